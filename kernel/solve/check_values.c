@@ -31,8 +31,8 @@ static void add_advice(bt_ctx *ctx, bt_text *text, const bt_check *check,
     if (check->relation != BT_CHECK_EQUAL || check->what || value != 1 ||
         dim->kind != BT_TYPE_VAR)
         return;
-    bt_text_addf(text, "; a dim with a name is broadcast only where the compiler knows "
-                       "that it is 1, as by --dim ");
+    bt_text_addf(text, "; beside what is computed, a dim is broadcast only where the "
+                       "compiler knows that it is 1, as by --dim ");
     bt_print_type(ctx, dim, text);
     bt_text_addf(text, "=1");
 }

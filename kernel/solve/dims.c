@@ -146,8 +146,38 @@ static int is_number(const bt_type *dim, int64_t number)
     return bt_dim_is_const(dim, &value) && value == number;
 }
 
-/* Both without holes, different, neither the number 1. A dim with a name is as long as it
- * says; one without, or known only at run time, may turn out to be the 1. */
+static int is_name(const bt_type *dim)
+{
+    return dim->kind == BT_TYPE_VAR || dim->kind == BT_TYPE_MAX;
+}
+
+static int may_be_one(const bt_type *dim)
+{
+    int64_t low, high;
+    bt_dim_bounds(dim, &low, &high);
+    return low <= 1 && high >= 1;
+}
+
+/* Of two names, or results of such broadcasts, one or both may stand for 1: then the other
+ * is the result's. What is computed, as 2*n is, and a name beside it are as long as they
+ * say. */
+static bt_status broadcast_named(bt_solver *s, struct bt__node *node, const bt_type *a,
+                                 const bt_type *b, const bt_type **out)
+{
+    int are_names = is_name(a) && is_name(b);
+    int left = are_names && may_be_one(a), right = are_names && may_be_one(b);
+    if (!left && !right)
+        return bt__require(s, node, BT_CHECK_EQUAL, a, b);
+    *out = !right ? b : !left ? a : bt_dim_max(s->store, a, b);
+    if (!*out)
+        return bt_store_why(s->ctx, s->store);
+    if (left)
+        BT_TRY(bt__require(s, node, BT_CHECK_BROADCAST, a, *out));
+    return right ? bt__require(s, node, BT_CHECK_BROADCAST, b, *out) : NULL;
+}
+
+/* Both without holes, different, neither the number 1. Beside a name, what has none or is
+ * known only at run time is the 1, if there is one. */
 static bt_status broadcast_rigid(bt_solver *s, struct bt__node *node, const bt_type *a,
                                  const bt_type *b, const bt_type **out)
 {
@@ -166,7 +196,7 @@ static bt_status broadcast_rigid(bt_solver *s, struct bt__node *node, const bt_t
         return bt__require(s, node, check, b, a);
     }
     if (!is_unknown(b))
-        return bt__require(s, node, BT_CHECK_EQUAL, a, b);
+        return broadcast_named(s, node, a, b, out);
     if (!is_unknown(a))
         return bt__require(s, node, BT_CHECK_BROADCAST, b, a);
     // two unknown extents: either may be the 1

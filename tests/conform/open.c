@@ -11,6 +11,9 @@
  * cannot be composed so is counted, with the reason; what cannot be computed at some sizes
  * by numbers is left out there.
  *
+ * Calls that broadcast an extent of 1 are tried with this extent as a dim too, beside numbers
+ * and beside dims: at 1, and as long as what it stands beside.
+ *
  * With a target, its kernels are compared in place of loops and the evaluator; what it leaves
  * to the evaluator is counted as not open. OPERATOR may be "".
  */
@@ -26,8 +29,11 @@
 
 enum { MOST_DIMS = 32, MOST_NELEM = 1 << 12, MOST_TURNS = 1 << 14 };
 
+enum { OPEN_SIZES, OPEN_ONES, OPEN_ALL }; /* above 1; 1; both */
+
 struct trial {
     struct op_check w;
+    int what;            /* is open */
     const bt_op *around; /* "negative" */
     uint32_t nopen, nrun, nchecked, nrefused;
     char why[200]; /* the last was refused */
@@ -49,7 +55,8 @@ static const bt_type *dim_of(void *self, bt_store *store, int64_t size)
     bt_type_param param = { .kind = BT_KIND_DIM, .high = INT64_MAX, .step = 1 };
     char name[24];
     uint32_t i = 0;
-    if (size < 2)
+    if (size < 1 || (size == 1 && t->what == OPEN_SIZES) ||
+        (size > 1 && t->what == OPEN_ONES))
         return bt_dim(store, size);
     while (i < t->ndim && t->sizes[i] != size)
         i++;
@@ -81,6 +88,42 @@ static bt_status build_func(struct trial *t, const struct call_case *c,
     bt_status status = bt_func_create(t->w.ctx, t->w.store, &fields, out);
     bt_module_unref(module);
     return status;
+}
+
+static const bt_type *value_of(bt_subst *subst, const bt_type *leaf)
+{
+    const struct trial *t = subst->state;
+    for (uint32_t i = 0; i < t->ndim; i++) {
+        if (t->vars[i] == leaf)
+            return bt_dim(t->w.store, t->values[i]);
+    }
+    return NULL;
+}
+
+static int64_t number(struct trial *t, const bt_type *dim)
+{
+    bt_subst subst = { .leaf = value_of, .state = t };
+    int64_t value = -1;
+    const bt_type *known = bt_type_subst(t->w.store, &subst, dim);
+    return known && bt_dim_is_const(known, &value) ? value : -1;
+}
+
+/* How many checks of a relation the calls of a function have that hold, or fail, at the
+ * values. */
+static uint32_t count_checks(struct trial *t, const bt_func *func, int holds,
+                             uint32_t relation)
+{
+    uint32_t n = 0;
+    for (uint32_t i = 0; i < func->block->nbinding; i++) {
+        const bt_call *call = bt_as_call(func->block->bindings[i]);
+        for (uint32_t k = 0; call && k < call->ncheck; k++) {
+            const bt_check *check = &call->checks[k];
+            n += check->relation == relation &&
+                 bt_check_holds(relation, number(t, check->left),
+                                number(t, check->right)) == holds;
+        }
+    }
+    return n;
 }
 
 static bt_status make_loops(struct trial *t, bt_arena *arena, const bt_func *func,
@@ -337,6 +380,8 @@ static bt_status compare(struct trial *t, const struct call_case *c, bt_arena *a
     bt_loops *loops;
     bt_tensor *in[CASE_MAX_LEAF] = { 0 };
     void *data[2][CASE_MAX_LEAF + CALL_MAX_OUT];
+    if (count_checks(t, func, 0, BT_CHECK_BROADCAST))
+        return NULL;
     t->is_open = 0;
     bt_status status = build_func(t, c, around, &known);
     if (!status)
@@ -441,6 +486,29 @@ static int is_other_at_one(const struct trial *t, const bt_func *open, uint32_t 
              is_last(t, open->block->params[1]->base.type, dim)));
 }
 
+/* Where it was 1 the size of another, beside it or beside 1. */
+static bt_status try_ones(struct trial *t, const struct call_case *c, bt_arena *arena,
+                          const bt_func *func, const bt_loops *open,
+                          const struct kernels *kernels, const bt_op *around)
+{
+    const int64_t *sizes = t->sizes;
+    BT_TRY(compare(t, c, arena, func, open, kernels, around));
+    for (uint32_t i = 0; i < c->nleaf; i++) {
+        for (uint32_t a = 0; a < c->leaves[i].rank; a++) {
+            for (int is_swapped = 0; is_swapped < 2; is_swapped++) {
+                const int64_t size = c->leaves[i].dims[a];
+                for (uint32_t k = 0; k < t->ndim; k++)
+                    t->values[k] = sizes[k] == 1                    ? size
+                                   : is_swapped && sizes[k] == size ? 1
+                                                                    : sizes[k];
+                BT_TRY(compare(t, c, arena, func, open, kernels, around));
+                bt_ctx_clear_diags(t->w.ctx);
+            }
+        }
+    }
+    return NULL;
+}
+
 static bt_status try_sizes(struct trial *t, const struct call_case *c, bt_arena *arena,
                            const bt_func *func, const bt_loops *open,
                            const struct kernels *kernels, const bt_op *around)
@@ -489,6 +557,9 @@ static bt_status run_open(struct trial *t, const struct call_case *c, const bt_o
     bt_status status = build_func(t, c, around, &func);
     if (!t->ndim)
         return NULL; // nothing to open
+    if (t->what != OPEN_SIZES &&
+        (status || !count_checks(t, func, 1, BT_CHECK_BROADCAST)))
+        return status && status->code == BT_ERR_MEMORY ? status : NULL;
     if (!status)
         status = make_loops(t, arena, func, &open);
     if (status) {
@@ -510,7 +581,8 @@ static bt_status run_open(struct trial *t, const struct call_case *c, const bt_o
         t->nrefused++;
         snprintf(t->why, sizeof(t->why), "%s", kernels.why);
     } else if (!status) {
-        status = try_sizes(t, c, arena, func, open, &kernels, around);
+        status = (t->what == OPEN_SIZES ? try_sizes : try_ones)(t, c, arena, func, open,
+                                                                &kernels, around);
     }
     if (kernels.loaded)
         t->target->target->unload(kernels.loaded);
@@ -523,7 +595,9 @@ static bt_status run_case(void *self, const char *kind, const struct call_case *
     bt_status status = NULL;
     if (t->target && strcmp(kind, "size") == 0)
         return NULL; // sizes are what is tried here
-    for (int is_fused = 0; !status && is_fused < 2; is_fused++) {
+    for (int i = 0; !status && i < 6; i++) {
+        const int is_fused = i % 2;
+        t->what = i / 2; // OPEN_...
         bt_arena *arena = bt_arena_create(bt_ctx_registry(t->w.ctx));
         status =
             arena ? run_open(t, c, is_fused ? t->around : NULL, arena) : bt_no_memory();

@@ -132,7 +132,39 @@ static void test_broadcast_of_two_names(void **state)
     const bt_call *call_out = NULL;
     const bt_type *r =
         sum_of(&k, tensor1(&k, vars[0]), tensor1(&k, vars[1]), 2, vars, &call_out);
-    assert_true(r == tensor1(&k, vars[0]));
+    const bt_type *longest = bt_dim_max(k.store, vars[0], vars[1]);
+    assert_true(r == tensor1(&k, longest));
+    assert_int_equal(call_out->ncheck, 2);
+    for (uint32_t i = 0; i < 2; i++) {
+        assert_int_equal(call_out->checks[i].relation, BT_CHECK_BROADCAST);
+        assert_true(call_out->checks[i].left == vars[i]);
+        assert_true(call_out->checks[i].right == longest);
+    }
+    kit_destroy(&k);
+}
+
+/* A name that is not 1 is what another one broadcasts to; beside what is computed a name is
+ * no 1. */
+static void test_broadcast_of_a_name(void **state)
+{
+    (void)state;
+    kit k = kit_create();
+    bt_type_param param = { .kind = BT_KIND_DIM, .low = 2, .high = 9, .step = 1 };
+    const bt_call *call_out = NULL;
+    const bt_type *vars[] = { dim_var(&k, "n"), NULL };
+    vars[1] = bt_type_var(k.store, &param, bt_name_of(k.store, "m"));
+    const bt_type *r =
+        sum_of(&k, tensor1(&k, vars[0]), tensor1(&k, vars[1]), 2, vars, &call_out);
+    assert_true(r == tensor1(&k, vars[1]));
+    assert_int_equal(call_out->ncheck, 1);
+    assert_int_equal(call_out->checks[0].relation, BT_CHECK_BROADCAST);
+    kit_destroy(&k);
+    k = kit_create();
+    vars[0] = dim_var(&k, "n");
+    vars[1] = dim_var(&k, "m");
+    const bt_type *twice = bt_dim_scale(k.store, vars[0], 2, 0);
+    r = sum_of(&k, tensor1(&k, twice), tensor1(&k, vars[1]), 2, vars, &call_out);
+    assert_true(r == tensor1(&k, twice));
     assert_int_equal(call_out->ncheck, 1);
     assert_int_equal(call_out->checks[0].relation, BT_CHECK_EQUAL);
     kit_destroy(&k);
@@ -257,6 +289,7 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(test_broadcast_of_numbers),
     cmocka_unit_test(test_broadcast_of_a_name_and_a_number),
     cmocka_unit_test(test_broadcast_of_two_names),
+    cmocka_unit_test(test_broadcast_of_a_name),
     cmocka_unit_test(test_broadcast_of_shape_variables),
     cmocka_unit_test(test_ranges_of_dim_parameters),
     cmocka_unit_test(test_dims_of_a_closure_do_not_escape),

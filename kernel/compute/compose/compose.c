@@ -189,8 +189,12 @@ struct copying {
     const bt_graph *from;
     const uint32_t *arrays; /* of the joined graph, by number in `from` */
     const bt_node **dims;   /* of the joined graph, by number in `from` */
-    int reads_blocks;       /* some of them have layouts */
-    const bt_node **memo;   /* by id */
+    const bt_call *call;    /* whose checks hold; NULL: none */
+    const bt_node **
+        *ones;        /* by input and axis: 1, or 0 where the axis is found to be 1 and
+                               broadcasts; NULL: no check says that it may */
+    int reads_blocks; /* some of them have layouts */
+    const bt_node **memo; /* by id */
 };
 
 static const bt_node *copy(struct copying *k, const bt_node *node);
@@ -224,6 +228,57 @@ static const bt_node *read_array(struct composer *c, uint32_t array, bt_dtype dt
     return bt_node_read(c->graph, array, dtype, layout->nphysical, indices);
 }
 
+/* ---- extents that may be 1 ---- */
+
+/* An axis that broadcasts if its extent turns out to be 1 is read at index * (extent != 1). */
+static const bt_node *broadcast_index(const struct copying *k, uint32_t array,
+                                      uint32_t axis, const bt_node *index)
+{
+    const bt_node *is_long = array < k->from->ninput && k->ones && k->ones[array]
+                                 ? k->ones[array][axis]
+                                 : NULL;
+    return is_long ? bt_node_scalar(k->composer->graph, BT_SCALAR_MUL, index, is_long)
+                   : index;
+}
+
+/* 1 where the left side is not 1, else 0; and that such an index is then in bounds. */
+static const bt_node *is_long(struct composer *c, const bt_check *check)
+{
+    bt_graph *g = c->graph;
+    const bt_node *one = bt_node_int(g, 1), *left = bt__dims_node(&c->dims, check->left);
+    const bt_node *last =
+        bt_node_scalar(g, BT_SCALAR_SUB, bt__dims_node(&c->dims, check->right), one);
+    const bt_node *flag =
+        bt_node_cast(g, BT_INT64, bt_node_scalar(g, BT_SCALAR_NE, left, one));
+    const bt_node *rest =
+        bt_node_scalar(g, BT_SCALAR_SUB, bt_node_scalar(g, BT_SCALAR_SUB, left, one),
+                       bt_node_scalar(g, BT_SCALAR_MUL, last, flag));
+    return bt__graph_add_natural(g, rest) ? flag : bt__graph_no_memory(g);
+}
+
+/* `a == 1 ? b : a` by a check of the call, that one of them is the other or 1, or that both
+ * are a third one or 1; NULL: no check says so. */
+static const bt_node *broadcast_extent(const struct copying *k,
+                                       const bt_node *const *args)
+{
+    struct composer *c = k->composer;
+    const bt_node *a = args[2], *b = args[1], *longest[2] = { NULL, NULL };
+    if (args[0] != bt_node_scalar(c->graph, BT_SCALAR_EQ, a, bt_node_int(c->graph, 1)))
+        return NULL;
+    for (uint32_t i = 0; k->call && i < k->call->ncheck; i++) {
+        const bt_check *check = &k->call->checks[i];
+        if (check->relation != BT_CHECK_BROADCAST)
+            continue;
+        const bt_node *left = bt__dims_node(&c->dims, check->left);
+        const bt_node *right = bt__dims_node(&c->dims, check->right);
+        if ((left == a && right == b) || (left == b && right == a))
+            return right;
+        if (left == a || left == b)
+            longest[left == b] = right;
+    }
+    return longest[0] == longest[1] ? longest[0] : NULL;
+}
+
 /* As it stands, unless extents have become numbers, which may say more of it. */
 static const bt_node *copy_reduce(struct copying *k, const bt_node *node,
                                   const bt_node *const *args)
@@ -248,6 +303,8 @@ static const bt_node *copy_new(struct copying *k, const bt_node *node)
     }
     for (uint32_t i = 0; i < node->narg; i++) {
         args[i] = copy(k, node->args[i]);
+        if (args[i] && node->kind == BT_NODE_READ && node->args[i]->kind == BT_NODE_INDEX)
+            args[i] = broadcast_index(k, node->which, i, args[i]);
         if (!args[i])
             return NULL;
     }
@@ -259,6 +316,10 @@ static const bt_node *copy_new(struct copying *k, const bt_node *node)
         return read_array(k->composer, k->arrays[node->which], node->dtype, node->narg,
                           args);
     case BT_NODE_REDUCE: return copy_reduce(k, node, args);
+    case BT_NODE_SELECT: {
+        const bt_node *extent = broadcast_extent(k, args);
+        return extent ? extent : bt_node_again(g, node, node->first, args);
+    }
     default: return bt_node_again(g, node, node->first, args);
     }
 }
@@ -361,13 +422,50 @@ static bt_status lay_out_all(struct composer *c, const bt_type *type, uint32_t *
     return tensor && tensor->layout ? lay_out(c, type, array) : NULL;
 }
 
+/* The operands' axes that a check says to broadcast, tuples depth first. */
+static bt_status find_ones(struct copying *k, const bt_type *type, uint32_t *input)
+{
+    struct composer *c = k->composer;
+    const bt_list_type *tuple = bt_as_tuple_type(type);
+    for (uint32_t i = 0; tuple && i < tuple->n; i++)
+        BT_TRY(find_ones(k, tuple->at[i], input));
+    if (tuple)
+        return NULL;
+    const bt_shape_type *shape = bt_tensor_shape(type);
+    const bt_node **ones = BT_NEWS(c->arena, const bt_node *, shape->n);
+    if (!ones)
+        return bt_no_memory();
+    for (uint32_t i = 0; i < k->call->ncheck; i++) {
+        const bt_check *check = &k->call->checks[i];
+        for (uint32_t a = 0; a < shape->n; a++) {
+            if (check->relation == BT_CHECK_BROADCAST && shape->dims[a] == check->left)
+                ones[a] = is_long(c, check);
+        }
+    }
+    k->ones[(*input)++] = ones;
+    return c->graph->status;
+}
+
+static bt_status find_all_ones(struct copying *k)
+{
+    uint32_t input = 0;
+    if (!k->call || !k->call->ncheck)
+        return NULL;
+    k->ones = BT_NEWS(k->composer->arena, const bt_node **, k->from->ninput);
+    if (!k->ones)
+        return bt_no_memory();
+    for (uint32_t i = 0; i < k->call->narg; i++)
+        BT_TRY(find_ones(k, k->call->args[i]->type, &input));
+    return NULL;
+}
+
 /* The stages of a call's graph; *out: its results, row major. */
 static bt_status join(struct composer *c, const bt_graph *from, const array_list *inputs,
-                      uint32_t **out)
+                      const bt_call *call, uint32_t **out)
 {
     uint32_t *arrays = BT_NEWS(c->arena, uint32_t, from->narray);
     uint32_t *results = BT_NEWS(c->arena, uint32_t, from->nresult);
-    struct copying k = { .composer = c, .from = from, .arrays = arrays };
+    struct copying k = { .composer = c, .from = from, .arrays = arrays, .call = call };
     k.memo = BT_NEWS(c->arena, const bt_node *, from->nnode);
     k.dims = BT_NEWS(c->arena, const bt_node *, from->ndim);
     if (!arrays || !results || !k.memo || !k.dims)
@@ -385,6 +483,7 @@ static bt_status join(struct composer *c, const bt_graph *from, const array_list
                                             : c->graph->arrays[arrays[i]]->extents[a];
         }
     }
+    BT_TRY(find_all_ones(&k));
     for (uint32_t i = from->ninput; i < from->narray; i++)
         BT_TRY(copy_stage(&k, i, &arrays[i]));
     for (uint32_t i = 0; i < from->nresult; i++)
@@ -394,11 +493,12 @@ static bt_status join(struct composer *c, const bt_graph *from, const array_list
 }
 
 static bt_status join_value(struct composer *c, const bt_graph *from,
-                            const array_list *inputs, const bt_value *value)
+                            const array_list *inputs, const bt_call *call)
 {
+    const bt_value *value = &call->base;
     const bt_type *type;
     uint32_t *results, nlaid = 0;
-    BT_TRY(join(c, from, inputs, &results));
+    BT_TRY(join(c, from, inputs, c->copying ? NULL : call, &results));
     BT_TRY(type_of(c, value, &type));
     BT_TRY(lay_out_all(c, type, results, &nlaid));
     return set_leaves(c, value, from->nresult, results);
@@ -429,7 +529,7 @@ static bt_status add_call(struct composer *c, const bt_call *call)
         status = bt__call_compose(c->ctx, arena, &formula, &graph);
     if (!status)
         status =
-            graph ? join_value(c, graph, &inputs, &call->base)
+            graph ? join_value(c, graph, &inputs, call)
                   : refuse(c, &call->base, "has arguments of ranks that are not known");
     bt_arena_destroy(arena);
     return status;
@@ -582,7 +682,7 @@ bt_status bt__graph_open(bt_ctx *ctx, bt_arena *arena, const bt_formula_call *ca
     for (uint32_t i = 0; i < call->narg; i++)
         BT_TRY(add_open(&c, call->args[i], &inputs));
     c.graph->ninput = c.graph->narray;
-    BT_TRY(join(&c, from, &inputs, &results));
+    BT_TRY(join(&c, from, &inputs, NULL, &results));
     c.graph->nresult = from->nresult;
     c.graph->results = results;
     *out = c.graph;

@@ -67,29 +67,42 @@ static void widen_rest(struct bt__rest *rest, uint32_t n)
     rest->rank = n;
 }
 
+/* The extent of an axis of two reads: that which is not 1, by whatever is known of them. */
+static const bt_node *broadcast(bt_graph *g, const bt_node *a, const bt_node *b)
+{
+    int64_t known;
+    if (bt_node_is_const(a, &known))
+        return known == 1 ? b : a;
+    if (bt_node_is_const(b, &known))
+        return known == 1 ? a : b;
+    const bt_node *is_one = bt_node_scalar(g, BT_SCALAR_EQ, a, bt_node_int(g, 1));
+    return bt_node_select(g, is_one, b, a);
+}
+
 static void meet_rest(struct bt__read_search *s, const bt__ast *read, uint32_t arg)
 {
     struct inference *in = s->self;
     struct bt__rest *rest = in->rest;
     const bt_array *array = array_of(in, read);
+    bt_graph *g = in->names->graph;
     int64_t known, other;
     if (!array)
         return;
     uint32_t n = array->rank - (read->narg - 1);
     rest->is_known = 1;
     widen_rest(rest, n);
-    for (uint32_t i = 0; i < n; i++) {
+    for (uint32_t i = 0; i < n && !in->status; i++) {
         const bt_node **at = &rest->extents[rest->rank - n + i];
         const bt_node *extent = array->extents[arg + i];
-        int is_known = *at && bt_node_is_const(*at, &known);
-        int is_new = bt_node_is_const(extent, &other);
-        if (!*at || (is_known && known == 1) || (!is_known && is_new && other != 1))
-            *at = extent;
-        else if (is_known && is_new && known != other && other != 1)
+        if (*at && bt_node_is_const(*at, &known) && bt_node_is_const(extent, &other) &&
+            known != other && known != 1 && other != 1)
             in->status = bt__formula_fail(
                 in->names->ctx, in->names->in->formula, BT_ERR_RUNTIME, read->place,
                 "dims do not broadcast: %" PRId64 " and %" PRId64 " (axis %u of %s)",
                 known, other, arg + i, array->name);
+        *at = *at ? broadcast(g, *at, extent) : extent;
+        if (!*at)
+            in->status = g->status;
     }
 }
 

@@ -101,6 +101,18 @@ const bt_node *bt__node_end(bt_graph *g, const bt_node *node, int is_greatest)
     }
 }
 
+/* 0 <= l by one of what the graph knows. */
+static int follows(bt_graph *g, const bt_node *l)
+{
+    const bt_nodes *known = bt__graph_naturals(g);
+    for (uint32_t i = 0; l && i < known->len; i++) {
+        const bt_node *more = bt_node_scalar(g, BT_SCALAR_SUB, l, known->at[i]);
+        if (more && more->low >= 0)
+            return 1;
+    }
+    return 0;
+}
+
 static int natural(bt_graph *g, const struct bt__facts *facts, const bt_node *l,
                    uint32_t together)
 {
@@ -111,7 +123,7 @@ static int natural(bt_graph *g, const struct bt__facts *facts, const bt_node *l,
     if (l->high < 0)
         return 0;
     const bt_node *least = g->ndim ? bt__node_end(g, l, 0) : l;
-    if (!least || least->low >= 0)
+    if (!least || least->low >= 0 || follows(g, least))
         return least != NULL;
     if (!together)
         return 0;

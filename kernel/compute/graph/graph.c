@@ -16,6 +16,7 @@ struct graph {
     bt_graph base;
     uint32_t cap_array, cap_dim, nslot;
     const bt_node **slots;
+    bt_nodes naturals;
 };
 
 static struct graph *own(bt_graph *g)
@@ -55,6 +56,16 @@ int bt_graph_add_dim(bt_graph *g, const bt_graph_dim *dim, uint32_t *out)
     *out = g->ndim;
     g->dims[g->ndim++] = kept;
     return 1;
+}
+
+int bt__graph_add_natural(bt_graph *g, const bt_node *node)
+{
+    return node && BT_PUSH(g->arena, &own(g)->naturals, node);
+}
+
+const bt_nodes *bt__graph_naturals(const bt_graph *g)
+{
+    return &((const struct graph *)(const void *)g)->naturals;
 }
 
 const bt_node *bt__graph_no_memory(bt_graph *g)

@@ -10,6 +10,10 @@
 /* The graph's status says so; NULL. */
 const bt_node *bt__graph_no_memory(bt_graph *);
 const bt_node *bt__node_const(bt_graph *, bt_dtype, bt_cell);
+/* Integers of dims that are known not to be negative whenever the graph runs, as checks have
+ * been made before; added to a graph. 0: no memory. */
+int bt__graph_add_natural(bt_graph *, const bt_node *);
+const bt_nodes *bt__graph_naturals(const bt_graph *);
 /* The index with another number; args: what *like has, in this graph. */
 const bt_node *bt__index_again(bt_graph *, uint32_t number, const bt_node *like,
                                const bt_node *const *args);

@@ -284,6 +284,10 @@ HALVES_CAST(narrow_halves, float32, float16, NARROW_HALVES)
         type *out = p[0];                           \
         const type *a = p[1];                       \
         const int64_t step = n[1];                  \
+        if (step == 0)                              \
+            return fill_##nbytes(p, n);             \
+        if (step == 1)                              \
+            return copy_##nbytes(p, n);             \
         EACH(i, n) out[i] = a[i * step];            \
         return 0;                                   \
     }                                               \

@@ -229,7 +229,25 @@ static int gather(struct cpu_part *p, const bt_node *node, const struct cpu_valu
     return 1;
 }
 
-static int load(struct cpu_part *p, const struct cpu_value *from, int64_t stride,
+/* The same number from lane to lane, which may be known at the call only: *first + lane *
+ * *stride. */
+static int open_place_of(struct cpu_part *p, const bt_node *offset, const bt_node **first,
+                         const bt_node **stride)
+{
+    const struct cpu_lanes *l = p->lanes;
+    bt_graph *g = l->v->graph;
+    const uint32_t index = (uint32_t)l->index;
+    const bt_node *lane = bt_node_index(g, index, bt_node_int(g, BT_MOST_DIM));
+    const bt_node *next = bt_node_linear(g, 1, 1, &lane, (int64_t[]){ 1 });
+    *stride = bt_node_scalar(g, BT_SCALAR_SUB, bt_node_substitute(g, offset, index, next),
+                             bt_node_substitute(g, offset, index, lane));
+    if (!*stride || cpu_is_varying(p->lanes, *stride) || !cpu_is_integer(*stride))
+        return 0;
+    *first = cpu_at_first(p->lanes, offset);
+    return *first && cpu_is_integer(*first);
+}
+
+static int load(struct cpu_part *p, const struct cpu_value *from, const bt_node *stride,
                 const struct cpu_value *to, struct cpu_value *out)
 {
     bt_graph *g = p->lanes->v->graph;
@@ -237,15 +255,15 @@ static int load(struct cpu_part *p, const struct cpu_value *from, int64_t stride
     struct cpu_value first = *from;
     name[5] = (char)('0' + bt_dtype_nbytes(from->dtype));
     first.is_strip = 0;
-    first.offset = bt_node_linear(g, 0, 2, (const bt_node *[]){ from->offset, p->at },
-                                  (int64_t[]){ 1, stride });
+    first.offset = bt_node_scalar(g, BT_SCALAR_ADD, from->offset,
+                                  bt_node_scalar(g, BT_SCALAR_MUL, p->at, stride));
     if (!first.offset || !cpu_place(p, from->dtype, 1, to, out))
         return 0;
     struct cpu_call call = { .name = name,
                              .naddress = 2,
                              .ninteger = 1,
                              .at = { *out, first },
-                             .integers = { bt_node_int(g, stride) } };
+                             .integers = { stride } };
     return cpu_emit(p, &call, 1);
 }
 
@@ -280,11 +298,15 @@ int cpu_read(struct cpu_part *p, const bt_node *node, const struct cpu_value *to
     *out = (struct cpu_value){
         .is_strip = 1, .buffer = node->which, .dtype = node->dtype, .temp = CPU_NO_TEMP
     };
-    if (!is_inside(p, offset, node->which) ||
-        !cpu_place_of(p, offset, &out->offset, &stride))
-        return l->v->why ? 0 : gather(p, node, to, out);
+    if (!is_inside(p, offset, node->which))
+        return gather(p, node, to, out);
+    const bt_node *step = NULL;
+    if (cpu_place_of(p, offset, &out->offset, &stride))
+        step = bt_node_int(l->v->graph, stride);
+    else if (l->v->why || !open_place_of(p, offset, &out->offset, &step))
+        return l->v->why || l->v->graph->status ? 0 : gather(p, node, to, out);
     if (stride == 1)
         return 1;
     struct cpu_value from = *out;
-    return load(p, &from, stride, to, out);
+    return load(p, &from, step, to, out);
 }

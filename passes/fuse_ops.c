@@ -23,7 +23,9 @@
  * before it where that is cheap.
  * needs    effects
  * gives    fused
- * option   max-ops   calls in one function, default 64
+ * option   max-ops     calls in one function, default 64
+ * option   found-dims  True: dims found at run time (`?a`) may be dims of primitive functions,
+ *                      once an operand shows them; for executors that find them as they run
  * source   Relay 2018, section 5.3; fuse_groups.h
  */
 #include "devices.h"
@@ -31,11 +33,12 @@
 #include "primitives.h"
 
 struct options {
-    int64_t max_ops;
+    int64_t max_ops, found_dims;
 };
 
 static const bt_attr options[] = {
     BT_ATTR_RANGE(struct options, max_ops, INT, "64", 1, 4096, "calls in one function"),
+    BT_ATTR(struct options, found_dims, BOOL, "False", PRIMITIVES_FOUND_DIMS_DOC),
     { 0 },
 };
 
@@ -196,7 +199,7 @@ static bt_status run(bt_ctx *ctx, bt_pass_call *call, bt_module **out)
     struct fuser f = { .ctx = ctx,
                        .arena = call->scratch,
                        .max_ops = (uint32_t)o->max_ops };
-    return primitives_run(ctx, call, fuse_block, &f, out);
+    return primitives_run(ctx, call, fuse_block, &f, (uint32_t)o->found_dims, out);
 }
 
 static const bt_pass passes[] = {

@@ -32,6 +32,7 @@
  * their stated error. A refusal is reported as a remark. The first target without
  * patterns takes everything that is left, so that those after it get nothing.
  * needs    effects
+ * option   found-dims  as of fuse-ops
  * source   Relay's MergeComposite and AnnotateTarget
  */
 #include <stdlib.h>
@@ -42,6 +43,15 @@
 
 #include "devices.h"
 #include "primitives.h"
+
+struct options {
+    int64_t found_dims;
+};
+
+static const bt_attr options[] = {
+    BT_ATTR(struct options, found_dims, BOOL, "False", PRIMITIVES_FOUND_DIMS_DOC),
+    { 0 },
+};
 
 /* A match of a pattern of a target. */
 struct claim {
@@ -424,10 +434,12 @@ static bt_status read_patterns(struct partitioner *p, uint32_t *n)
 
 static bt_status partition(struct partitioner *p, bt_pass_call *call, bt_module **out)
 {
+    const struct options *o = call->options;
     uint32_t n = 0;
     BT_TRY(read_patterns(p, &n));
     if (n)
-        return primitives_run(p->ctx, call, partition_block, p, out);
+        return primitives_run(p->ctx, call, partition_block, p, (uint32_t)o->found_dims,
+                              out);
     *out = bt_module_ref(call->module);
     return NULL;
 }
@@ -474,6 +486,8 @@ static const bt_pass passes[] = {
         .level = 1,
         .needs = "effects",
         .keeps = "*",
+        .options = options,
+        .options_nbytes = sizeof(struct options),
         .run = run,
     },
     { 0 },

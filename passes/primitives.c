@@ -27,12 +27,20 @@ struct member {
 
 /* ---- what can be part of one ---- */
 
+/* What dims may have in them. */
+static uint32_t open_of(const struct primitives *p)
+{
+    return !p->takes_dims   ? 0
+           : p->takes_found ? BT_HAS_VAR | BT_HAS_ANONYMOUS | BT_HAS_OPAQUE
+                            : BT_HAS_VAR;
+}
+
 /* Tensors whose dims are numbers, or follow from dims of the function around. */
 static int is_known(const struct primitives *p, const bt_type *type)
 {
     const bt_list_type *tuple = bt_as_tuple_type(type);
     const bt_shape_type *shape = bt_tensor_shape(type);
-    const uint32_t open = p->takes_dims ? BT_HAS_VAR : 0;
+    const uint32_t open = open_of(p);
     if (!tuple)
         return shape && shape->n <= BT_MAX_RANK && !(shape->base.has & ~open) &&
                bt_dtype_is_stored(bt_tensor_dtype(type));
@@ -46,12 +54,67 @@ static int is_known(const struct primitives *p, const bt_type *type)
 /* What is compared once the result is there stays outside. */
 static int is_checked_before(const struct primitives *p, const bt_call *call)
 {
-    const uint32_t open = p->takes_dims ? BT_HAS_VAR : 0;
+    const uint32_t open = open_of(p);
     for (uint32_t i = 0; i < call->ncheck; i++) {
         if ((call->checks[i].left->has | call->checks[i].right->has) & ~open)
             return 0;
     }
     return 1;
+}
+
+/* Dims found at run time. */
+struct found {
+    bt_store *store;
+    bt_map shown; /* by operands */
+    int is_new;   /* another one was met */
+    int is_whole; /* no memory was refused */
+};
+
+static const bt_type *meet_shown(bt_subst *subst, const bt_type *leaf)
+{
+    struct found *f = subst->state;
+    if (leaf->kind == BT_TYPE_OPAQUE)
+        f->is_whole &= bt_map_put(&f->shown, leaf, f);
+    return NULL;
+}
+
+static const bt_type *meet_used(bt_subst *subst, const bt_type *leaf)
+{
+    struct found *f = subst->state;
+    f->is_new |= leaf->kind == BT_TYPE_OPAQUE && !bt_map_find(&f->shown, leaf);
+    return NULL;
+}
+
+static void walk_found(struct found *f, bt_subst *subst, const bt_type *type)
+{
+    if (type->has & BT_HAS_OPAQUE)
+        f->is_whole &= bt_type_subst(f->store, subst, type) != NULL;
+}
+
+/* Whether its operands show all dims that the binding has in its type, checks and
+ * attributes: then they are known before it is computed. */
+static int is_shown(const struct primitives *p, const bt_value *value)
+{
+    const bt_call *call = bt_as_call(value);
+    struct found found = { .store = p->store, .is_whole = 1 };
+    bt_subst shown = { .leaf = meet_shown, .state = &found };
+    bt_subst used = { .leaf = meet_used, .state = &found };
+    if (!p->takes_found)
+        return 1;
+    bt_map_init(&found.shown, p->arena, 0);
+    for (uint32_t i = 0; i < bt_value_noperand(value); i++)
+        walk_found(&found, &shown, bt_value_operand(value, i)->type);
+    walk_found(&found, &used, value->type);
+    for (uint32_t i = 0; call && i < call->ncheck; i++) {
+        walk_found(&found, &used, call->checks[i].left);
+        walk_found(&found, &used, call->checks[i].right);
+    }
+    for (uint32_t i = 0; call && call->contents && i < call->contents->n; i++)
+        walk_found(&found, &used, call->contents->dims[i]);
+    if (call && call->callee_kind == BT_CALLEE_OP && call->op->attrs)
+        found.is_whole &= bt_attrs_subst(p->store, &used, call->op->attrs,
+                                         call->op->attrs_nbytes, call->attrs) != NULL;
+    return found.is_whole && !found.is_new;
 }
 
 int primitives_can_have(const struct primitives *p, const bt_value *value)
@@ -66,7 +129,7 @@ int primitives_can_have(const struct primitives *p, const bt_value *value)
         if (!is_known(p, bt_value_operand(value, i)->type))
             return 0;
     }
-    return is_known(p, value->type);
+    return is_known(p, value->type) && is_shown(p, value);
 }
 
 /* ---- building ---- */
@@ -98,9 +161,14 @@ static const bt_type *own_dim(bt_subst *subst, const bt_type *leaf)
     struct making *m = subst->state;
     const bt_type *own = bt_map_find(&m->own, leaf);
     const bt_var_type *var = (const bt_var_type *)(const void *)leaf;
-    if (own || leaf->kind != BT_TYPE_VAR)
+    const bt_type_param found = { .kind = BT_KIND_DIM, .high = INT64_MAX, .step = 1 };
+    const bt_type_param *param = leaf->kind == BT_TYPE_VAR ? &var->param : &found;
+    const char *name = leaf->kind == BT_TYPE_VAR
+                           ? var->name
+                           : ((const bt_opaque_type *)(const void *)leaf)->name;
+    if (own || (leaf->kind != BT_TYPE_VAR && leaf->kind != BT_TYPE_OPAQUE))
         return own;
-    own = bt_type_var(m->p->store, &var->param, var->name ? var->name : "n");
+    own = bt_type_var(m->p->store, param, bt_name_of(m->p->store, name ? name : "n"));
     return own && BT_PUSH(m->p->arena, &m->dims, leaf) &&
                    BT_PUSH(m->p->arena, &m->vars, own) &&
                    bt_map_put(&m->own, leaf, (void *)(uintptr_t)own)
@@ -111,7 +179,9 @@ static const bt_type *own_dim(bt_subst *subst, const bt_type *leaf)
 static bt_status own_type(struct making *m, const bt_type *type, const bt_type **out)
 {
     bt_subst subst = { .leaf = own_dim, .state = m };
-    *out = type->has & BT_HAS_VAR ? bt_type_subst(m->p->store, &subst, type) : type;
+    *out = type->has & (BT_HAS_VAR | BT_HAS_OPAQUE)
+               ? bt_type_subst(m->p->store, &subst, type)
+               : type;
     return *out ? NULL : bt_store_why(m->p->ctx, m->p->store);
 }
 
@@ -479,9 +549,10 @@ static const bt_rewriter rewriter = { .any = visit, .wants = wants };
 bt_status primitives_run(bt_ctx *ctx, bt_pass_call *call,
                          bt_status (*group)(void *state, struct primitives *,
                                             const bt_block *),
-                         void *state, bt_module **out)
+                         void *state, uint32_t takes_found, bt_module **out)
 {
     struct run r = { .group = group, .state = state };
+    r.p.takes_found = takes_found;
     const void *effects;
     bt_module *extended;
     BT_TRY(bt_pass_analysis(ctx, call, "effects", &effects));

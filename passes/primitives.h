@@ -37,22 +37,27 @@ struct primitives {
     const bt_effects *effects;
     uint32_t
         takes_dims; /* of the function at hand: 1, its dims may be those of primitives */
+    uint32_t takes_found; /* 1: dims that are found at run time too */
     bt_module_builder *module;
     bt_map members;                 /* binding -> what becomes of it */
     bt_map names;                   /* taken, as text */
     struct known_primitive **known; /* by hash */
 };
 
+/* What passes have as an option, for executors that find dims out as they run. */
+#define PRIMITIVES_FOUND_DIMS_DOC \
+    "dims found at run time may be dims of primitive functions, once operands show them"
+
 /* Finds the groups of every block that is in no primitive function, by `group`, which
  * adds them; then puts calls in their places. The pass needs the analysis effects. */
 bt_status primitives_run(bt_ctx *, bt_pass_call *,
                          bt_status (*group)(void *state, struct primitives *,
                                             const bt_block *),
-                         void *state, bt_module **out);
+                         void *state, uint32_t takes_found, bt_module **out);
 
 /* Whether a binding can be part of one: a call of an operator, a tuple or a projection,
- * of tensors whose dims are numbers or those of the function, that reads, writes and draws
- * nothing. */
+ * of tensors whose dims are numbers, those of the function or found before, that reads,
+ * writes and draws nothing. */
 int primitives_can_have(const struct primitives *, const bt_value *);
 bt_status primitives_build(struct primitives *, const struct primitive_group *,
                            struct primitive *out);

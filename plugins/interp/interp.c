@@ -99,7 +99,7 @@ static const bt_executor executors[] = {
     {
         .name = "interp",
         .doc = "The reference: runs source modules, the whole language, by formulas.",
-        .features = BT_FEATURE_ALL & ~(uint32_t)BT_FEATURE_DEVICES,
+        .features = BT_FEATURE_ALL,
         .open = open_session,
         .close = close_session,
         .call = call,

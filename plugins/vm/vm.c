@@ -111,7 +111,7 @@ static const bt_executor executors[] = {
     {
         .name = "vm",
         .doc = "The whole language: bytecode, verified before it runs.",
-        .features = BT_FEATURE_ALL & ~(uint32_t)BT_FEATURE_DEVICES,
+        .features = BT_FEATURE_ALL,
         .options = options,
         .options_nbytes = sizeof(struct vm_options),
         .open = open_session,

@@ -62,7 +62,7 @@ static void test_results_are_dense(void **state)
     bt_ctx_destroy(ctx);
 }
 
-static void test_interp_serves_what_cannot_be_compiled_and_a_remark_says_so(void **state)
+static void test_vm_serves_what_has_branches(void **state)
 {
     static const char recursive[] =
         "def @main(%n: int32) -> int32 {\n"
@@ -71,11 +71,7 @@ static void test_interp_serves_what_cannot_be_compiled_and_a_remark_says_so(void
     bt_ctx *ctx = open_targets(NULL);
     bt_program *program;
     assert_ok(ctx, bt_program_open(ctx, write_program(recursive), NULL, &program));
-    assert_null(bt_program_compiled(program));
-    assert_int_equal(bt_ctx_nremark(ctx, BT_REMARK_NOTE), 1);
-    bt_status remark = bt_ctx_remark(ctx, BT_REMARK_NOTE, 0);
-    assert_non_null(strstr(remark->message, "executor graph has no"));
-    assert_string_equal(remark->note->message, "executor interp runs the program");
+    assert_int_equal(bt_ctx_nremark(ctx, BT_REMARK_NOTE), 0);
     bt_program_close(program);
     bt_program_options asked = { .executor = "graph" };
     bt_status status = bt_program_open(ctx, write_program(recursive), &asked, &program);
@@ -153,7 +149,7 @@ static void test_a_status_outlives_the_program_and_the_file(void **state)
 static const struct CMUnitTest tests[] = {
     cmocka_unit_test(test_a_program_is_compiled_by_default),
     cmocka_unit_test(test_results_are_dense),
-    cmocka_unit_test(test_interp_serves_what_cannot_be_compiled_and_a_remark_says_so),
+    cmocka_unit_test(test_vm_serves_what_has_branches),
     cmocka_unit_test(test_names_of_outputs_differ_and_do_not_depend_on_passes),
     cmocka_unit_test(test_inputs_are_set_by_index_and_by_name),
     cmocka_unit_test(test_a_status_outlives_the_program_and_the_file),

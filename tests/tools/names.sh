@@ -18,9 +18,10 @@ expect 0 '^ai.onnx.Pad-11  *baton.onnx$' -- "$baton" list onnx
 expect 0 '^ai.onnx.Pad-11 (baton.onnx)$' -- "$baton" list onnx ai.onnx.Pad-11
 expect 1 'is named "ai.onnx.Padd-11"; did you mean ai.onnx.Pad-11' -- "$baton" list onnx ai.onnx.Padd-11
 
-# Advice names what there is: no executor has devices.
+# What a device is, the program says.
 printf '#[version = "baton 0.1"]\ndef @main(%%x: float32) { %%y on 1 = exp(%%x); %%y }\n' > placed.baton
-expect 1 'interp has no devices (`on N`), which @main uses; no executor that is found has all that it uses$' -- "$baton" run placed.baton -i 1
+expect 1 '`on 1`: the module.s attribute devices does not list so many targets' -- "$baton" run placed.baton -i 1 --executor graph
+expect 0 '2.7182817f' -- "$baton" run placed.baton -i 1 --executor interp
 
 printf '#[version = "baton 0.1"]\ndef @main(%%x: float32) { nn.relux(%%x) }\n' > unknown.baton
 printf '#[version = "baton 0.1"]\ndef @main(%%x: float32) { nn.relu(%%x) }\n' > p.baton

@@ -294,37 +294,57 @@ static bt_status open_by(bt_program *program, const char *path,
     return status ? status : open_session(program);
 }
 
-/* No executor was named, and the default one cannot run the program. */
-static int must_interpret(const bt_program *program, const bt_program_options *options,
-                          bt_status status)
+/* No executor was named, and this one, which was tried, cannot run the program or is not
+ * there. */
+static int is_next_tried(const bt_program *program, bt_status status)
 {
-    int is_chosen =
-        options->executor || options->target || options->fuse || options->plan;
-    int is_lacking = status && (program->executor ? program->module &&
-                                                        status->code == BT_ERR_UNSUPPORTED
-                                                  : status->code == BT_ERR_NAME);
-    return is_lacking && !is_chosen;
+    return program->executor ? program->module && status->code == BT_ERR_UNSUPPORTED
+                             : status->code == BT_ERR_NAME;
 }
 
-static bt_status open_model(bt_program *program, const char *path,
-                            const bt_program_options *options)
+static void forget_model(bt_program *program)
 {
-    int is_interp = options->target && strcmp(options->target, "interp") == 0;
-    bt_status status = open_by(program, path, options,
-                               options->executor ? options->executor
-                               : is_interp       ? "interp"
-                                                 : "graph");
-    if (!must_interpret(program, options, status))
-        return status;
-    bt_remark(program->ctx, BT_REMARK_NOTE,
-              bt_note(program->ctx, status, NULL, 0, "executor interp runs the program"));
     bt_compiled_unref(program->compiled);
     bt_module_unref(program->module);
     bt_store_unref(program->option_store);
     program->compiled = NULL;
     program->module = NULL;
     program->option_store = NULL;
-    return open_by(program, path, options, "interp");
+    program->executor = NULL;
+}
+
+/* Where none is named: the fastest that can. What only compiling heeds rules out the one that
+ * compiles nothing. */
+static bt_status open_by_any(bt_program *program, const char *path,
+                             const bt_program_options *options)
+{
+    static const char *const names[] = { "graph", "vm", "interp" };
+    const int is_compiled = options->target || options->fuse || options->plan;
+    const uint32_t n = BT_COUNT(names) - (is_compiled ? 1 : 0);
+    bt_status status = NULL;
+    for (uint32_t i = 0; i < n; i++) {
+        status = open_by(program, path, options, names[i]);
+        if (!status || i + 1 == n || !is_next_tried(program, status))
+            return status;
+        if (i + 2 == BT_COUNT(names))
+            bt_remark(program->ctx, BT_REMARK_NOTE,
+                      bt_note(program->ctx, status, NULL, 0,
+                              "executor %s runs the program", names[i + 1]));
+        else
+            bt_ctx_clear_diags(program->ctx);
+        forget_model(program);
+    }
+    return status;
+}
+
+static bt_status open_model(bt_program *program, const char *path,
+                            const bt_program_options *options)
+{
+    if (options->executor)
+        return open_by(program, path, options, options->executor);
+    return options->target && strcmp(options->target, "interp") == 0
+               ? open_by(program, path, options, "interp")
+               : open_by_any(program, path, options);
 }
 
 /* ---- artifacts ---- */

@@ -3,6 +3,7 @@
 
 #include <baton/loops.h>
 
+#include "compute/formula/call.h"
 #include "schedule/contract.h"
 
 static void check_text(const struct contraction *c, const char *expected)
@@ -219,6 +220,76 @@ static void test_a_depthwise_convolution_is_lines(void **state)
         "}\n");
 }
 
+/* Of a depthwise convolution with an open batch, which may be 1, threads have the channels,
+ * and lines are rows of the image. */
+static void test_an_open_batch_leaves_threads_the_channels(void **state)
+{
+    (void)state;
+    struct world w = world_open();
+    const bt_type_param param = { .kind = BT_KIND_DIM, .high = INT64_MAX, .step = 1 };
+    const bt_type *n = bt_type_var(w.store, &param, bt_name_of(w.store, "n"));
+    const bt_type *x[] = { n, bt_dim(w.store, 32), bt_dim(w.store, 10),
+                           bt_dim(w.store, 10) };
+    const bt_type *types[] = {
+        bt_type_tensor(w.store, bt_type_shape(w.store, 4, x),
+                       bt_type_dtype(w.store, BT_FLOAT32)),
+        bt_type_tensor_of(w.store, BT_FLOAT32, 3, (const int64_t[]){ 32, 3, 3 }),
+    };
+    struct formula f = {
+        .inputs = { { .name = "x", .type = "t[n, c, h, g]" },
+                    { .name = "w", .type = "t[c, k, l]" } },
+        .text = "y: t[n, c, p in h, q in g] = sum(r in k, s in l:"
+                "  x[n, c, p + r - 1, q + s - 1] * w[c, r, s] else 0)",
+    };
+    bt_op op = formula_op(&f);
+    const bt_formula_call call = {
+        .op = &op, .narg = 2, .args = types, .result = any_result(&w, 1)
+    };
+    bt_arena *arena = bt_arena_create(w.registry);
+    bt_graph *graph;
+    bt_loops *loops;
+    bt_text text;
+    assert_ok(w.ctx, bt__call_compose(w.ctx, arena, &call, &graph));
+    assert_ok(w.ctx, bt__graph_open(w.ctx, arena, &call, graph, &graph));
+    assert_ok(w.ctx,
+              cpu_contract(w.ctx, arena,
+                           &(struct cpu_config){ .isa = CPU_ISA_PORTABLE, .nthread = 2 },
+                           "test", graph, NULL, &loops));
+    bt_text_init(&text, arena);
+    assert_ok(w.ctx, bt_loops_print(loops, &text));
+    assert_string_equal(bt_text_get(&text),
+                        "loops test<d0: Dim> {\n"
+                        "    in a0: float32[3200*d0]\n"
+                        "    in a1: float32[288]\n"
+                        "    out s0: float32[3200*d0]\n"
+                        "    local s1: float32[1]\n"
+                        "    temp t4: float32[4608*d0 + 8]\n"
+                        "    parallel i40 in 32 {\n"
+                        "        for i41 in d0 {\n"
+                        "            halo.4(&t4[144*i40 + 4608*i41], &a0[100*i40 + "
+                        "3200*i41], 12, 12, 1, 10, 1, 10, 10, 1)\n"
+                        "        }\n"
+                        "    }\n"
+                        "    parallel i40 in 32 {\n"
+                        "        for i41 in d0 {\n"
+                        "            for i42 in 4 {\n"
+                        "                if (0 <= -i42 + 2) {\n"
+                        "                    line_f32_portable(&s0[100*i40 + 3200*i41 + "
+                        "30*i42], &a1[9*i40], &t4[144*i40 + 4608*i41 + 36*i42], 3, 10, "
+                        "3, 12, 1, 1, 10, 2, 3, 3, 12, 1, 0, 0)\n"
+                        "                } else {\n"
+                        "                    line_f32_portable(&s0[100*i40 + 3200*i41 + "
+                        "30*i42], &a1[9*i40], &t4[144*i40 + 4608*i41 + 36*i42], 1, 10, "
+                        "3, 12, 1, 1, 10, 2, 3, 3, 12, 1, 0, 0)\n"
+                        "                }\n"
+                        "            }\n"
+                        "        }\n"
+                        "    }\n"
+                        "}\n");
+    bt_arena_destroy(arena);
+    world_close(&w);
+}
+
 static const struct CMUnitTest tests[] = {
     cmocka_unit_test(test_a_convolution_is_a_halo_then_tiles_with_their_epilogue),
     cmocka_unit_test(test_a_product_packs_what_lies_across),
@@ -226,5 +297,6 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(test_few_rows_by_a_constant_read_it_packed),
     cmocka_unit_test(test_a_matrix_by_a_column_is_sums_of_rows),
     cmocka_unit_test(test_a_depthwise_convolution_is_lines),
+    cmocka_unit_test(test_an_open_batch_leaves_threads_the_channels),
 };
 TEST_MAIN(tests)

@@ -53,21 +53,33 @@ static int64_t columns_fitting(const struct cpu_tiling *p)
                    SUMS_NBYTES / (rows * (int64_t)(BT_DTYPE_BITS(p->tile->c) / 8)));
 }
 
-static void choose_parallel(const struct cpu_tiling *p, const struct cpu_config *config,
-                            struct blocks *b)
+/* The dim or, by blocks.parallel of -1, the columns that have most; how many those are. */
+static int64_t choose_longest(const struct cpu_tiling *p, struct blocks *b,
+                              int64_t (*count)(const bt_node *extent))
 {
-    int64_t most = cpu_iterations(b->nn);
+    int64_t most = count(b->nn);
     b->parallel = -1;
     for (uint32_t d = 0; d < p->view.ndim; d++) {
         int is_outer = !p->view.dims[d].is_k && d != p->n && (int32_t)d != p->n0 &&
                        (int32_t)d != p->m && !(p->merged >> d & 1);
-        if (is_outer && cpu_iterations(p->view.dims[d].extent) > most) {
+        if (is_outer && count(p->view.dims[d].extent) > most) {
             b->parallel = (int32_t)d;
-            most = cpu_iterations(p->view.dims[d].extent);
+            most = count(p->view.dims[d].extent);
         }
     }
-    b->by_m = config->nthread > 1 && most < 2 * (int64_t)config->nthread &&
-              cpu_iterations(b->nm) > most;
+    return most;
+}
+
+/* An open dim gives threads work only where nothing else has enough. */
+static void choose_parallel(const struct cpu_tiling *p, const struct cpu_config *config,
+                            struct blocks *b)
+{
+    const int64_t enough = 2 * (int64_t)config->nthread;
+    int64_t most = choose_longest(p, b, cpu_iterations_at_least);
+    if (config->nthread == 1 ||
+        (most < enough && cpu_iterations_at_least(b->nm) < enough))
+        most = choose_longest(p, b, cpu_iterations);
+    b->by_m = config->nthread > 1 && most < enough && cpu_iterations(b->nm) > most;
 }
 
 /* Rows of one tile, about as many in each block; or columns. */

@@ -193,20 +193,34 @@ static int fill_copies(struct filling *f, uint32_t i)
     return 1;
 }
 
+/* The longest axis that is copied as a whole, for threads; an open one, which may be 1, only
+ * where no other has enough. */
+static uint32_t longest_outer(const struct cpu_tiling *p)
+{
+    enum { ENOUGH = 16 };
+    int64_t (*const counts[])(const bt_node *) = { cpu_iterations_at_least,
+                                                   cpu_iterations };
+    uint32_t longest = 0;
+    int64_t most = -1;
+    for (uint32_t i = 0; i < 2 && most < ENOUGH; i++) {
+        most = -1;
+        for (uint32_t a = 0; a < p->b->rank; a++) {
+            if (p->outer[a] && counts[i](p->b->extents[a]) > most) {
+                most = counts[i](p->b->extents[a]);
+                longest = a;
+            }
+        }
+    }
+    return longest;
+}
+
 static int fill_halos(struct cpu_emitter *e, const struct cpu_tiling *p, uint32_t packed)
 {
     bt_graph *g = e->loops->graph;
     struct filling f = { .e = e, .tiling = p, .packed = packed };
-    uint32_t longest = 0;
+    const uint32_t longest = longest_outer(p);
     f.to = f.from = bt_node_int(g, 0);
     cpu_strides(g, p->b->rank, p->b->extents, f.strides);
-    for (uint32_t a = 0; a < p->b->rank; a++) {
-        if (p->outer[a] &&
-            (!p->outer[longest] ||
-             cpu_iterations(p->b->extents[a]) > cpu_iterations(p->b->extents[longest])))
-            longest = a;
-    }
-    // the longest other axis outermost, for threads
     for (uint32_t i = 0; i < p->b->rank; i++) {
         uint32_t a = i == 0 ? longest : i <= longest ? i - 1 : i;
         if (!p->outer[a])

@@ -429,7 +429,8 @@ static int32_t find_merge(const struct cpu_tiling *p, bt_graph *g, const bt_arra
     return -1;
 }
 
-/* Dims that make one with the columns, then rows of these at one distance. */
+/* Dims that make one with the columns, then rows of these at one distance: of the longest
+ * dim whose length is known, as one that is open may be 1. */
 static void choose_rows(struct cpu_tiling *p, bt_graph *g, const bt_array *stage)
 {
     int32_t d;
@@ -444,7 +445,9 @@ static void choose_rows(struct cpu_tiling *p, bt_graph *g, const bt_array *stage
         if (is_only_in(p, p->b, i) && i != p->n &&
             (p->is_line || (number(p->bs[i]) >= number(p->ncolumn) &&
                             number(p->bs[i]) <= 2 * number(p->ncolumn))) &&
-            number(p->bs[i]) >= 0 && number(p->ncolumn) >= 0)
+            number(p->bs[i]) >= 0 && number(p->ncolumn) >= 0 &&
+            (p->n0 < 0 ||
+             number(p->view.dims[i].extent) > number(p->view.dims[p->n0].extent)))
             p->n0 = (int32_t)i;
     }
 }

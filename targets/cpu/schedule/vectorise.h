@@ -25,5 +25,7 @@ bt_status cpu_vectorise(bt_loops *, const struct cpu_config *) BT_MUST_USE;
 double cpu_cost(const struct cpu_config *, const bt_stmts *);
 /* How many iterations a loop has; of an open one, a guess. */
 int64_t cpu_iterations(const bt_node *extent);
+/* How many it has in any case: an open one may have one. */
+int64_t cpu_iterations_at_least(const bt_node *extent);
 
 #endif

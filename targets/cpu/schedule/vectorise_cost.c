@@ -43,6 +43,12 @@ int64_t cpu_iterations(const bt_node *extent)
                                  : OPEN;
 }
 
+int64_t cpu_iterations_at_least(const bt_node *extent)
+{
+    const int64_t known = bt_node_number(extent);
+    return known >= 0 ? known : extent->low > 1 ? extent->low : 1;
+}
+
 double cpu_cost(const struct cpu_config *config, const bt_stmts *block)
 {
     double sum = 0;

@@ -306,6 +306,15 @@ static bt_status check_bound(struct machine *m, const bt_block *block,
     return NULL;
 }
 
+static bt_status fail_match(struct machine *m, const struct step *step,
+                            const bt_object *data)
+{
+    bt_text text;
+    bt_text_init(&text, bt_ctx_scratch(m->ctx));
+    pattern_misfit(bt_as_match(step->value), data, &text);
+    return bt_text_get(&text) ? fail(m, step, BT_ERR_RUNTIME, text.at) : bt_no_memory();
+}
+
 static bt_status step_match(struct machine *m, const struct step *step, bt_object **args)
 {
     const bt_match *match = bt_as_match(step->value);
@@ -322,7 +331,7 @@ static bt_status step_match(struct machine *m, const struct step *step, bt_objec
             slots_of(m)[block->params[j]] = bt_object_ref(bound[j]);
         return check_bound(m, match->clauses[i]->block, bound);
     }
-    return fail(m, step, BT_ERR_RUNTIME, "no clause of this match fits the value");
+    return fail_match(m, step, args[0]);
 }
 
 static bt_status collect(struct machine *m)

@@ -213,7 +213,10 @@ static bt_status some_operands(struct copy *c, const bt_value *old, uint32_t fir
         const bt_type *wanted = NULL, *type;
         if (is_polymorphic(operand->type))
             BT_TRY(wanted_type(c, old, first + i, &wanted));
+        c->is_callee = first + i == 0 && bt_as_call(old) &&
+                       bt_as_call(old)->callee_kind == BT_CALLEE_VALUE;
         BT_TRY(copy_operand(c, operand, wanted, &now[i]));
+        c->is_callee = 0;
         BT_TRY(copy_type(c, operand->type, &type));
         // what takes a function of given types is given one
         *same_facts &= now[i]->type == type || wanted;
@@ -348,6 +351,46 @@ bt_status copy_closure(struct copy *c, const bt_closure_value *closure,
     BT_TRY(copy_block(c, func->block, func->result, &now.block));
     BT_TRY(bt_func_create(c->ctx, c->store, &now, &func));
     return bt_build_closure_body(c->b, *out, func);
+}
+
+bt_status copy_eta(struct copy *c, const bt_value *old, const bt_func *f,
+                   const bt_type *wanted, bt_call *call, const bt_value **out)
+{
+    const bt_func_type *type = bt_as_func_type(wanted);
+    const bt_param **params = BT_NEWS(c->arena, const bt_param *, f->block->nparam);
+    const bt_type **vars = BT_NEWS(c->arena, const bt_type *, type->nparam);
+    const bt_value *result;
+    const bt_func *now;
+    bt_func func = { .nvar = type->nparam, .vars = vars };
+    if (!params || !vars)
+        return bt_no_memory();
+    for (uint32_t i = 0; i < type->nparam; i++) {
+        if (!(vars[i] = bt_type_var(c->store, &type->params[i], "A")))
+            return bt_store_why(c->ctx, c->store);
+    }
+    if (type->nparam && !(type = bt_func_type_open(c->store, type, vars)))
+        return bt_store_why(c->ctx, c->store);
+    func.result = type->result;
+    func.nwhere = type->nwhere;
+    func.wheres = type->wheres;
+    if (func.nvar) {
+        call->ntype_arg = func.nvar;
+        call->type_args = vars;
+    }
+    bt_builder_at(c->b, old->span, old->prov);
+    BT_TRY(bt_build_closures(c->b, 1, NULL, &wanted, out));
+    for (uint32_t i = 0; i < type->narg; i++)
+        BT_TRY(bt_build_param(c->b, f->block->params[i]->base.name, type->args[i],
+                              &params[i]));
+    BT_TRY(bt_block_begin(c->b, type->narg, params));
+    call->callee_kind = BT_CALLEE_VALUE;
+    call->narg = type->narg;
+    call->args = (const bt_value *const *)params;
+    bt_builder_type(c->b, type->result);
+    BT_TRY(bt_build_call(c->b, call, &result));
+    BT_TRY(bt_block_end(c->b, result, &func.block));
+    BT_TRY(bt_func_create(c->ctx, c->store, &func, &now));
+    return bt_build_closure_body(c->b, *out, now);
 }
 
 /* ---- blocks ---- */

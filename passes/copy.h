@@ -16,7 +16,8 @@ struct copy {
     bt_map values; /* old -> new */
     bt_map types;  /* variables and opaque dims -> terms */
     void *state;
-    int infers; /* calls of operators: relations may tell more of the new types */
+    int is_callee; /* what `operand` is asked for is called */
+    int infers;    /* calls of operators: relations may tell more of the new types */
     /* Asked before a binding is copied, of a group of closures for the first of it. Sets
      * *done where it has dealt with it: by copy_put, or by leaving it out. May be NULL. */
     bt_status (*binding)(struct copy *, const bt_value *old, int *done);
@@ -70,6 +71,11 @@ bt_status copy_call(struct copy *, const bt_call *like, const bt_call *fields,
  * they are. */
 bt_status copy_closure(struct copy *, const bt_closure_value *, const bt_type *type,
                        const bt_value **out) BT_MUST_USE;
+/* fn (%x: T) { @f[T](%x) } of the type `wanted`, in place of a use of @f: the fields callee
+ * and type_args of the call. */
+bt_status copy_eta(struct copy *, const bt_value *old, const bt_func *f,
+                   const bt_type *wanted, bt_call *call,
+                   const bt_value **out) BT_MUST_USE;
 /* The function again, with the same parameters and attributes. */
 bt_status copy_func(struct copy *, const bt_func *, const bt_func **out) BT_MUST_USE;
 

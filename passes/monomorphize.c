@@ -490,39 +490,16 @@ static bt_status type_args_of(struct copy *c, const bt_value *value, const bt_fu
     return NULL;
 }
 
-/* fn (%x: T) { @f[T](%x) } */
 static bt_status eta_expand(struct copy *c, const bt_value *old, const bt_global *of,
                             const bt_type *wanted, const bt_value **out)
 {
-    const bt_func_type *type = bt_as_func_type(wanted);
-    const bt_param **params = BT_NEWS(c->arena, const bt_param *, type->narg);
     const bt_type *const *type_args;
-    const bt_value *result;
-    const bt_func *now;
-    bt_func func = { .result = type->result };
-    bt_call call = { .callee_kind = BT_CALLEE_VALUE, .narg = type->narg };
-    if (!params)
-        return bt_no_memory();
+    bt_call call = { .callee = old, .ntype_arg = of->func->nvar };
     BT_TRY(type_args_of(c, old, of->func, wanted, &type_args));
-    bt_builder_at(c->b, old->span, old->prov);
-    BT_TRY(bt_build_closures(c->b, 1, NULL, &wanted, out));
-    for (uint32_t i = 0; i < type->narg; i++)
-        BT_TRY(bt_build_param(c->b, of->func->block->params[i]->base.name, type->args[i],
-                              &params[i]));
-    BT_TRY(bt_block_begin(c->b, type->narg, params));
-    if (flat_is_generic(of->type)) {
+    call.type_args = type_args;
+    if (flat_is_generic(of->type))
         BT_TRY(aim_call(c, of, old, old, type_args, &call));
-    } else {
-        call.callee = old;
-        call.ntype_arg = of->func->nvar;
-        call.type_args = type_args;
-    }
-    call.args = (const bt_value *const *)params;
-    bt_builder_type(c->b, type->result);
-    BT_TRY(bt_build_call(c->b, &call, &result));
-    BT_TRY(bt_block_end(c->b, result, &func.block));
-    BT_TRY(bt_func_create(c->ctx, c->store, &func, &now));
-    return bt_build_closure_body(c->b, *out, now);
+    return copy_eta(c, old, of->func, wanted, &call, out);
 }
 
 /* A copy of a closure, for the types that it is wanted for. */

@@ -70,7 +70,13 @@ static const char *const pipelines[] = {
     "inline, simplify-expr, fold-constant, dead-code",
 };
 static const char *const flattening[] = {
-    "lambda-lift", "monomorphize", "monomorphize, lambda-lift", "match-tree", "flatten",
+    "flatten",
+    "lambda-lift",
+    "monomorphize",
+    "match-tree",
+    "monomorphize, match-tree, lambda-lift, verify-flat",
+    "eta-expand, match-tree, monomorphize, lambda-lift, merge-functions, dead-code, "
+    "verify-flat",
 };
 
 static void print_status(bt_ctx *ctx, bt_status status)

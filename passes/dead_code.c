@@ -12,14 +12,26 @@
  *         }
  * What writes, draws random numbers or does I/O stays; what may only fail, diverge or
  * allocate goes. Where it is not known which function the program is run from, as with
- * baton opt without --entry, all functions stay.
+ * baton opt without --entry, all functions stay. With bindings=False only functions go, as
+ * by Relay's RemoveUnusedFunctions.
  * needs    effects, call-graph
  * keeps    every invariant
+ * option   bindings   drop bindings too, default True
  * source   Cytron et al. 1991, section 7.1 (marking from what has effects)
  */
 #include <string.h>
 
 #include <baton/pass.h>
+
+struct options {
+    int64_t bindings;
+};
+
+static const bt_attr options[] = {
+    BT_ATTR(struct options, bindings, BOOL, "True",
+            "drop bindings too, not only functions"),
+    { 0 },
+};
 
 struct marking {
     const bt_effects *effects;
@@ -87,10 +99,9 @@ static const bt_rewriter rewriter = { .any = drop_dead };
 /* ---- functions ---- */
 
 /* The globals that the entry reaches, itself included; all where there is no entry. */
-static bt_status find_reached(const bt_pass_call *call, const bt_callgraph *graph,
-                              uint8_t **out)
+static bt_status find_reached(const bt_pass_call *call, const bt_module *module,
+                              const bt_callgraph *graph, uint8_t **out)
 {
-    const bt_module *module = call->module;
     bt_vec(uint32_t) queue = { 0 };
     uint8_t *reached = *out = BT_NEWS(call->scratch, uint8_t, module->nglobal);
     if (!reached)
@@ -113,10 +124,13 @@ static bt_status find_reached(const bt_pass_call *call, const bt_callgraph *grap
 }
 
 /* *out: a new reference. */
-static bt_status drop_unreached(bt_ctx *ctx, const bt_module *module,
-                                const uint8_t *reached, bt_module **out)
+static bt_status drop_unreached(bt_ctx *ctx, const bt_pass_call *call,
+                                const bt_module *module, const bt_callgraph *graph,
+                                bt_module **out)
 {
     bt_module_builder *builder;
+    uint8_t *reached;
+    BT_TRY(find_reached(call, module, graph, &reached));
     if (!memchr(reached, 0, module->nglobal)) {
         *out = bt_module_ref(module);
         return NULL;
@@ -129,22 +143,40 @@ static bt_status drop_unreached(bt_ctx *ctx, const bt_module *module,
     return bt_module_builder_finish(builder, 1, out);
 }
 
-static bt_status run(bt_ctx *ctx, bt_pass_call *call, bt_module **out)
+/* And the functions that only these named. */
+static bt_status drop_bindings(bt_ctx *ctx, bt_pass_call *call, const bt_module *module,
+                               bt_module **out)
 {
     struct marking marking = { .arena = call->scratch };
-    const void *effects, *graph;
-    uint8_t *reached;
-    bt_module *rest;
+    const bt_callgraph *graph;
+    const void *effects;
+    bt_module *now;
     BT_TRY(bt_pass_analysis(ctx, call, "effects", &effects));
-    BT_TRY(bt_pass_analysis(ctx, call, "call-graph", &graph));
     marking.effects = effects;
     bt_map_init(&marking.live, call->scratch, 0);
-    BT_TRY(find_reached(call, graph, &reached));
-    BT_TRY(mark_all(&marking, call->module));
-    BT_TRY(drop_unreached(ctx, call->module, reached, &rest));
+    BT_TRY(mark_all(&marking, module));
     bt_pass_call inner = *call;
-    inner.module = rest;
-    bt_status status = bt_rewrite_module(ctx, &inner, &rewriter, &marking, out);
+    inner.module = module;
+    BT_TRY(bt_rewrite_module(ctx, &inner, &rewriter, &marking, &now));
+    bt_status status = bt_callgraph_create(ctx, now, call->scratch, &graph);
+    if (!status)
+        status = drop_unreached(ctx, call, now, graph, out);
+    bt_module_unref(now);
+    return status;
+}
+
+static bt_status run(bt_ctx *ctx, bt_pass_call *call, bt_module **out)
+{
+    const struct options *o = call->options;
+    const void *graph;
+    bt_module *rest;
+    BT_TRY(bt_pass_analysis(ctx, call, "call-graph", &graph));
+    BT_TRY(drop_unreached(ctx, call, call->module, graph, &rest));
+    if (!o->bindings) {
+        *out = rest;
+        return NULL;
+    }
+    bt_status status = drop_bindings(ctx, call, rest, out);
     bt_module_unref(rest);
     return status;
 }
@@ -166,6 +198,8 @@ static const bt_pass passes[] = {
         .level = 1,
         .needs = "effects call-graph",
         .keeps = "*",
+        .options = options,
+        .options_nbytes = sizeof(struct options),
         .run = run,
     },
     { 0 },

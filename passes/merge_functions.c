@@ -31,6 +31,14 @@ struct known {
     struct known *next;
 };
 
+/* Without memory the comparison says no; where the hashes are equal it is asked again. */
+static int is_equal(bt_registry *registry, const bt_global *a, const bt_global *b)
+{
+    return a->type == b->type && bt_func_hash(a->func) == bt_func_hash(b->func) &&
+           (bt_func_equal(registry, a->func, b->func) ||
+            bt_func_equal(registry, a->func, b->func));
+}
+
 /* Finds functions that are equal to one before them. */
 static bt_status find_equal(struct merging *m, const bt_module *module)
 {
@@ -48,8 +56,7 @@ static bt_status find_equal(struct merging *m, const bt_module *module)
             continue;
         struct known **slot = &slots[bt_func_hash(global->func) & (nslot - 1)],
                      *k = *slot;
-        while (k && (k->global->type != global->type ||
-                     !bt_func_equal(registry, k->global->func, global->func)))
+        while (k && !is_equal(registry, k->global, global))
             k = k->next;
         if (k) {
             if (!bt_map_put(&m->first, global->name, (void *)(uintptr_t)k->global->name))

@@ -188,7 +188,6 @@ static bt_status find_loop(struct finder *f, const struct cfg_func *func,
                              first->closure ? first->closure->func : func->global->func,
                          .first = first,
                          .ntrip = -1 };
-    uint32_t n = 0;
     loop.params = BT_NEWS(f->arena, struct loop_param, first->nparam);
     if (!loop.params)
         return bt_no_memory();
@@ -197,9 +196,9 @@ static bt_status find_loop(struct finder *f, const struct cfg_func *func,
     for (uint32_t i = first->index; i < func->blocks.len; i++) {
         const struct cfg_block *block = func->blocks.at[i];
         if (block->end == CFG_BRANCH && block->edges[0].to == first)
-            meet_edge(f, &loop, &block->edges[0], n++ == 0);
+            meet_edge(f, &loop, &block->edges[0], loop.nback++ == 0);
     }
-    if (!n)
+    if (!loop.nback)
         return NULL;
     const bt_value named = { .kind = BT_VALUE_GLOBAL, .name = func->global->name };
     find_trips(f, &loop, first->closure ? &first->closure->base : &named);

@@ -18,6 +18,7 @@ struct loop {
     const struct cfg_func *in; /* whose blocks its are */
     const struct cfg_block *first;
     struct loop_param *params; /* one for each parameter */
+    uint32_t nback;            /* calls of itself in tail position */
     /* It calls itself only where a counter compares so with a number, in the first block. */
     uint32_t has_end, counter, compare;
     int64_t end;

@@ -58,6 +58,7 @@ static const char *const pipelines[] = {
     "simplify-control-flow",
     "sccp",
     "licm",
+    "unroll",
     "sccp, simplify-control-flow, dead-code",
     "inline{max-bindings=100}",
     "canonicalize",

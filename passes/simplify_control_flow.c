@@ -332,7 +332,7 @@ static bt_status field_of(bt_rewrite *rewrite, const struct sight *sight, uint32
     if (sight->matched && sight->matched->n)
         out->matched = sight->matched->at[index];
     if (call && call->callee_kind == BT_CALLEE_CTOR)
-        out->now = call->args[index];
+        out->now = call->ncheck ? NULL : call->args[index]; // the check says more of it
     else if (tuple)
         out->now = tuple->fields[index];
     else if (out->matched && out->matched->kind == BT_PATTERN_VAR)

@@ -7,8 +7,10 @@
  *         def @twice(%x: float32) { add(%x, %x) }
  *         def @main(%x: float32) { add(%x, %x) }
  * Calls of globals that carry the attribute inline=True, that are named once, or that
- * have at most max-bindings bindings, once their own calls are inlined, and no branch;
- * and calls of closures in sight that are used once or are as small. With all=True,
+ * have at most max-bindings bindings, once their own calls are inlined; and calls of
+ * closures in sight that are used once or are as small. A call that passes single numbers
+ * or functions in sight may be of as many times more bindings as it passes of these: in a
+ * copy it is known which way branches on them go and what is called. With all=True,
  * calls of every global and every closure in sight: executors without calls need it.
  * inline=False keeps a global's calls; calls of primitive functions, which targets make
  * kernels of, stay too. Functions that can reach themselves are left alone, and calls
@@ -19,9 +21,7 @@
  * option   max-bindings   largest function to inline without the attribute, default 8
  * option   all            every call that can be, default False
  */
-#include <string.h>
-
-#include <baton/pass.h>
+#include "chain.h"
 
 struct options {
     int64_t max_bindings, all;
@@ -41,12 +41,15 @@ struct inliner {
     bt_map named;  /* globals that are named once -> not NULL */
     bt_map again;  /* those that are named more than once */
     bt_map wanted; /* globals to inline */
+    bt_map sizes;  /* of the globals that do not reach themselves -> struct size */
     uint32_t depth;
-    uint64_t copied; /* bindings of closures */
+    uint64_t copied;  /* bindings of closures */
+    uint64_t special; /* bindings of globals, for calls that pass something known */
 };
 
 enum { MAX_DEPTH = 32 };         /* of bodies within bodies in one walk */
 enum { MAX_BINDINGS = 1 << 16 }; /* of a global, and of all copies of closures */
+enum { MAX_SPECIAL = 1 << 12 };  /* of all copies for calls that pass something known */
 
 /* ---- what blocks hold ---- */
 
@@ -116,8 +119,6 @@ static bt_status count_all(struct inliner *in)
 /* Bindings that a call of a function becomes, once its own calls are inlined. */
 struct size {
     uint64_t n;
-    int has_regions;
-    const bt_map *sizes; /* of the globals that it may call */
 };
 
 static int measure(struct inliner *in, const bt_value *value, void *self)
@@ -125,17 +126,15 @@ static int measure(struct inliner *in, const bt_value *value, void *self)
     struct size *out = self;
     const bt_global *callee = named_global(in, callee_of(value));
     const struct size *inner = callee && bt_map_find(&in->wanted, callee)
-                                   ? bt_map_find(out->sizes, callee)
+                                   ? bt_map_find(&in->sizes, callee)
                                    : NULL;
     out->n += inner ? inner->n : 1;
-    out->has_regions |= bt_value_nregion(value) || (inner && inner->has_regions);
     return out->n <= MAX_BINDINGS;
 }
 
 static int is_small(const struct options *o, const struct size *size)
 {
-    return size->n <= MAX_BINDINGS &&
-           (o->all || (!size->has_regions && size->n <= (uint64_t)o->max_bindings));
+    return size->n <= MAX_BINDINGS && (o->all || size->n <= (uint64_t)o->max_bindings);
 }
 
 /* Its stated result is more exact than what its last call gives, by a check: inlining
@@ -146,14 +145,21 @@ static int is_result_checked(const bt_func *func)
     return last && last->ncheck && func->result != last->base.type;
 }
 
+/* The attribute inline; NULL: it says nothing. */
+static const bt_dict_entry *stated(const bt_global *global)
+{
+    const bt_dict_entry *attr = bt_dict_find(&global->func->attrs, "inline");
+    return attr && (attr->kind == BT_DICT_BOOL || attr->kind == BT_DICT_INT) ? attr
+                                                                             : NULL;
+}
+
 static int is_wanted(const struct inliner *in, const struct options *o,
                      const bt_global *global, const struct size *size)
 {
-    const bt_dict_entry *attr = bt_dict_find(&global->func->attrs, "inline");
-    int is_stated = attr && (attr->kind == BT_DICT_BOOL || attr->kind == BT_DICT_INT);
+    const bt_dict_entry *attr = stated(global);
     if (is_result_checked(global->func) || size->n > MAX_BINDINGS)
         return 0;
-    if (is_stated)
+    if (attr)
         return attr->i != 0;
     if (bt_func_is_primitive(global->func))
         return 0;
@@ -165,8 +171,6 @@ static int is_wanted(const struct inliner *in, const struct options *o,
  * call the next one twice do not double the program at every step. */
 static bt_status choose(struct inliner *in, const struct options *o)
 {
-    bt_map sizes;
-    bt_map_init(&sizes, in->arena, 0);
     for (uint32_t i = 0; i < in->graph->nglobal; i++) {
         uint32_t g = in->graph->members[i];
         const bt_global *global = in->module->globals[g];
@@ -174,9 +178,8 @@ static bt_status choose(struct inliner *in, const struct options *o)
             in->graph->is_recursive[in->graph->component[g]])
             continue;
         struct size *size = BT_NEW(in->arena, struct size);
-        if (!size || !bt_map_put(&sizes, global, size))
+        if (!size || !bt_map_put(&in->sizes, global, size))
             return bt_no_memory();
-        size->sizes = &sizes;
         BT_TRY(walk(in, global->func->block, measure, size));
         if (is_wanted(in, o, global, size) && !bt_map_put(&in->wanted, global, in))
             return bt_no_memory();
@@ -209,9 +212,6 @@ static bt_status find_closure(bt_rewrite *rewrite, const bt_closure_value *closu
 {
     struct inliner *in = bt_rewrite_state(rewrite);
     struct body body = { .closure = &closure->base };
-    bt_map none;
-    bt_map_init(&none, in->arena, 0);
-    body.size.sizes = &none;
     body.is_recursive = closure->func->block->result == &closure->base;
     if (closure->group->n != 1)
         return NULL;
@@ -222,6 +222,39 @@ static bt_status find_closure(bt_rewrite *rewrite, const bt_closure_value *closu
         return NULL;
     in->copied += body.size.n;
     *out = closure->func;
+    return NULL;
+}
+
+/* Arguments that say something of what is computed: single numbers and functions. */
+static bt_status count_known(bt_rewrite *rewrite, const bt_call *call, uint64_t *out)
+{
+    const struct inliner *in = bt_rewrite_state(rewrite);
+    *out = 0;
+    for (uint32_t i = 0; i < call->narg; i++) {
+        const bt_value *now;
+        BT_TRY(bt_rewrite_operand(rewrite, call->args[i], &now));
+        const bt_tensor *tensor = bt_const_tensor(named_const(in->module, now));
+        const bt_global *global = named_global(in, now);
+        *out += bt_as_closure(now) || (global && global->func) ||
+                (tensor && tensor->rank == 0);
+    }
+    return NULL;
+}
+
+static bt_status is_special(bt_rewrite *rewrite, const bt_call *call,
+                            const bt_global *global, int *out)
+{
+    struct inliner *in = bt_rewrite_state(rewrite);
+    const struct options *o = bt_rewrite_call(rewrite)->options;
+    const struct size *size = bt_map_find(&in->sizes, global);
+    uint64_t known;
+    *out = 0;
+    if (!size || stated(global) || bt_func_is_primitive(global->func) ||
+        is_result_checked(global->func) || in->special + size->n > MAX_SPECIAL)
+        return NULL;
+    BT_TRY(count_known(rewrite, call, &known));
+    *out = size->n <= (uint64_t)o->max_bindings * (1 + known);
+    in->special += *out ? size->n : 0;
     return NULL;
 }
 
@@ -238,7 +271,10 @@ static bt_status find_callee(bt_rewrite *rewrite, const bt_call *call,
         return find_closure(rewrite, bt_as_closure(call->callee), out);
     BT_TRY(bt_rewrite_operand(rewrite, call->callee, &now));
     const bt_global *global = named_global(in, now);
-    if (global && bt_map_find(&in->wanted, global))
+    int is_chosen = global && bt_map_find(&in->wanted, global);
+    if (global && !is_chosen)
+        BT_TRY(is_special(rewrite, call, global, &is_chosen));
+    if (is_chosen)
         *out = global->func;
     return NULL;
 }
@@ -276,6 +312,7 @@ static bt_status run(bt_ctx *ctx, bt_pass_call *call, bt_module **out)
     bt_map_init(&in.named, call->scratch, 0);
     bt_map_init(&in.again, call->scratch, 0);
     bt_map_init(&in.wanted, call->scratch, 0);
+    bt_map_init(&in.sizes, call->scratch, 0);
     BT_TRY(count_all(&in));
     BT_TRY(choose(&in, call->options));
     return bt_rewrite_module(ctx, call, &rewriter, &in, out);

@@ -74,6 +74,34 @@ static bt_status run_resolve(struct fault_world *w)
     return status;
 }
 
+/* What an analysis finds, as text. */
+static bt_status write_view(struct fault_world *w, const void *row, bt_text *out)
+{
+    const bt_analysis *analysis = row;
+    const void *result;
+    bt_arena *arena = bt_arena_create(bt_ctx_registry(w->ctx));
+    if (!arena)
+        return bt_no_memory();
+    bt_status status = analysis->compute(w->ctx, w->module, arena, &result);
+    if (!status)
+        status = analysis->print(w->ctx, w->module, result, out);
+    bt_arena_destroy(arena);
+    return status;
+}
+
+static bt_status run_view(struct fault_world *w)
+{
+    const void *row;
+    BT_TRY(bt_registry_row(w->ctx, "baton.analysis/1", w->scenario->input,
+                           sizeof(bt_analysis), &row));
+    return fault_result_of(w, write_view, row);
+}
+
+#define VIEW(view)                                                           \
+    {                                                                        \
+        .name = "view-" view, .begin = begin, .run = run_view, .input = view \
+    }
+
 /* A pass, behind what prepares for it. */
 #define PASS(pass, before)                                                            \
     {                                                                                 \
@@ -97,12 +125,23 @@ const struct fault_scenario fault_passes[] = {
     PASS("fold-scale-axis", "simplify-inference, fold-constant, "),
     PASS("inline", ""),
     PASS("lambda-lift", ""),
+    PASS("licm", ""),
     PASS("match-tree", ""),
     PASS("merge-functions", ""),
     PASS("monomorphize", ""),
+    PASS("sccp", ""),
+    PASS("simplify-control-flow", ""),
     PASS("simplify-expr", ""),
     PASS("simplify-inference", ""),
+    PASS("unroll", ""),
     PASS("verify-flat", "match-tree, lambda-lift, monomorphize, "),
+    VIEW("cfg"),
+    VIEW("dominance"),
+    VIEW("effects"),
+    VIEW("graph"),
+    VIEW("liveness"),
+    VIEW("loops"),
+    VIEW("uses"),
     { .name = "pipeline-default", .begin = begin, .run = run_passes, .input = "default" },
     { .name = "pipeline-instruments",
       .begin = begin,

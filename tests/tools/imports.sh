@@ -47,3 +47,4 @@ cat > plugins/more.baton.json <<'END'
 END
 text p.baton 'import "shout"' 'def @main() { @shout() }'
 BATON_PLUGIN_PATH=$PWD/plugins expect 0 '7' -- "$baton" run p.baton --executor interp
+expect 0 'its tables agree with its manifest' -- "$baton" plugin check baton.prelude

@@ -47,4 +47,10 @@ cat > plugins/more.baton.json <<'END'
 END
 text p.baton 'import "shout"' 'def @main() { @shout() }'
 BATON_PLUGIN_PATH=$PWD/plugins expect 0 '7' -- "$baton" run p.baton --executor interp
-expect 0 'its tables agree with its manifest' -- "$baton" plugin check baton.prelude
+expect 0 'has no code' 'ok  *library list' -- "$baton" plugin check baton.prelude
+
+# What no program uses is looked at where a plugin is checked.
+text plugins/more/shout.baton 'def @shout() { 7 }' 'def @unused(%x: float32) { add(%x, True) }'
+BATON_PLUGIN_PATH=$PWD/plugins expect 0 '7' -- "$baton" run p.baton --executor interp
+BATON_PLUGIN_PATH=$PWD/plugins expect 1 'FAILED  library shout' 'shout.baton:3:28: error: add: dtypes of lhs and of rhs' -- \
+    "$baton" plugin check org.example.more

@@ -67,6 +67,7 @@ static const char *const pipelines[] = {
     "fold-scale-axis",
     "combine-parallel-conv2d, combine-parallel-dense",
     "alter-layout{data=NCHW2c}",
+    "batch-loop",
     "simplify-inference, canonicalize, alter-layout{data=NCHW:NHWC}, simplify-expr",
     "inline, simplify-expr, fold-constant, dead-code",
 };

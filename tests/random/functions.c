@@ -64,13 +64,10 @@ static bt_status make_loop_body(struct maker *m, const bt_value *loop,
     return bt_block_end(m->builder, result, out);
 }
 
-bt_status make_loop(struct maker *m, const bt_type *type, const bt_value **out)
+bt_status declare_loop(struct maker *m, const bt_type *type, const bt_value **loop,
+                       const bt_param **params)
 {
     const bt_type *arg_types[2] = { bt_type_scalar(m->store, BT_INT64), type };
-    const bt_param *params[2];
-    const bt_value *loop, *args[2];
-    const bt_block *block;
-    const bt_func *func;
     const char *name = "loop";
     const bt_type *func_type =
         arg_types[0] ? bt_type_func(m->store, &(bt_func_type){ .narg = 2,
@@ -79,13 +76,28 @@ bt_status make_loop(struct maker *m, const bt_type *type, const bt_value **out)
                      : NULL;
     if (!func_type)
         return bt_store_why(m->ctx, m->store);
-    BT_TRY(bt_build_closures(m->builder, 1, &name, &func_type, &loop));
+    BT_TRY(bt_build_closures(m->builder, 1, &name, &func_type, loop));
     BT_TRY(bt_build_param(m->builder, "i", arg_types[0], &params[0]));
-    BT_TRY(bt_build_param(m->builder, "x", type, &params[1]));
-    BT_TRY(make_loop_body(m, loop, params, type, &block));
+    return bt_build_param(m->builder, "x", type, &params[1]);
+}
+
+bt_status end_loop(struct maker *m, const bt_value *loop, const bt_type *type,
+                   const bt_block *block)
+{
+    const bt_func *func;
     BT_TRY(bt_func_create(m->ctx, m->store, &(bt_func){ .result = type, .block = block },
                           &func));
-    BT_TRY(bt_build_closure_body(m->builder, loop, func));
+    return bt_build_closure_body(m->builder, loop, func);
+}
+
+bt_status make_loop(struct maker *m, const bt_type *type, const bt_value **out)
+{
+    const bt_param *params[2];
+    const bt_value *loop, *args[2];
+    const bt_block *block;
+    BT_TRY(declare_loop(m, type, &loop, params));
+    BT_TRY(make_loop_body(m, loop, params, type, &block));
+    BT_TRY(end_loop(m, loop, type, block));
     BT_TRY(bt_build_scalar(m->builder, BT_INT64, below(m, 4), &args[0]));
     BT_TRY(make(m, type, &args[1]));
     return call_value(m, loop, 2, args, out);

@@ -47,10 +47,11 @@ bt_status enter_scope(struct maker *, const bt_value *);
 bt_status call_op(struct maker *, const char *op, const char *attrs, const bt_value *x,
                   const bt_value *y, const bt_value **out);
 
-/* ---- tensors.c, redundant.c, layers.c, norms.c: the type is a tensor's ---- */
+/* ---- tensors.c, redundant.c, layers.c, norms.c, sequences.c: the type is a tensor's ---- */
 
 make_fn make_const, make_unary, make_binary, make_cast, make_where, make_moved;
 make_fn make_identity, make_duplicate, make_dead, make_layer, make_norm;
+make_fn make_sequence;
 /* A constant of float32 whose elements are some of the choices. */
 bt_status make_numbers(struct maker *, uint32_t rank, const int64_t *dims,
                        const double *choices, uint32_t n, const bt_value **out);
@@ -63,6 +64,11 @@ make_fn make_match, make_nested_match, make_group, make_generic;
 /* A call of a function. */
 bt_status call_value(struct maker *, const bt_value *callee, uint32_t n,
                      const bt_value *const *args, const bt_value **out);
+/* A closure loop(i: int64, x: type) -> type: its body is given to end_loop. */
+bt_status declare_loop(struct maker *, const bt_type *, const bt_value **loop,
+                       const bt_param **params);
+bt_status end_loop(struct maker *, const bt_value *loop, const bt_type *,
+                   const bt_block *);
 /* The type is a function's, a list's. */
 make_fn make_closure, make_list;
 /* A block with its own scope whose result has the type. */

@@ -83,9 +83,15 @@ struct vm_ctor {
     uint32_t type; /* of the data */
     const uint32_t *fields;
 };
+struct vm_const {
+    const bt_object *object; /* held by the module's store */
+    uint32_t type;
+};
 struct vm_operator {
     const bt_call *call;
-    uint32_t is_settled; /* one computation serves all dims */
+    uint32_t type;        /* of the result */
+    const uint32_t *args; /* types */
+    uint32_t is_settled;  /* one computation serves all dims */
 };
 struct vm_check {
     const bt_call *call;
@@ -137,7 +143,7 @@ struct vm_program {
     uint32_t nfunction, nlist, nconst, nscalar, nctor, noperator, nshape, ncheck, nhold;
     const struct vm_function *const *functions;
     const struct vm_list *lists;
-    const bt_object *const *consts; /* held by the module's store */
+    const struct vm_const *consts;
     const struct vm_scalar *scalars;
     const struct vm_ctor *ctors;
     const struct vm_operator *operators;

@@ -152,8 +152,9 @@ static bt_status check_shape(const struct verifier *v, const struct vm_shape *sh
 
 static bt_status check_const(const struct verifier *v)
 {
-    return v->values[0] < v->f->nobject ? NULL
-                                        : fail(v, "an object in a scalar register");
+    return v->values[0] < v->f->nobject
+               ? same(v, type_of(v, 0), v->p->consts[v->values[1]].type)
+               : fail(v, "an object in a scalar register");
 }
 
 /* What a row of scalars.def takes. */
@@ -264,8 +265,9 @@ static bt_status check_select(const struct verifier *v)
 
 static bt_status check_operator(const struct verifier *v)
 {
-    const bt_call *call = v->p->operators[v->values[1]].call;
-    return v->values[2] == call->narg ? NULL : fail(v, "another number of values");
+    const struct vm_operator *row = &v->p->operators[v->values[1]];
+    BT_TRY(same(v, type_of(v, 0), row->type));
+    return check_items(v, 2, row->call->narg, row->args);
 }
 
 static bt_status check_types(const struct verifier *v)

@@ -29,7 +29,7 @@ struct vm_encoder {
     bt_map numbers;                    /* name of a function -> its number + 1 */
     bt_vec(struct vm_function *) functions;
     bt_vec(struct vm_list) lists;
-    bt_vec(const bt_object *) consts;
+    bt_vec(struct vm_const) consts;
     bt_vec(struct vm_scalar) scalars;
     bt_vec(struct vm_ctor) ctors;
     bt_vec(struct vm_operator) operators;

@@ -88,6 +88,15 @@ static bt_status add_operator(struct vm_encoder *e, const bt_call *call, uint32_
                             call->op->attrs_nbytes, call->attrs))
             return bt_no_memory();
     }
+    uint32_t *args = BT_NEWS(e->arena, uint32_t, call->narg);
+    if (!args)
+        return bt_no_memory();
+    for (uint32_t i = 0; i < call->narg; i++)
+        BT_TRY(vm_type_number(e->ctx, &e->program->types, call->args[i]->type,
+                              call->args[i], &args[i]));
+    BT_TRY(vm_type_number(e->ctx, &e->program->types, call->base.type, &call->base,
+                          &row.type));
+    row.args = args;
     *out = e->operators.len;
     return BT_PUSH(e->arena, &e->operators, row) ? NULL : bt_no_memory();
 }

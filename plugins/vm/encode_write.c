@@ -89,7 +89,8 @@ bt_status vm_constant(struct vm_encoder *e, const bt_object *object, uint32_t ty
     BT_TRY(vm_register_new(e, type, out));
     BT_TRY(vm_begin(e, VM_CONST, *out));
     BT_TRY(vm_word(e, e->consts.len));
-    return BT_PUSH(e->arena, &e->consts, object) ? NULL : bt_no_memory();
+    const struct vm_const row = { object, type };
+    return BT_PUSH(e->arena, &e->consts, row) ? NULL : bt_no_memory();
 }
 
 bt_status vm_cell(struct vm_encoder *e, uint32_t type, bt_cell cell, uint32_t *out)

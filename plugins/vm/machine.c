@@ -230,23 +230,29 @@ static bt_status set_ref(struct vm_machine *m, struct vm_frame *frame, uint32_t 
     return status;
 }
 
+static bt_status fail_empty(struct vm_machine *m, const struct vm_frame *frame)
+{
+    return vm_fail(m, frame->pc, BT_ERR_INTERNAL, "vm: a register is empty");
+}
+
 /* A part of an object, which is let go where this is its last use. */
 static bt_status take_part(struct vm_machine *m, struct vm_frame *frame, uint32_t dst,
-                           uint32_t operand, uint32_t index)
+                           uint32_t operand, uint32_t index, const bt_ctor *ctor)
 {
     union vm_word *word = &frame->r[operand & VM_REGISTER];
     bt_object *object = word->object;
     if (!object)
-        return vm_fail(m, frame->pc, BT_ERR_INTERNAL, "vm: a register is empty");
+        return fail_empty(m, frame);
     const bt_tuple *tuple = bt_object_as_tuple(object);
     const bt_adt *adt = bt_object_as_adt(object);
     const bt_ref *ref = bt_object_as_ref(object);
     bt_object *part = tuple ? tuple->fields[index]
-                      : adt ? (index < adt->nfield ? adt->fields[index] : NULL)
+                      : adt ? (adt->tag == ctor->tag ? adt->fields[index] : NULL)
                             : ref->content;
     if (!part)
         return vm_fail(m, frame->pc, BT_ERR_RUNTIME,
-                       "this reference outlived the session that made it");
+                       adt ? "vm: a field of a value that another constructor made"
+                           : "this reference outlived the session that made it");
     (void)bt_object_ref(part);
     if (operand & VM_LAST) {
         word->object = NULL;
@@ -262,8 +268,11 @@ static bt_status fail_match(struct vm_machine *m, const struct vm_frame *frame,
                             uint32_t operand)
 {
     const bt_match *match = bt_as_match(vm_place_of(frame->f, frame->pc));
-    const bt_adt *adt = bt_object_as_adt(frame->r[operand & VM_REGISTER].object);
+    const bt_object *object = frame->r[operand & VM_REGISTER].object;
+    const bt_adt *adt = object ? bt_object_as_adt(object) : NULL;
     bt_text text;
+    if (!adt)
+        return fail_empty(m, frame);
     bt_text_init(&text, bt_ctx_scratch(m->ctx));
     bt_text_addf(&text,
                  "no clause of this match fits the value: it is made by %s, the "
@@ -443,7 +452,7 @@ next:
     if (status)
         return status;
     GO;
-    CASE(CONST) : vm_put(frame, w[0] >> 8, bt_object_ref(p->consts[w[1]]));
+    CASE(CONST) : vm_put(frame, w[0] >> 8, bt_object_ref(p->consts[w[1]].object));
     w += 2;
     NEXT;
     CASE(CELL) : r[w[0] >> 8].cell.i = (int64_t)((uint64_t)w[2] << 32 | w[1]);
@@ -481,22 +490,27 @@ next:
         : DO(make_object(m, frame, p->ctors[w[1]].ctor, w[0] >> 8, w[2], w + 3),
              3 + w[2]);
     CASE(CLOSURE) : DO(make_closure(m, frame, w), 4 + w[3]);
-    CASE(FIELD) : DO(take_part(m, frame, w[0] >> 8, w[1], w[2]), 3);
-    CASE(CTOR_FIELD) : DO(take_part(m, frame, w[0] >> 8, w[1], w[3]), 4);
+    CASE(FIELD) : DO(take_part(m, frame, w[0] >> 8, w[1], w[2], NULL), 3);
+    CASE(CTOR_FIELD)
+        : DO(take_part(m, frame, w[0] >> 8, w[1], w[3], p->ctors[w[2]].ctor), 4);
     CASE(IF) : w = r[w[0] >> 8].cell.i ? w + 2 : frame->f->words + w[1];
     NEXT;
     CASE(GOTO) : w = frame->f->words + (w[0] >> 8);
     NEXT;
     CASE(SWITCH) :
     {
-        const bt_adt *adt = bt_object_as_adt(r[w[0] >> 8 & VM_REGISTER].object);
+        const bt_object *object = r[w[0] >> 8 & VM_REGISTER].object;
+        const bt_adt *adt = object ? bt_object_as_adt(object) : NULL;
+        STAND;
+        if (!adt)
+            return fail_empty(m, frame);
         w = frame->f->words + w[2 + adt->tag];
         NEXT;
     }
     CASE(FATAL) : STAND;
     return fail_match(m, frame, w[0] >> 8);
     CASE(REF) : DO(make_ref(m, frame, w[0] >> 8, w[1]), 2);
-    CASE(REF_GET) : DO(take_part(m, frame, w[0] >> 8, w[1], 0), 2);
+    CASE(REF_GET) : DO(take_part(m, frame, w[0] >> 8, w[1], 0, NULL), 2);
     CASE(REF_SET) : DO(set_ref(m, frame, w[0] >> 8, w[1], w[2]), 3);
     CASE(OPERATE) : STAND;
     if (bt_ctx_cancelled(m->ctx))

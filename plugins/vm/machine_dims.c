@@ -141,8 +141,9 @@ bt_status vm_check_holds(struct vm_machine *m, struct vm_frame *frame,
                          const struct vm_hold *hold, uint32_t operand)
 {
     const uint32_t reg = operand & VM_REGISTER;
-    const bt_tensor *tensor =
-        reg < frame->f->nobject ? bt_object_as_tensor(frame->r[reg].object) : NULL;
+    const bt_tensor *tensor = reg < frame->f->nobject && frame->r[reg].object
+                                  ? bt_object_as_tensor(frame->r[reg].object)
+                                  : NULL;
     const int64_t nelem = reg >= frame->f->nobject ? 1 : tensor ? tensor->nelem : 0;
     for (uint32_t i = 0; i < hold->n && i < nelem; i++) {
         int64_t expected, found = element(frame, reg, i);

@@ -91,8 +91,8 @@ bt_status vm_push(struct vm_machine *m, const struct vm_function *f,
     frame->f = f;
     frame->pc = 0;
     frame->dst = 0;
-    if (f->nobject)
-        memset(frame->r, 0, f->nobject * sizeof(*frame->r));
+    if (f->nreg)
+        memset(frame->r, 0, f->nreg * sizeof(*frame->r));
     for (uint32_t i = 0; i < f->ndim; i++)
         frame->r[f->nreg + i].dim = VM_UNKNOWN;
     m->top = frame;

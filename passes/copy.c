@@ -42,6 +42,9 @@ bt_status copy_type(struct copy *c, const bt_type *type, const bt_type **out)
 {
     bt_subst subst = { .leaf = find_leaf, .state = c };
     *out = type;
+    if (type && c->type)
+        BT_TRY(c->type(c, type, &type));
+    *out = type;
     if (type && is_substituting(c, type) &&
         !(*out = bt_type_subst(c->store, &subst, type)))
         return bt_store_why(c->ctx, c->store);
@@ -52,7 +55,7 @@ bt_status copy_types(struct copy *c, uint32_t n, const bt_type *const *types,
                      const bt_type *const **out)
 {
     *out = types;
-    if (!n || !c->types.len)
+    if (!n || (!c->types.len && !c->type))
         return NULL;
     const bt_type **now = BT_NEWS(c->arena, const bt_type *, n);
     if (!now)

@@ -15,6 +15,8 @@ struct copy {
     bt_builder *b;
     bt_map values; /* old -> new */
     bt_map types;  /* variables and opaque dims -> terms */
+    /* What stands for any type, before `types` is asked. May be NULL. */
+    bt_status (*type)(struct copy *, const bt_type *, const bt_type **out);
     void *state;
     int is_callee; /* what `operand` is asked for is called */
     int infers;    /* calls of operators: relations may tell more of the new types */

@@ -120,6 +120,7 @@ const struct fault_scenario fault_passes[] = {
       .input = "combine-parallel-conv2d{min-branches=2}" },
     PASS("common-subexpr", ""),
     PASS("dead-code", ""),
+    PASS("defunctionalize", "match-tree, lambda-lift, monomorphize, "),
     PASS("eta-expand", ""),
     PASS("fold-constant", ""),
     PASS("fold-scale-axis", "simplify-inference, fold-constant, "),

@@ -557,16 +557,27 @@ static bt_status check_seed(bt_ctx *ctx, uint64_t seed, const char *only,
     return status;
 }
 
+/* plan-memory is for lowered programs, partition for targets: law graph runs them;
+ * verify-flat and defunctionalize are for flat ones, of known dims. */
+static const char *const special[] = { "plan-memory", "partition", "verify-flat",
+                                       "defunctionalize" };
+
+static int is_special(const char *pass)
+{
+    for (uint32_t i = 0; i < BT_COUNT(special); i++) {
+        if (strcmp(special[i], pass) == 0)
+            return 1;
+    }
+    return 0;
+}
+
 static bt_status find_passes(bt_ctx *ctx, struct tally *out)
 {
     bt_provided item;
     uint32_t n = bt_provided_len(ctx, "pass");
     for (uint32_t i = 0; i < n && out->n < MAX_PASS; i++) {
         BT_TRY(bt_provided_at(ctx, "pass", i, &item));
-        // plan-memory is for lowered programs, partition for targets: law graph runs them;
-        // verify-flat is for flat ones: law flat runs it
-        if (strcmp(item.name, "plan-memory") != 0 &&
-            strcmp(item.name, "partition") != 0 && strcmp(item.name, "verify-flat") != 0)
+        if (!is_special(item.name))
             out->names[out->n++] = item.name;
     }
     return NULL;

@@ -241,13 +241,38 @@ static void reverse_sequence(bt_onnx_node *n)
     node_out(n, 0, emit2(n, "reverse_sequence", attrs, node_need(n, 0), node_need(n, 1)));
 }
 
+/* How many numbers there are from an integer up by ones, where types tell; NULL: they do
+ * not, or the limit is a number. */
+static const bt_type *range_extent(bt_onnx_node *n, const bt_value *limit, int64_t start)
+{
+    const bt_type *const *dims, *from = dim_number(n, start), *zero = dim_number(n, 0),
+                                *out;
+    uint32_t ndim;
+    int64_t number;
+    if (!value_dims(n, limit, &ndim, &dims) || ndim != 1 || n->status ||
+        (dims[0]->has & BT_HAS_OPAQUE) || bt_dim_is_const(dims[0], &number))
+        return NULL;
+    out = bt_dim_sub(n->im->store, dims[0], from);
+    out = out ? bt_dim_max(n->im->store, out, zero) : NULL;
+    if (!out)
+        n->status = bt_store_why(n->im->ctx, n->im->store);
+    return out;
+}
+
 static void range(bt_onnx_node *n)
 {
     const bt_value *start = node_need(n, 0), *limit = node_need(n, 1),
                    *delta = node_need(n, 2);
+    int64_list from = { 0 }, step = { 0 };
+    int by_ones = value_ints(n, start, &from) && value_ints(n, delta, &step) &&
+                  from.len == 1 && from.at[0] == (int32_t)from.at[0] && step.len == 1 &&
+                  step.at[0] == 1;
+    const bt_type *extent = by_ones ? range_extent(n, limit, from.at[0]) : NULL;
     node_out(n, 0,
-             emit3(n, "arange", NULL, as_scalar(n, start), as_scalar(n, limit),
-                   as_scalar(n, delta)));
+             extent ? plus_number(n, counted(n, extent, value_dtype(limit)),
+                                  (double)from.at[0])
+                    : emit3(n, "arange", NULL, as_scalar(n, start), as_scalar(n, limit),
+                            as_scalar(n, delta)));
 }
 
 // clang-format off

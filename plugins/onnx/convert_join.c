@@ -191,10 +191,72 @@ static void slice_at_run_time(bt_onnx_node *n, const bt_value *x, struct slice_l
     node_out(n, 0, emit(n, "dyn.strided_slice", NULL, 4, args));
 }
 
+/* Whether a slice ends where types tell, at no axis counted from its end: its begins. */
+static int ends_known(bt_onnx_node *n, const struct slice_lists *s, uint32_t rank,
+                      int64_list *begins, const bt_type *const **ends)
+{
+    uint32_t nend;
+    int ok = value_ints(n, node_need(n, 1), begins) &&
+             value_dims(n, node_need(n, 2), &nend, ends) && nend == begins->len &&
+             nend <= rank && (!s->axes.len || s->axes.len == nend);
+    for (uint32_t i = 0; ok && i < nend; i++) {
+        int64_t low, high;
+        bt_dim_bounds((*ends)[i], &low, &high);
+        ok = begins->at[i] >= 0 && low >= 0 && !((*ends)[i]->has & BT_HAS_OPAQUE);
+    }
+    for (uint32_t i = 0; ok && i < s->steps.len; i++)
+        ok = s->steps.at[i] == 1;
+    return ok;
+}
+
+/* As many elements of an axis as there are before `end`, at most all; the first `begin` of
+ * them are gone already. */
+static const bt_type *rest_before(bt_onnx_node *n, const bt_value *x, uint32_t axis,
+                                  int64_t begin, const bt_type *end)
+{
+    const bt_type *extent = dim_of(n, x, axis), *from = dim_number(n, begin),
+                  *zero = dim_number(n, 0), *out = NULL;
+    bt_store *store = n->im->store;
+    if (extent && from && zero && (out = bt_dim_sub(store, end, from)) &&
+        (out = bt_dim_max(store, out, zero)))
+        out = bt_dim_min(store, out, extent);
+    if (!out && !n->status)
+        n->status = bt_store_why(n->im->ctx, store);
+    return out;
+}
+
+/* The type of the result is then known, whatever the sizes are. */
+static void slice_to_dims(bt_onnx_node *n, const bt_value *x, const struct slice_lists *s,
+                          const int64_list *begins, const bt_type *const *ends)
+{
+    const bt_type *dims[BT_MAX_RANK];
+    int64_t axes[BT_MAX_RANK];
+    uint32_t rank = value_rank(n, x);
+    for (uint32_t i = 0; i < rank; i++)
+        dims[i] = dim_number(n, 1);
+    for (uint32_t i = 0; !n->status && i < begins->len; i++) {
+        uint32_t axis = node_axis(n, s->axes.len ? s->axes.at[i] : i, rank);
+        if (begins->at[i])
+            x = sliced(n, x, axis, begins->at[i], INT64_MAX);
+        axes[i] = axis;
+        dims[axis] = n->status ? NULL : rest_before(n, x, axis, begins->at[i], ends[i]);
+    }
+    if (n->status)
+        return;
+    const bt_value *like = emit_shaped(n, "full", "shape=[], dtype=\"int8\"", "shape",
+                                       emit_scalar(n, BT_INT8, 0), rank, dims);
+    node_out(n, 0,
+             emit2(n, "slice_like",
+                   node_format(n, "axes=%s", format_ints(n, begins->len, axes)), x,
+                   like));
+}
+
 static void slice_inputs(bt_onnx_node *n)
 {
     const bt_value *x = node_need(n, 0), *axes = node_in(n, 3), *steps = node_in(n, 4);
+    const bt_type *const *dims;
     struct slice_lists s = { .begins = { 0 } };
+    int64_list begins = { 0 };
     if (axes && !value_ints(n, axes, &s.axes))
         node_unknown(n, "the axes are");
     if (steps && !value_ints(n, steps, &s.steps))
@@ -204,6 +266,8 @@ static void slice_inputs(bt_onnx_node *n)
     if (value_ints(n, node_need(n, 1), &s.begins) &&
         value_ints(n, node_need(n, 2), &s.ends))
         slice_by(n, x, &s);
+    else if (ends_known(n, &s, value_rank(n, x), &begins, &dims))
+        slice_to_dims(n, x, &s, &begins, dims);
     else
         slice_at_run_time(n, x, &s);
 }

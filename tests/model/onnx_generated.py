@@ -343,6 +343,28 @@ standard_case("If_by_size_of_one_axis", branch_by_size, ["n", 3], [2, 3])
 standard_case("If_by_size_1_of_one_axis", branch_by_size, ["n", 1], [2, 1])
 
 
+# ---- slices and ranges that end where the size of another value says ----
+
+def cropped(name, first, size, like, less=0):
+    """Elements of both axes from `first` up to the size of another value, numbered."""
+    nodes = [helper.make_node("Shape", ["like"], ["shape"]), helper.make_node("Sub", ["shape", "less"], ["ends"]),
+             helper.make_node("Slice", ["x", "first", "ends"], ["y0"]), helper.make_node("Gather", ["ends", "one"], ["end"]),
+             helper.make_node("Range", ["begin", "end", "one"], ["y1"])]
+    feeds = {k: random_of(name).normal(0, 1, s).astype(numpy.float32) for k, s in [("x", size), ("like", like)]}
+    inputs = [value("x", "float32", ["h", "w"]), value("like", "float32", ["p", "q"])]
+    constants = {"first": numpy.array(first), "less": numpy.array([less, less]), "one": numpy.array(1), "begin": numpy.array(first[1])}
+    return model_of(nodes, inputs, [helper.make_empty_tensor_value_info(o) for o in ["y0", "y1"]], constants), feeds
+
+
+case("Crop_smaller", cropped, [0, 0], (7, 9), (4, 5))
+case("Crop_larger", cropped, [0, 0], (3, 5), (4, 9))
+case("Crop_from", cropped, [2, 1], (7, 9), (5, 9))
+case("Crop_from_beyond", cropped, [2, 6], (7, 9), (5, 4))
+case("Crop_of_none", cropped, [0, 0], (0, 9), (4, 0))
+case("Crop_of_one", cropped, [0, 0], (1, 1), (1, 1))
+case("Ends_before_the_begin", cropped, [0, 1], (7, 9), (5, 9), less=2)
+
+
 # ---- values at the edge of what an operator says ----
 
 def resized(name, dtype, sizes, mode, content=None):

@@ -109,6 +109,7 @@ static bt_status run_view(struct fault_world *w)
     }
 
 const struct fault_scenario fault_passes[] = {
+    PASS("batch-loop", ""),
     PASS("canonicalize", ""),
     { .name = "pass-alter-layout",
       .begin = begin,

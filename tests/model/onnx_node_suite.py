@@ -1,9 +1,10 @@
-"""The conformance suite of the onnx package: onnx_node_suite.py DRIVER [--write] [NAME]...
+"""The conformance suite of the onnx package: onnx_node_suite.py DRIVER [--write | --table] [NAME]...
 
 Runs every case of the groups below through Baton, within rtol 1e-3 and atol 1e-7, shapes and element types exactly.
 onnx_expected.txt names each case that does not pass, and why; a case that passes or fails against it fails the run.
   NAME      runs these cases only and shows what they give
   --write   writes the list anew from what it finds; reasons are to be read and completed by hand
+  --table   runs every executor in turn, and shows how many cases pass on each
 With BATON_MODEL_TARGET (driver.c) what only the executor interp runs is refused besides: onnx_expected_compiled.txt names that.
 """
 import collections
@@ -23,7 +24,8 @@ from onnx import numpy_helper
 
 RTOL, ATOL = 1e-3, 1e-7
 GROUPS = ["node", "simple", "pytorch-operator", "pytorch-converted"]
-COMPILED = "BATON_MODEL_TARGET" in os.environ
+TARGET = "BATON_MODEL_TARGET"
+EXECUTORS = {"interp": "", "graph": "cpu"}  # executor -> target (driver.c)
 HERE = os.path.dirname(os.path.abspath(__file__))
 LIST = os.path.join(HERE, "onnx_expected.txt")
 COMPILED_LIST = os.path.join(HERE, "onnx_expected_compiled.txt")
@@ -153,9 +155,9 @@ def read_list_of(path):
     return out
 
 
-def read_list():
+def read_list(compiled=TARGET in os.environ):
     """Pattern -> (kind, reason); of what is compiled first."""
-    return {**read_list_of(COMPILED_LIST), **read_list_of(LIST)} if COMPILED else read_list_of(LIST)
+    return {**read_list_of(COMPILED_LIST), **read_list_of(LIST)} if compiled else read_list_of(LIST)
 
 
 def expectations(cases, rows):
@@ -194,9 +196,34 @@ def summarise(results):
         print(f"{group or 'all':18} {passed:6} {total - kinds['refused']:7} {total:6}   ({kinds['fixed']})")
 
 
+def run_cases(program, cases):
+    driver = harness.Driver(program)
+    results = {case: run_case(driver, path) for case, path in cases.items()}
+    driver.close()
+    return results
+
+
+def show_table(program, cases):
+    """Exit status: whether some executor does not give what its list says."""
+    passed, wrong = {}, 0
+    for name, target in EXECUTORS.items():
+        os.environ.pop(TARGET, None)
+        if target:
+            os.environ[TARGET] = target
+        results = run_cases(program, cases)
+        wrong += check(results, read_list(bool(target)))
+        passed[name] = {case for case, (kind, _) in results.items() if kind in ("pass", "fixed")}
+    print("group             " + "".join(f"{name:>8}" for name in EXECUTORS) + "   total")
+    for group in GROUPS + [""]:
+        counts = [sum(case.startswith(group) for case in passed[name]) for name in EXECUTORS]
+        print(f"{group or 'all':18}" + "".join(f"{n:8}" for n in counts) + f"{sum(case.startswith(group) for case in cases):8}")
+    return wrong != 0
+
+
 def write_list(results):
-    expected = expectations(results, {} if not COMPILED else read_list_of(LIST))
-    with open(COMPILED_LIST if COMPILED else LIST, "w", encoding="utf-8") as file:
+    compiled = TARGET in os.environ
+    expected = expectations(results, {} if not compiled else read_list_of(LIST))
+    with open(COMPILED_LIST if compiled else LIST, "w", encoding="utf-8") as file:
         for case, (kind, reason) in results.items():
             if kind in ("refused", "fail") and expected.get(case, ("", ""))[0] != kind:
                 file.write(f"{case} {kind} {reason}\n")
@@ -204,12 +231,12 @@ def write_list(results):
 
 def main():
     names = [a for a in sys.argv[2:] if not a.startswith("-")]
-    driver = harness.Driver(sys.argv[1])
     cases = find_cases()
     if names:
         cases = {c: p for c, p in cases.items() if any(fnmatch.fnmatchcase(c, n) for n in names)}
-    results = {case: run_case(driver, path) for case, path in cases.items()}
-    driver.close()
+    if "--table" in sys.argv:
+        return show_table(sys.argv[1], cases)
+    results = run_cases(sys.argv[1], cases)
     if "--write" in sys.argv:
         write_list(results)
     if names:

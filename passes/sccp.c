@@ -69,6 +69,7 @@ struct sccp {
     bt_builder *builder;
     const bt_effects *effects;
     int64_t max_bytes;
+    int has_flow;
     bt_map cells;                     /* value -> struct cell */
     bt_map units;                     /* bt_func -> struct unit */
     bt_map live;                      /* blocks that may run -> not NULL */
@@ -214,6 +215,16 @@ static bt_status for_each_function(struct sccp *s, visit *meet)
         if (s->module->globals[i]->kind == BT_GLOBAL_FUNC)
             BT_TRY(walk(s, s->module->globals[i]->func->block, meet));
     }
+    return NULL;
+}
+
+/* A call of a function, a branch: without any fold-constant finds as much. */
+static bt_status find_flow(struct sccp *s, const bt_block *block, const bt_value *value)
+{
+    const bt_call *call = bt_as_call(value);
+    (void)block;
+    s->has_flow |= (value && bt_value_nregion(value)) ||
+                   (call && call->callee_kind == BT_CALLEE_VALUE);
     return NULL;
 }
 
@@ -508,6 +519,11 @@ static bt_status run(bt_ctx *ctx, bt_pass_call *call, bt_module **out)
                       .arena = call->scratch,
                       .max_bytes = o->max_bytes };
     const void *effects;
+    BT_TRY(for_each_function(&s, find_flow));
+    if (!s.has_flow) {
+        *out = bt_module_ref(call->module);
+        return NULL;
+    }
     BT_TRY(bt_pass_analysis(ctx, call, "effects", &effects));
     s.effects = effects;
     bt_map_init(&s.cells, call->scratch, 0);

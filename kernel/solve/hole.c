@@ -293,6 +293,7 @@ bt_status bt__assign(bt_solver *s, struct bt__node *node, const bt_type *term,
     BT_TRY(check_escape(s, hole, type));
     hole->type = type;
     hole->by = node->slot;
+    s->nassigned++;
     for (struct bt__edge *edge = hole->edges; edge; edge = edge->next)
         bt__wake(s, edge->node);
     hole->edges = NULL;

@@ -299,6 +299,23 @@ static void release_instances(bt_solver *s, const struct bt__node *node)
     }
 }
 
+/* One part of a node may wait for what a later part of it finds, as 3*h = 6 does for
+ * h = 2: it is tried again as long as it fills holes that were there before. */
+static bt_status try_all_parts(bt_solver *s, struct bt__node *node)
+{
+    bt_status status;
+    uint32_t nassigned, nhole, ntried = 0;
+    do {
+        nassigned = s->nassigned;
+        nhole = s->holes.len;
+        s->is_held_back = s->is_infinite = s->is_escaping = s->is_undecided = 0;
+        s->waits_for = NULL;
+        status = try_node(s, node);
+    } while (status == &bt__wait && s->nassigned != nassigned &&
+             (!ntried++ || s->holes.len == nhole));
+    return status;
+}
+
 /* Trying a node may submit others, which are tried at once and without force. */
 static bt_status try_once(bt_solver *s, struct bt__node *node)
 {
@@ -306,9 +323,7 @@ static bt_status try_once(bt_solver *s, struct bt__node *node)
     uint32_t is_held_back = s->is_held_back, force = s->force;
     s->force = force && !current;
     s->current = node;
-    s->is_held_back = s->is_infinite = s->is_escaping = s->is_undecided = 0;
-    s->waits_for = NULL;
-    bt_status status = try_node(s, node);
+    bt_status status = try_all_parts(s, node);
     node->is_held_back = s->is_held_back;
     node->waits_for = s->waits_for;
     if (status && status != &bt__wait && !bt__is_fatal(status) && status != s->first) {

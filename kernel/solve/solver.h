@@ -181,6 +181,7 @@ struct bt_solver {
     bt_map row_major;  /* tuple types in which no tensor has a layout */
     bt_map signatures; /* by operator */
     bt_vec(struct bt__hole) holes;
+    uint32_t nassigned; /* of them, by now */
     const bt_type *unknown; /* what relations see when there is no memory */
     uint32_t nnode;
     uint32_t nbinding; /* visited: the high part of a node's order */

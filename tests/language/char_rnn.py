@@ -91,8 +91,8 @@ def main():
         tensors = ", ".join(f"%w{i}: Tensor[({', '.join(map(str, w.shape))}), float32]" for i, w in enumerate(weights))
         with open(program, "w", encoding="utf-8") as file:
             file.write(f'#[version = "baton 0.1"]\nimport "char_rnn.baton"\ndef @main({tensors}) {{\n'
-                       f"    let %low = Layer[Dim {letters}, Dim {hidden}](%w0, %w1, %w2);\n"
-                       f"    let %high = Layer[Dim {hidden}, Dim {hidden}](%w3, %w4, %w5);\n"
+                       f"    let %low = Layer(%w0, %w1, %w2);\n"
+                       f"    let %high = Layer(%w3, %w4, %w5);\n"
                        "    let %net = Network(%low, %high, %w6, %w7);\n    (")
             for name in names:
                 word = f"const[({len(name) + 1}), int32]{{{', '.join(map(str, name + [END]))}}}"

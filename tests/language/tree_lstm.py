@@ -84,7 +84,7 @@ def main():
         with open(program, "w", encoding="utf-8") as file:
             file.write('#[version = "baton 0.1"]\nimport "tree_lstm.baton"\n'
                        f"def @main({tensors}, %table: Tensor[({len(words) + 1}, {WORD}), float32]) {{\n"
-                       f"    let %w = Weights[Dim {WORD}, Dim {STATE}](%w0, %w1, %w2, %w3, %w4, %w5);\n"
+                       f"    let %w = Weights(%w0, %w1, %w2, %w3, %w4, %w5);\n"
                        f"    let %root = fn (%tree: Tree[int32]) {{ match (@tree_lstm(%w, %table, %tree)) {{ State(%h, %c) => (%h, %c) }} }};\n")
             for i, tree in enumerate(trees):
                 file.write(f"    let %root{i} = %root({tree_text(tree)});\n")

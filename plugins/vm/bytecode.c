@@ -82,6 +82,7 @@ void vm_program_unref(struct vm_program *p)
     if (!p || __atomic_sub_fetch(&p->nref, 1, __ATOMIC_ACQ_REL))
         return;
     bt_registry *registry = p->registry;
+    bt_compiled_unref(p->compiled);
     bt_module_unref(p->module);
     bt_arena_destroy(p->arena);
     bt_registry_unref(registry);

@@ -95,13 +95,22 @@ struct vm_operator {
 };
 struct vm_check {
     const bt_call *call;
-    const bt_check *check;
+    const char *of; /* what comes first in its message; NULL: the callee */
+    bt_check check;
     struct vm_term left, right;
 };
 struct vm_hold {
     const bt_call *call;
     uint32_t n;
     const struct vm_term *terms;
+};
+
+struct vm_launch {
+    const bt_call *call;
+    uint32_t kernel; /* of the compiled module */
+    uint32_t nbuffer, nread, has_workspace;
+    uint32_t ndim;
+    const struct vm_term *dims;
 };
 
 /* From a word of the code to what it is of: the last row whose pc is not greater. */
@@ -136,11 +145,13 @@ struct vm_function {
 struct vm_program {
     uint32_t nref; /* atomic */
     bt_registry *registry;
+    bt_compiled *compiled; /* NULL: no kernels */
     bt_module *module;
     bt_arena *arena;
     struct vm_types types;
     uint32_t most_args; /* of a call */
-    uint32_t nfunction, nlist, nconst, nscalar, nctor, noperator, nshape, ncheck, nhold;
+    uint32_t nfunction, nlist, nconst, nscalar, nctor, noperator, nshape, ncheck, nhold,
+        nlaunch;
     const struct vm_function *const *functions;
     const struct vm_list *lists;
     const struct vm_const *consts;
@@ -150,12 +161,14 @@ struct vm_program {
     const struct vm_shape *shapes;
     const struct vm_check *checks;
     const struct vm_hold *holds;
+    const struct vm_launch *launches;
 };
 
-/* The code of `entry` and of all functions that it reaches.
+/* The code of `entry` and of all functions that it reaches. kernels: those of a lowered
+ * module; NULL: it calls none.
  * errors  BT_ERR_UNSUPPORTED: the program is not flat */
-bt_status vm_encode(bt_ctx *, const bt_module *, const bt_global *entry,
-                    struct vm_program **out);
+bt_status vm_encode(bt_ctx *, const bt_module *, bt_compiled *kernels,
+                    const bt_global *entry, struct vm_program **out);
 struct vm_program *vm_program_ref(struct vm_program *);
 void vm_program_unref(struct vm_program *);
 /* Whether code keeps every rule that the machine relies on.

@@ -270,6 +270,56 @@ static bt_status check_operator(const struct verifier *v)
     return check_items(v, 2, row->call->narg, row->args);
 }
 
+/* A row is of a tensor of this type. */
+static bt_status check_memory(const struct verifier *v)
+{
+    const struct vm_shape *shape = &v->p->shapes[v->values[1]];
+    const struct vm_type *type = look(v, 0);
+    BT_TRY(same(v, type_of(v, 0), shape->type_number));
+    if (type->kind != VM_TYPE_TENSOR || type->rank != shape->rank || shape->nfield)
+        return fail(v, "a tensor of another type");
+    for (uint32_t i = 0; i < shape->rank; i++)
+        BT_TRY(check_term(v, &shape->axes[i]));
+    return v->d.code == VM_TENSOR || (look(v, 2)->kind == VM_TYPE_TENSOR &&
+                                      look(v, 2)->dtype == type->dtype)
+               ? NULL
+               : fail(v, "a view of another type");
+}
+
+/* Two tensors, or a scalar, of one element type. */
+static bt_status check_elements(const struct verifier *v)
+{
+    if (v->d.code == VM_LOAD && v->values[0] < v->f->nobject)
+        return fail(v, "a scalar in an object");
+    for (uint32_t i = 0; i < 2; i++) {
+        if (look(v, i)->kind > VM_TYPE_TENSOR)
+            return fail(v, "what is no tensor");
+    }
+    return look(v, 0)->dtype == look(v, 1)->dtype && look(v, 0)->rank == look(v, 1)->rank
+               ? NULL
+               : fail(v, "a tensor of another type");
+}
+
+/* Machine code is trusted, and so is what it says of its buffers. */
+static bt_status check_kernel(const struct verifier *v)
+{
+    const struct vm_launch *row = &v->p->launches[v->values[0]];
+    if (!v->p->compiled || row->kernel >= v->p->compiled->nkernel ||
+        v->values[1] != row->nbuffer + row->has_workspace)
+        return fail(v, "a kernel of another number of buffers");
+    for (uint32_t i = 0; i < v->values[1]; i++) {
+        if (look(v, 2 + i)->kind > VM_TYPE_TENSOR)
+            return fail(v, "a buffer that is no tensor");
+    }
+    for (uint32_t i = row->nread; i < v->values[1]; i++) {
+        if ((v->values[2 + i] & VM_REGISTER) >= v->f->nobject)
+            return fail(v, "a scalar that a kernel writes");
+    }
+    for (uint32_t i = 0; i < row->ndim; i++)
+        BT_TRY(check_term(v, &row->dims[i]));
+    return NULL;
+}
+
 static bt_status check_types(const struct verifier *v)
 {
     const struct vm_type *type;
@@ -313,6 +363,12 @@ static bt_status check_types(const struct verifier *v)
     case VM_REF_GET:
     case VM_REF_SET: return check_ref(v);
     case VM_OPERATE: return check_operator(v);
+    case VM_TENSOR:
+    case VM_VIEW: return check_memory(v);
+    case VM_OWN:
+    case VM_COPY:
+    case VM_LOAD: return check_elements(v);
+    case VM_KERNEL: return check_kernel(v);
     case VM_DIMS:
     case VM_SHAPE: return check_shape(v, &v->p->shapes[v->values[0]], type_of(v, 1));
     case VM_CHECK:

@@ -304,6 +304,8 @@ static bt_status write_binding(struct vm_encoder *e, const bt_value *value, int 
     const struct vm_place place = { e->words.len, value };
     if (!BT_PUSH(e->arena, &e->places, place))
         return bt_no_memory();
+    if (value->kind == BT_VALUE_TUPLE && !bt_map_find(&e->scope->last, value))
+        return NULL; // only kernels take it, by its fields
     switch (value->kind) {
     case BT_VALUE_CALL: return vm_call_write(e, bt_as_call(value), is_tail);
     case BT_VALUE_CLOSURE: return vm_closure_write(e, bt_as_closure(value));
@@ -332,6 +334,7 @@ static bt_status aim(struct vm_encoder *e, const bt_block *block, uint32_t targe
 {
     uint32_t type;
     if (target == NO_TARGET || !bt_value_is_binding(block->result) ||
+        vm_is_memory(block->result) ||
         bt_map_find(&e->owners, block->result) != e->scope ||
         bt_map_find(&e->registers, block->result))
         return NULL;
@@ -542,11 +545,12 @@ static void take_tables(struct vm_encoder *e)
     TAKE(shapes, nshape);
     TAKE(checks, ncheck);
     TAKE(holds, nhold);
+    TAKE(launches, nlaunch);
 #undef TAKE
 }
 
-bt_status vm_encode(bt_ctx *ctx, const bt_module *module, const bt_global *entry,
-                    struct vm_program **out)
+bt_status vm_encode(bt_ctx *ctx, const bt_module *module, bt_compiled *kernels,
+                    const bt_global *entry, struct vm_program **out)
 {
     bt_registry *registry = bt_ctx_registry(ctx);
     bt_arena *arena = bt_arena_create(registry);
@@ -557,6 +561,7 @@ bt_status vm_encode(bt_ctx *ctx, const bt_module *module, const bt_global *entry
     }
     *p = (struct vm_program){ .nref = 1,
                               .registry = bt_registry_ref(registry),
+                              .compiled = kernels ? bt_compiled_ref(kernels) : NULL,
                               .module = bt_module_ref(module),
                               .arena = arena,
                               .types = { .arena = arena, .store = module->store } };

@@ -36,6 +36,7 @@ struct vm_encoder {
     bt_vec(struct vm_shape) shapes;
     bt_vec(struct vm_check) checks;
     bt_vec(struct vm_hold) holds;
+    bt_vec(struct vm_launch) launches;
     /* Of the function being encoded: */
     const bt_func *func;
     bt_map scopes;       /* block -> struct vm_scope * */
@@ -98,12 +99,21 @@ bt_status vm_term_make(struct vm_encoder *, const bt_type *dim, struct vm_term *
 /* A list of dims; row 0 is empty. */
 bt_status vm_dims_make(struct vm_encoder *, uint32_t n, const bt_type *const *,
                        uint32_t *out);
+/* A row for the shape of a tensor in memory, with the number of its type, which rank 0 does
+ * not make a scalar. */
+bt_status vm_memory_shape(struct vm_encoder *, const bt_value *, struct vm_shape *out);
 /* DIMS or SHAPE for a value, where its type says something of the kind. */
 bt_status vm_shape_write(struct vm_encoder *, uint32_t code, const bt_value *,
                          uint32_t reg);
 /* Those of a call's checks. */
 bt_status vm_checks_write(struct vm_encoder *, const bt_call *);
 bt_status vm_holds_write(struct vm_encoder *, const bt_call *, uint32_t reg);
+
+/* ---- encode_memory.c ---- */
+
+/* Whether a binding calls an operator of lowered functions. */
+int vm_is_memory(const bt_value *);
+bt_status vm_memory_write(struct vm_encoder *, const bt_call *);
 
 /* ---- encode_scalar.c ---- */
 

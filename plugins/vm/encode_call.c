@@ -293,6 +293,8 @@ bt_status vm_call_write(struct vm_encoder *e, const bt_call *call, int is_tail)
 {
     const bt_func *primitive = primitive_of(e, call);
     uint32_t n = 0, *results;
+    if (vm_is_memory(&call->base))
+        return vm_memory_write(e, call);
     BT_TRY(vm_checks_write(e, call));
     if (call->callee_kind == BT_CALLEE_OP || primitive)
         BT_TRY(vm_scalar_call(e, call, primitive, &n, &results));

@@ -106,6 +106,20 @@ static bt_status make_shape(struct vm_encoder *e, const bt_value *value,
     return NULL;
 }
 
+bt_status vm_memory_shape(struct vm_encoder *e, const bt_value *value,
+                          struct vm_shape *out)
+{
+    const bt_shape_type *shape = bt_tensor_memory(value->type);
+    const struct vm_type type = { .kind = VM_TYPE_TENSOR,
+                                  .dtype = bt_tensor_dtype(value->type),
+                                  .rank = shape ? shape->n : 0 };
+    if (!shape)
+        return bt_store_why(e->ctx, value->type->store);
+    *out = (struct vm_shape){ .value = value, .type = value->type, .rank = shape->n };
+    BT_TRY(vm_type_intern(&e->program->types, &type, &out->type_number));
+    return make_terms(e, shape->n, shape->dims, &out->axes);
+}
+
 bt_status vm_shape_write(struct vm_encoder *e, uint32_t code, const bt_value *value,
                          uint32_t reg)
 {
@@ -128,9 +142,9 @@ bt_status vm_shape_write(struct vm_encoder *e, uint32_t code, const bt_value *va
 bt_status vm_checks_write(struct vm_encoder *e, const bt_call *call)
 {
     for (uint32_t i = 0; i < call->ncheck; i++) {
-        struct vm_check check = { .call = call, .check = &call->checks[i] };
-        BT_TRY(vm_term_make(e, check.check->left, &check.left));
-        BT_TRY(vm_term_make(e, check.check->right, &check.right));
+        struct vm_check check = { .call = call, .check = call->checks[i] };
+        BT_TRY(vm_term_make(e, check.check.left, &check.left));
+        BT_TRY(vm_term_make(e, check.check.right, &check.right));
         BT_TRY(vm_begin(e, VM_CHECK, e->checks.len));
         if (!BT_PUSH(e->arena, &e->checks, check))
             return bt_no_memory();

@@ -6,9 +6,29 @@ static const bt_call *call_of(const bt_closure_value *closure)
     return bt_as_call(closure->func->block->bindings[0]);
 }
 
+/* A kernel reads the fields of its tuples, which are not made; their number, and the one of
+ * that index. */
+static uint32_t invoke_operand(const bt_call *call, uint32_t index, const bt_value **out)
+{
+    uint32_t n = 0;
+    for (uint32_t i = 0; i < call->narg; i++) {
+        const bt_tuple_value *tuple = bt_as_tuple(call->args[i]);
+        const uint32_t count = tuple ? tuple->nfield : 1;
+        if (index >= n && index - n < count)
+            *out = tuple ? tuple->fields[index - n] : call->args[i];
+        n += count;
+    }
+    return n;
+}
+
 /* A flat closure reads what its call is given before its own parameters. */
 uint32_t vm_noperand(const bt_value *value)
 {
+    if (bt_as_op_call(value, "memory.invoke"))
+        return invoke_operand(bt_as_call(value), UINT32_MAX, NULL);
+    if (bt_as_op_call(value, "memory.alloc_tensor") ||
+        bt_as_op_call(value, "memory.kill"))
+        return 0;
     const bt_closure_value *closure = bt_as_closure(value);
     return closure ? call_of(closure)->narg - closure->func->block->nparam
                    : bt_value_noperand(value);
@@ -16,6 +36,11 @@ uint32_t vm_noperand(const bt_value *value)
 
 const bt_value *vm_operand(const bt_value *value, uint32_t index)
 {
+    const bt_value *buffer = NULL;
+    if (bt_as_op_call(value, "memory.invoke")) {
+        (void)invoke_operand(bt_as_call(value), index, &buffer);
+        return buffer;
+    }
     const bt_closure_value *closure = bt_as_closure(value);
     return closure ? call_of(closure)->args[index] : bt_value_operand(value, index);
 }

@@ -135,7 +135,8 @@ static bt_status load(struct vm_encoder *e, const bt_value *value, uint32_t *out
 
 /* ---- operands ---- */
 
-bt_status vm_read(struct vm_encoder *e, const bt_value *value, int is_last, uint32_t *out)
+static bt_status read_any(struct vm_encoder *e, const bt_value *value, int is_last,
+                          uint32_t *out)
 {
     if (value->kind == BT_VALUE_CONST || value->kind == BT_VALUE_GLOBAL) {
         BT_TRY(load(e, value, out));
@@ -143,8 +144,33 @@ bt_status vm_read(struct vm_encoder *e, const bt_value *value, int is_last, uint
         return NULL;
     }
     const uintptr_t reg = (uintptr_t)bt_map_find(&e->registers, value);
+    if (!reg)
+        return bt_fail_at(e->ctx, BT_ERR_UNSUPPORTED, e->program->module->store,
+                          value->span, "vm: a value that only kernels take is used");
     *out = (uint32_t)(reg - 1) | (is_last && vm_is_last(e, value) ? VM_LAST : 0);
     return NULL;
+}
+
+/* What a kernel has written as a scalar. */
+static bt_status load_scalar(struct vm_encoder *e, const bt_value *value, uint32_t *reg)
+{
+    const uint32_t from = *reg;
+    uint32_t type;
+    BT_TRY(vm_type_number(e->ctx, &e->program->types, value->type, value, &type));
+    if (type == vm_register_type(e, from))
+        return NULL;
+    BT_TRY(vm_register_new(e, type, reg));
+    BT_TRY(vm_begin(e, VM_LOAD, *reg));
+    BT_TRY(vm_word(e, from));
+    vm_leave(e, 1, &from);
+    *reg |= VM_LAST;
+    return NULL;
+}
+
+bt_status vm_read(struct vm_encoder *e, const bt_value *value, int is_last, uint32_t *out)
+{
+    BT_TRY(read_any(e, value, is_last, out));
+    return vm_is_memory(value) ? load_scalar(e, value, out) : NULL;
 }
 
 bt_status vm_read_all(struct vm_encoder *e, const bt_value *value, uint32_t first,
@@ -159,7 +185,8 @@ bt_status vm_read_all(struct vm_encoder *e, const bt_value *value, uint32_t firs
         int is_last = 1;
         for (uint32_t k = i + 1; is_last && k < n; k++)
             is_last = vm_operand(value, k) != operand;
-        BT_TRY(vm_read(e, operand, is_last, &regs[i - first]));
+        BT_TRY(vm_is_memory(value) ? read_any(e, operand, is_last, &regs[i - first])
+                                   : vm_read(e, operand, is_last, &regs[i - first]));
     }
     *out = regs;
     return NULL;

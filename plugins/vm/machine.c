@@ -516,6 +516,12 @@ next:
     if (bt_ctx_cancelled(m->ctx))
         return bt_fail(m->ctx, BT_ERR_CANCELLED, "the run was cancelled");
     DO(vm_operate(m, frame, w), 3 + w[2]);
+    CASE(TENSOR) : DO(vm_make_tensor(m, frame, w), 2);
+    CASE(VIEW) : DO(vm_make_view(m, frame, w), 3);
+    CASE(OWN) : DO(vm_own(m, frame, w), 2);
+    CASE(COPY) : DO(vm_copy(m, frame, w), 2);
+    CASE(LOAD) : DO(vm_load_scalar(m, frame, w), 2);
+    CASE(KERNEL) : DO(vm_launch(m, frame, w), 2 + w[1]);
     CASE(DIMS) : DO(vm_show_dims(m, frame, &p->shapes[w[0] >> 8], w[1], 0), 2);
     CASE(SHAPE) : DO(vm_show_dims(m, frame, &p->shapes[w[0] >> 8], w[1], 1), 2);
     CASE(CHECK) : DO(vm_check_dims(m, frame, &p->checks[w[0] >> 8]), 1);

@@ -121,6 +121,15 @@ bt_status vm_check_holds(struct vm_machine *, struct vm_frame *, const struct vm
 
 bt_status vm_operate(struct vm_machine *, struct vm_frame *, const uint32_t *words);
 
+/* ---- machine_memory.c ---- */
+
+bt_status vm_make_tensor(struct vm_machine *, struct vm_frame *, const uint32_t *words);
+bt_status vm_make_view(struct vm_machine *, struct vm_frame *, const uint32_t *words);
+bt_status vm_own(struct vm_machine *, struct vm_frame *, const uint32_t *words);
+bt_status vm_copy(struct vm_machine *, struct vm_frame *, const uint32_t *words);
+bt_status vm_load_scalar(struct vm_machine *, struct vm_frame *, const uint32_t *words);
+bt_status vm_launch(struct vm_machine *, struct vm_frame *, const uint32_t *words);
+
 /* ---- machine_args.c ---- */
 
 /* Whether arguments are of the types that code is made for, whatever is inside them; dims

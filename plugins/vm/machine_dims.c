@@ -120,12 +120,15 @@ bt_status vm_check_dims(struct vm_machine *m, struct vm_frame *frame,
     BT_TRY(vm_eval(m, frame, &check->left, &left));
     BT_TRY(vm_eval(m, frame, &check->right, &right));
     if (left == VM_UNKNOWN || right == VM_UNKNOWN ||
-        bt_check_holds(check->check->relation, left, right))
+        bt_check_holds(check->check.relation, left, right))
         return NULL;
     bt_text_init(&text, bt_ctx_scratch(m->ctx));
-    add_callee(check->call, &text);
+    if (check->of)
+        bt_text_addf(&text, "%s", check->of);
+    else
+        add_callee(check->call, &text);
     const char *callee = bt_text_get(&text);
-    return callee ? bt_check_fail(m->ctx, &check->call->base, callee, check->check, left,
+    return callee ? bt_check_fail(m->ctx, &check->call->base, callee, &check->check, left,
                                   right)
                   : bt_no_memory();
 }

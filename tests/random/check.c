@@ -9,6 +9,7 @@
  *     run         interp gives a result, and the same one after the pipeline `default`
  *                 and after each pass alone
  *     flat        and after the passes that make programs flat
+ *     vm          and so does vm, compiled for target reference
  *     graph       a chain of calls, fused, lowered and planned, gives the same result by
  *                 the executor graph on TARGET, also a list of targets; the same bits on
  *                 the target reference, which is the default
@@ -79,6 +80,11 @@ static const char *const flattening[] = {
     "monomorphize, match-tree, lambda-lift, verify-flat",
     "eta-expand, match-tree, monomorphize, lambda-lift, merge-functions, dead-code, "
     "verify-flat",
+};
+
+static const char *const before_vm[] = {
+    "dead-code",
+    "canonicalize, simplify-expr, dead-code",
 };
 
 static void print_status(bt_ctx *ctx, bt_status status)
@@ -205,16 +211,36 @@ static bt_status check_views(bt_ctx *ctx, uint64_t seed, const bt_module *module
     return NULL;
 }
 
-static bt_status run_module(bt_ctx *ctx, const bt_module *module, uint32_t n,
-                            bt_object *const *args, bt_object **out)
+/* Compiled for the target reference, where the executor runs what is compiled. */
+static bt_status load_module(bt_ctx *ctx, const bt_executor *executor,
+                             const bt_module *module, void **session)
+{
+    const bt_compile_options options = { .targets = "reference",
+                                         .entry = "main",
+                                         .has_control_flow = 1 };
+    bt_module *fused;
+    bt_compiled *compiled;
+    if (!executor->load)
+        return executor->open(ctx, module, NULL, session);
+    BT_TRY(bt_fuse(ctx, module, &options, &fused));
+    bt_status status = bt_compile(ctx, fused, &options, &compiled);
+    bt_module_unref(fused);
+    BT_TRY(status);
+    status = executor->load(ctx, compiled, "main", NULL, session);
+    bt_compiled_unref(compiled);
+    return status;
+}
+
+static bt_status run_module(bt_ctx *ctx, const char *name, const bt_module *module,
+                            uint32_t n, bt_object *const *args, bt_object **out)
 {
     const void *row;
     void *session;
-    BT_TRY(bt_registry_row(ctx, "baton.executor/1", "interp", sizeof(bt_executor), &row));
-    const bt_executor *interp = row;
-    BT_TRY(interp->open(ctx, module, NULL, &session));
-    bt_status status = interp->call(ctx, session, "main", n, args, NULL, out);
-    interp->close(session);
+    BT_TRY(bt_registry_row(ctx, "baton.executor/1", name, sizeof(bt_executor), &row));
+    const bt_executor *executor = row;
+    BT_TRY(load_module(ctx, executor, module, &session));
+    bt_status status = executor->call(ctx, session, "main", n, args, NULL, out);
+    executor->close(session);
     return status;
 }
 
@@ -262,26 +288,27 @@ static bt_status optimise(bt_ctx *ctx, const bt_module *module, const char *sour
     return bt_note(ctx, status, NULL, 0, "in pipeline %s", source);
 }
 
-static bt_status run_optimised(bt_ctx *ctx, const bt_module *module, const char *source,
-                               uint32_t n, bt_object *const *args, bt_object **out)
+static bt_status run_optimised(bt_ctx *ctx, const char *executor, const bt_module *module,
+                               const char *source, uint32_t n, bt_object *const *args,
+                               bt_object **out)
 {
     bt_module *next;
     BT_TRY(optimise(ctx, module, source, NULL, &next));
-    bt_status status = run_module(ctx, next, n, args, out);
+    bt_status status = run_module(ctx, executor, next, n, args, out);
     bt_module_unref(next);
     return bt_note(ctx, status, NULL, 0, "after pipeline %s", source);
 }
 
 static bt_status check_pipelines(bt_ctx *ctx, uint64_t seed, const bt_module *module,
-                                 uint32_t npipeline, const char *const *sources,
-                                 bt_arena *arena)
+                                 const char *executor, uint32_t npipeline,
+                                 const char *const *sources, bt_arena *arena)
 {
     bt_object **args, *expected = NULL, *got;
     uint32_t n;
     BT_TRY(random_arguments(ctx, seed, module, &n, &args, arena));
-    bt_status status = run_module(ctx, module, n, args, &expected);
+    bt_status status = run_module(ctx, "interp", module, n, args, &expected);
     for (uint32_t i = 0; !status && i < npipeline; i++) {
-        status = run_optimised(ctx, module, sources[i], n, args, &got);
+        status = run_optimised(ctx, executor, module, sources[i], n, args, &got);
         if (status)
             break;
         status = same_result(ctx, got, expected, sources[i]);
@@ -297,14 +324,24 @@ static bt_status check_run(bt_ctx *ctx, uint64_t seed, const bt_module *module,
                            bt_arena *arena, struct tally *tally)
 {
     (void)tally;
-    return check_pipelines(ctx, seed, module, BT_COUNT(pipelines), pipelines, arena);
+    return check_pipelines(ctx, seed, module, "interp", BT_COUNT(pipelines), pipelines,
+                           arena);
 }
 
 static bt_status check_flat(bt_ctx *ctx, uint64_t seed, const bt_module *module,
                             bt_arena *arena, struct tally *tally)
 {
     (void)tally;
-    return check_pipelines(ctx, seed, module, BT_COUNT(flattening), flattening, arena);
+    return check_pipelines(ctx, seed, module, "interp", BT_COUNT(flattening), flattening,
+                           arena);
+}
+
+static bt_status check_vm(bt_ctx *ctx, uint64_t seed, const bt_module *module,
+                          bt_arena *arena, struct tally *tally)
+{
+    (void)tally;
+    return check_pipelines(ctx, seed, module, "vm", BT_COUNT(before_vm), before_vm,
+                           arena);
 }
 
 /* Random layers have few channels. */
@@ -350,11 +387,11 @@ static bt_status check_sequence(bt_ctx *ctx, uint64_t seed, const bt_module *mod
     uint32_t n;
     bt_text_init(&names, arena);
     BT_TRY(random_arguments(ctx, seed, module, &n, &args, arena));
-    bt_status status = run_module(ctx, module, n, args, &expected);
+    bt_status status = run_module(ctx, "interp", module, n, args, &expected);
     if (!status)
         status = run_sequence(ctx, seed, module, tally, &names, &next);
     if (!status)
-        status = run_module(ctx, next, n, args, &got);
+        status = run_module(ctx, "interp", next, n, args, &got);
     if (!status)
         status = same_result(ctx, got, expected, "the sequence");
     if (status && bt_text_get(&names))
@@ -448,7 +485,7 @@ static bt_status check_chain(bt_ctx *ctx, uint64_t seed, const bt_module *module
     bt_object **args, *expected = NULL;
     uint32_t n;
     BT_TRY(random_arguments(ctx, seed, module, &n, &args, arena));
-    bt_status status = run_module(ctx, module, n, args, &expected);
+    bt_status status = run_module(ctx, "interp", module, n, args, &expected);
     for (uint32_t i = 0; !status && i < BT_COUNT(ways); i++)
         status = compare_chain(ctx, module, target, &ways[i], n, args, expected);
     bt_object_unref(expected);
@@ -479,7 +516,7 @@ static bt_status call_often(bt_ctx *ctx, uint64_t seed, const bt_module *module,
         bt_object **args, *expected = NULL, *got = NULL;
         uint32_t n;
         BT_TRY(random_arguments(ctx, seed + k * 7919, module, &n, &args, arena));
-        status = run_module(ctx, module, n, args, &expected);
+        status = run_module(ctx, "interp", module, n, args, &expected);
         if (!status)
             status = graph->call(ctx, session, "main", n, args, NULL, &got);
         if (!status && strcmp(target, "reference") == 0)
@@ -532,7 +569,7 @@ static const struct law {
                        struct tally *);
 } laws[] = { { "verify", check_verify },    { "roundtrip", check_roundtrip },
              { "views", check_views },      { "run", check_run },
-             { "flat", check_flat },
+             { "flat", check_flat },        { "vm", check_vm },
              { "graph", check_graph },      { "open", check_open },
              { "sequence", check_sequence } };
 
@@ -650,9 +687,10 @@ int main(int argc, char **argv)
     bt_ctx *ctx = registry ? bt_ctx_create(registry) : NULL;
     bt_registry_unref(registry);
     if (!ctx || argc < 3) {
-        fprintf(stderr, "usage: check FIRST COUNT [verify|roundtrip|views|run|flat|graph|open "
-                        "[TARGET]|sequence], or "
-                        "check --print SEED [graph]\n");
+        fprintf(stderr,
+                "usage: check FIRST COUNT [verify|roundtrip|views|run|flat|vm|graph|open "
+                "[TARGET]|sequence], or "
+                "check --print SEED [graph]\n");
         return 2;
     }
     int code =

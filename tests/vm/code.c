@@ -41,7 +41,8 @@ static struct vm_program *encode_text(bt_ctx *ctx, const char *text)
     bt_module *module;
     struct vm_program *program;
     assert_ok(ctx, read_module(ctx, text, &module));
-    assert_ok(ctx, vm_encode(ctx, module, bt_module_find(module, "main"), &program));
+    assert_ok(ctx,
+              vm_encode(ctx, module, NULL, bt_module_find(module, "main"), &program));
     bt_module_unref(module);
     return program;
 }
@@ -104,6 +105,36 @@ static void test_last_uses_move_objects(void **state)
                 "    14  kill v0.\n"
                 "    15  scalar2 n2 add n1 n0\n"
                 "    19  tail_call @main v1. n2\n");
+}
+
+static void assert_not_flat(const char *text, const char *part)
+{
+    bt_ctx *ctx = make_ctx();
+    bt_module *module;
+    struct vm_program *program;
+    assert_ok(ctx, read_module(ctx, text, &module));
+    assert_error(vm_encode(ctx, module, NULL, bt_module_find(module, "main"), &program),
+                 BT_ERR_UNSUPPORTED, part);
+    bt_module_unref(module);
+    bt_ctx_destroy(ctx);
+}
+
+static void test_what_is_not_flat_is_left_to_passes(void **state)
+{
+    (void)state;
+    assert_not_flat("def @main(%n: int64) -> int64 {\n"
+                    "    %f = fn (%x: int64) -> int64 { multiply(add(%x, %n), %x) };\n"
+                    "    %f(%n)\n"
+                    "}",
+                    "(pass lambda-lift)");
+    assert_not_flat("type L { Nil, Cons(int64, L), }\n"
+                    "def @main(%l: L) -> int64 {\n"
+                    "    match? (%l) { Cons(%x, Cons(%y, _)) => %y, _ => 0i64 }\n"
+                    "}",
+                    "(pass match-tree)");
+    assert_not_flat("def @same<A>(%x: A) -> A { %x }\n"
+                    "def @main(%n: int64) -> int64 { @same(%n) }",
+                    "(pass monomorphize)");
 }
 
 /* ---- damage ---- */
@@ -262,8 +293,8 @@ static int encode_and_run(bt_ctx *ctx, const bt_module *module)
     const struct vm_options options = { 0 };
     struct vm_program *program = NULL;
     bt_object *result = NULL;
-    const int ok = ok_or_no_memory(vm_encode(ctx, module, bt_module_find(module, "main"),
-                                             &program)) &&
+    const int ok = ok_or_no_memory(vm_encode(ctx, module, NULL,
+                                             bt_module_find(module, "main"), &program)) &&
                    ok_or_no_memory(run(ctx, program, &options, &result));
     bt_object_unref(result);
     vm_program_unref(program);
@@ -305,6 +336,7 @@ static void test_failing_allocations_lose_nothing(void **state)
 static const struct CMUnitTest tests[] = {
     cmocka_unit_test(test_a_tail_call_takes_the_place_of_its_caller),
     cmocka_unit_test(test_last_uses_move_objects),
+    cmocka_unit_test(test_what_is_not_flat_is_left_to_passes),
     cmocka_unit_test(test_damaged_words_are_refused_or_run_safely),
     cmocka_unit_test(test_each_length_that_is_cut_is_refused),
     cmocka_unit_test(test_budgets_are_named_with_the_function),

@@ -168,81 +168,16 @@ static const bt_type *bytes(const struct lowerer *l, int64_t n)
     return bt_dim(l->primitive->result->store, n);
 }
 
-static const bt_type *dim_of(const struct lowerer *, const bt_node *);
-
-static const bt_type *dim_of_sum(const struct lowerer *l, const bt_node *node)
-{
-    bt_store *store = l->primitive->result->store;
-    bt_linear sum;
-    bt_node_as_linear(node, &sum);
-    const bt_type *all = bt_dim(store, sum.constant);
-    for (uint32_t i = 0; i < sum.n && all; i++) {
-        const bt_type *term = dim_of(l, sum.atoms[i]);
-        term = term ? bt_dim_scale(store, term, sum.coefs[i], 0) : NULL;
-        all = term ? bt_dim_add(store, all, term) : NULL;
-    }
-    return all;
-}
-
-typedef const bt_type *dim_maker(bt_store *, const bt_type *, const bt_type *);
-
-/* What dims have of the operators of a graph's sizes. */
-static dim_maker *maker_of(const bt_node *node)
-{
-    if (node->kind != BT_NODE_SCALAR || node->narg != 2)
-        return NULL;
-    switch (node->which) {
-    case BT_SCALAR_MUL: return bt_dim_mul;
-    case BT_SCALAR_FLOORDIV: return bt_dim_floordiv;
-    case BT_SCALAR_CEILDIV: return bt_dim_ceildiv;
-    case BT_SCALAR_MOD: return bt_dim_mod;
-    case BT_SCALAR_MIN: return bt_dim_min;
-    case BT_SCALAR_MAX: return bt_dim_max;
-    default: return NULL;
-    }
-}
-
-/* Whether dims of the function express the size. */
-static int is_dim(const struct lowerer *l, const bt_node *node)
-{
-    int is = node->kind == BT_NODE_CONST || node->kind == BT_NODE_LINEAR ||
-             (node->kind == BT_NODE_DIM && node->which < l->primitive->nvar) ||
-             maker_of(node);
-    for (uint32_t i = 0; is && i < node->narg; i++)
-        is = is_dim(l, node->args[i]);
-    return is;
-}
-
-/* The size as a dim of the function. NULL: the store says why. */
-static const bt_type *dim_of(const struct lowerer *l, const bt_node *node)
-{
-    bt_store *store = l->primitive->result->store;
-    if (node->kind == BT_NODE_CONST)
-        return bt_dim(store, node->value.i);
-    if (node->kind == BT_NODE_DIM)
-        return l->primitive->vars[node->which];
-    if (node->kind == BT_NODE_LINEAR)
-        return dim_of_sum(l, node);
-    const bt_type *a = dim_of(l, node->args[0]), *b = a ? dim_of(l, node->args[1]) : NULL;
-    return b ? maker_of(node)(store, a, b) : NULL;
-}
-
 /* A temp that more than one kernel has is one of the lowering. */
 static bt_status need_temp(struct lowerer *l, uint32_t buffer)
 {
     if (role_of(l, buffer) != BT_BUFFER_TEMP || l->temps[buffer])
         return NULL;
     const bt_array *array = l->loops->graph->arrays[buffer];
-    if (!is_dim(l, array->extents[0]))
-        return bt_fail(
-            l->ctx, BT_ERR_UNSUPPORTED,
-            "%s: what one stage leaves to the next has a size that dims of the "
-            "function do not express",
-            l->loops->name);
     bt_store *store = l->primitive->result->store;
-    const bt_type *nbytes = dim_of(l, array->extents[0]);
-    if (nbytes)
-        nbytes = bt_dim_scale(store, nbytes, (int64_t)bt_dtype_nbytes(array->dtype), 0);
+    const bt_type *nbytes;
+    BT_TRY(bt_node_as_dim(l->ctx, l->primitive, array->extents[0], &nbytes));
+    nbytes = bt_dim_scale(store, nbytes, (int64_t)bt_dtype_nbytes(array->dtype), 0);
     if (!nbytes)
         return bt_store_why(l->ctx, store);
     if (!BT_PUSH(l->arena, &l->all_temps, nbytes))

@@ -203,6 +203,10 @@ BT_API bt_status bt_graph_compose(bt_ctx *, bt_arena *, const bt_func *,
  * i0 ... axes, r0 ... indices of reductions. A read that is checked at run time has a `!`
  * behind its array. */
 BT_API bt_status bt_graph_print(bt_ctx *, bt_graph *, bt_text *out) BT_MUST_USE;
+/* A size of such a graph as a dim of the function. errors BT_ERR_UNSUPPORTED: its dims do
+ * not express it, as it is known only when the function runs */
+BT_API bt_status bt_node_as_dim(bt_ctx *, const bt_func *, const bt_node *size,
+                                const bt_type **out) BT_MUST_USE;
 
 /* ---- views ---- */
 

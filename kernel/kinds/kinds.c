@@ -144,9 +144,9 @@ static const struct {
 static const char *check_executor(bt_arena *arena, const void *row)
 {
     const bt_executor *executor = row;
-    if (!executor->open == !executor->load)
-        return "one of open and load is needed";
-    if (!executor->close || !executor->call)
+    if (!!executor->open + !!executor->load + !!executor->write != 1)
+        return "one of open, load and write is needed";
+    if (!executor->write && (!executor->close || !executor->call))
         return bt__say(arena, "%s is missing", !executor->close ? "close" : "call");
     return executor->features & ~(uint32_t)BT_FEATURE_ALL
                ? "features has bits that are none of BT_FEATURE_..."

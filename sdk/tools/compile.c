@@ -51,6 +51,7 @@ static int run(struct tool *tool)
         code = read_program_options(tool, &options);
     if (code)
         return code;
+    options.executor = option_value(tool, "executor");
     begin_progress(tool);
     bt_status status = bt_program_compile(tool->ctx, tool->args[0], &options, output);
     end_progress(tool);
@@ -60,9 +61,12 @@ static int run(struct tool *tool)
 }
 
 static const struct option options[] = {
-    { "output", 'o', "FILE", "the artifact to write" },
+    { "output", 'o', "FILE", "the artifact to write, or the folder" },
+    { "executor", 0, "NAME",
+      "what the file is for: graph, or aot, which writes a folder of C (default: "
+      "graph)" },
     { "target", 0, "NAME",
-      "what to compile for: 'cpu{threads=2}', 'npu, cpu' (default: cpu)" },
+      "what to compile for: 'cpu{threads=2}', 'npu, cpu' (default: cpu; with aot c)" },
     { "threads", 0, "N",
       "threads that it may run on, at most (default: as many as this machine has "
       "processors)" },
@@ -85,9 +89,13 @@ const struct verb verb_compile = {
                "faster. A program with branches, closures or shapes that only its values tell\n"
                "cannot be compiled; baton run MODEL runs it.\n"
                "\n"
+               "With --executor aot the output is a folder with the program as C99 source, which\n"
+               "needs neither Baton nor a C library, a CMakeLists.txt and an example, main.c.\n"
+               "\n"
                "Run artifacts of those only whose plugins you would load: they hold code.",
     .examples = "  baton compile digits.baton -o digits.bta\n"
                 "  baton compile digits.baton -o digits.bta --target 'cpu{engine=\"bytecode\"}'\n"
+                "  baton compile digits.baton --executor aot -o digits\n"
                 "  baton run digits.bta -i image=random:1 --threads 1",
     // clang-format on
     .options = options,

@@ -221,25 +221,14 @@ static bt_status open_session(bt_program *program)
                                 &program->session);
 }
 
-/* By name, with options as attributes are written: "graph{option=value}". */
 static bt_status find_executor(bt_program *program, const char *text)
 {
-    const void *row;
-    const char *name, *options;
     program->executor_text = bt_arena_text(program->arena, text, strlen(text));
-    if (!program->executor_text)
-        return bt_no_memory();
-    BT_TRY(
-        bt__named_split(program->ctx, program->arena, "executor", text, &name, &options));
-    BT_TRY(bt_registry_row(program->ctx, "baton.executor/1", name, sizeof(bt_executor),
-                           &row));
-    program->executor = row;
-    program->option_store = bt_store_create(bt_ctx_registry(program->ctx));
-    if (!program->option_store)
-        return bt_no_memory();
-    return bt__options_parse(
-        program->ctx, program->option_store, name, program->executor->options,
-        program->executor->options_nbytes, options, &program->executor_options);
+    return program->executor_text
+               ? bt__executor_find(program->ctx, program->arena, program->executor_text,
+                                   &program->option_store, &program->executor,
+                                   &program->executor_options)
+               : bt_no_memory();
 }
 
 /* What the entry takes and gives. */
@@ -282,6 +271,10 @@ static bt_status open_by(bt_program *program, const char *path,
 {
     bt_targets *targets = NULL;
     BT_TRY(find_executor(program, executor));
+    if (program->executor->write)
+        return bt_fail(program->ctx, BT_ERR_ARGUMENT,
+                       "executor %s runs nothing: it makes files, by baton compile",
+                       program->executor->name);
     if (program->executor->load)
         BT_TRY(bt__program_targets(program->ctx, options->target, &targets));
     else if (options->fuse || options->plan)

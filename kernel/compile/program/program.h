@@ -50,6 +50,10 @@ bt_status bt__program_read(bt_ctx *, const char *path, const bt_program_options 
  * errors  BT_ERR_UNSUPPORTED: what it lacks, and who has it */
 bt_status bt__check_features(bt_ctx *, const bt_executor *, const bt_module *,
                              const char *entry) BT_MUST_USE;
+/* An executor by name, with options as attributes are written: "graph{option=value}".
+ * *store, in which they are, is the caller's, also of a failure. */
+bt_status bt__executor_find(bt_ctx *, bt_arena *, const char *text, bt_store **store,
+                            const bt_executor **, const void **options) BT_MUST_USE;
 /* From a typed module to what the executor loads. */
 bt_status bt__program_lower(bt_ctx *, const bt_executor *, const bt_module *typed,
                             const bt_compile_options *, bt_compiled **out) BT_MUST_USE;

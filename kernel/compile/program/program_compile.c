@@ -210,40 +210,93 @@ bt_status bt__program_lower(bt_ctx *ctx, const bt_executor *executor,
     return status;
 }
 
-/* For the executor that runs artifacts. */
+bt_status bt__executor_find(bt_ctx *ctx, bt_arena *arena, const char *text,
+                            bt_store **store, const bt_executor **executor,
+                            const void **options)
+{
+    const void *row;
+    const char *name, *given;
+    BT_TRY(bt__named_split(ctx, arena, "executor", text, &name, &given));
+    BT_TRY(bt_registry_row(ctx, "baton.executor/1", name, sizeof(bt_executor), &row));
+    *executor = row;
+    *store = bt_store_create(bt_ctx_registry(ctx));
+    return *store ? bt__options_parse(ctx, *store, name, (*executor)->options,
+                                      (*executor)->options_nbytes, given, options)
+                  : bt_no_memory();
+}
+
+/* What is compiled, and where it goes. */
+struct output {
+    const bt_executor *executor;
+    const void *options;
+    const bt_targets *targets;
+    const char *path;
+};
+
+static bt_status write_output(bt_ctx *ctx, const struct output *to, bt_compiled *compiled,
+                              uint64_t digest)
+{
+    return to->executor->write ? to->executor->write(ctx, compiled, compiled->entry,
+                                                     to->options, to->path)
+                               : bt_artifact_write(ctx, compiled, digest, to->path);
+}
+
 static bt_status compile_for(bt_ctx *ctx, const char *model,
-                             const bt_program_options *options, const bt_targets *targets,
-                             const char *path)
+                             const bt_program_options *options, const struct output *to)
 {
     uint64_t digest = 0;
     bt_module *module;
     bt_compiled *compiled;
-    const void *executor;
-    BT_TRY(bt_registry_row(ctx, "baton.executor/1", "graph", sizeof(bt_executor),
-                           &executor));
-    BT_TRY(bt__program_read(ctx, model, options, targets, &digest, &module));
-    const bt_compile_options lower = { .opened = targets,
+    BT_TRY(bt__program_read(ctx, model, options, to->targets, &digest, &module));
+    const bt_compile_options lower = { .opened = to->targets,
                                        .entry = options->entry,
+                                       .form = to->executor->write ? BT_CODE_SOURCE : 0,
                                        .fuse = options->fuse,
                                        .plan = options->plan };
-    bt_status status = bt__program_lower(ctx, executor, module, &lower, &compiled);
+    bt_status status = bt__program_lower(ctx, to->executor, module, &lower, &compiled);
     bt_module_unref(module);
     BT_TRY(status);
-    status = bt_artifact_write(ctx, compiled, digest, path);
+    status = write_output(ctx, to, compiled, digest);
     bt_compiled_unref(compiled);
     return status;
 }
 
 /* Targets are opened first: a slip in their list is told before a model is read. */
+static bt_status compile_by(bt_ctx *ctx, const char *model,
+                            const bt_program_options *options, struct output *to)
+{
+    const char *target = options->target;
+    bt_targets *targets;
+    if (to->executor->write && !target)
+        target = "c"; // whose code is source for any machine
+    BT_TRY(bt__program_targets(ctx, target, &targets));
+    to->targets = targets;
+    bt_status status = compile_for(ctx, model, options, to);
+    bt_targets_unref(targets);
+    return status;
+}
+
 bt_status bt_program_compile_sized(bt_ctx *ctx, const char *model,
                                    const bt_program_options *given, size_t nbytes,
                                    const char *path)
 {
     bt_program_options options;
-    bt_targets *targets;
+    struct output to = { .path = path };
+    bt_store *store = NULL;
     BT_TRY(bt__options_take(ctx, &options, sizeof(options), given, nbytes));
-    BT_TRY(bt__program_targets(ctx, options.target, &targets));
-    bt_status status = compile_for(ctx, model, &options, targets, path);
-    bt_targets_unref(targets);
+    bt_arena *arena = bt_arena_create(bt_ctx_registry(ctx));
+    bt_status status = arena ? NULL : bt_no_memory();
+    if (!status)
+        status =
+            bt__executor_find(ctx, arena, options.executor ? options.executor : "graph",
+                              &store, &to.executor, &to.options);
+    if (!status && to.executor->open)
+        status = bt_fail(ctx, BT_ERR_ARGUMENT,
+                         "executor %s compiles nothing, so there is nothing to write",
+                         to.executor->name);
+    if (!status)
+        status = compile_by(ctx, model, &options, &to);
+    bt_store_unref(store);
+    bt_arena_destroy(arena);
     return status;
 }

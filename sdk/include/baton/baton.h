@@ -81,8 +81,10 @@ BT_API bt_status bt_program_share(bt_ctx *, const bt_program *,
 BT_API void bt_program_close(bt_program *); /* accepts NULL */
 
 /* Compiles a model for options->target and writes an artifact, which bt_program_open
- * takes. options->executor does not matter; NULL target: "cpu" where there is one.
- * errors  BT_ERR_UNSUPPORTED: a program that needs executor interp */
+ * takes; NULL target: "cpu" where there is one. With an executor that makes files (aot), the
+ * path is a folder, and a NULL target is "c".
+ * errors  BT_ERR_UNSUPPORTED: a program that needs executor interp; BT_ERR_ARGUMENT: the
+ *         executor compiles nothing */
 BT_API bt_status bt_program_compile_sized(bt_ctx *, const char *model,
                                           const bt_program_options *, size_t nbytes,
                                           const char *artifact) BT_MUST_USE;

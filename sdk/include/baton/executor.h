@@ -57,6 +57,11 @@ typedef struct bt_executor {
     bt_status (*call_into)(bt_ctx *, void *session, const char *entry, uint32_t narg,
                            bt_object *const *args, const bt_run_hook *, uint32_t nout,
                            bt_tensor **outs);
+    /* Of an executor that makes a program of its own of a compiled one, in place of open,
+     * load, close and call: writes it as files into a folder, which it makes where it is
+     * missing. The code of all kernels is source (bt_compile_options.form). */
+    bt_status (*write)(bt_ctx *, const bt_compiled *, const char *entry,
+                       const void *options, const char *folder);
 } bt_executor;
 #define BT_EXECUTORS(array)                              \
     {                                                    \

@@ -1,0 +1,181 @@
+/*
+ * aot: writes a compiled program as C99 source that needs no Baton: a function for the
+ * entry, the kernels of the targets, constants, a CMake file and an example.
+ *
+ *     planned function      NAME.c
+ *     alloc_storage         bytes of the caller's workspace, or of an output
+ *     invoke                a call of a kernel's function
+ *     kernels               NAME_kernels_0.c ...
+ *     constants             NAME_data.c, or NAME.weights
+ */
+#include <inttypes.h>
+#include <string.h>
+
+#include <baton/op.h>
+
+#include "folder_posix.h"
+#include "write.h"
+
+struct options {
+    const char *name, *weights;
+};
+static const bt_attr options[] = {
+    BT_ATTR(struct options, name, STRING, "",
+            "what functions and files are called after; empty: the folder's name"),
+    BT_ATTR_CHOICE(
+        struct options, weights, "auto", "auto|c|file",
+        "constants as arrays in C, or in a file that the caller maps; auto: a file "
+        "from a mebibyte on"),
+    { 0 },
+};
+
+bt_status write_file(struct output *o, const bt_text *text, const char *format, ...)
+{
+    bt_text path;
+    va_list args;
+    bt_text_init(&path, o->plan->arena);
+    bt_text_addf(&path, "%s/", o->folder);
+    va_start(args, format);
+    bt_text_addv(&path, format, args);
+    va_end(args);
+    if (text->failed || !bt_text_get(&path))
+        return bt_no_memory();
+    return bt_file_write(o->plan->ctx, path.at, text->at ? text->at : "", text->len);
+}
+
+/* ---- what the files need to know ---- */
+
+/* The last part of a path. */
+static const char *last_part(bt_arena *arena, const char *path)
+{
+    size_t n = strlen(path);
+    while (n > 1 && path[n - 1] == '/')
+        n--;
+    size_t first = n;
+    while (first > 0 && path[first - 1] != '/')
+        first--;
+    return bt_arena_text(arena, path + first, n - first);
+}
+
+static bt_status place_constants(struct output *o, const char *wanted)
+{
+    const struct plan *p = o->plan;
+    uint64_t *offsets = BT_NEWS(p->arena, uint64_t, p->consts.len);
+    uint64_t end = 0;
+    if (!offsets)
+        return bt_no_memory();
+    for (uint32_t i = 0; i < p->consts.len; i++) {
+        offsets[i] = (end + 63) / 64 * 64;
+        end = offsets[i] + bt_tensor_nbytes(p->consts.at[i]);
+    }
+    o->offsets = offsets;
+    o->weights_nbytes = end;
+    o->weights = strcmp(wanted, "file") == 0 ||
+                         (strcmp(wanted, "auto") == 0 && end >= UINT64_C(1) << 20)
+                     ? WEIGHTS_FILE
+                     : WEIGHTS_C;
+    return NULL;
+}
+
+static bt_status name_kernels(struct output *o)
+{
+    struct plan *p = o->plan;
+    const bt_compiled *c = p->compiled;
+    uint32_t *faults = BT_NEWS(p->arena, uint32_t, c->nkernel);
+    uint32_t nfault = FAULT_CHECK - 1;
+    o->symbols = BT_NEWS(p->arena, const char *, c->nkernel);
+    if (!faults || !o->symbols)
+        return bt_no_memory();
+    for (uint32_t i = 0; i < p->steps.len; i++)
+        nfault += p->steps.at[i].kind == STEP_CHECK;
+    for (uint32_t i = 0; i < c->nkernel; i++) {
+        bt_text symbol;
+        const bt_kernel_code *code = c->codes[i];
+        if (code->form != BT_CODE_SOURCE || code->own_nbytes)
+            return bt_fail(p->ctx, BT_ERR_UNSUPPORTED,
+                           "aot: the code of kernel %s needs functions of target %s: "
+                           "compile for target c, whose text stands by itself",
+                           c->kernels[i]->name, c->targets[c->kernels[i]->target]->text);
+        faults[i] = nfault;
+        nfault += c->codes[i]->nfault;
+        bt_text_init(&symbol, p->arena);
+        bt_text_addf(&symbol, "%s_%s", p->name, c->codes[i]->symbol);
+        o->symbols[i] = bt_text_get(&symbol);
+        if (!o->symbols[i])
+            return bt_no_memory();
+    }
+    o->faults = faults;
+    return NULL;
+}
+
+/* Elements are written in the order of memory, row by row: others are copied. */
+static bt_status make_dense(struct plan *p)
+{
+    for (uint32_t i = 0; i < p->consts.len; i++) {
+        bt_tensor *dense;
+        BT_TRY(bt_tensor_dense(p->ctx, p->consts.at[i], &dense));
+        p->consts.at[i] = dense;
+        p->ndense = i + 1;
+    }
+    return NULL;
+}
+
+/* ---- the executor ---- */
+
+static bt_status write_all(struct output *o, const char *weights)
+{
+    bt_text folder;
+    bt_text_init(&folder, o->plan->arena);
+    bt_text_addf(&folder, "%s/baton", o->folder);
+    BT_TRY(plan_read(o->plan));
+    BT_TRY(make_dense(o->plan));
+    BT_TRY(place_constants(o, weights));
+    BT_TRY(name_kernels(o));
+    if (!bt_text_get(&folder))
+        return bt_no_memory();
+    BT_TRY(make_folder(o->plan->ctx, o->folder));
+    BT_TRY(make_folder(o->plan->ctx, folder.at));
+    BT_TRY(write_program(o));
+    BT_TRY(write_kernels(o));
+    BT_TRY(write_data(o));
+    return write_example(o);
+}
+
+static bt_status write_folder(bt_ctx *ctx, const bt_compiled *compiled, const char *entry,
+                              const void *values, const char *folder)
+{
+    const struct options *chosen = values;
+    bt_arena *arena = bt_arena_create(bt_ctx_registry(ctx));
+    struct plan p = { .ctx = ctx, .arena = arena, .compiled = compiled };
+    struct output o = { .plan = &p, .folder = folder };
+    if (!arena)
+        return bt_no_memory();
+    bt_map_init(&p.words, arena, 1);
+    bt_map_init(&p.places, arena, 0);
+    bt_map_init(&p.storages, arena, 0);
+    const char *name = *chosen->name ? chosen->name : last_part(arena, folder);
+    p.name = name ? plan_word(&p, name) : NULL;
+    bt_status status =
+        p.name ? bt_module_entry(ctx, compiled->module, entry, &p.entry) : bt_no_memory();
+    if (!status)
+        status = write_all(&o, chosen->weights);
+    for (uint32_t i = 0; i < p.ndense; i++)
+        bt_tensor_unref((bt_tensor *)(uintptr_t)p.consts.at[i]);
+    bt_arena_destroy(arena);
+    return status;
+}
+
+static const bt_executor executors[] = {
+    {
+        .name = "aot",
+        .doc = "Programs as C99 source without Baton: baton compile --executor aot -o "
+               "FOLDER.",
+        .features = BT_FEATURE_OPEN_DIMS,
+        .options = options,
+        .options_nbytes = sizeof(struct options),
+        .write = write_folder,
+    },
+    { 0 },
+};
+
+const bt_table bt_plugins_aot_aot[] = { BT_EXECUTORS(executors), { 0 } };

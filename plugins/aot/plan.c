@@ -1,0 +1,381 @@
+/* From a planned function to places and steps. */
+#include "plan.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+#include <baton/op.h>
+
+/* Of a value's leaves. */
+struct places {
+    uint32_t n;
+    const struct place *at;
+};
+typedef bt_vec(struct place) place_list;
+
+/* ---- words ---- */
+
+#define UPPER "ABCDEFGHIJKLMNOPQRSTUVWXYZ_" /* of which macros are */
+
+/* Words of C, and of the functions that are written around them. */
+static int is_reserved(const char *word)
+{
+    static const char *const words[] = {
+        "auto",    "break",   "case",     "char",   "const",    "continue",   "default",
+        "do",      "double",  "else",     "enum",   "extern",   "float",      "for",
+        "goto",    "if",      "inline",   "int",    "long",     "register",   "restrict",
+        "return",  "short",   "signed",   "sizeof", "static",   "struct",     "switch",
+        "typedef", "union",   "unsigned", "void",   "volatile", "while",      "call",
+        "buffers", "fault",   "frame",    "dims",   "i",        "workspace",  "weights",
+        "argc",    "argv",    "main",     "exit",   "stderr",   "get_memory", "read_file",
+        "malloc",  "printf",  "fprintf",  "fopen",  "fread",    "fgetc",      "fclose",
+        "strtoll", "memmove",
+    };
+    const size_t n = strlen(word);
+    for (uint32_t k = 0; k < BT_COUNT(words); k++) {
+        if (strcmp(word, words[k]) == 0)
+            return 1;
+    }
+    return strncmp(word, "dim_", 4) == 0 || strncmp(word, "n_", 2) == 0 ||
+           (word[0] == 'f' && word[1] >= '0' && word[1] <= '9') ||
+           (n > 2 && strcmp(word + n - 2, "_t") == 0) || strspn(word, UPPER) == n;
+}
+
+/* A word that begins with the program's name may be one of its functions. */
+static int is_function(const struct plan *p, const char *word)
+{
+    static const char *const words[] = { "_run", "_workspace", "_fault", "_check_weights",
+                                         "_digest" };
+    const size_t n = p->name ? strlen(p->name) : 0;
+    for (uint32_t k = 0; n && strncmp(word, p->name, n) == 0 && k < BT_COUNT(words);
+         k++) {
+        if (strcmp(word + n, words[k]) == 0)
+            return 1;
+    }
+    return n && strncmp(word, p->name, n) == 0 &&
+           (strncmp(word + n, "_kernel_", 8) == 0 || strncmp(word + n, "_c", 2) == 0);
+}
+
+static int is_taken(const struct plan *p, const char *word)
+{
+    return is_reserved(word) || is_function(p, word) || bt_map_find(&p->words, word);
+}
+
+const char *plan_word(struct plan *p, const char *like)
+{
+    for (uint32_t k = 0;; k++) {
+        bt_text text;
+        bt_text_init(&text, p->arena);
+        for (const char *at = like; *at; at++) {
+            const int is_digit = *at >= '0' && *at <= '9';
+            const int is_letter =
+                (*at >= 'a' && *at <= 'z') || (*at >= 'A' && *at <= 'Z');
+            // with another beginning it is none of the reserved kinds
+            if (at == like && (!is_letter || k > 1))
+                bt_text_addf(&text, "x");
+            bt_text_add(&text, is_digit || is_letter ? at : "_", 1);
+        }
+        if (!*like)
+            bt_text_addf(&text, "x");
+        if (k)
+            bt_text_addf(&text, "_%" PRIu32, k);
+        const char *word = bt_text_get(&text);
+        if (!word || !is_taken(p, word))
+            return word && bt_map_put(&p->words, word, p->arena) ? word : NULL;
+    }
+}
+
+/* ---- places ---- */
+
+static bt_status refuse(const struct plan *p, const bt_value *value, const char *what)
+{
+    return bt_fail_at(p->ctx, BT_ERR_UNSUPPORTED, value->type->store, value->span,
+                      "aot: %s", what);
+}
+
+static bt_status set(struct plan *p, const bt_value *value, uint32_t n,
+                     const struct place *at)
+{
+    struct places *places = BT_NEW(p->arena, struct places);
+    if (!places)
+        return bt_no_memory();
+    *places = (struct places){ n, at };
+    return bt_map_put(&p->places, value, places) ? NULL : bt_no_memory();
+}
+
+static bt_status add_const(struct plan *p, const bt_object *object, place_list *out)
+{
+    const bt_tuple *tuple = bt_object_as_tuple(object);
+    const bt_tensor *tensor = bt_object_as_tensor(object);
+    struct place place = { .kind = PLACE_CONST };
+    if (tuple) {
+        for (uint32_t i = 0; i < tuple->nfield; i++)
+            BT_TRY(add_const(p, tuple->fields[i], out));
+        return NULL;
+    }
+    while (place.index < p->consts.len && p->consts.at[place.index] != tensor)
+        place.index++;
+    if (place.index == p->consts.len && !BT_PUSH(p->arena, &p->consts, tensor))
+        return bt_no_memory();
+    return BT_PUSH(p->arena, out, place) ? NULL : bt_no_memory();
+}
+
+static bt_status places_of(struct plan *p, const bt_value *value,
+                           const struct places **out)
+{
+    place_list list = { 0 };
+    *out = bt_map_find(&p->places, value);
+    if (*out)
+        return NULL;
+    if (value->kind != BT_VALUE_CONST)
+        return refuse(p, value, "a value of this kind is not planned");
+    BT_TRY(add_const(p, bt_as_const(value)->object, &list));
+    BT_TRY(set(p, value, list.len, list.at));
+    *out = bt_map_find(&p->places, value);
+    return NULL;
+}
+
+static bt_status append(struct plan *p, const bt_value *value, place_list *list)
+{
+    const struct places *places;
+    BT_TRY(places_of(p, value, &places));
+    for (uint32_t i = 0; i < places->n; i++) {
+        if (!BT_PUSH(p->arena, list, places->at[i]))
+            return bt_no_memory();
+    }
+    return NULL;
+}
+
+/* ---- parameters and results ---- */
+
+/* The leaves of a type, from *n on, named after what they are of. Recursion is bounded by
+ * the depth of types. */
+static bt_status add_leaves(struct plan *p, const bt_value *of, const bt_type *type,
+                            const char *name, struct leaf *all, uint32_t *n)
+{
+    const bt_list_type *tuple = bt_as_tuple_type(type);
+    if (!tuple) {
+        if (!bt_tensor_shape(type) || !bt_tensor_dtype(type))
+            return refuse(p, of, "an argument or a result is no tensor of known rank");
+        all[*n] = (struct leaf){ .name = plan_word(p, name), .type = type };
+        return all[(*n)++].name ? NULL : bt_no_memory();
+    }
+    for (uint32_t i = 0; i < tuple->n; i++) {
+        bt_text field;
+        bt_text_init(&field, p->arena);
+        bt_text_addf(&field, "%s_%" PRIu32, name, i);
+        if (!bt_text_get(&field))
+            return bt_no_memory();
+        BT_TRY(add_leaves(p, of, tuple->at[i], field.at, all, n));
+    }
+    return NULL;
+}
+
+static bt_status read_params(struct plan *p, const bt_block *block)
+{
+    uint32_t nleaf = 0;
+    for (uint32_t i = 0; i < block->nparam; i++)
+        nleaf += bt_type_nleaf(block->params[i]->base.type);
+    p->args = BT_NEWS(p->arena, struct leaf, nleaf);
+    if (!p->args)
+        return bt_no_memory();
+    for (uint32_t i = 0; i < block->nparam; i++) {
+        const bt_value *param = &block->params[i]->base;
+        const uint32_t first = p->narg;
+        BT_TRY(add_leaves(p, param, param->type, param->name ? param->name : "input",
+                          p->args, &p->narg));
+        struct place *at = BT_NEWS(p->arena, struct place, p->narg - first);
+        if (!at)
+            return bt_no_memory();
+        for (uint32_t k = first; k < p->narg; k++)
+            at[k - first] = (struct place){ .kind = PLACE_ARG, .index = k };
+        BT_TRY(set(p, param, p->narg - first, at));
+    }
+    return NULL;
+}
+
+/* What an output is called: by an attribute of the function. */
+static const char *output_name(struct plan *p, uint32_t index)
+{
+    bt_text text;
+    bt_text_init(&text, p->arena);
+    bt_text_addf(&text, "output%" PRIu32, index);
+    const char *name = bt_text_get(&text);
+    const bt_dict_entry *stated =
+        name ? bt_dict_find(&p->entry->func->attrs, name) : NULL;
+    return stated && stated->kind == BT_DICT_TEXT ? stated->text : name;
+}
+
+/* A result that has a block for itself is computed where the caller finds it. */
+static bt_status read_results(struct plan *p, const bt_func *func)
+{
+    const bt_list_type *fields = bt_as_tuple_type(func->result);
+    const struct places *places;
+    uint32_t n = 0;
+    BT_TRY(places_of(p, func->block->result, &places));
+    p->nresult = places->n;
+    p->results = BT_NEWS(p->arena, struct leaf, places->n);
+    if (!p->results)
+        return bt_no_memory();
+    for (uint32_t i = 0; i < (fields ? fields->n : 1); i++) {
+        const char *name = output_name(p, i);
+        if (!name)
+            return bt_no_memory();
+        BT_TRY(add_leaves(p, func->block->result, fields ? fields->at[i] : func->result,
+                          name, p->results, &n));
+    }
+    for (uint32_t i = 0; i < n; i++) {
+        struct place *place = &p->results[i].place;
+        *place = places->at[i];
+        struct block *block =
+            place->kind == PLACE_BLOCK ? &p->blocks.at[place->index] : NULL;
+        if (block && block->ntensor == 1 && !place->offset && !block->result)
+            block->result = i + 1;
+    }
+    return NULL;
+}
+
+/* ---- bindings ---- */
+
+static bt_status read_storage(struct plan *p, const bt_call *call)
+{
+    const char *const *space =
+        bt_attr_find(call->op, call->attrs, "space", BT_ATTR_STRING);
+    const struct block block = { .nbytes = bt_call_dim(call, "size") };
+    if (space && **space)
+        return refuse(p, &call->base, "storage in a target's own memory");
+    if (!block.nbytes)
+        return bt_store_why(p->ctx, call->base.type->store);
+    return BT_PUSH(p->arena, &p->blocks, block) &&
+                   bt_map_put(&p->storages, call, (void *)(uintptr_t)p->blocks.len)
+               ? NULL
+               : bt_no_memory();
+}
+
+static bt_status read_tensor(struct plan *p, const bt_call *call)
+{
+    const uintptr_t number = (uintptr_t)bt_map_find(&p->storages, call->args[0]);
+    struct place *place = BT_NEW(p->arena, struct place);
+    int64_t offset;
+    if (!place)
+        return bt_no_memory();
+    if (!number)
+        return refuse(p, &call->base, "a tensor without storage of its own");
+    p->blocks.at[number - 1].ntensor++;
+    *place =
+        (struct place){ PLACE_BLOCK, (uint32_t)number - 1, bt_call_dim(call, "offset") };
+    if (!place->offset)
+        return bt_store_why(p->ctx, call->base.type->store);
+    if (bt_dim_is_const(place->offset, &offset) && offset == 0)
+        place->offset = NULL;
+    return set(p, &call->base, 1, place);
+}
+
+static bt_status read_invoke(struct plan *p, const bt_call *call)
+{
+    const char *const *name =
+        bt_attr_find(call->op, call->attrs, "kernel", BT_ATTR_STRING);
+    const bt_type *const *dims =
+        bt_attr_find(call->op, call->attrs, "dims", BT_ATTR_SHAPE);
+    const bt_shape_type *shape = dims ? bt_as_shape_type(*dims) : NULL;
+    struct step step = { .kind = STEP_INVOKE };
+    place_list buffers = { 0 };
+    step.kernel = bt_compiled_find_kernel(p->compiled, *name);
+    if (step.kernel == p->compiled->nkernel)
+        return bt_fail(p->ctx, BT_ERR_NAME, "aot: the code has no kernel %s", *name);
+    if (shape) {
+        step.ndim = shape->n;
+        step.dims = shape->dims;
+    }
+    BT_TRY(append(p, call->args[0], &buffers));
+    BT_TRY(append(p, call->args[1], &buffers));
+    if (call->narg > 2) {
+        const struct places *workspace;
+        BT_TRY(places_of(p, call->args[2], &workspace));
+        step.workspace = workspace->at;
+    }
+    step.nbuffer = buffers.len;
+    step.buffers = buffers.at;
+    return BT_PUSH(p->arena, &p->steps, step) ? NULL : bt_no_memory();
+}
+
+static bt_status read_copy(struct plan *p, const bt_call *call)
+{
+    place_list buffers = { 0 };
+    for (uint32_t i = 0; i < 2; i++)
+        BT_TRY(append(p, call->args[i], &buffers));
+    const struct step step = { .kind = STEP_COPY,
+                               .nbuffer = 2,
+                               .buffers = buffers.at,
+                               .nbytes = bt_tensor_size(call->args[0]->type) };
+    if (!step.nbytes)
+        return bt_store_why(p->ctx, call->base.type->store);
+    return BT_PUSH(p->arena, &p->steps, step) ? NULL : bt_no_memory();
+}
+
+static bt_status read_proj(struct plan *p, const bt_proj *proj)
+{
+    const struct places *tuple;
+    const bt_list_type *type = bt_as_tuple_type(proj->tuple->type);
+    uint32_t first = 0;
+    BT_TRY(places_of(p, proj->tuple, &tuple));
+    for (uint32_t i = 0; i < proj->index; i++)
+        first += bt_type_nleaf(type->at[i]);
+    return set(p, &proj->base, bt_type_nleaf(proj->base.type), tuple->at + first);
+}
+
+static bt_status read_tuple(struct plan *p, const bt_tuple_value *tuple)
+{
+    place_list list = { 0 };
+    for (uint32_t i = 0; i < tuple->nfield; i++)
+        BT_TRY(append(p, tuple->fields[i], &list));
+    return set(p, &tuple->base, list.len, list.at);
+}
+
+static bt_status read_binding(struct plan *p, const bt_value *value)
+{
+    const bt_call *call = bt_as_call(value);
+    const struct places *of;
+    if (value->kind == BT_VALUE_TUPLE)
+        return read_tuple(p, bt_as_tuple(value));
+    if (value->kind == BT_VALUE_PROJ)
+        return read_proj(p, bt_as_proj(value));
+    if (bt_as_op_call(value, "memory.alloc_storage"))
+        return read_storage(p, call);
+    if (bt_as_op_call(value, "memory.alloc_tensor"))
+        return read_tensor(p, call);
+    if (bt_as_op_call(value, "memory.view")) {
+        BT_TRY(places_of(p, call->args[0], &of));
+        return set(p, &call->base, 1, of->at);
+    }
+    if (bt_as_op_call(value, "memory.invoke"))
+        return read_invoke(p, call);
+    if (bt_as_op_call(value, "memory.copy"))
+        return read_copy(p, call);
+    if (bt_as_op_call(value, "memory.check")) {
+        const struct step step = { .kind = STEP_CHECK, .check = call };
+        return BT_PUSH(p->arena, &p->steps, step) ? NULL : bt_no_memory();
+    }
+    return bt_as_op_call(value, "memory.kill")
+               ? NULL
+               : refuse(p, value,
+                        "no C is written for this yet; executor interp runs it");
+}
+
+bt_status plan_read(struct plan *p)
+{
+    const bt_func *func = p->entry->func;
+    p->dims = BT_NEWS(p->arena, const char *, func->nvar);
+    if (!p->dims)
+        return bt_no_memory();
+    for (uint32_t i = 0; i < func->nvar; i++) {
+        const bt_var_type *var = (const bt_var_type *)(const void *)func->vars[i];
+        p->dims[i] = plan_word(p, var->name ? var->name : "n");
+        if (!p->dims[i])
+            return bt_no_memory();
+    }
+    BT_TRY(read_params(p, func->block));
+    for (uint32_t i = 0; i < func->block->nbinding; i++)
+        BT_TRY(read_binding(p, func->block->bindings[i]));
+    return read_results(p, func);
+}

@@ -1,0 +1,68 @@
+/*
+ * A planned function as what C is written from: where each tensor is, and the steps in
+ * order.
+ */
+#ifndef AOT_PLAN_H
+#define AOT_PLAN_H
+
+#include <baton/executor.h>
+
+enum { PLACE_ARG, PLACE_CONST, PLACE_BLOCK };
+
+/* Where a tensor's elements are. */
+struct place {
+    uint32_t kind;         /* PLACE_... */
+    uint32_t index;        /* leaf of the arguments, constant, block */
+    const bt_type *offset; /* in the block, a dim; NULL: 0 */
+};
+
+/* A leaf of the arguments or of the result. */
+struct leaf {
+    const char *name; /* a word of C, no two alike */
+    const bt_type *type;
+    struct place place; /* of a result */
+};
+
+struct block {
+    const bt_type *nbytes; /* a dim */
+    uint32_t ntensor;
+    uint32_t result; /* 1 + the result whose elements it is; 0: a part of the frame */
+};
+
+enum { STEP_INVOKE, STEP_COPY, STEP_CHECK };
+struct step {
+    uint32_t kind; /* STEP_... */
+    uint32_t kernel;
+    uint32_t nbuffer;
+    const struct place *buffers; /* of a copy: from, to */
+    const struct place *workspace;
+    uint32_t ndim;
+    const bt_type *const *dims; /* of a kernel */
+    const bt_type *nbytes;      /* of a copy */
+    const bt_call *check;
+};
+
+struct plan {
+    bt_ctx *ctx;
+    bt_arena *arena;
+    const bt_compiled *compiled;
+    const bt_global *entry;
+    const char *name;  /* of the program, a word of C */
+    bt_map words;      /* taken */
+    const char **dims; /* by type parameter of the entry, words */
+    uint32_t narg, nresult;
+    struct leaf *args, *results;
+    bt_vec(struct block) blocks;
+    bt_vec(const bt_tensor *) consts; /* each once */
+    uint32_t ndense;                  /* of them, references of the plan's own */
+    bt_vec(struct step) steps;
+    bt_map places; /* value -> struct places * */
+    bt_map storages;
+};
+
+/* Reads the entry. errors BT_ERR_UNSUPPORTED: what is not a chain of kernels */
+bt_status plan_read(struct plan *) BT_MUST_USE;
+/* A word of C that nothing else in the program's functions has. NULL: no memory. */
+const char *plan_word(struct plan *, const char *like);
+
+#endif

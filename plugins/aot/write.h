@@ -1,0 +1,43 @@
+/* The files of a program. */
+#ifndef AOT_WRITE_H
+#define AOT_WRITE_H
+
+#include "plan.h"
+
+enum { WEIGHTS_AUTO, WEIGHTS_C, WEIGHTS_FILE };
+
+struct output {
+    struct plan *plan;
+    const char *folder;
+    uint32_t weights;        /* WEIGHTS_C or _FILE */
+    uint64_t weights_nbytes; /* of the file, or of all arrays */
+    const uint64_t *offsets; /* of each constant in the file */
+    const uint32_t *faults;  /* by kernel: the number before its first fault */
+    const char **symbols;    /* ... what its function is called in the program */
+    uint32_t nfault;
+};
+
+/* Numbers of faults of the entry: those of kernels follow. */
+enum { FAULT_WORKSPACE = 1, FAULT_DIM, FAULT_SIZE, FAULT_CHECK };
+
+/* NAME.h, NAME.c (write_program.c) */
+bt_status write_program(struct output *) BT_MUST_USE;
+/* kernels_N.c, baton/kernel.h (write_kernels.c) */
+bt_status write_kernels(struct output *) BT_MUST_USE;
+/* NAME_data.c, or NAME.weights (write_data.c) */
+bt_status write_data(struct output *) BT_MUST_USE;
+/* CMakeLists.txt, main.c (write_example.c) */
+bt_status write_example(struct output *) BT_MUST_USE;
+
+/* A file of the folder; its name is a format. */
+bt_status write_file(struct output *, const bt_text *, const char *format, ...)
+    BT_PRINTF(3, 4) BT_MUST_USE;
+/* "float": of elements in an interface. */
+const char *element_type(bt_dtype);
+/* Of the array of a constant: its own, or of words that have the same bits. */
+const char *constant_type(const bt_tensor *);
+/* How many parts the code of the kernels has, each a file, and which one kernel i is in. */
+uint32_t count_pieces(const struct output *);
+uint32_t piece_of(const struct output *, uint32_t kernel);
+
+#endif

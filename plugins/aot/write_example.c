@@ -1,0 +1,191 @@
+/* CMakeLists.txt, and main.c: a program that calls the entry. */
+#include "write.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+#include "dims.h"
+
+static bt_status write_cmake(struct output *o)
+{
+    const char *name = o->plan->name;
+    bt_text text;
+    bt_text_init(&text, o->plan->arena);
+    bt_text_addf(&text,
+                 "cmake_minimum_required(VERSION 3.13)\n"
+                 "project(%s C)\n\n"
+                 "# A static library, or a shared one with -DBUILD_SHARED_LIBS=ON.\n"
+                 "add_library(%s\n  %s.c\n  %s_data.c",
+                 name, name, name, name);
+    for (uint32_t i = 0; i < count_pieces(o); i++)
+        bt_text_addf(&text, "\n  %s_kernels_%" PRIu32 ".c", name, i);
+    bt_text_addf(
+        &text,
+        ")\n"
+        "target_include_directories(%s PUBLIC ${CMAKE_CURRENT_SOURCE_DIR})\n"
+        "set_target_properties(%s PROPERTIES C_STANDARD 99 C_STANDARD_REQUIRED ON\n"
+        "  C_EXTENSIONS OFF POSITION_INDEPENDENT_CODE ON)\n"
+        "if(CMAKE_C_COMPILER_ID MATCHES \"GNU|Clang\")\n"
+        "  # a product and a sum round one after the other: the same bits everywhere\n"
+        "  target_compile_options(%s PRIVATE -ffp-contract=off)\n"
+        "endif()\n\n"
+        "add_executable(%s_example main.c)\n"
+        "set_target_properties(%s_example PROPERTIES C_STANDARD 99)\n"
+        "target_link_libraries(%s_example PRIVATE %s)\n",
+        name, name, name, name, name, name, name);
+    return write_file(o, &text, "CMakeLists.txt");
+}
+
+/* The number of a leaf's elements, as an expression over the dims. */
+static bt_status add_nelem(struct plan *p, const struct leaf *leaf, bt_text *out)
+{
+    const bt_shape_type *shape = bt_tensor_shape(leaf->type);
+    for (uint32_t i = 0; i < shape->n; i++) {
+        bt_text_addf(out, "%s", i ? " * " : "");
+        BT_TRY(dim_text(p, shape->dims[i], out));
+    }
+    if (!shape->n)
+        bt_text_addf(out, "1");
+    return NULL;
+}
+
+static bt_status add_buffers(struct output *o, uint32_t n, const struct leaf *leaves,
+                             bt_text *out)
+{
+    for (uint32_t i = 0; i < n; i++) {
+        const char *type = element_type(bt_tensor_dtype(leaves[i].type));
+        bt_text_addf(out, "    const size_t n_%s = (size_t)(", leaves[i].name);
+        BT_TRY(add_nelem(o->plan, &leaves[i], out));
+        bt_text_addf(out, ");\n    %s *%s = get_memory(n_%s * sizeof(*%s));\n", type,
+                     leaves[i].name, leaves[i].name, leaves[i].name);
+    }
+    return NULL;
+}
+
+/* How an element is printed. */
+static const char *print_of(bt_dtype dtype)
+{
+    if (dtype == BT_FLOAT32)
+        return "printf(\" %.9g\", (double)";
+    if (dtype == BT_FLOAT64)
+        return "printf(\" %.17g\", ";
+    return dtype == BT_UINT64 ? "printf(\" %llu\", (unsigned long long)"
+                              : "printf(\" %lld\", (long long)";
+}
+
+static void add_call(const struct output *o, bt_text *out)
+{
+    const struct plan *p = o->plan;
+    const uint32_t nvar = p->entry->func->nvar;
+    bt_text_addf(out, "    fault = %s_run(", p->name);
+    for (uint32_t i = 0; i < nvar; i++)
+        bt_text_addf(out, "%s, ", p->dims[i]);
+    for (uint32_t i = 0; i < p->narg; i++)
+        bt_text_addf(out, "%s, ", p->args[i].name);
+    for (uint32_t i = 0; i < p->nresult; i++)
+        bt_text_addf(out, "%s, ", p->results[i].name);
+    bt_text_addf(out, "%sworkspace);\n", o->weights == WEIGHTS_FILE ? "weights, " : "");
+}
+
+static void add_weights(const struct output *o, bt_text *out)
+{
+    if (o->weights == WEIGHTS_FILE)
+        bt_text_addf(
+            out,
+            "    const size_t n_weights = %" PRIu64 "u;\n"
+            "    void *weights = get_memory(n_weights);\n"
+            "    if (!read_file(\"%s.weights\", weights, n_weights) ||\n"
+            "        %s_check_weights(weights, n_weights) != 0) {\n"
+            "        fprintf(stderr, \"%s.weights is missing, or another one\\n\");\n"
+            "        return 1;\n    }\n",
+            o->weights_nbytes, o->plan->name, o->plan->name, o->plan->name);
+}
+
+static bt_status write_main(struct output *o)
+{
+    struct plan *p = o->plan;
+    const uint32_t nvar = p->entry->func->nvar;
+    bt_text text, body;
+    bt_text_init(&text, p->arena);
+    bt_text_init(&body, p->arena);
+    bt_text_addf(&body, "int main(int argc, char **argv)\n{\n    int32_t fault;\n%s",
+                 p->narg || p->nresult ? "    size_t i;\n" : "");
+    for (uint32_t i = 0; i < nvar; i++) {
+        const bt_type_param *param =
+            &((const bt_var_type *)(const void *)p->entry->func->vars[i])->param;
+        const int64_t least = param->low > param->step ? param->low : param->step;
+        bt_text_addf(&body,
+                     "    const int64_t %s = argc > %" PRIu32
+                     " ? (int64_t)strtoll(argv[%" PRIu32 "], NULL, 10) : %" PRId64 ";\n",
+                     p->dims[i], i + 1, i + 1, least);
+    }
+    BT_TRY(add_buffers(o, p->narg, p->args, &body));
+    BT_TRY(add_buffers(o, p->nresult, p->results, &body));
+    bt_text_addf(&body, "    void *workspace = get_memory((size_t)%s_workspace(",
+                 p->name);
+    for (uint32_t i = 0; i < nvar; i++)
+        bt_text_addf(&body, "%s%s", i ? ", " : "", p->dims[i]);
+    bt_text_addf(&body, "));\n");
+    add_weights(o, &body);
+    for (uint32_t i = 0; i < p->narg; i++) {
+        const char *name = p->args[i].name;
+        bt_text_addf(&body,
+                     "    if (argc > %" PRIu32 ") {\n"
+                     "        if (!read_file(argv[%" PRIu32
+                     "], %s, n_%s * sizeof(*%s))) {\n"
+                     "            fprintf(stderr, \"%%s: not the elements of %s\\n\", "
+                     "argv[%" PRIu32 "]);\n            return 1;\n        }\n"
+                     "    } else {\n"
+                     "        for (i = 0; i < n_%s; i++)\n"
+                     "            %s[i] = (%s)(i %% 2);\n    }\n",
+                     nvar + i + 1, nvar + i + 1, name, name, name, name, nvar + i + 1,
+                     name, name, element_type(bt_tensor_dtype(p->args[i].type)));
+    }
+    add_call(o, &body);
+    bt_text_addf(&body,
+                 "    if (fault != 0) {\n"
+                 "        fprintf(stderr, \"%%s\\n\", %s_fault(fault));\n        return "
+                 "1;\n    }\n",
+                 p->name);
+    for (uint32_t i = 0; i < p->nresult; i++) {
+        const char *name = p->results[i].name;
+        bt_text_addf(&body,
+                     "    printf(\"%s:\");\n    for (i = 0; i < n_%s; i++)\n"
+                     "        %s%s[i]);\n    printf(\"\\n\");\n",
+                     name, name, print_of(bt_tensor_dtype(p->results[i].type)), name);
+    }
+    if (!nvar && !p->narg)
+        bt_text_addf(&body, "    (void)argc, (void)argv;\n");
+    bt_text_addf(&body, "    return 0;\n}\n");
+    const int reads = body.at && strstr(body.at, "read_file(") != NULL;
+    bt_text_addf(
+        &text,
+        "/*\n * An example: %s_example%s%s\n"
+        " * Inputs come from files with nothing but their elements; without them they "
+        "are 0, 1, 0, 1 ...\n */\n"
+        "#include \"%s.h\"\n\n#include <stdio.h>\n#include <stdlib.h>\n\n"
+        "/* Memory from a multiple of 64, for as long as the program runs. */\n"
+        "static void *get_memory(size_t nbytes)\n{\n"
+        "    char *at = nbytes < SIZE_MAX - 64 ? malloc(nbytes + 64) : NULL;\n"
+        "    if (!at) {\n"
+        "        fprintf(stderr, \"no memory\\n\");\n        exit(1);\n    }\n"
+        "    return at + (64 - (uintptr_t)at %% 64);\n}\n\n",
+        p->name, nvar ? " [DIM]..." : "", p->narg ? " [FILE]..." : "", p->name);
+    if (reads)
+        bt_text_addf(
+            &text, "static int read_file(const char *path, void *to, size_t nbytes)\n{\n"
+                   "    FILE *file = fopen(path, \"rb\");\n"
+                   "    const size_t n = file ? fread(to, 1, nbytes, file) : 0;\n"
+                   "    const int is_whole = file && n == nbytes && fgetc(file) == EOF;\n"
+                   "    if (file)\n        fclose(file);\n"
+                   "    return is_whole;\n}\n\n");
+    dim_functions(&body, &text);
+    bt_text_add(&text, body.at ? body.at : "", body.len);
+    return body.failed ? bt_no_memory() : write_file(o, &text, "main.c");
+}
+
+bt_status write_example(struct output *o)
+{
+    BT_TRY(write_cmake(o));
+    return write_main(o);
+}

@@ -1,0 +1,257 @@
+"""Programs that executor aot writes: aot.py BATON WORK programs | faults | mnist | project
+
+Skips (77) where a compiler or a model is missing."""
+import os
+import pathlib
+import random
+import re
+import shutil
+import struct
+import subprocess
+import sys
+
+FLAGS = ["-std=c99", "-O2", "-ffp-contract=off", "-Wall", "-Wextra", "-Wpedantic", "-Wconversion", "-Werror"]
+LIBRARY = {"memcpy", "memmove", "memset", "memcmp"}
+HERE = pathlib.Path(__file__).resolve().parent
+TREE = HERE.parent.parent
+# dtype: struct's letter, npy's type, a value of a generator
+DTYPES = {
+    "bool": ("B", "|b1", lambda r: r.randrange(2)),
+    "int8": ("b", "|i1", lambda r: r.randrange(-128, 128)),
+    "int16": ("h", "<i2", lambda r: r.randrange(-500, 500)),
+    "int32": ("i", "<i4", lambda r: r.randrange(-500, 500)),
+    "int64": ("q", "<i8", lambda r: r.randrange(-9, 9)),
+    "uint8": ("B", "|u1", lambda r: r.randrange(256)),
+    "float32": ("f", "<f4", lambda r: r.uniform(0.1, 2)),
+    "float64": ("d", "<f8", lambda r: r.uniform(1, 2)),
+    "float16": ("e", "<f2", lambda r: r.uniform(-2, 2)),
+}
+
+
+def skip(why):
+    print("skipped:", why)
+    sys.exit(77)
+
+
+def run(*args, **more):
+    done = subprocess.run([str(a) for a in args], capture_output=True, text=True, **more)
+    if done.returncode:
+        sys.exit(f"{' '.join(map(str, args))}\n{done.stdout}{done.stderr}")
+    return done.stdout
+
+
+def compilers():
+    found = [c for c in ("gcc", "clang") if shutil.which(c)]
+    return found or skip("neither gcc nor clang is there")
+
+
+def write(baton, model, folder, *options):
+    """The program, written twice: the same bytes each time."""
+    again = folder.with_name(folder.name + "_again") / folder.name
+    for place in (folder, again):
+        shutil.rmtree(place, ignore_errors=True)
+        place.parent.mkdir(parents=True, exist_ok=True)
+        run(baton, "compile", model, "--executor", "aot", "-o", place, *options)
+    for file in sorted(folder.rglob("*")):
+        if file.is_file() and file.read_bytes() != (again / file.relative_to(folder)).read_bytes():
+            sys.exit(f"{file}: another text the second time")
+    return folder
+
+
+def build(folder, compiler, *flags):
+    """Objects of the program, which need nothing but four functions, and the example."""
+    objects = []
+    for source in sorted(folder.glob("*.c")):
+        target = folder / f"{source.stem}.{compiler}.o"
+        run(compiler, *FLAGS, *flags, f"-I{folder}", "-c", source, "-o", target)
+        objects.append(target)
+    defined, needed = set(), set()
+    for target in objects:
+        for line in run("nm", target).splitlines():
+            kind, name = line.split()[-2:]
+            if target.name.startswith("main."):
+                continue
+            (needed if kind == "U" else defined).add(name)
+            if kind in "BbDd" and not name.startswith("texts"):
+                sys.exit(f"{target}: {name} is memory that is written")
+    if needed - defined - LIBRARY:
+        sys.exit(f"{folder}: it needs {sorted(needed - defined - LIBRARY)}")
+    program = folder / f"example.{compiler}"
+    run(compiler, *objects, "-o", program)
+    return program
+
+
+def leaves(folder, kind, dims):
+    """The tensors that the header tells of: name, dtype, shape."""
+    names = {
+        "dim_add": lambda a, b: a + b, "dim_mul": lambda a, b: a * b, "dim_floordiv": lambda a, b: a // b,
+        "dim_ceildiv": lambda a, b: -(-a // b), "dim_mod": lambda a, b: a % b, "dim_min": min, "dim_max": max,
+        "INT64_C": int, **dims,
+    }
+    header = next(folder.glob("*.h")).read_text()
+    return [(name, dtype, eval(shape, {}, names))
+            for name, dtype, shape in re.findall(rf"^ \* {kind} *(\w+): (\w+)(\[.*\])$", header, re.M)]
+
+
+def inputs(folder, dims, seed, only=None):
+    """Files of elements for the example, and npy files for baton run."""
+    generator, raw, npy = random.Random(seed), [], []
+    for number, (name, dtype, shape) in enumerate(leaves(folder, "in", dims)):
+        n = 1
+        for dim in shape:
+            n *= dim
+        kind = "float32" if dtype == "bfloat16" else dtype
+        letter, npy_type, value = DTYPES[kind]
+        values = [only if only is not None and dtype == "int64" else value(generator) for _ in range(n)]
+        data = struct.pack(f"<{n}{letter}", *values)
+        if dtype == "bfloat16":
+            data = b"".join(data[4 * i + 2:4 * i + 4] for i in range(n))
+            npy_type = "<V2"
+        raw.append(folder / f"in{number}")
+        raw[-1].write_bytes(data)
+        tuple_text = "(" + "".join(f"{dim}, " for dim in shape) + ")"
+        head = "{'descr': '%s', 'fortran_order': False, 'shape': %s, }" % (npy_type, tuple_text)
+        head += " " * (63 - (10 + len(head)) % 64) + "\n"
+        npy.append(folder / f"in{number}.npy")
+        npy[-1].write_bytes(b"\x93NUMPY\x01\x00" + struct.pack("<H", len(head)) + head.encode() + data)
+    return raw, npy
+
+
+def read_npy(path):
+    data = path.read_bytes()
+    size = struct.unpack("<H", data[8:10])[0]
+    head = eval(data[10:10 + size].decode())
+    data = data[10 + size:]
+    letter = {"f4": "f", "f8": "d", "f2": "H", "V2": "H", "i1": "b", "i2": "h", "i4": "i", "i8": "q",
+              "u1": "B", "b1": "B", "u2": "H", "u4": "I", "u8": "Q"}[head["descr"][1:]]
+    return letter, struct.unpack(f"<{len(data) // struct.calcsize(letter)}{letter}", data)
+
+
+def same(letter, got, want, exact):
+    if len(got) != len(want):
+        return False
+    if letter not in "fd" or exact:
+        return all(a == b or (a != a and b != b) for a, b in zip(got, want))
+    bound = {"f": 2 ** -21, "d": 2 ** -48}[letter]
+    return all(a == b or (a != a and b != b) or abs(a - b) <= bound * abs(b) for a, b in zip(got, want))
+
+
+def check(baton, model, folder, dims, seed, program, exact=False):
+    """The example against the interpreter, on the same inputs."""
+    raw, npy = inputs(folder, dims, seed)
+    out = folder / "out"
+    shutil.rmtree(out, ignore_errors=True)
+    info = run(baton, "info", model)
+    names, outputs = (re.findall(rf"^{kind} +(\S+)", info, re.M) for kind in ("input", "output"))
+    given = [f"{name}={file}" for name, file in zip(names, npy)]
+    run(baton, "run", model, "--executor", "interp", "-o", out, *[a for g in given for a in ("-i", g)])
+    lines = run(program, *dims.values(), *raw).splitlines()
+    if len(lines) != len(outputs):
+        sys.exit(f"{model}: {len(lines)} outputs, not {len(outputs)}")
+    for line, name in zip(lines, outputs):
+        values = line.partition(":")[2]
+        letter, want = read_npy(out / f"{name}.npy")
+        got = [float(v) if letter in "fd" else int(v) for v in values.split()]
+        if letter == "f":
+            got = [struct.unpack("<f", struct.pack("<f", v))[0] for v in got]
+        if not same(letter, got, want, exact):
+            sys.exit(f"{model} {dims}: {name} is\n{got}\nnot\n{list(want)}")
+    return len(lines)
+
+
+def programs(baton, work):
+    found = compilers()
+    count = 0
+    for model in sorted((HERE / "programs").glob("*.baton")) + [TREE / "sdk/examples/digits/digits.baton"]:
+        sizes = [{}] if "<" not in model.read_text() else [{"n": 1, "m": 1}, {"n": 7, "m": 33}, {"n": 64, "m": 0}]
+        for options in ([], ["--executor", 'aot{weights="file"}']):
+            folder = write(baton, model, work / model.stem, *options)
+            exact = re.search(r"exp|softmax|erf|sin|tanh|power|conv|dense", model.read_text()) is None
+            for compiler in found:
+                example = build(folder, compiler)
+                for seed, dims in enumerate(sizes):
+                    os.chdir(folder)  # where NAME.weights is
+                    count += check(baton, model, folder, dims, seed, example, exact)
+    print(f"{count} outputs as interp has them, by {' and '.join(found)}")
+
+
+def faults(baton, work):
+    folder = write(baton, HERE / "bounds.baton", work / "bounds")
+    program = build(folder, compilers()[0])
+    raw, _ = inputs(folder, {}, 1, only=77)
+    done = subprocess.run([program, *raw], capture_output=True, text=True)
+    if done.returncode != 1 or "out of bounds for axis 0" not in done.stderr:
+        sys.exit(f"an index of 77 gives {done.returncode}: {done.stderr}")
+    folder = write(baton, HERE / "programs/open.baton", work / "open")
+    program = build(folder, compilers()[0])
+    done = subprocess.run([program, "65", "3"], capture_output=True, text=True)
+    if done.returncode == 0:
+        sys.exit("a dim of 65 is taken, which is to be 64 at most")
+    done = subprocess.run([baton, "run", HERE / "programs/open.baton", "--executor", "aot"], capture_output=True, text=True)
+    if done.returncode != 1 or "baton compile" not in done.stderr:
+        sys.exit(f"baton run --executor aot: {done.stderr}")
+    done = subprocess.run([baton, "compile", HERE / "programs/dense.baton", "--executor", "aot", "--target", "cpu",
+                           "-o", work / "cpu"], capture_output=True, text=True)
+    if done.returncode != 1 or "compile for target c" not in done.stderr:
+        sys.exit(f"--target cpu: {done.stderr}")
+    blocked = work / "file"
+    blocked.write_text("")
+    done = subprocess.run([baton, "compile", HERE / "programs/open.baton", "--executor", "aot", "-o", blocked / "x"],
+                          capture_output=True, text=True)
+    if done.returncode != 1 or "no folder" not in done.stderr:
+        sys.exit(f"a folder in a file: {done.stderr}")
+
+
+def mnist_model():
+    folder = TREE.parent / "shared/data/models/mnist-8"
+    models = sorted(folder.glob("*.onnx")) if folder.is_dir() else []
+    return models[0] if models else skip(f"{folder} has no model")
+
+
+def sizes_of(folder, compiler):
+    sizes = {}
+    for target in sorted(folder.glob(f"*.{compiler}.o")):
+        if not target.name.startswith("main."):
+            text, data, bss = map(int, run("size", target).splitlines()[1].split()[:3])
+            sizes["data" if "_data." in target.name else "code"] = \
+                sizes.get("data" if "_data." in target.name else "code", 0) + text + data + bss
+    return sizes
+
+
+def ram_of(folder):
+    text = (folder / f"{folder.name}.c").read_text()
+    return int(re.search(r"_workspace\(void\)\n\{\n    return \(uint64_t\)INT64_C\((\d+)\)", text)[1])
+
+
+def mnist(baton, work):
+    model = mnist_model()
+    folder = write(baton, model, work / "mnist")
+    for compiler in compilers():
+        check(baton, model, folder, {}, 3, build(folder, compiler, "-Os"))
+        source = sum(f.stat().st_size for f in folder.glob("mnist*.[ch]") if "_data" not in f.name)
+        sizes = sizes_of(folder, compiler)
+        print(f"MNIST-8, {compiler} -Os: source {source} bytes, code {sizes['code']}, data {sizes['data']}, "
+              f"workspace {ram_of(folder)}")
+
+
+def project(baton, work):
+    if not shutil.which("cmake"):
+        skip("no cmake")
+    model = TREE / "sdk/examples/digits/digits.baton"
+    folder = write(baton, model, work / "digits")
+    for shared in ("OFF", "ON"):
+        place = work / f"digits_build_{shared}"
+        shutil.rmtree(place, ignore_errors=True)
+        run("cmake", "-S", folder, "-B", place, f"-DBUILD_SHARED_LIBS={shared}", "-DCMAKE_BUILD_TYPE=Release")
+        run("cmake", "--build", place)
+        check(baton, model, folder, {}, 5, place / "digits_example")
+
+
+def main():
+    baton, work, what = pathlib.Path(sys.argv[1]).resolve(), pathlib.Path(sys.argv[2]) / sys.argv[3], sys.argv[3]
+    work = work.resolve()
+    work.mkdir(parents=True, exist_ok=True)
+    globals()[what](baton, work)
+
+
+main()

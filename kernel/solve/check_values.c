@@ -37,6 +37,19 @@ static void add_advice(bt_ctx *ctx, bt_text *text, const bt_check *check,
     bt_text_addf(text, "=1");
 }
 
+/* What a dim is compared with. A result's dim is the greatest of those that it is broadcast
+ * from: where it is not the dim itself, it is the other one. */
+static const bt_type *compared(const bt_check *check)
+{
+    const bt_list_type *max =
+        check->right->kind == BT_TYPE_MAX ? bt_as_list_type(check->right) : NULL;
+    if (check->relation != BT_CHECK_BROADCAST || !max || max->n != 2)
+        return check->right;
+    return max->at[0] == check->left   ? max->at[1]
+           : max->at[1] == check->left ? max->at[0]
+                                       : check->right;
+}
+
 bt_status bt_check_fail(bt_ctx *ctx, const bt_value *at, const char *of,
                         const bt_check *check, int64_t left, int64_t right)
 {
@@ -51,7 +64,7 @@ bt_status bt_check_fail(bt_ctx *ctx, const bt_value *at, const char *of,
                  check->what ? ": " : "");
     add_side(ctx, &text, check->left, left);
     bt_text_addf(&text, " was to %s ", texts[check->relation]);
-    add_side(ctx, &text, check->right, right);
+    add_side(ctx, &text, compared(check), right);
     add_advice(ctx, &text, check, check->left, left);
     add_advice(ctx, &text, check, check->right, right);
     const char *message = bt_text_get(&text);

@@ -82,7 +82,7 @@ static const struct {
     { "relation_name", "relation \"not a name\" is not a name" },
     { "facet_null", "op bad.op: facet gradient: table is missing" },
     { "pass_without_run", "pass bad-pass: run is missing" },
-    { "executor_without_call", "executor bad: one of open and load is needed" },
+    { "executor_without_call", "executor bad: one of open, load and write is needed" },
     { "relation_without_relate", "relation Bad: relate is missing" },
     { "target_blind", "target bad: it wants layouts (`layouts`), but says that it "
                       "reads none: set reads_layouts = 1" },

@@ -81,7 +81,10 @@ static void suppress_step(bt_onnx_node *n, void *self, const bt_value *i,
         emit2(n, "greater", NULL, overlap(n, &taken, &s->all), s->limit);
     const bt_value *is_best = emit2(n, "equal", NULL, with_axes(n, best, 2, 1),
                                     counted(n, dim_of(n, scores, 2), BT_INT64));
-    out->states[0] = chosen(n, emit2(n, "logical_or", NULL, goes, is_best), none, scores);
+    // boxes and scores are of as many images and boxes, which names of dims do not tell
+    out->states[0] = emit2(
+        n, "broadcast_to_like", NULL,
+        chosen(n, emit2(n, "logical_or", NULL, goes, is_best), none, scores), scores);
     out->rows[0] = best;
     out->rows[1] = emit2(n, "greater", NULL, emit1(n, "max", "axis=[2]", scores), none);
 }

@@ -107,8 +107,7 @@ static void print_targets(const bt_program *program)
 static int print_bench(const struct bench *b)
 {
     const struct samples *s = &b->samples;
-    const char *executor = option_value(b->tool, "executor");
-    printf("executor %s", executor ? executor : "graph");
+    printf("executor %s", bt_program_executor(b->program));
     print_targets(b->program);
     // three digits of what takes less than a millisecond
     const int digits = s->median < 1e4   ? 6
@@ -138,17 +137,16 @@ static int print_bench_json(const struct bench *b)
 {
     const struct samples *s = &b->samples;
     const bt_compiled *compiled = bt_program_compiled(b->program);
-    const char *executor = option_value(b->tool, "executor");
     json_t *targets = json_array();
     for (uint32_t i = 0; compiled && i < compiled->ntarget; i++)
         json_array_append_new(targets, json_string(compiled->targets[i]->text));
-    json_t *all =
-        json_pack("{s:s, s:s, s:o, s:f, s:f, s:f, s:f, s:f, s:I, s:I, s:I, s:I}", "model",
-                  b->tool->args[0], "executor", executor ? executor : "graph", "targets",
-                  targets, "median_ms", s->median / 1e6, "min_ms", s->least / 1e6,
-                  "p10_ms", s->p10 / 1e6, "p90_ms", s->p90 / 1e6, "max_ms", s->most / 1e6,
-                  "runs", (json_int_t)s->n, "dropped", (json_int_t)s->ndropped, "warmup",
-                  (json_int_t)b->nwarm, "seed", (json_int_t)b->seed);
+    json_t *all = json_pack(
+        "{s:s, s:s, s:o, s:f, s:f, s:f, s:f, s:f, s:I, s:I, s:I, s:I}", "model",
+        b->tool->args[0], "executor", bt_program_executor(b->program), "targets", targets,
+        "median_ms", s->median / 1e6, "min_ms", s->least / 1e6, "p10_ms", s->p10 / 1e6,
+        "p90_ms", s->p90 / 1e6, "max_ms", s->most / 1e6, "runs", (json_int_t)s->n,
+        "dropped", (json_int_t)s->ndropped, "warmup", (json_int_t)b->nwarm, "seed",
+        (json_int_t)b->seed);
     if (b->nthread)
         json_object_set_new(all, "threads", json_integer(b->nthread));
     if (flops(b) >= 0) {
@@ -198,7 +196,7 @@ static int run(struct tool *tool)
     if (!code && b.seed == 0)
         code = tool_usage(tool, "--seed takes a number from 1");
     if (!code)
-        code = open_program(tool, "graph", &b.program, &b.inputs);
+        code = open_program(tool, NULL, &b.program, &b.inputs);
     if (code)
         return code;
     code = measure(&b);
@@ -211,7 +209,7 @@ static const struct option options[] = {
     { "seed", 0, "N", "of random inputs (default: 1)" },
     { "warmup", 0, "N", "runs before those that count (default: 3)" },
     { "repeat", 0, "N", "runs that count (default: two seconds of them)" },
-    PROGRAM_OPTIONS("graph"),
+    PROGRAM_OPTIONS("graph, or vm if graph cannot"),
     { "profile", 0, NULL, "then record one more run and print where its time went" },
     { "json", 0, NULL, "print one JSON object" },
     { 0 },

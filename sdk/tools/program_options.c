@@ -34,7 +34,8 @@ int read_program_options(struct tool *tool, bt_program_options *out)
     return EXIT_OK;
 }
 
-/* NULL: an artifact's own. What is said of targets is meant for one that compiles. */
+/* NULL: an artifact's own; or the fastest that can, as what is said of targets is meant for
+ * one that compiles. */
 static const char *choose_executor(struct tool *tool, const char *by_default)
 {
     const char *executor = option_value(tool, "executor"),
@@ -42,7 +43,7 @@ static const char *choose_executor(struct tool *tool, const char *by_default)
     if (executor || bt_artifact_is(tool->args[0]))
         return executor;
     if ((target && strcmp(target, "interp") != 0) || option_value(tool, "threads"))
-        return "graph";
+        return NULL;
     return by_default;
 }
 

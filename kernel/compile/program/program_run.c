@@ -8,6 +8,11 @@ const char *bt_program_entry(const bt_program *program)
     return program->entry->name;
 }
 
+const char *bt_program_executor(const bt_program *program)
+{
+    return program->executor_text;
+}
+
 uint32_t bt_program_ninput(const bt_program *program)
 {
     return program->ninput;

@@ -111,6 +111,8 @@ typedef struct bt_port {
     const int64_t *sizes;
 } bt_port;
 BT_API const char *bt_program_entry(const bt_program *); /* the function that runs */
+/* What runs it: "graph", "vm{steps=1000}". */
+BT_API const char *bt_program_executor(const bt_program *);
 BT_API uint32_t bt_program_ninput(const bt_program *);
 /* Borrowed from the program. NULL: no such input, output. */
 BT_API const bt_port *bt_program_input(const bt_program *, uint32_t index);

@@ -21,7 +21,7 @@
 #include <baton/loops.h>
 #include <baton/target.h>
 
-#include "functions.h"
+#include "expr.h"
 
 struct c_text {
     bt_arena *arena;

@@ -117,6 +117,74 @@ static int is_shown(const struct primitives *p, const bt_value *value)
     return found.is_whole && !found.is_new;
 }
 
+/* Scalars stay inside: they are part of what is computed. */
+static int is_inside(const bt_value *operand)
+{
+    const bt_tensor *t = bt_const_tensor(operand);
+    return t && t->nelem == 1;
+}
+
+/* Whether a result's dims may come out of the elements of a tensor: of small lists of
+ * integers. Recursion is bounded by the depth of types. */
+static int may_tell(const bt_type *type)
+{
+    const bt_list_type *tuple = bt_as_tuple_type(type);
+    const bt_shape_type *shape = bt_tensor_shape(type);
+    int tells = !tuple && shape->n <= 1 &&
+                (1u << BT_DTYPE_CLASS(bt_tensor_dtype(type)) & BT_CLASS_BITS_INTEGER);
+    for (uint32_t i = 0; tuple && !tells && i < tuple->n; i++)
+        tells = may_tell(tuple->at[i]);
+    return tells;
+}
+
+/* The type of a call of parameters that have its operands' types. */
+static bt_status infer_alone(bt_builder *b, const bt_call *call,
+                             const bt_value *const *params, const bt_value **out)
+{
+    bt_call alone = { .callee_kind = BT_CALLEE_OP,
+                      .op = call->op,
+                      .attrs = call->attrs,
+                      .narg = call->narg,
+                      .args = params };
+    const bt_block *block;
+    BT_TRY(bt_block_begin(b, 0, NULL));
+    bt_builder_layout(b, bt_type_layout(call->base.type));
+    BT_TRY(bt_build_call(b, &alone, out));
+    return bt_block_end(b, *out, &block);
+}
+
+/* Whether the types of its operands tell a call's type, without their elements: a
+ * function's parameters have types only. */
+static bt_status is_told(const struct primitives *p, const bt_call *call, int *out)
+{
+    const bt_value **params = BT_NEWS(p->arena, const bt_value *, call->narg);
+    const bt_value *alone = NULL;
+    bt_builder *b;
+    int tells = 0;
+    *out = 1;
+    for (uint32_t i = 0; i < call->narg; i++)
+        tells |= !is_inside(call->args[i]) && may_tell(call->args[i]->type);
+    if (!tells)
+        return NULL;
+    if (!params)
+        return bt_no_memory();
+    BT_TRY(bt_builder_create(p->ctx, p->store, p->old, &b));
+    bt_status status = NULL;
+    for (uint32_t i = 0; !status && i < call->narg; i++) {
+        const bt_param *param = NULL;
+        params[i] = call->args[i];
+        if (!is_inside(params[i]))
+            status = bt_build_param(b, "p", params[i]->type, &param);
+        if (param)
+            params[i] = &param->base;
+    }
+    if (!status)
+        status = infer_alone(b, call, params, &alone);
+    bt_builder_destroy(b);
+    *out = !status && alone->type == call->base.type;
+    return status && status->code == BT_ERR_MEMORY ? status : NULL;
+}
+
 int primitives_can_have(const struct primitives *p, const bt_value *value)
 {
     const bt_call *call = bt_as_call(value);
@@ -129,19 +197,13 @@ int primitives_can_have(const struct primitives *p, const bt_value *value)
         if (!is_known(p, bt_value_operand(value, i)->type))
             return 0;
     }
-    return is_known(p, value->type) && is_shown(p, value);
+    return !bt_map_find(&p->outside, value) && is_known(p, value->type) &&
+           is_shown(p, value);
 }
 
 /* ---- building ---- */
 
 typedef bt_vec(const bt_value *) value_list;
-
-/* Scalars stay inside: they are part of what is computed. */
-static int is_inside(const bt_value *operand)
-{
-    const bt_tensor *t = bt_const_tensor(operand);
-    return t && t->nelem == 1;
-}
 
 struct making {
     struct primitives *p;
@@ -467,23 +529,56 @@ struct run {
     void *state;
 };
 
-/* Nested blocks by a queue. */
-static bt_status group_func(struct run *r, const bt_func *func)
+/* A call whose type comes out of its operands' elements stays outside, and so do the calls
+ * that say what these are: of what a function returns nobody knows the elements. */
+static bt_status keep_outside(struct primitives *p, const bt_value *value)
 {
-    bt_vec(const bt_block *) queue = { 0 };
-    r->p.takes_dims = !func->nwhere; // what is known of them would be lost
-    if (!BT_PUSH(r->p.arena, &queue, func->block))
+    const bt_call *call = bt_as_call(value);
+    bt_vec(const bt_value *) queue = { 0 };
+    int is_type_told = 1;
+    if (call && call->callee_kind == BT_CALLEE_OP)
+        BT_TRY(is_told(p, call, &is_type_told));
+    if (is_type_told)
+        return NULL;
+    if (!BT_PUSH(p->arena, &queue, value))
         return bt_no_memory();
     while (queue.len) {
-        const bt_block *block = queue.at[--queue.len];
-        BT_TRY(r->group(r->state, &r->p, block));
+        const bt_value *next = queue.at[--queue.len];
+        const int is_through = next == value || !bt_as_call(next);
+        if (!bt_map_put(&p->outside, next, p))
+            return bt_no_memory();
+        for (uint32_t i = 0; is_through && i < bt_value_noperand(next); i++) {
+            const bt_value *operand = bt_value_operand(next, i);
+            const bt_call *told = bt_as_call(operand);
+            if ((told ? told->contents != NULL
+                      : bt_as_tuple(operand) || bt_as_proj(operand)) &&
+                !BT_PUSH(p->arena, &queue, operand))
+                return bt_no_memory();
+        }
+    }
+    return NULL;
+}
+
+/* Each block with those nested in it behind it. */
+static bt_status group_func(struct run *r, const bt_func *func)
+{
+    bt_vec(const bt_block *) blocks = { 0 };
+    r->p.takes_dims = !func->nwhere; // what is known of them would be lost
+    if (!BT_PUSH(r->p.arena, &blocks, func->block))
+        return bt_no_memory();
+    for (uint32_t n = 0; n < blocks.len; n++) {
+        const bt_block *block = blocks.at[n];
         for (uint32_t i = 0; i < block->nbinding; i++) {
-            for (uint32_t k = 0; k < bt_value_nregion(block->bindings[i]); k++) {
-                if (!BT_PUSH(r->p.arena, &queue, bt_value_region(block->bindings[i], k)))
+            const bt_value *value = block->bindings[i];
+            BT_TRY(keep_outside(&r->p, value));
+            for (uint32_t k = 0; k < bt_value_nregion(value); k++) {
+                if (!BT_PUSH(r->p.arena, &blocks, bt_value_region(value, k)))
                     return bt_no_memory();
             }
         }
     }
+    for (uint32_t n = 0; n < blocks.len; n++)
+        BT_TRY(r->group(r->state, &r->p, blocks.at[n]));
     return NULL;
 }
 
@@ -564,6 +659,7 @@ bt_status primitives_run(bt_ctx *ctx, bt_pass_call *call,
     r.p.known = BT_NEWS(r.p.arena, struct known_primitive *, NSLOT);
     if (!r.p.known)
         return bt_no_memory();
+    bt_map_init(&r.p.outside, r.p.arena, 0);
     bt_map_init(&r.p.members, r.p.arena, 0);
     bt_map_init(&r.p.names, r.p.arena, 0);
     BT_TRY(make_primitives(&r, &extended));

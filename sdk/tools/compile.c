@@ -63,8 +63,8 @@ static int run(struct tool *tool)
 static const struct option options[] = {
     { "output", 'o', "FILE", "the artifact to write, or the folder" },
     { "executor", 0, "NAME",
-      "what the file is for: graph, or aot, which writes a folder of C (default: "
-      "graph)" },
+      "what the file is for: graph, vm, or aot, which writes a folder of C (default: "
+      "graph where it can, else vm)" },
     { "target", 0, "NAME",
       "what to compile for: 'cpu{threads=2}', 'npu, cpu' (default: cpu; with aot c)" },
     { "threads", 0, "N",
@@ -87,7 +87,7 @@ const struct verb verb_compile = {
                "times it, baton info FILE describes it. Dims that inputs show may stay open: the\n"
                "file then runs for all of their values; --dim gives numbers for them, which is\n"
                "faster. A program with branches, closures or shapes that only its values tell\n"
-               "cannot be compiled; baton run MODEL runs it.\n"
+               "is compiled for executor vm.\n"
                "\n"
                "With --executor aot the output is a folder with the program as C99 source, which\n"
                "needs neither Baton nor a C library, a CMakeLists.txt and an example, main.c.\n"

@@ -66,16 +66,32 @@ static void test_vm_serves_what_has_branches(void **state)
 {
     static const char recursive[] =
         "def @main(%n: int32) -> int32 {\n"
-        "    if (less(%n, 1)) { %n } else { @main(subtract(%n, 1)) }\n}\n";
+        "    if (less(%n, 1)) { 0 } else { add(%n, @main(subtract(%n, 1))) }\n}\n";
+    static const char artifact[] = "embed_branches.bta";
     (void)state;
     bt_ctx *ctx = open_targets(NULL);
     bt_program *program;
+    bt_tensor *n;
     assert_ok(ctx, bt_program_open(ctx, write_program(recursive), NULL, &program));
     assert_int_equal(bt_ctx_nremark(ctx, BT_REMARK_NOTE), 0);
     bt_program_close(program);
     bt_program_options asked = { .executor = "graph" };
     bt_status status = bt_program_open(ctx, write_program(recursive), &asked, &program);
     assert_int_equal(status->code, BT_ERR_UNSUPPORTED);
+    status = bt_program_compile(ctx, write_program(recursive), &asked, artifact);
+    assert_int_equal(status->code, BT_ERR_UNSUPPORTED);
+    bt_ctx_clear_diags(ctx);
+    assert_ok(ctx, bt_program_compile(ctx, write_program(recursive), NULL, artifact));
+    assert_ok(ctx, bt_program_open(ctx, artifact, NULL, &program));
+    assert_ok(ctx, bt_tensor_create(ctx, BT_INT32, 0, NULL, &n));
+    bt_tensor_set(n, 0, 3);
+    assert_ok(ctx, bt_program_set(program, "n", &n->base));
+    assert_ok(ctx, bt_program_run(program));
+    assert_true(bt_tensor_get(bt_object_as_tensor(bt_program_get(program, 0)), 0) == 6);
+    assert_int_equal(bt_ctx_nremark(ctx, BT_REMARK_NOTE), 0);
+    bt_tensor_unref(n);
+    bt_program_close(program);
+    assert_int_equal(remove(artifact), 0);
     bt_ctx_destroy(ctx);
 }
 

@@ -54,7 +54,7 @@ done
 expect 2 'threads: d.bta is compiled for no target that has any' -- "$baton" run d.bta --threads 3
 expect 1 'd.bta has no function @other: it is @main' -- "$baton" run d.bta --entry other
 expect 0 -- "$baton" run d.bta --entry main
-expect 1 'executor interp runs programs as they are written, graph runs compiled ones' -- "$baton" run d.bta --executor interp
+expect 1 'executor interp runs programs as they are written, graph and vm run compiled ones' -- "$baton" run d.bta --executor interp
 expect 2 'dim is for models: d.bta is compiled' -- "$baton" info d.bta --dim n=1
 expect 2 'target is for models: d.bta is compiled' -- "$baton" info d.bta --target reference
 expect 0 '^median ' -- "$baton" bench d.bta --warmup 0 --repeat 2
@@ -77,15 +77,23 @@ expect 0 -- env BATON_PLUGIN_PATH="$targets" "$baton" compile small.baton --targ
 expect 1 'no target is named "claim.any"' 'used.bta has code of target claim.any, build [0-9a-f]* of test.targets: ' -- \
     "$baton" run used.bta -i x=random:1
 
-# What cannot be compiled is told, and nothing is written.
+# Branches, calls and data: for the executor that has them, which runs the file unless another is named.
 cat > loop.baton <<'END'
 #[version = "baton 0.1"]
 
-def @main(%n: int32) -> int32 { if (less(%n, 1)) { %n } else { @main(subtract(%n, 2)) } }
+def @sum(%n: int32) -> int32 { if (less(%n, 1)) { 0 } else { add(%n, @sum(subtract(%n, 1))) } }
+def @main(%n: int32) { @sum(%n) }
 END
 lacks='executor graph has no branches, which @main uses; [a-z]* has them all'
-expect 1 "$lacks" -- compile loop.baton -o loop.bta
+expect 0 '^loop.bta: for target reference: ' -- compile loop.baton -o loop.bta
+expect 0 '^output: int32$' '^  6$' -- "$baton" run loop.bta -i n=3
+expect 0 '^  5050$' -- "$baton" run loop.bta --executor vm -i n=100
+expect 1 "$lacks" -- "$baton" run loop.bta --executor graph -i n=3
 expect 1 "$lacks" -- "$baton" run loop.baton --executor graph -i n=3
+expect 1 "$lacks" -- compile loop.baton -o graph.bta --executor graph
+expect 1 'executor interp compiles nothing, so there is nothing to write' -- compile loop.baton -o graph.bta --executor interp
+
+# What cannot be compiled is told, and nothing is written.
 cat > open.baton <<'END'
 #[version = "baton 0.1"]
 
@@ -96,7 +104,7 @@ expect 1 'error: @main has the type parameter t, which is no dim: executor inter
 expect 1 'no target is named "refrence"; did you mean reference' -- "$baton" compile "$digits" -o t.bta --target refrence
 expect 1 'speed' -- "$baton" compile "$digits" -o t.bta --target 'reference{speed=2}'
 expect 1 'nowhere' -- compile nowhere.onnx -o t.bta
-[ ! -e loop.bta ] && [ ! -e open.bta ] && [ ! -e t.bta ] || fault "something was written"
+[ ! -e graph.bta ] && [ ! -e open.bta ] && [ ! -e t.bta ] || fault "something was written"
 expect 0 -- compile open.baton -o open.bta --dim n=2
 expect 0 'x  *Tensor\[(2, 3), float32\]' -- "$baton" info open.bta
 expect 0 '^output: Tensor\[(2, 3), float32\]' -- "$baton" run open.bta -i 'x=[[0, 0, 0], [0, 0, 0]]'

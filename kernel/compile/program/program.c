@@ -266,7 +266,7 @@ static bt_status read_model(bt_program *program, const char *path,
 }
 
 /* By the executor that is named. */
-static bt_status open_by(bt_program *program, const char *path,
+static bt_status open_by(bt_program *program, const void *path,
                          const bt_program_options *options, const char *executor)
 {
     bt_targets *targets = NULL;
@@ -287,42 +287,41 @@ static bt_status open_by(bt_program *program, const char *path,
     return status ? status : open_session(program);
 }
 
-/* No executor was named, and this one, which was tried, cannot run the program or is not
- * there. */
-static int is_next_tried(const bt_program *program, bt_status status)
-{
-    return program->executor ? program->module && status->code == BT_ERR_UNSUPPORTED
-                             : status->code == BT_ERR_NAME;
-}
-
+/* For the next executor. What an artifact holds stays. */
 static void forget_model(bt_program *program)
 {
-    bt_compiled_unref(program->compiled);
-    bt_module_unref(program->module);
     bt_store_unref(program->option_store);
-    program->compiled = NULL;
-    program->module = NULL;
     program->option_store = NULL;
     program->executor = NULL;
+    if (program->is_artifact)
+        return;
+    bt_compiled_unref(program->compiled);
+    bt_module_unref(program->module);
+    program->compiled = NULL;
+    program->module = NULL;
 }
 
-/* Where none is named: the fastest that can. What only compiling heeds rules out the one that
- * compiles nothing. */
-static bt_status open_by_any(bt_program *program, const char *path,
+typedef bt_status open_function(bt_program *, const void *from,
+                                const bt_program_options *, const char *executor);
+
+/* Where no executor is named: the fastest that can. What is compiled, or is to be, rules out
+ * the one that compiles nothing. */
+static bt_status open_by_any(bt_program *program, open_function *open, const void *from,
                              const bt_program_options *options)
 {
-    static const char *const names[] = { "graph", "vm", "interp" };
-    const int is_compiled = options->target || options->fuse || options->plan;
-    const uint32_t n = BT_COUNT(names) - (is_compiled ? 1 : 0);
+    const int is_compiled =
+        program->is_artifact || options->target || options->fuse || options->plan;
+    const uint32_t n = is_compiled ? BT__FIRST_UNCOMPILED : BT__FIRST_UNCOMPILED + 1;
     bt_status status = NULL;
     for (uint32_t i = 0; i < n; i++) {
-        status = open_by(program, path, options, names[i]);
-        if (!status || i + 1 == n || !is_next_tried(program, status))
+        status = open(program, from, options, bt__executors[i]);
+        if (!status || i + 1 == n ||
+            !bt__executor_is_next(program->executor, program->module, status))
             return status;
-        if (i + 2 == BT_COUNT(names))
+        if (i + 1 == BT__FIRST_UNCOMPILED)
             bt_remark(program->ctx, BT_REMARK_NOTE,
                       bt_note(program->ctx, status, NULL, 0,
-                              "executor %s runs the program", names[i + 1]));
+                              "executor %s runs the program", bt__executors[i + 1]));
         else
             bt_ctx_clear_diags(program->ctx);
         forget_model(program);
@@ -337,7 +336,7 @@ static bt_status open_model(bt_program *program, const char *path,
         return open_by(program, path, options, options->executor);
     return options->target && strcmp(options->target, "interp") == 0
                ? open_by(program, path, options, "interp")
-               : open_by_any(program, path, options);
+               : open_by_any(program, open_by, path, options);
 }
 
 /* ---- artifacts ---- */
@@ -368,23 +367,32 @@ static bt_status check_settled(bt_program *program, const bt_artifact *artifact,
     return NULL;
 }
 
+static bt_status load_by(bt_program *program, const void *from,
+                         const bt_program_options *options, const char *executor)
+{
+    const bt_artifact *artifact = from;
+    (void)options;
+    BT_TRY(find_executor(program, executor));
+    if (!program->executor->load)
+        return bt_fail(program->ctx, BT_ERR_ARGUMENT,
+                       "%s is compiled: executor %s runs programs as they are written, "
+                       "graph and vm run compiled ones",
+                       artifact->path, program->executor->name);
+    BT_TRY(bt__check_features(program->ctx, program->executor, program->module,
+                              artifact->entry));
+    return open_session(program);
+}
+
 static bt_status load_artifact(bt_program *program, const bt_artifact *artifact,
                                const bt_program_options *options)
 {
     BT_TRY(check_settled(program, artifact, options));
-    BT_TRY(find_executor(program, options->executor ? options->executor : "graph"));
-    if (!program->executor->load)
-        return bt_fail(program->ctx, BT_ERR_UNSUPPORTED,
-                       "%s is compiled: executor %s runs programs as they are written, "
-                       "graph runs compiled ones",
-                       artifact->path, program->executor->name);
     program->module = bt_module_ref(artifact->module);
     program->is_artifact = 1;
     BT_TRY(find_entry(program, artifact->entry));
-    BT_TRY(bt__check_features(program->ctx, program->executor, program->module,
-                              artifact->entry));
     BT_TRY(bt_artifact_load(program->ctx, artifact, options->target, &program->compiled));
-    return open_session(program);
+    return options->executor ? load_by(program, artifact, options, options->executor)
+                             : open_by_any(program, load_by, artifact, options);
 }
 
 static bt_status open_artifact(bt_program *program, const char *path,

@@ -57,6 +57,12 @@ bt_status bt__executor_find(bt_ctx *, bt_arena *, const char *text, bt_store **s
 /* From a typed module to what the executor loads. */
 bt_status bt__program_lower(bt_ctx *, const bt_executor *, const bt_module *typed,
                             const bt_compile_options *, bt_compiled **out) BT_MUST_USE;
+/* Executors in the order in which they are tried where none is named. */
+enum { BT__FIRST_UNCOMPILED = 2 }; /* the one that runs programs as they are written */
+extern const char *const bt__executors[BT__FIRST_UNCOMPILED + 1];
+/* Whether the next one is tried behind this error: this one cannot run the program, which
+ * has been read, or is not there (NULL). */
+int bt__executor_is_next(const bt_executor *tried, const bt_module *read, bt_status);
 /* What a program is compiled for, opened; where `list` is NULL: the processors, if the
  * plugin for them is there. */
 bt_status bt__program_targets(bt_ctx *, const char *list, bt_targets **out) BT_MUST_USE;

@@ -225,54 +225,84 @@ bt_status bt__executor_find(bt_ctx *ctx, bt_arena *arena, const char *text,
                   : bt_no_memory();
 }
 
+const char *const bt__executors[] = { "graph", "vm", "interp" };
+
+int bt__executor_is_next(const bt_executor *tried, const bt_module *read,
+                         bt_status status)
+{
+    return tried ? read && status->code == BT_ERR_UNSUPPORTED
+                 : status->code == BT_ERR_NAME;
+}
+
 /* What is compiled, and where it goes. */
 struct output {
+    const char *model, *path;
+    const bt_program_options *asked;
+    bt_arena *arena;
+    bt_store *store; /* of the executor's options */
     const bt_executor *executor;
     const void *options;
-    const bt_targets *targets;
-    const char *path;
+    bt_targets *targets;
+    bt_module *module; /* NULL: not read yet */
+    uint64_t digest;
 };
 
-static bt_status write_output(bt_ctx *ctx, const struct output *to, bt_compiled *compiled,
-                              uint64_t digest)
+static bt_status write_output(bt_ctx *ctx, const struct output *to, bt_compiled *compiled)
 {
     return to->executor->write ? to->executor->write(ctx, compiled, compiled->entry,
                                                      to->options, to->path)
-                               : bt_artifact_write(ctx, compiled, digest, to->path);
+                               : bt_artifact_write(ctx, compiled, to->digest, to->path);
 }
 
-static bt_status compile_for(bt_ctx *ctx, const char *model,
-                             const bt_program_options *options, const struct output *to)
+/* Targets are opened first: a slip in their list is told before a model is read. */
+static bt_status read_for(bt_ctx *ctx, struct output *to)
 {
-    uint64_t digest = 0;
-    bt_module *module;
+    const char *target = to->asked->target;
+    if (to->executor->write && !target)
+        target = "c"; // whose code is source for any machine
+    BT_TRY(bt__program_targets(ctx, target, &to->targets));
+    return bt__program_read(ctx, to->model, to->asked, to->targets, &to->digest,
+                            &to->module);
+}
+
+static bt_status compile_for(bt_ctx *ctx, struct output *to, const char *executor)
+{
     bt_compiled *compiled;
-    BT_TRY(bt__program_read(ctx, model, options, to->targets, &digest, &module));
+    bt_store_unref(to->store);
+    to->store = NULL;
+    to->executor = NULL;
+    BT_TRY(bt__executor_find(ctx, to->arena, executor, &to->store, &to->executor,
+                             &to->options));
+    if (to->executor->open)
+        return bt_fail(ctx, BT_ERR_ARGUMENT,
+                       "executor %s compiles nothing, so there is nothing to write",
+                       to->executor->name);
+    if (!to->module)
+        BT_TRY(read_for(ctx, to));
     const bt_compile_options lower = { .opened = to->targets,
-                                       .entry = options->entry,
+                                       .entry = to->asked->entry,
                                        .form = to->executor->write ? BT_CODE_SOURCE : 0,
-                                       .fuse = options->fuse,
-                                       .plan = options->plan };
-    bt_status status = bt__program_lower(ctx, to->executor, module, &lower, &compiled);
-    bt_module_unref(module);
-    BT_TRY(status);
-    status = write_output(ctx, to, compiled, digest);
+                                       .fuse = to->asked->fuse,
+                                       .plan = to->asked->plan };
+    BT_TRY(bt__program_lower(ctx, to->executor, to->module, &lower, &compiled));
+    bt_status status = write_output(ctx, to, compiled);
     bt_compiled_unref(compiled);
     return status;
 }
 
-/* Targets are opened first: a slip in their list is told before a model is read. */
-static bt_status compile_by(bt_ctx *ctx, const char *model,
-                            const bt_program_options *options, struct output *to)
+/* Where no executor is named: the fastest that can. */
+static bt_status compile(bt_ctx *ctx, struct output *to)
 {
-    const char *target = options->target;
-    bt_targets *targets;
-    if (to->executor->write && !target)
-        target = "c"; // whose code is source for any machine
-    BT_TRY(bt__program_targets(ctx, target, &targets));
-    to->targets = targets;
-    bt_status status = compile_for(ctx, model, options, to);
-    bt_targets_unref(targets);
+    bt_status status = NULL;
+    if (to->asked->executor)
+        return compile_for(ctx, to, to->asked->executor);
+    for (uint32_t i = 0; i < BT__FIRST_UNCOMPILED; i++) {
+        if (i)
+            bt_ctx_clear_diags(ctx);
+        status = compile_for(ctx, to, bt__executors[i]);
+        if (!status || !bt__executor_is_next(to->executor, to->module, status))
+            break;
+    }
     return status;
 }
 
@@ -281,22 +311,13 @@ bt_status bt_program_compile_sized(bt_ctx *ctx, const char *model,
                                    const char *path)
 {
     bt_program_options options;
-    struct output to = { .path = path };
-    bt_store *store = NULL;
+    struct output to = { .model = model, .path = path, .asked = &options };
     BT_TRY(bt__options_take(ctx, &options, sizeof(options), given, nbytes));
-    bt_arena *arena = bt_arena_create(bt_ctx_registry(ctx));
-    bt_status status = arena ? NULL : bt_no_memory();
-    if (!status)
-        status =
-            bt__executor_find(ctx, arena, options.executor ? options.executor : "graph",
-                              &store, &to.executor, &to.options);
-    if (!status && to.executor->open)
-        status = bt_fail(ctx, BT_ERR_ARGUMENT,
-                         "executor %s compiles nothing, so there is nothing to write",
-                         to.executor->name);
-    if (!status)
-        status = compile_by(ctx, model, &options, &to);
-    bt_store_unref(store);
-    bt_arena_destroy(arena);
+    to.arena = bt_arena_create(bt_ctx_registry(ctx));
+    bt_status status = to.arena ? compile(ctx, &to) : bt_no_memory();
+    bt_module_unref(to.module);
+    bt_targets_unref(to.targets);
+    bt_store_unref(to.store);
+    bt_arena_destroy(to.arena);
     return status;
 }

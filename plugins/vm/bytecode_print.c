@@ -21,6 +21,10 @@ static void print_operand(const struct vm_program *p, const struct vm_function *
     case 'c': bt_text_addf(out, " %s", p->ctors[o->value].ctor->name); break;
     case 's': bt_text_addf(out, " %s", bt_scalar_name(p->scalars[o->value].which)); break;
     case 'p': bt_text_addf(out, " %s", p->operators[o->value].call->op->name); break;
+    case 'l':
+        bt_text_addf(out, " %s",
+                     p->compiled->kernels[p->launches[o->value].kernel]->name);
+        break;
     case 'j': bt_text_addf(out, " ->%u", o->value); break;
     case 'y':
         if (o->value)
@@ -31,6 +35,20 @@ static void print_operand(const struct vm_program *p, const struct vm_function *
     case 'u': bt_text_addf(out, " %u", o->value); break;
     default: bt_text_addf(out, " %c%u", o->kind, o->value); break;
     }
+}
+
+/* Where in the source the code of a value begins; `width`: of the line so far. */
+static void print_place(const struct vm_program *p, const struct vm_function *f,
+                        uint32_t pc, size_t width, bt_text *out)
+{
+    const bt_value *value = vm_place_of(f, pc);
+    bt_place place;
+    if (!value || (pc && value == vm_place_of(f, pc - 1)))
+        return;
+    bt_span_place(p->module->store, value->span, &place);
+    if (place.line)
+        bt_text_addf(out, "%*s; %u:%u", width < 44 ? 46 - (int)width : 2, "", place.line,
+                     place.column);
 }
 
 static void print_function(const struct vm_program *p, const struct vm_function *f,
@@ -54,9 +72,11 @@ static void print_function(const struct vm_program *p, const struct vm_function 
         bt_text_addf(out, "\n");
     }
     for (uint32_t pc = 0; vm_decode(&d, f->words, f->nword, pc); pc = d.next) {
-        bt_text_addf(out, "%6u  %s", pc, vm_instructions[d.code].name);
+        const size_t begun = out->len;
+        bt_text_addf(out, "%6u  %-12s", pc, vm_instructions[d.code].name);
         while (vm_decode_operand(&d, &operand))
             print_operand(p, f, &operand, out);
+        print_place(p, f, pc, out->len - begun, out);
         bt_text_addf(out, "\n");
     }
 }

@@ -81,6 +81,14 @@ static bt_status call(bt_ctx *ctx, void *opaque, const char *name, uint32_t narg
     return status;
 }
 
+static bt_status describe(bt_ctx *ctx, void *opaque, bt_text *out)
+{
+    const struct session *s = opaque;
+    (void)ctx;
+    vm_disassemble(s->machine->program, out);
+    return NULL;
+}
+
 static const bt_executor executors[] = {
     {
         .name = "vm",
@@ -91,6 +99,7 @@ static const bt_executor executors[] = {
         .load = load,
         .close = close_session,
         .call = call,
+        .describe = describe,
     },
     { 0 },
 };

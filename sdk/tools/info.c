@@ -5,6 +5,7 @@
 
 #include <baton/artifact.h>
 #include <baton/compute.h>
+#include <baton/executor.h>
 
 #include "info_artifact.h"
 #include "info_targets.h"
@@ -211,11 +212,35 @@ static int check_compile_options(const struct tool *tool)
     return EXIT_OK;
 }
 
+/* What an executor has made of a program; to make it, its kernels are loaded. */
+static int print_code(struct tool *tool)
+{
+    bt_program_options options;
+    bt_program *program;
+    bt_text text;
+    int code = read_program_options(tool, &options);
+    if (code)
+        return code;
+    options.executor = option_value(tool, "executor");
+    TRY_TOOL(tool, bt_program_open(tool->ctx, tool->args[0], &options, &program));
+    bt_text_init(&text, bt_ctx_scratch(tool->ctx));
+    bt_status status = bt_program_describe(program, &text);
+    code = status ? tool_fail(tool, status) : EXIT_OK;
+    if (!status)
+        fputs(bt_text_get(&text), stdout);
+    bt_program_close(program);
+    return code;
+}
+
 static int run(struct tool *tool)
 {
     bt_module *module, *typed, *named;
     const bt_global *entry;
     bt_program_options asked;
+    if (option_value(tool, "code"))
+        return print_code(tool);
+    if (option_value(tool, "executor"))
+        return tool_usage(tool, "--executor says whose code is shown: give --code too");
     if (bt_artifact_is(tool->args[0]))
         return info_artifact(tool);
     int code = check_compile_options(tool);
@@ -256,6 +281,9 @@ static const struct option options[] = {
       "who computes what, compiled for these targets in order of preference" },
     { "threads", 0, "N", "threads of the target, as run has them" },
     COMPILE_OPTIONS,
+    { "code", 0, NULL, "the bytecode that executor vm makes of it" },
+    { "executor", 0, "NAME",
+      "with --code: whose code (default: of the one that runs it)" },
     { "json", 0, NULL, "print one JSON object" },
     { 0 },
 };
@@ -269,13 +297,14 @@ const struct verb verb_info = {
     // clang-format off
     .details = "MODEL is anything that run takes; - is standard input. What no plugin provides\n"
                "is listed as errors, each with its node. Of a compiled program: target, memory,\n"
-               "functions, sections of its file, who made it; its code is not loaded. With\n"
-               "--target, a model is compiled as run would by the same options.\n"
+               "functions, sections of its file, who made it; its code is not loaded, but by\n"
+               "--code. With --target, a model is compiled as run would by the same options.\n"
                "\n"
                "CALLS are those of one run; MULTIPLY-ADDS and BYTES (read and written) are of\n"
                "all of them together.",
     .examples = "  baton info digits.baton\n"
                 "  baton info digits.baton --target cpu\n"
+                "  baton info digits.baton --code --executor vm\n"
                 "  baton info digits.baton --target cpu --fuse 'fuse-ops{max-ops=1}'",
     // clang-format on
     .options = options,

@@ -129,7 +129,7 @@ static void test_it_is_refused_what_it_lacks(void **state)
                       why[] = "executor old has no open dims, which @main uses: give "
                               "numbers for its dims, --dim n=N; ";
     const bt_program_options options = { .executor = "old", .target = "reference" },
-                             by_graph = { .target = "reference" },
+                             by_any = { .target = "reference" },
                              by_old = { .executor = "old" };
     bt_program *program;
     (void)state;
@@ -142,7 +142,7 @@ static void test_it_is_refused_what_it_lacks(void **state)
     assert_int_equal(fclose(file), 0);
     assert_error(bt_program_open(ctx, model, &options, &program), BT_ERR_UNSUPPORTED,
                  why);
-    assert_ok(ctx, bt_program_compile(ctx, model, &by_graph, artifact));
+    assert_ok(ctx, bt_program_compile(ctx, model, &by_any, artifact));
     assert_error(bt_program_open(ctx, artifact, &by_old, &program), BT_ERR_UNSUPPORTED,
                  why);
     bt_ctx_destroy(ctx);

@@ -93,6 +93,15 @@ expect 1 "$lacks" -- "$baton" run loop.baton --executor graph -i n=3
 expect 1 "$lacks" -- compile loop.baton -o graph.bta --executor graph
 expect 1 'executor interp compiles nothing, so there is nothing to write' -- compile loop.baton -o graph.bta --executor interp
 
+# Its code, which is the same as of the model.
+expect 0 '^@main( n0 )  objects 0, ' '^ *[0-9]*  call  *n[0-9]* @sum n[0-9]*  *; [0-9]*:[0-9]*$' -- "$baton" info loop.bta --code
+cp out expected
+expect 0 -- "$baton" info loop.baton --code --target reference
+cmp -s out expected || fault "the artifact and the model have different code"
+expect 0 '^ *[0-9]*  kernel  *fused_nn_dense' -- "$baton" info d.bta --code --executor vm
+expect 1 'executor graph makes no code of a program: vm does' -- "$baton" info d.bta --code
+expect 2 'executor says whose code is shown: give --code too' -- "$baton" info d.bta --executor vm
+
 # What cannot be compiled is told, and nothing is written.
 cat > open.baton <<'END'
 #[version = "baton 0.1"]

@@ -74,14 +74,14 @@ static void test_a_tail_call_takes_the_place_of_its_caller(void **state)
                 "    n2: int64\n"
                 "    n3: bool\n"
                 "    n4: int64\n"
-                "     0  cell n2 1 0\n"
-                "     3  scalar2 n3 lt n0 n2\n"
-                "     7  if n3 ->10\n"
-                "     9  ret n1\n"
-                "    10  cell n2 4294967295 4294967295\n"
-                "    13  scalar2 n4 add n0 n2\n"
-                "    17  scalar2 n2 add n0 n1\n"
-                "    21  tail_call @main n4 n2\n");
+                "     0  cell         n2 1 0                   ; 3:9\n"
+                "     3  scalar2      n3 lt n0 n2\n"
+                "     7  if           n3 ->10                  ; 3:5\n"
+                "     9  ret          n1\n"
+                "    10  cell         n2 4294967295 4294967295  ; 3:45\n"
+                "    13  scalar2      n4 add n0 n2\n"
+                "    17  scalar2      n2 add n0 n1             ; 3:65\n"
+                "    21  tail_call    @main n4 n2              ; 3:39\n");
 }
 
 static void test_last_uses_move_objects(void **state)
@@ -97,14 +97,14 @@ static void test_last_uses_move_objects(void **state)
                 "    n0: int64\n"
                 "    n1: int64\n"
                 "    n2: int64\n"
-                "     0  switch v0 ->4 ->6\n"
-                "     4  kill v0.\n"
-                "     5  ret n0\n"
-                "     6  ctor_field n1 v0 Cons 0\n"
-                "    10  ctor_field v1 v0 Cons 1\n"
-                "    14  kill v0.\n"
-                "    15  scalar2 n2 add n1 n0\n"
-                "    19  tail_call @main v1. n2\n");
+                "     0  switch       v0 ->4 ->6               ; 4:5\n"
+                "     4  kill         v0.\n"
+                "     5  ret          n0\n"
+                "     6  ctor_field   n1 v0 Cons 0\n"
+                "    10  ctor_field   v1 v0 Cons 1\n"
+                "    14  kill         v0.\n"
+                "    15  scalar2      n2 add n1 n0             ; 4:55\n"
+                "    19  tail_call    @main v1. n2             ; 4:45\n");
 }
 
 static void assert_not_flat(const char *text, const char *part)

@@ -248,6 +248,16 @@ const bt_compiled *bt_program_compiled(const bt_program *program)
     return program->compiled;
 }
 
+bt_status bt_program_describe(const bt_program *program, bt_text *out)
+{
+    const bt_executor *executor = program->executor;
+    if (!executor->describe)
+        return bt_fail(program->ctx, BT_ERR_UNSUPPORTED,
+                       "executor %s makes no code of a program: vm does", executor->name);
+    BT_TRY(executor->describe(program->ctx, program->session, out));
+    return bt_text_get(out) ? NULL : bt_no_memory();
+}
+
 bt_status bt_program_fused(const bt_program *program, bt_module **out)
 {
     if (!program->compiled || program->is_artifact)

@@ -62,11 +62,18 @@ typedef struct bt_executor {
      * missing. The code of all kernels is source (bt_compile_options.form). */
     bt_status (*write)(bt_ctx *, const bt_compiled *, const char *entry,
                        const void *options, const char *folder);
+    /* optional, of an executor that makes code of a program: a session's, as text */
+    bt_status (*describe)(bt_ctx *, void *session, bt_text *out);
 } bt_executor;
 #define BT_EXECUTORS(array)                              \
     {                                                    \
         "baton.executor/1", sizeof(bt_executor), (array) \
     }
+
+struct bt_program;
+/* The code that the executor of a program of <baton/baton.h> has made of it.
+ * errors  BT_ERR_UNSUPPORTED: it makes none */
+BT_API bt_status bt_program_describe(const struct bt_program *, bt_text *out) BT_MUST_USE;
 
 /* Checks arguments against a function's parameters: count, kinds, dtypes, dims and their
  * ranges. dims: NULL, or room for the value of each of the function's type parameters, as

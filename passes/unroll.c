@@ -18,7 +18,7 @@
  * drops the loop.
  * needs    loops
  * keeps    every invariant
- * option   max-trips      most iterations, default 8, at most 32
+ * option   max-trips      most iterations, default 8, at most 64
  * option   max-bindings   most bindings of all iterations, default 64
  */
 #include "chain.h"
@@ -29,7 +29,7 @@ struct options {
     int64_t max_trips, max_bindings;
 };
 
-enum { MAX_TRIPS = 32 };         /* copies stand within copies while they are made */
+enum { MAX_TRIPS = 64 };         /* copies stand within copies while they are made */
 enum { MAX_BINDINGS = 1 << 16 }; /* of all copies */
 enum { MAX_NBYTES = 64 };        /* of what is computed from a counter */
 

@@ -33,7 +33,6 @@ struct onnx_import {
     struct frame *frame;
     uint32_t depth;   /* of graphs and functions being converted */
     uint32_t nnode;   /* converted so far, each time it is: functions multiply them */
-    int64_t copies;   /* how many times loops being written out multiply a node */
     bt_map operators; /* "ai.onnx.Pad" -> its versions */
     bt_map symbols;   /* dim_param -> bt_type of kind Dim */
     bt_vec(const bt_type *) vars;

@@ -175,7 +175,6 @@ bt_status import_model(bt_ctx *ctx, bt_arena *arena, const struct onnx_model *mo
                    .model = call->file,
                    .types_only = call->types_only },
         .opsets = &model->opsets,
-        .copies = 1,
     };
     if (!im.store)
         return bt_no_memory();

@@ -1,6 +1,6 @@
 #include "loop.h"
 
-enum { MAX_UNROLLED = 64, MAX_COPIES = 256, MAX_ROUNDS = 8 };
+enum { MAX_ROUNDS = 8 };
 
 /* ---- types ---- */
 
@@ -185,56 +185,6 @@ static const bt_value *rows_of(bt_onnx_node *n, const bt_type *count, const bt_t
 static const bt_value *no_rows(bt_onnx_node *n, const bt_type *row)
 {
     return rows_of(n, dim_number(n, 0), row);
-}
-
-/* ---- written out ---- */
-
-static int known_count(bt_onnx_node *n, const struct loop *loop, const struct step *step,
-                       int64_t *out)
-{
-    int64_list trips = { 0 };
-    const bt_tensor *begins = bt_const_tensor(loop->condition),
-                    *goes_on = bt_const_tensor(step->condition);
-    if (begins && !bt_tensor_get_int(begins, 0)) {
-        *out = 0;
-        return 1;
-    }
-    if ((loop->condition && !begins) || !loop->trips ||
-        !value_ints(n, loop->trips, &trips) || trips.len != 1)
-        return 0;
-    *out = trips.at[0] < 0 ? 0 : trips.at[0];
-    /* A body that always stops runs once. */
-    if (goes_on && !bt_tensor_get_int(goes_on, 0))
-        *out = *out > 1 ? 1 : *out;
-    return !step->condition || goes_on != NULL;
-}
-
-static void unroll(bt_onnx_node *n, const struct loop *loop, int64_t count,
-                   const struct loop_types *types, const bt_value **states,
-                   const bt_value **sequences)
-{
-    struct step step;
-    const bt_value **rows =
-        BT_NEWS(n->im->arena, const bt_value *, (size_t)(count * loop->nrow) + 1);
-    if (!rows) {
-        n->status = bt_no_memory();
-        return;
-    }
-    for (uint32_t k = 0; k < loop->nstate; k++)
-        states[k] = loop->states[k];
-    for (int64_t i = 0; !n->status && i < count; i++) {
-        run_body(n, loop, emit_int(n, i), states, &step);
-        for (uint32_t k = 0; !n->status && k < loop->nstate; k++)
-            states[k] = step.states[k];
-        for (uint32_t k = 0; !n->status && k < loop->nrow; k++) {
-            int64_t at = loop->prepends && loop->prepends[k] ? count - 1 - i : i;
-            rows[k * count + at] = step.rows[k];
-        }
-    }
-    for (uint32_t k = 0; !n->status && k < loop->nrow; k++)
-        sequences[k] =
-            count ? emit_list(n, "stack", "axis=0", (uint32_t)count, rows + k * count)
-                  : no_rows(n, types->rows[k]);
 }
 
 /* ---- as a function that calls itself ---- */
@@ -545,18 +495,9 @@ void emit_loop(bt_onnx_node *n, const struct loop *loop, const bt_value **states
 {
     struct loop_types types = { 0 };
     struct step step = { 0 };
-    int64_t count, copies = n->im->copies;
     if (n->status || loop->nstate + loop->nrow == 0)
         return;
     find_types(n, loop, &types, &step);
-    if (n->status)
-        return;
-    if (known_count(n, loop, &step, &count) && count <= MAX_UNROLLED &&
-        count * copies <= MAX_COPIES) {
-        n->im->copies = count ? copies * count : copies;
-        unroll(n, loop, count, &types, states, sequences);
-        n->im->copies = copies;
-    } else {
+    if (!n->status)
         recurse(n, loop, &step, &types, states, sequences);
-    }
 }

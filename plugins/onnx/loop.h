@@ -24,8 +24,7 @@ struct loop {
     void *self;
 };
 
-/* The states at the end, then the sequences, rows along axis 0. Short loops whose count
- * is known are written out. */
+/* The states at the end, then the sequences, rows along axis 0. */
 void emit_loop(bt_onnx_node *, const struct loop *, const bt_value **states,
                const bt_value **sequences);
 

@@ -1,6 +1,8 @@
 /* Programs and their words. */
 #include "bytecode.h"
 
+#include <string.h>
+
 const struct vm_instruction vm_instructions[VM_COUNT] = {
 #define VM_INSTRUCTION(UPPER, name, operands, ends, doc) { #name, operands, ends },
 #include "instructions.def"
@@ -43,10 +45,10 @@ int vm_decode_operand(struct vm_decoder *d, struct vm_operand *out)
         if (!take(d, out))
             return 0;
         d->kinds++;
-        if (out->kind != 'R' && out->kind != 'J')
+        if (out->kind != 'R' && out->kind != 'J' && out->kind != 'Q')
             return 1;
         d->left = out->value;
-        d->item = out->kind == 'R' ? 'r' : 'j';
+        d->item = out->kind == 'R' ? 'r' : out->kind == 'Q' ? 'q' : 'j';
         if (d->left > d->nword - d->next)
             d->kinds = "R", d->left = 0; // the list ends beyond the words
         return 1;
@@ -69,6 +71,30 @@ const bt_value *vm_place_of(const struct vm_function *f, uint32_t pc)
     return low ? f->places[low - 1].value : NULL;
 }
 
+/* ---- constants ---- */
+
+int vm_is_plain(const bt_tensor *t)
+{
+    return t->nelem == 0 || ((uintptr_t)t->data % 64 == 0 && bt_tensor_is_dense(t));
+}
+
+bt_status vm_plain(bt_ctx *ctx, const bt_tensor *t, bt_tensor **out)
+{
+    bt_tensor *dense, *copy;
+    BT_TRY(bt_tensor_dense(ctx, t, &dense));
+    if (vm_is_plain(dense)) {
+        *out = dense;
+        return NULL;
+    }
+    bt_status status = bt_tensor_create(ctx, t->dtype, t->rank, t->dims, &copy);
+    if (!status)
+        memcpy(copy->data, dense->data, bt_tensor_nbytes(dense));
+    bt_tensor_unref(dense);
+    if (!status)
+        *out = copy;
+    return status;
+}
+
 /* ---- programs ---- */
 
 struct vm_program *vm_program_ref(struct vm_program *p)
@@ -82,6 +108,8 @@ void vm_program_unref(struct vm_program *p)
     if (!p || __atomic_sub_fetch(&p->nref, 1, __ATOMIC_ACQ_REL))
         return;
     bt_registry *registry = p->registry;
+    for (uint32_t i = 0; i < p->nconst; i++)
+        bt_tensor_unref(p->consts[i].plain);
     bt_compiled_unref(p->compiled);
     bt_module_unref(p->module);
     bt_arena_destroy(p->arena);

@@ -21,6 +21,11 @@ enum {
 #define VM_LAST     (UINT32_C(1) << 23)
 #define VM_REGISTER (VM_LAST - 1)
 
+/* In an operand that is a place: what its number is of; else it is an operand as above. */
+#define VM_AREA   (UINT32_C(1) << 30) /* an area of the function */
+#define VM_PLAIN  (UINT32_C(1) << 31) /* a constant, row major */
+#define VM_NUMBER (VM_AREA - 1)
+
 struct vm_instruction {
     const char *name;
     const char *operands; /* a letter each */
@@ -30,7 +35,7 @@ extern const struct vm_instruction vm_instructions[VM_COUNT];
 
 /* The operands of an instruction, lists as their items. */
 struct vm_operand {
-    char kind; /* its letter; of an item of a list r, j */
+    char kind; /* its letter; of an item of a list r, j, q */
     uint32_t value;
     uint32_t at; /* the word */
 };
@@ -54,6 +59,8 @@ int vm_decode_operand(struct vm_decoder *, struct vm_operand *out);
 /* A dim over the dims of a function. */
 struct vm_term {
     const bt_type *dim;
+    uint32_t is_number; /* what it is over is nothing: */
+    int64_t number;
     bt_dim_code code;
     uint32_t n; /* dims of the function that it is over: their numbers */
     const uint32_t *dims;
@@ -86,6 +93,7 @@ struct vm_ctor {
 struct vm_const {
     const bt_object *object; /* held by the module's store */
     uint32_t type;
+    bt_tensor *plain; /* row major, for kernels to read; NULL: none does */
 };
 struct vm_operator {
     const bt_call *call;
@@ -108,9 +116,24 @@ struct vm_hold {
 struct vm_launch {
     const bt_call *call;
     uint32_t kernel; /* of the compiled module */
+    uint32_t space;  /* in which its buffers are; 0: the host's memory */
     uint32_t nbuffer, nread, has_workspace;
+    const struct vm_term *nbytes; /* of buffers, of the workspace behind them */
     uint32_t ndim;
     const struct vm_term *dims;
+};
+
+/* Memory of an activation, got when it begins, and the areas in it where tensors are that
+ * do not outlive it. */
+struct vm_storage {
+    const bt_call *call;
+    uint32_t space; /* 1 + the number of a target with memory of its own; 0: the host's */
+    struct vm_term nbytes;
+};
+struct vm_area {
+    uint32_t storage;
+    bt_dtype dtype;
+    struct vm_term offset, nbytes;
 };
 
 /* From a word of the code to what it is of: the last row whose pc is not greater. */
@@ -136,6 +159,10 @@ struct vm_function {
     uint32_t nparam;
     const uint32_t *params; /* registers */
     uint32_t result;        /* type */
+    uint32_t nstorage, narea;
+    const struct vm_storage *storages;
+    const struct vm_area *areas;
+    uint32_t is_settled; /* 1: dims have no part in areas */
     uint32_t nword, nplace, nseen;
     const uint32_t *words;
     const struct vm_place *places;
@@ -149,7 +176,7 @@ struct vm_program {
     bt_module *module;
     bt_arena *arena;
     struct vm_types types;
-    uint32_t most_args; /* of a call */
+    uint32_t most_args, most_dims; /* of a call */
     uint32_t nfunction, nlist, nconst, nscalar, nctor, noperator, nshape, ncheck, nhold,
         nlaunch;
     const struct vm_function *const *functions;
@@ -174,6 +201,9 @@ void vm_program_unref(struct vm_program *);
 /* Whether code keeps every rule that the machine relies on.
  * errors  BT_ERR_VERIFY */
 bt_status vm_verify(bt_ctx *, const struct vm_program *);
+/* The tensor with one more reference, or a copy, as kernels read it: row major, aligned. */
+bt_status vm_plain(bt_ctx *, const bt_tensor *, bt_tensor **out);
+int vm_is_plain(const bt_tensor *);
 /* As text, a line for each instruction. */
 void vm_disassemble(const struct vm_program *, bt_text *out);
 /* What the instruction at pc is of. */

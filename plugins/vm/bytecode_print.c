@@ -1,4 +1,6 @@
 /* Bytecode as text: what an instruction does is in its row of instructions.def. */
+#include <inttypes.h>
+
 #include <baton/graph.h>
 #include <baton/op.h>
 
@@ -30,7 +32,17 @@ static void print_operand(const struct vm_program *p, const struct vm_function *
         if (o->value)
             bt_text_addf(out, " y%u", o->value);
         break;
+    case 'q':
+        if (o->value & VM_PLAIN)
+            bt_text_addf(out, " k%u", o->value & VM_NUMBER);
+        else if (o->value & VM_AREA)
+            bt_text_addf(out, " m%u", o->value & VM_NUMBER);
+        else
+            print_operand(p, f, &(struct vm_operand){ .kind = 'r', .value = o->value },
+                          out);
+        break;
     case 'R':
+    case 'Q':
     case 'J': break;
     case 'u': bt_text_addf(out, " %u", o->value); break;
     default: bt_text_addf(out, " %c%u", o->kind, o->value); break;
@@ -49,6 +61,14 @@ static void print_place(const struct vm_program *p, const struct vm_function *f,
     if (place.line)
         bt_text_addf(out, "%*s; %u:%u", width < 44 ? 46 - (int)width : 2, "", place.line,
                      place.column);
+}
+
+static void print_term(const struct vm_term *term, bt_text *out)
+{
+    if (term->is_number)
+        bt_text_addf(out, "%" PRId64, term->number);
+    else
+        bt_text_addf(out, "?");
 }
 
 static void print_function(const struct vm_program *p, const struct vm_function *f,
@@ -70,6 +90,13 @@ static void print_function(const struct vm_program *p, const struct vm_function 
         bt_text_addf(out, ": ");
         vm_type_print(&p->types, f->types[i], out);
         bt_text_addf(out, "\n");
+    }
+    for (uint32_t i = 0; i < f->narea; i++) {
+        bt_text_addf(out, "    m%u: s%u + ", i, f->areas[i].storage);
+        print_term(&f->areas[i].offset, out);
+        bt_text_addf(out, ", ");
+        print_term(&f->areas[i].nbytes, out);
+        bt_text_addf(out, " bytes\n");
     }
     for (uint32_t pc = 0; vm_decode(&d, f->words, f->nword, pc); pc = d.next) {
         const size_t begun = out->len;

@@ -23,6 +23,7 @@ struct verifier {
     /* Of the instruction: operands but the numbers of lists' items. */
     uint32_t n;
     uint32_t *values;
+    uint32_t has_branch, has_frame; /* before the instruction */
 };
 
 static bt_status fail(const struct verifier *v, const char *what)
@@ -56,6 +57,19 @@ static bt_status check_register(const struct verifier *v, char kind, uint32_t va
     return NULL;
 }
 
+/* Memory has been got on every way to this place: there was no branch before. */
+static bt_status check_place(const struct verifier *v, uint32_t place)
+{
+    const uint32_t number = place & VM_NUMBER;
+    if (place & VM_PLAIN)
+        return !(place & VM_AREA) && number < v->p->nconst && v->p->consts[number].plain
+                   ? NULL
+                   : fail(v, "a constant that there is not");
+    return number < v->f->narea && v->has_frame
+               ? NULL
+               : fail(v, "an area that there is not, or not yet");
+}
+
 static bt_status check_operand(struct verifier *v, const struct vm_operand *o)
 {
     if (o->kind == 'j') {
@@ -64,9 +78,11 @@ static bt_status check_operand(struct verifier *v, const struct vm_operand *o)
         v->is_aim[o->value] = 1;
         return NULL;
     }
-    if (strchr("drvn", o->kind))
+    if (o->kind == 'q' && o->value & (VM_AREA | VM_PLAIN))
+        return check_place(v, o->value);
+    if (strchr("drvnq", o->kind))
         return check_register(v, o->kind, o->value);
-    return o->value < length_of(v->p, o->kind) || strchr("RJu", o->kind)
+    return o->value < length_of(v->p, o->kind) || strchr("RQJu", o->kind)
                ? NULL
                : fail(v, "a row that its table does not have");
 }
@@ -286,18 +302,99 @@ static bt_status check_memory(const struct verifier *v)
                : fail(v, "a view of another type");
 }
 
-/* Two tensors, or a scalar, of one element type. */
-static bt_status check_elements(const struct verifier *v)
+static bt_status check_own(const struct verifier *v)
 {
-    if (v->d.code == VM_LOAD && v->values[0] < v->f->nobject)
-        return fail(v, "a scalar in an object");
     for (uint32_t i = 0; i < 2; i++) {
-        if (look(v, i)->kind > VM_TYPE_TENSOR)
+        if (look(v, i)->kind != VM_TYPE_TENSOR)
             return fail(v, "what is no tensor");
     }
     return look(v, 0)->dtype == look(v, 1)->dtype && look(v, 0)->rank == look(v, 1)->rank
                ? NULL
                : fail(v, "a tensor of another type");
+}
+
+static int is_area(const struct verifier *v, uint32_t operand)
+{
+    return (v->values[operand] & (VM_AREA | VM_PLAIN)) == VM_AREA;
+}
+
+/* 0: no tensor. */
+static bt_dtype dtype_of(const struct verifier *v, uint32_t operand)
+{
+    const uint32_t place = v->values[operand], number = place & VM_NUMBER;
+    if (is_area(v, operand))
+        return v->f->areas[number].dtype;
+    if (place & VM_PLAIN)
+        return v->p->consts[number].plain->dtype;
+    return look(v, operand)->kind > VM_TYPE_TENSOR ? 0 : look(v, operand)->dtype;
+}
+
+static uint32_t space_of(const struct verifier *v, uint32_t operand)
+{
+    return is_area(v, operand)
+               ? v->f->storages[v->f->areas[v->values[operand] & VM_NUMBER].storage].space
+               : 0;
+}
+
+/* Constants and scalars are not written. */
+static int is_writable(const struct verifier *v, uint32_t operand)
+{
+    const uint32_t place = v->values[operand];
+    return is_area(v, operand) ||
+           (!(place & VM_PLAIN) && (place & VM_REGISTER) < v->f->nobject);
+}
+
+static bt_status check_load(const struct verifier *v)
+{
+    if (v->values[0] < v->f->nobject)
+        return fail(v, "a scalar in an object");
+    return look(v, 0)->dtype == dtype_of(v, 1) && !space_of(v, 1)
+               ? NULL
+               : fail(v, "a tensor of another type, or in memory of a target");
+}
+
+static bt_status check_copy(const struct verifier *v)
+{
+    const uint32_t from = space_of(v, 1), to = space_of(v, 2);
+    if (!dtype_of(v, 1) || dtype_of(v, 1) != dtype_of(v, 2) || !is_writable(v, 2))
+        return fail(v, "a tensor of another type, or one that cannot be written");
+    return (from == v->values[0] || !from) && (to == v->values[0] || !to) &&
+                   (from || to || !v->values[0])
+               ? NULL
+               : fail(v, "memory of another target");
+}
+
+/* Once, where every way comes along; what is known of sizes now is compared now. */
+static bt_status check_frame(struct verifier *v)
+{
+    const struct vm_function *f = v->f;
+    if (v->has_frame || v->has_branch)
+        return fail(v, "memory is got twice, or behind a branch");
+    v->has_frame = 1;
+    for (uint32_t i = 0; i < f->nstorage; i++) {
+        if (f->storages[i].space > (v->p->compiled ? v->p->compiled->ntarget : 0) ||
+            (f->storages[i].space &&
+             !v->p->compiled->targets[f->storages[i].space - 1]->space))
+            return fail(v, "memory that no target has");
+        BT_TRY(check_term(v, &f->storages[i].nbytes));
+        if (f->is_settled && !f->storages[i].nbytes.is_number)
+            return fail(v, "a size that dims have a part in");
+    }
+    for (uint32_t i = 0; i < f->narea; i++) {
+        const struct vm_area *area = &f->areas[i];
+        if (area->storage >= f->nstorage)
+            return fail(v, "an area of no storage");
+        BT_TRY(check_term(v, &area->offset));
+        BT_TRY(check_term(v, &area->nbytes));
+        if (!f->is_settled)
+            continue; // the machine compares them whenever it gets the memory
+        const int64_t have = f->storages[area->storage].nbytes.number,
+                      offset = area->offset.number, nbytes = area->nbytes.number;
+        if (!area->offset.is_number || !area->nbytes.is_number || offset < 0 ||
+            nbytes < 0 || offset % 64 || offset > have || nbytes > have - offset)
+            return fail(v, "an area that does not lie in its storage");
+    }
+    return NULL;
 }
 
 /* Machine code is trusted, and so is what it says of its buffers. */
@@ -308,19 +405,20 @@ static bt_status check_kernel(const struct verifier *v)
         v->values[1] != row->nbuffer + row->has_workspace)
         return fail(v, "a kernel of another number of buffers");
     for (uint32_t i = 0; i < v->values[1]; i++) {
-        if (look(v, 2 + i)->kind > VM_TYPE_TENSOR)
+        if (!dtype_of(v, 2 + i))
             return fail(v, "a buffer that is no tensor");
-    }
-    for (uint32_t i = row->nread; i < v->values[1]; i++) {
-        if ((v->values[2 + i] & VM_REGISTER) >= v->f->nobject)
-            return fail(v, "a scalar that a kernel writes");
+        if (i >= row->nread && !is_writable(v, 2 + i))
+            return fail(v, "a scalar or a constant that a kernel writes");
+        if (space_of(v, 2 + i) != row->space && !(v->values[2 + i] & VM_PLAIN))
+            return fail(v, "a buffer in memory that is not its target's");
+        BT_TRY(check_term(v, &row->nbytes[i]));
     }
     for (uint32_t i = 0; i < row->ndim; i++)
         BT_TRY(check_term(v, &row->dims[i]));
     return NULL;
 }
 
-static bt_status check_types(const struct verifier *v)
+static bt_status check_types(struct verifier *v)
 {
     const struct vm_type *type;
     switch (v->d.code) {
@@ -365,9 +463,10 @@ static bt_status check_types(const struct verifier *v)
     case VM_OPERATE: return check_operator(v);
     case VM_TENSOR:
     case VM_VIEW: return check_memory(v);
-    case VM_OWN:
-    case VM_COPY:
-    case VM_LOAD: return check_elements(v);
+    case VM_FRAME: return check_frame(v);
+    case VM_OWN: return check_own(v);
+    case VM_COPY: return check_copy(v);
+    case VM_LOAD: return check_load(v);
     case VM_KERNEL: return check_kernel(v);
     case VM_DIMS:
     case VM_SHAPE: return check_shape(v, &v->p->shapes[v->values[0]], type_of(v, 1));
@@ -391,6 +490,8 @@ static bt_status check_instruction(struct verifier *v, uint32_t pc)
         return fail(v, "no instruction");
     v->is_start[pc] = 1;
     v->n = 0;
+    v->has_branch |= strchr(vm_instructions[v->d.code].operands, 'j') ||
+                     strchr(vm_instructions[v->d.code].operands, 'J');
     while (vm_decode_operand(&v->d, &operand)) {
         BT_TRY(check_operand(v, &operand));
         v->values[v->n++] = operand.value;

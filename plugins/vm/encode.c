@@ -16,7 +16,7 @@ static bt_status kill_unused(struct vm_encoder *e, const bt_value *owner,
 {
     const bt_match *match =
         bt_as_match(owner); // its clauses let go of what it takes apart
-    const bt_value *data = match ? match->data : NULL;
+    const bt_value *data = match ? vm_behind(match->data) : NULL;
     for (uint32_t i = 0; i < bt_value_nregion(owner); i++) {
         const bt_block *other = bt_value_region(owner, i);
         const struct vm_scope *scope = bt_map_find(&e->scopes, other);
@@ -304,8 +304,9 @@ static bt_status write_binding(struct vm_encoder *e, const bt_value *value, int 
     const struct vm_place place = { e->words.len, value };
     if (!BT_PUSH(e->arena, &e->places, place))
         return bt_no_memory();
-    if (value->kind == BT_VALUE_TUPLE && !bt_map_find(&e->scope->last, value))
-        return NULL; // only kernels take it, by its fields
+    if ((value->kind == BT_VALUE_TUPLE && !bt_map_find(&e->scope->last, value)) ||
+        vm_behind(value) != value)
+        return NULL; // only its fields are used
     switch (value->kind) {
     case BT_VALUE_CALL: return vm_call_write(e, bt_as_call(value), is_tail);
     case BT_VALUE_CLOSURE: return vm_closure_write(e, bt_as_closure(value));
@@ -332,17 +333,15 @@ static bt_status drop_unused(struct vm_encoder *e, const bt_value *value)
 /* The result of a block is computed where it is wanted, where the block itself binds it. */
 static bt_status aim(struct vm_encoder *e, const bt_block *block, uint32_t target)
 {
+    const bt_value *result = vm_behind(block->result);
     uint32_t type;
-    if (target == NO_TARGET || !bt_value_is_binding(block->result) ||
-        vm_is_memory(block->result) ||
-        bt_map_find(&e->owners, block->result) != e->scope ||
-        bt_map_find(&e->registers, block->result))
+    if (target == NO_TARGET || !bt_value_is_binding(result) || vm_is_memory(result) ||
+        bt_map_find(&e->owners, result) != e->scope || bt_map_find(&e->registers, result))
         return NULL;
-    BT_TRY(vm_type_number(e->ctx, &e->program->types, block->result->type, block->result,
-                          &type));
+    BT_TRY(vm_type_number(e->ctx, &e->program->types, result->type, result, &type));
     if (type != vm_register_type(e, target))
         return NULL;
-    return bt_map_put(&e->registers, block->result, (void *)(uintptr_t)(target + 1))
+    return bt_map_put(&e->registers, result, (void *)(uintptr_t)(target + 1))
                ? NULL
                : bt_no_memory();
 }
@@ -350,11 +349,12 @@ static bt_status aim(struct vm_encoder *e, const bt_block *block, uint32_t targe
 static bt_status write_result(struct vm_encoder *e, const bt_block *block, int is_tail,
                               uint32_t target)
 {
+    const bt_value *result = vm_behind(block->result);
     uint32_t reg;
     if (!is_tail &&
-        (uintptr_t)bt_map_find(&e->registers, block->result) == (uintptr_t)target + 1)
+        (uintptr_t)bt_map_find(&e->registers, result) == (uintptr_t)target + 1)
         return NULL;
-    BT_TRY(vm_read(e, block->result, 1, &reg));
+    BT_TRY(vm_read(e, result, 1, &reg));
     BT_TRY(vm_begin(e, is_tail ? VM_RET : VM_MOVE, is_tail ? reg : target));
     if (!is_tail)
         BT_TRY(vm_word(e, reg));
@@ -423,7 +423,8 @@ static bt_status settle_words(struct vm_encoder *e)
         if (!vm_decode(&d, e->words.at, e->words.len, pc))
             return bt_fail(e->ctx, BT_ERR_INTERNAL, "vm: no instruction at %u", pc);
         while (vm_decode_operand(&d, &operand)) {
-            if (!strchr("drvn", operand.kind))
+            if (!strchr("drvnq", operand.kind) ||
+                (operand.kind == 'q' && operand.value & (VM_AREA | VM_PLAIN)))
                 continue;
             uint32_t *word = &e->words.at[operand.at];
             *word = operand.at == pc ? (*word & 0xff) | settle(e, operand.value) << 8
@@ -457,6 +458,19 @@ static bt_status take_types(struct vm_encoder *e, struct vm_function *f)
     return NULL;
 }
 
+static void take_areas(struct vm_encoder *e, struct vm_function *f)
+{
+    f->nstorage = e->all_storages.len;
+    f->storages = e->all_storages.at;
+    f->narea = e->all_areas.len;
+    f->areas = e->all_areas.at;
+    f->is_settled = 1;
+    for (uint32_t i = 0; i < f->nstorage; i++)
+        f->is_settled &= f->storages[i].nbytes.is_number;
+    for (uint32_t i = 0; i < f->narea; i++)
+        f->is_settled &= f->areas[i].offset.is_number & f->areas[i].nbytes.is_number;
+}
+
 static bt_status encode_function(struct vm_encoder *e, const bt_global *global,
                                  struct vm_function *f)
 {
@@ -473,6 +487,7 @@ static bt_status encode_function(struct vm_encoder *e, const bt_global *global,
     for (uint32_t i = 0; i < func->nvar; i++)
         BT_TRY(vm_dim_number(e, func->vars[i], &number));
     BT_TRY(vm_find_uses(e));
+    BT_TRY(vm_find_areas(e));
     BT_TRY(vm_type_number(e->ctx, &e->program->types, func->result, func->block->result,
                           &f->result));
     BT_TRY(write_params(e, f));
@@ -485,6 +500,7 @@ static bt_status encode_function(struct vm_encoder *e, const bt_global *global,
     f->nword = e->words.len;
     f->words = e->words.at;
     f->nplace = e->places.len;
+    take_areas(e, f);
     f->places = e->places.at;
     f->nseen = e->seen.len;
     f->seen = e->seen.at;
@@ -514,6 +530,7 @@ static bt_status encode_all(struct vm_encoder *e, const bt_global *entry)
     const struct vm_list none = { 0 };
     uint32_t number;
     bt_map_init(&e->numbers, e->arena, 1);
+    bt_map_init(&e->plain, e->arena, 0);
     if (!BT_PUSH(e->arena, &e->lists, none))
         return bt_no_memory();
     BT_TRY(vm_function_number(e, &value, &number));

@@ -27,6 +27,7 @@ struct vm_encoder {
     struct vm_program *program;
     bt_vec(const bt_global *) globals; /* functions by their number */
     bt_map numbers;                    /* name of a function -> its number + 1 */
+    bt_map plain;                      /* tensor -> its constant that kernels read + 1 */
     bt_vec(struct vm_function *) functions;
     bt_vec(struct vm_list) lists;
     bt_vec(struct vm_const) consts;
@@ -39,17 +40,22 @@ struct vm_encoder {
     bt_vec(struct vm_launch) launches;
     /* Of the function being encoded: */
     const bt_func *func;
-    bt_map scopes;       /* block -> struct vm_scope * */
-    bt_map owners;       /* value -> the scope that defines it */
-    bt_map registers;    /* value -> register + 1 */
-    bt_map dims;         /* type variable, opaque dim -> number + 1 */
-    vm_numbers types[2]; /* of registers: of objects, of scalars */
-    vm_numbers unused;   /* registers that hold nothing now */
+    bt_map scopes;         /* block -> struct vm_scope * */
+    bt_map owners;         /* value -> the scope that defines it */
+    bt_map registers;      /* value -> register + 1 */
+    bt_map dims;           /* type variable, opaque dim -> number + 1 */
+    bt_map storages;       /* memory.alloc_storage -> number + 1, of those of the frame */
+    bt_map areas;          /* value -> number + 1: tensors in them */
+    const bt_value *frame; /* the last of these storages: all are got there */
+    vm_numbers types[2];   /* of registers: of objects, of scalars */
+    vm_numbers unused;     /* registers that hold nothing now */
     vm_numbers words;
     uint32_t begun; /* word: of the last instruction */
     struct vm_scope *scope;
     bt_vec(struct vm_place) places;
     bt_vec(struct vm_seen) seen;
+    bt_vec(struct vm_storage) all_storages;
+    bt_vec(struct vm_area) all_areas;
 };
 
 /* While a function is encoded its scalars' registers are counted from here; objects' come
@@ -63,6 +69,7 @@ bt_status vm_find_uses(struct vm_encoder *);
 /* What a binding reads from the blocks around it: operands, a closure's captures. */
 uint32_t vm_noperand(const bt_value *);
 const bt_value *vm_operand(const bt_value *, uint32_t index);
+const bt_value *vm_behind(const bt_value *);
 /* Whether nobody reads the value behind the step at hand. */
 int vm_is_last(const struct vm_encoder *, const bt_value *);
 /* Whether a block, or one in it, reads it. */
@@ -80,7 +87,11 @@ uint32_t vm_register_type(const struct vm_encoder *, uint32_t reg);
 /* The register in which a value is, loaded where it is a constant or a global; with VM_LAST
  * where this is its last use, and no later operand of the binding is the same. */
 bt_status vm_read(struct vm_encoder *, const bt_value *, int is_last, uint32_t *out);
-/* The operands of a binding from number `first` on, as vm_read. */
+/* Likewise, where it may be memory: a place. */
+bt_status vm_read_place(struct vm_encoder *, const bt_value *, int is_last,
+                        uint32_t *out);
+/* The operands of a binding from number `first` on, as vm_read; those of a kernel or a copy
+ * as vm_read_place. */
 bt_status vm_read_all(struct vm_encoder *, const bt_value *, uint32_t first,
                       uint32_t **out);
 /* What is read for the last time has no register from here on. */
@@ -111,6 +122,8 @@ bt_status vm_holds_write(struct vm_encoder *, const bt_call *, uint32_t reg);
 
 /* ---- encode_memory.c ---- */
 
+/* The memory of the function's activations: storage and areas. */
+bt_status vm_find_areas(struct vm_encoder *);
 /* Whether a binding calls an operator of lowered functions. */
 int vm_is_memory(const bt_value *);
 bt_status vm_memory_write(struct vm_encoder *, const bt_call *);

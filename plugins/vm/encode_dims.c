@@ -46,6 +46,11 @@ static int find_leaves(struct vm_encoder *e, const bt_type *dim, leaf_list *out)
 bt_status vm_term_make(struct vm_encoder *e, const bt_type *dim, struct vm_term *out)
 {
     leaf_list leaves = { 0 };
+    int64_t number;
+    if (bt_dim_is_const(dim, &number)) {
+        *out = (struct vm_term){ .dim = dim, .is_number = 1, .number = number };
+        return NULL;
+    }
     if (!find_leaves(e, dim, &leaves))
         return bt_no_memory();
     uint32_t *dims = BT_NEWS(e->arena, uint32_t, leaves.len);
@@ -54,6 +59,8 @@ bt_status vm_term_make(struct vm_encoder *e, const bt_type *dim, struct vm_term 
     for (uint32_t i = 0; i < leaves.len; i++)
         BT_TRY(vm_dim_number(e, leaves.at[i], &dims[i]));
     *out = (struct vm_term){ .dim = dim, .n = leaves.len, .dims = dims };
+    if (e->program->most_dims < leaves.len)
+        e->program->most_dims = leaves.len;
     return bt_dim_compile(e->ctx, e->arena, dim, leaves.len, leaves.at, &out->code);
 }
 

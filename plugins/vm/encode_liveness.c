@@ -21,12 +21,24 @@ static uint32_t invoke_operand(const bt_call *call, uint32_t index, const bt_val
     return n;
 }
 
+/* A field of a tuple that stands there is the field's value: such tuples need not be made. */
+const bt_value *vm_behind(const bt_value *value)
+{
+    for (;;) {
+        const bt_proj *proj = bt_as_proj(value);
+        const bt_tuple_value *tuple = proj ? bt_as_tuple(proj->tuple) : NULL;
+        if (!tuple)
+            return value;
+        value = tuple->fields[proj->index];
+    }
+}
+
 /* A flat closure reads what its call is given before its own parameters. */
 uint32_t vm_noperand(const bt_value *value)
 {
     if (bt_as_op_call(value, "memory.invoke"))
         return invoke_operand(bt_as_call(value), UINT32_MAX, NULL);
-    if (bt_as_op_call(value, "memory.alloc_tensor") ||
+    if (vm_behind(value) != value || bt_as_op_call(value, "memory.alloc_tensor") ||
         bt_as_op_call(value, "memory.kill"))
         return 0;
     const bt_closure_value *closure = bt_as_closure(value);
@@ -39,10 +51,11 @@ const bt_value *vm_operand(const bt_value *value, uint32_t index)
     const bt_value *buffer = NULL;
     if (bt_as_op_call(value, "memory.invoke")) {
         (void)invoke_operand(bt_as_call(value), index, &buffer);
-        return buffer;
+        return vm_behind(buffer);
     }
     const bt_closure_value *closure = bt_as_closure(value);
-    return closure ? call_of(closure)->args[index] : bt_value_operand(value, index);
+    return vm_behind(closure ? call_of(closure)->args[index]
+                             : bt_value_operand(value, index));
 }
 
 static bt_status check_flat(struct vm_encoder *e, const bt_closure_value *closure)
@@ -103,7 +116,7 @@ static bt_status find_in(struct vm_encoder *e, const bt_block *block)
         if (!bt_map_put(&e->owners, value, scope))
             return bt_no_memory();
     }
-    BT_TRY(use(e, block->result));
+    BT_TRY(use(e, vm_behind(block->result)));
     e->scope = scope->outer;
     return NULL;
 }
@@ -118,6 +131,7 @@ bt_status vm_find_uses(struct vm_encoder *e)
 
 int vm_is_last(const struct vm_encoder *e, const bt_value *value)
 {
+    value = vm_behind(value);
     const struct vm_scope *owner = bt_map_find(&e->owners, value);
     for (const struct vm_scope *s = e->scope; owner && s; s = s->outer) {
         if ((uintptr_t)bt_map_find(&s->last, value) > (uintptr_t)s->step + 1)
@@ -132,5 +146,5 @@ int vm_block_uses(const struct vm_encoder *e, const bt_block *block,
                   const bt_value *value)
 {
     const struct vm_scope *scope = bt_map_find(&e->scopes, block);
-    return bt_map_find(&scope->last, value) != NULL;
+    return bt_map_find(&scope->last, vm_behind(value)) != NULL;
 }

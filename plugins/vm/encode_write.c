@@ -89,7 +89,7 @@ bt_status vm_constant(struct vm_encoder *e, const bt_object *object, uint32_t ty
     BT_TRY(vm_register_new(e, type, out));
     BT_TRY(vm_begin(e, VM_CONST, *out));
     BT_TRY(vm_word(e, e->consts.len));
-    const struct vm_const row = { object, type };
+    const struct vm_const row = { .object = object, .type = type };
     return BT_PUSH(e->arena, &e->consts, row) ? NULL : bt_no_memory();
 }
 
@@ -151,26 +151,74 @@ static bt_status read_any(struct vm_encoder *e, const bt_value *value, int is_la
     return NULL;
 }
 
-/* What a kernel has written as a scalar. */
-static bt_status load_scalar(struct vm_encoder *e, const bt_value *value, uint32_t *reg)
+/* A constant that is row major and aligned is read where it is, another one from a copy. */
+static bt_status add_plain(struct vm_encoder *e, const bt_value *value,
+                           const bt_tensor *tensor, uint32_t *out)
 {
-    const uint32_t from = *reg;
+    const uintptr_t known = (uintptr_t)bt_map_find(&e->plain, tensor);
+    struct vm_const row = { .object = &tensor->base };
+    *out = VM_PLAIN | (known ? (uint32_t)known - 1 : e->consts.len);
+    if (known)
+        return NULL;
+    if (e->consts.len >= VM_AREA)
+        return bt_fail_at(e->ctx, BT_ERR_LIMIT, e->program->module->store, value->span,
+                          "vm: more than 2^30 constants");
+    BT_TRY(vm_type_number(e->ctx, &e->program->types, value->type, value, &row.type));
+    BT_TRY(vm_plain(e->ctx, tensor, &row.plain));
+    if (BT_PUSH(e->arena, &e->consts, row))
+        return bt_map_put(&e->plain, tensor, (void *)(uintptr_t)e->consts.len)
+                   ? NULL
+                   : bt_no_memory();
+    bt_tensor_unref(row.plain);
+    return bt_no_memory();
+}
+
+bt_status vm_read_place(struct vm_encoder *e, const bt_value *value, int is_last,
+                        uint32_t *out)
+{
+    value = vm_behind(value);
+    const uintptr_t area = (uintptr_t)bt_map_find(&e->areas, value);
+    const bt_global *global = value->kind == BT_VALUE_GLOBAL
+                                  ? bt_module_find(e->program->module, value->name)
+                                  : NULL;
+    const bt_value *given =
+        global && global->kind == BT_GLOBAL_CONST ? global->value : value;
+    const bt_tensor *tensor =
+        given->kind == BT_VALUE_CONST ? bt_const_tensor(given) : NULL;
+    if (tensor)
+        return add_plain(e, given, tensor, out);
+    *out = VM_AREA | ((uint32_t)area - 1);
+    return area ? NULL : read_any(e, value, is_last, out);
+}
+
+/* What a kernel has written, or will read, as a scalar. */
+static bt_status load_scalar(struct vm_encoder *e, const bt_value *value, uint32_t *place)
+{
+    const uint32_t from = *place, is_area = from & VM_AREA;
     uint32_t type;
     BT_TRY(vm_type_number(e->ctx, &e->program->types, value->type, value, &type));
-    if (type == vm_register_type(e, from))
+    if (!is_area && type == vm_register_type(e, from))
         return NULL;
-    BT_TRY(vm_register_new(e, type, reg));
-    BT_TRY(vm_begin(e, VM_LOAD, *reg));
+    if (!vm_type_is_scalar(&e->program->types, type))
+        return bt_fail_at(e->ctx, BT_ERR_UNSUPPORTED, e->program->module->store,
+                          value->span,
+                          "vm: a tensor of the frame is used by what is no kernel");
+    BT_TRY(vm_register_new(e, type, place));
+    BT_TRY(vm_begin(e, VM_LOAD, *place));
     BT_TRY(vm_word(e, from));
-    vm_leave(e, 1, &from);
-    *reg |= VM_LAST;
+    if (!is_area)
+        vm_leave(e, 1, &from);
+    *place |= VM_LAST;
     return NULL;
 }
 
 bt_status vm_read(struct vm_encoder *e, const bt_value *value, int is_last, uint32_t *out)
 {
-    BT_TRY(read_any(e, value, is_last, out));
-    return vm_is_memory(value) ? load_scalar(e, value, out) : NULL;
+    value = vm_behind(value);
+    if (!vm_is_memory(value))
+        return read_any(e, value, is_last, out);
+    BT_TRY(vm_read_place(e, value, is_last, out));
+    return load_scalar(e, value, out);
 }
 
 bt_status vm_read_all(struct vm_encoder *e, const bt_value *value, uint32_t first,
@@ -185,8 +233,11 @@ bt_status vm_read_all(struct vm_encoder *e, const bt_value *value, uint32_t firs
         int is_last = 1;
         for (uint32_t k = i + 1; is_last && k < n; k++)
             is_last = vm_operand(value, k) != operand;
-        BT_TRY(vm_is_memory(value) ? read_any(e, operand, is_last, &regs[i - first])
-                                   : vm_read(e, operand, is_last, &regs[i - first]));
+        const int is_place =
+            bt_as_op_call(value, "memory.invoke") || bt_as_op_call(value, "memory.copy");
+        BT_TRY(is_place ? vm_read_place(e, operand, is_last, &regs[i - first])
+               : vm_is_memory(value) ? read_any(e, operand, is_last, &regs[i - first])
+                                     : vm_read(e, operand, is_last, &regs[i - first]));
     }
     *out = regs;
     return NULL;

@@ -516,10 +516,11 @@ next:
     if (bt_ctx_cancelled(m->ctx))
         return bt_fail(m->ctx, BT_ERR_CANCELLED, "the run was cancelled");
     DO(vm_operate(m, frame, w), 3 + w[2]);
+    CASE(FRAME) : DO(vm_take_memory(m, frame), 1);
     CASE(TENSOR) : DO(vm_make_tensor(m, frame, w), 2);
     CASE(VIEW) : DO(vm_make_view(m, frame, w), 3);
     CASE(OWN) : DO(vm_own(m, frame, w), 2);
-    CASE(COPY) : DO(vm_copy(m, frame, w), 2);
+    CASE(COPY) : DO(vm_copy(m, frame, w), 3);
     CASE(LOAD) : DO(vm_load_scalar(m, frame, w), 2);
     CASE(KERNEL) : DO(vm_launch(m, frame, w), 2 + w[1]);
     CASE(DIMS) : DO(vm_show_dims(m, frame, &p->shapes[w[0] >> 8], w[1], 0), 2);
@@ -552,6 +553,8 @@ bt_status vm_run(bt_ctx *ctx, struct vm_machine *m, uint32_t narg, bt_object *co
     while (m->top)
         vm_pop(m);
     vm_trim(m);
+    if (status)
+        vm_free_memory(m);
     if (!status && bt_heap_nref(m->heap)) {
         status = bt_heap_collect(ctx, m->heap, 1, &result);
         if (status)
@@ -563,6 +566,40 @@ bt_status vm_run(bt_ctx *ctx, struct vm_machine *m, uint32_t narg, bt_object *co
 }
 
 /* ---- machines ---- */
+
+/* What kernels are called with. */
+static int make_room(struct vm_machine *m)
+{
+    const struct vm_program *p = m->program;
+    bt_registry *registry = p->registry;
+    const size_t narg = (size_t)p->most_args + 1, nspace = vm_nspace(p);
+    m->buffers = bt_alloc(registry, narg * sizeof(*m->buffers));
+    m->offsets = bt_alloc(registry, narg * sizeof(*m->offsets));
+    m->dims = bt_alloc(registry, ((size_t)p->most_dims + 1) * sizeof(*m->dims));
+    m->given_cells = bt_alloc(registry, (narg + 1) * sizeof(*m->cells));
+    m->stacks = bt_alloc(registry, (nspace + 1) * sizeof(*m->stacks));
+    m->queues = bt_alloc(registry, (nspace + 1) * sizeof(*m->queues));
+    m->own_consts = bt_alloc(registry, (nspace * p->nconst + 1) * sizeof(*m->own_consts));
+    m->cells = (void *)(m->given_cells + (-(uintptr_t)m->given_cells & 63));
+    return m->buffers && m->offsets && m->dims && m->given_cells && m->stacks &&
+           m->queues && m->own_consts;
+}
+
+static void free_room(struct vm_machine *m)
+{
+    const struct vm_program *p = m->program;
+    bt_registry *registry = p->registry;
+    const size_t narg = (size_t)p->most_args + 1, nspace = vm_nspace(p);
+    vm_free_memory(m);
+    vm_close_queues(m);
+    bt_free(registry, m->buffers, narg * sizeof(*m->buffers));
+    bt_free(registry, m->offsets, narg * sizeof(*m->offsets));
+    bt_free(registry, m->dims, ((size_t)p->most_dims + 1) * sizeof(*m->dims));
+    bt_free(registry, m->given_cells, (narg + 1) * sizeof(*m->cells));
+    bt_free(registry, m->stacks, (nspace + 1) * sizeof(*m->stacks));
+    bt_free(registry, m->queues, (nspace + 1) * sizeof(*m->queues));
+    bt_free(registry, m->own_consts, (nspace * p->nconst + 1) * sizeof(*m->own_consts));
+}
 
 bt_status vm_machine_create(bt_ctx *ctx, struct vm_program *p,
                             const struct vm_options *options, struct vm_machine **out)
@@ -579,7 +616,7 @@ bt_status vm_machine_create(bt_ctx *ctx, struct vm_program *p,
     m->computations = bt_alloc(registry, (p->noperator + 1) * sizeof(*m->computations));
     m->args = bt_alloc(registry, ((size_t)p->most_args + 1) * sizeof(*m->args));
     m->objects = bt_alloc(registry, ((size_t)p->most_args + 1) * sizeof(*m->objects));
-    if (!m->heap || !m->computations || !m->args || !m->objects) {
+    if (!m->heap || !m->computations || !m->args || !m->objects || !make_room(m)) {
         vm_machine_destroy(m);
         return bt_no_memory();
     }
@@ -602,6 +639,7 @@ void vm_machine_destroy(struct vm_machine *m)
     bt_free(registry, m->computations, (p->noperator + 1) * sizeof(*m->computations));
     bt_free(registry, m->args, ((size_t)p->most_args + 1) * sizeof(*m->args));
     bt_free(registry, m->objects, ((size_t)p->most_args + 1) * sizeof(*m->objects));
+    free_room(m);
     if (m->segment)
         bt_free(registry, m->segment, sizeof(*m->segment) + m->segment->nbytes);
     vm_program_unref(p);

@@ -2,7 +2,7 @@
  * The machine: runs verified bytecode. Activations stand one behind another in segments of
  * memory that do not move, so that neither calls nor data of a program cost C stack.
  *
- *     segment   frame, frame, ...         frame   header | registers | dims
+ *     segment   frame, frame, ...         frame   header | registers | dims | memory
  */
 #ifndef VM_MACHINE_H
 #define VM_MACHINE_H
@@ -21,6 +21,22 @@ union vm_word {
     int64_t dim;
 };
 
+/* Memory for tensors of activations, in one space. */
+struct vm_block {
+    struct vm_block *below, *above; /* above: kept for the next time */
+    void *at; /* the host's: an address; else what the target calls it by */
+    char *given;
+    uint64_t nbytes, used;
+};
+struct vm_stack {
+    struct vm_block *first, *top;
+};
+/* A storage of an activation. */
+struct vm_held {
+    struct vm_block *block; /* NULL: not got yet */
+    uint64_t offset;
+};
+
 struct vm_segment {
     struct vm_segment *below, *above; /* above: kept for the next time */
     size_t nbytes, used;              /* of data */
@@ -34,6 +50,11 @@ struct vm_frame {
     uint32_t pc;  /* where the function goes on */
     uint32_t dst; /* register of the caller for the result */
     union vm_word r[];
+};
+
+/* A scalar at an address that kernels take. */
+struct vm_cell {
+    uint64_t bits[8];
 };
 
 /* What an operator's call computes with; for dims of the function where it depends on
@@ -64,6 +85,14 @@ struct vm_machine {
     size_t nbytes;       /* of all segments */
     union vm_word *args; /* room for those of a call */
     bt_object **objects; /* likewise */
+    void **buffers;      /* likewise, of a kernel, and its workspace */
+    uint64_t *offsets;
+    int64_t *dims;
+    struct vm_cell *cells;   /* scalars that kernels read */
+    char *given_cells;       /* memory in which these lie aligned */
+    struct vm_stack *stacks; /* by space */
+    void **queues;           /* by target: opened, of those that have queues */
+    void **own_consts;       /* by target and constant: in memory of the target's own */
 };
 
 bt_status vm_machine_create(bt_ctx *, struct vm_program *, const struct vm_options *,
@@ -80,16 +109,39 @@ bt_status vm_run(bt_ctx *, struct vm_machine *, uint32_t narg, bt_object *const 
 bt_status vm_push(struct vm_machine *, const struct vm_function *, struct vm_frame **out);
 /* Lets go of what the top frame holds. */
 void vm_pop(struct vm_machine *);
+bt_status vm_fail_limit(struct vm_machine *, const struct vm_function *, const char *what,
+                        uint64_t limit);
 /* Gives back the memory of all segments but the first. */
 void vm_trim(struct vm_machine *);
 /* Frees references that nothing reaches. */
 bt_status vm_collect(struct vm_machine *);
+
+/* ---- machine_areas.c ---- */
+
+/* The activation gets its memory, which goes with it.
+ * errors  BT_ERR_LIMIT, BT_ERR_MEMORY, of the target */
+bt_status vm_take_memory(struct vm_machine *, struct vm_frame *);
+void vm_drop_memory(struct vm_machine *, struct vm_frame *);
+void vm_free_memory(struct vm_machine *);
+static inline uint32_t vm_nspace(const struct vm_program *p)
+{
+    return p->compiled ? p->compiled->ntarget : 0;
+}
 
 /* ---- machine_objects.c ---- */
 
 static inline int64_t *vm_dims(const struct vm_frame *frame)
 {
     return (int64_t *)(void *)(uintptr_t)&frame->r[frame->f->nreg];
+}
+static inline struct vm_held *vm_held_of(const struct vm_frame *frame)
+{
+    return (struct vm_held *)(void *)(vm_dims(frame) + frame->f->ndim);
+}
+/* Of areas, by their number; where dims have a part in them. */
+static inline int64_t *vm_offsets(const struct vm_frame *frame)
+{
+    return (int64_t *)(void *)(vm_held_of(frame) + frame->f->nstorage);
 }
 bt_status vm_fail(struct vm_machine *, uint32_t pc, uint32_t code, const char *text);
 /* A scalar as an object, and back; unbox takes the reference. */
@@ -108,9 +160,15 @@ void vm_put(struct vm_frame *, uint32_t reg, bt_object *);
 
 /* ---- machine_dims.c ---- */
 
+bt_status vm_eval_code(struct vm_machine *, const struct vm_frame *,
+                       const struct vm_term *, int64_t *out);
 /* VM_UNKNOWN where a dim that it is over is not known. */
-bt_status vm_eval(struct vm_machine *, const struct vm_frame *, const struct vm_term *,
-                  int64_t *out);
+static inline bt_status vm_eval(struct vm_machine *m, const struct vm_frame *frame,
+                                const struct vm_term *term, int64_t *out)
+{
+    *out = term->number;
+    return term->is_number ? NULL : vm_eval_code(m, frame, term, out);
+}
 bt_status vm_show_dims(struct vm_machine *, struct vm_frame *, const struct vm_shape *,
                        uint32_t operand, int is_checked);
 bt_status vm_check_dims(struct vm_machine *, struct vm_frame *, const struct vm_check *);
@@ -129,6 +187,7 @@ bt_status vm_own(struct vm_machine *, struct vm_frame *, const uint32_t *words);
 bt_status vm_copy(struct vm_machine *, struct vm_frame *, const uint32_t *words);
 bt_status vm_load_scalar(struct vm_machine *, struct vm_frame *, const uint32_t *words);
 bt_status vm_launch(struct vm_machine *, struct vm_frame *, const uint32_t *words);
+void vm_close_queues(struct vm_machine *);
 
 /* ---- machine_args.c ---- */
 

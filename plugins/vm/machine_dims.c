@@ -5,8 +5,8 @@
 
 enum { FEW = 16 };
 
-bt_status vm_eval(struct vm_machine *m, const struct vm_frame *frame,
-                  const struct vm_term *term, int64_t *out)
+bt_status vm_eval_code(struct vm_machine *m, const struct vm_frame *frame,
+                       const struct vm_term *term, int64_t *out)
 {
     int64_t few[FEW], *dims = few;
     const int64_t *known = vm_dims(frame);

@@ -8,7 +8,9 @@ enum { FIRST = 64 << 10 };
 
 static size_t size_of(const struct vm_function *f)
 {
-    return sizeof(struct vm_frame) + ((size_t)f->nreg + f->ndim) * sizeof(union vm_word);
+    return sizeof(struct vm_frame) + ((size_t)f->nreg + f->ndim) * sizeof(union vm_word) +
+           f->nstorage * sizeof(struct vm_held) +
+           (f->is_settled ? 0 : f->narea * sizeof(int64_t));
 }
 
 static bt_status add_segment(struct vm_machine *m, size_t need)
@@ -52,8 +54,8 @@ void vm_trim(struct vm_machine *m)
     free_above(m);
 }
 
-static bt_status fail_limit(struct vm_machine *m, const struct vm_function *f,
-                            const char *what, uint64_t limit)
+bt_status vm_fail_limit(struct vm_machine *m, const struct vm_function *f,
+                        const char *what, uint64_t limit)
 {
     bt_status status =
         bt_fail_at(m->ctx, BT_ERR_LIMIT, m->program->module->store, f->func->span,
@@ -71,7 +73,7 @@ bt_status vm_push(struct vm_machine *m, const struct vm_function *f,
 {
     const size_t need = size_of(f);
     if (m->nframe >= bt_ctx_limits(m->ctx)->frames)
-        return fail_limit(m, f, "nested calls", bt_ctx_limits(m->ctx)->frames);
+        return vm_fail_limit(m, f, "nested calls", bt_ctx_limits(m->ctx)->frames);
     if (!m->segment || m->segment->nbytes - m->segment->used < need) {
         if (m->segment && m->segment->above && m->segment->above->nbytes >= need) {
             m->segment = m->segment->above;
@@ -79,7 +81,7 @@ bt_status vm_push(struct vm_machine *m, const struct vm_function *f,
             const uint64_t stack = (uint64_t)m->options->stack;
             free_above(m);
             if (stack && (m->nbytes > stack || need > stack - m->nbytes))
-                return fail_limit(m, f, "bytes of nested calls", stack);
+                return vm_fail_limit(m, f, "bytes of nested calls", stack);
             BT_TRY(add_segment(m, need));
         }
     }
@@ -95,6 +97,8 @@ bt_status vm_push(struct vm_machine *m, const struct vm_function *f,
         memset(frame->r, 0, f->nreg * sizeof(*frame->r));
     for (uint32_t i = 0; i < f->ndim; i++)
         frame->r[f->nreg + i].dim = VM_UNKNOWN;
+    for (uint32_t i = 0; i < f->nstorage; i++)
+        vm_held_of(frame)[i].block = NULL;
     m->top = frame;
     m->nframe++;
     *out = frame;
@@ -109,6 +113,8 @@ void vm_pop(struct vm_machine *m)
         if (frame->r[i].object)
             bt_object_unref(frame->r[i].object);
     }
+    if (frame->f->nstorage)
+        vm_drop_memory(m, frame);
     s->used = (size_t)((char *)frame - (char *)s->data);
     if (!s->used && s->below)
         m->segment = s->below;

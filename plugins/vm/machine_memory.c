@@ -30,35 +30,16 @@ bt_status vm_make_tensor(struct vm_machine *m, struct vm_frame *frame,
     return NULL;
 }
 
-/* 1: row major, at an address that kernels take. */
-static int is_plain(const bt_tensor *t)
-{
-    return t->nelem == 0 || ((uintptr_t)t->data % 64 == 0 && bt_tensor_is_dense(t));
-}
-
-static bt_status copy_plain(struct vm_machine *m, const bt_tensor *t, bt_tensor **out)
-{
-    bt_tensor *dense, *copy;
-    BT_TRY(bt_tensor_dense(m->ctx, t, &dense));
-    bt_status status = bt_tensor_create(m->ctx, t->dtype, t->rank, t->dims, &copy);
-    if (!status && t->nelem)
-        memcpy(copy->data, dense->data, bt_tensor_nbytes(dense));
-    bt_tensor_unref(dense);
-    if (!status)
-        *out = copy;
-    return status;
-}
-
 /* The tensor, whose reference is taken, or a copy that is plain. */
 static bt_status make_plain(struct vm_machine *m, bt_object **object)
 {
     const bt_tensor *tensor = bt_object_as_tensor(*object);
-    bt_tensor *copy;
-    if (is_plain(tensor))
+    bt_tensor *plain;
+    if (vm_is_plain(tensor))
         return NULL;
-    BT_TRY(copy_plain(m, tensor, &copy));
+    BT_TRY(vm_plain(m->ctx, tensor, &plain));
     bt_object_unref(*object);
-    *object = &copy->base;
+    *object = &plain->base;
     return NULL;
 }
 
@@ -89,6 +70,19 @@ bt_status vm_make_view(struct vm_machine *m, struct vm_frame *frame,
     return status;
 }
 
+static bt_status copy_of(struct vm_machine *m, const bt_tensor *t, bt_tensor **out)
+{
+    bt_tensor *dense, *copy;
+    BT_TRY(bt_tensor_dense(m->ctx, t, &dense));
+    bt_status status = bt_tensor_create(m->ctx, t->dtype, t->rank, t->dims, &copy);
+    if (!status && t->nelem)
+        memcpy(copy->data, dense->data, bt_tensor_nbytes(dense));
+    bt_tensor_unref(dense);
+    if (!status)
+        *out = copy;
+    return status;
+}
+
 bt_status vm_own(struct vm_machine *m, struct vm_frame *frame, const uint32_t *words)
 {
     bt_object *object;
@@ -96,8 +90,8 @@ bt_status vm_own(struct vm_machine *m, struct vm_frame *frame, const uint32_t *w
     BT_TRY(vm_take(m, frame, words[1], &object));
     const bt_tensor *tensor = bt_object_as_tensor(object);
     if (__atomic_load_n(&object->nref, __ATOMIC_ACQUIRE) != 1 || tensor->owner ||
-        !is_plain(tensor)) {
-        bt_status status = copy_plain(m, tensor, &copy);
+        !vm_is_plain(tensor)) {
+        bt_status status = copy_of(m, tensor, &copy);
         bt_object_unref(object);
         BT_TRY(status);
         object = &copy->base;
@@ -106,79 +100,243 @@ bt_status vm_own(struct vm_machine *m, struct vm_frame *frame, const uint32_t *w
     return NULL;
 }
 
+/* ---- places ---- */
+
+static const bt_target_use *use_of(const struct vm_machine *m, uint32_t space)
+{
+    return m->program->compiled->targets[space - 1];
+}
+
+static bt_status take_area(struct vm_machine *m, const struct vm_frame *frame,
+                           uint32_t number, bt_buffer *out)
+{
+    const struct vm_function *f = frame->f;
+    const struct vm_area *area = &f->areas[number];
+    const struct vm_held *held = &vm_held_of(frame)[area->storage];
+    int64_t nbytes;
+    if (!held->block)
+        return vm_fail(m, frame->pc, BT_ERR_INTERNAL,
+                       "vm: the activation has no memory yet");
+    BT_TRY(vm_eval(m, frame, &area->nbytes, &nbytes));
+    out->offset = held->offset + (uint64_t)(f->is_settled ? area->offset.number
+                                                          : vm_offsets(frame)[number]);
+    out->block = held->block->at;
+    out->nbytes = (uint64_t)nbytes;
+    out->is_own = f->storages[area->storage].space != 0;
+    if (!out->is_own) {
+        out->block = (char *)out->block + out->offset;
+        out->offset = 0;
+    }
+    return NULL;
+}
+
+/* space: where it is needed; 0: in the host's memory. */
+static bt_status take_const(struct vm_machine *m, uint32_t number, uint32_t space,
+                            bt_buffer *out)
+{
+    const bt_tensor *tensor = m->program->consts[number].plain;
+    *out = (bt_buffer){ .block = tensor->data, .nbytes = bt_tensor_nbytes(tensor) };
+    if (!space)
+        return NULL;
+    void **own = &m->own_consts[(size_t)(space - 1) * m->program->nconst + number];
+    if (!*own)
+        BT_TRY(
+            bt_compiled_constant(m->ctx, m->program->compiled, space - 1, tensor, own));
+    out->block = *own;
+    out->is_own = 1;
+    return NULL;
+}
+
+/* A register's tensor becomes plain where it is not; one that is written is. cell: room for
+ * a scalar. */
+static bt_status take_register(struct vm_machine *m, struct vm_frame *frame, uint32_t reg,
+                               int is_read, struct vm_cell *cell, bt_buffer *out)
+{
+    union vm_word *word = &frame->r[reg];
+    if (reg >= frame->f->nobject) {
+        const bt_dtype dtype = m->program->types.at[frame->f->types[reg]].dtype;
+        bt_cell_store(cell, dtype, word->cell);
+        *out = (bt_buffer){ .block = cell, .nbytes = bt_dtype_nbytes(dtype) };
+        return NULL;
+    }
+    if (!word->object)
+        return vm_fail(m, frame->pc, BT_ERR_INTERNAL, "vm: a register is empty");
+    const bt_tensor *tensor = bt_object_as_tensor(word->object);
+    if (!vm_is_plain(tensor)) {
+        if (!is_read)
+            return vm_fail(m, frame->pc, BT_ERR_INTERNAL,
+                           "vm: a kernel cannot write this tensor");
+        BT_TRY(make_plain(m, &word->object));
+        tensor = bt_object_as_tensor(word->object);
+    }
+    *out = (bt_buffer){ .block = tensor->data, .nbytes = bt_tensor_nbytes(tensor) };
+    return NULL;
+}
+
+static bt_status take_place(struct vm_machine *m, struct vm_frame *frame, uint32_t place,
+                            uint32_t space, int is_read, struct vm_cell *cell,
+                            bt_buffer *out)
+{
+    return place & VM_PLAIN ? take_const(m, place & VM_NUMBER, space, out)
+           : place & VM_AREA
+               ? take_area(m, frame, place & VM_NUMBER, out)
+               : take_register(m, frame, place & VM_REGISTER, is_read, cell, out);
+}
+
+/* Registers that nobody reads behind this are empty. */
+static void leave_places(struct vm_frame *frame, uint32_t n, const uint32_t *places)
+{
+    for (uint32_t i = 0; i < n; i++) {
+        if (places[i] & (VM_AREA | VM_PLAIN) || !(places[i] & VM_LAST))
+            continue;
+        union vm_word *word = &frame->r[places[i] & VM_REGISTER];
+        bt_object_unref(word->object);
+        word->object = NULL;
+    }
+}
+
+/* ---- queues ---- */
+
+static bt_status open_queue(struct vm_machine *m, uint32_t space, bt_order *out)
+{
+    const bt_target_use *use = use_of(m, space);
+    void **queue = &m->queues[space - 1];
+    if (!*queue)
+        BT_TRY(use->target->open_queue(m->ctx, use->instance, queue));
+    *out = (bt_order){ .queue = *queue };
+    return NULL;
+}
+
+void vm_close_queues(struct vm_machine *m)
+{
+    for (uint32_t i = 0; m->queues && i < vm_nspace(m->program); i++) {
+        if (m->queues[i])
+            use_of(m, i + 1)->target->close_queue(m->queues[i]);
+        m->queues[i] = NULL;
+    }
+}
+
+/* A queue that has failed can only be closed. */
+static bt_status wait_for(struct vm_machine *m, uint32_t space, uint64_t value)
+{
+    uint64_t failed = 0;
+    const bt_target *target = use_of(m, space)->target;
+    bt_status status = target->wait(m->ctx, m->queues[space - 1], value, &failed);
+    if (status) {
+        target->close_queue(m->queues[space - 1]);
+        m->queues[space - 1] = NULL;
+    }
+    return status;
+}
+
+/* ---- copies ---- */
+
+static bt_status copy_own(struct vm_machine *m, uint32_t space, const bt_buffer *to,
+                          const bt_buffer *from)
+{
+    const bt_target_use *use = use_of(m, space);
+    bt_order order;
+    uint64_t value;
+    if (!use->target->open_queue)
+        return use->target->copy(m->ctx, use->instance, to, from);
+    BT_TRY(open_queue(m, space, &order));
+    BT_TRY(use->target->enqueue_copy(m->ctx, use->instance, to, from, &order, &value));
+    return wait_for(m, space, value);
+}
+
 bt_status vm_copy(struct vm_machine *m, struct vm_frame *frame, const uint32_t *words)
 {
-    const uint32_t operands[2] = { words[0] >> 8, words[1] };
-    BT_TRY(vm_take_all(m, frame, 2, operands));
-    bt_status status = make_plain(m, &m->objects[0]);
-    const bt_tensor *from = bt_object_as_tensor(m->objects[0]),
-                    *to = bt_object_as_tensor(m->objects[1]);
-    if (!status && from->nelem != to->nelem)
-        status =
-            vm_fail(m, frame->pc, BT_ERR_RUNTIME, "a copy of another number of elements");
-    if (!status && from->nelem && from->data != to->data)
-        memcpy(to->data, from->data, bt_tensor_nbytes(from));
-    vm_drop_all(m, 2);
-    return status;
+    const uint32_t space = words[0] >> 8;
+    bt_buffer from, to;
+    BT_TRY(take_place(m, frame, words[1], 0, 1, m->cells, &from));
+    BT_TRY(take_place(m, frame, words[2], 0, 0, NULL, &to));
+    if (from.nbytes != to.nbytes)
+        return vm_fail(m, frame->pc, BT_ERR_RUNTIME, "a copy of another number of bytes");
+    if (space && from.nbytes) {
+        bt_status status = copy_own(m, space, &to, &from);
+        if (status)
+            return bt_note(m->ctx, status, NULL, 0,
+                           "in a copy to or from the memory of target %s",
+                           use_of(m, space)->text);
+    } else if (from.nbytes && from.block != to.block) {
+        memcpy(to.block, from.block, (size_t)from.nbytes);
+    }
+    leave_places(frame, 2, words + 1);
+    return NULL;
 }
 
 bt_status vm_load_scalar(struct vm_machine *m, struct vm_frame *frame,
                          const uint32_t *words)
 {
-    bt_object *object;
-    BT_TRY(vm_take(m, frame, words[1], &object));
-    frame->r[words[0] >> 8].cell = vm_cell_of(object);
-    bt_object_unref(object);
+    const uint32_t dst = words[0] >> 8;
+    const bt_dtype dtype = m->program->types.at[frame->f->types[dst]].dtype;
+    uint64_t element = 0;
+    bt_buffer from;
+    BT_TRY(take_place(m, frame, words[1], 0, 1, m->cells, &from));
+    if (from.nbytes != bt_dtype_nbytes(dtype))
+        return vm_fail(m, frame->pc, BT_ERR_RUNTIME, "a scalar of another size");
+    memcpy(&element, from.block, (size_t)from.nbytes);
+    frame->r[dst].cell = bt_cell_load(&element, dtype);
+    leave_places(frame, 1, words + 1);
     return NULL;
 }
 
 /* ---- kernels ---- */
 
-static bt_status launch(struct vm_machine *m, const struct vm_frame *frame,
-                        const struct vm_launch *row)
+static bt_status take_buffers(struct vm_machine *m, struct vm_frame *frame,
+                              const struct vm_launch *row, const uint32_t *places)
 {
-    bt_arena *scratch = bt_ctx_scratch(m->ctx);
-    void **buffers = BT_NEWS(scratch, void *, row->nbuffer);
-    int64_t *dims = BT_NEWS(scratch, int64_t, row->ndim);
-    if (!buffers || !dims)
-        return bt_no_memory();
-    for (uint32_t i = 0; i < row->ndim; i++)
-        BT_TRY(vm_eval(m, frame, &row->dims[i], &dims[i]));
     for (uint32_t i = 0; i < row->nbuffer + row->has_workspace; i++) {
-        if (i < row->nread)
-            BT_TRY(make_plain(m, &m->objects[i]));
-        else if (!is_plain(bt_object_as_tensor(m->objects[i])))
-            return vm_fail(m, frame->pc, BT_ERR_INTERNAL,
-                           "vm: a kernel cannot write this tensor");
-        if (i < row->nbuffer)
-            buffers[i] = bt_object_as_tensor(m->objects[i])->data;
+        bt_buffer buffer;
+        int64_t nbytes;
+        BT_TRY(take_place(m, frame, places[i], row->space, i < row->nread, &m->cells[i],
+                          &buffer));
+        BT_TRY(vm_eval(m, frame, &row->nbytes[i], &nbytes));
+        if ((uint64_t)nbytes != buffer.nbytes && nbytes != VM_UNKNOWN)
+            return vm_fail(m, frame->pc, BT_ERR_RUNTIME,
+                           "a buffer has another size than its kernel states");
+        m->buffers[i] = buffer.block;
+        m->offsets[i] = buffer.offset;
     }
-    const bt_kernel_call call = {
-        .nbytes = sizeof(call),
-        .nbuffer = row->nbuffer,
-        .buffers = buffers,
-        .workspace = row->has_workspace
-                         ? bt_object_as_tensor(m->objects[row->nbuffer])->data
-                         : NULL,
-        .dims = dims,
-        .ndim = row->ndim,
-        .stop = bt_ctx_stop(m->ctx),
-    };
-    const uint64_t start = m->hook ? bt_now_ns() : 0;
-    BT_TRY(bt_compiled_launch(m->ctx, m->program->compiled, row->kernel, &call));
-    if (m->hook)
-        m->hook->binding(m->hook->self, &row->call->base, NULL, bt_now_ns() - start);
     return NULL;
+}
+
+static bt_status start(struct vm_machine *m, const struct vm_launch *row,
+                       const bt_kernel_call *call)
+{
+    const bt_compiled *compiled = m->program->compiled;
+    const uint32_t target = compiled->kernels[row->kernel]->target;
+    bt_order order;
+    uint64_t value;
+    if (!compiled->targets[target]->target->open_queue)
+        return bt_compiled_launch(m->ctx, compiled, row->kernel, call);
+    BT_TRY(open_queue(m, target + 1, &order));
+    BT_TRY(bt_compiled_enqueue(m->ctx, compiled, row->kernel, call, &order, &value));
+    bt_status status = wait_for(m, target + 1, value);
+    return status ? bt_compiled_note(m->ctx, compiled, row->kernel, status) : NULL;
 }
 
 bt_status vm_launch(struct vm_machine *m, struct vm_frame *frame, const uint32_t *words)
 {
     const struct vm_launch *row = &m->program->launches[words[0] >> 8];
-    bt_arena *scratch = bt_ctx_scratch(m->ctx);
-    const void *mark = bt_arena_mark(scratch);
-    BT_TRY(vm_take_all(m, frame, words[1], words + 2));
-    bt_status status = launch(m, frame, row);
-    vm_drop_all(m, words[1]);
-    bt_arena_release(scratch, mark);
-    return status;
+    BT_TRY(take_buffers(m, frame, row, words + 2));
+    for (uint32_t i = 0; i < row->ndim; i++)
+        BT_TRY(vm_eval(m, frame, &row->dims[i], &m->dims[i]));
+    const bt_kernel_call call = {
+        .nbytes = sizeof(call),
+        .nbuffer = row->nbuffer,
+        .buffers = m->buffers,
+        .offsets = row->space ? m->offsets : NULL,
+        .workspace = row->has_workspace ? m->buffers[row->nbuffer] : NULL,
+        .workspace_offset = row->has_workspace ? m->offsets[row->nbuffer] : 0,
+        .dims = m->dims,
+        .ndim = row->ndim,
+        .stop = bt_ctx_stop(m->ctx),
+    };
+    const uint64_t begun = m->hook ? bt_now_ns() : 0;
+    BT_TRY(start(m, row, &call));
+    if (m->hook)
+        m->hook->binding(m->hook->self, &row->call->base, NULL, bt_now_ns() - begun);
+    leave_places(frame, words[1], words + 2);
+    return NULL;
 }

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "ir/pattern.h"
+#include "ir/type_match.h"
 #include "solve/solve.h"
 
 const bt_value bt__rewrite_dropped = { 0 };
@@ -297,6 +298,16 @@ static bt_status map_regions(bt_rewrite *rw, const bt_value *old, struct rebuilt
     return NULL;
 }
 
+/* Relations of operators look at the elements of operands; all else at types alone. */
+static int is_same_use(bt_rewrite *rw, const bt_value *user, const bt_value *old,
+                       const bt_value *now)
+{
+    const bt_call *call = bt_as_call(user);
+    return call && call->callee_kind != BT_CALLEE_OP && old->type && now->type
+               ? bt__rewrite_type(rw, old->type) == now->type
+               : bt__rewrite_same_facts(rw, old, now);
+}
+
 static bt_status map_operands(bt_rewrite *rw, const bt_value *old, struct rebuilt *now)
 {
     uint32_t n = bt_value_noperand(old);
@@ -304,7 +315,7 @@ static bt_status map_operands(bt_rewrite *rw, const bt_value *old, struct rebuil
         const bt_value *operand = bt_value_operand(old, i);
         BT_TRY(bt__rewrite_map(rw, operand, &now->operands[i]));
         now->same_nodes &= now->operands[i] == operand;
-        now->same_types &= bt__rewrite_same_facts(rw, operand, now->operands[i]);
+        now->same_types &= is_same_use(rw, old, operand, now->operands[i]);
     }
     return NULL;
 }
@@ -388,6 +399,13 @@ bt_status bt__rewrite_visit(bt_rewrite *rw, const bt_value *old)
 
 /* ---- functions ---- */
 
+/* Whether these differ in which opaque dims they name alone: what callers know stays. */
+static int is_renamed(bt_rewrite *rw, const bt_type *old, const bt_type *now)
+{
+    return old && now && bt__type_accepts(rw->stack, old, now) &&
+           bt__type_accepts(rw->stack, now, old);
+}
+
 static bt_status rewrite_body(bt_rewrite *rw, const bt_func *func, const bt_func **out)
 {
     struct bt__scope scope;
@@ -409,7 +427,7 @@ static bt_status rewrite_body(bt_rewrite *rw, const bt_func *func, const bt_func
         return NULL;
     bt_func fields = *func;
     fields.block = block;
-    if (!same_result)
+    if (!same_result && !is_renamed(rw, func->result, block->result->type))
         fields.result = block->result->type;
     return bt_func_create(rw->ctx, rw->store, &fields, out);
 }

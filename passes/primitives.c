@@ -35,6 +35,16 @@ static uint32_t open_of(const struct primitives *p)
                             : BT_HAS_VAR;
 }
 
+/* Whether the bytes can be counted. What cannot be is left to executors that find dims as
+ * they run: there may be none of it. */
+static int is_countable(const struct primitives *p, const bt_type *type)
+{
+    const bt_shape_type *shape = bt_tensor_shape(type);
+    return !p->takes_found ||
+           bt_dim_product(p->store, (int64_t)bt_dtype_nbytes(bt_tensor_dtype(type)),
+                          shape->n, shape->dims);
+}
+
 /* Tensors whose dims are numbers, or follow from dims of the function around. */
 static int is_known(const struct primitives *p, const bt_type *type)
 {
@@ -43,7 +53,7 @@ static int is_known(const struct primitives *p, const bt_type *type)
     const uint32_t open = open_of(p);
     if (!tuple)
         return shape && shape->n <= BT_MAX_RANK && !(shape->base.has & ~open) &&
-               bt_dtype_is_stored(bt_tensor_dtype(type));
+               bt_dtype_is_stored(bt_tensor_dtype(type)) && is_countable(p, type);
     for (uint32_t i = 0; i < tuple->n; i++) {
         if (!is_known(p, tuple->at[i]))
             return 0;
@@ -51,12 +61,17 @@ static int is_known(const struct primitives *p, const bt_type *type)
     return 1;
 }
 
-/* What is compared once the result is there stays outside. */
+/* What is compared once the result is there stays outside. So does what is broadcast by a
+ * dim that a run finds to one that is no number: of two dims of a function the result has
+ * another type. */
 static int is_checked_before(const struct primitives *p, const bt_call *call)
 {
     const uint32_t open = open_of(p);
     for (uint32_t i = 0; i < call->ncheck; i++) {
-        if ((call->checks[i].left->has | call->checks[i].right->has) & ~open)
+        const bt_check *check = &call->checks[i];
+        if ((check->left->has | check->right->has) & ~open ||
+            (check->relation == BT_CHECK_BROADCAST && check->right->has &&
+             check->left->has & BT_HAS_OPAQUE))
             return 0;
     }
     return 1;
@@ -117,72 +132,80 @@ static int is_shown(const struct primitives *p, const bt_value *value)
     return found.is_whole && !found.is_new;
 }
 
-/* Scalars stay inside: they are part of what is computed. */
-static int is_inside(const bt_value *operand)
+/* Whether inference may look at the elements of an operand. */
+static int is_looked_at(const bt_value *operand)
 {
-    const bt_tensor *t = bt_const_tensor(operand);
-    return t && t->nelem == 1;
+    const bt_call *call = bt_as_call(operand);
+    const bt_tensor *tensor = bt_const_tensor(operand);
+    return tensor ? tensor->rank == 1 && tensor->nelem <= 32 : call && call->contents;
 }
 
-/* Whether a result's dims may come out of the elements of a tensor: of small lists of
- * integers. Recursion is bounded by the depth of types. */
-static int may_tell(const bt_type *type)
+static int is_looking(const bt_call *call)
 {
-    const bt_list_type *tuple = bt_as_tuple_type(type);
-    const bt_shape_type *shape = bt_tensor_shape(type);
-    int tells = !tuple && shape->n <= 1 &&
-                (1u << BT_DTYPE_CLASS(bt_tensor_dtype(type)) & BT_CLASS_BITS_INTEGER);
-    for (uint32_t i = 0; tuple && !tells && i < tuple->n; i++)
-        tells = may_tell(tuple->at[i]);
-    return tells;
+    for (uint32_t i = 0; i < call->narg; i++) {
+        if (is_looked_at(call->args[i]))
+            return 1;
+    }
+    return 0;
 }
 
-/* The type of a call of parameters that have its operands' types. */
-static bt_status infer_alone(bt_builder *b, const bt_call *call,
-                             const bt_value *const *params, const bt_value **out)
+/* The call as inference alone makes it; `is_outside`: with parameters in place of operands
+ * whose elements it may look at. */
+static bt_status infer_again(const struct primitives *p, const bt_call *call,
+                             int is_outside, bt_builder *b, const bt_call **out)
 {
-    bt_call alone = { .callee_kind = BT_CALLEE_OP,
+    bt_call plain = { .callee_kind = BT_CALLEE_OP,
                       .op = call->op,
                       .attrs = call->attrs,
-                      .narg = call->narg,
-                      .args = params };
-    const bt_block *block;
-    BT_TRY(bt_block_begin(b, 0, NULL));
-    bt_builder_layout(b, bt_type_layout(call->base.type));
-    BT_TRY(bt_build_call(b, &alone, out));
-    return bt_block_end(b, *out, &block);
+                      .narg = call->narg };
+    const bt_value **args = BT_NEWS(p->arena, const bt_value *, call->narg), *again;
+    const bt_param **params = BT_NEWS(p->arena, const bt_param *, call->narg);
+    uint32_t n = 0;
+    if (!args || !params)
+        return bt_no_memory();
+    for (uint32_t i = 0; i < call->narg; i++) {
+        args[i] = call->args[i];
+        if (!is_outside || !is_looked_at(args[i]))
+            continue;
+        BT_TRY(bt_build_param(b, "p", args[i]->type, &params[n]));
+        args[i] = &params[n++]->base;
+    }
+    plain.args = args;
+    BT_TRY(bt_block_begin(b, n, params));
+    BT_TRY(bt_build_call(b, &plain, &again));
+    *out = bt_as_call(again);
+    return NULL;
 }
 
-/* Whether the types of its operands tell a call's type, without their elements: a
- * function's parameters have types only. */
-static bt_status is_told(const struct primitives *p, const bt_call *call, int *out)
+static int is_same_contents(const bt_contents *stated, const bt_contents *known)
 {
-    const bt_value **params = BT_NEWS(p->arena, const bt_value *, call->narg);
-    const bt_value *alone = NULL;
-    bt_builder *b;
-    int tells = 0;
-    *out = 1;
-    for (uint32_t i = 0; i < call->narg; i++)
-        tells |= !is_inside(call->args[i]) && may_tell(call->args[i]->type);
-    if (!tells)
-        return NULL;
-    if (!params)
-        return bt_no_memory();
-    BT_TRY(bt_builder_create(p->ctx, p->store, p->old, &b));
-    bt_status status = NULL;
-    for (uint32_t i = 0; !status && i < call->narg; i++) {
-        const bt_param *param = NULL;
-        params[i] = call->args[i];
-        if (!is_inside(params[i]))
-            status = bt_build_param(b, "p", params[i]->type, &param);
-        if (param)
-            params[i] = &param->base;
+    if (!known || known->n != stated->n)
+        return 0;
+    for (uint32_t i = 0; i < stated->n; i++) {
+        if (stated->dims[i] != known->dims[i])
+            return 0;
     }
-    if (!status)
-        status = infer_alone(b, call, params, &alone);
+    return 1;
+}
+
+/* Whether what is stated of the call follows from its operands: what it holds, else that is
+ * compared with what it gives, outside; and its type, without the elements of operands, as
+ * these become parameters. */
+static int is_proved(const struct primitives *p, const bt_call *call)
+{
+    const bt_call *again;
+    bt_builder *b;
+    if (!call->contents && !is_looking(call))
+        return 1;
+    if (bt_builder_create(p->ctx, p->store, p->old, &b))
+        return 0;
+    int is = !call->contents || (!infer_again(p, call, 0, b, &again) &&
+                                 is_same_contents(call->contents, again->contents));
+    is = is && (!is_looking(call) ||
+                (!infer_again(p, call, 1, b, &again) &&
+                 again->base.type == call->base.type && again->ncheck == call->ncheck));
     bt_builder_destroy(b);
-    *out = !status && alone->type == call->base.type;
-    return status && status->code == BT_ERR_MEMORY ? status : NULL;
+    return is;
 }
 
 int primitives_can_have(const struct primitives *p, const bt_value *value)
@@ -191,19 +214,27 @@ int primitives_can_have(const struct primitives *p, const bt_value *value)
     if (call && (call->callee_kind != BT_CALLEE_OP || !is_checked_before(p, call) ||
                  bt_effects_of(p->effects, value) & BT_EFFECT_UNMERGED))
         return 0;
+    if (call && !is_proved(p, call))
+        return 0;
     if (!call && value->kind != BT_VALUE_TUPLE && value->kind != BT_VALUE_PROJ)
         return 0;
     for (uint32_t i = 0; i < bt_value_noperand(value); i++) {
         if (!is_known(p, bt_value_operand(value, i)->type))
             return 0;
     }
-    return !bt_map_find(&p->outside, value) && is_known(p, value->type) &&
-           is_shown(p, value);
+    return is_known(p, value->type) && is_shown(p, value);
 }
 
 /* ---- building ---- */
 
 typedef bt_vec(const bt_value *) value_list;
+
+/* Scalars stay inside: they are part of what is computed. */
+static int is_inside(const bt_value *operand)
+{
+    const bt_tensor *t = bt_const_tensor(operand);
+    return t && t->nelem == 1;
+}
 
 struct making {
     struct primitives *p;
@@ -529,56 +560,23 @@ struct run {
     void *state;
 };
 
-/* A call whose type comes out of its operands' elements stays outside, and so do the calls
- * that say what these are: of what a function returns nobody knows the elements. */
-static bt_status keep_outside(struct primitives *p, const bt_value *value)
-{
-    const bt_call *call = bt_as_call(value);
-    bt_vec(const bt_value *) queue = { 0 };
-    int is_type_told = 1;
-    if (call && call->callee_kind == BT_CALLEE_OP)
-        BT_TRY(is_told(p, call, &is_type_told));
-    if (is_type_told)
-        return NULL;
-    if (!BT_PUSH(p->arena, &queue, value))
-        return bt_no_memory();
-    while (queue.len) {
-        const bt_value *next = queue.at[--queue.len];
-        const int is_through = next == value || !bt_as_call(next);
-        if (!bt_map_put(&p->outside, next, p))
-            return bt_no_memory();
-        for (uint32_t i = 0; is_through && i < bt_value_noperand(next); i++) {
-            const bt_value *operand = bt_value_operand(next, i);
-            const bt_call *told = bt_as_call(operand);
-            if ((told ? told->contents != NULL
-                      : bt_as_tuple(operand) || bt_as_proj(operand)) &&
-                !BT_PUSH(p->arena, &queue, operand))
-                return bt_no_memory();
-        }
-    }
-    return NULL;
-}
-
-/* Each block with those nested in it behind it. */
+/* Nested blocks by a queue. */
 static bt_status group_func(struct run *r, const bt_func *func)
 {
-    bt_vec(const bt_block *) blocks = { 0 };
+    bt_vec(const bt_block *) queue = { 0 };
     r->p.takes_dims = !func->nwhere; // what is known of them would be lost
-    if (!BT_PUSH(r->p.arena, &blocks, func->block))
+    if (!BT_PUSH(r->p.arena, &queue, func->block))
         return bt_no_memory();
-    for (uint32_t n = 0; n < blocks.len; n++) {
-        const bt_block *block = blocks.at[n];
+    while (queue.len) {
+        const bt_block *block = queue.at[--queue.len];
+        BT_TRY(r->group(r->state, &r->p, block));
         for (uint32_t i = 0; i < block->nbinding; i++) {
-            const bt_value *value = block->bindings[i];
-            BT_TRY(keep_outside(&r->p, value));
-            for (uint32_t k = 0; k < bt_value_nregion(value); k++) {
-                if (!BT_PUSH(r->p.arena, &blocks, bt_value_region(value, k)))
+            for (uint32_t k = 0; k < bt_value_nregion(block->bindings[i]); k++) {
+                if (!BT_PUSH(r->p.arena, &queue, bt_value_region(block->bindings[i], k)))
                     return bt_no_memory();
             }
         }
     }
-    for (uint32_t n = 0; n < blocks.len; n++)
-        BT_TRY(r->group(r->state, &r->p, blocks.at[n]));
     return NULL;
 }
 
@@ -659,7 +657,6 @@ bt_status primitives_run(bt_ctx *ctx, bt_pass_call *call,
     r.p.known = BT_NEWS(r.p.arena, struct known_primitive *, NSLOT);
     if (!r.p.known)
         return bt_no_memory();
-    bt_map_init(&r.p.outside, r.p.arena, 0);
     bt_map_init(&r.p.members, r.p.arena, 0);
     bt_map_init(&r.p.names, r.p.arena, 0);
     BT_TRY(make_primitives(&r, &extended));

@@ -39,7 +39,6 @@ struct primitives {
         takes_dims; /* of the function at hand: 1, its dims may be those of primitives */
     uint32_t takes_found; /* 1: dims that are found at run time too */
     bt_module_builder *module;
-    bt_map outside;                 /* bindings that no primitive may have */
     bt_map members;                 /* binding -> what becomes of it */
     bt_map names;                   /* taken, as text */
     struct known_primitive **known; /* by hash */
@@ -58,7 +57,7 @@ bt_status primitives_run(bt_ctx *, bt_pass_call *,
 
 /* Whether a binding can be part of one: a call of an operator, a tuple or a projection,
  * of tensors whose dims are numbers, those of the function or found before, that reads,
- * writes and draws nothing, and whose type follows from its operands' types alone. */
+ * writes and draws nothing. */
 int primitives_can_have(const struct primitives *, const bt_value *);
 bt_status primitives_build(struct primitives *, const struct primitive_group *,
                            struct primitive *out);

@@ -296,7 +296,7 @@ static bt_status check_memory(const struct verifier *v)
         return fail(v, "a tensor of another type");
     for (uint32_t i = 0; i < shape->rank; i++)
         BT_TRY(check_term(v, &shape->axes[i]));
-    return v->d.code == VM_TENSOR || (look(v, 2)->kind == VM_TYPE_TENSOR &&
+    return v->d.code == VM_TENSOR || (look(v, 2)->kind <= VM_TYPE_TENSOR &&
                                       look(v, 2)->dtype == type->dtype)
                ? NULL
                : fail(v, "a view of another type");

@@ -8,7 +8,7 @@
  *     run FOLDER                       outputs as FOLDER/INDEX.npy
  *
  * Models are run by the executor interp; where BATON_MODEL_TARGET names a target, they are
- * compiled for it and run by graph.
+ * compiled for it and run by graph, or by the executor that BATON_MODEL_EXECUTOR names.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -65,7 +65,9 @@ static bt_status open_program(struct driver *d, uint32_t n, char **fields)
         fixed[i - 3] = fields[i];
     bt_program_options options = { .pipeline = n > 2 ? fields[2] : "", .fixed = fixed };
     options.target = getenv("BATON_MODEL_TARGET");
-    options.executor = options.target ? "graph" : "interp";
+    options.executor = getenv("BATON_MODEL_EXECUTOR");
+    if (!options.executor)
+        options.executor = options.target ? "graph" : "interp";
     BT_TRY(bt_program_open(d->ctx, n > 1 ? fields[1] : "", &options, &d->program));
     printf("ok %u %u\n", bt_program_ninput(d->program), bt_program_noutput(d->program));
     return NULL;

@@ -5,7 +5,8 @@ onnx_expected.txt names each case that does not pass, and why; a case that passe
   NAME      runs these cases only and shows what they give
   --write   writes the list anew from what it finds; reasons are to be read and completed by hand
   --table   runs every executor in turn, and shows how many cases pass on each
-With BATON_MODEL_TARGET (driver.c) what only the executor interp runs is refused besides: onnx_expected_compiled.txt names that.
+With BATON_MODEL_TARGET (driver.c) what only executors with branches run is refused besides: onnx_expected_compiled.txt names that.
+With BATON_MODEL_EXECUTOR=vm too nothing is: vm passes what interp passes.
 """
 import collections
 import fnmatch
@@ -25,7 +26,8 @@ from onnx import numpy_helper
 RTOL, ATOL = 1e-3, 1e-7
 GROUPS = ["node", "simple", "pytorch-operator", "pytorch-converted"]
 TARGET = "BATON_MODEL_TARGET"
-EXECUTORS = {"interp": "", "graph": "cpu"}  # executor -> target (driver.c)
+EXECUTOR = "BATON_MODEL_EXECUTOR"
+EXECUTORS = {"interp": "", "graph": "cpu", "vm": "cpu"}  # executor -> target (driver.c)
 HERE = os.path.dirname(os.path.abspath(__file__))
 LIST = os.path.join(HERE, "onnx_expected.txt")
 COMPILED_LIST = os.path.join(HERE, "onnx_expected_compiled.txt")
@@ -155,9 +157,13 @@ def read_list_of(path):
     return out
 
 
-def read_list(compiled=TARGET in os.environ):
-    """Pattern -> (kind, reason); of what is compiled first."""
-    return {**read_list_of(COMPILED_LIST), **read_list_of(LIST)} if compiled else read_list_of(LIST)
+def is_graph():
+    return TARGET in os.environ and os.environ.get(EXECUTOR, "graph") == "graph"
+
+
+def read_list():
+    """Pattern -> (kind, reason); of what is compiled for graph first."""
+    return {**read_list_of(COMPILED_LIST), **read_list_of(LIST)} if is_graph() else read_list_of(LIST)
 
 
 def expectations(cases, rows):
@@ -208,10 +214,11 @@ def show_table(program, cases):
     passed, wrong = {}, 0
     for name, target in EXECUTORS.items():
         os.environ.pop(TARGET, None)
+        os.environ[EXECUTOR] = name
         if target:
             os.environ[TARGET] = target
         results = run_cases(program, cases)
-        wrong += check(results, read_list(bool(target)))
+        wrong += check(results, read_list())
         passed[name] = {case for case, (kind, _) in results.items() if kind in ("pass", "fixed")}
     print("group             " + "".join(f"{name:>8}" for name in EXECUTORS) + "   total")
     for group in GROUPS + [""]:
@@ -221,7 +228,7 @@ def show_table(program, cases):
 
 
 def write_list(results):
-    compiled = TARGET in os.environ
+    compiled = is_graph()
     expected = expectations(results, {} if not compiled else read_list_of(LIST))
     with open(COMPILED_LIST if compiled else LIST, "w", encoding="utf-8") as file:
         for case, (kind, reason) in results.items():

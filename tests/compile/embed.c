@@ -95,6 +95,24 @@ static void test_vm_serves_what_has_branches(void **state)
     bt_ctx_destroy(ctx);
 }
 
+/* An entry of any type is compiled for none: one remark says so. */
+static void test_interp_serves_what_cannot_be_compiled(void **state)
+{
+    static const char generic[] = "def @main(%x, %y) { add(%x, %y) }\n";
+    (void)state;
+    bt_ctx *ctx = open_targets(NULL);
+    bt_program *program;
+    assert_ok(ctx, bt_program_open(ctx, write_program(generic), NULL, &program));
+    assert_null(bt_program_compiled(program));
+    assert_int_equal(bt_ctx_nremark(ctx, BT_REMARK_NOTE), 1);
+    bt_program_close(program);
+    bt_program_options asked = { .executor = "vm" };
+    bt_status status = bt_program_open(ctx, write_program(generic), &asked, &program);
+    assert_int_equal(status->code, BT_ERR_UNSUPPORTED);
+    assert_non_null(strstr(status->message, "type parameters other than dims"));
+    bt_ctx_destroy(ctx);
+}
+
 /* Whatever the passes: they join the equal results, and rename. */
 static void test_names_of_outputs_differ_and_do_not_depend_on_passes(void **state)
 {
@@ -166,6 +184,7 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(test_a_program_is_compiled_by_default),
     cmocka_unit_test(test_results_are_dense),
     cmocka_unit_test(test_vm_serves_what_has_branches),
+    cmocka_unit_test(test_interp_serves_what_cannot_be_compiled),
     cmocka_unit_test(test_names_of_outputs_differ_and_do_not_depend_on_passes),
     cmocka_unit_test(test_inputs_are_set_by_index_and_by_name),
     cmocka_unit_test(test_a_status_outlives_the_program_and_the_file),

@@ -78,6 +78,8 @@ static bt_status check_operand(struct verifier *v, const struct vm_operand *o)
         v->is_aim[o->value] = 1;
         return NULL;
     }
+    if (o->kind == 'R' && o->value > v->p->most_args)
+        return fail(v, "more values than any call has");
     if (o->kind == 'q' && o->value & (VM_AREA | VM_PLAIN))
         return check_place(v, o->value);
     if (strchr("drvnq", o->kind))

@@ -406,6 +406,8 @@ static bt_status write_params(struct vm_encoder *e, struct vm_function *f)
     }
     f->nparam = block->nparam;
     f->params = params;
+    if (e->program->most_args < f->nparam) // a closure's captures and arguments
+        e->program->most_args = f->nparam;
     return NULL;
 }
 

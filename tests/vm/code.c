@@ -249,6 +249,30 @@ static void test_each_length_that_is_cut_is_refused(void **state)
     bt_ctx_destroy(ctx);
 }
 
+/* The machine has room for the values of any call: a closure's captures and its arguments
+ * together; lists that need more are refused. */
+static void test_lists_fit_the_room_for_them(void **state)
+{
+    bt_ctx *ctx = make_ctx();
+    struct vm_program *program = encode_text(
+        ctx, "def @all(%a: int64, %b: int64, %x: int64, %y: int64) -> int64 {\n"
+             "    add(add(%a, %b), add(%x, %y))\n"
+             "}\n"
+             "def @twice(%f: fn (int64, int64) -> int64, %n: int64) -> int64 {\n"
+             "    %f(%n, %n)\n"
+             "}\n"
+             "def @main(%a: int64) -> int64 {\n"
+             "    %f = fn (%x: int64, %y: int64) -> int64 { @all(%a, %a, %x, %y) };\n"
+             "    @twice(%f, %a)\n"
+             "}");
+    (void)state;
+    assert_int_equal(program->most_args, 4);
+    program->most_args = 1;
+    assert_error(vm_verify(ctx, program), BT_ERR_VERIFY, "more values than any call has");
+    vm_program_unref(program);
+    bt_ctx_destroy(ctx);
+}
+
 /* ---- budgets ---- */
 
 static void assert_limited(bt_ctx *ctx, struct vm_program *program,
@@ -339,6 +363,7 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(test_what_is_not_flat_is_left_to_passes),
     cmocka_unit_test(test_damaged_words_are_refused_or_run_safely),
     cmocka_unit_test(test_each_length_that_is_cut_is_refused),
+    cmocka_unit_test(test_lists_fit_the_room_for_them),
     cmocka_unit_test(test_budgets_are_named_with_the_function),
     cmocka_unit_test(test_failing_allocations_lose_nothing),
 };

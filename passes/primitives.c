@@ -188,22 +188,34 @@ static int is_same_contents(const bt_contents *stated, const bt_contents *known)
     return 1;
 }
 
-/* Whether what is stated of the call follows from its operands: what it holds, else that is
- * compared with what it gives, outside; and its type, without the elements of operands, as
- * these become parameters. */
+/* Whether the type follows from the types of the operands, without their elements, as these
+ * become parameters. */
+static int is_told(const struct primitives *p, const bt_call *call)
+{
+    const bt_call *again;
+    bt_builder *b;
+    if (!is_looking(call))
+        return 1;
+    if (bt_builder_create(p->ctx, p->store, p->old, &b))
+        return 0;
+    const int is = !infer_again(p, call, 1, b, &again) &&
+                   again->base.type == call->base.type && again->ncheck == call->ncheck;
+    bt_builder_destroy(b);
+    return is;
+}
+
+/* Whether what the call is stated to hold follows from its operands; else that is compared
+ * with what it gives, outside. */
 static int is_proved(const struct primitives *p, const bt_call *call)
 {
     const bt_call *again;
     bt_builder *b;
-    if (!call->contents && !is_looking(call))
+    if (!call->contents)
         return 1;
     if (bt_builder_create(p->ctx, p->store, p->old, &b))
         return 0;
-    int is = !call->contents || (!infer_again(p, call, 0, b, &again) &&
-                                 is_same_contents(call->contents, again->contents));
-    is = is && (!is_looking(call) ||
-                (!infer_again(p, call, 1, b, &again) &&
-                 again->base.type == call->base.type && again->ncheck == call->ncheck));
+    const int is = !infer_again(p, call, 0, b, &again) &&
+                   is_same_contents(call->contents, again->contents);
     bt_builder_destroy(b);
     return is;
 }
@@ -222,7 +234,8 @@ int primitives_can_have(const struct primitives *p, const bt_value *value)
         if (!is_known(p, bt_value_operand(value, i)->type))
             return 0;
     }
-    return is_known(p, value->type) && is_shown(p, value);
+    return !bt_map_find(&p->outside, value) && is_known(p, value->type) &&
+           is_shown(p, value);
 }
 
 /* ---- building ---- */
@@ -560,23 +573,53 @@ struct run {
     void *state;
 };
 
-/* Nested blocks by a queue. */
-static bt_status group_func(struct run *r, const bt_func *func)
+/* A call whose type comes out of its operands' elements stays outside, and so do the calls
+ * that say what these are: of what a function returns nobody knows the elements. */
+static bt_status keep_outside(struct primitives *p, const bt_value *value)
 {
-    bt_vec(const bt_block *) queue = { 0 };
-    r->p.takes_dims = !func->nwhere; // what is known of them would be lost
-    if (!BT_PUSH(r->p.arena, &queue, func->block))
+    const bt_call *call = bt_as_call(value);
+    bt_vec(const bt_value *) queue = { 0 };
+    if (!call || call->callee_kind != BT_CALLEE_OP || is_told(p, call))
+        return NULL;
+    if (!BT_PUSH(p->arena, &queue, value))
         return bt_no_memory();
     while (queue.len) {
-        const bt_block *block = queue.at[--queue.len];
-        BT_TRY(r->group(r->state, &r->p, block));
+        const bt_value *next = queue.at[--queue.len];
+        const int is_through = next == value || !bt_as_call(next);
+        if (!bt_map_put(&p->outside, next, p))
+            return bt_no_memory();
+        for (uint32_t i = 0; is_through && i < bt_value_noperand(next); i++) {
+            const bt_value *operand = bt_value_operand(next, i);
+            const bt_call *told = bt_as_call(operand);
+            if ((told ? told->contents != NULL
+                      : bt_as_tuple(operand) || bt_as_proj(operand)) &&
+                !BT_PUSH(p->arena, &queue, operand))
+                return bt_no_memory();
+        }
+    }
+    return NULL;
+}
+
+/* Each block with those nested in it behind it. */
+static bt_status group_func(struct run *r, const bt_func *func)
+{
+    bt_vec(const bt_block *) blocks = { 0 };
+    r->p.takes_dims = !func->nwhere; // what is known of them would be lost
+    if (!BT_PUSH(r->p.arena, &blocks, func->block))
+        return bt_no_memory();
+    for (uint32_t n = 0; n < blocks.len; n++) {
+        const bt_block *block = blocks.at[n];
         for (uint32_t i = 0; i < block->nbinding; i++) {
-            for (uint32_t k = 0; k < bt_value_nregion(block->bindings[i]); k++) {
-                if (!BT_PUSH(r->p.arena, &queue, bt_value_region(block->bindings[i], k)))
+            const bt_value *value = block->bindings[i];
+            BT_TRY(keep_outside(&r->p, value));
+            for (uint32_t k = 0; k < bt_value_nregion(value); k++) {
+                if (!BT_PUSH(r->p.arena, &blocks, bt_value_region(value, k)))
                     return bt_no_memory();
             }
         }
     }
+    for (uint32_t n = 0; n < blocks.len; n++)
+        BT_TRY(r->group(r->state, &r->p, blocks.at[n]));
     return NULL;
 }
 
@@ -657,6 +700,7 @@ bt_status primitives_run(bt_ctx *ctx, bt_pass_call *call,
     r.p.known = BT_NEWS(r.p.arena, struct known_primitive *, NSLOT);
     if (!r.p.known)
         return bt_no_memory();
+    bt_map_init(&r.p.outside, r.p.arena, 0);
     bt_map_init(&r.p.members, r.p.arena, 0);
     bt_map_init(&r.p.names, r.p.arena, 0);
     BT_TRY(make_primitives(&r, &extended));

@@ -39,6 +39,7 @@ struct primitives {
         takes_dims; /* of the function at hand: 1, its dims may be those of primitives */
     uint32_t takes_found; /* 1: dims that are found at run time too */
     bt_module_builder *module;
+    bt_map outside;                 /* bindings that no primitive may have */
     bt_map members;                 /* binding -> what becomes of it */
     bt_map names;                   /* taken, as text */
     struct known_primitive **known; /* by hash */

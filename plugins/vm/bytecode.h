@@ -118,6 +118,8 @@ struct vm_launch {
     uint32_t kernel; /* of the compiled module */
     uint32_t space;  /* in which its buffers are; 0: the host's memory */
     uint32_t nbuffer, nread, has_workspace;
+    uint32_t has_queue;           /* its target has queues */
+    uint32_t is_settled;          /* 1: dims have no part in the next */
     const struct vm_term *nbytes; /* of buffers, of the workspace behind them */
     uint32_t ndim;
     const struct vm_term *dims;
@@ -129,6 +131,10 @@ struct vm_storage {
     const bt_call *call;
     uint32_t space; /* 1 + the number of a target with memory of its own; 0: the host's */
     struct vm_term nbytes;
+};
+struct vm_spot {
+    uint32_t storage;
+    int64_t offset;
 };
 struct vm_area {
     uint32_t storage;
@@ -162,7 +168,8 @@ struct vm_function {
     uint32_t nstorage, narea;
     const struct vm_storage *storages;
     const struct vm_area *areas;
-    uint32_t is_settled; /* 1: dims have no part in areas */
+    uint32_t is_settled;         /* 1: dims have no part in areas */
+    const struct vm_spot *spots; /* then: where they are, close together */
     uint32_t nword, nplace, nseen;
     const uint32_t *words;
     const struct vm_place *places;

@@ -338,6 +338,17 @@ static uint32_t space_of(const struct verifier *v, uint32_t operand)
                : 0;
 }
 
+/* Bytes that a place is known to have; UINT64_MAX: the run will know. */
+static uint64_t size_of(const struct verifier *v, uint32_t operand)
+{
+    const uint32_t place = v->values[operand], number = place & VM_NUMBER;
+    if (place & VM_PLAIN)
+        return bt_tensor_nbytes(v->p->consts[number].plain);
+    return is_area(v, operand) && v->f->is_settled
+               ? (uint64_t)v->f->areas[number].nbytes.number
+               : UINT64_MAX;
+}
+
 /* Constants and scalars are not written. */
 static int is_writable(const struct verifier *v, uint32_t operand)
 {
@@ -393,7 +404,8 @@ static bt_status check_frame(struct verifier *v)
         const int64_t have = f->storages[area->storage].nbytes.number,
                       offset = area->offset.number, nbytes = area->nbytes.number;
         if (!area->offset.is_number || !area->nbytes.is_number || offset < 0 ||
-            nbytes < 0 || offset % 64 || offset > have || nbytes > have - offset)
+            nbytes < 0 || offset % 64 || v->f->spots[i].storage != area->storage ||
+            v->f->spots[i].offset != offset || offset > have || nbytes > have - offset)
             return fail(v, "an area that does not lie in its storage");
     }
     return NULL;
@@ -414,6 +426,9 @@ static bt_status check_kernel(const struct verifier *v)
         if (space_of(v, 2 + i) != row->space && !(v->values[2 + i] & VM_PLAIN))
             return fail(v, "a buffer in memory that is not its target's");
         BT_TRY(check_term(v, &row->nbytes[i]));
+        if (row->is_settled && size_of(v, 2 + i) != UINT64_MAX &&
+            size_of(v, 2 + i) != (uint64_t)row->nbytes[i].number)
+            return fail(v, "a buffer of another size than its kernel states");
     }
     for (uint32_t i = 0; i < row->ndim; i++)
         BT_TRY(check_term(v, &row->dims[i]));

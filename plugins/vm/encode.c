@@ -460,8 +460,11 @@ static bt_status take_types(struct vm_encoder *e, struct vm_function *f)
     return NULL;
 }
 
-static void take_areas(struct vm_encoder *e, struct vm_function *f)
+static bt_status take_areas(struct vm_encoder *e, struct vm_function *f)
 {
+    struct vm_spot *spots = BT_NEWS(e->arena, struct vm_spot, e->all_areas.len);
+    if (!spots)
+        return bt_no_memory();
     f->nstorage = e->all_storages.len;
     f->storages = e->all_storages.at;
     f->narea = e->all_areas.len;
@@ -471,6 +474,10 @@ static void take_areas(struct vm_encoder *e, struct vm_function *f)
         f->is_settled &= f->storages[i].nbytes.is_number;
     for (uint32_t i = 0; i < f->narea; i++)
         f->is_settled &= f->areas[i].offset.is_number & f->areas[i].nbytes.is_number;
+    for (uint32_t i = 0; i < f->narea; i++)
+        spots[i] = (struct vm_spot){ f->areas[i].storage, f->areas[i].offset.number };
+    f->spots = spots;
+    return NULL;
 }
 
 static bt_status encode_function(struct vm_encoder *e, const bt_global *global,
@@ -502,7 +509,7 @@ static bt_status encode_function(struct vm_encoder *e, const bt_global *global,
     f->nword = e->words.len;
     f->words = e->words.at;
     f->nplace = e->places.len;
-    take_areas(e, f);
+    BT_TRY(take_areas(e, f));
     f->places = e->places.at;
     f->nseen = e->seen.len;
     f->seen = e->seen.at;
@@ -584,12 +591,12 @@ bt_status vm_encode(bt_ctx *ctx, const bt_module *module, bt_compiled *kernels,
                               .module = bt_module_ref(module),
                               .arena = arena,
                               .types = { .arena = arena, .store = module->store } };
+    // of its own: what encoding needs does not stay with the context
     struct vm_encoder e = {
-        .ctx = ctx, .arena = arena, .scratch = bt_ctx_scratch(ctx), .program = p
+        .ctx = ctx, .arena = arena, .scratch = bt_arena_create(registry), .program = p
     };
-    const void *mark = bt_arena_mark(e.scratch);
-    bt_status status = encode_all(&e, entry);
-    bt_arena_release(e.scratch, mark);
+    bt_status status = e.scratch ? encode_all(&e, entry) : bt_no_memory();
+    bt_arena_destroy(e.scratch);
     take_tables(&e);
     if (!status)
         status = vm_verify(ctx, p);

@@ -217,6 +217,7 @@ static bt_status find_kernel(struct vm_encoder *e, const bt_call *call,
                           "vm: the code has no kernel %s", *name);
     const uint32_t target = compiled->kernels[row->kernel]->target;
     row->space = compiled->targets[target]->space ? target + 1 : 0;
+    row->has_queue = compiled->targets[target]->target->open_queue != NULL;
     return NULL;
 }
 
@@ -238,8 +239,11 @@ static bt_status write_kernel(struct vm_encoder *e, const bt_call *call)
         return bt_no_memory();
     for (uint32_t i = 0; i < row.ndim; i++)
         BT_TRY(vm_term_make(e, shape->dims[i], &terms[i]));
-    for (uint32_t i = 0; i < n; i++)
+    row.is_settled = 1;
+    for (uint32_t i = 0; i < n; i++) {
         BT_TRY(make_size(e, vm_operand(&call->base, i), &nbytes[i]));
+        row.is_settled &= nbytes[i].is_number;
+    }
     if (e->program->most_dims < row.ndim)
         e->program->most_dims = row.ndim;
     row.dims = terms;

@@ -543,6 +543,7 @@ bt_status vm_run(bt_ctx *ctx, struct vm_machine *m, uint32_t narg, bt_object *co
     m->ctx = ctx;
     m->hook = hook;
     m->nstep = 0;
+    m->stop = bt_ctx_stop(ctx);
     m->elapsed_ns = 0;
     BT_TRY(vm_push(m, f, &frame));
     for (uint32_t i = 0; i < narg; i++)

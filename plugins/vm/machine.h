@@ -35,6 +35,7 @@ struct vm_stack {
 struct vm_held {
     struct vm_block *block; /* NULL: not got yet */
     uint64_t offset;
+    char *address; /* in the host's memory */
 };
 
 struct vm_segment {
@@ -79,6 +80,7 @@ struct vm_machine {
     const bt_run_hook *hook;
     uint64_t elapsed_ns; /* of the last operator */
     uint64_t nstep;
+    const uint32_t *stop;       /* of the call in progress */
     struct vm_segment *segment; /* of the top frame */
     struct vm_frame *top;
     uint32_t nframe;

@@ -97,6 +97,8 @@ static bt_status push(struct vm_machine *m, const struct vm_function *f, uint32_
     if (!stack->top || stack->top->nbytes - stack->top->used < need)
         BT_TRY(add_block(m, f, space, need));
     *out = (struct vm_held){ .block = stack->top, .offset = stack->top->used };
+    if (!space)
+        out->address = (char *)stack->top->at + stack->top->used;
     stack->top->used += need;
     return NULL;
 }

@@ -283,33 +283,52 @@ bt_status vm_load_scalar(struct vm_machine *m, struct vm_frame *frame,
 
 /* ---- kernels ---- */
 
-static bt_status take_buffers(struct vm_machine *m, struct vm_frame *frame,
-                              const struct vm_launch *row, const uint32_t *places)
+static bt_status take_buffer(struct vm_machine *m, struct vm_frame *frame,
+                             const struct vm_launch *row, uint32_t i, uint32_t place)
 {
-    for (uint32_t i = 0; i < row->nbuffer + row->has_workspace; i++) {
-        bt_buffer buffer;
-        int64_t nbytes;
-        BT_TRY(take_place(m, frame, places[i], row->space, i < row->nread, &m->cells[i],
-                          &buffer));
-        BT_TRY(vm_eval(m, frame, &row->nbytes[i], &nbytes));
-        if ((uint64_t)nbytes != buffer.nbytes && nbytes != VM_UNKNOWN)
-            return vm_fail(m, frame->pc, BT_ERR_RUNTIME,
-                           "a buffer has another size than its kernel states");
-        m->buffers[i] = buffer.block;
-        m->offsets[i] = buffer.offset;
+    bt_buffer buffer;
+    int64_t nbytes;
+    BT_TRY(
+        take_place(m, frame, place, row->space, i < row->nread, &m->cells[i], &buffer));
+    BT_TRY(vm_eval(m, frame, &row->nbytes[i], &nbytes));
+    if ((uint64_t)nbytes != buffer.nbytes && nbytes != VM_UNKNOWN)
+        return vm_fail(m, frame->pc, BT_ERR_RUNTIME,
+                       "a buffer has another size than its kernel states");
+    m->buffers[i] = buffer.block;
+    m->offsets[i] = buffer.offset;
+    return NULL;
+}
+
+/* Where nothing depends on dims the verifier has compared sizes. *nheld: registers. */
+static bt_status take_buffers(struct vm_machine *m, struct vm_frame *frame,
+                              const struct vm_launch *row, uint32_t n,
+                              const uint32_t *places, uint32_t *nheld)
+{
+    const struct vm_function *f = frame->f;
+    const struct vm_held *held = vm_held_of(frame);
+    const int is_settled = f->is_settled && row->is_settled && !row->space;
+    for (uint32_t i = 0; i < n; i++) {
+        const uint32_t place = places[i];
+        if (is_settled && place & VM_AREA) {
+            const struct vm_spot *spot = &f->spots[place & VM_NUMBER];
+            m->buffers[i] = held[spot->storage].address + spot->offset;
+        } else if (is_settled && place & VM_PLAIN) {
+            m->buffers[i] = m->program->consts[place & VM_NUMBER].plain->data;
+        } else {
+            *nheld += !(place & (VM_AREA | VM_PLAIN));
+            BT_TRY(take_buffer(m, frame, row, i, place));
+        }
     }
     return NULL;
 }
 
-static bt_status start(struct vm_machine *m, const struct vm_launch *row,
-                       const bt_kernel_call *call)
+static bt_status enqueue(struct vm_machine *m, const struct vm_launch *row,
+                         const bt_kernel_call *call)
 {
     const bt_compiled *compiled = m->program->compiled;
     const uint32_t target = compiled->kernels[row->kernel]->target;
     bt_order order;
     uint64_t value;
-    if (!compiled->targets[target]->target->open_queue)
-        return bt_compiled_launch(m->ctx, compiled, row->kernel, call);
     BT_TRY(open_queue(m, target + 1, &order));
     BT_TRY(bt_compiled_enqueue(m->ctx, compiled, row->kernel, call, &order, &value));
     bt_status status = wait_for(m, target + 1, value);
@@ -319,7 +338,8 @@ static bt_status start(struct vm_machine *m, const struct vm_launch *row,
 bt_status vm_launch(struct vm_machine *m, struct vm_frame *frame, const uint32_t *words)
 {
     const struct vm_launch *row = &m->program->launches[words[0] >> 8];
-    BT_TRY(take_buffers(m, frame, row, words + 2));
+    uint32_t nheld = 0;
+    BT_TRY(take_buffers(m, frame, row, words[1], words + 2, &nheld));
     for (uint32_t i = 0; i < row->ndim; i++)
         BT_TRY(vm_eval(m, frame, &row->dims[i], &m->dims[i]));
     const bt_kernel_call call = {
@@ -328,15 +348,19 @@ bt_status vm_launch(struct vm_machine *m, struct vm_frame *frame, const uint32_t
         .buffers = m->buffers,
         .offsets = row->space ? m->offsets : NULL,
         .workspace = row->has_workspace ? m->buffers[row->nbuffer] : NULL,
-        .workspace_offset = row->has_workspace ? m->offsets[row->nbuffer] : 0,
+        .workspace_offset =
+            row->space && row->has_workspace ? m->offsets[row->nbuffer] : 0,
         .dims = m->dims,
         .ndim = row->ndim,
-        .stop = bt_ctx_stop(m->ctx),
+        .stop = m->stop,
     };
     const uint64_t begun = m->hook ? bt_now_ns() : 0;
-    BT_TRY(start(m, row, &call));
+    BT_TRY(row->has_queue
+               ? enqueue(m, row, &call)
+               : bt_compiled_launch(m->ctx, m->program->compiled, row->kernel, &call));
     if (m->hook)
         m->hook->binding(m->hook->self, &row->call->base, NULL, bt_now_ns() - begun);
-    leave_places(frame, words[1], words + 2);
+    if (nheld)
+        leave_places(frame, words[1], words + 2);
     return NULL;
 }

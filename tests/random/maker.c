@@ -28,14 +28,13 @@ static const bt_value *pick_old(struct maker *m, const bt_type *type)
 }
 
 static make_fn *const any_type[] = {
-    make_proj,  make_if,          make_ref,   make_closure_call,
-    make_loop,  make_global_call, make_match, make_nested_match,
-    make_group, make_generic,     make_kept,
+    make_proj,        make_if,    make_ref,          make_closure_call, make_loop,
+    make_global_call, make_match, make_nested_match, make_group,        make_generic
 };
 static make_fn *const tensors[] = {
     make_unary,     make_unary, make_binary, make_binary,   make_binary,   make_cast,
     make_where,     make_moved, make_const,  make_identity, make_identity, make_dead,
-    make_duplicate, make_layer, make_norm,   make_sequence, make_deep,     make_written,
+    make_duplicate, make_layer, make_norm,   make_sequence,
 };
 
 static bt_status make_tuple(struct maker *m, const bt_type *type, const bt_value **out)

@@ -47,11 +47,11 @@ bt_status enter_scope(struct maker *, const bt_value *);
 bt_status call_op(struct maker *, const char *op, const char *attrs, const bt_value *x,
                   const bt_value *y, const bt_value **out);
 
-/* ---- tensors.c, redundant.c, layers.c, norms.c, sequences.c, kept.c: of tensors' types ---- */
+/* ---- tensors.c, redundant.c, layers.c, norms.c, sequences.c: the type is a tensor's ---- */
 
 make_fn make_const, make_unary, make_binary, make_cast, make_where, make_moved;
 make_fn make_identity, make_duplicate, make_dead, make_layer, make_norm;
-make_fn make_sequence, make_deep, make_written;
+make_fn make_sequence;
 /* A constant of float32 whose elements are some of the choices. */
 bt_status make_numbers(struct maker *, uint32_t rank, const int64_t *dims,
                        const double *choices, uint32_t n, const bt_value **out);
@@ -60,7 +60,7 @@ bt_status cast_to(struct maker *, const bt_value *, bt_dtype, const bt_value **o
 /* ---- control.c, functions.c, lists.c, patterns.c, generic.c: of any type ---- */
 
 make_fn make_proj, make_if, make_ref, make_closure_call, make_loop, make_global_call;
-make_fn make_match, make_nested_match, make_group, make_generic, make_kept;
+make_fn make_match, make_nested_match, make_group, make_generic;
 /* A call of a function. */
 bt_status call_value(struct maker *, const bt_value *callee, uint32_t n,
                      const bt_value *const *args, const bt_value **out);

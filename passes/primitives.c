@@ -137,7 +137,10 @@ static int is_looked_at(const bt_value *operand)
 {
     const bt_call *call = bt_as_call(operand);
     const bt_tensor *tensor = bt_const_tensor(operand);
-    return tensor ? tensor->rank == 1 && tensor->nelem <= 32 : call && call->contents;
+    const uint32_t integer = BT_CLASS_BITS_INTEGER;
+    return tensor ? tensor->rank == 1 && tensor->nelem <= 32 &&
+                        (1u << BT_DTYPE_CLASS(tensor->dtype) & integer)
+                  : call && call->contents;
 }
 
 static int is_looking(const bt_call *call)
@@ -172,6 +175,7 @@ static bt_status infer_again(const struct primitives *p, const bt_call *call,
     }
     plain.args = args;
     BT_TRY(bt_block_begin(b, n, params));
+    bt_builder_layout(b, bt_type_layout(call->base.type));
     BT_TRY(bt_build_call(b, &plain, &again));
     *out = bt_as_call(again);
     return NULL;
@@ -226,7 +230,7 @@ int primitives_can_have(const struct primitives *p, const bt_value *value)
     if (call && (call->callee_kind != BT_CALLEE_OP || !is_checked_before(p, call) ||
                  bt_effects_of(p->effects, value) & BT_EFFECT_UNMERGED))
         return 0;
-    if (call && !is_proved(p, call))
+    if (call && p->takes_found && !is_proved(p, call))
         return 0;
     if (!call && value->kind != BT_VALUE_TUPLE && value->kind != BT_VALUE_PROJ)
         return 0;

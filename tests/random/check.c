@@ -595,9 +595,10 @@ static bt_status check_seed(bt_ctx *ctx, uint64_t seed, const char *only,
 }
 
 /* plan-memory is for lowered programs, partition for targets: law graph runs them;
- * verify-flat and defunctionalize are for flat ones, of known dims. */
+ * verify-flat and defunctionalize are for flat ones, of known dims; plan-devices for
+ * those that name devices. */
 static const char *const special[] = { "plan-memory", "partition", "verify-flat",
-                                       "defunctionalize" };
+                                       "plan-devices", "defunctionalize" };
 
 static int is_special(const char *pass)
 {

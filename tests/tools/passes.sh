@@ -47,7 +47,7 @@ refuse plan-memory
 expect 0 -- "$baton" run p.baton -i 1 --target reference
 refuse note
 expect 1 'is not computed by a primitive function, as pass fuse-ops makes them, in pipeline fuse or what --fuse names: executor interp' \
-    -- "$baton" run p.baton -i 1 --target reference --fuse dead-code
+    -- "$baton" run p.baton -i 1 --executor graph --target reference --fuse dead-code
 
 # A contribution that cannot work is told with its plugin.
 mkdir plugin

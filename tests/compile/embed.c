@@ -62,11 +62,12 @@ static void test_results_are_dense(void **state)
     bt_ctx_destroy(ctx);
 }
 
+static const char recursive[] =
+    "def @main(%n: int32) -> int32 {\n"
+    "    if (less(%n, 1)) { 0 } else { add(%n, @main(subtract(%n, 1))) }\n}\n";
+
 static void test_vm_serves_what_has_branches(void **state)
 {
-    static const char recursive[] =
-        "def @main(%n: int32) -> int32 {\n"
-        "    if (less(%n, 1)) { 0 } else { add(%n, @main(subtract(%n, 1))) }\n}\n";
     static const char artifact[] = "embed_branches.bta";
     (void)state;
     bt_ctx *ctx = open_targets(NULL);
@@ -110,6 +111,25 @@ static void test_interp_serves_what_cannot_be_compiled(void **state)
     bt_status status = bt_program_open(ctx, write_program(generic), &asked, &program);
     assert_int_equal(status->code, BT_ERR_UNSUPPORTED);
     assert_non_null(strstr(status->message, "type parameters other than dims"));
+    bt_ctx_destroy(ctx);
+}
+
+/* What the caller was told before stays, whatever is tried. */
+static void test_opening_forgets_no_diagnostics(void **state)
+{
+    static const char artifact[] = "embed_kept.bta";
+    (void)state;
+    bt_ctx *ctx = open_targets(NULL);
+    bt_program *program;
+    bt_remark(ctx, BT_REMARK_NOTE, bt_fail(ctx, BT_ERR_ARGUMENT, "told before"));
+    assert_ok(ctx, bt_program_open(ctx, write_program(recursive), NULL, &program));
+    bt_program_close(program);
+    assert_ok(ctx, bt_program_compile(ctx, write_program(recursive), NULL, artifact));
+    assert_ok(ctx, bt_program_open(ctx, artifact, NULL, &program));
+    bt_program_close(program);
+    assert_int_equal(bt_ctx_nremark(ctx, BT_REMARK_NOTE), 1);
+    assert_string_equal(bt_ctx_remark(ctx, BT_REMARK_NOTE, 0)->message, "told before");
+    assert_int_equal(remove(artifact), 0);
     bt_ctx_destroy(ctx);
 }
 
@@ -184,6 +204,7 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(test_a_program_is_compiled_by_default),
     cmocka_unit_test(test_results_are_dense),
     cmocka_unit_test(test_vm_serves_what_has_branches),
+    cmocka_unit_test(test_opening_forgets_no_diagnostics),
     cmocka_unit_test(test_interp_serves_what_cannot_be_compiled),
     cmocka_unit_test(test_names_of_outputs_differ_and_do_not_depend_on_passes),
     cmocka_unit_test(test_inputs_are_set_by_index_and_by_name),

@@ -251,10 +251,12 @@ static bt_status keep_fuse(bt_program *program, const char *fuse)
 static bt_status read_model(bt_program *program, const char *path,
                             const bt_program_options *options, const bt_targets *targets)
 {
-    BT_TRY(
-        bt__program_read(program->ctx, path, options, targets, NULL, &program->module));
-    BT_TRY(find_entry(program, options->entry));
-    BT_TRY(keep_fuse(program, options->fuse));
+    if (!program->module) {
+        BT_TRY(bt__program_read(program->ctx, path, options, targets, NULL,
+                                &program->module));
+        BT_TRY(find_entry(program, options->entry));
+        BT_TRY(keep_fuse(program, options->fuse));
+    }
     const bt_compile_options lower = { .opened = targets,
                                        .entry = program->entry->name,
                                        .fuse = program->fuse,
@@ -287,8 +289,8 @@ static bt_status open_by(bt_program *program, const void *path,
     return status ? status : open_session(program);
 }
 
-/* For the next executor. What an artifact holds stays. */
-static void forget_model(bt_program *program)
+/* For the next executor. What is compiled for one is read for all that compile. */
+static void forget_executor(bt_program *program, int is_last)
 {
     bt_store_unref(program->option_store);
     program->option_store = NULL;
@@ -296,8 +298,10 @@ static void forget_model(bt_program *program)
     if (program->is_artifact)
         return;
     bt_compiled_unref(program->compiled);
-    bt_module_unref(program->module);
     program->compiled = NULL;
+    if (!is_last)
+        return;
+    bt_module_unref(program->module);
     program->module = NULL;
 }
 
@@ -318,13 +322,12 @@ static bt_status open_by_any(bt_program *program, open_function *open, const voi
         if (!status || i + 1 == n ||
             !bt__executor_is_next(program->executor, program->module, status))
             return status;
-        if (i + 1 == BT__FIRST_UNCOMPILED)
+        const int is_last = i + 1 == BT__FIRST_UNCOMPILED;
+        if (is_last)
             bt_remark(program->ctx, BT_REMARK_NOTE,
                       bt_note(program->ctx, status, NULL, 0,
                               "executor %s runs the program", bt__executors[i + 1]));
-        else
-            bt_ctx_clear_diags(program->ctx);
-        forget_model(program);
+        forget_executor(program, is_last);
     }
     return status;
 }

@@ -297,8 +297,6 @@ static bt_status compile(bt_ctx *ctx, struct output *to)
     if (to->asked->executor)
         return compile_for(ctx, to, to->asked->executor);
     for (uint32_t i = 0; i < BT__FIRST_UNCOMPILED; i++) {
-        if (i)
-            bt_ctx_clear_diags(ctx);
         status = compile_for(ctx, to, bt__executors[i]);
         if (!status || !bt__executor_is_next(to->executor, to->module, status))
             break;

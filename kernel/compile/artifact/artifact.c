@@ -99,9 +99,9 @@ static bt_status check_program(struct artifact *a)
                         "its entry has a type parameter that is no dim");
     }
     for (uint32_t i = 0; i < a->base.module->nglobal; i++) {
-        const bt_func *func = a->base.module->globals[i]->func;
-        if (func && !bt_func_is_primitive(func))
-            BT_TRY(bt__planned_check(a->ctx, func, &kernels));
+        const bt_global *global = a->base.module->globals[i];
+        if (bt__is_lowered(global))
+            BT_TRY(bt__planned_check(a->ctx, global->func, &kernels));
     }
     return NULL;
 }

@@ -204,9 +204,8 @@ static bt_status try_compile(bt_compiled *c, struct bt__kernels *k, struct sourc
     BT_TRY(bt__pack_constants(k, &c->module));
     BT_TRY(plan(k->ctx, k->plan, k->opened, &c->module));
     for (uint32_t i = 0; i < c->module->nglobal; i++) {
-        const bt_global *global = c->module->globals[i];
-        if (global->kind == BT_GLOBAL_FUNC && !bt_func_is_primitive(global->func))
-            BT_TRY(bt_plan_check(k->ctx, global->func));
+        if (bt__is_lowered(c->module->globals[i]))
+            BT_TRY(bt_plan_check(k->ctx, c->module->globals[i]->func));
     }
     return load(c, k);
 }

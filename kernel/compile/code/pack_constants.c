@@ -26,6 +26,8 @@
 #include <baton/op.h>
 #include <baton/pass.h>
 
+#include "ir/walk.h"
+
 enum {
     MOST_GROWTH = 8, /* Winograd's F(6, 3) makes 64 elements of 9 */
     FREE_NBYTES = 1 << 20
@@ -380,15 +382,10 @@ static bt_status rewrite_any(bt_rewrite *rw, const bt_value *old, const bt_value
                                                                    : bt_no_memory();
 }
 
-static int is_lowered(const bt_global *global)
-{
-    return global->kind == BT_GLOBAL_FUNC && !bt_func_is_primitive(global->func);
-}
-
 static int wants(bt_rewrite *rw, const bt_global *global)
 {
     (void)rw;
-    return is_lowered(global);
+    return bt__is_lowered(global);
 }
 
 static bt_status build_module(struct packer *p, bt_module **out)
@@ -419,25 +416,29 @@ static bt_status drop_kernels(struct packer *p)
     return NULL;
 }
 
-/* Recursion is bounded by the depth of blocks. */
-static bt_status add_block(struct packer *p, const bt_block *block)
+static bt_status add_func(struct packer *p, const bt_func *func)
 {
-    for (uint32_t i = 0; i < block->nbinding; i++) {
-        const bt_value *value = block->bindings[i];
+    bt__walk walk;
+    bt__walk_begin(&walk, p->arena, func->block);
+    for (const bt_value *value; (value = bt__walk_next(&walk));) {
         if (!BT_PUSH(p->arena, &p->bindings, value))
             return bt_no_memory();
-        for (uint32_t k = 0; k < bt_value_nregion(value); k++)
-            BT_TRY(add_block(p, bt_value_region(value, k)));
+        for (uint32_t k = 0; k < bt_value_nregion(value); k++) {
+            if (!BT_PUSH(p->arena, &p->results, bt_value_region(value, k)->result))
+                return bt_no_memory();
+        }
     }
-    return BT_PUSH(p->arena, &p->results, block->result) ? NULL : bt_no_memory();
+    return !walk.failed && BT_PUSH(p->arena, &p->results, func->block->result)
+               ? NULL
+               : bt_no_memory();
 }
 
 static bt_status pack(struct packer *p, bt_module **module)
 {
     bt_module *next;
     for (uint32_t i = 0; i < p->module->nglobal; i++) {
-        if (is_lowered(p->module->globals[i]))
-            BT_TRY(add_block(p, p->module->globals[i]->func->block));
+        if (bt__is_lowered(p->module->globals[i]))
+            BT_TRY(add_func(p, p->module->globals[i]->func));
     }
     BT_TRY(choose(p));
     if (!p->launches.len)

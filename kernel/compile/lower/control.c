@@ -19,7 +19,7 @@
 
 /* ---- scalars ---- */
 
-static int is_scalar_type(const bt_type *type)
+int bt__is_scalar(const bt_type *type)
 {
     uint32_t rank;
     return bt_tensor_static(type, &rank, NULL) && rank == 0 &&
@@ -61,11 +61,11 @@ bt_status bt__func_is_scalar(bt_ctx *ctx, bt_arena *arena, const bt_func *func, 
 {
     bt_graph *g;
     *out = 0;
-    if (func->nvar || !is_scalar_type(func->result) ||
+    if (func->nvar || !bt__is_scalar(func->result) ||
         bt_dict_find(&func->attrs, "target"))
         return NULL;
     for (uint32_t i = 0; i < func->block->nparam; i++) {
-        if (!is_scalar_type(func->block->params[i]->base.type))
+        if (!bt__is_scalar(func->block->params[i]->base.type))
             return NULL;
     }
     bt_status status = bt_graph_compose(ctx, arena, func, &g);

@@ -178,13 +178,6 @@ static bt_status find_aliases(struct finder *f)
 
 /* ---- bindings ---- */
 
-/* Rank 0: a scalar, which is computed from the elements and does not hold them. */
-static int is_scalar(const bt_type *type)
-{
-    const bt_shape_type *shape = bt_tensor_shape(type);
-    return shape && shape->n == 0 && !shape->rest;
-}
-
 static bt_status touch_operands(struct finder *f, const bt_value *value,
                                 uint32_t position)
 {
@@ -200,9 +193,10 @@ static bt_status touch_operands(struct finder *f, const bt_value *value,
     if (is_memory ? !bt_as_op_call(value, "memory.own")
                   : value->kind == BT_VALUE_TUPLE || value->kind == BT_VALUE_PROJ)
         return NULL;
+    // a scalar is computed from the elements and does not hold them
     for (uint32_t i = 0; i < bt_value_noperand(value); i++) {
         const bt_value *operand = bt_value_operand(value, i);
-        BT_TRY(touch(f, operand, position, !is_scalar(operand->type)));
+        BT_TRY(touch(f, operand, position, !bt__is_scalar(operand->type)));
     }
     return NULL;
 }
@@ -223,7 +217,7 @@ static bt_status add_block(struct finder *f, const bt_block *block)
             const bt_block *region = bt_value_region(value, k);
             BT_TRY(add_block(f, region));
             BT_TRY(touch(f, region->result, f->bindings.len - 1,
-                         !is_scalar(region->result->type)));
+                         !bt__is_scalar(region->result->type)));
         }
     }
     return NULL;

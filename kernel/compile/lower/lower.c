@@ -460,15 +460,6 @@ static bt_status lower_view(struct bt__lowerer *l, const bt_call *call,
                         bt__lower_now(l, call->args[0]), out);
 }
 
-/* Scalars of an executor with control flow need not lie in memory. */
-static int has_scalar(const bt_call *call)
-{
-    uint32_t rank = 1, of_arg = 1;
-    (void)bt_tensor_static(call->base.type, &rank, NULL);
-    (void)bt_tensor_static(call->args[0]->type, &of_arg, NULL);
-    return rank == 0 || of_arg == 0;
-}
-
 static bt_status lower_call(struct bt__lowerer *l, const bt_call *call,
                             const bt_value **out)
 {
@@ -495,7 +486,8 @@ static bt_status lower_call(struct bt__lowerer *l, const bt_call *call,
         return bt__lower_control(l, &call->base, out);
     BT_TRY(lower_checks(l, &dims));
     BT_TRY(bt__func_is_view(l->ctx, l->arena, global->func, &is_view));
-    if (is_view && !(l->has_control_flow && has_scalar(call)))
+    if (is_view && !(l->has_control_flow && (bt__is_scalar(call->base.type) ||
+                                             bt__is_scalar(call->args[0]->type))))
         return lower_view(l, call, out);
     BT_TRY(bt__place_primitive(l->kernels, l->module->store, global, &p));
     bt_builder_at(l->b, call->base.span, call->base.prov);

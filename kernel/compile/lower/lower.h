@@ -43,6 +43,14 @@ struct bt__kernels {
  * --dim n=N"; "" where it has none. In the arena; NULL: no memory. */
 const char *bt__open_dims(bt_arena *, const bt_func *);
 
+/* Whether a global is lowered: the primitive functions stay as they are. */
+static inline int bt__is_lowered(const bt_global *global)
+{
+    return global->kind == BT_GLOBAL_FUNC && !bt_func_is_primitive(global->func);
+}
+/* A tensor of rank 0, which executors with control flow need not have in memory. */
+int bt__is_scalar(const bt_type *);
+
 /* The tensor that is stored, behind views and projections of tuples. */
 const bt_value *bt__tensor_of(const bt_value *);
 

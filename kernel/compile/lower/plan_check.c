@@ -5,6 +5,7 @@
  *     bt_plan_check       tensors that live at once share no bytes, other than in place
  */
 #include "compile/lower/lower.h"
+#include "ir/walk.h"
 
 #include <string.h>
 
@@ -84,25 +85,23 @@ static bt_status check_memory(const struct check *c, const bt_call *call)
     return bt_as_op_call(value, "memory.invoke") ? check_invoke(c, call) : NULL;
 }
 
-/* Which features of the language there may be is the executor's to say. Recursion is
- * bounded by the depth of blocks. */
-static bt_status check_block(const struct check *c, const bt_block *block)
-{
-    for (uint32_t i = 0; i < block->nbinding; i++) {
-        const bt_value *value = block->bindings[i];
-        if (value->kind == BT_VALUE_CALL)
-            BT_TRY(check_memory(c, bt_as_call(value)));
-        for (uint32_t k = 0; k < bt_value_nregion(value); k++)
-            BT_TRY(check_block(c, bt_value_region(value, k)));
-    }
-    return NULL;
-}
-
+/* Which features of the language there may be is the executor's to say. */
 bt_status bt__planned_check(bt_ctx *ctx, const bt_func *func, const bt_map *kernels)
 {
-    struct check c = { .ctx = ctx, .kernels = kernels };
-    BT_TRY(check_block(&c, func->block));
-    return bt_plan_check(ctx, func);
+    const struct check c = { .ctx = ctx, .kernels = kernels };
+    bt_arena *scratch = bt_ctx_scratch(ctx);
+    const void *mark = bt_arena_mark(scratch);
+    bt_status status = NULL;
+    bt__walk walk;
+    bt__walk_begin(&walk, scratch, func->block);
+    for (const bt_value *value; !status && (value = bt__walk_next(&walk));) {
+        if (value->kind == BT_VALUE_CALL)
+            status = check_memory(&c, bt_as_call(value));
+    }
+    if (!status && walk.failed)
+        status = bt_no_memory();
+    bt_arena_release(scratch, mark);
+    return status ? status : bt_plan_check(ctx, func);
 }
 
 /* ---- memory: right for all values of the dims that places depend on ---- */

@@ -406,7 +406,7 @@ static bt_status read_item(bt_ctx *ctx, const bt__item *item, bt_pipeline **out)
 bt_status bt__pipeline_find(bt_ctx *ctx, const char *name, bt_pipeline **out)
 {
     bt__item *item = NULL;
-    BT_TRY(bt__plugins_item(ctx, "", name, &item));
+    BT_TRY(bt__plugins_item(ctx, "pipeline", name, &item));
     return read_item(ctx, item, out);
 }
 
@@ -424,7 +424,7 @@ static bt_status check_word(bt_ctx *ctx, const char *word)
     BT_TRY(bt__plugins_has(ctx, "baton.pass/1", word, &is_pass));
     if (is_pass)
         return NULL;
-    bt_status status = bt__plugins_item(ctx, "", word, &item);
+    bt_status status = bt__plugins_item(ctx, "pipeline", word, &item);
     return status && strstr(status->message, "did you mean") ? status : NULL;
 }
 
@@ -434,7 +434,7 @@ bt_status bt_pipeline_read(bt_ctx *ctx, const char *source, bt_pipeline **out)
     if (is_file(source))
         return read_file(ctx, source, out);
     if (bt__is_name(source))
-        BT_TRY(bt__plugins_has(ctx, "", source, &is_provided));
+        BT_TRY(bt__plugins_has(ctx, "pipeline", source, &is_provided));
     if (is_provided)
         return bt__pipeline_find(ctx, source, out);
     if (bt__is_name(source))

@@ -204,7 +204,7 @@ bt__item *bt__plugins_find(const struct bt__plugins *plugins, const char *interf
 static const char *kind_word(const bt_ctx *ctx, const char *interface_name)
 {
     const bt__kind *kind = bt__kind_of_interface(ctx->registry->host, interface_name);
-    return kind ? kind->kind : *interface_name ? interface_name : "pipeline";
+    return kind ? kind->kind : interface_name;
 }
 
 /* A plugin whose manifest could not be read may be the one that has the name. */

@@ -245,12 +245,11 @@ typedef struct bt__copier {
 } bt__copier;
 
 struct bt__kind {
-    const char *kind; /* "op" */
-    const char *key;  /* "ops", in provides */
-    const char *
-        interface_name; /* "baton.op/1"; no table, but files: "" for pipelines, "library" */
-    size_t nbytes, least;   /* of a row: the host's, and what all need */
-    const bt__shape *shape; /* of an item in the manifest */
+    const char *kind;           /* "op" */
+    const char *key;            /* "ops", in provides */
+    const char *interface_name; /* "baton.op/1"; where files are provided, the kind */
+    size_t nbytes, least;       /* of a row: the host's, and what all need */
+    const bt__shape *shape;     /* of an item in the manifest */
     int (*copy)(const bt__copier *,
                 void *row); /* nested rows; 0: no memory; may be NULL */
     /* Where a row has its attributes or options, and their struct's size; 0: it has

@@ -394,7 +394,7 @@ bt_status bt_printer_create(bt_ctx *ctx, const bt_module *module, bt_text *text,
 
 void bt_printer_destroy(bt_printer *p)
 {
-    if (p)
+    if (p) // it lies in its own arena
         bt__printer_deinit(&(bt_printer){ .arena = p->arena, .temp = p->temp });
 }
 

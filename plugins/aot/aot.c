@@ -2,7 +2,7 @@
  * aot: writes a compiled program as C99 source that needs no Baton: a function for the
  * entry, the kernels of the targets, constants, a CMake file and an example.
  *
- *     planned function      NAME.c
+ *     planned function      NAME.c; one with branches by its bytecode (write_code.c)
  *     alloc_storage         bytes of the caller's workspace, or of an output
  *     invoke                a call of a kernel's function
  *     kernels               NAME_kernels_0.c ...
@@ -13,6 +13,7 @@
 
 #include <baton/op.h>
 
+#include "bytecode.h"
 #include "folder_posix.h"
 #include "write.h"
 
@@ -86,6 +87,8 @@ static bt_status name_kernels(struct output *o)
     o->symbols = BT_NEWS(p->arena, const char *, c->nkernel);
     if (!faults || !o->symbols)
         return bt_no_memory();
+    if (p->program)
+        nfault += RUNTIME_FAULTS;
     for (uint32_t i = 0; i < p->steps.len; i++)
         nfault += p->steps.at[i].kind == STEP_CHECK;
     for (uint32_t i = 0; i < c->nkernel; i++) {
@@ -105,6 +108,7 @@ static bt_status name_kernels(struct output *o)
             return bt_no_memory();
     }
     o->faults = faults;
+    o->nfault = nfault;
     return NULL;
 }
 
@@ -122,12 +126,22 @@ static bt_status make_dense(struct plan *p)
 
 /* ---- the executor ---- */
 
+/* A chain is called by its steps; all else is bytecode first, as executor vm has it. */
+static bt_status read_program(struct plan *p)
+{
+    if (!plan_is_chain(p))
+        BT_TRY(vm_encode(p->ctx, p->compiled->module,
+                         (bt_compiled *)(uintptr_t)p->compiled, p->entry, &p->program));
+    BT_TRY(plan_read_interface(p));
+    return p->program ? code_constants(p) : plan_read(p);
+}
+
 static bt_status write_all(struct output *o, const char *weights)
 {
     bt_text folder;
     bt_text_init(&folder, o->plan->arena);
     bt_text_addf(&folder, "%s/baton", o->folder);
-    BT_TRY(plan_read(o->plan));
+    BT_TRY(read_program(o->plan));
     BT_TRY(make_dense(o->plan));
     BT_TRY(place_constants(o, weights));
     BT_TRY(name_kernels(o));
@@ -161,6 +175,7 @@ static bt_status write_folder(bt_ctx *ctx, const bt_compiled *compiled, const ch
         status = write_all(&o, chosen->weights);
     for (uint32_t i = 0; i < p.ndense; i++)
         bt_tensor_unref((bt_tensor *)(uintptr_t)p.consts.at[i]);
+    vm_program_unref(p.program);
     bt_arena_destroy(arena);
     return status;
 }
@@ -170,7 +185,7 @@ static const bt_executor executors[] = {
         .name = "aot",
         .doc = "Programs as C99 source without Baton: baton compile --executor aot -o "
                "FOLDER.",
-        .features = BT_FEATURE_OPEN_DIMS,
+        .features = BT_FEATURE_ALL & ~(uint32_t)BT_FEATURE_DEVICES,
         .options = options,
         .options_nbytes = sizeof(struct options),
         .write = write_folder,

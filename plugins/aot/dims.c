@@ -100,15 +100,14 @@ static bt_status add_list(struct plan *p, const bt_type *dim, const char *functi
 /* Recursion is bounded by the depth of types. */
 bt_status dim_text(struct plan *p, const bt_type *dim, bt_text *out)
 {
-    const bt_func *func = p->entry->func;
     int64_t number;
     if (bt_dim_is_const(dim, &number)) {
         bt_text_addf(out, "INT64_C(%" PRId64 ")", number);
         return NULL;
     }
-    for (uint32_t i = 0; i < func->nvar; i++) {
-        if (func->vars[i] == dim) {
-            bt_text_addf(out, "%s", p->dims[i]);
+    for (uint32_t i = 0; i < p->names.n; i++) {
+        if (p->names.dims[i] == dim) {
+            bt_text_addf(out, "%s", p->names.words[i]);
             return NULL;
         }
     }

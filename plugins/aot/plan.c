@@ -29,7 +29,8 @@ static int is_reserved(const char *word)
         "buffers", "fault",   "frame",    "dims",   "i",        "workspace",  "weights",
         "argc",    "argv",    "main",     "exit",   "stderr",   "get_memory", "read_file",
         "malloc",  "printf",  "fprintf",  "fopen",  "fread",    "fgetc",      "fclose",
-        "strtoll", "memmove",
+        "strtoll", "memmove", "machine",  "nbytes", "depth",    "objects",    "result",
+        "shape",
     };
     const size_t n = strlen(word);
     for (uint32_t k = 0; k < BT_COUNT(words); k++) {
@@ -58,7 +59,8 @@ static int is_function(const struct plan *p, const char *word)
 
 static int is_taken(const struct plan *p, const char *word)
 {
-    return is_reserved(word) || is_function(p, word) || bt_map_find(&p->words, word);
+    return is_reserved(word) || (p->program && strcmp(word, "m") == 0) ||
+           is_function(p, word) || bt_map_find(&p->words, word);
 }
 
 const char *plan_word(struct plan *p, const char *like)
@@ -206,15 +208,10 @@ static const char *output_name(struct plan *p, uint32_t index)
     return stated && stated->kind == BT_DICT_TEXT ? stated->text : name;
 }
 
-/* A result that has a block for itself is computed where the caller finds it. */
 static bt_status read_results(struct plan *p, const bt_func *func)
 {
     const bt_list_type *fields = bt_as_tuple_type(func->result);
-    const struct places *places;
-    uint32_t n = 0;
-    BT_TRY(places_of(p, func->block->result, &places));
-    p->nresult = places->n;
-    p->results = BT_NEWS(p->arena, struct leaf, places->n);
+    p->results = BT_NEWS(p->arena, struct leaf, bt_type_nleaf(func->result));
     if (!p->results)
         return bt_no_memory();
     for (uint32_t i = 0; i < (fields ? fields->n : 1); i++) {
@@ -222,9 +219,17 @@ static bt_status read_results(struct plan *p, const bt_func *func)
         if (!name)
             return bt_no_memory();
         BT_TRY(add_leaves(p, func->block->result, fields ? fields->at[i] : func->result,
-                          name, p->results, &n));
+                          name, p->results, &p->nresult));
     }
-    for (uint32_t i = 0; i < n; i++) {
+    return NULL;
+}
+
+/* A result that has a block for itself is computed where the caller finds it. */
+static bt_status place_results(struct plan *p, const bt_func *func)
+{
+    const struct places *places;
+    BT_TRY(places_of(p, func->block->result, &places));
+    for (uint32_t i = 0; i < p->nresult; i++) {
         struct place *place = &p->results[i].place;
         *place = places->at[i];
         struct block *block =
@@ -362,7 +367,22 @@ static bt_status read_binding(struct plan *p, const bt_value *value)
                         "no C is written for this yet; executor interp runs it");
 }
 
-bt_status plan_read(struct plan *p)
+int plan_is_chain(const struct plan *p)
+{
+    const bt_block *block = p->entry->func->block;
+    int is = 1;
+    for (uint32_t i = 0; is && i < block->nbinding; i++) {
+        const bt_value *value = block->bindings[i];
+        const bt_call *call = bt_as_call(value);
+        is = value->kind == BT_VALUE_TUPLE || value->kind == BT_VALUE_PROJ ||
+             (call && call->callee_kind == BT_CALLEE_OP &&
+              strncmp(call->op->name, "memory.", 7) == 0 &&
+              strcmp(call->op->name, "memory.own") != 0);
+    }
+    return is;
+}
+
+bt_status plan_read_interface(struct plan *p)
 {
     const bt_func *func = p->entry->func;
     p->dims = BT_NEWS(p->arena, const char *, func->nvar);
@@ -374,8 +394,15 @@ bt_status plan_read(struct plan *p)
         if (!p->dims[i])
             return bt_no_memory();
     }
+    p->names = (struct dim_names){ func->nvar, func->vars, p->dims };
     BT_TRY(read_params(p, func->block));
+    return read_results(p, func);
+}
+
+bt_status plan_read(struct plan *p)
+{
+    const bt_func *func = p->entry->func;
     for (uint32_t i = 0; i < func->block->nbinding; i++)
         BT_TRY(read_binding(p, func->block->bindings[i]));
-    return read_results(p, func);
+    return place_results(p, func);
 }

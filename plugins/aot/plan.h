@@ -42,14 +42,27 @@ struct step {
     const bt_call *check;
 };
 
+/* Words of C for the dims that a size may be over. */
+struct dim_names {
+    uint32_t n;
+    const bt_type *const *dims;
+    const char *const *words;
+};
+
+struct vm_program;
+
 struct plan {
     bt_ctx *ctx;
     bt_arena *arena;
     const bt_compiled *compiled;
     const bt_global *entry;
-    const char *name;  /* of the program, a word of C */
-    bt_map words;      /* taken */
-    const char **dims; /* by type parameter of the entry, words */
+    const char *name;           /* of the program, a word of C */
+    bt_map words;               /* taken */
+    const char **dims;          /* by type parameter of the entry, words */
+    struct dim_names names;     /* those at hand */
+    struct vm_program *program; /* of an entry with branches; NULL: it is a chain */
+    bt_vec(const char *) texts; /* of its faults */
+    bt_vec(const bt_tensor *) origins; /* its constants as its code names them */
     uint32_t narg, nresult;
     struct leaf *args, *results;
     bt_vec(struct block) blocks;
@@ -60,7 +73,11 @@ struct plan {
     bt_map storages;
 };
 
-/* Reads the entry. errors BT_ERR_UNSUPPORTED: what is not a chain of kernels */
+/* Whether the entry is a chain of kernels, without branches, calls and scalars. */
+int plan_is_chain(const struct plan *);
+/* Reads what the entry takes and gives. */
+bt_status plan_read_interface(struct plan *) BT_MUST_USE;
+/* Reads a chain. errors BT_ERR_UNSUPPORTED: what is not a chain of kernels */
 bt_status plan_read(struct plan *) BT_MUST_USE;
 /* A word of C that nothing else in the program's functions has. NULL: no memory. */
 const char *plan_word(struct plan *, const char *like);

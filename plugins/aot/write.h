@@ -17,11 +17,21 @@ struct output {
     uint32_t nfault;
 };
 
-/* Numbers of faults of the entry: those of kernels follow. */
+/* Numbers of faults of the entry: those of kernels follow. Of one with branches, FAULT_CHECK
+ * is the first of RUNTIME_FAULTS that runtime.h knows, and those of its code come last. */
 enum { FAULT_WORKSPACE = 1, FAULT_DIM, FAULT_SIZE, FAULT_CHECK };
+enum { RUNTIME_FAULTS = 3 };
 
 /* NAME.h, NAME.c (write_program.c) */
 bt_status write_program(struct output *) BT_MUST_USE;
+/* The head of the entry's function, and what its dims must be. */
+void add_prototype(const struct output *, bt_text *out);
+bt_status add_ranges(struct output *, const char *fault, bt_text *out) BT_MUST_USE;
+/* The functions of a program with branches (write_code.c), and constants of theirs. */
+bt_status write_code(struct output *, bt_text *out) BT_MUST_USE;
+bt_status code_constants(struct plan *) BT_MUST_USE;
+/* Parts of runtime.h, which the build makes of it; NULL behind the last. */
+extern const char *const runtime_blocks[];
 /* kernels_N.c, baton/kernel.h (write_kernels.c) */
 bt_status write_kernels(struct output *) BT_MUST_USE;
 /* NAME_data.c, or NAME.weights (write_data.c) */
@@ -32,8 +42,6 @@ bt_status write_example(struct output *) BT_MUST_USE;
 /* A file of the folder; its name is a format. */
 bt_status write_file(struct output *, const bt_text *, const char *format, ...)
     BT_PRINTF(3, 4) BT_MUST_USE;
-/* "float": of elements in an interface. */
-const char *element_type(bt_dtype);
 /* Of the array of a constant: its own, or of words that have the same bits. */
 const char *constant_type(const bt_tensor *);
 /* How many parts the code of the kernels has, each a file, and which one kernel i is in. */

@@ -1,26 +1,9 @@
 /* Constants: as arrays of C, or in a file. */
-#include "write.h"
-
 #include <inttypes.h>
 #include <string.h>
 
-const char *element_type(bt_dtype dtype)
-{
-    switch (dtype) {
-    case BT_INT8: return "int8_t";
-    case BT_INT16: return "int16_t";
-    case BT_INT32: return "int32_t";
-    case BT_INT64: return "int64_t";
-    case BT_UINT16:
-    case BT_FLOAT16:
-    case BT_BFLOAT16: return "uint16_t";
-    case BT_UINT32: return "uint32_t";
-    case BT_UINT64: return "uint64_t";
-    case BT_FLOAT32: return "float";
-    case BT_FLOAT64: return "double";
-    default: return "uint8_t";
-    }
-}
+#include "expr.h"
+#include "write.h"
 
 /* C99 has no literal of what is not finite. */
 static int is_finite(const bt_tensor *t)
@@ -39,7 +22,7 @@ const char *constant_type(const bt_tensor *t)
         return "uint32_t";
     if (t->dtype == BT_FLOAT64 && !is_finite(t))
         return "uint64_t";
-    return element_type(t->dtype);
+    return c_element_type(t->dtype);
 }
 
 /* The bits of an element. */

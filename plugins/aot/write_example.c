@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "dims.h"
+#include "expr.h"
 
 static bt_status write_cmake(struct output *o)
 {
@@ -53,7 +54,7 @@ static bt_status add_buffers(struct output *o, uint32_t n, const struct leaf *le
                              bt_text *out)
 {
     for (uint32_t i = 0; i < n; i++) {
-        const char *type = element_type(bt_tensor_dtype(leaves[i].type));
+        const char *type = c_element_type(bt_tensor_dtype(leaves[i].type));
         bt_text_addf(out, "    const size_t n_%s = (size_t)(", leaves[i].name);
         BT_TRY(add_nelem(o->plan, &leaves[i], out));
         bt_text_addf(out, ");\n    %s *%s = get_memory(n_%s * sizeof(*%s));\n", type,
@@ -84,7 +85,8 @@ static void add_call(const struct output *o, bt_text *out)
         bt_text_addf(out, "%s, ", p->args[i].name);
     for (uint32_t i = 0; i < p->nresult; i++)
         bt_text_addf(out, "%s, ", p->results[i].name);
-    bt_text_addf(out, "%sworkspace);\n", o->weights == WEIGHTS_FILE ? "weights, " : "");
+    bt_text_addf(out, "%sworkspace%s);\n", o->weights == WEIGHTS_FILE ? "weights, " : "",
+                 p->program ? ", WORKSPACE, DEPTH" : "");
 }
 
 static void add_weights(const struct output *o, bt_text *out)
@@ -121,11 +123,15 @@ static bt_status write_main(struct output *o)
     }
     BT_TRY(add_buffers(o, p->narg, p->args, &body));
     BT_TRY(add_buffers(o, p->nresult, p->results, &body));
-    bt_text_addf(&body, "    void *workspace = get_memory((size_t)%s_workspace(",
-                 p->name);
-    for (uint32_t i = 0; i < nvar; i++)
-        bt_text_addf(&body, "%s%s", i ? ", " : "", p->dims[i]);
-    bt_text_addf(&body, "));\n");
+    if (p->program) {
+        bt_text_addf(&body, "    void *workspace = get_memory(WORKSPACE);\n");
+    } else {
+        bt_text_addf(&body, "    void *workspace = get_memory((size_t)%s_workspace(",
+                     p->name);
+        for (uint32_t i = 0; i < nvar; i++)
+            bt_text_addf(&body, "%s%s", i ? ", " : "", p->dims[i]);
+        bt_text_addf(&body, "));\n");
+    }
     add_weights(o, &body);
     for (uint32_t i = 0; i < p->narg; i++) {
         const char *name = p->args[i].name;
@@ -139,7 +145,7 @@ static bt_status write_main(struct output *o)
                      "        for (i = 0; i < n_%s; i++)\n"
                      "            %s[i] = (%s)(i %% 2);\n    }\n",
                      nvar + i + 1, nvar + i + 1, name, name, name, name, nvar + i + 1,
-                     name, name, element_type(bt_tensor_dtype(p->args[i].type)));
+                     name, name, c_element_type(bt_tensor_dtype(p->args[i].type)));
     }
     add_call(o, &body);
     bt_text_addf(&body,
@@ -157,20 +163,26 @@ static bt_status write_main(struct output *o)
     if (!nvar && !p->narg)
         bt_text_addf(&body, "    (void)argc, (void)argv;\n");
     bt_text_addf(&body, "    return 0;\n}\n");
+    const char *budgets = p->program
+                              ? "/* What a run may need. */\n"
+                                "#ifndef WORKSPACE\n#define WORKSPACE ((size_t)16 << "
+                                "20)\n#endif\n"
+                                "#ifndef DEPTH\n#define DEPTH 256\n#endif\n\n"
+                              : "";
     const int reads = body.at && strstr(body.at, "read_file(") != NULL;
     bt_text_addf(
         &text,
         "/*\n * An example: %s_example%s%s\n"
         " * Inputs come from files with nothing but their elements; without them they "
         "are 0, 1, 0, 1 ...\n */\n"
-        "#include \"%s.h\"\n\n#include <stdio.h>\n#include <stdlib.h>\n\n"
+        "#include \"%s.h\"\n\n#include <stdio.h>\n#include <stdlib.h>\n\n%s"
         "/* Memory from a multiple of 64, for as long as the program runs. */\n"
         "static void *get_memory(size_t nbytes)\n{\n"
         "    char *at = nbytes < SIZE_MAX - 64 ? malloc(nbytes + 64) : NULL;\n"
         "    if (!at) {\n"
         "        fprintf(stderr, \"no memory\\n\");\n        exit(1);\n    }\n"
         "    return at + (64 - (uintptr_t)at %% 64);\n}\n\n",
-        p->name, nvar ? " [DIM]..." : "", p->narg ? " [FILE]..." : "", p->name);
+        p->name, nvar ? " [DIM]..." : "", p->narg ? " [FILE]..." : "", p->name, budgets);
     if (reads)
         bt_text_addf(
             &text, "static int read_file(const char *path, void *to, size_t nbytes)\n{\n"

@@ -7,6 +7,7 @@
 #include <baton/op.h>
 
 #include "dims.h"
+#include "expr.h"
 
 /* ---- the interface ---- */
 
@@ -38,7 +39,7 @@ static void add_dims(const struct output *o, bt_text *out)
         bt_text_addf(out, "%sint64_t %s", i ? ", " : "", o->plan->dims[i]);
 }
 
-static void add_prototype(const struct output *o, bt_text *out)
+void add_prototype(const struct output *o, bt_text *out)
 {
     const struct plan *p = o->plan;
     bt_text_addf(out, "int32_t %s_run(", p->name);
@@ -46,16 +47,17 @@ static void add_prototype(const struct output *o, bt_text *out)
     const char *between = is_open(o) ? ", " : "";
     for (uint32_t i = 0; i < p->narg; i++, between = ", ")
         bt_text_addf(out, "%sconst %s *%s", between,
-                     element_type(bt_tensor_dtype(p->args[i].type)), p->args[i].name);
+                     c_element_type(bt_tensor_dtype(p->args[i].type)), p->args[i].name);
     for (uint32_t i = 0; i < p->nresult; i++, between = ", ")
         bt_text_addf(out, "%s%s *%s", between,
-                     element_type(bt_tensor_dtype(p->results[i].type)),
+                     c_element_type(bt_tensor_dtype(p->results[i].type)),
                      p->results[i].name);
     if (o->weights == WEIGHTS_FILE)
         bt_text_addf(out, "%sconst void *weights, ", between);
     else
         bt_text_addf(out, "%s", between);
-    bt_text_addf(out, "void *workspace)");
+    bt_text_addf(out, "void *workspace%s)",
+                 p->program ? ", size_t nbytes, uint32_t depth" : "");
 }
 
 static bt_status add_leaves(struct plan *p, const char *what, uint32_t n,
@@ -97,23 +99,33 @@ static bt_status write_header(struct output *o)
             bt_text_addf(&text, ", a multiple of %" PRId64, param->step);
         bt_text_addf(&text, "\n");
     }
-    bt_text_addf(
-        &text,
-        " * The workspace has %s_workspace bytes, begins at a multiple of 64, and "
-        "holds nothing\n"
-        " * between calls. No output may overlap an input or another output. Calls "
-        "from several\n"
-        " * threads need a workspace each.\n"
-        " * Returns 0, or a fault, of which %s_fault gives the text.\n */\n",
-        p->name, p->name);
-    add_prototype(o, &text);
+    if (p->program)
+        bt_text_addf(&text,
+                     " * The workspace has `nbytes` bytes, as many as the run may need: "
+                     "what it builds lives there. At\n"
+                     " * most `depth` calls are in progress at once, each on the C "
+                     "stack.\n");
+    else
+        bt_text_addf(&text, " * The workspace has %s_workspace bytes.\n", p->name);
     bt_text_addf(&text,
-                 ";\n\n/* Bytes; UINT64_MAX: the dims are out of range. */\nuint64_t "
-                 "%s_workspace(",
+                 " * It begins at a multiple of 64, and holds nothing "
+                 "between calls.\n"
+                 " * No output may overlap an input or another output. Calls "
+                 "from several\n"
+                 " * threads need a workspace each.\n"
+                 " * Returns 0, or a fault, of which %s_fault gives the text.\n */\n",
                  p->name);
-    add_dims(o, &text);
-    bt_text_addf(&text, "%s);\n\nconst char *%s_fault(int32_t fault);\n",
-                 is_open(o) ? "" : "void", p->name);
+    add_prototype(o, &text);
+    bt_text_addf(&text, ";\n");
+    if (!p->program) {
+        bt_text_addf(&text,
+                     "\n/* Bytes; UINT64_MAX: the dims are out of range. */\nuint64_t "
+                     "%s_workspace(",
+                     p->name);
+        add_dims(o, &text);
+        bt_text_addf(&text, "%s);\n", is_open(o) ? "" : "void");
+    }
+    bt_text_addf(&text, "\nconst char *%s_fault(int32_t fault);\n", p->name);
     if (o->weights == WEIGHTS_FILE)
         bt_text_addf(
             &text,
@@ -185,7 +197,7 @@ static bt_status add_frame(struct output *o, int has_end, bt_text *out,
 }
 
 /* What the entry's dims must be. */
-static bt_status add_ranges(struct output *o, const char *fault, bt_text *out)
+bt_status add_ranges(struct output *o, const char *fault, bt_text *out)
 {
     struct plan *p = o->plan;
     for (uint32_t i = 0; i < p->entry->func->nvar; i++) {
@@ -500,6 +512,11 @@ static bt_status add_faults(struct output *o, bt_text *out)
                  "        \"a dim is out of its range\",\n"
                  "        \"the dims need more memory than can be counted\",\n",
                  p->name);
+    if (p->program)
+        bt_text_addf(
+            out, "        \"the workspace is too small for what the program builds\",\n"
+                 "        \"more calls are in progress than depth allows\",\n"
+                 "        \"a value has other dims than its type says\",\n");
     for (uint32_t i = 0; i < p->steps.len; i++) {
         if (p->steps.at[i].kind == STEP_CHECK)
             BT_TRY(add_check_text(o, &p->steps.at[i], out));
@@ -524,6 +541,8 @@ static bt_status add_faults(struct output *o, bt_text *out)
             add_fault(text, out);
         }
     }
+    for (uint32_t i = 0; i < p->texts.len; i++)
+        add_fault(p->texts.at[i], out);
     bt_text_addf(out,
                  "    };\n"
                  "    const int32_t n = (int32_t)(sizeof(texts) / sizeof(texts[0]));\n"
@@ -568,13 +587,19 @@ bt_status write_program(struct output *o)
     bt_text_init(&text, p->arena);
     bt_text_init(&body, p->arena);
     BT_TRY(write_header(o));
-    BT_TRY(add_workspace(o, &body));
-    BT_TRY(add_run(o, &body));
+    if (p->program) {
+        BT_TRY(write_code(o, &body));
+    } else {
+        BT_TRY(add_workspace(o, &body));
+        BT_TRY(add_run(o, &body));
+    }
     BT_TRY(add_faults(o, &body));
     if (o->weights == WEIGHTS_FILE)
         add_check_weights(o, &body);
     bt_text_addf(&text, "#include \"%s.h\"\n\n%s#include <baton/kernel.h>\n\n", p->name,
-                 body.at && strstr(body.at, "memmove(") ? "#include <string.h>\n\n" : "");
+                 body.at && (strstr(body.at, "memmove(") || strstr(body.at, "memcpy("))
+                     ? "#include <string.h>\n\n"
+                     : "");
     add_declarations(o, &text);
     dim_functions(&body, &text);
     bt_text_add(&text, body.at ? body.at : "", body.len);

@@ -19,9 +19,9 @@ static int find_name(bt_arena *arena, const char *block, const char **out)
     return *out != NULL;
 }
 
-int c_functions_init(struct c_functions *f, bt_arena *arena)
+int c_functions_init(struct c_functions *f, bt_arena *arena, const char *const *blocks)
 {
-    *f = (struct c_functions){ .blocks = c_function_blocks };
+    *f = (struct c_functions){ .blocks = blocks };
     while (f->blocks[f->n])
         f->n++;
     f->names = BT_NEWS(arena, const char *, f->n);
@@ -53,6 +53,14 @@ static int calls(const char *text, const char *name)
             return 1;
     }
     return 0;
+}
+
+void c_functions_use_in(struct c_functions *f, const char *text)
+{
+    for (uint32_t i = 0; i < f->n; i++) {
+        if (f->names[i] && calls(text, f->names[i]))
+            f->is_used[i] = 1;
+    }
 }
 
 void c_functions_write(struct c_functions *f, bt_text *out)

@@ -14,10 +14,12 @@ struct c_functions {
     uint8_t *is_used;
 };
 
-/* 0: no memory. */
-int c_functions_init(struct c_functions *, bt_arena *);
+/* Of blocks such as these. 0: no memory. */
+int c_functions_init(struct c_functions *, bt_arena *, const char *const *blocks);
 /* Whether there is one of this name, which is then used. */
 int c_functions_use(struct c_functions *, const char *name);
+/* Those that a text calls are used. */
+void c_functions_use_in(struct c_functions *, const char *text);
 /* Those that are used, and those that they call. */
 void c_functions_write(struct c_functions *, bt_text *out);
 

@@ -507,7 +507,7 @@ int c_text_begin(struct c_text *text, bt_arena *arena, int is_single)
 {
     *text = (struct c_text){ .arena = arena, .is_single = is_single };
     bt_text_init(&text->kernels, arena);
-    return c_functions_init(&text->functions, arena);
+    return c_functions_init(&text->functions, arena, c_function_blocks);
 }
 
 /* Dims that the text names, so that none is there without a use. */

@@ -1,4 +1,4 @@
-"""Programs that executor aot writes: aot.py BATON WORK programs | faults | mnist | project
+"""Programs that executor aot writes: aot.py BATON WORK programs | language | budgets | faults | mnist | project
 
 Skips (77) where a compiler or a model is missing."""
 import os
@@ -93,7 +93,7 @@ def leaves(folder, kind, dims):
             for name, dtype, shape in re.findall(rf"^ \* {kind} *(\w+): (\w+)(\[.*\])$", header, re.M)]
 
 
-def inputs(folder, dims, seed, only=None):
+def inputs(folder, dims, seed, only=None, small=False):
     """Files of elements for the example, and npy files for baton run."""
     generator, raw, npy = random.Random(seed), [], []
     for number, (name, dtype, shape) in enumerate(leaves(folder, "in", dims)):
@@ -102,6 +102,8 @@ def inputs(folder, dims, seed, only=None):
             n *= dim
         kind = "float32" if dtype == "bfloat16" else dtype
         letter, npy_type, value = DTYPES[kind]
+        if small and npy_type[1] in "iu":
+            value = lambda r: r.randrange(1, 6)
         values = [only if only is not None and dtype == "int64" else value(generator) for _ in range(n)]
         data = struct.pack(f"<{n}{letter}", *values)
         if dtype == "bfloat16":
@@ -173,6 +175,108 @@ def programs(baton, work):
                     os.chdir(folder)  # where NAME.weights is
                     count += check(baton, model, folder, dims, seed, example, exact)
     print(f"{count} outputs as interp has them, by {' and '.join(found)}")
+
+
+# Programs of the language's tests that are refused, and why; what is not listed must compile.
+REFUSED = {
+    "annotation_that_is_checked": "no C is written for dyn.full",
+    "broadcast_unknown": "a size that no argument's shape shows",
+    "clause_is_covered_by_two": "an argument or a result is no tensor of known rank",
+    "clause_never_matches": "an argument or a result is no tensor of known rank",
+    "dim_from_around": "is not a number before the call",
+    "dims": "a size that no argument's shape shows",
+    "dims_passed_on": "is not a number before the call",
+    "extents_that_differ": "no C is written for dyn.full",
+    "fields_that_are_checked": "no C is written for dyn.full",
+    "generic_entry": "which is no dim",
+    "generic_functions": "an argument or a result is no tensor of known rank",
+    "list": "an argument or a result is no tensor of known rank",
+    "overflow": "is not a number before the call",
+    "symbolic": "is not a number before the call",
+    "unknown_extents": "a size that no argument's shape shows",
+}
+
+
+def compare(baton, model, folder, seed, programs, options=()):
+    """The interpreter and the example on the same inputs: both fail, or both give the same."""
+    dims = {name: 3 for name in re.findall(r"^ \* (\w+): \d+ or more", next(folder.glob("*.h")).read_text(), re.M)}
+    raw, npy = inputs(folder, dims, seed, small=True)
+    out = folder / "out"
+    shutil.rmtree(out, ignore_errors=True)
+    info = run(baton, "info", model, *options)
+    names, outputs = (re.findall(rf"^{kind} +(\S+)", info, re.M) for kind in ("input", "output"))
+    given = [a for name, file in zip(names, npy) for a in ("-i", f"{name}={file}")]
+    want = subprocess.run([str(a) for a in (baton, "run", model, *options, "--executor", "interp", "-o", out, *given)],
+                          capture_output=True, text=True)
+    for program in programs:
+        got = subprocess.run([str(a) for a in (program, *dims.values(), *raw)], capture_output=True, text=True)
+        if want.returncode or got.returncode:
+            if not (want.returncode == got.returncode == 1):
+                sys.exit(f"{model}: interp gives {want.returncode}: {want.stderr}\naot gives {got.returncode}: {got.stderr}")
+            continue
+        lines = got.stdout.splitlines()
+        if len(lines) != len(outputs):
+            sys.exit(f"{model}: {len(lines)} outputs, not {len(outputs)}")
+        for line, name in zip(lines, outputs):
+            letter, expected = read_npy(out / f"{name}.npy")
+            values = [float(v) if letter in "fd" else int(v) for v in line.partition(":")[2].split()]
+            if letter == "f":
+                values = [struct.unpack("<f", struct.pack("<f", v))[0] for v in values]
+            if not same(letter, values, expected, False):
+                sys.exit(f"{model}: {name} is\n{values}\nnot\n{list(expected)}")
+    return want.returncode == 0
+
+
+def language(baton, work):
+    found = compilers()
+    golden = TREE / "tests/golden"
+    count, failing, refused = 0, 0, {}
+    (work / "try").mkdir(exist_ok=True)
+    for model in sorted([*(HERE / "language").glob("*.baton"), *(golden / "interp").glob("*.baton"),
+                         *(golden / "vm").glob("*.baton")]):
+        if model.stem == "steps":
+            continue  # it has no end
+        if model.parent.name != "language":
+            done = subprocess.run([str(a) for a in (baton, "compile", model, "--executor", "aot", "-o", work / "try" / model.stem)],
+                                  capture_output=True, text=True)
+            if done.returncode:
+                refused[model.stem] = done.stderr.splitlines()[0].partition("error: ")[2]
+                continue
+        folder = write(baton, model, work / model.stem)
+        programs = [build(folder, compiler) for compiler in found]
+        for seed in range(3):
+            if compare(baton, model, folder, seed, programs):
+                count += 1
+            else:
+                failing += 1
+    for name, why in sorted(refused.items()):
+        print(f"refused: {name}: {why}")
+    if {name: True for name in refused} != {name: True for name in REFUSED}:
+        sys.exit(f"refused are {sorted(refused)}, not {sorted(REFUSED)}")
+    for name, why in REFUSED.items():
+        if why not in refused[name]:
+            sys.exit(f"{name} is refused for another reason: {refused[name]}")
+    print(f"{count} runs as interp has them, {failing} that fail there and here; {len(refused)} programs refused")
+
+
+def budgets(baton, work):
+    """Loops run in a small workspace without end; what is too much is a fault."""
+    compiler = compilers()[0]
+    folder = write(baton, HERE / "language/loop.baton", work / "loop")
+    program = build(folder, compiler, "-DWORKSPACE=8192", "-DDEPTH=8")
+    count = folder / "count"
+    count.write_bytes(struct.pack("<q", 1000000))
+    start = folder / "start"
+    start.write_bytes(struct.pack("<4f", 1, 2, 3, 4))
+    print(run(program, count, start).strip())
+    for name, flags, text in (("tree", ["-DWORKSPACE=8192"], "workspace is too small"), ("tree", ["-DDEPTH=4"], "depth")):
+        folder = write(baton, HERE / f"language/{name}.baton", work / name)
+        program = build(folder, compiler, *flags)
+        (folder / "n").write_bytes(struct.pack("<q", 9))
+        done = subprocess.run([program, folder / "n"], capture_output=True, text=True)
+        if done.returncode != 1 or text not in done.stderr:
+            sys.exit(f"{name} {flags}: {done.returncode} {done.stderr}")
+        print(f"{name} {' '.join(flags)}: {done.stderr.strip()}")
 
 
 def faults(baton, work):

@@ -145,7 +145,7 @@ bt_status bt__program_targets(bt_ctx *ctx, const char *list, bt_targets **out)
 
 /* ---- compiling ---- */
 
-/* An executor that has what a program uses; NULL: there is none. */
+/* An executor that runs what a program uses; NULL: there is none. */
 static bt_status find_able(bt_ctx *ctx, uint32_t used, const char **out)
 {
     *out = NULL;
@@ -155,7 +155,8 @@ static bt_status find_able(bt_ctx *ctx, uint32_t used, const char **out)
         BT_TRY(bt_provided_at(ctx, "executor", i, &item));
         BT_TRY(bt_registry_row(ctx, "baton.executor/1", item.name, sizeof(bt_executor),
                                &row));
-        if (!(used & ~((const bt_executor *)row)->features))
+        const bt_executor *executor = row;
+        if (!executor->write && !(used & ~executor->features))
             *out = item.name;
     }
     return NULL;

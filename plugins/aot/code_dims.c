@@ -1,0 +1,134 @@
+/* Dims, which a run finds out or is given, and what is checked of them. */
+#include <inttypes.h>
+
+#include <baton/op.h>
+
+#include "code.h"
+#include "dims.h"
+
+/* The value of a term; UNKNOWN where a dim of it is. */
+bt_status code_term(struct coder *c, const struct vm_term *term, const char **out)
+{
+    bt_text text;
+    bt_text_init(&text, c->p->arena);
+    const int is_leaf =
+        term->dim->kind == BT_TYPE_VAR || term->dim->kind == BT_TYPE_OPAQUE;
+    for (uint32_t i = 0; i < term->n && !is_leaf; i++)
+        bt_text_addf(&text, "%s%s == UNKNOWN", i ? " || " : "(", c->dims[term->dims[i]]);
+    if (term->n && !is_leaf)
+        bt_text_addf(&text, " ? UNKNOWN : ");
+    BT_TRY(dim_text(c->p, term->dim, &text));
+    if (term->n && !is_leaf)
+        bt_text_addf(&text, ")");
+    *out = bt_text_get(&text);
+    return *out ? NULL : bt_no_memory();
+}
+
+/* An array of dims in a block; its name, or NULL for none. */
+bt_status code_dims(struct coder *c, uint32_t n, const struct vm_term *terms,
+                    const char *name)
+{
+    if (!n)
+        return NULL;
+    code_line(c, "int64_t %s[%" PRIu32 "];", name, n);
+    for (uint32_t i = 0; i < n; i++) {
+        const char *term;
+        BT_TRY(code_term(c, &terms[i], &term));
+        code_line(c, "%s[%" PRIu32 "] = %s;", name, i, term);
+    }
+    return NULL;
+}
+
+/* What a value shows of dims; nested to the depth of types. */
+bt_status code_show(struct coder *c, const struct vm_shape *shape, const char *at,
+                    int is_checked)
+{
+    for (uint32_t i = 0; i < shape->rank; i++) {
+        const struct vm_term *axis = &shape->axes[i];
+        const int is_leaf =
+            axis->dim->kind == BT_TYPE_VAR || axis->dim->kind == BT_TYPE_OPAQUE;
+        const char *term;
+        if (!is_checked && is_leaf) {
+            code_line(c, "if (%s == UNKNOWN)", c->dims[axis->dims[0]]);
+            code_line(c, "    %s = %s->at[%" PRIu32 "].dim;", c->dims[axis->dims[0]], at,
+                      i);
+        }
+        if (!is_checked)
+            continue;
+        BT_TRY(code_term(c, axis, &term));
+        bt_text text;
+        bt_text_init(&text, c->p->arena);
+        bt_print_operand(shape->value, &text);
+        bt_text_addf(&text, " has another dim %" PRIu32 " than its type says", i);
+        if (!bt_text_get(&text))
+            return bt_no_memory();
+        BT_TRY(code_fail_if(
+            c, FORM("%s != UNKNOWN && %s != %s->at[%" PRIu32 "].dim", term, term, at, i),
+            shape->value, text.at));
+    }
+    for (uint32_t i = 0; i < shape->nfield; i++)
+        BT_TRY(code_show(c, &shape->fields[i], FORM("%s->at[%" PRIu32 "].field", at, i),
+                         is_checked));
+    return NULL;
+}
+
+bt_status code_check(struct coder *c, const struct vm_check *check)
+{
+    static const char *const words[] = {
+#define BT_CHECK(UPPER, word, text) text,
+#include <baton/checks.def>
+#undef BT_CHECK
+    };
+    const uint32_t relation = check->check.relation;
+    const bt_call *call = check->call;
+    const char *a, *b;
+    bt_text text;
+    BT_TRY(code_term(c, &check->left, &a));
+    BT_TRY(code_term(c, &check->right, &b));
+    bt_text_init(&text, c->p->arena);
+    if (check->of)
+        bt_text_addf(&text, "%s", check->of);
+    else if (call->callee_kind == BT_CALLEE_OP)
+        bt_text_addf(&text, "%s", call->op->name);
+    else if (call->callee_kind == BT_CALLEE_CTOR)
+        bt_text_addf(&text, "%s", call->ctor->name);
+    else
+        bt_print_operand(call->callee, &text);
+    bt_text_addf(&text, ": ");
+    bt_print_type(c->p->ctx, check->left.dim, &text);
+    bt_text_addf(&text, " was to %s ", words[relation]);
+    bt_print_type(c->p->ctx, check->right.dim, &text);
+    if (!bt_text_get(&text))
+        return bt_no_memory();
+    const char *wrong = relation == BT_CHECK_EQUAL        ? FORM("%s != %s", a, b)
+                        : relation == BT_CHECK_LESS_EQUAL ? FORM("%s > %s", a, b)
+                        : relation == BT_CHECK_DIVISIBLE
+                            ? FORM("(%s == 0 || %s %% %s != 0)", b, a, b)
+                            : FORM("%s != 1 && %s != %s", a, a, b);
+    return code_fail_if(c, FORM("%s != UNKNOWN && %s != UNKNOWN && %s", a, b, wrong),
+                        &call->base, text.at);
+}
+
+bt_status code_holds(struct coder *c, const struct vm_hold *hold, uint32_t operand)
+{
+    const bt_dtype dtype = code_type_of(c, operand)->dtype;
+    const char *name = code_name(c, operand);
+    for (uint32_t i = 0; i < hold->n; i++) {
+        const char *term;
+        BT_TRY(code_term(c, &hold->terms[i], &term));
+        const char *found =
+            code_is_object(c->f, operand)
+                ? c_loaded(&c->x, dtype,
+                           FORM("((const %s *)(const void *)%s->data)[%" PRIu32 "]",
+                                c_element_type(dtype), name, i))
+                : name;
+        const char *is_there = code_is_object(c->f, operand)
+                                   ? FORM("obj_count(%s) > %" PRIu32 " && ", name, i)
+                                   : "";
+        BT_TRY(code_fail_if(
+            c, FORM("%s%s != UNKNOWN && %s != %s", is_there, term, term, found),
+            &hold->call->base,
+            FORM("element %" PRIu32 " is another one than was stated", i)));
+    }
+    return NULL;
+}

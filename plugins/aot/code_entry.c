@@ -1,0 +1,136 @@
+/* The entry: from arrays to objects and back. */
+#include <inttypes.h>
+
+#include <baton/op.h>
+
+#include "code.h"
+#include "dims.h"
+
+static bt_status add_argument(struct coder *c, uint32_t number, const char *to,
+                              uint32_t *leaf)
+{
+    const struct vm_type *type = &c->program->types.at[number];
+    if (type->kind == VM_TYPE_TUPLE) {
+        code_attempt(c, "obj_fields(m, 0, %" PRIu32 ", &%s)", type->n, to);
+        for (uint32_t i = 0; i < type->n; i++)
+            BT_TRY(add_argument(c, type->at[i], FORM("%s->at[%" PRIu32 "].field", to, i),
+                                leaf));
+        return NULL;
+    }
+    const struct leaf *of = &c->p->args[(*leaf)++];
+    const bt_shape_type *shape = bt_tensor_memory(of->type);
+    if (!shape)
+        return bt_store_why(c->p->ctx, of->type->store);
+    if (!shape->n) {
+        code_attempt(c, "obj_of(m, 0, NULL, %s, &%s)", of->name, to);
+        return NULL;
+    }
+    code_line(c, "{");
+    code_line(c, "int64_t shape[%" PRIu32 "];", shape->n);
+    for (uint32_t i = 0; i < shape->n; i++) {
+        bt_text dim;
+        bt_text_init(&dim, c->p->arena);
+        BT_TRY(dim_text(c->p, shape->dims[i], &dim));
+        if (!bt_text_get(&dim))
+            return bt_no_memory();
+        code_line(c, "shape[%" PRIu32 "] = %s;", i, dim.at);
+    }
+    code_attempt(c, "obj_of(m, %" PRIu32 ", shape, %s, &%s)", shape->n, of->name, to);
+    code_line(c, "}");
+    return NULL;
+}
+
+static bt_status add_result(struct coder *c, uint32_t number, const char *from,
+                            uint32_t *leaf)
+{
+    const struct vm_type *type = &c->program->types.at[number];
+    if (type->kind == VM_TYPE_TUPLE) {
+        for (uint32_t i = 0; i < type->n; i++)
+            BT_TRY(add_result(c, type->at[i], FORM("%s->at[%" PRIu32 "].field", from, i),
+                              leaf));
+        return NULL;
+    }
+    const struct leaf *of = &c->p->results[(*leaf)++];
+    const bt_type *nbytes = bt_tensor_size(of->type);
+    bt_text size;
+    bt_text_init(&size, c->p->arena);
+    if (!nbytes)
+        return bt_store_why(c->p->ctx, of->type->store);
+    BT_TRY(dim_text(c->p, nbytes, &size));
+    if (!bt_text_get(&size))
+        return bt_no_memory();
+    code_line(c, "if ((int64_t)(obj_count(%s) * %" PRIu32 "u) != %s) {", from,
+              code_nbytes(type->dtype), size.at);
+    code_line(c, "    fault = FAULT_SHAPE;");
+    code_line(c, "    goto done;");
+    code_line(c, "}");
+    code_line(c, "memcpy(%s, %s->data, (size_t)(%s));", of->name, from, size.at);
+    return NULL;
+}
+
+bt_status code_entry(struct coder *c)
+{
+    struct plan *p = c->p;
+    const struct vm_function *f = c->program->functions[0];
+    const int is_scalar = vm_type_is_scalar(&c->program->types, f->result);
+    const bt_dtype dtype = c->program->types.at[f->result].dtype;
+    uint32_t leaf = 0;
+    c->f = f;
+    p->names = (struct dim_names){ f->nvar, p->entry->func->vars, p->dims };
+    add_prototype(c->o, c->out);
+    bt_text_addf(c->out, "\n{\n");
+    code_line(c, "struct machine machine = { 0 };");
+    code_line(c, "struct machine *const m = &machine;");
+    if (is_scalar)
+        code_line(c, "%s result = 0;", c_value_type(&c->x, dtype));
+    else
+        code_line(c, "struct object *result = NULL;");
+    uint32_t nobject = 0;
+    for (uint32_t i = 0; i < f->nparam; i++)
+        nobject += (uint32_t)code_is_object(f, f->params[i]);
+    if (nobject)
+        code_line(c, "struct object *objects[%" PRIu32 "] = { 0 };", f->nparam);
+    code_line(c, "int32_t fault = 0;");
+    code_line(c, "if ((uintptr_t)workspace %% 64 != 0)");
+    code_line(c, "    return %d;", FAULT_WORKSPACE);
+    BT_TRY(add_ranges(c->o, FORM("%d", FAULT_DIM), c->out));
+    code_line(c, "machine.at = workspace;");
+    code_line(c, "machine.end = machine.at + nbytes / 64 * 64;");
+    code_line(c, "machine.most = depth;");
+    if (c->o->weights == WEIGHTS_FILE)
+        code_line(c, "machine.weights = weights;");
+    for (uint32_t i = 0; i < f->nparam; i++) {
+        if (code_is_object(f, f->params[i]))
+            BT_TRY(add_argument(c, f->types[f->params[i]],
+                                FORM("objects[%" PRIu32 "]", i), &leaf));
+        else
+            leaf++;
+    }
+    bt_text_addf(c->out, "    fault = %s(m", code_function_name(c, f));
+    for (uint32_t i = 0; i < f->nvar; i++)
+        bt_text_addf(c->out, ", %s", p->dims[i]);
+    leaf = 0;
+    for (uint32_t i = 0; i < f->nparam; i++) {
+        if (code_is_object(f, f->params[i])) {
+            bt_text_addf(c->out, ", objects[%" PRIu32 "]", i);
+            leaf += bt_type_nleaf(p->entry->func->block->params[i]->base.type);
+        } else {
+            bt_text_addf(c->out, ", %s",
+                         c_loaded(&c->x,
+                                  c->program->types.at[f->types[f->params[i]]].dtype,
+                                  FORM("*%s", p->args[leaf].name)));
+            leaf++;
+        }
+    }
+    bt_text_addf(c->out, ", &result);\n");
+    code_check_fault(c);
+    leaf = 0;
+    if (is_scalar)
+        code_line(c, "*%s = %s;", p->results[0].name, c_stored(&c->x, dtype, "result"));
+    else
+        BT_TRY(add_result(c, f->result, "result", &leaf));
+    bt_text_addf(c->out, "done:\n");
+    code_line(c, "return fault;");
+    bt_text_addf(c->out, "}\n\n");
+    return NULL;
+}

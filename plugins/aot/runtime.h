@@ -1,0 +1,252 @@
+/*
+ * What programs with branches need at run time, in freestanding C99: objects that count
+ * who holds them, in memory that the caller gives. Executor aot copies what a program
+ * calls into its text, so a blank line stands between two parts and nowhere else, and a
+ * function calls only those above it.
+ */
+
+/* Memory of a run: blocks are taken from its start on, and those given back wait in lists
+ * by size; memory of activations is a stack that grows down from its end. */
+enum { LISTS = 168 };
+struct machine {
+    unsigned char *at, *end;
+    struct object *unused[LISTS];
+    uint32_t depth, most; /* calls in progress, and how many there may be */
+    const unsigned char *weights;
+};
+
+/* A tensor, or fields: of a tuple, a value of a data type, a closure, a reference. */
+enum { TENSOR, FIELDS };
+union slot {
+    int64_t dim;
+    struct object *field;
+};
+struct object {
+    uint32_t nref;
+    uint32_t kind;
+    uint32_t tag; /* constructor, or function of a closure */
+    uint32_t n;   /* axes, fields */
+    uint32_t list;
+    uint32_t is_fixed;    /* its elements are not of this memory */
+    unsigned char *data;  /* elements, from a multiple of 64 on */
+    struct object *owner; /* whose elements they are; NULL: its own */
+    struct object *next;
+    union slot at[];
+};
+
+/* Sizes of blocks: steps of 64 up to 512, then four to each power of two. NULL: there is
+ * no memory. */
+static struct object *obj_new(struct machine *m, uint32_t kind, uint32_t n,
+                              uint64_t nbytes)
+{
+    const uint64_t head =
+        (sizeof(struct object) + n * sizeof(union slot) + 63u) / 64u * 64u;
+    uint64_t size = 64u, step = 64u;
+    uint32_t list = 0, k, i;
+    struct object *o = NULL;
+    if (nbytes > UINT64_C(0xffffffffffff))
+        return NULL;
+    while (size < head + nbytes) {
+        size += step;
+        list++;
+        if (size == 8u * step)
+            step *= 2u;
+    }
+    for (k = list; k < LISTS && k <= list + 8u && !o; k++) {
+        o = m->unused[k];
+        if (o)
+            m->unused[k] = o->next;
+    }
+    if (o) {
+        list = o->list;
+    } else if (list < LISTS && size <= (uint64_t)(m->end - m->at)) {
+        o = (struct object *)(void *)m->at;
+        m->at += size;
+    } else {
+        return NULL;
+    }
+    o->nref = 1;
+    o->kind = kind;
+    o->tag = 0;
+    o->n = n;
+    o->list = list;
+    o->is_fixed = 0;
+    o->data = (unsigned char *)(void *)o + head;
+    o->owner = NULL;
+    for (i = 0; i < n; i++)
+        o->at[i].field = NULL;
+    return o;
+}
+
+/* Lets go of an object, and of what only it holds; without recursion. */
+static void obj_drop(struct machine *m, struct object *o)
+{
+    struct object *pending = o;
+    if (!o || --o->nref != 0)
+        return;
+    o->next = NULL;
+    while (pending) {
+        uint32_t i, n;
+        o = pending;
+        pending = o->next;
+        n = o->kind == FIELDS ? o->n : 0;
+        for (i = 0; i <= n; i++) {
+            struct object *part = i < n ? o->at[i].field : o->owner;
+            if (part && --part->nref == 0) {
+                part->next = pending;
+                pending = part;
+            }
+        }
+        o->next = m->unused[o->list];
+        m->unused[o->list] = o;
+    }
+}
+
+static struct object *obj_ref(struct object *o)
+{
+    o->nref++;
+    return o;
+}
+
+/* Out of a variable, which is empty then. */
+static struct object *obj_take(struct object **from)
+{
+    struct object *o = *from;
+    *from = NULL;
+    return o;
+}
+
+/* Into a variable. */
+static void obj_put(struct machine *m, struct object **to, struct object *o)
+{
+    obj_drop(m, *to);
+    *to = o;
+}
+
+/* The number of elements. 0: a dim is negative, or it is too large. */
+static int obj_nelem(uint32_t rank, const int64_t *dims, uint64_t *nelem)
+{
+    uint32_t i;
+    *nelem = 1;
+    for (i = 0; i < rank; i++) {
+        if (dims[i] < 0)
+            return 0;
+        if (dims[i] > 0 && *nelem > UINT64_C(0xffffffffffff) / (uint64_t)dims[i])
+            return 0;
+        *nelem *= (uint64_t)dims[i];
+    }
+    return 1;
+}
+
+static int32_t obj_tensor(struct machine *m, uint32_t rank, const int64_t *dims,
+                          uint32_t nbytes, struct object **out)
+{
+    uint64_t nelem;
+    uint32_t i;
+    if (!obj_nelem(rank, dims, &nelem))
+        return FAULT_SHAPE;
+    *out = obj_new(m, TENSOR, rank, nelem * nbytes);
+    if (!*out)
+        return FAULT_MEMORY;
+    for (i = 0; i < rank; i++)
+        (*out)->at[i].dim = dims[i];
+    return 0;
+}
+
+/* A tensor of elements that are somewhere else. */
+static int32_t obj_of(struct machine *m, uint32_t rank, const int64_t *dims,
+                      const void *data, struct object **out)
+{
+    uint32_t i;
+    *out = obj_new(m, TENSOR, rank, 0);
+    if (!*out)
+        return FAULT_MEMORY;
+    (*out)->data = (unsigned char *)(uintptr_t)data;
+    (*out)->is_fixed = 1;
+    for (i = 0; i < rank; i++)
+        (*out)->at[i].dim = dims[i];
+    return 0;
+}
+
+static uint64_t obj_count(const struct object *o)
+{
+    uint64_t n = 1;
+    uint32_t i;
+    for (i = 0; i < o->n; i++)
+        n *= (uint64_t)o->at[i].dim;
+    return n;
+}
+
+/* The elements of `of`, whose reference is taken, in another shape. */
+static int32_t obj_view(struct machine *m, uint32_t rank, const int64_t *dims,
+                        struct object *of, struct object **out)
+{
+    uint64_t nelem;
+    int32_t fault;
+    if (!obj_nelem(rank, dims, &nelem) || nelem != obj_count(of)) {
+        obj_drop(m, of);
+        return FAULT_SHAPE;
+    }
+    fault = obj_of(m, rank, dims, of->data, out);
+    if (fault != 0)
+        obj_drop(m, of);
+    else
+        (*out)->owner = of;
+    return fault;
+}
+
+/* The tensor itself, whose reference is taken, where nobody else holds it, else a copy. */
+static int32_t obj_own(struct machine *m, struct object *of, uint32_t nbytes,
+                       struct object **out)
+{
+    const uint64_t size = obj_count(of) * nbytes;
+    uint32_t i;
+    if (of->nref == 1 && !of->is_fixed) {
+        *out = of;
+        return 0;
+    }
+    *out = obj_new(m, TENSOR, of->n, size);
+    if (*out) {
+        for (i = 0; i < of->n; i++)
+            (*out)->at[i] = of->at[i];
+        memcpy((*out)->data, of->data, (size_t)size);
+    }
+    obj_drop(m, of);
+    return *out ? 0 : FAULT_MEMORY;
+}
+
+/* Whether a tensor has as many bytes as one is said to have. */
+static int32_t obj_fits(int64_t nbytes, int64_t stated)
+{
+    return nbytes == stated ? 0 : FAULT_SHAPE;
+}
+
+/* A value of a data type, a tuple, a closure, a reference: its fields are put in later. */
+static int32_t obj_fields(struct machine *m, uint32_t tag, uint32_t n,
+                          struct object **out)
+{
+    *out = obj_new(m, FIELDS, n, 0);
+    if (!*out)
+        return FAULT_MEMORY;
+    (*out)->tag = tag;
+    return 0;
+}
+
+/* A tensor of rank 0. */
+static int32_t obj_box(struct machine *m, struct object **out)
+{
+    *out = obj_new(m, TENSOR, 0, 8);
+    return *out ? 0 : FAULT_MEMORY;
+}
+
+/* Memory of an activation, which is given back by putting the end where it was. */
+static int32_t frame_take(struct machine *m, int64_t nbytes, unsigned char **out)
+{
+    if (nbytes < 0)
+        return FAULT_SHAPE;
+    if (nbytes > m->end - m->at)
+        return FAULT_MEMORY;
+    m->end -= (nbytes + 63) / 64 * 64;
+    *out = m->end;
+    return 0;
+}

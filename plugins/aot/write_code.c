@@ -1,0 +1,369 @@
+/*
+ * Functions with branches: their bytecode, an instruction after the other, as C.
+ *
+ *     object register   struct object *v3, which holds one reference
+ *     scalar register   int64_t n4, double n5
+ *     dim               int64_t d0
+ *     jump              goto, forward only
+ *     self tail call    goto start
+ *     closure           an object with the number of its function; a call of one switches
+ */
+#include <inttypes.h>
+#include <string.h>
+
+#include <baton/op.h>
+
+#include "code.h"
+
+/* ---- branches ---- */
+
+static void add_switch(struct coder *c, const uint32_t *w)
+{
+    const uint32_t n = w[1];
+    code_line(c, "switch (%s->tag) {", code_name(c, w[0] >> 8));
+    for (uint32_t i = 0; i < n; i++) {
+        if (i + 1 < n)
+            code_line(c, "case %" PRIu32 ":", i);
+        else
+            code_line(c, "default:");
+        code_line(c, "    goto L%" PRIu32 ";", w[2 + i]);
+    }
+    code_line(c, "}");
+}
+
+static bt_status add_fatal(struct coder *c)
+{
+    const bt_match *match = bt_as_match(code_here(c));
+    uint32_t number;
+    bt_text text;
+    bt_text_init(&text, c->p->arena);
+    bt_text_addf(&text, "no clause of this match fits the value: the clauses are for ");
+    for (uint32_t i = 0; match && i < match->nclause; i++)
+        bt_text_addf(&text, "%s%s", i ? ", " : "",
+                     match->clauses[i]->pattern->ctor->name);
+    if (!bt_text_get(&text))
+        return bt_no_memory();
+    BT_TRY(code_fault(c, code_here(c), text.at, &number));
+    code_line(c, "fault = %" PRIu32 ";", number);
+    code_line(c, "goto done;");
+    return NULL;
+}
+
+/* ---- scalars ---- */
+
+static void add_scalar(struct coder *c, uint32_t dst, uint32_t row, const uint32_t *args,
+                       uint32_t n)
+{
+    const struct c_operand a = code_scalar(c, args[0]), b = code_scalar(c, args[n - 1]);
+    code_line(c, "%s = %s;", code_name(c, dst),
+              c_scalar(&c->x, c->program->scalars[row].which, code_type_of(c, dst)->dtype,
+                       &a, n > 1 ? &b : NULL));
+}
+
+static void add_cell(struct coder *c, const uint32_t *w)
+{
+    const bt_dtype dtype = code_type_of(c, w[0] >> 8)->dtype;
+    bt_cell cell;
+    cell.i = (int64_t)((uint64_t)w[2] << 32 | w[1]);
+    code_line(c, "%s = %s;", code_name(c, w[0] >> 8),
+              bt_dtype_is_float(dtype) ? c_real(&c->x, cell.f, dtype)
+                                       : c_integer(&c->x, cell.i));
+}
+
+/* ---- functions ---- */
+
+static bt_status add_instruction(struct coder *c, const uint32_t *w)
+{
+    const struct vm_program *p = c->program;
+    const uint32_t first = w[0] >> 8;
+    struct c_operand from;
+    switch (w[0] & 0xff) {
+    case VM_MOVE:
+        code_line(c, code_is_object(c->f, first) ? "obj_put(m, &%s, %s);" : "%s = %s;",
+                  code_name(c, first),
+                  code_is_object(c->f, first) ? code_reference(c, w[1])
+                                              : code_name(c, w[1]));
+        return NULL;
+    case VM_KILL:
+        code_line(c, "obj_put(m, &%s, NULL);", code_name(c, first));
+        return NULL;
+    case VM_RET:
+        code_line(c, "*out = %s;",
+                  code_is_object(c->f, first) ? code_reference(c, first)
+                                              : code_name(c, first));
+        code_line(c, "goto done;");
+        return NULL;
+    case VM_CALL:
+        return code_call(c, first, code_function_name(c, p->functions[w[1]]), NULL,
+                         &p->lists[w[2]], p->functions[w[1]]->nvar, w[3], w + 4);
+    case VM_TAIL_CALL:
+        if (p->functions[first] == c->f)
+            return code_again(c, &p->lists[w[1]], w[2], w + 3);
+        return code_call(c, UINT32_MAX, code_function_name(c, p->functions[first]), NULL,
+                         &p->lists[w[1]], p->functions[first]->nvar, w[2], w + 3);
+    case VM_CALL_CLOSURE:
+        return code_call(c, first, FORM("apply%" PRIu32, c->f->types[w[1] & VM_REGISTER]),
+                         &w[1], NULL, 0, w[2], w + 3);
+    case VM_TAIL_CLOSURE:
+        return code_call(c, UINT32_MAX,
+                         FORM("apply%" PRIu32, c->f->types[first & VM_REGISTER]), &first,
+                         NULL, 0, w[1], w + 2);
+    case VM_CONST:
+        BT_TRY(code_constant(c, p->consts[w[1]].object, "o", 0));
+        code_put(c, first);
+        return NULL;
+    case VM_CELL: add_cell(c, w); return NULL;
+    case VM_SCALAR1: add_scalar(c, first, w[1], w + 2, 1); return NULL;
+    case VM_SCALAR2: add_scalar(c, first, w[1], w + 2, 2); return NULL;
+    case VM_CAST:
+        from = code_scalar(c, w[1]);
+        code_line(c, "%s = %s;", code_name(c, first),
+                  c_cast(&c->x, code_type_of(c, first)->dtype, &from));
+        return NULL;
+    case VM_SELECT:
+        code_line(c, "%s = %s ? %s : %s;", code_name(c, first), code_name(c, w[1]),
+                  code_name(c, w[2]), code_name(c, w[3]));
+        return NULL;
+    case VM_TUPLE: code_fields(c, first, 0, 0, w[1], w + 2); return NULL;
+    case VM_ADT:
+        code_fields(c, first, p->ctors[w[1]].ctor->tag, 0, w[2], w + 3);
+        return NULL;
+    case VM_CLOSURE: return code_closure(c, w);
+    case VM_FIELD: code_part(c, first, w[1], w[2]); return NULL;
+    case VM_CTOR_FIELD: code_part(c, first, w[1], w[3]); return NULL;
+    case VM_IF:
+        code_line(c, "if (!%s)", code_name(c, first));
+        code_line(c, "    goto L%" PRIu32 ";", w[1]);
+        return NULL;
+    case VM_GOTO: code_line(c, "goto L%" PRIu32 ";", first); return NULL;
+    case VM_SWITCH: add_switch(c, w); return NULL;
+    case VM_FATAL: return add_fatal(c);
+    case VM_REF: code_fields(c, first, 0, 0, 1, w + 1); return NULL;
+    case VM_REF_GET: code_part(c, first, w[1], 0); return NULL;
+    case VM_REF_SET: code_ref_set(c, w); return NULL;
+    case VM_OPERATE:
+        return code_refuse(
+            c, &p->operators[w[1]].call->base,
+            FORM("no C is written for %s, which no kernel computes; executors "
+                 "vm and interp run it",
+                 p->operators[w[1]].call->op->name));
+    case VM_TENSOR: return code_tensor(c, w, NULL);
+    case VM_VIEW: return code_tensor(c, w, code_reference(c, w[2]));
+    case VM_OWN: code_own(c, w); return NULL;
+    case VM_FRAME: return code_frame(c);
+    case VM_COPY: return code_copy(c, w);
+    case VM_LOAD: return code_load(c, w);
+    case VM_KERNEL: return code_kernel(c, &p->launches[first], w[1], w + 2);
+    case VM_DIMS: return code_show(c, &p->shapes[first], code_name(c, w[1]), 0);
+    case VM_SHAPE:
+        BT_TRY(code_show(c, &p->shapes[first], code_name(c, w[1]), 0));
+        return code_show(c, &p->shapes[first], code_name(c, w[1]), 1);
+    case VM_CHECK: return code_check(c, &p->checks[first]);
+    case VM_HOLDS: return code_holds(c, &p->holds[first], w[1]);
+    default:
+        return code_refuse(c, code_here(c), "an instruction that no C is written for");
+    }
+}
+
+/* Words that jumps go to. */
+static bt_status find_labels(struct coder *c, uint8_t **out)
+{
+    struct vm_decoder d;
+    struct vm_operand operand;
+    uint8_t *labels = BT_NEWS(c->p->arena, uint8_t, c->f->nword);
+    if (!labels)
+        return bt_no_memory();
+    for (uint32_t pc = 0; vm_decode(&d, c->f->words, c->f->nword, pc); pc = d.next) {
+        while (vm_decode_operand(&d, &operand)) {
+            if (operand.kind == 'j')
+                labels[operand.value] = 1;
+        }
+    }
+    *out = labels;
+    return NULL;
+}
+
+static void declare_registers(struct coder *c, const char *body)
+{
+    const struct vm_function *f = c->f;
+    for (uint32_t i = 0; i < f->nreg; i++) {
+        int is_param = 0;
+        for (uint32_t k = 0; k < f->nparam; k++)
+            is_param |= f->params[k] == i;
+        if (!is_param)
+            code_line(c, "%s%s = %s;", code_declared(c, f, i), code_name(c, i),
+                      code_is_object(f, i) ? "NULL" : "0");
+    }
+    for (uint32_t i = f->nvar; i < f->ndim; i++)
+        code_line(c, "int64_t d%" PRIu32 " = UNKNOWN;", i);
+    if (f->nstorage)
+        code_line(c, "unsigned char *const top = m->end;");
+    for (uint32_t i = 0; i < f->nstorage; i++)
+        code_line(c, "unsigned char *s%" PRIu32 " = NULL;", i);
+    if (strstr(body, "o = ") || strstr(body, "&o)"))
+        code_line(c, "struct object *o = NULL;");
+    code_line(c, "int32_t fault = 0;");
+    // what not every program reads
+    code_line(c, "(void)out;");
+    for (uint32_t i = f->nobject; i < f->nreg; i++)
+        code_line(c, "(void)%s;", code_name(c, i));
+    for (uint32_t i = 0; i < f->ndim; i++)
+        code_line(c, "(void)d%" PRIu32 ";", i);
+}
+
+static bt_status add_function(struct coder *c, const struct vm_function *f)
+{
+    struct vm_decoder d;
+    struct vm_operand operand;
+    bt_text body, *all = c->out;
+    uint8_t *labels;
+    c->f = f;
+    c->dims = BT_NEWS(c->p->arena, const char *, f->ndim);
+    if (!c->dims)
+        return bt_no_memory();
+    for (uint32_t i = 0; i < f->ndim; i++)
+        c->dims[i] = FORM("d%" PRIu32, i);
+    c->p->names = (struct dim_names){ f->ndim, f->dims, c->dims };
+    bt_text_init(&body, c->p->arena);
+    c->out = &body;
+    BT_TRY(find_labels(c, &labels));
+    for (uint32_t pc = 0; vm_decode(&d, f->words, f->nword, pc); pc = d.next) {
+        c->pc = pc;
+        if (labels[pc])
+            bt_text_addf(&body, "L%" PRIu32 ":;\n", pc);
+        BT_TRY(add_instruction(c, f->words + pc));
+        while (vm_decode_operand(&d, &operand))
+            ;
+    }
+    c->out = all;
+    const char *text = bt_text_get(&body);
+    if (!text)
+        return bt_no_memory();
+    code_head(c, f);
+    bt_text_addf(all, "\n{\n");
+    declare_registers(c, text);
+    code_line(c, "if (m->depth++ >= m->most) {");
+    code_line(c, "    fault = FAULT_DEPTH;");
+    code_line(c, "    goto done;");
+    code_line(c, "}");
+    if (strstr(text, "goto start;"))
+        bt_text_addf(all, "start:;\n");
+    bt_text_add(all, text, body.len);
+    bt_text_addf(all, "done:\n");
+    code_line(c, "m->depth--;");
+    if (f->nstorage)
+        code_line(c, "m->end = top;");
+    for (uint32_t i = 0; i < f->nobject; i++)
+        code_line(c, "obj_drop(m, v%" PRIu32 ");", i);
+    if (strstr(text, "o = ") || strstr(text, "&o)"))
+        code_line(c, "obj_drop(m, o);");
+    code_line(c, "return fault;");
+    bt_text_addf(all, "}\n\n");
+    return NULL;
+}
+
+/* ---- which functions ---- */
+
+/* Marks what a function reaches; whether that was anything new. */
+static int mark(struct coder *c, const struct vm_function *f)
+{
+    int is_new = 0;
+    struct vm_decoder d;
+    struct vm_operand operand;
+#define MARK(what) is_new |= !(what), (what) = 1
+    for (uint32_t pc = 0; vm_decode(&d, f->words, f->nword, pc); pc = d.next) {
+        const uint32_t *w = f->words + pc;
+        switch (d.code) {
+        case VM_CALL: MARK(c->is_reached[w[1]]); break;
+        case VM_TAIL_CALL: MARK(c->is_reached[w[0] >> 8]); break;
+        case VM_CLOSURE: MARK(c->is_closed[w[1]]); break;
+        case VM_CALL_CLOSURE: MARK(c->is_applied[f->types[w[1] & VM_REGISTER]]); break;
+        case VM_TAIL_CLOSURE:
+            MARK(c->is_applied[f->types[w[0] >> 8 & VM_REGISTER]]);
+            break;
+        default: break;
+        }
+        while (vm_decode_operand(&d, &operand))
+            ;
+    }
+    for (uint32_t i = 0; i < c->program->nfunction; i++) {
+        for (uint32_t k = 0; c->is_closed[i] && k < c->program->types.n; k++) {
+            if (c->is_applied[k] && code_may_be(c, c->program->functions[i], k))
+                MARK(c->is_reached[i]);
+        }
+    }
+#undef MARK
+    return is_new;
+}
+
+static bt_status find_reached(struct coder *c)
+{
+    int is_new = 1;
+    c->is_reached = BT_NEWS(c->p->arena, uint8_t, c->program->nfunction);
+    c->is_closed = BT_NEWS(c->p->arena, uint8_t, c->program->nfunction);
+    c->is_applied = BT_NEWS(c->p->arena, uint8_t, c->program->types.n);
+    if (!c->is_reached || !c->is_closed || !c->is_applied)
+        return bt_no_memory();
+    c->is_reached[0] = 1;
+    while (is_new) {
+        is_new = 0;
+        for (uint32_t i = 0; i < c->program->nfunction; i++) {
+            if (c->is_reached[i])
+                is_new |= mark(c, c->program->functions[i]);
+        }
+    }
+    return NULL;
+}
+
+/* ---- all ---- */
+
+bt_status write_code(struct output *o, bt_text *out)
+{
+    struct plan *p = o->plan;
+    const struct vm_program *program = p->program;
+    bt_text body;
+    struct coder coder = { .o = o, .p = p, .program = program, .out = &body };
+    struct coder *c = &coder;
+    bt_text_init(&body, p->arena);
+    if (!c_functions_init(&c->scalars, p->arena, c_function_blocks) ||
+        !c_functions_init(&c->runtime, p->arena, runtime_blocks))
+        return bt_no_memory();
+    c->x = (struct c_exprs){ .arena = p->arena, .functions = &c->scalars };
+    BT_TRY(find_reached(c));
+    for (uint32_t i = 0; i < program->nfunction; i++) {
+        if (!c->is_reached[i])
+            continue;
+        code_head(c, program->functions[i]);
+        bt_text_addf(&body, ";\n");
+    }
+    for (uint32_t i = 0; i < program->types.n; i++) {
+        if (!c->is_applied[i])
+            continue;
+        code_apply_head(c, i);
+        bt_text_addf(&body, ";\n");
+    }
+    bt_text_addf(&body, "\n");
+    for (uint32_t i = 0; i < program->types.n; i++) {
+        if (c->is_applied[i])
+            code_apply(c, i);
+    }
+    for (uint32_t i = 0; i < program->nfunction; i++) {
+        if (c->is_reached[i])
+            BT_TRY(add_function(c, program->functions[i]));
+    }
+    BT_TRY(code_entry(c));
+    const char *text = bt_text_get(&body);
+    if (!text || c->x.failed)
+        return bt_no_memory();
+    c_functions_use_in(&c->runtime, text);
+    c->runtime.is_used[1] = c->runtime.is_used[2] = 1; // its types
+    bt_text_addf(out,
+                 "#define UNKNOWN INT64_MIN\n\nenum { FAULT_MEMORY = %d, FAULT_DEPTH, "
+                 "FAULT_SHAPE };\n",
+                 FAULT_CHECK);
+    c_functions_write(&c->scalars, out);
+    c_functions_write(&c->runtime, out);
+    bt_text_addf(out, "\n");
+    bt_text_add(out, text, body.len);
+    return NULL;
+}

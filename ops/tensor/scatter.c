@@ -230,8 +230,17 @@ static void write_last(bt_formula *f, const nd *x)
 static void write_single(bt_formula *f, const struct combine *c)
 {
     bt_formula_add(
-        f, "y: t[$y] = select(p[$j] == $[ + ]at, %s%s%supdates[$others]%s, data[$i])",
+        f, "y: t[$y] = select(p[$first] == $[ + ]at, %s%s%supdates[$others]%s, data[$i])",
         c ? c->before : "", c ? "data[$i]" : "", c ? c->between : "", c ? c->after : "");
+}
+
+static int has_one_position(const bt_type *indices)
+{
+    const bt_shape_type *shape = bt_tensor_shape(indices);
+    int64_t n = 1;
+    for (uint32_t i = 1; i < shape->n && n == 1; i++)
+        n = bt_dim_is_const(shape->dims[i], &n) ? n : -1;
+    return n == 1;
 }
 
 static void write_scatter_nd(bt_formula *f, const bt_formula_call *call)
@@ -248,10 +257,16 @@ static void write_scatter_nd(bt_formula *f, const bt_formula_call *call)
     bt_formula_each(f, "j", 1, indices_rank, "j#");
     bt_formula_each(f, "y", 0, x.rank, "i# in extent(data, #)");
     bt_formula_each(f, "i", 0, x.rank, "i#");
+    const int is_single = has_one_position(call->args[1]);
+    bt_formula_each(f, "first", 0, 0, "0"); // which may be empty
+    for (uint32_t k = 0; is_single && k < x.nouter; k++) {
+        bt_formula_item(f, "first", "0");
+        bt_formula_item(f, "others", "0");
+    }
     bt_formula_each(f, "others", x.npoint, x.rank, "i#");
     write_targets(f, &x);
     write_place(f, &x);
-    if (x.nouter == 0) {
+    if (is_single) {
         write_single(f, c);
         return;
     }
@@ -325,6 +340,8 @@ static const bt_op ops[] = {
             "float32[3], int32[1, 5] = 0..2, float32[5] | mode=\"max\"\n"
             "float32[2, 2], int32[2] = 0..1, float32[]\nbool[2], int32[1, 0], bool[0]\n"
             "float32[4, 3], int64[1] = -4..3, float32[3]\n"
+            "float32[4, 3], int32[1, 1] = -4..3, float32[1, 3]\n"
+            "float32[4, 3], int64[2, 1, 1] = -3..4, float32[1, 1] | mode=\"add\"\n"
             "int8[4, 3], int64[1] = 3..9, int8[3] | mode=\"max\"")),
     },
     { 0 },

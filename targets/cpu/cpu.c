@@ -114,7 +114,7 @@ static bt_status cost(bt_ctx *ctx, void *self, const bt_func *primitive, bt_cost
     bt_loops *loops;
     if (!arena)
         return bt_no_memory();
-    bt_status status = cpu_schedule(ctx, arena, &in->config, primitive, &loops);
+    bt_status status = cpu_schedule(ctx, arena, &in->config, primitive, NULL, &loops);
     *out = (bt_cost){ .confidence = 0 }; // of the evaluator nothing is known
     if (!status)
         *out = (bt_cost){ cpu_cost(&in->config, &loops->body), .confidence = 0.5 };

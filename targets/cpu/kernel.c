@@ -15,6 +15,7 @@ struct lowerer {
     const bt_func *primitive;
     const uint8_t *is_constant; /* of each input */
     const bt_loops *loops;
+    cpu_kept_list kept;
     uint32_t nbuffer;                  /* of the loops */
     uint32_t *outputs;                 /* of each, which result it is, from 1 */
     uint32_t *inputs;                  /* ... which parameter's leaf, from 1 */
@@ -263,6 +264,17 @@ static int same_size(const struct lowerer *l, uint32_t a, uint32_t b)
            bt_dtype_nbytes(arrays[a]->dtype) == bt_dtype_nbytes(arrays[b]->dtype);
 }
 
+/* The input that result `out` updates in place. The kernel that writes the result has it,
+ * although it reads nothing of it. UINT32_MAX: there is none. */
+static uint32_t kept_in(const struct lowerer *l, uint32_t out)
+{
+    for (uint32_t i = 0; i < l->kept.len; i++) {
+        if (l->loops->results.at[l->kept.at[i].out] == out)
+            return l->kept.at[i].in;
+    }
+    return UINT32_MAX;
+}
+
 /* What the kernel may compute in place. */
 static bt_status find_aliases(struct lowerer *l, const uint8_t *has,
                               const uint32_t *places, const stmt_list *stmts,
@@ -278,16 +290,18 @@ static bt_status find_aliases(struct lowerer *l, const uint8_t *has,
                                               .config = l->config,
                                               .out = i / l->nbuffer,
                                               .in = i % l->nbuffer };
+        const uint32_t kept = has[q.out] & WRITES ? kept_in(l, q.out) : UINT32_MAX;
         if (!(has[q.out] & WRITES) || has[q.in] != TOUCHES ||
             !same_size(l, q.out, q.in) || kernel->nalias == MOST_ALIASES)
             continue;
-        int may = cpu_may_alias(&q);
+        int may = kept == UINT32_MAX ? cpu_may_alias(&q) : kept == q.in;
         if (may < 0)
             return bt_no_memory();
         if (may)
             aliases[kernel->nalias++] =
                 (bt_kernel_alias){ .out = places[q.out] - kernel->nin,
-                                   .in = places[q.in] };
+                                   .in = places[q.in],
+                                   .keeps = kept == q.in };
     }
     kernel->aliases = aliases;
     return NULL;
@@ -307,6 +321,10 @@ static bt_status make_kernel(struct lowerer *l, const struct parts *p,
             return bt_no_memory();
     }
     collect(l, p, mine, is_last, has);
+    for (uint32_t i = 0; i < l->kept.len; i++) {
+        if (has[l->loops->results.at[l->kept.at[i].out]])
+            has[l->kept.at[i].in] |= TOUCHES;
+    }
     BT_TRY(place_buffers(l, has, places, kernel));
     BT_TRY(find_aliases(l, has, places, &stmts, kernel));
     const struct bytecode_source source = { .loops = l->loops,
@@ -407,7 +425,7 @@ bt_status cpu_kernel_lower(bt_ctx *ctx, bt_arena *arena, const struct cpu_config
     l.is_constant = cpu_find_constants(arena, primitive);
     if (!l.is_constant)
         return bt_no_memory();
-    bt_status status = cpu_schedule(ctx, arena, config, primitive, &loops);
+    bt_status status = cpu_schedule(ctx, arena, config, primitive, &l.kept, &loops);
     if (!status) {
         l.loops = loops;
         status = make_kernels(&l, out);

@@ -313,6 +313,23 @@ static int make_memory(struct trial *t)
     return t->memory != NULL;
 }
 
+/* What a kernel updates in place is in the output before. Inputs are the first buffers of loops. */
+static void keep(const bt_kernel *kernel, const bt_loops *loops, void **buffers)
+{
+    for (uint32_t i = 0; i < kernel->nalias; i++) {
+        const bt_kernel_alias *alias = &kernel->aliases[i];
+        void *to = buffers[kernel->nin + alias->out];
+        if (!alias->keeps)
+            continue;
+        const uint32_t from = kernel->in[alias->in].index;
+        const int64_t n = bt_loops_nelem(loops, from);
+        if (n > 0)
+            memcpy(to, buffers[alias->in],
+                   (size_t)n * bt_dtype_nbytes(loops->graph->arrays[from]->dtype));
+        buffers[alias->in] = to;
+    }
+}
+
 /* All kernels of a function on arrays in the order in which its loops have them. */
 static bt_status launch(struct trial *t, const struct kernels *k, const bt_loops *loops,
                         void *const *data, const int64_t *dims)
@@ -338,6 +355,7 @@ static bt_status launch(struct trial *t, const struct kernels *k, const bt_loops
                              ? data[at->index]
                              : data[nin + output_of(loops, at->index)];
         }
+        keep(kernel, loops, buffers);
         BT_TRY(t->target->target->launch(t->w.ctx, k->loaded, i, &call));
     }
     return NULL;

@@ -76,7 +76,7 @@ static bt_status compare(struct trial *t, const char *kind, const struct call_ca
     bt_compute *compute;
     bt_loops *loops;
     bt_tensor *want[CALL_MAX_OUT] = { 0 }, *got[CALL_MAX_OUT] = { 0 };
-    bt_status status = cpu_schedule(t->w.ctx, arena, &t->config, func, &loops);
+    bt_status status = cpu_schedule(t->w.ctx, arena, &t->config, func, NULL, &loops);
     if (status && status->code == BT_ERR_UNSUPPORTED) {
         t->nrefused++;
         snprintf(t->why, sizeof(t->why), "%s", status->message);

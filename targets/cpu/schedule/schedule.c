@@ -263,6 +263,7 @@ struct chooser {
     bt_arena *arena;
     const struct cpu_config *config;
     const bt_func *primitive;
+    cpu_kept_list *kept;
     uint32_t useless;   /* transforms that change nothing */
     uint32_t was_tried; /* bits: what was done to those that were made */
     bt_loops *best;
@@ -282,6 +283,9 @@ static bt_status try_candidate(struct chooser *c, const struct candidate *candid
     const bt_lower_options options = { is_narrow, c->arena, .is_tree = 1 };
     BT_TRY(cpu_contract(c->ctx, c->arena, c->config, name, graph, &options, &loops));
     BT_TRY(check_sums(c->ctx, c->arena, c->config, name, graph));
+    cpu_kept_list kept = { 0 }; // the same whichever candidate
+    if (c->kept && !cpu_keep(loops, c->primitive, &kept))
+        return bt_loops_why(loops);
     if (!cpu_has_split(loops))
         c->useless |= SPLIT;
     BT_TRY(transform(loops, wanted, &done));
@@ -298,6 +302,8 @@ static bt_status try_candidate(struct chooser *c, const struct candidate *candid
     if (!c->best || cost < c->cost) {
         c->best = loops;
         c->cost = cost;
+        if (c->kept)
+            *c->kept = kept;
     }
     return NULL;
 }
@@ -322,11 +328,11 @@ const uint8_t *cpu_find_constants(bt_arena *arena, const bt_func *primitive)
 }
 
 bt_status cpu_schedule(bt_ctx *ctx, bt_arena *arena, const struct cpu_config *config,
-                       const bt_func *primitive, bt_loops **out)
+                       const bt_func *primitive, cpu_kept_list *kept, bt_loops **out)
 {
     struct cpu_config own = *config;
     struct chooser c = {
-        .ctx = ctx, .arena = arena, .config = &own, .primitive = primitive
+        .ctx = ctx, .arena = arena, .config = &own, .primitive = primitive, .kept = kept
     };
     own.is_constant = cpu_find_constants(arena, primitive);
     if (!own.is_constant)

@@ -8,12 +8,15 @@
 #include <baton/loops.h>
 
 #include "config.h"
+#include "keep.h"
 
 /* The program's inputs are the leaves of the function's parameters in order, its
- * `results` those of the function's result.
+ * `results` those of the function's result. `kept` gets the inputs that it updates in place;
+ * NULL: none is.
  * errors BT_ERR_UNSUPPORTED: operators in plain C, types that strips have not */
 bt_status cpu_schedule(bt_ctx *, bt_arena *, const struct cpu_config *,
-                       const bt_func *primitive, bt_loops **out) BT_MUST_USE;
+                       const bt_func *primitive, cpu_kept_list *kept,
+                       bt_loops **out) BT_MUST_USE;
 
 /* Which leaves of its parameters are constant: those of the ones that the attribute
  * `constants` lists, which may be any text's. NULL: no memory. */

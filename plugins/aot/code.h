@@ -10,7 +10,7 @@ struct coder {
     struct output *o;
     struct plan *p;
     const struct vm_program *program;
-    struct c_functions scalars, runtime; /* of scalars.h, of runtime.h */
+    struct c_functions scalars, runtime; /* of floats.h and integers.h, of runtime.h */
     struct c_exprs x;
     bt_text *out;
     uint8_t *is_reached; /* functions */

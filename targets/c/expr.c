@@ -39,23 +39,14 @@ const char *c_value_type(const struct c_exprs *x, bt_dtype dtype)
 /* Of an element in memory. */
 const char *c_element_type(bt_dtype dtype)
 {
-    switch (dtype) {
-    case BT_INT8: return "int8_t";
-    case BT_INT16: return "int16_t";
-    case BT_INT32: return "int32_t";
-    case BT_INT64: return "int64_t";
-    case BT_UINT16:
-    case BT_FLOAT16:
-    case BT_BFLOAT16: return "uint16_t";
-    case BT_UINT32: return "uint32_t";
-    case BT_UINT64: return "uint64_t";
-    case BT_FLOAT32: return "float";
-    case BT_FLOAT64: return "double";
-    default: return "uint8_t";
-    }
+#define BT_STORED(UPPER, name, class_, bits, c_type) \
+    if (dtype == BT_##UPPER)                         \
+        return #c_type;
+#include <baton/dtypes.def>
+    return "void";
 }
 
-/* The call of a function of scalars.h that gives a double, as a value of the dtype. */
+/* The call of a function of floats.h that gives a double, as a value of the dtype. */
 const char *c_call_of(struct c_exprs *x, bt_dtype dtype, const char *name, const char *a,
                       const char *b)
 {
@@ -218,10 +209,23 @@ static int may_wrap(uint32_t which)
     return strchr(traits[which], 'w') != NULL;
 }
 
+/* Integers have one function for what is the same: quotients are truncated, those of a
+ * uint64 at any rounding down. */
+static uint32_t function_of(uint32_t which, bt_dtype of)
+{
+    const int is_u64 = of == BT_UINT64;
+    if (bt_dtype_is_float(of))
+        return which;
+    if (which == BT_SCALAR_DIV || (is_u64 && which == BT_SCALAR_FLOORDIV))
+        return BT_SCALAR_TRUNCDIV;
+    return is_u64 && which == BT_SCALAR_MOD ? BT_SCALAR_TRUNCMOD : which;
+}
+
 static const char *by_function(struct c_exprs *x, uint32_t which, bt_dtype dtype,
                                const struct c_operand *a, const struct c_operand *b)
 {
     const bt_dtype of = a->dtype;
+    which = function_of(which, of);
     const char *prefix = bt_dtype_is_float(of) ? "f" : of == BT_UINT64 ? "u" : "i";
     const char *name = c_form(x, "%s_%s", prefix, bt_scalar_name(which));
     if (*prefix == 'u' && !c_functions_use(x->functions, name))

@@ -31,7 +31,7 @@ const char *c_element_type(bt_dtype);
 const char *c_integer(struct c_exprs *, int64_t);
 /* With as few digits as give the same number. */
 const char *c_real(struct c_exprs *, double, bt_dtype);
-/* The call of a function of scalars.h that gives a double, as a value of the dtype. */
+/* The call of a function of floats.h that gives a double, as a value of the dtype. */
 const char *c_call_of(struct c_exprs *, bt_dtype, const char *name, const char *a,
                       const char *b);
 /* An element that is read, as a value; and back. */

@@ -1,4 +1,4 @@
-/* Functions of scalars.h. */
+/* Functions of floats.h and integers.h. */
 #include "functions.h"
 
 #include <string.h>

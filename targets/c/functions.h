@@ -1,10 +1,10 @@
-/* Functions of scalars.h, of which a text holds those that it calls. */
+/* Functions of floats.h and integers.h, of which a text holds those that it calls. */
 #ifndef C_FUNCTIONS_H
 #define C_FUNCTIONS_H
 
 #include <baton/base.h>
 
-/* Parts of scalars.h, which the build makes of it; NULL behind the last. */
+/* Parts of both files, which the build makes of them; NULL behind the last. */
 extern const char *const c_function_blocks[];
 
 struct c_functions {

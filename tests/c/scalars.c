@@ -6,7 +6,8 @@
 
 #include <baton/value.h>
 
-#include "scalars.h"
+#include "floats.h"
+#include "integers.h" // behind it
 #include "test.h"
 
 static double allowed(const char *name)

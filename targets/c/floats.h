@@ -1,12 +1,9 @@
 /*
- * What C has no operator for, as functions: scalars.def in freestanding C99, conversions
- * and roundings of dtypes. Target c copies those that a kernel calls into its text, so a
- * blank line stands between two functions and nowhere else, and a function calls only
- * those above it.
- *
- * f_ floats, in double: elementary functions are right to 4 units of the last place of a
- *    double, the others exactly; f64_ are their parts
- * i_ integers, in int64_t; u_ uint64, whose bits an int64_t holds
+ * What C has no operator for, as functions: scalars.def of floats in freestanding C99, in
+ * double. f_ are right to 4 units of the last place of a double where they are elementary,
+ * else exactly; f64_ are their parts. Target c copies those that a kernel calls into its
+ * text, so a blank line stands between two functions and nowhere else, and a function calls
+ * only those above it.
  *
  * The same bits everywhere: nothing here depends on a C library, and compilers must not
  * contract a product and a sum (-ffp-contract=off).
@@ -42,16 +39,6 @@ static double f_inf(void)
 static double f_nan(void)
 {
     return f_of_bits(UINT64_C(0x7ff8000000000000));
-}
-
-static uint32_t f32_bits(float a)
-{
-    union {
-        float f;
-        uint32_t i;
-    } x;
-    x.f = a;
-    return x.i;
 }
 
 static float f32_of_bits(uint32_t bits)
@@ -244,23 +231,27 @@ static double f_rsqrt(double a)
 
 /* ---- floats: exponentials and logarithms ---- */
 
+/* The sum of c[i] * x^i. */
+static double f64_series(const double *c, int n, double x)
+{
+    double y = c[n - 1];
+    int i;
+    for (i = n - 2; i >= 0; i--)
+        y = y * x + c[i];
+    return y;
+}
+
 /* exp(r) - 1 - r of |r| < 0.36, by its series. */
 static double f64_exp_rest(double r)
 {
-    double y = 0x1.93974a8c07c9dp-37;
-    y = y * r + 0x1.6124613a86d09p-33;
-    y = y * r + 0x1.1eed8eff8d898p-29;
-    y = y * r + 0x1.ae64567f544e4p-26;
-    y = y * r + 0x1.27e4fb7789f5cp-22;
-    y = y * r + 0x1.71de3a556c734p-19;
-    y = y * r + 0x1.a01a01a01a01ap-16;
-    y = y * r + 0x1.a01a01a01a01ap-13;
-    y = y * r + 0x1.6c16c16c16c17p-10;
-    y = y * r + 0x1.1111111111111p-7;
-    y = y * r + 0x1.5555555555555p-5;
-    y = y * r + 0x1.5555555555555p-3;
-    y = y * r + 0.5;
-    return y * r * r;
+    static const double series[] = { 0x1.0000000000000p-1,  0x1.5555555555555p-3,
+                                     0x1.5555555555555p-5,  0x1.1111111111111p-7,
+                                     0x1.6c16c16c16c17p-10, 0x1.a01a01a01a01ap-13,
+                                     0x1.a01a01a01a01ap-16, 0x1.71de3a556c734p-19,
+                                     0x1.27e4fb7789f5cp-22, 0x1.ae64567f544e4p-26,
+                                     0x1.1eed8eff8d898p-29, 0x1.6124613a86d09p-33,
+                                     0x1.93974a8c07c9dp-37 };
+    return f64_series(series, 13, r) * r * r;
 }
 
 /* exp of a + more, where |more| is small. */
@@ -313,16 +304,12 @@ static double f_expm1(double a)
  * behind 2 + z * 2 / 3, by z * z. */
 static double f64_log_tail(double z)
 {
-    double y = 0x1.642c8590b2164p-4;
-    y = y * z + 0x1.8618618618618p-4;
-    y = y * z + 0x1.af286bca1af28p-4;
-    y = y * z + 0x1.e1e1e1e1e1e1ep-4;
-    y = y * z + 0x1.1111111111111p-3;
-    y = y * z + 0x1.3b13b13b13b14p-3;
-    y = y * z + 0x1.745d1745d1746p-3;
-    y = y * z + 0x1.c71c71c71c71cp-3;
-    y = y * z + 0x1.2492492492492p-2;
-    return y * z + 0x1.999999999999ap-2;
+    static const double series[] = { 0x1.999999999999ap-2, 0x1.2492492492492p-2,
+                                     0x1.c71c71c71c71cp-3, 0x1.745d1745d1746p-3,
+                                     0x1.3b13b13b13b14p-3, 0x1.1111111111111p-3,
+                                     0x1.e1e1e1e1e1e1ep-4, 0x1.af286bca1af28p-4,
+                                     0x1.8618618618618p-4, 0x1.642c8590b2164p-4 };
+    return f64_series(series, 10, z);
 }
 
 /* The same, behind 2. */
@@ -591,29 +578,21 @@ static double f64_turn(double a, uint32_t *quarter)
 static double f64_sin(double r)
 {
     const double z = r * r;
-    double y = 0x1.952c77030ad4ap-49;
-    y = y * z - 0x1.ae7f3e733b81fp-41;
-    y = y * z + 0x1.6124613a86d09p-33;
-    y = y * z - 0x1.ae64567f544e4p-26;
-    y = y * z + 0x1.71de3a556c734p-19;
-    y = y * z - 0x1.a01a01a01a01ap-13;
-    y = y * z + 0x1.1111111111111p-7;
-    y = y * z - 0x1.5555555555555p-3;
-    return r + r * (z * y);
+    static const double series[] = { -0x1.5555555555555p-3,  0x1.1111111111111p-7,
+                                     -0x1.a01a01a01a01ap-13, 0x1.71de3a556c734p-19,
+                                     -0x1.ae64567f544e4p-26, 0x1.6124613a86d09p-33,
+                                     -0x1.ae7f3e733b81fp-41, 0x1.952c77030ad4ap-49 };
+    return r + r * (z * f64_series(series, 8, z));
 }
 
 static double f64_cos(double r)
 {
     const double z = r * r, half = 0.5 * z, first = 1 - half;
-    double y = -0x1.6827863b97d97p-53;
-    y = y * z + 0x1.ae7f3e733b81fp-45;
-    y = y * z - 0x1.93974a8c07c9dp-37;
-    y = y * z + 0x1.1eed8eff8d898p-29;
-    y = y * z - 0x1.27e4fb7789f5cp-22;
-    y = y * z + 0x1.a01a01a01a01ap-16;
-    y = y * z - 0x1.6c16c16c16c17p-10;
-    y = y * z + 0x1.5555555555555p-5;
-    return first + (((1 - first) - half) + z * z * y);
+    static const double series[] = { 0x1.5555555555555p-5,  -0x1.6c16c16c16c17p-10,
+                                     0x1.a01a01a01a01ap-16, -0x1.27e4fb7789f5cp-22,
+                                     0x1.1eed8eff8d898p-29, -0x1.93974a8c07c9dp-37,
+                                     0x1.ae7f3e733b81fp-45, -0x1.6827863b97d97p-53 };
+    return first + (((1 - first) - half) + z * z * f64_series(series, 8, z));
 }
 
 static double f_sin(double a)
@@ -655,14 +634,11 @@ static double f64_atan(double a)
     };
     const int i = (int)(8 * a + 0.5);
     const double c = 0.125 * i, t = (a - c) / (1 + a * c), z = t * t;
-    double y = 0x1.1111111111111p-4;
-    y = y * z - 0x1.3b13b13b13b14p-4;
-    y = y * z + 0x1.745d1745d1746p-4;
-    y = y * z - 0x1.c71c71c71c71cp-4;
-    y = y * z + 0x1.2492492492492p-3;
-    y = y * z - 0x1.999999999999ap-3;
-    y = y * z + 0x1.5555555555555p-2;
-    return eighths[i] + (t - t * (z * y));
+    static const double series[] = { 0x1.5555555555555p-2, -0x1.999999999999ap-3,
+                                     0x1.2492492492492p-3, -0x1.c71c71c71c71cp-4,
+                                     0x1.745d1745d1746p-4, -0x1.3b13b13b13b14p-4,
+                                     0x1.1111111111111p-4 };
+    return eighths[i] + (t - t * (z * f64_series(series, 7, z)));
 }
 
 static double f_atan2(double a, double b)
@@ -735,286 +711,11 @@ static double f_erf(double a)
     };
     static const double middles[] = { 1.5, 2.5, 3.75, 5.25 };
     const double x = f_abs(a);
-    double y = 0, u;
-    int i, which;
+    int which;
     if (f_isnan(a) || x >= 6)
         return f_isnan(a) ? a : f_signed(1.0, a);
-    if (x < 1) {
-        u = a * a - 0.5;
-        for (i = 12; i >= 0; i--)
-            y = y * u + near[i];
-        return y * a;
-    }
+    if (x < 1)
+        return f64_series(near, 13, a * a - 0.5) * a;
     which = x < 2 ? 0 : x < 3 ? 1 : x < 4.5 ? 2 : 3;
-    u = x - middles[which];
-    for (i = 18; i >= 0; i--)
-        y = y * u + far[which][i];
-    return f_signed(y, a);
-}
-
-/* ---- integers: arithmetic in uint64_t, which wraps ---- */
-
-static int64_t i_add(int64_t a, int64_t b)
-{
-    return (int64_t)((uint64_t)a + (uint64_t)b);
-}
-
-static int64_t i_sub(int64_t a, int64_t b)
-{
-    return (int64_t)((uint64_t)a - (uint64_t)b);
-}
-
-static int64_t i_mul(int64_t a, int64_t b)
-{
-    return (int64_t)((uint64_t)a * (uint64_t)b);
-}
-
-static int64_t i_neg(int64_t a)
-{
-    return (int64_t)(0 - (uint64_t)a);
-}
-
-static int64_t i_abs(int64_t a)
-{
-    return a < 0 ? i_neg(a) : a;
-}
-
-static int64_t i_sign(int64_t a)
-{
-    return (a > 0) - (a < 0);
-}
-
-static int64_t i_truncdiv(int64_t a, int64_t b)
-{
-    return b == 0 ? 0 : b == -1 ? i_neg(a) : a / b;
-}
-
-static int64_t i_div(int64_t a, int64_t b)
-{
-    return i_truncdiv(a, b);
-}
-
-static int64_t i_truncmod(int64_t a, int64_t b)
-{
-    return b == 0 || b == -1 ? 0 : a % b;
-}
-
-static int64_t i_floordiv(int64_t a, int64_t b)
-{
-    return i_truncdiv(a, b) - (i_truncmod(a, b) != 0 && (a < 0) != (b < 0));
-}
-
-static int64_t i_ceildiv(int64_t a, int64_t b)
-{
-    return i_truncdiv(a, b) + (i_truncmod(a, b) != 0 && (a < 0) == (b < 0));
-}
-
-static int64_t i_mod(int64_t a, int64_t b)
-{
-    const int64_t rest = i_truncmod(a, b);
-    return rest != 0 && (a < 0) != (b < 0) ? rest + b : rest;
-}
-
-static int64_t i_max(int64_t a, int64_t b)
-{
-    return a > b ? a : b;
-}
-
-static int64_t i_min(int64_t a, int64_t b)
-{
-    return a < b ? a : b;
-}
-
-static int64_t i_wrap(int64_t a, int64_t b)
-{
-    return a < 0 ? i_add(a, b) : a;
-}
-
-static int64_t i_shift_left(int64_t a, int64_t b)
-{
-    return b < 0 || b > 63 ? 0 : (int64_t)((uint64_t)a << b);
-}
-
-static int64_t i_shift_right(int64_t a, int64_t b)
-{
-    return b < 0 || b > 63 ? (a < 0 ? -1 : 0) : a >> b;
-}
-
-static int64_t u_pow(int64_t x, int64_t z)
-{
-    uint64_t a = (uint64_t)x, b = (uint64_t)z, y = 1;
-    for (; b; b >>= 1, a *= a) {
-        if (b & 1)
-            y *= a;
-    }
-    return (int64_t)y;
-}
-
-static int64_t i_pow(int64_t a, int64_t b)
-{
-    if (b >= 0)
-        return u_pow(a, b);
-    return a == 1 ? 1 : a == -1 ? (b & 1 ? -1 : 1) : 0;
-}
-
-static int64_t u_truncdiv(int64_t a, int64_t b)
-{
-    return b ? (int64_t)((uint64_t)a / (uint64_t)b) : 0;
-}
-
-static int64_t u_div(int64_t a, int64_t b)
-{
-    return u_truncdiv(a, b);
-}
-
-static int64_t u_floordiv(int64_t a, int64_t b)
-{
-    return u_truncdiv(a, b);
-}
-
-static int64_t u_truncmod(int64_t a, int64_t b)
-{
-    return b ? (int64_t)((uint64_t)a % (uint64_t)b) : 0;
-}
-
-static int64_t u_mod(int64_t a, int64_t b)
-{
-    return u_truncmod(a, b);
-}
-
-static int64_t u_ceildiv(int64_t a, int64_t b)
-{
-    return u_truncdiv(a, b) + (u_truncmod(a, b) != 0);
-}
-
-static int64_t u_lt(int64_t a, int64_t b)
-{
-    return (uint64_t)a < (uint64_t)b;
-}
-
-static int64_t u_le(int64_t a, int64_t b)
-{
-    return (uint64_t)a <= (uint64_t)b;
-}
-
-static int64_t u_max(int64_t a, int64_t b)
-{
-    return u_lt(b, a) ? a : b;
-}
-
-static int64_t u_min(int64_t a, int64_t b)
-{
-    return u_lt(a, b) ? a : b;
-}
-
-static int64_t u_shift_right(int64_t a, int64_t b)
-{
-    return (uint64_t)b > 63 ? 0 : (int64_t)((uint64_t)a >> b);
-}
-
-/* ---- conversions ---- */
-
-/* float16 (10, 15) or bfloat16 (7, 127): digits of the fraction, greatest exponent. */
-static uint16_t f64_to_short(double a, int digits, int most)
-{
-    const uint64_t bits = f_bits(a), fraction = bits & UINT64_C(0xfffffffffffff);
-    const uint64_t sign = bits >> 63 << 15;
-    const int exponent = (int)(bits >> 52 & 0x7ff) - 1023, least = 1 - most;
-    const uint64_t infinity = (uint64_t)(2 * most + 1) << digits;
-    const uint64_t significand = fraction | UINT64_C(1) << 52;
-    const int drop = 52 - digits + (exponent < least ? least - exponent : 0);
-    uint64_t kept, lost, half, biased;
-    if (exponent == 1024)
-        return (uint16_t)(sign | infinity |
-                          (fraction
-                               ? fraction >> (52 - digits) | UINT64_C(1) << (digits - 1)
-                               : 0));
-    if (exponent > most)
-        return (uint16_t)(sign | infinity);
-    if (exponent < least - digits - 1)
-        return (uint16_t)sign;
-    kept = significand >> drop;
-    lost = significand & ((UINT64_C(1) << drop) - 1);
-    half = UINT64_C(1) << (drop - 1);
-    kept += lost > half || (lost == half && (kept & 1));
-    biased = exponent < least ? 0 : (uint64_t)(exponent + most - 1);
-    return (uint16_t)(sign | ((biased << digits) + kept));
-}
-
-static uint16_t f16_of(double a)
-{
-    return f64_to_short(a, 10, 15);
-}
-
-static uint16_t bf16_of(double a)
-{
-    return f64_to_short(a, 7, 127);
-}
-
-static double f16_value(uint16_t h)
-{
-    const uint32_t sign = (uint32_t)(h & 0x8000u) << 16;
-    const uint32_t exponent = h >> 10 & 0x1fu, fraction = h & 0x3ffu;
-    if (exponent == 0x1f)
-        return (double)f32_of_bits(sign | 0x7f800000u | fraction << 13);
-    if (exponent != 0)
-        return (double)f32_of_bits(sign | (exponent + 112) << 23 | fraction << 13);
-    return f_of_bits(f_bits((double)(int32_t)fraction * 0x1p-24) | (uint64_t)sign << 32);
-}
-
-static double bf16_value(uint16_t b)
-{
-    return (double)f32_of_bits((uint32_t)b << 16);
-}
-
-/* An integer as a double. */
-static double f_of_i(int64_t a)
-{
-    return (double)a;
-}
-
-static double f_of_u(int64_t a)
-{
-    return a >= 0 ? (double)a : 2 * (double)((int64_t)((uint64_t)a >> 1) | (a & 1));
-}
-
-/* The same, to be rounded again to fewer digits: what is lost shows in the last bit. */
-static double f_of_i_sticky(int64_t a)
-{
-    uint64_t size = a < 0 ? 0 - (uint64_t)a : (uint64_t)a;
-    if (size >> 53)
-        size = (size & ~UINT64_C(2047)) | ((size & 2047) != 0 ? 2048 : 0);
-    return a < 0 ? -f_of_u((int64_t)size) : f_of_u((int64_t)size);
-}
-
-static double f_of_u_sticky(int64_t a)
-{
-    uint64_t size = (uint64_t)a;
-    if (size >> 53)
-        size = (size & ~UINT64_C(2047)) | ((size & 2047) != 0 ? 2048 : 0);
-    return f_of_u((int64_t)size);
-}
-
-/* A float as an integer: truncated, saturated; 0 of a NaN. */
-static int64_t i_of_f(double a, int64_t low, int64_t high)
-{
-    int64_t i;
-    if (f_isnan(a))
-        return 0;
-    if (a >= 0x1p63)
-        return high;
-    if (a < -0x1p63)
-        return low;
-    i = (int64_t)a;
-    return i < low ? low : i > high ? high : i;
-}
-
-static int64_t u_of_f(double a)
-{
-    if (f_isnan(a) || a <= 0)
-        return 0;
-    if (a >= 0x1p64)
-        return -1;
-    return a < 0x1p63 ? (int64_t)a
-                      : (int64_t)((uint64_t)(int64_t)(a - 0x1p63) | UINT64_C(1) << 63);
+    return f_signed(f64_series(far[which], 19, x - middles[which]), a);
 }

@@ -98,40 +98,17 @@ static const bt_rewriter rewriter = { .any = drop_dead };
 
 /* ---- functions ---- */
 
-/* The globals that the entry reaches, itself included; all where there is no entry. */
-static bt_status find_reached(const bt_pass_call *call, const bt_module *module,
-                              const bt_callgraph *graph, uint8_t **out)
-{
-    bt_vec(uint32_t) queue = { 0 };
-    uint8_t *reached = *out = BT_NEWS(call->scratch, uint8_t, module->nglobal);
-    if (!reached)
-        return bt_no_memory();
-    for (uint32_t i = 0; i < module->nglobal; i++) {
-        reached[i] = !call->entry || strcmp(module->globals[i]->name, call->entry) == 0;
-        if (reached[i] && !BT_PUSH(call->scratch, &queue, i))
-            return bt_no_memory();
-    }
-    while (queue.len) {
-        uint32_t from = queue.at[--queue.len];
-        for (uint32_t i = graph->edge_start[from]; i < graph->edge_start[from + 1]; i++) {
-            uint32_t to = graph->edges[i];
-            if (!reached[to] && !BT_PUSH(call->scratch, &queue, to))
-                return bt_no_memory();
-            reached[to] = 1;
-        }
-    }
-    return NULL;
-}
-
-/* *out: a new reference. */
+/* What the entry does not reach; nothing where there is no entry. *out: a new reference. */
 static bt_status drop_unreached(bt_ctx *ctx, const bt_pass_call *call,
                                 const bt_module *module, const bt_callgraph *graph,
                                 bt_module **out)
 {
+    const bt_global *entry = call->entry ? bt_module_find(module, call->entry) : NULL;
     bt_module_builder *builder;
-    uint8_t *reached;
-    BT_TRY(find_reached(call, module, graph, &reached));
-    if (!memchr(reached, 0, module->nglobal)) {
+    const uint8_t *reached = NULL;
+    if (call->entry)
+        BT_TRY(bt_callgraph_reach(graph, module, entry, call->scratch, &reached));
+    if (!reached || !memchr(reached, 0, module->nglobal)) {
         *out = bt_module_ref(module);
         return NULL;
     }

@@ -22,8 +22,6 @@
  * keeps    every invariant
  * gives    flat
  */
-#include <string.h>
-
 #include <baton/pass.h>
 
 #include "flat.h"
@@ -99,43 +97,20 @@ static bt_status check_global(const struct checking *c, const bt_global *global,
     return fail(c, global->span, name.at, "has type parameters other than dims");
 }
 
-/* From the entry on. */
-static bt_status check_reached(const struct checking *c, const bt_callgraph *graph,
-                               uint32_t entry)
-{
-    bt_vec(uint32_t) queue = { 0 };
-    uint8_t *seen = BT_NEWS(c->arena, uint8_t, c->module->nglobal);
-    if (!seen || !BT_PUSH(c->arena, &queue, entry))
-        return bt_no_memory();
-    seen[entry] = 1;
-    while (queue.len) {
-        uint32_t from = queue.at[--queue.len];
-        BT_TRY(check_global(c, c->module->globals[from], 1));
-        for (uint32_t i = graph->edge_start[from]; i < graph->edge_start[from + 1]; i++) {
-            uint32_t to = graph->edges[i];
-            if (!seen[to] && !BT_PUSH(c->arena, &queue, to))
-                return bt_no_memory();
-            seen[to] = 1;
-        }
-    }
-    return NULL;
-}
-
 static bt_status run(bt_ctx *ctx, bt_pass_call *call, bt_module **out)
 {
     struct checking c = { .ctx = ctx, .module = call->module, .arena = call->scratch };
     const bt_module *module = call->module;
+    const bt_global *entry = call->entry ? bt_module_find(module, call->entry) : NULL;
     const void *graph;
-    uint32_t entry = module->nglobal;
+    const uint8_t *reached = NULL;
     BT_TRY(bt_pass_analysis(ctx, call, "call-graph", &graph));
-    for (uint32_t i = 0; call->entry && i < module->nglobal; i++) {
-        if (strcmp(module->globals[i]->name, call->entry) == 0)
-            entry = i;
+    if (entry)
+        BT_TRY(bt_callgraph_reach(graph, module, entry, call->scratch, &reached));
+    for (uint32_t i = 0; i < module->nglobal; i++) {
+        if (!reached || reached[i])
+            BT_TRY(check_global(&c, module->globals[i], reached != NULL));
     }
-    if (entry < module->nglobal)
-        BT_TRY(check_reached(&c, graph, entry));
-    for (uint32_t i = 0; entry == module->nglobal && i < module->nglobal; i++)
-        BT_TRY(check_global(&c, module->globals[i], 0));
     *out = bt_module_ref(module);
     return NULL;
 }

@@ -185,3 +185,26 @@ bt_status bt_callgraph_create(bt_ctx *ctx, const bt_module *module, bt_arena *ar
     *out = graph;
     return NULL;
 }
+
+/* What a component refers to comes before it. */
+bt_status bt_callgraph_reach(const bt_callgraph *graph, const bt_module *module,
+                             const bt_global *from, bt_arena *arena, const uint8_t **out)
+{
+    uint8_t *reached = BT_NEWS(arena, uint8_t, graph->nglobal);
+    uint8_t *components = BT_NEWS(arena, uint8_t, graph->ncomponent);
+    if (!reached || !components)
+        return bt_no_memory();
+    for (uint32_t g = 0; g < graph->nglobal; g++)
+        components[graph->component[g]] |= module->globals[g] == from;
+    for (uint32_t c = graph->ncomponent; c-- > 0;) {
+        for (uint32_t i = graph->member_start[c];
+             components[c] && i < graph->member_start[c + 1]; i++) {
+            uint32_t g = graph->members[i];
+            reached[g] = 1;
+            for (uint32_t k = graph->edge_start[g]; k < graph->edge_start[g + 1]; k++)
+                components[graph->component[graph->edges[k]]] = 1;
+        }
+    }
+    *out = reached;
+    return NULL;
+}

@@ -220,6 +220,17 @@ static void test_components_come_in_order_of_reference(void **state)
     assert_int_equal(graph->member_start[a + 1] - graph->member_start[a], 2);
     assert_int_equal(graph->members[graph->member_start[a]], 1);
     assert_int_equal(graph->edge_start[1], 2);
+    // in the order of definition: main, a, b, self, leaf
+    static const char *const from[] = { "main", "b", "self", "leaf" };
+    static const uint8_t gets[][5] = {
+        { 1, 1, 1, 1, 1 }, { 0, 1, 1, 0, 1 }, { 0, 0, 0, 1, 0 }, { 0, 0, 0, 0, 1 }
+    };
+    for (int i = 0; i < 4; i++) {
+        const bt_global *global = bt_module_find(m, from[i]);
+        const uint8_t *reached;
+        assert_ok(k.ctx, bt_callgraph_reach(graph, m, global, arena, &reached));
+        assert_memory_equal(reached, gets[i], 5);
+    }
     bt_arena_destroy(arena);
     bt_module_unref(m);
     kit_destroy(&k);

@@ -80,40 +80,16 @@ static bt_status add_text(struct writer *w, uint32_t kind, const bt_text *text)
 /* ---- sections ---- */
 
 /* What the entry reaches: most primitive functions have become code. */
-static bt_status find_reached(struct writer *w, const bt_global *entry, uint8_t **out)
-{
-    const bt_module *module = w->compiled->module;
-    const bt_callgraph *graph;
-    bt_vec(uint32_t) queue = { 0 };
-    uint8_t *reached = *out = BT_NEWS(w->arena, uint8_t, module->nglobal);
-    if (!reached)
-        return bt_no_memory();
-    BT_TRY(bt_callgraph_create(w->ctx, module, w->arena, &graph));
-    for (uint32_t g = 0; g < module->nglobal; g++) {
-        reached[g] = module->globals[g] == entry;
-        if (reached[g] && !BT_PUSH(w->arena, &queue, g))
-            return bt_no_memory();
-    }
-    while (queue.len) {
-        const uint32_t g = queue.at[--queue.len];
-        for (uint32_t i = graph->edge_start[g]; i < graph->edge_start[g + 1]; i++) {
-            const uint32_t to = graph->edges[i];
-            if (!reached[to] && !BT_PUSH(w->arena, &queue, to))
-                return bt_no_memory();
-            reached[to] = 1;
-        }
-    }
-    return NULL;
-}
-
 static bt_status take_reached(struct writer *w, bt_module **out)
 {
     const bt_module *module = w->compiled->module;
     const bt_global *entry;
+    const bt_callgraph *graph;
     bt_module_builder *builder;
-    uint8_t *reached;
+    const uint8_t *reached;
     BT_TRY(bt_module_entry(w->ctx, module, w->compiled->entry, &entry));
-    BT_TRY(find_reached(w, entry, &reached));
+    BT_TRY(bt_callgraph_create(w->ctx, module, w->arena, &graph));
+    BT_TRY(bt_callgraph_reach(graph, module, entry, w->arena, &reached));
     BT_TRY(bt_module_builder_create(w->ctx, module->store, module, &builder));
     for (uint32_t g = 0; g < module->nglobal; g++) {
         if (!reached[g])

@@ -537,6 +537,11 @@ typedef struct bt_callgraph {
 /* The result lives in the arena. Names without a definition are left out. */
 BT_API bt_status bt_callgraph_create(bt_ctx *, const bt_module *, bt_arena *,
                                      const bt_callgraph **out) BT_MUST_USE;
+/* By position: 1 for the global `from`, which is one of the module's, and for those that it
+ * leads to by one reference or several. They live in the arena. */
+BT_API bt_status bt_callgraph_reach(const bt_callgraph *, const bt_module *,
+                                    const bt_global *from, bt_arena *,
+                                    const uint8_t **out) BT_MUST_USE;
 
 #ifdef __cplusplus
 }

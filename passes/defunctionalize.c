@@ -27,6 +27,7 @@
 
 #include "copy.h"
 #include "flat.h"
+#include "version.h"
 
 /* A function that is used as a value of some type. */
 struct maker {
@@ -401,8 +402,9 @@ static bt_status declare_func(struct defun *d, bt_module_builder *builder,
     return bt_module_builder_set(builder, &global, 1);
 }
 
-static bt_status declare_all(struct defun *d, bt_module_builder *builder)
+static bt_status declare_all(void *state, bt_module_builder *builder)
 {
+    struct defun *d = state;
     for (uint32_t i = 0; i < d->families.len; i++)
         BT_TRY(declare_family(d, builder, d->families.at[i].value));
     d->is_declared = 1;
@@ -574,15 +576,14 @@ static bt_status set_func(struct defun *d, bt_module_builder *builder,
     bt_status status = family ? build_call(&c, family, &global.func)
                               : copy_func(&c, &named, &global.func);
     copy_deinit(&c);
-    BT_TRY(status);
-    global.kind = BT_GLOBAL_FUNC;
-    global.type = bt_func_type_of(d->module->store, global.func);
-    return global.type ? bt_module_builder_set(builder, &global, 0)
-                       : bt_store_why(d->ctx, d->module->store);
+    return status ? status
+                  : version_set_func(d->ctx, d->module->store, builder, &global,
+                                     global.func);
 }
 
-static bt_status set_all(struct defun *d, bt_module_builder *builder)
+static bt_status set_all(void *state, bt_module_builder *builder)
 {
+    struct defun *d = state;
     for (uint32_t i = 0; i < d->module->nglobal; i++) {
         if (is_program(d->module->globals[i]))
             BT_TRY(set_func(d, builder, d->module->globals[i], NULL));
@@ -592,19 +593,6 @@ static bt_status set_all(struct defun *d, bt_module_builder *builder)
         BT_TRY(set_func(d, builder, bt_module_find(d->declared, family->call), family));
     }
     return NULL;
-}
-
-static bt_status extend(struct defun *d, const bt_module *from,
-                        bt_status (*fill)(struct defun *, bt_module_builder *),
-                        bt_module **out)
-{
-    bt_module_builder *builder;
-    BT_TRY(bt_module_builder_create(d->ctx, from->store, from, &builder));
-    bt_status status = fill(d, builder);
-    if (!status)
-        return bt_module_builder_finish(builder, 1, out);
-    bt_module_builder_destroy(builder);
-    return status;
 }
 
 static bt_status check_entry(struct defun *d, const bt_pass_call *call)
@@ -627,7 +615,6 @@ static bt_status check_entry(struct defun *d, const bt_pass_call *call)
 static bt_status run(bt_ctx *ctx, bt_pass_call *call, bt_module **out)
 {
     struct defun d = { .ctx = ctx, .arena = call->scratch, .module = call->module };
-    bt_module *declared;
     bt_map_init(&d.families, d.arena, 0);
     bt_map_init(&d.known, d.arena, 0);
     bt_map_init(&d.taken, d.arena, 0);
@@ -639,11 +626,7 @@ static bt_status run(bt_ctx *ctx, bt_pass_call *call, bt_module **out)
         *out = bt_module_ref(call->module);
         return NULL;
     }
-    BT_TRY(extend(&d, d.module, declare_all, &declared));
-    d.declared = declared;
-    bt_status status = extend(&d, declared, set_all, out);
-    bt_module_unref(declared);
-    return status;
+    return version_create(ctx, d.module, declare_all, set_all, &d, &d.declared, out);
 }
 
 static const bt_pass passes[] = {

@@ -269,7 +269,7 @@ static bt_status clause_types(bt_rewrite *rw, const bt_match *match, uint32_t in
     const bt_pattern *pattern = match->clauses[index]->pattern;
     uint32_t next = 0;
     *out = NULL;
-    if (now->same_types || !now->operands[0]->type)
+    if (!now->operands[0]->type || now->operands[0]->type == match->data->type)
         return NULL;
     const bt_type **types = BT_NEWS(rw->stack, const bt_type *, bt_pattern_nvar(pattern));
     if (!types)
@@ -326,7 +326,8 @@ static bt_status rebuild(bt_rewrite *rw, const bt_value *old, const bt_value **o
         .operands = BT_NEWS(rw->stack, const bt_value *, bt_value_noperand(old)),
         .regions = BT_NEWS(rw->stack, const bt_block *, bt_value_nregion(old)),
         .same_types = old->type != NULL,
-        .same_nodes = !rw->cursor->scope->is_fresh && rw->b->preset.prov == old->prov,
+        .same_nodes = !rw->cursor->scope->is_fresh && rw->b->preset.prov == old->prov &&
+                      !bt__rewrite_is_substituting(rw),
     };
     if (!now.operands || !now.regions)
         return bt_no_memory();
@@ -378,6 +379,8 @@ static bt_status visit_one(bt_rewrite *rw, const bt_value *old)
         BT_TRY(bt__rewrite_check_type(rw, old, now));
     if (!now && !dropped)
         BT_TRY(keep_one(rw, old, &now));
+    if (!dropped)
+        BT_TRY(bt__rewrite_relate(rw, old, now));
     rw->from = outer;
     return bt__scope_put(rw->cursor->scope, old, dropped ? &bt__rewrite_dropped : now);
 }
@@ -420,15 +423,18 @@ static bt_status rewrite_body(bt_rewrite *rw, const bt_func *func, const bt_func
     rw->begun = rw->rewriter->begin ? func : NULL;
     BT_TRY(bt__rewrite_region(rw, func->block, NULL, &block));
     rw->b->promises = NULL;
-    int same_result = bt__rewrite_same_facts(rw, func->block->result, block->result);
+    const bt_type *result = block->result->type;
+    if (func->result && bt__rewrite_same_facts(rw, func->block->result, block->result) &&
+        !(result = bt__rewrite_type(rw, func->result)))
+        return bt_store_why(rw->ctx, rw->store);
     rw->cursor = NULL;
     *out = func;
     if (block == func->block)
         return NULL;
     bt_func fields = *func;
     fields.block = block;
-    if (!same_result && !is_renamed(rw, func->result, block->result->type))
-        fields.result = block->result->type;
+    if (!is_renamed(rw, func->result, result))
+        fields.result = result;
     return bt_func_create(rw->ctx, rw->store, &fields, out);
 }
 

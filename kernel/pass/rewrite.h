@@ -102,6 +102,8 @@ bt_status bt__rewrite_map(bt_rewrite *, const bt_value *old,
 
 /* ---- types in the scope at hand ---- */
 
+/* Whether a variable or an opaque dim stands for another term. */
+int bt__rewrite_is_substituting(const bt_rewrite *);
 /* NULL: no memory, or refused. NULL in, NULL out is not a failure: ask only for types
  * that exist. */
 const bt_type *bt__rewrite_type(bt_rewrite *, const bt_type *);
@@ -118,6 +120,10 @@ bt_status bt__rewrite_rename_opaques(bt_rewrite *, struct bt__scope *,
                                      const bt_block *) BT_MUST_USE;
 /* Whether what inference knew of `old` is still all that is known of `now`. */
 int bt__rewrite_same_facts(bt_rewrite *, const bt_value *old, const bt_value *now);
+/* From here on opaque dims that `old` brought forth are those of `now`: attributes of later
+ * calls may name them. */
+bt_status bt__rewrite_relate(bt_rewrite *, const bt_value *old,
+                             const bt_value *now) BT_MUST_USE;
 /* Refuses what a slot puts in place of `old`, unless its type is that of `old`, or says
  * more of its opaque dims. */
 bt_status bt__rewrite_check_type(bt_rewrite *, const bt_value *old,

@@ -14,7 +14,7 @@ static const bt_type *find_leaf(bt_subst *subst, const bt_type *leaf)
     return NULL;
 }
 
-static int is_substituting(const bt_rewrite *rw)
+int bt__rewrite_is_substituting(const bt_rewrite *rw)
 {
     for (const struct bt__scope *s = rw->cursor->scope; s; s = s->outer) {
         if (s->types.len)
@@ -26,7 +26,7 @@ static int is_substituting(const bt_rewrite *rw)
 const bt_type *bt__rewrite_type(bt_rewrite *rw, const bt_type *type)
 {
     bt_subst subst = { .leaf = find_leaf, .state = rw->cursor->scope };
-    if (!(type->has & (BT_HAS_VAR | BT_HAS_OPAQUE)) || !is_substituting(rw))
+    if (!(type->has & (BT_HAS_VAR | BT_HAS_OPAQUE)) || !bt__rewrite_is_substituting(rw))
         return type;
     return bt_type_subst(rw->store, &subst, type);
 }
@@ -35,7 +35,7 @@ bt_status bt__rewrite_types(bt_rewrite *rw, uint32_t n, const bt_type *const *ty
                             const bt_type *const **out)
 {
     *out = types;
-    if (!n || !is_substituting(rw))
+    if (!n || !bt__rewrite_is_substituting(rw))
         return NULL;
     const bt_type **now = BT_NEWS(rw->stack, const bt_type *, n);
     if (!now)
@@ -54,7 +54,7 @@ static bt_status map_attrs(bt_rewrite *rw, const bt_op *op, const void *attrs,
 {
     bt_subst subst = { .leaf = find_leaf, .state = rw->cursor->scope };
     *out = attrs;
-    if (!op || !op->attrs || !attrs || !is_substituting(rw))
+    if (!op || !op->attrs || !attrs || !bt__rewrite_is_substituting(rw))
         return NULL;
     *out = bt_attrs_subst(rw->store, &subst, op->attrs, op->attrs_nbytes, attrs);
     return *out ? NULL : bt_store_why(rw->ctx, rw->store);
@@ -64,7 +64,7 @@ bt_status bt__rewrite_wheres(bt_rewrite *rw, uint32_t n, const bt_where *const *
                              const bt_where *const **out)
 {
     *out = wheres;
-    if (!n || !is_substituting(rw))
+    if (!n || !bt__rewrite_is_substituting(rw))
         return NULL;
     bt_where *now = BT_NEWS(rw->stack, bt_where, n);
     if (!now)
@@ -102,7 +102,7 @@ static bt_status map_checks(bt_rewrite *rw, const bt_call *call, bt__again *agai
 static bt_status map_contents(bt_rewrite *rw, const bt_call *call, bt__again *again)
 {
     again->contents = call->contents;
-    if (!call->contents || !is_substituting(rw))
+    if (!call->contents || !bt__rewrite_is_substituting(rw))
         return NULL;
     bt_contents *now = BT_NEW(rw->stack, bt_contents);
     if (!now)
@@ -150,6 +150,40 @@ int bt__rewrite_same_facts(bt_rewrite *rw, const bt_value *old, const bt_value *
     if (!old->type || !now->type || bt__rewrite_type(rw, old->type) != now->type)
         return 0;
     return !has_contents(now) || has_contents(old);
+}
+
+/* ---- dims that have another name, or are known now ---- */
+
+static int match_values(bt__type_match *match, const bt_value *old, const bt_value *now)
+{
+    const bt_call *old_call = bt_as_call(old), *now_call = bt_as_call(now);
+    const bt_contents *was = old_call ? old_call->contents : NULL,
+                      *is = now_call ? now_call->contents : NULL;
+    int matches =
+        !old->type || !now->type || bt__type_matches(match, old->type, now->type);
+    for (uint32_t i = 0; matches && was && is && was->n == is->n && i < was->n; i++)
+        matches = bt__type_matches(match, was->dims[i], is->dims[i]);
+    return matches;
+}
+
+bt_status bt__rewrite_relate(bt_rewrite *rw, const bt_value *old, const bt_value *now)
+{
+    if (old == now)
+        return NULL;
+    const void *mark = bt_arena_mark(rw->stack);
+    bt__type_match match;
+    bt__type_match_init(&match, rw->stack);
+    match.accepts = 1;
+    const int matches = match_values(&match, old, now);
+    int failed = (int)match.failed;
+    for (uint32_t i = 0; matches && !failed && i < match.forth.len; i++) {
+        const bt_type *was = match.forth.at[i].key, *is = match.forth.at[i].value;
+        if (was->kind == BT_TYPE_OPAQUE && was != is &&
+            bt_map_find(&rw->births, was) == old)
+            failed = !bt_map_put(&rw->cursor->scope->types, was, (void *)(uintptr_t)is);
+    }
+    bt_arena_release(rw->stack, mark);
+    return failed ? bt_no_memory() : NULL;
 }
 
 /* ---- replacements ---- */

@@ -102,16 +102,23 @@ static bt_status print_codes(bt_ctx *ctx, const bt_module *fused,
     return NULL;
 }
 
-/* The program that kernels are called from. Other features than open dims take control
- * flow. */
-static bt_status print_compiled(struct tool *tool, const bt_module *fused,
-                                const bt_func *entry, bt_compile_options *options)
+/* The program that kernels are called from: of an executor with control flow, where what a
+ * chain of calls would be fused to has more features than open dims. */
+static bt_status print_compiled(struct tool *tool, const bt_module *typed,
+                                const bt_module *fused, const bt_func *entry,
+                                bt_compile_options *options)
 {
     bt_compiled *compiled;
+    bt_module *flat = NULL;
     uint32_t features;
     BT_TRY(bt_module_features(tool->ctx, fused, entry, &features));
     options->has_control_flow = (features & ~(uint32_t)BT_FEATURE_OPEN_DIMS) != 0;
-    BT_TRY(bt_compile(tool->ctx, fused, options, &compiled));
+    if (options->has_control_flow)
+        BT_TRY(bt_fuse(tool->ctx, typed, options, &flat));
+    bt_status status = bt_compile(tool->ctx, flat ? flat : fused, options, &compiled);
+    bt_module_unref(flat);
+    if (status)
+        return status;
     print_program(tool, compiled->module, option_value(tool, "output"));
     bt_compiled_unref(compiled);
     return NULL;
@@ -133,7 +140,7 @@ int print_kernels(struct tool *tool, const bt_module *typed, const char *targets
     TRY_TOOL(tool, bt_fuse(tool->ctx, typed, &options, &fused));
     bt_status status = bt_module_entry(tool->ctx, fused, options.entry, &entry);
     if (!status && is_program && entry->func)
-        status = print_compiled(tool, fused, entry->func, &options);
+        status = print_compiled(tool, typed, fused, entry->func, &options);
     else if (!status && is_code)
         status = print_codes(tool->ctx, fused, &options);
     else if (!status && entry->func)

@@ -47,11 +47,12 @@ bt_status enter_scope(struct maker *, const bt_value *);
 bt_status call_op(struct maker *, const char *op, const char *attrs, const bt_value *x,
                   const bt_value *y, const bt_value **out);
 
-/* ---- tensors.c, redundant.c, layers.c, norms.c, sequences.c: the type is a tensor's ---- */
+/* ---- tensors.c, redundant.c, layers.c, norms.c, sequences.c, found.c: the type
+ * is a tensor's ---- */
 
 make_fn make_const, make_unary, make_binary, make_cast, make_where, make_moved;
 make_fn make_identity, make_duplicate, make_dead, make_layer, make_norm;
-make_fn make_sequence;
+make_fn make_sequence, make_found;
 /* A constant of float32 whose elements are some of the choices. */
 bt_status make_numbers(struct maker *, uint32_t rank, const int64_t *dims,
                        const double *choices, uint32_t n, const bt_value **out);

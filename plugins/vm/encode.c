@@ -372,8 +372,8 @@ static bt_status write_block(struct vm_encoder *e, const bt_block *block, int is
     BT_TRY(aim(e, block, target));
     for (scope->step = 0; scope->step < block->nbinding; scope->step++) {
         const bt_value *value = block->bindings[scope->step];
-        const int ends =
-            is_tail && scope->step + 1 == block->nbinding && block->result == value;
+        const int ends = is_tail && scope->step + 1 == block->nbinding &&
+                         block->result == value && vm_behind(value) == value;
         BT_TRY(write_binding(e, value, ends));
         BT_TRY(drop_unused(e, value));
         // a tail call, or branches that return by themselves, define nothing here

@@ -306,14 +306,16 @@ static bt_status take_buffers(struct vm_machine *m, struct vm_frame *frame,
 {
     const struct vm_function *f = frame->f;
     const struct vm_held *held = vm_held_of(frame);
-    const int is_settled = f->is_settled && row->is_settled && !row->space;
+    const struct vm_spot *spots =
+        f->is_settled && row->is_settled && !row->space ? f->spots : NULL;
+    void **out = m->buffers;
     for (uint32_t i = 0; i < n; i++) {
         const uint32_t place = places[i];
-        if (is_settled && place & VM_AREA) {
-            const struct vm_spot *spot = &f->spots[place & VM_NUMBER];
-            m->buffers[i] = held[spot->storage].address + spot->offset;
-        } else if (is_settled && place & VM_PLAIN) {
-            m->buffers[i] = m->program->consts[place & VM_NUMBER].plain->data;
+        if (spots && place & VM_AREA) {
+            const struct vm_spot *spot = &spots[place & VM_NUMBER];
+            out[i] = held[spot->storage].address + spot->offset;
+        } else if (spots && place & VM_PLAIN) {
+            out[i] = m->program->consts[place & VM_NUMBER].plain->data;
         } else {
             *nheld += !(place & (VM_AREA | VM_PLAIN));
             BT_TRY(take_buffer(m, frame, row, i, place));

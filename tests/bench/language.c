@@ -278,6 +278,8 @@ static double time_kernel(struct side *s)
     void *buffers[8];
     for (int i = 0; i < 8; i++)
         buffers[i] = memory[i];
+    for (int i = 0; i < 4; i++) // results are rounded, as those of the chain are
+        ((float *)buffers[0])[i] = 1.0f / (float)(i + 3);
     buffers[1] = buffers[0];
     const bt_compiled *c = bt_program_compiled(s->program);
     const bt_kernel_call call = { .nbytes = sizeof(call),

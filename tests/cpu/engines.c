@@ -4,6 +4,7 @@
 #include "failing_allocator.h"
 #include "program.h"
 
+#include <fenv.h>
 #include <pthread.h>
 
 #include <baton/compiler.h>
@@ -249,8 +250,8 @@ static int has_denormals(void)
     return denormal * (1 / half) == least;
 }
 
-/* What becomes of a half of the least normal number. The caller's treatment of denormals is
- * what it was, with a fault and without. */
+/* What becomes of a half of the least normal number. The caller's treatment of denormals and
+ * its flags of exceptions are what they were, with a fault and without. */
 static void check_halves(bt_ctx *ctx, int keeps_denormals, float expected)
 {
     const bt_allocator allocator = cpu_allocator(bt_ctx_registry(ctx));
@@ -268,8 +269,11 @@ static void check_halves(bt_ctx *ctx, int keeps_denormals, float expected)
             ((float *)l.d.at[1])[i] = 0x1p-126f;
         for (uint32_t i = 0; i < 64; i++)
             ((float *)l.d.at[2])[i] = 0.5f;
+        feclearexcept(FE_ALL_EXCEPT);
+        feraiseexcept(FE_DIVBYZERO);
         bt_status status = launch(ctx, loaded, &l);
         assert_int_equal(status != NULL, is_wrong);
+        assert_int_equal(fetestexcept(FE_ALL_EXCEPT), FE_DIVBYZERO);
         assert_true(has_denormals());
         for (uint32_t i = 0; i < 256; i++)
             assert_memory_equal(&((float *)l.d.at[3])[i], &expected, sizeof(float));

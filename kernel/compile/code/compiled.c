@@ -387,25 +387,27 @@ bt_status bt_compiled_note(bt_ctx *ctx, const bt_compiled *c, uint32_t kernel,
                : status;
 }
 
-/* What a caller of another version does not have is 0. */
-static bt_kernel_call whole_call(const bt_kernel_call *call)
+/* What a caller of an older version does not have is 0. */
+static const bt_kernel_call *whole_call(const bt_kernel_call *call, bt_kernel_call *room)
 {
-    bt_kernel_call out = { 0 };
-    memcpy(&out, call, call->nbytes < sizeof(out) ? call->nbytes : sizeof(out));
-    out.nbytes = sizeof(out);
-    return out;
+    if (call->nbytes >= sizeof(*room))
+        return call;
+    memset(room, 0, sizeof(*room));
+    memcpy(room, call, call->nbytes);
+    room->nbytes = sizeof(*room);
+    return room;
 }
 
 bt_status bt_compiled_launch(bt_ctx *ctx, const bt_compiled *c, uint32_t kernel,
                              const bt_kernel_call *call)
 {
     BT_TRY(check_kernel(ctx, c, kernel));
-    const bt_kernel_call whole = whole_call(call);
+    bt_kernel_call room;
     const bt_compiled_kernel *row = c->kernels[kernel];
     return bt_compiled_note(ctx, c, kernel,
                             bt__launch(ctx, c->targets[row->target],
                                        c->loaded[row->target], row->number, row->name,
-                                       &whole));
+                                       whole_call(call, &room)));
 }
 
 bt_status bt_compiled_launch_hosted(bt_ctx *ctx, const bt_compiled *c, uint32_t kernel,
@@ -413,12 +415,12 @@ bt_status bt_compiled_launch_hosted(bt_ctx *ctx, const bt_compiled *c, uint32_t 
                                     const bt_host_block *around)
 {
     BT_TRY(check_kernel(ctx, c, kernel));
-    const bt_kernel_call whole = whole_call(call);
+    bt_kernel_call room;
     const bt_compiled_kernel *row = c->kernels[kernel];
     return bt_compiled_note(ctx, c, kernel,
                             bt__launch_hosted(ctx, c->targets[row->target],
                                               c->loaded[row->target], row->number,
-                                              row->name, &whole, around));
+                                              row->name, whole_call(call, &room), around));
 }
 
 bt_status bt_compiled_enqueue(bt_ctx *ctx, const bt_compiled *c, uint32_t kernel,
@@ -426,10 +428,10 @@ bt_status bt_compiled_enqueue(bt_ctx *ctx, const bt_compiled *c, uint32_t kernel
                               uint64_t *value)
 {
     BT_TRY(check_kernel(ctx, c, kernel));
-    const bt_kernel_call whole = whole_call(call);
+    bt_kernel_call room;
     const bt_compiled_kernel *row = c->kernels[kernel];
     return bt_compiled_note(ctx, c, kernel,
                             bt__enqueue(ctx, c->targets[row->target],
                                         c->loaded[row->target], row->number, row->name,
-                                        &whole, order, value));
+                                        whole_call(call, &room), order, value));
 }

@@ -354,8 +354,7 @@ bt_status cpu_loaded_launch(bt_ctx *ctx, struct cpu_loaded *l, uint32_t number,
         return bt_evaluator_run(ctx, k->evaluator, call);
     BT_TRY(check_dims(ctx, &k->own.bytecode, call));
     const uint32_t modes = cpu_modes_get(); // the pool's threads take those of the caller
-    if (!l->keeps_denormals)
-        cpu_modes_set(cpu_modes_without_denormals(modes));
+    cpu_modes_set(cpu_modes_of_kernels(modes, l->keeps_denormals));
     int32_t fault = run_phases(&launch);
     cpu_modes_set(modes);
     return fault ? explain(ctx, k, fault, call) : NULL;

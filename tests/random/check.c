@@ -10,6 +10,8 @@
  *                 and after each pass alone
  *     flat        and after the passes that make programs flat
  *     vm          and so does vm, compiled for target reference
+ *     aot         and so does the C that executor aot writes, compiled by libtcc (executor
+ *                 written of tests/aot); programs that it refuses are counted by why
  *     graph       a chain of calls, fused, lowered and planned, gives the same result by
  *                 the executor graph on TARGET, also a list of targets; the same bits on
  *                 the target reference, which is the default
@@ -35,9 +37,20 @@
 
 enum { MAX_PASS = 64, MIN_PROGRAMS = 300 };
 
-/* What laws are given, and how often each pass of the plugins changed a program. */
+enum { MAX_REASON = 32, REASON_NBYTES = 200 };
+
+/* Programs that were refused for one reason. */
+struct refusals {
+    char why[REASON_NBYTES];
+    uint64_t n, first; /* seed */
+};
+
+/* What laws are given, how often each pass of the plugins changed a program, and why
+ * programs were refused. */
 struct tally {
     const char *target; /* of the law graph */
+    uint32_t nreason;
+    struct refusals reasons[MAX_REASON];
     uint32_t n;
     const char *names[MAX_PASS];
     uint64_t nrun[MAX_PASS], nchanged[MAX_PASS];
@@ -244,8 +257,18 @@ static bt_status run_module(bt_ctx *ctx, const char *name, const bt_module *modu
     return status;
 }
 
-/* Tensors to six digits, 0 and -0 alike; what holds no tensors prints the same. Results
- * nest no deeper than the loops that built them. */
+static int same_integers(const bt_tensor *x, const bt_tensor *y)
+{
+    int is_same = x->dtype == y->dtype && x->nelem == y->nelem && x->rank == y->rank;
+    for (uint32_t i = 0; is_same && i < x->rank; i++)
+        is_same = x->dims[i] == y->dims[i];
+    for (int64_t i = 0; is_same && i < x->nelem; i++)
+        is_same = bt_tensor_get_int(x, i) == bt_tensor_get_int(y, i);
+    return is_same;
+}
+
+/* Integers bit for bit, floats to six digits, 0 and -0 alike; what holds no tensors prints
+ * the same. Results nest no deeper than the loops that built them. */
 static bt_status same_result(bt_ctx *ctx, const bt_object *a, const bt_object *b,
                              const char *pipeline)
 {
@@ -254,7 +277,9 @@ static bt_status same_result(bt_ctx *ctx, const bt_object *a, const bt_object *b
     const bt_adt *v = bt_object_as_adt(a), *w = bt_object_as_adt(b);
     bt_text left, right;
     int is_same = 1;
-    if (x && y) {
+    if (x && y && !bt_dtype_is_float(x->dtype)) {
+        is_same = same_integers(x, y);
+    } else if (x && y) {
         bt_tensor_difference d;
         BT_TRY(bt_tensor_compare(ctx, x, y, 1e-6, 1e-6, &d));
         is_same = d.ndifferent == 0;
@@ -342,6 +367,45 @@ static bt_status check_vm(bt_ctx *ctx, uint64_t seed, const bt_module *module,
     (void)tally;
     return check_pipelines(ctx, seed, module, "vm", BT_COUNT(before_vm), before_vm,
                            arena);
+}
+
+static void count_refusal(struct tally *tally, uint64_t seed, const char *why)
+{
+    struct refusals *at = tally->reasons;
+    while (at < tally->reasons + tally->nreason &&
+           strncmp(at->why, why, REASON_NBYTES - 1) != 0)
+        at++;
+    if (at == tally->reasons + MAX_REASON)
+        at--; // the last one stands for the rest
+    if (at == tally->reasons + tally->nreason) {
+        tally->nreason++;
+        at->first = seed;
+        snprintf(at->why, sizeof(at->why), "%s", why);
+    }
+    at->n++;
+}
+
+static bt_status check_aot(bt_ctx *ctx, uint64_t seed, const bt_module *module,
+                           bt_arena *arena, struct tally *tally)
+{
+    bt_object **args, *expected = NULL, *got = NULL;
+    uint32_t n;
+    BT_TRY(random_arguments(ctx, seed, module, &n, &args, arena));
+    bt_status status = run_module(ctx, "written", module, n, args, &got);
+    const int is_refused = status && status->code == BT_ERR_UNSUPPORTED;
+    if (is_refused) {
+        count_refusal(tally, seed, status->message);
+        status = NULL;
+    }
+    if (!status && !is_refused)
+        status = run_module(ctx, "interp", module, n, args, &expected);
+    if (!status && !is_refused)
+        status = same_result(ctx, got, expected, "executor aot");
+    bt_object_unref(got);
+    bt_object_unref(expected);
+    for (uint32_t i = 0; i < n; i++)
+        bt_object_unref(args[i]);
+    return status;
 }
 
 /* Random layers have few channels. */
@@ -567,11 +631,11 @@ static const struct law {
     const char *name;
     bt_status (*check)(bt_ctx *, uint64_t seed, const bt_module *, bt_arena *,
                        struct tally *);
-} laws[] = { { "verify", check_verify },    { "roundtrip", check_roundtrip },
-             { "views", check_views },      { "run", check_run },
-             { "flat", check_flat },        { "vm", check_vm },
-             { "graph", check_graph },      { "open", check_open },
-             { "sequence", check_sequence } };
+} laws[] = { { "verify", check_verify }, { "roundtrip", check_roundtrip },
+             { "views", check_views },   { "run", check_run },
+             { "flat", check_flat },     { "vm", check_vm },
+             { "aot", check_aot },       { "graph", check_graph },
+             { "open", check_open },     { "sequence", check_sequence } };
 
 /* ---- programs ---- */
 
@@ -661,6 +725,10 @@ static int check_all(bt_ctx *ctx, uint64_t first, uint64_t count, const char *on
     }
     printf("%llu passed, %llu failed\n", (unsigned long long)(count - nfailed),
            (unsigned long long)nfailed);
+    for (uint32_t i = 0; i < tally.nreason; i++)
+        printf("refused %llu, first seed %llu: %s\n",
+               (unsigned long long)tally.reasons[i].n,
+               (unsigned long long)tally.reasons[i].first, tally.reasons[i].why);
     if (!only || strcmp(only, "sequence") == 0)
         is_idle = print_tally(&tally, count);
     return nfailed != 0 || is_idle;
@@ -688,10 +756,11 @@ int main(int argc, char **argv)
     bt_ctx *ctx = registry ? bt_ctx_create(registry) : NULL;
     bt_registry_unref(registry);
     if (!ctx || argc < 3) {
-        fprintf(stderr,
-                "usage: check FIRST COUNT [verify|roundtrip|views|run|flat|vm|graph|open "
-                "[TARGET]|sequence], or "
-                "check --print SEED [graph]\n");
+        fprintf(
+            stderr,
+            "usage: check FIRST COUNT [verify|roundtrip|views|run|flat|vm|aot|graph|open "
+            "[TARGET]|sequence], or "
+            "check --print SEED [graph]\n");
         return 2;
     }
     int code =

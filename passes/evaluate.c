@@ -2,6 +2,8 @@
 
 #include <baton/compute.h>
 
+#include "chain.h"
+
 int64_t evaluate_nbytes(const bt_type *type)
 {
     const int64_t nbytes = bt_type_nbytes(type);
@@ -17,6 +19,27 @@ bt_status evaluate_leaves(bt_arena *arena, const bt_object *object, leaf_list *o
         return bt_no_memory();
     for (uint32_t i = 0; tuple && i < tuple->nfield; i++)
         BT_TRY(evaluate_leaves(arena, tuple->fields[i], out));
+    return NULL;
+}
+
+bt_status evaluate_operand(bt_rewrite *rewrite, const bt_value *old, leaf_list *out,
+                           int *is_const)
+{
+    const bt_pass_call *call = bt_rewrite_call(rewrite);
+    const bt_value *value;
+    BT_TRY(bt_rewrite_operand(rewrite, old, &value));
+    value = named_const(call->module, value);
+    const bt_const *constant = bt_as_const(value);
+    const bt_tuple_value *tuple = bt_as_tuple(value);
+    *is_const = constant || tuple;
+    if (constant)
+        return evaluate_leaves(call->scratch, constant->object, out);
+    for (uint32_t i = 0; tuple && *is_const && i < tuple->nfield; i++) {
+        const bt_const *field = bt_as_const(named_const(call->module, tuple->fields[i]));
+        *is_const = field != NULL;
+        if (field)
+            BT_TRY(evaluate_leaves(call->scratch, field->object, out));
+    }
     return NULL;
 }
 

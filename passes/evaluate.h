@@ -8,6 +8,10 @@ typedef bt_vec(const bt_tensor *) leaf_list;
 
 /* Adds the tensors of a constant, fields of tuples in order. */
 bt_status evaluate_leaves(bt_arena *, const bt_object *, leaf_list *) BT_MUST_USE;
+/* Adds the tensors of what an old operand is now: a constant, or a tuple binding of constants.
+ * *is_const 0: it is something else. */
+bt_status evaluate_operand(bt_rewrite *, const bt_value *old, leaf_list *out,
+                           int *is_const) BT_MUST_USE;
 /* What the call gives, by the reference evaluator, for the tensors of its arguments in
  * order. *out is left alone where it fails: it is to fail at run time, where it stands. */
 bt_status evaluate_call(bt_builder *, bt_arena *, const bt_call *, const leaf_list *,

@@ -63,36 +63,6 @@ static bt_status fold_contents(bt_rewrite *rewrite, const bt_call *call,
 
 /* ---- calls on constants ---- */
 
-static bt_status operand_now(bt_rewrite *rewrite, const bt_value *old,
-                             const bt_value **out)
-{
-    const bt_value *now;
-    BT_TRY(bt_rewrite_operand(rewrite, old, &now));
-    *out = named_const(bt_rewrite_call(rewrite)->module, now);
-    return NULL;
-}
-
-/* The tensors of an operand: a constant, or a tuple binding of constants. *is_const 0: it
- * is something else. */
-static bt_status operand_leaves(bt_rewrite *rewrite, const bt_value *value,
-                                leaf_list *out, int *is_const)
-{
-    bt_arena *arena = bt_rewrite_call(rewrite)->scratch;
-    const bt_const *constant = bt_as_const(value);
-    const bt_tuple_value *tuple = bt_as_tuple(value);
-    *is_const = constant || tuple;
-    if (constant)
-        return evaluate_leaves(arena, constant->object, out);
-    for (uint32_t i = 0; tuple && *is_const && i < tuple->nfield; i++) {
-        const bt_const *field =
-            bt_as_const(named_const(bt_rewrite_call(rewrite)->module, tuple->fields[i]));
-        *is_const = field != NULL;
-        if (field)
-            BT_TRY(evaluate_leaves(arena, field->object, out));
-    }
-    return NULL;
-}
-
 /* Of a large constant the transpose is another view: nothing is copied. */
 static bt_status transpose(bt_rewrite *rewrite, const bt_call *call,
                            const bt_tensor *tensor, const bt_value **out)
@@ -137,10 +107,8 @@ static bt_status fold_call(bt_rewrite *rewrite, const bt_call *call, const bt_va
     if (*out || (nbytes > o->max_bytes && nbytes > operands_nbytes(call)))
         return NULL;
     for (uint32_t i = 0; i < call->narg; i++) {
-        const bt_value *now;
         int is_const;
-        BT_TRY(operand_now(rewrite, call->args[i], &now));
-        BT_TRY(operand_leaves(rewrite, now, &leaves, &is_const));
+        BT_TRY(evaluate_operand(rewrite, call->args[i], &leaves, &is_const));
         if (!is_const)
             return NULL;
     }
@@ -153,7 +121,8 @@ static bt_status fold_call(bt_rewrite *rewrite, const bt_call *call, const bt_va
 static bt_status fold_proj(bt_rewrite *rewrite, const bt_proj *proj, const bt_value **out)
 {
     const bt_value *now;
-    BT_TRY(operand_now(rewrite, proj->tuple, &now));
+    BT_TRY(bt_rewrite_operand(rewrite, proj->tuple, &now));
+    now = named_const(bt_rewrite_call(rewrite)->module, now);
     const bt_const *constant = bt_as_const(now);
     const bt_tuple_value *fields = bt_as_tuple(now);
     if (fields) {

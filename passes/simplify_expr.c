@@ -13,8 +13,7 @@
  * By rules (rules.md); plugins may add some. Besides, a layout_transform behind calls
  * that go element by element cancels with those before them. A product with a constant
  * matrix becomes a dense layer, whose weight has rows where the matrix has columns: what
- * looks for layers, as patterns of targets do, then finds one form. A tensor of which every
- * row was put in its place is a stack of the rows. For every value of the
+ * looks for layers, as patterns of targets do, then finds one form. For every value of the
  * dtype, NaN and infinities included, except that x + 0 may turn the sign of a zero.
  * Zero for integers only are x * 0 and x - x. An operand that was broadcast is not the
  * result; a call that is checked at run time stays.
@@ -23,8 +22,6 @@
  * source   Relay's SimplifyExpr; DLVM, section 5 (algebra simplification)
  */
 #include "rule.h"
-
-#include <string.h>
 
 #include <baton/compute.h>
 
@@ -100,64 +97,12 @@ static bt_status move_layout(bt_rewrite *rewrite, const bt_call *call,
     return can ? lie_in(rewrite, call->args[0], out) : NULL;
 }
 
-/* ---- rows ---- */
-
-enum { MOST_ROWS = 256 };
-
-/* Of a call that puts one row in its place, which row that is; -1: another call, or that is
- * not known. */
-static int64_t row_of(bt_rewrite *rewrite, const bt_call *put, int64_t nrow)
-{
-    if (!put || put->ncheck || strcmp(call_text(put, "mode"), "update") != 0)
-        return -1;
-    const bt_tensor *at =
-        bt_const_tensor(named_const(bt_rewrite_call(rewrite)->module, put->args[1]));
-    if (!at || at->rank != 1 || at->nelem != 1)
-        return -1;
-    const int64_t row = bt_tensor_get_int(at, 0);
-    return row < -nrow || row >= nrow ? -1 : row < 0 ? row + nrow : row;
-}
-
-/* Rows that are put in their places one after the other, until all are, are a stack: what
- * was there before does not matter. */
-static bt_status stack_rows(bt_rewrite *rewrite, const bt_call *call,
-                            const bt_value **out)
-{
-    const bt_value *rows[MOST_ROWS] = { 0 }, *tuple;
-    const bt_call *put = bt_as_op_call(&call->base, "scatter_nd");
-    const bt_shape_type *shape = put ? bt_tensor_shape(call->base.type) : NULL;
-    int64_t nrow = 0, nleft, row;
-    if (!shape || !shape->n || bt_type_layout(call->base.type) ||
-        !bt_dim_is_const(shape->dims[0], &nrow) || nrow < 1 || nrow > MOST_ROWS)
-        return NULL;
-    nleft = nrow;
-    for (uint32_t i = 0; i < 2 * MOST_ROWS && nleft; i++) {
-        row = row_of(rewrite, put, nrow);
-        if (row < 0)
-            return NULL;
-        nleft -= !rows[row];
-        if (!rows[row])
-            rows[row] = put->args[2];
-        put = bt_as_op_call(put->args[0], "scatter_nd");
-    }
-    if (nleft)
-        return NULL;
-    for (uint32_t i = 0; i < nrow; i++)
-        BT_TRY(bt_rewrite_operand(rewrite, rows[i], &rows[i]));
-    struct chain chain = { .builder = bt_rewrite_builder(rewrite) };
-    BT_TRY(bt_build_tuple(chain.builder, (uint32_t)nrow, rows, &tuple));
-    *out = chain_op1(&chain, "stack", "axis=0", tuple);
-    return chain.status;
-}
-
 /* ---- the pass ---- */
 
 static bt_status simplify_call(bt_rewrite *rewrite, const bt_call *call,
                                const bt_value **out)
 {
     BT_TRY(rules_apply(bt_rewrite_state(rewrite), rewrite, call, out));
-    if (!*out)
-        BT_TRY(stack_rows(rewrite, call, out));
     return *out ? NULL : move_layout(rewrite, call, out);
 }
 

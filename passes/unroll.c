@@ -136,7 +136,7 @@ static bt_status unroll(bt_rewrite *rewrite, const bt_call *call, const struct l
 
 /* ---- what follows from a counter ---- */
 
-/* A small call of integers and truth values. */
+/* A small call of integers and truth values: what a count, an index or a shape is made of. */
 static bt_status fold(bt_rewrite *rewrite, const bt_call *call, const bt_value **out)
 {
     const struct unroller *u = bt_rewrite_state(rewrite);
@@ -145,14 +145,16 @@ static bt_status fold(bt_rewrite *rewrite, const bt_call *call, const bt_value *
         evaluate_nbytes(call->base.type) > MAX_NBYTES)
         return NULL;
     for (uint32_t i = 0; i < call->narg; i++) {
-        const bt_value *now;
-        BT_TRY(bt_rewrite_operand(rewrite, call->args[i], &now));
-        const bt_tensor *tensor = bt_const_tensor(named_const(u->module, now));
-        if (!tensor || tensor->rank != 0 ||
-            (BT_DTYPE_CLASS(tensor->dtype) != BT_CLASS_INT && tensor->dtype != BT_BOOL))
+        int is_const = evaluate_nbytes(call->args[i]->type) <= MAX_NBYTES;
+        if (is_const)
+            BT_TRY(evaluate_operand(rewrite, call->args[i], &leaves, &is_const));
+        if (!is_const)
             return NULL;
-        if (!BT_PUSH(u->arena, &leaves, tensor))
-            return bt_no_memory();
+    }
+    for (uint32_t i = 0; i < leaves.len; i++) {
+        bt_dtype dtype = leaves.at[i]->dtype;
+        if (BT_DTYPE_CLASS(dtype) != BT_CLASS_INT && dtype != BT_BOOL)
+            return NULL;
     }
     return call->narg
                ? evaluate_call(bt_rewrite_builder(rewrite), u->arena, call, &leaves, out)

@@ -11,6 +11,7 @@
 #include "info_targets.h"
 #include "output.h"
 #include "program_options.h"
+#include "reached.h"
 #include "scaled.h"
 #include "signature.h"
 #include "verbs.h"
@@ -26,9 +27,8 @@ struct survey {
     struct tool *tool;
     bt_arena *arena;
     const bt_module *module;
-    bt_map counts;  /* operator -> struct count */
-    bt_map consts;  /* objects seen */
-    bt_map reached; /* functions seen */
+    bt_map counts; /* operator -> struct count */
+    bt_map consts; /* objects seen */
     uint64_t nbinding, nparameter, nparameter_bytes;
     int64_t multiply_adds;
     uint32_t nunknown; /* calls whose cost is not known */
@@ -71,51 +71,26 @@ static bt_status count_call(struct survey *s, const bt_call *call)
     return NULL;
 }
 
-typedef bt_vec(const bt_block *) block_list;
-
-/* A function is counted once, however often it is named. */
-static bt_status reach(struct survey *s, const bt_global *global, block_list *queue)
+static bt_status count_block(struct survey *s, const bt_block *block)
 {
-    if (!global || !global->func || bt_map_find(&s->reached, global))
-        return NULL;
-    if (!bt_map_put(&s->reached, global, s) ||
-        !BT_PUSH(s->arena, queue, global->func->block))
-        return bt_no_memory();
-    return NULL;
+    s->nbinding += block->nbinding;
+    for (uint32_t i = 0; i < block->nbinding; i++) {
+        const bt_value *value = block->bindings[i];
+        const bt_call *call = bt_as_call(value);
+        if (call && call->callee_kind == BT_CALLEE_OP)
+            BT_TRY(count_call(s, call));
+        for (uint32_t k = 0; k < bt_value_noperand(value); k++)
+            BT_TRY(count_const(s, bt_value_operand(value, k)));
+    }
+    return count_const(s, block->result);
 }
 
-static bt_status reach_value(struct survey *s, const bt_value *value, block_list *queue)
-{
-    const bt_global_ref *ref = value ? bt_as_global(value) : NULL;
-    return ref ? reach(s, bt_module_find(s->module, ref->base.name), queue) : NULL;
-}
-
-/* What the entry reaches: the functions that it names, and those that they name. */
 static bt_status count_module(struct survey *s, const bt_global *entry)
 {
-    block_list queue = { 0 };
-    BT_TRY(reach(s, entry, &queue));
-    while (queue.len) {
-        const bt_block *block = queue.at[--queue.len];
-        BT_TRY(reach_value(s, block->result, &queue));
-        for (uint32_t i = 0; i < block->nbinding; i++) {
-            const bt_value *value = block->bindings[i];
-            const bt_call *call = bt_as_call(value);
-            s->nbinding++;
-            if (call && call->callee_kind == BT_CALLEE_OP)
-                BT_TRY(count_call(s, call));
-            for (uint32_t k = 0; k < bt_value_noperand(value); k++) {
-                BT_TRY(count_const(s, bt_value_operand(value, k)));
-                BT_TRY(reach_value(s, bt_value_operand(value, k), &queue));
-            }
-            if (call && call->callee_kind == BT_CALLEE_VALUE)
-                BT_TRY(reach_value(s, call->callee, &queue));
-            for (uint32_t k = 0; k < bt_value_nregion(value); k++) {
-                if (!BT_PUSH(s->arena, &queue, bt_value_region(value, k)))
-                    return bt_no_memory();
-            }
-        }
-    }
+    block_list blocks;
+    BT_TRY(reached_blocks(s->tool->ctx, s->arena, s->module, entry, 1, &blocks));
+    for (uint32_t i = 0; i < blocks.len; i++)
+        BT_TRY(count_block(s, blocks.at[i]));
     return NULL;
 }
 
@@ -263,7 +238,6 @@ static int run(struct tool *tool)
                         .module = typed };
     bt_map_init(&s.counts, s.arena, 1);
     bt_map_init(&s.consts, s.arena, 0);
-    bt_map_init(&s.reached, s.arena, 0);
     status = bt_module_entry(tool->ctx, typed, option_value(tool, "entry"), &entry);
     if (!status)
         status = count_module(&s, entry);
@@ -300,8 +274,9 @@ const struct verb verb_info = {
                "functions, sections of its file, who made it; its code is not loaded, but by\n"
                "--code. With --target, a model is compiled as run would by the same options.\n"
                "\n"
-               "CALLS are those of one run; MULTIPLY-ADDS and BYTES (read and written) are of\n"
-               "all of them together.",
+               "CALLS are the places that call, of all functions that the program reaches: those\n"
+               "of one run where it has no branches and no recursion. MULTIPLY-ADDS and BYTES\n"
+               "(read and written) are of all of them together.",
     .examples = "  baton info digits.baton\n"
                 "  baton info digits.baton --target cpu\n"
                 "  baton info digits.baton --code --executor vm\n"

@@ -9,6 +9,7 @@
 #include <baton/op.h>
 
 #include "output.h"
+#include "reached.h"
 #include "scaled.h"
 #include "signature.h"
 
@@ -33,32 +34,36 @@ static json_t *count_memory(struct tool *tool, const bt_global *entry)
     return json_string(bt_text_get(&text));
 }
 
-static void print_memory_line(struct tool *tool, const bt_global *entry)
+static void print_memory_line(struct tool *tool, const bt_global *entry, int is_more)
 {
     char text[32];
     json_t *memory = count_memory(tool, entry);
-    printf("memory           %s bytes\n", json_is_string(memory)
-                                              ? json_string_value(memory)
-                                              : scaled(json_number_value(memory), text));
+    printf("memory           %s bytes%s\n",
+           json_is_string(memory) ? json_string_value(memory)
+                                  : scaled(json_number_value(memory), text),
+           is_more ? ", and what its branches and calls take while they run" : "");
     json_decref(memory);
 }
 
 /* The invokes of a kernel; of all kernels if `kernel` is NULL. */
-static uint32_t count_steps(const bt_global *entry, const char *kernel)
+static uint32_t count_steps(const block_list *blocks, const char *kernel)
 {
     uint32_t n = 0;
-    for (uint32_t i = 0; i < entry->func->block->nbinding; i++) {
-        const bt_call *call =
-            bt_as_op_call(entry->func->block->bindings[i], "memory.invoke");
-        const char *const *name =
-            call ? bt_attr_find(call->op, call->attrs, "kernel", BT_ATTR_STRING) : NULL;
-        n += call && (!kernel || (name && strcmp(*name, kernel) == 0));
+    for (uint32_t b = 0; b < blocks->len; b++) {
+        const bt_block *block = blocks->at[b];
+        for (uint32_t i = 0; i < block->nbinding; i++) {
+            const bt_call *call = bt_as_op_call(block->bindings[i], "memory.invoke");
+            const char *const *name =
+                call ? bt_attr_find(call->op, call->attrs, "kernel", BT_ATTR_STRING)
+                     : NULL;
+            n += call && (!kernel || (name && strcmp(*name, kernel) == 0));
+        }
     }
     return n;
 }
 
 /* A function's kernels, and how often it is called: as often as the first of them. */
-static void count_calls(const bt_artifact *a, const bt_global *entry, uint32_t func,
+static void count_calls(const bt_artifact *a, const block_list *blocks, uint32_t func,
                         uint32_t *nkernel, uint32_t *ncall)
 {
     *nkernel = *ncall = 0;
@@ -66,7 +71,7 @@ static void count_calls(const bt_artifact *a, const bt_global *entry, uint32_t f
         if (a->kernels[i]->func != func)
             continue;
         if (!*nkernel)
-            *ncall = count_steps(entry, a->kernels[i]->name);
+            *ncall = count_steps(blocks, a->kernels[i]->name);
         ++*nkernel;
     }
 }
@@ -79,12 +84,12 @@ static int64_t of_all_calls(int64_t one, uint32_t ncall)
 }
 
 /* Of one run; -1: not known. */
-static int64_t count_work(const bt_artifact *a, const bt_global *entry)
+static int64_t count_work(const bt_artifact *a, const block_list *blocks)
 {
     int64_t sum = 0;
     for (uint32_t i = 0; i < a->nfunc; i++) {
         uint32_t nkernel, ncall;
-        count_calls(a, entry, i, &nkernel, &ncall);
+        count_calls(a, blocks, i, &nkernel, &ncall);
         int64_t all = of_all_calls(a->funcs[i]->multiply_adds, ncall);
         if (ncall && (all < 0 || !bt_add_int64(sum, all, &sum)))
             return -1;
@@ -107,7 +112,7 @@ static const char *cost_text(int64_t value, char out[SCALED_NBYTES])
     return value < 0 ? "?" : scaled((double)value, out);
 }
 
-static void print_functions(const bt_artifact *a, const bt_global *entry)
+static void print_functions(const bt_artifact *a, const block_list *blocks)
 {
     int width = 8, target_width = 6;
     for (uint32_t i = 0; i < a->nfunc; i++) {
@@ -122,7 +127,7 @@ static void print_functions(const bt_artifact *a, const bt_global *entry)
         const bt_compiled_func *f = a->funcs[i];
         uint32_t nkernel, ncall;
         char work[SCALED_NBYTES], bytes[SCALED_NBYTES];
-        count_calls(a, entry, i, &nkernel, &ncall);
+        count_calls(a, blocks, i, &nkernel, &ncall);
         printf("%-*s  %5u  %-*s  %7u  %13s  %s\n", width, f->name, ncall, target_width,
                a->targets[f->target].text, nkernel,
                cost_text(of_all_calls(f->multiply_adds, ncall), work),
@@ -130,7 +135,8 @@ static void print_functions(const bt_artifact *a, const bt_global *entry)
     }
 }
 
-static int print_artifact(struct tool *tool, const bt_artifact *a, const bt_global *entry)
+static int print_artifact(struct tool *tool, const bt_artifact *a, const bt_global *entry,
+                          const block_list *blocks)
 {
     char text[SCALED_NBYTES];
     for (uint32_t i = 0; i < a->ntarget; i++) {
@@ -142,12 +148,14 @@ static int print_artifact(struct tool *tool, const bt_artifact *a, const bt_glob
     int code = print_signature(tool, entry);
     if (code)
         return code;
-    const uint32_t ncall = count_steps(entry, NULL);
-    printf("kernels          %u, called %u time%s\n", a->nkernel, ncall, PLURAL(ncall));
-    printf("multiply-adds    %s\n", cost_text(count_work(a, entry), text));
+    const uint32_t ncall = count_steps(blocks, NULL);
+    printf("kernels          %u, called %s%u %s%s\n", a->nkernel,
+           blocks->len > 1 ? "in " : "", ncall, blocks->len > 1 ? "place" : "time",
+           PLURAL(ncall));
+    printf("multiply-adds    %s\n", cost_text(count_work(a, blocks), text));
     printf("constants        %u\n", a->nconstant);
-    print_memory_line(tool, entry);
-    print_functions(a, entry);
+    print_memory_line(tool, entry, blocks->len > 1);
+    print_functions(a, blocks);
     print_sections(a);
     printf("\nPROVENANCE\n%s", a->provenance);
     return EXIT_OK;
@@ -200,13 +208,13 @@ static json_t *kernels_json(const bt_artifact *a)
     return list;
 }
 
-static json_t *functions_json(const bt_artifact *a, const bt_global *entry)
+static json_t *functions_json(const bt_artifact *a, const block_list *blocks)
 {
     json_t *list = json_array();
     for (uint32_t i = 0; i < a->nfunc; i++) {
         const bt_compiled_func *f = a->funcs[i];
         uint32_t nkernel, ncall;
-        count_calls(a, entry, i, &nkernel, &ncall);
+        count_calls(a, blocks, i, &nkernel, &ncall);
         json_array_append_new(
             list,
             json_pack("{s:s, s:I, s:s, s:I, s:I, s:I}", "function", f->name, "calls",
@@ -219,14 +227,14 @@ static json_t *functions_json(const bt_artifact *a, const bt_global *entry)
 }
 
 static int print_artifact_json(struct tool *tool, const bt_artifact *a,
-                               const bt_global *entry)
+                               const bt_global *entry, const block_list *blocks)
 {
     json_t *root = json_pack(
         "{s:o, s:s, s:o, s:o, s:o, s:o, s:I, s:I, s:I, s:o, s:o, s:o}", "targets",
         targets_json(a), "entry", a->entry, "inputs", inputs_json(tool, entry), "outputs",
         outputs_json(tool, entry), "kernels", kernels_json(a), "functions",
-        functions_json(a, entry), "multiply_adds", (json_int_t)count_work(a, entry),
-        "calls", (json_int_t)count_steps(entry, NULL), "constants",
+        functions_json(a, blocks), "multiply_adds", (json_int_t)count_work(a, blocks),
+        "calls", (json_int_t)count_steps(blocks, NULL), "constants",
         (json_int_t)a->nconstant, "memory", count_memory(tool, entry), "sections",
         sections_json(a), "provenance", lines_json(a->provenance));
     return print_json(tool, root);
@@ -238,6 +246,7 @@ int info_artifact(struct tool *tool)
                                              "threads", "opt-level", "passes", "pipeline",
                                              "fuse",    "plan" };
     const bt_global *entry;
+    block_list blocks;
     bt_artifact *a;
     for (uint32_t i = 0; i < BT_COUNT(of_models); i++) {
         if (option_value(tool, of_models[i]))
@@ -246,9 +255,12 @@ int info_artifact(struct tool *tool)
     }
     TRY_TOOL(tool, bt_artifact_read(tool->ctx, tool->args[0], &a));
     bt_status status = bt_module_entry(tool->ctx, a->module, a->entry, &entry);
+    if (!status)
+        status = reached_blocks(tool->ctx, bt_ctx_scratch(tool->ctx), a->module, entry, 0,
+                                &blocks);
     int code = status                       ? tool_fail(tool, status)
-               : option_value(tool, "json") ? print_artifact_json(tool, a, entry)
-                                            : print_artifact(tool, a, entry);
+               : option_value(tool, "json") ? print_artifact_json(tool, a, entry, &blocks)
+                                            : print_artifact(tool, a, entry, &blocks);
     bt_artifact_close(a);
     return code;
 }

@@ -9,6 +9,7 @@
 #include <baton/pass.h>
 
 #include "output.h"
+#include "reached.h"
 #include "scaled.h"
 
 /* A primitive function of the program. */
@@ -49,15 +50,29 @@ static bt_status optimise(bt_ctx *ctx, const bt_module *module,
     return status;
 }
 
-static bt_status make_fused(bt_ctx *ctx, const bt_module *module,
-                            const bt_program_options *asked,
-                            const bt_compile_options *options, bt_module **out)
+/* The module is new where it succeeds. */
+static bt_status compile(bt_ctx *ctx, const bt_module *optimised,
+                         const bt_compile_options *options, bt_module **fused,
+                         bt_compiled **out)
 {
-    bt_module *optimised;
-    BT_TRY(optimise(ctx, module, asked, options->opened, &optimised));
-    bt_status status = bt_fuse(ctx, optimised, options, out);
-    bt_module_unref(optimised);
+    BT_TRY(bt_fuse(ctx, optimised, options, fused));
+    bt_status status = bt_compile(ctx, *fused, options, out);
+    if (status)
+        bt_module_unref(*fused);
     return status;
+}
+
+/* As for executor graph; where the program needs more, as for one with control flow. */
+static bt_status compile_any(bt_ctx *ctx, const bt_module *optimised,
+                             bt_compile_options *options, bt_module **fused,
+                             bt_compiled **out)
+{
+    bt_status status = compile(ctx, optimised, options, fused, out);
+    if (!status || status->code != BT_ERR_UNSUPPORTED)
+        return status;
+    bt_ctx_clear_diags(ctx);
+    options->has_control_flow = 1;
+    return compile(ctx, optimised, options, fused, out);
 }
 
 /* ---- rows ---- */
@@ -79,21 +94,27 @@ static bt_status make_row(struct table *t, const bt_func *func, struct row **out
     return NULL;
 }
 
+static bt_status read_call(struct table *t, const bt_module *fused, const bt_call *call)
+{
+    const bt_global_ref *callee = call ? bt_as_global(call->callee) : NULL;
+    const bt_global *called = callee ? bt_module_find(fused, callee->base.name) : NULL;
+    if (!called || !called->func || !bt_func_is_primitive(called->func))
+        return NULL;
+    struct row *row = bt_map_find(&t->index, called->func);
+    if (!row)
+        BT_TRY(make_row(t, called->func, &row));
+    row->ncall++;
+    return NULL;
+}
+
 static bt_status make_rows(struct table *t, const bt_module *fused, const char *entry)
 {
-    const bt_global *global = bt_module_find(fused, entry);
-    const bt_block *block = global->func->block;
-    for (uint32_t i = 0; i < block->nbinding; i++) {
-        const bt_call *call = bt_as_call(block->bindings[i]);
-        const bt_global_ref *callee = call ? bt_as_global(call->callee) : NULL;
-        const bt_global *called =
-            callee ? bt_module_find(fused, callee->base.name) : NULL;
-        if (!called || !called->func)
-            continue;
-        struct row *row = bt_map_find(&t->index, called->func);
-        if (!row)
-            BT_TRY(make_row(t, called->func, &row));
-        row->ncall++;
+    block_list blocks;
+    BT_TRY(reached_blocks(t->ctx, t->arena, fused, bt_module_find(fused, entry), 0,
+                          &blocks));
+    for (uint32_t b = 0; b < blocks.len; b++) {
+        for (uint32_t i = 0; i < blocks.at[b]->nbinding; i++)
+            BT_TRY(read_call(t, fused, bt_as_call(blocks.at[b]->bindings[i])));
     }
     for (uint32_t i = 0; i < t->rows.len; i++) {
         struct row *row = t->rows.at[i];
@@ -277,19 +298,22 @@ int print_targets(struct tool *tool, const bt_module *module, const bt_global *e
 {
     struct table t = { .ctx = tool->ctx, .arena = bt_ctx_scratch(tool->ctx) };
     bt_targets *targets;
-    bt_module *fused = NULL;
+    bt_module *optimised, *fused;
     int code = EXIT_OK;
     bt_map_init(&t.index, t.arena, 0);
     TRY_TOOL(tool, bt_targets_open(tool->ctx, asked->target, &targets));
-    const bt_compile_options options = {
+    bt_compile_options options = {
         .opened = targets, .entry = entry->name, .fuse = asked->fuse, .plan = asked->plan
     };
-    bt_status status = make_fused(tool->ctx, module, asked, &options, &fused);
-    if (!status)
-        status = bt_compile(tool->ctx, fused, &options, &t.compiled);
+    bt_status status = optimise(tool->ctx, module, asked, targets, &optimised);
+    if (!status) {
+        status = compile_any(tool->ctx, optimised, &options, &fused, &t.compiled);
+        bt_module_unref(optimised);
+    }
     bt_targets_unref(targets);
-    if (!status)
-        status = make_rows(&t, fused, entry->name);
+    if (status)
+        return tool_fail(tool, status);
+    status = make_rows(&t, fused, entry->name);
     if (status)
         code = tool_fail(tool, status);
     else if (option_value(tool, "json"))

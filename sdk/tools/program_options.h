@@ -9,7 +9,7 @@
     { "opt-level", 'O', "N", "run passes of levels 0 to N only" },                         \
     { "passes", 0, "LIST", "run these passes instead: 'fold-constant, dead-code'; '' for none" }, \
     { "pipeline", 0, "FILE", "run this pipeline instead: a manifest, or a name" },         \
-    { "fuse", 0, "LIST", "passes that choose what is computed together (default: fuse)" }, \
+    { "fuse", 0, "LIST", "passes that choose what is computed together (default: fuse; for executors vm and aot fuse-control)" }, \
     { "plan", 0, "LIST", "passes of the lowered program (default: plan; '' for none)" },   \
     IMPORT_OPTIONS
 #define PROGRAM_OPTIONS(default_executor)                                                  \

@@ -93,6 +93,22 @@ expect 1 "$lacks" -- "$baton" run loop.baton --executor graph -i n=3
 expect 1 "$lacks" -- compile loop.baton -o graph.bta --executor graph
 expect 1 'executor interp compiles nothing, so there is nothing to write' -- compile loop.baton -o graph.bta --executor interp
 
+# All that it reaches is counted, and told as places where a run may come by often.
+cat > rows.baton <<'END'
+#[version = "baton 0.1"]
+
+def @rows(%x: Tensor[(4, 4), float32], %n: int32) -> Tensor[(4, 4), float32] {
+    if (less(%n, 1)) { %x } else { @rows(nn.relu(nn.dense(%x, %x)), subtract(%n, 1)) }
+}
+def @main(%x: Tensor[(4, 4), float32], %n: int32) { @rows(%x, %n) }
+END
+expect 0 -- "$baton" compile rows.baton -o rows.bta --target reference
+expect 0 '^kernels  *1, called in 1 place$' '^multiply-adds  *80$' '^memory .*, and what its branches and calls take while they run$' \
+    '^fused_nn_dense_nn_relu  *1  reference  *1  *80  ' -- "$baton" info rows.bta
+expect 0 '"calls": 1,' '"multiply_adds": 80,' -- "$baton" info rows.bta --json
+expect 0 '^fused_nn_dense_nn_relu  *1  reference  *1  *80  nn.dense nn.relu$' -- "$baton" info rows.baton --target reference
+expect 0 '^multiply-adds  *82$' '^nn.dense  *1  64$' -- "$baton" info rows.baton
+
 # Its code, which is the same as of the model.
 expect 0 '^@main( n0 )  objects 0, ' '^ *[0-9]*  call  *n[0-9]* @sum n[0-9]*  *; [0-9]*:[0-9]*$' -- "$baton" info loop.bta --code
 cp out expected

@@ -6,7 +6,8 @@ onnx_expected.txt names each case that does not pass, and why; a case that passe
   --write   writes the list anew from what it finds; reasons are to be read and completed by hand
   --table   runs every executor in turn, and shows how many cases pass on each
 With BATON_MODEL_TARGET (driver.c) what only executors with branches run is refused besides: onnx_expected_compiled.txt names that.
-With BATON_MODEL_EXECUTOR=vm too nothing is: vm passes what interp passes.
+With BATON_MODEL_EXECUTOR=vm too nothing is: vm passes what interp passes. BATON_MODEL_EXECUTOR=written runs the C that executor aot
+writes (tests/aot): onnx_expected_aot.txt names what that refuses besides.
 """
 import collections
 import fnmatch
@@ -27,10 +28,10 @@ RTOL, ATOL = 1e-3, 1e-7
 GROUPS = ["node", "simple", "pytorch-operator", "pytorch-converted"]
 TARGET = "BATON_MODEL_TARGET"
 EXECUTOR = "BATON_MODEL_EXECUTOR"
-EXECUTORS = {"interp": "", "graph": "cpu", "vm": "cpu"}  # executor -> target (driver.c)
+EXECUTORS = {"interp": "", "graph": "cpu", "vm": "cpu", "written": ""}  # executor -> target (driver.c)
 HERE = os.path.dirname(os.path.abspath(__file__))
 LIST = os.path.join(HERE, "onnx_expected.txt")
-COMPILED_LIST = os.path.join(HERE, "onnx_expected_compiled.txt")
+OWN_LISTS = {"graph": os.path.join(HERE, "onnx_expected_compiled.txt"), "written": os.path.join(HERE, "onnx_expected_aot.txt")}
 
 
 def find_cases():
@@ -157,13 +158,15 @@ def read_list_of(path):
     return out
 
 
-def is_graph():
-    return TARGET in os.environ and os.environ.get(EXECUTOR, "graph") == "graph"
+def own_list():
+    """The list of what the executor alone does not pass; None: it has none."""
+    return OWN_LISTS.get(os.environ.get(EXECUTOR, "graph" if TARGET in os.environ else "interp"))
 
 
 def read_list():
-    """Pattern -> (kind, reason); of what is compiled for graph first."""
-    return {**read_list_of(COMPILED_LIST), **read_list_of(LIST)} if is_graph() else read_list_of(LIST)
+    """Pattern -> (kind, reason); those of the executor first."""
+    own = own_list()
+    return {**(read_list_of(own) if own else {}), **read_list_of(LIST)}
 
 
 def expectations(cases, rows):
@@ -228,9 +231,9 @@ def show_table(program, cases):
 
 
 def write_list(results):
-    compiled = is_graph()
-    expected = expectations(results, {} if not compiled else read_list_of(LIST))
-    with open(COMPILED_LIST if compiled else LIST, "w", encoding="utf-8") as file:
+    own = own_list()
+    expected = expectations(results, read_list_of(LIST) if own else {})
+    with open(own or LIST, "w", encoding="utf-8") as file:
         for case, (kind, reason) in results.items():
             if kind in ("refused", "fail") and expected.get(case, ("", ""))[0] != kind:
                 file.write(f"{case} {kind} {reason}\n")

@@ -188,6 +188,7 @@ REFUSED = {
     "dims_passed_on": "is not a number before the call",
     "extents_that_differ": "no C is written for dyn.full",
     "fields_that_are_checked": "no C is written for dyn.full",
+    "found_again": "no C is written for argwhere",
     "generic_entry": "which is no dim",
     "generic_functions": "an argument or a result is no tensor of known rank",
     "list": "an argument or a result is no tensor of known rank",

@@ -192,7 +192,7 @@ REFUSED = {
     "generic_entry": "which is no dim",
     "generic_functions": "an argument or a result is no tensor of known rank",
     "list": "an argument or a result is no tensor of known rank",
-    "overflow": "is not a number before the call",
+    "overflow": "no C is written for zeros",
     "symbolic": "is not a number before the call",
     "unknown_extents": "a size that no argument's shape shows",
 }

@@ -68,3 +68,10 @@ for step in 2 4; do
         nn.max_pool1d(%%x, pool_size=[3], strides=[2], padding=[1])\n}\n' "$step" > step.baton
     expect 0 'for target cpu' -- "$baton" compile step.baton -o step.bta
 done
+
+# A product of an open number of rows has a program of its own for one row, which packs nothing.
+cat > rows.baton <<'END'
+#[version = "baton 0.1"]
+def @main<n: Dim in 1..64>(%x: Tensor[(n, 24), float32], %w: Tensor[(6, 24), float32]) { nn.dense(%x, %w) }
+END
+expect 0 'cpu_tile_f32_portable(' 'cpu_across_f32_portable(' -- env BATON_CPU=portable "$baton" opt rows.baton --kernels c

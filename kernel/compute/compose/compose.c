@@ -613,7 +613,7 @@ static bt_status add_bindings(struct composer *c, const bt_block *block)
 }
 
 /* Dims of a function are dims of the graph under the same number. */
-static bt_status add_dims(struct composer *c, const bt_func *func)
+static bt_status add_dims(struct composer *c, const bt_func *func, const int64_t *dims)
 {
     for (uint32_t i = 0; i < func->nvar; i++) {
         if (bt_type_kind_of(func->vars[i]) != BT_KIND_DIM)
@@ -623,6 +623,12 @@ static bt_status add_dims(struct composer *c, const bt_func *func)
                            c->name);
         if (!bt__dims_node(&c->dims, func->vars[i]))
             return c->graph->status;
+        const bt_type *known =
+            dims && dims[i] >= 0 ? bt_dim(func->result->store, dims[i]) : func->vars[i];
+        if (!known)
+            return bt_store_why(c->ctx, func->result->store);
+        if (known != func->vars[i])
+            bt__dims_join(&c->dims, func->vars[i], known);
     }
     return NULL;
 }
@@ -640,7 +646,7 @@ static void join_dims(struct composer *c, const bt_block *block)
 }
 
 bt_status bt__graph_join(bt_ctx *ctx, bt_arena *arena, const bt_func *func,
-                         struct bt__copying *copying, bt_graph **out)
+                         const int64_t *dims, struct bt__copying *copying, bt_graph **out)
 {
     struct composer c = { .ctx = ctx, .arena = arena, .copying = copying };
     c.name = func->name ? func->name : "a primitive function";
@@ -650,7 +656,7 @@ bt_status bt__graph_join(bt_ctx *ctx, bt_arena *arena, const bt_func *func,
     bt_map_init(&c.values, arena, 0);
     bt__dims_init(&c.dims, c.graph);
     if (!copying) {
-        BT_TRY(add_dims(&c, func));
+        BT_TRY(add_dims(&c, func, dims));
         join_dims(&c, func->block);
     }
     BT_TRY(add_inputs(&c, func->block));
@@ -689,9 +695,15 @@ bt_status bt__graph_open(bt_ctx *ctx, bt_arena *arena, const bt_formula_call *ca
     return NULL;
 }
 
+bt_status bt_graph_compose_for(bt_ctx *ctx, bt_arena *arena, const bt_func *func,
+                               const int64_t *dims, bt_graph **out)
+{
+    BT_TRY(bt__graph_join(ctx, arena, func, dims, NULL, out));
+    return bt__graph_inline(*out);
+}
+
 bt_status bt_graph_compose(bt_ctx *ctx, bt_arena *arena, const bt_func *func,
                            bt_graph **out)
 {
-    BT_TRY(bt__graph_join(ctx, arena, func, NULL, out));
-    return bt__graph_inline(*out);
+    return bt_graph_compose_for(ctx, arena, func, NULL, out);
 }

@@ -113,7 +113,7 @@ bt_status bt__compute_take_func(bt_ctx *ctx, bt_compute *compute, const bt_func 
                                 struct bt__copying *copying)
 {
     BT_TRY(begin(compute));
-    BT_TRY(bt__graph_join(ctx, compute->made, func, copying, &compute->graph));
+    BT_TRY(bt__graph_join(ctx, compute->made, func, NULL, copying, &compute->graph));
     compute->leaves = compute->call.leaves;
     compute->is_joined = 1;
     if (compute->graph->ndim)

@@ -1,6 +1,7 @@
 /* The order in which a schedule is made. */
 #include "schedule.h"
 
+#include "branch.h"
 #include "contract.h"
 #include "lanes.h"
 #include "split.h"
@@ -224,11 +225,11 @@ static int has_order(const bt_node *node, uint8_t *seen)
 /* A schedule chooses the order of terms by extents. Without their numbers it could not
  * choose the one that it would choose with them. */
 static bt_status check_sums(bt_ctx *ctx, bt_arena *arena, const struct cpu_config *config,
-                            const char *name, bt_graph *graph)
+                            const char *name, bt_graph *graph, uint32_t nopen)
 {
     const uint32_t narray = graph->narray, nnode = graph->nnode;
-    uint8_t *seen = graph->ndim ? BT_NEWS(arena, uint8_t, nnode) : NULL;
-    if (!graph->ndim)
+    uint8_t *seen = nopen ? BT_NEWS(arena, uint8_t, nnode) : NULL;
+    if (!nopen)
         return NULL;
     if (!seen)
         return bt_no_memory();
@@ -263,9 +264,10 @@ struct chooser {
     bt_arena *arena;
     const struct cpu_config *config;
     const bt_func *primitive;
-    cpu_kept_list *kept;
-    uint32_t useless;   /* transforms that change nothing */
-    uint32_t was_tried; /* bits: what was done to those that were made */
+    cpu_kept_list *kept; /* NULL: all of each result is to be written */
+    const int64_t *dims; /* those that are known, else -1; NULL: none is */
+    uint32_t useless;    /* transforms that change nothing */
+    uint32_t was_tried;  /* bits: what was done to those that were made */
     bt_loops *best;
     double cost;
     bt_status refused; /* why a candidate cannot be made */
@@ -279,10 +281,11 @@ static bt_status try_candidate(struct chooser *c, const struct candidate *candid
     bt_loops *loops;
     if (c->was_tried >> wanted & 1)
         return NULL;
-    BT_TRY(bt_graph_compose(c->ctx, c->arena, c->primitive, &graph));
+    BT_TRY(bt_graph_compose_for(c->ctx, c->arena, c->primitive, c->dims, &graph));
     const bt_lower_options options = { is_narrow, c->arena, .is_tree = 1 };
     BT_TRY(cpu_contract(c->ctx, c->arena, c->config, name, graph, &options, &loops));
-    BT_TRY(check_sums(c->ctx, c->arena, c->config, name, graph));
+    BT_TRY(check_sums(c->ctx, c->arena, c->config, name, graph,
+                      graph->ndim - (c->dims != NULL)));
     cpu_kept_list kept = { 0 }; // the same whichever candidate
     if (c->kept && !cpu_keep(loops, c->primitive, &kept))
         return bt_loops_why(loops);
@@ -327,6 +330,69 @@ const uint8_t *cpu_find_constants(bt_arena *arena, const bt_func *primitive)
     return is_constant;
 }
 
+static bt_status choose(struct chooser *c)
+{
+    for (uint32_t i = 0; i < BT_COUNT(candidates); i++)
+        BT_TRY(try_candidate(c, &candidates[i]));
+    return NULL;
+}
+
+/* ---- a dim of 1 ---- */
+
+/* Whether anything sums products of floats, and of which inputs: packed forms of constants are
+ * made for one way to sum. */
+static bt_status sums_inputs(const struct chooser *c, int *out)
+{
+    bt_graph *graph;
+    BT_TRY(bt_graph_compose(c->ctx, c->arena, c->primitive, &graph));
+    uint8_t *seen = BT_NEWS(c->arena, uint8_t, graph->nnode);
+    *out = 0;
+    if (!seen)
+        return bt_no_memory();
+    for (uint32_t i = graph->ninput; i < graph->narray; i++)
+        *out |= has_order(graph->arrays[i]->body, seen);
+    for (uint32_t i = 0; i < graph->ninput; i++)
+        *out &= !c->config->is_constant[i];
+    return NULL;
+}
+
+/* The first dim that may be 1, and others; nvar: there is none. */
+static uint32_t dim_of_one(const bt_func *func)
+{
+    uint32_t i = 0;
+    for (int64_t low, high; i < func->nvar; i++) {
+        bt_dim_bounds(func->vars[i], &low, &high);
+        if (low <= 1 && high > 1)
+            break;
+    }
+    return i;
+}
+
+/* A product with one row is another program: a sum for each column, of operands as they lie,
+ * where packing them would take as long as the product. */
+static bt_status add_one(struct chooser *c)
+{
+    const bt_func *func = c->primitive;
+    const uint32_t which = dim_of_one(func);
+    int64_t *dims = BT_NEWS(c->arena, int64_t, func->nvar);
+    struct chooser one = *c;
+    int is_wanted, is_done;
+    if (!dims)
+        return bt_no_memory();
+    BT_TRY(sums_inputs(c, &is_wanted));
+    if (!is_wanted || which == func->nvar)
+        return NULL;
+    for (uint32_t i = 0; i < func->nvar; i++)
+        dims[i] = i == which ? 1 : -1;
+    one.dims = dims;
+    one.kept = NULL;
+    one.best = NULL;
+    one.refused = NULL;
+    one.useless = one.was_tried = 0;
+    BT_TRY(choose(&one));
+    return one.best ? cpu_branch(c->best, which, 1, one.best, &is_done) : NULL;
+}
+
 bt_status cpu_schedule(bt_ctx *ctx, bt_arena *arena, const struct cpu_config *config,
                        const bt_func *primitive, cpu_kept_list *kept, bt_loops **out)
 {
@@ -337,8 +403,10 @@ bt_status cpu_schedule(bt_ctx *ctx, bt_arena *arena, const struct cpu_config *co
     own.is_constant = cpu_find_constants(arena, primitive);
     if (!own.is_constant)
         return bt_no_memory();
-    for (uint32_t i = 0; i < BT_COUNT(candidates); i++)
-        BT_TRY(try_candidate(&c, &candidates[i]));
+    BT_TRY(choose(&c));
+    // both programs would have to leave the same elements as they are
+    if (c.best && primitive->nvar && !(kept && kept->len))
+        BT_TRY(add_one(&c));
     *out = c.best;
     return c.best ? NULL : c.refused;
 }

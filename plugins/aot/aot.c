@@ -5,7 +5,7 @@
  *     planned function      NAME.c; one with branches by its bytecode (write_code.c)
  *     alloc_storage         bytes of the caller's workspace, or of an output
  *     invoke                a call of a kernel's function
- *     kernels               NAME_kernels_0.c ...
+ *     kernels               NAME_kernels_0.c ..., and libbaton_TARGET.a, which they call
  *     constants             NAME_data.c, or NAME.weights
  */
 #include <inttypes.h>
@@ -93,12 +93,7 @@ static bt_status name_kernels(struct output *o)
         nfault += p->steps.at[i].kind == STEP_CHECK;
     for (uint32_t i = 0; i < c->nkernel; i++) {
         bt_text symbol;
-        const bt_kernel_code *code = c->codes[i];
-        if (code->form != BT_CODE_SOURCE || code->own_nbytes)
-            return bt_fail(p->ctx, BT_ERR_UNSUPPORTED,
-                           "aot: the code of kernel %s needs functions of target %s: "
-                           "compile for target c, whose text stands by itself",
-                           c->kernels[i]->name, c->targets[c->kernels[i]->target]->text);
+        BT_TRY(native_check(o, i));
         faults[i] = nfault;
         nfault += c->codes[i]->nfault;
         bt_text_init(&symbol, p->arena);
@@ -151,6 +146,7 @@ static bt_status write_all(struct output *o, const char *weights)
     BT_TRY(make_folder(o->plan->ctx, folder.at));
     BT_TRY(write_program(o));
     BT_TRY(write_kernels(o));
+    BT_TRY(write_native(o));
     BT_TRY(write_data(o));
     return write_example(o);
 }

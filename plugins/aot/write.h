@@ -15,6 +15,8 @@ struct output {
     const uint32_t *faults;  /* by kernel: the number before its first fault */
     const char **symbols;    /* ... what its function is called in the program */
     uint32_t nfault;
+    const char *library; /* the target whose static library kernels call; NULL: none */
+    const char *machine; /* ... what their code needs of a machine; "": not stated */
 };
 
 /* Numbers of faults of the entry: those of kernels follow. Of one with branches, FAULT_CHECK
@@ -34,6 +36,9 @@ bt_status code_constants(struct plan *) BT_MUST_USE;
 extern const char *const runtime_blocks[];
 /* kernels_N.c, baton/kernel.h (write_kernels.c) */
 bt_status write_kernels(struct output *) BT_MUST_USE;
+/* libbaton_TARGET.a, where kernels need it (write_native.c), which native_check finds out */
+bt_status write_native(struct output *) BT_MUST_USE;
+bt_status native_check(struct output *, uint32_t kernel) BT_MUST_USE;
 /* NAME_data.c, or NAME.weights (write_data.c) */
 bt_status write_data(struct output *) BT_MUST_USE;
 /* CMakeLists.txt, main.c (write_example.c) */

@@ -29,11 +29,20 @@ static bt_status write_cmake(struct output *o)
         "if(CMAKE_C_COMPILER_ID MATCHES \"GNU|Clang\")\n"
         "  # a product and a sum round one after the other: the same bits everywhere\n"
         "  target_compile_options(%s PRIVATE -ffp-contract=off)\n"
-        "endif()\n\n"
-        "add_executable(%s_example main.c)\n"
-        "set_target_properties(%s_example PROPERTIES C_STANDARD 99)\n"
-        "target_link_libraries(%s_example PRIVATE %s)\n",
-        name, name, name, name, name, name, name);
+        "endif()\n",
+        name, name, name);
+    if (o->library)
+        bt_text_addf(&text,
+                     "# the kernels' primitives%s%s\n"
+                     "target_link_libraries(%s PRIVATE "
+                     "${CMAKE_CURRENT_SOURCE_DIR}/libbaton_%s.a m)\n",
+                     *o->machine ? ", for machines with " : "", o->machine, name,
+                     o->library);
+    bt_text_addf(&text,
+                 "\nadd_executable(%s_example main.c)\n"
+                 "set_target_properties(%s_example PROPERTIES C_STANDARD 99)\n"
+                 "target_link_libraries(%s_example PRIVATE %s)\n",
+                 name, name, name, name);
     return write_file(o, &text, "CMakeLists.txt");
 }
 

@@ -113,8 +113,13 @@ static bt_status write_header(struct output *o)
                  " * No output may overlap an input or another output. Calls "
                  "from several\n"
                  " * threads need a workspace each.\n"
-                 " * Returns 0, or a fault, of which %s_fault gives the text.\n */\n",
+                 " * Returns 0, or a fault, of which %s_fault gives the text.\n",
                  p->name);
+    if (o->library)
+        bt_text_addf(&text,
+                     " * Kernels call libbaton_%s.a%s%s; another machine is a fault.\n",
+                     o->library, *o->machine ? ", on machines with " : "", o->machine);
+    bt_text_addf(&text, " */\n");
     add_prototype(o, &text);
     bt_text_addf(&text, ";\n");
     if (!p->program) {
@@ -545,7 +550,13 @@ static bt_status add_faults(struct output *o, bt_text *out)
         add_fault(p->texts.at[i], out);
     bt_text_addf(out,
                  "    };\n"
-                 "    const int32_t n = (int32_t)(sizeof(texts) / sizeof(texts[0]));\n"
+                 "    const int32_t n = (int32_t)(sizeof(texts) / sizeof(texts[0]));\n");
+    if (o->library)
+        bt_text_addf(out,
+                     "    if (fault == BT_FAULT_DEVICE)\n"
+                     "        return \"this machine does not run the instructions of "
+                     "the kernels\";\n");
+    bt_text_addf(out,
                  "    return fault >= 0 && fault < n ? texts[fault] : \"no fault of this "
                  "program\";\n}\n");
     return NULL;

@@ -183,8 +183,8 @@ static bt_status compile(bt_ctx *ctx, void *self, bt_arena *arena, uint32_t form
                          bt_kernel_code *const *out)
 {
     const struct instance *in = self;
-    const struct cpu_engine_request request = { in->engine, in->compiler,
-                                                in->config.isa };
+    const struct cpu_engine_request request = { in->engine, in->compiler, in->config.isa,
+                                                in->keeps_denormals };
     struct cpu_work *works = BT_NEWS(arena, struct cpu_work, n);
     if (!works)
         return bt_no_memory();

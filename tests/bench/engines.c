@@ -41,7 +41,7 @@ static struct cpu_loaded *load(bt_ctx *ctx, const char *text, const char *engine
     static const uint32_t places[] = { 0, 1, 2, 3, 4, 5, 6, 7 };
     bt_arena *arena = bt_ctx_scratch(ctx);
     const struct cpu_engine_request request = { engine, "",
-                                                cpu_isa_chosen(getenv("BATON_CPU")) };
+                                                cpu_isa_chosen(getenv("BATON_CPU")), 0 };
     struct cpu_work work = { 0 };
     bt_kernel_code *code = BT_NEW(arena, bt_kernel_code);
     struct cpu_loaded *loaded;

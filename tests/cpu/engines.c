@@ -56,7 +56,7 @@ static bt_status make_code(bt_ctx *ctx, const bt_loops *loops,
                            const struct engine *engine, enum cpu_isa isa,
                            bt_kernel_code *out)
 {
-    const struct cpu_engine_request request = { engine->name, engine->compiler, isa };
+    const struct cpu_engine_request request = { engine->name, engine->compiler, isa, 0 };
     struct cpu_work work = { 0 };
     BT_TRY(build_bytecode(ctx, loops, isa, &work.bytecode));
     return cpu_engine_compile(ctx, bt_ctx_scratch(ctx), &request, BT_CODE_ANY, 1, &work,

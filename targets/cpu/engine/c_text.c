@@ -206,11 +206,13 @@ static void add_phase(bt_text *out, const struct bytecode *bytecode, uint32_t ke
     const uint32_t ncode = bytecode->phases[phase].ncode;
     const uint32_t *code = bytecode->code + bytecode->phases[phase].first;
     mark_labels(code, ncode, labels);
-    bt_text_addf(out,
-                 "static int phase_%" PRIu32 "_%" PRIu32
-                 "(i64 *n, word *p, const word *b, word locals, i64 first, i64 end%s)\n"
-                 "{\ni64 t;\n",
-                 kernel, phase, bytecode->ndim ? ", const int64_t *dims" : "");
+    bt_text_addf(
+        out,
+        "static int phase_%" PRIu32 "_%" PRIu32
+        "(i64 *n, word *p, const word *b, word locals, i64 first, i64 end%s)\n"
+        "{\ni64 t = 0;\n"
+        "(void)n; (void)p; (void)b; (void)locals; (void)first; (void)end; (void)t;\n",
+        kernel, phase, bytecode->ndim ? ", const int64_t *dims" : "");
     for (uint32_t at = 0, length; at < ncode; at += length) {
         length = bytecode_length(code + at, ncode - at);
         if (labels[at])
@@ -238,14 +240,9 @@ static void add_kernel(bt_text *out, const struct bytecode *bytecode, uint32_t k
     bt_text_addf(out, "return 0;\n}\n");
 }
 
-void c_text_bytecode(bt_text *out, const struct bytecode *bytecode, uint32_t kernel)
+void c_text_phases(bt_text *out, const struct bytecode *bytecode, uint32_t kernel)
 {
     bt_text_addf(out, "\n/* %s */\n", bytecode->name);
-    for (uint32_t i = 0; i < bytecode->ncallee; i++) {
-        bt_text_addf(out, "extern int ");
-        c_text_callee(out, bytecode->callees[i]);
-        bt_text_addf(out, "(word *, i64 *);\n");
-    }
     for (uint32_t i = 0; i < bytecode->nphase; i++) {
         uint8_t *labels =
             BT_NEWS(out->arena, uint8_t, (size_t)bytecode->phases[i].ncode + 1);
@@ -254,5 +251,15 @@ void c_text_bytecode(bt_text *out, const struct bytecode *bytecode, uint32_t ker
         else
             out->failed = 1;
     }
+}
+
+void c_text_bytecode(bt_text *out, const struct bytecode *bytecode, uint32_t kernel)
+{
+    for (uint32_t i = 0; i < bytecode->ncallee; i++) {
+        bt_text_addf(out, "extern int ");
+        c_text_callee(out, bytecode->callees[i]);
+        bt_text_addf(out, "(word *, i64 *);\n");
+    }
+    c_text_phases(out, bytecode, kernel);
     add_kernel(out, bytecode, kernel);
 }

@@ -8,6 +8,7 @@
 #include "c_text.h"
 #include "code.h"
 #include "integer.h"
+#include "native_text.h"
 
 /* ---- machine code ---- */
 
@@ -170,11 +171,11 @@ static bt_status write_own(bt_ctx *ctx, bt_arena *arena,
 }
 
 /* What anybody needs to know who calls the function. */
-static bt_status describe(bt_arena *arena, const struct bytecode *bytecode,
+static bt_status describe(bt_arena *arena, const struct bytecode *bytecode, int is_native,
                           bt_kernel_code *out)
 {
     int64_t *phases = BT_NEWS(arena, int64_t, bytecode->nphase);
-    bt_fault *faults = BT_NEWS(arena, bt_fault, bytecode->ncheck);
+    bt_fault *faults = BT_NEWS(arena, bt_fault, (size_t)bytecode->ncheck + 1);
     if (!phases || !faults)
         return bt_no_memory();
     for (uint32_t i = 0; i < bytecode->nphase; i++)
@@ -194,9 +195,12 @@ static bt_status describe(bt_arena *arena, const struct bytecode *bytecode,
             return bt_no_memory();
     }
     out->scratch = (uint64_t)bytecode_scratch_nbytes(bytecode);
-    out->nphase = bytecode->nphase;
+    if (is_native) // all phases, and a check of dims that launching does elsewhere
+        faults[bytecode->ncheck] = (bt_fault){ .text = NATIVE_TEXT_DIM };
+    else
+        out->nphase = bytecode->nphase;
     out->phases = phases;
-    out->nfault = bytecode->ncheck;
+    out->nfault = bytecode->ncheck + (is_native && bytecode->ndim);
     out->faults = faults;
     return NULL;
 }
@@ -207,6 +211,7 @@ bt_status cpu_engine_compile(bt_ctx *ctx, bt_arena *arena,
                              bt_kernel_code *const *out)
 {
     const struct bytecode **bytecodes = BT_NEWS(arena, const struct bytecode *, n);
+    const int is_native = form == BT_CODE_SOURCE;
     const char *made = "source";
     bt_text code, own;
     if (!bytecodes)
@@ -214,19 +219,22 @@ bt_status cpu_engine_compile(bt_ctx *ctx, bt_arena *arena,
     for (uint32_t i = 0; i < n; i++)
         bytecodes[i] = works[i].bytecode;
     bt_text_init(&code, arena);
-    BT_TRY(form == BT_CODE_SOURCE
-               ? write_text(n, bytecodes, &code)
-               : make_object(ctx, arena, request, n, bytecodes, &code, &made));
+    if (is_native)
+        native_text(&code, request, n, bytecodes);
+    else
+        BT_TRY(make_object(ctx, arena, request, n, bytecodes, &code, &made));
+    if (code.failed)
+        return bt_no_memory();
     for (uint32_t i = 0; i < n; i++) {
         *out[i] = (bt_kernel_code){ .form = BT_CODE_BYTES };
         BT_TRY(write_own(ctx, arena, request, made, &works[i], &own));
         if (bytecodes[i])
-            BT_TRY(describe(arena, bytecodes[i], out[i]));
+            BT_TRY(describe(arena, bytecodes[i], is_native, out[i]));
         out[i]->own = own.at;
         out[i]->own_nbytes = own.len;
         if (!bytecodes[i] || !code.len)
             continue;
-        out[i]->form = form == BT_CODE_SOURCE ? BT_CODE_SOURCE : BT_CODE_OBJECT;
+        out[i]->form = is_native ? BT_CODE_SOURCE : BT_CODE_OBJECT;
         out[i]->symbol = symbol_of(arena, i);
         out[i]->at = code.at;
         out[i]->nbytes = code.len;

@@ -11,6 +11,7 @@ struct cpu_engine_request {
     const char *engine;   /* "bytecode", "tcc", "cc", or "auto": tcc, else bytecode */
     const char *compiler; /* options of the compiler; "": none */
     enum cpu_isa isa;     /* whose primitives are called */
+    int keeps_denormals;  /* for C text, whose kernels set the modes themselves */
 };
 
 /* What a kernel does. */

@@ -29,9 +29,18 @@ static int64_t narrow(bt_dtype dtype, int64_t value)
 #define CLASSES_IB(INTS, BOOLS)   INTS
 #define CLASSES_B(INTS, BOOLS)    BOOLS
 
+static int is_integer(bt_dtype dtype)
+{
+#define BT_STORED(UPPER, name, class_, bits, c_type) \
+    if (dtype == BT_##UPPER)                         \
+        return !(BT_CLASS_BITS_FLOAT & 1u << (class_));
+#include <baton/dtypes.def>
+    return 0;
+}
+
 int cpu_integer_has(uint32_t scalar, bt_dtype dtype)
 {
-    if (!bt_dtype_is_stored(dtype) || BT_CLASS_BITS_FLOAT & 1u << BT_DTYPE_CLASS(dtype))
+    if (!is_integer(dtype))
         return 0;
     switch (scalar) {
 #define BT_SCALAR(UPPER, name, narg, classes, ...) \

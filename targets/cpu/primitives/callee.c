@@ -35,7 +35,13 @@ static const struct cpu_callee copies[] = { COPIES(pack, PACK, 300)
                                                 COPIES(halo, HALO, 100){ 0 } };
 
 /* A table of each source, compiled for each set; of tiles, a set has those of narrower ones. */
-#define STRIPS(isa) cpu_float_##isa, cpu_int_##isa, cpu_move_##isa, cpu_reduce_##isa
+#define TABLE(name) \
+    {               \
+#name, name \
+    }
+#define STRIPS(isa)                                                      \
+    TABLE(cpu_float_##isa), TABLE(cpu_int_##isa), TABLE(cpu_move_##isa), \
+        TABLE(cpu_reduce_##isa)
 #define DECLARE(isa)                                                                     \
     extern const struct cpu_callee cpu_float_##isa[], cpu_int_##isa[], cpu_move_##isa[], \
         cpu_reduce_##isa[];
@@ -54,42 +60,59 @@ DECLARE(avx512)
 #define cpu_reduce_avx512 cpu_reduce_portable
 #endif
 enum { MOST_TABLES = 9 };
-static const struct cpu_callee *const tables[CPU_ISA_COUNT][MOST_TABLES] = {
-    { STRIPS(portable), copies, cpu_tile_rows_portable },
-    { STRIPS(avx2), copies, cpu_tile_rows_avx2, cpu_tile_rows_portable },
-    { STRIPS(avx512), copies, cpu_tile_rows_avx512, cpu_tile_rows_avx2,
-      cpu_tile_rows_portable },
+static const struct {
+    const char *name;
+    const struct cpu_callee *rows;
+} tables[CPU_ISA_COUNT][MOST_TABLES] = {
+    { STRIPS(portable), TABLE(copies), TABLE(cpu_tile_rows_portable) },
+    { STRIPS(avx2), TABLE(copies), TABLE(cpu_tile_rows_avx2),
+      TABLE(cpu_tile_rows_portable) },
+    { STRIPS(avx512), TABLE(copies), TABLE(cpu_tile_rows_avx512),
+      TABLE(cpu_tile_rows_avx2), TABLE(cpu_tile_rows_portable) },
 };
+
+#define EACH_ROW(isa, k, row)                      \
+    for (uint32_t k = 0; tables[isa][k].rows; k++) \
+        for (const struct cpu_callee *row = tables[isa][k].rows; row->name; row++)
 
 const struct cpu_callee *cpu_callee_at(enum cpu_isa isa, uint32_t index)
 {
-    for (const struct cpu_callee *const *table = tables[isa]; *table; table++) {
-        for (const struct cpu_callee *row = *table; row->name; row++) {
-            if (index-- == 0)
-                return row;
-        }
+    EACH_ROW(isa, k, row)
+    {
+        if (index-- == 0)
+            return row;
     }
     return NULL;
 }
 
 const struct cpu_callee *cpu_callee_find(enum cpu_isa isa, const char *name)
 {
-    for (const struct cpu_callee *const *table = tables[isa]; *table; table++) {
-        for (const struct cpu_callee *row = *table; row->name; row++) {
-            if (strcmp(row->name, name) == 0)
-                return row;
-        }
+    EACH_ROW(isa, k, row)
+    {
+        if (strcmp(row->name, name) == 0)
+            return row;
+    }
+    return NULL;
+}
+
+const char *cpu_callee_table(enum cpu_isa isa, const struct cpu_callee *callee,
+                             uint32_t *index)
+{
+    EACH_ROW(isa, k, row)
+    {
+        *index = (uint32_t)(row - tables[isa][k].rows);
+        if (row == callee && tables[isa][k].rows != copies)
+            return tables[isa][k].name;
     }
     return NULL;
 }
 
 int cpu_callee_index(enum cpu_isa isa, bt_map *out)
 {
-    for (const struct cpu_callee *const *table = tables[isa]; *table; table++) {
-        for (const struct cpu_callee *row = *table; row->name; row++) {
-            if (!bt_map_put(out, row->name, (void *)(uintptr_t)row))
-                return 0;
-        }
+    EACH_ROW(isa, k, row)
+    {
+        if (!bt_map_put(out, row->name, (void *)(uintptr_t)row))
+            return 0;
     }
     return 1;
 }

@@ -108,5 +108,9 @@ const struct cpu_callee *cpu_callee_find(enum cpu_isa isa, const char *name);
 int cpu_callee_index(enum cpu_isa isa, bt_map *out);
 /* Row number `index` of those that a set has; NULL at the end. */
 const struct cpu_callee *cpu_callee_at(enum cpu_isa isa, uint32_t index);
+/* What C calls the table that a row of a set is in, and its place there; NULL: that has no
+ * name, but the row's function has its own (cpu_pack_4). */
+const char *cpu_callee_table(enum cpu_isa isa, const struct cpu_callee *,
+                             uint32_t *index);
 
 #endif

@@ -45,8 +45,8 @@ static int is_reserved(const char *word)
 /* A word that begins with the program's name may be one of its functions. */
 static int is_function(const struct plan *p, const char *word)
 {
-    static const char *const words[] = { "_run", "_workspace", "_fault", "_check_weights",
-                                         "_digest" };
+    static const char *const words[] = { "_run",   "_workspace", "_WORKSPACE",
+                                         "_fault", "_digest",    "_check_weights" };
     const size_t n = p->name ? strlen(p->name) : 0;
     for (uint32_t k = 0; n && strncmp(word, p->name, n) == 0 && k < BT_COUNT(words);
          k++) {

@@ -74,8 +74,25 @@ static bt_status add_leaves(struct plan *p, const char *what, uint32_t n,
     return NULL;
 }
 
+/* Bytes of the frame, where they are a number. */
+static int find_workspace(const struct plan *p, int64_t *out)
+{
+    *out = 0;
+    for (uint32_t i = 0; i < p->blocks.len; i++) {
+        int64_t nbytes;
+        if (p->blocks.at[i].result)
+            continue;
+        if (!bt_dim_is_const(p->blocks.at[i].nbytes, &nbytes) ||
+            nbytes > INT64_MAX - 64 - *out)
+            return 0;
+        *out += (nbytes + 63) / 64 * 64;
+    }
+    return 1;
+}
+
 static bt_status write_header(struct output *o)
 {
+    int64_t workspace;
     struct plan *p = o->plan;
     bt_text text;
     bt_text_init(&text, p->arena);
@@ -129,6 +146,8 @@ static bt_status write_header(struct output *o)
                      p->name);
         add_dims(o, &text);
         bt_text_addf(&text, "%s);\n", is_open(o) ? "" : "void");
+        if (find_workspace(p, &workspace))
+            bt_text_addf(&text, "#define %s_WORKSPACE %" PRId64 "\n", p->name, workspace);
     }
     bt_text_addf(&text, "\nconst char *%s_fault(int32_t fault);\n", p->name);
     if (o->weights == WEIGHTS_FILE)
@@ -607,9 +626,12 @@ bt_status write_program(struct output *o)
     BT_TRY(add_faults(o, &body));
     if (o->weights == WEIGHTS_FILE)
         add_check_weights(o, &body);
-    bt_text_addf(&text, "#include \"%s.h\"\n\n%s#include <baton/kernel.h>\n\n", p->name,
-                 body.at && (strstr(body.at, "memmove(") || strstr(body.at, "memcpy("))
-                     ? "#include <string.h>\n\n"
+    bt_text_addf(&text, "#include \"%s.h\"\n\n%s%s#include <baton/kernel.h>\n\n", p->name,
+                 body.at && strstr(body.at, "memmove(")
+                     ? "void *memmove(void *to, const void *from, size_t n);\n\n"
+                     : "",
+                 body.at && strstr(body.at, "memcpy(")
+                     ? "void *memcpy(void *to, const void *from, size_t n);\n\n"
                      : "");
     add_declarations(o, &text);
     dim_functions(&body, &text);

@@ -352,12 +352,12 @@ def project(baton, work):
         check(baton, model, folder, {}, 5, place / "digits_example")
 
 
-def main():
+def main(functions):
     baton, work, what = pathlib.Path(sys.argv[1]).resolve(), pathlib.Path(sys.argv[2]) / sys.argv[3], sys.argv[3]
     work = work.resolve()
     work.mkdir(parents=True, exist_ok=True)
-    globals()[what](baton, work)
+    functions[what](baton, work)
 
 
 if __name__ == "__main__":
-    main()
+    main(globals())

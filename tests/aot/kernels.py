@@ -1,9 +1,10 @@
-"""Kinds of kernels and of outputs of executor aot: kernels.py BATON WORK native
+"""Kinds of kernels and of outputs of executor aot: kernels.py BATON WORK native | cortex
 
 Skips (77) where a compiler or a model is missing."""
 import os
-import pathlib
 import re
+import shutil
+import struct
 import subprocess
 import sys
 
@@ -62,12 +63,78 @@ def native(baton, work):
         sys.exit(f"kernels for another machine: {done.returncode} {done.stderr}")
 
 
-def main():
-    baton, work, what = pathlib.Path(sys.argv[1]).resolve(), pathlib.Path(sys.argv[2]) / sys.argv[3], sys.argv[3]
-    work = work.resolve()
-    work.mkdir(parents=True, exist_ok=True)
-    globals()[what](baton, work)
+# ---- a microcontroller in an emulator ----
+
+def cortex_main(folder, name, image, nout):
+    """A program with its input in it, which prints the bits of the outputs."""
+    data = ", ".join(f"{word}u" for word in struct.unpack(f"<{len(image) // 4}I", image))
+    (folder / "main.c").write_text(f"""#include "start.h"
+#include "{name}.h"
+
+static const uint32_t image[] = {{ {data} }};
+static _Alignas(64) unsigned char workspace[{name}_WORKSPACE];
+static union {{ float f[{nout}]; uint32_t i[{nout}]; }} out;
+
+int main(void)
+{{
+    const int32_t fault = {name}_run((const float *)(const void *)image, out.f, workspace);
+    if (fault != 0)
+        put_text({name}_fault(fault));
+    for (int i = 0; i < {nout}; i++)
+        put_number(out.i[i]);
+    return fault != 0;
+}}
+""")
+
+
+def cortex(baton, work):
+    """MNIST-8 without an operating system and a C library; without its weights digits, which is in the tree."""
+    for tool in ("arm-none-eabi-gcc", "qemu-system-arm"):
+        if not shutil.which(tool):
+            skip(f"no {tool}")
+    mnist = TREE.parent / "shared/data/models/mnist-8/model.onnx"
+    models = [DIGITS] + ([mnist] if mnist.exists() else [])
+    kinds = [("cortex-m3", "mps2-an385", "double", []),
+             ("cortex-m4", "mps2-an386", "single", ["-mfloat-abi=hard", "-mfpu=fpv4-sp-d16"])]
+    for model in models:
+        for cpu, board, precision, floats in kinds:
+            name = "digits" if model == DIGITS else "mnist"
+            folder = write(baton, model, work / cpu / name, "--target", f'c{{precision="{precision}"}}')
+            raw, npy = aot.inputs(folder, {}, 7)
+            (_, _, shape), = aot.leaves(folder, "out", {})
+            cortex_main(folder, name, raw[0].read_bytes(), shape[-1])
+            objects = []
+            for source in [*sorted(folder.glob("*.c")), HERE / "cortex/start.c"]:
+                objects.append(folder / f"{source.stem}.o")
+                mine = [] if source.stem in ("main", "start") else ["-std=c99", "-Wall", "-Wextra", "-Wpedantic", "-Wconversion"]
+                run("arm-none-eabi-gcc", f"-mcpu={cpu}", "-mthumb", *floats, "-Os", "-ffreestanding", "-ffp-contract=off", "-Werror",
+                    *mine, f"-I{folder}", f"-I{HERE / 'cortex'}", "-c", source, "-o", objects[-1])
+            program = folder / "program.elf"
+            run("arm-none-eabi-gcc", f"-mcpu={cpu}", "-mthumb", *floats, "-nostdlib", "-T", HERE / "cortex/cortex.ld", *objects, "-lgcc",
+                "-o", program)
+            done = subprocess.run(["qemu-system-arm", "-M", board, "-nographic", "-monitor", "none", "-serial", "none",
+                                   "-semihosting-config", "enable=on,target=native", "-kernel", program],
+                                  stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+            lines = done.stdout.splitlines()
+            if done.returncode or len(lines) != 2:
+                sys.exit(f"{name} on {cpu}: {done.returncode}\n{done.stdout}")
+            got = [struct.unpack("<f", struct.pack("<I", int(word)))[0] for word in lines[0].split()]
+            out = folder / "out"
+            run(baton, "run", model, "--executor", "interp", "-o", out, "-i", npy[0])
+            letter, want = aot.read_npy(next(out.glob("*.npy")))
+            most = max(abs(value) for value in want)
+            if precision == "double" and not aot.same(letter, got, want, False) or \
+                    any(abs(a - b) > 1e-5 * most for a, b in zip(got, want)) or len(got) != len(want):
+                sys.exit(f"{name} on {cpu}: {got}\nnot {list(want)}")
+            sizes = {}
+            for target in objects:
+                text, data, bss = map(int, run("arm-none-eabi-size", target).splitlines()[1].split()[:3])
+                kind = "data" if target.stem.endswith("_data") else "code" if target.stem.startswith(name) else "other"
+                sizes[kind] = sizes.get(kind, 0) + text + data + bss
+            print(f"{name} on {cpu}, {precision}: code {sizes['code']} bytes, data {sizes['data']}, workspace "
+                  f"{re.search('WORKSPACE ([0-9]+)', (folder / f'{name}.h').read_text())[1]}, stack {lines[1].split()[1]}, "
+                  f"program {run('arm-none-eabi-size', program).split()[6]}")
 
 
 if __name__ == "__main__":
-    main()
+    aot.main(globals())

@@ -88,18 +88,17 @@ static void read_cell(bt_onnx_node *n, const struct layer *layer, uint32_t d,
                       struct cell *cell)
 {
     int64_t size = cell_gates(layer->kind) * layer->hidden;
-    const bt_value *weight = of_direction(n, layer, node_need(n, 1), d),
-                   *bias = of_direction(n, layer, node_in(n, 3), d);
+    const bt_value *bias = of_direction(n, layer, node_in(n, 3), d);
     cell->kind = layer->kind;
     cell->hidden = layer->hidden;
     cell->clip = node_float(n, "clip", 0);
+    cell->input = of_direction(n, layer, node_need(n, 1), d);
     cell->recurrent = of_direction(n, layer, node_need(n, 2), d);
-    cell->input = emit2(n, "nn.dense", NULL, layer->x, weight);
     if (bias) {
         const bt_value *first = sliced(n, bias, 0, 0, size),
                        *second = sliced(n, bias, 0, size, 2 * size);
         cell->bias = layer->kind == CELL_GRU ? second : NULL;
-        cell->input = plus(n, cell->input, cell->bias ? first : plus(n, first, second));
+        cell->input_bias = cell->bias ? first : plus(n, first, second);
     }
     if (layer->kind == CELL_LSTM) {
         cell->peephole = of_direction(n, layer, node_in(n, 7), d);
@@ -183,7 +182,7 @@ static void step_body(bt_onnx_node *n, void *self, const bt_value *i,
     const struct layer *layer = pass->layer;
     const bt_value *at =
         pass->backward ? minus(n, minus(n, layer->count, emit_int(n, 1)), i) : i;
-    const bt_value *x = emit2(n, "take", "axis=0, mode=\"fast\"", pass->cell->input, at);
+    const bt_value *x = emit2(n, "take", "axis=0, mode=\"fast\"", layer->x, at);
     cell_step(n, pass->cell, x, states, out->states);
     out->rows[0] = out->states[0];
     if (!layer->lengths)

@@ -198,6 +198,9 @@ static void lstm_step(bt_onnx_node *n, const struct cell *cell, const bt_value *
 void cell_step(bt_onnx_node *n, const struct cell *cell, const bt_value *x,
                const bt_value *const *states, const bt_value **next)
 {
+    x = emit2(n, "nn.dense", NULL, x, cell->input);
+    if (cell->input_bias)
+        x = plus(n, x, cell->input_bias);
     switch (cell->kind) {
     case CELL_RNN: rnn_step(n, cell, x, states[0], next); break;
     case CELL_GRU: gru_step(n, cell, x, states[0], next); break;

@@ -1,7 +1,8 @@
 """Loops stay loops: onnx_loops.py BATON
 
 A recurrent layer, a Loop and a Scan become one function each that calls itself: the program is as long for any number of steps, and
-the types of its results know that number. A short loop is written out where it is compiled for graph, which has no branches; a long one
+the types of its results know that number. Both products of a recurrent layer are in its loop, and pass batch-loop makes that of the
+input one product for all steps. A short loop is written out where it is compiled for graph, which has no branches; a long one
 is refused there, and executor vm, which is tried next, gives what ONNX Runtime does.
 """
 import os
@@ -42,8 +43,13 @@ def scan(_, steps):
     return model_of(node, [value("x", [steps, 3])], {"start": numpy.zeros(3, numpy.float32)})
 
 
-def printed(baton, path):
-    return subprocess.run([baton, "opt", path, "--passes", ""], capture_output=True, text=True, check=True).stdout
+def printed(baton, path, passes=""):
+    return subprocess.run([baton, "opt", path, "--passes", passes], capture_output=True, text=True, check=True).stdout
+
+
+def products(text):
+    """How many contractions are before the first loop of a program, and how many behind its begin."""
+    return [len(re.findall(r" = (?:nn\.dense|einsum)\(", part)) for part in text.split("%loop: fn", 1)]
 
 
 def check(baton, make, op, path):
@@ -60,6 +66,10 @@ def check(baton, make, op, path):
             return f"{steps} steps: the result is {result.strip()}"
         if "scatter_nd(%rows" not in main or "concatenate(" in main:
             return f"{steps} steps: rows are not put in their places"
+        if make is layer:
+            before, after = products(text), products(printed(baton, path, "batch-loop,dead-code"))
+            if before[0] != 0 or after != [1, before[1] - 1]:
+                return f"{steps} steps: {before} products are before and in the loop, and {after} once batch-loop has run"
     return None if all(len(n) == 1 for n in lengths.values()) else f"the program grows with the steps: {lengths} bindings"
 
 

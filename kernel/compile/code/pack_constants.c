@@ -17,6 +17,7 @@
  * too. Packing pads, and makes at most some copies of what
  * it packs; to keep what grows a program without bounds (a tensor of zeros), the outputs
  * of a kernel may have MOST_GROWTH times the bytes of what it reads and FREE_NBYTES more.
+ * A kernel that fails stays in the program, which may never come to it.
  */
 #include "compile/code/pack_constants.h"
 
@@ -51,7 +52,7 @@ struct code {
 struct launch {
     const bt_call *call;
     uint32_t target, kernel;
-    const char *name;
+    const char *name; /* NULL: of a view */
 };
 
 struct packer {
@@ -309,6 +310,30 @@ static bt_status run_kernel(struct packer *p, const struct launch *launch)
     return status;
 }
 
+/* It stays in the program, and so does what reads of it. */
+static bt_status leave(struct packer *p, const struct launch *launch)
+{
+    if (!launch->name) {
+        find_tensor(p, &launch->call->base)->is_constant = 0;
+        return NULL;
+    }
+    const bt_tuple_value *outs = fields_of(launch->call, 1);
+    for (uint32_t i = 0; i < outs->nfield; i++)
+        find_tensor(p, outs->fields[i])->is_constant = 0;
+    return bt_map_put(&p->packed, launch->call, NULL) ? NULL : bt_no_memory();
+}
+
+static bt_status run_launch(struct packer *p, const struct launch *launch)
+{
+    bt_status status;
+    if (launch->name)
+        status = can_run(p, launch->call) ? run_kernel(p, launch) : leave(p, launch);
+    else
+        status = is_constant(p, launch->call->args[0]) ? take_view(p, launch->call)
+                                                       : leave(p, launch);
+    return status && status->code == BT_ERR_RUNTIME ? leave(p, launch) : status;
+}
+
 static bt_status run_all(struct packer *p)
 {
     for (uint32_t i = 0; i < p->kernels->ntarget; i++) {
@@ -319,9 +344,7 @@ static bt_status run_all(struct packer *p)
                                  code->kernels.at, &made, &code->loaded));
     }
     for (uint32_t i = 0; i < p->launches.len; i++)
-        BT_TRY(bt_as_op_call(&p->launches.at[i].call->base, "memory.view")
-                   ? take_view(p, p->launches.at[i].call)
-                   : run_kernel(p, &p->launches.at[i]));
+        BT_TRY(run_launch(p, &p->launches.at[i]));
     return NULL;
 }
 

@@ -3,6 +3,7 @@
 #include "copy.h"
 
 enum {
+    MAX_NUMBERS = 16,        /* copies of one function, where numbers are given by one */
     MAX_DEPTH = 16,          /* copies of one function asked for by copies of it */
     MAX_INSTANCES = 1 << 14, /* of all functions */
     MAX_NAME = 64
@@ -91,8 +92,11 @@ static bt_status name_instance(struct instances *in, struct copy *c,
     bt_text_init(&text, in->arena);
     bt_text_addf(&text, "%s", instance->of->name);
     for (uint32_t i = 0; i < func->nvar; i++) {
+        int64_t number;
         if (bt_type_kind_of(func->vars[i]) != BT_KIND_DIM)
             name_type(&text, instance->terms[i]);
+        else if (bt_dim_is_const(instance->terms[i], &number))
+            bt_text_addf(&text, "_%lld", (long long)number);
     }
     if (!bt_text_get(&text))
         return bt_no_memory();
@@ -100,6 +104,47 @@ static bt_status name_instance(struct instances *in, struct copy *c,
 }
 
 /* ---- which copy a call needs ---- */
+
+/* Whether a copy gives a type parameter this term: any that is no dim; of dims numbers. A
+ * function that calls itself with changing numbers has them as parameters. */
+static int is_given(const struct instances *in, const bt_global *of, uint32_t i,
+                    const bt_type *term)
+{
+    int64_t number, other;
+    if (bt_type_kind_of(of->func->vars[i]) != BT_KIND_DIM)
+        return 1;
+    if (!in->gives_numbers || !bt_dim_is_const(term, &number))
+        return 0;
+    for (const struct instance *p = in->at; p; p = p->parent) {
+        if (p->of == of && !(bt_dim_is_const(p->terms[i], &other) && other == number))
+            return 0;
+    }
+    return 1;
+}
+
+/* A function as a call wants it: the terms that a copy gives; NULL: what the call passes. */
+struct wanted {
+    const bt_global *of;
+    const bt_type **given;
+    uint32_t ngiven;
+};
+
+static bt_status want(const struct instances *in, const bt_global *of,
+                      const bt_type *const *type_args, int numbers, struct wanted *out)
+{
+    uint32_t n = of->func->nvar;
+    *out = (struct wanted){ of, BT_NEWS(in->arena, const bt_type *, n), 0 };
+    if (!out->given)
+        return bt_no_memory();
+    for (uint32_t i = 0; i < n; i++) {
+        if ((!numbers && bt_type_kind_of(of->func->vars[i]) == BT_KIND_DIM) ||
+            !is_given(in, of, i, type_args[i]))
+            continue;
+        out->given[i] = type_args[i];
+        out->ngiven++;
+    }
+    return NULL;
+}
 
 /* The variables and opaque dims of what a function is given, in order. */
 struct atoms {
@@ -131,16 +176,16 @@ static bt_status find_atoms(struct atoms *a, const bt_type *type)
     return a->failed ? bt_no_memory() : NULL;
 }
 
-static bt_status all_atoms(struct instances *in, const bt_func *func,
-                           const bt_type *const *type_args, struct atoms *a)
+static bt_status all_atoms(struct instances *in, const struct wanted *w, struct atoms *a)
 {
+    const bt_func *func = w->of->func;
     bt_map given;
     *a = (struct atoms){ .in = in, .is_param = 1 };
     bt_map_init(&a->found, in->arena, 0);
     bt_map_init(&given, in->arena, 0);
     for (uint32_t i = 0; i < func->nvar; i++) {
-        if (bt_type_kind_of(func->vars[i]) != BT_KIND_DIM)
-            BT_TRY(put_term(&given, func->vars[i], type_args[i]));
+        if (w->given[i])
+            BT_TRY(put_term(&given, func->vars[i], w->given[i]));
     }
     for (uint32_t i = 0; i < func->block->nparam; i++) {
         const bt_type *type = func->block->params[i]->base.type;
@@ -148,8 +193,7 @@ static bt_status all_atoms(struct instances *in, const bt_func *func,
             continue;
         // the function's own dims are no atoms
         for (uint32_t k = 0; k < func->nvar; k++) {
-            if (bt_type_kind_of(func->vars[k]) == BT_KIND_DIM &&
-                !bt_map_put(&a->found, func->vars[k], (void *)3))
+            if (!w->given[k] && !bt_map_put(&a->found, func->vars[k], (void *)3))
                 return bt_no_memory();
         }
         BT_TRY(subst_type(in, &given, type, &type));
@@ -157,18 +201,18 @@ static bt_status all_atoms(struct instances *in, const bt_func *func,
     }
     a->is_param = 0;
     for (uint32_t i = 0; i < func->nvar; i++) {
-        if (bt_type_kind_of(func->vars[i]) != BT_KIND_DIM)
-            BT_TRY(find_atoms(a, type_args[i]));
+        if (w->given[i])
+            BT_TRY(find_atoms(a, w->given[i]));
     }
     return NULL;
 }
 
 /* What is given, up to the names of its dims. */
-static bt_status make_key(struct instances *in, const bt_func *func,
-                          const bt_type *const *type_args, const struct atoms *a,
-                          const bt_type **out)
+static bt_status make_key(struct instances *in, const struct wanted *w,
+                          const struct atoms *a, const bt_type **out)
 {
     enum { RESULT = 1 << 20 };
+    const bt_func *func = w->of->func;
     bt_store *store = in->module->store;
     const bt_type **key = BT_NEWS(in->arena, const bt_type *, func->nvar);
     bt_map holes;
@@ -183,19 +227,18 @@ static bt_status make_key(struct instances *in, const bt_func *func,
         BT_TRY(put_term(&holes, a->found.at[i].key, hole));
     }
     for (uint32_t i = 0; i < func->nvar; i++) {
-        if (bt_type_kind_of(func->vars[i]) == BT_KIND_DIM)
-            key[i] = bt_dim(store, 0);
-        else
-            BT_TRY(subst_type(in, &holes, type_args[i], &key[i]));
-        if (!key[i])
-            return bt_store_why(in->ctx, store);
-        // of a tuple all terms are types
-        if (bt_type_kind_of(key[i]) == BT_KIND_DTYPE)
-            key[i] = bt_type_tensor(store, bt_type_shape(store, 0, NULL), key[i]);
-        else if (bt_type_kind_of(key[i]) == BT_KIND_SHAPE)
-            key[i] = bt_type_tensor(store, key[i], bt_type_dtype(store, BT_BOOL));
-        else if (bt_type_kind_of(key[i]) == BT_KIND_DIM)
+        if (!w->given[i]) {
             key[i] = bt_type_tuple(store, 0, NULL);
+        } else {
+            BT_TRY(subst_type(in, &holes, w->given[i], &key[i]));
+            // of a tuple all terms are types
+            if (bt_type_kind_of(key[i]) == BT_KIND_DIM)
+                key[i] = bt_type_shape(store, 1, &key[i]);
+            if (key[i] && bt_type_kind_of(key[i]) == BT_KIND_DTYPE)
+                key[i] = bt_type_tensor(store, bt_type_shape(store, 0, NULL), key[i]);
+            else if (key[i] && bt_type_kind_of(key[i]) == BT_KIND_SHAPE)
+                key[i] = bt_type_tensor(store, key[i], bt_type_dtype(store, BT_BOOL));
+        }
         if (!key[i])
             return bt_store_why(in->ctx, store);
     }
@@ -222,7 +265,7 @@ static bt_status check_limits(struct instances *in, const bt_global *of,
 
 /* Its variables, and what stands for those of the function that it is a copy of. */
 static bt_status give_terms(struct instances *in, struct copy *c, const struct atoms *a,
-                            const bt_type *const *type_args, struct instance *instance)
+                            const struct wanted *w, struct instance *instance)
 {
     const bt_func *func = instance->of->func;
     bt_map dims;
@@ -232,7 +275,7 @@ static bt_status give_terms(struct instances *in, struct copy *c, const struct a
     if (!instance->terms || !instance->vars)
         return bt_no_memory();
     for (uint32_t i = 0; i < func->nvar; i++) {
-        if (bt_type_kind_of(func->vars[i]) == BT_KIND_DIM) {
+        if (!w->given[i]) {
             BT_TRY(copy_var(c, func->vars[i], &instance->terms[i]));
             instance->vars[instance->nvar++] = instance->terms[i];
         }
@@ -243,8 +286,8 @@ static bt_status give_terms(struct instances *in, struct copy *c, const struct a
         BT_TRY(put_term(&dims, a->given.at[i], *var));
     }
     for (uint32_t i = 0; i < func->nvar; i++) {
-        if (bt_type_kind_of(func->vars[i]) != BT_KIND_DIM) {
-            BT_TRY(subst_type(in, &dims, type_args[i], &instance->terms[i]));
+        if (w->given[i]) {
+            BT_TRY(subst_type(in, &dims, w->given[i], &instance->terms[i]));
             BT_TRY(copy_put_type(c, func->vars[i], instance->terms[i]));
         }
     }
@@ -267,18 +310,17 @@ static bt_status type_instance(struct instances *in, struct copy *c,
     return instance->type ? NULL : bt_store_why(in->ctx, in->module->store);
 }
 
-static bt_status make_instance(struct instances *in, const bt_global *of,
-                               const struct atoms *a, const bt_type *const *type_args,
-                               struct instance **out)
+static bt_status make_instance(struct instances *in, const struct wanted *w,
+                               const struct atoms *a, struct instance **out)
 {
     struct instance *instance = *out = BT_NEW(in->arena, struct instance);
     struct copy c;
     if (!instance || !BT_PUSH(in->arena, &in->all, instance))
         return bt_no_memory();
-    instance->of = of;
+    instance->of = w->of;
     instance->parent = in->at;
     BT_TRY(copy_init(&c, in->ctx, in->arena, in->module));
-    bt_status status = give_terms(in, &c, a, type_args, instance);
+    bt_status status = give_terms(in, &c, a, w, instance);
     if (!status)
         status = type_instance(in, &c, instance);
     if (!status)
@@ -287,27 +329,45 @@ static bt_status make_instance(struct instances *in, const bt_global *of,
     return status;
 }
 
-/* The copy for a call, and the dims that the call gives it. */
+static bt_status look_up(struct instances *in, const struct wanted *w, struct atoms *a,
+                         const bt_type **key, bt_map **known)
+{
+    *known = bt_map_find(&in->known, w->of);
+    BT_TRY(all_atoms(in, w, a));
+    BT_TRY(make_key(in, w, a, key));
+    if (*known)
+        return NULL;
+    *known = BT_NEW(in->arena, bt_map);
+    if (!*known || !bt_map_put(&in->known, w->of, *known))
+        return bt_no_memory();
+    bt_map_init(*known, in->arena, 0);
+    return NULL;
+}
+
 bt_status instances_find(struct instances *in, const bt_global *of, const bt_value *at,
                          const bt_type *const *type_args, bt_call *call,
                          const struct instance **out)
 {
+    // checks name the function that the source calls
+    const int numbers = call->ncheck == 0;
     const bt_func *func = of->func;
+    struct wanted w;
     struct atoms atoms;
     const bt_type *key;
-    bt_map *known = bt_map_find(&in->known, of);
-    BT_TRY(all_atoms(in, func, type_args, &atoms));
-    BT_TRY(make_key(in, func, type_args, &atoms, &key));
-    if (!known) {
-        known = BT_NEW(in->arena, bt_map);
-        if (!known || !bt_map_put(&in->known, of, known))
-            return bt_no_memory();
-        bt_map_init(known, in->arena, 0);
+    bt_map *known;
+    *out = NULL;
+    BT_TRY(want(in, of, type_args, numbers, &w));
+    BT_TRY(look_up(in, &w, &atoms, &key, &known));
+    if (in->gives_numbers && known->len >= MAX_NUMBERS && !bt_map_find(known, key)) {
+        BT_TRY(want(in, of, type_args, 0, &w));
+        BT_TRY(look_up(in, &w, &atoms, &key, &known));
     }
+    if (!w.ngiven)
+        return NULL;
     struct instance *instance = bt_map_find(known, key);
     if (!instance) {
         BT_TRY(check_limits(in, of, at));
-        BT_TRY(make_instance(in, of, &atoms, type_args, &instance));
+        BT_TRY(make_instance(in, &w, &atoms, &instance));
         if (!bt_map_put(known, key, instance))
             return bt_no_memory();
     }
@@ -318,7 +378,7 @@ bt_status instances_find(struct instances *in, const bt_global *of, const bt_val
     call->ntype_arg = 0;
     call->type_args = dims;
     for (uint32_t i = 0; i < func->nvar; i++) {
-        if (bt_type_kind_of(func->vars[i]) == BT_KIND_DIM)
+        if (!w.given[i])
             dims[call->ntype_arg++] = type_args[i];
     }
     for (uint32_t i = 0; i < atoms.given.len; i++)

@@ -1,7 +1,8 @@
 /*
  * Copies of functions for the ways that their type parameters are given. Types, shapes and
- * element types are given by a copy; dim parameters stay, and dims that have no number
- * become dim parameters of it, so that it does not matter which dims they are.
+ * element types are given by a copy; dim parameters stay, or are numbers of it, and dims
+ * that have no number become dim parameters of it, so that it does not matter which they
+ * are.
  */
 #ifndef PASSES_INSTANCES_H
 #define PASSES_INSTANCES_H
@@ -27,11 +28,13 @@ struct instances {
     bt_map known;              /* globals -> bt_map of keys -> struct instance */
     bt_vec(struct instance *) all;
     bt_map taken; /* names */
+    int gives_numbers;
 };
 
 void instances_init(struct instances *, bt_ctx *, bt_arena *, const bt_module *);
-/* The copy of `of` for these type arguments, made where there is none yet, and in fields
- * ntype_arg and type_args of a call the dims that the call gives it. at: the use, for what
+/* The copy of `of` for these type arguments, made where there is none yet; NULL: none is
+ * needed, as they are dims that the call passes on. In fields
+ * ntype_arg and type_args of the call the dims that the call gives it. at: the use, for what
  * is told where copies ask for each other without end. */
 bt_status instances_find(struct instances *, const bt_global *of, const bt_value *at,
                          const bt_type *const *type_args, bt_call *call,

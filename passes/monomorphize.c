@@ -15,11 +15,14 @@
  *         }
  *         def @pair_int32(%x: int32) -> (int32, int32) { (%x, %x) }
  * Types, shapes and element types are given by copies; dim parameters stay, and dims that
- * have no number become dim parameters. A function with type parameters that is passed as
- * one of given types becomes a closure of these, which calls the copy. The functions that
- * copies were made of stay; dead-code drops them where it knows the entry. Data types keep
- * their parameters.
+ * have no number become dim parameters. With option dims, numbers are given by copies, too:
+ * loops then run over known extents. Not where a copy of a function asks for it with another
+ * number, not for more than 16 copies of one, and not where the call checks dims.
+ * A function with type parameters that is passed as one of given types becomes a closure of
+ * these, which calls the copy. The functions that copies were made of stay; dead-code drops
+ * them where it knows the entry. Data types keep their parameters.
  * keeps    every invariant
+ * option   dims    whether copies are made for numbers of dim parameters, default False
  * source   as in MLton (Weeks 2006, Whole-program compilation in MLton)
  */
 #include <string.h>
@@ -31,6 +34,16 @@
 #include "instances.h"
 #include "version.h"
 
+struct options {
+    int64_t dims;
+};
+
+static const bt_attr options[] = {
+    BT_ATTR(struct options, dims, BOOL, "False",
+            "make copies for numbers of dim parameters"),
+    { 0 },
+};
+
 struct mono {
     bt_ctx *ctx;
     bt_arena *arena;
@@ -41,12 +54,20 @@ struct mono {
     int changes;
 };
 
+/* Whether copies may be needed of what has this type. */
+static int is_generic(const struct mono *m, const bt_type *type)
+{
+    const bt_func_type *func = type ? bt_as_func_type(type) : NULL;
+    return flat_is_generic(type) || (m->instances.gives_numbers && func && func->nparam);
+}
+
 static const bt_global *generic_global(const struct mono *m, const bt_value *value)
 {
     const bt_global *global = value && value->kind == BT_VALUE_GLOBAL
                                   ? bt_module_find(m->module, value->name)
                                   : NULL;
-    return global && global->kind == BT_GLOBAL_FUNC && flat_is_generic(global->type)
+    return global && global->kind == BT_GLOBAL_FUNC && is_generic(m, global->type) &&
+                   !bt_func_is_primitive(global->func)
                ? global
                : NULL;
 }
@@ -61,7 +82,8 @@ static bt_status aim_call(struct copy *c, const bt_global *of, const bt_value *a
     struct mono *m = c->state;
     const struct instance *instance;
     BT_TRY(instances_find(&m->instances, of, at, type_args, call, &instance));
-    if (m->declared)
+    m->changes |= instance != NULL;
+    if (m->declared && instance)
         return bt_build_global(c->b, instance->name, &call->callee);
     call->callee = callee;
     call->ntype_arg = of->func->nvar;
@@ -259,13 +281,14 @@ static bt_status mono_binding(struct copy *c, const bt_value *old, int *done)
     if (closure && closure->group->n == 1 && flat_is_generic(old->type))
         *done = 1;
     if (!call || call->callee_kind != BT_CALLEE_VALUE ||
-        !flat_is_generic(call->callee->type))
+        !is_generic(m, call->callee->type))
         return NULL;
     const bt_global *of = generic_global(m, call->callee);
-    *done = of || bt_as_closure(call->callee);
-    m->changes |= *done;
+    const bt_closure_value *called = bt_as_closure(call->callee);
+    *done = of || (called && flat_is_generic(call->callee->type));
     if (of)
         return mono_call(c, call, of);
+    m->changes |= *done;
     return *done ? call_closure(c, call) : NULL;
 }
 
@@ -418,8 +441,10 @@ static bt_status check_entry(const bt_pass_call *call, bt_ctx *ctx)
 
 static bt_status run(bt_ctx *ctx, bt_pass_call *call, bt_module **out)
 {
+    const struct options *o = call->options;
     struct mono m = { .ctx = ctx, .arena = call->scratch, .module = call->module };
     instances_init(&m.instances, ctx, m.arena, call->module);
+    m.instances.gives_numbers = o->dims != 0;
     BT_TRY(check_entry(call, ctx));
     BT_TRY(find_all(&m));
     if (m.changes)
@@ -451,6 +476,8 @@ static const bt_pass passes[] = {
                "    def @pair_int32(%x: int32) -> (int32, int32) { (%x, %x) }",
         .level = 0,
         .keeps = "*",
+        .options = options,
+        .options_nbytes = sizeof(struct options),
         .run = run,
     },
     { 0 },

@@ -21,7 +21,9 @@
  * a branch counts once its condition may choose it, a function once it may be called, and a
  * parameter is what all calls pass that may run. Functions that are used as values may be
  * called with anything; so may the entry, and where it is not known which function that
- * is (baton opt --entry), every global. What is constant becomes a constant operand; the
+ * is (baton opt --entry), every global. Of a value that one tuple or one call of a
+ * constructor makes, the fields are known so far as theirs are: weights in a data type are
+ * constants in the clauses that take them out. What is constant becomes a constant operand; the
  * branches on it are left to simplify-control-flow. Unlike in fold-constant, an iteration
  * of a loop may assume what the one before gave.
  * needs    effects
@@ -55,10 +57,13 @@ struct unit {
 struct cell {
     const bt_value *value;
     const bt_block *home; /* that binds it; NULL: a constant, a global */
-    const bt_value *now;  /* NULL: nothing reached it yet; `varies`; a constant */
+    /* NULL: nothing reached it yet; `varies`; a constant; the binding that makes it, a tuple
+     * or the call of a constructor, whose fields are what its operands are known to be. */
+    const bt_value *now;
     bt_vec(const bt_value *)
         users;              /* bindings, also the owners of blocks it is the result of */
     struct unit *result_of; /* NULL: of no function */
+    bt_map opened; /* bindings whose fields it depends on; room from the first on */
 };
 
 static const bt_value varies = { 0 };
@@ -280,14 +285,19 @@ static int are_same(const bt_object *a, const bt_object *b)
     return t && u;
 }
 
+static int is_constant(const bt_value *value)
+{
+    return value && value->kind == BT_VALUE_CONST;
+}
+
 static const bt_value *join(const bt_value *a, const bt_value *b)
 {
-    if (!a || !b)
+    if (!a || !b || a == b)
         return a ? a : b;
-    if (a == &varies || b == &varies ||
-        !are_same(bt_as_const(a)->object, bt_as_const(b)->object))
-        return &varies;
-    return a;
+    return is_constant(a) && is_constant(b) &&
+                   are_same(bt_as_const(a)->object, bt_as_const(b)->object)
+               ? a
+               : &varies;
 }
 
 static const bt_value *known(struct sccp *s, const bt_value *value)
@@ -349,7 +359,7 @@ static void look_at(struct sccp *s, uint32_t n, const bt_value *const *at, int *
     for (uint32_t i = 0; i < n; i++) {
         const bt_value *value = known(s, at[i]);
         *none |= value == NULL;
-        *all &= value && value != &varies;
+        *all &= is_constant(value);
     }
 }
 
@@ -375,7 +385,7 @@ static bt_status give_op(struct sccp *s, const bt_call *call, const bt_value **o
 
 static bt_status give_call(struct sccp *s, const bt_call *call, const bt_value **out)
 {
-    *out = &varies;
+    *out = call->callee_kind == BT_CALLEE_CTOR ? &call->base : &varies;
     if (call->callee_kind == BT_CALLEE_OP)
         return give_op(s, call, out);
     struct unit *unit =
@@ -395,7 +405,7 @@ static bt_status give_tuple(struct sccp *s, const bt_tuple_value *tuple,
 {
     int all, none;
     look_at(s, tuple->nfield, tuple->fields, &all, &none);
-    *out = none ? NULL : &varies;
+    *out = none ? NULL : &tuple->base;
     if (!all)
         return NULL;
     bt_object **fields = BT_NEWS(s->arena, bt_object *, tuple->nfield);
@@ -411,33 +421,130 @@ static bt_status give_tuple(struct sccp *s, const bt_tuple_value *tuple,
     return status;
 }
 
+/* `user` is computed anew when what is known of the fields changes. */
+static bt_status open_fields(struct sccp *s, const bt_value *user, const bt_value *made)
+{
+    struct cell *cell = bt_map_find(&s->cells, user);
+    if (!cell->opened.arena)
+        bt_map_init(&cell->opened, s->arena, 0);
+    if (bt_map_find(&cell->opened, made))
+        return NULL;
+    for (uint32_t i = 0; i < bt_value_noperand(made); i++)
+        BT_TRY(add_user(s, bt_value_operand(made, i), user));
+    return bt_map_put(&cell->opened, made, s) ? NULL : bt_no_memory();
+}
+
+/* What a field is of what a binding makes, or of a constant tuple. */
+static bt_status give_field(struct sccp *s, const bt_value *made, uint32_t i,
+                            const bt_value **out)
+{
+    if (is_constant(made))
+        return bt_build_const(
+            s->builder, bt_object_as_tuple(bt_as_const(made)->object)->fields[i], out);
+    *out = known(s, bt_value_operand(made, i));
+    return NULL;
+}
+
 static bt_status give_proj(struct sccp *s, const bt_proj *proj, const bt_value **out)
 {
     const bt_value *value = known(s, proj->tuple);
     *out = value;
     if (!value || value == &varies)
         return NULL;
-    return bt_build_const(
-        s->builder, bt_object_as_tuple(bt_as_const(value)->object)->fields[proj->index],
-        out);
+    BT_TRY(open_fields(s, &proj->base, value));
+    return give_field(s, value, proj->index, out);
+}
+
+/* ---- which clauses ---- */
+
+enum { FITS_NOT, MAY_FIT, FITS, NOT_REACHED };
+
+/* What a pattern takes apart, where its fields are known; else NULL. */
+static const bt_value *maker(const bt_pattern *pattern, const bt_value *now)
+{
+    const int is_made =
+        now && now != &varies &&
+        (pattern->kind == BT_PATTERN_CTOR
+             ? now->kind == BT_VALUE_CALL
+             : pattern->kind == BT_PATTERN_TUPLE &&
+                   (now->kind == BT_VALUE_TUPLE ||
+                    (is_constant(now) && bt_object_as_tuple(bt_as_const(now)->object))));
+    return is_made ? now : NULL;
+}
+
+/* Recursion is bounded by the depth of patterns, which the parser and the builder limit. */
+static bt_status fit(struct sccp *s, const bt_pattern *pattern, const bt_value *now,
+                     const bt_value *match, int *out)
+{
+    const bt_value *made = maker(pattern, now);
+    *out = now ? MAY_FIT : NOT_REACHED;
+    if (now && (pattern->kind == BT_PATTERN_WILDCARD || pattern->kind == BT_PATTERN_VAR))
+        *out = FITS;
+    if (!made)
+        return NULL;
+    *out = FITS_NOT;
+    if (pattern->kind == BT_PATTERN_CTOR && bt_as_call(made)->ctor != pattern->ctor)
+        return NULL;
+    *out = FITS;
+    BT_TRY(open_fields(s, match, made));
+    for (uint32_t i = 0; i < pattern->n && *out != FITS_NOT; i++) {
+        const bt_value *field;
+        int one;
+        BT_TRY(give_field(s, made, i, &field));
+        BT_TRY(fit(s, pattern->at[i], field, match, &one));
+        if (one == FITS_NOT || *out == FITS || one == NOT_REACHED)
+            *out = one;
+    }
+    return NULL;
+}
+
+/* What the variables of a pattern are, in such a value. */
+static bt_status bind(struct sccp *s, const bt_pattern *pattern, const bt_value *now)
+{
+    const bt_value *made = maker(pattern, now);
+    if (pattern->kind == BT_PATTERN_VAR)
+        return lower(s, &pattern->var->base, now);
+    for (uint32_t i = 0; i < pattern->n; i++) {
+        const bt_value *field = &varies;
+        if (made)
+            BT_TRY(give_field(s, made, i, &field));
+        BT_TRY(bind(s, pattern->at[i], field));
+    }
+    return NULL;
+}
+
+static bt_status give_match(struct sccp *s, const bt_match *match, const bt_value **out)
+{
+    const bt_value *on = known(s, match->data);
+    int fits = FITS_NOT;
+    *out = NULL;
+    for (uint32_t i = 0; i < match->nclause && fits != FITS; i++) {
+        const bt_clause *clause = match->clauses[i];
+        BT_TRY(fit(s, clause->pattern, on, &match->base, &fits));
+        if (fits == NOT_REACHED)
+            return NULL;
+        if (fits == FITS_NOT)
+            continue;
+        BT_TRY(bind(s, clause->pattern, on));
+        BT_TRY(enliven(s, clause->block));
+        *out = join(*out, known(s, clause->block->result));
+    }
+    return NULL;
 }
 
 /* A branch gives what the sides give that may be chosen. */
-static bt_status give_branch(struct sccp *s, const bt_value *value, const bt_value **out)
+static bt_status give_if(struct sccp *s, const bt_if *branch, const bt_value **out)
 {
-    const bt_value *on = known(s, bt_value_operand(value, 0));
-    const bt_const *constant = on == &varies ? NULL : bt_as_const(on);
-    const bt_tensor *condition = constant && value->kind == BT_VALUE_IF
-                                     ? bt_object_as_tensor(constant->object)
-                                     : NULL;
+    const bt_block *const sides[] = { branch->then_block, branch->else_block };
+    const bt_value *on = known(s, branch->condition);
+    const bt_tensor *condition =
+        is_constant(on) ? bt_object_as_tensor(bt_as_const(on)->object) : NULL;
     *out = NULL;
-    for (uint32_t i = 0; on && i < bt_value_nregion(value); i++) {
-        const bt_block *block = bt_value_region(value, i);
+    for (uint32_t i = 0; on && i < 2; i++) {
         if (condition && (bt_tensor_get_int(condition, 0) != 0) == (i != 0))
             continue;
-        BT_TRY(lower_params(s, block));
-        BT_TRY(enliven(s, block));
-        *out = join(*out, known(s, block->result));
+        BT_TRY(enliven(s, sides[i]));
+        *out = join(*out, known(s, sides[i]->result));
     }
     return NULL;
 }
@@ -454,8 +561,10 @@ static bt_status compute(struct sccp *s, const bt_value *value)
         BT_TRY(give_tuple(s, bt_as_tuple(value), &now));
     else if (value->kind == BT_VALUE_PROJ)
         BT_TRY(give_proj(s, bt_as_proj(value), &now));
-    else if (value->kind == BT_VALUE_IF || value->kind == BT_VALUE_MATCH)
-        BT_TRY(give_branch(s, value, &now));
+    else if (value->kind == BT_VALUE_IF)
+        BT_TRY(give_if(s, bt_as_if(value), &now));
+    else if (value->kind == BT_VALUE_MATCH)
+        BT_TRY(give_match(s, bt_as_match(value), &now));
     return lower(s, value, now);
 }
 
@@ -484,7 +593,7 @@ static bt_status solve(struct sccp *s)
 static const bt_value *constant_of(struct sccp *s, const bt_value *value)
 {
     const struct cell *cell = bt_map_find(&s->cells, value);
-    return cell && cell->home && cell->now != &varies ? cell->now : NULL;
+    return cell && cell->home && is_constant(cell->now) ? cell->now : NULL;
 }
 
 static bt_status use_constant(bt_rewrite *rewrite, const bt_value *value)

@@ -17,7 +17,8 @@
  * too. Packing pads, and makes at most some copies of what
  * it packs; to keep what grows a program without bounds (a tensor of zeros), the outputs
  * of a kernel may have MOST_GROWTH times the bytes of what it reads and FREE_NBYTES more.
- * A kernel that fails stays in the program, which may never come to it.
+ * A kernel that fails by what it reads, an index out of bounds, stays in the program, which
+ * may never come to it.
  */
 #include "compile/code/pack_constants.h"
 
@@ -323,6 +324,20 @@ static bt_status leave(struct packer *p, const struct launch *launch)
     return bt_map_put(&p->packed, launch->call, NULL) ? NULL : bt_no_memory();
 }
 
+/* Whether what it computes can fail, not only the target. */
+static int may_fail(const struct packer *p, const struct launch *launch)
+{
+    const bt_kernel *kernel =
+        launch->name ? bt_map_find(&p->by_name, launch->name) : NULL;
+    const bt_block *block = kernel ? kernel->primitive->block : NULL;
+    int may = 0;
+    for (uint32_t i = 0; block && i < block->nbinding; i++) {
+        const bt_call *call = bt_as_call(block->bindings[i]);
+        may |= call && call->op && (call->op->effects & BT_EFFECT_FAILS);
+    }
+    return may;
+}
+
 static bt_status run_launch(struct packer *p, const struct launch *launch)
 {
     bt_status status;
@@ -331,7 +346,9 @@ static bt_status run_launch(struct packer *p, const struct launch *launch)
     else
         status = is_constant(p, launch->call->args[0]) ? take_view(p, launch->call)
                                                        : leave(p, launch);
-    return status && status->code == BT_ERR_RUNTIME ? leave(p, launch) : status;
+    return status && status->code == BT_ERR_RUNTIME && may_fail(p, launch)
+               ? leave(p, launch)
+               : status;
 }
 
 static bt_status run_all(struct packer *p)

@@ -18,7 +18,7 @@
 #include "write.h"
 
 struct options {
-    const char *name, *weights;
+    const char *name, *weights, *build;
 };
 static const bt_attr options[] = {
     BT_ATTR(struct options, name, STRING, "",
@@ -27,6 +27,8 @@ static const bt_attr options[] = {
         struct options, weights, "auto", "auto|c|file",
         "constants as arrays in C, or in a file that the caller maps; auto: a file "
         "from a mebibyte on"),
+    BT_ATTR_CHOICE(struct options, build, "none", "none|shared",
+                   "what is compiled at once: NAME.so, by the system's cc"),
     { 0 },
 };
 
@@ -131,14 +133,14 @@ static bt_status read_program(struct plan *p)
     return p->program ? code_constants(p) : plan_read(p);
 }
 
-static bt_status write_all(struct output *o, const char *weights)
+static bt_status write_all(struct output *o, const struct options *chosen)
 {
     bt_text folder;
     bt_text_init(&folder, o->plan->arena);
     bt_text_addf(&folder, "%s/baton", o->folder);
     BT_TRY(read_program(o->plan));
     BT_TRY(make_dense(o->plan));
-    BT_TRY(place_constants(o, weights));
+    BT_TRY(place_constants(o, chosen->weights));
     BT_TRY(name_kernels(o));
     if (!bt_text_get(&folder))
         return bt_no_memory();
@@ -148,7 +150,8 @@ static bt_status write_all(struct output *o, const char *weights)
     BT_TRY(write_kernels(o));
     BT_TRY(write_native(o));
     BT_TRY(write_data(o));
-    return write_example(o);
+    BT_TRY(write_example(o));
+    return strcmp(chosen->build, "shared") == 0 ? write_shared(o) : NULL;
 }
 
 static bt_status write_folder(bt_ctx *ctx, const bt_compiled *compiled, const char *entry,
@@ -168,7 +171,7 @@ static bt_status write_folder(bt_ctx *ctx, const bt_compiled *compiled, const ch
     bt_status status =
         p.name ? bt_module_entry(ctx, compiled->module, entry, &p.entry) : bt_no_memory();
     if (!status)
-        status = write_all(&o, chosen->weights);
+        status = write_all(&o, chosen);
     for (uint32_t i = 0; i < p.ndense; i++)
         bt_tensor_unref((bt_tensor *)(uintptr_t)p.consts.at[i]);
     vm_program_unref(p.program);

@@ -44,6 +44,9 @@ bt_status write_data(struct output *) BT_MUST_USE;
 /* CMakeLists.txt, main.c (write_example.c) */
 bt_status write_example(struct output *) BT_MUST_USE;
 
+/* NAME.so (write_shared.c) */
+bt_status write_shared(struct output *) BT_MUST_USE;
+
 /* A file of the folder; its name is a format. */
 bt_status write_file(struct output *, const bt_text *, const char *format, ...)
     BT_PRINTF(3, 4) BT_MUST_USE;

@@ -1,4 +1,4 @@
-"""Kinds of kernels and of outputs of executor aot: kernels.py BATON WORK native | cortex
+"""Kinds of kernels and of outputs of executor aot: kernels.py BATON WORK native | shared | cortex
 
 Skips (77) where a compiler or a model is missing."""
 import os
@@ -61,6 +61,29 @@ def native(baton, work):
     done = subprocess.run([build(folder, found[0])], capture_output=True, text=True)
     if done.returncode != 1 or "does not run the instructions" not in done.stderr:
         sys.exit(f"kernels for another machine: {done.returncode} {done.stderr}")
+
+
+def shared(baton, work):
+    """A shared object with the header's functions, loaded by a program that knows nothing else of it."""
+    if not shutil.which("cc"):
+        skip("no cc")
+    run("cc", HERE / "load.c", "-ldl", "-o", work / "load")
+    for target, how in (("c", ("--executor", "interp")), ("cpu", ("--executor", "graph", "--target", "cpu"))):
+        if target == "cpu" and not (baton.parent.parent / "lib/baton/native").exists():
+            continue
+        folder = work / target / "digits"
+        shutil.rmtree(folder, ignore_errors=True)
+        folder.parent.mkdir(exist_ok=True)
+        run(baton, "compile", DIGITS, "--executor", 'aot{build="shared"}', "--target", target, "-o", folder)
+        program = folder / "load.sh"
+        program.write_text(f'#!/bin/sh\nexec {work / "load"} {folder / "digits.so"} digits "$@"\n')
+        program.chmod(0o755)
+        print(aot.check(baton, DIGITS, folder, {}, 3, program, target == "cpu", how), "output of a shared object, target", target)
+    (work / "empty").mkdir(exist_ok=True)
+    done = subprocess.run([baton, "compile", DIGITS, "--executor", 'aot{build="shared"}', "-o", work / "none"], capture_output=True,
+                          text=True, env={**os.environ, "PATH": str(work / "empty")})
+    if done.returncode != 1 or "cc" not in done.stderr:
+        sys.exit(f"without a compiler: {done.returncode} {done.stderr}")
 
 
 # ---- a microcontroller in an emulator ----

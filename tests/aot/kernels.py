@@ -1,4 +1,4 @@
-"""Kinds of kernels and of outputs of executor aot: kernels.py BATON WORK native | shared | cortex
+"""Kinds of kernels and of outputs of executor aot: kernels.py BATON WORK native | shared | embedded | cortex
 
 Skips (77) where a compiler or a model is missing."""
 import os
@@ -84,6 +84,30 @@ def shared(baton, work):
                           text=True, env={**os.environ, "PATH": str(work / "empty")})
     if done.returncode != 1 or "cc" not in done.stderr:
         sys.exit(f"without a compiler: {done.returncode} {done.stderr}")
+
+
+def embedded(baton, work):
+    """README.md's project: a CMake project that adds the folder, and a program that calls the header's function."""
+    if not shutil.which("cmake"):
+        skip("no cmake")
+    section = (TREE / "README.md").read_text().partition("## A model in C, without Baton")[2].partition("\n## ")[0]
+    blocks = dict(re.findall(r"```(sh|cmake|c)\n(.*?)```", section, re.S))
+    command = blocks["sh"].split()[1:]
+    for target in ("c", "cpu"):
+        if target == "cpu" and not (baton.parent.parent / "lib/baton/native").exists():
+            continue
+        project, place = work / f"project_{target}", work / f"build_{target}"
+        shutil.rmtree(project, ignore_errors=True)
+        shutil.rmtree(place, ignore_errors=True)
+        project.mkdir()
+        (project / "CMakeLists.txt").write_text(blocks["cmake"])
+        (project / "classify.c").write_text(blocks["c"])
+        run(baton, *command[:-1], project / command[-1], "--target", target, cwd=TREE)
+        run("cmake", "-S", project, "-B", place, "-DCMAKE_BUILD_TYPE=Release")
+        run("cmake", "--build", place)
+        said = run(place / "classify")
+        if said != "this is a 1\n":
+            sys.exit(f"README.md's program, target {target}: {said}")
 
 
 # ---- a microcontroller in an emulator ----

@@ -8,7 +8,7 @@ endif()
 file(GLOB pages ${WORK}/share/doc/baton/*.md)
 file(GLOB_RECURSE installed ${WORK}/*)
 list(TRANSFORM installed REPLACE ".*/" "")
-set(examples plugin.json x.json FILE.c npu.c tidy.json p.baton stdio.h) # files of a reader's own, or of C
+set(examples plugin.json x.json FILE.c npu.c tidy.json p.baton rows.c classify.c digits.h stdio.h) # files of a reader's own, or of C
 set(nnamed 0)
 file(READ ${WORK}/share/doc/baton/README.md readme)
 string(REGEX REPLACE "\n## The tree.*" "" readme "${readme}")

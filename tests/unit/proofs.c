@@ -50,7 +50,7 @@ static void make_space(struct space *s, struct world *w)
     for (uint32_t d = 0; d < NDIM; d++) {
         uint32_t which;
         int64_t low = draw(s, 0, 4);
-        s->dims[d] = (bt_graph_dim){ "n", low, draw(s, low, d == 2 ? 6 : 12) };
+        s->dims[d] = (bt_graph_dim){ "n", low, draw(s, low, d == 2 ? 6 : 12), NULL };
         assert_true(bt_graph_add_dim(g, &s->dims[d], &which));
         s->atoms[d] = bt_node_dim(g, d);
     }
@@ -173,7 +173,7 @@ static void test_an_index_goes_to_the_end_of_an_open_range(void **state)
     (void)state;
     struct world w = world_open();
     bt_graph *g = bt_graph_create(w.ctx, bt_ctx_scratch(w.ctx));
-    bt_graph_dim dim = { "n", 0, INT64_MAX };
+    bt_graph_dim dim = { .name = "n", .high = INT64_MAX };
     uint32_t which;
     assert_true(bt_graph_add_dim(g, &dim, &which));
     const bt_node *n = bt_node_dim(g, which), *i = bt_node_index(g, 0, n);

@@ -483,6 +483,10 @@ static bt_status join(struct composer *c, const bt_graph *from, const array_list
                                             : c->graph->arrays[arrays[i]]->extents[a];
         }
     }
+    for (uint32_t i = 0; i < from->ndim; i++) {
+        if (from->dims[i]->term)
+            k.dims[i] = bt__dims_node(&c->dims, from->dims[i]->term);
+    }
     BT_TRY(find_all_ones(&k));
     for (uint32_t i = from->ninput; i < from->narray; i++)
         BT_TRY(copy_stage(&k, i, &arrays[i]));

@@ -124,8 +124,8 @@ static int has_layouts(const bt_formula_call *call)
     return has;
 }
 
-/* A call that has no graph before its dims are known, as attributes name them, is left
- * alone: with others it would leave them without one too. */
+/* A call that has no graph before its dims are known is left alone: with others it would
+ * leave them without one too. */
 static bt_status look(bt_ctx *ctx, bt_arena *arena, const bt_formula_call *call,
                       bt_fuse_info *out)
 {

@@ -74,7 +74,7 @@ static bt_status copy_floats(bt_arena *arena, uint32_t n, const double *at,
     return out->floats ? NULL : bt_no_memory();
 }
 
-/* Dims that depend on variables are left out: a formula that uses one says so. */
+/* Numbers, or terms where a dim depends on variables. */
 static bt_status copy_dims(bt_arena *arena, uint32_t n, const bt_type *const *dims,
                            struct bt__attr_value *out)
 {
@@ -82,12 +82,14 @@ static bt_status copy_dims(bt_arena *arena, uint32_t n, const bt_type *const *di
     if (!copy)
         return bt_no_memory();
     out->n = n;
-    for (uint32_t i = 0; i < n; i++) {
-        if (!bt_dim_is_const(dims[i], &copy[i]))
-            return NULL;
-    }
     out->ints = copy;
-    return NULL;
+    for (uint32_t i = 0; i < n && out->ints; i++) {
+        if (!bt_dim_is_const(dims[i], &copy[i]))
+            out->ints = NULL;
+    }
+    if (!out->ints)
+        out->terms = bt__arena_copy(arena, dims, n, sizeof(const bt_type *));
+    return out->ints || out->terms ? NULL : bt_no_memory();
 }
 
 static bt_status copy_list(bt_arena *arena, const bt_ints *list,
@@ -253,5 +255,6 @@ bt_status bt__call_compose(bt_ctx *ctx, bt_arena *arena, const bt_formula_call *
     struct bt__instance instance;
     BT_TRY(bt__call_read(ctx, arena, from, &call));
     BT_TRY(bt__call_formula(ctx, arena, from, &call, &instance));
+    instance.takes_terms = 1;
     return bt__call_graph(ctx, arena, &instance, out);
 }

@@ -146,6 +146,23 @@ static bt_status walk_condition(struct walk *w, const bt__ast *ast, const bt_nod
 
 /* ---- names ---- */
 
+/* NULL: failure of the graph. */
+static const bt_node *term_node(struct walk *w, const bt_type *term)
+{
+    bt_graph *g = w->graph;
+    bt_graph_dim dim = { .name = "?", .term = term };
+    uint32_t which;
+    if (bt_dim_is_const(term, &dim.low))
+        return bt_node_int(g, dim.low);
+    for (uint32_t i = 0; i < g->ndim; i++) {
+        if (g->dims[i]->term == term)
+            return bt_node_dim(g, i);
+    }
+    bt_dim_bounds(term, &dim.low, &dim.high);
+    return bt_graph_add_dim(g, &dim, &which) ? bt_node_dim(g, which)
+                                             : bt__graph_no_memory(g);
+}
+
 static bt_status attr_value(struct walk *w, const bt__ast *ast,
                             const struct bt__attr_value *attr, int64_t at,
                             struct bt__value *out)
@@ -160,6 +177,8 @@ static bt_status attr_value(struct walk *w, const bt__ast *ast,
         return set(
             w, out,
             bt__node_const(w->graph, BT_FLOAT64, (bt_cell){ .f = attr->floats[at] }), 1);
+    if (attr->terms && w->names.in->takes_terms)
+        return set(w, out, term_node(w, attr->terms[at]), 1);
     if (attr->kind == BT_ATTR_DIM || attr->kind == BT_ATTR_SHAPE)
         return fail_at(w, BT_ERR_UNSUPPORTED, ast,
                        "attribute %s is not a number before the call", attr->name);

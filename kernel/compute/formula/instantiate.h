@@ -24,6 +24,7 @@ struct bt__attr_value {
     uint32_t is_none;
     uint32_t n; /* elements of a list */
     const int64_t *ints;
+    const bt_type *const *terms; /* dims that are not all numbers */
     const double *floats;
     bt_dtype dtype;
 };
@@ -37,6 +38,7 @@ struct bt__instance {
     const struct bt__arg *args;
     const struct bt__leaf *leaves;
     const struct bt__attr_value *attrs;
+    uint32_t takes_terms; /* an attribute's dim that is no number is a dim of the graph */
 };
 
 /* Checks the formula and makes its graph in `arena`. With dims that are not known only

@@ -106,8 +106,8 @@ static bt_status bind_dim(struct bt__names *names, const struct bt__pattern_dim 
 static const bt_node *open_dim(bt_graph *g, const char *array, uint32_t axis)
 {
     uint32_t which;
-    bt_graph_dim dim = { bt__format(g->arena, "extent(%s, %u)", array, axis), 0,
-                         BT_MOST_DIM };
+    bt_graph_dim dim = { .name = bt__format(g->arena, "extent(%s, %u)", array, axis),
+                         .high = BT_MOST_DIM };
     return dim.name && bt_graph_add_dim(g, &dim, &which) ? bt_node_dim(g, which)
                                                          : bt__graph_no_memory(g);
 }

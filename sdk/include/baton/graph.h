@@ -80,6 +80,7 @@ static inline uint64_t bt_index_bit(uint32_t number)
 typedef struct bt_graph_dim {
     const char *name;
     int64_t low, high;
+    const bt_type *term; /* an attribute's dim, of which it has the value; else NULL */
 } bt_graph_dim;
 /* The greatest value of a dim, so that sums of dims and indices cannot overflow. Whoever
  * runs a graph refuses greater ones. */

@@ -41,7 +41,41 @@ static bt_status make_zero(struct maker *m, const bt_type *type, const bt_value 
     return call_op(m, "multiply", NULL, x, zero, out);
 }
 
-/* Something that a pass may find to be its operand. */
+/* const[(1), int64]{row} */
+static bt_status make_index(struct maker *m, int64_t row, const bt_value **out)
+{
+    const int64_t one = 1;
+    bt_tensor *tensor;
+    BT_TRY(bt_tensor_create(m->ctx, BT_INT64, 1, &one, &tensor));
+    *(int64_t *)tensor->data = row;
+    bt_status status = bt_build_const(m->builder, &tensor->base, out);
+    bt_tensor_unref(tensor);
+    return status;
+}
+
+/* Every row of x is put in its place. */
+static bt_status put_rows(struct maker *m, const bt_type *type, const bt_value *x,
+                          const bt_value **out)
+{
+    const bt_shape_type *shape = bt_tensor_shape(type);
+    const bt_type *row, *rest = bt_type_shape(m->store, shape->n - 1, shape->dims + 1);
+    int64_t nrow;
+    if (!bt_dim_is_const(shape->dims[0], &nrow))
+        return make_neutral(m, type, x, out);
+    row = rest ? bt_type_tensor(m->store, rest, bt_as_tensor_type(type)->dtype) : NULL;
+    if (!row)
+        return bt_store_why(m->ctx, m->store);
+    for (int64_t i = 0; i < nrow; i++) {
+        const bt_value *args[3] = { x };
+        BT_TRY(make_index(m, i, &args[1]));
+        BT_TRY(make(m, row, &args[2]));
+        BT_TRY(bt_build(m->builder, "scatter_nd", NULL, args, 3, &x));
+    }
+    *out = x;
+    return enter_scope(m, x);
+}
+
+/* Something that a pass may find to be its operand, or not to need it. */
 bt_status make_identity(struct maker *m, const bt_type *type, const bt_value **out)
 {
     const bt_value *x, *condition;
@@ -69,6 +103,9 @@ bt_status make_identity(struct maker *m, const bt_type *type, const bt_value **o
         BT_TRY(make(m, type, &args[2]));
         return bt_build(m->builder, "where", NULL, args, 3, out);
     }
+    case 5:
+        return bt_tensor_shape(type)->n && !m->is_chain ? put_rows(m, type, x, out)
+                                                        : make_neutral(m, type, x, out);
     default: return make_neutral(m, type, x, out);
     }
 }

@@ -322,6 +322,8 @@ static bt_status closure_func(struct copy *c, const bt_func *func, const bt_func
 
 static bt_status copy_group(struct copy *c, const bt_closure_group *group)
 {
+    bt_status (*make)(struct copy *, const bt_func *, const bt_func **) =
+        c->closure ? c->closure : closure_func;
     const char **names = BT_NEWS(c->arena, const char *, group->n);
     const bt_type **types = BT_NEWS(c->arena, const bt_type *, group->n);
     const bt_value **now = BT_NEWS(c->arena, const bt_value *, group->n);
@@ -337,7 +339,7 @@ static bt_status copy_group(struct copy *c, const bt_closure_group *group)
         BT_TRY(copy_put(c, &group->at[i]->base, now[i]));
     for (uint32_t i = 0; i < group->n; i++) {
         const bt_func *func;
-        BT_TRY(closure_func(c, group->at[i]->func, &func));
+        BT_TRY(make(c, group->at[i]->func, &func));
         BT_TRY(bt_build_closure_body(c->b, now[i], func));
     }
     return NULL;
@@ -433,7 +435,7 @@ static bt_status copy_regions(struct copy *c, const bt_value *old,
     return NULL;
 }
 
-static bt_status copy_binding(struct copy *c, const bt_value *old, const bt_value **out)
+static bt_status value_again(struct copy *c, const bt_value *old, const bt_value **out)
 {
     const bt_value **operands;
     const bt_block **regions;
@@ -455,7 +457,7 @@ static bt_status copy_binding(struct copy *c, const bt_value *old, const bt_valu
     return bt_build_again(c->b, old, operands, regions, same_facts ? type : NULL, out);
 }
 
-static bt_status visit(struct copy *c, const bt_value *old)
+bt_status copy_binding(struct copy *c, const bt_value *old)
 {
     const bt_closure_value *closure = bt_as_closure(old);
     const bt_value *now;
@@ -468,7 +470,7 @@ static bt_status visit(struct copy *c, const bt_value *old)
         return NULL;
     if (closure)
         return copy_group(c, closure->group);
-    BT_TRY(copy_binding(c, old, &now));
+    BT_TRY(value_again(c, old, &now));
     return copy_put(c, old, now);
 }
 
@@ -476,7 +478,7 @@ bt_status copy_bindings(struct copy *c, const bt_block *block, const bt_type *wa
                         const bt_value **result)
 {
     for (uint32_t i = 0; i < block->nbinding; i++)
-        BT_TRY(visit(c, block->bindings[i]));
+        BT_TRY(copy_binding(c, block->bindings[i]));
     return copy_operand(c, block->result, wanted, result);
 }
 

@@ -29,6 +29,8 @@ struct copy {
      * NULL. */
     bt_status (*operand)(struct copy *, const bt_value *old, const bt_type *wanted,
                          const bt_value **out);
+    /* Makes the function of a closure, in place of a copy of it. May be NULL. */
+    bt_status (*closure)(struct copy *, const bt_func *old, const bt_func **out);
 };
 
 /* module: for the types of globals. */
@@ -59,6 +61,8 @@ bt_status copy_args(struct copy *, const bt_call *, const bt_value ***out,
 /* New parameters in place of others. */
 bt_status copy_params(struct copy *, uint32_t n, const bt_param *const *,
                       const bt_param ***out) BT_MUST_USE;
+/* The copy of a binding, into the block at hand. */
+bt_status copy_binding(struct copy *, const bt_value *old) BT_MUST_USE;
 /* The bindings of a block, into the block at hand; *result is the new result. wanted: the
  * type that is to be given, in terms of the old function. */
 bt_status copy_bindings(struct copy *, const bt_block *, const bt_type *wanted,

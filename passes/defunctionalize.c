@@ -27,6 +27,7 @@
 
 #include "copy.h"
 #include "flat.h"
+#include "retype.h"
 #include "version.h"
 
 /* A function that is used as a value of some type. */
@@ -83,37 +84,19 @@ static bt_status new_family(struct defun *d, const bt_type *type, struct family 
     return NULL;
 }
 
-static bt_status map_type(struct defun *d, const bt_type *type, const bt_type **out);
+static bt_status map_type(void *state, const bt_type *type, const bt_type **out);
 
-static bt_status map_types(struct defun *d, uint32_t n, const bt_type *const *types,
-                           const bt_type ***out, int *same)
+static struct retype retype(struct defun *d)
 {
-    *out = BT_NEWS(d->arena, const bt_type *, n);
-    if (!*out)
-        return bt_no_memory();
-    for (uint32_t i = 0; i < n; i++) {
-        BT_TRY(map_type(d, types[i], &(*out)[i]));
-        *same &= (*out)[i] == types[i];
-    }
-    return NULL;
+    return (struct retype){ d->ctx, d->arena, d->module->store, map_type, d };
 }
 
-static bt_status map_list(struct defun *d, const bt_list_type *list, const bt_type **out)
+static bt_status map_types(struct defun *d, uint32_t n, const bt_type *const *types,
+                           const bt_type ***out)
 {
-    bt_store *store = d->module->store;
-    const bt_type **at;
+    const struct retype r = retype(d);
     int same = 1;
-    BT_TRY(map_types(d, list->n, list->at, &at, &same));
-    if (same)
-        return NULL;
-    if (list->base.kind == BT_TYPE_TUPLE)
-        *out = bt_type_tuple(store, list->n, at);
-    else if (list->base.kind == BT_TYPE_REF)
-        *out = bt_type_ref(store, at[0]);
-    else
-        *out = bt_type_apply(store, ((const bt_adt_type *)(const void *)at[0])->def,
-                             list->n - 1, at + 1);
-    return *out ? NULL : bt_store_why(d->ctx, store);
+    return retype_list(&r, n, types, out, &same);
 }
 
 /* The type of a function, whose arguments and result are mapped, not itself. first: NULL,
@@ -125,10 +108,9 @@ static bt_status signature(struct defun *d, const bt_func_type *type,
     const bt_type **args = BT_NEWS(d->arena, const bt_type *, (size_t)type->narg + 1),
                   **own;
     bt_func_type fields = *type;
-    int same = 1;
     if (!args)
         return bt_no_memory();
-    BT_TRY(map_types(d, type->narg, type->args, &own, &same));
+    BT_TRY(map_types(d, type->narg, type->args, &own));
     BT_TRY(map_type(d, type->result, &fields.result));
     args[0] = first;
     if (type->narg)
@@ -157,19 +139,18 @@ static bt_status map_func(struct defun *d, const bt_type *type, const bt_type **
 
 /* What a type becomes; types nest at most BT_TYPE_DEPTH deep. Before the data types are
  * declared: itself, and the families are found. */
-static bt_status map_type(struct defun *d, const bt_type *type, const bt_type **out)
+static bt_status map_type(void *state, const bt_type *type, const bt_type **out)
 {
-    const bt_list_type *list = bt_as_list_type(type);
+    struct defun *d = state;
+    const struct retype r = retype(d);
     *out = bt_map_find(&d->known, type);
     if (*out)
         return NULL;
     *out = type;
-    if (type->kind == BT_TYPE_FUNC) {
+    if (type->kind == BT_TYPE_FUNC)
         BT_TRY(map_func(d, type, out));
-    } else if (list && (type->kind == BT_TYPE_TUPLE || type->kind == BT_TYPE_REF ||
-                        type->kind == BT_TYPE_APPLY)) {
-        BT_TRY(map_list(d, list, out));
-    }
+    else
+        BT_TRY(retype_parts(&r, type, out));
     return bt_map_put(&d->known, type, (void *)(uintptr_t)*out) ? NULL : bt_no_memory();
 }
 
@@ -367,13 +348,12 @@ static bt_status define_family(struct defun *d, bt_module_builder *builder,
 {
     uint32_t n = family->makers.len;
     bt_ctor *ctors = BT_NEWS(d->arena, bt_ctor, n);
-    int same = 1;
     if (!ctors)
         return bt_no_memory();
     for (uint32_t i = 0; i < n; i++) {
         const struct maker *maker = family->makers.at[i];
         const bt_type **fields;
-        BT_TRY(map_types(d, maker->ncapture, maker->captures, &fields, &same));
+        BT_TRY(map_types(d, maker->ncapture, maker->captures, &fields));
         ctors[i] =
             (bt_ctor){ .name = maker->name, .nfield = maker->ncapture, .fields = fields };
     }

@@ -1,7 +1,7 @@
 #include "version.h"
 
-static bt_status next(bt_ctx *ctx, const bt_module *from, version_fill *fill, void *state,
-                      bt_module **out)
+bt_status version_next(bt_ctx *ctx, const bt_module *from, version_fill *fill,
+                       void *state, bt_module **out)
 {
     bt_module_builder *builder;
     BT_TRY(bt_module_builder_create(ctx, from->store, from, &builder));
@@ -17,9 +17,9 @@ bt_status version_create(bt_ctx *ctx, const bt_module *from, version_fill *decla
                          bt_module **out)
 {
     bt_module *between;
-    BT_TRY(next(ctx, from, declare, state, &between));
+    BT_TRY(version_next(ctx, from, declare, state, &between));
     *declared = between;
-    bt_status status = next(ctx, between, define, state, out);
+    bt_status status = version_next(ctx, between, define, state, out);
     bt_module_unref(between);
     return status;
 }

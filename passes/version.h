@@ -6,6 +6,8 @@
 
 typedef bt_status version_fill(void *state, bt_module_builder *);
 
+bt_status version_next(bt_ctx *, const bt_module *from, version_fill *, void *state,
+                       bt_module **out) BT_MUST_USE;
 /* In two steps: what `declare` sets without a body, those that `define` makes may call.
  * *declared: the version between, which is there while `define` runs. */
 bt_status version_create(bt_ctx *, const bt_module *from, version_fill *declare,

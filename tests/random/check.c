@@ -100,6 +100,12 @@ static const char *const before_vm[] = {
     "canonicalize, simplify-expr, dead-code",
 };
 
+/* There and back; continuations in the flat form too, and computed by vm. */
+static const char *const through_cps[] = {
+    "monomorphize, to-cps, un-cps",
+    "monomorphize, to-cps, un-cps, dead-code, inline, canonicalize, dead-code",
+};
+
 static void print_status(bt_ctx *ctx, bt_status status)
 {
     bt_text text;
@@ -408,6 +414,24 @@ static bt_status check_aot(bt_ctx *ctx, uint64_t seed, const bt_module *module,
     return status;
 }
 
+/* Functions that a program gives take continuations for good. */
+static bt_status check_cps(bt_ctx *ctx, uint64_t seed, const bt_module *module,
+                           bt_arena *arena, struct tally *tally)
+{
+    bt_text result;
+    (void)tally;
+    bt_text_init(&result, arena);
+    bt_print_type(ctx, bt_module_find(module, "main")->func->result, &result);
+    if (!bt_text_get(&result))
+        return bt_no_memory();
+    if (strstr(bt_text_get(&result), "fn ("))
+        return NULL;
+    BT_TRY(check_pipelines(ctx, seed, module, "interp", BT_COUNT(through_cps),
+                           through_cps, arena));
+    return check_pipelines(ctx, seed, module, "vm", BT_COUNT(through_cps), through_cps,
+                           arena);
+}
+
 /* Random layers have few channels. */
 static const char *with_options(const char *pass)
 {
@@ -631,11 +655,12 @@ static const struct law {
     const char *name;
     bt_status (*check)(bt_ctx *, uint64_t seed, const bt_module *, bt_arena *,
                        struct tally *);
-} laws[] = { { "verify", check_verify }, { "roundtrip", check_roundtrip },
-             { "views", check_views },   { "run", check_run },
-             { "flat", check_flat },     { "vm", check_vm },
-             { "aot", check_aot },       { "graph", check_graph },
-             { "open", check_open },     { "sequence", check_sequence } };
+} laws[] = { { "verify", check_verify },    { "roundtrip", check_roundtrip },
+             { "views", check_views },      { "run", check_run },
+             { "flat", check_flat },        { "vm", check_vm },
+             { "aot", check_aot },          { "cps", check_cps },
+             { "graph", check_graph },      { "open", check_open },
+             { "sequence", check_sequence } };
 
 /* ---- programs ---- */
 
@@ -660,9 +685,10 @@ static bt_status check_seed(bt_ctx *ctx, uint64_t seed, const char *only,
 
 /* plan-memory is for lowered programs, partition for targets: law graph runs them;
  * verify-flat and defunctionalize are for flat ones, of known dims; plan-devices for
- * those that name devices. */
-static const char *const special[] = { "plan-memory", "partition", "verify-flat",
-                                       "plan-devices", "defunctionalize" };
+ * those that name devices; to-cps takes the entry away, which un-cps gives back: law cps. */
+static const char *const special[] = { "plan-memory",  "partition",       "verify-flat",
+                                       "plan-devices", "defunctionalize", "to-cps",
+                                       "un-cps" };
 
 static int is_special(const char *pass)
 {
@@ -756,11 +782,10 @@ int main(int argc, char **argv)
     bt_ctx *ctx = registry ? bt_ctx_create(registry) : NULL;
     bt_registry_unref(registry);
     if (!ctx || argc < 3) {
-        fprintf(
-            stderr,
-            "usage: check FIRST COUNT [verify|roundtrip|views|run|flat|vm|aot|graph|open "
-            "[TARGET]|sequence], or "
-            "check --print SEED [graph]\n");
+        fprintf(stderr, "usage: check FIRST COUNT "
+                        "[verify|roundtrip|views|run|flat|vm|aot|cps|graph|open "
+                        "[TARGET]|sequence], or "
+                        "check --print SEED [graph]\n");
         return 2;
     }
     int code =

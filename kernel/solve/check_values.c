@@ -2,6 +2,7 @@
 #include <inttypes.h>
 
 #include <baton/ir.h>
+#include <baton/op.h>
 
 int bt_check_holds(uint32_t relation, int64_t left, int64_t right)
 {
@@ -22,6 +23,26 @@ static void add_side(bt_ctx *ctx, bt_text *text, const bt_type *dim, int64_t val
         bt_text_addf(text, " = ");
     }
     bt_text_addf(text, "%" PRId64, value);
+}
+
+static void add_callee(bt_text *text, const bt_call *call, const char *given)
+{
+    if (given || !call)
+        bt_text_addf(text, "%s", given ? given : "a check");
+    else if (call->callee_kind == BT_CALLEE_VALUE)
+        bt_print_operand(call->callee, text);
+    else
+        bt_text_addf(text, "%s",
+                     call->callee_kind == BT_CALLEE_OP ? call->op->name
+                                                       : call->ctor->name);
+}
+
+static bt_status fail(bt_ctx *ctx, const bt_value *at, const bt_store *store,
+                      const bt_text *text)
+{
+    const char *message = bt_text_get(text);
+    return message ? bt_fail_at(ctx, BT_ERR_RUNTIME, store, at->span, "%s", message)
+                   : bt_no_memory();
 }
 
 /* A dim with a name is of one size wherever it stands: what to do where it was 1. */
@@ -60,15 +81,37 @@ bt_status bt_check_fail(bt_ctx *ctx, const bt_value *at, const char *of,
     };
     bt_text text;
     bt_text_init(&text, bt_ctx_scratch(ctx));
-    bt_text_addf(&text, "%s: %s%s", of, check->what ? check->what : "",
+    add_callee(&text, bt_as_call(at), of);
+    bt_text_addf(&text, ": %s%s", check->what ? check->what : "",
                  check->what ? ": " : "");
     add_side(ctx, &text, check->left, left);
     bt_text_addf(&text, " was to %s ", texts[check->relation]);
     add_side(ctx, &text, compared(check), right);
     add_advice(ctx, &text, check, check->left, left);
     add_advice(ctx, &text, check, check->right, right);
-    const char *message = bt_text_get(&text);
-    return message ? bt_fail_at(ctx, BT_ERR_RUNTIME, check->left->store, at->span, "%s",
-                                message)
-                   : bt_no_memory();
+    return fail(ctx, at, check->left->store, &text);
+}
+
+bt_status bt_dim_fail(bt_ctx *ctx, const bt_value *value, uint32_t axis,
+                      const bt_type *dim, int64_t found, int64_t expected)
+{
+    bt_text text;
+    bt_text_init(&text, bt_ctx_scratch(ctx));
+    bt_print_operand(value, &text);
+    bt_text_addf(&text, " has dim %u = %" PRId64 ", but its type says ", axis, found);
+    add_side(ctx, &text, dim, expected);
+    return fail(ctx, value, dim->store, &text);
+}
+
+bt_status bt_contents_fail(bt_ctx *ctx, const bt_call *call, uint32_t index,
+                           int64_t found, int64_t expected)
+{
+    const bt_type *dim = call->contents->dims[index];
+    bt_text text;
+    bt_text_init(&text, bt_ctx_scratch(ctx));
+    add_callee(&text, call, NULL);
+    bt_text_addf(&text, ": element %u is %" PRId64 ", but was stated to be ", index,
+                 found);
+    add_side(ctx, &text, dim, expected);
+    return fail(ctx, &call->base, dim->store, &text);
 }

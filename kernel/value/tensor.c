@@ -258,9 +258,9 @@ void bt__tensor_copy(const bt_tensor *from, bt_tensor *to)
     }
 }
 
-bt_status bt_tensor_dense(bt_ctx *ctx, const bt_tensor *t, bt_tensor **out)
+static bt_status ref_or_copy(bt_ctx *ctx, const bt_tensor *t, int is_fit, bt_tensor **out)
 {
-    if (bt_tensor_is_dense(t)) {
+    if (is_fit) {
         *out = bt_tensor_ref(t);
         return NULL;
     }
@@ -268,6 +268,21 @@ bt_status bt_tensor_dense(bt_ctx *ctx, const bt_tensor *t, bt_tensor **out)
     bt__tensor_copy(t, *out);
     bt_tensor_forget(t); // the copy is read instead
     return NULL;
+}
+
+bt_status bt_tensor_dense(bt_ctx *ctx, const bt_tensor *t, bt_tensor **out)
+{
+    return ref_or_copy(ctx, t, bt_tensor_is_dense(t), out);
+}
+
+int bt_tensor_is_plain(const bt_tensor *t)
+{
+    return t->nelem == 0 || ((uintptr_t)t->data % 64 == 0 && bt_tensor_is_dense(t));
+}
+
+bt_status bt_tensor_plain(bt_ctx *ctx, const bt_tensor *t, bt_tensor **out)
+{
+    return ref_or_copy(ctx, t, bt_tensor_is_plain(t), out);
 }
 
 /* ---- elements ---- */

@@ -6,19 +6,28 @@
 #include "code.h"
 #include "dims.h"
 
+/* Whether a term is a dim of the function. */
+static int is_leaf(const struct vm_open *open)
+{
+    return open->dim->kind == BT_TYPE_VAR || open->dim->kind == BT_TYPE_OPAQUE;
+}
+
 /* The value of a term; UNKNOWN where a dim of it is. */
 bt_status code_term(struct coder *c, const struct vm_term *term, const char **out)
 {
+    const struct vm_open *open = term->open;
     bt_text text;
+    if (!open) {
+        *out = c_integer(&c->x, term->number);
+        return *out ? NULL : bt_no_memory();
+    }
     bt_text_init(&text, c->p->arena);
-    const int is_leaf =
-        term->dim->kind == BT_TYPE_VAR || term->dim->kind == BT_TYPE_OPAQUE;
-    for (uint32_t i = 0; i < term->n && !is_leaf; i++)
-        bt_text_addf(&text, "%s%s == UNKNOWN", i ? " || " : "(", c->dims[term->dims[i]]);
-    if (term->n && !is_leaf)
+    for (uint32_t i = 0; i < open->n && !is_leaf(open); i++)
+        bt_text_addf(&text, "%s%s == UNKNOWN", i ? " || " : "(", c->dims[open->dims[i]]);
+    if (open->n && !is_leaf(open))
         bt_text_addf(&text, " ? UNKNOWN : ");
-    BT_TRY(dim_text(c->p, term->dim, &text));
-    if (term->n && !is_leaf)
+    BT_TRY(dim_text(c->p, open->dim, &text));
+    if (open->n && !is_leaf(open))
         bt_text_addf(&text, ")");
     *out = bt_text_get(&text);
     return *out ? NULL : bt_no_memory();
@@ -45,13 +54,11 @@ bt_status code_show(struct coder *c, const struct vm_shape *shape, const char *a
 {
     for (uint32_t i = 0; i < shape->rank; i++) {
         const struct vm_term *axis = &shape->axes[i];
-        const int is_leaf =
-            axis->dim->kind == BT_TYPE_VAR || axis->dim->kind == BT_TYPE_OPAQUE;
         const char *term;
-        if (!is_checked && is_leaf) {
-            code_line(c, "if (%s == UNKNOWN)", c->dims[axis->dims[0]]);
-            code_line(c, "    %s = %s->at[%" PRIu32 "].dim;", c->dims[axis->dims[0]], at,
-                      i);
+        if (!is_checked && axis->open && is_leaf(axis->open)) {
+            const char *dim = c->dims[axis->open->dims[0]];
+            code_line(c, "if (%s == UNKNOWN)", dim);
+            code_line(c, "    %s = %s->at[%" PRIu32 "].dim;", dim, at, i);
         }
         if (!is_checked)
             continue;
@@ -70,6 +77,14 @@ bt_status code_show(struct coder *c, const struct vm_shape *shape, const char *a
         BT_TRY(code_show(c, &shape->fields[i], FORM("%s->at[%" PRIu32 "].field", at, i),
                          is_checked));
     return NULL;
+}
+
+static void name_term(struct coder *c, const struct vm_term *term, bt_text *out)
+{
+    if (term->open)
+        bt_print_type(c->p->ctx, term->open->dim, out);
+    else
+        bt_text_addf(out, "%" PRId64, term->number);
 }
 
 bt_status code_check(struct coder *c, const struct vm_check *check)
@@ -95,9 +110,9 @@ bt_status code_check(struct coder *c, const struct vm_check *check)
     else
         bt_print_operand(call->callee, &text);
     bt_text_addf(&text, ": ");
-    bt_print_type(c->p->ctx, check->left.dim, &text);
+    name_term(c, &check->left, &text);
     bt_text_addf(&text, " was to %s ", words[relation]);
-    bt_print_type(c->p->ctx, check->right.dim, &text);
+    name_term(c, &check->right, &text);
     if (!bt_text_get(&text))
         return bt_no_memory();
     const char *wrong = relation == BT_CHECK_EQUAL        ? FORM("%s != %s", a, b)

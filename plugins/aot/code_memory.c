@@ -65,7 +65,7 @@ static bt_status find_spot(struct coder *c, uint32_t place, uint32_t number,
         const char *offset, *nbytes;
         BT_TRY(code_term(c, &area->offset, &offset));
         BT_TRY(code_term(c, &area->nbytes, &nbytes));
-        const int is_first = area->offset.is_number && !area->offset.number;
+        const int is_first = !area->offset.open && !area->offset.number;
         *out = (struct spot){ FORM(is_first ? "s%" PRIu32 : "s%" PRIu32 " + %s",
                                    area->storage, offset),
                               nbytes, area->dtype };

@@ -21,7 +21,7 @@ static bt_status take_leaf(bt_ctx *ctx, const struct session *s, struct leaf *le
 {
     bt_tensor *dense;
     *out = given;
-    if (is_plain(given))
+    if (bt_tensor_is_plain(given))
         return NULL;
     if (!leaf->own)
         BT_TRY(leaf_tensor(ctx, s, leaf, &leaf->own));
@@ -120,7 +120,7 @@ static bt_status check_out(bt_ctx *ctx, const struct session *s, uint32_t index,
 /* Whether kernels may write there while they read the arguments. */
 static int may_compute_in(const struct session *s, const bt_tensor *out)
 {
-    int may = is_plain(out);
+    int may = bt_tensor_is_plain(out);
     for (uint32_t i = 0; may && i < s->narg; i++)
         may = !overlap(s->in[i], out);
     return may;

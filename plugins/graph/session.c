@@ -92,29 +92,6 @@ bt_status leaf_tensor(bt_ctx *ctx, const struct session *s, const struct leaf *l
     return bt_tensor_create(ctx, leaf->dtype, leaf->rank, s->table + leaf->dims, out);
 }
 
-int is_plain(const bt_tensor *t)
-{
-    return t->nelem == 0 || ((uintptr_t)t->data % 64 == 0 && bt_tensor_is_dense(t));
-}
-
-/* The tensor with one more reference, or a copy that is plain. */
-static bt_status make_plain(bt_ctx *ctx, const bt_tensor *t, bt_tensor **out)
-{
-    bt_tensor *dense, *copy;
-    BT_TRY(bt_tensor_dense(ctx, t, &dense));
-    if (is_plain(dense)) {
-        *out = dense;
-        return NULL;
-    }
-    bt_status status = bt_tensor_create(ctx, t->dtype, t->rank, t->dims, &copy);
-    if (!status)
-        memcpy(copy->data, dense->data, bt_tensor_nbytes(dense));
-    bt_tensor_unref(dense);
-    if (!status)
-        *out = copy;
-    return status;
-}
-
 /* ---- operands ---- */
 
 static bt_status add_const(struct loader *l, const bt_value *value,
@@ -422,7 +399,7 @@ static bt_status make_const(struct loader *l, uint32_t space, const struct place
         return NULL;
     struct constant *c = &s->consts[place->index];
     if (!space)
-        return c->plain ? NULL : make_plain(l->ctx, c->given, &c->plain);
+        return c->plain ? NULL : bt_tensor_plain(l->ctx, c->given, &c->plain);
     return bt_compiled_constant(l->ctx, s->compiled, space - 1, c->given,
                                 &s->own_consts[(space - 1) * s->nconst + place->index]);
 }

@@ -124,7 +124,5 @@ int leaf_admits(const struct session *, const struct leaf *, const bt_tensor *);
 /* A new tensor for its elements. */
 bt_status leaf_tensor(bt_ctx *, const struct session *, const struct leaf *,
                       bt_tensor **out);
-/* 1: row major, at an address that kernels take. */
-int is_plain(const bt_tensor *);
 
 #endif

@@ -1,47 +1,5 @@
 #include "check.h"
 
-#include <inttypes.h>
-
-/* "n + 1 = 5": what a dim is called and what it is. */
-static void add_dim(struct machine *m, bt_text *text, const bt_type *dim, int64_t value)
-{
-    int64_t number;
-    if (!bt_dim_is_const(dim, &number)) {
-        bt_print_type(m->ctx, dim, text);
-        bt_text_addf(text, " = ");
-    }
-    bt_text_addf(text, "%" PRId64, value);
-}
-
-static void add_callee(const bt_call *call, bt_text *text)
-{
-    if (call->callee_kind == BT_CALLEE_OP)
-        bt_text_addf(text, "%s", call->op->name);
-    else if (call->callee_kind == BT_CALLEE_CTOR)
-        bt_text_addf(text, "%s", call->ctor->name);
-    else
-        bt_print_operand(call->callee, text);
-}
-
-static bt_status fail_with(struct machine *m, const bt_value *value, const bt_text *text)
-{
-    const char *message = bt_text_get(text);
-    return message ? bt_fail_at(m->ctx, BT_ERR_RUNTIME, m->bytecode->module->store,
-                                value->span, "%s", message)
-                   : bt_no_memory();
-}
-
-static bt_status fail_check(struct machine *m, const bt_call *call, const bt_check *check,
-                            int64_t left, int64_t right)
-{
-    bt_text text;
-    bt_text_init(&text, bt_ctx_scratch(m->ctx));
-    add_callee(call, &text);
-    const char *callee = bt_text_get(&text);
-    return callee ? bt_check_fail(m->ctx, &call->base, callee, check, left, right)
-                  : bt_no_memory();
-}
-
 int check_is_late(const bt_call *call)
 {
     for (uint32_t i = 0; i < call->ncheck; i++) {
@@ -61,7 +19,7 @@ bt_status check_before(struct machine *m, struct env *env, const bt_call *call)
         BT_TRY(env_resolve(m->ctx, env, m->types, check->right, &right));
         if (bt_dim_is_const(left, &a) && bt_dim_is_const(right, &b) &&
             !bt_check_holds(check->relation, a, b))
-            return fail_check(m, call, check, a, b);
+            return bt_check_fail(m->ctx, &call->base, NULL, check, a, b);
     }
     return NULL;
 }
@@ -75,18 +33,6 @@ bt_status check_after(struct machine *m, struct env *env, const bt_call *call,
 
 /* ---- contents ---- */
 
-static bt_status fail_contents(struct machine *m, const bt_call *call, uint32_t index,
-                               int64_t found, int64_t expected)
-{
-    bt_text text;
-    bt_text_init(&text, bt_ctx_scratch(m->ctx));
-    add_callee(call, &text);
-    bt_text_addf(&text, ": element %u is %" PRId64 ", but was stated to be ", index,
-                 found);
-    add_dim(m, &text, call->contents->dims[index], expected);
-    return fail_with(m, &call->base, &text);
-}
-
 bt_status check_contents(struct machine *m, struct env *env, const bt_call *call,
                          const bt_object *result)
 {
@@ -97,7 +43,7 @@ bt_status check_contents(struct machine *m, struct env *env, const bt_call *call
         if (!bt_dim_is_const(known, &expected))
             BT_TRY(env_resolve(m->ctx, env, m->types, known, &known));
         if (bt_dim_is_const(known, &expected) && expected != found)
-            return fail_contents(m, call, i, found, expected);
+            return bt_contents_fail(m->ctx, call, i, found, expected);
     }
     return NULL;
 }
@@ -124,7 +70,10 @@ static bt_status fail_kind(const struct checking *c, const bt_type *type,
         bt_text_addf(&text, " is no tensor");
     bt_text_addf(&text, ", but its type says ");
     bt_print_type(c->m->ctx, type, &text);
-    return fail_with(c->m, c->value, &text);
+    const char *message = bt_text_get(&text);
+    return message ? bt_fail_at(c->m->ctx, BT_ERR_RUNTIME, c->m->bytecode->module->store,
+                                c->value->span, "%s", message)
+                   : bt_no_memory();
 }
 
 static bt_status check_dim(const struct checking *c, const bt_type *dim, uint32_t axis,
@@ -136,12 +85,7 @@ static bt_status check_dim(const struct checking *c, const bt_type *dim, uint32_
         BT_TRY(env_resolve(c->m->ctx, c->env, c->m->types, dim, &known));
     if (!bt_dim_is_const(known, &expected) || expected == found)
         return NULL;
-    bt_text text;
-    bt_text_init(&text, bt_ctx_scratch(c->m->ctx));
-    bt_print_operand(c->value, &text);
-    bt_text_addf(&text, " has dim %u = %" PRId64 ", but its type says ", axis, found);
-    add_dim(c->m, &text, dim, expected);
-    return fail_with(c->m, c->value, &text);
+    return bt_dim_fail(c->m->ctx, c->value, axis, dim, found, expected);
 }
 
 static bt_status check_tensor(const struct checking *c, const bt_type *type,

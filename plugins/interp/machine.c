@@ -2,6 +2,8 @@
 
 #include <string.h>
 
+#include <baton/baton.h>
+
 #include "check.h"
 #include "operate.h"
 #include "pattern.h"
@@ -415,6 +417,59 @@ static bt_status dispatch(struct machine *m, const struct step *step, bt_object 
     }
 }
 
+/* ---- stops ---- */
+
+/* The slot of a value of the block, or of one in it. Blocks nest to a bounded depth. */
+static int find_slot(const struct block *block, const bt_block *source,
+                     const bt_value *value, uint32_t *out)
+{
+    for (uint32_t i = 0; i < block->nparam; i++) {
+        *out = block->params[i];
+        if (&source->params[i]->base == value)
+            return 1;
+    }
+    for (uint32_t i = 0; i < block->nstep; i++) {
+        const struct step *step = &block->steps[i];
+        *out = step->slot;
+        if (step->value == value)
+            return 1;
+        for (uint32_t k = 0; k < step->nblock; k++) {
+            if (find_slot(&step->blocks[k], bt_value_region(step->value, k), value, out))
+                return 1;
+        }
+    }
+    return 0;
+}
+
+/* A stop's `look`. */
+static bt_status look(bt_ctx *ctx, void *opaque, const bt_value *value, bt_object **out)
+{
+    struct machine *m = opaque;
+    const struct call_frame *frame = top_frame(m);
+    const struct group *group = frame->code->group;
+    bt_object *found = NULL;
+    uint32_t slot;
+    (void)ctx;
+    if (find_slot(&frame->code->block, frame->code->func->block, value, &slot))
+        found = slots_of(m)[slot];
+    for (uint32_t i = 0; group && !found && i < group->ncapture; i++) {
+        if (group->captures[i] == value)
+            found = frame->closure->captures[i];
+    }
+    *out = found ? bt_object_ref(found) : NULL;
+    return NULL;
+}
+
+static bt_status stop_before(struct machine *m, const struct step *step)
+{
+    const bt_stop stop = { .func = top_frame(m)->code->func,
+                           .next = step->value,
+                           .depth = (uint32_t)m->nframe,
+                           .frame = m,
+                           .look = look };
+    return m->hook && m->hook->before ? m->hook->before(m->hook->self, &stop) : NULL;
+}
+
 enum { FEW = 8 }; /* operands that need no memory */
 
 static bt_status run_step(struct machine *m, const struct step *step)
@@ -424,7 +479,7 @@ static bt_status run_step(struct machine *m, const struct step *step)
     bt_object *few[FEW] = { 0 };
     bt_object **args =
         step->noperand <= FEW ? few : BT_NEWS(scratch, bt_object *, step->noperand);
-    bt_status status = args ? NULL : bt_no_memory();
+    bt_status status = args ? stop_before(m, step) : bt_no_memory();
     uint32_t n = 0;
     while (!status && n < step->noperand) {
         status = read_operand(m, &step->operands[n], &args[n]);

@@ -1,8 +1,6 @@
 /* Programs and their words. */
 #include "bytecode.h"
 
-#include <string.h>
-
 const struct vm_instruction vm_instructions[VM_COUNT] = {
 #define VM_INSTRUCTION(UPPER, name, operands, ends, doc) { #name, operands, ends },
 #include "instructions.def"
@@ -69,30 +67,6 @@ const bt_value *vm_place_of(const struct vm_function *f, uint32_t pc)
             high = middle;
     }
     return low ? f->places[low - 1].value : NULL;
-}
-
-/* ---- constants ---- */
-
-int vm_is_plain(const bt_tensor *t)
-{
-    return t->nelem == 0 || ((uintptr_t)t->data % 64 == 0 && bt_tensor_is_dense(t));
-}
-
-bt_status vm_plain(bt_ctx *ctx, const bt_tensor *t, bt_tensor **out)
-{
-    bt_tensor *dense, *copy;
-    BT_TRY(bt_tensor_dense(ctx, t, &dense));
-    if (vm_is_plain(dense)) {
-        *out = dense;
-        return NULL;
-    }
-    bt_status status = bt_tensor_create(ctx, t->dtype, t->rank, t->dims, &copy);
-    if (!status)
-        memcpy(copy->data, dense->data, bt_tensor_nbytes(dense));
-    bt_tensor_unref(dense);
-    if (!status)
-        *out = copy;
-    return status;
 }
 
 /* ---- programs ---- */

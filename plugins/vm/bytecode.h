@@ -56,14 +56,16 @@ int vm_decode(struct vm_decoder *, const uint32_t *words, uint32_t nword, uint32
  * end then). */
 int vm_decode_operand(struct vm_decoder *, struct vm_operand *out);
 
-/* A dim over the dims of a function. */
-struct vm_term {
+/* A dim over dims of a function, whose numbers these are. */
+struct vm_open {
     const bt_type *dim;
-    uint32_t is_number; /* what it is over is nothing: */
-    int64_t number;
     bt_dim_code code;
-    uint32_t n; /* dims of the function that it is over: their numbers */
+    uint32_t n;
     const uint32_t *dims;
+};
+struct vm_term {
+    int64_t number;
+    const struct vm_open *open; /* NULL: it is the number */
 };
 struct vm_list {
     uint32_t n;
@@ -147,9 +149,10 @@ struct vm_place {
     uint32_t pc;
     const bt_value *value;
 };
-/* A binding that a hook is told of: it is done when the code has come to pc. */
-struct vm_seen {
-    uint32_t pc, reg;
+/* A value that is in a register from one word of the code on to another one. */
+struct vm_local {
+    uint32_t from, to, reg;
+    uint32_t is_told; /* a hook is told of it */
     const bt_value *value;
 };
 
@@ -170,10 +173,10 @@ struct vm_function {
     const struct vm_area *areas;
     uint32_t is_settled;         /* 1: dims have no part in areas */
     const struct vm_spot *spots; /* then: where they are, close together */
-    uint32_t nword, nplace, nseen;
+    uint32_t nword, nplace, nlocal;
     const uint32_t *words;
     const struct vm_place *places;
-    const struct vm_seen *seen;
+    const struct vm_local *locals; /* by their first word */
 };
 
 struct vm_program {
@@ -208,9 +211,6 @@ void vm_program_unref(struct vm_program *);
 /* Whether code keeps every rule that the machine relies on.
  * errors  BT_ERR_VERIFY */
 bt_status vm_verify(bt_ctx *, const struct vm_program *);
-/* The tensor with one more reference, or a copy, as kernels read it: row major, aligned. */
-bt_status vm_plain(bt_ctx *, const bt_tensor *, bt_tensor **out);
-int vm_is_plain(const bt_tensor *);
 /* As text, a line for each instruction. */
 void vm_disassemble(const struct vm_program *, bt_text *out);
 /* What the instruction at pc is of. */

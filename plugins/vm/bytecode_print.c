@@ -65,10 +65,10 @@ static void print_place(const struct vm_program *p, const struct vm_function *f,
 
 static void print_term(const struct vm_term *term, bt_text *out)
 {
-    if (term->is_number)
-        bt_text_addf(out, "%" PRId64, term->number);
-    else
+    if (term->open)
         bt_text_addf(out, "?");
+    else
+        bt_text_addf(out, "%" PRId64, term->number);
 }
 
 static void print_function(const struct vm_program *p, const struct vm_function *f,

@@ -128,26 +128,22 @@ static bt_status check_params(const struct verifier *v, const struct vm_function
     return NULL;
 }
 
-static bt_status check_dims(const struct verifier *v, const struct vm_list *list,
-                            const struct vm_function *f)
-{
-    for (uint32_t i = 0; i < list->n; i++) {
-        for (uint32_t k = 0; k < list->terms[i].n; k++) {
-            if (list->terms[i].dims[k] >= v->f->ndim)
-                return fail(v, "a dim that the function does not have");
-        }
-    }
-    return !list->n || (f && list->n == f->nvar) ? NULL
-                                                 : fail(v, "another number of dims");
-}
-
 static bt_status check_term(const struct verifier *v, const struct vm_term *term)
 {
-    for (uint32_t k = 0; k < term->n; k++) {
-        if (term->dims[k] >= v->f->ndim)
+    for (uint32_t k = 0; term->open && k < term->open->n; k++) {
+        if (term->open->dims[k] >= v->f->ndim)
             return fail(v, "a dim that the function does not have");
     }
     return NULL;
+}
+
+static bt_status check_dims(const struct verifier *v, const struct vm_list *list,
+                            const struct vm_function *f)
+{
+    for (uint32_t i = 0; i < list->n; i++)
+        BT_TRY(check_term(v, &list->terms[i]));
+    return !list->n || (f && list->n == f->nvar) ? NULL
+                                                 : fail(v, "another number of dims");
 }
 
 static bt_status check_shape(const struct verifier *v, const struct vm_shape *shape,
@@ -390,7 +386,7 @@ static bt_status check_frame(struct verifier *v)
              !v->p->compiled->targets[f->storages[i].space - 1]->space))
             return fail(v, "memory that no target has");
         BT_TRY(check_term(v, &f->storages[i].nbytes));
-        if (f->is_settled && !f->storages[i].nbytes.is_number)
+        if (f->is_settled && f->storages[i].nbytes.open)
             return fail(v, "a size that dims have a part in");
     }
     for (uint32_t i = 0; i < f->narea; i++) {
@@ -403,8 +399,8 @@ static bt_status check_frame(struct verifier *v)
             continue; // the machine compares them whenever it gets the memory
         const int64_t have = f->storages[area->storage].nbytes.number,
                       offset = area->offset.number, nbytes = area->nbytes.number;
-        if (!area->offset.is_number || !area->nbytes.is_number || offset < 0 ||
-            nbytes < 0 || offset % 64 || v->f->spots[i].storage != area->storage ||
+        if (area->offset.open || area->nbytes.open || offset < 0 || nbytes < 0 ||
+            offset % 64 || v->f->spots[i].storage != area->storage ||
             v->f->spots[i].offset != offset || offset > have || nbytes > have - offset)
             return fail(v, "an area that does not lie in its storage");
     }

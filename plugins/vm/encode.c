@@ -42,6 +42,7 @@ static bt_status kill_unused(struct vm_encoder *e, const bt_value *owner,
 struct branches {
     const bt_value *owner;
     vm_numbers unused; /* at the head of each */
+    vm_numbers held;   /* locals at the head of each */
     uint32_t nreg[2];  /* that there were */
     vm_numbers to_end; /* words: jumps that are to go behind them */
     uint32_t target;
@@ -60,14 +61,28 @@ static bt_status begin_branches(struct vm_encoder *e, const bt_value *owner, int
         if (!BT_PUSH(e->scratch, &b->unused, e->unused.at[i]))
             return bt_no_memory();
     }
+    for (uint32_t i = 0; i < e->holders.len; i++) {
+        const uint32_t row = (uint32_t)(uintptr_t)e->holders.at[i].value - 1;
+        if (e->locals.at[row].to == UINT32_MAX && !BT_PUSH(e->scratch, &b->held, row))
+            return bt_no_memory();
+    }
     return NULL;
 }
 
-static void begin_branch(struct vm_encoder *e, const struct branches *b)
+/* What an earlier branch has let go is there again. */
+static bt_status begin_branch(struct vm_encoder *e, const struct branches *b)
 {
     e->unused.len = b->unused.len; // it has had room for more than these
     if (b->unused.len)
         memcpy(e->unused.at, b->unused.at, b->unused.len * sizeof(*b->unused.at));
+    for (uint32_t i = 0; i < b->held.len; i++) {
+        const struct vm_local local = e->locals.at[b->held.at[i]];
+        if (local.to == UINT32_MAX)
+            continue;
+        BT_TRY(vm_hold(e, local.value, local.reg, 0));
+        b->held.at[i] = e->locals.len - 1;
+    }
+    return NULL;
 }
 
 static bt_status write_branch(struct vm_encoder *e, struct branches *b,
@@ -99,7 +114,7 @@ static bt_status jump_here(struct vm_encoder *e, uint32_t word)
 
 static bt_status end_branches(struct vm_encoder *e, const struct branches *b)
 {
-    begin_branch(e, b);
+    BT_TRY(begin_branch(e, b));
     BT_TRY(free_new(e, b, 0));
     BT_TRY(free_new(e, b, 1));
     for (uint32_t i = 0; i < bt_value_nregion(b->owner); i++) {
@@ -141,10 +156,10 @@ static bt_status write_if(struct vm_encoder *e, const bt_if *value, int is_tail)
     BT_TRY(vm_begin(e, VM_IF, condition & VM_REGISTER));
     const uint32_t jump = e->words.len;
     BT_TRY(vm_word(e, 0));
-    begin_branch(e, &b);
+    BT_TRY(begin_branch(e, &b));
     BT_TRY(write_branch(e, &b, value->then_block));
     e->words.at[jump] = e->words.len;
-    begin_branch(e, &b);
+    BT_TRY(begin_branch(e, &b));
     BT_TRY(write_branch(e, &b, value->else_block));
     return end_branches(e, &b);
 }
@@ -215,7 +230,9 @@ static bt_status bind_clause(struct vm_encoder *e, const bt_match *match,
         BT_TRY(vm_shape_write(e, VM_SHAPE, var, dst));
         if (!is_used && !(dst & VM_SCALAR))
             BT_TRY(vm_begin(e, VM_KILL, dst | VM_LAST));
-        if (!is_used)
+        if (is_used)
+            BT_TRY(vm_hold(e, var, dst, 0));
+        else
             vm_register_free(e, dst);
     }
     if (dies) {
@@ -251,7 +268,7 @@ static bt_status write_match(struct vm_encoder *e, const bt_match *match, int is
             e->words.at[table + clause->pattern->ctor->tag] = e->words.len;
         else
             rest = e->words.len;
-        begin_branch(e, &b);
+        BT_TRY(begin_branch(e, &b));
         BT_TRY(bind_clause(e, match, clause, data));
         BT_TRY(write_branch(e, &b, clause->block));
     }
@@ -260,7 +277,7 @@ static bt_status write_match(struct vm_encoder *e, const bt_match *match, int is
             continue;
         if (rest == UINT32_MAX) {
             const struct vm_place place = { e->words.len, &match->base };
-            if (!BT_PUSH(e->arena, &e->places, place))
+            if (!BT_PUSH(e->scratch, &e->places, place))
                 return bt_no_memory();
             rest = e->words.len;
             BT_TRY(vm_begin(e, VM_FATAL, data));
@@ -302,20 +319,25 @@ static bt_status write_simple(struct vm_encoder *e, const bt_value *value)
 static bt_status write_binding(struct vm_encoder *e, const bt_value *value, int is_tail)
 {
     const struct vm_place place = { e->words.len, value };
-    if (!BT_PUSH(e->arena, &e->places, place))
+    if (!BT_PUSH(e->scratch, &e->places, place))
         return bt_no_memory();
     if ((value->kind == BT_VALUE_TUPLE && !bt_map_find(&e->scope->last, value)) ||
         vm_behind(value) != value)
         return NULL; // only its fields are used
     switch (value->kind) {
-    case BT_VALUE_CALL: return vm_call_write(e, bt_as_call(value), is_tail);
-    case BT_VALUE_CLOSURE: return vm_closure_write(e, bt_as_closure(value));
+    case BT_VALUE_CALL: BT_TRY(vm_call_write(e, bt_as_call(value), is_tail)); break;
+    case BT_VALUE_CLOSURE: BT_TRY(vm_closure_write(e, bt_as_closure(value))); break;
     case BT_VALUE_IF: BT_TRY(write_if(e, bt_as_if(value), is_tail)); break;
     case BT_VALUE_MATCH: BT_TRY(write_match(e, bt_as_match(value), is_tail)); break;
     default: BT_TRY(write_simple(e, value)); break;
     }
     const uintptr_t reg = (uintptr_t)bt_map_find(&e->registers, value);
-    return reg ? vm_shape_write(e, VM_DIMS, value, (uint32_t)reg - 1) : NULL;
+    if (!reg)
+        return NULL;
+    if (value->kind != BT_VALUE_CALL && value->kind != BT_VALUE_CLOSURE)
+        BT_TRY(vm_shape_write(e, VM_DIMS, value, (uint32_t)reg - 1));
+    const int is_held = e->locals.len && e->locals.at[e->locals.len - 1].value == value;
+    return is_held ? NULL : vm_hold(e, value, (uint32_t)reg - 1, 0);
 }
 
 /* A value that nobody reads. */
@@ -367,6 +389,7 @@ static bt_status write_block(struct vm_encoder *e, const bt_block *block, int is
                              uint32_t target)
 {
     struct vm_scope *outer = e->scope, *scope = bt_map_find(&e->scopes, block);
+    const uint32_t nlocal = e->locals.len;
     int has_left = 0;
     e->scope = scope;
     BT_TRY(aim(e, block, target));
@@ -381,11 +404,23 @@ static bt_status write_block(struct vm_encoder *e, const bt_block *block, int is
     }
     if (!has_left)
         BT_TRY(write_result(e, block, is_tail, target));
+    for (uint32_t i = nlocal; i < e->locals.len; i++) {
+        if (e->locals.at[i].to == UINT32_MAX)
+            e->locals.at[i].to = e->words.len;
+    }
     e->scope = outer;
     return NULL;
 }
 
 /* ---- functions ---- */
+
+/* What has grown elsewhere, in the program. NULL: no memory. */
+static void *keep(struct vm_encoder *e, const void *at, uint32_t n, size_t nbytes)
+{
+    void *kept = bt_arena_alloc(e->arena, n, nbytes);
+    return kept && n ? memcpy(kept, at, n * nbytes) : kept;
+}
+#define KEEP(list) keep(e, (list).at, (list).len, sizeof(*(list).at))
 
 static bt_status write_params(struct vm_encoder *e, struct vm_function *f)
 {
@@ -396,6 +431,8 @@ static bt_status write_params(struct vm_encoder *e, struct vm_function *f)
         return bt_no_memory();
     for (uint32_t i = 0; i < block->nparam; i++)
         BT_TRY(vm_define(e, &block->params[i]->base, &params[i]));
+    for (uint32_t i = 0; i < block->nparam; i++)
+        BT_TRY(vm_hold(e, &block->params[i]->base, params[i], 0));
     for (uint32_t i = 0; i < block->nparam; i++)
         BT_TRY(vm_shape_write(e, VM_DIMS, &block->params[i]->base, params[i]));
     for (uint32_t i = 0; i < block->nparam; i++) {
@@ -453,8 +490,8 @@ static bt_status take_types(struct vm_encoder *e, struct vm_function *f)
         types[i] = i < f->nobject ? e->types[0].at[i] : e->types[1].at[i - f->nobject];
     for (uint32_t i = 0; i < f->nparam; i++)
         params[i] = settle(e, f->params[i]);
-    for (uint32_t i = 0; i < e->seen.len; i++)
-        e->seen.at[i].reg = settle(e, e->seen.at[i].reg);
+    for (uint32_t i = 0; i < e->locals.len; i++)
+        e->locals.at[i].reg = settle(e, e->locals.at[i].reg);
     f->types = types;
     f->params = params;
     return NULL;
@@ -466,14 +503,16 @@ static bt_status take_areas(struct vm_encoder *e, struct vm_function *f)
     if (!spots)
         return bt_no_memory();
     f->nstorage = e->all_storages.len;
-    f->storages = e->all_storages.at;
+    f->storages = KEEP(e->all_storages);
     f->narea = e->all_areas.len;
-    f->areas = e->all_areas.at;
+    f->areas = KEEP(e->all_areas);
+    if (!f->storages || !f->areas)
+        return bt_no_memory();
     f->is_settled = 1;
     for (uint32_t i = 0; i < f->nstorage; i++)
-        f->is_settled &= f->storages[i].nbytes.is_number;
+        f->is_settled &= !f->storages[i].nbytes.open;
     for (uint32_t i = 0; i < f->narea; i++)
-        f->is_settled &= f->areas[i].offset.is_number & f->areas[i].nbytes.is_number;
+        f->is_settled &= !f->areas[i].offset.open && !f->areas[i].nbytes.open;
     for (uint32_t i = 0; i < f->narea; i++)
         spots[i] = (struct vm_spot){ f->areas[i].storage, f->areas[i].offset.number };
     f->spots = spots;
@@ -490,7 +529,8 @@ static bt_status encode_function(struct vm_encoder *e, const bt_global *global,
     memset(&e->unused, 0, sizeof(e->unused));
     memset(&e->words, 0, sizeof(e->words));
     memset(&e->places, 0, sizeof(e->places));
-    memset(&e->seen, 0, sizeof(e->seen));
+    memset(&e->locals, 0, sizeof(e->locals));
+    bt_map_init(&e->holders, e->scratch, 0);
     bt_map_init(&e->registers, e->scratch, 0);
     bt_map_init(&e->dims, e->scratch, 0);
     for (uint32_t i = 0; i < func->nvar; i++)
@@ -507,13 +547,12 @@ static bt_status encode_function(struct vm_encoder *e, const bt_global *global,
     f->func = func;
     f->nvar = func->nvar;
     f->nword = e->words.len;
-    f->words = e->words.at;
+    f->words = KEEP(e->words);
     f->nplace = e->places.len;
-    BT_TRY(take_areas(e, f));
-    f->places = e->places.at;
-    f->nseen = e->seen.len;
-    f->seen = e->seen.at;
-    return NULL;
+    f->places = KEEP(e->places);
+    f->nlocal = e->locals.len;
+    f->locals = KEEP(e->locals);
+    return f->words && f->places && f->locals ? take_areas(e, f) : bt_no_memory();
 }
 
 /* ---- programs ---- */
@@ -538,15 +577,15 @@ static bt_status encode_all(struct vm_encoder *e, const bt_global *entry)
     const bt_value value = { .kind = BT_VALUE_GLOBAL, .name = entry->name };
     const struct vm_list none = { 0 };
     uint32_t number;
-    bt_map_init(&e->numbers, e->arena, 1);
-    bt_map_init(&e->plain, e->arena, 0);
-    if (!BT_PUSH(e->arena, &e->lists, none))
+    bt_map_init(&e->numbers, e->tables, 1);
+    bt_map_init(&e->plain, e->tables, 0);
+    if (!BT_PUSH(e->tables, &e->lists, none))
         return bt_no_memory();
     BT_TRY(vm_function_number(e, &value, &number));
     for (uint32_t i = 0; i < e->globals.len; i++) {
         struct vm_function *f = BT_NEW(e->arena, struct vm_function);
         const void *mark = bt_arena_mark(e->scratch);
-        if (!f || !BT_PUSH(e->arena, &e->functions, f))
+        if (!f || !BT_PUSH(e->tables, &e->functions, f))
             return bt_no_memory();
         bt_status status = encode_function(e, e->globals.at[i], f);
         f->number = i;
@@ -556,23 +595,23 @@ static bt_status encode_all(struct vm_encoder *e, const bt_global *entry)
     return expand_types(e);
 }
 
-static void take_tables(struct vm_encoder *e)
+static bt_status take_tables(struct vm_encoder *e)
 {
     struct vm_program *p = e->program;
-    const struct vm_function **functions = (void *)e->functions.at;
-    p->functions = functions;
-    p->nfunction = e->functions.len;
-#define TAKE(member, n) p->member = e->member.at, p->n = e->member.len
-    TAKE(lists, nlist);
-    TAKE(consts, nconst);
-    TAKE(scalars, nscalar);
-    TAKE(ctors, nctor);
-    TAKE(operators, noperator);
-    TAKE(shapes, nshape);
-    TAKE(checks, ncheck);
-    TAKE(holds, nhold);
-    TAKE(launches, nlaunch);
-#undef TAKE
+#define VM_TABLE(letter, member, n)       \
+    p->member = KEEP(e->member);          \
+    p->n = p->member ? e->member.len : 0; \
+    if (!p->member)                       \
+        return bt_no_memory();
+#include "tables.def"
+    return NULL;
+}
+
+/* Constants hold tensors, which go with the program. */
+static void drop_consts(struct vm_encoder *e)
+{
+    for (uint32_t i = 0; i < e->consts.len; i++)
+        bt_tensor_unref(e->consts.at[i].plain);
 }
 
 bt_status vm_encode(bt_ctx *ctx, const bt_module *module, bt_compiled *kernels,
@@ -591,13 +630,19 @@ bt_status vm_encode(bt_ctx *ctx, const bt_module *module, bt_compiled *kernels,
                               .module = bt_module_ref(module),
                               .arena = arena,
                               .types = { .arena = arena, .store = module->store } };
-    // of its own: what encoding needs does not stay with the context
-    struct vm_encoder e = {
-        .ctx = ctx, .arena = arena, .scratch = bt_arena_create(registry), .program = p
-    };
-    bt_status status = e.scratch ? encode_all(&e, entry) : bt_no_memory();
+    // of their own: what encoding needs does not stay with the context
+    struct vm_encoder e = { .ctx = ctx,
+                            .arena = arena,
+                            .tables = bt_arena_create(registry),
+                            .scratch = bt_arena_create(registry),
+                            .program = p };
+    bt_status status = e.tables && e.scratch ? encode_all(&e, entry) : bt_no_memory();
+    if (!status)
+        status = take_tables(&e);
+    if (!p->consts)
+        drop_consts(&e);
+    bt_arena_destroy(e.tables);
     bt_arena_destroy(e.scratch);
-    take_tables(&e);
     if (!status)
         status = vm_verify(ctx, p);
     if (status)

@@ -23,7 +23,9 @@ typedef bt_vec(uint32_t) vm_numbers;
 
 struct vm_encoder {
     bt_ctx *ctx;
-    bt_arena *arena, *scratch; /* of the program; of this function */
+    bt_arena *arena;   /* of the program: what is in it stays as it is */
+    bt_arena *tables;  /* what grows while functions are encoded */
+    bt_arena *scratch; /* of this function */
     struct vm_program *program;
     bt_vec(const bt_global *) globals; /* functions by their number */
     bt_map numbers;                    /* name of a function -> its number + 1 */
@@ -53,7 +55,8 @@ struct vm_encoder {
     uint32_t begun; /* word: of the last instruction */
     struct vm_scope *scope;
     bt_vec(struct vm_place) places;
-    bt_vec(struct vm_seen) seen;
+    bt_vec(struct vm_local) locals;
+    bt_map holders; /* register + 1 -> the last of locals in it + 1 */
     bt_vec(struct vm_storage) all_storages;
     bt_vec(struct vm_area) all_areas;
 };
@@ -96,6 +99,8 @@ bt_status vm_read_all(struct vm_encoder *, const bt_value *, uint32_t first,
                       uint32_t **out);
 /* What is read for the last time has no register from here on. */
 void vm_leave(struct vm_encoder *, uint32_t n, const uint32_t *regs);
+/* The value is in the register from here on. */
+bt_status vm_hold(struct vm_encoder *, const bt_value *, uint32_t reg, uint32_t is_told);
 /* The register of a value that is defined. */
 bt_status vm_define(struct vm_encoder *, const bt_value *, uint32_t *out);
 bt_status vm_constant(struct vm_encoder *, const bt_object *, uint32_t type,

@@ -18,7 +18,7 @@ bt_status vm_function_number(struct vm_encoder *e, const bt_value *value, uint32
         return bt_fail_at(e->ctx, BT_ERR_UNSUPPORTED, module->store, global->span,
                           "@%s has no body that vm could run", value->name);
     *out = e->globals.len;
-    return BT_PUSH(e->arena, &e->globals, global) &&
+    return BT_PUSH(e->tables, &e->globals, global) &&
                    bt_map_put(&e->numbers, global->name,
                               (void *)(uintptr_t)(e->globals.len))
                ? NULL
@@ -35,7 +35,7 @@ bt_status vm_ctor_number(struct vm_encoder *e, const bt_ctor *ctor, uint32_t typ
     }
     const struct vm_ctor row = { ctor, type,
                                  e->program->types.at[type].ctors[ctor->tag] };
-    return BT_PUSH(e->arena, &e->ctors, row) ? NULL : bt_no_memory();
+    return BT_PUSH(e->tables, &e->ctors, row) ? NULL : bt_no_memory();
 }
 
 /* ---- operators ---- */
@@ -98,13 +98,7 @@ static bt_status add_operator(struct vm_encoder *e, const bt_call *call, uint32_
                           &row.type));
     row.args = args;
     *out = e->operators.len;
-    return BT_PUSH(e->arena, &e->operators, row) ? NULL : bt_no_memory();
-}
-
-static bt_status see(struct vm_encoder *e, const bt_value *value, uint32_t reg)
-{
-    const struct vm_seen seen = { e->words.len, reg, value };
-    return BT_PUSH(e->arena, &e->seen, seen) ? NULL : bt_no_memory();
+    return BT_PUSH(e->tables, &e->operators, row) ? NULL : bt_no_memory();
 }
 
 static bt_status write_operator(struct vm_encoder *e, const bt_call *call)
@@ -117,7 +111,7 @@ static bt_status write_operator(struct vm_encoder *e, const bt_call *call)
     BT_TRY(vm_word(e, row));
     BT_TRY(vm_list_words(e, call->narg, regs));
     vm_leave(e, call->narg, regs);
-    return see(e, &call->base, dst);
+    return vm_hold(e, &call->base, dst, 1);
 }
 
 /* Whether a register is that of an operand. */
@@ -184,7 +178,8 @@ static bt_status take_scalars(struct vm_encoder *e, const bt_call *call, uint32_
             vm_register_free(e, (uint32_t)reg - 1);
     }
     return call->callee_kind == BT_CALLEE_OP
-               ? see(e, value, (uint32_t)(uintptr_t)bt_map_find(&e->registers, value) - 1)
+               ? vm_hold(e, value,
+                         (uint32_t)(uintptr_t)bt_map_find(&e->registers, value) - 1, 1)
                : NULL;
 }
 

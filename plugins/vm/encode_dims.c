@@ -46,22 +46,22 @@ static int find_leaves(struct vm_encoder *e, const bt_type *dim, leaf_list *out)
 bt_status vm_term_make(struct vm_encoder *e, const bt_type *dim, struct vm_term *out)
 {
     leaf_list leaves = { 0 };
-    int64_t number;
-    if (bt_dim_is_const(dim, &number)) {
-        *out = (struct vm_term){ .dim = dim, .is_number = 1, .number = number };
+    *out = (struct vm_term){ .number = 0 };
+    if (bt_dim_is_const(dim, &out->number))
         return NULL;
-    }
     if (!find_leaves(e, dim, &leaves))
         return bt_no_memory();
+    struct vm_open *open = BT_NEW(e->arena, struct vm_open);
     uint32_t *dims = BT_NEWS(e->arena, uint32_t, leaves.len);
-    if (!dims)
+    if (!open || !dims)
         return bt_no_memory();
     for (uint32_t i = 0; i < leaves.len; i++)
         BT_TRY(vm_dim_number(e, leaves.at[i], &dims[i]));
-    *out = (struct vm_term){ .dim = dim, .n = leaves.len, .dims = dims };
+    *open = (struct vm_open){ .dim = dim, .n = leaves.len, .dims = dims };
+    out->open = open;
     if (e->program->most_dims < leaves.len)
         e->program->most_dims = leaves.len;
-    return bt_dim_compile(e->ctx, e->arena, dim, leaves.len, leaves.at, &out->code);
+    return bt_dim_compile(e->ctx, e->arena, dim, leaves.len, leaves.at, &open->code);
 }
 
 static bt_status make_terms(struct vm_encoder *e, uint32_t n, const bt_type *const *dims,
@@ -85,7 +85,7 @@ bt_status vm_dims_make(struct vm_encoder *e, uint32_t n, const bt_type *const *d
         return NULL;
     BT_TRY(make_terms(e, n, dims, &list.terms));
     *out = e->lists.len;
-    return BT_PUSH(e->arena, &e->lists, list) ? NULL : bt_no_memory();
+    return BT_PUSH(e->tables, &e->lists, list) ? NULL : bt_no_memory();
 }
 
 /* ---- shapes ---- */
@@ -141,7 +141,7 @@ bt_status vm_shape_write(struct vm_encoder *e, uint32_t code, const bt_value *va
         return NULL;
     BT_TRY(vm_begin(e, code, e->shapes.len));
     BT_TRY(vm_word(e, reg & VM_REGISTER));
-    return BT_PUSH(e->arena, &e->shapes, shape) ? NULL : bt_no_memory();
+    return BT_PUSH(e->tables, &e->shapes, shape) ? NULL : bt_no_memory();
 }
 
 /* ---- checks of calls ---- */
@@ -153,7 +153,7 @@ bt_status vm_checks_write(struct vm_encoder *e, const bt_call *call)
         BT_TRY(vm_term_make(e, check.check.left, &check.left));
         BT_TRY(vm_term_make(e, check.check.right, &check.right));
         BT_TRY(vm_begin(e, VM_CHECK, e->checks.len));
-        if (!BT_PUSH(e->arena, &e->checks, check))
+        if (!BT_PUSH(e->tables, &e->checks, check))
             return bt_no_memory();
     }
     return NULL;
@@ -168,5 +168,5 @@ bt_status vm_holds_write(struct vm_encoder *e, const bt_call *call, uint32_t reg
     BT_TRY(make_terms(e, hold.n, call->contents->dims, &hold.terms));
     BT_TRY(vm_begin(e, VM_HOLDS, e->holds.len));
     BT_TRY(vm_word(e, reg & VM_REGISTER));
-    return BT_PUSH(e->arena, &e->holds, hold) ? NULL : bt_no_memory();
+    return BT_PUSH(e->tables, &e->holds, hold) ? NULL : bt_no_memory();
 }

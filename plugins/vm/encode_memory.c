@@ -57,7 +57,7 @@ static bt_status add_storage(struct vm_encoder *e, const bt_call *call)
     BT_TRY(vm_term_make(e, nbytes, &row.nbytes));
     BT_TRY(find_space(e, call, &row.space));
     e->frame = &call->base;
-    return BT_PUSH(e->arena, &e->all_storages, row) &&
+    return BT_PUSH(e->scratch, &e->all_storages, row) &&
                    bt_map_put(&e->storages, call, (void *)(uintptr_t)e->all_storages.len)
                ? NULL
                : bt_no_memory();
@@ -74,7 +74,7 @@ static bt_status add_area(struct vm_encoder *e, const bt_live_range *range)
         return bt_store_why(e->ctx, range->tensor->base.type->store);
     BT_TRY(vm_term_make(e, range->offset, &row.offset));
     BT_TRY(make_size(e, &range->tensor->base, &row.nbytes));
-    return BT_PUSH(e->arena, &e->all_areas, row) &&
+    return BT_PUSH(e->scratch, &e->all_areas, row) &&
                    bt_map_put(&e->areas, range->tensor,
                               (void *)(uintptr_t)e->all_areas.len)
                ? NULL
@@ -130,7 +130,7 @@ static bt_status add_shape(struct vm_encoder *e, const struct vm_shape *shape,
                            uint32_t *out)
 {
     *out = e->shapes.len;
-    return BT_PUSH(e->arena, &e->shapes, *shape) ? NULL : bt_no_memory();
+    return BT_PUSH(e->tables, &e->shapes, *shape) ? NULL : bt_no_memory();
 }
 
 /* A tensor has a register for its object, of whatever rank it is. */
@@ -196,7 +196,7 @@ static bt_status write_check(struct vm_encoder *e, const bt_call *call)
     BT_TRY(vm_term_make(e, row.check.left, &row.left));
     BT_TRY(vm_term_make(e, row.check.right, &row.right));
     BT_TRY(vm_begin(e, VM_CHECK, e->checks.len));
-    return BT_PUSH(e->arena, &e->checks, row) ? NULL : bt_no_memory();
+    return BT_PUSH(e->tables, &e->checks, row) ? NULL : bt_no_memory();
 }
 
 static uint32_t count_fields(const bt_value *value)
@@ -242,7 +242,7 @@ static bt_status write_kernel(struct vm_encoder *e, const bt_call *call)
     row.is_settled = 1;
     for (uint32_t i = 0; i < n; i++) {
         BT_TRY(make_size(e, vm_operand(&call->base, i), &nbytes[i]));
-        row.is_settled &= nbytes[i].is_number;
+        row.is_settled &= !nbytes[i].open;
     }
     if (e->program->most_dims < row.ndim)
         e->program->most_dims = row.ndim;
@@ -252,7 +252,7 @@ static bt_status write_kernel(struct vm_encoder *e, const bt_call *call)
     BT_TRY(vm_begin(e, VM_KERNEL, e->launches.len));
     BT_TRY(vm_list_words(e, n, places));
     leave_places(e, n, places);
-    return BT_PUSH(e->arena, &e->launches, row) ? NULL : bt_no_memory();
+    return BT_PUSH(e->tables, &e->launches, row) ? NULL : bt_no_memory();
 }
 
 /* All storage of the frame is got at once. */
@@ -263,7 +263,7 @@ static bt_status write_storage(struct vm_encoder *e, const bt_call *call)
         return NULL; // a tensor outside the frame has memory of its own
     for (uint32_t i = 0; i < e->all_storages.len; i++) {
         const struct vm_term *size = &e->all_storages.at[i].nbytes;
-        if (size->is_number)
+        if (!size->open)
             nbytes += (uint64_t)size->number;
     }
     return vm_begin(e, VM_FRAME, nbytes >> 24 ? (1u << 24) - 1 : (uint32_t)nbytes);

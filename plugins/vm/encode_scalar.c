@@ -51,7 +51,7 @@ static bt_status add_row(struct vm_encoder *e, struct vm_scalar row, uint32_t *o
             e->scalars.at[*out].dtype == row.dtype)
             return NULL;
     }
-    return BT_PUSH(e->arena, &e->scalars, row) ? NULL : bt_no_memory();
+    return BT_PUSH(e->tables, &e->scalars, row) ? NULL : bt_no_memory();
 }
 
 static bt_status write_scalar(struct expansion *x, uint32_t which, bt_dtype of,

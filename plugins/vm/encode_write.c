@@ -5,7 +5,7 @@
 
 bt_status vm_word(struct vm_encoder *e, uint32_t word)
 {
-    return BT_PUSH(e->arena, &e->words, word) ? NULL : bt_no_memory();
+    return BT_PUSH(e->scratch, &e->words, word) ? NULL : bt_no_memory();
 }
 
 bt_status vm_begin(struct vm_encoder *e, uint32_t code, uint32_t first)
@@ -63,7 +63,23 @@ bt_status vm_register_new(struct vm_encoder *e, uint32_t type, uint32_t *out)
 
 void vm_register_free(struct vm_encoder *e, uint32_t reg)
 {
+    const uintptr_t number = (reg & VM_REGISTER) + (uintptr_t)1;
+    const uintptr_t holder = (uintptr_t)bt_map_find(&e->holders, (void *)number);
     e->unused.at[e->unused.len++] = reg & VM_REGISTER;
+    if (holder && e->locals.at[holder - 1].to > e->words.len)
+        e->locals.at[holder - 1].to = e->words.len;
+}
+
+bt_status vm_hold(struct vm_encoder *e, const bt_value *value, uint32_t reg,
+                  uint32_t is_told)
+{
+    const struct vm_local local = { e->words.len, UINT32_MAX, reg, is_told, value };
+    const uintptr_t number = (reg & VM_REGISTER) + (uintptr_t)1;
+    return BT_PUSH(e->scratch, &e->locals, local) &&
+                   bt_map_put(&e->holders, (void *)number,
+                              (void *)(uintptr_t)e->locals.len)
+               ? NULL
+               : bt_no_memory();
 }
 
 bt_status vm_define(struct vm_encoder *e, const bt_value *value, uint32_t *out)
@@ -90,7 +106,7 @@ bt_status vm_constant(struct vm_encoder *e, const bt_object *object, uint32_t ty
     BT_TRY(vm_begin(e, VM_CONST, *out));
     BT_TRY(vm_word(e, e->consts.len));
     const struct vm_const row = { .object = object, .type = type };
-    return BT_PUSH(e->arena, &e->consts, row) ? NULL : bt_no_memory();
+    return BT_PUSH(e->tables, &e->consts, row) ? NULL : bt_no_memory();
 }
 
 bt_status vm_cell(struct vm_encoder *e, uint32_t type, bt_cell cell, uint32_t *out)
@@ -164,8 +180,8 @@ static bt_status add_plain(struct vm_encoder *e, const bt_value *value,
         return bt_fail_at(e->ctx, BT_ERR_LIMIT, e->program->module->store, value->span,
                           "vm: more than 2^30 constants");
     BT_TRY(vm_type_number(e->ctx, &e->program->types, value->type, value, &row.type));
-    BT_TRY(vm_plain(e->ctx, tensor, &row.plain));
-    if (BT_PUSH(e->arena, &e->consts, row))
+    BT_TRY(bt_tensor_plain(e->ctx, tensor, &row.plain));
+    if (BT_PUSH(e->tables, &e->consts, row))
         return bt_map_put(&e->plain, tensor, (void *)(uintptr_t)e->consts.len)
                    ? NULL
                    : bt_no_memory();

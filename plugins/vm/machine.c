@@ -4,6 +4,8 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include <baton/baton.h>
+
 /* ---- calls ---- */
 
 /* What is looked at where a program may go on without end: in calls. */
@@ -287,21 +289,67 @@ static bt_status fail_match(struct vm_machine *m, const struct vm_frame *frame,
 
 /* ---- hooks ---- */
 
-/* Bindings that are done at this place. */
-static bt_status tell(struct vm_machine *m, struct vm_frame *frame, uint32_t pc)
+/* The first of the values that are in registers from pc on. */
+static uint32_t first_local(const struct vm_function *f, uint32_t pc)
+{
+    uint32_t low = 0, high = f->nlocal;
+    while (low < high) {
+        const uint32_t middle = low + (high - low) / 2;
+        if (f->locals[middle].from < pc)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low;
+}
+
+/* A stop's `look`. */
+static bt_status look(bt_ctx *ctx, void *opaque, const bt_value *value, bt_object **out)
+{
+    struct vm_machine *m = opaque;
+    const struct vm_frame *frame = m->top;
+    const struct vm_function *f = frame->f;
+    (void)ctx;
+    *out = NULL;
+    for (uint32_t i = 0; i < f->nlocal && f->locals[i].from <= frame->pc; i++) {
+        const struct vm_local *local = &f->locals[i];
+        if (local->value != value || frame->pc >= local->to)
+            continue;
+        const union vm_word *word = &frame->r[local->reg];
+        if (local->reg >= f->nobject)
+            return vm_box(m, f->types[local->reg], word->cell, out);
+        *out = word->object ? bt_object_ref(word->object) : NULL;
+    }
+    return NULL;
+}
+
+/* The binding whose code begins at the place; NULL: none does. */
+static const bt_value *begins_at(const struct vm_function *f, uint32_t pc)
+{
+    const bt_value *value = vm_place_of(f, pc);
+    return pc && value == vm_place_of(f, pc - 1) ? NULL : value;
+}
+
+/* Bindings that are done at this place, and the one that comes next. */
+static bt_status tell(struct vm_machine *m, struct vm_frame *frame)
 {
     const struct vm_function *f = frame->f;
-    uint32_t i = 0;
-    while (i < f->nseen && f->seen[i].pc < pc)
-        i++;
-    for (; i < f->nseen && f->seen[i].pc == pc; i++) {
+    for (uint32_t i = first_local(f, frame->pc);
+         i < f->nlocal && f->locals[i].from == frame->pc; i++) {
         bt_object *object;
-        BT_TRY(vm_take(m, frame, f->seen[i].reg, &object));
-        m->hook->binding(m->hook->self, f->seen[i].value, object, m->elapsed_ns);
+        if (!f->locals[i].is_told)
+            continue;
+        BT_TRY(vm_take(m, frame, f->locals[i].reg, &object));
+        m->hook->binding(m->hook->self, f->locals[i].value, object, m->elapsed_ns);
         bt_object_unref(object);
         m->elapsed_ns = 0;
     }
-    return NULL;
+    const bt_stop stop = { .func = f->func,
+                           .next = m->hook->before ? begins_at(f, frame->pc) : NULL,
+                           .depth = m->nframe,
+                           .frame = m,
+                           .look = look };
+    return stop.next ? m->hook->before(m->hook->self, &stop) : NULL;
 }
 
 /* ---- the loop ---- */
@@ -371,7 +419,7 @@ static bt_status loop(struct vm_machine *m, bt_object **out)
     NEXT;
 on_hook:
     STAND;
-    status = tell(m, frame, frame->pc);
+    status = tell(m, frame);
     if (status)
         return status;
     goto *labels[*w & 0xff];
@@ -379,7 +427,7 @@ on_hook:
 next:
     if (m->hook) {
         STAND;
-        status = tell(m, frame, frame->pc);
+        status = tell(m, frame);
         if (status)
             return status;
     }

@@ -130,6 +130,12 @@ static inline uint32_t vm_nspace(const struct vm_program *p)
     return p->compiled ? p->compiled->ntarget : 0;
 }
 
+/* The target with that space. */
+static inline const bt_target_use *vm_use_of(const struct vm_machine *m, uint32_t space)
+{
+    return m->program->compiled->targets[space - 1];
+}
+
 /* ---- machine_objects.c ---- */
 
 static inline int64_t *vm_dims(const struct vm_frame *frame)
@@ -163,13 +169,13 @@ void vm_put(struct vm_frame *, uint32_t reg, bt_object *);
 /* ---- machine_dims.c ---- */
 
 bt_status vm_eval_code(struct vm_machine *, const struct vm_frame *,
-                       const struct vm_term *, int64_t *out);
+                       const struct vm_open *, int64_t *out);
 /* VM_UNKNOWN where a dim that it is over is not known. */
 static inline bt_status vm_eval(struct vm_machine *m, const struct vm_frame *frame,
                                 const struct vm_term *term, int64_t *out)
 {
     *out = term->number;
-    return term->is_number ? NULL : vm_eval_code(m, frame, term, out);
+    return term->open ? vm_eval_code(m, frame, term->open, out) : NULL;
 }
 bt_status vm_show_dims(struct vm_machine *, struct vm_frame *, const struct vm_shape *,
                        uint32_t operand, int is_checked);

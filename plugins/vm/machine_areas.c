@@ -10,14 +10,9 @@
  * needs more: deep recursion takes few blocks, and none is much larger than what there is. */
 enum { LEAST = 64 << 10, MOST = 1 << 20, ALIGNMENT = 64 };
 
-static const bt_target_use *use_of(const struct vm_machine *m, uint32_t space)
-{
-    return m->program->compiled->targets[space - 1];
-}
-
 static void free_block(struct vm_machine *m, uint32_t space, struct vm_block *block)
 {
-    const bt_target_use *use = space ? use_of(m, space) : NULL;
+    const bt_target_use *use = space ? vm_use_of(m, space) : NULL;
     if (use && block->at)
         use->target->free(use->instance, block->at);
     else if (block->at)

@@ -1,12 +1,10 @@
 /* What a run comes to know of dims, and what is checked of them. */
-#include <inttypes.h>
-
 #include "machine.h"
 
 enum { FEW = 16 };
 
 bt_status vm_eval_code(struct vm_machine *m, const struct vm_frame *frame,
-                       const struct vm_term *term, int64_t *out)
+                       const struct vm_open *term, int64_t *out)
 {
     int64_t few[FEW], *dims = few;
     const int64_t *known = vm_dims(frame);
@@ -26,49 +24,7 @@ bt_status vm_eval_code(struct vm_machine *m, const struct vm_frame *frame,
                 : vm_fail(m, frame->pc, BT_ERR_LIMIT, "a dim has more than 63 bits");
 }
 
-/* "n + 1 = 5": what a dim is called and what it is. */
-static void add_dim(struct vm_machine *m, bt_text *text, const bt_type *dim,
-                    int64_t value)
-{
-    int64_t number;
-    if (!bt_dim_is_const(dim, &number)) {
-        bt_print_type(m->ctx, dim, text);
-        bt_text_addf(text, " = ");
-    }
-    bt_text_addf(text, "%" PRId64, value);
-}
-
-static void add_callee(const bt_call *call, bt_text *text)
-{
-    if (call->callee_kind == BT_CALLEE_OP)
-        bt_text_addf(text, "%s", call->op->name);
-    else if (call->callee_kind == BT_CALLEE_CTOR)
-        bt_text_addf(text, "%s", call->ctor->name);
-    else
-        bt_print_operand(call->callee, text);
-}
-
-static bt_status fail_with(struct vm_machine *m, const bt_value *value,
-                           const bt_text *text)
-{
-    const char *message = bt_text_get(text);
-    return message ? bt_fail_at(m->ctx, BT_ERR_RUNTIME, m->program->module->store,
-                                value->span, "%s", message)
-                   : bt_no_memory();
-}
-
 /* ---- shapes ---- */
-
-static bt_status fail_dim(struct vm_machine *m, const struct vm_shape *shape,
-                          uint32_t axis, int64_t found, int64_t expected)
-{
-    bt_text text;
-    bt_text_init(&text, bt_ctx_scratch(m->ctx));
-    bt_print_operand(shape->value, &text);
-    bt_text_addf(&text, " has dim %u = %" PRId64 ", but its type says ", axis, found);
-    add_dim(m, &text, shape->axes[axis].dim, expected);
-    return fail_with(m, shape->value, &text);
-}
 
 static int is_leaf(const bt_type *dim)
 {
@@ -84,15 +40,17 @@ static bt_status show(struct vm_machine *m, struct vm_frame *frame,
     const bt_tuple *tuple = bt_object_as_tuple(object);
     const bt_tensor *tensor = bt_object_as_tensor(object);
     for (uint32_t i = 0; i < shape->rank; i++) {
-        const struct vm_term *axis = &shape->axes[i];
-        if (is_leaf(axis->dim) && dims[axis->dims[0]] == VM_UNKNOWN)
+        const struct vm_open *axis = shape->axes[i].open;
+        if (axis && is_leaf(axis->dim) && dims[axis->dims[0]] == VM_UNKNOWN)
             dims[axis->dims[0]] = tensor->dims[i];
     }
     for (uint32_t i = 0; is_checked && i < shape->rank; i++) {
         int64_t expected;
         BT_TRY(vm_eval(m, frame, &shape->axes[i], &expected));
         if (expected != VM_UNKNOWN && expected != tensor->dims[i])
-            return fail_dim(m, shape, i, tensor->dims[i], expected);
+            return bt_dim_fail(m->ctx, shape->value, i,
+                               bt_tensor_shape(shape->type)->dims[i], tensor->dims[i],
+                               expected);
     }
     for (uint32_t i = 0; i < shape->nfield; i++)
         BT_TRY(show(m, frame, &shape->fields[i], tuple->fields[i], is_checked));
@@ -116,21 +74,13 @@ bt_status vm_check_dims(struct vm_machine *m, struct vm_frame *frame,
                         const struct vm_check *check)
 {
     int64_t left, right;
-    bt_text text;
     BT_TRY(vm_eval(m, frame, &check->left, &left));
     BT_TRY(vm_eval(m, frame, &check->right, &right));
     if (left == VM_UNKNOWN || right == VM_UNKNOWN ||
         bt_check_holds(check->check.relation, left, right))
         return NULL;
-    bt_text_init(&text, bt_ctx_scratch(m->ctx));
-    if (check->of)
-        bt_text_addf(&text, "%s", check->of);
-    else
-        add_callee(check->call, &text);
-    const char *callee = bt_text_get(&text);
-    return callee ? bt_check_fail(m->ctx, &check->call->base, callee, &check->check, left,
-                                  right)
-                  : bt_no_memory();
+    return bt_check_fail(m->ctx, &check->call->base, check->of, &check->check, left,
+                         right);
 }
 
 static int64_t element(const struct vm_frame *frame, uint32_t reg, int64_t i)
@@ -151,15 +101,8 @@ bt_status vm_check_holds(struct vm_machine *m, struct vm_frame *frame,
     for (uint32_t i = 0; i < hold->n && i < nelem; i++) {
         int64_t expected, found = element(frame, reg, i);
         BT_TRY(vm_eval(m, frame, &hold->terms[i], &expected));
-        if (expected == VM_UNKNOWN || expected == found)
-            continue;
-        bt_text text;
-        bt_text_init(&text, bt_ctx_scratch(m->ctx));
-        add_callee(hold->call, &text);
-        bt_text_addf(&text, ": element %u is %" PRId64 ", but was stated to be ", i,
-                     found);
-        add_dim(m, &text, hold->terms[i].dim, expected);
-        return fail_with(m, &hold->call->base, &text);
+        if (expected != VM_UNKNOWN && expected != found)
+            return bt_contents_fail(m->ctx, hold->call, i, found, expected);
     }
     return NULL;
 }

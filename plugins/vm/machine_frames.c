@@ -4,7 +4,7 @@
 
 #include "machine.h"
 
-enum { FIRST = 4 << 10 };
+enum { FIRST = 1 << 10 };
 
 static size_t size_of(const struct vm_function *f)
 {

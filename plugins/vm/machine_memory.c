@@ -35,9 +35,9 @@ static bt_status make_plain(struct vm_machine *m, bt_object **object)
 {
     const bt_tensor *tensor = bt_object_as_tensor(*object);
     bt_tensor *plain;
-    if (vm_is_plain(tensor))
+    if (bt_tensor_is_plain(tensor))
         return NULL;
-    BT_TRY(vm_plain(m->ctx, tensor, &plain));
+    BT_TRY(bt_tensor_plain(m->ctx, tensor, &plain));
     bt_object_unref(*object);
     *object = &plain->base;
     return NULL;
@@ -90,7 +90,7 @@ bt_status vm_own(struct vm_machine *m, struct vm_frame *frame, const uint32_t *w
     BT_TRY(vm_take(m, frame, words[1], &object));
     const bt_tensor *tensor = bt_object_as_tensor(object);
     if (__atomic_load_n(&object->nref, __ATOMIC_ACQUIRE) != 1 || tensor->owner ||
-        !vm_is_plain(tensor)) {
+        !bt_tensor_is_plain(tensor)) {
         bt_status status = copy_of(m, tensor, &copy);
         bt_object_unref(object);
         BT_TRY(status);
@@ -101,11 +101,6 @@ bt_status vm_own(struct vm_machine *m, struct vm_frame *frame, const uint32_t *w
 }
 
 /* ---- places ---- */
-
-static const bt_target_use *use_of(const struct vm_machine *m, uint32_t space)
-{
-    return m->program->compiled->targets[space - 1];
-}
 
 static bt_status take_area(struct vm_machine *m, const struct vm_frame *frame,
                            uint32_t number, bt_buffer *out)
@@ -162,7 +157,7 @@ static bt_status take_register(struct vm_machine *m, struct vm_frame *frame, uin
     if (!word->object)
         return vm_fail(m, frame->pc, BT_ERR_INTERNAL, "vm: a register is empty");
     const bt_tensor *tensor = bt_object_as_tensor(word->object);
-    if (!vm_is_plain(tensor)) {
+    if (!bt_tensor_is_plain(tensor)) {
         if (!is_read)
             return vm_fail(m, frame->pc, BT_ERR_INTERNAL,
                            "vm: a kernel cannot write this tensor");
@@ -199,7 +194,7 @@ static void leave_places(struct vm_frame *frame, uint32_t n, const uint32_t *pla
 
 static bt_status open_queue(struct vm_machine *m, uint32_t space, bt_order *out)
 {
-    const bt_target_use *use = use_of(m, space);
+    const bt_target_use *use = vm_use_of(m, space);
     void **queue = &m->queues[space - 1];
     if (!*queue)
         BT_TRY(use->target->open_queue(m->ctx, use->instance, queue));
@@ -211,7 +206,7 @@ void vm_close_queues(struct vm_machine *m)
 {
     for (uint32_t i = 0; m->queues && i < vm_nspace(m->program); i++) {
         if (m->queues[i])
-            use_of(m, i + 1)->target->close_queue(m->queues[i]);
+            vm_use_of(m, i + 1)->target->close_queue(m->queues[i]);
         m->queues[i] = NULL;
     }
 }
@@ -220,7 +215,7 @@ void vm_close_queues(struct vm_machine *m)
 static bt_status wait_for(struct vm_machine *m, uint32_t space, uint64_t value)
 {
     uint64_t failed = 0;
-    const bt_target *target = use_of(m, space)->target;
+    const bt_target *target = vm_use_of(m, space)->target;
     bt_status status = target->wait(m->ctx, m->queues[space - 1], value, &failed);
     if (status) {
         target->close_queue(m->queues[space - 1]);
@@ -234,7 +229,7 @@ static bt_status wait_for(struct vm_machine *m, uint32_t space, uint64_t value)
 static bt_status copy_own(struct vm_machine *m, uint32_t space, const bt_buffer *to,
                           const bt_buffer *from)
 {
-    const bt_target_use *use = use_of(m, space);
+    const bt_target_use *use = vm_use_of(m, space);
     bt_order order;
     uint64_t value;
     if (!use->target->open_queue)
@@ -257,7 +252,7 @@ bt_status vm_copy(struct vm_machine *m, struct vm_frame *frame, const uint32_t *
         if (status)
             return bt_note(m->ctx, status, NULL, 0,
                            "in a copy to or from the memory of target %s",
-                           use_of(m, space)->text);
+                           vm_use_of(m, space)->text);
     } else if (from.nbytes && from.block != to.block) {
         memcpy(to.block, from.block, (size_t)from.nbytes);
     }

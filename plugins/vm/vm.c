@@ -30,6 +30,17 @@ static void close_session(void *opaque)
     bt_registry_unref(registry);
 }
 
+static bt_status create(bt_ctx *ctx, struct session **out)
+{
+    bt_registry *registry = bt_ctx_registry(ctx);
+    struct session *s = bt_alloc(registry, sizeof(*s));
+    if (!s)
+        return bt_no_memory();
+    s->registry = bt_registry_ref(registry);
+    *out = s;
+    return NULL;
+}
+
 static bt_status make(bt_ctx *ctx, bt_compiled *compiled, const char *entry,
                       struct session *s)
 {
@@ -44,14 +55,28 @@ static bt_status make(bt_ctx *ctx, bt_compiled *compiled, const char *entry,
 static bt_status load(bt_ctx *ctx, bt_compiled *compiled, const char *entry,
                       const void *given, void **out)
 {
-    bt_registry *registry = bt_ctx_registry(ctx);
-    struct session *s = bt_alloc(registry, sizeof(*s));
-    if (!s)
-        return bt_no_memory();
-    s->registry = bt_registry_ref(registry);
+    struct session *s;
+    BT_TRY(create(ctx, &s));
     if (given)
         memcpy(&s->options, given, sizeof(s->options));
     bt_status status = make(ctx, compiled, entry, s);
+    if (status)
+        close_session(s);
+    else
+        *out = s;
+    return status;
+}
+
+/* Code is encoded and verified once. */
+static bt_status share(bt_ctx *ctx, const void *session, void **out)
+{
+    const struct session *from = session;
+    struct session *s;
+    BT_TRY(create(ctx, &s));
+    s->options = from->options;
+    s->entry = from->entry;
+    bt_status status =
+        vm_machine_create(ctx, from->machine->program, &s->options, &s->machine);
     if (status)
         close_session(s);
     else
@@ -100,6 +125,7 @@ static const bt_executor executors[] = {
         .close = close_session,
         .call = call,
         .describe = describe,
+        .share = share,
     },
     { 0 },
 };

@@ -11,6 +11,7 @@
 #include "output.h"
 #include "profile.h"
 #include "program_options.h"
+#include "step.h"
 #include "verbs.h"
 
 /* Quotes a word for the shell where it needs that. */
@@ -195,7 +196,13 @@ static int run_program(struct tool *tool, bt_program *program, const char *const
         return run_check(tool, program);
     if (option_value(tool, "profile") || option_value(tool, "trace"))
         TRY_TOOL(tool, bt_program_record(program, 1));
-    TRY_TOOL(tool, bt_program_run(program));
+    int is_over = 0;
+    if (option_value(tool, "step"))
+        code = run_steps(tool, program, &is_over);
+    else
+        TRY_TOOL(tool, bt_program_run(program));
+    if (code || is_over)
+        return code;
     code = print_results(tool, program);
     const char *folder = option_value(tool, "output");
     return code || !folder ? code : save_outputs(tool, program, folder);
@@ -205,6 +212,9 @@ static int run(struct tool *tool)
 {
     bt_program *program;
     const char *const *inputs;
+    if (option_value(tool, "step") && strcmp(tool->args[0], "-") == 0)
+        return tool_usage(tool, "--step reads commands from standard input, which - says "
+                                "the model is: give a file");
     int code = open_program(tool, "interp", &program, &inputs);
     if (code)
         return code;
@@ -223,6 +233,8 @@ static const struct option options[] = {
     { "check-kernels", 0, NULL, "compare each kernel of the targets with the evaluator" },
     { "profile", 0, NULL,
       "print where the time of this run, the first, went; baton bench has later ones" },
+    { "step", 0, NULL,
+      "stop before each binding and read from standard input how to go on; h tells" },
     { "trace", 0, "FILE", "write the calls as a trace for Perfetto or chrome://tracing" },
     { "json", 0, NULL, "print one JSON object" },
     { 0 },

@@ -54,14 +54,11 @@ static struct bt__profile_row *add_row(struct bt__profiler *p, const bt_value *v
                : NULL;
 }
 
-static void record(void *self, const bt_value *value, const bt_object *result,
-                   uint64_t elapsed_ns)
+static void record(struct bt__profiler *p, const bt_value *value, uint64_t elapsed_ns)
 {
-    struct bt__profiler *p = self;
     uint64_t end = bt_now_ns() - p->begin_ns;
     uintptr_t number = (uintptr_t)bt_map_find(&p->numbers, value);
     struct bt__profile_row *row = number ? &p->rows.at[number - 1] : add_row(p, value);
-    (void)result;
     if (!row) {
         p->failed = 1;
         return;
@@ -88,13 +85,43 @@ bt_status bt_program_record(bt_program *program, int on)
     }
     *p = (struct bt__profiler){ .arena = arena,
                                 .compiled = program->compiled,
-                                .begin_ns = bt_now_ns(),
-                                .hook = { .self = p, .binding = record } };
+                                .begin_ns = bt_now_ns() };
     bt_map_init(&p->numbers, arena, 0);
     bt__profiler_destroy(program->profiler);
     program->profiler = p;
     program->is_recorded = 1;
     return NULL;
+}
+
+/* ---- the hook ---- */
+
+static void tell_binding(void *self, const bt_value *value, const bt_object *result,
+                         uint64_t elapsed_ns)
+{
+    const bt_program *program = self;
+    (void)result;
+    if (program->is_recorded)
+        record(program->profiler, value, elapsed_ns);
+}
+
+static bt_status ask_before(void *self, const bt_stop *stop)
+{
+    const bt_program *program = self;
+    return program->before(program->watcher, stop);
+}
+
+const bt_run_hook *bt__program_hook(bt_program *program)
+{
+    program->hook = (bt_run_hook){ .self = program,
+                                   .binding = tell_binding,
+                                   .before = program->before ? ask_before : NULL };
+    return program->is_recorded || program->before ? &program->hook : NULL;
+}
+
+void bt_program_watch(bt_program *program, bt_before_fn *before, void *self)
+{
+    program->before = before;
+    program->watcher = self;
 }
 
 void bt__profiler_destroy(struct bt__profiler *p)

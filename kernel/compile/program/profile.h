@@ -20,8 +20,10 @@ struct bt__profiler {
     bt_vec(bt_profile_event) events;
     uint64_t begin_ns;
     uint32_t failed; /* 1: there was no memory */
-    bt_run_hook hook;
 };
+
+/* Of a run; NULL: nobody records or watches. */
+const bt_run_hook *bt__program_hook(bt_program *);
 
 void bt__profiler_destroy(struct bt__profiler *); /* accepts NULL */
 

@@ -464,7 +464,11 @@ bt_status bt_program_share(bt_ctx *ctx, const bt_program *from, bt_program **out
         status = keep_fuse(program, from->fuse);
     if (!status)
         status = find_entry(program, from->entry->name);
-    return finish(program, status ? status : open_session(program), out);
+    if (!status)
+        status = from->executor->share
+                     ? from->executor->share(ctx, from->session, &program->session)
+                     : open_session(program);
+    return finish(program, status, out);
 }
 
 void bt_program_close(bt_program *program)

@@ -26,6 +26,9 @@ struct bt_program {
     bt_compiled *compiled;         /* NULL: the executor runs modules as they are */
     struct bt__profiler *profiler; /* NULL: no run was recorded */
     uint32_t is_recorded;          /* 1: the next one is */
+    bt_before_fn *before;          /* NULL: nobody watches runs */
+    void *watcher;
+    bt_run_hook hook; /* of the run in progress */
     uint32_t ninput, noutput;
     bt_port *inputs, *outputs;
     int64_t *least;      /* values of the entry's dims that sizes of ports are by */

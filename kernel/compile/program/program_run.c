@@ -118,11 +118,6 @@ static void keep_result(bt_program *program, uint32_t index, bt_object *taken)
     program->results[index] = taken;
 }
 
-static const bt_run_hook *hook_of(const bt_program *program)
-{
-    return program->is_recorded ? &program->profiler->hook : NULL;
-}
-
 static int can_compute_into(const bt_program *program)
 {
     int can = program->executor->call_into != NULL;
@@ -137,7 +132,7 @@ static bt_status run_into(bt_program *program)
         program->made[i] = program->outs[i];
     BT_TRY(program->executor->call_into(
         program->ctx, program->session, program->entry->name, program->ninput,
-        program->args, hook_of(program), program->noutput, program->made));
+        program->args, bt__program_hook(program), program->noutput, program->made));
     for (uint32_t i = 0; i < program->noutput; i++)
         keep_result(program, i,
                     program->outs[i] ? bt_object_ref(&program->outs[i]->base)
@@ -209,8 +204,8 @@ static bt_status run_and_copy(bt_program *program)
 {
     bt_object *result;
     BT_TRY(program->executor->call(program->ctx, program->session, program->entry->name,
-                                   program->ninput, program->args, hook_of(program),
-                                   &result));
+                                   program->ninput, program->args,
+                                   bt__program_hook(program), &result));
     bt_status status = copy_outs(program, result);
     for (uint32_t i = 0; !status && i < program->noutput; i++) {
         const bt_object *from =

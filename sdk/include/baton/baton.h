@@ -173,6 +173,22 @@ BT_API bt_status bt_program_record(bt_program *, int on) BT_MUST_USE;
  * errors  BT_ERR_ARGUMENT: nothing is recorded */
 BT_API bt_status bt_program_profile(bt_program *, const bt_profile **out) BT_MUST_USE;
 
+/* A run that stands before a binding of a function. */
+typedef struct bt_stop {
+    const struct bt_func *func;
+    const struct bt_value *next; /* the binding that is computed when the run goes on */
+    uint32_t depth;              /* calls that have not returned; 1: of the entry */
+    void *frame;
+    /* A new reference to a value of the function; NULL where it is not known yet, nobody
+     * needs it any more, or it lies in memory of kernels. */
+    bt_status (*look)(bt_ctx *, void *frame, const struct bt_value *, bt_object **out);
+} bt_stop;
+/* From now on runs call `before` before each binding, in the caller's thread: it may look
+ * and wait; an error ends the run. NULL: no longer. What executors interp and vm run has
+ * such steps; vm's are those of the program as it was lowered. */
+typedef bt_status bt_before_fn(void *self, const bt_stop *);
+BT_API void bt_program_watch(bt_program *, bt_before_fn *before, void *self);
+
 #ifdef __cplusplus
 }
 #endif

@@ -24,13 +24,18 @@ enum {
 BT_API bt_status bt_module_features(bt_ctx *, const bt_module *, const bt_func *entry,
                                     uint32_t *out) BT_MUST_USE;
 
-/* Called after every binding that computed: a call of an operator, a launch of a kernel.
- * `result` is NULL where it lies in the executor's own memory. The clock is read only
- * where there is a hook. */
+struct bt_stop; /* <baton/baton.h> */
+
+/* binding: called after every binding that computed: a call of an operator, a launch of a
+ * kernel. `result` is NULL where it lies in the executor's own memory. The clock is read
+ * only where there is a hook. */
 typedef struct bt_run_hook {
     void *self;
     void (*binding)(void *self, const bt_value *, const bt_object *result,
                     uint64_t elapsed_ns);
+    /* optional: called before every binding of a function, by executors that make steps of
+     * bindings; an error is that of the call */
+    bt_status (*before)(void *self, const struct bt_stop *);
 } bt_run_hook;
 
 typedef struct bt_executor {
@@ -64,6 +69,9 @@ typedef struct bt_executor {
                        const void *options, const char *folder);
     /* optional, of an executor that makes code of a program: a session's, as text */
     bt_status (*describe)(bt_ctx *, void *session, bt_text *out);
+    /* optional: a session of its own with the code of another one, which may be in use in
+     * another thread, and closed before. Without it, bt_program_share opens or loads. */
+    bt_status (*share)(bt_ctx *, const void *session, void **out);
 } bt_executor;
 #define BT_EXECUTORS(array)                              \
     {                                                    \

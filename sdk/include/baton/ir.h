@@ -128,9 +128,14 @@ typedef struct bt_check {
 } bt_check;
 /* Whether a check holds where its sides have these values. */
 BT_API int bt_check_holds(uint32_t relation, int64_t left, int64_t right);
-/* The error where it does not, "add: n = 3 was to be equal to m = 2": `of` comes first. */
+/* The error where it does not, "add: n = 3 was to be equal to m = 2". `of` comes first;
+ * NULL: what the call calls. */
 BT_API bt_status bt_check_fail(bt_ctx *, const bt_value *at, const char *of,
                                const bt_check *, int64_t left, int64_t right) BT_FAILURE;
+/* The error where a value has another dim than its type says. */
+BT_API bt_status bt_dim_fail(bt_ctx *, const bt_value *, uint32_t axis,
+                             const bt_type *dim, int64_t found,
+                             int64_t expected) BT_FAILURE;
 /* What a small integer result holds, as dims over the function's variables and opaque
  * dims. */
 typedef struct bt_contents {
@@ -155,6 +160,9 @@ typedef struct bt_call {
     /* NULL: not a small integer, or known at run time only */
     const bt_contents *contents;
 } bt_call;
+/* The error where an element of the result is not what the call is stated to hold. */
+BT_API bt_status bt_contents_fail(bt_ctx *, const bt_call *, uint32_t index,
+                                  int64_t found, int64_t expected) BT_FAILURE;
 /* The closures of a group stand one after another in a block; each may refer to all. */
 typedef struct bt_closure_group {
     uint32_t n;

@@ -170,6 +170,10 @@ BT_API bt_status bt_tensor_view(bt_ctx *, const bt_tensor *owner, uint32_t rank,
 BT_API bt_status bt_tensor_dense(bt_ctx *, const bt_tensor *,
                                  bt_tensor **out) BT_MUST_USE;
 BT_API int bt_tensor_is_dense(const bt_tensor *);
+/* As kernels take it: dense, at a multiple of 64 bytes. */
+BT_API bt_status bt_tensor_plain(bt_ctx *, const bt_tensor *,
+                                 bt_tensor **out) BT_MUST_USE;
+BT_API int bt_tensor_is_plain(const bt_tensor *);
 /* A tensor of rank 0, the value converted as by bt_tensor_set. */
 BT_API bt_status bt_tensor_scalar(bt_ctx *, bt_dtype, double value,
                                   bt_tensor **out) BT_MUST_USE;

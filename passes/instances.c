@@ -255,12 +255,12 @@ static bt_status check_limits(struct instances *in, const bt_global *of,
     if (depth < MAX_DEPTH && in->all.len < MAX_INSTANCES)
         return NULL;
     bt_status status = bt_fail_at(
-        in->ctx, BT_ERR_LIMIT, in->module->store, at->span,
+        in->ctx, BT_ERR_UNSUPPORTED, in->module->store, at->span,
         "@%s is needed for more and more types, %s: each copy of it asks for another",
         of->name, depth < MAX_DEPTH ? "more than 16384" : "16 within each other");
     return bt_note(in->ctx, status, in->module->store, of->span,
                    "a function that calls itself must do so with the same types, or with "
-                   "types of a limited number");
+                   "types of a limited number; executor interp runs it as it is");
 }
 
 /* Its variables, and what stands for those of the function that it is a copy of. */

@@ -100,6 +100,11 @@ static void test_vm_serves_what_has_branches(void **state)
 static void test_interp_serves_what_cannot_be_compiled(void **state)
 {
     static const char generic[] = "def @main(%x, %y) { add(%x, %y) }\n";
+    static const char nested[] =
+        "type Nested[A] { Flat(A), Nest(Nested[(A, A)]) }\n"
+        "def @depth<A>(%n: Nested[A]) -> int32 {\n"
+        "    match (%n) { Flat(_) => 0, Nest(%m) => add(1, @depth(%m)) }\n}\n"
+        "def @main(%x: int32) { @depth(Nest(Flat((%x, %x)))) }\n";
     (void)state;
     bt_ctx *ctx = open_targets(NULL);
     bt_program *program;
@@ -111,6 +116,10 @@ static void test_interp_serves_what_cannot_be_compiled(void **state)
     bt_status status = bt_program_open(ctx, write_program(generic), &asked, &program);
     assert_int_equal(status->code, BT_ERR_UNSUPPORTED);
     assert_non_null(strstr(status->message, "type parameters other than dims"));
+    // a function that each call asks for with another type
+    assert_ok(ctx, bt_program_open(ctx, write_program(nested), NULL, &program));
+    assert_string_equal(bt_program_executor(program), "interp");
+    bt_program_close(program);
     bt_ctx_destroy(ctx);
 }
 

@@ -175,7 +175,7 @@ for target in cpu reference; do
         "$baton" run net.bta -i x=1x3x16x4xfloat32=1 -i k=random:2 -i l=random:3
 done
 printf '#[version = "baton 0.1"]\ndef @main<n: Dim>(%%x: Tensor[(n), float32]) { argwhere(%%x) }\n' > late.baton
-expect 1 'executor graph has no dynamic shapes, which @main uses; interp has them all' -- "$baton" compile late.baton -o late.bta --executor graph
+expect 1 'executor graph has no dynamic shapes, which @main uses; vm has them all' -- "$baton" compile late.baton -o late.bta --executor graph
 expect 0 -- "$baton" compile late.baton -o late.bta
 expect 0 '^output: Tensor\[(2, 1), int32\]' -- "$baton" run late.bta -i 'x=[0, 3, 4]'
 

@@ -12,6 +12,9 @@ for words in --help --version 'list ops' 'plugin list' 'opt p.baton' 'run p.bato
     expect 0 '^rc 1$' -- through "{ sleep 0.1; '$baton' $words; echo rc \$? > rc; } | true; cat rc"
     refuse 'cannot be written'
 done
+# A model that comes through a pipe is read once, whatever is tried with it.
+printf '#[version = "baton 0.1"]\ndef @main(%%x: Tensor[(3), float32]) { nn.relux(%%x) }\n' > wrong.baton
+expect 1 'no op is named "nn.relux"' -- through "'$baton' run - -i 1 < wrong.baton"
 # More than a pipe holds, to one that reads a line.
 expect 0 '^rc [01]$' -- through "{ '$baton' list ops --json; echo rc \$? > rc; } | head -1 > /dev/null; cat rc"
 refuse 'cannot be written' 'Broken'

@@ -5,6 +5,7 @@
 
 #include "base/ctx.h"
 #include "compile/artifact/artifact.h"
+#include "compile/program/program.h"
 #include "text/given_dims.h"
 #include "value/file.h"
 
@@ -158,18 +159,30 @@ static uint64_t most_of_model(bt_ctx *ctx, const bt_file *begun)
     return !find_importer(ctx, begun, 0, &reader) && reader.importer ? UINT64_MAX : 0;
 }
 
+bt_status bt__model_open(bt_ctx *ctx, const char *path, bt_file **out)
+{
+    bt__progress(ctx, "reading %s", path);
+    return bt__file_read_asking(ctx, path, most_of_model, out);
+}
+
+bt_status bt__model_import(bt_ctx *ctx, bt_file *file, const bt_import_options *options,
+                           bt_module **out)
+{
+    bt_arena *scratch = bt_ctx_scratch(ctx);
+    const void *mark = bt_arena_mark(scratch);
+    bt_status status = import_file(ctx, file, options, out);
+    bt_arena_release(scratch, mark);
+    return status;
+}
+
 bt_status bt_import_sized(bt_ctx *ctx, const char *path, const bt_import_options *given,
                           size_t nbytes, bt_module **out)
 {
     bt_import_options options;
     bt_file *file;
     BT_TRY(bt__options_take(ctx, &options, sizeof(options), given, nbytes));
-    bt__progress(ctx, "reading %s", path);
-    BT_TRY(bt__file_read_asking(ctx, path, most_of_model, &file));
-    bt_arena *scratch = bt_ctx_scratch(ctx);
-    const void *mark = bt_arena_mark(scratch);
-    bt_status status = import_file(ctx, file, &options, out);
-    bt_arena_release(scratch, mark);
+    BT_TRY(bt__model_open(ctx, path, &file));
+    bt_status status = bt__model_import(ctx, file, &options, out);
     bt_file_close(ctx, file);
     return status;
 }

@@ -12,6 +12,7 @@
 #include <baton/baton.h>
 #include <baton/compiled.h>
 #include <baton/executor.h>
+#include <baton/importer.h>
 
 struct bt_program {
     bt_ctx *ctx;
@@ -43,6 +44,10 @@ struct bt_program {
     uint32_t nlisted;     /* fields of inputs so far */
 };
 
+/* A model's file, and what is read from it, which may be done again with other options. */
+bt_status bt__model_open(bt_ctx *, const char *path, bt_file **out) BT_MUST_USE;
+bt_status bt__model_import(bt_ctx *, bt_file *, const bt_import_options *,
+                           bt_module **out) BT_MUST_USE;
 /* Reads a model, infers its types and runs the options' pipeline, for targets where they
  * are opened already. `digest` of the pipeline: left alone where there is none; may be
  * NULL. */

@@ -10,6 +10,7 @@
 #include "base/ctx.h"
 #include "compile/lower/lower.h"
 #include "pass/targets.h"
+#include "plugin/plugins.h"
 
 /* `digest` may be NULL: it is not asked for. */
 static bt_status run_pipeline(bt_ctx *ctx, const char *source,
@@ -49,11 +50,11 @@ static bt_status optimise(bt_ctx *ctx, const bt_program_options *options,
     return run_pipeline(ctx, source, &run, module, digest, out);
 }
 
-static bt_status read_typed(bt_ctx *ctx, const char *path,
-                            const bt_import_options *import, bt_module **out)
+static bt_status read_typed(bt_ctx *ctx, bt_file *file, const bt_import_options *import,
+                            bt_module **out)
 {
     bt_module *module;
-    BT_TRY(bt_import(ctx, path, import, &module));
+    BT_TRY(bt__model_import(ctx, file, import, &module));
     bt__progress(ctx, "inferring types");
     bt_status status = bt_infer(ctx, module, out);
     bt_module_unref(module);
@@ -63,9 +64,9 @@ static bt_status read_typed(bt_ctx *ctx, const char *path,
 enum { MOST_ROUNDS = 4 }; /* of reading a model anew with more of it settled */
 
 /* `status`: of reading *typed, which is NULL where that failed. */
-static bt_status specialise(bt_ctx *ctx, const char *path,
-                            const bt_program_options *options, bt_import_options *import,
-                            bt_status status, bt_module **typed)
+static bt_status specialise(bt_ctx *ctx, bt_file *file, const bt_program_options *options,
+                            bt_import_options *import, bt_status status,
+                            bt_module **typed)
 {
     for (int round = 0; round < MOST_ROUNDS; round++) {
         bt_specialise_call call = { .self = options->specialise_self, .module = *typed };
@@ -81,13 +82,13 @@ static bt_status specialise(bt_ctx *ctx, const char *path,
         import->fixed = call.fixed;
         if (!*typed)
             bt_ctx_clear_diags(ctx); // what stands in the way is told by the last reading
-        bt_status read = read_typed(ctx, path, import, &again);
+        bt_status read = read_typed(ctx, file, import, &again);
         if (read && !*typed && read->code == BT_ERR_ARGUMENT) {
             // it takes no such thing: what stood in the way before is told
             import->dims = options->dims;
             import->fixed = options->fixed;
             bt_ctx_clear_diags(ctx);
-            return read_typed(ctx, path, import, typed);
+            return read_typed(ctx, file, import, typed);
         }
         if (read && !*typed) {
             status = read;
@@ -113,9 +114,12 @@ bt_status bt__program_read(bt_ctx *ctx, const char *path,
     bt_import_options import = { .entry = options->entry,
                                  .dims = options->dims,
                                  .fixed = options->fixed };
-    bt_status status = read_typed(ctx, path, &import, &typed);
+    bt_file *file; // once: what comes through a pipe comes once
+    BT_TRY(bt__model_open(ctx, path, &file));
+    bt_status status = read_typed(ctx, file, &import, &typed);
     if (options->specialise)
-        status = specialise(ctx, path, options, &import, status, &typed);
+        status = specialise(ctx, file, options, &import, status, &typed);
+    bt_file_close(ctx, file);
     if (status) {
         bt_module_unref(typed);
         return status;
@@ -145,19 +149,21 @@ bt_status bt__program_targets(bt_ctx *ctx, const char *list, bt_targets **out)
 
 /* ---- compiling ---- */
 
-/* An executor that runs what a program uses; NULL: there is none. */
+/* The first executor that runs what a program uses, of those tried by themselves; NULL:
+ * there is none. */
 static bt_status find_able(bt_ctx *ctx, uint32_t used, const char **out)
 {
     *out = NULL;
-    for (uint32_t i = 0; !*out && i < bt_provided_len(ctx, "executor"); i++) {
-        bt_provided item;
+    for (uint32_t i = 0; i <= BT__FIRST_UNCOMPILED && !*out; i++) {
+        const char *name = bt__executors[i];
         const void *row;
-        BT_TRY(bt_provided_at(ctx, "executor", i, &item));
-        BT_TRY(bt_registry_row(ctx, "baton.executor/1", item.name, sizeof(bt_executor),
-                               &row));
-        const bt_executor *executor = row;
-        if (!executor->write && !(used & ~executor->features))
-            *out = item.name;
+        int is_found;
+        BT_TRY(bt__plugins_has(ctx, "baton.executor/1", name, &is_found));
+        if (!is_found)
+            continue;
+        BT_TRY(bt_registry_row(ctx, "baton.executor/1", name, sizeof(bt_executor), &row));
+        if (!(used & ~((const bt_executor *)row)->features))
+            *out = name;
     }
     return NULL;
 }
@@ -278,6 +284,11 @@ static bt_status compile_for(bt_ctx *ctx, struct output *to, const char *executo
         return bt_fail(ctx, BT_ERR_ARGUMENT,
                        "executor %s compiles nothing, so there is nothing to write",
                        to->executor->name);
+    if (!to->executor->write && strchr(executor, '{'))
+        return bt_fail(ctx, BT_ERR_ARGUMENT,
+                       "options of executor %s are for runs, and no file keeps them: "
+                       "--executor '%s' is for running it",
+                       to->executor->name, executor);
     if (!to->module)
         BT_TRY(read_for(ctx, to));
     const bt_compile_options lower = { .opened = to->targets,

@@ -36,8 +36,9 @@ typedef struct bt_specialise_call {
 
 typedef struct bt_program_options {
     const char *entry; /* function; NULL: main, or the only one */
-    /* "graph", "vm{depth=8}". NULL: "graph", which runs what is compiled; "interp" where that
-     * cannot run the program, which a remark says, or where the target is "interp". */
+    /* "graph", "vm{steps=1000}". NULL: what is compiled is run by "graph", or by "vm" where
+     * it has branches, calls or data types; what cannot be compiled, which a remark says, by
+     * "interp", as where the target is "interp". */
     const char *executor;
     /* name, file or one-line form; NULL: "default"; "": no passes */
     const char *pipeline;

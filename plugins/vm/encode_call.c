@@ -293,8 +293,11 @@ bt_status vm_call_write(struct vm_encoder *e, const bt_call *call, int is_tail)
     BT_TRY(vm_checks_write(e, call));
     if (call->callee_kind == BT_CALLEE_OP || primitive)
         BT_TRY(vm_scalar_call(e, call, primitive, &n, &results));
-    if (n)
-        return take_scalars(e, call, n, results);
+    if (n) {
+        BT_TRY(take_scalars(e, call, n, results));
+        return vm_holds_write(
+            e, call, (uint32_t)(uintptr_t)bt_map_find(&e->registers, call) - 1);
+    }
     if (call->callee_kind == BT_CALLEE_VALUE && is_tail && !is_late(call))
         return write_call(e, call, 1);
     BT_TRY(call->callee_kind == BT_CALLEE_OP     ? write_operator(e, call)

@@ -227,7 +227,7 @@ static int is_scalar_type(const bt_type *type)
 static int is_scalar_call(const bt_call *call)
 {
     const bt_list_type *tuple = bt_as_tuple_type(call->base.type);
-    int is = call->narg && !call->ncheck && !call->contents;
+    int is = call->narg && !call->ncheck;
     for (uint32_t i = 0; is && i < call->narg; i++)
         is = is_scalar_type(call->args[i]->type);
     for (uint32_t i = 0; is && tuple && i < tuple->n; i++)

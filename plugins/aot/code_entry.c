@@ -68,6 +68,89 @@ static bt_status add_result(struct coder *c, uint32_t number, const char *from,
     return NULL;
 }
 
+/* ---- on values ---- */
+
+/* That a value is of a type, as far as tuples and tensors go: what is in values of data
+ * types is the caller's to get right. Types nest to a bounded depth. */
+static bt_status add_value_check(struct coder *c, const bt_type *type, const char *at)
+{
+    const bt_list_type *tuple = bt_as_tuple_type(type);
+    const bt_shape_type *shape = bt_tensor_shape(type);
+    if (!tuple && !shape)
+        return NULL;
+    code_line(c, "if (%s->kind != %s || %s->n != %" PRIu32 "u)", at,
+              tuple ? "FIELDS" : "TENSOR", at, tuple ? tuple->n : shape->n);
+    code_line(c, "    return FAULT_SHAPE;");
+    for (uint32_t i = 0; tuple && i < tuple->n; i++)
+        BT_TRY(
+            add_value_check(c, tuple->at[i], FORM("%s->at[%" PRIu32 "].field", at, i)));
+    for (uint32_t i = 0; !tuple && i < shape->n; i++) {
+        bt_text dim;
+        if (shape->dims[i]->has & BT_HAS_OPAQUE)
+            continue;
+        bt_text_init(&dim, c->p->arena);
+        BT_TRY(dim_text(c->p, shape->dims[i], &dim));
+        if (!bt_text_get(&dim))
+            return bt_no_memory();
+        code_line(c, "if (%s->at[%" PRIu32 "].dim != %s)", at, i, dim.at);
+        code_line(c, "    return FAULT_SHAPE;");
+    }
+    return NULL;
+}
+
+/* Parameters that are scalars come out of their values; a result that is one goes into a
+ * new value. */
+static bt_status add_values(struct coder *c, const struct vm_function *f)
+{
+    struct plan *p = c->p;
+    const bt_dtype dtype = c->program->types.at[f->result].dtype;
+    const int is_scalar = vm_type_is_scalar(&c->program->types, f->result);
+    add_prototype(c->o, c->out);
+    bt_text_addf(c->out, "\n{\n");
+    if (is_scalar)
+        code_line(c, "%s result = 0;", c_value_type(&c->x, dtype));
+    for (uint32_t i = 0; i < f->nparam; i++) {
+        if (!code_is_object(f, f->params[i]))
+            code_line(
+                c, "%s n%" PRIu32 ";",
+                c_value_type(&c->x, c->program->types.at[f->types[f->params[i]]].dtype),
+                i);
+    }
+    code_line(c, "int32_t fault;");
+    BT_TRY(add_ranges(c->o, FORM("%d", FAULT_DIM), c->out));
+    for (uint32_t i = 0; i < f->nparam; i++)
+        BT_TRY(add_value_check(c, p->args[i].type, p->args[i].name));
+    for (uint32_t i = 0; i < f->nparam; i++) {
+        const char *name = p->args[i].name;
+        if (code_is_object(f, f->params[i]))
+            continue;
+        code_line(
+            c, "n%" PRIu32 " = %s;", i,
+            code_element(c, name, c->program->types.at[f->types[f->params[i]]].dtype));
+        code_line(c, "obj_drop(m, %s);", name);
+    }
+    bt_text_addf(c->out, "    fault = %s(m", code_function_name(c, f));
+    for (uint32_t i = 0; i < f->nvar; i++)
+        bt_text_addf(c->out, ", %s", p->dims[i]);
+    for (uint32_t i = 0; i < f->nparam; i++)
+        bt_text_addf(c->out, ", %s",
+                     code_is_object(f, f->params[i]) ? p->args[i].name
+                                                     : FORM("n%" PRIu32, i));
+    bt_text_addf(c->out, ", %s);\n", is_scalar ? "&result" : p->results->name);
+    if (is_scalar) {
+        code_line(c, "if (fault == 0)");
+        code_line(c, "    fault = obj_box(m, %s);", p->results->name);
+        code_line(c, "if (fault == 0)");
+        code_line(c, "    *(%s *)(void *)(*%s)->data = %s;", c_element_type(dtype),
+                  p->results->name, c_stored(&c->x, dtype, "result"));
+    }
+    code_line(c, "return fault;");
+    bt_text_addf(c->out, "}\n\n");
+    return values_define(c->o, c->out);
+}
+
+/* ---- on arrays ---- */
+
 bt_status code_entry(struct coder *c)
 {
     struct plan *p = c->p;
@@ -77,6 +160,8 @@ bt_status code_entry(struct coder *c)
     uint32_t leaf = 0;
     c->f = f;
     p->names = (struct dim_names){ f->nvar, p->entry->func->vars, p->dims };
+    if (p->has_values)
+        return add_values(c, f);
     add_prototype(c->o, c->out);
     bt_text_addf(c->out, "\n{\n");
     code_line(c, "struct machine machine = { 0 };");

@@ -45,8 +45,9 @@ static int is_reserved(const char *word)
 /* A word that begins with the program's name may be one of its functions. */
 static int is_function(const struct plan *p, const char *word)
 {
-    static const char *const words[] = { "_run",   "_workspace", "_WORKSPACE",
-                                         "_fault", "_digest",    "_check_weights" };
+    static const char *const words[] = { "_run",     "_workspace", "_WORKSPACE",
+                                         "_fault",   "_digest",    "_check_weights",
+                                         "_machine", "_value" };
     const size_t n = p->name ? strlen(p->name) : 0;
     for (uint32_t k = 0; n && strncmp(word, p->name, n) == 0 && k < BT_COUNT(words);
          k++) {
@@ -224,6 +225,26 @@ static bt_status read_results(struct plan *p, const bt_func *func)
     return NULL;
 }
 
+static bt_status read_values(struct plan *p, const bt_func *func)
+{
+    const bt_block *block = func->block;
+    p->args = BT_NEWS(p->arena, struct leaf, block->nparam);
+    p->results = BT_NEWS(p->arena, struct leaf, 1);
+    if (!p->args || !p->results)
+        return bt_no_memory();
+    for (; p->narg < block->nparam; p->narg++) {
+        const bt_value *param = &block->params[p->narg]->base;
+        p->args[p->narg] =
+            (struct leaf){ .name = plan_word(p, param->name ? param->name : "input"),
+                           .type = param->type };
+        if (!p->args[p->narg].name)
+            return bt_no_memory();
+    }
+    p->results[p->nresult++] =
+        (struct leaf){ .name = plan_word(p, "output"), .type = func->result };
+    return p->results->name ? NULL : bt_no_memory();
+}
+
 /* A result that has a block for itself is computed where the caller finds it. */
 static bt_status place_results(struct plan *p, const bt_func *func)
 {
@@ -367,10 +388,31 @@ static bt_status read_binding(struct plan *p, const bt_value *value)
                         "no C is written for this yet; executor interp runs it");
 }
 
+/* Whether values of a type are arrays whose sizes the entry's dims give. Types nest to a
+ * bounded depth. */
+static int is_arrays(const bt_type *type)
+{
+    const bt_list_type *tuple = bt_as_tuple_type(type);
+    const bt_shape_type *shape = bt_tensor_shape(type);
+    int is = tuple || (shape && !shape->rest && bt_tensor_dtype(type) &&
+                       !(type->has & BT_HAS_OPAQUE));
+    for (uint32_t i = 0; is && tuple && i < tuple->n; i++)
+        is = is_arrays(tuple->at[i]);
+    return is;
+}
+
+static int has_arrays(const bt_func *func)
+{
+    int has = is_arrays(func->result);
+    for (uint32_t i = 0; has && i < func->block->nparam; i++)
+        has = is_arrays(func->block->params[i]->base.type);
+    return has;
+}
+
 int plan_is_chain(const struct plan *p)
 {
     const bt_block *block = p->entry->func->block;
-    int is = 1;
+    int is = has_arrays(p->entry->func);
     for (uint32_t i = 0; is && i < block->nbinding; i++) {
         const bt_value *value = block->bindings[i];
         const bt_call *call = bt_as_call(value);
@@ -395,6 +437,9 @@ bt_status plan_read_interface(struct plan *p)
             return bt_no_memory();
     }
     p->names = (struct dim_names){ func->nvar, func->vars, p->dims };
+    p->has_values = !has_arrays(func);
+    if (p->has_values)
+        return read_values(p, func);
     BT_TRY(read_params(p, func->block));
     return read_results(p, func);
 }

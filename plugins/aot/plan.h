@@ -61,7 +61,9 @@ struct plan {
     const char **dims;          /* by type parameter of the entry, words */
     struct dim_names names;     /* those at hand */
     struct vm_program *program; /* of an entry with branches; NULL: it is a chain */
-    bt_vec(const char *) texts; /* of its faults */
+    uint32_t has_values; /* its entry takes or gives what is no array of known size: then
+                            args are its parameters, and there is one result */
+    bt_vec(const char *) texts;        /* of its faults */
     bt_vec(const bt_tensor *) origins; /* its constants as its code names them */
     uint32_t narg, nresult;
     struct leaf *args, *results;
@@ -73,7 +75,8 @@ struct plan {
     bt_map storages;
 };
 
-/* Whether the entry is a chain of kernels, without branches, calls and scalars. */
+/* Whether the entry is a chain of kernels, without branches, calls and scalars, on arrays
+ * of known size. */
 int plan_is_chain(const struct plan *);
 /* Reads what the entry takes and gives. */
 bt_status plan_read_interface(struct plan *) BT_MUST_USE;

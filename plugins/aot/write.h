@@ -32,8 +32,21 @@ bt_status add_ranges(struct output *, const char *fault, bt_text *out) BT_MUST_U
 /* The functions of a program with branches (write_code.c), and constants of theirs. */
 bt_status write_code(struct output *, bt_text *out) BT_MUST_USE;
 bt_status code_constants(struct plan *) BT_MUST_USE;
-/* Parts of runtime.h, which the build makes of it; NULL behind the last. */
-extern const char *const runtime_blocks[];
+/* Of an entry on values (write_values.c): what the header tells of its types and
+ * functions; their text; an example. */
+bt_status values_declare(struct output *, bt_text *out) BT_MUST_USE;
+bt_status values_define(struct output *, bt_text *out) BT_MUST_USE;
+void values_names(const struct plan *, bt_text *out);
+/* Whether an argument is an array all the same. */
+int values_is_array(const struct plan *, const struct leaf *);
+/* Of the example: the call, and its result. */
+bt_status values_call(struct output *, bt_text *out) BT_MUST_USE;
+bt_status values_print(struct output *, bt_text *out) BT_MUST_USE;
+/* "printf(\" %.9g\", (double)": how an element is printed. */
+const char *example_print(bt_dtype);
+/* Parts of runtime.h and of values.h, which the build makes of them; NULL behind the
+ * last. */
+extern const char *const runtime_blocks[], *const value_blocks[];
 /* kernels_N.c, baton/kernel.h (write_kernels.c) */
 bt_status write_kernels(struct output *) BT_MUST_USE;
 /* libbaton_TARGET.a, where kernels need it (write_native.c), which native_check finds out */

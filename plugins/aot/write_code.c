@@ -355,12 +355,17 @@ bt_status write_code(struct output *o, bt_text *out)
     const char *text = bt_text_get(&body);
     if (!text || c->x.failed)
         return bt_no_memory();
+    for (uint32_t i = 0; p->has_values && value_blocks[i]; i++)
+        c_functions_use_in(&c->runtime, value_blocks[i]);
     c_functions_use_in(&c->runtime, text);
     c->runtime.is_used[1] = c->runtime.is_used[2] = 1; // its types
-    bt_text_addf(out,
-                 "#define UNKNOWN INT64_MIN\n\nenum { FAULT_MEMORY = %d, FAULT_DEPTH, "
-                 "FAULT_SHAPE };\n",
-                 FAULT_CHECK);
+    if (p->has_values)
+        values_names(p, out);
+    bt_text_addf(
+        out,
+        "#define UNKNOWN INT64_MIN\n\nenum { FAULT_WORKSPACE = %d, FAULT_MEMORY = %d, "
+        "FAULT_DEPTH, FAULT_SHAPE };\n",
+        FAULT_WORKSPACE, FAULT_CHECK);
     c_functions_write(&c->scalars, out);
     c_functions_write(&c->runtime, out);
     bt_text_addf(out, "\n");

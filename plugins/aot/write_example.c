@@ -63,6 +63,8 @@ static bt_status add_buffers(struct output *o, uint32_t n, const struct leaf *le
                              bt_text *out)
 {
     for (uint32_t i = 0; i < n; i++) {
+        if (!values_is_array(o->plan, &leaves[i]))
+            continue;
         const char *type = c_element_type(bt_tensor_dtype(leaves[i].type));
         bt_text_addf(out, "    const size_t n_%s = (size_t)(", leaves[i].name);
         BT_TRY(add_nelem(o->plan, &leaves[i], out));
@@ -72,8 +74,7 @@ static bt_status add_buffers(struct output *o, uint32_t n, const struct leaf *le
     return NULL;
 }
 
-/* How an element is printed. */
-static const char *print_of(bt_dtype dtype)
+const char *example_print(bt_dtype dtype)
 {
     if (dtype == BT_FLOAT32)
         return "printf(\" %.9g\", (double)";
@@ -121,6 +122,8 @@ static bt_status write_main(struct output *o)
     bt_text_init(&body, p->arena);
     bt_text_addf(&body, "int main(int argc, char **argv)\n{\n    int32_t fault;\n%s",
                  p->narg || p->nresult ? "    size_t i;\n" : "");
+    if (p->has_values)
+        bt_text_addf(&body, "    (void)i, (void)argc, (void)argv;\n");
     for (uint32_t i = 0; i < nvar; i++) {
         const bt_type_param *param =
             &((const bt_var_type *)(const void *)p->entry->func->vars[i])->param;
@@ -131,7 +134,8 @@ static bt_status write_main(struct output *o)
                      p->dims[i], i + 1, i + 1, least);
     }
     BT_TRY(add_buffers(o, p->narg, p->args, &body));
-    BT_TRY(add_buffers(o, p->nresult, p->results, &body));
+    if (!p->has_values)
+        BT_TRY(add_buffers(o, p->nresult, p->results, &body));
     if (p->program) {
         bt_text_addf(&body, "    void *workspace = get_memory(WORKSPACE);\n");
     } else {
@@ -144,6 +148,8 @@ static bt_status write_main(struct output *o)
     add_weights(o, &body);
     for (uint32_t i = 0; i < p->narg; i++) {
         const char *name = p->args[i].name;
+        if (!values_is_array(p, &p->args[i]))
+            continue;
         bt_text_addf(&body,
                      "    if (argc > %" PRIu32 ") {\n"
                      "        if (!read_file(argv[%" PRIu32
@@ -156,20 +162,26 @@ static bt_status write_main(struct output *o)
                      nvar + i + 1, nvar + i + 1, name, name, name, name, nvar + i + 1,
                      name, name, c_element_type(bt_tensor_dtype(p->args[i].type)));
     }
-    add_call(o, &body);
+    if (p->has_values)
+        BT_TRY(values_call(o, &body));
+    else
+        add_call(o, &body);
     bt_text_addf(&body,
                  "    if (fault != 0) {\n"
                  "        fprintf(stderr, \"%%s\\n\", %s_fault(fault));\n        return "
                  "1;\n    }\n",
                  p->name);
-    for (uint32_t i = 0; i < p->nresult; i++) {
+    if (p->has_values)
+        BT_TRY(values_print(o, &body));
+    for (uint32_t i = 0; i < p->nresult && !p->has_values; i++) {
         const char *name = p->results[i].name;
         bt_text_addf(&body,
                      "    printf(\"%s:\");\n    for (i = 0; i < n_%s; i++)\n"
                      "        %s%s[i]);\n    printf(\"\\n\");\n",
-                     name, name, print_of(bt_tensor_dtype(p->results[i].type)), name);
+                     name, name, example_print(bt_tensor_dtype(p->results[i].type)),
+                     name);
     }
-    if (!nvar && !p->narg)
+    if (!nvar && !p->narg && !p->has_values)
         bt_text_addf(&body, "    (void)argc, (void)argv;\n");
     bt_text_addf(&body, "    return 0;\n}\n");
     const char *budgets = p->program

@@ -34,6 +34,32 @@ typedef int32_t call_fn(const int64_t *dims, void *const *args, void *const *res
 typedef uint64_t workspace_fn(const int64_t *dims);
 typedef const char *fault_fn(int32_t);
 
+/* Of an entry on values. */
+struct machine;
+struct value;
+typedef int32_t begin_fn(void *workspace, size_t nbytes, uint32_t depth,
+                         const void *weights, struct machine **);
+typedef int32_t tensor_fn(struct machine *, uint32_t rank, const int64_t *dims,
+                          const void *elements, struct value **);
+typedef int32_t fields_fn(struct machine *, uint32_t tag, uint32_t n,
+                          struct value *const *, struct value **);
+typedef int32_t values_fn(struct machine *, const int64_t *dims,
+                          struct value *const *args, struct value **result);
+typedef uint32_t number_fn(const struct value *);
+typedef const struct value *field_fn(const struct value *, uint32_t);
+typedef int64_t dim_fn(const struct value *, uint32_t);
+typedef const void *elements_fn(const struct value *);
+struct values {
+    begin_fn *begin;
+    tensor_fn *tensor;
+    fields_fn *fields;
+    values_fn *run;
+    number_fn *tag, *count;
+    field_fn *field;
+    dim_fn *dim;
+    elements_fn *elements;
+};
+
 struct session {
     bt_registry *registry;
     struct options options;
@@ -44,6 +70,7 @@ struct session {
     call_fn *call;
     workspace_fn *workspace;
     fault_fn *fault;
+    struct values values;
 };
 
 /* ---- the caller ---- */
@@ -54,6 +81,22 @@ static uint32_t count_args(const bt_func *func)
     for (uint32_t i = 0; i < func->block->nparam; i++)
         n += bt_type_nleaf(func->block->params[i]->base.type);
     return n;
+}
+
+/* What calls the entry from values. */
+static bt_status make_value_caller(const struct session *s, bt_text *out)
+{
+    const bt_func *func = s->entry->func;
+    bt_text_addf(out, "#include \"p.h\"\n#include \"p.c\"\n"
+                      "int32_t test_values(struct p_machine *m, const int64_t *dims, "
+                      "struct p_value *const *args, struct p_value **result)\n{\n"
+                      "    (void)dims, (void)args;\n    return p_run(m");
+    for (uint32_t i = 0; i < func->nvar; i++)
+        bt_text_addf(out, ", dims[%" PRIu32 "]", i);
+    for (uint32_t i = 0; i < func->block->nparam; i++)
+        bt_text_addf(out, ", args[%" PRIu32 "]", i);
+    bt_text_addf(out, ", result);\n}\n");
+    return bt_text_get(out) ? NULL : bt_no_memory();
 }
 
 /* What calls the entry from arrays. A program with branches takes its memory's size. */
@@ -130,7 +173,10 @@ static bt_status compile_all(bt_ctx *ctx, struct session *s, const char *folder)
     if (!interface)
         return bt_no_memory();
     bt_text_init(&caller, s->arena);
-    BT_TRY(make_caller(s, strstr(interface, "uint32_t depth") != NULL, &caller));
+    const int has_values = strstr(interface, "struct p_machine;") != NULL;
+    BT_TRY(has_values
+               ? make_value_caller(s, &caller)
+               : make_caller(s, strstr(interface, "uint32_t depth") != NULL, &caller));
     BT_TRY(compile_text(ctx, s, folder, "caller.c", caller.at, &objects[n++]));
     BT_TRY(
         compile_text(ctx, s, folder, "data.c", "#include \"p_data.c\"\n", &objects[n++]));
@@ -150,6 +196,17 @@ static bt_status compile_all(bt_ctx *ctx, struct session *s, const char *folder)
     s->call = (call_fn *)bt_code_find(s->code, "test_call");
     s->workspace = (workspace_fn *)bt_code_find(s->code, "test_workspace");
     s->fault = (fault_fn *)bt_code_find(s->code, "p_fault");
+    s->values = (struct values){
+        .begin = (begin_fn *)bt_code_find(s->code, "p_begin"),
+        .tensor = (tensor_fn *)bt_code_find(s->code, "p_tensor"),
+        .fields = (fields_fn *)bt_code_find(s->code, "p_fields"),
+        .run = (values_fn *)bt_code_find(s->code, "test_values"),
+        .tag = (number_fn *)bt_code_find(s->code, "p_tag"),
+        .count = (number_fn *)bt_code_find(s->code, "p_count"),
+        .field = (field_fn *)bt_code_find(s->code, "p_field"),
+        .dim = (dim_fn *)bt_code_find(s->code, "p_dim"),
+        .elements = (elements_fn *)bt_code_find(s->code, "p_elements"),
+    };
     return NULL;
 }
 
@@ -311,7 +368,6 @@ static bt_status give_result(bt_ctx *ctx, const bt_type *type, const struct leav
                              uint32_t *next, bt_object **out)
 {
     const bt_list_type *list = bt_as_tuple_type(type);
-    bt_object *fields[64];
     bt_tuple *tuple;
     bt_status status = NULL;
     uint32_t n = 0;
@@ -319,8 +375,9 @@ static bt_status give_result(bt_ctx *ctx, const bt_type *type, const struct leav
         *out = &bt_tensor_ref(all->at[(*next)++])->base;
         return NULL;
     }
-    if (list->n > BT_COUNT(fields))
-        return bt_fail(ctx, BT_ERR_LIMIT, "written: a tuple of more than 64 fields");
+    bt_object **fields = BT_NEWS(bt_ctx_scratch(ctx), bt_object *, list->n);
+    if (!fields)
+        return bt_no_memory();
     while (!status && n < list->n) {
         status = give_result(ctx, list->at[n], all, next, &fields[n]);
         n += !status;
@@ -374,6 +431,177 @@ static bt_status call_all(bt_ctx *ctx, const struct session *s, bt_arena *scratc
     return give_result(ctx, func->result, results, &next, out);
 }
 
+/* ---- calls on values ---- */
+
+/* Values of a run, with the tensors that they show. */
+struct showing {
+    bt_ctx *ctx;
+    const struct session *s;
+    struct machine *m;
+    bt_arena *arena;
+    bt_vec(bt_tensor *) held;
+};
+
+static bt_status fault_of(const struct showing *k, int32_t fault)
+{
+    return fault ? bt_fail(k->ctx, BT_ERR_RUNTIME, "%s", k->s->fault(fault)) : NULL;
+}
+
+/* Recursion: what tests pass nests little. */
+static bt_status show(struct showing *k, const bt_object *object, struct value **out)
+{
+    const bt_tuple *tuple = bt_object_as_tuple(object);
+    const bt_adt *adt = bt_object_as_adt(object);
+    const bt_tensor *tensor = bt_object_as_tensor(object);
+    bt_tensor *dense;
+    const uint32_t n = tuple ? tuple->nfield : adt ? adt->nfield : 0;
+    if (tensor) {
+        BT_TRY(bt_tensor_dense(k->ctx, tensor, &dense));
+        if (!BT_PUSH(k->arena, &k->held, dense)) {
+            bt_tensor_unref(dense);
+            return bt_no_memory();
+        }
+        return fault_of(
+            k, k->s->values.tensor(k->m, tensor->rank, tensor->dims, dense->data, out));
+    }
+    if (!tuple && !adt)
+        return bt_fail(k->ctx, BT_ERR_UNSUPPORTED, "written: an argument is no data");
+    struct value **fields = BT_NEWS(k->arena, struct value *, n);
+    if (!fields)
+        return bt_no_memory();
+    for (uint32_t i = 0; i < n; i++)
+        BT_TRY(show(k, tuple ? tuple->fields[i] : adt->fields[i], &fields[i]));
+    return fault_of(k, k->s->values.fields(k->m, adt ? adt->tag : 0, n, fields, out));
+}
+
+static bt_status get(struct showing *, const bt_type *, const struct value *,
+                     bt_object **out);
+
+static bt_status get_tensor(struct showing *k, const bt_type *type,
+                            const struct value *value, bt_object **out)
+{
+    const struct values *v = &k->s->values;
+    const uint32_t rank = v->count(value);
+    int64_t dims[BT_MAX_RANK];
+    bt_tensor *tensor;
+    if (!bt_tensor_dtype(type) || rank > BT_MAX_RANK)
+        return bt_fail(k->ctx, BT_ERR_UNSUPPORTED, "written: a tensor of any dtype");
+    for (uint32_t i = 0; i < rank; i++)
+        dims[i] = v->dim(value, i);
+    BT_TRY(bt_tensor_create(k->ctx, bt_tensor_dtype(type), rank, dims, &tensor));
+    if (bt_tensor_nbytes(tensor))
+        memcpy(tensor->data, v->elements(value), bt_tensor_nbytes(tensor));
+    *out = &tensor->base;
+    return NULL;
+}
+
+/* A data type's parameters as its arguments. */
+struct applying {
+    bt_subst base;
+    const bt_adt_def *def;
+    const bt_type *const *args;
+};
+
+static const bt_type *apply_leaf(bt_subst *base, const bt_type *leaf)
+{
+    const struct applying *a = (const struct applying *)(const void *)base;
+    for (uint32_t i = 0; i < a->def->nvar; i++) {
+        if (a->def->vars[i] == leaf)
+            return a->args[i];
+    }
+    return leaf;
+}
+
+/* The type of a constructor's field, where that of the data is known. */
+static const bt_type *field_type(const struct showing *k, const bt_type *data,
+                                 const bt_adt_def *def, const bt_type *field)
+{
+    struct applying a = { .base = { .leaf = apply_leaf }, .def = def };
+    if (data->kind != BT_TYPE_APPLY)
+        return field;
+    a.args = bt_as_list_type(data)->at + 1;
+    return bt_type_subst(k->s->module->store, &a.base, field);
+}
+
+static bt_status get_fields(struct showing *k, const bt_type *type,
+                            const struct value *value, bt_object **out)
+{
+    const bt_list_type *list = bt_as_list_type(type);
+    const int is_tuple = type->kind == BT_TYPE_TUPLE;
+    const bt_type *named = type->kind == BT_TYPE_APPLY ? list->at[0] : type;
+    const bt_adt_def *def = named->kind == BT_TYPE_ADT
+                                ? ((const bt_adt_type *)(const void *)named)->def
+                                : NULL;
+    const uint32_t n = k->s->values.count(value), tag = k->s->values.tag(value);
+    bt_status status = NULL;
+    uint32_t i = 0;
+    if (!def && !is_tuple)
+        return bt_fail(k->ctx, BT_ERR_UNSUPPORTED, "written: a result is no data");
+    bt_object **fields = BT_NEWS(k->arena, bt_object *, n);
+    if (!fields)
+        return bt_no_memory();
+    while (!status && i < n) {
+        const bt_type *field =
+            is_tuple ? list->at[i] : field_type(k, type, def, def->ctors[tag]->fields[i]);
+        status = field ? get(k, field, k->s->values.field(value, i), &fields[i])
+                       : bt_store_why(k->ctx, k->s->module->store);
+        i += !status;
+    }
+    if (!status && is_tuple)
+        status = bt_tuple_create(k->ctx, n, fields, (bt_tuple **)(void *)out);
+    else if (!status)
+        status = bt_adt_create(k->ctx, tag, def->ctors[tag]->name, n, fields,
+                               (bt_adt **)(void *)out);
+    while (i)
+        bt_object_unref(fields[--i]);
+    return status;
+}
+
+/* Recursion: what tests get nests little. */
+static bt_status get(struct showing *k, const bt_type *type, const struct value *value,
+                     bt_object **out)
+{
+    return type->kind == BT_TYPE_TENSOR ? get_tensor(k, type, value, out)
+                                        : get_fields(k, type, value, out);
+}
+
+static bt_status run_values(struct showing *k, const bt_func *func, const int64_t *dims,
+                            bt_object *const *given, bt_object **out)
+{
+    struct value **args =
+        BT_NEWS(k->arena, struct value *, (size_t)func->block->nparam + 1);
+    struct value *result;
+    if (!args)
+        return bt_no_memory();
+    for (uint32_t i = 0; i < func->block->nparam; i++)
+        BT_TRY(show(k, given[i], &args[i]));
+    BT_TRY(fault_of(k, k->s->values.run(k->m, dims, args, &result)));
+    return get(k, func->result, result, out);
+}
+
+static bt_status call_values(bt_ctx *ctx, const struct session *s, bt_arena *scratch,
+                             uint32_t narg, bt_object *const *given, bt_object **out)
+{
+    struct showing k = { .ctx = ctx, .s = s, .arena = scratch };
+    const uint64_t nbytes = (uint64_t)s->options.workspace_mb << 20;
+    int64_t *dims = BT_NEWS(scratch, int64_t, s->entry->func->nvar);
+    if (!dims)
+        return bt_no_memory();
+    BT_TRY(bt_check_args(ctx, s->module, s->entry, narg, given, dims));
+    char *memory = malloc((size_t)nbytes + 64);
+    if (!memory)
+        return bt_no_memory();
+    bt_status status =
+        fault_of(&k, s->values.begin(memory + (-(uintptr_t)memory & 63), (size_t)nbytes,
+                                     (uint32_t)s->options.depth, NULL, &k.m));
+    if (!status)
+        status = run_values(&k, s->entry->func, dims, given, out);
+    free(memory);
+    while (k.held.len)
+        bt_tensor_unref(k.held.at[--k.held.len]);
+    return status;
+}
+
 static bt_status call(bt_ctx *ctx, void *opaque, const char *name, uint32_t narg,
                       bt_object *const *given, const bt_run_hook *hook, bt_object **out)
 {
@@ -383,7 +611,9 @@ static bt_status call(bt_ctx *ctx, void *opaque, const char *name, uint32_t narg
     const void *mark = bt_arena_mark(scratch);
     (void)name;
     (void)hook;
-    bt_status status = call_all(ctx, s, scratch, narg, given, &args, &results, out);
+    bt_status status = s->values.begin
+                           ? call_values(ctx, s, scratch, narg, given, out)
+                           : call_all(ctx, s, scratch, narg, given, &args, &results, out);
     drop_leaves(&args);
     drop_leaves(&results);
     bt_arena_release(scratch, mark);

@@ -1,0 +1,7 @@
+/RUN: baton run/{
+s/ --executor interp//
+s/ --executor vm//
+s/ --target [a-z]*//
+/--executor/b
+s/baton run/baton run --executor written/
+}

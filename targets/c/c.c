@@ -15,6 +15,7 @@
 
 struct options {
     const char *compiler, *precision;
+    int64_t tile;
 };
 static const bt_attr options[] = {
     BT_ATTR(struct options, compiler, STRING, "",
@@ -23,6 +24,9 @@ static const bt_attr options[] = {
         struct options, precision, "double", "double|single",
         "what floats are computed in: double, as the evaluator does, or single, "
         "which processors without double prefer; float64 stays double"),
+    BT_ATTR_RANGE(struct options, tile, INT, "4", 1, C_JAM_MOST,
+                  "how many sums of products are computed at a time along each of two "
+                  "indices: more is faster, 1 the shortest code"),
     { 0 },
 };
 
@@ -30,6 +34,7 @@ struct instance {
     bt_arena *arena;
     const char *compiler;
     int is_single;
+    uint32_t tile;
 };
 
 static bt_status open(bt_ctx *ctx, const void *values, void **self)
@@ -43,6 +48,7 @@ static bt_status open(bt_ctx *ctx, const void *values, void **self)
     }
     *in = (struct instance){ .arena = arena };
     in->compiler = bt_arena_text(arena, o->compiler, strlen(o->compiler));
+    in->tile = (uint32_t)o->tile;
     in->is_single = strcmp(o->precision, "single") == 0;
     *self = in;
     return in->compiler ? NULL : bt_no_memory();
@@ -89,22 +95,26 @@ static bt_status find_workspace(bt_ctx *ctx, const bt_func *func, const bt_loops
 static bt_status lower(bt_ctx *ctx, void *self, bt_arena *arena, const bt_func *primitive,
                        bt_lowering *out)
 {
+    const struct instance *in = self;
     const char *name = primitive->name ? primitive->name : "primitive";
     const bt_lower_options lowering = { is_narrow, self, .is_tree = 0 };
     bt_graph *graph;
-    bt_loops *loops;
+    struct c_kernel *content = BT_NEW(arena, struct c_kernel);
+    if (!content)
+        return bt_no_memory();
     BT_TRY(bt_graph_compose(ctx, arena, primitive, &graph));
     if (graph->ndim > primitive->nvar)
         return bt_fail(ctx, BT_ERR_UNSUPPORTED,
                        "%s: dim %s is no parameter of the function", name,
                        graph->dims[primitive->nvar]->name);
-    BT_TRY(bt_loops_lower_with(ctx, arena, name, graph, &lowering, &loops));
+    BT_TRY(bt_loops_lower_with(ctx, arena, name, graph, &lowering, &content->loops));
+    BT_TRY(c_jams_find(content->loops, in->tile, &content->jams));
     bt_kernel *kernel = bt_lowering_whole(out, arena, primitive);
     if (!kernel)
         return bt_no_memory();
-    kernel->content = loops;
+    kernel->content = content;
     kernel->nalias = 0;
-    return find_workspace(ctx, primitive, loops, &kernel->workspace);
+    return find_workspace(ctx, primitive, content->loops, &kernel->workspace);
 }
 
 /* ---- code ---- */

@@ -22,6 +22,13 @@ struct writer {
     uint32_t size;     /* nodes of the expression that is being written */
     uint16_t *weights; /* of nodes by id, 0: not known; their nodes, but MOST_NODES + 1 */
     uint8_t *touched;  /* of buffers: it is in the text */
+    uint64_t *copies;  /* of locals: which of them there are, beside the first */
+    const c_jams *jams;
+    struct level {
+        const struct c_jam *jam;
+        uint32_t lane; /* the iteration that is being written */
+    } levels[C_JAM_LEVELS];
+    uint32_t nlevel;
     c_faults *faults;
 };
 
@@ -168,9 +175,30 @@ static int is_local(const struct writer *w, uint32_t buffer)
     return w->loops->roles.at[buffer] == BT_BUFFER_LOCAL;
 }
 
-static const char *name_of(const struct writer *w, uint32_t buffer)
+/* A local of which each iteration has one is a variable for each that is written at a time. */
+static const char *name_of(struct writer *w, uint32_t buffer)
 {
-    return w->loops->graph->arrays[buffer]->name;
+    const char *name = w->loops->graph->arrays[buffer]->name;
+    uint32_t copy = 0, step = 1;
+    for (uint32_t i = 0; i < w->nlevel && is_local(w, buffer); i++, step *= C_JAM_MOST) {
+        if (w->levels[i].jam->is_private[buffer])
+            copy += step * w->levels[i].lane;
+    }
+    if (!copy)
+        return name;
+    w->copies[buffer] |= UINT64_C(1) << copy;
+    return c_form(&w->x, "%s_%" PRIu32, name, copy);
+}
+
+/* The number of an iteration: of several at a time that of the one that is being written. */
+static const char *index_of(struct writer *w, uint32_t index)
+{
+    for (uint32_t i = 0; i < w->nlevel; i++) {
+        if (w->levels[i].jam->loop->index == index && w->levels[i].lane)
+            return c_form(&w->x, "(i%" PRIu32 " + %" PRIu32 ")", index,
+                          w->levels[i].lane);
+    }
+    return c_form(&w->x, "i%" PRIu32, index);
 }
 
 static const char *read(struct writer *w, uint32_t buffer, const char *offset)
@@ -188,7 +216,7 @@ static const char *text_of(struct writer *w, const bt_node *node)
     case BT_NODE_CONST:
         return bt_dtype_is_float(node->dtype) ? c_real(&w->x, node->value.f, node->dtype)
                                               : c_integer(&w->x, node->value.i);
-    case BT_NODE_INDEX: return c_form(&w->x, "i%" PRIu32, node->which);
+    case BT_NODE_INDEX: return index_of(w, node->which);
     case BT_NODE_DIM: return w->loops->graph->dims[node->which]->name;
     case BT_NODE_LINEAR: return linear(w, node);
     case BT_NODE_SCALAR: return scalar(w, node);
@@ -383,13 +411,19 @@ static int has_loop(const bt_stmts *stmts)
 
 static void add_for(struct writer *w, const bt_stmt *stmt)
 {
-    add_line(w, "for (int64_t i%" PRIu32 " = 0; i%" PRIu32 " < %s; i%" PRIu32 "++) {",
-             stmt->index, stmt->index, bare(w, value_of(w, stmt->extent)), stmt->index);
+    const struct c_jam *jam = c_jam_of(w->jams, stmt);
+    const char *step = jam ? c_form(&w->x, " += %" PRIu32, jam->times) : "++";
+    add_line(w, "for (int64_t i%" PRIu32 " = 0; i%" PRIu32 " < %s; i%" PRIu32 "%s) {",
+             stmt->index, stmt->index, bare(w, value_of(w, stmt->extent)), stmt->index,
+             step);
     if (w->indent == INDENT && has_loop(&stmt->body)) {
         add_line(w, "    if (call->stop && *(const volatile uint32_t *)call->stop)");
         add_line(w, "        return BT_FAULT_STOPPED;");
     }
+    if (jam)
+        w->levels[w->nlevel++] = (struct level){ .jam = jam };
     add_braced(w, &stmt->body);
+    w->nlevel -= jam != NULL;
     add_line(w, "}");
 }
 
@@ -404,6 +438,21 @@ static void add_if(struct writer *w, const bt_stmt *stmt)
     add_line(w, "}");
 }
 
+/* The statement in each of the iterations that are written at a time. */
+static void add_each(struct writer *w, const bt_stmt *stmt,
+                     void (*add)(struct writer *, const bt_stmt *))
+{
+    uint32_t i = 0;
+    do {
+        add(w, stmt);
+        for (i = 0; i < w->nlevel; i++) {
+            if (++w->levels[i].lane < w->levels[i].jam->times)
+                break;
+            w->levels[i].lane = 0;
+        }
+    } while (i < w->nlevel);
+}
+
 /* Nests as deep as loops do. */
 static void add_block(struct writer *w, const bt_stmts *stmts)
 {
@@ -412,8 +461,8 @@ static void add_block(struct writer *w, const bt_stmts *stmts)
         switch (stmt->kind) {
         case BT_STMT_FOR: add_for(w, stmt); break;
         case BT_STMT_IF: add_if(w, stmt); break;
-        case BT_STMT_STORE: add_store(w, stmt); break;
-        case BT_STMT_TAKE: add_take(w, stmt); break;
+        case BT_STMT_STORE: add_each(w, stmt, add_store); break;
+        case BT_STMT_TAKE: add_each(w, stmt, add_take); break;
         default: add_check(w, stmt); break;
         }
     }
@@ -429,6 +478,11 @@ static void add_buffer(struct writer *w, uint32_t buffer, int *has_workspace)
     switch (w->loops->roles.at[buffer]) {
     case BT_BUFFER_LOCAL:
         add_line(w, "%s %s = 0;", c_value_type(&w->x, array->dtype), array->name);
+        for (uint32_t i = 1; i < 64; i++) {
+            if (w->copies[buffer] >> i & 1)
+                add_line(w, "%s %s_%" PRIu32 " = 0;", c_value_type(&w->x, array->dtype),
+                         array->name, i);
+        }
         return;
     case BT_BUFFER_TEMP:
         if (!*has_workspace)
@@ -525,9 +579,10 @@ static void use_dims(struct writer *w, const bt_text *body)
     }
 }
 
-bt_status c_text_add(struct c_text *text, const bt_loops *loops, const char *symbol,
-                     c_faults *faults)
+bt_status c_text_add(struct c_text *text, const struct c_kernel *kernel,
+                     const char *symbol, c_faults *faults)
 {
+    const bt_loops *loops = kernel->loops;
     bt_text body;
     struct writer w = { .x = { .arena = text->arena,
                                .functions = &text->functions,
@@ -536,11 +591,13 @@ bt_status c_text_add(struct c_text *text, const bt_loops *loops, const char *sym
                         .loops = loops,
                         .out = &body,
                         .indent = INDENT,
+                        .jams = &kernel->jams,
                         .faults = faults };
     w.weights = BT_NEWS(text->arena, uint16_t, loops->graph->nnode);
     w.touched = BT_NEWS(text->arena, uint8_t, loops->graph->narray);
+    w.copies = BT_NEWS(text->arena, uint64_t, loops->graph->narray);
     bt_text_init(&body, text->arena);
-    if (!w.weights || !w.touched)
+    if (!w.weights || !w.touched || !w.copies)
         return bt_no_memory();
     add_block(&w, &loops->body);
     w.out = &text->kernels;

@@ -22,6 +22,13 @@
 #include <baton/target.h>
 
 #include "expr.h"
+#include "jam.h"
+
+/* What a kernel is written from. */
+struct c_kernel {
+    bt_loops *loops;
+    c_jams jams;
+};
 
 struct c_text {
     bt_arena *arena;
@@ -32,10 +39,10 @@ struct c_text {
 
 /* 0: no memory. */
 int c_text_begin(struct c_text *, bt_arena *, int is_single);
-/* Adds the function of a kernel: `symbol`, of loops whose inputs are its inputs and whose
+/* Adds the function of a kernel: `symbol`, with loops whose inputs are its inputs and whose
  * results are its outputs, in order. Its faults: rows for bt_kernel_code. */
 typedef bt_vec(bt_fault) c_faults;
-bt_status c_text_add(struct c_text *, const bt_loops *, const char *symbol,
+bt_status c_text_add(struct c_text *, const struct c_kernel *, const char *symbol,
                      c_faults *faults) BT_MUST_USE;
 /* All of it. */
 bt_status c_text_end(struct c_text *, bt_text *out) BT_MUST_USE;

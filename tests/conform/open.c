@@ -15,7 +15,7 @@
  * and beside dims: at 1, and as long as what it stands beside.
  *
  * With a target, its kernels are compared in place of loops and the evaluator; what it leaves
- * to the evaluator is counted as not open. OPERATOR may be "".
+ * to the evaluator, or refuses, is counted as not open. OPERATOR may be "".
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -25,6 +25,7 @@
 #include <baton/compute.h>
 
 #include "loops_oracle.h"
+#include "object.h"
 #include "vary.h"
 
 enum { MOST_DIMS = 32, MOST_NELEM = 1 << 12, MOST_TURNS = 1 << 14 };
@@ -212,9 +213,28 @@ static bt_status evaluate(struct trial *t, const bt_func *func, uint32_t nin,
     return bt_compute_run(t->w.ctx, *compute, nin, (const bt_tensor *const *)in, out);
 }
 
+static int is_nan(bt_dtype dtype, const void *at)
+{
+    float f;
+    double d;
+    uint16_t h;
+    memcpy(&h, at, sizeof(h));
+    if (dtype == BT_FLOAT16 || dtype == BT_BFLOAT16) {
+        d = (double)(dtype == BT_FLOAT16 ? bt_half_to_float(h) : bt_bfloat_to_float(h));
+    } else if (dtype == BT_FLOAT32) {
+        memcpy(&f, at, sizeof(f));
+        d = (double)f;
+    } else {
+        memcpy(&d, at, sizeof(d));
+    }
+    return d != d;
+}
+
 /* But for the sign of a zero: a sum over an extent of 1 is its one term, -0 too, and where
- * that is not known it is 0 + -0. */
-static int are_same(bt_dtype dtype, size_t nbytes, const void *a, const void *b)
+ * that is not known it is 0 + -0; and of a target for the bits of a NaN: what is computed by
+ * the processor may set others than what is known before. */
+static int are_same(const struct trial *t, bt_dtype dtype, size_t nbytes, const void *a,
+                    const void *b)
 {
     const size_t width = bt_dtype_nbytes(dtype);
     const unsigned char *x = a, *y = b;
@@ -222,6 +242,9 @@ static int are_same(bt_dtype dtype, size_t nbytes, const void *a, const void *b)
     if (!nbytes || memcmp(a, b, nbytes) == 0)
         return 1;
     for (size_t i = 0; i < nbytes; i++) {
+        if (t->target && is_float && is_nan(dtype, x + i / width * width) &&
+            is_nan(dtype, y + i / width * width))
+            continue;
         int is_sign = is_float && i % width == width - 1 && (x[i] ^ y[i]) == 0x80;
         int is_zero = is_sign && (x[i] & 0x7f) == 0;
         for (size_t k = 1; is_zero && k < width; k++)
@@ -262,9 +285,18 @@ static void compare_evaluated(struct trial *t, const struct call_case *c,
 /* A function as the target has it. */
 struct kernels {
     bt_lowering lowering;
-    void *loaded;
+    bt_kernel_code **codes;
+    void *loaded;    /* by the target ... */
+    bt_code *code;   /* ... or, where that only makes code, by us */
     const char *why; /* the evaluator does it */
 };
+
+static void unload(const struct trial *t, struct kernels *k)
+{
+    if (k->loaded)
+        t->target->target->unload(k->loaded);
+    bt_code_unload(k->code);
+}
 
 static bt_status load(struct trial *t, bt_arena *arena, const bt_func *func,
                       struct kernels *out)
@@ -283,8 +315,11 @@ static bt_status load(struct trial *t, bt_arena *arena, const bt_func *func,
         out->lowering.kernels[i]->primitive = func;
         codes[i] = &made[i];
     }
+    out->codes = codes;
     BT_TRY(target->compile(ctx, t->target->instance, arena, BT_CODE_ANY, n,
                            (const bt_kernel *const *)out->lowering.kernels, codes));
+    if (!target->load)
+        return object_load(ctx, n, codes, &out->code);
     BT_TRY(target->load(ctx, t->target->instance, n, (const bt_kernel_code *const *)codes,
                         &out->loaded));
     bt_text_init(&text, arena);
@@ -292,6 +327,17 @@ static bt_status load(struct trial *t, bt_arena *arena, const bt_func *func,
     const char *said = bt_text_get(&text) ? strstr(text.at, "by the evaluator: ") : NULL;
     if (said && strncmp(said, "by the evaluator: 0", 19) != 0)
         out->why = strchr(said, '\n') ? strchr(said, '\n') + 1 : said;
+    return NULL;
+}
+
+/* What the target does not do is a reason. */
+static bt_status load_or_why(struct trial *t, bt_arena *arena, const bt_func *func,
+                             struct kernels *out)
+{
+    bt_status status = load(t, arena, func, out);
+    if (!status || status->code != BT_ERR_UNSUPPORTED)
+        return status;
+    out->why = status->message;
     return NULL;
 }
 
@@ -356,7 +402,8 @@ static bt_status launch(struct trial *t, const struct kernels *k, const bt_loops
                              : data[nin + output_of(loops, at->index)];
         }
         keep(kernel, loops, buffers);
-        BT_TRY(t->target->target->launch(t->w.ctx, k->loaded, i, &call));
+        BT_TRY(k->code ? object_launch(t->w.ctx, k->code, k->codes[i], &call)
+                       : t->target->target->launch(t->w.ctx, k->loaded, i, &call));
     }
     return NULL;
 }
@@ -368,14 +415,13 @@ static bt_status run_kernels(struct trial *t, bt_arena *arena, const bt_func *kn
                              const int64_t *dims, bt_status fault[2], int *is_by_both)
 {
     struct kernels numbers = { .loaded = NULL };
-    bt_status status = load(t, arena, known, &numbers);
+    bt_status status = load_or_why(t, arena, known, &numbers);
     *is_by_both = !status && !numbers.why;
     if (*is_by_both) {
         fault[0] = launch(t, &numbers, loops, data[0], NULL);
         fault[1] = launch(t, open, loops, data[1], dims);
     }
-    if (numbers.loaded)
-        t->target->target->unload(numbers.loaded);
+    unload(t, &numbers);
     return status;
 }
 
@@ -447,7 +493,7 @@ static bt_status compare(struct trial *t, const struct call_case *c, bt_arena *a
                         bt_dtype_nbytes(loops->graph->arrays[i]->dtype);
         if (loops->roles.at[i] != BT_BUFFER_OUTPUT)
             continue;
-        if (!are_same(loops->graph->arrays[i]->dtype, nbytes, data[0][n], data[1][n]))
+        if (!are_same(t, loops->graph->arrays[i]->dtype, nbytes, data[0][n], data[1][n]))
             fault(t, c, "other bits than with numbers");
         if (!is_guard_whole((const char *)data[1][n] + nbytes))
             fault(t, c, "writes behind an output");
@@ -487,7 +533,7 @@ static int is_last(const struct trial *t, const bt_type *type, uint32_t dim)
     return shape && shape->n && shape->dims[shape->n - 1] == t->vars[dim];
 }
 
-/* Of a target: sums that an extent of 1 makes others (targets/cpu/bits.md), by any dim, or
+/* Of target cpu: sums that an extent of 1 makes others (targets/cpu/bits.md), by any dim, or
  * by the number of columns: of a convolution those are its channels, where they come last in
  * the result and the weight. */
 static int is_other_at_one(const struct trial *t, const bt_func *open, uint32_t dim)
@@ -497,7 +543,7 @@ static int is_other_at_one(const struct trial *t, const bt_func *open, uint32_t 
     static const char *const columns[] = { "nn.dense", "nn.matmul", "nn.batch_matmul",
                                            NULL };
     static const char *const channels[] = { "nn.conv1d", "nn.conv2d", NULL };
-    return t->target &&
+    return t->target && t->target->target->load &&
            (is_one_of(t->w.op->name, any) ||
             (is_last(t, open->result, dim) && is_one_of(t->w.op->name, columns)) ||
             (is_last(t, open->result, dim) && is_one_of(t->w.op->name, channels) &&
@@ -591,8 +637,8 @@ static bt_status run_open(struct trial *t, const struct call_case *c, const bt_o
     BT_TRY(bt_loops_print(open, &text));
     BT_TRY(loops_parse(t->w.ctx, arena, "open", text.at, text.len, &again));
     struct kernels kernels = { .loaded = NULL };
-    status = t->target ? load(t, arena, func, &kernels) : NULL;
-    if (!status && t->target && !kernels.why && !refuses_dims(t, &kernels, open))
+    status = t->target ? load_or_why(t, arena, func, &kernels) : NULL;
+    if (!status && kernels.loaded && !kernels.why && !refuses_dims(t, &kernels, open))
         case_fault(&t->w, c, "a dim above BT_MOST_DIM is taken");
     if (kernels.why) {
         t->nopen--;
@@ -602,8 +648,7 @@ static bt_status run_open(struct trial *t, const struct call_case *c, const bt_o
         status = (t->what == OPEN_SIZES ? try_sizes : try_ones)(t, c, arena, func, open,
                                                                 &kernels, around);
     }
-    if (kernels.loaded)
-        t->target->target->unload(kernels.loaded);
+    unload(t, &kernels);
     return status;
 }
 

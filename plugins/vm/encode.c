@@ -37,6 +37,15 @@ static bt_status kill_unused(struct vm_encoder *e, const bt_value *owner,
     return NULL;
 }
 
+/* The code from here on is of the value; one before it may have had none. */
+static bt_status mark_place(struct vm_encoder *e, const bt_value *value)
+{
+    const struct vm_place place = { e->words.len, value };
+    if (e->places.len && e->places.at[e->places.len - 1].pc == place.pc)
+        e->places.len--;
+    return BT_PUSH(e->scratch, &e->places, place) ? NULL : bt_no_memory();
+}
+
 /* Registers as they are before the branches, for each of them; behind them, those that died
  * in them, or were made for them, are free. */
 struct branches {
@@ -276,9 +285,7 @@ static bt_status write_match(struct vm_encoder *e, const bt_match *match, int is
         if (e->words.at[table + i])
             continue;
         if (rest == UINT32_MAX) {
-            const struct vm_place place = { e->words.len, &match->base };
-            if (!BT_PUSH(e->scratch, &e->places, place))
-                return bt_no_memory();
+            BT_TRY(mark_place(e, &match->base));
             rest = e->words.len;
             BT_TRY(vm_begin(e, VM_FATAL, data));
         }
@@ -318,9 +325,7 @@ static bt_status write_simple(struct vm_encoder *e, const bt_value *value)
 
 static bt_status write_binding(struct vm_encoder *e, const bt_value *value, int is_tail)
 {
-    const struct vm_place place = { e->words.len, value };
-    if (!BT_PUSH(e->scratch, &e->places, place))
-        return bt_no_memory();
+    BT_TRY(mark_place(e, value));
     if ((value->kind == BT_VALUE_TUPLE && !bt_map_find(&e->scope->last, value)) ||
         vm_behind(value) != value)
         return NULL; // only its fields are used

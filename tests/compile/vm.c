@@ -312,11 +312,126 @@ static void test_failing_allocations_of_load_and_kernels_lose_nothing(void **sta
     }
 }
 
+static int compile_again(bt_ctx *ctx)
+{
+    bt_compiled *c = NULL;
+    const int ok = ok_or_no_memory(compile(ctx, branches, "far, reference", &c));
+    bt_compiled_unref(c);
+    bt_ctx_clear_diags(ctx);
+    return ok;
+}
+
+/* Each allocation from text to kernels fails: passes, the lowering of branches, the plan. */
+static void test_failing_allocations_of_lowering_lose_nothing(void **state)
+{
+    struct failing_allocator a = failing_allocator(0, 0);
+    (void)state;
+    a.base.self = &a;
+    bt_ctx *ctx = open_targets(&a.base);
+    assert_true(compile_again(ctx));
+    assert_true(compile_again(ctx));
+    const size_t nblock = a.nblock;
+    uint64_t n = 0;
+    do {
+        a.nfailed = 0;
+        a.fail_at = a.ncall + ++n;
+        const int ok = compile_again(ctx);
+        assert_true(ok || a.nfailed);
+    } while (a.nfailed);
+    assert_true(n > 100);
+    a.fail_at = 0;
+    assert_true(compile_again(ctx));
+    assert_int_equal(a.nblock, nblock);
+    bt_ctx_destroy(ctx);
+    assert_int_equal(a.nblock, 0);
+}
+
+/* ---- ends ---- */
+
+struct run {
+    bt_ctx *ctx;
+    void *session;
+    bt_tensor *x;
+    int64_t n;
+    bt_status status;
+};
+
+static void *run_in_thread(void *opaque)
+{
+    struct run *r = opaque;
+    bt_object *result = NULL;
+    r->status = call(r->ctx, r->session, r->x, r->n, &result);
+    bt_object_unref(result);
+    return NULL;
+}
+
+/* A loop without end, of a kernel and a call. */
+static const char endless[] =
+    "def @loop(%x: Tensor[(2, 3), float32], %n: int64) -> Tensor[(2, 3), float32] {\n"
+    "    if (less(%n, 0i64)) { %x } else { @loop(cumsum(%x, axis=1), %n) }\n"
+    "}\n"
+    "def @main(%x: Tensor[(2, 3), float32], %n: int64) { @loop(%x, %n) }";
+
+static void test_another_thread_ends_a_run(void **state)
+{
+    struct failing_allocator a = failing_allocator(0, 0);
+    pthread_t thread;
+    (void)state;
+    a.base.self = &a;
+    bt_ctx *ctx = open_targets(&a.base), *other = bt_ctx_create(bt_ctx_registry(ctx));
+    bt_compiled *c;
+    assert_non_null(other);
+    assert_ok(ctx, compile(ctx, endless, "reference", &c));
+    struct run r = { .ctx = other, .session = load(ctx, c), .n = 1 };
+    r.x = numbers(ctx, 2, 3);
+    assert_int_equal(pthread_create(&thread, NULL, run_in_thread, &r), 0);
+    bt_ctx_cancel(other);
+    assert_int_equal(pthread_join(thread, NULL), 0);
+    assert_error(r.status, BT_ERR_CANCELLED, "cancelled");
+    bt_ctx_destroy(other);
+    // the session goes on, in another context
+    r.ctx = ctx;
+    r.n = -1;
+    (void)run_in_thread(&r);
+    assert_ok(ctx, r.status);
+    executor(ctx)->close(r.session);
+    bt_tensor_unref(r.x);
+    bt_compiled_unref(c);
+    bt_ctx_destroy(ctx);
+    assert_int_equal(a.nblock, 0);
+}
+
+/* What an activation needs at once is bounded as well. */
+static void test_a_frame_beyond_the_budget_is_refused(void **state)
+{
+    bt_ctx *ctx = open_targets(NULL);
+    bt_compiled *c;
+    bt_object *result;
+    (void)state;
+    assert_ok(ctx, compile(ctx, chain, "reference", &c));
+    void *session = load(ctx, c);
+    bt_tensor *x = numbers(ctx, 64, 64);
+    const uint64_t bytes = bt_ctx_limits(ctx)->bytes;
+    bt_ctx_limits(ctx)->bytes = 1000;
+    assert_error(call(ctx, session, x, 3, &result), BT_ERR_LIMIT,
+                 "loop: more than 1000 bytes of tensors in one activation");
+    bt_ctx_limits(ctx)->bytes = bytes;
+    assert_ok(ctx, call(ctx, session, x, 3, &result));
+    bt_object_unref(result);
+    executor(ctx)->close(session);
+    bt_tensor_unref(x);
+    bt_compiled_unref(c);
+    bt_ctx_destroy(ctx);
+}
+
 static const struct CMUnitTest tests[] = {
     cmocka_unit_test(test_tensors_that_end_take_no_memory_of_their_own),
     cmocka_unit_test(test_a_cache_that_nobody_else_holds_is_updated_in_place),
     cmocka_unit_test(test_kernels_work_in_their_targets_memory),
     cmocka_unit_test(test_threads_share_what_is_compiled),
     cmocka_unit_test(test_failing_allocations_of_load_and_kernels_lose_nothing),
+    cmocka_unit_test(test_failing_allocations_of_lowering_lose_nothing),
+    cmocka_unit_test(test_another_thread_ends_a_run),
+    cmocka_unit_test(test_a_frame_beyond_the_budget_is_refused),
 };
 TEST_MAIN(tests)

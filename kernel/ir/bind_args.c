@@ -82,6 +82,7 @@ enum { MOST_TERMS = 1 << 16 }; /* that are looked at: shared ones count each tim
 
 struct look {
     const bt_map *known;
+    const bt_type *var; /* that is looked for */
     uint32_t nterm;
 };
 
@@ -98,7 +99,14 @@ static int is_known(void *state, const bt_type *dim)
 /* Whether the values of all variables in a dim are known. */
 static int all_known(const bt_type *dim, const bt_map *known)
 {
-    return is_known(&(struct look){ known, 0 }, dim);
+    return is_known(&(struct look){ .known = known }, dim);
+}
+
+static int is_without(void *state, const bt_type *dim)
+{
+    struct look *look = state;
+    return look->nterm++ < MOST_TERMS && dim != look->var &&
+           (!dim->depth || bt__type_parts(dim, is_without, look));
 }
 
 const bt_type *bt__dim_shown(const bt_type *dim, const bt_map *known, int64_t *factor)
@@ -202,6 +210,28 @@ static bt_status solve(struct check *c, const struct pending *p, const bt_type *
     return check_var(c, var, by / factor, p->axis);
 }
 
+/* The variables of the dim, and who showed each. */
+static bt_status fail_sum(struct check *c, const struct pending *p, int64_t expected)
+{
+    const char *where = ", where";
+    bt_text text;
+    bt_text_init(&text, c->arena);
+    for (uint32_t i = 0; i < c->dims.len; i++) {
+        const struct known *known = c->dims.at[i].value;
+        struct look look = { .var = c->dims.at[i].key };
+        if (is_without(&look, p->dim))
+            continue;
+        bt_text_addf(&text, "%s %s is %" PRId64 " by dim %u of argument %u (%%%s)", where,
+                     var_name(look.var), known->value, known->axis, known->arg,
+                     param_name(c, known->arg));
+        where = " and";
+    }
+    return bt_text_get(&text)
+               ? fail(c, "has dim %u = %" PRId64 ", expected %" PRId64 "%s", p->axis,
+                      p->found, expected, text.at)
+               : bt_no_memory();
+}
+
 /* What an axis shows may let another one show more. What is left has variables that no
  * argument shows, and says nothing. */
 static bt_status check_pending(struct check *c)
@@ -217,8 +247,7 @@ static bt_status check_pending(struct check *c)
             c->arg = p->arg;
             BT_TRY(var ? solve(c, p, var, factor) : evaluate(c, p, NULL, &expected));
             if (!var && expected != p->found)
-                return fail(c, "has dim %u = %" PRId64 ", expected %" PRId64, p->axis,
-                            p->found, expected);
+                return fail_sum(c, p, expected);
             p->is_done = 1;
         }
     }

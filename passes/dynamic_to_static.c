@@ -32,6 +32,13 @@ static const bt_rule rules[] = {
     RULE("static-one-hot",   "The depth is an extent of the result.", "dyn.one_hot(i, on, off, d, axis=a, dtype=t) => one_hot(i, on, off, depth=extent(result, a), axis=a, dtype=t)"),
     RULE("static-topk",      "A constant count.",                "dyn.topk(x, const k, axis=a, is_ascend=s, ret_type=r, dtype=t) => topk(x, k=number(k), axis=a, is_ascend=s, ret_type=r, dtype=t)"),
     RULE("static-slice",     "Constant positions.",              "dyn.strided_slice(x, const b, const e, const s, slice_mode=m) => strided_slice(x, begin=contents(b), end=contents(e), strides=contents(s), slice_mode=m)"),
+    RULE("static-pad",       "Constant widths.",                 "dyn.nn.pad(x, const w, v, pad_mode=m) => nn.pad(x, v, pad_width=contents(w), pad_mode=m)"),
+    RULE("static-pad-0",     "Constant widths.",                 "dyn.nn.pad(x, const w, pad_mode=m) => nn.pad(x, pad_width=contents(w), pad_mode=m)"),
+    RULE("static-resize",    "Constant extents.",                "dyn.image.resize2d(x, const s, layout=l, method=m, coordinate_transformation_mode=c, rounding_method=r, cubic_alpha=a, cubic_exclude=e, extrapolation_value=v, out_dtype=t) => image.resize2d(x, size=contents(s), layout=l, method=m, coordinate_transformation_mode=c, rounding_method=r, cubic_alpha=a, cubic_exclude=e, extrapolation_value=v, out_dtype=t)"),
+    RULE("static-resize-roi", "A constant part of the image.",   "dyn.image.resize2d(x, const s, const p, layout=l, method=m, coordinate_transformation_mode=c, rounding_method=r, cubic_alpha=a, cubic_exclude=e, extrapolation_value=v, out_dtype=t) => image.resize2d(x, size=contents(s), roi=reals(p), layout=l, method=m, coordinate_transformation_mode=c, rounding_method=r, cubic_alpha=a, cubic_exclude=e, extrapolation_value=v, out_dtype=t)"),
+    RULE("static-dense",     "The shape is that of the result.", "dyn.sparse_to_dense(i, s, v, d) => scatter_nd(full(d, shape=shape(result), dtype=dtype(result)), transpose(i), v) if rank(i, 2) and rank(v, 1)"),
+    RULE("static-upsampling", "Constant factors.",               "dyn.nn.upsampling(x, const h, const w, layout=l, method=m, align_corners=a) => nn.upsampling(x, scale_h=real(h), scale_w=real(w), layout=l, method=m, align_corners=a)"),
+    RULE("static-upsampling3d", "Constant factors.",             "dyn.nn.upsampling3d(x, const d, const h, const w, layout=l, method=m, coordinate_transformation_mode=c) => nn.upsampling3d(x, scale_d=real(d), scale_h=real(h), scale_w=real(w), layout=l, method=m, coordinate_transformation_mode=c)"),
     { 0 },
 };
 // clang-format on

@@ -1,4 +1,5 @@
 /* What rules may ask and compute, besides operators: rules.md lists it. */
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -283,6 +284,35 @@ static int dtype(struct rule_match *m, struct rule_node *const *args, bt_text *o
     return 1;
 }
 
+/* The numbers of a constant of floats, as attributes are written. */
+static int reals(struct rule_match *m, struct rule_node *const *args, bt_text *out)
+{
+    const bt_value *value = rule_value(m, args[0]);
+    const bt_tensor *tensor = value ? bt_const_tensor(value) : NULL;
+    if (!tensor || tensor->nelem > BT_MAX_RANK || !is_float(m, args))
+        return 0;
+    bt_text_addf(out, "[");
+    for (int64_t i = 0; i < tensor->nelem; i++) {
+        const double number = bt_tensor_get(tensor, i);
+        if (!isfinite(number))
+            return 0;
+        bt_text_addf(out, "%s%.17gf", i ? ", " : "", number);
+    }
+    bt_text_addf(out, "]");
+    return 1;
+}
+
+static int real(struct rule_match *m, struct rule_node *const *args, bt_text *out)
+{
+    const bt_value *value = rule_value(m, args[0]);
+    const bt_tensor *tensor = value ? bt_const_tensor(value) : NULL;
+    if (!tensor || tensor->nelem != 1 || !is_float(m, args) ||
+        !isfinite(bt_tensor_get(tensor, 0)))
+        return 0;
+    bt_text_addf(out, "%.17gf", bt_tensor_get(tensor, 0));
+    return 1;
+}
+
 int rule_attr_text(struct rule_match *m, const struct rule_node *node, bt_text *out)
 {
     struct rule_ints list;
@@ -351,6 +381,8 @@ static const struct rule_function functions[] = {
     { "contents", "x", .ints = contents },
     { "number", "x", .ints = number },
     { "dtype", "x", .text = dtype },
+    { "reals", "x", .text = reals },
+    { "real", "x", .text = real },
     { "along", "vxa", .value = along },
     { "scalar", "nx", .value = scalar },
     { "pick", "avv", .value = pick },

@@ -1,0 +1,398 @@
+/*
+ * Operators that do what others do by attributes, where these are values: dyn.nn.pad,
+ * dyn.image.resize2d, dyn.nn.upsampling, dyn.nn.upsampling3d. A run has the other operator
+ * with what the values are, in parts of text that begin with a comma.
+ * source  Relay, operators of the same names
+ */
+#include <math.h>
+#include <string.h>
+
+#include <baton/compute.h>
+#include <baton/pass.h>
+
+#include "dyn.h"
+
+/* ---- runs ---- */
+
+/* The operator that has the same name without the prefix, on so many of the inputs, with the
+ * attributes of the call, as far as they differ from its defaults, and these. */
+static bt_status run_as(bt_ctx *ctx, const bt_eval_call *call, uint32_t nin,
+                        const bt_text *given)
+{
+    const bt_op *op;
+    const void *attrs;
+    bt_compute *compute;
+    bt_text text;
+    bt_arena *arena = bt_arena_create(bt_ctx_registry(ctx));
+    bt_store *store = arena ? bt_store_create(bt_ctx_registry(ctx)) : NULL;
+    bt_status status = bt_no_memory();
+    if (!store)
+        goto out;
+    bt_text_init(&text, arena);
+    const char *more = given->at ? given->at : "";
+    const int has_own = bt_attrs_print(ctx, call->op, call->attrs, &text);
+    bt_text_addf(&text, "%s", has_own || !*more ? more : more + strlen(", "));
+    if (!bt_text_get(&text))
+        goto out;
+    status = bt_op_get(ctx, call->op->name + strlen("dyn."), &op);
+    if (!status)
+        status = bt_attrs_parse(ctx, store, op, text.at, &attrs);
+    if (status)
+        goto out;
+    const bt_formula_call as = {
+        .op = op, .attrs = attrs, .narg = nin, .args = call->args, .result = call->result
+    };
+    status = bt_compute_create(ctx, &as, &compute);
+    if (status)
+        goto out;
+    status = bt_compute_run(ctx, compute, nin, call->in, call->out);
+    bt_compute_destroy(compute);
+out:
+    bt_store_unref(store);
+    bt_arena_destroy(arena);
+    return status;
+}
+
+static void add_ints(bt_text *text, const char *name, const bt_tensor *list)
+{
+    bt_text_addf(text, ", %s=[", name);
+    for (int64_t i = 0; i < list->nelem; i++)
+        bt_text_addf(text, "%s%lld", i ? ", " : "",
+                     (long long)bt_tensor_get_int(list, i));
+    bt_text_addf(text, "]");
+}
+
+/* Whether the number can be written. */
+static int add_real(bt_text *text, double number)
+{
+    bt_text_addf(text, "%.17gf", number);
+    return isfinite(number);
+}
+
+/* ---- dyn.nn.pad ---- */
+
+struct pad_attrs {
+    const char *pad_mode;
+};
+static const bt_attr pad_attrs[] = {
+    BT_ATTR_CHOICE(struct pad_attrs, pad_mode, "constant", "constant|edge|reflect",
+                   "what the new elements are"),
+    { 0 },
+};
+
+static bt_status relate_pad(bt_solver *s, const bt_relation_call *r)
+{
+    bt_store *store = bt_relation_store(s);
+    const bt_tensor *width = bt_relation_constant(s, r, 1);
+    const bt_type *dims[BT_MAX_RANK], *known;
+    bt_tensor_parts data, list;
+    int64_t n = 1, extent;
+    BT_TRY(bt_relation_tensor(s, r, 0, &data));
+    BT_TRY(bt_relation_tensor(s, r, 1, &list));
+    for (uint32_t i = 0; i < list.rank; i++) {
+        BT_TRY(bt_relation_dim(s, r, list.dims[i], &known));
+        if (!bt_dim_is_const(known, &extent) || !bt_mul_int64(n, extent, &n))
+            n = -1;
+    }
+    if (n >= 0 && n != 2 * (int64_t)data.rank)
+        return bt_relation_fail(s, r, 1,
+                                "pad_width has %lld numbers; data of rank %u needs %u",
+                                (long long)n, data.rank, 2 * data.rank);
+    for (uint32_t i = 0; i < data.rank; i++) {
+        int64_t more;
+        if (!width) {
+            BT_TRY(bt_relation_opaque(s, r, i, &dims[i]));
+            continue;
+        }
+        BT_TRY(bt_relation_dim(s, r, data.dims[i], &known));
+        if (!bt_add_int64(bt_tensor_get_int(width, 2 * i),
+                          bt_tensor_get_int(width, 2 * i + 1), &more))
+            return bt_relation_fail(s, r, 1, "axis %u: pad_width overflows", i);
+        if (bt_dim_is_const(known, &extent) && extent + more < 0)
+            return bt_relation_fail(s, r, 1, "axis %u is cut to less than nothing", i);
+        dims[i] = more ? bt_dim_scale(store, known, 1, more) : known;
+        if (!dims[i])
+            return bt_relation_result(s, r, NULL);
+    }
+    return bt_relation_result_tensor(s, r, data.rank, dims, data.dtype);
+}
+
+static bt_status eval_pad(bt_ctx *ctx, const bt_eval_call *call)
+{
+    const bt_tensor *data = call->in[0], *width = call->in[1];
+    const struct pad_attrs *a = call->attrs;
+    const bt_type *types[2] = { call->args[0] };
+    const bt_tensor *in[2] = { data };
+    bt_eval_call as = *call;
+    bt_text text;
+    if (width->nelem != 2 * (int64_t)data->rank)
+        return bt_eval_fail(ctx, call,
+                            "pad_width has %lld numbers; data of rank %u needs %u",
+                            (long long)width->nelem, data->rank, 2 * data->rank);
+    for (uint32_t i = 0; i < data->rank; i++) {
+        int64_t before = bt_tensor_get_int(width, 2 * i),
+                after = bt_tensor_get_int(width, 2 * i + 1), extent;
+        if (!bt_add_int64(before, after, &extent) ||
+            !bt_add_int64(data->dims[i], extent, &extent) || extent < 0 ||
+            before != (int32_t)before || after != (int32_t)after)
+            return bt_eval_fail(
+                ctx, call, "axis %u of extent %lld is padded by %lld, %lld", i,
+                (long long)data->dims[i], (long long)before, (long long)after);
+        if (data->dims[i] == 0 && extent && strcmp(a->pad_mode, "constant") != 0)
+            return bt_eval_fail(ctx, call, "axis %u has no element to repeat", i);
+    }
+    if (call->nin > 2) {
+        types[1] = call->args[2];
+        in[1] = call->in[2];
+    }
+    as.args = types;
+    as.in = in;
+    bt_text_init(&text, bt_ctx_scratch(ctx));
+    add_ints(&text, "pad_width", width);
+    return run_as(ctx, &as, call->nin > 2 ? 2 : 1, &text);
+}
+
+/* ---- dyn.image.resize2d ---- */
+
+struct resize_attrs {
+    const char *layout, *method, *coordinate_transformation_mode, *rounding_method;
+    double cubic_alpha;
+    int64_t cubic_exclude;
+    double extrapolation_value;
+    const bt_type *out_dtype;
+};
+// clang-format off
+static const bt_attr resize_attrs[] = {
+    BT_ATTR(struct resize_attrs, layout, STRING, "NCHW", "order of the axes"),
+    BT_ATTR_CHOICE(struct resize_attrs, method, "linear", "nearest_neighbor|linear|cubic", "how elements are weighed"),
+    BT_ATTR_CHOICE(struct resize_attrs, coordinate_transformation_mode, "half_pixel",
+                   "half_pixel|align_corners|asymmetric|pytorch_half_pixel|tf_half_pixel_for_nn|tf_crop_and_resize",
+                   "where an element of the result lies in data"),
+    BT_ATTR_CHOICE(struct resize_attrs, rounding_method, "round",
+                   "round|floor|ceil|round_prefer_floor|round_prefer_ceil|",
+                   "of nearest_neighbor; empty: round for align_corners, else floor"),
+    BT_ATTR(struct resize_attrs, cubic_alpha, FLOAT, "-0.5", "coefficient of the cubic spline"),
+    BT_ATTR_RANGE(struct resize_attrs, cubic_exclude, INT, "0", 0, 1, "of cubic: elements beyond the edge have no weight"),
+    BT_ATTR(struct resize_attrs, extrapolation_value, FLOAT, "0", "of tf_crop_and_resize: what stands outside of data"),
+    BT_ATTR(struct resize_attrs, out_dtype, DTYPE, "None", "element type; None: that of data"),
+    { 0 },
+};
+// clang-format on
+
+/* The axis of a letter of the layout; `rank`: there is none. */
+static uint32_t axis_of(const char *layout, char letter, uint32_t rank)
+{
+    const char *at = strlen(layout) == rank ? strchr(layout, letter) : NULL;
+    return at ? (uint32_t)(at - layout) : rank;
+}
+
+static bt_status relate_resize(bt_solver *s, const bt_relation_call *r)
+{
+    const struct resize_attrs *a = r->attrs;
+    const bt_type *dims[4], *size[BT_MAX_RANK];
+    bt_tensor_parts data;
+    uint32_t n;
+    const uint32_t h = axis_of(a->layout, 'H', 4), w = axis_of(a->layout, 'W', 4);
+    BT_TRY(bt_relation_tensor_rank(s, r, 0, 4, &data));
+    BT_TRY(dyn_shape(s, r, 1, &n, size));
+    if (n != 2)
+        return bt_relation_fail(s, r, 1, "size must have 2 extents");
+    if (h == 4 || w == 4)
+        return bt_relation_fail(s, r, -1, "layout \"%s\" has not four axes with H and W",
+                                a->layout);
+    memcpy(dims, data.dims, sizeof(dims));
+    dims[h] = size[0];
+    dims[w] = size[1];
+    return bt_relation_result_tensor(s, r, 4, dims,
+                                     a->out_dtype ? a->out_dtype : data.dtype);
+}
+
+static bt_status eval_resize(bt_ctx *ctx, const bt_eval_call *call)
+{
+    const struct resize_attrs *a = call->attrs;
+    const bt_tensor *data = call->in[0], *size = call->in[1];
+    bt_text text;
+    bt_text_init(&text, bt_ctx_scratch(ctx));
+    if (size->nelem != 2 || bt_tensor_get_int(size, 0) < 0 ||
+        bt_tensor_get_int(size, 1) < 0)
+        return bt_eval_fail(ctx, call, "size must be 2 extents of 0 or more");
+    if (data->nelem == 0 && bt_tensor_get_int(size, 0) && bt_tensor_get_int(size, 1) &&
+        (data->dims[axis_of(a->layout, 'H', 4)] == 0 ||
+         data->dims[axis_of(a->layout, 'W', 4)] == 0))
+        return bt_eval_fail(ctx, call, "data has no element to take others from");
+    add_ints(&text, "size", size);
+    if (call->nin > 2 &&
+        strcmp(a->coordinate_transformation_mode, "tf_crop_and_resize") == 0) {
+        if (call->in[2]->nelem != 4)
+            return bt_eval_fail(ctx, call, "roi has %lld numbers; expected 4",
+                                (long long)call->in[2]->nelem);
+        bt_text_addf(&text, ", roi=[");
+        for (int64_t i = 0; i < 4; i++) {
+            bt_text_addf(&text, "%s", i ? ", " : "");
+            if (!add_real(&text, bt_tensor_get(call->in[2], i)))
+                return bt_eval_fail(ctx, call, "roi is not finite");
+        }
+        bt_text_addf(&text, "]");
+    }
+    return run_as(ctx, call, 1, &text);
+}
+
+/* ---- dyn.nn.upsampling, dyn.nn.upsampling3d ---- */
+
+struct scale_attrs {
+    const char *layout, *method;
+    int64_t align_corners;
+};
+struct scale3d_attrs {
+    const char *layout, *method, *coordinate_transformation_mode;
+};
+// clang-format off
+static const bt_attr scale_attrs[] = {
+    BT_ATTR(struct scale_attrs, layout, STRING, "NCHW", "order of the axes"),
+    BT_ATTR_CHOICE(struct scale_attrs, method, "nearest_neighbor", "nearest_neighbor|bilinear|bicubic", "how elements are weighed"),
+    BT_ATTR(struct scale_attrs, align_corners, BOOL, "False", "corners stay what they are"),
+    { 0 },
+};
+static const bt_attr scale3d_attrs[] = {
+    BT_ATTR(struct scale3d_attrs, layout, STRING, "NCDHW", "order of the axes"),
+    BT_ATTR_CHOICE(struct scale3d_attrs, method, "nearest_neighbor", "nearest_neighbor|trilinear", "how elements are weighed"),
+    BT_ATTR_CHOICE(struct scale3d_attrs, coordinate_transformation_mode, "half_pixel", "half_pixel|align_corners|asymmetric",
+                   "where an element of the result lies in data"),
+    { 0 },
+};
+// clang-format on
+static const char letters[] = "DHW";
+
+/* The layout is the first attribute of both. */
+static const char *layout_of(const void *attrs)
+{
+    return ((const struct scale_attrs *)attrs)->layout;
+}
+
+static int is_scale(double scale)
+{
+    return scale > 0 && scale < 1 << 16;
+}
+
+/* The factor is a constant, or the extent is known to the run alone. */
+static bt_status scale_dim(bt_solver *s, const bt_relation_call *r, uint32_t index,
+                           const bt_type **dim)
+{
+    const bt_tensor *factor = bt_relation_constant(s, r, index);
+    const bt_type *known;
+    int64_t extent;
+    if (!factor)
+        return bt_relation_opaque(s, r, index, dim);
+    const double scale = bt_tensor_get(factor, 0);
+    if (!is_scale(scale))
+        return bt_relation_fail(s, r, (int)index,
+                                "it is %g; it must be above 0 and below 65536", scale);
+    BT_TRY(bt_relation_dim(s, r, *dim, &known));
+    if (scale == floor(scale))
+        *dim = bt_dim_scale(bt_relation_store(s), known, (int64_t)scale, 0);
+    else if (bt_dim_is_const(known, &extent))
+        *dim = bt_dim(bt_relation_store(s), (int64_t)round((double)extent * scale));
+    else
+        return bt_relation_opaque(s, r, index, dim);
+    return *dim ? NULL : bt_no_memory();
+}
+
+static bt_status relate_scale(bt_solver *s, const bt_relation_call *r)
+{
+    const uint32_t n = r->narg - 1, rank = n + 2;
+    const char *layout = layout_of(r->attrs);
+    const bt_type *dims[5];
+    bt_tensor_parts data, scale;
+    BT_TRY(bt_relation_tensor_rank(s, r, 0, rank, &data));
+    memcpy(dims, data.dims, rank * sizeof(*dims));
+    for (uint32_t i = 0; i < n; i++) {
+        const uint32_t axis = axis_of(layout, letters[3 - n + i], rank);
+        if (axis == rank)
+            return bt_relation_fail(s, r, -1, "layout \"%s\" has not %u axes with %s",
+                                    layout, rank, letters + 3 - n);
+        BT_TRY(bt_relation_tensor_rank(s, r, i + 1, 0, &scale));
+        BT_TRY(scale_dim(s, r, i + 1, &dims[axis]));
+    }
+    return bt_relation_result_tensor(s, r, rank, dims, data.dtype);
+}
+
+static bt_status eval_scale(bt_ctx *ctx, const bt_eval_call *call)
+{
+    const uint32_t n = call->nin - 1;
+    bt_text text;
+    bt_text_init(&text, bt_ctx_scratch(ctx));
+    for (uint32_t i = 0; i < n; i++) {
+        const double scale = bt_tensor_get(call->in[i + 1], 0);
+        const char letter = letters[3 - n + i];
+        if (!is_scale(scale))
+            return bt_eval_fail(
+                ctx, call, "a scale is %g; it must be above 0 and below 65536", scale);
+        if (call->in[0]->dims[axis_of(layout_of(call->attrs), letter, n + 2)] == 0)
+            return bt_eval_fail(ctx, call, "data has no element to take others from");
+        bt_text_addf(&text, ", scale_%c=", letter - 'A' + 'a');
+        (void)add_real(&text, scale);
+    }
+    return run_as(ctx, call, 1, &text);
+}
+
+/* ---- rows ---- */
+
+static const bt_op_input pad_in[] = {
+    { .name = "data", .type = "t[..]", .doc = "any tensor" },
+    { .name = "pad_width",
+      .type = "u:integer[..]",
+      .doc = "elements before and after each axis" },
+    { .name = "pad_value",
+      .type = "v[]",
+      .doc = "of mode constant, cast to data's type; 0 when left out",
+      .is_optional = 1 },
+    { 0 },
+};
+static const bt_op_input resize_in[] = {
+    { .name = "data", .type = "t:number[..]", .doc = "batch, channels, space" },
+    { .name = "size", .type = "u:integer[n]", .doc = "height and width of the result" },
+    { .name = "roi",
+      .type = "v:float[..]",
+      .doc = "of tf_crop_and_resize: starts, then ends of axes, as shares of the image",
+      .is_optional = 1 },
+    { 0 },
+};
+static const bt_op_input scale_in[] = {
+    { .name = "data", .type = "t:number[..]", .doc = "batch, channels, space" },
+    { .name = "scale_h", .type = "u:float[]", .doc = "factor of the height" },
+    { .name = "scale_w", .type = "v:float[]", .doc = "factor of the width" },
+    { 0 },
+};
+static const bt_op_input scale3d_in[] = {
+    { .name = "data", .type = "t:number[..]", .doc = "batch, channels, space" },
+    { .name = "scale_d", .type = "u:float[]", .doc = "factor of the depth" },
+    { .name = "scale_h", .type = "v:float[]", .doc = "factor of the height" },
+    { .name = "scale_w", .type = "w:float[]", .doc = "factor of the width" },
+    { 0 },
+};
+
+// clang-format off
+#define DYN(name_, as_, doc_, in_, attrs_, relate_, eval_, cases_)                                    \
+    {                                                                                                 \
+        .name = name_, .revision = 1, .doc = doc_ "\nAs " as_ ".", .source = "Relay, " name_,         \
+        .inputs = in_, .attrs = attrs_##_attrs, .attrs_nbytes = sizeof(struct attrs_##_attrs),        \
+        .effects = BT_EFFECT_FAILS, .relate = relate_, .eval = eval_,                                 \
+        .facets = BT_FACET_ROWS(BT_CASES(cases_)),                                                    \
+    }
+static const bt_op ops[] = {
+    DYN("dyn.nn.pad", "nn.pad", "Adds elements at the ends of axes; how many is a value.", pad_in, pad, relate_pad, eval_pad,
+        "float32[2, 3], int64[2, 2] = 0..3, float32[]\nint8[4], int32[2] = 1..2\n"
+        "float32[2, 3], int64[4] = 1..2 | pad_mode=\"edge\"\nfloat32[4, 4], int64[2, 2] = 0..1 | pad_mode=\"reflect\""),
+    DYN("dyn.image.resize2d", "image.resize2d", "Resamples two axes of an image; their extents are values.", resize_in, resize,
+        relate_resize, eval_resize,
+        "float32[1, 2, 4, 5], int64[2] = 3..8\nfloat32[1, 4, 5, 2], int32[2] = 2..9 | layout=\"NHWC\", method=\"nearest_neighbor\"\n"
+        "float32[1, 1, 4, 5], int64[2] = 2..4, float32[4] = 0..1 | coordinate_transformation_mode=\"tf_crop_and_resize\""),
+    DYN("dyn.nn.upsampling", "nn.upsampling", "Scales height and width of an image by values.", scale_in, scale, relate_scale,
+        eval_scale, "float32[1, 2, 3, 4], float32[] = 1..3, float32[] = 1..3\n"
+        "float32[1, 3, 4, 2], float64[] = 1..2, float32[] = 2..2 | layout=\"NHWC\", method=\"bilinear\""),
+    DYN("dyn.nn.upsampling3d", "nn.upsampling3d", "Scales depth, height and width of an image by values.", scale3d_in, scale3d,
+        relate_scale, eval_scale, "float32[1, 2, 2, 3, 2], float32[] = 1..3, float32[] = 1..2, float32[] = 2..2"),
+    { 0 },
+};
+// clang-format on
+const bt_table bt_ops_tensor_dyn_as[] = { BT_OPS(ops), { 0 } };

@@ -29,7 +29,7 @@
  * seen in formulas: no operator is looked for by its name. The sequence and the other
  * operand do not change in the loop, and the sequence is no longer than the loop, so that
  * nothing is computed that was not computed before. The weight is then read once, not in
- * each iteration.
+ * each iteration. A sequence of one slice stays: the weight is read once anyway.
  * keeps    no invariant
  * source   Appleyard, Kocisky, Blunsom 2016, section 3.2: inputs of recurrent layers as one
  *          product for all steps
@@ -150,7 +150,7 @@ static int is_bounded(const struct site *s, const bt_type *extent)
         return call && call->contents && call->contents->n == 1 &&
                bt_dim_equal(s->store, extent, call->contents->dims[0]) == 1;
     count = number->nelem == 1 ? bt_tensor_get_int(number, 0) : 0;
-    return bt_dim_is_const(extent, &dim) && dim <= count;
+    return bt_dim_is_const(extent, &dim) && dim > 1 && dim <= count;
 }
 
 /* ---- what calls compute ---- */

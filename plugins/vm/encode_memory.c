@@ -30,13 +30,16 @@ static bt_status find_space(struct vm_encoder *e, const bt_call *storage, uint32
                             *name);
 }
 
-static int is_free(const bt_live_range *ranges, uint32_t n, const bt_call *storage)
+/* Storage of tensors that outlive the activation. */
+static bt_status find_escaping(struct vm_encoder *e, uint32_t n,
+                               const bt_live_range *ranges, bt_map *out)
 {
+    bt_map_init(out, e->scratch, 0);
     for (uint32_t i = 0; i < n; i++) {
-        if (ranges[i].storage == storage && ranges[i].escapes)
-            return 0;
+        if (ranges[i].escapes && !bt_map_put(out, ranges[i].storage, e))
+            return bt_no_memory();
     }
-    return 1;
+    return NULL;
 }
 
 /* Bytes of a tensor in memory. */
@@ -81,27 +84,34 @@ static bt_status add_area(struct vm_encoder *e, const bt_live_range *range)
                : bt_no_memory();
 }
 
-/* What stands at the head of a function's block, before any branch, and holds tensors alone
- * that do not outlive it, is got and let go with the activation. */
+/* What stands in a function's block, no block inside it, before the first tensor in such
+ * storage, and holds tensors alone that do not outlive it, is got and let go with the
+ * activation. */
 bt_status vm_find_areas(struct vm_encoder *e)
 {
     const bt_block *block = e->func->block;
     bt_live_range *ranges;
-    uint32_t n;
+    bt_map escaping;
+    uint32_t n, first = 0;
     bt_map_init(&e->storages, e->scratch, 0);
     bt_map_init(&e->areas, e->scratch, 0);
     memset(&e->all_storages, 0, sizeof(e->all_storages));
     memset(&e->all_areas, 0, sizeof(e->all_areas));
     e->frame = NULL;
-    if (!block->nbinding || !vm_is_memory(block->bindings[0]))
+    while (first < block->nbinding &&
+           !bt_as_op_call(block->bindings[first], "memory.alloc_storage"))
+        first++;
+    if (first == block->nbinding)
         return NULL;
     BT_TRY(bt_live_ranges(e->ctx, e->scratch, e->func, &n, &ranges));
-    for (uint32_t i = 0; i < block->nbinding; i++) {
-        const bt_call *storage =
-            bt_as_op_call(block->bindings[i], "memory.alloc_storage");
-        if (!storage && !bt_as_op_call(block->bindings[i], "memory.check"))
+    BT_TRY(find_escaping(e, n, ranges, &escaping));
+    for (uint32_t i = first; i < block->nbinding; i++) {
+        const bt_value *value = block->bindings[i];
+        const bt_call *storage = bt_as_op_call(value, "memory.alloc_storage");
+        const bt_call *tensor = bt_as_op_call(value, "memory.alloc_tensor");
+        if (tensor && bt_map_find(&e->storages, tensor->args[0]))
             break;
-        if (storage && is_free(ranges, n, storage))
+        if (storage && !bt_map_find(&escaping, storage))
             BT_TRY(add_storage(e, storage));
     }
     for (uint32_t i = 0; i < n; i++)

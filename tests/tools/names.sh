@@ -23,6 +23,26 @@ printf '#[version = "baton 0.1"]\ndef @main(%%x: float32) { %%y on 1 = exp(%%x);
 expect 1 '`on 1`: the module.s attribute devices does not list so many targets' -- "$baton" run placed.baton -i 1 --executor graph
 expect 0 '2.7182817f' -- "$baton" run placed.baton -i 1 --executor interp
 
+# Its table alone opens targets, by name; what is placed nowhere goes to them in their order, and to the host's last. Options of
+# targets are of the command line.
+cat > table.baton <<'END'
+#[version = "baton 0.1"]
+#[attrs(devices=["reference"])]
+def @main(%x: Tensor[(4), float32]) { %y on 1 = exp(%x); %y }
+END
+expect 0 '^table.bta: for target reference: 1 kernel, ' -- "$baton" compile table.baton -o table.bta
+expect 0 '^fused_exp  *1  reference ' -- "$baton" info table.bta
+for executor in graph vm; do
+    expect 0 '^  .2.7182817, 2.7182817,' -- "$baton" run table.baton -i 1 --executor $executor --profile
+done
+expect 1 '@fused_exp is of target reference, which is not among those compiled for' -- \
+    "$baton" compile table.baton -o table.bta --target cpu
+sed -i 's/"reference"/"cpu{compiler=\\"cc\\"}"/' table.baton
+expect 1 'a module opens targets by their names alone; its attribute devices has cpu{compiler="cc"}: give target ' -- \
+    "$baton" compile table.baton -o table.bta
+sed -i '2s/.*/#[attrs(devices=["nowhere"])]/' table.baton
+expect 1 'no target is named "nowhere"' -- "$baton" compile table.baton -o table.bta
+
 printf '#[version = "baton 0.1"]\ndef @main(%%x: float32) { nn.relux(%%x) }\n' > unknown.baton
 printf '#[version = "baton 0.1"]\ndef @main(%%x: float32) { nn.relu(%%x) }\n' > p.baton
 expect 1 'no op is named "nn.relux"; did you mean nn.relu' '`baton plugin why nn.relux` tells' -- "$baton" opt unknown.baton

@@ -249,14 +249,15 @@ static bt_status keep_fuse(bt_program *program, const char *fuse)
 }
 
 static bt_status read_model(bt_program *program, const char *path,
-                            const bt_program_options *options, const bt_targets *targets)
+                            const bt_program_options *options, bt_targets **found)
 {
     if (!program->module) {
-        BT_TRY(bt__program_read(program->ctx, path, options, targets, NULL,
+        BT_TRY(bt__program_read(program->ctx, path, options, found, NULL,
                                 &program->module));
         BT_TRY(find_entry(program, options->entry));
         BT_TRY(keep_fuse(program, options->fuse));
     }
+    const bt_targets *targets = *found;
     const bt_compile_options lower = { .opened = targets,
                                        .entry = program->entry->name,
                                        .fuse = program->fuse,
@@ -284,7 +285,7 @@ static bt_status open_by(bt_program *program, const void *path,
                        "executor %s compiles nothing, so there is nothing to %s: give "
                        "executor graph, or no such pipeline",
                        program->executor->name, options->fuse ? "fuse" : "plan");
-    bt_status status = read_model(program, path, options, targets);
+    bt_status status = read_model(program, path, options, &targets);
     bt_targets_unref(targets);
     return status ? status : open_session(program);
 }

@@ -49,11 +49,10 @@ bt_status bt__model_open(bt_ctx *, const char *path, bt_file **out) BT_MUST_USE;
 bt_status bt__model_import(bt_ctx *, bt_file *, const bt_import_options *,
                            bt_module **out) BT_MUST_USE;
 /* Reads a model, infers its types and runs the options' pipeline, for targets where they
- * are opened already. `digest` of the pipeline: left alone where there is none; may be
- * NULL. */
+ * are opened already; these become the module's own where it lists devices and the options
+ * name no target. `digest` of the pipeline: left alone where there is none; may be NULL. */
 bt_status bt__program_read(bt_ctx *, const char *path, const bt_program_options *,
-                           const bt_targets *, uint64_t *digest,
-                           bt_module **out) BT_MUST_USE;
+                           bt_targets **, uint64_t *digest, bt_module **out) BT_MUST_USE;
 /* Whether the executor has what the entry of a module, as the executor gets it, uses.
  * errors  BT_ERR_UNSUPPORTED: what it lacks, and who has it */
 bt_status bt__check_features(bt_ctx *, const bt_executor *, const bt_module *,

@@ -106,8 +106,39 @@ static bt_status specialise(bt_ctx *ctx, bt_file *file, const bt_program_options
     return status;
 }
 
+/* In place of the ones that are found by themselves: those of the module's attribute
+ * devices, then these for the rest. An option can name a program to run, which no model may
+ * do. */
+static bt_status open_devices(bt_ctx *ctx, const bt_module *module, bt_targets **targets)
+{
+    const bt_dict_entry *list = bt_dict_find(&module->attrs, "devices");
+    const char *host = (*targets)->at[0]->text;
+    bt_targets *opened;
+    bt_text text;
+    bt_text_init(&text, bt_ctx_scratch(ctx));
+    for (uint32_t i = 0; list && list->kind == BT_DICT_LIST && i < list->n; i++) {
+        const char *name = list->items[i].text;
+        if (list->items[i].kind != BT_DICT_TEXT || strpbrk(name, "{,"))
+            return bt_fail(ctx, BT_ERR_ARGUMENT,
+                           "a module opens targets by their names alone; its attribute "
+                           "devices has %s: give target '%s, ...' where the program is "
+                           "compiled or run",
+                           name ? name : "no text", name ? name : host);
+        bt_text_addf(&text, "%s%s", i ? ", " : "", name);
+        host = strcmp(name, host) == 0 ? "" : host;
+    }
+    if (!text.len)
+        return NULL;
+    bt_text_addf(&text, "%s%s", *host ? ", " : "", host);
+    BT_TRY(bt_text_get(&text) ? NULL : bt_no_memory());
+    BT_TRY(bt_targets_open(ctx, bt_text_get(&text), &opened));
+    bt_targets_unref(*targets);
+    *targets = opened;
+    return NULL;
+}
+
 bt_status bt__program_read(bt_ctx *ctx, const char *path,
-                           const bt_program_options *options, const bt_targets *targets,
+                           const bt_program_options *options, bt_targets **targets,
                            uint64_t *digest, bt_module **out)
 {
     bt_module *typed = NULL, *named = NULL;
@@ -129,7 +160,10 @@ bt_status bt__program_read(bt_ctx *ctx, const char *path,
     BT_TRY(status);
     bt_arena *scratch = bt_ctx_scratch(ctx);
     const void *mark = bt_arena_mark(scratch);
-    status = optimise(ctx, options, targets, named, digest, out);
+    if (*targets && !options->target)
+        status = open_devices(ctx, named, targets);
+    if (!status)
+        status = optimise(ctx, options, *targets, named, digest, out);
     bt_arena_release(scratch, mark);
     bt_module_unref(named);
     return status;
@@ -264,11 +298,11 @@ static bt_status write_output(bt_ctx *ctx, const struct output *to, bt_compiled 
 /* Targets are opened first: a slip in their list is told before a model is read. */
 static bt_status read_for(bt_ctx *ctx, struct output *to)
 {
-    const char *target = to->asked->target;
-    if (to->executor->write && !target)
-        target = "c"; // whose code is source for any machine
-    BT_TRY(bt__program_targets(ctx, target, &to->targets));
-    return bt__program_read(ctx, to->model, to->asked, to->targets, &to->digest,
+    bt_program_options asked = *to->asked;
+    if (to->executor->write && !asked.target)
+        asked.target = "c"; // whose code is source for any machine
+    BT_TRY(bt__program_targets(ctx, asked.target, &to->targets));
+    return bt__program_read(ctx, to->model, &asked, &to->targets, &to->digest,
                             &to->module);
 }
 

@@ -96,6 +96,43 @@ static void test_vm_serves_what_has_branches(void **state)
     bt_ctx_destroy(ctx);
 }
 
+/* Its table opens a target whose memory the host cannot read, for whichever executor is
+ * tried; and a caller may name it. */
+static void test_a_program_brings_its_devices(void **state)
+{
+    static const char placed[] =
+        "#[attrs(devices=[\"far\"])]\n"
+        "def @main(%x: Tensor[(2), float32], %n: int32) {\n"
+        "    if (less(%n, 1)) { %y on 1 = negative(%x); %y } else { %x }\n}\n";
+    static const char *const named[] = { NULL, "far, reference" };
+    (void)state;
+    for (uint32_t i = 0; i < BT_COUNT(named); i++) {
+        bt_ctx *ctx = open_targets(NULL);
+        const bt_program_options options = { .target = named[i] };
+        bt_program *program;
+        bt_tensor *x = numbers(ctx, 1, 2), *n;
+        const int64_t two = 2;
+        bt_tensor *flat;
+        assert_ok(ctx, bt_tensor_view(ctx, x, 1, &two, x->strides + 1, 0, &flat));
+        assert_ok(ctx, bt_tensor_scalar_int(ctx, BT_INT32, 0, &n));
+        assert_ok(ctx, bt_program_open(ctx, write_program(placed), &options, &program));
+        assert_string_equal(bt_program_executor(program), "vm");
+        const bt_compiled *c = bt_program_compiled(program);
+        assert_int_equal(c->nkernel, 1);
+        assert_string_equal(c->targets[c->kernels[0]->target]->text, "far");
+        assert_ok(ctx, bt_program_set(program, "x", &flat->base));
+        assert_ok(ctx, bt_program_set(program, "n", &n->base));
+        assert_ok(ctx, bt_program_run(program));
+        const bt_tensor *y = bt_object_as_tensor(bt_program_get(program, 0));
+        assert_float_equal(bt_tensor_get(y, 1), -bt_tensor_get(flat, 1), 0);
+        bt_program_close(program);
+        bt_tensor_unref(n);
+        bt_tensor_unref(flat);
+        bt_tensor_unref(x);
+        bt_ctx_destroy(ctx);
+    }
+}
+
 /* An entry of any type is compiled for none: one remark says so. */
 static void test_interp_serves_what_cannot_be_compiled(void **state)
 {
@@ -213,6 +250,7 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(test_a_program_is_compiled_by_default),
     cmocka_unit_test(test_results_are_dense),
     cmocka_unit_test(test_vm_serves_what_has_branches),
+    cmocka_unit_test(test_a_program_brings_its_devices),
     cmocka_unit_test(test_opening_forgets_no_diagnostics),
     cmocka_unit_test(test_interp_serves_what_cannot_be_compiled),
     cmocka_unit_test(test_names_of_outputs_differ_and_do_not_depend_on_passes),

@@ -35,6 +35,15 @@ expect 0 '^fused_exp  *1  reference ' -- "$baton" info table.bta
 for executor in graph vm; do
     expect 0 '^  .2.7182817, 2.7182817,' -- "$baton" run table.baton -i 1 --executor $executor --profile
 done
+cat > branch.baton <<'END'
+#[version = "baton 0.1"]
+#[attrs(devices=["reference"])]
+def @main(%x: Tensor[(4), float32], %n: int32) { if (less(%n, 1)) { %y on 1 = exp(%x); %y } else { %x } }
+END
+expect 0 '^branch.bta: for target reference: 1 kernel, ' -- "$baton" compile branch.baton -o branch.bta
+for executor in '' '--executor vm' '--target reference'; do
+    expect 0 '^  .2.7182817, 2.7182817,' -- "$baton" run branch.baton -i x=1 -i n=0 $executor
+done
 expect 1 '@fused_exp is of target reference, which is not among those compiled for' -- \
     "$baton" compile table.baton -o table.bta --target cpu
 sed -i 's/"reference"/"cpu{compiler=\\"cc\\"}"/' table.baton

@@ -252,10 +252,12 @@ static bt_status read_model(bt_program *program, const char *path,
                             const bt_program_options *options, bt_targets **found)
 {
     if (!program->module) {
-        BT_TRY(bt__program_read(program->ctx, path, options, found, NULL,
-                                &program->module));
+        BT_TRY(
+            bt__program_read(program->ctx, path, options, found, NULL, &program->module));
         BT_TRY(find_entry(program, options->entry));
         BT_TRY(keep_fuse(program, options->fuse));
+    } else if (*found && !options->target) {
+        BT_TRY(bt__program_devices(program->ctx, program->module, found));
     }
     const bt_targets *targets = *found;
     const bt_compile_options lower = { .opened = targets,

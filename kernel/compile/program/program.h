@@ -73,5 +73,9 @@ int bt__executor_is_next(const bt_executor *tried, const bt_module *read, bt_sta
 /* What a program is compiled for, opened; where `list` is NULL: the processors, if the
  * plugin for them is there. */
 bt_status bt__program_targets(bt_ctx *, const char *list, bt_targets **out) BT_MUST_USE;
+/* In place of those that were found so: the ones that the module's attribute devices lists,
+ * and for the rest what was found. */
+bt_status bt__program_devices(bt_ctx *, const bt_module *,
+                              bt_targets **targets) BT_MUST_USE;
 
 #endif

@@ -106,10 +106,8 @@ static bt_status specialise(bt_ctx *ctx, bt_file *file, const bt_program_options
     return status;
 }
 
-/* In place of the ones that are found by themselves: those of the module's attribute
- * devices, then these for the rest. An option can name a program to run, which no model may
- * do. */
-static bt_status open_devices(bt_ctx *ctx, const bt_module *module, bt_targets **targets)
+/* By their names: an option can name a program to run, which no model may do. */
+bt_status bt__program_devices(bt_ctx *ctx, const bt_module *module, bt_targets **targets)
 {
     const bt_dict_entry *list = bt_dict_find(&module->attrs, "devices");
     const char *host = (*targets)->at[0]->text;
@@ -161,7 +159,7 @@ bt_status bt__program_read(bt_ctx *ctx, const char *path,
     bt_arena *scratch = bt_ctx_scratch(ctx);
     const void *mark = bt_arena_mark(scratch);
     if (*targets && !options->target)
-        status = open_devices(ctx, named, targets);
+        status = bt__program_devices(ctx, named, targets);
     if (!status)
         status = optimise(ctx, options, *targets, named, digest, out);
     bt_arena_release(scratch, mark);

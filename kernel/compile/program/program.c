@@ -251,9 +251,11 @@ static bt_status keep_fuse(bt_program *program, const char *fuse)
 static bt_status read_model(bt_program *program, const char *path,
                             const bt_program_options *options, bt_targets **found)
 {
+    if (!program->file)
+        BT_TRY(bt__model_open(program->ctx, path, &program->file));
     if (!program->module) {
-        BT_TRY(
-            bt__program_read(program->ctx, path, options, found, NULL, &program->module));
+        BT_TRY(bt__program_read(program->ctx, program->file, options, found, NULL,
+                                &program->module));
         BT_TRY(find_entry(program, options->entry));
         BT_TRY(keep_fuse(program, options->fuse));
     } else if (*found && !options->target) {
@@ -429,6 +431,8 @@ static bt_program *create(bt_ctx *ctx)
 /* The whole program; on failure everything is freed. */
 static bt_status finish(bt_program *program, bt_status status, bt_program **out)
 {
+    bt_file_close(program->ctx, program->file);
+    program->file = NULL;
     if (status)
         bt_program_close(program);
     else

@@ -19,6 +19,7 @@ struct bt_program {
     bt_arena *arena; /* the program itself too */
     bt_module *module;
     const bt_global *entry;
+    bt_file *file;             /* the model's, while the program is opened */
     const char *executor_text; /* "graph{option=value}" */
     const bt_executor *executor;
     bt_store *option_store;
@@ -44,15 +45,16 @@ struct bt_program {
     uint32_t nlisted;     /* fields of inputs so far */
 };
 
-/* A model's file, and what is read from it, which may be done again with other options. */
+/* A model's file, and what is read from it, as often as one tries: what comes through a pipe
+ * comes once. */
 bt_status bt__model_open(bt_ctx *, const char *path, bt_file **out) BT_MUST_USE;
 bt_status bt__model_import(bt_ctx *, bt_file *, const bt_import_options *,
                            bt_module **out) BT_MUST_USE;
 /* Reads a model, infers its types and runs the options' pipeline, for targets where they
  * are opened already; these become the module's own where it lists devices and the options
  * name no target. `digest` of the pipeline: left alone where there is none; may be NULL. */
-bt_status bt__program_read(bt_ctx *, const char *path, const bt_program_options *,
-                           bt_targets **, uint64_t *digest, bt_module **out) BT_MUST_USE;
+bt_status bt__program_read(bt_ctx *, bt_file *, const bt_program_options *, bt_targets **,
+                           uint64_t *digest, bt_module **out) BT_MUST_USE;
 /* Whether the executor has what the entry of a module, as the executor gets it, uses.
  * errors  BT_ERR_UNSUPPORTED: what it lacks, and who has it */
 bt_status bt__check_features(bt_ctx *, const bt_executor *, const bt_module *,

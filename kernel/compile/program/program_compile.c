@@ -135,20 +135,16 @@ bt_status bt__program_devices(bt_ctx *ctx, const bt_module *module, bt_targets *
     return NULL;
 }
 
-bt_status bt__program_read(bt_ctx *ctx, const char *path,
-                           const bt_program_options *options, bt_targets **targets,
-                           uint64_t *digest, bt_module **out)
+bt_status bt__program_read(bt_ctx *ctx, bt_file *file, const bt_program_options *options,
+                           bt_targets **targets, uint64_t *digest, bt_module **out)
 {
     bt_module *typed = NULL, *named = NULL;
     bt_import_options import = { .entry = options->entry,
                                  .dims = options->dims,
                                  .fixed = options->fixed };
-    bt_file *file; // once: what comes through a pipe comes once
-    BT_TRY(bt__model_open(ctx, path, &file));
     bt_status status = read_typed(ctx, file, &import, &typed);
     if (options->specialise)
         status = specialise(ctx, file, options, &import, status, &typed);
-    bt_file_close(ctx, file);
     if (status) {
         bt_module_unref(typed);
         return status;
@@ -297,11 +293,15 @@ static bt_status write_output(bt_ctx *ctx, const struct output *to, bt_compiled 
 static bt_status read_for(bt_ctx *ctx, struct output *to)
 {
     bt_program_options asked = *to->asked;
+    bt_file *file;
     if (to->executor->write && !asked.target)
         asked.target = "c"; // whose code is source for any machine
     BT_TRY(bt__program_targets(ctx, asked.target, &to->targets));
-    return bt__program_read(ctx, to->model, &asked, &to->targets, &to->digest,
-                            &to->module);
+    BT_TRY(bt__model_open(ctx, to->model, &file));
+    bt_status status =
+        bt__program_read(ctx, file, &asked, &to->targets, &to->digest, &to->module);
+    bt_file_close(ctx, file);
+    return status;
 }
 
 static bt_status compile_for(bt_ctx *ctx, struct output *to, const char *executor)

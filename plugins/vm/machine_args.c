@@ -93,8 +93,8 @@ static bt_status meet(struct checking *c, struct item item, int *is_new)
 {
     const int is_ref = item.object && item.object->kind == BT_OBJECT_REF;
     *is_new = 1;
-    if (!item.object || (item.object->nref == 1 && !is_ref) ||
-        item.object->kind == BT_OBJECT_TENSOR)
+    if (!item.object || item.object->kind == BT_OBJECT_TENSOR ||
+        (__atomic_load_n(&item.object->nref, __ATOMIC_RELAXED) == 1 && !is_ref))
         return NULL;
     const uintptr_t type = (uintptr_t)bt_map_find(&c->met, item.object);
     *is_new = type != (uintptr_t)item.type + 1;

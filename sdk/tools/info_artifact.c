@@ -244,7 +244,7 @@ int info_artifact(struct tool *tool)
 {
     static const char *const of_models[] = { "dim",     "fix",       "entry",  "target",
                                              "threads", "opt-level", "passes", "pipeline",
-                                             "fuse",    "plan" };
+                                             "fuse",    "plan",      "hot" };
     const bt_global *entry;
     block_list blocks;
     bt_artifact *a;

@@ -142,6 +142,29 @@ static void print_ops(const struct row *row)
     }
 }
 
+/* Values of dims for which the kernels have code of their own. */
+static void print_versions(const struct table *t, const struct row *row)
+{
+    const bt_dict_entry *rows = bt_dict_find(&row->func->attrs, "versions");
+    const bt_target_use *use =
+        row->compiled ? t->compiled->targets[row->compiled->target] : NULL;
+    if (!rows || !use || !use->target->makes_versions)
+        return;
+    printf("  versions for");
+    for (uint32_t i = 0; i < rows->n; i++) {
+        const char *between = i ? "; " : " ";
+        for (uint32_t k = 0; k < rows->items[i].n; k++) {
+            const bt_var_type *var =
+                (const bt_var_type *)(const void *)row->func->vars[k];
+            if (rows->items[i].items[k].i < 0)
+                continue;
+            printf("%s%s=%" PRId64, between, var->name, rows->items[i].items[k].i);
+            between = " ";
+        }
+    }
+    printf("; any\n");
+}
+
 static void print_indented(const char *lines)
 {
     for (size_t n; *lines; lines += n + (lines[n] == '\n')) {
@@ -160,6 +183,7 @@ static void print_row(const struct table *t, const struct row *row, int width,
            row->multiply_adds < 0 ? "?" : scaled((double)row->multiply_adds, cost));
     print_ops(row);
     putchar('\n');
+    print_versions(t, row);
     if (row->compiled)
         print_indented(row->compiled->why);
 }
@@ -303,7 +327,11 @@ int print_targets(struct tool *tool, const bt_module *module, const bt_global *e
     bt_map_init(&t.index, t.arena, 0);
     TRY_TOOL(tool, bt_targets_open(tool->ctx, asked->target, &targets));
     bt_compile_options options = {
-        .opened = targets, .entry = entry->name, .fuse = asked->fuse, .plan = asked->plan
+        .opened = targets,
+        .entry = entry->name,
+        .fuse = asked->fuse,
+        .plan = asked->plan,
+        .hot = asked->hot,
     };
     bt_status status = optimise(tool->ctx, module, asked, targets, &optimised);
     if (!status) {

@@ -29,6 +29,7 @@ int read_program_options(struct tool *tool, bt_program_options *out)
         .target = target,
         .fuse = option_value(tool, "fuse"),
         .plan = option_value(tool, "plan"),
+        .hot = option_value(tool, "hot"),
         .fixed = option_values(tool, "fix"),
     };
     return EXIT_OK;

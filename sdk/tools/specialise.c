@@ -215,7 +215,7 @@ int begin_specialise(struct tool *tool, struct specialise *s, bt_program_options
 {
     *s = (struct specialise){ .tool = tool, .inputs = option_values(tool, "input") };
     uint32_t ninput = count(s->inputs);
-    if (!ninput || option_value(tool, "no-specialise"))
+    if (!ninput || option_value(tool, "no-specialise") || option_value(tool, "hot"))
         return EXIT_OK;
     s->dims = with_room(tool, options->dims, ninput * BT_MAX_RANK);
     s->fixed = with_room(tool, options->fixed, ninput);

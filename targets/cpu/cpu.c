@@ -275,6 +275,7 @@ static const bt_target targets[] = {
         .launch = launch,
         .reads_layouts = 1,
         .takes_dims = 1,
+        .makes_versions = 1,
         .cost = cost,
         .peak = peak,
         .describe = describe,

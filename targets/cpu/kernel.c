@@ -4,9 +4,9 @@
 #include <string.h>
 
 #include "engine/bytecode_build.h"
-#include "primitives/callee.h"
 #include "schedule/alias.h"
 #include "schedule/schedule.h"
+#include "schedule/touch.h"
 
 struct lowerer {
     bt_ctx *ctx;
@@ -22,61 +22,6 @@ struct lowerer {
     uint32_t *temps;                   /* ... which temp of the lowering, from 1 */
     bt_vec(const bt_type *) all_temps; /* bytes */
 };
-
-/* How a statement has a buffer. */
-enum { TOUCHES = 1, WRITES = 2 };
-
-/* ---- which buffers a statement has ---- */
-
-struct toucher {
-    struct lowerer *l;
-    uint8_t *touched; /* of each buffer */
-    uint8_t *seen;    /* of each node */
-};
-
-static void touch_reads(struct toucher *t, const bt_node *node)
-{
-    if (!node->reads || t->seen[node->id])
-        return;
-    t->seen[node->id] = 1;
-    if (node->kind == BT_NODE_READ)
-        t->touched[node->which] |= TOUCHES;
-    for (uint32_t i = 0; i < node->narg; i++)
-        touch_reads(t, node->args[i]);
-}
-
-static void touch_addresses(struct toucher *t, const bt_stmt *call)
-{
-    const struct cpu_callee *row = cpu_row_of(t->l->config, call->callee);
-    // of one that there is not, anything may be true; the bytecode refuses it
-    const uint32_t nwritten = row ? cpu_form_of(row)->nwritten : call->narg;
-    for (uint32_t i = 0; i < call->narg; i++) {
-        if (call->args[i].is_address)
-            t->touched[call->args[i].buffer] |=
-                (uint8_t)(TOUCHES | (i < nwritten ? WRITES : 0));
-    }
-}
-
-static int meet(void *self, bt_stmt *stmt, const bt_node **slot)
-{
-    struct toucher *t = self;
-    touch_reads(t, *slot);
-    if (stmt->kind == BT_STMT_CALL && slot == &stmt->args[0].value)
-        touch_addresses(t, stmt);
-    return 1;
-}
-
-/* NULL: no memory. */
-static uint8_t *touched_by(struct lowerer *l, bt_stmt *stmt)
-{
-    struct toucher t = { .l = l };
-    t.touched = BT_NEWS(l->arena, uint8_t, l->nbuffer);
-    t.seen = BT_NEWS(l->arena, uint8_t, l->loops->graph->nnode);
-    if (!t.touched || !t.seen)
-        return NULL;
-    (void)bt_stmt_walk(stmt, meet, &t);
-    return t.touched;
-}
 
 /* ---- kernels apart ---- */
 
@@ -95,58 +40,16 @@ static uint32_t role_of(const struct lowerer *l, uint32_t buffer)
     return l->loops->roles.at[buffer];
 }
 
-/* Whether a statement does nothing but make temps of this input. */
-static int only_packs(const struct lowerer *l, const struct parts *p, uint32_t stmt,
-                      uint32_t input)
-{
-    for (uint32_t i = 0; i < l->nbuffer; i++) {
-        uint32_t role = role_of(l, i);
-        if (!p->touched[stmt][i] || i == input)
-            continue;
-        if (role == BT_BUFFER_INPUT || role == BT_BUFFER_OUTPUT)
-            return 0;
-        for (uint32_t k = 0; role == BT_BUFFER_LOCAL && k < p->n; k++) {
-            if (k != stmt && p->touched[k][i])
-                return 0;
-        }
-    }
-    return p->touched[stmt][input] != 0;
-}
-
-/* Whether one of its temps is written by a statement that is not packing. */
-static int meets_writer(const struct lowerer *l, const struct parts *p, uint32_t stmt)
-{
-    for (uint32_t i = 0; i < l->nbuffer; i++) {
-        if (role_of(l, i) != BT_BUFFER_TEMP || !p->touched[stmt][i])
-            continue;
-        for (uint32_t k = 0; k < p->n; k++) {
-            if (!p->is_packing[k] && (p->touched[k][i] & WRITES))
-                return 1;
-        }
-    }
-    return 0;
-}
-
 /* Selects the statements that pack an input which all others use in packed form only, and
  * gives their number. Of a constant input they run when the module is compiled, whatever
  * others use. */
 static uint32_t choose_packing(const struct lowerer *l, struct parts *p, uint32_t input)
 {
-    uint32_t n = 0;
-    int is_stable;
-    for (uint32_t k = 0; k < p->n; k++)
-        p->is_packing[k] = !p->is_taken[k] && only_packs(l, p, k, input);
-    do {
-        is_stable = 1;
-        for (uint32_t k = 0; k < p->n; k++) {
-            if (p->is_packing[k] && meets_writer(l, p, k))
-                p->is_packing[k] = is_stable = 0;
-        }
-    } while (!is_stable);
+    const uint32_t n =
+        cpu_mark_packing(l->loops, p->touched, input, p->is_taken, p->is_packing);
     for (uint32_t k = 0; k < p->n; k++) {
         if (p->touched[k][input] && !p->is_packing[k] && !l->is_constant[input])
             return 0;
-        n += p->is_packing[k];
     }
     return n < p->n ? n : 0;
 }
@@ -190,7 +93,7 @@ static bt_status need_temp(struct lowerer *l, uint32_t buffer)
 static int is_written(const struct parts *p, uint32_t buffer)
 {
     for (uint32_t k = 0; k < p->n; k++) {
-        if (p->touched[k][buffer] & WRITES)
+        if (p->touched[k][buffer] & CPU_WRITES)
             return 1;
     }
     return 0;
@@ -207,9 +110,9 @@ static void collect(const struct lowerer *l, const struct parts *p, const uint8_
                 has[i] |= p->touched[k][i];
         }
         if (role_of(l, i) == BT_BUFFER_OUTPUT && (is_last || has[i]))
-            has[i] = TOUCHES | WRITES;
+            has[i] = CPU_TOUCHES | CPU_WRITES;
         if (role_of(l, i) == BT_BUFFER_TEMP && has[i] && !is_written(p, i))
-            has[i] = TOUCHES | WRITES;
+            has[i] = CPU_TOUCHES | CPU_WRITES;
         if (role_of(l, i) == BT_BUFFER_LOCAL)
             has[i] = 0;
     }
@@ -235,7 +138,7 @@ static bt_status place_buffers(struct lowerer *l, const uint8_t *has, uint32_t *
     if (!all)
         return bt_no_memory();
     for (uint32_t i = 0; i < l->nbuffer; i++) {
-        if (has[i] == TOUCHES)
+        if (has[i] == CPU_TOUCHES)
             BT_TRY(place_buffer(l, i, places, all, &n));
     }
     kernel->nin = n;
@@ -245,7 +148,7 @@ static bt_status place_buffers(struct lowerer *l, const uint8_t *has, uint32_t *
             BT_TRY(place_buffer(l, buffer, places, all, &n));
     }
     for (uint32_t i = 0; i < l->nbuffer; i++) {
-        if ((has[i] & WRITES) && role_of(l, i) == BT_BUFFER_TEMP)
+        if ((has[i] & CPU_WRITES) && role_of(l, i) == BT_BUFFER_TEMP)
             BT_TRY(place_buffer(l, i, places, all, &n));
     }
     kernel->nout = n - kernel->nin;
@@ -290,8 +193,8 @@ static bt_status find_aliases(struct lowerer *l, const uint8_t *has,
                                               .config = l->config,
                                               .out = i / l->nbuffer,
                                               .in = i % l->nbuffer };
-        const uint32_t kept = has[q.out] & WRITES ? kept_in(l, q.out) : UINT32_MAX;
-        if (!(has[q.out] & WRITES) || has[q.in] != TOUCHES ||
+        const uint32_t kept = has[q.out] & CPU_WRITES ? kept_in(l, q.out) : UINT32_MAX;
+        if (!(has[q.out] & CPU_WRITES) || has[q.in] != CPU_TOUCHES ||
             !same_size(l, q.out, q.in) || kernel->nalias == MOST_ALIASES)
             continue;
         int may = kept == UINT32_MAX ? cpu_may_alias(&q) : kept == q.in;
@@ -323,7 +226,7 @@ static bt_status make_kernel(struct lowerer *l, const struct parts *p,
     collect(l, p, mine, is_last, has);
     for (uint32_t i = 0; i < l->kept.len; i++) {
         if (has[l->loops->results.at[l->kept.at[i].out]])
-            has[l->kept.at[i].in] |= TOUCHES;
+            has[l->kept.at[i].in] |= CPU_TOUCHES;
     }
     BT_TRY(place_buffers(l, has, places, kernel));
     BT_TRY(find_aliases(l, has, places, &stmts, kernel));
@@ -368,17 +271,12 @@ static bt_status number_buffers(struct lowerer *l)
 static bt_status look_at_statements(struct lowerer *l, struct parts *p)
 {
     p->n = l->loops->body.len;
-    p->touched = BT_NEWS(l->arena, uint8_t *, p->n);
     p->is_packing = BT_NEWS(l->arena, uint8_t, p->n);
     p->is_taken = BT_NEWS(l->arena, uint8_t, p->n);
-    if (!p->touched || !p->is_packing || !p->is_taken)
-        return bt_no_memory();
-    for (uint32_t k = 0; k < p->n; k++) {
-        p->touched[k] = touched_by(l, l->loops->body.at[k]);
-        if (!p->touched[k])
-            return bt_no_memory();
-    }
-    return NULL;
+    return p->is_packing && p->is_taken &&
+                   cpu_touch_all(l->arena, l->config, l->loops, &p->touched)
+               ? NULL
+               : bt_no_memory();
 }
 
 /* A kernel for each input that is packed, and one for the rest. */

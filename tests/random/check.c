@@ -622,18 +622,19 @@ static bt_status call_often(bt_ctx *ctx, uint64_t seed, const bt_module *module,
 
 static bt_status check_open_chain(bt_ctx *ctx, uint64_t seed, const bt_module *module,
                                   const char *target, const struct way *way,
-                                  bt_arena *arena)
+                                  const char *hot, bt_arena *arena)
 {
-    const bt_compile_options options = { .targets = target,
-                                         .fuse = way->fuse,
-                                         .plan = way->plan };
+    const bt_compile_options options = {
+        .targets = target, .fuse = way->fuse, .plan = way->plan, .hot = hot
+    };
     const bt_executor *graph;
     void *session;
     BT_TRY(open_compiled(ctx, module, &options, &graph, &session));
     bt_status status = call_often(ctx, seed, module, target, graph, session, arena);
     graph->close(session);
-    return bt_note(ctx, status, NULL, 0, "on target %s after %s, plan %s", target,
-                   way->fuse, way->plan);
+    return bt_note(ctx, status, NULL, 0,
+                   "on target %s after %s, plan %s, versions for %s", target, way->fuse,
+                   way->plan, hot ? hot : "nothing");
 }
 
 static bt_status check_open(bt_ctx *ctx, uint64_t seed, const bt_module *module,
@@ -646,7 +647,9 @@ static bt_status check_open(bt_ctx *ctx, uint64_t seed, const bt_module *module,
     BT_TRY(random_program(ctx, seed, &open_chain, &own));
     bt_status status = NULL;
     for (uint32_t i = 0; !status && i < BT_COUNT(ways); i++)
-        status = check_open_chain(ctx, seed, own, tally->target, &ways[i], arena);
+        status = check_open_chain(ctx, seed, own, tally->target, &ways[i], NULL, arena);
+    if (!status)
+        status = check_open_chain(ctx, seed, own, tally->target, ways, "n=1,3", arena);
     bt_module_unref(own);
     return status;
 }

@@ -75,3 +75,20 @@ cat > rows.baton <<'END'
 def @main<n: Dim in 1..64>(%x: Tensor[(n, 24), float32], %w: Tensor[(6, 24), float32]) { nn.dense(%x, %w) }
 END
 expect 0 'cpu_tile_f32_portable(' 'cpu_across_f32_portable(' -- env BATON_CPU=portable "$baton" opt rows.baton --kernels c
+
+# Values of dims that kernels have code of their own for: asked for, listed, chosen by the call.
+expect 0 'versions for n=1; n=8; any' -- "$baton" info rows.baton --target cpu --hot n=1,8
+sed 's/) {/, hot="n=8") {/' rows.baton > hot.baton
+expect 0 'versions for n=8; any' -- "$baton" info hot.baton --target cpu
+[ "$("$baton" info hot.baton --target reference | grep -c versions)" = 0 ]
+for n in 1 7 8; do
+    for hot in '--no-specialise' '--hot n=7,8,64'; do
+        "$baton" run rows.baton --target cpu $hot -i x=${n}x24xfloat32=random:1 -i w=random:2 > "$n.out"
+        "$baton" run rows.baton --target cpu --dim n=$n -i x=random:1 -i w=random:2 | cmp - "$n.out"
+    done
+done
+expect 1 'hot="n=65": the dim does not have this value; expected dims of @main and values of each, "n=1,8 m=64"' \
+    -- "$baton" info rows.baton --target cpu --hot n=65
+expect 1 'hot="n=8;9": this is no list of values' -- "$baton" info rows.baton --target cpu --hot 'n=8;9'
+expect 1 'hot="m=8": @main has no open dim m' -- "$baton" info rows.baton --target cpu --hot m=8
+expect 2 '\-\-hot is of programs that are compiled: give --target cpu' -- "$baton" info rows.baton --hot n=8

@@ -265,7 +265,8 @@ static bt_status read_model(bt_program *program, const char *path,
     const bt_compile_options lower = { .opened = targets,
                                        .entry = program->entry->name,
                                        .fuse = program->fuse,
-                                       .plan = options->plan };
+                                       .plan = options->plan,
+                                       .hot = options->hot };
     return targets ? bt__program_lower(program->ctx, program->executor, program->module,
                                        &lower, &program->compiled)
                    : bt__check_features(program->ctx, program->executor, program->module,
@@ -284,11 +285,14 @@ static bt_status open_by(bt_program *program, const void *path,
                        program->executor->name);
     if (program->executor->load)
         BT_TRY(bt__program_targets(program->ctx, options->target, &targets));
-    else if (options->fuse || options->plan)
+    else if (options->fuse || options->plan || options->hot)
         return bt_fail(program->ctx, BT_ERR_ARGUMENT,
                        "executor %s compiles nothing, so there is nothing to %s: give "
-                       "executor graph, or no such pipeline",
-                       program->executor->name, options->fuse ? "fuse" : "plan");
+                       "executor graph, or no such option",
+                       program->executor->name,
+                       options->fuse   ? "fuse"
+                       : options->plan ? "plan"
+                                       : "make versions of");
     bt_status status = read_model(program, path, options, &targets);
     bt_targets_unref(targets);
     return status ? status : open_session(program);
@@ -318,8 +322,8 @@ typedef bt_status open_function(bt_program *, const void *from,
 static bt_status open_by_any(bt_program *program, open_function *open, const void *from,
                              const bt_program_options *options)
 {
-    const int is_compiled =
-        program->is_artifact || options->target || options->fuse || options->plan;
+    const int is_compiled = program->is_artifact || options->target || options->fuse ||
+                            options->plan || options->hot;
     const uint32_t n = is_compiled ? BT__FIRST_UNCOMPILED : BT__FIRST_UNCOMPILED + 1;
     bt_status status = NULL;
     for (uint32_t i = 0; i < n; i++) {
@@ -360,6 +364,7 @@ static bt_status check_settled(bt_program *program, const bt_artifact *artifact,
         { "pipeline", options->pipeline != NULL }, { "opt level", options->level != 0 },
         { "dims", options->dims != NULL },         { "inputs", options->fixed != NULL },
         { "plan", options->plan != NULL },         { "fusion", options->fuse != NULL },
+        { "versions", options->hot != NULL },
     };
     for (uint32_t i = 0; i < BT_COUNT(rows); i++) {
         if (rows[i].is_given)

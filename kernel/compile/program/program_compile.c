@@ -327,7 +327,8 @@ static bt_status compile_for(bt_ctx *ctx, struct output *to, const char *executo
                                        .entry = to->asked->entry,
                                        .form = to->executor->write ? BT_CODE_SOURCE : 0,
                                        .fuse = to->asked->fuse,
-                                       .plan = to->asked->plan };
+                                       .plan = to->asked->plan,
+                                       .hot = to->asked->hot };
     BT_TRY(bt__program_lower(ctx, to->executor, to->module, &lower, &compiled));
     bt_status status = write_output(ctx, to, compiled);
     bt_compiled_unref(compiled);

@@ -278,6 +278,10 @@ typedef struct bt_target {
      * error, and its value in *failed. Commands behind it in the queue, or that wait for its
      * event, fail as well and never run; the queue can then only be closed. */
     bt_status (*wait)(bt_ctx *, void *queue, uint64_t value, uint64_t *failed);
+    /* optional. 1: kernels have code of their own for values of dims that attribute
+     * `versions` of the primitive function lists (pass versions): rows of a number for each
+     * type parameter, -1 for any. */
+    uint32_t makes_versions;
 } bt_target;
 #define BT_TARGETS(array)                            \
     {                                                \

@@ -119,8 +119,47 @@ static void build_call(struct bytecode_builder *b, const bt_stmt *stmt)
 
 static void build_block(struct bytecode_builder *b, const bt_stmts *stmts);
 
+/* Whether a condition of the phase's outermost statements is known as the phase begins. */
+static int is_of_phase(const struct bytecode_builder *b, const bt_stmt *stmt)
+{
+    return b->scope == b->phase && stmt->kind == BT_STMT_IF && !stmt->otherwise.len &&
+           !stmt->condition->free && !stmt->condition->reads;
+}
+
+/* What follows is computed only where the condition holds, up to end_apart. */
+static struct bytecode_scope *begin_apart(struct bytecode_builder *b,
+                                          const bt_node *condition, uint32_t *skip)
+{
+    struct bytecode_scope *around = b->phase;
+    bytecode_put_first(b, &around->code, BYTECODE_UNLESS,
+                       bytecode_value_of(b, condition));
+    *skip = bytecode_put_skip(b, &around->code);
+    struct bytecode_scope *apart = bytecode_open_scope(b, BT_MAX_INDEX);
+    b->phase = apart ? apart : around;
+    return around;
+}
+
+static void end_apart(struct bytecode_builder *b, struct bytecode_scope *around,
+                      uint32_t skip)
+{
+    struct bytecode_scope *apart = b->phase;
+    b->phase = b->scope = around;
+    if (b->status)
+        return;
+    bytecode_put_all(b, &around->code, &apart->before);
+    bytecode_put_all(b, &around->code, &apart->code);
+    bytecode_skip_to_here(b, &around->code, skip);
+}
+
 static void build_if(struct bytecode_builder *b, const bt_stmt *stmt)
 {
+    if (is_of_phase(b, stmt)) {
+        uint32_t over;
+        struct bytecode_scope *around = begin_apart(b, stmt->condition, &over);
+        build_block(b, &stmt->body);
+        end_apart(b, around, over);
+        return;
+    }
     bytecode_words *code = &b->scope->code;
     uint32_t condition = bytecode_value_of(b, stmt->condition);
     bytecode_put_first(b, code, BYTECODE_UNLESS, condition);
@@ -276,6 +315,22 @@ static int64_t count_turns(struct bytecode_builder *b, const bt_stmt *stmt)
     return -1 - (int64_t)iterations;
 }
 
+/* A condition that its iterations share is one of the phase. */
+static void build_parallel(struct bytecode_builder *b, const bt_stmt *stmt)
+{
+    const bt_stmt *test = stmt->body.len == 1 ? stmt->body.at[0] : NULL;
+    if (!test || !is_of_phase(b, test)) {
+        build_for(b, stmt, 1);
+        return;
+    }
+    bt_stmt bare = *stmt;
+    uint32_t over;
+    struct bytecode_scope *around = begin_apart(b, test->condition, &over);
+    bare.body = test->body;
+    build_for(b, &bare, 1);
+    end_apart(b, around, over);
+}
+
 /* Statements from `first` on that make one phase; gives the one behind them. */
 static uint32_t build_phase(struct bytecode_builder *b, uint32_t first, uint32_t end)
 {
@@ -286,7 +341,7 @@ static uint32_t build_phase(struct bytecode_builder *b, uint32_t first, uint32_t
     if (b->status || !open_phase(b))
         return end;
     if (phase.is_parallel)
-        build_for(b, at[first++], 1);
+        build_parallel(b, at[first++]);
     else {
         while (first < end && !is_parallel(at[first]) && !b->status)
             build_stmt(b, at[first++]);

@@ -98,7 +98,7 @@ struct bytecode_scope *bytecode_scope_of(const struct bytecode_builder *b,
                                          uint64_t indices)
 {
     struct bytecode_scope *s = b->scope;
-    while (s->up && !(indices & bt_index_bit(s->index)))
+    while (s != b->phase && !(indices & bt_index_bit(s->index)))
         s = s->up;
     return s;
 }

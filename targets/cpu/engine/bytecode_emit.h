@@ -18,7 +18,7 @@ struct bytecode_arguments {
     const bt_node *const *values;
 };
 
-/* A loop, or a phase as a whole. */
+/* A loop, a phase as a whole, or what a condition of a phase keeps apart. */
 struct bytecode_scope {
     struct bytecode_scope *up;
     uint32_t index, counter;     /* of a loop */
@@ -41,7 +41,8 @@ struct bytecode_builder {
     const struct bytecode_source *from;
     const bt_loops *loops;
     struct bytecode bytecode;
-    struct bytecode_scope *phase, *scope; /* the innermost */
+    struct bytecode_scope *phase; /* or what a condition of it keeps apart */
+    struct bytecode_scope *scope; /* the innermost */
     struct bytecode_scope *of_index[BT_MAX_INDEX];
     uint32_t nn, np; /* of the phase */
     bt_vec(struct bytecode_known) known;

@@ -1,8 +1,9 @@
 /*
- * Two programs of one function as one, which chooses by a dim of the call.
+ * Several programs of one function as one, which chooses by dims of the call.
  *
+ *     pack(...)                          pack(...)
  *     parallel for i0 in 8 {             parallel for i0 in 8 {
- *         tile(...)                          if n != 1 {
+ *         tile(...)                          if not n == 1 {
  *     }                                          tile(...)
  *                                  ->        }
  *                                        }
@@ -10,15 +11,21 @@
  *                                            dot(...)
  *                                        }
  *
- * Conditions stand inside parallel loops: threads take the outermost statements.
+ * Conditions stand inside parallel loops: threads take the outermost statements. What only
+ * packs a constant stands under none: it runs when the program is compiled. Forms that are
+ * equal are kept once, whichever program packs them.
  */
 #include "branch.h"
+
+#include "touch.h"
 
 struct mover {
     bt_loops *to;
     const bt_loops *from;
-    uint32_t *buffers; /* of `from` -> of `to` */
-    bt_map nodes;      /* moved */
+    const int64_t *dims; /* for which `from` is */
+    uint8_t *packs;      /* of each statement of `from`: it only packs a constant */
+    uint32_t *buffers;   /* of `from` -> of `to` */
+    bt_map nodes;        /* moved */
     int is_refused;
 };
 
@@ -104,7 +111,37 @@ static int copy_block(struct mover *m, const bt_stmts *from, bt_stmts *to)
     return 1;
 }
 
-static int add_buffers(struct mover *m)
+/* What is not packed has no elements where the dims are others. */
+static const bt_node *nelem_of(struct mover *m, uint32_t buffer, uint32_t nvar)
+{
+    bt_graph *g = m->to->graph;
+    const bt_node *nelem = move(m, m->from->graph->arrays[buffer]->extents[0]);
+    for (uint32_t i = 0; nelem && i < nvar; i++) {
+        if (m->dims[i] < 0)
+            continue;
+        // max(0, min(1 + (n - k), 1 - (n - k))) is 1 where n is k, else 0
+        const bt_node *one = bt_node_int(g, 1);
+        const bt_node *off = bt_node_scalar(g, BT_SCALAR_SUB, bt_node_dim(g, i),
+                                            bt_node_int(g, m->dims[i]));
+        const bt_node *is =
+            bt_node_scalar(g, BT_SCALAR_MIN, bt_node_scalar(g, BT_SCALAR_ADD, one, off),
+                           bt_node_scalar(g, BT_SCALAR_SUB, one, off));
+        is = bt_node_scalar(g, BT_SCALAR_MAX, is, bt_node_int(g, 0));
+        nelem = bt_node_scalar(g, BT_SCALAR_MUL, nelem, is);
+    }
+    return nelem;
+}
+
+static int is_packed(const struct mover *m, uint8_t *const *touched, uint32_t buffer)
+{
+    for (uint32_t k = 0; k < m->from->body.len; k++) {
+        if (m->packs[k] && (touched[k][buffer] & CPU_WRITES))
+            return 1;
+    }
+    return 0;
+}
+
+static int add_buffers(struct mover *m, uint8_t *const *touched, uint32_t nvar)
 {
     const bt_loops *from = m->from;
     const uint32_t n = from->graph->narray;
@@ -115,7 +152,9 @@ static int add_buffers(struct mover *m)
         m->buffers[i] = i;
         if (role == BT_BUFFER_INPUT || role == BT_BUFFER_OUTPUT)
             continue;
-        const bt_node *nelem = move(m, array->extents[0]);
+        const bt_node *nelem = role == BT_BUFFER_TEMP && !is_packed(m, touched, i)
+                                   ? nelem_of(m, i, nvar)
+                                   : move(m, array->extents[0]);
         if (!nelem || !bt_loops_add_buffer(m->to, role, array->name, array->dtype, nelem,
                                            &m->buffers[i]))
             return 0;
@@ -146,29 +185,85 @@ static int put_under(bt_loops *loops, const bt_node *condition, bt_stmt **at)
     return BT_PUSH(loops->arena, &test->body, stmt);
 }
 
-bt_status cpu_branch(bt_loops *loops, uint32_t which, int64_t number,
-                     const bt_loops *other, int *done)
+/* Whether the dims have these values. */
+static const bt_node *dims_are(bt_graph *g, uint32_t nvar, const int64_t *dims)
 {
-    struct mover m = { .to = loops, .from = other };
+    const bt_node *all = NULL;
+    for (uint32_t i = 0; i < nvar; i++) {
+        if (dims[i] < 0)
+            continue;
+        const bt_node *is =
+            bt_node_scalar(g, BT_SCALAR_EQ, bt_node_dim(g, i), bt_node_int(g, dims[i]));
+        all = all ? bt_node_scalar(g, BT_SCALAR_AND, all, is) : is;
+    }
+    return all;
+}
+
+/* Statements that stand where they stood are `packs`. */
+static int put_all_under(bt_loops *loops, const bt_node *condition, bt_stmts *body,
+                         const uint8_t *packs)
+{
+    for (uint32_t i = 0; i < body->len; i++) {
+        if (!packs[i] && !put_under(loops, condition, &body->at[i]))
+            return 0;
+    }
+    return 1;
+}
+
+/* The version's statements, moved; not yet among those of the program. */
+static int move_version(struct mover *m, const struct cpu_config *config, uint32_t nvar,
+                        bt_stmts *moved)
+{
+    uint8_t **touched;
+    bt_map_init(&m->nodes, m->to->arena, 0);
+    if (!cpu_touch_all(m->to->arena, config, m->from, &touched) ||
+        !(m->packs = cpu_find_packing(m->to->arena, config, m->from, touched)) ||
+        !add_buffers(m, touched, nvar) || !copy_block(m, &m->from->body, moved))
+        return 0;
+    for (uint32_t i = 0; i < moved->len; i++) {
+        if (!bt_stmt_walk(moved->at[i], move_slot, m))
+            return 0;
+    }
+    return 1;
+}
+
+bt_status cpu_branch(bt_loops *loops, const struct cpu_config *config, uint32_t ndim,
+                     uint32_t nversion, const struct cpu_version *versions)
+{
     bt_graph *g = loops->graph;
-    bt_stmts moved = { 0 };
-    const bt_node *holds[2]; // not, and that it is this number
-    *done = 0;
-    bt_map_init(&m.nodes, loops->arena, 0);
-    int ok = add_buffers(&m) && copy_block(&m, &other->body, &moved);
-    for (uint32_t i = 0; ok && i < moved.len; i++)
-        ok = bt_stmt_walk(moved.at[i], move_slot, &m);
-    if (m.is_refused)
-        return NULL;
-    holds[1] = ok ? bt_node_scalar(g, BT_SCALAR_EQ, bt_node_dim(g, which),
-                                   bt_node_int(g, number))
-                  : NULL;
-    holds[0] = holds[1] ? bt_node_scalar(g, BT_SCALAR_NOT, holds[1], NULL) : NULL;
-    for (uint32_t i = 0; holds[0] && ok && i < loops->body.len; i++)
-        ok = put_under(loops, holds[0], &loops->body.at[i]);
-    for (uint32_t i = 0; holds[0] && ok && i < moved.len; i++)
-        ok = put_under(loops, holds[1], &moved.at[i]) &&
-             BT_PUSH(loops->arena, &loops->body, moved.at[i]);
-    *done = ok && holds[0];
-    return *done ? NULL : bt_loops_why(loops);
+    const bt_node *none = NULL; // of the versions before fits; NULL: always
+    bt_stmts all = { 0 };
+    uint8_t **touched, *packs;
+    if (!cpu_touch_all(loops->arena, config, loops, &touched) ||
+        !(packs = cpu_find_packing(loops->arena, config, loops, touched)))
+        return bt_no_memory();
+    for (uint32_t v = 0; v < nversion; v++) {
+        struct mover m = { .to = loops,
+                           .from = versions[v].loops,
+                           .dims = versions[v].dims };
+        bt_stmts moved = { 0 };
+        const int ok = move_version(&m, config, ndim, &moved);
+        if (m.is_refused)
+            continue;
+        const bt_node *is = ok ? dims_are(g, ndim, versions[v].dims) : NULL,
+                      *is_not = is ? bt_node_scalar(g, BT_SCALAR_NOT, is, NULL) : NULL;
+        if (none && is_not) {
+            is = bt_node_scalar(g, BT_SCALAR_AND, none, is);
+            is_not = bt_node_scalar(g, BT_SCALAR_AND, none, is_not);
+        }
+        if (!is || !is_not || !put_all_under(loops, is, &moved, m.packs))
+            return bt_loops_why(loops);
+        none = is_not;
+        for (uint32_t i = 0; i < moved.len; i++) {
+            if (!BT_PUSH(loops->arena, &all, moved.at[i]))
+                return bt_no_memory();
+        }
+    }
+    if (none && !put_all_under(loops, none, &loops->body, packs))
+        return bt_loops_why(loops);
+    for (uint32_t i = 0; i < all.len; i++) {
+        if (!BT_PUSH(loops->arena, &loops->body, all.at[i]))
+            return bt_no_memory();
+    }
+    return NULL;
 }

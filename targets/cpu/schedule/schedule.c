@@ -273,6 +273,14 @@ struct chooser {
     bt_status refused; /* why a candidate cannot be made */
 };
 
+static uint32_t count_open(const bt_func *func, const int64_t *dims)
+{
+    uint32_t n = 0;
+    for (uint32_t i = 0; i < func->nvar; i++)
+        n += !dims || dims[i] < 0;
+    return n;
+}
+
 static bt_status try_candidate(struct chooser *c, const struct candidate *candidate)
 {
     const char *name = c->primitive->name ? c->primitive->name : "primitive";
@@ -285,7 +293,7 @@ static bt_status try_candidate(struct chooser *c, const struct candidate *candid
     const bt_lower_options options = { is_narrow, c->arena, .is_tree = 1 };
     BT_TRY(cpu_contract(c->ctx, c->arena, c->config, name, graph, &options, &loops));
     BT_TRY(check_sums(c->ctx, c->arena, c->config, name, graph,
-                      graph->ndim - (c->dims != NULL)));
+                      count_open(c->primitive, c->dims)));
     cpu_kept_list kept = { 0 }; // the same whichever candidate
     if (c->kept && !cpu_keep(loops, c->primitive, &kept))
         return bt_loops_why(loops);
@@ -337,10 +345,12 @@ static bt_status choose(struct chooser *c)
     return NULL;
 }
 
-/* ---- a dim of 1 ---- */
+/* ---- versions ---- */
 
-/* Whether anything sums products of floats, and of which inputs: packed forms of constants are
- * made for one way to sum. */
+enum { MOST_VERSIONS = 9 }; /* those that are asked for, and one of a dim that is 1 */
+
+/* Whether anything sums products of floats, and of no constants: packing what is given at the
+ * call takes as long as a product of one row. */
 static bt_status sums_inputs(const struct chooser *c, int *out)
 {
     bt_graph *graph;
@@ -368,29 +378,78 @@ static uint32_t dim_of_one(const bt_func *func)
     return i;
 }
 
+static int is_asked(const int64_t *const *rows, uint32_t n, const int64_t *row,
+                    uint32_t nvar)
+{
+    for (uint32_t i = 0; i < n; i++) {
+        if (memcmp(rows[i], row, nvar * sizeof(*row)) == 0)
+            return 1;
+    }
+    return 0;
+}
+
+/* Those that attribute `versions` lists, which may be any text's. */
+static bt_status read_rows(const struct chooser *c, const int64_t **rows, uint32_t *n)
+{
+    const bt_dict_entry *list = bt_dict_find(&c->primitive->attrs, "versions");
+    const uint32_t nvar = c->primitive->nvar;
+    for (uint32_t i = 0; list && list->kind == BT_DICT_LIST && i < list->n; i++) {
+        const bt_dict_entry *items = &list->items[i];
+        int64_t *row = BT_NEWS(c->arena, int64_t, nvar);
+        uint32_t nknown = 0;
+        if (!row)
+            return bt_no_memory();
+        for (uint32_t k = 0; items->kind == BT_DICT_LIST && k < items->n && k < nvar;
+             k++) {
+            int64_t low, high;
+            bt_dim_bounds(c->primitive->vars[k], &low, &high);
+            row[k] = items->items[k].kind == BT_DICT_INT ? items->items[k].i : -1;
+            nknown += row[k] >= low && row[k] <= high;
+        }
+        if (*n < MOST_VERSIONS - 1 && items->n == nvar && nknown &&
+            nknown == nvar - count_open(c->primitive, row))
+            rows[(*n)++] = row;
+    }
+    return NULL;
+}
+
 /* A product with one row is another program: a sum for each column, of operands as they lie,
- * where packing them would take as long as the product. */
-static bt_status add_one(struct chooser *c)
+ * which takes none to pack them. */
+static bt_status add_one(const struct chooser *c, const int64_t **rows, uint32_t *n)
 {
     const bt_func *func = c->primitive;
     const uint32_t which = dim_of_one(func);
-    int64_t *dims = BT_NEWS(c->arena, int64_t, func->nvar);
-    struct chooser one = *c;
-    int is_wanted, is_done;
-    if (!dims)
+    int64_t *row = BT_NEWS(c->arena, int64_t, func->nvar);
+    int is_wanted;
+    if (!row)
         return bt_no_memory();
     BT_TRY(sums_inputs(c, &is_wanted));
-    if (!is_wanted || which == func->nvar)
-        return NULL;
     for (uint32_t i = 0; i < func->nvar; i++)
-        dims[i] = i == which ? 1 : -1;
-    one.dims = dims;
-    one.kept = NULL;
-    one.best = NULL;
-    one.refused = NULL;
-    one.useless = one.was_tried = 0;
-    BT_TRY(choose(&one));
-    return one.best ? cpu_branch(c->best, which, 1, one.best, &is_done) : NULL;
+        row[i] = i == which ? 1 : -1;
+    if (is_wanted && which < func->nvar && !is_asked(rows, *n, row, func->nvar))
+        rows[(*n)++] = row;
+    return NULL;
+}
+
+static bt_status add_versions(const struct chooser *c)
+{
+    const int64_t *rows[MOST_VERSIONS];
+    struct cpu_version versions[MOST_VERSIONS];
+    uint32_t nrow = 0, n = 0;
+    BT_TRY(read_rows(c, rows, &nrow));
+    BT_TRY(add_one(c, rows, &nrow));
+    for (uint32_t i = 0; i < nrow; i++) {
+        struct chooser one = *c;
+        one.dims = rows[i];
+        one.kept = NULL;
+        one.best = NULL;
+        one.refused = NULL;
+        one.useless = one.was_tried = 0;
+        BT_TRY(choose(&one));
+        if (one.best)
+            versions[n++] = (struct cpu_version){ rows[i], one.best };
+    }
+    return cpu_branch(c->best, c->config, c->primitive->nvar, n, versions);
 }
 
 bt_status cpu_schedule(bt_ctx *ctx, bt_arena *arena, const struct cpu_config *config,
@@ -406,7 +465,7 @@ bt_status cpu_schedule(bt_ctx *ctx, bt_arena *arena, const struct cpu_config *co
     BT_TRY(choose(&c));
     // both programs would have to leave the same elements as they are
     if (c.best && primitive->nvar && !(kept && kept->len))
-        BT_TRY(add_one(&c));
+        BT_TRY(add_versions(&c));
     *out = c.best;
     return c.best ? NULL : c.refused;
 }

@@ -1,0 +1,128 @@
+#include "touch.h"
+
+struct toucher {
+    const struct cpu_config *config;
+    uint8_t *touched; /* of each buffer */
+    uint8_t *seen;    /* of each node */
+};
+
+/* ---- which buffers a statement has ---- */
+
+static void touch_reads(struct toucher *t, const bt_node *node)
+{
+    if (!node->reads || t->seen[node->id])
+        return;
+    t->seen[node->id] = 1;
+    if (node->kind == BT_NODE_READ)
+        t->touched[node->which] |= CPU_TOUCHES;
+    for (uint32_t i = 0; i < node->narg; i++)
+        touch_reads(t, node->args[i]);
+}
+
+static void touch_addresses(struct toucher *t, const bt_stmt *call)
+{
+    const struct cpu_callee *row = cpu_row_of(t->config, call->callee);
+    // of one that there is not, anything may be true; the bytecode refuses it
+    const uint32_t nwritten = row ? cpu_form_of(row)->nwritten : call->narg;
+    for (uint32_t i = 0; i < call->narg; i++) {
+        if (call->args[i].is_address)
+            t->touched[call->args[i].buffer] |=
+                (uint8_t)(CPU_TOUCHES | (i < nwritten ? CPU_WRITES : 0));
+    }
+}
+
+static int meet(void *self, bt_stmt *stmt, const bt_node **slot)
+{
+    struct toucher *t = self;
+    touch_reads(t, *slot);
+    if (stmt->kind == BT_STMT_CALL && slot == &stmt->args[0].value)
+        touch_addresses(t, stmt);
+    return 1;
+}
+
+int cpu_touch_all(bt_arena *arena, const struct cpu_config *config, const bt_loops *loops,
+                  uint8_t ***out)
+{
+    uint8_t **all = *out = BT_NEWS(arena, uint8_t *, loops->body.len);
+    for (uint32_t k = 0; all && k < loops->body.len; k++) {
+        struct toucher t = { .config = config };
+        t.touched = all[k] = BT_NEWS(arena, uint8_t, loops->graph->narray);
+        t.seen = BT_NEWS(arena, uint8_t, loops->graph->nnode);
+        if (!t.touched || !t.seen)
+            return 0;
+        (void)bt_stmt_walk(loops->body.at[k], meet, &t);
+    }
+    return all != NULL;
+}
+
+/* ---- packing ---- */
+
+static int only_packs(const bt_loops *loops, uint8_t *const *touched, uint32_t stmt,
+                      uint32_t input)
+{
+    for (uint32_t i = 0; i < loops->graph->narray; i++) {
+        const uint32_t role = loops->roles.at[i];
+        if (!touched[stmt][i] || i == input)
+            continue;
+        if (role == BT_BUFFER_INPUT || role == BT_BUFFER_OUTPUT)
+            return 0;
+        for (uint32_t k = 0; role == BT_BUFFER_LOCAL && k < loops->body.len; k++) {
+            if (k != stmt && touched[k][i])
+                return 0;
+        }
+    }
+    return touched[stmt][input] != 0;
+}
+
+/* Whether one of its temps is written by a statement that is not packing. */
+static int meets_writer(const bt_loops *loops, uint8_t *const *touched,
+                        const uint8_t *is_packing, uint32_t stmt)
+{
+    for (uint32_t i = 0; i < loops->graph->narray; i++) {
+        if (loops->roles.at[i] != BT_BUFFER_TEMP || !touched[stmt][i])
+            continue;
+        for (uint32_t k = 0; k < loops->body.len; k++) {
+            if (!is_packing[k] && (touched[k][i] & CPU_WRITES))
+                return 1;
+        }
+    }
+    return 0;
+}
+
+uint32_t cpu_mark_packing(const bt_loops *loops, uint8_t *const *touched, uint32_t input,
+                          const uint8_t *is_taken, uint8_t *is_packing)
+{
+    const uint32_t nstmt = loops->body.len;
+    uint32_t n = 0;
+    int is_stable;
+    for (uint32_t k = 0; k < nstmt; k++)
+        is_packing[k] =
+            !(is_taken && is_taken[k]) && only_packs(loops, touched, k, input);
+    do {
+        is_stable = 1;
+        for (uint32_t k = 0; k < nstmt; k++) {
+            if (is_packing[k] && meets_writer(loops, touched, is_packing, k))
+                is_packing[k] = is_stable = 0;
+        }
+    } while (!is_stable);
+    for (uint32_t k = 0; k < nstmt; k++)
+        n += is_packing[k];
+    return n;
+}
+
+uint8_t *cpu_find_packing(bt_arena *arena, const struct cpu_config *config,
+                          const bt_loops *loops, uint8_t *const *touched)
+{
+    const uint32_t nstmt = loops->body.len;
+    uint8_t *all = BT_NEWS(arena, uint8_t, nstmt), *one = BT_NEWS(arena, uint8_t, nstmt);
+    if (!all || !one)
+        return NULL;
+    for (uint32_t i = 0; config->is_constant && i < loops->graph->narray; i++) {
+        if (loops->roles.at[i] != BT_BUFFER_INPUT || !config->is_constant[i] ||
+            !cpu_mark_packing(loops, touched, i, all, one))
+            continue;
+        for (uint32_t k = 0; k < nstmt; k++)
+            all[k] |= one[k];
+    }
+    return all;
+}

@@ -244,7 +244,8 @@ static int open_place_of(struct cpu_part *p, const bt_node *offset, const bt_nod
     if (!*stride || cpu_is_varying(p->lanes, *stride) || !cpu_is_integer(*stride))
         return 0;
     *first = cpu_at_first(p->lanes, offset);
-    return *first && cpu_is_integer(*first);
+    // what reads a local of each lane differs from lane to lane without its index
+    return *first && !cpu_is_varying(p->lanes, *first) && cpu_is_integer(*first);
 }
 
 static int load(struct cpu_part *p, const struct cpu_value *from, const bt_node *stride,

@@ -55,8 +55,12 @@ def native(baton, work):
                     os.chdir(folder)
                     count += aot.check(baton, model, folder, dims, seed, program, True,
                                        ("--executor", "graph", "--target", "cpu"))
-    print(f"{count} outputs as graph on cpu has them, by {' and '.join(found)}")
-    text = next(folder.glob("*_kernels_0.c"))
+    for model in sorted((HERE / "language").glob("*.baton")):  # branches, calls, closures around such kernels
+        folder = write(baton, model, work / "language" / model.stem, "--target", "cpu")
+        count += aot.compare(baton, model, folder, 0, [build(folder, found[0])])
+    print(f"{count} outputs as graph on cpu, or with branches interp, has them, by {' and '.join(found)}")
+    folder = work / "digits/digits"
+    text = folder / "digits_kernels_0.c"
     text.write_text(re.sub(r"cpu_native_enter\(\d+U", "cpu_native_enter(9U", text.read_text()))
     done = subprocess.run([build(folder, found[0])], capture_output=True, text=True)
     if done.returncode != 1 or "does not run the instructions" not in done.stderr:

@@ -378,17 +378,8 @@ static bt_status value_operand(struct copy *c, const bt_value *old, const bt_typ
 
 /* ---- the next version ---- */
 
-static bt_status begin(struct cps *s, const bt_func *func, const bt_type *answer)
-{
-    s->answer = answer;
-    s->span = func->span;
-    bt_map_init(&s->known, s->arena, 0);
-    bt_map_init(&s->passing, s->arena, 0);
-    return NULL;
-}
-
-/* The function's type variables, and the answer's behind them. */
-static bt_status vars_of(struct cps *s, const bt_func *func, const bt_type ***out)
+/* Begins with a function: its type variables, and the answer's behind them. */
+static bt_status begin(struct cps *s, const bt_func *func, const bt_type ***out)
 {
     const bt_type_param param = { .kind = BT_KIND_TYPE };
     const bt_type **vars = *out = BT_NEWS(s->arena, const bt_type *, func->nvar + 1);
@@ -397,8 +388,11 @@ static bt_status vars_of(struct cps *s, const bt_func *func, const bt_type ***ou
         return bt_store_why(s->ctx, s->module->store);
     if (func->nvar)
         memcpy(vars, func->vars, func->nvar * sizeof(*vars));
-    vars[func->nvar] = answer;
-    return begin(s, func, answer);
+    vars[func->nvar] = s->answer = answer;
+    s->span = func->span;
+    bt_map_init(&s->known, s->arena, 0);
+    bt_map_init(&s->passing, s->arena, 0);
+    return NULL;
 }
 
 static bt_status name_func(struct cps *s, const bt_global *old, const char **out)
@@ -427,7 +421,7 @@ static bt_status declare(struct cps *s, const bt_global *old, bt_module_builder 
         return bt_no_memory();
     BT_TRY(name_func(s, old, &global.name));
     bt_module_builder_remove(builder, old->name);
-    BT_TRY(vars_of(s, func, &vars));
+    BT_TRY(begin(s, func, &vars));
     for (uint32_t i = 0; i < n; i++)
         types[i] = func->block->params[i]->base.type;
     BT_TRY(map_args(s, n, types, func->result, &args));
@@ -435,17 +429,6 @@ static bt_status declare(struct cps *s, const bt_global *old, bt_module_builder 
                                      s->answer, func->nwhere, func->wheres);
     return global.type ? bt_module_builder_set(builder, &global, 1)
                        : bt_store_why(s->ctx, s->module->store);
-}
-
-static bt_status declare_all(void *state, bt_module_builder *builder)
-{
-    struct cps *s = state;
-    for (uint32_t i = 0; i < s->module->nglobal; i++) {
-        const bt_global *global = s->module->globals[i];
-        if (is_converted(global))
-            BT_TRY(declare(s, global, builder));
-    }
-    return NULL;
 }
 
 static bt_status define(struct cps *s, const bt_global *old, bt_module_builder *builder)
@@ -457,7 +440,7 @@ static bt_status define(struct cps *s, const bt_global *old, bt_module_builder *
     struct copy c;
     int any = 0;
     global.name = func.name = name_now(s, old->name);
-    BT_TRY(vars_of(s, old->func, &vars));
+    BT_TRY(begin(s, old->func, &vars));
     BT_TRY(find_passing(s, old->func->block, &any));
     BT_TRY(copy_init(&c, s->ctx, s->arena, s->declared));
     c.state = s;
@@ -472,15 +455,25 @@ static bt_status define(struct cps *s, const bt_global *old, bt_module_builder *
                   : version_set_func(s->ctx, s->module->store, builder, &global, now);
 }
 
-static bt_status define_all(void *state, bt_module_builder *builder)
+static bt_status each_function(struct cps *s, bt_module_builder *builder,
+                               bt_status (*make)(struct cps *, const bt_global *,
+                                                 bt_module_builder *))
 {
-    struct cps *s = state;
     for (uint32_t i = 0; i < s->module->nglobal; i++) {
-        const bt_global *global = s->module->globals[i];
-        if (is_converted(global))
-            BT_TRY(define(s, global, builder));
+        if (is_converted(s->module->globals[i]))
+            BT_TRY(make(s, s->module->globals[i], builder));
     }
     return NULL;
+}
+
+static bt_status declare_all(void *state, bt_module_builder *builder)
+{
+    return each_function(state, builder, declare);
+}
+
+static bt_status define_all(void *state, bt_module_builder *builder)
+{
+    return each_function(state, builder, define);
 }
 
 /* What no continuation can be given to. */

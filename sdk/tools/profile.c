@@ -45,6 +45,11 @@ void print_profile(const bt_profile *profile)
            "bytes", width, "what", "from");
     for (uint32_t i = 0; i < profile->nrow; i++)
         print_row(&profile->rows[i], total_ns(profile), width);
+    for (uint32_t i = 0; i < profile->ndim; i++) {
+        const bt_profile_dim *dim = &profile->dims[i];
+        printf("dim %s=%lld in %llu run%s\n", dim->name, (long long)dim->value,
+               (unsigned long long)dim->nrun, PLURAL(dim->nrun));
+    }
 }
 
 json_t *describe_profile(const bt_profile *profile)
@@ -62,6 +67,18 @@ json_t *describe_profile(const bt_profile *profile)
         if (row->nbytes >= 0)
             json_object_set_new(item, "bytes", json_integer(row->nbytes));
         json_array_append_new(list, item);
+    }
+    return list;
+}
+
+json_t *describe_dims(const bt_profile *profile)
+{
+    json_t *list = json_array();
+    for (uint32_t i = 0; i < profile->ndim; i++) {
+        const bt_profile_dim *dim = &profile->dims[i];
+        json_array_append_new(list, json_pack("{s:s, s:I, s:I}", "name", dim->name,
+                                              "value", (json_int_t)dim->value, "runs",
+                                              (json_int_t)dim->nrun));
     }
     return list;
 }

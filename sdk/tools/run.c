@@ -123,6 +123,8 @@ static int print_results(struct tool *tool, bt_program *program)
         json_t *all = json_pack("{s:o}", "outputs", describe_outputs(tool, program));
         if (has_profile)
             json_object_set_new(all, "profile", describe_profile(profile));
+        if (has_profile && profile->ndim)
+            json_object_set_new(all, "dims", describe_dims(profile));
         if (option_value(tool, "memory"))
             json_object_set_new(all, "memory", describe_memory(tool, program));
         code = print_json(tool, all);

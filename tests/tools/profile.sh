@@ -45,6 +45,20 @@ expect 0 '^profile: .* ms in 5 calls$' ' %  *[0-9.]*  *1  *[0-9.]*  *224  nn.den
     -- "$@" --profile --passes ''
 expect 0 '"profile": \[{"name": "' '"multiply_adds": 64' '"bytes": 224' -- "$@" --profile --json --passes ''
 
+# Open dims: the values that they had.
+cat > open.baton <<'END1'
+#[version = "baton 0.1"]
+def @main<n: Dim, m: Dim>(%x: Tensor[(n, m), float32], %c: bool) -> Tensor[(n, m), float32] {
+  if (%c) { nn.relu(%x) } else { exp(%x) }
+}
+END1
+for executor in 'interp' 'vm --target reference'; do
+    expect 0 '^dim m=3 in 1 run$' '^dim n=2 in 1 run$' -- \
+        "$baton" run open.baton --executor $executor --no-specialise -i x=2x3xfloat32=random:1 -i c=true --profile
+    expect 0 '"dims": \[{"name": "m", "value": 3, "runs": 1}, {"name": "n", "value": 2, "runs": 1}\]' -- \
+        "$baton" run open.baton --executor $executor --no-specialise -i x=2x3xfloat32=random:1 -i c=true --profile --json
+done
+
 # The trace.
 expect 0 '^output' -- "$@" --executor graph --target reference --trace trace.json
 expect 0 '"traceEvents": \[{"name": "fused_nn_dense_nn_relu", "cat": "baton", "ph": "X", "ts": ' '"from": "line 3, line 4"' \

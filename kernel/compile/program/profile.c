@@ -93,6 +93,36 @@ bt_status bt_program_record(bt_program *program, int on)
     return NULL;
 }
 
+static void count_dim(struct bt__profiler *p, const char *name, int64_t value)
+{
+    const bt_profile_dim dim = { name, value, 1 };
+    for (uint32_t i = 0; i < p->dims.len; i++) {
+        if (p->dims.at[i].name == name && p->dims.at[i].value == value) {
+            p->dims.at[i].nrun++;
+            return;
+        }
+    }
+    if (!BT_PUSH(p->arena, &p->dims, dim))
+        p->failed = 1;
+}
+
+void bt__profiler_count(struct bt__profiler *p, const bt_program *program)
+{
+    const bt_func *func = program->entry->func;
+    bt_arena *scratch = bt_ctx_scratch(program->ctx);
+    const void *mark = bt_arena_mark(scratch);
+    int64_t *dims = BT_NEWS(scratch, int64_t, func->nvar);
+    if (!dims || bt_check_args(program->ctx, program->module, program->entry,
+                               program->ninput, program->args, dims))
+        p->failed = 1;
+    for (uint32_t i = 0; !p->failed && i < func->nvar; i++) {
+        const bt_var_type *var = (const bt_var_type *)(const void *)func->vars[i];
+        if (dims[i] >= 0 && var->name && !var->is_anonymous)
+            count_dim(p, var->name, dims[i]);
+    }
+    bt_arena_release(scratch, mark);
+}
+
 /* ---- the hook ---- */
 
 static void tell_binding(void *self, const bt_value *value, const bt_object *result,
@@ -175,6 +205,16 @@ static int by_time(const void *a, const void *b)
     return x < y ? -1 : 1; // in the order in which they ran
 }
 
+/* By name; of each, what it was most often first. */
+static int by_runs(const void *a, const void *b)
+{
+    const bt_profile_dim *x = a, *y = b;
+    const int order = strcmp(x->name, y->name);
+    return order                ? order
+           : x->nrun != y->nrun ? (x->nrun > y->nrun ? -1 : 1)
+                                : (x->value > y->value) - (x->value < y->value);
+}
+
 bt_status bt_program_profile(bt_program *program, const bt_profile **out)
 {
     struct bt__profiler *p = program->profiler;
@@ -203,7 +243,10 @@ bt_status bt_program_profile(bt_program *program, const bt_profile **out)
         events[i] = p->events.at[i];
         events[i].row = places[events[i].row];
     }
-    *profile = (bt_profile){ p->rows.len, rows, p->events.len, events };
+    if (p->dims.len)
+        qsort(p->dims.at, p->dims.len, sizeof(*p->dims.at), by_runs);
+    *profile =
+        (bt_profile){ p->rows.len, rows, p->events.len, events, p->dims.len, p->dims.at };
     *out = profile;
     return NULL;
 }

@@ -18,10 +18,13 @@ struct bt__profiler {
     bt_map numbers; /* binding -> its row, from 1 */
     bt_vec(struct bt__profile_row) rows;
     bt_vec(bt_profile_event) events;
+    bt_vec(bt_profile_dim) dims;
     uint64_t begin_ns;
     uint32_t failed; /* 1: there was no memory */
 };
 
+/* Counts the values that the entry's dims had in a run that went well. */
+void bt__profiler_count(struct bt__profiler *, const bt_program *);
 /* Of a run; NULL: nobody records or watches. */
 const bt_run_hook *bt__program_hook(bt_program *);
 

@@ -230,7 +230,10 @@ static bt_status check_inputs_set(const bt_program *program)
 bt_status bt_program_run(bt_program *program)
 {
     BT_TRY(check_inputs_set(program));
-    return can_compute_into(program) ? run_into(program) : run_and_copy(program);
+    BT_TRY(can_compute_into(program) ? run_into(program) : run_and_copy(program));
+    if (program->is_recorded && program->entry->func->nvar)
+        bt__profiler_count(program->profiler, program);
+    return NULL;
 }
 
 const bt_object *bt_program_get(const bt_program *program, uint32_t index)

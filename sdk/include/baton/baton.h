@@ -164,11 +164,19 @@ typedef struct bt_profile_event {
     uint64_t start_ns; /* since recording began */
     uint64_t elapsed_ns;
 } bt_profile_event;
+/* A value that an open dim of the entry had, and in how many runs. */
+typedef struct bt_profile_dim {
+    const char *name;
+    int64_t value;
+    uint64_t nrun;
+} bt_profile_dim;
 typedef struct bt_profile {
     uint32_t nrow;
     const bt_profile_row *rows; /* what took longest first */
     uint32_t nevent;            /* at most a million */
     const bt_profile_event *events;
+    uint32_t ndim;
+    const bt_profile_dim *dims; /* dim by dim; of each, what it was most often first */
 } bt_profile;
 /* From now on runs are recorded, which takes time and memory of its own; forgets those
  * before. on 0: no more are. */

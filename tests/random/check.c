@@ -91,6 +91,7 @@ static const char *const flattening[] = {
     "monomorphize",
     "match-tree",
     "monomorphize, match-tree, lambda-lift, verify-flat",
+    "match-tree, lambda-lift, monomorphize{dims=True}, sccp, lambda-lift, verify-flat",
     "eta-expand, match-tree, monomorphize, lambda-lift, merge-functions, dead-code, "
     "verify-flat",
 };

@@ -303,23 +303,23 @@ bt_status bt_fuse_sized(bt_ctx *ctx, const bt_module *module,
         *out = bt_module_ref(module);
         return NULL;
     }
-    bt_text hot;
-    bt_text_init(&hot, bt_ctx_scratch(ctx));
-    bt_text_addf(&hot, "versions.hot=\"%s\"", options.hot ? options.hot : "");
-    const char *const set[] = { bt_text_get(&hot), NULL };
-    if (!set[0])
-        return bt_no_memory();
     BT_TRY(bt__targets_get(ctx, &options, &opened));
+    bt_arena *scratch = bt_ctx_scratch(ctx);
+    const void *mark = bt_arena_mark(scratch);
+    const char *const set[] = {
+        bt__format(scratch, "versions.hot=\"%s\"", options.hot ? options.hot : ""), NULL
+    };
     const bt_pipeline_options run = { .level = 4,
                                       .set = options.hot ? set : NULL,
                                       .targets = opened,
                                       .entry = options.entry };
-    bt_status status = bt_pipeline_read(ctx, source, &pipeline);
+    bt_status status = set[0] ? bt_pipeline_read(ctx, source, &pipeline) : bt_no_memory();
     if (!status) {
         pipeline->is_own = !options.fuse;
         status = bt_pipeline_run(ctx, pipeline, &run, module, out);
         bt_pipeline_destroy(pipeline);
     }
+    bt_arena_release(scratch, mark);
     bt_targets_unref(opened);
     return status;
 }

@@ -1,5 +1,5 @@
-# Files that an installed page names are there: all words in backquotes, brackets or parentheses that end as files do. README.md's
-# last part is about the source. Before it, it names all pages.
+# Files that an installed page names are there: all words in backquotes, brackets or parentheses that end as files do. The
+# last part of README.md and of aot.md is about the source. Before it, it names all pages.
 file(REMOVE_RECURSE ${WORK})
 execute_process(COMMAND ${CMAKE_COMMAND} --install ${BUILD} --prefix ${WORK} OUTPUT_QUIET RESULT_VARIABLE failed)
 if(failed)
@@ -8,7 +8,7 @@ endif()
 file(GLOB pages ${WORK}/share/doc/baton/*.md)
 file(GLOB_RECURSE installed ${WORK}/*)
 list(TRANSFORM installed REPLACE ".*/" "")
-set(examples plugin.json x.json FILE.c npu.c tidy.json p.baton rows.c classify.c digits.h stdio.h) # files of a reader's own, or of C
+set(examples plugin.json x.json FILE.c npu.c tidy.json p.baton rows.c classify.c digits.h stdio.h NAME.h NAME_data.c main.c) # files of a reader's own, or of C
 set(nnamed 0)
 file(READ ${WORK}/share/doc/baton/README.md readme)
 string(REGEX REPLACE "\n## The tree.*" "" readme "${readme}")
@@ -19,7 +19,7 @@ foreach(page ${pages})
     message(SEND_ERROR "README.md does not name ${name}, which is installed")
   endif()
   file(READ ${page} text)
-  string(REGEX REPLACE "\n## The tree.*" "" text "${text}")
+  string(REGEX REPLACE "\n## (The tree|How it is made).*" "" text "${text}")
   string(REGEX REPLACE "[][;]" " " text "${text}")
   string(REGEX MATCHALL "[`(<][A-Za-z][A-Za-z_./-]*\\.(c|h|md|def|json|baton|npz|txt)[`)>]" found "${text}")
   foreach(word ${found})

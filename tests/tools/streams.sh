@@ -16,7 +16,7 @@ done
 printf '#[version = "baton 0.1"]\ndef @main(%%x: Tensor[(3), float32]) { nn.relux(%%x) }\n' > wrong.baton
 expect 1 'no op is named "nn.relux"' -- through "'$baton' run - -i 1 < wrong.baton"
 printf '#[version = "baton 0.1"]\ndef @main(%%x, %%y) { add(%%x, %%y) }\n' > untyped.baton
-expect 0 '^  2$' 'executor interp runs the program' -- through "'$baton' run - -i 1 -i 1 --no-specialise < untyped.baton"
+expect 0 '^  2$' -- through "'$baton' run - -i x=int32=1 -i y=int32=1 --no-specialise < untyped.baton"
 # More than a pipe holds, to one that reads a line.
 expect 0 '^rc [01]$' -- through "{ '$baton' list ops --json; echo rc \$? > rc; } | head -1 > /dev/null; cat rc"
 refuse 'cannot be written' 'Broken'

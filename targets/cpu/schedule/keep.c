@@ -2,19 +2,19 @@
 
 /* ---- who reads and writes ---- */
 
+/* Expressions of statements share nodes: a read counts once in each. */
 struct count {
     uint32_t buffer, nread, nwrite;
-    const bt_node *read; /* the last one */
+    uint32_t expression; /* the number of the one at hand, from 1 on */
+    uint32_t *seen;      /* by node: the last expression that it was met in */
 };
 
 static void count_reads(struct count *c, const bt_node *node)
 {
-    if (!node->reads)
+    if (!node->reads || c->seen[node->id] == c->expression)
         return;
-    if (node->kind == BT_NODE_READ && node->which == c->buffer) {
-        c->nread += node != c->read;
-        c->read = node;
-    }
+    c->seen[node->id] = c->expression;
+    c->nread += node->kind == BT_NODE_READ && node->which == c->buffer;
     for (uint32_t i = 0; i < node->narg; i++)
         count_reads(c, node->args[i]);
 }
@@ -22,6 +22,7 @@ static void count_reads(struct count *c, const bt_node *node)
 static int count_all(void *self, bt_stmt *stmt, const bt_node **slot)
 {
     struct count *c = self;
+    c->expression++;
     count_reads(c, *slot);
     if ((stmt->kind == BT_STMT_STORE || stmt->kind == BT_STMT_TAKE) &&
         slot == &stmt->offset)
@@ -31,12 +32,23 @@ static int count_all(void *self, bt_stmt *stmt, const bt_node **slot)
     return 1;
 }
 
-static struct count count_of(bt_loops *loops, uint32_t buffer)
+/* 0: no memory. */
+static int begin_count(bt_loops *loops, uint32_t buffer, struct count *c)
 {
-    struct count c = { .buffer = buffer };
+    *c = (struct count){ .buffer = buffer, .expression = 1 };
+    c->seen = BT_NEWS(loops->arena, uint32_t, loops->graph->nnode);
+    if (!c->seen)
+        loops->graph->status = bt_no_memory();
+    return c->seen != NULL;
+}
+
+static int count_of(bt_loops *loops, uint32_t buffer, struct count *c)
+{
+    if (!begin_count(loops, buffer, c))
+        return 0;
     for (uint32_t i = 0; i < loops->body.len; i++)
-        (void)bt_stmt_walk(loops->body.at[i], count_all, &c);
-    return c;
+        (void)bt_stmt_walk(loops->body.at[i], count_all, c);
+    return 1;
 }
 
 /* ---- which slice ---- */
@@ -107,7 +119,7 @@ static int find_update(bt_loops *loops, const bt_func *primitive, bt_stmt *loop,
         loops->roles.at[inner->buffer] != BT_BUFFER_OUTPUT)
         return 0;
     const bt_node *kept = inner->value->args[2];
-    struct count of_value = { .buffer = kept->which };
+    struct count of_value, of_in, of_out;
     *u = (struct update){ .value = inner->value->args[1] };
     if (kept->kind != BT_NODE_READ || kept->narg != 1 || kept->args[0] != inner->offset ||
         loops->roles.at[kept->which] != BT_BUFFER_INPUT)
@@ -119,12 +131,14 @@ static int find_update(bt_loops *loops, const bt_func *primitive, bt_stmt *loop,
     while (u->result < loops->results.len &&
            loops->results.at[u->result] != inner->buffer)
         u->result++;
+    if (!u->at || in->dtype != out->dtype || in->extents[0] != out->extents[0] ||
+        !same_type(primitive, u->in, u->result) ||
+        !begin_count(loops, kept->which, &of_value) ||
+        !count_of(loops, kept->which, &of_in) || !count_of(loops, inner->buffer, &of_out))
+        return 0;
     count_reads(&of_value, u->value);
-    return u->at && in->dtype == out->dtype && in->extents[0] == out->extents[0] &&
-           same_type(primitive, u->in, u->result) && of_value.nread == 0 &&
-           count_of(loops, kept->which).nread == 1 &&
-           count_of(loops, inner->buffer).nread == 0 &&
-           count_of(loops, inner->buffer).nwrite == 1;
+    return of_value.nread == 0 && of_in.nread == 1 && of_out.nread == 0 &&
+           of_out.nwrite == 1;
 }
 
 /* ---- in place ---- */

@@ -238,8 +238,8 @@ static void remove_files(bt_arena *arena, const char *folder)
 static bt_status write_and_compile(bt_ctx *ctx, struct session *s, bt_compiled *compiled)
 {
     struct chosen {
-        const char *name, *weights;
-    } chosen = { "p", "c" };
+        const char *name, *weights, *build;
+    } chosen = { "p", "c", "none" };
     char folder[] = "/tmp/baton_written_XXXXXX";
     const void *row;
     BT_TRY(bt_registry_row(ctx, "baton.executor/1", "aot", sizeof(bt_executor), &row));

@@ -4,8 +4,8 @@
  *   import = "import" STRING [ ";" ]
  *
  * "prelude" is a library, which a plugin provides; a name with a dot, "layers.baton", is
- * a file in the folder of the text. Nothing else is reached. All texts share one space of
- * names, in which each name is defined once. Of an imported text those definitions are
+ * a file in the folder of the text that imports it, which is that of the first text or
+ * one beneath it. Nothing else is reached. All texts share one space of names, in which each name is defined once. Of an imported text those definitions are
  * read that are used, and all data types: what the module has of it prints as if it had
  * been written there.
  */
@@ -59,20 +59,44 @@ static bt_status read_library(bt__parser *p, const char *name, struct bt__text *
                          &out->text, nbytes);
 }
 
+static size_t folder_nbytes(const char *file)
+{
+    const char *slash = file ? strrchr(file, '/') : NULL;
+    return slash ? (size_t)(slash + 1 - file) : 0;
+}
+
+/* Steps that lead nowhere, as in "./x" and "a//x", are left out: a file has one name. */
+static void add_steps(bt_text *path, const char *name)
+{
+    const char *next = NULL;
+    for (const char *at = name; at; at = next) {
+        size_t nbytes = strcspn(at, "/");
+        next = at[nbytes] ? at + nbytes + 1 : NULL;
+        if (!next || (nbytes && !(nbytes == 1 && *at == '.')))
+            bt_text_addf(path, "%.*s%s", (int)nbytes, at, next ? "/" : "");
+    }
+}
+
+/* What this text calls `name` is read as it stands from the folder of the first text on,
+ * with which the name of every file begins. */
 static bt_status read_file(bt__parser *p, const char *name, struct bt__text *out,
                            size_t *nbytes)
 {
     bt_file *file;
-    const char *slash = p->file ? strrchr(p->file, '/') : NULL;
+    bt_text path;
+    size_t first = folder_nbytes(p->module->texts.at[0].file);
     out->folder = p->module->texts.at[p->in].folder;
     if (!out->folder)
         return bt_fail(p->ctx, BT_ERR_UNSUPPORTED,
                        "files are not imported here: the text has no folder");
-    out->file = bt__format(p->arena, "%.*s%s", slash ? (int)(slash + 1 - p->file) : 0,
-                           slash ? p->file : "", name);
+    bt_text_init(&path, p->arena);
+    bt_text_addf(&path, "%.*s", (int)folder_nbytes(p->file), p->file ? p->file : "");
+    add_steps(&path, name);
+    out->file = bt_text_get(&path);
     if (!out->file)
         return bt_no_memory();
-    BT_TRY(bt_file_read_beneath(p->ctx, out->folder, name, &file));
+    BT_TRY(bt_file_read_beneath(p->ctx, out->folder,
+                                *name == '/' ? name : out->file + first, &file));
     out->text = bt_arena_text(p->arena, file->bytes, file->nbytes);
     *nbytes = file->nbytes;
     bt_file_close(p->ctx, file);

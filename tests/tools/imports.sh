@@ -21,6 +21,21 @@ for name in link.baton pipe.baton ../outside.baton "$PWD/outside.baton" missing.
     expect 1 'p.baton:2:8: error: import "' -- "$baton" opt inside/p.baton
 done
 
+# A text names what stands beside it, whoever imports it; a file that two texts name differently is one text.
+mkdir -p inside/sub/deep
+text inside/sub/a.baton 'import "c.baton"' 'import "deep/d.baton"' 'def @a() { (@c(), @d()) }'
+text inside/sub/c.baton 'type Two { Two(int32) }' 'def @c() { 3 }'
+text inside/sub/deep/d.baton 'import "prelude"' 'def @d() { 4 }'
+text inside/p.baton 'import "sub//./c.baton"' 'import "sub/a.baton"' 'def @main() { (@a(), @c()) }'
+expect 0 "(3, 4)" -- "$baton" run inside/p.baton --executor interp
+(cd inside && expect 0 "(3, 4)" -- "$baton" run p.baton --executor interp)
+text inside/sub/deep/d.baton 'import "../c.baton"' 'def @d() { @c() }'
+expect 1 'sub/deep/d.baton:2:8: error: import "../c.baton"' 'goes up by ".."' -- "$baton" opt inside/p.baton
+text inside/sub/deep/d.baton "import \"$PWD/inside/sub/c.baton\"" 'def @d() { @c() }'
+expect 1 'sub/deep/d.baton:2:8: error: import' 'is absolute' -- "$baton" opt inside/p.baton
+text inside/sub/c.baton 'import "a.baton"' 'def @c() { 3 }'
+expect 1 'go in a circle: inside/sub/c.baton -> inside/sub/a.baton -> inside/sub/c.baton' -- "$baton" opt inside/p.baton
+
 # As many texts as there may be, each imported by the one before it; then one more.
 for i in $(seq 1 255); do
     text "t$i.baton" "import \"t$((i + 1)).baton\"" "def @f$i() { @f$((i + 1))() }"

@@ -266,6 +266,17 @@ bt__draft *bt__parse_named(bt__parser *p)
 
 /* ---- values ---- */
 
+/* %x[%i], which many write at first for an element of a tensor. */
+static int refuse_index(bt__parser *p)
+{
+    if (!bt__at(p, BT_TOKEN_LBRACKET) ||
+        (p->next.kind != BT_TOKEN_LOCAL && p->next.kind != BT_TOKEN_NUMBER))
+        return 1;
+    bt__advance(p);
+    return bt__error_expected(p, "types of what is called (an element of a tensor is "
+                                 "take(%x, %i), a row take(%x, %i, axis=0))");
+}
+
 bt__draft *bt__parse_call(bt__parser *p, bt__draft *callee, uint32_t offset)
 {
     bt__drafts operands = { 0 };
@@ -274,7 +285,7 @@ bt__draft *bt__parse_call(bt__parser *p, bt__draft *callee, uint32_t offset)
         bt__error_memory(p);
         return NULL;
     }
-    if (!parse_type_args(p, &type_args) || !at_arguments(p) ||
+    if (!refuse_index(p) || !parse_type_args(p, &type_args) || !at_arguments(p) ||
         !parse_arguments(p, NULL, 0, &operands, NULL))
         return NULL;
     bt__draft *draft = new_call(p, offset, BT_CALLEE_VALUE);

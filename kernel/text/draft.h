@@ -193,10 +193,19 @@ const bt_ctor *bt__module_ctor(bt__parser *, const char *name);
 const char *bt__module_near_type(bt__parser *, const char *name);
 const char *bt__module_near_ctor(bt__parser *, const char *name);
 
+/* ---- hint.c ---- */
+
+/* What an error says behind a name that is not defined, "@f" or a type or constructor:
+ * the library that defines it, else `near` (NULL: none). "" where nothing is known. */
+const char *bt__hint(bt__parser *, const char *name, const char *near);
+
 /* ---- import.c ---- */
 
 /* One more text, which is not read yet: its file, folder, text and size. */
 bt_status bt__add_text(bt__parser *, const struct bt__text *) BT_MUST_USE;
+/* The text of a library that a plugin provides. */
+bt_status bt__read_library(bt__parser *, const char *name, struct bt__text *out,
+                           size_t *nbytes) BT_MUST_USE;
 /* What follows stands in that text; where, bt__seek says. */
 void bt__set_text(bt__parser *, uint32_t in);
 /* Headers and imports of all texts. */

@@ -50,8 +50,8 @@ bt_span bt__span_of(bt__parser *p, uint32_t in, const bt__token *token)
 
 /* ---- finding ---- */
 
-static bt_status read_library(bt__parser *p, const char *name, struct bt__text *out,
-                              size_t *nbytes)
+bt_status bt__read_library(bt__parser *p, const char *name, struct bt__text *out,
+                           size_t *nbytes)
 {
     bt__item *item;
     BT_TRY(bt__plugins_item(p->ctx, "library", name, &item));
@@ -123,7 +123,7 @@ static bt_status find_text(bt__parser *p, const char *name, uint32_t *out)
     struct bt__text found = { 0 };
     size_t nbytes = 0;
     BT_TRY(strchr(name, '.') ? read_file(p, name, &found, &nbytes)
-                             : read_library(p, name, &found, &nbytes));
+                             : bt__read_library(p, name, &found, &nbytes));
     for (*out = 0; *out < p->module->texts.len; ++*out) {
         const char *file = p->module->texts.at[*out].file;
         if (file && strcmp(file, found.file) == 0)
@@ -132,6 +132,21 @@ static bt_status find_text(bt__parser *p, const char *name, uint32_t *out)
     BT_TRY(check_size(p, nbytes));
     found.nbytes = (uint32_t)nbytes;
     return bt__add_text(p, &found);
+}
+
+/* Of a library that is not there: a file that may be meant. */
+static const char *hint_file(bt__parser *p, const char *name)
+{
+    struct bt__text file;
+    size_t nbytes;
+    const char *whole = bt__format(p->arena, "%s.baton", name);
+    const char *hint = whole && !read_file(p, whole, &file, &nbytes)
+                           ? bt__format(p->arena,
+                                        "; a file is named with its ending: write "
+                                        "import \"%s\"",
+                                        whole)
+                           : NULL;
+    return hint ? hint : "";
 }
 
 /* ---- heads ---- */
@@ -169,7 +184,8 @@ static int parse_import(bt__parser *p, uint32_t *out)
         return bt__error_memory(p);
     if (why) {
         bt_status status = bt__status_at(p, why->code, token.offset, token.nbytes,
-                                         "import \"%s\": %s", name, why->message);
+                                         "import \"%s\": %s%s", name, why->message,
+                                         strchr(name, '.') ? "" : hint_file(p, name));
         return bt__error_status(p, bt__note_chain(p->ctx, status, why->note));
     }
     if (p->module->texts.at[*out].is_open)

@@ -1,5 +1,6 @@
 /* What names of the module stand for while it is parsed: operators, data types,
  * constructors, globals; and what is said of those that stand for nothing. */
+#include "base/arena.h"
 #include "base/ctx.h"
 #include "text/draft.h"
 
@@ -37,11 +38,10 @@ static int get_op(bt__parser *p, const char *name, const bt__token *token,
     *out = NULL;
     if (status->code == BT_ERR_MEMORY)
         return bt__error_memory(p);
-    const char *near = p->module ? bt__module_near_ctor(p, name) : NULL;
-    if (near)
-        status =
-            bt_fail(p->ctx, BT_ERR_NAME,
-                    "no op or constructor is named \"%s\"; did you mean %s?", name, near);
+    const char *hint = p->module ? bt__hint(p, name, bt__module_near_ctor(p, name)) : "";
+    if (*hint)
+        status = bt_fail(p->ctx, BT_ERR_NAME, "no op or constructor is named \"%s\"%s",
+                         name, hint);
     if (p->module)
         return note_unknown(p, name, token, status);
     return bt__error_token(p, status->code, token, "%s", status->message);
@@ -173,9 +173,9 @@ int bt__report_unknown_globals(bt__parser *p)
         if (!near)
             near = near_key(p, &module->imported, name);
         bt__set_text(p, use->in);
-        bt__error_token(p, BT_ERR_NAME, &use->token, "`@%s` is not defined%s%s%s", name,
-                        near ? "; did you mean `@" : "", near ? near : "",
-                        near ? "`?" : "");
+        const char *global = bt__format(p->arena, "@%s", name);
+        bt__error_token(p, BT_ERR_NAME, &use->token, "`@%s` is not defined%s", name,
+                        global ? bt__hint(p, global, near) : "");
     }
     return !p->stop;
 }

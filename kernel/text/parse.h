@@ -4,6 +4,7 @@
  *   cursor.c         tokens, errors, skipping to where parsing can go on
  *   scope.c          names of locals, type variables, shared `?a`
  *   names_parse.c    names of the module: operators, data types, constructors, globals
+ *   hint.c           what is said besides of a name that stands for nothing
  *   parse_dim.c, parse_type.c, parse_params.c    types and other terms
  *   attrs_parse.c    attributes of operators and functions
  *   constant.c       literals and constants

@@ -47,9 +47,8 @@ static int parse_constructor(bt__parser *p, bt__draft_block *block,
         return 0;
     if (!out->ctor) {
         const char *near = bt__module_near_ctor(p, name);
-        return bt__error_token(p, BT_ERR_NAME, &token, "no constructor is named %s%s%s%s",
-                               bt__token_show(p, &token), near ? "; did you mean `" : "",
-                               near ? near : "", near ? "`?" : "");
+        return bt__error_token(p, BT_ERR_NAME, &token, "no constructor is named %s%s",
+                               bt__token_show(p, &token), bt__hint(p, name, near));
     }
     bt__advance(p);
     if (bt__at(p, BT_TOKEN_LPAREN) && !parse_fields(p, block, out))

@@ -194,9 +194,8 @@ static const bt_adt_def *parse_adt_name(bt__parser *p)
         return NULL;
     if (!def) {
         const char *near = bt__module_near_type(p, name);
-        bt__error_token(p, BT_ERR_NAME, &p->token, "no type is named %s%s%s%s",
-                        bt__token_show(p, &p->token), near ? "; did you mean `" : "",
-                        near ? near : "", near ? "`?" : "");
+        bt__error_token(p, BT_ERR_NAME, &p->token, "no type is named %s%s",
+                        bt__token_show(p, &p->token), bt__hint(p, name, near));
         return NULL;
     }
     bt__advance(p);

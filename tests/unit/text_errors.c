@@ -178,7 +178,7 @@ static void test_messages_say_what_was_meant(void **state)
     check_error(HEADER "def main() { 1 }", 2, 5,
                 "names of globals begin with @: def @main");
     check_error(HEADER "type M { Layer(M) }\ndef @f(%x) { Layr(%x) }", 3, 14,
-                "did you mean Layer?");
+                "did you mean `Layer`?");
     check_error(HEADER "def @f(%x) { -%x }", 2, 14, "write negative(...)");
     check_error(HEADER "def @f(%x: Tensor[(2, 3)]) { %x }", 2, 25,
                 "expected `,` and a dtype, as in Tensor[(2, 3), float32]");

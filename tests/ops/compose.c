@@ -220,9 +220,44 @@ static void test_what_has_no_graph_is_refused(void **state)
            "plain C");
     refuse(*state,
            "#[version = \"0.0.5\"]\n"
+           "def @main(%x: Tensor[(4), float32]) { sort(%x + 1f) }\n",
+           "plain C");
+    refuse(*state,
+           "#[version = \"0.0.5\"]\n"
            "def @main(%c: bool, %x: Tensor[(4), float32]) { if (%c) { %x } else { "
            "exp(%x) } }\n",
            "cannot be part");
+}
+
+/* In another order, twice and not at all; the constant outlives its module. */
+static void test_plain_c_takes_parameters_in_any_order(void **state)
+{
+    kit *k = *state;
+    bt_module *m = read_module(
+        k, "#[version = \"0.0.5\"]\n"
+           "def @main(%v: Tensor[(0), float32], %unused: (bool, bool), %at: Tensor[(1), "
+           "int32], %x: Tensor[(3), float32]) {\n"
+           "  strided_set(%x, %v, %at, %at, const[(1), int32]{-1})\n"
+           "}\n");
+    bt_compute *compute;
+    bt_tensor *in[5] = { NULL }, *y;
+    const int64_t dims[5] = { 0, 1, 1, 1, 3 };
+    assert_ok(k->ctx, bt_compute_create_func(k->ctx, bt_module_find(m, "main")->func,
+                                             NULL, &compute));
+    bt_module_unref(m);
+    for (uint32_t i = 0; i < 5; i++)
+        assert_ok(k->ctx, bt_tensor_create(k->ctx, i == 3 ? BT_INT32 : BT_FLOAT32, 1,
+                                           &dims[i], &in[i]));
+    *(int32_t *)in[3]->data = 1;
+    for (uint32_t i = 0; i < 3; i++)
+        ((float *)in[4]->data)[i] = (float)i;
+    assert_ok(k->ctx,
+              bt_compute_run(k->ctx, compute, 5, (const bt_tensor *const *)in, &y));
+    bt_compute_destroy(compute);
+    assert_same_bits(y, in[4]); // from 1 back to 1: nothing is replaced
+    bt_tensor_unref(y);
+    for (uint32_t i = 0; i < 5; i++)
+        bt_tensor_unref(in[i]);
 }
 
 /* @main<n>(%x: Tensor[(n, 4), float32]) with a number for n, which attributes name too. */
@@ -288,6 +323,7 @@ static const struct CMUnitTest tests[] = {
     TEST(test_several_results_stay),
     TEST(test_integers_wrap_as_before),
     TEST(test_what_has_no_graph_is_refused),
+    TEST(test_plain_c_takes_parameters_in_any_order),
     TEST(test_dims_become_numbers_in_attributes_and_plain_c),
 };
 TEST_MAIN(tests)

@@ -22,32 +22,31 @@ static int has_graph(const bt_compute *compute)
 static bt_status fill_call(bt_ctx *ctx, bt_compute *compute, const bt_formula_call *call)
 {
     const bt_op *op = call->op;
-    compute->op = op;
     compute->name = bt_arena_text(compute->arena, op->name, strlen(op->name));
     if (!compute->name)
         return bt_no_memory();
     BT_TRY(bt__call_read(ctx, compute->arena, call, &compute->call));
     if (bt__op_has_formula(op))
         return bt__compute_take_formula(ctx, compute, call);
-    if (op->eval)
-        return bt__compute_take_eval(ctx, compute, call);
-    return bt_fail(ctx, BT_ERR_UNSUPPORTED,
-                   "%s has neither a formula nor plain C: it cannot be computed",
-                   op->name);
+    return bt__compute_take_eval(ctx, compute, call, NULL, NULL);
 }
 
-/* The function's call, where there is no other: it may be of an operator in plain C. NULL:
- * none, or one on tensors with layouts, as calls by themselves are of logical indices. */
+/* The function's call, where there is no other. Plain C has parameters in any order, and
+ * constants; a formula has all parameters in their order, as it is joined else. NULL: none,
+ * or one on tensors with layouts, as calls by themselves are of logical indices. */
 static const bt_call *lone_call(const bt_func *func)
 {
     const bt_block *block = func->block;
     const bt_call *call = block->nbinding == 1 ? bt_as_call(block->bindings[0]) : NULL;
-    if (!call || call->callee_kind != BT_CALLEE_OP || call->narg != block->nparam ||
-        block->result != &call->base || bt_type_layout(call->base.type))
+    if (!call || call->callee_kind != BT_CALLEE_OP || block->result != &call->base ||
+        bt_type_layout(call->base.type))
+        return NULL;
+    int has_formula = bt__op_has_formula(call->op);
+    if (has_formula && call->narg != block->nparam)
         return NULL;
     for (uint32_t i = 0; i < call->narg; i++) {
-        if (call->args[i] != &block->params[i]->base ||
-            bt_type_layout(call->args[i]->type))
+        if (bt_type_layout(call->args[i]->type) ||
+            (has_formula && call->args[i] != &block->params[i]->base))
             return NULL;
     }
     return call;
@@ -58,14 +57,14 @@ static bt_status fill_bound(struct bt__copying *c, bt_compute *compute,
 {
     const bt_func *func = source->func;
     const bt_block *block = func->block;
-    const char *name = func->name ? func->name : "a function";
     const bt_call *lone = lone_call(func);
+    const char *name = lone ? lone->op->name : func->name ? func->name : "a function";
     bt_formula_call call;
     BT_TRY(bt__copying_bind(c, func, source->dims));
-    if (lone) {
+    if (lone)
         BT_TRY(bt__copying_binding(c, lone, &call));
+    if (lone && bt__op_has_formula(lone->op))
         return fill_call(c->ctx, compute, &call);
-    }
     const bt_type **types = BT_NEWS(c->arena, const bt_type *, block->nparam), *result;
     compute->name = bt_arena_text(compute->arena, name, strlen(name));
     if (!compute->name || !types)
@@ -75,7 +74,8 @@ static bt_status fill_bound(struct bt__copying *c, bt_compute *compute,
     BT_TRY(bt__copying_type(c, func->result, &result));
     BT_TRY(bt__call_read_types(c->ctx, compute->arena, compute->name, block->nparam,
                                types, result, &compute->call));
-    return bt__compute_take_func(c->ctx, compute, func, c);
+    return lone ? bt__compute_take_eval(c->ctx, compute, &call, lone, func->block)
+                : bt__compute_take_func(c->ctx, compute, func, c);
 }
 
 static bt_status fill_func(bt_ctx *ctx, bt_compute *compute, const struct source *source)
@@ -124,6 +124,8 @@ void bt_compute_destroy(bt_compute *compute)
     if (!compute)
         return;
     bt_registry *registry = compute->registry;
+    for (uint32_t i = 0; i < compute->nleaf; i++)
+        bt_tensor_unref(compute->sources[i].constant);
     bt_arena_destroy(compute->coded);
     bt_arena_destroy(compute->made);
     bt_arena_destroy(compute->arena);
@@ -189,7 +191,7 @@ bt_status bt_compute_run(bt_ctx *ctx, bt_compute *compute, uint32_t nin,
     bt_status status = made ? check_inputs(ctx, compute, nin, in) : bt_no_memory();
     if (!status)
         status = has_graph(compute) ? bt__compute_run_formula(ctx, compute, nin, in, made)
-                                    : bt__compute_run_eval(ctx, compute, nin, in, made);
+                                    : bt__compute_run_eval(ctx, compute, in, made);
     for (uint32_t i = 0; !status && i < nout; i++)
         status = check_result(ctx, compute, i, made[i]);
     for (uint32_t i = 0; made && i < nout; i++) {

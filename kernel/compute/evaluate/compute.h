@@ -8,10 +8,15 @@
 #include "compute/evaluate/bytecode.h"
 #include "compute/formula/call.h"
 
+/* What plain C takes as a leaf of its arguments. */
+struct bt__eval_leaf {
+    bt_tensor *constant; /* NULL: the input */
+    uint32_t input;
+};
+
 struct bt_compute {
     bt_registry *registry;
     bt_arena *arena;
-    const bt_op *op;
     const char *name;
     struct bt__call call;
     /* With a graph: */
@@ -24,8 +29,12 @@ struct bt_compute {
     const struct bt__leaf *leaves; /* it was made for these */
     const int64_t *const *strides; /* and the bytecode for these */
     /* With plain C: */
+    const bt_op *op;
     bt_store *store; /* own, for the types */
     const void *attrs;
+    uint32_t narg, nleaf; /* of the operator's call */
+    const uint32_t *arg_nleaf;
+    struct bt__eval_leaf *sources; /* of the leaves */
     const bt_type *const *args;
     const bt_type *result;
 };
@@ -46,9 +55,14 @@ bt_status bt__compute_run_formula(bt_ctx *, bt_compute *, uint32_t nin,
 
 /* ---- plain C (compute_eval.c) ---- */
 
-bt_status bt__compute_take_eval(bt_ctx *, bt_compute *,
-                                const bt_formula_call *) BT_MUST_USE;
-bt_status bt__compute_run_eval(bt_ctx *, bt_compute *, uint32_t nin,
-                               const bt_tensor *const *in, bt_tensor **out) BT_MUST_USE;
+/* The call by itself; or binding, the call in a function with this block, whose parameters
+ * are the inputs.
+ * errors BT_ERR_UNSUPPORTED: an argument that is neither a parameter nor a constant tensor;
+ *        an operator without plain C */
+bt_status bt__compute_take_eval(bt_ctx *, bt_compute *, const bt_formula_call *,
+                                const bt_call *binding,
+                                const bt_block *block) BT_MUST_USE;
+bt_status bt__compute_run_eval(bt_ctx *, bt_compute *, const bt_tensor *const *in,
+                               bt_tensor **out) BT_MUST_USE;
 
 #endif

@@ -233,13 +233,32 @@ static const char *by_function(struct c_exprs *x, uint32_t which, bt_dtype dtype
     return c_call_of(x, dtype, name, a->text, b ? b->text : NULL);
 }
 
+/* What an integer compared with itself gives, of which compilers warn, as they do of
+ * variables that nothing reads. NULL: it is no such comparison. */
+static const char *with_itself(struct c_exprs *x, uint32_t which,
+                               const struct c_operand *a, const struct c_operand *b)
+{
+    if (!b || bt_dtype_is_float(a->dtype) || strcmp(a->text, b->text) != 0)
+        return NULL;
+    switch (which) {
+    case BT_SCALAR_EQ:
+    case BT_SCALAR_LE: return c_form(x, "((void)%s, 1)", a->text);
+    case BT_SCALAR_NE:
+    case BT_SCALAR_LT: return c_form(x, "((void)%s, 0)", a->text);
+    default: return NULL;
+    }
+}
+
 const char *c_scalar(struct c_exprs *x, uint32_t which, bt_dtype dtype,
                      const struct c_operand *left, const struct c_operand *right)
 {
     const bt_dtype of = left->dtype;
     const int is_float = bt_dtype_is_float(of);
     const char *a = left->text, *b = right ? right->text : NULL;
-    const char *infix = infix_of(which, left, right), *out = NULL;
+    const char *infix = infix_of(which, left, right),
+               *out = with_itself(x, which, left, right);
+    if (out)
+        return out;
     switch (which) {
     case BT_SCALAR_NOT: return c_form(x, "(!%s)", a);
     case BT_SCALAR_BIT_NOT: out = c_form(x, "(~%s)", a); break;

@@ -21,16 +21,18 @@ typedef bt_vec(struct place) place_list;
 static int is_reserved(const char *word)
 {
     static const char *const words[] = {
-        "auto",    "break",   "case",     "char",   "const",    "continue",   "default",
-        "do",      "double",  "else",     "enum",   "extern",   "float",      "for",
-        "goto",    "if",      "inline",   "int",    "long",     "register",   "restrict",
-        "return",  "short",   "signed",   "sizeof", "static",   "struct",     "switch",
-        "typedef", "union",   "unsigned", "void",   "volatile", "while",      "call",
-        "buffers", "fault",   "frame",    "dims",   "i",        "workspace",  "weights",
-        "argc",    "argv",    "main",     "exit",   "stderr",   "get_memory", "read_file",
-        "malloc",  "printf",  "fprintf",  "fopen",  "fread",    "fgetc",      "fclose",
-        "strtoll", "memmove", "machine",  "nbytes", "depth",    "objects",    "result",
-        "shape",
+        "auto",      "break",       "case",     "char",    "const",     "continue",
+        "default",   "do",          "double",   "else",    "enum",      "extern",
+        "float",     "for",         "goto",     "if",      "inline",    "int",
+        "long",      "register",    "restrict", "return",  "short",     "signed",
+        "sizeof",    "static",      "struct",   "switch",  "typedef",   "union",
+        "unsigned",  "void",        "volatile", "while",   "call",      "buffers",
+        "fault",     "frame",       "dims",     "i",       "workspace", "weights",
+        "argc",      "argv",        "main",     "exit",    "stderr",    "get_memory",
+        "read_file", "malloc",      "printf",   "fprintf", "fopen",     "fread",
+        "fgetc",     "fclose",      "strtoll",  "memmove", "machine",   "nbytes",
+        "depth",     "objects",     "result",   "shape",   "taken",     "ntaken",
+        "free",      "free_memory", "atexit",
     };
     const size_t n = strlen(word);
     for (uint32_t k = 0; k < BT_COUNT(words); k++) {

@@ -13,6 +13,7 @@ static bt_status write_cmake(struct output *o)
     bt_text text;
     bt_text_init(&text, o->plan->arena);
     bt_text_addf(&text,
+                 CMAKE_HEAD
                  "cmake_minimum_required(VERSION 3.13)\n"
                  "project(%s C)\n\n"
                  "# A static library, or a shared one with -DBUILD_SHARED_LIBS=ON.\n"
@@ -113,6 +114,14 @@ static void add_weights(const struct output *o, bt_text *out)
             o->weights_nbytes, o->plan->name, o->plan->name, o->plan->name);
 }
 
+static uint32_t count_calls(const char *text, const char *call)
+{
+    uint32_t n = 0;
+    for (; text && (text = strstr(text, call)) != NULL; text++)
+        n++;
+    return n;
+}
+
 static bt_status write_main(struct output *o)
 {
     struct plan *p = o->plan;
@@ -124,6 +133,7 @@ static bt_status write_main(struct output *o)
                  p->narg || p->nresult ? "    size_t i;\n" : "");
     if (p->has_values)
         bt_text_addf(&body, "    (void)i, (void)argc, (void)argv;\n");
+    bt_text_addf(&body, "    if (atexit(free_memory) != 0)\n        return 1;\n");
     for (uint32_t i = 0; i < nvar; i++) {
         const bt_type_param *param =
             &((const bt_var_type *)(const void *)p->entry->func->vars[i])->param;
@@ -197,13 +207,18 @@ static bt_status write_main(struct output *o)
         " * Inputs come from files with nothing but their elements; without them they "
         "are 0, 1, 0, 1 ...\n */\n"
         "#include \"%s.h\"\n\n#include <stdio.h>\n#include <stdlib.h>\n\n%s"
-        "/* Memory from a multiple of 64, for as long as the program runs. */\n"
+        "/* Memory from a multiple of 64, until the program ends. */\n"
+        "static void *taken[%" PRIu32 "];\nstatic size_t ntaken;\n\n"
         "static void *get_memory(size_t nbytes)\n{\n"
         "    char *at = nbytes < SIZE_MAX - 64 ? malloc(nbytes + 64) : NULL;\n"
         "    if (!at) {\n"
         "        fprintf(stderr, \"no memory\\n\");\n        exit(1);\n    }\n"
-        "    return at + (64 - (uintptr_t)at %% 64);\n}\n\n",
-        p->name, nvar ? " [DIM]..." : "", p->narg ? " [FILE]..." : "", p->name, budgets);
+        "    taken[ntaken++] = at;\n"
+        "    return at + (64 - (uintptr_t)at %% 64);\n}\n\n"
+        "static void free_memory(void)\n{\n    while (ntaken > 0)\n"
+        "        free(taken[--ntaken]);\n}\n\n",
+        p->name, nvar ? " [DIM]..." : "", p->narg ? " [FILE]..." : "", p->name, budgets,
+        count_calls(body.at, "get_memory("));
     if (reads)
         bt_text_addf(
             &text, "static int read_file(const char *path, void *to, size_t nbytes)\n{\n"

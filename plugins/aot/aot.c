@@ -41,7 +41,8 @@ bt_status write_file(struct output *o, const bt_text *text, const char *format, 
     va_start(args, format);
     bt_text_addv(&path, format, args);
     va_end(args);
-    if (text->failed || !bt_text_get(&path))
+    if (text->failed || !bt_text_get(&path) ||
+        !bt_map_put(&o->written, path.at, o->plan->arena))
         return bt_no_memory();
     return bt_file_write(o->plan->ctx, path.at, text->at ? text->at : "", text->len);
 }
@@ -150,6 +151,7 @@ static bt_status write_all(struct output *o, const struct options *chosen)
     BT_TRY(write_kernels(o));
     BT_TRY(write_native(o));
     BT_TRY(write_data(o));
+    BT_TRY(remove_older(o));
     BT_TRY(write_example(o));
     return strcmp(chosen->build, "shared") == 0 ? write_shared(o) : NULL;
 }
@@ -164,6 +166,7 @@ static bt_status write_folder(bt_ctx *ctx, const bt_compiled *compiled, const ch
     if (!arena)
         return bt_no_memory();
     bt_map_init(&p.words, arena, 1);
+    bt_map_init(&o.written, arena, 1);
     bt_map_init(&p.places, arena, 0);
     bt_map_init(&p.storages, arena, 0);
     const char *name = *chosen->name ? chosen->name : last_part(arena, folder);

@@ -6,5 +6,7 @@
 
 /* Makes it where it is missing. errors BT_ERR_IO */
 bt_status make_folder(bt_ctx *, const char *path) BT_MUST_USE;
+/* Removes it, if there is one. errors BT_ERR_IO */
+bt_status remove_file(bt_ctx *, const char *path) BT_MUST_USE;
 
 #endif

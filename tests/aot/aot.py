@@ -1,4 +1,4 @@
-"""Programs that executor aot writes: aot.py BATON WORK programs | language | values | example | budgets | faults | mnist | project
+"""Programs that executor aot writes: aot.py BATON WORK programs | language | values | example | folder | budgets | faults | mnist | project
 
 Skips (77) where a compiler or a model is missing."""
 import os
@@ -281,6 +281,36 @@ def values(baton, work):
         if done.returncode != 1:
             sys.exit(f"a dim of 99 gives {done.returncode}: {done.stdout}{done.stderr}")
         print(compiler, got.splitlines(), done.stderr.strip())
+
+
+def folder(baton, work):
+    """A folder that is written again holds the files of the last program, and what is not aot's."""
+    shutil.rmtree(work)
+    work.mkdir()
+    place = work / "again"
+    for name, model, more in (("first", "programs/dense", ', weights="file"'), ("first_data", "language/loop", ""),
+                              ("first", "programs/open", ""), ("first", "programs/nothing", "")):
+        how = ("--executor", f'aot{{name="{name}"{more}}}')
+        for target in (place, work / "fresh"):
+            run(baton, "compile", HERE / f"{model}.baton", *how, "-o", target)
+        found, fresh = ({str(f.relative_to(at)): f.read_bytes() for f in at.rglob("*") if f.is_file()}
+                        for at in (place, work / "fresh"))
+        mine = found.pop("mine.c", None)
+        if found != fresh:
+            sys.exit(f"{name}: {sorted(found)} are not {sorted(fresh)}")
+        (place / "mine.c").write_text("int mine;\n")
+        cmake = place / "CMakeLists.txt"
+        cmake.write_text(cmake.read_text().replace("_data.c", "_data.c\n  mine.c"))
+        shutil.rmtree(work / "fresh")
+    if mine is None:
+        sys.exit("a file of the user's own is gone")
+    other = work / "other"  # a folder that is not aot's
+    other.mkdir(exist_ok=True)
+    (other / "CMakeLists.txt").write_text("project(other C)\n")
+    (other / "other.weights").write_text("mine")
+    run(baton, "compile", HERE / "programs/open.baton", "--executor", "aot", "-o", other)
+    if (other / "other.weights").read_text() != "mine":
+        sys.exit("a file beside another's CMakeLists.txt is gone")
 
 
 def example(baton, work):

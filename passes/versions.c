@@ -31,12 +31,12 @@ static const bt_attr options[] = {
     { 0 },
 };
 
-enum { MOST_DIMS = 4, MOST_VALUES = 16, MOST_ROWS = 8 };
+enum { MOST_ROWS = 8, MOST_DIMS = 4 };
 
 struct hot {
     const char *name;
     uint32_t n;
-    int64_t at[MOST_VALUES];
+    int64_t at[MOST_ROWS];
 };
 
 struct versions {
@@ -100,6 +100,7 @@ static int may_be(const bt_type *dim, int64_t value)
 static bt_status read_hot(struct versions *v, const char *text, int is_option)
 {
     const char *at = text;
+    uint32_t nrow = 1;
     while (*(at += strspn(at, " "))) {
         struct hot hot = { 0 };
         const size_t n = strcspn(at, "= ");
@@ -109,15 +110,22 @@ static bt_status read_hot(struct versions *v, const char *text, int is_option)
                            "hot=\"%s\": @%s has no open dim %.*s", text, v->entry->name,
                            (int)n, at);
         at += n;
+        if (*at != '=')
+            return fail_hot(v, text, "this is no list of values");
+        for (uint32_t i = 0; dim && i < v->ndim; i++) {
+            if (v->dims[i].name == ((const bt_var_type *)(const void *)dim)->name)
+                return fail_hot(v, text, "a dim has two lists of values");
+        }
         do {
             int64_t value;
             if (!*at++ || !take_number(&at, &value) || !strchr(", ", *at))
                 return fail_hot(v, text, "this is no list of values");
             if (dim && !may_be(dim, value))
                 return fail_hot(v, text, "the dim does not have this value");
-            if (hot.n == MOST_VALUES)
-                return fail_hot(v, text, "a dim has more than 16 values");
-            hot.at[hot.n++] = value;
+            if (dim && nrow * (hot.n + 1) > MOST_ROWS)
+                return fail_hot(v, text, "these are more than 8 versions");
+            if (dim)
+                hot.at[hot.n++] = value;
         } while (*at == ',');
         if (!dim)
             continue;
@@ -125,6 +133,7 @@ static bt_status read_hot(struct versions *v, const char *text, int is_option)
             return fail_hot(v, text, "these are more than 4 dims");
         hot.name = ((const bt_var_type *)(const void *)dim)->name;
         v->dims[v->ndim++] = hot;
+        nrow *= hot.n;
     }
     return NULL;
 }

@@ -129,7 +129,7 @@ static int obj_nelem(uint32_t rank, const int64_t *dims, uint64_t *nelem)
     uint32_t i;
     *nelem = 1;
     for (i = 0; i < rank; i++) {
-        if (dims[i] < 0)
+        if (dims[i] < 0 || dims[i] > INT64_C(0x1000000000000))
             return 0;
         if (dims[i] > 0 && *nelem > UINT64_C(0xffffffffffff) / (uint64_t)dims[i])
             return 0;

@@ -733,7 +733,7 @@ static int print_tally(const struct tally *tally, uint64_t nprogram)
 static int check_all(bt_ctx *ctx, uint64_t first, uint64_t count, const char *only,
                      const char *target)
 {
-    uint64_t nfailed = 0;
+    uint64_t nfailed = 0, nrefused = 0;
     struct tally tally = { .target = target };
     int is_idle = 0;
     bt_status found = find_passes(ctx, &tally);
@@ -755,13 +755,17 @@ static int check_all(bt_ctx *ctx, uint64_t first, uint64_t count, const char *on
     }
     printf("%llu passed, %llu failed\n", (unsigned long long)(count - nfailed),
            (unsigned long long)nfailed);
-    for (uint32_t i = 0; i < tally.nreason; i++)
+    for (uint32_t i = 0; i < tally.nreason; i++) {
+        nrefused += tally.reasons[i].n;
         printf("refused %llu, first seed %llu: %s\n",
                (unsigned long long)tally.reasons[i].n,
                (unsigned long long)tally.reasons[i].first, tally.reasons[i].why);
+    }
+    if (nrefused > count / 2)
+        printf("more than half of the programs were refused: they try too little\n");
     if (!only || strcmp(only, "sequence") == 0)
         is_idle = print_tally(&tally, count);
-    return nfailed != 0 || is_idle;
+    return nfailed != 0 || nrefused > count / 2 || is_idle;
 }
 
 static int print_seed(bt_ctx *ctx, uint64_t seed, int is_chain)

@@ -89,6 +89,9 @@ for n in 1 7 8; do
 done
 expect 1 'hot="n=65": the dim does not have this value; expected dims of @main and values of each, "n=1,8 m=64"' \
     -- "$baton" info rows.baton --target cpu --hot n=65
+expect 1 'hot="n 8": this is no list of values' -- "$baton" info rows.baton --target cpu --hot 'n 8'
+expect 1 'a dim has two lists of values' -- "$baton" info rows.baton --target cpu --hot 'n=1 n=8'
+expect 1 'these are more than 8 versions' -- "$baton" info rows.baton --target cpu --hot 'n=1,2,3,4,5,6,7,8,9'
 expect 1 'hot="n=8;9": this is no list of values' -- "$baton" info rows.baton --target cpu --hot 'n=8;9'
 expect 1 'hot="m=8": @main has no open dim m' -- "$baton" info rows.baton --target cpu --hot m=8
 expect 2 '\-\-hot is of programs that are compiled: give --target cpu' -- "$baton" info rows.baton --hot n=8

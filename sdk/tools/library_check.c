@@ -9,8 +9,7 @@
 #include <baton/plugin.h>
 #include <baton/value.h>
 
-/* NULL: no memory, or it is linked in and has no file. */
-static const char *path_of(const struct tool *tool, const bt_provided *item)
+const char *library_path(const struct tool *tool, const bt_provided *item)
 {
     const char *manifest = bt_plugin_manifest(item->plugin);
     const char *slash = manifest ? strrchr(manifest, '/') : NULL;
@@ -45,7 +44,7 @@ int check_libraries(struct tool *tool, const char *plugin, uint32_t *nbroken)
         TRY_TOOL(tool, bt_provided_at(tool->ctx, "library", i, &item));
         if (strcmp(bt_plugin_id(item.plugin), plugin) != 0)
             continue;
-        const char *path = path_of(tool, &item);
+        const char *path = library_path(tool, &item);
         bt_status status = path ? check_file(tool->ctx, path) : NULL;
         printf("  %s  library %s\n", status ? "FAILED" : "ok    ", item.name);
         if (status) {

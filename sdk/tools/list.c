@@ -6,6 +6,7 @@
 #include <baton/onnx.h>
 #include <baton/pass.h>
 
+#include "library_outline.h"
 #include "slots.h"
 #include "verbs.h"
 
@@ -135,7 +136,7 @@ static void print_words(const json_t *item, const char *key, const char *title)
     printf("\n");
 }
 
-static int print_item(struct tool *tool, const bt_provided *found)
+static int print_item(struct tool *tool, const char *kind, const bt_provided *found)
 {
     json_t *item = json_loads(found->json, 0, NULL);
     if (!item)
@@ -163,7 +164,7 @@ static int print_item(struct tool *tool, const bt_provided *found)
         printf("%-9s %lld\n", "level",
                (long long)json_integer_value(json_object_get(item, "level")));
     json_decref(item);
-    return EXIT_OK;
+    return strcmp(kind, "library") == 0 ? print_library(tool, found) : EXIT_OK;
 }
 
 static int fail_pipeline(struct tool *tool, const char *name)
@@ -210,7 +211,7 @@ static int list_one(struct tool *tool, const struct listing *listing, const char
         found++;
         if (option_value(tool, "json"))
             printf("%s\n", item.json);
-        else if (print_item(tool, &item))
+        else if (print_item(tool, listing->kind, &item))
             return EXIT_FAULT;
     }
     if (found)
@@ -271,9 +272,10 @@ const struct verb verb_list = {
     // clang-format off
     .details = "KIND is ops, relations, rules, passes, analyses, pipelines, libraries, slots,\n"
                "executors, importers, onnx (operators of ONNX models), compilers or targets.\n"
-               "Reads manifests only; no plugin is opened.",
+               "Reads manifests only, and the text of a library; no plugin is opened.",
     .examples = "  baton list targets\n"
-                "  baton list ops nn.dense",
+                "  baton list ops nn.dense\n"
+                "  baton list libraries list",
     // clang-format on
     .options = options,
     .run = run,

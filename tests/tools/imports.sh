@@ -7,7 +7,8 @@ text() { # FILE LINE...
 }
 
 expect 0 '^prelude  *All of' -- "$baton" list libraries
-expect 0 '^list (baton.prelude)' -- "$baton" list libraries list
+expect 0 '^list (baton.prelude)' '^import "option"' '^type List\[A\] {' '    Cons(A, List\[A\]),' \
+    '^// How many elements there are' '^def @length<A>(%xs: List\[A\]) -> int32$' -- "$baton" list libraries list
 expect 1 'there is no library lisp; baton list libraries shows all' -- "$baton" list libraries lisp
 expect 0 'library "list"' 'baton.prelude' -- "$baton" plugin why list
 

@@ -190,6 +190,7 @@ REFUSED = {
     "fields_that_are_checked": "no C is written for dyn.full",
     "found_again": "no C is written for argwhere",
     "generic_entry": "which is no dim",
+    "plain_c": "strided_set is computed by plain C",
     "overflow": "no C is written for zeros",
     "sizes_in_the_data": "no C is written for argwhere",
     "sparse_to_dense": "no C is written for dyn.sparse_to_dense",

@@ -53,6 +53,15 @@ static bt_status note_failure(struct session *s, uint32_t step, bt_status status
     return status;
 }
 
+/* The place in the program. */
+static bt_status note_place(bt_ctx *ctx, const struct step *step, bt_status status)
+{
+    const bt_value *value = step->value;
+    return status && value && value->span && status->code != BT_ERR_CANCELLED
+               ? bt_note(ctx, status, value->type->store, value->span, "in this call")
+               : status;
+}
+
 static bt_status note_copy(bt_ctx *ctx, const struct session *s, const struct step *step,
                            bt_status status)
 {
@@ -69,7 +78,9 @@ static bt_status name_failed(bt_ctx *ctx, struct session *s, uint32_t queue,
     while (i < s->nstep && (s->steps[i].queue != queue || s->values[i] != failed))
         i++;
     if (i < s->nstep && s->steps[i].kernel != COPY)
-        status = bt_compiled_note(ctx, s->compiled, s->steps[i].kernel, status);
+        status =
+            note_place(ctx, &s->steps[i],
+                       bt_compiled_note(ctx, s->compiled, s->steps[i].kernel, status));
     else if (i < s->nstep)
         status = note_copy(ctx, s, &s->steps[i], status);
     return note_failure(s, i, status);
@@ -221,8 +232,9 @@ static bt_status run_step(bt_ctx *ctx, struct session *s, uint32_t number,
         return skip_step(ctx, s, number);
     BT_TRY(take_order(ctx, s, step, &order));
     const uint64_t start = is_seen ? bt_now_ns() : 0;
-    BT_TRY(step->kernel == COPY ? run_copy(ctx, s, step, &order)
-                                : run_kernel(ctx, s, step, &order));
+    BT_TRY(step->kernel == COPY
+               ? run_copy(ctx, s, step, &order)
+               : note_place(ctx, step, run_kernel(ctx, s, step, &order)));
     if (order.queue)
         s->queues[step->queue].nstep = number + 1;
     if (!is_seen)

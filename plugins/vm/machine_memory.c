@@ -332,6 +332,16 @@ static bt_status enqueue(struct vm_machine *m, const struct vm_launch *row,
     return status ? bt_compiled_note(m->ctx, compiled, row->kernel, status) : NULL;
 }
 
+/* The place in the program. */
+static bt_status note_place(struct vm_machine *m, const struct vm_launch *row,
+                            bt_status status)
+{
+    const bt_span span = row->call->base.span;
+    return span && status->code != BT_ERR_CANCELLED
+               ? bt_note(m->ctx, status, m->program->module->store, span, "in this call")
+               : status;
+}
+
 bt_status vm_launch(struct vm_machine *m, struct vm_frame *frame, const uint32_t *words)
 {
     const struct vm_launch *row = &m->program->launches[words[0] >> 8];
@@ -352,9 +362,11 @@ bt_status vm_launch(struct vm_machine *m, struct vm_frame *frame, const uint32_t
         .stop = m->stop,
     };
     const uint64_t begun = m->hook ? bt_now_ns() : 0;
-    BT_TRY(row->has_queue
-               ? enqueue(m, row, &call)
-               : bt_compiled_launch(m->ctx, m->program->compiled, row->kernel, &call));
+    bt_status status = row->has_queue ? enqueue(m, row, &call)
+                                      : bt_compiled_launch(m->ctx, m->program->compiled,
+                                                           row->kernel, &call);
+    if (status)
+        return note_place(m, row, status);
     if (m->hook)
         m->hook->binding(m->hook->self, &row->call->base, NULL, bt_now_ns() - begun);
     if (nheld)

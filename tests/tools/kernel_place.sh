@@ -1,0 +1,17 @@
+# An error in a kernel tells the line of the program, on every executor and from an artifact.
+. "$(dirname "$0")/kit.sh"
+
+cat > failing.baton <<'END'
+#[version = "baton 0.1"]
+def @main<n: Dim, m: Dim>(%x: Tensor[(n), float32], %v: Tensor[(m), float32], %i: Tensor[(1), int32]) {
+    strided_set(%x, %v, %i, %i, const[(1), int32]{1})
+}
+END
+for target in cpu reference; do
+    expect 0 'for target' -- "$baton" compile failing.baton --target "$target" -o failing.bta
+    for executor in graph vm; do
+        expect 1 'axis 0 of v has extent 2, of the part 0' 'in kernel fused_strided_set' 'failing.baton:3:5: note: in this call' -- \
+            "$baton" run failing.baton --executor "$executor" --target "$target" --no-specialise -i x=[3,1] -i v=[9,8] -i i=[0]
+    done
+    expect 1 'failing.baton:3:5: note: in this call' -- "$baton" run failing.bta -i x=[3,1] -i v=[9,8] -i i=[0]
+done

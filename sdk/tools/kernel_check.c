@@ -253,6 +253,15 @@ static bt_status check_call(struct checker *c, const bt_value *value,
     return p->lowering ? check_launches(c, p, &in, &out) : NULL;
 }
 
+/* Values are had by going through one block once. */
+static bt_status refuse(struct checker *c, const bt_value *value, const char *what)
+{
+    return bt_fail_at(c->ctx, BT_ERR_UNSUPPORTED, c->module->store, value->span,
+                      "kernels are checked of an entry that calls nothing but kernels; "
+                      "found %s",
+                      what);
+}
+
 static bt_status check_binding(struct checker *c, const bt_value *value)
 {
     const bt_global *global = called(c, value);
@@ -260,8 +269,12 @@ static bt_status check_binding(struct checker *c, const bt_value *value)
     tensor_list list = { 0 };
     if (bt_ctx_cancelled(c->ctx))
         return bt_fail(c->ctx, BT_ERR_CANCELLED, "cancelled");
+    if (global && !bt_func_is_primitive(global->func))
+        return refuse(c, value, "a call of a function with a body of its own");
     if (global)
         return check_call(c, value, global);
+    if (value->kind != BT_VALUE_PROJ && !tuple)
+        return refuse(c, value, "another value");
     if (value->kind == BT_VALUE_PROJ)
         return pick_field(c, bt_as_proj(value));
     for (uint32_t i = 0; tuple && i < tuple->nfield; i++)

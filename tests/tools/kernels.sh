@@ -80,3 +80,16 @@ for isa in portable avx2 avx512; do
     expect 0 '\[\[\[1, -1, inf, -inf, inf\]\]\]' -- \
         env BATON_CPU=$isa "$baton" run line.baton --target cpu -i 'x=[[[1,inf]]]' -i 'w=[[[1,-1,1]]]'
 done
+
+# What goes another way than from kernel to kernel is refused by its line, and no function is taken for a kernel.
+cat > loop.baton <<'END1'
+#[version = "baton 0.1"]
+def @f(%x: Tensor[(4), float32], %k: int32) -> Tensor[(4), float32] { if (%k == 0) { %x } else { @f(exp(%x), %k - 1) } }
+def @main(%x: Tensor[(4), float32], %k: int32) { @f(%x, %k) }
+END1
+for executor in vm auto; do
+    [ $executor = vm ] && set -- --executor vm || set --
+    expect 1 'loop.baton:3:.*error: kernels are checked of an entry that calls nothing but kernels' -- \
+        "$baton" run loop.baton --target cpu -i x=1 -i k=1 --check-kernels "$@"
+    refuse 'is not defined'
+done

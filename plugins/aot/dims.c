@@ -120,7 +120,9 @@ bt_status dim_text(struct plan *p, const bt_type *dim, bt_text *out)
     case BT_TYPE_MIN: return add_list(p, dim, "dim_min", out);
     case BT_TYPE_MAX: return add_list(p, dim, "dim_max", out);
     default:
-        return bt_fail(p->ctx, BT_ERR_UNSUPPORTED,
-                       "aot: @%s: a size that no argument's shape shows", p->entry->name);
+        return bt_fail_at(p->ctx, BT_ERR_UNSUPPORTED, dim->store, p->entry->func->span,
+                          "aot: @%s has a size that depends on elements, of which no C "
+                          "is written; executors vm and interp run it",
+                          p->entry->name);
     }
 }

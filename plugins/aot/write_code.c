@@ -70,6 +70,40 @@ static void add_cell(struct coder *c, const uint32_t *w)
                                        : c_integer(&c->x, cell.i));
 }
 
+/* ---- what no kernel computes ---- */
+
+/* Which operator is the cause: one whose result has a size that depends on elements keeps
+ * kernels from what is around it, and one that states what its elements are gives the
+ * size of another. */
+static const bt_call *find_cause(const struct vm_program *p, uint32_t first)
+{
+    const bt_call *cause = NULL;
+    for (uint32_t i = first; i < p->noperator; i++) {
+        const bt_call *call = p->operators[i].call;
+        if (call->base.type->has & BT_HAS_OPAQUE)
+            return call;
+        if (!cause && !call->contents)
+            cause = call;
+    }
+    return cause ? cause : p->operators[first].call;
+}
+
+static bt_status refuse_operator(struct coder *c, uint32_t row)
+{
+    const bt_call *call = find_cause(c->program, row);
+    const int is_open = (call->base.type->has & BT_HAS_OPAQUE) != 0;
+    return code_refuse(
+        c, &call->base,
+        FORM("no C is written for %s, %s; executors vm and interp run it%s",
+             call->op->name,
+             is_open ? "because the size of its result depends on elements"
+                     : "which no kernel computes",
+             c->p->entry->func->nvar
+                 ? "; where sizes are computed from open dims, --dim gives numbers for "
+                   "these"
+                 : ""));
+}
+
 /* ---- functions ---- */
 
 static bt_status add_instruction(struct coder *c, const uint32_t *w)
@@ -141,12 +175,7 @@ static bt_status add_instruction(struct coder *c, const uint32_t *w)
     case VM_REF: code_fields(c, first, 0, 0, 1, w + 1); return NULL;
     case VM_REF_GET: code_part(c, first, w[1], 0); return NULL;
     case VM_REF_SET: code_ref_set(c, w); return NULL;
-    case VM_OPERATE:
-        return code_refuse(
-            c, &p->operators[w[1]].call->base,
-            FORM("no C is written for %s, which no kernel computes; executors "
-                 "vm and interp run it",
-                 p->operators[w[1]].call->op->name));
+    case VM_OPERATE: return refuse_operator(c, w[1]);
     case VM_TENSOR: return code_tensor(c, w, NULL);
     case VM_VIEW: return code_tensor(c, w, code_reference(c, w[2]));
     case VM_OWN: code_own(c, w); return NULL;

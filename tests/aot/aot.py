@@ -354,7 +354,25 @@ def budgets(baton, work):
         print(f"{name} {' '.join(flags)}: {done.stderr.strip()}")
 
 
+# Programs that are refused, with what the error tells: where, which operator, what to do.
+UNWRITTEN = {
+    "(%x: Tensor[(5), float32]) { topk(%x, k=2, ret_type=\"both\", axis=0, is_ascend=False, dtype=\"int32\") }":
+        (":2:39: error: fused_topk: topk is computed by plain C", "note: executor aot was asked for"),
+    "<n: Dim>(%x: Tensor[(n), int32]) { sum(arange(0, take(shape_of(%x), 0), 1, dtype=\"int32\") * %x) }":
+        (":2:49: error: aot: no C is written for arange", "vm and interp run it", "--dim gives numbers"),
+    "(%x: Tensor[(5), float32]) { let %y = %x + 1f; squeeze(argwhere(%y > 2f), axis=[1]) }":
+        (":2:65: error: aot: no C is written for argwhere, because the size of its result depends on elements",),
+}
+
+
 def faults(baton, work):
+    for text, told in UNWRITTEN.items():
+        model = work / "unwritten.baton"
+        model.write_text(f'#[version = "baton 0.1"]\ndef @main{text}\n')
+        done = subprocess.run([baton, "compile", model, "--executor", "aot", "-o", work / "unwritten"], capture_output=True, text=True)
+        for part in told:
+            if done.returncode != 1 or part not in done.stderr:
+                sys.exit(f"{text}: {done.returncode}: {done.stderr}\nsays nothing of {part}")
     folder = write(baton, HERE / "bounds.baton", work / "bounds")
     program = build(folder, compilers()[0])
     raw, _ = inputs(folder, {}, 1, only=77)

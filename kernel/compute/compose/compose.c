@@ -46,7 +46,8 @@ static bt_status refuse(struct composer *c, const bt_value *value, const char *w
     const char *name = bt_text_get(&text);
     if (!name)
         return bt_no_memory();
-    return bt_fail(c->ctx, BT_ERR_UNSUPPORTED, "%s: %s %s", c->name, name, why);
+    return bt_fail_at(c->ctx, BT_ERR_UNSUPPORTED, value->type->store, value->span,
+                      "%s: %s %s", c->name, name, why);
 }
 
 /* A type as it is where dims may have become numbers. */

@@ -37,7 +37,8 @@ static bt_status add_fatal(struct coder *c)
     uint32_t number;
     bt_text text;
     bt_text_init(&text, c->p->arena);
-    bt_text_addf(&text, "no clause of this match fits the value: the clauses are for ");
+    bt_text_addf(&text, "no clause of this match fits the value: where it differs, "
+                        "clauses are left only for ");
     for (uint32_t i = 0; match && i < match->nclause; i++)
         bt_text_addf(&text, "%s%s", i ? ", " : "",
                      match->clauses[i]->pattern->ctor->name);

@@ -277,8 +277,8 @@ static bt_status fail_match(struct vm_machine *m, const struct vm_frame *frame,
         return fail_empty(m, frame);
     bt_text_init(&text, bt_ctx_scratch(m->ctx));
     bt_text_addf(&text,
-                 "no clause of this match fits the value: it is made by %s, the "
-                 "clauses are for ",
+                 "no clause of this match fits the value: where it is made by %s, "
+                 "clauses are left only for ", // of a pattern, maybe a part: match-tree
                  adt->name);
     for (uint32_t i = 0; match && i < match->nclause; i++)
         bt_text_addf(&text, "%s%s", i ? ", " : "",

@@ -107,7 +107,8 @@ bt_status bt_tensor_create(bt_ctx *ctx, bt_dtype dtype, uint32_t rank,
     struct bt__tensor *t = bt__tensor_alloc(ctx, dtype, rank, dims, NULL, nelem,
                                             (size_t)nelem * bt_dtype_nbytes(dtype));
     if (!t)
-        return bt_no_memory();
+        return bt_fail(ctx, BT_ERR_MEMORY, "no memory for a tensor of %zu bytes",
+                       (size_t)nelem * bt_dtype_nbytes(dtype));
     *out = &t->tensor;
     return NULL;
 }

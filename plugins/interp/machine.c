@@ -528,17 +528,23 @@ bt_status machine_run(struct machine *m, const struct code *code, uint32_t narg,
     if (!status)
         status = push_frame(m, code, NULL, env, NULL, narg, args);
     env_unref(env);
+    const struct step *step = NULL;
     while (!status && m->nframe) {
         const struct activation *activation = &m->activations[m->nactivation - 1];
+        const struct block *block = activation->block;
+        step = activation->next < block->nstep ? &block->steps[activation->next] : NULL;
         if (bt_ctx_cancelled(m->ctx))
             status = bt_fail(m->ctx, BT_ERR_CANCELLED, "the run was cancelled");
-        else if (activation->next < activation->block->nstep)
-            status = run_step(m, &activation->block->steps[activation->next]);
+        else if (step)
+            status = run_step(m, step);
         else
             status = leave(m, out);
     }
     while (m->nframe)
         pop_frame(m);
     m->nactivation = 0;
+    if (step && status && status->code == BT_ERR_MEMORY && !status->place.file &&
+        !status->note) // what was popped left memory for a message
+        status = fail(m, step, BT_ERR_MEMORY, status->message);
     return status;
 }

@@ -599,11 +599,16 @@ bt_status vm_run(bt_ctx *ctx, struct vm_machine *m, uint32_t narg, bt_object *co
     for (uint32_t i = 0; i < f->nvar; i++)
         vm_dims(frame)[i] = dims[i] < 0 ? VM_UNKNOWN : dims[i];
     bt_status status = loop(m, &result);
+    const bt_value *at = status && m->top ? vm_place_of(m->top->f, m->top->pc) : NULL;
     while (m->top)
         vm_pop(m);
     vm_trim(m);
     if (status)
         vm_free_memory(m);
+    if (at && status->code == BT_ERR_MEMORY && !status->place.file && !status->note)
+        // what was popped left memory for a message
+        status = bt_fail_at(ctx, BT_ERR_MEMORY, m->program->module->store, at->span, "%s",
+                            status->message);
     if (!status && bt_heap_nref(m->heap)) {
         status = bt_heap_collect(ctx, m->heap, 1, &result);
         if (status)

@@ -2,6 +2,7 @@
  * Memory of activations: a stack of blocks for each space. Blocks stay where they are, and
  * are kept for the next time.
  */
+#include <inttypes.h>
 #include <string.h>
 
 #include "machine.h"
@@ -38,7 +39,9 @@ static bt_status make_block(struct vm_machine *m, uint32_t space, uint64_t nbyte
         if (block->given)
             block->at = block->given + (-(uintptr_t)block->given & (ALIGNMENT - 1));
         else
-            status = bt_no_memory();
+            status =
+                bt_fail(m->ctx, BT_ERR_MEMORY,
+                        "no memory for the %" PRIu64 " bytes of an activation", nbytes);
     }
     if (status)
         free_block(m, space, block);

@@ -11,7 +11,8 @@ static bt_status fail(struct vm_machine *m, const bt_call *call, bt_status statu
     const bt_store *store = m->program->module->store;
     const char *name = call->op->name;
     const int is_named = strncmp(status->message, name, strlen(name)) == 0;
-    if (!status->note && (status->code == BT_ERR_RUNTIME || status->code == BT_ERR_LIMIT))
+    if (!status->note && (status->code == BT_ERR_RUNTIME ||
+                          status->code == BT_ERR_LIMIT || status->code == BT_ERR_MEMORY))
         return bt_fail_at(m->ctx, status->code, store, call->base.span, "%s%s%s",
                           is_named ? "" : name, is_named ? "" : ": ", status->message);
     return bt_note(m->ctx, status, store, call->base.span, "in this call of %s", name);

@@ -200,8 +200,11 @@ int tool_fail(const struct tool *tool, bt_status status)
         fprintf(stderr, "and %u more errors\n", nreport - limit);
     if (!listed)
         print_status(tool, status);
-    return status->code == BT_ERR_INTERNAL || status->code == BT_ERR_MEMORY ? EXIT_FAULT
-                                                                            : EXIT_INPUT;
+    // memory that a program asks for has the place where it does
+    return status->code == BT_ERR_INTERNAL ||
+                   (status->code == BT_ERR_MEMORY && !status->place.file)
+               ? EXIT_FAULT
+               : EXIT_INPUT;
 }
 
 int find_provided(bt_ctx *ctx, const char *kind, const char *name, bt_provided *out)

@@ -12,8 +12,9 @@
  *                targets     entry, targets with their options, compatibility texts
  *                provenance  who made it
  *
- * Its code is trusted as a plugin is: open artifacts of those only whose plugins you
- * would load. Its form is not: a file that is damaged in any way gives an error.
+ * Open artifacts of those only whose plugins you would load: code is trusted as a plugin's,
+ * and so is that memory.invoke gives each kernel the buffers, dims and workspace it takes.
+ * Of the file nothing else is: damage that a checksum shows, or a wrong form, is an error.
  */
 #ifndef BATON_ARTIFACT_H
 #define BATON_ARTIFACT_H

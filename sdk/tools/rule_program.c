@@ -6,7 +6,7 @@
 
 #include <baton/plugin.h>
 
-enum { MOST_NAMES = 32, MOST_DEPTH = 64, MOST_RANK = 4, MOST_LAWFUL = 256 };
+enum { MOST_NAMES = 32, MOST_DEPTH = 64, MOST_RANK = 5, MOST_LAWFUL = 256 };
 
 /* A name of the pattern: what is written for it. */
 struct name {

@@ -191,7 +191,6 @@ REFUSED = {
     "found_again": "no C is written for argwhere",
     "generic_entry": "which is no dim",
     "plain_c": "strided_set is computed by plain C",
-    "plain_c_fails": "searchsorted",
     "overflow": "no C is written for zeros",
     "sizes_in_the_data": "no C is written for argwhere",
     "sparse_to_dense": "no C is written for dyn.sparse_to_dense",

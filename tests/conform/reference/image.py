@@ -93,27 +93,43 @@ def sampled(call, x, layout, sizes, s):
     return y
 
 
-@reference("image.resize1d", "image.resize2d", "image.resize3d", ulp=4, sums=True, near_steps=True)
-def resize(call, x):
+@reference("image.resize1d", "image.resize2d", "image.resize3d", "dyn.image.resize2d", ulp=4, sums=True, near_steps=True)
+def resize(call, x, size=None, roi=None):
+    if size is None:
+        size, roi = call.size, call.roi
+    else:
+        if roi is not None and roi.size != 4:
+            raise ValueError("a part of an image is four numbers")
+        size, roi = size.tolist(), () if roi is None else roi.tolist()
     s = Sampling(call.method, call.coordinate_transformation_mode,
-                 call.rounding_method, call.cubic_alpha, call.cubic_exclude, call.roi, call.extrapolation_value)
-    return sampled(call, x, call.layout, call.size, s)
+                 call.rounding_method, call.cubic_alpha, call.cubic_exclude, roi, call.extrapolation_value)
+    return sampled(call, x, call.layout, size, s)
+
+
+def factors(x, axes, scales):
+    """Of operators that get them as values, which need something to take elements from."""
+    if 0 in [x.shape[axis] for axis in axes]:
+        raise ValueError("an image without elements")
+    return [float(v) for v in scales]
 
 
 def scaled(extent, scale):
     return int(floor(extent * scale + 0.5))
 
 
-@reference("nn.upsampling", ulp=4, sums=True, near_steps=True)
-def upsampling(call, x):
+@reference("nn.upsampling", "dyn.nn.upsampling", ulp=4, sums=True, near_steps=True)
+def upsampling(call, x, *scales):
     method = {"bilinear": "linear", "bicubic": "cubic"}.get(call.method, call.method)
     s = Sampling(method, "align_corners" if call.align_corners else "asymmetric", "")
-    sizes = [scaled(x.shape[call.layout.index(a)], v) for a, v in (("H", call.scale_h), ("W", call.scale_w))]
+    axes = [call.layout.index(a) for a in "HW"]
+    scales = factors(x, axes, scales) if scales else (call.scale_h, call.scale_w)
+    sizes = [scaled(x.shape[axis], v) for axis, v in zip(axes, scales)]
     return sampled(call, x, call.layout, sizes, s)
 
 
-@reference("nn.upsampling3d", ulp=4, sums=True, near_steps=True)
-def upsampling3d(call, x):
+@reference("nn.upsampling3d", "dyn.nn.upsampling3d", ulp=4, sums=True, near_steps=True)
+def upsampling3d(call, x, *scales):
     s = Sampling({"trilinear": "linear"}.get(call.method, call.method), call.coordinate_transformation_mode, "")
-    scales = (("D", call.scale_d), ("H", call.scale_h), ("W", call.scale_w))
-    return sampled(call, x, call.layout, [scaled(x.shape[call.layout.index(a)], v) for a, v in scales], s)
+    axes = [call.layout.index(a) for a in "DHW"]
+    scales = factors(x, axes, scales) if scales else (call.scale_d, call.scale_h, call.scale_w)
+    return sampled(call, x, call.layout, [scaled(x.shape[axis], v) for axis, v in zip(axes, scales)], s)

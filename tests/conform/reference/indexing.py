@@ -105,6 +105,19 @@ def scatter_nd(call, x, indices, updates):
     return scattered(call, x, place, updates, call.mode)
 
 
+@reference("dyn.sparse_to_dense")
+def sparse_to_dense(call, indices, shape, values, default=None):
+    out = np.zeros(shape.tolist(), dtype=values.dtype)
+    if default is not None:
+        out[...] = cast(default, call.dtypes[3], call.out)
+    rows = indices if indices.ndim == 2 else indices.reshape(-1, 1)
+    if values.ndim == 1 and len(rows) != len(values):
+        raise ValueError("positions and values that do not go together")
+    for k, row in enumerate(rows):
+        out[tuple(row)] = values if values.ndim == 0 else values[k]
+    return out
+
+
 @reference("one_hot", "dyn.one_hot")
 def one_hot(call, indices, on, off, depth=None):
     depth = call.depth if depth is None else int(depth.reshape(()))

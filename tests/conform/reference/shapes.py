@@ -323,6 +323,16 @@ def pad(call, x, value=None):
     return pad_with(x, call.pad_width, constant_values=cast(value, source, call.out))
 
 
+@reference("dyn.nn.pad")
+def dyn_pad(call, x, widths, value=None):
+    widths = widths.reshape(-1).tolist()
+    if call.pad_mode != "constant":
+        return pad_with(x, widths, mode=call.pad_mode)
+    value = np.float64(0) if value is None else value
+    source = call.dtypes[2] if len(call.dtypes) > 2 else "float64"
+    return pad_with(x, widths, constant_values=cast(value, source, call.out))
+
+
 @reference("nn.mirror_pad")
 def mirror_pad(call, x):
     return pad_with(x, call.pad_width, mode=call.mode.lower())

@@ -1,9 +1,11 @@
 """The Llama of llama.baton with the weights of stories260K: the tokens that it writes at temperature 0, against NumPy.
 
-llama.py BATON [--tokens N] [--executor NAME]
+llama.py BATON [--tokens N] [--executor NAME] [--original PROGRAM]
+  --original PROGRAM   llama2.c's program of C, built: it writes the same text
 """
 import argparse
 import os
+import re
 import subprocess
 import sys
 import tempfile
@@ -37,7 +39,8 @@ def read_words(path, count):
         data, at, words = file.read(), 4, []
     for _ in range(count):
         size = int.from_bytes(data[at + 4:at + 8], "little")
-        words.append(data[at + 8:at + 8 + size])
+        word = data[at + 8:at + 8 + size]
+        words.append(bytes([int(word[3:5], 16)]) if re.fullmatch(rb"<0x[0-9A-F]{2}>", word) else word)  # a byte that is no word
         at += 8 + size
     return words
 
@@ -85,6 +88,7 @@ def main():
     options.add_argument("baton")
     options.add_argument("--tokens", type=int, default=200)
     options.add_argument("--executor", default="interp")
+    options.add_argument("--original")
     options = options.parse_args()
     harness.need_packages("numpy")
     import numpy as np
@@ -103,10 +107,19 @@ def main():
         scores = np.load(os.path.join(folder, "output1.npy"))[0]
     wanted, exact = reference(weights, options.tokens)
     difference = np.abs(scores - exact).max() / np.abs(exact).max()
-    print(b"".join(words[token] for token in written[1:]).decode(errors="replace"))
+    text = b"".join(words[token] for token in written[1:])
+    print(text.decode(errors="replace"))
     same = sum(a == b for a, b in zip(written[1:], wanted[1:]))
     print(f"{same} of {options.tokens} tokens are the same, executor {options.executor}; "
           f"largest relative difference of the last scores {difference:.2e}, at most 1e-05")
+    if options.original:
+        # Its count includes the token before all others; it strips the space ahead of the first word and ends its text with a line end.
+        told = subprocess.run([options.original, os.path.join(model, "stories260K.bin"), "-z", os.path.join(model, "tok512.bin"), "-t", "0",
+                               "-n", str(options.tokens)], check=True, capture_output=True).stdout
+        if told.rstrip(b"\n") != text.lstrip(b" ").rstrip(b"\n"):
+            print(f"{options.original} writes another text:\n{told.decode(errors='replace')}")
+            return 1
+        print(f"{options.original} writes the same text")
     return int(written != wanted or difference > 1e-5)
 
 

@@ -166,6 +166,7 @@ static bt_status write_folder(bt_ctx *ctx, const bt_compiled *compiled, const ch
     if (!arena)
         return bt_no_memory();
     bt_map_init(&p.words, arena, 1);
+    bt_map_init(&p.ctors, arena, 0);
     bt_map_init(&o.written, arena, 1);
     bt_map_init(&p.places, arena, 0);
     bt_map_init(&p.storages, arena, 0);

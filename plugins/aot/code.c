@@ -42,13 +42,9 @@ void code_check_fault(struct coder *c)
 /* The number of a fault with this text, after the place of a value. */
 bt_status code_fault(struct coder *c, const bt_value *at, const char *text, uint32_t *out)
 {
-    bt_place place = { 0 };
-    if (at)
-        bt_span_place(c->program->module->store, at->span, &place);
-    const char *slash = place.file ? strrchr(place.file, '/') : NULL;
-    if (place.file && place.line)
-        text = FORM("%s:%" PRIu32 ":%" PRIu32 ": %s", slash ? slash + 1 : place.file,
-                    place.line, place.column, text);
+    text = plan_fault_text(c->p, at ? at->span : (bt_span){ 0 }, text);
+    if (!text)
+        return bt_no_memory();
     *out = c->o->nfault + c->p->texts.len + 1;
     return BT_PUSH(c->p->arena, &c->p->texts, text) ? NULL : bt_no_memory();
 }

@@ -79,49 +79,51 @@ bt_status code_show(struct coder *c, const struct vm_shape *shape, const char *a
     return NULL;
 }
 
-static void name_term(struct coder *c, const struct vm_term *term, bt_text *out)
+static const char *name_term(struct coder *c, const struct vm_term *term)
 {
+    bt_text out;
+    bt_text_init(&out, c->p->arena);
     if (term->open)
-        bt_print_type(c->p->ctx, term->open->dim, out);
+        bt_print_type(c->p->ctx, term->open->dim, &out);
     else
-        bt_text_addf(out, "%" PRId64, term->number);
+        bt_text_addf(&out, "%" PRId64, term->number);
+    return bt_text_get(&out);
+}
+
+/* What a check is about. */
+static const char *name_subject(struct coder *c, const struct vm_check *check)
+{
+    const bt_call *call = check->call;
+    bt_text out;
+    bt_text_init(&out, c->p->arena);
+    if (check->of)
+        return check->of;
+    if (call->callee_kind == BT_CALLEE_OP)
+        return call->op->name;
+    if (call->callee_kind == BT_CALLEE_CTOR)
+        return call->ctor->name;
+    bt_print_operand(call->callee, &out);
+    return bt_text_get(&out);
 }
 
 bt_status code_check(struct coder *c, const struct vm_check *check)
 {
-    static const char *const words[] = {
-#define BT_CHECK(UPPER, word, text) text,
-#include <baton/checks.def>
-#undef BT_CHECK
-    };
+    const char *of = name_subject(c, check), *left = name_term(c, &check->left),
+               *right = name_term(c, &check->right), *a, *b;
     const uint32_t relation = check->check.relation;
-    const bt_call *call = check->call;
-    const char *a, *b;
-    bt_text text;
+    bt_text text, wrong;
     BT_TRY(code_term(c, &check->left, &a));
     BT_TRY(code_term(c, &check->right, &b));
-    bt_text_init(&text, c->p->arena);
-    if (check->of)
-        bt_text_addf(&text, "%s", check->of);
-    else if (call->callee_kind == BT_CALLEE_OP)
-        bt_text_addf(&text, "%s", call->op->name);
-    else if (call->callee_kind == BT_CALLEE_CTOR)
-        bt_text_addf(&text, "%s", call->ctor->name);
-    else
-        bt_print_operand(call->callee, &text);
-    bt_text_addf(&text, ": ");
-    name_term(c, &check->left, &text);
-    bt_text_addf(&text, " was to %s ", words[relation]);
-    name_term(c, &check->right, &text);
-    if (!bt_text_get(&text))
+    if (!of || !left || !right)
         return bt_no_memory();
-    const char *wrong = relation == BT_CHECK_EQUAL        ? FORM("%s != %s", a, b)
-                        : relation == BT_CHECK_LESS_EQUAL ? FORM("%s > %s", a, b)
-                        : relation == BT_CHECK_DIVISIBLE
-                            ? FORM("(%s == 0 || %s %% %s != 0)", b, a, b)
-                            : FORM("%s != 1 && %s != %s", a, a, b);
-    return code_fail_if(c, FORM("%s != UNKNOWN && %s != UNKNOWN && %s", a, b, wrong),
-                        &call->base, text.at);
+    bt_text_init(&text, c->p->arena);
+    bt_text_init(&wrong, c->p->arena);
+    plan_check_says(of, left, relation, right, &text);
+    bt_text_addf(&wrong, "%s != UNKNOWN && %s != UNKNOWN && ", a, b);
+    plan_check_fails(relation, a, b, &wrong);
+    if (!bt_text_get(&text) || !bt_text_get(&wrong))
+        return bt_no_memory();
+    return code_fail_if(c, wrong.at, &check->call->base, text.at);
 }
 
 bt_status code_holds(struct coder *c, const struct vm_hold *hold, uint32_t operand)

@@ -151,12 +151,48 @@ static bt_status add_values(struct coder *c, const struct vm_function *f)
 
 /* ---- on arrays ---- */
 
+static void declare_variables(struct coder *c, const struct vm_function *f)
+{
+    uint32_t nobject = 0;
+    for (uint32_t i = 0; i < f->nparam; i++)
+        nobject += (uint32_t)code_is_object(f, f->params[i]);
+    code_line(c, "struct machine machine = { 0 };");
+    code_line(c, "struct machine *const m = &machine;");
+    if (vm_type_is_scalar(&c->program->types, f->result))
+        code_line(c, "%s result = 0;",
+                  c_value_type(&c->x, c->program->types.at[f->result].dtype));
+    else
+        code_line(c, "struct object *result = NULL;");
+    if (nobject)
+        code_line(c, "struct object *objects[%" PRIu32 "] = { 0 };", f->nparam);
+    code_line(c, "int32_t fault = 0;");
+}
+
+static void call_function(struct coder *c, const struct vm_function *f)
+{
+    const struct plan *p = c->p;
+    uint32_t leaf = 0;
+    bt_text_addf(c->out, "    fault = %s(m", code_function_name(c, f));
+    for (uint32_t i = 0; i < f->nvar; i++)
+        bt_text_addf(c->out, ", %s", p->dims[i]);
+    for (uint32_t i = 0; i < f->nparam; i++) {
+        if (code_is_object(f, f->params[i])) {
+            bt_text_addf(c->out, ", objects[%" PRIu32 "]", i);
+            leaf += bt_type_nleaf(p->entry->func->block->params[i]->base.type);
+            continue;
+        }
+        bt_text_addf(c->out, ", %s",
+                     c_loaded(&c->x, c->program->types.at[f->types[f->params[i]]].dtype,
+                              FORM("*%s", p->args[leaf++].name)));
+    }
+    bt_text_addf(c->out, ", &result);\n");
+    code_check_fault(c);
+}
+
 bt_status code_entry(struct coder *c)
 {
     struct plan *p = c->p;
     const struct vm_function *f = c->program->functions[0];
-    const int is_scalar = vm_type_is_scalar(&c->program->types, f->result);
-    const bt_dtype dtype = c->program->types.at[f->result].dtype;
     uint32_t leaf = 0;
     c->f = f;
     p->names = (struct dim_names){ f->nvar, p->entry->func->vars, p->dims };
@@ -164,18 +200,7 @@ bt_status code_entry(struct coder *c)
         return add_values(c, f);
     add_prototype(c->o, c->out);
     bt_text_addf(c->out, "\n{\n");
-    code_line(c, "struct machine machine = { 0 };");
-    code_line(c, "struct machine *const m = &machine;");
-    if (is_scalar)
-        code_line(c, "%s result = 0;", c_value_type(&c->x, dtype));
-    else
-        code_line(c, "struct object *result = NULL;");
-    uint32_t nobject = 0;
-    for (uint32_t i = 0; i < f->nparam; i++)
-        nobject += (uint32_t)code_is_object(f, f->params[i]);
-    if (nobject)
-        code_line(c, "struct object *objects[%" PRIu32 "] = { 0 };", f->nparam);
-    code_line(c, "int32_t fault = 0;");
+    declare_variables(c, f);
     code_line(c, "if ((uintptr_t)workspace %% 64 != 0)");
     code_line(c, "    return %d;", FAULT_WORKSPACE);
     BT_TRY(add_ranges(c->o, FORM("%d", FAULT_DIM), c->out));
@@ -191,27 +216,11 @@ bt_status code_entry(struct coder *c)
         else
             leaf++;
     }
-    bt_text_addf(c->out, "    fault = %s(m", code_function_name(c, f));
-    for (uint32_t i = 0; i < f->nvar; i++)
-        bt_text_addf(c->out, ", %s", p->dims[i]);
+    call_function(c, f);
     leaf = 0;
-    for (uint32_t i = 0; i < f->nparam; i++) {
-        if (code_is_object(f, f->params[i])) {
-            bt_text_addf(c->out, ", objects[%" PRIu32 "]", i);
-            leaf += bt_type_nleaf(p->entry->func->block->params[i]->base.type);
-        } else {
-            bt_text_addf(c->out, ", %s",
-                         c_loaded(&c->x,
-                                  c->program->types.at[f->types[f->params[i]]].dtype,
-                                  FORM("*%s", p->args[leaf].name)));
-            leaf++;
-        }
-    }
-    bt_text_addf(c->out, ", &result);\n");
-    code_check_fault(c);
-    leaf = 0;
-    if (is_scalar)
-        code_line(c, "*%s = %s;", p->results[0].name, c_stored(&c->x, dtype, "result"));
+    if (vm_type_is_scalar(&c->program->types, f->result))
+        code_line(c, "*%s = %s;", p->results[0].name,
+                  c_stored(&c->x, c->program->types.at[f->result].dtype, "result"));
     else
         BT_TRY(add_result(c, f->result, "result", &leaf));
     bt_text_addf(c->out, "done:\n");

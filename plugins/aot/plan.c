@@ -13,83 +13,6 @@ struct places {
 };
 typedef bt_vec(struct place) place_list;
 
-/* ---- words ---- */
-
-#define UPPER "ABCDEFGHIJKLMNOPQRSTUVWXYZ_" /* of which macros are */
-
-/* Words of C, and of the functions that are written around them. */
-static int is_reserved(const char *word)
-{
-    static const char *const words[] = {
-        "auto",      "break",       "case",     "char",    "const",     "continue",
-        "default",   "do",          "double",   "else",    "enum",      "extern",
-        "float",     "for",         "goto",     "if",      "inline",    "int",
-        "long",      "register",    "restrict", "return",  "short",     "signed",
-        "sizeof",    "static",      "struct",   "switch",  "typedef",   "union",
-        "unsigned",  "void",        "volatile", "while",   "call",      "buffers",
-        "fault",     "frame",       "dims",     "i",       "workspace", "weights",
-        "argc",      "argv",        "main",     "exit",    "stderr",    "get_memory",
-        "read_file", "malloc",      "printf",   "fprintf", "fopen",     "fread",
-        "fgetc",     "fclose",      "strtoll",  "memmove", "machine",   "nbytes",
-        "depth",     "objects",     "result",   "shape",   "taken",     "ntaken",
-        "free",      "free_memory", "atexit",
-    };
-    const size_t n = strlen(word);
-    for (uint32_t k = 0; k < BT_COUNT(words); k++) {
-        if (strcmp(word, words[k]) == 0)
-            return 1;
-    }
-    return strncmp(word, "dim_", 4) == 0 || strncmp(word, "n_", 2) == 0 ||
-           (word[0] == 'f' && word[1] >= '0' && word[1] <= '9') ||
-           (n > 2 && strcmp(word + n - 2, "_t") == 0) || strspn(word, UPPER) == n;
-}
-
-/* A word that begins with the program's name may be one of its functions. */
-static int is_function(const struct plan *p, const char *word)
-{
-    static const char *const words[] = { "_run",     "_workspace", "_WORKSPACE",
-                                         "_fault",   "_digest",    "_check_weights",
-                                         "_machine", "_value" };
-    const size_t n = p->name ? strlen(p->name) : 0;
-    for (uint32_t k = 0; n && strncmp(word, p->name, n) == 0 && k < BT_COUNT(words);
-         k++) {
-        if (strcmp(word + n, words[k]) == 0)
-            return 1;
-    }
-    return n && strncmp(word, p->name, n) == 0 &&
-           (strncmp(word + n, "_kernel_", 8) == 0 || strncmp(word + n, "_c", 2) == 0);
-}
-
-static int is_taken(const struct plan *p, const char *word)
-{
-    return is_reserved(word) || (p->program && strcmp(word, "m") == 0) ||
-           is_function(p, word) || bt_map_find(&p->words, word);
-}
-
-const char *plan_word(struct plan *p, const char *like)
-{
-    for (uint32_t k = 0;; k++) {
-        bt_text text;
-        bt_text_init(&text, p->arena);
-        for (const char *at = like; *at; at++) {
-            const int is_digit = *at >= '0' && *at <= '9';
-            const int is_letter =
-                (*at >= 'a' && *at <= 'z') || (*at >= 'A' && *at <= 'Z');
-            // with another beginning it is none of the reserved kinds
-            if (at == like && (!is_letter || k > 1))
-                bt_text_addf(&text, "x");
-            bt_text_add(&text, is_digit || is_letter ? at : "_", 1);
-        }
-        if (!*like)
-            bt_text_addf(&text, "x");
-        if (k)
-            bt_text_addf(&text, "_%" PRIu32, k);
-        const char *word = bt_text_get(&text);
-        if (!word || !is_taken(p, word))
-            return word && bt_map_put(&p->words, word, p->arena) ? word : NULL;
-    }
-}
-
 /* ---- places ---- */
 
 static bt_status refuse(const struct plan *p, const bt_value *value, const char *what)
@@ -381,7 +304,9 @@ static bt_status read_binding(struct plan *p, const bt_value *value)
     if (bt_as_op_call(value, "memory.copy"))
         return read_copy(p, call);
     if (bt_as_op_call(value, "memory.check")) {
-        const struct step step = { .kind = STEP_CHECK, .check = call };
+        const struct step step = { .kind = STEP_CHECK,
+                                   .check = call,
+                                   .relation = plan_relation(call) };
         return BT_PUSH(p->arena, &p->steps, step) ? NULL : bt_no_memory();
     }
     return bt_as_op_call(value, "memory.kill")

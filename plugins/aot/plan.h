@@ -40,6 +40,7 @@ struct step {
     const bt_type *const *dims; /* of a kernel */
     const bt_type *nbytes;      /* of a copy */
     const bt_call *check;
+    uint32_t relation; /* ... BT_CHECK_... */
 };
 
 /* Words of C for the dims that a size may be over. */
@@ -58,6 +59,7 @@ struct plan {
     const bt_global *entry;
     const char *name;           /* of the program, a word of C */
     bt_map words;               /* taken */
+    bt_map ctors;               /* -> words */
     const char **dims;          /* by type parameter of the entry, words */
     struct dim_names names;     /* those at hand */
     struct vm_program *program; /* of an entry with branches; NULL: it is a chain */
@@ -82,7 +84,19 @@ int plan_is_chain(const struct plan *);
 bt_status plan_read_interface(struct plan *) BT_MUST_USE;
 /* Reads a chain. errors BT_ERR_UNSUPPORTED: what is not a chain of kernels */
 bt_status plan_read(struct plan *) BT_MUST_USE;
-/* A word of C that nothing else in the program's functions has. NULL: no memory. */
+/* A word of C and of C++ that nothing else in the program's functions has (plan_words.c). NULL:
+ * no memory. */
 const char *plan_word(struct plan *, const char *like);
+/* The word for a constructor's number. */
+const char *plan_ctor_word(struct plan *, const bt_ctor *);
+
+/* Checks of dims (plan_checks.c): the relation of a memory.check; the condition under which
+ * expressions a and b do not hold; what its fault says of them. */
+uint32_t plan_relation(const bt_call *check);
+void plan_check_fails(uint32_t relation, const char *a, const char *b, bt_text *out);
+void plan_check_says(const char *of, const char *a, uint32_t relation, const char *b,
+                     bt_text *out);
+/* A fault's text behind its place in the source, where one is known. NULL: no memory. */
+const char *plan_fault_text(const struct plan *, bt_span, const char *text);
 
 #endif

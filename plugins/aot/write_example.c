@@ -122,45 +122,43 @@ static uint32_t count_calls(const char *text, const char *call)
     return n;
 }
 
-static bt_status write_main(struct output *o)
+/* ---- main ---- */
+
+/* Dims come from the command line, each else its least. */
+static void add_dims(const struct plan *p, bt_text *out)
 {
-    struct plan *p = o->plan;
-    const uint32_t nvar = p->entry->func->nvar;
-    bt_text text, body;
-    bt_text_init(&text, p->arena);
-    bt_text_init(&body, p->arena);
-    bt_text_addf(&body, "int main(int argc, char **argv)\n{\n    int32_t fault;\n%s",
-                 p->narg || p->nresult ? "    size_t i;\n" : "");
-    if (p->has_values)
-        bt_text_addf(&body, "    (void)i, (void)argc, (void)argv;\n");
-    bt_text_addf(&body, "    if (atexit(free_memory) != 0)\n        return 1;\n");
-    for (uint32_t i = 0; i < nvar; i++) {
+    for (uint32_t i = 0; i < p->entry->func->nvar; i++) {
         const bt_type_param *param =
             &((const bt_var_type *)(const void *)p->entry->func->vars[i])->param;
         const int64_t least = param->low > param->step ? param->low : param->step;
-        bt_text_addf(&body,
+        bt_text_addf(out,
                      "    const int64_t %s = argc > %" PRIu32
                      " ? (int64_t)strtoll(argv[%" PRIu32 "], NULL, 10) : %" PRId64 ";\n",
                      p->dims[i], i + 1, i + 1, least);
     }
-    BT_TRY(add_buffers(o, p->narg, p->args, &body));
-    if (!p->has_values)
-        BT_TRY(add_buffers(o, p->nresult, p->results, &body));
+}
+
+static void add_workspace(const struct plan *p, bt_text *out)
+{
     if (p->program) {
-        bt_text_addf(&body, "    void *workspace = get_memory(WORKSPACE);\n");
-    } else {
-        bt_text_addf(&body, "    void *workspace = get_memory((size_t)%s_workspace(",
-                     p->name);
-        for (uint32_t i = 0; i < nvar; i++)
-            bt_text_addf(&body, "%s%s", i ? ", " : "", p->dims[i]);
-        bt_text_addf(&body, "));\n");
+        bt_text_addf(out, "    void *workspace = get_memory(WORKSPACE);\n");
+        return;
     }
-    add_weights(o, &body);
+    bt_text_addf(out, "    void *workspace = get_memory((size_t)%s_workspace(", p->name);
+    for (uint32_t i = 0; i < p->entry->func->nvar; i++)
+        bt_text_addf(out, "%s%s", i ? ", " : "", p->dims[i]);
+    bt_text_addf(out, "));\n");
+}
+
+/* Arrays come from the files that are named after the dims, else they are 0, 1, 0, 1. */
+static void add_inputs(const struct plan *p, bt_text *out)
+{
+    const uint32_t nvar = p->entry->func->nvar;
     for (uint32_t i = 0; i < p->narg; i++) {
         const char *name = p->args[i].name;
         if (!values_is_array(p, &p->args[i]))
             continue;
-        bt_text_addf(&body,
+        bt_text_addf(out,
                      "    if (argc > %" PRIu32 ") {\n"
                      "        if (!read_file(argv[%" PRIu32
                      "], %s, n_%s * sizeof(*%s))) {\n"
@@ -172,37 +170,65 @@ static bt_status write_main(struct output *o)
                      nvar + i + 1, nvar + i + 1, name, name, name, name, nvar + i + 1,
                      name, name, c_element_type(bt_tensor_dtype(p->args[i].type)));
     }
-    if (p->has_values)
-        BT_TRY(values_call(o, &body));
-    else
-        add_call(o, &body);
-    bt_text_addf(&body,
-                 "    if (fault != 0) {\n"
-                 "        fprintf(stderr, \"%%s\\n\", %s_fault(fault));\n        return "
-                 "1;\n    }\n",
-                 p->name);
-    if (p->has_values)
-        BT_TRY(values_print(o, &body));
-    for (uint32_t i = 0; i < p->nresult && !p->has_values; i++) {
+}
+
+static void print_outputs(const struct plan *p, bt_text *out)
+{
+    for (uint32_t i = 0; i < p->nresult; i++) {
         const char *name = p->results[i].name;
-        bt_text_addf(&body,
+        bt_text_addf(out,
                      "    printf(\"%s:\");\n    for (i = 0; i < n_%s; i++)\n"
                      "        %s%s[i]);\n    printf(\"\\n\");\n",
                      name, name, example_print(bt_tensor_dtype(p->results[i].type)),
                      name);
     }
-    if (!nvar && !p->narg && !p->has_values)
-        bt_text_addf(&body, "    (void)argc, (void)argv;\n");
-    bt_text_addf(&body, "    return 0;\n}\n");
+}
+
+static bt_status add_main(struct output *o, bt_text *out)
+{
+    struct plan *p = o->plan;
+    bt_text_addf(out, "int main(int argc, char **argv)\n{\n    int32_t fault;\n%s",
+                 p->narg || p->nresult ? "    size_t i;\n" : "");
+    if (p->has_values)
+        bt_text_addf(out, "    (void)i, (void)argc, (void)argv;\n");
+    bt_text_addf(out, "    if (atexit(free_memory) != 0)\n        return 1;\n");
+    add_dims(p, out);
+    BT_TRY(add_buffers(o, p->narg, p->args, out));
+    if (!p->has_values)
+        BT_TRY(add_buffers(o, p->nresult, p->results, out));
+    add_workspace(p, out);
+    add_weights(o, out);
+    add_inputs(p, out);
+    if (p->has_values)
+        BT_TRY(values_call(o, out));
+    else
+        add_call(o, out);
+    bt_text_addf(out,
+                 "    if (fault != 0) {\n"
+                 "        fprintf(stderr, \"%%s\\n\", %s_fault(fault));\n        return "
+                 "1;\n    }\n",
+                 p->name);
+    if (p->has_values)
+        BT_TRY(values_print(o, out));
+    else
+        print_outputs(p, out);
+    if (!p->entry->func->nvar && !p->narg && !p->has_values)
+        bt_text_addf(out, "    (void)argc, (void)argv;\n");
+    bt_text_addf(out, "    return 0;\n}\n");
+    return NULL;
+}
+
+/* What main.c has above main. */
+static void add_helpers(const struct plan *p, const char *body, bt_text *out)
+{
     const char *budgets = p->program
                               ? "/* What a run may need. */\n"
                                 "#ifndef WORKSPACE\n#define WORKSPACE ((size_t)16 << "
                                 "20)\n#endif\n"
                                 "#ifndef DEPTH\n#define DEPTH 256\n#endif\n\n"
                               : "";
-    const int reads = body.at && strstr(body.at, "read_file(") != NULL;
     bt_text_addf(
-        &text,
+        out,
         "/*\n * An example: %s_example%s%s\n"
         " * Inputs come from files with nothing but their elements; without them they "
         "are 0, 1, 0, 1 ...\n */\n"
@@ -217,23 +243,29 @@ static bt_status write_main(struct output *o)
         "    return at + (64 - (uintptr_t)at %% 64);\n}\n\n"
         "static void free_memory(void)\n{\n    while (ntaken > 0)\n"
         "        free(taken[--ntaken]);\n}\n\n",
-        p->name, nvar ? " [DIM]..." : "", p->narg ? " [FILE]..." : "", p->name, budgets,
-        count_calls(body.at, "get_memory("));
-    if (reads)
+        p->name, p->entry->func->nvar ? " [DIM]..." : "", p->narg ? " [FILE]..." : "",
+        p->name, budgets, count_calls(body, "get_memory("));
+    if (strstr(body, "read_file("))
         bt_text_addf(
-            &text, "static int read_file(const char *path, void *to, size_t nbytes)\n{\n"
-                   "    FILE *file = fopen(path, \"rb\");\n"
-                   "    const size_t n = file ? fread(to, 1, nbytes, file) : 0;\n"
-                   "    const int is_whole = file && n == nbytes && fgetc(file) == EOF;\n"
-                   "    if (file)\n        fclose(file);\n"
-                   "    return is_whole;\n}\n\n");
-    dim_functions(&body, &text);
-    bt_text_add(&text, body.at ? body.at : "", body.len);
-    return body.failed ? bt_no_memory() : write_file(o, &text, "main.c");
+            out, "static int read_file(const char *path, void *to, size_t nbytes)\n{\n"
+                 "    FILE *file = fopen(path, \"rb\");\n"
+                 "    const size_t n = file ? fread(to, 1, nbytes, file) : 0;\n"
+                 "    const int is_whole = file && n == nbytes && fgetc(file) == EOF;\n"
+                 "    if (file)\n        fclose(file);\n"
+                 "    return is_whole;\n}\n\n");
 }
 
 bt_status write_example(struct output *o)
 {
+    bt_text text, body;
+    bt_text_init(&text, o->plan->arena);
+    bt_text_init(&body, o->plan->arena);
     BT_TRY(write_cmake(o));
-    return write_main(o);
+    BT_TRY(add_main(o, &body));
+    if (!bt_text_get(&body))
+        return bt_no_memory();
+    add_helpers(o->plan, body.at, &text);
+    dim_functions(&body, &text);
+    bt_text_add(&text, body.at, body.len);
+    return write_file(o, &text, "main.c");
 }

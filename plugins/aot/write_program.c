@@ -402,8 +402,6 @@ static bt_status add_check(struct output *o, const struct step *step, uint32_t f
                            bt_text *out)
 {
     struct plan *p = o->plan;
-    const char *const *word =
-        bt_attr_find(step->check->op, step->check->attrs, "relation", BT_ATTR_STRING);
     bt_text left, right;
     bt_text_init(&left, p->arena);
     bt_text_init(&right, p->arena);
@@ -412,15 +410,9 @@ static bt_status add_check(struct output *o, const struct step *step, uint32_t f
     const char *a = bt_text_get(&left), *b = bt_text_get(&right);
     if (!a || !b)
         return bt_no_memory();
-    if (strcmp(*word, "==") == 0)
-        bt_text_addf(out, "    if (%s != %s)\n", a, b);
-    else if (strcmp(*word, "<=") == 0)
-        bt_text_addf(out, "    if (%s > %s)\n", a, b);
-    else if (strcmp(*word, "multiple") == 0)
-        bt_text_addf(out, "    if (%s == 0 || %s %% %s != 0)\n", b, a, b);
-    else
-        bt_text_addf(out, "    if (%s != 1 && %s != %s)\n", a, a, b);
-    bt_text_addf(out, "        return %" PRIu32 ";\n", fault);
+    bt_text_addf(out, "    if (");
+    plan_check_fails(step->relation, a, b, out);
+    bt_text_addf(out, ")\n        return %" PRIu32 ";\n", fault);
     return NULL;
 }
 
@@ -462,29 +454,81 @@ static int is_read(const struct plan *p, uint32_t arg)
     return 0;
 }
 
+/* Whether a text has a word, not as a part of a longer one. */
+static int has_word(const char *text, const char *word)
+{
+    static const char letters[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ_"
+                                  "0123456789";
+    const size_t n = strlen(word);
+    const char *at = text;
+    while ((at = strstr(at, word)) != NULL &&
+           ((at > text && strchr(letters, at[-1])) || (at[n] && strchr(letters, at[n]))))
+        at += n;
+    return at != NULL;
+}
+
+/* The calls of kernels and the copies, with the most buffers and dims that one has. */
+static bt_status add_steps(struct output *o, const char *const *places, uint32_t *nbuffer,
+                           uint32_t *ndim, bt_text *out)
+{
+    struct plan *p = o->plan;
+    *nbuffer = *ndim = 0;
+    for (uint32_t i = 0; i < p->steps.len; i++) {
+        const struct step *step = &p->steps.at[i];
+        if (step->kind == STEP_INVOKE) {
+            *nbuffer = step->nbuffer > *nbuffer ? step->nbuffer : *nbuffer;
+            *ndim = step->ndim > *ndim ? step->ndim : *ndim;
+            BT_TRY(add_invoke(o, places, step, out));
+        } else if (step->kind == STEP_COPY) {
+            BT_TRY(add_copy(o, places, step, out));
+        }
+    }
+    for (uint32_t i = 0; i < p->nresult; i++)
+        BT_TRY(add_result(o, places, i, out));
+    return bt_text_get(out) ? NULL : bt_no_memory();
+}
+
+/* What the entry looks at before it does anything: its workspace, its dims. */
+static bt_status add_entry_checks(struct output *o, const bt_text *sizes, bt_text *out)
+{
+    struct plan *p = o->plan;
+    uint32_t ncheck = 0;
+    bt_text fault;
+    bt_text_init(&fault, p->arena);
+    bt_text_addf(&fault, "%d", FAULT_DIM);
+    if (!bt_text_get(&fault))
+        return bt_no_memory();
+    bt_text_addf(out, "    if ((uintptr_t)workspace %% 64 != 0)\n        return %d;\n",
+                 FAULT_WORKSPACE);
+    BT_TRY(add_ranges(o, fault.at, out));
+    for (uint32_t i = 0; i < p->steps.len; i++) {
+        if (p->steps.at[i].kind == STEP_CHECK)
+            BT_TRY(add_check(o, &p->steps.at[i], FAULT_CHECK + ncheck++, out));
+    }
+    if (!is_open(o))
+        return NULL;
+    bt_text_addf(out, "    if (%s_workspace(", p->name);
+    for (uint32_t i = 0; i < p->entry->func->nvar; i++)
+        bt_text_addf(out, "%s%s", i ? ", " : "", p->dims[i]);
+    bt_text_addf(out, ") == UINT64_MAX)\n        return %d;\n", FAULT_SIZE);
+    bt_text_add(out, sizes->at ? sizes->at : "", sizes->len);
+    return NULL;
+}
+
 static bt_status add_run(struct output *o, bt_text *out)
 {
     struct plan *p = o->plan;
     const char **places = BT_NEWS(p->arena, const char *, (size_t)p->blocks.len + 1);
-    uint32_t nbuffer = 0, ndim = 0, ncheck = 0;
+    uint32_t nbuffer, ndim;
     bt_text sizes, steps;
     if (!places)
         return bt_no_memory();
     bt_text_init(&sizes, p->arena);
     bt_text_init(&steps, p->arena);
     BT_TRY(add_frame(o, 0, &sizes, places));
-    for (uint32_t i = 0; i < p->steps.len; i++) {
-        const struct step *step = &p->steps.at[i];
-        if (step->kind == STEP_INVOKE) {
-            nbuffer = step->nbuffer > nbuffer ? step->nbuffer : nbuffer;
-            ndim = step->ndim > ndim ? step->ndim : ndim;
-            BT_TRY(add_invoke(o, places, step, &steps));
-        } else if (step->kind == STEP_COPY) {
-            BT_TRY(add_copy(o, places, step, &steps));
-        }
-    }
-    for (uint32_t i = 0; i < p->nresult; i++)
-        BT_TRY(add_result(o, places, i, &steps));
+    BT_TRY(add_steps(o, places, &nbuffer, &ndim, &steps));
+    const char *text = bt_text_get(&steps);
+    const int has_frame = has_word(text, "frame");
     add_prototype(o, out);
     bt_text_addf(out, "\n{\n");
     if (nbuffer)
@@ -494,39 +538,21 @@ static bt_status add_run(struct output *o, bt_text *out)
                      nbuffer);
     if (ndim)
         bt_text_addf(out, "    int64_t dims[%" PRIu32 "];\n", ndim);
-    const int has_frame = steps.at && strstr(steps.at, "frame");
     if (has_frame)
         bt_text_addf(out, "    unsigned char *const frame = workspace;\n");
-    bt_text_addf(out, "    if ((uintptr_t)workspace %% 64 != 0)\n        return %d;\n",
-                 FAULT_WORKSPACE);
-    bt_text range;
-    bt_text_init(&range, p->arena);
-    bt_text_addf(&range, "%d", FAULT_DIM);
-    if (!bt_text_get(&range))
-        return bt_no_memory();
-    BT_TRY(add_ranges(o, range.at, out));
-    for (uint32_t i = 0; i < p->steps.len; i++) {
-        if (p->steps.at[i].kind == STEP_CHECK)
-            BT_TRY(add_check(o, &p->steps.at[i], FAULT_CHECK + ncheck++, out));
-    }
-    if (is_open(o)) {
-        bt_text_addf(out, "    if (%s_workspace(", p->name);
-        for (uint32_t i = 0; i < p->entry->func->nvar; i++)
-            bt_text_addf(out, "%s%s", i ? ", " : "", p->dims[i]);
-        bt_text_addf(out, ") == UINT64_MAX)\n        return %d;\n", FAULT_SIZE);
-        if (has_frame && sizes.len)
-            bt_text_add(out, sizes.at, sizes.len);
-    }
+    if (!has_frame)
+        bt_text_init(&sizes, p->arena);
+    BT_TRY(add_entry_checks(o, &sizes, out));
     for (uint32_t i = 0; i < p->narg; i++) {
         if (!is_read(p, i))
             bt_text_addf(out, "    (void)%s;\n", p->args[i].name);
     }
-    if (o->weights == WEIGHTS_FILE && !(steps.at && strstr(steps.at, ")weights")))
+    if (o->weights == WEIGHTS_FILE && !has_word(text, "weights"))
         bt_text_addf(out, "    (void)weights;\n");
     if (nbuffer)
         bt_text_addf(out, "    call.nbytes = (uint32_t)sizeof(call);\n    call.buffers = "
                           "buffers;\n    call.end = 1;\n");
-    bt_text_add(out, steps.at ? steps.at : "", steps.len);
+    bt_text_add(out, text, steps.len);
     bt_text_addf(out, "    return 0;\n}\n\n");
     return NULL;
 }
@@ -558,14 +584,20 @@ static void add_fault(const char *text, bt_text *out)
 
 static bt_status add_check_text(struct output *o, const struct step *step, bt_text *out)
 {
-    bt_text text;
-    const char *const *of =
-        bt_attr_find(step->check->op, step->check->attrs, "of", BT_ATTR_STRING);
-    const char *const *word =
-        bt_attr_find(step->check->op, step->check->attrs, "relation", BT_ATTR_STRING);
-    bt_text_init(&text, o->plan->arena);
-    bt_text_addf(&text, "%s: sizes that do not fit together (%s)", *of, *word);
-    const char *line = bt_text_get(&text);
+    struct plan *p = o->plan;
+    const bt_call *check = step->check;
+    bt_text left, right, text;
+    const char *const *of = bt_attr_find(check->op, check->attrs, "of", BT_ATTR_STRING);
+    bt_text_init(&left, p->arena);
+    bt_text_init(&right, p->arena);
+    bt_text_init(&text, p->arena);
+    bt_print_type(p->ctx, bt_call_dim(check, "left"), &left);
+    bt_print_type(p->ctx, bt_call_dim(check, "right"), &right);
+    if (!bt_text_get(&left) || !bt_text_get(&right))
+        return bt_no_memory();
+    plan_check_says(*of, left.at, step->relation, right.at, &text);
+    const char *line =
+        bt_text_get(&text) ? plan_fault_text(p, check->base.span, text.at) : NULL;
     if (!line)
         return bt_no_memory();
     add_fault(line, out);

@@ -25,7 +25,7 @@ static int is_met(const struct vm_types *types, uint32_t before, const bt_adt_de
 }
 
 /* Those of each data type, by the numbers of their tags. */
-static void add_constructors(const struct plan *p, bt_text *out)
+static bt_status add_constructors(struct plan *p, bt_text *out)
 {
     const struct vm_types *types = &p->program->types;
     for (uint32_t i = 0; i < types->n; i++) {
@@ -43,11 +43,15 @@ static void add_constructors(const struct plan *p, bt_text *out)
             bt_text_addf(out, ")");
         }
         bt_text_addf(out, " */\nenum {");
-        for (uint32_t k = 0; k < def->nctor; k++)
-            bt_text_addf(out, "%s %s_%s_%s = %" PRIu32, k ? "," : "", p->name, def->name,
-                         def->ctors[k]->name, def->ctors[k]->tag);
+        for (uint32_t k = 0; k < def->nctor; k++) {
+            const char *word = plan_ctor_word(p, def->ctors[k]);
+            if (!word)
+                return bt_no_memory();
+            bt_text_addf(out, "%s %s = %" PRIu32, k ? "," : "", word, def->ctors[k]->tag);
+        }
         bt_text_addf(out, " };\n");
     }
+    return NULL;
 }
 
 /* ---- the header ---- */
@@ -67,7 +71,7 @@ static void add_named(const char *text, const char *name, bt_text *out)
 
 bt_status values_declare(struct output *o, bt_text *out)
 {
-    const struct plan *p = o->plan;
+    struct plan *p = o->plan;
     add_named(
         " * A value is held by whoever has a reference to it. What @_fields and @_run "
         "take\n"
@@ -80,7 +84,7 @@ bt_status values_declare(struct output *o, bt_text *out)
         " */\n"
         "struct @_machine;\nstruct @_value;\n",
         p->name, out);
-    add_constructors(p, out);
+    BT_TRY(add_constructors(p, out));
     add_named(o->weights == WEIGHTS_FILE
                   ? "\nint32_t @_begin(void *workspace, size_t nbytes, uint32_t depth, "
                     "const void\n"
@@ -219,7 +223,6 @@ static bt_status add_least(struct example *e, uint32_t number, uint32_t *out)
     struct plan *p = e->o->plan;
     struct vm_types *types = &p->program->types;
     const struct vm_type type = types->at[number];
-    uint32_t parts[64];
     if (number >= e->ntype || e->depths[number] >= MOST_NESTED) {
         *out = e->nvalue++;
         bt_text_addf(e->out,
@@ -239,8 +242,9 @@ static bt_status add_least(struct example *e, uint32_t number, uint32_t *out)
     }
     const uint32_t tag = find_tag(e, &type), n = count_fields(&type, tag);
     const uint32_t *fields = fields_of(&type, tag);
-    if (n > BT_COUNT(parts))
-        return bt_fail(p->ctx, BT_ERR_LIMIT, "aot: a value of more than 64 fields");
+    uint32_t *parts = BT_NEWS(p->arena, uint32_t, n);
+    if (!parts)
+        return bt_no_memory();
     for (uint32_t i = 0; i < n; i++)
         BT_TRY(add_least(e, fields[i], &parts[i]));
     *out = e->nvalue++;
@@ -252,13 +256,12 @@ static bt_status add_least(struct example *e, uint32_t number, uint32_t *out)
         bt_text_addf(e->out, "%s v%" PRIu32, i ? "," : "", parts[i]);
     bt_text_addf(e->out, "%s };\n    fault = fault ? fault : %s_fields(m, ",
                  n ? "" : " NULL", p->name);
-    if (type.kind == VM_TYPE_DATA)
-        bt_text_addf(e->out, "%s_%s_%s", p->name, type.def->name,
-                     type.def->ctors[tag]->name);
-    else
-        bt_text_addf(e->out, "0");
-    bt_text_addf(e->out, ", %" PRIu32 ", fields%" PRIu32 ", &v%" PRIu32 ");\n", n, *out,
-                 *out);
+    const char *word =
+        type.kind == VM_TYPE_DATA ? plan_ctor_word(p, type.def->ctors[tag]) : "0";
+    if (!word)
+        return bt_no_memory();
+    bt_text_addf(e->out, "%s, %" PRIu32 ", fields%" PRIu32 ", &v%" PRIu32 ");\n", word, n,
+                 *out, *out);
     return NULL;
 }
 
@@ -281,6 +284,17 @@ static bt_status add_array(struct example *e, const struct leaf *leaf, uint32_t 
     return NULL;
 }
 
+/* How many axes a tensor of the program has at most; 1 at least. */
+static uint32_t find_most_axes(const struct vm_types *types)
+{
+    uint32_t most = 1;
+    for (uint32_t i = 0; i < types->n; i++) {
+        if (types->at[i].kind == VM_TYPE_TENSOR && types->at[i].rank > most)
+            most = types->at[i].rank;
+    }
+    return most;
+}
+
 bt_status values_call(struct output *o, bt_text *out)
 {
     struct plan *p = o->plan;
@@ -292,12 +306,14 @@ bt_status values_call(struct output *o, bt_text *out)
     BT_TRY(find_depths(&e));
     bt_text_addf(out,
                  "    static const uint64_t zero[8];\n"
-                 "    static const int64_t ones[] = { 1, 1, 1, 1, 1, 1, 1, 1 };\n"
+                 "    int64_t ones[%" PRIu32 "];\n"
                  "    struct %s_machine *m = NULL;\n    struct %s_value *%s = NULL;\n"
                  "    fault = %s_begin(workspace, WORKSPACE, DEPTH, %s, &m);\n"
-                 "    (void)zero, (void)ones;\n",
-                 p->name, p->name, p->results->name, p->name,
-                 o->weights == WEIGHTS_FILE ? "weights" : "NULL");
+                 "    for (i = 0; i < sizeof(ones) / sizeof(ones[0]); i++)\n"
+                 "        ones[i] = 1;\n"
+                 "    (void)zero;\n",
+                 find_most_axes(&p->program->types), p->name, p->name, p->results->name,
+                 p->name, o->weights == WEIGHTS_FILE ? "weights" : "NULL");
     for (uint32_t i = 0; i < p->narg; i++) {
         const uint32_t type = f->types[f->params[i]];
         BT_TRY(values_is_array(p, &p->args[i]) ? add_array(&e, &p->args[i], &args[i])

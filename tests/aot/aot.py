@@ -68,6 +68,9 @@ def build(folder, compiler, *flags):
         target = folder / f"{source.stem}.{compiler}.o"
         run(compiler, *FLAGS, *flags, f"-I{folder}", "-c", source, "-o", target)
         objects.append(target)
+    reader = shutil.which({"gcc": "g++", "clang": "clang++"}[compiler])
+    if reader:  # the header is for C++ too
+        run(reader, "-Wall", "-Wextra", "-Werror", "-fsyntax-only", "-x", "c++", next(folder.glob("*.h")))
     defined, needed = set(), set()
     for target in objects:
         for line in run("nm", target).splitlines():
@@ -168,15 +171,16 @@ def programs(baton, work):
     found = compilers()
     count = 0
     for model in sorted((HERE / "programs").glob("*.baton")) + [TREE / "sdk/examples/digits/digits.baton"]:
-        sizes = [{}] if "<" not in model.read_text() else [{"n": 1, "m": 1}, {"n": 7, "m": 33}, {"n": 64, "m": 0}]
+        sizes = [()] if "<" not in model.read_text() else [(1, 1), (7, 33), (64, 0)]
         for options in ([], ["--executor", 'aot{weights="file"}']):
             folder = write(baton, model, work / model.stem, *options)
+            names = re.findall(r"^ \* (\w+): \d+ or more", next(folder.glob("*.h")).read_text(), re.M)
             exact = re.search(r"exp|softmax|erf|sin|tanh|power|conv|dense", model.read_text()) is None
             for compiler in found:
                 example = build(folder, compiler)
                 for seed, dims in enumerate(sizes):
                     os.chdir(folder)  # where NAME.weights is
-                    count += check(baton, model, folder, dims, seed, example, exact)
+                    count += check(baton, model, folder, dict(zip(names, dims)), seed, example, exact)
     print(f"{count} outputs as interp has them, by {' and '.join(found)}")
 
 

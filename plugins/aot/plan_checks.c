@@ -1,0 +1,57 @@
+/* Checks of dims as C, and what their faults say. */
+#include <inttypes.h>
+#include <string.h>
+
+#include <baton/op.h>
+
+#include "plan.h"
+
+static const struct {
+    const char *word, *text;
+} relations[] = {
+#define BT_CHECK(UPPER, word, text) { word, text },
+#include <baton/checks.def>
+#undef BT_CHECK
+};
+
+uint32_t plan_relation(const bt_call *check)
+{
+    const char *const *word =
+        bt_attr_find(check->op, check->attrs, "relation", BT_ATTR_STRING);
+    uint32_t i = 0;
+    while (strcmp(relations[i].word, *word) != 0)
+        i++; // the operator's relation has found it
+    return i;
+}
+
+void plan_check_fails(uint32_t relation, const char *a, const char *b, bt_text *out)
+{
+    switch (relation) {
+    case BT_CHECK_EQUAL: bt_text_addf(out, "%s != %s", a, b); break;
+    case BT_CHECK_LESS_EQUAL: bt_text_addf(out, "%s > %s", a, b); break;
+    case BT_CHECK_DIVISIBLE:
+        bt_text_addf(out, "(%s == 0 || %s %% %s != 0)", b, a, b);
+        break;
+    default: bt_text_addf(out, "%s != 1 && %s != %s", a, a, b); break;
+    }
+}
+
+void plan_check_says(const char *of, const char *a, uint32_t relation, const char *b,
+                     bt_text *out)
+{
+    bt_text_addf(out, "%s: %s was to %s %s", of, a, relations[relation].text, b);
+}
+
+const char *plan_fault_text(const struct plan *p, bt_span span, const char *text)
+{
+    bt_place place = { 0 };
+    bt_text out;
+    bt_text_init(&out, p->arena);
+    bt_span_place(p->compiled->module->store, span, &place);
+    const char *slash = place.file ? strrchr(place.file, '/') : NULL;
+    if (place.file && place.line)
+        bt_text_addf(&out, "%s:%" PRIu32 ":%" PRIu32 ": ", slash ? slash + 1 : place.file,
+                     place.line, place.column);
+    bt_text_addf(&out, "%s", text);
+    return bt_text_get(&out);
+}

@@ -1,5 +1,6 @@
 /* Constants: as arrays of C, or in a file. */
 #include <inttypes.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "expr.h"
@@ -35,17 +36,25 @@ static uint64_t bits_of(const bt_tensor *t, int64_t i)
     return out;
 }
 
-static void add_element(const struct output *o, const bt_tensor *t, const char *type,
-                        int64_t i, bt_text *out)
+/* A float's text needs a point, so that f may stand behind it. */
+static void add_real(double value, int digits, const char *suffix, bt_text *out)
 {
-    (void)o;
+    char literal[40];
+    const int n = snprintf(literal, sizeof(literal), "%.*g", digits, value);
+    bt_text_add(out, literal, (size_t)n);
+    if (!strpbrk(literal, ".e"))
+        bt_text_add(out, ".0", 2);
+    bt_text_add(out, suffix, strlen(suffix));
+}
+
+static void add_element(const bt_tensor *t, const char *type, int64_t i, bt_text *out)
+{
     if (strcmp(type, "float") == 0) {
-        const double value = bt_tensor_get(t, i);
-        bt_text_addf(out, "%.*gf", 9, value);
+        add_real(bt_tensor_get(t, i), 9, "f", out);
         return;
     }
     if (strcmp(type, "double") == 0) {
-        bt_text_addf(out, "%.17g", bt_tensor_get(t, i));
+        add_real(bt_tensor_get(t, i), 17, "", out);
         return;
     }
     if (*type == 'u') {
@@ -68,25 +77,6 @@ static void add_element(const struct output *o, const bt_tensor *t, const char *
         bt_text_addf(out, "%" PRId64, value);
 }
 
-/* A float's text needs a point, so that f may stand behind it. */
-static void add_literal(const struct output *o, const bt_tensor *t, const char *type,
-                        int64_t i, bt_text *out)
-{
-    bt_text text;
-    bt_text_init(&text, out->arena);
-    add_element(o, t, type, i, &text);
-    const char *literal = bt_text_get(&text);
-    out->failed |= !literal;
-    if (!literal)
-        return;
-    if (strcmp(type, "float") == 0 && !strpbrk(literal, ".e"))
-        bt_text_addf(out, "%.*s.0f", (int)(text.len - 1), literal);
-    else if (strcmp(type, "double") == 0 && !strpbrk(literal, ".e"))
-        bt_text_addf(out, "%s.0", literal);
-    else
-        bt_text_addf(out, "%s", literal);
-}
-
 static void add_array(const struct output *o, uint32_t number, bt_text *out)
 {
     enum { LINE = 8 };
@@ -96,9 +86,9 @@ static void add_array(const struct output *o, uint32_t number, bt_text *out)
                  "\nextern const %s %s_c%" PRIu32 "[];\nconst %s %s_c%" PRIu32 "[] = {",
                  type, name, number, type, name, number);
     for (int64_t i = 0; i < t->nelem; i++) {
-        bt_text_addf(out, i % LINE ? " " : "\n    ");
-        add_literal(o, t, type, i, out);
-        bt_text_addf(out, ",");
+        bt_text_add(out, "\n    ", i % LINE ? 0 : 5);
+        add_element(t, type, i, out);
+        bt_text_add(out, ", ", i % LINE == LINE - 1 || i + 1 == t->nelem ? 1 : 2);
     }
     bt_text_addf(out, t->nelem ? "\n};\n" : " 0 };\n");
 }

@@ -6,11 +6,12 @@
  *     after
  *         def @sum<m: Dim in 1..64>(%p0: Tensor[(m, 4), float32], primitive=1, versions=[[1], [8]]) { sum(%p0, axis=[1]) }
  *         def @main<n: Dim in 1..64>(%x: Tensor[(n, 4), float32], hot="n=1,8") { @sum(%x) }
- * The entry's attribute `hot` names dims and the values that they often have,
- * "n=1,8 m=64"; of several dims all combinations are meant. Dims of other functions that have
- * such a name are meant too. A row of `versions` has a number for each type parameter, -1 for
- * any. Functions that reduce nothing get none: for them a kernel that knows the dim is not
- * faster. Where the values do not fit the row, the kernel for any value serves.
+ * The attribute `hot` of the entry, of @main where none is named, names dims and the values
+ * that they often have, "n=1,8 m=64"; of several dims all combinations are meant. Dims of
+ * other functions that have such a name are meant too. A row of `versions` has a number for
+ * each type parameter, -1 for any. Functions that reduce nothing get none: for them a kernel
+ * that knows the dim is not faster. Where the values do not fit the row, the kernel for any
+ * value serves.
  * keeps    every invariant
  * option   hot   in place of the entry's attribute
  */
@@ -307,14 +308,11 @@ static bt_status run(bt_ctx *ctx, bt_pass_call *call, bt_module **out)
     const bt_module *module = call->module;
     const struct options *o = call->options;
     const bt_dict_entry *hot = NULL;
-    for (uint32_t i = 0; i < module->nglobal && !hot; i++) {
-        const bt_global *global = module->globals[i];
-        if (!global->func || bt_func_is_primitive(global->func) ||
-            (call->entry && strcmp(global->name, call->entry) != 0))
-            continue;
-        v.entry = global;
-        hot = bt_dict_find(&global->func->attrs, "hot");
-    }
+    v.entry = bt_module_find(module, call->entry ? call->entry : "main");
+    if (v.entry && (!v.entry->func || bt_func_is_primitive(v.entry->func)))
+        v.entry = NULL;
+    if (v.entry)
+        hot = bt_dict_find(&v.entry->func->attrs, "hot");
     bt_map_init(&v.rows, v.arena, 0);
     if (v.entry && *o->hot)
         BT_TRY(read_hot(&v, o->hot, 1));

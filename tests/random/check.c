@@ -433,10 +433,12 @@ static bt_status check_cps(bt_ctx *ctx, uint64_t seed, const bt_module *module,
                            arena);
 }
 
-/* Random layers have few channels. */
+/* Random layers have few channels, and nothing says which values a dim often has. */
 static const char *with_options(const char *pass)
 {
-    return strcmp(pass, "alter-layout") == 0 ? "alter-layout{data=NCHW2c}" : pass;
+    return strcmp(pass, "alter-layout") == 0 ? "alter-layout{data=NCHW2c}"
+           : strcmp(pass, "versions") == 0   ? "versions{hot=\"n=1,3\"}"
+                                             : pass;
 }
 
 /* Four to twelve passes, each with its own defaults, in an order that the seed decides;

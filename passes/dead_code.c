@@ -10,10 +10,11 @@
  *         def @main(%x: float32) {
  *             negative(%x)
  *         }
- * What writes, draws random numbers or does I/O stays; what may only fail, diverge or
- * allocate goes. Where it is not known which function the program is run from, as with
- * baton opt without --entry, all functions stay. With bindings=False only functions go, as
- * by Relay's RemoveUnusedFunctions.
+ * What writes, draws random numbers or does I/O stays, and so does a statement (`holds`)
+ * that does not follow from its operands; what else may only fail, diverge or allocate
+ * goes. Where it is not known which function the program is run from, as with baton opt
+ * without --entry, all functions stay. With bindings=False only functions go, as by Relay's
+ * RemoveUnusedFunctions.
  * needs    effects, call-graph
  * keeps    every invariant
  * option   bindings   drop bindings too, default True
@@ -21,7 +22,7 @@
  */
 #include <string.h>
 
-#include <baton/pass.h>
+#include "statements.h"
 
 struct options {
     int64_t bindings;
@@ -34,6 +35,8 @@ static const bt_attr options[] = {
 };
 
 struct marking {
+    bt_ctx *ctx;
+    const bt_module *module;
     const bt_effects *effects;
     bt_arena *arena;
     bt_map live; /* bindings */
@@ -49,12 +52,20 @@ static bt_status mark(struct marking *m, const bt_value *value)
     return NULL;
 }
 
-/* The result, and what has effects. */
+/* Types of other bindings may rest on a statement that only the program can compare. */
+static int is_compared(const struct marking *m, const bt_value *value)
+{
+    const bt_call *call = bt_as_call(value);
+    return call && !statement_follows(m->ctx, m->arena, m->module, call);
+}
+
+/* The result, and what has effects or compares. */
 static bt_status mark_block(struct marking *m, const bt_block *block)
 {
     for (uint32_t i = 0; i < block->nbinding; i++) {
-        if (bt_effects_of(m->effects, block->bindings[i]) & BT_EFFECT_KEEPS)
-            BT_TRY(mark(m, block->bindings[i]));
+        const bt_value *value = block->bindings[i];
+        if (bt_effects_of(m->effects, value) & BT_EFFECT_KEEPS || is_compared(m, value))
+            BT_TRY(mark(m, value));
     }
     return mark(m, block->result);
 }
@@ -67,11 +78,11 @@ static bt_status mark_group(struct marking *m, const bt_closure_value *closure)
     return NULL;
 }
 
-static bt_status mark_all(struct marking *m, const bt_module *module)
+static bt_status mark_all(struct marking *m)
 {
-    for (uint32_t i = 0; i < module->nglobal; i++) {
-        if (module->globals[i]->kind == BT_GLOBAL_FUNC)
-            BT_TRY(mark_block(m, module->globals[i]->func->block));
+    for (uint32_t i = 0; i < m->module->nglobal; i++) {
+        if (m->module->globals[i]->kind == BT_GLOBAL_FUNC)
+            BT_TRY(mark_block(m, m->module->globals[i]->func->block));
     }
     while (m->queue.len) {
         const bt_value *value = m->queue.at[--m->queue.len];
@@ -124,14 +135,14 @@ static bt_status drop_unreached(bt_ctx *ctx, const bt_pass_call *call,
 static bt_status drop_bindings(bt_ctx *ctx, bt_pass_call *call, const bt_module *module,
                                bt_module **out)
 {
-    struct marking marking = { .arena = call->scratch };
+    struct marking marking = { .ctx = ctx, .module = module, .arena = call->scratch };
     const bt_callgraph *graph;
     const void *effects;
     bt_module *now;
     BT_TRY(bt_pass_analysis(ctx, call, "effects", &effects));
     marking.effects = effects;
     bt_map_init(&marking.live, call->scratch, 0);
-    BT_TRY(mark_all(&marking, module));
+    BT_TRY(mark_all(&marking));
     bt_pass_call inner = *call;
     inner.module = module;
     BT_TRY(bt_rewrite_module(ctx, &inner, &rewriter, &marking, &now));

@@ -108,10 +108,25 @@ uint32_t equality_hash(const struct equality *e, const bt_value *value)
     return hash;
 }
 
+/* What is compared when they have run. */
+static int equal_statements(const bt_call *a, const bt_call *b)
+{
+    const bt_contents *held = a->contents, *other = b->contents;
+    int equal = a->ncheck == b->ncheck && !held == !other &&
+                (!held || (held->n == other->n &&
+                           (held->n == 0 || memcmp(held->dims, other->dims,
+                                                   held->n * sizeof(*held->dims)) == 0)));
+    for (uint32_t i = 0; equal && i < a->ncheck; i++)
+        equal = a->checks[i].relation == b->checks[i].relation &&
+                a->checks[i].left == b->checks[i].left &&
+                a->checks[i].right == b->checks[i].right;
+    return equal;
+}
+
 static int equal_calls(const bt_call *a, const bt_call *b)
 {
     if (a->callee_kind != b->callee_kind || a->op != b->op || a->ctor != b->ctor ||
-        a->ntype_arg != b->ntype_arg)
+        a->ntype_arg != b->ntype_arg || !equal_statements(a, b))
         return 0;
     if (a->ntype_arg &&
         memcmp(a->type_args, b->type_args, a->ntype_arg * sizeof(*a->type_args)) != 0)

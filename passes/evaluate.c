@@ -60,6 +60,18 @@ static bt_status make_const(bt_builder *builder, bt_arena *arena, const bt_type 
     return status;
 }
 
+/* Whether it is what the call is stated to hold (`holds`). */
+static int gives_stated(const bt_contents *stated, const bt_tensor *tensor)
+{
+    int64_t element;
+    for (uint32_t i = 0; stated && i < stated->n && i < tensor->nelem; i++) {
+        if (!bt_dim_is_const(stated->dims[i], &element) ||
+            element != bt_tensor_get_int(tensor, i))
+            return 0;
+    }
+    return 1;
+}
+
 bt_status evaluate_call(bt_builder *builder, bt_arena *arena, const bt_call *call,
                         const leaf_list *leaves, const bt_value **out)
 {
@@ -78,7 +90,8 @@ bt_status evaluate_call(bt_builder *builder, bt_arena *arena, const bt_call *cal
         bt_tensor_forget(leaves->at[i]);
     if (status)
         return status->code == BT_ERR_RUNTIME ? NULL : status;
-    status = make_const(builder, arena, call->base.type, nout, tensors, out);
+    if (gives_stated(call->contents, tensors[0]))
+        status = make_const(builder, arena, call->base.type, nout, tensors, out);
     for (uint32_t i = 0; i < nout; i++)
         bt_tensor_unref(tensors[i]);
     return status;

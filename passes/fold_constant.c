@@ -23,6 +23,7 @@
 
 #include "chain.h"
 #include "evaluate.h"
+#include "statements.h"
 
 struct options {
     int64_t max_bytes;
@@ -44,7 +45,9 @@ static bt_status fold_contents(bt_rewrite *rewrite, const bt_call *call,
     uint32_t rank;
     int64_t dims[BT_MAX_RANK], value;
     bt_tensor *tensor;
-    if (!contents || call->ncheck || !bt_tensor_static(call->base.type, &rank, dims))
+    if (!contents || call->ncheck || !bt_tensor_static(call->base.type, &rank, dims) ||
+        !statement_follows(bt_rewrite_ctx(rewrite), bt_rewrite_call(rewrite)->scratch,
+                           bt_rewrite_call(rewrite)->module, call))
         return NULL;
     for (uint32_t i = 0; i < contents->n; i++) {
         if (!bt_dim_is_const(contents->dims[i], &value))

@@ -5,6 +5,8 @@
 
 #include <baton/op.h>
 
+#include "statements.h"
+
 enum { NAME_MOST = 96, NSLOT = 1 << 12 };
 
 /* A primitive function, among those of equal hash. */
@@ -132,105 +134,14 @@ static int is_shown(const struct primitives *p, const bt_value *value)
     return found.is_whole && !found.is_new;
 }
 
-/* Whether inference may look at the elements of an operand. */
-static int is_looked_at(const bt_value *operand)
-{
-    const bt_call *call = bt_as_call(operand);
-    const bt_tensor *tensor = bt_const_tensor(operand);
-    const uint32_t integer = BT_CLASS_BITS_INTEGER;
-    return tensor ? tensor->rank == 1 && tensor->nelem <= 32 &&
-                        (1u << BT_DTYPE_CLASS(tensor->dtype) & integer)
-                  : call && call->contents;
-}
-
-static int is_looking(const bt_call *call)
-{
-    for (uint32_t i = 0; i < call->narg; i++) {
-        if (is_looked_at(call->args[i]))
-            return 1;
-    }
-    return 0;
-}
-
-/* The call as inference alone makes it; `is_outside`: with parameters in place of operands
- * whose elements it may look at. */
-static bt_status infer_again(const struct primitives *p, const bt_call *call,
-                             int is_outside, bt_builder *b, const bt_call **out)
-{
-    bt_call plain = { .callee_kind = BT_CALLEE_OP,
-                      .op = call->op,
-                      .attrs = call->attrs,
-                      .narg = call->narg };
-    const bt_value **args = BT_NEWS(p->arena, const bt_value *, call->narg), *again;
-    const bt_param **params = BT_NEWS(p->arena, const bt_param *, call->narg);
-    uint32_t n = 0;
-    if (!args || !params)
-        return bt_no_memory();
-    for (uint32_t i = 0; i < call->narg; i++) {
-        args[i] = call->args[i];
-        if (!is_outside || !is_looked_at(args[i]))
-            continue;
-        BT_TRY(bt_build_param(b, "p", args[i]->type, &params[n]));
-        args[i] = &params[n++]->base;
-    }
-    plain.args = args;
-    BT_TRY(bt_block_begin(b, n, params));
-    bt_builder_layout(b, bt_type_layout(call->base.type));
-    BT_TRY(bt_build_call(b, &plain, &again));
-    *out = bt_as_call(again);
-    return NULL;
-}
-
-static int is_same_contents(const bt_contents *stated, const bt_contents *known)
-{
-    if (!known || known->n != stated->n)
-        return 0;
-    for (uint32_t i = 0; i < stated->n; i++) {
-        if (stated->dims[i] != known->dims[i])
-            return 0;
-    }
-    return 1;
-}
-
-/* Whether the type follows from the types of the operands, without their elements, as these
- * become parameters. */
-static int is_told(const struct primitives *p, const bt_call *call)
-{
-    const bt_call *again;
-    bt_builder *b;
-    if (!is_looking(call))
-        return 1;
-    if (bt_builder_create(p->ctx, p->store, p->old, &b))
-        return 0;
-    const int is = !infer_again(p, call, 1, b, &again) &&
-                   again->base.type == call->base.type && again->ncheck == call->ncheck;
-    bt_builder_destroy(b);
-    return is;
-}
-
-/* Whether what the call is stated to hold follows from its operands; else that is compared
- * with what it gives, outside. */
-static int is_proved(const struct primitives *p, const bt_call *call)
-{
-    const bt_call *again;
-    bt_builder *b;
-    if (!call->contents)
-        return 1;
-    if (bt_builder_create(p->ctx, p->store, p->old, &b))
-        return 0;
-    const int is = !infer_again(p, call, 0, b, &again) &&
-                   is_same_contents(call->contents, again->contents);
-    bt_builder_destroy(b);
-    return is;
-}
-
 int primitives_can_have(const struct primitives *p, const bt_value *value)
 {
     const bt_call *call = bt_as_call(value);
     if (call && (call->callee_kind != BT_CALLEE_OP || !is_checked_before(p, call) ||
                  bt_effects_of(p->effects, value) & BT_EFFECT_UNMERGED))
         return 0;
-    if (call && p->takes_found && !is_proved(p, call))
+    // what it is stated to hold is compared outside, where that does not follow
+    if (call && !statement_follows(p->ctx, p->arena, p->old, call))
         return 0;
     if (!call && value->kind != BT_VALUE_TUPLE && value->kind != BT_VALUE_PROJ)
         return 0;
@@ -293,22 +204,6 @@ static bt_status own_type(struct making *m, const bt_type *type, const bt_type *
                ? bt_type_subst(m->p->store, &subst, type)
                : type;
     return *out ? NULL : bt_store_why(m->p->ctx, m->p->store);
-}
-
-static bt_status own_contents(struct making *m, const bt_contents **contents)
-{
-    const bt_contents *old = *contents;
-    bt_contents *own = BT_NEW(m->p->arena, bt_contents);
-    const bt_type **dims = old ? BT_NEWS(m->p->arena, const bt_type *, old->n) : NULL;
-    if (!old)
-        return NULL;
-    if (!own || !dims)
-        return bt_no_memory();
-    for (uint32_t i = 0; i < old->n; i++)
-        BT_TRY(own_type(m, old->dims[i], &dims[i]));
-    *own = (bt_contents){ old->n, dims };
-    *contents = own;
-    return NULL;
 }
 
 static bt_status own_checks(struct making *m, bt_call *call)
@@ -452,7 +347,7 @@ static bt_status build_member(struct making *m, const bt_value *member,
                                 call.op->attrs_nbytes, call.attrs);
     if (call.op->attrs && !call.attrs)
         return bt_store_why(m->p->ctx, m->p->store);
-    BT_TRY(own_contents(m, &call.contents));
+    call.contents = NULL; // nothing inside asks for its elements: keep_outside
     BT_TRY(own_checks(m, &call));
     bt_builder_type(m->b, type);
     return bt_build_call(m->b, &call, out);
@@ -583,7 +478,8 @@ static bt_status keep_outside(struct primitives *p, const bt_value *value)
 {
     const bt_call *call = bt_as_call(value);
     bt_vec(const bt_value *) queue = { 0 };
-    if (!call || call->callee_kind != BT_CALLEE_OP || is_told(p, call))
+    if (!call || call->callee_kind != BT_CALLEE_OP ||
+        type_follows_from_types(p->ctx, p->arena, p->old, call))
         return NULL;
     if (!BT_PUSH(p->arena, &queue, value))
         return bt_no_memory();

@@ -189,6 +189,18 @@ static int checks_equal(struct compare *c, const bt_call *a, const bt_call *b)
     return 1;
 }
 
+/* What they are stated to hold. */
+static int statements_equal(struct compare *c, const bt_contents *a, const bt_contents *b)
+{
+    if (!a || !b || a->n != b->n)
+        return a == b;
+    for (uint32_t i = 0; i < a->n; i++) {
+        if (!bt__type_matches(&c->types, a->dims[i], b->dims[i]))
+            return 0;
+    }
+    return 1;
+}
+
 static int calls_equal(struct compare *c, const bt_call *a, const bt_call *b)
 {
     if (a->callee_kind != b->callee_kind || a->ntype_arg != b->ntype_arg)
@@ -203,7 +215,7 @@ static int calls_equal(struct compare *c, const bt_call *a, const bt_call *b)
         if (!bt__type_matches(&c->types, a->type_args[i], b->type_args[i]))
             return 0;
     }
-    return checks_equal(c, a, b);
+    return statements_equal(c, a->contents, b->contents) && checks_equal(c, a, b);
 }
 
 static int patterns_equal(struct compare *c, const bt_pattern *a, const bt_pattern *b)

@@ -141,6 +141,33 @@ static void test_few_rows_by_a_constant_read_it_packed(void **state)
 {
     (void)state;
     check_text(
+        &(struct contraction){ .inputs = { { "a", "t[m, k]", BT_FLOAT32, 2, { 2, 7 } },
+                                           { "b", "t[n, k]", BT_FLOAT32, 2, { 20, 7 } } },
+                               .is_constant = { 0, 1 },
+                               .text = "y: t[m, n] = sum(k: a[m, k] * b[n, k])" },
+        "loops test {\n"
+        "    in a0: float32[14]\n"
+        "    in a1: float32[140]\n"
+        "    out s0: float32[40]\n"
+        "    local s1: float32[1]\n"
+        "    temp t4: float32[168]\n"
+        "    parallel i40 in 3 {\n"
+        "        pack.4(&t4[56*i40], &a1[56*i40], 7, min(-8*i40 + 20, 8), 8, 1, 7)\n"
+        "    }\n"
+        "    for i40 in 2 {\n"
+        "        tile_f32_portable(&s0[8*i40], &a0[0], &t4[56*i40], 2, 8, 7, 7, 1, 8, "
+        "20, "
+        "2, 1, 0, 0, 1, 0, 0)\n"
+        "    }\n"
+        "    tile_f32_portable(&s0[16], &a0[0], &t4[112], 2, 4, 7, 7, 1, 8, 20, 2, 1, 0, "
+        "0, 1, 0, 0)\n"
+        "}\n");
+}
+
+static void test_one_row_by_a_constant_goes_along_its_panels(void **state)
+{
+    (void)state;
+    check_text(
         &(struct contraction){ .inputs = { { "a", "t[m, k]", BT_FLOAT32, 2, { 1, 7 } },
                                            { "b", "t[n, k]", BT_FLOAT32, 2, { 20, 7 } } },
                                .is_constant = { 0, 1 },
@@ -154,11 +181,9 @@ static void test_few_rows_by_a_constant_read_it_packed(void **state)
         "    parallel i40 in 3 {\n"
         "        pack.4(&t4[56*i40], &a1[56*i40], 7, min(-8*i40 + 20, 8), 8, 1, 7)\n"
         "    }\n"
-        "    for i40 in 2 {\n"
-        "        tile_f32_portable(&s0[8*i40], &a0[0], &t4[56*i40], 1, 8, 7, 0, 1, 8, 0, "
-        "2, 1, 0, 0, 1, 0, 0)\n"
-        "    }\n"
-        "    tile_f32_portable(&s0[16], &a0[0], &t4[112], 1, 4, 7, 0, 1, 8, 0, 2, 1, 0, "
+        "    line_f32_portable(&s0[0], &a0[0], &t4[0], 2, 8, 7, 56, 1, 8, 8, 2, 1, 0, 0, "
+        "1, 0, 0)\n"
+        "    line_f32_portable(&s0[16], &a0[0], &t4[112], 1, 4, 7, 56, 1, 8, 8, 2, 1, 0, "
         "0, 1, 0, 0)\n"
         "}\n");
 }
@@ -295,6 +320,7 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(test_a_product_packs_what_lies_across),
     cmocka_unit_test(test_few_rows_go_along_columns_as_they_lie),
     cmocka_unit_test(test_few_rows_by_a_constant_read_it_packed),
+    cmocka_unit_test(test_one_row_by_a_constant_goes_along_its_panels),
     cmocka_unit_test(test_a_matrix_by_a_column_is_sums_of_rows),
     cmocka_unit_test(test_a_depthwise_convolution_is_lines),
     cmocka_unit_test(test_an_open_batch_leaves_threads_the_channels),

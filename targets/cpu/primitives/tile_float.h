@@ -212,13 +212,57 @@ LINE(4)
 static NAME(line) *const
     NAME(lines)[] = { NAME(line_1), NAME(line_2), NAME(line_3), NAME(line_4) };
 
+// A line of B in a panel, of so many columns as that has.
+#define PANEL_START(i)                                                      \
+    const REAL *b##i = b + i * b_row;                                       \
+    VECTOR s##i = block->start ? NAME(load)(c + i * c_row) : (VECTOR){ 0 }; \
+    VECTOR t##i = block->start ? NAME(load)(c + i * c_row + LANES) : (VECTOR){ 0 };
+#define PANEL_STEP(i)                                            \
+    s##i = MULTIPLY_ADD(factor, NAME(load)(b##i), s##i);         \
+    t##i = MULTIPLY_ADD(factor, NAME(load)(b##i + LANES), t##i); \
+    b##i += block->b_k;
+#define PANEL_NEXT_1(i) b##i += block->b_k1;
+#define PANEL_NEXT_2(i) b##i += block->b_k2;
+#define PANEL_STOP(i)                 \
+    NAME(store)(c + i * c_row, s##i); \
+    NAME(store)(c + i * c_row + LANES, t##i);
+#define PANELS(X) X(0) X(1) X(2) X(3)
+/* PANEL_LINES lines of NR columns at once: each addition to a sum waits for the one before it,
+ * so two sums would leave the multipliers idle most of the time. k, k1, k2 >= 1 */
+static void NAME(panel_lines)(REAL *c, const REAL *a, const REAL *b,
+                              const struct tile_block *block)
+{
+    const int64_t b_row = block->a_row, c_row = block->c_row;
+    PANELS(PANEL_START);
+    for (int64_t k2 = block->k2; k2 > 0; k2--) {
+        for (int64_t k1 = block->k1; k1 > 0; k1--) {
+            for (int64_t k = block->k; k > 0; k--) {
+                const VECTOR factor = *a - (VECTOR){ 0 };
+                PANELS(PANEL_STEP);
+                a += block->a_k;
+            }
+            a += block->a_k1;
+            PANELS(PANEL_NEXT_1);
+        }
+        a += block->a_k2;
+        PANELS(PANEL_NEXT_2);
+    }
+    PANELS(PANEL_STOP);
+}
+
 static int32_t NAME(run_line)(void *const *p, const int64_t *n)
 {
     const int64_t columns = n[CPU_TILE_N];
     const struct tile_block block = block_of(n);
+    int64_t i = 0;
     if (n[CPU_TILE_K] == 0 || n[CPU_TILE_K1] == 0 || n[CPU_TILE_K2] == 0)
         return NAME(run_empty)(p[CPU_TILE_C], n);
-    for (int64_t i = 0; i < n[CPU_TILE_M]; i++) {
+    for (; columns == NR && i + PANEL_LINES <= n[CPU_TILE_M]; i += PANEL_LINES) {
+        REAL *c = (REAL *)p[CPU_TILE_C] + i * n[CPU_TILE_C_ROW];
+        const REAL *b = (const REAL *)p[CPU_TILE_B] + i * n[CPU_LINE_B_ROW];
+        NAME(panel_lines)(c, p[CPU_TILE_A], b, &block);
+    }
+    for (; i < n[CPU_TILE_M]; i++) {
         REAL *c = (REAL *)p[CPU_TILE_C] + i * n[CPU_TILE_C_ROW];
         const REAL *b = (const REAL *)p[CPU_TILE_B] + i * n[CPU_LINE_B_ROW];
         for (int64_t j = 0; j < columns; j += 4 * LANES) {
@@ -332,6 +376,12 @@ static int32_t NAME(run_across)(void *const *p, const int64_t *n)
     return 0;
 }
 
+#undef PANEL_START
+#undef PANEL_STEP
+#undef PANEL_NEXT_1
+#undef PANEL_NEXT_2
+#undef PANEL_STOP
+#undef PANELS
 #undef LINE_START
 #undef LINE_STEP
 #undef LINE_STOP

@@ -107,9 +107,10 @@ static struct blocks choose_blocks(bt_graph *g, const struct cpu_tiling *p,
     int64_t nunit = p->n0 < 0 ? at_least(ncolumn / unit, 1) : ncolumn;
     if (p->b_kind == CPU_B_PANELS)
         nunit = bt_ceildiv_int64(ncolumn, unit);
-    int64_t per_block = at_most(at_least(fitting / unit, 1), nunit);
     // for threads, but not so few that tiles are not filled
     int64_t least = bt_ceildiv_int64(TILES_OF_BLOCK * p->tile->nr, unit);
+    // a line meets each element of B once: nothing is won by blocks that are small
+    int64_t per_block = at_most(at_least(fitting / unit, p->is_line ? least : 1), nunit);
     if (config->nthread > 1)
         per_block =
             at_most(per_block, at_least(least, nunit / (2 * (int64_t)config->nthread)));
@@ -202,8 +203,9 @@ static void add_level(bt_graph *g, struct levels *l, const struct cpu_class *k)
 }
 
 struct tile_call {
-    const bt_node *a, *b, *c; /* offsets */
-    const bt_node *width;     /* columns */
+    const bt_node *a, *b, *c;             /* offsets */
+    const bt_node *width;                 /* columns */
+    const bt_node *lines, *b_row, *c_row; /* of a line; lines NULL: a tile */
     uint32_t is_first;
 };
 
@@ -235,15 +237,15 @@ static int emit_levels(const struct nest *t, const struct tile_call *call,
         start = bt_node_linear(graph_of(t), CPU_TILE_PADDED, 1, &start,
                                (const int64_t[]){ 1 });
     const bt_node *integers[CPU_TILE_NINT] = {
-        p->is_line && p->n0 >= 0 ? t->columns : rows_here(t),
+        call->lines ? call->lines : rows_here(t),
         call->width,
         k[0]->extent,
-        p->is_line && p->n0 >= 0 ? p->bs[p->n0] // CPU_LINE_B_ROW
-        : p->m < 0               ? zero
-                                 : p->as[p->m],
+        call->lines ? call->b_row // CPU_LINE_B_ROW
+        : p->m < 0  ? zero
+                    : p->as[p->m],
         k[0]->a,
         p->is_across ? p->bs[p->n] : k[0]->b, // CPU_ACROSS_B_COLUMN
-        t->c_row,
+        call->lines ? call->c_row : t->c_row,
         start,
         k[1]->extent,
         k[1]->a,
@@ -290,16 +292,18 @@ static int emit_tile(const struct nest *t, const struct tile_call *first)
     return 1;
 }
 
-/* `width` columns from number `column` of the block on. */
-static int emit_tile_at(const struct nest *t, const struct cpu_emitter *e,
-                        const bt_node *column, const bt_node *width)
+/* A call on what begins at number `column` of the block. */
+static int emit_call_at(const struct nest *t, const struct cpu_emitter *e,
+                        const bt_node *column, struct tile_call call)
 {
     const struct cpu_tiling *p = t->tiling;
     bt_graph *g = graph_of(t);
-    struct tile_call call = { .width = width, .is_first = 1, .a = t->a_at, .c = column };
     struct nest inner = *t;
     inner.e = *e;
+    call.is_first = 1;
+    call.a = t->a_at;
     call.b = cpu_along(g, t->b_at, column, p->bs[p->n]);
+    call.c = column;
     if (t->is_direct) {
         for (uint32_t d = 0; d < p->view.ndim; d++) {
             if (t->values[d])
@@ -310,6 +314,50 @@ static int emit_tile_at(const struct nest *t, const struct cpu_emitter *e,
                            p->n0 < 0 ? number(t, 1) : p->view.dims[p->n0].c);
     }
     return emit_tile(&inner, &call);
+}
+
+/* `width` columns from number `column` of the block on. */
+static int emit_tile_at(const struct nest *t, const struct cpu_emitter *e,
+                        const bt_node *column, const bt_node *width)
+{
+    return emit_call_at(t, e, column, (struct tile_call){ .width = width });
+}
+
+/* The block's lines: one, or one for each of its rows of columns. */
+static int emit_lines(const struct nest *t)
+{
+    const struct cpu_tiling *p = t->tiling;
+    const bt_node *zero = number(t, 0);
+    struct tile_call call = {
+        .width = t->columns, .lines = number(t, 1), .b_row = zero, .c_row = t->c_row
+    };
+    if (p->n0 >= 0) {
+        call.width = p->view.dims[p->n].extent;
+        call.lines = t->columns;
+        call.b_row = p->bs[p->n0];
+    }
+    return emit_call_at(t, &t->e, zero, call);
+}
+
+/* The block's panels: a line along each that is full, and one along what is left. */
+static int emit_panel_lines(const struct nest *t)
+{
+    bt_graph *g = graph_of(t);
+    const int64_t nr = t->tiling->tile->nr;
+    const bt_node *full =
+        bt_node_scalar(g, BT_SCALAR_FLOORDIV, t->columns, number(t, nr));
+    const bt_node *after = cpu_times(g, full, number(t, nr));
+    const bt_node *rest = cpu_minus(g, t->columns, after);
+    struct tile_call call = { .width = number(t, nr),
+                              .lines = full,
+                              .b_row = cpu_scaled(g, t->tiling->bs[t->tiling->n], nr),
+                              .c_row = number(t, nr) };
+    if (!full || !after || !rest ||
+        (!cpu_is_size(full, 0) && !emit_call_at(t, &t->e, number(t, 0), call)))
+        return 0;
+    call.width = rest;
+    call.lines = number(t, 1);
+    return cpu_is_size(rest, 0) || emit_call_at(t, &t->e, after, call);
 }
 
 /* As many tiles as there are, the last one with fewer columns, or with some that were done
@@ -336,9 +384,10 @@ static int emit_columns(const struct nest *t)
     const struct cpu_tiling *p = t->tiling;
     const bt_node *size = span_of(t, t->columns), *zero = number(t, 0);
     struct cpu_emitter e = t->e;
-    if (p->is_line || p->is_across)
-        return emit_tile_at(t, &e, zero,
-                            p->n0 < 0 ? t->columns : p->view.dims[p->n].extent);
+    if (p->is_line)
+        return p->b_kind == CPU_B_PANELS ? emit_panel_lines(t) : emit_lines(t);
+    if (p->is_across)
+        return emit_tile_at(t, &e, zero, t->columns);
     if (!size || bt_node_number(size) < 0)
         return size && emit_open_columns(t, size);
     int64_t nr = p->tile->nr, half = nr / 2, span = bt_node_number(size),

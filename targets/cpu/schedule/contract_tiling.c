@@ -508,6 +508,12 @@ static int has_few_rows(const struct cpu_tiling *p)
     return n >= 0 && n <= CPU_ACROSS_MR;
 }
 
+static int has_one_row(const struct cpu_tiling *p)
+{
+    return p->m < 0 ||
+           (p->b_kind == CPU_B_PANELS && cpu_is_size(p->view.dims[p->m].extent, 1));
+}
+
 /* Whether the terms of a column are neighbours, in their order. */
 static int is_turned(const struct cpu_tiling *p)
 {
@@ -544,7 +550,7 @@ static int find_tiling(bt_graph *g, const bt_array *stage,
     if (p->b_kind == CPU_B_DIRECT && !p->is_across &&
         (!cpu_is_size(p->bs[p->n], 1) || (nrow(p) >= ROWS_FOR_COPY && crowds_cache(p))))
         p->b_kind = CPU_B_PANELS;
-    p->is_line = p->m < 0 && p->tile->line && p->b_kind != CPU_B_PANELS && !p->is_across;
+    p->is_line = has_one_row(p) && p->tile->line && !p->is_across;
     if ((p->b_kind == CPU_B_HALO && !lay_windows(g, p)) ||
         (p->b_kind == CPU_B_PANELS && !lay_panels(g, p)))
         return 0;

@@ -562,10 +562,33 @@ static bt_status call_primitive(bt_rewrite *rw, const struct member *root,
     return bt_build_call(b, &call, out);
 }
 
+/* What a call holds follows from its operands, which may be results of functions now, and of
+ * these nobody knows the elements: said again, it would have to be compared. */
+static bt_status without_statement(bt_rewrite *rw, const bt_call *old,
+                                   const bt_value **out)
+{
+    const struct run *r = bt_rewrite_state(rw);
+    bt_builder *b = bt_rewrite_builder(rw);
+    const bt_value **args = BT_NEWS(r->p.arena, const bt_value *, old->narg);
+    bt_call call = *old;
+    if (!args)
+        return bt_no_memory();
+    for (uint32_t i = 0; i < old->narg; i++)
+        BT_TRY(bt_rewrite_operand(rw, old->args[i], &args[i]));
+    call.args = args;
+    call.contents = NULL;
+    bt_builder_type(b, old->base.type);
+    return bt_build_call(b, &call, out);
+}
+
 static bt_status visit(bt_rewrite *rw, const bt_value *old, const bt_value **out)
 {
     const struct run *r = bt_rewrite_state(rw);
     const struct member *member = bt_map_find(&r->p.members, old);
+    const bt_call *call = bt_as_call(old);
+    if (!member && call && call->contents && !bt_map_find(&r->p.outside, old) &&
+        statement_follows(r->p.ctx, r->p.arena, r->p.old, call))
+        return without_statement(rw, call, out);
     if (!member)
         return NULL;
     if (member->name)

@@ -529,6 +529,9 @@ static bt_status give_match(struct sccp *s, const bt_match *match, const bt_valu
         BT_TRY(enliven(s, clause->block));
         *out = join(*out, known(s, clause->block->result));
     }
+    // where no clause fits it gives nothing: it stays, to fail
+    if (match->is_partial && fits != FITS)
+        *out = &varies;
     return NULL;
 }
 

@@ -249,10 +249,14 @@ static void add_list(struct maker *m, bt_text *out)
     bt_text_addf(out, "]");
 }
 
-/* One of those that a row lists, "a|b|c"; a layout, as its default is one. */
+/* One of those that a row lists, "a|b|c"; a layout of as many axes as most tensors have, as
+ * its default is one. */
 static void add_choice(struct maker *m, const bt_attr *row, bt_text *out)
 {
-    static const char *const layouts[] = { "NCHW", "NHWC", "NCW", "NWC" };
+    static const char *const layouts[MOST_RANK + 1][2] = {
+        { "NCHW", "NHWC" }, { "NCHW", "NHWC" }, { "NCHW", "NHWC" },
+        { "NCW", "NWC" },   { "NCHW", "NHWC" }, { "NCDHW", "NDHWC" },
+    };
     const char *choice = row->choices;
     uint32_t n = 1;
     for (const char *c = choice; c && *c; c++)
@@ -262,7 +266,7 @@ static void add_choice(struct maker *m, const bt_attr *row, bt_text *out)
     if (choice)
         bt_text_addf(out, "\"%.*s\"", (int)strcspn(choice, "|"), choice);
     else
-        bt_text_addf(out, "\"%s\"", layouts[draw(m, BT_COUNT(layouts))]);
+        bt_text_addf(out, "\"%s\"", layouts[m->rank][draw(m, 2)]);
 }
 
 static const char *draw_attr(struct maker *m, const bt_attr *row)

@@ -171,9 +171,8 @@ static bt_status note_evaluated(bt_ctx *ctx, bt_arena *arena, uint32_t n,
         bt_remark(ctx, BT_REMARK_NOTE,
                   bt_fail(ctx, BT_ERR_UNSUPPORTED,
                           "target cpu leaves %" PRIu32 " of %" PRIu32
-                          " kernels to the evaluator, which is slow, as their dims are "
-                          "known at the call only: %s; --dim NAME=N gives numbers for "
-                          "them",
+                          " kernels to the evaluator, which is slow: %s; where a reason "
+                          "is a size, --dim NAME=N gives a number for it",
                           nopen, n, list));
     return NULL;
 }

@@ -70,10 +70,14 @@ static bt_status mark_block(struct marking *m, const bt_block *block)
     return mark(m, block->result);
 }
 
-/* A closure is live with its whole group, whose members stay together. */
+/* A closure is live with its whole group, whose members stay together: each marks the first,
+ * which marks all. */
 static bt_status mark_group(struct marking *m, const bt_closure_value *closure)
 {
-    for (uint32_t i = 0; i < closure->group->n; i++)
+    const bt_closure_value *first = closure->group->at[0];
+    if (closure != first)
+        return mark(m, &first->base);
+    for (uint32_t i = 1; i < closure->group->n; i++)
         BT_TRY(mark(m, &closure->group->at[i]->base));
     return NULL;
 }

@@ -13,7 +13,7 @@
  * that knows the dim is not faster. Where the values do not fit the row, the kernel for any
  * value serves.
  * keeps    every invariant
- * option   hot   in place of the entry's attribute
+ * option   hot   in place of the entry's attribute, which is what it says from then on
  */
 #include <string.h>
 
@@ -268,35 +268,63 @@ static bt_status make_list(const struct versions *v, const struct rows *rows,
     return NULL;
 }
 
+/* The global with this attribute; one of its name goes. */
+static bt_status set_attr(const struct versions *v, const bt_global *global,
+                          bt_dict_entry attr, bt_module_builder *builder)
+{
+    bt_func fields = *global->func;
+    bt_global changed = *global;
+    bt_dict_entry *attrs = BT_NEWS(v->arena, bt_dict_entry, (size_t)fields.attrs.n + 1);
+    uint32_t n = 0;
+    attr.name = bt_name_of(v->store, attr.name);
+    if (!attrs || !attr.name)
+        return bt_no_memory();
+    for (uint32_t i = 0; i < fields.attrs.n; i++) {
+        if (strcmp(fields.attrs.at[i].name, attr.name) != 0)
+            attrs[n++] = fields.attrs.at[i];
+    }
+    attrs[n++] = attr;
+    fields.attrs = (bt_dict){ n, attrs };
+    BT_TRY(bt_func_create(v->ctx, v->store, &fields, &changed.func));
+    return bt_module_builder_set(builder, &changed, 0);
+}
+
 static bt_status set_rows(const struct versions *v, const struct rows *rows,
                           bt_module_builder *builder)
 {
-    bt_func fields = *rows->global->func;
-    bt_global global = *rows->global;
-    bt_dict_entry *attrs = BT_NEWS(v->arena, bt_dict_entry, (size_t)fields.attrs.n + 1);
-    if (!attrs)
-        return bt_no_memory();
-    for (uint32_t i = 0; i < fields.attrs.n; i++)
-        attrs[i] = fields.attrs.at[i];
-    BT_TRY(make_list(v, rows, &attrs[fields.attrs.n]));
-    fields.attrs = (bt_dict){ fields.attrs.n + 1, attrs };
-    BT_TRY(bt_func_create(v->ctx, v->store, &fields, &global.func));
-    return bt_module_builder_set(builder, &global, 0);
+    bt_dict_entry versions;
+    BT_TRY(make_list(v, rows, &versions));
+    return set_attr(v, rows->global, versions, builder);
 }
 
-static bt_status set_all(const struct versions *v, bt_module **out)
+static bt_status set_all(const struct versions *v, const char *hot,
+                         bt_module_builder *builder)
+{
+    uint32_t n = 0;
+    for (uint32_t i = 0; i < v->rows.len; i++) {
+        const struct rows *rows = v->rows.at[i].value;
+        if (rows->n)
+            BT_TRY(set_rows(v, rows, builder));
+        n += rows->n;
+    }
+    const bt_dict_entry attr = { .name = "hot",
+                                 .kind = BT_DICT_TEXT,
+                                 .text = n ? bt_name_of(v->store, hot) : NULL };
+    if (!n || !*hot)
+        return NULL;
+    return attr.text ? set_attr(v, v->entry, attr, builder) : bt_no_memory();
+}
+
+/* `hot`: the option. */
+static bt_status make_module(const struct versions *v, const char *hot, bt_module **out)
 {
     bt_module_builder *builder;
     BT_TRY(bt_module_builder_create(v->ctx, v->store, v->module, &builder));
-    for (uint32_t i = 0; i < v->rows.len; i++) {
-        const struct rows *rows = v->rows.at[i].value;
-        bt_status status = rows->n ? set_rows(v, rows, builder) : NULL;
-        if (status) {
-            bt_module_builder_destroy(builder);
-            return status;
-        }
-    }
-    return bt_module_builder_finish(builder, (int)v->module->is_typed, out);
+    bt_status status = set_all(v, hot, builder);
+    if (!status)
+        return bt_module_builder_finish(builder, (int)v->module->is_typed, out);
+    bt_module_builder_destroy(builder);
+    return status;
 }
 
 static bt_status run(bt_ctx *ctx, bt_pass_call *call, bt_module **out)
@@ -324,7 +352,7 @@ static bt_status run(bt_ctx *ctx, bt_pass_call *call, bt_module **out)
             BT_TRY(view_values(func->block, meet, &v));
     }
     if (v.rows.len)
-        return set_all(&v, out);
+        return make_module(&v, o->hot, out);
     *out = bt_module_ref(module);
     return NULL;
 }

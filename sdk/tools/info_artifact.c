@@ -135,6 +135,13 @@ static void print_functions(const bt_artifact *a, const block_list *blocks)
     }
 }
 
+/* NULL: kernels were made for any values of open dims alike. */
+static const char *find_hot(const bt_global *entry)
+{
+    const bt_dict_entry *hot = bt_dict_find(&entry->func->attrs, "hot");
+    return hot && hot->kind == BT_DICT_TEXT ? hot->text : NULL;
+}
+
 static int print_artifact(struct tool *tool, const bt_artifact *a, const bt_global *entry,
                           const block_list *blocks)
 {
@@ -152,6 +159,8 @@ static int print_artifact(struct tool *tool, const bt_artifact *a, const bt_glob
     printf("kernels          %u, called %s%u %s%s\n", a->nkernel,
            blocks->len > 1 ? "in " : "", ncall, blocks->len > 1 ? "place" : "time",
            PLURAL(ncall));
+    if (find_hot(entry))
+        printf("versions for     %s; any\n", find_hot(entry));
     printf("multiply-adds    %s\n", cost_text(count_work(a, blocks), text));
     printf("constants        %u\n", a->nconstant);
     print_memory_line(tool, entry, blocks->len > 1);
@@ -237,6 +246,8 @@ static int print_artifact_json(struct tool *tool, const bt_artifact *a,
         "calls", (json_int_t)count_steps(blocks, NULL), "constants",
         (json_int_t)a->nconstant, "memory", count_memory(tool, entry), "sections",
         sections_json(a), "provenance", lines_json(a->provenance));
+    if (find_hot(entry))
+        json_object_set_new(root, "versions", json_string(find_hot(entry)));
     return print_json(tool, root);
 }
 

@@ -4,6 +4,7 @@
 
 #include <baton/artifact.h>
 
+#include "hot.h"
 #include "pass_options.h"
 #include "progress.h"
 #include "slots.h"
@@ -13,12 +14,14 @@
 int read_program_options(struct tool *tool, bt_program_options *out)
 {
     int64_t level = -1;
-    const char *target, *pipeline = option_value(tool, "pipeline");
+    const char *target, *hot, *pipeline = option_value(tool, "pipeline");
     int code = check_one_source(tool);
     if (!code)
         code = option_number(tool, "opt-level", 4, &level);
     if (!code)
         code = read_targets(tool, &target);
+    if (!code)
+        code = read_hot(tool, &hot);
     if (code)
         return code;
     *out = (bt_program_options){
@@ -29,7 +32,7 @@ int read_program_options(struct tool *tool, bt_program_options *out)
         .target = target,
         .fuse = option_value(tool, "fuse"),
         .plan = option_value(tool, "plan"),
-        .hot = option_value(tool, "hot"),
+        .hot = hot,
         .fixed = option_values(tool, "fix"),
     };
     return EXIT_OK;

@@ -89,7 +89,30 @@ for n in 1 7 8; do
 done
 expect 1 'hot="n=65": the dim does not have this value; expected dims of @main and values of each, "n=1,8 m=64"' \
     -- "$baton" info rows.baton --target cpu --hot n=65
-expect 1 'hot="n 8": this is no list of values' -- "$baton" info rows.baton --target cpu --hot 'n 8'
+expect 1 'hot="n =8": this is no list of values' -- "$baton" info rows.baton --target cpu --hot 'n =8'
+# .. by the file of an artifact, ..
+"$baton" compile rows.baton --target cpu --hot n=8 -o rows.artifact > compile.out
+expect 0 'versions for     n=8; any' -- "$baton" info rows.artifact
+expect 0 '"versions": "n=8"' -- "$baton" info rows.artifact --json
+"$baton" compile rows.baton --target cpu -o rows.artifact > compile.out
+[ "$("$baton" info rows.artifact | grep -c versions)" = 0 ]
+# .. and by profiles of runs, those that were most often first.
+for n in 9 3 9; do
+    "$baton" run rows.baton --no-specialise --profile --json -i x=${n}x24xfloat32=random:1 -i w=random:2 >> seen.json
+done
+expect 0 'versions for n=9; n=3; any' -- "$baton" info rows.baton --target cpu --hot seen.json
+for n in 1 2 4 5 6 7 8; do
+    "$baton" run rows.baton --no-specialise --profile --json -i x=${n}x24xfloat32=random:1 -i w=random:2 >> seen.json
+done
+expect 0 'versions for n=9; n=1; n=2; n=3; n=4; n=5; n=6; n=7; any' -- "$baton" info rows.baton --target cpu --hot seen.json
+"$baton" run rows.baton --profile --json -i x=3x24xfloat32=random:1 -i w=random:2 > settled.json
+expect 1 'settled.json: the runs had no open dims; give --no-specialise' -- "$baton" info rows.baton --target cpu --hot settled.json
+echo '{"dims": [{"name": "n", "value": "8", "runs": 1}]}' > other.json
+expect 1 '\-\-hot other.json: byte 0: this is no profile; expected a file with what baton run' \
+    -- "$baton" info rows.baton --target cpu --hot other.json
+printf '{"dims": []}\n{"dims"' > cut.json
+expect 1 '\-\-hot cut.json: byte 13: ' -- "$baton" info rows.baton --target cpu --hot cut.json
+expect 1 'n 8' '\-\-hot takes NAME=N,N.. or a file' -- "$baton" info rows.baton --target cpu --hot 'n 8'
 expect 1 'a dim has two lists of values' -- "$baton" info rows.baton --target cpu --hot 'n=1 n=8'
 expect 1 'these are more than 8 versions' -- "$baton" info rows.baton --target cpu --hot 'n=1,2,3,4,5,6,7,8,9'
 expect 1 'hot="n=8;9": this is no list of values' -- "$baton" info rows.baton --target cpu --hot 'n=8;9'

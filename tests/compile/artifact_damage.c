@@ -175,11 +175,13 @@ static void test_texts_have_their_form(void **state)
           "names a kernel that the code does not have" },
         { BT__SECTION_KERNELS,
           "a\0"
+          "fn ()\0"
           "1\0"
           "0\0",
-          6, BT_ERR_FORMAT, "a number beyond what it counts" },
+          12, BT_ERR_FORMAT, "a number beyond what it counts" },
         { BT__SECTION_KERNELS,
           "a\0"
+          "fn ()\0"
           "0\0"
           "0\0"
           "1\0"
@@ -192,6 +194,7 @@ static void test_texts_have_their_form(void **state)
           "0\0"
           "0\0"
           "a\0"
+          "fn ()\0"
           "0\0"
           "0\0"
           "1\0"
@@ -203,9 +206,10 @@ static void test_texts_have_their_form(void **state)
           "0\0"
           "0\0"
           "0\0",
-          46, BT_ERR_FORMAT, "two kernels of one name" },
+          58, BT_ERR_FORMAT, "two kernels of one name" },
         { BT__SECTION_KERNELS,
           "a\0"
+          "fn ()\0"
           "0\0"
           "0\0"
           "0\0"
@@ -217,9 +221,10 @@ static void test_texts_have_their_form(void **state)
           "0\0"
           "0\0"
           "0\0",
-          23, BT_ERR_FORMAT, "code of no form" },
+          29, BT_ERR_FORMAT, "code of no form" },
         { BT__SECTION_KERNELS,
           "a\0"
+          "fn ()\0"
           "0\0"
           "0\0"
           "3\0"
@@ -231,9 +236,10 @@ static void test_texts_have_their_form(void **state)
           "0\0"
           "0\0"
           "0\0",
-          23, BT_ERR_FORMAT, "a number beyond what it counts" },
+          29, BT_ERR_FORMAT, "a number beyond what it counts" },
         { BT__SECTION_KERNELS,
           "a\0"
+          "fn ()\0"
           "0\0"
           "0\0"
           "1\0"
@@ -245,9 +251,10 @@ static void test_texts_have_their_form(void **state)
           "0\0"
           "0\0"
           "0\0",
-          27, BT_ERR_FORMAT, "a number beyond what it counts" },
+          33, BT_ERR_FORMAT, "a number beyond what it counts" },
         { BT__SECTION_KERNELS,
           "a\0"
+          "fn ()\0"
           "0\0"
           "0\0"
           "1\0"
@@ -259,9 +266,10 @@ static void test_texts_have_their_form(void **state)
           "0\0"
           "0\0"
           "0\0",
-          23, BT_ERR_FORMAT, "code that is not aligned" },
+          29, BT_ERR_FORMAT, "code that is not aligned" },
         { BT__SECTION_KERNELS,
           "a\0"
+          "fn ()\0"
           "0\0"
           "0\0"
           "1\0"
@@ -273,9 +281,10 @@ static void test_texts_have_their_form(void **state)
           "0\0"
           "0\0"
           "0\0",
-          42, BT_ERR_FORMAT, "a number" },
+          48, BT_ERR_FORMAT, "a number" },
         { BT__SECTION_KERNELS,
           "a\0"
+          "fn ()\0"
           "0\0"
           "0\0"
           "1\0"
@@ -287,9 +296,10 @@ static void test_texts_have_their_form(void **state)
           "0\0"
           "0\0"
           "0\0",
-          26, BT_ERR_FORMAT, "a number beyond what it counts" },
+          32, BT_ERR_FORMAT, "a number beyond what it counts" },
         { BT__SECTION_KERNELS,
           "a\0"
+          "fn ()\0"
           "0\0"
           "0\0"
           "1\0"
@@ -301,9 +311,10 @@ static void test_texts_have_their_form(void **state)
           "9223372036854775807\0"
           "0\0"
           "0\0",
-          41, BT_ERR_FORMAT, "a number beyond what it counts" },
+          47, BT_ERR_FORMAT, "a number beyond what it counts" },
         { BT__SECTION_KERNELS,
           "a\0"
+          "fn ()\0"
           "0\0"
           "0\0"
           "1\0"
@@ -315,9 +326,10 @@ static void test_texts_have_their_form(void **state)
           "0\0"
           "4294967294\0"
           "0\0",
-          32, BT_ERR_FORMAT, "a number beyond what it counts" },
+          38, BT_ERR_FORMAT, "a number beyond what it counts" },
         { BT__SECTION_KERNELS,
           "a\0"
+          "fn ()\0"
           "0\0"
           "0\0"
           "1\0"
@@ -329,7 +341,7 @@ static void test_texts_have_their_form(void **state)
           "0\0"
           "0\0"
           "4294967294\0",
-          32, BT_ERR_FORMAT, "a number beyond what it counts" },
+          38, BT_ERR_FORMAT, "a number beyond what it counts" },
         { BT__SECTION_KERNELS, "a\0", 2, BT_ERR_FORMAT, "a text without end" },
         { BT__SECTION_PROVENANCE, "baton \0", 7, BT_ERR_FORMAT, "a control character" },
         { BT__SECTION_PROGRAM, "", 0, BT_ERR_SYNTAX, "" },
@@ -435,7 +447,23 @@ static void test_the_program_is_planned(void **state)
           "dtype=\"float32\");\n" INVOKE("%a,", "%b,") "%b }",
           BT_ERR_VERIFY, "share storage" },
     };
-    struct bytes b = written_for("panels");
+    // name, type, target, function, form, symbol, two pieces, scratch, phases, faults
+    static const char kernel[] =
+        "fused_nn_dense.1\0"
+        "fn ((Tensor[(8), float32],), (Tensor[(8), float32],)) -> ()\0"
+        "0\0"
+        "0\0"
+        "1\0"
+        "\0"
+        "0\0"
+        "0\0"
+        "0\0"
+        "0\0"
+        "0\0"
+        "0\0"
+        "0";
+    struct bytes written = written_for("panels"),
+                 b = with_section(&written, BT__SECTION_KERNELS, kernel, sizeof(kernel));
     for (size_t i = 0; i < BT_COUNT(rows); i++) {
         char text[1024];
         snprintf(text, sizeof(text), "%s%s\n", before, rows[i].body);
@@ -447,6 +475,7 @@ static void test_the_program_is_planned(void **state)
             assert_ok(ctx, status);
         free(other.at);
     }
+    free(written.at);
     free(b.at);
 }
 

@@ -87,7 +87,14 @@ static bt_status check_program(struct artifact *a)
     bt_map kernels;
     bt_map_init(&kernels, a->arena, 1);
     for (uint32_t i = 0; i < a->base.nkernel; i++) {
-        if (!bt_map_put(&kernels, a->base.kernels[i]->name, a))
+        const bt_func_type *type;
+        bt_status status = bt__kernel_type_read(a->ctx, a->base.module->store,
+                                                a->base.kernels[i]->type, &type);
+        if (status)
+            return status->code == BT_ERR_MEMORY
+                       ? status
+                       : fail(a, BT__SECTION_KERNELS, status->message);
+        if (!bt_map_put(&kernels, a->base.kernels[i]->name, (void *)(uintptr_t)type))
             return bt_no_memory();
     }
     BT_TRY(bt_module_entry(a->ctx, a->base.module, a->base.entry, &entry));
@@ -314,6 +321,7 @@ static bt_status copy_lists(const bt_artifact *a, bt_compiled *c)
     for (uint32_t i = 0; i < a->nkernel; i++) {
         kernels[i] = *a->kernels[i];
         BT_TRY(bt__compiled_text(c, a->kernels[i]->name, &kernels[i].name));
+        BT_TRY(bt__compiled_text(c, a->kernels[i]->type, &kernels[i].type));
         BT_TRY(copy_code(c, a->codes[i], &codes[i]));
     }
     c->nfunc = a->nfunc;

@@ -218,6 +218,7 @@ static bt_status read_kernels(struct reader *r)
         bt_compiled_kernel k;
         bt_kernel_code code = { 0 };
         BT_TRY(take_text(r, &k.name));
+        BT_TRY(take_text(r, &k.type));
         BT_TRY(take_index(r, r->artifact->ntarget, &k.target));
         BT_TRY(take_index(r, r->artifact->nfunc, &k.func));
         BT_TRY(read_code(r, &code));

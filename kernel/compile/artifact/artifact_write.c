@@ -277,6 +277,7 @@ static bt_status add_kernels(struct writer *w)
     for (uint32_t i = 0; i < w->compiled->nkernel; i++) {
         const bt_compiled_kernel *kernel = w->compiled->kernels[i];
         add_word(&text, kernel->name);
+        add_word(&text, kernel->type);
         add_number(&text, w->numbers[kernel->target]);
         add_number(&text, kernel->func);
         BT_TRY(add_code_of(w, w->compiled->codes[i], &text));

@@ -136,6 +136,8 @@ static bt_status load(bt_compiled *c, struct bt__kernels *k)
         rows[i].func = (uint32_t)(uintptr_t)bt_map_find(&numbers, kernel->primitive) - 1;
         if (!rows[i].name)
             return bt_no_memory();
+        BT_TRY(bt__kernel_type(k->ctx, c->arena, k->primitives.at[rows[i].func].value,
+                               kernel, &rows[i].type));
     }
     for (uint32_t i = 0; i < c->ntarget; i++)
         BT_TRY(load_target(c, k, i, rows, codes));

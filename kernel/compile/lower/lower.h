@@ -6,6 +6,7 @@
  *     place.c           which target computes a primitive function, by which kernels
  *     view.c            functions that only change the shape
  *     lowering.c        what a target says of its kernels
+ *     kernel_type.c     what a kernel takes
  *     live_ranges.c     when each tensor is needed
  *     plan_check.c      what a planned program must keep to
  */
@@ -71,7 +72,20 @@ bt_status bt__place_primitive(struct bt__kernels *, const bt_store *, const bt_g
  * then it needs no kernel. */
 bt_status bt__func_is_view(bt_ctx *, bt_arena *, const bt_func *, int *out) BT_MUST_USE;
 
-/* Whether a function is what planning makes of one, and names kernels of this map only.
+/* The type of an input or output of a kernel; NULL: of a temp, which has none. */
+const bt_type *bt__buffer_type(const bt_func *, const bt_kernel_buffer *);
+/* The type of a kernel, as text. */
+bt_status bt__kernel_type(bt_ctx *, bt_arena *, const struct bt__primitive *,
+                          const bt_kernel *, const char **out) BT_MUST_USE;
+/* The same read.
+ * errors  of bt_parse_type; BT_ERR_FORMAT: it is of no kernel */
+bt_status bt__kernel_type_read(bt_ctx *, bt_store *, const char *text,
+                               const bt_func_type **out) BT_MUST_USE;
+/* Why memory.invoke does not give a kernel what it takes, for all values of dims; NULL: it
+ * does. */
+const char *bt__kernel_refuses(const bt_func_type *, const bt_call *);
+
+/* Whether a function is what planning makes of one. kernels: by name, their bt_func_type.
  * errors  BT_ERR_VERIFY */
 bt_status bt__planned_check(bt_ctx *, const bt_func *, const bt_map *kernels) BT_MUST_USE;
 

@@ -53,36 +53,11 @@ static bt_status check_buffer(const struct check *c, uint32_t kernel,
     return NULL;
 }
 
-/* The n-th leaf of a type, depth first; *n counts down. Recursion is bounded by the depth
- * of types. */
-static const bt_type *find_leaf(const bt_type *type, uint32_t *n)
-{
-    const bt_list_type *tuple = bt_as_tuple_type(type);
-    const bt_type *found = NULL;
-    if (!tuple)
-        return (*n)-- ? NULL : type;
-    for (uint32_t i = 0; !found && i < tuple->n; i++)
-        found = find_leaf(tuple->at[i], n);
-    return found;
-}
-
-/* The type of an input or output; NULL: of a temp, which has none. */
-static const bt_type *type_of(const struct check *c, const bt_kernel_buffer *b)
-{
-    const bt_block *block = c->func->block;
-    uint32_t n = b->index;
-    const bt_type *found = NULL;
-    if (b->kind == BT_BUFFER_OUTPUT)
-        return find_leaf(block->result->type, &n);
-    for (uint32_t i = 0; b->kind == BT_BUFFER_INPUT && !found && i < block->nparam; i++)
-        found = find_leaf(block->params[i]->base.type, &n);
-    return found;
-}
-
 static bt_status check_kept(const struct check *c, uint32_t kernel,
                             const bt_kernel_buffer *out, const bt_kernel_buffer *in)
 {
-    const bt_type *to = type_of(c, out), *from = type_of(c, in);
+    const bt_type *to = bt__buffer_type(c->func, out),
+                  *from = bt__buffer_type(c->func, in);
     return to && from == to
                ? NULL
                : fault(c,

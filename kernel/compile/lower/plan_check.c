@@ -5,6 +5,7 @@
  *     bt_plan_check       tensors that live at once share no bytes, other than in place
  */
 #include "compile/lower/lower.h"
+#include "ir/store.h"
 #include "ir/walk.h"
 
 #include <string.h>
@@ -16,7 +17,7 @@
 
 struct check {
     bt_ctx *ctx;
-    const bt_map *kernels; /* names */
+    const bt_map *kernels; /* name -> bt_func_type */
 };
 
 static bt_status refuse(const struct check *c, const bt_value *value, const char *why)
@@ -57,8 +58,12 @@ static bt_status check_invoke(const struct check *c, const bt_call *call)
                          *outs = bt_as_tuple(call->args[1]);
     if (!ins || !outs)
         return refuse(c, &call->base, "does not list its buffers");
-    if (!bt_map_entry_find(c->kernels, *kernel))
+    const bt_func_type *type = bt_map_find(c->kernels, *kernel);
+    if (!type)
         return refuse(c, &call->base, "names a kernel that the code does not have");
+    const char *why = bt__kernel_refuses(type, call);
+    if (why)
+        return refuse(c, &call->base, why);
     // constants and arguments must not be written to
     for (uint32_t i = 0; i < outs->nfield; i++) {
         if (!is_written(outs->fields[i]))
@@ -91,6 +96,8 @@ bt_status bt__planned_check(bt_ctx *ctx, const bt_func *func, const bt_map *kern
     const struct check c = { .ctx = ctx, .kernels = kernels };
     bt_arena *scratch = bt_ctx_scratch(ctx);
     const void *mark = bt_arena_mark(scratch);
+    const bt_store *store = func->block->result->type->store;
+    const uint32_t nlack = store->nlack;
     bt_status status = NULL;
     bt__walk walk;
     bt__walk_begin(&walk, scratch, func->block);
@@ -101,7 +108,9 @@ bt_status bt__planned_check(bt_ctx *ctx, const bt_func *func, const bt_map *kern
     if (!status && walk.failed)
         status = bt_no_memory();
     bt_arena_release(scratch, mark);
-    return status ? status : bt_plan_check(ctx, func);
+    if (!status)
+        status = bt_plan_check(ctx, func);
+    return status ? bt__store_lacked(store, nlack, status) : NULL;
 }
 
 /* ---- memory: right for all values of the dims that places depend on ---- */

@@ -7,14 +7,15 @@
  *                tensors     name, type and place of each constant
  *                constants   their elements; mapped, and shared between processes
  *                functions   primitive functions: who computes each, and what a call costs
- *                kernels     name, target and code of each, in the order of their numbers
+ *                kernels     name, type, target and code of each, in the order of their numbers
  *                code        pieces of code: objects, bytes of the targets' own
  *                targets     entry, targets with their options, compatibility texts
  *                provenance  who made it
  *
- * Open artifacts of those only whose plugins you would load: code is trusted as a plugin's,
- * and so is that memory.invoke gives each kernel the buffers, dims and workspace it takes.
- * Of the file nothing else is: damage that a checksum shows, or a wrong form, is an error.
+ * Open artifacts of those only whose plugins you would load: code is trusted as a plugin's
+ * is, with what sections kernels and code say of it. The program is not: each memory.invoke
+ * must give its kernel the buffers, dims and workspace of the kernel's type. Damage of any
+ * kind is an error.
  */
 #ifndef BATON_ARTIFACT_H
 #define BATON_ARTIFACT_H

@@ -87,9 +87,11 @@ BT_MUST_USE static inline bt_status bt_fuse(bt_ctx *ctx, const bt_module *typed,
 /* A kernel of a compiled module. */
 typedef struct bt_compiled_kernel {
     const char *name;
-    uint32_t func;   /* the primitive function that it is of */
-    uint32_t target; /* whose it is, ... */
-    uint32_t number; /* ... and its number there: launch's */
+    uint32_t func;    /* the primitive function that it is of */
+    uint32_t target;  /* whose it is, ... */
+    uint32_t number;  /* ... and its number there: launch's */
+    const char *type; /* what memory.invoke gives it: what it reads, what it writes, its
+                         workspace; "fn <n: Dim>((Tensor[(n), int8],), (..)) -> ()" */
 } bt_compiled_kernel;
 
 /* A primitive function of a compiled module. */

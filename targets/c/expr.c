@@ -242,9 +242,9 @@ static const char *with_itself(struct c_exprs *x, uint32_t which,
         return NULL;
     switch (which) {
     case BT_SCALAR_EQ:
-    case BT_SCALAR_LE: return c_form(x, "((void)%s, 1)", a->text);
+    case BT_SCALAR_LE: return c_form(x, "((0 & %s) + 1)", a->text);
     case BT_SCALAR_NE:
-    case BT_SCALAR_LT: return c_form(x, "((void)%s, 0)", a->text);
+    case BT_SCALAR_LT: return c_form(x, "(0 & %s)", a->text);
     default: return NULL;
     }
 }

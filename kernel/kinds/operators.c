@@ -1,6 +1,8 @@
 /* Operators, relations, facets: what a row must hold and how its manifest item reads. */
 #include <string.h>
 
+#include <baton/plain.h>
+
 #include "kinds/kinds.h"
 
 static const struct {

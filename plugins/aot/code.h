@@ -4,6 +4,7 @@
 
 #include "bytecode.h"
 #include "expr.h"
+#include "plain.h"
 #include "write.h"
 
 struct coder {
@@ -11,6 +12,7 @@ struct coder {
     struct plan *p;
     const struct vm_program *program;
     struct c_functions scalars, runtime; /* of floats.h and integers.h, of runtime.h */
+    struct c_plain_texts plain;
     struct c_exprs x;
     bt_text *out;
     uint8_t *is_reached; /* functions */
@@ -111,6 +113,10 @@ bt_status code_kernel(struct coder *, const struct vm_launch *, uint32_t n,
 void code_own(struct coder *, const uint32_t *words);
 bt_status code_copy(struct coder *, const uint32_t *words) BT_MUST_USE;
 bt_status code_load(struct coder *, const uint32_t *words) BT_MUST_USE;
+
+/* ---- code_plain.c ---- */
+
+bt_status code_plain(struct coder *, const uint32_t *words) BT_MUST_USE;
 
 /* ---- code_entry.c ---- */
 

@@ -71,40 +71,6 @@ static void add_cell(struct coder *c, const uint32_t *w)
                                        : c_integer(&c->x, cell.i));
 }
 
-/* ---- what no kernel computes ---- */
-
-/* Which operator is the cause: one whose result has a size that depends on elements keeps
- * kernels from what is around it, and one that states what its elements are gives the
- * size of another. */
-static const bt_call *find_cause(const struct vm_program *p, uint32_t first)
-{
-    const bt_call *cause = NULL;
-    for (uint32_t i = first; i < p->noperator; i++) {
-        const bt_call *call = p->operators[i].call;
-        if (call->base.type->has & BT_HAS_OPAQUE)
-            return call;
-        if (!cause && !call->contents)
-            cause = call;
-    }
-    return cause ? cause : p->operators[first].call;
-}
-
-static bt_status refuse_operator(struct coder *c, uint32_t row)
-{
-    const bt_call *call = find_cause(c->program, row);
-    const int is_open = (call->base.type->has & BT_HAS_OPAQUE) != 0;
-    return code_refuse(
-        c, &call->base,
-        FORM("no C is written for %s, %s; executors vm and interp run it%s",
-             call->op->name,
-             is_open ? "because the size of its result depends on elements"
-                     : "which no kernel computes",
-             c->p->entry->func->nvar
-                 ? "; where sizes are computed from open dims, --dim gives numbers for "
-                   "these"
-                 : ""));
-}
-
 /* ---- functions ---- */
 
 static bt_status add_instruction(struct coder *c, const uint32_t *w)
@@ -176,7 +142,7 @@ static bt_status add_instruction(struct coder *c, const uint32_t *w)
     case VM_REF: code_fields(c, first, 0, 0, 1, w + 1); return NULL;
     case VM_REF_GET: code_part(c, first, w[1], 0); return NULL;
     case VM_REF_SET: code_ref_set(c, w); return NULL;
-    case VM_OPERATE: return refuse_operator(c, w[1]);
+    case VM_OPERATE: return code_plain(c, w);
     case VM_TENSOR: return code_tensor(c, w, NULL);
     case VM_VIEW: return code_tensor(c, w, code_reference(c, w[2]));
     case VM_OWN: code_own(c, w); return NULL;
@@ -359,6 +325,7 @@ bt_status write_code(struct output *o, bt_text *out)
         !c_functions_init(&c->runtime, p->arena, runtime_blocks))
         return bt_no_memory();
     c->x = (struct c_exprs){ .arena = p->arena, .functions = &c->scalars };
+    c->plain.arena = p->arena;
     BT_TRY(find_reached(c));
     for (uint32_t i = 0; i < program->nfunction; i++) {
         if (!c->is_reached[i])
@@ -398,6 +365,7 @@ bt_status write_code(struct output *o, bt_text *out)
         FAULT_WORKSPACE, FAULT_CHECK);
     c_functions_write(&c->scalars, out);
     c_functions_write(&c->runtime, out);
+    c_plain_write(&c->plain, out);
     bt_text_addf(out, "\n");
     bt_text_add(out, text, body.len);
     return NULL;

@@ -1,4 +1,4 @@
-/* kernels_N.c and baton/kernel.h. */
+/* kernels_N.c and the headers that they include. */
 #include "write.h"
 
 #include <inttypes.h>
@@ -54,18 +54,23 @@ static bt_status write_piece(struct output *o, uint32_t kernel)
                       piece_of(o, kernel));
 }
 
-static bt_status copy_header(struct output *o)
+/* A header of the kernel that generated C includes. */
+static bt_status copy_header(struct output *o, const char *name)
 {
     const char *path;
+    bt_text from;
     bt_file *file;
     bt_text text;
-    BT_TRY(
-        bt_library_file(o->plan->ctx, o->plan->arena, "include/baton/kernel.h", &path));
+    bt_text_init(&from, o->plan->arena);
+    bt_text_addf(&from, "include/%s", name);
+    if (!bt_text_get(&from))
+        return bt_no_memory();
+    BT_TRY(bt_library_file(o->plan->ctx, o->plan->arena, from.at, &path));
     BT_TRY(bt_file_read(o->plan->ctx, path, &file));
     bt_text_init(&text, o->plan->arena);
     bt_text_add(&text, file->bytes, file->nbytes);
     bt_file_close(o->plan->ctx, file);
-    return write_file(o, &text, "baton/kernel.h");
+    return write_file(o, &text, "%s", name);
 }
 
 bt_status write_kernels(struct output *o)
@@ -74,5 +79,6 @@ bt_status write_kernels(struct output *o)
         if (first_of_piece(o, i) == i)
             BT_TRY(write_piece(o, i));
     }
-    return copy_header(o);
+    BT_TRY(copy_header(o, "baton/kernel.h"));
+    return copy_header(o, "baton/plain.h");
 }

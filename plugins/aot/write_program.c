@@ -705,13 +705,15 @@ bt_status write_program(struct output *o)
     BT_TRY(add_faults(o, &body));
     if (o->weights == WEIGHTS_FILE)
         add_check_weights(o, &body);
-    bt_text_addf(&text, "#include \"%s.h\"\n\n%s%s#include <baton/kernel.h>\n\n", p->name,
-                 body.at && strstr(body.at, "memmove(")
-                     ? "void *memmove(void *to, const void *from, size_t n);\n\n"
-                     : "",
-                 body.at && strstr(body.at, "memcpy(")
-                     ? "void *memcpy(void *to, const void *from, size_t n);\n\n"
-                     : "");
+    bt_text_addf(
+        &text, "#include \"%s.h\"\n\n%s%s#include <baton/kernel.h>\n%s\n", p->name,
+        body.at && strstr(body.at, "memmove(")
+            ? "void *memmove(void *to, const void *from, size_t n);\n\n"
+            : "",
+        body.at && strstr(body.at, "memcpy(")
+            ? "void *memcpy(void *to, const void *from, size_t n);\n\n"
+            : "",
+        body.at && strstr(body.at, "bt_plain_call") ? "#include <baton/plain.h>\n" : "");
     add_declarations(o, &text);
     dim_functions(&body, &text);
     bt_text_add(&text, body.at ? body.at : "", body.len);

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include <baton/pass.h>
+#include <baton/plain.h>
 #include <baton/plugin.h>
 
 #include "rule_try.h"

@@ -96,12 +96,24 @@ static bt_status lower(bt_ctx *ctx, void *self, bt_arena *arena, const bt_func *
                        bt_lowering *out)
 {
     const struct instance *in = self;
+    bt_kernel *kernel;
     const char *name = primitive->name ? primitive->name : "primitive";
     const bt_lower_options lowering = { is_narrow, self, .is_tree = 0 };
     bt_graph *graph;
     struct c_kernel *content = BT_NEW(arena, struct c_kernel);
     if (!content)
         return bt_no_memory();
+    const bt_type *workspace = NULL;
+    BT_TRY(c_plain_lower(ctx, arena, primitive, &content->plain, &workspace));
+    if (content->plain) {
+        kernel = bt_lowering_whole(out, arena, primitive);
+        if (!kernel)
+            return bt_no_memory();
+        kernel->content = content;
+        kernel->nalias = 0;
+        kernel->workspace = workspace;
+        return NULL;
+    }
     BT_TRY(bt_graph_compose(ctx, arena, primitive, &graph));
     if (graph->ndim > primitive->nvar)
         return bt_fail(ctx, BT_ERR_UNSUPPORTED,
@@ -109,7 +121,7 @@ static bt_status lower(bt_ctx *ctx, void *self, bt_arena *arena, const bt_func *
                        graph->dims[primitive->nvar]->name);
     BT_TRY(bt_loops_lower_with(ctx, arena, name, graph, &lowering, &content->loops));
     BT_TRY(c_jams_find(content->loops, in->tile, &content->jams));
-    bt_kernel *kernel = bt_lowering_whole(out, arena, primitive);
+    kernel = bt_lowering_whole(out, arena, primitive);
     if (!kernel)
         return bt_no_memory();
     kernel->content = content;
@@ -134,13 +146,37 @@ static const char *symbol_of(bt_arena *arena, const bt_kernel *kernel)
     return bt_text_get(&text);
 }
 
-static bt_status describe(bt_arena *arena, struct c_text *text, const bt_kernel *kernel,
-                          bt_kernel_code *out)
+/* The kernel that calls an operator's function. */
+static bt_status describe_plain(bt_ctx *ctx, bt_arena *arena, struct c_text *text,
+                                const struct c_plain_kernel *plain, const char *symbol,
+                                bt_kernel_code *out)
 {
+    const bt_plain_facet *facet = plain->plain.facet;
+    c_faults faults = { 0 };
+    for (uint32_t i = 0; facet->faults && facet->faults[i]; i++) {
+        const bt_fault fault = { .text = facet->faults[i] };
+        if (!BT_PUSH(arena, &faults, fault))
+            return bt_no_memory();
+    }
+    *out = (bt_kernel_code){ .form = BT_CODE_SOURCE,
+                             .symbol = symbol,
+                             .nfault = faults.len,
+                             .faults = faults.at };
+    return c_plain_use(&text->plain, facet)
+               ? c_plain_kernel_add(ctx, plain, symbol, &text->kernels)
+               : bt_no_memory();
+}
+
+static bt_status describe(bt_ctx *ctx, bt_arena *arena, struct c_text *text,
+                          const bt_kernel *kernel, bt_kernel_code *out)
+{
+    const struct c_kernel *content = kernel->content;
     c_faults faults = { 0 };
     const char *symbol = symbol_of(arena, kernel);
     if (!symbol)
         return bt_no_memory();
+    if (content->plain)
+        return describe_plain(ctx, arena, text, content->plain, symbol, out);
     BT_TRY(c_text_add(text, kernel->content, symbol, &faults));
     // the code outlives what lower made
     for (uint32_t i = 0; i < faults.len; i++) {
@@ -187,7 +223,7 @@ static bt_status compile(bt_ctx *ctx, void *self, bt_arena *arena, uint32_t form
     if (!c_text_begin(&text, arena, in->is_single))
         return bt_no_memory();
     for (uint32_t i = 0; i < n; i++)
-        BT_TRY(describe(arena, &text, kernels[i], out[i]));
+        BT_TRY(describe(ctx, arena, &text, kernels[i], out[i]));
     BT_TRY(c_text_end(&text, &all));
     for (uint32_t i = 0; i < n; i++) {
         out[i]->at = all.at;

@@ -559,7 +559,8 @@ static void add_variables(struct writer *w)
 
 int c_text_begin(struct c_text *text, bt_arena *arena, int is_single)
 {
-    *text = (struct c_text){ .arena = arena, .is_single = is_single };
+    *text =
+        (struct c_text){ .arena = arena, .is_single = is_single, .plain.arena = arena };
     bt_text_init(&text->kernels, arena);
     return c_functions_init(&text->functions, arena, c_function_blocks);
 }
@@ -617,7 +618,10 @@ bt_status c_text_add(struct c_text *text, const struct c_kernel *kernel,
 bt_status c_text_end(struct c_text *text, bt_text *out)
 {
     bt_text_addf(out, "#include <baton/kernel.h>\n");
+    if (text->plain.of.len)
+        bt_text_addf(out, "#include <baton/plain.h>\n");
     c_functions_write(&text->functions, out);
+    c_plain_write(&text->plain, out);
     bt_text_add(out, text->kernels.at ? text->kernels.at : "", text->kernels.len);
     return out->failed || text->kernels.failed ? bt_no_memory() : NULL;
 }

@@ -23,17 +23,20 @@
 
 #include "expr.h"
 #include "jam.h"
+#include "plain.h"
 
 /* What a kernel is written from. */
 struct c_kernel {
     bt_loops *loops;
     c_jams jams;
+    struct c_plain_kernel *plain; /* instead of loops; NULL: it has loops */
 };
 
 struct c_text {
     bt_arena *arena;
     int is_single;
     struct c_functions functions;
+    struct c_plain_texts plain;
     bt_text kernels;
 };
 

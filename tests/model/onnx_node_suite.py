@@ -7,7 +7,7 @@ onnx_expected.txt names each case that does not pass, and why; a case that passe
   --table   runs every executor in turn, and shows how many cases pass on each
 With BATON_MODEL_TARGET (driver.c) what only executors with branches run is refused besides: onnx_expected_compiled.txt names that.
 With BATON_MODEL_EXECUTOR=vm too nothing is: vm passes what interp passes. BATON_MODEL_EXECUTOR=written runs the C that executor aot
-writes (tests/aot): onnx_expected_aot.txt names what that refuses besides.
+writes (tests/aot): it too passes what interp passes.
 """
 import collections
 import fnmatch
@@ -31,7 +31,7 @@ EXECUTOR = "BATON_MODEL_EXECUTOR"
 EXECUTORS = {"interp": "", "graph": "cpu", "vm": "cpu", "written": ""}  # executor -> target (driver.c)
 HERE = os.path.dirname(os.path.abspath(__file__))
 LIST = os.path.join(HERE, "onnx_expected.txt")
-OWN_LISTS = {"graph": os.path.join(HERE, "onnx_expected_compiled.txt"), "written": os.path.join(HERE, "onnx_expected_aot.txt")}
+OWN_LISTS = {"graph": os.path.join(HERE, "onnx_expected_compiled.txt")}
 
 
 def find_cases():

@@ -214,9 +214,10 @@ static bt_status compile_all(bt_ctx *ctx, struct session *s, const char *folder)
 
 static void remove_files(bt_arena *arena, const char *folder)
 {
-    static const char *const names[] = { "p.h",      "p.c",
-                                         "p_data.c", "CMakeLists.txt",
-                                         "main.c",   "baton/kernel.h" };
+    static const char *const names[] = { "p.h",          "p.c",
+                                         "p_data.c",     "CMakeLists.txt",
+                                         "main.c",       "baton/kernel.h",
+                                         "baton/plain.h" };
     for (uint32_t i = 0; i < BT_COUNT(names); i++) {
         const char *path = path_of(arena, folder, names[i]);
         if (path)

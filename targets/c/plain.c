@@ -1,0 +1,183 @@
+/* Operators that no formula gives: the functions of their facets, called from kernels. */
+#include "plain.h"
+
+#include <inttypes.h>
+
+bt_status c_plain_find(bt_ctx *ctx, bt_arena *arena, const bt_call *call,
+                       struct c_plain *out)
+{
+    const void *facet;
+    bt_formula_call formula;
+    int64_t *attrs;
+    *out = (struct c_plain){ 0 };
+    if (call->callee_kind != BT_CALLEE_OP)
+        return NULL;
+    BT_TRY(bt_op_facet(ctx, call->op, "plain", &facet));
+    if (!facet)
+        return NULL;
+    attrs = BT_NEWS(arena, int64_t, BT_PLAIN_ATTRS);
+    if (!attrs)
+        return bt_no_memory();
+    out->facet = facet;
+    out->attrs = attrs;
+    BT_TRY(bt_call_formula(arena, call, &formula));
+    bt_status said = out->facet->attrs ? out->facet->attrs(ctx, &formula, attrs) : NULL;
+    return said && said->code == BT_ERR_UNSUPPORTED
+               ? bt_fail_at(ctx, said->code, call->base.type->store, call->base.span,
+                            "%s", said->message)
+               : said;
+}
+
+const char *c_plain_kind(bt_dtype dtype)
+{
+    switch (BT_DTYPE_CLASS(dtype)) {
+    case BT_CLASS_INT: return "'i'";
+    case BT_CLASS_UINT: return "'u'";
+    case BT_CLASS_BOOL: return "'b'";
+    case BT_CLASS_BFLOAT: return "'g'";
+    default: return "'f'";
+    }
+}
+
+void c_plain_attrs(const struct c_plain *plain, bt_text *out)
+{
+    bt_text_addf(out, "    static const int64_t attrs[] = {");
+    for (uint32_t i = 0; i < BT_PLAIN_ATTRS; i++) {
+        if (plain->attrs[i] == INT64_MIN)
+            bt_text_addf(out, "%s INT64_MIN", i ? "," : "");
+        else
+            bt_text_addf(out, "%s INT64_C(%" PRId64 ")", i ? "," : "", plain->attrs[i]);
+    }
+    bt_text_addf(out, " };\n");
+}
+
+int c_plain_use(struct c_plain_texts *t, const bt_plain_facet *facet)
+{
+    struct c_functions *of = NULL, fresh;
+    for (uint32_t i = 0; i < t->of.len; i++) {
+        if (t->of.at[i].blocks == facet->blocks)
+            of = &t->of.at[i];
+    }
+    if (!of && (!c_functions_init(&fresh, t->arena, facet->blocks) ||
+                !BT_PUSH(t->arena, &t->of, fresh)))
+        return 0;
+    of = of ? of : &t->of.at[t->of.len - 1];
+    return c_functions_use(of, facet->symbol);
+}
+
+void c_plain_write(struct c_plain_texts *t, bt_text *out)
+{
+    for (uint32_t i = 0; i < t->of.len; i++)
+        c_functions_write(&t->of.at[i], out);
+}
+
+/* ---- kernels ---- */
+
+bt_status c_plain_lower(bt_ctx *ctx, bt_arena *arena, const bt_func *primitive,
+                        struct c_plain_kernel **out, const bt_type **workspace)
+{
+    const bt_block *block = primitive->block;
+    const bt_call *call = block->nbinding == 1 ? bt_as_call(block->bindings[0]) : NULL;
+    struct c_plain plain = { 0 };
+    if (!call || block->result != &call->base || call->narg != block->nparam)
+        return NULL;
+    for (uint32_t i = 0; i < call->narg; i++) {
+        if (call->args[i] != &block->params[i]->base ||
+            !bt_tensor_shape(call->args[i]->type))
+            return NULL;
+    }
+    BT_TRY(c_plain_find(ctx, arena, call, &plain));
+    if (!plain.facet)
+        return NULL;
+    *out = BT_NEW(arena, struct c_plain_kernel);
+    if (!*out)
+        return bt_no_memory();
+    **out = (struct c_plain_kernel){ plain, primitive };
+    if (plain.facet->workspace) {
+        const bt_shape_type *shape = bt_tensor_shape(call->args[0]->type);
+        bt_store *store = primitive->result->store;
+        const bt_type *size = bt_dim(store, plain.facet->workspace);
+        for (uint32_t i = 0; size && i < shape->n; i++)
+            size = bt_dim_mul(store, size, shape->dims[i]);
+        size = size ? bt_dim_ceildiv(store, size, bt_dim(store, 64)) : NULL;
+        *workspace = size ? bt_dim_scale(store, size, 64, 0) : NULL;
+        if (!*workspace)
+            return bt_store_why(ctx, store);
+    }
+    return NULL;
+}
+
+/* A dim, which is a number or a parameter of the function. */
+static bt_status add_dim(bt_ctx *ctx, const bt_func *func, const bt_type *dim,
+                         bt_text *out)
+{
+    int64_t number;
+    if (bt_dim_is_const(dim, &number)) {
+        bt_text_addf(out, "INT64_C(%" PRId64 ")", number);
+        return NULL;
+    }
+    for (uint32_t i = 0; i < func->nvar; i++) {
+        if (func->vars[i] == dim) {
+            bt_text_addf(out, "call->dims[%" PRIu32 "]", i);
+            return NULL;
+        }
+    }
+    return bt_fail(ctx, BT_ERR_UNSUPPORTED, "%s: a dim is computed from others",
+                   func->name ? func->name : "primitive");
+}
+
+/* "    { data, dims, rank, nbytes, kind }" in an array, whose dims are in another. */
+static bt_status add_tensors(bt_ctx *ctx, const bt_func *func, const char *name,
+                             uint32_t n, const bt_type *const *types, uint32_t first,
+                             bt_text *out)
+{
+    for (uint32_t i = 0; i < n; i++) {
+        const bt_shape_type *shape = bt_tensor_shape(types[i]);
+        bt_text_addf(out, "    int64_t %s_dims%" PRIu32 "[%" PRIu32 "] = {", name, i,
+                     shape->n ? shape->n : 1);
+        for (uint32_t k = 0; k < shape->n; k++) {
+            bt_text_addf(out, "%s ", k ? "," : "");
+            BT_TRY(add_dim(ctx, func, shape->dims[k], out));
+        }
+        bt_text_addf(out, shape->n ? " };\n" : " 0 };\n");
+    }
+    bt_text_addf(out, "    bt_plain_tensor %s[%" PRIu32 "];\n", name, n);
+    for (uint32_t i = 0; i < n; i++) {
+        const bt_dtype dtype = bt_tensor_dtype(types[i]);
+        bt_text_addf(out,
+                     "    %s[%" PRIu32 "] = (bt_plain_tensor){ call->buffers[%" PRIu32
+                     "], %s_dims%" PRIu32 ", %" PRIu32 ", %zu, %s };\n",
+                     name, i, first + i, name, i, bt_tensor_shape(types[i])->n,
+                     bt_dtype_nbytes(dtype), c_plain_kind(dtype));
+    }
+    return NULL;
+}
+
+bt_status c_plain_kernel_add(bt_ctx *ctx, const struct c_plain_kernel *kernel,
+                             const char *symbol, bt_text *out)
+{
+    enum { MOST = 16 };
+    const bt_func *func = kernel->primitive;
+    const bt_list_type *tuple = bt_as_tuple_type(func->result);
+    const uint32_t nin = func->block->nparam, nout = tuple ? tuple->n : 1;
+    const bt_type *in[MOST];
+    if (nin > MOST)
+        return bt_fail(ctx, BT_ERR_UNSUPPORTED, "%s: more than %d inputs", func->name,
+                       MOST);
+    for (uint32_t i = 0; i < nin; i++)
+        in[i] = func->block->params[i]->base.type;
+    bt_text_addf(out,
+                 "\nint32_t %s(const bt_kernel_call *call);\n"
+                 "int32_t %s(const bt_kernel_call *call)\n{\n",
+                 symbol, symbol);
+    c_plain_attrs(&kernel->plain, out);
+    BT_TRY(add_tensors(ctx, func, "in", nin, in, 0, out));
+    BT_TRY(
+        add_tensors(ctx, func, "out", nout, tuple ? tuple->at : &func->result, nin, out));
+    bt_text_addf(out,
+                 "    const bt_plain_call plain = { %" PRIu32 ", %" PRIu32
+                 ", in, out, attrs, call->workspace, 0 };\n"
+                 "    return %s(&plain);\n}\n",
+                 nin, nout, kernel->plain.facet->symbol);
+    return out->failed ? bt_no_memory() : NULL;
+}

@@ -14,7 +14,8 @@
  * only as long as a counter compares so with a number. Where a call begins with a number
  * from which that holds at most max-trips times, and all iterations have at most
  * max-bindings bindings, they take the place of the call; what follows from the counter is
- * computed. All copies in a program together are bounded by 65536 bindings. dead-code
+ * computed. Where it calls itself at several places, each has a copy of what comes behind
+ * it. All copies in a program together are bounded by 65536 bindings. dead-code
  * drops the loop.
  * needs    loops
  * keeps    every invariant
@@ -82,10 +83,20 @@ static const struct loop *loop_of(const struct unroller *u, const bt_call *call)
                                   : NULL;
     const bt_func *func = closure ? closure->func : global ? global->func : NULL;
     const struct loop *loop = func ? bt_map_find(&u->loops->by_func, func) : NULL;
-    if (!loop || !loop->has_end || loop->nback != 1 || func->nvar != call->ntype_arg ||
+    if (!loop || !loop->has_end || func->nvar != call->ntype_arg ||
         func->result != func->block->result->type || (closure && closure->group->n != 1))
         return NULL;
     return loop;
+}
+
+/* Bindings of all copies of a loop that goes on so often: each has a copy behind each of its
+ * ways back, as which is taken may not be known. More than any limit where it overflows. */
+static uint64_t size_of_copies(const struct loop *loop, uint64_t size, int64_t ntrip)
+{
+    uint64_t all = size;
+    for (int64_t i = 0; i < ntrip && all <= MAX_BINDINGS; i++)
+        all = all * loop->nback + size;
+    return all;
 }
 
 /* How often the loop goes on from this call; -1: that is not known, or too often. In a copy
@@ -106,7 +117,7 @@ static bt_status count_trips(bt_rewrite *rewrite, const struct loop *loop,
     BT_TRY(measure(u, loop->func, MAX_BINDINGS, &size));
     if (!u->depth)
         u->budget = (uint64_t)o->max_bindings;
-    if (size * ((uint64_t)ntrip + 1) > u->budget || u->copied + size > MAX_BINDINGS)
+    if (size_of_copies(loop, size, ntrip) > u->budget || u->copied + size > MAX_BINDINGS)
         return NULL;
     u->copied += size;
     u->budget -= size;

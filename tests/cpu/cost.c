@@ -44,6 +44,22 @@ static void test_blocks_cost_their_products(void **state)
                 cost("pack.4(&y[0], &a[0], 8, 8, 16, 1, 1)"));
 }
 
+/* Each element of B is met once: a line waits for memory, where a tile computes. */
+static void test_lines_cost_what_they_read(void **state)
+{
+    (void)state;
+    const double lines =
+        cost("for i0 in 20 {\n"
+             "line_f32_portable(&y[0], &a[0], &b[0], 4, 32, 650, 20800, 1, 32, 32, 2, 1, "
+             "0, 0, 1, 0, 0)\n}");
+    const double tiles =
+        cost("for i0 in 80 {\n"
+             "tile_f32_portable(&y[0], &a[0], &b[0], 1, 32, 650, 0, 1, 32, 32, 2, 1, "
+             "0, 0, 1, 0, 0)\n}");
+    assert_true(lines > 3 * tiles);
+    assert_true(lines > 20000); // the weights of a large recurrent step are worth threads
+}
+
 static void test_elements_far_apart_cost_more(void **state)
 {
     (void)state;
@@ -54,6 +70,7 @@ static void test_elements_far_apart_cost_more(void **state)
 static const struct CMUnitTest tests[] = {
     cmocka_unit_test(test_an_operator_costs_what_its_row_says),
     cmocka_unit_test(test_blocks_cost_their_products),
+    cmocka_unit_test(test_lines_cost_what_they_read),
     cmocka_unit_test(test_elements_far_apart_cost_more),
 };
 TEST_MAIN(tests)

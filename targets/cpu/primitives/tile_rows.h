@@ -98,17 +98,18 @@ static struct tile_block block_of(const int64_t *n)
 
 #define FLOAT_NR(vector, element) ((int32_t)(2 * sizeof(vector) / sizeof(element)))
 
-enum { TILE_PS = 8, ACROSS_PS = 120 };
+/* A tile has its operands near; a line meets each element of B once, and waits for it. */
+enum { TILE_PS = 8, LINE_PS = 40, ACROSS_PS = 120 };
 #define TILE_ROW(name, run, TYPE, ps)                   \
     {                                                   \
         name TILE_SUFFIX, run, CPU_TILE, TYPE, TYPE, ps \
     }
 const struct cpu_callee TILE_CALLEES[] = {
     TILE_ROW("tile_f32_", run_f32, BT_FLOAT32, TILE_PS),
-    TILE_ROW("line_f32_", run_line_f32, BT_FLOAT32, TILE_PS),
+    TILE_ROW("line_f32_", run_line_f32, BT_FLOAT32, LINE_PS),
     TILE_ROW("across_f32_", run_across_f32, BT_FLOAT32, ACROSS_PS),
     TILE_ROW("tile_f64_", run_f64, BT_FLOAT64, TILE_PS),
-    TILE_ROW("line_f64_", run_line_f64, BT_FLOAT64, TILE_PS),
+    TILE_ROW("line_f64_", run_line_f64, BT_FLOAT64, LINE_PS),
     TILE_ROW("across_f64_", run_across_f64, BT_FLOAT64, ACROSS_PS),
     TILE_ROW("tile_i16_", run_i16, BT_INT32, TILE_PS),
     TILE_ROW("tile_i32_", run_i32, BT_INT32, TILE_PS),

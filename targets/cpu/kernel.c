@@ -210,6 +210,20 @@ static bt_status find_aliases(struct lowerer *l, const uint8_t *has,
     return NULL;
 }
 
+/* Whether there is an input that fills much of a core's caches. */
+static int reads_much(const struct lowerer *l, const uint8_t *has)
+{
+    enum { MUCH_NBYTES = 1 << 20 };
+    int is = 0;
+    for (uint32_t i = 0; i < l->nbuffer; i++) {
+        const bt_array *array = l->loops->graph->arrays[i];
+        is |= has[i] == CPU_TOUCHES &&
+              bt_node_number(array->extents[0]) >=
+                  MUCH_NBYTES / (int64_t)bt_dtype_nbytes(array->dtype);
+    }
+    return is;
+}
+
 static bt_status make_kernel(struct lowerer *l, const struct parts *p,
                              const uint8_t *mine, int is_last, bt_kernel *kernel)
 {
@@ -235,6 +249,7 @@ static bt_status make_kernel(struct lowerer *l, const struct parts *p,
                                             .stmts = stmts.at,
                                             .name = l->loops->name,
                                             .isa = l->config->isa,
+                                            .alternates = (uint32_t)reads_much(l, has),
                                             .nbuffer = kernel->nin + kernel->nout,
                                             .places = places };
     BT_TRY(bytecode_build(l->ctx, l->arena, &source, &content->bytecode));

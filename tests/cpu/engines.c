@@ -161,6 +161,41 @@ static void test_threads_change_no_bit(void **state)
     bt_ctx_destroy(ctx);
 }
 
+/* The order shows where an iteration writes what another has written, as no program does. */
+static void test_every_other_launch_begins_at_the_end(void **state)
+{
+    (void)state;
+    bt_ctx *ctx = open_with(NULL);
+    bt_loops *loops = parse_program(ctx, "loops last {\n"
+                                         "    in a0: int64[100]\n"
+                                         "    out s0: int64[1]\n"
+                                         "    parallel i0 in 100 {\n"
+                                         "        copy.8(&s0[0], &a0[i0], 1)\n"
+                                         "    }\n"
+                                         "}\n");
+    for (uint32_t e = 0; e < BT_COUNT(engines); e++) {
+        // some iterations are done at a time, in their own order
+        const int64_t last[] = { 99, 3, 99, 3 };
+        struct cpu_loaded *loaded;
+        bt_kernel_code code;
+        if (!has_engine(ctx, &engines[e]))
+            continue;
+        struct launch_data l = make_launch(ctx, loops);
+        for (int64_t i = 0; i < 100; i++)
+            ((int64_t *)l.d.at[0])[i] = i;
+        assert_ok(ctx, make_code(ctx, loops, &engines[e], CPU_ISA_PORTABLE, &code));
+        assert_ok(ctx, cpu_loaded_create(ctx, NULL, 0, 1,
+                                         (const bt_kernel_code *[]){ &code }, &loaded));
+        for (uint32_t i = 0; i < BT_COUNT(last); i++) {
+            assert_ok(ctx, launch(ctx, loaded, &l));
+            assert_int_equal(*(int64_t *)l.d.at[1], last[i]);
+        }
+        cpu_loaded_destroy(loaded);
+        free_launch(&l);
+    }
+    bt_ctx_destroy(ctx);
+}
+
 /* ---- launches from threads at once ---- */
 
 struct session {
@@ -489,6 +524,7 @@ static void test_every_failing_allocation_is_an_error(void **state)
 static const struct CMUnitTest tests[] = {
     cmocka_unit_test(test_engines_give_the_same_bits),
     cmocka_unit_test(test_threads_change_no_bit),
+    cmocka_unit_test(test_every_other_launch_begins_at_the_end),
     cmocka_unit_test(test_launches_from_threads_at_once),
     cmocka_unit_test(test_denormals_are_zeros_in_kernels_and_nowhere_else),
     cmocka_unit_test(test_the_first_fault_of_the_program_is_told),

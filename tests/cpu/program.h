@@ -136,6 +136,7 @@ static inline bt_status build_bytecode(bt_ctx *ctx, const bt_loops *loops,
                                             .stmts = loops->body.at,
                                             .name = loops->name,
                                             .isa = isa,
+                                            .alternates = 1, // as no result depends on it
                                             .nbuffer = loops->graph->narray,
                                             .places = places };
     return bytecode_build(ctx, bt_ctx_scratch(ctx), &source, out);

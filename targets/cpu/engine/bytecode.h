@@ -99,6 +99,9 @@ struct bytecode {
     uint32_t nbuffer; /* given to a launch; one more stands for a worker's locals */
     uint32_t ndim;    /* the same: integers that are known then; 0: it reads none */
     uint32_t nn, np;  /* registers, of the phase that has most */
+    /* 1: every other launch does the last iterations first, as what it reads is so much that
+     * caches keep the end of it only. */
+    uint32_t alternates;
     int64_t locals_nbytes;
     uint32_t nphase, ncode, ncallee, ncheck;
     const struct bytecode_phase *phases;

@@ -397,6 +397,7 @@ bt_status bytecode_build(bt_ctx *ctx, bt_arena *arena, const struct bytecode_sou
     *bytecode = b.bytecode;
     bytecode->name = from->name;
     bytecode->nbuffer = from->nbuffer;
+    bytecode->alternates = from->alternates;
     bytecode->nphase = b.phases.len;
     bytecode->phases = b.phases.at;
     bytecode->ncode = b.code.len;

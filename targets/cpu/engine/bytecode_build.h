@@ -14,6 +14,7 @@ struct bytecode_source {
     const char *name;       /* of the kernel */
     enum cpu_isa isa;       /* in which callees are looked up */
     uint32_t nbuffer;       /* of a launch */
+    uint32_t alternates;    /* of the bytecode */
     const uint32_t *places; /* of each buffer of the loops that is no local: which of the
                                launch's it is */
 };

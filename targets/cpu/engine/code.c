@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-enum { VERSION = 5, ORDER = 0x01020304, DIGEST = 64 };
+enum { VERSION = 6, ORDER = 0x01020304, DIGEST = 64 };
 static const char magic[8] = "batoncpu";
 static const uint32_t head[] = { VERSION, ORDER, sizeof(void *) };
 
@@ -114,6 +114,7 @@ static void pass_bytecode(struct stream *s, struct bytecode *b)
     pass_32(s, &b->ndim);
     pass_32(s, &b->nn);
     pass_32(s, &b->np);
+    pass_32(s, &b->alternates);
     pass(s, &b->locals_nbytes, sizeof(b->locals_nbytes));
     pass_phases(s, b);
     pass_callees(s, b);

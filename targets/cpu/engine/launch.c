@@ -21,6 +21,7 @@ struct kernel {
     bt_kernel_fn *run; /* NULL: the bytecode is interpreted */
     bt_evaluator *evaluator;
     int64_t scratch_nbytes, locals_offset;
+    uint32_t nlaunch; /* of one that alternates, so far */
 };
 
 struct cpu_loaded {
@@ -259,6 +260,7 @@ struct launch {
     const struct cpu_loaded *loaded;
     const struct kernel *kernel;
     bt_kernel_call call; /* of a phase */
+    int is_backward;
 };
 
 /* The bytecode's phase: what machine code of it does. */
@@ -276,6 +278,28 @@ static int32_t run_bytecode(const struct kernel *k, const bt_kernel_call *call)
     return bytecode_run(bytecode, &bytecode->phases[call->phase], &f);
 }
 
+static int32_t run_kernel(const struct kernel *k, const bt_kernel_call *call)
+{
+    return k->run ? k->run(call) : run_bytecode(k, call);
+}
+
+/* The last iterations first, some at a time. Of several faults the first iteration's is
+ * told. */
+static int32_t run_backward(const struct kernel *k, const bt_kernel_call *call)
+{
+    enum { MOST_PIECES = 32 };
+    const int64_t n = (call->end - call->first + MOST_PIECES - 1) / MOST_PIECES;
+    bt_kernel_call piece = *call;
+    int32_t fault = 0;
+    for (int64_t left = call->end - call->first; left > 0; left -= n) {
+        piece.end = call->first + left;
+        piece.first = left > n ? piece.end - n : call->first;
+        const int32_t found = run_kernel(k, &piece);
+        fault = found ? found : fault;
+    }
+    return fault;
+}
+
 /* cpu_pool_work: iterations of a phase, by a thread that has registers of its own. */
 static int32_t work(void *arg, int64_t first, int64_t end, uint32_t worker)
 {
@@ -287,8 +311,8 @@ static int32_t work(void *arg, int64_t first, int64_t end, uint32_t worker)
     call.end = end;
     call.scratch =
         worker ? l->scratch + (worker - 1) * l->scratch_nbytes : call.workspace;
-    return launch->kernel->run ? launch->kernel->run(&call)
-                               : run_bytecode(launch->kernel, &call);
+    return launch->is_backward ? run_backward(launch->kernel, &call)
+                               : run_kernel(launch->kernel, &call);
 }
 
 /* A fault in its own words or, where the evaluator can be asked, in those of the evaluator,
@@ -348,8 +372,10 @@ static bt_status check_dims(bt_ctx *ctx, const struct bytecode *bytecode,
 bt_status cpu_loaded_launch(bt_ctx *ctx, struct cpu_loaded *l, uint32_t number,
                             const bt_kernel_call *call)
 {
-    const struct kernel *k = &l->kernels[number];
+    struct kernel *k = &l->kernels[number];
     struct launch launch = { .loaded = l, .kernel = k, .call = *call };
+    if (k->own.bytecode.alternates)
+        launch.is_backward = __atomic_fetch_add(&k->nlaunch, 1, __ATOMIC_RELAXED) & 1;
     if (k->own.is_evaluated)
         return bt_evaluator_run(ctx, k->evaluator, call);
     BT_TRY(check_dims(ctx, &k->own.bytecode, call));

@@ -209,22 +209,31 @@ static bt_status add_call(bt_effects *e, const bt_call *call, struct summary *to
 
 /* ---- bindings ---- */
 
+/* Calling a member of a recursive group may not end. */
+static bt_status add_group(bt_effects *e, const bt_closure_group *group)
+{
+    int recursive;
+    BT_TRY(bt__group_is_recursive(e->arena, group, &recursive));
+    e->has_recursive_closures |= (uint32_t)recursive;
+    for (uint32_t i = 0; recursive && i < group->n; i++) {
+        struct summary *s = summary_of(e, group->at[i]->func);
+        if (!s)
+            return bt_no_memory();
+        add_bits(e, s, BT_EFFECT_DIVERGES);
+    }
+    return NULL;
+}
+
 /* Making a closure does nothing; calling it does what its block does. */
 static bt_status add_closure(bt_effects *e, const bt_closure_value *closure,
                              uint32_t depth)
 {
-    int is_new = !bt_map_find(&e->summaries, closure->func);
+    // nothing refers to a group before its first member
+    if (closure == closure->group->at[0] && !bt_map_find(&e->summaries, closure->func))
+        BT_TRY(add_group(e, closure->group));
     struct summary *s = summary_of(e, closure->func);
     if (!s)
         return bt_no_memory();
-    if (is_new) {
-        int recursive;
-        BT_TRY(bt__group_is_recursive(e->arena, closure->group, &recursive));
-        if (recursive) {
-            e->has_recursive_closures = 1;
-            add_bits(e, s, BT_EFFECT_DIVERGES);
-        }
-    }
     struct summary scratch = { 0 };
     return add_block(e, closure->func->block, e->is_final ? &scratch : s, depth);
 }

@@ -18,8 +18,8 @@
 #include <string.h>
 
 #include <baton/compute.h>
-#include <baton/pass.h>
 
+#include "version.h"
 #include "view.h"
 
 struct options {
@@ -46,6 +46,7 @@ struct versions {
     bt_arena *arena;
     const bt_module *module;
     const bt_global *entry;
+    const char *hot; /* the option, as text */
     uint32_t ndim;
     struct hot dims[MOST_DIMS];
     uint32_t choice[MOST_DIMS]; /* which value of each is meant now */
@@ -297,9 +298,9 @@ static bt_status set_rows(const struct versions *v, const struct rows *rows,
     return set_attr(v, rows->global, versions, builder);
 }
 
-static bt_status set_all(const struct versions *v, const char *hot,
-                         bt_module_builder *builder)
+static bt_status set_all(void *state, bt_module_builder *builder)
 {
+    const struct versions *v = state;
     uint32_t n = 0;
     for (uint32_t i = 0; i < v->rows.len; i++) {
         const struct rows *rows = v->rows.at[i].value;
@@ -309,32 +310,21 @@ static bt_status set_all(const struct versions *v, const char *hot,
     }
     const bt_dict_entry attr = { .name = "hot",
                                  .kind = BT_DICT_TEXT,
-                                 .text = n ? bt_name_of(v->store, hot) : NULL };
-    if (!n || !*hot)
+                                 .text = n ? bt_name_of(v->store, v->hot) : NULL };
+    if (!n || !*v->hot)
         return NULL;
     return attr.text ? set_attr(v, v->entry, attr, builder) : bt_no_memory();
 }
 
-/* `hot`: the option. */
-static bt_status make_module(const struct versions *v, const char *hot, bt_module **out)
-{
-    bt_module_builder *builder;
-    BT_TRY(bt_module_builder_create(v->ctx, v->store, v->module, &builder));
-    bt_status status = set_all(v, hot, builder);
-    if (!status)
-        return bt_module_builder_finish(builder, (int)v->module->is_typed, out);
-    bt_module_builder_destroy(builder);
-    return status;
-}
-
 static bt_status run(bt_ctx *ctx, bt_pass_call *call, bt_module **out)
 {
-    struct versions v = { .ctx = ctx,
-                          .store = call->module->store,
-                          .arena = call->scratch,
-                          .module = call->module };
-    const bt_module *module = call->module;
     const struct options *o = call->options;
+    const bt_module *module = call->module;
+    struct versions v = { .ctx = ctx,
+                          .store = module->store,
+                          .arena = call->scratch,
+                          .module = module,
+                          .hot = o->hot };
     const bt_dict_entry *hot = NULL;
     v.entry = bt_module_find(module, call->entry ? call->entry : "main");
     if (v.entry && (!v.entry->func || bt_func_is_primitive(v.entry->func)))
@@ -342,8 +332,8 @@ static bt_status run(bt_ctx *ctx, bt_pass_call *call, bt_module **out)
     if (v.entry)
         hot = bt_dict_find(&v.entry->func->attrs, "hot");
     bt_map_init(&v.rows, v.arena, 0);
-    if (v.entry && *o->hot)
-        BT_TRY(read_hot(&v, o->hot, 1));
+    if (v.entry && *v.hot)
+        BT_TRY(read_hot(&v, v.hot, 1));
     else if (hot && hot->kind == BT_DICT_TEXT)
         BT_TRY(read_hot(&v, hot->text, 0));
     for (uint32_t i = 0; v.ndim && i < module->nglobal; i++) {
@@ -352,7 +342,7 @@ static bt_status run(bt_ctx *ctx, bt_pass_call *call, bt_module **out)
             BT_TRY(view_values(func->block, meet, &v));
     }
     if (v.rows.len)
-        return make_module(&v, o->hot, out);
+        return version_next(ctx, module, set_all, &v, out);
     *out = bt_module_ref(module);
     return NULL;
 }

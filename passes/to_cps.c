@@ -24,9 +24,11 @@
  * are called as before, and so is a branch in which no function is called. The order of
  * bindings stays, so that references are read and written as before. Pass un-cps makes
  * functions that return again.
- * Refused are function values with type parameters and results with dims that only a run
- * shows, of which the type of a continuation cannot speak; fields of function type in data
- * types, but by their parameters; and gradients, which are taken of functions that return.
+ * What comes behind a call is nested in it, so that a function may have as many calls one
+ * behind the other as blocks may nest. Refused are function values with type parameters and
+ * results with dims that only a run shows, of which the type of a continuation cannot speak;
+ * fields of function type in data types, but by their parameters; and gradients, which are
+ * taken of functions that return.
  * keeps    every invariant
  * source   Relay's to_cps; Appel 1992, Compiling with Continuations
  */
@@ -451,6 +453,12 @@ static bt_status define(struct cps *s, const bt_global *old, bt_module_builder *
     func.vars = vars;
     bt_status status = convert_func(&c, &func, &now);
     copy_deinit(&c);
+    if (status && status->code == BT_ERR_LIMIT)
+        status = bt_note(s->ctx, status, s->module->store, old->span,
+                         "what comes behind a call is nested in the call: so many in one "
+                         "function are too many; a part of @%s as a function of its own "
+                         "has a depth of its own",
+                         old->name);
     return status ? status
                   : version_set_func(s->ctx, s->module->store, builder, &global, now);
 }

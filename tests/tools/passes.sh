@@ -133,3 +133,10 @@ cat > bad_run.baton <<'END1'
 // CHECK: x
 END1
 expect 1 'RUN: must begin with baton: cat' -- "$baton" filecheck bad_run.baton
+
+# Continuations nest: what to do where there are too many calls.
+awk 'BEGIN { print "#[version = \"baton 0.1\"]\ndef @f(%x: float32) { add(%x, 1f) }\ndef @main(%x: float32) {\n    %a0 = @f(%x);"
+    for (i = 1; i < 300; i++) printf "    %%a%d = @f(%%a%d);\n", i, i - 1
+    print "    %a299\n}" }' > calls.baton
+expect 1 'calls.baton:[0-9]*:5: error: blocks are nested deeper than' 'note: what comes behind a call .*a part of @main as a function of its own' -- \
+    "$baton" opt calls.baton --passes to-cps

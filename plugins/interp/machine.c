@@ -181,6 +181,8 @@ static bt_status push_frame(struct machine *m, const struct code *code,
     for (uint32_t i = 0; i < narg && i < code->block.nparam; i++)
         m->slots[m->nslot + code->block.params[i]] = bt_object_ref(args[i]);
     m->nslot += code->nslot;
+    if (m->hook && m->hook->enter)
+        m->hook->enter(m->hook->self, code->func);
     return NULL;
 }
 

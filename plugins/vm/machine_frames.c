@@ -101,6 +101,8 @@ bt_status vm_push(struct vm_machine *m, const struct vm_function *f,
         vm_held_of(frame)[i].block = NULL;
     m->top = frame;
     m->nframe++;
+    if (m->hook && m->hook->enter)
+        m->hook->enter(m->hook->self, f->func);
     *out = frame;
     return NULL;
 }

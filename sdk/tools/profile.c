@@ -50,6 +50,11 @@ void print_profile(const bt_profile *profile)
         printf("dim %s=%lld in %llu run%s\n", dim->name, (long long)dim->value,
                (unsigned long long)dim->nrun, PLURAL(dim->nrun));
     }
+    for (uint32_t i = 0; i < profile->nfunction; i++) {
+        const bt_profile_function *f = &profile->functions[i];
+        printf("function %s in %llu call%s\n", f->name, (unsigned long long)f->ncall,
+               PLURAL(f->ncall));
+    }
 }
 
 json_t *describe_profile(const bt_profile *profile)
@@ -79,6 +84,17 @@ json_t *describe_dims(const bt_profile *profile)
         json_array_append_new(list, json_pack("{s:s, s:I, s:I}", "name", dim->name,
                                               "value", (json_int_t)dim->value, "runs",
                                               (json_int_t)dim->nrun));
+    }
+    return list;
+}
+
+json_t *describe_functions(const bt_profile *profile)
+{
+    json_t *list = json_array();
+    for (uint32_t i = 0; i < profile->nfunction; i++) {
+        const bt_profile_function *f = &profile->functions[i];
+        json_array_append_new(list, json_pack("{s:s, s:I}", "name", f->name, "calls",
+                                              (json_int_t)f->ncall));
     }
     return list;
 }

@@ -125,6 +125,8 @@ static int print_results(struct tool *tool, bt_program *program)
             json_object_set_new(all, "profile", describe_profile(profile));
         if (has_profile && profile->ndim)
             json_object_set_new(all, "dims", describe_dims(profile));
+        if (has_profile && profile->nfunction)
+            json_object_set_new(all, "functions", describe_functions(profile));
         if (option_value(tool, "memory"))
             json_object_set_new(all, "memory", describe_memory(tool, program));
         code = print_json(tool, all);

@@ -59,6 +59,20 @@ for executor in 'interp' 'vm --target reference'; do
         "$baton" run open.baton --executor $executor --no-specialise -i x=2x3xfloat32=random:1 -i c=true --profile --json
 done
 
+# Functions: how often each began.
+cat > calls.baton <<'END1'
+#[version = "baton 0.1"]
+def @sum(%i: int32, %s: int32) -> int32 { if (%i <= 0) { %s } else { @sum(%i - 1, %s + @fib(%i)) } }
+def @fib(%i: int32) -> int32 { if (%i <= 1) { %i } else { @fib(%i - 1) + @fib(%i - 2) } }
+def @main(%n: int32) -> int32 { @sum(%n, 0) }
+END1
+for executor in 'interp' 'vm --target reference'; do
+    expect 0 '^output: int32$' '^function fib in 33 calls$' '^function sum in 6 calls$' '^function main in 1 call$' -- \
+        "$baton" run calls.baton --executor $executor --passes '' -i n=5 --profile
+    expect 0 '"functions": \[{"name": "fib", "calls": 33}, {"name": "sum", "calls": 6}, {"name": "main", "calls": 1}\]' -- \
+        "$baton" run calls.baton --executor $executor --passes '' -i n=5 --profile --json
+done
+
 # The trace.
 expect 0 '^output' -- "$@" --executor graph --target reference --trace trace.json
 expect 0 '"traceEvents": \[{"name": "fused_nn_dense_nn_relu", "cat": "baton", "ph": "X", "ts": ' '"from": "line 3, line 4"' \

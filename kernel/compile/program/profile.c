@@ -87,6 +87,7 @@ bt_status bt_program_record(bt_program *program, int on)
                                 .compiled = program->compiled,
                                 .begin_ns = bt_now_ns() };
     bt_map_init(&p->numbers, arena, 0);
+    bt_map_init(&p->functions, arena, 0);
     bt__profiler_destroy(program->profiler);
     program->profiler = p;
     program->is_recorded = 1;
@@ -134,6 +135,14 @@ static void tell_binding(void *self, const bt_value *value, const bt_object *res
         record(program->profiler, value, elapsed_ns);
 }
 
+static void count_call(void *self, const bt_func *func)
+{
+    struct bt__profiler *p = ((const bt_program *)self)->profiler;
+    const uintptr_t ncall = (uintptr_t)bt_map_find(&p->functions, func);
+    if (!bt_map_put(&p->functions, func, (void *)(ncall + 1)))
+        p->failed = 1;
+}
+
 static bt_status ask_before(void *self, const bt_stop *stop)
 {
     const bt_program *program = self;
@@ -144,7 +153,8 @@ const bt_run_hook *bt__program_hook(bt_program *program)
 {
     program->hook = (bt_run_hook){ .self = program,
                                    .binding = tell_binding,
-                                   .before = program->before ? ask_before : NULL };
+                                   .before = program->before ? ask_before : NULL,
+                                   .enter = program->is_recorded ? count_call : NULL };
     return program->is_recorded || program->before ? &program->hook : NULL;
 }
 
@@ -215,6 +225,31 @@ static int by_runs(const void *a, const void *b)
                                 : (x->value > y->value) - (x->value < y->value);
 }
 
+static int by_calls(const void *a, const void *b)
+{
+    const bt_profile_function *x = a, *y = b;
+    return x->ncall != y->ncall ? (x->ncall > y->ncall ? -1 : 1)
+                                : strcmp(x->name, y->name);
+}
+
+static bt_status tell_functions(struct bt__profiler *p, bt_profile *out)
+{
+    const uint32_t n = p->functions.len;
+    bt_profile_function *all = BT_NEWS(p->arena, bt_profile_function, n);
+    if (!all)
+        return bt_no_memory();
+    for (uint32_t i = 0; i < n; i++) {
+        const bt_func *func = p->functions.at[i].key;
+        all[i] = (bt_profile_function){ .name = func->name ? func->name : "fn",
+                                        .ncall = (uintptr_t)p->functions.at[i].value };
+    }
+    if (n)
+        qsort(all, n, sizeof(*all), by_calls);
+    out->nfunction = n;
+    out->functions = all;
+    return NULL;
+}
+
 bt_status bt_program_profile(bt_program *program, const bt_profile **out)
 {
     struct bt__profiler *p = program->profiler;
@@ -245,8 +280,13 @@ bt_status bt_program_profile(bt_program *program, const bt_profile **out)
     }
     if (p->dims.len)
         qsort(p->dims.at, p->dims.len, sizeof(*p->dims.at), by_runs);
-    *profile =
-        (bt_profile){ p->rows.len, rows, p->events.len, events, p->dims.len, p->dims.at };
+    *profile = (bt_profile){ .nrow = p->rows.len,
+                             .rows = rows,
+                             .nevent = p->events.len,
+                             .events = events,
+                             .ndim = p->dims.len,
+                             .dims = p->dims.at };
+    BT_TRY(tell_functions(p, profile));
     *out = profile;
     return NULL;
 }

@@ -19,6 +19,7 @@ struct bt__profiler {
     bt_vec(struct bt__profile_row) rows;
     bt_vec(bt_profile_event) events;
     bt_vec(bt_profile_dim) dims;
+    bt_map functions; /* bt_func -> its calls */
     uint64_t begin_ns;
     uint32_t failed; /* 1: there was no memory */
 };

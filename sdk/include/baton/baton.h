@@ -170,6 +170,11 @@ typedef struct bt_profile_dim {
     int64_t value;
     uint64_t nrun;
 } bt_profile_dim;
+/* A function that ran as bindings, in executors that call functions, and how often. */
+typedef struct bt_profile_function {
+    const char *name; /* "fn": it has none */
+    uint64_t ncall;
+} bt_profile_function;
 typedef struct bt_profile {
     uint32_t nrow;
     const bt_profile_row *rows; /* what took longest first */
@@ -177,6 +182,8 @@ typedef struct bt_profile {
     const bt_profile_event *events;
     uint32_t ndim;
     const bt_profile_dim *dims; /* dim by dim; of each, what it was most often first */
+    uint32_t nfunction;
+    const bt_profile_function *functions; /* what was called most often first */
 } bt_profile;
 /* From now on runs are recorded, which takes time and memory of its own; forgets those
  * before. on 0: no more are. */

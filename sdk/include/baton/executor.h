@@ -36,6 +36,9 @@ typedef struct bt_run_hook {
     /* optional: called before every binding of a function, by executors that make steps of
      * bindings; an error is that of the call */
     bt_status (*before)(void *self, const struct bt_stop *);
+    /* optional: called where a function begins, the entry too, by executors that call
+     * functions */
+    void (*enter)(void *self, const bt_func *);
 } bt_run_hook;
 
 typedef struct bt_executor {

@@ -7,8 +7,8 @@
 
 #include "case_run.h"
 
-static int is_equal(struct op_check *w, const bt_tensor *a, const bt_tensor *b,
-                    double tolerance)
+int case_is_equal(struct op_check *w, const bt_tensor *a, const bt_tensor *b,
+                  double tolerance)
 {
     bt_tensor_difference difference;
     return a->dtype == b->dtype &&
@@ -109,7 +109,7 @@ static void compare_object(struct op_check *w, const struct call_case *c,
                                  : i < tuple->nfield ? tuple->fields[i]
                                                      : NULL;
         const bt_tensor *tensor = field ? bt_object_as_tensor(field) : NULL;
-        if (!tensor || (!op_is_random(w->op) && !is_equal(w, tensor, r->out[i], 0)))
+        if (!tensor || (!op_is_random(w->op) && !case_is_equal(w, tensor, r->out[i], 0)))
             case_fault(w, c, "interp gives another result %u than the evaluator", i);
     }
 }
@@ -200,7 +200,7 @@ static bt_status run_plain(struct op_check *w, const struct call_case *c,
         status = NULL;
     }
     for (uint32_t i = 0; i < r->nout; i++) {
-        if (out[i] && !is_equal(w, out[i], r->out[i], tolerance_of(out[i])))
+        if (out[i] && !case_is_equal(w, out[i], r->out[i], tolerance_of(out[i])))
             case_fault(w, c, "its formula and its plain C give different results %u", i);
         bt_tensor_unref(out[i]);
     }

@@ -1,5 +1,6 @@
 #define _DEFAULT_SOURCE // mkstemps
-/* A case compiled: the kernels that target cpu makes of the call. */
+/* A case compiled: the kernels that target cpu makes of the call; where it makes none, what
+ * executor vm gives. */
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -39,11 +40,10 @@ static bt_status set_inputs(struct op_check *w, const struct call_case *c,
     return NULL;
 }
 
-static bt_status check(struct op_check *w, const struct call_case *c,
-                       const struct call_result *r, bt_program *program)
+static bt_status check_compiled(struct op_check *w, const struct call_case *c,
+                                bt_program *program)
 {
     struct kernel_check found;
-    BT_TRY(set_inputs(w, c, r, program));
     bt_status status = op_is_random(w->op)
                            ? bt_program_run(program)
                            : check_kernels(w->ctx, w->arena, program, &found);
@@ -54,12 +54,28 @@ static bt_status check(struct op_check *w, const struct call_case *c,
     return NULL;
 }
 
+/* It computes the operator as interp does, so results are the same bits. */
+static bt_status check_vm(struct op_check *w, const struct call_case *c,
+                          const struct call_result *r, bt_program *program)
+{
+    bt_status status = bt_program_run(program);
+    if (status)
+        case_fault(w, c, "on vm: %s", case_message(w, status));
+    for (uint32_t i = 0; !status && i < r->nout; i++) {
+        const bt_object *output = bt_program_get(program, i);
+        const bt_tensor *tensor = output ? bt_object_as_tensor(output) : NULL;
+        if (!tensor || (!op_is_random(w->op) && !case_is_equal(w, tensor, r->out[i], 0)))
+            case_fault(w, c, "on vm: another result %u than the evaluator gives", i);
+    }
+    return NULL;
+}
+
 static bt_status try_module(struct op_check *w, const struct call_case *c,
                             const struct call_result *r, const bt_module *module,
-                            const char **why)
+                            const char *executor, const char **why)
 {
     const char *folder = getenv("TMPDIR");
-    const bt_program_options options = { .executor = "graph", .target = "cpu" };
+    const bt_program_options options = { .executor = executor, .target = "cpu" };
     bt_program *program;
     char path[4096];
     snprintf(path, sizeof(path), "%s/baton-case-XXXXXX.baton", folder ? folder : "/tmp");
@@ -71,26 +87,39 @@ static bt_status try_module(struct op_check *w, const struct call_case *c,
     if (opened && opened->code == BT_ERR_UNSUPPORTED)
         *why = case_message(w, opened);
     else if (opened)
-        case_fault(w, c, "on cpu: %s", case_message(w, opened));
+        case_fault(w, c, "on %s: %s", strcmp(executor, "vm") == 0 ? "vm" : "cpu",
+                   case_message(w, opened));
     if (opened)
         return NULL;
-    status = check(w, c, r, program);
+    status = set_inputs(w, c, r, program);
+    if (!status)
+        status = strcmp(executor, "vm") == 0 ? check_vm(w, c, r, program)
+                                             : check_compiled(w, c, program);
     bt_program_close(program);
     return status;
 }
 
 bt_status call_run_compiled(struct op_check *w, const struct call_case *c,
-                            const struct call_result *r, const char **why)
+                            const struct call_result *r, const char **executor,
+                            const char **why)
 {
+    static const char *const executors[] = { "graph", "vm" };
     bt_module *module;
-    bt_provided cpu;
+    bt_provided cpu, vm;
+    bt_status status = NULL;
     *why = NULL;
     if (!find_provided(w->ctx, "target", "cpu", &cpu)) {
         *why = "there is no target cpu here";
         return NULL;
     }
     BT_TRY(call_module(w, c, r, NULL, &module));
-    bt_status status = try_module(w, c, r, module, why);
+    for (uint32_t i = 0; !status && i < BT_COUNT(executors) && (!i || *why); i++) {
+        if (i && !find_provided(w->ctx, "executor", executors[i], &vm))
+            break;
+        *executor = executors[i];
+        *why = NULL;
+        status = try_module(w, c, r, module, executors[i], why);
+    }
     bt_module_unref(module);
     return status;
 }

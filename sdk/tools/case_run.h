@@ -27,6 +27,10 @@ int op_is_random(const bt_op *);
 void case_fault(struct op_check *, const struct call_case *, const char *format, ...)
     BT_PRINTF(3, 4);
 
+/* Whether two tensors are of one type and their elements differ by that much at most. */
+int case_is_equal(struct op_check *, const bt_tensor *, const bt_tensor *,
+                  double tolerance);
+
 /* What a status says. */
 const char *case_message(struct op_check *, bt_status);
 
@@ -67,8 +71,10 @@ bt_status call_arg(struct op_check *, const struct case_arg *, const struct call
 bt_status call_run_again(struct op_check *, const struct call_case *,
                          const struct call_result *) BT_MUST_USE;
 /* The call compiled for target cpu, its kernels compared with the evaluator between guarded
- * zones of memory. *why: it is not compiled, and why not; NULL: it was tried. */
+ * zones of memory; where executor graph refuses it, its results by executor vm. *executor:
+ * which one. *why: it is not compiled, and why not; NULL: it was tried. */
 bt_status call_run_compiled(struct op_check *, const struct call_case *,
-                            const struct call_result *, const char **why) BT_MUST_USE;
+                            const struct call_result *, const char **executor,
+                            const char **why) BT_MUST_USE;
 
 #endif

@@ -18,9 +18,9 @@
 
 struct tally {
     uint32_t nop, nbroken_op, ncase, nbroken_case;
-    uint32_t ncompiled; /* cases of one operator that target cpu computes */
-    const char *
-        uncompiled; /* why a target does not compute one of them; NULL: it computes all */
+    uint32_t ncompiled;     /* cases of one operator that kernels of target cpu compute */
+    uint32_t nvm;           /* that executor vm runs, where there are none */
+    const char *uncompiled; /* why interp alone runs one of them; NULL: others run all */
     uint32_t fuse[BT_FUSE_OPAQUE + 1]; /* cases of one operator, by how they fuse */
 };
 
@@ -85,10 +85,12 @@ static bt_status look_for_leaks(struct op_check *w, const struct call_case *c)
 static bt_status try_compiled(struct op_check *w, const struct call_case *c,
                               const struct call_result *r, struct tally *tally)
 {
-    const char *why;
-    BT_TRY(call_run_compiled(w, c, r, &why));
+    const char *executor, *why;
+    BT_TRY(call_run_compiled(w, c, r, &executor, &why));
     if (why)
         tally->uncompiled = why;
+    else if (strcmp(executor, "vm") == 0)
+        tally->nvm++;
     else
         tally->ncompiled++;
     return NULL;
@@ -132,7 +134,7 @@ static bt_status try_cases(struct op_check *w, const char *text, struct tally *t
     struct call_case c;
     int is_case, is_broken = 0;
     memset(tally->fuse, 0, sizeof(tally->fuse));
-    tally->ncompiled = 0;
+    tally->ncompiled = tally->nvm = 0;
     tally->uncompiled = NULL;
     for (;;) {
         BT_TRY(case_next(w->ctx, w->arena, w->op->name, &text, &c, &is_case));
@@ -155,6 +157,8 @@ static bt_status try_cases(struct op_check *w, const char *text, struct tally *t
     if (tally->ncompiled)
         printf("  on cpu  %u case%s, as interp\n", tally->ncompiled,
                PLURAL(tally->ncompiled));
+    if (tally->nvm)
+        printf("  on vm   %u case%s, as interp\n", tally->nvm, PLURAL(tally->nvm));
     if (tally->uncompiled)
         printf("  by interp alone: %s\n", tally->uncompiled);
     tally->nbroken_op += (uint32_t)is_broken;

@@ -38,6 +38,8 @@ found expected 'result 0: element 1 is 4, expected 5$' 'what is expected of resu
     '^  ok      float32\[2, 2\] = \[\[1, 2\], \[3, 4\]\] -> \[\[2, 6\], \[4, 8\]\]$' '^  ok      float32\[1, 2\] = 3 -> 6$'
 expect 0 '^  ok      float32\[3\]$' -- "$baton" plugin check test.wrong wrong.random
 expect 0 '^  on cpu  2 cases, as interp$' -- "$baton" plugin check test.wrong wrong.right
+expect 0 '^  on vm   5 cases, as interp$' -- "$baton" plugin check baton.ops.tensor argwhere # it has no kernels
+refuse 'by interp alone'
 expect 0 'not tried: it states no cases' -- "$baton" plugin check test.wrong wrong.untried
 
 # All together: one fault does not hide the next.

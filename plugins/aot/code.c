@@ -81,8 +81,8 @@ const struct vm_type *code_type_of(const struct coder *c, uint32_t operand)
 const char *code_name(struct coder *c, uint32_t operand)
 {
     const uint32_t reg = operand & VM_REGISTER;
-    return code_is_object(c->f, operand) ? FORM("v%" PRIu32, reg)
-                                         : FORM("n%" PRIu32, reg);
+    return FORM("%s%s%" PRIu32, c->prefix, code_is_object(c->f, operand) ? "v" : "n",
+                reg);
 }
 
 /* What a register of a function holds, or what a value of a type is passed as. */

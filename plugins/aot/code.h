@@ -18,10 +18,13 @@ struct coder {
     uint8_t *is_reached; /* functions */
     uint8_t *is_closed;  /* functions that closures are of */
     uint8_t *is_applied; /* types of closures that are called */
+    uint32_t *groups;    /* by function: the first of its group (code_tails.c) */
+    uint8_t *is_called;  /* ... whether not only its group calls it, by jumps */
     /* Of the function being written: */
     const struct vm_function *f;
-    const char **dims; /* words */
-    uint32_t pc;
+    const char **dims;  /* words */
+    const char *prefix; /* of its variables and labels; "" where it is a function of C */
+    uint32_t number, pc;
 };
 
 #define FORM(...) c_form(&c->x, __VA_ARGS__)
@@ -74,6 +77,8 @@ bt_status code_holds(struct coder *, const struct vm_hold *,
 
 /* ---- code_calls.c ---- */
 
+/* ", int64_t d0, struct object *v0" */
+void code_params(struct coder *, const struct vm_function *);
 /* "static int32_t fn1_main(...)" */
 void code_head(struct coder *, const struct vm_function *);
 const char *code_function_name(struct coder *, const struct vm_function *);
@@ -86,9 +91,17 @@ int code_may_be(const struct coder *, const struct vm_function *, uint32_t type)
 bt_status code_call(struct coder *, uint32_t dst, const char *callee,
                     const uint32_t *closure, const struct vm_list *dims, uint32_t nvar,
                     uint32_t n, const uint32_t *operands) BT_MUST_USE;
-/* The function itself in tail position: a loop. */
-bt_status code_again(struct coder *, const struct vm_list *dims, uint32_t n,
-                     const uint32_t *operands) BT_MUST_USE;
+/* A function of the same group in tail position, itself at the least: a jump. */
+bt_status code_again(struct coder *, uint32_t function, const struct vm_list *dims,
+                     uint32_t n, const uint32_t *operands) BT_MUST_USE;
+
+/* ---- code_tails.c ---- */
+
+bt_status code_find_groups(struct coder *) BT_MUST_USE;
+int code_is_alone(const struct coder *, uint32_t function);
+const char *code_prefix(struct coder *, uint32_t function);
+void code_tails_head(struct coder *, uint32_t group);
+void code_tails_member(struct coder *, uint32_t function);
 
 /* ---- code_objects.c ---- */
 

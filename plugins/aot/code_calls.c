@@ -19,14 +19,20 @@ const char *code_function_name(struct coder *c, const struct vm_function *f)
     return out ? out : "";
 }
 
+void code_params(struct coder *c, const struct vm_function *f)
+{
+    for (uint32_t i = 0; i < f->nvar; i++)
+        bt_text_addf(c->out, ", int64_t %sd%" PRIu32, c->prefix, i);
+    for (uint32_t i = 0; i < f->nparam; i++)
+        bt_text_addf(c->out, ", %s%s%s%" PRIu32, code_declared(c, f, f->params[i]),
+                     c->prefix, code_is_object(f, f->params[i]) ? "v" : "n",
+                     f->params[i]);
+}
+
 void code_head(struct coder *c, const struct vm_function *f)
 {
     bt_text_addf(c->out, "static int32_t %s(struct machine *m", code_function_name(c, f));
-    for (uint32_t i = 0; i < f->nvar; i++)
-        bt_text_addf(c->out, ", int64_t d%" PRIu32, i);
-    for (uint32_t i = 0; i < f->nparam; i++)
-        bt_text_addf(c->out, ", %s%s%" PRIu32, code_declared(c, f, f->params[i]),
-                     code_is_object(f, f->params[i]) ? "v" : "n", f->params[i]);
+    code_params(c, f);
     bt_text_addf(c->out, ", %s*out)", code_passed(c, f->result));
 }
 
@@ -167,35 +173,37 @@ bt_status code_call(struct coder *c, uint32_t dst, const char *callee,
     return NULL;
 }
 
-/* The function itself in tail position: a loop. */
-bt_status code_again(struct coder *c, const struct vm_list *dims, uint32_t n,
-                     const uint32_t *operands)
+/* A function of the same group in tail position, itself at the least: a jump. */
+bt_status code_again(struct coder *c, uint32_t function, const struct vm_list *dims,
+                     uint32_t n, const uint32_t *operands)
 {
-    const struct vm_function *f = c->f;
+    const struct vm_function *f = c->f, *to = c->program->functions[function];
+    const char *prefix = code_prefix(c, function);
     code_line(c, "{");
-    for (uint32_t i = 0; i < f->nvar && dims->n; i++) {
+    for (uint32_t i = 0; i < to->nvar && dims->n; i++) {
         const char *term;
         BT_TRY(code_term(c, &dims->terms[i], &term));
         code_line(c, "const int64_t e%" PRIu32 " = %s;", i, term);
     }
     for (uint32_t i = 0; i < n; i++)
-        code_line(c, "%s%st%" PRIu32 " = %s;", code_declared(c, f, f->params[i]),
-                  code_is_object(f, f->params[i]) ? "const " : "", i,
+        code_line(c, "%s%st%" PRIu32 " = %s;", code_declared(c, to, to->params[i]),
+                  code_is_object(to, to->params[i]) ? "const " : "", i,
                   code_is_object(f, operands[i]) ? code_reference(c, operands[i])
                                                  : code_name(c, operands[i]));
     for (uint32_t i = 0; i < f->nobject; i++)
-        code_line(c, "obj_put(m, &v%" PRIu32 ", NULL);", i);
+        code_line(c, "obj_put(m, &%s, NULL);", code_name(c, i));
     for (uint32_t i = 0; i < n; i++)
-        code_line(c, "%s = t%" PRIu32 ";", code_name(c, f->params[i]), i);
-    for (uint32_t i = 0; i < f->ndim; i++) {
-        if (i < f->nvar && dims->n)
-            code_line(c, "d%" PRIu32 " = e%" PRIu32 ";", i, i);
+        code_line(c, "%s%s%" PRIu32 " = t%" PRIu32 ";", prefix,
+                  code_is_object(to, to->params[i]) ? "v" : "n", to->params[i], i);
+    for (uint32_t i = 0; i < to->ndim; i++) {
+        if (i < to->nvar && dims->n)
+            code_line(c, "%sd%" PRIu32 " = e%" PRIu32 ";", prefix, i, i);
         else
-            code_line(c, "d%" PRIu32 " = UNKNOWN;", i);
+            code_line(c, "%sd%" PRIu32 " = UNKNOWN;", prefix, i);
     }
     if (f->nstorage)
         code_line(c, "m->end = top;");
-    code_line(c, "goto start;");
+    code_line(c, "goto %sstart;", prefix);
     code_line(c, "}");
     return NULL;
 }

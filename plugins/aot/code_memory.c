@@ -31,7 +31,7 @@ bt_status code_frame(struct coder *c)
             return code_refuse(c, &storage->call->base,
                                "storage in a target's own memory");
         BT_TRY(code_term(c, &storage->nbytes, &size));
-        code_attempt(c, "frame_take(m, %s, &s%" PRIu32 ")", size, i);
+        code_attempt(c, "frame_take(m, %s, &%ss%" PRIu32 ")", size, c->prefix, i);
     }
     return NULL;
 }
@@ -66,8 +66,8 @@ static bt_status find_spot(struct coder *c, uint32_t place, uint32_t number,
         BT_TRY(code_term(c, &area->offset, &offset));
         BT_TRY(code_term(c, &area->nbytes, &nbytes));
         const int is_first = !area->offset.open && !area->offset.number;
-        *out = (struct spot){ FORM(is_first ? "s%" PRIu32 : "s%" PRIu32 " + %s",
-                                   area->storage, offset),
+        *out = (struct spot){ FORM(is_first ? "%ss%" PRIu32 : "%ss%" PRIu32 " + %s",
+                                   c->prefix, area->storage, offset),
                               nbytes, area->dtype };
         return NULL;
     }

@@ -5,7 +5,7 @@
  *     scalar register   int64_t n4, double n5
  *     dim               int64_t d0
  *     jump              goto, forward only
- *     self tail call    goto start
+ *     tail call         of the function itself, or of one that calls it so: goto start
  *     closure           an object with the number of its function; a call of one switches
  */
 #include <inttypes.h>
@@ -26,7 +26,7 @@ static void add_switch(struct coder *c, const uint32_t *w)
             code_line(c, "case %" PRIu32 ":", i);
         else
             code_line(c, "default:");
-        code_line(c, "    goto L%" PRIu32 ";", w[2 + i]);
+        code_line(c, "    goto %sL%" PRIu32 ";", c->prefix, w[2 + i]);
     }
     code_line(c, "}");
 }
@@ -98,8 +98,8 @@ static bt_status add_instruction(struct coder *c, const uint32_t *w)
         return code_call(c, first, code_function_name(c, p->functions[w[1]]), NULL,
                          &p->lists[w[2]], p->functions[w[1]]->nvar, w[3], w + 4);
     case VM_TAIL_CALL:
-        if (p->functions[first] == c->f)
-            return code_again(c, &p->lists[w[1]], w[2], w + 3);
+        if (c->groups[first] == c->groups[c->number])
+            return code_again(c, first, &p->lists[w[1]], w[2], w + 3);
         return code_call(c, UINT32_MAX, code_function_name(c, p->functions[first]), NULL,
                          &p->lists[w[1]], p->functions[first]->nvar, w[2], w + 3);
     case VM_CALL_CLOSURE:
@@ -134,9 +134,9 @@ static bt_status add_instruction(struct coder *c, const uint32_t *w)
     case VM_CTOR_FIELD: code_part(c, first, w[1], w[3]); return NULL;
     case VM_IF:
         code_line(c, "if (!%s)", code_name(c, first));
-        code_line(c, "    goto L%" PRIu32 ";", w[1]);
+        code_line(c, "    goto %sL%" PRIu32 ";", c->prefix, w[1]);
         return NULL;
-    case VM_GOTO: code_line(c, "goto L%" PRIu32 ";", first); return NULL;
+    case VM_GOTO: code_line(c, "goto %sL%" PRIu32 ";", c->prefix, first); return NULL;
     case VM_SWITCH: add_switch(c, w); return NULL;
     case VM_FATAL: return add_fatal(c);
     case VM_REF: code_fields(c, first, 0, 0, 1, w + 1); return NULL;
@@ -179,7 +179,8 @@ static bt_status find_labels(struct coder *c, uint8_t **out)
     return NULL;
 }
 
-static void declare_registers(struct coder *c, const char *body)
+/* Registers that are no parameters; what not every program reads. */
+static void declare_registers(struct coder *c)
 {
     const struct vm_function *f = c->f;
     for (uint32_t i = 0; i < f->nreg; i++) {
@@ -191,70 +192,121 @@ static void declare_registers(struct coder *c, const char *body)
                       code_is_object(f, i) ? "NULL" : "0");
     }
     for (uint32_t i = f->nvar; i < f->ndim; i++)
-        code_line(c, "int64_t d%" PRIu32 " = UNKNOWN;", i);
-    if (f->nstorage)
-        code_line(c, "unsigned char *const top = m->end;");
+        code_line(c, "int64_t %sd%" PRIu32 " = UNKNOWN;", c->prefix, i);
     for (uint32_t i = 0; i < f->nstorage; i++)
-        code_line(c, "unsigned char *s%" PRIu32 " = NULL;", i);
-    if (strstr(body, "o = ") || strstr(body, "&o)"))
-        code_line(c, "struct object *o = NULL;");
-    code_line(c, "int32_t fault = 0;");
-    // what not every program reads
-    code_line(c, "(void)out;");
+        code_line(c, "unsigned char *%ss%" PRIu32 " = NULL;", c->prefix, i);
     for (uint32_t i = f->nobject; i < f->nreg; i++)
         code_line(c, "(void)%s;", code_name(c, i));
     for (uint32_t i = 0; i < f->ndim; i++)
-        code_line(c, "(void)d%" PRIu32 ";", i);
+        code_line(c, "(void)%sd%" PRIu32 ";", c->prefix, i);
 }
 
-static bt_status add_function(struct coder *c, const struct vm_function *f)
+/* Makes a function the one that is written. */
+static bt_status enter(struct coder *c, uint32_t number)
 {
-    struct vm_decoder d;
-    struct vm_operand operand;
-    bt_text body, *all = c->out;
-    uint8_t *labels;
+    const struct vm_function *f = c->program->functions[number];
     c->f = f;
+    c->number = number;
+    c->prefix = code_prefix(c, number);
     c->dims = BT_NEWS(c->p->arena, const char *, f->ndim);
     if (!c->dims)
         return bt_no_memory();
     for (uint32_t i = 0; i < f->ndim; i++)
-        c->dims[i] = FORM("d%" PRIu32, i);
+        c->dims[i] = FORM("%sd%" PRIu32, c->prefix, i);
     c->p->names = (struct dim_names){ f->ndim, f->dims, c->dims };
-    bt_text_init(&body, c->p->arena);
-    c->out = &body;
+    return NULL;
+}
+
+static bt_status add_instructions(struct coder *c)
+{
+    const struct vm_function *f = c->f;
+    struct vm_decoder d;
+    struct vm_operand operand;
+    uint8_t *labels;
     BT_TRY(find_labels(c, &labels));
     for (uint32_t pc = 0; vm_decode(&d, f->words, f->nword, pc); pc = d.next) {
         c->pc = pc;
         if (labels[pc])
-            bt_text_addf(&body, "L%" PRIu32 ":;\n", pc);
+            bt_text_addf(c->out, "%sL%" PRIu32 ":;\n", c->prefix, pc);
         BT_TRY(add_instruction(c, f->words + pc));
         while (vm_decode_operand(&d, &operand))
             ;
     }
-    c->out = all;
+    return NULL;
+}
+
+/* Behind the instructions. */
+static void add_end(struct coder *c, int has_frame, int has_o)
+{
+    bt_text_addf(c->out, "done:\n");
+    code_line(c, "m->depth--;");
+    if (has_frame)
+        code_line(c, "m->end = top;");
+    for (uint32_t k = 0; k < c->program->nfunction; k++) {
+        if (c->groups[k] != c->groups[c->number])
+            continue;
+        const char *prefix = code_prefix(c, k);
+        for (uint32_t i = 0; i < c->program->functions[k]->nobject; i++)
+            code_line(c, "obj_drop(m, %sv%" PRIu32 ");", prefix, i);
+    }
+    if (has_o)
+        code_line(c, "obj_drop(m, o);");
+    code_line(c, "return fault;");
+    bt_text_addf(c->out, "}\n\n");
+}
+
+/* The functions of a group: one of C, which a member that is not alone jumps into. */
+static bt_status add_group(struct coder *c, uint32_t group)
+{
+    bt_text body, *all = c->out;
+    const int is_alone = code_is_alone(c, group);
+    int has_frame = 0;
+    if (is_alone)
+        code_head(c, c->program->functions[group]);
+    else
+        code_tails_head(c, group);
+    bt_text_addf(all, "\n{\n");
+    bt_text_init(&body, c->p->arena);
+    for (uint32_t k = 0; k < c->program->nfunction; k++) {
+        if (c->groups[k] != group)
+            continue;
+        BT_TRY(enter(c, k));
+        declare_registers(c);
+        has_frame |= c->f->nstorage > 0;
+        c->out = &body;
+        bt_text_addf(&body, "%sstart:;\n", c->prefix);
+        BT_TRY(add_instructions(c));
+        c->out = all;
+    }
     const char *text = bt_text_get(&body);
     if (!text)
         return bt_no_memory();
-    code_head(c, f);
-    bt_text_addf(all, "\n{\n");
-    declare_registers(c, text);
+    const int has_o = strstr(text, "o = ") || strstr(text, "&o)");
+    const char *first =
+        is_alone && !strstr(text, "goto start;") ? text + strlen("start:;\n") : text;
+    if (has_frame)
+        code_line(c, "unsigned char *const top = m->end;");
+    if (has_o)
+        code_line(c, "struct object *o = NULL;");
+    code_line(c, "int32_t fault = 0;");
+    code_line(c, "(void)out;");
     code_line(c, "if (m->depth++ >= m->most) {");
     code_line(c, "    fault = FAULT_DEPTH;");
     code_line(c, "    goto done;");
     code_line(c, "}");
-    if (strstr(text, "goto start;"))
-        bt_text_addf(all, "start:;\n");
-    bt_text_add(all, text, body.len);
-    bt_text_addf(all, "done:\n");
-    code_line(c, "m->depth--;");
-    if (f->nstorage)
-        code_line(c, "m->end = top;");
-    for (uint32_t i = 0; i < f->nobject; i++)
-        code_line(c, "obj_drop(m, v%" PRIu32 ");", i);
-    if (strstr(text, "o = ") || strstr(text, "&o)"))
-        code_line(c, "obj_drop(m, o);");
-    code_line(c, "return fault;");
-    bt_text_addf(all, "}\n\n");
+    for (uint32_t k = 0; k < c->program->nfunction && !is_alone; k++) {
+        if (c->groups[k] == group) {
+            code_line(c, "if (which == %" PRIu32 ")", k);
+            code_line(c, "    goto %sstart;", code_prefix(c, k));
+        }
+    }
+    bt_text_add(all, first, strlen(first));
+    add_end(c, has_frame, has_o);
+    c->prefix = "";
+    for (uint32_t k = 0; k < c->program->nfunction && !is_alone; k++) {
+        if (c->groups[k] == group && c->is_called[k])
+            code_tails_member(c, k);
+    }
     return NULL;
 }
 
@@ -318,7 +370,9 @@ bt_status write_code(struct output *o, bt_text *out)
     struct plan *p = o->plan;
     const struct vm_program *program = p->program;
     bt_text body;
-    struct coder coder = { .o = o, .p = p, .program = program, .out = &body };
+    struct coder coder = {
+        .o = o, .p = p, .program = program, .out = &body, .prefix = ""
+    };
     struct coder *c = &coder;
     bt_text_init(&body, p->arena);
     if (!c_functions_init(&c->scalars, p->arena, c_function_blocks) ||
@@ -327,8 +381,9 @@ bt_status write_code(struct output *o, bt_text *out)
     c->x = (struct c_exprs){ .arena = p->arena, .functions = &c->scalars };
     c->plain.arena = p->arena;
     BT_TRY(find_reached(c));
+    BT_TRY(code_find_groups(c));
     for (uint32_t i = 0; i < program->nfunction; i++) {
-        if (!c->is_reached[i])
+        if (!c->is_reached[i] || !c->is_called[i])
             continue;
         code_head(c, program->functions[i]);
         bt_text_addf(&body, ";\n");
@@ -345,8 +400,8 @@ bt_status write_code(struct output *o, bt_text *out)
             code_apply(c, i);
     }
     for (uint32_t i = 0; i < program->nfunction; i++) {
-        if (c->is_reached[i])
-            BT_TRY(add_function(c, program->functions[i]));
+        if (c->is_reached[i] && c->groups[i] == i)
+            BT_TRY(add_group(c, i));
     }
     BT_TRY(code_entry(c));
     const char *text = bt_text_get(&body);

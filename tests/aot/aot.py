@@ -244,7 +244,7 @@ def language(baton, work):
                 continue
         folder = write(baton, model, work / model.stem)
         programs = [build(folder, compiler) for compiler in found]
-        if f"struct {folder.name}_machine;" in next(folder.glob("*.h")).read_text():
+        if "_machine;" in next(folder.glob("*.h")).read_text():
             for program in programs:  # built by the example; aot.golden compares them
                 run(program)
             values += 1
@@ -343,6 +343,14 @@ def budgets(baton, work):
     start = folder / "start"
     start.write_bytes(struct.pack("<4f", 1, 2, 3, 4))
     print(run(program, count, start).strip())
+    # ten million steps of functions that call each other, one call deep each
+    folder = write(baton, HERE / "language/tails.baton", work / "tails")
+    program = build(folder, compiler, "-DWORKSPACE=8192", "-DDEPTH=2")
+    count.write_bytes(struct.pack("<q", 10000001))
+    got = run(program, "4", count, start)
+    if not got.startswith("output0: 0\noutput1: 1\noutput2: "):
+        sys.exit(f"10,000,001 is {got}")
+    print(got.strip())
     for name, flags, text in (("tree", ["-DWORKSPACE=8192"], "workspace is too small"), ("tree", ["-DDEPTH=4"], "depth")):
         folder = write(baton, HERE / f"language/{name}.baton", work / name)
         program = build(folder, compiler, *flags)

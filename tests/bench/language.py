@@ -1,7 +1,8 @@
 """Recurrent and tree networks, a Llama, open batches: what executors take, beside their peers, in turn.
-    tests/run-python BUILD tests/bench/language.py BATON [--rounds N] [--torch PYTHON] [--llama PROGRAM] [MODEL ...]
+    tests/run-python BUILD tests/bench/language.py BATON [--rounds N] [--table NAME] [--torch PYTHON] [--llama PROGRAM] [MODEL ...]
 Prints what BUILD/tests/bench_language says of the models that are named (vm and graph, instructions, calls of kernels, recursion), then
 tables of its own. Every figure is the least of N rounds in which each column has its turn, in milliseconds.
+  --table NAME      only this one: recurrent, dynamic, trees or llama
   --torch PYTHON    an interpreter that has PyTorch, for the TreeLSTM; without it that column is left out
   --llama PROGRAM   PROGRAM CHECKPOINT COUNT prints, last, how many tokens it writes in a second; without it that column is left out
 """
@@ -14,8 +15,9 @@ import sys
 import tempfile
 
 here = os.path.dirname(os.path.abspath(__file__))
-sys.path.insert(0, os.path.join(here, "..", "language"))
+sys.path[:0] = [os.path.join(here, "..", "language"), os.path.join(here, "..", "model")]
 import programs
+import zoo
 
 import numpy
 import onnx
@@ -98,6 +100,20 @@ def open_net(folder, batch):
     return save(os.path.join(folder, f"MLP {batch}.onnx"), nodes, [value("x", [batch, 256])], constants, [at])
 
 
+def image_net(folder, name, batch):
+    """A network of the zoo on small images, its batch a number or a name."""
+    path, graph, _ = zoo.generate(name, folder, 96)
+    model = onnx.load(path)
+    for tensor in [model.graph.input[0], *model.graph.output]:
+        dim = tensor.type.tensor_type.shape.dim[0]
+        dim.Clear()
+        setattr(dim, "dim_param" if batch == "n" else "dim_value", batch)
+    del model.graph.value_info[:]
+    path = os.path.join(folder, f"{name} {batch}.onnx")
+    onnx.save(model, path)
+    return path, graph.input.shape
+
+
 class Bench:
     def __init__(self, options):
         self.options = options
@@ -134,13 +150,18 @@ def recurrent(bench, folder):
 
 
 def dynamic(bench, folder):
-    print(f"\n{'batch':<28}{'open ms':>11}{'known ms':>11}{'open':>8}   times as fast as compiled for that number")
-    path = open_net(folder, "n")
-    for n in [1, 8, 32]:
-        numpy.save(os.path.join(folder, "x.npy"), numpy.ones((n, 256), numpy.float32))
-        given = ["-i", f"x={folder}/x.npy"]
-        bench.row(f"MLP 3x256, n = {n}", [bench.baton(path, "vm", 1, "--no-specialise", *given),
-                                          bench.baton(open_net(folder, n), "vm", 1, *given)])
+    """Programs of an open batch, without and with versions of kernels for it, beside those compiled for that number."""
+    print(f"\n{'batch':<28}{'open ms':>11}{'version ms':>11}{'known ms':>11}{'open':>8}{'version':>8}   times as fast as compiled for that number")
+    nets = [("MLP 3x256", open_net(folder, "n"), lambda n: open_net(folder, n), (1, 256), 200)]
+    for name in ["mobilenet_v1", "resnet18"]:
+        path, shape = image_net(folder, name, "n")
+        nets.append((name, path, lambda n, name=name: image_net(folder, name, n)[0], shape, 20))
+    for name, path, known, shape, repeat in nets:
+        for n in [1, 8, 32]:
+            numpy.save(os.path.join(folder, "x.npy"), numpy.ones((n, *shape[1:]), numpy.float32))
+            given = ["-i", f"{folder}/x.npy"]
+            bench.row(f"{name}, n = {n}", [bench.baton(path, "vm", 1, *how, *given, repeat=repeat)
+                                           for path, how in [(path, ["--no-specialise"]), (path, ["--hot", f"n={n}"]), (known(n), [])]])
 
 
 def trees(bench, folder):
@@ -182,14 +203,17 @@ def main():
     parser.add_argument("models", nargs="*")
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--trees", type=int, default=500)
+    parser.add_argument("--table", choices=["recurrent", "dynamic", "trees", "llama"])
     parser.add_argument("--torch")
     parser.add_argument("--llama")
     bench = Bench(parser.parse_args())
     program = os.path.join(os.path.dirname(os.path.abspath(bench.options.baton)), "..", "tests", "bench_language")
-    print(bench.run([program, *bench.options.models]), end="", flush=True)
+    if not bench.options.table:
+        print(bench.run([program, *bench.options.models]), end="", flush=True)
     with tempfile.TemporaryDirectory() as folder:
         for table in [recurrent, dynamic, trees, llama]:
-            table(bench, folder)
+            if bench.options.table in (None, table.__name__):
+                table(bench, folder)
 
 
 if __name__ == "__main__":

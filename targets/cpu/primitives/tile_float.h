@@ -279,27 +279,30 @@ static int32_t NAME(run_line)(void *const *p, const int64_t *n)
 
 typedef VECTOR NAME(sums)[CPU_ACROSS_MR];
 
-/* Adds to LANES columns of each row the products of neighbours along k, from element k on: as
- * many of each column as a vector holds, which are runs of 16 bytes. */
-static inline void NAME(add_runs)(VECTOR *sums, const REAL *a, const REAL *const *columns,
-                                  int64_t k, const int64_t *n)
+enum { NAME(RUN) = TURN_SIDE(sizeof(REAL)), NAME(MOST_RUNS) = VECTOR_NBYTES / 16 };
+
+/* Adds to LANES columns of each row the products of neighbours along k, from element k on:
+ * `nrun` runs of 16 bytes of each column, which is a literal. */
+static inline __attribute__((always_inline)) void
+NAME(add_runs)(VECTOR *sums, const REAL *a, const REAL *const *columns, int64_t k,
+               const int nrun, const int64_t *n)
 {
-    enum { RUN = TURN_SIDE(sizeof(REAL)), NRUN = VECTOR_NBYTES / 16 };
-    int_vector b[NRUN][RUN];
+    enum { RUN = NAME(RUN) };
+    int_vector b[NAME(MOST_RUNS)][RUN];
     UNROLL
     for (int j = 0; j < RUN; j++) {
         UNROLL
-        for (int r = 0; r < NRUN; r++)
+        for (int r = 0; r < nrun; r++)
             b[r][j] = LOAD_RUNS(columns + j, k + r * RUN);
     }
     UNROLL
-    for (int r = 0; r < NRUN; r++)
+    for (int r = 0; r < nrun; r++)
         TURN(b[r]);
     for (int64_t i = 0; i < n[CPU_TILE_M]; i++) {
         const REAL *row = a + i * n[CPU_TILE_A_ROW] + k * n[CPU_TILE_A_K];
         VECTOR sum = sums[i];
         UNROLL
-        for (int q = 0; q < NRUN * RUN; q++)
+        for (int q = 0; q < nrun * RUN; q++)
             sum = MULTIPLY_ADD(row[q * n[CPU_TILE_A_K]] - (VECTOR){ 0 },
                                (VECTOR)b[q / RUN][q % RUN], sum);
         sums[i] = sum;
@@ -325,7 +328,11 @@ static void NAME(add_across)(NAME(sums) * sums, const REAL *a, const REAL *const
     int64_t k = 0;
     for (; n[CPU_TILE_K] - k >= LANES; k += LANES) {
         for (int i = 0; i < ACROSS_NSUM; i++)
-            NAME(add_runs)(sums[i], a, columns + i * LANES, k, n);
+            NAME(add_runs)(sums[i], a, columns + i * LANES, k, NAME(MOST_RUNS), n);
+    }
+    for (; n[CPU_TILE_K] - k >= NAME(RUN); k += NAME(RUN)) {
+        for (int i = 0; i < ACROSS_NSUM; i++)
+            NAME(add_runs)(sums[i], a, columns + i * LANES, k, 1, n);
     }
     for (; k < n[CPU_TILE_K]; k++) {
         for (int i = 0; i < ACROSS_NSUM; i++)

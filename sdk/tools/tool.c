@@ -187,6 +187,22 @@ static void print_status(const struct tool *tool, bt_status status)
     fputs(rendered ? rendered : "error: no memory\n", stderr);
 }
 
+/* Whether a message points into what an option was given: the text of "vm{steps=-1}" is
+ * called vm in places. */
+static int is_of_option(const struct tool *tool, bt_status status)
+{
+    static const char *const options[] = { "executor", "target" };
+    const char *file = status->place.file;
+    for (uint32_t i = 0; file && *file && i < BT_COUNT(options); i++) {
+        const char *at = option_value(tool, options[i]);
+        while (at && (at = strstr(at, file)) && at[strlen(file)] != '{')
+            at++;
+        if (at)
+            return 1;
+    }
+    return 0;
+}
+
 int tool_fail(const struct tool *tool, bt_status status)
 {
     int listed = 0;
@@ -204,7 +220,8 @@ int tool_fail(const struct tool *tool, bt_status status)
     return status->code == BT_ERR_INTERNAL ||
                    (status->code == BT_ERR_MEMORY && !status->place.file)
                ? EXIT_FAULT
-               : EXIT_INPUT;
+           : is_of_option(tool, status) ? EXIT_USAGE
+                                        : EXIT_INPUT;
 }
 
 int find_provided(bt_ctx *ctx, const char *kind, const char *name, bt_provided *out)

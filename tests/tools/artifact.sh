@@ -127,7 +127,7 @@ END
 printf '#[version = "baton 0.1"]\ndef @main<t: DType>(%%x: Tensor[(3), t]) { %%x }\n' > typed.baton
 expect 1 'error: @main has the type parameter t, which is no dim: executor interp runs it' -- compile typed.baton -o open.bta
 expect 1 'no target is named "refrence"; did you mean reference' -- "$baton" compile "$digits" -o t.bta --target refrence
-expect 1 'speed' -- "$baton" compile "$digits" -o t.bta --target 'reference{speed=2}'
+expect 2 'speed' -- "$baton" compile "$digits" -o t.bta --target 'reference{speed=2}'
 expect 1 'nowhere' -- compile nowhere.onnx -o t.bta
 [ ! -e graph.bta ] && [ ! -e open.bta ] && [ ! -e t.bta ] || fault "something was written"
 expect 0 -- compile open.baton -o open.bta --dim n=2

@@ -88,7 +88,7 @@ for function in $hanging; do
 done
 expect 0 ', wait for value [0-9]* of a queue, ' -- cat hang_wait_for
 expect 2 '\--target: reference is of plugin baton.reference, and test.device is checked' -- "$baton" plugin check test.device --target reference
-expect 1 'attribute' -- "$baton" plugin check test.device --target 'device{fualt="early"}'
+expect 2 'attribute' -- "$baton" plugin check test.device --target 'device{fualt="early"}'
 expect 0 '^target reference: opens, 0 patterns$' -- "$baton" plugin check baton.reference
 refuse queues
 

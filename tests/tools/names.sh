@@ -77,13 +77,18 @@ BATON_PLUGIN_PATH="build:$work/no:$work/file:$work/empty:" expect 0 'baton.ops.n
     '"" (BATON_PLUGIN_PATH): refused: an empty element would mean the current folder' -- "$baton" plugin list
 refuse "$work/empty"
 
-# Targets and their options, before the model is read.
+# Targets and their options, before the model is read; a wrong option is one of the command line.
 expect 1 'no target is named "cpuu"; did you mean cpu' -- "$baton" run no-such-model.onnx --target cpuu
-expect 1 '^cpu:1:8: error: cpu: attribute `engine`: expected a string in quotes, "like this", found `bytecode`$' '^    engine=bytecode$' '^           ^~~~~~~~$' \
+expect 2 '^cpu:1:8: error: cpu: attribute `engine`: expected a string in quotes, "like this", found `bytecode`$' '^    engine=bytecode$' '^           ^~~~~~~~$' \
     -- "$baton" run p.baton --target 'cpu{engine=bytecode}'
 refuse 'in pass'
-expect 1 '^    threads=2, engine=bytecode$' '^                      ^~~~~~~~$' -- "$baton" compile p.baton -o p.bta --target 'reference, cpu{threads=2, engine=bytecode}'
-expect 1 'expected one of auto|bytecode|tcc|cc, found' -- "$baton" bench p.baton --target 'cpu{engine="bytecod"}'
+expect 2 '^    threads=2, engine=bytecode$' '^                      ^~~~~~~~$' -- "$baton" compile p.baton -o p.bta --target 'reference, cpu{threads=2, engine=bytecode}'
+expect 2 'expected one of auto|bytecode|tcc|cc, found' -- "$baton" bench p.baton --target 'cpu{engine="bytecod"}'
+
+# Likewise of executors.
+expect 2 '^vm:1:7: error: vm: attribute `steps` is -1, expected at least 0$' '^    steps=-1$' -- \
+    "$baton" run p.baton --executor 'vm{steps=-1}'
+expect 2 'vm has no attribute `stepz`; did you mean `steps`' -- "$baton" bench p.baton --executor 'vm{stepz=1}'
 
 # A word of an operator's name may be all of it here.
 printf '#[version = "baton 0.1"]\ndef @main(%%x: Tensor[(4), float32]) { reduce_sum(%%x) }\n' > reduce.baton

@@ -189,16 +189,20 @@ static int checks_equal(struct compare *c, const bt_call *a, const bt_call *b)
     return 1;
 }
 
-/* What they are stated to hold. */
-static int statements_equal(struct compare *c, const bt_contents *a, const bt_contents *b)
+static int types_equal(struct compare *c, uint32_t n, const bt_type *const *a,
+                       const bt_type *const *b)
 {
-    if (!a || !b || a->n != b->n)
-        return a == b;
-    for (uint32_t i = 0; i < a->n; i++) {
-        if (!bt__type_matches(&c->types, a->dims[i], b->dims[i]))
+    for (uint32_t i = 0; i < n; i++) {
+        if (!bt__type_matches(&c->types, a[i], b[i]))
             return 0;
     }
     return 1;
+}
+
+/* What they are stated to hold. */
+static int statements_equal(struct compare *c, const bt_contents *a, const bt_contents *b)
+{
+    return a && b ? a->n == b->n && types_equal(c, a->n, a->dims, b->dims) : a == b;
 }
 
 static int calls_equal(struct compare *c, const bt_call *a, const bt_call *b)
@@ -211,11 +215,8 @@ static int calls_equal(struct compare *c, const bt_call *a, const bt_call *b)
         ((a->op != b->op && strcmp(a->op->name, b->op->name)) ||
          !bt__attrs_match(&c->types, a->op->attrs, a->attrs, b->attrs)))
         return 0;
-    for (uint32_t i = 0; i < a->ntype_arg; i++) {
-        if (!bt__type_matches(&c->types, a->type_args[i], b->type_args[i]))
-            return 0;
-    }
-    return statements_equal(c, a->contents, b->contents) && checks_equal(c, a, b);
+    return types_equal(c, a->ntype_arg, a->type_args, b->type_args) &&
+           statements_equal(c, a->contents, b->contents) && checks_equal(c, a, b);
 }
 
 static int patterns_equal(struct compare *c, const bt_pattern *a, const bt_pattern *b)
@@ -250,12 +251,9 @@ static int signatures_equal(struct compare *c, const bt_func *a, const bt_func *
     for (uint32_t i = 0; i < a->nwhere; i++) {
         const bt_where *v = a->wheres[i], *w = b->wheres[i];
         if (strcmp(v->op->name, w->op->name) || v->ntype != w->ntype ||
-            !bt__attrs_match(&c->types, v->op->attrs, v->attrs, w->attrs))
+            !bt__attrs_match(&c->types, v->op->attrs, v->attrs, w->attrs) ||
+            !types_equal(c, v->ntype, v->types, w->types))
             return 0;
-        for (uint32_t k = 0; k < v->ntype; k++) {
-            if (!bt__type_matches(&c->types, v->types[k], w->types[k]))
-                return 0;
-        }
     }
     return 1;
 }
@@ -363,12 +361,9 @@ static int adts_equal(bt_arena *arena, const bt_adt_def *a, const bt_adt_def *b)
         return 0;
     for (uint32_t i = 0; i < a->nctor; i++) {
         const bt_ctor *p = a->ctors[i], *q = b->ctors[i];
-        if (strcmp(p->name, q->name) || p->nfield != q->nfield)
+        if (strcmp(p->name, q->name) || p->nfield != q->nfield ||
+            !types_equal(&c, p->nfield, p->fields, q->fields))
             return 0;
-        for (uint32_t k = 0; k < p->nfield; k++) {
-            if (!bt__type_matches(&c.types, p->fields[k], q->fields[k]))
-                return 0;
-        }
     }
     return !c.types.failed;
 }

@@ -48,6 +48,14 @@ bt_status code_dims(struct coder *c, uint32_t n, const struct vm_term *terms,
     return NULL;
 }
 
+static void name_term(struct coder *c, const struct vm_term *term, bt_text *out)
+{
+    if (term->open)
+        bt_print_type(c->p->ctx, term->open->dim, out);
+    else
+        bt_text_addf(out, "%" PRId64, term->number);
+}
+
 /* What a value shows of dims; nested to the depth of types. */
 bt_status code_show(struct coder *c, const struct vm_shape *shape, const char *at,
                     int is_checked)
@@ -66,7 +74,8 @@ bt_status code_show(struct coder *c, const struct vm_shape *shape, const char *a
         bt_text text;
         bt_text_init(&text, c->p->arena);
         bt_print_operand(shape->value, &text);
-        bt_text_addf(&text, " has another dim %" PRIu32 " than its type says", i);
+        bt_text_addf(&text, " has dim %" PRIu32 ", but its type says ", i);
+        name_term(c, axis, &text);
         if (!bt_text_get(&text))
             return bt_no_memory();
         BT_TRY(code_fail_if(
@@ -79,48 +88,31 @@ bt_status code_show(struct coder *c, const struct vm_shape *shape, const char *a
     return NULL;
 }
 
-static const char *name_term(struct coder *c, const struct vm_term *term)
+/* What is called; "" without memory, which write_code tells of. */
+static const char *name_call(struct coder *c, const bt_call *call)
 {
     bt_text out;
     bt_text_init(&out, c->p->arena);
-    if (term->open)
-        bt_print_type(c->p->ctx, term->open->dim, &out);
-    else
-        bt_text_addf(&out, "%" PRId64, term->number);
-    return bt_text_get(&out);
-}
-
-/* What a check is about. */
-static const char *name_subject(struct coder *c, const struct vm_check *check)
-{
-    const bt_call *call = check->call;
-    bt_text out;
-    bt_text_init(&out, c->p->arena);
-    if (check->of)
-        return check->of;
     if (call->callee_kind == BT_CALLEE_OP)
         return call->op->name;
     if (call->callee_kind == BT_CALLEE_CTOR)
         return call->ctor->name;
     bt_print_operand(call->callee, &out);
-    return bt_text_get(&out);
+    c->x.failed |= out.failed;
+    return out.failed ? "" : bt_text_get(&out);
 }
 
 bt_status code_check(struct coder *c, const struct vm_check *check)
 {
-    const char *of = name_subject(c, check), *left = name_term(c, &check->left),
-               *right = name_term(c, &check->right), *a, *b;
-    const uint32_t relation = check->check.relation;
+    const char *of = check->of ? check->of : name_call(c, check->call), *a, *b;
     bt_text text, wrong;
     BT_TRY(code_term(c, &check->left, &a));
     BT_TRY(code_term(c, &check->right, &b));
-    if (!of || !left || !right)
-        return bt_no_memory();
     bt_text_init(&text, c->p->arena);
     bt_text_init(&wrong, c->p->arena);
-    plan_check_says(of, left, relation, right, &text);
+    plan_check_says(c->p, of, &check->check, &text);
     bt_text_addf(&wrong, "%s != UNKNOWN && %s != UNKNOWN && ", a, b);
-    plan_check_fails(relation, a, b, &wrong);
+    plan_check_fails(check->check.relation, a, b, &wrong);
     if (!bt_text_get(&text) || !bt_text_get(&wrong))
         return bt_no_memory();
     return code_fail_if(c, wrong.at, &check->call->base, text.at);
@@ -142,10 +134,16 @@ bt_status code_holds(struct coder *c, const struct vm_hold *hold, uint32_t opera
         const char *is_there = code_is_object(c->f, operand)
                                    ? FORM("obj_count(%s) > %" PRIu32 " && ", name, i)
                                    : "";
+        bt_text text;
+        bt_text_init(&text, c->p->arena);
+        bt_text_addf(&text, "%s: element %" PRIu32 " is another, but was stated to be ",
+                     name_call(c, hold->call), i);
+        name_term(c, &hold->terms[i], &text);
+        if (!bt_text_get(&text))
+            return bt_no_memory();
         BT_TRY(code_fail_if(
             c, FORM("%s%s != UNKNOWN && %s != %s", is_there, term, term, found),
-            &hold->call->base,
-            FORM("element %" PRIu32 " is another one than was stated", i)));
+            &hold->call->base, text.at));
     }
     return NULL;
 }

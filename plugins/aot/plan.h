@@ -91,11 +91,11 @@ const char *plan_word(struct plan *, const char *like);
 const char *plan_ctor_word(struct plan *, const bt_ctor *);
 
 /* Checks of dims (plan_checks.c): the relation of a memory.check; the condition under which
- * expressions a and b do not hold; what its fault says of them. */
+ * expressions a and b do not hold; what its fault says: the text of interp and vm
+ * (bt_check_fail) without the values. */
 uint32_t plan_relation(const bt_call *check);
 void plan_check_fails(uint32_t relation, const char *a, const char *b, bt_text *out);
-void plan_check_says(const char *of, const char *a, uint32_t relation, const char *b,
-                     bt_text *out);
+void plan_check_says(const struct plan *, const char *of, const bt_check *, bt_text *out);
 /* A fault's text behind its place in the source, where one is known. NULL: no memory. */
 const char *plan_fault_text(const struct plan *, bt_span, const char *text);
 

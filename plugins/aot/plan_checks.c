@@ -36,10 +36,24 @@ void plan_check_fails(uint32_t relation, const char *a, const char *b, bt_text *
     }
 }
 
-void plan_check_says(const char *of, const char *a, uint32_t relation, const char *b,
+/* What a dim is compared with: not itself, where a result's dim is the greatest of both. */
+static const bt_type *compared(uint32_t relation, const bt_type *left,
+                               const bt_type *right)
+{
+    const bt_list_type *max = right->kind == BT_TYPE_MAX ? bt_as_list_type(right) : NULL;
+    if (relation != BT_CHECK_BROADCAST || !max || max->n != 2)
+        return right;
+    return max->at[0] == left ? max->at[1] : max->at[1] == left ? max->at[0] : right;
+}
+
+void plan_check_says(const struct plan *p, const char *of, const bt_check *check,
                      bt_text *out)
 {
-    bt_text_addf(out, "%s: %s was to %s %s", of, a, relations[relation].text, b);
+    bt_text_addf(out, "%s: %s%s", of, check->what ? check->what : "",
+                 check->what ? ": " : "");
+    bt_print_type(p->ctx, check->left, out);
+    bt_text_addf(out, " was to %s ", relations[check->relation].text);
+    bt_print_type(p->ctx, compared(check->relation, check->left, check->right), out);
 }
 
 const char *plan_fault_text(const struct plan *p, bt_span span, const char *text)

@@ -31,21 +31,29 @@ static void add_switch(struct coder *c, const uint32_t *w)
     code_line(c, "}");
 }
 
-static bt_status add_fatal(struct coder *c)
+/* A fault for each constructor that the value may have. */
+static bt_status add_fatal(struct coder *c, uint32_t operand)
 {
     const bt_match *match = bt_as_match(code_here(c));
-    uint32_t number;
-    bt_text text;
-    bt_text_init(&text, c->p->arena);
-    bt_text_addf(&text, "no clause of this match fits the value: where it differs, "
-                        "clauses are left only for ");
-    for (uint32_t i = 0; match && i < match->nclause; i++)
-        bt_text_addf(&text, "%s%s", i ? ", " : "",
-                     match->clauses[i]->pattern->ctor->name);
-    if (!bt_text_get(&text))
-        return bt_no_memory();
-    BT_TRY(code_fault(c, code_here(c), text.at, &number));
-    code_line(c, "fault = %" PRIu32 ";", number);
+    const bt_adt_def *def = code_type_of(c, operand)->def;
+    uint32_t first = 0;
+    for (uint32_t k = 0; k < def->nctor; k++) {
+        uint32_t number;
+        bt_text text;
+        bt_text_init(&text, c->p->arena);
+        bt_text_addf(&text,
+                     "no clause of this match fits the value: where it is made by %s, "
+                     "clauses are left only for ",
+                     def->ctors[k]->name);
+        for (uint32_t i = 0; match && i < match->nclause; i++)
+            bt_text_addf(&text, "%s%s", i ? ", " : "",
+                         match->clauses[i]->pattern->ctor->name);
+        if (!bt_text_get(&text))
+            return bt_no_memory();
+        BT_TRY(code_fault(c, code_here(c), text.at, &number));
+        first = k ? first : number;
+    }
+    code_line(c, "fault = %" PRIu32 " + (int32_t)%s->tag;", first, code_name(c, operand));
     code_line(c, "goto done;");
     return NULL;
 }
@@ -138,7 +146,7 @@ static bt_status add_instruction(struct coder *c, const uint32_t *w)
         return NULL;
     case VM_GOTO: code_line(c, "goto %sL%" PRIu32 ";", c->prefix, first); return NULL;
     case VM_SWITCH: add_switch(c, w); return NULL;
-    case VM_FATAL: return add_fatal(c);
+    case VM_FATAL: return add_fatal(c, first);
     case VM_REF: code_fields(c, first, 0, 0, 1, w + 1); return NULL;
     case VM_REF_GET: code_part(c, first, w[1], 0); return NULL;
     case VM_REF_SET: code_ref_set(c, w); return NULL;

@@ -585,19 +585,16 @@ static void add_fault(const char *text, bt_text *out)
 static bt_status add_check_text(struct output *o, const struct step *step, bt_text *out)
 {
     struct plan *p = o->plan;
-    const bt_call *check = step->check;
-    bt_text left, right, text;
-    const char *const *of = bt_attr_find(check->op, check->attrs, "of", BT_ATTR_STRING);
-    bt_text_init(&left, p->arena);
-    bt_text_init(&right, p->arena);
+    const bt_call *call = step->check;
+    const char *const *of = bt_attr_find(call->op, call->attrs, "of", BT_ATTR_STRING);
+    const bt_check check = { .relation = step->relation,
+                             .left = bt_call_dim(call, "left"),
+                             .right = bt_call_dim(call, "right") };
+    bt_text text;
     bt_text_init(&text, p->arena);
-    bt_print_type(p->ctx, bt_call_dim(check, "left"), &left);
-    bt_print_type(p->ctx, bt_call_dim(check, "right"), &right);
-    if (!bt_text_get(&left) || !bt_text_get(&right))
-        return bt_no_memory();
-    plan_check_says(*of, left.at, step->relation, right.at, &text);
+    plan_check_says(p, *of, &check, &text);
     const char *line =
-        bt_text_get(&text) ? plan_fault_text(p, check->base.span, text.at) : NULL;
+        bt_text_get(&text) ? plan_fault_text(p, call->base.span, text.at) : NULL;
     if (!line)
         return bt_no_memory();
     add_fault(line, out);

@@ -25,10 +25,14 @@ struct output {
 enum { FAULT_WORKSPACE = 1, FAULT_DIM, FAULT_SIZE, FAULT_CHECK };
 enum { RUNTIME_FAULTS = 3 };
 
-/* NAME.h, NAME.c (write_program.c) */
-bt_status write_program(struct output *) BT_MUST_USE;
-/* The head of the entry's function, and what its dims must be. */
+/* NAME.h (write_header.c) */
+bt_status write_header(struct output *) BT_MUST_USE;
+/* Whether the entry has dims; its parameters of them; the head of its function. */
+int is_open(const struct output *);
+void add_dim_params(const struct output *, bt_text *out);
 void add_prototype(const struct output *, bt_text *out);
+/* NAME.c (write_program.c); what the entry's dims must be. */
+bt_status write_program(struct output *) BT_MUST_USE;
 bt_status add_ranges(struct output *, const char *fault, bt_text *out) BT_MUST_USE;
 /* The functions of a program with branches (write_code.c), and constants of theirs. */
 bt_status write_code(struct output *, bt_text *out) BT_MUST_USE;

@@ -1,0 +1,207 @@
+/* NAME.h: the entry as who calls it sees it. */
+#include "write.h"
+
+#include <inttypes.h>
+
+#include <baton/op.h>
+
+#include "dims.h"
+#include "expr.h"
+
+int is_open(const struct output *o)
+{
+    return o->plan->entry->func->nvar > 0;
+}
+
+/* "(n, 3)" */
+static bt_status add_shape(struct plan *p, const bt_type *type, bt_text *out)
+{
+    const bt_shape_type *shape = bt_tensor_shape(type);
+    bt_text_addf(out, "[");
+    for (uint32_t i = 0; i < shape->n; i++) {
+        int64_t number;
+        bt_text_addf(out, "%s", i ? ", " : "");
+        if (bt_dim_is_const(shape->dims[i], &number))
+            bt_text_addf(out, "%" PRId64, number);
+        else
+            BT_TRY(dim_text(p, shape->dims[i], out));
+    }
+    bt_text_addf(out, "]");
+    return NULL;
+}
+
+void add_dim_params(const struct output *o, bt_text *out)
+{
+    for (uint32_t i = 0; i < o->plan->entry->func->nvar; i++)
+        bt_text_addf(out, "%sint64_t %s", i ? ", " : "", o->plan->dims[i]);
+}
+
+void add_prototype(const struct output *o, bt_text *out)
+{
+    const struct plan *p = o->plan;
+    bt_text_addf(out, "int32_t %s_run(", p->name);
+    if (p->has_values) {
+        bt_text_addf(out, "struct %s_machine *m", p->name);
+        for (uint32_t i = 0; i < p->entry->func->nvar; i++)
+            bt_text_addf(out, ", int64_t %s", p->dims[i]);
+        for (uint32_t i = 0; i < p->narg; i++)
+            bt_text_addf(out, ", struct %s_value *%s", p->name, p->args[i].name);
+        bt_text_addf(out, ", struct %s_value **%s)", p->name, p->results->name);
+        return;
+    }
+    add_dim_params(o, out);
+    const char *between = is_open(o) ? ", " : "";
+    for (uint32_t i = 0; i < p->narg; i++, between = ", ")
+        bt_text_addf(out, "%sconst %s *%s", between,
+                     c_element_type(bt_tensor_dtype(p->args[i].type)), p->args[i].name);
+    for (uint32_t i = 0; i < p->nresult; i++, between = ", ")
+        bt_text_addf(out, "%s%s *%s", between,
+                     c_element_type(bt_tensor_dtype(p->results[i].type)),
+                     p->results[i].name);
+    if (o->weights == WEIGHTS_FILE)
+        bt_text_addf(out, "%sconst void *weights, ", between);
+    else
+        bt_text_addf(out, "%s", between);
+    bt_text_addf(out, "void *workspace%s)",
+                 p->program ? ", size_t nbytes, uint32_t depth" : "");
+}
+
+static bt_status add_leaves(struct plan *p, const char *what, uint32_t n,
+                            const struct leaf *leaves, bt_text *out)
+{
+    for (uint32_t i = 0; i < n; i++) {
+        char dtype[BT_DTYPE_NAME_SIZE];
+        bt_text_addf(
+            out, " * %s %s: %s", what, leaves[i].name,
+            bt_dtype_name(bt_tensor_dtype(leaves[i].type), dtype, sizeof(dtype)));
+        BT_TRY(add_shape(p, leaves[i].type, out));
+        bt_text_addf(out, "\n");
+    }
+    return NULL;
+}
+
+/* Bytes of the frame, where they are a number. */
+static int find_workspace(const struct plan *p, int64_t *out)
+{
+    *out = 0;
+    for (uint32_t i = 0; i < p->blocks.len; i++) {
+        int64_t nbytes;
+        if (p->blocks.at[i].result)
+            continue;
+        if (!bt_dim_is_const(p->blocks.at[i].nbytes, &nbytes) ||
+            nbytes > INT64_MAX - 64 - *out)
+            return 0;
+        *out += (nbytes + 63) / 64 * 64;
+    }
+    return 1;
+}
+
+/* "n: 1 or more, a multiple of 8" */
+static void add_dim_ranges(const struct plan *p, bt_text *out)
+{
+    for (uint32_t i = 0; i < p->entry->func->nvar; i++) {
+        const bt_type_param *param =
+            &((const bt_var_type *)(const void *)p->entry->func->vars[i])->param;
+        bt_text_addf(out, " * %s: %" PRId64 " or more", p->dims[i], param->low);
+        if (param->high < INT64_MAX)
+            bt_text_addf(out, ", at most %" PRId64, param->high);
+        if (param->step > 1)
+            bt_text_addf(out, ", a multiple of %" PRId64, param->step);
+        bt_text_addf(out, "\n");
+    }
+}
+
+/* The entry on arrays. */
+static bt_status add_arrays(struct output *o, bt_text *out)
+{
+    int64_t workspace;
+    struct plan *p = o->plan;
+    bt_text text;
+    bt_text_init(&text, p->arena);
+    bt_text_addf(&text, "/*\n * Row major tensors:\n *\n");
+    BT_TRY(add_leaves(p, "in ", p->narg, p->args, &text));
+    BT_TRY(add_leaves(p, "out", p->nresult, p->results, &text));
+    bt_text_addf(&text, " *\n");
+    add_dim_ranges(p, &text);
+    if (p->program)
+        bt_text_addf(&text,
+                     " * The workspace has `nbytes` bytes, as many as the run may need: "
+                     "what it builds lives there. At\n"
+                     " * most `depth` calls are in progress at once, each on the C "
+                     "stack.\n");
+    else
+        bt_text_addf(&text, " * The workspace has %s_workspace bytes.\n", p->name);
+    bt_text_addf(&text,
+                 " * It begins at a multiple of 64, and holds nothing "
+                 "between calls.\n"
+                 " * No output may overlap an input or another output. Calls "
+                 "from several\n"
+                 " * threads need a workspace each.\n"
+                 " * Returns 0, or a fault, of which %s_fault gives the text.\n",
+                 p->name);
+    if (o->library)
+        bt_text_addf(&text,
+                     " * Kernels call libbaton_%s.a%s%s; another machine is a fault.\n",
+                     o->library, *o->machine ? ", on machines with " : "", o->machine);
+    bt_text_addf(&text, " */\n");
+    add_prototype(o, &text);
+    bt_text_addf(&text, ";\n");
+    if (!p->program) {
+        bt_text_addf(&text,
+                     "\n/* Bytes; UINT64_MAX: the dims are out of range. */\nuint64_t "
+                     "%s_workspace(",
+                     p->name);
+        add_dim_params(o, &text);
+        bt_text_addf(&text, "%s);\n", is_open(o) ? "" : "void");
+        if (find_workspace(p, &workspace))
+            bt_text_addf(&text, "#define %s_WORKSPACE %" PRId64 "\n", p->name, workspace);
+    }
+    if (!bt_text_get(&text))
+        return bt_no_memory();
+    bt_text_add(out, text.at, text.len);
+    return NULL;
+}
+
+/* The entry on values. */
+static bt_status add_values(struct output *o, bt_text *out)
+{
+    struct plan *p = o->plan;
+    bt_text_addf(out, "/*\n * Values:\n *\n");
+    for (uint32_t i = 0; i < p->narg + p->nresult; i++) {
+        const struct leaf *leaf = i < p->narg ? &p->args[i] : p->results;
+        bt_text_addf(out, " * %s %s: ", i < p->narg ? "in " : "out", leaf->name);
+        bt_print_type(p->ctx, leaf->type, out);
+        bt_text_addf(out, "\n");
+    }
+    bt_text_addf(out, " *\n");
+    add_dim_ranges(p, out);
+    BT_TRY(values_declare(o, out));
+    add_prototype(o, out);
+    bt_text_addf(out, ";\n");
+    return NULL;
+}
+
+bt_status write_header(struct output *o)
+{
+    struct plan *p = o->plan;
+    bt_text text;
+    bt_text_init(&text, p->arena);
+    bt_text_addf(&text,
+                 "/* Generated by baton compile --executor aot. */\n#ifndef "
+                 "AOT_%s_H\n#define AOT_%s_H\n\n",
+                 p->name, p->name);
+    bt_text_addf(&text, "#include <stddef.h>\n#include <stdint.h>\n\n"
+                        "#ifdef __cplusplus\nextern \"C\" {\n#endif\n\n");
+    BT_TRY(p->has_values ? add_values(o, &text) : add_arrays(o, &text));
+    bt_text_addf(&text, "\nconst char *%s_fault(int32_t fault);\n", p->name);
+    if (o->weights == WEIGHTS_FILE)
+        bt_text_addf(
+            &text,
+            "\n/* `weights` is the content of %s.weights, mapped or read to a multiple "
+            "of 64.\n * Returns 0 where it has the size and the digest that it was "
+            "written with. */\n"
+            "int32_t %s_check_weights(const void *weights, size_t nbytes);\n",
+            p->name, p->name);
+    bt_text_addf(&text, "\n#ifdef __cplusplus\n}\n#endif\n#endif\n");
+    return write_file(o, &text, "%s.h", p->name);
+}

@@ -17,6 +17,7 @@ sys.path.insert(0, os.path.join(here, "..", "model"))
 import harness
 
 WORD, STATE = 300, 150
+BATCH = 100  # trees of one program: each gives two results, and C compilers bound the parameters of a function
 
 
 def read_tree(text, words):
@@ -77,29 +78,31 @@ def main():
     weights = [random.uniform(-0.1, 0.1, shape).astype(np.float32) for shape in shapes]
     table = random.standard_normal((len(words) + 1, WORD)).astype(np.float32)
     table[0] = 0
-    with tempfile.TemporaryDirectory() as folder:
-        shutil.copy(os.path.join(here, "tree_lstm.baton"), folder)
-        program = os.path.join(folder, "main.baton")
-        tensors = ", ".join(f"%w{i}: Tensor[({', '.join(map(str, w.shape))}), float32]" for i, w in enumerate(weights))
-        with open(program, "w", encoding="utf-8") as file:
-            file.write('#[version = "baton 0.1"]\nimport "tree_lstm.baton"\n'
-                       f"def @main({tensors}, %table: Tensor[({len(words) + 1}, {WORD}), float32]) {{\n"
-                       f"    let %w = Weights(%w0, %w1, %w2, %w3, %w4, %w5);\n"
-                       f"    let %root = fn (%tree: Tree[int32]) {{ match (@tree_lstm(%w, %table, %tree)) {{ State(%h, %c) => (%h, %c) }} }};\n")
-            for i, tree in enumerate(trees):
-                file.write(f"    let %root{i} = %root({tree_text(tree)});\n")
-            file.write("    (" + ", ".join(f"%root{i}.0, %root{i}.1" for i in range(len(trees))) + ")\n}\n")
-        command = [options.baton, "run", program, "--executor", options.executor, "-o", os.path.join(folder, "out")]
-        for name, value in [(f"w{i}", w) for i, w in enumerate(weights)] + [("table", table)]:
-            np.save(os.path.join(folder, name + ".npy"), value)
-            command += ["-i", f"{name}={folder}/{name}.npy"]
-        subprocess.run(command, check=True, stdout=subprocess.DEVNULL)
-        exact = [w.astype(np.float64) for w in weights]
-        worst = 0
-        for i, tree in enumerate(trees):
-            for k, wanted in enumerate(reference(exact, table.astype(np.float64), tree)):
-                got = np.load(os.path.join(folder, "out", f"output{2 * i + k}.npy"))
-                worst = max(worst, np.abs(got[0] - wanted).max())
+    exact = [w.astype(np.float64) for w in weights]
+    worst = 0
+    for first in range(0, len(trees), BATCH):
+        batch = trees[first:first + BATCH]
+        with tempfile.TemporaryDirectory() as folder:
+            shutil.copy(os.path.join(here, "tree_lstm.baton"), folder)
+            program = os.path.join(folder, "main.baton")
+            tensors = ", ".join(f"%w{i}: Tensor[({', '.join(map(str, w.shape))}), float32]" for i, w in enumerate(weights))
+            with open(program, "w", encoding="utf-8") as file:
+                file.write('#[version = "baton 0.1"]\nimport "tree_lstm.baton"\n'
+                           f"def @main({tensors}, %table: Tensor[({len(words) + 1}, {WORD}), float32]) {{\n"
+                           f"    let %w = Weights(%w0, %w1, %w2, %w3, %w4, %w5);\n"
+                           f"    let %root = fn (%tree: Tree[int32]) {{ match (@tree_lstm(%w, %table, %tree)) {{ State(%h, %c) => (%h, %c) }} }};\n")
+                for i, tree in enumerate(batch):
+                    file.write(f"    let %root{i} = %root({tree_text(tree)});\n")
+                file.write("    (" + ", ".join(f"%root{i}.0, %root{i}.1" for i in range(len(batch))) + ")\n}\n")
+            command = [options.baton, "run", program, "--executor", options.executor, "-o", os.path.join(folder, "out")]
+            for name, value in [(f"w{i}", w) for i, w in enumerate(weights)] + [("table", table)]:
+                np.save(os.path.join(folder, name + ".npy"), value)
+                command += ["-i", f"{name}={folder}/{name}.npy"]
+            subprocess.run(command, check=True, stdout=subprocess.DEVNULL)
+            for i, tree in enumerate(batch):
+                for k, wanted in enumerate(reference(exact, table.astype(np.float64), tree)):
+                    got = np.load(os.path.join(folder, "out", f"output{2 * i + k}.npy"))
+                    worst = max(worst, np.abs(got[0] - wanted).max())
     nodes = sum(tree_text(tree).count("Rose") for tree in trees)
     print(f"{len(trees)} trees of {nodes} nodes, executor {options.executor}: largest difference {worst:.2e}, at most 1e-05")
     return int(worst > 1e-5)

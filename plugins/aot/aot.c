@@ -172,7 +172,7 @@ static bt_status write_folder(bt_ctx *ctx, const bt_compiled *compiled, const ch
     bt_map_init(&p.places, arena, 0);
     bt_map_init(&p.storages, arena, 0);
     const char *name = *chosen->name ? chosen->name : last_part(arena, folder);
-    p.name = name ? plan_word(&p, name) : NULL;
+    p.name = name ? plan_name(&p, name) : NULL;
     bt_status status =
         p.name ? bt_module_entry(ctx, compiled->module, entry, &p.entry) : bt_no_memory();
     if (!status)

@@ -11,7 +11,7 @@ static bt_status add_argument(struct coder *c, uint32_t number, const char *to,
 {
     const struct vm_type *type = &c->program->types.at[number];
     if (type->kind == VM_TYPE_TUPLE) {
-        code_attempt(c, "obj_fields(m, 0, %" PRIu32 ", &%s)", type->n, to);
+        code_attempt(c, "obj_fields(machine, 0, %" PRIu32 ", &%s)", type->n, to);
         for (uint32_t i = 0; i < type->n; i++)
             BT_TRY(add_argument(c, type->at[i], FORM("%s->at[%" PRIu32 "].field", to, i),
                                 leaf));
@@ -22,20 +22,21 @@ static bt_status add_argument(struct coder *c, uint32_t number, const char *to,
     if (!shape)
         return bt_store_why(c->p->ctx, of->type->store);
     if (!shape->n) {
-        code_attempt(c, "obj_of(m, 0, NULL, %s, &%s)", of->name, to);
+        code_attempt(c, "obj_of(machine, 0, NULL, %s, &%s)", of->name, to);
         return NULL;
     }
     code_line(c, "{");
-    code_line(c, "int64_t shape[%" PRIu32 "];", shape->n);
+    code_line(c, "int64_t aot_shape[%" PRIu32 "];", shape->n);
     for (uint32_t i = 0; i < shape->n; i++) {
         bt_text dim;
         bt_text_init(&dim, c->p->arena);
         BT_TRY(dim_text(c->p, shape->dims[i], &dim));
         if (!bt_text_get(&dim))
             return bt_no_memory();
-        code_line(c, "shape[%" PRIu32 "] = %s;", i, dim.at);
+        code_line(c, "aot_shape[%" PRIu32 "] = %s;", i, dim.at);
     }
-    code_attempt(c, "obj_of(m, %" PRIu32 ", shape, %s, &%s)", shape->n, of->name, to);
+    code_attempt(c, "obj_of(machine, %" PRIu32 ", aot_shape, %s, &%s)", shape->n,
+                 of->name, to);
     code_line(c, "}");
     return NULL;
 }
@@ -108,11 +109,11 @@ static bt_status add_values(struct coder *c, const struct vm_function *f)
     add_prototype(c->o, c->out);
     bt_text_addf(c->out, "\n{\n");
     if (is_scalar)
-        code_line(c, "%s result = 0;", c_value_type(&c->x, dtype));
+        code_line(c, "%s aot_result = 0;", c_value_type(&c->x, dtype));
     for (uint32_t i = 0; i < f->nparam; i++) {
         if (!code_is_object(f, f->params[i]))
             code_line(
-                c, "%s n%" PRIu32 ";",
+                c, "%s aot_n%" PRIu32 ";",
                 c_value_type(&c->x, c->program->types.at[f->types[f->params[i]]].dtype),
                 i);
     }
@@ -125,24 +126,24 @@ static bt_status add_values(struct coder *c, const struct vm_function *f)
         if (code_is_object(f, f->params[i]))
             continue;
         code_line(
-            c, "n%" PRIu32 " = %s;", i,
+            c, "aot_n%" PRIu32 " = %s;", i,
             code_element(c, name, c->program->types.at[f->types[f->params[i]]].dtype));
-        code_line(c, "obj_drop(m, %s);", name);
+        code_line(c, "obj_drop(machine, %s);", name);
     }
-    bt_text_addf(c->out, "    fault = %s(m", code_function_name(c, f));
+    bt_text_addf(c->out, "    fault = %s(machine", code_function_name(c, f));
     for (uint32_t i = 0; i < f->nvar; i++)
         bt_text_addf(c->out, ", %s", p->dims[i]);
     for (uint32_t i = 0; i < f->nparam; i++)
         bt_text_addf(c->out, ", %s",
                      code_is_object(f, f->params[i]) ? p->args[i].name
-                                                     : FORM("n%" PRIu32, i));
-    bt_text_addf(c->out, ", %s);\n", is_scalar ? "&result" : p->results->name);
+                                                     : FORM("aot_n%" PRIu32, i));
+    bt_text_addf(c->out, ", %s);\n", is_scalar ? "&aot_result" : p->results->name);
     if (is_scalar) {
         code_line(c, "if (fault == 0)");
-        code_line(c, "    fault = obj_box(m, %s);", p->results->name);
+        code_line(c, "    fault = obj_box(machine, %s);", p->results->name);
         code_line(c, "if (fault == 0)");
         code_line(c, "    *(%s *)(void *)(*%s)->data = %s;", c_element_type(dtype),
-                  p->results->name, c_stored(&c->x, dtype, "result"));
+                  p->results->name, c_stored(&c->x, dtype, "aot_result"));
     }
     code_line(c, "return fault;");
     bt_text_addf(c->out, "}\n\n");
@@ -156,15 +157,15 @@ static void declare_variables(struct coder *c, const struct vm_function *f)
     uint32_t nobject = 0;
     for (uint32_t i = 0; i < f->nparam; i++)
         nobject += (uint32_t)code_is_object(f, f->params[i]);
-    code_line(c, "struct machine machine = { 0 };");
-    code_line(c, "struct machine *const m = &machine;");
+    code_line(c, "struct machine aot_machine = { 0 };");
+    code_line(c, "struct machine *const machine = &aot_machine;");
     if (vm_type_is_scalar(&c->program->types, f->result))
-        code_line(c, "%s result = 0;",
+        code_line(c, "%s aot_result = 0;",
                   c_value_type(&c->x, c->program->types.at[f->result].dtype));
     else
-        code_line(c, "struct object *result = NULL;");
+        code_line(c, "struct object *aot_result = NULL;");
     if (nobject)
-        code_line(c, "struct object *objects[%" PRIu32 "] = { 0 };", f->nparam);
+        code_line(c, "struct object *aot_objects[%" PRIu32 "] = { 0 };", f->nparam);
     code_line(c, "int32_t fault = 0;");
 }
 
@@ -172,12 +173,12 @@ static void call_function(struct coder *c, const struct vm_function *f)
 {
     const struct plan *p = c->p;
     uint32_t leaf = 0;
-    bt_text_addf(c->out, "    fault = %s(m", code_function_name(c, f));
+    bt_text_addf(c->out, "    fault = %s(machine", code_function_name(c, f));
     for (uint32_t i = 0; i < f->nvar; i++)
         bt_text_addf(c->out, ", %s", p->dims[i]);
     for (uint32_t i = 0; i < f->nparam; i++) {
         if (code_is_object(f, f->params[i])) {
-            bt_text_addf(c->out, ", objects[%" PRIu32 "]", i);
+            bt_text_addf(c->out, ", aot_objects[%" PRIu32 "]", i);
             leaf += bt_type_nleaf(p->entry->func->block->params[i]->base.type);
             continue;
         }
@@ -185,7 +186,7 @@ static void call_function(struct coder *c, const struct vm_function *f)
                      c_loaded(&c->x, c->program->types.at[f->types[f->params[i]]].dtype,
                               FORM("*%s", p->args[leaf++].name)));
     }
-    bt_text_addf(c->out, ", &result);\n");
+    bt_text_addf(c->out, ", &aot_result);\n");
     code_check_fault(c);
 }
 
@@ -204,15 +205,15 @@ bt_status code_entry(struct coder *c)
     code_line(c, "if ((uintptr_t)workspace %% 64 != 0)");
     code_line(c, "    return %d;", FAULT_WORKSPACE);
     BT_TRY(add_ranges(c->o, FORM("%d", FAULT_DIM), c->out));
-    code_line(c, "machine.at = workspace;");
-    code_line(c, "machine.end = machine.at + nbytes / 64 * 64;");
-    code_line(c, "machine.most = depth;");
+    code_line(c, "machine->at = workspace;");
+    code_line(c, "machine->end = machine->at + nbytes / 64 * 64;");
+    code_line(c, "machine->most = depth;");
     if (c->o->weights == WEIGHTS_FILE)
-        code_line(c, "machine.weights = weights;");
+        code_line(c, "machine->weights = weights;");
     for (uint32_t i = 0; i < f->nparam; i++) {
         if (code_is_object(f, f->params[i]))
             BT_TRY(add_argument(c, f->types[f->params[i]],
-                                FORM("objects[%" PRIu32 "]", i), &leaf));
+                                FORM("aot_objects[%" PRIu32 "]", i), &leaf));
         else
             leaf++;
     }
@@ -220,9 +221,9 @@ bt_status code_entry(struct coder *c)
     leaf = 0;
     if (vm_type_is_scalar(&c->program->types, f->result))
         code_line(c, "*%s = %s;", p->results[0].name,
-                  c_stored(&c->x, c->program->types.at[f->result].dtype, "result"));
+                  c_stored(&c->x, c->program->types.at[f->result].dtype, "aot_result"));
     else
-        BT_TRY(add_result(c, f->result, "result", &leaf));
+        BT_TRY(add_result(c, f->result, "aot_result", &leaf));
     bt_text_addf(c->out, "done:\n");
     code_line(c, "return fault;");
     bt_text_addf(c->out, "}\n\n");

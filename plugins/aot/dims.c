@@ -62,6 +62,15 @@ void dim_functions(const bt_text *body, bt_text *out)
     }
 }
 
+int dim_is_function(const char *word)
+{
+    for (size_t i = 0; i < BT_COUNT(functions); i++) {
+        if (strcmp(functions[i].name, word) == 0)
+            return 1;
+    }
+    return 0;
+}
+
 static bt_status add_linear(struct plan *p, const bt_type *dim, bt_text *out)
 {
     bt_dim_sum sum;

@@ -9,5 +9,7 @@
 bt_status dim_text(struct plan *, const bt_type *dim, bt_text *out) BT_MUST_USE;
 /* The functions that such expressions may call: those that `body` does. */
 void dim_functions(const bt_text *body, bt_text *out);
+/* Whether one of them is called so. */
+int dim_is_function(const char *word);
 
 #endif

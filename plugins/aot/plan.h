@@ -87,6 +87,8 @@ bt_status plan_read(struct plan *) BT_MUST_USE;
 /* A word of C and of C++ that nothing else in the program's functions has (plan_words.c). NULL:
  * no memory. */
 const char *plan_word(struct plan *, const char *like);
+/* The program's name, with which names of its functions and files begin. NULL: no memory. */
+const char *plan_name(struct plan *, const char *like);
 /* The word for a constructor's number. */
 const char *plan_ctor_word(struct plan *, const bt_ctor *);
 

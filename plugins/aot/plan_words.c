@@ -2,9 +2,11 @@
 #include <inttypes.h>
 #include <string.h>
 
-#include "plan.h"
+#include "dims.h"
+#include "expr.h"
+#include "write.h"
 
-#define UPPER "ABCDEFGHIJKLMNOPQRSTUVWXYZ_" /* of which macros are */
+#define UPPER "ABCDEFGHIJKLMNOPQRSTUVWXYZ_" /* of which macros are: EOF, DEPTH */
 
 /* The header is read by C++ too, and some compilers define linux and unix as macros. */
 static const char *const languages[] = {
@@ -30,18 +32,13 @@ static const char *const languages[] = {
     "xor_eq",
 };
 
-/* What the entry and the example call things, and what they call. */
+/* What the header calls its own parameters, and what the entry and the example call. All
+ * else that they have of their own begins with aot_. */
 static const char *const written[] = {
-    "argc",     "argv",    "atexit", "buffers",     "call",       "depth",  "dims",
-    "elements", "exit",    "fault",  "fclose",      "fgetc",      "fopen",  "fprintf",
-    "frame",    "fread",   "free",   "free_memory", "get_memory", "i",      "m",
-    "machine",  "main",    "malloc", "memcpy",      "memmove",    "nbytes", "ntaken",
-    "object",   "objects", "ones",   "printf",      "read_file",  "result", "shape",
-    "stderr",   "strtoll", "taken",  "weights",     "workspace",  "zero",
+    "argc",       "argv",    "atexit", "depth",   "fault",   "fprintf",   "free_memory",
+    "get_memory", "machine", "main",   "memcpy",  "memmove", "nbytes",    "printf",
+    "read_file",  "size_t",  "stderr", "strtoll", "weights", "workspace",
 };
-
-/* ... and those with a number: v0, fn1_main. */
-static const char *const numbered[] = { "dims", "f", "fields", "fn", "n", "v" };
 
 static int is_listed(const char *word, size_t n, const char *const *list, size_t count)
 {
@@ -57,19 +54,39 @@ static int begins(const char *word, const char *with)
     return strncmp(word, with, strlen(with)) == 0;
 }
 
+static int ends(const char *word, const char *with)
+{
+    const size_t n = strlen(word), tail = strlen(with);
+    return n >= tail && strcmp(word + n - tail, with) == 0;
+}
+
+/* Functions of the text that is copied into programs. */
+static int is_called(const char *word, const char *const *blocks)
+{
+    const size_t n = strlen(word);
+    for (uint32_t i = 0; blocks[i]; i++) {
+        for (const char *at = blocks[i]; (at = strstr(at, word)) != NULL; at += n) {
+            if (at[n] == '(' && at > blocks[i] && strchr(" *(!-", at[-1]))
+                return 1;
+        }
+    }
+    return 0;
+}
+
+/* One upper case letter is no macro, and a usual name of a tensor. */
 static int is_reserved(const char *word)
 {
-    const size_t n = strlen(word), letters = strcspn(word, "0123456789");
+    const size_t n = strlen(word);
     return is_listed(word, n, languages, BT_COUNT(languages)) ||
-           is_listed(word, n, written, BT_COUNT(written)) ||
-           (letters < n && is_listed(word, letters, numbered, BT_COUNT(numbered))) ||
-           begins(word, "dim_") || begins(word, "n_") || begins(word, "obj_") ||
-           begins(word, "value_") || begins(word, "frame_") ||
-           (n > 2 && strcmp(word + n - 2, "_t") == 0) || strspn(word, UPPER) == n;
+           is_listed(word, n, written, BT_COUNT(written)) || begins(word, "aot_") ||
+           (begins(word, "fn") && word[2] >= '0' && word[2] <= '9') ||
+           ((begins(word, "int") || begins(word, "uint")) && ends(word, "_t")) ||
+           dim_is_function(word) || is_called(word, runtime_blocks) ||
+           is_called(word, c_function_blocks) || (n > 1 && strspn(word, UPPER) == n);
 }
 
 /* A word that begins with the program's name may be one of its functions, kernels or
- * constants. */
+ * constants, or the name of a type that runtime.h's is a macro for. */
 static int is_of_program(const struct plan *p, const char *word)
 {
     static const char *const words[] = {
@@ -77,12 +94,37 @@ static int is_of_program(const struct plan *p, const char *word)
         "elements", "fault",         "field", "fields",    "machine",   "run",
         "tag",      "tensor",        "value", "workspace", "WORKSPACE",
     };
-    const size_t n = p->name ? strlen(p->name) : 0;
+    const size_t n = strlen(p->name);
     const char *rest = word + n + 1;
-    return n && begins(word, p->name) && word[n] == '_' &&
+    return begins(word, p->name) && word[n] == '_' &&
            (is_listed(rest, strlen(rest), words, BT_COUNT(words)) ||
-            begins(rest, "kernel_") || begins(rest, "has_") ||
+            begins(rest, "kernel_") ||
             (*rest == 'c' && rest[1] >= '0' && rest[1] <= '9'));
+}
+
+/* `like` with `_` for what C has in no word. */
+static void add_word(bt_text *out, const char *like)
+{
+    const int is_begun = (*like >= 'a' && *like <= 'z') || (*like >= 'A' && *like <= 'Z');
+    if (!is_begun)
+        bt_text_addf(out, "x");
+    for (const char *at = like; *at; at++) {
+        const int is_digit = *at >= '0' && *at <= '9';
+        const int is_letter = (*at >= 'a' && *at <= 'z') || (*at >= 'A' && *at <= 'Z');
+        bt_text_add(out, is_digit || is_letter ? at : "_", 1);
+    }
+}
+
+const char *plan_name(struct plan *p, const char *like)
+{
+    // its functions would be called like those of the text: fn1_run, obj_tensor
+    const int is_met = strcmp(like, "obj") == 0 ||
+                       (begins(like, "fn") && like[2] >= '0' && like[2] <= '9');
+    bt_text text;
+    bt_text_init(&text, p->arena);
+    bt_text_addf(&text, is_met ? "x" : "");
+    add_word(&text, like);
+    return bt_text_get(&text);
 }
 
 const char *plan_word(struct plan *p, const char *like)
@@ -90,17 +132,10 @@ const char *plan_word(struct plan *p, const char *like)
     for (uint32_t k = 0;; k++) {
         bt_text text;
         bt_text_init(&text, p->arena);
-        for (const char *at = like; *at; at++) {
-            const int is_digit = *at >= '0' && *at <= '9';
-            const int is_letter =
-                (*at >= 'a' && *at <= 'z') || (*at >= 'A' && *at <= 'Z');
-            // with another beginning it is none of the reserved kinds
-            if (at == like && (!is_letter || k > 1))
-                bt_text_addf(&text, "x");
-            bt_text_add(&text, is_digit || is_letter ? at : "_", 1);
-        }
-        if (!*like)
+        // with another beginning it is none of the reserved kinds
+        if (k > 1)
             bt_text_addf(&text, "x");
+        add_word(&text, like);
         if (k)
             bt_text_addf(&text, "_%" PRIu32, k);
         const char *word = bt_text_get(&text);

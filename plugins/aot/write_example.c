@@ -67,9 +67,9 @@ static bt_status add_buffers(struct output *o, uint32_t n, const struct leaf *le
         if (!values_is_array(o->plan, &leaves[i]))
             continue;
         const char *type = c_element_type(bt_tensor_dtype(leaves[i].type));
-        bt_text_addf(out, "    const size_t n_%s = (size_t)(", leaves[i].name);
+        bt_text_addf(out, "    const size_t aot_n_%s = (size_t)(", leaves[i].name);
         BT_TRY(add_nelem(o->plan, &leaves[i], out));
-        bt_text_addf(out, ");\n    %s *%s = get_memory(n_%s * sizeof(*%s));\n", type,
+        bt_text_addf(out, ");\n    %s *%s = get_memory(aot_n_%s * sizeof(*%s));\n", type,
                      leaves[i].name, leaves[i].name, leaves[i].name);
     }
     return NULL;
@@ -105,10 +105,10 @@ static void add_weights(const struct output *o, bt_text *out)
     if (o->weights == WEIGHTS_FILE)
         bt_text_addf(
             out,
-            "    const size_t n_weights = %" PRIu64 "u;\n"
-            "    void *weights = get_memory(n_weights);\n"
-            "    if (!read_file(\"%s.weights\", weights, n_weights) ||\n"
-            "        %s_check_weights(weights, n_weights) != 0) {\n"
+            "    const size_t aot_n_weights = %" PRIu64 "u;\n"
+            "    void *weights = get_memory(aot_n_weights);\n"
+            "    if (!read_file(\"%s.weights\", weights, aot_n_weights) ||\n"
+            "        %s_check_weights(weights, aot_n_weights) != 0) {\n"
             "        fprintf(stderr, \"%s.weights is missing, or another one\\n\");\n"
             "        return 1;\n    }\n",
             o->weights_nbytes, o->plan->name, o->plan->name, o->plan->name);
@@ -161,12 +161,12 @@ static void add_inputs(const struct plan *p, bt_text *out)
         bt_text_addf(out,
                      "    if (argc > %" PRIu32 ") {\n"
                      "        if (!read_file(argv[%" PRIu32
-                     "], %s, n_%s * sizeof(*%s))) {\n"
+                     "], %s, aot_n_%s * sizeof(*%s))) {\n"
                      "            fprintf(stderr, \"%%s: not the elements of %s\\n\", "
                      "argv[%" PRIu32 "]);\n            return 1;\n        }\n"
                      "    } else {\n"
-                     "        for (i = 0; i < n_%s; i++)\n"
-                     "            %s[i] = (%s)(i %% 2);\n    }\n",
+                     "        for (aot_i = 0; aot_i < aot_n_%s; aot_i++)\n"
+                     "            %s[aot_i] = (%s)(aot_i %% 2);\n    }\n",
                      nvar + i + 1, nvar + i + 1, name, name, name, name, nvar + i + 1,
                      name, name, c_element_type(bt_tensor_dtype(p->args[i].type)));
     }
@@ -176,11 +176,11 @@ static void print_outputs(const struct plan *p, bt_text *out)
 {
     for (uint32_t i = 0; i < p->nresult; i++) {
         const char *name = p->results[i].name;
-        bt_text_addf(out,
-                     "    printf(\"%s:\");\n    for (i = 0; i < n_%s; i++)\n"
-                     "        %s%s[i]);\n    printf(\"\\n\");\n",
-                     name, name, example_print(bt_tensor_dtype(p->results[i].type)),
-                     name);
+        bt_text_addf(
+            out,
+            "    printf(\"%s:\");\n    for (aot_i = 0; aot_i < aot_n_%s; aot_i++)\n"
+            "        %s%s[aot_i]);\n    printf(\"\\n\");\n",
+            name, name, example_print(bt_tensor_dtype(p->results[i].type)), name);
     }
 }
 
@@ -188,9 +188,9 @@ static bt_status add_main(struct output *o, bt_text *out)
 {
     struct plan *p = o->plan;
     bt_text_addf(out, "int main(int argc, char **argv)\n{\n    int32_t fault;\n%s",
-                 p->narg || p->nresult ? "    size_t i;\n" : "");
+                 p->narg || p->nresult ? "    size_t aot_i;\n" : "");
     if (p->has_values)
-        bt_text_addf(out, "    (void)i, (void)argc, (void)argv;\n");
+        bt_text_addf(out, "    (void)aot_i, (void)argc, (void)argv;\n");
     bt_text_addf(out, "    if (atexit(free_memory) != 0)\n        return 1;\n");
     add_dims(p, out);
     BT_TRY(add_buffers(o, p->narg, p->args, out));

@@ -41,7 +41,7 @@ void add_prototype(const struct output *o, bt_text *out)
     const struct plan *p = o->plan;
     bt_text_addf(out, "int32_t %s_run(", p->name);
     if (p->has_values) {
-        bt_text_addf(out, "struct %s_machine *m", p->name);
+        bt_text_addf(out, "struct %s_machine *machine", p->name);
         for (uint32_t i = 0; i < p->entry->func->nvar; i++)
             bt_text_addf(out, ", int64_t %s", p->dims[i]);
         for (uint32_t i = 0; i < p->narg; i++)

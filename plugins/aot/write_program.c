@@ -27,7 +27,7 @@ static int follows(const struct plan *p, uint32_t block)
 }
 
 /* Where the frame's blocks begin, and, where it is asked for, its end: numbers, or
- * variables f0, f1 ... */
+ * variables aot_f0, aot_f1 ... */
 static bt_status add_frame(struct output *o, int has_end, bt_text *out,
                            const char **places)
 {
@@ -56,12 +56,12 @@ static bt_status add_frame(struct output *o, int has_end, bt_text *out,
         }
         known = -1;
         bt_text_addf(out,
-                     "    const int64_t f%" PRIu32
+                     "    const int64_t aot_f%" PRIu32
                      " = dim_add(%s, dim_mul(INT64_C(64), dim_ceildiv(",
                      k, places[i]);
         BT_TRY(dim_text(p, block->nbytes, out));
         bt_text_addf(out, ", INT64_C(64))));\n");
-        bt_text_addf(&at, "f%" PRIu32, k++);
+        bt_text_addf(&at, "aot_f%" PRIu32, k++);
     }
     places[p->blocks.len] = bt_text_get(&at);
     return places[p->blocks.len] ? NULL : bt_no_memory();
@@ -131,7 +131,7 @@ static bt_status add_place(struct output *o, const char *const *blocks,
         bt_text_addf(out, "%s", p->results[block->result - 1].name);
         return NULL;
     }
-    bt_text_addf(out, "frame");
+    bt_text_addf(out, "aot_frame");
     if (strcmp(blocks[place->index], "0") != 0)
         bt_text_addf(out, " + %s", blocks[place->index]);
     if (place->offset) {
@@ -147,33 +147,35 @@ static bt_status add_invoke(struct output *o, const char *const *blocks,
     struct plan *p = o->plan;
     const bt_kernel_code *code = p->compiled->codes[step->kernel];
     for (uint32_t i = 0; i < step->nbuffer; i++) {
-        bt_text_addf(out, "    buffers[%" PRIu32 "] = ", i);
+        bt_text_addf(out, "    aot_buffers[%" PRIu32 "] = ", i);
         BT_TRY(add_place(o, blocks, &step->buffers[i], out));
         bt_text_addf(out, ";\n");
     }
-    bt_text_addf(out, "    call.nbuffer = %" PRIu32 ";\n", step->nbuffer);
+    bt_text_addf(out, "    aot_call.nbuffer = %" PRIu32 ";\n", step->nbuffer);
     for (uint32_t i = 0; i < step->ndim; i++) {
-        bt_text_addf(out, "    dims[%" PRIu32 "] = ", i);
+        bt_text_addf(out, "    aot_dims[%" PRIu32 "] = ", i);
         BT_TRY(dim_text(p, step->dims[i], out));
         bt_text_addf(out, ";\n");
     }
     if (step->ndim)
-        bt_text_addf(out, "    call.dims = dims;\n    call.ndim = %" PRIu32 ";\n",
+        bt_text_addf(out,
+                     "    aot_call.dims = aot_dims;\n    aot_call.ndim = %" PRIu32 ";\n",
                      step->ndim);
     if (step->workspace) {
-        bt_text_addf(out, "    call.workspace = ");
+        bt_text_addf(out, "    aot_call.workspace = ");
         BT_TRY(add_place(o, blocks, step->workspace, out));
         bt_text_addf(out, ";\n");
         if (code->scratch)
-            bt_text_addf(out, "    call.scratch = call.workspace;\n");
+            bt_text_addf(out, "    aot_call.scratch = aot_call.workspace;\n");
     }
     for (uint32_t i = 0; i < (code->nphase ? code->nphase : 1); i++) {
         if (code->nphase)
             bt_text_addf(out,
-                         "    call.phase = %" PRIu32 ";\n    call.end = INT64_C(%" PRId64
-                         ");\n",
+                         "    aot_call.phase = %" PRIu32
+                         ";\n    aot_call.end = INT64_C(%" PRId64 ");\n",
                          i, code->phases[i]);
-        bt_text_addf(out, "    fault = %s(&call);\n    if (fault != 0)\n        return ",
+        bt_text_addf(out,
+                     "    fault = %s(&aot_call);\n    if (fault != 0)\n        return ",
                      o->symbols[step->kernel]);
         if (code->nfault)
             bt_text_addf(out, "fault < 0 ? fault : fault + %" PRIu32 ";\n",
@@ -328,18 +330,19 @@ static bt_status add_run(struct output *o, bt_text *out)
     BT_TRY(add_frame(o, 0, &sizes, places));
     BT_TRY(add_steps(o, places, &nbuffer, &ndim, &steps));
     const char *text = bt_text_get(&steps);
-    const int has_frame = has_word(text, "frame");
+    const int has_frame = has_word(text, "aot_frame");
     add_prototype(o, out);
     bt_text_addf(out, "\n{\n");
     if (nbuffer)
-        bt_text_addf(out,
-                     "    bt_kernel_call call = { 0 };\n    void *buffers[%" PRIu32 "];\n"
-                     "    int32_t fault;\n",
-                     nbuffer);
+        bt_text_addf(
+            out,
+            "    bt_kernel_call aot_call = { 0 };\n    void *aot_buffers[%" PRIu32 "];\n"
+            "    int32_t fault;\n",
+            nbuffer);
     if (ndim)
-        bt_text_addf(out, "    int64_t dims[%" PRIu32 "];\n", ndim);
+        bt_text_addf(out, "    int64_t aot_dims[%" PRIu32 "];\n", ndim);
     if (has_frame)
-        bt_text_addf(out, "    unsigned char *const frame = workspace;\n");
+        bt_text_addf(out, "    unsigned char *const aot_frame = workspace;\n");
     if (!has_frame)
         bt_text_init(&sizes, p->arena);
     BT_TRY(add_entry_checks(o, &sizes, out));
@@ -350,8 +353,8 @@ static bt_status add_run(struct output *o, bt_text *out)
     if (o->weights == WEIGHTS_FILE && !has_word(text, "weights"))
         bt_text_addf(out, "    (void)weights;\n");
     if (nbuffer)
-        bt_text_addf(out, "    call.nbytes = (uint32_t)sizeof(call);\n    call.buffers = "
-                          "buffers;\n    call.end = 1;\n");
+        bt_text_addf(out, "    aot_call.nbytes = (uint32_t)sizeof(aot_call);\n"
+                          "    aot_call.buffers = aot_buffers;\n    aot_call.end = 1;\n");
     bt_text_add(out, text, steps.len);
     bt_text_addf(out, "    return 0;\n}\n\n");
     return NULL;

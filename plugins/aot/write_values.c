@@ -226,16 +226,16 @@ static bt_status add_least(struct example *e, uint32_t number, uint32_t *out)
     if (number >= e->ntype || e->depths[number] >= MOST_NESTED) {
         *out = e->nvalue++;
         bt_text_addf(e->out,
-                     "    struct %s_value *v%" PRIu32 " = NULL; /* to be built */\n",
+                     "    struct %s_value *aot_v%" PRIu32 " = NULL; /* to be built */\n",
                      p->name, *out);
         return NULL;
     }
     if (type.kind == VM_TYPE_SCALAR || type.kind == VM_TYPE_TENSOR) {
         *out = e->nvalue++;
         bt_text_addf(e->out,
-                     "    struct %s_value *v%" PRIu32 " = NULL;\n"
-                     "    fault = fault ? fault : %s_tensor(m, %" PRIu32
-                     ", ones, zero, &v%" PRIu32 ");\n",
+                     "    struct %s_value *aot_v%" PRIu32 " = NULL;\n"
+                     "    fault = fault ? fault : %s_tensor(machine, %" PRIu32
+                     ", aot_ones, aot_zero, &aot_v%" PRIu32 ");\n",
                      p->name, *out, p->name, type.kind == VM_TYPE_TENSOR ? type.rank : 0,
                      *out);
         return NULL;
@@ -249,19 +249,19 @@ static bt_status add_least(struct example *e, uint32_t number, uint32_t *out)
         BT_TRY(add_least(e, fields[i], &parts[i]));
     *out = e->nvalue++;
     bt_text_addf(e->out,
-                 "    struct %s_value *v%" PRIu32 " = NULL, *fields%" PRIu32 "[%" PRIu32
-                 "] = {",
+                 "    struct %s_value *aot_v%" PRIu32 " = NULL, *aot_fields%" PRIu32
+                 "[%" PRIu32 "] = {",
                  p->name, *out, *out, n ? n : 1);
     for (uint32_t i = 0; i < n; i++)
-        bt_text_addf(e->out, "%s v%" PRIu32, i ? "," : "", parts[i]);
-    bt_text_addf(e->out, "%s };\n    fault = fault ? fault : %s_fields(m, ",
+        bt_text_addf(e->out, "%s aot_v%" PRIu32, i ? "," : "", parts[i]);
+    bt_text_addf(e->out, "%s };\n    fault = fault ? fault : %s_fields(machine, ",
                  n ? "" : " NULL", p->name);
     const char *word =
         type.kind == VM_TYPE_DATA ? plan_ctor_word(p, type.def->ctors[tag]) : "0";
     if (!word)
         return bt_no_memory();
-    bt_text_addf(e->out, "%s, %" PRIu32 ", fields%" PRIu32 ", &v%" PRIu32 ");\n", word, n,
-                 *out, *out);
+    bt_text_addf(e->out, "%s, %" PRIu32 ", aot_fields%" PRIu32 ", &aot_v%" PRIu32 ");\n",
+                 word, n, *out, *out);
     return NULL;
 }
 
@@ -270,15 +270,15 @@ static bt_status add_array(struct example *e, const struct leaf *leaf, uint32_t 
     struct plan *p = e->o->plan;
     const bt_shape_type *shape = bt_tensor_shape(leaf->type);
     *out = e->nvalue++;
-    bt_text_addf(e->out, "    const int64_t dims%" PRIu32 "[] = {", *out);
+    bt_text_addf(e->out, "    const int64_t aot_dims%" PRIu32 "[] = {", *out);
     for (uint32_t i = 0; i < shape->n; i++) {
         bt_text_addf(e->out, "%s ", i ? "," : "");
         BT_TRY(dim_text(p, shape->dims[i], e->out));
     }
     bt_text_addf(e->out,
-                 "%s };\n    struct %s_value *v%" PRIu32 " = NULL;\n"
-                 "    fault = fault ? fault : %s_tensor(m, %" PRIu32 ", dims%" PRIu32
-                 ", %s, &v%" PRIu32 ");\n",
+                 "%s };\n    struct %s_value *aot_v%" PRIu32 " = NULL;\n"
+                 "    fault = fault ? fault : %s_tensor(machine, %" PRIu32
+                 ", aot_dims%" PRIu32 ", %s, &aot_v%" PRIu32 ");\n",
                  shape->n ? "" : " 0", p->name, *out, p->name, shape->n, *out, leaf->name,
                  *out);
     return NULL;
@@ -304,26 +304,27 @@ bt_status values_call(struct output *o, bt_text *out)
     if (!args)
         return bt_no_memory();
     BT_TRY(find_depths(&e));
-    bt_text_addf(out,
-                 "    static const uint64_t zero[8];\n"
-                 "    int64_t ones[%" PRIu32 "];\n"
-                 "    struct %s_machine *m = NULL;\n    struct %s_value *%s = NULL;\n"
-                 "    fault = %s_begin(workspace, WORKSPACE, DEPTH, %s, &m);\n"
-                 "    for (i = 0; i < sizeof(ones) / sizeof(ones[0]); i++)\n"
-                 "        ones[i] = 1;\n"
-                 "    (void)zero;\n",
-                 find_most_axes(&p->program->types), p->name, p->name, p->results->name,
-                 p->name, o->weights == WEIGHTS_FILE ? "weights" : "NULL");
+    bt_text_addf(
+        out,
+        "    static const uint64_t aot_zero[8];\n"
+        "    int64_t aot_ones[%" PRIu32 "];\n"
+        "    struct %s_machine *machine = NULL;\n    struct %s_value *%s = NULL;\n"
+        "    fault = %s_begin(workspace, WORKSPACE, DEPTH, %s, &machine);\n"
+        "    for (aot_i = 0; aot_i < sizeof(aot_ones) / sizeof(aot_ones[0]); aot_i++)\n"
+        "        aot_ones[aot_i] = 1;\n"
+        "    (void)aot_zero;\n",
+        find_most_axes(&p->program->types), p->name, p->name, p->results->name, p->name,
+        o->weights == WEIGHTS_FILE ? "weights" : "NULL");
     for (uint32_t i = 0; i < p->narg; i++) {
         const uint32_t type = f->types[f->params[i]];
         BT_TRY(values_is_array(p, &p->args[i]) ? add_array(&e, &p->args[i], &args[i])
                                                : add_least(&e, type, &args[i]));
     }
-    bt_text_addf(out, "    fault = fault ? fault : %s_run(m", p->name);
+    bt_text_addf(out, "    fault = fault ? fault : %s_run(machine", p->name);
     for (uint32_t i = 0; i < p->entry->func->nvar; i++)
         bt_text_addf(out, ", %s", p->dims[i]);
     for (uint32_t i = 0; i < p->narg; i++)
-        bt_text_addf(out, ", v%" PRIu32, args[i]);
+        bt_text_addf(out, ", aot_v%" PRIu32, args[i]);
     bt_text_addf(out, ", &%s);\n", p->results->name);
     return NULL;
 }
@@ -353,12 +354,12 @@ static void print_value(struct plan *p, uint32_t number, const char *name, bt_te
     } else if (type->kind == VM_TYPE_SCALAR || type->kind == VM_TYPE_TENSOR) {
         const char *element = c_element_type(type->dtype);
         bt_text_addf(out,
-                     "    const %s *const elements = %s_elements(%s_of);\n"
-                     "    size_t n = 1;\n"
-                     "    for (i = 0; i < %s_count(%s_of); i++)\n"
-                     "        n *= (size_t)%s_dim(%s_of, (uint32_t)i);\n"
-                     "    printf(\"%s:\");\n    for (i = 0; i < n; i++)\n"
-                     "        %selements[i]);\n    printf(\"\\n\");\n",
+                     "    const %s *const aot_elements = %s_elements(%s_of);\n"
+                     "    size_t aot_n = 1;\n"
+                     "    for (aot_i = 0; aot_i < %s_count(%s_of); aot_i++)\n"
+                     "        aot_n *= (size_t)%s_dim(%s_of, (uint32_t)aot_i);\n"
+                     "    printf(\"%s:\");\n    for (aot_i = 0; aot_i < aot_n; aot_i++)\n"
+                     "        %saot_elements[aot_i]);\n    printf(\"\\n\");\n",
                      element, p->name, name, p->name, name, p->name, name, name,
                      example_print(type->dtype));
     } else {

@@ -5,7 +5,7 @@
  */
 #include "fuzz.h"
 #include "machine.h"
-#include "vm_programs.h"
+#include "vm_code.h"
 
 enum { MOST_WORDS = 4096 };
 
@@ -148,7 +148,7 @@ static struct vm_program **compile_all(bt_registry *r)
     static struct vm_program *programs[BT_COUNT(vm_programs)];
     for (uint32_t i = 0; i < BT_COUNT(programs); i++) {
         bt_ctx *ctx = bt_ctx_create(r);
-        FUZZ_CHECK(ctx && !vm_compile_program(ctx, i, &programs[i]));
+        FUZZ_CHECK(ctx && !vm_encode_program(ctx, i, &programs[i]));
         bt_ctx_destroy(ctx);
     }
     return programs;

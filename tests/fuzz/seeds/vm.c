@@ -6,7 +6,7 @@
 
 #include <baton/plugin.h>
 
-#include "../vm_programs.h"
+#include "../vm_code.h"
 
 static bt_status write_function(bt_ctx *ctx, const char *folder, uint32_t program,
                                 const struct vm_function *f)
@@ -25,7 +25,7 @@ static bt_status write_function(bt_ctx *ctx, const char *folder, uint32_t progra
 static bt_status write_program(bt_ctx *ctx, const char *folder, uint32_t number)
 {
     struct vm_program *program;
-    bt_status status = vm_compile_program(ctx, number, &program);
+    bt_status status = vm_encode_program(ctx, number, &program);
     if (status)
         return status;
     for (uint32_t i = 0; !status && i < program->nfunction; i++)

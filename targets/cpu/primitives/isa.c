@@ -3,14 +3,24 @@
 
 #include <string.h>
 
+#if defined(__x86_64__)
+#include <cpuid.h>
+
+/* __builtin_cpu_supports of clang 14 does not know F16C. */
+static int has_f16c(void)
+{
+    unsigned a, b, c, d;
+    return __get_cpuid(1, &a, &b, &c, &d) && c & bit_F16C;
+}
+#endif
+
 static const char *const names[CPU_ISA_COUNT] = { "portable", "avx2", "avx512" };
 
 enum cpu_isa cpu_isa_of_machine(void)
 {
 #if defined(__x86_64__)
     // The compiler's own check asks the system, too: whether it saves wide registers.
-    if (!__builtin_cpu_supports("avx2") || !__builtin_cpu_supports("fma") ||
-        !__builtin_cpu_supports("f16c"))
+    if (!__builtin_cpu_supports("avx2") || !__builtin_cpu_supports("fma") || !has_f16c())
         return CPU_ISA_PORTABLE;
     if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
         __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl"))

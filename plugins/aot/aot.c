@@ -147,6 +147,7 @@ static bt_status write_all(struct output *o, const struct options *chosen)
         return bt_no_memory();
     BT_TRY(make_folder(o->plan->ctx, o->folder));
     BT_TRY(make_folder(o->plan->ctx, folder.at));
+    BT_TRY(find_bound(o));
     BT_TRY(write_header(o));
     BT_TRY(write_program(o));
     BT_TRY(write_kernels(o));

@@ -131,6 +131,11 @@ bt_status code_load(struct coder *, const uint32_t *words) BT_MUST_USE;
 
 bt_status code_plain(struct coder *, const uint32_t *words) BT_MUST_USE;
 
+/* ---- write_code.c ---- */
+
+/* Which functions the entry reaches, which closures are called. */
+bt_status code_find_reached(struct coder *) BT_MUST_USE;
+
 /* ---- code_entry.c ---- */
 
 bt_status code_entry(struct coder *) BT_MUST_USE;

@@ -204,6 +204,10 @@ bt_status code_entry(struct coder *c)
     declare_variables(c, f);
     code_line(c, "if ((uintptr_t)workspace %% 64 != 0)");
     code_line(c, "    return %d;", FAULT_WORKSPACE);
+    if (p->bound.is_known && p->bound.nbytes) {
+        code_line(c, "if (nbytes < %s_WORKSPACE)", p->name);
+        code_line(c, "    return FAULT_MEMORY;");
+    }
     BT_TRY(add_ranges(c->o, FORM("%d", FAULT_DIM), c->out));
     code_line(c, "machine->at = workspace;");
     code_line(c, "machine->end = machine->at + nbytes / 64 * 64;");

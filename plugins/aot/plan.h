@@ -52,6 +52,14 @@ struct dim_names {
 
 struct vm_program;
 
+/* What is enough for every run of a program with branches. */
+struct bound {
+    int is_known;
+    uint64_t nbytes; /* of the workspace */
+    uint32_t depth;  /* calls in progress */
+    const char *why; /* ... it is not known */
+};
+
 struct plan {
     bt_ctx *ctx;
     bt_arena *arena;
@@ -63,6 +71,7 @@ struct plan {
     const char **dims;          /* by type parameter of the entry, words */
     struct dim_names names;     /* those at hand */
     struct vm_program *program; /* of an entry with branches; NULL: it is a chain */
+    struct bound bound;
     uint32_t has_values; /* its entry takes or gives what is no array of known size: then
                             args are its parameters, and there is one result */
     bt_vec(const char *) texts;        /* of its faults */

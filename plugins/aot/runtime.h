@@ -7,7 +7,7 @@
 
 /* Memory of a run: blocks are taken from its start on, and those given back wait in lists
  * by size; memory of activations is a stack that grows down from its end. */
-enum { LISTS = 168 };
+enum { LISTS = 168, HEAD = 48 };
 struct machine {
     unsigned char *at, *end;
     struct object *unused[LISTS];
@@ -34,13 +34,14 @@ struct object {
     union slot at[];
 };
 
-/* Sizes of blocks: steps of 64 up to 512, then four to each power of two. NULL: there is
- * no memory. */
+/* Sizes of blocks: steps of 64 up to 512, then four to each power of two; the same on all
+ * machines, so that HEAD stands for the size of an object without axes and fields, which is
+ * less where pointers are short. LARGER: how many sizes more a block may have than it needs.
+ * NULL: there is no memory. */
 static struct object *obj_new(struct machine *m, uint32_t kind, uint32_t n,
                               uint64_t nbytes)
 {
-    const uint64_t head =
-        (sizeof(struct object) + n * sizeof(union slot) + 63u) / 64u * 64u;
+    const uint64_t head = (HEAD + n * sizeof(union slot) + 63u) / 64u * 64u;
     uint64_t size = 64u, step = 64u;
     uint32_t list = 0, k, i;
     struct object *o = NULL;
@@ -52,7 +53,7 @@ static struct object *obj_new(struct machine *m, uint32_t kind, uint32_t n,
         if (size == 8u * step)
             step *= 2u;
     }
-    for (k = list; k < LISTS && k <= list + 8u && !o; k++) {
+    for (k = list; k < LISTS && k <= list + LARGER && !o; k++) {
         o = m->unused[k];
         if (o)
             m->unused[k] = o->next;
@@ -177,7 +178,8 @@ static uint64_t obj_count(const struct object *o)
     return n;
 }
 
-/* The elements of `of`, whose reference is taken, in another shape. */
+/* The elements of `of`, whose reference is taken, in another shape. A view of a view holds
+ * what that one holds, so that a loop makes no chain of them. */
 static int32_t obj_view(struct machine *m, uint32_t rank, const int64_t *dims,
                         struct object *of, struct object **out)
 {
@@ -188,10 +190,9 @@ static int32_t obj_view(struct machine *m, uint32_t rank, const int64_t *dims,
         return FAULT_SHAPE;
     }
     fault = obj_of(m, rank, dims, of->data, out);
-    if (fault != 0)
-        obj_drop(m, of);
-    else
-        (*out)->owner = of;
+    if (fault == 0)
+        (*out)->owner = obj_ref(of->owner ? of->owner : of);
+    obj_drop(m, of);
     return fault;
 }
 

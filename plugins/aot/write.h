@@ -37,6 +37,8 @@ bt_status add_ranges(struct output *, const char *fault, bt_text *out) BT_MUST_U
 /* The functions of a program with branches (write_code.c), and constants of theirs. */
 bt_status write_code(struct output *, bt_text *out) BT_MUST_USE;
 bt_status code_constants(struct plan *) BT_MUST_USE;
+/* How much memory is enough for every run of one (bound.c). */
+bt_status find_bound(struct output *) BT_MUST_USE;
 /* Of an entry on values (write_values.c): what the header tells of its types and
  * functions; their text; an example. */
 bt_status values_declare(struct output *, bt_text *out) BT_MUST_USE;

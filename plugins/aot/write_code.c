@@ -352,7 +352,7 @@ static int mark(struct coder *c, const struct vm_function *f)
     return is_new;
 }
 
-static bt_status find_reached(struct coder *c)
+bt_status code_find_reached(struct coder *c)
 {
     int is_new = 1;
     c->is_reached = BT_NEWS(c->p->arena, uint8_t, c->program->nfunction);
@@ -388,7 +388,7 @@ bt_status write_code(struct output *o, bt_text *out)
         return bt_no_memory();
     c->x = (struct c_exprs){ .arena = p->arena, .functions = &c->scalars };
     c->plain.arena = p->arena;
-    BT_TRY(find_reached(c));
+    BT_TRY(code_find_reached(c));
     BT_TRY(code_find_groups(c));
     for (uint32_t i = 0; i < program->nfunction; i++) {
         if (!c->is_reached[i] || !c->is_called[i])
@@ -424,8 +424,8 @@ bt_status write_code(struct output *o, bt_text *out)
     bt_text_addf(
         out,
         "#define UNKNOWN INT64_MIN\n\nenum { FAULT_WORKSPACE = %d, FAULT_MEMORY = %d, "
-        "FAULT_DEPTH, FAULT_SHAPE };\n",
-        FAULT_WORKSPACE, FAULT_CHECK);
+        "FAULT_DEPTH, FAULT_SHAPE };\nenum { LARGER = %d };\n",
+        FAULT_WORKSPACE, FAULT_CHECK, p->bound.is_known ? 0 : 8);
     c_functions_write(&c->scalars, out);
     c_functions_write(&c->runtime, out);
     c_plain_write(&c->plain, out);

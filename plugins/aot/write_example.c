@@ -221,12 +221,19 @@ static bt_status add_main(struct output *o, bt_text *out)
 /* What main.c has above main. */
 static void add_helpers(const struct plan *p, const char *body, bt_text *out)
 {
-    const char *budgets = p->program
-                              ? "/* What a run may need. */\n"
-                                "#ifndef WORKSPACE\n#define WORKSPACE ((size_t)16 << "
-                                "20)\n#endif\n"
-                                "#ifndef DEPTH\n#define DEPTH 256\n#endif\n\n"
-                              : "";
+    bt_text budgets;
+    bt_text_init(&budgets, out->arena);
+    if (p->program && p->bound.is_known)
+        bt_text_addf(&budgets,
+                     "/* What is enough for every run. */\n"
+                     "#ifndef WORKSPACE\n#define WORKSPACE %s_WORKSPACE\n#endif\n"
+                     "#ifndef DEPTH\n#define DEPTH %s_DEPTH\n#endif\n\n",
+                     p->name, p->name);
+    else if (p->program)
+        bt_text_addf(&budgets, "/* What a run may need. */\n"
+                               "#ifndef WORKSPACE\n#define WORKSPACE ((size_t)16 << "
+                               "20)\n#endif\n"
+                               "#ifndef DEPTH\n#define DEPTH 256\n#endif\n\n");
     bt_text_addf(
         out,
         "/*\n * An example: %s_example%s%s\n"
@@ -244,7 +251,7 @@ static void add_helpers(const struct plan *p, const char *body, bt_text *out)
         "static void free_memory(void)\n{\n    while (ntaken > 0)\n"
         "        free(taken[--ntaken]);\n}\n\n",
         p->name, p->entry->func->nvar ? " [DIM]..." : "", p->narg ? " [FILE]..." : "",
-        p->name, budgets, count_calls(body, "get_memory("));
+        p->name, budgets.at ? budgets.at : "", count_calls(body, "get_memory("));
     if (strstr(body, "read_file("))
         bt_text_addf(
             out, "static int read_file(const char *path, void *to, size_t nbytes)\n{\n"

@@ -123,12 +123,21 @@ static bt_status add_arrays(struct output *o, bt_text *out)
     BT_TRY(add_leaves(p, "out", p->nresult, p->results, &text));
     bt_text_addf(&text, " *\n");
     add_dim_ranges(p, &text);
-    if (p->program)
+    if (p->program && p->bound.is_known)
+        bt_text_addf(&text,
+                     " * The workspace has `nbytes` bytes, and at most `depth` calls are "
+                     "in progress at once, each on\n"
+                     " * the C stack: %s_WORKSPACE and %s_DEPTH are enough for every "
+                     "run.\n",
+                     p->name, p->name);
+    else if (p->program)
         bt_text_addf(&text,
                      " * The workspace has `nbytes` bytes, as many as the run may need: "
                      "what it builds lives there. At\n"
                      " * most `depth` calls are in progress at once, each on the C "
-                     "stack.\n");
+                     "stack. No numbers are enough for\n"
+                     " * every run: %s.\n",
+                     p->bound.why);
     else
         bt_text_addf(&text, " * The workspace has %s_workspace bytes.\n", p->name);
     bt_text_addf(&text,
@@ -146,6 +155,10 @@ static bt_status add_arrays(struct output *o, bt_text *out)
     bt_text_addf(&text, " */\n");
     add_prototype(o, &text);
     bt_text_addf(&text, ";\n");
+    if (p->bound.is_known)
+        bt_text_addf(&text,
+                     "#define %s_WORKSPACE %" PRIu64 "\n#define %s_DEPTH %" PRIu32 "\n",
+                     p->name, p->bound.nbytes, p->name, p->bound.depth);
     if (!p->program) {
         bt_text_addf(&text,
                      "\n/* Bytes; UINT64_MAX: the dims are out of range. */\nuint64_t "

@@ -1,4 +1,4 @@
-"""Programs that executor aot writes: aot.py BATON WORK programs | language | values | example | folder | budgets | faults | mnist | project
+"""Programs that executor aot writes: aot.py BATON WORK programs | language | values | example | folder | budgets | bounds | faults | mnist | project
 
 Skips (77) where a compiler or a model is missing."""
 import os
@@ -367,6 +367,78 @@ def budgets(baton, work):
         if done.returncode != 1 or text not in done.stderr:
             sys.exit(f"{name} {flags}: {done.returncode} {done.stderr}")
         print(f"{name} {' '.join(flags)}: {done.stderr.strip()}")
+
+
+# Programs of the tree, with how many bytes and calls are enough for every run of them; the network is of 2 layers of 128.
+BOUNDS = {
+    "tests/aot/language/loop.baton": (320, 2),
+    "tests/aot/language/itself.baton": (896, 1),
+    "tests/golden/relay/while_loop.baton": (768, 2),
+    "tests/golden/vm/packed.baton": (768, 2),
+    "tests/golden/vm/in_place.baton": (576, 2),
+    "tests/golden/interp/refs.baton": (384, 2),
+    "char_rnn": (10944, 2),
+}
+# ... and those that no number is enough for, with what the header says of it.
+UNBOUNDED = {
+    "tests/aot/language/scalars.baton": "functions call themselves, and not in tail position",
+    "tests/aot/language/tree.baton": "values may hold any number of their kind",
+    "tests/aot/language/tails.baton": "a run finds out the size of a tensor (fn3_up)",
+    "tests/aot/language/closures.baton": "functions are values",
+}
+CHAR_RNN = """#[version = "baton 0.1"]
+import "char_rnn.baton"
+def @main(%v: Tensor[(512, 58), float32], %w: Tensor[(512, 128), float32], %b: Tensor[(512), float32],
+          %out: Tensor[(58, 128), float32], %last: Tensor[(58), float32], %word: Tensor[(9), int32]) -> float32 {
+    @score(Network(Layer(%v, %w, %b), Layer(%w, %w, %b), %out, %last), %word)
+}
+"""
+
+
+def guard(folder):
+    """The example with bytes behind its workspace that the program must leave as they are."""
+    main = folder / "main.c"
+    text = main.read_text()
+    for old, new in (("void *workspace = get_memory(WORKSPACE);",
+                      "unsigned char *workspace = get_memory(WORKSPACE + 64);\n    for (int k = 0; k < 64; k++)\n        workspace[WORKSPACE + k] = 165;"),
+                     ("    return 0;\n}\n",
+                      "    for (int k = 0; k < 64; k++)\n        if (workspace[WORKSPACE + k] != 165)\n            return 2;\n    return 0;\n}\n")):
+        at = text.rfind(old)
+        if at < 0:
+            sys.exit(f"{main} has no {old!r}")
+        text = text[:at] + new + text[at + len(old):]
+    main.write_text(text)
+
+
+def bounds(baton, work):
+    """What the header says to be enough is: not a byte behind it is written. A byte less is refused."""
+    compiler = compilers()[0]
+    shutil.copy(TREE / "tests/language/char_rnn.baton", work)
+    (work / "network.baton").write_text(CHAR_RNN)
+    for path, (nbytes, depth) in BOUNDS.items():
+        model = work / "network.baton" if path == "char_rnn" else TREE / path
+        folder = write(baton, model, work / f"{model.stem}_c")
+        header = next(folder.glob("*.h")).read_text()
+        found = tuple(int(re.search(rf"^#define \w+_{what} (\d+)$", header, re.M)[1]) for what in ("WORKSPACE", "DEPTH"))
+        if found != (nbytes, depth):
+            sys.exit(f"{path}: {found} are said to be enough, not {(nbytes, depth)}")
+        guard(folder)
+        program = build(folder, compiler)
+        compare(baton, model, folder, 0, [program])
+        raw, _ = inputs(folder, {}, 0, small=True)
+        for flag, text in ((f"-DWORKSPACE={nbytes - 1}", "the workspace is too small"), (f"-DDEPTH={depth - 1}", "more calls")):
+            objects = [o for o in folder.glob(f"*.{compiler}.o") if not o.name.startswith("main.")]
+            run(compiler, *FLAGS, flag, f"-I{folder}", folder / "main.c", *objects, "-o", folder / "less")
+            done = subprocess.run([folder / "less", *raw], capture_output=True, text=True)
+            if done.returncode != 1 or text not in done.stderr:
+                sys.exit(f"{path} {flag}: {done.returncode} {done.stderr}")
+        print(f"{path}: {nbytes} bytes, {depth} calls")
+    for path, why in UNBOUNDED.items():
+        model = TREE / path
+        header = next(write(baton, model, work / f"{model.stem}_c").glob("*.h")).read_text()
+        if why not in header or "_WORKSPACE" in header:
+            sys.exit(f"{path}: the header does not say that {why}")
+        print(f"{path}: {why}")
 
 
 # Programs that are refused, with what the error tells: where, which operator, what to do.

@@ -5,6 +5,8 @@
  *
  *     arguments   their leaves, row major, as arrays of pointers
  *     results     new tensors, their shapes by the dims that the arguments show
+ *     workspace   as many bytes and calls as the header says to be enough, with bytes behind
+ *                 it that must stay; else by the options
  *     a fault     an error with its text
  */
 #define _POSIX_C_SOURCE 200809L
@@ -28,6 +30,8 @@ static const bt_attr options[] = {
                   "calls in progress at most"),
     { 0 },
 };
+
+enum { GUARD = 64 }; /* bytes behind a workspace, and what is in each */
 
 typedef int32_t call_fn(const int64_t *dims, void *const *args, void *const *results,
                         void *workspace, uint64_t nbytes, uint32_t depth);
@@ -108,6 +112,7 @@ static bt_status make_caller(const struct session *s, int has_code, bt_text *out
                  "int32_t test_call(const int64_t *dims, void *const *args, void *const "
                  "*results, void *workspace, uint64_t nbytes, uint32_t depth)\n{\n"
                  "    (void)dims, (void)args, (void)results, (void)nbytes, (void)depth;\n"
+                 "#ifdef p_DEPTH\n    depth = p_DEPTH;\n#endif\n"
                  "    return p_run(");
     for (uint32_t i = 0; i < func->nvar; i++)
         bt_text_addf(out, "dims[%" PRIu32 "], ", i);
@@ -119,7 +124,7 @@ static bt_status make_caller(const struct session *s, int has_code, bt_text *out
     bt_text_addf(out, "uint64_t test_workspace(const int64_t *dims)\n{\n"
                       "    (void)dims;\n    return ");
     if (has_code)
-        bt_text_addf(out, "0");
+        bt_text_addf(out, "\n#ifdef p_WORKSPACE\np_WORKSPACE\n#else\n0\n#endif\n");
     else
         bt_text_addf(out, "p_workspace(");
     for (uint32_t i = 0; !has_code && i < func->nvar; i++)
@@ -400,13 +405,22 @@ static bt_status run(bt_ctx *ctx, const struct session *s, const int64_t *dims,
         return bt_fail(ctx, BT_ERR_ARGUMENT, "written: dims are out of range");
     if (!nbytes)
         nbytes = (uint64_t)s->options.workspace_mb << 20;
-    char *given = malloc((size_t)nbytes + 64);
+    char *given = malloc((size_t)nbytes + 64 + GUARD);
     if (!given)
         return bt_no_memory();
-    const int32_t fault =
-        s->call(dims, args->data, results->data, given + (-(uintptr_t)given & 63), nbytes,
-                (uint32_t)s->options.depth);
+    char *const from = given + (-(uintptr_t)given & 63), *const end = from + nbytes;
+    int is_kept = 1;
+    memset(end, GUARD, GUARD);
+    const int32_t fault = s->call(dims, args->data, results->data, from, nbytes,
+                                  (uint32_t)s->options.depth);
+    for (uint32_t i = 0; i < GUARD; i++)
+        is_kept &= end[i] == GUARD;
     free(given);
+    if (!is_kept)
+        return bt_fail(ctx, BT_ERR_RUNTIME,
+                       "written: the program wrote behind its workspace of %" PRIu64
+                       " bytes",
+                       nbytes);
     return fault ? bt_fail(ctx, BT_ERR_RUNTIME, "%s", s->fault(fault)) : NULL;
 }
 

@@ -1,0 +1,417 @@
+/*
+ * How many bytes are enough for every run. Lists are by size and hold no other
+ * (LARGER is 0), so a block is new only where all blocks of its size are in use: it is
+ * enough to know how many objects of each size there are at once.
+ *
+ *     an object        itself, and what its fields and its owner hold, of each size the most
+ *     an instruction   what registers hold before it, what it makes, what its callee needs
+ *     a function       the most over its instructions; its frame, and its callee's
+ *
+ * A function that calls itself other than by a jump, and an object that may hold others of its
+ * own site (a list), have no such number.
+ */
+#include <inttypes.h>
+#include <string.h>
+
+#include "bound.h"
+
+enum { LISTS = 168, HEAD = 48 }; /* of runtime.h */
+#define MOST (UINT64_C(1) << 48)
+
+/* Objects of each size. */
+typedef uint64_t counts[LISTS];
+
+/* What a function of C needs: its objects, bytes of frames, calls in progress. */
+struct need {
+    int is_known;
+    uint64_t frames;
+    uint32_t depth;
+    counts objects;
+};
+
+struct counting {
+    struct bounds b;
+    counts *trees; /* by site */
+    uint8_t *is_counted;
+    struct need *needs; /* by group */
+};
+
+/* As obj_new of runtime.h has it. */
+static uint32_t list_of(uint32_t n, uint64_t nbytes, uint64_t *size)
+{
+    const uint64_t all = (HEAD + n * UINT64_C(8) + 63) / 64 * 64 + nbytes;
+    uint64_t step = 64;
+    uint32_t list = 0;
+    *size = 64;
+    while (*size < all) {
+        *size += step;
+        list++;
+        if (*size == 8 * step)
+            step *= 2;
+    }
+    return list;
+}
+
+static uint64_t size_of(uint32_t list)
+{
+    uint64_t size = 64, step = 64;
+    while (list--) {
+        size += step;
+        if (size == 8 * step)
+            step *= 2;
+    }
+    return size;
+}
+
+static void add_counts(counts to, const counts more)
+{
+    for (uint32_t i = 0; i < LISTS; i++)
+        to[i] = to[i] < MOST && more[i] < MOST ? to[i] + more[i] : MOST;
+}
+
+static void most_counts(counts to, const counts other)
+{
+    for (uint32_t i = 0; i < LISTS; i++)
+        to[i] = to[i] > other[i] ? to[i] : other[i];
+}
+
+/* ---- objects ---- */
+
+/* What a place holds at most; 0: a site of it is not counted. */
+static int count_place(const struct counting *k, uint32_t place, counts out)
+{
+    const uint64_t *set = set_of(&k->b, place);
+    memset(out, 0, sizeof(counts));
+    for (uint32_t s = 0; s < k->b.sites.len; s++) {
+        if (!has_site(set, s))
+            continue;
+        if (!k->is_counted[s])
+            return 0;
+        most_counts(out, k->trees[s]);
+    }
+    return 1;
+}
+
+static int count_site(struct counting *k, uint32_t s)
+{
+    const struct site *site = &k->b.sites.at[s];
+    counts part;
+    uint64_t size;
+    memset(k->trees[s], 0, sizeof(counts));
+    k->trees[s][list_of(site->n, site->nbytes, &size)] = 1;
+    for (uint32_t i = 0; i < site->nfield; i++) {
+        if (!count_place(k, site->first + i, part))
+            return 0;
+        add_counts(k->trees[s], part);
+    }
+    if (site->owner) {
+        if (!count_place(k, site->owner - 1, part))
+            return 0;
+        add_counts(k->trees[s], part);
+    }
+    return 1;
+}
+
+/* From objects without fields on. */
+static int count_sites(struct counting *k)
+{
+    uint32_t left = k->b.sites.len;
+    int is_new = 1;
+    while (left && is_new) {
+        is_new = 0;
+        for (uint32_t s = 0; s < k->b.sites.len; s++) {
+            if (k->is_counted[s] || !count_site(k, s))
+                continue;
+            k->is_counted[s] = 1;
+            is_new = 1;
+            left--;
+        }
+    }
+    return left ? bound_fails(&k->b, k->b.program->functions[0],
+                              "values may hold any number of their kind")
+                : 1;
+}
+
+/* ---- functions ---- */
+
+struct walk {
+    uint32_t function;
+    uint8_t *is_full;  /* object registers, of which some are empty */
+    uint8_t **at;      /* by word: likewise, where a jump goes to it */
+    int is_reached;    /* the instruction */
+    counts(*holds);    /* by register: of those that are full */
+    struct need *need; /* of the group */
+};
+
+static int is_left(uint32_t code)
+{
+    return code != VM_DIMS && code != VM_SHAPE && code != VM_HOLDS && code != VM_SWITCH &&
+           code != VM_FATAL;
+}
+
+/* The registers that an instruction reads for the last time are empty behind it. */
+static uint32_t emptied(const struct vm_function *f, const struct vm_operand *operand,
+                        uint32_t code)
+{
+    const uint32_t reg = operand->value & VM_REGISTER;
+    const int is_read =
+        strchr("rv", operand->kind) ||
+        (operand->kind == 'q' && !(operand->value & (VM_AREA | VM_PLAIN)));
+    if (code == VM_KILL || (is_read && is_left(code) && operand->value & VM_LAST))
+        return reg < f->nobject ? reg : UINT32_MAX;
+    return UINT32_MAX;
+}
+
+static void merge(struct counting *k, struct walk *w, uint32_t to)
+{
+    const uint32_t n = k->b.program->functions[w->function]->nobject;
+    if (!w->at[to])
+        w->at[to] = BT_NEWS(k->b.arena, uint8_t, n);
+    for (uint32_t i = 0; w->at[to] && i < n; i++)
+        w->at[to][i] |= w->is_full[i];
+    if (!w->at[to])
+        k->b.status = bt_no_memory();
+}
+
+/* Memory that plain C takes while it computes. */
+static int plain_workspace(struct counting *k, uint32_t function, const uint32_t *w,
+                           uint64_t *out)
+{
+    struct bounds *b = &k->b;
+    const struct vm_function *f = b->program->functions[function];
+    struct c_plain plain;
+    uint64_t n = 1;
+    *out = 0;
+    b->status =
+        c_plain_find(b->c->p->ctx, b->arena, b->program->operators[w[1]].call, &plain);
+    if (b->status)
+        return 0;
+    if (!plain.facet || !plain.facet->workspace)
+        return 1;
+    for (uint32_t s = 0; code_is_object(f, w[3]) && s < b->sites.len; s++) {
+        const uint64_t ndata = b->sites.at[s].ndata;
+        const bt_dtype dtype = b->program->types.at[f->types[w[3] & VM_REGISTER]].dtype;
+        if (!has_site(set_of(b, place_of(b, function, w[3])), s))
+            continue;
+        if (ndata == UINT64_MAX)
+            return bound_fails(b, f, "a run finds out the size of an operand");
+        n = ndata / code_nbytes(dtype) > n ? ndata / code_nbytes(dtype) : n;
+    }
+    *out = n < MOST / 64 / plain.facet->workspace
+               ? (n * plain.facet->workspace + 63) / 64 * 64
+               : MOST;
+    return 1;
+}
+
+static int count_frame(struct counting *k, uint32_t function, uint64_t *out)
+{
+    const struct vm_function *f = k->b.program->functions[function];
+    *out = 0;
+    for (uint32_t i = 0; i < f->nstorage; i++) {
+        int64_t nbytes;
+        if (!term_number(&k->b, function, &f->storages[i].nbytes, &nbytes) ||
+            nbytes < 0 || (uint64_t)nbytes > MOST)
+            return bound_fails(&k->b, f, "a run finds out the size of its memory");
+        *out += ((uint64_t)nbytes + 63) / 64 * 64;
+    }
+    return 1;
+}
+
+/* What there is at once at an instruction: all that is held, less what moves to a callee. */
+static int count_instruction(struct counting *k, struct walk *w, uint32_t pc,
+                             uint64_t frame)
+{
+    const struct vm_function *f = k->b.program->functions[w->function];
+    const uint32_t *words = f->words + pc, code = words[0] & 0xff;
+    const struct born *born = &k->b.born[w->function][pc];
+    const uint32_t callee = code == VM_CALL        ? words[1]
+                            : code == VM_TAIL_CALL ? words[0] >> 8
+                                                   : UINT32_MAX;
+    const uint32_t *groups = k->b.c->groups;
+    const int is_call = callee != UINT32_MAX &&
+                        (code == VM_CALL || groups[callee] != groups[w->function]);
+    struct need *need = w->need;
+    counts now = { 0 };
+    uint64_t size, workspace = 0;
+    if (!is_call && !born->n)
+        return 1;
+    for (uint32_t i = 0; i < f->nobject; i++) {
+        int moves = 0;
+        for (uint32_t a = 0; is_call && a < words[code == VM_CALL ? 3 : 2]; a++)
+            moves |= words[(code == VM_CALL ? 4 : 3) + a] == (i | VM_LAST);
+        if (w->is_full[i] && !moves)
+            add_counts(now, w->holds[i]);
+    }
+    for (uint32_t i = 0; i < born->n; i++) {
+        const struct site *site = &k->b.sites.at[born->first + i];
+        now[list_of(site->n, site->nbytes, &size)]++;
+    }
+    if (is_call) {
+        const struct need *of = &k->needs[groups[callee]];
+        const uint64_t frames = of->frames + (code == VM_CALL ? frame : 0);
+        add_counts(now, of->objects);
+        need->frames = frames > need->frames ? frames : need->frames;
+        need->depth = of->depth + 1 > need->depth ? of->depth + 1 : need->depth;
+    }
+    if (code == VM_OPERATE) {
+        if (!plain_workspace(k, w->function, words, &workspace))
+            return 0;
+        need->frames =
+            frame + workspace > need->frames ? frame + workspace : need->frames;
+    }
+    most_counts(need->objects, now);
+    return need->frames < MOST;
+}
+
+/* At the start parameters are held, and nothing else. */
+static int begin_walk(struct counting *k, struct walk *w)
+{
+    const struct vm_function *f = k->b.program->functions[w->function];
+    counts now = { 0 };
+    w->is_reached = 1;
+    w->is_full = BT_NEWS(k->b.arena, uint8_t, f->nobject);
+    w->at = BT_NEWS(k->b.arena, uint8_t *, f->nword);
+    w->holds = BT_NEWS(k->b.arena, counts, f->nobject);
+    if (!w->is_full || !w->at || !w->holds) {
+        k->b.status = bt_no_memory();
+        return 0;
+    }
+    for (uint32_t i = 0; i < f->nobject; i++)
+        count_place(k, place_of(&k->b, w->function, i), w->holds[i]);
+    for (uint32_t i = 0; i < f->nparam; i++) {
+        if (!code_is_object(f, f->params[i]))
+            continue;
+        w->is_full[f->params[i]] = 1;
+        add_counts(now, w->holds[f->params[i]]);
+    }
+    most_counts(w->need->objects, now);
+    return 1;
+}
+
+static int count_function(struct counting *k, uint32_t function, struct need *need)
+{
+    const struct vm_function *f = k->b.program->functions[function];
+    struct walk w = { .function = function, .need = need };
+    struct vm_decoder d;
+    struct vm_operand operand;
+    uint64_t frame;
+    if (!begin_walk(k, &w) || !count_frame(k, function, &frame))
+        return 0;
+    need->frames = frame > need->frames ? frame : need->frames;
+    for (uint32_t pc = 0; vm_decode(&d, f->words, f->nword, pc); pc = d.next) {
+        uint32_t written = UINT32_MAX;
+        for (uint32_t i = 0; w.at[pc] && i < f->nobject; i++)
+            w.is_full[i] = (uint8_t)((w.is_reached && w.is_full[i]) || w.at[pc][i]);
+        w.is_reached |= w.at[pc] != NULL;
+        if (w.is_reached && !count_instruction(k, &w, pc, frame))
+            return 0;
+        while (vm_decode_operand(&d, &operand)) {
+            const uint32_t empty = emptied(f, &operand, d.code);
+            if (empty != UINT32_MAX)
+                w.is_full[empty] = 0;
+            if (operand.kind == 'd' && code_is_object(f, operand.value))
+                written = operand.value;
+            if (operand.kind == 'j' && w.is_reached)
+                merge(k, &w, operand.value);
+        }
+        if (written != UINT32_MAX)
+            w.is_full[written] = 1;
+        w.is_reached &= !vm_instructions[d.code].ends;
+    }
+    return !k->b.status;
+}
+
+/* Whether all that a group calls is known. */
+static int is_ready(const struct counting *k, uint32_t group)
+{
+    const struct coder *c = k->b.c;
+    struct vm_decoder d;
+    struct vm_operand operand;
+    int is = 1;
+    for (uint32_t i = 0; i < c->program->nfunction; i++) {
+        const struct vm_function *f = c->program->functions[i];
+        for (uint32_t pc = 0;
+             c->groups[i] == group && vm_decode(&d, f->words, f->nword, pc);
+             pc = d.next) {
+            const uint32_t *w = f->words + pc;
+            if (d.code == VM_CALL)
+                is &= k->needs[c->groups[w[1]]].is_known;
+            else if (d.code == VM_TAIL_CALL && c->groups[w[0] >> 8] != group)
+                is &= k->needs[c->groups[w[0] >> 8]].is_known;
+            while (vm_decode_operand(&d, &operand))
+                ;
+        }
+    }
+    return is;
+}
+
+/* From functions that call none on. */
+static int count_functions(struct counting *k)
+{
+    const struct coder *c = k->b.c;
+    const uint32_t n = c->program->nfunction;
+    int is_new = 1;
+    while (!k->needs[c->groups[0]].is_known) {
+        if (!is_new)
+            return bound_fails(&k->b, c->program->functions[0],
+                               "functions call themselves, and not in tail position");
+        is_new = 0;
+        for (uint32_t g = 0; g < n; g++) {
+            struct need *need = &k->needs[g];
+            if (!c->is_reached[g] || c->groups[g] != g || need->is_known ||
+                !is_ready(k, g))
+                continue;
+            need->depth = 1;
+            for (uint32_t i = 0; i < n; i++) {
+                if (c->groups[i] == g && !count_function(k, i, need))
+                    return 0;
+            }
+            need->is_known = is_new = 1;
+        }
+    }
+    return 1;
+}
+
+/* ---- all ---- */
+
+static void add_up(struct counting *k, struct bound *out)
+{
+    const struct need *need = &k->needs[k->b.c->groups[0]];
+    out->nbytes = need->frames;
+    for (uint32_t i = 0; i < LISTS; i++) {
+        const uint64_t size = size_of(i);
+        if (need->objects[i] && need->objects[i] > (MOST - out->nbytes) / size) {
+            out->why = "it is too large to count";
+            return;
+        }
+        out->nbytes += need->objects[i] * size;
+    }
+    out->depth = need->depth;
+    out->is_known = 1;
+}
+
+bt_status find_bound(struct output *o)
+{
+    struct plan *p = o->plan;
+    struct coder c = { .o = o, .p = p, .program = p->program, .prefix = "" };
+    struct counting k = { .b = { .c = &c, .program = p->program, .arena = p->arena } };
+    if (!p->program ||
+        p->has_values) // a chain is exact; values are the caller's to build
+        return NULL;
+    c.x.arena = p->arena;
+    BT_TRY(code_find_reached(&c));
+    BT_TRY(code_find_groups(&c));
+    if (find_sites(&k.b)) {
+        k.trees = BT_NEWS(p->arena, counts, k.b.sites.len);
+        k.is_counted = BT_NEWS(p->arena, uint8_t, k.b.sites.len);
+        k.needs = BT_NEWS(p->arena, struct need, p->program->nfunction);
+        if (!k.trees || !k.is_counted || !k.needs)
+            return bt_no_memory();
+        if (count_sites(&k) && count_functions(&k))
+            add_up(&k, &p->bound);
+    }
+    BT_TRY(k.b.status);
+    if (!p->bound.is_known && !p->bound.why)
+        p->bound.why = k.b.why ? k.b.why : "it is too large to count";
+    return NULL;
+}

@@ -1,0 +1,57 @@
+/* The memory of a program with branches, as a number that is enough for every run. */
+#ifndef AOT_BOUND_H
+#define AOT_BOUND_H
+
+#include "code.h"
+
+/* ---- bound_sites.c: which objects there are, and where they may be ---- */
+
+/* An object that an instruction makes; a place holds one reference: an object register, the
+ * result of a function, a field of an object, the tensor whose elements a view has. */
+struct site {
+    uint32_t n;             /* axes, fields */
+    uint64_t nbytes;        /* of elements in its own memory */
+    uint64_t ndata;         /* of all its elements; UINT64_MAX: not known */
+    uint32_t first, nfield; /* places of its fields */
+    uint32_t copied;        /* 1 + the place it may be a copy of */
+    uint32_t owner;         /* 1 + the place of a view's owner */
+};
+/* What an instruction makes: so many sites from the first on. */
+struct born {
+    uint32_t first, n;
+};
+struct link {
+    uint32_t place, site;
+};
+
+struct bounds {
+    struct coder *c;
+    const struct vm_program *program;
+    bt_arena *arena;
+    bt_vec(struct site) sites;
+    bt_vec(struct link) links;
+    uint32_t nplace;
+    const uint32_t *registers; /* by function: the place of its first register */
+    const uint32_t *results;
+    struct born *const *born; /* by function, by word */
+    int64_t *const *dims;     /* by function: numbers, or DIM_VARIES */
+    uint32_t nword;           /* of a set of sites */
+    uint64_t *sets;           /* by place */
+    const char *why;          /* no number is known */
+    bt_status status;
+};
+
+enum { MOST_SET_WORDS = 1 << 22 };
+
+/* 0: `why` or `status` says why not. */
+int find_sites(struct bounds *);
+int bound_fails(struct bounds *, const struct vm_function *, const char *why);
+const uint64_t *set_of(const struct bounds *, uint32_t place);
+int has_site(const uint64_t *set, uint32_t site);
+/* The place of an object register. */
+uint32_t place_of(const struct bounds *, uint32_t function, uint32_t operand);
+/* 0: it is not the same in all runs. */
+int term_number(const struct bounds *, uint32_t function, const struct vm_term *,
+                int64_t *out);
+
+#endif

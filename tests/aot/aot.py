@@ -373,6 +373,7 @@ def budgets(baton, work):
 BOUNDS = {
     "tests/aot/language/loop.baton": (320, 2),
     "tests/aot/language/itself.baton": (896, 1),
+    "tests/aot/language/views.baton": (256, 2),
     "tests/golden/relay/while_loop.baton": (768, 2),
     "tests/golden/vm/packed.baton": (768, 2),
     "tests/golden/vm/in_place.baton": (576, 2),

@@ -95,6 +95,13 @@ bt_status code_call(struct coder *, uint32_t dst, const char *callee,
 bt_status code_again(struct coder *, uint32_t function, const struct vm_list *dims,
                      uint32_t n, const uint32_t *operands) BT_MUST_USE;
 
+/* ---- code_elements.c ---- */
+
+/* What an operator gives of these registers into o, where a loop over the elements computes
+ * it; else *is_done is 0. */
+bt_status code_elements(struct coder *, const bt_call *, uint32_t n,
+                        const uint32_t *operands, int *is_done) BT_MUST_USE;
+
 /* ---- code_tails.c ---- */
 
 bt_status code_find_groups(struct coder *) BT_MUST_USE;

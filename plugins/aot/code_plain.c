@@ -130,9 +130,15 @@ bt_status code_plain(struct coder *c, const uint32_t *w)
     struct c_plain plain;
     uint32_t before_faults;
     bt_text attrs;
+    int is_done;
     BT_TRY(c_plain_find(c->p->ctx, c->p->arena, row->call, &plain));
-    if (!plain.facet)
-        return refuse(c, row->call);
+    if (!plain.facet) {
+        BT_TRY(code_elements(c, row->call, nin, w + 3, &is_done));
+        if (!is_done)
+            return refuse(c, row->call);
+        code_put(c, w[0] >> 8);
+        return NULL;
+    }
     if (!c_plain_use(&c->plain, plain.facet))
         return bt_no_memory();
     BT_TRY(add_faults(c, plain.facet, &before_faults));

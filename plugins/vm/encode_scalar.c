@@ -2,9 +2,9 @@
  * Calls that compute scalars of scalars: their compute graph (<baton/graph.h>), in which
  * every operator's formula has become scalar operators, node by node.
  */
-#include <baton/graph.h>
 
 #include "encode.h"
+#include "expand.h"
 
 /* The graph, and registers of its arrays and nodes. */
 struct expansion {
@@ -148,20 +148,14 @@ static bt_status write_node(struct expansion *x, const bt_node *node)
 
 /* ---- which graphs ---- */
 
-/* The nodes of a stage in order of creation, so that arguments come first. */
-static bt_status order_nodes(struct expansion *x, const bt_node *body, bt_nodes *out)
+bt_status vm_nodes_order(bt_arena *arena, const bt_node *body, bt_nodes *out)
 {
-    bt_arena *arena = x->e->scratch;
     bt_map met;
     bt_map_init(&met, arena, 0);
     if (!bt_map_put(&met, body, out) || !BT_PUSH(arena, out, body))
         return bt_no_memory();
     for (uint32_t i = 0; i < out->len; i++) {
         const bt_node *node = out->at[i];
-        const uint32_t kind = node->kind;
-        if (kind == BT_NODE_INDEX || kind == BT_NODE_DIM || kind == BT_NODE_REDUCE ||
-            (kind == BT_NODE_READ && node->narg) || !bt_dtype_is_stored(node->dtype))
-            x->is_scalar = 0;
         for (uint32_t k = 0; k < node->narg; k++) {
             if (bt_map_find(&met, node->args[k]))
                 continue;
@@ -178,6 +172,19 @@ static bt_status order_nodes(struct expansion *x, const bt_node *body, bt_nodes 
         out->at[at] = node;
     }
     return NULL;
+}
+
+static int are_scalar(const bt_nodes *nodes)
+{
+    int are = 1;
+    for (uint32_t i = 0; i < nodes->len; i++) {
+        const bt_node *node = nodes->at[i];
+        are &= node->kind != BT_NODE_INDEX && node->kind != BT_NODE_DIM &&
+               node->kind != BT_NODE_REDUCE &&
+               (node->kind != BT_NODE_READ || !node->narg) &&
+               bt_dtype_is_stored(node->dtype);
+    }
+    return are;
 }
 
 /* A float that is computed in more bits is rounded when it is stored. */
@@ -202,10 +209,10 @@ static bt_status write_graph(struct expansion *x, uint32_t *n, uint32_t **out)
     if (!stages || !results)
         return bt_no_memory();
     for (uint32_t i = 0; i < g->narray; i++) {
-        if (g->arrays[i]->rank)
-            x->is_scalar = 0;
-        else if (g->arrays[i]->body)
-            BT_TRY(order_nodes(x, g->arrays[i]->body, &stages[i]));
+        x->is_scalar &= g->arrays[i]->rank == 0;
+        if (g->arrays[i]->body && x->is_scalar)
+            BT_TRY(vm_nodes_order(x->e->scratch, g->arrays[i]->body, &stages[i]));
+        x->is_scalar &= are_scalar(&stages[i]);
     }
     for (uint32_t i = g->ninput; x->is_scalar && i < g->narray; i++)
         BT_TRY(write_stage(x, g->arrays[i], &stages[i], &x->arrays[i]));
@@ -235,16 +242,14 @@ static int is_scalar_call(const bt_call *call)
     return is && (tuple || is_scalar_type(call->base.type));
 }
 
-/* A function of this call alone, with parameters where arguments are no constants; the
- * registers of these arguments. */
-static bt_status wrap(struct vm_encoder *e, const bt_call *call, bt_func *func,
-                      bt_block *block)
+bt_status vm_call_wrap(bt_arena *arena, const bt_call *call, bt_func *func,
+                       bt_block *block)
 {
-    bt_call *inner = BT_NEW(e->scratch, bt_call);
-    bt_param *params = BT_NEWS(e->scratch, bt_param, call->narg);
-    const bt_param **list = BT_NEWS(e->scratch, const bt_param *, call->narg);
-    const bt_value **args = BT_NEWS(e->scratch, const bt_value *, call->narg);
-    const bt_value **bindings = BT_NEWS(e->scratch, const bt_value *, 1);
+    bt_call *inner = BT_NEW(arena, bt_call);
+    bt_param *params = BT_NEWS(arena, bt_param, call->narg);
+    const bt_param **list = BT_NEWS(arena, const bt_param *, call->narg);
+    const bt_value **args = BT_NEWS(arena, const bt_value *, call->narg);
+    const bt_value **bindings = BT_NEWS(arena, const bt_value *, 1);
     if (!inner || !params || !list || !args || !bindings)
         return bt_no_memory();
     *inner = *call;
@@ -281,7 +286,7 @@ bt_status vm_scalar_call(struct vm_encoder *e, const bt_call *call, const bt_fun
     if (!is_scalar_call(call))
         return NULL;
     if (!callee)
-        BT_TRY(wrap(e, call, &wrapped, &block));
+        BT_TRY(vm_call_wrap(e->scratch, call, &wrapped, &block));
     if (bt_graph_compose(e->ctx, e->scratch, callee ? callee : &wrapped, &graph))
         return NULL; // an operator in plain C, for one
     struct expansion x = { .e = e, .graph = graph, .is_scalar = 1 };

@@ -1,0 +1,180 @@
+/*
+ * Operators that compute each element of their result from the elements at the same place
+ * of their arguments, as a loop over all of them: nodes of their compute graph, as scalars.
+ */
+#include <inttypes.h>
+#include <string.h>
+
+#include "code.h"
+#include "expand.h"
+
+struct loop {
+    struct coder *c;
+    const bt_graph *graph;
+    const bt_array *array; /* of the result */
+    uint32_t *operands;    /* by input */
+    bt_nodes nodes;
+};
+
+static const char *word(struct loop *l, const bt_node *node)
+{
+    struct c_exprs *x = &l->c->x;
+    if (node->kind != BT_NODE_CONST)
+        return c_form(x, "x%" PRIu32, node->id);
+    return bt_dtype_is_float(node->dtype) ? c_real(x, node->value.f, node->dtype)
+                                          : c_integer(x, node->value.i);
+}
+
+static struct c_operand operand(struct loop *l, const bt_node *node)
+{
+    struct c_operand out = { word(l, node), node->dtype, INT64_MIN, INT64_MAX };
+    if (!bt_dtype_is_float(node->dtype)) {
+        out.low = node->low;
+        out.high = node->high;
+    }
+    return out;
+}
+
+/* A read at the place of the result's element, or of an array that has one element. */
+static int is_same_place(const struct loop *l, const bt_node *node)
+{
+    const bt_array *from = l->graph->arrays[node->which];
+    int is = node->narg == 0 || node->narg == l->array->rank;
+    for (uint32_t i = 0; is && i < node->narg; i++)
+        is = from->extents[i] == l->array->extents[i];
+    for (uint32_t i = 0; is && i < node->narg; i++)
+        is = node->args[i]->kind == BT_NODE_INDEX ? node->args[i]->which == i
+                                                  : bt_node_number(from->extents[i]) == 1;
+    return is && node->which < l->graph->ninput;
+}
+
+static int is_written(const struct loop *l)
+{
+    int is = bt_dtype_is_stored(l->array->dtype);
+    for (uint32_t i = 0; is && i < l->nodes.len; i++) {
+        const bt_node *node = l->nodes.at[i];
+        switch (node->kind) {
+        case BT_NODE_READ: is = is_same_place(l, node); break;
+        case BT_NODE_DIM:
+        case BT_NODE_REDUCE: is = 0; break;
+        default: is = bt_dtype_is_stored(node->dtype); break;
+        }
+    }
+    return is;
+}
+
+/* constant + sum of coefs * args, which wraps. */
+static const char *sum(struct loop *l, const bt_node *node)
+{
+    struct c_exprs *x = &l->c->x;
+    const char *out = c_integer(x, node->value.i);
+    for (uint32_t i = 0; i < node->narg; i++) {
+        const struct c_operand before = { out, BT_INT64, INT64_MIN, INT64_MAX },
+                               factor = { c_integer(x, node->coefs[i]), BT_INT64,
+                                          node->coefs[i], node->coefs[i] },
+                               atom = operand(l, node->args[i]);
+        const struct c_operand product = { c_scalar(x, BT_SCALAR_MUL, BT_INT64, &factor,
+                                                    &atom),
+                                           BT_INT64, INT64_MIN, INT64_MAX };
+        out = c_scalar(x, BT_SCALAR_ADD, BT_INT64, &before, &product);
+    }
+    return out;
+}
+
+static const char *read(struct loop *l, const bt_node *node)
+{
+    struct coder *c = l->c;
+    const uint32_t reg = l->operands[node->which];
+    const char *name = code_name(c, reg);
+    if (!code_is_object(c->f, reg))
+        return name;
+    return c_loaded(&c->x, node->dtype,
+                    FORM("((const %s *)(const void *)%s->data)[%s]",
+                         c_element_type(node->dtype), name, node->narg ? "i" : "0"));
+}
+
+static const char *value(struct loop *l, const bt_node *node)
+{
+    struct c_exprs *x = &l->c->x;
+    struct c_operand a = { 0 }, b = { 0 };
+    if (node->narg)
+        a = operand(l, node->args[0]);
+    if (node->narg > 1)
+        b = operand(l, node->args[1]);
+    switch (node->kind) {
+    case BT_NODE_LINEAR: return sum(l, node);
+    case BT_NODE_SCALAR:
+        return c_scalar(x, node->which, node->dtype, &a, node->narg > 1 ? &b : NULL);
+    case BT_NODE_CAST: return c_cast(x, node->dtype, &a);
+    case BT_NODE_SELECT:
+        return c_form(x, "%s ? %s : %s", a.text, b.text, word(l, node->args[2]));
+    default: return read(l, node);
+    }
+}
+
+/* The result, with the dims of an argument that has as many elements. */
+static void add_loop(struct loop *l, const char *like)
+{
+    struct coder *c = l->c;
+    const bt_node *body = l->array->body;
+    const struct c_operand last = operand(l, body);
+    const bt_dtype dtype = l->array->dtype;
+    code_line(c, "{");
+    code_line(c, "uint64_t i;");
+    for (uint32_t i = 0; i < l->graph->ninput; i++) {
+        const char *name = code_name(c, l->operands[i]);
+        if (l->graph->arrays[i]->rank && strcmp(name, like) != 0)
+            code_attempt(c, "obj_fits((int64_t)obj_count(%s), (int64_t)obj_count(%s))",
+                         name, like);
+    }
+    code_attempt(c, "obj_tensor(m, %s->n, &%s->at[0].dim, %" PRIu32 ", &o)", like, like,
+                 code_nbytes(dtype));
+    code_line(c, "for (i = 0; i < obj_count(%s); i++) {", like);
+    for (uint32_t i = 0; i < l->nodes.len; i++) {
+        const bt_node *node = l->nodes.at[i];
+        if (node->kind != BT_NODE_INDEX && node->kind != BT_NODE_CONST)
+            code_line(c, "const %s %s = %s;", c_value_type(&c->x, node->dtype),
+                      word(l, node), value(l, node));
+    }
+    code_line(c, "((%s *)(void *)o->data)[i] = %s;", c_element_type(dtype),
+              c_stored(&c->x, dtype,
+                       body->dtype == dtype ? last.text : c_cast(&c->x, dtype, &last)));
+    code_line(c, "}");
+    code_line(c, "}");
+}
+
+bt_status code_elements(struct coder *c, const bt_call *call, uint32_t n,
+                        const uint32_t *operands, int *is_done)
+{
+    bt_func func;
+    bt_block block = { 0 };
+    bt_graph *graph;
+    const char *like = NULL;
+    uint32_t ninput = 0;
+    *is_done = 0;
+    BT_TRY(vm_call_wrap(c->p->arena, call, &func, &block));
+    if (call->narg != n || bt_graph_compose(c->p->ctx, c->p->arena, &func, &graph) ||
+        graph->narray != graph->ninput + 1 || graph->nresult != 1)
+        return NULL; // what it computes takes more than a loop
+    struct loop l = { .c = c, .graph = graph, .array = graph->arrays[graph->results[0]] };
+    l.operands = BT_NEWS(c->p->arena, uint32_t, n);
+    if (!l.operands)
+        return bt_no_memory();
+    for (uint32_t i = 0; i < n; i++) {
+        if (call->args[i]->kind == BT_VALUE_CONST)
+            continue;
+        if (!like && graph->arrays[ninput]->rank)
+            like = code_name(c, operands[i]);
+        l.operands[ninput++] = operands[i];
+    }
+    if (!like || !l.array->body || !l.array->rank)
+        return NULL;
+    BT_TRY(vm_nodes_order(c->p->arena, l.array->body, &l.nodes));
+    if (!is_written(&l))
+        return NULL;
+    add_loop(&l, like);
+    for (uint32_t i = 0; i < n; i++)
+        code_drop_last(c, operands[i]);
+    *is_done = 1;
+    return NULL;
+}

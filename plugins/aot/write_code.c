@@ -14,6 +14,7 @@
 #include <baton/op.h>
 
 #include "code.h"
+#include "misfit.h"
 
 /* ---- branches ---- */
 
@@ -41,13 +42,7 @@ static bt_status add_fatal(struct coder *c, uint32_t operand)
         uint32_t number;
         bt_text text;
         bt_text_init(&text, c->p->arena);
-        bt_text_addf(&text,
-                     "no clause of this match fits the value: where it is made by %s, "
-                     "clauses are left only for ",
-                     def->ctors[k]->name);
-        for (uint32_t i = 0; match && i < match->nclause; i++)
-            bt_text_addf(&text, "%s%s", i ? ", " : "",
-                         match->clauses[i]->pattern->ctor->name);
+        misfit_ctor_text(match, def->ctors[k], &text);
         if (!bt_text_get(&text))
             return bt_no_memory();
         BT_TRY(code_fault(c, code_here(c), text.at, &number));

@@ -5,6 +5,7 @@
 #include <baton/baton.h>
 
 #include "check.h"
+#include "misfit.h"
 #include "operate.h"
 #include "pattern.h"
 
@@ -315,7 +316,7 @@ static bt_status fail_match(struct machine *m, const struct step *step,
 {
     bt_text text;
     bt_text_init(&text, bt_ctx_scratch(m->ctx));
-    pattern_misfit(bt_as_match(step->value), data, &text);
+    misfit_text(bt_as_match(step->value), data, &text);
     return bt_text_get(&text) ? fail(m, step, BT_ERR_RUNTIME, text.at) : bt_no_memory();
 }
 

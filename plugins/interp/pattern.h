@@ -7,7 +7,4 @@
  * *next. */
 int pattern_matches(const bt_pattern *, bt_object *, bt_object **bound, uint32_t *next);
 
-/* Says that no clause fits: the constructors of the value, and the clauses. */
-void pattern_misfit(const bt_match *, const bt_object *data, bt_text *out);
-
 #endif

@@ -6,6 +6,8 @@
 
 #include <baton/baton.h>
 
+#include "misfit.h"
+
 /* ---- calls ---- */
 
 /* What is looked at where a program may go on without end: in calls. */
@@ -271,18 +273,11 @@ static bt_status fail_match(struct vm_machine *m, const struct vm_frame *frame,
 {
     const bt_match *match = bt_as_match(vm_place_of(frame->f, frame->pc));
     const bt_object *object = frame->r[operand & VM_REGISTER].object;
-    const bt_adt *adt = object ? bt_object_as_adt(object) : NULL;
     bt_text text;
-    if (!adt)
+    if (!object || !match)
         return fail_empty(m, frame);
     bt_text_init(&text, bt_ctx_scratch(m->ctx));
-    bt_text_addf(&text,
-                 "no clause of this match fits the value: where it is made by %s, "
-                 "clauses are left only for ", // of a pattern, maybe a part: match-tree
-                 adt->name);
-    for (uint32_t i = 0; match && i < match->nclause; i++)
-        bt_text_addf(&text, "%s%s", i ? ", " : "",
-                     match->clauses[i]->pattern->ctor->name);
+    misfit_text(match, object, &text);
     const char *message = bt_text_get(&text);
     return message ? vm_fail(m, frame->pc, BT_ERR_RUNTIME, message) : bt_no_memory();
 }

@@ -80,10 +80,9 @@ static int is_integer(const bt_type *tensor)
     return (1u << BT_DTYPE_CLASS(bt_tensor_dtype(tensor)) & BT_CLASS_BITS_INTEGER) != 0;
 }
 
-static int is_wide_float(const bt_type *tensor)
+static int is_float(const bt_type *tensor)
 {
-    const bt_dtype dtype = bt_tensor_dtype(tensor);
-    return dtype == BT_FLOAT32 || dtype == BT_FLOAT64;
+    return (1u << BT_DTYPE_CLASS(bt_tensor_dtype(tensor)) & BT_CLASS_BITS_FLOAT) != 0;
 }
 
 /* Whether it counts in floats. */
@@ -91,12 +90,9 @@ static bt_status range_attrs(bt_ctx *ctx, const bt_formula_call *call, int64_t *
 {
     const bt_type *from = call->args[0];
     out[0] = !is_integer(from) || !is_integer(call->result);
-    return !out[0] || (is_wide_float(call->result) &&
-                       (is_integer(from) || is_wide_float(from)))
+    return !out[0] || is_float(call->result)
                ? NULL
-               : refuse(ctx, call,
-                        "plain C counts in integers, or in floats of 32 and "
-                        "64 bits");
+               : refuse(ctx, call, "plain C that counts in floats gives no integers");
 }
 
 static bt_status hot_attrs(bt_ctx *ctx, const bt_formula_call *call, int64_t *out)

@@ -57,7 +57,7 @@ static int32_t plain_range(const bt_plain_call *call)
     return 0;
 }
 
-/* arange of floats, of 32 or 64 bits. */
+/* arange of floats. */
 static int32_t plain_float_range(const bt_plain_call *call)
 {
     const bt_plain_tensor *out = call->out;
@@ -71,13 +71,8 @@ static int32_t plain_float_range(const bt_plain_call *call)
         out->dims[0] += count > 0 && (double)out->dims[0] < count;
         return 0;
     }
-    for (i = 0; i < out->dims[0]; i++) {
-        const double value = start + (double)i * step;
-        if (out->nbytes == 4)
-            ((float *)out->data)[i] = (float)value;
-        else
-            ((double *)out->data)[i] = value;
-    }
+    for (i = 0; i < out->dims[0]; i++)
+        plain_set_real(out, i, start + (double)i * step);
     return 0;
 }
 

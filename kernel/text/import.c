@@ -5,8 +5,9 @@
  *
  * "prelude" is a library, which a plugin provides; a name with a dot, "layers.baton", is
  * a file in the folder of the text that imports it, which is that of the first text or
- * one beneath it. Nothing else is reached. All texts share one space of names, in which each name is defined once. Of an imported text those definitions are
- * read that are used, and all data types: what the module has of it prints as if it had
+ * one beneath it. Nothing else is reached. All texts share one space of names, in which
+ * each name is defined once. Of an imported text those definitions are read that are used,
+ * and all data types: what the module has of it prints as if it had
  * been written there.
  */
 #include "text/draft.h"

@@ -32,8 +32,9 @@
 #include <baton/pass.h>
 #include <baton/plugin.h>
 
-#include "compiled.h"
+#include "chains.h"
 #include "program.h"
+#include "results.h"
 
 enum { MAX_PASS = 64, MIN_PROGRAMS = 300 };
 
@@ -59,10 +60,6 @@ struct tally {
 static const struct random_options sizes[] = { { 0, 6, 4, 0, 0 },
                                                { 2, 12, 6, 0, 0 },
                                                { 4, 30, 8, 0, 0 } };
-static const struct random_options chain = { .nbinding = 24, .depth = 8, .is_chain = 1 };
-static const struct random_options open_chain = {
-    .nbinding = 24, .depth = 8, .is_chain = 1, .is_open = 1
-};
 
 static const char *const pipelines[] = {
     "default",
@@ -229,84 +226,6 @@ static bt_status check_views(bt_ctx *ctx, uint64_t seed, const bt_module *module
                 bt_note(ctx, check_graph_form(ctx, module, text), NULL, 0, "%s", text));
     }
     return NULL;
-}
-
-/* Compiled for the target reference, where the executor runs what is compiled. */
-static bt_status load_module(bt_ctx *ctx, const bt_executor *executor,
-                             const bt_module *module, void **session)
-{
-    const bt_compile_options options = { .targets = "reference",
-                                         .entry = "main",
-                                         .has_control_flow = 1 };
-    bt_module *fused;
-    bt_compiled *compiled;
-    if (!executor->load)
-        return executor->open(ctx, module, NULL, session);
-    BT_TRY(bt_fuse(ctx, module, &options, &fused));
-    bt_status status = bt_compile(ctx, fused, &options, &compiled);
-    bt_module_unref(fused);
-    BT_TRY(status);
-    status = executor->load(ctx, compiled, "main", NULL, session);
-    bt_compiled_unref(compiled);
-    return status;
-}
-
-static bt_status run_module(bt_ctx *ctx, const char *name, const bt_module *module,
-                            uint32_t n, bt_object *const *args, bt_object **out)
-{
-    const void *row;
-    void *session;
-    BT_TRY(bt_registry_row(ctx, "baton.executor/1", name, sizeof(bt_executor), &row));
-    const bt_executor *executor = row;
-    BT_TRY(load_module(ctx, executor, module, &session));
-    bt_status status = executor->call(ctx, session, "main", n, args, NULL, out);
-    executor->close(session);
-    return status;
-}
-
-static int same_integers(const bt_tensor *x, const bt_tensor *y)
-{
-    int is_same = x->dtype == y->dtype && x->nelem == y->nelem && x->rank == y->rank;
-    for (uint32_t i = 0; is_same && i < x->rank; i++)
-        is_same = x->dims[i] == y->dims[i];
-    for (int64_t i = 0; is_same && i < x->nelem; i++)
-        is_same = bt_tensor_get_int(x, i) == bt_tensor_get_int(y, i);
-    return is_same;
-}
-
-/* Integers bit for bit, floats to six digits, 0 and -0 alike; what holds no tensors prints
- * the same. Results nest no deeper than the loops that built them. */
-static bt_status same_result(bt_ctx *ctx, const bt_object *a, const bt_object *b,
-                             const char *pipeline)
-{
-    const bt_tensor *x = bt_object_as_tensor(a), *y = bt_object_as_tensor(b);
-    const bt_tuple *t = bt_object_as_tuple(a), *u = bt_object_as_tuple(b);
-    const bt_adt *v = bt_object_as_adt(a), *w = bt_object_as_adt(b);
-    bt_text left, right;
-    int is_same = 1;
-    if (x && y && !bt_dtype_is_float(x->dtype)) {
-        is_same = same_integers(x, y);
-    } else if (x && y) {
-        bt_tensor_difference d;
-        BT_TRY(bt_tensor_compare(ctx, x, y, 1e-6, 1e-6, &d));
-        is_same = d.ndifferent == 0;
-    } else if (t && u && t->nfield == u->nfield) {
-        for (uint32_t i = 0; i < t->nfield; i++)
-            BT_TRY(same_result(ctx, t->fields[i], u->fields[i], pipeline));
-    } else if (v && w && v->tag == w->tag && v->nfield == w->nfield) {
-        for (uint32_t i = 0; i < v->nfield; i++)
-            BT_TRY(same_result(ctx, v->fields[i], w->fields[i], pipeline));
-    } else {
-        bt_text_init(&left, bt_ctx_scratch(ctx));
-        bt_text_init(&right, bt_ctx_scratch(ctx));
-        bt_object_print(a, 1000, &left);
-        bt_object_print(b, 1000, &right);
-        if (!bt_text_get(&left) || !bt_text_get(&right))
-            return bt_no_memory();
-        is_same = strcmp(left.at, right.at) == 0;
-    }
-    return is_same ? NULL
-                   : bt_fail(ctx, BT_ERR_INTERNAL, "%s changes the result", pipeline);
 }
 
 static bt_status optimise(bt_ctx *ctx, const bt_module *module, const char *source,
@@ -495,166 +414,18 @@ static bt_status check_sequence(bt_ctx *ctx, uint64_t seed, const bt_module *mod
     return status;
 }
 
-/* ---- compiled chains ---- */
-
-static bt_status run_graph(bt_ctx *ctx, const bt_module *module,
-                           const bt_compile_options *options, uint32_t n,
-                           bt_object *const *args, bt_object **out)
-{
-    const bt_executor *graph;
-    void *session;
-    BT_TRY(open_compiled(ctx, module, options, &graph, &session));
-    // twice: what a call leaves in the session's memory is nothing to the next
-    bt_status status = graph->call(ctx, session, "main", n, args, NULL, out);
-    if (!status) {
-        bt_object_unref(*out);
-        status = graph->call(ctx, session, "main", n, args, NULL, out);
-    }
-    graph->close(session);
-    return status;
-}
-
-/* But for the sign of a zero: max and min of zeros give either. */
-static bt_status same_bits(bt_ctx *ctx, const bt_tensor *got, const bt_tensor *expected)
-{
-    size_t nbytes = bt_dtype_nbytes(got->dtype);
-    if (got->nelem != expected->nelem || got->dtype != expected->dtype)
-        return bt_fail(ctx, BT_ERR_INTERNAL, "compiled it gives another type");
-    for (int64_t i = 0; i < got->nelem; i++) {
-        if (bt_tensor_get(got, i) == 0 && bt_tensor_get(expected, i) == 0)
-            continue;
-        if (memcmp((const char *)got->data + (size_t)i * nbytes,
-                   (const char *)expected->data + (size_t)i * nbytes, nbytes) != 0)
-            return bt_fail(ctx, BT_ERR_INTERNAL,
-                           "compiled it gives %.17g as element %lld, interp %.17g",
-                           bt_tensor_get(got, i), (long long)i,
-                           bt_tensor_get(expected, i));
-    }
-    return NULL;
-}
-
-/* How a chain is compiled. */
-struct way {
-    const char *fuse, *plan;
-};
-
-static bt_status compare_chain(bt_ctx *ctx, const bt_module *module, const char *target,
-                               const struct way *way, uint32_t n, bt_object *const *args,
-                               const bt_object *expected)
-{
-    const bt_compile_options options = { .targets = target,
-                                         .fuse = way->fuse,
-                                         .plan = way->plan };
-    bt_object *got = NULL;
-    bt_status status = run_graph(ctx, module, &options, n, args, &got);
-    if (!status && strcmp(target, "reference") == 0)
-        status = same_bits(ctx, bt_object_as_tensor(got), bt_object_as_tensor(expected));
-    else if (!status)
-        status = same_result(ctx, got, expected, way->fuse);
-    bt_object_unref(got);
-    return bt_note(ctx, status, NULL, 0, "on target %s after %s, plan %s", target,
-                   way->fuse, way->plan);
-}
-
-/* Each call alone and fused with others, by patterns and without; in other layouts, by
- * option and as targets want; each
- * tensor in memory of its own, and shared. */
-static bt_status check_chain(bt_ctx *ctx, uint64_t seed, const bt_module *module,
-                             const char *target, bt_arena *arena)
-{
-    static const struct way ways[] = {
-        { "fuse", "plan" },
-        { "fuse", "" },
-        { "fuse-ops", "plan" },
-        { "partition, fuse-ops{max-ops=2}", "plan" },
-        { "partition, fuse-ops{max-ops=1}", "plan" },
-        { "fuse-ops{max-ops=1}", "" },
-        { "alter-layout{data=NCHW2c}, dead-code, partition, fuse-ops", "plan" },
-        { "alter-layout, common-subexpr, dead-code, partition, fuse-ops", "plan" },
-        { "alter-layout{data=NCHW2c}, dead-code, fuse-ops{max-ops=1}", "plan" },
-    };
-    bt_object **args, *expected = NULL;
-    uint32_t n;
-    BT_TRY(random_arguments(ctx, seed, module, &n, &args, arena));
-    bt_status status = run_module(ctx, "interp", module, n, args, &expected);
-    for (uint32_t i = 0; !status && i < BT_COUNT(ways); i++)
-        status = compare_chain(ctx, module, target, &ways[i], n, args, expected);
-    bt_object_unref(expected);
-    for (uint32_t i = 0; i < n; i++)
-        bt_object_unref(args[i]);
-    return status;
-}
-
-/* On a program of its own: most of what other programs hold is not static. */
 static bt_status check_graph(bt_ctx *ctx, uint64_t seed, const bt_module *module,
                              bt_arena *arena, struct tally *tally)
 {
-    bt_module *own;
     (void)module;
-    BT_TRY(random_program(ctx, seed, &chain, &own));
-    bt_status status = check_chain(ctx, seed, own, tally->target, arena);
-    bt_module_unref(own);
-    return status;
-}
-
-/* One session on values of the dim as they come. */
-static bt_status call_often(bt_ctx *ctx, uint64_t seed, const bt_module *module,
-                            const char *target, const bt_executor *graph, void *session,
-                            bt_arena *arena)
-{
-    bt_status status = NULL;
-    for (uint32_t k = 0; !status && k < 6; k++) {
-        bt_object **args, *expected = NULL, *got = NULL;
-        uint32_t n;
-        BT_TRY(random_arguments(ctx, seed + k * 7919, module, &n, &args, arena));
-        status = run_module(ctx, "interp", module, n, args, &expected);
-        if (!status)
-            status = graph->call(ctx, session, "main", n, args, NULL, &got);
-        if (!status && strcmp(target, "reference") == 0)
-            status =
-                same_bits(ctx, bt_object_as_tensor(got), bt_object_as_tensor(expected));
-        else if (!status)
-            status = same_result(ctx, got, expected, "an open dim");
-        bt_object_unref(got);
-        bt_object_unref(expected);
-        for (uint32_t i = 0; i < n; i++)
-            bt_object_unref(args[i]);
-    }
-    return status;
-}
-
-static bt_status check_open_chain(bt_ctx *ctx, uint64_t seed, const bt_module *module,
-                                  const char *target, const struct way *way,
-                                  const char *hot, bt_arena *arena)
-{
-    const bt_compile_options options = {
-        .targets = target, .fuse = way->fuse, .plan = way->plan, .hot = hot
-    };
-    const bt_executor *graph;
-    void *session;
-    BT_TRY(open_compiled(ctx, module, &options, &graph, &session));
-    bt_status status = call_often(ctx, seed, module, target, graph, session, arena);
-    graph->close(session);
-    return bt_note(ctx, status, NULL, 0,
-                   "on target %s after %s, plan %s, versions for %s", target, way->fuse,
-                   way->plan, hot ? hot : "nothing");
+    return check_known_chain(ctx, seed, tally->target, arena);
 }
 
 static bt_status check_open(bt_ctx *ctx, uint64_t seed, const bt_module *module,
                             bt_arena *arena, struct tally *tally)
 {
-    static const struct way ways[] = { { "fuse", "plan" },
-                                       { "fuse-ops{max-ops=1}", "" } };
-    bt_module *own;
     (void)module;
-    BT_TRY(random_program(ctx, seed, &open_chain, &own));
-    bt_status status = NULL;
-    for (uint32_t i = 0; !status && i < BT_COUNT(ways); i++)
-        status = check_open_chain(ctx, seed, own, tally->target, &ways[i], NULL, arena);
-    if (!status)
-        status = check_open_chain(ctx, seed, own, tally->target, ways, "n=1,3", arena);
-    bt_module_unref(own);
-    return status;
+    return check_open_dims(ctx, seed, tally->target, arena);
 }
 
 static const struct law {
@@ -775,7 +546,7 @@ static int print_seed(bt_ctx *ctx, uint64_t seed, int is_chain)
     bt_module *module = NULL;
     const char *text;
     bt_status status = random_program(
-        ctx, seed, is_chain ? &chain : &sizes[seed % BT_COUNT(sizes)], &module);
+        ctx, seed, is_chain ? &known_chain : &sizes[seed % BT_COUNT(sizes)], &module);
     if (!status)
         status = print_module(ctx, module, bt_ctx_scratch(ctx), &text);
     if (status)

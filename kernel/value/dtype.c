@@ -4,36 +4,24 @@
 #include <stdio.h>
 #include <string.h>
 
-struct stored {
-    bt_dtype dtype;
-    const char *name;
-    size_t nbytes;
-};
-
-static const struct stored stored[] = {
-#define BT_STORED(UPPER, name, class_, bits, c_type) \
-    { BT_##UPPER, #name, sizeof(c_type) },
-#include <baton/dtypes.def>
-};
-
-static const struct stored *find_stored(bt_dtype dtype)
-{
-    for (uint32_t i = 0; i < BT_COUNT(stored); i++) {
-        if (stored[i].dtype == dtype)
-            return &stored[i];
-    }
-    return NULL;
-}
-
+/* Asked for each tensor that is made and each buffer of a call. */
 size_t bt_dtype_nbytes(bt_dtype dtype)
 {
-    const struct stored *s = find_stored(dtype);
-    return s ? s->nbytes : 0;
+    size_t nbytes = 0;
+    switch (dtype) {
+#define BT_STORED(UPPER, name, class_, bits, c_type) \
+    case BT_##UPPER:                                 \
+        nbytes = sizeof(c_type);                     \
+        break;
+#include <baton/dtypes.def>
+    default: break;
+    }
+    return nbytes;
 }
 
 int bt_dtype_is_stored(bt_dtype dtype)
 {
-    return find_stored(dtype) != NULL;
+    return bt_dtype_nbytes(dtype) != 0;
 }
 
 /* ---- names: CLASS BITS [x LANES], or bool [x LANES] ---- */

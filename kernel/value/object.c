@@ -49,9 +49,11 @@ bt_object *bt_object_ref(const bt_object *object)
     return o;
 }
 
+/* Nobody but its one holder can add to a count of 1: no atomic subtraction, which is slow. */
 static int drop(bt_object *o)
 {
-    return __atomic_sub_fetch(&o->nref, 1, __ATOMIC_ACQ_REL) == 0;
+    return __atomic_load_n(&o->nref, __ATOMIC_ACQUIRE) == 1 ||
+           __atomic_sub_fetch(&o->nref, 1, __ATOMIC_ACQ_REL) == 0;
 }
 
 void bt_object_unref(const bt_object *object)

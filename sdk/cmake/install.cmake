@@ -26,7 +26,9 @@ install(FILES ${CMAKE_BINARY_DIR}/generated/baton-config.cmake
 install(FILES ${CMAKE_SOURCE_DIR}/README.md ${CMAKE_SOURCE_DIR}/CHANGELOG.md ${CMAKE_SOURCE_DIR}/SECURITY.md ${CMAKE_SOURCE_DIR}/sdk/authors.md ${CMAKE_SOURCE_DIR}/kernel/compute/formula/notation.md
   ${CMAKE_SOURCE_DIR}/kernel/text/grammar.md ${CMAKE_SOURCE_DIR}/kernel/plugin/manifest.md
   ${CMAKE_SOURCE_DIR}/kernel/pass/pipeline.md ${CMAKE_SOURCE_DIR}/passes/rules.md ${CMAKE_SOURCE_DIR}/targets/cpu/bits.md DESTINATION ${CMAKE_INSTALL_DATADIR}/doc/baton)
-install(FILES ${CMAKE_SOURCE_DIR}/plugins/aot/README.md RENAME aot.md DESTINATION ${CMAKE_INSTALL_DATADIR}/doc/baton)
+foreach(executor vm aot)
+  install(FILES ${CMAKE_SOURCE_DIR}/plugins/${executor}/README.md RENAME ${executor}.md DESTINATION ${CMAKE_INSTALL_DATADIR}/doc/baton)
+endforeach()
 install(DIRECTORY ${CMAKE_SOURCE_DIR}/sdk/examples DESTINATION ${CMAKE_INSTALL_DATADIR}/doc/baton)
 # What pages point to of Baton's own files. Targets get the names of tables that a plugin `far` outside the tree has.
 install(FILES ${CMAKE_SOURCE_DIR}/ops/nn/relu.c ${CMAKE_SOURCE_DIR}/ops/tensor/gather.c DESTINATION ${CMAKE_INSTALL_DATADIR}/doc/baton/examples/ops)

@@ -1,5 +1,5 @@
 # Files that an installed page names are there: all words in backquotes, brackets or parentheses that end as files do. The
-# last part of README.md and of aot.md is about the source. Before it, it names all pages.
+# last part of README.md, of vm.md and of aot.md is about the source. Before it, it names all pages.
 file(REMOVE_RECURSE ${WORK})
 execute_process(COMMAND ${CMAKE_COMMAND} --install ${BUILD} --prefix ${WORK} OUTPUT_QUIET RESULT_VARIABLE failed)
 if(failed)

@@ -30,9 +30,14 @@ bt_status bt__fail_errno(bt_ctx *, const char *path, const char *what) BT_FAILUR
 /* The size of a file by its npy header; 0: it has none. */
 uint64_t bt__npy_nbytes(bt_ctx *, const void *begun, size_t nbytes);
 
-/* bt_file_write of these parts, one after the other. */
+/* Looks at a file that is written and has another name still; what it refuses goes away, and
+ * the file that was there before stays. */
+typedef bt_status bt__file_check_fn(bt_ctx *, const char *written, const void *self);
+/* bt_file_write of these parts, one after the other. check: NULL for none; devices and
+ * pipes have none. */
 bt_status bt__file_write_parts(bt_ctx *, const char *path, uint32_t npart,
-                               const bt__file_part *) BT_MUST_USE;
+                               const bt__file_part *, bt__file_check_fn *check,
+                               const void *self) BT_MUST_USE;
 /* Writes all of it to an open file. 0: errno says why not. */
 int bt__file_write_all(int fd, const void *bytes, size_t nbytes);
 

@@ -404,6 +404,8 @@ bt_status bt_file_read_beneath(bt_ctx *ctx, const char *folder, const char *name
 struct content {
     uint32_t npart;
     const bt__file_part *parts;
+    bt__file_check_fn *check;
+    const void *self; /* of check */
 };
 
 int bt__file_write_all(int fd, const void *bytes, size_t nbytes)
@@ -519,6 +521,8 @@ static bt_status replace(bt_ctx *ctx, int fd, const char *temporary, const char 
     bt_status status = done ? NULL : bt__fail_errno(ctx, path, "cannot be written");
     if (close(fd) != 0 && !status)
         status = bt__fail_errno(ctx, path, "cannot be written");
+    if (!status && content->check)
+        status = content->check(ctx, temporary, content->self);
     if (!status && rename(temporary, path) != 0)
         status = bt__fail_errno(ctx, path, "cannot be replaced");
     if (status)
@@ -559,9 +563,10 @@ static bt_status write_special(bt_ctx *ctx, const char *path,
 }
 
 bt_status bt__file_write_parts(bt_ctx *ctx, const char *path, uint32_t npart,
-                               const bt__file_part *parts)
+                               const bt__file_part *parts, bt__file_check_fn *check,
+                               const void *self)
 {
-    const struct content content = { npart, parts };
+    const struct content content = { npart, parts, check, self };
     struct stat old;
     int exists = stat(path, &old) == 0;
     if (exists && S_ISDIR(old.st_mode))
@@ -576,5 +581,6 @@ bt_status bt__file_write_parts(bt_ctx *ctx, const char *path, uint32_t npart,
 
 bt_status bt_file_write(bt_ctx *ctx, const char *path, const void *bytes, size_t nbytes)
 {
-    return bt__file_write_parts(ctx, path, 1, &(bt__file_part){ bytes, nbytes });
+    return bt__file_write_parts(ctx, path, 1, &(bt__file_part){ bytes, nbytes }, NULL,
+                                NULL);
 }

@@ -8,6 +8,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "value/file.h"
+
 static bt_ctx *ctx;
 static char folder[64];
 
@@ -183,6 +185,33 @@ static void test_replacing_keeps_the_mode_and_the_open_file(void **state)
     assert_string_equal(old, "old");
     assert_int_equal(stat(path, &s), 0);
     assert_int_equal(s.st_mode & 0777, 0640);
+}
+
+/* self: what the content has to be. */
+static bt_status look(bt_ctx *c, const char *written, const void *self)
+{
+    bt_file *f;
+    BT_TRY(bt_file_read(c, written, &f));
+    const int is_equal = strcmp(f->bytes, self) == 0;
+    bt_file_close(c, f);
+    return is_equal ? NULL
+                    : bt_fail(c, BT_ERR_FORMAT, "%s was wanted", (const char *)self);
+}
+
+static void test_what_a_check_refuses_replaces_nothing(void **state)
+{
+    (void)state;
+    const char *path = path_of("x");
+    bt_file *f;
+    assert_ok(ctx, bt_file_write(ctx, path, "old", 3));
+    const bt__file_part part = { "new", 3 };
+    assert_error(bt__file_write_parts(ctx, path, 1, &part, look, "better"), BT_ERR_FORMAT,
+                 "better was wanted");
+    assert_ok(ctx, bt_file_read(ctx, path, &f));
+    assert_content(f, "old", 3);
+    assert_ok(ctx, bt__file_write_parts(ctx, path, 1, &part, look, "new"));
+    assert_ok(ctx, bt_file_read(ctx, path, &f));
+    assert_content(f, "new", 3);
 }
 
 static void test_devices_are_written_to_not_replaced(void **state)
@@ -422,6 +451,7 @@ static const struct CMUnitTest tests[] = {
     TEST(test_missing_files_and_folders_are_named),
     TEST(test_a_request_to_stop_ends_reading),
     TEST(test_replacing_keeps_the_mode_and_the_open_file),
+    TEST(test_what_a_check_refuses_replaces_nothing),
     TEST(test_devices_are_written_to_not_replaced),
     TEST(test_a_long_name_is_written),
     TEST(test_files_beneath_a_folder_are_read),

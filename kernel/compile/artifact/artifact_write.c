@@ -320,6 +320,22 @@ static void finish_head(struct writer *w)
         bt__crc32c(bt__crc32c(0, &w->head, sizeof(w->head)), w->rows, sizeof(w->rows));
 }
 
+/* What cannot be read must not take the place of what can. self: the path. */
+static bt_status read_back(bt_ctx *ctx, const char *written, const void *self)
+{
+    bt_tensor *bytes;
+    bt_artifact *artifact;
+    BT_TRY(bt__artifact_map(ctx, written, &bytes));
+    bt_status status = bt__artifact_read_bytes(ctx, self, bytes, &artifact);
+    bt_tensor_unref(bytes);
+    if (status)
+        return bt_note(
+            ctx, status, NULL, 0,
+            "the program was compiled, but not written: its file would not open");
+    bt_artifact_close(artifact);
+    return NULL;
+}
+
 static bt_status write_file(struct writer *w, uint64_t pipeline, const char *path)
 {
     bt_map_init(&w->places, w->arena, 0);
@@ -336,7 +352,7 @@ static bt_status write_file(struct writer *w, uint64_t pipeline, const char *pat
     BT_TRY(add_code(w));
     BT_TRY(add_constants(w));
     finish_head(w);
-    return bt__file_write_parts(w->ctx, path, w->parts.len, w->parts.at);
+    return bt__file_write_parts(w->ctx, path, w->parts.len, w->parts.at, read_back, path);
 }
 
 bt_status bt_artifact_write(bt_ctx *ctx, const bt_compiled *compiled, uint64_t pipeline,

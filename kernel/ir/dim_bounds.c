@@ -95,7 +95,7 @@ static bt__bounds mod_bounds(bt__bounds a, bt__bounds b)
 
 /* ---- dims ---- */
 
-static bt__bounds param_bounds(const bt_type_param *param)
+bt__bounds bt__param_bounds(const bt_type_param *param)
 {
     int64_t step = param->step;
     if (step == 1)
@@ -107,10 +107,26 @@ static bt__bounds param_bounds(const bt_type_param *param)
     return (bt__bounds){ low, high == INT64_MAX ? high : high / step * step };
 }
 
+int bt_type_param_narrow(bt_type_param *param, int64_t low, int64_t high, int64_t step)
+{
+    bt_type_param some = *param;
+    some.low = greatest(low, some.low);
+    some.high = least(high, some.high);
+    if (step < 1 || some.high < 0 ||
+        !bt_mul_int64(some.step / bt__gcd(some.step, step), step, &some.step) ||
+        some.high / some.step * some.step < some.low)
+        return 0;
+    const bt__bounds bounds = bt__param_bounds(&some);
+    param->low = bounds.low;
+    param->high = bounds.high;
+    param->step = bounds.low == bounds.high ? 1 : some.step;
+    return 1;
+}
+
 bt__bounds bt__dim_bounds(const bt_type *dim)
 {
     if (dim->kind == BT_TYPE_VAR)
-        return param_bounds(&((const bt_var_type *)(const void *)dim)->param);
+        return bt__param_bounds(&bt_as_var_type(dim)->param);
     if (dim->kind == BT_TYPE_LINEAR)
         return ((const bt__dim_linear *)(const void *)dim)->bounds;
     return bt_as_list_type(dim) ? ((const bt__dim_list *)(const void *)dim)->bounds
@@ -220,10 +236,9 @@ int64_t bt__atom_step(const bt_type *atom)
     uint32_t n = bt__atom_factors(atom, &single, &factors);
     int64_t step = 1;
     for (uint32_t i = 0; i < n; i++) {
-        const bt_var_type *var = (const bt_var_type *)(const void *)factors[i];
+        const bt_var_type *var = bt_as_var_type(factors[i]);
         int64_t product;
-        if (var->base.kind == BT_TYPE_VAR &&
-            bt_mul_int64(step, var->param.step, &product))
+        if (var && bt_mul_int64(step, var->param.step, &product))
             step = product;
     }
     return step;

@@ -121,9 +121,9 @@ static int pair_vars(struct compare *c, uint32_t n, const bt_type *const *a,
                      const bt_type *const *b)
 {
     for (uint32_t i = 0; i < n; i++) {
-        const bt_type_param *p = &((const bt_var_type *)(const void *)a[i])->param;
-        const bt_type_param *q = &((const bt_var_type *)(const void *)b[i])->param;
-        if (!bt__params_match(p, q) || !bt__type_match_pair(&c->types, a[i], b[i]))
+        if (!bt_type_param_equal(&bt_as_var_type(a[i])->param,
+                                 &bt_as_var_type(b[i])->param) ||
+            !bt__type_match_pair(&c->types, a[i], b[i]))
             return 0;
     }
     return 1;

@@ -157,7 +157,7 @@ static int same_linears(const bt_linear_type *a, const bt_linear_type *b)
 static int same_params(uint32_t n, const bt_type_param *a, const bt_type_param *b)
 {
     for (uint32_t i = 0; i < n; i++) {
-        if (!bt__params_match(&a[i], &b[i]))
+        if (!bt_type_param_equal(&a[i], &b[i]))
             return 0;
     }
     return 1;

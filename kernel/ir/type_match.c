@@ -156,7 +156,7 @@ static int shapes_match(bt__type_match *m, const bt_type *left, const bt_type *r
            all_match(m, a->n, a->dims, b->dims);
 }
 
-int bt__params_match(const bt_type_param *a, const bt_type_param *b)
+int bt_type_param_equal(const bt_type_param *a, const bt_type_param *b)
 {
     return a->kind == b->kind && a->low == b->low && a->high == b->high &&
            a->step == b->step;
@@ -205,7 +205,7 @@ static int funcs_match(bt__type_match *m, const bt_type *left, const bt_type *ri
     if (a->nparam != b->nparam || a->narg != b->narg || a->nwhere != b->nwhere)
         return 0;
     for (uint32_t i = 0; i < a->nparam; i++) {
-        if (!bt__params_match(&a->params[i], &b->params[i]))
+        if (!bt_type_param_equal(&a->params[i], &b->params[i]))
             return 0;
     }
     for (uint32_t i = 0; i < a->nwhere; i++) {

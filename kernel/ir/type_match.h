@@ -19,8 +19,6 @@ typedef struct bt__type_match {
 void bt__type_match_init(bt__type_match *, bt_arena *);
 /* From now on a variable of the left is this one of the right. 0: no memory. */
 int bt__type_match_pair(bt__type_match *, const bt_type *left, const bt_type *right);
-/* Of one kind and range. */
-int bt__params_match(const bt_type_param *, const bt_type_param *);
 /* Equal, across stores, where opaque dims are paired one to one as they are met. */
 int bt__type_matches(bt__type_match *, const bt_type *left, const bt_type *right);
 /* Attributes by their schema; type-level terms as above, functions by name. */

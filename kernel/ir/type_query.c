@@ -12,7 +12,7 @@ uint32_t bt_type_kind_of(const bt_type *t)
     case BT_TYPE_ADT: return BT_KIND_ADT;
     case BT_TYPE_SHAPE: return BT_KIND_SHAPE;
     case BT_TYPE_DTYPE: return BT_KIND_DTYPE;
-    case BT_TYPE_VAR: return ((const bt_var_type *)(const void *)t)->param.kind;
+    case BT_TYPE_VAR: return bt_as_var_type(t)->param.kind;
     case BT_TYPE_BOUND: return ((const bt_bound_type *)(const void *)t)->of_kind;
     case BT_TYPE_HOLE: return ((const bt_hole_type *)(const void *)t)->of_kind;
     case BT_TYPE_LINEAR:
@@ -102,6 +102,11 @@ const bt_func_type *bt_as_func_type(const bt_type *t)
 const bt_shape_type *bt_as_shape_type(const bt_type *t)
 {
     return as(t, BT_TYPE_SHAPE);
+}
+
+const bt_var_type *bt_as_var_type(const bt_type *t)
+{
+    return as(t, BT_TYPE_VAR);
 }
 
 const bt_list_type *bt_as_list_type(const bt_type *t)

@@ -1,4 +1,6 @@
 /* Dims: normal forms, bounds, equality. */
+#include <inttypes.h>
+
 #include "test.h"
 
 #include "ir/store.h"
@@ -456,6 +458,38 @@ static void test_code_from_a_file_is_checked(void **state)
     assert_false(bt_dim_code_is_valid(&(bt_dim_code){ deep, 600, 0 }));
 }
 
+/* low, high, step of a parameter; what is asked for; what is left, low 0 and high -1: none. */
+static const int64_t narrowed[][9] = {
+    { 1, 64, 1, 8, 32, 8, 8, 32, 8 },
+    { 1, 64, 1, 5, 30, 8, 8, 24, 8 },
+    { 1, 64, 4, 1, 64, 6, 12, 60, 12 },
+    { 1, 64, 1, 60, INT64_MAX, 1, 60, 64, 1 },
+    { 0, INT64_MAX, 1, 3, INT64_MAX, 8, 8, INT64_MAX, 8 },
+    { 1, 64, 8, 8, 15, 1, 8, 8, 1 },
+    { 1, 64, 1, -5, 0, 1, 0, -1, 0 },
+    { 1, 64, 1, 65, 70, 1, 0, -1, 0 },
+    { 1, 64, 8, 9, 15, 1, 0, -1, 0 },
+    { 1, 64, 1, 1, 64, 0, 0, -1, 0 },
+    { 0, INT64_MAX, INT64_MAX - 1, 1, INT64_MAX, 5, 0, -1, 0 },
+    { 0, INT64_MAX, 1, INT64_MAX, INT64_MAX, 8, 0, -1, 0 },
+};
+
+static void test_parameters_are_narrowed(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < BT_COUNT(narrowed); i++) {
+        const int64_t *row = narrowed[i];
+        const bt_type_param before = { BT_KIND_DIM, row[0], row[1], row[2] };
+        bt_type_param p = before;
+        const bt_type_param after =
+            row[7] < 0 ? before : (bt_type_param){ BT_KIND_DIM, row[6], row[7], row[8] };
+        assert_int_equal(bt_type_param_narrow(&p, row[3], row[4], row[5]), row[7] >= 0);
+        if (!bt_type_param_equal(&p, &after))
+            fail_msg("row %zu: %" PRId64 "..%" PRId64 " step %" PRId64, i, p.low, p.high,
+                     p.step);
+    }
+}
+
 static void test_code_sees_overflow_and_foreign_dims(void **state)
 {
     bt_ctx *ctx = bt_ctx_create(registry);
@@ -485,6 +519,7 @@ static const struct CMUnitTest tests[] = {
     TEST(test_what_is_not_known_absorbs),
     TEST(test_equality_is_decided),
     TEST(test_bounds),
+    TEST(test_parameters_are_narrowed),
     TEST(test_wide_dims_are_refused),
     TEST(test_random_dims_keep_their_values_and_bounds),
     TEST(test_random_decisions_are_never_wrong),

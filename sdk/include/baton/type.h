@@ -258,6 +258,11 @@ BT_API int bt_dim_is_const(const bt_type *, int64_t *out);
 /* Bounds that hold for every value of its variables (dims are >= 0, parameters have
  * ranges). */
 BT_API void bt_dim_bounds(const bt_type *, int64_t *low, int64_t *high);
+/* Of one kind and range. */
+BT_API int bt_type_param_equal(const bt_type_param *, const bt_type_param *);
+/* Of the values of a Dim parameter, those from low to high that are multiples of step;
+ * where that is one, the step is 1. 0: it has none of them, and stays as it is. */
+BT_API int bt_type_param_narrow(bt_type_param *, int64_t low, int64_t high, int64_t step);
 /* 1: equal for every value, -1: for none, 0: cannot be decided; of `?` always 0. */
 BT_API int bt_dim_equal(bt_store *, const bt_type *, const bt_type *);
 /* The dim as constant + terms, whatever its form. */
@@ -300,6 +305,7 @@ BT_API const bt_list_type *bt_as_ref_type(const bt_type *);
 BT_API const bt_list_type *bt_as_apply_type(const bt_type *);
 BT_API const bt_func_type *bt_as_func_type(const bt_type *);
 BT_API const bt_shape_type *bt_as_shape_type(const bt_type *);
+BT_API const bt_var_type *bt_as_var_type(const bt_type *);
 /* Of any kind whose struct is bt_list_type. */
 BT_API const bt_list_type *bt_as_list_type(const bt_type *);
 /* Of a tensor type: 0 / NULL when it is not one, or the part is not known. */

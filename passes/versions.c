@@ -7,10 +7,11 @@
  *         def @sum<m: Dim in 1..64>(%p0: Tensor[(m, 4), float32], primitive=1, versions=[[1], [8]]) { sum(%p0, axis=[1]) }
  *         def @main<n: Dim in 1..64>(%x: Tensor[(n, 4), float32], hot="n=1,8") { @sum(%x) }
  * The attribute `hot` of the entry, of @main where none is named, names dims and the values
- * that they often have, "n=1,8 m=64"; of several dims all combinations are meant. Dims of
- * other functions that have such a name are meant too. A row of `versions` has a number for
- * each type parameter, -1 for any. Functions that reduce nothing get none: for them a kernel
- * that knows the dim is not faster. Where the values do not fit the row, the kernel for any
+ * that they often have, "n=1,8 m=64", or ranges of them, "n=1,8..32 step 8,64..", which have
+ * one version each; of several dims all combinations are meant. Dims of other functions that
+ * have such a name are meant too. A row of `versions` has a number for each type parameter,
+ * [low, high, step] for a range, -1 for any. Functions that reduce nothing get none: for them
+ * a kernel that knows the dim is not faster. Where the values fit no row, the kernel for any
  * value serves.
  * keeps    every invariant
  * option   hot   in place of the entry's attribute, which is what it says from then on
@@ -28,16 +29,18 @@ struct options {
 
 static const bt_attr options[] = {
     BT_ATTR(struct options, hot, STRING, "",
-            "in place of the entry's attribute: \"n=1,8 m=64\""),
+            "in place of the entry's attribute: \"n=1,8..32 step 8 m=64\""),
     { 0 },
 };
 
 enum { MOST_ROWS = 8, MOST_DIMS = 4 };
 
+/* A dim and the values of each version. */
 struct hot {
     const char *name;
     uint32_t n;
-    int64_t at[MOST_ROWS];
+    bt_type_param values[MOST_ROWS];
+    const bt_type *at[MOST_ROWS]; /* a number, or a parameter that has these values */
 };
 
 struct versions {
@@ -53,29 +56,33 @@ struct versions {
     bt_map rows;                /* primitive function -> struct rows * */
 };
 
-/* Of one primitive function, nvar numbers each. */
+/* Of one primitive function, values for each type parameter. */
 struct rows {
     const bt_global *global;
     uint32_t n;
-    int64_t *at[MOST_ROWS];
+    bt_type_param *at[MOST_ROWS];
 };
 
 /* ---- attribute hot ---- */
 
-static bt_status fail_hot(const struct versions *v, const char *text, const char *why)
+/* `what`: the part of the text that is wrong; NULL: all of it. */
+static bt_status fail_hot(const struct versions *v, const char *text, const char *what,
+                          size_t n, const char *why)
 {
     return bt_fail_at(v->ctx, BT_ERR_ARGUMENT, v->store, v->entry->func->span,
-                      "hot=\"%s\": %s; expected dims of @%s and values of each, "
-                      "\"n=1,8 m=64\"",
-                      text, why, v->entry->name);
+                      "hot=\"%s\": %.*s%s%s; expected dims of @%s and values of each, "
+                      "\"n=1,8..32 step 8 m=64\"",
+                      text, what ? (int)n : 0, what ? what : "", what ? " " : "", why,
+                      v->entry->name);
 }
 
-static const bt_type *find_dim(const bt_func *func, const char *name, size_t n)
+static const bt_var_type *find_dim(const bt_func *func, const char *name, size_t n)
 {
     for (uint32_t i = 0; i < func->nvar; i++) {
-        const bt_var_type *var = (const bt_var_type *)(const void *)func->vars[i];
-        if (var->name && strlen(var->name) == n && memcmp(var->name, name, n) == 0)
-            return func->vars[i];
+        const bt_var_type *var = bt_as_var_type(func->vars[i]);
+        if (var->param.kind == BT_KIND_DIM && var->name && strlen(var->name) == n &&
+            memcmp(var->name, name, n) == 0)
+            return var;
     }
     return NULL;
 }
@@ -90,15 +97,73 @@ static int take_number(const char **at, int64_t *out)
     return *at > from;
 }
 
-static int may_be(const bt_type *dim, int64_t value)
+/* NUMBER, NUMBER..NUMBER or NUMBER.., the last two perhaps with a step behind. */
+static int take_range(const char **at, bt_type_param *out)
 {
-    const bt_type_param *param = &((const bt_var_type *)(const void *)dim)->param;
-    return value >= param->low && value <= param->high &&
-           (param->step <= 1 || value % param->step == 0);
+    *out = (bt_type_param){ .kind = BT_KIND_DIM, .high = INT64_MAX, .step = 1 };
+    if (!take_number(at, &out->low))
+        return 0;
+    if (strncmp(*at, "..", 2) != 0) {
+        out->high = out->low;
+        return 1;
+    }
+    *at += 2;
+    if (**at >= '0' && **at <= '9' && !take_number(at, &out->high))
+        return 0;
+    if (strncmp(*at, " step ", 6) != 0)
+        return 1;
+    *at += 6;
+    return take_number(at, &out->step);
 }
 
-/* NAME=NUMBER,NUMBER.. of a dim that is a number now says nothing any more, in an
- * attribute. */
+/* Why the range cannot be a version of the dim, which has those of `hot` already; NULL: it
+ * can, and *some are its values. */
+static const char *why_not(const struct hot *hot, const bt_type_param *range,
+                           bt_type_param *some)
+{
+    if (range->low > range->high)
+        return "ends before it begins";
+    if (range->step < 1)
+        return "has a step below 1";
+    if (!bt_type_param_narrow(some, range->low, range->high, range->step))
+        return "is outside of the dim's values";
+    for (uint32_t i = 0; i < hot->n; i++) {
+        const bt_type_param *before = &hot->values[i];
+        bt_type_param both = *some;
+        if (bt_type_param_narrow(&both, before->low, before->high, before->step) &&
+            bt_type_param_equal(&both, some))
+            return "is never chosen, as one before it has all its values: name it first";
+    }
+    return NULL;
+}
+
+/* RANGE,RANGE.. of a dim; one that is a number now, `var` NULL, takes none of them. */
+static bt_status read_values(struct versions *v, const char *text, const char **at,
+                             const bt_var_type *var, uint32_t nrow, struct hot *hot)
+{
+    do {
+        const char *from = ++*at;
+        bt_type_param range, some;
+        if (!take_range(at, &range) || !strchr(", ", **at))
+            return fail_hot(v, text, NULL, 0, "this is no list of values");
+        if (!var)
+            continue;
+        some = var->param;
+        const char *why = why_not(hot, &range, &some);
+        if (why)
+            return fail_hot(v, text, from, (size_t)(*at - from), why);
+        if (nrow * (hot->n + 1) > MOST_ROWS)
+            return fail_hot(v, text, NULL, 0, "these are more than 8 versions");
+        hot->values[hot->n] = some;
+        hot->at[hot->n] = some.low == some.high ? bt_dim(v->store, some.low)
+                                                : bt_type_var(v->store, &some, var->name);
+        if (!hot->at[hot->n++])
+            return bt_store_why(v->ctx, v->store);
+    } while (**at == ',');
+    return NULL;
+}
+
+/* NAME=RANGE,RANGE.. of a dim that is a number now says nothing any more, in an attribute. */
 static bt_status read_hot(struct versions *v, const char *text, int is_option)
 {
     const char *at = text;
@@ -106,34 +171,24 @@ static bt_status read_hot(struct versions *v, const char *text, int is_option)
     while (*(at += strspn(at, " "))) {
         struct hot hot = { 0 };
         const size_t n = strcspn(at, "= ");
-        const bt_type *dim = find_dim(v->entry->func, at, n);
-        if (!dim && is_option)
+        const bt_var_type *var = find_dim(v->entry->func, at, n);
+        if (!var && is_option)
             return bt_fail(v->ctx, BT_ERR_ARGUMENT,
                            "hot=\"%s\": @%s has no open dim %.*s", text, v->entry->name,
                            (int)n, at);
         at += n;
         if (*at != '=')
-            return fail_hot(v, text, "this is no list of values");
-        for (uint32_t i = 0; dim && i < v->ndim; i++) {
-            if (v->dims[i].name == ((const bt_var_type *)(const void *)dim)->name)
-                return fail_hot(v, text, "a dim has two lists of values");
+            return fail_hot(v, text, NULL, 0, "this is no list of values");
+        for (uint32_t i = 0; var && i < v->ndim; i++) {
+            if (v->dims[i].name == var->name)
+                return fail_hot(v, text, NULL, 0, "a dim has two lists of values");
         }
-        do {
-            int64_t value;
-            if (!*at++ || !take_number(&at, &value) || !strchr(", ", *at))
-                return fail_hot(v, text, "this is no list of values");
-            if (dim && !may_be(dim, value))
-                return fail_hot(v, text, "the dim does not have this value");
-            if (dim && nrow * (hot.n + 1) > MOST_ROWS)
-                return fail_hot(v, text, "these are more than 8 versions");
-            if (dim)
-                hot.at[hot.n++] = value;
-        } while (*at == ',');
-        if (!dim)
+        BT_TRY(read_values(v, text, &at, var, nrow, &hot));
+        if (!var)
             continue;
         if (v->ndim == MOST_DIMS)
-            return fail_hot(v, text, "these are more than 4 dims");
-        hot.name = ((const bt_var_type *)(const void *)dim)->name;
+            return fail_hot(v, text, NULL, 0, "these are more than 4 dims");
+        hot.name = var->name;
         v->dims[v->ndim++] = hot;
         nrow *= hot.n;
     }
@@ -145,42 +200,65 @@ static bt_status read_hot(struct versions *v, const char *text, int is_option)
 static const bt_type *choose(bt_subst *subst, const bt_type *leaf)
 {
     const struct versions *v = subst->state;
-    const char *name = leaf->kind == BT_TYPE_VAR
-                           ? ((const bt_var_type *)(const void *)leaf)->name
-                           : NULL;
-    for (uint32_t i = 0; name && i < v->ndim; i++) {
-        if (v->dims[i].name == name)
-            return bt_dim(v->store, v->dims[i].at[v->choice[i]]);
+    const bt_var_type *var = bt_as_var_type(leaf);
+    for (uint32_t i = 0; var && var->name && i < v->ndim; i++) {
+        if (v->dims[i].name == var->name)
+            return v->dims[i].at[v->choice[i]];
     }
     return NULL;
 }
 
-static int is_known(const struct rows *rows, const int64_t *row, uint32_t nvar)
+static int is_same(const bt_type_param *a, const bt_type_param *b, uint32_t n)
+{
+    while (n && bt_type_param_equal(&a[n - 1], &b[n - 1]))
+        n--;
+    return !n;
+}
+
+static int is_known(const struct rows *rows, const bt_type_param *row, uint32_t nvar)
 {
     for (uint32_t i = 0; i < rows->n; i++) {
-        if (memcmp(rows->at[i], row, nvar * sizeof(*row)) == 0)
+        if (is_same(rows->at[i], row, nvar))
             return 1;
     }
     return 0;
+}
+
+/* Those that a dim in its place has: by its bounds, and by what divides all its terms. 0: it
+ * has none of them. */
+static int narrow_by(bt_type_param *param, const bt_type *dim)
+{
+    int64_t low, high, step;
+    bt_dim_sum sum;
+    bt_dim_bounds(dim, &low, &high);
+    bt_dim_linear(dim, &sum);
+    step = sum.constant;
+    for (uint32_t i = 0; i < sum.n; i++) {
+        const bt_var_type *var = bt_as_var_type(sum.terms[i].atom);
+        int64_t by = sum.terms[i].coefficient, all;
+        step =
+            bt_gcd_int64(step, var && bt_mul_int64(by, var->param.step, &all) ? all : by);
+    }
+    return bt_type_param_narrow(param, low, high, step > 0 ? step : 1);
 }
 
 /* What the call gives for the values at hand. */
 static bt_status add_row(struct versions *v, struct rows *rows, const bt_call *call)
 {
     const bt_func *func = rows->global->func;
-    int64_t *row = BT_NEWS(v->arena, int64_t, func->nvar);
+    bt_type_param *row = BT_NEWS(v->arena, bt_type_param, func->nvar);
     bt_subst subst = { .leaf = choose, .state = v };
     uint32_t nknown = 0;
     if (!row)
         return bt_no_memory();
     for (uint32_t i = 0; i < func->nvar; i++) {
-        int64_t low, high;
         const bt_type *dim = bt_type_subst(v->store, &subst, call->type_args[i]);
-        bt_dim_bounds(func->vars[i], &low, &high);
-        row[i] = -1; // also where there is no such number
-        if (dim && bt_dim_is_const(dim, &row[i]) && (row[i] < low || row[i] > high))
+        row[i] = bt_as_var_type(func->vars[i])->param; // also where there is no such dim
+        if (!dim || dim == call->type_args[i] || row[i].kind != BT_KIND_DIM)
+            continue;
+        if (!narrow_by(&row[i], dim))
             return NULL;
-        nknown += row[i] >= 0;
+        nknown++;
     }
     if (nknown && rows->n < MOST_ROWS && !is_known(rows, row, func->nvar))
         rows->at[rows->n++] = row;
@@ -244,6 +322,25 @@ static bt_status meet(void *self, const bt_value *value, const bt_block *block)
 
 /* ---- attribute versions ---- */
 
+/* A number, [low, high, step] or, of all that the parameter has, -1. */
+static int set_item(const struct versions *v, const bt_type_param *values,
+                    const bt_type_param *all, bt_dict_entry *out)
+{
+    const char *name = bt_name_of(v->store, "versions");
+    const int64_t of[3] = { values->low, values->high, values->step };
+    const int is_any = bt_type_param_equal(values, all);
+    *out = (bt_dict_entry){ .name = name,
+                            .kind = BT_DICT_INT,
+                            .i = is_any ? -1 : values->low };
+    if (!name || is_any || values->low == values->high)
+        return name != NULL;
+    bt_dict_entry *items = BT_NEWS(v->arena, bt_dict_entry, 3);
+    for (uint32_t i = 0; items && i < 3; i++)
+        items[i] = (bt_dict_entry){ .name = name, .kind = BT_DICT_INT, .i = of[i] };
+    *out = (bt_dict_entry){ .name = name, .kind = BT_DICT_LIST, .n = 3, .items = items };
+    return items != NULL;
+}
+
 static bt_status make_list(const struct versions *v, const struct rows *rows,
                            bt_dict_entry *out)
 {
@@ -256,9 +353,11 @@ static bt_status make_list(const struct versions *v, const struct rows *rows,
         bt_dict_entry *items = BT_NEWS(v->arena, bt_dict_entry, nvar);
         if (!items)
             return bt_no_memory();
-        for (uint32_t k = 0; k < nvar; k++)
-            items[k] =
-                (bt_dict_entry){ .name = name, .kind = BT_DICT_INT, .i = rows->at[i][k] };
+        for (uint32_t k = 0; k < nvar; k++) {
+            const bt_var_type *var = bt_as_var_type(rows->global->func->vars[k]);
+            if (!set_item(v, &rows->at[i][k], &var->param, &items[k]))
+                return bt_no_memory();
+        }
         lists[i] = (bt_dict_entry){
             .name = name, .kind = BT_DICT_LIST, .n = nvar, .items = items
         };

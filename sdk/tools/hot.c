@@ -1,5 +1,5 @@
 /*
- * Option --hot: values of open dims, or a file of profiles.
+ * Option --hot: values and ranges of open dims, or a file of profiles.
  *     {"dims": [{"name": "n", "value": 8, "runs": 2}]}
  *     {"dims": [{"name": "n", "value": 1, "runs": 5}]}      ->      n=1,8
  */
@@ -159,7 +159,9 @@ int read_hot(struct tool *tool, const char **out)
         status = read_profiles(&c, file);
         bt_file_close(tool->ctx, file);
     } else {
-        status = bt_note(tool->ctx, status, NULL, 0, "--hot takes NAME=N,N.. or " FILES);
+        status = bt_note(
+            tool->ctx, status, NULL, 0,
+            "--hot takes ranges of dims, such as \"n=1,8..32 step 8\", or " FILES);
     }
     if (!status)
         status = say(&c, out);

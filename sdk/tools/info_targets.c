@@ -142,6 +142,19 @@ static void print_ops(const struct row *row)
     }
 }
 
+/* A number, or [low, high, step]. */
+static void print_values(const bt_dict_entry *item)
+{
+    printf("%" PRId64, item->n == 3 ? item->items[0].i : item->i);
+    if (item->n != 3)
+        return;
+    printf("..");
+    if (item->items[1].i < INT64_MAX)
+        printf("%" PRId64, item->items[1].i);
+    if (item->items[2].i > 1)
+        printf(" step %" PRId64, item->items[2].i);
+}
+
 /* Values of dims for which the kernels have code of their own. */
 static void print_versions(const struct table *t, const struct row *row)
 {
@@ -156,9 +169,11 @@ static void print_versions(const struct table *t, const struct row *row)
         for (uint32_t k = 0; k < rows->items[i].n; k++) {
             const bt_var_type *var =
                 (const bt_var_type *)(const void *)row->func->vars[k];
-            if (rows->items[i].items[k].i < 0)
+            const bt_dict_entry *item = &rows->items[i].items[k];
+            if (item->i < 0)
                 continue;
-            printf("%s%s=%" PRId64, between, var->name, rows->items[i].items[k].i);
+            printf("%s%s=", between, var->name);
+            print_values(item);
             between = " ";
         }
     }

@@ -162,7 +162,8 @@ bt_status check_open_dims(bt_ctx *ctx, uint64_t seed, const char *target, bt_are
     for (uint32_t i = 0; !status && i < BT_COUNT(ways); i++)
         status = check_open_chain(ctx, seed, own, target, &ways[i], NULL, arena);
     if (!status)
-        status = check_open_chain(ctx, seed, own, target, ways, "n=1,3", arena);
+        status =
+            check_open_chain(ctx, seed, own, target, ways, "n=1,2.. step 2,3", arena);
     bt_module_unref(own);
     return status;
 }

@@ -87,9 +87,21 @@ for n in 1 7 8; do
         "$baton" run rows.baton --target cpu --dim n=$n -i x=random:1 -i w=random:2 | cmp - "$n.out"
     done
 done
-expect 1 'hot="n=65": the dim does not have this value; expected dims of @main and values of each, "n=1,8 m=64"' \
+expect 1 'hot="n=65": 65 is outside of the dim.s values; expected dims of @main and values of each, "n=1,8..32 step 8 m=64"' \
     -- "$baton" info rows.baton --target cpu --hot n=65
 expect 1 'hot="n =8": this is no list of values' -- "$baton" info rows.baton --target cpu --hot 'n =8'
+# .. ranges of values, ..
+expect 0 'versions for n=1; n=8..32 step 8; n=40..64; any' -- "$baton" info rows.baton --target cpu --hot 'n=1,8..32 step 8,40..'
+expect 1 'n=65..": 65.. is outside of the dim.s values' -- "$baton" info rows.baton --target cpu --hot n=65..
+expect 1 'n=8.. step 0": 8.. step 0 has a step below 1' -- "$baton" info rows.baton --target cpu --hot 'n=8.. step 0'
+sed 's/) {/, hot="n=8..32 step 8,40..") {/' rows.baton > ranges.baton
+BATON_CPU=portable "$baton" opt rows.baton --kernels c > rows.c
+BATON_CPU=portable "$baton" opt ranges.baton --kernels c > ranges.c
+[ "$(grep -c 'cpu_tile_f32_portable(' ranges.c)" -gt "$(grep -c 'cpu_tile_f32_portable(' rows.c)" ]
+for n in 1 7 8 12 16 32 33 40 64; do
+    "$baton" run ranges.baton --target cpu --no-specialise -i x=${n}x24xfloat32=random:1 -i w=random:2 > "$n.out"
+    "$baton" run rows.baton --target cpu --dim n=$n -i x=random:1 -i w=random:2 | cmp - "$n.out"
+done
 # .. by the file of an artifact, ..
 "$baton" compile rows.baton --target cpu --hot n=8 -o rows.artifact > compile.out
 expect 0 'versions for     n=8; any' -- "$baton" info rows.artifact
@@ -112,7 +124,7 @@ expect 1 '\-\-hot other.json: byte 0: this is no profile; expected a file with w
     -- "$baton" info rows.baton --target cpu --hot other.json
 printf '{"dims": []}\n{"dims"' > cut.json
 expect 1 '\-\-hot cut.json: byte 13: ' -- "$baton" info rows.baton --target cpu --hot cut.json
-expect 1 'n 8' '\-\-hot takes NAME=N,N.. or a file' -- "$baton" info rows.baton --target cpu --hot 'n 8'
+expect 1 'n 8' '\-\-hot takes ranges of dims, such as "n=1,8..32 step 8", or a file' -- "$baton" info rows.baton --target cpu --hot 'n 8'
 expect 1 'a dim has two lists of values' -- "$baton" info rows.baton --target cpu --hot 'n=1 n=8'
 expect 1 'these are more than 8 versions' -- "$baton" info rows.baton --target cpu --hot 'n=1,2,3,4,5,6,7,8,9'
 expect 1 'hot="n=8;9": this is no list of values' -- "$baton" info rows.baton --target cpu --hot 'n=8;9'

@@ -618,22 +618,25 @@ static bt_status add_bindings(struct composer *c, const bt_block *block)
 }
 
 /* Dims of a function are dims of the graph under the same number. */
-static bt_status add_dims(struct composer *c, const bt_func *func, const int64_t *dims)
+static bt_status add_dims(struct composer *c, const bt_func *func,
+                          const bt_type_param *dims)
 {
+    bt_store *store = func->result->store;
     for (uint32_t i = 0; i < func->nvar; i++) {
-        if (bt_type_kind_of(func->vars[i]) != BT_KIND_DIM)
+        const bt_type *var = func->vars[i], *number;
+        if (bt_type_kind_of(var) != BT_KIND_DIM)
             return bt_fail(c->ctx, BT_ERR_UNSUPPORTED,
                            "%s: a type parameter that is no dim cannot be part of a "
                            "primitive function",
                            c->name);
-        if (!bt__dims_node(&c->dims, func->vars[i]))
+        const bt_type_param *param = dims ? &dims[i] : &bt_as_var_type(var)->param;
+        if (!bt__dims_add(&c->dims, var, param))
             return c->graph->status;
-        const bt_type *known =
-            dims && dims[i] >= 0 ? bt_dim(func->result->store, dims[i]) : func->vars[i];
-        if (!known)
-            return bt_store_why(c->ctx, func->result->store);
-        if (known != func->vars[i])
-            bt__dims_join(&c->dims, func->vars[i], known);
+        if (param->low < param->high)
+            continue;
+        if (!(number = bt_dim(store, param->low)))
+            return bt_store_why(c->ctx, store);
+        bt__dims_join(&c->dims, var, number);
     }
     return NULL;
 }
@@ -651,7 +654,8 @@ static void join_dims(struct composer *c, const bt_block *block)
 }
 
 bt_status bt__graph_join(bt_ctx *ctx, bt_arena *arena, const bt_func *func,
-                         const int64_t *dims, struct bt__copying *copying, bt_graph **out)
+                         const bt_type_param *dims, struct bt__copying *copying,
+                         bt_graph **out)
 {
     struct composer c = { .ctx = ctx, .arena = arena, .copying = copying };
     c.name = func->name ? func->name : "a primitive function";
@@ -701,7 +705,7 @@ bt_status bt__graph_open(bt_ctx *ctx, bt_arena *arena, const bt_formula_call *ca
 }
 
 bt_status bt_graph_compose_for(bt_ctx *ctx, bt_arena *arena, const bt_func *func,
-                               const int64_t *dims, bt_graph **out)
+                               const bt_type_param *dims, bt_graph **out)
 {
     BT_TRY(bt__graph_join(ctx, arena, func, dims, NULL, out));
     return bt__graph_inline(*out);

@@ -1,9 +1,12 @@
 /* Dims of types as expressions of a graph's dims. */
 #include "compute/compose/dims.h"
 
+#include "ir/dim.h"
+
 void bt__dims_init(struct bt__dims *d, bt_graph *graph)
 {
     *d = (struct bt__dims){ .graph = graph };
+    bt_map_init(&d->nodes, graph->arena, 0);
     bt_map_init(&d->same, graph->arena, 0);
 }
 
@@ -30,24 +33,39 @@ void bt__dims_join(struct bt__dims *d, const bt_type *a, const bt_type *b)
         (void)bt__graph_no_memory(d->graph);
 }
 
-static const bt_node *node_of_leaf(struct bt__dims *d, const bt_type *leaf)
+/* A multiple of 8 is 8 times the whole of its eighth: sums of it show what divides them. */
+const bt_node *bt__dims_add(struct bt__dims *d, const bt_type *leaf,
+                            const bt_type_param *param)
 {
     bt_graph *g = d->graph;
+    const bt__bounds bounds = bt__param_bounds(param);
+    const bt_var_type *var = bt_as_var_type(leaf);
+    const bt_graph_dim dim = { .name = var && var->name ? var->name : "?",
+                               .low = bounds.low,
+                               .high = bounds.high };
     uint32_t which;
-    bt_graph_dim dim = { .name = "?" };
-    leaf = find(d, leaf);
-    if (bt_dim_is_const(leaf, &dim.low))
-        return bt_node_int(g, dim.low);
-    for (uint32_t i = 0; i < d->met.len; i++) {
-        if (d->met.at[i] == leaf)
-            return bt_node_dim(g, i);
-    }
-    bt_dim_bounds(leaf, &dim.low, &dim.high);
-    if (leaf->kind == BT_TYPE_VAR && ((const bt_var_type *)(const void *)leaf)->name)
-        dim.name = ((const bt_var_type *)(const void *)leaf)->name;
-    return BT_PUSH(g->arena, &d->met, leaf) && bt_graph_add_dim(g, &dim, &which)
-               ? bt_node_dim(g, which)
+    if (!bt_graph_add_dim(g, &dim, &which))
+        return bt__graph_no_memory(g);
+    const bt_node *step = bt_node_int(g, param->step), *node = bt_node_dim(g, which);
+    node = bt_node_scalar(g, BT_SCALAR_MUL, step,
+                          bt_node_scalar(g, BT_SCALAR_FLOORDIV, node, step));
+    return node && bt_map_put(&d->nodes, leaf, (void *)(uintptr_t)node)
+               ? node
                : bt__graph_no_memory(g);
+}
+
+static const bt_node *node_of_leaf(struct bt__dims *d, const bt_type *leaf)
+{
+    static const bt_type_param any = { .kind = BT_KIND_DIM,
+                                       .high = INT64_MAX,
+                                       .step = 1 };
+    int64_t number;
+    leaf = find(d, leaf);
+    if (bt_dim_is_const(leaf, &number))
+        return bt_node_int(d->graph, number);
+    const bt_node *known = bt_map_find(&d->nodes, leaf);
+    const bt_var_type *var = bt_as_var_type(leaf);
+    return known ? known : bt__dims_add(d, leaf, var ? &var->param : &any);
 }
 
 static const bt_node *node_of_sum(struct bt__dims *d, const bt_type *dim)

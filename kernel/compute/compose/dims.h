@@ -7,13 +7,17 @@
 /* Variables and opaque dims become dims of the graph as they are met. */
 struct bt__dims {
     bt_graph *graph;
-    bt_vec(const bt_type *) met; /* by number of the graph's dim */
-    bt_map same;                 /* one -> the dim that it is equal to */
+    bt_map nodes; /* one that was met -> its node */
+    bt_map same;  /* one -> the dim that it is equal to */
 };
 void bt__dims_init(struct bt__dims *, bt_graph *);
 /* That they are equal is a fact: one, where it is a variable, becomes the other where that
  * is a variable or a number. */
 void bt__dims_join(struct bt__dims *, const bt_type *, const bt_type *);
+/* The next dim of the graph, with the values of `param`, for a variable or an opaque dim that
+ * was not met yet. NULL: failure of the graph. */
+const bt_node *bt__dims_add(struct bt__dims *, const bt_type *leaf,
+                            const bt_type_param *param);
 /* NULL: failure of the graph. */
 const bt_node *bt__dims_node(struct bt__dims *, const bt_type *dim);
 

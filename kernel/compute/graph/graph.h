@@ -31,7 +31,7 @@ const bt_node *bt__node_split_blocks(bt_graph *, const bt_node *reduction);
 /* What bt_graph_compose makes, before stages go into others: which of them is chosen by
  * numbers, where there are some. */
 struct bt__copying; /* compute/compose/copy.h: numbers for dims; NULL: none */
-bt_status bt__graph_join(bt_ctx *, bt_arena *, const bt_func *, const int64_t *dims,
+bt_status bt__graph_join(bt_ctx *, bt_arena *, const bt_func *, const bt_type_param *dims,
                          struct bt__copying *, bt_graph **out) BT_MUST_USE;
 /* The graph of a call on tensors without layouts, whose axes are each a dim of its own where
  * they are open: the axes get the dims of the call's types. */

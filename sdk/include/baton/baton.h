@@ -60,8 +60,8 @@ typedef struct bt_program_options {
      * never. If the model cannot be read so, it is taken as it was. */
     bt_status (*specialise)(bt_ctx *, bt_specialise_call *);
     void *specialise_self;
-    /* Values of open dims, "n=1,8,32" or "n=1,8 m=64", for which kernels have code of their
-     * own; NULL: those of the entry's attribute `hot`. */
+    /* Values and ranges of open dims, "n=1,8..32 step 8,64.. m=5", for which kernels have
+     * code of their own; NULL: those of the entry's attribute `hot`. */
     const char *hot;
 } bt_program_options;
 

@@ -67,8 +67,8 @@ typedef struct bt_compile_options {
      * computes scalars and runs operators that no kernel computes. All functions that the
      * entry reaches are lowered then. 0: the program is a chain of primitive calls. */
     uint32_t has_control_flow;
-    /* Values of the entry's open dims, "n=1,8,32" or "n=1,8 m=64", for which kernels have
-     * code of their own (pass versions); NULL: those of its attribute `hot`. */
+    /* Values and ranges of the entry's open dims, "n=1,8..32 step 8,64.. m=5", for which
+     * kernels have code of their own (pass versions); NULL: those of its attribute `hot`. */
     const char *hot;
 } bt_compile_options;
 

@@ -200,10 +200,10 @@ BT_API const bt_node *bt_node_substitute(bt_graph *, const bt_node *, uint32_t n
  * that are checked at run time; constants that are not scalars */
 BT_API bt_status bt_graph_compose(bt_ctx *, bt_arena *, const bt_func *,
                                   bt_graph **out) BT_MUST_USE;
-/* The same for dims of which some are known: the number of each type parameter, -1 where it
- * stays open. */
+/* The same for fewer values of dims: those of each type parameter, some of its own. */
 BT_API bt_status bt_graph_compose_for(bt_ctx *, bt_arena *, const bt_func *,
-                                      const int64_t *dims, bt_graph **out) BT_MUST_USE;
+                                      const bt_type_param *dims,
+                                      bt_graph **out) BT_MUST_USE;
 /* A line for each stage, and one for its view. Names: a0, a1 ... inputs, s0 ... stages,
  * i0 ... axes, r0 ... indices of reductions. A read that is checked at run time has a `!`
  * behind its array. */

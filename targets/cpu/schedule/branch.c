@@ -22,10 +22,11 @@
 struct mover {
     bt_loops *to;
     const bt_loops *from;
-    const int64_t *dims; /* for which `from` is */
-    uint8_t *packs;      /* of each statement of `from`: it only packs a constant */
-    uint32_t *buffers;   /* of `from` -> of `to` */
-    bt_map nodes;        /* moved */
+    const bt_func *func;
+    const bt_type_param *dims; /* of the function, for which `from` is */
+    uint8_t *packs;            /* of each statement of `from`: it only packs a constant */
+    uint32_t *buffers;         /* of `from` -> of `to` */
+    bt_map nodes;              /* moved */
     int is_refused;
 };
 
@@ -111,26 +112,65 @@ static int copy_block(struct mover *m, const bt_stmts *from, bt_stmts *to)
     return 1;
 }
 
+/* ---- values of dims ---- */
+
+/* What is at least 0 for those values of the dim alone; 0 - (n mod step) of multiples. */
+struct limits {
+    uint32_t n;
+    const bt_node *at[3];
+};
+
+static struct limits limits_of(bt_graph *g, const struct mover *m, uint32_t i)
+{
+    const bt_type_param *some = &m->dims[i],
+                        *all = &bt_as_var_type(m->func->vars[i])->param;
+    const bt_node *dim = bt_node_dim(g, i);
+    struct limits l = { 0 };
+    if (some->low > all->low)
+        l.at[l.n++] = bt_node_linear(g, -some->low, 1, &dim, (int64_t[]){ 1 });
+    if (some->high < all->high)
+        l.at[l.n++] = bt_node_linear(g, some->high, 1, &dim, (int64_t[]){ -1 });
+    if (some->step != all->step) {
+        dim = bt_node_scalar(g, BT_SCALAR_MOD, dim, bt_node_int(g, some->step));
+        l.at[l.n++] = bt_node_linear(g, 0, 1, &dim, (int64_t[]){ -1 });
+    }
+    return l;
+}
+
+/* Whether the dims have these values. */
+static const bt_node *dims_are(const struct mover *m)
+{
+    bt_graph *g = m->to->graph;
+    const bt_node *all = bt_node_bool(g, 1);
+    for (uint32_t i = 0; i < m->func->nvar; i++) {
+        const struct limits l = limits_of(g, m, i);
+        for (uint32_t k = 0; k < l.n; k++)
+            all = bt_node_scalar(
+                g, BT_SCALAR_AND, all,
+                bt_node_scalar(g, BT_SCALAR_LE, bt_node_int(g, 0), l.at[k]));
+    }
+    return all;
+}
+
 /* What is not packed has no elements where the dims are others. */
-static const bt_node *nelem_of(struct mover *m, uint32_t buffer, uint32_t nvar)
+static const bt_node *nelem_of(struct mover *m, uint32_t buffer)
 {
     bt_graph *g = m->to->graph;
     const bt_node *nelem = move(m, m->from->graph->arrays[buffer]->extents[0]);
-    for (uint32_t i = 0; nelem && i < nvar; i++) {
-        if (m->dims[i] < 0)
-            continue;
-        // max(0, min(1 + (n - k), 1 - (n - k))) is 1 where n is k, else 0
-        const bt_node *one = bt_node_int(g, 1);
-        const bt_node *off = bt_node_scalar(g, BT_SCALAR_SUB, bt_node_dim(g, i),
-                                            bt_node_int(g, m->dims[i]));
-        const bt_node *is =
-            bt_node_scalar(g, BT_SCALAR_MIN, bt_node_scalar(g, BT_SCALAR_ADD, one, off),
-                           bt_node_scalar(g, BT_SCALAR_SUB, one, off));
+    for (uint32_t i = 0; i < m->func->nvar; i++) {
+        const struct limits l = limits_of(g, m, i);
+        const bt_node *is = bt_node_int(g, 1), *one = is;
+        // max(0, min(1, 1 + limit)) is 1 where 0 <= limit, else 0
+        for (uint32_t k = 0; k < l.n; k++)
+            is = bt_node_scalar(g, BT_SCALAR_MIN, is,
+                                bt_node_scalar(g, BT_SCALAR_ADD, one, l.at[k]));
         is = bt_node_scalar(g, BT_SCALAR_MAX, is, bt_node_int(g, 0));
         nelem = bt_node_scalar(g, BT_SCALAR_MUL, nelem, is);
     }
     return nelem;
 }
+
+/* ---- buffers ---- */
 
 static int is_packed(const struct mover *m, uint8_t *const *touched, uint32_t buffer)
 {
@@ -141,7 +181,7 @@ static int is_packed(const struct mover *m, uint8_t *const *touched, uint32_t bu
     return 0;
 }
 
-static int add_buffers(struct mover *m, uint8_t *const *touched, uint32_t nvar)
+static int add_buffers(struct mover *m, uint8_t *const *touched)
 {
     const bt_loops *from = m->from;
     const uint32_t n = from->graph->narray;
@@ -153,7 +193,7 @@ static int add_buffers(struct mover *m, uint8_t *const *touched, uint32_t nvar)
         if (role == BT_BUFFER_INPUT || role == BT_BUFFER_OUTPUT)
             continue;
         const bt_node *nelem = role == BT_BUFFER_TEMP && !is_packed(m, touched, i)
-                                   ? nelem_of(m, i, nvar)
+                                   ? nelem_of(m, i)
                                    : move(m, array->extents[0]);
         if (!nelem || !bt_loops_add_buffer(m->to, role, array->name, array->dtype, nelem,
                                            &m->buffers[i]))
@@ -185,20 +225,6 @@ static int put_under(bt_loops *loops, const bt_node *condition, bt_stmt **at)
     return BT_PUSH(loops->arena, &test->body, stmt);
 }
 
-/* Whether the dims have these values. */
-static const bt_node *dims_are(bt_graph *g, uint32_t nvar, const int64_t *dims)
-{
-    const bt_node *all = NULL;
-    for (uint32_t i = 0; i < nvar; i++) {
-        if (dims[i] < 0)
-            continue;
-        const bt_node *is =
-            bt_node_scalar(g, BT_SCALAR_EQ, bt_node_dim(g, i), bt_node_int(g, dims[i]));
-        all = all ? bt_node_scalar(g, BT_SCALAR_AND, all, is) : is;
-    }
-    return all;
-}
-
 /* Statements that stand where they stood are `packs`. */
 static int put_all_under(bt_loops *loops, const bt_node *condition, bt_stmts *body,
                          const uint8_t *packs)
@@ -211,14 +237,13 @@ static int put_all_under(bt_loops *loops, const bt_node *condition, bt_stmts *bo
 }
 
 /* The version's statements, moved; not yet among those of the program. */
-static int move_version(struct mover *m, const struct cpu_config *config, uint32_t nvar,
-                        bt_stmts *moved)
+static int move_version(struct mover *m, const struct cpu_config *config, bt_stmts *moved)
 {
     uint8_t **touched;
     bt_map_init(&m->nodes, m->to->arena, 0);
     if (!cpu_touch_all(m->to->arena, config, m->from, &touched) ||
         !(m->packs = cpu_find_packing(m->to->arena, config, m->from, touched)) ||
-        !add_buffers(m, touched, nvar) || !copy_block(m, &m->from->body, moved))
+        !add_buffers(m, touched) || !copy_block(m, &m->from->body, moved))
         return 0;
     for (uint32_t i = 0; i < moved->len; i++) {
         if (!bt_stmt_walk(moved->at[i], move_slot, m))
@@ -227,8 +252,9 @@ static int move_version(struct mover *m, const struct cpu_config *config, uint32
     return 1;
 }
 
-bt_status cpu_branch(bt_loops *loops, const struct cpu_config *config, uint32_t ndim,
-                     uint32_t nversion, const struct cpu_version *versions)
+bt_status cpu_branch(bt_loops *loops, const struct cpu_config *config,
+                     const bt_func *func, uint32_t nversion,
+                     const struct cpu_version *versions)
 {
     bt_graph *g = loops->graph;
     const bt_node *none = NULL; // of the versions before fits; NULL: always
@@ -238,14 +264,14 @@ bt_status cpu_branch(bt_loops *loops, const struct cpu_config *config, uint32_t 
         !(packs = cpu_find_packing(loops->arena, config, loops, touched)))
         return bt_no_memory();
     for (uint32_t v = 0; v < nversion; v++) {
-        struct mover m = { .to = loops,
-                           .from = versions[v].loops,
-                           .dims = versions[v].dims };
+        struct mover m = {
+            .to = loops, .from = versions[v].loops, .func = func, .dims = versions[v].dims
+        };
         bt_stmts moved = { 0 };
-        const int ok = move_version(&m, config, ndim, &moved);
+        const int ok = move_version(&m, config, &moved);
         if (m.is_refused)
             continue;
-        const bt_node *is = ok ? dims_are(g, ndim, versions[v].dims) : NULL,
+        const bt_node *is = ok ? dims_are(&m) : NULL,
                       *is_not = is ? bt_node_scalar(g, BT_SCALAR_NOT, is, NULL) : NULL;
         if (none && is_not) {
             is = bt_node_scalar(g, BT_SCALAR_AND, none, is);

@@ -6,16 +6,16 @@
 
 #include "config.h"
 
-/* A program for dims of which some are known. */
+/* A program for some of the values that dims have. */
 struct cpu_version {
-    const int64_t *dims; /* of each dim of the graph, -1: any */
+    const bt_type_param *dims; /* of each type parameter of the function */
     const bt_loops *loops;
 };
 
-/* Where the dims are those of a version, the loops do what it does, else what they did; no two
- * versions are for the same dims. The inputs and results of all are the same. A version of which
- * statements cannot be moved is left out. */
-bt_status cpu_branch(bt_loops *, const struct cpu_config *, uint32_t ndim,
+/* Where the dims are those of a version, of the first such one, the loops of the function do
+ * what it does, else what they did. The inputs and results of all are the same. A version of
+ * which statements cannot be moved is left out. */
+bt_status cpu_branch(bt_loops *, const struct cpu_config *, const bt_func *,
                      uint32_t nversion, const struct cpu_version *) BT_MUST_USE;
 
 #endif

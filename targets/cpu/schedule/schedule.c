@@ -264,20 +264,20 @@ struct chooser {
     bt_arena *arena;
     const struct cpu_config *config;
     const bt_func *primitive;
-    cpu_kept_list *kept; /* NULL: all of each result is to be written */
-    const int64_t *dims; /* those that are known, else -1; NULL: none is */
-    uint32_t useless;    /* transforms that change nothing */
-    uint32_t was_tried;  /* bits: what was done to those that were made */
+    cpu_kept_list *kept;       /* NULL: all of each result is to be written */
+    const bt_type_param *dims; /* values of the function's dims; NULL: all */
+    uint32_t useless;          /* transforms that change nothing */
+    uint32_t was_tried;        /* bits: what was done to those that were made */
     bt_loops *best;
     double cost;
     bt_status refused; /* why a candidate cannot be made */
 };
 
-static uint32_t count_open(const bt_func *func, const int64_t *dims)
+static uint32_t count_open(const bt_func *func, const bt_type_param *dims)
 {
     uint32_t n = 0;
     for (uint32_t i = 0; i < func->nvar; i++)
-        n += !dims || dims[i] < 0;
+        n += !dims || dims[i].low < dims[i].high;
     return n;
 }
 
@@ -378,36 +378,68 @@ static uint32_t dim_of_one(const bt_func *func)
     return i;
 }
 
-static int is_asked(const int64_t *const *rows, uint32_t n, const int64_t *row,
+/* The values of the function's dim. */
+static const bt_type_param *all_of(const bt_func *func, uint32_t i)
+{
+    return &bt_as_var_type(func->vars[i])->param;
+}
+
+static int is_asked(bt_type_param *const *rows, uint32_t n, const bt_type_param *row,
                     uint32_t nvar)
 {
-    for (uint32_t i = 0; i < n; i++) {
-        if (memcmp(rows[i], row, nvar * sizeof(*row)) == 0)
+    for (uint32_t i = 0, k; i < n; i++) {
+        for (k = 0; k < nvar && bt_type_param_equal(&rows[i][k], &row[k]); k++)
+            ;
+        if (k == nvar)
             return 1;
     }
     return 0;
 }
 
+/* A number, [low, high, step], or -1, any. 0: it is none, or the dim has no such value. */
+static int read_dim(const bt_dict_entry *item, bt_type_param *dim)
+{
+    int64_t of[3] = { item->i, item->i, 1 };
+    const int is_list = item->kind == BT_DICT_LIST && item->n == 3;
+    if (item->kind == BT_DICT_INT && item->i == -1)
+        return 1;
+    if (!is_list && item->kind != BT_DICT_INT)
+        return 0;
+    for (uint32_t i = 0; is_list && i < 3; i++) {
+        if (item->items[i].kind != BT_DICT_INT)
+            return 0;
+        of[i] = item->items[i].i;
+    }
+    return bt_type_param_narrow(dim, of[0], of[1], of[2]);
+}
+
+static bt_type_param *new_row(const struct chooser *c)
+{
+    const bt_func *func = c->primitive;
+    bt_type_param *row = BT_NEWS(c->arena, bt_type_param, func->nvar);
+    for (uint32_t i = 0; row && i < func->nvar; i++)
+        row[i] = *all_of(func, i);
+    return row;
+}
+
 /* Those that attribute `versions` lists, which may be any text's. */
-static bt_status read_rows(const struct chooser *c, const int64_t **rows, uint32_t *n)
+static bt_status read_rows(const struct chooser *c, bt_type_param **rows, uint32_t *n)
 {
     const bt_dict_entry *list = bt_dict_find(&c->primitive->attrs, "versions");
     const uint32_t nvar = c->primitive->nvar;
     for (uint32_t i = 0; list && list->kind == BT_DICT_LIST && i < list->n; i++) {
         const bt_dict_entry *items = &list->items[i];
-        int64_t *row = BT_NEWS(c->arena, int64_t, nvar);
-        uint32_t nknown = 0;
+        bt_type_param *row = new_row(c);
+        uint32_t nread = 0, nless = 0;
         if (!row)
             return bt_no_memory();
-        for (uint32_t k = 0; items->kind == BT_DICT_LIST && k < items->n && k < nvar;
-             k++) {
-            int64_t low, high;
-            bt_dim_bounds(c->primitive->vars[k], &low, &high);
-            row[k] = items->items[k].kind == BT_DICT_INT ? items->items[k].i : -1;
-            nknown += row[k] >= low && row[k] <= high;
+        if (items->kind != BT_DICT_LIST || items->n != nvar)
+            continue;
+        while (nread < nvar && read_dim(&items->items[nread], &row[nread])) {
+            nless += !bt_type_param_equal(&row[nread], all_of(c->primitive, nread));
+            nread++;
         }
-        if (*n < MOST_VERSIONS - 1 && items->n == nvar && nknown &&
-            nknown == nvar - count_open(c->primitive, row))
+        if (*n < MOST_VERSIONS - 1 && nread == nvar && nless)
             rows[(*n)++] = row;
     }
     return NULL;
@@ -415,25 +447,24 @@ static bt_status read_rows(const struct chooser *c, const int64_t **rows, uint32
 
 /* A product with one row is another program: a sum for each column, of operands as they lie,
  * which takes none to pack them. */
-static bt_status add_one(const struct chooser *c, const int64_t **rows, uint32_t *n)
+static bt_status add_one(const struct chooser *c, bt_type_param **rows, uint32_t *n)
 {
     const bt_func *func = c->primitive;
     const uint32_t which = dim_of_one(func);
-    int64_t *row = BT_NEWS(c->arena, int64_t, func->nvar);
+    bt_type_param *row = new_row(c);
     int is_wanted;
     if (!row)
         return bt_no_memory();
     BT_TRY(sums_inputs(c, &is_wanted));
-    for (uint32_t i = 0; i < func->nvar; i++)
-        row[i] = i == which ? 1 : -1;
-    if (is_wanted && which < func->nvar && !is_asked(rows, *n, row, func->nvar))
+    if (is_wanted && which < func->nvar && bt_type_param_narrow(&row[which], 1, 1, 1) &&
+        !is_asked(rows, *n, row, func->nvar))
         rows[(*n)++] = row;
     return NULL;
 }
 
 static bt_status add_versions(const struct chooser *c)
 {
-    const int64_t *rows[MOST_VERSIONS];
+    bt_type_param *rows[MOST_VERSIONS];
     struct cpu_version versions[MOST_VERSIONS];
     uint32_t nrow = 0, n = 0;
     BT_TRY(read_rows(c, rows, &nrow));
@@ -449,7 +480,7 @@ static bt_status add_versions(const struct chooser *c)
         if (one.best)
             versions[n++] = (struct cpu_version){ rows[i], one.best };
     }
-    return cpu_branch(c->best, c->config, c->primitive->nvar, n, versions);
+    return cpu_branch(c->best, c->config, c->primitive, n, versions);
 }
 
 bt_status cpu_schedule(bt_ctx *ctx, bt_arena *arena, const struct cpu_config *config,

@@ -245,30 +245,26 @@ static void test_a_depthwise_convolution_is_lines(void **state)
         "}\n");
 }
 
-/* Of a depthwise convolution with an open batch, which may be 1, threads have the channels,
- * and lines are rows of the image. */
-static void test_an_open_batch_leaves_threads_the_channels(void **state)
+/* Dims of -1 are one with these values. */
+static void check_open_text(const struct contraction *c, const bt_type_param *values,
+                            uint32_t nthread, const char *expected)
 {
-    (void)state;
     struct world w = world_open();
-    const bt_type_param param = { .kind = BT_KIND_DIM, .high = INT64_MAX, .step = 1 };
-    const bt_type *n = bt_type_var(w.store, &param, bt_name_of(w.store, "n"));
-    const bt_type *x[] = { n, bt_dim(w.store, 32), bt_dim(w.store, 10),
-                           bt_dim(w.store, 10) };
-    const bt_type *types[] = {
-        bt_type_tensor(w.store, bt_type_shape(w.store, 4, x),
-                       bt_type_dtype(w.store, BT_FLOAT32)),
-        bt_type_tensor_of(w.store, BT_FLOAT32, 3, (const int64_t[]){ 32, 3, 3 }),
-    };
-    struct formula f = {
-        .inputs = { { .name = "x", .type = "t[n, c, h, g]" },
-                    { .name = "w", .type = "t[c, k, l]" } },
-        .text = "y: t[n, c, p in h, q in g] = sum(r in k, s in l:"
-                "  x[n, c, p + r - 1, q + s - 1] * w[c, r, s] else 0)",
-    };
+    const bt_type *open = bt_type_var(w.store, values, bt_name_of(w.store, "n"));
+    struct formula f = { .text = c->text };
+    const bt_type *types[4], *dims[6];
+    uint32_t n = 0;
+    for (; n < 4 && c->inputs[n].name; n++) {
+        const struct input *in = &c->inputs[n];
+        for (uint32_t i = 0; i < in->rank; i++)
+            dims[i] = in->dims[i] < 0 ? open : bt_dim(w.store, in->dims[i]);
+        f.inputs[n] = (bt_op_input){ .name = in->name, .type = in->type };
+        types[n] = bt_type_tensor(w.store, bt_type_shape(w.store, in->rank, dims),
+                                  bt_type_dtype(w.store, in->dtype));
+    }
     bt_op op = formula_op(&f);
     const bt_formula_call call = {
-        .op = &op, .narg = 2, .args = types, .result = any_result(&w, 1)
+        .op = &op, .narg = n, .args = types, .result = any_result(&w, 1)
     };
     bt_arena *arena = bt_arena_create(w.registry);
     bt_graph *graph;
@@ -276,43 +272,103 @@ static void test_an_open_batch_leaves_threads_the_channels(void **state)
     bt_text text;
     assert_ok(w.ctx, bt__call_compose(w.ctx, arena, &call, &graph));
     assert_ok(w.ctx, bt__graph_open(w.ctx, arena, &call, graph, &graph));
-    assert_ok(w.ctx,
-              cpu_contract(w.ctx, arena,
-                           &(struct cpu_config){ .isa = CPU_ISA_PORTABLE, .nthread = 2 },
-                           "test", graph, NULL, &loops));
+    assert_ok(w.ctx, cpu_contract(w.ctx, arena,
+                                  &(struct cpu_config){ .isa = CPU_ISA_PORTABLE,
+                                                        .nthread = nthread },
+                                  "test", graph, NULL, &loops));
     bt_text_init(&text, arena);
     assert_ok(w.ctx, bt_loops_print(loops, &text));
-    assert_string_equal(bt_text_get(&text),
-                        "loops test<d0: Dim> {\n"
-                        "    in a0: float32[3200*d0]\n"
-                        "    in a1: float32[288]\n"
-                        "    out s0: float32[3200*d0]\n"
-                        "    local s1: float32[1]\n"
-                        "    temp t4: float32[4608*d0 + 8]\n"
-                        "    parallel i40 in 32 {\n"
-                        "        for i41 in d0 {\n"
-                        "            halo.4(&t4[144*i40 + 4608*i41], &a0[100*i40 + "
-                        "3200*i41], 12, 12, 1, 10, 1, 10, 10, 1)\n"
-                        "        }\n"
-                        "    }\n"
-                        "    parallel i40 in 32 {\n"
-                        "        for i41 in d0 {\n"
-                        "            for i42 in 4 {\n"
-                        "                if (0 <= -i42 + 2) {\n"
-                        "                    line_f32_portable(&s0[100*i40 + 3200*i41 + "
-                        "30*i42], &a1[9*i40], &t4[144*i40 + 4608*i41 + 36*i42], 3, 10, "
-                        "3, 12, 1, 1, 10, 2, 3, 3, 12, 1, 0, 0)\n"
-                        "                } else {\n"
-                        "                    line_f32_portable(&s0[100*i40 + 3200*i41 + "
-                        "30*i42], &a1[9*i40], &t4[144*i40 + 4608*i41 + 36*i42], 1, 10, "
-                        "3, 12, 1, 1, 10, 2, 3, 3, 12, 1, 0, 0)\n"
-                        "                }\n"
-                        "            }\n"
-                        "        }\n"
-                        "    }\n"
-                        "}\n");
+    assert_string_equal(bt_text_get(&text), expected);
     bt_arena_destroy(arena);
     world_close(&w);
+}
+
+/* Of a depthwise convolution with an open batch, which may be 1, threads have the channels,
+ * and lines are rows of the image. */
+static void test_an_open_batch_leaves_threads_the_channels(void **state)
+{
+    (void)state;
+    check_open_text(
+        &(struct contraction){
+            .inputs = { { "x", "t[n, c, h, g]", BT_FLOAT32, 4, { -1, 32, 10, 10 } },
+                        { "w", "t[c, k, l]", BT_FLOAT32, 3, { 32, 3, 3 } } },
+            .text = "y: t[n, c, p in h, q in g] = sum(r in k, s in l:"
+                    "  x[n, c, p + r - 1, q + s - 1] * w[c, r, s] else 0)" },
+        &(bt_type_param){ .kind = BT_KIND_DIM, .high = INT64_MAX, .step = 1 }, 2,
+        "loops test<d0: Dim> {\n"
+        "    in a0: float32[3200*d0]\n"
+        "    in a1: float32[288]\n"
+        "    out s0: float32[3200*d0]\n"
+        "    local s1: float32[1]\n"
+        "    temp t4: float32[4608*d0 + 8]\n"
+        "    parallel i40 in 32 {\n"
+        "        for i41 in d0 {\n"
+        "            halo.4(&t4[144*i40 + 4608*i41], &a0[100*i40 + "
+        "3200*i41], 12, 12, 1, 10, 1, 10, 10, 1)\n"
+        "        }\n"
+        "    }\n"
+        "    parallel i40 in 32 {\n"
+        "        for i41 in d0 {\n"
+        "            for i42 in 4 {\n"
+        "                if (0 <= -i42 + 2) {\n"
+        "                    line_f32_portable(&s0[100*i40 + 3200*i41 + "
+        "30*i42], &a1[9*i40], &t4[144*i40 + 4608*i41 + 36*i42], 3, 10, "
+        "3, 12, 1, 1, 10, 2, 3, 3, 12, 1, 0, 0)\n"
+        "                } else {\n"
+        "                    line_f32_portable(&s0[100*i40 + 3200*i41 + "
+        "30*i42], &a1[9*i40], &t4[144*i40 + 4608*i41 + 36*i42], 1, 10, "
+        "3, 12, 1, 1, 10, 2, 3, 3, 12, 1, 0, 0)\n"
+        "                }\n"
+        "            }\n"
+        "        }\n"
+        "    }\n"
+        "}\n");
+}
+
+static const struct contraction product_of_rows = {
+    .inputs = { { "a", "t[m, k]", BT_FLOAT32, 2, { -1, 7 } },
+                { "b", "t[k, n]", BT_FLOAT32, 2, { 7, 16 } } },
+    .text = "y: t[m, n] = sum(k: a[m, k] * b[k, n])",
+};
+
+/* Tiles of 4 rows, of 6 that they may have, leave none of a multiple of 8. */
+static void test_a_range_by_steps_leaves_no_rest_of_rows(void **state)
+{
+    (void)state;
+    check_open_text(
+        &product_of_rows,
+        &(bt_type_param){ .kind = BT_KIND_DIM, .low = 8, .high = 32, .step = 8 }, 1,
+        "loops test<d0: Dim in 8..32> {\n"
+        "    in a0: float32[56*floordiv(d0, 8)]\n"
+        "    in a1: float32[112]\n"
+        "    out s0: float32[128*floordiv(d0, 8)]\n"
+        "    local s1: float32[1]\n"
+        "    for i40 in 2*floordiv(d0, 8) {\n"
+        "        for i41 in 2 {\n"
+        "            tile_f32_portable(&s0[64*i40 + 8*i41], &a0[28*i40], &a1[8*i41], 4, "
+        "8, 7, 7, 1, 16, 16, 0, 1, 0, 0, 1, 0, 0)\n"
+        "        }\n"
+        "    }\n"
+        "}\n");
+}
+
+/* Rows that one tile may have are one block, whose sums need no loop over blocks. */
+static void test_a_range_of_few_rows_is_one_block(void **state)
+{
+    (void)state;
+    check_open_text(
+        &product_of_rows,
+        &(bt_type_param){ .kind = BT_KIND_DIM, .low = 2, .high = 5, .step = 1 }, 1,
+        "loops test<d0: Dim in 2..5> {\n"
+        "    in a0: float32[7*d0]\n"
+        "    in a1: float32[112]\n"
+        "    out s0: float32[16*d0]\n"
+        "    local s1: float32[1]\n"
+        "    for i40 in 2 {\n"
+        "        tile_f32_portable(&s0[8*i40], &a0[0], &a1[8*i40], d0, 8, 7, 7, 1, 16, "
+        "16, 0, 1, 0, 0, 1, 0, 0)\n"
+        "    }\n"
+        "}\n");
 }
 
 static const struct CMUnitTest tests[] = {
@@ -324,5 +380,7 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(test_a_matrix_by_a_column_is_sums_of_rows),
     cmocka_unit_test(test_a_depthwise_convolution_is_lines),
     cmocka_unit_test(test_an_open_batch_leaves_threads_the_channels),
+    cmocka_unit_test(test_a_range_by_steps_leaves_no_rest_of_rows),
+    cmocka_unit_test(test_a_range_of_few_rows_is_one_block),
 };
 TEST_MAIN(tests)

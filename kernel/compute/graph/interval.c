@@ -184,7 +184,6 @@ const bt_node *bt__interval_simplify(bt_graph *g, uint32_t which, const bt_node 
                                      const bt_node *b)
 {
     int64_t by;
-    (void)g;
     if (!bt__dtype_is_integer(a->dtype) || a->dtype == BT_UINT64 || !b)
         return NULL;
     int divides = bt_node_is_const(b, &by) && by > 0;
@@ -195,8 +194,13 @@ const bt_node *bt__interval_simplify(bt_graph *g, uint32_t which, const bt_node 
         return a->high <= b->low ? a : b->high <= a->low ? b : a == b ? a : NULL;
     case BT_SCALAR_DIV:
     case BT_SCALAR_TRUNCDIV:
-    case BT_SCALAR_FLOORDIV:
-    case BT_SCALAR_CEILDIV: return divides && by == 1 ? a : NULL;
+    case BT_SCALAR_FLOORDIV: return divides && by == 1 ? a : NULL;
+    case BT_SCALAR_CEILDIV:
+        return divides && by == 1         ? a
+               : !divides || !is_known(a) ? NULL
+               : bt_ceildiv_int64(a->low, by) == bt_ceildiv_int64(a->high, by)
+                   ? bt_node_int(g, bt_ceildiv_int64(a->low, by))
+                   : NULL;
     case BT_SCALAR_MOD:
     case BT_SCALAR_TRUNCMOD: return divides && a->low >= 0 && a->high < by ? a : NULL;
     case BT_SCALAR_WRAP: return a->low >= 0 ? a : NULL;

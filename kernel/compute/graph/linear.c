@@ -241,6 +241,11 @@ const bt_node *bt__node_arithmetic(bt_graph *g, uint32_t which, const bt_node *a
         if (bt_node_is_const(b, &factor))
             return bt_node_linear(g, 0, 1, &a, &factor);
         return has_dims(a) || has_dims(b) ? product(g, a, b) : NULL;
+    case BT_SCALAR_CEILDIV:
+        if (!bt_node_is_const(b, &factor) || factor < 1)
+            return NULL;
+        a = bt_node_linear(g, factor - 1, 1, &a, (int64_t[]){ 1 });
+        return a ? split_by(g, BT_SCALAR_FLOORDIV, a, factor) : NULL;
     case BT_SCALAR_FLOORDIV:
     case BT_SCALAR_MOD:
         return bt_node_is_const(b, &factor) && factor > 0 ? split_by(g, which, a, factor)

@@ -20,6 +20,7 @@ enum {
  * rows of columns. Blocks have as many whatever the dims that are not known yet. */
 struct blocks {
     const bt_node *nrow, *nm;    /* all, blocks */
+    int has_rest;                /* the last block has fewer rows, or may have */
     const bt_node *ncolumn, *nn; /* likewise */
     int64_t rows, columns;       /* of a block */
     uint32_t by_m;               /* 1: blocks of rows are the parallel loop */
@@ -82,11 +83,33 @@ static void choose_parallel(const struct cpu_tiling *p, const struct cpu_config 
     b->by_m = config->nthread > 1 && most < enough && cpu_iterations(b->nm) > most;
 }
 
-/* Rows of one tile, about as many in each block; or columns. */
-static int64_t rows_of(const struct cpu_tiling *p, const bt_node *nrow)
+/* What divides a size whatever the dims are. */
+static int64_t step_of(const bt_node *size)
 {
-    int64_t known = bt_node_number(nrow), mr = p->tile->mr;
-    return known < 1 ? mr : bt_ceildiv_int64(known, bt_ceildiv_int64(known, mr));
+    bt_linear l;
+    bt_node_as_linear(size, &l);
+    int64_t step = l.constant;
+    for (uint32_t i = 0; i < l.n; i++)
+        step = bt_gcd_int64(step, l.coefs[i]);
+    return step;
+}
+
+/* Rows of one tile, or columns: about as many in each block or, of a number that is open, so
+ * many that none is left over, but no less than half a tile, which would read B too often. */
+static void divide_rows(const struct cpu_tiling *p, struct blocks *b)
+{
+    const int64_t known = bt_node_number(b->nrow), mr = p->tile->mr;
+    const int64_t most = at_least(b->nrow->high, 1), step = step_of(b->nrow);
+    b->rows = at_most(mr, most);
+    if (known > 0)
+        b->rows = bt_ceildiv_int64(known, bt_ceildiv_int64(known, mr));
+    for (int64_t rows = mr; known < 0 && most > mr && 2 * rows > mr; rows--) {
+        if (step % rows == 0) {
+            b->rows = rows;
+            break;
+        }
+    }
+    b->has_rest = step % b->rows != 0;
 }
 
 /* NULL in `nn` or `nm`: failure. */
@@ -100,7 +123,7 @@ static struct blocks choose_blocks(bt_graph *g, const struct cpu_tiling *p,
     b.ncolumn = p->n0 < 0 ? p->ncolumn : p->view.dims[p->n0].extent;
     if (!b.nrow || !b.ncolumn)
         return b;
-    b.rows = rows_of(p, b.nrow);
+    divide_rows(p, &b);
     b.nm = cpu_ceildiv(g, b.nrow, b.rows);
     // in tiles, or in rows; a rest of columns goes with the last tile
     const int64_t ncolumn = cpu_iterations(b.ncolumn);
@@ -175,8 +198,11 @@ static const bt_node *span_of(const struct nest *t, const bt_node *columns)
 /* Rows of the block. */
 static const bt_node *rows_here(const struct nest *t)
 {
-    return cpu_least(graph_of(t), number(t, t->blocks.rows),
-                     cpu_along_int(graph_of(t), t->blocks.nrow, t->m, -t->blocks.rows));
+    const struct blocks *b = &t->blocks;
+    const bt_node *all = number(t, b->rows);
+    return b->has_rest ? cpu_least(graph_of(t), all,
+                                   cpu_along_int(graph_of(t), b->nrow, t->m, -b->rows))
+                       : all;
 }
 
 /* ---- tiles ---- */
@@ -490,7 +516,7 @@ static int emit_epilogue(const struct nest *of)
         return 0;
     if (p->m >= 0)
         values[p->m] = cpu_along_int(g, row, t.m, b->rows);
-    if (!is_open && bt_node_number(b->nrow) % b->rows &&
+    if (!is_open && b->has_rest &&
         !emit_if(&t.e, bt_node_linear(g, -1, 3, (const bt_node *[]){ b->nrow, t.m, row },
                                       (int64_t[]){ 1, -b->rows, -1 })))
         return 0;
@@ -630,8 +656,9 @@ static const bt_node *most_columns(const struct nest *t)
 {
     const struct blocks *b = &t->blocks;
     int64_t known = bt_node_number(b->ncolumn), nn = bt_node_number(b->nn);
-    int64_t last = known < 0 ? 0 : known - (nn - 1) * b->columns;
-    return number(t, at_least(last, nn == 1 ? 0 : b->columns));
+    if (known < 0)
+        return number(t, b->columns);
+    return number(t, at_least(known - (nn - 1) * b->columns, nn == 1 ? 0 : b->columns));
 }
 
 int cpu_emit_contraction(bt_loops *loops, const struct cpu_tiling *p,

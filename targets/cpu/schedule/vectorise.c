@@ -66,7 +66,7 @@ static int open_blocks(struct cpu_lanes *l, const bt_stmt *loop, bt_stmts *to,
     const bt_node *nblock =
         extent < 0 ? bt_node_scalar(g, BT_SCALAR_CEILDIV, loop->extent, whole)
                    : bt_node_int(g, bt_ceildiv_int64(extent, l->most));
-    inner->count = whole;
+    inner->count = extent < 0 ? loop->extent : whole;
     if (!nblock || bt_node_number(nblock) == 1)
         return nblock && whole && inner->at;
     bt_stmt *blocks = bt_stmt_add(l->v->loops, to, BT_STMT_FOR);

@@ -246,7 +246,7 @@ static void print_binding(const struct view *v, const bt_value *value)
 static void print_match(const struct view *v, const struct cfg_block *block)
 {
     const bt_match *match = bt_as_match(block->on);
-    bt_text_addf(v->text, match->is_partial ? "match? (" : "match (");
+    bt_text_addf(v->text, match->otherwise ? "match? (" : "match (");
     bt_printer_name(v->printer, match->data);
     bt_text_addf(v->text, ") {");
     for (uint32_t i = 0; i < match->nclause; i++) {

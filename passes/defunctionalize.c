@@ -536,7 +536,7 @@ static bt_status build_call(struct copy *c, const struct family *family,
         BT_TRY(make_clause(c, family->makers.at[i], type->narg - 1,
                            (const bt_value *const *)(params + 1), &clauses[i]));
     bt_builder_type(c->b, type->result);
-    BT_TRY(bt_build_match(c->b, &params[0]->base, n, clauses, n == 0, &result));
+    BT_TRY(bt_build_match(c->b, &params[0]->base, n, clauses, n ? NULL : "", &result));
     BT_TRY(bt_block_end(c->b, result, &func.block));
     return bt_func_create(c->ctx, c->store, &func, out);
 }

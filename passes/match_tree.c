@@ -33,39 +33,18 @@
  * value is looked at first: one that the first clause left needs, among these the one that
  * most clauses look at. A clause that several ways lead to becomes a closure that these
  * call, unless it is small, or has variables with dims that only the value shows: then it is
- * copied. A `match?` that no clause fits fails where it finds that out.
+ * copied. A `match?` that no clause fits fails where it finds that out; what the error says
+ * then stands behind it: the constructors that were looked at, and the clauses.
  * keeps    every invariant
  * gives    matched
  * source   Maranget 2008, Compiling Pattern Matching to Good Decision Trees
  */
-#include <string.h>
-
 #include <baton/pass.h>
 
+#include "clause_matrix.h"
 #include "flat.h"
 
 enum { MAX_NODES = 1 << 16, MAX_COPIED = 1 };
-
-/* A part of the value that is matched. */
-struct part {
-    const struct part *tuple; /* whose field it is; NULL: bound by a pattern */
-    uint32_t index;
-    const char *name;      /* hint */
-    int is_bound;          /* a clause has a variable for it */
-    const bt_value *value; /* new, once it is built */
-};
-
-struct row {
-    uint32_t clause;
-    const bt_pattern **cells; /* by column; NULL: anything */
-    struct part **vars;       /* by parameter of the clause */
-};
-
-struct state {
-    uint32_t nrow, ncol;
-    struct row *rows;
-    struct part **columns;
-};
 
 struct node;
 struct branch {
@@ -74,13 +53,12 @@ struct branch {
     struct node *node;
 };
 struct node {
-    uint32_t nproj;
-    struct part **projs; /* to build first */
-    struct part *on;     /* NULL: a clause is reached */
+    part_list projs; /* to build first */
+    struct part *on; /* NULL: a clause is reached */
     uint32_t nbranch;
     struct branch *branches;
-    int is_partial; /* a value may fit no branch */
-    struct row row; /* of the clause */
+    const char *otherwise; /* what the error says of a value that fits no branch */
+    struct clause_row row; /* of the clause */
 };
 
 struct tree {
@@ -90,7 +68,7 @@ struct tree {
     bt_builder *b;
     bt_arena *arena;
     const bt_match *match;
-    bt_map positions; /* variables -> position in their clause + 1 */
+    struct clauses clauses;
     uint32_t nnode, depth;
     uint32_t *nreach;        /* of each clause */
     const bt_value **joined; /* closures of those that several ways lead to */
@@ -103,210 +81,62 @@ static bt_status fail_limit(const struct tree *t, const char *what, uint32_t lim
                       limit);
 }
 
-/* ---- states ---- */
-
-static struct part *new_part(struct tree *t, const struct part *tuple, uint32_t index)
-{
-    struct part *part = BT_NEW(t->arena, struct part);
-    if (part) {
-        part->tuple = tuple;
-        part->index = index;
-    }
-    return part;
-}
-
-/* Stands for the value, of which the row asks no more than to give it a name. */
-static bt_status put_cell(struct tree *t, struct row *row, uint32_t column,
-                          struct part *part, const bt_pattern *pattern)
-{
-    row->cells[column] = pattern && !flat_is_leaf(pattern) ? pattern : NULL;
-    if (!pattern || pattern->kind != BT_PATTERN_VAR)
-        return NULL;
-    uintptr_t position = (uintptr_t)bt_map_find(&t->positions, pattern->var);
-    if (!position)
-        return bt_fail_at(t->ctx, BT_ERR_INTERNAL, t->store, pattern->span,
-                          "a variable of a pattern is no parameter of its clause");
-    row->vars[position - 1] = part;
-    part->is_bound = 1;
-    if (!part->name)
-        part->name = pattern->var->base.name;
-    return NULL;
-}
-
-static bt_status new_state(struct tree *t, uint32_t nrow, uint32_t ncol,
-                           struct state *out)
-{
-    *out = (struct state){ .ncol = ncol };
-    out->rows = BT_NEWS(t->arena, struct row, nrow);
-    out->columns = BT_NEWS(t->arena, struct part *, ncol);
-    return out->rows && out->columns ? NULL : bt_no_memory();
-}
-
-/* A row of the next state: `old` without its column, then the patterns of the parts. */
-static bt_status add_row(struct tree *t, struct state *next, const struct row *old,
-                         uint32_t ncol, uint32_t column, uint32_t nfield)
-{
-    uint32_t nvar = t->match->clauses[old->clause]->block->nparam;
-    struct row *row = &next->rows[next->nrow++];
-    const bt_pattern *pattern = old->cells[column];
-    row->clause = old->clause;
-    row->cells = BT_NEWS(t->arena, const bt_pattern *, next->ncol);
-    row->vars = BT_NEWS(t->arena, struct part *, nvar);
-    if (!row->cells || !row->vars)
-        return bt_no_memory();
-    if (nvar)
-        memcpy(row->vars, old->vars, nvar * sizeof(*row->vars));
-    for (uint32_t i = 0, k = 0; i < ncol; i++) {
-        if (i != column)
-            row->cells[k++] = old->cells[i];
-    }
-    for (uint32_t i = 0; i < nfield; i++)
-        BT_TRY(put_cell(t, row, ncol - 1 + i, next->columns[ncol - 1 + i],
-                        pattern ? pattern->at[i] : NULL));
-    return NULL;
-}
-
-/* The rows that a value may still fit whose part in this column is made by `ctor`; ctor
- * NULL and nfield 0: by one that no row names; else it is a tuple. */
-static bt_status specialise(struct tree *t, const struct state *s, uint32_t column,
-                            const bt_ctor *ctor, uint32_t nfield, struct part **fields,
-                            struct state *next)
-{
-    BT_TRY(new_state(t, s->nrow, s->ncol - 1 + nfield, next));
-    for (uint32_t i = 0, k = 0; i < s->ncol; i++) {
-        if (i != column)
-            next->columns[k++] = s->columns[i];
-    }
-    for (uint32_t i = 0; i < nfield; i++)
-        next->columns[s->ncol - 1 + i] = fields[i];
-    for (uint32_t i = 0; i < s->nrow; i++) {
-        const bt_pattern *cell = s->rows[i].cells[column];
-        int fits = !cell || (cell->kind == BT_PATTERN_TUPLE ? !ctor && nfield == cell->n
-                                                            : cell->ctor == ctor);
-        if (fits)
-            BT_TRY(add_row(t, next, &s->rows[i], s->ncol, column, nfield));
-    }
-    return NULL;
-}
-
 /* ---- the tree ---- */
 
-static bt_status build(struct tree *t, const struct state *s, struct node **out);
+static bt_status build(struct tree *t, const struct clause_matrix *m, struct node **out);
 
-/* One that the first row looks at, and most others. s->ncol: it looks at none. */
-static uint32_t choose_column(const struct state *s)
+static bt_status end_tree(struct tree *t, const struct part *last, struct node *node)
 {
-    uint32_t best = s->ncol, most = 0;
-    for (uint32_t c = 0; c < s->ncol; c++) {
-        uint32_t n = 0;
-        for (uint32_t i = 0; i < s->nrow; i++)
-            n += s->rows[i].cells[c] != NULL;
-        if (s->rows[0].cells[c] && n > most) {
-            best = c;
-            most = n;
-        }
-    }
-    return best;
+    bt_text text;
+    bt_text_init(&text, t->arena);
+    BT_TRY(clauses_otherwise(&t->clauses, last, &text));
+    node->otherwise = text.at;
+    return NULL;
 }
 
-/* Fields that no row looks at or names are not bound. */
-static void drop_unused(const struct state *next, uint32_t first, uint32_t nfield,
-                        struct part **fields)
-{
-    for (uint32_t f = 0; f < nfield; f++) {
-        int is_used = fields[f]->is_bound;
-        for (uint32_t i = 0; i < next->nrow; i++) {
-            const struct row *row = &next->rows[i];
-            is_used |= row->cells[first + f] != NULL;
-        }
-        if (!is_used)
-            fields[f] = NULL;
-    }
-}
-
-static bt_status new_fields(struct tree *t, const struct part *tuple, uint32_t n,
-                            struct part ***out)
-{
-    *out = BT_NEWS(t->arena, struct part *, n);
-    for (uint32_t i = 0; *out && i < n; i++) {
-        if (!((*out)[i] = new_part(t, tuple, i)))
-            return bt_no_memory();
-    }
-    return *out ? NULL : bt_no_memory();
-}
-
-static bt_status add_branch(struct tree *t, const struct state *s, uint32_t column,
-                            const bt_ctor *ctor, struct node *node)
+static bt_status add_branch(struct tree *t, const struct clause_matrix *m,
+                            uint32_t column, const bt_ctor *ctor, struct node *node)
 {
     struct branch *branch = &node->branches[node->nbranch];
-    uint32_t nfield = ctor ? ctor->nfield : 0;
-    struct state next;
+    const uint32_t nseen = t->clauses.seen.len;
+    struct clause_matrix next;
     branch->ctor = ctor;
-    BT_TRY(new_fields(t, NULL, nfield, &branch->fields));
-    BT_TRY(specialise(t, s, column, ctor, nfield, branch->fields, &next));
-    if (!next.nrow) {
-        node->is_partial = 1;
-        return NULL;
-    }
+    BT_TRY(clauses_specialise(&t->clauses, m, column, ctor, &branch->fields, &next));
+    if (!next.nrow)
+        return end_tree(t, node->on, node);
     node->nbranch++;
-    drop_unused(&next, s->ncol - 1, nfield, branch->fields);
-    return build(t, &next, &branch->node);
+    BT_TRY(build(t, &next, &branch->node));
+    t->clauses.seen.len = nseen;
+    return NULL;
 }
 
 /* A branch for each constructor that a row names, one for all others. */
-static bt_status add_branches(struct tree *t, const struct state *s, uint32_t column,
-                              struct node *node)
+static bt_status add_branches(struct tree *t, const struct clause_matrix *m,
+                              uint32_t column, struct node *node)
 {
     uint32_t ncovered = 0;
-    node->on = s->columns[column];
-    node->branches = BT_NEWS(t->arena, struct branch, (size_t)s->nrow + 1);
+    node->on = m->columns[column];
+    node->branches = BT_NEWS(t->arena, struct branch, (size_t)m->nrow + 1);
     if (!node->branches)
         return bt_no_memory();
-    for (uint32_t i = 0; i < s->nrow; i++) {
-        const bt_pattern *cell = s->rows[i].cells[column];
+    for (uint32_t i = 0; i < m->nrow; i++) {
+        const bt_pattern *cell = m->rows[i].cells[column];
         int is_known = !cell;
         for (uint32_t k = 0; k < node->nbranch && !is_known; k++)
             is_known = node->branches[k].ctor == cell->ctor;
         if (is_known)
             continue;
-        BT_TRY(add_branch(t, s, column, cell->ctor, node));
+        BT_TRY(add_branch(t, m, column, cell->ctor, node));
         ncovered++;
     }
     const bt_adt_def *adt = node->branches[0].ctor->adt;
-    return adt->is_extern || ncovered < adt->nctor ? add_branch(t, s, column, NULL, node)
+    return adt->is_extern || ncovered < adt->nctor ? add_branch(t, m, column, NULL, node)
                                                    : NULL;
 }
 
-/* Tuples of the first row are taken apart. */
-static bt_status take_apart(struct tree *t, struct state *s, struct node *node,
-                            uint32_t *column)
+static bt_status build(struct tree *t, const struct clause_matrix *m, struct node **out)
 {
-    bt_vec(struct part *) projs = { 0 };
-    for (;;) {
-        const bt_pattern *cell;
-        struct part **fields;
-        struct state next;
-        *column = choose_column(s);
-        cell = *column < s->ncol ? s->rows[0].cells[*column] : NULL;
-        if (!cell || cell->kind != BT_PATTERN_TUPLE)
-            break;
-        BT_TRY(new_fields(t, s->columns[*column], cell->n, &fields));
-        BT_TRY(specialise(t, s, *column, NULL, cell->n, fields, &next));
-        drop_unused(&next, s->ncol - 1, cell->n, fields);
-        *s = next;
-        for (uint32_t i = 0; i < cell->n; i++) {
-            if (fields[i] && !BT_PUSH(t->arena, &projs, fields[i]))
-                return bt_no_memory();
-        }
-    }
-    node->nproj = projs.len;
-    node->projs = projs.at;
-    return NULL;
-}
-
-static bt_status build(struct tree *t, const struct state *s, struct node **out)
-{
-    struct state now = *s;
+    struct clause_matrix now = *m;
     uint32_t column, limit = bt_ctx_limits(t->ctx)->depth;
     struct node *node = *out = BT_NEW(t->arena, struct node);
     if (!node)
@@ -315,7 +145,7 @@ static bt_status build(struct tree *t, const struct state *s, struct node **out)
         return fail_limit(t, "more nodes", MAX_NODES);
     if (t->depth >= limit)
         return fail_limit(t, "more levels", limit);
-    BT_TRY(take_apart(t, &now, node, &column));
+    BT_TRY(clauses_choose(&t->clauses, &now, &node->projs, &column));
     if (column == now.ncol) {
         node->row = now.rows[0];
         t->nreach[node->row.clause]++;
@@ -329,26 +159,20 @@ static bt_status build(struct tree *t, const struct state *s, struct node **out)
 
 static bt_status build_tree(struct tree *t, struct part *whole, struct node **out)
 {
-    struct state s;
-    uint32_t n = t->match->nclause;
-    BT_TRY(new_state(t, n, 1, &s));
-    s.columns[0] = whole;
-    for (uint32_t i = 0; i < n; i++) {
-        const bt_clause *clause = t->match->clauses[i];
-        struct row *row = &s.rows[s.nrow++];
-        row->clause = i;
-        row->cells = BT_NEWS(t->arena, const bt_pattern *, 1);
-        row->vars = BT_NEWS(t->arena, struct part *, clause->block->nparam);
-        if (!row->cells || !row->vars)
-            return bt_no_memory();
-        for (uint32_t k = 0; k < clause->block->nparam; k++) {
-            if (!bt_map_put(&t->positions, clause->block->params[k],
-                            (void *)(uintptr_t)(k + 1)))
-                return bt_no_memory();
-        }
-        BT_TRY(put_cell(t, row, 0, whole, clause->pattern));
-    }
-    return build(t, &s, out);
+    struct clause_matrix all;
+    t->clauses = (struct clauses){ .ctx = t->ctx,
+                                   .store = t->store,
+                                   .arena = t->arena,
+                                   .match = t->match,
+                                   .whole = whole };
+    BT_TRY(clauses_begin(&t->clauses, &all));
+    if (all.nrow)
+        return build(t, &all, out);
+    *out = BT_NEW(t->arena, struct node);
+    if (!*out)
+        return bt_no_memory();
+    (*out)->on = whole;
+    return end_tree(t, whole, *out);
 }
 
 /* ---- clauses that several ways lead to ---- */
@@ -413,7 +237,8 @@ static bt_status join_all(struct tree *t)
 
 static bt_status emit(struct tree *t, const struct node *node, const bt_value **out);
 
-static bt_status emit_clause(struct tree *t, const struct row *row, const bt_value **out)
+static bt_status emit_clause(struct tree *t, const struct clause_row *row,
+                             const bt_value **out)
 {
     const bt_block *block = t->match->clauses[row->clause]->block;
     const bt_value **args = BT_NEWS(t->arena, const bt_value *, block->nparam);
@@ -495,8 +320,8 @@ static bt_status emit_branch(struct tree *t, const bt_value *data,
 
 static bt_status emit(struct tree *t, const struct node *node, const bt_value **out)
 {
-    for (uint32_t i = 0; i < node->nproj; i++) {
-        struct part *part = node->projs[i];
+    for (uint32_t i = 0; i < node->projs.len; i++) {
+        struct part *part = node->projs.at[i];
         BT_TRY(bt_build_proj(t->b, part->tuple->value, part->index, &part->value));
     }
     if (!node->on)
@@ -507,7 +332,14 @@ static bt_status emit(struct tree *t, const struct node *node, const bt_value **
         return bt_no_memory();
     for (uint32_t i = 0; i < node->nbranch; i++)
         BT_TRY(emit_branch(t, data, &node->branches[i], &clauses[i]));
-    return bt_build_match(t->b, data, node->nbranch, clauses, node->is_partial, out);
+    return bt_build_match(t->b, data, node->nbranch, clauses, node->otherwise, out);
+}
+
+/* A `match?` gets its text while its clauses are those of the source. */
+static int is_done(const bt_match *match)
+{
+    return (!match->nclause || flat_is_match(match)) &&
+           (!match->otherwise || *match->otherwise);
 }
 
 static bt_status rewrite_match(bt_rewrite *rw, const bt_match *match,
@@ -520,14 +352,13 @@ static bt_status rewrite_match(bt_rewrite *rw, const bt_match *match,
                       .b = bt_rewrite_builder(rw),
                       .arena = bt_rewrite_call(rw)->scratch,
                       .match = match };
-    if (!match->nclause || flat_is_match(match))
+    if (is_done(match))
         return NULL;
     t.store = bt_builder_store(t.b);
     t.nreach = BT_NEWS(t.arena, uint32_t, match->nclause);
     t.joined = BT_NEWS(t.arena, const bt_value *, match->nclause);
     if (!t.nreach || !t.joined)
         return bt_no_memory();
-    bt_map_init(&t.positions, t.arena, 0);
     BT_TRY(bt_rewrite_operand(rw, match->data, &whole.value));
     BT_TRY(build_tree(&t, &whole, &root));
     BT_TRY(join_all(&t));

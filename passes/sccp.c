@@ -530,7 +530,7 @@ static bt_status give_match(struct sccp *s, const bt_match *match, const bt_valu
         *out = join(*out, known(s, clause->block->result));
     }
     // where no clause fits it gives nothing: it stays, to fail
-    if (match->is_partial && fits != FITS)
+    if (match->otherwise && fits != FITS)
         *out = &varies;
     return NULL;
 }

@@ -414,7 +414,7 @@ static bt_status simplify_match(bt_rewrite *rewrite, const bt_match *match,
     }
     if (match->nclause && match->clauses[0]->pattern->kind == BT_PATTERN_TUPLE)
         return build_fields(rewrite, match, data.now, out);
-    if (!match->is_partial)
+    if (!match->otherwise)
         BT_TRY(all_equal(rewrite, &match->base, &is_equal));
     return is_equal ? bt_rewrite_inline(rewrite, match->clauses[0]->block, 0, NULL, out)
                     : NULL;

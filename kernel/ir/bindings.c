@@ -156,7 +156,8 @@ bt_status bt_build_if(bt_builder *b, const bt_value *condition,
 }
 
 bt_status bt_build_match(bt_builder *b, const bt_value *data, uint32_t nclause,
-                         const bt_clause *clauses, int is_partial, const bt_value **out)
+                         const bt_clause *clauses, const char *otherwise,
+                         const bt_value **out)
 {
     BT_TRY(bt__builder_check(b, "match", 1, &data));
     for (uint32_t i = 0; i < nclause; i++) {
@@ -171,8 +172,10 @@ bt_status bt_build_match(bt_builder *b, const bt_value *data, uint32_t nclause,
     match->data = data;
     match->nclause = nclause;
     match->clauses = copy ? BT__LIST(bt_store_arena(b->store), copy, nclause) : NULL;
-    match->is_partial = is_partial != 0;
-    return match->clauses ? bt__builder_emit(b, &match->base, out) : bt_no_memory();
+    match->otherwise = otherwise ? bt_name_of(b->store, otherwise) : NULL;
+    if (!match->clauses || (otherwise && !match->otherwise))
+        return bt_no_memory();
+    return bt__builder_emit(b, &match->base, out);
 }
 
 bt_status bt_build_ref(bt_builder *b, const bt_value *content, const bt_value **out)
@@ -256,7 +259,7 @@ static bt_status match_again(bt_builder *b, const bt_match *old, const bt__again
         clauses ? clauses_again(b, old, again->regions, clauses) : bt_no_memory();
     if (!status)
         status = bt_build_match(b, again->operands[0], old->nclause, clauses,
-                                (int)old->is_partial, out);
+                                old->otherwise, out);
     bt_arena_release(scratch, mark);
     return status;
 }

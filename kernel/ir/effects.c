@@ -241,7 +241,7 @@ static bt_status add_closure(bt_effects *e, const bt_closure_value *closure,
 static uint32_t plain_bits(const bt_value *value)
 {
     switch (value->kind) {
-    case BT_VALUE_MATCH: return bt_as_match(value)->is_partial ? BT_EFFECT_FAILS : 0;
+    case BT_VALUE_MATCH: return bt_as_match(value)->otherwise ? BT_EFFECT_FAILS : 0;
     case BT_VALUE_REF: return BT_EFFECT_ALLOCATES;
     case BT_VALUE_READ: return BT_EFFECT_READS;
     case BT_VALUE_WRITE: return BT_EFFECT_WRITES;

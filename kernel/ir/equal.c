@@ -240,7 +240,8 @@ static int matches_equal(struct compare *c, const bt_match *a, const bt_match *b
         if (!patterns_equal(c, a->clauses[i]->pattern, b->clauses[i]->pattern))
             return 0;
     }
-    return a->is_partial == b->is_partial;
+    return a->otherwise && b->otherwise ? strcmp(a->otherwise, b->otherwise) == 0
+                                        : a->otherwise == b->otherwise;
 }
 
 static int signatures_equal(struct compare *c, const bt_func *a, const bt_func *b)

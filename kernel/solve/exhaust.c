@@ -434,7 +434,7 @@ static bt_status explore(struct exhaust *x)
 
 bt_status bt__check_match(bt_solver *s, const bt_match *match)
 {
-    if (match->is_partial)
+    if (match->otherwise)
         return NULL;
     struct exhaust x = { .solver = s, .match = match };
     x.arena = bt_arena_create(bt_ctx_registry(s->ctx));

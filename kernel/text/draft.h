@@ -58,7 +58,7 @@ struct bt__draft {
         bt_object *object;      /* const */
         bt__draft_group *group; /* mark of what was written here; NULL: of a use */
     } u;
-    uint32_t is_partial;             /* match */
+    const char *otherwise;           /* match */
     bt_vec(bt__draft_group *) needs; /* graph nodes to be placed before it */
 };
 

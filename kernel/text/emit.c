@@ -219,7 +219,7 @@ static bt_status emit_match(emitter *e, bt__draft *draft, const bt_value *data)
     BT_TRY(set_place(e, &draft->place, 1));
     bt_builder_name(e->b, draft->name);
     bt_builder_type(e->b, draft->type);
-    return bt_build_match(e->b, data, draft->regions.len, clauses, (int)draft->is_partial,
+    return bt_build_match(e->b, data, draft->regions.len, clauses, draft->otherwise,
                           &draft->value);
 }
 

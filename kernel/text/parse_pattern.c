@@ -1,7 +1,8 @@
 /*
  * Matches.
  *
- *   match   = "match" [ "?" ] atom "{" { clause [ "," ] } "}"        atom: %x, %x.0, (e), (a, b)
+ *   match   = "match" [ "?" ] atom "{" { clause [ "," ] } "}" [ "else" STRING ]
+ *   atom    = %x, %x.0, (e), (a, b)
  *   clause  = pattern "=>" ( "{" body "}" | expr )
  *   pattern = "_" | %name [ ":" type ] [ "on" NUMBER ]
  *           | "(" [ pattern { "," pattern } [ "," ] ] ")"
@@ -151,6 +152,20 @@ static int parse_clauses(bt__parser *p, bt__draft *match)
     return bt__expect(p, BT_TOKEN_RBRACE);
 }
 
+/* What the error says where no clause fits. */
+static int parse_otherwise(bt__parser *p, bt__draft *match)
+{
+    match->otherwise = "";
+    if (!bt__accept_word(p, "else"))
+        return 1;
+    if (!bt__at(p, BT_TOKEN_STRING))
+        return bt__error_expected(p, "what the error says, such as \"there is no *\"");
+    match->otherwise = bt__token_name(p, &p->token);
+    if (match->otherwise)
+        bt__advance(p);
+    return match->otherwise != NULL;
+}
+
 bt__draft *bt__parse_match(bt__parser *p)
 {
     uint32_t start = p->token.offset;
@@ -162,6 +177,7 @@ bt__draft *bt__parse_match(bt__parser *p)
     bt__draft *match = bt__draft_new(p, BT_VALUE_MATCH, start);
     if (!match || !bt__draft_operands(p, match, 1, &data) || !parse_clauses(p, match))
         return NULL;
-    match->is_partial = (uint32_t)is_partial;
+    if (is_partial && !parse_otherwise(p, match))
+        return NULL;
     return bt__draft_append(p, match);
 }

@@ -292,7 +292,7 @@ static void print_pattern(bt_printer *p, const bt_pattern *pattern)
 
 static void print_match(bt_printer *p, const bt_match *match)
 {
-    add(p, match->is_partial ? "match? (" : "match (");
+    add(p, match->otherwise ? "match? (" : "match (");
     print_value_name(p, match->data);
     add(p, ") {");
     p->indent++;
@@ -305,6 +305,10 @@ static void print_match(bt_printer *p, const bt_match *match)
     p->indent--;
     new_line(p);
     add(p, "}");
+    if (match->otherwise && *match->otherwise) {
+        add(p, " else ");
+        bt__print_quoted(p->out, match->otherwise);
+    }
 }
 
 /* ---- bindings ---- */

@@ -42,7 +42,7 @@ static bt_status add_fatal(struct coder *c, uint32_t operand)
         uint32_t number;
         bt_text text;
         bt_text_init(&text, c->p->arena);
-        misfit_ctor_text(match, def->ctors[k], &text);
+        misfit_text(match->otherwise, def->ctors[k]->name, def->ctors[k]->nfield, &text);
         if (!bt_text_get(&text))
             return bt_no_memory();
         BT_TRY(code_fault(c, code_here(c), text.at, &number));

@@ -5,9 +5,9 @@
 #include <baton/baton.h>
 
 #include "check.h"
-#include "misfit.h"
 #include "operate.h"
 #include "pattern.h"
+#include "unmatched.h"
 
 /* ---- reading and writing ---- */
 
@@ -311,13 +311,13 @@ static bt_status check_bound(struct machine *m, const bt_block *block,
     return NULL;
 }
 
-static bt_status fail_match(struct machine *m, const struct step *step,
-                            const bt_object *data)
+static bt_status fail_match(struct machine *m, const struct step *step, bt_object *data)
 {
     bt_text text;
     bt_text_init(&text, bt_ctx_scratch(m->ctx));
-    misfit_text(bt_as_match(step->value), data, &text);
-    return bt_text_get(&text) ? fail(m, step, BT_ERR_RUNTIME, text.at) : bt_no_memory();
+    BT_TRY(unmatched_text(m->ctx, m->bytecode->module->store, bt_as_match(step->value),
+                          data, &text));
+    return fail(m, step, BT_ERR_RUNTIME, text.at);
 }
 
 static bt_status step_match(struct machine *m, const struct step *step, bt_object **args)

@@ -272,12 +272,12 @@ static bt_status fail_match(struct vm_machine *m, const struct vm_frame *frame,
                             uint32_t operand)
 {
     const bt_match *match = bt_as_match(vm_place_of(frame->f, frame->pc));
-    const bt_object *object = frame->r[operand & VM_REGISTER].object;
+    const bt_adt *adt = bt_object_as_adt(frame->r[operand & VM_REGISTER].object);
     bt_text text;
-    if (!object || !match)
+    if (!adt || !match)
         return fail_empty(m, frame);
     bt_text_init(&text, bt_ctx_scratch(m->ctx));
-    misfit_text(match, object, &text);
+    misfit_text(match->otherwise, adt->name, adt->nfield, &text);
     const char *message = bt_text_get(&text);
     return message ? vm_fail(m, frame->pc, BT_ERR_RUNTIME, message) : bt_no_memory();
 }

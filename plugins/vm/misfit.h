@@ -1,11 +1,11 @@
+/* What is said of a match that finds no clause. */
 #ifndef VM_MISFIT_H
 #define VM_MISFIT_H
 
-#include <baton/ir.h>
+#include <baton/base.h>
 
-/* Says that no clause of a match fits the value: its constructors, and the clauses. */
-void misfit_text(const bt_match *, const bt_object *data, bt_text *out);
-/* The same of a value of which no more is known than its constructor. */
-void misfit_ctor_text(const bt_match *, const bt_ctor *, bt_text *out);
+/* The text of a `match?` (pass match-tree gives each one), with the constructor of the value
+ * that no clause fits, and `_` for its fields, in place of each `*`. */
+void misfit_text(const char *otherwise, const char *ctor, uint32_t nfield, bt_text *out);
 
 #endif

@@ -145,7 +145,7 @@ static bt_status clauses(struct bench *b, uint32_t n)
             return bt_no_memory();
     }
     const bt_value *r;
-    BT_TRY(bt_build_match(b->b, &x->base, n, rows, 0, &r));
+    BT_TRY(bt_build_match(b->b, &x->base, n, rows, NULL, &r));
     BT_TRY(bt_block_end(b->b, r, &fields.block));
     return define(b, "main", &fields);
 }

@@ -58,5 +58,5 @@ bt_status make_match(struct maker *m, const bt_type *type, const bt_value **out)
         return bt_no_memory();
     BT_TRY(make_block(m, 2, params, type, &clauses[0].block));
     BT_TRY(make_block(m, 0, NULL, type, &clauses[1].block));
-    return bt_build_match(m->builder, data, 2, clauses, 0, out);
+    return bt_build_match(m->builder, data, 2, clauses, NULL, out);
 }

@@ -64,5 +64,5 @@ bt_status make_nested_match(struct maker *m, const bt_type *type, const bt_value
         BT_TRY(make_pattern(m, data_is, depth, &vars, &clauses[i].pattern));
         BT_TRY(make_block(m, vars.n, vars.at, type, &clauses[i].block));
     }
-    return bt_build_match(m->builder, data, n, clauses, 0, out);
+    return bt_build_match(m->builder, data, n, clauses, NULL, out);
 }

@@ -33,7 +33,7 @@ function(check_file file root)
         elseif(plugin STREQUAL "${TREE}/plugins/aot" AND # which has their sources too
                (EXISTS ${TREE}/plugins/vm/${name} OR EXISTS ${TREE}/targets/c/${name}))
           set(ok TRUE)
-        elseif(plugin STREQUAL "${TREE}/plugins/interp" AND name STREQUAL "misfit.h") # vm's, whose source it has too
+        elseif(plugin STREQUAL "${TREE}/plugins/interp" AND name MATCHES "^(misfit|clause_matrix).h$") # which has their sources too
           set(ok TRUE)
         endif()
       endif()

@@ -82,9 +82,9 @@ static void test_operands_and_regions_of_every_kind(void **state)
     assert_true(bt_value_operand(call_f, 1) == v);
     assert_parts(construct(&k, list->ctors[1], 0, NULL), 0, 0);
     bt_clause clause = { pattern(&k, (bt_pattern){ .kind = BT_PATTERN_WILDCARD }), no };
-    assert_ok(k.ctx, bt_build_match(k.b, v, 1, &clause, 1, &match));
+    assert_ok(k.ctx, bt_build_match(k.b, v, 1, &clause, "none for *", &match));
     assert_parts(match, 1, 1);
-    assert_int_equal(bt_as_match(match)->is_partial, 1);
+    assert_string_equal(bt_as_match(match)->otherwise, "none for *");
     const bt_block *block = end(&k, match);
     assert_int_equal(block->nbinding, 12);
     for (uint32_t i = 0; i < block->nbinding; i++) {
@@ -274,7 +274,7 @@ static void test_again_gives_patterns_the_new_variables(void **state)
     };
     const bt_value *match, *out, *data = &x->base;
     assert_int_equal(bt_pattern_nvar(clause.pattern), 2);
-    assert_ok(k.ctx, bt_build_match(k.b, data, 1, &clause, 0, &match));
+    assert_ok(k.ctx, bt_build_match(k.b, data, 1, &clause, NULL, &match));
     assert_ok(k.ctx, bt_build_again(k.b, match, &data, &after, NULL, &out));
     const bt_pattern *tuple = bt_as_match(out)->clauses[0]->pattern;
     assert_true(tuple->at[0]->var == now[0] && tuple->at[1]->var == now[1]);

@@ -129,7 +129,7 @@ static void test_a_partial_match_fails(void **state)
     begin(&f.k, 0, NULL);
     bt_pattern wild = { .kind = BT_PATTERN_WILDCARD };
     bt_clause clause = { bt_pattern_create(f.k.store, &wild), end(&f.k, &x->base) };
-    assert_ok(f.k.ctx, bt_build_match(f.k.b, &x->base, 1, &clause, 1, &match));
+    assert_ok(f.k.ctx, bt_build_match(f.k.b, &x->base, 1, &clause, "", &match));
     define_main(&f, match);
     assert_int_equal(run(&f), BT_EFFECT_FAILS);
 }

@@ -82,8 +82,8 @@ static const bt_value *tuple_match(kit *k, const bt_value *data, int change)
     bt_pattern tuple = { .kind = BT_PATTERN_TUPLE, .n = 2, .at = at };
     begin(k, n, vars);
     bt_clause clause = { bt_pattern_create(k->store, &tuple), end(k, &vars[0]->base) };
-    assert_ok(k->ctx,
-              bt_build_match(k->b, data, 1, &clause, change == OTHER_PARTIAL, &match));
+    assert_ok(k->ctx, bt_build_match(k->b, data, 1, &clause,
+                                     change == OTHER_PARTIAL ? "" : NULL, &match));
     return match;
 }
 

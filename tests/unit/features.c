@@ -108,7 +108,7 @@ static void test_patterns_of_tuples_are_branches_only(void **state)
     begin(&k, 0, NULL);
     bt_pattern wild = { .kind = BT_PATTERN_WILDCARD };
     bt_clause clause = { bt_pattern_create(k.store, &wild), end(&k, &x->base) };
-    assert_ok(k.ctx, bt_build_match(k.b, &x->base, 1, &clause, 0, &match));
+    assert_ok(k.ctx, bt_build_match(k.b, &x->base, 1, &clause, NULL, &match));
     define(&k, "main", func(&k, end(&k, match), NULL, 0, NULL));
     assert_int_equal(features(&k, "main"), BT_FEATURE_BRANCHES);
 }

@@ -58,7 +58,7 @@ static bt_module *everything(kit *k)
     const bt_block *second = end(k, v);
     bt_clause clauses[] = { { bt_pattern_create(k->store, &inside), first },
                             { bt_pattern_create(k->store, &any_value), second } };
-    assert_ok(k->ctx, bt_build_match(k->b, some, 2, clauses, 0, &match));
+    assert_ok(k->ctx, bt_build_match(k->b, some, 2, clauses, NULL, &match));
     define(k, "main", func(k, end(k, call1(k, loop, match)), t, 0, NULL));
     return infer(k);
 }
@@ -399,7 +399,7 @@ static void test_types_are_inferred_again_where_operands_changed(void **state)
     bt_clause clause = { bt_pattern_create(k.store, &tuple),
                          end(&k, op2(&k, &op_relu, &vars[0]->base, NULL)) };
     const bt_value *match;
-    assert_ok(k.ctx, bt_build_match(k.b, both, 1, &clause, 0, &match));
+    assert_ok(k.ctx, bt_build_match(k.b, both, 1, &clause, NULL, &match));
     define(&k, "main", func(&k, end(&k, match), NULL, 0, NULL));
     bt_module *m = infer(&k);
     assert_true(func_of(m, "main")->result->has & BT_HAS_OPAQUE);

@@ -89,7 +89,7 @@ static void build_match(struct generator *g, struct scope *s, uint32_t depth)
     const bt_value *data = pair(g->k, some(g, s), some(g, s));
     bt_clause clause = { bt_pattern_create(g->k->store, &tuple),
                          block_of(g, *s, 2, vars, depth) };
-    assert_ok(g->k->ctx, bt_build_match(g->k->b, data, 1, &clause, 0, &match));
+    assert_ok(g->k->ctx, bt_build_match(g->k->b, data, 1, &clause, NULL, &match));
     add_value(s, match);
 }
 

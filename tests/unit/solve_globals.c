@@ -128,7 +128,7 @@ static void test_fields_may_forget_a_dim(void **state)
     };
     bt_clause clause = { bt_pattern_create(k.store, &whole), block };
     const bt_value *r = NULL;
-    assert_ok(k.ctx, bt_build_match(k.b, made, 1, &clause, 0, &r));
+    assert_ok(k.ctx, bt_build_match(k.b, made, 1, &clause, NULL, &r));
     define(&k, "main", func(&k, end(&k, r), NULL, 0, NULL));
     bt_module *typed = infer(&k);
     const bt_func *f = func_of(typed, "main");

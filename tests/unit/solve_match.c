@@ -68,7 +68,7 @@ static const bt_value *match_all(kit *k, const bt_value *data, uint32_t n,
         begin(k, 0, NULL);
         clauses[i] = (bt_clause){ patterns[i], end(k, result) };
     }
-    assert_ok(k->ctx, bt_build_match(k->b, data, n, clauses, 0, &out));
+    assert_ok(k->ctx, bt_build_match(k->b, data, n, clauses, NULL, &out));
     return out;
 }
 
@@ -95,7 +95,7 @@ static void test_list_is_typed(void **state)
         { of_ctor(&k, list->ctors[1], variable(&k, h), wild(&k)), full },
     };
     const bt_value *r = NULL;
-    assert_ok(k.ctx, bt_build_match(k.b, cons, 2, clauses, 0, &r));
+    assert_ok(k.ctx, bt_build_match(k.b, cons, 2, clauses, NULL, &r));
     define(&k, "main", func(&k, end(&k, r), NULL, 1, &n));
     bt_module *typed = infer(&k);
     const bt_func *f = func_of(typed, "main");
@@ -134,7 +134,7 @@ static void test_unannotated_scrutinee(void **state)
         { of_ctor(&k, list->ctors[1], wild(&k), variable(&k, t)), full },
     };
     const bt_value *r = NULL;
-    assert_ok(k.ctx, bt_build_match(k.b, &l->base, 2, clauses, 0, &r));
+    assert_ok(k.ctx, bt_build_match(k.b, &l->base, 2, clauses, NULL, &r));
     define(&k, "length", func(&k, end(&k, r), NULL, 0, NULL));
     bt_module *typed = infer(&k);
     const bt_func *f = func_of(typed, "length");

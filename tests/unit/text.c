@@ -56,7 +56,7 @@ static void test_data_types_and_nested_patterns(void **state)
                 "            %1: List[int32] = Cons[int32](1, %0);\n"
                 "            0\n"
                 "        }\n"
-                "    };\n"
+                "    } else \"\\\"second\\\" of *\";\n"
                 "    %y\n"
                 "}\n");
 }

@@ -86,7 +86,7 @@ static inline const bt_value *build_match(struct program *p, const bt_value *dat
     begin(k, 0, NULL);
     clauses[1] = (bt_clause){ bt_pattern_create(k->store, &wild), end(k, other) };
     const bt_value *match;
-    assert_ok(k->ctx, bt_build_match(k->b, data, 2, clauses, 0, &match));
+    assert_ok(k->ctx, bt_build_match(k->b, data, 2, clauses, NULL, &match));
     return match;
 }
 

@@ -207,7 +207,10 @@ typedef struct bt_match {
     const bt_value *data;
     uint32_t nclause;
     const bt_clause *const *clauses;
-    uint32_t is_partial; /* `match?`: need not be exhaustive; fails at run time */
+    /* `match?`, which need not be exhaustive: what the error says of a value that fits no
+     * clause, with `*` for the constructor that was looked at last; "": the value and the
+     * clauses. NULL: `match`. Interned */
+    const char *otherwise;
 } bt_match;
 typedef struct bt_ref_value {
     bt_value base;
@@ -412,7 +415,7 @@ BT_API bt_status bt_build_if(bt_builder *, const bt_value *condition,
                              const bt_block *then_block, const bt_block *else_block,
                              const bt_value **out) BT_MUST_USE;
 BT_API bt_status bt_build_match(bt_builder *, const bt_value *data, uint32_t nclause,
-                                const bt_clause *, int is_partial,
+                                const bt_clause *, const char *otherwise,
                                 const bt_value **out) BT_MUST_USE;
 BT_API bt_status bt_build_ref(bt_builder *, const bt_value *content,
                               const bt_value **out) BT_MUST_USE;

@@ -67,7 +67,8 @@ struct values {
 struct session {
     bt_registry *registry;
     struct options options;
-    bt_module *module;
+    bt_module *typed;
+    bt_module *module; /* compiled, for the entry that is called first; NULL: none yet */
     const bt_global *entry;
     bt_arena *arena;
     bt_code *code;
@@ -269,20 +270,21 @@ static void close_session(void *opaque)
     struct session *s = opaque;
     bt_registry *registry = s->registry;
     bt_code_unload(s->code);
+    bt_module_unref(s->typed);
     bt_module_unref(s->module);
     bt_arena_destroy(s->arena);
     bt_free(registry, s, sizeof(*s));
     bt_registry_unref(registry);
 }
 
-static bt_status make(bt_ctx *ctx, const bt_module *module, struct session *s)
+static bt_status make(bt_ctx *ctx, const char *entry, struct session *s)
 {
-    const bt_compile_options how = { .targets = "c",
-                                     .form = BT_CODE_SOURCE,
-                                     .has_control_flow = 1 };
+    const bt_compile_options how = {
+        .targets = "c", .entry = entry, .form = BT_CODE_SOURCE, .has_control_flow = 1
+    };
     bt_module *fused;
     bt_compiled *compiled;
-    BT_TRY(bt_fuse(ctx, module, &how, &fused));
+    BT_TRY(bt_fuse(ctx, s->typed, &how, &fused));
     bt_status status = bt_compile(ctx, fused, &how, &compiled);
     bt_module_unref(fused);
     BT_TRY(status);
@@ -303,15 +305,14 @@ static bt_status open_session(bt_ctx *ctx, const bt_module *module, const void *
         return bt_no_memory();
     *s = (struct session){ .registry = bt_registry_ref(registry),
                            .options = { 64, 1000 },
+                           .typed = bt_module_ref(module),
                            .arena = bt_arena_create(registry) };
     if (given)
         memcpy(&s->options, given, sizeof(s->options));
-    bt_status status = s->arena ? make(ctx, module, s) : bt_no_memory();
-    if (status)
+    *out = s->arena ? s : NULL;
+    if (!*out)
         close_session(s);
-    else
-        *out = s;
-    return status;
+    return *out ? NULL : bt_no_memory();
 }
 
 /* ---- calls ---- */
@@ -624,8 +625,9 @@ static bt_status call(bt_ctx *ctx, void *opaque, const char *name, uint32_t narg
     struct leaves args = { 0 }, results = { 0 };
     bt_arena *scratch = bt_ctx_scratch(ctx);
     const void *mark = bt_arena_mark(scratch);
-    (void)name;
     (void)hook;
+    if (!s->module)
+        BT_TRY(make(ctx, name, s));
     bt_status status = s->values.begin
                            ? call_values(ctx, s, scratch, narg, given, out)
                            : call_all(ctx, s, scratch, narg, given, &args, &results, out);

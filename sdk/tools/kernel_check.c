@@ -5,16 +5,14 @@
 
 #include <baton/baton.h>
 #include <baton/compute.h>
+#include <baton/executor.h>
+#include <baton/plugin.h>
 
-struct leaves {
-    uint32_t n;
-    bt_tensor *const *at;
-};
 typedef bt_vec(bt_tensor *) tensor_list;
 
 /* A primitive function of the program. */
 struct primitive {
-    const bt_func *func;
+    const bt_global *global;
     bt_compiled *compiled;       /* it alone */
     const bt_lowering *lowering; /* NULL: it has no kernels */
     bt_evaluator *evaluator;
@@ -22,26 +20,39 @@ struct primitive {
 
 struct checker {
     bt_ctx *ctx;
-    bt_arena *arena;
+    bt_arena *arena; /* its own: interp takes back what lies in the scratch arena */
     const bt_targets *targets;
     const bt_module *module; /* fused */
-    const bt_block *block;   /* of the entry */
-    bt_object *const *args;
     bt_vec(struct primitive *) primitives;
     bt_map functions;     /* -> struct primitive * */
-    bt_map values;        /* -> struct leaves * */
-    tensor_list tensors;  /* all that were made */
     bt_status first;      /* fault */
     const bt_func *worst; /* of those that were right */
     struct kernel_check *result;
 };
 
-/* The primitive function that a binding calls. NULL: it is a tuple or a projection. */
+/* A call of one, of which interp stands before the binding. */
+struct checked_call {
+    struct checker *checker;
+    bt_ctx *ctx;
+    const bt_call *call;
+    const struct primitive *primitive;
+    bt_arena *arena;
+    const bt_stop *stop;
+    int64_t *dims; /* values of the function's type parameters */
+    bt_vec(bt_object *) held;
+    tensor_list in, out; /* leaves, as they lie in memory */
+};
+
+/* The primitive function that a binding calls. NULL: it is something else. */
 static const bt_global *called(const struct checker *c, const bt_value *value)
 {
     const bt_call *call = bt_as_call(value);
-    return call && call->callee && call->callee->kind == BT_VALUE_GLOBAL
-               ? bt_module_find(c->module, call->callee->name)
+    const bt_global *global =
+        call && call->callee && call->callee->kind == BT_VALUE_GLOBAL
+            ? bt_module_find(c->module, call->callee->name)
+            : NULL;
+    return global && global->kind == BT_GLOBAL_FUNC && bt_func_is_primitive(global->func)
+               ? global
                : NULL;
 }
 
@@ -51,7 +62,7 @@ static bt_status make_evaluator(struct checker *c, struct primitive *p)
 {
     bt_text text;
     bt_text_init(&text, c->arena);
-    BT_TRY(bt_evaluator_print(c->ctx, p->func, &text));
+    BT_TRY(bt_evaluator_print(c->ctx, p->global->func, &text));
     return bt_evaluator_create(c->ctx, text.at, text.len, &p->evaluator);
 }
 
@@ -62,11 +73,12 @@ static bt_status make_primitive(struct checker *c, const bt_global *global,
     struct primitive *p = BT_NEW(c->arena, struct primitive);
     if (!p || !BT_PUSH(c->arena, &c->primitives, p))
         return bt_no_memory();
-    p->func = global->func;
+    p->global = global;
     BT_TRY(bt_compile_primitive(c->ctx, c->module, global, &options, &p->compiled,
                                 &p->lowering));
     c->result->nkernel += p->compiled->nkernel;
-    BT_TRY(make_evaluator(c, p));
+    if (p->lowering)
+        BT_TRY(make_evaluator(c, p));
     *out = p;
     return bt_map_put(&c->functions, global->func, p) ? NULL : bt_no_memory();
 }
@@ -80,111 +92,156 @@ static bt_status find_primitive(struct checker *c, const bt_global *global,
 
 /* ---- values ---- */
 
-static bt_status keep(struct checker *c, bt_tensor *taken, tensor_list *out)
+static bt_status hold(struct checked_call *k, bt_object *taken)
 {
-    if (!BT_PUSH(c->arena, &c->tensors, taken)) {
-        bt_tensor_unref(taken);
-        return bt_no_memory();
-    }
-    return BT_PUSH(c->arena, out, taken) ? NULL : bt_no_memory();
-}
-
-static bt_status set_leaves(struct checker *c, const bt_value *value,
-                            const tensor_list *list)
-{
-    struct leaves *leaves = BT_NEW(c->arena, struct leaves);
-    if (!leaves)
-        return bt_no_memory();
-    *leaves = (struct leaves){ list->len, list->at };
-    return bt_map_put(&c->values, value, leaves) ? NULL : bt_no_memory();
-}
-
-/* Recursion is bounded by the depth of types. */
-static bt_status add_object(struct checker *c, const bt_object *object, tensor_list *out)
-{
-    const bt_tuple *tuple = bt_object_as_tuple(object);
-    bt_tensor *dense;
-    for (uint32_t i = 0; tuple && i < tuple->nfield; i++)
-        BT_TRY(add_object(c, tuple->fields[i], out));
-    if (tuple)
+    if (BT_PUSH(k->arena, &k->held, taken))
         return NULL;
-    BT_TRY(bt_tensor_dense(c->ctx, bt_object_as_tensor(object), &dense));
-    return keep(c, dense, out);
+    bt_object_unref(taken);
+    return bt_no_memory();
 }
 
-/* The leaves of a parameter, a binding or a constant, behind those of the list. */
-static bt_status add_leaves(struct checker *c, const bt_value *value, tensor_list *out)
+/* The element of a tensor that lies at this index of memory; -1: beyond the tensor, in a
+ * block that is not full. */
+static int64_t element_at(const bt_layout *layout, const bt_tensor *logical,
+                          const int64_t *index)
 {
-    const struct leaves *leaves = bt_map_find(&c->values, value);
-    if (!leaves && value->kind == BT_VALUE_CONST)
-        return add_object(c, bt_as_const(value)->object, out);
-    for (uint32_t i = 0; leaves && i < leaves->n; i++) {
-        if (!BT_PUSH(c->arena, out, leaves->at[i]))
-            return bt_no_memory();
+    int64_t at[BT_MAX_RANK] = { 0 }, element = 0;
+    for (uint32_t i = 0; i < layout->nphysical; i++) {
+        const struct bt_layout_axis *axis = &layout->physical[i];
+        at[axis->axis] = at[axis->axis] * (axis->factor ? axis->factor : 1) + index[i];
     }
-    return leaves ? NULL
-                  : bt_fail(c->ctx, BT_ERR_UNSUPPORTED,
-                            "a value of this kind is not part of a compiled program");
+    for (uint32_t i = 0; i < logical->rank; i++) {
+        if (at[i] >= logical->dims[i])
+            return -1;
+        element = element * logical->dims[i] + at[i];
+    }
+    return element;
 }
 
-static bt_status set_args(struct checker *c)
+/* interp has all tensors row major; kernels have them by their layouts. */
+static bt_status lay_out(bt_ctx *ctx, const bt_tensor *logical, const bt_type *type,
+                         bt_tensor **out)
 {
-    for (uint32_t i = 0; i < c->block->nparam; i++) {
-        tensor_list list = { 0 };
-        BT_TRY(add_object(c, c->args[i], &list));
-        BT_TRY(set_leaves(c, &c->block->params[i]->base, &list));
+    const bt_layout *layout = bt_type_layout(type);
+    const size_t size = bt_dtype_nbytes(logical->dtype);
+    int64_t dims[BT_MAX_RANK], index[BT_MAX_RANK] = { 0 };
+    uint32_t rank;
+    (void)bt_tensor_physical(type, &rank, dims); // they are numbers where it has a layout
+    BT_TRY(bt_tensor_create(ctx, logical->dtype, rank, dims, out));
+    for (int64_t i = 0; i < (*out)->nelem; i++) {
+        const int64_t from = element_at(layout, logical, index);
+        if (from >= 0)
+            memcpy((char *)(*out)->data + (size_t)i * size,
+                   (const char *)logical->data + (size_t)from * size, size);
+        else
+            memset((char *)(*out)->data + (size_t)i * size, 0, size);
+        for (uint32_t axis = rank; axis-- > 0 && ++index[axis] == dims[axis];)
+            index[axis] = 0;
     }
     return NULL;
 }
 
-static bt_status pick_field(struct checker *c, const bt_proj *proj)
+/* The leaves of an argument. Recursion is bounded by the depth of types. */
+static bt_status add_leaves(struct checked_call *k, const bt_object *object,
+                            const bt_type *type)
 {
-    const bt_list_type *type = bt_as_tuple_type(proj->tuple->type);
-    tensor_list all = { 0 }, list = { 0 };
-    uint32_t first = 0, n = bt_type_nleaf(proj->base.type);
-    BT_TRY(add_leaves(c, proj->tuple, &all));
-    for (uint32_t i = 0; i < proj->index; i++)
-        first += bt_type_nleaf(type->at[i]);
-    for (uint32_t i = 0; i < n; i++) {
-        if (!BT_PUSH(c->arena, &list, all.at[first + i]))
-            return bt_no_memory();
-    }
-    return set_leaves(c, &proj->base, &list);
-}
-
-/* Tensors for the results of a call. */
-static bt_status make_results(struct checker *c, const bt_type *type, tensor_list *out)
-{
-    const bt_list_type *tuple = bt_as_tuple_type(type);
-    uint32_t rank;
-    int64_t dims[BT_MAX_RANK];
-    bt_tensor *made;
-    for (uint32_t i = 0; tuple && i < tuple->n; i++)
-        BT_TRY(make_results(c, tuple->at[i], out));
+    const bt_tuple *tuple = bt_object_as_tuple(object);
+    const bt_list_type *types = bt_as_tuple_type(type);
+    bt_tensor *dense, *laid;
+    for (uint32_t i = 0; tuple && types && i < tuple->nfield; i++)
+        BT_TRY(add_leaves(k, tuple->fields[i], types->at[i]));
     if (tuple)
         return NULL;
-    (void)bt_tensor_physical(type, &rank, dims); // they are numbers: it was compiled
-    BT_TRY(bt_tensor_create(c->ctx, bt_tensor_dtype(type), rank, dims, &made));
-    return keep(c, made, out);
+    BT_TRY(bt_tensor_dense(k->ctx, bt_object_as_tensor(object), &dense));
+    BT_TRY(hold(k, &dense->base));
+    if (bt_type_layout(type)) {
+        BT_TRY(lay_out(k->ctx, dense, type, &laid));
+        BT_TRY(hold(k, &laid->base));
+        dense = laid;
+    }
+    return BT_PUSH(k->arena, &k->in, dense) ? NULL : bt_no_memory();
+}
+
+static bt_status read_arg(struct checked_call *k, const bt_value *value, bt_object **out)
+{
+    const bt_global *global = value->kind == BT_VALUE_GLOBAL
+                                  ? bt_module_find(k->checker->module, value->name)
+                                  : NULL;
+    const bt_const *constant = bt_as_const(global ? global->value : value);
+    if (constant)
+        *out = bt_object_ref(constant->object);
+    else
+        BT_TRY(k->stop->look(k->ctx, k->stop->frame, value, out));
+    return *out ? hold(k, *out)
+                : bt_fail_at(k->ctx, BT_ERR_INTERNAL, k->checker->module->store,
+                             k->call->base.span, "an argument has no value yet");
+}
+
+/* *is_shown 0: a size of the call is in none of its arguments. */
+static bt_status read_args(struct checked_call *k, int *is_shown)
+{
+    const bt_func *func = k->primitive->global->func;
+    bt_object **args = BT_NEWS(k->arena, bt_object *, k->call->narg);
+    k->dims = BT_NEWS(k->arena, int64_t, func->nvar);
+    if (!args || !k->dims)
+        return bt_no_memory();
+    for (uint32_t i = 0; i < k->call->narg; i++)
+        BT_TRY(read_arg(k, k->call->args[i], &args[i]));
+    BT_TRY(bt_check_args(k->ctx, k->checker->module, k->primitive->global, k->call->narg,
+                         args, k->dims));
+    *is_shown = 1;
+    for (uint32_t i = 0; i < func->nvar; i++)
+        *is_shown &= k->dims[i] >= 0;
+    for (uint32_t i = 0; *is_shown && i < k->call->narg; i++)
+        BT_TRY(add_leaves(k, args[i], func->block->params[i]->base.type));
+    return NULL;
+}
+
+/* Tensors for the results of the call. */
+static bt_status make_results(struct checked_call *k, const bt_type *type)
+{
+    const bt_func *func = k->primitive->global->func;
+    const bt_list_type *tuple = bt_as_tuple_type(type);
+    const bt_shape_type *shape = bt_tensor_shape(type);
+    int64_t dims[BT_MAX_RANK];
+    uint32_t rank;
+    bt_tensor *made;
+    for (uint32_t i = 0; tuple && i < tuple->n; i++)
+        BT_TRY(make_results(k, tuple->at[i]));
+    if (tuple)
+        return NULL;
+    if (!bt_tensor_physical(type, &rank, dims)) {
+        rank = shape->n;
+        for (uint32_t i = 0; i < rank; i++)
+            BT_TRY(
+                value_of_dim(k->ctx, k->arena, func, k->dims, shape->dims[i], &dims[i]));
+    }
+    BT_TRY(bt_tensor_create(k->ctx, bt_tensor_dtype(type), rank, dims, &made));
+    BT_TRY(hold(k, &made->base));
+    return BT_PUSH(k->arena, &k->out, made) ? NULL : bt_no_memory();
 }
 
 /* ---- calls ---- */
 
-static bt_status evaluate(struct checker *c, const struct primitive *p,
-                          const tensor_list *in, const tensor_list *out)
+static bt_status evaluate(struct checked_call *k)
 {
-    void **buffers = BT_NEWS(c->arena, void *, (size_t)in->len + out->len);
+    const uint32_t nin = k->in.len, nout = k->out.len;
+    const struct primitive *p = k->primitive;
+    void **buffers = BT_NEWS(k->arena, void *, (size_t)nin + nout);
     if (!buffers)
         return bt_no_memory();
-    for (uint32_t i = 0; i < in->len; i++)
-        buffers[i] = in->at[i]->data;
-    for (uint32_t i = 0; i < out->len; i++)
-        buffers[in->len + i] = out->at[i]->data;
-    const bt_kernel_call call = { .nbytes = sizeof(call), .buffers = buffers };
-    bt_status status = bt_evaluator_run(c->ctx, p->evaluator, &call);
-    return status ? bt_note(c->ctx, status, NULL, 0,
+    for (uint32_t i = 0; i < nin; i++)
+        buffers[i] = k->in.at[i]->data;
+    for (uint32_t i = 0; i < nout; i++)
+        buffers[nin + i] = k->out.at[i]->data;
+    const bt_kernel_call call = { .nbytes = sizeof(call),
+                                  .buffers = buffers,
+                                  .dims = k->dims,
+                                  .ndim = p->global->func->nvar };
+    bt_status status = bt_evaluator_run(k->ctx, p->evaluator, &call);
+    return status ? bt_note(k->ctx, status, NULL, 0,
                             "the evaluator says so of @%s, whose kernels are not checked",
-                            p->func->name)
+                            p->global->name)
                   : NULL;
 }
 
@@ -193,7 +250,7 @@ static bt_status report(struct checker *c, const struct primitive *p, const char
     const bt_compiled *compiled = p->compiled;
     bt_status status = bt_fail(c->ctx, BT_ERR_PLUGIN, "target %s: @%s: %s",
                                compiled->targets[compiled->funcs[0]->target]->text,
-                               p->func->name, fault);
+                               p->global->name, fault);
     if (status->code != BT_ERR_PLUGIN)
         return status;
     bt_report(c->ctx, status);
@@ -208,89 +265,98 @@ static void note_error(struct checker *c, const struct primitive *p, double erro
     if (error <= c->result->error)
         return;
     c->result->error = error;
-    c->worst = p->func;
+    c->worst = p->global->func;
 }
 
-static bt_status check_launches(struct checker *c, const struct primitive *p,
-                                const tensor_list *in, const tensor_list *out)
+static bt_status check_launches(struct checked_call *k)
 {
+    const struct primitive *p = k->primitive;
     const char *fault;
     double error;
-    bt_arena *arena = bt_arena_create(bt_ctx_registry(c->ctx));
-    const struct kernel_call call = { .ctx = c->ctx,
-                                      .arena = arena,
+    const struct kernel_call call = { .ctx = k->ctx,
+                                      .arena = k->arena,
                                       .compiled = p->compiled,
                                       .lowering = p->lowering,
-                                      .func = p->func,
-                                      .nin = in->len,
-                                      .nout = out->len,
-                                      .in = in->at,
-                                      .want = out->at };
-    if (!arena)
-        return bt_no_memory();
-    bt_status status = check_kernel_call(&call, &fault, &error);
-    c->result->ncall++;
-    if (!status && fault)
-        status = report(c, p, fault);
-    else if (!status)
-        note_error(c, p, error);
-    bt_arena_destroy(arena);
+                                      .func = p->global->func,
+                                      .dims = k->dims,
+                                      .nin = k->in.len,
+                                      .nout = k->out.len,
+                                      .in = k->in.at,
+                                      .want = k->out.at };
+    BT_TRY(check_kernel_call(&call, &fault, &error));
+    k->checker->result->ncall++;
+    if (fault)
+        return report(k->checker, p, fault);
+    note_error(k->checker, p, error);
+    return NULL;
+}
+
+static bt_status check_values(struct checked_call *k)
+{
+    int is_shown;
+    BT_TRY(read_args(k, &is_shown));
+    if (!is_shown) {
+        k->checker->result->nopen++;
+        return NULL;
+    }
+    BT_TRY(make_results(k, k->primitive->global->func->result));
+    BT_TRY(evaluate(k));
+    return check_launches(k);
+}
+
+/* interp is about to compute the binding. */
+static bt_status check_before(void *self, const bt_stop *stop)
+{
+    struct checker *c = self;
+    const bt_global *global = called(c, stop->next);
+    struct primitive *p;
+    if (!global)
+        return NULL;
+    BT_TRY(find_primitive(c, global, &p));
+    if (!p->lowering)
+        return NULL;
+    struct checked_call k = { .checker = c,
+                              .ctx = c->ctx,
+                              .call = bt_as_call(stop->next),
+                              .primitive = p,
+                              .arena = bt_arena_create(bt_ctx_registry(c->ctx)),
+                              .stop = stop };
+    bt_status status = k.arena ? check_values(&k) : bt_no_memory();
+    while (k.held.len)
+        bt_object_unref(k.held.at[--k.held.len]);
+    bt_arena_destroy(k.arena);
     return status;
 }
 
-static bt_status check_call(struct checker *c, const bt_value *value,
-                            const bt_global *global)
+static void see_binding(void *self, const bt_value *value, const bt_object *result,
+                        uint64_t elapsed_ns)
 {
-    const bt_call *call = bt_as_call(value);
-    struct primitive *p;
-    tensor_list in = { 0 }, out = { 0 };
-    BT_TRY(find_primitive(c, global, &p));
-    for (uint32_t i = 0; i < call->narg; i++)
-        BT_TRY(add_leaves(c, call->args[i], &in));
-    BT_TRY(make_results(c, value->type, &out));
-    BT_TRY(evaluate(c, p, &in, &out));
-    BT_TRY(set_leaves(c, value, &out));
-    return p->lowering ? check_launches(c, p, &in, &out) : NULL;
+    (void)self;
+    (void)value;
+    (void)result;
+    (void)elapsed_ns;
 }
 
-/* Values are had by going through one block once. */
-static bt_status refuse(struct checker *c, const bt_value *value, const char *what)
+/* Runs the program on interp, which gives each call the values that it has there. */
+static bt_status check_all(struct checker *c, const char *entry, bt_object *const *args)
 {
-    return bt_fail_at(c->ctx, BT_ERR_UNSUPPORTED, c->module->store, value->span,
-                      "kernels are checked of an entry that calls nothing but kernels; "
-                      "found %s",
-                      what);
-}
-
-static bt_status check_binding(struct checker *c, const bt_value *value)
-{
-    const bt_global *global = called(c, value);
-    const bt_tuple_value *tuple = bt_as_tuple(value);
-    tensor_list list = { 0 };
-    if (bt_ctx_cancelled(c->ctx))
-        return bt_fail(c->ctx, BT_ERR_CANCELLED, "cancelled");
-    if (global && !bt_func_is_primitive(global->func))
-        return refuse(c, value, "a call of a function with a body of its own");
-    if (global)
-        return check_call(c, value, global);
-    if (value->kind != BT_VALUE_PROJ && !tuple)
-        return refuse(c, value, "another value");
-    if (value->kind == BT_VALUE_PROJ)
-        return pick_field(c, bt_as_proj(value));
-    for (uint32_t i = 0; tuple && i < tuple->nfield; i++)
-        BT_TRY(add_leaves(c, tuple->fields[i], &list));
-    return set_leaves(c, value, &list);
-}
-
-static bt_status check_all(struct checker *c)
-{
-    BT_TRY(set_args(c));
-    for (uint32_t i = 0; i < c->block->nbinding; i++)
-        BT_TRY(check_binding(c, c->block->bindings[i]));
-    if (!c->worst)
-        return c->first;
-    c->result->where = bt_arena_text(c->arena, c->worst->name, strlen(c->worst->name));
-    return c->result->where ? c->first : bt_no_memory();
+    const bt_run_hook hook = { .self = c,
+                               .binding = see_binding,
+                               .before = check_before };
+    const bt_global *global;
+    const void *row;
+    void *session;
+    bt_object *result = NULL;
+    BT_TRY(bt_module_entry(c->ctx, c->module, entry, &global));
+    BT_TRY(
+        bt_registry_row(c->ctx, "baton.executor/1", "interp", sizeof(bt_executor), &row));
+    const bt_executor *interp = row;
+    BT_TRY(interp->open(c->ctx, c->module, NULL, &session));
+    bt_status status = interp->call(c->ctx, session, global->name,
+                                    global->func->block->nparam, args, &hook, &result);
+    bt_object_unref(result);
+    interp->close(session);
+    return status ? status : c->first;
 }
 
 static void free_all(struct checker *c)
@@ -299,21 +365,7 @@ static void free_all(struct checker *c)
         bt_compiled_unref(c->primitives.at[i]->compiled);
         bt_evaluator_destroy(c->primitives.at[i]->evaluator);
     }
-    for (uint32_t i = 0; i < c->tensors.len; i++)
-        bt_tensor_unref(c->tensors.at[i]);
-}
-
-static bt_status check_entry(struct checker *c, const char *name)
-{
-    const bt_global *entry;
-    BT_TRY(bt_module_entry(c->ctx, c->module, name, &entry));
-    if (entry->func->nvar)
-        return bt_fail_at(
-            c->ctx, BT_ERR_UNSUPPORTED, c->module->store, entry->func->span,
-            "kernels are checked where all dims are numbers: --dim gives them, or "
-            "inputs do");
-    c->block = entry->func->block;
-    return check_all(c);
+    bt_arena_destroy(c->arena);
 }
 
 bt_status check_module_kernels(bt_ctx *ctx, bt_arena *arena, const bt_module *fused,
@@ -321,15 +373,18 @@ bt_status check_module_kernels(bt_ctx *ctx, bt_arena *arena, const bt_module *fu
                                bt_object *const *args, struct kernel_check *out)
 {
     struct checker c = { .ctx = ctx,
-                         .arena = arena,
+                         .arena = bt_arena_create(bt_ctx_registry(ctx)),
                          .targets = targets,
                          .module = fused,
-                         .args = args,
                          .result = out };
     *out = (struct kernel_check){ 0 };
-    bt_map_init(&c.functions, arena, 0);
-    bt_map_init(&c.values, arena, 0);
-    bt_status status = check_entry(&c, entry);
+    if (!c.arena)
+        return bt_no_memory();
+    bt_map_init(&c.functions, c.arena, 0);
+    bt_status status = check_all(&c, entry, args);
+    if (c.worst &&
+        !(out->where = bt_arena_text(arena, c.worst->name, strlen(c.worst->name))))
+        status = bt_no_memory();
     free_all(&c);
     return status;
 }

@@ -1,8 +1,7 @@
 /*
  * Kernels against the evaluator: what an author of a target asks first.
  *
- *     kernel_check.c          a program's calls, one after the other, on the evaluator's
- *                             values
+ *     kernel_check.c          a program's calls, one after the other, on interp's values
  *     kernel_check_launch.c   what a target does with the buffers of one call
  *     kernel_check_bound.c    by how much its results may differ
  */
@@ -14,11 +13,12 @@
 struct kernel_check {
     uint32_t nkernel, ncall; /* kernels, calls of their functions that were checked */
     uint32_t nwrong;         /* of these */
+    uint32_t nopen;          /* calls that were not: of a size that no argument shows */
     double error;      /* the largest of those that were right, as a share of its bound */
     const char *where; /* ... and its function, in the arena; NULL: all are exact */
 };
-/* Runs a program on the inputs that are set, call by call on the values of the evaluator,
- * and launches each call's kernels on memory of their own. They must give what the
+/* Runs a program by interp on the inputs that are set, and launches the kernels of each
+ * call of a primitive function on memory of their own. They must give what the
  * evaluator gives, within some units of the last place; the same bits when launched again;
  * write all of their outputs and nothing else, inputs and what lies around buffers least
  * of all; and compute in place where they say that they can. All calls that do otherwise
@@ -42,7 +42,8 @@ struct kernel_call {
     const bt_compiled *compiled; /* the function alone */
     const bt_lowering *lowering;
     const bt_func *func;
-    uint32_t nin, nout; /* leaves */
+    const int64_t *dims; /* values of its type parameters */
+    uint32_t nin, nout;  /* leaves */
     bt_tensor *const *in;
     bt_tensor *const *want; /* what the evaluator gives */
 };
@@ -52,13 +53,16 @@ struct kernel_call {
 bt_status check_kernel_call(const struct kernel_call *, const char **fault,
                             double *error) BT_MUST_USE;
 
+/* A dim of a function where its type parameters have these values. */
+bt_status value_of_dim(bt_ctx *, bt_arena *, const bt_func *, const int64_t *dims,
+                       const bt_type *dim, int64_t *out) BT_MUST_USE;
+
 /* What an element may differ by where it is one call's: sums are taken in another order
  * and in fewer bits than the evaluator's. */
 double rounding_bound(bt_dtype, double value, double largest);
 /* The same for each element of a function's result, with what its calls make of the errors
  * of those before them; in the arena. *out NULL: a function with several results, layouts
  * or other bindings than calls, of which this is not known. */
-bt_status find_bounds(bt_ctx *, bt_arena *, const bt_func *, bt_tensor *const *in,
-                      const double **out) BT_MUST_USE;
+bt_status find_bounds(const struct kernel_call *, const double **out) BT_MUST_USE;
 
 #endif

@@ -28,6 +28,7 @@ struct bounded {
 };
 
 struct bounds {
+    const struct kernel_call *of;
     bt_ctx *ctx;
     bt_arena *arena;
     bt_map values; /* -> struct bounded */
@@ -119,6 +120,39 @@ static bt_status bound_call(struct bounds *b, const bt_call *call, bt_compute *c
     return NULL;
 }
 
+/* A type parameter is a number in this call. */
+static const bt_type *number_of(bt_subst *subst, const bt_type *leaf)
+{
+    const struct kernel_call *of = subst->state;
+    for (uint32_t i = 0; i < of->func->nvar; i++) {
+        if (of->func->vars[i] == leaf)
+            return bt_dim(leaf->store, of->dims[i]);
+    }
+    return NULL;
+}
+
+/* The call as it is with these sizes. */
+static bt_status read_call(struct bounds *b, const bt_call *call, bt_formula_call *out)
+{
+    bt_subst subst = { .leaf = number_of, .state = (void *)(uintptr_t)b->of };
+    bt_store *store = call->base.type->store;
+    const bt_type **args = BT_NEWS(b->arena, const bt_type *, call->narg);
+    BT_TRY(bt_call_formula(b->arena, call, out));
+    if (!args)
+        return bt_no_memory();
+    for (uint32_t i = 0; i < call->narg; i++) {
+        if (!(args[i] = bt_type_subst(store, &subst, out->args[i])))
+            return bt_store_why(b->ctx, store);
+    }
+    out->args = args;
+    out->result = bt_type_subst(store, &subst, out->result);
+    if (out->attrs)
+        out->attrs = bt_attrs_subst(store, &subst, call->op->attrs,
+                                    call->op->attrs_nbytes, out->attrs);
+    return out->result && (out->attrs || !call->attrs) ? NULL
+                                                       : bt_store_why(b->ctx, store);
+}
+
 /* *done 0: the call is of a kind that is not followed. */
 static bt_status bound_binding(struct bounds *b, const bt_value *value, int *done)
 {
@@ -139,7 +173,7 @@ static bt_status bound_binding(struct bounds *b, const bt_value *value, int *don
     }
     if (!*done)
         return NULL;
-    BT_TRY(bt_call_formula(b->arena, call, &what));
+    BT_TRY(read_call(b, call, &what));
     BT_TRY(bt_compute_create(b->ctx, &what, &compute));
     bt_status status = bound_call(b, call, compute, args, result);
     bt_compute_destroy(compute);
@@ -168,13 +202,12 @@ static bt_status bound_func(struct bounds *b, const bt_func *func, bt_tensor *co
     return NULL;
 }
 
-bt_status find_bounds(bt_ctx *ctx, bt_arena *arena, const bt_func *func,
-                      bt_tensor *const *in, const double **out)
+bt_status find_bounds(const struct kernel_call *call, const double **out)
 {
-    struct bounds b = { .ctx = ctx, .arena = arena };
+    struct bounds b = { .of = call, .ctx = call->ctx, .arena = call->arena };
     *out = NULL;
-    bt_map_init(&b.values, arena, 0);
-    bt_status status = bound_func(&b, func, in, out);
+    bt_map_init(&b.values, call->arena, 0);
+    bt_status status = bound_func(&b, call->func, call->in, out);
     for (uint32_t i = 0; i < b.made.len; i++)
         bt_tensor_unref(b.made.at[i]);
     return status;

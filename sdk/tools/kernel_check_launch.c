@@ -84,20 +84,33 @@ static bt_status make_buffer(bt_ctx *ctx, size_t nbytes, struct buffer *out)
     return NULL;
 }
 
-/* Of a number; none: 0. */
-static size_t bytes(const bt_type *dim)
+bt_status value_of_dim(bt_ctx *ctx, bt_arena *arena, const bt_func *func,
+                       const int64_t *dims, const bt_type *dim, int64_t *out)
+{
+    bt_dim_code code;
+    BT_TRY(bt_dim_compile(ctx, arena, dim, func->nvar, func->vars, &code));
+    return bt_dim_eval(&code, dims, out)
+               ? NULL
+               : bt_fail(ctx, BT_ERR_LIMIT, "@%s: a size overflows", func->name);
+}
+
+/* dim NULL: none */
+static bt_status find_nbytes(const struct kernel_call *c, const bt_type *dim, size_t *out)
 {
     int64_t n = 0;
     if (dim)
-        (void)bt_dim_is_const(dim, &n);
-    return (size_t)n;
+        BT_TRY(value_of_dim(c->ctx, c->arena, c->func, c->dims, dim, &n));
+    *out = (size_t)n;
+    return NULL;
 }
 
-static size_t nbytes_of(const struct kernel_call *c, uint32_t kind, uint32_t index)
+static bt_status nbytes_of(const struct kernel_call *c, uint32_t kind, uint32_t index,
+                           size_t *out)
 {
-    return kind == BT_BUFFER_INPUT    ? bt_tensor_nbytes(c->in[index])
-           : kind == BT_BUFFER_OUTPUT ? bt_tensor_nbytes(c->want[index])
-                                      : bytes(c->lowering->temps[index]);
+    if (kind == BT_BUFFER_TEMP)
+        return find_nbytes(c, c->lowering->temps[index], out);
+    *out = bt_tensor_nbytes(kind == BT_BUFFER_INPUT ? c->in[index] : c->want[index]);
+    return NULL;
 }
 
 /* Copies the inputs; fills outputs and temps with the pattern. */
@@ -109,7 +122,9 @@ static bt_status fill_buffers(const struct kernel_call *c, int pattern, struct b
             return bt_no_memory();
         for (uint32_t i = 0; i < b->n[kind]; i++) {
             struct buffer *buffer = &b->at[kind][i];
-            BT_TRY(make_buffer(c->ctx, nbytes_of(c, kind, i), buffer));
+            size_t nbytes;
+            BT_TRY(nbytes_of(c, kind, i, &nbytes));
+            BT_TRY(make_buffer(c->ctx, nbytes, buffer));
             if (kind != BT_BUFFER_INPUT)
                 memset(buffer->at, pattern, buffer->nbytes);
             else if (buffer->nbytes)
@@ -202,12 +217,14 @@ static bt_status launch(const struct kernel_call *c, uint32_t number,
     const bt_kernel *kernel = c->lowering->kernels[number];
     uint32_t n = kernel->nin + kernel->nout;
     struct buffer workspace;
+    size_t nbytes;
     // the memory behind is not mapped: a kernel that uses more than it has crashes
     void **pointers = BT_NEWS(c->arena, void *, (size_t)n + BEYOND);
     bt_host_block *around = BT_NEWS(c->arena, bt_host_block, (size_t)n + 1);
     if (!pointers || !around)
         return bt_no_memory();
-    BT_TRY(make_buffer(c->ctx, bytes(kernel->workspace), &workspace));
+    BT_TRY(find_nbytes(c, kernel->workspace, &nbytes));
+    BT_TRY(make_buffer(c->ctx, nbytes, &workspace));
     around[n] = with_zones(&workspace);
     for (uint32_t i = 0; i < n; i++) {
         pointers[i] = find_buffer(kernel, i, b)->at;
@@ -218,6 +235,8 @@ static bt_status launch(const struct kernel_call *c, uint32_t number,
                                   .nbuffer = n,
                                   .buffers = pointers,
                                   .workspace = workspace.at,
+                                  .dims = c->dims,
+                                  .ndim = c->func->nvar,
                                   .stop = bt_ctx_stop(c->ctx) };
     bt_status status =
         bt_compiled_launch_hosted(c->ctx, c->compiled, number, &call, around);
@@ -307,7 +326,7 @@ static bt_status compare(const struct kernel_call *c, uint32_t output,
     double before = *worst;
     struct wrong wrong = find_wrong(c, got, want, NULL, worst);
     if (wrong.n) // a bound for all its calls is expensive, and seldom needed
-        BT_TRY(find_bounds(c->ctx, c->arena, c->func, c->in, &bounds));
+        BT_TRY(find_bounds(c, &bounds));
     if (bounds) {
         *worst = before;
         wrong = find_wrong(c, got, want, bounds, worst);

@@ -165,14 +165,18 @@ static int run_check(struct tool *tool, bt_program *program)
     if (status && !check.nwrong)
         return tool_fail(tool, status);
     if (option_value(tool, "json")) {
-        json_t *all = json_pack("{s:i, s:i, s:i, s:f}", "kernels", (int)check.nkernel,
-                                "calls", (int)check.ncall, "wrong", (int)check.nwrong,
-                                "share_of_bound", check.error);
+        json_t *all =
+            json_pack("{s:i, s:i, s:i, s:i, s:f}", "kernels", (int)check.nkernel, "calls",
+                      (int)check.ncall, "wrong", (int)check.nwrong, "unchecked",
+                      (int)check.nopen, "share_of_bound", check.error);
         int code = print_json(tool, json_pack("{s:o}", "check", all));
         return code || !status ? code : tool_fail(tool, status);
     }
-    printf("%u kernel%s, %u call%s checked, %u wrong; ", check.nkernel,
+    printf("%u kernel%s, %u call%s checked, %u wrong", check.nkernel,
            PLURAL(check.nkernel), check.ncall, PLURAL(check.ncall), check.nwrong);
+    if (check.nopen)
+        printf(", %u not checked, of sizes that no argument shows", check.nopen);
+    printf("; ");
     const char *rest = check.nwrong ? "the others" : "all";
     if (check.where)
         printf("%s agree: the largest error is %.3g %% of what rounding allows, in @%s\n",

@@ -259,11 +259,16 @@ bt_status bt_program_describe(const bt_program *program, bt_text *out)
 bt_status bt_program_fused(const bt_program *program, bt_module **out)
 {
     if (!program->compiled || program->is_artifact)
-        return bt_fail(program->ctx, BT_ERR_UNSUPPORTED,
-                       "the primitive functions of a program are known where it is "
-                       "compiled here: give the model, a target and executor graph");
-    const bt_compile_options options = { .opened = program->compiled->opened,
-                                         .fuse = program->fuse };
+        return bt_fail(
+            program->ctx, BT_ERR_UNSUPPORTED,
+            "the primitive functions of a program are known where it is "
+            "compiled here: give the model, a target and executor graph or vm");
+    const bt_compile_options options = {
+        .opened = program->compiled->opened,
+        .entry = program->entry->name,
+        .fuse = program->fuse,
+        .has_control_flow = (program->executor->features & BT_FEATURE_BRANCHES) != 0,
+    };
     return bt_fuse(program->ctx, program->module, &options, out);
 }
 

@@ -211,6 +211,33 @@ static void test_a_matrix_by_a_column_is_sums_of_rows(void **state)
         "}\n");
 }
 
+/* A block is panels that a line goes along at once: not six of 32, of which two are left. */
+static void test_a_block_of_panels_has_no_rest(void **state)
+{
+    (void)state;
+    check_text(
+        &(struct contraction){
+            .inputs = { { "a", "t[m, k]", BT_FLOAT32, 2, { 1, 1000 } },
+                        { "b", "t[n, k]", BT_FLOAT32, 2, { 256, 1000 } } },
+            .is_constant = { 0, 1 },
+            .text = "y: t[m, n] = sum(k: a[m, k] * b[n, k])" },
+        "loops test {\n"
+        "    in a0: float32[1000]\n"
+        "    in a1: float32[256000]\n"
+        "    out s0: float32[256]\n"
+        "    local s1: float32[1]\n"
+        "    temp t4: float32[256000]\n"
+        "    parallel i40 in 32 {\n"
+        "        pack.4(&t4[8000*i40], &a1[8000*i40], 1000, 8, 8, 1, 1000)\n"
+        "    }\n"
+        "    parallel i40 in 4 {\n"
+        "        line_f32_portable(&s0[64*i40], &a0[0], &t4[64000*i40], 8, 8, 1000, "
+        "8000, "
+        "1, 8, 8, 2, 1, 0, 0, 1, 0, 0)\n"
+        "    }\n"
+        "}\n");
+}
+
 static void test_a_depthwise_convolution_is_lines(void **state)
 {
     (void)state;
@@ -378,6 +405,7 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(test_few_rows_by_a_constant_read_it_packed),
     cmocka_unit_test(test_one_row_by_a_constant_goes_along_its_panels),
     cmocka_unit_test(test_a_matrix_by_a_column_is_sums_of_rows),
+    cmocka_unit_test(test_a_block_of_panels_has_no_rest),
     cmocka_unit_test(test_a_depthwise_convolution_is_lines),
     cmocka_unit_test(test_an_open_batch_leaves_threads_the_channels),
     cmocka_unit_test(test_a_range_by_steps_leaves_no_rest_of_rows),

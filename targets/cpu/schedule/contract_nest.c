@@ -139,6 +139,8 @@ static struct blocks choose_blocks(bt_graph *g, const struct cpu_tiling *p,
             at_most(per_block, at_least(least, nunit / (2 * (int64_t)config->nthread)));
     int64_t nn = bt_ceildiv_int64(nunit, per_block);
     per_block = bt_ceildiv_int64(nunit, nn);
+    if (p->is_line && per_block > least) // a line goes along as many panels at once
+        per_block = bt_ceildiv_int64(per_block, least) * least;
     b.columns = p->n0 < 0 ? per_block * unit : per_block;
     b.nn = bt_node_number(b.ncolumn) < 0
                ? cpu_ceildiv(g, b.ncolumn, b.columns)

@@ -54,10 +54,10 @@ static void measure(const char *what, struct cpu_pool *pool, int64_t nchunk, int
     for (int i = 0; i < NSAMPLE; i++) {
         nanosleep(&(struct timespec){ 0, pause_ns }, NULL);
         if (ncall > 1) // awake workers are the question
-            cpu_pool_run(pool, nchunk, work, NULL);
+            cpu_pool_run(pool, nchunk, 0, work, NULL);
         const int64_t start = now_ns();
         for (int j = 0; j < ncall; j++)
-            cpu_pool_run(pool, nchunk, work, NULL);
+            cpu_pool_run(pool, nchunk, 0, work, NULL);
         samples[i] = (double)(now_ns() - start) / ncall;
     }
     qsort(samples, NSAMPLE, sizeof(*samples), compare);

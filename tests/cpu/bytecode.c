@@ -166,9 +166,14 @@ static void test_a_phase_without_turns_is_refused(void **state)
     assert_ok(ctx, bytecode_check(ctx, &bad, callees));
     phases[1].extent = -1 - (int64_t)bytecode->nn;
     assert_error(bytecode_check(ctx, &bad, callees), BT_ERR_FORMAT, "is damaged");
+    phases[1].extent = bytecode->phases[1].extent;
+    phases[1].is_parallel = CPU_SHORT;
+    assert_ok(ctx, bytecode_check(ctx, &bad, callees));
+    phases[1].is_parallel = CPU_SHORT + 1;
+    assert_error(bytecode_check(ctx, &bad, callees), BT_ERR_FORMAT, "is damaged");
+    phases[1].is_parallel = 1;
     bad.phases = phases + 1;
     bad.nphase = 2;
-    phases[1].extent = bytecode->phases[1].extent;
     assert_error(bytecode_check(ctx, &bad, callees), BT_ERR_FORMAT, "is damaged");
     bad = *bytecode;
     bad.ndim = 1;

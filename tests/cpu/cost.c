@@ -2,6 +2,7 @@
 #include "program.h"
 
 #include "schedule/lanes.h"
+#include "schedule/schedule.h"
 
 static double cost(const char *call)
 {
@@ -67,10 +68,33 @@ static void test_elements_far_apart_cost_more(void **state)
                 3 * cost("load.4(&y[0], &a[0], 64, 2)"));
 }
 
+/* 3 us of a line in each iteration. */
+static void test_threads_are_for_what_costs_more_than_they_do(void **state)
+{
+    (void)state;
+    static const char text[] =
+        "loops test {\n    in a: float32[2000]\n    in b: float32[2000000]\n"
+        "    out y: float32[4000]\n"
+#define TURNS(n)                                                                 \
+    "    parallel i0 in " #n " {\n        line_f32_portable(&y[128*i0], &a[0], " \
+    "&b[83200*i0], 4, 32, 650, 20800, 1, 32, 32, 0, 1, 0, 0, 1, 0, 0)\n    }\n"
+        TURNS(1) TURNS(3) TURNS(20) "}\n";
+    bt_ctx *ctx = open_ctx();
+    struct cpu_config config = { .isa = CPU_ISA_PORTABLE, .nthread = 2 };
+    bt_loops *loops = parse_program(ctx, text);
+    assert_ok(ctx, cpu_schedule_loops(loops, &config));
+    assert_int_equal(loops->body.len, 3);
+    assert_int_equal(loops->body.at[0]->is_parallel, 0);
+    assert_int_equal(loops->body.at[1]->is_parallel, CPU_SHORT);
+    assert_int_equal(loops->body.at[2]->is_parallel, 1);
+    bt_ctx_destroy(ctx);
+}
+
 static const struct CMUnitTest tests[] = {
     cmocka_unit_test(test_an_operator_costs_what_its_row_says),
     cmocka_unit_test(test_blocks_cost_their_products),
     cmocka_unit_test(test_lines_cost_what_they_read),
     cmocka_unit_test(test_elements_far_apart_cost_more),
+    cmocka_unit_test(test_threads_are_for_what_costs_more_than_they_do),
 };
 TEST_MAIN(tests)

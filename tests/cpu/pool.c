@@ -85,7 +85,7 @@ static void test_every_chunk_is_done_once_by_lanes_in_order(void **state)
         for (int64_t n = 0; n <= MOST_CHUNKS; n += n < 20 ? 1 : 16) {
             struct marks marks = { 0 };
             int most[8] = { 0 };
-            assert_int_equal(cpu_pool_run(pool, n, mark, &marks), 0);
+            assert_int_equal(cpu_pool_run(pool, n, 0, mark, &marks), 0);
             for (int64_t i = 0; i < MOST_CHUNKS; i++) {
                 assert_int_equal(marks.count[i], i < n);
                 most[marks.lane[i]] += i < n;
@@ -103,7 +103,7 @@ static void test_without_a_pool_the_caller_does_all(void **state)
     (void)state;
     struct marks marks = { 0 };
     assert_int_equal(cpu_pool_nthread(NULL), 1);
-    assert_int_equal(cpu_pool_run(NULL, 7, mark, &marks), 0);
+    assert_int_equal(cpu_pool_run(NULL, 7, 0, mark, &marks), 0);
     for (int i = 0; i < 7; i++)
         assert_int_equal(marks.count[i], 1);
     cpu_pool_destroy(NULL);
@@ -135,7 +135,7 @@ static void test_the_first_chunk_at_fault_is_told(void **state)
     for (uint32_t nthread = 1; nthread <= 4; nthread++) {
         struct cpu_pool *pool = cpu_pool_create(&allocator.base, nthread);
         for (int64_t from = 0; from <= 13; from++)
-            assert_int_equal(cpu_pool_run(pool, 13, fault_from, &from),
+            assert_int_equal(cpu_pool_run(pool, 13, 0, fault_from, &from),
                              from < 13 ? 1000 + from : 0);
         cpu_pool_destroy(pool);
     }
@@ -156,7 +156,7 @@ static int32_t run_nested(void *arg, int64_t first, int64_t end, uint32_t lane)
     struct nest inner = { { nest->pools[1], nest->pools[0] }, 0, nest->depth - 1 };
     for (int64_t i = first; i < end; i++) {
         if (nest->depth > 0)
-            cpu_pool_run(inner.pools[0], 3, run_nested, &inner);
+            cpu_pool_run(inner.pools[0], 3, 0, run_nested, &inner);
     }
     atomic_fetch_add(&nest->nchunk, (int)(end - first) + atomic_load(&inner.nchunk));
     return 0;
@@ -190,7 +190,7 @@ static void *call_often(void *arg)
     for (int i = 0; i < NCALL; i++) {
         struct marks marks = { 0 };
         int nright = 0;
-        cpu_pool_run(caller->pool, 9, mark, &marks);
+        cpu_pool_run(caller->pool, 9, 0, mark, &marks);
         for (int j = 0; j < MOST_CHUNKS; j++)
             nright += marks.count[j] == (j < 9);
         caller->ngood += nright == MOST_CHUNKS;
@@ -237,7 +237,7 @@ static void run_many(uint32_t nthread, int ncall)
     const uint64_t nalloc = allocator.ncall;
     int64_t sums[8 * 16] = { 0 };
     for (int i = 0; i < ncall; i++) {
-        cpu_pool_run(pool, 8, add, sums);
+        cpu_pool_run(pool, 8, 0, add, sums);
         if (i % 5000 == 0)
             sleep_ms(1); // past the time that workers look out
     }
@@ -266,7 +266,7 @@ static void test_pools_come_and_go(void **state)
         struct cpu_pool *pool = cpu_pool_create(&allocator.base, 4);
         struct marks marks = { 0 };
         if (i % 2)
-            cpu_pool_run(pool, 5, mark, &marks);
+            cpu_pool_run(pool, 5, 0, mark, &marks);
         assert_int_equal(marks.count[4], i % 2);
         cpu_pool_destroy(pool);
     }
@@ -277,12 +277,12 @@ static void test_an_idle_pool_takes_no_time(void **state)
     (void)state;
     struct cpu_pool *pool = cpu_pool_create(&allocator.base, 2);
     struct marks marks = { 0 };
-    cpu_pool_run(pool, 2, mark, &marks);
+    cpu_pool_run(pool, 2, 0, mark, &marks);
     sleep_ms(20);
     const double start = cpu_seconds();
     sleep_ms(200);
     assert_true(cpu_seconds() - start < 0.02);
-    cpu_pool_run(pool, 2, mark, &marks); // and wakes
+    cpu_pool_run(pool, 2, 0, mark, &marks); // and wakes
     assert_int_equal(marks.count[1], 2);
     cpu_pool_destroy(pool);
 }
@@ -306,7 +306,7 @@ static void test_a_caller_that_waits_long_sleeps(void **state)
     struct cpu_pool *pool = cpu_pool_create(&allocator.base, 2);
     _Atomic int is_begun = 0;
     const double start = cpu_seconds();
-    cpu_pool_run(pool, 2, linger, &is_begun);
+    cpu_pool_run(pool, 2, 0, linger, &is_begun);
     assert_true(cpu_seconds() - start < 0.02);
     cpu_pool_destroy(pool);
 }
@@ -328,13 +328,60 @@ static void test_workers_wake_while_the_caller_works(void **state)
     for (int times = 0; times < 10; times++) {
         pthread_t threads[3];
         sleep_ms(5);
-        cpu_pool_run(pool, 3, note_thread, threads);
+        cpu_pool_run(pool, 3, 0, note_thread, threads);
         assert_true(pthread_equal(threads[0], pthread_self()));
         nworker += !pthread_equal(threads[1], pthread_self()) &&
                    !pthread_equal(threads[2], pthread_self());
     }
     assert_true(nworker > 0);
     cpu_pool_destroy(pool);
+}
+
+static int32_t note_first(void *arg, int64_t first, int64_t end, uint32_t lane)
+{
+    (void)end;
+    ((int64_t *)arg)[lane] = first + 1;
+    return 0;
+}
+
+static void test_a_short_call_wakes_nobody(void **state)
+{
+    (void)state;
+    struct cpu_pool *pool = cpu_pool_create(&allocator.base, 2);
+    int nshared = 0;
+    for (int times = 0; times < 20; times++) {
+        int64_t lanes[2] = { 0 };
+        sleep_ms(5); // past the time that workers look out
+        assert_int_equal(cpu_pool_run(pool, 2, 1, note_first, lanes), 0);
+        assert_int_equal(lanes[0], 1);
+        nshared += lanes[1] != 0;
+        cpu_pool_run(pool, 2, 0, note_first, lanes);
+        assert_int_equal(lanes[1], 2);
+    }
+    assert_true(nshared < 10); // a worker may have been late to sleep
+    cpu_pool_destroy(pool);
+}
+
+static void test_few_threads_that_are_awake_share_a_short_call(void **state)
+{
+    (void)state;
+    if (sysconf(_SC_NPROCESSORS_ONLN) < 2)
+        skip(); // a worker of two would sleep at once
+    for (uint32_t nthread = 2; nthread <= 6; nthread += 4) {
+        struct cpu_pool *pool = cpu_pool_create(&allocator.base, nthread);
+        int nshared = 0;
+        for (int i = 0; i < 20000 && (nthread > 2 || !nshared); i++) {
+            int64_t lanes[6] = { 0 };
+            cpu_pool_run(pool, 6, 0, note_first, lanes);
+            memset(lanes, 0, sizeof(lanes));
+            cpu_pool_run(pool, 6, 1, note_first, lanes);
+            assert_int_equal(lanes[0], 1);
+            assert_true(!lanes[4] && !lanes[5]);
+            nshared += lanes[1] != 0;
+        }
+        assert_true(nthread > 2 || nshared);
+        cpu_pool_destroy(pool);
+    }
 }
 
 /* ---- what the system refuses ---- */
@@ -348,7 +395,7 @@ static void test_refused_threads_make_a_smaller_pool(void **state)
         atomic_store(&threads_allowed, 1 << 30);
         assert_int_equal(cpu_pool_nthread(pool), 1 + allowed);
         struct marks marks = { 0 };
-        assert_int_equal(cpu_pool_run(pool, 11, mark, &marks), 0);
+        assert_int_equal(cpu_pool_run(pool, 11, 0, mark, &marks), 0);
         for (int i = 0; i < 11; i++)
             assert_int_equal(marks.count[i], 1);
         cpu_pool_destroy(pool);
@@ -370,7 +417,7 @@ static void test_a_forked_process_works_alone(void **state)
     if (child == 0) {
         struct marks marks = { 0 };
         alarm(20); // instead of waiting for workers that are not there
-        cpu_pool_run(pool, 6, mark, &marks);
+        cpu_pool_run(pool, 6, 0, mark, &marks);
         cpu_pool_destroy(pool);
         _exit(marks.count[5] == 1 ? 0 : 1);
     }
@@ -402,7 +449,7 @@ static void test_the_callers_rounding_holds_in_all_threads(void **state)
     for (int i = 0; i < 3; i++) {
         double quotients[3];
         fesetround(modes[i]);
-        cpu_pool_run(pool, 3, divide, quotients);
+        cpu_pool_run(pool, 3, 0, divide, quotients);
         fesetround(FE_TONEAREST);
         assert_memory_equal(&quotients[1], &quotients[0], sizeof(double));
         assert_memory_equal(&quotients[2], &quotients[0], sizeof(double));
@@ -429,6 +476,8 @@ static const struct CMUnitTest tests[] = {
     TEST(test_an_idle_pool_takes_no_time),
     TEST(test_a_caller_that_waits_long_sleeps),
     TEST(test_workers_wake_while_the_caller_works),
+    TEST(test_a_short_call_wakes_nobody),
+    TEST(test_few_threads_that_are_awake_share_a_short_call),
     TEST(test_refused_threads_make_a_smaller_pool),
     TEST(test_lack_of_memory_makes_no_pool),
     TEST(test_a_forked_process_works_alone),

@@ -159,7 +159,7 @@ static int check_phase(struct checker *c)
     const uint32_t *code = p->code + phase->first;
     uint32_t length = 0, last = BYTECODE_COUNT;
     if (phase->first > p->ncode || phase->ncode > p->ncode - phase->first ||
-        phase->is_parallel > 1 || !has_extent(p, phase))
+        phase->is_parallel > CPU_SHORT || !has_extent(p, phase))
         return 0;
     memset(c->starts, 0, (size_t)phase->ncode + 1);
     for (uint32_t at = 0; at < phase->ncode; at += length) {

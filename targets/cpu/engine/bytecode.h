@@ -82,7 +82,7 @@ static inline int64_t bytecode_integer(const uint32_t *at)
 
 struct bytecode_phase {
     uint32_t first, ncode; /* words */
-    uint32_t is_parallel;
+    uint32_t is_parallel; /* 0, 1 or CPU_SHORT */
     int64_t extent; /* of a parallel one: its iterations; less than 0: the phase before it
                        leaves them in register -1 - extent of the caller */
 };

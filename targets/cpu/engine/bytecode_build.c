@@ -277,9 +277,9 @@ static void build_block(struct bytecode_builder *b, const bt_stmts *stmts)
 
 /* ---- phases ---- */
 
-static int is_parallel(const bt_stmt *stmt)
+static uint32_t is_parallel(const bt_stmt *stmt)
 {
-    return stmt->kind == BT_STMT_FOR && stmt->is_parallel;
+    return stmt->kind == BT_STMT_FOR ? stmt->is_parallel : 0;
 }
 
 /* 0: no memory, which is kept. */
@@ -335,7 +335,7 @@ static void build_parallel(struct bytecode_builder *b, const bt_stmt *stmt)
 static uint32_t build_phase(struct bytecode_builder *b, uint32_t first, uint32_t end)
 {
     bt_stmt *const *at = b->from->stmts;
-    struct bytecode_phase phase = { .is_parallel = (uint32_t)is_parallel(at[first]) };
+    struct bytecode_phase phase = { .is_parallel = is_parallel(at[first]) };
     if (phase.is_parallel)
         phase.extent = count_turns(b, at[first]);
     if (b->status || !open_phase(b))

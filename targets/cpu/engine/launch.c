@@ -349,7 +349,9 @@ static int32_t run_phases(struct launch *launch)
         const int64_t iterations = iterations_of(&bytecode->phases[i], &launch->call);
         if (iterations)
             fault = bytecode->phases[i].is_parallel
-                        ? cpu_pool_run(launch->loaded->pool, iterations, work, launch)
+                        ? cpu_pool_run(launch->loaded->pool, iterations,
+                                       bytecode->phases[i].is_parallel == CPU_SHORT, work,
+                                       launch)
                         : work(launch, 0, iterations, 0);
     }
     return fault;

@@ -50,7 +50,7 @@ double cpu_peak(struct cpu_pool *pool, uint32_t nthread, enum cpu_isa isa)
     double nflop = loop(1) * ITERATIONS * n, best = 0;
     for (int i = 0; i < NSAMPLE; i++) {
         uint64_t start = bt_now_ns();
-        cpu_pool_run(pool, n, work, &loop);
+        cpu_pool_run(pool, n, 0, work, &loop);
         double rate = nflop / (1e-9 * (double)(bt_now_ns() - start));
         best = rate > best ? rate : best;
     }

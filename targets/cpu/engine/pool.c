@@ -38,6 +38,7 @@
 enum {
     LINE = 128, /* bytes that processors move together: lines of 64 come in pairs */
     MOST_THREADS = 1024,
+    FEW_THREADS = 4, /* of a short call: each has a microsecond or more to do */
     SPIN_NS = 50 * 1000,
     GAP_NS = 20 * 1000 /* between two looks at the clock: the processor was taken */
 };
@@ -230,15 +231,28 @@ static int take(struct cpu_pool *pool)
            !atomic_exchange_explicit(&pool->is_busy, 1, memory_order_acquire);
 }
 
-int32_t cpu_pool_run(struct cpu_pool *pool, int64_t nchunk, cpu_pool_work *work,
-                     void *arg)
+/* How many threads a call is for, its caller among them. */
+static uint32_t count_threads(const struct cpu_pool *pool, int64_t nchunk, int is_short)
+{
+    uint32_t n = !pool ? 1 : nchunk < pool->nworker ? (uint32_t)nchunk : pool->nworker;
+    uint32_t nawake = 1;
+    if (!is_short)
+        return n;
+    n = n < FEW_THREADS ? n : FEW_THREADS;
+    while (nawake < n &&
+           !atomic_load_explicit(&pool->workers[nawake].sleeps, memory_order_relaxed))
+        nawake++;
+    return nawake;
+}
+
+int32_t cpu_pool_run(struct cpu_pool *pool, int64_t nchunk, int is_short,
+                     cpu_pool_work *work, void *arg)
 {
     if (nchunk <= 0)
         return 0;
-    if (!pool || pool->nworker == 1 || nchunk == 1 || (!HAS_FUTEX && is_forked(pool)) ||
-        !take(pool))
+    const uint32_t n = count_threads(pool, nchunk, is_short);
+    if (n == 1 || (!HAS_FUTEX && is_forked(pool)) || !take(pool))
         return work(arg, 0, nchunk, 0);
-    const uint32_t n = nchunk < pool->nworker ? (uint32_t)nchunk : pool->nworker;
     const uint32_t modes = cpu_modes_get();
     for (uint32_t i = 1; i < n; i++) {
         struct worker *worker = &pool->workers[i];

@@ -28,10 +28,12 @@ void cpu_pool_destroy(struct cpu_pool *);
 uint32_t cpu_pool_nthread(const struct cpu_pool *); /* NULL: 1 */
 
 /* Does all chunks and returns when they are done: 0, or the fault of the first chunk that
- * has one. Takes no memory. The caller's rounding and treatment of denormals hold in all
+ * has one. A call that is short is not worth waking threads: only those that are awake
+ * help, and few of them. Takes no memory. The caller's rounding and treatment of denormals hold in all
  * threads. May be called from any thread and from work of this or another pool; while the
  * threads are taken, the caller does all chunks by itself. So it is without a pool (NULL),
  * and in a process that was forked after the pool's creation. */
-int32_t cpu_pool_run(struct cpu_pool *, int64_t nchunk, cpu_pool_work *, void *arg);
+int32_t cpu_pool_run(struct cpu_pool *, int64_t nchunk, int is_short, cpu_pool_work *,
+                     void *arg);
 
 #endif

@@ -88,6 +88,9 @@ struct cpu_form {
 };
 extern const struct cpu_form cpu_forms[CPU_NFORM];
 
+/* What a parallel loop says, instead of 1, whose work is too little to wake threads for. */
+enum { CPU_SHORT = 2 };
+
 struct cpu_callee {
     const char *name;
     cpu_primitive *run;

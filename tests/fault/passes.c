@@ -125,6 +125,7 @@ const struct fault_scenario fault_passes[] = {
     PASS("eta-expand", ""),
     PASS("fold-constant", ""),
     PASS("fold-scale-axis", "simplify-inference, fold-constant, "),
+    PASS("fold-take", ""),
     PASS("inline", ""),
     PASS("lambda-lift", ""),
     PASS("licm", ""),

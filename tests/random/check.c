@@ -79,6 +79,7 @@ static const char *const pipelines[] = {
     "combine-parallel-conv2d, combine-parallel-dense",
     "alter-layout{data=NCHW2c}",
     "batch-loop",
+    "fold-take",
     "simplify-inference, canonicalize, alter-layout{data=NCHW:NHWC}, simplify-expr",
     "inline, simplify-expr, fold-constant, dead-code",
 };

@@ -22,8 +22,8 @@ except ImportError as error:
 
 import oracle_program
 
-PASSES = ("combine-parallel-dense common-subexpr dead-code dynamic-to-static eta-expand fold-constant inline lambda-lift licm match-tree "
-          "merge-functions monomorphize sccp simplify-control-flow simplify-expr stack-rows batch-loop unroll").split()
+PASSES = ("combine-parallel-dense common-subexpr dead-code dynamic-to-static eta-expand fold-constant fold-take inline lambda-lift licm "
+          "match-tree merge-functions monomorphize sccp simplify-control-flow simplify-expr stack-rows batch-loop unroll").split()
 WAYS = {
     "passes": ["--executor", "interp"],
     "reference": ["--executor", "vm", "--target", "reference"],

@@ -120,16 +120,19 @@ static int64_t count(int compare, int64_t start, int64_t step, int64_t end)
     }
     if (!negate(&start) || !bt_add_int64(end, start, &distance))
         return -1;
-    if (compare == NOT_EQUAL)
-        return step && distance % step == 0 && distance / step >= 0 ? distance / step
-                                                                    : -1;
     if (compare == EQUAL)
         return distance != 0 ? 0 : step ? 1 : -1;
-    if (distance < (compare == LESS))
-        return 0;
-    if (step <= 0)
+    if (compare == NOT_EQUAL) {
+        // Upwards, as the quotient of the least integer and -1 is no integer.
+        if (step < 0 && (!negate(&step) || !negate(&distance)))
+            return -1;
+        return step && distance >= 0 && distance % step == 0 ? distance / step : -1;
+    }
+    if (compare == LESS_EQUAL && !bt_add_int64(distance, 1, &distance))
         return -1;
-    return compare == LESS ? (distance - 1) / step + 1 : distance / step + 1;
+    if (distance <= 0)
+        return 0;
+    return step > 0 ? (distance - 1) / step + 1 : -1;
 }
 
 int64_t loop_trips(const struct loop *loop, int64_t start)

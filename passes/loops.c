@@ -1,13 +1,11 @@
 #include "loops.h"
 
 #include "chain.h"
-#include "uses.h"
 #include "view.h"
 
 struct finder {
     const bt_module *module;
     bt_arena *arena;
-    const struct uses *uses;
     struct loops *loops;
 };
 
@@ -59,36 +57,6 @@ static void meet_edge(const struct finder *f, struct loop *loop,
 }
 
 /* ---- how often ---- */
-
-static int is_named(const bt_value *callee, const bt_value *value)
-{
-    return value == callee ||
-           (value->kind == BT_VALUE_GLOBAL && callee->kind == value->kind &&
-            callee->name == value->name);
-}
-
-/* The constant that all calls from outside of the loop give a parameter. */
-static int find_start(const struct finder *f, const struct loop *loop,
-                      const bt_value *callee, uint32_t index, int64_t *out)
-{
-    uint32_t n = 0;
-    for (const struct use *use = uses_of(f->uses, callee); use; use = use->next) {
-        const bt_call *call = bt_as_call(use->user);
-        int64_t start;
-        if (!call || !call->callee || !is_named(callee, call->callee))
-            return 0;
-        for (uint32_t i = 0; i < call->narg; i++) {
-            if (is_named(callee, call->args[i]))
-                return 0;
-        }
-        if (find_step(f, loop->first->params[index], call->args[index], &start))
-            continue; // its own
-        if (!loop_integer(f->module, call->args[index], &start) || (n++ && start != *out))
-            return 0;
-        *out = start;
-    }
-    return n > 0;
-}
 
 /* Whether a block that branches back is reached through another. */
 static int leads_back(const struct loop *loop, const struct cfg_block *through)
@@ -143,13 +111,13 @@ int64_t loop_trips(const struct loop *loop, int64_t start)
 }
 
 /* The comparison of a counter in the first block, of which one side leads back. */
-static void find_trips(const struct finder *f, struct loop *loop, const bt_value *callee)
+static void find_end(const struct finder *f, struct loop *loop)
 {
     static const int contrary[] = { GREATER_EQUAL, GREATER, LESS_EQUAL,
                                     LESS,          EQUAL,   NOT_EQUAL },
                      swapped[] = { GREATER,    GREATER_EQUAL, LESS,
                                    LESS_EQUAL, NOT_EQUAL,     EQUAL };
-    int64_t start = 0, end;
+    int64_t end;
     if (loop->first->end != CFG_IF)
         return;
     const bt_call *call = bt_as_call(bt_value_operand(loop->first->on, 0));
@@ -173,8 +141,6 @@ static void find_trips(const struct finder *f, struct loop *loop, const bt_value
         loop->counter = i;
         loop->compare = (uint32_t)(goes_on ? compare : contrary[compare]);
         loop->end = end;
-        if (find_start(f, loop, callee, i, &start))
-            loop->ntrip = loop_trips(loop, start);
     }
 }
 
@@ -189,8 +155,7 @@ static bt_status find_loop(struct finder *f, const struct cfg_func *func,
                          .closure = first->closure,
                          .func =
                              first->closure ? first->closure->func : func->global->func,
-                         .first = first,
-                         .ntrip = -1 };
+                         .first = first };
     loop.params = BT_NEWS(f->arena, struct loop_param, first->nparam);
     if (!loop.params)
         return bt_no_memory();
@@ -203,8 +168,7 @@ static bt_status find_loop(struct finder *f, const struct cfg_func *func,
     }
     if (!loop.nback)
         return NULL;
-    const bt_value named = { .kind = BT_VALUE_GLOBAL, .name = func->global->name };
-    find_trips(f, &loop, first->closure ? &first->closure->base : &named);
+    find_end(f, &loop);
     return BT_PUSH(f->arena, &f->loops->at, loop) ? NULL : bt_no_memory();
 }
 
@@ -212,13 +176,12 @@ bt_status loops_compute(bt_ctx *ctx, const bt_module *module, bt_arena *arena,
                         const void **out)
 {
     struct loops *loops = BT_NEW(arena, struct loops);
-    const void *cfg, *uses;
+    const void *cfg;
     if (!loops)
         return bt_no_memory();
     BT_TRY(cfg_compute(ctx, module, arena, &cfg));
-    BT_TRY(uses_compute(ctx, module, arena, &uses));
     loops->cfg = cfg;
-    struct finder f = { module, arena, uses, loops };
+    struct finder f = { module, arena, loops };
     for (uint32_t i = 0; i < loops->cfg->nfunc; i++) {
         const struct cfg_func *func = &loops->cfg->funcs[i];
         for (uint32_t k = 0; k < func->blocks.len; k++) {
@@ -251,6 +214,13 @@ static void print_param(const struct view *v, const struct loop *loop, uint32_t 
     bt_text_addf(v->text, "\n");
 }
 
+static void print_end(const struct view *v, const struct loop *loop)
+{
+    bt_text_addf(v->text, ": while %s(", compares[loop->compare]);
+    bt_printer_name(v->printer, loop->first->params[loop->counter]);
+    bt_text_addf(v->text, ", %lld)", (long long)loop->end);
+}
+
 static bt_status print_func(const struct view *v, bt_arena *arena)
 {
     const struct loops *loops = v->result;
@@ -265,8 +235,8 @@ static bt_status print_func(const struct view *v, bt_arena *arena)
             bt_printer_name(v->printer, &loop->closure->base);
         else
             bt_text_addf(v->text, "@%s", loop->global->name);
-        if (loop->ntrip >= 0)
-            bt_text_addf(v->text, ": at most %lld times", (long long)loop->ntrip);
+        if (loop->has_end)
+            print_end(v, loop);
         bt_text_addf(v->text, "\n");
         for (uint32_t k = 0; k < loop->first->nparam; k++)
             print_param(v, loop, k);

@@ -22,9 +22,6 @@ struct loop {
     /* It calls itself only where a counter compares so with a number, in the first block. */
     uint32_t has_end, counter, compare;
     int64_t end;
-    /* How often it calls itself at most, where every call from outside in the module begins
-     * with the same number; -1: not known. */
-    int64_t ntrip;
 };
 
 struct loops {
@@ -33,7 +30,8 @@ struct loops {
     bt_map by_func; /* bt_func -> struct loop; after all are found */
 };
 
-/* How often it calls itself at most when its counter begins so; -1: not known. */
+/* How often it calls itself at most when its counter begins so and never wraps around; -1: not
+ * known. */
 int64_t loop_trips(const struct loop *, int64_t start);
 /* The number that an integer scalar is, also a constant with a name. 0: it is none. */
 int loop_integer(const bt_module *, const bt_value *, int64_t *out);

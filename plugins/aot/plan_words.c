@@ -40,6 +40,13 @@ static const char *const written[] = {
     "read_file",  "size_t",  "stderr", "strtoll", "weights", "workspace",
 };
 
+/* The example's file, main.c; targets that CMake has in each project, or may have. */
+static const char *const projects[] = {
+    "ALL_BUILD",      "INSTALL",    "PACKAGE",       "RUN_TESTS", "ZERO_CHECK", "all",
+    "clean",          "edit_cache", "help",          "install",   "main",       "package",
+    "package_source", "preinstall", "rebuild_cache", "test",
+};
+
 static int is_listed(const char *word, size_t n, const char *const *list, size_t count)
 {
     for (size_t i = 0; i < count; i++) {
@@ -119,7 +126,8 @@ const char *plan_name(struct plan *p, const char *like)
 {
     // its functions would be called like those of the text: fn1_run, obj_tensor
     const int is_met = strcmp(like, "obj") == 0 ||
-                       (begins(like, "fn") && like[2] >= '0' && like[2] <= '9');
+                       (begins(like, "fn") && like[2] >= '0' && like[2] <= '9') ||
+                       is_listed(like, strlen(like), projects, BT_COUNT(projects));
     bt_text text;
     bt_text_init(&text, p->arena);
     bt_text_addf(&text, is_met ? "x" : "");

@@ -36,7 +36,7 @@ static bt_status write_cmake(struct output *o)
         bt_text_addf(&text,
                      "# the kernels' primitives%s%s\n"
                      "target_link_libraries(%s PRIVATE "
-                     "${CMAKE_CURRENT_SOURCE_DIR}/libbaton_%s.a m)\n",
+                     "${CMAKE_CURRENT_SOURCE_DIR}/libbaton_%s.a -lm)\n",
                      *o->machine ? ", for machines with " : "", o->machine, name,
                      o->library);
     bt_text_addf(&text,

@@ -530,6 +530,17 @@ def project(baton, work):
         run("cmake", "-S", folder, "-B", place, f"-DBUILD_SHARED_LIBS={shared}", "-DCMAKE_BUILD_TYPE=Release")
         run("cmake", "--build", place)
         check(baton, model, folder, {}, 5, place / "digits_example")
+    # names that CMake, the example, or the text that each program has use themselves; and what no word of C begins with
+    for name in ("main", "all", "clean", "install", "obj", "m", "3d-net"):
+        place = work / f"named_{name}" / name
+        folder = write(baton, HERE / "programs/dense.baton", place)
+        word = name.replace("-", "_")
+        word = word if name == "m" else "x" + word
+        if not (folder / f"{word}.c").exists():
+            sys.exit(f"{name}: no file is called {word}.c: {sorted(folder.iterdir())}")
+        run("cmake", "-S", folder, "-B", work / f"named_{name}_build")
+        run("cmake", "--build", work / f"named_{name}_build")
+        check(baton, HERE / "programs/dense.baton", folder, {}, 6, work / f"named_{name}_build" / f"{word}_example")
 
 
 def main(functions):

@@ -146,6 +146,7 @@ static bt_status write_all(struct output *o, const struct options *chosen)
     if (!bt_text_get(&folder))
         return bt_no_memory();
     BT_TRY(make_folder(o->plan->ctx, o->folder));
+    BT_TRY(read_older(o));
     BT_TRY(make_folder(o->plan->ctx, folder.at));
     BT_TRY(find_bound(o));
     BT_TRY(write_header(o));
@@ -155,7 +156,7 @@ static bt_status write_all(struct output *o, const struct options *chosen)
     BT_TRY(write_data(o));
     BT_TRY(remove_older(o));
     BT_TRY(write_example(o));
-    return strcmp(chosen->build, "shared") == 0 ? write_shared(o) : NULL;
+    return o->is_shared ? write_shared(o) : NULL;
 }
 
 static bt_status write_folder(bt_ctx *ctx, const bt_compiled *compiled, const char *entry,
@@ -164,7 +165,9 @@ static bt_status write_folder(bt_ctx *ctx, const bt_compiled *compiled, const ch
     const struct options *chosen = values;
     bt_arena *arena = bt_arena_create(bt_ctx_registry(ctx));
     struct plan p = { .ctx = ctx, .arena = arena, .compiled = compiled };
-    struct output o = { .plan = &p, .folder = folder };
+    struct output o = { .plan = &p,
+                        .folder = folder,
+                        .is_shared = strcmp(chosen->build, "shared") == 0 };
     if (!arena)
         return bt_no_memory();
     bt_map_init(&p.words, arena, 1);

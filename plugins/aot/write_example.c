@@ -7,13 +7,13 @@
 #include "dims.h"
 #include "expr.h"
 
-static bt_status write_cmake(struct output *o)
+static bt_status write_cmake(struct output *o, const char *example)
 {
     const char *name = o->plan->name;
     bt_text text;
     bt_text_init(&text, o->plan->arena);
+    list_files(o, example, &text);
     bt_text_addf(&text,
-                 CMAKE_HEAD
                  "cmake_minimum_required(VERSION 3.13)\n"
                  "project(%s C)\n\n"
                  "# A static library, or a shared one with -DBUILD_SHARED_LIBS=ON.\n"
@@ -265,14 +265,18 @@ static void add_helpers(const struct plan *p, const char *body, bt_text *out)
 bt_status write_example(struct output *o)
 {
     bt_text text, body;
+    int is_kept;
     bt_text_init(&text, o->plan->arena);
     bt_text_init(&body, o->plan->arena);
-    BT_TRY(write_cmake(o));
     BT_TRY(add_main(o, &body));
     if (!bt_text_get(&body))
         return bt_no_memory();
     add_helpers(o->plan, body.at, &text);
     dim_functions(&body, &text);
     bt_text_add(&text, body.at, body.len);
-    return write_file(o, &text, "main.c");
+    if (!bt_text_get(&text))
+        return bt_no_memory();
+    BT_TRY(is_users(o, text.at, &is_kept));
+    BT_TRY(write_cmake(o, text.at));
+    return is_kept ? NULL : write_file(o, &text, "main.c");
 }

@@ -296,29 +296,66 @@ def folder(baton, work):
     shutil.rmtree(work)
     work.mkdir()
     place = work / "again"
-    for name, model, more in (("first", "programs/dense", ', weights="file"'), ("first_data", "language/loop", ""),
-                              ("first", "programs/open", ""), ("first", "programs/nothing", "")):
-        how = ("--executor", f'aot{{name="{name}"{more}}}')
+    mine = {}
+    steps = [("first", "programs/dense", ', weights="file"', ()), ("first_data", "language/loop", "", ()),
+             ("first", "programs/open", "", ()), ("first", "programs/nothing", "", ())]
+    if shutil.which("cc"):
+        steps += [("first", "programs/dense", ', build="shared"', ())]
+    if (baton.parent.parent / "lib/baton/native/libbaton_cpu.a").exists():
+        steps += [("first", "programs/dense", "", ("--target", "cpu"))]
+    for name, model, more, options in (*steps, ("first", "programs/dense", "", ())):
+        how = ("--executor", f'aot{{name="{name}"{more}}}', *options)
         for target in (place, work / "fresh"):
             run(baton, "compile", HERE / f"{model}.baton", *how, "-o", target)
         found, fresh = ({str(f.relative_to(at)): f.read_bytes() for f in at.rglob("*") if f.is_file()}
                         for at in (place, work / "fresh"))
-        mine = found.pop("mine.c", None)
-        if found != fresh:
-            sys.exit(f"{name}: {sorted(found)} are not {sorted(fresh)}")
-        (place / "mine.c").write_text("int mine;\n")
-        cmake = place / "CMakeLists.txt"
-        cmake.write_text(cmake.read_text().replace("_data.c", "_data.c\n  mine.c"))
+        if "shared" in more:  # of the linker's bytes nothing is said
+            fresh[f"{name}.so"] = found.get(f"{name}.so")
+        mine = {path: data for path, data in mine.items() if path not in fresh}  # the program's now
+        if found != {**fresh, **mine}:
+            sys.exit(f"{name}{more} {options}: {sorted(found)} are not {sorted({**fresh, **mine})}, or have other bytes")
+        # files of a user's own, called like what a program may have: none of them is in the list that was written
+        for path in ("mine.c", f"{name}.so", f"{name}.weights", "libbaton_cpu.a", "baton/mine.h"):
+            if path not in found:
+                (place / path).write_text("mine\n")
+                mine[path] = b"mine\n"
         shutil.rmtree(work / "fresh")
-    if mine is None:
-        sys.exit("a file of the user's own is gone")
+    edited(baton, work)
+
+
+def edited(baton, work):
+    """A main.c that a user changed stays; one that was not is the next program's. Another's CMakeLists.txt stays."""
+    place = work / "edited"
+    kept = "main.c is not as executor aot wrote it, and stays as it is"
+    for model, is_mine in (("open", 0), ("dense", 0), ("open", 1), ("dense", 1), ("dense", 0)):
+        main = place / "main.c"
+        if is_mine:
+            main.write_text("/* mine */\n")
+        elif model == "dense" and main.exists() and "mine" in main.read_text():
+            main.unlink()
+        done = subprocess.run([baton, "compile", HERE / f"programs/{model}.baton", "--executor", 'aot{name="p"}', "-o", place],
+                              capture_output=True, text=True)
+        text = main.read_text()
+        if done.returncode or is_mine != (text == "/* mine */\n") or is_mine != (kept in done.stderr):
+            sys.exit(f"main.c behind {model}, which is{'' if is_mine else ' not'} a user's: {done.stderr}\n{text}")
+    # what the list names is the program's folder's: nothing outside of it is removed
+    outside = work / "outside"
+    outside.write_text("mine")
+    cmake = place / "CMakeLists.txt"
+    cmake.write_text(cmake.read_text().replace("#   p.c\n", "#   p.c\n#   ../outside\n#   baton/../../outside\n"))
+    run(baton, "compile", HERE / "programs/open.baton", "--executor", 'aot{name="p"}', "-o", place)
+    if not outside.exists():
+        sys.exit("a file outside of the folder is gone")
     other = work / "other"  # a folder that is not aot's
-    other.mkdir(exist_ok=True)
-    (other / "CMakeLists.txt").write_text("project(other C)\n")
-    (other / "other.weights").write_text("mine")
-    run(baton, "compile", HERE / "programs/open.baton", "--executor", "aot", "-o", other)
-    if (other / "other.weights").read_text() != "mine":
-        sys.exit("a file beside another's CMakeLists.txt is gone")
+    other.mkdir()
+    files = {"CMakeLists.txt": "project(other C)\n", "other.weights": "mine", "main.c": "mine"}
+    for name, text in files.items():
+        (other / name).write_text(text)
+    done = subprocess.run([baton, "compile", HERE / "programs/open.baton", "--executor", "aot", "-o", other], capture_output=True, text=True)
+    if done.returncode != 1 or "CMakeLists.txt is not of executor aot" not in done.stderr:
+        sys.exit(f"a folder with another's CMakeLists.txt: {done.returncode} {done.stderr}")
+    if {f.name: f.read_text() for f in other.iterdir() if f.is_file()} != files:
+        sys.exit(f"a folder with another's CMakeLists.txt has {sorted(other.iterdir())}")
 
 
 def example(baton, work):

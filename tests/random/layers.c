@@ -128,7 +128,7 @@ static bt_status apply_layer(struct maker *m, const struct layer *l, const bt_va
 static bt_status apply_layers(struct maker *m, const struct layer *l, const bt_value *x,
                               const bt_value **out)
 {
-    uint32_t n = below(m, 2) ? 1 : 3 + below(m, 2);
+    uint32_t n = below(m, 3) ? 3 + below(m, 2) : 1;
     const bt_value *branch;
     BT_TRY(apply_layer(m, l, x, out));
     for (uint32_t i = 1; i < n; i++) {
@@ -136,6 +136,17 @@ static bt_status apply_layers(struct maker *m, const struct layer *l, const bt_v
         BT_TRY(call_op(m, "add", NULL, *out, branch, out));
     }
     return NULL;
+}
+
+/* Rows of a table: by where each row of x is greatest. */
+static bt_status make_embedding(struct maker *m, const struct layer *l, const bt_value *x,
+                                const bt_value **out)
+{
+    const int64_t dims[] = { l->nchannel, l->nchannel };
+    const bt_value *table, *rows;
+    BT_TRY(make_numbers(m, 2, dims, integers, BT_COUNT(integers), &table));
+    BT_TRY(call_op(m, "argmax", "axis=[1]", x, NULL, &rows));
+    return call_op(m, "take", "axis=0", table, rows, out);
 }
 
 /* Matrices of floats only; the last axis has the channels. */
@@ -160,6 +171,8 @@ bt_status make_layer(struct maker *m, const bt_type *type, const bt_value **out)
         l.before[l.nbefore] = below(m, 8);
     for (uint32_t i = 0; i < l.nbefore; i++)
         BT_TRY(make_around_layer(m, &l, l.before[i], x, &x));
+    if (!l.is_conv && below(m, 2))
+        BT_TRY(make_embedding(m, &l, x, &x));
     BT_TRY(apply_layers(m, &l, x, out));
     return l.is_conv ? call_op(m, "squeeze", "axis=[2, 3]", *out, NULL, out) : NULL;
 }

@@ -34,7 +34,7 @@ static make_fn *const any_type[] = {
 static make_fn *const tensors[] = {
     make_unary,     make_unary, make_binary, make_binary,   make_binary,   make_cast,
     make_where,     make_moved, make_const,  make_identity, make_identity, make_dead,
-    make_duplicate, make_layer, make_norm,   make_sequence, make_found,
+    make_duplicate, make_layer, make_layer,  make_norm,     make_sequence, make_found,
 };
 
 static bt_status make_tuple(struct maker *m, const bt_type *type, const bt_value **out)

@@ -95,6 +95,18 @@ static bt_status optimise(bt_ctx *ctx, const char *source,
     return status;
 }
 
+/* What is shown in place of the program: at most one thing, and not in a file of programs. */
+static int check_view(struct tool *tool, const char *view, const char *kernels)
+{
+    if (kernels && view)
+        return tool_usage(tool, "--print and --kernels are two views: give one");
+    if ((kernels || (view && strcmp(view, "anf") != 0)) && option_value(tool, "output"))
+        return tool_usage(tool,
+                          "-o is for programs: send what --%s shows to a file by > FILE",
+                          kernels ? "kernels" : "print");
+    return check_kernels_word(tool, kernels);
+}
+
 static int run(struct tool *tool)
 {
     const char *pipeline = option_value(tool, "pipeline"),
@@ -107,9 +119,7 @@ static int run(struct tool *tool)
     bt_import_options import = read_import_options(tool);
     int code = check_one_source(tool);
     if (!code)
-        code = check_kernels_word(tool, kernels);
-    if (!code && kernels && view)
-        code = tool_usage(tool, "--print and --kernels are two views: give one");
+        code = check_view(tool, view, kernels);
     if (!code)
         code = read_options(tool, &options);
     if (!code && !*source)

@@ -18,6 +18,10 @@ opt 2 'set needs passes' --set a=b
 opt 2 'dump-after needs passes' --dump-after nosuch
 opt 2 'passes and --pipeline are two lists' --passes dead-code --pipeline default
 expect 2 'passes and --pipeline are two lists' -- "$baton" run p.baton -i 1 --passes dead-code --pipeline default
+opt 2 'send what --print shows to a file' --print cfg -o shown
+opt 2 'send what --kernels shows to a file' --kernels lowered -o shown
+[ ! -e shown ] || fault "a view was written as a program"
+expect 0 -- "$baton" opt p.baton --print anf -o shown
 opt 1 'pass "nosuch"' --passes dead-code --require nosuch
 opt 1 'no pass "ded-code".*did you mean dead-code\|"ded-code"' --passes dead-code --disable ded-code
 opt 1 '"ded-code"' --passes dead-code --dump-before ded-code

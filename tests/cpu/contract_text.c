@@ -178,13 +178,15 @@ static void test_one_row_by_a_constant_goes_along_its_panels(void **state)
         "    out s0: float32[20]\n"
         "    local s1: float32[1]\n"
         "    temp t4: float32[168]\n"
+        "    temp t5: bool[1]\n"
         "    parallel i40 in 3 {\n"
         "        pack.4(&t4[56*i40], &a1[56*i40], 7, min(-8*i40 + 20, 8), 8, 1, 7)\n"
         "    }\n"
-        "    line_f32_portable(&s0[0], &a0[0], &t4[0], 2, 8, 7, 56, 1, 8, 8, 2, 1, 0, 0, "
-        "1, 0, 0)\n"
-        "    line_f32_portable(&s0[16], &a0[0], &t4[112], 1, 4, 7, 56, 1, 8, 8, 2, 1, 0, "
-        "0, 1, 0, 0)\n"
+        "    finite.float32(&t5[0], &a1[0], 140)\n"
+        "    line_f32_portable(&s0[0], &a0[0], &t4[0], 2, 8, 7, 56, 1, 8, 8, "
+        "select(t5[0], 4, 0) + 2, 1, 0, 0, 1, 0, 0)\n"
+        "    line_f32_portable(&s0[16], &a0[0], &t4[112], 1, 4, 7, 56, 1, 8, 8, "
+        "select(t5[0], 4, 0) + 2, 1, 0, 0, 1, 0, 0)\n"
         "}\n");
 }
 
@@ -227,13 +229,14 @@ static void test_a_block_of_panels_has_no_rest(void **state)
         "    out s0: float32[256]\n"
         "    local s1: float32[1]\n"
         "    temp t4: float32[256000]\n"
+        "    temp t5: bool[1]\n"
         "    parallel i40 in 32 {\n"
         "        pack.4(&t4[8000*i40], &a1[8000*i40], 1000, 8, 8, 1, 1000)\n"
         "    }\n"
+        "    finite.float32(&t5[0], &a1[0], 256000)\n"
         "    parallel i40 in 4 {\n"
         "        line_f32_portable(&s0[64*i40], &a0[0], &t4[64000*i40], 8, 8, 1000, "
-        "8000, "
-        "1, 8, 8, 2, 1, 0, 0, 1, 0, 0)\n"
+        "8000, 1, 8, 8, select(t5[0], 4, 0) + 2, 1, 0, 0, 1, 0, 0)\n"
         "    }\n"
         "}\n");
 }

@@ -293,7 +293,7 @@ static void draw_line(const struct cpu_tile *t, struct room *room, int64_t rows,
     n[CPU_TILE_A_K] = 1 + draw(seed, 2);
     n[CPU_TILE_B_K] = draw(seed, 3);
     n[CPU_TILE_C_ROW] = columns + draw(seed, 3);
-    n[CPU_TILE_FLAGS] = draw(seed, 4);
+    n[CPU_TILE_FLAGS] = draw(seed, 8);
     n[CPU_TILE_K1] = draw(seed, 4);
     n[CPU_TILE_A_K1] = n[CPU_TILE_K] * n[CPU_TILE_A_K];
     n[CPU_TILE_B_K1] = columns + 2;
@@ -317,6 +317,37 @@ static void test_every_line_is_the_sum_in_order(void **state)
 {
     (void)state;
     each_tile(check_lines);
+}
+
+/* B, said to be finite, is poison. */
+static void check_zeros(const struct cpu_tile *t, struct room *room)
+{
+    enum { K = 9, NLINE = 5 };
+    const int64_t nr = t->nr;
+    int64_t n[CPU_TILE_NINT] = { NLINE, nr, K };
+    const size_t nb = nbytes_of(t->c), nbytes = (size_t)(NLINE * nr) * nb;
+    if (!t->line)
+        return;
+    n[CPU_LINE_B_ROW] = K * nr;
+    n[CPU_TILE_A_K] = n[CPU_TILE_K1] = n[CPU_TILE_K2] = 1;
+    n[CPU_TILE_B_K] = n[CPU_TILE_C_ROW] = nr;
+    n[CPU_TILE_FLAGS] = CPU_LINE_FINITE;
+    unsigned char *a = place(&room->a, K, nb), *c = place(&room->c, NLINE * nr, nb);
+    unsigned char *b = place(&room->b, NLINE * K * nr, nb);
+    memset(a, 0, K * nb);
+    memset(b, 0xff, NLINE * K * (size_t)nr * nb);
+    memset(room->expected, 0, nbytes);
+    assert_int_equal(t->line->run((void *[]){ c, a, b }, n), 0);
+    assert_memory_equal(c, room->expected, nbytes);
+    a[K * nb - 2] = 0x3f; // one that is not
+    assert_int_equal(t->line->run((void *[]){ c, a, b }, n), 0);
+    assert_memory_not_equal(c, room->expected, nbytes);
+}
+
+static void test_a_line_of_zeros_is_not_multiplied(void **state)
+{
+    (void)state;
+    each_tile(check_zeros);
 }
 
 /* ---- across ---- */
@@ -494,6 +525,7 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(test_every_depth_is_the_sum_in_order),
     cmocka_unit_test(test_every_walk_is_the_sum_in_order),
     cmocka_unit_test(test_every_line_is_the_sum_in_order),
+    cmocka_unit_test(test_a_line_of_zeros_is_not_multiplied),
     cmocka_unit_test(test_every_product_across_is_the_sum_in_order),
     cmocka_unit_test(test_cuts_and_alignment_change_no_bit),
     cmocka_unit_test(test_each_set_finds_its_own_or_a_narrower),

@@ -39,8 +39,9 @@ enum {
     CPU_TILE_NINT
 };
 enum {
-    CPU_TILE_START = 1, /* C holds a start value */
-    CPU_TILE_PADDED = 2 /* B's rows may be read to NR */
+    CPU_TILE_START = 1,  /* C holds a start value */
+    CPU_TILE_PADDED = 2, /* B's rows may be read to NR */
+    CPU_LINE_FINITE = 4 /* of a line: all of B is finite: products with zeros are zeros */
 };
 
 /*

@@ -250,12 +250,26 @@ static void NAME(panel_lines)(REAL *c, const REAL *a, const REAL *b,
     PANELS(PANEL_STOP);
 }
 
+/* Whether the sums have terms that count. To a start value those of zeros do: 0 + -0 is 0. */
+static int NAME(has_terms)(const REAL *a, const int64_t *n)
+{
+    int64_t k = 0;
+    if (n[CPU_TILE_K] == 0 || n[CPU_TILE_K1] == 0 || n[CPU_TILE_K2] == 0)
+        return 0;
+    if (!(n[CPU_TILE_FLAGS] & CPU_LINE_FINITE) || n[CPU_TILE_FLAGS] & CPU_TILE_START ||
+        n[CPU_TILE_K1] != 1 || n[CPU_TILE_K2] != 1)
+        return 1;
+    while (k < n[CPU_TILE_K] && a[k * n[CPU_TILE_A_K]] == 0)
+        k++;
+    return k < n[CPU_TILE_K];
+}
+
 static int32_t NAME(run_line)(void *const *p, const int64_t *n)
 {
     const int64_t columns = n[CPU_TILE_N];
     const struct tile_block block = block_of(n);
     int64_t i = 0;
-    if (n[CPU_TILE_K] == 0 || n[CPU_TILE_K1] == 0 || n[CPU_TILE_K2] == 0)
+    if (!NAME(has_terms)(p[CPU_TILE_A], n))
         return NAME(run_empty)(p[CPU_TILE_C], n);
     for (; columns == NR && i + PANEL_LINES <= n[CPU_TILE_M]; i += PANEL_LINES) {
         REAL *c = (REAL *)p[CPU_TILE_C] + i * n[CPU_TILE_C_ROW];

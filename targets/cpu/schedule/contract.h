@@ -235,6 +235,9 @@ struct cpu_address {
 int cpu_emit_call(struct cpu_emitter *, const char *callee, uint32_t naddress,
                   const struct cpu_address *, uint32_t ninteger,
                   const bt_node *const *integers);
+/* The test of an input's floats; *is becomes what it finds, and what *is was, if not NULL.
+ * 0: failure. */
+int cpu_emit_is_finite(struct cpu_emitter *, uint32_t input, const bt_node **is);
 /* The nests that fill the packed B, or the copy of A. 0: failure. */
 int cpu_emit_margins(struct cpu_emitter *, const struct cpu_tiling *, uint32_t copy);
 int cpu_emit_packing(struct cpu_emitter *, const struct cpu_tiling *, uint32_t packed);

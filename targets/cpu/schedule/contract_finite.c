@@ -71,8 +71,7 @@ static void redirect(bt_stmts *block, uint32_t from, uint32_t to)
     }
 }
 
-/* The call, and *is: what it found. */
-static int emit_test(struct cpu_emitter *e, uint32_t factor, const bt_node **is)
+int cpu_emit_is_finite(struct cpu_emitter *e, uint32_t factor, const bt_node **is)
 {
     bt_loops *loops = e->loops;
     bt_graph *g = loops->graph;
@@ -98,7 +97,7 @@ int cpu_emit_finite(bt_loops *loops, const struct cpu_finite *f, uint32_t stage,
     bt_stmt *nest = loops->body.at[at];
     const bt_node *is = NULL;
     for (uint32_t i = 0; i < f->nfactor; i++) {
-        if (!emit_test(&e, f->factors[i], &is))
+        if (!cpu_emit_is_finite(&e, f->factors[i], &is))
             return 0;
     }
     bt_stmt *test = bt_stmt_add(loops, &guarded, BT_STMT_IF);

@@ -168,6 +168,7 @@ struct nest {
     const bt_node *a_at, *b_at;
     const bt_node *m, *n;   /* numbers of the block */
     const bt_node *columns; /* of this block */
+    const bt_node *finite;  /* whether B is; NULL: that is not asked */
 };
 
 static bt_graph *graph_of(const struct nest *t)
@@ -264,6 +265,9 @@ static int emit_levels(const struct nest *t, const struct tile_call *call,
     if (p->b_kind != CPU_B_DIRECT && start)
         start = bt_node_linear(graph_of(t), CPU_TILE_PADDED, 1, &start,
                                (const int64_t[]){ 1 });
+    if (t->finite && start)
+        start = cpu_plus(g, start,
+                         bt_node_select(g, t->finite, number(t, CPU_LINE_FINITE), zero));
     const bt_node *integers[CPU_TILE_NINT] = {
         call->lines ? call->lines : rows_here(t),
         call->width,
@@ -663,6 +667,17 @@ static const bt_node *most_columns(const struct nest *t)
     return number(t, at_least(known - (nn - 1) * b->columns, nn == 1 ? 0 : b->columns));
 }
 
+/* Lines of constants that are all finite: a state of zeros, with which recurrences begin, is
+ * not multiplied. */
+static int skips_zeros(const struct cpu_tiling *p, const struct cpu_config *config,
+                       const bt_loops *loops)
+{
+    return p->is_line && p->b_kind == CPU_B_PANELS && config->is_constant &&
+           loops->roles.at[p->b->array] == BT_BUFFER_INPUT &&
+           config->is_constant[p->b->array] &&
+           (p->b->dtype == BT_FLOAT32 || p->b->dtype == BT_FLOAT64);
+}
+
 int cpu_emit_contraction(bt_loops *loops, const struct cpu_tiling *p,
                          const struct cpu_config *config, uint32_t sums,
                          const bt_stmt *store, bt_stmts *out)
@@ -683,6 +698,9 @@ int cpu_emit_contraction(bt_loops *loops, const struct cpu_tiling *p,
             !cpu_emit_packing(&t.e, p, t.b))
             return 0;
     }
+    if (skips_zeros(p, config, loops) &&
+        !cpu_emit_is_finite(&t.e, p->b->array, &t.finite))
+        return 0;
     if (p->a_nelem) {
         if (!cpu_emit_buffer(loops, BT_BUFFER_TEMP, p->a->dtype, p->a_nelem, &t.a) ||
             !cpu_emit_margins(&t.e, p, t.a))

@@ -75,6 +75,12 @@ cat > rows.baton <<'END'
 def @main<n: Dim in 1..64>(%x: Tensor[(n, 24), float32], %w: Tensor[(6, 24), float32]) { nn.dense(%x, %w) }
 END
 expect 0 'cpu_tile_f32_portable(' 'cpu_across_f32_portable(' -- env BATON_CPU=portable "$baton" opt rows.baton --kernels c
+# .. or goes along the panels of a constant.
+cat > panels.baton <<'END'
+#[version = "baton 0.1"]
+def @main<n: Dim in 1..64>(%x: Tensor[(n, 24), float32]) { nn.dense(%x, const[(6, 24), float32]{0.5 ..}) }
+END
+expect 0 'cpu_tile_f32_portable(' 'cpu_line_f32_portable(' -- env BATON_CPU=portable "$baton" opt panels.baton --kernels c
 
 # Values of dims that kernels have code of their own for: asked for, listed, chosen by the call.
 expect 0 'versions for n=1; n=8; any' -- "$baton" info rows.baton --target cpu --hot n=1,8

@@ -349,20 +349,30 @@ static bt_status choose(struct chooser *c)
 
 enum { MOST_VERSIONS = 9 }; /* those that are asked for, and one of a dim that is 1 */
 
-/* Whether anything sums products of floats, and of no constants: packing what is given at the
- * call takes as long as a product of one row. */
-static bt_status sums_inputs(const struct chooser *c, int *out)
+/* Whether a product is better made otherwise where dims are these, one of them 1: one of inputs,
+ * which take as long to pack as to multiply, or of one row, which goes along panels. */
+static bt_status wants_one(const struct chooser *c, const bt_type_param *dims, int *out)
 {
     bt_graph *graph;
-    BT_TRY(bt_graph_compose(c->ctx, c->arena, c->primitive, &graph));
-    uint8_t *seen = BT_NEWS(c->arena, uint8_t, graph->nnode);
-    *out = 0;
-    if (!seen)
-        return bt_no_memory();
-    for (uint32_t i = graph->ninput; i < graph->narray; i++)
-        *out |= has_order(graph->arrays[i]->body, seen);
+    int sums = 0, is_line = 0;
+    BT_TRY(bt_graph_compose_for(c->ctx, c->arena, c->primitive, dims, &graph));
+    const uint32_t narray = graph->narray;
+    for (uint32_t i = graph->ninput; i < narray; i++) {
+        const bt_array stage = *graph->arrays[i];
+        uint8_t *seen = BT_NEWS(c->arena, uint8_t, graph->nnode);
+        struct cpu_tiling tiling;
+        if (!seen)
+            return bt_no_memory();
+        if (!has_order(stage.body, seen))
+            continue;
+        sums = 1;
+        BT_TRY(cpu_contract_tiling(graph, &stage, c->config, &tiling));
+        graph->narray = narray; // of factors only the tiling is needed
+        is_line |= tiling.tile && tiling.is_line && tiling.b_kind == CPU_B_PANELS;
+    }
     for (uint32_t i = 0; i < graph->ninput; i++)
-        *out &= !c->config->is_constant[i];
+        sums &= !c->config->is_constant[i];
+    *out = sums || is_line;
     return NULL;
 }
 
@@ -455,9 +465,11 @@ static bt_status add_one(const struct chooser *c, bt_type_param **rows, uint32_t
     int is_wanted;
     if (!row)
         return bt_no_memory();
-    BT_TRY(sums_inputs(c, &is_wanted));
-    if (is_wanted && which < func->nvar && bt_type_param_narrow(&row[which], 1, 1, 1) &&
-        !is_asked(rows, *n, row, func->nvar))
+    if (which == func->nvar || !bt_type_param_narrow(&row[which], 1, 1, 1) ||
+        is_asked(rows, *n, row, func->nvar))
+        return NULL;
+    BT_TRY(wants_one(c, row, &is_wanted));
+    if (is_wanted)
         rows[(*n)++] = row;
     return NULL;
 }

@@ -62,6 +62,7 @@ struct vm_open {
     bt_dim_code code;
     uint32_t n;
     const uint32_t *dims;
+    int64_t factor, add; /* factor * the only dim + add, as most are; 0: it is by code */
 };
 struct vm_term {
     int64_t number;

@@ -386,8 +386,9 @@ static bt_status check_frame(struct verifier *v)
              !v->p->compiled->targets[f->storages[i].space - 1]->space))
             return fail(v, "memory that no target has");
         BT_TRY(check_term(v, &f->storages[i].nbytes));
-        if (f->is_settled && f->storages[i].nbytes.open)
-            return fail(v, "a size that dims have a part in");
+        if (f->is_settled &&
+            (f->storages[i].nbytes.open || f->storages[i].nbytes.number < 0))
+            return fail(v, "a size that is negative, or that dims have a part in");
     }
     for (uint32_t i = 0; i < f->narea; i++) {
         const struct vm_area *area = &f->areas[i];

@@ -46,6 +46,7 @@ static int find_leaves(struct vm_encoder *e, const bt_type *dim, leaf_list *out)
 bt_status vm_term_make(struct vm_encoder *e, const bt_type *dim, struct vm_term *out)
 {
     leaf_list leaves = { 0 };
+    bt_dim_sum sum;
     *out = (struct vm_term){ .number = 0 };
     if (bt_dim_is_const(dim, &out->number))
         return NULL;
@@ -58,6 +59,11 @@ bt_status vm_term_make(struct vm_encoder *e, const bt_type *dim, struct vm_term 
     for (uint32_t i = 0; i < leaves.len; i++)
         BT_TRY(vm_dim_number(e, leaves.at[i], &dims[i]));
     *open = (struct vm_open){ .dim = dim, .n = leaves.len, .dims = dims };
+    bt_dim_linear(dim, &sum);
+    if (sum.n == 1 && sum.terms[0].atom == leaves.at[0]) {
+        open->factor = sum.terms[0].coefficient;
+        open->add = sum.constant;
+    }
     out->open = open;
     if (e->program->most_dims < leaves.len)
         e->program->most_dims = leaves.len;

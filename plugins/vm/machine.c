@@ -627,11 +627,12 @@ static int make_room(struct vm_machine *m)
     m->dims = bt_alloc(registry, ((size_t)p->most_dims + 1) * sizeof(*m->dims));
     m->given_cells = bt_alloc(registry, (narg + 1) * sizeof(*m->cells));
     m->stacks = bt_alloc(registry, (nspace + 1) * sizeof(*m->stacks));
+    m->settled = bt_alloc(registry, ((size_t)p->nfunction + 1) * sizeof(*m->settled));
     m->queues = bt_alloc(registry, (nspace + 1) * sizeof(*m->queues));
     m->own_consts = bt_alloc(registry, (nspace * p->nconst + 1) * sizeof(*m->own_consts));
     m->cells = (void *)(m->given_cells + (-(uintptr_t)m->given_cells & 63));
     return m->buffers && m->offsets && m->dims && m->given_cells && m->stacks &&
-           m->queues && m->own_consts;
+           m->settled && m->queues && m->own_consts;
 }
 
 static void free_room(struct vm_machine *m)
@@ -646,6 +647,7 @@ static void free_room(struct vm_machine *m)
     bt_free(registry, m->dims, ((size_t)p->most_dims + 1) * sizeof(*m->dims));
     bt_free(registry, m->given_cells, (narg + 1) * sizeof(*m->cells));
     bt_free(registry, m->stacks, (nspace + 1) * sizeof(*m->stacks));
+    bt_free(registry, m->settled, ((size_t)p->nfunction + 1) * sizeof(*m->settled));
     bt_free(registry, m->queues, (nspace + 1) * sizeof(*m->queues));
     bt_free(registry, m->own_consts, (nspace * p->nconst + 1) * sizeof(*m->own_consts));
 }

@@ -93,6 +93,7 @@ struct vm_machine {
     struct vm_cell *cells;   /* scalars that kernels read */
     char *given_cells;       /* memory in which these lie aligned */
     struct vm_stack *stacks; /* by space */
+    int64_t **settled;       /* by function: sizes of memory for its last dims */
     void **queues;           /* by target: opened, of those that have queues */
     void **own_consts;       /* by target and constant: in memory of the target's own */
 };

@@ -101,34 +101,64 @@ static bt_status push(struct vm_machine *m, const struct vm_function *f, uint32_
     return NULL;
 }
 
-static bt_status settle(struct vm_machine *m, struct vm_frame *frame,
-                        const struct vm_area *area, uint64_t have, int64_t *out)
+static bt_status settle_area(struct vm_machine *m, struct vm_frame *frame,
+                             const struct vm_area *area, int64_t have, int64_t *out)
 {
     int64_t nbytes;
     BT_TRY(vm_eval(m, frame, &area->offset, out));
     BT_TRY(vm_eval(m, frame, &area->nbytes, &nbytes));
-    return *out >= 0 && nbytes >= 0 && (uint64_t)*out <= have &&
-                   (uint64_t)nbytes <= have - (uint64_t)*out && *out % ALIGNMENT == 0
+    return *out >= 0 && nbytes >= 0 && *out <= have && nbytes <= have - *out &&
+                   *out % ALIGNMENT == 0
                ? NULL
                : vm_fail(m, frame->pc, BT_ERR_RUNTIME,
                          "a tensor does not lie in its storage");
+}
+
+static size_t settled_nbytes(const struct vm_function *f)
+{
+    return ((size_t)f->ndim + f->nstorage + f->narea) * sizeof(int64_t);
+}
+
+/* Sizes of storages, then offsets of areas; m->settled has them behind the dims that they are
+ * for, so that they are computed where dims are others than the last time. After a failure
+ * vm_free_memory forgets them. */
+static bt_status settle(struct vm_machine *m, struct vm_frame *frame, const int64_t **out)
+{
+    const struct vm_function *f = frame->f;
+    const size_t of_dims = f->ndim * sizeof(int64_t);
+    int64_t **last = &m->settled[f->number];
+    const int is_known = *last && memcmp(*last, vm_dims(frame), of_dims) == 0;
+    if (!*last && !(*last = bt_alloc(m->program->registry, settled_nbytes(f))))
+        return bt_no_memory();
+    int64_t *sizes = *last + f->ndim;
+    *out = sizes;
+    if (is_known)
+        return NULL;
+    memcpy(*last, vm_dims(frame), of_dims);
+    for (uint32_t i = 0; i < f->nstorage; i++) {
+        BT_TRY(vm_eval(m, frame, &f->storages[i].nbytes, &sizes[i]));
+        if (sizes[i] < 0)
+            return vm_fail(m, frame->pc, BT_ERR_RUNTIME,
+                           "the size of storage is negative, or not known yet");
+    }
+    for (uint32_t i = 0; i < f->narea; i++)
+        BT_TRY(settle_area(m, frame, &f->areas[i], sizes[f->areas[i].storage],
+                           &sizes[f->nstorage + i]));
+    return NULL;
 }
 
 bt_status vm_take_memory(struct vm_machine *m, struct vm_frame *frame)
 {
     const struct vm_function *f = frame->f;
     struct vm_held *held = vm_held_of(frame);
-    int64_t *offsets = vm_offsets(frame), nbytes;
+    const int64_t *sizes = NULL;
+    if (!f->is_settled) {
+        BT_TRY(settle(m, frame, &sizes));
+        memcpy(vm_offsets(frame), sizes + f->nstorage, f->narea * sizeof(*sizes));
+    }
     for (uint32_t i = 0; i < f->nstorage; i++) {
-        BT_TRY(vm_eval(m, frame, &f->storages[i].nbytes, &nbytes));
-        if (nbytes < 0)
-            return vm_fail(m, frame->pc, BT_ERR_RUNTIME,
-                           "the size of storage is negative, or not known yet");
+        const int64_t nbytes = sizes ? sizes[i] : f->storages[i].nbytes.number;
         BT_TRY(push(m, f, f->storages[i].space, (uint64_t)nbytes, &held[i]));
-        for (uint32_t k = 0; !f->is_settled && k < f->narea; k++) {
-            if (f->areas[k].storage == i)
-                BT_TRY(settle(m, frame, &f->areas[k], (uint64_t)nbytes, &offsets[k]));
-        }
     }
     return NULL;
 }
@@ -151,5 +181,10 @@ void vm_free_memory(struct vm_machine *m)
     for (uint32_t i = 0; m->stacks && i <= vm_nspace(m->program); i++) {
         free_above(m, i, m->stacks[i].first);
         m->stacks[i] = (struct vm_stack){ 0 };
+    }
+    for (uint32_t i = 0; m->settled && i < m->program->nfunction; i++) {
+        bt_free(m->program->registry, m->settled[i],
+                settled_nbytes(m->program->functions[i]));
+        m->settled[i] = NULL;
     }
 }

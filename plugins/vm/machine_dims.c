@@ -1,25 +1,36 @@
 /* What a run comes to know of dims, and what is checked of them. */
 #include "machine.h"
 
-enum { FEW = 16 };
+/* 0: no memory. */
+static int eval_code(struct vm_machine *m, const struct vm_open *term,
+                     const int64_t *known, int64_t *out, int *fits)
+{
+    bt_arena *scratch = bt_ctx_scratch(m->ctx);
+    const void *mark = bt_arena_mark(scratch);
+    int64_t *dims = BT_NEWS(scratch, int64_t, term->n);
+    int is_known = dims != NULL;
+    for (uint32_t i = 0; is_known && i < term->n; i++) {
+        dims[i] = known[term->dims[i]];
+        is_known = dims[i] != VM_UNKNOWN;
+    }
+    *out = VM_UNKNOWN;
+    *fits = !is_known || bt_dim_eval(&term->code, dims, out);
+    bt_arena_release(scratch, mark);
+    return dims != NULL;
+}
 
 bt_status vm_eval_code(struct vm_machine *m, const struct vm_frame *frame,
                        const struct vm_open *term, int64_t *out)
 {
-    int64_t few[FEW], *dims = few;
     const int64_t *known = vm_dims(frame);
-    bt_arena *scratch = bt_ctx_scratch(m->ctx);
-    const void *mark = bt_arena_mark(scratch);
-    int is_known = 1;
-    if (term->n > FEW && !(dims = BT_NEWS(scratch, int64_t, term->n)))
+    int fits = 1;
+    if (term->factor) {
+        *out = known[term->dims[0]];
+        fits = *out == VM_UNKNOWN || (bt_mul_int64(*out, term->factor, out) &&
+                                      bt_add_int64(*out, term->add, out));
+    } else if (!eval_code(m, term, known, out, &fits)) {
         return bt_no_memory();
-    for (uint32_t i = 0; i < term->n; i++) {
-        dims[i] = known[term->dims[i]];
-        is_known &= dims[i] != VM_UNKNOWN;
     }
-    *out = VM_UNKNOWN;
-    const int fits = !is_known || bt_dim_eval(&term->code, dims, out);
-    bt_arena_release(scratch, mark);
     return fits ? NULL
                 : vm_fail(m, frame->pc, BT_ERR_LIMIT, "a dim has more than 63 bits");
 }

@@ -294,6 +294,21 @@ static bt_status take_buffer(struct vm_machine *m, struct vm_frame *frame,
     return NULL;
 }
 
+/* Memory of the activation that has the size that the kernel states, whatever the dims are;
+ * NULL: it is to be compared. */
+static char *as_stated(const struct vm_frame *frame, const struct vm_area *area,
+                       uint32_t number, const struct vm_term *nbytes)
+{
+    char *address = vm_held_of(frame)[area->storage].address;
+    const struct vm_open *open = area->nbytes.open;
+    const int is_same = open ? nbytes->open && open->dim == nbytes->open->dim
+                             : !nbytes->open && area->nbytes.number == nbytes->number;
+    return !is_same || !address
+               ? NULL
+               : address + (frame->f->is_settled ? area->offset.number
+                                                 : vm_offsets(frame)[number]);
+}
+
 /* Where nothing depends on dims the verifier has compared sizes. *nheld: registers. */
 static bt_status take_buffers(struct vm_machine *m, struct vm_frame *frame,
                               const struct vm_launch *row, uint32_t n,
@@ -311,6 +326,10 @@ static bt_status take_buffers(struct vm_machine *m, struct vm_frame *frame,
             out[i] = held[spot->storage].address + spot->offset;
         } else if (spots && place & VM_PLAIN) {
             out[i] = m->program->consts[place & VM_NUMBER].plain->data;
+        } else if (!row->space && place & VM_AREA && !(place & VM_PLAIN) &&
+                   (out[i] = as_stated(frame, &f->areas[place & VM_NUMBER],
+                                       place & VM_NUMBER, &row->nbytes[i]))) {
+            continue;
         } else {
             *nheld += !(place & (VM_AREA | VM_PLAIN));
             BT_TRY(take_buffer(m, frame, row, i, place));

@@ -1,5 +1,5 @@
 /* The symbolic contents of small integer operands: what a shape computation knows before
- * run time. */
+ * run time. Dims are int64: elements of uint64 of 2^63 and more are left to the run. */
 #include "solve/solver.h"
 
 enum { MAX_CONTENTS = 32, MAX_TUPLE_DEPTH = 8 };
@@ -36,10 +36,12 @@ static bt_status gather_tensor(struct gather *g, const bt_tensor *tensor)
         g->is_known = 0;
         return NULL;
     }
-    for (int64_t i = 0; i < tensor->nelem; i++) {
-        const bt_type *dim = bt_dim(g->solver->store, bt_tensor_get_int(tensor, i));
+    for (int64_t i = 0; i < tensor->nelem && g->is_known; i++) {
+        const int64_t element = bt_tensor_get_int(tensor, i);
+        const bt_type *dim = bt_dim(g->solver->store, element);
         if (!dim)
             return bt_no_memory();
+        g->is_known = element >= 0 || !(bit & BT_CLASS_BITS_UINT);
         gather_dim(g, dim);
     }
     return NULL;

@@ -23,16 +23,17 @@ bt_status contents_get(bt_solver *s, const bt_relation_call *r, uint32_t index,
 
 int contents_fit(const bt_type *dim, bt_dtype dtype)
 {
-    int64_t low, high;
+    int64_t low, high, number;
     uint32_t bits = BT_DTYPE_BITS(dtype);
     bt_dim_bounds(dim, &low, &high);
     if (BT_DTYPE_CLASS(dtype) == BT_CLASS_UINT && low < 0)
         return 0;
-    if (bits >= 64 || !bt_dim_is_const(dim, &low))
-        return 1; // extents that reach the end of int32 are taken for granted
+    // extents that reach the end of int32 are taken for granted
+    if (bits >= 64 || (bits >= 32 && !bt_dim_is_const(dim, &number)))
+        return 1;
     int is_signed = BT_DTYPE_CLASS(dtype) == BT_CLASS_INT;
     int64_t top = ((int64_t)1 << (is_signed ? bits - 1 : bits)) - 1;
-    return low <= top && low >= (is_signed ? -top - 1 : 0);
+    return high <= top && low >= (is_signed ? -top - 1 : 0);
 }
 
 int contents_number(const contents *c, int64_t position, int64_t *out)

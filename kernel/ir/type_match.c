@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "ir/store.h"
+#include "ir/type.h"
 #include <baton/op.h>
 
 void bt__type_match_init(bt__type_match *m, bt_arena *arena)
@@ -94,44 +95,60 @@ static int lists_match(bt__type_match *m, const bt_type *left, const bt_type *ri
     return a->n == b->n && all_match(m, a->n, a->at, b->at);
 }
 
-/* Arguments stand in the order of ids, which renaming changes. */
+/* It leaves no choice: no dim known only at run time, or one that both sides name. */
+static int is_settled(const bt__type_match *m, const bt_type *left, const bt_type *right)
+{
+    const bt_type *known = bt_map_find(&m->forth, left);
+    return !(left->has & BT_HAS_OPAQUE) || (known ? known : left) == right;
+}
+
+/* Terms stand in the order of ids, which renaming changes. Each is paired with one of the
+ * other side, those that leave no choice first, as an opaque dim may take any. */
+static int terms_match(bt__type_match *m, uint32_t n, const bt_term *left,
+                       const bt_term *right)
+{
+    uint8_t left_has[BT__DIM_TERMS] = { 0 }, right_has[BT__DIM_TERMS] = { 0 };
+    uint32_t nmatch = 0;
+    for (int round = 0; n <= BT__DIM_TERMS && round < 2; round++) {
+        for (uint32_t at = 0; at < n * n; at++) {
+            uint32_t i = at / n, k = at % n;
+            if (left_has[i] || right_has[k] ||
+                left[i].coefficient != right[k].coefficient ||
+                (round == 0 && !is_settled(m, left[i].atom, right[k].atom)) ||
+                !matches(m, left[i].atom, right[k].atom))
+                continue;
+            left_has[i] = right_has[k] = 1;
+            nmatch++;
+        }
+    }
+    return nmatch == n;
+}
+
+static const bt_term *terms_of(bt__type_match *m, const bt_list_type *list)
+{
+    bt_term *terms = BT_NEWS(m->arena, bt_term, list->n);
+    for (uint32_t i = 0; terms && i < list->n; i++)
+        terms[i] = (bt_term){ 1, list->at[i] };
+    m->failed |= !terms;
+    return terms;
+}
+
 static int bags_match(bt__type_match *m, const bt_type *left, const bt_type *right)
 {
-    enum { MAX = 64 };
     const bt_list_type *a = bt_as_list_type(left);
     const bt_list_type *b = bt_as_list_type(right);
-    uint8_t is_taken[MAX] = { 0 };
-    if (a->n != b->n)
-        return 0;
-    if (a->n > MAX)
-        return all_match(m, a->n, a->at, b->at);
-    for (uint32_t i = 0; i < a->n; i++) {
-        uint32_t k = 0;
-        while (k < b->n && (is_taken[k] || !matches(m, a->at[i], b->at[k])))
-            k++;
-        if (k == b->n)
-            return 0;
-        is_taken[k] = 1;
-    }
-    return 1;
+    if (a->n != b->n || a->n > BT__DIM_TERMS)
+        return a->n == b->n && all_match(m, a->n, a->at, b->at);
+    const bt_term *x = terms_of(m, a), *y = terms_of(m, b);
+    return x && y && terms_match(m, a->n, x, y);
 }
 
 static int linears_match(bt__type_match *m, const bt_type *left, const bt_type *right)
 {
     const bt_linear_type *a = (const bt_linear_type *)(const void *)left;
     const bt_linear_type *b = (const bt_linear_type *)(const void *)right;
-    if (a->constant != b->constant || a->n != b->n)
-        return 0;
-    for (uint32_t i = 0; i < a->n; i++) {
-        uint32_t k = 0;
-        // Two terms have different atoms, so none is matched twice.
-        while (k < b->n && (a->terms[i].coefficient != b->terms[k].coefficient ||
-                            !matches(m, a->terms[i].atom, b->terms[k].atom)))
-            k++;
-        if (k == b->n)
-            return 0;
-    }
-    return 1;
+    return a->constant == b->constant && a->n == b->n &&
+           terms_match(m, a->n, a->terms, b->terms);
 }
 
 static int layouts_match(const bt_layout *a, const bt_layout *b)
@@ -245,9 +262,11 @@ static int by_kind(bt__type_match *m, const bt_type *left, const bt_type *right)
 /* A dim known only at run time, or computed from one, against any other. */
 static int accepts_dim(bt__type_match *m, const bt_type *left, const bt_type *right)
 {
+    uint32_t nnarrowed = m->narrowed.len;
     int is_same = left->kind == right->kind && by_kind(m, left, right);
     if (is_same && !(left->kind == BT_TYPE_OPAQUE && right->kind != BT_TYPE_OPAQUE))
         return 1;
+    m->narrowed.len = nnarrowed;
     if (left->kind == BT_TYPE_OPAQUE && !is_same && !opaques_match(m, left, right))
         return 0;
     if (BT_PUSH(m->arena, &m->narrowed, right))

@@ -211,6 +211,15 @@ def suppression(name, count, most, symbolic=(), **attrs):
     return one_node(name, "NonMaxSuppression", feeds, constants=constants, symbolic=symbolic, **attrs)
 
 
+def chosen_and_all(name):
+    """What a run finds the size of, beside what it is chosen from."""
+    nodes = [helper.make_node("Greater", ["x", "zero"], ["chosen"]), helper.make_node("Compress", ["x", "chosen"], ["some"], axis=0),
+             helper.make_node("Concat", ["some", "x"], ["y"], axis=0)]
+    feeds = {"x": numpy.array([1, -2, 3], numpy.float32)}
+    return model_of(nodes, [value("x", feeds["x"].dtype, ["n"])], [helper.make_empty_tensor_value_info("y")],
+                    {"zero": numpy.array(0, numpy.float32)}), feeds
+
+
 def align(name, symbolic=(), samples=2, fixed_boxes=False, **attrs):
     random = random_of(name)
     corner = random.uniform(-4, 20, (6, 2))
@@ -232,6 +241,7 @@ case("NonMaxSuppression_few", suppression, 90, 5)
 case("NonMaxSuppression_symbolic", suppression, 30, 70, symbolic=["boxes", "scores"])
 case("NonMaxSuppression_none", suppression, 10, 0)
 case("NonMaxSuppression_centred", suppression, 30, 10, center_point_box=1)
+case("Compress_beside_all", chosen_and_all)
 case("RoiAlign_avg", align, output_height=3, output_width=2, spatial_scale=0.5)
 case("RoiAlign_max", align, output_height=2, output_width=3, mode="max")
 case("RoiAlign_symbolic", align, symbolic=["x", "boxes", "image"], output_height=3, output_width=2,

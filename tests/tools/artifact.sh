@@ -248,6 +248,12 @@ expect 2 'fuse is for models: d.bta is compiled' -- "$baton" info d.bta --fuse f
 # A cost that needs dims is not passed over.
 expect 0 'and those of 1 call with symbolic shapes, which --dim NAME=N settles$' '^exp  *1  ?$' -- "$baton" info open.baton
 
+# A dim that is found at run time beside an open one: the text of an artifact says what the program says.
+for program in found_beside_open; do
+    expect 0 ' kernels\{0,1\}, ' -- compile "$here/../golden/vm/$program.baton" -o open.bta
+    expect 0 -- "$baton" run open.bta -i 'x=[1, -2, 3]' -i k=2
+done
+
 # In threads: sdk/examples/threads.c.
 if [ -x "$(dirname "$baton")/threads" ]; then
     expect 0 "^thread 0: 100 runs, inputs 0: the outputs' sum is 1$" "^thread 1: 100 runs, inputs 0.5: the outputs' sum is 1$" \

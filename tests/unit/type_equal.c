@@ -104,6 +104,30 @@ static void test_paired_variables_stand_for_each_other(void **state)
     assert_false(bt__type_matches(&match, vector(here, left), vector(there, swapped)));
 }
 
+/* A sum of a dim that is found at run time and a named one, whichever is older. */
+static void test_terms_that_leave_no_choice_are_paired_first(void **state)
+{
+    (void)state;
+    bt_type_param param = { .kind = BT_KIND_DIM };
+    const bt_type *young = bt_type_var(here, &param, "n"),
+                  *found = bt_dim_opaque(here, "a"), *other = bt_dim_opaque(here, "b"),
+                  *old = bt_type_var(here, &param, "n");
+    const bt_type *vars[] = { young, old };
+    for (uint32_t i = 0; i < BT_COUNT(vars); i++) {
+        const bt_type *(*const make[])(bt_store *, const bt_type *,
+                                       const bt_type *) = { bt_dim_add, bt_dim_mul };
+        for (uint32_t k = 0; k < BT_COUNT(make); k++) {
+            bt__type_match match;
+            bt__type_match_init(&match, bt_ctx_scratch(ctx));
+            match.accepts = 1;
+            assert_true(bt__type_matches(&match, make[k](here, found, vars[i]),
+                                         make[k](here, other, vars[i])));
+            assert_int_equal(match.narrowed.len, 0);
+            assert_ptr_equal(bt_map_find(&match.forth, found), other);
+        }
+    }
+}
+
 static void test_layouts_are_copied(void **state)
 {
     (void)state;
@@ -209,6 +233,7 @@ static const struct CMUnitTest tests[] = {
     TEST(test_closed_types_are_equal_across_stores),
     TEST(test_free_variables_need_a_counterpart),
     TEST(test_paired_variables_stand_for_each_other),
+    TEST(test_terms_that_leave_no_choice_are_paired_first),
     TEST(test_layouts_are_copied),
     TEST(test_data_types_are_compared_by_name),
     TEST(test_shared_terms_are_compared_once),

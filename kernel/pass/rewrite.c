@@ -298,11 +298,19 @@ static bt_status map_regions(bt_rewrite *rw, const bt_value *old, struct rebuilt
     return NULL;
 }
 
+/* A dim that was to be found at run time may follow from types that say more now. */
+static int finds_dim(const bt_value *user, const bt_value *old, const bt_value *now)
+{
+    return user->type && (user->type->has & BT_HAS_OPAQUE) && old->type != now->type;
+}
+
 /* Relations of operators look at the elements of operands; all else at types alone. */
 static int is_same_use(bt_rewrite *rw, const bt_value *user, const bt_value *old,
                        const bt_value *now)
 {
     const bt_call *call = bt_as_call(user);
+    if (call && call->callee_kind == BT_CALLEE_OP && finds_dim(user, old, now))
+        return 0;
     return call && call->callee_kind != BT_CALLEE_OP && old->type && now->type
                ? bt__rewrite_type(rw, old->type) == now->type
                : bt__rewrite_same_facts(rw, old, now);

@@ -249,7 +249,7 @@ expect 2 'fuse is for models: d.bta is compiled' -- "$baton" info d.bta --fuse f
 expect 0 'and those of 1 call with symbolic shapes, which --dim NAME=N settles$' '^exp  *1  ?$' -- "$baton" info open.baton
 
 # A dim that is found at run time beside an open one: the text of an artifact says what the program says.
-for program in found_beside_open; do
+for program in found_beside_open rank_of_a_call; do
     expect 0 ' kernels\{0,1\}, ' -- compile "$here/../golden/vm/$program.baton" -o open.bta
     expect 0 -- "$baton" run open.bta -i 'x=[1, -2, 3]' -i k=2
 done

@@ -259,8 +259,9 @@ const struct verb verb_run = {
                "- is standard input. What baton compile wrote runs as it is, on --threads of its\n"
                "target: --target, --pipeline, --dim and their like are for baton compile.\n"
                "Without -i, the inputs are listed with a command line to copy. What -i gives\n"
-               "settles symbolic dims, and small inputs of integers that shapes depend on: a\n"
-               "note says so, and --no-specialise leaves them open.\n"
+               "settles symbolic dims, and small inputs of integers that shapes depend on (of\n"
+               "a model that cannot be read without them, whatever is small): a note says so,\n"
+               "and --no-specialise leaves them open.\n"
                "\n"
                INPUT_HELP,
     .examples = "  baton run digits.baton -i image=random:1\n"

@@ -484,12 +484,16 @@ static bt_status lower_call(struct bt__lowerer *l, const bt_call *call,
         BT_TRY(bt__func_is_scalar(l->ctx, l->arena, global->func, &is_scalar));
     if (is_scalar)
         return bt__lower_control(l, &call->base, out);
-    BT_TRY(lower_checks(l, &dims));
     BT_TRY(bt__func_is_view(l->ctx, l->arena, global->func, &is_view));
-    if (is_view && !(l->has_control_flow && (bt__is_scalar(call->base.type) ||
-                                             bt__is_scalar(call->args[0]->type))))
+    is_view = is_view && !(l->has_control_flow && (bt__is_scalar(call->base.type) ||
+                                                   bt__is_scalar(call->args[0]->type)));
+    if (!is_view)
+        BT_TRY(bt__place_primitive(l->kernels, l->module->store, global, &p));
+    if (!is_view && bt__is_apart(l, call, p->target))
+        return bt__lower_apart(l, call, global, out);
+    BT_TRY(lower_checks(l, &dims));
+    if (is_view)
         return lower_view(l, call, out);
-    BT_TRY(bt__place_primitive(l->kernels, l->module->store, global, &p));
     bt_builder_at(l->b, call->base.span, call->base.prov);
     for (uint32_t i = 0; i < call->narg; i++)
         BT_TRY(take_leaves(l, bt__lower_now(l, call->args[i]),
@@ -673,6 +677,7 @@ static bt_status init(struct bt__lowerer *l, const bt_global *entry)
     bt_map_init(&l->values, l->arena, 0);
     bt_map_init(&l->spaces, l->arena, 0);
     bt_map_init(&l->seen, l->arena, 0);
+    bt_map_init(&l->apart, l->arena, 0);
     l->copies = BT_NEWS(l->arena, bt_map, nspace);
     if (!l->copies)
         return bt_no_memory();

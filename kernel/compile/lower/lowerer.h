@@ -21,7 +21,8 @@ struct bt__lowerer {
     bt_map *copies; /* by space: tensor of another -> its copy there */
     bt_vec(struct bt__lower_copy) copied; /* in order */
     uint32_t has_control_flow;
-    bt_map seen;                    /* functions */
+    bt_map apart; /* primitive function -> the function that calls it apart */
+    bt_map seen;  /* functions */
     bt_vec(const bt_global *) todo; /* seen, not yet lowered */
 };
 
@@ -39,6 +40,11 @@ bt_status bt__lower_region(struct bt__lowerer *, const bt_block *,
 /* A binding that is no call of a primitive function. */
 bt_status bt__lower_control(struct bt__lowerer *, const bt_value *,
                             const bt_value **out) BT_MUST_USE;
+/* Whether the sizes of what the target computes here are found behind the function's head. */
+int bt__is_apart(const struct bt__lowerer *, const bt_call *, uint32_t target);
+/* A call of a primitive function, in a function of its own. */
+bt_status bt__lower_apart(struct bt__lowerer *, const bt_call *,
+                          const bt_global *primitive, const bt_value **out) BT_MUST_USE;
 /* Whether a function only computes scalars from scalars, all of rank 0. */
 bt_status bt__func_is_scalar(bt_ctx *, bt_arena *, const bt_func *, int *out) BT_MUST_USE;
 

@@ -113,7 +113,8 @@ static int is_given(const struct instances *in, const bt_global *of, uint32_t i,
     int64_t number, other;
     if (bt_type_kind_of(of->func->vars[i]) != BT_KIND_DIM)
         return 1;
-    if (!in->gives_numbers || !bt_dim_is_const(term, &number))
+    if (!in->gives_numbers || bt_map_find(&in->open, of) ||
+        !bt_dim_is_const(term, &number))
         return 0;
     for (const struct instance *p = in->at; p; p = p->parent) {
         if (p->of == of && !(bt_dim_is_const(p->terms[i], &other) && other == number))
@@ -390,6 +391,14 @@ void instances_init(struct instances *in, bt_ctx *ctx, bt_arena *arena,
                     const bt_module *module)
 {
     *in = (struct instances){ .ctx = ctx, .arena = arena, .module = module };
-    bt_map_init(&in->known, arena, 0);
-    bt_map_init(&in->taken, arena, 0);
+    bt_map_init(&in->open, arena, 0);
+    instances_clear(in);
+}
+
+void instances_clear(struct instances *in)
+{
+    in->at = NULL;
+    in->all.len = 0;
+    bt_map_init(&in->known, in->arena, 0);
+    bt_map_init(&in->taken, in->arena, 0);
 }

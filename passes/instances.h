@@ -29,9 +29,13 @@ struct instances {
     bt_vec(struct instance *) all;
     bt_map taken; /* names */
     int gives_numbers;
+    bt_map
+        open; /* globals that numbers are not given to: a check in them would be false */
 };
 
 void instances_init(struct instances *, bt_ctx *, bt_arena *, const bt_module *);
+/* Forgets all copies, but not `open`. */
+void instances_clear(struct instances *);
 /* The copy of `of` for these type arguments, made where there is none yet; NULL: none is
  * needed, as they are dims that the call passes on. In fields
  * ntype_arg and type_args of the call the dims that the call gives it. at: the use, for what

@@ -17,7 +17,8 @@
  * Types, shapes and element types are given by copies; dim parameters stay, and dims that
  * have no number become dim parameters. With option dims, numbers are given by copies, too:
  * loops then run over known extents. Not where a copy of a function asks for it with another
- * number, not for more than 16 copies of one, and not where the call checks dims.
+ * number, not for more than 16 copies of one, not where the call checks dims, and not
+ * where a check in the function would be false: it fails when it is reached.
  * A function with type parameters that is passed as one of given types becomes a closure of
  * these, which calls the copy. The functions that copies were made of stay; dead-code drops
  * them where it knows the entry. Data types keep their parameters.
@@ -391,6 +392,28 @@ static bt_status find_all(struct mono *m)
     return NULL;
 }
 
+/* Whether the copy at hand failed for the numbers that it gives: it is tried without. */
+static int may_open(const struct mono *m, bt_status why)
+{
+    const struct instance *at = m->instances.at;
+    return why && (why->code == BT_ERR_TYPE || why->code == BT_ERR_SHAPE) && at &&
+           m->instances.gives_numbers && !bt_map_find(&m->instances.open, at->of);
+}
+
+static bt_status find_what_fits(struct mono *m)
+{
+    bt_status status = find_all(m);
+    while (may_open(m, status)) {
+        const bt_global *of = m->instances.at->of;
+        if (!bt_map_put(&m->instances.open, of, m))
+            return bt_no_memory();
+        instances_clear(&m->instances);
+        m->changes = 0;
+        status = find_all(m);
+    }
+    return status;
+}
+
 static bt_status set_all(void *state, bt_module_builder *builder)
 {
     struct mono *m = state;
@@ -446,7 +469,7 @@ static bt_status run(bt_ctx *ctx, bt_pass_call *call, bt_module **out)
     instances_init(&m.instances, ctx, m.arena, call->module);
     m.instances.gives_numbers = o->dims != 0;
     BT_TRY(check_entry(call, ctx));
-    BT_TRY(find_all(&m));
+    BT_TRY(find_what_fits(&m));
     if (m.changes)
         return version_create(ctx, m.module, declare_all, set_all, &m, &m.declared, out);
     *out = bt_module_ref(call->module);

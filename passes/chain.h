@@ -48,6 +48,10 @@ const bt_value *named_const(const bt_module *, const bt_value *);
 /* A slot for projections: a field of a tuple that is in sight is the field. */
 bt_status rewrite_proj(bt_rewrite *, const bt_proj *, const bt_value **out);
 
+/* Whether the body of a function may be copied to the place at hand: what the copy nests then
+ * stays within half of limits.depth, and passes behind this one can nest more. */
+bt_status rewrite_has_room(bt_rewrite *, bt_arena *, const bt_func *, int *out);
+
 /* The value in a layout, NULL for row major: what it was transformed from, where that has
  * it, else a layout_transform. */
 const bt_value *chain_layout(struct chain *, const bt_value *, const bt_layout *);

@@ -14,7 +14,8 @@
  * calls of every global and every closure in sight: executors without calls need it.
  * inline=False keeps a global's calls; calls of primitive functions, which targets make
  * kernels of, stay too. Functions that can reach themselves are left alone, and calls
- * that are checked at run time, or that would make a check of the body false. The
+ * that are checked at run time, that would make a check of the body false, or that have
+ * no room for the body: blocks would be nested deeper than half of limits.depth. The
  * globals stay; dead-code drops the closures, and the globals where it knows the entry.
  * needs    call-graph
  * keeps    fused, matched; not what closures are
@@ -279,6 +280,17 @@ static bt_status find_callee(bt_rewrite *rewrite, const bt_call *call,
     return NULL;
 }
 
+/* Whether the callee takes what is given, and the place has room for its body. */
+static bt_status may_copy(bt_rewrite *rewrite, const bt_call *call, const bt_func *func,
+                          int *out)
+{
+    const struct inliner *in = bt_rewrite_state(rewrite);
+    *out = 0;
+    return func && func->nvar == call->ntype_arg
+               ? rewrite_has_room(rewrite, in->arena, func, out)
+               : NULL;
+}
+
 static bt_status inline_call(bt_rewrite *rewrite, const bt_call *call,
                              const bt_value **out)
 {
@@ -286,8 +298,10 @@ static bt_status inline_call(bt_rewrite *rewrite, const bt_call *call,
     if (call->callee_kind != BT_CALLEE_VALUE || in->depth == MAX_DEPTH)
         return NULL;
     const bt_func *func = NULL;
+    int may;
     BT_TRY(find_callee(rewrite, call, &func));
-    if (!func || func->nvar != call->ntype_arg)
+    BT_TRY(may_copy(rewrite, call, func, &may));
+    if (!may)
         return NULL;
     const bt_value **args = BT_NEWS(in->arena, const bt_value *, call->narg);
     if (!args)

@@ -111,8 +111,12 @@ static bt_status count_trips(bt_rewrite *rewrite, const struct loop *loop,
     *out = -1;
     if (!loop_integer(u->module, start, &from) || u->depth > MAX_TRIPS)
         return NULL;
+    int has_room;
     int64_t ntrip = loop_trips(loop, from);
     if (ntrip < 0 || ntrip > o->max_trips)
+        return NULL;
+    BT_TRY(rewrite_has_room(rewrite, u->arena, loop->func, &has_room));
+    if (!has_room)
         return NULL;
     BT_TRY(measure(u, loop->func, MAX_BINDINGS, &size));
     if (!u->depth)

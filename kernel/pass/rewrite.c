@@ -479,6 +479,11 @@ bt_builder *bt_rewrite_builder(bt_rewrite *rw)
     return rw->b;
 }
 
+uint32_t bt_rewrite_depth(const bt_rewrite *rw)
+{
+    return rw->depth;
+}
+
 void bt_rewrite_drop(bt_rewrite *rw)
 {
     rw->is_dropped = 1;

@@ -144,3 +144,18 @@ awk 'BEGIN { print "#[version = \"baton 0.1\"]\ndef @f(%x: float32) { add(%x, 1f
     print "    %a299\n}" }' > calls.baton
 expect 1 'calls.baton:[0-9]*:5: error: blocks are nested deeper than' 'note: what comes behind a call .*a part of @main as a function of its own' -- \
     "$baton" opt calls.baton --passes to-cps
+
+# Functions and loops are put in place only as far as blocks can nest: the rest of the calls stays, and the program runs.
+awk 'BEGIN { print "#[version = \"baton 0.1\"]"
+    for (i = 0; i < 300; i++) printf "def @g%d(%%i: int32, %%x: int32) -> int32 { if (%%i > %d) { @g%d(%%i, %%x) + 1 } else { %%x } }\n", i, i, i + 1
+    print "def @g300(%i: int32, %x: int32) -> int32 { %x }\ndef @main(%i: int32) { @g0(%i, 5) }" }' > chain.baton
+expect 0 '@g[0-9]*(' -- "$baton" opt chain.baton --passes 'inline{all=True}, inline{all=True}, inline{all=True}'
+expect 0 '^  305$' -- "$baton" run chain.baton --executor vm --target reference -i i=400
+awk 'BEGIN { print "#[version = \"baton 0.1\"]"
+    print "def @loop(%i: int32, %x: float32) -> float32 { if (less(%i, 64)) { @loop(add(%i, 1), exp(%x)) } else { %x } }"
+    printf "def @main(%%c: bool, %%x: float32) { "
+    for (i = 0; i < 150; i++) printf "if (%%c) { "
+    printf "@loop(0, %%x)"
+    for (i = 0; i < 150; i++) printf " } else { %%x }"
+    print " }" }' > loops.baton
+expect 0 '@loop(0, %x)' -- "$baton" opt loops.baton --passes 'unroll{max-trips=64, max-bindings=65536}'

@@ -154,6 +154,9 @@ BT_API const bt_value *bt_rewrite_use(const bt_rewrite *, const bt_value *old,
 /* Whether an old value is bound in the very block that is walked, not in one around it:
  * what moves from there to here runs as often as before. */
 BT_API int bt_rewrite_is_here(const bt_rewrite *, const bt_value *old);
+/* How many blocks and copies of blocks are around the place at hand. More than limits.depth
+ * are an error. */
+BT_API uint32_t bt_rewrite_depth(const bt_rewrite *);
 /* Rewrites a nested block (with the parameters mapped to `args`) into the current one;
  * *out is its result. */
 BT_API bt_status bt_rewrite_inline(bt_rewrite *, const bt_block *, uint32_t narg,

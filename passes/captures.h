@@ -18,7 +18,7 @@ struct member {
     struct function function;
     const bt_closure_value *closure;
     int is_value; /* used as one, where it cannot be made on the spot */
-    /* NULL, or the call that is all that it does, of a global: see flat_closure_call. */
+    /* NULL, or the call that is all that it does, of a global: see bt_closure_flat_call. */
     const bt_call *whole;
 };
 

@@ -31,7 +31,7 @@ static bt_status new_fields(struct clauses *c, const struct part *tuple, uint32_
 static bt_status put_cell(struct clauses *c, struct clause_row *row, uint32_t column,
                           struct part *part, const bt_pattern *pattern)
 {
-    row->cells[column] = pattern && !flat_is_leaf(pattern) ? pattern : NULL;
+    row->cells[column] = pattern && !bt_pattern_is_leaf(pattern) ? pattern : NULL;
     if (!pattern || pattern->kind != BT_PATTERN_VAR)
         return NULL;
     uintptr_t position = (uintptr_t)bt_map_find(&c->positions, pattern->var);

@@ -164,7 +164,7 @@ static bt_status type_of_copy(struct copy *c, const bt_type *type, const bt_type
 static const char *closure_global(const bt_value *value)
 {
     const bt_closure_value *closure = bt_as_closure(value);
-    return closure ? flat_closure_call(closure)->callee->name : value->name;
+    return closure ? bt_closure_flat_call(closure)->callee->name : value->name;
 }
 
 /* What a function value of the program is made by. Closures of one function that hold
@@ -172,7 +172,7 @@ static const char *closure_global(const bt_value *value)
 static bt_status find_maker(struct defun *d, const bt_value *value, struct maker **out)
 {
     const bt_closure_value *closure = bt_as_closure(value);
-    const bt_call *call = closure ? flat_closure_call(closure) : NULL;
+    const bt_call *call = closure ? bt_closure_flat_call(closure) : NULL;
     const bt_func_type *type = bt_as_func_type(value->type);
     struct family *family = bt_map_find(&d->families, value->type);
     const bt_type *ignored;
@@ -218,7 +218,7 @@ static bt_status read_value(struct defun *d, const bt_value *value)
     const bt_call *call = bt_as_call(value);
     struct maker *maker;
     const bt_type *ignored;
-    if (value->kind == BT_VALUE_CLOSURE && !flat_closure_call(bt_as_closure(value)))
+    if (value->kind == BT_VALUE_CLOSURE && !bt_closure_flat_call(bt_as_closure(value)))
         return fail(d, value->span,
                     "a closure does more than to call a function; run pipeline flatten "
                     "before");
@@ -417,7 +417,7 @@ static bt_status make_value(struct copy *c, const bt_value *old, const bt_value 
 {
     struct defun *d = c->state;
     const bt_closure_value *closure = bt_as_closure(old);
-    const bt_call *call = closure ? flat_closure_call(closure) : NULL;
+    const bt_call *call = closure ? bt_closure_flat_call(closure) : NULL;
     struct maker *maker;
     BT_TRY(find_maker(d, old, &maker));
     const bt_value **args = BT_NEWS(c->arena, const bt_value *, maker->ncapture);

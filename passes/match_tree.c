@@ -338,7 +338,7 @@ static bt_status emit(struct tree *t, const struct node *node, const bt_value **
 /* A `match?` gets its text while its clauses are those of the source. */
 static int is_done(const bt_match *match)
 {
-    return (!match->nclause || flat_is_match(match)) &&
+    return (!match->nclause || bt_match_is_flat(match)) &&
            (!match->otherwise || *match->otherwise);
 }
 

@@ -48,12 +48,12 @@ static bt_status check_value(const struct checking *c, const bt_value *value)
     bt_print_operand(value, &name);
     if (!bt_text_get(&name))
         return bt_no_memory();
-    if (closure && !flat_closure_call(closure))
+    if (closure && !bt_closure_flat_call(closure))
         return fail(c, value->span, name.at,
                     "does more than to call a function of the module");
     if (closure && flat_is_generic(value->type))
         return fail(c, value->span, name.at, "has type parameters other than dims");
-    if (match && !flat_is_match(match))
+    if (match && !bt_match_is_flat(match))
         return fail(c, value->span, name.at,
                     "looks at more than the constructor of a value");
     return NULL;

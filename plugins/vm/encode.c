@@ -175,31 +175,15 @@ static bt_status write_if(struct vm_encoder *e, const bt_if *value, int is_tail)
 
 /* ---- match ---- */
 
-static bt_status fail_pattern(struct vm_encoder *e, const bt_pattern *pattern)
+static bt_status check_flat(struct vm_encoder *e, const bt_match *match)
 {
-    return bt_fail_at(e->ctx, BT_ERR_UNSUPPORTED, e->program->module->store,
-                      pattern->span,
-                      "vm: a pattern must be one constructor, whose fields are variables "
-                      "or `_`, or a variable or `_` behind all others (pass match-tree)");
-}
-
-static bt_status check_pattern(struct vm_encoder *e, const bt_match *match, uint32_t i)
-{
-    const bt_pattern *pattern = match->clauses[i]->pattern;
-    if (pattern->kind == BT_PATTERN_TUPLE)
-        return fail_pattern(e, pattern);
-    if (pattern->kind != BT_PATTERN_CTOR)
-        return i + 1 == match->nclause ? NULL : fail_pattern(e, pattern);
-    for (uint32_t k = 0; k < pattern->n; k++) {
-        if (pattern->at[k]->kind != BT_PATTERN_VAR &&
-            pattern->at[k]->kind != BT_PATTERN_WILDCARD)
-            return fail_pattern(e, pattern);
-    }
-    for (uint32_t k = 0; k < i; k++) {
-        if (match->clauses[k]->pattern->ctor == pattern->ctor)
-            return fail_pattern(e, pattern);
-    }
-    return NULL;
+    return bt_match_is_flat(match)
+               ? NULL
+               : bt_fail_at(e->ctx, BT_ERR_UNSUPPORTED, e->program->module->store,
+                            match->base.span,
+                            "vm: the patterns of a match must each be one constructor, "
+                            "whose fields are variables or `_`, or a variable or `_` "
+                            "behind all others (pass match-tree)");
 }
 
 /* The variables of a clause: those that are used, or of whose shape something is said. */
@@ -255,12 +239,9 @@ static bt_status write_match(struct vm_encoder *e, const bt_match *match, int is
 {
     struct branches b;
     uint32_t data, type, rest = UINT32_MAX;
-    for (uint32_t i = 0; i < match->nclause; i++)
-        BT_TRY(check_pattern(e, match, i));
+    BT_TRY(check_flat(e, match));
     BT_TRY(vm_type_number(e->ctx, &e->program->types, match->data->type, match->data,
                           &type));
-    if (e->program->types.at[type].kind != VM_TYPE_DATA)
-        return fail_pattern(e, match->clauses[0]->pattern);
     BT_TRY(vm_read(e, match->data, 0, &data));
     data &= VM_REGISTER;
     const uint32_t nctor = e->program->types.at[type].def->nctor;

@@ -60,19 +60,13 @@ const bt_value *vm_operand(const bt_value *value, uint32_t index)
 
 static bt_status check_flat(struct vm_encoder *e, const bt_closure_value *closure)
 {
-    const bt_block *block = closure->func->block;
-    const bt_call *call = block->nbinding == 1 ? bt_as_call(block->bindings[0]) : NULL;
-    int is_flat = closure->group->n == 1 && call && block->result == &call->base &&
-                  call->callee_kind == BT_CALLEE_VALUE &&
-                  call->callee->kind == BT_VALUE_GLOBAL && call->narg >= block->nparam;
-    for (uint32_t i = 0; is_flat && i < block->nparam; i++)
-        is_flat = call->args[call->narg - block->nparam + i] == &block->params[i]->base;
-    return is_flat ? NULL
-                   : bt_fail_at(e->ctx, BT_ERR_UNSUPPORTED, e->program->module->store,
-                                closure->base.span,
-                                "vm: a closure must be a call of a global function, on "
-                                "what it captures and then its own parameters (pass "
-                                "lambda-lift)");
+    return bt_closure_flat_call(closure)
+               ? NULL
+               : bt_fail_at(e->ctx, BT_ERR_UNSUPPORTED, e->program->module->store,
+                            closure->base.span,
+                            "vm: a closure must be a call of a global function, on "
+                            "what it captures and then its own parameters (pass "
+                            "lambda-lift)");
 }
 
 static bt_status use(struct vm_encoder *e, const bt_value *value)

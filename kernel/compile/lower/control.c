@@ -94,22 +94,6 @@ static bt_status reach(struct bt__lowerer *l, const bt_value *value)
                : bt_no_memory();
 }
 
-/* The one call of a flat closure; NULL: it is not flat. */
-static const bt_call *flat_call(const bt_closure_value *closure)
-{
-    const bt_block *block = closure->func->block;
-    const bt_call *call = block->nbinding == 1 ? bt_as_call(block->bindings[0]) : NULL;
-    if (!call || closure->group->n != 1 || block->result != &call->base ||
-        call->callee_kind != BT_CALLEE_VALUE || call->callee->kind != BT_VALUE_GLOBAL ||
-        call->narg < block->nparam)
-        return NULL;
-    for (uint32_t i = 0; i < block->nparam; i++) {
-        if (call->args[call->narg - block->nparam + i] != &block->params[i]->base)
-            return NULL;
-    }
-    return call;
-}
-
 /* What an operand of a binding becomes. */
 static bt_status take(struct bt__lowerer *l, const bt_value *old, const bt_value **out)
 {
@@ -132,7 +116,7 @@ static bt_status take_operands(struct bt__lowerer *l, const bt_value *value,
 static bt_status lower_closure(struct bt__lowerer *l, const bt_closure_value *closure,
                                const bt_value **out)
 {
-    const bt_call *call = flat_call(closure);
+    const bt_call *call = bt_closure_flat_call(closure);
     const bt_value **operands, *done;
     bt_func fields = *closure->func;
     const bt_func *func;

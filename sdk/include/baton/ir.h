@@ -258,6 +258,16 @@ BT_API const char *bt_value_kind_name(uint32_t kind);
 BT_API const bt_call *bt_as_op_call(const bt_value *, const char *op_name);
 /* The tensor of a constant operand, NULL if it is anything else. */
 BT_API const bt_tensor *bt_const_tensor(const bt_value *);
+/* The call of a global that is all that a closure does: what it holds comes first among the
+ * arguments, its parameters follow, in order. NULL: it does something else. */
+BT_API const bt_call *bt_closure_flat_call(const bt_closure_value *);
+/* Whether a match is of a data type, and its patterns are constructors of variables and
+ * wildcards, each once, and a variable or a wildcard at most at the end. */
+BT_API int bt_match_is_flat(const bt_match *);
+static inline int bt_pattern_is_leaf(const bt_pattern *pattern)
+{
+    return pattern->kind == BT_PATTERN_WILDCARD || pattern->kind == BT_PATTERN_VAR;
+}
 
 /* Operands and regions of any value, in evaluation order: what walkers need, in one
  * place. Callee values count first. */

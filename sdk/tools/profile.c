@@ -40,7 +40,8 @@ void print_profile(const bt_profile *profile)
         int n = (int)strlen(profile->rows[i].name);
         width = n > width ? n : width;
     }
-    printf("profile: %.3f ms in %u calls\n", total_ns(profile) / 1e6, profile->nevent);
+    printf("profile: %.3f ms in %llu calls\n", total_ns(profile) / 1e6,
+           (unsigned long long)(profile->nevent + profile->nleft_out));
     printf("%8s %10s %7s %9s %12s  %-*s  %s\n", "share", "ms", "calls", "GFLOP/s",
            "bytes", width, "what", "from");
     for (uint32_t i = 0; i < profile->nrow; i++)
@@ -123,5 +124,10 @@ int write_trace(struct tool *tool, const bt_profile *profile, const char *path)
     if (!text)
         return tool_fail(tool, bt_no_memory());
     TRY_TOOL(tool, bt_file_write(tool->ctx, path, text, strlen(text)));
+    if (profile->nleft_out)
+        fprintf(
+            stderr,
+            "note: %s has the first %u calls; %llu that came after them are left out\n",
+            path, profile->nevent, (unsigned long long)profile->nleft_out);
     return EXIT_OK;
 }

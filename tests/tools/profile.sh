@@ -73,6 +73,15 @@ for executor in 'interp' 'vm --target reference'; do
         "$baton" run calls.baton --executor $executor --passes '' -i n=5 --profile --json
 done
 
+# Of more calls than are kept one by one, all are counted.
+cat > many.baton <<'END1'
+#[version = "baton 0.1"]
+def @loop(%i: int32) -> int32 { if (%i < 600000) { @loop(%i + 1) } else { %i } }
+def @main(%n: int32) -> int32 { @loop(%n) }
+END1
+expect 0 '^profile: .* ms in 1200001 calls$' ' 600000 .* add ' ' 600001 .* less ' -- \
+    "$baton" run many.baton --executor interp --passes '' -i n=0 --profile
+
 # The trace.
 expect 0 '^output' -- "$@" --executor graph --target reference --trace trace.json
 expect 0 '"traceEvents": \[{"name": "fused_nn_dense_nn_relu", "cat": "baton", "ph": "X", "ts": ' '"from": "line 3, line 4"' \

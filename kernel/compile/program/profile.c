@@ -5,6 +5,8 @@
  *     interp    a row for each call of an operator
  *     graph     a row for each call of a primitive function, however many kernels that
  *               became
+ *     vm        the same, and a row for each call of an operator that no target took; none
+ *               for numbers that its own instructions compute
  */
 #include "compile/program/profile.h"
 
@@ -68,7 +70,9 @@ static void record(struct bt__profiler *p, const bt_value *value, uint64_t elaps
     bt_profile_event event = { .row = (uint32_t)(row - p->rows.at),
                                .start_ns = end > elapsed_ns ? end - elapsed_ns : 0,
                                .elapsed_ns = elapsed_ns };
-    if (p->events.len < MOST_EVENTS && !BT_PUSH(p->arena, &p->events, event))
+    if (p->events.len == MOST_EVENTS)
+        p->nleft_out++;
+    else if (!BT_PUSH(p->arena, &p->events, event))
         p->failed = 1;
 }
 
@@ -285,7 +289,8 @@ bt_status bt_program_profile(bt_program *program, const bt_profile **out)
                              .nevent = p->events.len,
                              .events = events,
                              .ndim = p->dims.len,
-                             .dims = p->dims.at };
+                             .dims = p->dims.at,
+                             .nleft_out = p->nleft_out };
     BT_TRY(tell_functions(p, profile));
     *out = profile;
     return NULL;

@@ -21,7 +21,8 @@ struct bt__profiler {
     bt_vec(bt_profile_dim) dims;
     bt_map functions; /* bt_func -> its calls */
     uint64_t begin_ns;
-    uint32_t failed; /* 1: there was no memory */
+    uint64_t nleft_out; /* events that are not kept */
+    uint32_t failed;    /* 1: there was no memory */
 };
 
 /* Counts the values that the entry's dims had in a run that went well. */

@@ -178,12 +178,13 @@ typedef struct bt_profile_function {
 typedef struct bt_profile {
     uint32_t nrow;
     const bt_profile_row *rows; /* what took longest first */
-    uint32_t nevent;            /* at most a million */
+    uint32_t nevent;            /* the first ones, at most 1048576 */
     const bt_profile_event *events;
     uint32_t ndim;
     const bt_profile_dim *dims; /* dim by dim; of each, what it was most often first */
     uint32_t nfunction;
     const bt_profile_function *functions; /* what was called most often first */
+    uint64_t nleft_out;                   /* events that came after the first ones */
 } bt_profile;
 /* From now on runs are recorded, which takes time and memory of its own; forgets those
  * before. on 0: no more are. */

@@ -598,7 +598,7 @@ bt_status vm_run(bt_ctx *ctx, struct vm_machine *m, uint32_t narg, bt_object *co
     while (m->top)
         vm_pop(m);
     vm_trim(m);
-    if (status)
+    if (status || m->options->stack) // a budget counts what this run takes alone
         vm_free_memory(m);
     if (at && status->code == BT_ERR_MEMORY && !status->place.file && !status->note)
         // what was popped left memory for a message

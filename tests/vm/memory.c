@@ -87,7 +87,53 @@ static void test_a_frame_that_is_too_large(void **state)
     check("interp", text, 4, 0, "no memory for a tensor of 67108864 bytes");
 }
 
+/* ---- the budget of calls ---- */
+
+static bt_status run_deep(bt_ctx *ctx, bt_program *program, int64_t depth, int64_t n)
+{
+    bt_tensor *k, *x;
+    assert_ok(ctx, bt_tensor_scalar_int(ctx, BT_INT32, depth, &k));
+    assert_ok(ctx, bt_tensor_create(ctx, BT_FLOAT32, 1, &n, &x));
+    assert_ok(ctx, bt_program_set_at(program, 0, &k->base));
+    assert_ok(ctx, bt_program_set_at(program, 1, &x->base));
+    bt_tensor_unref(k);
+    bt_tensor_unref(x);
+    return bt_program_run(program);
+}
+
+/* What earlier runs took does not count: deep calls after large tensors, and the other way
+ * round. */
+static void test_a_budget_counts_one_run_alone(void **state)
+{
+    static const char text[] =
+        "#[version = \"baton 0.1\"]\n"
+        "def @deep<n: Dim>(%k: int32, %x: Tensor[(n), float32]) -> float32 {\n"
+        "    if (%k == 0) { sum(cumsum(%x)) } else { @deep(%k - 1, %x) + 1f }\n"
+        "}\n"
+        "def @main<n: Dim>(%k: int32, %x: Tensor[(n), float32]) -> float32 {\n"
+        "    @deep(%k, %x)\n"
+        "}\n";
+    static const int64_t depths[] = { 0, 2000, 0, 2000 };
+    static const int64_t lengths[] = { 200000, 4, 200000, 4 };
+    (void)state;
+    const bt_registry_options options = { .plugin_only = TEST_PLUGINS,
+                                          .ignore_environment = 1 };
+    bt_registry *registry = bt_registry_create(&options);
+    bt_ctx *ctx = bt_ctx_create(registry);
+    assert_non_null(ctx);
+    bt_registry_unref(registry);
+    bt_program *program = open_text(ctx, text, "vm{stack=1000000}");
+    for (uint32_t i = 0; i < BT_COUNT(depths); i++)
+        assert_ok(ctx, run_deep(ctx, program, depths[i], lengths[i]));
+    assert_error(run_deep(ctx, program, 2000, 200000), BT_ERR_LIMIT,
+                 "more than 1000000 bytes of nested calls");
+    assert_ok(ctx, run_deep(ctx, program, 2000, 4));
+    bt_program_close(program);
+    bt_ctx_destroy(ctx);
+}
+
 static const struct CMUnitTest tests[] = {
+    cmocka_unit_test(test_a_budget_counts_one_run_alone),
     cmocka_unit_test(test_a_tensor_that_is_too_large),
     cmocka_unit_test(test_a_frame_that_is_too_large),
 };

@@ -153,8 +153,12 @@ bt_status code_elements(struct coder *c, const bt_call *call, uint32_t n,
     uint32_t ninput = 0;
     *is_done = 0;
     BT_TRY(vm_call_wrap(c->p->arena, call, &func, &block));
-    if (call->narg != n || bt_graph_compose(c->p->ctx, c->p->arena, &func, &graph) ||
-        graph->narray != graph->ninput + 1 || graph->nresult != 1)
+    if (call->narg != n)
+        return NULL;
+    bt_status status = bt_graph_compose(c->p->ctx, c->p->arena, &func, &graph);
+    if (status)
+        return status->code == BT_ERR_UNSUPPORTED ? NULL : status;
+    if (graph->narray != graph->ninput + 1 || graph->nresult != 1)
         return NULL; // what it computes takes more than a loop
     struct loop l = { .c = c, .graph = graph, .array = graph->arrays[graph->results[0]] };
     l.operands = BT_NEWS(c->p->arena, uint32_t, n);

@@ -129,7 +129,7 @@ bt_status vm_memory_shape(struct vm_encoder *e, const bt_value *value,
     if (!shape)
         return bt_store_why(e->ctx, value->type->store);
     *out = (struct vm_shape){ .value = value, .type = value->type, .rank = shape->n };
-    BT_TRY(vm_type_intern(&e->program->types, &type, &out->type_number));
+    BT_TRY(vm_type_intern(e->ctx, &e->program->types, &type, &out->type_number));
     return make_terms(e, shape->n, shape->dims, &out->axes);
 }
 

@@ -19,7 +19,7 @@ struct expansion {
 static bt_status scalar_type(struct expansion *x, bt_dtype dtype, uint32_t *out)
 {
     const struct vm_type type = { .kind = VM_TYPE_SCALAR, .dtype = dtype };
-    return vm_type_intern(&x->e->program->types, &type, out);
+    return vm_type_intern(x->e->ctx, &x->e->program->types, &type, out);
 }
 
 static bt_status make(struct expansion *x, bt_dtype dtype, uint32_t *out)
@@ -287,8 +287,10 @@ bt_status vm_scalar_call(struct vm_encoder *e, const bt_call *call, const bt_fun
         return NULL;
     if (!callee)
         BT_TRY(vm_call_wrap(e->scratch, call, &wrapped, &block));
-    if (bt_graph_compose(e->ctx, e->scratch, callee ? callee : &wrapped, &graph))
-        return NULL; // an operator in plain C, for one
+    bt_status status =
+        bt_graph_compose(e->ctx, e->scratch, callee ? callee : &wrapped, &graph);
+    if (status) // an operator in plain C, for one
+        return status->code == BT_ERR_UNSUPPORTED ? NULL : status;
     struct expansion x = { .e = e, .graph = graph, .is_scalar = 1 };
     x.arrays = BT_NEWS(e->scratch, uint32_t, graph->narray);
     uint32_t *regs = BT_NEWS(e->scratch, uint32_t, vm_noperand(&call->base));

@@ -26,7 +26,7 @@ static int equal(const struct vm_type *a, const struct vm_type *b)
 }
 
 /* The fields are copied where the type is new. */
-bt_status vm_type_intern(struct vm_types *types, const struct vm_type *type,
+bt_status vm_type_intern(bt_ctx *ctx, struct vm_types *types, const struct vm_type *type,
                          uint32_t *out)
 {
     for (uint32_t i = 0; i < types->n; i++) {
@@ -36,9 +36,11 @@ bt_status vm_type_intern(struct vm_types *types, const struct vm_type *type,
         }
     }
     uint32_t *at = BT_NEWS(types->arena, uint32_t, type->n);
-    if (!at || types->n == MOST_TYPES ||
-        !bt_vec_reserve(types->arena, (void **)&types->at, &types->cap, types->n,
-                        sizeof(*types->at)))
+    if (types->n == MOST_TYPES)
+        return bt_fail(ctx, BT_ERR_LIMIT, "vm: the program has more than %d types",
+                       MOST_TYPES);
+    if (!at || !bt_vec_reserve(types->arena, (void **)&types->at, &types->cap, types->n,
+                               sizeof(*types->at)))
         return bt_no_memory();
     if (type->n)
         memcpy(at, type->at, type->n * sizeof(*at));
@@ -105,7 +107,7 @@ static bt_status number_tensor(const struct numbering *n, const bt_tensor_type *
     BT_TRY(find_rank(n, tensor->shape, &type.rank));
     if (!type.rank)
         type.kind = VM_TYPE_SCALAR;
-    return vm_type_intern(n->types, &type, out);
+    return vm_type_intern(n->ctx, n->types, &type, out);
 }
 
 static bt_status number_list(const struct numbering *n, struct vm_type *type,
@@ -122,7 +124,7 @@ static bt_status number_list(const struct numbering *n, struct vm_type *type,
         BT_TRY(number(n, last, &numbers[count - first]));
     type->n = count - first + (last != NULL);
     type->at = numbers;
-    return vm_type_intern(n->types, type, out);
+    return vm_type_intern(n->ctx, n->types, type, out);
 }
 
 /* Types nest to a bounded depth. */
@@ -135,16 +137,17 @@ static bt_status number(const struct numbering *n, const bt_type *type, uint32_t
     if (type->kind == BT_TYPE_VAR && (*out = find(n, type)) != UINT32_MAX)
         return NULL;
     if (kind == BT_KIND_DIM)
-        return vm_type_intern(n->types, &(struct vm_type){ .kind = VM_TYPE_DIM }, out);
+        return vm_type_intern(n->ctx, n->types, &(struct vm_type){ .kind = VM_TYPE_DIM },
+                              out);
     if (kind == BT_KIND_SHAPE) {
         made.kind = VM_TYPE_SHAPE;
         BT_TRY(find_rank(n, type, &made.rank));
-        return vm_type_intern(n->types, &made, out);
+        return vm_type_intern(n->ctx, n->types, &made, out);
     }
     if (kind == BT_KIND_DTYPE) {
         made.kind = VM_TYPE_DTYPE;
         BT_TRY(find_dtype(n, type, &made.dtype));
-        return vm_type_intern(n->types, &made, out);
+        return vm_type_intern(n->ctx, n->types, &made, out);
     }
     if (type->kind == BT_TYPE_TENSOR)
         return number_tensor(n, bt_as_tensor_type(type), out);
@@ -160,7 +163,7 @@ static bt_status number(const struct numbering *n, const bt_type *type, uint32_t
     if (type->kind == BT_TYPE_ADT)
         made.def = ((const bt_adt_type *)(const void *)type)->def;
     if (type->kind == BT_TYPE_ADT)
-        return vm_type_intern(n->types, &made, out);
+        return vm_type_intern(n->ctx, n->types, &made, out);
     if (type->kind != BT_TYPE_APPLY || list->at[0]->kind != BT_TYPE_ADT)
         return fail(n, type);
     made.def = ((const bt_adt_type *)(const void *)list->at[0])->def;

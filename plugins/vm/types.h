@@ -46,7 +46,8 @@ bt_status vm_type_number(bt_ctx *, struct vm_types *, const bt_type *,
 bt_status vm_type_ctors(bt_ctx *, struct vm_types *, uint32_t type,
                         const bt_value *value);
 /* The number of a type of this kind and these parts, which are copied. */
-bt_status vm_type_intern(struct vm_types *, const struct vm_type *, uint32_t *out);
+bt_status vm_type_intern(bt_ctx *, struct vm_types *, const struct vm_type *,
+                         uint32_t *out);
 int vm_type_is_scalar(const struct vm_types *, uint32_t type);
 void vm_type_print(const struct vm_types *, uint32_t type, bt_text *out);
 

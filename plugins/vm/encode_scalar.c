@@ -164,7 +164,14 @@ bt_status vm_nodes_order(bt_arena *arena, const bt_node *body, bt_nodes *out)
                 return bt_no_memory();
         }
     }
-    for (uint32_t i = 1; i < out->len; i++) { // few, and almost in order
+    // Operands have smaller ids than what reads them, so this list is almost in order when it
+    // is turned round.
+    for (uint32_t i = 0; i < out->len / 2; i++) {
+        const bt_node *node = out->at[i];
+        out->at[i] = out->at[out->len - 1 - i];
+        out->at[out->len - 1 - i] = node;
+    }
+    for (uint32_t i = 1; i < out->len; i++) {
         const bt_node *node = out->at[i];
         uint32_t at = i;
         for (; at && out->at[at - 1]->id > node->id; at--)

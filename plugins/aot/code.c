@@ -42,11 +42,7 @@ void code_check_fault(struct coder *c)
 /* The number of a fault with this text, after the place of a value. */
 bt_status code_fault(struct coder *c, const bt_value *at, const char *text, uint32_t *out)
 {
-    text = plan_fault_text(c->p, at ? at->span : (bt_span){ 0 }, text);
-    if (!text)
-        return bt_no_memory();
-    *out = c->o->nfault + c->p->texts.len + 1;
-    return BT_PUSH(c->p->arena, &c->p->texts, text) ? NULL : bt_no_memory();
+    return output_fault(c->o, at ? at->span : (bt_span){ 0 }, text, out);
 }
 
 bt_status code_fail_if(struct coder *c, const char *condition, const bt_value *at,

@@ -118,7 +118,7 @@ static bt_status add_values(struct coder *c, const struct vm_function *f)
                 i);
     }
     code_line(c, "int32_t fault;");
-    BT_TRY(add_ranges(c->o, FORM("%d", FAULT_DIM), c->out));
+    BT_TRY(add_ranges(c->o, NULL, c->out));
     for (uint32_t i = 0; i < f->nparam; i++)
         BT_TRY(add_value_check(c, p->args[i].type, p->args[i].name));
     for (uint32_t i = 0; i < f->nparam; i++) {
@@ -208,7 +208,7 @@ bt_status code_entry(struct coder *c)
         code_line(c, "if (nbytes < %s_WORKSPACE)", p->name);
         code_line(c, "    return FAULT_MEMORY;");
     }
-    BT_TRY(add_ranges(c->o, FORM("%d", FAULT_DIM), c->out));
+    BT_TRY(add_ranges(c->o, NULL, c->out));
     code_line(c, "machine->at = workspace;");
     code_line(c, "machine->end = machine->at + nbytes / 64 * 64;");
     code_line(c, "machine->most = depth;");

@@ -107,6 +107,9 @@ const char *plan_ctor_word(struct plan *, const bt_ctor *);
 uint32_t plan_relation(const bt_call *check);
 void plan_check_fails(uint32_t relation, const char *a, const char *b, bt_text *out);
 void plan_check_says(const struct plan *, const char *of, const bt_check *, bt_text *out);
+/* What is said of a dim of the entry that is out of its range: the text of the others without
+ * the value, up to it; the place is that of the argument which shows the dim. */
+bt_span plan_dim_says(const struct plan *, uint32_t dim, bt_text *out);
 /* A fault's text behind its place in the source, where one is known. NULL: no memory. */
 const char *plan_fault_text(const struct plan *, bt_span, const char *text);
 

@@ -56,6 +56,37 @@ void plan_check_says(const struct plan *p, const char *of, const bt_check *check
     bt_print_type(p->ctx, compared(check->relation, check->left, check->right), out);
 }
 
+/* Recursion is bounded by the depth of types. */
+static int shows(const bt_type *type, const bt_type *var)
+{
+    const bt_list_type *tuple = bt_as_tuple_type(type);
+    const bt_shape_type *shape = bt_tensor_shape(type);
+    int is = 0;
+    for (uint32_t i = 0; tuple && i < tuple->n; i++)
+        is |= shows(tuple->at[i], var);
+    for (uint32_t i = 0; shape && i < shape->n; i++)
+        is |= shape->dims[i] == var;
+    return is;
+}
+
+bt_span plan_dim_says(const struct plan *p, uint32_t dim, bt_text *out)
+{
+    const bt_func *func = p->entry->func;
+    const bt_type *var = func->vars[dim];
+    const char *name = ((const bt_var_type *)(const void *)var)->name;
+    name = name ? name : "?";
+    for (uint32_t i = 0; i < func->block->nparam; i++) {
+        const bt_value *param = &func->block->params[i]->base;
+        if (!shows(param->type, var))
+            continue;
+        bt_text_addf(out, "@%s: argument %" PRIu32 " (%%%s) has %s", p->entry->name, i,
+                     param->name ? param->name : "_", name);
+        return param->span;
+    }
+    bt_text_addf(out, "@%s has %s", p->entry->name, name);
+    return func->span;
+}
+
 const char *plan_fault_text(const struct plan *p, bt_span span, const char *text)
 {
     bt_place place = { 0 };

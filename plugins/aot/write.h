@@ -24,7 +24,7 @@ struct output {
 
 /* Numbers of faults of the entry: those of kernels follow. Of one with branches, FAULT_CHECK
  * is the first of RUNTIME_FAULTS that runtime.h knows, and those of its code come last. */
-enum { FAULT_WORKSPACE = 1, FAULT_DIM, FAULT_SIZE, FAULT_CHECK };
+enum { FAULT_WORKSPACE = 1, FAULT_SIZE, FAULT_CHECK };
 enum { RUNTIME_FAULTS = 3 };
 
 /* NAME.h (write_header.c) */
@@ -33,9 +33,10 @@ bt_status write_header(struct output *) BT_MUST_USE;
 int is_open(const struct output *);
 void add_dim_params(const struct output *, bt_text *out);
 void add_prototype(const struct output *, bt_text *out);
-/* NAME.c (write_program.c); what the entry's dims must be. */
+/* NAME.c (write_program.c); what the entry's dims must be: `refused`, or NULL for a fault of
+ * each, is what it returns else. */
 bt_status write_program(struct output *) BT_MUST_USE;
-bt_status add_ranges(struct output *, const char *fault, bt_text *out) BT_MUST_USE;
+bt_status add_ranges(struct output *, const char *refused, bt_text *out) BT_MUST_USE;
 /* The functions of a program with branches (write_code.c), and constants of theirs. */
 bt_status write_code(struct output *, bt_text *out) BT_MUST_USE;
 bt_status code_constants(struct plan *) BT_MUST_USE;
@@ -78,9 +79,12 @@ bt_status is_users(struct output *, const char *example, int *out) BT_MUST_USE;
 /* NAME.so (write_shared.c) */
 bt_status write_shared(struct output *) BT_MUST_USE;
 
-/* A file of the folder; its name is a format. */
+/* A file of the folder (write_file.c); its name is a format. */
 bt_status write_file(struct output *, const bt_text *, const char *format, ...)
     BT_PRINTF(3, 4) BT_MUST_USE;
+/* The number of a fault with this text, which stands behind its place in the source. */
+bt_status output_fault(struct output *, bt_span, const char *text,
+                       uint32_t *number) BT_MUST_USE;
 /* Of the array of a constant: its own, or of words that have the same bits. */
 const char *constant_type(const bt_tensor *);
 /* How many parts the code of the kernels has, each a file, and which one kernel i is in. */

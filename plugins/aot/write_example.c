@@ -144,10 +144,16 @@ static void add_workspace(const struct plan *p, bt_text *out)
         bt_text_addf(out, "    void *workspace = get_memory(WORKSPACE);\n");
         return;
     }
-    bt_text_addf(out, "    void *workspace = get_memory((size_t)%s_workspace(", p->name);
+    if (!p->entry->func->nvar) {
+        bt_text_addf(out, "    void *workspace = get_memory(%s_WORKSPACE);\n", p->name);
+        return;
+    }
+    // dims that are out of range are refused by the run, which says why
+    bt_text_addf(out, "    const uint64_t aot_nbytes = %s_workspace(", p->name);
     for (uint32_t i = 0; i < p->entry->func->nvar; i++)
         bt_text_addf(out, "%s%s", i ? ", " : "", p->dims[i]);
-    bt_text_addf(out, "));\n");
+    bt_text_addf(out, ");\n    void *workspace = aot_nbytes < UINT64_MAX ? "
+                      "get_memory((size_t)aot_nbytes) : NULL;\n");
 }
 
 /* Arrays come from the files that are named after the dims, else they are 0, 1, 0, 1. */

@@ -67,20 +67,52 @@ static bt_status add_frame(struct output *o, int has_end, bt_text *out,
     return places[p->blocks.len] ? NULL : bt_no_memory();
 }
 
-/* What the entry's dims must be. */
-bt_status add_ranges(struct output *o, const char *fault, bt_text *out)
+/* Sizes are counted in 64 bits. */
+static const int64_t most_dim = INT64_C(1) << 48;
+
+/* What is returned for a dim that is refused: its fault's text ends as the format says. */
+static bt_status add_range(struct output *o, uint32_t dim, const char *refused,
+                           bt_text *out, const char *format, ...) BT_PRINTF(5, 6);
+static bt_status add_range(struct output *o, uint32_t dim, const char *refused,
+                           bt_text *out, const char *format, ...)
+{
+    struct plan *p = o->plan;
+    va_list args;
+    bt_text text;
+    bt_span span;
+    uint32_t number;
+    if (refused) {
+        bt_text_addf(out, "        return %s;\n", refused);
+        return NULL;
+    }
+    bt_text_init(&text, p->arena);
+    span = plan_dim_says(p, dim, &text);
+    va_start(args, format);
+    bt_text_addv(&text, format, args);
+    va_end(args);
+    if (!bt_text_get(&text))
+        return bt_no_memory();
+    BT_TRY(output_fault(o, span, text.at, &number));
+    bt_text_addf(out, "        return %" PRIu32 ";\n", number);
+    return NULL;
+}
+
+bt_status add_ranges(struct output *o, const char *refused, bt_text *out)
 {
     struct plan *p = o->plan;
     for (uint32_t i = 0; i < p->entry->func->nvar; i++) {
         const bt_type_param *param =
             &((const bt_var_type *)(const void *)p->entry->func->vars[i])->param;
-        const int64_t most = INT64_C(1) << 48;
-        bt_text_addf(out, "    if (%s < %" PRId64 " || %s > INT64_C(%" PRId64 ")",
-                     p->dims[i], param->low, p->dims[i],
-                     param->high < most ? param->high : most);
-        if (param->step > 1)
-            bt_text_addf(out, " || %s %% %" PRId64 " != 0", p->dims[i], param->step);
-        bt_text_addf(out, ")\n        return %s;\n", fault);
+        const int64_t high = param->high < most_dim ? param->high : most_dim;
+        bt_text_addf(out, "    if (%s < %" PRId64 " || %s > INT64_C(%" PRId64 "))\n",
+                     p->dims[i], param->low, p->dims[i], high);
+        BT_TRY(add_range(o, i, refused, out, ", outside %" PRId64 "..%" PRId64,
+                         param->low, high));
+        if (param->step <= 1)
+            continue;
+        bt_text_addf(out, "    if (%s %% %" PRId64 " != 0)\n", p->dims[i], param->step);
+        BT_TRY(add_range(o, i, refused, out, ", which is no multiple of %" PRId64,
+                         param->step));
     }
     return NULL;
 }
@@ -295,14 +327,9 @@ static bt_status add_entry_checks(struct output *o, const bt_text *sizes, bt_tex
 {
     struct plan *p = o->plan;
     uint32_t ncheck = 0;
-    bt_text fault;
-    bt_text_init(&fault, p->arena);
-    bt_text_addf(&fault, "%d", FAULT_DIM);
-    if (!bt_text_get(&fault))
-        return bt_no_memory();
     bt_text_addf(out, "    if ((uintptr_t)workspace %% 64 != 0)\n        return %d;\n",
                  FAULT_WORKSPACE);
-    BT_TRY(add_ranges(o, fault.at, out));
+    BT_TRY(add_ranges(o, NULL, out));
     for (uint32_t i = 0; i < p->steps.len; i++) {
         if (p->steps.at[i].kind == STEP_CHECK)
             BT_TRY(add_check(o, &p->steps.at[i], FAULT_CHECK + ncheck++, out));
@@ -412,7 +439,6 @@ static bt_status add_faults(struct output *o, bt_text *out)
                  "    static const char *const texts[] = {\n"
                  "        \"done\",\n"
                  "        \"the workspace does not begin at a multiple of 64\",\n"
-                 "        \"a dim is out of its range\",\n"
                  "        \"the dims need more memory than can be counted\",\n",
                  p->name);
     if (p->program)

@@ -490,6 +490,24 @@ UNWRITTEN = {
 }
 
 
+def ranges(baton, work):
+    """A dim out of its range: the text that a golden checks of the others, without the value."""
+    golden = TREE / "tests/golden/vm/dims_that_contradict.baton"
+    told = re.search(r"CHECK-ERROR (.*: @main: argument .*) = 65(, outside .*)", golden.read_text())
+    wanted = f"{golden.name}:{told[1]}{told[2]}"
+    program = build(write(baton, golden, work / "range"), compilers()[0])
+    done = subprocess.run([program, "65", "3"], capture_output=True, text=True)
+    if done.returncode != 1 or wanted not in done.stderr:
+        sys.exit(f"a dim of 65 gives {done.returncode}: {done.stderr}\nand not {wanted}")
+    step = work / "step.baton"
+    step.write_text('#[version = "baton 0.1"]\ndef @main<n: Dim in 8..64 step 8>(%x: Tensor[(n), float32]) { exp(%x) }\n')
+    program = build(write(baton, step, work / "step"), compilers()[0])
+    for dim, wanted in ("12", "step.baton:2:35: @main: argument 0 (%x) has n, which is no multiple of 8"), ("7", "has n, outside 8..64"):
+        done = subprocess.run([program, dim], capture_output=True, text=True)
+        if done.returncode != 1 or wanted not in done.stderr:
+            sys.exit(f"a dim of {dim} gives {done.returncode}: {done.stderr}\nand not {wanted}")
+
+
 def faults(baton, work):
     for text, told in UNWRITTEN.items():
         model = work / "unwritten.baton"
@@ -507,8 +525,9 @@ def faults(baton, work):
     folder = write(baton, HERE / "programs/open.baton", work / "open")
     program = build(folder, compilers()[0])
     done = subprocess.run([program, "65", "3"], capture_output=True, text=True)
-    if done.returncode == 0:
-        sys.exit("a dim of 65 is taken, which is to be 64 at most")
+    if done.returncode != 1 or "open.baton:" not in done.stderr or "has n, outside 1..64" not in done.stderr:
+        sys.exit(f"a dim of 65, which is to be 64 at most, gives {done.returncode}: {done.stderr}")
+    ranges(baton, work)
     done = subprocess.run([baton, "run", HERE / "programs/open.baton", "--executor", "aot"], capture_output=True, text=True)
     if done.returncode != 1 or "baton compile" not in done.stderr:
         sys.exit(f"baton run --executor aot: {done.stderr}")

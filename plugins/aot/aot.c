@@ -70,10 +70,9 @@ static bt_status name_kernels(struct output *o)
 {
     struct plan *p = o->plan;
     const bt_compiled *c = p->compiled;
-    uint32_t *faults = BT_NEWS(p->arena, uint32_t, c->nkernel);
     uint32_t nfault = FAULT_CHECK - 1;
     o->symbols = BT_NEWS(p->arena, const char *, c->nkernel);
-    if (!faults || !o->symbols)
+    if (!o->symbols)
         return bt_no_memory();
     if (p->program)
         nfault += RUNTIME_FAULTS;
@@ -82,15 +81,12 @@ static bt_status name_kernels(struct output *o)
     for (uint32_t i = 0; i < c->nkernel; i++) {
         bt_text symbol;
         BT_TRY(native_check(o, i));
-        faults[i] = nfault;
-        nfault += c->codes[i]->nfault;
         bt_text_init(&symbol, p->arena);
         bt_text_addf(&symbol, "%s_%s", p->name, c->codes[i]->symbol);
         o->symbols[i] = bt_text_get(&symbol);
         if (!o->symbols[i])
             return bt_no_memory();
     }
-    o->faults = faults;
     o->nfault = nfault;
     return NULL;
 }

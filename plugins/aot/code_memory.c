@@ -99,6 +99,8 @@ bt_status code_kernel(struct coder *c, const struct vm_launch *row, uint32_t n,
 {
     const bt_kernel_code *code = c->p->compiled->codes[row->kernel];
     struct spot spot;
+    uint32_t before_faults;
+    BT_TRY(add_kernel_faults(c->o, row->kernel, row->call->base.span, &before_faults));
     code_line(c, "{");
     code_line(c, "bt_kernel_call call = { 0 };");
     code_line(c, "void *buffers[%" PRIu32 "];", row->nbuffer ? row->nbuffer : 1);
@@ -134,7 +136,7 @@ bt_status code_kernel(struct coder *c, const struct vm_launch *row, uint32_t n,
         code_line(c, "fault = %s(&call);", c->o->symbols[row->kernel]);
         if (code->nfault) {
             code_line(c, "if (fault > 0)");
-            code_line(c, "    fault += %" PRIu32 ";", c->o->faults[row->kernel]);
+            code_line(c, "    fault += %" PRIu32 ";", before_faults);
         }
         code_check_fault(c);
     }

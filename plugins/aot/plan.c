@@ -229,7 +229,7 @@ static bt_status read_invoke(struct plan *p, const bt_call *call)
     const bt_type *const *dims =
         bt_attr_find(call->op, call->attrs, "dims", BT_ATTR_SHAPE);
     const bt_shape_type *shape = dims ? bt_as_shape_type(*dims) : NULL;
-    struct step step = { .kind = STEP_INVOKE };
+    struct step step = { .kind = STEP_INVOKE, .span = call->base.span };
     place_list buffers = { 0 };
     step.kernel = bt_compiled_find_kernel(p->compiled, *name);
     if (step.kernel == p->compiled->nkernel)

@@ -33,6 +33,7 @@ enum { STEP_INVOKE, STEP_COPY, STEP_CHECK };
 struct step {
     uint32_t kind; /* STEP_... */
     uint32_t kernel;
+    bt_span span; /* of an invoke */
     uint32_t nbuffer;
     const struct place *buffers; /* of a copy: from, to */
     const struct place *workspace;

@@ -12,7 +12,6 @@ struct output {
     uint32_t weights;        /* WEIGHTS_C or _FILE */
     uint64_t weights_nbytes; /* of the file, or of all arrays */
     const uint64_t *offsets; /* of each constant in the file */
-    const uint32_t *faults;  /* by kernel: the number before its first fault */
     const char **symbols;    /* ... what its function is called in the program */
     uint32_t nfault;
     const char *library; /* the target whose static library kernels call; NULL: none */
@@ -22,8 +21,9 @@ struct output {
     const char *older;   /* of the program before: its list of files, and what follows */
 };
 
-/* Numbers of faults of the entry: those of kernels follow. Of one with branches, FAULT_CHECK
- * is the first of RUNTIME_FAULTS that runtime.h knows, and those of its code come last. */
+/* Numbers of faults of the entry: those of its kernels come last. Of one with branches,
+ * FAULT_CHECK is the first of RUNTIME_FAULTS that runtime.h knows, and those of its code and
+ * of its kernels come last. */
 enum { FAULT_WORKSPACE = 1, FAULT_SIZE, FAULT_CHECK };
 enum { RUNTIME_FAULTS = 3 };
 
@@ -79,6 +79,10 @@ bt_status is_users(struct output *, const char *example, int *out) BT_MUST_USE;
 /* NAME.so (write_shared.c) */
 bt_status write_shared(struct output *) BT_MUST_USE;
 
+/* Faults of a launch of a kernel, behind the place of it; the number before the first
+ * (write_faults.c). */
+bt_status add_kernel_faults(struct output *, uint32_t kernel, bt_span,
+                            uint32_t *before) BT_MUST_USE;
 /* A file of the folder (write_file.c); its name is a format. */
 bt_status write_file(struct output *, const bt_text *, const char *format, ...)
     BT_PRINTF(3, 4) BT_MUST_USE;

@@ -178,6 +178,8 @@ static bt_status add_invoke(struct output *o, const char *const *blocks,
 {
     struct plan *p = o->plan;
     const bt_kernel_code *code = p->compiled->codes[step->kernel];
+    uint32_t before_faults;
+    BT_TRY(add_kernel_faults(o, step->kernel, step->span, &before_faults));
     for (uint32_t i = 0; i < step->nbuffer; i++) {
         bt_text_addf(out, "    aot_buffers[%" PRIu32 "] = ", i);
         BT_TRY(add_place(o, blocks, &step->buffers[i], out));
@@ -211,7 +213,7 @@ static bt_status add_invoke(struct output *o, const char *const *blocks,
                      o->symbols[step->kernel]);
         if (code->nfault)
             bt_text_addf(out, "fault < 0 ? fault : fault + %" PRIu32 ";\n",
-                         o->faults[step->kernel]);
+                         before_faults);
         else
             bt_text_addf(out, "fault;\n");
     }
@@ -449,26 +451,6 @@ static bt_status add_faults(struct output *o, bt_text *out)
     for (uint32_t i = 0; i < p->steps.len; i++) {
         if (p->steps.at[i].kind == STEP_CHECK)
             BT_TRY(add_check_text(o, &p->steps.at[i], out));
-    }
-    for (uint32_t i = 0; i < p->compiled->nkernel; i++) {
-        const bt_kernel_code *code = p->compiled->codes[i];
-        for (uint32_t k = 0; k < code->nfault; k++) {
-            const bt_fault *fault = &code->faults[k];
-            bt_text line;
-            bt_text_init(&line, p->arena);
-            bt_text_addf(&line, "%s: ", p->compiled->kernels[i]->name);
-            if (fault->text)
-                bt_text_addf(&line, "%s", fault->text);
-            else
-                bt_text_addf(&line,
-                             "an index is out of bounds for axis %" PRIu32
-                             " of %s, whose extent is %" PRId64,
-                             fault->axis, fault->array, fault->extent);
-            const char *text = bt_text_get(&line);
-            if (!text)
-                return bt_no_memory();
-            add_fault(text, out);
-        }
     }
     for (uint32_t i = 0; i < p->texts.len; i++)
         add_fault(p->texts.at[i], out);

@@ -124,19 +124,21 @@ static void obj_put(struct machine *m, struct object **to, struct object *o)
     *to = o;
 }
 
-/* The number of elements. 0: a dim is negative, or it is too large. */
-static int obj_nelem(uint32_t rank, const int64_t *dims, uint64_t *nelem)
+/* The number of elements. */
+static int32_t obj_nelem(uint32_t rank, const int64_t *dims, uint64_t *nelem)
 {
     uint32_t i;
     *nelem = 1;
     for (i = 0; i < rank; i++) {
-        if (dims[i] < 0 || dims[i] > INT64_C(0x1000000000000))
-            return 0;
+        if (dims[i] < 0)
+            return FAULT_NEGATIVE;
+        if (dims[i] > INT64_C(0x1000000000000))
+            return FAULT_LARGE;
         if (dims[i] > 0 && *nelem > UINT64_C(0xffffffffffff) / (uint64_t)dims[i])
-            return 0;
+            return FAULT_LARGE;
         *nelem *= (uint64_t)dims[i];
     }
-    return 1;
+    return 0;
 }
 
 static int32_t obj_tensor(struct machine *m, uint32_t rank, const int64_t *dims,
@@ -144,8 +146,9 @@ static int32_t obj_tensor(struct machine *m, uint32_t rank, const int64_t *dims,
 {
     uint64_t nelem;
     uint32_t i;
-    if (!obj_nelem(rank, dims, &nelem))
-        return FAULT_SHAPE;
+    const int32_t fault = obj_nelem(rank, dims, &nelem);
+    if (fault != 0)
+        return fault;
     *out = obj_new(m, TENSOR, rank, nelem * nbytes);
     if (!*out)
         return FAULT_MEMORY;
@@ -184,12 +187,10 @@ static int32_t obj_view(struct machine *m, uint32_t rank, const int64_t *dims,
                         struct object *of, struct object **out)
 {
     uint64_t nelem;
-    int32_t fault;
-    if (!obj_nelem(rank, dims, &nelem) || nelem != obj_count(of)) {
-        obj_drop(m, of);
-        return FAULT_SHAPE;
-    }
-    fault = obj_of(m, rank, dims, of->data, out);
+    int32_t fault = obj_nelem(rank, dims, &nelem);
+    if (fault == 0)
+        fault =
+            nelem == obj_count(of) ? obj_of(m, rank, dims, of->data, out) : FAULT_SHAPE;
     if (fault == 0)
         (*out)->owner = obj_ref(of->owner ? of->owner : of);
     obj_drop(m, of);
@@ -244,7 +245,7 @@ static int32_t obj_box(struct machine *m, struct object **out)
 static int32_t frame_take(struct machine *m, int64_t nbytes, unsigned char **out)
 {
     if (nbytes < 0)
-        return FAULT_SHAPE;
+        return FAULT_NEGATIVE;
     if (nbytes > m->end - m->at)
         return FAULT_MEMORY;
     m->end -= (nbytes + 63) / 64 * 64;

@@ -29,8 +29,8 @@ int32_t value_tensor(struct machine *m, uint32_t rank, const int64_t *dims,
                      const void *elements, struct object **out)
 {
     uint64_t nelem;
-    return obj_nelem(rank, dims, &nelem) ? obj_of(m, rank, dims, elements, out)
-                                         : FAULT_SHAPE;
+    const int32_t fault = obj_nelem(rank, dims, &nelem);
+    return fault == 0 ? obj_of(m, rank, dims, elements, out) : fault;
 }
 
 int32_t value_fields(struct machine *m, uint32_t tag, uint32_t n,

@@ -25,7 +25,7 @@ struct output {
  * FAULT_CHECK is the first of RUNTIME_FAULTS that runtime.h knows, and those of its code and
  * of its kernels come last. */
 enum { FAULT_WORKSPACE = 1, FAULT_SIZE, FAULT_CHECK };
-enum { RUNTIME_FAULTS = 3 };
+enum { RUNTIME_FAULTS = 5 };
 
 /* NAME.h (write_header.c) */
 bt_status write_header(struct output *) BT_MUST_USE;

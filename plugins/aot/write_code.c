@@ -419,7 +419,8 @@ bt_status write_code(struct output *o, bt_text *out)
     bt_text_addf(
         out,
         "#define UNKNOWN INT64_MIN\n\nenum { FAULT_WORKSPACE = %d, FAULT_MEMORY = %d, "
-        "FAULT_DEPTH, FAULT_SHAPE };\nenum { LARGER = %d };\n",
+        "FAULT_DEPTH, FAULT_SHAPE, FAULT_NEGATIVE, FAULT_LARGE };\nenum { LARGER = %d "
+        "};\n",
         FAULT_WORKSPACE, FAULT_CHECK, p->bound.is_known ? 0 : 8);
     c_functions_write(&c->scalars, out);
     c_functions_write(&c->runtime, out);

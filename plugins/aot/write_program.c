@@ -447,7 +447,9 @@ static bt_status add_faults(struct output *o, bt_text *out)
         bt_text_addf(
             out, "        \"the workspace is too small for what the program builds\",\n"
                  "        \"more calls are in progress than depth allows\",\n"
-                 "        \"a value has other dims than its type says\",\n");
+                 "        \"a value has other dims than its type says\",\n"
+                 "        \"a dim is negative\",\n"
+                 "        \"a tensor has more elements than can be counted\",\n");
     for (uint32_t i = 0; i < p->steps.len; i++) {
         if (p->steps.at[i].kind == STEP_CHECK)
             BT_TRY(add_check_text(o, &p->steps.at[i], out));

@@ -285,9 +285,11 @@ def values(baton, work):
         done = subprocess.run([program, "4"], capture_output=True, text=True)
         if done.returncode != 1 or "values.baton:" not in done.stderr:
             sys.exit(f"a dim of 4 gives {done.returncode}: {done.stdout}{done.stderr}")
-        done = subprocess.run([program, "99"], capture_output=True, text=True)
-        if done.returncode != 1:
-            sys.exit(f"a dim of 99 gives {done.returncode}: {done.stdout}{done.stderr}")
+        for dim, told in ((99, "a dim is out of its range"), (-1, "a dim is negative"),
+                          (2 ** 49, "a tensor has more elements than can be counted")):
+            done = subprocess.run([program, str(dim)], capture_output=True, text=True)
+            if done.returncode != 1 or told not in done.stderr:
+                sys.exit(f"a dim of {dim} gives {done.returncode}: {done.stdout}{done.stderr}")
         print(compiler, got.splitlines(), done.stderr.strip())
 
 
@@ -520,6 +522,13 @@ OUT_OF_BOUNDS = (
 )
 
 
+# What a run is told that cannot count its memory: text of the program, values of its input.
+UNCOUNTED = (
+    ("(%s: Tensor[(2), int64]) { sum(dyn.zeros(%s)) }", (2 ** 62, 4), "a tensor has more elements than can be counted"),
+    ("(%s: Tensor[(2), int64]) { sum(dyn.zeros(%s)) }", (2 ** 40, 4), "the workspace is too small"),
+)
+
+
 def faults(baton, work):
     for text, told in UNWRITTEN.items():
         model = work / "unwritten.baton"
@@ -538,6 +547,14 @@ def faults(baton, work):
         done = subprocess.run([program, *raw], capture_output=True, text=True)
         if done.returncode != 1 or done.stderr != f"{name}.baton:{where}: {told}\n":
             sys.exit(f"{text}: an index of 77 gives {done.returncode}: {done.stderr}\nnot {name}.baton:{where}: {told}")
+    for text, given, told in UNCOUNTED:
+        model = work / "uncounted.baton"
+        model.write_text(f'#[version = "baton 0.1"]\ndef @main{text}\n')
+        folder = write(baton, model, work / "uncounted")
+        (folder / "in").write_bytes(struct.pack(f"<{len(given)}q", *given))
+        done = subprocess.run([build(folder, compilers()[0]), folder / "in"], capture_output=True, text=True)
+        if done.returncode != 1 or told not in done.stderr:
+            sys.exit(f"{text} of {given}: {done.returncode} {done.stderr}")
     folder = write(baton, HERE / "programs/open.baton", work / "open")
     program = build(folder, compilers()[0])
     done = subprocess.run([program, "65", "3"], capture_output=True, text=True)

@@ -15,7 +15,8 @@
 
 #include "bound.h"
 
-enum { LISTS = 168, HEAD = 48 }; /* of runtime.h */
+#include "blocks.h"
+
 #define MOST (UINT64_C(1) << 48)
 
 /* Objects of each size. */
@@ -36,31 +37,11 @@ struct counting {
     struct need *needs; /* by group */
 };
 
-/* As obj_new of runtime.h has it. */
-static uint32_t list_of(uint32_t n, uint64_t nbytes, uint64_t *size)
+/* Of an object with n axes or fields, and so many bytes of elements; LISTS: none is so
+ * large. */
+static uint32_t list_of(uint32_t n, uint64_t nbytes)
 {
-    const uint64_t all = (HEAD + n * UINT64_C(8) + 63) / 64 * 64 + nbytes;
-    uint64_t step = 64;
-    uint32_t list = 0;
-    *size = 64;
-    while (*size < all) {
-        *size += step;
-        list++;
-        if (*size == 8 * step)
-            step *= 2;
-    }
-    return list;
-}
-
-static uint64_t size_of(uint32_t list)
-{
-    uint64_t size = 64, step = 64;
-    while (list--) {
-        size += step;
-        if (size == 8 * step)
-            step *= 2;
-    }
-    return size;
+    return nbytes < MOST ? block_list(block_head(n) + nbytes) : LISTS;
 }
 
 static void add_counts(counts to, const counts more)
@@ -96,9 +77,8 @@ static int count_site(struct counting *k, uint32_t s)
 {
     const struct site *site = &k->b.sites.at[s];
     counts part;
-    uint64_t size;
     memset(k->trees[s], 0, sizeof(counts));
-    k->trees[s][list_of(site->n, site->nbytes, &size)] = 1;
+    k->trees[s][list_of(site->n, site->nbytes)] = 1;
     for (uint32_t i = 0; i < site->nfield; i++) {
         if (!count_place(k, site->first + i, part))
             return 0;
@@ -117,6 +97,11 @@ static int count_sites(struct counting *k)
 {
     uint32_t left = k->b.sites.len;
     int is_new = 1;
+    for (uint32_t s = 0; s < left; s++) {
+        const struct site *site = &k->b.sites.at[s];
+        if (list_of(site->n, site->nbytes) == LISTS)
+            return bound_fails(&k->b, k->b.program->functions[0], "a value is too large");
+    }
     while (left && is_new) {
         is_new = 0;
         for (uint32_t s = 0; s < k->b.sites.len; s++) {
@@ -232,7 +217,7 @@ static int count_instruction(struct counting *k, struct walk *w, uint32_t pc,
                         (code == VM_CALL || groups[callee] != groups[w->function]);
     struct need *need = w->need;
     counts now = { 0 };
-    uint64_t size, workspace = 0;
+    uint64_t workspace = 0;
     if (!is_call && !born->n)
         return 1;
     for (uint32_t i = 0; i < f->nobject; i++) {
@@ -244,7 +229,7 @@ static int count_instruction(struct counting *k, struct walk *w, uint32_t pc,
     }
     for (uint32_t i = 0; i < born->n; i++) {
         const struct site *site = &k->b.sites.at[born->first + i];
-        now[list_of(site->n, site->nbytes, &size)]++;
+        now[list_of(site->n, site->nbytes)]++;
     }
     if (is_call) {
         const struct need *of = &k->needs[groups[callee]];
@@ -379,7 +364,7 @@ static void add_up(struct counting *k, struct bound *out)
     const struct need *need = &k->needs[k->b.c->groups[0]];
     out->nbytes = need->frames;
     for (uint32_t i = 0; i < LISTS; i++) {
-        const uint64_t size = size_of(i);
+        const uint64_t size = block_size(i);
         if (need->objects[i] && need->objects[i] > (MOST - out->nbytes) / size) {
             out->why = "it is too large to count";
             return;
@@ -395,8 +380,8 @@ bt_status find_bound(struct output *o)
     struct plan *p = o->plan;
     struct coder c = { .o = o, .p = p, .program = p->program, .prefix = "" };
     struct counting k = { .b = { .c = &c, .program = p->program, .arena = p->arena } };
-    if (!p->program ||
-        p->has_values) // a chain is exact; values are the caller's to build
+    // a chain is exact; values are the caller's to build
+    if (!p->program || p->has_values)
         return NULL;
     c.x.arena = p->arena;
     BT_TRY(code_find_reached(&c));

@@ -7,7 +7,6 @@
 
 /* Memory of a run: blocks are taken from its start on, and those given back wait in lists
  * by size; memory of activations is a stack that grows down from its end. */
-enum { LISTS = 168, HEAD = 48 };
 struct machine {
     unsigned char *at, *end;
     struct object *unused[LISTS];
@@ -33,26 +32,18 @@ struct object {
     struct object *next;
     union slot at[];
 };
+typedef char head_fits[sizeof(struct object) <= HEAD && sizeof(union slot) == 8 ? 1 : -1];
 
-/* Sizes of blocks: steps of 64 up to 512, then four to each power of two; the same on all
- * machines, so that HEAD stands for the size of an object without axes and fields, which is
- * less where pointers are short. LARGER: how many sizes more a block may have than it needs.
- * NULL: there is no memory. */
+/* LARGER: how many sizes more a block may have than it needs. NULL: there is no memory. */
 static struct object *obj_new(struct machine *m, uint32_t kind, uint32_t n,
                               uint64_t nbytes)
 {
-    const uint64_t head = (HEAD + n * sizeof(union slot) + 63u) / 64u * 64u;
-    uint64_t size = 64u, step = 64u;
-    uint32_t list = 0, k, i;
+    const uint64_t head = block_head(n);
+    uint32_t list, k, i;
     struct object *o = NULL;
     if (nbytes > UINT64_C(0xffffffffffff))
         return NULL;
-    while (size < head + nbytes) {
-        size += step;
-        list++;
-        if (size == 8u * step)
-            step *= 2u;
-    }
+    list = block_list(head + nbytes);
     for (k = list; k < LISTS && k <= list + LARGER && !o; k++) {
         o = m->unused[k];
         if (o)
@@ -60,9 +51,9 @@ static struct object *obj_new(struct machine *m, uint32_t kind, uint32_t n,
     }
     if (o) {
         list = o->list;
-    } else if (list < LISTS && size <= (uint64_t)(m->end - m->at)) {
+    } else if (list < LISTS && block_size(list) <= (uint64_t)(m->end - m->at)) {
         o = (struct object *)(void *)m->at;
-        m->at += size;
+        m->at += block_size(list);
     } else {
         return NULL;
     }

@@ -413,7 +413,8 @@ bt_status write_code(struct output *o, bt_text *out)
     for (uint32_t i = 0; p->has_values && value_blocks[i]; i++)
         c_functions_use_in(&c->runtime, value_blocks[i]);
     c_functions_use_in(&c->runtime, text);
-    c->runtime.is_used[1] = c->runtime.is_used[2] = 1; // its types
+    for (uint32_t i = 0; i < c->runtime.n; i++)
+        c->runtime.is_used[i] |= !c->runtime.names[i] && strstr(runtime_blocks[i], "};");
     if (p->has_values)
         values_names(p, out);
     bt_text_addf(

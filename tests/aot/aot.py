@@ -398,6 +398,12 @@ def budgets(baton, work):
     if not got.startswith("output0: 0\noutput1: 1\noutput2: "):
         sys.exit(f"10,000,001 is {got}")
     print(got.strip())
+    # a compiler whose objects are larger than the header counts with makes no program
+    text = (folder / "tails.c").read_text().replace("HEAD = 48", "HEAD = 16")
+    (folder / "tails.c").write_text(text)
+    done = subprocess.run([compiler, f"-I{folder}", "-fsyntax-only", folder / "tails.c"], capture_output=True, text=True)
+    if "HEAD = 16" not in text or done.returncode == 0 or "head_fits" not in done.stderr:
+        sys.exit(f"objects larger than HEAD: {done.returncode} {done.stderr}")
     for name, flags, text in (("tree", ["-DWORKSPACE=8192"], "workspace is too small"), ("tree", ["-DDEPTH=4"], "depth")):
         folder = write(baton, HERE / f"language/{name}.baton", work / name)
         program = build(folder, compiler, *flags)

@@ -155,8 +155,8 @@ static int add_header(struct bounds *b, uint32_t rank, uint64_t ndata)
     return site != NULL;
 }
 
-/* Nested as deep as code_constant takes it. */
-static int add_constant(struct bounds *b, const bt_object *object)
+/* What is nested deeper than code_constant takes it is refused there. */
+static int add_constant(struct bounds *b, const bt_object *object, uint32_t depth)
 {
     const bt_tensor *tensor = bt_object_as_tensor(object);
     const bt_tuple *tuple = bt_object_as_tuple(object);
@@ -167,9 +167,9 @@ static int add_constant(struct bounds *b, const bt_object *object)
         return add_header(b, tensor->rank, bt_tensor_nbytes(tensor));
     if (!add_fields_site(b, n, &first))
         return 0;
-    for (uint32_t i = 0; i < n; i++) {
+    for (uint32_t i = 0; i < n && depth < MOST_LEVELS; i++) {
         if (!link_next(b, first + i) ||
-            !add_constant(b, tuple ? tuple->fields[i] : adt->fields[i]))
+            !add_constant(b, tuple ? tuple->fields[i] : adt->fields[i], depth + 1))
             return 0;
     }
     return 1;
@@ -279,7 +279,7 @@ static int add_instruction(struct bounds *b, uint32_t function, const uint32_t *
     case VM_CLOSURE:
     case VM_CALL_CLOSURE:
     case VM_TAIL_CLOSURE: return bound_fails(b, f, "functions are values");
-    case VM_CONST: return add_constant(b, p->consts[w[1]].object);
+    case VM_CONST: return add_constant(b, p->consts[w[1]].object, 0);
     case VM_TUPLE: return add_fields(b, function, w[1], w + 2);
     case VM_ADT: return add_fields(b, function, w[2], w + 3);
     case VM_REF: return add_fields(b, function, 1, w + 1);

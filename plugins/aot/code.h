@@ -112,6 +112,8 @@ void code_tails_member(struct coder *, uint32_t function);
 
 /* ---- code_objects.c ---- */
 
+enum { MOST_LEVELS = 64 }; /* of a constant */
+
 /* Where the elements of a constant are. */
 const char *code_data(struct coder *, const bt_tensor *);
 bt_status code_constant(struct coder *, const bt_object *, const char *to,

@@ -17,17 +17,15 @@ const char *code_data(struct coder *c, const bt_tensor *tensor)
                : FORM("%s_c%" PRIu32, c->p->name, i);
 }
 
-enum { MOST_NESTED = 64 };
-
 bt_status code_constant(struct coder *c, const bt_object *object, const char *to,
                         uint32_t depth)
 {
     const bt_tensor *tensor = bt_object_as_tensor(object);
     const bt_tuple *tuple = bt_object_as_tuple(object);
     const bt_adt *adt = bt_object_as_adt(object);
-    if (depth == MOST_NESTED || !(tensor || tuple || adt))
+    if (depth == MOST_LEVELS || !(tensor || tuple || adt))
         return code_refuse(c, code_here(c),
-                           depth == MOST_NESTED
+                           depth == MOST_LEVELS
                                ? "a constant that is nested more than 64 times"
                                : "a constant that is no data");
     if (tensor && !tensor->rank) {
@@ -69,7 +67,7 @@ static bt_status collect(struct plan *p, const bt_object *object, uint32_t depth
                        BT_PUSH(p->arena, &p->origins, tensor)
                    ? NULL
                    : bt_no_memory();
-    for (uint32_t i = 0; i < n && depth < MOST_NESTED; i++)
+    for (uint32_t i = 0; i < n && depth < MOST_LEVELS; i++)
         BT_TRY(collect(p, tuple ? tuple->fields[i] : adt->fields[i], depth + 1));
     return NULL;
 }

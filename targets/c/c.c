@@ -42,16 +42,18 @@ static bt_status open(bt_ctx *ctx, const void *values, void **self)
     const struct options *o = values;
     bt_arena *arena = bt_arena_create(bt_ctx_registry(ctx));
     struct instance *in = arena ? BT_NEW(arena, struct instance) : NULL;
-    if (!in) {
+    const char *compiler =
+        in ? bt_arena_text(arena, o->compiler, strlen(o->compiler)) : NULL;
+    if (!compiler) {
         bt_arena_destroy(arena);
         return bt_no_memory();
     }
-    *in = (struct instance){ .arena = arena };
-    in->compiler = bt_arena_text(arena, o->compiler, strlen(o->compiler));
-    in->tile = (uint32_t)o->tile;
-    in->is_single = strcmp(o->precision, "single") == 0;
+    *in = (struct instance){ .arena = arena,
+                             .compiler = compiler,
+                             .tile = (uint32_t)o->tile,
+                             .is_single = strcmp(o->precision, "single") == 0 };
     *self = in;
-    return in->compiler ? NULL : bt_no_memory();
+    return NULL;
 }
 
 static void close(void *self)

@@ -50,8 +50,7 @@ const uint64_t *set_of(const struct bounds *, uint32_t place);
 int has_site(const uint64_t *set, uint32_t site);
 /* The place of an object register. */
 uint32_t place_of(const struct bounds *, uint32_t function, uint32_t operand);
-/* 0: it is not the same in all runs. */
-int term_number(const struct bounds *, uint32_t function, const struct vm_term *,
-                int64_t *out);
+/* 0: it is not the same in all runs, or there is no memory. */
+int term_number(struct bounds *, uint32_t function, const struct vm_term *, int64_t *out);
 
 #endif

@@ -41,7 +41,7 @@ static int is_object(const struct bounds *b, uint32_t function, uint32_t operand
 
 /* ---- dims ---- */
 
-int term_number(const struct bounds *b, uint32_t function, const struct vm_term *term,
+int term_number(struct bounds *b, uint32_t function, const struct vm_term *term,
                 int64_t *out)
 {
     const struct vm_open *open = term->open;
@@ -49,12 +49,14 @@ int term_number(const struct bounds *b, uint32_t function, const struct vm_term 
     if (!open)
         return 1;
     int64_t *dims = BT_NEWS(b->arena, int64_t, open->n);
-    for (uint32_t i = 0; dims && i < open->n; i++) {
+    if (!dims)
+        return no_memory(b);
+    for (uint32_t i = 0; i < open->n; i++) {
         dims[i] = b->dims[function][open->dims[i]];
         if (dims[i] == DIM_VARIES || dims[i] == DIM_UNSET)
             return 0;
     }
-    return dims && bt_dim_eval(&open->code, dims, out);
+    return bt_dim_eval(&open->code, dims, out);
 }
 
 /* Whether a dim came to vary, or to be a number. */
@@ -65,7 +67,7 @@ static int join_dim(int64_t *dim, int64_t number)
     return *dim != before;
 }
 
-static int call_dims(const struct bounds *b, uint32_t from, uint32_t to,
+static int call_dims(struct bounds *b, uint32_t from, uint32_t to,
                      const struct vm_list *list)
 {
     const struct vm_function *f = b->program->functions[to];
@@ -175,10 +177,13 @@ static int add_constant(struct bounds *b, const bt_object *object, uint32_t dept
     return 1;
 }
 
-static uint64_t bytes_of_type(const bt_type *type)
+static uint64_t bytes_of_type(struct bounds *b, const bt_type *type)
 {
     const bt_type *nbytes = bt_tensor_size(type);
+    const bt_status why = nbytes ? NULL : bt_store_why(b->c->p->ctx, type->store);
     int64_t number;
+    if (why && why->code == BT_ERR_MEMORY)
+        b->status = why;
     return nbytes && bt_dim_is_const(nbytes, &number) && number >= 0 ? (uint64_t)number
                                                                      : UINT64_MAX;
 }
@@ -190,7 +195,7 @@ static int add_argument(struct bounds *b, uint32_t number, uint32_t *leaf)
     uint32_t first;
     if (type->kind != VM_TYPE_TUPLE)
         return add_header(b, type->kind == VM_TYPE_TENSOR ? type->rank : 0,
-                          bytes_of_type(b->c->p->args[(*leaf)++].type));
+                          bytes_of_type(b, b->c->p->args[(*leaf)++].type));
     if (!add_fields_site(b, type->n, &first))
         return 0;
     for (uint32_t i = 0; i < type->n; i++) {
@@ -260,7 +265,7 @@ static int add_results(struct bounds *b, uint32_t function, const struct vm_oper
     for (uint32_t i = 0; i < n; i++) {
         const struct vm_type *part = tuple ? &b->program->types.at[type->at[i]] : type;
         const uint64_t nbytes =
-            bytes_of_type(tuple ? tuple->at[i] : row->call->base.type);
+            bytes_of_type(b, tuple ? tuple->at[i] : row->call->base.type);
         if (nbytes == UINT64_MAX)
             return bound_fails(b, b->program->functions[function],
                                "a run finds out the size of an operator's result");

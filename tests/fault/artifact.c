@@ -130,11 +130,58 @@ static bt_status run_open(struct fault_world *w)
     return status;
 }
 
+/* ---- as C ---- */
+
+static const char *folder_path(void)
+{
+    static char path[300];
+    snprintf(path, sizeof(path), FAULT_FOLDER "/written.%d", (int)getpid());
+    return path;
+}
+
+static void end_written(struct fault_world *w)
+{
+    static const char *const files[] = { "p.h",
+                                         "p.c",
+                                         "p_data.c",
+                                         "p_kernels_0.c",
+                                         "main.c",
+                                         "CMakeLists.txt",
+                                         "baton/kernel.h",
+                                         "baton/plain.h",
+                                         "baton",
+                                         "" };
+    char path[400];
+    (void)w;
+    for (size_t i = 0; i < sizeof(files) / sizeof(files[0]); i++) {
+        snprintf(path, sizeof(path), "%s/%s", folder_path(), files[i]);
+        remove(path);
+    }
+}
+
+/* Files of C: one where memory ended is written in part or not at all, and then again. */
+static bt_status run_written(struct fault_world *w)
+{
+    static const bt_program_options how = { .pipeline = "",
+                                            .executor = "aot{name=\"p\"}" };
+    char path[400], digest[65];
+    size_t nbytes;
+    BT_TRY(
+        bt_program_compile(w->ctx, FAULT_PROGRAMS "/written.baton", &how, folder_path()));
+    snprintf(path, sizeof(path), "%s/p.c", folder_path());
+    char *bytes = fault_read(path, &nbytes);
+    bt_digest(bytes, nbytes, digest);
+    free(bytes);
+    fault_result(w, digest);
+    return NULL;
+}
+
 const struct fault_scenario fault_artifact[] = {
     { .name = "artifact-compile", .run = run_compile, .end = end },
     { .name = "artifact-write", .begin = begin_loaded, .run = run_write, .end = end },
     { .name = "artifact-read", .begin = begin_file, .run = run_read, .end = end },
     { .name = "artifact-load", .begin = begin_file, .run = run_load, .end = end },
     { .name = "artifact-open", .begin = begin_file, .run = run_open, .end = end },
+    { .name = "artifact-written", .run = run_written, .end = end_written },
     { 0 },
 };

@@ -1,13 +1,6 @@
-/*
- * Element conversions, each total:
- *     float to integer     truncates, saturates, NaN gives 0
- *     integer to integer   wraps
- *     to bool              is it nonzero
- *     to float             rounds once, to nearest even
- */
+/* Element conversions by <baton/convert.h>; integer to integer wraps, to bool is nonzero. */
 #include "value/elements.h"
 
-#include <math.h>
 #include <string.h>
 
 /* ---- one element in memory to a wide type ---- */
@@ -39,23 +32,6 @@ void bt__elements_to_double(bt_dtype dtype, const void *at, int64_t stride, int6
     }
 }
 
-/* Truncates and saturates; NaN gives 0. */
-static int64_t double_to_int(double x)
-{
-    if (isnan(x))
-        return 0;
-    if (x >= 0x1p63)
-        return INT64_MAX;
-    return x <= -0x1p63 ? INT64_MIN : (int64_t)x;
-}
-
-static uint64_t double_to_uint(double x)
-{
-    if (!(x > 0))
-        return 0;
-    return x >= 0x1p64 ? UINT64_MAX : (uint64_t)x;
-}
-
 static void floats_to_int(bt_dtype dtype, const void *at, int64_t stride, int64_t n,
                           int64_t *out)
 {
@@ -64,7 +40,7 @@ static void floats_to_int(bt_dtype dtype, const void *at, int64_t stride, int64_
         double x;
         const char *p = (const char *)at + i * stride * (int64_t)nbytes;
         bt__elements_to_double(dtype, p, 1, 1, &x);
-        out[i] = double_to_int(x);
+        out[i] = bt_double_to_int(x, INT64_MIN, INT64_MAX);
     }
 }
 
@@ -87,21 +63,15 @@ void bt__elements_to_int(bt_dtype dtype, const void *at, int64_t stride, int64_t
 
 /* ---- a wide type to one element in memory ---- */
 
-static int64_t saturate(double x, int64_t least, int64_t most)
-{
-    int64_t i = double_to_int(x);
-    return i < least ? least : i > most ? most : i;
-}
-
 #define from_double_bool(x)     ((x) != 0)
-#define from_double_int8(x)     saturate(x, INT8_MIN, INT8_MAX)
-#define from_double_int16(x)    saturate(x, INT16_MIN, INT16_MAX)
-#define from_double_int32(x)    saturate(x, INT32_MIN, INT32_MAX)
-#define from_double_int64(x)    double_to_int(x)
-#define from_double_uint8(x)    saturate(x, 0, UINT8_MAX)
-#define from_double_uint16(x)   saturate(x, 0, UINT16_MAX)
-#define from_double_uint32(x)   saturate(x, 0, UINT32_MAX)
-#define from_double_uint64(x)   double_to_uint(x)
+#define from_double_int8(x)     bt_double_to_int(x, INT8_MIN, INT8_MAX)
+#define from_double_int16(x)    bt_double_to_int(x, INT16_MIN, INT16_MAX)
+#define from_double_int32(x)    bt_double_to_int(x, INT32_MIN, INT32_MAX)
+#define from_double_int64(x)    bt_double_to_int(x, INT64_MIN, INT64_MAX)
+#define from_double_uint8(x)    bt_double_to_int(x, 0, UINT8_MAX)
+#define from_double_uint16(x)   bt_double_to_int(x, 0, UINT16_MAX)
+#define from_double_uint32(x)   bt_double_to_int(x, 0, UINT32_MAX)
+#define from_double_uint64(x)   bt_double_to_uint(x)
 #define from_double_float16(x)  bt_half_from_double(x)
 #define from_double_bfloat16(x) bt_bfloat_from_double(x)
 #define from_double_float32(x)  (x)
@@ -120,17 +90,7 @@ void bt__elements_from_double(bt_dtype dtype, const double *from, int64_t n, voi
     }
 }
 
-/* An integer as a double from which a narrower float is rounded correctly: what does not
- * fit into 53 bits stays visible in the last one, so that no tie is made. */
-static double sticky_double(int64_t x, int is_unsigned)
-{
-    uint64_t magnitude = !is_unsigned && x < 0 ? 0 - (uint64_t)x : (uint64_t)x;
-    if (magnitude >> 53)
-        magnitude = (magnitude >> 11 | ((magnitude & 0x7ff) != 0)) << 11;
-    double out = (double)magnitude;
-    return !is_unsigned && x < 0 ? -out : out;
-}
-
+#define STICKY(x)            (is_unsigned ? bt_sticky_from_uint(x) : bt_sticky_from_int(x))
 #define from_int_bool(x)     ((x) != 0)
 #define from_int_int8(x)     (uint64_t)(x)
 #define from_int_int16(x)    (uint64_t)(x)
@@ -140,8 +100,8 @@ static double sticky_double(int64_t x, int is_unsigned)
 #define from_int_uint16(x)   (x)
 #define from_int_uint32(x)   (x)
 #define from_int_uint64(x)   (x)
-#define from_int_float16(x)  bt_half_from_double(sticky_double(x, is_unsigned))
-#define from_int_bfloat16(x) bt_bfloat_from_double(sticky_double(x, is_unsigned))
+#define from_int_float16(x)  bt_half_from_double(STICKY(x))
+#define from_int_bfloat16(x) bt_bfloat_from_double(STICKY(x))
 #define from_int_float32(x)  (is_unsigned ? (float)(uint64_t)(x) : (float)(x))
 #define from_int_float64(x)  (is_unsigned ? (double)(uint64_t)(x) : (double)(x))
 

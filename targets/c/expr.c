@@ -57,12 +57,28 @@ const char *c_call_of(struct c_exprs *x, bt_dtype dtype, const char *name, const
                                                             : call;
 }
 
+/* A float16 or bfloat16 as a value of it, and the other way. */
+static const char *widened(struct c_exprs *x, bt_dtype dtype, const char *bits)
+{
+    const char *name = dtype == BT_FLOAT16 ? "bt_half_to_float" : "bt_bfloat_to_float";
+    (void)c_functions_use(x->functions, name);
+    return c_form(x, is_double(x, dtype) ? "(double)%s(%s)" : "%s(%s)", name, bits);
+}
+
+static const char *shortened(struct c_exprs *x, bt_dtype dtype, const char *value)
+{
+    return c_call_of(x, BT_FLOAT64,
+                     dtype == BT_FLOAT16 ? "bt_half_from_double"
+                                         : "bt_bfloat_from_double",
+                     value, NULL);
+}
+
 /* A value read from memory. */
 const char *c_loaded(struct c_exprs *x, bt_dtype dtype, const char *element)
 {
     switch (dtype) {
-    case BT_FLOAT16: return c_call_of(x, dtype, "f16_value", element, NULL);
-    case BT_BFLOAT16: return c_call_of(x, dtype, "bf16_value", element, NULL);
+    case BT_FLOAT16:
+    case BT_BFLOAT16: return widened(x, dtype, element);
     case BT_FLOAT32: return x->is_single ? element : c_form(x, "(double)%s", element);
     case BT_FLOAT64:
     case BT_INT64: return element;
@@ -73,13 +89,9 @@ const char *c_loaded(struct c_exprs *x, bt_dtype dtype, const char *element)
 /* ... and as it goes there. */
 const char *c_stored(struct c_exprs *x, bt_dtype dtype, const char *value)
 {
-    if (dtype == BT_FLOAT16)
-        (void)c_functions_use(x->functions, "f16_of");
-    if (dtype == BT_BFLOAT16)
-        (void)c_functions_use(x->functions, "bf16_of");
     switch (dtype) {
-    case BT_FLOAT16: return c_form(x, "f16_of(%s)", value);
-    case BT_BFLOAT16: return c_form(x, "bf16_of(%s)", value);
+    case BT_FLOAT16:
+    case BT_BFLOAT16: return shortened(x, dtype, value);
     case BT_FLOAT64:
     case BT_INT64: return value;
     case BT_FLOAT32:
@@ -123,7 +135,7 @@ const char *c_real(struct c_exprs *x, double value, bt_dtype dtype)
         uint64_t i;
     } bits = { .f = value };
     if ((bits.i >> 52 & 0x7ff) == 0x7ff)
-        return c_call_of(x, dtype, "f_of_bits",
+        return c_call_of(x, dtype, "bt_double_of_bits",
                          c_form(x, "UINT64_C(0x%" PRIx64 ")", bits.i), NULL);
     for (int precision = 1; precision <= 17; precision++) {
         double again;
@@ -307,9 +319,12 @@ static const char *float_of_integer(struct c_exprs *x, const struct c_operand *f
     const int is_u64 = from->dtype == BT_UINT64;
     const int is_exact = to == BT_FLOAT64 ||
                          (!is_u64 && c_most(from->low, from->high) < UINT64_C(1) << 53);
+    if (is_exact && !is_u64)
+        return c_form(x, "(double)%s", value);
     return c_call_of(x, BT_FLOAT64,
-                     is_exact ? (is_u64 ? "f_of_u" : "f_of_i")
-                              : (is_u64 ? "f_of_u_sticky" : "f_of_i_sticky"),
+                     is_exact ? "bt_double_from_uint"
+                     : is_u64 ? "bt_sticky_from_uint"
+                              : "bt_sticky_from_int",
                      value, NULL);
 }
 
@@ -321,10 +336,7 @@ static const char *rounded(struct c_exprs *x, bt_dtype to, const char *value)
         return value;
     if (to == BT_FLOAT32)
         return c_form(x, "%s(float)%s", cast, value);
-    const char *name = to == BT_FLOAT16 ? "f16_" : "bf16_";
-    (void)c_functions_use(x->functions, c_form(x, "%sof", name));
-    return c_call_of(x, to, c_form(x, "%svalue", name),
-                     c_form(x, "%sof(%s)", name, value), NULL);
+    return widened(x, to, shortened(x, to, value));
 }
 
 static const char *integer_of_float(struct c_exprs *x, bt_dtype to, const char *value)
@@ -334,9 +346,9 @@ static const char *integer_of_float(struct c_exprs *x, bt_dtype to, const char *
     const int64_t high =
         (int64_t)(UINT64_MAX >> (64 - (is_signed && to != BT_UINT64 ? bits - 1 : bits)));
     if (to == BT_UINT64)
-        return c_call_of(x, to, "u_of_f", value, NULL);
+        return c_call_of(x, to, "bt_double_to_uint", value, NULL);
     return c_call_of(
-        x, to, "i_of_f", value,
+        x, to, "bt_double_to_int", value,
         c_form(x, "%s, %s", c_integer(x, is_signed ? -high - 1 : 0), c_integer(x, high)));
 }
 

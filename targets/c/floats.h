@@ -8,76 +8,48 @@
  * The same bits everywhere: nothing here depends on a C library, and compilers must not
  * contract a product and a sum (-ffp-contract=off).
  */
-
-/* ---- bits ---- */
-
-static uint64_t f_bits(double a)
-{
-    union {
-        double f;
-        uint64_t i;
-    } x;
-    x.f = a;
-    return x.i;
-}
-
-static double f_of_bits(uint64_t bits)
-{
-    union {
-        double f;
-        uint64_t i;
-    } x;
-    x.i = bits;
-    return x.f;
-}
+#include <baton/convert.h>
 
 static double f_inf(void)
 {
-    return f_of_bits(UINT64_C(0x7ff0000000000000));
+    return bt_double_of_bits(UINT64_C(0x7ff0000000000000));
 }
 
 static double f_nan(void)
 {
-    return f_of_bits(UINT64_C(0x7ff8000000000000));
-}
-
-static float f32_of_bits(uint32_t bits)
-{
-    union {
-        float f;
-        uint32_t i;
-    } x;
-    x.i = bits;
-    return x.f;
+    return bt_double_of_bits(UINT64_C(0x7ff8000000000000));
 }
 
 /* ---- floats: exact ---- */
 
 static int64_t f_isnan(double a)
 {
-    return (f_bits(a) & UINT64_C(0x7fffffffffffffff)) > UINT64_C(0x7ff0000000000000);
+    return (bt_double_bits(a) & UINT64_C(0x7fffffffffffffff)) >
+           UINT64_C(0x7ff0000000000000);
 }
 
 static int64_t f_isinf(double a)
 {
-    return (f_bits(a) & UINT64_C(0x7fffffffffffffff)) == UINT64_C(0x7ff0000000000000);
+    return (bt_double_bits(a) & UINT64_C(0x7fffffffffffffff)) ==
+           UINT64_C(0x7ff0000000000000);
 }
 
 static int64_t f_isfinite(double a)
 {
-    return (f_bits(a) & UINT64_C(0x7fffffffffffffff)) < UINT64_C(0x7ff0000000000000);
+    return (bt_double_bits(a) & UINT64_C(0x7fffffffffffffff)) <
+           UINT64_C(0x7ff0000000000000);
 }
 
 static double f_abs(double a)
 {
-    return f_of_bits(f_bits(a) & UINT64_C(0x7fffffffffffffff));
+    return bt_double_of_bits(bt_double_bits(a) & UINT64_C(0x7fffffffffffffff));
 }
 
 /* |a| with the sign of b. */
 static double f_signed(double a, double b)
 {
-    return f_of_bits((f_bits(a) & UINT64_C(0x7fffffffffffffff)) |
-                     (f_bits(b) & UINT64_C(0x8000000000000000)));
+    return bt_double_of_bits((bt_double_bits(a) & UINT64_C(0x7fffffffffffffff)) |
+                             (bt_double_bits(b) & UINT64_C(0x8000000000000000)));
 }
 
 static double f_max(double a, double b)
@@ -97,13 +69,13 @@ static double f_sign(double a)
 
 static double f_trunc(double a)
 {
-    const uint64_t bits = f_bits(a);
+    const uint64_t bits = bt_double_bits(a);
     const int exponent = (int)(bits >> 52 & 0x7ff) - 1023;
     if (exponent >= 52)
         return a;
     if (exponent < 0)
         return f_signed(0.0, a);
-    return f_of_bits(bits & ~(UINT64_C(0xfffffffffffff) >> exponent));
+    return bt_double_of_bits(bits & ~(UINT64_C(0xfffffffffffff) >> exponent));
 }
 
 static double f_floor(double a)
@@ -176,8 +148,8 @@ static double f_scaled(double a, int k)
 {
     const int limited = k < -2000 ? -2000 : k > 2000 ? 2000 : k;
     const int half = limited / 2;
-    const double first = f_of_bits((uint64_t)(half + 1023) << 52);
-    const double second = f_of_bits((uint64_t)(limited - half + 1023) << 52);
+    const double first = bt_double_of_bits((uint64_t)(half + 1023) << 52);
+    const double second = bt_double_of_bits((uint64_t)(limited - half + 1023) << 52);
     return a * first * second;
 }
 
@@ -185,8 +157,9 @@ static double f_scaled(double a, int k)
 static int f_split(double a, double *m)
 {
     const int is_small = a < 0x1p-1022;
-    const uint64_t bits = f_bits(is_small ? a * 0x1p54 : a);
-    *m = f_of_bits((bits & UINT64_C(0xfffffffffffff)) | UINT64_C(0x3ff0000000000000));
+    const uint64_t bits = bt_double_bits(is_small ? a * 0x1p54 : a);
+    *m = bt_double_of_bits((bits & UINT64_C(0xfffffffffffff)) |
+                           UINT64_C(0x3ff0000000000000));
     return (int)(bits >> 52) - 1023 - (is_small ? 54 : 0);
 }
 
@@ -522,7 +495,7 @@ static double f64_turn_large(double a, uint32_t *quarter)
         0x7527bac7, 0xebe5f17b, 0x3d0739f7, 0x8a5292ea, 0x6bfb5fb1, 0x1f8d5d08,
         0x56033046, 0xfc7b6bab, 0xf0cfbc20, 0x9af4361d
     };
-    const uint64_t pattern = f_bits(a);
+    const uint64_t pattern = bt_double_bits(a);
     const uint64_t m = (pattern & UINT64_C(0xfffffffffffff)) | UINT64_C(1) << 52;
     // bits of weight 4 and more after the product are not needed; before the point are none
     const int skip = (int)(pattern >> 52 & 0x7ff) - 1075 - 2 + 64;
@@ -652,7 +625,7 @@ static double f_atan2(double a, double b)
     else
         angle = y < x ? f64_atan(y / x)
                       : 0x1.921fb54442d18p+0 - (f64_atan(x / y) - 0x1.1a62633145c07p-54);
-    if (f_bits(b) >> 63)
+    if (bt_double_bits(b) >> 63)
         angle = 0x1.921fb54442d18p+1 - (angle - 0x1.1a62633145c07p-53);
     return f_signed(angle, a);
 }

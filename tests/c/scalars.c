@@ -69,7 +69,7 @@ static double value(void)
     switch (draw() % 7) {
     case 0: return (u - 0.5) * 4;
     case 1: return (u - 0.5) * 40;
-    case 2: return f_of_bits(draw());
+    case 2: return bt_double_of_bits(draw());
     case 3: return u * 0x1p-10;
     case 4: return (u - 0.5) * 1500;
     case 5: return 1 + (u - 0.5) * 0x1p-10;
@@ -156,24 +156,8 @@ static void test_elementary_functions_are_within_the_list(void **state)
     check_two("atan2", f_atan2, atan2);
 }
 
-static void test_short_floats_convert_as_values_do(void **state)
-{
-    (void)state;
-    for (uint32_t i = 0; i < 0x10000; i++) {
-        assert_true(distance(f16_value((uint16_t)i), bt_half_to_float((uint16_t)i)) == 0);
-        assert_true(distance(bf16_value((uint16_t)i), bt_bfloat_to_float((uint16_t)i)) ==
-                    0);
-    }
-    for (int i = 0; i < TIMES; i++) {
-        const double a = i % 2 ? value() : ldexp(value(), -20);
-        assert_int_equal(f16_of(a), bt_half_from_double(a));
-        assert_int_equal(bf16_of(a), bt_bfloat_from_double(a));
-    }
-}
-
 static const struct CMUnitTest tests[] = {
     cmocka_unit_test(test_exact_functions_have_the_bits_of_the_library),
     cmocka_unit_test(test_elementary_functions_are_within_the_list),
-    cmocka_unit_test(test_short_floats_convert_as_values_do),
 };
 TEST_MAIN(tests)

@@ -376,28 +376,16 @@ double bt__float_round(double v, bt_dtype d)
 /* An integer as a float of the dtype, rounded once. */
 static double float_from_int(int64_t v, bt_dtype from, bt_dtype to)
 {
-    uint64_t size = from != BT_UINT64 && v < 0 ? -W(v) : W(v);
-    // rounding to float64 first could make a tie: the bits beyond are joined into the
-    // last one
-    if (to != BT_FLOAT64 && size >> 53)
-        size = (size & ~UINT64_C(2047)) | ((size & 2047) != 0 ? 2048 : 0);
-    double magnitude = (double)size;
-    return bt__float_round(from != BT_UINT64 && v < 0 ? -magnitude : magnitude, to);
+    if (to == BT_FLOAT64)
+        return from == BT_UINT64 ? bt_double_from_uint(v) : (double)v;
+    return bt__float_round(
+        from == BT_UINT64 ? bt_sticky_from_uint(v) : bt_sticky_from_int(v), to);
 }
 
 static int64_t int_from_float(double v, bt_dtype to)
 {
-    if (v != v)
-        return 0;
-    if (to == BT_UINT64)
-        return v <= 0 ? 0 : v >= 0x1p64 ? -1 : (int64_t)(uint64_t)v;
-    if (v >= 0x1p63)
-        return bt__dtype_high(to);
-    if (v < -0x1p63)
-        return bt__dtype_low(to);
-    int64_t i = (int64_t)v;
-    int64_t low = bt__dtype_low(to), high = bt__dtype_high(to);
-    return i < low ? low : i > high ? high : i;
+    return to == BT_UINT64 ? bt_double_to_uint(v)
+                           : bt_double_to_int(v, bt__dtype_low(to), bt__dtype_high(to));
 }
 
 bt_cell bt_cell_cast(bt_cell v, bt_dtype from, bt_dtype to)

@@ -7,6 +7,7 @@
 #define BATON_VALUE_H
 
 #include <baton/base.h>
+#include <baton/convert.h>
 
 #ifdef __cplusplus
 extern "C" {
@@ -64,12 +65,6 @@ BT_API const char *bt_dtype_name(bt_dtype, char *out, size_t size);
 /* Bytes of one element in memory; 0 for a type without storage. */
 BT_API size_t bt_dtype_nbytes(bt_dtype);
 BT_API int bt_dtype_is_stored(bt_dtype);
-
-/* Conversions of Baton's own: round to nearest even; NaN stays NaN. */
-BT_API float bt_half_to_float(uint16_t);
-BT_API uint16_t bt_half_from_double(double);
-BT_API float bt_bfloat_to_float(uint16_t);
-BT_API uint16_t bt_bfloat_from_double(double);
 
 /* ---- objects ---- */
 

@@ -5,9 +5,9 @@
  * constants it is a number.
  * source  Relay, arange; ONNX Range-11; NumPy arange
  */
+#include "plain/arange.h"
 #include "contents.h"
-
-#include <math.h>
+#include "plain.h"
 
 struct attrs {
     const bt_type *dtype;
@@ -17,28 +17,20 @@ static const bt_attr attrs[] = {
     { 0 },
 };
 
-/* How many numbers fit. 0: too many, or a step of 0. */
-static int count_floats(const bt_tensor *const *bounds, int64_t *n)
-{
-    double start = bt_tensor_get(bounds[0], 0), stop = bt_tensor_get(bounds[1], 0);
-    double step = bt_tensor_get(bounds[2], 0), count = ceil((stop - start) / step);
-    if (!(step != 0) || !(count < 0x1p62))
-        return 0;
-    *n = count > 0 ? (int64_t)count : 0;
-    return 1;
-}
-
-/* The extent from constants, floats too; NULL where the bounds are none. */
+/* The extent from constants, floats too; NULL where the bounds are none, or cannot be. */
 static const bt_type *extent_of_constants(bt_solver *s, const bt_relation_call *r)
 {
-    const bt_tensor *bounds[3];
+    const int64_t counts_in_floats = 1;
     int64_t n;
+    bt_plain_tensor bounds[3], out = { .dims = &n, .rank = 1 };
+    const bt_plain_call call = { 3, 1, bounds, &out, &counts_in_floats, .is_sizing = 1 };
     for (uint32_t i = 0; i < 3; i++) {
-        bounds[i] = bt_relation_constant(s, r, i);
-        if (!bounds[i] || bounds[i]->nelem != 1)
+        const bt_tensor *bound = bt_relation_constant(s, r, i);
+        if (!bound || bound->rank != 0)
             return NULL;
+        bounds[i] = plain_tensor_of(bound, NULL);
     }
-    return count_floats(bounds, &n) ? bt_dim(bt_relation_store(s), n) : NULL;
+    return plain_arange(&call) ? NULL : bt_dim(bt_relation_store(s), n);
 }
 
 /* The extent from known bounds; NULL where only a run can tell. */
@@ -105,46 +97,21 @@ static bt_status relate(bt_solver *s, const bt_relation_call *r)
 
 /* ---- run ---- */
 
-static bt_status eval_int(bt_ctx *ctx, const bt_eval_call *call, bt_dtype dtype)
+static const char *const faults[] = { "the step leads nowhere",
+                                      "there are too many elements", NULL };
+
+static int is_integer(const bt_type *tensor)
 {
-    int64_t start = bt_tensor_get_int(call->in[0], 0);
-    int64_t stop = bt_tensor_get_int(call->in[1], 0);
-    int64_t step = bt_tensor_get_int(call->in[2], 0), n = 0, span;
-    int is_up = step > 0;
-    if (step == 0 || step == INT64_MIN)
-        return bt_eval_fail(ctx, call, "step is %lld", (long long)step);
-    if (is_up ? stop > start : stop < start) {
-        if (!bt_add_int64(is_up ? stop : start, -(is_up ? start : stop), &span))
-            return bt_eval_fail(ctx, call, "too many elements");
-        n = bt_ceildiv_int64(span, is_up ? step : -step);
-    }
-    BT_TRY(bt_tensor_create(ctx, dtype, 1, &n, &call->out[0]));
-    for (int64_t i = 0; i < n; i++)
-        bt_tensor_set_int(call->out[0], i, start + i * step);
-    return NULL;
+    return (1u << BT_DTYPE_CLASS(bt_tensor_dtype(tensor)) & BT_CLASS_BITS_INTEGER) != 0;
 }
 
-static bt_status eval_float(bt_ctx *ctx, const bt_eval_call *call, bt_dtype dtype)
+static bt_status plain_of_arange(bt_ctx *ctx, const bt_formula_call *call, int64_t *out)
 {
-    double start = bt_tensor_get(call->in[0], 0), step = bt_tensor_get(call->in[2], 0);
-    int64_t n;
-    if (!count_floats(call->in, &n))
-        return bt_eval_fail(ctx, call, "start is %g, stop %g, step %g", start,
-                            bt_tensor_get(call->in[1], 0), step);
-    BT_TRY(bt_tensor_create(ctx, dtype, 1, &n, &call->out[0]));
-    for (int64_t i = 0; i < n; i++)
-        bt_tensor_set(call->out[0], i, start + (double)i * step);
+    (void)ctx;
+    out[0] = !is_integer(call->args[0]) || !is_integer(call->result);
     return NULL;
 }
-
-static bt_status eval(bt_ctx *ctx, const bt_eval_call *call)
-{
-    bt_dtype dtype = bt_tensor_dtype(call->result);
-    uint32_t from = 1u << BT_DTYPE_CLASS(call->in[0]->dtype);
-    uint32_t to = 1u << BT_DTYPE_CLASS(dtype);
-    int is_whole = (from & BT_CLASS_BITS_INTEGER) && (to & BT_CLASS_BITS_INTEGER);
-    return is_whole ? eval_int(ctx, call, dtype) : eval_float(ctx, call, dtype);
-}
+static const bt_plain_facet plain = PLAIN(plain_arange, faults, 0, plain_of_arange);
 
 static const bt_op_input inputs[] = {
     { .name = "start", .type = "t:number[]", .doc = "the first number" },
@@ -165,12 +132,16 @@ static const bt_op ops[] = {
         .attrs_nbytes = sizeof(struct attrs),
         .effects = BT_EFFECT_FAILS,
         .relate = relate,
-        .eval = eval,
-        .facets = BT_FACET_ROWS(BT_CASES(
-            "int32[] = 0..3, int32[] = 4..9, int32[] = 1..3\n"
-            "float32[] = 0..1, float32[] = 2..3, float32[] = 0.3..0.5\n"
-            "int64[] = 5..9, int64[] = 0..4, int64[] = 1..1\n"
-            "int32[] = 0..0, int32[] = 5..5, int32[] = 2..2 | dtype=\"float16\"")),
+        .eval = plain_eval,
+        .facets = BT_FACET_ROWS(
+            BT_CASES(
+                "int32[] = 0..3, int32[] = 4..9, int32[] = 1..3\n"
+                "float32[] = 0..1, float32[] = 2..3, float32[] = 0.3..0.5\n"
+                "int64[] = 5..9, int64[] = 0..4, int64[] = 1..1\n"
+                "int32[] = 0..0, int32[] = 5..5, int32[] = 2..2 | dtype=\"float16\"\n"
+                "float32[] = 0..1, float32[] = 7..8, float32[] = 0.3..0.5 | "
+                "dtype=\"uint8\""),
+            BT_FACET("plain", plain)),
     },
     { 0 },
 };

@@ -6,8 +6,8 @@
  */
 #include "contents.h"
 #include "formula.h"
-
-#include <string.h>
+#include "plain.h"
+#include "plain/reinterpret.h"
 
 struct attrs {
     const bt_type *dtype;
@@ -77,23 +77,7 @@ static bt_status relate_reinterpret(bt_solver *s, const bt_relation_call *r)
     return bt_relation_result_tensor(s, r, data.rank, data.dims, a->dtype);
 }
 
-/* ---- reinterpret ---- */
-
-static bt_status eval_reinterpret(bt_ctx *ctx, const bt_eval_call *call)
-{
-    const bt_tensor *in = call->in[0];
-    bt_dtype dtype = bt_tensor_dtype(call->result);
-    BT_TRY(bt_tensor_create(ctx, dtype, in->rank, in->dims, &call->out[0]));
-    const uint8_t *from = in->data;
-    if (dtype == BT_BOOL) {
-        uint8_t *to = call->out[0]->data; // only 0 and 1 are bool values
-        for (int64_t i = 0; i < in->nelem; i++)
-            to[i] = from[i] != 0;
-    } else if (in->nelem > 0) {
-        memcpy(call->out[0]->data, from, bt_tensor_nbytes(in));
-    }
-    return NULL;
-}
+static const bt_plain_facet reinterpret = PLAIN(plain_reinterpret, NULL, 0, NULL);
 
 /* ---- rows ---- */
 
@@ -157,10 +141,11 @@ static const bt_op ops[] = {
         .attrs = attrs,
         .attrs_nbytes = sizeof(struct attrs),
         .relate = relate_reinterpret,
-        .eval = eval_reinterpret,
+        .eval = plain_eval,
         .facets = BT_FACET_ROWS(
             BT_CASES("float32[2, 3] | dtype=\"int32\"\nint16[4] | dtype=\"float16\"\n"
-                     "uint8[] | dtype=\"bool\"\nint64[0] | dtype=\"float64\"")),
+                     "uint8[] | dtype=\"bool\"\nint64[0] | dtype=\"float64\""),
+            BT_FACET("plain", reinterpret)),
     },
     { 0 },
 };

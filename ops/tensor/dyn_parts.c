@@ -3,6 +3,8 @@
  * source  Relay, operators of the same names; ONNX Tile-13, Slice-13
  */
 #include "dyn.h"
+#include "plain.h"
+#include "plain/one_hot.h"
 #include "slice_dims.h"
 #include "view.h"
 
@@ -179,41 +181,16 @@ static bt_status relate_hot(bt_solver *s, const bt_relation_call *r)
                                      a->dtype ? a->dtype : on.dtype);
 }
 
-static bt_status fill_hot(bt_ctx *ctx, const bt_eval_call *call, const bt_tensor *on,
-                          const bt_tensor *off)
+static const char *const hot_faults[] = { "the depth is below 0", NULL };
+
+static bt_status plain_of_hot(bt_ctx *ctx, const bt_formula_call *call, int64_t *out)
 {
     const struct hot_attrs *a = call->attrs;
-    const bt_tensor *in = call->in[0];
-    uint32_t axis = (uint32_t)(a->axis < 0 ? a->axis + in->rank + 1 : a->axis);
-    int64_t dims[BT_MAX_RANK], depth = bt_tensor_get_int(call->in[3], 0), inner = 1;
-    size_t nbytes = bt_dtype_nbytes(on->dtype);
-    for (uint32_t k = 0; k < in->rank; k++) {
-        dims[k + (k >= axis)] = in->dims[k];
-        inner *= k >= axis ? in->dims[k] : 1;
-    }
-    dims[axis] = depth;
-    BT_TRY(bt_tensor_create(ctx, on->dtype, in->rank + 1, dims, &call->out[0]));
-    for (int64_t i = 0; i < call->out[0]->nelem; i++) {
-        int64_t d = i / inner % depth, at = i / inner / depth * inner + i % inner;
-        const bt_tensor *value = bt_tensor_get_int(in, at) == d ? on : off;
-        memcpy((char *)call->out[0]->data + (size_t)i * nbytes, value->data, nbytes);
-    }
+    (void)ctx;
+    out[0] = bt_axis_front(a->axis, bt_tensor_shape(call->args[0])->n + 1);
     return NULL;
 }
-
-static bt_status eval_hot(bt_ctx *ctx, const bt_eval_call *call)
-{
-    bt_dtype dtype = bt_tensor_dtype(call->result);
-    bt_tensor *on = NULL, *off = NULL;
-    bt_status status = bt_tensor_cast(ctx, call->in[1], dtype, &on);
-    if (!status)
-        status = bt_tensor_cast(ctx, call->in[2], dtype, &off);
-    if (!status)
-        status = fill_hot(ctx, call, on, off);
-    bt_tensor_unref(on);
-    bt_tensor_unref(off);
-    return status;
-}
+static const bt_plain_facet one_hot = PLAIN(plain_one_hot, hot_faults, 0, plain_of_hot);
 
 /* ---- rows ---- */
 
@@ -279,11 +256,12 @@ static const bt_op ops[] = {
         .attrs_nbytes = sizeof(struct hot_attrs),
         .effects = BT_EFFECT_FAILS,
         .relate = relate_hot,
-        .eval = eval_hot,
+        .eval = plain_eval,
         .facets = BT_FACET_ROWS(
             BT_CASES("int32[2, 3] = 0..4, float32[], float32[], int32[] = 1..5\n"
                      "int64[4] = 0..2, int8[], int8[], int64[1] = 3..3 | axis=0, "
-                     "dtype=\"float16\"")),
+                     "dtype=\"float16\""),
+            BT_FACET("plain", one_hot)),
     },
     { 0 },
 };

@@ -6,6 +6,8 @@
  */
 #include "contents.h"
 #include "dyn.h"
+#include "plain.h"
+#include "plain/fill.h"
 #include "shape_codes.h"
 #include "shape_relate.h"
 #include "view.h"
@@ -182,31 +184,15 @@ static bt_status relate_fill(bt_solver *s, const bt_relation_call *r)
     return bt_relation_result_tensor(s, r, n, dims, dtype);
 }
 
-static bt_status eval_fill(bt_ctx *ctx, const bt_eval_call *call)
+static const char *const fill_faults[] = { "an extent of the shape is below 0", NULL };
+
+static bt_status plain_of_fill(bt_ctx *ctx, const bt_formula_call *call, int64_t *out)
 {
-    int64_t dims[BT_MAX_RANK] = { 0 };
-    uint32_t n;
-    bt_dtype dtype = bt_tensor_dtype(call->result);
-    bt_tensor *value = NULL;
-    BT_TRY(view_ints(ctx, call, call->nin - 1, BT_MAX_RANK, &n, dims));
-    for (uint32_t k = 0; k < n; k++) {
-        if (dims[k] < 0)
-            return bt_eval_fail(ctx, call, "shape: extent %u is %lld, below 0", k,
-                                (long long)dims[k]);
-    }
-    BT_TRY(bt_tensor_create(ctx, dtype, n, dims, &call->out[0]));
-    if (call->nin == 2)
-        BT_TRY(bt_tensor_cast(ctx, call->in[0], dtype, &value));
-    else
-        BT_TRY(bt_tensor_scalar_int(ctx, dtype, strcmp(call->op->name, "dyn.ones") == 0,
-                                    &value));
-    view x = { .rank = 0 };
-    for (uint32_t k = 0; k < n; k++, x.rank++)
-        x.dims[k] = dims[k]; // strides of 0 read the one element again and again
-    view_copy(value, &x, call->out[0]);
-    bt_tensor_unref(value);
+    (void)ctx;
+    out[0] = strcmp(call->op->name, "dyn.ones") == 0;
     return NULL;
 }
+static const bt_plain_facet fill = PLAIN(plain_fill, fill_faults, 0, plain_of_fill);
 
 /* ---- dyn.squeeze, dyn.expand_dims ---- */
 
@@ -362,6 +348,11 @@ static const bt_op_input expand_in[] = {
     .name = name_, .revision = 1, .doc = doc_, .source = "Relay, " name_,            \
     .inputs = inputs_, .effects = BT_EFFECT_FAILS, .relate = relate_, .eval = eval_, \
     .facets = BT_FACET_ROWS(BT_CASES(cases_))
+#define FILL(name_, inputs_, cases_, doc_)                                \
+    .name = name_, .revision = 1, .doc = doc_, .source = "Relay, " name_, \
+    .inputs = inputs_, .effects = BT_EFFECT_FAILS, .relate = relate_fill, \
+    .eval = plain_eval,                                                   \
+    .facets = BT_FACET_ROWS(BT_CASES(cases_), BT_FACET("plain", fill))
 #define SHAPE_CASES "int32[2] = 1..4\nint64[0]\nint32[1] = 0..3"
 
 static const bt_op ops[] = {
@@ -374,15 +365,17 @@ static const bt_op ops[] = {
           "float32[], int32[2] = 1..4\nint8[1], int64[3] = 0..3",
           "Repeats axes of extent 1 until the tensor has a shape that is a value.\n"
           "As broadcast_to.") },
-    { DYN("dyn.full", full_in, relate_fill, eval_fill,
-          "float32[], int32[2] = 1..4\nint8[], int64[0]",
-          "A tensor with the same value everywhere; its shape is a value.\nAs full."),
+    { FILL("dyn.full", full_in,
+           "float32[], int32[2] = 1..4\nint8[], int64[0]\n"
+           "int64[] = 3..9, int32[1] = 2..5 | dtype=\"float16\"\n"
+           "float32[] = -3..300, int32[1] = 2..5 | dtype=\"uint8\"",
+           "A tensor with the same value everywhere; its shape is a value.\nAs full."),
       .attrs = full_attrs, .attrs_nbytes = sizeof(struct fill_attrs) },
-    { DYN("dyn.zeros", fill_in, relate_fill, eval_fill, SHAPE_CASES,
-          "A tensor of zeros; its shape is a value.\nAs zeros."),
+    { FILL("dyn.zeros", fill_in, SHAPE_CASES,
+           "A tensor of zeros; its shape is a value.\nAs zeros."),
       .attrs = fill_attrs, .attrs_nbytes = sizeof(struct fill_attrs) },
-    { DYN("dyn.ones", fill_in, relate_fill, eval_fill, SHAPE_CASES,
-          "A tensor of ones; its shape is a value.\nAs ones."),
+    { FILL("dyn.ones", fill_in, SHAPE_CASES,
+           "A tensor of ones; its shape is a value.\nAs ones."),
       .attrs = fill_attrs, .attrs_nbytes = sizeof(struct fill_attrs) },
     { DYN("dyn.squeeze", squeeze_in, relate_squeeze, eval_squeeze,
           "float32[1, 3, 1], int32[1] = 0..0\nint8[3, 1], int64[] = -1..-1",

@@ -4,9 +4,11 @@
  * ascending.
  * source  Relay, operators of the same names; ONNX TopK-11
  */
-#include "line.h"
+#include "plain.h"
 
 #include <string.h>
+
+#include "plain/order.h"
 
 struct sort_attrs {
     int64_t axis, is_ascend;
@@ -140,80 +142,47 @@ static bt_status relate_dyn_topk(bt_solver *s, const bt_relation_call *r)
 
 /* ---- runs ---- */
 
-/* Writes the first k of each line: elements to `values`, positions to `places`; either
- * may be NULL. */
-static bt_status choose(bt_ctx *ctx, const bt_tensor *in, uint32_t axis, int64_t k,
-                        int is_ascend, bt_tensor *values, bt_tensor *places)
-{
-    bt_arena *scratch = bt_ctx_scratch(ctx);
-    const void *mark = bt_arena_mark(scratch);
-    line x;
-    bt_status status = line_init(ctx, &x, in, axis, !is_ascend, k);
-    for (int64_t i = 0; !status && i < x.nline; i++) {
-        line_sort(&x, i);
-        for (int64_t j = 0; j < k; j++) {
-            int64_t from = line_at(&x, i, x.n, x.order[j]), to = line_at(&x, i, k, j);
-            if (values)
-                memcpy((char *)values->data + (size_t)to * x.nbytes,
-                       (const char *)in->data + (size_t)from * x.nbytes, x.nbytes);
-            if (places)
-                bt_tensor_set_int(places, to, x.order[j]);
-        }
-        if (bt_ctx_cancelled(ctx))
-            status = bt_fail(ctx, BT_ERR_CANCELLED, "stopped on request");
-    }
-    bt_arena_release(scratch, mark);
-    return status;
-}
+static const char *const faults[] = { "k is greater than the extent of the axis",
+                                      "k must be one number", NULL };
 
-static bt_status eval_sort(bt_ctx *ctx, const bt_eval_call *call)
+/* The structs begin alike. */
+static void order_attrs(const bt_formula_call *call, int64_t k, int has_values,
+                        int has_places, int64_t *out)
 {
     const struct sort_attrs *a = call->attrs;
-    const bt_tensor *in = call->in[0];
-    uint32_t axis = (uint32_t)(a->axis < 0 ? a->axis + in->rank : a->axis);
-    BT_TRY(bt_tensor_create(ctx, in->dtype, in->rank, in->dims, &call->out[0]));
-    return choose(ctx, in, axis, in->dims[axis], a->is_ascend != 0, call->out[0], NULL);
+    out[0] = bt_axis_front(a->axis, bt_tensor_shape(call->args[0])->n);
+    out[1] = a->is_ascend;
+    out[2] = k;
+    out[3] = has_values;
+    out[4] = has_places;
 }
 
-static bt_status eval_argsort(bt_ctx *ctx, const bt_eval_call *call)
+static bt_status plain_of_sort(bt_ctx *ctx, const bt_formula_call *call, int64_t *out)
 {
-    const struct argsort_attrs *a = call->attrs;
-    const bt_tensor *in = call->in[0];
-    uint32_t axis = (uint32_t)(a->axis < 0 ? a->axis + in->rank : a->axis);
-    BT_TRY(bt_tensor_create(ctx, bt_tensor_dtype(call->result), in->rank, in->dims,
-                            &call->out[0]));
-    return choose(ctx, in, axis, in->dims[axis], a->is_ascend != 0, NULL, call->out[0]);
+    (void)ctx;
+    order_attrs(call, 0, 1, 0, out);
+    return NULL;
 }
 
-static bt_status eval_topk(bt_ctx *ctx, const bt_eval_call *call)
+static bt_status plain_of_argsort(bt_ctx *ctx, const bt_formula_call *call, int64_t *out)
+{
+    (void)ctx;
+    order_attrs(call, 0, 0, 1, out);
+    return NULL;
+}
+
+static bt_status plain_of_topk(bt_ctx *ctx, const bt_formula_call *call, int64_t *out)
 {
     const struct topk_attrs *a = call->attrs;
-    const bt_tensor *in = call->in[0];
-    uint32_t axis = (uint32_t)(a->axis < 0 ? a->axis + in->rank : a->axis);
-    int64_t n = in->dims[axis], dims[BT_MAX_RANK];
-    if (call->nin == 2 && call->in[1]->nelem != 1)
-        return bt_eval_fail(ctx, call, "k has %lld elements; it is one number",
-                            (long long)call->in[1]->nelem);
-    int64_t k = call->nin == 2 ? bt_tensor_get_int(call->in[1], 0) : a->k;
-    k = k < 1 ? n : k;
-    if (k > n)
-        return bt_eval_fail(ctx, call, "k is %lld, but axis %u has extent %lld",
-                            (long long)k, axis, (long long)n);
-    for (uint32_t i = 0; i < in->rank; i++)
-        dims[i] = i == axis ? k : in->dims[i];
-    int has_values = strcmp(a->ret_type, "indices") != 0;
-    int has_places = strcmp(a->ret_type, "values") != 0;
-    bt_tensor **values = has_values ? &call->out[0] : NULL;
-    bt_tensor **places = has_places ? &call->out[has_values] : NULL;
-    if (values)
-        BT_TRY(bt_tensor_create(ctx, in->dtype, in->rank, dims, values));
-    if (places) {
-        const bt_dtype_type *dtype = (const bt_dtype_type *)(const void *)a->dtype;
-        BT_TRY(bt_tensor_create(ctx, dtype->dtype, in->rank, dims, places));
-    }
-    return choose(ctx, in, axis, k, a->is_ascend != 0, values ? *values : NULL,
-                  places ? *places : NULL);
+    (void)ctx;
+    order_attrs(call, call->narg == 2 ? 0 : a->k, strcmp(a->ret_type, "indices") != 0,
+                strcmp(a->ret_type, "values") != 0, out);
+    return NULL;
 }
+
+static const bt_plain_facet sort = PLAIN(plain_order, faults, 24, plain_of_sort),
+                            argsort = PLAIN(plain_order, faults, 24, plain_of_argsort),
+                            topk = PLAIN(plain_order, faults, 24, plain_of_topk);
 
 /* n log2 n comparisons along each line, counted as multiply-adds. */
 static bt_status estimate(bt_ctx *ctx, const bt_formula_call *call,
@@ -259,11 +228,11 @@ static const bt_op ops[] = {
         .attrs = sort_attrs,
         .attrs_nbytes = sizeof(struct sort_attrs),
         .relate = relate_sort,
-        .eval = eval_sort,
+        .eval = plain_eval,
         .facets = BT_FACET_ROWS(
             BT_CASES("float32[2, 5]\nint8[4, 3] | axis=0\nuint64[6] | is_ascend=False\n"
                      "float16[3, 0]\nint32[9] = 0..3 | axis=-1"),
-            BT_FACET("cost", cost)),
+            BT_FACET("cost", cost), BT_FACET("plain", sort)),
     },
     {
         .name = "argsort",
@@ -274,11 +243,11 @@ static const bt_op ops[] = {
         .attrs = argsort_attrs,
         .attrs_nbytes = sizeof(struct argsort_attrs),
         .relate = relate_argsort,
-        .eval = eval_argsort,
+        .eval = plain_eval,
         .facets = BT_FACET_ROWS(
             BT_CASES("float32[2, 5]\nint8[4, 3] | axis=0, dtype=\"int64\"\n"
                      "uint64[6] = 0..2 | is_ascend=False\nfloat64[0]\nbool[5]"),
-            BT_FACET("cost", cost)),
+            BT_FACET("cost", cost), BT_FACET("plain", argsort)),
     },
     {
         .name = "topk",
@@ -290,12 +259,14 @@ static const bt_op ops[] = {
         .attrs = topk_attrs,
         .attrs_nbytes = sizeof(struct topk_attrs),
         .relate = relate_topk,
-        .eval = eval_topk,
-        .facets = BT_FACET_ROWS(BT_CASES(
-            "float32[2, 5] | k=3\nint8[4, 3] | k=2, axis=0, is_ascend=True\n"
-            "uint8[6] = 0..2 | k=0, ret_type=\"values\"\n"
-            "float64[2, 4] | ret_type=\"indices\", dtype=\"int64\"\nfloat32[0] | k=0\n"
-            "float32[2, 200] | k=9\nint32[3, 90] = 0..9 | k=7, is_ascend=True")),
+        .eval = plain_eval,
+        .facets = BT_FACET_ROWS(
+            BT_CASES("float32[2, 5] | k=3\nint8[4, 3] | k=2, axis=0, is_ascend=True\n"
+                     "uint8[6] = 0..2 | k=0, ret_type=\"values\"\n"
+                     "float64[2, 4] | ret_type=\"indices\", dtype=\"int64\"\nfloat32[0] "
+                     "| k=0\n"
+                     "float32[2, 200] | k=9\nint32[3, 90] = 0..9 | k=7, is_ascend=True"),
+            BT_FACET("plain", topk)),
     },
     {
         .name = "dyn.topk",
@@ -307,10 +278,11 @@ static const bt_op ops[] = {
         .attrs_nbytes = sizeof(struct dyn_topk_attrs),
         .effects = BT_EFFECT_FAILS,
         .relate = relate_dyn_topk,
-        .eval = eval_topk,
+        .eval = plain_eval,
         .facets = BT_FACET_ROWS(
             BT_CASES("float32[2, 5], int64[] = 1..4\n"
-                     "int8[4, 3], int32[1] = 1..4 | axis=0, ret_type=\"values\"")),
+                     "int8[4, 3], int32[1] = 1..4 | axis=0, ret_type=\"values\""),
+            BT_FACET("plain", topk)),
     },
     { 0 },
 };

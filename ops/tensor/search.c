@@ -2,9 +2,8 @@
  * searchsorted, unique, argwhere: where elements stand, and which there are.
  * source  Relay, operators of the same names; NumPy searchsorted, unique, argwhere
  */
-#include "line.h"
-
-#include <string.h>
+#include "plain/search.h"
+#include "plain.h"
 
 /* ---- searchsorted ---- */
 
@@ -37,31 +36,14 @@ static bt_status relate_search(bt_solver *s, const bt_relation_call *r)
     return bt_relation_result_tensor(s, r, values.rank, values.dims, a->dtype);
 }
 
-static bt_status eval_search(bt_ctx *ctx, const bt_eval_call *call)
+static bt_status plain_of_search(bt_ctx *ctx, const bt_formula_call *call, int64_t *out)
 {
     const struct search_attrs *a = call->attrs;
-    const bt_tensor *sequence = call->in[0], *values = call->in[1];
-    int64_t n = sequence->dims[sequence->rank - 1];
-    // values that share one sequence: all, or those of a line
-    int64_t nshared =
-        sequence->rank == 1 ? values->nelem : values->dims[values->rank - 1];
-    BT_TRY(bt_tensor_create(ctx, bt_tensor_dtype(call->result), values->rank,
-                            values->dims, &call->out[0]));
-    for (int64_t i = 0; i < values->nelem; i++) {
-        const uint64_t value = line_key(values, i);
-        int64_t start = i / nshared * n, low = 0, high = n;
-        while (low < high) {
-            int64_t middle = low + (high - low) / 2;
-            const uint64_t at = line_key(sequence, start + middle);
-            if (at < value || (a->right && at == value))
-                low = middle + 1;
-            else
-                high = middle;
-        }
-        bt_tensor_set_int(call->out[0], i, low);
-    }
+    (void)ctx;
+    out[0] = a->right;
     return NULL;
 }
+static const bt_plain_facet searchsorted = PLAIN(plain_search, NULL, 0, plain_of_search);
 
 /* ---- unique ---- */
 
@@ -98,86 +80,14 @@ static bt_status relate_unique(bt_solver *s, const bt_relation_call *r)
     return bt_relation_result(s, r, tuple);
 }
 
-/* group[j]: the number of the distinct element that element j is, in ascending order;
- * first[g]: where it stands first. Returns how many there are. */
-static int64_t group(const line *x, int64_t *groups, int64_t *first)
-{
-    int64_t n = 0;
-    for (int64_t k = 0; k < x->n; k++) {
-        int64_t j = x->order[k];
-        if (k == 0 || x->keys[x->order[k - 1]] != x->keys[j])
-            first[n++] = j;
-        groups[j] = n - 1;
-    }
-    return n;
-}
-
-/* Numbers groups by first occurrence instead. */
-static void renumber(int64_t nelem, int64_t n, int64_t *groups, int64_t *first,
-                     int64_t *number)
-{
-    int64_t next = 0;
-    for (int64_t g = 0; g < n; g++)
-        number[g] = -1;
-    for (int64_t j = 0; j < nelem; j++) {
-        if (number[groups[j]] < 0)
-            number[groups[j]] = next++;
-        groups[j] = number[groups[j]];
-    }
-    for (int64_t j = nelem - 1; j >= 0; j--)
-        first[groups[j]] = j;
-}
-
-static bt_status write_unique(bt_ctx *ctx, const bt_eval_call *call, int64_t n,
-                              const int64_t *groups, const int64_t *first)
-{
-    const bt_tensor *in = call->in[0];
-    size_t nbytes = bt_dtype_nbytes(in->dtype);
-    const int64_t one = 1;
-    bt_tensor **out = call->out;
-    BT_TRY(bt_tensor_create(ctx, in->dtype, 1, &n, &out[0]));
-    BT_TRY(bt_tensor_create(ctx, BT_INT32, 1, &n, &out[1]));
-    BT_TRY(bt_tensor_create(ctx, BT_INT32, 1, in->dims, &out[2]));
-    BT_TRY(bt_tensor_create(ctx, BT_INT32, 1, &one, &out[3]));
-    if (call->nout == 5)
-        BT_TRY(bt_tensor_create(ctx, BT_INT32, 1, &n, &out[4]));
-    for (int64_t g = 0; g < n; g++) {
-        memcpy((char *)out[0]->data + (size_t)g * nbytes,
-               (const char *)in->data + (size_t)first[g] * nbytes, nbytes);
-        bt_tensor_set_int(out[1], g, first[g]);
-    }
-    for (int64_t j = 0; j < in->nelem; j++) {
-        bt_tensor_set_int(out[2], j, groups[j]);
-        if (call->nout == 5)
-            bt_tensor_set_int(out[4], groups[j],
-                              bt_tensor_get_int(out[4], groups[j]) + 1);
-    }
-    bt_tensor_set_int(out[3], 0, n);
-    return NULL;
-}
-
-static bt_status eval_unique(bt_ctx *ctx, const bt_eval_call *call)
+static bt_status plain_of_unique(bt_ctx *ctx, const bt_formula_call *call, int64_t *out)
 {
     const struct unique_attrs *a = call->attrs;
-    const bt_tensor *in = call->in[0];
-    bt_arena *scratch = bt_ctx_scratch(ctx);
-    const void *mark = bt_arena_mark(scratch);
-    line x;
-    bt_status status = line_init(ctx, &x, in, 0, 0, in->dims[0]);
-    int64_t *groups = BT_NEWS(scratch, int64_t, (size_t)in->nelem);
-    int64_t *first = BT_NEWS(scratch, int64_t, (size_t)in->nelem);
-    if (!status && (!groups || !first))
-        status = bt_no_memory();
-    if (!status) {
-        line_sort(&x, 0);
-        int64_t n = group(&x, groups, first);
-        if (!a->sorted)
-            renumber(in->nelem, n, groups, first, x.spare);
-        status = write_unique(ctx, call, n, groups, first);
-    }
-    bt_arena_release(scratch, mark);
-    return status;
+    (void)ctx;
+    out[1] = a->sorted;
+    return NULL;
 }
+static const bt_plain_facet unique = PLAIN(plain_unique, NULL, 40, plain_of_unique);
 
 /* ---- argwhere ---- */
 
@@ -194,23 +104,7 @@ static bt_status relate_argwhere(bt_solver *s, const bt_relation_call *r)
     return bt_relation_result_tensor(s, r, 2, dims, int32);
 }
 
-static bt_status eval_argwhere(bt_ctx *ctx, const bt_eval_call *call)
-{
-    const bt_tensor *in = call->in[0];
-    int64_t dims[2] = { 0, in->rank }, row = 0;
-    for (int64_t i = 0; i < in->nelem; i++)
-        dims[0] += bt_tensor_get(in, i) != 0;
-    BT_TRY(bt_tensor_create(ctx, BT_INT32, 2, dims, &call->out[0]));
-    for (int64_t i = 0; i < in->nelem; i++) {
-        if (bt_tensor_get(in, i) == 0)
-            continue;
-        int64_t rest = i;
-        for (uint32_t k = in->rank; k-- > 0; rest /= in->dims[k])
-            bt_tensor_set_int(call->out[0], row * in->rank + k, rest % in->dims[k]);
-        row++;
-    }
-    return NULL;
-}
+static const bt_plain_facet argwhere = PLAIN(plain_argwhere, NULL, 0, NULL);
 
 /* ---- rows ---- */
 
@@ -241,10 +135,11 @@ static const bt_op ops[] = {
         .attrs = search_attrs,
         .attrs_nbytes = sizeof(struct search_attrs),
         .relate = relate_search,
-        .eval = eval_search,
+        .eval = plain_eval,
         .facets = BT_FACET_ROWS(
             BT_CASES("float32[1], float32[2, 3]\nint8[2, 1], int8[2, 4] | right=True\n"
-                     "float64[0], float64[3] | dtype=\"int64\"\nint32[1], int32[]")),
+                     "float64[0], float64[3] | dtype=\"int64\"\nint32[1], int32[]"),
+            BT_FACET("plain", searchsorted)),
     },
     {
         .name = "unique",
@@ -257,10 +152,12 @@ static const bt_op ops[] = {
         .attrs = unique_attrs,
         .attrs_nbytes = sizeof(struct unique_attrs),
         .relate = relate_unique,
-        .eval = eval_unique,
-        .facets = BT_FACET_ROWS(BT_CASES(
-            "int32[9] = 0..4\nint8[9] = 0..4 | sorted=False, return_counts=True\n"
-            "float32[0] | return_counts=True\nbool[5]")),
+        .eval = plain_eval,
+        .facets = BT_FACET_ROWS(
+            BT_CASES(
+                "int32[9] = 0..4\nint8[9] = 0..4 | sorted=False, return_counts=True\n"
+                "float32[0] | return_counts=True\nbool[5]"),
+            BT_FACET("plain", unique)),
     },
     {
         .name = "argwhere",
@@ -270,9 +167,10 @@ static const bt_op ops[] = {
         .source = "Relay, argwhere; NumPy argwhere",
         .inputs = argwhere_in,
         .relate = relate_argwhere,
-        .eval = eval_argwhere,
+        .eval = plain_eval,
         .facets = BT_FACET_ROWS(
-            BT_CASES("bool[2, 3]\nint8[4] = 0..1\nfloat32[]\nbool[0, 2]\nfloat16[3]")),
+            BT_CASES("bool[2, 3]\nint8[4] = 0..1\nfloat32[]\nbool[0, 2]\nfloat16[3]"),
+            BT_FACET("plain", argwhere)),
     },
     { 0 },
 };

@@ -37,16 +37,16 @@ static bt_status add_input(struct coder *c, uint32_t index, uint32_t operand)
                   c_stored(&c->x, dtype, name));
         code_line(c,
                   "in[%" PRIu32 "] = (bt_plain_tensor){ &e%" PRIu32 ", NULL, 0, %" PRIu32
-                  ", %s };",
-                  index, index, code_nbytes(dtype), c_plain_kind(dtype));
+                  ", '%c' };",
+                  index, index, code_nbytes(dtype), bt_plain_kind(dtype));
         return NULL;
     }
     if (type->kind != VM_TYPE_TENSOR && type->kind != VM_TYPE_SCALAR)
         return code_refuse(c, code_here(c), "plain C takes no tuples");
     code_line(c,
               "in[%" PRIu32 "] = (bt_plain_tensor){ %s->data, &%s->at[0].dim, %s->n, "
-              "%" PRIu32 ", %s };",
-              index, name, name, name, code_nbytes(dtype), c_plain_kind(dtype));
+              "%" PRIu32 ", '%c' };",
+              index, name, name, name, code_nbytes(dtype), bt_plain_kind(dtype));
     return NULL;
 }
 
@@ -59,8 +59,8 @@ static bt_status add_output(struct coder *c, uint32_t index, const struct vm_typ
     code_line(c, "int64_t dims%" PRIu32 "[%" PRIu32 "];", index, rank ? rank : 1);
     code_line(c,
               "out[%" PRIu32 "] = (bt_plain_tensor){ NULL, dims%" PRIu32 ", %" PRIu32
-              ", %" PRIu32 ", %s };",
-              index, index, rank, code_nbytes(type->dtype), c_plain_kind(type->dtype));
+              ", %" PRIu32 ", '%c' };",
+              index, index, rank, code_nbytes(type->dtype), bt_plain_kind(type->dtype));
     return NULL;
 }
 
@@ -163,15 +163,15 @@ bt_status code_plain(struct coder *c, const uint32_t *w)
         // it lies below the activation's memory, until the results are written
         code_line(c, "unsigned char *const end = m->end, *workspace;");
         code_attempt(c, "frame_take(m, %s * %" PRIu32 ", &workspace)",
-                     code_is_object(c->f, w[3])
-                         ? FORM("(int64_t)obj_count(%s)", code_name(c, w[3]))
-                         : "INT64_C(1)",
+                     FORM("(obj_count(%s) ? %s->at[%" PRId64 "].dim : 0)",
+                          code_name(c, w[3]), code_name(c, w[3]), plain.attrs[0]),
                      plain.facet->workspace);
         code_line(c, "call.workspace = workspace;");
     }
     add_call(c, plain.facet, before_faults);
     make_outputs(c, type, nout);
     code_line(c, "call.is_sizing = 0;");
+    code_line(c, "call.is_sized = 1;");
     add_call(c, plain.facet, before_faults);
     if (plain.facet->workspace)
         code_line(c, "m->end = end;");

@@ -423,6 +423,7 @@ bt_status write_code(struct output *o, bt_text *out)
         "FAULT_DEPTH, FAULT_SHAPE, FAULT_NEGATIVE, FAULT_LARGE };\nenum { LARGER = %d "
         "};\n",
         FAULT_WORKSPACE, FAULT_CHECK, p->bound.is_known ? 0 : 8);
+    c_plain_use_in(&c->plain, &c->scalars);
     c_functions_write(&c->scalars, out);
     c_functions_write(&c->runtime, out);
     c_plain_write(&c->plain, out);

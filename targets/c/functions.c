@@ -1,4 +1,4 @@
-/* Functions of floats.h and integers.h. */
+/* Functions of <baton/convert.h>, floats.h and integers.h. */
 #include "functions.h"
 
 #include <string.h>
@@ -63,7 +63,7 @@ void c_functions_use_in(struct c_functions *f, const char *text)
     }
 }
 
-void c_functions_write(struct c_functions *f, bt_text *out)
+void c_functions_close(struct c_functions *f)
 {
     // a function calls those above it only
     for (uint32_t i = f->n; i-- > 0;) {
@@ -72,6 +72,11 @@ void c_functions_write(struct c_functions *f, bt_text *out)
                 f->is_used[k] = (uint8_t)calls(f->blocks[i], f->names[k]);
         }
     }
+}
+
+void c_functions_write(struct c_functions *f, bt_text *out)
+{
+    c_functions_close(f);
     for (uint32_t i = 0; i < f->n; i++) {
         if (f->is_used[i])
             bt_text_addf(out, "\n%s", f->blocks[i]);

@@ -1,10 +1,10 @@
-/* Functions of floats.h and integers.h, of which a text holds those that it calls. */
+/* Functions of <baton/convert.h>, floats.h and integers.h: a text holds those it calls. */
 #ifndef C_FUNCTIONS_H
 #define C_FUNCTIONS_H
 
 #include <baton/base.h>
 
-/* Parts of both files, which the build makes of them; NULL behind the last. */
+/* Parts of these files, which the build makes of them; NULL behind the last. */
 extern const char *const c_function_blocks[];
 
 struct c_functions {
@@ -20,6 +20,8 @@ int c_functions_init(struct c_functions *, bt_arena *, const char *const *blocks
 int c_functions_use(struct c_functions *, const char *name);
 /* Those that a text calls are used. */
 void c_functions_use_in(struct c_functions *, const char *text);
+/* Those that used ones call are used. */
+void c_functions_close(struct c_functions *);
 /* Those that are used, and those that they call. */
 void c_functions_write(struct c_functions *, bt_text *out);
 

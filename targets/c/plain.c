@@ -22,21 +22,18 @@ bt_status c_plain_find(bt_ctx *ctx, bt_arena *arena, const bt_call *call,
     out->attrs = attrs;
     BT_TRY(bt_call_formula(arena, call, &formula));
     bt_status said = out->facet->attrs ? out->facet->attrs(ctx, &formula, attrs) : NULL;
-    return said && said->code == BT_ERR_UNSUPPORTED
-               ? bt_fail_at(ctx, said->code, call->base.type->store, call->base.span,
-                            "%s", said->message)
-               : said;
-}
-
-const char *c_plain_kind(bt_dtype dtype)
-{
-    switch (BT_DTYPE_CLASS(dtype)) {
-    case BT_CLASS_INT: return "'i'";
-    case BT_CLASS_UINT: return "'u'";
-    case BT_CLASS_BOOL: return "'b'";
-    case BT_CLASS_BFLOAT: return "'g'";
-    default: return "'f'";
-    }
+    if (said && said->code == BT_ERR_UNSUPPORTED)
+        return bt_fail_at(ctx, said->code, call->base.type->store, call->base.span, "%s",
+                          said->message);
+    const bt_shape_type *shape = call->narg ? bt_tensor_shape(call->args[0]->type) : NULL;
+    if (!said && out->facet->workspace &&
+        (!shape || attrs[0] < 0 || attrs[0] >= (int64_t)shape->n))
+        return bt_fail(
+            ctx, BT_ERR_PLUGIN,
+            "%s: its plain C has a workspace for an axis, but attrs[0], %" PRId64
+            ", is none of argument 0",
+            call->op->name, attrs[0]);
+    return said;
 }
 
 void c_plain_attrs(const struct c_plain *plain, bt_text *out)
@@ -63,6 +60,18 @@ int c_plain_use(struct c_plain_texts *t, const bt_plain_facet *facet)
         return 0;
     of = of ? of : &t->of.at[t->of.len - 1];
     return c_functions_use(of, facet->symbol);
+}
+
+void c_plain_use_in(struct c_plain_texts *t, struct c_functions *functions)
+{
+    for (uint32_t i = 0; i < t->of.len; i++) {
+        const struct c_functions *of = &t->of.at[i];
+        c_functions_close(&t->of.at[i]);
+        for (uint32_t k = 0; k < of->n; k++) {
+            if (of->is_used[k])
+                c_functions_use_in(functions, of->blocks[k]);
+        }
+    }
 }
 
 void c_plain_write(struct c_plain_texts *t, bt_text *out)
@@ -96,9 +105,8 @@ bt_status c_plain_lower(bt_ctx *ctx, bt_arena *arena, const bt_func *primitive,
     if (plain.facet->workspace) {
         const bt_shape_type *shape = bt_tensor_shape(call->args[0]->type);
         bt_store *store = primitive->result->store;
-        const bt_type *size = bt_dim(store, plain.facet->workspace);
-        for (uint32_t i = 0; size && i < shape->n; i++)
-            size = bt_dim_mul(store, size, shape->dims[i]);
+        const bt_type *size = bt_dim_scale(store, shape->dims[plain.attrs[0]],
+                                           (int64_t)plain.facet->workspace, 0);
         size = size ? bt_dim_ceildiv(store, size, bt_dim(store, 64)) : NULL;
         *workspace = size ? bt_dim_scale(store, size, 64, 0) : NULL;
         if (!*workspace)
@@ -146,9 +154,9 @@ static bt_status add_tensors(bt_ctx *ctx, const bt_func *func, const char *name,
         const bt_dtype dtype = bt_tensor_dtype(types[i]);
         bt_text_addf(out,
                      "    %s[%" PRIu32 "] = (bt_plain_tensor){ call->buffers[%" PRIu32
-                     "], %s_dims%" PRIu32 ", %" PRIu32 ", %zu, %s };\n",
+                     "], %s_dims%" PRIu32 ", %" PRIu32 ", %zu, '%c' };\n",
                      name, i, first + i, name, i, bt_tensor_shape(types[i])->n,
-                     bt_dtype_nbytes(dtype), c_plain_kind(dtype));
+                     bt_dtype_nbytes(dtype), bt_plain_kind(dtype));
     }
     return NULL;
 }
@@ -176,7 +184,7 @@ bt_status c_plain_kernel_add(bt_ctx *ctx, const struct c_plain_kernel *kernel,
         add_tensors(ctx, func, "out", nout, tuple ? tuple->at : &func->result, nin, out));
     bt_text_addf(out,
                  "    const bt_plain_call plain = { %" PRIu32 ", %" PRIu32
-                 ", in, out, attrs, call->workspace, 0 };\n"
+                 ", in, out, attrs, call->workspace, 0, 0 };\n"
                  "    return %s(&plain);\n}\n",
                  nin, nout, kernel->plain.facet->symbol);
     return out->failed ? bt_no_memory() : NULL;

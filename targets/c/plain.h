@@ -15,8 +15,6 @@ struct c_plain {
 /* facet stays NULL where the operator has none. */
 bt_status c_plain_find(bt_ctx *, bt_arena *, const bt_call *,
                        struct c_plain *out) BT_MUST_USE;
-/* "'f'": what bt_plain_tensor.kind says of a dtype. NULL: none of those. */
-const char *c_plain_kind(bt_dtype);
 /* "    const int64_t attrs[] = { ... };" */
 void c_plain_attrs(const struct c_plain *, bt_text *out);
 
@@ -27,6 +25,8 @@ struct c_plain_texts {
 };
 /* 0: no memory. */
 int c_plain_use(struct c_plain_texts *, const bt_plain_facet *);
+/* What they call of c_function_blocks is used, and stands before them. */
+void c_plain_use_in(struct c_plain_texts *, struct c_functions *);
 void c_plain_write(struct c_plain_texts *, bt_text *out);
 
 /* A primitive function that is one call of such an operator. */

@@ -620,6 +620,7 @@ bt_status c_text_end(struct c_text *text, bt_text *out)
     bt_text_addf(out, "#include <baton/kernel.h>\n");
     if (text->plain.of.len)
         bt_text_addf(out, "#include <baton/plain.h>\n");
+    c_plain_use_in(&text->plain, &text->functions);
     c_functions_write(&text->functions, out);
     c_plain_write(&text->plain, out);
     bt_text_add(out, text->kernels.at ? text->kernels.at : "", text->kernels.len);

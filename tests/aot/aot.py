@@ -489,8 +489,6 @@ def bounds(baton, work):
 
 # Programs that are refused, with what the error tells: where, which operator, what to do.
 UNWRITTEN = {
-    "(%x: float32, %y: float32) { sum(arange(%x, %y, 1f, dtype=\"int32\")) }":
-        (":2:43: error: arange: plain C that counts in floats gives no integers", "note: executor aot was asked for"),
     "(%x: Tensor[(5), float32], %v: Tensor[(1), float32], %i: Tensor[(1), int64]) { strided_set(%x, %v, %i, %i, %i) }":
         (":2:89: error: fused_strided_set: strided_set is computed by plain C",),
     "(%x: Tensor[(5), float32], %d: Tensor[(2), int64]) { dyn.reshape(%x, %d) }":

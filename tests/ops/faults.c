@@ -13,7 +13,7 @@ static const struct fault_row {
     { "gather", "axis=0", { "float32[3] 1 2 3", "int32[1] -4" }, "gather" },
     { "gather_nd", NULL, { "float32[2, 2] 1 2 3 4", "int32[2, 1] 1 2" }, "gather_nd" },
     { "arange", NULL, { "int32[] 0", "int32[] 4", "int32[] 0" }, "step is 0" },
-    { "arange", NULL, { "float32[] 0", "float32[] inf", "float32[] 1" }, "stop inf" },
+    { "arange", NULL, { "float32[] 0", "float32[] inf", "float32[] 1" }, "stop is inf" },
     { "arange", NULL, { "int64[] -9223372036854775807", "int64[] 9223372036854775807", "int64[] 1" }, "too many elements" },
     { "dyn.reshape", NULL, { "float32[6] 1 2 3 4 5 6", "int32[1] 4" }, "data has 6 elements, newshape 4" },
     { "dyn.reshape", NULL, { "float32[6] 1 2 3 4 5 6", "int32[2] -1 -1" }, "-1 twice" },
@@ -26,6 +26,7 @@ static const struct fault_row {
     { "dyn.tile", NULL, { "float32[2] 1 2", "int32[1] -1" }, "reps has -1" },
     { "dyn.strided_slice", NULL, { "float32[2] 1 2", "int32[1] 0", "int32[1] 2", "int32[1] 0" }, "a step of 0" },
     { "dyn.topk", NULL, { "float32[2] 1 2", "int32[] 3" }, "k is 3" },
+    { "dyn.topk", NULL, { "float32[2] 1 2", "int32[0]" }, "k must be one number; data is float32[2], k is []" },
     { "strided_set", NULL, { "float32[3] 1 2 3", "float32[1] 0", "int32[1] 0", "int32[1] 2", "int32[1] 1" }, "axis 0 of v" },
     { "adv_index", NULL, { "(float32[3] 1 2 3 | int32[1] 3)" }, "adv_index" },
 };

@@ -349,6 +349,17 @@ struct bt_eval_call {
     const bt_type *const *args;
     const bt_type *result;
 };
+/* What bt_plain_tensor.kind says of a dtype (<baton/plain.h>). */
+static inline char bt_plain_kind(bt_dtype dtype)
+{
+    switch (BT_DTYPE_CLASS(dtype)) {
+    case BT_CLASS_INT: return 'i';
+    case BT_CLASS_UINT: return 'u';
+    case BT_CLASS_BOOL: return 'b';
+    case BT_CLASS_BFLOAT: return 'g';
+    default: return 'f';
+    }
+}
 /* Fails, naming the operator. */
 BT_API bt_status bt_eval_fail(bt_ctx *, const bt_eval_call *, const char *format,
                               ...) BT_FAILURE BT_PRINTF(3, 4);

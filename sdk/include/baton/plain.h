@@ -27,16 +27,18 @@ typedef struct bt_plain_call {
     const bt_plain_tensor *in;
     bt_plain_tensor *out;
     const int64_t *attrs; /* as the facet has written them */
-    void *workspace;      /* bt_plain_facet.workspace bytes for each element of input 0 */
+    void *workspace;      /* as bt_plain_facet.workspace says, aligned to 8 bytes */
     uint32_t is_sizing;   /* 1: the dims of the results are asked for; 0: their elements,
                              the dims are there */
+    uint32_t is_sized;    /* of elements: the call before asked for their dims, and the
+                             workspace is as it was left */
 } bt_plain_call;
 
 /* 0, or k > 0: fault k - 1 of the facet. Allocates nothing. */
 typedef int32_t bt_plain_fn(const bt_plain_call *);
 
-/* "plain". The text consists of functions, each a part that calls only those before it,
- * so that who writes it leaves out what is not called. */
+/* "plain". The text consists of functions, each a part that calls only those before it and
+ * those of <baton/convert.h>, so that who writes it leaves out what is not called. */
 enum { BT_PLAIN_ATTRS = 16 };
 struct bt_ctx;
 struct bt_diag;
@@ -45,11 +47,12 @@ typedef struct bt_plain_facet {
     const char *const *blocks; /* parts of the text; NULL behind the last */
     const char *symbol;        /* "static int32_t SYMBOL(const bt_plain_call *call)" */
     const char *const *faults; /* texts; NULL behind the last; NULL: it has none */
-    uint32_t workspace;
+    uint32_t workspace; /* bytes for each element of input 0 along the axis attrs[0] */
     /* Writes what the function reads of the attributes. NULL: nothing.
      * errors  BT_ERR_UNSUPPORTED: the function does not do this call */
     const struct bt_diag *(*attrs)(struct bt_ctx *, const struct bt_formula_call *,
                                    int64_t out[BT_PLAIN_ATTRS]);
+    bt_plain_fn *run; /* the same function, compiled; NULL: there is the text alone */
 } bt_plain_facet;
 
 #ifdef __cplusplus

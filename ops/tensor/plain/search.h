@@ -1,3 +1,5 @@
+#include "sort.h"
+
 /* argwhere. */
 static int32_t plain_argwhere(const bt_plain_call *call)
 {
@@ -22,24 +24,39 @@ static int32_t plain_argwhere(const bt_plain_call *call)
     return 0;
 }
 
-/* unique. attrs: whether they are sorted. Results: the elements, where each stands first,
- * which one each element is, how many there are, and perhaps how often each occurs. */
+/* unique: groups[j]: the number of the distinct element that element j is, in ascending
+ * order; first[g]: where it stands first. Gives how many there are. */
+static inline int64_t plain_group(const bt_plain_tensor *in, void *lists, int64_t *groups,
+                                  int64_t *first)
+{
+    plain_line line = { 0 };
+    const uint64_t *const keys = lists;
+    const int64_t *order;
+    int64_t count = 0, k;
+    line.in = in;
+    line.n = in->dims[0];
+    line.inner = 1;
+    order = plain_sort(&line, lists);
+    for (k = 0; k < line.n; k++) {
+        const int64_t j = order[k];
+        if (k == 0 || keys[order[k - 1]] != keys[j])
+            first[count++] = j;
+        groups[j] = count - 1;
+    }
+    return count;
+}
+
+/* unique. attrs: the axis, 0; whether they are sorted. Results: the elements, where each stands
+ * first, which one each element is, how many there are, and perhaps how often each occurs. */
 static int32_t plain_unique(const bt_plain_call *call)
 {
     const bt_plain_tensor *in = call->in, *out = call->out;
     const int64_t n = in->dims[0];
-    int64_t *const groups = (int64_t *)call->workspace + 2 * n, *first = groups + n, *number = first + n;
-    const int64_t *const order =
-        plain_sort(in, 0, 1, n, 0, call->workspace, (int64_t *)call->workspace + n);
-    int64_t count = 0, next = 0, k;
-    for (k = 0; k < n; k++) {
-        if (k == 0 || plain_key(in, order[k - 1]) != plain_key(in, order[k])) {
-            first[count] = order[k];
-            number[count] = call->attrs[0] ? count : -1;
-            count++;
-        }
-        groups[order[k]] = count - 1;
-    }
+    int64_t *const number = call->workspace, *const groups = number + 3 * n,
+                   *const first = groups + n;
+    int64_t next = 0, count, k, g;
+    count =
+        call->is_sized ? out->dims[0] : plain_group(in, call->workspace, groups, first);
     if (call->is_sizing) {
         out[0].dims[0] = out[1].dims[0] = count;
         out[2].dims[0] = n;
@@ -48,21 +65,23 @@ static int32_t plain_unique(const bt_plain_call *call)
             out[4].dims[0] = count;
         return 0;
     }
+    for (g = 0; g < count; g++)
+        number[g] = call->attrs[1] ? g : -1;
     for (k = 0; k < n; k++) {
-        const int64_t g = groups[k];
+        g = groups[k];
         if (number[g] < 0)
             number[g] = next++;
         plain_set_bits(out + 2, k, (uint64_t)number[g]);
     }
-    for (k = 0; k < count; k++) {
-        plain_set_bits(out, number[k], plain_bits(in, first[k]));
-        plain_set_bits(out + 1, number[k], (uint64_t)first[k]);
+    for (g = 0; g < count; g++) {
+        plain_set_bits(out, number[g], plain_bits(in, first[g]));
+        plain_set_bits(out + 1, number[g], (uint64_t)first[g]);
         if (call->nout == 5)
-            plain_set_bits(out + 4, number[k], 0);
+            plain_set_bits(out + 4, g, 0);
     }
     for (k = 0; call->nout == 5 && k < n; k++) {
-        const int64_t g = number[groups[k]];
-        plain_set_bits(out + 4, g, (uint64_t)plain_get(out + 4, g) + 1u);
+        g = number[groups[k]];
+        plain_set_bits(out + 4, g, plain_bits(out + 4, g) + 1u);
     }
     plain_set_bits(out + 3, 0, (uint64_t)count);
     return 0;

@@ -323,11 +323,13 @@ static bt_pipeline *pipeline_create(bt_ctx *ctx, const char *file, const char *t
         p->doc.text = bt_arena_text(arena, text, nbytes);
         p->doc.nbytes = nbytes;
         p->doc.code = BT_ERR_PIPELINE;
+        p->doc.index = BT_NEW(arena, bt_map);
     }
-    if (!p || !p->doc.file || !p->doc.text) {
+    if (!p || !p->doc.file || !p->doc.text || !p->doc.index) {
         bt_arena_destroy(arena);
         return NULL;
     }
+    bt_map_init(p->doc.index, arena, 0);
     p->registry = bt_registry_ref(ctx->registry);
     return p;
 }
@@ -345,17 +347,10 @@ void bt_pipeline_destroy(bt_pipeline *p)
 bt_status bt_pipeline_parse(bt_ctx *ctx, const char *file, const char *json,
                             size_t nbytes, bt_pipeline **out)
 {
-    const bt_place place = { .file = file };
-    if (nbytes > BT__JSON_MAX_NBYTES)
-        return bt_fail_place(ctx, BT_ERR_LIMIT, &place,
-                             "%zu bytes are too many: at most %u are read", nbytes,
-                             BT__JSON_MAX_NBYTES);
     bt_pipeline *p = pipeline_create(ctx, file, json, nbytes);
     if (!p)
         return bt_no_memory();
     bt_status status = bt__json_parse(ctx, &p->doc, &p->json);
-    if (!status)
-        status = bt__json_index(&p->doc, p->arena, p->json);
     if (!status)
         status = read_pipeline(ctx, p);
     if (status) {

@@ -1,8 +1,7 @@
 /*
- * Reading JSON with places. The scanner knows the grammar and no values: it refuses what
- * is out of shape at the byte where it goes wrong, bounds the depth before jansson
- * recurses, and later walks to the value that a pointer names. jansson then checks what
- * is left (numbers, UTF-8, duplicate keys) and makes the tree.
+ * Reading JSON with places. One scanner knows the grammar: it refuses what is out of shape
+ * at the byte where it goes wrong, makes jansson's values of what it passes, and later
+ * walks to the value that a pointer names. jansson reads numbers and escapes.
  */
 #include "plugin/json.h"
 
@@ -15,6 +14,11 @@ typedef struct scan {
     const char *text;
     size_t at, end;
     const char *expected; /* set where it goes wrong, at `at` */
+    /* ... or where a token is wrong by itself, from `start` to `at` */
+    size_t start;
+    json_error_t error;
+    uint32_t is_token, no_memory;
+    bt_map *index; /* of bt__json_doc */
 } scan;
 
 static int fail(scan *s, const char *expected)
@@ -23,9 +27,20 @@ static int fail(scan *s, const char *expected)
     return 0;
 }
 
+static int fail_memory(scan *s)
+{
+    s->no_memory = 1;
+    return 0;
+}
+
+static int is_space(char c)
+{
+    return c == ' ' || c == '\n' || c == '\t' || c == '\r';
+}
+
 static void skip_space(scan *s)
 {
-    while (s->at < s->end && strchr(" \t\r\n", s->text[s->at]) && s->text[s->at])
+    while (s->at < s->end && is_space(s->text[s->at]))
         s->at++;
 }
 
@@ -59,6 +74,10 @@ static int scan_string(scan *s)
     while (s->at < s->end) {
         unsigned char c = (unsigned char)s->text[s->at];
         uint32_t code_point;
+        if (c >= 0x20 && c < 0x7f && c != '"' && c != '\\') {
+            s->at++;
+            continue;
+        }
         if (c == '"') {
             s->at++;
             return 1;
@@ -95,27 +114,89 @@ static int scan_scalar(scan *s)
     return fail(s, "a value (a string, number, true, false, null, list or object)");
 }
 
-static int scan_value(scan *s, uint32_t depth);
+/* ---- values ---- */
+
+/* Of the token that begins at `start` and has been passed. */
+static int make_token(scan *s, size_t start, json_t **out)
+{
+    const char *text = s->text + start;
+    const size_t n = s->at - start;
+    if (*text == '"' && !memchr(text, '\\', n)) {
+        *out = json_stringn_nocheck(text + 1, n - 2);
+        return *out || fail_memory(s);
+    }
+    *out = json_loadb(text, n, JSON_DECODE_ANY, &s->error);
+    if (!*out && json_error_code(&s->error) == json_error_out_of_memory)
+        return fail_memory(s);
+    s->is_token = !*out;
+    s->start = start;
+    return *out != NULL;
+}
+
+/* Takes the value; the key's token begins at `start` and has `n` bytes. */
+static int put_member(scan *s, json_t *object, size_t start, size_t n, json_t *value)
+{
+    char name[64];
+    const size_t before = json_object_size(object);
+    const char *text = s->text + start;
+    if (n <= sizeof(name) && !memchr(text, '\\', n)) {
+        memcpy(name, text + 1, n - 2);
+        name[n - 2] = 0;
+        if (json_object_set_new_nocheck(object, name, value) != 0)
+            return fail_memory(s);
+    } else {
+        json_t *key = json_loadb(text, n, JSON_DECODE_ANY, NULL);
+        const int is_put =
+            key && json_object_set_nocheck(object, json_string_value(key), value) == 0;
+        json_decref(key);
+        json_decref(value);
+        if (!is_put)
+            return fail_memory(s);
+    }
+    if (json_object_size(object) > before)
+        return 1;
+    s->is_token = 1;
+    s->start = start;
+    s->at = start + n;
+    strcpy(s->error.text, "this key is given twice");
+    return 0;
+}
+
+static int scan_value(scan *s, uint32_t depth, json_t **out);
 
 /* The inside of a list or an object, from its opening bracket to its closing one. */
-static int scan_container(scan *s, uint32_t depth, int is_object)
+static int scan_container(scan *s, uint32_t depth, int is_object, json_t **out)
 {
-    int close = is_object ? '}' : ']';
+    const int close = is_object ? '}' : ']';
+    json_t *value, **to = out ? &value : NULL;
+    if (out && !(*out = is_object ? json_object() : json_array()))
+        return fail_memory(s);
     s->at++;
     if (peek(s) == close) {
         s->at++;
         return 1;
     }
     for (;;) {
+        peek(s);
+        const size_t start = s->at;
+        size_t nkey = 0;
         if (is_object) {
             if (!scan_string(s))
                 return 0;
+            nkey = s->at - start;
             if (peek(s) != ':')
                 return fail(s, "\":\" after the key");
             s->at++;
         }
-        if (!scan_value(s, depth + 1))
+        if (!scan_value(s, depth + 1, to)) {
+            if (out)
+                json_decref(value);
             return 0;
+        }
+        if (out && is_object && !put_member(s, *out, start, nkey, value))
+            return 0;
+        if (out && !is_object && json_array_append_new(*out, value) != 0)
+            return fail_memory(s);
         int next = peek(s);
         if (next != ',' && next != close)
             return fail(s, is_object ? "\",\" or \"}\"" : "\",\" or \"]\"");
@@ -125,17 +206,28 @@ static int scan_container(scan *s, uint32_t depth, int is_object)
     }
 }
 
-/* Recursion is bounded by BT__JSON_MAX_DEPTH. */
-static int scan_value(scan *s, uint32_t depth)
+/* jansson has one object for all `true`, so such values are found by walking. */
+static int note_place(scan *s, const json_t *value, size_t start)
 {
-    int c = peek(s);
-    if (c == '"')
-        return scan_string(s);
-    if (c != '{' && c != '[')
-        return scan_scalar(s);
-    if (depth >= BT__JSON_MAX_DEPTH)
+    return !s->index || json_is_boolean(value) || json_is_null(value) ||
+           bt_map_put(s->index, value, (void *)(uintptr_t)start) || fail_memory(s);
+}
+
+/* Recursion is bounded by BT__JSON_MAX_DEPTH. out: the value, where one is wanted; after a
+ * failure what there is of it, or NULL. */
+static int scan_value(scan *s, uint32_t depth, json_t **out)
+{
+    const int c = peek(s), is_container = c == '{' || c == '[';
+    const size_t start = s->at;
+    if (out)
+        *out = NULL;
+    if (is_container && depth >= BT__JSON_MAX_DEPTH)
         return fail(s, NULL);
-    return scan_container(s, depth, c == '{');
+    return (is_container ? scan_container(s, depth, c == '{', out)
+            : c == '"'   ? scan_string(s)
+                         : scan_scalar(s)) &&
+           (!out ||
+            ((is_container || make_token(s, start, out)) && note_place(s, *out, start)));
 }
 
 /* ---- places ---- */
@@ -197,7 +289,7 @@ static int enter_member(scan *s, const char *key, size_t *key_at, size_t *key_wi
         skip_space(s);
         if (found)
             return 1;
-        if (!scan_value(s, 0) || peek(s) != ',')
+        if (!scan_value(s, 0, NULL) || peek(s) != ',')
             return 0;
         s->at++;
     }
@@ -208,7 +300,7 @@ static int enter_element(scan *s, size_t index)
 {
     s->at++;
     for (size_t i = 0; i < index; i++) {
-        if (!scan_value(s, 0) || peek(s) != ',')
+        if (!scan_value(s, 0, NULL) || peek(s) != ',')
             return 0;
         s->at++;
     }
@@ -253,56 +345,9 @@ bt__spot bt__json_spot(const bt__json *json, int at_key)
     size_t start = s.at;
     int c = peek(&s);
     size_t width = 1;
-    if (c != '{' && c != '[' && scan_value(&s, 0))
+    if (c != '{' && c != '[' && scan_value(&s, 0, NULL))
         width = s.at - start;
     return (bt__spot){ doc, (uint32_t)start, (uint32_t)width };
-}
-
-/* The tree in step with the text: both are in the order of the document. jansson has one
- * object for all `true`, so such values are left to walking. */
-static int index_value(scan *s, bt_map *map, const json_t *value)
-{
-    int c = peek(s);
-    if (json_is_number(value) || json_is_string(value) || json_is_array(value) ||
-        json_is_object(value)) {
-        if (!bt_map_put(map, value, (void *)(uintptr_t)s->at))
-            return 0;
-    }
-    if (c != '{' && c != '[')
-        return scan_value(s, 0);
-    void *member = json_object_iter((json_t *)(uintptr_t)value);
-    size_t n = c == '{' ? json_object_size(value) : json_array_size(value);
-    s->at++;
-    for (size_t i = 0; i < n; i++) {
-        const json_t *next =
-            c == '[' ? json_array_get(value, i) : json_object_iter_value(member);
-        if (c == '{') {
-            scan_string(s);
-            peek(s);
-            s->at++; // the colon
-            member = json_object_iter_next((json_t *)(uintptr_t)value, member);
-        }
-        if (!index_value(s, map, next))
-            return 0;
-        peek(s);
-        s->at += i + 1 < n; // the comma
-    }
-    peek(s);
-    s->at++;
-    return 1;
-}
-
-bt_status bt__json_index(bt__json_doc *doc, bt_arena *arena, const json_t *root)
-{
-    scan s = { .text = doc->text, .end = doc->nbytes };
-    bt_map *map = BT_NEW(arena, bt_map);
-    if (!map)
-        return bt_no_memory();
-    bt_map_init(map, arena, 0);
-    if (!index_value(&s, map, root))
-        return bt_no_memory();
-    doc->index = map;
-    return NULL;
 }
 
 /* ---- parsing ---- */
@@ -315,6 +360,11 @@ static bt__spot spot_at(const bt__json_doc *doc, size_t at, size_t width)
 static bt_status fail_scan(bt_ctx *ctx, const bt__json_doc *doc, scan *s)
 {
     bt__spot spot = spot_at(doc, s->at, 1);
+    if (s->no_memory)
+        return bt_no_memory();
+    if (s->is_token)
+        return bt__spot_fail(ctx, spot_at(doc, s->start, s->at - s->start), "%s",
+                             s->error.text);
     if (!s->expected)
         return bt__spot_fail(ctx, spot, "lists and objects are nested more than %d deep",
                              BT__JSON_MAX_DEPTH);
@@ -326,34 +376,10 @@ static bt_status fail_scan(bt_ctx *ctx, const bt__json_doc *doc, scan *s)
     return bt__spot_fail(ctx, spot, "expected %s, found \"%c\"", s->expected, c);
 }
 
-/* jansson says where it stopped reading; the token before that is at fault. */
-static bt_status fail_jansson(bt_ctx *ctx, const bt__json_doc *doc,
-                              const json_error_t *error)
-{
-    if (json_error_code(error) == json_error_out_of_memory)
-        return bt_no_memory();
-    size_t end = error->position > 0 ? (size_t)error->position : 0, start;
-    if (end > doc->nbytes)
-        end = doc->nbytes;
-    start = end;
-    if (start > 0 && doc->text[start - 1] == '"') {
-        start--;
-        while (start > 0 && doc->text[start - 1] != '"')
-            start--;
-        start -= start > 0;
-    } else {
-        while (start > 0 && !strchr(" \t\r\n,:[{", doc->text[start - 1]))
-            start--;
-    }
-    if (json_error_code(error) == json_error_duplicate_key)
-        return bt__spot_fail(ctx, spot_at(doc, start, end - start),
-                             "this key is given twice");
-    return bt__spot_fail(ctx, spot_at(doc, start, end - start), "%s", error->text);
-}
-
 bt_status bt__json_parse(bt_ctx *ctx, const bt__json_doc *doc, json_t **out)
 {
     bt_place whole = { .file = doc->file };
+    json_t *root = NULL;
     if (doc->nbytes > BT__JSON_MAX_NBYTES)
         return bt_fail_place(ctx, BT_ERR_LIMIT, &whole,
                              "%zu bytes are too many: at most %u are read", doc->nbytes,
@@ -362,21 +388,14 @@ bt_status bt__json_parse(bt_ctx *ctx, const bt__json_doc *doc, json_t **out)
     if (nul)
         return bt__spot_fail(ctx, spot_at(doc, (size_t)(nul - doc->text), 1),
                              "found a NUL byte");
-    scan s = { .text = doc->text, .end = doc->nbytes };
-    if (peek(&s) != '{') {
-        s.expected = "an object";
+    scan s = { .text = doc->text, .end = doc->nbytes, .index = doc->index };
+    int ok = peek(&s) == '{' ? scan_value(&s, 0, &root) : fail(&s, "an object");
+    if (ok && peek(&s) >= 0)
+        ok = fail(&s, "nothing after the object");
+    if (!ok) {
+        json_decref(root);
         return fail_scan(ctx, doc, &s);
     }
-    if (!scan_value(&s, 0))
-        return fail_scan(ctx, doc, &s);
-    if (peek(&s) >= 0) {
-        s.expected = "nothing after the object";
-        return fail_scan(ctx, doc, &s);
-    }
-    json_error_t error;
-    json_t *root = json_loadb(doc->text, doc->nbytes, JSON_REJECT_DUPLICATES, &error);
-    if (!root)
-        return fail_jansson(ctx, doc, &error);
     *out = root;
     return NULL;
 }

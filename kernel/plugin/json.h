@@ -1,6 +1,6 @@
 /*
- * JSON with places. jansson makes the tree; a scanner of ours finds where in the text a
- * value stands, so that every complaint about a field has file, line, column and caret.
+ * JSON with places. The values are jansson's; a scanner of ours reads them, and finds where
+ * in the text one stands, so that every complaint about a field has file, line, column and caret.
  * Manifests and pipelines are checked against a shape, which is data: what a value may
  * be, and what its members may be.
  */
@@ -18,8 +18,9 @@ typedef struct bt__json_doc {
     const char *file; /* for messages */
     const char *text;
     size_t nbytes;
-    uint32_t code;       /* of errors: BT_ERR_MANIFEST, BT_ERR_PIPELINE */
-    const bt_map *index; /* value -> where it stands; NULL: found by walking */
+    uint32_t code; /* of errors: BT_ERR_MANIFEST, BT_ERR_PIPELINE */
+    bt_map *index; /* value -> where it stands: filled by parsing, so that many spots cost
+                      no more than the document; NULL: found by walking */
 } bt__json_doc;
 
 /* A range of a document, for messages that come later. */
@@ -46,8 +47,6 @@ bt__json bt__json_member(const bt__json *, const char *key);
 bt__json bt__json_element(const bt__json *, size_t index);
 /* Adds "/provides/ops/0/name", nothing for the root. */
 void bt__json_pointer(const bt__json *, bt_text *out);
-/* Notes where each value stands, so that many spots cost no more than the document. */
-bt_status bt__json_index(bt__json_doc *, bt_arena *, const json_t *root) BT_MUST_USE;
 /* Where the value stands, or (with `at_key`) its key. */
 bt__spot bt__json_spot(const bt__json *, int at_key);
 /* The same fault, at a spot; lack of memory stays what it is. */

@@ -7,59 +7,32 @@
 
 #include <baton/plugin.h>
 
-/* In a text, the definitions are looked for by their tokens: it is not parsed. */
-struct search {
-    bt__lexer lexer;
-    const char *name;
-    uint32_t depth;   /* of brackets */
-    uint32_t in_type; /* between `type` and the end of its constructors */
-    uint32_t last;    /* kind of the token before */
-};
-
-static int is_name(const struct search *s, const bt__token *token, const char *name)
-{
-    return strlen(name) == token->nbytes &&
-           memcmp(s->lexer.text + token->offset, name, token->nbytes) == 0;
-}
-
-static int is_opening(uint32_t kind)
-{
-    return kind == BT_TOKEN_LPAREN || kind == BT_TOKEN_LBRACE ||
-           kind == BT_TOKEN_LBRACKET || kind == BT_TOKEN_HEADER;
-}
-
-static int is_closing(uint32_t kind)
-{
-    return kind == BT_TOKEN_RPAREN || kind == BT_TOKEN_RBRACE ||
-           kind == BT_TOKEN_RBRACKET;
-}
-
-/* Whether the token names what is defined there: `@name` between definitions; in a type,
- * what stands at the head or begins a constructor. */
-static int is_defined_by(const struct search *s, const bt__token *token)
-{
-    if (*s->name == '@')
-        return s->depth == 0 && token->kind == BT_TOKEN_GLOBAL;
-    return s->in_type && token->kind == BT_TOKEN_WORD &&
-           (s->depth == 0 ||
-            (s->depth == 1 && (s->last == BT_TOKEN_LBRACE || s->last == BT_TOKEN_COMMA)));
-}
-
+/* Whether a text defines `name`, by its tokens: it is not parsed. A global that is defined
+ * stands behind a word; in a type, its own name does, and constructors begin its parts. */
 static int defines(const char *text, uint32_t nbytes, const char *name)
 {
-    struct search s = { .name = name };
+    uint32_t in_type = 0, depth = 0, last = 0;
+    bt__lexer lexer;
     bt__token token;
-    bt__lexer_init(&s.lexer, text, nbytes);
-    while ((token = bt__lex(&s.lexer)).kind != BT_TOKEN_END) {
-        if (is_defined_by(&s, &token) && is_name(&s, &token, name))
+    bt__lexer_init(&lexer, text, nbytes);
+    while ((token = bt__lex(&lexer)).kind != BT_TOKEN_END) {
+        const char *at = text + token.offset;
+        const int is_name =
+            strlen(name) == token.nbytes && memcmp(at, name, token.nbytes) == 0;
+        if (is_name &&
+            (*name == '@' ? last == BT_TOKEN_WORD
+                          : in_type && !depth &&
+                                (last == BT_TOKEN_WORD || last == BT_TOKEN_LBRACE ||
+                                 last == BT_TOKEN_COMMA)))
             return 1;
-        if (is_closing(token.kind) && s.depth && --s.depth == 0 &&
-            token.kind == BT_TOKEN_RBRACE)
-            s.in_type = 0;
-        if (s.depth == 0 && token.kind == BT_TOKEN_WORD && is_name(&s, &token, "type"))
-            s.in_type = 1;
-        s.depth += (uint32_t)is_opening(token.kind);
-        s.last = token.kind;
+        in_type =
+            token.kind == BT_TOKEN_WORD && token.nbytes == 4 && memcmp(at, "type", 4) == 0
+                ? 1
+                : in_type && token.kind != BT_TOKEN_RBRACE;
+        depth += token.kind == BT_TOKEN_LPAREN || token.kind == BT_TOKEN_LBRACKET;
+        depth -=
+            depth && (token.kind == BT_TOKEN_RPAREN || token.kind == BT_TOKEN_RBRACKET);
+        last = token.kind;
     }
     return 0;
 }

@@ -1,7 +1,8 @@
 /*
  * How many bytes are enough for every run. Lists are by size and hold no other
  * (LARGER is 0), so a block is new only where all blocks of its size are in use: it is
- * enough to know how many objects of each size there are at once.
+ * enough to know how many objects of each size there are at once. Sizes by dims of the entry
+ * are told apart by their terms: two may be one size in some run, which then needs less.
  *
  *     an object        itself, and what its fields and its owner hold, of each size the most
  *     an instruction   what registers hold before it, what it makes, what its callee needs
@@ -17,42 +18,76 @@
 
 #include "blocks.h"
 
+enum { MOST_TERMS = 64, KINDS = LISTS + MOST_TERMS };
 #define MOST (UINT64_C(1) << 48)
 
-/* Objects of each size. */
-typedef uint64_t counts[LISTS];
+/* Objects of each size: a list's, then those by terms. */
+typedef uint64_t counts[KINDS];
 
 /* What a function of C needs: its objects, bytes of frames, calls in progress. */
 struct need {
     int is_known;
-    uint64_t frames;
+    const bt_type *frames;
     uint32_t depth;
     counts objects;
 };
 
 struct counting {
     struct bounds b;
+    uint32_t *kinds; /* by site: its size */
+    uint32_t nterm;
+    struct bound_term terms[MOST_TERMS];
     counts *trees; /* by site */
     uint8_t *is_counted;
     struct need *needs; /* by group */
 };
 
-/* Of an object with n axes or fields, and so many bytes of elements; LISTS: none is so
- * large. */
-static uint32_t list_of(uint32_t n, uint64_t nbytes)
+static int find_kind(struct counting *k, const struct site *site, uint32_t *out)
 {
-    return nbytes < MOST ? block_list(block_head(n) + nbytes) : LISTS;
+    const struct bound_term term = { .head = block_head(site->n),
+                                     .nbytes = site->nbytes };
+    int64_t number;
+    if (bt_dim_is_const(site->nbytes, &number)) {
+        *out = number >= 0 && (uint64_t)number <= MOST
+                   ? block_list(term.head + (uint64_t)number)
+                   : LISTS;
+        return *out < LISTS ||
+               bound_fails(&k->b, k->b.program->functions[0], "it is too large to count");
+    }
+    for (uint32_t i = 0; i < k->nterm; i++) {
+        *out = LISTS + i;
+        if (k->terms[i].head == term.head && k->terms[i].nbytes == term.nbytes)
+            return 1;
+    }
+    if (k->nterm == MOST_TERMS)
+        return bound_fails(&k->b, k->b.program->functions[0],
+                           "its objects have too many sizes");
+    *out = LISTS + k->nterm;
+    k->terms[k->nterm++] = term;
+    return 1;
+}
+
+static int find_kinds(struct counting *k)
+{
+    k->kinds = BT_NEWS(k->b.arena, uint32_t, k->b.sites.len);
+    if (!k->kinds)
+        k->b.status = bt_no_memory();
+    for (uint32_t s = 0; k->kinds && s < k->b.sites.len; s++) {
+        if (!find_kind(k, &k->b.sites.at[s], &k->kinds[s]))
+            return 0;
+    }
+    return k->kinds != NULL;
 }
 
 static void add_counts(counts to, const counts more)
 {
-    for (uint32_t i = 0; i < LISTS; i++)
+    for (uint32_t i = 0; i < KINDS; i++)
         to[i] = to[i] < MOST && more[i] < MOST ? to[i] + more[i] : MOST;
 }
 
 static void most_counts(counts to, const counts other)
 {
-    for (uint32_t i = 0; i < LISTS; i++)
+    for (uint32_t i = 0; i < KINDS; i++)
         to[i] = to[i] > other[i] ? to[i] : other[i];
 }
 
@@ -78,7 +113,7 @@ static int count_site(struct counting *k, uint32_t s)
     const struct site *site = &k->b.sites.at[s];
     counts part;
     memset(k->trees[s], 0, sizeof(counts));
-    k->trees[s][list_of(site->n, site->nbytes)] = 1;
+    k->trees[s][k->kinds[s]] = 1;
     for (uint32_t i = 0; i < site->nfield; i++) {
         if (!count_place(k, site->first + i, part))
             return 0;
@@ -97,11 +132,6 @@ static int count_sites(struct counting *k)
 {
     uint32_t left = k->b.sites.len;
     int is_new = 1;
-    for (uint32_t s = 0; s < left; s++) {
-        const struct site *site = &k->b.sites.at[s];
-        if (list_of(site->n, site->nbytes) == LISTS)
-            return bound_fails(&k->b, k->b.program->functions[0], "a value is too large");
-    }
     while (left && is_new) {
         is_new = 0;
         for (uint32_t s = 0; s < k->b.sites.len; s++) {
@@ -158,15 +188,31 @@ static void merge(struct counting *k, struct walk *w, uint32_t to)
         k->b.status = bt_no_memory();
 }
 
+/* So many bytes, as a stack takes them. */
+static const bt_type *in_blocks(const struct bounds *b, const bt_type *nbytes)
+{
+    const bt_type *block = bt_dim(b->store, 64);
+    return bt_dim_mul(b->store, bt_dim_ceildiv(b->store, nbytes, block), block);
+}
+
+static int put_frames(struct counting *k, struct need *need, const bt_type *frames)
+{
+    if (frames)
+        need->frames = bt_dim_max(k->b.store, need->frames, frames);
+    return frames && need->frames ? 1
+                                  : bound_fails(&k->b, k->b.program->functions[0],
+                                                "it is too large to count");
+}
+
 /* Memory that plain C takes while it computes. */
 static int plain_workspace(struct counting *k, uint32_t function, const uint32_t *w,
-                           uint64_t *out)
+                           const bt_type **out)
 {
     struct bounds *b = &k->b;
     const struct vm_function *f = b->program->functions[function];
+    const bt_type *n = bt_dim(b->store, 1);
     struct c_plain plain;
-    uint64_t n = 1;
-    *out = 0;
+    *out = bt_dim(b->store, 0);
     b->status =
         c_plain_find(b->c->p->ctx, b->arena, b->program->operators[w[1]].call, &plain);
     if (b->status)
@@ -174,37 +220,36 @@ static int plain_workspace(struct counting *k, uint32_t function, const uint32_t
     if (!plain.facet || !plain.facet->workspace)
         return 1;
     for (uint32_t s = 0; code_is_object(f, w[3]) && s < b->sites.len; s++) {
-        const uint64_t ndata = b->sites.at[s].ndata;
+        const bt_type *ndata = b->sites.at[s].ndata;
         const bt_dtype dtype = b->program->types.at[f->types[w[3] & VM_REGISTER]].dtype;
         if (!has_site(set_of(b, place_of(b, function, w[3])), s))
             continue;
-        if (ndata == UINT64_MAX)
+        if (!ndata)
             return bound_fails(b, f, "a run finds out the size of an operand");
-        n = ndata / code_nbytes(dtype) > n ? ndata / code_nbytes(dtype) : n;
+        n = bt_dim_max(
+            b->store, n,
+            bt_dim_floordiv(b->store, ndata, bt_dim(b->store, code_nbytes(dtype))));
     }
-    *out = n < MOST / 64 / plain.facet->workspace
-               ? (n * plain.facet->workspace + 63) / 64 * 64
-               : MOST;
+    *out = in_blocks(b, bt_dim_scale(b->store, n, (int64_t)plain.facet->workspace, 0));
     return 1;
 }
 
-static int count_frame(struct counting *k, uint32_t function, uint64_t *out)
+static int count_frame(struct counting *k, uint32_t function, const bt_type **out)
 {
     const struct vm_function *f = k->b.program->functions[function];
-    *out = 0;
+    *out = bt_dim(k->b.store, 0);
     for (uint32_t i = 0; i < f->nstorage; i++) {
-        int64_t nbytes;
-        if (!term_number(&k->b, function, &f->storages[i].nbytes, &nbytes) ||
-            nbytes < 0 || (uint64_t)nbytes > MOST)
+        const bt_type *nbytes = term_dim(&k->b, function, &f->storages[i].nbytes);
+        if (!nbytes)
             return bound_fails(&k->b, f, "a run finds out the size of its memory");
-        *out += ((uint64_t)nbytes + 63) / 64 * 64;
+        *out = bt_dim_add(k->b.store, *out, in_blocks(&k->b, nbytes));
     }
     return 1;
 }
 
 /* What there is at once at an instruction: all that is held, less what moves to a callee. */
 static int count_instruction(struct counting *k, struct walk *w, uint32_t pc,
-                             uint64_t frame)
+                             const bt_type *frame)
 {
     const struct vm_function *f = k->b.program->functions[w->function];
     const uint32_t *words = f->words + pc, code = words[0] & 0xff;
@@ -217,7 +262,7 @@ static int count_instruction(struct counting *k, struct walk *w, uint32_t pc,
                         (code == VM_CALL || groups[callee] != groups[w->function]);
     struct need *need = w->need;
     counts now = { 0 };
-    uint64_t workspace = 0;
+    const bt_type *workspace;
     if (!is_call && !born->n)
         return 1;
     for (uint32_t i = 0; i < f->nobject; i++) {
@@ -227,25 +272,24 @@ static int count_instruction(struct counting *k, struct walk *w, uint32_t pc,
         if (w->is_full[i] && !moves)
             add_counts(now, w->holds[i]);
     }
-    for (uint32_t i = 0; i < born->n; i++) {
-        const struct site *site = &k->b.sites.at[born->first + i];
-        now[list_of(site->n, site->nbytes)]++;
-    }
+    for (uint32_t i = 0; i < born->n; i++)
+        now[k->kinds[born->first + i]]++;
     if (is_call) {
         const struct need *of = &k->needs[groups[callee]];
-        const uint64_t frames = of->frames + (code == VM_CALL ? frame : 0);
         add_counts(now, of->objects);
-        need->frames = frames > need->frames ? frames : need->frames;
+        if (!put_frames(k, need,
+                        code == VM_CALL ? bt_dim_add(k->b.store, of->frames, frame)
+                                        : of->frames))
+            return 0;
         need->depth = of->depth + 1 > need->depth ? of->depth + 1 : need->depth;
     }
     if (code == VM_OPERATE) {
-        if (!plain_workspace(k, w->function, words, &workspace))
+        if (!plain_workspace(k, w->function, words, &workspace) ||
+            !put_frames(k, need, bt_dim_add(k->b.store, frame, workspace)))
             return 0;
-        need->frames =
-            frame + workspace > need->frames ? frame + workspace : need->frames;
     }
     most_counts(need->objects, now);
-    return need->frames < MOST;
+    return 1;
 }
 
 /* At the start parameters are held, and nothing else. */
@@ -279,10 +323,10 @@ static int count_function(struct counting *k, uint32_t function, struct need *ne
     struct walk w = { .function = function, .need = need };
     struct vm_decoder d;
     struct vm_operand operand;
-    uint64_t frame;
-    if (!begin_walk(k, &w) || !count_frame(k, function, &frame))
+    const bt_type *frame;
+    if (!begin_walk(k, &w) || !count_frame(k, function, &frame) ||
+        !put_frames(k, need, frame))
         return 0;
-    need->frames = frame > need->frames ? frame : need->frames;
     for (uint32_t pc = 0; vm_decode(&d, f->words, f->nword, pc); pc = d.next) {
         uint32_t written = UINT32_MAX;
         for (uint32_t i = 0; w.at[pc] && i < f->nobject; i++)
@@ -347,6 +391,7 @@ static int count_functions(struct counting *k)
                 !is_ready(k, g))
                 continue;
             need->depth = 1;
+            need->frames = bt_dim(k->b.store, 0);
             for (uint32_t i = 0; i < n; i++) {
                 if (c->groups[i] == g && !count_function(k, i, need))
                     return 0;
@@ -359,44 +404,74 @@ static int count_functions(struct counting *k)
 
 /* ---- all ---- */
 
+/* As much as it is with any dims of the entry. 0: without limit */
+static int add_most(const bt_type *nbytes, uint64_t head, uint64_t count, uint64_t *total)
+{
+    int64_t low, high;
+    uint64_t size;
+    bt_dim_bounds(nbytes, &low, &high);
+    high = high > 0 ? high : 0;
+    if ((uint64_t)high > MOST)
+        return 0;
+    size = head ? block_size(block_list(head + (uint64_t)high)) : (uint64_t)high;
+    if (count && size > (MOST - *total) / count)
+        return 0;
+    *total += count * size;
+    return 1;
+}
+
 static void add_up(struct counting *k, struct bound *out)
 {
     const struct need *need = &k->needs[k->b.c->groups[0]];
-    out->nbytes = need->frames;
+    int is_number = 1;
     for (uint32_t i = 0; i < LISTS; i++) {
         const uint64_t size = block_size(i);
-        if (need->objects[i] && need->objects[i] > (MOST - out->nbytes) / size) {
+        if (need->objects[i] && need->objects[i] > (MOST - out->base) / size) {
             out->why = "it is too large to count";
             return;
         }
-        out->nbytes += need->objects[i] * size;
+        out->base += need->objects[i] * size;
     }
+    out->nbytes = out->base;
+    is_number &= add_most(need->frames, 0, 1, &out->nbytes);
+    for (uint32_t i = 0; i < k->nterm; i++) {
+        struct bound_term *term = &k->terms[i];
+        term->count = need->objects[LISTS + i];
+        is_number &= add_most(term->nbytes, term->head, term->count, &out->nbytes);
+    }
+    out->nterm = k->nterm;
+    out->terms = k->terms;
+    out->frames = need->frames;
     out->depth = need->depth;
-    out->is_known = 1;
+    out->is_number = is_number;
+    out->is_known = is_number || k->b.c->p->entry->func->nvar;
 }
 
 bt_status find_bound(struct output *o)
 {
     struct plan *p = o->plan;
     struct coder c = { .o = o, .p = p, .program = p->program, .prefix = "" };
-    struct counting k = { .b = { .c = &c, .program = p->program, .arena = p->arena } };
+    struct counting *k = BT_NEW(p->arena, struct counting);
     // a chain is exact; values are the caller's to build
     if (!p->program || p->has_values)
         return NULL;
+    if (!k)
+        return bt_no_memory();
+    k->b = (struct bounds){ .c = &c, .program = p->program, .arena = p->arena };
     c.x.arena = p->arena;
     BT_TRY(code_find_reached(&c));
     BT_TRY(code_find_groups(&c));
-    if (find_sites(&k.b)) {
-        k.trees = BT_NEWS(p->arena, counts, k.b.sites.len);
-        k.is_counted = BT_NEWS(p->arena, uint8_t, k.b.sites.len);
-        k.needs = BT_NEWS(p->arena, struct need, p->program->nfunction);
-        if (!k.trees || !k.is_counted || !k.needs)
+    if (find_sites(&k->b) && find_kinds(k)) {
+        k->trees = BT_NEWS(p->arena, counts, k->b.sites.len);
+        k->is_counted = BT_NEWS(p->arena, uint8_t, k->b.sites.len);
+        k->needs = BT_NEWS(p->arena, struct need, p->program->nfunction);
+        if (!k->trees || !k->is_counted || !k->needs)
             return bt_no_memory();
-        if (count_sites(&k) && count_functions(&k))
-            add_up(&k, &p->bound);
+        if (count_sites(k) && count_functions(k))
+            add_up(k, &p->bound);
     }
-    BT_TRY(k.b.status);
+    BT_TRY(k->b.status);
     if (!p->bound.is_known && !p->bound.why)
-        p->bound.why = k.b.why ? k.b.why : "it is too large to count";
+        p->bound.why = k->b.why ? k->b.why : "it is too large to count";
     return NULL;
 }

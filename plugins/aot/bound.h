@@ -1,4 +1,5 @@
-/* The memory of a program with branches, as a number that is enough for every run. */
+/* The memory of a program with branches that is enough for every run, by the dims of its
+ * entry. */
 #ifndef AOT_BOUND_H
 #define AOT_BOUND_H
 
@@ -10,8 +11,8 @@
  * result of a function, a field of an object, the tensor whose elements a view has. */
 struct site {
     uint32_t n;             /* axes, fields */
-    uint64_t nbytes;        /* of elements in its own memory */
-    uint64_t ndata;         /* of all its elements; UINT64_MAX: not known */
+    const bt_type *nbytes;  /* of elements in its own memory, a dim of the entry's */
+    const bt_type *ndata;   /* of all its elements; NULL: not known */
     uint32_t first, nfield; /* places of its fields */
     uint32_t copied;        /* 1 + the place it may be a copy of */
     uint32_t owner;         /* 1 + the place of a view's owner */
@@ -34,10 +35,12 @@ struct bounds {
     const uint32_t *registers; /* by function: the place of its first register */
     const uint32_t *results;
     struct born *const *born; /* by function, by word */
-    int64_t *const *dims;     /* by function: numbers, or DIM_VARIES */
-    uint32_t nword;           /* of a set of sites */
-    uint64_t *sets;           /* by place */
-    const char *why;          /* no number is known */
+    bt_store *store;
+    const bt_type *varies;       /* a dim that is not the same in all calls */
+    const bt_type **const *dims; /* by function: by dims of the entry, or `varies` */
+    uint32_t nword;              /* of a set of sites */
+    uint64_t *sets;              /* by place */
+    const char *why;             /* no number is known */
     bt_status status;
 };
 
@@ -50,7 +53,7 @@ const uint64_t *set_of(const struct bounds *, uint32_t place);
 int has_site(const uint64_t *set, uint32_t site);
 /* The place of an object register. */
 uint32_t place_of(const struct bounds *, uint32_t function, uint32_t operand);
-/* 0: it is not the same in all runs, or there is no memory. */
-int term_number(struct bounds *, uint32_t function, const struct vm_term *, int64_t *out);
+/* By dims of the entry. NULL: it is not the same in all calls. */
+const bt_type *term_dim(struct bounds *, uint32_t function, const struct vm_term *);
 
 #endif

@@ -1,16 +1,13 @@
 /*
  * The objects that a program makes, and what holds them: each instruction that makes an
  * object is a site, and for each place the sites are found whose objects it may hold. The
- * order of instructions has no part in it; dims are numbers where all calls give the same.
+ * order of instructions has no part in it; dims are those of the entry, where all calls give the same.
  */
 #include <inttypes.h>
 
 #include <baton/op.h>
 
 #include "bound.h"
-
-#define DIM_UNSET  INT64_MAX
-#define DIM_VARIES INT64_MIN
 
 int bound_fails(struct bounds *b, const struct vm_function *f, const char *why)
 {
@@ -41,29 +38,48 @@ static int is_object(const struct bounds *b, uint32_t function, uint32_t operand
 
 /* ---- dims ---- */
 
-int term_number(struct bounds *b, uint32_t function, const struct vm_term *term,
-                int64_t *out)
+struct given {
+    const struct vm_function *f;
+    const bt_type *const *dims;
+};
+
+static const bt_type *given_dim(bt_subst *subst, const bt_type *leaf)
 {
-    const struct vm_open *open = term->open;
-    *out = term->number;
-    if (!open)
-        return 1;
-    int64_t *dims = BT_NEWS(b->arena, int64_t, open->n);
-    if (!dims)
-        return no_memory(b);
-    for (uint32_t i = 0; i < open->n; i++) {
-        dims[i] = b->dims[function][open->dims[i]];
-        if (dims[i] == DIM_VARIES || dims[i] == DIM_UNSET)
-            return 0;
+    const struct given *given = subst->state;
+    for (uint32_t i = 0; i < given->f->ndim; i++) {
+        if (given->f->dims[i] == leaf)
+            return given->dims[i];
     }
-    return bt_dim_eval(&open->code, dims, out);
+    return NULL;
 }
 
-/* Whether a dim came to vary, or to be a number. */
-static int join_dim(int64_t *dim, int64_t number)
+/* A dim, or bytes, of a function's; NULL: it varies, or is too large. */
+static const bt_type *by_entry(struct bounds *b, uint32_t function, const bt_type *dim)
 {
-    const int64_t before = *dim;
-    *dim = before == DIM_UNSET || before == number ? number : DIM_VARIES;
+    struct given given = { b->program->functions[function], b->dims[function] };
+    bt_subst subst = { .leaf = given_dim, .state = &given };
+    for (uint32_t i = 0; dim && i < given.f->ndim; i++) {
+        if (!given.dims[i])
+            return NULL;
+    }
+    dim = dim ? bt_type_subst(b->store, &subst, dim) : NULL;
+    const bt_status why = dim ? NULL : bt_store_why(b->c->p->ctx, b->store);
+    if (why && why->code == BT_ERR_MEMORY)
+        b->status = why;
+    return dim && !(dim->has & BT_HAS_OPAQUE) ? dim : NULL;
+}
+
+const bt_type *term_dim(struct bounds *b, uint32_t function, const struct vm_term *term)
+{
+    return term->open ? by_entry(b, function, term->open->dim)
+                      : bt_dim(b->store, term->number);
+}
+
+/* Whether a dim came to be known, or to vary. */
+static int join_dim(const struct bounds *b, const bt_type **dim, const bt_type *now)
+{
+    const bt_type *before = *dim;
+    *dim = !before || before == now ? now : b->varies;
     return *dim != before;
 }
 
@@ -73,12 +89,28 @@ static int call_dims(struct bounds *b, uint32_t from, uint32_t to,
     const struct vm_function *f = b->program->functions[to];
     int is_new = 0;
     for (uint32_t i = 0; i < f->nvar; i++) {
-        int64_t number = DIM_VARIES;
-        if (i < list->n && !term_number(b, from, &list->terms[i], &number))
-            number = DIM_VARIES;
-        is_new |= join_dim(&b->dims[to][i], number);
+        const bt_type *dim = i < list->n ? term_dim(b, from, &list->terms[i]) : NULL;
+        is_new |= join_dim(b, &b->dims[to][i], dim ? dim : b->varies);
     }
     return is_new;
+}
+
+static int begin_dims(struct bounds *b)
+{
+    const struct vm_program *p = b->program;
+    const bt_type ***all = BT_NEWS(b->arena, const bt_type **, p->nfunction);
+    b->store = b->c->p->compiled->module->store;
+    b->varies = bt_dim_opaque(b->store, NULL);
+    for (uint32_t k = 0; all && b->varies && k < p->nfunction; k++) {
+        const struct vm_function *f = p->functions[k];
+        all[k] = BT_NEWS(b->arena, const bt_type *, f->ndim);
+        for (uint32_t i = 0; all[k] && i < f->ndim; i++)
+            all[k][i] = i >= f->nvar ? b->varies : k ? NULL : f->dims[i];
+        if (!all[k])
+            return no_memory(b);
+    }
+    b->dims = all;
+    return all && b->varies ? 1 : no_memory(b);
 }
 
 static int find_dims(struct bounds *b)
@@ -86,23 +118,12 @@ static int find_dims(struct bounds *b)
     const struct vm_program *p = b->program;
     struct vm_decoder d;
     struct vm_operand operand;
-    int64_t **all = BT_NEWS(b->arena, int64_t *, p->nfunction);
-    int is_new = 1;
-    b->dims = all;
-    for (uint32_t k = 0; all && k < p->nfunction; k++) {
-        all[k] = BT_NEWS(b->arena, int64_t, p->functions[k]->ndim);
-        for (uint32_t i = 0; all[k] && i < p->functions[k]->ndim; i++)
-            all[k][i] = k && i < p->functions[k]->nvar ? DIM_UNSET : DIM_VARIES;
-        if (!all[k])
-            return no_memory(b);
-    }
-    if (!all)
-        return no_memory(b);
+    int is_new = begin_dims(b);
     while (is_new) {
         is_new = 0;
         for (uint32_t k = 0; k < p->nfunction; k++) {
             const struct vm_function *f = p->functions[k];
-            if (!b->c->is_reached[k] || (f->nvar && all[k][0] == DIM_UNSET))
+            if (!b->c->is_reached[k] || (f->nvar && !b->dims[k][0]))
                 continue; // no call of it has been seen
             for (uint32_t pc = 0; vm_decode(&d, f->words, f->nword, pc); pc = d.next) {
                 const uint32_t *w = f->words + pc;
@@ -115,19 +136,24 @@ static int find_dims(struct bounds *b)
             }
         }
     }
-    return 1;
+    return b->status == NULL && b->dims != NULL;
 }
 
 /* ---- what instructions make ---- */
 
-static struct site *add_site(struct bounds *b, uint32_t n, uint64_t nbytes)
+static struct site *add_sized(struct bounds *b, uint32_t n, const bt_type *nbytes)
 {
     const struct site site = { .n = n, .nbytes = nbytes, .ndata = nbytes };
-    if (!BT_PUSH(b->arena, &b->sites, site)) {
+    if (!nbytes || !BT_PUSH(b->arena, &b->sites, site)) {
         b->status = bt_no_memory();
         return NULL;
     }
     return &b->sites.at[b->sites.len - 1];
+}
+
+static struct site *add_site(struct bounds *b, uint32_t n, int64_t nbytes)
+{
+    return add_sized(b, n, bt_dim(b->store, nbytes));
 }
 
 static int add_fields_site(struct bounds *b, uint32_t n, uint32_t *first)
@@ -149,7 +175,7 @@ static int link_next(struct bounds *b, uint32_t place)
 }
 
 /* A tensor whose elements are somewhere else. */
-static int add_header(struct bounds *b, uint32_t rank, uint64_t ndata)
+static int add_header(struct bounds *b, uint32_t rank, const bt_type *ndata)
 {
     struct site *site = add_site(b, rank, 0);
     if (site)
@@ -166,7 +192,8 @@ static int add_constant(struct bounds *b, const bt_object *object, uint32_t dept
     const uint32_t n = tuple ? tuple->nfield : adt ? adt->nfield : 0;
     uint32_t first;
     if (tensor)
-        return add_header(b, tensor->rank, bt_tensor_nbytes(tensor));
+        return add_header(b, tensor->rank,
+                          bt_dim(b->store, (int64_t)bt_tensor_nbytes(tensor)));
     if (!add_fields_site(b, n, &first))
         return 0;
     for (uint32_t i = 0; i < n && depth < MOST_LEVELS; i++) {
@@ -177,17 +204,6 @@ static int add_constant(struct bounds *b, const bt_object *object, uint32_t dept
     return 1;
 }
 
-static uint64_t bytes_of_type(struct bounds *b, const bt_type *type)
-{
-    const bt_type *nbytes = bt_tensor_size(type);
-    const bt_status why = nbytes ? NULL : bt_store_why(b->c->p->ctx, type->store);
-    int64_t number;
-    if (why && why->code == BT_ERR_MEMORY)
-        b->status = why;
-    return nbytes && bt_dim_is_const(nbytes, &number) && number >= 0 ? (uint64_t)number
-                                                                     : UINT64_MAX;
-}
-
 /* Nested to the depth of types. */
 static int add_argument(struct bounds *b, uint32_t number, uint32_t *leaf)
 {
@@ -195,7 +211,7 @@ static int add_argument(struct bounds *b, uint32_t number, uint32_t *leaf)
     uint32_t first;
     if (type->kind != VM_TYPE_TUPLE)
         return add_header(b, type->kind == VM_TYPE_TENSOR ? type->rank : 0,
-                          bytes_of_type(b, b->c->p->args[(*leaf)++].type));
+                          bt_tensor_size(b->c->p->args[(*leaf)++].type));
     if (!add_fields_site(b, type->n, &first))
         return 0;
     for (uint32_t i = 0; i < type->n; i++) {
@@ -237,18 +253,16 @@ static int add_tensor(struct bounds *b, uint32_t function, const struct vm_shape
                       int is_view)
 {
     const struct vm_function *f = b->program->functions[function];
-    uint64_t nbytes = code_nbytes(b->program->types.at[shape->type_number].dtype);
-    int is_known = 1;
-    for (uint32_t i = 0; i < shape->rank && is_known; i++) {
-        int64_t dim;
-        is_known = term_number(b, function, &shape->axes[i], &dim) && dim >= 0 &&
-                   (!dim || nbytes <= UINT64_C(0xffffffffffff) / (uint64_t)dim);
-        nbytes *= is_known ? (uint64_t)dim : 1;
+    const bt_type *nbytes =
+        bt_dim(b->store, code_nbytes(b->program->types.at[shape->type_number].dtype));
+    for (uint32_t i = 0; i < shape->rank && nbytes; i++) {
+        const bt_type *dim = term_dim(b, function, &shape->axes[i]);
+        nbytes = dim ? bt_dim_mul(b->store, nbytes, dim) : NULL;
     }
     if (!is_view)
-        return is_known ? add_site(b, shape->rank, nbytes) != NULL
-                        : bound_fails(b, f, "a run finds out the size of a tensor");
-    if (!add_header(b, shape->rank, is_known ? nbytes : UINT64_MAX))
+        return nbytes ? add_sized(b, shape->rank, nbytes) != NULL
+                      : bound_fails(b, f, "a run finds out the size of a tensor");
+    if (!add_header(b, shape->rank, nbytes))
         return 0;
     b->sites.at[b->sites.len - 1].owner = ++b->nplace;
     return 1;
@@ -264,13 +278,13 @@ static int add_results(struct bounds *b, uint32_t function, const struct vm_oper
         return 0;
     for (uint32_t i = 0; i < n; i++) {
         const struct vm_type *part = tuple ? &b->program->types.at[type->at[i]] : type;
-        const uint64_t nbytes =
-            bytes_of_type(b, tuple ? tuple->at[i] : row->call->base.type);
-        if (nbytes == UINT64_MAX)
+        const bt_type *nbytes = by_entry(
+            b, function, bt_tensor_size(tuple ? tuple->at[i] : row->call->base.type));
+        if (!nbytes)
             return bound_fails(b, b->program->functions[function],
                                "a run finds out the size of an operator's result");
         if ((tuple && !link_next(b, first + i)) ||
-            !add_site(b, part->kind == VM_TYPE_TENSOR ? part->rank : 0, nbytes))
+            !add_sized(b, part->kind == VM_TYPE_TENSOR ? part->rank : 0, nbytes))
             return 0;
     }
     return 1;
@@ -533,7 +547,7 @@ static int find_copies(struct bounds *b)
                 const struct site *from = &b->sites.at[s];
                 if (s == i || !is_sized[s] || !has_site(set_of(b, to->copied - 1), s))
                     continue;
-                if (from->ndata == UINT64_MAX ||
+                if (!from->ndata ||
                     (is_sized[i] && (to->n != from->n || to->ndata != from->ndata)))
                     return bound_fails(b, b->program->functions[0],
                                        "a tensor that is copied has several sizes");

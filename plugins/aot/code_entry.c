@@ -204,11 +204,14 @@ bt_status code_entry(struct coder *c)
     declare_variables(c, f);
     code_line(c, "if ((uintptr_t)workspace %% 64 != 0)");
     code_line(c, "    return %d;", FAULT_WORKSPACE);
-    if (p->bound.is_known && p->bound.nbytes) {
-        code_line(c, "if (nbytes < %s_WORKSPACE)", p->name);
-        code_line(c, "    return FAULT_MEMORY;");
-    }
     BT_TRY(add_ranges(c->o, NULL, c->out));
+    if (has_workspace(p) || (p->bound.is_known && p->bound.nbytes)) {
+        bt_text_addf(c->out, "    if (nbytes < %s",
+                     has_workspace(p) ? "" : FORM("%s_WORKSPACE", p->name));
+        if (has_workspace(p))
+            call_workspace(p, c->out);
+        code_line(c, ")\n        return FAULT_MEMORY;");
+    }
     code_line(c, "machine->at = workspace;");
     code_line(c, "machine->end = machine->at + nbytes / 64 * 64;");
     code_line(c, "machine->most = depth;");

@@ -53,10 +53,21 @@ struct dim_names {
 
 struct vm_program;
 
+/* Objects of one size that there may be at once. */
+struct bound_term {
+    uint64_t count;
+    uint64_t head;         /* bytes before elements */
+    const bt_type *nbytes; /* of elements, by dims of the entry */
+};
 /* What is enough for every run of a program with branches. */
 struct bound {
     int is_known;
-    uint64_t nbytes; /* of the workspace */
+    uint64_t base; /* bytes of the workspace: of objects whose sizes are numbers, */
+    const bt_type *frames; /* of the calls in progress, */
+    uint32_t nterm;        /* of objects by dims */
+    const struct bound_term *terms;
+    int is_number;   /* it has a limit for all dims: */
+    uint64_t nbytes; /* ... this one */
     uint32_t depth;  /* calls in progress */
     const char *why; /* ... it is not known */
 };

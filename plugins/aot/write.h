@@ -32,6 +32,7 @@ bt_status write_header(struct output *) BT_MUST_USE;
 /* Whether the entry has dims; its parameters of them; the head of its function. */
 int is_open(const struct output *);
 void add_dim_params(const struct output *, bt_text *out);
+void call_workspace(const struct plan *, bt_text *out);
 void add_prototype(const struct output *, bt_text *out);
 /* NAME.c (write_program.c); what the entry's dims must be: `refused`, or NULL for a fault of
  * each, is what it returns else. */
@@ -40,8 +41,11 @@ bt_status add_ranges(struct output *, const char *refused, bt_text *out) BT_MUST
 /* The functions of a program with branches (write_code.c), and constants of theirs. */
 bt_status write_code(struct output *, bt_text *out) BT_MUST_USE;
 bt_status code_constants(struct plan *) BT_MUST_USE;
-/* How much memory is enough for every run of one (bound.c). */
+/* How much memory is enough for every run of one (bound.c); NAME_workspace, which tells it
+ * by dims of the entry, and whether there is one (write_bound.c). */
 bt_status find_bound(struct output *) BT_MUST_USE;
+bt_status write_bound(struct output *, bt_text *out) BT_MUST_USE;
+int has_workspace(const struct plan *);
 /* Of an entry on values (write_values.c): what the header tells of its types and
  * functions; their text; an example. */
 bt_status values_declare(struct output *, bt_text *out) BT_MUST_USE;

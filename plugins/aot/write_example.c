@@ -97,7 +97,9 @@ static void add_call(const struct output *o, bt_text *out)
     for (uint32_t i = 0; i < p->nresult; i++)
         bt_text_addf(out, "%s, ", p->results[i].name);
     bt_text_addf(out, "%sworkspace%s);\n", o->weights == WEIGHTS_FILE ? "weights, " : "",
-                 p->program ? ", WORKSPACE, DEPTH" : "");
+                 !p->program        ? ""
+                 : has_workspace(p) ? ", (size_t)aot_nbytes, DEPTH"
+                                    : ", WORKSPACE, DEPTH");
 }
 
 static void add_weights(const struct output *o, bt_text *out)
@@ -140,19 +142,17 @@ static void add_dims(const struct plan *p, bt_text *out)
 
 static void add_workspace(const struct plan *p, bt_text *out)
 {
-    if (p->program) {
+    if (!has_workspace(p)) {
         bt_text_addf(out, "    void *workspace = get_memory(WORKSPACE);\n");
         return;
     }
-    if (!p->entry->func->nvar) {
-        bt_text_addf(out, "    void *workspace = get_memory(%s_WORKSPACE);\n", p->name);
-        return;
-    }
     // dims that are out of range are refused by the run, which says why
-    bt_text_addf(out, "    const uint64_t aot_nbytes = %s_workspace(", p->name);
-    for (uint32_t i = 0; i < p->entry->func->nvar; i++)
-        bt_text_addf(out, "%s%s", i ? ", " : "", p->dims[i]);
-    bt_text_addf(out, ");\n    void *workspace = aot_nbytes < UINT64_MAX ? "
+    bt_text_addf(out, "    const uint64_t aot_nbytes = ");
+    if (p->program)
+        bt_text_addf(out, "WORKSPACE");
+    else
+        call_workspace(p, out);
+    bt_text_addf(out, ";\n    void *workspace = aot_nbytes < UINT64_MAX ? "
                       "get_memory((size_t)aot_nbytes) : NULL;\n");
 }
 
@@ -229,17 +229,22 @@ static void add_helpers(const struct plan *p, const char *body, bt_text *out)
 {
     bt_text budgets;
     bt_text_init(&budgets, out->arena);
-    if (p->program && p->bound.is_known)
+    if (p->program && p->bound.is_known) {
+        bt_text_addf(&budgets, "/* What is enough for every run. */\n"
+                               "#ifndef WORKSPACE\n#define WORKSPACE ");
+        if (has_workspace(p))
+            call_workspace(p, &budgets);
+        else
+            bt_text_addf(&budgets, "%s_WORKSPACE", p->name);
         bt_text_addf(&budgets,
-                     "/* What is enough for every run. */\n"
-                     "#ifndef WORKSPACE\n#define WORKSPACE %s_WORKSPACE\n#endif\n"
-                     "#ifndef DEPTH\n#define DEPTH %s_DEPTH\n#endif\n\n",
-                     p->name, p->name);
-    else if (p->program)
+                     "\n#endif\n#ifndef DEPTH\n#define DEPTH %s_DEPTH\n#endif\n\n",
+                     p->name);
+    } else if (p->program) {
         bt_text_addf(&budgets, "/* What a run may need. */\n"
                                "#ifndef WORKSPACE\n#define WORKSPACE ((size_t)16 << "
                                "20)\n#endif\n"
                                "#ifndef DEPTH\n#define DEPTH 256\n#endif\n\n");
+    }
     bt_text_addf(
         out,
         "/*\n * An example: %s_example%s%s\n"

@@ -36,6 +36,14 @@ void add_dim_params(const struct output *o, bt_text *out)
         bt_text_addf(out, "%sint64_t %s", i ? ", " : "", o->plan->dims[i]);
 }
 
+void call_workspace(const struct plan *p, bt_text *out)
+{
+    bt_text_addf(out, "%s_workspace(", p->name);
+    for (uint32_t i = 0; i < p->entry->func->nvar; i++)
+        bt_text_addf(out, "%s%s", i ? ", " : "", p->dims[i]);
+    bt_text_addf(out, ")");
+}
+
 void add_prototype(const struct output *o, bt_text *out)
 {
     const struct plan *p = o->plan;
@@ -127,9 +135,9 @@ static bt_status add_arrays(struct output *o, bt_text *out)
         bt_text_addf(&text,
                      " * The workspace has `nbytes` bytes, and at most `depth` calls are "
                      "in progress at once, each on\n"
-                     " * the C stack: %s_WORKSPACE and %s_DEPTH are enough for every "
+                     " * the C stack: %s_%s and %s_DEPTH are enough for every "
                      "run.\n",
-                     p->name, p->name);
+                     p->name, has_workspace(p) ? "workspace" : "WORKSPACE", p->name);
     else if (p->program)
         bt_text_addf(&text,
                      " * The workspace has `nbytes` bytes, as many as the run may need: "
@@ -156,17 +164,18 @@ static bt_status add_arrays(struct output *o, bt_text *out)
     add_prototype(o, &text);
     bt_text_addf(&text, ";\n");
     if (p->bound.is_known)
-        bt_text_addf(&text,
-                     "#define %s_WORKSPACE %" PRIu64 "\n#define %s_DEPTH %" PRIu32 "\n",
-                     p->name, p->bound.nbytes, p->name, p->bound.depth);
-    if (!p->program) {
+        bt_text_addf(&text, "#define %s_DEPTH %" PRIu32 "\n", p->name, p->bound.depth);
+    if (p->bound.is_known && p->bound.is_number)
+        bt_text_addf(&text, "#define %s_WORKSPACE %" PRIu64 "%s\n", p->name,
+                     p->bound.nbytes, has_workspace(p) ? " /* with any dims */" : "");
+    if (has_workspace(p)) {
         bt_text_addf(&text,
                      "\n/* Bytes; UINT64_MAX: the dims are out of range. */\nuint64_t "
                      "%s_workspace(",
                      p->name);
         add_dim_params(o, &text);
         bt_text_addf(&text, "%s);\n", is_open(o) ? "" : "void");
-        if (find_workspace(p, &workspace))
+        if (!p->program && find_workspace(p, &workspace))
             bt_text_addf(&text, "#define %s_WORKSPACE %" PRId64 "\n", p->name, workspace);
     }
     if (!bt_text_get(&text))

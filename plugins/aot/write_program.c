@@ -338,10 +338,9 @@ static bt_status add_entry_checks(struct output *o, const bt_text *sizes, bt_tex
     }
     if (!is_open(o))
         return NULL;
-    bt_text_addf(out, "    if (%s_workspace(", p->name);
-    for (uint32_t i = 0; i < p->entry->func->nvar; i++)
-        bt_text_addf(out, "%s%s", i ? ", " : "", p->dims[i]);
-    bt_text_addf(out, ") == UINT64_MAX)\n        return %d;\n", FAULT_SIZE);
+    bt_text_addf(out, "    if (");
+    call_workspace(p, out);
+    bt_text_addf(out, " == UINT64_MAX)\n        return %d;\n", FAULT_SIZE);
     bt_text_add(out, sizes->at ? sizes->at : "", sizes->len);
     return NULL;
 }
@@ -506,6 +505,7 @@ bt_status write_program(struct output *o)
     bt_text_init(&text, p->arena);
     bt_text_init(&body, p->arena);
     if (p->program) {
+        BT_TRY(write_bound(o, &body));
         BT_TRY(write_code(o, &body));
     } else {
         BT_TRY(add_workspace(o, &body));

@@ -429,9 +429,20 @@ BOUNDS = {
 UNBOUNDED = {
     "tests/aot/language/scalars.baton": "functions call themselves, and not in tail position",
     "tests/aot/language/tree.baton": "values may hold any number of their kind",
-    "tests/aot/language/tails.baton": "a run finds out the size of a tensor (fn3_up)",
+    "tests/golden/vm/found_again.baton": "a run finds out the size of an operator's result (fn1_main_loop)",
     "tests/aot/language/closures.baton": "functions are values",
 }
+# Objects and memory of calls by dims of the entry: what is enough for some of these, and for all where they have a limit.
+ROWS = """#[version = "baton 0.1"]
+def @again<n: Dim, m: Dim>(%x: Tensor[(n, m), float32], %k: int64) -> Tensor[(n, m), float32] {
+    if (less(%k, 1i64)) { %x } else { @again(nn.softmax(exp(%x)), subtract(%k, 1i64)) }
+}
+def @main<n: Dim in 1..64, m: Dim LIMIT>(%x: Tensor[(n, m), float32], %k: int64) -> (Tensor[(n), float32], Tensor[(n, m), float32]) {
+    %y = @again(%x, %k);
+    (sum(%y, axis=[1]), %y)
+}
+"""
+ROWS_DIMS = {(1, 1): 640, (7, 33): 3328, (64, 0): 1280, (64, 40): 33984}
 CHAR_RNN = """#[version = "baton 0.1"]
 import "char_rnn.baton"
 def @main(%v: Tensor[(512, 58), float32], %w: Tensor[(512, 128), float32], %b: Tensor[(512), float32],
@@ -445,15 +456,43 @@ def guard(folder):
     """The example with bytes behind its workspace that the program must leave as they are."""
     main = folder / "main.c"
     text = main.read_text()
-    for old, new in (("void *workspace = get_memory(WORKSPACE);",
-                      "unsigned char *workspace = get_memory(WORKSPACE + 64);\n    for (int k = 0; k < 64; k++)\n        workspace[WORKSPACE + k] = 165;"),
-                     ("    return 0;\n}\n",
-                      "    for (int k = 0; k < 64; k++)\n        if (workspace[WORKSPACE + k] != 165)\n            return 2;\n    return 0;\n}\n")):
+    taken, nbytes = "void *workspace = get_memory(WORKSPACE);", "WORKSPACE"
+    if taken not in text:
+        taken = "void *workspace = aot_nbytes < UINT64_MAX ? get_memory((size_t)aot_nbytes) : NULL;"
+        nbytes = "(size_t)aot_nbytes"
+    for old, new in ((taken, f"unsigned char *workspace = get_memory({nbytes} + 64);\n    for (size_t k = 0; k < 64; k++)\n"
+                             f"        workspace[{nbytes} + k] = 165;"),
+                     ("    return 0;\n}\n", f"    for (size_t k = 0; k < 64; k++)\n        if (workspace[{nbytes} + k] != 165)\n"
+                                           "            return 2;\n    return 0;\n}\n")):
         at = text.rfind(old)
         if at < 0:
             sys.exit(f"{main} has no {old!r}")
         text = text[:at] + new + text[at + len(old):]
     main.write_text(text)
+
+
+def rows(baton, work, compiler, limit):
+    model = work / "rows.baton"
+    model.write_text(ROWS.replace("LIMIT", limit))
+    folder = write(baton, model, work / "rows")
+    number = re.search(r"^#define rows_WORKSPACE (\d+) ", (folder / "rows.h").read_text(), re.M)
+    guard(folder)
+    text = (folder / "main.c").read_text()
+    told = '    fprintf(stderr, "%llu bytes\\n", (unsigned long long)aot_nbytes);\n    fault = rows_run'
+    (folder / "main.c").write_text(text.replace("    fault = rows_run", told))
+    program = build(folder, compiler)
+    for seed, (dims, nbytes) in enumerate(ROWS_DIMS.items()):
+        check(baton, model, folder, dict(zip("nm", dims)), seed, program)
+        done = subprocess.run([program, *map(str, dims)], capture_output=True, text=True)
+        if done.stderr != f"{nbytes} bytes\n" or done.returncode:
+            sys.exit(f"rows {dims}: {done.returncode} {done.stderr}, not {nbytes} bytes")
+    if (number and int(number[1])) != (nbytes if limit else None):
+        sys.exit(f"rows {limit}: {number} is said to be enough for all dims, not {nbytes}")
+    program = build(folder, compiler, "-DWORKSPACE=(rows_workspace(n, m) - 1)")
+    done = subprocess.run([program, "7", "33"], capture_output=True, text=True)
+    if done.returncode != 1 or "the workspace is too small" not in done.stderr:
+        sys.exit(f"rows, a byte less: {done.returncode} {done.stderr}")
+    print(f"rows {limit}: {ROWS_DIMS}")
 
 
 def bounds(baton, work):
@@ -479,6 +518,8 @@ def bounds(baton, work):
             if done.returncode != 1 or text not in done.stderr:
                 sys.exit(f"{path} {flag}: {done.returncode} {done.stderr}")
         print(f"{path}: {nbytes} bytes, {depth} calls")
+    for limit in ("in 0..40", ""):
+        rows(baton, work, compiler, limit)
     for path, why in UNBOUNDED.items():
         model = TREE / path
         header = next(write(baton, model, work / f"{model.stem}_c").glob("*.h")).read_text()

@@ -125,12 +125,15 @@ static bt_status make_caller(const struct session *s, int has_code, bt_text *out
     bt_text_addf(out, "uint64_t test_workspace(const int64_t *dims)\n{\n"
                       "    (void)dims;\n    return ");
     if (has_code)
-        bt_text_addf(out, "\n#ifdef p_WORKSPACE\np_WORKSPACE\n#else\n0\n#endif\n");
+        bt_text_addf(out, "\n#ifndef p_DEPTH\n0;\n#else\n");
+    if (has_code && !func->nvar)
+        bt_text_addf(out, "p_WORKSPACE");
     else
         bt_text_addf(out, "p_workspace(");
-    for (uint32_t i = 0; !has_code && i < func->nvar; i++)
+    for (uint32_t i = 0; i < func->nvar; i++)
         bt_text_addf(out, "%sdims[%" PRIu32 "]", i ? ", " : "", i);
-    bt_text_addf(out, "%s;\n}\n", has_code ? "" : ")");
+    bt_text_addf(out, "%s;\n%s}\n", has_code && !func->nvar ? "" : ")",
+                 has_code ? "#endif\n" : "");
     return bt_text_get(out) ? NULL : bt_no_memory();
 }
 

@@ -118,8 +118,17 @@ bt_status bt__rewrite_rename_opaques(bt_rewrite *rw, struct bt__scope *scope,
     if (!rw->births.len)
         return NULL;
     bt__walk_begin(&walk, rw->arena, block);
-    while ((renaming.value = bt__walk_next(&walk)))
-        BT_TRY(visit_terms(rw, renaming.value, &subst));
+    for (const bt_value *value; (value = bt__walk_next(&walk));) {
+        for (uint32_t i = 0; i < bt_value_nregion(value); i++) {
+            const bt_block *region = bt_value_region(value, i);
+            for (uint32_t k = 0; k < region->nparam; k++) {
+                renaming.value = &region->params[k]->base;
+                BT_TRY(visit_terms(rw, renaming.value, &subst));
+            }
+        }
+        renaming.value = value;
+        BT_TRY(visit_terms(rw, value, &subst));
+    }
     return walk.failed || renaming.failed ? bt_no_memory() : NULL;
 }
 

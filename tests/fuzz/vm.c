@@ -44,6 +44,12 @@ static uint32_t choose(struct input *in, const struct vm_program *p,
 #include "tables.def"
     // clang-format on
     case 'd': return byte % (f->nreg + 1);
+    case 'q':
+        if (byte >= 0xc0)
+            return VM_AREA | byte % 64 % (f->narea + 1);
+        if (byte >= 0x80)
+            return VM_PLAIN | byte % 64 % (p->nconst + 1);
+        return byte % 64 % (f->nreg + 1) | (byte & 0x40) << 17;
     case 'j': return pc + 1 + byte % 32;
     case 'u': return byte;
     default: return byte % 64 % (f->nreg + 1) | (byte & 0x40) << 17 | (byte & 0x80) << 24;
@@ -57,11 +63,12 @@ static void put_instruction(struct words *w, struct input *in, const struct vm_p
     const uint32_t code = next(in) % VM_COUNT, pc = w->n;
     const char *kinds = vm_instructions[code].operands;
     for (uint32_t i = 0; kinds[i]; i++) {
-        const int is_list = kinds[i] == 'J' || kinds[i] == 'R' || kinds[i] == 'Q';
+        const char item = kinds[i] == 'J' ? 'j' : kinds[i] == 'Q' ? 'q' : 'r';
+        const int is_list = kinds[i] == 'R' || item != 'r';
         const uint32_t value = is_list ? next(in) % 6 : choose(in, p, f, kinds[i], pc);
         put(w, i ? value : code | value << 8);
         for (uint32_t k = 0; is_list && k < value; k++)
-            put(w, choose(in, p, f, kinds[i] == 'J' ? 'j' : 'r', pc));
+            put(w, choose(in, p, f, item, pc));
     }
 }
 

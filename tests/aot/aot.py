@@ -555,14 +555,22 @@ def ranges(baton, work):
             sys.exit(f"a dim of {dim} gives {done.returncode}: {done.stderr}\nand not {wanted}")
 
 
-# Programs whose index, 77, is out of bounds: a chain, a branch, an operand that two operators read; the call with the place.
+# Programs whose index, 77, is out of bounds: a chain, a branch, a kernel of two places, a call in a kernel, an operand that two
+# operators read; the call with the place.
 OUT_OF_BOUNDS = (
     ("chain", '(%x: Tensor[(5, 3), float32], %i: Tensor[(4), int64]) { take(%x, %i, axis=0, mode="fast") }',
      "take(", "take: an index is out of bounds for axis 0 of data, whose extent is 5"),
     ("branch", "(%x: Tensor[(5), float32], %i: Tensor[(1), int64], %b: int64) "
      "{ if (greater(%b, 5i64)) { gather_nd(%x, reshape(%i, newshape=[1, 1])) } else { exp(take(%x, %i)) } }",
      "gather_nd(", "gather_nd: an index is out of bounds for axis 0 of data, whose extent is 5"),
-    ("both", '(%x: Tensor[(5), float32], %i: Tensor[(5), int64]) { add(take(%x, %i, mode="fast"), %x) }',
+    ("twice", "(%x: Tensor[(5), float32], %i: Tensor[(1), int64], %n: int64) { if (greater(%n, 5i64)) { exp(take(%x, %i, axis=0, mode=\"fast\")) } "
+     "else { (fn (%y: Tensor[(1), int64]) { exp(take(%x, %y, axis=0, mode=\"fast\")) })(%i) } }",
+     "exp(", "take: an index is out of bounds for axis 0 of data, whose extent is 5"),
+    ("within", "(%x: Tensor[(5), float32], %i: Tensor[(1), int64]) { exp(take(%x, %i, axis=0, mode=\"fast\")) }",
+     "take(", "take: an index is out of bounds for axis 0 of data, whose extent is 5"),
+    ("flat", '(%x: Tensor[(5), float32], %i: Tensor[(1), int64]) { exp(take(%x, %i, mode="fast")) }',
+     "exp(", "fused_take_exp: an index is out of bounds for axis 0 of flat, whose extent is 5"),
+    ("both", '(%x: Tensor[(5), float32], %i: Tensor[(5), int64]) { add(take(%x, %i, axis=0, mode="fast"), %x) }',
      "add(", "fused_take_add: an index is out of bounds for axis 0, whose extent is 5"),
 )
 

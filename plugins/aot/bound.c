@@ -93,10 +93,10 @@ static void most_counts(counts to, const counts other)
 
 /* ---- objects ---- */
 
-/* What a place holds at most; 0: a site of it is not counted. */
-static int count_place(const struct counting *k, uint32_t place, counts out)
+/* What a holder holds at most; 0: a site of it is not counted. */
+static int count_holder(const struct counting *k, uint32_t holder, counts out)
 {
-    const uint64_t *set = set_of(&k->b, place);
+    const uint64_t *set = set_of(&k->b, holder);
     memset(out, 0, sizeof(counts));
     for (uint32_t s = 0; s < k->b.sites.len; s++) {
         if (!has_site(set, s))
@@ -115,12 +115,12 @@ static int count_site(struct counting *k, uint32_t s)
     memset(k->trees[s], 0, sizeof(counts));
     k->trees[s][k->kinds[s]] = 1;
     for (uint32_t i = 0; i < site->nfield; i++) {
-        if (!count_place(k, site->first + i, part))
+        if (!count_holder(k, site->first + i, part))
             return 0;
         add_counts(k->trees[s], part);
     }
     if (site->owner) {
-        if (!count_place(k, site->owner - 1, part))
+        if (!count_holder(k, site->owner - 1, part))
             return 0;
         add_counts(k->trees[s], part);
     }
@@ -222,7 +222,7 @@ static int plain_workspace(struct counting *k, uint32_t function, const uint32_t
     for (uint32_t s = 0; code_is_object(f, w[3]) && s < b->sites.len; s++) {
         const bt_type *ndata = b->sites.at[s].ndata;
         const bt_dtype dtype = b->program->types.at[f->types[w[3] & VM_REGISTER]].dtype;
-        if (!has_site(set_of(b, place_of(b, function, w[3])), s))
+        if (!has_site(set_of(b, holder_of(b, function, w[3])), s))
             continue;
         if (!ndata)
             return bound_fails(b, f, "a run finds out the size of an operand");
@@ -306,7 +306,7 @@ static int begin_walk(struct counting *k, struct walk *w)
         return 0;
     }
     for (uint32_t i = 0; i < f->nobject; i++)
-        count_place(k, place_of(&k->b, w->function, i), w->holds[i]);
+        count_holder(k, holder_of(&k->b, w->function, i), w->holds[i]);
     for (uint32_t i = 0; i < f->nparam; i++) {
         if (!code_is_object(f, f->params[i]))
             continue;

@@ -7,22 +7,22 @@
 
 /* ---- bound_sites.c: which objects there are, and where they may be ---- */
 
-/* An object that an instruction makes; a place holds one reference: an object register, the
+/* An object that an instruction makes; a holder holds one reference: an object register, the
  * result of a function, a field of an object, the tensor whose elements a view has. */
 struct site {
     uint32_t n;             /* axes, fields */
     const bt_type *nbytes;  /* of elements in its own memory, a dim of the entry's */
     const bt_type *ndata;   /* of all its elements; NULL: not known */
-    uint32_t first, nfield; /* places of its fields */
-    uint32_t copied;        /* 1 + the place it may be a copy of */
-    uint32_t owner;         /* 1 + the place of a view's owner */
+    uint32_t first, nfield; /* holders of its fields */
+    uint32_t copied;        /* 1 + the holder it may be a copy of */
+    uint32_t owner;         /* 1 + the holder of a view's owner */
 };
 /* What an instruction makes: so many sites from the first on. */
 struct born {
     uint32_t first, n;
 };
 struct link {
-    uint32_t place, site;
+    uint32_t holder, site;
 };
 
 struct bounds {
@@ -31,15 +31,15 @@ struct bounds {
     bt_arena *arena;
     bt_vec(struct site) sites;
     bt_vec(struct link) links;
-    uint32_t nplace;
-    const uint32_t *registers; /* by function: the place of its first register */
+    uint32_t nholder;
+    const uint32_t *registers; /* by function: the holder of its first register */
     const uint32_t *results;
     struct born *const *born; /* by function, by word */
     bt_store *store;
     const bt_type *varies;       /* a dim that is not the same in all calls */
     const bt_type **const *dims; /* by function: by dims of the entry, or `varies` */
     uint32_t nword;              /* of a set of sites */
-    uint64_t *sets;              /* by place */
+    uint64_t *sets;              /* by holder */
     const char *why;             /* no number is known */
     bt_status status;
 };
@@ -49,10 +49,10 @@ enum { MOST_SET_WORDS = 1 << 22 };
 /* 0: `why` or `status` says why not. */
 int find_sites(struct bounds *);
 int bound_fails(struct bounds *, const struct vm_function *, const char *why);
-const uint64_t *set_of(const struct bounds *, uint32_t place);
+const uint64_t *set_of(const struct bounds *, uint32_t holder);
 int has_site(const uint64_t *set, uint32_t site);
-/* The place of an object register. */
-uint32_t place_of(const struct bounds *, uint32_t function, uint32_t operand);
+/* The holder of an object register. */
+uint32_t holder_of(const struct bounds *, uint32_t function, uint32_t operand);
 /* By dims of the entry. NULL: it is not the same in all calls. */
 const bt_type *term_dim(struct bounds *, uint32_t function, const struct vm_term *);
 

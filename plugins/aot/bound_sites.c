@@ -1,6 +1,6 @@
 /*
  * The objects that a program makes, and what holds them: each instruction that makes an
- * object is a site, and for each place the sites are found whose objects it may hold. The
+ * object is a site, and for each holder the sites are found whose objects it may hold. The
  * order of instructions has no part in it; dims are those of the entry, where all calls give the same.
  */
 #include <inttypes.h>
@@ -26,7 +26,7 @@ static int no_memory(struct bounds *b)
     return 0;
 }
 
-uint32_t place_of(const struct bounds *b, uint32_t function, uint32_t operand)
+uint32_t holder_of(const struct bounds *b, uint32_t function, uint32_t operand)
 {
     return b->registers[function] + (operand & VM_REGISTER);
 }
@@ -162,15 +162,15 @@ static int add_fields_site(struct bounds *b, uint32_t n, uint32_t *first)
     if (!site)
         return 0;
     site->nfield = n;
-    *first = site->first = b->nplace;
-    b->nplace += n;
+    *first = site->first = b->nholder;
+    b->nholder += n;
     return 1;
 }
 
-/* The next site is what a place holds. */
-static int link_next(struct bounds *b, uint32_t place)
+/* The next site is what a holder holds. */
+static int link_next(struct bounds *b, uint32_t holder)
 {
-    const struct link link = { place, b->sites.len };
+    const struct link link = { holder, b->sites.len };
     return BT_PUSH(b->arena, &b->links, link) ? 1 : no_memory(b);
 }
 
@@ -228,7 +228,7 @@ static int add_arguments(struct bounds *b)
     for (uint32_t i = 0; i < f->nparam; i++) {
         if (!is_object(b, 0, f->params[i]))
             leaf++;
-        else if (!link_next(b, place_of(b, 0, f->params[i])) ||
+        else if (!link_next(b, holder_of(b, 0, f->params[i])) ||
                  !add_argument(b, f->types[f->params[i]], &leaf))
             return 0;
     }
@@ -264,7 +264,7 @@ static int add_tensor(struct bounds *b, uint32_t function, const struct vm_shape
                       : bound_fails(b, f, "a run finds out the size of a tensor");
     if (!add_header(b, shape->rank, nbytes))
         return 0;
-    b->sites.at[b->sites.len - 1].owner = ++b->nplace;
+    b->sites.at[b->sites.len - 1].owner = ++b->nholder;
     return 1;
 }
 
@@ -311,7 +311,7 @@ static int add_instruction(struct bounds *b, uint32_t function, const uint32_t *
         if (!add_site(b, 0, 8))
             return 0;
         if (is_object(b, function, w[1]))
-            b->sites.at[b->sites.len - 1].copied = 1 + place_of(b, function, w[1]);
+            b->sites.at[b->sites.len - 1].copied = 1 + holder_of(b, function, w[1]);
         return 1;
     case VM_OPERATE: return add_results(b, function, &p->operators[w[1]]);
     default: return 1;
@@ -329,9 +329,9 @@ static int find_born(struct bounds *b)
     if (!registers || !results || !born)
         return no_memory(b);
     for (uint32_t k = 0; k < p->nfunction; k++) {
-        registers[k] = b->nplace;
-        results[k] = b->nplace + p->functions[k]->nobject;
-        b->nplace = results[k] + 1;
+        registers[k] = b->nholder;
+        results[k] = b->nholder + p->functions[k]->nobject;
+        b->nholder = results[k] + 1;
         born[k] = BT_NEWS(b->arena, struct born, p->functions[k]->nword);
         if (!born[k])
             return no_memory(b);
@@ -356,11 +356,11 @@ static int find_born(struct bounds *b)
     return 1;
 }
 
-/* ---- what places hold ---- */
+/* ---- what holders hold ---- */
 
-const uint64_t *set_of(const struct bounds *b, uint32_t place)
+const uint64_t *set_of(const struct bounds *b, uint32_t holder)
 {
-    return b->sets + (size_t)place * b->nword;
+    return b->sets + (size_t)holder * b->nword;
 }
 
 int has_site(const uint64_t *set, uint32_t site)
@@ -368,15 +368,15 @@ int has_site(const uint64_t *set, uint32_t site)
     return (set[site / 64] >> (site % 64) & 1) != 0;
 }
 
-static int put_site(struct bounds *b, uint32_t place, uint32_t site)
+static int put_site(struct bounds *b, uint32_t holder, uint32_t site)
 {
-    uint64_t *word = &b->sets[(size_t)place * b->nword + site / 64];
+    uint64_t *word = &b->sets[(size_t)holder * b->nword + site / 64];
     const uint64_t before = *word;
     *word |= UINT64_C(1) << (site % 64);
     return *word != before;
 }
 
-/* Whether it is anything new that a place may hold what another one does. */
+/* Whether it is anything new that a holder may hold what another one does. */
 static int put_all(struct bounds *b, uint32_t to, uint32_t from)
 {
     uint64_t is_new = 0;
@@ -396,8 +396,8 @@ static int put_field(struct bounds *b, uint32_t k, uint32_t dst, uint32_t operan
     int is_new = 0;
     for (uint32_t s = 0; is_object(b, k, dst) && s < b->sites.len; s++) {
         const struct site *site = &b->sites.at[s];
-        if (index < site->nfield && has_site(set_of(b, place_of(b, k, operand)), s))
-            is_new |= put_all(b, place_of(b, k, dst), site->first + index);
+        if (index < site->nfield && has_site(set_of(b, holder_of(b, k, operand)), s))
+            is_new |= put_all(b, holder_of(b, k, dst), site->first + index);
     }
     return is_new;
 }
@@ -407,9 +407,9 @@ static int put_content(struct bounds *b, uint32_t k, const uint32_t *w, uint32_t
     int is_new = 0;
     for (uint32_t s = 0; s < b->sites.len; s++) {
         const uint32_t to = b->sites.at[s].first;
-        if (!b->sites.at[s].nfield || !has_site(set_of(b, place_of(b, k, w[1])), s))
+        if (!b->sites.at[s].nfield || !has_site(set_of(b, holder_of(b, k, w[1])), s))
             continue;
-        is_new |= is_object(b, k, w[2]) ? put_all(b, to, place_of(b, k, w[2]))
+        is_new |= is_object(b, k, w[2]) ? put_all(b, to, holder_of(b, k, w[2]))
                                         : put_site(b, to, box);
     }
     return is_new;
@@ -435,7 +435,7 @@ static int put_operands(struct bounds *b, uint32_t k, uint32_t site, uint32_t n,
     for (uint32_t i = 0; i < n; i++) {
         if (is_object(b, k, operands[i]))
             is_new |=
-                put_all(b, b->sites.at[site].first + i, place_of(b, k, operands[i]));
+                put_all(b, b->sites.at[site].first + i, holder_of(b, k, operands[i]));
     }
     return is_new;
 }
@@ -447,8 +447,8 @@ static int put_arguments(struct bounds *b, uint32_t k, uint32_t callee, uint32_t
     int is_new = 0;
     for (uint32_t i = 0; i < n; i++) {
         if (is_object(b, k, operands[i]))
-            is_new |= put_all(b, place_of(b, callee, f->params[i]),
-                              place_of(b, k, operands[i]));
+            is_new |= put_all(b, holder_of(b, callee, f->params[i]),
+                              holder_of(b, k, operands[i]));
     }
     return is_new;
 }
@@ -460,21 +460,21 @@ static int put_instruction(struct bounds *b, uint32_t k, uint32_t pc)
     const uint32_t dst = w[0] >> 8, code = w[0] & 0xff;
     int is_new = 0;
     if (born->n && code != VM_REF_SET && is_object(b, k, dst))
-        is_new = put_site(b, place_of(b, k, dst), born->first);
+        is_new = put_site(b, holder_of(b, k, dst), born->first);
     switch (code) {
     case VM_MOVE:
         return is_object(b, k, dst) && is_object(b, k, w[1]) &&
-               put_all(b, place_of(b, k, dst), place_of(b, k, w[1]));
+               put_all(b, holder_of(b, k, dst), holder_of(b, k, w[1]));
     case VM_OWN:
         if (is_object(b, k, dst) && is_object(b, k, w[1]))
-            is_new |= put_all(b, place_of(b, k, dst), place_of(b, k, w[1]));
+            is_new |= put_all(b, holder_of(b, k, dst), holder_of(b, k, w[1]));
         return is_new;
     case VM_RET:
-        return is_object(b, k, dst) && put_all(b, b->results[k], place_of(b, k, dst));
+        return is_object(b, k, dst) && put_all(b, b->results[k], holder_of(b, k, dst));
     case VM_CALL:
         is_new = put_arguments(b, k, w[1], w[3], w + 4);
         if (is_object(b, k, dst))
-            is_new |= put_all(b, place_of(b, k, dst), b->results[w[1]]);
+            is_new |= put_all(b, holder_of(b, k, dst), b->results[w[1]]);
         return is_new;
     case VM_TAIL_CALL:
         is_new = put_arguments(b, k, dst, w[2], w + 3);
@@ -488,11 +488,11 @@ static int put_instruction(struct bounds *b, uint32_t k, uint32_t pc)
     case VM_REF_SET:
         is_new = put_content(b, k, w, born->first);
         if (is_object(b, k, dst))
-            is_new |= put_site(b, place_of(b, k, dst), born->first + born->n - 1);
+            is_new |= put_site(b, holder_of(b, k, dst), born->first + born->n - 1);
         return is_new;
     case VM_VIEW:
         return (is_object(b, k, w[2]) &&
-                put_owner(b, born->first, place_of(b, k, w[2]))) |
+                put_owner(b, born->first, holder_of(b, k, w[2]))) |
                is_new;
     default: return is_new;
     }
@@ -505,13 +505,13 @@ static int find_sets(struct bounds *b)
     struct vm_operand operand;
     int is_new = 1;
     b->nword = (b->sites.len + 63) / 64;
-    if (b->nword && b->nplace > MOST_SET_WORDS / b->nword)
+    if (b->nword && b->nholder > MOST_SET_WORDS / b->nword)
         return bound_fails(b, p->functions[0], "the program is too large to look at");
-    b->sets = BT_NEWS(b->arena, uint64_t, (size_t)b->nplace * b->nword);
+    b->sets = BT_NEWS(b->arena, uint64_t, (size_t)b->nholder * b->nword);
     if (!b->sets)
         return no_memory(b);
     for (uint32_t i = 0; i < b->links.len; i++)
-        put_site(b, b->links.at[i].place, b->links.at[i].site);
+        put_site(b, b->links.at[i].holder, b->links.at[i].site);
     while (is_new) {
         is_new = 0;
         for (uint32_t k = 0; k < p->nfunction; k++) {

@@ -36,61 +36,61 @@ bt_status code_frame(struct coder *c)
     return NULL;
 }
 
-static int is_register(uint32_t place)
+static int is_register(uint32_t operand)
 {
-    return !(place & (VM_AREA | VM_PLAIN));
+    return !(operand & (VM_AREA | VM_PLAIN));
 }
 
-/* Where the elements of a place are, how many bytes there are (NULL: a scalar's), and what
- * dtype they have. A scalar is stored in a variable that is named after the number. */
-struct spot {
-    const char *address, *nbytes;
+/* Where the elements of an operand are, how many bytes there are (NULL: a scalar's), and
+ * what dtype they have. A scalar is stored in a variable that is named after the number. */
+struct address {
+    const char *at, *nbytes;
     bt_dtype dtype;
 };
 
-static bt_status find_spot(struct coder *c, uint32_t place, uint32_t number,
-                           struct spot *out)
+static bt_status find_address(struct coder *c, uint32_t operand, uint32_t number,
+                              struct address *out)
 {
-    const uint32_t row = place & VM_NUMBER;
-    if (place & VM_PLAIN) {
+    const uint32_t row = operand & VM_NUMBER;
+    if (operand & VM_PLAIN) {
         const bt_tensor *tensor = bt_object_as_tensor(c->program->consts[row].object);
-        *out = (struct spot){ FORM("(void *)(uintptr_t)%s", code_data(c, tensor)),
-                              FORM("INT64_C(%" PRIu64 ")",
-                                   (uint64_t)bt_tensor_nbytes(tensor)),
-                              tensor->dtype };
+        *out = (struct address){ FORM("(void *)(uintptr_t)%s", code_data(c, tensor)),
+                                 FORM("INT64_C(%" PRIu64 ")",
+                                      (uint64_t)bt_tensor_nbytes(tensor)),
+                                 tensor->dtype };
         return NULL;
     }
-    if (place & VM_AREA) {
+    if (operand & VM_AREA) {
         const struct vm_area *area = &c->f->areas[row];
         const char *offset, *nbytes;
         BT_TRY(code_term(c, &area->offset, &offset));
         BT_TRY(code_term(c, &area->nbytes, &nbytes));
         const int is_first = !area->offset.open && !area->offset.number;
-        *out = (struct spot){ FORM(is_first ? "%ss%" PRIu32 : "%ss%" PRIu32 " + %s",
-                                   c->prefix, area->storage, offset),
-                              nbytes, area->dtype };
+        *out = (struct address){ FORM(is_first ? "%ss%" PRIu32 : "%ss%" PRIu32 " + %s",
+                                      c->prefix, area->storage, offset),
+                                 nbytes, area->dtype };
         return NULL;
     }
-    const bt_dtype dtype = code_type_of(c, place)->dtype;
-    if (code_is_object(c->f, place)) {
-        const char *name = code_name(c, place);
-        *out = (struct spot){ FORM("%s->data", name),
-                              FORM("(int64_t)(obj_count(%s) * %" PRIu32 "u)", name,
-                                   code_nbytes(dtype)),
-                              dtype };
+    const bt_dtype dtype = code_type_of(c, operand)->dtype;
+    if (code_is_object(c->f, operand)) {
+        const char *name = code_name(c, operand);
+        *out = (struct address){ FORM("%s->data", name),
+                                 FORM("(int64_t)(obj_count(%s) * %" PRIu32 "u)", name,
+                                      code_nbytes(dtype)),
+                                 dtype };
         return NULL;
     }
     code_line(c, "%s e%" PRIu32 " = %s;", c_element_type(dtype), number,
-              c_stored(&c->x, dtype, code_name(c, place)));
-    *out = (struct spot){ FORM("&e%" PRIu32, number), NULL, dtype };
+              c_stored(&c->x, dtype, code_name(c, operand)));
+    *out = (struct address){ FORM("&e%" PRIu32, number), NULL, dtype };
     return NULL;
 }
 
-static void leave_places(struct coder *c, uint32_t n, const uint32_t *places)
+static void leave_operands(struct coder *c, uint32_t n, const uint32_t *operands)
 {
     for (uint32_t i = 0; i < n; i++) {
-        if (is_register(places[i]))
-            code_drop_last(c, places[i]);
+        if (is_register(operands[i]))
+            code_drop_last(c, operands[i]);
     }
 }
 
@@ -98,7 +98,7 @@ bt_status code_kernel(struct coder *c, const struct vm_launch *row, uint32_t n,
                       const uint32_t *operands)
 {
     const bt_kernel_code *code = c->p->compiled->codes[row->kernel];
-    struct spot spot;
+    struct address address;
     uint32_t before_faults;
     BT_TRY(add_kernel_faults(c->o, row->kernel, row->call->base.span, &before_faults));
     code_line(c, "{");
@@ -107,13 +107,13 @@ bt_status code_kernel(struct coder *c, const struct vm_launch *row, uint32_t n,
     BT_TRY(code_dims(c, row->ndim, row->dims, "dims"));
     for (uint32_t i = 0; i < n; i++) {
         const char *nbytes;
-        BT_TRY(find_spot(c, operands[i], i, &spot));
+        BT_TRY(find_address(c, operands[i], i, &address));
         BT_TRY(code_term(c, &row->nbytes[i], &nbytes));
         // types say ranks alone: what an object has is known where it is
-        if (spot.nbytes && is_register(operands[i]))
-            code_attempt(c, "obj_fits(%s, %s)", spot.nbytes, nbytes);
+        if (address.nbytes && is_register(operands[i]))
+            code_attempt(c, "obj_fits(%s, %s)", address.nbytes, nbytes);
         if (i < row->nbuffer)
-            code_line(c, "buffers[%" PRIu32 "] = %s;", i, spot.address);
+            code_line(c, "buffers[%" PRIu32 "] = %s;", i, address.at);
     }
     code_line(c, "call.nbytes = (uint32_t)sizeof(call);");
     code_line(c, "call.nbuffer = %" PRIu32 ";", row->nbuffer);
@@ -124,7 +124,7 @@ bt_status code_kernel(struct coder *c, const struct vm_launch *row, uint32_t n,
         code_line(c, "call.ndim = %" PRIu32 ";", row->ndim);
     }
     if (row->has_workspace) {
-        code_line(c, "call.workspace = %s;", spot.address);
+        code_line(c, "call.workspace = %s;", address.at);
         if (code->scratch)
             code_line(c, "call.scratch = call.workspace;");
     }
@@ -141,7 +141,7 @@ bt_status code_kernel(struct coder *c, const struct vm_launch *row, uint32_t n,
         code_check_fault(c);
     }
     code_line(c, "}");
-    leave_places(c, n, operands);
+    leave_operands(c, n, operands);
     return NULL;
 }
 
@@ -157,30 +157,30 @@ void code_own(struct coder *c, const uint32_t *w)
 
 bt_status code_copy(struct coder *c, const uint32_t *w)
 {
-    struct spot from, to;
+    struct address from, to;
     code_line(c, "{");
-    BT_TRY(find_spot(c, w[1], 0, &from));
-    BT_TRY(find_spot(c, w[2], 1, &to));
+    BT_TRY(find_address(c, w[1], 0, &from));
+    BT_TRY(find_address(c, w[2], 1, &to));
     if (from.nbytes && to.nbytes && strcmp(from.nbytes, to.nbytes) != 0)
         code_attempt(c, "obj_fits(%s, %s)", from.nbytes, to.nbytes);
-    code_line(c, "memmove(%s, %s, (size_t)%s);", to.address, from.address,
+    code_line(c, "memmove(%s, %s, (size_t)%s);", to.at, from.at,
               from.nbytes ? from.nbytes : FORM("%" PRIu32 "u", code_nbytes(from.dtype)));
     code_line(c, "}");
-    leave_places(c, 2, w + 1);
+    leave_operands(c, 2, w + 1);
     return NULL;
 }
 
 bt_status code_load(struct coder *c, const uint32_t *w)
 {
     const bt_dtype dtype = code_type_of(c, w[0] >> 8)->dtype;
-    struct spot from;
+    struct address from;
     code_line(c, "{");
-    BT_TRY(find_spot(c, w[1], 0, &from));
+    BT_TRY(find_address(c, w[1], 0, &from));
     code_line(c, "%s = %s;", code_name(c, w[0] >> 8),
               c_loaded(&c->x, dtype,
                        FORM("*(const %s *)(const void *)(%s)", c_element_type(dtype),
-                            from.address)));
+                            from.at)));
     code_line(c, "}");
-    leave_places(c, 1, w + 1);
+    leave_operands(c, 1, w + 1);
     return NULL;
 }

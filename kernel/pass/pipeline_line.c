@@ -5,8 +5,8 @@
  *     item    = NAME [ "{" [ option { "," option } ] "}" ]  |  "(" list ")" "*" NUMBER
  *     option  = NAME "=" value, as an attribute is written
  *
- * (...)*4 repeats until nothing changes, at most 4 times. A pass named here runs at every
- * level.
+ * NAME is a pass, which runs at every level, or a pipeline, whose variables the options
+ * give. (...)*4 repeats until nothing changes, at most 4 times.
  */
 #include <ctype.h>
 #include <string.h>
@@ -140,6 +140,17 @@ static bt_status take_repeat(line *l, uint32_t depth, bt__step *step)
     return fail(l, "a number of rounds in 1..1000");
 }
 
+/* A name is a pipeline's only where no pass has it. */
+static bt_status find_kind(const line *l, bt__step *step)
+{
+    int is_pass, is_pipeline;
+    BT_TRY(bt__plugins_has(l->ctx, "baton.pass/1", step->name, &is_pass));
+    BT_TRY(bt__plugins_has(l->ctx, "pipeline", step->name, &is_pipeline));
+    if (is_pipeline && !is_pass)
+        step->kind = BT__STEP_PIPELINE;
+    return NULL;
+}
+
 static bt_status take_item(line *l, uint32_t depth, bt__step *step)
 {
     size_t start = l->at;
@@ -152,6 +163,7 @@ static bt_status take_item(line *l, uint32_t depth, bt__step *step)
     }
     BT_TRY(take_name(l, "a pass's name", &start, &step->name));
     step->spot = spot_at(l, start, l->at - start);
+    BT_TRY(find_kind(l, step));
     return peek(l) == '{' ? take_options(l, &step->settings) : NULL;
 }
 

@@ -122,8 +122,8 @@ static bt_status lower_closure(struct bt__lowerer *l, const bt_closure_value *cl
     const bt_func *func;
     if (!call)
         return bt__lower_refuse(l, &closure->base,
-                                "is a closure that is not flat: pass lambda-lift, of "
-                                "pipeline flatten, makes it so");
+                                "is not flat: what --fuse names begins with pipeline "
+                                "flatten, as in 'flatten, fuse-ops'");
     BT_TRY(take_operands(l, &call->base, &operands));
     bt_builder_like(l->b, &closure->base);
     BT_TRY(bt_build_closures(l->b, 1, &closure->base.name, &closure->base.type, out));

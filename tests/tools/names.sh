@@ -49,6 +49,9 @@ expect 1 '@fused_exp is of target reference, which is not among those compiled f
 sed -i 's/"reference"/"cpu{compiler=\\"cc\\"}"/' table.baton
 expect 1 'a module opens targets by their names alone; its attribute devices has cpu{compiler="cc"}: give target ' -- \
     "$baton" compile table.baton -o table.bta
+sed -i '2s/.*/#[attrs(devices=["cpu", 3])]/' table.baton
+expect 1 'item 2 of the module.s attribute devices is no text: it is a list of names of targets, as in' -- \
+    "$baton" compile table.baton -o table.bta
 sed -i '2s/.*/#[attrs(devices=["nowhere"])]/' table.baton
 expect 1 'no target is named "nowhere"' -- "$baton" compile table.baton -o table.bta
 

@@ -116,12 +116,18 @@ bt_status bt__program_devices(bt_ctx *ctx, const bt_module *module, bt_targets *
     bt_text_init(&text, bt_ctx_scratch(ctx));
     for (uint32_t i = 0; list && list->kind == BT_DICT_LIST && i < list->n; i++) {
         const char *name = list->items[i].text;
-        if (list->items[i].kind != BT_DICT_TEXT || strpbrk(name, "{,"))
+        if (list->items[i].kind != BT_DICT_TEXT)
+            return bt_fail(ctx, BT_ERR_ARGUMENT,
+                           "item %u of the module's attribute devices is no text: it is "
+                           "a list of names of targets, as in "
+                           "#[attrs(devices=[\"cpu\", \"reference\"])]",
+                           i + 1);
+        if (strpbrk(name, "{,"))
             return bt_fail(ctx, BT_ERR_ARGUMENT,
                            "a module opens targets by their names alone; its attribute "
                            "devices has %s: give target '%s, ...' where the program is "
                            "compiled or run",
-                           name ? name : "no text", name ? name : host);
+                           name, name);
         bt_text_addf(&text, "%s%s", i ? ", " : "", name);
         host = strcmp(name, host) == 0 ? "" : host;
     }

@@ -112,6 +112,8 @@ done
 "$baton" compile rows.baton --target cpu --hot n=8 -o rows.artifact > compile.out
 expect 0 'versions for     n=8; any' -- "$baton" info rows.artifact
 expect 0 '"versions": "n=8"' -- "$baton" info rows.artifact --json
+"$baton" compile rows.baton --target cpu --hot 'n=1,8..32 step 8' -o rows.artifact > compile.out
+expect 0 'versions for     n=1,8..32 step 8; any' -- "$baton" info rows.artifact
 "$baton" compile rows.baton --target cpu -o rows.artifact > compile.out
 [ "$("$baton" info rows.artifact | grep -c versions)" = 0 ]
 # .. and by profiles of runs, those that were most often first.

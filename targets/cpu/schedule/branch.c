@@ -144,7 +144,12 @@ static const bt_node *dims_are(const struct mover *m)
     const bt_node *all = bt_node_bool(g, 1);
     for (uint32_t i = 0; i < m->func->nvar; i++) {
         const struct limits l = limits_of(g, m, i);
-        for (uint32_t k = 0; k < l.n; k++)
+        const int is_number = l.n && m->dims[i].low == m->dims[i].high;
+        if (is_number)
+            all = bt_node_scalar(g, BT_SCALAR_AND, all,
+                                 bt_node_scalar(g, BT_SCALAR_EQ, bt_node_dim(g, i),
+                                                bt_node_int(g, m->dims[i].low)));
+        for (uint32_t k = 0; !is_number && k < l.n; k++)
             all = bt_node_scalar(
                 g, BT_SCALAR_AND, all,
                 bt_node_scalar(g, BT_SCALAR_LE, bt_node_int(g, 0), l.at[k]));

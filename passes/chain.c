@@ -65,12 +65,6 @@ int64_t call_int(const bt_call *call, const char *name, int64_t absent)
     return found ? *found : absent;
 }
 
-double call_float(const bt_call *call, const char *name, double absent)
-{
-    const double *found = bt_attr_find(call->op, call->attrs, name, BT_ATTR_FLOAT);
-    return found ? *found : absent;
-}
-
 const char *call_text(const bt_call *call, const char *name)
 {
     const char *const *found = bt_attr_find(call->op, call->attrs, name, BT_ATTR_STRING);

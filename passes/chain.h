@@ -26,7 +26,6 @@ const bt_value *chain_along(struct chain *, const bt_value *vector, uint32_t ran
 
 /* Attributes of a call by name; `absent` where the operator has none of that name. */
 int64_t call_int(const bt_call *, const char *name, int64_t absent);
-double call_float(const bt_call *, const char *name, double absent);
 const char *call_text(const bt_call *, const char *name); /* "" */
 /* An axis attribute, counted from the front. */
 uint32_t call_axis(const bt_call *, const char *name, int64_t absent, uint32_t rank);

@@ -15,7 +15,6 @@ enum {
     RULE_CALL,  /* of an operator, a function of rules (rule_functions.c), a condition */
     RULE_TUPLE, /* (x, y) */
     RULE_LITERAL, /* a number, a string, a list, True, False, None: as attributes are written */
-    RULE_FUNCTION /* set when it is checked: what the call is of */
 };
 struct rule_node {
     uint32_t kind, at; /* byte of the rule's text */

@@ -4,7 +4,7 @@
 
 #include "plan.h"
 
-enum { WEIGHTS_AUTO, WEIGHTS_C, WEIGHTS_FILE };
+enum { WEIGHTS_C, WEIGHTS_FILE };
 
 struct output {
     struct plan *plan;

@@ -1,6 +1,8 @@
 /*
  * Operators that compute each element of their result from the elements at the same place
  * of their arguments, as a loop over all of them: nodes of their compute graph, as scalars.
+ * Where a run finds out which sizes meet, and so which of them are 1 and repeated, each
+ * element is looked for by its index.
  */
 #include <inttypes.h>
 #include <string.h>
@@ -13,6 +15,7 @@ struct loop {
     const bt_graph *graph;
     const bt_array *array; /* of the result */
     uint32_t *operands;    /* by input */
+    int is_found;          /* the run finds out which sizes are repeated */
     bt_nodes nodes;
 };
 
@@ -48,13 +51,45 @@ static int is_same_place(const struct loop *l, const bt_node *node)
     return is && node->which < l->graph->ninput;
 }
 
+/* Without those that only say where elements are read. */
+static bt_status find_values(struct loop *l)
+{
+    bt_arena *arena = l->c->p->arena;
+    bt_nodes all = { 0 };
+    bt_map used;
+    uint32_t n = 0;
+    bt_map_init(&used, arena, 0);
+    BT_TRY(vm_nodes_order(arena, l->array->body, &all));
+    if (!bt_map_put(&used, l->array->body, l))
+        return bt_no_memory();
+    for (uint32_t i = all.len; i-- > 0;) {
+        const bt_node *node = all.at[i];
+        const int is_used = bt_map_find(&used, node) != NULL;
+        for (uint32_t k = 0; is_used && node->kind != BT_NODE_READ && k < node->narg;
+             k++) {
+            if (!bt_map_put(&used, node->args[k], l))
+                return bt_no_memory();
+        }
+    }
+    for (uint32_t i = 0; i < all.len; i++) {
+        if (bt_map_find(&used, all.at[i]))
+            all.at[n++] = all.at[i];
+    }
+    all.len = n;
+    l->nodes = all;
+    return NULL;
+}
+
 static int is_written(const struct loop *l)
 {
     int is = bt_dtype_is_stored(l->array->dtype);
     for (uint32_t i = 0; is && i < l->nodes.len; i++) {
         const bt_node *node = l->nodes.at[i];
         switch (node->kind) {
-        case BT_NODE_READ: is = is_same_place(l, node); break;
+        case BT_NODE_READ:
+            is = l->is_found ? node->which < l->graph->ninput : is_same_place(l, node);
+            break;
+        case BT_NODE_INDEX:
         case BT_NODE_DIM:
         case BT_NODE_REDUCE: is = 0; break;
         default: is = bt_dtype_is_stored(node->dtype); break;
@@ -88,9 +123,13 @@ static const char *read(struct loop *l, const bt_node *node)
     const char *name = code_name(c, reg);
     if (!code_is_object(c->f, reg))
         return name;
-    return c_loaded(&c->x, node->dtype,
-                    FORM("((const %s *)(const void *)%s->data)[%s]",
-                         c_element_type(node->dtype), name, node->narg ? "i" : "0"));
+    return c_loaded(
+        &c->x, node->dtype,
+        FORM("((const %s *)(const void *)%s->data)[%s]", c_element_type(node->dtype),
+             name,
+             !node->narg   ? "0"
+             : l->is_found ? FORM("obj_at(%s, %" PRIu32 ", index)", name, l->array->rank)
+                           : "i"));
 }
 
 static const char *value(struct loop *l, const bt_node *node)
@@ -112,13 +151,27 @@ static const char *value(struct loop *l, const bt_node *node)
     }
 }
 
-/* The result, with the dims of an argument that has as many elements. */
-static void add_loop(struct loop *l, const char *like)
+static void add_element(struct loop *l)
 {
     struct coder *c = l->c;
     const bt_node *body = l->array->body;
     const struct c_operand last = operand(l, body);
     const bt_dtype dtype = l->array->dtype;
+    for (uint32_t i = 0; i < l->nodes.len; i++) {
+        const bt_node *node = l->nodes.at[i];
+        if (node->kind != BT_NODE_CONST)
+            code_line(c, "const %s %s = %s;", c_value_type(&c->x, node->dtype),
+                      word(l, node), value(l, node));
+    }
+    code_line(c, "((%s *)(void *)o->data)[i] = %s;", c_element_type(dtype),
+              c_stored(&c->x, dtype,
+                       body->dtype == dtype ? last.text : c_cast(&c->x, dtype, &last)));
+}
+
+/* The result, with the dims of an argument that has as many elements. */
+static void add_loop(struct loop *l, const char *like)
+{
+    struct coder *c = l->c;
     code_line(c, "{");
     code_line(c, "uint64_t i;");
     for (uint32_t i = 0; i < l->graph->ninput; i++) {
@@ -128,19 +181,47 @@ static void add_loop(struct loop *l, const char *like)
                          name, like);
     }
     code_attempt(c, "obj_tensor(m, %s->n, &%s->at[0].dim, %" PRIu32 ", &o)", like, like,
-                 code_nbytes(dtype));
+                 code_nbytes(l->array->dtype));
     code_line(c, "for (i = 0; i < obj_count(%s); i++) {", like);
-    for (uint32_t i = 0; i < l->nodes.len; i++) {
-        const bt_node *node = l->nodes.at[i];
-        if (node->kind != BT_NODE_INDEX && node->kind != BT_NODE_CONST)
-            code_line(c, "const %s %s = %s;", c_value_type(&c->x, node->dtype),
-                      word(l, node), value(l, node));
+    add_element(l);
+    code_line(c, "}");
+    code_line(c, "}");
+}
+
+/* The result, with the dims that those of the arguments give together. */
+static void add_found_loop(struct loop *l)
+{
+    struct coder *c = l->c;
+    const uint32_t rank = l->array->rank;
+    code_line(c, "{");
+    code_line(c, "int64_t dims[%" PRIu32 "], index[%" PRIu32 "] = { 0 };", rank, rank);
+    code_line(c, "uint64_t i;");
+    code_line(c, "uint32_t axis;");
+    code_line(c, "for (axis = 0; axis < %" PRIu32 "u; axis++)", rank);
+    code_line(c, "    dims[axis] = 1;");
+    for (uint32_t i = 0; i < l->graph->ninput; i++) {
+        if (l->graph->arrays[i]->rank)
+            code_attempt(c, "obj_meet(%s, %" PRIu32 ", dims)",
+                         code_name(c, l->operands[i]), rank);
     }
-    code_line(c, "((%s *)(void *)o->data)[i] = %s;", c_element_type(dtype),
-              c_stored(&c->x, dtype,
-                       body->dtype == dtype ? last.text : c_cast(&c->x, dtype, &last)));
+    code_attempt(c, "obj_tensor(m, %" PRIu32 ", dims, %" PRIu32 ", &o)", rank,
+                 code_nbytes(l->array->dtype));
+    code_line(c, "for (i = 0; i < obj_count(o); i++) {");
+    add_element(l);
+    code_line(c, "for (axis = %" PRIu32 "u; axis-- > 0 && ++index[axis] == dims[axis];)",
+              rank);
+    code_line(c, "    index[axis] = 0;");
     code_line(c, "}");
     code_line(c, "}");
+}
+
+/* Whether all that the operator asks of shapes is that they broadcast: then a read is of the
+ * element at the same place, counted from the last axis. */
+static int broadcasts(const bt_call *call)
+{
+    const char *relation = call->op->relation;
+    return relation &&
+           (strcmp(relation, "Broadcast") == 0 || strcmp(relation, "BroadcastComp") == 0);
 }
 
 bt_status code_elements(struct coder *c, const bt_call *call, uint32_t n,
@@ -173,10 +254,16 @@ bt_status code_elements(struct coder *c, const bt_call *call, uint32_t n,
     }
     if (!like || !l.array->body || !l.array->rank)
         return NULL;
-    BT_TRY(vm_nodes_order(c->p->arena, l.array->body, &l.nodes));
-    if (!is_written(&l))
-        return NULL;
-    add_loop(&l, like);
+    BT_TRY(find_values(&l));
+    if (!is_written(&l)) {
+        l.is_found = broadcasts(call);
+        if (!l.is_found || !is_written(&l))
+            return NULL;
+    }
+    if (l.is_found)
+        add_found_loop(&l);
+    else
+        add_loop(&l, like);
     for (uint32_t i = 0; i < n; i++)
         code_drop_last(c, operands[i]);
     *is_done = 1;

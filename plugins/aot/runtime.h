@@ -172,6 +172,34 @@ static uint64_t obj_count(const struct object *o)
     return n;
 }
 
+/* The dims that a tensor has together with others, counted from the last axis: a dim of 1
+ * is repeated. */
+static int32_t obj_meet(const struct object *o, uint32_t rank, int64_t *dims)
+{
+    uint32_t i;
+    for (i = 0; i < o->n; i++) {
+        int64_t *const dim = &dims[rank - o->n + i];
+        if (o->at[i].dim == 1)
+            continue;
+        if (*dim != 1 && *dim != o->at[i].dim)
+            return FAULT_SHAPE;
+        *dim = o->at[i].dim;
+    }
+    return 0;
+}
+
+/* The place of its element at an index of that many axes. */
+static uint64_t obj_at(const struct object *o, uint32_t rank, const int64_t *index)
+{
+    uint64_t at = 0;
+    uint32_t i;
+    for (i = 0; i < o->n; i++) {
+        const int64_t dim = o->at[i].dim;
+        at = at * (uint64_t)dim + (dim == 1 ? 0u : (uint64_t)index[rank - o->n + i]);
+    }
+    return at;
+}
+
 /* The elements of `of`, whose reference is taken, in another shape. A view of a view holds
  * what that one holds, so that a loop makes no chain of them. */
 static int32_t obj_view(struct machine *m, uint32_t rank, const int64_t *dims,

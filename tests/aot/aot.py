@@ -198,14 +198,11 @@ FAILING = 25
 OTHER_TEXT = {"annotation_that_is_checked"}
 # Programs of the language's tests that are refused, and why; what is not listed must compile.
 REFUSED = {
-    "broadcast_unknown": "no C is written for add, because a run finds out which sizes it meets",
     "dyn_as": "no C is written for dyn.nn.pad",
-    "extents_that_differ": "no C is written for add",
     "generic_entry": "which is no dim",
     "overflow": "no C is written for zeros",
     "plain_c": "strided_set is computed by plain C",
     "sparse_to_dense": "no C is written for dyn.sparse_to_dense",
-    "unknown_extents": "no C is written for add",
 }
 
 

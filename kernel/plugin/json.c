@@ -136,23 +136,21 @@ static int make_token(scan *s, size_t start, json_t **out)
 /* Takes the value; the key's token begins at `start` and has `n` bytes. */
 static int put_member(scan *s, json_t *object, size_t start, size_t n, json_t *value)
 {
-    char name[64];
+    char room[64];
+    const char *name = room, *text = s->text + start;
     const size_t before = json_object_size(object);
-    const char *text = s->text + start;
-    if (n <= sizeof(name) && !memchr(text, '\\', n)) {
-        memcpy(name, text + 1, n - 2);
-        name[n - 2] = 0;
-        if (json_object_set_new_nocheck(object, name, value) != 0)
-            return fail_memory(s);
+    json_t *key = NULL;
+    if (n <= sizeof(room) && !memchr(text, '\\', n)) {
+        memcpy(room, text + 1, n - 2);
+        room[n - 2] = 0;
     } else {
-        json_t *key = json_loadb(text, n, JSON_DECODE_ANY, NULL);
-        const int is_put =
-            key && json_object_set_nocheck(object, json_string_value(key), value) == 0;
-        json_decref(key);
-        json_decref(value);
-        if (!is_put)
-            return fail_memory(s);
+        key = json_loadb(text, n, JSON_DECODE_ANY, NULL);
+        name = json_string_value(key); // NULL: no memory, which is refused
     }
+    const int is_put = json_object_set_new_nocheck(object, name, value) == 0;
+    json_decref(key);
+    if (!is_put)
+        return fail_memory(s);
     if (json_object_size(object) > before)
         return 1;
     s->is_token = 1;

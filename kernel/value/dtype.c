@@ -1,5 +1,5 @@
-/* Element types: names and sizes. */
-#include <baton/value.h>
+/* Element types: names and sizes, and those of <baton/convert.h> that are long, once. */
+#include "value/elements.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -111,4 +111,17 @@ const char *bt_dtype_name(bt_dtype dtype, char *out, size_t size)
     else
         snprintf(out, size, "%s%s%s", c ? c->name : class_, bits, lanes);
     return out;
+}
+
+/* ---- conversions ---- */
+
+float bt__half_to_float(uint16_t h)
+{
+    return bt_half_to_float(h);
+}
+
+uint16_t bt__short_from_double(double x, bt_dtype dtype)
+{
+    const int is_half = dtype == BT_FLOAT16;
+    return bt_short_from_double(x, is_half ? 10 : 7, is_half ? 15 : 127);
 }

@@ -50,7 +50,8 @@ bt_status bt__has_memory(bt_ctx *, const bt_compiled *, uint32_t target) BT_MUST
 /* Copies to or from a target's own memory, to the end. */
 bt_status bt__copy(bt_ctx *, const bt_target_use *, const bt_buffer *to,
                    const bt_buffer *from) BT_MUST_USE;
-/* bt_compiled_launch_hosted, of a target's own number. */
+/* bt_compiled_launch_hosted, of a target's own number; around: NULL, the buffers are the
+ * target's. */
 bt_status bt__launch_hosted(bt_ctx *, const bt_target_use *, void *loaded,
                             uint32_t number, const char *kernel, const bt_kernel_call *,
                             const bt_host_block *around) BT_MUST_USE;

@@ -403,13 +403,7 @@ static const bt_kernel_call *whole_call(const bt_kernel_call *call, bt_kernel_ca
 bt_status bt_compiled_launch(bt_ctx *ctx, const bt_compiled *c, uint32_t kernel,
                              const bt_kernel_call *call)
 {
-    BT_TRY(check_kernel(ctx, c, kernel));
-    bt_kernel_call room;
-    const bt_compiled_kernel *row = c->kernels[kernel];
-    return bt_compiled_note(ctx, c, kernel,
-                            bt__launch(ctx, c->targets[row->target],
-                                       c->loaded[row->target], row->number, row->name,
-                                       whole_call(call, &room)));
+    return bt_compiled_launch_hosted(ctx, c, kernel, call, NULL);
 }
 
 bt_status bt_compiled_launch_hosted(bt_ctx *ctx, const bt_compiled *c, uint32_t kernel,
@@ -419,10 +413,10 @@ bt_status bt_compiled_launch_hosted(bt_ctx *ctx, const bt_compiled *c, uint32_t 
     BT_TRY(check_kernel(ctx, c, kernel));
     bt_kernel_call room;
     const bt_compiled_kernel *row = c->kernels[kernel];
-    return bt_compiled_note(ctx, c, kernel,
-                            bt__launch_hosted(ctx, c->targets[row->target],
-                                              c->loaded[row->target], row->number,
-                                              row->name, whole_call(call, &room), around));
+    return bt_compiled_note(
+        ctx, c, kernel,
+        bt__launch_hosted(ctx, c->targets[row->target], c->loaded[row->target],
+                          row->number, row->name, whole_call(call, &room), around));
 }
 
 bt_status bt_compiled_enqueue(bt_ctx *ctx, const bt_compiled *c, uint32_t kernel,

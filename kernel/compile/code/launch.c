@@ -164,11 +164,11 @@ bt_status bt__launch_hosted(bt_ctx *ctx, const bt_target_use *use, void *loaded,
                             uint32_t number, const char *kernel,
                             const bt_kernel_call *call, const bt_host_block *around)
 {
+    if (!use->space || !around)
+        return bt__launch(ctx, use, loaded, number, kernel, call);
     bt_arena *scratch = bt_ctx_scratch(ctx);
     const void *mark = bt_arena_mark(scratch);
     const uint32_t n = call->nbuffer + (call->workspace != NULL);
-    if (!use->space)
-        return bt__launch(ctx, use, loaded, number, kernel, call);
     if (!call->nbuffer)
         return bt_fail(ctx, BT_ERR_ARGUMENT,
                        "kernel %s has memory of target %s, and the call does not say how "

@@ -1,10 +1,11 @@
 /* Instructions that move elements between arrays and registers, one for each dtype. */
 #include "compute/evaluate/bytecode.h"
+#include "value/elements.h"
 
-#define HALF(x)      bt_half_to_float(x)
+#define HALF(x)      bt__half_to_float(x)
 #define BFLOAT(x)    bt_bfloat_to_float(x)
-#define TO_HALF(x)   bt_half_from_double(x)
-#define TO_BFLOAT(x) bt_bfloat_from_double(x)
+#define TO_HALF(x)   bt__short_from_double(x, BT_FLOAT16)
+#define TO_BFLOAT(x) bt__short_from_double(x, BT_BFLOAT16)
 #define AS_DOUBLE(x) (double)(x)
 #define AS_INT(x)    (int64_t)(x)
 

@@ -8,6 +8,8 @@
 #include <math.h>
 #include <string.h>
 
+#include "value/elements.h"
+
 /* ---- floats ---- */
 
 #define F1(name, expr)                      \
@@ -366,8 +368,8 @@ int64_t bt__int_wrap(int64_t v, bt_dtype d)
 double bt__float_round(double v, bt_dtype d)
 {
     switch (d) {
-    case BT_FLOAT16: return bt_half_to_float(bt_half_from_double(v));
-    case BT_BFLOAT16: return bt_bfloat_to_float(bt_bfloat_from_double(v));
+    case BT_FLOAT16: return bt__half_to_float(bt__short_from_double(v, BT_FLOAT16));
+    case BT_BFLOAT16: return bt_bfloat_to_float(bt__short_from_double(v, BT_BFLOAT16));
     case BT_FLOAT32: return (float)v;
     default: return v;
     }
@@ -415,7 +417,7 @@ bt_cell bt_cell_load(const void *at, bt_dtype d)
         INT_CASE(UINT16, uint16_t)
         INT_CASE(UINT32, uint32_t)
         INT_CASE(UINT64, uint64_t)
-    case BT_FLOAT16: out.f = bt_half_to_float(*(const uint16_t *)at); break;
+    case BT_FLOAT16: out.f = bt__half_to_float(*(const uint16_t *)at); break;
     case BT_BFLOAT16: out.f = bt_bfloat_to_float(*(const uint16_t *)at); break;
     case BT_FLOAT32: out.f = *(const float *)at; break;
     case BT_FLOAT64: out.f = *(const double *)at; break;
@@ -436,8 +438,8 @@ void bt_cell_store(void *at, bt_dtype d, bt_cell v)
     case BT_UINT32: *(uint32_t *)at = (uint32_t)v.i; break;
     case BT_INT64:
     case BT_UINT64: *(int64_t *)at = v.i; break;
-    case BT_FLOAT16: *(uint16_t *)at = bt_half_from_double(v.f); break;
-    case BT_BFLOAT16: *(uint16_t *)at = bt_bfloat_from_double(v.f); break;
+    case BT_FLOAT16: *(uint16_t *)at = bt__short_from_double(v.f, BT_FLOAT16); break;
+    case BT_BFLOAT16: *(uint16_t *)at = bt__short_from_double(v.f, BT_BFLOAT16); break;
     case BT_FLOAT32: *(float *)at = (float)v.f; break;
     case BT_FLOAT64: *(double *)at = v.f; break;
     default: break;

@@ -20,17 +20,21 @@
  * needs    call-graph
  * keeps    fused, matched; not what closures are
  * option   max-bindings   largest function to inline without the attribute, default 8
+ * option   max-program    bindings to which copies of functions may make the module grow,
+ *                         but for those of small globals; default 16384
  * option   all            every call that can be, default False
  */
 #include "chain.h"
 
 struct options {
-    int64_t max_bindings, all;
+    int64_t max_bindings, max_program, all;
 };
 
 static const bt_attr options[] = {
     BT_ATTR_RANGE(struct options, max_bindings, INT, "8", 0, INT32_MAX,
                   "largest function to inline without the attribute"),
+    BT_ATTR_RANGE(struct options, max_program, INT, "16384", 0, INT32_MAX,
+                  "bindings to which copies of functions may make the module grow"),
     BT_ATTR(struct options, all, BOOL, "False", "inline every call that can be"),
     { 0 },
 };
@@ -39,10 +43,12 @@ struct inliner {
     const bt_module *module;
     const bt_callgraph *graph;
     bt_arena *arena;
-    bt_map named;  /* globals that are named once -> not NULL */
-    bt_map again;  /* those that are named more than once */
-    bt_map wanted; /* globals to inline */
-    bt_map sizes;  /* of the globals that do not reach themselves -> struct size */
+    bt_map uses;       /* globals that are named -> struct use */
+    bt_map bodies;     /* of closures -> struct body */
+    bt_map wanted;     /* globals to inline */
+    bt_map sizes;      /* of the globals that do not reach themselves -> struct size */
+    uint64_t nbinding; /* of the module, with the copies that are chosen */
+    uint64_t most;     /* that may become of these */
     uint32_t depth;
     uint64_t copied;  /* bindings of closures */
     uint64_t special; /* bindings of globals, for calls that pass something known */
@@ -50,6 +56,7 @@ struct inliner {
 
 enum { MAX_DEPTH = 32 };         /* of bodies within bodies in one walk */
 enum { MAX_BINDINGS = 1 << 16 }; /* of a global, and of all copies of closures */
+enum { MIN_GROWTH = 1 << 12 };   /* of any module, however large */
 enum { MAX_SPECIAL = 1 << 12 };  /* of all copies for calls that pass something known */
 
 /* ---- what blocks hold ---- */
@@ -93,15 +100,31 @@ static const bt_value *callee_of(const bt_value *value)
 
 /* ---- which globals to inline ---- */
 
+/* How often a global is named. */
+struct use {
+    uint64_t n;
+};
+
+static bt_status count_name(struct inliner *in, const bt_global *global)
+{
+    struct use *use = bt_map_find(&in->uses, global);
+    if (!use) {
+        use = BT_NEW(in->arena, struct use);
+        if (!use || !bt_map_put(&in->uses, global, use))
+            return bt_no_memory();
+    }
+    use->n++;
+    return NULL;
+}
+
 static int count_names(struct inliner *in, const bt_value *value, void *self)
 {
     bt_status *status = self;
+    in->nbinding++;
     for (uint32_t i = 0; i < bt_value_noperand(value) && !*status; i++) {
         const bt_global *global = named_global(in, bt_value_operand(value, i));
-        if (global &&
-            !bt_map_put(bt_map_find(&in->named, global) ? &in->again : &in->named, global,
-                        in))
-            *status = bt_no_memory();
+        if (global)
+            *status = count_name(in, global);
     }
     return !*status;
 }
@@ -154,18 +177,28 @@ static const bt_dict_entry *stated(const bt_global *global)
                                                                              : NULL;
 }
 
-static int is_wanted(const struct inliner *in, const struct options *o,
-                     const bt_global *global, const struct size *size)
+/* Functions that call the next one twice double the program at every step: what copies
+ * add to it is bounded. A body that is named once moves. */
+static int is_affordable(struct inliner *in, uint64_t ncopy, const struct size *size)
+{
+    if (in->nbinding + ncopy * size->n > in->most && ncopy)
+        return 0;
+    in->nbinding += ncopy * size->n;
+    return 1;
+}
+
+static int is_wanted(struct inliner *in, const struct options *o, const bt_global *global,
+                     const struct size *size)
 {
     const bt_dict_entry *attr = stated(global);
-    if (is_result_checked(global->func) || size->n > MAX_BINDINGS)
+    const struct use *use = bt_map_find(&in->uses, global);
+    if (is_result_checked(global->func) || size->n > MAX_BINDINGS ||
+        (attr ? !attr->i : bt_func_is_primitive(global->func)))
         return 0;
-    if (attr)
-        return attr->i != 0;
-    if (bt_func_is_primitive(global->func))
+    if (!attr && !is_small(o, size) && !(use && use->n == 1))
         return 0;
-    return is_small(o, size) ||
-           (bt_map_find(&in->named, global) && !bt_map_find(&in->again, global));
+    return size->n <= (uint64_t)o->max_bindings ||
+           is_affordable(in, use ? use->n - 1 : 0, size);
 }
 
 /* Those called come before their callers, so each body is measured once: functions that
@@ -207,21 +240,38 @@ static int look_at(struct inliner *in, const bt_value *value, void *self)
     return !body->is_recursive && measure(in, value, &body->size);
 }
 
+/* Measured once, however often it is called. */
+static bt_status find_body(struct inliner *in, const bt_closure_value *closure,
+                           const struct body **out)
+{
+    struct body *body = bt_map_find(&in->bodies, closure);
+    if (!body) {
+        body = BT_NEW(in->arena, struct body);
+        if (!body || !bt_map_put(&in->bodies, closure, body))
+            return bt_no_memory();
+        body->closure = &closure->base;
+        body->is_recursive = closure->func->block->result == &closure->base;
+        BT_TRY(walk(in, closure->func->block, look_at, body));
+    }
+    *out = body;
+    return NULL;
+}
+
 /* One that is used once, or is small; all copies together are bounded. */
 static bt_status find_closure(bt_rewrite *rewrite, const bt_closure_value *closure,
                               const bt_func **out)
 {
     struct inliner *in = bt_rewrite_state(rewrite);
-    struct body body = { .closure = &closure->base };
-    body.is_recursive = closure->func->block->result == &closure->base;
+    const struct body *body;
     if (closure->group->n != 1)
         return NULL;
-    BT_TRY(walk(in, closure->func->block, look_at, &body));
-    if (body.is_recursive || in->copied + body.size.n > MAX_BINDINGS ||
+    BT_TRY(find_body(in, closure, &body));
+    if (body->is_recursive || in->copied + body->size.n > MAX_BINDINGS ||
         (bt_rewrite_nuse(rewrite, &closure->base) != 1 &&
-         !is_small(bt_rewrite_call(rewrite)->options, &body.size)))
+         !(is_small(bt_rewrite_call(rewrite)->options, &body->size) &&
+           is_affordable(in, 1, &body->size))))
         return NULL;
-    in->copied += body.size.n;
+    in->copied += body->size.n;
     *out = closure->func;
     return NULL;
 }
@@ -323,11 +373,14 @@ static bt_status run(bt_ctx *ctx, bt_pass_call *call, bt_module **out)
     const void *graph;
     BT_TRY(bt_pass_analysis(ctx, call, "call-graph", &graph));
     in.graph = graph;
-    bt_map_init(&in.named, call->scratch, 0);
-    bt_map_init(&in.again, call->scratch, 0);
+    bt_map_init(&in.uses, call->scratch, 0);
+    bt_map_init(&in.bodies, call->scratch, 0);
     bt_map_init(&in.wanted, call->scratch, 0);
     bt_map_init(&in.sizes, call->scratch, 0);
     BT_TRY(count_all(&in));
+    in.most = (uint64_t)((const struct options *)call->options)->max_program;
+    if (in.most < in.nbinding + MIN_GROWTH)
+        in.most = in.nbinding + MIN_GROWTH;
     BT_TRY(choose(&in, call->options));
     return bt_rewrite_module(ctx, call, &rewriter, &in, out);
 }

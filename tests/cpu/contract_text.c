@@ -361,6 +361,31 @@ static const struct contraction product_of_rows = {
     .text = "y: t[m, n] = sum(k: a[m, k] * b[k, n])",
 };
 
+/* 7 rows are a tile of 4 and one of 3, where one of 6 would leave a slow one of 1. */
+static void test_rows_of_an_open_number_are_shared_out(void **state)
+{
+    (void)state;
+    check_open_text(
+        &product_of_rows,
+        &(bt_type_param){ .kind = BT_KIND_DIM, .high = INT64_MAX, .step = 1 }, 1,
+        "loops test<d0: Dim> {\n"
+        "    in a0: float32[7*d0]\n"
+        "    in a1: float32[112]\n"
+        "    out s0: float32[16*d0]\n"
+        "    local s1: float32[1]\n"
+        "    for i40 in ceildiv(d0, 6) {\n"
+        "        for i41 in 2 {\n"
+        "            tile_f32_portable(&s0[8*i41 + 16*(i40 * ceildiv(d0, ceildiv(d0, "
+        "6)))], "
+        "&a0[7*(i40 * ceildiv(d0, ceildiv(d0, 6)))], &a1[8*i41], min(-(i40 * ceildiv(d0, "
+        "ceildiv(d0, 6))) + d0, ceildiv(d0, ceildiv(d0, 6))), 8, 7, 7, 1, 16, 16, 0, 1, "
+        "0, "
+        "0, 1, 0, 0)\n"
+        "        }\n"
+        "    }\n"
+        "}\n");
+}
+
 /* Tiles of 4 rows, of 6 that they may have, leave none of a multiple of 8. */
 static void test_a_range_by_steps_leaves_no_rest_of_rows(void **state)
 {
@@ -411,6 +436,7 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(test_a_block_of_panels_has_no_rest),
     cmocka_unit_test(test_a_depthwise_convolution_is_lines),
     cmocka_unit_test(test_an_open_batch_leaves_threads_the_channels),
+    cmocka_unit_test(test_rows_of_an_open_number_are_shared_out),
     cmocka_unit_test(test_a_range_by_steps_leaves_no_rest_of_rows),
     cmocka_unit_test(test_a_range_of_few_rows_is_one_block),
 };

@@ -17,14 +17,15 @@ enum {
 };
 
 /* A block is `rows` of A by `columns` of B, which are some of `ncolumn`; or by `columns`
- * rows of columns. Blocks have as many whatever the dims that are not known yet. */
+ * rows of columns. Blocks have as many columns whatever the dims that are not known yet. */
 struct blocks {
     const bt_node *nrow, *nm;    /* all, blocks */
     int has_rest;                /* the last block has fewer rows, or may have */
     const bt_node *ncolumn, *nn; /* likewise */
-    int64_t rows, columns;       /* of a block */
-    uint32_t by_m;               /* 1: blocks of rows are the parallel loop */
-    int32_t parallel;            /* else: this dim is, or -1: blocks of columns */
+    const bt_node *rows;         /* of a block */
+    int64_t most_rows, columns;
+    uint32_t by_m;    /* 1: blocks of rows are the parallel loop */
+    int32_t parallel; /* else: this dim is, or -1: blocks of columns */
 };
 
 static int64_t at_least(int64_t a, int64_t b)
@@ -94,22 +95,25 @@ static int64_t step_of(const bt_node *size)
     return step;
 }
 
-/* Rows of one tile, or columns: about as many in each block or, of a number that is open, so
- * many that none is left over, but no less than half a tile, which would read B too often. */
-static void divide_rows(const struct cpu_tiling *p, struct blocks *b)
+/* Rows of one tile, or columns, about as many in each block: of a number that is open so many
+ * that none is left over, if that is half a tile at least, which does not read B too often. */
+static void divide_rows(bt_graph *g, const struct cpu_tiling *p, struct blocks *b)
 {
-    const int64_t known = bt_node_number(b->nrow), mr = p->tile->mr;
-    const int64_t most = at_least(b->nrow->high, 1), step = step_of(b->nrow);
-    b->rows = at_most(mr, most);
-    if (known > 0)
-        b->rows = bt_ceildiv_int64(known, bt_ceildiv_int64(known, mr));
-    for (int64_t rows = mr; known < 0 && most > mr && 2 * rows > mr; rows--) {
-        if (step % rows == 0) {
-            b->rows = rows;
-            break;
+    const int64_t known = bt_node_number(b->nrow), mr = p->tile->mr,
+                  step = step_of(b->nrow);
+    b->most_rows = known > 0 ? bt_ceildiv_int64(known, bt_ceildiv_int64(known, mr))
+                             : at_most(mr, at_least(b->nrow->high, 1));
+    b->has_rest = known < 0 || step % b->most_rows != 0;
+    for (int64_t rows = mr; known < 0 && b->has_rest && 2 * rows > mr; rows--) {
+        if (rows <= b->most_rows && step % rows == 0) {
+            b->most_rows = rows;
+            b->has_rest = 0;
         }
     }
-    b->has_rest = step % b->rows != 0;
+    b->nm = cpu_ceildiv(g, b->nrow, b->most_rows);
+    b->rows = known < 0 && b->has_rest
+                  ? bt_node_scalar(g, BT_SCALAR_CEILDIV, b->nrow, b->nm)
+                  : bt_node_int(g, b->most_rows);
 }
 
 /* NULL in `nn` or `nm`: failure. */
@@ -123,8 +127,7 @@ static struct blocks choose_blocks(bt_graph *g, const struct cpu_tiling *p,
     b.ncolumn = p->n0 < 0 ? p->ncolumn : p->view.dims[p->n0].extent;
     if (!b.nrow || !b.ncolumn)
         return b;
-    divide_rows(p, &b);
-    b.nm = cpu_ceildiv(g, b.nrow, b.rows);
+    divide_rows(g, p, &b);
     // in tiles, or in rows; a rest of columns goes with the last tile
     const int64_t ncolumn = cpu_iterations(b.ncolumn);
     int64_t nunit = p->n0 < 0 ? at_least(ncolumn / unit, 1) : ncolumn;
@@ -145,7 +148,7 @@ static struct blocks choose_blocks(bt_graph *g, const struct cpu_tiling *p,
     b.nn = bt_node_number(b.ncolumn) < 0
                ? cpu_ceildiv(g, b.ncolumn, b.columns)
                : bt_node_int(g, bt_ceildiv_int64(nunit, per_block));
-    if (b.nn && b.nm)
+    if (b.nn && b.nm && b.rows)
         choose_parallel(p, config, &b);
     return b;
 }
@@ -201,11 +204,10 @@ static const bt_node *span_of(const struct nest *t, const bt_node *columns)
 /* Rows of the block. */
 static const bt_node *rows_here(const struct nest *t)
 {
+    bt_graph *g = graph_of(t);
     const struct blocks *b = &t->blocks;
-    const bt_node *all = number(t, b->rows);
-    return b->has_rest ? cpu_least(graph_of(t), all,
-                                   cpu_along_int(graph_of(t), b->nrow, t->m, -b->rows))
-                       : all;
+    const bt_node *before = cpu_times(g, t->m, b->rows);
+    return b->has_rest ? cpu_least(g, b->rows, cpu_minus(g, b->nrow, before)) : b->rows;
 }
 
 /* ---- tiles ---- */
@@ -341,7 +343,7 @@ static int emit_call_at(const struct nest *t, const struct cpu_emitter *e,
             if (t->values[d])
                 call.c = cpu_along(g, call.c, t->values[d], p->view.dims[d].c);
         }
-        call.c = cpu_along(g, call.c, cpu_scaled(g, t->m, t->blocks.rows), t->c_row);
+        call.c = cpu_along(g, call.c, cpu_times(g, t->m, t->blocks.rows), t->c_row);
         call.c = cpu_along(g, call.c, cpu_scaled(g, t->n, t->blocks.columns),
                            p->n0 < 0 ? number(t, 1) : p->view.dims[p->n0].c);
     }
@@ -515,16 +517,15 @@ static int emit_epilogue(const struct nest *of)
     const bt_node *values[CPU_DIMS], *offset, *column = number(&t, 0);
     memcpy(values, t.values, sizeof(values));
     int is_open = bt_node_number(b->nrow) < 0;
-    const bt_node *row =
-        cpu_emit_loop(&t.e, is_open ? rows_here(&t) : number(&t, b->rows), 0);
+    const bt_node *row = cpu_emit_loop(&t.e, is_open ? rows_here(&t) : b->rows, 0);
     offset = cpu_times(g, row, t.c_row);
     if (!offset)
         return 0;
     if (p->m >= 0)
-        values[p->m] = cpu_along_int(g, row, t.m, b->rows);
+        values[p->m] = cpu_along(g, row, t.m, b->rows);
     if (!is_open && b->has_rest &&
         !emit_if(&t.e, bt_node_linear(g, -1, 3, (const bt_node *[]){ b->nrow, t.m, row },
-                                      (int64_t[]){ 1, -b->rows, -1 })))
+                                      (int64_t[]){ 1, -b->most_rows, -1 })))
         return 0;
     if (p->n0 >= 0) {
         const bt_node *line = cpu_emit_loop(&t.e, t.columns, 0);
@@ -592,7 +593,7 @@ static int open_rows(struct nest *t, int is_parallel)
     bt_graph *g = graph_of(t);
     t->m = cpu_emit_loop(&t->e, t->blocks.nm, is_parallel);
     if (p->m >= 0)
-        t->a_at = cpu_along(g, t->a_at, cpu_scaled(g, t->m, t->blocks.rows), p->as[p->m]);
+        t->a_at = cpu_along(g, t->a_at, cpu_times(g, t->m, t->blocks.rows), p->as[p->m]);
     return t->m && t->a_at;
 }
 
@@ -716,7 +717,7 @@ int cpu_emit_contraction(bt_loops *loops, const struct cpu_tiling *p,
     }
     const bt_node *span = span_of(&t, most_columns(&t));
     t.c_row = p->is_line && p->n0 >= 0 ? line_stride(p) : span;
-    const bt_node *nelem = cpu_times(g, number(&t, t.blocks.rows), span);
+    const bt_node *nelem = cpu_times(g, number(&t, t.blocks.most_rows), span);
     if (store->buffer != sums)
         return shrink_sums(loops, sums, nelem) && emit_nest(&t);
     return cpu_emit_buffer(loops, BT_BUFFER_LOCAL, p->tile->c, nelem, &t.c) &&

@@ -235,14 +235,17 @@ static int has_row(const struct table *t, uint32_t target)
 static void print_idle(const struct table *t)
 {
     int is_open = 1; // something may be left for those that follow
+    int is_taken = 0;
     for (uint32_t i = 0; i < t->compiled->ntarget; i++) {
         const bt_target_use *use = t->compiled->targets[i];
         int claims = use->target->patterns && *use->target->patterns;
         if (!has_row(t, i) && !count_details(t->ctx, BT_ERR_UNSUPPORTED))
             printf("\n%s computes nothing: %s\n", use->text,
                    is_open && claims ? "no call matches a pattern of it"
-                                     : "those before it take all");
+                   : is_taken        ? "those before it take all"
+                                     : "the program has no call for a target");
         is_open = is_open && claims;
+        is_taken |= has_row(t, i);
     }
 }
 

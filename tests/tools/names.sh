@@ -55,6 +55,9 @@ expect 1 'item 2 of the module.s attribute devices is no text: it is a list of n
 sed -i '2s/.*/#[attrs(devices=["nowhere"])]/' table.baton
 expect 1 'no target is named "nowhere"' -- "$baton" compile table.baton -o table.bta
 
+printf '#[version = "baton 0.1"]\ndef @main(%%x: float32) { %%x }\n' > nothing.baton
+expect 0 '^cpu computes nothing: the program has no call for a target$' -- "$baton" info nothing.baton --target cpu
+
 printf '#[version = "baton 0.1"]\ndef @main(%%x: float32) { nn.relux(%%x) }\n' > unknown.baton
 printf '#[version = "baton 0.1"]\ndef @main(%%x: float32) { nn.relu(%%x) }\n' > p.baton
 expect 1 'no op is named "nn.relux"; did you mean nn.relu' '`baton plugin why nn.relux` tells' -- "$baton" opt unknown.baton

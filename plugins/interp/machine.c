@@ -160,7 +160,7 @@ static bt_status push_frame(struct machine *m, const struct code *code,
                             const struct step *caller, uint32_t narg,
                             bt_object *const *args)
 {
-    if (m->nframe >= bt_ctx_limits(m->ctx)->frames)
+    if (m->nframe > bt_ctx_limits(m->ctx)->frames) // the entry is no nested call
         return bt_fail_at(m->ctx, BT_ERR_LIMIT, m->bytecode->module->store,
                           code->func->span, "%s: more than %u nested calls",
                           code->func->name ? code->func->name : "a closure",

@@ -72,7 +72,7 @@ bt_status vm_push(struct vm_machine *m, const struct vm_function *f,
                   struct vm_frame **out)
 {
     const size_t need = size_of(f);
-    if (m->nframe >= bt_ctx_limits(m->ctx)->frames)
+    if (m->nframe > bt_ctx_limits(m->ctx)->frames) // the entry is no nested call
         return vm_fail_limit(m, f, "nested calls", bt_ctx_limits(m->ctx)->frames);
     if (!m->segment || m->segment->nbytes - m->segment->used < need) {
         if (m->segment && m->segment->above && m->segment->above->nbytes >= need) {

@@ -15,3 +15,10 @@ for target in cpu reference; do
     done
     expect 1 'failing.baton:3:5: note: in this call' -- "$baton" run failing.bta -i x=[3,1] -i v=[9,8] -i i=[0]
 done
+
+# The extent of an open dim is not in the code.
+printf '#[version = "baton 0.1"]\ndef @main<n: Dim>(%%x: Tensor[(n), float32], %%i: int32) { add(take(%%x, %%i, mode="fast"), 1f) }\n' > open.baton
+for target in cpu c; do
+    expect 1 'error: fused_take_add[.1]*: an index is out of bounds for axis 0 of flat$' '^open.baton:2:58: note: in this call' \
+        -- "$baton" run open.baton --executor vm --target $target --no-specialise -i 'x=[1, 2, 3]' -i i=7
+done

@@ -185,13 +185,19 @@ static bt_status describe(bt_arena *arena, const struct bytecode *bytecode, int 
     for (uint32_t i = 0; i < bytecode->ncheck; i++) {
         // the code outlives the bytecode's names
         const char *array = bytecode->checks[i].array;
-        faults[i] = (bt_fault){ .array = bt_arena_text(arena, array, strlen(array)),
-                                .axis = bytecode->checks[i].axis,
-                                // else the evaluator, which explains it, knows the extent
-                                .extent = bytecode->checks[i].bound < 0
-                                              ? 0
-                                              : bytecode->checks[i].bound };
-        if (!faults[i].array)
+        const int64_t extent = bytecode->checks[i].bound;
+        bt_fault *fault = &faults[i];
+        bt_text text;
+        *fault = (bt_fault){ .array = bt_arena_text(arena, array, strlen(array)),
+                             .axis = bytecode->checks[i].axis,
+                             .extent = extent < 0 ? 0 : extent };
+        if (extent < 0) { // it is computed from dims
+            bt_text_init(&text, arena);
+            bt_text_addf(&text, "an index is out of bounds for axis %u of %s",
+                         fault->axis, array);
+            fault->text = bt_text_get(&text);
+        }
+        if (!fault->array || (extent < 0 && !fault->text))
             return bt_no_memory();
     }
     out->scratch = (uint64_t)bytecode_scratch_nbytes(bytecode);

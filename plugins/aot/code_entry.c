@@ -205,6 +205,8 @@ bt_status code_entry(struct coder *c)
     code_line(c, "if ((uintptr_t)workspace %% 64 != 0)");
     code_line(c, "    return %d;", FAULT_WORKSPACE);
     BT_TRY(add_ranges(c->o, NULL, c->out));
+    code_line(c, "if (!workspace && nbytes != 0)");
+    code_line(c, "    return %d;", FAULT_WORKSPACE);
     if (has_workspace(p) || (p->bound.is_known && p->bound.nbytes)) {
         bt_text_addf(c->out, "    if (nbytes < %s",
                      has_workspace(p) ? "" : FORM("%s_WORKSPACE", p->name));

@@ -10,7 +10,7 @@ int32_t value_begin(void *workspace, size_t nbytes, uint32_t depth, const void *
     struct machine *m = workspace;
     const size_t head = (sizeof(struct machine) + 63u) / 64u * 64u;
     uint32_t i;
-    if ((uintptr_t)workspace % 64 != 0)
+    if ((uintptr_t)workspace % 64 != 0 || (!workspace && nbytes != 0))
         return FAULT_WORKSPACE;
     if (nbytes < head)
         return FAULT_MEMORY;

@@ -332,6 +332,9 @@ static bt_status add_entry_checks(struct output *o, const bt_text *sizes, bt_tex
     bt_text_addf(out, "    if ((uintptr_t)workspace %% 64 != 0)\n        return %d;\n",
                  FAULT_WORKSPACE);
     BT_TRY(add_ranges(o, NULL, out));
+    bt_text_addf(out, "    if (!workspace && ");
+    call_workspace(p, out);
+    bt_text_addf(out, " != 0)\n        return %d;\n", FAULT_WORKSPACE);
     for (uint32_t i = 0; i < p->steps.len; i++) {
         if (p->steps.at[i].kind == STEP_CHECK)
             BT_TRY(add_check(o, &p->steps.at[i], FAULT_CHECK + ncheck++, out));
@@ -435,13 +438,14 @@ static bt_status add_check_text(struct output *o, const struct step *step, bt_te
 static bt_status add_faults(struct output *o, bt_text *out)
 {
     struct plan *p = o->plan;
-    bt_text_addf(out,
-                 "const char *%s_fault(int32_t fault)\n{\n"
-                 "    static const char *const texts[] = {\n"
-                 "        \"done\",\n"
-                 "        \"the workspace does not begin at a multiple of 64\",\n"
-                 "        \"the dims need more memory than can be counted\",\n",
-                 p->name);
+    bt_text_addf(
+        out,
+        "const char *%s_fault(int32_t fault)\n{\n"
+        "    static const char *const texts[] = {\n"
+        "        \"done\",\n"
+        "        \"the workspace is NULL, or does not begin at a multiple of 64\",\n"
+        "        \"the dims need more memory than can be counted\",\n",
+        p->name);
     if (p->program)
         bt_text_addf(
             out, "        \"the workspace is too small for what the program builds\",\n"

@@ -426,6 +426,16 @@ def budgets(baton, work):
         if done.returncode != 1 or text not in done.stderr:
             sys.exit(f"{name} {flags}: {done.returncode} {done.stderr}")
         print(f"{name} {' '.join(flags)}: {done.stderr.strip()}")
+    # no memory at all, where some is needed
+    for name, model, call in (("digits", TREE / "sdk/examples/digits/digits.baton", "digits_run(numbers, numbers, 0)"),
+                              ("loop", HERE / "language/loop.baton", "loop_run(&count, numbers, numbers, 0, 8192, 8)")):
+        folder = write(baton, model, work / "without" / name)
+        (folder / "client.c").write_text(f'#include <stdio.h>\n#include "{name}.h"\nstatic float numbers[784];\nint main(void) {{\n'
+                                         f"    const int64_t count = 9;\n    (void)count;\n    puts({name}_fault({call}));\n    return 0;\n}}\n")
+        run(compiler, f"-I{folder}", folder / "client.c", *folder.glob(f"{name}*.c"), "-o", folder / "client")
+        told = run(folder / "client").strip()
+        if told != "the workspace is NULL, or does not begin at a multiple of 64":
+            sys.exit(f"{name} without a workspace: {told}")
 
 
 # Programs of the tree, with how many bytes and calls are enough for every run of them; the network is of 2 layers of 128.

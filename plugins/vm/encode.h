@@ -42,12 +42,13 @@ struct vm_encoder {
     bt_vec(struct vm_launch) launches;
     /* Of the function being encoded: */
     const bt_func *func;
-    bt_map scopes;         /* block -> struct vm_scope * */
-    bt_map owners;         /* value -> the scope that defines it */
-    bt_map registers;      /* value -> register + 1 */
-    bt_map dims;           /* type variable, opaque dim -> number + 1 */
-    bt_map storages;       /* memory.alloc_storage -> number + 1, of those of the frame */
-    bt_map areas;          /* value -> number + 1: tensors in them */
+    bt_map scopes;    /* block -> struct vm_scope * */
+    bt_map owners;    /* value -> the scope that defines it */
+    bt_map read;      /* values, to anything: a tuple that nobody reads is not made */
+    bt_map registers; /* value -> register + 1 */
+    bt_map dims;      /* type variable, opaque dim -> number + 1 */
+    bt_map storages;  /* memory.alloc_storage -> number + 1, of those of the frame */
+    bt_map areas;     /* value -> number + 1: tensors in them */
     const bt_value *frame; /* the last of these storages: all are got there */
     vm_numbers types[2];   /* of registers: of objects, of scalars */
     vm_numbers unused;     /* registers that hold nothing now */

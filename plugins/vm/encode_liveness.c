@@ -85,6 +85,29 @@ static bt_status use(struct vm_encoder *e, const bt_value *value)
     }
 }
 
+/* From the end: a tuple that nobody reads does not read its fields either. */
+static bt_status find_read(struct vm_encoder *e, const bt_block *block)
+{
+    if (!bt_map_put(&e->read, vm_behind(block->result), e))
+        return bt_no_memory();
+    for (uint32_t i = block->nbinding; i-- > 0;) {
+        const bt_value *value = block->bindings[i];
+        const uint32_t nregion =
+            value->kind == BT_VALUE_CLOSURE ? 0 : bt_value_nregion(value);
+        if (value->kind == BT_VALUE_TUPLE && !bt_map_find(&e->read, value))
+            continue;
+        for (uint32_t k = 0; k < nregion; k++)
+            BT_TRY(find_read(e, bt_value_region(value, k)));
+        if (value->kind == BT_VALUE_CLOSURE)
+            BT_TRY(check_flat(e, bt_as_closure(value)));
+        for (uint32_t k = 0; k < vm_noperand(value); k++) {
+            if (!bt_map_put(&e->read, vm_operand(value, k), e))
+                return bt_no_memory();
+        }
+    }
+    return NULL;
+}
+
 static bt_status find_in(struct vm_encoder *e, const bt_block *block)
 {
     struct vm_scope *scope = BT_NEW(e->scratch, struct vm_scope);
@@ -101,9 +124,9 @@ static bt_status find_in(struct vm_encoder *e, const bt_block *block)
         const bt_value *value = block->bindings[scope->step];
         const uint32_t nregion =
             value->kind == BT_VALUE_CLOSURE ? 0 : bt_value_nregion(value);
-        if (value->kind == BT_VALUE_CLOSURE)
-            BT_TRY(check_flat(e, bt_as_closure(value)));
-        for (uint32_t i = 0; i < vm_noperand(value); i++)
+        const int is_made =
+            value->kind != BT_VALUE_TUPLE || bt_map_find(&e->read, value) != NULL;
+        for (uint32_t i = 0; is_made && i < vm_noperand(value); i++)
             BT_TRY(use(e, vm_operand(value, i)));
         for (uint32_t i = 0; i < nregion; i++)
             BT_TRY(find_in(e, bt_value_region(value, i)));
@@ -119,7 +142,9 @@ bt_status vm_find_uses(struct vm_encoder *e)
 {
     bt_map_init(&e->scopes, e->scratch, 0);
     bt_map_init(&e->owners, e->scratch, 0);
+    bt_map_init(&e->read, e->scratch, 0);
     e->scope = NULL;
+    BT_TRY(find_read(e, e->func->block));
     return find_in(e, e->func->block);
 }
 

@@ -85,8 +85,8 @@ static bt_status add_area(struct vm_encoder *e, const bt_live_range *range)
 }
 
 /* What stands in a function's block, no block inside it, before the first tensor in such
- * storage, and holds tensors alone that do not outlive it, is got and let go with the
- * activation. */
+ * storage and before the first branch, and holds tensors alone that do not outlive it, is got
+ * and let go with the activation. */
 bt_status vm_find_areas(struct vm_encoder *e)
 {
     const bt_block *block = e->func->block;
@@ -98,10 +98,10 @@ bt_status vm_find_areas(struct vm_encoder *e)
     memset(&e->all_storages, 0, sizeof(e->all_storages));
     memset(&e->all_areas, 0, sizeof(e->all_areas));
     e->frame = NULL;
-    while (first < block->nbinding &&
+    while (first < block->nbinding && !bt_value_nregion(block->bindings[first]) &&
            !bt_as_op_call(block->bindings[first], "memory.alloc_storage"))
         first++;
-    if (first == block->nbinding)
+    if (first == block->nbinding || bt_value_nregion(block->bindings[first]))
         return NULL;
     BT_TRY(bt_live_ranges(e->ctx, e->scratch, e->func, &n, &ranges));
     BT_TRY(find_escaping(e, n, ranges, &escaping));
@@ -109,7 +109,8 @@ bt_status vm_find_areas(struct vm_encoder *e)
         const bt_value *value = block->bindings[i];
         const bt_call *storage = bt_as_op_call(value, "memory.alloc_storage");
         const bt_call *tensor = bt_as_op_call(value, "memory.alloc_tensor");
-        if (tensor && bt_map_find(&e->storages, tensor->args[0]))
+        if (bt_value_nregion(value) ||
+            (tensor && bt_map_find(&e->storages, tensor->args[0])))
             break;
         if (storage && !bt_map_find(&escaping, storage))
             BT_TRY(add_storage(e, storage));

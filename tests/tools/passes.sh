@@ -159,3 +159,15 @@ awk 'BEGIN { print "#[version = \"baton 0.1\"]"
     for (i = 0; i < 150; i++) printf " } else { %%x }"
     print " }" }' > loops.baton
 expect 0 '@loop(0, %x)' -- "$baton" opt loops.baton --passes 'unroll{max-trips=64, max-bindings=65536}'
+
+# Memory that no pass has planned may be got behind a branch.
+cat > branch.baton <<'END'
+#[version = "baton 0.1"]
+def @main<n: Dim>(%x: Tensor[(n), int32], %k: int32) {
+    let %y = if (%k > 0) { %x } else { %x * 2 };
+    (%y, full(-7, shape=[n, 2]))
+}
+END
+for target in reference cpu; do
+    expect 0 '^  \[\[-7, -7\]\]$' -- "$baton" run branch.baton --executor vm --target $target --no-specialise -i 'x=[1]' -i k=1 --plan ''
+done

@@ -7,8 +7,8 @@ enum { WIDTH = 80 };
 
 const struct option tool_help_option = { "help", 'h', NULL, "print this and stop" };
 const char tool_exit_codes[] =
-    "Exit codes: 0 done, 1 the input is wrong or differs, 2 the command line is\n"
-    "wrong, 3 a fault of Baton or no memory.";
+    "Exit codes: 0 done, 1 the input is wrong, differs or needs too much memory,\n"
+    "2 the command line is wrong, 3 a fault of Baton, or no memory for itself.";
 
 static int option_width(const struct option *o)
 {

@@ -600,9 +600,10 @@ bt_status vm_run(bt_ctx *ctx, struct vm_machine *m, uint32_t narg, bt_object *co
     vm_trim(m);
     if (status || m->options->stack) // a budget counts what this run takes alone
         vm_free_memory(m);
-    if (at && status->code == BT_ERR_MEMORY && !status->place.file && !status->note)
+    if (at && (status->code == BT_ERR_MEMORY || status->code == BT_ERR_LIMIT) &&
+        !status->place.file && !status->note)
         // what was popped left memory for a message
-        status = bt_fail_at(ctx, BT_ERR_MEMORY, m->program->module->store, at->span, "%s",
+        status = bt_fail_at(ctx, status->code, m->program->module->store, at->span, "%s",
                             status->message);
     if (!status && bt_heap_nref(m->heap)) {
         status = bt_heap_collect(ctx, m->heap, 1, &result);

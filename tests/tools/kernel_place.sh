@@ -22,3 +22,9 @@ for target in cpu c; do
     expect 1 'error: fused_take_add[.1]*: an index is out of bounds for axis 0 of flat$' '^open.baton:2:58: note: in this call' \
         -- "$baton" run open.baton --executor vm --target $target --no-specialise -i 'x=[1, 2, 3]' -i i=7
 done
+
+# A result that is larger than a tensor may be is told where it is made, and not when its cost is estimated.
+printf '#[version = "baton 0.1"]\ndef @main(%%k: int32) { full(%%k, shape=[1000000, 1000000]) }\n' > large.baton
+for executor in interp vm; do
+    expect 1 'large.baton:2:24: error: .*more than 17179869184 bytes, the limit of one tensor' -- "$baton" run large.baton --executor $executor -i k=3
+done

@@ -78,6 +78,10 @@ bt_status bt_call_cost(bt_ctx *ctx, const bt_call *call, int64_t *out)
     struct shapes s = { .ctx = ctx, .arena = scratch };
     *out = -1;
     bt_status status = find_cost(&s, call, out);
+    if (status && status->code == BT_ERR_LIMIT) {
+        status = NULL; // a tensor that is too large is an error where it is computed
+        *out = -1;
+    }
     for (uint32_t i = 0; i < s.at.len; i++)
         bt_tensor_unref(s.at.at[i]);
     bt_arena_release(scratch, mark);

@@ -125,12 +125,12 @@ static bt_status read_program(struct artifact *a)
     return status ? status : check_program(a);
 }
 
-static bt_status read_sections(struct artifact *a)
+static bt_status read_sections(struct artifact *a, uint32_t unread)
 {
     const struct bt__artifact_row *rows;
     bt_artifact_section *shown;
-    BT_TRY(bt__artifact_sections(a->ctx, a->base.path, a->bytes, a->sections, &rows,
-                                 &a->base.nsection));
+    BT_TRY(bt__artifact_sections(a->ctx, a->base.path, a->bytes, unread, a->sections,
+                                 &rows, &a->base.nsection));
     shown = BT_NEWS(a->arena, bt_artifact_section, a->base.nsection);
     if (!shown)
         return bt_no_memory();
@@ -141,18 +141,18 @@ static bt_status read_sections(struct artifact *a)
     return NULL;
 }
 
-static bt_status read_all(struct artifact *a, const char *path)
+static bt_status read_all(struct artifact *a, const char *path, uint32_t unread)
 {
     a->base.path = bt_arena_text(a->arena, path, strlen(path));
     if (!a->base.path)
         return bt_no_memory();
-    BT_TRY(read_sections(a));
+    BT_TRY(read_sections(a, unread));
     BT_TRY(bt__artifact_lists(a->ctx, a->arena, a->sections, &a->base));
     return read_program(a);
 }
 
 bt_status bt__artifact_read_bytes(bt_ctx *ctx, const char *path, const bt_tensor *bytes,
-                                  bt_artifact **out)
+                                  uint32_t unread, bt_artifact **out)
 {
     bt_arena *arena = bt_arena_create(bt_ctx_registry(ctx));
     struct artifact *a = arena ? BT_NEW(arena, struct artifact) : NULL;
@@ -164,7 +164,7 @@ bt_status bt__artifact_read_bytes(bt_ctx *ctx, const char *path, const bt_tensor
     a->arena = arena;
     a->bytes = bt_tensor_ref(bytes);
     a->base.nbytes = bt_tensor_nbytes(bytes);
-    bt_status status = read_all(a, path);
+    bt_status status = read_all(a, path, unread);
     if (status)
         bt_artifact_close(&a->base);
     else
@@ -176,7 +176,7 @@ bt_status bt_artifact_read(bt_ctx *ctx, const char *path, bt_artifact **out)
 {
     bt_tensor *bytes;
     BT_TRY(bt__artifact_map(ctx, path, &bytes));
-    bt_status status = bt__artifact_read_bytes(ctx, path, bytes, out);
+    bt_status status = bt__artifact_read_bytes(ctx, path, bytes, BT__SECTION_NONE, out);
     bt_tensor_unref(bytes);
     return status;
 }

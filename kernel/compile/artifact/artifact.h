@@ -56,10 +56,12 @@ struct bt__tensor_record {
     uint32_t dtype, rank, name_nbytes, zero;
 };
 
-/* Header, table, places and checksums of all sections; `sections` by BT__SECTION_...,
- * `rows` in the order of the file. Nothing is copied.
+/* Header, table, places and checksums of all sections but of `unread`, BT__SECTION_NONE or
+ * one whose bytes are not looked at; `sections` by BT__SECTION_..., `rows` in the order of the
+ * file. Nothing is copied.
  * errors  BT_ERR_FORMAT, BT_ERR_UNSUPPORTED */
 bt_status bt__artifact_sections(bt_ctx *, const char *path, const bt_tensor *bytes,
+                                uint32_t unread,
                                 struct bt__section sections[BT__SECTION_COUNT],
                                 const struct bt__artifact_row **rows,
                                 uint32_t *nrow) BT_MUST_USE;
@@ -85,7 +87,7 @@ bt_status bt__artifact_lists(bt_ctx *, bt_arena *,
 /* The file as a tensor of bytes: mapped, to be read only, at an address that is a
  * multiple of 64. */
 bt_status bt__artifact_map(bt_ctx *, const char *path, bt_tensor **out) BT_MUST_USE;
-/* bt_artifact_read of bytes at hand, which are at a multiple of 64. */
+/* bt_artifact_read of bytes at hand, which are at a multiple of 64; `unread` as above. */
 bt_status bt__artifact_read_bytes(bt_ctx *, const char *path, const bt_tensor *bytes,
-                                  bt_artifact **out) BT_MUST_USE;
+                                  uint32_t unread, bt_artifact **out) BT_MUST_USE;
 #endif

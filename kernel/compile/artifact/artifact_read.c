@@ -136,19 +136,22 @@ static bt_status check_bytes(const struct reader *r, const struct bt__artifact_r
 }
 
 /* Places first: checksums are taken of what lies in the file only. */
-static bt_status check_sections(const struct reader *r)
+static bt_status check_sections(const struct reader *r, uint32_t unread)
 {
     uint64_t end = sizeof(*r->head) + r->head->nsection * sizeof(*r->rows);
     for (uint32_t i = 0; i < r->head->nsection; i++) {
         BT_TRY(check_place(r, i, end));
         end = r->rows[i].offset + r->rows[i].nbytes;
     }
-    for (uint32_t i = 0; i < r->head->nsection; i++)
-        BT_TRY(check_bytes(r, &r->rows[i]));
+    for (uint32_t i = 0; i < r->head->nsection; i++) {
+        if (r->rows[i].kind != unread)
+            BT_TRY(check_bytes(r, &r->rows[i]));
+    }
     return NULL;
 }
 
 bt_status bt__artifact_sections(bt_ctx *ctx, const char *path, const bt_tensor *bytes,
+                                uint32_t unread,
                                 struct bt__section sections[BT__SECTION_COUNT],
                                 const struct bt__artifact_row **rows, uint32_t *nrow)
 {
@@ -158,7 +161,7 @@ bt_status bt__artifact_sections(bt_ctx *ctx, const char *path, const bt_tensor *
                         .nbytes = bt_tensor_nbytes(bytes) };
     BT_TRY(check_head(&r));
     BT_TRY(check_table(&r));
-    BT_TRY(check_sections(&r));
+    BT_TRY(check_sections(&r, unread));
     for (uint32_t i = 0; i < r.head->nsection; i++) {
         const struct bt__artifact_row *row = &r.rows[i];
         sections[row->kind] =

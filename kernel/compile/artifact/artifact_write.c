@@ -320,13 +320,15 @@ static void finish_head(struct writer *w)
         bt__crc32c(bt__crc32c(0, &w->head, sizeof(w->head)), w->rows, sizeof(w->rows));
 }
 
-/* What cannot be read must not take the place of what can. self: the path. */
+/* What cannot be read must not take the place of what can. Constants are as they were in
+ * memory, and reading them would bring them there a second time. self: the path. */
 static bt_status read_back(bt_ctx *ctx, const char *written, const void *self)
 {
     bt_tensor *bytes;
     bt_artifact *artifact;
     BT_TRY(bt__artifact_map(ctx, written, &bytes));
-    bt_status status = bt__artifact_read_bytes(ctx, self, bytes, &artifact);
+    bt_status status =
+        bt__artifact_read_bytes(ctx, self, bytes, BT__SECTION_CONSTANTS, &artifact);
     bt_tensor_unref(bytes);
     if (status)
         return bt_note(

@@ -113,6 +113,15 @@ static inline void plain_set_real(const bt_plain_tensor *t, int64_t i, double va
                                                   (int64_t)(most >> 1)));
 }
 
+/* A position or a count, 0 or more, as an element of any dtype. */
+static inline void plain_set_index(const bt_plain_tensor *t, int64_t i, int64_t index)
+{
+    if (t->kind == 'f' || t->kind == 'g')
+        plain_set_real(t, i, (double)index);
+    else
+        plain_set_bits(t, i, t->kind == 'b' ? index != 0 : (uint64_t)index);
+}
+
 /* Makes element k of `to`, of any dtype, of an element of any other. */
 static inline void plain_convert(const bt_plain_tensor *from, int64_t i,
                                  const bt_plain_tensor *to, int64_t k)

@@ -12,7 +12,7 @@ static int32_t plain_argwhere(const bt_plain_call *call)
         if (!plain_is_set(in, i))
             continue;
         while (!call->is_sizing && k-- > 0) {
-            plain_set_bits(call->out, row * in->rank + k, (uint64_t)(rest % in->dims[k]));
+            plain_set_index(call->out, row * in->rank + k, rest % in->dims[k]);
             rest /= in->dims[k];
         }
         row++;
@@ -109,7 +109,7 @@ static int32_t plain_search(const bt_plain_call *call)
             else
                 high = middle;
         }
-        plain_set_bits(call->out, i, (uint64_t)low);
+        plain_set_index(call->out, i, (int64_t)low);
     }
     return 0;
 }

@@ -116,11 +116,10 @@ static int scan_scalar(scan *s)
 
 /* ---- values ---- */
 
-/* Of the token that begins at `start` and has been passed. */
-static int make_token(scan *s, size_t start, json_t **out)
+/* Of the `n` bytes at `start`. */
+static int make_token(scan *s, size_t start, size_t n, json_t **out)
 {
     const char *text = s->text + start;
-    const size_t n = s->at - start;
     if (*text == '"' && !memchr(text, '\\', n)) {
         *out = json_stringn_nocheck(text + 1, n - 2);
         return *out || fail_memory(s);
@@ -130,6 +129,8 @@ static int make_token(scan *s, size_t start, json_t **out)
         return fail_memory(s);
     s->is_token = !*out;
     s->start = start;
+    if (!*out)
+        s->at = start + n;
     return *out != NULL;
 }
 
@@ -144,8 +145,11 @@ static int put_member(scan *s, json_t *object, size_t start, size_t n, json_t *v
         memcpy(room, text + 1, n - 2);
         room[n - 2] = 0;
     } else {
-        key = json_loadb(text, n, JSON_DECODE_ANY, NULL);
-        name = json_string_value(key); // NULL: no memory, which is refused
+        if (!make_token(s, start, n, &key)) {
+            json_decref(value);
+            return 0;
+        }
+        name = json_string_value(key);
     }
     const int is_put = json_object_set_new_nocheck(object, name, value) == 0;
     json_decref(key);
@@ -224,8 +228,8 @@ static int scan_value(scan *s, uint32_t depth, json_t **out)
     return (is_container ? scan_container(s, depth, c == '{', out)
             : c == '"'   ? scan_string(s)
                          : scan_scalar(s)) &&
-           (!out ||
-            ((is_container || make_token(s, start, out)) && note_place(s, *out, start)));
+           (!out || ((is_container || make_token(s, start, s->at - start, out)) &&
+                     note_place(s, *out, start)));
 }
 
 /* ---- places ---- */

@@ -76,6 +76,22 @@ static void test_values_and_keys_are_found_again(void **state)
     }
 }
 
+static void test_an_escape_that_is_no_character_has_a_place(void **state)
+{
+    bt_ctx *ctx = *state;
+    static const char *const texts[] = { "{\"a\": \"\\ud800\"}",
+                                         "{\"a\\ud800\": 1, \"b\": 2}",
+                                         "{\"a\": [\"\\udc00\"]}" };
+    static const uint32_t columns[] = { 7, 2, 8 };
+    json_t *tree;
+    for (int i = 0; i < 3; i++) {
+        const bt__json_doc doc = doc_of(texts[i]);
+        bt_status fault = bt__json_parse(ctx, &doc, &tree);
+        assert_error(fault, BT_ERR_MANIFEST, "Unicode");
+        assert_int_equal(fault->place.column, columns[i]);
+    }
+}
+
 static void test_depth_is_bounded_before_the_tree_is_made(void **state)
 {
     bt_ctx *ctx = *state;
@@ -264,6 +280,7 @@ static void test_sha256_of_known_texts(void **state)
 
 static const struct CMUnitTest tests[] = {
     TEST(test_values_and_keys_are_found_again),
+    TEST(test_an_escape_that_is_no_character_has_a_place),
     TEST(test_depth_is_bounded_before_the_tree_is_made),
     TEST(test_what_fits_its_shape_passes),
     TEST(test_what_does_not_fit_is_named),

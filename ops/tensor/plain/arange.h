@@ -6,16 +6,17 @@ static int32_t plain_range(const bt_plain_call *call)
     const int64_t start = plain_get(call->in, 0), stop = plain_get(call->in + 1, 0),
                   step = plain_get(call->in + 2, 0);
     const uint64_t by = step > 0 ? (uint64_t)step : 0u - (uint64_t)step;
-    uint64_t span = 0, i;
-    if (step == 0 || step == INT64_MIN)
+    uint64_t count = 0, i;
+    if (step == 0)
         return 1;
     if (step > 0 ? stop > start : stop < start)
-        span = step > 0 ? (uint64_t)stop - (uint64_t)start
-                        : (uint64_t)start - (uint64_t)stop;
-    if (span > INT64_MAX)
+        count = step > 0 ? (uint64_t)stop - (uint64_t)start
+                         : (uint64_t)start - (uint64_t)stop;
+    count = count / by + (count % by != 0);
+    if (count > INT64_MAX)
         return 2;
     if (call->is_sizing) {
-        call->out->dims[0] = (int64_t)(span / by + (span % by != 0));
+        call->out->dims[0] = (int64_t)count;
         return 0;
     }
     for (i = 0; i < (uint64_t)call->out->dims[0]; i++)

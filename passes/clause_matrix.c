@@ -2,8 +2,6 @@
 
 #include <string.h>
 
-#include "flat.h"
-
 /* ---- rows ---- */
 
 static struct part *new_part(struct clauses *c, const struct part *tuple, uint32_t index)

@@ -29,8 +29,8 @@ struct instances {
     bt_vec(struct instance *) all;
     bt_map taken; /* names */
     int gives_numbers;
-    bt_map
-        open; /* globals that numbers are not given to: a check in them would be false */
+    /* Globals that numbers are not given to: a check in them would be false. */
+    bt_map open;
 };
 
 void instances_init(struct instances *, bt_ctx *, bt_arena *, const bt_module *);

@@ -42,7 +42,6 @@
 #include <baton/pass.h>
 
 #include "clause_matrix.h"
-#include "flat.h"
 
 enum { MAX_NODES = 1 << 16, MAX_COPIED = 1 };
 

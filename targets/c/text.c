@@ -413,9 +413,11 @@ static void add_for(struct writer *w, const bt_stmt *stmt)
 {
     const struct c_jam *jam = c_jam_of(w->jams, stmt);
     const char *step = jam ? c_form(&w->x, " += %" PRIu32, jam->times) : "++";
+    const char *extent = value_of(w, stmt->extent);
+    if (stmt->extent->kind == BT_NODE_LINEAR) // what binds less than `<` keeps its own
+        extent = bare(w, extent);
     add_line(w, "for (int64_t i%" PRIu32 " = 0; i%" PRIu32 " < %s; i%" PRIu32 "%s) {",
-             stmt->index, stmt->index, bare(w, value_of(w, stmt->extent)), stmt->index,
-             step);
+             stmt->index, stmt->index, extent, stmt->index, step);
     if (w->indent == INDENT && has_loop(&stmt->body)) {
         add_line(w, "    if (call->stop && *(const volatile uint32_t *)call->stop)");
         add_line(w, "        return BT_FAULT_STOPPED;");

@@ -388,8 +388,10 @@ static void add_take(struct writer *w, const bt_stmt *stmt)
 static void add_check(struct writer *w, const bt_stmt *stmt)
 {
     const int64_t extent = bt_node_number(stmt->extent);
-    bt_fault fault = { .array = stmt->array, .axis = stmt->axis, .extent = extent };
-    if (extent < 0)
+    bt_fault fault = { .array = stmt->array, .axis = stmt->axis };
+    if (extent >= 0)
+        fault.extent = extent;
+    else
         fault.text = c_form(&w->x, "an index is out of bounds for axis %" PRIu32 " of %s",
                             stmt->axis, stmt->array);
     if (!BT_PUSH(w->arena, w->faults, fault))

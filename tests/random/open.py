@@ -1,6 +1,6 @@
 """Random programs with two open dims: open.py BATON FIRST COUNT
 
-Each is compiled once, for cpu or reference, and run with several sizes; it must give what the interpreter gives, and refuse sizes outside
+Each is compiled once, for cpu, c or reference, and run with several sizes; it must give what the interpreter gives, and refuse sizes outside
 the ranges as that does. Of cpu it must give the bits that the program with numbers in place of the dims gives, where cpu computes all of
 it, and no size is 1, which makes some sums others (targets/cpu/README.md). Shapes are sums a*n + b*m + c + d*n*n + e*n*m, known to the maker of programs, so that inputs can be given by size. A program
 that the compiler refuses with exit 1 is counted; most must compile. The program of a number is the same on every run.
@@ -210,7 +210,7 @@ class Check:
         program = Program(number)
         for folder in "found", "known", "expected":  # outputs of another program may have other names
             shutil.rmtree(folder, ignore_errors=True)
-        target = "reference" if number % 4 == 0 else "cpu"
+        target = {0: "reference", 1: "c"}.get(number % 4, "cpu")
         with open("p.baton", "w") as file:
             file.write(program.text())
         self.nprogram += 1

@@ -305,7 +305,7 @@ typedef struct bt_fault {
     const char *text;  /* NULL: an index is out of bounds ... */
     const char *array; /* ... for axis `axis` of this one, ... */
     uint32_t axis;
-    int64_t extent; /* ... which has this extent */
+    int64_t extent; /* ... which has this extent, 0 and more */
 } bt_fault;
 
 /* The error that a fault is: a row of `faults`, or BT_FAULT_... */

@@ -2,6 +2,7 @@
 #include "plain.h"
 
 #include <inttypes.h>
+#include <stdio.h>
 
 bt_status c_plain_find(bt_ctx *ctx, bt_arena *arena, const bt_call *call,
                        struct c_plain *out)
@@ -82,17 +83,33 @@ void c_plain_write(struct c_plain_texts *t, bt_text *out)
 
 /* ---- kernels ---- */
 
+static const bt_tensor *constant_of(const bt_value *value)
+{
+    const bt_const *constant = bt_as_const(value);
+    return constant ? bt_object_as_tensor(constant->object) : NULL;
+}
+
+/* Which parameter a value is, -1: none. */
+static int64_t place_of(const bt_block *block, const bt_value *value)
+{
+    for (uint32_t i = 0; i < block->nparam; i++) {
+        if (value == &block->params[i]->base)
+            return i;
+    }
+    return -1;
+}
+
 bt_status c_plain_lower(bt_ctx *ctx, bt_arena *arena, const bt_func *primitive,
                         struct c_plain_kernel **out, const bt_type **workspace)
 {
     const bt_block *block = primitive->block;
     const bt_call *call = block->nbinding == 1 ? bt_as_call(block->bindings[0]) : NULL;
     struct c_plain plain = { 0 };
-    if (!call || block->result != &call->base || call->narg != block->nparam)
+    if (!call || block->result != &call->base)
         return NULL;
     for (uint32_t i = 0; i < call->narg; i++) {
-        if (call->args[i] != &block->params[i]->base ||
-            !bt_tensor_shape(call->args[i]->type))
+        if (!bt_tensor_shape(call->args[i]->type) ||
+            (!constant_of(call->args[i]) && place_of(block, call->args[i]) < 0))
             return NULL;
     }
     BT_TRY(c_plain_find(ctx, arena, call, &plain));
@@ -101,7 +118,7 @@ bt_status c_plain_lower(bt_ctx *ctx, bt_arena *arena, const bt_func *primitive,
     *out = BT_NEW(arena, struct c_plain_kernel);
     if (!*out)
         return bt_no_memory();
-    **out = (struct c_plain_kernel){ plain, primitive };
+    **out = (struct c_plain_kernel){ plain, primitive, call };
     if (plain.facet->workspace) {
         const bt_shape_type *shape = bt_tensor_shape(call->args[0]->type);
         bt_store *store = primitive->result->store;
@@ -134,29 +151,81 @@ static bt_status add_dim(bt_ctx *ctx, const bt_func *func, const bt_type *dim,
                    func->name ? func->name : "primitive");
 }
 
-/* "    { data, dims, rank, nbytes, kind }" in an array, whose dims are in another. */
-static bt_status add_tensors(bt_ctx *ctx, const bt_func *func, const char *name,
-                             uint32_t n, const bt_type *const *types, uint32_t first,
-                             bt_text *out)
+/* The bits of a constant's elements, which is all that the functions read of them. */
+static void add_constant(const bt_tensor *tensor, uint32_t number, bt_text *out)
 {
-    for (uint32_t i = 0; i < n; i++) {
-        const bt_shape_type *shape = bt_tensor_shape(types[i]);
-        bt_text_addf(out, "    int64_t %s_dims%" PRIu32 "[%" PRIu32 "] = {", name, i,
-                     shape->n ? shape->n : 1);
-        for (uint32_t k = 0; k < shape->n; k++) {
-            bt_text_addf(out, "%s ", k ? "," : "");
-            BT_TRY(add_dim(ctx, func, shape->dims[k], out));
-        }
-        bt_text_addf(out, shape->n ? " };\n" : " 0 };\n");
+    const size_t nbytes = bt_dtype_nbytes(tensor->dtype);
+    const unsigned char *at = tensor->data;
+    bt_text_addf(out, "    static const uint%zu_t in_data%" PRIu32 "[] = {", 8 * nbytes,
+                 number);
+    for (int64_t i = 0; i < tensor->nelem; i++) {
+        uint64_t bits = 0;
+        for (size_t k = 0; k < nbytes; k++)
+            bits |= (uint64_t)*at++ << (8 * k);
+        bt_text_addf(out, "%s UINT%zu_C(0x%" PRIx64 ")", i ? "," : "", 8 * nbytes, bits);
     }
-    bt_text_addf(out, "    bt_plain_tensor %s[%" PRIu32 "];\n", name, n);
+    bt_text_addf(out, tensor->nelem ? " };\n" : " 0 };\n");
+}
+
+static bt_status add_dims(bt_ctx *ctx, const bt_func *func, const char *name,
+                          uint32_t number, const bt_type *type, bt_text *out)
+{
+    const bt_shape_type *shape = bt_tensor_shape(type);
+    bt_text_addf(out, "    int64_t %s_dims%" PRIu32 "[%" PRIu32 "] = {", name, number,
+                 shape->n ? shape->n : 1);
+    for (uint32_t k = 0; k < shape->n; k++) {
+        bt_text_addf(out, "%s ", k ? "," : "");
+        BT_TRY(add_dim(ctx, func, shape->dims[k], out));
+    }
+    bt_text_addf(out, shape->n ? " };\n" : " 0 };\n");
+    return NULL;
+}
+
+/* "    name[number] = { data, dims, rank, nbytes, kind };" */
+static void add_tensor(const char *name, uint32_t number, const bt_type *type,
+                       const char *data, bt_text *out)
+{
+    const bt_dtype dtype = bt_tensor_dtype(type);
+    bt_text_addf(out,
+                 "    %s[%" PRIu32 "] = (bt_plain_tensor){ %s, %s_dims%" PRIu32
+                 ", %" PRIu32 ", %zu, '%c' };\n",
+                 name, number, data, name, number, bt_tensor_shape(type)->n,
+                 bt_dtype_nbytes(dtype), bt_plain_kind(dtype));
+}
+
+static bt_status add_inputs(bt_ctx *ctx, const struct c_plain_kernel *kernel,
+                            bt_text *out)
+{
+    const bt_call *call = kernel->call;
+    for (uint32_t i = 0; i < call->narg; i++) {
+        if (constant_of(call->args[i]))
+            add_constant(constant_of(call->args[i]), i, out);
+        BT_TRY(add_dims(ctx, kernel->primitive, "in", i, call->args[i]->type, out));
+    }
+    bt_text_addf(out, "    bt_plain_tensor in[%" PRIu32 "];\n", call->narg);
+    for (uint32_t i = 0; i < call->narg; i++) {
+        char data[64];
+        if (constant_of(call->args[i]))
+            snprintf(data, sizeof(data), "(void *)(uintptr_t)in_data%" PRIu32, i);
+        else
+            snprintf(data, sizeof(data), "call->buffers[%" PRId64 "]",
+                     place_of(kernel->primitive->block, call->args[i]));
+        add_tensor("in", i, call->args[i]->type, data, out);
+    }
+    return NULL;
+}
+
+static bt_status add_outputs(bt_ctx *ctx, const bt_func *func, uint32_t n,
+                             const bt_type *const *types, bt_text *out)
+{
+    for (uint32_t i = 0; i < n; i++)
+        BT_TRY(add_dims(ctx, func, "out", i, types[i], out));
+    bt_text_addf(out, "    bt_plain_tensor out[%" PRIu32 "];\n", n);
     for (uint32_t i = 0; i < n; i++) {
-        const bt_dtype dtype = bt_tensor_dtype(types[i]);
-        bt_text_addf(out,
-                     "    %s[%" PRIu32 "] = (bt_plain_tensor){ call->buffers[%" PRIu32
-                     "], %s_dims%" PRIu32 ", %" PRIu32 ", %zu, '%c' };\n",
-                     name, i, first + i, name, i, bt_tensor_shape(types[i])->n,
-                     bt_dtype_nbytes(dtype), bt_plain_kind(dtype));
+        char data[64];
+        snprintf(data, sizeof(data), "call->buffers[%" PRIu32 "]",
+                 func->block->nparam + i);
+        add_tensor("out", i, types[i], data, out);
     }
     return NULL;
 }
@@ -164,28 +233,20 @@ static bt_status add_tensors(bt_ctx *ctx, const bt_func *func, const char *name,
 bt_status c_plain_kernel_add(bt_ctx *ctx, const struct c_plain_kernel *kernel,
                              const char *symbol, bt_text *out)
 {
-    enum { MOST = 16 };
     const bt_func *func = kernel->primitive;
     const bt_list_type *tuple = bt_as_tuple_type(func->result);
-    const uint32_t nin = func->block->nparam, nout = tuple ? tuple->n : 1;
-    const bt_type *in[MOST];
-    if (nin > MOST)
-        return bt_fail(ctx, BT_ERR_UNSUPPORTED, "%s: more than %d inputs", func->name,
-                       MOST);
-    for (uint32_t i = 0; i < nin; i++)
-        in[i] = func->block->params[i]->base.type;
+    const uint32_t nout = tuple ? tuple->n : 1;
     bt_text_addf(out,
                  "\nint32_t %s(const bt_kernel_call *call);\n"
                  "int32_t %s(const bt_kernel_call *call)\n{\n",
                  symbol, symbol);
     c_plain_attrs(&kernel->plain, out);
-    BT_TRY(add_tensors(ctx, func, "in", nin, in, 0, out));
-    BT_TRY(
-        add_tensors(ctx, func, "out", nout, tuple ? tuple->at : &func->result, nin, out));
+    BT_TRY(add_inputs(ctx, kernel, out));
+    BT_TRY(add_outputs(ctx, func, nout, tuple ? tuple->at : &func->result, out));
     bt_text_addf(out,
                  "    const bt_plain_call plain = { %" PRIu32 ", %" PRIu32
                  ", in, out, attrs, call->workspace, 0, 0 };\n"
                  "    return %s(&plain);\n}\n",
-                 nin, nout, kernel->plain.facet->symbol);
+                 kernel->call->narg, nout, kernel->plain.facet->symbol);
     return out->failed ? bt_no_memory() : NULL;
 }

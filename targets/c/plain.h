@@ -29,10 +29,11 @@ int c_plain_use(struct c_plain_texts *, const bt_plain_facet *);
 void c_plain_use_in(struct c_plain_texts *, struct c_functions *);
 void c_plain_write(struct c_plain_texts *, bt_text *out);
 
-/* A primitive function that is one call of such an operator. */
+/* A primitive function that is one call of such an operator, of parameters and constants. */
 struct c_plain_kernel {
     struct c_plain plain;
     const bt_func *primitive;
+    const bt_call *call;
 };
 /* *out stays NULL where it is none. */
 bt_status c_plain_lower(bt_ctx *, bt_arena *, const bt_func *,

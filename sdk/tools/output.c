@@ -1,6 +1,7 @@
 #include "output.h"
 
 #include <errno.h>
+#include <inttypes.h>
 #include <jansson.h>
 #include <math.h>
 #include <stdlib.h>
@@ -109,14 +110,28 @@ int print_outputs(struct tool *tool, const bt_program *program)
 
 /* ---- for programs ---- */
 
+/* What begins the string of a number that Jansson has no integer for. No text of C has
+ * it. */
+static const char number_mark[] = "\\u0000";
+
+static json_t *large_number(uint64_t number)
+{
+    char text[24] = "";
+    int n = snprintf(text + 1, sizeof(text) - 1, "%" PRIu64, number);
+    return json_stringn(text, (size_t)n + 1);
+}
+
 /* JSON has no inf and nan; they become null. */
 static json_t *element(const bt_tensor *tensor, int64_t i)
 {
     uint32_t class_ = BT_DTYPE_CLASS(tensor->dtype);
     if (class_ == BT_CLASS_BOOL)
         return json_boolean(bt_tensor_get_int(tensor, i));
-    if (class_ == BT_CLASS_INT || class_ == BT_CLASS_UINT)
-        return json_integer(bt_tensor_get_int(tensor, i));
+    if (class_ == BT_CLASS_INT || class_ == BT_CLASS_UINT) {
+        const int64_t bits = bt_tensor_get_int(tensor, i);
+        return class_ == BT_CLASS_UINT && bits < 0 ? large_number((uint64_t)bits)
+                                                   : json_integer(bits);
+    }
     double x = bt_tensor_get(tensor, i);
     return isfinite(x) ? json_real(x) : json_null();
 }
@@ -180,10 +195,13 @@ static void add_number(bt_text *out, const char *text, size_t n)
 /* Jansson prints all numbers with the same number of digits. */
 static void add_json(bt_text *out, const char *text)
 {
+    const size_t mark = strlen(number_mark);
     while (*text) {
         const char *end =
             *text == '"' ? skip_string(text) : text + strspn(text, "+-.0123456789eE");
-        if (*text == '-' || (*text >= '0' && *text <= '9'))
+        if (*text == '"' && strncmp(text + 1, number_mark, mark) == 0)
+            bt_text_add(out, text + 1 + mark, (size_t)(end - text) - mark - 2);
+        else if (*text == '-' || (*text >= '0' && *text <= '9'))
             add_number(out, text, (size_t)(end - text));
         else
             bt_text_add(out, text, (size_t)((end = end > text ? end : text + 1) - text));

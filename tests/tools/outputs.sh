@@ -40,3 +40,14 @@ for turn in "$escape" "$(printf '\302\233')" "$(printf '\342\200\256')" "$(print
         ! grep -q -a -F "$turn" out || fault "it comes through: $command"
     done
 done
+
+# Numbers in JSON: the greatest integers as they are, null for what JSON has no number for; a text is none, whatever stands in it.
+cat > numbers.baton <<'END'
+#[version = "baton 0.1"]
+def @main(%u: Tensor[(3), uint64], %f: Tensor[(4), float32]) {
+    (%u, cast(%u, dtype="int64"), %f, cast(%f, dtype="float16"), cast(%f, dtype="bool"))
+}
+END
+expect 0 '"data": \[1, 9223372036854775808, 18446744073709551615\]' '"data": \[1, -9223372036854775808, -1\]' \
+    '"data": \[null, null, -0.0, 0.5\]}, .*"data": \[null, null, -0.0, 0.5\]' '"data": \[true, true, false, true\]' \
+    -- "$baton" run numbers.baton -i u=[1,9223372036854775808,18446744073709551615] -i f=[nan,-inf,-0.0,0.5] --json

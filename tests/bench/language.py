@@ -152,7 +152,7 @@ def recurrent(bench, folder):
 def dynamic(bench, folder):
     """Programs of an open batch, without and with versions of kernels for it, beside those compiled for that number."""
     print(f"\n{'batch':<28}{'open ms':>11}{'version ms':>11}{'known ms':>11}{'open':>8}{'version':>8}   times as fast as compiled for that number")
-    nets = [("MLP 3x256", open_net(folder, "n"), lambda n: open_net(folder, n), (1, 256), 200)]
+    nets = [("MLP 3x256", open_net(folder, "n"), lambda n: open_net(folder, n), (1, 256), 2000)]
     for name in ["mobilenet_v1", "resnet18"]:
         path, shape = image_net(folder, name, "n")
         nets.append((name, path, lambda n, name=name: image_net(folder, name, n)[0], shape, 20))

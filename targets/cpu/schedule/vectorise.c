@@ -254,7 +254,8 @@ static void clear_parallel(const bt_stmts *block)
     }
 }
 
-/* Of the loops at the top, those that are long. */
+/* Of the loops at the top, those that are long: for one thread too, which may do the last
+ * iterations first. */
 static void choose_parallel(const struct cpu_config *config, const bt_stmts *body)
 {
     for (uint32_t i = 0; i < body->len; i++) {
@@ -264,9 +265,7 @@ static void choose_parallel(const struct cpu_config *config, const bt_stmts *bod
         if (body->at[i]->kind != BT_STMT_FOR || !body->at[i]->is_parallel)
             continue;
         const double ns = cpu_cost(config, &one);
-        body->at[i]->is_parallel = ns >= wake_ns                           ? 1
-                                   : ns >= share_ns && config->nthread > 1 ? CPU_SHORT
-                                                                           : 0;
+        body->at[i]->is_parallel = ns >= wake_ns ? 1 : ns >= share_ns ? CPU_SHORT : 0;
     }
 }
 

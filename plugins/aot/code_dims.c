@@ -4,7 +4,6 @@
 #include <baton/op.h>
 
 #include "code.h"
-#include "dims.h"
 
 /* Whether a term is a dim of the function. */
 static int is_leaf(const struct vm_open *open)
@@ -26,7 +25,7 @@ bt_status code_term(struct coder *c, const struct vm_term *term, const char **ou
         bt_text_addf(&text, "%s%s == UNKNOWN", i ? " || " : "(", c->dims[open->dims[i]]);
     if (open->n && !is_leaf(open))
         bt_text_addf(&text, " ? UNKNOWN : ");
-    BT_TRY(dim_text(c->p, open->dim, &text));
+    BT_TRY(plan_dim_text(c->p, open->dim, &text));
     if (open->n && !is_leaf(open))
         bt_text_addf(&text, ")");
     *out = bt_text_get(&text);

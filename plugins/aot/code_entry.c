@@ -30,7 +30,7 @@ static bt_status add_argument(struct coder *c, uint32_t number, const char *to,
     for (uint32_t i = 0; i < shape->n; i++) {
         bt_text dim;
         bt_text_init(&dim, c->p->arena);
-        BT_TRY(dim_text(c->p, shape->dims[i], &dim));
+        BT_TRY(plan_dim_text(c->p, shape->dims[i], &dim));
         if (!bt_text_get(&dim))
             return bt_no_memory();
         code_line(c, "aot_shape[%" PRIu32 "] = %s;", i, dim.at);
@@ -57,7 +57,7 @@ static bt_status add_result(struct coder *c, uint32_t number, const char *from,
     bt_text_init(&size, c->p->arena);
     if (!nbytes)
         return bt_store_why(c->p->ctx, of->type->store);
-    BT_TRY(dim_text(c->p, nbytes, &size));
+    BT_TRY(plan_dim_text(c->p, nbytes, &size));
     if (!bt_text_get(&size))
         return bt_no_memory();
     code_line(c, "if ((int64_t)(obj_count(%s) * %" PRIu32 "u) != %s) {", from,
@@ -90,7 +90,7 @@ static bt_status add_value_check(struct coder *c, const bt_type *type, const cha
         if (shape->dims[i]->has & BT_HAS_OPAQUE)
             continue;
         bt_text_init(&dim, c->p->arena);
-        BT_TRY(dim_text(c->p, shape->dims[i], &dim));
+        BT_TRY(plan_dim_text(c->p, shape->dims[i], &dim));
         if (!bt_text_get(&dim))
             return bt_no_memory();
         code_line(c, "if (%s->at[%" PRIu32 "].dim != %s)", at, i, dim.at);
@@ -196,7 +196,7 @@ bt_status code_entry(struct coder *c)
     const struct vm_function *f = c->program->functions[0];
     uint32_t leaf = 0;
     c->f = f;
-    p->names = (struct dim_names){ f->nvar, p->entry->func->vars, p->dims };
+    p->names = (struct c_dim_names){ f->nvar, p->entry->func->vars, p->dims };
     if (p->has_values)
         return add_values(c, f);
     add_prototype(c->o, c->out);

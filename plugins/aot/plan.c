@@ -363,7 +363,7 @@ bt_status plan_read_interface(struct plan *p)
         if (!p->dims[i])
             return bt_no_memory();
     }
-    p->names = (struct dim_names){ func->nvar, func->vars, p->dims };
+    p->names = (struct c_dim_names){ func->nvar, func->vars, p->dims };
     p->has_values = !has_arrays(func);
     if (p->has_values)
         return read_values(p, func);
@@ -377,4 +377,15 @@ bt_status plan_read(struct plan *p)
     for (uint32_t i = 0; i < func->block->nbinding; i++)
         BT_TRY(read_binding(p, func->block->bindings[i]));
     return place_results(p, func);
+}
+
+bt_status plan_dim_text(struct plan *p, const bt_type *dim, bt_text *out)
+{
+    bt_status status = c_dim_text(p->ctx, &p->names, dim, out);
+    if (!status || status->code != BT_ERR_UNSUPPORTED)
+        return status;
+    return bt_fail_at(p->ctx, BT_ERR_UNSUPPORTED, dim->store, p->entry->func->span,
+                      "aot: @%s has a size that depends on elements, of which no C is "
+                      "written; executors vm and interp run it",
+                      p->entry->name);
 }

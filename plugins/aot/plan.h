@@ -7,6 +7,8 @@
 
 #include <baton/executor.h>
 
+#include "dims.h"
+
 enum { PLACE_ARG, PLACE_CONST, PLACE_BLOCK };
 
 /* Where a tensor's elements are. */
@@ -44,13 +46,6 @@ struct step {
     uint32_t relation; /* ... BT_CHECK_... */
 };
 
-/* Words of C for the dims that a size may be over. */
-struct dim_names {
-    uint32_t n;
-    const bt_type *const *dims;
-    const char *const *words;
-};
-
 struct vm_program;
 
 /* Objects of one size that there may be at once. */
@@ -81,7 +76,7 @@ struct plan {
     bt_map words;               /* taken */
     bt_map ctors;               /* -> words */
     const char **dims;          /* by type parameter of the entry, words */
-    struct dim_names names;     /* those at hand */
+    struct c_dim_names names;     /* those at hand */
     struct vm_program *program; /* of an entry with branches; NULL: it is a chain */
     struct bound bound;
     uint32_t has_values; /* its entry takes or gives what is no array of known size: then
@@ -110,6 +105,8 @@ bt_status plan_read(struct plan *) BT_MUST_USE;
 const char *plan_word(struct plan *, const char *like);
 /* The program's name, with which names of its functions and files begin. NULL: no memory. */
 const char *plan_name(struct plan *, const char *like);
+/* A dim as C, over the words at hand. errors  BT_ERR_UNSUPPORTED: it depends on elements */
+bt_status plan_dim_text(struct plan *, const bt_type *dim, bt_text *out) BT_MUST_USE;
 /* The word for a constructor's number. */
 const char *plan_ctor_word(struct plan *, const bt_ctor *);
 

@@ -35,7 +35,8 @@ bt_status write_bound(struct output *o, bt_text *out)
     int has_terms = 0;
     if (!has_workspace(p))
         return NULL;
-    p->names = (struct dim_names){ p->entry->func->nvar, p->entry->func->vars, p->dims };
+    p->names =
+        (struct c_dim_names){ p->entry->func->nvar, p->entry->func->vars, p->dims };
     for (uint32_t i = 0; i < bound->nterm; i++)
         has_terms |= bound->terms[i].count > 0;
     if (has_terms)
@@ -43,7 +44,7 @@ bt_status write_bound(struct output *o, bt_text *out)
     bt_text_addf(out, "uint64_t %s_workspace(", p->name);
     add_dim_params(o, out);
     bt_text_addf(out, ")\n{\n    const int64_t aot_frames = ");
-    BT_TRY(dim_text(p, bound->frames, out));
+    BT_TRY(plan_dim_text(p, bound->frames, out));
     bt_text_addf(out, ";\n    uint64_t aot_total = UINT64_C(%" PRIu64 ");\n",
                  bound->base);
     BT_TRY(add_ranges(o, "UINT64_MAX", out));
@@ -57,7 +58,7 @@ bt_status write_bound(struct output *o, bt_text *out)
         bt_text_addf(out,
                      "    aot_total = size_add(aot_total, %" PRIu64 "u, %" PRIu64 "u, ",
                      term->count, term->head);
-        BT_TRY(dim_text(p, term->nbytes, out));
+        BT_TRY(plan_dim_text(p, term->nbytes, out));
         bt_text_addf(out, ");\n");
     }
     bt_text_addf(out, "    return aot_total;\n}\n\n");

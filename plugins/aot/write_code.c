@@ -216,7 +216,7 @@ static bt_status enter(struct coder *c, uint32_t number)
         return bt_no_memory();
     for (uint32_t i = 0; i < f->ndim; i++)
         c->dims[i] = FORM("%sd%" PRIu32, c->prefix, i);
-    c->p->names = (struct dim_names){ f->ndim, f->dims, c->dims };
+    c->p->names = (struct c_dim_names){ f->ndim, f->dims, c->dims };
     return NULL;
 }
 

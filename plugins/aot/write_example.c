@@ -53,7 +53,7 @@ static bt_status add_nelem(struct plan *p, const struct leaf *leaf, bt_text *out
     const bt_shape_type *shape = bt_tensor_shape(leaf->type);
     for (uint32_t i = 0; i < shape->n; i++) {
         bt_text_addf(out, "%s", i ? " * " : "");
-        BT_TRY(dim_text(p, shape->dims[i], out));
+        BT_TRY(plan_dim_text(p, shape->dims[i], out));
     }
     if (!shape->n)
         bt_text_addf(out, "1");
@@ -283,7 +283,7 @@ bt_status write_example(struct output *o)
     if (!bt_text_get(&body))
         return bt_no_memory();
     add_helpers(o->plan, body.at, &text);
-    dim_functions(&body, &text);
+    c_dim_functions(&body, &text);
     bt_text_add(&text, body.at, body.len);
     if (!bt_text_get(&text))
         return bt_no_memory();

@@ -5,7 +5,6 @@
 
 #include <baton/op.h>
 
-#include "dims.h"
 #include "expr.h"
 
 int is_open(const struct output *o)
@@ -24,7 +23,7 @@ static bt_status add_shape(struct plan *p, const bt_type *type, bt_text *out)
         if (bt_dim_is_const(shape->dims[i], &number))
             bt_text_addf(out, "%" PRId64, number);
         else
-            BT_TRY(dim_text(p, shape->dims[i], out));
+            BT_TRY(plan_dim_text(p, shape->dims[i], out));
     }
     bt_text_addf(out, "]");
     return NULL;

@@ -59,7 +59,7 @@ static bt_status add_frame(struct output *o, int has_end, bt_text *out,
                      "    const int64_t aot_f%" PRIu32
                      " = dim_add(%s, dim_mul(INT64_C(64), dim_ceildiv(",
                      k, places[i]);
-        BT_TRY(dim_text(p, block->nbytes, out));
+        BT_TRY(plan_dim_text(p, block->nbytes, out));
         bt_text_addf(out, ", INT64_C(64))));\n");
         bt_text_addf(&at, "aot_f%" PRIu32, k++);
     }
@@ -168,7 +168,7 @@ static bt_status add_place(struct output *o, const char *const *blocks,
         bt_text_addf(out, " + %s", blocks[place->index]);
     if (place->offset) {
         bt_text_addf(out, " + ");
-        BT_TRY(dim_text(p, place->offset, out));
+        BT_TRY(plan_dim_text(p, place->offset, out));
     }
     return NULL;
 }
@@ -188,7 +188,7 @@ static bt_status add_invoke(struct output *o, const char *const *blocks,
     bt_text_addf(out, "    aot_call.nbuffer = %" PRIu32 ";\n", step->nbuffer);
     for (uint32_t i = 0; i < step->ndim; i++) {
         bt_text_addf(out, "    aot_dims[%" PRIu32 "] = ", i);
-        BT_TRY(dim_text(p, step->dims[i], out));
+        BT_TRY(plan_dim_text(p, step->dims[i], out));
         bt_text_addf(out, ";\n");
     }
     if (step->ndim)
@@ -228,7 +228,7 @@ static bt_status add_copy(struct output *o, const char *const *blocks,
     bt_text_addf(out, ", ");
     BT_TRY(add_place(o, blocks, &step->buffers[0], out));
     bt_text_addf(out, ", (size_t)(");
-    BT_TRY(dim_text(o->plan, step->nbytes, out));
+    BT_TRY(plan_dim_text(o->plan, step->nbytes, out));
     bt_text_addf(out, "));\n");
     return NULL;
 }
@@ -241,8 +241,8 @@ static bt_status add_check(struct output *o, const struct step *step, uint32_t f
     bt_text left, right;
     bt_text_init(&left, p->arena);
     bt_text_init(&right, p->arena);
-    BT_TRY(dim_text(p, bt_call_dim(step->check, "left"), &left));
-    BT_TRY(dim_text(p, bt_call_dim(step->check, "right"), &right));
+    BT_TRY(plan_dim_text(p, bt_call_dim(step->check, "left"), &left));
+    BT_TRY(plan_dim_text(p, bt_call_dim(step->check, "right"), &right));
     const char *a = bt_text_get(&left), *b = bt_text_get(&right);
     if (!a || !b)
         return bt_no_memory();
@@ -268,7 +268,7 @@ static bt_status add_result(struct output *o, const char *const *blocks, uint32_
     bt_text_addf(out, "    memmove(%s, ", leaf->name);
     BT_TRY(add_place(o, blocks, &leaf->place, out));
     bt_text_addf(out, ", (size_t)(");
-    BT_TRY(dim_text(p, nbytes, out));
+    BT_TRY(plan_dim_text(p, nbytes, out));
     bt_text_addf(out, "));\n");
     return NULL;
 }
@@ -528,7 +528,7 @@ bt_status write_program(struct output *o)
             : "",
         body.at && strstr(body.at, "bt_plain_call") ? "#include <baton/plain.h>\n" : "");
     add_declarations(o, &text);
-    dim_functions(&body, &text);
+    c_dim_functions(&body, &text);
     bt_text_add(&text, body.at ? body.at : "", body.len);
     if (body.failed)
         return bt_no_memory();

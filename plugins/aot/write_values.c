@@ -5,7 +5,6 @@
 #include <baton/op.h>
 
 #include "bytecode.h"
-#include "dims.h"
 #include "expr.h"
 #include "write.h"
 
@@ -273,7 +272,7 @@ static bt_status add_array(struct example *e, const struct leaf *leaf, uint32_t 
     bt_text_addf(e->out, "    const int64_t aot_dims%" PRIu32 "[] = {", *out);
     for (uint32_t i = 0; i < shape->n; i++) {
         bt_text_addf(e->out, "%s ", i ? "," : "");
-        BT_TRY(dim_text(p, shape->dims[i], e->out));
+        BT_TRY(plan_dim_text(p, shape->dims[i], e->out));
     }
     bt_text_addf(e->out,
                  "%s };\n    struct %s_value *aot_v%" PRIu32 " = NULL;\n"

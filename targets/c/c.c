@@ -165,7 +165,7 @@ static bt_status describe_plain(bt_ctx *ctx, bt_arena *arena, struct c_text *tex
                              .nfault = faults.len,
                              .faults = faults.at };
     return c_plain_use(&text->plain, facet)
-               ? c_plain_kernel_add(ctx, plain, symbol, &text->kernels)
+               ? c_plain_kernel_add(ctx, arena, plain, symbol, &text->kernels)
                : bt_no_memory();
 }
 

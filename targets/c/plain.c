@@ -4,6 +4,8 @@
 #include <inttypes.h>
 #include <stdio.h>
 
+#include "dims.h"
+
 bt_status c_plain_find(bt_ctx *ctx, bt_arena *arena, const bt_call *call,
                        struct c_plain *out)
 {
@@ -83,20 +85,13 @@ void c_plain_write(struct c_plain_texts *t, bt_text *out)
 
 /* ---- kernels ---- */
 
-static const bt_tensor *constant_of(const bt_value *value)
+/* The parameter that an operand is; all of them: it is none. */
+static uint32_t param_of(const bt_block *block, const bt_value *value)
 {
-    const bt_const *constant = bt_as_const(value);
-    return constant ? bt_object_as_tensor(constant->object) : NULL;
-}
-
-/* Which parameter a value is, -1: none. */
-static int64_t place_of(const bt_block *block, const bt_value *value)
-{
-    for (uint32_t i = 0; i < block->nparam; i++) {
-        if (value == &block->params[i]->base)
-            return i;
-    }
-    return -1;
+    uint32_t i = 0;
+    while (i < block->nparam && &block->params[i]->base != value)
+        i++;
+    return i;
 }
 
 bt_status c_plain_lower(bt_ctx *ctx, bt_arena *arena, const bt_func *primitive,
@@ -108,8 +103,10 @@ bt_status c_plain_lower(bt_ctx *ctx, bt_arena *arena, const bt_func *primitive,
     if (!call || block->result != &call->base)
         return NULL;
     for (uint32_t i = 0; i < call->narg; i++) {
-        if (!bt_tensor_shape(call->args[i]->type) ||
-            (!constant_of(call->args[i]) && place_of(block, call->args[i]) < 0))
+        const bt_value *arg = call->args[i];
+        if (!bt_tensor_shape(arg->type) ||
+            (arg->kind == BT_VALUE_CONST ? !bt_const_tensor(arg)
+                                         : param_of(block, arg) == block->nparam))
             return NULL;
     }
     BT_TRY(c_plain_find(ctx, arena, call, &plain));
@@ -118,7 +115,7 @@ bt_status c_plain_lower(bt_ctx *ctx, bt_arena *arena, const bt_func *primitive,
     *out = BT_NEW(arena, struct c_plain_kernel);
     if (!*out)
         return bt_no_memory();
-    **out = (struct c_plain_kernel){ plain, primitive, call };
+    **out = (struct c_plain_kernel){ plain, primitive };
     if (plain.facet->workspace) {
         const bt_shape_type *shape = bt_tensor_shape(call->args[0]->type);
         bt_store *store = primitive->result->store;
@@ -132,121 +129,122 @@ bt_status c_plain_lower(bt_ctx *ctx, bt_arena *arena, const bt_func *primitive,
     return NULL;
 }
 
-/* A dim, which is a number or a parameter of the function. */
-static bt_status add_dim(bt_ctx *ctx, const bt_func *func, const bt_type *dim,
-                         bt_text *out)
+/* Words for the parameters of a function. */
+static bt_status name_dims(bt_arena *arena, const bt_func *func, struct c_dim_names *out)
 {
-    int64_t number;
-    if (bt_dim_is_const(dim, &number)) {
-        bt_text_addf(out, "INT64_C(%" PRId64 ")", number);
-        return NULL;
+    const char **words = BT_NEWS(arena, const char *, func->nvar);
+    for (uint32_t i = 0; words && i < func->nvar; i++) {
+        bt_text text;
+        bt_text_init(&text, arena);
+        bt_text_addf(&text, "call->dims[%" PRIu32 "]", i);
+        words[i] = bt_text_get(&text);
+        if (!words[i])
+            return bt_no_memory();
     }
-    for (uint32_t i = 0; i < func->nvar; i++) {
-        if (func->vars[i] == dim) {
-            bt_text_addf(out, "call->dims[%" PRIu32 "]", i);
-            return NULL;
-        }
-    }
-    return bt_fail(ctx, BT_ERR_UNSUPPORTED, "%s: a dim is computed from others",
-                   func->name ? func->name : "primitive");
+    *out = (struct c_dim_names){ func->nvar, func->vars, words };
+    return words ? NULL : bt_no_memory();
 }
 
-/* The bits of a constant's elements, which is all that the functions read of them. */
-static void add_constant(const bt_tensor *tensor, uint32_t number, bt_text *out)
+/* "    int64_t in_dims0[2] = { ... };" */
+static bt_status add_dims(bt_ctx *ctx, const struct c_dim_names *names, const char *name,
+                          uint32_t index, const bt_shape_type *shape, bt_text *out)
 {
-    const size_t nbytes = bt_dtype_nbytes(tensor->dtype);
-    const unsigned char *at = tensor->data;
-    bt_text_addf(out, "    static const uint%zu_t in_data%" PRIu32 "[] = {", 8 * nbytes,
-                 number);
-    for (int64_t i = 0; i < tensor->nelem; i++) {
-        uint64_t bits = 0;
-        for (size_t k = 0; k < nbytes; k++)
-            bits |= (uint64_t)*at++ << (8 * k);
-        bt_text_addf(out, "%s UINT%zu_C(0x%" PRIx64 ")", i ? "," : "", 8 * nbytes, bits);
-    }
-    bt_text_addf(out, tensor->nelem ? " };\n" : " 0 };\n");
-}
-
-static bt_status add_dims(bt_ctx *ctx, const bt_func *func, const char *name,
-                          uint32_t number, const bt_type *type, bt_text *out)
-{
-    const bt_shape_type *shape = bt_tensor_shape(type);
-    bt_text_addf(out, "    int64_t %s_dims%" PRIu32 "[%" PRIu32 "] = {", name, number,
+    bt_text_addf(out, "    int64_t %s_dims%" PRIu32 "[%" PRIu32 "] = {", name, index,
                  shape->n ? shape->n : 1);
     for (uint32_t k = 0; k < shape->n; k++) {
         bt_text_addf(out, "%s ", k ? "," : "");
-        BT_TRY(add_dim(ctx, func, shape->dims[k], out));
+        BT_TRY(c_dim_text(ctx, names, shape->dims[k], out));
     }
     bt_text_addf(out, shape->n ? " };\n" : " 0 };\n");
     return NULL;
 }
 
-/* "    name[number] = { data, dims, rank, nbytes, kind };" */
-static void add_tensor(const char *name, uint32_t number, const bt_type *type,
-                       const char *data, bt_text *out)
+/* "    in[0] = (bt_plain_tensor){ data, dims, rank, nbytes, kind };" */
+static void add_tensor(const char *name, uint32_t index, const char *data,
+                       const bt_type *type, bt_text *out)
 {
     const bt_dtype dtype = bt_tensor_dtype(type);
     bt_text_addf(out,
                  "    %s[%" PRIu32 "] = (bt_plain_tensor){ %s, %s_dims%" PRIu32
                  ", %" PRIu32 ", %zu, '%c' };\n",
-                 name, number, data, name, number, bt_tensor_shape(type)->n,
+                 name, index, data, name, index, bt_tensor_shape(type)->n,
                  bt_dtype_nbytes(dtype), bt_plain_kind(dtype));
 }
 
-static bt_status add_inputs(bt_ctx *ctx, const struct c_plain_kernel *kernel,
-                            bt_text *out)
+/* The elements of a constant operand, as words of their size. */
+static void add_constant(uint32_t index, const bt_tensor *t, bt_text *out)
 {
-    const bt_call *call = kernel->call;
-    for (uint32_t i = 0; i < call->narg; i++) {
-        if (constant_of(call->args[i]))
-            add_constant(constant_of(call->args[i]), i, out);
-        BT_TRY(add_dims(ctx, kernel->primitive, "in", i, call->args[i]->type, out));
+    const size_t n = bt_dtype_nbytes(t->dtype);
+    bt_text_addf(out, "    uint%zu_t data%" PRIu32 "[] = {", 8 * n, index);
+    for (int64_t i = 0; i < t->nelem; i++) {
+        uint64_t bits = 0;
+        for (size_t k = 0; k < n; k++)
+            bits |= (uint64_t)((const unsigned char *)t->data)[(size_t)i * n + k]
+                    << (8 * k);
+        bt_text_addf(out, "%s UINT%zu_C(0x%" PRIx64 ")", i ? "," : "", 8 * n, bits);
     }
-    bt_text_addf(out, "    bt_plain_tensor in[%" PRIu32 "];\n", call->narg);
+    bt_text_addf(out, t->nelem ? " };\n" : " 0 };\n");
+}
+
+static bt_status add_inputs(bt_ctx *ctx, const struct c_dim_names *names,
+                            const bt_func *func, const bt_call *call, bt_text *out)
+{
     for (uint32_t i = 0; i < call->narg; i++) {
-        char data[64];
-        if (constant_of(call->args[i]))
-            snprintf(data, sizeof(data), "(void *)(uintptr_t)in_data%" PRIu32, i);
-        else
-            snprintf(data, sizeof(data), "call->buffers[%" PRId64 "]",
-                     place_of(kernel->primitive->block, call->args[i]));
-        add_tensor("in", i, call->args[i]->type, data, out);
+        if (call->args[i]->kind == BT_VALUE_CONST)
+            add_constant(i, bt_const_tensor(call->args[i]), out);
+        BT_TRY(add_dims(ctx, names, "in", i, bt_tensor_shape(call->args[i]->type), out));
+    }
+    bt_text_addf(out, "    bt_plain_tensor in[%" PRIu32 "];\n",
+                 call->narg ? call->narg : 1);
+    for (uint32_t i = 0; i < call->narg; i++) {
+        const int is_const = call->args[i]->kind == BT_VALUE_CONST;
+        char data[40];
+        snprintf(data, sizeof(data),
+                 is_const ? "data%" PRIu32 : "call->buffers[%" PRIu32 "]",
+                 is_const ? i : param_of(func->block, call->args[i]));
+        add_tensor("in", i, data, call->args[i]->type, out);
     }
     return NULL;
 }
 
-static bt_status add_outputs(bt_ctx *ctx, const bt_func *func, uint32_t n,
-                             const bt_type *const *types, bt_text *out)
+static bt_status add_outputs(bt_ctx *ctx, const struct c_dim_names *names,
+                             const bt_func *func, bt_text *out)
 {
+    const bt_list_type *tuple = bt_as_tuple_type(func->result);
+    const bt_type *const *types = tuple ? tuple->at : &func->result;
+    const uint32_t n = tuple ? tuple->n : 1;
     for (uint32_t i = 0; i < n; i++)
-        BT_TRY(add_dims(ctx, func, "out", i, types[i], out));
+        BT_TRY(add_dims(ctx, names, "out", i, bt_tensor_shape(types[i]), out));
     bt_text_addf(out, "    bt_plain_tensor out[%" PRIu32 "];\n", n);
     for (uint32_t i = 0; i < n; i++) {
-        char data[64];
+        char data[40];
         snprintf(data, sizeof(data), "call->buffers[%" PRIu32 "]",
                  func->block->nparam + i);
-        add_tensor("out", i, types[i], data, out);
+        add_tensor("out", i, data, types[i], out);
     }
     return NULL;
 }
 
-bt_status c_plain_kernel_add(bt_ctx *ctx, const struct c_plain_kernel *kernel,
-                             const char *symbol, bt_text *out)
+bt_status c_plain_kernel_add(bt_ctx *ctx, bt_arena *arena,
+                             const struct c_plain_kernel *kernel, const char *symbol,
+                             bt_text *out)
 {
     const bt_func *func = kernel->primitive;
+    const bt_call *call = bt_as_call(func->block->result);
     const bt_list_type *tuple = bt_as_tuple_type(func->result);
-    const uint32_t nout = tuple ? tuple->n : 1;
+    struct c_dim_names names;
+    BT_TRY(name_dims(arena, func, &names));
     bt_text_addf(out,
                  "\nint32_t %s(const bt_kernel_call *call);\n"
                  "int32_t %s(const bt_kernel_call *call)\n{\n",
                  symbol, symbol);
     c_plain_attrs(&kernel->plain, out);
-    BT_TRY(add_inputs(ctx, kernel, out));
-    BT_TRY(add_outputs(ctx, func, nout, tuple ? tuple->at : &func->result, out));
+    BT_TRY(add_inputs(ctx, &names, func, call, out));
+    BT_TRY(add_outputs(ctx, &names, func, out));
     bt_text_addf(out,
                  "    const bt_plain_call plain = { %" PRIu32 ", %" PRIu32
                  ", in, out, attrs, call->workspace, 0, 0 };\n"
                  "    return %s(&plain);\n}\n",
-                 kernel->call->narg, nout, kernel->plain.facet->symbol);
+                 call->narg, tuple ? tuple->n : 1, kernel->plain.facet->symbol);
     return out->failed ? bt_no_memory() : NULL;
 }

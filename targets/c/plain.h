@@ -29,18 +29,17 @@ int c_plain_use(struct c_plain_texts *, const bt_plain_facet *);
 void c_plain_use_in(struct c_plain_texts *, struct c_functions *);
 void c_plain_write(struct c_plain_texts *, bt_text *out);
 
-/* A primitive function that is one call of such an operator, of parameters and constants. */
+/* A primitive function that is one call of such an operator. */
 struct c_plain_kernel {
     struct c_plain plain;
     const bt_func *primitive;
-    const bt_call *call;
 };
 /* *out stays NULL where it is none. */
 bt_status c_plain_lower(bt_ctx *, bt_arena *, const bt_func *,
                         struct c_plain_kernel **out,
                         const bt_type **workspace) BT_MUST_USE;
-/* The kernel's function. errors  BT_ERR_UNSUPPORTED: a dim that is no parameter */
-bt_status c_plain_kernel_add(bt_ctx *, const struct c_plain_kernel *, const char *symbol,
-                             bt_text *out) BT_MUST_USE;
+/* The kernel's function; its dims call c_dim_functions. */
+bt_status c_plain_kernel_add(bt_ctx *, bt_arena *, const struct c_plain_kernel *,
+                             const char *symbol, bt_text *out) BT_MUST_USE;
 
 #endif

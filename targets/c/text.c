@@ -7,6 +7,8 @@
 
 #include <baton/op.h>
 
+#include "dims.h"
+
 enum {
     MOST_NODES = 32, /* of an expression; what is longer is cut */
     INDENT = 4
@@ -627,6 +629,7 @@ bt_status c_text_end(struct c_text *text, bt_text *out)
     c_plain_use_in(&text->plain, &text->functions);
     c_functions_write(&text->functions, out);
     c_plain_write(&text->plain, out);
+    c_dim_functions(&text->kernels, out);
     bt_text_add(out, text->kernels.at ? text->kernels.at : "", text->kernels.len);
     return out->failed || text->kernels.failed ? bt_no_memory() : NULL;
 }

@@ -48,7 +48,7 @@ static const struct {
                  "}\n" },
 };
 
-void dim_functions(const bt_text *body, bt_text *out)
+void c_dim_functions(const bt_text *body, bt_text *out)
 {
     for (size_t i = 0; body->at && i < BT_COUNT(functions); i++) {
         bt_text call;
@@ -62,7 +62,7 @@ void dim_functions(const bt_text *body, bt_text *out)
     }
 }
 
-int dim_is_function(const char *word)
+int c_dim_is_function(const char *word)
 {
     for (size_t i = 0; i < BT_COUNT(functions); i++) {
         if (strcmp(functions[i].name, word) == 0)
@@ -71,7 +71,8 @@ int dim_is_function(const char *word)
     return 0;
 }
 
-static bt_status add_linear(struct plan *p, const bt_type *dim, bt_text *out)
+static bt_status add_linear(bt_ctx *ctx, const struct c_dim_names *names,
+                            const bt_type *dim, bt_text *out)
 {
     bt_dim_sum sum;
     bt_dim_linear(dim, &sum);
@@ -84,7 +85,7 @@ static bt_status add_linear(struct plan *p, const bt_type *dim, bt_text *out)
             bt_text_addf(out, ", ");
         if (times != 1)
             bt_text_addf(out, "dim_mul(INT64_C(%" PRId64 "), ", times);
-        BT_TRY(dim_text(p, sum.terms[i].atom, out));
+        BT_TRY(c_dim_text(ctx, names, sum.terms[i].atom, out));
         bt_text_addf(out, "%s%s", times != 1 ? ")" : "", i ? ")" : "");
     }
     if (sum.constant)
@@ -92,46 +93,43 @@ static bt_status add_linear(struct plan *p, const bt_type *dim, bt_text *out)
     return NULL;
 }
 
-static bt_status add_list(struct plan *p, const bt_type *dim, const char *function,
-                          bt_text *out)
+static bt_status add_list(bt_ctx *ctx, const struct c_dim_names *names,
+                          const bt_type *dim, const char *function, bt_text *out)
 {
     const bt_list_type *list = bt_as_list_type(dim);
     for (uint32_t i = 1; i < list->n; i++)
         bt_text_addf(out, "%s(", function);
     for (uint32_t i = 0; i < list->n; i++) {
         bt_text_addf(out, "%s", i ? ", " : "");
-        BT_TRY(dim_text(p, list->at[i], out));
+        BT_TRY(c_dim_text(ctx, names, list->at[i], out));
         bt_text_addf(out, "%s", i ? ")" : "");
     }
     return NULL;
 }
 
 /* Recursion is bounded by the depth of types. */
-bt_status dim_text(struct plan *p, const bt_type *dim, bt_text *out)
+bt_status c_dim_text(bt_ctx *ctx, const struct c_dim_names *names, const bt_type *dim,
+                     bt_text *out)
 {
     int64_t number;
     if (bt_dim_is_const(dim, &number)) {
         bt_text_addf(out, "INT64_C(%" PRId64 ")", number);
         return NULL;
     }
-    for (uint32_t i = 0; i < p->names.n; i++) {
-        if (p->names.dims[i] == dim) {
-            bt_text_addf(out, "%s", p->names.words[i]);
+    for (uint32_t i = 0; i < names->n; i++) {
+        if (names->dims[i] == dim) {
+            bt_text_addf(out, "%s", names->words[i]);
             return NULL;
         }
     }
     switch (dim->kind) {
-    case BT_TYPE_LINEAR: return add_linear(p, dim, out);
-    case BT_TYPE_PRODUCT: return add_list(p, dim, "dim_mul", out);
-    case BT_TYPE_FLOORDIV: return add_list(p, dim, "dim_floordiv", out);
-    case BT_TYPE_CEILDIV: return add_list(p, dim, "dim_ceildiv", out);
-    case BT_TYPE_MOD: return add_list(p, dim, "dim_mod", out);
-    case BT_TYPE_MIN: return add_list(p, dim, "dim_min", out);
-    case BT_TYPE_MAX: return add_list(p, dim, "dim_max", out);
-    default:
-        return bt_fail_at(p->ctx, BT_ERR_UNSUPPORTED, dim->store, p->entry->func->span,
-                          "aot: @%s has a size that depends on elements, of which no C "
-                          "is written; executors vm and interp run it",
-                          p->entry->name);
+    case BT_TYPE_LINEAR: return add_linear(ctx, names, dim, out);
+    case BT_TYPE_PRODUCT: return add_list(ctx, names, dim, "dim_mul", out);
+    case BT_TYPE_FLOORDIV: return add_list(ctx, names, dim, "dim_floordiv", out);
+    case BT_TYPE_CEILDIV: return add_list(ctx, names, dim, "dim_ceildiv", out);
+    case BT_TYPE_MOD: return add_list(ctx, names, dim, "dim_mod", out);
+    case BT_TYPE_MIN: return add_list(ctx, names, dim, "dim_min", out);
+    case BT_TYPE_MAX: return add_list(ctx, names, dim, "dim_max", out);
+    default: return bt_fail(ctx, BT_ERR_UNSUPPORTED, "a size depends on elements");
     }
 }

@@ -11,6 +11,8 @@
 #include <baton/pass.h>
 
 #include "dyn.h"
+#include "plain.h"
+#include "plain/pad.h"
 
 /* ---- runs ---- */
 
@@ -117,40 +119,22 @@ static bt_status relate_pad(bt_solver *s, const bt_relation_call *r)
     return bt_relation_result_tensor(s, r, data.rank, dims, data.dtype);
 }
 
-static bt_status eval_pad(bt_ctx *ctx, const bt_eval_call *call)
+static const char *const pad_faults[] = {
+    "pad_width has another number of entries than two for each axis of data",
+    "an axis is cut to less than nothing, or pad_width is beyond 32 bits",
+    "an axis has no element to repeat", NULL
+};
+
+static bt_status plain_of_pad(bt_ctx *ctx, const bt_formula_call *call, int64_t *out)
 {
-    const bt_tensor *data = call->in[0], *width = call->in[1];
     const struct pad_attrs *a = call->attrs;
-    const bt_type *types[2] = { call->args[0] };
-    const bt_tensor *in[2] = { data };
-    bt_eval_call as = *call;
-    bt_text text;
-    if (width->nelem != 2 * (int64_t)data->rank)
-        return bt_eval_fail(ctx, call,
-                            "pad_width has %lld numbers; data of rank %u needs %u",
-                            (long long)width->nelem, data->rank, 2 * data->rank);
-    for (uint32_t i = 0; i < data->rank; i++) {
-        int64_t before = bt_tensor_get_int(width, 2 * i),
-                after = bt_tensor_get_int(width, 2 * i + 1), extent;
-        if (!bt_add_int64(before, after, &extent) ||
-            !bt_add_int64(data->dims[i], extent, &extent) || extent < 0 ||
-            before != (int32_t)before || after != (int32_t)after)
-            return bt_eval_fail(
-                ctx, call, "axis %u of extent %lld is padded by %lld, %lld", i,
-                (long long)data->dims[i], (long long)before, (long long)after);
-        if (data->dims[i] == 0 && extent && strcmp(a->pad_mode, "constant") != 0)
-            return bt_eval_fail(ctx, call, "axis %u has no element to repeat", i);
-    }
-    if (call->nin > 2) {
-        types[1] = call->args[2];
-        in[1] = call->in[2];
-    }
-    as.args = types;
-    as.in = in;
-    bt_text_init(&text, bt_ctx_scratch(ctx));
-    add_ints(&text, "pad_width", width);
-    return run_as(ctx, &as, call->nin > 2 ? 2 : 1, &text);
+    (void)ctx;
+    out[0] = strcmp(a->pad_mode, "edge") == 0      ? 1
+             : strcmp(a->pad_mode, "reflect") == 0 ? 2
+                                                   : 0;
+    return NULL;
 }
+static const bt_plain_facet pad = PLAIN(plain_pad, pad_faults, 0, plain_of_pad);
 
 /* ---- dyn.image.resize2d ---- */
 
@@ -380,9 +364,16 @@ static const bt_op_input scale3d_in[] = {
         .facets = BT_FACET_ROWS(BT_CASES(cases_)),                                                    \
     }
 static const bt_op ops[] = {
-    DYN("dyn.nn.pad", "nn.pad", "Adds elements at the ends of axes; how many is a value.", pad_in, pad, relate_pad, eval_pad,
-        "float32[2, 3], int64[2, 2] = 0..3, float32[]\nint8[4], int32[2] = 1..2\n"
-        "float32[2, 3], int64[4] = 1..2 | pad_mode=\"edge\"\nfloat32[4, 4], int64[2, 2] = 0..1 | pad_mode=\"reflect\""),
+    {
+        .name = "dyn.nn.pad", .revision = 1,
+        .doc = "Adds elements at the ends of axes; how many is a value.\nAs nn.pad.", .source = "Relay, dyn.nn.pad",
+        .inputs = pad_in, .attrs = pad_attrs, .attrs_nbytes = sizeof(struct pad_attrs),
+        .effects = BT_EFFECT_FAILS, .relate = relate_pad, .eval = plain_eval,
+        .facets = BT_FACET_ROWS(
+            BT_CASES("float32[2, 3], int64[2, 2] = 0..3, float32[]\nint8[4], int32[2] = 1..2\n"
+                     "float32[2, 3], int64[4] = 1..2 | pad_mode=\"edge\"\nfloat32[4, 4], int64[2, 2] = 0..1 | pad_mode=\"reflect\""),
+            BT_FACET("plain", pad)),
+    },
     DYN("dyn.image.resize2d", "image.resize2d", "Resamples two axes of an image; their extents are values.", resize_in, resize,
         relate_resize, eval_resize,
         "float32[1, 2, 4, 5], int64[2] = 3..8\nfloat32[1, 4, 5, 2], int32[2] = 2..9 | layout=\"NHWC\", method=\"nearest_neighbor\"\n"

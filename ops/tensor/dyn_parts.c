@@ -5,8 +5,8 @@
 #include "dyn.h"
 #include "plain.h"
 #include "plain/one_hot.h"
+#include "plain/parts.h"
 #include "slice_dims.h"
-#include "view.h"
 
 #include <string.h>
 
@@ -38,29 +38,10 @@ static bt_status relate_tile(bt_solver *s, const bt_relation_call *r)
     return bt_relation_result_tensor(s, r, rank, dims, data.dtype);
 }
 
-/* Walks reps before each axis: dims (r0, d0, r1, d1), strides (0, s0, 0, s1). */
-static bt_status eval_tile(bt_ctx *ctx, const bt_eval_call *call)
-{
-    const bt_tensor *in = call->in[0];
-    int64_t reps[BT_MAX_RANK] = { 0 }, dims[BT_MAX_RANK];
-    uint32_t n;
-    view own, x = { 0 };
-    BT_TRY(view_ints(ctx, call, 1, BT_MAX_RANK, &n, reps));
-    view_of(in, &own);
-    uint32_t rank = n > in->rank ? n : in->rank;
-    for (uint32_t k = 0; k < rank; k++) {
-        int64_t axis = (int64_t)k - (rank - in->rank), at = (int64_t)k - (rank - n);
-        int64_t count = at < 0 ? 1 : reps[at];
-        x.dims[x.rank++] = count;
-        x.dims[x.rank] = axis < 0 ? 1 : in->dims[axis];
-        x.strides[x.rank] = axis < 0 ? 0 : own.strides[axis];
-        if (count < 0 || !bt_mul_int64(count, x.dims[x.rank++], &dims[k]))
-            return bt_eval_fail(ctx, call, "reps has %lld", (long long)count);
-    }
-    BT_TRY(bt_tensor_create(ctx, in->dtype, rank, dims, &call->out[0]));
-    view_copy(in, &x, call->out[0]);
-    return NULL;
-}
+static const char *const tile_faults[] = {
+    "reps has a number below 0", "the result has more elements than can be counted", NULL
+};
+static const bt_plain_facet tile = PLAIN(plain_tile, tile_faults, 0, NULL);
 
 /* ---- dyn.strided_slice ---- */
 
@@ -120,33 +101,20 @@ static bt_status relate_slice(bt_solver *s, const bt_relation_call *r)
     return bt_relation_result_tensor(s, r, data.rank, dims, data.dtype);
 }
 
-static bt_status eval_slice(bt_ctx *ctx, const bt_eval_call *call)
+static const char *const slice_faults[] = {
+    "begin, end and strides have other numbers of entries than data has axes",
+    "strides has a step of 0", NULL
+};
+
+static bt_status plain_of_slice(bt_ctx *ctx, const bt_formula_call *call, int64_t *out)
 {
     const struct slice_attrs *a = call->attrs;
-    const bt_tensor *in = call->in[0];
-    int64_t begin[BT_MAX_RANK], end[BT_MAX_RANK], strides[BT_MAX_RANK];
-    uint32_t n[3];
-    int is_size = strcmp(a->slice_mode, "size") == 0;
-    view x;
-    BT_TRY(view_ints(ctx, call, 1, BT_MAX_RANK, &n[0], begin));
-    BT_TRY(view_ints(ctx, call, 2, BT_MAX_RANK, &n[1], end));
-    BT_TRY(view_ints(ctx, call, 3, BT_MAX_RANK, &n[2], strides));
-    if (n[1] != n[0] || n[2] > n[0] || n[0] > in->rank)
-        return bt_eval_fail(ctx, call,
-                            "begin, end and strides have %u, %u, %u entries, "
-                            "data rank %u",
-                            n[0], n[1], n[2], in->rank);
-    view_of(in, &x);
-    for (uint32_t k = 0; k < n[0]; k++) {
-        if (is_size)
-            view_take(&x, k, begin[k], end[k]);
-        else if (!view_slice(&x, k, begin[k], end[k], k < n[2] ? strides[k] : 1))
-            return bt_eval_fail(ctx, call, "strides has a step of 0");
-    }
-    BT_TRY(bt_tensor_create(ctx, in->dtype, in->rank, x.dims, &call->out[0]));
-    view_copy(in, &x, call->out[0]);
+    (void)ctx;
+    out[0] = strcmp(a->slice_mode, "size") == 0;
     return NULL;
 }
+static const bt_plain_facet slice =
+    PLAIN(plain_strided_slice, slice_faults, 0, plain_of_slice);
 
 /* ---- dyn.one_hot ---- */
 
@@ -223,10 +191,11 @@ static const bt_op ops[] = {
         .inputs = tile_in,
         .effects = BT_EFFECT_FAILS,
         .relate = relate_tile,
-        .eval = eval_tile,
+        .eval = plain_eval,
         .facets = BT_FACET_ROWS(BT_CASES("float32[2, 3], int32[2] = 0..3\n"
                                          "int8[3], int64[2] = 1..2\nbool[2, 2], int32[1]"
-                                         " = 2..2\nfloat32[], int32[0]")),
+                                         " = 2..2\nfloat32[], int32[0]"),
+                                BT_FACET("plain", tile)),
     },
     {
         .name = "dyn.strided_slice",
@@ -239,12 +208,13 @@ static const bt_op ops[] = {
         .attrs_nbytes = sizeof(struct slice_attrs),
         .effects = BT_EFFECT_FAILS,
         .relate = relate_slice,
-        .eval = eval_slice,
+        .eval = plain_eval,
         .facets = BT_FACET_ROWS(
             BT_CASES("float32[5, 4], int32[2] = 0..2, int32[2] = 1..9, int32[2] = 1..2\n"
                      "int8[5], int64[1] = -1..9, int64[1] = -9..0, int64[1] = -2..-1\n"
                      "float32[5, 4], int32[1] = 1..1, int32[1] = -1..9, int32[0] | "
-                     "slice_mode=\"size\"")),
+                     "slice_mode=\"size\""),
+            BT_FACET("plain", slice)),
     },
     {
         .name = "dyn.one_hot",

@@ -7,10 +7,12 @@
 #include "contents.h"
 #include "dyn.h"
 #include "plain.h"
+#include "plain/axes.h"
+#include "plain/broadcast_to.h"
 #include "plain/fill.h"
+#include "plain/reshape.h"
 #include "shape_codes.h"
 #include "shape_relate.h"
-#include "view.h"
 
 #include <string.h>
 
@@ -47,61 +49,15 @@ static bt_status relate_reshape(bt_solver *s, const bt_relation_call *r)
     return bt_relation_result_tensor(s, r, n, dims, data.dtype);
 }
 
-/* The extents that codes stand for. */
-static bt_status extents_of(bt_ctx *ctx, const bt_eval_call *call,
-                            const shape_parts *parts, const int64_t *codes, int64_t *dims)
-{
-    const bt_tensor *in = call->in[0];
-    int64_t left = 1, stated = 1, *rest = NULL;
-    for (uint32_t k = 0; k < in->rank; k++)
-        left *= parts->is_used[k] ? 1 : in->dims[k];
-    for (uint32_t k = 0; k < parts->n; k++) {
-        const shape_part *part = &parts->at[k];
-        int64_t code = codes[part->at];
-        switch (part->kind) {
-        case SHAPE_COPY: dims[k] = in->dims[part->axis]; break;
-        case SHAPE_PRODUCT:
-            dims[k] = in->dims[part->axis] * in->dims[part->axis + 1];
-            break;
-        case SHAPE_QUOTIENT: dims[k] = in->dims[part->axis] / code; break;
-        case SHAPE_REST: rest = &dims[k]; break;
-        default:
-            dims[k] = code;
-            if (part->kind == SHAPE_LITERAL && !bt_mul_int64(stated, code, &stated))
-                return bt_eval_fail(ctx, call, "newshape has too many elements");
-        }
-    }
-    if (rest && stated == 0)
-        return bt_eval_fail(ctx, call, "newshape has a 0, so -1 may be anything");
-    if (rest)
-        *rest = left / stated;
-    return NULL;
-}
-
-static bt_status eval_reshape(bt_ctx *ctx, const bt_eval_call *call)
+static bt_status plain_of_reshape(bt_ctx *ctx, const bt_formula_call *call, int64_t *out)
 {
     const struct reshape_attrs *a = call->attrs;
-    const bt_tensor *in = call->in[0];
-    int64_t codes[BT_MAX_RANK] = { 0 }, dims[BT_MAX_RANK], nelem = 1;
-    uint32_t n;
-    shape_parts parts;
-    BT_TRY(view_ints(ctx, call, 1, BT_MAX_RANK, &n, codes));
-    const char *wrong = shape_resolve(n, codes, in->rank, a->allowzero != 0, &parts);
-    if (wrong)
-        return bt_eval_fail(ctx, call, "newshape: %s", wrong);
-    BT_TRY(extents_of(ctx, call, &parts, codes, dims));
-    for (uint32_t k = 0; k < parts.n; k++) {
-        if (!bt_mul_int64(nelem, dims[k], &nelem))
-            return bt_eval_fail(ctx, call, "newshape has too many elements");
-    }
-    if (nelem != in->nelem)
-        return bt_eval_fail(ctx, call, "data has %lld elements, newshape %lld",
-                            (long long)in->nelem, (long long)nelem);
-    BT_TRY(bt_tensor_create(ctx, in->dtype, parts.n, dims, &call->out[0]));
-    if (nelem > 0)
-        memcpy(call->out[0]->data, in->data, bt_tensor_nbytes(in));
+    (void)ctx;
+    out[0] = a->allowzero;
     return NULL;
 }
+static const bt_plain_facet reshape =
+    PLAIN(plain_reshape, shape_faults, 0, plain_of_reshape);
 
 /* ---- dyn.broadcast_to ---- */
 
@@ -126,32 +82,12 @@ static bt_status relate_broadcast(bt_solver *s, const bt_relation_call *r)
                              "data, broadcast, and the shape asked for");
 }
 
-static bt_status eval_broadcast(bt_ctx *ctx, const bt_eval_call *call)
-{
-    const bt_tensor *in = call->in[0];
-    int64_t dims[BT_MAX_RANK] = { 0 };
-    uint32_t n;
-    view own, x = { 0 };
-    BT_TRY(view_ints(ctx, call, 1, BT_MAX_RANK, &n, dims));
-    if (n < in->rank)
-        return bt_eval_fail(ctx, call, "data has rank %u, shape %u", in->rank, n);
-    view_of(in, &own);
-    x.rank = n;
-    for (uint32_t k = 0; k < n; k++) {
-        int64_t axis = (int64_t)k - (n - in->rank);
-        x.dims[k] = dims[k];
-        if (axis < 0 || in->dims[axis] == 1)
-            continue;
-        if (in->dims[axis] != dims[k])
-            return bt_eval_fail(ctx, call,
-                                "extent %lld of data does not broadcast to %lld",
-                                (long long)in->dims[axis], (long long)dims[k]);
-        x.strides[k] = own.strides[axis];
-    }
-    BT_TRY(bt_tensor_create(ctx, in->dtype, n, dims, &call->out[0]));
-    view_copy(in, &x, call->out[0]);
-    return NULL;
-}
+static const char *const broadcast_faults[] = { "data has more axes than the shape",
+                                                "an extent of the shape is below 0",
+                                                "data does not broadcast to the shape",
+                                                NULL };
+static const bt_plain_facet broadcast =
+    PLAIN(plain_broadcast_to, broadcast_faults, 0, NULL);
 
 /* ---- dyn.full, dyn.zeros, dyn.ones ---- */
 
@@ -229,29 +165,10 @@ static bt_status relate_squeeze(bt_solver *s, const bt_relation_call *r)
     return bt_relation_result_tensor(s, r, rank, dims, data.dtype);
 }
 
-static bt_status eval_squeeze(bt_ctx *ctx, const bt_eval_call *call)
-{
-    const bt_tensor *in = call->in[0];
-    int64_t axes[BT_MAX_RANK] = { 0 }, dims[BT_MAX_RANK];
-    uint8_t is_dropped[BT_MAX_RANK] = { 0 };
-    uint32_t n, rank = 0;
-    BT_TRY(view_ints(ctx, call, 1, BT_MAX_RANK, &n, axes));
-    for (uint32_t i = 0; i < n; i++) {
-        int64_t axis = axes[i] < 0 ? axes[i] + in->rank : axes[i];
-        if (axis < 0 || axis >= in->rank || in->dims[axis] != 1)
-            return bt_eval_fail(ctx, call, "axis %lld of data has no extent of 1",
-                                (long long)axes[i]);
-        is_dropped[axis] = 1;
-    }
-    for (uint32_t k = 0; k < in->rank; k++) {
-        if (!is_dropped[k])
-            dims[rank++] = in->dims[k];
-    }
-    BT_TRY(bt_tensor_create(ctx, in->dtype, rank, dims, &call->out[0]));
-    if (in->nelem > 0)
-        memcpy(call->out[0]->data, in->data, bt_tensor_nbytes(in));
-    return NULL;
-}
+static const char *const squeeze_faults[] = {
+    "an axis of data to drop has no extent of 1", "an axis to drop is named twice", NULL
+};
+static const bt_plain_facet squeeze = PLAIN(plain_squeeze, squeeze_faults, 0, NULL);
 
 struct expand_attrs {
     int64_t num_newaxis;
@@ -289,22 +206,9 @@ static bt_status relate_expand(bt_solver *s, const bt_relation_call *r)
     return bt_relation_result_tensor(s, r, rank, dims, data.dtype);
 }
 
-static bt_status eval_expand(bt_ctx *ctx, const bt_eval_call *call)
-{
-    const struct expand_attrs *a = call->attrs;
-    const bt_tensor *in = call->in[0];
-    int64_t axis = bt_tensor_get_int(call->in[1], 0), dims[2 * BT_MAX_RANK];
-    uint32_t nnew = (uint32_t)a->num_newaxis, rank = in->rank + nnew;
-    axis += axis < 0 ? in->rank + 1 : 0;
-    if (axis < 0 || axis > in->rank)
-        return bt_eval_fail(ctx, call, "axis is outside rank %u", in->rank);
-    for (uint32_t k = 0; k < rank; k++)
-        dims[k] = k < axis ? in->dims[k] : k < axis + nnew ? 1 : in->dims[k - nnew];
-    BT_TRY(bt_tensor_create(ctx, in->dtype, rank, dims, &call->out[0]));
-    if (in->nelem > 0)
-        memcpy(call->out[0]->data, in->data, bt_tensor_nbytes(in));
-    return NULL;
-}
+static const char *const expand_faults[] = { "the axis is outside the rank of data",
+                                             NULL };
+static const bt_plain_facet expand = PLAIN(plain_expand_dims, expand_faults, 0, NULL);
 
 /* ---- rows ---- */
 
@@ -344,43 +248,39 @@ static const bt_op_input expand_in[] = {
     { 0 },
 };
 
-#define DYN(name_, inputs_, relate_, eval_, cases_, doc_)                            \
-    .name = name_, .revision = 1, .doc = doc_, .source = "Relay, " name_,            \
-    .inputs = inputs_, .effects = BT_EFFECT_FAILS, .relate = relate_, .eval = eval_, \
-    .facets = BT_FACET_ROWS(BT_CASES(cases_))
-#define FILL(name_, inputs_, cases_, doc_)                                \
+#define DYN(name_, inputs_, relate_, plain_, cases_, doc_)                \
     .name = name_, .revision = 1, .doc = doc_, .source = "Relay, " name_, \
-    .inputs = inputs_, .effects = BT_EFFECT_FAILS, .relate = relate_fill, \
+    .inputs = inputs_, .effects = BT_EFFECT_FAILS, .relate = relate_,     \
     .eval = plain_eval,                                                   \
-    .facets = BT_FACET_ROWS(BT_CASES(cases_), BT_FACET("plain", fill))
+    .facets = BT_FACET_ROWS(BT_CASES(cases_), BT_FACET("plain", plain_))
 #define SHAPE_CASES "int32[2] = 1..4\nint64[0]\nint32[1] = 0..3"
 
 static const bt_op ops[] = {
-    { DYN("dyn.reshape", reshape_in, relate_reshape, eval_reshape,
+    { DYN("dyn.reshape", reshape_in, relate_reshape, reshape,
           "float32[2, 3], int32[1] = -1..-1\nbool[1], int64[0]\nint8[4, 1], int32[2] = "
           "0..0",
           "Puts the elements in a shape that is a value.\nCodes as in reshape."),
       .attrs = reshape_attrs, .attrs_nbytes = sizeof(struct reshape_attrs) },
-    { DYN("dyn.broadcast_to", broadcast_in, relate_broadcast, eval_broadcast,
+    { DYN("dyn.broadcast_to", broadcast_in, relate_broadcast, broadcast,
           "float32[], int32[2] = 1..4\nint8[1], int64[3] = 0..3",
           "Repeats axes of extent 1 until the tensor has a shape that is a value.\n"
           "As broadcast_to.") },
-    { FILL("dyn.full", full_in,
-           "float32[], int32[2] = 1..4\nint8[], int64[0]\n"
-           "int64[] = 3..9, int32[1] = 2..5 | dtype=\"float16\"\n"
-           "float32[] = -3..300, int32[1] = 2..5 | dtype=\"uint8\"",
-           "A tensor with the same value everywhere; its shape is a value.\nAs full."),
+    { DYN("dyn.full", full_in, relate_fill, fill,
+          "float32[], int32[2] = 1..4\nint8[], int64[0]\n"
+          "int64[] = 3..9, int32[1] = 2..5 | dtype=\"float16\"\n"
+          "float32[] = -3..300, int32[1] = 2..5 | dtype=\"uint8\"",
+          "A tensor with the same value everywhere; its shape is a value.\nAs full."),
       .attrs = full_attrs, .attrs_nbytes = sizeof(struct fill_attrs) },
-    { FILL("dyn.zeros", fill_in, SHAPE_CASES,
-           "A tensor of zeros; its shape is a value.\nAs zeros."),
+    { DYN("dyn.zeros", fill_in, relate_fill, fill, SHAPE_CASES,
+          "A tensor of zeros; its shape is a value.\nAs zeros."),
       .attrs = fill_attrs, .attrs_nbytes = sizeof(struct fill_attrs) },
-    { FILL("dyn.ones", fill_in, SHAPE_CASES,
-           "A tensor of ones; its shape is a value.\nAs ones."),
+    { DYN("dyn.ones", fill_in, relate_fill, fill, SHAPE_CASES,
+          "A tensor of ones; its shape is a value.\nAs ones."),
       .attrs = fill_attrs, .attrs_nbytes = sizeof(struct fill_attrs) },
-    { DYN("dyn.squeeze", squeeze_in, relate_squeeze, eval_squeeze,
+    { DYN("dyn.squeeze", squeeze_in, relate_squeeze, squeeze,
           "float32[1, 3, 1], int32[1] = 0..0\nint8[3, 1], int64[] = -1..-1",
           "Drops axes of extent 1; which ones is a value.\nAs squeeze.") },
-    { DYN("dyn.expand_dims", expand_in, relate_expand, eval_expand,
+    { DYN("dyn.expand_dims", expand_in, relate_expand, expand,
           "float32[2, 3], int32[] = -3..2\nint8[], int64[1] = 0..0 | num_newaxis=2",
           "Adds axes of extent 1; where is a value.\nAs expand_dims."),
       .attrs = expand_attrs, .attrs_nbytes = sizeof(struct expand_attrs) },

@@ -2,7 +2,7 @@
 
 #include <string.h>
 
-enum { MOST_IN = 4, MOST_OUT = 5 };
+enum { MOST_IN = 5, MOST_OUT = 5 };
 
 bt_plain_tensor plain_tensor_of(const bt_tensor *t, int64_t *dims)
 {

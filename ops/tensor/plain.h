@@ -19,7 +19,7 @@ extern const char *const plain_blocks[];
         plain_blocks, #function_, (faults_), (workspace_), (attrs_), (function_) \
     }
 
-/* bt_op.eval of an operator that has such a facet: 4 inputs and 5 results at most. */
+/* bt_op.eval of an operator that has such a facet: 5 inputs and 5 results at most. */
 bt_status plain_eval(bt_ctx *, const bt_eval_call *) BT_MUST_USE;
 /* A tensor as a function sees it; its dims are copied. */
 bt_plain_tensor plain_tensor_of(const bt_tensor *, int64_t *dims);

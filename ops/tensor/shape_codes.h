@@ -8,28 +8,14 @@
 #ifndef SHAPE_CODES_H
 #define SHAPE_CODES_H
 
-#include <baton/op.h>
+#include "plain/shape_codes.h"
 
-enum {
-    SHAPE_LITERAL, /* the extent that code `at` states */
-    SHAPE_COPY,    /* of axis `axis` */
-    SHAPE_PRODUCT, /* of axes `axis` and `axis` + 1 */
-    SHAPE_SPLIT, /* the extent that code `at` states; together with its neighbour, axis */
-    SHAPE_QUOTIENT, /* of axis `axis` by the extent that code `at` states */
-    SHAPE_REST      /* what makes the elements as many as before */
-};
-typedef struct shape_part {
-    uint32_t kind, axis, at;
-} shape_part;
-typedef struct shape_parts {
-    uint32_t n;
-    shape_part at[BT_MAX_RANK];
-    /* axes accounted for by parts other than LITERAL, REST */
-    uint8_t is_used[BT_MAX_RANK];
-} shape_parts;
+#include <baton/op.h>
 
 /* Any code above 0 is an extent, known or not. Returns NULL, or what is wrong. */
 const char *shape_resolve(int64_t ncode, const int64_t *codes, uint32_t rank,
                           int allow_zero, shape_parts *out);
+/* Texts of faults, by their numbers; those of dyn.reshape. */
+extern const char *const shape_faults[];
 
 #endif

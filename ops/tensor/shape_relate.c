@@ -121,7 +121,6 @@ bt_status shape_relate(bt_solver *s, const bt_relation_call *r, int64_t n,
     }
     const char *wrong = shape_resolve(n, codes, data.rank, allow_zero, &parts);
     if (wrong)
-        return bt_relation_fail(s, r, -1, "newshape does not fit data of rank %u: %s",
-                                data.rank, wrong);
+        return bt_relation_fail(s, r, -1, "%s; data has rank %u", wrong, data.rank);
     return build(s, r, &parts, &data, target);
 }

@@ -6,8 +6,8 @@
  * source  Relay, dyn.sparse_to_dense
  */
 #include "dyn.h"
-
-#include <string.h>
+#include "plain.h"
+#include "plain/sparse_to_dense.h"
 
 static bt_status relate(bt_solver *s, const bt_relation_call *r)
 {
@@ -34,55 +34,12 @@ static bt_status relate(bt_solver *s, const bt_relation_call *r)
     return bt_relation_result_tensor(s, r, n, dims, values.dtype);
 }
 
-/* Where a position lies, counted in elements. */
-static bt_status place_of(bt_ctx *ctx, const bt_eval_call *call, int64_t first,
-                          int64_t *out)
-{
-    const bt_tensor *y = call->out[0];
-    *out = 0;
-    for (uint32_t k = 0; k < y->rank; k++) {
-        const int64_t at = bt_tensor_get_int(call->in[0], first + k);
-        if (at < 0 || at >= y->dims[k])
-            return bt_eval_fail(ctx, call, "index %lld is outside axis %u of extent %lld",
-                                (long long)at, k, (long long)y->dims[k]);
-        *out += at * y->strides[k];
-    }
-    return NULL;
-}
-
-static bt_status eval(bt_ctx *ctx, const bt_eval_call *call)
-{
-    const bt_tensor *indices = call->in[0], *shape = call->in[1], *values = call->in[2];
-    const size_t nbytes = bt_dtype_nbytes(values->dtype);
-    int64_t dims[BT_MAX_RANK] = { 0 };
-    bt_tensor *y;
-    const int64_t rank = shape->nelem, n = indices->rank ? indices->dims[0] : 1;
-    if (rank > BT_MAX_RANK || indices->nelem != n * rank)
-        return bt_eval_fail(ctx, call,
-                            "a position has %lld indices; the result rank %lld",
-                            (long long)(n ? indices->nelem / n : 0), (long long)rank);
-    if (values->rank && values->nelem != n)
-        return bt_eval_fail(ctx, call, "there are %lld positions and %lld values",
-                            (long long)n, (long long)values->nelem);
-    for (int64_t k = 0; k < rank; k++) {
-        dims[k] = bt_tensor_get_int(shape, k);
-        if (dims[k] < 0)
-            return bt_eval_fail(ctx, call, "output_shape: extent %lld is %lld, below 0",
-                                (long long)k, (long long)dims[k]);
-    }
-    BT_TRY(bt_tensor_create(ctx, values->dtype, (uint32_t)rank, dims, &call->out[0]));
-    y = call->out[0];
-    for (int64_t i = 0; call->nin > 3 && i < y->nelem; i++)
-        memcpy((char *)y->data + (size_t)i * nbytes, call->in[3]->data, nbytes);
-    for (int64_t i = 0; i < n; i++) {
-        int64_t at;
-        BT_TRY(place_of(ctx, call, i * rank, &at));
-        memcpy((char *)y->data + (size_t)at * nbytes,
-               (const char *)values->data + (values->rank ? (size_t)i * nbytes : 0),
-               nbytes);
-    }
-    return NULL;
-}
+static const char *const faults[] = {
+    "a position has another number of indices than the result has axes",
+    "there are not as many values as positions", "an extent of output_shape is below 0",
+    "an index is outside of its axis", NULL
+};
+static const bt_plain_facet plain = PLAIN(plain_sparse_to_dense, faults, 0, NULL);
 
 static const bt_op_input inputs[] = {
     { .name = "sparse_indices", .type = "i:integer[..]", .doc = "positions" },
@@ -106,11 +63,12 @@ static const bt_op ops[] = {
         .inputs = inputs,
         .effects = BT_EFFECT_FAILS,
         .relate = relate,
-        .eval = eval,
+        .eval = plain_eval,
         .facets = BT_FACET_ROWS(
             BT_CASES("int32[4, 2] = 0..2, int64[2] = 3..5, float32[4], float32[]\n"
                      "int64[3] = 0..4, int32[1] = 5..6, int8[]\n"
-                     "int64[0, 2], int64[2] = 0..3, float16[0], float16[]")),
+                     "int64[0, 2], int64[2] = 0..3, float16[0], float16[]"),
+            BT_FACET("plain", plain)),
     },
     { 0 },
 };

@@ -6,9 +6,8 @@
  * source  Relay, operators of the same names
  */
 #include "formula.h"
-#include "view.h"
-
-#include <string.h>
+#include "plain.h"
+#include "plain/strided_set.h"
 
 /* ---- sliding_window ---- */
 
@@ -151,44 +150,11 @@ static bt_status relate_set(bt_solver *s, const bt_relation_call *r)
     return bt_relation_result_tensor(s, r, data.rank, data.dims, data.dtype);
 }
 
-/* The part of `in` that begin, end and strides name; `v` must have its shape. */
-static bt_status set_view(bt_ctx *ctx, const bt_eval_call *call, view *out)
-{
-    const bt_tensor *in = call->in[0], *v = call->in[1];
-    int64_t lists[3][BT_MAX_RANK] = { { 0 } };
-    uint32_t n[3];
-    for (uint32_t i = 0; i < 3; i++)
-        BT_TRY(view_ints(ctx, call, i + 2, BT_MAX_RANK, &n[i], lists[i]));
-    if (n[0] > in->rank || n[1] != n[0] || n[2] > n[0])
-        return bt_eval_fail(
-            ctx, call, "begin, end and strides have %u, %u and %u entries, data rank %u",
-            n[0], n[1], n[2], in->rank);
-    view_of(in, out);
-    for (uint32_t k = 0; k < n[0]; k++) {
-        int64_t stride = k < n[2] ? lists[2][k] : 1;
-        if (!view_slice(out, k, lists[0][k], lists[1][k], stride))
-            return bt_eval_fail(ctx, call, "strides has a step of 0");
-    }
-    for (uint32_t k = 0; k < in->rank; k++) {
-        if (v->dims[k] != out->dims[k])
-            return bt_eval_fail(ctx, call,
-                                "axis %u of v has extent %lld, of the part %lld", k,
-                                (long long)v->dims[k], (long long)out->dims[k]);
-    }
-    return NULL;
-}
-
-static bt_status eval_set(bt_ctx *ctx, const bt_eval_call *call)
-{
-    const bt_tensor *in = call->in[0];
-    view part;
-    BT_TRY(set_view(ctx, call, &part));
-    BT_TRY(bt_tensor_create(ctx, in->dtype, in->rank, in->dims, &call->out[0]));
-    if (in->nelem > 0)
-        memcpy(call->out[0]->data, in->data, bt_tensor_nbytes(in));
-    view_write(call->in[1], &part, call->out[0]);
-    return NULL;
-}
+static const char *const set_faults[] = {
+    "begin, end and strides have other numbers of entries than data has axes",
+    "strides has a step of 0", "v has another shape than the part", NULL
+};
+static const bt_plain_facet set = PLAIN(plain_strided_set, set_faults, 0, NULL);
 
 /* ---- rows ---- */
 
@@ -253,12 +219,15 @@ static const bt_op ops[] = {
         .inputs = set_in,
         .effects = BT_EFFECT_FAILS,
         .relate = relate_set,
-        .eval = eval_set,
-        .facets = BT_FACET_ROWS(BT_CASES(
-            "float32[5], float32[2], int32[1] = 1..1, int32[1] = 3..3, int32[1] = 1..1\n"
-            "int8[4, 2], int8[2, 2], int64[1] = -1..-1, int64[1] = -9..-9, int64[1] = "
-            "-2..-2\n"
-            "bool[3], bool[0], int32[1] = 2..2, int32[1] = 1..1, int32[0]")),
+        .eval = plain_eval,
+        .facets = BT_FACET_ROWS(
+            BT_CASES("float32[5], float32[2], int32[1] = 1..1, int32[1] = 3..3, int32[1] "
+                     "= 1..1\n"
+                     "int8[4, 2], int8[2, 2], int64[1] = -1..-1, int64[1] = -9..-9, "
+                     "int64[1] = "
+                     "-2..-2\n"
+                     "bool[3], bool[0], int32[1] = 2..2, int32[1] = 1..1, int32[0]"),
+            BT_FACET("plain", set)),
     },
     { 0 },
 };

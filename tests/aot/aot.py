@@ -198,11 +198,9 @@ FAILING = 25
 OTHER_TEXT = {"annotation_that_is_checked"}
 # Programs of the language's tests that are refused, and why; what is not listed must compile.
 REFUSED = {
-    "dyn_as": "no C is written for dyn.nn.pad",
+    "dyn_as": "no C is written for dyn.image.resize2d",
     "generic_entry": "which is no dim",
     "overflow": "no C is written for zeros",
-    "plain_c": "strided_set is computed by plain C",
-    "sparse_to_dense": "no C is written for dyn.sparse_to_dense",
 }
 
 
@@ -555,10 +553,8 @@ def bounds(baton, work):
 
 # Programs that are refused, with what the error tells: where, which operator, what to do.
 UNWRITTEN = {
-    "(%x: Tensor[(5), float32], %v: Tensor[(1), float32], %i: Tensor[(1), int64]) { strided_set(%x, %v, %i, %i, %i) }":
-        (":2:89: error: fused_strided_set: strided_set is computed by plain C",),
-    "(%x: Tensor[(5), float32], %d: Tensor[(2), int64]) { dyn.reshape(%x, %d) }":
-        (":2:63: error: aot: no C is written for dyn.reshape, of which there is no plain C", "vm and interp run it"),
+    "(%x: Tensor[(1, 1, 5, 5), float32], %d: Tensor[(2), int64]) { dyn.image.resize2d(%x, %d) }":
+        (":2:72: error: aot: no C is written for dyn.image.resize2d, of which there is no plain C", "vm and interp run it"),
 }
 
 

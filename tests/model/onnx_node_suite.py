@@ -147,13 +147,7 @@ def run_case(driver, path):
     except harness.Refused as error:
         return ("refused" if error.code == "unsupported" else "fail"), str(error)
     try:
-        try:
-            problem = run_sets(driver, path, fixed, ninput, noutput)
-        except harness.Refused as error:  # executor written compiles when a program first runs
-            if fixed or error.code != "unsupported":
-                raise
-            fixed = fixed_inputs(path)
-            problem = run_sets(driver, path, fixed, *driver.open(os.path.join(path, "model.onnx"), fixed=fixed.values()))
+        problem = run_sets(driver, path, fixed, ninput, noutput)
     except harness.Refused as error:
         return "fail", str(error)
     return ("fail", problem) if problem else ("fixed", ", ".join(fixed.values())) if fixed else ("pass", "")

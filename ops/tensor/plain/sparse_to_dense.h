@@ -1,0 +1,37 @@
+#include "elements.h"
+
+/* dyn.sparse_to_dense. */
+static int32_t plain_sparse_to_dense(const bt_plain_call *call)
+{
+    const bt_plain_tensor *places = call->in, *shape = call->in + 1,
+                          *values = call->in + 2, *out = call->out;
+    const int64_t n = places->rank ? places->dims[0] : 1, rank = plain_count(shape);
+    int64_t i, k, at, count;
+    if (plain_count(places) != n * rank)
+        return 1;
+    if (values->rank && plain_count(values) != n)
+        return 2;
+    for (k = 0; k < rank; k++) {
+        const int64_t extent = plain_get(shape, k);
+        if (extent < 0)
+            return 3;
+        if (call->is_sizing)
+            out->dims[k] = extent;
+        for (i = 0; i < n; i++) {
+            at = plain_get(places, i * rank + k);
+            if (at < 0 || at >= extent)
+                return 4;
+        }
+    }
+    if (call->is_sizing)
+        return 0;
+    count = plain_count(out);
+    for (i = 0; i < count; i++)
+        plain_set_bits(out, i, call->nin > 3 ? plain_bits(call->in + 3, 0) : 0);
+    for (i = 0; i < n; i++) {
+        for (at = 0, k = 0; k < rank; k++)
+            at = at * out->dims[k] + plain_get(places, i * rank + k);
+        plain_set_bits(out, at, plain_bits(values, values->rank ? i : 0));
+    }
+    return 0;
+}

@@ -34,6 +34,17 @@ struct object {
 };
 typedef char head_fits[sizeof(struct object) <= HEAD && sizeof(union slot) == 8 ? 1 : -1];
 
+/* Behind `total`: so many objects, of a head and elements, as obj_new takes them. */
+static uint64_t block_total(uint64_t total, uint64_t count, uint64_t head, int64_t nbytes)
+{
+    uint64_t size;
+    const uint64_t all = head + (nbytes > 0 ? (uint64_t)nbytes : 0u);
+    if (all > UINT64_C(0xffffffffffff))
+        return UINT64_MAX;
+    size = block_size(block_list(all));
+    return count > (UINT64_MAX - total) / size ? UINT64_MAX : total + count * size;
+}
+
 /* LARGER: how many sizes more a block may have than it needs. NULL: there is no memory. */
 static struct object *obj_new(struct machine *m, uint32_t kind, uint32_t n,
                               uint64_t nbytes)

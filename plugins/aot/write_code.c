@@ -407,6 +407,7 @@ bt_status write_code(struct output *o, bt_text *out)
             BT_TRY(add_group(c, i));
     }
     BT_TRY(code_entry(c));
+    BT_TRY(write_bound(o, &body));
     const char *text = bt_text_get(&body);
     if (!text || c->x.failed)
         return bt_no_memory();

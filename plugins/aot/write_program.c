@@ -101,8 +101,7 @@ bt_status add_ranges(struct output *o, const char *refused, bt_text *out)
 {
     struct plan *p = o->plan;
     for (uint32_t i = 0; i < p->entry->func->nvar; i++) {
-        const bt_type_param *param =
-            &((const bt_var_type *)(const void *)p->entry->func->vars[i])->param;
+        const bt_type_param *param = &bt_as_var_type(p->entry->func->vars[i])->param;
         const int64_t high = param->high < most_dim ? param->high : most_dim;
         bt_text_addf(out, "    if (%s < %" PRId64 " || %s > INT64_C(%" PRId64 "))\n",
                      p->dims[i], param->low, p->dims[i], high);
@@ -509,7 +508,6 @@ bt_status write_program(struct output *o)
     bt_text_init(&text, p->arena);
     bt_text_init(&body, p->arena);
     if (p->program) {
-        BT_TRY(write_bound(o, &body));
         BT_TRY(write_code(o, &body));
     } else {
         BT_TRY(add_workspace(o, &body));

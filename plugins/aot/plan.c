@@ -351,14 +351,42 @@ int plan_is_chain(const struct plan *p)
     return is;
 }
 
+/* Whether values of a type are functions, or tuples and references that hold any. */
+static int has_function(const bt_type *type)
+{
+    const bt_list_type *list =
+        bt_as_tuple_type(type) ? bt_as_tuple_type(type) : bt_as_ref_type(type);
+    int has = bt_as_func_type(type) != NULL;
+    for (uint32_t i = 0; !has && list && i < list->n; i++)
+        has = has_function(list->at[i]);
+    return has;
+}
+
+static bt_status refuse_functions(struct plan *p, const bt_func *func)
+{
+    for (uint32_t i = 0; i < func->block->nparam; i++) {
+        const bt_value *param = &func->block->params[i]->base;
+        if (has_function(param->type))
+            return refuse(p, param,
+                          "the entry takes a function, or what holds one: C "
+                          "outside of the program cannot make it");
+    }
+    return has_function(func->result)
+               ? refuse(p, func->block->result,
+                        "the entry gives a function, or what holds one: C outside of the "
+                        "program cannot call it")
+               : NULL;
+}
+
 bt_status plan_read_interface(struct plan *p)
 {
     const bt_func *func = p->entry->func;
+    BT_TRY(refuse_functions(p, func));
     p->dims = BT_NEWS(p->arena, const char *, func->nvar);
     if (!p->dims)
         return bt_no_memory();
     for (uint32_t i = 0; i < func->nvar; i++) {
-        const bt_var_type *var = (const bt_var_type *)(const void *)func->vars[i];
+        const bt_var_type *var = bt_as_var_type(func->vars[i]);
         p->dims[i] = plan_word(p, var->name ? var->name : "n");
         if (!p->dims[i])
             return bt_no_memory();

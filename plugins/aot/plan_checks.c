@@ -73,7 +73,7 @@ bt_span plan_dim_says(const struct plan *p, uint32_t dim, bt_text *out)
 {
     const bt_func *func = p->entry->func;
     const bt_type *var = func->vars[dim];
-    const char *name = ((const bt_var_type *)(const void *)var)->name;
+    const char *name = bt_as_var_type(var)->name;
     name = name ? name : "?";
     for (uint32_t i = 0; i < func->block->nparam; i++) {
         const bt_value *param = &func->block->params[i]->base;

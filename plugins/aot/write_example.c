@@ -44,6 +44,11 @@ static bt_status write_cmake(struct output *o, const char *example)
                  "set_target_properties(%s_example PROPERTIES C_STANDARD 99)\n"
                  "target_link_libraries(%s_example PRIVATE %s)\n",
                  name, name, name, name);
+    if (o->weights == WEIGHTS_FILE)
+        bt_text_addf(&text,
+                     "target_compile_definitions(%s_example PRIVATE\n"
+                     "  WEIGHTS=\"${CMAKE_CURRENT_SOURCE_DIR}/%s.weights\")\n",
+                     name, name);
     return write_file(o, &text, "CMakeLists.txt");
 }
 
@@ -109,11 +114,15 @@ static void add_weights(const struct output *o, bt_text *out)
             out,
             "    const size_t aot_n_weights = %" PRIu64 "u;\n"
             "    void *weights = get_memory(aot_n_weights);\n"
-            "    if (!read_file(\"%s.weights\", weights, aot_n_weights) ||\n"
-            "        %s_check_weights(weights, aot_n_weights) != 0) {\n"
-            "        fprintf(stderr, \"%s.weights is missing, or another one\\n\");\n"
+            "    if (!read_file(WEIGHTS, weights, aot_n_weights)) {\n"
+            "        fprintf(stderr, \"%%s: there is no such file of %" PRIu64
+            " bytes: it is %s.weights of the program's folder\\n\", WEIGHTS);\n"
+            "        return 1;\n    }\n"
+            "    if (%s_check_weights(weights, aot_n_weights) != 0) {\n"
+            "        fprintf(stderr, \"%%s: the constants of another program\\n\", "
+            "WEIGHTS);\n"
             "        return 1;\n    }\n",
-            o->weights_nbytes, o->plan->name, o->plan->name, o->plan->name);
+            o->weights_nbytes, o->weights_nbytes, o->plan->name, o->plan->name);
 }
 
 static uint32_t count_calls(const char *text, const char *call)
@@ -130,8 +139,7 @@ static uint32_t count_calls(const char *text, const char *call)
 static void add_dims(const struct plan *p, bt_text *out)
 {
     for (uint32_t i = 0; i < p->entry->func->nvar; i++) {
-        const bt_type_param *param =
-            &((const bt_var_type *)(const void *)p->entry->func->vars[i])->param;
+        const bt_type_param *param = &bt_as_var_type(p->entry->func->vars[i])->param;
         const int64_t least = param->low > param->step ? param->low : param->step;
         bt_text_addf(out,
                      "    const int64_t %s = argc > %" PRIu32
@@ -225,8 +233,9 @@ static bt_status add_main(struct output *o, bt_text *out)
 }
 
 /* What main.c has above main. */
-static void add_helpers(const struct plan *p, const char *body, bt_text *out)
+static void add_helpers(const struct output *o, const char *body, bt_text *out)
 {
+    const struct plan *p = o->plan;
     bt_text budgets;
     bt_text_init(&budgets, out->arena);
     if (p->program && p->bound.is_known) {
@@ -245,6 +254,11 @@ static void add_helpers(const struct plan *p, const char *body, bt_text *out)
                                "20)\n#endif\n"
                                "#ifndef DEPTH\n#define DEPTH 256\n#endif\n\n");
     }
+    if (o->weights == WEIGHTS_FILE)
+        bt_text_addf(&budgets,
+                     "/* The file of the constants: where it runs, if not said. */\n"
+                     "#ifndef WEIGHTS\n#define WEIGHTS \"%s.weights\"\n#endif\n\n",
+                     p->name);
     bt_text_addf(
         out,
         "/*\n * An example: %s_example%s%s\n"
@@ -282,7 +296,7 @@ bt_status write_example(struct output *o)
     BT_TRY(add_main(o, &body));
     if (!bt_text_get(&body))
         return bt_no_memory();
-    add_helpers(o->plan, body.at, &text);
+    add_helpers(o, body.at, &text);
     c_dim_functions(&body, &text);
     bt_text_add(&text, body.at, body.len);
     if (!bt_text_get(&text))

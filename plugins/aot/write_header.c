@@ -107,8 +107,7 @@ static int find_workspace(const struct plan *p, int64_t *out)
 static void add_dim_ranges(const struct plan *p, bt_text *out)
 {
     for (uint32_t i = 0; i < p->entry->func->nvar; i++) {
-        const bt_type_param *param =
-            &((const bt_var_type *)(const void *)p->entry->func->vars[i])->param;
+        const bt_type_param *param = &bt_as_var_type(p->entry->func->vars[i])->param;
         bt_text_addf(out, " * %s: %" PRId64 " or more", p->dims[i], param->low);
         if (param->high < INT64_MAX)
             bt_text_addf(out, ", at most %" PRId64, param->high);

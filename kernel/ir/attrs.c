@@ -178,6 +178,33 @@ static void set_term(const bt_attr *row, void *attrs, const bt_type *term)
     *(const bt_type **)(void *)((char *)attrs + row->offset) = term;
 }
 
+/* Dims that have become 0 are extents still, and not the code 0. */
+static const bt_type *keep_extents(bt_store *store, const bt_type *old,
+                                   const bt_type *term)
+{
+    const bt_shape_type *from = bt_as_shape_type(old), *to = bt_as_shape_type(term);
+    const bt_type *dims[BT_MAX_RANK];
+    if (!from || !to || to->rest || from->n != to->n || to->n > BT_MAX_RANK)
+        return term;
+    for (uint32_t i = 0; i < to->n; i++) {
+        int64_t number;
+        int became_0 = bt_dim_is_const(to->dims[i], &number) && number == 0 &&
+                       !bt_dim_is_const(from->dims[i], &number);
+        dims[i] = became_0 ? bt_dim(store, BT_SHAPE_ZERO) : to->dims[i];
+        if (!dims[i])
+            return NULL;
+    }
+    return bt_type_shape(store, to->n, dims);
+}
+
+static const bt_type *map_row(bt_store *store, bt__attrs_walk *walk, const bt_attr *row,
+                              const bt_type *old)
+{
+    const bt_type *term = walk->map(walk, old);
+    int has_codes = row->kind == BT_ATTR_SHAPE && row->low < 0;
+    return term && has_codes ? keep_extents(store, old, term) : term;
+}
+
 const void *bt__attrs_map(bt_store *store, bt__attrs_walk *walk, const bt_attr *schema,
                           size_t nbytes, const void *attrs)
 {
@@ -188,7 +215,7 @@ const void *bt__attrs_map(bt_store *store, bt__attrs_walk *walk, const bt_attr *
         const bt_type *old = is_term(row) ? term_of(row, attrs) : NULL;
         if (!old)
             continue;
-        const bt_type *term = walk->map(walk, old);
+        const bt_type *term = map_row(store, walk, row, old);
         if (!term)
             return NULL;
         if (term == old)
@@ -307,7 +334,7 @@ const void *bt__attrs_copy_to(bt_store *store, bt__attrs_walk *walk,
                 return NULL;
             *(const bt_value **)(void *)(copy + row->offset) = global;
         } else if (is_term(row) && term_of(row, attrs)) {
-            const bt_type *term = walk->map(walk, term_of(row, attrs));
+            const bt_type *term = map_row(store, walk, row, term_of(row, attrs));
             if (!term)
                 return NULL;
             set_term(row, copy, term);

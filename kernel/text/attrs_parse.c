@@ -239,9 +239,9 @@ static int read_shape(reader *r, const bt_type **out)
 {
     bt__parser *p = r->p;
     if (bt__at(p, BT_TOKEN_LBRACKET))
-        *out = bt__parse_shape_list(p, BT_TOKEN_RBRACKET, 1);
+        *out = bt__parse_shape_list(p, BT_TOKEN_RBRACKET, r->row);
     else if (bt__at(p, BT_TOKEN_LPAREN))
-        *out = bt__parse_shape_list(p, BT_TOKEN_RPAREN, 1);
+        *out = bt__parse_shape_list(p, BT_TOKEN_RPAREN, r->row);
     else
         *out = bt__parse_term(p, BT_KIND_SHAPE);
     return *out != NULL;

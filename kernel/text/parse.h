@@ -200,8 +200,9 @@ const bt_type *bt__parse_any_term(bt__parser *);
 /* A list of terms of a kind, or with ANY of any, and what closes it. */
 enum { BT__ANY_KIND = UINT32_MAX };
 int bt__parse_terms(bt__parser *, uint32_t kind, uint32_t close, bt__types *out);
-/* Dims between the brackets of a list, which may be a reshape's codes. */
-const bt_type *bt__parse_shape_list(bt__parser *, uint32_t close, int is_codes);
+/* Dims between the brackets of a list; of an attribute, where `row` is its schema's, which
+ * may hold codes: a dim whose value is given as 0 is none of them. */
+const bt_type *bt__parse_shape_list(bt__parser *, uint32_t close, const bt_attr *row);
 /* `<n: Dim in 1..8, A>` or Relay's `[A]`, if one stands here. */
 int bt__parse_type_params(bt__parser *, bt__types *out);
 typedef bt_vec(const bt_where *) bt__wheres;

@@ -234,7 +234,8 @@ const bt_type *bt__parse_dim(bt__parser *p)
 
 /* ---- shapes ---- */
 
-const bt_type *bt__parse_shape_list(bt__parser *p, uint32_t close, int is_codes)
+const bt_type *bt__parse_shape_list(bt__parser *p, uint32_t close,
+                                    const bt_attr *row)
 {
     uint32_t start = p->token.offset, position = 0;
     const bt_type *rest = NULL;
@@ -254,7 +255,12 @@ const bt_type *bt__parse_shape_list(bt__parser *p, uint32_t close, int is_codes)
         } else {
             const bt_type *dim = bt__parse_dim(p);
             int64_t value;
-            if (dim && !is_codes && bt_dim_is_const(dim, &value) && value < 0) {
+            int is_number =
+                token.kind == BT_TOKEN_NUMBER && p->end == token.offset + token.nbytes;
+            if (dim && row && row->low < 0 && !is_number && bt_dim_is_const(dim, &value) &&
+                value == 0)
+                dim = bt__term_made(p, bt_dim(p->store, BT_SHAPE_ZERO), token.offset);
+            if (dim && !row && bt_dim_is_const(dim, &value) && value < 0) {
                 bt__error(p, BT_ERR_SHAPE, token.offset, p->end - token.offset,
                           "a dim is at least 0");
                 return NULL;
@@ -277,7 +283,7 @@ const bt_type *bt__parse_shape_list(bt__parser *p, uint32_t close, int is_codes)
 const bt_type *bt__parse_shape(bt__parser *p)
 {
     if (bt__at(p, BT_TOKEN_LPAREN))
-        return bt__parse_shape_list(p, BT_TOKEN_RPAREN, 0);
+        return bt__parse_shape_list(p, BT_TOKEN_RPAREN, NULL);
     if (bt__at_word(p, "_"))
         return bt__parse_hole(p, BT_KIND_SHAPE);
     const bt_type *var = bt__find_type_var(p, &p->token);

@@ -11,16 +11,18 @@
 #include "shape_relate.h"
 
 #include <stddef.h>
+#include <string.h>
 
 struct attrs {
     const bt_type *newshape;
     int64_t allowzero;
 };
 static const bt_attr attrs[] = {
-    BT_ATTR(
-        struct attrs, newshape, SHAPE, NULL,
+    BT_ATTR_RANGE(
+        struct attrs, newshape, SHAPE, NULL, BT_SHAPE_ZERO, INT64_MAX,
         "extents, or 0: copy this axis, -1: what remains, -2: copy the axes that "
-        "remain, -3: the product of two axes, -4: split an axis in the two that follow"),
+        "remain, -3: the product of two axes, -4: split an axis in the two that follow, "
+        "-5: the extent 0, for a dim that is 0"),
     BT_ATTR(struct attrs, allowzero, BOOL, "False", "0 is an extent, not a code"),
     { 0 },
 };
@@ -46,28 +48,50 @@ static void write_target(bt_formula *f, const bt_shape_type *target, uint32_t k)
         bt_formula_item(f, "target", "newshape[%u]", k);
 }
 
-/* Extents that are left over, divided by those stated. */
-static void write_rest(bt_formula *f, const bt_shape_type *target,
-                       const shape_parts *parts, uint32_t rank)
+/* The axis that has this dim and is not used yet, which it is then; else the rank. */
+static uint32_t use_axis(const bt_shape_type *data, const bt_type *dim, uint8_t *is_used)
 {
-    bt_formula_item(f, "left", "1");
-    for (uint32_t k = 0; k < rank; k++) {
-        if (!parts->is_used[k])
-            bt_formula_item(f, "left", "extent(data, %u)", k);
-    }
+    uint32_t axis = 0;
+    while (axis < data->n && (is_used[axis] || !bt_type_equal(data->dims[axis], dim)))
+        axis++;
+    if (axis < data->n)
+        is_used[axis] = 1;
+    return axis;
+}
+
+/* Extents that are left over, divided by those stated, without what is among both: it may
+ * be 0. */
+static void write_rest(bt_formula *f, const bt_shape_type *target,
+                       const shape_parts *parts, const bt_shape_type *data)
+{
+    uint8_t is_used[BT_MAX_RANK];
+    memcpy(is_used, parts->is_used, sizeof(is_used));
     bt_formula_item(f, "stated", "1");
     for (uint32_t k = 0; k < parts->n; k++) {
-        if (parts->at[k].kind == SHAPE_LITERAL) {
-            write_target(f, target, parts->at[k].at);
-            bt_formula_item(f, "stated", "$target");
-        }
+        const bt_type *dim = target->dims[parts->at[k].at];
+        if (parts->at[k].kind != SHAPE_LITERAL || use_axis(data, dim, is_used) < data->n)
+            continue;
+        write_target(f, target, parts->at[k].at);
+        bt_formula_item(f, "stated", "$target");
+    }
+    bt_formula_item(f, "left", "1");
+    for (uint32_t k = 0; k < data->n; k++) {
+        if (!is_used[k])
+            bt_formula_item(f, "left", "extent(data, %u)", k);
     }
     bt_formula_add(f, "floordiv($[ * ]left, $[ * ]stated)");
 }
 
-static void write_extent(bt_formula *f, const bt_shape_type *target,
-                         const shape_parts *parts, uint32_t k, uint32_t rank)
+static void write_extent(bt_formula *f, const bt_formula_call *call,
+                         const bt_shape_type *target, const shape_parts *parts,
+                         uint32_t k)
 {
+    const bt_shape_type *result = call->result ? bt_tensor_shape(call->result) : NULL;
+    int64_t number;
+    if (result && k < result->n && bt_dim_is_const(result->dims[k], &number)) {
+        bt_formula_add(f, "%lld", (long long)number);
+        return;
+    }
     const shape_part *part = &parts->at[k];
     switch (part->kind) {
     case SHAPE_COPY: bt_formula_add(f, "extent(data, %u)", part->axis); break;
@@ -75,7 +99,7 @@ static void write_extent(bt_formula *f, const bt_shape_type *target,
         bt_formula_add(f, "extent(data, %u) * extent(data, %u)", part->axis,
                        part->axis + 1);
         break;
-    case SHAPE_REST: write_rest(f, target, parts, rank); break;
+    case SHAPE_REST: write_rest(f, target, parts, bt_tensor_shape(call->args[0])); break;
     case SHAPE_QUOTIENT:
         write_target(f, target, part->at);
         bt_formula_add(f, "floordiv(extent(data, %u), $target)", part->axis);
@@ -111,7 +135,7 @@ static void write_reshape(bt_formula *f, const bt_formula_call *call)
         high--, top--;
     for (uint32_t k = low; k < top; k++) {
         bt_formula_add(f, "d%u = ", k - low);
-        write_extent(f, target, &parts, k, rank);
+        write_extent(f, call, target, &parts, k);
         bt_formula_add(f, "; ");
     }
     formula_reshape(f, rank, low, high, top - low);

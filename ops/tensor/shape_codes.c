@@ -11,7 +11,7 @@ const char *const shape_faults[] = {
     "newshape: -4 needs two positive dims after it, or one and a -1",
     "newshape has -1 twice",
     "newshape: -3 joins two axes, but data has no two left",
-    "newshape has what is neither an extent nor one of the codes 0, -1, -2, -3, -4",
+    "newshape has what is neither an extent nor one of the codes 0, -1, -2, -3, -4, -5",
     "newshape has too many elements",
     "newshape has a 0, so -1 may be anything",
     "newshape has not as many elements as data",

@@ -4,6 +4,7 @@
  *     0       copy the axis at this place     -3  the product of the next two axes
  *     -1      what remains (once)             -4  split the next axis in the two that
  * follow; one of them may be -1
+ *     -5      the extent 0, which a dim is whose value is known by now
  */
 #ifndef SHAPE_CODES_H
 #define SHAPE_CODES_H

@@ -35,6 +35,20 @@ static void cancel(dims *a, dims *b)
     }
 }
 
+/* An extent that became 0 stood for the axis that did, where there is one: that is taken
+ * out. */
+static int take_nothing(dims *data)
+{
+    for (uint32_t i = 0; i < data->n; i++) {
+        int64_t number;
+        if (bt_dim_is_const(data->at[i], &number) && number == 0) {
+            data->at[i] = data->at[--data->n];
+            return 1;
+        }
+    }
+    return 0;
+}
+
 static bt_status divide(bt_solver *s, const bt_relation_call *r, const bt_type *a,
                         const bt_type *b, const bt_type **out)
 {
@@ -94,6 +108,12 @@ static bt_status build(bt_solver *s, const bt_relation_call *r, const shape_part
         const shape_part *part = &parts->at[k];
         switch (part->kind) {
         case SHAPE_LITERAL: literal.at[literal.n++] = out[k] = target[part->at]; break;
+        case SHAPE_NOTHING:
+            if (!(out[k] = bt_dim(bt_relation_store(s), 0)))
+                return bt_relation_result(s, r, NULL);
+            if (!take_nothing(&left))
+                literal.at[literal.n++] = out[k];
+            break;
         case SHAPE_COPY: out[k] = data->dims[part->axis]; break;
         case SHAPE_PRODUCT:
             BT_TRY(shape_product(s, r, 2, data->dims + part->axis, &out[k]));

@@ -19,6 +19,7 @@ static inline int32_t plain_extents(const bt_plain_tensor *in, const int64_t *co
             break;
         case SHAPE_QUOTIENT: dims[k] = in->dims[part->axis] / code; break;
         case SHAPE_REST: rest = k; break;
+        case SHAPE_NOTHING: stated = dims[k] = 0; break;
         default: dims[k] = code; break;
         }
         if (part->kind == SHAPE_LITERAL && code && stated > INT64_MAX / code)

@@ -7,6 +7,7 @@
  * other than LITERAL, REST. */
 enum {
     SHAPE_LITERAL, /* the extent that code `at` states */
+    SHAPE_NOTHING, /* the extent 0 */
     SHAPE_COPY,    /* of axis `axis` */
     SHAPE_PRODUCT, /* of axes `axis` and `axis` + 1 */
     SHAPE_SPLIT, /* the extent that code `at` states; together with its neighbour, axis */
@@ -96,9 +97,9 @@ static inline int32_t plain_shape_resolve(int64_t n, const int64_t *codes, uint3
         parts->is_used[axis] = 0;
     axis = 0;
     for (i = 0; i < n && !fault; i++) {
-        if (codes[i] < -4)
+        if (codes[i] < -5)
             return 8;
-        if (codes[i] < -1 || (codes[i] == 0 && !allow_zero)) {
+        if ((codes[i] < -1 && codes[i] != -5) || (codes[i] == 0 && !allow_zero)) {
             fault = plain_shape_axes(parts, n, codes, i, rank, &axis);
             i += codes[i] == -4 ? 2 : 0;
             continue;
@@ -106,7 +107,11 @@ static inline int32_t plain_shape_resolve(int64_t n, const int64_t *codes, uint3
         if (codes[i] == -1 && nrest++)
             return 6;
         axis += axis < rank;
-        fault = plain_shape_add(parts, codes[i] == -1 ? SHAPE_REST : SHAPE_LITERAL, 0, i);
+        fault = plain_shape_add(parts,
+                                codes[i] == -1   ? SHAPE_REST
+                                : codes[i] == -5 ? SHAPE_NOTHING
+                                                 : SHAPE_LITERAL,
+                                0, i);
     }
     return fault;
 }

@@ -39,13 +39,16 @@ enum {
     BT_ATTR_STRINGS, /* bt_strings */
     BT_ATTR_DTYPE,   /* const bt_type *, kind DType; NULL = None: dtype="float32" */
     BT_ATTR_DIM,     /* const bt_type *, kind Dim: depth=n */
-    BT_ATTR_SHAPE, /* const bt_type *, kind Shape: shape=[n, 4]; may hold reshape's codes
-                      0, -1 ... -4; NULL = None */
+    BT_ATTR_SHAPE, /* const bt_type *, kind Shape: shape=[n, 4]; where `low` is below 0, it
+                      may hold codes, such as reshape's 0, -1 ... -5; NULL = None */
     BT_ATTR_TYPE,  /* const bt_type *, kind Type; NULL = None */
     BT_ATTR_FUNC,  /* const bt_value *: a global of function type; NULL = None */
     BT_ATTR_INT_OR_INTS /* bt_ints, where a single int differs from a list of one: it has
                            n == BT_SINGLE and stands at[0]: indices_or_sections=2 */
 };
+/* Among a shape's codes: the extent 0. A dim that gets the value 0 becomes this, for 0 is a
+ * code. */
+#define BT_SHAPE_ZERO (-5)
 struct bt_attr {
     const char *name;
     uint32_t kind;       /* BT_ATTR_... */

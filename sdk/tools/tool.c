@@ -203,6 +203,20 @@ static int is_of_option(const struct tool *tool, bt_status status)
     return 0;
 }
 
+/* Messages about shapes show numbers where the program has names. */
+static void print_dims(const struct tool *tool, bt_status status)
+{
+    const char **dims = option_values(tool, "dim");
+    if (!dims || option_value(tool, "json") ||
+        (status->code != BT_ERR_SHAPE && status->code != BT_ERR_TYPE))
+        return;
+    for (uint32_t i = 0; dims[i]; i++) {
+        fputs(i ? ", " : "note: given by --dim: ", stderr);
+        put_shown(stderr, dims[i]);
+    }
+    fputs("\n", stderr);
+}
+
 int tool_fail(const struct tool *tool, bt_status status)
 {
     int listed = 0;
@@ -216,6 +230,7 @@ int tool_fail(const struct tool *tool, bt_status status)
         fprintf(stderr, "and %u more errors\n", nreport - limit);
     if (!listed)
         print_status(tool, status);
+    print_dims(tool, status);
     // memory that a program asks for has the place where it does
     return status->code == BT_ERR_INTERNAL ||
                    (status->code == BT_ERR_MEMORY && !status->place.file)

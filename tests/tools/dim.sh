@@ -38,6 +38,12 @@ for verb in opt run info import; do
 done
 expect 1 'p.baton:7:19: error: dim m is given as 3' -- "$baton" opt p.baton --dim m=3
 expect 1 'p.baton:7:19: error: dim m is given as 10' -- "$baton" opt p.baton --dim m=10
+
+# A size that does not do is told with its place, and with the dim that it was given for.
+printf '#[version = "baton 0.1"]\ndef @main<n: Dim>(%%x: Tensor[(n, 3), float32]) {\n    topk(%%x, k=1, axis=0)\n}\n' > least.baton
+for verb in opt run info "compile -o least.bta"; do
+    expect 1 'least.baton:3:5: error: topk: .*: 1 must be at most 0$' '^note: given by --dim: n=0$' -- "$baton" $verb least.baton --dim n=0
+done
 for wrong in n n= n=-1 n=x n=99999999999999999999 =4; do
     expect 1 "NAME=N, N a whole number of at least 0, not as $wrong\$" -- "$baton" opt p.baton --dim "$wrong"
 done

@@ -324,6 +324,7 @@ bt_status bt__build_again(bt_builder *b, const bt_value *old, const bt__again *a
         b->preset.device = old->device;
     b->preset.prov = bt__builder_join(b, old->prov, before.prov);
     b->preset.type = again->type;
+    b->preset.stated = again->stated;
     if (b->infer && !b->preset.layout)
         b->preset.layout = bt_type_layout(old->type);
     bt_status status = by_kind(b, old, again, out);

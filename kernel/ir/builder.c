@@ -142,6 +142,7 @@ static const bt_type *annotation(bt_store *store, const bt_layout *layout)
 bt_status bt__builder_emit(bt_builder *b, bt_value *value, const bt_value **out)
 {
     const bt_layout *layout = b->preset.layout;
+    const bt_type *stated = b->preset.stated;
     if (b->failed)
         return bt_no_memory();
     value->span = b->preset.span;
@@ -152,8 +153,10 @@ bt_status bt__builder_emit(bt_builder *b, bt_value *value, const bt_value **out)
     b->preset.name = NULL;
     b->preset.type = NULL;
     b->preset.layout = NULL;
+    b->preset.stated = NULL;
     if (b->infer && !value->type && value->kind != BT_VALUE_CLOSURE)
-        BT_TRY(b->typer->infer(b->ctx, b->store, b->module, b->promises, layout, value));
+        BT_TRY(b->typer->infer(b->ctx, b->store, b->module, b->promises, layout, stated,
+                               value));
     else if (layout && !value->type && !(value->type = annotation(b->store, layout)))
         return bt_store_why(b->ctx, b->store);
     BT_TRY(bt__builder_append(b, value));

@@ -10,7 +10,8 @@ struct bt__promises; /* solve/solve.h */
 typedef struct bt__typer {
     /* The type of a binding whose operands are typed, and all that comes with it. */
     bt_status (*infer)(bt_ctx *, bt_store *, const bt_module *,
-                       const struct bt__promises *, const bt_layout *, bt_value *);
+                       const struct bt__promises *, const bt_layout *,
+                       const bt_type *stated, bt_value *);
     /* Attributes from text, all defaults from "". */
     bt_status (*attrs)(bt_ctx *, bt_store *, const bt_op *, const char *text,
                        const void **out);
@@ -24,6 +25,7 @@ struct bt__preset {
     const char *name;        /* interned; the next one only */
     const bt_type *type;     /* the next one only */
     const bt_layout *layout; /* likewise */
+    const bt_type *stated;   /* likewise */
 };
 
 /* A block under construction. */
@@ -86,7 +88,10 @@ bt_status bt__build_closures_like(bt_builder *, uint32_t n, const bt_value *cons
 typedef struct bt__again {
     const bt_value *const *operands;
     const bt_block *const *regions;
-    const bt_type *type; /* NULL: inferred when infer is set */
+    const bt_type *type; /* NULL: inferred when infer is set ... */
+    /* ... and this, as long as no dim is one that only the run knows, where that says
+     * more: the checks for it come along. May be NULL. */
+    const bt_type *stated;
     const void *attrs;   /* of an operator's call */
     const bt_type *const *type_args;
     const bt_check *checks;

@@ -41,10 +41,13 @@ static int all_match(bt__type_match *m, uint32_t n, const bt_type *const *left,
 
 /* ---- leaves ---- */
 
+/* An opaque dim that is accepted as a variable takes it from nobody. */
 static int vars_match(bt__type_match *m, const bt_type *left, const bt_type *right)
 {
     const bt_type *known = bt_map_find(&m->forth, left);
-    return known ? known == right : left == right && !bt_map_find(&m->back, right);
+    const bt_type *from = bt_map_find(&m->back, right);
+    return known ? known == right
+                 : left == right && (!from || from->kind == BT_TYPE_OPAQUE);
 }
 
 static int opaques_match(bt__type_match *m, const bt_type *left, const bt_type *right)

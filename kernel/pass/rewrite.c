@@ -346,13 +346,19 @@ static bt_status rebuild(bt_rewrite *rw, const bt_value *old, const bt_value **o
         *out = old;
         return bt__builder_append(rw->b, old);
     }
-    if (bt_as_call(old)) {
+    const bt_call *call = bt_as_call(old);
+    const bt_type *type = old->type ? bt__rewrite_type(rw, old->type) : NULL;
+    if (old->type && !type)
+        return bt_store_why(rw->ctx, rw->store);
+    if (call) {
         int same_checks;
-        BT_TRY(bt__rewrite_call_parts(rw, bt_as_call(old), &again, &same_checks));
+        BT_TRY(bt__rewrite_call_parts(rw, call, &again, &same_checks));
         now.same_types &= same_checks;
     }
-    if (now.same_types && !(again.type = bt__rewrite_type(rw, old->type)))
-        return bt_store_why(rw->ctx, rw->store);
+    if (now.same_types)
+        again.type = type;
+    else if (call && call->callee_kind == BT_CALLEE_OP && call->ncheck)
+        again.stated = type; // it checks what its operands do not tell
     return bt__build_again(rw->b, old, &again, out);
 }
 

@@ -1,7 +1,9 @@
 /* The type of one binding whose operands are typed: what builders ask for. */
 #include "solve/solver.h"
 
+#include "base/arena.h"
 #include "ir/store.h"
+#include "ir/type_match.h"
 
 static bt_status copy_call(bt_solver *s, const struct bt__slot *slot, bt_call *call)
 {
@@ -59,23 +61,55 @@ static bt_status infer(bt_solver *s, bt_value *binding)
     return NULL;
 }
 
-bt_status bt__infer_binding(bt_ctx *ctx, bt_store *store, const bt_module *module,
-                            const bt__promises *promises, const bt_layout *layout,
-                            bt_value *binding)
+/* With a solver of its own. stated: NULL, or the type that the binding is to have. */
+static bt_status infer_alone(bt_ctx *ctx, bt_store *store, const bt_module *module,
+                             const bt__promises *promises, const bt_layout *layout,
+                             const bt_type *stated, bt_value *binding)
 {
     bt_solver s;
-    uint32_t nlack = store->nlack;
-    const bt_closure_value *closure = bt_as_closure(binding);
-    if (closure) {
-        binding->type = bt_func_type_of(store, closure->func);
-        return binding->type ? NULL : bt_store_why(ctx, store);
-    }
     bt_status status = bt__solver_init(&s, ctx, store, module);
     s.only_first = 1;
     s.promises = promises;
     s.layout = layout;
+    s.stated = stated;
     if (!status)
         status = infer(&s, binding);
     bt__solver_deinit(&s);
+    return status;
+}
+
+/* Whether the binding's type says less than what is stated. */
+static bt_status says_less(bt_store *store, const bt_value *binding,
+                           const bt_type *stated, int *out)
+{
+    bt_arena *arena;
+    *out = 0;
+    if (!stated || stated == binding->type || (stated->has & BT_HAS_OPAQUE))
+        return NULL;
+    arena = bt_arena_create(store->registry);
+    if (!arena)
+        return bt_no_memory();
+    *out = !bt__type_accepts(arena, stated, binding->type) &&
+           bt__type_accepts(arena, binding->type, stated);
+    bt_arena_destroy(arena);
+    return NULL;
+}
+
+bt_status bt__infer_binding(bt_ctx *ctx, bt_store *store, const bt_module *module,
+                            const bt__promises *promises, const bt_layout *layout,
+                            const bt_type *stated, bt_value *binding)
+{
+    uint32_t nlack = store->nlack;
+    const bt_closure_value *closure = bt_as_closure(binding);
+    int is_less;
+    if (closure) {
+        binding->type = bt_func_type_of(store, closure->func);
+        return binding->type ? NULL : bt_store_why(ctx, store);
+    }
+    bt_status status = infer_alone(ctx, store, module, promises, layout, NULL, binding);
+    if (!status)
+        status = says_less(store, binding, stated, &is_less);
+    if (!status && is_less)
+        status = infer_alone(ctx, store, module, promises, layout, stated, binding);
     return bt__store_lacked(store, nlack, status);
 }

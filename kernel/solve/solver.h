@@ -172,6 +172,7 @@ struct bt_solver {
     const bt_module *module;
     const bt__promises *promises; /* of the function around a single binding */
     const bt_layout *layout;      /* asked for of the result of that binding */
+    const bt_type *stated;        /* the type that it is to have; may be NULL */
     bt_map *globals;   /* name to struct bt__global; NULL: the module is typed */
     bt_map slots;      /* value to slot */
     bt_map ctor_types; /* constructor to function type */

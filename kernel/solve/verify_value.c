@@ -366,7 +366,7 @@ bt_status bt__verify_derived(struct bt__verifier *v, const bt_value *value)
     if (!copy)
         return bt_no_memory();
     bt_status status = bt__infer_binding(v->ctx, v->store, v->module, v->promises,
-                                         bt_type_layout(value->type), copy);
+                                         bt_type_layout(value->type), NULL, copy);
     if (status && status->code == BT_ERR_MEMORY)
         return status;
     if (status)

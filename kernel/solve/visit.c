@@ -317,10 +317,11 @@ static bt_status visit_kind(bt_solver *s, struct bt__slot *slot)
 /* A stated type takes the place of the computed one, which must fit it. */
 static bt_status visit_annotation(bt_solver *s, struct bt__slot *slot)
 {
-    const bt_type *stated, *computed = slot->type;
+    const bt_type *stated = s->stated, *computed = slot->type;
     uint32_t id = ++s->nnode;
-    BT_TRY(bt__annotate(s, slot->function, slot->value->type, ANNOTATE_VALUE, id,
-                        slot->value, &stated));
+    if (s->globals)
+        BT_TRY(bt__annotate(s, slot->function, slot->value->type, ANNOTATE_VALUE, id,
+                            slot->value, &stated));
     if (!stated)
         return NULL;
     slot->type = stated;
@@ -349,7 +350,7 @@ bt_status bt__visit_binding(bt_solver *s, const bt_value *value)
         return NULL;
     }
     BT_TRY(status);
-    if (s->globals)
+    if (s->globals || s->stated)
         BT_TRY(visit_annotation(s, slot));
     return s->front && !s->seed ? bt__drain(s) : NULL;
 }

@@ -109,7 +109,7 @@ static void test_contents_keep_names(void **state)
                       .op = &op_zeros,
                       .narg = 1,
                       .args = &f->block->bindings[0] };
-    assert_ok(k.ctx, bt__infer_binding(k.ctx, k.store, typed, NULL, NULL, &again.base));
+    assert_ok(k.ctx, bt__infer_binding(k.ctx, k.store, typed, NULL, NULL, NULL, &again.base));
     assert_true(again.base.type == f->result);
     bt_module_unref(typed);
     kit_destroy(&k);

@@ -3,7 +3,8 @@
  *     Broadcast(Tensor[a, t], Tensor[b, t], Tensor[broadcast(a, b), t])
  *     Broadcast(Tensor[a, t, L], Tensor[b, t], Tensor[broadcast(a, b), t, L])
  * BroadcastComp: the same with a bool result.
- * source  Relay, BroadcastRel and BroadcastCompRel
+ * Where: a condition, and two tensors of the result's dtype; all three are broadcast.
+ * source  Relay, BroadcastRel, BroadcastCompRel and WhereRel
  */
 #include "operand.h"
 
@@ -46,11 +47,25 @@ static bt_status broadcast_comp(bt_solver *s, const bt_relation_call *r)
     return dtype ? broadcast_to(s, r, dtype) : bt_relation_result(s, r, NULL);
 }
 
+static bt_status where(bt_solver *s, const bt_relation_call *r)
+{
+    const bt_tensor_type *in[3];
+    const bt_type *values, *shape;
+    for (uint32_t i = 0; i < 3; i++)
+        BT_TRY(operand_tensor(s, r, i, &in[i]));
+    BT_TRY(bt_relation_broadcast(s, r, in[1]->shape, in[2]->shape, &values));
+    BT_TRY(bt_relation_broadcast(s, r, in[0]->shape, values, &shape));
+    const bt_type *result = bt_type_tensor(bt_relation_store(s), shape, in[1]->dtype);
+    return bt_relation_result(s, r, result);
+}
+
 static const bt_relation relations[] = {
     { "Broadcast", "Two tensors of one dtype, broadcast; the result has that dtype.",
       broadcast },
     { "BroadcastComp", "Two tensors of one dtype, broadcast; the result is bool.",
       broadcast_comp },
+    { "Where", "A condition and two tensors, broadcast; the result is of their dtype.",
+      where },
     { 0 },
 };
 const bt_table bt_ops_relations_broadcast[] = { BT_RELATIONS(relations), { 0 } };

@@ -8,24 +8,6 @@
 
 /* ---- where ---- */
 
-static bt_status relate_where(bt_solver *s, const bt_relation_call *r)
-{
-    const bt_tensor_type *in[3];
-    const bt_type *values, *shape;
-    for (uint32_t i = 0; i < 3; i++) {
-        bt_tensor_parts parts;
-        in[i] = bt_as_tensor_type(bt_relation_arg(s, r, i));
-        if (!in[i]) {
-            BT_TRY(bt_relation_tensor(s, r, i, &parts));
-            return bt_relation_wait(s);
-        }
-    }
-    BT_TRY(bt_relation_broadcast(s, r, in[1]->shape, in[2]->shape, &values));
-    BT_TRY(bt_relation_broadcast(s, r, in[0]->shape, values, &shape));
-    const bt_type *result = bt_type_tensor(bt_relation_store(s), shape, in[1]->dtype);
-    return bt_relation_result(s, r, result);
-}
-
 static void write_where(bt_formula *f, const bt_formula_call *call)
 {
     bt_formula_add(f, bt_tensor_dtype(call->args[0]) == BT_BOOL
@@ -63,7 +45,7 @@ static const bt_op ops[] = {
                "The three shapes broadcast.",
         .source = "Relay, where; ONNX Where-16",
         .inputs = where_in,
-        .relate = relate_where,
+        .relation = "Where",
         .write_formula = write_where,
         .facets = BT_FACET_ROWS(
             BT_CASES("bool[2, 3], float32[2, 3], float32[2, 3]\nbool[3], float32[2, 1], "

@@ -189,7 +189,7 @@ static void add_loop(struct loop *l, const char *like)
 }
 
 /* The result, with the dims that those of the arguments give together. */
-static void add_found_loop(struct loop *l)
+static bt_status add_found_loop(struct loop *l, const bt_call *call)
 {
     struct coder *c = l->c;
     const uint32_t rank = l->array->rank;
@@ -201,8 +201,11 @@ static void add_found_loop(struct loop *l)
     code_line(c, "    dims[axis] = 1;");
     for (uint32_t i = 0; i < l->graph->ninput; i++) {
         if (l->graph->arrays[i]->rank)
-            code_attempt(c, "obj_meet(%s, %" PRIu32 ", dims)",
-                         code_name(c, l->operands[i]), rank);
+            BT_TRY(code_fail_if(c,
+                                FORM("!obj_meet(%s, %" PRIu32 ", dims)",
+                                     code_name(c, l->operands[i]), rank),
+                                &call->base,
+                                FORM("%s: dims do not broadcast", call->op->name)));
     }
     code_attempt(c, "obj_tensor(m, %" PRIu32 ", dims, %" PRIu32 ", &o)", rank,
                  code_nbytes(l->array->dtype));
@@ -213,15 +216,19 @@ static void add_found_loop(struct loop *l)
     code_line(c, "    index[axis] = 0;");
     code_line(c, "}");
     code_line(c, "}");
+    return NULL;
 }
 
 /* Whether all that the operator asks of shapes is that they broadcast: then a read is of the
  * element at the same place, counted from the last axis. */
 static int broadcasts(const bt_call *call)
 {
-    const char *relation = call->op->relation;
-    return relation &&
-           (strcmp(relation, "Broadcast") == 0 || strcmp(relation, "BroadcastComp") == 0);
+    static const char *const relations[] = { "Broadcast", "BroadcastComp", "Where" };
+    for (uint32_t i = 0; call->op->relation && i < BT_COUNT(relations); i++) {
+        if (strcmp(call->op->relation, relations[i]) == 0)
+            return 1;
+    }
+    return 0;
 }
 
 bt_status code_elements(struct coder *c, const bt_call *call, uint32_t n,
@@ -261,7 +268,7 @@ bt_status code_elements(struct coder *c, const bt_call *call, uint32_t n,
             return NULL;
     }
     if (l.is_found)
-        add_found_loop(&l);
+        BT_TRY(add_found_loop(&l, call));
     else
         add_loop(&l, like);
     for (uint32_t i = 0; i < n; i++)

@@ -184,8 +184,8 @@ static uint64_t obj_count(const struct object *o)
 }
 
 /* The dims that a tensor has together with others, counted from the last axis: a dim of 1
- * is repeated. */
-static int32_t obj_meet(const struct object *o, uint32_t rank, int64_t *dims)
+ * is repeated. 0: they do not fit. */
+static int obj_meet(const struct object *o, uint32_t rank, int64_t *dims)
 {
     uint32_t i;
     for (i = 0; i < o->n; i++) {
@@ -193,10 +193,10 @@ static int32_t obj_meet(const struct object *o, uint32_t rank, int64_t *dims)
         if (o->at[i].dim == 1)
             continue;
         if (*dim != 1 && *dim != o->at[i].dim)
-            return FAULT_SHAPE;
+            return 0;
         *dim = o->at[i].dim;
     }
-    return 0;
+    return 1;
 }
 
 /* The place of its element at an index of that many axes. */

@@ -176,8 +176,17 @@ static bt_status broadcast_named(bt_solver *s, struct bt__node *node, const bt_t
     return right ? bt__require(s, node, BT_CHECK_BROADCAST, b, *out) : NULL;
 }
 
-/* Both without holes, different, neither the number 1. Beside a name, what has none or is
- * known only at run time is the 1, if there is one. */
+/* Either may be the 1, and no term says how long the result is. */
+static bt_status broadcast_unknown(bt_solver *s, struct bt__node *node, const bt_type *a,
+                                   const bt_type *b, const bt_type **out)
+{
+    BT_TRY(bt__opaque(s, node, a, b, out));
+    BT_TRY(bt__require(s, node, BT_CHECK_BROADCAST, a, *out));
+    return bt__require(s, node, BT_CHECK_BROADCAST, b, *out);
+}
+
+/* Both without holes, different, neither the number 1. Beside what is computed or cannot be
+ * 1, what is known only at run time is the 1, if there is one. */
 static bt_status broadcast_rigid(bt_solver *s, struct bt__node *node, const bt_type *a,
                                  const bt_type *b, const bt_type **out)
 {
@@ -197,12 +206,9 @@ static bt_status broadcast_rigid(bt_solver *s, struct bt__node *node, const bt_t
     }
     if (!is_unknown(b))
         return broadcast_named(s, node, a, b, out);
-    if (!is_unknown(a))
-        return bt__require(s, node, BT_CHECK_BROADCAST, b, a);
-    // two unknown extents: either may be the 1
-    BT_TRY(bt__opaque(s, node, a, b, out));
-    BT_TRY(bt__require(s, node, BT_CHECK_BROADCAST, a, *out));
-    return bt__require(s, node, BT_CHECK_BROADCAST, b, *out);
+    if (is_unknown(a) || (is_name(a) && may_be_one(a)))
+        return broadcast_unknown(s, node, a, b, out);
+    return bt__require(s, node, BT_CHECK_BROADCAST, b, a);
 }
 
 bt_status bt__broadcast_dim(bt_solver *s, struct bt__node *node, const bt_type *a,

@@ -91,12 +91,12 @@ static bt_status check_code(bt_ctx *ctx, const bt_target_use *use, uint32_t form
     if (why)
         return bt_fail(ctx, BT_ERR_PLUGIN, "target %s: the code of kernel %s %s",
                        use->text, kernel->name, why);
-    return form == BT_CODE_ANY || form == code->form
-               ? NULL
-               : bt_fail(ctx, BT_ERR_UNSUPPORTED,
-                         "target %s has no code of the form that is asked for, of kernel "
-                         "%s",
-                         use->text, kernel->name);
+    if (form == BT_CODE_ANY || form == code->form)
+        return NULL;
+    const bt_value *result = kernel->primitive->block->result;
+    return bt_fail_at(ctx, BT_ERR_UNSUPPORTED, result->type->store, result->span,
+                      "target %s has no code of the form that is asked for, of kernel %s",
+                      use->text, kernel->name);
 }
 
 bt_status bt__compile_code(bt_ctx *ctx, bt_arena *arena, const bt_target_use *use,

@@ -211,8 +211,9 @@ static void add_phase(bt_text *out, const struct bytecode *bytecode, uint32_t ke
         "static int phase_%" PRIu32 "_%" PRIu32
         "(i64 *n, word *p, const word *b, word locals, i64 first, i64 end%s)\n"
         "{\ni64 t = 0;\n"
-        "(void)n; (void)p; (void)b; (void)locals; (void)first; (void)end; (void)t;\n",
-        kernel, phase, bytecode->ndim ? ", const int64_t *dims" : "");
+        "(void)n; (void)p; (void)b; (void)locals; (void)first; (void)end; (void)t;%s\n",
+        kernel, phase, bytecode->ndim ? ", const int64_t *dims" : "",
+        bytecode->ndim ? " (void)dims;" : "");
     for (uint32_t at = 0, length; at < ncode; at += length) {
         length = bytecode_length(code + at, ncode - at);
         if (labels[at])

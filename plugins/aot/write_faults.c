@@ -55,7 +55,11 @@ static void add_text(const struct plan *p, uint32_t number, const bt_fault *faul
         primitive && primitive->func && fault->array
             ? find_reader(primitive->func, fault->array, &call, &nreader)
             : NULL;
-    bt_text_addf(out, "%s: ", input ? call->op->name : kernel->name);
+    if (!input)
+        call = NULL;
+    if (!fault->array && primitive && primitive->func) // plain C: one operator's
+        call = bt_as_call(primitive->func->block->result);
+    bt_text_addf(out, "%s: ", call && call->op ? call->op->name : kernel->name);
     if (!fault->array) {
         bt_text_addf(out, "%s", fault->text);
         return;

@@ -209,6 +209,7 @@ def told(text):
     line = re.sub(r"^(\S*/)?([^/ ]*: )(error: )?", r"\2", text.splitlines()[0])
     line = re.sub(r" = -?\d+", "", line)
     line = re.sub(r": index -?\d+ is", ": an index is", line)
+    line = re.sub(r"; \w+ is .*", "", line)
     return re.sub(r" is [^,]*, but", " is , but", line)
 
 

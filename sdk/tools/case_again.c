@@ -157,8 +157,7 @@ static bt_status run_program(struct op_check *w, const struct call_case *c,
 
 /* ---- by plain C ---- */
 
-/* Sums may be taken in another order: some ulp of the dtype. */
-static double tolerance_of(const bt_tensor *tensor)
+double case_tolerance(const bt_tensor *tensor)
 {
     switch (tensor->dtype) {
     case BT_FLOAT16: return 0x1p-9;
@@ -200,7 +199,7 @@ static bt_status run_plain(struct op_check *w, const struct call_case *c,
         status = NULL;
     }
     for (uint32_t i = 0; i < r->nout; i++) {
-        if (out[i] && !case_is_equal(w, out[i], r->out[i], tolerance_of(out[i])))
+        if (out[i] && !case_is_equal(w, out[i], r->out[i], case_tolerance(out[i])))
             case_fault(w, c, "its formula and its plain C give different results %u", i);
         bt_tensor_unref(out[i]);
     }

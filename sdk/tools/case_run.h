@@ -31,6 +31,9 @@ void case_fault(struct op_check *, const struct call_case *, const char *format,
 int case_is_equal(struct op_check *, const bt_tensor *, const bt_tensor *,
                   double tolerance);
 
+/* Sums may be taken in another order: some ulp of the dtype. */
+double case_tolerance(const bt_tensor *);
+
 /* What a status says. */
 const char *case_message(struct op_check *, bt_status);
 
@@ -69,6 +72,10 @@ bt_status call_arg(struct op_check *, const struct case_arg *, const struct call
 /* The call again, as a program that the executor interp runs; and by the operator's
  * plain C, where it has a formula besides: both must give what call_run got. */
 bt_status call_run_again(struct op_check *, const struct call_case *,
+                         const struct call_result *) BT_MUST_USE;
+/* The call by the compiled function of the facet plain, where there is one: it must give what
+ * call_run got. */
+bt_status call_run_plain(struct op_check *, const struct call_case *,
                          const struct call_result *) BT_MUST_USE;
 /* The call compiled for target cpu, its kernels compared with the evaluator between guarded
  * zones of memory; where executor graph refuses it, its results by executor vm. *executor:

@@ -110,6 +110,8 @@ static bt_status try_case(struct op_check *w, const struct call_case *c,
         status = relation_check(w, c, &r);
     if (!status && r.call && !r.why)
         status = call_run_again(w, c, &r);
+    if (!status && r.call && !r.why && !op_is_random(w->op))
+        status = call_run_plain(w, c, &r);
     if (!status && r.call && !r.why)
         status = look_at_fusion(w, r.call, tally);
     if (!status && r.call && !r.why && !json_array_size(w->faults))

@@ -2,6 +2,7 @@
 #include <baton/importer.h>
 #include <baton/op.h>
 #include <baton/pass.h>
+#include <baton/plain.h>
 
 extern const bt_table bt_tests_tools_wrong_wrong[];
 
@@ -160,6 +161,49 @@ static void write_crashes(bt_formula *f, const bt_formula_call *call)
     *(volatile char *)(uintptr_t)call->narg = 0;
 }
 
+/* The evaluator gives 3, this 4; or 3, in other sizes than it has; or, where it is not asked for
+ * sizes before, 5. */
+static int32_t plain_sizes(const bt_plain_call *call)
+{
+    for (uint32_t k = 0; call->is_sizing && k < call->out->rank; k++)
+        call->out->dims[k] = call->in->dims[k];
+    return 0;
+}
+static void plain_fill(const bt_plain_call *call, float element)
+{
+    for (int64_t i = 0; !call->is_sizing && i < call->out->dims[0]; i++)
+        ((float *)call->out->data)[i] = element;
+}
+static int32_t plain_four(const bt_plain_call *call)
+{
+    plain_fill(call, 4);
+    return plain_sizes(call);
+}
+static int32_t plain_longer(const bt_plain_call *call)
+{
+    plain_fill(call, 3);
+    (void)plain_sizes(call);
+    call->out->dims[0] += call->is_sizing;
+    return 0;
+}
+static int32_t plain_alone(const bt_plain_call *call)
+{
+    plain_fill(call, call->is_sized ? 3 : 5);
+    return plain_sizes(call);
+}
+static int32_t plain_faulty(const bt_plain_call *call)
+{
+    return call->is_sizing ? 1 : 2;
+}
+static const char *const plain_blocks[] = { NULL }, *const plain_faults[] = { "it fails",
+                                                                              NULL };
+#define PLAIN(function_)                                           \
+    {                                                              \
+        plain_blocks, #function_, plain_faults, 0, NULL, function_ \
+    }
+static const bt_plain_facet four = PLAIN(plain_four), longer = PLAIN(plain_longer),
+                            alone = PLAIN(plain_alone), faulty = PLAIN(plain_faulty);
+
 #define ROW(name_, inputs_, ...)                                                    \
     {                                                                               \
         .name = "wrong." name_, .revision = 1, .doc = "A test.", .inputs = inputs_, \
@@ -193,6 +237,14 @@ static const bt_op ops[] = {
     ROW("input",    any,      .relation = "Identity", .eval = eval_input,      CASES("float32[3]")),
     ROW("before",   any,      .relation = "Identity", .eval = eval_before,     CASES("float32[4]")),
     ROW("keeps",    any,      .relation = "Identity", .eval = eval_keeps,      CASES("float32[3]")),
+    ROW("plain", any, .relation = "Identity", .eval = eval_three,
+        .facets = BT_FACET_ROWS(BT_FACET("plain", four), BT_CASES("float32[3]"))),
+    ROW("plain_sizes", any, .relation = "Identity", .eval = eval_three,
+        .facets = BT_FACET_ROWS(BT_FACET("plain", longer), BT_CASES("float32[3]"))),
+    ROW("plain_alone", any, .relation = "Identity", .eval = eval_three,
+        .facets = BT_FACET_ROWS(BT_FACET("plain", alone), BT_CASES("float32[3]"))),
+    ROW("plain_fails", any, .relation = "Identity", .eval = eval_three,
+        .facets = BT_FACET_ROWS(BT_FACET("plain", faulty), BT_CASES("float32[3]"))),
     ROW("random",   any,      .relation = "Identity", .eval = eval_random, .effects = BT_EFFECT_RANDOM, CASES("float32[3]")),
     ROW("expected", matrix,   .formula = "y: t[j in n, i in m] = data[i, j] * 2",
         CASES("float32[2, 2] = [[1, 2], [3, 4]] -> [[2, 6], [4, 8]]\nfloat32[1, 2] = 3 -> 6\nfloat32[1, 2] = [[1, 2]] -> [2, 5]\nfloat32[1, 2] -> [1]")),

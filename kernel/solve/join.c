@@ -1,7 +1,7 @@
 /*
  * The type of what comes out of one of several branches. Equal dims stay; where one is
- * known only at run time, or has no name (`?`), the result is such a dim; two different
- * known ones are an error.
+ * known only at run time, or has no name (`?`), or the stated type has such a dim, the
+ * result is such a dim; two different known ones are an error otherwise.
  */
 #include "solve/solver.h"
 
@@ -12,16 +12,18 @@ struct join {
     uint32_t depth;
 };
 struct pair {
-    const bt_type *right, *joined;
+    const bt_type *right, *stated, *joined;
 };
 
+/* stated: what the result's type is to be, with holes and `?`; NULL: anything. */
 static bt_status join(struct join *j, const bt_type *a, const bt_type *b,
-                      const bt_type **out);
+                      const bt_type *stated, const bt_type **out);
 
 static bt_status join_dims(struct join *j, const bt_type *a, const bt_type *b,
-                           const bt_type **out)
+                           const bt_type *stated, const bt_type **out)
 {
     bt_solver *s = j->solver;
+    uint32_t has = a->has | b->has | (stated ? stated->has : 0);
     *out = a;
     if (a == b)
         return NULL;
@@ -29,16 +31,17 @@ static bt_status join_dims(struct join *j, const bt_type *a, const bt_type *b,
         return bt__unify_dims(s, j->node, a, b);
     if (bt_dim_equal(s->store, a, b) == 1)
         return NULL;
-    if ((a->has | b->has) & (BT_HAS_OPAQUE | BT_HAS_ANONYMOUS))
+    if (has & (BT_HAS_HOLE | BT_HAS_OPAQUE | BT_HAS_ANONYMOUS))
         return bt__opaque(s, j->node, a, b, out);
     return bt__differ(s, a, b);
 }
 
 static bt_status join_shapes(struct join *j, const bt_type *a, const bt_type *b,
-                             const bt_type **out)
+                             const bt_type *stated, const bt_type **out)
 {
     bt_solver *s = j->solver;
-    const bt_shape_type *x = bt_as_shape_type(a), *y = bt_as_shape_type(b);
+    const bt_shape_type *x = bt_as_shape_type(a), *y = bt_as_shape_type(b),
+                        *z = stated ? bt_as_shape_type(stated) : NULL;
     const bt_type *dims[BT_MAX_RANK];
     *out = a;
     if (a == b)
@@ -48,7 +51,8 @@ static bt_status join_shapes(struct join *j, const bt_type *a, const bt_type *b,
         return bt__unify(s, j->node, a, b);
     bt_status waits = NULL;
     for (uint32_t i = 0; i < x->n; i++) {
-        bt_status status = join_dims(j, x->dims[i], y->dims[i], &dims[i]);
+        const bt_type *dim = z && z->n == x->n && !z->rest ? z->dims[i] : NULL;
+        bt_status status = join_dims(j, x->dims[i], y->dims[i], dim, &dims[i]);
         if (status == &bt__wait)
             waits = status;
         else if (status)
@@ -62,20 +66,21 @@ static bt_status join_shapes(struct join *j, const bt_type *a, const bt_type *b,
 }
 
 static bt_status join_tensors(struct join *j, const bt_tensor_type *a,
-                              const bt_tensor_type *b, const bt_type **out)
+                              const bt_tensor_type *b, const bt_tensor_type *stated,
+                              const bt_type **out)
 {
     bt_solver *s = j->solver;
     const bt_type *shape;
     if (a->layout != b->layout)
         return bt__differ(s, &a->base, &b->base);
     BT_TRY(bt__unify(s, j->node, a->dtype, b->dtype));
-    BT_TRY(join_shapes(j, a->shape, b->shape, &shape));
+    BT_TRY(join_shapes(j, a->shape, b->shape, stated ? stated->shape : NULL, &shape));
     *out = bt_type_tensor_layout(s->store, shape, a->dtype, a->layout);
     return *out ? NULL : bt_store_why(s->ctx, s->store);
 }
 
 static bt_status join_tuples(struct join *j, const bt_list_type *a, const bt_list_type *b,
-                             const bt_type **out)
+                             const bt_list_type *stated, const bt_type **out)
 {
     bt_solver *s = j->solver;
     if (a->n != b->n)
@@ -84,7 +89,8 @@ static bt_status join_tuples(struct join *j, const bt_list_type *a, const bt_lis
     if (!at)
         return bt_no_memory();
     for (uint32_t i = 0; i < a->n; i++)
-        BT_TRY(join(j, a->at[i], b->at[i], &at[i]));
+        BT_TRY(join(j, a->at[i], b->at[i], stated && i < stated->n ? stated->at[i] : NULL,
+                    &at[i]));
     *out = bt_type_tuple(s->store, a->n, at);
     return *out ? NULL : bt_store_why(s->ctx, s->store);
 }
@@ -102,7 +108,8 @@ static bt_status instantiate(struct join *j, const bt_func_type **func)
 
 /* Arguments must be equal, results are joined. */
 static bt_status join_functions(struct join *j, const bt_func_type *a,
-                                const bt_func_type *b, const bt_type **out)
+                                const bt_func_type *b, const bt_func_type *stated,
+                                const bt_type **out)
 {
     bt_solver *s = j->solver;
     if (a->narg != b->narg)
@@ -112,27 +119,32 @@ static bt_status join_functions(struct join *j, const bt_func_type *a,
     bt_func_type fields = *a;
     for (uint32_t i = 0; i < a->narg; i++)
         BT_TRY(bt__unify(s, j->node, a->args[i], b->args[i]));
-    BT_TRY(join(j, a->result, b->result, &fields.result));
+    BT_TRY(join(j, a->result, b->result, stated ? stated->result : NULL, &fields.result));
     *out = bt_type_func(s->store, &fields);
     return *out ? NULL : bt_store_why(s->ctx, s->store);
 }
 
 static bt_status join_parts(struct join *j, const bt_type *a, const bt_type *b,
-                            const bt_type **out)
+                            const bt_type *stated, const bt_type **out)
 {
+    if (stated && stated->kind != a->kind)
+        stated = NULL;
     switch (a->kind) {
     case BT_TYPE_TENSOR:
-        return join_tensors(j, bt_as_tensor_type(a), bt_as_tensor_type(b), out);
+        return join_tensors(j, bt_as_tensor_type(a), bt_as_tensor_type(b),
+                            stated ? bt_as_tensor_type(stated) : NULL, out);
     case BT_TYPE_TUPLE:
-        return join_tuples(j, bt_as_list_type(a), bt_as_list_type(b), out);
+        return join_tuples(j, bt_as_list_type(a), bt_as_list_type(b),
+                           stated ? bt_as_list_type(stated) : NULL, out);
     case BT_TYPE_FUNC:
-        return join_functions(j, bt_as_func_type(a), bt_as_func_type(b), out);
+        return join_functions(j, bt_as_func_type(a), bt_as_func_type(b),
+                              stated ? bt_as_func_type(stated) : NULL, out);
     default: return bt__unify(j->solver, j->node, a, b);
     }
 }
 
 static bt_status join(struct join *j, const bt_type *a, const bt_type *b,
-                      const bt_type **out)
+                      const bt_type *stated, const bt_type **out)
 {
     bt_solver *s = j->solver;
     BT_TRY(bt__resolve(s, a, &a));
@@ -143,7 +155,7 @@ static bt_status join(struct join *j, const bt_type *a, const bt_type *b,
     if (a->kind == BT_TYPE_HOLE || b->kind == BT_TYPE_HOLE || a->kind != b->kind)
         return bt__unify(s, j->node, a, b);
     const struct pair *known = bt_map_find(&j->done, a);
-    if (known && known->right == b) {
+    if (known && known->right == b && known->stated == stated) {
         *out = known->joined;
         return NULL;
     }
@@ -154,9 +166,9 @@ static bt_status join(struct join *j, const bt_type *a, const bt_type *b,
         return bt_fail(s->ctx, BT_ERR_LIMIT, "types are nested deeper than %d",
                        BT_TYPE_DEPTH);
     j->depth++;
-    BT_TRY(join_parts(j, a, b, out));
+    BT_TRY(join_parts(j, a, b, stated, out));
     j->depth--;
-    *pair = (struct pair){ b, *out };
+    *pair = (struct pair){ b, stated, *out };
     return bt_map_put(&j->done, a, pair) ? NULL : bt_no_memory();
 }
 
@@ -167,7 +179,7 @@ bt_status bt__join(bt_solver *s, struct bt__node *node)
     bt_map_init(&j.done, s->arena, 0);
     for (uint32_t i = 1; i < node->u.join.n; i++) {
         node->u.join.differing = i;
-        BT_TRY(join(&j, type, node->u.join.branches[i], &type));
+        BT_TRY(join(&j, type, node->u.join.branches[i], node->u.join.stated, &type));
     }
     return bt__give(s, node, type);
 }

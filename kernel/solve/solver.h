@@ -150,6 +150,7 @@ struct bt__node {
         struct {
             uint32_t n, differing; /* the branch that differs from those before it */
             const bt_type *const *branches;
+            const bt_type *stated; /* of the result; NULL: nothing */
         } join;
         struct {
             const bt_type *data;

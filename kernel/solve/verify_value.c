@@ -228,7 +228,7 @@ bt_status bt__verify_value(struct bt__verifier *v, const bt_value *value)
 /* ---- types from operands ---- */
 
 /* A copy that inference may fill; its types are removed, but for the type arguments,
- * which cannot always be inferred: Nil[int64](). */
+ * which cannot always be inferred: Nil[int64](), and what branches are joined to. */
 static bt_value *untyped_copy(struct bt__verifier *v, const bt_value *value)
 {
     static const size_t nbytes[] = {
@@ -239,7 +239,8 @@ static bt_value *untyped_copy(struct bt__verifier *v, const bt_value *value)
     if (!copy)
         return NULL;
     memcpy(copy, value, nbytes[value->kind]);
-    copy->type = NULL;
+    if (bt_value_nregion(value) == 0)
+        copy->type = NULL;
     if (copy->kind == BT_VALUE_CALL) {
         bt_call *call = (bt_call *)(void *)copy;
         call->ncheck = 0;

@@ -191,6 +191,7 @@ static bt_status submit_join(bt_solver *s, struct bt__slot *slot, uint32_t n,
     struct bt__node node = bt__node_begin(s, NODE_JOIN, slot);
     node.u.join.n = n;
     node.u.join.branches = branches;
+    node.u.join.stated = slot->value->type;
     return produce(s, slot, &node);
 }
 

@@ -234,8 +234,7 @@ const bt_type *bt__parse_dim(bt__parser *p)
 
 /* ---- shapes ---- */
 
-const bt_type *bt__parse_shape_list(bt__parser *p, uint32_t close,
-                                    const bt_attr *row)
+const bt_type *bt__parse_shape_list(bt__parser *p, uint32_t close, const bt_attr *row)
 {
     uint32_t start = p->token.offset, position = 0;
     const bt_type *rest = NULL;
@@ -257,8 +256,8 @@ const bt_type *bt__parse_shape_list(bt__parser *p, uint32_t close,
             int64_t value;
             int is_number =
                 token.kind == BT_TOKEN_NUMBER && p->end == token.offset + token.nbytes;
-            if (dim && row && row->low < 0 && !is_number && bt_dim_is_const(dim, &value) &&
-                value == 0)
+            if (dim && row && row->low < 0 && !is_number &&
+                bt_dim_is_const(dim, &value) && value == 0)
                 dim = bt__term_made(p, bt_dim(p->store, BT_SHAPE_ZERO), token.offset);
             if (dim && !row && bt_dim_is_const(dim, &value) && value < 0) {
                 bt__error(p, BT_ERR_SHAPE, token.offset, p->end - token.offset,

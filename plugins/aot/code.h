@@ -5,6 +5,7 @@
 #include "bytecode.h"
 #include "expr.h"
 #include "plain.h"
+#include "text.h"
 #include "write.h"
 
 struct coder {
@@ -13,6 +14,8 @@ struct coder {
     const struct vm_program *program;
     struct c_functions scalars, runtime; /* of floats.h and integers.h, of runtime.h */
     struct c_plain_texts plain;
+    struct c_text loops; /* of operators that stay calls */
+    uint32_t ncall;      /* ... how many */
     struct c_exprs x;
     bt_text *out;
     uint8_t *is_reached; /* functions */
@@ -102,6 +105,12 @@ bt_status code_again(struct coder *, uint32_t function, const struct vm_list *di
 bt_status code_elements(struct coder *, const bt_call *, uint32_t n,
                         const uint32_t *operands, int *is_done) BT_MUST_USE;
 
+/* ---- code_loops.c ---- */
+
+/* The same by loops of target c, where types tell all dims. */
+bt_status code_loops(struct coder *, const bt_call *, uint32_t n, const uint32_t *operands,
+                     int *is_done) BT_MUST_USE;
+
 /* ---- code_tails.c ---- */
 
 bt_status code_find_groups(struct coder *) BT_MUST_USE;
@@ -130,6 +139,8 @@ void code_ref_set(struct coder *, const uint32_t *words);
 bt_status code_frame(struct coder *) BT_MUST_USE;
 /* of NULL: a new tensor; else a view of it. */
 bt_status code_tensor(struct coder *, const uint32_t *words, const char *of) BT_MUST_USE;
+/* What a bt_kernel_call named call says of arrays named buffers and dims. */
+void code_launch(struct coder *, uint32_t nbuffer, uint32_t ndim);
 bt_status code_kernel(struct coder *, const struct vm_launch *, uint32_t n,
                       const uint32_t *operands) BT_MUST_USE;
 void code_own(struct coder *, const uint32_t *words);

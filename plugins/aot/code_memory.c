@@ -94,6 +94,18 @@ static void leave_operands(struct coder *c, uint32_t n, const uint32_t *operands
     }
 }
 
+void code_launch(struct coder *c, uint32_t nbuffer, uint32_t ndim)
+{
+    code_line(c, "call.nbytes = (uint32_t)sizeof(call);");
+    code_line(c, "call.nbuffer = %" PRIu32 ";", nbuffer);
+    code_line(c, "call.buffers = buffers;");
+    code_line(c, "call.end = 1;");
+    if (ndim) {
+        code_line(c, "call.dims = dims;");
+        code_line(c, "call.ndim = %" PRIu32 ";", ndim);
+    }
+}
+
 bt_status code_kernel(struct coder *c, const struct vm_launch *row, uint32_t n,
                       const uint32_t *operands)
 {
@@ -115,14 +127,7 @@ bt_status code_kernel(struct coder *c, const struct vm_launch *row, uint32_t n,
         if (i < row->nbuffer)
             code_line(c, "buffers[%" PRIu32 "] = %s;", i, address.at);
     }
-    code_line(c, "call.nbytes = (uint32_t)sizeof(call);");
-    code_line(c, "call.nbuffer = %" PRIu32 ";", row->nbuffer);
-    code_line(c, "call.buffers = buffers;");
-    code_line(c, "call.end = 1;");
-    if (row->ndim) {
-        code_line(c, "call.dims = dims;");
-        code_line(c, "call.ndim = %" PRIu32 ";", row->ndim);
-    }
+    code_launch(c, row->nbuffer, row->ndim);
     if (row->has_workspace) {
         code_line(c, "call.workspace = %s;", address.at);
         if (code->scratch)

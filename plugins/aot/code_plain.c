@@ -135,6 +135,8 @@ bt_status code_plain(struct coder *c, const uint32_t *w)
     if (!plain.facet) {
         BT_TRY(code_elements(c, row->call, nin, w + 3, &is_done));
         if (!is_done)
+            BT_TRY(code_loops(c, row->call, nin, w + 3, &is_done));
+        if (!is_done)
             return refuse(c, row->call);
         code_put(c, w[0] >> 8);
         return NULL;

@@ -379,7 +379,8 @@ bt_status write_code(struct output *o, bt_text *out)
     struct coder *c = &coder;
     bt_text_init(&body, p->arena);
     if (!c_functions_init(&c->scalars, p->arena, c_function_blocks) ||
-        !c_functions_init(&c->runtime, p->arena, runtime_blocks))
+        !c_functions_init(&c->runtime, p->arena, runtime_blocks) ||
+        !c_text_begin(&c->loops, p->arena, 0))
         return bt_no_memory();
     c->x = (struct c_exprs){ .arena = p->arena, .functions = &c->scalars };
     c->plain.arena = p->arena;
@@ -425,9 +426,13 @@ bt_status write_code(struct output *o, bt_text *out)
         "};\n",
         FAULT_WORKSPACE, FAULT_CHECK, p->bound.is_known ? 0 : 8);
     c_plain_use_in(&c->plain, &c->scalars);
+    for (uint32_t i = 0; i < c->scalars.n; i++)
+        c->scalars.is_used[i] |= c->loops.functions.is_used[i];
     c_functions_write(&c->scalars, out);
     c_functions_write(&c->runtime, out);
     c_plain_write(&c->plain, out);
+    bt_text_add(out, c->loops.kernels.at ? c->loops.kernels.at : "",
+                c->loops.kernels.len);
     bt_text_addf(out, "\n");
     bt_text_add(out, text, body.len);
     return NULL;

@@ -55,8 +55,12 @@ static bt_status add_result(struct coder *c, uint32_t number, const char *from,
     const bt_type *nbytes = bt_tensor_size(of->type);
     bt_text size;
     bt_text_init(&size, c->p->arena);
-    if (!nbytes)
-        return bt_store_why(c->p->ctx, of->type->store);
+    if (!nbytes) {
+        bt_status why = bt_store_why(c->p->ctx, of->type->store);
+        return why->code == BT_ERR_MEMORY
+                   ? why
+                   : code_refuse(c, c->p->entry->func->block->result, why->message);
+    }
     BT_TRY(plan_dim_text(c->p, nbytes, &size));
     if (!bt_text_get(&size))
         return bt_no_memory();

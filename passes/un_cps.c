@@ -113,7 +113,8 @@ static bt_status make_identity(struct copy *c, const bt_type *type, const bt_val
     return bt_build_closure_body(c->b, *out, now);
 }
 
-/* Types of the old function are those of the new one where the answer is what it gives. */
+/* Type parameters of its own: variables that two functions share are mixed up where one
+ * calls the other. Where the answer was, what it gives is. */
 static bt_status give_vars(struct copy *c, const struct direct *direct, bt_func *out)
 {
     const bt_func *old = direct->of->func;
@@ -122,11 +123,11 @@ static bt_status give_vars(struct copy *c, const struct direct *direct, bt_func 
         return bt_no_memory();
     for (uint32_t i = 0; i < old->nvar; i++) {
         if (i != direct->answer)
-            vars[out->nvar++] = old->vars[i];
+            BT_TRY(copy_var(c, old->vars[i], &vars[out->nvar++]));
     }
     out->vars = vars;
-    out->result = direct->gives;
-    BT_TRY(copy_put_type(c, old->result, direct->gives));
+    BT_TRY(copy_type(c, direct->gives, &out->result));
+    BT_TRY(copy_put_type(c, old->result, out->result));
     return copy_wheres(c, old->nwhere, old->wheres, &out->wheres);
 }
 
@@ -152,11 +153,11 @@ static bt_status make_direct(struct copy *c, const struct direct *direct,
         args[i] = &params[i]->base;
     bt_builder_at(c->b, old->span, 0);
     BT_TRY(bt_block_begin(c->b, n - 1, params));
-    BT_TRY(make_identity(c, direct->gives, &identity));
+    BT_TRY(make_identity(c, func.result, &identity));
     args[n - 1] = identity;
     call.args = args;
     BT_TRY(bt_build_global(c->b, direct->of->name, &call.callee));
-    bt_builder_type(c->b, direct->gives);
+    bt_builder_type(c->b, func.result);
     BT_TRY(bt_build_call(c->b, &call, &result));
     BT_TRY(bt_block_end(c->b, result, &func.block));
     return bt_func_create(c->ctx, c->store, &func, out);

@@ -103,6 +103,8 @@ static const char *const before_vm[] = {
 static const char *const through_cps[] = {
     "monomorphize, to-cps, un-cps",
     "monomorphize, to-cps, un-cps, dead-code, inline, canonicalize, dead-code",
+    "monomorphize, to-cps, un-cps, monomorphize",
+    "monomorphize, to-cps, un-cps, lambda-lift",
 };
 
 static void print_status(bt_ctx *ctx, bt_status status)

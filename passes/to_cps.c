@@ -221,7 +221,10 @@ static bt_status give(struct copy *c, const bt_value *rest, const bt_value *valu
     const bt_call call = {
         .callee_kind = BT_CALLEE_VALUE, .callee = rest, .narg = 1, .args = &value
     };
-    return call_answer(c, &call, out);
+    // a result of another type than its function's was checked to be of that
+    return bt_as_func_type(rest->type)->args[0] == value->type
+               ? call_answer(c, &call, out)
+               : bt_build_call(c->b, &call, out);
 }
 
 static bt_status convert_call(struct copy *c, const bt_call *old, const bt_value *rest,

@@ -293,6 +293,17 @@ static bt_status mono_binding(struct copy *c, const bt_value *old, int *done)
     return *done ? call_closure(c, call) : NULL;
 }
 
+/* Whether a copy may tell more of what calls give: what was asked of callers holds in it, or
+ * a rank is known. */
+static int tells_more(const struct instance *instance)
+{
+    const bt_func *func = instance->of->func;
+    int tells = func->nwhere != 0;
+    for (uint32_t i = 0; i < func->nvar; i++)
+        tells |= bt_type_kind_of(func->vars[i]) == BT_KIND_SHAPE;
+    return tells;
+}
+
 static bt_status begin(struct mono *m, struct copy *c, const struct instance *instance)
 {
     BT_TRY(copy_init(c, m->ctx, m->arena, m->declared ? m->declared : m->module));
@@ -300,7 +311,7 @@ static bt_status begin(struct mono *m, struct copy *c, const struct instance *in
     c->binding = mono_binding;
     c->operand = mono_operand;
     m->instances.at = instance;
-    c->infers = instance && instance->of->func->nwhere;
+    c->infers = instance && tells_more(instance);
     bt_map_init(&m->busy, m->arena, 0);
     return NULL;
 }

@@ -78,21 +78,34 @@ static bt_status infer_alone(bt_ctx *ctx, bt_store *store, const bt_module *modu
     return status;
 }
 
+static bt_status accepts(bt_arena *arena, const bt_type *wanted, const bt_type *given,
+                         int *out)
+{
+    bt__type_match m;
+    bt__type_match_init(&m, arena);
+    m.accepts = 1;
+    *out = bt__type_matches(&m, wanted, given);
+    return m.failed ? bt_no_memory() : NULL;
+}
+
 /* Whether the binding's type says less than what is stated. */
 static bt_status says_less(bt_store *store, const bt_value *binding,
                            const bt_type *stated, int *out)
 {
     bt_arena *arena;
+    int fits = 0, is_less = 0;
     *out = 0;
     if (!stated || stated == binding->type || (stated->has & BT_HAS_OPAQUE))
         return NULL;
     arena = bt_arena_create(store->registry);
     if (!arena)
         return bt_no_memory();
-    *out = !bt__type_accepts(arena, stated, binding->type) &&
-           bt__type_accepts(arena, binding->type, stated);
+    bt_status status = accepts(arena, stated, binding->type, &fits);
+    if (!status)
+        status = accepts(arena, binding->type, stated, &is_less);
     bt_arena_destroy(arena);
-    return NULL;
+    *out = is_less && !fits;
+    return status;
 }
 
 bt_status bt__infer_binding(bt_ctx *ctx, bt_store *store, const bt_module *module,

@@ -276,8 +276,18 @@ static int side_matches(bt__type_match *m, const bt_type *derived, const bt_type
     return bt__type_matches(m, derived, stated);
 }
 
+static int is_same_check(const bt_check *a, const bt_check *b)
+{
+    return a->relation == b->relation && a->left == b->left && a->right == b->right;
+}
+
 static int states_check(bt__type_match *m, const bt_call *call, const bt_check *derived)
 {
+    // Dims of operands are the same on both sides: comparing others pairs what differs.
+    for (uint32_t i = 0; i < call->ncheck; i++) {
+        if (is_same_check(derived, &call->checks[i]))
+            return 1;
+    }
     for (uint32_t i = 0; i < call->ncheck; i++) {
         const bt_check *check = &call->checks[i];
         if (check->relation == derived->relation &&

@@ -4,6 +4,7 @@
  * one line: "ok", then what was asked for; or "error CODE TEXT".
  *
  *     open MODEL PIPELINE [DIM=N]...   ok NINPUT NOUTPUT
+ *     open ARTIFACT                    ok NINPUT NOUTPUT
  *     set INDEX FILE                   an input from .npy or .pb
  *     run FOLDER                       outputs as FOLDER/INDEX.npy
  *
@@ -63,11 +64,15 @@ static bt_status open_program(struct driver *d, uint32_t n, char **fields)
     BT_TRY(close_program(d));
     for (uint32_t i = 3; i < n; i++)
         fixed[i - 3] = fields[i];
-    bt_program_options options = { .pipeline = n > 2 ? fields[2] : "", .fixed = fixed };
-    options.target = getenv("BATON_MODEL_TARGET");
-    options.executor = getenv("BATON_MODEL_EXECUTOR");
-    if (!options.executor)
-        options.executor = options.target ? "graph" : "interp";
+    bt_program_options options = { 0 };
+    if (n > 2) {
+        options.fixed = fixed;
+        options.pipeline = fields[2];
+        options.target = getenv("BATON_MODEL_TARGET");
+        options.executor = getenv("BATON_MODEL_EXECUTOR");
+        if (!options.executor)
+            options.executor = options.target ? "graph" : "interp";
+    }
     BT_TRY(bt_program_open(d->ctx, n > 1 ? fields[1] : "", &options, &d->program));
     printf("ok %u %u\n", bt_program_ninput(d->program), bt_program_noutput(d->program));
     return NULL;

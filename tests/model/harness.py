@@ -104,8 +104,8 @@ class Driver:
         return answer.split()[1:]
 
     def open(self, path, pipeline="default", fixed=()):
-        """Gives the counts of inputs and outputs. fixed: "NAME=VALUE" of inputs that become constants."""
-        ninput, noutput = self.request("open", path, pipeline, *fixed)
+        """Gives the counts of inputs and outputs. pipeline: None of an artifact. fixed: "NAME=VALUE" of inputs that become constants."""
+        ninput, noutput = self.request("open", path, *([pipeline] if pipeline else []), *fixed)
         return int(ninput), int(noutput)
 
     def set(self, index, value):

@@ -19,12 +19,21 @@ struct pair {
 static bt_status join(struct join *j, const bt_type *a, const bt_type *b,
                       const bt_type *stated, const bt_type **out);
 
+/* Of a binding that has its type, as a pass left it, a dim that only the run tells stays
+ * one, though the branches may tell more by now. */
+static int is_kept(const struct join *j, const bt_type *stated)
+{
+    return !j->solver->globals && stated && (stated->has & BT_HAS_OPAQUE);
+}
+
 static bt_status join_dims(struct join *j, const bt_type *a, const bt_type *b,
                            const bt_type *stated, const bt_type **out)
 {
     bt_solver *s = j->solver;
     uint32_t has = a->has | b->has | (stated ? stated->has : 0);
     *out = a;
+    if (is_kept(j, stated) && stated->kind == BT_TYPE_OPAQUE)
+        return bt__opaque(s, j->node, stated, stated, out);
     if (a == b)
         return NULL;
     if ((a->has | b->has) & BT_HAS_HOLE)
@@ -44,7 +53,7 @@ static bt_status join_shapes(struct join *j, const bt_type *a, const bt_type *b,
                         *z = stated ? bt_as_shape_type(stated) : NULL;
     const bt_type *dims[BT_MAX_RANK];
     *out = a;
-    if (a == b)
+    if (a == b && !is_kept(j, stated))
         return NULL;
     if (!x || !y || x->n != y->n || x->rest != y->rest || x->n > BT_MAX_RANK ||
         (x->rest && x->position != y->position))
@@ -150,7 +159,7 @@ static bt_status join(struct join *j, const bt_type *a, const bt_type *b,
     BT_TRY(bt__resolve(s, a, &a));
     BT_TRY(bt__resolve(s, b, &b));
     *out = a;
-    if (a == b)
+    if (a == b && !is_kept(j, stated))
         return NULL;
     if (a->kind == BT_TYPE_HOLE || b->kind == BT_TYPE_HOLE || a->kind != b->kind)
         return bt__unify(s, j->node, a, b);
@@ -177,7 +186,7 @@ bt_status bt__join(bt_solver *s, struct bt__node *node)
     struct join j = { .solver = s, .node = node };
     const bt_type *type = node->u.join.branches[0];
     bt_map_init(&j.done, s->arena, 0);
-    for (uint32_t i = 1; i < node->u.join.n; i++) {
+    for (uint32_t i = 0; i < node->u.join.n; i++) {
         node->u.join.differing = i;
         BT_TRY(join(&j, type, node->u.join.branches[i], node->u.join.stated, &type));
     }

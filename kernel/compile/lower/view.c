@@ -165,13 +165,18 @@ static int is_view(bt_graph *g, const bt_array *to, const bt_node *read)
     return nto == nfrom && here && here == there;
 }
 
-/* What no function of one tensor can be whose result has another size or element type. */
+/* What no function of one tensor can be whose result has another element type, or another
+ * size for all that its type says: a planned program shows that views have the size of what
+ * they are views of, also where only a check that comes before tells it. */
 static int may_be_view(const bt_func *func)
 {
     const bt_block *block = func->block;
     const bt_type *of = block->nparam == 1 ? block->params[0]->base.type : NULL;
-    return of && bt_tensor_shape(of) && bt_tensor_shape(func->result) &&
-           bt_tensor_dtype(of) == bt_tensor_dtype(func->result);
+    if (!of || !bt_tensor_shape(of) || !bt_tensor_shape(func->result) ||
+        bt_tensor_dtype(of) != bt_tensor_dtype(func->result))
+        return 0;
+    const bt_type *from = bt_tensor_size(of), *to = bt_tensor_size(func->result);
+    return from && to && bt_dim_equal(to->store, to, from) == 1;
 }
 
 bt_status bt__func_is_view(bt_ctx *ctx, bt_arena *arena, const bt_func *func, int *out)

@@ -60,38 +60,30 @@ static void find_parents(struct fuse_block *b)
 
 /* ---- paths ---- */
 
-/* Visits all nodes between `from` and `to`, which post-dominates it. */
-struct path {
-    const struct fuse_block *block;
-    uint32_t to;
-    uint8_t *seen; /* by node */
-    bt_vec(uint32_t) queue;
-};
-
-static bt_status path_start(struct path *p, const struct fuse_block *b, uint32_t from,
-                            uint32_t to)
+/* Visits all nodes between `from` and `to`, which post-dominates it: one walk at a time. */
+static bt_status path_start(struct fuse_block *b, uint32_t from)
 {
-    *p = (struct path){ .block = b, .to = to };
-    p->seen = BT_NEWS(b->arena, uint8_t, b->n);
-    return p->seen && BT_PUSH(b->arena, &p->queue, from) ? NULL : bt_no_memory();
+    b->nwalk++;
+    b->queue.len = 0;
+    return BT_PUSH(b->arena, &b->queue, from) ? NULL : bt_no_memory();
 }
 
 /* The next node, `from` first; FUSE_NONE: all were visited. */
-static bt_status path_next(struct path *p, uint32_t *out)
+static bt_status path_next(struct fuse_block *b, uint32_t to, uint32_t *out)
 {
     *out = FUSE_NONE;
-    if (p->queue.len == 0)
+    if (b->queue.len == 0)
         return NULL;
-    *out = p->queue.at[--p->queue.len];
-    if (*out == p->to)
+    *out = b->queue.at[--b->queue.len];
+    if (*out == to)
         return NULL;
-    const struct fuse_node *node = &p->block->nodes[*out];
+    const struct fuse_node *node = &b->nodes[*out];
     for (uint32_t i = 0; i < node->users.len; i++) {
-        uint32_t user = node->users.at[i];
-        if (p->seen[user])
+        struct fuse_node *user = &b->nodes[node->users.at[i]];
+        if (user->walk == b->nwalk)
             continue;
-        p->seen[user] = 1;
-        if (!BT_PUSH(p->block->arena, &p->queue, user))
+        user->walk = b->nwalk;
+        if (!BT_PUSH(b->arena, &b->queue, node->users.at[i]))
             return bt_no_memory();
     }
     return NULL;
@@ -101,15 +93,14 @@ static bt_status path_next(struct path *p, uint32_t *out)
 
 /* Whether all between two nodes is of at most `between`, and the group at the end of a
  * kind in the set `end`. */
-static bt_status path_allows(const struct fuse_block *b, uint32_t from, uint32_t to,
+static bt_status path_allows(struct fuse_block *b, uint32_t from, uint32_t to,
                              uint32_t between, uint32_t end, int *out)
 {
-    struct path p;
     uint32_t at, nop = 0;
     *out = 0;
-    BT_TRY(path_start(&p, b, from, to));
+    BT_TRY(path_start(b, from));
     for (;;) {
-        BT_TRY(path_next(&p, &at));
+        BT_TRY(path_next(b, to, &at));
         if (at == FUSE_NONE)
             break;
         const struct fuse_node *group = &b->nodes[fuse_leader(b, at)];
@@ -141,11 +132,10 @@ static void join(struct fuse_block *b, uint32_t x, uint32_t y)
 
 static bt_status join_path(struct fuse_block *b, uint32_t from, uint32_t to)
 {
-    struct path p;
     uint32_t at;
-    BT_TRY(path_start(&p, b, from, to));
+    BT_TRY(path_start(b, from));
     for (;;) {
-        BT_TRY(path_next(&p, &at));
+        BT_TRY(path_next(b, to, &at));
         if (at == FUSE_NONE)
             return NULL;
         join(b, at, to);

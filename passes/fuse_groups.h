@@ -33,6 +33,7 @@ struct fuse_node {
     uint32_t leader; /* union-find */
     uint32_t root;   /* of a leader: the last node, whose value leaves the group */
     uint32_t group_kind, nop;
+    uint32_t walk; /* the last one that came here */
 };
 #define FUSE_NONE UINT32_MAX
 
@@ -41,6 +42,8 @@ struct fuse_block {
     uint32_t n;
     struct fuse_node *nodes; /* in order of the block */
     uint32_t max_ops;
+    uint32_t nwalk; /* so far; 0 at first */
+    bt_vec(uint32_t) queue;
 };
 
 /* Fills parents and groups from values, kinds and users. */

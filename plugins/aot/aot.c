@@ -14,7 +14,6 @@
 #include <baton/op.h>
 
 #include "bytecode.h"
-#include "folder_posix.h"
 #include "write.h"
 
 struct options {
@@ -117,26 +116,20 @@ static bt_status read_program(struct plan *p)
 
 static bt_status write_all(struct output *o, const struct options *chosen)
 {
-    bt_text folder;
-    bt_text_init(&folder, o->plan->arena);
-    bt_text_addf(&folder, "%s/baton", o->folder);
     BT_TRY(read_program(o->plan));
     BT_TRY(make_dense(o->plan));
     BT_TRY(place_constants(o, chosen->weights));
     BT_TRY(name_kernels(o));
-    if (!bt_text_get(&folder))
-        return bt_no_memory();
-    BT_TRY(make_folder(o->plan->ctx, o->folder));
     BT_TRY(read_older(o));
-    BT_TRY(make_folder(o->plan->ctx, folder.at));
     BT_TRY(find_bound(o));
     BT_TRY(write_header(o));
     BT_TRY(write_program(o));
     BT_TRY(write_kernels(o));
     BT_TRY(write_native(o));
     BT_TRY(write_data(o));
-    BT_TRY(remove_older(o));
     BT_TRY(write_example(o));
+    // nothing is changed in the folder before all is known to be writable as C
+    BT_TRY(write_files(o));
     return o->is_shared ? write_shared(o) : NULL;
 }
 
@@ -153,7 +146,7 @@ static bt_status write_folder(bt_ctx *ctx, const bt_compiled *compiled, const ch
         return bt_no_memory();
     bt_map_init(&p.words, arena, 1);
     bt_map_init(&p.ctors, arena, 0);
-    bt_map_init(&o.written, arena, 1);
+    bt_map_init(&o.files, arena, 1);
     bt_map_init(&p.places, arena, 0);
     bt_map_init(&p.storages, arena, 0);
     const char *name = *chosen->name ? chosen->name : last_part(arena, folder);

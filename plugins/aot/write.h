@@ -16,7 +16,7 @@ struct output {
     uint32_t nfault;
     const char *library; /* the target whose static library kernels call; NULL: none */
     const char *machine; /* ... what their code needs of a machine; "": not stated */
-    bt_map written;      /* paths of files, to anything */
+    bt_map files;        /* by path, their bytes: bt_text * */
     uint32_t is_shared;  /* NAME.so is made of them */
     const char *older;   /* of the program before: its list of files, and what follows */
 };
@@ -71,9 +71,9 @@ bt_status write_data(struct output *) BT_MUST_USE;
 /* CMakeLists.txt, main.c (write_example.c) */
 bt_status write_example(struct output *) BT_MUST_USE;
 
-/* The program that the folder had before (write_older.c): its list of files is read before
- * anything is written. remove_older: those that have not been written since. list_files: the
- * head of CMakeLists.txt. is_users: whether main.c is not as it was written.
+/* The program that the folder had before (write_older.c): its list of files.
+ * remove_older: those that the new one has not. list_files: the head of CMakeLists.txt.
+ * is_users: whether main.c is not as it was written.
  * errors BT_ERR_IO: CMakeLists.txt is of something else */
 bt_status read_older(struct output *) BT_MUST_USE;
 bt_status remove_older(struct output *) BT_MUST_USE;
@@ -87,9 +87,11 @@ bt_status write_shared(struct output *) BT_MUST_USE;
  * (write_faults.c). */
 bt_status add_kernel_faults(struct output *, uint32_t kernel, bt_span,
                             uint32_t *before) BT_MUST_USE;
-/* A file of the folder (write_file.c); its name is a format. */
-bt_status write_file(struct output *, const bt_text *, const char *format, ...)
+/* A file of the folder, whose name is a format; all of them are written, and those of the
+ * program before removed, at the end (write_files.c). */
+bt_status add_file(struct output *, const bt_text *, const char *format, ...)
     BT_PRINTF(3, 4) BT_MUST_USE;
+bt_status write_files(struct output *) BT_MUST_USE;
 /* The number of a fault with this text, which stands behind its place in the source. */
 bt_status output_fault(struct output *, bt_span, const char *text,
                        uint32_t *number) BT_MUST_USE;

@@ -109,13 +109,13 @@ static bt_status write_weights(struct output *o)
         return bt_no_memory();
     for (size_t i = 0; i < bytes.len; i++)
         digest = (digest ^ (unsigned char)bytes.at[i]) * UINT64_C(0x100000001b3);
-    BT_TRY(write_file(o, &bytes, "%s.weights", o->plan->name));
+    BT_TRY(add_file(o, &bytes, "%s.weights", o->plan->name));
     bt_text_init(&text, o->plan->arena);
     bt_text_addf(&text,
                  "#include <stdint.h>\n\nextern const uint64_t %s_digest;\n"
                  "const uint64_t %s_digest = UINT64_C(0x%016" PRIx64 ");\n",
                  o->plan->name, o->plan->name, digest);
-    return write_file(o, &text, "%s_data.c", o->plan->name);
+    return add_file(o, &text, "%s_data.c", o->plan->name);
 }
 
 bt_status write_data(struct output *o)
@@ -129,5 +129,5 @@ bt_status write_data(struct output *o)
         add_array(o, i, &text);
     if (!o->plan->consts.len) // C99 wants a declaration in each file
         bt_text_addf(&text, "\ntypedef int %s_has_no_constants;\n", o->plan->name);
-    return write_file(o, &text, "%s_data.c", o->plan->name);
+    return add_file(o, &text, "%s_data.c", o->plan->name);
 }

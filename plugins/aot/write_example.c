@@ -49,7 +49,7 @@ static bt_status write_cmake(struct output *o, const char *example)
                      "target_compile_definitions(%s_example PRIVATE\n"
                      "  WEIGHTS=\"${CMAKE_CURRENT_SOURCE_DIR}/%s.weights\")\n",
                      name, name);
-    return write_file(o, &text, "CMakeLists.txt");
+    return add_file(o, &text, "CMakeLists.txt");
 }
 
 /* The number of a leaf's elements, as an expression over the dims. */
@@ -303,5 +303,5 @@ bt_status write_example(struct output *o)
         return bt_no_memory();
     BT_TRY(is_users(o, text.at, &is_kept));
     BT_TRY(write_cmake(o, text.at));
-    return is_kept ? NULL : write_file(o, &text, "main.c");
+    return is_kept ? NULL : add_file(o, &text, "main.c");
 }

@@ -223,5 +223,5 @@ bt_status write_header(struct output *o)
             "int32_t %s_check_weights(const void *weights, size_t nbytes);\n",
             p->name, p->name);
     bt_text_addf(&text, "\n#ifdef __cplusplus\n}\n#endif\n#endif\n");
-    return write_file(o, &text, "%s.h", p->name);
+    return add_file(o, &text, "%s.h", p->name);
 }

@@ -50,7 +50,7 @@ static bt_status write_piece(struct output *o, uint32_t kernel)
             bt_text_addf(&text, "#define %s %s\n", c->codes[i]->symbol, o->symbols[i]);
     }
     bt_text_add(&text, c->codes[kernel]->at, c->codes[kernel]->nbytes);
-    return write_file(o, &text, "%s_kernels_%" PRIu32 ".c", o->plan->name,
+    return add_file(o, &text, "%s_kernels_%" PRIu32 ".c", o->plan->name,
                       piece_of(o, kernel));
 }
 
@@ -70,7 +70,7 @@ static bt_status copy_header(struct output *o, const char *name)
     bt_text_init(&text, o->plan->arena);
     bt_text_add(&text, file->bytes, file->nbytes);
     bt_file_close(o->plan->ctx, file);
-    return write_file(o, &text, "%s", name);
+    return add_file(o, &text, "%s", name);
 }
 
 bt_status write_kernels(struct output *o)

@@ -43,5 +43,5 @@ bt_status write_native(struct output *o)
                        o->library, status->message);
     bt_text_add(&bytes, file->bytes, file->nbytes);
     bt_file_close(p->ctx, file);
-    return write_file(o, &bytes, "libbaton_%s.a", o->library);
+    return add_file(o, &bytes, "libbaton_%s.a", o->library);
 }

@@ -56,9 +56,9 @@ void list_files(const struct output *o, const char *example, bt_text *out)
     char digest[65];
     bt_digest(example, strlen(example), digest);
     bt_text_addf(out, "%s", head);
-    for (uint32_t i = 0; i < o->written.len; i++)
+    for (uint32_t i = 0; i < o->files.len; i++)
         bt_text_addf(out, ENTRY "%s\n",
-                     (const char *)o->written.at[i].key + strlen(o->folder) + 1);
+                     (const char *)o->files.at[i].key + strlen(o->folder) + 1);
     if (o->is_shared)
         bt_text_addf(out, ENTRY "%s.so\n", o->plan->name);
     bt_text_addf(out, ENTRY "main.c %s\n", digest);
@@ -83,7 +83,7 @@ bt_status remove_older(struct output *o)
         bt_text_addf(&path, "%s/%s", o->folder, name ? name : "");
         if (!name || !bt_text_get(&path))
             return bt_no_memory();
-        if (is_file_name(name) && !bt_map_find(&o->written, path.at))
+        if (is_file_name(name) && !bt_map_find(&o->files, path.at))
             BT_TRY(remove_file(o->plan->ctx, path.at));
         at += n + (at[n] == '\n');
     }

@@ -530,5 +530,5 @@ bt_status write_program(struct output *o)
     bt_text_add(&text, body.at ? body.at : "", body.len);
     if (body.failed)
         return bt_no_memory();
-    return write_file(o, &text, "%s.c", p->name);
+    return add_file(o, &text, "%s.c", p->name);
 }

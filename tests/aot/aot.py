@@ -317,6 +317,10 @@ def values(baton, work):
         print(compiler, got.splitlines(), done.stderr.strip())
 
 
+def files_of(folder):
+    return {str(f.relative_to(folder)): f.read_bytes() for f in folder.rglob("*") if f.is_file()}
+
+
 def folder(baton, work):
     """A folder that is written again holds the files of the last program, and what is not aot's."""
     shutil.rmtree(work)
@@ -333,8 +337,7 @@ def folder(baton, work):
         how = ("--executor", f'aot{{name="{name}"{more}}}', *options)
         for target in (place, work / "fresh"):
             run(baton, "compile", HERE / f"{model}.baton", *how, "-o", target)
-        found, fresh = ({str(f.relative_to(at)): f.read_bytes() for f in at.rglob("*") if f.is_file()}
-                        for at in (place, work / "fresh"))
+        found, fresh = files_of(place), files_of(work / "fresh")
         if "shared" in more:  # of the linker's bytes nothing is said
             fresh[f"{name}.so"] = found.get(f"{name}.so")
         mine = {path: data for path, data in mine.items() if path not in fresh}  # the program's now
@@ -634,13 +637,19 @@ UNCOUNTED = (
 
 
 def faults(baton, work):
+    there, missing = work / "there", work / "missing"
+    shutil.rmtree(missing, ignore_errors=True)
     for text, told in UNWRITTEN.items():
         model = work / "unwritten.baton"
         model.write_text(f'#[version = "baton 0.1"]\ndef @main{text}\n')
-        done = subprocess.run([baton, "compile", model, "--executor", "aot", "-o", work / "unwritten"], capture_output=True, text=True)
-        for part in told:
-            if done.returncode != 1 or part not in done.stderr:
-                sys.exit(f"{text}: {done.returncode}: {done.stderr}\nsays nothing of {part}")
+        before = files_of(write(baton, HERE / "programs/dense.baton", there))
+        for folder in (there, missing):
+            done = subprocess.run([baton, "compile", model, "--executor", "aot", "-o", folder], capture_output=True, text=True)
+            for part in told:
+                if done.returncode != 1 or part not in done.stderr:
+                    sys.exit(f"{text}: {done.returncode}: {done.stderr}\nsays nothing of {part}")
+        if files_of(there) != before or missing.exists():
+            sys.exit(f"{text}: it is refused, and has written files")
     for name, text, call, told in OUT_OF_BOUNDS:
         where = f"2:{len('def @main') + text.index(call) + 1}"
         model = work / f"{name}.baton"

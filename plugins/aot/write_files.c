@@ -1,0 +1,49 @@
+/* What all that is written has in common: files in the folder, faults by number. */
+#include "folder_posix.h"
+#include "write.h"
+
+bt_status add_file(struct output *o, const bt_text *text, const char *format, ...)
+{
+    bt_arena *arena = o->plan->arena;
+    bt_text path, *file = BT_NEW(arena, bt_text);
+    va_list args;
+    bt_text_init(&path, arena);
+    bt_text_addf(&path, "%s/", o->folder);
+    va_start(args, format);
+    bt_text_addv(&path, format, args);
+    va_end(args);
+    if (!file || text->failed || !bt_text_get(&path) ||
+        !bt_map_put(&o->files, path.at, file))
+        return bt_no_memory();
+    *file = *text;
+    return NULL;
+}
+
+bt_status write_files(struct output *o)
+{
+    bt_ctx *ctx = o->plan->ctx;
+    bt_text headers;
+    bt_text_init(&headers, o->plan->arena);
+    bt_text_addf(&headers, "%s/baton", o->folder);
+    if (!bt_text_get(&headers))
+        return bt_no_memory();
+    BT_TRY(make_folder(ctx, o->folder));
+    BT_TRY(make_folder(ctx, headers.at));
+    BT_TRY(remove_older(o));
+    for (uint32_t i = 0; i < o->files.len; i++) {
+        const bt_map_entry *file = &o->files.at[i];
+        const bt_text *bytes = file->value;
+        BT_TRY(bt_file_write(ctx, file->key, bytes->at ? bytes->at : "", bytes->len));
+    }
+    return NULL;
+}
+
+bt_status output_fault(struct output *o, bt_span span, const char *text, uint32_t *number)
+{
+    struct plan *p = o->plan;
+    text = plan_fault_text(p, span, text);
+    if (!text)
+        return bt_no_memory();
+    *number = o->nfault + p->texts.len + 1;
+    return BT_PUSH(p->arena, &p->texts, text) ? NULL : bt_no_memory();
+}

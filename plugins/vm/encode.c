@@ -386,8 +386,7 @@ static bt_status write_block(struct vm_encoder *e, const bt_block *block, int is
         BT_TRY(write_binding(e, value, ends));
         BT_TRY(drop_unused(e, value));
         // a tail call, or branches that return by themselves, define nothing here
-        has_left =
-            ends && vm_behind(value) == value && !bt_map_find(&e->registers, value);
+        has_left = ends && !bt_map_find(&e->registers, value);
     }
     if (!has_left)
         BT_TRY(write_result(e, block, is_tail, target));

@@ -40,7 +40,7 @@ static bt_status move_out(struct vm_machine *m, struct vm_frame *frame, uint32_t
     if ((operand & VM_REGISTER) >= frame->f->nobject)
         return NULL;
     if (!word->object)
-        return vm_fail(m, frame->pc, BT_ERR_INTERNAL, "vm: a register is empty");
+        return vm_fail_empty(m, frame);
     if (operand & VM_LAST)
         word->object = NULL;
     else
@@ -234,11 +234,6 @@ static bt_status set_ref(struct vm_machine *m, struct vm_frame *frame, uint32_t 
     return status;
 }
 
-static bt_status fail_empty(struct vm_machine *m, const struct vm_frame *frame)
-{
-    return vm_fail(m, frame->pc, BT_ERR_INTERNAL, "vm: a register is empty");
-}
-
 /* A part of an object, which is let go where this is its last use. */
 static bt_status take_part(struct vm_machine *m, struct vm_frame *frame, uint32_t dst,
                            uint32_t operand, uint32_t index, const bt_ctor *ctor)
@@ -246,7 +241,7 @@ static bt_status take_part(struct vm_machine *m, struct vm_frame *frame, uint32_
     union vm_word *word = &frame->r[operand & VM_REGISTER];
     bt_object *object = word->object;
     if (!object)
-        return fail_empty(m, frame);
+        return vm_fail_empty(m, frame);
     const bt_tuple *tuple = bt_object_as_tuple(object);
     const bt_adt *adt = bt_object_as_adt(object);
     const bt_ref *ref = bt_object_as_ref(object);
@@ -275,7 +270,7 @@ static bt_status fail_match(struct vm_machine *m, const struct vm_frame *frame,
     const bt_adt *adt = bt_object_as_adt(frame->r[operand & VM_REGISTER].object);
     bt_text text;
     if (!adt || !match)
-        return fail_empty(m, frame);
+        return vm_fail_empty(m, frame);
     bt_text_init(&text, bt_ctx_scratch(m->ctx));
     misfit_text(match->otherwise, adt->name, adt->nfield, &text);
     const char *message = bt_text_get(&text);
@@ -546,7 +541,7 @@ next:
         const bt_adt *adt = object ? bt_object_as_adt(object) : NULL;
         STAND;
         if (!adt)
-            return fail_empty(m, frame);
+            return vm_fail_empty(m, frame);
         w = frame->f->words + w[2 + adt->tag];
         NEXT;
     }

@@ -153,6 +153,7 @@ static inline int64_t *vm_offsets(const struct vm_frame *frame)
     return (int64_t *)(void *)(vm_held_of(frame) + frame->f->nstorage);
 }
 bt_status vm_fail(struct vm_machine *, uint32_t pc, uint32_t code, const char *text);
+bt_status vm_fail_empty(struct vm_machine *, const struct vm_frame *) BT_MUST_USE;
 /* A scalar as an object, and back; unbox takes the reference. */
 bt_status vm_box(struct vm_machine *, uint32_t type, bt_cell, bt_object **out);
 bt_cell vm_cell_of(const bt_object *);

@@ -74,7 +74,7 @@ bt_status vm_show_dims(struct vm_machine *m, struct vm_frame *frame,
 {
     const bt_object *object = frame->r[operand & VM_REGISTER].object;
     if (!object)
-        return vm_fail(m, frame->pc, BT_ERR_INTERNAL, "vm: a register is empty");
+        return vm_fail_empty(m, frame);
     BT_TRY(show(m, frame, shape, object, 0));
     return is_checked ? show(m, frame, shape, object, 1) : NULL;
 }

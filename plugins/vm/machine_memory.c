@@ -155,7 +155,7 @@ static bt_status take_register(struct vm_machine *m, struct vm_frame *frame, uin
         return NULL;
     }
     if (!word->object)
-        return vm_fail(m, frame->pc, BT_ERR_INTERNAL, "vm: a register is empty");
+        return vm_fail_empty(m, frame);
     const bt_tensor *tensor = bt_object_as_tensor(word->object);
     if (!bt_tensor_is_plain(tensor)) {
         if (!is_read)

@@ -10,6 +10,11 @@ bt_status vm_fail(struct vm_machine *m, uint32_t pc, uint32_t code, const char *
                       text);
 }
 
+bt_status vm_fail_empty(struct vm_machine *m, const struct vm_frame *frame)
+{
+    return vm_fail(m, frame->pc, BT_ERR_INTERNAL, "vm: a register is empty");
+}
+
 bt_status vm_box(struct vm_machine *m, uint32_t type, bt_cell cell, bt_object **out)
 {
     const bt_dtype dtype = m->program->types.at[type].dtype;
@@ -37,7 +42,7 @@ bt_status vm_take(struct vm_machine *m, struct vm_frame *frame, uint32_t operand
     if (reg >= frame->f->nobject)
         return vm_box(m, frame->f->types[reg], word->cell, out);
     if (!word->object)
-        return vm_fail(m, frame->pc, BT_ERR_INTERNAL, "vm: a register is empty");
+        return vm_fail_empty(m, frame);
     *out = word->object;
     if (operand & VM_LAST)
         word->object = NULL;

@@ -588,6 +588,10 @@ UNWRITTEN = {
         (":2:24: error: aot: the entry takes a function, or what holds one: C outside of the program cannot make it",),
     "(%x: Tensor[(1, 1, 5, 5), float32], %d: Tensor[(2), int64]) { dyn.image.resize2d(%x, %d) }":
         (":2:72: error: aot: no C is written for dyn.image.resize2d, of which there is no plain C", "vm and interp run it"),
+    **{f"(%x: Tensor[(5), int64], %y: Tensor[(4), int64]) "
+       f"{{ {op}(cast(argwhere(%x), dtype=\"float32\"), cast(argwhere(%y), dtype=\"float32\")) }}":
+       (f":2:61: error: aot: no C is written for {op}, because a run finds out which sizes it meets",)
+       for op in ("broadcast_to_like", "collapse_sum_like", "nn.prelu")},
 }
 
 

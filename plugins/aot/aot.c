@@ -6,7 +6,7 @@
  *     alloc_storage         bytes of the caller's workspace, or of an output
  *     invoke                a call of a kernel's function
  *     kernels               NAME_kernels_0.c ..., and libbaton_TARGET.a, which they call
- *     constants             NAME_data.c, or NAME.weights
+ *     constants             NAME_data.c; or NAME.weights, and its digest there
  */
 #include <inttypes.h>
 #include <string.h>

@@ -66,7 +66,7 @@ bt_status write_kernels(struct output *) BT_MUST_USE;
 /* libbaton_TARGET.a, where kernels need it (write_native.c), which native_check finds out */
 bt_status write_native(struct output *) BT_MUST_USE;
 bt_status native_check(struct output *, uint32_t kernel) BT_MUST_USE;
-/* NAME_data.c, or NAME.weights (write_data.c) */
+/* NAME_data.c: constants; or NAME.weights, and the digest of it there (write_data.c) */
 bt_status write_data(struct output *) BT_MUST_USE;
 /* CMakeLists.txt, main.c (write_example.c) */
 bt_status write_example(struct output *) BT_MUST_USE;

@@ -3,9 +3,10 @@
  *
  *     lower.c           primitive calls become storage and invocations of kernels
  *     control.c         branches, calls, closures and what holds values
+ *     apart.c           calls whose sizes a run finds, as functions of their own
  *     place.c           which target computes a primitive function, by which kernels
  *     view.c            functions that only change the shape
- *     lowering.c        what a target says of its kernels
+ *     lowering.c        helpers with which a target writes a lowering
  *     kernel_type.c     what a kernel takes
  *     live_ranges.c     when each tensor is needed
  *     plan_check.c      what a planned program must keep to

@@ -73,7 +73,7 @@ static int32_t plain_order(const bt_plain_call *call)
             plain_set_bits(call->out, to + j * line.inner,
                            plain_bits(in, line.first + order[j] * line.inner));
         for (j = 0; call->attrs[4] && j < k; j++)
-            plain_set_index(places, to + j * line.inner, (int64_t)order[j]);
+            plain_set_index(places, to + j * line.inner, order[j]);
     }
     return 0;
 }

@@ -109,7 +109,7 @@ static int32_t plain_search(const bt_plain_call *call)
             else
                 high = middle;
         }
-        plain_set_index(call->out, i, (int64_t)low);
+        plain_set_index(call->out, i, low);
     }
     return 0;
 }

@@ -47,7 +47,6 @@ void code_apply_head(struct coder *c, uint32_t number)
     bt_text_addf(c->out, ", %s*out)", code_passed(c, type->at[type->n - 1]));
 }
 
-/* Whether a closure of a function may be of a type: its last parameters, its result. */
 int code_may_be(const struct coder *c, const struct vm_function *f, uint32_t number)
 {
     const struct vm_type *type = &c->program->types.at[number];
@@ -130,7 +129,6 @@ static void leave_all(struct coder *c, uint32_t n, const uint32_t *operands)
     }
 }
 
-/* dst UINT32_MAX: a tail call, whose result is the function's own. */
 bt_status code_call(struct coder *c, uint32_t dst, const char *callee,
                     const uint32_t *closure, const struct vm_list *dims, uint32_t nvar,
                     uint32_t n, const uint32_t *operands)
@@ -173,7 +171,6 @@ bt_status code_call(struct coder *c, uint32_t dst, const char *callee,
     return NULL;
 }
 
-/* A function of the same group in tail position, itself at the least: a jump. */
 bt_status code_again(struct coder *c, uint32_t function, const struct vm_list *dims,
                      uint32_t n, const uint32_t *operands)
 {

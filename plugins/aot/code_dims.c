@@ -11,7 +11,6 @@ static int is_leaf(const struct vm_open *open)
     return open->dim->kind == BT_TYPE_VAR || open->dim->kind == BT_TYPE_OPAQUE;
 }
 
-/* The value of a term; UNKNOWN where a dim of it is. */
 bt_status code_term(struct coder *c, const struct vm_term *term, const char **out)
 {
     const struct vm_open *open = term->open;
@@ -32,7 +31,6 @@ bt_status code_term(struct coder *c, const struct vm_term *term, const char **ou
     return *out ? NULL : bt_no_memory();
 }
 
-/* An array of dims in a block; its name, or NULL for none. */
 bt_status code_dims(struct coder *c, uint32_t n, const struct vm_term *terms,
                     const char *name)
 {
@@ -55,7 +53,6 @@ static void name_term(struct coder *c, const struct vm_term *term, bt_text *out)
         bt_text_addf(out, "%" PRId64, term->number);
 }
 
-/* What a value shows of dims; nested to the depth of types. */
 bt_status code_show(struct coder *c, const struct vm_shape *shape, const char *at,
                     int is_checked)
 {

@@ -61,7 +61,7 @@ const char *example_print(bt_dtype);
 /* Parts of runtime.h and of values.h, which the build makes of them; NULL behind the
  * last. */
 extern const char *const runtime_blocks[], *const value_blocks[];
-/* kernels_N.c, baton/kernel.h (write_kernels.c) */
+/* NAME_kernels_N.c, baton/kernel.h, baton/plain.h (write_kernels.c) */
 bt_status write_kernels(struct output *) BT_MUST_USE;
 /* libbaton_TARGET.a, where kernels need it (write_native.c), which native_check finds out */
 bt_status write_native(struct output *) BT_MUST_USE;

@@ -12,7 +12,7 @@ int is_open(const struct output *o)
     return o->plan->entry->func->nvar > 0;
 }
 
-/* "(n, 3)" */
+/* "[n, 3]" */
 static bt_status add_shape(struct plan *p, const bt_type *type, bt_text *out)
 {
     const bt_shape_type *shape = bt_tensor_shape(type);

@@ -1,4 +1,4 @@
-/* kernels_N.c and the headers that they include. */
+/* NAME_kernels_N.c and the headers that they include. */
 #include "write.h"
 
 #include <inttypes.h>

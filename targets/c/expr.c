@@ -36,7 +36,6 @@ const char *c_value_type(const struct c_exprs *x, bt_dtype dtype)
                                      : "float";
 }
 
-/* Of an element in memory. */
 const char *c_element_type(bt_dtype dtype)
 {
 #define BT_STORED(UPPER, name, class_, bits, c_type) \
@@ -46,7 +45,6 @@ const char *c_element_type(bt_dtype dtype)
     return "void";
 }
 
-/* The call of a function of floats.h that gives a double, as a value of the dtype. */
 const char *c_call_of(struct c_exprs *x, bt_dtype dtype, const char *name, const char *a,
                       const char *b)
 {
@@ -125,7 +123,6 @@ const char *c_integer(struct c_exprs *x, int64_t value)
     return c_form(x, value < 0 ? "(%" PRId64 ")" : "%" PRId64, value);
 }
 
-/* With as few digits as give the same number. */
 const char *c_real(struct c_exprs *x, double value, bt_dtype dtype)
 {
     char digits[40];

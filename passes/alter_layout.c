@@ -1,20 +1,5 @@
 /*
  * alter-layout: lay out what convolutions read and write in blocks of channels.
- *     before
- *         def @main(%x: Tensor[(1, 8, 2, 2), float32], %w: Tensor[(8, 8, 1, 1), float32],
- *                   %b: Tensor[(8, 1, 1), float32]) {
- *             %0 = nn.conv2d(%x, %w);
- *             nn.relu(add(%0, %b))
- *         }
- *     after, with {data=NCHW8c} and dead-code
- *         def @main(%x: Tensor[(1, 8, 2, 2), float32], %w: Tensor[(8, 8, 1, 1), float32],
- *                   %b: Tensor[(8, 1, 1), float32]) {
- *             %0 = layout_transform(%x, src_layout="", dst_layout="NCHW:NCHW8c");
- *             %1 = layout_transform(%w, src_layout="", dst_layout="OIHW:OIHW8i8o");
- *             %2: Tensor[(1, 8, 2, 2), float32, "NCHW:NCHW8c"] = nn.conv2d(%0, %1);
- *             %3 = nn.relu(add(%2, %b));
- *             layout_transform(%3, src_layout="NCHW:NCHW8c", dst_layout="")
- *         }
  *
  * A layout is part of a type: shapes, attributes and formulas stay as they are, and the
  * result is the same to the bit; what changes is where elements lie in memory. So calls

@@ -1,28 +1,5 @@
 /*
  * batch-loop: products of each slice of a sequence become one product before the loop.
- *     before
- *         def @main(%x: Tensor[(9, 2, 3), float32], %w: Tensor[(4, 3), float32], %h: Tensor[(2, 4), float32]) {
- *             %loop = fn (%i: int64, %s: Tensor[(2, 4), float32]) -> Tensor[(2, 4), float32] {
- *                 if (less(%i, 9i64)) {
- *                     %0 = nn.dense(take(%x, %i, axis=0), %w);
- *                     %1 = tanh(add(%0, %s));
- *                     %loop(add(%i, 1i64), %1)
- *                 } else { %s }
- *             };
- *             %loop(0i64, %h)
- *         }
- *     after, with dead-code
- *         def @main(%x: Tensor[(9, 2, 3), float32], %w: Tensor[(4, 3), float32], %h: Tensor[(2, 4), float32]) {
- *             %0 = einsum((%x, %w), equation="zac,bc->zab");
- *             %loop = fn (%i: int64, %s: Tensor[(2, 4), float32]) -> Tensor[(2, 4), float32] {
- *                 if (less(%i, 9i64)) {
- *                     %1 = take(%0, %i, axis=0);
- *                     %2 = tanh(add(%1, %s));
- *                     %loop(add(%i, 1i64), %2)
- *                 } else { %s }
- *             };
- *             %loop(0i64, %h)
- *         }
  * A loop is a closure that calls itself in tail position, in an `if` of `less(counter,
  * bound)`, with the counter plus 1; it is called once from elsewhere, with 0. What is a
  * slice (one position of one axis) and what a product (a contraction of two operands) is

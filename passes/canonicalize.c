@@ -1,15 +1,8 @@
 /*
  * canonicalize: one form for what has several.
- *     before
- *         def @main(%x: Tensor[(1, 3, 4, 4), float32], %b: Tensor[(3), float32]) {
- *             nn.bias_add(%x, %b)
- *         }
- *     after
- *         def @main(%x: Tensor[(1, 3, 4, 4), float32], %b: Tensor[(3), float32]) {
- *             add(%x, expand_dims(%b, axis=1, num_newaxis=2))
- *         }
- * By rules (rules.md): constants stand at the right of commutative operators; a field
- * of a tuple that is in sight is the field. What is checked at run time stays as it is.
+ * By rules (rules.md): a bias is a summand that lies along the channels; constants stand
+ * at the right of commutative operators; a field of a tuple that is in sight is the field.
+ * What is checked at run time stays as it is.
  * keeps    no invariant
  * option   rule    go by this rule alone, default all
  * source   Relay's CanonicalizeOps

@@ -1,25 +1,6 @@
 /*
  * combine-parallel-conv2d: convolutions of one input become one, with all their channels.
- *     before
- *         def @main(%x: Tensor[(1, 1, 2, 2), float32]) {
- *             %0 = nn.conv2d(%x, const[(1, 1, 1, 1), float32]{1});
- *             %1 = nn.relu(add(%0, const[(1, 1, 1), float32]{4}));
- *             %2 = nn.conv2d(%x, const[(2, 1, 1, 1), float32]{2, 3});
- *             %3 = nn.relu(add(%2, const[(2, 1, 1), float32]{5, 6}));
- *             %4 = nn.conv2d(%x, const[(1, 1, 1, 1), float32]{7});
- *             %5 = nn.relu(add(%4, 8f));
- *             (%1, %3, %5)
- *         }
- *     after, with fold-constant and dead-code
- *         def @main(%x: Tensor[(1, 1, 2, 2), float32]) {
- *             %0 = nn.conv2d(%x, const[(4, 1, 1, 1), float32]{1, 2, 3, 7});
- *             %1 = nn.relu(add(%0, const[(4, 1, 1), float32]{4, 5, 6, 8}));
- *             %2 = strided_slice(%1, begin=[0], end=[1], axes=[1]);
- *             %3 = strided_slice(%1, begin=[1], end=[3], axes=[1]);
- *             %4 = strided_slice(%1, begin=[3], end=[4], axes=[1]);
- *             (%2, %3, %4)
- *         }
- * So are other layers whose facet "channels" states layouts, such as nn.conv1d;
+ * So do other layers whose facet "channels" states layouts, such as nn.conv1d;
  * combine-parallel-dense does the same for those of matrices, such as nn.dense. The
  * layers have the same attributes and kernel size, one group, and constant weights;
  * what follows element by element in every branch, with constants for each channel or
@@ -372,7 +353,23 @@ static const bt_pass passes[] = {
     {
         .name = "combine-parallel-dense",
         .doc = "Dense layers of one input become one, with all their units.\n"
-               "As combine-parallel-conv2d.",
+               "before\n"
+               "    def @main(%x: Tensor[(1, 2), float32]) {\n"
+               "        %0 = nn.relu(nn.dense(%x, const[(1, 2), float32]{1, 2}));\n"
+               "        %1 = nn.relu(nn.dense(%x, const[(2, 2), float32]{3, 4, 5, 6}));\n"
+               "        %2 = nn.relu(nn.dense(%x, const[(1, 2), float32]{7, 8}));\n"
+               "        (%0, %1, %2)\n"
+               "    }\n"
+               "after, with fold-constant and dead-code\n"
+               "    def @main(%x: Tensor[(1, 2), float32]) {\n"
+               "        %0 = nn.dense(%x, const[(4, 2), float32]{1, 2, 3, 4, 5, 6, 7, "
+               "8});\n"
+               "        %1 = nn.relu(%0);\n"
+               "        %2 = strided_slice(%1, begin=[0], end=[1], axes=[1]);\n"
+               "        %3 = strided_slice(%1, begin=[1], end=[3], axes=[1]);\n"
+               "        %4 = strided_slice(%1, begin=[3], end=[4], axes=[1]);\n"
+               "        (%2, %3, %4)\n"
+               "    }",
         .level = 4,
         .options = options,
         .options_nbytes = sizeof(struct options),

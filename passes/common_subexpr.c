@@ -1,16 +1,5 @@
 /*
  * common-subexpr: compute equal expressions once.
- *     before
- *         def @main(%x: float32) {
- *             %0 = exp(%x);
- *             %1 = exp(%x);
- *             add(%0, %1)
- *         }
- *     after
- *         def @main(%x: float32) {
- *             %0 = exp(%x);
- *             add(%0, %0)
- *         }
  * Values are numbered block by block; an expression of an enclosing block, earlier in
  * it, stands for equal ones inside. What reads, writes, allocates, draws random numbers
  * or does I/O is never merged.

@@ -1,15 +1,6 @@
 /*
  * dead-code: drop bindings that are not needed, and functions that the entry does not
  * reach.
- *     before
- *         def @main(%x: float32) {
- *             %0 = exp(%x);
- *             negative(%x)
- *         }
- *     after
- *         def @main(%x: float32) {
- *             negative(%x)
- *         }
  * What writes, draws random numbers or does I/O stays, and so does a statement (`holds`)
  * that does not follow from its operands; what else may only fail, diverge or allocate
  * goes. Where it is not known which function the program is run from, as with baton opt

@@ -1,17 +1,5 @@
 /*
  * defunctionalize: values of function type become values of data types.
- *     before
- *         def @add(%x: float32, %y: float32) { add(%x, %y) }
- *         def @apply(%f: fn (float32) -> float32, %x: float32) { %f(%x) }
- *         def @main(%x: float32) { @apply(fn (%y: float32) { @add(%x, %y) }, 1f) }
- *     after
- *         type Fn { Fn_add(float32), }
- *         def @add(%x: float32, %y: float32) { add(%x, %y) }
- *         def @main(%x: float32) { @apply_1(Fn_add(%x), 1f) }
- *         def @call_Fn(%f: Fn, %0: float32) -> float32 {
- *             match (%f) { Fn_add(%1) => @add(%1, %0), }
- *         }
- *         def @apply_1(%f: Fn, %x: float32) { @call_Fn(%f, %x) }
  * Each type of functions becomes a data type with a constructor for each function that is
  * used as a value of that type, which holds what the closure held; a call of a value becomes
  * the call of a function that looks at the constructor. The program is first-order then. It

@@ -1,16 +1,6 @@
 /*
  * dynamic-to-static: operators whose shapes are values become those whose shapes are
  * attributes, where the values are known.
- *     before
- *         def @main(%x: Tensor[(2, 3), float32]) {
- *             %0 = dyn.reshape(%x, const[(2), int64]{3, 2});
- *             dyn.topk(%0, 1i64, ret_type="values")
- *         }
- *     after
- *         def @main(%x: Tensor[(2, 3), float32]) {
- *             %0 = reshape(%x, newshape=[3, 2]);
- *             topk(%0, k=1, ret_type="values")
- *         }
  * By rules (rules.md). A type that is wholly known says what the value was, constant or
  * not.
  * keeps    no invariant

@@ -1,13 +1,5 @@
 /*
  * eta-expand: functions of the module that are used as values become closures.
- *     before
- *         def @twice(%x: float32) { add(%x, %x) }
- *         def @apply(%f: fn (float32) -> float32, %x: float32) { %f(%x) }
- *         def @main(%x: float32) { @apply(@twice, %x) }
- *     after
- *         def @twice(%x: float32) { add(%x, %x) }
- *         def @apply(%f: fn (float32) -> float32, %x: float32) { %f(%x) }
- *         def @main(%x: float32) { @apply(fn (%x: float32) { @twice(%x) }, %x) }
  * Afterwards functions of the module are only called. Operators and constructors are such
  * closures from the start, wherever text or a model uses one as a value.
  * keeps    every invariant

@@ -1,14 +1,5 @@
 /*
  * fold-constant: evaluate what does not depend on inputs.
- *     before
- *         def @main(%x: float32) {
- *             %0 = add(1f, 2f);
- *             multiply(%x, %0)
- *         }
- *     after
- *         def @main(%x: float32) {
- *             multiply(%x, 3f)
- *         }
  * Calls of operators on constants run by the reference evaluator, those with names (@c)
  * included; small integer results that follow from static shapes (shape_of) become
  * constants too; a field of a constant tuple is a constant. A call that fails stays, to

@@ -1,23 +1,5 @@
 /*
  * fold-scale-axis: multiply the weights instead of the activations.
- *     before
- *         def @main(%x: Tensor[(2, 2), float32]) {
- *             %0 = nn.dense(%x, const[(2, 2), float32]{1, 2, 3, 4});
- *             %1 = add(%0, const[(2), float32]{7, 8});
- *             %2 = multiply(%1, const[(2), float32]{10, 100});
- *             %3 = nn.relu(add(nn.relu(%2), %x));
- *             %4 = multiply(%3, const[(2), float32]{2, 4});
- *             nn.dense(nn.relu(add(%4, const[(2), float32]{8, 8})),
- *                      const[(1, 2), float32]{5, 6})
- *         }
- *     after, with fold-constant and dead-code
- *         def @main(%x: Tensor[(2, 2), float32]) {
- *             %0 = nn.dense(%x, const[(2, 2), float32]{10, 20, 300, 400});
- *             %1 = add(%0, const[(2), float32]{70, 800});
- *             %2 = nn.relu(add(nn.relu(%1), %x));
- *             nn.dense(nn.relu(add(%2, const[(2), float32]{4, 2})),
- *                      const[(1, 2), float32]{10, 24})
- *         }
  * A factor, one number or one a channel, moves up to the layers that its operand comes
  * from, or else down to all layers that use its result: through sums, activations and
  * pools that let it pass, and through concatenations on the way up. Together with

@@ -1,14 +1,5 @@
 /*
  * fold-take: a product of rows that are taken from a constant table is rows of a product.
- *     before
- *         def @main(%i: Tensor[(1), int32]) {
- *             %0 = take(const[(3, 2), float32]{1, 0, 2, 1, 0, 3}, %i, axis=0);
- *             nn.dense(%0, const[(2, 2), float32]{1, 2, 3, 4})
- *         }
- *     after, with dead-code
- *         def @main(%i: Tensor[(1), int32]) {
- *             take(const[(3, 2), float32]{1, 3, 4, 10, 6, 12}, %i, axis=0)
- *         }
  * So the first layer behind an embedding costs no product, and its weight is not read. The
  * table of products is computed when the program is compiled: no larger than max-bytes, by no
  * more than max-work products. Floats are summed as the reference evaluator does.

@@ -1,20 +1,5 @@
 /*
  * fuse-ops: put calls that are computed together into primitive functions.
- *     before
- *         def @main(%x: Tensor[(4, 8), float32], %w: Tensor[(8, 8), float32]) {
- *             %0 = nn.dense(%x, %w);
- *             nn.relu(%0)
- *         }
- *     after
- *         def @main(%x: Tensor[(4, 8), float32], %w: Tensor[(8, 8), float32]) {
- *             @fused_nn_dense_nn_relu(%x, %w)
- *         }
- *         def @fused_nn_dense_nn_relu(%p0: Tensor[(4, 8), float32],
- *                                     %p1: Tensor[(8, 8), float32],
- *                                     primitive=1) {
- *             %0 = nn.dense(%p0, %p1);
- *             nn.relu(%0)
- *         }
  * Every call of an operator whose types are tensors with known dims goes into one: a
  * function with the attribute primitive, which an executor or target computes as a whole.
  * Equal functions are one. What reads, writes or draws random numbers, and what is

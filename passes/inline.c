@@ -1,11 +1,5 @@
 /*
  * inline: put the body of a function where it is called.
- *     before
- *         def @twice(%x: float32) { add(%x, %x) }
- *         def @main(%x: float32) { @twice(%x) }
- *     after
- *         def @twice(%x: float32) { add(%x, %x) }
- *         def @main(%x: float32) { add(%x, %x) }
  * Calls of globals that carry the attribute inline=True, that are named once, or that
  * have at most max-bindings bindings, once their own calls are inlined; and calls of
  * closures in sight that are used once or are as small. A call that passes single numbers

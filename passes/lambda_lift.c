@@ -1,26 +1,5 @@
 /*
  * lambda-lift: make functions of the module out of closures.
- *     before
- *         def @main(%x: float32, %n: int32) {
- *             %loop = fn (%i: int32, %y: float32) -> float32 {
- *                 if (less(%i, 1)) { %y } else { %loop(subtract(%i, 1), multiply(%y, %x)) }
- *             };
- *             %loop(%n, 1f)
- *         }
- *     after
- *         def @main(%x: float32, %n: int32) {
- *             @main_loop(%x, %n, 1f)
- *         }
- *         def @main_loop(%x: float32, %i: int32, %y: float32) -> float32 {
- *             %0 = less(%i, 1);
- *             if (%0) {
- *                 %y
- *             } else {
- *                 %1 = subtract(%i, 1);
- *                 %2 = multiply(%y, %x);
- *                 @main_loop(%x, %1, %2)
- *             }
- *         }
  * What a closure uses from around it comes first among the parameters, in the order of its
  * first use; type parameters of the functions around, and dims that only a run shows, come
  * as type parameters. Where the closure is called in sight, the function is called. Where it

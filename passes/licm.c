@@ -1,27 +1,6 @@
 /*
  * licm: loop-invariant code motion, out of functions that call themselves in tail
  * position.
- *     before
- *         def @loop(%i: int32, %w: float32, %x: float32) -> float32 {
- *             if (less(%i, 9)) {
- *                 @loop(add(%i, 1), %w, multiply(%x, exp(%w)))
- *             } else {
- *                 %x
- *             }
- *         }
- *     after
- *         def @loop(%i: int32, %w: float32, %x: float32) -> float32 {
- *             @loop_body(%i, %w, %x, exp(%w))
- *         }
- *         def @loop_body(%i: int32, %w: float32, %x: float32, %0: float32) -> float32 {
- *             if (less(%i, 9)) {
- *                 %1 = add(%i, 1);
- *                 %2 = multiply(%x, %0);
- *                 @loop_body(%1, %w, %2, %0)
- *             } else {
- *                 %x
- *             }
- *         }
  * What every iteration computes anew from parameters that it passes on as they are, from
  * constants and, in a closure, from what is around it, is computed before the first one: for
  * a global it becomes a parameter of a function of its own, and the global calls that;

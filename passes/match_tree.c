@@ -1,32 +1,5 @@
 /*
  * match-tree: matches of nested patterns become trees of matches that look at one level.
- *     before
- *         type List { Nil, Cons(int32, List), }
- *         def @main(%l: List, %m: List) {
- *             match ((%l, %m)) {
- *                 (Nil, _) => 0,
- *                 (_, Nil) => 1,
- *                 (Cons(%a, Nil), Cons(%b, _)) => add(%a, %b),
- *                 (Cons(%a, Cons(_, _)), _) => %a,
- *             }
- *         }
- *     after
- *         type List { Nil, Cons(int32, List), }
- *         def @main(%l: List, %m: List) {
- *             %0 = (%l, %m);
- *             %1 = %0.0;
- *             %2 = %0.1;
- *             match (%1) {
- *                 Nil => 0,
- *                 Cons(%a, %3) => match (%2) {
- *                     Nil => 1,
- *                     Cons(%b, _) => match (%3) {
- *                         Nil => add(%a, %b),
- *                         Cons(_, _) => %a,
- *                     },
- *                 },
- *             }
- *         }
  * Afterwards each match is of a data type, each of its patterns is a constructor of
  * variables and wildcards, each constructor stands once, and a wildcard or a variable only
  * at the end. No constructor is looked at twice on the way to a clause. Which part of the

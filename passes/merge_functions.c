@@ -1,13 +1,5 @@
 /*
  * merge-functions: functions that are equal become one.
- *     before
- *         def @twice(%x: float32) { add(%x, %x) }
- *         def @double(%y: float32) { add(%y, %y) }
- *         def @main(%x: float32) { multiply(@twice(%x), @double(%x)) }
- *     after
- *         def @twice(%x: float32) { add(%x, %x) }
- *         def @double(%y: float32) { add(%y, %y) }
- *         def @main(%x: float32) { multiply(@twice(%x), @twice(%x)) }
  * What uses a function uses the first one that is equal to it, up to names; so do calls in
  * functions that are compared then. Those that are not used any more stay; dead-code drops
  * them where it knows the entry. Functions that call themselves are not compared up to

@@ -1,19 +1,5 @@
 /*
  * monomorphize: one copy of a function for each way that its type parameters are given.
- *     before
- *         def @pair<A>(%x: A) -> (A, A) { (%x, %x) }
- *         def @main<n: Dim>(%x: Tensor[(n), float32], %y: int32) {
- *             (@pair(%x), @pair(%y), @pair(3))
- *         }
- *     after
- *         def @pair<A>(%x: A) -> (A, A) { (%x, %x) }
- *         def @main<n: Dim>(%x: Tensor[(n), float32], %y: int32) {
- *             (@pair_float32_n(%x), @pair_int32(%y), @pair_int32(3))
- *         }
- *         def @pair_float32_n<n: Dim>(%x: Tensor[(n), float32]) -> (Tensor[(n), float32], Tensor[(n), float32]) {
- *             (%x, %x)
- *         }
- *         def @pair_int32(%x: int32) -> (int32, int32) { (%x, %x) }
  * Types, shapes and element types are given by copies; dim parameters stay, and dims that
  * have no number become dim parameters. With option dims, numbers are given by copies, too:
  * loops then run over known extents. Not where a copy of a function asks for it with another

@@ -1,23 +1,5 @@
 /*
  * partition: give targets what they claim by patterns.
- *     before
- *         def @main(%x: Tensor[(4, 8), float32], %w: Tensor[(10, 8), float32], %b: Tensor[(10), float32]) {
- *             %0 = nn.dense(%x, %w);
- *             %1 = add(%0, %b);
- *             %2 = nn.relu(%1);
- *             nn.softmax(%2)
- *         }
- *     after, for null, reference
- *         def @main(%x: Tensor[(4, 8), float32], %w: Tensor[(10, 8), float32], %b: Tensor[(10), float32]) {
- *             %0 = @null_nn_dense_add_nn_relu(%x, %w, %b);
- *             nn.softmax(%0)
- *         }
- *         def @null_nn_dense_add_nn_relu(%p0: Tensor[(4, 8), float32], %p1: Tensor[(10, 8), float32],
- *                                        %p2: Tensor[(10), float32], primitive=1, target="null") {
- *             %0 = nn.dense(%p0, %p1);
- *             %1 = add(%0, %p2);
- *             nn.relu(%1)
- *         }
  * Runs before fuse-ops, which leaves these calls alone. A match of a pattern becomes a
  * primitive function of the target if the target supports it, no value inside is used
  * outside, and all of it may be part of a primitive function. Its parameters are the

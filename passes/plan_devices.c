@@ -1,22 +1,5 @@
 /*
  * plan-devices: say of every call which device computes it.
- *     before
- *         #[attrs(devices=["cpu", "reference"])]
- *         def @main(%x: Tensor[(8), float32]) {
- *             %0 on 2 = exp(%x);
- *             %1 = negative(%0);
- *             %2 on 1 = sqrt(%1);
- *             tanh(%2)
- *         }
- *     after
- *         #[attrs(devices=["cpu", "reference"])]
- *         def @main(%x: Tensor[(8), float32]) {
- *             %0 on 2 = exp(%x);
- *             %1 on 2 = negative(%0);
- *             %2 on 1 = sqrt(%1);
- *             %3 on 1 = tanh(%2);
- *             %3
- *         }
  * `on N` names the N-th target of the module's attribute `devices`. What is computed from
  * a value, and what it is computed from, is put beside it where nothing else is said; the
  * same holds for parameters and the arguments that they get, for results of functions and of

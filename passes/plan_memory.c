@@ -1,35 +1,5 @@
 /*
  * plan-memory: put tensors that do not live at once into the same storage.
- *     before
- *         def @main(%x: Tensor[(8), float32]) {
- *             %s = memory.alloc_storage(size=32);
- *             %a = memory.alloc_tensor(%s, shape=[8], dtype="float32");
- *             %0 = memory.invoke((%x,), (%a,), kernel="first");
- *             %t = memory.alloc_storage(size=32);
- *             %b = memory.alloc_tensor(%t, shape=[8], dtype="float32");
- *             %1 = memory.invoke((%a,), (%b,), kernel="second");
- *             %u = memory.alloc_storage(size=32);
- *             %c = memory.alloc_tensor(%u, shape=[8], dtype="float32");
- *             %2 = memory.invoke((%b,), (%c,), kernel="third");
- *             %v = memory.alloc_storage(size=32);
- *             %y = memory.alloc_tensor(%v, shape=[8], dtype="float32");
- *             %3 = memory.invoke((%c,), (%y,), kernel="fourth");
- *             %y
- *         }
- *     after
- *         def @main(%x: Tensor[(8), float32]) {
- *             %s = memory.alloc_storage(size=96);
- *             %a = memory.alloc_tensor(%s, shape=[8], dtype="float32");
- *             %0 = memory.invoke((%x,), (%a,), kernel="first");
- *             %b = memory.alloc_tensor(%s, offset=64, shape=[8], dtype="float32");
- *             %1 = memory.invoke((%a,), (%b,), kernel="second");
- *             %c = memory.alloc_tensor(%s, shape=[8], dtype="float32");
- *             %2 = memory.invoke((%b,), (%c,), kernel="third");
- *             %v = memory.alloc_storage(size=32);
- *             %y = memory.alloc_tensor(%v, shape=[8], dtype="float32");
- *             %3 = memory.invoke((%c,), (%y,), kernel="fourth");
- *             %y
- *         }
  * Offsets are multiples of what the storage is aligned to, 64 for the host. A tensor that a
  * kernel may compute in place of one that ends there is laid over it. Then all are placed
  * one by one where nothing lies that lives at that time: the greatest first or the earliest

@@ -1,22 +1,5 @@
 /*
  * sccp: sparse conditional constant propagation, over branches and functions.
- *     before
- *         def @main(%x: float32) {
- *             %f = fn (%n: int32, %y: float32) -> float32 {
- *                 %0 = if (less(%n, 3)) { 1 } else { %n };
- *                 if (less(%0, %n)) { exp(%y) } else { %y }
- *             };
- *             %1 = %f(2, %x);
- *             %f(2, %1)
- *         }
- *     after
- *         def @main(%x: float32) {
- *             %f = fn (%n: int32, %y: float32) -> float32 {
- *                 if (True) { exp(%y) } else { %y }
- *             };
- *             %0 = %f(2, %x);
- *             %f(2, %0)
- *         }
  * A value is a constant where all ways to it that can be taken give the same one: a side of
  * a branch counts once its condition may choose it, a function once it may be called, and a
  * parameter is what all calls pass that may run. Functions that are used as values may be

@@ -1,20 +1,5 @@
 /*
  * simplify-control-flow: no branch where it is known which way it goes.
- *     before
- *         type Shape { Circle(float32), Square(float32) }
- *         def @main(%c: bool, %x: float32) {
- *             %0 = Circle(%x);
- *             match (%0) {
- *                 Circle(%r) => { if (%c) { if (%c) { exp(%r) } else { %r } } else { %x } },
- *                 Square(%s) => { %s },
- *             }
- *         }
- *     after
- *         type Shape { Circle(float32), Square(float32) }
- *         def @main(%c: bool, %x: float32) {
- *             %0 = Circle(%x);
- *             if (%c) { exp(%x) } else { %x }
- *         }
  * A branch goes one way where its condition is a constant, or where it stands in a branch on
  * the same condition; a match, where its data is a constructor or a tuple in sight, or where
  * it stands in a clause of a match on the same data. Branches that are all the same are one

@@ -1,15 +1,5 @@
 /*
  * simplify-expr: algebraic identities, and data movement that has no effect.
- *     before
- *         def @main(%x: Tensor[(2, 3), float32]) {
- *             %0 = add(%x, 0f);
- *             %1 = transpose(%0, axes=[1, 0]);
- *             transpose(%1, axes=[1, 0])
- *         }
- *     after, with dead-code
- *         def @main(%x: Tensor[(2, 3), float32]) {
- *             %x
- *         }
  * By rules (rules.md); plugins may add some. Besides, a layout_transform behind calls
  * that go element by element cancels with those before them. A product with a constant
  * matrix becomes a dense layer, whose weight has rows where the matrix has columns: what

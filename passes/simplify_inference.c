@@ -1,20 +1,7 @@
 /*
  * simplify-inference: write normalisations by arithmetic; drop what only training needs.
- *     before
- *         def @main(%x: Tensor[(2, 3), float32], %g: Tensor[(3), float32],
- *                   %v: Tensor[(3), float32]) {
- *             %0 = nn.batch_norm(%x, %g, %g, %g, %v);
- *             %0.0
- *         }
- *     after, with dead-code
- *         def @main(%x: Tensor[(2, 3), float32], %g: Tensor[(3), float32],
- *                   %v: Tensor[(3), float32]) {
- *             %0 = multiply(%g, rsqrt(add(%v, 1e-05f)));
- *             %1 = multiply(%x, %0);
- *             add(%1, add(negative(multiply(%g, %0)), %g))
- *         }
- * By rules (rules.md). Also nn.layer_norm and nn.instance_norm; nn.dropout becomes its
- * input and a mask of ones. What is checked at run time stays as it is.
+ * By rules (rules.md), for nn.batch_norm, nn.layer_norm and nn.instance_norm; nn.dropout
+ * becomes its input and a mask of ones. What is checked at run time stays as it is.
  * keeps    no invariant
  * option   rule    go by this rule alone, default all
  * source   Relay's SimplifyInference; Ioffe, Szegedy 2015; Ba, Kiros, Hinton 2016

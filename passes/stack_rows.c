@@ -1,17 +1,7 @@
 /*
  * stack-rows: a tensor of which every row is put in its place is a stack of the rows.
- *     before
- *         def @main(%x: Tensor[(2, 3), float32], %a: Tensor[(3), float32], %b: Tensor[(3), float32]) {
- *             %0 = scatter_nd(%x, const[(1), int64]{0}, %a);
- *             scatter_nd(%0, const[(1), int64]{1}, %b)
- *         }
- *     after, with dead-code
- *         def @main(%x: Tensor[(2, 3), float32], %a: Tensor[(3), float32], %b: Tensor[(3), float32]) {
- *             %0 = (%a, %b);
- *             stack(%0)
- *         }
- * What was there before does not matter. So a loop that fills a tensor row by row, once it
- * is unrolled, is computed without the tensors between.
+ * What the tensor held before does not matter. So a loop that fills one row by row, once
+ * it is unrolled, is computed without the tensors between.
  * keeps    no invariant
  */
 #include <string.h>

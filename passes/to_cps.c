@@ -1,22 +1,5 @@
 /*
  * to-cps: functions give their result to a continuation instead of returning it.
- *     before
- *         def @square(%x: float32) { multiply(%x, %x) }
- *         def @main(%x: float32) {
- *             %0 = @square(%x);
- *             add(%0, 1f)
- *         }
- *     after
- *         def @square_cps<Answer>(%x: float32, %return: fn (float32) -> Answer) -> Answer {
- *             %0 = multiply(%x, %x);
- *             %return(%0)
- *         }
- *         def @main_cps<Answer>(%x: float32, %return: fn (float32) -> Answer) -> Answer {
- *             @square_cps(%x, fn (%0: float32) {
- *                 %1 = add(%0, 1f);
- *                 %return(%1)
- *             })
- *         }
  * Every call is in tail position then, and what is left to do is a closure. Functions of
  * the module are replaced by others, as their types change. These, closures and function
  * types have one more parameter, the continuation, whose

@@ -1,21 +1,9 @@
 /*
  * un-cps: functions that return, beside those that give their result to a continuation.
- *     before
- *         def @main_cps<Answer>(%x: float32, %return: fn (float32) -> Answer) -> Answer {
- *             %0 = add(%x, 1f);
- *             %return(%0)
- *         }
- *     after
- *         def @main_cps<Answer>(%x: float32, %return: fn (float32) -> Answer) -> Answer {
- *             %0 = add(%x, 1f);
- *             %return(%0)
- *         }
- *         def @main(%x: float32) -> float32 {
- *             @main_cps(%x, fn (%0: float32) { %0 })
- *         }
- * Such functions, which pass to-cps makes, have a function as their last parameter and the
- * type that it gives as theirs, which is a parameter of theirs too. For each there comes
- * one, by its name without _cps, that calls it with a continuation that gives what it gets.
+ * Those with a continuation, which pass to-cps makes, have a function as their last parameter
+ * and the type that it gives as theirs, which is a parameter of theirs too. For each there
+ * comes one, by its name without _cps, that calls it with a continuation that gives what it
+ * gets.
  * Functions among its parameters take continuations as before; there comes none for a
  * function that gives functions, as these want a continuation of the answer that it has.
  * keeps    every invariant

@@ -1,18 +1,8 @@
 /*
  * unroll: put the iterations of a short loop one behind the other.
- *     before
- *         def @loop(%i: int32, %x: float32) -> float32 {
- *             if (less(%i, 2)) { @loop(add(%i, 1), exp(%x)) } else { %x }
- *         }
- *         def @main(%x: float32) { @loop(0, %x) }
- *     after
- *         def @loop(%i: int32, %x: float32) -> float32 {
- *             if (less(%i, 2)) { @loop(add(%i, 1), exp(%x)) } else { %x }
- *         }
- *         def @main(%x: float32) { exp(exp(%x)) }
  * A loop is a function, global or a closure in sight, that calls itself in tail position
- * only as long as a counter compares so with a number. Where a call begins with a number
- * from which that holds at most max-trips times, and all iterations have at most
+ * only as long as a comparison of a counter with a number holds. Where a call begins with a
+ * number from which that holds at most max-trips times, and all iterations have at most
  * max-bindings bindings, they take the place of the call; what follows from the counter is
  * computed. Where it calls itself at several places, each has a copy of what comes behind
  * it. All copies in a program together are bounded by 65536 bindings. dead-code

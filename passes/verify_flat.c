@@ -1,17 +1,5 @@
 /*
  * verify-flat: refuse a program that is not flat, as lowering wants it.
- *     before
- *         def @add(%x: float32, %y: float32) { add(%x, %y) }
- *         def @main(%x: float32) {
- *             %f = fn (%y: float32) { @add(%x, %y) };
- *             %f
- *         }
- *     after
- *         def @add(%x: float32, %y: float32) { add(%x, %y) }
- *         def @main(%x: float32) {
- *             %f = fn (%y: float32) { @add(%x, %y) };
- *             %f
- *         }
  * Nothing is changed. In a flat program the functions that the entry reaches have no type
  * parameters but dims; a closure does nothing but call a function of the module, with what
  * it holds and then its own arguments; and a match is of a data type, its patterns are

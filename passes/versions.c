@@ -1,11 +1,5 @@
 /*
  * versions: say for which values of dims kernels have code of their own.
- *     before
- *         def @sum<m: Dim in 1..64>(%p0: Tensor[(m, 4), float32], primitive=1) { sum(%p0, axis=[1]) }
- *         def @main<n: Dim in 1..64>(%x: Tensor[(n, 4), float32], hot="n=1,8") { @sum(%x) }
- *     after
- *         def @sum<m: Dim in 1..64>(%p0: Tensor[(m, 4), float32], primitive=1, versions=[[1], [8]]) { sum(%p0, axis=[1]) }
- *         def @main<n: Dim in 1..64>(%x: Tensor[(n, 4), float32], hot="n=1,8") { @sum(%x) }
  * The attribute `hot` of the entry, of @main where none is named, names dims and the values
  * that they often have, "n=1,8 m=64", or ranges of them, "n=1,8..32 step 8,64..", which have
  * one version each; of several dims all combinations are meant. Dims of other functions that

@@ -1,8 +1,5 @@
 /*
  * @name@: what it does, in one sentence.
- *     before   %0 = negative(%x);
- *              negative(%0)
- *     after    %x
  * option   max-rewrites   stop after this many, default 1000
  */
 #include <baton/pass.h>
@@ -43,7 +40,11 @@ static bt_status run(bt_ctx *ctx, bt_pass_call *call, bt_module **out)
 static const bt_pass passes[] = {
     {
         .name = "@name@",
-        .doc = "Removes double negation.",
+        .doc = "Removes double negation.\n"
+               "before\n"
+               "    def @main(%x: float32) { negative(negative(%x)) }\n"
+               "after\n"
+               "    def @main(%x: float32) { %x }",
         .level = 1,
         .keeps = "*",
         .options = options,

@@ -270,20 +270,7 @@ static int is_program(const bt_global *global)
 static bt_status read_all(struct defun *d)
 {
     const bt_module *module = d->module;
-    for (uint32_t i = 0; i < module->nadt; i++) {
-        const bt_adt_def *adt = module->adts[i];
-        for (uint32_t k = 0; k < adt->nctor; k++) {
-            for (uint32_t f = 0; f < adt->ctors[k]->nfield; f++) {
-                uint32_t before = d->families.len;
-                const bt_type *ignored;
-                BT_TRY(map_type(d, adt->ctors[k]->fields[f], &ignored));
-                if (d->families.len != before)
-                    return fail(d, adt->span,
-                                "a data type has a field of function type that is no "
-                                "parameter of it");
-            }
-        }
-    }
+    BT_TRY(retype_check_data(d->ctx, d->arena, module, "defunctionalize"));
     for (uint32_t i = 0; i < module->nglobal; i++) {
         if (is_program(module->globals[i]))
             BT_TRY(read_func(d, module->globals[i]->func));

@@ -34,3 +34,46 @@ bt_status retype_parts(const struct retype *r, const bt_type *type, const bt_typ
                              list->n - 1, at + 1);
     return *out ? NULL : bt_store_why(r->ctx, r->store);
 }
+
+/* What looks for functions in the fields of a data type. */
+struct search {
+    struct retype r;
+    bt_map seen;
+    const char *pass;
+    bt_span span;
+};
+
+static bt_status refuse_function(void *state, const bt_type *type, const bt_type **out)
+{
+    struct search *s = state;
+    *out = type;
+    if (type->kind == BT_TYPE_FUNC)
+        return bt_fail_at(s->r.ctx, BT_ERR_UNSUPPORTED, s->r.store, s->span,
+                          "%s: a data type has a field of function type that is no "
+                          "parameter of it",
+                          s->pass);
+    if (bt_map_find(&s->seen, type))
+        return NULL;
+    if (!bt_map_put(&s->seen, type, s))
+        return bt_no_memory();
+    return retype_parts(&s->r, type, out);
+}
+
+bt_status retype_check_data(bt_ctx *ctx, bt_arena *arena, const bt_module *module,
+                            const char *pass)
+{
+    struct search s = { .r = { ctx, arena, module->store, refuse_function, &s },
+                        .pass = pass };
+    bt_map_init(&s.seen, arena, 0);
+    for (uint32_t i = 0; i < module->nadt; i++) {
+        const bt_adt_def *adt = module->adts[i];
+        s.span = adt->span;
+        for (uint32_t k = 0; k < adt->nctor; k++) {
+            const bt_type **same;
+            int is_same = 1;
+            BT_TRY(retype_list(&s.r, adt->ctors[k]->nfield, adt->ctors[k]->fields, &same,
+                               &is_same));
+        }
+    }
+    return NULL;
+}

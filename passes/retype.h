@@ -19,5 +19,9 @@ bt_status retype_list(const struct retype *, uint32_t n, const bt_type *const *,
 /* A tuple, a reference and a data type by their parts; any other type is itself. */
 bt_status retype_parts(const struct retype *, const bt_type *,
                        const bt_type **out) BT_MUST_USE;
+/* Data types keep their fields, so that none may hold a function but by a parameter.
+ * errors  BT_ERR_UNSUPPORTED: one does, in words of this pass */
+bt_status retype_check_data(bt_ctx *, bt_arena *, const bt_module *,
+                            const char *pass) BT_MUST_USE;
 
 #endif

@@ -474,7 +474,6 @@ static bt_status define_all(void *state, bt_module_builder *builder)
 static bt_status check_module(struct cps *s)
 {
     const bt_module *module = s->module;
-    const bt_type *now;
     s->answer = bt_type_tuple(module->store, 0, NULL); // any: only changes are asked for
     if (!s->answer)
         return bt_store_why(s->ctx, module->store);
@@ -484,20 +483,7 @@ static bt_status check_module(struct cps *s)
             return fail(s, module->globals[i]->span,
                         "a gradient is taken of a function that returns");
     }
-    for (uint32_t i = 0; i < module->nadt; i++) {
-        const bt_adt_def *adt = module->adts[i];
-        s->span = adt->span;
-        for (uint32_t k = 0; k < adt->nctor; k++) {
-            for (uint32_t f = 0; f < adt->ctors[k]->nfield; f++) {
-                BT_TRY(map_type(s, adt->ctors[k]->fields[f], &now));
-                if (now != adt->ctors[k]->fields[f])
-                    return fail(s, adt->span,
-                                "a data type has a field of function type that is no "
-                                "parameter of it");
-            }
-        }
-    }
-    return NULL;
+    return retype_check_data(s->ctx, s->arena, module, "to-cps");
 }
 
 static bt_status run(bt_ctx *ctx, bt_pass_call *call, bt_module **out)

@@ -1,8 +1,8 @@
 /*
  * dynamic-to-static: operators whose shapes are values become those whose shapes are
  * attributes, where the values are known.
- * By rules (rules.md). A type that is wholly known says what the value was, constant or
- * not.
+ * By rules (rules.md). A type that is known, in numbers and dims of the function, says what
+ * the value was, constant or not.
  * keeps    no invariant
  * option   rule    go by this rule alone, default all
  * source   Relay's DynamicToStatic

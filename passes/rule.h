@@ -107,10 +107,12 @@ struct rule_function {
      * operator. */
     const char *takes;
     /* One of them, by what it gives: a condition, an attribute as numbers or as text, a
-     * value. 0: not in this case, the rule does not apply. */
+     * value. 0: not in this case, the rule does not apply. `type`: what it gives where the
+     * attribute is a shape or a dim, which may be open. */
     int (*truth)(struct rule_match *, struct rule_node *const *args);
     int (*ints)(struct rule_match *, struct rule_node *const *args,
                 struct rule_ints *out);
+    const bt_type *(*type)(struct rule_match *, struct rule_node *const *args);
     int (*text)(struct rule_match *, struct rule_node *const *args, bt_text *out);
     const bt_value *(*value)(struct rule_match *, struct chain *,
                              struct rule_node *const *args);

@@ -155,9 +155,17 @@ static const void *build_attrs(struct rule_match *m, struct chain *c,
                             .attrs_nbytes = attr_nbytes(row) };
         const void *member =
             from && from->kind == RULE_NAME ? m->members[from->slot] : NULL;
+        const bt_type *type;
         bt_text text;
         if (!from || from->kind == RULE_LITERAL)
             continue;
+        if ((row->kind == BT_ATTR_SHAPE || row->kind == BT_ATTR_DIM) && from->function &&
+            from->function->type) {
+            type = from->function->type(m, from->args);
+            member = &type;
+            if (!type)
+                return NULL;
+        }
         alone[0].offset = 0;
         bt_text_init(&text, m->arena);
         bt_text_addf(&text, "%s=", row->name);

@@ -240,6 +240,17 @@ static int shape(struct rule_match *m, struct rule_node *const *args,
     return type && !bt_type_layout(type) && bt_tensor_static(type, &out->n, out->at);
 }
 
+/* The same with open dims: those of the function around, not those that the call finds. */
+static const bt_type *open_shape(struct rule_match *m, struct rule_node *const *args)
+{
+    const bt_type *type = rule_type(m, args[0]);
+    const bt_shape_type *shape =
+        type && !bt_type_layout(type) ? bt_tensor_shape(type) : NULL;
+    return shape && !shape->rest && !(shape->base.has & ~(uint32_t)BT_HAS_VAR)
+               ? &shape->base
+               : NULL;
+}
+
 static int extent(struct rule_match *m, struct rule_node *const *args,
                   struct rule_ints *out)
 {
@@ -250,6 +261,16 @@ static int extent(struct rule_match *m, struct rule_node *const *args,
         return 0;
     *out = (struct rule_ints){ .n = 1, .is_single = 1, .at = { dims.at[axis] } };
     return 1;
+}
+
+static const bt_type *open_extent(struct rule_match *m, struct rule_node *const *args)
+{
+    const bt_type *shape = open_shape(m, args);
+    uint32_t rank;
+    int64_t axis;
+    return shape && front_axis(m, args[1], args[0], &rank, &axis)
+               ? bt_as_shape_type(shape)->dims[axis]
+               : NULL;
 }
 
 static int contents(struct rule_match *m, struct rule_node *const *args,
@@ -376,8 +397,8 @@ static const struct rule_function functions[] = {
     { "compose", "aax", .ints = compose },
     { "axis", "ax", .ints = one_axis },
     { "others", "ax", .ints = other_axes },
-    { "shape", "x", .ints = shape },
-    { "extent", "xa", .ints = extent },
+    { "shape", "x", .ints = shape, .type = open_shape },
+    { "extent", "xa", .ints = extent, .type = open_extent },
     { "contents", "x", .ints = contents },
     { "number", "x", .ints = number },
     { "dtype", "x", .text = dtype },

@@ -88,7 +88,7 @@ static int is_reserved(const char *word)
            is_listed(word, n, written, BT_COUNT(written)) || begins(word, "aot_") ||
            (begins(word, "fn") && word[2] >= '0' && word[2] <= '9') ||
            ((begins(word, "int") || begins(word, "uint")) && ends(word, "_t")) ||
-           c_dim_is_function(word) || is_called(word, runtime_blocks) ||
+           is_called(word, c_dim_blocks) || is_called(word, runtime_blocks) ||
            is_called(word, c_function_blocks) || (n > 1 && strspn(word, UPPER) == n);
 }
 

@@ -2,73 +2,19 @@
 #include "dims.h"
 
 #include <inttypes.h>
-#include <string.h>
-
-/* In order: each calls only those above it. */
-static const struct {
-    const char *name, *text;
-} functions[] = {
-    { "dim_add", "static int64_t dim_add(int64_t a, int64_t b)\n"
-                 "{\n"
-                 "    if (b > 0 && a > INT64_MAX - b)\n"
-                 "        return INT64_MAX;\n"
-                 "    return b < 0 && a < -INT64_MAX - b ? -INT64_MAX : a + b;\n"
-                 "}\n" },
-    { "dim_mul", "static int64_t dim_mul(int64_t a, int64_t b)\n"
-                 "{\n"
-                 "    const int64_t x = a < 0 ? -a : a, y = b < 0 ? -b : b;\n"
-                 "    if (x != 0 && y > INT64_MAX / x)\n"
-                 "        return (a < 0) == (b < 0) ? INT64_MAX : -INT64_MAX;\n"
-                 "    return a * b;\n"
-                 "}\n" },
-    { "dim_floordiv", "static int64_t dim_floordiv(int64_t a, int64_t b)\n"
-                      "{\n"
-                      "    if (b == 0)\n"
-                      "        return 0;\n"
-                      "    return a / b - (a % b != 0 && (a < 0) != (b < 0));\n"
-                      "}\n" },
-    { "dim_ceildiv", "static int64_t dim_ceildiv(int64_t a, int64_t b)\n"
-                     "{\n"
-                     "    if (b == 0)\n"
-                     "        return 0;\n"
-                     "    return a / b + (a % b != 0 && (a < 0) == (b < 0));\n"
-                     "}\n" },
-    { "dim_mod", "static int64_t dim_mod(int64_t a, int64_t b)\n"
-                 "{\n"
-                 "    const int64_t rest = b == 0 ? 0 : a % b;\n"
-                 "    return rest != 0 && (a < 0) != (b < 0) ? rest + b : rest;\n"
-                 "}\n" },
-    { "dim_min", "static int64_t dim_min(int64_t a, int64_t b)\n"
-                 "{\n"
-                 "    return a < b ? a : b;\n"
-                 "}\n" },
-    { "dim_max", "static int64_t dim_max(int64_t a, int64_t b)\n"
-                 "{\n"
-                 "    return a > b ? a : b;\n"
-                 "}\n" },
-};
 
 void c_dim_functions(const bt_text *body, bt_text *out)
 {
-    for (size_t i = 0; body->at && i < BT_COUNT(functions); i++) {
-        bt_text call;
-        bt_text_init(&call, out->arena);
-        bt_text_addf(&call, "%s(", functions[i].name);
-        const char *text = bt_text_get(&call);
-        if (!text)
-            out->failed = 1;
-        else if (strstr(body->at, text))
-            bt_text_addf(out, "%s\n", functions[i].text);
+    struct c_functions functions;
+    if (!c_functions_init(&functions, out->arena, c_dim_blocks)) {
+        out->failed = 1;
+        return;
     }
-}
-
-int c_dim_is_function(const char *word)
-{
-    for (size_t i = 0; i < BT_COUNT(functions); i++) {
-        if (strcmp(functions[i].name, word) == 0)
-            return 1;
+    c_functions_use_in(&functions, body->at ? body->at : "");
+    for (uint32_t i = 0; i < functions.n; i++) {
+        if (functions.is_used[i])
+            bt_text_addf(out, "%s\n", functions.blocks[i]);
     }
-    return 0;
 }
 
 static bt_status add_linear(bt_ctx *ctx, const struct c_dim_names *names,

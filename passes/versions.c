@@ -91,23 +91,31 @@ static int take_number(const char **at, int64_t *out)
     return *at > from;
 }
 
-/* NUMBER, NUMBER..NUMBER or NUMBER.., the last two perhaps with a step behind. */
-static int take_range(const char **at, bt_type_param *out)
+static const char no_list[] = "this is no list of values";
+
+/* NUMBER, NUMBER..NUMBER or NUMBER.., the last two perhaps with a step behind. What is wrong
+ * with it; NULL: nothing. */
+static const char *take_range(const char **at, bt_type_param *out)
 {
     *out = (bt_type_param){ .kind = BT_KIND_DIM, .high = INT64_MAX, .step = 1 };
     if (!take_number(at, &out->low))
-        return 0;
-    if (strncmp(*at, "..", 2) != 0) {
+        return (*at)[strcspn(*at, "=, ")] == '=' ? "between dims stands a blank"
+                                                 : no_list;
+    const int is_range = strncmp(*at, "..", 2) == 0;
+    if (!is_range)
         out->high = out->low;
-        return 1;
+    else
+        *at += 2;
+    if (is_range && **at >= '0' && **at <= '9' && !take_number(at, &out->high))
+        return no_list;
+    if (strncmp(*at, " step ", 6) == 0) {
+        if (!is_range)
+            return "a step is of a range, FROM..TO";
+        *at += 6;
+        if (!take_number(at, &out->step))
+            return no_list;
     }
-    *at += 2;
-    if (**at >= '0' && **at <= '9' && !take_number(at, &out->high))
-        return 0;
-    if (strncmp(*at, " step ", 6) != 0)
-        return 1;
-    *at += 6;
-    return take_number(at, &out->step);
+    return strchr(", ", **at) ? NULL : no_list;
 }
 
 /* Why the range cannot be a version of the dim, which has those of `hot` already; NULL: it
@@ -138,12 +146,13 @@ static bt_status read_values(struct versions *v, const char *text, const char **
     do {
         const char *from = ++*at;
         bt_type_param range, some;
-        if (!take_range(at, &range) || !strchr(", ", **at))
-            return fail_hot(v, text, NULL, 0, "this is no list of values");
+        const char *why = take_range(at, &range);
+        if (why)
+            return fail_hot(v, text, NULL, 0, why);
         if (!var)
             continue;
         some = var->param;
-        const char *why = why_not(hot, &range, &some);
+        why = why_not(hot, &range, &some);
         if (why)
             return fail_hot(v, text, from, (size_t)(*at - from), why);
         if (nrow * (hot->n + 1) > MOST_ROWS)
@@ -172,7 +181,7 @@ static bt_status read_hot(struct versions *v, const char *text, int is_option)
                            (int)n, at);
         at += n;
         if (*at != '=')
-            return fail_hot(v, text, NULL, 0, "this is no list of values");
+            return fail_hot(v, text, NULL, 0, no_list);
         for (uint32_t i = 0; var && i < v->ndim; i++) {
             if (v->dims[i].name == var->name)
                 return fail_hot(v, text, NULL, 0, "a dim has two lists of values");

@@ -216,9 +216,9 @@ static bt_object *parse_scalar(bt__parser *p)
     if (n.is_float) {
         value.f = n.value;
     } else if (!fits(&n, n.dtype, &value.i)) {
-        bt__error(p, BT_ERR_TYPE, start, p->end - start,
-                  "beyond %s; write the type behind it, as in 3000000000i64",
-                  dtype_text(n.dtype, name));
+        bt__error(p, BT_ERR_TYPE, start, p->end - start, "beyond %s%s",
+                  dtype_text(n.dtype, name),
+                  n.has_suffix ? "" : "; write the type behind it, as in 3000000000i64");
         return NULL;
     }
     return scalar(p, n.dtype, value);

@@ -141,6 +141,8 @@ expect 1 '\-\-hot cut.json: byte 13: ' -- "$baton" info rows.baton --target cpu 
 expect 1 'n 8' '\-\-hot takes ranges of dims, such as "n=1,8..32 step 8", or a file' -- "$baton" info rows.baton --target cpu --hot 'n 8'
 expect 1 'a dim has two lists of values' -- "$baton" info rows.baton --target cpu --hot 'n=1 n=8'
 expect 1 'these are more than 8 versions' -- "$baton" info rows.baton --target cpu --hot 'n=1,2,3,4,5,6,7,8,9'
+expect 1 'hot="n=1 step 2": a step is of a range, FROM..TO; expected' -- "$baton" info rows.baton --target cpu --hot 'n=1 step 2'
+expect 1 'hot="n=1,m=2": between dims stands a blank; expected' -- "$baton" info rows.baton --target cpu --hot 'n=1,m=2'
 expect 1 'hot="n=8;9": this is no list of values' -- "$baton" info rows.baton --target cpu --hot 'n=8;9'
 expect 1 'hot="m=8": @main has no open dim m' -- "$baton" info rows.baton --target cpu --hot m=8
 expect 2 '\-\-hot is of programs that are compiled: give --target cpu' -- "$baton" info rows.baton --hot n=8

@@ -320,14 +320,30 @@ static int save_object(struct saver *s, const bt_object *object, const char *tit
     return code;
 }
 
+int make_folder(struct tool *tool, const char *folder)
+{
+    const size_t end = strlen(folder);
+    struct stat st;
+    int error = 0;
+    for (size_t n = 0; n < end && !error;) {
+        n += 1 + strcspn(folder + n + 1, "/");
+        const char *path = bt_arena_text(bt_ctx_scratch(tool->ctx), folder, n);
+        if (!path)
+            return tool_fail(tool, bt_no_memory());
+        error = mkdir(path, 0777) && errno != EEXIST ? errno : 0;
+    }
+    if (!error && (stat(folder, &st) || !S_ISDIR(st.st_mode)))
+        error = ENOTDIR;
+    return error ? tool_fail(tool, bt_fail(tool->ctx, BT_ERR_IO, "%s cannot be made: %s",
+                                           folder, strerror(error)))
+                 : EXIT_OK;
+}
+
 int save_outputs(struct tool *tool, const bt_program *program, const char *folder)
 {
     struct saver saver = { .tool = tool, .folder = folder };
     int code = EXIT_OK;
     bt_map_init(&saver.taken, bt_ctx_scratch(tool->ctx), 1);
-    if (mkdir(folder, 0777) && errno != EEXIST)
-        return tool_fail(tool, bt_fail(tool->ctx, BT_ERR_IO, "%s cannot be made: %s",
-                                       folder, strerror(errno)));
     for (uint32_t i = 0; !code && i < bt_program_noutput(program); i++)
         code = save_object(&saver, bt_program_get(program, i),
                            bt_program_output(program, i)->name);

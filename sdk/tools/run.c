@@ -204,6 +204,11 @@ static int run_program(struct tool *tool, bt_program *program, const char *const
         return run_check(tool, program);
     if (option_value(tool, "profile") || option_value(tool, "trace"))
         TRY_TOOL(tool, bt_program_record(program, 1));
+    const char *folder = option_value(tool, "output");
+    if (folder) // a long run is not to end in an error of the folder's
+        code = make_folder(tool, folder);
+    if (code)
+        return code;
     int is_over = 0;
     if (option_value(tool, "step"))
         code = run_steps(tool, program, &is_over);
@@ -212,7 +217,6 @@ static int run_program(struct tool *tool, bt_program *program, const char *const
     if (code || is_over)
         return code;
     code = print_results(tool, program);
-    const char *folder = option_value(tool, "output");
     return code || !folder ? code : save_outputs(tool, program, folder);
 }
 

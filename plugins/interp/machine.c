@@ -515,6 +515,19 @@ static bt_status leave(struct machine *m, bt_object **out)
     return NULL;
 }
 
+/* Beside an error of another file, as of a library, the nearest call from elsewhere. */
+static bt_status note_caller(struct machine *m, bt_status status)
+{
+    for (size_t i = m->nframe; i-- > 1 && status->place.file && !status->note;) {
+        const bt_value *call = m->frames[i].caller->value;
+        bt_place place;
+        bt_span_place(call->type->store, call->span, &place);
+        if (place.file && strcmp(place.file, status->place.file) != 0)
+            return bt_note(m->ctx, status, call->type->store, call->span, "called here");
+    }
+    return status;
+}
+
 bt_status machine_run(struct machine *m, const struct code *code, uint32_t narg,
                       bt_object *const *args, const int64_t *dims, bt_object **out)
 {
@@ -543,6 +556,8 @@ bt_status machine_run(struct machine *m, const struct code *code, uint32_t narg,
         else
             status = leave(m, out);
     }
+    if (status)
+        status = note_caller(m, status);
     while (m->nframe)
         pop_frame(m);
     m->nactivation = 0;

@@ -572,6 +572,22 @@ return NULL;
 #endif
 }
 
+/* Beside an error of another file, as of a library, the nearest call from elsewhere. */
+static bt_status note_caller(struct vm_machine *m, bt_status status)
+{
+    const bt_store *store = m->program->module->store;
+    const struct vm_frame *f = m->top ? m->top->caller : NULL;
+    for (; f && status->place.file && !status->note; f = f->caller) {
+        const bt_value *at =
+            vm_place_of(f->f, f->pc - 1); // the call, behind which it goes on
+        bt_place place;
+        bt_span_place(store, at ? at->span : 0, &place);
+        if (place.file && strcmp(place.file, status->place.file) != 0)
+            return bt_note(m->ctx, status, store, at->span, "called here");
+    }
+    return status;
+}
+
 bt_status vm_run(bt_ctx *ctx, struct vm_machine *m, uint32_t narg, bt_object *const *args,
                  const int64_t *dims, const bt_run_hook *hook, bt_object **out)
 {
@@ -590,6 +606,8 @@ bt_status vm_run(bt_ctx *ctx, struct vm_machine *m, uint32_t narg, bt_object *co
         vm_dims(frame)[i] = dims[i] < 0 ? VM_UNKNOWN : dims[i];
     bt_status status = loop(m, &result);
     const bt_value *at = status && m->top ? vm_place_of(m->top->f, m->top->pc) : NULL;
+    if (status)
+        status = note_caller(m, status);
     while (m->top)
         vm_pop(m);
     vm_trim(m);

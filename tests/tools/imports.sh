@@ -70,3 +70,26 @@ text plugins/more/shout.baton 'def @shout() { 7 }' 'def @unused(%x: float32) { a
 BATON_PLUGIN_PATH=$PWD/plugins expect 0 '7' -- "$baton" run p.baton --executor interp
 BATON_PLUGIN_PATH=$PWD/plugins expect 1 'FAILED  library shout' 'shout.baton:3:28: error: add: dtypes of lhs and of rhs' -- \
     "$baton" plugin check org.example.more
+
+# An error in a library says where the program calls it; one of the program's own file is as it was.
+cat > calls.baton <<'END'
+#[version = "baton 0.1"]
+import "list"
+def @first(%x: int32, %k: int32) -> int32 {
+    if (%k == 0) {
+        @hd(@tl(Cons(%x, Nil))) + 1
+    } else {
+        1 + @first(%x, %k - 1)
+    }
+}
+def @main(%x: int32) { @first(%x, 2) * 2 }
+END
+for how in '--executor interp' '--executor vm'; do
+    expect 1 'list.baton:[0-9:]* error: no clause of this match fits' '^calls.baton:7:13: note: called here' -- \
+        "$baton" run calls.baton -i x=3 $how
+done
+expect 1 '^calls.baton:5:9: note: called here' -- "$baton" run calls.baton -i x=3 --executor interp --passes ''
+sed 's/import "list"/type List[A] { Nil, Cons(A, List[A]) } def @tl(%l: List[int32]) { match? (%l) { Cons(_, %r) => %r } } def @hd(%l: List[int32]) { match? (%l) { Cons(%x, _) => %x } }/' \
+    calls.baton > own.baton
+expect 1 'own.baton:[0-9:]* error: no clause of this match fits' -- "$baton" run own.baton -i x=3
+refuse 'called here'

@@ -98,6 +98,19 @@ static void print_help(void)
            "p [%%NAME]: show values   q: quit\n");
 }
 
+/* Whether a value is the last that a block computes, or a block of its result does: a call
+ * that is has no frame of the function below it. Blocks nest to a bounded depth. */
+static int is_last(const bt_block *block, const bt_value *value)
+{
+    if (block->result == value)
+        return 1;
+    for (uint32_t i = 0; i < bt_value_nregion(block->result); i++) {
+        if (is_last(bt_value_region(block->result, i), value))
+            return 1;
+    }
+    return 0;
+}
+
 /* 1: the run goes on. */
 static int obey(struct stepper *s, const bt_stop *stop, char *line, bt_status *status)
 {
@@ -110,7 +123,11 @@ static int obey(struct stepper *s, const bt_stop *stop, char *line, bt_status *s
     if (n == 0 || (n == 1 && *word == 'n'))
         return 1;
     switch (n == 1 ? *word : 0) {
-    case 'o': s->depth = stop->depth; return 1;
+    case 'o':
+        s->depth = stop->depth;
+        if (bt_as_call(stop->next) && is_last(stop->func->block, stop->next))
+            s->depth--;
+        return 1;
     case 'c': s->depth = 0; return 1;
     case 'b':
         s->line = (uint32_t)strtoul(rest, NULL, 10);

@@ -30,6 +30,10 @@ for executor in 'interp' 'vm --target reference --fuse fuse-ops{max-ops=1}'; do
     # Over a call: its steps are left out.
     expect 0 '^main 12:9, depth 1: before %d$' 'before %e$' -- step 'o\no\nc\n' "--executor $executor"
     refuse 'down '
+    # Over the last call of a function likewise, which has no frame of that function below it; at a branch it goes on as before.
+    expect 0 '^> main 13:9, depth 1: before %e$' -- step 'b 8\no\nc\n' "--executor $executor"
+    refuse 'depth 2: before %m$'
+    expect 0 'before %m$' -- step 'n\nn\no\no\nc\n' "--executor $executor"
     # Without a line it goes to the end; a wrong one is answered.
     expect 0 '24i64' 'n: next' -- step 'x\n' "--executor $executor"
 done

@@ -185,8 +185,14 @@ int run_steps(struct tool *tool, bt_program *program, int *is_over)
     *is_over = s.is_over;
     if (status && !s.is_over)
         return tool_fail(tool, status);
-    if (!s.nstop)
+    if (s.nstop)
+        return EXIT_OK;
+    const char *by = bt_program_executor(program);
+    if (strcmp(by, "interp") == 0 || strcmp(by, "vm") == 0)
+        fprintf(stderr, "note: the passes left no binding to stop before; --executor "
+                        "interp --passes '' runs the program as it is written\n");
+    else
         fprintf(stderr, "note: executor %s made no steps of bindings; interp and vm do\n",
-                bt_program_executor(program));
+                by);
     return EXIT_OK;
 }

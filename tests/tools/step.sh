@@ -38,6 +38,11 @@ for executor in 'interp' 'vm --target reference --fuse fuse-ops{max-ops=1}'; do
     expect 0 '24i64' 'n: next' -- step 'x\n' "--executor $executor"
 done
 
+for executor in interp vm; do
+    expect 0 'note: the passes left no binding to stop before; --executor interp --passes .. runs the program as it is written' -- \
+        sh -c "printf '#[version = \"baton 0.1\"]\ndef @main() { 2f * 3f }\n' > folds.baton && '$baton' run folds.baton --executor $executor --step < /dev/null"
+done
+expect 0 '^main 2:15, depth 1: before' -- sh -c "echo c | '$baton' run folds.baton --executor interp --passes '' --step"
 expect 2 'give a file' -- "$baton" run - --step
 expect 0 'note: executor graph made no steps of bindings; interp and vm do' -- \
     sh -c "printf '#[version = \"baton 0.1\"]\ndef @main(%%x: Tensor[(4), float32]) { abs(%%x) }\n' > abs.baton && '$baton' run abs.baton --executor graph --target reference -i x=1 --step < /dev/null"

@@ -214,6 +214,19 @@ static bt_status make_object(bt_ctx *ctx, bt_arena *arena, const struct instance
     return object.failed ? bt_no_memory() : NULL;
 }
 
+/* Text is short, so it has one way of computing for all sizes. */
+static void remark_versions(bt_ctx *ctx, uint32_t n, const bt_kernel *const *kernels)
+{
+    uint32_t i = 0;
+    while (i < n && !bt_dict_find(&kernels[i]->primitive->attrs, "versions"))
+        i++;
+    if (i < n)
+        bt_remark(ctx, BT_REMARK_NOTE,
+                  bt_fail(ctx, BT_ERR_UNSUPPORTED,
+                          "target c has no code of its own for the values of dims that "
+                          "--hot, or attribute hot, names: target cpu has"));
+}
+
 static bt_status compile(bt_ctx *ctx, void *self, bt_arena *arena, uint32_t form,
                          uint32_t n, const bt_kernel *const *kernels,
                          bt_kernel_code *const *out)
@@ -222,6 +235,7 @@ static bt_status compile(bt_ctx *ctx, void *self, bt_arena *arena, uint32_t form
     struct c_text text;
     bt_text all;
     bt_text_init(&all, arena);
+    remark_versions(ctx, n, kernels);
     if (!c_text_begin(&text, arena, in->is_single))
         return bt_no_memory();
     for (uint32_t i = 0; i < n; i++)

@@ -114,6 +114,11 @@ for n in 1 7 8 12 16 32 33 40 64; do
     "$baton" run ranges.baton --target cpu --no-specialise -i x=${n}x24xfloat32=random:1 -i w=random:2 > "$n.out"
     "$baton" run rows.baton --target cpu --dim n=$n -i x=random:1 -i w=random:2 | cmp - "$n.out"
 done
+# Target c has none.
+expect 0 'note: target c has no code of its own for the values of dims that --hot' -- \
+    "$baton" compile rows.baton --executor aot --hot n=8 -o rows_c
+expect 0 -- "$baton" compile rows.baton --executor aot -o rows_c
+refuse 'note: target c'
 # .. by the file of an artifact, ..
 "$baton" compile rows.baton --target cpu --hot n=8 -o rows.artifact > compile.out
 expect 0 'versions for     n=8; any' -- "$baton" info rows.artifact

@@ -257,8 +257,20 @@ static const bt_node *is_long(struct composer *c, const bt_check *check)
     return bt__graph_add_natural(g, rest) ? flag : bt__graph_no_memory(g);
 }
 
-/* `a == 1 ? b : a` by a check of the call, that one of them is the other or 1, or that both
- * are a third one or 1; NULL: no check says so. */
+/* Of two dims that a check says to be equal, the one that the call's result has: dims may
+ * not be one where one of them is computed from the other. */
+static const bt_node *equal_extent(const struct copying *k, const bt_check *check)
+{
+    const bt_shape_type *shape = bt_tensor_shape(k->call->base.type);
+    for (uint32_t i = 0; shape && i < shape->n; i++) {
+        if (shape->dims[i] == check->left || shape->dims[i] == check->right)
+            return bt__dims_node(&k->composer->dims, shape->dims[i]);
+    }
+    return NULL;
+}
+
+/* `a == 1 ? b : a` by a check of the call, that they are equal, that one of them is the
+ * other or 1, or that both are a third one or 1; NULL: no check says so. */
 static const bt_node *broadcast_extent(const struct copying *k,
                                        const bt_node *const *args)
 {
@@ -268,13 +280,14 @@ static const bt_node *broadcast_extent(const struct copying *k,
         return NULL;
     for (uint32_t i = 0; k->call && i < k->call->ncheck; i++) {
         const bt_check *check = &k->call->checks[i];
-        if (check->relation != BT_CHECK_BROADCAST)
+        const int is_equal = check->relation == BT_CHECK_EQUAL;
+        if (!is_equal && check->relation != BT_CHECK_BROADCAST)
             continue;
         const bt_node *left = bt__dims_node(&c->dims, check->left);
         const bt_node *right = bt__dims_node(&c->dims, check->right);
         if ((left == a && right == b) || (left == b && right == a))
-            return right;
-        if (left == a || left == b)
+            return is_equal ? equal_extent(k, check) : right;
+        if (!is_equal && (left == a || left == b))
             longest[left == b] = right;
     }
     return longest[0] == longest[1] ? longest[0] : NULL;

@@ -209,6 +209,7 @@ EXAMPLE_FAILS = {
     "ranges_over_all_integers": ":5:5: arange: the step leads nowhere",
     "shapes_that_are_values": ":12:5: dyn.broadcast_to: data does not broadcast to the shape",
     "sparse_to_dense": ":5:5: dyn.sparse_to_dense: an index is outside of its axis",
+    "two_checks_of_a_call": ":11:5: @f: ? was to be equal to m",
 }
 
 

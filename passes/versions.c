@@ -13,6 +13,7 @@
 #include <string.h>
 
 #include <baton/compute.h>
+#include <baton/target.h>
 
 #include "version.h"
 #include "view.h"
@@ -27,14 +28,15 @@ static const bt_attr options[] = {
     { 0 },
 };
 
-enum { MOST_ROWS = 8, MOST_DIMS = 4 };
+#define TEXT_OF(number)      #number
+#define TOO_MANY(most, what) "these are more than " TEXT_OF(most) " " what
 
 /* A dim and the values of each version. */
 struct hot {
     const char *name;
     uint32_t n;
-    bt_type_param values[MOST_ROWS];
-    const bt_type *at[MOST_ROWS]; /* a number, or a parameter that has these values */
+    bt_type_param values[BT_MAX_VERSIONS];
+    const bt_type *at[BT_MAX_VERSIONS]; /* numbers, or parameters that have these values */
 };
 
 struct versions {
@@ -45,16 +47,16 @@ struct versions {
     const bt_global *entry;
     const char *hot; /* the option, as text */
     uint32_t ndim;
-    struct hot dims[MOST_DIMS];
-    uint32_t choice[MOST_DIMS]; /* which value of each is meant now */
-    bt_map rows;                /* primitive function -> struct rows * */
+    struct hot dims[BT_MAX_VERSION_DIMS];
+    uint32_t choice[BT_MAX_VERSION_DIMS]; /* which value of each is meant now */
+    bt_map rows;                          /* primitive function -> struct rows * */
 };
 
 /* Of one primitive function, values for each type parameter. */
 struct rows {
     const bt_global *global;
     uint32_t n;
-    bt_type_param *at[MOST_ROWS];
+    bt_type_param *at[BT_MAX_VERSIONS];
 };
 
 /* ---- attribute hot ---- */
@@ -155,8 +157,8 @@ static bt_status read_values(struct versions *v, const char *text, const char **
         why = why_not(hot, &range, &some);
         if (why)
             return fail_hot(v, text, from, (size_t)(*at - from), why);
-        if (nrow * (hot->n + 1) > MOST_ROWS)
-            return fail_hot(v, text, NULL, 0, "these are more than 8 versions");
+        if (nrow * (hot->n + 1) > BT_MAX_VERSIONS)
+            return fail_hot(v, text, NULL, 0, TOO_MANY(BT_MAX_VERSIONS, "versions"));
         hot->values[hot->n] = some;
         hot->at[hot->n] = some.low == some.high ? bt_dim(v->store, some.low)
                                                 : bt_type_var(v->store, &some, var->name);
@@ -189,8 +191,8 @@ static bt_status read_hot(struct versions *v, const char *text, int is_option)
         BT_TRY(read_values(v, text, &at, var, nrow, &hot));
         if (!var)
             continue;
-        if (v->ndim == MOST_DIMS)
-            return fail_hot(v, text, NULL, 0, "these are more than 4 dims");
+        if (v->ndim == BT_MAX_VERSION_DIMS)
+            return fail_hot(v, text, NULL, 0, TOO_MANY(BT_MAX_VERSION_DIMS, "dims"));
         hot.name = var->name;
         v->dims[v->ndim++] = hot;
         nrow *= hot.n;
@@ -263,7 +265,7 @@ static bt_status add_row(struct versions *v, struct rows *rows, const bt_call *c
             return NULL;
         nknown++;
     }
-    if (nknown && rows->n < MOST_ROWS && !is_known(rows, row, func->nvar))
+    if (nknown && rows->n < BT_MAX_VERSIONS && !is_known(rows, row, func->nvar))
         rows->at[rows->n++] = row;
     return NULL;
 }

@@ -10,11 +10,11 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include <baton/target.h>
+
 #include "output.h"
 
 #define FILES "a file with what baton run --profile --json printed"
-
-enum { MOST_VERSIONS = 8, MOST_DIMS = 4 }; /* that pass versions takes */
 
 struct count {
     const char *name;
@@ -97,19 +97,19 @@ static int by_runs(const void *a, const void *b)
 static uint32_t choose(const struct counts *c, struct count *chosen, const char **names,
                        uint32_t *ndim)
 {
-    uint32_t n[MOST_DIMS] = { 0 }, nchosen = 0;
+    uint32_t n[BT_MAX_VERSION_DIMS] = { 0 }, nchosen = 0;
     for (uint32_t i = 0; i < c->rows.len; i++) {
         uint32_t d = 0, nversion = 1;
         while (d < *ndim && strcmp(names[d], c->rows.at[i].name) != 0)
             d++;
-        if (d == MOST_DIMS)
+        if (d == BT_MAX_VERSION_DIMS)
             continue;
         names[d] = c->rows.at[i].name;
         *ndim += d == *ndim;
         n[d]++;
         for (uint32_t k = 0; k < *ndim; k++)
             nversion *= n[k];
-        if (nversion > MOST_VERSIONS)
+        if (nversion > BT_MAX_VERSIONS)
             n[d]--;
         else
             chosen[nchosen++] = c->rows.at[i];
@@ -120,7 +120,7 @@ static uint32_t choose(const struct counts *c, struct count *chosen, const char 
 static bt_status say(struct counts *c, const char **out)
 {
     struct count *chosen = BT_NEWS(c->arena, struct count, c->rows.len);
-    const char *names[MOST_DIMS];
+    const char *names[BT_MAX_VERSION_DIMS];
     uint32_t ndim = 0;
     bt_text text;
     bt_text_init(&text, c->arena);

@@ -283,6 +283,9 @@ typedef struct bt_target {
      * type parameter, -1 for any. */
     uint32_t makes_versions;
 } bt_target;
+/* The most versions of one kernel, and the most dims that tell them apart. */
+#define BT_MAX_VERSIONS 8
+#define BT_MAX_VERSION_DIMS 4
 #define BT_TARGETS(array)                            \
     {                                                \
         "baton.target/1", sizeof(bt_target), (array) \

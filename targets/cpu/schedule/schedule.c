@@ -6,6 +6,8 @@
 #include "lanes.h"
 #include "split.h"
 
+#include <baton/target.h>
+
 #include <string.h>
 
 /* ---- accumulators ---- */
@@ -347,8 +349,6 @@ static bt_status choose(struct chooser *c)
 
 /* ---- versions ---- */
 
-enum { MOST_VERSIONS = 9 }; /* those that are asked for, and one of a dim that is 1 */
-
 /* Whether a product is better made otherwise where dims are these, one of them 1: one of inputs,
  * which take as long to pack as to multiply, or of one row, which goes along panels. */
 static bt_status wants_one(const struct chooser *c, const bt_type_param *dims, int *out)
@@ -449,7 +449,7 @@ static bt_status read_rows(const struct chooser *c, bt_type_param **rows, uint32
             nless += !bt_type_param_equal(&row[nread], all_of(c->primitive, nread));
             nread++;
         }
-        if (*n < MOST_VERSIONS - 1 && nread == nvar && nless)
+        if (*n < BT_MAX_VERSIONS && nread == nvar && nless)
             rows[(*n)++] = row;
     }
     return NULL;
@@ -476,8 +476,9 @@ static bt_status add_one(const struct chooser *c, bt_type_param **rows, uint32_t
 
 static bt_status add_versions(const struct chooser *c)
 {
-    bt_type_param *rows[MOST_VERSIONS];
-    struct cpu_version versions[MOST_VERSIONS];
+    // those that are asked for, and one of a dim that is 1
+    bt_type_param *rows[BT_MAX_VERSIONS + 1];
+    struct cpu_version versions[BT_MAX_VERSIONS + 1];
     uint32_t nrow = 0, n = 0;
     BT_TRY(read_rows(c, rows, &nrow));
     BT_TRY(add_one(c, rows, &nrow));

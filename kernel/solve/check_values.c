@@ -1,5 +1,6 @@
 /* Run-time checks, once the values of their sides are known. */
 #include <inttypes.h>
+#include <string.h>
 
 #include <baton/ir.h>
 #include <baton/op.h>
@@ -12,6 +13,27 @@ int bt_check_holds(uint32_t relation, int64_t left, int64_t right)
     case BT_CHECK_DIVISIBLE: return bt_mod_int64(left, right) == 0;
     default: return left == 1 || left == right; // BT_CHECK_BROADCAST
     }
+}
+
+int bt_check_read(const bt_op *op, const void *attrs, bt_check *out, const char **of)
+{
+    static const char *const words[] = {
+#define BT_CHECK(UPPER, word, text) word,
+#include <baton/checks.def>
+#undef BT_CHECK
+    };
+    const bt_type *const *left = bt_attr_find(op, attrs, "left", BT_ATTR_DIM),
+                         *const *right = bt_attr_find(op, attrs, "right", BT_ATTR_DIM);
+    const char *const *word = bt_attr_find(op, attrs, "relation", BT_ATTR_STRING),
+                      *const *begin = bt_attr_find(op, attrs, "of", BT_ATTR_STRING);
+    for (uint32_t i = 0; i < BT_CHECK_COUNT; i++) {
+        if (strcmp(*word, words[i]) != 0)
+            continue;
+        *out = (bt_check){ .relation = i, .left = *left, .right = *right };
+        *of = *begin;
+        return 1;
+    }
+    return 0;
 }
 
 /* "n + 1 = 5": what a dim is called and what it is. */

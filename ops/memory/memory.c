@@ -11,7 +11,6 @@
  * Sizes, offsets and shapes are dims over the parameters of the function.
  * source  Relay VM, section "Memory": alloc_storage, alloc_tensor, invoke_tvm_op, kill
  */
-#include <string.h>
 
 #include <baton/op.h>
 
@@ -217,16 +216,10 @@ static const bt_attr check_attrs[] = {
 
 static bt_status relate_check(bt_solver *s, const bt_relation_call *r)
 {
-    static const char *const words[] = {
-#define BT_CHECK(UPPER, word, text) word,
-#include <baton/checks.def>
-#undef BT_CHECK
-    };
-    const struct check_attrs *a = r->attrs;
-    for (uint32_t i = 0; i < BT_COUNT(words); i++) {
-        if (strcmp(a->relation, words[i]) == 0)
-            return bt_relation_result(s, r, bt_type_tuple(bt_relation_store(s), 0, NULL));
-    }
+    bt_check check;
+    const char *of;
+    if (bt_check_read(r->op, r->attrs, &check, &of))
+        return bt_relation_result(s, r, bt_type_tuple(bt_relation_store(s), 0, NULL));
     return bt_relation_fail(s, r, -1, "relation must be ==, <=, multiple or broadcasts");
 }
 

@@ -304,9 +304,8 @@ static bt_status read_binding(struct plan *p, const bt_value *value)
     if (bt_as_op_call(value, "memory.copy"))
         return read_copy(p, call);
     if (bt_as_op_call(value, "memory.check")) {
-        const struct step step = { .kind = STEP_CHECK,
-                                   .check = call,
-                                   .relation = plan_relation(call) };
+        struct step step = { .kind = STEP_CHECK, .span = value->span };
+        bt_check_read(call->op, call->attrs, &step.check, &step.of); // it is verified
         return BT_PUSH(p->arena, &p->steps, step) ? NULL : bt_no_memory();
     }
     return bt_as_op_call(value, "memory.kill")

@@ -35,15 +35,15 @@ enum { STEP_INVOKE, STEP_COPY, STEP_CHECK };
 struct step {
     uint32_t kind; /* STEP_... */
     uint32_t kernel;
-    bt_span span; /* of an invoke */
+    bt_span span; /* of an invoke, of a check */
     uint32_t nbuffer;
     const struct place *buffers; /* of a copy: from, to */
     const struct place *workspace;
     uint32_t ndim;
     const bt_type *const *dims; /* of a kernel */
     const bt_type *nbytes;      /* of a copy */
-    const bt_call *check;
-    uint32_t relation; /* ... BT_CHECK_... */
+    bt_check check;
+    const char *of; /* whose check it is */
 };
 
 struct vm_program;
@@ -110,10 +110,8 @@ bt_status plan_dim_text(struct plan *, const bt_type *dim, bt_text *out) BT_MUST
 /* The word for a constructor's number. */
 const char *plan_ctor_word(struct plan *, const bt_ctor *);
 
-/* Checks of dims (plan_checks.c): the relation of a memory.check; the condition under which
- * expressions a and b do not hold; what its fault says: the text of interp and vm
- * (bt_check_fail) without the values. */
-uint32_t plan_relation(const bt_call *check);
+/* Checks of dims (plan_checks.c): the condition under which expressions a and b do not hold;
+ * what its fault says: the text of interp and vm (bt_check_fail) without the values. */
 void plan_check_fails(uint32_t relation, const char *a, const char *b, bt_text *out);
 void plan_check_says(const struct plan *, const char *of, const bt_check *, bt_text *out);
 /* What is said of a dim of the entry that is out of its range: the text of the others without

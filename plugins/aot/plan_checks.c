@@ -6,23 +6,11 @@
 
 #include "plan.h"
 
-static const struct {
-    const char *word, *text;
-} relations[] = {
-#define BT_CHECK(UPPER, word, text) { word, text },
+static const char *const texts[] = {
+#define BT_CHECK(UPPER, word, text) text,
 #include <baton/checks.def>
 #undef BT_CHECK
 };
-
-uint32_t plan_relation(const bt_call *check)
-{
-    const char *const *word =
-        bt_attr_find(check->op, check->attrs, "relation", BT_ATTR_STRING);
-    uint32_t i = 0;
-    while (strcmp(relations[i].word, *word) != 0)
-        i++; // the operator's relation has found it
-    return i;
-}
 
 void plan_check_fails(uint32_t relation, const char *a, const char *b, bt_text *out)
 {
@@ -52,7 +40,7 @@ void plan_check_says(const struct plan *p, const char *of, const bt_check *check
     bt_text_addf(out, "%s: %s%s", of, check->what ? check->what : "",
                  check->what ? ": " : "");
     bt_print_type(p->ctx, check->left, out);
-    bt_text_addf(out, " was to %s ", relations[check->relation].text);
+    bt_text_addf(out, " was to %s ", texts[check->relation]);
     bt_print_type(p->ctx, compared(check->relation, check->left, check->right), out);
 }
 

@@ -240,13 +240,13 @@ static bt_status add_check(struct output *o, const struct step *step, uint32_t f
     bt_text left, right;
     bt_text_init(&left, p->arena);
     bt_text_init(&right, p->arena);
-    BT_TRY(plan_dim_text(p, bt_call_dim(step->check, "left"), &left));
-    BT_TRY(plan_dim_text(p, bt_call_dim(step->check, "right"), &right));
+    BT_TRY(plan_dim_text(p, step->check.left, &left));
+    BT_TRY(plan_dim_text(p, step->check.right, &right));
     const char *a = bt_text_get(&left), *b = bt_text_get(&right);
     if (!a || !b)
         return bt_no_memory();
     bt_text_addf(out, "    if (");
-    plan_check_fails(step->relation, a, b, out);
+    plan_check_fails(step->check.relation, a, b, out);
     bt_text_addf(out, ")\n        return %" PRIu32 ";\n", fault);
     return NULL;
 }
@@ -418,16 +418,11 @@ static void add_fault(const char *text, bt_text *out)
 static bt_status add_check_text(struct output *o, const struct step *step, bt_text *out)
 {
     struct plan *p = o->plan;
-    const bt_call *call = step->check;
-    const char *const *of = bt_attr_find(call->op, call->attrs, "of", BT_ATTR_STRING);
-    const bt_check check = { .relation = step->relation,
-                             .left = bt_call_dim(call, "left"),
-                             .right = bt_call_dim(call, "right") };
     bt_text text;
     bt_text_init(&text, p->arena);
-    plan_check_says(p, *of, &check, &text);
+    plan_check_says(p, step->of, &step->check, &text);
     const char *line =
-        bt_text_get(&text) ? plan_fault_text(p, call->base.span, text.at) : NULL;
+        bt_text_get(&text) ? plan_fault_text(p, step->span, text.at) : NULL;
     if (!line)
         return bt_no_memory();
     add_fault(line, out);

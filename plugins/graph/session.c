@@ -310,20 +310,9 @@ static bt_status load_copy(struct loader *l, const bt_call *call)
 
 static bt_status load_check(struct loader *l, const bt_call *call)
 {
-    static const char *const words[] = {
-#define BT_CHECK(UPPER, word, text) word,
-#include <baton/checks.def>
-#undef BT_CHECK
-    };
     const bt_func *func = l->s->entry->func;
-    const char *const *word =
-        bt_attr_find(call->op, call->attrs, "relation", BT_ATTR_STRING);
-    const char *const *of = bt_attr_find(call->op, call->attrs, "of", BT_ATTR_STRING);
-    struct fact fact = { .value = &call->base, .of = *of };
-    fact.check.left = bt_call_dim(call, "left");
-    fact.check.right = bt_call_dim(call, "right");
-    while (strcmp(words[fact.check.relation], *word) != 0)
-        fact.check.relation++; // the operator's relation has found it
+    struct fact fact = { .value = &call->base };
+    bt_check_read(call->op, call->attrs, &fact.check, &fact.of); // it is verified
     BT_TRY(bt_dim_compile(l->ctx, l->arena, fact.check.left, func->nvar, func->vars,
                           &fact.left));
     BT_TRY(bt_dim_compile(l->ctx, l->arena, fact.check.right, func->nvar, func->vars,

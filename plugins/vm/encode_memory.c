@@ -191,19 +191,8 @@ static bt_status write_copy(struct vm_encoder *e, const bt_call *call)
 
 static bt_status write_check(struct vm_encoder *e, const bt_call *call)
 {
-    static const char *const words[] = {
-#define BT_CHECK(UPPER, word, text) word,
-#include <baton/checks.def>
-#undef BT_CHECK
-    };
-    const char *const *word =
-        bt_attr_find(call->op, call->attrs, "relation", BT_ATTR_STRING);
-    const char *const *of = bt_attr_find(call->op, call->attrs, "of", BT_ATTR_STRING);
-    struct vm_check row = { .call = call, .of = *of };
-    row.check.left = bt_call_dim(call, "left");
-    row.check.right = bt_call_dim(call, "right");
-    while (strcmp(words[row.check.relation], *word) != 0)
-        row.check.relation++; // the operator's relation has found it
+    struct vm_check row = { .call = call };
+    bt_check_read(call->op, call->attrs, &row.check, &row.of); // it is verified
     BT_TRY(vm_term_make(e, row.check.left, &row.left));
     BT_TRY(vm_term_make(e, row.check.right, &row.right));
     BT_TRY(vm_begin(e, VM_CHECK, e->checks.len));

@@ -128,6 +128,10 @@ typedef struct bt_check {
 } bt_check;
 /* Whether a check holds where its sides have these values. */
 BT_API int bt_check_holds(uint32_t relation, int64_t left, int64_t right);
+/* What a call of memory.check states, and whose check it is, as errors begin. 0: its relation
+ * is none of them, and both outs stay as they are. */
+BT_API int bt_check_read(const bt_op *, const void *attrs, bt_check *out,
+                         const char **of);
 /* The error where it does not, "add: n = 3 was to be equal to m = 2". `of` comes first;
  * NULL: what the call calls. */
 BT_API bt_status bt_check_fail(bt_ctx *, const bt_value *at, const char *of,

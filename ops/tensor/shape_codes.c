@@ -1,7 +1,5 @@
 #include "shape_codes.h"
 
-_Static_assert((int)SHAPE_MOST == BT_MAX_RANK, "of data, and of the result");
-
 // clang-format off
 const char *const shape_faults[] = {
     "newshape has too many dims",

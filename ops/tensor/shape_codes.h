@@ -1,11 +1,5 @@
-/*
- * The codes of a reshape's target shape, for relations, formulas and runs alike:
- *     k > 0   this extent                     -2  copy all axes that remain
- *     0       copy the axis at this place     -3  the product of the next two axes
- *     -1      what remains (once)             -4  split the next axis in the two that
- * follow; one of them may be -1
- *     -5      the extent 0, which a dim is whose value is known by now
- */
+/* The codes of a reshape's target shape, which plain/shape_codes.h lists: for relations,
+ * formulas and runs alike. */
 #ifndef SHAPE_CODES_H
 #define SHAPE_CODES_H
 

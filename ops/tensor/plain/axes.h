@@ -5,7 +5,7 @@ static int32_t plain_squeeze(const bt_plain_call *call)
 {
     const bt_plain_tensor *in = call->in, *axes = call->in + 1, *out = call->out;
     const int64_t n = plain_count(axes);
-    uint8_t is_dropped[32] = { 0 };
+    uint8_t is_dropped[BT_PLAIN_RANK] = { 0 };
     uint32_t k, rank = 0;
     int64_t i;
     for (i = 0; i < n; i++) {

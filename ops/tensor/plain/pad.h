@@ -34,7 +34,7 @@ static inline int64_t plain_pad_at(const bt_plain_call *call, const int64_t *ind
 static int32_t plain_pad(const bt_plain_call *call)
 {
     const bt_plain_tensor *in = call->in, *width = call->in + 1, *out = call->out;
-    int64_t index[32] = { 0 }, i, n, at;
+    int64_t index[BT_PLAIN_RANK] = { 0 }, i, n, at;
     uint32_t k;
     if (plain_count(width) != 2 * (int64_t)in->rank)
         return 1;

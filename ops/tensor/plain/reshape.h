@@ -6,7 +6,7 @@ static inline int32_t plain_extents(const bt_plain_tensor *in, const int64_t *co
                                     int64_t *nelem)
 {
     int64_t left = 1, stated = 1;
-    uint32_t k, rest = SHAPE_MOST;
+    uint32_t k, rest = BT_PLAIN_RANK;
     for (k = 0; k < in->rank; k++)
         left *= parts->is_used[k] ? 1 : in->dims[k];
     for (k = 0; k < parts->n; k++) {
@@ -26,9 +26,9 @@ static inline int32_t plain_extents(const bt_plain_tensor *in, const int64_t *co
             return 9;
         stated *= part->kind == SHAPE_LITERAL ? code : 1;
     }
-    if (rest < SHAPE_MOST && stated == 0)
+    if (rest < BT_PLAIN_RANK && stated == 0)
         return 10;
-    if (rest < SHAPE_MOST)
+    if (rest < BT_PLAIN_RANK)
         dims[rest] = left / stated;
     *nelem = 1;
     for (k = 0; k < parts->n; k++) {
@@ -43,7 +43,7 @@ static inline int32_t plain_extents(const bt_plain_tensor *in, const int64_t *co
 static int32_t plain_reshape(const bt_plain_call *call)
 {
     const bt_plain_tensor *in = call->in, *shape = call->in + 1;
-    int64_t codes[SHAPE_MOST], dims[SHAPE_MOST], nelem, n = plain_count(shape), i;
+    int64_t codes[BT_PLAIN_RANK], dims[BT_PLAIN_RANK], nelem, n = plain_count(shape), i;
     shape_parts parts;
     int32_t fault;
     for (i = 0; i < n; i++)

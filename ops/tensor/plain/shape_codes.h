@@ -3,8 +3,11 @@
 
 #include "elements.h"
 
-/* What the codes of a target shape come to (shape_codes.h). `used`: axes accounted for by parts
- * other than LITERAL, REST. */
+/* What the codes of a target shape come to. A code k > 0 is an extent, 0 copies the axis at
+ * its place, -1 is what remains, -2 copies all axes left, -3 is the product of the next two,
+ * -4 splits the next in the two extents behind it, one of which may be -1, -5 is the extent 0,
+ * which a dim is whose value is known by now. is_used: axes accounted for by parts other than
+ * LITERAL, REST. */
 enum {
     SHAPE_LITERAL, /* the extent that code `at` states */
     SHAPE_NOTHING, /* the extent 0 */
@@ -12,22 +15,21 @@ enum {
     SHAPE_PRODUCT, /* of axes `axis` and `axis` + 1 */
     SHAPE_SPLIT, /* the extent that code `at` states; together with its neighbour, axis */
     SHAPE_QUOTIENT, /* of axis `axis` by the extent that code `at` states */
-    SHAPE_REST,     /* what makes the elements as many as before */
-    SHAPE_MOST = 32
+    SHAPE_REST      /* what makes the elements as many as before */
 };
 typedef struct shape_part {
     uint32_t kind, axis, at;
 } shape_part;
 typedef struct shape_parts {
     uint32_t n;
-    shape_part at[SHAPE_MOST];
-    uint8_t is_used[SHAPE_MOST];
+    shape_part at[BT_PLAIN_RANK];
+    uint8_t is_used[BT_PLAIN_RANK];
 } shape_parts;
-/* Adds a part. Each function that gives a number gives 0, or that of a fault (shape_codes.c). */
+/* Adds a part. As all functions here that give a number, it gives 0, or that of a fault. */
 static inline int32_t plain_shape_add(shape_parts *parts, uint32_t kind, uint32_t axis,
                                       int64_t at)
 {
-    if (parts->n == SHAPE_MOST)
+    if (parts->n == BT_PLAIN_RANK)
         return 1;
     parts->at[parts->n].kind = kind;
     parts->at[parts->n].axis = axis;
@@ -93,7 +95,7 @@ static inline int32_t plain_shape_resolve(int64_t n, const int64_t *codes, uint3
     int64_t i;
     int32_t fault = 0;
     parts->n = 0;
-    for (axis = 0; axis < SHAPE_MOST; axis++)
+    for (axis = 0; axis < BT_PLAIN_RANK; axis++)
         parts->is_used[axis] = 0;
     axis = 0;
     for (i = 0; i < n && !fault; i++) {

@@ -4,10 +4,11 @@
 #include "elements.h"
 
 /* Axes of a walk over a dense tensor, from the element `at` on: so many steps along each, by
- * strides in elements; a stride of 0 repeats, a negative one goes back. */
+ * strides in elements; a stride of 0 repeats, a negative one goes back. A walk may have two for
+ * each axis of a result. */
 typedef struct plain_walk {
     uint32_t rank;
-    int64_t at, counts[64], strides[64];
+    int64_t at, counts[2 * BT_PLAIN_RANK], strides[2 * BT_PLAIN_RANK];
 } plain_walk;
 /* The tensor's own axes. */
 static inline void plain_walk_of(const bt_plain_tensor *t, plain_walk *out)
@@ -27,7 +28,7 @@ static inline void plain_walk_of(const bt_plain_tensor *t, plain_walk *out)
 static inline void plain_walk_copy(const plain_walk *w, const bt_plain_tensor *from,
                                    const bt_plain_tensor *to, int is_to)
 {
-    int64_t steps[64] = { 0 }, at = w->at, n = 1, i;
+    int64_t steps[2 * BT_PLAIN_RANK] = { 0 }, at = w->at, n = 1, i;
     uint32_t k;
     for (k = 0; k < w->rank; k++)
         n *= w->counts[k];

@@ -13,6 +13,7 @@
 extern "C" {
 #endif
 
+enum { BT_PLAIN_RANK = 32 }; /* the most axes of a tensor */
 typedef struct bt_plain_tensor {
     void *data;      /* row major; of results, none while dims are asked for */
     int64_t *dims;   /* of results they are written */

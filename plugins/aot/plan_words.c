@@ -35,9 +35,10 @@ static const char *const languages[] = {
 /* What the header calls its own parameters, and what the entry and the example call. All
  * else that they have of their own begins with aot_. */
 static const char *const written[] = {
-    "argc",       "argv",    "atexit", "depth",   "fault",   "fprintf",   "free_memory",
-    "get_memory", "machine", "main",   "memcpy",  "memmove", "nbytes",    "printf",
-    "read_file",  "size_t",  "stderr", "strtoll", "weights", "workspace",
+    "argc",    "argv",        "atexit",     "count_elements", "depth",  "fault",
+    "fprintf", "free_memory", "get_memory", "machine",        "main",   "memcpy",
+    "memmove", "nbytes",      "printf",     "read_file",      "size_t", "stderr",
+    "strtoll", "takes_dims",  "weights",    "workspace",
 };
 
 /* The example's file, main.c; targets that CMake has in each project, or may have. */

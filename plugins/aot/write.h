@@ -68,8 +68,10 @@ bt_status write_native(struct output *) BT_MUST_USE;
 bt_status native_check(struct output *, uint32_t kernel) BT_MUST_USE;
 /* NAME_data.c: constants; or NAME.weights, and the digest of it there (write_data.c) */
 bt_status write_data(struct output *) BT_MUST_USE;
-/* CMakeLists.txt, main.c (write_example.c) */
+/* CMakeLists.txt, main.c (write_example.c); whether the example has aot_is_taken: 0 where
+ * the run refuses the dims, which no memory is taken for. */
 bt_status write_example(struct output *) BT_MUST_USE;
+int may_refuse(const struct plan *);
 
 /* The program that the folder had before (write_older.c): its list of files.
  * remove_older: those that the new one has not. list_files: the head of CMakeLists.txt.

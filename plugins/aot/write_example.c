@@ -52,13 +52,22 @@ static bt_status write_cmake(struct output *o, const char *example)
     return add_file(o, &text, "CMakeLists.txt");
 }
 
+int may_refuse(const struct plan *p)
+{
+    return p->entry->func->nvar && p->narg + p->nresult > 0;
+}
+
 /* The number of a leaf's elements, as an expression over the dims. */
 static bt_status add_nelem(struct plan *p, const struct leaf *leaf, bt_text *out)
 {
     const bt_shape_type *shape = bt_tensor_shape(leaf->type);
+    const int is_open = may_refuse(p); // a product of numbers has been counted
+    for (uint32_t i = 1; is_open && i < shape->n; i++)
+        bt_text_addf(out, "dim_mul(");
     for (uint32_t i = 0; i < shape->n; i++) {
-        bt_text_addf(out, "%s", i ? " * " : "");
+        bt_text_addf(out, "%s", !i ? "" : is_open ? ", " : " * ");
         BT_TRY(plan_dim_text(p, shape->dims[i], out));
+        bt_text_addf(out, "%s", i && is_open ? ")" : "");
     }
     if (!shape->n)
         bt_text_addf(out, "1");
@@ -72,10 +81,12 @@ static bt_status add_buffers(struct output *o, uint32_t n, const struct leaf *le
         if (!values_is_array(o->plan, &leaves[i]))
             continue;
         const char *type = c_element_type(bt_tensor_dtype(leaves[i].type));
-        bt_text_addf(out, "    const size_t aot_n_%s = (size_t)(", leaves[i].name);
+        bt_text_addf(out, "    const size_t aot_n_%s = %s(", leaves[i].name,
+                     may_refuse(o->plan) ? "aot_is_taken ? count_elements" : "(size_t)");
         BT_TRY(add_nelem(o->plan, &leaves[i], out));
-        bt_text_addf(out, ");\n    %s *%s = get_memory(aot_n_%s * sizeof(*%s));\n", type,
-                     leaves[i].name, leaves[i].name, leaves[i].name);
+        bt_text_addf(out, ")%s;\n    %s *%s = get_memory(aot_n_%s * sizeof(*%s));\n",
+                     may_refuse(o->plan) ? " : 0" : "", type, leaves[i].name,
+                     leaves[i].name, leaves[i].name);
     }
     return NULL;
 }
@@ -146,6 +157,12 @@ static void add_dims(const struct plan *p, bt_text *out)
                      " ? (int64_t)strtoll(argv[%" PRIu32 "], NULL, 10) : %" PRId64 ";\n",
                      p->dims[i], i + 1, i + 1, least);
     }
+    if (!may_refuse(p))
+        return;
+    bt_text_addf(out, "    const int aot_is_taken = takes_dims(");
+    for (uint32_t i = 0; i < p->entry->func->nvar; i++)
+        bt_text_addf(out, "%s%s", i ? ", " : "", p->dims[i]);
+    bt_text_addf(out, ");\n");
 }
 
 static void add_workspace(const struct plan *p, bt_text *out)
@@ -173,7 +190,7 @@ static void add_inputs(const struct plan *p, bt_text *out)
         if (!values_is_array(p, &p->args[i]))
             continue;
         bt_text_addf(out,
-                     "    if (argc > %" PRIu32 ") {\n"
+                     "    if (argc > %" PRIu32 "%s) {\n"
                      "        if (!read_file(argv[%" PRIu32
                      "], %s, aot_n_%s * sizeof(*%s))) {\n"
                      "            fprintf(stderr, \"%%s: not the elements of %s\\n\", "
@@ -181,8 +198,9 @@ static void add_inputs(const struct plan *p, bt_text *out)
                      "    } else {\n"
                      "        for (aot_i = 0; aot_i < aot_n_%s; aot_i++)\n"
                      "            %s[aot_i] = (%s)(aot_i %% 2);\n    }\n",
-                     nvar + i + 1, nvar + i + 1, name, name, name, name, nvar + i + 1,
-                     name, name, c_element_type(bt_tensor_dtype(p->args[i].type)));
+                     nvar + i + 1, may_refuse(p) ? " && aot_is_taken" : "", nvar + i + 1,
+                     name, name, name, name, nvar + i + 1, name, name,
+                     c_element_type(bt_tensor_dtype(p->args[i].type)));
     }
 }
 
@@ -207,6 +225,8 @@ static bt_status add_main(struct output *o, bt_text *out)
         bt_text_addf(out, "    (void)aot_i, (void)argc, (void)argv;\n");
     bt_text_addf(out, "    if (atexit(free_memory) != 0)\n        return 1;\n");
     add_dims(p, out);
+    if (p->has_values && may_refuse(p))
+        bt_text_addf(out, "    (void)aot_is_taken;\n");
     BT_TRY(add_buffers(o, p->narg, p->args, out));
     if (!p->has_values)
         BT_TRY(add_buffers(o, p->nresult, p->results, out));
@@ -287,6 +307,27 @@ static void add_helpers(const struct output *o, const char *body, bt_text *out)
                  "    return is_whole;\n}\n\n");
 }
 
+/* What the sizes of arrays take: none of dims that the run refuses, which says why. */
+static bt_status add_counting(struct output *o, const char *body, bt_text *out)
+{
+    if (!may_refuse(o->plan))
+        return NULL;
+    bt_text_addf(out, "/* 0: the run refuses the dims, and says why. */\n"
+                      "static int takes_dims(");
+    add_dim_params(o, out);
+    bt_text_addf(out, ")\n{\n");
+    BT_TRY(add_ranges(o, "0", out));
+    bt_text_addf(out, "    return 1;\n}\n\n");
+    if (strstr(body, "count_elements("))
+        bt_text_addf(out, "/* None where dims are refused later; no more than memory has "
+                          "bytes. */\n"
+                          "static size_t count_elements(int64_t n)\n{\n"
+                          "    const int64_t most = (int64_t)(SIZE_MAX / 16);\n"
+                          "    return n < 0 ? 0 : n < most ? (size_t)n : (size_t)most;\n"
+                          "}\n\n");
+    return NULL;
+}
+
 bt_status write_example(struct output *o)
 {
     bt_text text, body;
@@ -298,6 +339,7 @@ bt_status write_example(struct output *o)
         return bt_no_memory();
     add_helpers(o, body.at, &text);
     c_dim_functions(&body, &text);
+    BT_TRY(add_counting(o, body.at, &text));
     bt_text_add(&text, body.at, body.len);
     if (!bt_text_get(&text))
         return bt_no_memory();

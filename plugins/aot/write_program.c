@@ -131,8 +131,10 @@ static bt_status add_workspace(struct output *o, bt_text *out)
     BT_TRY(add_ranges(o, "UINT64_MAX", out));
     bt_text_add(out, body.at ? body.at : "", body.len);
     if (is_open(o))
-        bt_text_addf(out, "    return %s < INT64_MAX ? (uint64_t)%s : UINT64_MAX;\n}\n\n",
-                     places[p->blocks.len], places[p->blocks.len]);
+        bt_text_addf(
+            out,
+            "    return %s >= 0 && %s < INT64_MAX ? (uint64_t)%s : UINT64_MAX;\n}\n\n",
+            places[p->blocks.len], places[p->blocks.len], places[p->blocks.len]);
     else
         bt_text_addf(out, "    return (uint64_t)%s;\n}\n\n", places[p->blocks.len]);
     return NULL;
@@ -331,19 +333,20 @@ static bt_status add_entry_checks(struct output *o, const bt_text *sizes, bt_tex
     bt_text_addf(out, "    if ((uintptr_t)workspace %% 64 != 0)\n        return %d;\n",
                  FAULT_WORKSPACE);
     BT_TRY(add_ranges(o, NULL, out));
-    bt_text_addf(out, "    if (!workspace && ");
-    call_workspace(p, out);
-    bt_text_addf(out, " != 0)\n        return %d;\n", FAULT_WORKSPACE);
     for (uint32_t i = 0; i < p->steps.len; i++) {
         if (p->steps.at[i].kind == STEP_CHECK)
             BT_TRY(add_check(o, &p->steps.at[i], FAULT_CHECK + ncheck++, out));
     }
-    if (!is_open(o))
-        return NULL;
-    bt_text_addf(out, "    if (");
+    if (is_open(o)) {
+        bt_text_addf(out, "    if (");
+        call_workspace(p, out);
+        bt_text_addf(out, " == UINT64_MAX)\n        return %d;\n", FAULT_SIZE);
+    }
+    bt_text_addf(out, "    if (!workspace && ");
     call_workspace(p, out);
-    bt_text_addf(out, " == UINT64_MAX)\n        return %d;\n", FAULT_SIZE);
-    bt_text_add(out, sizes->at ? sizes->at : "", sizes->len);
+    bt_text_addf(out, " != 0)\n        return %d;\n", FAULT_WORKSPACE);
+    if (is_open(o))
+        bt_text_add(out, sizes->at ? sizes->at : "", sizes->len);
     return NULL;
 }
 

@@ -271,7 +271,8 @@ static bt_status add_array(struct example *e, const struct leaf *leaf, uint32_t 
     *out = e->nvalue++;
     bt_text_addf(e->out, "    const int64_t aot_dims%" PRIu32 "[] = {", *out);
     for (uint32_t i = 0; i < shape->n; i++) {
-        bt_text_addf(e->out, "%s ", i ? "," : "");
+        bt_text_addf(e->out, "%s %s", i ? "," : "",
+                     may_refuse(p) ? "!aot_is_taken ? 0 : " : "");
         BT_TRY(plan_dim_text(p, shape->dims[i], e->out));
     }
     bt_text_addf(e->out,

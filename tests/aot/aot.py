@@ -641,6 +641,28 @@ UNCOUNTED = (
 )
 
 
+# Dims that are refused, by the entry's ranges and by what an operator asks of its own: the text of the program, a dim, what is told.
+REFUSED_DIMS = (
+    ("<n: Dim in 2..64>(%x: Tensor[(n), float32]) { exp(%x) * 2f + sum(%x) }", (-3, 1, 65, 2 ** 62), "has n, outside 2..64"),
+    ("<n: Dim>(%x: Tensor[(n, n), float32]) { split(%x, indices_or_sections=[1], axis=0) }", (0,), "2:50: split: "),
+    ("<n: Dim in 2..64>(%x: Tensor[(n), float32]) { (%x, Some(%x)) }", (-3, 1, 65, 2 ** 62), "has n, outside 2..64"),
+    ("<n: Dim>(%x: Tensor[(n, n), float32]) { exp(%x) }", (-1, 2 ** 60), "has n, outside 0.."),
+    ("<n: Dim>(%x: Tensor[(n, n, n), int8]) { %x + 1i8 }", (2 ** 40,), "no memory"),
+)
+
+
+def refused_dims(baton, work):
+    for text, dims, told in REFUSED_DIMS:
+        model = work / "dims.baton"
+        model.write_text(f'#[version = "baton 0.1"]\ndef @main{text}\ntype Option[A] {{ None, Some(A), }}\n')
+        program = build(write(baton, model, work / "dims"), compilers()[0])
+        for dim in dims:
+            for files in ((), ("/dev/null",)):  # which is looked at after the dims
+                done = subprocess.run([program, str(dim), *files], capture_output=True, text=True)
+                if done.returncode != 1 or told not in done.stderr:
+                    sys.exit(f"{text}: a dim of {dim} gives {done.returncode}: {done.stderr}\nand not {told}")
+
+
 def faults(baton, work):
     there, missing = work / "there", work / "missing"
     shutil.rmtree(missing, ignore_errors=True)
@@ -679,6 +701,7 @@ def faults(baton, work):
     if done.returncode != 1 or "open.baton:" not in done.stderr or "has n, outside 1..64" not in done.stderr:
         sys.exit(f"a dim of 65, which is to be 64 at most, gives {done.returncode}: {done.stderr}")
     ranges(baton, work)
+    refused_dims(baton, work)
     done = subprocess.run([baton, "run", HERE / "programs/open.baton", "--executor", "aot"], capture_output=True, text=True)
     if done.returncode != 1 or "baton compile" not in done.stderr:
         sys.exit(f"baton run --executor aot: {done.stderr}")

@@ -48,6 +48,16 @@ static const char *const projects[] = {
     "package_source", "preinstall", "rebuild_cache", "test",
 };
 
+/* The program's header hides one of the system's that is called alike: those of C, and those
+ * that they include. */
+static const char *const headers[] = {
+    "alloca", "assert", "complex",  "ctype",       "endian",    "errno",   "features",
+    "fenv",   "float",  "inttypes", "iso646",      "limits",    "locale",  "math",
+    "setjmp", "signal", "stdalign", "stdarg",      "stdatomic", "stdbool", "stddef",
+    "stdint", "stdio",  "stdlib",   "stdnoreturn", "string",    "tgmath",  "threads",
+    "time",   "uchar",  "wchar",    "wctype",
+};
+
 static int is_listed(const char *word, size_t n, const char *const *list, size_t count)
 {
     for (size_t i = 0; i < count; i++) {
@@ -128,6 +138,7 @@ const char *plan_name(struct plan *p, const char *like)
     // its functions would be called like those of the text: fn1_run, obj_tensor
     const int is_met = strcmp(like, "obj") == 0 ||
                        (begins(like, "fn") && like[2] >= '0' && like[2] <= '9') ||
+                       is_listed(like, strlen(like), headers, BT_COUNT(headers)) ||
                        is_listed(like, strlen(like), projects, BT_COUNT(projects));
     bt_text text;
     bt_text_init(&text, p->arena);

@@ -760,8 +760,8 @@ def project(baton, work):
         run("cmake", "-S", folder, "-B", place, f"-DBUILD_SHARED_LIBS={shared}", "-DCMAKE_BUILD_TYPE=Release")
         run("cmake", "--build", place)
         check(baton, model, folder, {}, 5, place / "digits_example")
-    # names that CMake, the example, or the text that each program has use themselves; and what no word of C begins with
-    for name in ("main", "all", "clean", "install", "obj", "m", "3d-net"):
+    # names that CMake, the example, its headers, or the text that each program has use themselves; and what no word of C begins with
+    for name in ("main", "all", "clean", "install", "obj", "stdio", "m", "3d-net"):
         place = work / f"named_{name}" / name
         folder = write(baton, HERE / "programs/dense.baton", place)
         word = name.replace("-", "_")

@@ -69,9 +69,11 @@ bt_status code_show(struct coder *c, const struct vm_shape *shape, const char *a
         BT_TRY(code_term(c, axis, &term));
         bt_text text;
         bt_text_init(&text, c->p->arena);
+        bt_text_addf(&text, "axis %" PRIu32 " of ", i);
         bt_print_operand(shape->value, &text);
-        bt_text_addf(&text, " has dim %" PRIu32 ", but its type says ", i);
+        bt_text_addf(&text, " is not ");
         name_term(c, axis, &text);
+        bt_text_addf(&text, ", as its type says");
         if (!bt_text_get(&text))
             return bt_no_memory();
         BT_TRY(code_fail_if(

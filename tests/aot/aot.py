@@ -308,7 +308,7 @@ def values(baton, work):
             sys.exit(f"the list is {got}")
         # rows that are shorter than the dim says are found where the list is taken apart
         done = subprocess.run([program, "4"], capture_output=True, text=True)
-        if done.returncode != 1 or "values.baton:" not in done.stderr:
+        if done.returncode != 1 or done.stderr != "values.baton:7:14: axis 0 of %x is not n, as its type says\n":
             sys.exit(f"a dim of 4 gives {done.returncode}: {done.stdout}{done.stderr}")
         for dim, told in ((99, "argument 1 (%by) has n, outside 1..16"), (-1, "a dim is negative"),
                           (2 ** 49, "a tensor has more elements than can be counted")):

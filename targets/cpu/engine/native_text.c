@@ -96,7 +96,8 @@ static void add_kernel(bt_text *out, const struct cpu_engine_request *request,
                  "word *p = (word *)(n + %" PRIu32 ");\n"
                  "word locals = (word)call->scratch + %" PRId64 "U;\n"
                  "const word *b = (const word *)call->buffers;\n"
-                 "u32 modes;\ni32 fault = 0;\n",
+                 "u32 modes;\ni32 fault = 0;\n"
+                 "(void)p; (void)b; (void)locals;\n", // without phases nothing has them
                  kernel, bytecode->nn, bytecode_locals_offset(bytecode));
     for (uint32_t i = 0; i < bytecode->ndim; i++)
         bt_text_addf(out,

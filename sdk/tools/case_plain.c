@@ -1,5 +1,7 @@
 /* A case by the facet "plain": what programs that are written as C compute must be what the
- * evaluator does, where the function is asked for sizes first and where these are known. */
+ * evaluator does, where the function is asked for sizes first and where these are known.
+ * A facet that is text alone is compiled. */
+#include <baton/compiler.h>
 #include <baton/op.h>
 #include <baton/plain.h>
 
@@ -10,6 +12,7 @@ struct plain_run {
     const struct call_case *c;
     const struct call_result *r;
     const bt_plain_facet *facet;
+    bt_plain_fn *function;
     bt_plain_call call;
     bt_plain_tensor in[CASE_MAX_LEAF], out[CALL_MAX_OUT];
     int64_t dims[CASE_MAX_LEAF + CALL_MAX_OUT][BT_MAX_RANK];
@@ -27,7 +30,7 @@ static bt_plain_tensor tensor_of(const bt_tensor *t, int64_t *dims)
 /* Whether the function gives no fault; the evaluator gave none. */
 static int runs(struct plain_run *p)
 {
-    const int32_t fault = p->facet->run(&p->call);
+    const int32_t fault = p->function(&p->call);
     int32_t ntext = 0;
     while (p->facet->faults && p->facet->faults[ntext])
         ntext++;
@@ -109,6 +112,59 @@ static bt_status run(struct plain_run *p)
     return status;
 }
 
+/* ---- text alone ---- */
+
+static bt_status compile(struct op_check *w, const bt_plain_facet *facet, bt_code **out)
+{
+    const char *folders[2] = { NULL, NULL };
+    bt_text text, object;
+    bt_text_init(&text, w->arena);
+    bt_text_init(&object, w->arena);
+    BT_TRY(bt_library_file(w->ctx, w->arena, "include", &folders[0]));
+    bt_text_addf(&text, "#include <baton/convert.h>\n#include <baton/plain.h>\n");
+    for (uint32_t i = 0; facet->blocks[i]; i++)
+        bt_text_addf(&text, "\n%s", facet->blocks[i]);
+    // functions of the text are static
+    bt_text_addf(&text,
+                 "\nint32_t call_plain(const bt_plain_call *call);\n"
+                 "int32_t call_plain(const bt_plain_call *call)\n"
+                 "{\n    return %s(call);\n}\n",
+                 facet->symbol);
+    if (!bt_text_get(&text))
+        return bt_no_memory();
+    const bt_c_source source = {
+        .name = facet->symbol, .text = text.at, .nbytes = text.len, .folders = folders
+    };
+    BT_TRY(bt_c_compile(w->ctx, NULL, NULL, &source, &object));
+    const bt_code_object part = { facet->symbol, object.at, object.len };
+    return bt_code_load(w->ctx, 1, &part, NULL, out);
+}
+
+/* Text that no compiler takes is a fault; without any compiler it is not looked at. */
+static bt_status run_text(struct plain_run *p)
+{
+    bt_code *code = NULL;
+    if (!p->facet->blocks || !p->facet->symbol) {
+        case_fault(p->w, p->c, "its facet plain has no text");
+        return NULL;
+    }
+    bt_status status = compile(p->w, p->facet, &code);
+    if (status && status->code == BT_ERR_PLUGIN) {
+        bt_remark(p->w->ctx, BT_REMARK_NOTE, status);
+        return NULL;
+    }
+    if (status && status->code != BT_ERR_MEMORY) {
+        case_fault(p->w, p->c, "its facet plain: %s", case_message(p->w, status));
+        return NULL;
+    }
+    if (!status) {
+        p->function = (bt_plain_fn *)bt_code_find(code, "call_plain");
+        status = run(p);
+    }
+    bt_code_unload(code);
+    return status;
+}
+
 bt_status call_run_plain(struct op_check *w, const struct call_case *c,
                          const struct call_result *r)
 {
@@ -116,8 +172,9 @@ bt_status call_run_plain(struct op_check *w, const struct call_case *c,
     bt_formula_call formula;
     BT_TRY(bt_op_facet(w->ctx, w->op, "plain", &facet));
     struct plain_run p = { .w = w, .c = c, .r = r, .facet = facet };
-    if (!facet || !p.facet->run)
+    if (!facet)
         return NULL;
+    p.function = p.facet->run;
     p.call = (bt_plain_call){
         .nin = r->nin, .nout = r->nout, .in = p.in, .out = p.out, .attrs = p.attrs
     };
@@ -142,5 +199,5 @@ bt_status call_run_plain(struct op_check *w, const struct call_case *c,
         p.in[i] = tensor_of(r->in[i], p.dims[i]);
     for (uint32_t i = 0; i < r->nout; i++)
         p.out[i] = tensor_of(r->out[i], p.dims[CASE_MAX_LEAF + i]);
-    return run(&p);
+    return p.function ? run(&p) : run_text(&p);
 }

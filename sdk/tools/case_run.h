@@ -73,8 +73,8 @@ bt_status call_arg(struct op_check *, const struct case_arg *, const struct call
  * plain C, where it has a formula besides: both must give what call_run got. */
 bt_status call_run_again(struct op_check *, const struct call_case *,
                          const struct call_result *) BT_MUST_USE;
-/* The call by the compiled function of the facet plain, where there is one: it must give what
- * call_run got. */
+/* The call by the function of the facet plain, where there is one: it must give what call_run
+ * got. */
 bt_status call_run_plain(struct op_check *, const struct call_case *,
                          const struct call_result *) BT_MUST_USE;
 /* The call compiled for target cpu, its kernels compared with the evaluator between guarded

@@ -38,6 +38,9 @@ found plain 'its facet plain gives another result 0 than the evaluator$'
 found plain_sizes 'its facet plain gives axis 0 of result 0 the extent 4, the evaluator 3$'
 found plain_alone 'its facet plain gives another result 0 than the evaluator, where it is not asked for sizes before$'
 found plain_fails 'its facet plain fails: it fails$'
+expect 0 '^  ok      float32\[3\]$' -- "$baton" plugin check test.wrong wrong.text
+found text_wrong 'its facet plain gives another result 0 than the evaluator$'
+found text_none 'its facet plain: .*text_five'
 found expected 'result 0: element 1 is 4, expected 5$' 'what is expected of result 0: 2 numbers are expected, found "\[1\]"$' \
     '^  ok      float32\[2, 2\] = \[\[1, 2\], \[3, 4\]\] -> \[\[2, 6\], \[4, 8\]\]$' '^  ok      float32\[1, 2\] = 3 -> 6$'
 expect 0 '^  ok      float32\[3\]$' -- "$baton" plugin check test.wrong wrong.random
@@ -47,7 +50,7 @@ refuse 'by interp alone'
 expect 0 'not tried: it states no cases' -- "$baton" plugin check test.wrong wrong.untried
 
 # All together: one fault does not hide the next.
-expect 1 'test.wrong: its tables agree with its manifest' '33 operators, 25 with faults; 33 cases, 26 failed' -- \
+expect 1 'test.wrong: its tables agree with its manifest' '36 operators, 27 with faults; 36 cases, 28 failed' -- \
     "$baton" plugin check test.wrong
 expect 1 'plugin test.wrong has no operator wrong.wrong' -- "$baton" plugin check test.wrong wrong.wrong
 expect 1 'no plugin has the id "test.wrung"; did you mean test.wrong?' -- "$baton" plugin check test.wrung

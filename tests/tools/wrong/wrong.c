@@ -204,6 +204,23 @@ static const char *const plain_blocks[] = { NULL }, *const plain_faults[] = { "i
 static const bt_plain_facet four = PLAIN(plain_four), longer = PLAIN(plain_longer),
                             alone = PLAIN(plain_alone), faulty = PLAIN(plain_faulty);
 
+/* Text alone: the first is right, the second gives 4, the third calls what there is not. */
+#define TEXT(name_, element_)                                                    \
+    "static int32_t " name_ "(const bt_plain_call *call)\n"                      \
+    "{\n"                                                                        \
+    "    for (uint32_t k = 0; call->is_sizing && k < call->out->rank; k++)\n"    \
+    "        call->out->dims[k] = call->in->dims[k];\n"                          \
+    "    for (int64_t i = 0; !call->is_sizing && i < call->out->dims[0]; i++)\n" \
+    "        ((float *)call->out->data)[i] = bt_half_to_float(" element_ ");\n"  \
+    "    return 0;\n"                                                            \
+    "}\n"
+static const char *const text_blocks[] = { TEXT("text_three", "0x4200"),
+                                           TEXT("text_four", "0x4400"), NULL };
+static const bt_plain_facet text_right = { .blocks = text_blocks,
+                                           .symbol = "text_three" },
+                            text_wrong = { .blocks = text_blocks, .symbol = "text_four" },
+                            text_none = { .blocks = text_blocks, .symbol = "text_five" };
+
 #define ROW(name_, inputs_, ...)                                                    \
     {                                                                               \
         .name = "wrong." name_, .revision = 1, .doc = "A test.", .inputs = inputs_, \
@@ -243,6 +260,12 @@ static const bt_op ops[] = {
         .facets = BT_FACET_ROWS(BT_FACET("plain", longer), BT_CASES("float32[3]"))),
     ROW("plain_alone", any, .relation = "Identity", .eval = eval_three,
         .facets = BT_FACET_ROWS(BT_FACET("plain", alone), BT_CASES("float32[3]"))),
+    ROW("text", any, .relation = "Identity", .eval = eval_three,
+        .facets = BT_FACET_ROWS(BT_FACET("plain", text_right), BT_CASES("float32[3]"))),
+    ROW("text_wrong", any, .relation = "Identity", .eval = eval_three,
+        .facets = BT_FACET_ROWS(BT_FACET("plain", text_wrong), BT_CASES("float32[3]"))),
+    ROW("text_none", any, .relation = "Identity", .eval = eval_three,
+        .facets = BT_FACET_ROWS(BT_FACET("plain", text_none), BT_CASES("float32[3]"))),
     ROW("plain_fails", any, .relation = "Identity", .eval = eval_three,
         .facets = BT_FACET_ROWS(BT_FACET("plain", faulty), BT_CASES("float32[3]"))),
     ROW("random",   any,      .relation = "Identity", .eval = eval_random, .effects = BT_EFFECT_RANDOM, CASES("float32[3]")),

@@ -265,7 +265,7 @@ unknown("the axes are", "Unsqueeze", x23, (L, [1]))
 node("format", "axes are missing", "Unsqueeze", x23, opset=11)
 node("attribute", "axis 0 is stated twice", "Unsqueeze", x23, ints(0, 0))
 node("limit", "the limit is", "Unsqueeze", x23, ints(*range(40)))
-node("type", "it has too many dims", "Reshape", x23, ints(*[1] * 40))
+node("type", "newshape has too many dims", "Reshape", x23, ints(*[1] * 40))
 
 # ---- sequences ----
 

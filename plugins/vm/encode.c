@@ -511,6 +511,7 @@ static bt_status encode_function(struct vm_encoder *e, const bt_global *global,
     const bt_func *func = global->func;
     uint32_t number;
     e->func = func;
+    e->begun = 0;
     memset(e->types, 0, sizeof(e->types));
     memset(&e->unused, 0, sizeof(e->unused));
     memset(&e->words, 0, sizeof(e->words));

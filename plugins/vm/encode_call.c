@@ -128,7 +128,7 @@ static int is_operand(const struct vm_encoder *e, const bt_value *value, uint32_
 static bt_status take_scalar(struct vm_encoder *e, const bt_value *value, uint32_t reg)
 {
     const int is_shared = is_operand(e, value, reg);
-    uint32_t dst, *last = &e->words.at[e->begun];
+    uint32_t dst;
     if (!is_shared && !bt_map_find(&e->registers, value))
         return bt_map_put(&e->registers, value, (void *)(uintptr_t)(reg + 1))
                    ? NULL
@@ -136,8 +136,9 @@ static bt_status take_scalar(struct vm_encoder *e, const bt_value *value, uint32
     BT_TRY(vm_define(e, value, &dst));
     if (!is_shared)
         vm_register_free(e, reg);
-    if (!is_shared && *last >> 8 == reg) {
-        *last = (*last & 0xff) | dst << 8;
+    if (!is_shared && e->begun < e->words.len &&
+        e->words.at[e->begun] >> 8 == reg) {
+        e->words.at[e->begun] = (e->words.at[e->begun] & 0xff) | dst << 8;
         return NULL;
     }
     BT_TRY(vm_begin(e, VM_MOVE, dst));

@@ -105,7 +105,7 @@ def check_files(k):
                 if limit < 200 or program == "large.baton":
                     left_alone(k, "a full disk", [verb, program, "-o", "out.baton"], "out.", file_nbytes=limit)
         left_alone(k, "cannot be written", ["run", program, "-i", "1", "-o", "small.baton"], "small.baton")
-        left_alone(k, "cannot be written", ["run", program, "-i", "1", "-o", "nowhere/out"], "nowhere/out")
+        left_alone(k, "cannot be written", ["run", program, "-i", "1", "-o", "large.baton/out"], "large.baton")
         left_alone(k, "cannot be written", ["run", program, "-i", "1", "-o", "/proc/out"], "/proc/out")
         left_alone(k, "in place of a file", ["run", program, "-i", "1", "-o", "taken"], "taken/y.npy")
         left_alone(k, "a full disk", ["run", program, "-i", "1", "-o", "kept"], "kept/y.npy", file_nbytes=10)

@@ -46,6 +46,15 @@ typedef void NAME(tile)(REAL *c, const REAL *a, const REAL *b, const struct tile
 #define COLUMNS_1 const VECTOR b_s = NAME(load)(b);
 #define COLUMNS_2 COLUMNS_1 const VECTOR b_t = NAME(load)(b + LANES);
 
+/* How many elements behind the row of B that is read another is fetched: 0 is this row. The
+ * rows of a panel lie one behind the other; a large panel may come from beyond the second
+ * cache, and the processor itself looks ahead only to the end of a page. */
+static int64_t NAME(ahead)(const struct tile_block *block)
+{
+    const int64_t ahead = TILE_AHEAD / sizeof(REAL);
+    return block->b_k == NR && block->k * NR >= 2 * ahead ? ahead : 0;
+}
+
 // What it knows of addresses makes the compiler spend more registers than there are, on the
 // distances of all rows, or double the code, for starts that are zeros.
 #define HIDE(address) __asm__("" : "+r"(address))
@@ -53,6 +62,8 @@ typedef void NAME(tile)(REAL *c, const REAL *a, const REAL *b, const struct tile
     const REAL *a##g = a + 3 * g * a_row; \
     HIDE(a##g);
 #define ADVANCE(g) a##g += block->a_k;
+#define FETCH_1 __builtin_prefetch(b + ahead);
+#define FETCH_2 FETCH_1 __builtin_prefetch(b + ahead + LANES);
 #define NEXT_1(g)  a##g += block->a_k1;
 #define NEXT_2(g)  a##g += block->a_k2;
 // k, k1, k2 >= 1
@@ -63,6 +74,7 @@ typedef void NAME(tile)(REAL *c, const REAL *a, const REAL *b, const struct tile
         const int64_t a_row = block->a_row, c_row = block->c_row;                     \
         const REAL *start = block->start ? c : NAME(zeros);                           \
         const int64_t start_row = block->start ? c_row : 0;                           \
+        const int64_t ahead = NAME(ahead)(block);                                     \
         HIDE(start);                                                                  \
         TILE_ROWS_##rows(START_##vectors);                                            \
         TILE_BASES_##rows(BASE);                                                      \
@@ -74,6 +86,7 @@ typedef void NAME(tile)(REAL *c, const REAL *a, const REAL *b, const struct tile
                 do {                                                                  \
                     VECTOR factor;                                                    \
                     COLUMNS_##vectors;                                                \
+                    FETCH_##vectors;                                                  \
                     TILE_ROWS_##rows(STEP_##vectors);                                 \
                     TILE_BASES_##rows(ADVANCE);                                       \
                     b += block->b_k;                                                  \
@@ -422,6 +435,8 @@ static int32_t NAME(run_across)(void *const *p, const int64_t *n)
 #undef HIDE
 #undef BASE
 #undef ADVANCE
+#undef FETCH_1
+#undef FETCH_2
 #undef NEXT_1
 #undef NEXT_2
 #undef TILE

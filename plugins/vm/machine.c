@@ -610,6 +610,7 @@ bt_status vm_run(bt_ctx *ctx, struct vm_machine *m, uint32_t narg, bt_object *co
         status = note_caller(m, status);
     while (m->top)
         vm_pop(m);
+    vm_drop_kept(m);
     vm_trim(m);
     if (status || m->options->stack) // a budget counts what this run takes alone
         vm_free_memory(m);

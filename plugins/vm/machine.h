@@ -70,6 +70,8 @@ struct vm_options {
     int64_t steps, stack;
 };
 
+enum { VM_NSPARE = 4, VM_SPARE_NBYTES = 1 << 16 };
+
 struct vm_machine {
     bt_ctx *ctx; /* of the call in progress */
     struct vm_program *program;
@@ -96,6 +98,8 @@ struct vm_machine {
     int64_t **settled;       /* by function: sizes of memory for its last dims */
     void **queues;           /* by target: opened, of those that have queues */
     void **own_consts;       /* by target and constant: in memory of the target's own */
+    bt_tensor *spares[VM_NSPARE]; /* nobody has them; in the order of `spare` */
+    uint32_t spare;
 };
 
 bt_status vm_machine_create(bt_ctx *, struct vm_program *, const struct vm_options *,
@@ -191,6 +195,7 @@ bt_status vm_operate(struct vm_machine *, struct vm_frame *, const uint32_t *wor
 
 /* ---- machine_memory.c ---- */
 
+void vm_drop_kept(struct vm_machine *);
 bt_status vm_make_tensor(struct vm_machine *, struct vm_frame *, const uint32_t *words);
 bt_status vm_make_view(struct vm_machine *, struct vm_frame *, const uint32_t *words);
 bt_status vm_own(struct vm_machine *, struct vm_frame *, const uint32_t *words);

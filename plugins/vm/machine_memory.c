@@ -17,15 +17,57 @@ static bt_status take_dims(struct vm_machine *m, const struct vm_frame *frame,
     return NULL;
 }
 
+/* Each turn of a loop makes its state anew and lets go of the one before: small tensors that
+ * a kernel was the last to read are kept for those that are made of the same type. */
+static void keep(struct vm_machine *m, bt_object *object)
+{
+    const bt_tensor *tensor =
+        object->kind == BT_OBJECT_TENSOR ? bt_object_as_tensor(object) : NULL;
+    const bt_tensor *before = m->spares[m->spare % VM_NSPARE];
+    if (!tensor || __atomic_load_n(&object->nref, __ATOMIC_ACQUIRE) != 1 ||
+        tensor->owner || !bt_tensor_is_plain(tensor) ||
+        bt_tensor_nbytes(tensor) > VM_SPARE_NBYTES) {
+        bt_object_unref(object);
+        return;
+    }
+    m->spares[m->spare++ % VM_NSPARE] = (void *)object;
+    if (before)
+        bt_object_unref(&before->base);
+}
+
+static bt_tensor *take_kept(struct vm_machine *m, bt_dtype dtype, uint32_t rank,
+                            const int64_t *dims)
+{
+    for (uint32_t i = 0; i < VM_NSPARE; i++) {
+        bt_tensor *tensor = m->spares[i];
+        if (tensor && tensor->dtype == dtype && tensor->rank == rank &&
+            !memcmp(tensor->dims, dims, rank * sizeof(*dims))) {
+            m->spares[i] = NULL;
+            return tensor;
+        }
+    }
+    return NULL;
+}
+
+void vm_drop_kept(struct vm_machine *m)
+{
+    for (uint32_t i = 0; i < VM_NSPARE; i++) {
+        if (m->spares[i])
+            bt_object_unref(&m->spares[i]->base);
+        m->spares[i] = NULL;
+    }
+}
+
 bt_status vm_make_tensor(struct vm_machine *m, struct vm_frame *frame,
                          const uint32_t *words)
 {
     const struct vm_shape *shape = &m->program->shapes[words[1]];
+    const bt_dtype dtype = m->program->types.at[shape->type_number].dtype;
     int64_t dims[BT_MAX_RANK];
-    bt_tensor *made;
     BT_TRY(take_dims(m, frame, shape, dims));
-    BT_TRY(bt_tensor_create(m->ctx, m->program->types.at[shape->type_number].dtype,
-                            shape->rank, dims, &made));
+    bt_tensor *made = take_kept(m, dtype, shape->rank, dims);
+    if (!made)
+        BT_TRY(bt_tensor_create(m->ctx, dtype, shape->rank, dims, &made));
     vm_put(frame, words[0] >> 8, &made->base);
     return NULL;
 }
@@ -179,13 +221,15 @@ static bt_status take_place(struct vm_machine *m, struct vm_frame *frame, uint32
 }
 
 /* Registers that nobody reads behind this are empty. */
-static void leave_places(struct vm_frame *frame, uint32_t n, const uint32_t *places)
+static void leave_places(struct vm_machine *m, struct vm_frame *frame, uint32_t n,
+                         const uint32_t *places)
 {
     for (uint32_t i = 0; i < n; i++) {
         if (places[i] & (VM_AREA | VM_PLAIN) || !(places[i] & VM_LAST))
             continue;
         union vm_word *word = &frame->r[places[i] & VM_REGISTER];
-        bt_object_unref(word->object);
+        if (word->object)
+            keep(m, word->object);
         word->object = NULL;
     }
 }
@@ -256,7 +300,7 @@ bt_status vm_copy(struct vm_machine *m, struct vm_frame *frame, const uint32_t *
     } else if (from.nbytes && from.block != to.block) {
         memcpy(to.block, from.block, (size_t)from.nbytes);
     }
-    leave_places(frame, 2, words + 1);
+    leave_places(m, frame, 2, words + 1);
     return NULL;
 }
 
@@ -272,7 +316,7 @@ bt_status vm_load_scalar(struct vm_machine *m, struct vm_frame *frame,
         return vm_fail(m, frame->pc, BT_ERR_RUNTIME, "a scalar of another size");
     memcpy(&element, from.block, (size_t)from.nbytes);
     frame->r[dst].cell = bt_cell_load(&element, dtype);
-    leave_places(frame, 1, words + 1);
+    leave_places(m, frame, 1, words + 1);
     return NULL;
 }
 
@@ -389,6 +433,6 @@ bt_status vm_launch(struct vm_machine *m, struct vm_frame *frame, const uint32_t
     if (m->hook)
         m->hook->binding(m->hook->self, &row->call->base, NULL, bt_now_ns() - begun);
     if (nheld)
-        leave_places(frame, words[1], words + 2);
+        leave_places(m, frame, words[1], words + 2);
     return NULL;
 }

@@ -62,8 +62,8 @@ static int64_t NAME(ahead)(const struct tile_block *block)
     const REAL *a##g = a + 3 * g * a_row; \
     HIDE(a##g);
 #define ADVANCE(g) a##g += block->a_k;
-#define FETCH_1 __builtin_prefetch(b + ahead);
-#define FETCH_2 FETCH_1 __builtin_prefetch(b + ahead + LANES);
+#define FETCH_1    __builtin_prefetch(b + ahead);
+#define FETCH_2    FETCH_1 __builtin_prefetch(b + ahead + LANES);
 #define NEXT_1(g)  a##g += block->a_k1;
 #define NEXT_2(g)  a##g += block->a_k2;
 // k, k1, k2 >= 1

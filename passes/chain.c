@@ -140,14 +140,6 @@ const bt_value *chain_layout(struct chain *c, const bt_value *value,
                             from ? from->text : "", layout ? layout->text : "");
 }
 
-const bt_value *named_const(const bt_module *module, const bt_value *value)
-{
-    const bt_global *global = value && value->kind == BT_VALUE_GLOBAL
-                                  ? bt_module_find(module, value->name)
-                                  : NULL;
-    return global && global->kind == BT_GLOBAL_CONST ? global->value : value;
-}
-
 bt_status rewrite_proj(bt_rewrite *rewrite, const bt_proj *proj, const bt_value **out)
 {
     const bt_value *now;

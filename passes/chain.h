@@ -40,10 +40,6 @@ int layout_axis(const char *layout, char letter, uint32_t rank);
  * or one number in all. */
 int is_per_channel(const bt_value *, uint32_t rank, uint32_t channel);
 
-/* A constant of the module by its name is that constant; any other value is itself. NULL in,
- * NULL out. */
-const bt_value *named_const(const bt_module *, const bt_value *);
-
 /* A slot for projections: a field of a tuple that is in sight is the field. */
 bt_status rewrite_proj(bt_rewrite *, const bt_proj *, const bt_value **out);
 

@@ -19,8 +19,7 @@ struct expanding {
 static const bt_global *function_of(const struct copy *c, const bt_value *value)
 {
     const struct expanding *e = c->state;
-    const bt_global *global =
-        value->kind == BT_VALUE_GLOBAL ? bt_module_find(e->module, value->name) : NULL;
+    const bt_global *global = bt_module_global(e->module, value);
     return global && global->kind == BT_GLOBAL_FUNC ? global : NULL;
 }
 

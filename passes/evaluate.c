@@ -28,14 +28,15 @@ bt_status evaluate_operand(bt_rewrite *rewrite, const bt_value *old, leaf_list *
     const bt_pass_call *call = bt_rewrite_call(rewrite);
     const bt_value *value;
     BT_TRY(bt_rewrite_operand(rewrite, old, &value));
-    value = named_const(call->module, value);
+    value = bt_module_constant(call->module, value);
     const bt_const *constant = bt_as_const(value);
     const bt_tuple_value *tuple = bt_as_tuple(value);
     *is_const = constant || tuple;
     if (constant)
         return evaluate_leaves(call->scratch, constant->object, out);
     for (uint32_t i = 0; tuple && *is_const && i < tuple->nfield; i++) {
-        const bt_const *field = bt_as_const(named_const(call->module, tuple->fields[i]));
+        const bt_const *field =
+            bt_as_const(bt_module_constant(call->module, tuple->fields[i]));
         *is_const = field != NULL;
         if (field)
             BT_TRY(evaluate_leaves(call->scratch, field->object, out));

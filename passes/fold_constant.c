@@ -116,7 +116,7 @@ static bt_status fold_proj(bt_rewrite *rewrite, const bt_proj *proj, const bt_va
 {
     const bt_value *now;
     BT_TRY(bt_rewrite_operand(rewrite, proj->tuple, &now));
-    now = named_const(bt_rewrite_call(rewrite)->module, now);
+    now = bt_module_constant(bt_rewrite_call(rewrite)->module, now);
     const bt_const *constant = bt_as_const(now);
     const bt_tuple_value *fields = bt_as_tuple(now);
     if (fields) {

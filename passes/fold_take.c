@@ -57,8 +57,8 @@ static bt_status fold_dense(bt_rewrite *rewrite, const bt_call *call,
     BT_TRY(bt_rewrite_operand(rewrite, dense->args[0], &row));
     BT_TRY(bt_rewrite_operand(rewrite, dense->args[1], &weight));
     const bt_call *take = bt_as_op_call(row, "take");
-    const bt_value *table = take ? named_const(module, take->args[0]) : NULL;
-    weight = named_const(module, weight);
+    const bt_value *table = take ? bt_module_constant(module, take->args[0]) : NULL;
+    weight = bt_module_constant(module, weight);
     if (!table || !bt_const_tensor(table) || !weight || !bt_const_tensor(weight) ||
         bt_const_tensor(table)->rank != 2 || call_axis(take, "axis", -1, 2) != 0)
         return NULL;

@@ -79,13 +79,6 @@ static bt_status walk(struct inliner *in, const bt_block *block, visit *meet, vo
     return NULL;
 }
 
-static const bt_global *named_global(const struct inliner *in, const bt_value *value)
-{
-    return value && value->kind == BT_VALUE_GLOBAL
-               ? bt_module_find(in->module, value->name)
-               : NULL;
-}
-
 static const bt_value *callee_of(const bt_value *value)
 {
     const bt_call *call = bt_as_call(value);
@@ -116,7 +109,8 @@ static int count_names(struct inliner *in, const bt_value *value, void *self)
     bt_status *status = self;
     in->nbinding++;
     for (uint32_t i = 0; i < bt_value_noperand(value) && !*status; i++) {
-        const bt_global *global = named_global(in, bt_value_operand(value, i));
+        const bt_global *global =
+            bt_module_global(in->module, bt_value_operand(value, i));
         if (global)
             *status = count_name(in, global);
     }
@@ -142,7 +136,7 @@ struct size {
 static int measure(struct inliner *in, const bt_value *value, void *self)
 {
     struct size *out = self;
-    const bt_global *callee = named_global(in, callee_of(value));
+    const bt_global *callee = bt_module_global(in->module, callee_of(value));
     const struct size *inner = callee && bt_map_find(&in->wanted, callee)
                                    ? bt_map_find(&in->sizes, callee)
                                    : NULL;
@@ -278,8 +272,8 @@ static bt_status count_known(bt_rewrite *rewrite, const bt_call *call, uint64_t 
     for (uint32_t i = 0; i < call->narg; i++) {
         const bt_value *now;
         BT_TRY(bt_rewrite_operand(rewrite, call->args[i], &now));
-        const bt_tensor *tensor = bt_const_tensor(named_const(in->module, now));
-        const bt_global *global = named_global(in, now);
+        const bt_tensor *tensor = bt_const_tensor(bt_module_constant(in->module, now));
+        const bt_global *global = bt_module_global(in->module, now);
         *out += bt_as_closure(now) || (global && global->func) ||
                 (tensor && tensor->rank == 0);
     }
@@ -315,7 +309,7 @@ static bt_status find_callee(bt_rewrite *rewrite, const bt_call *call,
     if (bt_as_closure(call->callee))
         return find_closure(rewrite, bt_as_closure(call->callee), out);
     BT_TRY(bt_rewrite_operand(rewrite, call->callee, &now));
-    const bt_global *global = named_global(in, now);
+    const bt_global *global = bt_module_global(in->module, now);
     int is_chosen = global && bt_map_find(&in->wanted, global);
     if (global && !is_chosen)
         BT_TRY(is_special(rewrite, call, global, &is_chosen));

@@ -11,7 +11,7 @@ struct finder {
 
 int loop_integer(const bt_module *module, const bt_value *value, int64_t *out)
 {
-    const bt_tensor *tensor = bt_const_tensor(named_const(module, value));
+    const bt_tensor *tensor = bt_const_tensor(bt_module_constant(module, value));
     if (!tensor || tensor->rank != 0 || BT_DTYPE_CLASS(tensor->dtype) != BT_CLASS_INT)
         return 0;
     *out = bt_tensor_get_int(tensor, 0);

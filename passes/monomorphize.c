@@ -50,9 +50,7 @@ static int is_generic(const struct mono *m, const bt_type *type)
 
 static const bt_global *generic_global(const struct mono *m, const bt_value *value)
 {
-    const bt_global *global = value && value->kind == BT_VALUE_GLOBAL
-                                  ? bt_module_find(m->module, value->name)
-                                  : NULL;
+    const bt_global *global = bt_module_global(m->module, value);
     return global && global->kind == BT_GLOBAL_FUNC && is_generic(m, global->type) &&
                    !bt_func_is_primitive(global->func)
                ? global
@@ -211,8 +209,7 @@ static bt_status mono_operand(struct copy *c, const bt_value *old, const bt_type
     if (wanted)
         BT_TRY(copy_type(c, wanted, &wanted));
     const bt_func_type *now = wanted ? bt_as_func_type(wanted) : NULL;
-    const bt_global *global =
-        old->kind == BT_VALUE_GLOBAL ? bt_module_find(m->module, old->name) : NULL;
+    const bt_global *global = bt_module_global(m->module, old);
     m->changes = 1;
     if (now && !now->nparam && global && global->kind == BT_GLOBAL_FUNC)
         return eta_expand(c, old, global, wanted, out);

@@ -90,9 +90,7 @@ static bt_status check_stated(struct planner *p, const bt_value *value)
 
 static bt_status join_call(struct planner *p, const bt_call *call)
 {
-    const bt_global *global = call->callee && call->callee->kind == BT_VALUE_GLOBAL
-                                  ? bt_module_find(p->module, call->callee->name)
-                                  : NULL;
+    const bt_global *global = bt_module_global(p->module, call->callee);
     const bt_block *block = global && global->func ? global->func->block : NULL;
     if (block)
         BT_TRY(join(p, &call->base, block->result));

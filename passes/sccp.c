@@ -83,9 +83,7 @@ static struct cell *cell_of(struct sccp *s, const bt_value *value)
 static struct unit *unit_of(const struct sccp *s, const bt_value *callee)
 {
     const bt_closure_value *closure = bt_as_closure(callee);
-    const bt_global *global = callee && callee->kind == BT_VALUE_GLOBAL
-                                  ? bt_module_find(s->module, callee->name)
-                                  : NULL;
+    const bt_global *global = bt_module_global(s->module, callee);
     const bt_func *func = closure ? closure->func : global ? global->func : NULL;
     return func ? bt_map_find(&s->units, func) : NULL;
 }
@@ -285,7 +283,7 @@ static const bt_value *join(const bt_value *a, const bt_value *b)
 
 static const bt_value *known(struct sccp *s, const bt_value *value)
 {
-    const bt_value *constant = named_const(s->module, value);
+    const bt_value *constant = bt_module_constant(s->module, value);
     if (value->kind == BT_VALUE_PARAM || bt_value_is_binding(value)) {
         const struct cell *cell = bt_map_find(&s->cells, value);
         return cell ? cell->now : NULL;

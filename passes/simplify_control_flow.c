@@ -268,7 +268,7 @@ static bt_status simplify_if(bt_rewrite *rewrite, const bt_if *branch,
     int is_equal;
     BT_TRY(bt_rewrite_operand(rewrite, branch->condition, &condition));
     const bt_tensor *constant =
-        bt_const_tensor(named_const(bt_rewrite_call(rewrite)->module, condition));
+        bt_const_tensor(bt_module_constant(bt_rewrite_call(rewrite)->module, condition));
     const bt_call *contrary = bt_as_op_call(condition, "logical_not");
     BT_TRY(all_equal(rewrite, &branch->base, &is_equal));
     if (is_equal || fact || constant) {

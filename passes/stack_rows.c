@@ -16,8 +16,8 @@ static int64_t row_of(bt_rewrite *rewrite, const bt_call *put, int64_t nrow)
 {
     if (!put || put->ncheck || strcmp(call_text(put, "mode"), "update") != 0)
         return -1;
-    const bt_tensor *at =
-        bt_const_tensor(named_const(bt_rewrite_call(rewrite)->module, put->args[1]));
+    const bt_tensor *at = bt_const_tensor(
+        bt_module_constant(bt_rewrite_call(rewrite)->module, put->args[1]));
     if (!at || at->rank != 1 || at->nelem != 1)
         return -1;
     const int64_t row = bt_tensor_get_int(at, 0);

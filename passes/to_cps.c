@@ -138,7 +138,7 @@ static int calls_converted(const struct cps *s, const bt_value *value)
     const bt_call *call = bt_as_call(value);
     return call && call->callee_kind == BT_CALLEE_VALUE &&
            (call->callee->kind != BT_VALUE_GLOBAL ||
-            is_converted(bt_module_find(s->module, call->callee->name)));
+            is_converted(bt_module_global(s->module, call->callee)));
 }
 
 /* Calls of functions, and branches in which there are any. Blocks nest as deep as builders
@@ -356,8 +356,7 @@ static bt_status value_operand(struct copy *c, const bt_value *old, const bt_typ
                                const bt_value **out)
 {
     const struct cps *s = c->state;
-    const bt_global *global =
-        old->kind == BT_VALUE_GLOBAL ? bt_module_find(s->module, old->name) : NULL;
+    const bt_global *global = bt_module_global(s->module, old);
     (void)wanted;
     return global && !c->is_callee && bt_as_func_type(old->type)
                ? make_value(c, old, global, out)

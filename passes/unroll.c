@@ -68,9 +68,7 @@ static const struct loop *loop_of(const struct unroller *u, const bt_call *call)
     const bt_value *callee =
         call->callee_kind == BT_CALLEE_VALUE && !call->ncheck ? call->callee : NULL;
     const bt_closure_value *closure = bt_as_closure(callee);
-    const bt_global *global = callee && callee->kind == BT_VALUE_GLOBAL
-                                  ? bt_module_find(u->module, callee->name)
-                                  : NULL;
+    const bt_global *global = bt_module_global(u->module, callee);
     const bt_func *func = closure ? closure->func : global ? global->func : NULL;
     const struct loop *loop = func ? bt_map_find(&u->loops->by_func, func) : NULL;
     if (!loop || !loop->has_end || func->nvar != call->ntype_arg ||
@@ -183,7 +181,7 @@ static bt_status take_side(bt_rewrite *rewrite, const bt_if *branch, const bt_va
     if (!u->depth)
         return NULL;
     BT_TRY(bt_rewrite_operand(rewrite, branch->condition, &now));
-    const bt_tensor *condition = bt_const_tensor(named_const(u->module, now));
+    const bt_tensor *condition = bt_const_tensor(bt_module_constant(u->module, now));
     return condition
                ? bt_rewrite_inline(rewrite,
                                    bt_tensor_get_int(condition, 0) ? branch->then_block

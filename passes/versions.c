@@ -300,15 +300,12 @@ static bt_status meet(void *self, const bt_value *value, const bt_block *block)
 {
     struct versions *v = self;
     const bt_call *call = bt_as_call(value);
-    const bt_global *global = call && call->callee_kind == BT_CALLEE_VALUE &&
-                                      call->ntype_arg &&
-                                      call->callee->kind == BT_VALUE_GLOBAL
-                                  ? bt_module_find(v->module, call->callee->name)
-                                  : NULL;
+    const bt_global *global =
+        call && call->ntype_arg ? bt_module_primitive(v->module, call) : NULL;
     struct rows *rows;
     int is_wanted;
     (void)block;
-    if (!global || !global->func || !bt_func_is_primitive(global->func))
+    if (!global)
         return NULL;
     if (!(rows = bt_map_find(&v->rows, global->func))) {
         BT_TRY(reduces(v, global->func, &is_wanted));

@@ -379,10 +379,9 @@ static uint32_t new_call_bits(const bt_effects *e, const bt_call *call)
     }
     if (call->callee->kind == BT_VALUE_CLOSURE)
         func = bt_as_closure(call->callee)->func;
-    if (call->callee->kind == BT_VALUE_GLOBAL) {
-        const bt_global *global = bt_module_find(e->module, call->callee->name);
-        func = global && global->kind == BT_GLOBAL_FUNC ? global->func : NULL;
-    }
+    const bt_global *global = bt_module_global(e->module, call->callee);
+    if (global && global->kind == BT_GLOBAL_FUNC)
+        func = global->func;
     const struct summary *s = func ? bt_map_find(&e->summaries, func) : NULL;
     return s ? total_bits(s) | (call->ncheck ? BT_EFFECT_FAILS : 0) : BT_EFFECT_ALL;
 }

@@ -39,11 +39,9 @@ static void see_func(struct features *f, const bt_func *func)
 static bt_status see_use(void *self, const bt_value *user, const bt_value *used)
 {
     struct features *f = self;
-    const bt_global *global = NULL;
+    const bt_global *global =
+        bt_module_primal(f->module, bt_module_global(f->module, used));
     (void)user;
-    if (used->kind == BT_VALUE_GLOBAL)
-        global = bt_module_find(f->module, used->name);
-    global = bt_module_primal(f->module, global);
     if (global && global->kind == BT_GLOBAL_FUNC && !bt_func_is_primitive(global->func)) {
         f->bits |= BT_FEATURE_CALLS;
         see_func(f, global->func);

@@ -161,6 +161,26 @@ const bt_ctor *bt_module_find_ctor(const bt_module *module, const char *name)
     return find(&index_of(module)->ctors, name);
 }
 
+const bt_global *bt_module_global(const bt_module *module, const bt_value *value)
+{
+    return value && value->kind == BT_VALUE_GLOBAL ? bt_module_find(module, value->name)
+                                                   : NULL;
+}
+
+const bt_value *bt_module_constant(const bt_module *module, const bt_value *value)
+{
+    const bt_global *global = bt_module_global(module, value);
+    return global && global->kind == BT_GLOBAL_CONST ? global->value : value;
+}
+
+const bt_global *bt_module_primitive(const bt_module *module, const bt_call *call)
+{
+    const bt_global *global = bt_module_global(module, call->callee);
+    return global && global->kind == BT_GLOBAL_FUNC && bt_func_is_primitive(global->func)
+               ? global
+               : NULL;
+}
+
 const bt_global *bt_module_primal(const bt_module *module, const bt_global *global)
 {
     // a cycle, which only an untyped module can have, ends as well

@@ -208,9 +208,8 @@ static void say_proj(bt_solver *s, const struct bt__node *node, bt_text *text)
 static const char *param_name(bt_solver *s, const struct bt__node *node)
 {
     const bt_call *call = bt_as_call(node->slot->value);
-    const bt_global *global = NULL;
-    if (call->callee_kind == BT_CALLEE_VALUE && bt_as_global(call->callee) && s->module)
-        global = bt_module_find(s->module, call->callee->name);
+    const bt_global *global =
+        s->module ? bt_module_global(s->module, call->callee) : NULL;
     if (!global || !global->func || node->u.range.index >= global->func->nvar)
         return "";
     const bt_type *var = global->func->vars[node->u.range.index];

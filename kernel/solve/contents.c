@@ -50,11 +50,7 @@ static bt_status gather_tensor(struct gather *g, const bt_tensor *tensor)
 /* The tensor that a constant, or a global that is one, holds. */
 static const bt_tensor *constant_of(const bt_solver *s, const bt_value *value)
 {
-    const bt_global *global =
-        bt_as_global(value) && s->module ? bt_module_find(s->module, value->name) : NULL;
-    if (global && global->kind == BT_GLOBAL_CONST)
-        value = global->value;
-    return bt_const_tensor(value);
+    return bt_const_tensor(s->module ? bt_module_constant(s->module, value) : value);
 }
 
 /* The value that a projection of a tuple built here gives. */

@@ -24,8 +24,8 @@ static bt_status typed_operand(bt_solver *s, const bt_value *value, const bt_typ
 {
     const bt_global *global = NULL;
     *out = value->type;
-    if (!*out && bt_as_global(value) && s->module)
-        global = bt_module_find(s->module, value->name);
+    if (!*out && s->module)
+        global = bt_module_global(s->module, value);
     if (global)
         *out = global->type;
     if (*out)

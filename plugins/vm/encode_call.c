@@ -274,26 +274,15 @@ static bt_status write_ctor(struct vm_encoder *e, const bt_call *call)
     return NULL;
 }
 
-static const bt_func *primitive_of(const struct vm_encoder *e, const bt_call *call)
-{
-    const bt_global *global =
-        call->callee_kind == BT_CALLEE_VALUE && call->callee->kind == BT_VALUE_GLOBAL
-            ? bt_module_find(e->program->module, call->callee->name)
-            : NULL;
-    return global && global->kind == BT_GLOBAL_FUNC && bt_func_is_primitive(global->func)
-               ? global->func
-               : NULL;
-}
-
 bt_status vm_call_write(struct vm_encoder *e, const bt_call *call, int is_tail)
 {
-    const bt_func *primitive = primitive_of(e, call);
+    const bt_global *primitive = bt_module_primitive(e->program->module, call);
     uint32_t n = 0, *results;
     if (vm_is_memory(&call->base))
         return vm_memory_write(e, call);
     BT_TRY(vm_checks_write(e, call));
     if (call->callee_kind == BT_CALLEE_OP || primitive)
-        BT_TRY(vm_scalar_call(e, call, primitive, &n, &results));
+        BT_TRY(vm_scalar_call(e, call, primitive ? primitive->func : NULL, &n, &results));
     if (n) {
         BT_TRY(take_scalars(e, call, n, results));
         return vm_holds_write(

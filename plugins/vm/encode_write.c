@@ -134,12 +134,8 @@ static bt_status load_function(struct vm_encoder *e, const bt_value *value, uint
 
 static bt_status load(struct vm_encoder *e, const bt_value *value, uint32_t *out)
 {
-    const bt_global *global = value->kind == BT_VALUE_GLOBAL
-                                  ? bt_module_find(e->program->module, value->name)
-                                  : NULL;
-    if (global && global->kind == BT_GLOBAL_CONST)
-        value = global->value;
     uint32_t type;
+    value = bt_module_constant(e->program->module, value);
     BT_TRY(vm_type_number(e->ctx, &e->program->types, value->type, value, &type));
     if (value->kind == BT_VALUE_GLOBAL)
         return load_function(e, value, type, out);
@@ -194,11 +190,7 @@ bt_status vm_read_place(struct vm_encoder *e, const bt_value *value, int is_last
 {
     value = vm_behind(value);
     const uintptr_t area = (uintptr_t)bt_map_find(&e->areas, value);
-    const bt_global *global = value->kind == BT_VALUE_GLOBAL
-                                  ? bt_module_find(e->program->module, value->name)
-                                  : NULL;
-    const bt_value *given =
-        global && global->kind == BT_GLOBAL_CONST ? global->value : value;
+    const bt_value *given = bt_module_constant(e->program->module, value);
     const bt_tensor *tensor =
         given->kind == BT_VALUE_CONST ? bt_const_tensor(given) : NULL;
     if (tensor)

@@ -96,9 +96,8 @@ static bt_status make_row(struct table *t, const bt_func *func, struct row **out
 
 static bt_status read_call(struct table *t, const bt_module *fused, const bt_call *call)
 {
-    const bt_global_ref *callee = call ? bt_as_global(call->callee) : NULL;
-    const bt_global *called = callee ? bt_module_find(fused, callee->base.name) : NULL;
-    if (!called || !called->func || !bt_func_is_primitive(called->func))
+    const bt_global *called = call ? bt_module_primitive(fused, call) : NULL;
+    if (!called)
         return NULL;
     struct row *row = bt_map_find(&t->index, called->func);
     if (!row)

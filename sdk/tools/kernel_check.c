@@ -47,13 +47,7 @@ struct checked_call {
 static const bt_global *called(const struct checker *c, const bt_value *value)
 {
     const bt_call *call = bt_as_call(value);
-    const bt_global *global =
-        call && call->callee && call->callee->kind == BT_VALUE_GLOBAL
-            ? bt_module_find(c->module, call->callee->name)
-            : NULL;
-    return global && global->kind == BT_GLOBAL_FUNC && bt_func_is_primitive(global->func)
-               ? global
-               : NULL;
+    return call ? bt_module_primitive(c->module, call) : NULL;
 }
 
 /* ---- code ---- */
@@ -164,10 +158,7 @@ static bt_status add_leaves(struct checked_call *k, const bt_object *object,
 
 static bt_status read_arg(struct checked_call *k, const bt_value *value, bt_object **out)
 {
-    const bt_global *global = value->kind == BT_VALUE_GLOBAL
-                                  ? bt_module_find(k->checker->module, value->name)
-                                  : NULL;
-    const bt_const *constant = bt_as_const(global ? global->value : value);
+    const bt_const *constant = bt_as_const(bt_module_constant(k->checker->module, value));
     if (constant)
         *out = bt_object_ref(constant->object);
     else

@@ -59,10 +59,7 @@ static bt_status print_called(bt_ctx *ctx, const bt_module *module,
     bt_map_init(&seen, bt_ctx_scratch(ctx), 0);
     for (uint32_t i = 0; i < block->nbinding; i++) {
         const bt_call *call = bt_as_call(block->bindings[i]);
-        const bt_global *global =
-            call && call->callee && call->callee->kind == BT_VALUE_GLOBAL
-                ? bt_module_find(module, call->callee->name)
-                : NULL;
+        const bt_global *global = call ? bt_module_global(module, call->callee) : NULL;
         if (!global || !global->func || bt_map_find(&seen, global))
             continue;
         if (!bt_map_put(&seen, global, &seen))

@@ -80,8 +80,7 @@ bt_status bt__func_is_scalar(bt_ctx *ctx, bt_arena *arena, const bt_func *func, 
 /* A global that is called or held is lowered too. */
 static bt_status reach(struct bt__lowerer *l, const bt_value *value)
 {
-    const bt_global *global =
-        value->kind == BT_VALUE_GLOBAL ? bt_module_find(l->module, value->name) : NULL;
+    const bt_global *global = bt_module_global(l->module, value);
     if (!global || global->kind == BT_GLOBAL_CONST ||
         (global->func && bt_func_is_primitive(global->func)))
         return NULL;

@@ -224,12 +224,7 @@ static bt_status take_leaves(struct bt__lowerer *l, const bt_value *value,
 const bt_value *bt__lower_now(const struct bt__lowerer *l, const bt_value *old)
 {
     const bt_value *value = bt_map_find(&l->values, old);
-    const bt_global *global = !value && old->kind == BT_VALUE_GLOBAL
-                                  ? bt_module_find(l->module, old->name)
-                                  : NULL;
-    if (global && global->kind == BT_GLOBAL_CONST)
-        value = global->value;
-    return value ? value : old;
+    return value ? value : bt_module_constant(l->module, old);
 }
 
 struct buffers {
@@ -365,16 +360,6 @@ static bt_status invoke(struct bt__lowerer *l, const struct dims *dims,
     return bt_build_op(l->b, op, attrs_of, kernel->workspace ? 3 : 2, args, &done);
 }
 
-static const bt_global *primitive_of(const struct bt__lowerer *l, const bt_call *call)
-{
-    const bt_global *global = call->callee && call->callee->kind == BT_VALUE_GLOBAL
-                                  ? bt_module_find(l->module, call->callee->name)
-                                  : NULL;
-    return global && global->kind == BT_GLOBAL_FUNC && bt_func_is_primitive(global->func)
-               ? global
-               : NULL;
-}
-
 /* ---- checks ---- */
 
 /* The binding that a call was made of, where it is one of these; equal functions are one, so
@@ -463,7 +448,7 @@ static bt_status lower_view(struct bt__lowerer *l, const bt_call *call,
 static bt_status lower_call(struct bt__lowerer *l, const bt_call *call,
                             const bt_value **out)
 {
-    const bt_global *global = primitive_of(l, call);
+    const bt_global *global = bt_module_primitive(l->module, call);
     const struct bt__primitive *p;
     struct buffers all = { 0 };
     const struct dims dims = { call, global ? global->func : NULL };

@@ -94,23 +94,16 @@ static bt_status add_uses(struct fuser *f, struct fuse_block *b, const bt_map *n
 static bt_status mark_inner_uses(struct fuser *f, struct fuse_block *b,
                                  const bt_map *nodes, const bt_value *owner)
 {
-    bt_vec(const bt_block *) queue = { 0 };
-    for (uint32_t i = 0; i < bt_value_nregion(owner); i++) {
-        if (!BT_PUSH(f->arena, &queue, bt_value_region(owner, i)))
-            return bt_no_memory();
-    }
-    while (queue.len) {
-        const bt_block *block = queue.at[--queue.len];
+    bt_blocks blocks = { 0 };
+    for (uint32_t i = 0; i < bt_value_nregion(owner); i++)
+        BT_TRY(bt_block_nested(f->arena, bt_value_region(owner, i), &blocks));
+    for (uint32_t n = 0; n < blocks.len; n++) {
+        const bt_block *block = blocks.at[n];
         uint32_t result = node_of(nodes, block->result);
         if (result != FUSE_NONE)
             b->nodes[result].escapes = 1;
-        for (uint32_t i = 0; i < block->nbinding; i++) {
+        for (uint32_t i = 0; i < block->nbinding; i++)
             BT_TRY(add_uses(f, b, nodes, block->bindings[i]));
-            for (uint32_t k = 0; k < bt_value_nregion(block->bindings[i]); k++) {
-                if (!BT_PUSH(f->arena, &queue, bt_value_region(block->bindings[i], k)))
-                    return bt_no_memory();
-            }
-        }
     }
     return NULL;
 }

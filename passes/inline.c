@@ -58,22 +58,14 @@ enum { MAX_SPECIAL = 1 << 12 };  /* of all copies for calls that pass something 
 /* Asked for every binding; 0 ends the walk. */
 typedef int visit(struct inliner *, const bt_value *, void *self);
 
-/* Nested blocks are put into a queue instead of recursing. */
 static bt_status walk(struct inliner *in, const bt_block *block, visit *meet, void *self)
 {
-    bt_vec(const bt_block *) queue = { 0 };
-    if (!BT_PUSH(in->arena, &queue, block))
-        return bt_no_memory();
-    while (queue.len) {
-        block = queue.at[--queue.len];
-        for (uint32_t i = 0; i < block->nbinding; i++) {
-            const bt_value *value = block->bindings[i];
-            if (!meet(in, value, self))
+    bt_blocks blocks = { 0 };
+    BT_TRY(bt_block_nested(in->arena, block, &blocks));
+    for (uint32_t b = 0; b < blocks.len; b++) {
+        for (uint32_t i = 0; i < blocks.at[b]->nbinding; i++) {
+            if (!meet(in, blocks.at[b]->bindings[i], self))
                 return NULL;
-            for (uint32_t k = 0; k < bt_value_nregion(value); k++) {
-                if (!BT_PUSH(in->arena, &queue, bt_value_region(value, k)))
-                    return bt_no_memory();
-            }
         }
     }
     return NULL;

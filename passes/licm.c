@@ -43,25 +43,18 @@ static bt_status note(bt_map *map, const bt_value *value, const void *what)
 /* Everything in a loop's function; but parameters of a global that stay as they are. */
 static bt_status note_inside(struct mover *m, const struct loop *loop)
 {
-    bt_vec(const bt_block *) queue = { 0 };
+    bt_blocks blocks = { 0 };
     bt_map_init(&m->inside, m->arena, 0);
-    if (!BT_PUSH(m->arena, &queue, loop->func->block))
-        return bt_no_memory();
-    while (queue.len) {
-        const bt_block *block = queue.at[--queue.len];
+    BT_TRY(bt_block_nested(m->arena, loop->func->block, &blocks));
+    for (uint32_t b = 0; b < blocks.len; b++) {
+        const bt_block *block = blocks.at[b];
         int is_own = !loop->closure && block == loop->func->block;
         for (uint32_t i = 0; i < block->nparam; i++) {
             if (!is_own || !loop->params[i].is_invariant)
                 BT_TRY(note(&m->inside, &block->params[i]->base, m));
         }
-        for (uint32_t i = 0; i < block->nbinding; i++) {
-            const bt_value *value = block->bindings[i];
-            BT_TRY(note(&m->inside, value, m));
-            for (uint32_t k = 0; k < bt_value_nregion(value); k++) {
-                if (!BT_PUSH(m->arena, &queue, bt_value_region(value, k)))
-                    return bt_no_memory();
-            }
-        }
+        for (uint32_t i = 0; i < block->nbinding; i++)
+            BT_TRY(note(&m->inside, block->bindings[i], m));
     }
     return loop->closure ? note(&m->inside, &loop->closure->base, m) : NULL;
 }
@@ -106,31 +99,28 @@ static uint32_t *count_ways(struct mover *m, const struct loop *loop, uint32_t *
 static bt_status note_use(struct mover *m, struct motion *motion, bt_map *moved,
                           const bt_value *used)
 {
-    if (bt_map_find(moved, used) != m)
-        return NULL;
-    return bt_map_put(moved, used, motion) && BT_PUSH(m->arena, &motion->extra, used)
-               ? NULL
-               : bt_no_memory();
+    return bt_map_find(moved, used) == m ? note(moved, used, motion) : NULL;
 }
 
 static bt_status note_uses(struct mover *m, struct motion *motion, bt_map *moved)
 {
-    bt_vec(const bt_block *) queue = { 0 };
-    if (!BT_PUSH(m->arena, &queue, motion->loop->func->block))
-        return bt_no_memory();
-    while (queue.len) {
-        const bt_block *block = queue.at[--queue.len];
+    bt_blocks blocks = { 0 };
+    BT_TRY(bt_block_nested(m->arena, motion->loop->func->block, &blocks));
+    for (uint32_t b = 0; b < blocks.len; b++) {
+        const bt_block *block = blocks.at[b];
         BT_TRY(note_use(m, motion, moved, block->result));
         for (uint32_t i = 0; i < block->nbinding; i++) {
             const bt_value *value = block->bindings[i];
             for (uint32_t k = 0;
                  k < bt_value_noperand(value) && !bt_map_find(moved, value); k++)
                 BT_TRY(note_use(m, motion, moved, bt_value_operand(value, k)));
-            for (uint32_t k = 0; k < bt_value_nregion(value); k++) {
-                if (!BT_PUSH(m->arena, &queue, bt_value_region(value, k)))
-                    return bt_no_memory();
-            }
         }
+    }
+    for (uint32_t i = 0; i < motion->moved.len; i++) {
+        const bt_value *value = motion->moved.at[i];
+        if (bt_map_find(moved, value) == motion &&
+            !BT_PUSH(m->arena, &motion->extra, value))
+            return bt_no_memory();
     }
     return NULL;
 }

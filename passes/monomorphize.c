@@ -334,24 +334,19 @@ static int has_type_params(const bt_value *value)
     return type && type->nparam;
 }
 
-/* Whether a function uses what has type parameters. Nested blocks by a queue. */
+/* Whether a function uses what has type parameters. */
 static bt_status uses_generic(struct mono *m, const bt_func *func, int *out)
 {
-    bt_vec(const bt_block *) queue = { 0 };
+    bt_blocks blocks = { 0 };
     *out = 0;
-    if (!BT_PUSH(m->arena, &queue, func->block))
-        return bt_no_memory();
-    while (queue.len) {
-        const bt_block *block = queue.at[--queue.len];
+    BT_TRY(bt_block_nested(m->arena, func->block, &blocks));
+    for (uint32_t b = 0; b < blocks.len; b++) {
+        const bt_block *block = blocks.at[b];
         *out |= has_type_params(block->result);
         for (uint32_t i = 0; i < block->nbinding; i++) {
             const bt_value *value = block->bindings[i];
             for (uint32_t k = 0; k < bt_value_noperand(value); k++)
                 *out |= has_type_params(bt_value_operand(value, k));
-            for (uint32_t k = 0; k < bt_value_nregion(value); k++) {
-                if (!BT_PUSH(m->arena, &queue, bt_value_region(value, k)))
-                    return bt_no_memory();
-            }
         }
     }
     return NULL;

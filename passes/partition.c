@@ -75,20 +75,15 @@ static bt_status add_use(struct partitioner *p, const bt_value *value)
 
 static bt_status count_uses(struct partitioner *p, const bt_block *block)
 {
-    bt_vec(const bt_block *) queue = { 0 };
-    if (!BT_PUSH(p->arena, &queue, block))
-        return bt_no_memory();
-    while (queue.len) {
-        block = queue.at[--queue.len];
+    bt_blocks blocks = { 0 };
+    BT_TRY(bt_block_nested(p->arena, block, &blocks));
+    for (uint32_t b = 0; b < blocks.len; b++) {
+        block = blocks.at[b];
         BT_TRY(add_use(p, block->result));
         for (uint32_t i = 0; i < block->nbinding; i++) {
             const bt_value *value = block->bindings[i];
             for (uint32_t k = 0; k < bt_value_noperand(value); k++)
                 BT_TRY(add_use(p, bt_value_operand(value, k)));
-            for (uint32_t k = 0; k < bt_value_nregion(value); k++) {
-                if (!BT_PUSH(p->arena, &queue, bt_value_region(value, k)))
-                    return bt_no_memory();
-            }
         }
     }
     return NULL;

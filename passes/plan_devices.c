@@ -116,29 +116,22 @@ static bt_status join_binding(struct planner *p, const bt_value *value)
     return NULL;
 }
 
-/* Of all functions and the blocks in them, in order; a queue, not recursion. */
+/* Of all functions and the blocks in them, in order. */
 static bt_status each_binding(struct planner *p,
                               bt_status (*meet)(struct planner *, const bt_value *))
 {
-    bt_vec(const bt_block *) queue = { 0 };
+    bt_blocks blocks = { 0 };
     for (uint32_t i = 0; i < p->module->nglobal; i++) {
         const bt_func *func = p->module->globals[i]->func;
-        if (func && !bt_func_is_primitive(func) &&
-            !BT_PUSH(p->arena, &queue, func->block))
-            return bt_no_memory();
+        if (func && !bt_func_is_primitive(func))
+            BT_TRY(bt_block_nested(p->arena, func->block, &blocks));
     }
-    for (uint32_t q = 0; q < queue.len; q++) {
-        const bt_block *block = queue.at[q];
+    for (uint32_t b = 0; b < blocks.len; b++) {
+        const bt_block *block = blocks.at[b];
         for (uint32_t i = 0; i < block->nparam; i++)
             BT_TRY(check_stated(p, &block->params[i]->base));
-        for (uint32_t i = 0; i < block->nbinding; i++) {
-            const bt_value *value = block->bindings[i];
-            BT_TRY(meet(p, value));
-            for (uint32_t k = 0; k < bt_value_nregion(value); k++) {
-                if (!BT_PUSH(p->arena, &queue, bt_value_region(value, k)))
-                    return bt_no_memory();
-            }
-        }
+        for (uint32_t i = 0; i < block->nbinding; i++)
+            BT_TRY(meet(p, block->bindings[i]));
     }
     return NULL;
 }

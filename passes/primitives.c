@@ -503,20 +503,12 @@ static bt_status keep_outside(struct primitives *p, const bt_value *value)
 /* Each block with those nested in it behind it. */
 static bt_status group_func(struct run *r, const bt_func *func)
 {
-    bt_vec(const bt_block *) blocks = { 0 };
+    bt_blocks blocks = { 0 };
     r->p.takes_dims = !func->nwhere; // what is known of them would be lost
-    if (!BT_PUSH(r->p.arena, &blocks, func->block))
-        return bt_no_memory();
+    BT_TRY(bt_block_nested(r->p.arena, func->block, &blocks));
     for (uint32_t n = 0; n < blocks.len; n++) {
-        const bt_block *block = blocks.at[n];
-        for (uint32_t i = 0; i < block->nbinding; i++) {
-            const bt_value *value = block->bindings[i];
-            BT_TRY(keep_outside(&r->p, value));
-            for (uint32_t k = 0; k < bt_value_nregion(value); k++) {
-                if (!BT_PUSH(r->p.arena, &blocks, bt_value_region(value, k)))
-                    return bt_no_memory();
-            }
-        }
+        for (uint32_t i = 0; i < blocks.at[n]->nbinding; i++)
+            BT_TRY(keep_outside(&r->p, blocks.at[n]->bindings[i]));
     }
     for (uint32_t n = 0; n < blocks.len; n++)
         BT_TRY(r->group(r->state, &r->p, blocks.at[n]));

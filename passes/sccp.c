@@ -161,20 +161,13 @@ typedef bt_status visit(struct sccp *, const bt_block *, const bt_value *);
  * blocks themselves. */
 static bt_status walk(struct sccp *s, const bt_block *block, visit *meet)
 {
-    bt_vec(const bt_block *) queue = { 0 };
-    if (!BT_PUSH(s->arena, &queue, block))
-        return bt_no_memory();
-    while (queue.len) {
-        block = queue.at[--queue.len];
+    bt_blocks blocks = { 0 };
+    BT_TRY(bt_block_nested(s->arena, block, &blocks));
+    for (uint32_t b = 0; b < blocks.len; b++) {
+        block = blocks.at[b];
         BT_TRY(meet(s, block, NULL));
-        for (uint32_t i = 0; i < block->nbinding; i++) {
-            const bt_value *value = block->bindings[i];
-            BT_TRY(meet(s, block, value));
-            for (uint32_t k = 0; k < bt_value_nregion(value); k++) {
-                if (!BT_PUSH(s->arena, &queue, bt_value_region(value, k)))
-                    return bt_no_memory();
-            }
-        }
+        for (uint32_t i = 0; i < block->nbinding; i++)
+            BT_TRY(meet(s, block, block->bindings[i]));
     }
     return NULL;
 }

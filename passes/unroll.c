@@ -42,24 +42,14 @@ struct unroller {
 
 /* ---- which calls ---- */
 
-/* A function's bindings, up to a limit. */
-static bt_status measure(struct unroller *u, const bt_func *func, uint64_t limit,
-                         uint64_t *out)
+/* How many bindings a function has. */
+static bt_status measure(struct unroller *u, const bt_func *func, uint64_t *out)
 {
-    bt_vec(const bt_block *) queue = { 0 };
-    if (!BT_PUSH(u->arena, &queue, func->block))
-        return bt_no_memory();
+    bt_blocks blocks = { 0 };
+    BT_TRY(bt_block_nested(u->arena, func->block, &blocks));
     *out = 0;
-    while (queue.len && *out <= limit) {
-        const bt_block *block = queue.at[--queue.len];
-        *out += block->nbinding;
-        for (uint32_t i = 0; i < block->nbinding; i++) {
-            for (uint32_t k = 0; k < bt_value_nregion(block->bindings[i]); k++) {
-                if (!BT_PUSH(u->arena, &queue, bt_value_region(block->bindings[i], k)))
-                    return bt_no_memory();
-            }
-        }
-    }
+    for (uint32_t b = 0; b < blocks.len; b++)
+        *out += blocks.at[b]->nbinding;
     return NULL;
 }
 
@@ -106,7 +96,7 @@ static bt_status count_trips(bt_rewrite *rewrite, const struct loop *loop,
     BT_TRY(rewrite_has_room(rewrite, u->arena, loop->func, &has_room));
     if (!has_room)
         return NULL;
-    BT_TRY(measure(u, loop->func, MAX_BINDINGS, &size));
+    BT_TRY(measure(u, loop->func, &size));
     if (!u->depth)
         u->budget = (uint64_t)o->max_bindings;
     if (size_of_copies(loop, size, ntrip) > u->budget || u->copied + size > MAX_BINDINGS)

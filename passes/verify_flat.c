@@ -47,22 +47,15 @@ static bt_status check_value(const struct checking *c, const bt_value *value)
     return NULL;
 }
 
-/* Nested blocks by a queue. */
 static bt_status check_func(const struct checking *c, const bt_func *func)
 {
-    bt_vec(const bt_block *) queue = { 0 };
-    if (!BT_PUSH(c->arena, &queue, func->block))
-        return bt_no_memory();
-    while (queue.len) {
-        const bt_block *block = queue.at[--queue.len];
-        for (uint32_t i = 0; i < block->nbinding; i++) {
-            const bt_value *value = block->bindings[i];
+    bt_blocks blocks = { 0 };
+    BT_TRY(bt_block_nested(c->arena, func->block, &blocks));
+    for (uint32_t b = 0; b < blocks.len; b++) {
+        for (uint32_t i = 0; i < blocks.at[b]->nbinding; i++) {
+            const bt_value *value = blocks.at[b]->bindings[i];
             if (value->kind == BT_VALUE_CLOSURE || value->kind == BT_VALUE_MATCH)
                 BT_TRY(check_value(c, value));
-            for (uint32_t k = 0; k < bt_value_nregion(value); k++) {
-                if (!BT_PUSH(c->arena, &queue, bt_value_region(value, k)))
-                    return bt_no_memory();
-            }
         }
     }
     return NULL;

@@ -55,6 +55,25 @@ uint32_t bt__walk_position(const bt__walk *walk)
     return walk->stack.at[walk->stack.len - 1].next - 1;
 }
 
+/* The list is its own queue. */
+bt_status bt_block_nested(bt_arena *arena, const bt_block *block, bt_blocks *out)
+{
+    uint32_t at = out->len;
+    if (!BT_PUSH(arena, out, block))
+        return bt_no_memory();
+    for (; at < out->len; at++) {
+        block = out->at[at];
+        for (uint32_t i = 0; i < block->nbinding; i++) {
+            const bt_value *value = block->bindings[i];
+            for (uint32_t k = 0; k < bt_value_nregion(value); k++) {
+                if (!BT_PUSH(arena, out, bt_value_region(value, k)))
+                    return bt_no_memory();
+            }
+        }
+    }
+    return NULL;
+}
+
 /* The globals in attributes of kind function. */
 static bt_status attr_uses(const bt_value *value, bt__visit_use *visit, void *self)
 {

@@ -87,7 +87,7 @@ static bt_status count_block(struct survey *s, const bt_block *block)
 
 static bt_status count_module(struct survey *s, const bt_global *entry)
 {
-    block_list blocks;
+    bt_blocks blocks;
     BT_TRY(reached_blocks(s->tool->ctx, s->arena, s->module, entry, 1, &blocks));
     for (uint32_t i = 0; i < blocks.len; i++)
         BT_TRY(count_block(s, blocks.at[i]));

@@ -46,7 +46,7 @@ static void print_memory_line(struct tool *tool, const bt_global *entry, int is_
 }
 
 /* The invokes of a kernel; of all kernels if `kernel` is NULL. */
-static uint32_t count_steps(const block_list *blocks, const char *kernel)
+static uint32_t count_steps(const bt_blocks *blocks, const char *kernel)
 {
     uint32_t n = 0;
     for (uint32_t b = 0; b < blocks->len; b++) {
@@ -63,7 +63,7 @@ static uint32_t count_steps(const block_list *blocks, const char *kernel)
 }
 
 /* A function's kernels, and how often it is called: as often as the first of them. */
-static void count_calls(const bt_artifact *a, const block_list *blocks, uint32_t func,
+static void count_calls(const bt_artifact *a, const bt_blocks *blocks, uint32_t func,
                         uint32_t *nkernel, uint32_t *ncall)
 {
     *nkernel = *ncall = 0;
@@ -84,7 +84,7 @@ static int64_t of_all_calls(int64_t one, uint32_t ncall)
 }
 
 /* Of one run; -1: not known. */
-static int64_t count_work(const bt_artifact *a, const block_list *blocks)
+static int64_t count_work(const bt_artifact *a, const bt_blocks *blocks)
 {
     int64_t sum = 0;
     for (uint32_t i = 0; i < a->nfunc; i++) {
@@ -112,7 +112,7 @@ static const char *cost_text(int64_t value, char out[SCALED_NBYTES])
     return value < 0 ? "?" : scaled((double)value, out);
 }
 
-static void print_functions(const bt_artifact *a, const block_list *blocks)
+static void print_functions(const bt_artifact *a, const bt_blocks *blocks)
 {
     int width = 8, target_width = 6;
     for (uint32_t i = 0; i < a->nfunc; i++) {
@@ -143,7 +143,7 @@ static const char *find_hot(const bt_global *entry)
 }
 
 static int print_artifact(struct tool *tool, const bt_artifact *a, const bt_global *entry,
-                          const block_list *blocks)
+                          const bt_blocks *blocks)
 {
     char text[SCALED_NBYTES];
     for (uint32_t i = 0; i < a->ntarget; i++) {
@@ -217,7 +217,7 @@ static json_t *kernels_json(const bt_artifact *a)
     return list;
 }
 
-static json_t *functions_json(const bt_artifact *a, const block_list *blocks)
+static json_t *functions_json(const bt_artifact *a, const bt_blocks *blocks)
 {
     json_t *list = json_array();
     for (uint32_t i = 0; i < a->nfunc; i++) {
@@ -236,7 +236,7 @@ static json_t *functions_json(const bt_artifact *a, const block_list *blocks)
 }
 
 static int print_artifact_json(struct tool *tool, const bt_artifact *a,
-                               const bt_global *entry, const block_list *blocks)
+                               const bt_global *entry, const bt_blocks *blocks)
 {
     json_t *root = json_pack(
         "{s:o, s:s, s:o, s:o, s:o, s:o, s:I, s:I, s:I, s:o, s:o, s:o}", "targets",
@@ -257,7 +257,7 @@ int info_artifact(struct tool *tool)
                                              "threads", "opt-level", "passes", "pipeline",
                                              "fuse",    "plan",      "hot" };
     const bt_global *entry;
-    block_list blocks;
+    bt_blocks blocks;
     bt_artifact *a;
     for (uint32_t i = 0; i < BT_COUNT(of_models); i++) {
         if (option_value(tool, of_models[i]))

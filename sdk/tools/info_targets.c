@@ -108,7 +108,7 @@ static bt_status read_call(struct table *t, const bt_module *fused, const bt_cal
 
 static bt_status make_rows(struct table *t, const bt_module *fused, const char *entry)
 {
-    block_list blocks;
+    bt_blocks blocks;
     BT_TRY(reached_blocks(t->ctx, t->arena, fused, bt_module_find(fused, entry), 0,
                           &blocks));
     for (uint32_t b = 0; b < blocks.len; b++) {

@@ -4,11 +4,9 @@
 
 #include <baton/ir.h>
 
-typedef bt_vec(const bt_block *) block_list;
-
 /* Those of every function that the entry reaches, each function once, and those nested in
  * them; in the arena. primitives: of primitive functions too, else not. */
 bt_status reached_blocks(bt_ctx *, bt_arena *, const bt_module *, const bt_global *entry,
-                         int primitives, block_list *out) BT_MUST_USE;
+                         int primitives, bt_blocks *out) BT_MUST_USE;
 
 #endif

@@ -279,6 +279,11 @@ BT_API uint32_t bt_value_noperand(const bt_value *);
 BT_API const bt_value *bt_value_operand(const bt_value *, uint32_t index);
 BT_API uint32_t bt_value_nregion(const bt_value *);
 BT_API const bt_block *bt_value_region(const bt_value *, uint32_t index);
+/* A block and all that are nested in it, bodies of closures too, each behind the one around
+ * it: added to *out, in the arena. */
+typedef bt_vec(const bt_block *) bt_blocks;
+BT_API bt_status bt_block_nested(bt_arena *, const bt_block *,
+                                 bt_blocks *out) BT_MUST_USE;
 
 /* ---- modules ---- */
 

@@ -170,6 +170,12 @@ int bt_tensor_static(const bt_type *t, uint32_t *rank, int64_t dims[BT_MAX_RANK]
     return 1;
 }
 
+int bt_type_is_scalar(const bt_type *t)
+{
+    const bt_shape_type *shape = bt_tensor_shape(t);
+    return shape && !shape->n && bt_dtype_is_stored(bt_tensor_dtype(t));
+}
+
 /* Elements of the inner blocks of each logical axis. */
 static void inner_blocks(const bt_layout *layout, int64_t inner[BT_MAX_RANK])
 {

@@ -13,7 +13,6 @@ struct expansion {
     uint32_t *arrays;
     bt_map nodes; /* -> register + 1 */
     vm_numbers made;
-    int is_scalar; /* 0: something in it is none */
 };
 
 static bt_status scalar_type(struct expansion *x, bt_dtype dtype, uint32_t *out)
@@ -146,28 +145,16 @@ static bt_status write_node(struct expansion *x, const bt_node *node)
     return status;
 }
 
-/* ---- which graphs ---- */
-
-static int are_scalar(const bt_nodes *nodes)
-{
-    int are = 1;
-    for (uint32_t i = 0; i < nodes->len; i++) {
-        const bt_node *node = nodes->at[i];
-        are &= node->kind != BT_NODE_INDEX && node->kind != BT_NODE_DIM &&
-               node->kind != BT_NODE_REDUCE &&
-               (node->kind != BT_NODE_READ || !node->narg) &&
-               bt_dtype_is_stored(node->dtype);
-    }
-    return are;
-}
+/* ---- graphs ---- */
 
 /* A float that is computed in more bits is rounded when it is stored. */
-static bt_status write_stage(struct expansion *x, const bt_array *array,
-                             const bt_nodes *nodes, uint32_t *out)
+static bt_status write_stage(struct expansion *x, const bt_array *array, uint32_t *out)
 {
+    bt_nodes nodes = { 0 };
+    BT_TRY(vm_nodes_order(x->e->scratch, array->body, &nodes));
     bt_map_init(&x->nodes, x->e->scratch, 0);
-    for (uint32_t i = 0; i < nodes->len; i++)
-        BT_TRY(write_node(x, nodes->at[i]));
+    for (uint32_t i = 0; i < nodes.len; i++)
+        BT_TRY(write_node(x, nodes.at[i]));
     *out = reg_of(x, array->body);
     return array->body->dtype != array->dtype ||
                    (bt_dtype_is_float(array->dtype) && array->dtype != BT_FLOAT64)
@@ -178,42 +165,29 @@ static bt_status write_stage(struct expansion *x, const bt_array *array,
 static bt_status write_graph(struct expansion *x, uint32_t *n, uint32_t **out)
 {
     const bt_graph *g = x->graph;
-    bt_nodes *stages = BT_NEWS(x->e->scratch, bt_nodes, g->narray);
     uint32_t *results = BT_NEWS(x->e->scratch, uint32_t, g->nresult);
-    if (!stages || !results)
+    if (!results)
         return bt_no_memory();
-    for (uint32_t i = 0; i < g->narray; i++) {
-        x->is_scalar &= g->arrays[i]->rank == 0;
-        if (g->arrays[i]->body && x->is_scalar)
-            BT_TRY(vm_nodes_order(x->e->scratch, g->arrays[i]->body, &stages[i]));
-        x->is_scalar &= are_scalar(&stages[i]);
-    }
-    for (uint32_t i = g->ninput; x->is_scalar && i < g->narray; i++)
-        BT_TRY(write_stage(x, g->arrays[i], &stages[i], &x->arrays[i]));
+    for (uint32_t i = g->ninput; i < g->narray; i++)
+        BT_TRY(write_stage(x, g->arrays[i], &x->arrays[i]));
     for (uint32_t i = 0; i < g->nresult; i++)
         results[i] = x->arrays[g->results[i]];
-    *n = x->is_scalar ? g->nresult : 0;
+    *n = g->nresult;
     *out = results;
     return NULL;
 }
 
 /* ---- calls ---- */
 
-static int is_scalar_type(const bt_type *type)
-{
-    const bt_shape_type *shape = bt_tensor_shape(type);
-    return shape && !shape->n && bt_dtype_is_stored(bt_tensor_dtype(type));
-}
-
 static int is_scalar_call(const bt_call *call)
 {
     const bt_list_type *tuple = bt_as_tuple_type(call->base.type);
     int is = call->narg && !call->ncheck;
     for (uint32_t i = 0; is && i < call->narg; i++)
-        is = is_scalar_type(call->args[i]->type);
+        is = bt_type_is_scalar(call->args[i]->type);
     for (uint32_t i = 0; is && tuple && i < tuple->n; i++)
-        is = is_scalar_type(tuple->at[i]);
-    return is && (tuple || is_scalar_type(call->base.type));
+        is = bt_type_is_scalar(tuple->at[i]);
+    return is && (tuple || bt_type_is_scalar(call->base.type));
 }
 
 bt_status vm_scalar_call(struct vm_encoder *e, const bt_call *call, const bt_func *callee,
@@ -223,6 +197,7 @@ bt_status vm_scalar_call(struct vm_encoder *e, const bt_call *call, const bt_fun
     bt_func wrapped;
     bt_graph *graph;
     uint32_t first = callee ? 1 : 0, input = 0;
+    int is_scalar;
     *n = 0;
     if (!is_scalar_call(call))
         return NULL;
@@ -232,7 +207,10 @@ bt_status vm_scalar_call(struct vm_encoder *e, const bt_call *call, const bt_fun
         bt_graph_compose(e->ctx, e->scratch, callee ? callee : &wrapped, &graph);
     if (status) // an operator in plain C, for one
         return status->code == BT_ERR_UNSUPPORTED ? NULL : status;
-    struct expansion x = { .e = e, .graph = graph, .is_scalar = 1 };
+    BT_TRY(bt_graph_is_scalar(e->scratch, graph, &is_scalar));
+    if (!is_scalar)
+        return NULL;
+    struct expansion x = { .e = e, .graph = graph };
     x.arrays = BT_NEWS(e->scratch, uint32_t, graph->narray);
     uint32_t *regs = BT_NEWS(e->scratch, uint32_t, vm_noperand(&call->base));
     if (!x.arrays || !regs)

@@ -19,60 +19,21 @@
 
 /* ---- scalars ---- */
 
-int bt__is_scalar(const bt_type *type)
-{
-    uint32_t rank;
-    return bt_tensor_static(type, &rank, NULL) && rank == 0 &&
-           bt_dtype_is_stored(bt_tensor_dtype(type));
-}
-
-/* Whether all nodes behind these are computed from scalars. */
-static int are_scalar(bt_arena *arena, bt_nodes *queue, bt_map *seen)
-{
-    while (queue->len) {
-        const bt_node *node = queue->at[--queue->len];
-        if (bt_map_find(seen, node))
-            continue;
-        if (node->kind == BT_NODE_REDUCE || node->kind == BT_NODE_INDEX ||
-            node->kind == BT_NODE_DIM || !bt_map_put(seen, node, seen))
-            return 0;
-        for (uint32_t i = 0; i < node->narg; i++) {
-            if (!BT_PUSH(arena, queue, node->args[i]))
-                return 0;
-        }
-    }
-    return 1;
-}
-
-static int is_scalar_graph(bt_arena *arena, const bt_graph *g)
-{
-    bt_nodes queue = { 0 };
-    bt_map seen;
-    bt_map_init(&seen, arena, 0);
-    for (uint32_t i = 0; i < g->narray; i++) {
-        const bt_array *array = g->arrays[i];
-        if (array->rank || (array->body && !BT_PUSH(arena, &queue, array->body)))
-            return 0;
-    }
-    return are_scalar(arena, &queue, &seen);
-}
-
 bt_status bt__func_is_scalar(bt_ctx *ctx, bt_arena *arena, const bt_func *func, int *out)
 {
     bt_graph *g;
     *out = 0;
-    if (func->nvar || !bt__is_scalar(func->result) ||
+    if (func->nvar || !bt_type_is_scalar(func->result) ||
         bt_dict_find(&func->attrs, "target"))
         return NULL;
     for (uint32_t i = 0; i < func->block->nparam; i++) {
-        if (!bt__is_scalar(func->block->params[i]->base.type))
+        if (!bt_type_is_scalar(func->block->params[i]->base.type))
             return NULL;
     }
     bt_status status = bt_graph_compose(ctx, arena, func, &g);
     if (status)
         return status->code == BT_ERR_UNSUPPORTED ? NULL : status;
-    *out = is_scalar_graph(arena, g);
-    return NULL;
+    return bt_graph_is_scalar(arena, g, out);
 }
 
 /* ---- closures ---- */

@@ -196,7 +196,7 @@ static bt_status touch_operands(struct finder *f, const bt_value *value,
     // a scalar is computed from the elements and does not hold them
     for (uint32_t i = 0; i < bt_value_noperand(value); i++) {
         const bt_value *operand = bt_value_operand(value, i);
-        BT_TRY(touch(f, operand, position, !bt__is_scalar(operand->type)));
+        BT_TRY(touch(f, operand, position, !bt_type_is_scalar(operand->type)));
     }
     return NULL;
 }
@@ -217,7 +217,7 @@ static bt_status add_block(struct finder *f, const bt_block *block)
             const bt_block *region = bt_value_region(value, k);
             BT_TRY(add_block(f, region));
             BT_TRY(touch(f, region->result, f->bindings.len - 1,
-                         !bt__is_scalar(region->result->type)));
+                         !bt_type_is_scalar(region->result->type)));
         }
     }
     return NULL;

@@ -470,8 +470,9 @@ static bt_status lower_call(struct bt__lowerer *l, const bt_call *call,
     if (is_scalar)
         return bt__lower_control(l, &call->base, out);
     BT_TRY(bt__func_is_view(l->ctx, l->arena, global->func, &is_view));
-    is_view = is_view && !(l->has_control_flow && (bt__is_scalar(call->base.type) ||
-                                                   bt__is_scalar(call->args[0]->type)));
+    is_view =
+        is_view && !(l->has_control_flow && (bt_type_is_scalar(call->base.type) ||
+                                             bt_type_is_scalar(call->args[0]->type)));
     if (!is_view)
         BT_TRY(bt__place_primitive(l->kernels, l->module->store, global, &p));
     if (!is_view && bt__is_apart(l, call, p->target))

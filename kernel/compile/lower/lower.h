@@ -50,8 +50,6 @@ static inline int bt__is_lowered(const bt_global *global)
 {
     return global->kind == BT_GLOBAL_FUNC && !bt_func_is_primitive(global->func);
 }
-/* A tensor of rank 0, which executors with control flow need not have in memory. */
-int bt__is_scalar(const bt_type *);
 
 /* The tensor that is stored, behind views and projections of tuples. */
 const bt_value *bt__tensor_of(const bt_value *);

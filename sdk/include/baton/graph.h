@@ -181,6 +181,10 @@ static inline int bt_node_is_false(const bt_node *node)
 typedef bt_vec(const bt_node *) bt_nodes;
 BT_API int bt_node_conjuncts(bt_arena *, const bt_node *, bt_nodes *out);
 BT_API const bt_node *bt_node_and(bt_graph *, const bt_node *, const bt_node *);
+/* Whether a graph computes scalars from scalars: all its arrays are of rank 0, and no
+ * element takes a reduction, an index or a dim. */
+BT_API bt_status bt_graph_is_scalar(bt_arena *scratch, const bt_graph *,
+                                    int *out) BT_MUST_USE;
 /* Replaces index `number` by `by`; all other numbers stay. */
 BT_API const bt_node *bt_node_substitute(bt_graph *, const bt_node *, uint32_t number,
                                          const bt_node *by);

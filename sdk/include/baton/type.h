@@ -314,7 +314,9 @@ BT_API bt_dtype bt_tensor_dtype(const bt_type *);
 BT_API const bt_shape_type *bt_tensor_shape(const bt_type *);
 /* 1 when every dim is a number; writes them if `dims` has room for the rank. */
 BT_API int bt_tensor_static(const bt_type *, uint32_t *rank, int64_t dims[BT_MAX_RANK]);
-/* The same of the tensor as it lies in memory, row major: the dims of its layout, blocks
+/* Whether it is a tensor of rank 0 whose element memory can hold. */
+BT_API int bt_type_is_scalar(const bt_type *);
+/* As bt_tensor_static, of the tensor as it lies in memory, row major: the dims of its layout, blocks
  * whole. Without a layout: its own. */
 BT_API int bt_tensor_physical(const bt_type *, uint32_t *rank, int64_t dims[BT_MAX_RANK]);
 /* The same shape with dims that need not be numbers, and the bytes in it. NULL: the rank

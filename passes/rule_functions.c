@@ -282,7 +282,7 @@ static int contents(struct rule_match *m, struct rule_node *const *args,
         return 0;
     *out = (struct rule_ints){ .n = (uint32_t)tensor->nelem };
     for (uint32_t i = 0; i < out->n; i++)
-        out->at[i] = bt_tensor_get_int(tensor, i);
+        out->at[i] = bt_tensor_get_index(tensor, i);
     return 1;
 }
 

@@ -309,6 +309,12 @@ int64_t bt_tensor_get_int(const bt_tensor *t, int64_t position)
     return out;
 }
 
+int64_t bt_tensor_get_index(const bt_tensor *t, int64_t position)
+{
+    const int64_t out = bt_tensor_get_int(t, position);
+    return t->dtype == BT_UINT64 && out < 0 ? INT64_MAX : out;
+}
+
 void bt_tensor_set(bt_tensor *t, int64_t position, double value)
 {
     bt__elements_from_double(t->dtype, &value, 1, bt__tensor_at(t, position), 1);

@@ -70,17 +70,17 @@ static void write_formula(bt_formula *f, const bt_formula_call *call)
     // the target here as an index that fails outside of 0 .. classes - 1
     bt_formula_item(f, "class",
                     "wrap(select(targets[$i] < 0, extent(weights, 0), "
-                    "int64(targets[$i])), extent(weights, 0))");
+                    "index(targets[$i])), extent(weights, 0))");
     bt_formula_item(f, "at", "i0, $class");
     bt_formula_each(f, "at", 2, rank, "i#");
-    bt_formula_add(f, "loss: float64[$i] = select(int64(targets[$i]) == ignore_index, 0, "
+    bt_formula_add(f, "loss: float64[$i] = select(index(targets[$i]) == ignore_index, 0, "
                       "float64(weights[$class]) * -float64(predictions[$at]));\n");
     if (strcmp(a->reduction, "none") == 0)
         bt_formula_add(f, "y: t[..] = t(loss[..])");
     else if (strcmp(a->reduction, "sum") == 0)
         bt_formula_add(f, "y: t[] = t(sum($i: loss[$i]))");
     else
-        bt_formula_add(f, "weight: float64[$i] = select(int64(targets[$i]) == "
+        bt_formula_add(f, "weight: float64[$i] = select(index(targets[$i]) == "
                           "ignore_index, 0, float64(weights[$class]));\n"
                           "y: t[] = t(sum($i: loss[$i]) / sum($i: weight[$i]))");
 }

@@ -60,7 +60,7 @@ static void add_ints(bt_text *text, const char *name, const bt_tensor *list)
     bt_text_addf(text, ", %s=[", name);
     for (int64_t i = 0; i < list->nelem; i++)
         bt_text_addf(text, "%s%lld", i ? ", " : "",
-                     (long long)bt_tensor_get_int(list, i));
+                     (long long)bt_tensor_get_index(list, i));
     bt_text_addf(text, "]");
 }
 
@@ -107,8 +107,8 @@ static bt_status relate_pad(bt_solver *s, const bt_relation_call *r)
             continue;
         }
         BT_TRY(bt_relation_dim(s, r, data.dims[i], &known));
-        if (!bt_add_int64(bt_tensor_get_int(width, 2 * i),
-                          bt_tensor_get_int(width, 2 * i + 1), &more))
+        if (!bt_add_int64(bt_tensor_get_index(width, 2 * i),
+                          bt_tensor_get_index(width, 2 * i + 1), &more))
             return bt_relation_fail(s, r, 1, "axis %u: pad_width overflows", i);
         if (bt_dim_is_const(known, &extent) && extent + more < 0)
             return bt_relation_fail(s, r, 1, "axis %u is cut to less than nothing", i);
@@ -197,10 +197,11 @@ static bt_status eval_resize(bt_ctx *ctx, const bt_eval_call *call)
     const bt_tensor *data = call->in[0], *size = call->in[1];
     bt_text text;
     bt_text_init(&text, bt_ctx_scratch(ctx));
-    if (size->nelem != 2 || bt_tensor_get_int(size, 0) < 0 ||
-        bt_tensor_get_int(size, 1) < 0)
+    if (size->nelem != 2 || bt_tensor_get_index(size, 0) < 0 ||
+        bt_tensor_get_index(size, 1) < 0)
         return bt_eval_fail(ctx, call, "size must be 2 extents of 0 or more");
-    if (data->nelem == 0 && bt_tensor_get_int(size, 0) && bt_tensor_get_int(size, 1) &&
+    if (data->nelem == 0 && bt_tensor_get_index(size, 0) &&
+        bt_tensor_get_index(size, 1) &&
         (data->dims[axis_of(a->layout, 'H', 4)] == 0 ||
          data->dims[axis_of(a->layout, 'W', 4)] == 0))
         return bt_eval_fail(ctx, call, "data has no element to take others from");

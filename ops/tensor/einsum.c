@@ -365,8 +365,10 @@ static const bt_op ops[] = {
         .name = "einsum",
         .revision = 1,
         .doc = "Sums products of tensors, as an equation of axes says.\n"
-               "Axes of one letter agree; the result has the axes after the arrow. Of more than two\n"
-               "tensors the first and the next that shares a letter with it are summed first.",
+               "Axes of one letter agree; the result has the axes after the arrow. Of "
+               "more than two\n"
+               "tensors the first and the next that shares a letter with it are summed "
+               "first.",
         .source = "Relay, einsum; NumPy einsum",
         .inputs = einsum_in,
         .attrs = einsum_attrs,
@@ -409,9 +411,9 @@ static const bt_op ops[] = {
         .source = "Relay, unravel_index; NumPy unravel_index",
         .inputs = unravel_in,
         .relate = relate_unravel,
-        .formula = "inner: int64[d in n] = prod(k in n | k > d: int64(shape[k])); "
-                   "y: t[d in n, ..] = t(mod(floordiv(int64(indices[..]), inner[d]), "
-                   "int64(shape[d])))",
+        .formula = "inner: int64[d in n] = prod(k in n | k > d: index(shape[k])); "
+                   "y: t[d in n, ..] = t(mod(floordiv(index(indices[..]), inner[d]), "
+                   "index(shape[d])))",
         .facets = BT_FACET_ROWS(BT_CASES(
             "int32[4] = 0..23, int64[3] = 3..4\nint64[] = 0..5, int32[2] = 3..3\n"
             "uint8[2, 2] = 0..7, int32[1] = 8..8\nint32[0], int32[2]")),

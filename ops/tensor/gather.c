@@ -47,7 +47,7 @@ static void write_gather(bt_formula *f, const bt_formula_call *call)
     bt_formula_each(f, "y", 0, rank, "i# in extent(indices, #)");
     bt_formula_each(f, "i", 0, rank, "i#");
     bt_formula_each(f, "at", 0, rank, "i#");
-    bt_formula_set(f, "at", axis, "wrap(int64(indices[$i]), extent(data, %u))", axis);
+    bt_formula_set(f, "at", axis, "wrap(index(indices[$i]), extent(data, %u))", axis);
     bt_formula_add(f, "y: t[$y] = data[$at]");
 }
 
@@ -116,7 +116,7 @@ static void write_nd(bt_formula *f, const bt_formula_call *call)
     bt_formula_each(f, "j", 1, indices_rank, "j#");
     bt_formula_each(f, "at", 1, 1 + batch, "j#");
     for (uint32_t k = 0; k < npoint; k++)
-        bt_formula_item(f, "at", "wrap(int64(indices[%u, $j]), extent(data, %u))", k,
+        bt_formula_item(f, "at", "wrap(index(indices[%u, $j]), extent(data, %u))", k,
                         batch + k);
     bt_formula_each(f, "at", batch + npoint, rank, "i#");
     bt_formula_add(f, "y: t[$y] = data[$at]");

@@ -46,7 +46,7 @@ static void write(bt_formula *f, const bt_formula_call *call)
     bt_formula_each(f, "y", axis, rank, "i# in extent(indices, #)");
     bt_formula_each(f, "i", 0, rank, "i#");
     bt_formula_add(f,
-                   "y: %s[$y] = select(int64(indices[$i]) == d, %s(on_value[]), "
+                   "y: %s[$y] = select(index(indices[$i]) == d, %s(on_value[]), "
                    "%s(off_value[]))",
                    dtype, dtype, dtype);
 }

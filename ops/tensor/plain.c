@@ -40,6 +40,8 @@ static void add_input(bt_text *out, const bt_op_input *input, const bt_tensor *t
             bt_text_addf(out, "%lld", (long long)t->dims[i]);
         else if (bt_dtype_is_float(t->dtype))
             bt_text_addf(out, "%g", bt_tensor_get(t, i));
+        else if (t->dtype == BT_UINT64)
+            bt_text_addf(out, "%llu", (unsigned long long)bt_tensor_get_int(t, i));
         else
             bt_text_addf(out, "%lld", (long long)bt_tensor_get_int(t, i));
     }

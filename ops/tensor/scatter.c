@@ -123,8 +123,8 @@ static void write_elements(bt_formula *f, const bt_formula_call *call)
     // the updates that meet an element
     bt_formula_item(f, "meet", "k in extent(indices, %u) | p[$k] == i%u", axis, axis);
     bt_formula_add(f,
-                   "p: int64[$p] = select(int64(indices[$i]) < 0, int64(indices[$i]) + "
-                   "extent(data, %u), int64(indices[$i])); ",
+                   "p: int64[$p] = select(index(indices[$i]) < 0, index(indices[$i]) + "
+                   "extent(data, %u), index(indices[$i])); ",
                    axis);
     if (c) {
         bt_formula_add(f, "y: t[$y] = %sdata[$i]%s%s($meet: updates[$k])%s", c->before,
@@ -157,7 +157,7 @@ typedef struct nd {
 static void write_targets(bt_formula *f, const nd *x)
 {
     for (uint32_t k = 0; k < x->npoint; k++) {
-        bt_formula_add(f, "p%u: int64[$axes] = int64(indices[%u, $j]); ", k, k);
+        bt_formula_add(f, "p%u: int64[$axes] = index(indices[%u, $j]); ", k, k);
         formula_extents(f, "inner", "data", k + 1, x->npoint);
         bt_formula_item(f, "inside",
                         "p%u[$j] >= -extent(data, %u) && p%u[$j] < "

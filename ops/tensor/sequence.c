@@ -40,7 +40,7 @@ static void write_reverse(bt_formula *f, const bt_formula_call *call)
     bt_formula_each(f, "at", 0, rank, "i#");
     bt_formula_set(
         f, "at", step,
-        "clamp(select(i%u < int64(seq_lengths[i%u]), int64(seq_lengths[i%u]) - 1 "
+        "clamp(select(i%u < index(seq_lengths[i%u]), index(seq_lengths[i%u]) - 1 "
         "- i%u, i%u), 0, extent(data, %u) - 1)",
         step, batch, batch, step, step, step);
     bt_formula_add(f, "y: t[$y] = data[$at]");
@@ -84,7 +84,7 @@ static void write_mask(bt_formula *f, const bt_formula_call *call)
     bt_formula_each(f, "i", 0, rank, "i#");
     bt_formula_item(f, "kept",
                     is_float ? "float64(i%d) < float64(valid_length[i%d])"
-                             : "i%d < int64(valid_length[i%d])",
+                             : "i%d < index(valid_length[i%d])",
                     (int)a->axis, (int)(1 - a->axis));
     bt_formula_add(f, "y: t[$y] = select($kept, data[$i], t(mask_value))");
 }
@@ -147,7 +147,7 @@ static const bt_op ops[] = {
         .doc = "The permutation that undoes another.\ny[data[k]] = k.",
         .source = "Relay, invert_permutation",
         .inputs = permutation_in,
-        .formula = "y: t[j in n] = t(sum(k in n | int64(data[k]) == j: k))",
+        .formula = "y: t[j in n] = t(sum(k in n | index(data[k]) == j: k))",
         .facets = BT_FACET_ROWS(BT_CASES("int32[1] = 0..0\nint64[0]")),
     },
     { 0 },

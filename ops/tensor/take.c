@@ -127,12 +127,15 @@ static void write_take(bt_formula *f, const bt_formula_call *call)
     }
     bt_formula_each(f, "j", 0, batch, "i#");
     bt_formula_each(f, "j", batch, indices_rank, "j#");
-    bt_formula_item(f, "place",
-                    strcmp(a->mode, "wrap") == 0
-                        ? "clamp(mod(int64(indices[$j]), bound), 0, bound - 1)"
-                    : strcmp(a->mode, "clip") == 0
-                        ? "clamp(int64(indices[$j]), 0, bound - 1)"
-                        : "wrap(int64(indices[$j]), bound)");
+    // the remainder of a uint64 is that of what it is, not of a position
+    const int is_u64 = bt_tensor_dtype(call->args[1]) == BT_UINT64;
+    bt_formula_item(
+        f, "place",
+        strcmp(a->mode, "wrap") == 0
+            ? is_u64 ? "clamp(int64(mod(indices[$j], uint64(bound))), 0, bound - 1)"
+                     : "clamp(mod(int64(indices[$j]), bound), 0, bound - 1)"
+        : strcmp(a->mode, "clip") == 0 ? "clamp(index(indices[$j]), 0, bound - 1)"
+                                       : "wrap(index(indices[$j]), bound)");
     if (is_flat) {
         formula_extents(f, "n", "data", 0, rank);
         formula_flat(f, "f", "data", rank, 0, rank, "f");

@@ -19,7 +19,7 @@ static void write_trilu(bt_formula *f, const bt_formula_call *call)
     const struct trilu_attrs *a = call->attrs;
     bt_formula_add(f,
                    "y: t[.., i in m, j in n] = "
-                   "select(j - i %s int64(k[]), data[.., i, j], t(0))",
+                   "select(j - i %s index(k[]), data[.., i, j], t(0))",
                    a->upper ? ">=" : "<=");
 }
 

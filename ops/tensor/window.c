@@ -125,11 +125,11 @@ static void write_index(bt_formula *f, const bt_formula_call *call)
     uint32_t n = fields->n, rank = bt_formula_rank(f, fields->at[0]);
     uint32_t result = bt_formula_rank(f, call->result) - (rank - (n - 1));
     char dtype[BT_DTYPE_NAME_SIZE]; // a pattern of "?" gives it no name
-    bt_formula_item(f, "p", "int64(data.1[..])");
-    bt_formula_each(f, "p", 2, n, "int64(data.#[..]) * 0");
+    bt_formula_item(f, "p", "index(data.1[..])");
+    bt_formula_each(f, "p", 2, n, "index(data.#[..]) * 0");
     bt_formula_add(f, "p1: int64[..] = $[ + ]p; ");
     for (uint32_t i = 2; i < n; i++)
-        bt_formula_add(f, "p%u: int64[..] = int64(data.%u[..]) + p1[..] * 0; ", i, i);
+        bt_formula_add(f, "p%u: int64[..] = index(data.%u[..]) + p1[..] * 0; ", i, i);
     bt_formula_each(f, "y", 0, result, "j# in extent(p1, #)");
     bt_formula_each(f, "y", n - 1, rank, "i# in extent(data.0, #)");
     bt_formula_each(f, "j", 0, result, "j#");

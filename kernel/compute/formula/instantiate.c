@@ -255,6 +255,16 @@ static int is_confined(const bt__ast *ast)
            (strcmp(ast->name, "clamp") == 0 || strcmp(ast->name, "wrap") == 0);
 }
 
+/* An integer as a position: one of uint64 that int64 does not hold is its greatest number,
+ * which lies outside of every axis, and does not count from behind. */
+static const bt_node *as_position(bt_graph *g, const bt_node *node)
+{
+    if (node->dtype == BT_UINT64)
+        node = bt_node_scalar(g, BT_SCALAR_MIN, node,
+                              bt__node_const(g, BT_UINT64, (bt_cell){ .i = INT64_MAX }));
+    return bt_node_cast(g, BT_INT64, node);
+}
+
 static bt_status walk_index(struct walk *w, const bt__ast *ast, const bt_node *extent,
                             const bt_node **out)
 {
@@ -263,7 +273,7 @@ static bt_status walk_index(struct walk *w, const bt__ast *ast, const bt_node *e
     if (!bt__dtype_is_integer(v.node->dtype))
         return fail_at(w, BT_ERR_TYPE, ast, "an index is an integer, found %s",
                        dtype_name(v.node->dtype));
-    *out = bt_node_cast(w->graph, BT_INT64, v.node);
+    *out = as_position(w->graph, v.node);
     if (!*out)
         return graph_status(w);
     if ((*out)->reads && !w->lazy && !is_confined(ast))
@@ -436,6 +446,17 @@ static bt_status walk_cast(struct walk *w, const bt__ast *ast, bt_dtype to,
     return set(w, out, rounded(w->graph, to, v.node), 0);
 }
 
+static bt_status walk_position(struct walk *w, const bt__ast *ast, struct bt__value *out)
+{
+    struct bt__value v;
+    BT_TRY(check_narg(w, ast, 1));
+    BT_TRY(walk_expr(w, ast->args[0], &v));
+    if (!bt__dtype_is_integer(v.node->dtype))
+        return fail_at(w, BT_ERR_TYPE, ast, "index takes an integer, found %s",
+                       dtype_name(v.node->dtype));
+    return set(w, out, as_position(w->graph, v.node), 0);
+}
+
 /* clamp(i, lo, hi) is min(max(i, lo), hi). */
 static bt_status walk_clamp(struct walk *w, const bt__ast *ast, struct bt__value *out)
 {
@@ -489,6 +510,8 @@ static bt_status walk_call(struct walk *w, const bt__ast *ast, struct bt__value 
         return walk_select(w, ast, out);
     if (strcmp(ast->name, "clamp") == 0)
         return walk_clamp(w, ast, out);
+    if (strcmp(ast->name, "index") == 0)
+        return walk_position(w, ast, out);
     if (strcmp(ast->name, "extent") == 0 || strcmp(ast->name, "rank") == 0)
         return walk_shape_call(w, ast, out);
     int which = bt__scalar_find(ast->name);

@@ -9,7 +9,7 @@ static int32_t plain_squeeze(const bt_plain_call *call)
     uint32_t k, rank = 0;
     int64_t i;
     for (i = 0; i < n; i++) {
-        const int64_t at = plain_get(axes, i), axis = at < 0 ? at + in->rank : at;
+        const int64_t at = plain_index(axes, i), axis = at < 0 ? at + in->rank : at;
         if (axis < 0 || axis >= in->rank || in->dims[axis] != 1)
             return 1;
         if (is_dropped[axis]++)
@@ -28,7 +28,7 @@ static int32_t plain_squeeze(const bt_plain_call *call)
 static int32_t plain_expand_dims(const bt_plain_call *call)
 {
     const bt_plain_tensor *in = call->in, *out = call->out;
-    const int64_t at = plain_get(call->in + 1, 0), more = (int64_t)out->rank - in->rank,
+    const int64_t at = plain_index(call->in + 1, 0), more = (int64_t)out->rank - in->rank,
                   axis = at < 0 ? at + in->rank + 1 : at;
     int64_t k;
     if (axis < 0 || axis > in->rank)

@@ -13,7 +13,7 @@ static int32_t plain_broadcast_to(const bt_plain_call *call)
     w.rank = rank;
     for (k = 0; k < rank; k++) {
         const uint32_t axis = k - (rank - in->rank), is_own = k >= rank - in->rank;
-        w.counts[k] = plain_get(call->in + 1, k);
+        w.counts[k] = plain_index(call->in + 1, k);
         if (w.counts[k] < 0)
             return 2;
         if (is_own && in->dims[axis] != 1 && in->dims[axis] != w.counts[k])

@@ -48,6 +48,14 @@ static inline int64_t plain_get(const bt_plain_tensor *t, int64_t i)
     return t->kind == 'i' ? (int64_t)((bits ^ sign) - sign) : (int64_t)bits;
 }
 
+/* One that is a position, an extent or a code: what int64 does not hold is its greatest number,
+ * and so beyond all. */
+static inline int64_t plain_index(const bt_plain_tensor *t, int64_t i)
+{
+    const int64_t index = plain_get(t, i);
+    return t->kind == 'u' && index < 0 ? INT64_MAX : index;
+}
+
 /* Whether an element is not 0. */
 static inline int plain_is_set(const bt_plain_tensor *t, int64_t i)
 {

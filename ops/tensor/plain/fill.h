@@ -10,7 +10,7 @@ static int32_t plain_fill(const bt_plain_call *call)
     uint64_t bits;
     if (call->is_sizing) {
         for (k = 0; k < out->rank; k++) {
-            out->dims[k] = plain_get(shape, k);
+            out->dims[k] = plain_index(shape, k);
             if (out->dims[k] < 0)
                 return 1;
         }

@@ -4,7 +4,7 @@
 static int32_t plain_one_hot(const bt_plain_call *call)
 {
     const bt_plain_tensor *in = call->in, *out = call->out;
-    const int64_t axis = call->attrs[0], depth = plain_get(call->in + 3, 0);
+    const int64_t axis = call->attrs[0], depth = plain_index(call->in + 3, 0);
     int64_t inner = 1, i, n;
     uint32_t k;
     if (depth < 0)
@@ -20,7 +20,7 @@ static int32_t plain_one_hot(const bt_plain_call *call)
     n = plain_count(out);
     for (i = 0; i < n; i++) {
         const int64_t at = i / inner / depth * inner + i % inner;
-        const int is_on = plain_get(in, at) == i / inner % depth;
+        const int is_on = plain_index(in, at) == i / inner % depth;
         plain_convert(call->in + (is_on ? 1 : 2), 0, out, i);
     }
     return 0;

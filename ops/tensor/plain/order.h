@@ -45,7 +45,7 @@ static int32_t plain_order(const bt_plain_call *call)
     if (call->nin > 1 && plain_count(call->in + 1) != 1)
         return 2;
     if (call->nin > 1)
-        k = plain_get(call->in + 1, 0);
+        k = plain_index(call->in + 1, 0);
     k = k < 1 ? n : k;
     if (k > n)
         return 1;

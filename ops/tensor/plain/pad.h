@@ -22,8 +22,8 @@ static inline int64_t plain_pad_at(const bt_plain_call *call, const int64_t *ind
     int64_t at = 0, place;
     uint32_t k;
     for (k = 0; k < in->rank && at >= 0; k++) {
-        place = index[k] - plain_get(width, 2 * (int64_t)k);
-        if (plain_get(width, 2 * (int64_t)k) || plain_get(width, 2 * (int64_t)k + 1))
+        place = index[k] - plain_index(width, 2 * (int64_t)k);
+        if (plain_index(width, 2 * (int64_t)k) || plain_index(width, 2 * (int64_t)k + 1))
             place = plain_pad_place(place, in->dims[k], call->attrs[0]);
         at = place < 0 ? -1 : at * in->dims[k] + place;
     }
@@ -39,8 +39,8 @@ static int32_t plain_pad(const bt_plain_call *call)
     if (plain_count(width) != 2 * (int64_t)in->rank)
         return 1;
     for (k = 0; k < in->rank; k++) {
-        const int64_t before = plain_get(width, 2 * (int64_t)k),
-                      after = plain_get(width, 2 * (int64_t)k + 1);
+        const int64_t before = plain_index(width, 2 * (int64_t)k),
+                      after = plain_index(width, 2 * (int64_t)k + 1);
         if (before < INT32_MIN || before > INT32_MAX || after < INT32_MIN ||
             after > INT32_MAX || in->dims[k] + before + after < 0)
             return 2;

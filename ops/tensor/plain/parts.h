@@ -26,7 +26,7 @@ static int32_t plain_tile(const bt_plain_call *call)
     w.rank = (uint32_t)(2 * rank);
     for (k = 0; k < rank; k++) {
         const int64_t axis = k - (rank - in->rank), at = k - (rank - n);
-        const int64_t count = at < 0 ? 1 : plain_get(reps, at),
+        const int64_t count = at < 0 ? 1 : plain_index(reps, at),
                       extent = axis < 0 ? 1 : in->dims[axis];
         if (count < 0)
             return 1;

@@ -47,7 +47,7 @@ static int32_t plain_reshape(const bt_plain_call *call)
     shape_parts parts;
     int32_t fault;
     for (i = 0; i < n; i++)
-        codes[i] = plain_get(shape, i);
+        codes[i] = plain_index(shape, i);
     fault = plain_shape_resolve(n, codes, in->rank, call->attrs[0] != 0, &parts);
     if (!fault)
         fault = plain_extents(in, codes, &parts, dims, &nelem);

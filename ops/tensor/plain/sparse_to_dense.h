@@ -12,13 +12,13 @@ static int32_t plain_sparse_to_dense(const bt_plain_call *call)
     if (values->rank && plain_count(values) != n)
         return 2;
     for (k = 0; k < rank; k++) {
-        const int64_t extent = plain_get(shape, k);
+        const int64_t extent = plain_index(shape, k);
         if (extent < 0)
             return 3;
         if (call->is_sizing)
             out->dims[k] = extent;
         for (i = 0; i < n; i++) {
-            at = plain_get(places, i * rank + k);
+            at = plain_index(places, i * rank + k);
             if (at < 0 || at >= extent)
                 return 4;
         }
@@ -30,7 +30,7 @@ static int32_t plain_sparse_to_dense(const bt_plain_call *call)
         plain_set_bits(out, i, call->nin > 3 ? plain_bits(call->in + 3, 0) : 0);
     for (i = 0; i < n; i++) {
         for (at = 0, k = 0; k < rank; k++)
-            at = at * out->dims[k] + plain_get(places, i * rank + k);
+            at = at * out->dims[k] + plain_index(places, i * rank + k);
         plain_set_bits(out, at, plain_bits(values, values->rank ? i : 0));
     }
     return 0;

@@ -65,12 +65,13 @@ static inline int32_t plain_walk_slice(const bt_plain_call *call, uint32_t first
     if (n > w->rank || plain_count(end) != n || plain_count(steps) > n)
         return 1;
     for (k = 0; k < n; k++) {
-        const int64_t extent = w->counts[k], stop = plain_get(end, k);
-        const int64_t step = k < plain_count(steps) && !is_size ? plain_get(steps, k) : 1;
+        const int64_t extent = w->counts[k], stop = plain_index(end, k);
+        const int64_t step =
+            k < plain_count(steps) && !is_size ? plain_index(steps, k) : 1;
         int64_t from, span;
         if (step == 0 || step == INT64_MIN)
             return 2;
-        from = plain_position(plain_get(begin, k), extent, step);
+        from = plain_position(plain_index(begin, k), extent, step);
         if (is_size)
             span = stop < 0 || stop > extent - from ? extent - from : stop;
         else

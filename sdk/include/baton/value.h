@@ -192,9 +192,11 @@ static inline size_t bt_tensor_nbytes(const bt_tensor *t)
     return (size_t)t->nelem * bt_dtype_nbytes(t->dtype);
 }
 /* Element by row-major position, whatever the strides. 64-bit integers are exact by the
- * _int form. */
+ * _int form; the _index form is for those that are positions or extents: a uint64 beyond int64
+ * is INT64_MAX by it, not a number below 0. */
 BT_API double bt_tensor_get(const bt_tensor *, int64_t position);
 BT_API int64_t bt_tensor_get_int(const bt_tensor *, int64_t position);
+BT_API int64_t bt_tensor_get_index(const bt_tensor *, int64_t position);
 BT_API void bt_tensor_set(bt_tensor *, int64_t position, double);
 BT_API void bt_tensor_set_int(bt_tensor *, int64_t position, int64_t);
 

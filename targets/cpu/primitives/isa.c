@@ -1,6 +1,7 @@
 /* Which instruction sets there are, and which of them this machine has. */
 #include "isa.h"
 
+#include <stdint.h>
 #include <string.h>
 
 #if defined(__x86_64__)
@@ -16,7 +17,7 @@ static int has_f16c(void)
 
 static const char *const names[CPU_ISA_COUNT] = { "portable", "avx2", "avx512" };
 
-enum cpu_isa cpu_isa_of_machine(void)
+static enum cpu_isa ask_machine(void)
 {
 #if defined(__x86_64__)
     // The compiler's own check asks the system, too: whether it saves wide registers.
@@ -29,6 +30,19 @@ enum cpu_isa cpu_isa_of_machine(void)
 #else
     return CPU_ISA_PORTABLE;
 #endif
+}
+
+/* Native kernels ask in each run, and the question leaves a virtual machine, which takes longer
+ * than a small network. */
+enum cpu_isa cpu_isa_of_machine(void)
+{
+    static uint32_t known; /* one more than the answer */
+    uint32_t found = __atomic_load_n(&known, __ATOMIC_RELAXED);
+    if (!found) {
+        found = (uint32_t)ask_machine() + 1;
+        __atomic_store_n(&known, found, __ATOMIC_RELAXED);
+    }
+    return (enum cpu_isa)(found - 1);
 }
 
 const char *cpu_isa_name(enum cpu_isa isa)

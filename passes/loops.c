@@ -122,7 +122,8 @@ static void find_end(const struct finder *f, struct loop *loop)
         return;
     const bt_call *call = bt_as_call(bt_value_operand(loop->first->on, 0));
     int compare = 0, goes_on = leads_back(loop, loop->first->edges[0].to);
-    while (compare < NCOMPARE && !bt_as_op_call(&call->base, compares[compare]))
+    while (call && compare < NCOMPARE &&
+           !bt_as_op_call(&call->base, compares[compare]))
         compare++;
     if (!call || compare == NCOMPARE ||
         goes_on == leads_back(loop, loop->first->edges[1].to))

@@ -93,7 +93,7 @@ static int parse_checks(bt__parser *p, bt__draft_call *call)
     if (!bt__accept_word(p, "check"))
         return 1;
     do {
-        bt_check check;
+        bt_check check = { 0 };
         if (!parse_check(p, &check))
             return 0;
         if (!BT_PUSH(p->arena, &call->checks, check))

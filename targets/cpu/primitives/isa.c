@@ -1,23 +1,31 @@
 /* Which instruction sets there are, and which of them this machine has. */
 #include "isa.h"
 
-#include <stdint.h>
 #include <string.h>
 
+/* Native kernels ask in each run. The compiler's own check remembers the answer; cpuid leaves a
+ * virtual machine, which takes longer than a small network, and is for the clang that does not
+ * know F16C. */
 #if defined(__x86_64__)
+#if defined(__clang__) && __clang_major__ < 19
 #include <cpuid.h>
 
-/* __builtin_cpu_supports of clang 14 does not know F16C. */
 static int has_f16c(void)
 {
     unsigned a, b, c, d;
     return __get_cpuid(1, &a, &b, &c, &d) && c & bit_F16C;
 }
+#else
+static int has_f16c(void)
+{
+    return __builtin_cpu_supports("f16c");
+}
+#endif
 #endif
 
 static const char *const names[CPU_ISA_COUNT] = { "portable", "avx2", "avx512" };
 
-static enum cpu_isa ask_machine(void)
+enum cpu_isa cpu_isa_of_machine(void)
 {
 #if defined(__x86_64__)
     // The compiler's own check asks the system, too: whether it saves wide registers.
@@ -30,19 +38,6 @@ static enum cpu_isa ask_machine(void)
 #else
     return CPU_ISA_PORTABLE;
 #endif
-}
-
-/* Native kernels ask in each run, and the question leaves a virtual machine, which takes longer
- * than a small network. */
-enum cpu_isa cpu_isa_of_machine(void)
-{
-    static uint32_t known; /* one more than the answer */
-    uint32_t found = __atomic_load_n(&known, __ATOMIC_RELAXED);
-    if (!found) {
-        found = (uint32_t)ask_machine() + 1;
-        __atomic_store_n(&known, found, __ATOMIC_RELAXED);
-    }
-    return (enum cpu_isa)(found - 1);
 }
 
 const char *cpu_isa_name(enum cpu_isa isa)

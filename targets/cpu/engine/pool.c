@@ -38,7 +38,8 @@
 enum {
     LINE = 128, /* bytes that processors move together: lines of 64 come in pairs */
     MOST_THREADS = 1024,
-    FEW_THREADS = 4, /* of a short call: each has a microsecond or more to do */
+    FEW_THREADS = 4,     /* of a short call: each has a microsecond or more to do */
+    ALONE_NS = 3 * 1000, /* of a wait: then others may have the processor */
     SPIN_NS = 50 * 1000,
     GAP_NS = 20 * 1000 /* between two looks at the clock: the processor was taken */
 };
@@ -98,7 +99,8 @@ static int is_changed(counter *c, uint32_t old)
     return atomic_load_explicit(c, memory_order_acquire) != old;
 }
 
-/* Waits awake, but gives the processor to whoever wants it; 0: longer would be a waste. */
+/* Waits awake, but gives the processor to whoever wants it; 0: longer would be a waste. What
+ * comes soon is not asked of the system: in there, nobody would see it come. */
 static int spin(const struct cpu_pool *pool, counter *c, uint32_t old)
 {
     const int64_t start = now_ns();
@@ -110,8 +112,11 @@ static int spin(const struct cpu_pool *pool, counter *c, uint32_t old)
                 return 1;
             relax();
         }
-        sched_yield();
         now = now_ns();
+        if (now - start > ALONE_NS) {
+            sched_yield();
+            now = now_ns();
+        }
         if (now - start > SPIN_NS || now - last > GAP_NS)
             return is_changed(c, old);
     }

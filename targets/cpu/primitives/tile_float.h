@@ -239,28 +239,43 @@ static NAME(line) *const
 #define PANEL_STOP(i)                 \
     NAME(store)(c + i * c_row, s##i); \
     NAME(store)(c + i * c_row + LANES, t##i);
-#define PANELS(X) X(0) X(1) X(2) X(3)
-/* PANEL_LINES lines of NR columns at once: each addition to a sum waits for the one before it,
- * so two sums would leave the multipliers idle most of the time. k, k1, k2 >= 1 */
-static void NAME(panel_lines)(REAL *c, const REAL *a, const REAL *b,
-                              const struct tile_block *block)
-{
-    const int64_t b_row = block->a_row, c_row = block->c_row;
-    PANELS(PANEL_START);
-    for (int64_t k2 = block->k2; k2 > 0; k2--) {
-        for (int64_t k1 = block->k1; k1 > 0; k1--) {
-            for (int64_t k = block->k; k > 0; k--) {
-                const VECTOR factor = *a - (VECTOR){ 0 };
-                PANELS(PANEL_STEP);
-                a += block->a_k;
-            }
-            a += block->a_k1;
-            PANELS(PANEL_NEXT_1);
-        }
-        a += block->a_k2;
-        PANELS(PANEL_NEXT_2);
+#define PANELS_2(X) X(0) X(1)
+#define PANELS_3(X) PANELS_2(X) X(2)
+#define PANELS_4(X) PANELS_3(X) X(3)
+/* Lines of NR columns at once: each addition to a sum waits for the one before it, so two sums
+ * would leave the multipliers idle most of the time. k, k1, k2 >= 1 */
+#define PANEL_LINES(n)                                                        \
+    static void NAME(panel_lines_##n)(REAL * c, const REAL *a, const REAL *b, \
+                                      const struct tile_block *block)         \
+    {                                                                         \
+        const int64_t b_row = block->a_row, c_row = block->c_row;             \
+        PANELS_##n(PANEL_START);                                              \
+        for (int64_t k2 = block->k2; k2 > 0; k2--) {                          \
+            for (int64_t k1 = block->k1; k1 > 0; k1--) {                      \
+                for (int64_t k = block->k; k > 0; k--) {                      \
+                    const VECTOR factor = *a - (VECTOR){ 0 };                 \
+                    PANELS_##n(PANEL_STEP);                                   \
+                    a += block->a_k;                                          \
+                }                                                             \
+                a += block->a_k1;                                             \
+                PANELS_##n(PANEL_NEXT_1);                                     \
+            }                                                                 \
+            a += block->a_k2;                                                 \
+            PANELS_##n(PANEL_NEXT_2);                                         \
+        }                                                                     \
+        PANELS_##n(PANEL_STOP);                                               \
     }
-    PANELS(PANEL_STOP);
+PANEL_LINES(2)
+PANEL_LINES(3)
+PANEL_LINES(4)
+
+static NAME(tile) *const NAME(panel_lines)[] = { NAME(panel_lines_2), NAME(panel_lines_3),
+                                                 NAME(panel_lines_4) };
+
+/* How many of the lines that are left go at once: 5 are 3 and 2, as one is slow. */
+static int64_t NAME(lines_at_once)(int64_t left)
+{
+    return left == 5 ? 3 : left < 4 ? left : 4;
 }
 
 /* Whether the sums have terms that count. To a start value those of zeros do: 0 + -0 is 0. */
@@ -284,10 +299,12 @@ static int32_t NAME(run_line)(void *const *p, const int64_t *n)
     int64_t i = 0;
     if (!NAME(has_terms)(p[CPU_TILE_A], n))
         return NAME(run_empty)(p[CPU_TILE_C], n);
-    for (; columns == NR && i + PANEL_LINES <= n[CPU_TILE_M]; i += PANEL_LINES) {
+    while (columns == NR && n[CPU_TILE_M] - i > 1) {
+        const int64_t nline = NAME(lines_at_once)(n[CPU_TILE_M] - i);
         REAL *c = (REAL *)p[CPU_TILE_C] + i * n[CPU_TILE_C_ROW];
         const REAL *b = (const REAL *)p[CPU_TILE_B] + i * n[CPU_LINE_B_ROW];
-        NAME(panel_lines)(c, p[CPU_TILE_A], b, &block);
+        NAME(panel_lines)[nline - 2](c, p[CPU_TILE_A], b, &block);
+        i += nline;
     }
     for (; i < n[CPU_TILE_M]; i++) {
         REAL *c = (REAL *)p[CPU_TILE_C] + i * n[CPU_TILE_C_ROW];
@@ -415,7 +432,10 @@ static int32_t NAME(run_across)(void *const *p, const int64_t *n)
 #undef PANEL_NEXT_1
 #undef PANEL_NEXT_2
 #undef PANEL_STOP
-#undef PANELS
+#undef PANELS_2
+#undef PANELS_3
+#undef PANELS_4
+#undef PANEL_LINES
 #undef LINE_START
 #undef LINE_STEP
 #undef LINE_STOP

@@ -13,7 +13,6 @@
 #define TILE_PIECE      64 /* rows of B copied at a time */
 #define TILE_INTEGER_MR 8
 #define TILE_INTEGER_NR 32
-#define PANEL_LINES     4 /* panels that one row goes along at once */
 #define TILE_AHEAD      8192 /* bytes of a panel that are fetched before they are read */
 #define ACROSS_NSUM     (VECTOR_NBYTES == 64 ? 1 : 2) /* vectors of a row side by side */
 

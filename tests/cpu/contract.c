@@ -223,8 +223,10 @@ static void check(const struct contraction *c)
         for (size_t i = 0; i < BT_COUNT(threads); i++) {
             struct calls calls = { .isa = isa };
             run_schedule(&w, &f, n, in,
-                         &(struct cpu_config){ .isa = isa, .nthread = threads[i] }, got,
-                         &calls);
+                         &(struct cpu_config){ .isa = isa,
+                                               .nthread = threads[i],
+                                               .is_constant = c->is_constant },
+                         got, &calls);
             if (!calls.ntile && !c->may_be_plain)
                 fail_msg("%s: no tile", c->text);
             assert_same(c, got, expected);
@@ -506,6 +508,37 @@ static void test_other_convolutions(void **state)
         check(&all[i]);
 }
 
+/* ---- parts ---- */
+
+/* A row by a constant, read in parts by stages that go block by block with it, or do not: the
+ * last one also reads what stands beside. */
+static void test_a_row_is_read_in_parts(void **state)
+{
+    (void)state;
+    static const int64_t sizes[][3] = { { 2, 5, 7 },   { 3, 33, 9 },  { 4, 64, 16 },
+                                        { 5, 40, 3 },  { 6, 2, 3 },   { 8, 31, 5 },
+                                        { 4, 130, 2 }, { 3, 200, 11 } };
+    for (size_t i = 0; i < 2 * BT_COUNT(sizes); i++) {
+        const int64_t *size = sizes[i / 2], h = size[1], k = size[2], n = size[0] * h;
+        const bt_dtype dtype = i % 2 ? BT_FLOAT64 : BT_FLOAT32;
+        char text[512];
+        snprintf(text, sizeof(text),
+                 "s: t[m, n] = max(sum(k: a[m, k] * b[n, k]) + d[n], 1);"
+                 "x: t[m, i in h] = c[m, i] * s[m, i] + s[m, i + %lld];"
+                 "z: t[m, i in h] = x[m, i] - s[m, i + %lld];"
+                 "y: t[m, i in h] = z[m, i] * x[m, i] + x[m, %lld - i]",
+                 (long long)h, (long long)(n - h), (long long)(h - 1));
+        check(&(struct contraction){
+            .inputs = { { "a", "t[m, k]", dtype, 2, { 1, k } },
+                        { "b", "t[n, k]", dtype, 2, { n, k } },
+                        { "c", "t[m, h]", dtype, 2, { 1, h } },
+                        { "d", "t[n]", dtype, 1, { n } } },
+            .is_constant = { 0, 1 },
+            .text = text,
+        });
+    }
+}
+
 /* ---- cuts ---- */
 
 static void fill_uneven(bt_tensor *t, uint64_t seed)
@@ -643,6 +676,7 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(test_batches_and_einsum),
     cmocka_unit_test(test_convolutions_of_images),
     cmocka_unit_test(test_other_convolutions),
+    cmocka_unit_test(test_a_row_is_read_in_parts),
     cmocka_unit_test(test_threads_change_no_bit),
     cmocka_unit_test(test_every_allocation_may_fail),
 };

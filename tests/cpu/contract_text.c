@@ -164,6 +164,44 @@ static void test_few_rows_by_a_constant_read_it_packed(void **state)
         "}\n");
 }
 
+/* Both parts of a block are there when what is made of them is computed. */
+static void test_a_row_that_is_read_in_parts_has_them_side_by_side(void **state)
+{
+    (void)state;
+    check_text(
+        &(struct contraction){ .inputs = { { "a", "t[m, k]", BT_FLOAT32, 2, { 1, 7 } },
+                                           { "b", "t[n, k]", BT_FLOAT32, 2, { 10, 7 } },
+                                           { "c", "t[m, h]", BT_FLOAT32, 2, { 1, 5 } } },
+                               .is_constant = { 0, 1 },
+                               .text =
+                                   "s: t[m, n] = max(sum(k: a[m, k] * b[n, k]), 0);"
+                                   "y: t[m, i in h] = s[m, i] * c[m, i] + s[m, i + 5]" },
+        "loops test {\n"
+        "    in a0: float32[7]\n"
+        "    in a1: float32[70]\n"
+        "    in a2: float32[5]\n"
+        "    temp s0: float32[10]\n"
+        "    out s1: float32[5]\n"
+        "    local s2: float32[16]\n"
+        "    temp t6: float32[112]\n"
+        "    temp t7: bool[1]\n"
+        "    for i40 in 2 {\n"
+        "        pack.4(&t6[56*i40], &a1[35*i40], 7, 5, 8, 1, 7)\n"
+        "    }\n"
+        "    finite.float32(&t7[0], &a1[0], 70)\n"
+        "    line_f32_portable(&s2[0], &a0[0], &t6[0], 2, 8, 7, 56, 1, 8, 8, "
+        "select(t7[0], 4, 0) + 2, 1, 0, 0, 1, 0, 0)\n"
+        "    for i40 in 2 {\n"
+        "        for i41 in 5 {\n"
+        "            s0[5*i40 + i41] = max(s2[8*i40 + i41], float32(0.0))\n"
+        "        }\n"
+        "    }\n"
+        "    for i40 in 5 {\n"
+        "        s1[i40] = ((a2[i40] * s0[i40]) + s0[i40 + 5])\n"
+        "    }\n"
+        "}\n");
+}
+
 static void test_one_row_by_a_constant_goes_along_its_panels(void **state)
 {
     (void)state;
@@ -431,6 +469,7 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(test_a_product_packs_what_lies_across),
     cmocka_unit_test(test_few_rows_go_along_columns_as_they_lie),
     cmocka_unit_test(test_few_rows_by_a_constant_read_it_packed),
+    cmocka_unit_test(test_a_row_that_is_read_in_parts_has_them_side_by_side),
     cmocka_unit_test(test_one_row_by_a_constant_goes_along_its_panels),
     cmocka_unit_test(test_a_matrix_by_a_column_is_sums_of_rows),
     cmocka_unit_test(test_a_block_of_panels_has_no_rest),

@@ -153,6 +153,22 @@ static int move_tiling(bt_graph *to, struct cpu_tiling *p)
     return ok;
 }
 
+/* Nests behind that of the stage, which it takes in. 0: failure. */
+static int find_followers(bt_loops *loops, const struct stage *stage, uint32_t at,
+                          struct cpu_epilogue *out)
+{
+    const struct cpu_tiling *p = &stage->tiling;
+    const bt_node *width = p->view.dims[p->n].extent;
+    while (at + 1 < loops->body.len &&
+           cpu_follows_columns(loops, loops->body.at[at + 1], stage->array, width,
+                               &out->followers)) {
+        if (!BT_PUSH(loops->arena, &out->followers, loops->body.at[at + 1]) ||
+            !bt_stmts_replace(loops, &loops->body, at + 1, &(bt_stmts){ .len = 0 }))
+            return 0;
+    }
+    return 1;
+}
+
 /* In the place of a stage's nest, the nest around tiles; what is no epilogue of them stays a
  * nest behind it. */
 static bt_status replace_nest(bt_loops *loops, struct stage *stage,
@@ -162,12 +178,15 @@ static bt_status replace_nest(bt_loops *loops, struct stage *stage,
     if (!move_tiling(loops->graph, &stage->tiling))
         return bt_loops_why(loops);
     uint32_t at = find_nest(loops, stage->array);
-    const bt_stmt *store = only_store(loops, loops->body.at[at]);
-    bt_stmt *rest = store ? NULL : loops->body.at[at];
-    if (!store)
-        store = plain_store(loops, stage);
-    return store &&
-                   cpu_emit_contraction(loops, &stage->tiling, config, stage->sums, store,
+    struct cpu_epilogue epilogue = { .sums = stage->sums,
+                                     .store = only_store(loops, loops->body.at[at]) };
+    bt_stmt *rest = epilogue.store ? NULL : loops->body.at[at];
+    if (!epilogue.store)
+        epilogue.store = plain_store(loops, stage);
+    else if (stage->tiling.beside >= 0 && !find_followers(loops, stage, at, &epilogue))
+        return bt_loops_why(loops);
+    return epilogue.store &&
+                   cpu_emit_contraction(loops, &stage->tiling, config, &epilogue,
                                         &made) &&
                    (!rest || BT_PUSH(loops->arena, &made, rest)) &&
                    bt_stmts_replace(loops, &loops->body, at, &made)
@@ -264,6 +283,27 @@ static bt_status shift_stage(bt_graph *g, const struct cpu_config *config,
     return NULL;
 }
 
+/* A line along panels as rows of the parts in which it is read. */
+static bt_status split_parts(bt_graph *g, const struct cpu_config *config,
+                             struct stage *stage)
+{
+    struct cpu_tiling *p = &stage->tiling;
+    int is_split;
+    if (!p->is_line || p->b_kind != CPU_B_PANELS)
+        return NULL;
+    BT_TRY(cpu_contract_parts(g, stage->array, &is_split));
+    if (!is_split)
+        return NULL;
+    g->narray = stage->first;
+    bt_array array = *g->arrays[stage->array];
+    BT_TRY(cpu_contract_tiling(g, &array, config, p));
+    for (uint32_t d = 0; p->tile && p->is_line && d < p->view.ndim; d++) {
+        if (!p->view.dims[d].is_k && p->view.dims[d].index + 2 == array.rank)
+            p->beside = (int32_t)d;
+    }
+    return NULL;
+}
+
 /* Finds out about array `i`; `stage` is for tiles where its tiling has one. */
 static bt_status tile_stage(bt_graph *g, const struct cpu_config *config, uint32_t i,
                             struct stage *stage)
@@ -276,8 +316,11 @@ static bt_status tile_stage(bt_graph *g, const struct cpu_config *config, uint32
         g->narray = stage->first;
         BT_TRY(shift_stage(g, config, stage));
     }
+    if (stage->tiling.tile)
+        BT_TRY(split_parts(g, config, stage));
     if (!stage->tiling.tile)
         return NULL;
+    array = *g->arrays[i];
     stage->nfactor = g->narray - stage->first;
     BT_TRY(cpu_contract_finite(g, &array, &stage->tiling.view, &stage->finite));
     return split_stage(g, stage);

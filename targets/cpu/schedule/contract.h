@@ -135,6 +135,19 @@ bt_dtype cpu_computed_in(bt_dtype);
 bt_status cpu_contract_shift(bt_graph *, const bt_array *stage, const bt_node *sum,
                              const bt_node **out) BT_MUST_USE;
 
+/* A sum of one row, read by others only in parts of `width` columns, becomes rows of these,
+ * so that what belongs together is computed together:
+ *
+ *     s[0, n], n in 4*w;  y[i] = f(s[0, i], s[0, i + w], ...)
+ *  -> s[g, i], g in 4, i in w;  y[i] = f(s[0, i], s[1, i], ...)
+ *
+ * *is_split: it was so. */
+bt_status cpu_contract_parts(bt_graph *, uint32_t array, int *is_split) BT_MUST_USE;
+/* Whether a nest computes element i of one buffer from elements that are there when column i
+ * of the sums in `whole`, of so many columns, and what the nests `before` it store at i are. */
+int cpu_follows_columns(const bt_loops *, const bt_stmt *nest, uint32_t whole,
+                        const bt_node *width, const bt_stmts *before);
+
 /* What is done where a stage is right by tiles only if factors are finite. */
 struct cpu_finite {
     uint32_t exact;               /* an array: the stage with its own sum */
@@ -183,6 +196,9 @@ struct cpu_tiling {
     uint32_t is_column; /* 1: no tile, but sums of rows by lanes, for any extents */
     uint32_t is_line;   /* 1: A has one row: lines, not tiles; n0 are the lines */
     uint32_t is_across; /* 1: few rows of A go along B's columns as they lie */
+    int32_t
+        beside; /* of a line along panels, a dim of B alone, all of which is done for each
+                       block of columns; -1: none */
     uint32_t b_kind;
     uint32_t n;
     int32_t n0, m;                                            /* -1: none */
@@ -209,10 +225,16 @@ bt_status cpu_contract_tiling(bt_graph *, const bt_array *stage,
 void cpu_lay_direct(bt_graph *, const struct cpu_tiling *, const struct cpu_operand *,
                     const bt_node **at, const bt_node **by_dim);
 
-/* The nests of a contraction, packing first, for a store of what is made of its `sums`.
- * 0: failure. */
+/* What is done with sums while they are near. */
+struct cpu_epilogue {
+    uint32_t sums;        /* the array that stands for them */
+    const bt_stmt *store; /* of what is made of them */
+    bt_stmts
+        followers; /* nests that are done for the same columns (cpu_follows_columns) */
+};
+/* The nests of a contraction, packing first. 0: failure. */
 int cpu_emit_contraction(bt_loops *, const struct cpu_tiling *, const struct cpu_config *,
-                         uint32_t sums, const bt_stmt *store, bt_stmts *out);
+                         const struct cpu_epilogue *, bt_stmts *out);
 
 /* A temp or a local. 0: failure. */
 int cpu_emit_buffer(bt_loops *, uint32_t role, bt_dtype, const bt_node *nelem,

@@ -13,7 +13,8 @@
 enum {
     COLUMNS_NBYTES = 192 * 1024, /* of B, for a block of columns: near, not nearest */
     SUMS_NBYTES = 24 * 1024,     /* of a block of sums: nearest */
-    TILES_OF_BLOCK = 4           /* side by side, at least */
+    TILES_OF_BLOCK = 4,          /* side by side, at least */
+    BESIDE_NBYTES = 512 * 1024   /* of B, for a block of lines that are done together */
 };
 
 /* A block is `rows` of A by `columns` of B, which are some of `ncolumn`; or by `columns`
@@ -63,7 +64,8 @@ static int64_t choose_longest(const struct cpu_tiling *p, struct blocks *b,
     b->parallel = -1;
     for (uint32_t d = 0; d < p->view.ndim; d++) {
         int is_outer = !p->view.dims[d].is_k && d != p->n && (int32_t)d != p->n0 &&
-                       (int32_t)d != p->m && !(p->merged >> d & 1);
+                       (int32_t)d != p->m && (int32_t)d != p->beside &&
+                       !(p->merged >> d & 1);
         if (is_outer && count(p->view.dims[d].extent) > most) {
             b->parallel = (int32_t)d;
             most = count(p->view.dims[d].extent);
@@ -116,6 +118,27 @@ static void divide_rows(bt_graph *g, const struct cpu_tiling *p, struct blocks *
                   : bt_node_int(g, b->most_rows);
 }
 
+/* Of `nunit` panels of each line, those of a block: as long as the threads are equally busy,
+ * the more the better, as what follows goes by strips. */
+static int64_t panels_beside(const struct cpu_tiling *p, const struct cpu_config *config,
+                             int64_t nunit)
+{
+    enum { STRIPS = 8 }; // calls for what follows take as long as such a part of a panel
+    const int64_t nline = bt_node_number(p->view.dims[p->beside].extent);
+    const int64_t nbytes = bt_node_number(p->bs[p->beside]) / nunit * nline *
+                           (BT_DTYPE_BITS(p->b->dtype) / 8);
+    int64_t best = 1, least = INT64_MAX;
+    for (int64_t n = 1; n <= nunit && (n == 1 || n * nbytes <= BESIDE_NBYTES); n++) {
+        const int64_t nblock = bt_ceildiv_int64(nunit, n);
+        const int64_t time = bt_ceildiv_int64(nblock, config->nthread) * (n * STRIPS + 1);
+        if (time <= least) {
+            least = time;
+            best = n;
+        }
+    }
+    return best;
+}
+
 /* NULL in `nn` or `nm`: failure. */
 static struct blocks choose_blocks(bt_graph *g, const struct cpu_tiling *p,
                                    const struct cpu_config *config)
@@ -144,6 +167,8 @@ static struct blocks choose_blocks(bt_graph *g, const struct cpu_tiling *p,
     per_block = bt_ceildiv_int64(nunit, nn);
     if (p->is_line && per_block > least) // a line goes along as many panels at once
         per_block = bt_ceildiv_int64(per_block, least) * least;
+    if (p->beside >= 0)
+        per_block = panels_beside(p, config, nunit);
     b.columns = p->n0 < 0 ? per_block * unit : per_block;
     b.nn = bt_node_number(b.ncolumn) < 0
                ? cpu_ceildiv(g, b.ncolumn, b.columns)
@@ -161,11 +186,10 @@ enum { FIRST_INDEX = 40 }; /* of the nest: the stage's are below */
 struct nest {
     struct cpu_emitter e;
     const struct cpu_tiling *tiling;
-    uint32_t sums; /* the array that the store reads them from */
+    const struct cpu_epilogue *epilogue;
     struct blocks blocks;
     uint32_t a, b, c;                /* buffers */
     uint32_t is_direct;              /* sums go to their place, else to a block */
-    const bt_stmt *store;            /* what is done with sums */
     const bt_node *c_row;            /* stride of a block of sums, or of the result */
     const bt_node *values[CPU_DIMS]; /* of loops around */
     const bt_node *a_at, *b_at;
@@ -394,6 +418,24 @@ static int emit_panel_lines(const struct nest *t)
     return cpu_is_size(rest, 0) || emit_call_at(t, &t->e, after, call);
 }
 
+/* The block's panels of all lines that are done together: whole ones, as rows of a block of
+ * sums have room for that. */
+static int emit_lines_beside(const struct nest *t)
+{
+    const struct cpu_tiling *p = t->tiling;
+    bt_graph *g = graph_of(t);
+    const int64_t nr = p->tile->nr;
+    struct cpu_emitter e = t->e;
+    const bt_node *panel = cpu_emit_loop(&e, cpu_ceildiv(g, t->columns, nr), 0);
+    return panel && emit_call_at(t, &e, cpu_scaled(g, panel, nr),
+                                 (struct tile_call){
+                                     .width = number(t, nr),
+                                     .lines = p->view.dims[p->beside].extent,
+                                     .b_row = p->bs[p->beside],
+                                     .c_row = t->c_row,
+                                 });
+}
+
 /* As many tiles as there are, the last one with fewer columns, or with some that were done
  * before. */
 static int emit_open_columns(const struct nest *t, const bt_node *span)
@@ -418,6 +460,8 @@ static int emit_columns(const struct nest *t)
     const struct cpu_tiling *p = t->tiling;
     const bt_node *size = span_of(t, t->columns), *zero = number(t, 0);
     struct cpu_emitter e = t->e;
+    if (p->beside >= 0)
+        return emit_lines_beside(t);
     if (p->is_line)
         return p->b_kind == CPU_B_PANELS ? emit_panel_lines(t) : emit_lines(t);
     if (p->is_across)
@@ -454,7 +498,7 @@ struct change {
 static const bt_node *change_sum(void *self, const bt_node *node)
 {
     const struct change *c = self;
-    if (node->kind != BT_NODE_READ || node->which != c->nest->sums)
+    if (node->kind != BT_NODE_READ || node->which != c->nest->epilogue->sums)
         return node;
     return bt_loops_read(c->nest->e.loops, c->nest->c, c->offset);
 }
@@ -487,12 +531,12 @@ static int emit_store(struct nest *t, const bt_node *const *values, const bt_nod
     struct change change = { t, offset };
     bt_by_node by = { t->e.loops, change_sum, &change };
     bt_stmt *store = bt_stmt_add(t->e.loops, t->e.to, BT_STMT_STORE);
-    const bt_node *value = offset ? bt_node_change(&by, t->store->value) : NULL;
+    const bt_node *value = offset ? bt_node_change(&by, t->epilogue->store->value) : NULL;
     if (!store || !value)
         return 0;
-    store->buffer = t->store->buffer;
+    store->buffer = t->epilogue->store->buffer;
     store->value = place_axes(t, value, values);
-    store->offset = place_axes(t, t->store->offset, values);
+    store->offset = place_axes(t, t->epilogue->store->offset, values);
     return store->value && store->offset;
 }
 
@@ -527,6 +571,13 @@ static int emit_epilogue(const struct nest *of)
         !emit_if(&t.e, bt_node_linear(g, -1, 3, (const bt_node *[]){ b->nrow, t.m, row },
                                       (int64_t[]){ 1, -b->most_rows, -1 })))
         return 0;
+    if (p->beside >= 0) {
+        const bt_node *line = cpu_emit_loop(&t.e, p->view.dims[p->beside].extent, 0);
+        values[p->beside] = line;
+        offset = cpu_along(g, offset, line, t.c_row);
+        if (!offset)
+            return 0;
+    }
     if (p->n0 >= 0) {
         const bt_node *line = cpu_emit_loop(&t.e, t.columns, 0);
         values[p->n0] = cpu_along_int(g, line, t.n, b->columns);
@@ -542,11 +593,35 @@ static int emit_epilogue(const struct nest *of)
     return emit_store(&t, values, cpu_plus(g, offset, x));
 }
 
+/* The iterations of a nest that are columns of the block. */
+static int emit_follower(const struct nest *t, const bt_stmt *nest)
+{
+    const bt_stmt *from = nest->body.at[0];
+    bt_graph *g = graph_of(t);
+    struct cpu_emitter e = t->e;
+    const bt_node *x = cpu_emit_loop(&e, t->columns, 0);
+    const bt_node *column = cpu_along_int(g, x, t->n, t->blocks.columns);
+    bt_stmt *store = bt_stmt_add(e.loops, e.to, BT_STMT_STORE);
+    if (!column || !store)
+        return 0;
+    store->buffer = from->buffer;
+    store->offset = column;
+    store->value = bt_node_substitute(g, from->value, nest->index, column);
+    return store->value != NULL;
+}
+
 /* ---- the nest ---- */
 
 static int emit_block(struct nest *t)
 {
-    return emit_columns(t) && (t->is_direct || emit_epilogue(t));
+    const bt_stmts *followers = &t->epilogue->followers;
+    if (!emit_columns(t) || !(t->is_direct || emit_epilogue(t)))
+        return 0;
+    for (uint32_t i = 0; i < followers->len; i++) {
+        if (!emit_follower(t, followers->at[i]))
+            return 0;
+    }
+    return 1;
 }
 
 /* A last block of columns that is not like the others is written on its own. */
@@ -618,7 +693,8 @@ static int emit_nest(struct nest *t)
         return 0;
     for (uint32_t d = p->view.ndim; d-- > 0;) {
         if (p->view.dims[d].is_k || d == p->n || (int32_t)d == p->n0 ||
-            (int32_t)d == p->m || (p->merged >> d & 1) || t->values[d])
+            (int32_t)d == p->m || (int32_t)d == p->beside || (p->merged >> d & 1) ||
+            t->values[d])
             continue;
         if (!open_dim(t, d, 0))
             return 0;
@@ -653,9 +729,9 @@ static int shrink_sums(bt_loops *loops, uint32_t sums, const bt_node *nelem)
 /* Whether sums may go straight to where `store` has them. */
 static uint32_t is_plain(const struct cpu_tiling *p, const bt_stmt *store, uint32_t sums)
 {
-    return (p->n0 < 0 || p->is_line) && cpu_is_size(p->view.dims[p->n].c, 1) &&
-           store->value->kind == BT_NODE_READ && store->value->which == sums &&
-           store->value->args[0] == store->offset;
+    return p->beside < 0 && (p->n0 < 0 || p->is_line) &&
+           cpu_is_size(p->view.dims[p->n].c, 1) && store->value->kind == BT_NODE_READ &&
+           store->value->which == sums && store->value->args[0] == store->offset;
 }
 
 /* The most columns that a block has: the last one may be the longest. */
@@ -680,10 +756,14 @@ static int skips_zeros(const struct cpu_tiling *p, const struct cpu_config *conf
 }
 
 int cpu_emit_contraction(bt_loops *loops, const struct cpu_tiling *p,
-                         const struct cpu_config *config, uint32_t sums,
-                         const bt_stmt *store, bt_stmts *out)
+                         const struct cpu_config *config,
+                         const struct cpu_epilogue *epilogue, bt_stmts *out)
 {
-    struct nest t = { .e = { loops, out, FIRST_INDEX }, .tiling = p, .sums = sums };
+    struct nest t = { .e = { loops, out, FIRST_INDEX },
+                      .tiling = p,
+                      .epilogue = epilogue };
+    const uint32_t sums = epilogue->sums;
+    const bt_stmt *store = epilogue->store;
     bt_graph *g = loops->graph;
     t.blocks = choose_blocks(g, p, config);
     if (!t.blocks.nn || !t.blocks.nm)
@@ -691,7 +771,6 @@ int cpu_emit_contraction(bt_loops *loops, const struct cpu_tiling *p,
     t.a = p->a->array;
     t.b = p->b->array;
     t.c = sums;
-    t.store = store;
     t.a_at = p->a_at;
     t.b_at = p->b_at;
     if (p->b_kind != CPU_B_DIRECT) {
@@ -717,7 +796,11 @@ int cpu_emit_contraction(bt_loops *loops, const struct cpu_tiling *p,
     }
     const bt_node *span = span_of(&t, most_columns(&t));
     t.c_row = p->is_line && p->n0 >= 0 ? line_stride(p) : span;
-    const bt_node *nelem = cpu_times(g, number(&t, t.blocks.most_rows), span);
+    if (p->beside >= 0) // of whole panels
+        t.c_row = cpu_scaled(g, cpu_ceildiv(g, span, p->tile->nr), p->tile->nr);
+    const bt_node *nelem = p->beside >= 0
+                               ? cpu_times(g, p->view.dims[p->beside].extent, t.c_row)
+                               : cpu_times(g, number(&t, t.blocks.most_rows), span);
     if (store->buffer != sums)
         return shrink_sums(loops, sums, nelem) && emit_nest(&t);
     return cpu_emit_buffer(loops, BT_BUFFER_LOCAL, p->tile->c, nelem, &t.c) &&

@@ -191,17 +191,19 @@ static int as_window(bt_graph *g, struct cpu_tiling *p, uint32_t axis,
     return period <= CPU_CLASSES;
 }
 
-/* Whether an axis must be copied to be read along columns. */
+/* Whether an axis must be copied to be read along columns: one that these, or windows, go
+ * along by steps. */
 static int needs_copy(const struct cpu_tiling *p, uint32_t axis)
 {
     const struct cpu_operand *o = p->b;
+    int has_steps = 0, has_k = 0;
     if (o->guards[axis])
         return 1;
     for (uint32_t d = 0; d < p->view.ndim; d++) {
-        if (is_only_in(p, o, d) && o->coefs[axis][d] > 1)
-            return 1;
+        has_k |= o->coefs[axis][d] && p->view.dims[d].is_k;
+        has_steps |= is_only_in(p, o, d) && o->coefs[axis][d] > 1;
     }
-    return 0;
+    return (has_k && has_steps) || o->coefs[axis][p->n] > 1;
 }
 
 /* Windows of B, that of the columns last. 0: it cannot be packed so. */
@@ -563,6 +565,7 @@ bt_status cpu_contract_tiling(bt_graph *g, const bt_array *stage,
                               const struct cpu_config *config, struct cpu_tiling *p)
 {
     memset(p, 0, sizeof(*p));
+    p->beside = -1;
     BT_TRY(cpu_contraction_of(g, stage, &p->view));
     if (!p->view.reduce || !find_tiling(g, stage, config, p))
         p->tile = NULL;

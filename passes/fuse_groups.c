@@ -1,6 +1,8 @@
 /* Groups of a block, by its post-dominator tree. */
 #include "fuse_groups.h"
 
+#include "fuse_parts.h"
+
 static uint32_t most(uint32_t a, uint32_t b)
 {
     return a > b ? a : b;
@@ -13,11 +15,21 @@ uint32_t fuse_leader(const struct fuse_block *b, uint32_t node)
     return node;
 }
 
+int fuse_leaves(const struct fuse_block *b, uint32_t node)
+{
+    const struct fuse_node *n = &b->nodes[node];
+    for (uint32_t i = 0; i < n->users.len; i++) {
+        if (fuse_leader(b, n->users.at[i]) != fuse_leader(b, node))
+            return 1;
+    }
+    return n->escapes != 0;
+}
+
 /* ---- post-dominators ---- */
 
 /* What a user does with a value: an operand of the user's own shape is read element by
  * element, whatever else the user broadcasts. */
-static uint32_t kind_of_use(const struct fuse_node *user, const bt_value *operand)
+uint32_t fuse_kind_of_use(const struct fuse_node *user, const bt_value *operand)
 {
     if (user->kind == FUSE_TUPLE)
         return BT_FUSE_INJECTIVE;
@@ -48,7 +60,7 @@ static void find_parents(struct fuse_block *b)
         uint32_t parent = FUSE_NONE, pattern = BT_FUSE_ELEMWISE;
         for (uint32_t k = 0; k < node->users.len; k++) {
             const struct fuse_node *user = &b->nodes[node->users.at[k]];
-            pattern = most(pattern, kind_of_use(user, node->value));
+            pattern = most(pattern, fuse_kind_of_use(user, node->value));
             parent =
                 k ? common(b, parent, node->users.at[k], &pattern) : node->users.at[k];
         }
@@ -114,7 +126,7 @@ static bt_status path_allows(struct fuse_block *b, uint32_t from, uint32_t to,
     return NULL;
 }
 
-static void join(struct fuse_block *b, uint32_t x, uint32_t y)
+void fuse_join(struct fuse_block *b, uint32_t x, uint32_t y)
 {
     uint32_t a = fuse_leader(b, x), c = fuse_leader(b, y);
     if (a == c)
@@ -138,7 +150,7 @@ static bt_status join_path(struct fuse_block *b, uint32_t from, uint32_t to)
         BT_TRY(path_next(b, to, &at));
         if (at == FUSE_NONE)
             return NULL;
-        join(b, at, to);
+        fuse_join(b, at, to);
     }
 }
 
@@ -224,5 +236,5 @@ bt_status fuse_groups(struct fuse_block *b)
         for (uint32_t i = 0; i < b->n; i++)
             BT_TRY(try_node(b, i, phase));
     }
-    return NULL;
+    return fuse_parts(b);
 }

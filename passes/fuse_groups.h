@@ -7,6 +7,9 @@
  *       \    /            kinds on the way allow it.
  *        add
  *
+ * At last a product that is read in parts, as the gates of a recurrent cell are, takes in what
+ * is computed of these (fuse_parts.c). Only such a group has more than one value that leaves it.
+ *
  * source   Relay 2018, section 5.3; Roesch et al., "Relay: A High-Level Compiler for Deep
  *          Learning", 2019, section 4.4
  */
@@ -25,6 +28,7 @@ struct fuse_node {
     uint32_t is_slow;       /* dear to compute twice */
     bt_vec(uint32_t) users; /* nodes, all later */
     uint32_t escapes; /* 1: used by something that is no node, or is the block's result */
+    uint32_t before;  /* nodes before the first such use; FUSE_NONE: there is none */
     /* Post-dominator: */
     uint32_t parent; /* node, FUSE_NONE */
     uint32_t depth;
@@ -49,5 +53,11 @@ struct fuse_block {
 /* Fills parents and groups from values, kinds and users. */
 bt_status fuse_groups(struct fuse_block *);
 uint32_t fuse_leader(const struct fuse_block *, uint32_t node);
+/* Makes the groups of two nodes one. */
+void fuse_join(struct fuse_block *, uint32_t x, uint32_t y);
+/* What a user does with a value: a kind. */
+uint32_t fuse_kind_of_use(const struct fuse_node *user, const bt_value *operand);
+/* Whether a value of a group is used outside of it. */
+int fuse_leaves(const struct fuse_block *, uint32_t node);
 
 #endif

@@ -5,7 +5,8 @@
  * Equal functions are one. What reads, writes or draws random numbers, and what is
  * checked by its result, stays as it is. Calls on two devices (`on N`) are not joined. How operators may be joined follows from their
  * formulas: a convolution takes in what follows element by element, and what comes
- * before it where that is cheap.
+ * before it where that is cheap; a small product that is read in parts, as gates are,
+ * is joined with what is computed of them, and gives several values (fuse_parts.h).
  * needs    effects
  * gives    fused
  * option   max-ops     calls in one function, default 64
@@ -74,8 +75,16 @@ static uint32_t node_of(const bt_map *nodes, const bt_value *value)
     return number ? (uint32_t)(number - 1) : FUSE_NONE;
 }
 
+/* It is used by what is no node, before which so many nodes stand. */
+static void escape(struct fuse_block *b, uint32_t used, uint32_t before)
+{
+    struct fuse_node *node = &b->nodes[used];
+    node->escapes = 1;
+    node->before = before < node->before ? before : node->before;
+}
+
 static bt_status add_uses(struct fuser *f, struct fuse_block *b, const bt_map *nodes,
-                          const bt_value *value)
+                          const bt_value *value, uint32_t before)
 {
     uint32_t user = node_of(nodes, value);
     for (uint32_t i = 0; i < bt_value_noperand(value); i++) {
@@ -83,7 +92,7 @@ static bt_status add_uses(struct fuser *f, struct fuse_block *b, const bt_map *n
         if (used == FUSE_NONE)
             continue;
         if (user == FUSE_NONE || value->device != b->nodes[used].value->device)
-            b->nodes[used].escapes = 1; // another device computes from it
+            escape(b, used, before); // another device computes from it
         else if (!BT_PUSH(f->arena, &b->nodes[used].users, user))
             return bt_no_memory();
     }
@@ -92,7 +101,8 @@ static bt_status add_uses(struct fuser *f, struct fuse_block *b, const bt_map *n
 
 /* What a nested block uses leaves the block around it. */
 static bt_status mark_inner_uses(struct fuser *f, struct fuse_block *b,
-                                 const bt_map *nodes, const bt_value *owner)
+                                 const bt_map *nodes, const bt_value *owner,
+                                 uint32_t before)
 {
     bt_blocks blocks = { 0 };
     for (uint32_t i = 0; i < bt_value_nregion(owner); i++)
@@ -101,9 +111,9 @@ static bt_status mark_inner_uses(struct fuser *f, struct fuse_block *b,
         const bt_block *block = blocks.at[n];
         uint32_t result = node_of(nodes, block->result);
         if (result != FUSE_NONE)
-            b->nodes[result].escapes = 1;
+            escape(b, result, before);
         for (uint32_t i = 0; i < block->nbinding; i++)
-            BT_TRY(add_uses(f, b, nodes, block->bindings[i]));
+            BT_TRY(add_uses(f, b, nodes, block->bindings[i], before));
     }
     return NULL;
 }
@@ -120,18 +130,20 @@ static bt_status make_nodes(struct fuser *f, const struct primitives *p,
         const bt_value *value = block->bindings[i];
         if (!primitives_can_have(p, value))
             continue;
-        b->nodes[b->n] = (struct fuse_node){ .value = value };
+        b->nodes[b->n] = (struct fuse_node){ .value = value, .before = FUSE_NONE };
         BT_TRY(look_at(f, &b->nodes[b->n++]));
         if (!bt_map_put(&nodes, value, (void *)(uintptr_t)b->n))
             return bt_no_memory();
     }
-    for (uint32_t i = 0; i < block->nbinding; i++) {
-        BT_TRY(add_uses(f, b, &nodes, block->bindings[i]));
-        BT_TRY(mark_inner_uses(f, b, &nodes, block->bindings[i]));
+    for (uint32_t i = 0, before = 0; i < block->nbinding; i++) {
+        const bt_value *value = block->bindings[i];
+        before += node_of(&nodes, value) != FUSE_NONE;
+        BT_TRY(add_uses(f, b, &nodes, value, before));
+        BT_TRY(mark_inner_uses(f, b, &nodes, value, before));
     }
     uint32_t result = node_of(&nodes, block->result);
     if (result != FUSE_NONE)
-        b->nodes[result].escapes = 1;
+        escape(b, result, b->n);
     return NULL;
 }
 
@@ -139,13 +151,20 @@ static bt_status make_nodes(struct fuser *f, const struct primitives *p,
 
 typedef bt_vec(const bt_value *) value_list;
 
-static bt_status add_group(struct primitives *p, const value_list *members)
+/* In order of the block: members, and those whose values leave the group. */
+struct group {
+    value_list members, results;
+};
+
+static bt_status add_group(struct primitives *p, const struct group *g)
 {
-    const bt_value *last = members->at[members->len - 1];
+    const bt_value *last = g->members.at[g->members.len - 1];
     struct primitive_group group = { .prefix = "fused",
                                      .target = device_target(p->old, last->device),
-                                     .nmember = members->len,
-                                     .members = members->at };
+                                     .nmember = g->members.len,
+                                     .members = g->members.at,
+                                     .nresult = g->results.len,
+                                     .results = g->results.at };
     struct primitive made;
     BT_TRY(primitives_build(p, &group, &made));
     return primitives_add(p, &group, &made);
@@ -157,11 +176,15 @@ static bt_status fuse_block(void *state, struct primitives *p, const bt_block *b
     struct fuse_block b = { .arena = f->arena, .max_ops = f->max_ops };
     BT_TRY(make_nodes(f, p, block, &b));
     BT_TRY(fuse_groups(&b));
-    value_list *groups = BT_NEWS(f->arena, value_list, b.n);
+    struct group *groups = BT_NEWS(f->arena, struct group, b.n);
     if (!groups)
         return bt_no_memory();
     for (uint32_t i = 0; i < b.n; i++) {
-        if (!BT_PUSH(f->arena, &groups[fuse_leader(&b, i)], b.nodes[i].value))
+        const uint32_t leader = fuse_leader(&b, i);
+        const int is_result = fuse_leaves(&b, i) || b.nodes[leader].root == i;
+        const bt_value *value = b.nodes[i].value;
+        if (!BT_PUSH(f->arena, &groups[leader].members, value) ||
+            (is_result && !BT_PUSH(f->arena, &groups[leader].results, value)))
             return bt_no_memory();
     }
     for (uint32_t i = 0; i < b.n; i++) {

@@ -25,6 +25,8 @@ struct member {
     const bt_value *const *args; /* old values */
     uint32_t nmember;
     const bt_value *const *members;
+    uint32_t nresult; /* more than one: fields of what the call gives */
+    const bt_value *const *results;
 };
 
 /* ---- what can be part of one ---- */
@@ -353,6 +355,17 @@ static bt_status build_member(struct making *m, const bt_value *member,
     return bt_build_call(m->b, &call, out);
 }
 
+static bt_status build_results(struct making *m, const struct primitive_group *group,
+                               const bt_value **out)
+{
+    const bt_value **fields = BT_NEWS(m->p->arena, const bt_value *, group->nresult);
+    if (!fields)
+        return bt_no_memory();
+    for (uint32_t i = 0; i < group->nresult; i++)
+        fields[i] = bt_map_find(&m->values, group->results[i]);
+    return bt_build_tuple(m->b, group->nresult, fields, out);
+}
+
 static bt_status build_func(struct making *m, const struct primitive_group *group,
                             const bt_func **out)
 {
@@ -367,6 +380,10 @@ static bt_status build_func(struct making *m, const struct primitive_group *grou
             return bt_no_memory();
         add_name(m, bt_as_call(member));
     }
+    if (group->nresult > 1)
+        BT_TRY(build_results(m, group, &value));
+    else if (group->nresult)
+        value = bt_map_find(&m->values, group->results[0]);
     BT_TRY(bt_block_end(m->b, value, &fields.block));
     BT_TRY(make_attrs(m, group, &fields.attrs));
     fields.result = value->type;
@@ -454,6 +471,8 @@ bt_status primitives_add(struct primitives *p, const struct primitive_group *gro
     root->dims = made->dims;
     root->nmember = group->nmember;
     root->members = group->members;
+    root->nresult = group->nresult;
+    root->results = group->results;
     for (uint32_t i = 0; i + 1 < group->nmember; i++) {
         struct member *inner = BT_NEW(p->arena, struct member);
         if (!inner || !bt_map_put(&p->members, group->members[i], inner))
@@ -551,7 +570,14 @@ static bt_status call_primitive(bt_rewrite *rw, const struct member *root,
     for (uint32_t i = 0; i < root->nmember; i++)
         bt_rewrite_from(rw, root->members[i]);
     BT_TRY(bt_build_global(b, root->name, &call.callee));
-    return bt_build_call(b, &call, out);
+    BT_TRY(bt_build_call(b, &call, out));
+    const bt_value *fields = *out;
+    for (uint32_t i = 0; root->nresult > 1 && i < root->nresult; i++) {
+        BT_TRY(bt_build_proj(b, fields, i, out));
+        if (i + 1 < root->nresult)
+            BT_TRY(bt_rewrite_replace(rw, root->results[i], *out));
+    }
+    return NULL;
 }
 
 /* What a call holds follows from its operands, which may be results of functions now, and of

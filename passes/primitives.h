@@ -7,12 +7,14 @@
 
 #include <baton/pass.h>
 
-/* Bindings of a block; the value of the last leaves the group. */
+/* Bindings of a block; of their values the results leave the group. */
 struct primitive_group {
     const char *prefix; /* of the function's name, before its operators */
     const char *target; /* its attribute; NULL: none */
     uint32_t nmember;
     const bt_value *const *members; /* in order of the block */
+    uint32_t nresult;               /* 0: the last member */
+    const bt_value *const *results; /* likewise in order; more than one: calls */
     /* Operands that are parameters in any case, the first; of others, scalars stay
      * inside. */
     uint32_t nparam;

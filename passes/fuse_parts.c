@@ -1,0 +1,135 @@
+/* Which products are read in parts, and whether these may be computed with them. */
+#include "fuse_parts.h"
+
+/* Of a greater result the parts are worth functions of their own. */
+enum { SMALL_NBYTES = 64 * 1024 };
+
+/* What is to become one group. */
+struct parts {
+    bt_vec(uint32_t) leaders;
+    uint32_t last; /* node */
+    uint32_t nop;
+};
+
+static int has_leader(const struct parts *p, uint32_t leader)
+{
+    for (uint32_t i = 0; i < p->leaders.len; i++) {
+        if (p->leaders.at[i] == leader)
+            return 1;
+    }
+    return 0;
+}
+
+static bt_status add_leader(struct fuse_block *b, struct parts *p, uint32_t leader)
+{
+    if (has_leader(p, leader))
+        return NULL;
+    p->nop += b->nodes[leader].nop;
+    if (b->nodes[leader].root > p->last)
+        p->last = b->nodes[leader].root;
+    return BT_PUSH(b->arena, &p->leaders, leader) ? NULL : bt_no_memory();
+}
+
+/* Whether a user reads a part of the value, to compute with it. */
+static int is_part(const struct fuse_block *b, const struct fuse_node *user,
+                   const bt_value *whole)
+{
+    const struct fuse_node *group = &b->nodes[fuse_leader(b, user - b->nodes)];
+    return user->kind == BT_FUSE_INJECTIVE && group->group_kind <= BT_FUSE_INJECTIVE &&
+           group->nop > 1 &&
+           2 * bt_type_nbytes(user->value->type) <= bt_type_nbytes(whole->type);
+}
+
+/* The product's group and those that compute with its parts; none: it is not read so. */
+static bt_status find_parts(struct fuse_block *b, uint32_t leader, struct parts *p)
+{
+    const struct fuse_node *root = &b->nodes[b->nodes[leader].root];
+    const int64_t nbytes = bt_type_nbytes(root->value->type);
+    p->leaders.len = p->nop = p->last = 0;
+    if (root->escapes || root->users.len < 2 || nbytes <= 0 || nbytes > SMALL_NBYTES)
+        return NULL;
+    for (uint32_t i = 0; i < root->users.len; i++) {
+        if (!is_part(b, &b->nodes[root->users.at[i]], root->value))
+            return NULL;
+    }
+    BT_TRY(add_leader(b, p, leader));
+    for (uint32_t i = 0; i < root->users.len; i++)
+        BT_TRY(add_leader(b, p, fuse_leader(b, root->users.at[i])));
+    return NULL;
+}
+
+/* Whether a node's value may leave the group that is to be, or does not. */
+static int may_leave(const struct fuse_block *b, const struct parts *p, uint32_t node)
+{
+    const struct fuse_node *n = &b->nodes[node];
+    int leaves = n->escapes != 0;
+    if (n->before <= p->last)
+        return 0;
+    for (uint32_t i = 0; i < n->users.len; i++) {
+        const uint32_t user = fuse_leader(b, n->users.at[i]);
+        if (has_leader(p, user))
+            continue;
+        if (b->nodes[user].root <= p->last)
+            return 0;
+        leaves = 1;
+    }
+    return !leaves || n->kind != FUSE_TUPLE;
+}
+
+/* Whether all that uses a node's value reads it element by element for the group. */
+static int is_for(const struct fuse_block *b, const struct parts *p, uint32_t node)
+{
+    const struct fuse_node *n = &b->nodes[node];
+    for (uint32_t i = 0; i < n->users.len; i++) {
+        const struct fuse_node *user = &b->nodes[n->users.at[i]];
+        if (!has_leader(p, fuse_leader(b, n->users.at[i])) ||
+            fuse_kind_of_use(user, n->value) != BT_FUSE_ELEMWISE)
+            return 0;
+    }
+    return n->users.len && !n->escapes;
+}
+
+/* Whether a call only picks elements, at a place that the program computes. One that is written
+ * in the program would make a function of its own of each step that is written out. */
+static int is_pick(const struct fuse_node *group)
+{
+    const bt_call *call = bt_as_call(group->value);
+    uint32_t nknown = 0;
+    if (!call || group->nop > 1 || group->group_kind != BT_FUSE_INJECTIVE)
+        return 0;
+    for (uint32_t i = 0; i < call->narg; i++)
+        nknown += bt_const_tensor(call->args[i]) != NULL;
+    return call->narg > 1 && nknown == 0;
+}
+
+/* What picks elements for the group goes into it. */
+static bt_status take_in(struct fuse_block *b, struct parts *p)
+{
+    for (uint32_t i = p->last; i-- > 0;) {
+        const uint32_t leader = fuse_leader(b, i);
+        const struct fuse_node *group = &b->nodes[leader];
+        if (!has_leader(p, leader) && is_pick(group) && is_for(b, p, i) &&
+            p->nop + group->nop <= b->max_ops)
+            BT_TRY(add_leader(b, p, leader));
+    }
+    return NULL;
+}
+
+bt_status fuse_parts(struct fuse_block *b)
+{
+    struct parts p = { .last = 0 };
+    for (uint32_t i = 0; i < b->n; i++) {
+        if (b->nodes[i].leader != i || b->nodes[i].group_kind != BT_FUSE_CONTRACTION)
+            continue;
+        BT_TRY(find_parts(b, i, &p));
+        int is_one = p.leaders.len > 0 && p.nop <= b->max_ops;
+        for (uint32_t k = 0; is_one && k <= p.last; k++)
+            is_one = !has_leader(&p, fuse_leader(b, k)) || may_leave(b, &p, k);
+        if (!is_one)
+            continue;
+        BT_TRY(take_in(b, &p));
+        for (uint32_t k = 1; k < p.leaders.len; k++)
+            fuse_join(b, p.leaders.at[k], p.leaders.at[0]);
+    }
+    return NULL;
+}

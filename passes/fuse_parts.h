@@ -1,0 +1,20 @@
+/*
+ * Products that are read in parts, with what is computed of these:
+ *
+ *          dense                a small result, of which nothing but parts is read. Each
+ *        /   |   \              part goes into a group that computes with it; these and
+ *      [0:n] [n:2n] [2n:3n]     the product become one, so that a step of a recurrent
+ *        \  /      |           layer is one function. What it gives may be several
+ *         c' ----> h'           values.
+ *
+ * A group is computed where its last node stands: nothing that stands before may use what
+ * leaves it.
+ */
+#ifndef PASSES_FUSE_PARTS_H
+#define PASSES_FUSE_PARTS_H
+
+#include "fuse_groups.h"
+
+bt_status fuse_parts(struct fuse_block *);
+
+#endif

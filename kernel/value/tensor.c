@@ -62,7 +62,6 @@ struct bt__tensor *bt__tensor_alloc(bt_ctx *ctx, bt_dtype dtype, uint32_t rank,
     t->tensor.nelem = nelem;
     uintptr_t data = (uintptr_t)t + head;
     t->tensor.data = (char *)t + head + DATA_ALIGN - data % DATA_ALIGN;
-    memset(t->tensor.data, 0, data_nbytes);
     return t;
 }
 
@@ -99,8 +98,8 @@ bt_status bt__tensor_check(bt_ctx *ctx, bt_dtype dtype, uint32_t rank,
 
 /* ---- creation ---- */
 
-bt_status bt_tensor_create(bt_ctx *ctx, bt_dtype dtype, uint32_t rank,
-                           const int64_t *dims, bt_tensor **out)
+bt_status bt_tensor_create_raw(bt_ctx *ctx, bt_dtype dtype, uint32_t rank,
+                               const int64_t *dims, bt_tensor **out)
 {
     int64_t nelem;
     BT_TRY(bt__tensor_check(ctx, dtype, rank, dims, &nelem));
@@ -110,6 +109,14 @@ bt_status bt_tensor_create(bt_ctx *ctx, bt_dtype dtype, uint32_t rank,
         return bt_fail(ctx, BT_ERR_MEMORY, "no memory for a tensor of %zu bytes",
                        (size_t)nelem * bt_dtype_nbytes(dtype));
     *out = &t->tensor;
+    return NULL;
+}
+
+bt_status bt_tensor_create(bt_ctx *ctx, bt_dtype dtype, uint32_t rank,
+                           const int64_t *dims, bt_tensor **out)
+{
+    BT_TRY(bt_tensor_create_raw(ctx, dtype, rank, dims, out));
+    memset((*out)->data, 0, bt_tensor_nbytes(*out));
     return NULL;
 }
 
@@ -265,7 +272,7 @@ static bt_status ref_or_copy(bt_ctx *ctx, const bt_tensor *t, int is_fit, bt_ten
         *out = bt_tensor_ref(t);
         return NULL;
     }
-    BT_TRY(bt_tensor_create(ctx, t->dtype, t->rank, t->dims, out));
+    BT_TRY(bt_tensor_create_raw(ctx, t->dtype, t->rank, t->dims, out));
     bt__tensor_copy(t, *out);
     bt_tensor_forget(t); // the copy is read instead
     return NULL;

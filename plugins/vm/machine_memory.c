@@ -67,7 +67,7 @@ bt_status vm_make_tensor(struct vm_machine *m, struct vm_frame *frame,
     BT_TRY(take_dims(m, frame, shape, dims));
     bt_tensor *made = take_kept(m, dtype, shape->rank, dims);
     if (!made)
-        BT_TRY(bt_tensor_create(m->ctx, dtype, shape->rank, dims, &made));
+        BT_TRY(bt_tensor_create_raw(m->ctx, dtype, shape->rank, dims, &made));
     vm_put(frame, words[0] >> 8, &made->base);
     return NULL;
 }
@@ -116,7 +116,7 @@ static bt_status copy_of(struct vm_machine *m, const bt_tensor *t, bt_tensor **o
 {
     bt_tensor *dense, *copy;
     BT_TRY(bt_tensor_dense(m->ctx, t, &dense));
-    bt_status status = bt_tensor_create(m->ctx, t->dtype, t->rank, t->dims, &copy);
+    bt_status status = bt_tensor_create_raw(m->ctx, t->dtype, t->rank, t->dims, &copy);
     if (!status && t->nelem)
         memcpy(copy->data, dense->data, bt_tensor_nbytes(dense));
     bt_tensor_unref(dense);

@@ -30,6 +30,21 @@ static void test_a_new_tensor_is_zero_aligned_and_row_major(void **state)
     bt_tensor_unref(t);
 }
 
+static void test_a_raw_tensor_is_the_same_but_for_its_elements(void **state)
+{
+    (void)state;
+    bt_tensor *t = create(BT_FLOAT32, 2, (int64_t[]){ 3, 4 }), *e;
+    assert_ok(ctx, bt_tensor_create_raw(ctx, BT_FLOAT32, 2, t->dims, &e));
+    assert_int_equal((uintptr_t)e->data % 64, 0);
+    assert_int_equal(e->nelem, t->nelem);
+    assert_memory_equal(e->strides, t->strides, 2 * sizeof(*e->strides));
+    memset(e->data, 0x7f, bt_tensor_nbytes(e));
+    bt_tensor_unref(e);
+    assert_error(bt_tensor_create_raw(ctx, BT_FLOAT32, 1, (int64_t[]){ -1 }, &e),
+                 BT_ERR_ARGUMENT, "below 0");
+    bt_tensor_unref(t);
+}
+
 static void test_shapes_without_elements_are_tensors(void **state)
 {
     (void)state;
@@ -430,6 +445,7 @@ static void test_each_failing_allocation_is_reported(void **state)
 
 static const struct CMUnitTest tests[] = {
     TEST(test_a_new_tensor_is_zero_aligned_and_row_major),
+    TEST(test_a_raw_tensor_is_the_same_but_for_its_elements),
     TEST(test_shapes_without_elements_are_tensors),
     TEST(test_impossible_shapes_are_refused),
     TEST(test_wrapped_memory_is_shared),

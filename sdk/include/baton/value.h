@@ -152,6 +152,9 @@ BT_API bt_ref *bt_object_as_ref(const bt_object *);
  * owns  caller unrefs */
 BT_API bt_status bt_tensor_create(bt_ctx *, bt_dtype, uint32_t rank, const int64_t *dims,
                                   bt_tensor **out) BT_MUST_USE;
+/* The same with elements of any value, for who writes all of them. */
+BT_API bt_status bt_tensor_create_raw(bt_ctx *, bt_dtype, uint32_t rank,
+                                      const int64_t *dims, bt_tensor **out) BT_MUST_USE;
 /* A tensor over the caller's row-major memory, which must outlive it. */
 BT_API bt_status bt_tensor_wrap(bt_ctx *, bt_dtype, uint32_t rank, const int64_t *dims,
                                 void *data, bt_tensor **out) BT_MUST_USE;

@@ -1,5 +1,4 @@
 /* What all that is written has in common: files in the folder, faults by number. */
-#include "folder_posix.h"
 #include "write.h"
 
 bt_status add_file(struct output *o, const bt_text *text, const char *format, ...)
@@ -27,8 +26,8 @@ bt_status write_files(struct output *o)
     bt_text_addf(&headers, "%s/baton", o->folder);
     if (!bt_text_get(&headers))
         return bt_no_memory();
-    BT_TRY(make_folder(ctx, o->folder));
-    BT_TRY(make_folder(ctx, headers.at));
+    BT_TRY(bt_folder_make(ctx, o->folder)); // whose name a message has
+    BT_TRY(bt_folder_make(ctx, headers.at));
     BT_TRY(remove_older(o));
     for (uint32_t i = 0; i < o->files.len; i++) {
         const bt_map_entry *file = &o->files.at[i];

@@ -7,7 +7,7 @@
 
 #include <baton/value.h>
 
-#include "folder_posix.h"
+#include "remove_posix.h"
 #include "write.h"
 
 #define ENTRY "#   "

@@ -1,12 +1,10 @@
 #include "output.h"
 
-#include <errno.h>
 #include <inttypes.h>
 #include <jansson.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 
 #include "shown.h"
 
@@ -318,25 +316,6 @@ static int save_object(struct saver *s, const bt_object *object, const char *tit
                                   : tool_fail(s->tool, bt_no_memory());
     }
     return code;
-}
-
-int make_folder(struct tool *tool, const char *folder)
-{
-    const size_t end = strlen(folder);
-    struct stat st;
-    int error = 0;
-    for (size_t n = 0; n < end && !error;) {
-        n += 1 + strcspn(folder + n + 1, "/");
-        const char *path = bt_arena_text(bt_ctx_scratch(tool->ctx), folder, n);
-        if (!path)
-            return tool_fail(tool, bt_no_memory());
-        error = mkdir(path, 0777) && errno != EEXIST ? errno : 0;
-    }
-    if (!error && (stat(folder, &st) || !S_ISDIR(st.st_mode)))
-        error = ENOTDIR;
-    return error ? tool_fail(tool, bt_fail(tool->ctx, BT_ERR_IO, "%s cannot be made: %s",
-                                           folder, strerror(error)))
-                 : EXIT_OK;
 }
 
 int save_outputs(struct tool *tool, const bt_program *program, const char *folder)

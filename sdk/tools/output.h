@@ -14,8 +14,6 @@ json_t *describe_outputs(struct tool *, const bt_program *);
 const char *json_text(bt_arena *, json_t *);
 /* Prints an object, which it takes; NULL: there was no memory for it. */
 int print_json(struct tool *, json_t *);
-/* With those that it is in, if need be. */
-int make_folder(struct tool *, const char *folder);
 /* DIR/NAME.npy for every tensor. */
 int save_outputs(struct tool *, const bt_program *, const char *folder);
 

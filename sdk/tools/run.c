@@ -206,9 +206,7 @@ static int run_program(struct tool *tool, bt_program *program, const char *const
         TRY_TOOL(tool, bt_program_record(program, 1));
     const char *folder = option_value(tool, "output");
     if (folder) // a long run is not to end in an error of the folder's
-        code = make_folder(tool, folder);
-    if (code)
-        return code;
+        TRY_TOOL(tool, bt_folder_make(tool->ctx, folder));
     int is_over = 0;
     if (option_value(tool, "step"))
         code = run_steps(tool, program, &is_over);

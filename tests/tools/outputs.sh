@@ -21,9 +21,9 @@ done
 # The folder is made with those that it is in, before the program runs.
 expect 0 -- "$baton" run p.baton -i 'x=[1, 2]' -o new/folder/saved/
 [ -f new/folder/saved/y.npy ] || fault "new/folder/saved/y.npy is missing"
-expect 1 'p.baton/saved cannot be made: Not a directory' -- "$baton" run p.baton -i 'x=[1, 2]' -o p.baton/saved
+expect 1 '^p.baton/saved: error: the folder cannot be made: Not a directory' -- "$baton" run p.baton -i 'x=[1, 2]' -o p.baton/saved
 refuse '^y: '
-expect 1 'p.baton cannot be made: Not a directory' -- "$baton" run p.baton -i 'x=[1, 2]' -o p.baton
+expect 1 '^p.baton: error: the folder cannot be made: Not a directory' -- "$baton" run p.baton -i 'x=[1, 2]' -o p.baton
 expect 0 '^output   y ' '^output   a/b ' '^output   y_1 ' '^output   output3 ' -- "$baton" info p.baton
 expect 0 -- "$baton" compile p.baton -o p.bta
 expect 0 '^y: ' '^a/b: ' '^y_1: ' '^output3: ' -- "$baton" run p.bta -i 'x=[1, 2]'

@@ -236,6 +236,22 @@ static void test_a_long_name_is_written(void **state)
     assert_content(f, "x", 1);
 }
 
+/* ---- folders ---- */
+
+static void test_folders_are_made_with_those_above_them(void **state)
+{
+    (void)state;
+    assert_ok(ctx, bt_folder_make(ctx, path_of("a/b/c/")));
+    assert_ok(ctx, bt_folder_make(ctx, path_of("a/b")));
+    assert_ok(ctx, bt_file_write(ctx, path_of("a/b/c/x"), "x", 1));
+    assert_ok(ctx, bt_folder_make(ctx, path_of("a//d")));
+    assert_ok(ctx, bt_file_write(ctx, path_of("a/d/x"), "x", 1));
+    assert_ok(ctx, bt_folder_make(ctx, "/"));
+    assert_error(bt_folder_make(ctx, ""), BT_ERR_IO, "No such file");
+    assert_error(bt_folder_make(ctx, path_of("a/b/c/x")), BT_ERR_IO, "Not a directory");
+    assert_error(bt_folder_make(ctx, path_of("a/b/c/x/d")), BT_ERR_IO, "Not a directory");
+}
+
 /* ---- beneath a folder ---- */
 
 static void make_tree(void)
@@ -454,6 +470,7 @@ static const struct CMUnitTest tests[] = {
     TEST(test_what_a_check_refuses_replaces_nothing),
     TEST(test_devices_are_written_to_not_replaced),
     TEST(test_a_long_name_is_written),
+    TEST(test_folders_are_made_with_those_above_them),
     TEST(test_files_beneath_a_folder_are_read),
     TEST(test_nothing_outside_the_folder_is_read),
     TEST(test_no_descriptor_is_left_open),

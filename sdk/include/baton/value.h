@@ -304,6 +304,8 @@ BT_API bt_status bt_file_tensor(bt_ctx *, bt_file *, bt_dtype, uint32_t rank,
 BT_API void bt_tensor_forget(const bt_tensor *);
 BT_API bt_status bt_file_write(bt_ctx *, const char *path, const void *bytes,
                                size_t nbytes) BT_MUST_USE;
+/* Makes a folder, and those above it, where they are missing. errors  BT_ERR_IO */
+BT_API bt_status bt_folder_make(bt_ctx *, const char *path) BT_MUST_USE;
 /* Opens `name` inside `folder` only: no "..", no absolute path, no symbolic link on the
  * way, a regular file that has no second name (hard link) elsewhere. */
 BT_API bt_status bt_file_read_beneath(bt_ctx *, const char *folder, const char *name,

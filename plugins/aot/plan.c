@@ -224,19 +224,16 @@ static bt_status read_tensor(struct plan *p, const bt_call *call)
 
 static bt_status read_invoke(struct plan *p, const bt_call *call)
 {
-    const char *const *name =
-        bt_attr_find(call->op, call->attrs, "kernel", BT_ATTR_STRING);
-    const bt_type *const *dims =
-        bt_attr_find(call->op, call->attrs, "dims", BT_ATTR_SHAPE);
-    const bt_shape_type *shape = dims ? bt_as_shape_type(*dims) : NULL;
+    const char *name = bt_invoke_kernel(&call->base);
+    const bt_shape_type *dims = bt_invoke_dims(call);
     struct step step = { .kind = STEP_INVOKE, .span = call->base.span };
     place_list buffers = { 0 };
-    step.kernel = bt_compiled_find_kernel(p->compiled, *name);
+    step.kernel = bt_compiled_find_kernel(p->compiled, name);
     if (step.kernel == p->compiled->nkernel)
-        return bt_fail(p->ctx, BT_ERR_NAME, "aot: the code has no kernel %s", *name);
-    if (shape) {
-        step.ndim = shape->n;
-        step.dims = shape->dims;
+        return bt_fail(p->ctx, BT_ERR_NAME, "aot: the code has no kernel %s", name);
+    if (dims) {
+        step.ndim = dims->n;
+        step.dims = dims->dims;
     }
     BT_TRY(append(p, call->args[0], &buffers));
     BT_TRY(append(p, call->args[1], &buffers));

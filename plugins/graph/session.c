@@ -255,19 +255,16 @@ static bt_status check_space(const struct loader *l, const bt_call *call,
 
 static bt_status load_invoke(struct loader *l, const bt_call *call)
 {
-    const char *const *name =
-        bt_attr_find(call->op, call->attrs, "kernel", BT_ATTR_STRING);
-    const bt_type *const *dims =
-        bt_attr_find(call->op, call->attrs, "dims", BT_ATTR_SHAPE);
-    const bt_shape_type *shape = dims ? bt_as_shape_type(*dims) : NULL;
+    const char *name = bt_invoke_kernel(&call->base);
+    const bt_shape_type *dims = bt_invoke_dims(call);
     struct step step = { .value = &call->base };
     place_list buffers = { 0 };
-    if (shape)
-        BT_TRY(add_dims(l, shape->n, shape->dims, &step.dims));
-    step.ndim = shape ? shape->n : 0;
-    step.kernel = bt_compiled_find_kernel(l->s->compiled, *name);
+    if (dims)
+        BT_TRY(add_dims(l, dims->n, dims->dims, &step.dims));
+    step.ndim = dims ? dims->n : 0;
+    step.kernel = bt_compiled_find_kernel(l->s->compiled, name);
     if (step.kernel == l->s->compiled->nkernel)
-        return bt_fail(l->ctx, BT_ERR_NAME, "graph: the code has no kernel %s", *name);
+        return bt_fail(l->ctx, BT_ERR_NAME, "graph: the code has no kernel %s", name);
     const uint32_t target = l->s->compiled->kernels[step.kernel]->target;
     step.space = l->s->compiled->targets[target]->space ? 1 + target : 0;
     BT_TRY(append(l, call->args[0], &buffers));

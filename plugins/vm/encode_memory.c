@@ -209,12 +209,11 @@ static bt_status find_kernel(struct vm_encoder *e, const bt_call *call,
                              struct vm_launch *row)
 {
     const bt_compiled *compiled = e->program->compiled;
-    const char *const *name =
-        bt_attr_find(call->op, call->attrs, "kernel", BT_ATTR_STRING);
-    row->kernel = compiled ? bt_compiled_find_kernel(compiled, *name) : 0;
+    const char *name = bt_invoke_kernel(&call->base);
+    row->kernel = compiled ? bt_compiled_find_kernel(compiled, name) : 0;
     if (!compiled || row->kernel == compiled->nkernel)
         return bt_fail_at(e->ctx, BT_ERR_NAME, e->program->module->store, call->base.span,
-                          "vm: the code has no kernel %s", *name);
+                          "vm: the code has no kernel %s", name);
     const uint32_t target = compiled->kernels[row->kernel]->target;
     row->space = compiled->targets[target]->space ? target + 1 : 0;
     row->has_queue = compiled->targets[target]->target->open_queue != NULL;
@@ -223,22 +222,20 @@ static bt_status find_kernel(struct vm_encoder *e, const bt_call *call,
 
 static bt_status write_kernel(struct vm_encoder *e, const bt_call *call)
 {
-    const bt_type *const *dims =
-        bt_attr_find(call->op, call->attrs, "dims", BT_ATTR_SHAPE);
-    const bt_shape_type *shape = dims && *dims ? bt_as_shape_type(*dims) : NULL;
+    const bt_shape_type *dims = bt_invoke_dims(call);
     const uint32_t n = vm_noperand(&call->base);
     struct vm_launch row = { .call = call, .has_workspace = call->narg > 2 };
     uint32_t *places;
     BT_TRY(find_kernel(e, call, &row));
     row.nread = count_fields(call->args[0]);
     row.nbuffer = row.nread + count_fields(call->args[1]);
-    row.ndim = shape ? shape->n : 0;
+    row.ndim = dims ? dims->n : 0;
     struct vm_term *terms = BT_NEWS(e->arena, struct vm_term, row.ndim);
     struct vm_term *nbytes = BT_NEWS(e->arena, struct vm_term, n);
     if (!terms || !nbytes)
         return bt_no_memory();
     for (uint32_t i = 0; i < row.ndim; i++)
-        BT_TRY(vm_term_make(e, shape->dims[i], &terms[i]));
+        BT_TRY(vm_term_make(e, dims->dims[i], &terms[i]));
     row.is_settled = 1;
     for (uint32_t i = 0; i < n; i++) {
         BT_TRY(make_size(e, vm_operand(&call->base, i), &nbytes[i]));

@@ -52,11 +52,8 @@ static uint32_t count_steps(const bt_blocks *blocks, const char *kernel)
     for (uint32_t b = 0; b < blocks->len; b++) {
         const bt_block *block = blocks->at[b];
         for (uint32_t i = 0; i < block->nbinding; i++) {
-            const bt_call *call = bt_as_op_call(block->bindings[i], "memory.invoke");
-            const char *const *name =
-                call ? bt_attr_find(call->op, call->attrs, "kernel", BT_ATTR_STRING)
-                     : NULL;
-            n += call && (!kernel || (name && strcmp(*name, kernel) == 0));
+            const char *name = bt_invoke_kernel(block->bindings[i]);
+            n += name && (!kernel || strcmp(name, kernel) == 0);
         }
     }
     return n;

@@ -63,17 +63,15 @@ static bt_status describe(const struct plan *p, const bt_live_range *range,
     const bt_block *block = p->func->block;
     const bt_value *writer =
         range->first < block->nbinding ? block->bindings[range->first] : NULL;
-    const bt_call *invoke = writer ? bt_as_op_call(writer, "memory.invoke") : NULL,
-                  *copy = writer ? bt_as_op_call(writer, "memory.copy") : NULL;
+    const char *kernel = writer ? bt_invoke_kernel(writer) : NULL;
+    const bt_call *copy = writer ? bt_as_op_call(writer, "memory.copy") : NULL;
     bt_text text;
     bt_text_init(&text, p->arena);
-    if (invoke) {
-        const char *const *kernel =
-            bt_attr_find(invoke->op, invoke->attrs, "kernel", BT_ATTR_STRING);
+    if (kernel) {
         bt_text from;
         bt_text_init(&from, p->arena);
-        bt_prov_print(p->module->store, invoke->base.prov, &from);
-        bt_text_addf(&text, "%s", kernel ? *kernel : "?");
+        bt_prov_print(p->module->store, writer->prov, &from);
+        bt_text_addf(&text, "%s", kernel);
         if (from.len)
             bt_text_addf(&text, "  %s", bt_text_get(&from));
     } else if (copy) {

@@ -126,12 +126,25 @@ static int is_same_list(bt_store *store, const bt_type *given, const bt_type *ta
     return same;
 }
 
+const char *bt_invoke_kernel(const bt_value *value)
+{
+    const bt_call *call = bt_as_op_call(value, "memory.invoke");
+    const char *const *name =
+        call ? bt_attr_find(call->op, call->attrs, "kernel", BT_ATTR_STRING) : NULL;
+    return name ? *name : NULL;
+}
+
+const bt_shape_type *bt_invoke_dims(const bt_call *call)
+{
+    const bt_type *const *dims =
+        bt_attr_find(call->op, call->attrs, "dims", BT_ATTR_SHAPE);
+    return dims && *dims ? bt_as_shape_type(*dims) : NULL;
+}
+
 const char *bt__kernel_refuses(const bt_func_type *type, const bt_call *call)
 {
     bt_store *store = call->base.type->store;
-    const bt_type *const *attr =
-        bt_attr_find(call->op, call->attrs, "dims", BT_ATTR_SHAPE);
-    const bt_shape_type *dims = attr && *attr ? bt_as_shape_type(*attr) : NULL;
+    const bt_shape_type *dims = bt_invoke_dims(call);
     if (!dims || dims->rest || dims->n != type->nparam)
         return "gives its kernel another number of dims than it takes";
     for (uint32_t i = 0; i < dims->n; i++) {

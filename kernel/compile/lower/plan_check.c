@@ -52,13 +52,11 @@ static bt_status check_view(const struct check *c, const bt_call *view)
 
 static bt_status check_invoke(const struct check *c, const bt_call *call)
 {
-    const char *const *kernel =
-        bt_attr_find(call->op, call->attrs, "kernel", BT_ATTR_STRING);
     const bt_tuple_value *ins = bt_as_tuple(call->args[0]),
                          *outs = bt_as_tuple(call->args[1]);
     if (!ins || !outs)
         return refuse(c, &call->base, "does not list its buffers");
-    const bt_func_type *type = bt_map_find(c->kernels, *kernel);
+    const bt_func_type *type = bt_map_find(c->kernels, bt_invoke_kernel(&call->base));
     if (!type)
         return refuse(c, &call->base, "names a kernel that the code does not have");
     const char *why = bt__kernel_refuses(type, call);

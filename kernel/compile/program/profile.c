@@ -21,17 +21,9 @@ enum { MOST_EVENTS = 1 << 20 };
 
 /* ---- recording ---- */
 
-static const char *kernel_of(const bt_value *value)
-{
-    const bt_call *invoke = bt_as_op_call(value, "memory.invoke");
-    const char *const *name =
-        invoke ? bt_attr_find(invoke->op, invoke->attrs, "kernel", BT_ATTR_STRING) : NULL;
-    return name ? *name : NULL;
-}
-
 static struct bt__profile_row *add_row(struct bt__profiler *p, const bt_value *value)
 {
-    const char *kernel = kernel_of(value);
+    const char *kernel = bt_invoke_kernel(value);
     const bt_call *call = bt_as_call(value);
     struct bt__profile_row row = { .value = value };
     struct bt__profile_row *last = p->rows.len ? &p->rows.at[p->rows.len - 1] : NULL;
@@ -199,7 +191,7 @@ static bt_status tell(bt_ctx *ctx, struct bt__profiler *p,
     if (from->func) {
         out->multiply_adds = from->func->multiply_adds;
         out->nbytes = from->func->nbytes;
-    } else if (call && call->op && !kernel_of(from->value)) {
+    } else if (call && call->op && !bt_invoke_kernel(from->value)) {
         BT_TRY(bt_call_cost(ctx, call, &out->multiply_adds));
         for (uint32_t i = 0; i < call->narg; i++)
             add_nbytes(out, call->args[i]->type);

@@ -166,6 +166,10 @@ BT_API bt_compiled *bt_compiled_ref(bt_compiled *);
 BT_API void bt_compiled_unref(bt_compiled *); /* accepts NULL */
 /* The number of a kernel; nkernel where there is none of that name. */
 BT_API uint32_t bt_compiled_find_kernel(const bt_compiled *, const char *name);
+/* The name of the kernel that a memory.invoke runs; NULL: the value is none. */
+BT_API const char *bt_invoke_kernel(const bt_value *);
+/* What it gives for the kernel's dims; NULL: no list of dims. */
+BT_API const bt_shape_type *bt_invoke_dims(const bt_call *);
 /* Has its target run a kernel, by its number in the module. */
 BT_API bt_status bt_compiled_launch(bt_ctx *, const bt_compiled *, uint32_t kernel,
                                     const bt_kernel_call *) BT_MUST_USE;

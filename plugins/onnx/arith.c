@@ -188,6 +188,12 @@ const bt_value *as_scalar(bt_onnx_node *n, const bt_value *x)
     return value_rank(n, x) ? reshaped(n, x, 0, NULL) : x;
 }
 
+const bt_value *scalar_in(bt_onnx_node *n, uint32_t i)
+{
+    const bt_value *x = node_in(n, i);
+    return x ? as_scalar(n, x) : NULL;
+}
+
 const bt_value *along(bt_onnx_node *n, const bt_value *vector, uint32_t axis,
                       uint32_t rank)
 {

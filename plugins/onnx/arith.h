@@ -51,6 +51,8 @@ const bt_value *with_axes(bt_onnx_node *, const bt_value *, uint32_t axis,
 const bt_value *without_axis(bt_onnx_node *, const bt_value *, uint32_t axis);
 /* One element as a value of rank 0. */
 const bt_value *as_scalar(bt_onnx_node *, const bt_value *);
+/* Input i as such a value; NULL where it is left out. */
+const bt_value *scalar_in(bt_onnx_node *, uint32_t i);
 /* A vector along one axis of values of that rank: [c] becomes [1, c, 1, ...]. */
 const bt_value *along(bt_onnx_node *, const bt_value *vector, uint32_t axis,
                       uint32_t rank);

@@ -103,18 +103,11 @@ static const bt_value *chosen_lines(bt_onnx_node *n, const bt_value *best,
     return joined(n, 1, 2, parts);
 }
 
-/* A scalar input; NULL where it is left out. */
-static const bt_value *number_input(bt_onnx_node *n, uint32_t i)
-{
-    const bt_value *x = node_in(n, i);
-    return x ? as_scalar(n, x) : NULL;
-}
-
 static void non_max_suppression(bt_onnx_node *n)
 {
     const bt_value *boxes = node_need(n, 0), *scores = node_need(n, 1),
-                   *most = number_input(n, 2), *limit = number_input(n, 3),
-                   *least = number_input(n, 4);
+                   *most = scalar_in(n, 2), *limit = scalar_in(n, 3),
+                   *least = scalar_in(n, 4);
     if (value_rank(n, boxes) != 3 || value_rank(n, scores) != 3)
         node_fail(n, BT_ERR_FORMAT, "boxes have rank %u, scores %u; both need 3",
                   value_rank(n, boxes), value_rank(n, scores));

@@ -48,12 +48,6 @@ static void read_sampler(bt_onnx_node *n, struct sampler *out)
         node_fail(n, BT_ERR_ATTRIBUTE, "padding_mode %s is not known", padding);
 }
 
-static const bt_value *axis_size(bt_onnx_node *n, const bt_value *x, uint32_t axis)
-{
-    const bt_value *shape = emit1(n, "shape_of", "dtype=\"int64\"", x);
-    return as_scalar(n, sliced(n, shape, 0, axis, (int64_t)axis + 1));
-}
-
 /* -1..1 becomes a position among the elements. */
 static const bt_value *denormalised(bt_onnx_node *n, const struct sampler *s,
                                     const bt_value *grid, const bt_value *size)
@@ -128,7 +122,7 @@ static void cubic_taps(bt_onnx_node *n, const struct sampler *s, const bt_value 
 static void find_taps(bt_onnx_node *n, const struct sampler *s, const bt_value *x,
                       uint32_t axis, const bt_value *position, struct taps *out)
 {
-    out->size = axis_size(n, x, axis);
+    out->size = size_of(n, x, axis);
     const bt_value *size =
         n->status ? NULL : cast_to(n, out->size, value_dtype(position));
     const bt_value *at = denormalised(n, s, position, size);

@@ -5,18 +5,11 @@
 
 /* ---- what inputs stand for ---- */
 
-/* A scale or zero point that is one for all elements; NULL: it is left out. */
-static const bt_value *one_in(bt_onnx_node *n, uint32_t i)
-{
-    const bt_value *x = node_in(n, i);
-    return x ? as_scalar(n, x) : NULL;
-}
-
 /* Input i by the scale and the zero point behind it. */
 static const bt_value *real_in(bt_onnx_node *n, uint32_t i)
 {
     const bt_value *x = node_need(n, i), *scale = node_need(n, i + 1);
-    return n->status ? NULL : dequantized(n, x, as_scalar(n, scale), one_in(n, i + 2));
+    return n->status ? NULL : dequantized(n, x, as_scalar(n, scale), scalar_in(n, i + 2));
 }
 
 /* Output 0 by the scale at input i and the zero point behind it; of the type of the data
@@ -24,7 +17,7 @@ static const bt_value *real_in(bt_onnx_node *n, uint32_t i)
 static void give_quantized(bt_onnx_node *n, const bt_value *y, const bt_value *data,
                            uint32_t i)
 {
-    const bt_value *scale = node_need(n, i), *zero = one_in(n, i + 1);
+    const bt_value *scale = node_need(n, i), *zero = scalar_in(n, i + 1);
     if (n->status)
         return;
     node_out(n, 0,
@@ -134,7 +127,7 @@ static void qlinear_average_pool(bt_onnx_node *n)
 static void qlinear_global_average_pool(bt_onnx_node *n)
 {
     const bt_value *given = node_need(n, 0), *scale = node_need(n, 1),
-                   *y_scale = node_need(n, 3), *zero = one_in(n, 4);
+                   *y_scale = node_need(n, 3), *zero = scalar_in(n, 4);
     const bt_value *x = channels_moved(n, n->status ? NULL : given, 0);
     uint32_t rank = value_rank(n, x);
     if (rank < 3)
@@ -146,7 +139,8 @@ static void qlinear_global_average_pool(bt_onnx_node *n)
     for (uint32_t i = 2; i < rank; i++)
         y_scale = times(n, y_scale, cast_to(n, size_of(n, x, i), BT_FLOAT32));
     zero = zero ? zero : scalar_like(n, given, 0);
-    const bt_value *sums = reduced_range(n, "sum", centred(n, x, one_in(n, 2)), 2, rank);
+    const bt_value *sums =
+        reduced_range(n, "sum", centred(n, x, scalar_in(n, 2)), 2, rank);
     const bt_value *y = requantized(n, sums, scale, y_scale, zero);
     node_out(n, 0, channels_moved(n, y, 1));
 }
@@ -164,10 +158,10 @@ static void qgemm(bt_onnx_node *n)
 {
     const bt_value *a = node_need(n, 0), *b = node_need(n, 3), *c = node_in(n, 6),
                    *a_scale = node_need(n, 1), *b_scale = node_need(n, 4),
-                   *b_zero = node_in(n, 5), *zero = one_in(n, 8);
+                   *b_zero = node_in(n, 5), *zero = scalar_in(n, 8);
     if (n->status)
         return;
-    a = turned(n, centred(n, a, one_in(n, 2)), "transA");
+    a = turned(n, centred(n, a, scalar_in(n, 2)), "transA");
     if (b_zero && value_rank(n, b_zero) == 1 && node_int(n, "transB", 0))
         b_zero = of_rows(n, b_zero);
     b = turned(n, centred(n, b, b_zero), "transB");

@@ -118,7 +118,7 @@ static int is_loop(struct site *s, const bt_closure_value *loop)
 }
 
 /* Whether there are as many iterations as that, at least. */
-static int is_bounded(const struct site *s, const bt_type *extent)
+static int has_iterations(const struct site *s, const bt_type *extent)
 {
     const bt_call *call = bt_as_call(s->bound);
     const bt_tensor *number = bt_const_tensor(s->bound);
@@ -270,7 +270,7 @@ static bt_status find_slice(struct site *s, const bt_value *value, struct slice 
     for (uint32_t i = 0; graph && !*is && i < call->narg; i++) {
         *out = (struct slice){ .call = call, .from = i };
         *is = !place_of(s, call->args[i]) && find_axis(graph, i, &out->axis) &&
-              is_bounded(s, bt_tensor_shape(types[i])->dims[out->axis]);
+              has_iterations(s, bt_tensor_shape(types[i])->dims[out->axis]);
     }
     return NULL;
 }

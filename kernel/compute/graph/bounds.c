@@ -7,13 +7,9 @@
  * of pointers.
  */
 #include "compute/graph/bounds.h"
+#include "compute/graph/interval.h"
 
 enum { FACTS_TOGETHER = 2 };
-
-static int is_bounded(const bt_node *node)
-{
-    return node->low != INT64_MIN && node->high != INT64_MAX;
-}
 
 /* l of the conjunct 0 <= l (sign 1), or of 0 == l (either sign); NULL: none. */
 static const bt_node *fact_term(const bt_node *conjunct, int *is_equal)
@@ -24,7 +20,7 @@ static const bt_node *fact_term(const bt_node *conjunct, int *is_equal)
         (conjunct->which != BT_SCALAR_LE && conjunct->which != BT_SCALAR_EQ) ||
         conjunct->args[0]->dtype != BT_INT64 ||
         !bt_node_is_const(conjunct->args[0], &zero) || zero != 0 ||
-        !is_bounded(conjunct->args[1]))
+        !bt__is_bounded(conjunct->args[1]))
         return NULL;
     return conjunct->args[1];
 }
@@ -116,7 +112,7 @@ static int follows(bt_graph *g, const bt_node *l)
 static int natural(bt_graph *g, const struct bt__facts *facts, const bt_node *l,
                    uint32_t together)
 {
-    if (!l || !is_bounded(l))
+    if (!l || !bt__is_bounded(l))
         return 0;
     if (l->low >= 0)
         return 1;

@@ -2,11 +2,6 @@
 #include "compute/graph/fold.h"
 #include "compute/graph/interval.h"
 
-static int is_bounded(const bt_node *node)
-{
-    return node->low != INT64_MIN && node->high != INT64_MAX;
-}
-
 /* l divided by what all coefficients share, rounded down: where bounds are known nothing
  * overflows. */
 static const bt_node *divide_shared(bt_graph *g, const bt_node *l, int64_t *rest)
@@ -17,7 +12,7 @@ static const bt_node *divide_shared(bt_graph *g, const bt_node *l, int64_t *rest
     for (uint32_t i = 0; i < parts.n; i++)
         shared = bt_gcd_int64(shared, parts.coefs[i]);
     *rest = 0;
-    if (shared <= 1 || !is_bounded(l))
+    if (shared <= 1 || !bt__is_bounded(l))
         return l;
     *rest = bt_mod_int64(parts.constant, shared);
     for (uint32_t i = 0; i < parts.n; i++)
@@ -63,7 +58,7 @@ static const bt_node *equals_zero(bt_graph *g, uint32_t which, const bt_node *l)
     l = l ? divide_shared(g, l, &rest) : NULL;
     if (!l)
         return NULL;
-    if (rest || (is_bounded(l) && (l->low > 0 || l->high < 0)))
+    if (rest || (bt__is_bounded(l) && (l->low > 0 || l->high < 0)))
         return bt_node_bool(g, which == BT_SCALAR_NE);
     if (l->low == 0 && l->high == 0)
         return bt_node_bool(g, which == BT_SCALAR_EQ);
@@ -89,7 +84,7 @@ const bt_node *bt__node_comparison(bt_graph *g, uint32_t which, const bt_node *a
     const bt_node *l = bt_node_linear(g, which == BT_SCALAR_LT ? -1 : 0, 2,
                                       (const bt_node *[]){ a, b }, (int64_t[]){ -1, 1 });
     // what comes out must be bounded itself: its terms may be others
-    return l && is_bounded(l) ? at_least_zero(g, l) : NULL;
+    return l && bt__is_bounded(l) ? at_least_zero(g, l) : NULL;
 }
 
 /* The opposite of a comparison is one too. */
@@ -106,7 +101,7 @@ static const bt_node *simplify_not(bt_graph *g, const bt_node *a)
                            a->args[1]);
     int64_t zero;
     if (a->which == BT_SCALAR_LE && bt_node_is_const(a->args[0], &zero) && zero == 0 &&
-        is_bounded(a->args[1]))
+        bt__is_bounded(a->args[1]))
         return at_least_zero(g, bt_node_linear(g, -1, 1, &a->args[1], (int64_t[]){ -1 }));
     if (a->which == BT_SCALAR_LE || a->which == BT_SCALAR_LT)
         return bt_node_scalar(g, a->which == BT_SCALAR_LE ? BT_SCALAR_LT : BT_SCALAR_LE,

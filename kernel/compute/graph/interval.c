@@ -9,7 +9,7 @@ struct range {
     int64_t low, high;
 };
 
-static int is_known(const bt_node *node)
+int bt__is_bounded(const bt_node *node)
 {
     return node->low != INT64_MIN && node->high != INT64_MAX;
 }
@@ -17,7 +17,7 @@ static int is_known(const bt_node *node)
 static int add_scaled(struct range *to, const bt_node *node, int64_t factor)
 {
     int64_t low, high;
-    if (!is_known(node) ||
+    if (!bt__is_bounded(node) ||
         !bt_mul_int64(factor, factor < 0 ? node->high : node->low, &low) ||
         !bt_mul_int64(factor, factor < 0 ? node->low : node->high, &high))
         return 0;
@@ -94,7 +94,7 @@ static int scalar_range(const bt_node *node, struct range *out)
     }
     if (b && bt_node_is_const(b, &by) && by > 0 && node->which == BT_SCALAR_MOD)
         return quotient_range(node->which, a, by, out);
-    if (!is_known(a) || (b && !is_known(b)))
+    if (!bt__is_bounded(a) || (b && !bt__is_bounded(b)))
         return 0;
     if (b && bt_node_is_const(b, &by) && by > 0 &&
         quotient_range(node->which, a, by, out))
@@ -196,8 +196,8 @@ const bt_node *bt__interval_simplify(bt_graph *g, uint32_t which, const bt_node 
     case BT_SCALAR_TRUNCDIV:
     case BT_SCALAR_FLOORDIV: return divides && by == 1 ? a : NULL;
     case BT_SCALAR_CEILDIV:
-        return divides && by == 1         ? a
-               : !divides || !is_known(a) ? NULL
+        return divides && by == 1               ? a
+               : !divides || !bt__is_bounded(a) ? NULL
                : bt_ceildiv_int64(a->low, by) == bt_ceildiv_int64(a->high, by)
                    ? bt_node_int(g, bt_ceildiv_int64(a->low, by))
                    : NULL;

@@ -6,6 +6,8 @@
 
 /* Sets low and high of a node whose arguments have theirs; floats keep 0. */
 void bt__interval_set(bt_node *);
+/* Whether both bounds of a node are known. */
+int bt__is_bounded(const bt_node *);
 /* Bounds of a - b; 0 where they leave int64, or come near its ends. */
 int bt__interval_difference(const bt_node *a, const bt_node *b, int64_t *low,
                             int64_t *high);

@@ -1,5 +1,6 @@
 /* Integers as sums of atoms with coefficients: + - * and division by a block's size. */
 #include "compute/graph/fold.h"
+#include "compute/graph/interval.h"
 
 #include <string.h>
 
@@ -129,7 +130,7 @@ static const bt_node *split_by(bt_graph *g, uint32_t which, const bt_node *a, in
     int64_t coefs[2][BT__MAX_TERMS];
     uint32_t n[2] = { 0, 0 };
     bt_node_as_linear(a, &l);
-    if (a->low == INT64_MIN || a->high == INT64_MAX)
+    if (!bt__is_bounded(a))
         return NULL;
     for (uint32_t i = 0; i < l.n; i++) {
         int rest = l.coefs[i] % d != 0;

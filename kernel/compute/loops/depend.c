@@ -10,6 +10,8 @@
  */
 #include "compute/loops/transform.h"
 
+#include "compute/graph/interval.h"
+
 /* ---- accesses ---- */
 
 struct collecting {
@@ -236,8 +238,7 @@ static int add_atom(struct sum *s, const bt_node *atom, int64_t x, int64_t y,
     if (x != y)
         return add_term(s, x, atom->low, atom->high, 0) &&
                add_term(s, -y, atom->low, atom->high, 0);
-    if (atom->low == INT64_MIN || atom->high == INT64_MAX ||
-        !bt_add_int64(atom->high, -atom->low, &range))
+    if (!bt__is_bounded(atom) || !bt_add_int64(atom->high, -atom->low, &range))
         return 0;
     return add_term(s, x, -range, range,
                     atom->kind == BT_NODE_INDEX && atom->which == number);

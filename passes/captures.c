@@ -63,7 +63,7 @@ static const bt_type *meet_leaf(bt_subst *subst, const bt_type *leaf)
     struct leaves *leaves = subst->state;
     struct captures *c = leaves->c;
     const struct function *f = leaves->function;
-    if (leaves->status || (leaf->kind != BT_TYPE_VAR && leaf->kind != BT_TYPE_OPAQUE))
+    if (leaves->status || !bt_type_is_free(leaf))
         return NULL;
     // the first value of such a type brings it forth
     if (leaf->kind == BT_TYPE_OPAQUE && !owner_of(c, leaf))

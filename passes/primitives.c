@@ -189,7 +189,7 @@ static const bt_type *own_dim(bt_subst *subst, const bt_type *leaf)
     const char *name = leaf->kind == BT_TYPE_VAR
                            ? var->name
                            : ((const bt_opaque_type *)(const void *)leaf)->name;
-    if (own || (leaf->kind != BT_TYPE_VAR && leaf->kind != BT_TYPE_OPAQUE))
+    if (own || !bt_type_is_free(leaf))
         return own;
     own = bt_type_var(m->p->store, param, bt_name_of(m->p->store, name ? name : "n"));
     return own && BT_PUSH(m->p->arena, &m->dims, leaf) &&

@@ -5,12 +5,6 @@
 
 #include "code.h"
 
-/* Whether a term is a dim of the function. */
-static int is_leaf(const struct vm_open *open)
-{
-    return open->dim->kind == BT_TYPE_VAR || open->dim->kind == BT_TYPE_OPAQUE;
-}
-
 bt_status code_term(struct coder *c, const struct vm_term *term, const char **out)
 {
     const struct vm_open *open = term->open;
@@ -20,12 +14,12 @@ bt_status code_term(struct coder *c, const struct vm_term *term, const char **ou
         return *out ? NULL : bt_no_memory();
     }
     bt_text_init(&text, c->p->arena);
-    for (uint32_t i = 0; i < open->n && !is_leaf(open); i++)
+    for (uint32_t i = 0; i < open->n && !bt_type_is_free(open->dim); i++)
         bt_text_addf(&text, "%s%s == UNKNOWN", i ? " || " : "(", c->dims[open->dims[i]]);
-    if (open->n && !is_leaf(open))
+    if (open->n && !bt_type_is_free(open->dim))
         bt_text_addf(&text, " ? UNKNOWN : ");
     BT_TRY(plan_dim_text(c->p, open->dim, &text));
-    if (open->n && !is_leaf(open))
+    if (open->n && !bt_type_is_free(open->dim))
         bt_text_addf(&text, ")");
     *out = bt_text_get(&text);
     return *out ? NULL : bt_no_memory();
@@ -59,7 +53,7 @@ bt_status code_show(struct coder *c, const struct vm_shape *shape, const char *a
     for (uint32_t i = 0; i < shape->rank; i++) {
         const struct vm_term *axis = &shape->axes[i];
         const char *term;
-        if (!is_checked && axis->open && is_leaf(axis->open)) {
+        if (!is_checked && axis->open && bt_type_is_free(axis->open->dim)) {
             const char *dim = c->dims[axis->open->dims[0]];
             code_line(c, "if (%s == UNKNOWN)", dim);
             code_line(c, "    %s = %s->at[%" PRIu32 "].dim;", dim, at, i);

@@ -65,7 +65,7 @@ static const bt_type *resolve_leaf(struct bt_subst *subst, const bt_type *leaf)
     if (leaf->kind == BT_TYPE_ADT)
         return bt_type_adt(r->store, ((const bt_adt_type *)(const void *)leaf)->def);
     const bt_type *found = find(r->env, leaf);
-    if (found || (leaf->kind != BT_TYPE_VAR && leaf->kind != BT_TYPE_OPAQUE))
+    if (found || !bt_type_is_free(leaf))
         return found;
     return bt_type_kind_of(leaf) == BT_KIND_DIM
                ? bt_dim_opaque(r->store, NULL)
@@ -96,16 +96,11 @@ bt_status env_bind(struct env *env, const bt_type *leaf, const bt_type *term)
     return NULL;
 }
 
-static int is_leaf(const bt_type *type)
-{
-    return type->kind == BT_TYPE_VAR || type->kind == BT_TYPE_OPAQUE;
-}
-
 static bt_status bind_leaf(struct env *env, const bt_type *leaf, const bt_type *term)
 {
     if (!term)
         return bt_no_memory();
-    return is_leaf(leaf) && !find(env, leaf) ? env_bind(env, leaf, term) : NULL;
+    return bt_type_is_free(leaf) && !find(env, leaf) ? env_bind(env, leaf, term) : NULL;
 }
 
 static bt_status bind_tensor(struct env *env, bt_store *store, const bt_tensor_type *type,

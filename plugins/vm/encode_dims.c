@@ -21,7 +21,7 @@ static int find_leaves(struct vm_encoder *e, const bt_type *dim, leaf_list *out)
     bt_dim_sum sum;
     if (!(dim->has & (BT_HAS_VAR | BT_HAS_OPAQUE)))
         return 1;
-    if (dim->kind == BT_TYPE_VAR || dim->kind == BT_TYPE_OPAQUE) {
+    if (bt_type_is_free(dim)) {
         for (uint32_t i = 0; i < out->len; i++) {
             if (out->at[i] == dim)
                 return 1;

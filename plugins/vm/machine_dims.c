@@ -37,11 +37,6 @@ bt_status vm_eval_code(struct vm_machine *m, const struct vm_frame *frame,
 
 /* ---- shapes ---- */
 
-static int is_leaf(const bt_type *dim)
-{
-    return dim->kind == BT_TYPE_VAR || dim->kind == BT_TYPE_OPAQUE;
-}
-
 /* Tuples' types nest to a bounded depth. */
 static bt_status show(struct vm_machine *m, struct vm_frame *frame,
                       const struct vm_shape *shape, const bt_object *object,
@@ -52,7 +47,7 @@ static bt_status show(struct vm_machine *m, struct vm_frame *frame,
     const bt_tensor *tensor = bt_object_as_tensor(object);
     for (uint32_t i = 0; i < shape->rank; i++) {
         const struct vm_open *axis = shape->axes[i].open;
-        if (axis && is_leaf(axis->dim) && dims[axis->dims[0]] == VM_UNKNOWN)
+        if (axis && bt_type_is_free(axis->dim) && dims[axis->dims[0]] == VM_UNKNOWN)
             dims[axis->dims[0]] = tensor->dims[i];
     }
     for (uint32_t i = 0; is_checked && i < shape->rank; i++) {

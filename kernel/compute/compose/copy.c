@@ -14,7 +14,7 @@ static const bt_type *copy_leaf(bt_subst *subst, const bt_type *leaf)
 {
     struct bt__copying *c = subst->state;
     const bt_type *copy = bt_map_find(&c->leaves, leaf);
-    if (copy || (leaf->kind != BT_TYPE_VAR && leaf->kind != BT_TYPE_OPAQUE))
+    if (copy || !bt_type_is_free(leaf))
         return copy;
     if (leaf->kind == BT_TYPE_VAR)
         copy = bt_type_var(c->store, &VAR(leaf)->param, VAR(leaf)->name);

@@ -253,6 +253,11 @@ BT_API const bt_type *bt_dim_max(bt_store *, const bt_type *, const bt_type *);
 /* times * the product of all. */
 BT_API const bt_type *bt_dim_product(bt_store *, int64_t times, uint32_t n,
                                      const bt_type *const *dims);
+/* Whether it is a variable or an opaque dim: what a call or a run gives a value. */
+static inline int bt_type_is_free(const bt_type *t)
+{
+    return t->kind == BT_TYPE_VAR || t->kind == BT_TYPE_OPAQUE;
+}
 /* 1 and *out set when the dim is a number. */
 BT_API int bt_dim_is_const(const bt_type *, int64_t *out);
 /* Bounds that hold for every value of its variables (dims are >= 0, parameters have

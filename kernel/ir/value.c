@@ -45,6 +45,15 @@ const bt_call *bt_as_op_call(const bt_value *value, const char *op_name)
     return call;
 }
 
+int bt_call_checks_result(const bt_call *call)
+{
+    for (uint32_t i = 0; i < call->ncheck; i++) {
+        if ((call->checks[i].left->has | call->checks[i].right->has) & BT_HAS_OPAQUE)
+            return 1;
+    }
+    return 0;
+}
+
 const bt_tensor *bt_const_tensor(const bt_value *value)
 {
     const bt_const *constant = bt_as_const(value);

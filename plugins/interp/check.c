@@ -1,14 +1,5 @@
 #include "check.h"
 
-int check_is_late(const bt_call *call)
-{
-    for (uint32_t i = 0; i < call->ncheck; i++) {
-        if ((call->checks[i].left->has | call->checks[i].right->has) & BT_HAS_OPAQUE)
-            return 1;
-    }
-    return 0;
-}
-
 bt_status check_before(struct machine *m, struct env *env, const bt_call *call)
 {
     for (uint32_t i = 0; i < call->ncheck; i++) {

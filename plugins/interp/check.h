@@ -4,13 +4,10 @@
 
 #include "machine.h"
 
-/* Whether checks of the call are about its result, which does not have to be in its type:
- * %y: Tensor[(4), float32] = f(%x) check ? == 4. */
-int check_is_late(const bt_call *);
 /* The checks of a call whose dims are known; the others wait for the result. */
 bt_status check_before(struct machine *, struct env *, const bt_call *);
 /* Those again, once what the result shows is in the environment, and the result against
- * its type. For late calls. */
+ * its type. For calls whose checks are about their results. */
 bt_status check_after(struct machine *, struct env *, const bt_call *, const bt_object *);
 /* The elements of a result against what the call is stated to hold. */
 bt_status check_contents(struct machine *, struct env *, const bt_call *,

@@ -275,7 +275,7 @@ static bt_status prepare_step(bt_ctx *ctx, struct frame *f, const bt_value *valu
         BT_TRY(
             prepare_block(ctx, f, bt_value_region(value, i), is_tail, &step->blocks[i]));
     const bt_call *call = bt_as_call(value);
-    step->is_late = call && check_is_late(call);
+    step->is_late = call && bt_call_checks_result(call);
     step->holds = call && call->contents ? call : NULL;
     if (call && call->callee_kind == BT_CALLEE_OP)
         BT_TRY(prepare_op(ctx, f, call, step));

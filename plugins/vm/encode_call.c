@@ -186,15 +186,6 @@ static bt_status take_scalars(struct vm_encoder *e, const bt_call *call, uint32_
 
 /* ---- functions ---- */
 
-static int is_late(const bt_call *call)
-{
-    for (uint32_t i = 0; i < call->ncheck; i++) {
-        if ((call->checks[i].left->has | call->checks[i].right->has) & BT_HAS_OPAQUE)
-            return 1;
-    }
-    return 0;
-}
-
 /* The dims that a call passes; none where it does not say them: the arguments show them. */
 static bt_status pass_dims(struct vm_encoder *e, const bt_call *call, const bt_func *func,
                            uint32_t *out)
@@ -288,13 +279,13 @@ bt_status vm_call_write(struct vm_encoder *e, const bt_call *call, int is_tail)
         return vm_holds_write(
             e, call, (uint32_t)(uintptr_t)bt_map_find(&e->registers, call) - 1);
     }
-    if (call->callee_kind == BT_CALLEE_VALUE && is_tail && !is_late(call))
+    if (call->callee_kind == BT_CALLEE_VALUE && is_tail && !bt_call_checks_result(call))
         return write_call(e, call, 1);
     BT_TRY(call->callee_kind == BT_CALLEE_OP     ? write_operator(e, call)
            : call->callee_kind == BT_CALLEE_CTOR ? write_ctor(e, call)
                                                  : write_call(e, call, 0));
     const uint32_t dst = (uint32_t)(uintptr_t)bt_map_find(&e->registers, call) - 1;
-    if (is_late(call)) {
+    if (bt_call_checks_result(call)) {
         BT_TRY(vm_shape_write(e, VM_SHAPE, &call->base, dst));
         BT_TRY(vm_checks_write(e, call));
     } else if (call->callee_kind != BT_CALLEE_CTOR) {

@@ -260,6 +260,9 @@ BT_API int bt_value_is_binding(const bt_value *);
 BT_API const char *bt_value_kind_name(uint32_t kind);
 /* A call of the operator of that name. */
 BT_API const bt_call *bt_as_op_call(const bt_value *, const char *op_name);
+/* Whether checks of a call are about its result, which does not have to be in its type:
+ * %y: Tensor[(4), float32] = f(%x) check ? == 4. */
+BT_API int bt_call_checks_result(const bt_call *);
 /* The tensor of a constant operand, NULL if it is anything else. */
 BT_API const bt_tensor *bt_const_tensor(const bt_value *);
 /* The call of a global that is all that a closure does: what it holds comes first among the

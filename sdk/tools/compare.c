@@ -108,14 +108,6 @@ static int is_folder(const char *path)
     return stat(path, &s) == 0 && S_ISDIR(s.st_mode);
 }
 
-static const char *join(struct tool *tool, const char *folder, const char *name)
-{
-    bt_text text;
-    bt_text_init(&text, bt_ctx_scratch(tool->ctx));
-    bt_text_addf(&text, "%s/%s", folder, name);
-    return bt_text_get(&text);
-}
-
 static int is_npy(const struct dirent *entry)
 {
     const char *dot = strrchr(entry->d_name, '.');
@@ -137,8 +129,8 @@ static int compare_entries(struct tool *tool, const char *a, const char *b,
 {
     int worst = EXIT_OK;
     for (int i = 0; i < n; i++) {
-        const char *name = entries[i]->d_name, *left = join(tool, a, name),
-                   *right = join(tool, b, name);
+        const char *name = entries[i]->d_name, *left = tool_text(tool, "%s/%s", a, name),
+                   *right = tool_text(tool, "%s/%s", b, name);
         int code = left && right ? compare_files(tool, name, left, right, t)
                                  : tool_fail(tool, bt_no_memory());
         worst = code > worst ? code : worst;

@@ -183,17 +183,15 @@ static int fail_pipeline(struct tool *tool, const char *name)
 static int fail_unknown(struct tool *tool, const struct listing *listing,
                         const char *name)
 {
-    bt_text interface_name;
     const void *row;
-    bt_text_init(&interface_name, bt_ctx_scratch(tool->ctx));
     if (strcmp(listing->kind, "pipeline") == 0) // those are no rows of tables
         return fail_pipeline(tool, name);
     if (strcmp(listing->kind, "library") != 0) { // nor are these
-        bt_text_addf(&interface_name, strchr(listing->kind, '/') ? "%s" : "baton.%s/1",
-                     listing->kind);
-        if (!bt_text_get(&interface_name))
+        const char *interface = tool_text(
+            tool, strchr(listing->kind, '/') ? "%s" : "baton.%s/1", listing->kind);
+        if (!interface)
             return tool_fail(tool, bt_no_memory());
-        TRY_TOOL(tool, bt_registry_row(tool->ctx, interface_name.at, name, 0, &row));
+        TRY_TOOL(tool, bt_registry_row(tool->ctx, interface, name, 0, &row));
     }
     return tool_fail(tool, bt_fail(tool->ctx, BT_ERR_NAME,
                                    "there is no %s %s; baton list %s shows all",

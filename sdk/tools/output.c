@@ -309,11 +309,9 @@ static int save_object(struct saver *s, const bt_object *object, const char *tit
                                                     : "a reference");
     }
     for (uint32_t i = 0; !code && tuple && i < tuple->nfield; i++) {
-        bt_text name;
-        bt_text_init(&name, bt_ctx_scratch(s->tool->ctx));
-        bt_text_addf(&name, "%s.%u", title, i);
-        code = bt_text_get(&name) ? save_object(s, tuple->fields[i], name.at)
-                                  : tool_fail(s->tool, bt_no_memory());
+        const char *name = tool_text(s->tool, "%s.%u", title, i);
+        code = name ? save_object(s, tuple->fields[i], name)
+                    : tool_fail(s->tool, bt_no_memory());
     }
     return code;
 }

@@ -64,10 +64,7 @@ static int why(struct tool *tool)
 /* dlopen looks a bare name up in the system's folders; a file is meant. */
 static const char *as_path(struct tool *tool, const char *file)
 {
-    bt_text text;
-    bt_text_init(&text, bt_ctx_scratch(tool->ctx));
-    bt_text_addf(&text, strchr(file, '/') ? "%s" : "./%s", file);
-    return bt_text_get(&text);
+    return tool_text(tool, strchr(file, '/') ? "%s" : "./%s", file);
 }
 
 static int print_or_write(struct tool *tool, const char *path, const bt_text *text)

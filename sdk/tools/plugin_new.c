@@ -29,14 +29,6 @@ static int fail_io(struct tool *tool, const char *path, const char *what)
         tool, bt_fail(tool->ctx, BT_ERR_IO, "%s %s: %s", path, what, strerror(errno)));
 }
 
-static const char *format(struct tool *tool, const char *a, const char *b)
-{
-    bt_text text;
-    bt_text_init(&text, bt_ctx_scratch(tool->ctx));
-    bt_text_addf(&text, "%s/%s", a, b);
-    return bt_text_get(&text);
-}
-
 /* <prefix>/share/baton/template, from <prefix>/bin/baton. */
 static const char *template_folder(struct tool *tool)
 {
@@ -48,7 +40,7 @@ static const char *template_folder(struct tool *tool)
         n = slash ? slash - path : 0;
     }
     path[n > 0 ? n : 0] = 0;
-    return format(tool, path, "share/baton/template");
+    return tool_text(tool, "%s/share/baton/template", path);
 }
 
 /* ---- one file ---- */
@@ -133,8 +125,8 @@ static int copy_folder(struct tool *tool, const char *from, const char *to,
             snprintf(named, sizeof(named), "%s.%s", words->ident, name);
             own = named;
         }
-        const char *source = format(tool, from, name);
-        const char *target = format(tool, to, own);
+        const char *source = tool_text(tool, "%s/%s", from, name);
+        const char *target = tool_text(tool, "%s/%s", to, own);
         if (!code && name[0] != '.' && is_added && target && access(target, F_OK) == 0)
             code = tool_fail(tool, bt_fail(tool->ctx, BT_ERR_IO,
                                            "%s is not overwritten: it is there", target));
@@ -153,7 +145,7 @@ static void remove_folder(struct tool *tool, const char *folder)
     struct dirent **entries;
     int n = scandir(folder, &entries, NULL, NULL);
     for (int i = 0; i < n; i++) {
-        const char *path = format(tool, folder, entries[i]->d_name);
+        const char *path = tool_text(tool, "%s/%s", folder, entries[i]->d_name);
         if (path)
             (void)unlink(path);
         free(entries[i]);
@@ -212,14 +204,13 @@ static int choose_words(struct tool *tool, const char *name, struct words *out)
 /* The manifest of a plugin of C source is completed by compiling it. */
 static int write_manifest(struct tool *tool, const char *folder, const char *ident)
 {
-    bt_text path, text;
-    bt_text_init(&path, bt_ctx_scratch(tool->ctx));
+    bt_text text;
     bt_text_init(&text, bt_ctx_scratch(tool->ctx));
-    bt_text_addf(&path, "%s/%s.baton.json", folder, ident);
-    if (!bt_text_get(&path))
+    const char *path = tool_text(tool, "%s/%s.baton.json", folder, ident);
+    if (!path)
         return tool_fail(tool, bt_no_memory());
-    TRY_TOOL(tool, bt_plugin_describe_sources(tool->ctx, bt_text_get(&path), &text));
-    TRY_TOOL(tool, bt_file_write(tool->ctx, bt_text_get(&path), text.at, text.len));
+    TRY_TOOL(tool, bt_plugin_describe_sources(tool->ctx, path, &text));
+    TRY_TOOL(tool, bt_file_write(tool->ctx, path, text.at, text.len));
     return EXIT_OK;
 }
 
@@ -243,7 +234,7 @@ static int check_kind(const struct tool *tool, const char *kind)
 static const char *read_word(struct tool *tool, const char *folder, const char *file,
                              const char *mark, const char *ends)
 {
-    const char *path = format(tool, folder, file), *word = NULL;
+    const char *path = tool_text(tool, "%s/%s", folder, file), *word = NULL;
     bt_file *content;
     if (!path || access(path, R_OK) != 0 || bt_file_read(tool->ctx, path, &content))
         return NULL;
@@ -261,7 +252,7 @@ static int add_to(struct tool *tool, const char *kind, const char *folder,
 {
     words->plugin = read_word(tool, folder, "CMakeLists.txt", " NAME ", ")");
     words->id = read_word(tool, folder, "plugin.json", "\"id\": \"", "\"");
-    const char *own = format(tool, templates, kind);
+    const char *own = tool_text(tool, "%s/%s", templates, kind);
     if (!words->plugin || !words->id)
         return tool_fail(
             tool, bt_fail(tool->ctx, BT_ERR_IO,
@@ -283,8 +274,9 @@ static int make(struct tool *tool, const char *kind, const char *folder,
                 const char *templates, const struct words *words)
 {
     int is_source = option_value(tool, "source") != NULL;
-    const char *own = format(tool, templates, kind);
-    const char *common = format(tool, templates, is_source ? "source" : "common");
+    const char *own = tool_text(tool, "%s/%s", templates, kind);
+    const char *common =
+        tool_text(tool, "%s/%s", templates, is_source ? "source" : "common");
     printf("a plugin with %s %s:\n", kind, words->name);
     int code = common && own ? copy_folder(tool, own, folder, words, 0)
                              : tool_fail(tool, bt_no_memory());

@@ -88,10 +88,7 @@ static int fail_option(const struct tool *tool, const char *word)
         return tool_fail(tool, bt_no_memory());
     for (size_t i = 0; i <= n; i++) {
         const struct option *o = i < n ? &all[i] : &tool_help_option;
-        bt_text text;
-        bt_text_init(&text, scratch);
-        bt_text_addf(&text, "--%s", o->name);
-        if (!(names[i] = bt_text_get(&text)))
+        if (!(names[i] = tool_text(tool, "--%s", o->name)))
             return tool_fail(tool, bt_no_memory());
     }
     return tool_usage(tool, "there is no option %s%s", name,
@@ -155,18 +152,32 @@ int tool_parse(struct tool *tool, int argc, char **argv)
 
 /* ---- messages ---- */
 
+static const char *text_of(const struct tool *tool, const char *format, va_list list)
+{
+    bt_text text;
+    bt_text_init(&text, bt_ctx_scratch(tool->ctx));
+    bt_text_addv(&text, format, list);
+    return bt_text_get(&text);
+}
+
+const char *tool_text(const struct tool *tool, const char *format, ...)
+{
+    va_list list;
+    va_start(list, format);
+    const char *text = text_of(tool, format, list);
+    va_end(list);
+    return text;
+}
+
 int tool_usage(const struct tool *tool, const char *format, ...)
 {
     va_list list;
-    bt_text text;
-    bt_text_init(&text, bt_ctx_scratch(tool->ctx));
     va_start(list, format);
-    bt_text_addv(&text, format, list);
+    const char *message = text_of(tool, format, list);
     va_end(list);
-    const char *message = bt_text_get(&text);
     if (!message)
         return tool_fail(tool, bt_no_memory());
-    int asks = text.len && message[text.len - 1] == '?';
+    int asks = *message && message[strlen(message) - 1] == '?';
     fprintf(stderr, "baton %s: ", tool->verb->name);
     put_shown(stderr, message);
     fprintf(stderr, "%s see baton %s --help\n", asks ? "" : ";", tool->verb->name);

@@ -54,6 +54,8 @@ int option_number(const struct tool *, const char *name, int64_t high, int64_t *
 /* Prints a text indented, each of its lines below the line that it explains. */
 void print_below(const char *text);
 
+/* A text in the scratch arena. NULL: no memory. */
+const char *tool_text(const struct tool *, const char *format, ...) BT_PRINTF(2, 3);
 /* Splits the command line by the verb's options. */
 int tool_parse(struct tool *, int argc, char **argv);
 /* A message about the command line, and EXIT_USAGE. */

@@ -18,14 +18,9 @@ int case_is_equal(struct op_check *w, const bt_tensor *a, const bt_tensor *b,
 
 /* ---- as a program ---- */
 
-static int is_float_tensor(const bt_type *type)
-{
-    return bt_as_tensor_type(type) && bt_dtype_is_float(bt_tensor_dtype(type));
-}
-
 static bt_status build_around(bt_builder *b, const bt_op *op, const bt_value **value)
 {
-    if (!op || !is_float_tensor((*value)->type))
+    if (!op || !bt_dtype_is_float(bt_tensor_dtype((*value)->type)))
         return NULL;
     return bt_build_op(b, op, NULL, 1, (const bt_value *[]){ *value }, value);
 }

@@ -89,11 +89,6 @@ struct follow {
     int is_shape;   /* a shape is among what they decide */
 };
 
-static int has_floats(const bt_type *type)
-{
-    return bt_as_tensor_type(type) && bt_dtype_is_float(bt_tensor_dtype(type));
-}
-
 /* Recursion is bounded by the depth of regions. 0: no memory */
 static int follow_block(struct follow *f, const bt_block *block)
 {
@@ -109,7 +104,7 @@ static int follow_block(struct follow *f, const bt_block *block)
         for (uint32_t k = 0; k < bt_value_noperand(value); k++)
             is_reached |= bt_map_find(&f->reached, bt_value_operand(value, k)) != NULL;
         f->is_shape |= is_reached && (value->type->has & BT_HAS_OPAQUE);
-        if (is_reached && !has_floats(value->type))
+        if (is_reached && !bt_dtype_is_float(bt_tensor_dtype(value->type)))
             ok = ok && bt_map_put(&f->reached, value, f);
     }
     return ok;

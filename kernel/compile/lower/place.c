@@ -10,6 +10,7 @@
 
 #include <inttypes.h>
 
+#include "base/arena.h"
 #include "pass/targets.h"
 
 /* ---- what a target says of its kernels ---- */
@@ -266,10 +267,7 @@ static bt_status add_kernel(struct bt__kernels *k, const struct bt__primitive *p
                             uint32_t index)
 {
     bt_kernel *kernel = p->lowering.kernels[index];
-    bt_text text;
-    bt_text_init(&text, k->arena);
-    bt_text_addf(&text, index ? "%s.%u" : "%s", p->func->name, index);
-    kernel->name = bt_text_get(&text);
+    kernel->name = bt__format(k->arena, index ? "%s.%u" : "%s", p->func->name, index);
     kernel->primitive = p->func;
     kernel->target = p->target;
     return kernel->name && BT_PUSH(k->arena, &k->kernels, kernel) ? NULL : bt_no_memory();

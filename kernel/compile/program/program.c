@@ -5,6 +5,7 @@
 
 #include <baton/artifact.h>
 
+#include "base/arena.h"
 #include "base/ctx.h"
 #include "compile/lower/lower.h"
 #include "pass/targets.h"
@@ -114,10 +115,7 @@ static bt_status make_port(bt_program *program, const char *name, const bt_type 
 /* What the function's attribute says, see bt_outputs_name. */
 static bt_status output_name(bt_program *program, uint32_t index, const char **out)
 {
-    bt_text text;
-    bt_text_init(&text, program->arena);
-    bt_text_addf(&text, "output%u", index);
-    *out = bt_text_get(&text);
+    *out = bt__format(program->arena, "output%u", index);
     if (!*out)
         return bt_no_memory();
     const bt_dict_entry *stated = bt_dict_find(&program->entry->func->attrs, *out);

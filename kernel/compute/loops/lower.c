@@ -14,6 +14,7 @@
 #include "compute/graph/share.h"
 #include <baton/loops.h>
 
+#include "base/arena.h"
 #include "compute/graph/graph.h"
 
 /* Statements under construction, in loops and behind conditions. */
@@ -51,12 +52,9 @@ static void open_scope(struct lowerer *l, struct scope *s, struct scope *outer,
 
 static int new_local(struct lowerer *l, bt_dtype dtype, uint32_t *out)
 {
-    bt_text name;
-    bt_text_init(&name, l->arena);
-    bt_text_addf(&name, "t%u", l->loops->graph->narray);
-    return bt_text_get(&name) &&
-           bt_loops_add_buffer(l->loops, BT_BUFFER_LOCAL, bt_text_get(&name), dtype,
-                               bt_node_int(l->loops->graph, 1), out);
+    const char *name = bt__format(l->arena, "t%u", l->loops->graph->narray);
+    return name && bt_loops_add_buffer(l->loops, BT_BUFFER_LOCAL, name, dtype,
+                                       bt_node_int(l->loops->graph, 1), out);
 }
 
 static const bt_node *zero(struct lowerer *l)
@@ -317,12 +315,9 @@ struct scattered {
 static int new_accumulator(struct lowerer *l, bt_dtype dtype, int64_t nelem,
                            uint32_t *out)
 {
-    bt_text name;
-    bt_text_init(&name, l->arena);
-    bt_text_addf(&name, "b%u", l->loops->graph->narray);
-    return bt_text_get(&name) &&
-           bt_loops_add_buffer(l->loops, BT_BUFFER_TEMP, bt_text_get(&name), dtype,
-                               bt_node_int(l->loops->graph, nelem), out);
+    const char *name = bt__format(l->arena, "b%u", l->loops->graph->narray);
+    return name && bt_loops_add_buffer(l->loops, BT_BUFFER_TEMP, name, dtype,
+                                       bt_node_int(l->loops->graph, nelem), out);
 }
 
 /* A loop whose body is filled before it joins the block. */

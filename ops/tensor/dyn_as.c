@@ -120,9 +120,12 @@ static bt_status relate_pad(bt_solver *s, const bt_relation_call *r)
 }
 
 static const char *const pad_faults[] = {
-    "pad_width has another number of entries than two for each axis of data",
-    "an axis is cut to less than nothing, or pad_width is beyond 32 bits",
-    "an axis has no element to repeat", NULL
+    PLAIN_FAULT(PAD_FAULT_COUNT,
+                "pad_width has another number of entries than two for each axis of data"),
+    PLAIN_FAULT(PAD_FAULT_WIDTH,
+                "an axis is cut to less than nothing, or pad_width is beyond 32 bits"),
+    PLAIN_FAULT(PAD_FAULT_EMPTY, "an axis has no element to repeat"),
+    NULL,
 };
 
 static bt_status plain_of_pad(bt_ctx *ctx, const bt_formula_call *call, int64_t *out)

@@ -39,7 +39,9 @@ static bt_status relate_tile(bt_solver *s, const bt_relation_call *r)
 }
 
 static const char *const tile_faults[] = {
-    "reps has a number below 0", "the result has more elements than can be counted", NULL
+    PLAIN_FAULT(TILE_FAULT_COUNT, "reps has a number below 0"),
+    PLAIN_FAULT(TILE_FAULT_OVERFLOW, "the result has more elements than can be counted"),
+    NULL,
 };
 static const bt_plain_facet tile = PLAIN(plain_tile, tile_faults, 0, NULL);
 
@@ -102,8 +104,11 @@ static bt_status relate_slice(bt_solver *s, const bt_relation_call *r)
 }
 
 static const char *const slice_faults[] = {
-    "begin, end and strides have other numbers of entries than data has axes",
-    "strides has a step of 0", NULL
+    PLAIN_FAULT(
+        WALK_FAULT_COUNT,
+        "begin, end and strides have other numbers of entries than data has axes"),
+    PLAIN_FAULT(WALK_FAULT_STEP, "strides has a step of 0"),
+    NULL,
 };
 
 static bt_status plain_of_slice(bt_ctx *ctx, const bt_formula_call *call, int64_t *out)
@@ -149,7 +154,10 @@ static bt_status relate_hot(bt_solver *s, const bt_relation_call *r)
                                      a->dtype ? a->dtype : on.dtype);
 }
 
-static const char *const hot_faults[] = { "the depth is below 0", NULL };
+static const char *const hot_faults[] = {
+    PLAIN_FAULT(ONE_HOT_FAULT_DEPTH, "the depth is below 0"),
+    NULL,
+};
 
 static bt_status plain_of_hot(bt_ctx *ctx, const bt_formula_call *call, int64_t *out)
 {

@@ -82,10 +82,12 @@ static bt_status relate_broadcast(bt_solver *s, const bt_relation_call *r)
                              "data, broadcast, and the shape asked for");
 }
 
-static const char *const broadcast_faults[] = { "data has more axes than the shape",
-                                                "an extent of the shape is below 0",
-                                                "data does not broadcast to the shape",
-                                                NULL };
+static const char *const broadcast_faults[] = {
+    PLAIN_FAULT(BROADCAST_FAULT_RANK, "data has more axes than the shape"),
+    PLAIN_FAULT(BROADCAST_FAULT_EXTENT, "an extent of the shape is below 0"),
+    PLAIN_FAULT(BROADCAST_FAULT_SHAPE, "data does not broadcast to the shape"),
+    NULL,
+};
 static const bt_plain_facet broadcast =
     PLAIN(plain_broadcast_to, broadcast_faults, 0, NULL);
 
@@ -120,7 +122,10 @@ static bt_status relate_fill(bt_solver *s, const bt_relation_call *r)
     return bt_relation_result_tensor(s, r, n, dims, dtype);
 }
 
-static const char *const fill_faults[] = { "an extent of the shape is below 0", NULL };
+static const char *const fill_faults[] = {
+    PLAIN_FAULT(FILL_FAULT_EXTENT, "an extent of the shape is below 0"),
+    NULL,
+};
 
 static bt_status plain_of_fill(bt_ctx *ctx, const bt_formula_call *call, int64_t *out)
 {
@@ -166,7 +171,9 @@ static bt_status relate_squeeze(bt_solver *s, const bt_relation_call *r)
 }
 
 static const char *const squeeze_faults[] = {
-    "an axis of data to drop has no extent of 1", "an axis to drop is named twice", NULL
+    PLAIN_FAULT(SQUEEZE_FAULT_AXIS, "an axis of data to drop has no extent of 1"),
+    PLAIN_FAULT(SQUEEZE_FAULT_TWICE, "an axis to drop is named twice"),
+    NULL,
 };
 static const bt_plain_facet squeeze = PLAIN(plain_squeeze, squeeze_faults, 0, NULL);
 
@@ -206,8 +213,10 @@ static bt_status relate_expand(bt_solver *s, const bt_relation_call *r)
     return bt_relation_result_tensor(s, r, rank, dims, data.dtype);
 }
 
-static const char *const expand_faults[] = { "the axis is outside the rank of data",
-                                             NULL };
+static const char *const expand_faults[] = {
+    PLAIN_FAULT(EXPAND_FAULT_AXIS, "the axis is outside the rank of data"),
+    NULL,
+};
 static const bt_plain_facet expand = PLAIN(plain_expand_dims, expand_faults, 0, NULL);
 
 /* ---- rows ---- */

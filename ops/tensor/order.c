@@ -142,8 +142,11 @@ static bt_status relate_dyn_topk(bt_solver *s, const bt_relation_call *r)
 
 /* ---- runs ---- */
 
-static const char *const faults[] = { "k is greater than the extent of the axis",
-                                      "k must be one number", NULL };
+static const char *const faults[] = {
+    PLAIN_FAULT(ORDER_FAULT_EXTENT, "k is greater than the extent of the axis"),
+    PLAIN_FAULT(ORDER_FAULT_K, "k must be one number"),
+    NULL,
+};
 
 /* The structs begin alike. */
 static void order_attrs(const bt_formula_call *call, int64_t k, int has_values,

@@ -19,6 +19,9 @@ extern const char *const plain_blocks[];
         plain_blocks, #function_, (faults_), (workspace_), (attrs_), (function_) \
     }
 
+/* A row of faults_, which NULL ends: the text of a fault that functions number from 1. */
+#define PLAIN_FAULT(number_, text_) [(number_)-1] = (text_)
+
 /* bt_op.eval of an operator that has such a facet: 5 inputs and 5 results at most. */
 bt_status plain_eval(bt_ctx *, const bt_eval_call *) BT_MUST_USE;
 /* A tensor as a function sees it; its dims are copied. */

@@ -35,9 +35,12 @@ static bt_status relate(bt_solver *s, const bt_relation_call *r)
 }
 
 static const char *const faults[] = {
-    "a position has another number of indices than the result has axes",
-    "there are not as many values as positions", "an extent of output_shape is below 0",
-    "an index is outside of its axis", NULL
+    PLAIN_FAULT(SPARSE_FAULT_RANK,
+                "a position has another number of indices than the result has axes"),
+    PLAIN_FAULT(SPARSE_FAULT_VALUES, "there are not as many values as positions"),
+    PLAIN_FAULT(SPARSE_FAULT_EXTENT, "an extent of output_shape is below 0"),
+    PLAIN_FAULT(SPARSE_FAULT_INDEX, "an index is outside of its axis"),
+    NULL,
 };
 static const bt_plain_facet plain = PLAIN(plain_sparse_to_dense, faults, 0, NULL);
 

@@ -151,8 +151,12 @@ static bt_status relate_set(bt_solver *s, const bt_relation_call *r)
 }
 
 static const char *const set_faults[] = {
-    "begin, end and strides have other numbers of entries than data has axes",
-    "strides has a step of 0", "v has another shape than the part", NULL
+    PLAIN_FAULT(
+        WALK_FAULT_COUNT,
+        "begin, end and strides have other numbers of entries than data has axes"),
+    PLAIN_FAULT(WALK_FAULT_STEP, "strides has a step of 0"),
+    PLAIN_FAULT(WALK_FAULT_SHAPE, "v has another shape than the part"),
+    NULL,
 };
 static const bt_plain_facet set = PLAIN(plain_strided_set, set_faults, 0, NULL);
 

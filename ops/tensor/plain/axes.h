@@ -1,6 +1,7 @@
 #include "elements.h"
 
 /* dyn.squeeze. */
+enum { SQUEEZE_FAULT_AXIS = 1, SQUEEZE_FAULT_TWICE };
 static int32_t plain_squeeze(const bt_plain_call *call)
 {
     const bt_plain_tensor *in = call->in, *axes = call->in + 1, *out = call->out;
@@ -11,9 +12,9 @@ static int32_t plain_squeeze(const bt_plain_call *call)
     for (i = 0; i < n; i++) {
         const int64_t at = plain_index(axes, i), axis = at < 0 ? at + in->rank : at;
         if (axis < 0 || axis >= in->rank || in->dims[axis] != 1)
-            return 1;
+            return SQUEEZE_FAULT_AXIS;
         if (is_dropped[axis]++)
-            return 2;
+            return SQUEEZE_FAULT_TWICE;
     }
     for (k = 0; call->is_sizing && k < in->rank; k++) {
         if (!is_dropped[k])
@@ -25,6 +26,7 @@ static int32_t plain_squeeze(const bt_plain_call *call)
 }
 
 /* dyn.expand_dims. */
+enum { EXPAND_FAULT_AXIS = 1 };
 static int32_t plain_expand_dims(const bt_plain_call *call)
 {
     const bt_plain_tensor *in = call->in, *out = call->out;
@@ -32,7 +34,7 @@ static int32_t plain_expand_dims(const bt_plain_call *call)
                   axis = at < 0 ? at + in->rank + 1 : at;
     int64_t k;
     if (axis < 0 || axis > in->rank)
-        return 1;
+        return EXPAND_FAULT_AXIS;
     for (k = 0; call->is_sizing && k < out->rank; k++)
         out->dims[k] = k < axis ? in->dims[k] : k < axis + more ? 1 : in->dims[k - more];
     if (!call->is_sizing)

@@ -2,6 +2,7 @@
 
 /* dyn.full, dyn.zeros, dyn.ones: the last input is the shape. attrs: the number that each
  * element is, where no input 0 is the element. */
+enum { FILL_FAULT_EXTENT = 1 };
 static int32_t plain_fill(const bt_plain_call *call)
 {
     const bt_plain_tensor *shape = call->in + call->nin - 1, *out = call->out;
@@ -12,7 +13,7 @@ static int32_t plain_fill(const bt_plain_call *call)
         for (k = 0; k < out->rank; k++) {
             out->dims[k] = plain_index(shape, k);
             if (out->dims[k] < 0)
-                return 1;
+                return FILL_FAULT_EXTENT;
         }
         return 0;
     }

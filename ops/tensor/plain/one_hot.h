@@ -1,6 +1,7 @@
 #include "elements.h"
 
 /* dyn.one_hot. attrs: the axis. */
+enum { ONE_HOT_FAULT_DEPTH = 1 };
 static int32_t plain_one_hot(const bt_plain_call *call)
 {
     const bt_plain_tensor *in = call->in, *out = call->out;
@@ -8,7 +9,7 @@ static int32_t plain_one_hot(const bt_plain_call *call)
     int64_t inner = 1, i, n;
     uint32_t k;
     if (depth < 0)
-        return 1;
+        return ONE_HOT_FAULT_DEPTH;
     for (k = (uint32_t)axis; k < in->rank; k++)
         inner *= in->dims[k];
     for (k = 0; call->is_sizing && k < in->rank; k++)

@@ -35,6 +35,7 @@ static inline const int64_t *plain_first(const plain_line *line, int64_t k, void
 
 /* sort, argsort, topk. attrs: the axis, whether the least come first, k (below 1: all),
  * whether values are given, whether positions are. An input 1 is k. */
+enum { ORDER_FAULT_EXTENT = 1, ORDER_FAULT_K };
 static int32_t plain_order(const bt_plain_call *call)
 {
     const bt_plain_tensor *in = call->in, *places = call->out + call->nout - 1;
@@ -43,12 +44,12 @@ static int32_t plain_order(const bt_plain_call *call)
     int64_t k = call->attrs[2], number, nline, j;
     uint32_t i, r;
     if (call->nin > 1 && plain_count(call->in + 1) != 1)
-        return 2;
+        return ORDER_FAULT_K;
     if (call->nin > 1)
         k = plain_index(call->in + 1, 0);
     k = k < 1 ? n : k;
     if (k > n)
-        return 1;
+        return ORDER_FAULT_EXTENT;
     if (call->is_sizing) {
         for (r = 0; r < call->nout; r++) {
             for (i = 0; i < in->rank; i++)

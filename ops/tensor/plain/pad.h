@@ -31,21 +31,22 @@ static inline int64_t plain_pad_at(const bt_plain_call *call, const int64_t *ind
 }
 
 /* dyn.nn.pad. attrs: the mode. */
+enum { PAD_FAULT_COUNT = 1, PAD_FAULT_WIDTH, PAD_FAULT_EMPTY };
 static int32_t plain_pad(const bt_plain_call *call)
 {
     const bt_plain_tensor *in = call->in, *width = call->in + 1, *out = call->out;
     int64_t index[BT_PLAIN_RANK] = { 0 }, i, n, at;
     uint32_t k;
     if (plain_count(width) != 2 * (int64_t)in->rank)
-        return 1;
+        return PAD_FAULT_COUNT;
     for (k = 0; k < in->rank; k++) {
         const int64_t before = plain_index(width, 2 * (int64_t)k),
                       after = plain_index(width, 2 * (int64_t)k + 1);
         if (before < INT32_MIN || before > INT32_MAX || after < INT32_MIN ||
             after > INT32_MAX || in->dims[k] + before + after < 0)
-            return 2;
+            return PAD_FAULT_WIDTH;
         if (in->dims[k] == 0 && before + after && call->attrs[0])
-            return 3;
+            return PAD_FAULT_EMPTY;
         if (call->is_sizing)
             out->dims[k] = in->dims[k] + before + after;
     }

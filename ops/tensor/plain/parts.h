@@ -16,6 +16,7 @@ static int32_t plain_strided_slice(const bt_plain_call *call)
 }
 
 /* dyn.tile: walks how often before each axis. */
+enum { TILE_FAULT_COUNT = 1, TILE_FAULT_OVERFLOW };
 static int32_t plain_tile(const bt_plain_call *call)
 {
     const bt_plain_tensor *in = call->in, *reps = call->in + 1;
@@ -29,9 +30,9 @@ static int32_t plain_tile(const bt_plain_call *call)
         const int64_t count = at < 0 ? 1 : plain_index(reps, at),
                       extent = axis < 0 ? 1 : in->dims[axis];
         if (count < 0)
-            return 1;
+            return TILE_FAULT_COUNT;
         if (extent && count > INT64_MAX / extent)
-            return 2;
+            return TILE_FAULT_OVERFLOW;
         w.counts[2 * k] = count;
         w.counts[2 * k + 1] = extent;
         w.strides[2 * k + 1] = axis < 0 ? 0 : own.strides[axis];

@@ -23,17 +23,17 @@ static inline int32_t plain_extents(const bt_plain_tensor *in, const int64_t *co
         default: dims[k] = code; break;
         }
         if (part->kind == SHAPE_LITERAL && code && stated > INT64_MAX / code)
-            return 9;
+            return SHAPE_FAULT_OVERFLOW;
         stated *= part->kind == SHAPE_LITERAL ? code : 1;
     }
     if (rest < BT_PLAIN_RANK && stated == 0)
-        return 10;
+        return SHAPE_FAULT_REST;
     if (rest < BT_PLAIN_RANK)
         dims[rest] = left / stated;
     *nelem = 1;
     for (k = 0; k < parts->n; k++) {
         if (dims[k] && *nelem > INT64_MAX / dims[k])
-            return 9;
+            return SHAPE_FAULT_OVERFLOW;
         *nelem *= dims[k];
     }
     return 0;
@@ -54,9 +54,9 @@ static int32_t plain_reshape(const bt_plain_call *call)
     if (fault)
         return fault;
     if (nelem != plain_count(in))
-        return 11;
+        return SHAPE_FAULT_NELEM;
     if (parts.n != call->out->rank)
-        return 12;
+        return SHAPE_FAULT_TYPE;
     for (i = 0; call->is_sizing && i < parts.n; i++)
         call->out->dims[i] = dims[i];
     if (!call->is_sizing)

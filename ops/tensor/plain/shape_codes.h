@@ -25,12 +25,27 @@ typedef struct shape_parts {
     shape_part at[BT_PLAIN_RANK];
     uint8_t is_used[BT_PLAIN_RANK];
 } shape_parts;
+/* Of newshape, texts in shape_faults. */
+enum {
+    SHAPE_FAULT_RANK = 1, /* more dims than a shape may have */
+    SHAPE_FAULT_COPY,     /* an axis that data lacks */
+    SHAPE_FAULT_SPLIT,    /* likewise */
+    SHAPE_FAULT_SPLIT_END,
+    SHAPE_FAULT_SPLIT_CODES,
+    SHAPE_FAULT_RESTS,
+    SHAPE_FAULT_JOIN, /* an axis that data lacks */
+    SHAPE_FAULT_CODE,
+    SHAPE_FAULT_OVERFLOW,
+    SHAPE_FAULT_REST, /* of no elements */
+    SHAPE_FAULT_NELEM,
+    SHAPE_FAULT_TYPE
+};
 /* Adds a part. As all functions here that give a number, it gives 0, or that of a fault. */
 static inline int32_t plain_shape_add(shape_parts *parts, uint32_t kind, uint32_t axis,
                                       int64_t at)
 {
     if (parts->n == BT_PLAIN_RANK)
-        return 1;
+        return SHAPE_FAULT_RANK;
     parts->at[parts->n].kind = kind;
     parts->at[parts->n].axis = axis;
     parts->at[parts->n++].at = (uint32_t)at;
@@ -44,11 +59,11 @@ static inline int32_t plain_shape_split(shape_parts *parts, int64_t n,
     int32_t fault;
     int64_t k;
     if (at + 2 >= n)
-        return 4;
+        return SHAPE_FAULT_SPLIT_END;
     if ((codes[at + 1] <= 0 && codes[at + 1] != -1) ||
         (codes[at + 2] <= 0 && codes[at + 2] != -1) ||
         (codes[at + 1] == -1 && codes[at + 2] == -1))
-        return 5;
+        return SHAPE_FAULT_SPLIT_CODES;
     parts->is_used[axis] = 1;
     for (k = at + 1; k <= at + 2; k++) {
         fault = codes[k] == -1
@@ -69,13 +84,13 @@ static inline int32_t plain_shape_axes(shape_parts *parts, int64_t n,
     int32_t fault = 0;
     if (code == -3) {
         if (*axis + 1 >= rank)
-            return 7;
+            return SHAPE_FAULT_JOIN;
         parts->is_used[*axis] = parts->is_used[*axis + 1] = 1;
         *axis += 2;
         return plain_shape_add(parts, SHAPE_PRODUCT, *axis - 2, at);
     }
     if (*axis >= rank && code != -2)
-        return code == -4 ? 3 : 2;
+        return code == -4 ? SHAPE_FAULT_SPLIT : SHAPE_FAULT_COPY;
     if (code == -4)
         return plain_shape_split(parts, n, codes, at, (*axis)++);
     while (*axis < rank && !fault) {
@@ -100,14 +115,14 @@ static inline int32_t plain_shape_resolve(int64_t n, const int64_t *codes, uint3
     axis = 0;
     for (i = 0; i < n && !fault; i++) {
         if (codes[i] < -5)
-            return 8;
+            return SHAPE_FAULT_CODE;
         if ((codes[i] < -1 && codes[i] != -5) || (codes[i] == 0 && !allow_zero)) {
             fault = plain_shape_axes(parts, n, codes, i, rank, &axis);
             i += codes[i] == -4 ? 2 : 0;
             continue;
         }
         if (codes[i] == -1 && nrest++)
-            return 6;
+            return SHAPE_FAULT_RESTS;
         axis += axis < rank;
         fault = plain_shape_add(parts,
                                 codes[i] == -1   ? SHAPE_REST

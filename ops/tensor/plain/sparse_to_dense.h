@@ -1,6 +1,12 @@
 #include "elements.h"
 
 /* dyn.sparse_to_dense. */
+enum {
+    SPARSE_FAULT_RANK = 1,
+    SPARSE_FAULT_VALUES,
+    SPARSE_FAULT_EXTENT,
+    SPARSE_FAULT_INDEX
+};
 static int32_t plain_sparse_to_dense(const bt_plain_call *call)
 {
     const bt_plain_tensor *places = call->in, *shape = call->in + 1,
@@ -8,19 +14,19 @@ static int32_t plain_sparse_to_dense(const bt_plain_call *call)
     const int64_t n = places->rank ? places->dims[0] : 1, rank = plain_count(shape);
     int64_t i, k, at, count;
     if (plain_count(places) != n * rank)
-        return 1;
+        return SPARSE_FAULT_RANK;
     if (values->rank && plain_count(values) != n)
-        return 2;
+        return SPARSE_FAULT_VALUES;
     for (k = 0; k < rank; k++) {
         const int64_t extent = plain_index(shape, k);
         if (extent < 0)
-            return 3;
+            return SPARSE_FAULT_EXTENT;
         if (call->is_sizing)
             out->dims[k] = extent;
         for (i = 0; i < n; i++) {
             at = plain_index(places, i * rank + k);
             if (at < 0 || at >= extent)
-                return 4;
+                return SPARSE_FAULT_INDEX;
         }
     }
     if (call->is_sizing)

@@ -11,7 +11,7 @@ static int32_t plain_strided_set(const bt_plain_call *call)
     fault = plain_walk_slice(call, 2, 0, &w);
     for (k = 0; k < in->rank && !fault; k++) {
         if (v->dims[k] != w.counts[k])
-            fault = 3;
+            fault = WALK_FAULT_SHAPE;
         if (call->is_sizing)
             call->out->dims[k] = in->dims[k];
     }

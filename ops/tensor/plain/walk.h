@@ -56,6 +56,7 @@ static inline int64_t plain_position(int64_t at, int64_t extent, int64_t step)
 
 /* Keeps of the first axes every step-th position between two, as Python's slices do, or so
  * many from a position on; where they are is in three inputs from one on. */
+enum { WALK_FAULT_COUNT = 1, WALK_FAULT_STEP, WALK_FAULT_SHAPE };
 static inline int32_t plain_walk_slice(const bt_plain_call *call, uint32_t first,
                                        int64_t is_size, plain_walk *w)
 {
@@ -63,14 +64,14 @@ static inline int32_t plain_walk_slice(const bt_plain_call *call, uint32_t first
     const int64_t n = plain_count(begin);
     int64_t k;
     if (n > w->rank || plain_count(end) != n || plain_count(steps) > n)
-        return 1;
+        return WALK_FAULT_COUNT;
     for (k = 0; k < n; k++) {
         const int64_t extent = w->counts[k], stop = plain_index(end, k);
         const int64_t step =
             k < plain_count(steps) && !is_size ? plain_index(steps, k) : 1;
         int64_t from, span;
         if (step == 0 || step == INT64_MIN)
-            return 2;
+            return WALK_FAULT_STEP;
         from = plain_position(plain_index(begin, k), extent, step);
         if (is_size)
             span = stop < 0 || stop > extent - from ? extent - from : stop;

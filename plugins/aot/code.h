@@ -75,8 +75,8 @@ bt_status code_dims(struct coder *, uint32_t n, const struct vm_term *,
 bt_status code_show(struct coder *, const struct vm_shape *, const char *at,
                     int is_checked) BT_MUST_USE;
 bt_status code_check(struct coder *, const struct vm_check *) BT_MUST_USE;
-bt_status code_holds(struct coder *, const struct vm_hold *,
-                     uint32_t operand) BT_MUST_USE;
+bt_status code_contents(struct coder *, const struct vm_contents *,
+                        uint32_t operand) BT_MUST_USE;
 
 /* ---- code_calls.c ---- */
 

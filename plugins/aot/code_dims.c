@@ -110,13 +110,14 @@ bt_status code_check(struct coder *c, const struct vm_check *check)
     return code_fail_if(c, wrong.at, &check->call->base, text.at);
 }
 
-bt_status code_holds(struct coder *c, const struct vm_hold *hold, uint32_t operand)
+bt_status code_contents(struct coder *c, const struct vm_contents *stated,
+                        uint32_t operand)
 {
     const bt_dtype dtype = code_type_of(c, operand)->dtype;
     const char *name = code_name(c, operand);
-    for (uint32_t i = 0; i < hold->n; i++) {
+    for (uint32_t i = 0; i < stated->n; i++) {
         const char *term;
-        BT_TRY(code_term(c, &hold->terms[i], &term));
+        BT_TRY(code_term(c, &stated->terms[i], &term));
         const char *found =
             code_is_object(c->f, operand)
                 ? c_loaded(&c->x, dtype,
@@ -129,13 +130,13 @@ bt_status code_holds(struct coder *c, const struct vm_hold *hold, uint32_t opera
         bt_text text;
         bt_text_init(&text, c->p->arena);
         bt_text_addf(&text, "%s: element %" PRIu32 " is another, but was stated to be ",
-                     name_call(c, hold->call), i);
-        name_term(c, &hold->terms[i], &text);
+                     name_call(c, stated->call), i);
+        name_term(c, &stated->terms[i], &text);
         if (!bt_text_get(&text))
             return bt_no_memory();
         BT_TRY(code_fail_if(
             c, FORM("%s%s != UNKNOWN && %s != %s", is_there, term, term, found),
-            &hold->call->base, text.at));
+            &stated->call->base, text.at));
     }
     return NULL;
 }

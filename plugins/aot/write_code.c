@@ -158,7 +158,7 @@ static bt_status add_instruction(struct coder *c, const uint32_t *w)
         BT_TRY(code_show(c, &p->shapes[first], code_name(c, w[1]), 0));
         return code_show(c, &p->shapes[first], code_name(c, w[1]), 1);
     case VM_CHECK: return code_check(c, &p->checks[first]);
-    case VM_HOLDS: return code_holds(c, &p->holds[first], w[1]);
+    case VM_HOLDS: return code_contents(c, &p->contents[first], w[1]);
     default:
         return code_refuse(c, code_here(c), "an instruction that no C is written for");
     }

@@ -110,7 +110,7 @@ struct vm_check {
     bt_check check;
     struct vm_term left, right;
 };
-struct vm_hold {
+struct vm_contents {
     const bt_call *call;
     uint32_t n;
     const struct vm_term *terms;
@@ -188,8 +188,8 @@ struct vm_program {
     bt_arena *arena;
     struct vm_types types;
     uint32_t most_args, most_dims; /* of a call */
-    uint32_t nfunction, nlist, nconst, nscalar, nctor, noperator, nshape, ncheck, nhold,
-        nlaunch;
+    uint32_t nfunction, nlist, nconst, nscalar, nctor, noperator, nshape, ncheck,
+        ncontents, nlaunch;
     const struct vm_function *const *functions;
     const struct vm_list *lists;
     const struct vm_const *consts;
@@ -198,7 +198,7 @@ struct vm_program {
     const struct vm_operator *operators;
     const struct vm_shape *shapes;
     const struct vm_check *checks;
-    const struct vm_hold *holds;
+    const struct vm_contents *contents;
     const struct vm_launch *launches;
 };
 

@@ -488,8 +488,8 @@ static bt_status check_types(struct verifier *v)
         BT_TRY(check_term(v, &v->p->checks[v->values[0]].left));
         return check_term(v, &v->p->checks[v->values[0]].right);
     case VM_HOLDS:
-        for (uint32_t i = 0; i < v->p->holds[v->values[0]].n; i++)
-            BT_TRY(check_term(v, &v->p->holds[v->values[0]].terms[i]));
+        for (uint32_t i = 0; i < v->p->contents[v->values[0]].n; i++)
+            BT_TRY(check_term(v, &v->p->contents[v->values[0]].terms[i]));
         return NULL;
     default: return NULL; // kill, goto: their operands say all
     }

@@ -38,7 +38,7 @@ struct vm_encoder {
     bt_vec(struct vm_operator) operators;
     bt_vec(struct vm_shape) shapes;
     bt_vec(struct vm_check) checks;
-    bt_vec(struct vm_hold) holds;
+    bt_vec(struct vm_contents) contents;
     bt_vec(struct vm_launch) launches;
     /* Of the function being encoded: */
     const bt_func *func;

@@ -167,12 +167,12 @@ bt_status vm_checks_write(struct vm_encoder *e, const bt_call *call)
 
 bt_status vm_holds_write(struct vm_encoder *e, const bt_call *call, uint32_t reg)
 {
-    struct vm_hold hold = { .call = call };
+    struct vm_contents row = { .call = call };
     if (!call->contents)
         return NULL;
-    hold.n = call->contents->n;
-    BT_TRY(make_terms(e, hold.n, call->contents->dims, &hold.terms));
-    BT_TRY(vm_begin(e, VM_HOLDS, e->holds.len));
+    row.n = call->contents->n;
+    BT_TRY(make_terms(e, row.n, call->contents->dims, &row.terms));
+    BT_TRY(vm_begin(e, VM_HOLDS, e->contents.len));
     BT_TRY(vm_word(e, reg & VM_REGISTER));
-    return BT_PUSH(e->tables, &e->holds, hold) ? NULL : bt_no_memory();
+    return BT_PUSH(e->tables, &e->contents, row) ? NULL : bt_no_memory();
 }

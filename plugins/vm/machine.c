@@ -564,7 +564,7 @@ next:
     CASE(DIMS) : DO(vm_show_dims(m, frame, &p->shapes[w[0] >> 8], w[1], 0), 2);
     CASE(SHAPE) : DO(vm_show_dims(m, frame, &p->shapes[w[0] >> 8], w[1], 1), 2);
     CASE(CHECK) : DO(vm_check_dims(m, frame, &p->checks[w[0] >> 8]), 1);
-    CASE(HOLDS) : DO(vm_check_holds(m, frame, &p->holds[w[0] >> 8], w[1]), 2);
+    CASE(HOLDS) : DO(vm_check_contents(m, frame, &p->contents[w[0] >> 8], w[1]), 2);
 #if !defined(__GNUC__)
 default: break; // the verifier has seen every instruction
 }

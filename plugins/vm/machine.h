@@ -186,8 +186,8 @@ static inline bt_status vm_eval(struct vm_machine *m, const struct vm_frame *fra
 bt_status vm_show_dims(struct vm_machine *, struct vm_frame *, const struct vm_shape *,
                        uint32_t operand, int is_checked);
 bt_status vm_check_dims(struct vm_machine *, struct vm_frame *, const struct vm_check *);
-bt_status vm_check_holds(struct vm_machine *, struct vm_frame *, const struct vm_hold *,
-                         uint32_t operand);
+bt_status vm_check_contents(struct vm_machine *, struct vm_frame *,
+                            const struct vm_contents *, uint32_t operand);
 
 /* ---- machine_operate.c ---- */
 

@@ -96,19 +96,19 @@ static int64_t element(const struct vm_frame *frame, uint32_t reg, int64_t i)
                : bt_tensor_get_int(bt_object_as_tensor(frame->r[reg].object), i);
 }
 
-bt_status vm_check_holds(struct vm_machine *m, struct vm_frame *frame,
-                         const struct vm_hold *hold, uint32_t operand)
+bt_status vm_check_contents(struct vm_machine *m, struct vm_frame *frame,
+                            const struct vm_contents *stated, uint32_t operand)
 {
     const uint32_t reg = operand & VM_REGISTER;
     const bt_tensor *tensor = reg < frame->f->nobject && frame->r[reg].object
                                   ? bt_object_as_tensor(frame->r[reg].object)
                                   : NULL;
     const int64_t nelem = reg >= frame->f->nobject ? 1 : tensor ? tensor->nelem : 0;
-    for (uint32_t i = 0; i < hold->n && i < nelem; i++) {
+    for (uint32_t i = 0; i < stated->n && i < nelem; i++) {
         int64_t expected, found = element(frame, reg, i);
-        BT_TRY(vm_eval(m, frame, &hold->terms[i], &expected));
+        BT_TRY(vm_eval(m, frame, &stated->terms[i], &expected));
         if (expected != VM_UNKNOWN && expected != found)
-            return bt_contents_fail(m->ctx, hold->call, i, found, expected);
+            return bt_contents_fail(m->ctx, stated->call, i, found, expected);
     }
     return NULL;
 }

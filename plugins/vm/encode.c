@@ -88,7 +88,7 @@ static bt_status begin_branch(struct vm_encoder *e, const struct branches *b)
         const struct vm_local local = e->locals.at[b->held.at[i]];
         if (local.to == UINT32_MAX)
             continue;
-        BT_TRY(vm_hold(e, local.value, local.reg, 0));
+        BT_TRY(vm_begin_local(e, local.value, local.reg, 0));
         b->held.at[i] = e->locals.len - 1;
     }
     return NULL;
@@ -224,7 +224,7 @@ static bt_status bind_clause(struct vm_encoder *e, const bt_match *match,
         if (!is_used && !(dst & VM_SCALAR))
             BT_TRY(vm_begin(e, VM_KILL, dst | VM_LAST));
         if (is_used)
-            BT_TRY(vm_hold(e, var, dst, 0));
+            BT_TRY(vm_begin_local(e, var, dst, 0));
         else
             vm_register_free(e, dst);
     }
@@ -323,7 +323,7 @@ static bt_status write_binding(struct vm_encoder *e, const bt_value *value, int 
     if (value->kind != BT_VALUE_CALL && value->kind != BT_VALUE_CLOSURE)
         BT_TRY(vm_shape_write(e, VM_DIMS, value, (uint32_t)reg - 1));
     const int is_held = e->locals.len && e->locals.at[e->locals.len - 1].value == value;
-    return is_held ? NULL : vm_hold(e, value, (uint32_t)reg - 1, 0);
+    return is_held ? NULL : vm_begin_local(e, value, (uint32_t)reg - 1, 0);
 }
 
 /* A value that nobody reads. */
@@ -418,7 +418,7 @@ static bt_status write_params(struct vm_encoder *e, struct vm_function *f)
     for (uint32_t i = 0; i < block->nparam; i++)
         BT_TRY(vm_define(e, &block->params[i]->base, &params[i]));
     for (uint32_t i = 0; i < block->nparam; i++)
-        BT_TRY(vm_hold(e, &block->params[i]->base, params[i], 0));
+        BT_TRY(vm_begin_local(e, &block->params[i]->base, params[i], 0));
     for (uint32_t i = 0; i < block->nparam; i++)
         BT_TRY(vm_shape_write(e, VM_DIMS, &block->params[i]->base, params[i]));
     for (uint32_t i = 0; i < block->nparam; i++) {

@@ -101,7 +101,8 @@ bt_status vm_read_all(struct vm_encoder *, const bt_value *, uint32_t first,
 /* What is read for the last time has no register from here on. */
 void vm_leave(struct vm_encoder *, uint32_t n, const uint32_t *regs);
 /* The value is in the register from here on. */
-bt_status vm_hold(struct vm_encoder *, const bt_value *, uint32_t reg, uint32_t is_told);
+bt_status vm_begin_local(struct vm_encoder *, const bt_value *, uint32_t reg,
+                         uint32_t is_told);
 /* The register of a value that is defined. */
 bt_status vm_define(struct vm_encoder *, const bt_value *, uint32_t *out);
 bt_status vm_constant(struct vm_encoder *, const bt_object *, uint32_t type,

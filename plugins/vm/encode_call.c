@@ -111,7 +111,7 @@ static bt_status write_operator(struct vm_encoder *e, const bt_call *call)
     BT_TRY(vm_word(e, row));
     BT_TRY(vm_list_words(e, call->narg, regs));
     vm_leave(e, call->narg, regs);
-    return vm_hold(e, &call->base, dst, 1);
+    return vm_begin_local(e, &call->base, dst, 1);
 }
 
 /* Whether a register is that of an operand. */
@@ -179,8 +179,9 @@ static bt_status take_scalars(struct vm_encoder *e, const bt_call *call, uint32_
             vm_register_free(e, (uint32_t)reg - 1);
     }
     return call->callee_kind == BT_CALLEE_OP
-               ? vm_hold(e, value,
-                         (uint32_t)(uintptr_t)bt_map_find(&e->registers, value) - 1, 1)
+               ? vm_begin_local(
+                     e, value, (uint32_t)(uintptr_t)bt_map_find(&e->registers, value) - 1,
+                     1)
                : NULL;
 }
 

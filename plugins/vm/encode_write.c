@@ -70,8 +70,8 @@ void vm_register_free(struct vm_encoder *e, uint32_t reg)
         e->locals.at[holder - 1].to = e->words.len;
 }
 
-bt_status vm_hold(struct vm_encoder *e, const bt_value *value, uint32_t reg,
-                  uint32_t is_told)
+bt_status vm_begin_local(struct vm_encoder *e, const bt_value *value, uint32_t reg,
+                         uint32_t is_told)
 {
     const struct vm_local local = { e->words.len, UINT32_MAX, reg, is_told, value };
     const uintptr_t number = (reg & VM_REGISTER) + (uintptr_t)1;

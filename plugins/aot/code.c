@@ -59,7 +59,7 @@ bt_status code_fail_if(struct coder *c, const char *condition, const bt_value *a
 
 const bt_value *code_here(const struct coder *c)
 {
-    return vm_place_of(c->f, c->pc);
+    return vm_value_at(c->f, c->pc);
 }
 
 /* ---- registers ---- */

@@ -56,17 +56,17 @@ int vm_decode_operand(struct vm_decoder *d, struct vm_operand *out)
     return take(d, out);
 }
 
-const bt_value *vm_place_of(const struct vm_function *f, uint32_t pc)
+const bt_value *vm_value_at(const struct vm_function *f, uint32_t pc)
 {
-    uint32_t low = 0, high = f->nplace;
+    uint32_t low = 0, high = f->nsource;
     while (low < high) {
         const uint32_t middle = low + (high - low) / 2;
-        if (f->places[middle].pc <= pc)
+        if (f->sources[middle].pc <= pc)
             low = middle + 1;
         else
             high = middle;
     }
-    return low ? f->places[low - 1].value : NULL;
+    return low ? f->sources[low - 1].value : NULL;
 }
 
 /* ---- programs ---- */

@@ -146,7 +146,7 @@ struct vm_area {
 };
 
 /* From a word of the code to what it is of: the last row whose pc is not greater. */
-struct vm_place {
+struct vm_source {
     uint32_t pc;
     const bt_value *value;
 };
@@ -174,9 +174,9 @@ struct vm_function {
     const struct vm_area *areas;
     uint32_t is_settled;         /* 1: dims have no part in areas */
     const struct vm_spot *spots; /* then: where they are, close together */
-    uint32_t nword, nplace, nlocal;
+    uint32_t nword, nsource, nlocal;
     const uint32_t *words;
-    const struct vm_place *places;
+    const struct vm_source *sources;
     const struct vm_local *locals; /* by their first word */
 };
 
@@ -215,6 +215,6 @@ bt_status vm_verify(bt_ctx *, const struct vm_program *);
 /* As text, a line for each instruction. */
 void vm_disassemble(const struct vm_program *, bt_text *out);
 /* What the instruction at pc is of. */
-const bt_value *vm_place_of(const struct vm_function *, uint32_t pc);
+const bt_value *vm_value_at(const struct vm_function *, uint32_t pc);
 
 #endif

@@ -53,9 +53,9 @@ static void print_operand(const struct vm_program *p, const struct vm_function *
 static void print_place(const struct vm_program *p, const struct vm_function *f,
                         uint32_t pc, size_t width, bt_text *out)
 {
-    const bt_value *value = vm_place_of(f, pc);
+    const bt_value *value = vm_value_at(f, pc);
     bt_place place;
-    if (!value || (pc && value == vm_place_of(f, pc - 1)))
+    if (!value || (pc && value == vm_value_at(f, pc - 1)))
         return;
     bt_span_place(p->module->store, value->span, &place);
     if (place.line)

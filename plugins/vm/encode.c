@@ -38,12 +38,12 @@ static bt_status kill_unused(struct vm_encoder *e, const bt_value *owner,
 }
 
 /* The code from here on is of the value; one before it may have had none. */
-static bt_status mark_place(struct vm_encoder *e, const bt_value *value)
+static bt_status mark_source(struct vm_encoder *e, const bt_value *value)
 {
-    const struct vm_place place = { e->words.len, value };
-    if (e->places.len && e->places.at[e->places.len - 1].pc == place.pc)
-        e->places.len--;
-    return BT_PUSH(e->scratch, &e->places, place) ? NULL : bt_no_memory();
+    const struct vm_source row = { e->words.len, value };
+    if (e->sources.len && e->sources.at[e->sources.len - 1].pc == row.pc)
+        e->sources.len--;
+    return BT_PUSH(e->scratch, &e->sources, row) ? NULL : bt_no_memory();
 }
 
 /* Registers as they are before the branches, for each of them; behind them, those that died
@@ -266,7 +266,7 @@ static bt_status write_match(struct vm_encoder *e, const bt_match *match, int is
         if (e->words.at[table + i])
             continue;
         if (rest == UINT32_MAX) {
-            BT_TRY(mark_place(e, &match->base));
+            BT_TRY(mark_source(e, &match->base));
             rest = e->words.len;
             BT_TRY(vm_begin(e, VM_FATAL, data));
         }
@@ -306,7 +306,7 @@ static bt_status write_simple(struct vm_encoder *e, const bt_value *value)
 
 static bt_status write_binding(struct vm_encoder *e, const bt_value *value, int is_tail)
 {
-    BT_TRY(mark_place(e, value));
+    BT_TRY(mark_source(e, value));
     if ((value->kind == BT_VALUE_TUPLE && !bt_map_find(&e->scope->last, value)) ||
         vm_behind(value) != value)
         return NULL; // only its fields are used
@@ -515,7 +515,7 @@ static bt_status encode_function(struct vm_encoder *e, const bt_global *global,
     memset(e->types, 0, sizeof(e->types));
     memset(&e->unused, 0, sizeof(e->unused));
     memset(&e->words, 0, sizeof(e->words));
-    memset(&e->places, 0, sizeof(e->places));
+    memset(&e->sources, 0, sizeof(e->sources));
     memset(&e->locals, 0, sizeof(e->locals));
     bt_map_init(&e->holders, e->scratch, 0);
     bt_map_init(&e->registers, e->scratch, 0);
@@ -535,11 +535,11 @@ static bt_status encode_function(struct vm_encoder *e, const bt_global *global,
     f->nvar = func->nvar;
     f->nword = e->words.len;
     f->words = KEEP(e->words);
-    f->nplace = e->places.len;
-    f->places = KEEP(e->places);
+    f->nsource = e->sources.len;
+    f->sources = KEEP(e->sources);
     f->nlocal = e->locals.len;
     f->locals = KEEP(e->locals);
-    return f->words && f->places && f->locals ? take_areas(e, f) : bt_no_memory();
+    return f->words && f->sources && f->locals ? take_areas(e, f) : bt_no_memory();
 }
 
 /* ---- programs ---- */

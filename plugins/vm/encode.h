@@ -55,7 +55,7 @@ struct vm_encoder {
     vm_numbers words;
     uint32_t begun; /* word: of the last instruction */
     struct vm_scope *scope;
-    bt_vec(struct vm_place) places;
+    bt_vec(struct vm_source) sources;
     bt_vec(struct vm_local) locals;
     bt_map holders; /* register + 1 -> the last of locals in it + 1 */
     bt_vec(struct vm_storage) all_storages;

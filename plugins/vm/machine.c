@@ -266,7 +266,7 @@ static bt_status take_part(struct vm_machine *m, struct vm_frame *frame, uint32_
 static bt_status fail_match(struct vm_machine *m, const struct vm_frame *frame,
                             uint32_t operand)
 {
-    const bt_match *match = bt_as_match(vm_place_of(frame->f, frame->pc));
+    const bt_match *match = bt_as_match(vm_value_at(frame->f, frame->pc));
     const bt_adt *adt = bt_object_as_adt(frame->r[operand & VM_REGISTER].object);
     bt_text text;
     if (!adt || !match)
@@ -316,8 +316,8 @@ static bt_status look(bt_ctx *ctx, void *opaque, const bt_value *value, bt_objec
 /* The binding whose code begins at the place; NULL: none does. */
 static const bt_value *begins_at(const struct vm_function *f, uint32_t pc)
 {
-    const bt_value *value = vm_place_of(f, pc);
-    return pc && value == vm_place_of(f, pc - 1) ? NULL : value;
+    const bt_value *value = vm_value_at(f, pc);
+    return pc && value == vm_value_at(f, pc - 1) ? NULL : value;
 }
 
 /* Bindings that are done at this place, and the one that comes next. */
@@ -579,7 +579,7 @@ static bt_status note_caller(struct vm_machine *m, bt_status status)
     const struct vm_frame *f = m->top ? m->top->caller : NULL;
     for (; f && status->place.file && !status->note; f = f->caller) {
         const bt_value *at =
-            vm_place_of(f->f, f->pc - 1); // the call, behind which it goes on
+            vm_value_at(f->f, f->pc - 1); // the call, behind which it goes on
         bt_place place;
         bt_span_place(store, at ? at->span : 0, &place);
         if (place.file && strcmp(place.file, status->place.file) != 0)
@@ -605,7 +605,7 @@ bt_status vm_run(bt_ctx *ctx, struct vm_machine *m, uint32_t narg, bt_object *co
     for (uint32_t i = 0; i < f->nvar; i++)
         vm_dims(frame)[i] = dims[i] < 0 ? VM_UNKNOWN : dims[i];
     bt_status status = loop(m, &result);
-    const bt_value *at = status && m->top ? vm_place_of(m->top->f, m->top->pc) : NULL;
+    const bt_value *at = status && m->top ? vm_value_at(m->top->f, m->top->pc) : NULL;
     if (status)
         status = note_caller(m, status);
     while (m->top)

@@ -61,8 +61,8 @@ bt_status vm_fail_limit(struct vm_machine *m, const struct vm_function *f,
         bt_fail_at(m->ctx, BT_ERR_LIMIT, m->program->module->store, f->func->span,
                    "%s: more than %" PRIu64 " %s", f->name, limit, what);
     return m->top ? bt_note(m->ctx, status, m->program->module->store,
-                            vm_place_of(m->top->f, m->top->pc)
-                                ? vm_place_of(m->top->f, m->top->pc)->span
+                            vm_value_at(m->top->f, m->top->pc)
+                                ? vm_value_at(m->top->f, m->top->pc)->span
                                 : 0,
                             "called here")
                   : status;

@@ -5,7 +5,7 @@
 
 bt_status vm_fail(struct vm_machine *m, uint32_t pc, uint32_t code, const char *text)
 {
-    const bt_value *at = vm_place_of(m->top->f, pc);
+    const bt_value *at = vm_value_at(m->top->f, pc);
     return bt_fail_at(m->ctx, code, m->program->module->store, at ? at->span : 0, "%s",
                       text);
 }

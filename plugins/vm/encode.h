@@ -49,7 +49,7 @@ struct vm_encoder {
     bt_map dims;      /* type variable, opaque dim -> number + 1 */
     bt_map storages;  /* memory.alloc_storage -> number + 1, of those of the frame */
     bt_map areas;     /* value -> number + 1: tensors in them */
-    const bt_value *frame; /* the last of these storages: all are got there */
+    const bt_value *last_storage; /* the last of these storages: all are got there */
     vm_numbers types[2];   /* of registers: of objects, of scalars */
     vm_numbers unused;     /* registers that hold nothing now */
     vm_numbers words;

@@ -59,7 +59,7 @@ static bt_status add_storage(struct vm_encoder *e, const bt_call *call)
         return bt_store_why(e->ctx, call->base.type->store);
     BT_TRY(vm_term_make(e, nbytes, &row.nbytes));
     BT_TRY(find_space(e, call, &row.space));
-    e->frame = &call->base;
+    e->last_storage = &call->base;
     return BT_PUSH(e->scratch, &e->all_storages, row) &&
                    bt_map_put(&e->storages, call, (void *)(uintptr_t)e->all_storages.len)
                ? NULL
@@ -97,7 +97,7 @@ bt_status vm_find_areas(struct vm_encoder *e)
     bt_map_init(&e->areas, e->scratch, 0);
     memset(&e->all_storages, 0, sizeof(e->all_storages));
     memset(&e->all_areas, 0, sizeof(e->all_areas));
-    e->frame = NULL;
+    e->last_storage = NULL;
     while (first < block->nbinding && !bt_value_nregion(block->bindings[first]) &&
            !bt_as_op_call(block->bindings[first], "memory.alloc_storage"))
         first++;
@@ -256,7 +256,7 @@ static bt_status write_kernel(struct vm_encoder *e, const bt_call *call)
 static bt_status write_storage(struct vm_encoder *e, const bt_call *call)
 {
     uint64_t nbytes = 0;
-    if (&call->base != e->frame)
+    if (&call->base != e->last_storage)
         return NULL; // a tensor outside the frame has memory of its own
     for (uint32_t i = 0; i < e->all_storages.len; i++) {
         const struct vm_term *size = &e->all_storages.at[i].nbytes;

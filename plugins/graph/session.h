@@ -117,8 +117,10 @@ bt_status session_load(bt_ctx *, bt_compiled *, const char *entry, const void *o
                        void **out);
 void session_close(void *);
 
-/* Makes table and blocks for these dims of the entry. */
+/* Makes table and blocks for these dims of the entry (session_settle.c). */
 bt_status session_settle(bt_ctx *, struct session *, const int64_t *dims);
+/* Gives back the blocks, and the copies of callers' tensors. */
+void session_unsettle(struct session *);
 /* 1: of the leaf's type. */
 int leaf_admits(const struct session *, const struct leaf *, const bt_tensor *);
 /* A new tensor for its elements. */

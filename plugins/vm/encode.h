@@ -66,6 +66,18 @@ struct vm_encoder {
  * first, and how many these are is known at the end. */
 #define VM_SCALAR (UINT32_C(1) << 22)
 
+/* ---- encode.c ---- */
+
+/* A block, whose result goes into the register `target`, in a tail block to the caller. */
+bt_status vm_block_write(struct vm_encoder *, const bt_block *, int is_tail,
+                         uint32_t target);
+enum { VM_NO_TARGET = UINT32_MAX };
+
+/* ---- encode_branch.c ---- */
+
+bt_status vm_if_write(struct vm_encoder *, const bt_if *, int is_tail);
+bt_status vm_match_write(struct vm_encoder *, const bt_match *, int is_tail);
+
 /* ---- encode_liveness.c ---- */
 
 /* Scopes of the function's blocks. */
@@ -100,6 +112,8 @@ bt_status vm_read_all(struct vm_encoder *, const bt_value *, uint32_t first,
                       uint32_t **out);
 /* What is read for the last time has no register from here on. */
 void vm_leave(struct vm_encoder *, uint32_t n, const uint32_t *regs);
+/* The code from here on is of the value; one before it may have had none. */
+bt_status vm_mark_source(struct vm_encoder *, const bt_value *);
 /* The value is in the register from here on. */
 bt_status vm_begin_local(struct vm_encoder *, const bt_value *, uint32_t reg,
                          uint32_t is_told);

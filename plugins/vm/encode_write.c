@@ -70,6 +70,14 @@ void vm_register_free(struct vm_encoder *e, uint32_t reg)
         e->locals.at[holder - 1].to = e->words.len;
 }
 
+bt_status vm_mark_source(struct vm_encoder *e, const bt_value *value)
+{
+    const struct vm_source row = { e->words.len, value };
+    if (e->sources.len && e->sources.at[e->sources.len - 1].pc == row.pc)
+        e->sources.len--;
+    return BT_PUSH(e->scratch, &e->sources, row) ? NULL : bt_no_memory();
+}
+
 bt_status vm_begin_local(struct vm_encoder *e, const bt_value *value, uint32_t reg,
                          uint32_t is_told)
 {

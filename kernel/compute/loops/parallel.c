@@ -23,7 +23,7 @@ static bt_status check_locals(bt_loops *loops, const bt_stmt *loop,
 
 static bt_status check_elements(bt_loops *loops, const bt_stmt *loop,
                                 const bt__accesses *all, const uint8_t *is_private,
-                                uint32_t is_parallel, uint64_t open)
+                                int is_parallel, uint64_t open)
 {
     struct bt__conflict_question q = { .a = all,
                                        .b = all,
@@ -42,7 +42,8 @@ static bt_status check_elements(bt_loops *loops, const bt_stmt *loop,
     return NULL;
 }
 
-bt_status bt_loops_parallel(bt_loops *loops, bt_stmt *loop)
+/* What each iteration has for itself goes to `out`, which may be NULL. */
+static bt_status check_loop(bt_loops *loops, bt_stmt *loop, int is_parallel, uint8_t *out)
 {
     struct bt__place place;
     bt__accesses all = { .len = 0 };
@@ -50,21 +51,21 @@ bt_status bt_loops_parallel(bt_loops *loops, bt_stmt *loop)
     uint8_t *is_private = bt__locals_private(loops, loop);
     if (!is_private || !bt__accesses_of(loops, loop, &all))
         return bt_loops_why(loops);
-    BT_TRY(check_locals(loops, loop, &all, is_private));
-    BT_TRY(check_elements(loops, loop, &all, is_private, 1, place.open));
+    if (is_parallel)
+        BT_TRY(check_locals(loops, loop, &all, is_private));
+    if (out)
+        memcpy(out, is_private, loops->roles.len);
+    return check_elements(loops, loop, &all, is_private, is_parallel, place.open);
+}
+
+bt_status bt_loops_parallel(bt_loops *loops, bt_stmt *loop)
+{
+    BT_TRY(check_loop(loops, loop, 1, NULL));
     loop->is_parallel = 1;
     return NULL;
 }
 
 bt_status bt_loops_lanes(bt_loops *loops, bt_stmt *loop, uint8_t *out)
 {
-    struct bt__place place;
-    bt__accesses all = { .len = 0 };
-    BT_TRY(bt__loops_find_loop(loops, loop, &place));
-    uint8_t *is_private = bt__locals_private(loops, loop);
-    if (!is_private || !bt__accesses_of(loops, loop, &all))
-        return bt_loops_why(loops);
-    if (out)
-        memcpy(out, is_private, loops->roles.len);
-    return check_elements(loops, loop, &all, is_private, 0, place.open);
+    return check_loop(loops, loop, 0, out);
 }

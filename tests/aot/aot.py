@@ -261,7 +261,7 @@ def language(baton, work):
     (work / "try").mkdir(exist_ok=True)
     for model in sorted([*(HERE / "language").glob("*.baton"), *(golden / "interp").glob("*.baton"),
                          *(golden / "vm").glob("*.baton")]):
-        if model.stem == "steps":
+        if model.stem == "budget_of_calls":
             continue  # it has no end
         if model.parent.name != "language":
             done = subprocess.run([str(a) for a in (baton, "compile", model, "--executor", "aot", "-o", work / "try" / model.stem)],
@@ -328,7 +328,7 @@ def folder(baton, work):
     place = work / "again"
     mine = {}
     steps = [("first", "programs/dense", ', weights="file"', ()), ("first_data", "language/loop", "", ()),
-             ("first", "programs/open", "", ()), ("first", "programs/nothing", "", ())]
+             ("first", "programs/open", "", ()), ("first", "programs/no_elements", "", ())]
     if shutil.which("cc"):
         steps += [("first", "programs/dense", ', build="shared"', ())]
     if (baton.parent.parent / "lib/baton/native/libbaton_cpu.a").exists():
@@ -390,7 +390,7 @@ def edited(baton, work):
 def example(baton, work):
     """The example gives back what it takes, however it ends; the sanitizer stays silent. Without its constants it says so."""
     compiler, count = compilers()[0], 0
-    for model in (HERE / "language/itself.baton", HERE / "values/values.baton", HERE / "programs/constants.baton"):
+    for model in (HERE / "language/compared_with_itself.baton", HERE / "values/values.baton", HERE / "programs/constants.baton"):
         folder = write(baton, model, work / model.stem, "--executor", 'aot{weights="file"}')
         probe = folder / "probe.c"
         probe.write_text("int main(void) { return 0; }\n")
@@ -468,7 +468,7 @@ def budgets(baton, work):
 # Programs of the tree, with how many bytes and calls are enough for every run of them; the network is of 2 layers of 128.
 BOUNDS = {
     "tests/aot/language/loop.baton": (320, 2),
-    "tests/aot/language/itself.baton": (896, 1),
+    "tests/aot/language/compared_with_itself.baton": (896, 1),
     "tests/aot/language/views.baton": (256, 2),
     "tests/golden/relay/while_loop.baton": (768, 2),
     "tests/golden/vm/packed.baton": (768, 2),

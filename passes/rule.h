@@ -67,8 +67,11 @@ struct rule {
 bt_status rule_read(bt_ctx *, bt_arena *, const bt_rule *, const char *plugin,
                     struct rule **out) BT_MUST_USE;
 /* Once per rule: operators are there and take as many operands, attributes have their
- * kinds, everything used is bound. */
+ * kinds, everything used is bound (rule_check.c). */
 bt_status rule_check(bt_ctx *, bt_store *, struct rule *) BT_MUST_USE;
+/* The number of a name, which it gets where it is met first. */
+bt_status rule_slot(bt_ctx *, struct rule *, const struct rule_node *,
+                    uint32_t *out) BT_MUST_USE;
 bt_status rule_fail(bt_ctx *, const struct rule *, uint32_t at, const char *format,
                     ...) BT_FAILURE BT_PRINTF(4, 5);
 

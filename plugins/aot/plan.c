@@ -4,6 +4,7 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include <baton/importer.h>
 #include <baton/op.h>
 
 /* Of a value's leaves. */
@@ -122,18 +123,6 @@ static bt_status read_params(struct plan *p, const bt_block *block)
     return NULL;
 }
 
-/* What an output is called: by an attribute of the function. */
-static const char *output_name(struct plan *p, uint32_t index)
-{
-    bt_text text;
-    bt_text_init(&text, p->arena);
-    bt_text_addf(&text, "output%" PRIu32, index);
-    const char *name = bt_text_get(&text);
-    const bt_dict_entry *stated =
-        name ? bt_dict_find(&p->entry->func->attrs, name) : NULL;
-    return stated && stated->kind == BT_DICT_TEXT ? stated->text : name;
-}
-
 static bt_status read_results(struct plan *p, const bt_func *func)
 {
     const bt_list_type *fields = bt_as_tuple_type(func->result);
@@ -141,7 +130,7 @@ static bt_status read_results(struct plan *p, const bt_func *func)
     if (!p->results)
         return bt_no_memory();
     for (uint32_t i = 0; i < (fields ? fields->n : 1); i++) {
-        const char *name = output_name(p, i);
+        const char *name = bt_output_name(p->arena, p->entry->func, i);
         if (!name)
             return bt_no_memory();
         BT_TRY(add_leaves(p, func->block->result, fields ? fields->at[i] : func->result,

@@ -3,6 +3,8 @@
 
 #include <baton/importer.h>
 
+#include "base/arena.h"
+
 struct names {
     bt_arena *arena;
     bt_map taken;
@@ -103,4 +105,11 @@ bt_status bt_outputs_name(bt_ctx *ctx, const bt_module *module, const char *name
         status = replace(ctx, module, entry, &attrs, out);
     bt_arena_release(scratch, mark);
     return status;
+}
+
+const char *bt_output_name(bt_arena *arena, const bt_func *func, uint32_t index)
+{
+    const char *name = bt__format(arena, "output%u", index);
+    const bt_dict_entry *stated = name ? bt_dict_find(&func->attrs, name) : NULL;
+    return stated && stated->kind == BT_DICT_TEXT ? stated->text : name;
 }

@@ -5,7 +5,6 @@
 
 #include <baton/artifact.h>
 
-#include "base/arena.h"
 #include "base/ctx.h"
 #include "compile/lower/lower.h"
 #include "pass/targets.h"
@@ -112,18 +111,6 @@ static bt_status make_port(bt_program *program, const char *name, const bt_type 
     return NULL;
 }
 
-/* What the function's attribute says, see bt_outputs_name. */
-static bt_status output_name(bt_program *program, uint32_t index, const char **out)
-{
-    *out = bt__format(program->arena, "output%u", index);
-    if (!*out)
-        return bt_no_memory();
-    const bt_dict_entry *stated = bt_dict_find(&program->entry->func->attrs, *out);
-    if (stated && stated->kind == BT_DICT_TEXT)
-        *out = stated->text;
-    return NULL;
-}
-
 static bt_status make_input(bt_program *program, const char *name, const bt_type *type,
                             bt_port *out);
 
@@ -199,8 +186,9 @@ static bt_status make_outputs(bt_program *program)
     if (!program->outputs || !program->outs || !program->made || !program->results)
         return bt_no_memory();
     for (uint32_t i = 0; i < program->noutput; i++) {
-        const char *name;
-        BT_TRY(output_name(program, i, &name));
+        const char *name = bt_output_name(program->arena, program->entry->func, i);
+        if (!name)
+            return bt_no_memory();
         BT_TRY(make_port(program, name, fields ? fields->at[i] : type,
                          &program->outputs[i]));
     }

@@ -147,7 +147,10 @@ static bt_status write_folder(bt_ctx *ctx, const bt_compiled *compiled, const ch
     bt_map_init(&p.words, arena, 1);
     bt_map_init(&p.ctors, arena, 0);
     bt_map_init(&o.files, arena, 1);
-    bt_map_init(&p.places, arena, 0);
+    p.leaves = (bt_leaf_map){
+        .ctx = ctx, .arena = arena, .who = "aot", .constant = plan_const, .self = &p
+    };
+    bt_map_init(&p.leaves.of, arena, 0);
     bt_map_init(&p.storages, arena, 0);
     const char *name = *chosen->name ? chosen->name : last_part(arena, folder);
     p.name = name ? plan_name(&p, name) : NULL;

@@ -7,11 +7,6 @@
 #include <baton/importer.h>
 #include <baton/op.h>
 
-/* Of a value's leaves. */
-struct places {
-    uint32_t n;
-    const struct place *at;
-};
 typedef bt_vec(struct place) place_list;
 
 /* ---- places ---- */
@@ -22,54 +17,27 @@ static bt_status refuse(const struct plan *p, const bt_value *value, const char 
                       "aot: %s", what);
 }
 
-static bt_status set(struct plan *p, const bt_value *value, uint32_t n,
-                     const struct place *at)
+bt_status plan_const(void *self, const bt_tensor *tensor, const void **out)
 {
-    struct places *places = BT_NEW(p->arena, struct places);
-    if (!places)
+    struct plan *p = self;
+    struct place *place = BT_NEW(p->arena, struct place);
+    if (!place)
         return bt_no_memory();
-    *places = (struct places){ n, at };
-    return bt_map_put(&p->places, value, places) ? NULL : bt_no_memory();
-}
-
-static bt_status add_const(struct plan *p, const bt_object *object, place_list *out)
-{
-    const bt_tuple *tuple = bt_object_as_tuple(object);
-    const bt_tensor *tensor = bt_object_as_tensor(object);
-    struct place place = { .kind = PLACE_CONST };
-    if (tuple) {
-        for (uint32_t i = 0; i < tuple->nfield; i++)
-            BT_TRY(add_const(p, tuple->fields[i], out));
-        return NULL;
-    }
-    while (place.index < p->consts.len && p->consts.at[place.index] != tensor)
-        place.index++;
-    if (place.index == p->consts.len && !BT_PUSH(p->arena, &p->consts, tensor))
+    place->kind = PLACE_CONST;
+    while (place->index < p->consts.len && p->consts.at[place->index] != tensor)
+        place->index++;
+    if (place->index == p->consts.len && !BT_PUSH(p->arena, &p->consts, tensor))
         return bt_no_memory();
-    return BT_PUSH(p->arena, out, place) ? NULL : bt_no_memory();
-}
-
-static bt_status places_of(struct plan *p, const bt_value *value,
-                           const struct places **out)
-{
-    place_list list = { 0 };
-    *out = bt_map_find(&p->places, value);
-    if (*out)
-        return NULL;
-    if (value->kind != BT_VALUE_CONST)
-        return refuse(p, value, "a value of this kind is not planned");
-    BT_TRY(add_const(p, bt_as_const(value)->object, &list));
-    BT_TRY(set(p, value, list.len, list.at));
-    *out = bt_map_find(&p->places, value);
+    *out = place;
     return NULL;
 }
 
 static bt_status append(struct plan *p, const bt_value *value, place_list *list)
 {
-    const struct places *places;
-    BT_TRY(places_of(p, value, &places));
-    for (uint32_t i = 0; i < places->n; i++) {
-        if (!BT_PUSH(p->arena, list, places->at[i]))
+    const bt_leaves *leaves;
+    BT_TRY(bt_leaves_find(&p->leaves, value, &leaves));
+    for (uint32_t i = 0; i < leaves->n; i++) {
+        if (!BT_PUSH(p->arena, list, *(const struct place *)leaves->at[i]))
             return bt_no_memory();
     }
     return NULL;
@@ -118,7 +86,7 @@ static bt_status read_params(struct plan *p, const bt_block *block)
             return bt_no_memory();
         for (uint32_t k = first; k < p->narg; k++)
             at[k - first] = (struct place){ .kind = PLACE_ARG, .index = k };
-        BT_TRY(set(p, param, p->narg - first, at));
+        BT_TRY(bt_leaves_set(&p->leaves, param, p->narg - first, at, sizeof(*at)));
     }
     return NULL;
 }
@@ -162,11 +130,11 @@ static bt_status read_values(struct plan *p, const bt_func *func)
 /* A result that has a block for itself is computed where the caller finds it. */
 static bt_status place_results(struct plan *p, const bt_func *func)
 {
-    const struct places *places;
-    BT_TRY(places_of(p, func->block->result, &places));
+    const bt_leaves *leaves;
+    BT_TRY(bt_leaves_find(&p->leaves, func->block->result, &leaves));
     for (uint32_t i = 0; i < p->nresult; i++) {
         struct place *place = &p->results[i].place;
-        *place = places->at[i];
+        *place = *(const struct place *)leaves->at[i];
         struct block *block =
             place->kind == PLACE_BLOCK ? &p->blocks.at[place->index] : NULL;
         if (block && block->ntensor == 1 && !place->offset && !block->result)
@@ -208,7 +176,7 @@ static bt_status read_tensor(struct plan *p, const bt_call *call)
         return bt_store_why(p->ctx, call->base.type->store);
     if (bt_dim_is_const(place->offset, &offset) && offset == 0)
         place->offset = NULL;
-    return set(p, &call->base, 1, place);
+    return bt_leaves_set(&p->leaves, &call->base, 1, place, sizeof(*place));
 }
 
 static bt_status read_invoke(struct plan *p, const bt_call *call)
@@ -227,9 +195,9 @@ static bt_status read_invoke(struct plan *p, const bt_call *call)
     BT_TRY(append(p, call->args[0], &buffers));
     BT_TRY(append(p, call->args[1], &buffers));
     if (call->narg > 2) {
-        const struct places *workspace;
-        BT_TRY(places_of(p, call->args[2], &workspace));
-        step.workspace = workspace->at;
+        const bt_leaves *workspace;
+        BT_TRY(bt_leaves_find(&p->leaves, call->args[2], &workspace));
+        step.workspace = workspace->at[0];
     }
     step.nbuffer = buffers.len;
     step.buffers = buffers.at;
@@ -250,41 +218,17 @@ static bt_status read_copy(struct plan *p, const bt_call *call)
     return BT_PUSH(p->arena, &p->steps, step) ? NULL : bt_no_memory();
 }
 
-static bt_status read_proj(struct plan *p, const bt_proj *proj)
-{
-    const struct places *tuple;
-    const bt_list_type *type = bt_as_tuple_type(proj->tuple->type);
-    uint32_t first = 0;
-    BT_TRY(places_of(p, proj->tuple, &tuple));
-    for (uint32_t i = 0; i < proj->index; i++)
-        first += bt_type_nleaf(type->at[i]);
-    return set(p, &proj->base, bt_type_nleaf(proj->base.type), tuple->at + first);
-}
-
-static bt_status read_tuple(struct plan *p, const bt_tuple_value *tuple)
-{
-    place_list list = { 0 };
-    for (uint32_t i = 0; i < tuple->nfield; i++)
-        BT_TRY(append(p, tuple->fields[i], &list));
-    return set(p, &tuple->base, list.len, list.at);
-}
-
 static bt_status read_binding(struct plan *p, const bt_value *value)
 {
     const bt_call *call = bt_as_call(value);
-    const struct places *of;
-    if (value->kind == BT_VALUE_TUPLE)
-        return read_tuple(p, bt_as_tuple(value));
-    if (value->kind == BT_VALUE_PROJ)
-        return read_proj(p, bt_as_proj(value));
+    int done;
+    BT_TRY(bt_leaves_follow(&p->leaves, value, &done));
+    if (done)
+        return NULL;
     if (bt_as_op_call(value, "memory.alloc_storage"))
         return read_storage(p, call);
     if (bt_as_op_call(value, "memory.alloc_tensor"))
         return read_tensor(p, call);
-    if (bt_as_op_call(value, "memory.view")) {
-        BT_TRY(places_of(p, call->args[0], &of));
-        return set(p, &call->base, 1, of->at);
-    }
     if (bt_as_op_call(value, "memory.invoke"))
         return read_invoke(p, call);
     if (bt_as_op_call(value, "memory.copy"))

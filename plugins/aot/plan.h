@@ -89,13 +89,15 @@ struct plan {
     bt_vec(const bt_tensor *) consts; /* each once */
     uint32_t ndense;                  /* of them, references of the plan's own */
     bt_vec(struct step) steps;
-    bt_map places; /* value -> struct places * */
+    bt_leaf_map leaves; /* items: struct place */
     bt_map storages;
 };
 
 /* Whether the entry is a chain of kernels, without branches, calls and scalars, on arrays
  * of known size. */
 int plan_is_chain(const struct plan *);
+/* bt_leaf_map.constant, of a plan. */
+bt_status plan_const(void *plan, const bt_tensor *, const void **out) BT_MUST_USE;
 /* Reads what the entry takes and gives. */
 bt_status plan_read_interface(struct plan *) BT_MUST_USE;
 /* Reads a chain. errors BT_ERR_UNSUPPORTED: what is not a chain of kernels */

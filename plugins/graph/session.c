@@ -10,7 +10,7 @@ struct loader {
     bt_ctx *ctx;
     bt_arena *arena;
     struct session *s;
-    bt_map places;      /* value -> struct places * */
+    bt_leaf_map leaves; /* items: struct place */
     bt_map blocks;      /* storage -> its number, from 1 */
     const bt_value *at; /* what is loaded: a parameter, a binding */
     bt_vec(struct block) all_blocks;
@@ -21,22 +21,7 @@ struct loader {
     bt_vec(struct fact) all_facts;
 };
 
-/* Of a value's leaves. */
-struct places {
-    uint32_t n;
-    const struct place *at;
-};
 typedef bt_vec(struct place) place_list;
-
-static bt_status set(struct loader *l, const bt_value *value, uint32_t n,
-                     const struct place *at)
-{
-    struct places *places = BT_NEW(l->arena, struct places);
-    if (!places)
-        return bt_no_memory();
-    *places = (struct places){ n, at };
-    return bt_map_put(&l->places, value, places) ? NULL : bt_no_memory();
-}
 
 /* ---- the table ---- */
 
@@ -93,44 +78,24 @@ bt_status leaf_tensor(bt_ctx *ctx, const struct session *s, const struct leaf *l
 
 /* ---- operands ---- */
 
-static bt_status add_const(struct loader *l, const bt_value *value,
-                           const bt_object *object, place_list *out)
+static bt_status add_const(void *self, const bt_tensor *tensor, const void **out)
 {
-    const bt_tuple *tuple = bt_object_as_tuple(object);
-    if (tuple) {
-        for (uint32_t i = 0; i < tuple->nfield; i++)
-            BT_TRY(add_const(l, value, tuple->fields[i], out));
-        return NULL;
-    }
-    const struct constant constant = { .given = bt_object_as_tensor(object) };
-    const struct place place = { .kind = PLACE_CONST, .index = l->all_consts.len };
-    return BT_PUSH(l->arena, &l->all_consts, constant) && BT_PUSH(l->arena, out, place)
-               ? NULL
-               : bt_no_memory();
-}
-
-static bt_status places_of(struct loader *l, const bt_value *value,
-                           const struct places **out)
-{
-    place_list list = { 0 };
-    *out = bt_map_find(&l->places, value);
-    if (*out)
-        return NULL;
-    if (value->kind != BT_VALUE_CONST)
-        return bt_fail_at(l->ctx, BT_ERR_UNSUPPORTED, value->type->store, value->span,
-                          "graph: a value of this kind is not planned");
-    BT_TRY(add_const(l, value, bt_as_const(value)->object, &list));
-    BT_TRY(set(l, value, list.len, list.at));
-    *out = bt_map_find(&l->places, value);
+    struct loader *l = self;
+    const struct constant constant = { .given = tensor };
+    struct place *place = BT_NEW(l->arena, struct place);
+    if (!place || !BT_PUSH(l->arena, &l->all_consts, constant))
+        return bt_no_memory();
+    *place = (struct place){ .kind = PLACE_CONST, .index = l->all_consts.len - 1 };
+    *out = place;
     return NULL;
 }
 
 static bt_status append(struct loader *l, const bt_value *value, place_list *list)
 {
-    const struct places *places;
-    BT_TRY(places_of(l, value, &places));
-    for (uint32_t i = 0; i < places->n; i++) {
-        if (!BT_PUSH(l->arena, list, places->at[i]))
+    const bt_leaves *leaves;
+    BT_TRY(bt_leaves_find(&l->leaves, value, &leaves));
+    for (uint32_t i = 0; i < leaves->n; i++) {
+        if (!BT_PUSH(l->arena, list, *(const struct place *)leaves->at[i]))
             return bt_no_memory();
     }
     return NULL;
@@ -175,7 +140,7 @@ static bt_status load_params(struct loader *l, const bt_block *block)
             at[k] = (struct place){ .kind = PLACE_ARG, .index = l->s->narg++ };
         l->at = param;
         BT_TRY(add_leaves(l, param->type, l->s->args, &filled));
-        BT_TRY(set(l, param, n, at));
+        BT_TRY(bt_leaves_set(&l->leaves, param, n, at, sizeof(*at)));
     }
     return NULL;
 }
@@ -229,14 +194,7 @@ static bt_status load_tensor(struct loader *l, const bt_call *call)
     *place = (struct place){ .kind = PLACE_BLOCK, .index = (uint32_t)number - 1 };
     BT_TRY(add_dim(l, call, bt_call_dim(call, "offset"), &place->offset));
     BT_TRY(add_dim(l, call, bt_tensor_size(call->base.type), &place->nbytes));
-    return set(l, &call->base, 1, place);
-}
-
-static bt_status load_view(struct loader *l, const bt_call *call)
-{
-    const struct places *of;
-    BT_TRY(places_of(l, call->args[0], &of));
-    return set(l, &call->base, 1, of->at);
+    return bt_leaves_set(&l->leaves, &call->base, 1, place, sizeof(*place));
 }
 
 /* Buffers of a kernel are in its target's memory; constants are taken there. */
@@ -270,9 +228,9 @@ static bt_status load_invoke(struct loader *l, const bt_call *call)
     step.nread = buffers.len;
     BT_TRY(append(l, call->args[1], &buffers));
     if (call->narg > 2) {
-        const struct places *workspace;
-        BT_TRY(places_of(l, call->args[2], &workspace));
-        step.workspace = workspace->at;
+        const bt_leaves *workspace;
+        BT_TRY(bt_leaves_find(&l->leaves, call->args[2], &workspace));
+        step.workspace = workspace->at[0];
         BT_TRY(check_space(l, call, &step, step.workspace));
     }
     for (uint32_t i = 0; i < buffers.len; i++)
@@ -316,38 +274,17 @@ static bt_status load_check(struct loader *l, const bt_call *call)
     return BT_PUSH(l->arena, &l->all_facts, fact) ? NULL : bt_no_memory();
 }
 
-static bt_status load_proj(struct loader *l, const bt_proj *proj)
-{
-    const struct places *tuple;
-    const bt_list_type *type = bt_as_tuple_type(proj->tuple->type);
-    uint32_t first = 0;
-    BT_TRY(places_of(l, proj->tuple, &tuple));
-    for (uint32_t i = 0; i < proj->index; i++)
-        first += bt_type_nleaf(type->at[i]);
-    return set(l, &proj->base, bt_type_nleaf(proj->base.type), tuple->at + first);
-}
-
-static bt_status load_tuple(struct loader *l, const bt_tuple_value *tuple)
-{
-    place_list list = { 0 };
-    for (uint32_t i = 0; i < tuple->nfield; i++)
-        BT_TRY(append(l, tuple->fields[i], &list));
-    return set(l, &tuple->base, list.len, list.at);
-}
-
 static bt_status load_binding(struct loader *l, const bt_value *value)
 {
     const bt_call *call = bt_as_call(value);
-    if (value->kind == BT_VALUE_TUPLE)
-        return load_tuple(l, bt_as_tuple(value));
-    if (value->kind == BT_VALUE_PROJ)
-        return load_proj(l, bt_as_proj(value));
+    int done;
+    BT_TRY(bt_leaves_follow(&l->leaves, value, &done));
+    if (done)
+        return NULL;
     if (bt_as_op_call(value, "memory.alloc_storage"))
         return load_storage(l, call);
     if (bt_as_op_call(value, "memory.alloc_tensor"))
         return load_tensor(l, call);
-    if (bt_as_op_call(value, "memory.view"))
-        return load_view(l, call);
     if (bt_as_op_call(value, "memory.invoke"))
         return load_invoke(l, call);
     if (bt_as_op_call(value, "memory.copy"))
@@ -364,15 +301,15 @@ static bt_status load_binding(struct loader *l, const bt_value *value)
 
 static bt_status load_results(struct loader *l, const bt_func *func)
 {
-    const struct places *places;
+    const bt_leaves *leaves;
     uint32_t n = 0;
-    BT_TRY(places_of(l, func->block->result, &places));
-    l->s->nresult = places->n;
-    l->s->results = BT_NEWS(l->arena, struct leaf, places->n);
+    BT_TRY(bt_leaves_find(&l->leaves, func->block->result, &leaves));
+    l->s->nresult = leaves->n;
+    l->s->results = BT_NEWS(l->arena, struct leaf, leaves->n);
     if (!l->s->results)
         return bt_no_memory();
-    for (uint32_t i = 0; i < places->n; i++)
-        l->s->results[i].place = places->at[i];
+    for (uint32_t i = 0; i < leaves->n; i++)
+        l->s->results[i].place = *(const struct place *)leaves->at[i];
     return add_leaves(l, func->result, l->s->results, &n);
 }
 
@@ -491,7 +428,10 @@ bt_status session_load(bt_ctx *ctx, bt_compiled *compiled, const char *entry,
     s->arena = arena;
     s->compiled = bt_compiled_ref(compiled);
     struct loader l = { .ctx = ctx, .arena = arena, .s = s };
-    bt_map_init(&l.places, arena, 0);
+    l.leaves = (bt_leaf_map){
+        .ctx = ctx, .arena = arena, .who = "graph", .constant = add_const, .self = &l
+    };
+    bt_map_init(&l.leaves.of, arena, 0);
     bt_map_init(&l.blocks, arena, 0);
     bt_status status = bt_module_entry(ctx, compiled->module, entry, &s->entry);
     if (!status)

@@ -10,6 +10,7 @@
  *     kernel_type.c     what a kernel takes
  *     live_ranges.c     when each tensor is needed
  *     plan_check.c      what a planned program must keep to
+ *     leaves.c          what executors know the leaves of its values by
  */
 #ifndef COMPILE_LOWER_H
 #define COMPILE_LOWER_H

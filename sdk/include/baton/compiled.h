@@ -170,6 +170,31 @@ BT_API uint32_t bt_compiled_find_kernel(const bt_compiled *, const char *name);
 BT_API const char *bt_invoke_kernel(const bt_value *);
 /* What it gives for the kernel's dims; NULL: no list of dims. */
 BT_API const bt_shape_type *bt_invoke_dims(const bt_call *);
+/* What an executor knows the leaves of a planned function's values by, such as where each
+ * tensor is: an item of its own for each. */
+typedef struct bt_leaves {
+    uint32_t n;
+    const void *const *at;
+} bt_leaves;
+typedef struct bt_leaf_map {
+    bt_ctx *ctx;
+    bt_arena *arena;
+    const char *who; /* with which messages begin */
+    bt_map of;       /* value -> bt_leaves * */
+    /* The item of a constant tensor. */
+    bt_status (*constant)(void *self, const bt_tensor *, const void **out);
+    void *self;
+} bt_leaf_map;
+/* A value's own items, of so many bytes each, which stay where they are. */
+BT_API bt_status bt_leaves_set(bt_leaf_map *, const bt_value *, uint32_t n,
+                               const void *items, size_t nbytes) BT_MUST_USE;
+/* Those of an operand; a constant gets its items when it is met.
+ * errors  BT_ERR_UNSUPPORTED: it has none */
+BT_API bt_status bt_leaves_find(bt_leaf_map *, const bt_value *,
+                                const bt_leaves **out) BT_MUST_USE;
+/* Gives a tuple, a projection or a view the items of what it is made of. *done 0: it is
+ * none of them. */
+BT_API bt_status bt_leaves_follow(bt_leaf_map *, const bt_value *, int *done) BT_MUST_USE;
 /* Has its target run a kernel, by its number in the module. */
 BT_API bt_status bt_compiled_launch(bt_ctx *, const bt_compiled *, uint32_t kernel,
                                     const bt_kernel_call *) BT_MUST_USE;

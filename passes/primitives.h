@@ -62,6 +62,7 @@ bt_status primitives_run(bt_ctx *, bt_pass_call *,
  * of tensors whose dims are numbers, those of the function or found before, that reads,
  * writes and draws nothing. */
 int primitives_can_have(const struct primitives *, const bt_value *);
+/* The function of a group (primitives_build.c). */
 bt_status primitives_build(struct primitives *, const struct primitive_group *,
                            struct primitive *out);
 bt_status primitives_add(struct primitives *, const struct primitive_group *,

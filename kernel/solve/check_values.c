@@ -25,11 +25,15 @@ int bt_check_read(const bt_op *op, const void *attrs, bt_check *out, const char 
     const bt_type *const *left = bt_attr_find(op, attrs, "left", BT_ATTR_DIM),
                          *const *right = bt_attr_find(op, attrs, "right", BT_ATTR_DIM);
     const char *const *word = bt_attr_find(op, attrs, "relation", BT_ATTR_STRING),
-                      *const *begin = bt_attr_find(op, attrs, "of", BT_ATTR_STRING);
+                      *const *begin = bt_attr_find(op, attrs, "of", BT_ATTR_STRING),
+                      *const *what = bt_attr_find(op, attrs, "what", BT_ATTR_STRING);
     for (uint32_t i = 0; i < BT_CHECK_COUNT; i++) {
         if (strcmp(*word, words[i]) != 0)
             continue;
-        *out = (bt_check){ .relation = i, .left = *left, .right = *right };
+        *out = (bt_check){ .relation = i,
+                           .left = *left,
+                           .right = *right,
+                           .what = **what ? *what : NULL };
         *of = *begin;
         return 1;
     }

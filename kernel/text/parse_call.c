@@ -51,9 +51,10 @@ static int parse_type_args(bt__parser *p, bt__types *out)
            bt__parse_terms(p, BT__ANY_KIND, BT_TOKEN_RBRACKET, out);
 }
 
-/* n == m | n <= m | n multiple k | n broadcasts m */
+/* n == m | n <= m | n multiple k | n broadcasts m, and what the relation calls them */
 static int parse_check(bt__parser *p, bt_check *out)
 {
+    *out = (bt_check){ 0 };
     if (!(out->left = bt__parse_term(p, BT_KIND_DIM)))
         return 0;
     if (bt__accept(p, BT_TOKEN_EQUAL_EQUAL))
@@ -67,7 +68,12 @@ static int parse_check(bt__parser *p, bt_check *out)
     else
         return bt__error_expected(p, "`==`, `<=`, `multiple` or `broadcasts`");
     out->right = bt__parse_term(p, BT_KIND_DIM);
-    return out->right != NULL;
+    if (!out->right || !bt__at(p, BT_TOKEN_STRING))
+        return out->right != NULL;
+    out->what = bt__token_name(p, &p->token);
+    if (out->what)
+        bt__advance(p);
+    return out->what != NULL;
 }
 
 /* `holds [n, 4]`: the elements of a small integer result, as dims. */
@@ -93,7 +99,7 @@ static int parse_checks(bt__parser *p, bt__draft_call *call)
     if (!bt__accept_word(p, "check"))
         return 1;
     do {
-        bt_check check = { 0 };
+        bt_check check;
         if (!parse_check(p, &check))
             return 0;
         if (!BT_PUSH(p->arena, &call->checks, check))

@@ -223,6 +223,10 @@ static void print_check(bt_printer *p, const bt_check *check)
     bt__print_term(p, check->left);
     add(p, check->relation < BT_CHECK_COUNT ? words[check->relation] : " ? ");
     bt__print_term(p, check->right);
+    if (check->what) {
+        add(p, " ");
+        bt__print_quoted(p->out, check->what);
+    }
 }
 
 static void print_contents(bt_printer *p, const bt_contents *contents)

@@ -6,7 +6,7 @@
  *     %z = memory.view(%y, shape=[6]);
  *     %1 = memory.copy(%y, %t);
  *     %u = memory.own(%x);
- *     %2 = memory.check(left=3, relation="<=", right=n + 2, of="nn.conv2d: the window");
+ *     %2 = memory.check(left=3, relation="<=", right=n, of="nn.conv2d", what="the window");
  * They name places and effects; an executor carries them out, no formula computes them.
  * Sizes, offsets and shapes are dims over the parameters of the function.
  * source  Relay VM, section "Memory": alloc_storage, alloc_tensor, invoke_tvm_op, kill
@@ -203,7 +203,7 @@ struct check_attrs {
     const bt_type *left;
     const char *relation;
     const bt_type *right;
-    const char *of;
+    const char *of, *what;
 };
 static const bt_attr check_attrs[] = {
     BT_ATTR(struct check_attrs, left, DIM, NULL, "a dim"),
@@ -211,6 +211,7 @@ static const bt_attr check_attrs[] = {
             "==, <=, multiple (left is one of right) or broadcasts (or left is 1)"),
     BT_ATTR(struct check_attrs, right, DIM, NULL, "the dim that it is compared with"),
     BT_ATTR(struct check_attrs, of, STRING, NULL, "whose check it is, as errors begin"),
+    BT_ATTR(struct check_attrs, what, STRING, "", "what its relation calls the two"),
     { 0 },
 };
 

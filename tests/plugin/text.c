@@ -216,7 +216,7 @@ static void test_checks_and_contents_are_kept(void **state)
                 "def @f<n: Dim, m: Dim>(%x: Tensor[(n), int8], %y: Tensor[(m), int8]) "
                 "-> Tensor[(n), int8] {\n"
                 "    %0: Tensor[(n), int8] = add(%x, %y) check n == m, n <= 4, n "
-                "multiple 8, n broadcasts m;\n"
+                "multiple 8 \"rows of \\\"x\\\"\", n broadcasts m;\n"
                 "    %1: Tensor[(2), int64] = shape_of(%x) holds [n, m + 1] check n "
                 "== 3;\n"
                 "    %0\n"

@@ -387,17 +387,11 @@ static bt_status lower_check(struct bt__lowerer *l, const struct dims *dims,
     bt_store *store = l->module->store;
     struct dims state = *dims;
     bt_subst subst = { .leaf = dim_of_call, .state = &state };
-    bt_text text;
     const bt_op *op;
     const bt_value *done;
-    bt_text_init(&text, l->arena);
-    bt_text_addf(&text, "%s%s%s", inner->op->name, check->what ? ": " : "",
-                 check->what ? check->what : "");
-    const char *of = bt_text_get(&text);
+    const char *what = check->what ? check->what : "";
     const bt_type *left = bt_type_subst(store, &subst, check->left),
                   *right = bt_type_subst(store, &subst, check->right);
-    if (!of)
-        return bt_no_memory();
     if (!left || !right)
         return bt_store_why(l->ctx, store);
     BT_TRY(bt_op_get(l->ctx, "memory.check", &op));
@@ -410,7 +404,8 @@ static bt_status lower_check(struct bt__lowerer *l, const struct dims *dims,
     } attrs[] = { { "left", &left },
                   { "relation", &words[check->relation] },
                   { "right", &right },
-                  { "of", &of } };
+                  { "of", &inner->op->name },
+                  { "what", &what } };
     for (uint32_t i = 0; i < BT_COUNT(attrs); i++) {
         call.attrs =
             bt_attrs_with(l->arena, &call, attrs[i].name, attrs[i].value, sizeof(void *));

@@ -216,7 +216,7 @@ def told(text):
     """The first line of an error without what C does not say (errors.sed): folders, the values of dims and elements."""
     line = re.sub(r"^(\S*/)?([^/ ]*: )(error: )?", r"\2", text.splitlines()[0])
     line = re.sub(r" = -?\d+", "", line)
-    line = re.sub(r": index -?\d+ is", ": an index is", line)
+    line = re.sub(r": index -?\d+( or more)? is", ": an index is", line)
     line = re.sub(r"; \w+ is .*", "", line)
     return re.sub(r" is [^,]*, but", " is , but", line)
 

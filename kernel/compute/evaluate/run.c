@@ -347,11 +347,13 @@ int bt__run_check(bt__machine *m, const bt__instr *in)
         int64_t index = a[i * in->a.step].i;
         if ((uint64_t)index < extent || (mask && !mask[i * in->c.step].i))
             continue;
-        m->status =
-            bt_fail(m->ctx, BT_ERR_RUNTIME,
-                    "%s: index %" PRId64 " is out of bounds for axis %u of %s, "
-                    "whose extent is %" PRId64,
-                    m->op, index, in->check->axis, in->check->array, in->check->extent);
+        // index() of a uint64 goes no further
+        const char *more = index == INT64_MAX ? " or more" : "";
+        m->status = bt_fail(m->ctx, BT_ERR_RUNTIME,
+                            "%s: index %" PRId64 "%s is out of bounds for axis %u of %s, "
+                            "whose extent is %" PRId64,
+                            m->op, index, more, in->check->axis, in->check->array,
+                            in->check->extent);
         return 0;
     }
     return 1;

@@ -17,13 +17,12 @@ static const bt_attr attrs[] = {
     { 0 },
 };
 
-/* The extent from constants, floats too; NULL where the bounds are none, or cannot be. */
+/* The extent from constants of any dtype; NULL where the bounds are none, or cannot be. */
 static const bt_type *extent_of_constants(bt_solver *s, const bt_relation_call *r)
 {
-    const int64_t counts_in_floats = 1;
     int64_t n;
     bt_plain_tensor bounds[3], out = { .dims = &n, .rank = 1 };
-    const bt_plain_call call = { 3, 1, bounds, &out, &counts_in_floats, .is_sizing = 1 };
+    const bt_plain_call call = { 3, 1, bounds, &out, NULL, .is_sizing = 1 };
     for (uint32_t i = 0; i < 3; i++) {
         const bt_tensor *bound = bt_relation_constant(s, r, i);
         if (!bound || bound->rank != 0)
@@ -100,18 +99,7 @@ static bt_status relate(bt_solver *s, const bt_relation_call *r)
 static const char *const faults[] = { "the step leads nowhere",
                                       "there are too many elements", NULL };
 
-static int is_integer(const bt_type *tensor)
-{
-    return (1u << BT_DTYPE_CLASS(bt_tensor_dtype(tensor)) & BT_CLASS_BITS_INTEGER) != 0;
-}
-
-static bt_status plain_of_arange(bt_ctx *ctx, const bt_formula_call *call, int64_t *out)
-{
-    (void)ctx;
-    out[0] = !is_integer(call->args[0]) || !is_integer(call->result);
-    return NULL;
-}
-static const bt_plain_facet plain = PLAIN(plain_arange, faults, 0, plain_of_arange);
+static const bt_plain_facet plain = PLAIN(plain_arange, faults, 0, NULL);
 
 static const bt_op_input inputs[] = {
     { .name = "start", .type = "t:number[]", .doc = "the first number" },

@@ -205,6 +205,7 @@ REFUSED = {
 
 # Programs on values that fail on the values of the example, and what they say.
 EXAMPLE_FAILS = {
+    "ranges_beyond_int64": ":11:6: arange: the step leads nowhere",
     "ranges_over_all_integers": ":5:5: arange: the step leads nowhere",
     "shapes_that_are_values": ":12:5: dyn.broadcast_to: data does not broadcast to the shape",
     "sparse_to_dense": ":5:5: dyn.sparse_to_dense: an index is outside of its axis",

@@ -89,5 +89,8 @@ expect 1 'image: rand:1 is neither a value (random:SEED, a number, a list) nor a
 expect 1 'no.npy.*cannot be opened' -- "$baton" run "$here/../../sdk/examples/digits/digits.baton" -i image=no.npy
 : > empty
 expect 1 'empty:1:1: error: the text is empty' -- "$baton" run empty
+printf '\0\0PK\003"\\\377 no more' > other.bin
+expect 1 'other.bin: no importer knows this format, which is no text and starts with "\\x00\\x00PK\\x03\\x22\\x5c\\xff";' -- \
+    "$baton" info other.bin
 head -c 300 "$here/../fault/programs/tiny.onnx" > cut.onnx
 expect 1 'cut.onnx: the file is cut off after 300 bytes: what begins at byte 2 is longer' -- "$baton" info cut.onnx

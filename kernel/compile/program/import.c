@@ -85,6 +85,25 @@ static int looks_like_text(const bt_file *file)
     return 1;
 }
 
+static bt_status fail_unknown(bt_ctx *ctx, const bt_file *file)
+{
+    enum { NSHOWN = 8 };
+    const unsigned char *bytes = file->bytes;
+    bt_text start;
+    bt_text_init(&start, bt_ctx_scratch(ctx));
+    for (size_t i = 0; i < NSHOWN && i < file->nbytes; i++) {
+        const int is_shown =
+            bytes[i] > 31 && bytes[i] < 127 && bytes[i] != '"' && bytes[i] != '\\';
+        bt_text_addf(&start, is_shown ? "%c" : "\\x%02x", (unsigned)bytes[i]);
+    }
+    const char *shown = bt_text_get(&start);
+    return shown ? bt_fail(ctx, BT_ERR_FORMAT,
+                           "%s: no importer knows this format, which is no text and starts "
+                           "with \"%s\"; `baton list importers` shows the known ones",
+                           file->path, shown)
+                 : bt_no_memory();
+}
+
 static bt_status folder_of(bt_ctx *ctx, const char *path, const char **out)
 {
     const char *slash = strrchr(path, '/');
@@ -129,12 +148,8 @@ static bt_status import_file(bt_ctx *ctx, bt_file *file, const bt_import_options
     BT_TRY(find_importer(ctx, file, 0, &reader));
     if (!reader.importer && is_text)
         return import_text(ctx, file, folder, options, out);
-    if (!reader.importer) {
-        return bt_fail(ctx, BT_ERR_FORMAT,
-                       "%s: no importer knows this format; `baton list importers` shows "
-                       "the known ones",
-                       file->path);
-    }
+    if (!reader.importer)
+        return fail_unknown(ctx, file);
     bt_import_call call = { .path = file->path,
                             .folder = folder,
                             .bytes = file->bytes,

@@ -191,6 +191,16 @@ const bt_global *bt_module_primal(const bt_module *module, const bt_global *glob
     return global;
 }
 
+bt_status bt_global_fail(bt_ctx *ctx, const bt_module *module, const bt_global *global)
+{
+    const int is_gradient = global->kind == BT_GLOBAL_GRADIENT;
+    return bt_fail_at(ctx, BT_ERR_UNSUPPORTED, module->store, global->span,
+                      "@%s is declared %s%s, which gives it a type, but no body, and no "
+                      "pass makes one: to run it, write it as a def",
+                      global->name, is_gradient ? "as the gradient of @" : "extern",
+                      is_gradient ? global->primal : "");
+}
+
 /* Names of the functions, for a message; long lists are cut. */
 static void list_functions(const bt_module *module, bt_text *out)
 {
@@ -233,12 +243,14 @@ bt_status bt_module_entry(bt_ctx *ctx, const bt_module *module, const char *name
             nfunc++;
         }
     }
-    if (entry && entry->kind != BT_GLOBAL_FUNC)
+    if (entry && entry->kind == BT_GLOBAL_CONST)
         entry = NULL;
     if (!entry && !name && nfunc == 1)
         entry = only;
     if (!entry)
         return no_entry(ctx, module, name ? name : "main");
+    if (entry->kind != BT_GLOBAL_FUNC)
+        return bt_global_fail(ctx, module, entry);
     *out = entry;
     return NULL;
 }

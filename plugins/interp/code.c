@@ -370,11 +370,8 @@ bt_status bytecode_code(bt_ctx *ctx, struct bytecode *bytecode, const bt_global 
 {
     struct code *code = bt_map_find(&bytecode->globals, global->name);
     if (!code) {
-        if (global->kind != BT_GLOBAL_FUNC) {
-            return bt_fail_at(ctx, BT_ERR_UNSUPPORTED, bytecode->module->store,
-                              global->span, "@%s has no body that interp could run",
-                              global->name);
-        }
+        if (global->kind != BT_GLOBAL_FUNC)
+            return bt_global_fail(ctx, bytecode->module, global);
         bt_arena *scratch = bt_ctx_scratch(ctx);
         const void *mark = bt_arena_mark(scratch);
         bt_status status = prepare_code(ctx, bytecode, NULL, NULL, global->func, &code);

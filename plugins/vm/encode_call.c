@@ -15,8 +15,7 @@ bt_status vm_function_number(struct vm_encoder *e, const bt_value *value, uint32
         return bt_fail_at(e->ctx, BT_ERR_NAME, module->store, value->span,
                           "@%s is not defined", value->name);
     if (global->kind != BT_GLOBAL_FUNC)
-        return bt_fail_at(e->ctx, BT_ERR_UNSUPPORTED, module->store, global->span,
-                          "@%s has no body that vm could run", value->name);
+        return bt_global_fail(e->ctx, module, global);
     *out = e->globals.len;
     return BT_PUSH(e->tables, &e->globals, global) &&
                    bt_map_put(&e->numbers, global->name,

@@ -46,7 +46,7 @@ static bt_status reach(struct bt__lowerer *l, const bt_value *value)
         (global->func && bt_func_is_primitive(global->func)))
         return NULL;
     if (global->kind != BT_GLOBAL_FUNC)
-        return bt__lower_refuse(l, value, "is not defined in the program");
+        return bt_global_fail(l->ctx, l->module, global);
     if (bt_map_find(&l->seen, global->func))
         return NULL;
     return bt_map_put(&l->seen, global->func, l) && BT_PUSH(l->arena, &l->todo, global)

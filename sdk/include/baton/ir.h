@@ -337,8 +337,11 @@ BT_API const bt_global *bt_module_primitive(const bt_module *, const bt_call *);
 /* The global that a gradient is of, or that in turn is a gradient of; NULL: none. Any
  * other global gives itself. */
 BT_API const bt_global *bt_module_primal(const bt_module *, const bt_global *);
+/* The error where a global is to run that is declared and has no body. */
+BT_API bt_status bt_global_fail(bt_ctx *, const bt_module *,
+                                const bt_global *) BT_FAILURE;
 /* The entry function: `name`, or "main" when NULL, or the only function.
- * errors  BT_ERR_NAME, listing what there is */
+ * errors  BT_ERR_NAME, listing what there is; BT_ERR_UNSUPPORTED: it has no body */
 BT_API bt_status bt_module_entry(bt_ctx *, const bt_module *, const char *name,
                                  const bt_global **out) BT_MUST_USE;
 

@@ -1,5 +1,7 @@
 /* Errors that teach: the place, what is asked for and what was found, and where each fact
  * came from. */
+#include <string.h>
+
 #include "solve/solver.h"
 
 enum {
@@ -242,6 +244,16 @@ static void say_join(bt_solver *s, const struct bt__node *node, bt_text *text)
         bt_text_addf(text, "the branches give %s and %s", left, right);
 }
 
+static void say_dims(bt_solver *s, bt_text *text)
+{
+    const char *left = bt__show(s, s->left), *right = bt__show(s, s->right);
+    if (s->is_undecided && strcmp(left, right) == 0)
+        bt_text_addf(text, ": the two %s may differ", left);
+    else
+        bt_text_addf(text, s->is_undecided ? ": %s may differ from %s" : ": %s is not %s",
+                     left, right);
+}
+
 /* The part that differs, where the types named before are larger. */
 static void say_difference(bt_solver *s, const struct bt__node *node, bt_text *text)
 {
@@ -252,8 +264,7 @@ static void say_difference(bt_solver *s, const struct bt__node *node, bt_text *t
         bt_text_addf(text, ": a dim of it is known only while the function inside runs");
     else if ((node->kind == NODE_FLOW || node->kind == NODE_JOIN) &&
              kind == BT_KIND_DIM && s->left != s->right)
-        bt_text_addf(text, s->is_undecided ? ": %s may differ from %s" : ": %s is not %s",
-                     bt__show(s, s->left), bt__show(s, s->right));
+        say_dims(s, text);
     if (bt__is_own_call(node))
         bt_text_addf(text, "; to call itself at other types, its result needs a type");
 }
@@ -323,9 +334,12 @@ bt_status bt__blame(bt_solver *s, struct bt__node *node)
     bt_status status =
         fail_at(s, is_shape ? BT_ERR_SHAPE : BT_ERR_TYPE, place_of(s, node), &text);
     if (node->kind == NODE_FLOW && node->u.flow.what == FLOW_ARG)
-        return note_argument(s, status, node);
-    return node->kind == NODE_JOIN ? status
-                                   : bt__note_operands(s, status, node->slot, -1);
+        status = note_argument(s, status, node);
+    else if (node->kind != NODE_JOIN)
+        status = bt__note_operands(s, status, node->slot, -1);
+    return kind == BT_KIND_DIM && !s->is_infinite && !s->is_escaping
+               ? bt__advise_sizes(s, status, node)
+               : status;
 }
 
 /* ---- what is left ---- */
@@ -366,10 +380,11 @@ bt_status bt__report_unknown(bt_solver *s, const struct bt__slot *slot,
     bt_text text;
     const bt_value *of = hole && hole->of ? hole->of : slot->value;
     bt_text_init(&text, s->arena);
-    if (hole)
-        hole->is_poison = 1;
     bt_text_addf(&text, "the type of %s cannot be inferred: annotate it",
                  bt__show_value(s, of));
+    bt__say_annotation(s, of, &text);
+    if (hole)
+        hole->is_poison = 1;
     const struct bt__slot *place = bt__slot_of(s, of);
     bt_status status = fail_at(s, BT_ERR_TYPE, place ? place : slot, &text);
     if (node && !bt__is_fatal(status) && node->slot->value->span)

@@ -328,6 +328,13 @@ bt_status bt__report_large(bt_solver *, const struct bt__slot *) BT_MUST_USE;
 bt_status bt__report_unknown(bt_solver *, const struct bt__slot *, struct bt__hole *,
                              const struct bt__node *) BT_MUST_USE;
 
+/* ---- advice.c ---- */
+
+/* The error with a note of what takes any size, where types differ in a dim. */
+bt_status bt__advise_sizes(bt_solver *, bt_status, const struct bt__node *) BT_MUST_USE;
+/* ", as in `%x: Tensor[(3), float32]`": how the value gets a type. */
+void bt__say_annotation(bt_solver *, const bt_value *, bt_text *out);
+
 /* ---- promises.c ---- */
 
 /* Whether the node's relation is one that the functions around it ask of their callers;

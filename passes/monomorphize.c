@@ -6,7 +6,9 @@
  * number, not for more than 16 copies of one, not where the call checks dims, and not
  * where a check in the function would be false: it fails when it is reached.
  * A function with type parameters that is passed as one of given types becomes a closure of
- * these, which calls the copy. The functions that copies were made of stay; dead-code drops
+ * these, which calls the copy. A closure with type parameters is made for given types where
+ * it is used, and so is an `if` or a `match` that chooses one and does nothing else. The
+ * functions that copies were made of stay; dead-code drops
  * them where it knows the entry. Data types keep their parameters.
  * keeps    every invariant
  * option   dims    whether copies are made for numbers of dim parameters, default False
@@ -38,6 +40,7 @@ struct mono {
     const bt_module *declared; /* NULL: what is needed is looked for */
     struct instances instances;
     bt_map busy; /* closures being copied */
+    const bt_effects *effects;
     int changes;
 };
 
@@ -197,6 +200,53 @@ static bt_status instantiate_closure(struct copy *c, const bt_closure_value *clo
     return bt_map_put(&m->busy, closure, NULL) ? NULL : bt_no_memory();
 }
 
+/* An if or a match, which gives what its regions do, for the type that is wanted. */
+static bt_status instantiate_choice(struct copy *c, const bt_value *old,
+                                    const bt_type *wanted, const bt_value **out)
+{
+    const uint32_t n = bt_value_nregion(old);
+    const bt_block **regions = BT_NEWS(c->arena, const bt_block *, n);
+    const bt_value **operands;
+    int same_facts;
+    if (!regions)
+        return bt_no_memory();
+    BT_TRY(copy_operands(c, old, &operands, &same_facts));
+    for (uint32_t i = 0; i < n; i++)
+        BT_TRY(copy_block(c, bt_value_region(old, i), wanted, &regions[i]));
+    bt_builder_like(c->b, old);
+    bt_builder_type(c->b, wanted);
+    return bt_build_again(c->b, old, operands, regions, wanted, out);
+}
+
+static bt_status fail_held(const struct mono *m, const bt_value *value)
+{
+    bt_text text;
+    bt_text_init(&text, m->arena);
+    if (value->name)
+        bt_print_operand(value, &text);
+    else
+        bt_text_addf(&text, "a function");
+    bt_text_addf(&text, " of type ");
+    bt_print_type(m->ctx, value->type, &text);
+    const char *shown = bt_text_get(&text);
+    return shown ? bt_fail_at(m->ctx, BT_ERR_UNSUPPORTED, m->module->store, value->span,
+                              "%s is held with its type parameters open, so that no copy "
+                              "of it would do: state the types of its parameters, and "
+                              "hold one function for each way that it is called",
+                              shown)
+                 : bt_no_memory();
+}
+
+/* Whether it has type parameters, and is made where they are given. */
+static int is_made_where_used(const struct mono *m, const bt_value *value)
+{
+    const bt_closure_value *closure = bt_as_closure(value);
+    if (!value->type || !flat_is_generic(value->type))
+        return 0;
+    return closure ? closure->group->n == 1
+                   : bt_value_nregion(value) && !bt_effects_of(m->effects, value);
+}
+
 static bt_status mono_operand(struct copy *c, const bt_value *old, const bt_type *wanted,
                               const bt_value **out)
 {
@@ -217,18 +267,14 @@ static bt_status mono_operand(struct copy *c, const bt_value *old, const bt_type
         BT_TRY(type_args_of(c, old, closure->func, wanted, &type_args));
         return instantiate_closure(c, closure, type_args, wanted, out);
     }
-    if (!flat_is_generic(old->type))
-        return NULL;
-    return bt_fail_at(m->ctx, BT_ERR_UNSUPPORTED, m->module->store, old->span,
-                      "%s%s has type parameters where it is used as a value, so that no "
-                      "copy of it would do: give the value a type without",
-                      old->kind == BT_VALUE_GLOBAL ? "@" : "%",
-                      old->name ? old->name : "_");
+    if (now && !now->nparam && is_made_where_used(m, old))
+        return instantiate_choice(c, old, wanted, out);
+    return flat_is_generic(old->type) ? fail_held(m, old) : NULL;
 }
 
 /* ---- functions ---- */
 
-/* A call of a closure with type parameters. */
+/* A call of a closure, or of a choice of some, with type parameters. */
 static bt_status call_closure(struct copy *c, const bt_call *old)
 {
     const bt_func_type *type = bt_as_func_type(old->callee->type);
@@ -248,8 +294,10 @@ static bt_status call_closure(struct copy *c, const bt_call *old)
         return bt_store_why(c->ctx, c->store);
     BT_TRY(copy_type(c, wanted, &wanted));
     BT_TRY(copy_args(c, old, &args, &same_facts));
-    BT_TRY(instantiate_closure(c, bt_as_closure(old->callee), type_args, wanted,
-                               &call.callee));
+    BT_TRY(bt_as_closure(old->callee)
+               ? instantiate_closure(c, bt_as_closure(old->callee), type_args, wanted,
+                                     &call.callee)
+               : instantiate_choice(c, old->callee, wanted, &call.callee));
     call.args = args;
     call.ntype_arg = 0;
     BT_TRY(copy_call(c, old, &call, same_facts, &now));
@@ -259,17 +307,15 @@ static bt_status call_closure(struct copy *c, const bt_call *old)
 static bt_status mono_binding(struct copy *c, const bt_value *old, int *done)
 {
     const bt_call *call = bt_as_call(old);
-    const bt_closure_value *closure = bt_as_closure(old);
     struct mono *m = c->state;
-    // made where it is used
-    if (closure && closure->group->n == 1 && flat_is_generic(old->type))
+    if (is_made_where_used(m, old))
         *done = 1;
     if (!call || call->callee_kind != BT_CALLEE_VALUE ||
         !is_generic(m, call->callee->type))
         return NULL;
     const bt_global *of = generic_global(m, call->callee);
-    const bt_closure_value *called = bt_as_closure(call->callee);
-    *done = of || (called && flat_is_generic(call->callee->type));
+    *done = of || is_made_where_used(m, call->callee) ||
+            (bt_as_closure(call->callee) && flat_is_generic(call->callee->type));
     if (of)
         return mono_call(c, call, of);
     m->changes |= *done;
@@ -458,6 +504,9 @@ static bt_status run(bt_ctx *ctx, bt_pass_call *call, bt_module **out)
     instances_init(&m.instances, ctx, m.arena, call->module);
     m.instances.gives_numbers = o->dims != 0;
     BT_TRY(check_entry(call, ctx));
+    const void *effects;
+    BT_TRY(bt_pass_analysis(ctx, call, "effects", &effects));
+    m.effects = effects;
     BT_TRY(find_what_fits(&m));
     if (m.changes)
         return version_create(ctx, m.module, declare_all, set_all, &m, &m.declared, out);
@@ -487,6 +536,7 @@ static const bt_pass passes[] = {
                "    }\n"
                "    def @pair_int32(%x: int32) -> (int32, int32) { (%x, %x) }",
         .level = 0,
+        .needs = "effects",
         .keeps = "*",
         .options = options,
         .options_nbytes = sizeof(struct options),

@@ -280,6 +280,7 @@ static const bt_target targets[] = {
         .describe = describe,
         .compatibility = compatibility,
         .accepts = accepts,
+        .beside = "c",
     },
     { 0 },
 };

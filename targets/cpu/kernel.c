@@ -325,6 +325,7 @@ static bt_status lower_to_evaluator(const struct lowerer *l, bt_status why,
         return bt_no_memory();
     content->why = bt_arena_text(l->arena, why->message, strlen(why->message));
     kernel->content = content;
+    out->has_no_text = 1;
     return content->why ? NULL : bt_no_memory();
 }
 

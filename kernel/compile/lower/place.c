@@ -235,6 +235,11 @@ static bt_status ask(struct asking *a, uint32_t target, int *taken)
         said = check_lowering(&check);
     if (!said)
         said = check_blocks(k->ctx, use, &p->lowering);
+    if (!said && p->lowering.has_no_text && k->form == BT_CODE_SOURCE &&
+        target + 1 < k->ntarget) {
+        agreed = 0;
+        said = bt_fail(k->ctx, BT_ERR_UNSUPPORTED, "no text of @%s", a->global->name);
+    }
     if (said && said->code != BT_ERR_UNSUPPORTED)
         return said;
     if (said && target + 1 == k->ntarget)

@@ -295,14 +295,32 @@ static bt_status write_output(bt_ctx *ctx, const struct output *to, bt_compiled 
                                : bt_artifact_write(ctx, compiled, to->digest, to->path);
 }
 
+/* What a text is written for: the last target has one beside it for what it has no text. */
+static bt_status open_targets(bt_ctx *ctx, struct output *to, bt_program_options *asked)
+{
+    bt_text list;
+    if (to->executor->write && !asked->target)
+        asked->target = "c"; // whose code is source for any machine
+    BT_TRY(bt__program_targets(ctx, asked->target, &to->targets));
+    const uint32_t n = to->targets->n;
+    const char *beside = to->targets->at[n - 1]->target->beside;
+    if (!to->executor->write || !beside || bt_targets_find(to->targets, beside) < n)
+        return NULL;
+    bt_text_init(&list, to->arena);
+    bt_text_addf(&list, "%s,%s", asked->target, beside);
+    asked->target = bt_text_get(&list);
+    bt_targets_unref(to->targets);
+    to->targets = NULL;
+    return asked->target ? bt__program_targets(ctx, asked->target, &to->targets)
+                         : bt_no_memory();
+}
+
 /* Targets are opened first: a slip in their list is told before a model is read. */
 static bt_status read_for(bt_ctx *ctx, struct output *to)
 {
     bt_program_options asked = *to->asked;
     bt_file *file;
-    if (to->executor->write && !asked.target)
-        asked.target = "c"; // whose code is source for any machine
-    BT_TRY(bt__program_targets(ctx, asked.target, &to->targets));
+    BT_TRY(open_targets(ctx, to, &asked));
     BT_TRY(bt__model_open(ctx, to->model, &file));
     bt_status status =
         bt__program_read(ctx, file, &asked, &to->targets, &to->digest, &to->module);

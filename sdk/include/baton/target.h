@@ -122,7 +122,8 @@ typedef struct bt_lowering {
     bt_kernel *const *kernels; /* by bt_lowering_add */
     uint32_t ntemp;
     const bt_type *const
-        *temps; /* bytes of each, dims: what one kernel leaves to the next */
+        *temps;           /* bytes of each, dims: what one kernel leaves to the next */
+    uint32_t has_no_text; /* 1: no code of its kernels is BT_CODE_SOURCE */
 } bt_lowering;
 
 /* Adds a kernel in which all is zero, to be filled in, behind those that are there. It is
@@ -282,6 +283,10 @@ typedef struct bt_target {
      * `versions` of the primitive function lists (pass versions): rows of a number for each
      * type parameter, -1 for any. */
     uint32_t makes_versions;
+    /* optional: the target that gets what this one has no text for
+     * (bt_lowering.has_no_text) where executors write text. It is then behind this one,
+     * where that is the last of the list. */
+    const char *beside;
 } bt_target;
 /* The most versions of one kernel, and the most dims that tell them apart. */
 #define BT_MAX_VERSIONS 8

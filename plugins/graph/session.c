@@ -73,7 +73,7 @@ int leaf_admits(const struct session *s, const struct leaf *leaf, const bt_tenso
 bt_status leaf_tensor(bt_ctx *ctx, const struct session *s, const struct leaf *leaf,
                       bt_tensor **out)
 {
-    return bt_tensor_create(ctx, leaf->dtype, leaf->rank, s->table + leaf->dims, out);
+    return bt_tensor_create_raw(ctx, leaf->dtype, leaf->rank, s->table + leaf->dims, out);
 }
 
 /* ---- operands ---- */

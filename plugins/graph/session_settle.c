@@ -96,7 +96,7 @@ static bt_status make_block(bt_ctx *ctx, const struct session *s, struct block *
         return NULL;
     drop_block(s, block);
     if (!block->space) {
-        BT_TRY(bt_tensor_create(ctx, BT_UINT8, 1, &nbytes, &block->memory));
+        BT_TRY(bt_tensor_create_raw(ctx, BT_UINT8, 1, &nbytes, &block->memory));
     } else {
         BT_TRY(bt_compiled_alloc(ctx, s->compiled, block->space - 1, (uint64_t)nbytes,
                                  &block->own));

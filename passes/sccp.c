@@ -4,11 +4,12 @@
  * a branch counts once its condition may choose it, a function once it may be called, and a
  * parameter is what all calls pass that may run. Functions that are used as values may be
  * called with anything; so may the entry, and where it is not known which function that
- * is (baton opt --entry), every global. Of a value that one tuple or one call of a
- * constructor makes, the fields are known so far as theirs are: weights in a data type are
- * constants in the clauses that take them out. What is constant becomes a constant operand; the
- * branches on it are left to simplify-control-flow. Unlike in fold-constant, an iteration
- * of a loop may assume what the one before gave.
+ * is (baton opt --entry), every global. A primitive function stays as it was made.
+ * Of a value that one tuple or one call of a constructor makes, the fields are known so far
+ * as theirs are: weights in a data type are constants in the clauses that take them out.
+ * What is constant becomes a constant operand; the branches on it are left to
+ * simplify-control-flow. Unlike in fold-constant, an iteration of a loop may assume what the
+ * one before gave.
  * needs    effects
  * keeps    every invariant
  * option   max-bytes   largest constant to compute with, default 1024
@@ -101,7 +102,7 @@ static bt_status add_unit(struct sccp *s, const bt_func *func, int is_open)
     if (!unit || !bt_map_put(&s->units, func, unit))
         return bt_no_memory();
     unit->func = func;
-    unit->is_open = (uint32_t)is_open;
+    unit->is_open = (uint32_t)is_open || bt_func_is_primitive(func);
     return NULL;
 }
 

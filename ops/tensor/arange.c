@@ -55,14 +55,16 @@ static const bt_type *extent_of(bt_store *store, const contents *bounds)
 static bt_status state_contents(bt_solver *s, const bt_relation_call *r,
                                 const contents *bounds, const bt_type *extent)
 {
-    int64_t start, step, n;
+    int64_t start, step, n, at;
     const bt_type *elements[CONTENTS_MAX];
     if (!contents_possible(s, r, r->narg) || !bt_dim_is_const(extent, &n) ||
         n > CONTENTS_MAX || !contents_number(&bounds[0], 0, &start) ||
         !contents_number(&bounds[2], 0, &step))
         return NULL;
     for (int64_t i = 0; i < n; i++) {
-        elements[i] = bt_dim(bt_relation_store(s), start + i * step);
+        if (!bt_mul_int64(i, step, &at) || !bt_add_int64(start, at, &at))
+            return NULL;
+        elements[i] = bt_dim(bt_relation_store(s), at);
         if (!elements[i])
             return bt_relation_result(s, r, NULL);
     }

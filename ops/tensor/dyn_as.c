@@ -1,75 +1,17 @@
 /*
  * Operators that do what others do by attributes, where these are values: dyn.nn.pad,
- * dyn.image.resize2d, dyn.nn.upsampling, dyn.nn.upsampling3d. A run has the other operator
- * with what the values are, in parts of text that begin with a comma.
+ * dyn.image.resize2d, dyn.nn.upsampling, dyn.nn.upsampling3d.
  * source  Relay, operators of the same names
  */
 #include <math.h>
 #include <string.h>
 
-#include <baton/compute.h>
-#include <baton/pass.h>
+#include <baton/convert.h>
 
 #include "dyn.h"
 #include "plain.h"
 #include "plain/pad.h"
-
-/* ---- runs ---- */
-
-/* The operator that has the same name without the prefix, on so many of the inputs, with the
- * attributes of the call, as far as they differ from its defaults, and these. */
-static bt_status run_as(bt_ctx *ctx, const bt_eval_call *call, uint32_t nin,
-                        const bt_text *given)
-{
-    const bt_op *op;
-    const void *attrs;
-    bt_compute *compute;
-    bt_text text;
-    bt_arena *arena = bt_arena_create(bt_ctx_registry(ctx));
-    bt_store *store = arena ? bt_store_create(bt_ctx_registry(ctx)) : NULL;
-    bt_status status = bt_no_memory();
-    if (!store)
-        goto out;
-    bt_text_init(&text, arena);
-    const char *more = given->at ? given->at : "";
-    const int has_own = bt_attrs_print(ctx, call->op, call->attrs, &text);
-    bt_text_addf(&text, "%s", has_own || !*more ? more : more + strlen(", "));
-    if (!bt_text_get(&text))
-        goto out;
-    status = bt_op_get(ctx, call->op->name + strlen("dyn."), &op);
-    if (!status)
-        status = bt_attrs_parse(ctx, store, op, text.at, &attrs);
-    if (status)
-        goto out;
-    const bt_formula_call as = {
-        .op = op, .attrs = attrs, .narg = nin, .args = call->args, .result = call->result
-    };
-    status = bt_compute_create(ctx, &as, &compute);
-    if (status)
-        goto out;
-    status = bt_compute_run(ctx, compute, nin, call->in, call->out);
-    bt_compute_destroy(compute);
-out:
-    bt_store_unref(store);
-    bt_arena_destroy(arena);
-    return status;
-}
-
-static void add_ints(bt_text *text, const char *name, const bt_tensor *list)
-{
-    bt_text_addf(text, ", %s=[", name);
-    for (int64_t i = 0; i < list->nelem; i++)
-        bt_text_addf(text, "%s%lld", i ? ", " : "",
-                     (long long)bt_tensor_get_index(list, i));
-    bt_text_addf(text, "]");
-}
-
-/* Whether the number can be written. */
-static int add_real(bt_text *text, double number)
-{
-    bt_text_addf(text, "%.17gf", number);
-    return isfinite(number);
-}
+#include "plain/resample.h"
 
 /* ---- dyn.nn.pad ---- */
 
@@ -194,36 +136,80 @@ static bt_status relate_resize(bt_solver *s, const bt_relation_call *r)
                                      a->out_dtype ? a->out_dtype : data.dtype);
 }
 
-static bt_status eval_resize(bt_ctx *ctx, const bt_eval_call *call)
+/* The number of a name in a list that NULL ends. */
+static int64_t number_of(const char *const *names, const char *name)
 {
-    const struct resize_attrs *a = call->attrs;
-    const bt_tensor *data = call->in[0], *size = call->in[1];
-    bt_text text;
-    bt_text_init(&text, bt_ctx_scratch(ctx));
-    if (size->nelem != 2 || bt_tensor_get_index(size, 0) < 0 ||
-        bt_tensor_get_index(size, 1) < 0)
-        return bt_eval_fail(ctx, call, "size must be 2 extents of 0 or more");
-    if (data->nelem == 0 && bt_tensor_get_index(size, 0) &&
-        bt_tensor_get_index(size, 1) &&
-        (data->dims[axis_of(a->layout, 'H', 4)] == 0 ||
-         data->dims[axis_of(a->layout, 'W', 4)] == 0))
-        return bt_eval_fail(ctx, call, "data has no element to take others from");
-    add_ints(&text, "size", size);
-    if (call->nin > 2 &&
-        strcmp(a->coordinate_transformation_mode, "tf_crop_and_resize") == 0) {
-        if (call->in[2]->nelem != 4)
-            return bt_eval_fail(ctx, call, "roi has %lld numbers; expected 4",
-                                (long long)call->in[2]->nelem);
-        bt_text_addf(&text, ", roi=[");
-        for (int64_t i = 0; i < 4; i++) {
-            bt_text_addf(&text, "%s", i ? ", " : "");
-            if (!add_real(&text, bt_tensor_get(call->in[2], i)))
-                return bt_eval_fail(ctx, call, "roi is not finite");
-        }
-        bt_text_addf(&text, "]");
-    }
-    return run_as(ctx, call, 1, &text);
+    int64_t i = 0;
+    while (names[i] && strcmp(names[i], name) != 0)
+        i++;
+    return i;
 }
+
+static int64_t mode_of(const char *name)
+{
+    static const char *const modes[] = {
+        [RESAMPLE_HALF_PIXEL] = "half_pixel",
+        [RESAMPLE_CORNERS] = "align_corners",
+        [RESAMPLE_ASYMMETRIC] = "asymmetric",
+        [RESAMPLE_PYTORCH] = "pytorch_half_pixel",
+        [RESAMPLE_HALF_FOR_NN] = "tf_half_pixel_for_nn",
+        [RESAMPLE_CROP] = "tf_crop_and_resize",
+        NULL,
+    };
+    return number_of(modes, name);
+}
+
+static int64_t rounding_of(const char *name, int64_t mode)
+{
+    static const char *const roundings[] = {
+        [RESAMPLE_FLOOR] = "floor",
+        [RESAMPLE_CEIL] = "ceil",
+        [RESAMPLE_PREFER_FLOOR] = "round_prefer_floor",
+        [RESAMPLE_PREFER_CEIL] = "round_prefer_ceil",
+        NULL,
+    };
+    if (!*name)
+        return mode == RESAMPLE_CORNERS ? RESAMPLE_PREFER_CEIL : RESAMPLE_FLOOR;
+    return strcmp(name, "round") == 0 ? RESAMPLE_PREFER_CEIL : number_of(roundings, name);
+}
+
+static const char letters[] = "DHW";
+
+/* The axes of space, of which a layout has the last n letters. */
+static void write_axes(const char *layout, uint32_t n, int64_t *out)
+{
+    out[RESAMPLE_NSPACE] = n;
+    for (uint32_t i = 0; i < n; i++)
+        out[RESAMPLE_AXES + i] = axis_of(layout, letters[3 - n + i], n + 2);
+}
+
+static bt_status plain_of_resize(bt_ctx *ctx, const bt_formula_call *call, int64_t *out)
+{
+    static const char *const methods[] = { [RESAMPLE_NEAREST] = "nearest_neighbor",
+                                           [RESAMPLE_LINEAR] = "linear",
+                                           [RESAMPLE_CUBIC] = "cubic",
+                                           NULL };
+    const struct resize_attrs *a = call->attrs;
+    (void)ctx;
+    out[RESAMPLE_METHOD] = number_of(methods, a->method);
+    out[RESAMPLE_MODE] = mode_of(a->coordinate_transformation_mode);
+    out[RESAMPLE_ROUNDING] = rounding_of(a->rounding_method, out[RESAMPLE_MODE]);
+    out[RESAMPLE_EXCLUDES] = a->cubic_exclude;
+    out[RESAMPLE_ALPHA] = (int64_t)bt_double_bits(a->cubic_alpha);
+    out[RESAMPLE_BEYOND] = (int64_t)bt_double_bits(a->extrapolation_value);
+    write_axes(a->layout, 2, out);
+    return NULL;
+}
+
+static const char *const resize_faults[] = {
+    PLAIN_FAULT(RESIZE_FAULT_SIZE, "size must be 2 extents of 0 or more"),
+    PLAIN_FAULT(RESIZE_FAULT_EMPTY, "data has no element to take others from"),
+    PLAIN_FAULT(RESIZE_FAULT_ROI_COUNT, "roi must have 4 numbers"),
+    PLAIN_FAULT(RESIZE_FAULT_ROI, "roi is not finite"),
+    NULL,
+};
+static const bt_plain_facet resize =
+    PLAIN(plain_resize2d, resize_faults, 0, plain_of_resize);
 
 /* ---- dyn.nn.upsampling, dyn.nn.upsampling3d ---- */
 
@@ -249,8 +235,6 @@ static const bt_attr scale3d_attrs[] = {
     { 0 },
 };
 // clang-format on
-static const char letters[] = "DHW";
-
 /* The layout is the first attribute of both. */
 static const char *layout_of(const void *attrs)
 {
@@ -304,24 +288,31 @@ static bt_status relate_scale(bt_solver *s, const bt_relation_call *r)
     return bt_relation_result_tensor(s, r, rank, dims, data.dtype);
 }
 
-static bt_status eval_scale(bt_ctx *ctx, const bt_eval_call *call)
+static bt_status plain_of_scale(bt_ctx *ctx, const bt_formula_call *call, int64_t *out)
 {
-    const uint32_t n = call->nin - 1;
-    bt_text text;
-    bt_text_init(&text, bt_ctx_scratch(ctx));
-    for (uint32_t i = 0; i < n; i++) {
-        const double scale = bt_tensor_get(call->in[i + 1], 0);
-        const char letter = letters[3 - n + i];
-        if (!is_scale(scale))
-            return bt_eval_fail(
-                ctx, call, "a scale is %g; it must be above 0 and below 65536", scale);
-        if (call->in[0]->dims[axis_of(layout_of(call->attrs), letter, n + 2)] == 0)
-            return bt_eval_fail(ctx, call, "data has no element to take others from");
-        bt_text_addf(&text, ", scale_%c=", letter - 'A' + 'a');
-        (void)add_real(&text, scale);
-    }
-    return run_as(ctx, call, 1, &text);
+    const struct scale_attrs *a = call->attrs;
+    const struct scale3d_attrs *deep = call->attrs;
+    const uint32_t n = call->narg - 1;
+    (void)ctx;
+    out[RESAMPLE_METHOD] = strcmp(a->method, "nearest_neighbor") == 0 ? RESAMPLE_NEAREST
+                           : strcmp(a->method, "bicubic") == 0        ? RESAMPLE_CUBIC
+                                                                      : RESAMPLE_LINEAR;
+    out[RESAMPLE_MODE] = n == 3 ? mode_of(deep->coordinate_transformation_mode)
+                         : a->align_corners ? RESAMPLE_CORNERS
+                                            : RESAMPLE_ASYMMETRIC;
+    out[RESAMPLE_ROUNDING] = rounding_of("", out[RESAMPLE_MODE]);
+    out[RESAMPLE_ALPHA] = (int64_t)bt_double_bits(-0.5);
+    write_axes(layout_of(a), n, out);
+    return NULL;
 }
+
+static const char *const scale_faults[] = {
+    PLAIN_FAULT(UPSAMPLE_FAULT_SCALE, "a scale must be above 0 and below 65536"),
+    PLAIN_FAULT(UPSAMPLE_FAULT_EMPTY, "data has no element to take others from"),
+    NULL,
+};
+static const bt_plain_facet scale =
+    PLAIN(plain_upsampling, scale_faults, 0, plain_of_scale);
 
 /* ---- rows ---- */
 
@@ -360,33 +351,25 @@ static const bt_op_input scale3d_in[] = {
 };
 
 // clang-format off
-#define DYN(name_, as_, doc_, in_, attrs_, relate_, eval_, cases_)                                    \
-    {                                                                                                 \
-        .name = name_, .revision = 1, .doc = doc_ "\nAs " as_ ".", .source = "Relay, " name_,         \
-        .inputs = in_, .attrs = attrs_##_attrs, .attrs_nbytes = sizeof(struct attrs_##_attrs),        \
-        .effects = BT_EFFECT_FAILS, .relate = relate_, .eval = eval_,                                 \
-        .facets = BT_FACET_ROWS(BT_CASES(cases_)),                                                    \
+#define DYN(name_, as_, doc_, of_, plain_, cases_)                                                 \
+    {                                                                                               \
+        .name = name_, .revision = 1, .doc = doc_ "\nAs " as_ ".", .source = "Relay, " name_,       \
+        .inputs = of_##_in, .attrs = of_##_attrs, .attrs_nbytes = sizeof(struct of_##_attrs),       \
+        .effects = BT_EFFECT_FAILS, .relate = relate_##plain_, .eval = plain_eval,                  \
+        .facets = BT_FACET_ROWS(BT_CASES(cases_), BT_FACET("plain", plain_)),                       \
     }
 static const bt_op ops[] = {
-    {
-        .name = "dyn.nn.pad", .revision = 1,
-        .doc = "Adds elements at the ends of axes; how many is a value.\nAs nn.pad.", .source = "Relay, dyn.nn.pad",
-        .inputs = pad_in, .attrs = pad_attrs, .attrs_nbytes = sizeof(struct pad_attrs),
-        .effects = BT_EFFECT_FAILS, .relate = relate_pad, .eval = plain_eval,
-        .facets = BT_FACET_ROWS(
-            BT_CASES("float32[2, 3], int64[2, 2] = 0..3, float32[]\nint8[4], int32[2] = 1..2\n"
-                     "float32[2, 3], int64[4] = 1..2 | pad_mode=\"edge\"\nfloat32[4, 4], int64[2, 2] = 0..1 | pad_mode=\"reflect\""),
-            BT_FACET("plain", pad)),
-    },
-    DYN("dyn.image.resize2d", "image.resize2d", "Resamples two axes of an image; their extents are values.", resize_in, resize,
-        relate_resize, eval_resize,
+    DYN("dyn.nn.pad", "nn.pad", "Adds elements at the ends of axes; how many is a value.", pad, pad,
+        "float32[2, 3], int64[2, 2] = 0..3, float32[]\nint8[4], int32[2] = 1..2\n"
+        "float32[2, 3], int64[4] = 1..2 | pad_mode=\"edge\"\nfloat32[4, 4], int64[2, 2] = 0..1 | pad_mode=\"reflect\""),
+    DYN("dyn.image.resize2d", "image.resize2d", "Resamples two axes of an image; their extents are values.", resize, resize,
         "float32[1, 2, 4, 5], int64[2] = 3..8\nfloat32[1, 4, 5, 2], int32[2] = 2..9 | layout=\"NHWC\", method=\"nearest_neighbor\"\n"
         "float32[1, 1, 4, 5], int64[2] = 2..4, float32[4] = 0..1 | coordinate_transformation_mode=\"tf_crop_and_resize\""),
-    DYN("dyn.nn.upsampling", "nn.upsampling", "Scales height and width of an image by values.", scale_in, scale, relate_scale,
-        eval_scale, "float32[1, 2, 3, 4], float32[] = 1..3, float32[] = 1..3\n"
+    DYN("dyn.nn.upsampling", "nn.upsampling", "Scales height and width of an image by values.", scale, scale,
+        "float32[1, 2, 3, 4], float32[] = 1..3, float32[] = 1..3\n"
         "float32[1, 3, 4, 2], float64[] = 1..2, float32[] = 2..2 | layout=\"NHWC\", method=\"bilinear\""),
-    DYN("dyn.nn.upsampling3d", "nn.upsampling3d", "Scales depth, height and width of an image by values.", scale3d_in, scale3d,
-        relate_scale, eval_scale, "float32[1, 2, 2, 3, 2], float32[] = 1..3, float32[] = 1..2, float32[] = 2..2"),
+    DYN("dyn.nn.upsampling3d", "nn.upsampling3d", "Scales depth, height and width of an image by values.", scale3d, scale,
+        "float32[1, 2, 2, 3, 2], float32[] = 1..3, float32[] = 1..2, float32[] = 2..2"),
     { 0 },
 };
 // clang-format on

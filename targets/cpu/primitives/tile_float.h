@@ -248,7 +248,8 @@ static NAME(line) *const
     static void NAME(panel_lines_##n)(REAL * c, const REAL *a, const REAL *b, \
                                       const struct tile_block *block)         \
     {                                                                         \
-        const int64_t b_row = block->a_row, c_row = block->c_row;             \
+        const int64_t b_row = block->a_row /* CPU_LINE_B_ROW */,              \
+                      c_row = block->c_row;                                   \
         PANELS_##n(PANEL_START);                                              \
         for (int64_t k2 = block->k2; k2 > 0; k2--) {                          \
             for (int64_t k1 = block->k1; k1 > 0; k1--) {                      \

@@ -34,15 +34,14 @@ static int reads_local(const bt_loops *loops, const bt_node *node, uint8_t *seen
 }
 
 /* The only store of a nest of loops that have nothing else in them, nor locals; NULL: it
- * is not so simple. */
-static const bt_stmt *only_store(const bt_loops *loops, const bt_stmt *stmt)
+ * is not so simple. `seen` as above. */
+static const bt_stmt *only_store(const bt_loops *loops, const bt_stmt *stmt,
+                                 uint8_t *seen)
 {
     while (stmt->kind == BT_STMT_FOR && stmt->body.len == 1)
         stmt = stmt->body.at[0];
-    uint8_t *seen = BT_NEWS(loops->arena, uint8_t, loops->graph->nnode + 1);
-    return seen && stmt->kind == BT_STMT_STORE && !reads_local(loops, stmt->value, seen)
-               ? stmt
-               : NULL;
+    return stmt->kind == BT_STMT_STORE && !reads_local(loops, stmt->value, seen) ? stmt
+                                                                                 : NULL;
 }
 
 /* Sums as they are, to the array of them: for what stays a nest of its own. */
@@ -88,7 +87,7 @@ static int stores_to(const bt_stmt *stmt, uint32_t buffer)
     return 0;
 }
 
-static uint32_t find_nest(const bt_loops *loops, uint32_t buffer)
+uint32_t cpu_find_nest(const bt_loops *loops, uint32_t buffer)
 {
     uint32_t i = 0;
     while (i < loops->body.len && !stores_to(loops->body.at[i], buffer))
@@ -153,37 +152,26 @@ static int move_tiling(bt_graph *to, struct cpu_tiling *p)
     return ok;
 }
 
-/* Nests behind that of the stage, which it takes in. 0: failure. */
-static int find_followers(bt_loops *loops, const struct stage *stage, uint32_t at,
-                          struct cpu_epilogue *out)
-{
-    const struct cpu_tiling *p = &stage->tiling;
-    const bt_node *width = p->view.dims[p->n].extent;
-    while (at + 1 < loops->body.len &&
-           cpu_follows_columns(loops, loops->body.at[at + 1], stage->array, width,
-                               &out->followers)) {
-        if (!BT_PUSH(loops->arena, &out->followers, loops->body.at[at + 1]) ||
-            !bt_stmts_replace(loops, &loops->body, at + 1, &(bt_stmts){ .len = 0 }))
-            return 0;
-    }
-    return 1;
-}
-
 /* In the place of a stage's nest, the nest around tiles; what is no epilogue of them stays a
  * nest behind it. */
 static bt_status replace_nest(bt_loops *loops, struct stage *stage,
                               const struct cpu_config *config)
 {
     bt_stmts made = { .len = 0 };
-    if (!move_tiling(loops->graph, &stage->tiling))
+    const struct cpu_tiling *p = &stage->tiling;
+    uint8_t *seen = BT_NEWS(loops->arena, uint8_t, loops->graph->nnode + 1);
+    if (!seen || !move_tiling(loops->graph, &stage->tiling))
         return bt_loops_why(loops);
-    uint32_t at = find_nest(loops, stage->array);
+    uint32_t at = cpu_find_nest(loops, stage->array);
     struct cpu_epilogue epilogue = { .sums = stage->sums,
-                                     .store = only_store(loops, loops->body.at[at]) };
+                                     .store =
+                                         only_store(loops, loops->body.at[at], seen) };
     bt_stmt *rest = epilogue.store ? NULL : loops->body.at[at];
     if (!epilogue.store)
         epilogue.store = plain_store(loops, stage);
-    else if (stage->tiling.beside >= 0 && !find_followers(loops, stage, at, &epilogue))
+    else if (p->beside >= 0 &&
+             !cpu_take_followers(loops, at, stage->array, p->view.dims[p->n].extent,
+                                 &epilogue.followers))
         return bt_loops_why(loops);
     return epilogue.store &&
                    cpu_emit_contraction(loops, &stage->tiling, config, &epilogue,
@@ -283,25 +271,35 @@ static bt_status shift_stage(bt_graph *g, const struct cpu_config *config,
     return NULL;
 }
 
-/* A line along panels as rows of the parts in which it is read. */
+/* Tiles for an array that may be another one than the graph has; arrays made for its factors
+ * follow those there were. */
+static bt_status find_tiling(bt_graph *g, const struct cpu_config *config,
+                             const bt_array *array, struct stage *stage)
+{
+    bt_array copy = *array;
+    g->narray = stage->first;
+    return cpu_contract_tiling(g, &copy, config, &stage->tiling);
+}
+
+/* A line along panels as rows of the parts in which it is read, if that is one too. */
 static bt_status split_parts(bt_graph *g, const struct cpu_config *config,
                              struct stage *stage)
 {
     struct cpu_tiling *p = &stage->tiling;
-    int is_split;
+    bt_array rows;
     if (!p->is_line || p->b_kind != CPU_B_PANELS)
         return NULL;
-    BT_TRY(cpu_contract_parts(g, stage->array, &is_split));
-    if (!is_split)
+    BT_TRY(cpu_parts_find(g, stage->array, &rows));
+    if (!rows.body)
         return NULL;
-    g->narray = stage->first;
-    bt_array array = *g->arrays[stage->array];
-    BT_TRY(cpu_contract_tiling(g, &array, config, p));
-    for (uint32_t d = 0; p->tile && p->is_line && d < p->view.ndim; d++) {
-        if (!p->view.dims[d].is_k && p->view.dims[d].index + 2 == array.rank)
+    BT_TRY(find_tiling(g, config, &rows, stage));
+    if (!p->tile || !p->is_line || p->b_kind != CPU_B_PANELS)
+        return find_tiling(g, config, g->arrays[stage->array], stage);
+    for (uint32_t d = 0; d < p->view.ndim; d++) {
+        if (!p->view.dims[d].is_k && p->view.dims[d].index + 2 == rows.rank)
             p->beside = (int32_t)d;
     }
-    return NULL;
+    return cpu_parts_split(g, stage->array, &rows);
 }
 
 /* Finds out about array `i`; `stage` is for tiles where its tiling has one. */
@@ -362,8 +360,8 @@ bt_status cpu_contract(bt_ctx *ctx, bt_arena *arena, const struct cpu_config *co
         // no bits are promised for the sums of what is not finite
         if (finite->nfactor)
             g->arrays[finite->exact]->body = g->arrays[stage->sums]->body;
-        if (finite->nfactor &&
-            !cpu_emit_finite(*out, finite, stage->whole, find_nest(*out, finite->exact)))
+        if (finite->nfactor && !cpu_emit_finite(*out, finite, stage->whole,
+                                                cpu_find_nest(*out, finite->exact)))
             return bt_loops_why(*out);
     }
     return NULL;

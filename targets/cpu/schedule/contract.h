@@ -135,18 +135,24 @@ bt_dtype cpu_computed_in(bt_dtype);
 bt_status cpu_contract_shift(bt_graph *, const bt_array *stage, const bt_node *sum,
                              const bt_node **out) BT_MUST_USE;
 
-/* A sum of one row, read by others only in parts of `width` columns, becomes rows of these,
- * so that what belongs together is computed together:
+/* A sum of one row, read by others only in parts of `width` columns, as rows of these, so that
+ * what belongs together is computed together:
  *
  *     s[0, n], n in 4*w;  y[i] = f(s[0, i], s[0, i + w], ...)
  *  -> s[g, i], g in 4, i in w;  y[i] = f(s[0, i], s[1, i], ...)
  *
- * *is_split: it was so. */
-bt_status cpu_contract_parts(bt_graph *, uint32_t array, int *is_split) BT_MUST_USE;
-/* Whether a nest computes element i of one buffer from elements that are there when column i
- * of the sums in `whole`, of so many columns, and what the nests `before` it store at i are. */
-int cpu_follows_columns(const bt_loops *, const bt_stmt *nest, uint32_t whole,
-                        const bt_node *width, const bt_stmts *before);
+ * What the array is then, without a body where it is not read so; and the change of it and of
+ * all that read it, among which are the arrays that were made since. */
+bt_status cpu_parts_find(bt_graph *, uint32_t array, bt_array *out) BT_MUST_USE;
+bt_status cpu_parts_split(bt_graph *, uint32_t array, const bt_array *rows) BT_MUST_USE;
+
+/* Takes nests behind number `at` out of the program that compute element i from what is there
+ * when column i of the sums in `whole`, of so many columns, and what those before them store at
+ * i are. 0: failure. */
+int cpu_take_followers(bt_loops *, uint32_t at, uint32_t whole, const bt_node *width,
+                       bt_stmts *out);
+/* The first nest that stores to a buffer; so many as there are: none does. */
+uint32_t cpu_find_nest(const bt_loops *, uint32_t buffer);
 
 /* What is done where a stage is right by tiles only if factors are finite. */
 struct cpu_finite {
@@ -196,9 +202,9 @@ struct cpu_tiling {
     uint32_t is_column; /* 1: no tile, but sums of rows by lanes, for any extents */
     uint32_t is_line;   /* 1: A has one row: lines, not tiles; n0 are the lines */
     uint32_t is_across; /* 1: few rows of A go along B's columns as they lie */
-    int32_t
-        beside; /* of a line along panels, a dim of B alone, all of which is done for each
-                       block of columns; -1: none */
+    /* Of a line along panels, a dim of B alone, all of which is done for each block of columns;
+     * -1: none. */
+    int32_t beside;
     uint32_t b_kind;
     uint32_t n;
     int32_t n0, m;                                            /* -1: none */
@@ -229,8 +235,7 @@ void cpu_lay_direct(bt_graph *, const struct cpu_tiling *, const struct cpu_oper
 struct cpu_epilogue {
     uint32_t sums;        /* the array that stands for them */
     const bt_stmt *store; /* of what is made of them */
-    bt_stmts
-        followers; /* nests that are done for the same columns (cpu_follows_columns) */
+    bt_stmts followers;   /* nests that are done for the same columns */
 };
 /* The nests of a contraction, packing first. 0: failure. */
 int cpu_emit_contraction(bt_loops *, const struct cpu_tiling *, const struct cpu_config *,

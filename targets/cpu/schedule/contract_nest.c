@@ -39,10 +39,10 @@ static int64_t at_most(int64_t a, int64_t b)
     return a < b ? a : b;
 }
 
-/* Columns of B that a block may have. */
-static int64_t columns_fitting(const struct cpu_tiling *p)
+/* Elements of B that a column has, but for the taps of windows; open dims are guessed. */
+static int64_t depth_of(const struct cpu_tiling *p)
 {
-    int64_t depth = 1, nbytes = BT_DTYPE_BITS(p->b->dtype) / 8;
+    int64_t depth = 1;
     for (uint32_t d = 0; d < p->view.ndim; d++) {
         int is_tap = 0;
         for (uint32_t i = 0; i < p->nwindow; i++)
@@ -51,8 +51,15 @@ static int64_t columns_fitting(const struct cpu_tiling *p)
             cpu_iterations(p->view.dims[d].extent) < INT32_MAX / depth)
             depth *= at_least(cpu_iterations(p->view.dims[d].extent), 1);
     }
+    return depth;
+}
+
+/* Columns of B that a block may have. */
+static int64_t columns_fitting(const struct cpu_tiling *p)
+{
+    int64_t nbytes = BT_DTYPE_BITS(p->b->dtype) / 8;
     int64_t rows = p->is_line ? 1 : p->tile->mr;
-    return at_most(COLUMNS_NBYTES / (depth * nbytes),
+    return at_most(COLUMNS_NBYTES / (depth_of(p) * nbytes),
                    SUMS_NBYTES / (rows * (int64_t)(BT_DTYPE_BITS(p->tile->c) / 8)));
 }
 
@@ -125,10 +132,12 @@ static int64_t panels_beside(const struct cpu_tiling *p, const struct cpu_config
 {
     enum { STRIPS = 8 }; // calls for what follows take as long as such a part of a panel
     const int64_t nline = bt_node_number(p->view.dims[p->beside].extent);
-    const int64_t nbytes = bt_node_number(p->bs[p->beside]) / nunit * nline *
-                           (BT_DTYPE_BITS(p->b->dtype) / 8);
+    const int64_t ncolumn = p->tile->nr * nline;
+    const int64_t most = at_most(
+        BESIDE_NBYTES / (ncolumn * depth_of(p) * (BT_DTYPE_BITS(p->b->dtype) / 8)),
+        SUMS_NBYTES / (ncolumn * (int64_t)(BT_DTYPE_BITS(p->tile->c) / 8)));
     int64_t best = 1, least = INT64_MAX;
-    for (int64_t n = 1; n <= nunit && (n == 1 || n * nbytes <= BESIDE_NBYTES); n++) {
+    for (int64_t n = 1; n <= at_most(nunit, at_least(most, 1)); n++) {
         const int64_t nblock = bt_ceildiv_int64(nunit, n);
         const int64_t time = bt_ceildiv_int64(nblock, config->nthread) * (n * STRIPS + 1);
         if (time <= least) {
@@ -203,7 +212,7 @@ static bt_graph *graph_of(const struct nest *t)
     return t->e.loops->graph;
 }
 
-static const bt_node *number(const struct nest *t, int64_t value)
+static const bt_node *int_of(const struct nest *t, int64_t value)
 {
     return bt_node_int(graph_of(t), value);
 }
@@ -215,7 +224,7 @@ static const bt_node *line_stride(const struct cpu_tiling *p)
 }
 
 /* Columns from the block's first to its last, with those between its rows. */
-static const bt_node *span_of(const struct nest *t, const bt_node *columns)
+static const bt_node *block_span(const struct nest *t, const bt_node *columns)
 {
     const struct cpu_tiling *p = t->tiling;
     bt_graph *g = graph_of(t);
@@ -271,9 +280,9 @@ static int emit_levels(const struct nest *t, const struct tile_call *call,
     struct cpu_emitter e = t->e;
     const struct cpu_tiling *p = t->tiling;
     bt_graph *g = graph_of(t);
-    const bt_node *a = call->a, *b = call->b, *zero = number(t, 0), *iteration = zero;
+    const bt_node *a = call->a, *b = call->b, *zero = int_of(t, 0), *iteration = zero;
     uint32_t first = l->n > 3 ? l->n - 3 : 0;
-    const struct cpu_class none = { number(t, 1), zero, zero, zero, zero };
+    const struct cpu_class none = { int_of(t, 1), zero, zero, zero, zero };
     const struct cpu_class *k[3] = { &none, &none, &none };
     for (uint32_t i = 0; i < first; i++) {
         const bt_node *index = cpu_emit_loop(&e, l->at[i].extent, 0);
@@ -285,15 +294,15 @@ static int emit_levels(const struct nest *t, const struct tile_call *call,
     }
     for (uint32_t i = 0; first + i < l->n; i++)
         k[i] = &l->at[l->n - 1 - i];
-    const bt_node *start = number(t, call->is_first ? 0 : CPU_TILE_START);
+    const bt_node *start = int_of(t, call->is_first ? 0 : CPU_TILE_START);
     if (call->is_first && first)
-        start = cpu_least(g, number(t, CPU_TILE_START), iteration);
+        start = cpu_least(g, int_of(t, CPU_TILE_START), iteration);
     if (p->b_kind != CPU_B_DIRECT && start)
         start = bt_node_linear(graph_of(t), CPU_TILE_PADDED, 1, &start,
                                (const int64_t[]){ 1 });
     if (t->finite && start)
         start = cpu_plus(g, start,
-                         bt_node_select(g, t->finite, number(t, CPU_LINE_FINITE), zero));
+                         bt_node_select(g, t->finite, int_of(t, CPU_LINE_FINITE), zero));
     const bt_node *integers[CPU_TILE_NINT] = {
         call->lines ? call->lines : rows_here(t),
         call->width,
@@ -369,7 +378,7 @@ static int emit_call_at(const struct nest *t, const struct cpu_emitter *e,
         }
         call.c = cpu_along(g, call.c, cpu_times(g, t->m, t->blocks.rows), t->c_row);
         call.c = cpu_along(g, call.c, cpu_scaled(g, t->n, t->blocks.columns),
-                           p->n0 < 0 ? number(t, 1) : p->view.dims[p->n0].c);
+                           p->n0 < 0 ? int_of(t, 1) : p->view.dims[p->n0].c);
     }
     return emit_tile(&inner, &call);
 }
@@ -385,9 +394,9 @@ static int emit_tile_at(const struct nest *t, const struct cpu_emitter *e,
 static int emit_lines(const struct nest *t)
 {
     const struct cpu_tiling *p = t->tiling;
-    const bt_node *zero = number(t, 0);
+    const bt_node *zero = int_of(t, 0);
     struct tile_call call = {
-        .width = t->columns, .lines = number(t, 1), .b_row = zero, .c_row = t->c_row
+        .width = t->columns, .lines = int_of(t, 1), .b_row = zero, .c_row = t->c_row
     };
     if (p->n0 >= 0) {
         call.width = p->view.dims[p->n].extent;
@@ -403,18 +412,18 @@ static int emit_panel_lines(const struct nest *t)
     bt_graph *g = graph_of(t);
     const int64_t nr = t->tiling->tile->nr;
     const bt_node *full =
-        bt_node_scalar(g, BT_SCALAR_FLOORDIV, t->columns, number(t, nr));
-    const bt_node *after = cpu_times(g, full, number(t, nr));
+        bt_node_scalar(g, BT_SCALAR_FLOORDIV, t->columns, int_of(t, nr));
+    const bt_node *after = cpu_times(g, full, int_of(t, nr));
     const bt_node *rest = cpu_minus(g, t->columns, after);
-    struct tile_call call = { .width = number(t, nr),
+    struct tile_call call = { .width = int_of(t, nr),
                               .lines = full,
                               .b_row = cpu_scaled(g, t->tiling->bs[t->tiling->n], nr),
-                              .c_row = number(t, nr) };
+                              .c_row = int_of(t, nr) };
     if (!full || !after || !rest ||
-        (!cpu_is_size(full, 0) && !emit_call_at(t, &t->e, number(t, 0), call)))
+        (!cpu_is_size(full, 0) && !emit_call_at(t, &t->e, int_of(t, 0), call)))
         return 0;
     call.width = rest;
-    call.lines = number(t, 1);
+    call.lines = int_of(t, 1);
     return cpu_is_size(rest, 0) || emit_call_at(t, &t->e, after, call);
 }
 
@@ -429,7 +438,7 @@ static int emit_lines_beside(const struct nest *t)
     const bt_node *panel = cpu_emit_loop(&e, cpu_ceildiv(g, t->columns, nr), 0);
     return panel && emit_call_at(t, &e, cpu_scaled(g, panel, nr),
                                  (struct tile_call){
-                                     .width = number(t, nr),
+                                     .width = int_of(t, nr),
                                      .lines = p->view.dims[p->beside].extent,
                                      .b_row = p->bs[p->beside],
                                      .c_row = t->c_row,
@@ -445,12 +454,12 @@ static int emit_open_columns(const struct nest *t, const bt_node *span)
     const int64_t nr = p->tile->nr;
     struct cpu_emitter e = t->e;
     const bt_node *q = cpu_emit_loop(&e, cpu_ceildiv(g, span, nr), 0);
-    const bt_node *at = cpu_scaled(g, q, nr), *zero = number(t, 0);
+    const bt_node *at = cpu_scaled(g, q, nr), *zero = int_of(t, 0);
     const bt_node *last = bt_node_linear(g, -nr, 1, &span, (int64_t[]){ 1 });
     if (p->b_kind != CPU_B_PANELS)
         at = cpu_least(g, at, cpu_most(g, last, zero));
     return at &&
-           emit_tile_at(t, &e, at, cpu_least(g, number(t, nr), cpu_minus(g, span, at)));
+           emit_tile_at(t, &e, at, cpu_least(g, int_of(t, nr), cpu_minus(g, span, at)));
 }
 
 /* Tiles that cover the block's columns: whole ones, then one that ends where they do and
@@ -458,7 +467,7 @@ static int emit_open_columns(const struct nest *t, const bt_node *span)
 static int emit_columns(const struct nest *t)
 {
     const struct cpu_tiling *p = t->tiling;
-    const bt_node *size = span_of(t, t->columns), *zero = number(t, 0);
+    const bt_node *size = block_span(t, t->columns), *zero = int_of(t, 0);
     struct cpu_emitter e = t->e;
     if (p->beside >= 0)
         return emit_lines_beside(t);
@@ -471,21 +480,21 @@ static int emit_columns(const struct nest *t)
     int64_t nr = p->tile->nr, half = nr / 2, span = bt_node_number(size),
             rest = span % nr;
     if (span >= nr) {
-        const bt_node *q = cpu_emit_loop(&e, number(t, span / nr), 0);
-        if (!q || !emit_tile_at(t, &e, cpu_scaled(graph_of(t), q, nr), number(t, nr)))
+        const bt_node *q = cpu_emit_loop(&e, int_of(t, span / nr), 0);
+        if (!q || !emit_tile_at(t, &e, cpu_scaled(graph_of(t), q, nr), int_of(t, nr)))
             return 0;
     }
     if (!rest)
         return 1;
     e = t->e;
     if (p->b_kind == CPU_B_PANELS || span < half)
-        return emit_tile_at(t, &e, number(t, span - rest), number(t, rest));
+        return emit_tile_at(t, &e, int_of(t, span - rest), int_of(t, rest));
     if (rest <= half)
-        return emit_tile_at(t, &e, number(t, span - half), number(t, half));
+        return emit_tile_at(t, &e, int_of(t, span - half), int_of(t, half));
     if (span >= nr)
-        return emit_tile_at(t, &e, number(t, span - nr), number(t, nr));
-    return emit_tile_at(t, &e, zero, number(t, half)) &&
-           emit_tile_at(t, &e, number(t, span - half), number(t, half));
+        return emit_tile_at(t, &e, int_of(t, span - nr), int_of(t, nr));
+    return emit_tile_at(t, &e, zero, int_of(t, half)) &&
+           emit_tile_at(t, &e, int_of(t, span - half), int_of(t, half));
 }
 
 /* ---- epilogues ---- */
@@ -512,7 +521,7 @@ static const bt_node *place_axes(const struct nest *t, const bt_node *node,
     uint64_t done = 0;
     for (uint32_t d = 0; node && d < p->view.ndim; d++) {
         const struct cpu_dim *dim = &p->view.dims[d];
-        const bt_node *axis = number(t, 0);
+        const bt_node *axis = int_of(t, 0);
         if (dim->is_k || (done & bt_index_bit(dim->index)))
             continue;
         done |= bt_index_bit(dim->index);
@@ -558,7 +567,7 @@ static int emit_epilogue(const struct nest *of)
     const struct cpu_tiling *p = t.tiling;
     const struct blocks *b = &t.blocks;
     bt_graph *g = graph_of(&t);
-    const bt_node *values[CPU_DIMS], *offset, *column = number(&t, 0);
+    const bt_node *values[CPU_DIMS], *offset, *column = int_of(&t, 0);
     memcpy(values, t.values, sizeof(values));
     int is_open = bt_node_number(b->nrow) < 0;
     const bt_node *row = cpu_emit_loop(&t.e, is_open ? rows_here(&t) : b->rows, 0);
@@ -631,7 +640,7 @@ static int emit_blocks(struct nest *t)
     bt_graph *g = graph_of(t);
     struct nest inner = *t;
     int64_t nn = bt_node_number(b->nn);
-    inner.columns = number(t, b->columns);
+    inner.columns = int_of(t, b->columns);
     if (bt_node_number(b->ncolumn) < 0) {
         inner.columns =
             cpu_least(g, inner.columns, cpu_along_int(g, b->ncolumn, t->n, -b->columns));
@@ -639,7 +648,7 @@ static int emit_blocks(struct nest *t)
     }
     int64_t last = bt_node_number(b->ncolumn) - (nn - 1) * b->columns;
     if (last == b->columns || nn == 1) {
-        inner.columns = number(t, last);
+        inner.columns = int_of(t, last);
         return emit_block(&inner);
     }
     bt_stmts *block = t->e.to;
@@ -647,7 +656,7 @@ static int emit_blocks(struct nest *t)
         !emit_block(&inner))
         return 0;
     inner.e.to = &block->at[block->len - 1]->otherwise;
-    inner.columns = number(t, last);
+    inner.columns = int_of(t, last);
     return emit_block(&inner);
 }
 
@@ -740,8 +749,8 @@ static const bt_node *most_columns(const struct nest *t)
     const struct blocks *b = &t->blocks;
     int64_t known = bt_node_number(b->ncolumn), nn = bt_node_number(b->nn);
     if (known < 0)
-        return number(t, b->columns);
-    return number(t, at_least(known - (nn - 1) * b->columns, nn == 1 ? 0 : b->columns));
+        return int_of(t, b->columns);
+    return int_of(t, at_least(known - (nn - 1) * b->columns, nn == 1 ? 0 : b->columns));
 }
 
 /* Lines of constants that are all finite: a state of zeros, with which recurrences begin, is
@@ -790,17 +799,17 @@ int cpu_emit_contraction(bt_loops *loops, const struct cpu_tiling *p,
     if (t.is_direct) {
         t.c = store->buffer;
         int32_t row = p->is_line ? p->n0 : p->m;
-        t.c_row = row < 0 ? number(&t, 0) : p->view.dims[row].c;
+        t.c_row = row < 0 ? int_of(&t, 0) : p->view.dims[row].c;
         t.e.to = out;
-        return (t.c == sums || shrink_sums(loops, sums, number(&t, 1))) && emit_nest(&t);
+        return (t.c == sums || shrink_sums(loops, sums, int_of(&t, 1))) && emit_nest(&t);
     }
-    const bt_node *span = span_of(&t, most_columns(&t));
+    const bt_node *span = block_span(&t, most_columns(&t));
     t.c_row = p->is_line && p->n0 >= 0 ? line_stride(p) : span;
     if (p->beside >= 0) // of whole panels
         t.c_row = cpu_scaled(g, cpu_ceildiv(g, span, p->tile->nr), p->tile->nr);
     const bt_node *nelem = p->beside >= 0
                                ? cpu_times(g, p->view.dims[p->beside].extent, t.c_row)
-                               : cpu_times(g, number(&t, t.blocks.most_rows), span);
+                               : cpu_times(g, int_of(&t, t.blocks.most_rows), span);
     if (store->buffer != sums)
         return shrink_sums(loops, sums, nelem) && emit_nest(&t);
     return cpu_emit_buffer(loops, BT_BUFFER_LOCAL, p->tile->c, nelem, &t.c) &&

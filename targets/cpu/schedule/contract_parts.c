@@ -27,8 +27,8 @@ static int64_t part_of(const bt_graph *g, const bt_node *read, const bt_node **i
     *index = place.n == 1 && place.coefs[0] == 1 ? place.atoms[0] : NULL;
     if (!*index || (*index)->kind != BT_NODE_INDEX || (*index)->narg)
         return -1;
-    const int64_t width = (*index)->high + 1;
-    return place.constant % width ? -1 : place.constant / width;
+    const int64_t width = (*index)->high + 1; // 0 of a reader that has no element
+    return width < 1 || place.constant % width ? -1 : place.constant / width;
 }
 
 static void look(struct parts *p, const bt_node *node)
@@ -86,39 +86,37 @@ static const bt_node *put_rows(struct parts *p, const bt_node *node)
     return known && bt_map_put(&p->done, node, (void *)(uintptr_t)known) ? known : NULL;
 }
 
-/* The readers first: they are told by the old extents. 0: failure. */
-static int split(struct parts *p, int64_t nrow)
+/* The array itself, as rows of parts. 0: failure. */
+static int make_rows(const struct parts *p, int64_t nrow, bt_array *out)
 {
     bt_graph *g = p->graph;
-    bt_array *array = g->arrays[p->array];
-    const uint32_t row = array->rank - 2;
-    const bt_node **extents = BT_NEWS(g->arena, const bt_node *, array->rank);
-    bt_map_init(&p->done, g->arena, 0);
-    for (uint32_t i = g->ninput; i < g->narray; i++) {
-        const bt_node *body = put_rows(p, g->arrays[i]->body);
-        if (!body)
-            return 0;
-        g->arrays[i]->body = body;
-    }
-    for (uint32_t i = 0; extents && i < row; i++)
-        extents[i] = array->extents[i];
+    *out = *g->arrays[p->array];
+    const uint32_t row = out->rank - 2;
+    const bt_node **extents = BT_NEWS(g->arena, const bt_node *, out->rank);
     if (!extents)
         return 0;
+    for (uint32_t i = 0; i < row; i++)
+        extents[i] = out->extents[i];
     extents[row] = bt_node_int(g, nrow);
     extents[row + 1] = bt_node_int(g, p->width);
-    array->extents = extents;
-    array->body =
-        bt_node_substitute(g, array->body, row + 1,
+    out->extents = extents;
+    out->body =
+        bt_node_substitute(g, out->body, row + 1,
                            cpu_along_int(g, bt_node_index(g, row + 1, extents[row + 1]),
                                          bt_node_index(g, row, extents[row]), p->width));
-    return array->body != NULL;
+    return out->body != NULL;
 }
 
-bt_status cpu_contract_parts(bt_graph *g, uint32_t array, int *is_split)
+static bt_status why(const bt_graph *g)
+{
+    return g->status ? g->status : bt_no_memory();
+}
+
+bt_status cpu_parts_find(bt_graph *g, uint32_t array, bt_array *out)
 {
     struct parts p = { .graph = g, .array = array };
     const uint32_t rank = g->arrays[array]->rank;
-    *is_split = 0;
+    out->body = NULL;
     if (rank < 2 || !cpu_is_size(g->arrays[array]->extents[rank - 2], 1))
         return NULL;
     if (!look_at_all(&p))
@@ -126,69 +124,20 @@ bt_status cpu_contract_parts(bt_graph *g, uint32_t array, int *is_split)
     const int64_t all = bt_node_number(g->arrays[array]->extents[rank - 1]);
     if (p.width <= 0 || all < 2 * p.width || all % p.width || all / p.width > MOST_PARTS)
         return NULL;
-    *is_split = 1;
-    return split(&p, all / p.width) ? NULL : g->status ? g->status : bt_no_memory();
+    return make_rows(&p, all / p.width, out) ? NULL : why(g);
 }
 
-/* ---- nests behind ---- */
-
-struct following {
-    const bt_loops *loops;
-    const bt_stmt *nest;
-    const bt_node *index; /* of the nest */
-    uint32_t whole;
-    const bt_stmts *before;
-    uint8_t *seen; /* by id */
-};
-
-/* The store of a loop around nothing else; NULL: it is not so. */
-static const bt_stmt *only_store(const bt_stmt *nest)
+bt_status cpu_parts_split(bt_graph *g, uint32_t array, const bt_array *rows)
 {
-    return nest->kind == BT_STMT_FOR && nest->body.len == 1 &&
-                   nest->body.at[0]->kind == BT_STMT_STORE
-               ? nest->body.at[0]
-               : NULL;
-}
-
-/* Whether all that a value reads is there. */
-static int is_there(struct following *f, const bt_node *node)
-{
-    bt_linear place;
-    if (!node->reads || f->seen[node->id])
-        return 1;
-    f->seen[node->id] = 1;
-    if (node->kind == BT_NODE_READ) {
-        bt_node_as_linear(node->args[0], &place);
-        if (f->loops->roles.at[node->which] == BT_BUFFER_LOCAL ||
-            (node->which == f->whole &&
-             (place.n != 1 || place.atoms[0] != f->index || place.coefs[0] != 1 ||
-              place.constant % (f->index->high + 1))))
-            return 0;
-        for (uint32_t i = 0; i < f->before->len; i++) {
-            if (only_store(f->before->at[i])->buffer == node->which &&
-                node->args[0] != f->index)
-                return 0;
-        }
+    struct parts p = { .graph = g, .array = array };
+    bt_map_init(&p.done, g->arena, 0);
+    // the readers first: they are told by the old extents
+    for (uint32_t i = g->ninput; i < g->narray; i++) {
+        const bt_node *body = put_rows(&p, g->arrays[i]->body);
+        if (!body)
+            return why(g);
+        g->arrays[i]->body = body;
     }
-    for (uint32_t i = 0; i < node->narg; i++) {
-        if (!is_there(f, node->args[i]))
-            return 0;
-    }
-    return 1;
-}
-
-int cpu_follows_columns(const bt_loops *loops, const bt_stmt *nest, uint32_t whole,
-                        const bt_node *width, const bt_stmts *before)
-{
-    const bt_stmt *store = only_store(nest);
-    if (!store || nest->extent != width || bt_node_number(width) < 2)
-        return 0;
-    struct following f = { .loops = loops,
-                           .nest = nest,
-                           .index = bt_node_index(loops->graph, nest->index, width),
-                           .whole = whole,
-                           .before = before,
-                           .seen =
-                               BT_NEWS(loops->arena, uint8_t, loops->graph->nnode + 1) };
-    return f.seen && f.index && store->offset == f.index && is_there(&f, store->value);
+    *g->arrays[array] = *rows;
+    return NULL;
 }

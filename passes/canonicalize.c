@@ -1,13 +1,75 @@
 /*
  * canonicalize: one form for what has several.
  * By rules (rules.md): a bias is a summand that lies along the channels; constants stand
- * at the right of commutative operators; a field of a tuple that is in sight is the field.
+ * at the right of commutative operators. Besides, a field of a tuple that is in sight is the
+ * field, and one of a `split` the slice, which can be computed together with its readers.
  * What is checked at run time stays as it is.
  * keeps    no invariant
  * option   rule    go by this rule alone, default all
  * source   Relay's CanonicalizeOps
  */
+#include <inttypes.h>
+#include <string.h>
+
 #include "rule.h"
+
+/* ---- fields of a split ---- */
+
+/* Elements along an axis of a row-major tensor; -1: they are not known. */
+static int64_t extent_along(const bt_type *type, uint32_t axis)
+{
+    int64_t extent;
+    return type_rank(type) > axis &&
+                   bt_dim_is_const(bt_tensor_shape(type)->dims[axis], &extent)
+               ? extent
+               : -1;
+}
+
+static bt_status slice_field(bt_rewrite *rewrite, const bt_proj *proj,
+                             const bt_value **out)
+{
+    const bt_call *call = bt_as_call(proj->tuple);
+    const bt_list_type *fields = bt_as_tuple_type(proj->tuple->type);
+    struct chain c = { .builder = bt_rewrite_builder(rewrite) };
+    const bt_value *data;
+    int64_t begin = 0;
+    if (!call || !call->op || call->ncheck || strcmp(call->op->name, "split") != 0)
+        return NULL;
+    const uint32_t rank = type_rank(call->args[0]->type),
+                   axis = call_axis(call, "axis", 0, rank);
+    for (uint32_t i = 0; i < proj->index; i++) {
+        const int64_t extent = extent_along(fields->at[i], axis);
+        if (extent < 0)
+            return NULL;
+        begin += extent;
+    }
+    const int64_t extent = extent_along(proj->base.type, axis);
+    if (rank == 0 || extent < 0)
+        return NULL;
+    BT_TRY(bt_rewrite_operand(rewrite, call->args[0], &data));
+    *out = chain_op1f(&c, data, "strided_slice",
+                      "begin=[%" PRId64 "], end=[%" PRId64 "], axes=[%" PRIu32 "]", begin,
+                      begin + extent, axis);
+    return c.status;
+}
+
+static bt_status canonicalize_proj(bt_rewrite *rewrite, const bt_proj *proj,
+                                   const bt_value **out)
+{
+    BT_TRY(rewrite_proj(rewrite, proj, out));
+    return *out ? NULL : slice_field(rewrite, proj, out);
+}
+
+/* ---- the pass ---- */
+
+static bt_status run(bt_ctx *ctx, bt_pass_call *call, bt_module **out)
+{
+    static const bt_rewriter rewriter = { .call_ = rules_rewrite_call,
+                                          .proj_ = canonicalize_proj };
+    struct rules *rules;
+    BT_TRY(rules_create(ctx, call, &rules));
+    return bt_rewrite_module(ctx, call, &rewriter, rules, out);
+}
 
 static const bt_rule rules[] = {
     {
@@ -44,7 +106,7 @@ static const bt_pass passes[] = {
         .level = 1,
         .options = options,
         .options_nbytes = sizeof(struct rules_options),
-        .run = rules_run,
+        .run = run,
         .reads_rules = 1,
     },
     { 0 },

@@ -22,7 +22,7 @@ int fuse_leaves(const struct fuse_block *b, uint32_t node)
         if (fuse_leader(b, n->users.at[i]) != fuse_leader(b, node))
             return 1;
     }
-    return n->escapes != 0;
+    return fuse_escapes(n);
 }
 
 /* ---- post-dominators ---- */
@@ -64,7 +64,7 @@ static void find_parents(struct fuse_block *b)
             parent =
                 k ? common(b, parent, node->users.at[k], &pattern) : node->users.at[k];
         }
-        node->parent = node->escapes ? FUSE_NONE : parent;
+        node->parent = fuse_escapes(node) ? FUSE_NONE : parent;
         node->pattern = pattern;
         node->depth = node->parent == FUSE_NONE ? 1 : b->nodes[node->parent].depth + 1;
     }

@@ -27,8 +27,9 @@ struct fuse_node {
     uint32_t kind;          /* BT_FUSE_..., FUSE_TUPLE */
     uint32_t is_slow;       /* dear to compute twice */
     bt_vec(uint32_t) users; /* nodes, all later */
-    uint32_t escapes; /* 1: used by something that is no node, or is the block's result */
-    uint32_t before;  /* nodes before the first such use; FUSE_NONE: there is none */
+    /* Nodes before the first use that is by no node, or as the block's result; FUSE_NONE: there
+     * is no such use. */
+    uint32_t first_escape;
     /* Post-dominator: */
     uint32_t parent; /* node, FUSE_NONE */
     uint32_t depth;
@@ -40,6 +41,10 @@ struct fuse_node {
     uint32_t walk; /* the last one that came here */
 };
 #define FUSE_NONE UINT32_MAX
+static inline int fuse_escapes(const struct fuse_node *node)
+{
+    return node->first_escape != FUSE_NONE;
+}
 
 struct fuse_block {
     bt_arena *arena;

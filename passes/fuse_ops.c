@@ -3,10 +3,11 @@
  * Every call of an operator whose types are tensors with known dims goes into one: a
  * function with the attribute primitive, which an executor or target computes as a whole.
  * Equal functions are one. What reads, writes or draws random numbers, and what is
- * checked by its result, stays as it is. Calls on two devices (`on N`) are not joined. How operators may be joined follows from their
- * formulas: a convolution takes in what follows element by element, and what comes
- * before it where that is cheap; a small product that is read in parts, as gates are,
- * is joined with what is computed of them, and gives several values (fuse_parts.h).
+ * checked by its result, stays as it is. Calls on two devices (`on N`) are not joined. How
+ * operators may be joined follows from their formulas: a convolution takes in what follows
+ * element by element, and what comes before it where that is cheap; a small product that is
+ * read in parts, as gates are, is joined with what is computed of them, and gives several
+ * values (fuse_parts.h).
  * needs    effects
  * gives    fused
  * option   max-ops     calls in one function, default 64
@@ -79,8 +80,8 @@ static uint32_t node_of(const bt_map *nodes, const bt_value *value)
 static void escape(struct fuse_block *b, uint32_t used, uint32_t before)
 {
     struct fuse_node *node = &b->nodes[used];
-    node->escapes = 1;
-    node->before = before < node->before ? before : node->before;
+    if (before < node->first_escape)
+        node->first_escape = before;
 }
 
 static bt_status add_uses(struct fuser *f, struct fuse_block *b, const bt_map *nodes,
@@ -130,7 +131,7 @@ static bt_status make_nodes(struct fuser *f, const struct primitives *p,
         const bt_value *value = block->bindings[i];
         if (!primitives_can_have(p, value))
             continue;
-        b->nodes[b->n] = (struct fuse_node){ .value = value, .before = FUSE_NONE };
+        b->nodes[b->n] = (struct fuse_node){ .value = value, .first_escape = FUSE_NONE };
         BT_TRY(look_at(f, &b->nodes[b->n++]));
         if (!bt_map_put(&nodes, value, (void *)(uintptr_t)b->n))
             return bt_no_memory();
@@ -163,7 +164,7 @@ static bt_status add_group(struct primitives *p, const struct group *g)
                                      .target = device_target(p->old, last->device),
                                      .nmember = g->members.len,
                                      .members = g->members.at,
-                                     .nresult = g->results.len,
+                                     .nresult = g->results.len > 1 ? g->results.len : 0,
                                      .results = g->results.at };
     struct primitive made;
     BT_TRY(primitives_build(p, &group, &made));

@@ -35,9 +35,9 @@ static int is_part(const struct fuse_block *b, const struct fuse_node *user,
                    const bt_value *whole)
 {
     const struct fuse_node *group = &b->nodes[fuse_leader(b, user - b->nodes)];
+    const int64_t nbytes = bt_type_nbytes(user->value->type); // -1: not known yet
     return user->kind == BT_FUSE_INJECTIVE && group->group_kind <= BT_FUSE_INJECTIVE &&
-           group->nop > 1 &&
-           2 * bt_type_nbytes(user->value->type) <= bt_type_nbytes(whole->type);
+           group->nop > 1 && nbytes >= 0 && 2 * nbytes <= bt_type_nbytes(whole->type);
 }
 
 /* The product's group and those that compute with its parts; none: it is not read so. */
@@ -46,7 +46,7 @@ static bt_status find_parts(struct fuse_block *b, uint32_t leader, struct parts 
     const struct fuse_node *root = &b->nodes[b->nodes[leader].root];
     const int64_t nbytes = bt_type_nbytes(root->value->type);
     p->leaders.len = p->nop = p->last = 0;
-    if (root->escapes || root->users.len < 2 || nbytes <= 0 || nbytes > SMALL_NBYTES)
+    if (fuse_escapes(root) || root->users.len < 2 || nbytes <= 0 || nbytes > SMALL_NBYTES)
         return NULL;
     for (uint32_t i = 0; i < root->users.len; i++) {
         if (!is_part(b, &b->nodes[root->users.at[i]], root->value))
@@ -62,8 +62,8 @@ static bt_status find_parts(struct fuse_block *b, uint32_t leader, struct parts 
 static int may_leave(const struct fuse_block *b, const struct parts *p, uint32_t node)
 {
     const struct fuse_node *n = &b->nodes[node];
-    int leaves = n->escapes != 0;
-    if (n->before <= p->last)
+    int leaves = fuse_escapes(n);
+    if (n->first_escape <= p->last)
         return 0;
     for (uint32_t i = 0; i < n->users.len; i++) {
         const uint32_t user = fuse_leader(b, n->users.at[i]);
@@ -86,11 +86,12 @@ static int is_for(const struct fuse_block *b, const struct parts *p, uint32_t no
             fuse_kind_of_use(user, n->value) != BT_FUSE_ELEMWISE)
             return 0;
     }
-    return n->users.len && !n->escapes;
+    return n->users.len && !fuse_escapes(n);
 }
 
-/* Whether a call only picks elements, at a place that the program computes. One that is written
- * in the program would make a function of its own of each step that is written out. */
+/* Whether a call only picks elements, at a place that the program computes. A place that is a
+ * constant stays outside: each step of a loop that is unrolled would become another function.
+ */
 static int is_pick(const struct fuse_node *group)
 {
     const bt_call *call = bt_as_call(group->value);

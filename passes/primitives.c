@@ -23,7 +23,7 @@ struct member {
     const bt_value *const *args; /* old values */
     uint32_t nmember;
     const bt_value *const *members;
-    uint32_t nresult; /* more than one: fields of what the call gives */
+    uint32_t nresult; /* not 0: fields of what the call gives */
     const bt_value *const *results;
 };
 
@@ -313,7 +313,7 @@ static bt_status call_primitive(bt_rewrite *rw, const struct member *root,
     BT_TRY(bt_build_global(b, root->name, &call.callee));
     BT_TRY(bt_build_call(b, &call, out));
     const bt_value *fields = *out;
-    for (uint32_t i = 0; root->nresult > 1 && i < root->nresult; i++) {
+    for (uint32_t i = 0; i < root->nresult; i++) {
         BT_TRY(bt_build_proj(b, fields, i, out));
         if (i + 1 < root->nresult)
             BT_TRY(bt_rewrite_replace(rw, root->results[i], *out));

@@ -13,8 +13,8 @@ struct primitive_group {
     const char *target; /* its attribute; NULL: none */
     uint32_t nmember;
     const bt_value *const *members; /* in order of the block */
-    uint32_t nresult;               /* 0: the last member */
-    const bt_value *const *results; /* likewise in order; more than one: calls */
+    uint32_t nresult;               /* 0: the last member is the result */
+    const bt_value *const *results; /* else two or more, likewise in order: calls */
     /* Operands that are parameters in any case, the first; of others, scalars stay
      * inside. */
     uint32_t nparam;
@@ -37,8 +37,7 @@ struct primitives {
     bt_store *store;
     const bt_module *old;
     const bt_effects *effects;
-    uint32_t
-        takes_dims; /* of the function at hand: 1, its dims may be those of primitives */
+    uint32_t takes_dims;  /* 1: dims of the function at hand may be those of primitives */
     uint32_t takes_found; /* 1: dims that are found at run time too */
     bt_module_builder *module;
     bt_map outside;                 /* bindings that no primitive may have */

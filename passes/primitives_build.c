@@ -230,10 +230,8 @@ static bt_status build_func(struct making *m, const struct primitive_group *grou
             return bt_no_memory();
         add_name(m, bt_as_call(member));
     }
-    if (group->nresult > 1)
+    if (group->nresult)
         BT_TRY(build_results(m, group, &value));
-    else if (group->nresult)
-        value = bt_map_find(&m->values, group->results[0]);
     BT_TRY(bt_block_end(m->b, value, &fields.block));
     BT_TRY(make_attrs(m, group, &fields.attrs));
     fields.result = value->type;

@@ -138,6 +138,9 @@ bt_status rules_create(bt_ctx *, bt_pass_call *, struct rules **out) BT_MUST_USE
 /* The first rule that applies, in a slot for calls. */
 bt_status rules_apply(struct rules *, bt_rewrite *, const bt_call *,
                       const bt_value **out) BT_MUST_USE;
+/* The same as a slot, where the rules are the state. */
+bt_status rules_rewrite_call(bt_rewrite *, const bt_call *,
+                             const bt_value **out) BT_MUST_USE;
 /* A pass that is rules alone, and fields of tuples in sight. */
 bt_status rules_run(bt_ctx *, bt_pass_call *, bt_module **out) BT_MUST_USE;
 

@@ -127,15 +127,16 @@ bt_status rules_apply(struct rules *rules, bt_rewrite *rewrite, const bt_call *c
     return NULL;
 }
 
-static bt_status rewrite_call(bt_rewrite *rewrite, const bt_call *call,
-                              const bt_value **out)
+bt_status rules_rewrite_call(bt_rewrite *rewrite, const bt_call *call,
+                             const bt_value **out)
 {
     return rules_apply(bt_rewrite_state(rewrite), rewrite, call, out);
 }
 
 bt_status rules_run(bt_ctx *ctx, bt_pass_call *call, bt_module **out)
 {
-    static const bt_rewriter rewriter = { .call_ = rewrite_call, .proj_ = rewrite_proj };
+    static const bt_rewriter rewriter = { .call_ = rules_rewrite_call,
+                                          .proj_ = rewrite_proj };
     struct rules *rules;
     BT_TRY(rules_create(ctx, call, &rules));
     return bt_rewrite_module(ctx, call, &rewriter, rules, out);

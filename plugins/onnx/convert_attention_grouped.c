@@ -106,7 +106,7 @@ static int is_buffer(bt_onnx_node *n, const bt_value *past, const bt_value *x)
     if (n->status)
         return 0;
     if (!value_dims(n, total, &count, &dims) || count != 1) {
-        node_unknown(n, "total_sequence_length is");
+        node_unknown(n, "total_sequence_length is", total);
         return 0;
     }
     if (dims[0] == have ||

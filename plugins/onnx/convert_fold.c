@@ -27,7 +27,7 @@ static uint32_t read_sizes(bt_onnx_node *n, uint32_t input, const char *what,
     int64_list list = { 0 };
     const bt_value *x = node_need(n, input);
     if (!n->status && !value_ints(n, x, &list))
-        node_unknown(n, what);
+        node_unknown(n, what, x);
     if (list.len > most)
         node_fail(n, BT_ERR_UNSUPPORTED, "input %u has %u sizes; up to %u are supported",
                   input, list.len, most);

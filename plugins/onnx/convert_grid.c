@@ -219,7 +219,7 @@ static void affine_grid(bt_onnx_node *n)
     int aligns = node_int(n, "align_corners", 0) != 0;
     uint32_t rank = value_rank(n, theta);
     if (!value_ints(n, node_need(n, 1), &size))
-        node_unknown(n, "the size is");
+        node_unknown(n, "the size is", node_in(n, 1));
     if (!n->status && (rank != 3 || size.len < 4 || size.len > 2 + MAX_SPATIAL_AXES))
         node_fail(n, BT_ERR_FORMAT,
                   "theta has rank %u, the size %u elements; 3 and 4 or 5 "

@@ -26,7 +26,7 @@ static const bt_tensor *known_numbers(bt_onnx_node *n, const bt_value *value,
 {
     const bt_tensor *tensor = bt_const_tensor(value);
     if (value && !tensor)
-        node_unknown(n, node_format(n, "%s are", what));
+        node_unknown(n, node_format(n, "%s are", what), value);
     return tensor && tensor->nelem ? tensor : NULL;
 }
 

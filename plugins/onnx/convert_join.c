@@ -27,7 +27,7 @@ static void read_sizes(bt_onnx_node *n, int64_list *out)
     if (attr)
         *out = attr->ints;
     else if (input && !value_ints(n, input, out))
-        node_unknown(n, "the sizes are");
+        node_unknown(n, "the sizes are", input);
     if (!n->status && out->len && out->len != n->proto->outputs.len)
         node_fail(n, BT_ERR_FORMAT, "%u sizes for %u outputs", out->len,
                   n->proto->outputs.len);
@@ -160,34 +160,25 @@ static const bt_value *by_axis(bt_onnx_node *n, const bt_value *list, uint32_t r
     return n->status ? NULL : joined(n, 0, rank, parts);
 }
 
-/* Axes and steps are known; starts and ends come at run time. */
+/* Axes are known; starts and ends, and steps, come at run time. */
 static void slice_at_run_time(bt_onnx_node *n, const bt_value *x, struct slice_lists *s)
 {
-    const bt_value *begins = node_need(n, 1), *ends = node_need(n, 2);
+    const bt_value *begins = node_need(n, 1), *ends = node_need(n, 2),
+                   *steps = node_in(n, 4);
     uint32_t rank = value_rank(n, x);
-    int64_t count = value_dim(n, begins, 0),
-            *steps = BT_NEWS(n->im->arena, int64_t, rank);
-    if (!steps)
-        n->status = bt_no_memory();
+    int64_t count = value_dim(n, begins, 0), one = 1;
     if (count < 0 || count > rank)
-        node_unknown(n, "how many axes are sliced is");
+        node_unknown(n, "how many axes are sliced is", begins);
     for (int64_t i = s->axes.len; !n->status && i < count; i++) {
         if (!BT_PUSH(n->im->arena, &s->axes, i))
             n->status = bt_no_memory();
-    }
-    for (uint32_t i = 0; !n->status && i < rank; i++)
-        steps[i] = 1;
-    for (uint32_t i = 0; !n->status && i < s->steps.len && i < s->axes.len; i++)
-        steps[node_axis(n, s->axes.at[i], rank)] = s->steps.at[i];
-    for (uint32_t i = 0; !n->status && i < rank; i++) {
-        if (steps[i] < 0)
-            node_unknown(n, "starts and ends, with negative steps, are");
     }
     if (n->status)
         return;
     const bt_value *args[4] = { x, by_axis(n, begins, rank, &s->axes, 0),
                                 by_axis(n, ends, rank, &s->axes, INT64_MAX),
-                                emit_ints(n, rank, steps) };
+                                steps ? by_axis(n, steps, rank, &s->axes, 1)
+                                      : emit_ints(n, 1, &one) };
     node_out(n, 0, emit(n, "dyn.strided_slice", NULL, 4, args));
 }
 
@@ -258,15 +249,14 @@ static void slice_inputs(bt_onnx_node *n)
     struct slice_lists s = { .begins = { 0 } };
     int64_list begins = { 0 };
     if (axes && !value_ints(n, axes, &s.axes))
-        node_unknown(n, "the axes are");
-    if (steps && !value_ints(n, steps, &s.steps))
-        node_unknown(n, "the steps are");
+        node_unknown(n, "the axes are", axes);
+    int knows_steps = !n->status && (!steps || value_ints(n, steps, &s.steps));
     if (n->status)
         return;
-    if (value_ints(n, node_need(n, 1), &s.begins) &&
+    if (knows_steps && value_ints(n, node_need(n, 1), &s.begins) &&
         value_ints(n, node_need(n, 2), &s.ends))
         slice_by(n, x, &s);
-    else if (ends_known(n, &s, value_rank(n, x), &begins, &dims))
+    else if (knows_steps && ends_known(n, &s, value_rank(n, x), &begins, &dims))
         slice_to_dims(n, x, &s, &begins, dims);
     else
         slice_at_run_time(n, x, &s);
@@ -292,9 +282,10 @@ static void tile_axis(bt_onnx_node *n)
 {
     int64_list count = { 0 }, axis = { 0 };
     const bt_value *x = node_need(n, 0);
-    if (!value_ints(n, node_need(n, 1), &count) || count.len != 1 ||
-        !value_ints(n, node_need(n, 2), &axis) || axis.len != 1)
-        node_unknown(n, "the count and the axis are");
+    if (!value_ints(n, node_need(n, 1), &count) || count.len != 1)
+        node_unknown(n, "the count is", node_in(n, 1));
+    if (!value_ints(n, node_need(n, 2), &axis) || axis.len != 1)
+        node_unknown(n, "the axis is", node_in(n, 2));
     uint32_t rank = value_rank(n, x);
     int64_t reps[BT_MAX_RANK];
     for (uint32_t i = 0; i < BT_MAX_RANK; i++)
@@ -380,20 +371,49 @@ static void pad_attr(bt_onnx_node *n)
         pad_by(n, x, &pads, scalar_like(n, x, node_float(n, "value", 0)));
 }
 
+/* How much comes before each of `count` axes and, behind these, after it: known to the run
+ * alone. */
+static void pad_at_run_time(bt_onnx_node *n, const bt_value *x, const int64_list *axes,
+                            const bt_value *fill)
+{
+    const char *mode = node_text(n, "mode", "constant");
+    const bt_value *pads = node_need(n, 1);
+    uint32_t rank = value_rank(n, x), count = axes ? axes->len : rank;
+    int64_list all = { 0 };
+    for (uint32_t i = 0; !n->status && i < count; i++) {
+        if (!BT_PUSH(n->im->arena, &all, axes ? axes->at[i] : i))
+            n->status = bt_no_memory();
+    }
+    if (strcmp(mode, "wrap") == 0)
+        node_unknown(n, "the pads are", pads);
+    if (n->status)
+        return;
+    const bt_value *both[2] = { by_axis(n, sliced(n, pads, 0, 0, count), rank, &all, 0),
+                                by_axis(n, sliced(n, pads, 0, count, 2 * (int64_t)count),
+                                        rank, &all, 0) };
+    const bt_value *args[3] = { x, emit_list(n, "stack", "axis=1", 2, both), fill };
+    node_out(n, 0,
+             emit(n, "dyn.nn.pad", node_format(n, "pad_mode=\"%s\"", mode), fill ? 3 : 2,
+                  args));
+}
+
 static void pad(bt_onnx_node *n)
 {
     const bt_value *x = node_need(n, 0), *fill = node_in(n, 2), *axes = node_in(n, 3);
     int64_list list = { 0 }, axis_list = { 0 };
     struct pads pads;
-    if (!value_ints(n, node_need(n, 1), &list))
-        node_unknown(n, "the pads are");
     if (axes && !value_ints(n, axes, &axis_list))
-        node_unknown(n, "the axes are");
+        node_unknown(n, "the axes are", axes);
+    fill = fill && !n->status ? as_scalar(n, fill) : NULL;
     if (n->status)
         return;
+    if (!value_ints(n, node_need(n, 1), &list)) {
+        pad_at_run_time(n, x, axes ? &axis_list : NULL, fill);
+        return;
+    }
     set_pads(n, x, &list, axes ? &axis_list : NULL, &pads);
     if (!n->status)
-        pad_by(n, x, &pads, fill ? as_scalar(n, fill) : NULL);
+        pad_by(n, x, &pads, fill);
 }
 
 /* Cut or padded evenly about the centre, to a shape. */
@@ -403,7 +423,7 @@ static void centre_crop_pad(bt_onnx_node *n)
     const struct onnx_attr *attr = node_attr(n, "axes", ATTR_INTS);
     int64_list shape = { 0 };
     if (!value_ints(n, node_need(n, 1), &shape))
-        node_unknown(n, "the shape is");
+        node_unknown(n, "the shape is", node_in(n, 1));
     struct pads pads = { .rank = value_rank(n, x) };
     uint32_t count = attr ? attr->ints.len : pads.rank;
     if (shape.len != count)

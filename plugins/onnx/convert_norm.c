@@ -319,7 +319,7 @@ static void dropout(bt_onnx_node *n)
     const bt_tensor *share = bt_const_tensor(ratio), *flag = bt_const_tensor(training);
     int keeps_all = share && share->nelem == 1 && bt_tensor_get(share, 0) == 0;
     if (training && !flag && !keeps_all)
-        node_unknown(n, "whether it is training is");
+        node_unknown(n, "whether it is training is", training);
     if (flag && flag->nelem == 1 && bt_tensor_get_int(flag, 0) && !keeps_all)
         node_fail(n, BT_ERR_UNSUPPORTED,
                   "training is not supported, as it draws random numbers");

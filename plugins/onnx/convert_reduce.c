@@ -19,7 +19,7 @@ static struct over read_axes(bt_onnx_node *n, int by_input)
         return out;
     const bt_value *given = node_in(n, 1);
     if (given && !value_ints(n, given, &list))
-        node_unknown(n, "the axes are");
+        node_unknown(n, "the axes are", given);
     out.is_nothing = list.len == 0 && node_int(n, "noop_with_empty_axes", 0);
     out.axes = list.len ? format_ints(n, list.len, list.at) : "None";
     return out;
@@ -111,7 +111,7 @@ static void running(bt_onnx_node *n)
     int64_list axis = { 0 };
     const bt_value *x = node_need(n, 0);
     if (!value_ints(n, node_need(n, 1), &axis) || axis.len != 1)
-        node_unknown(n, "the axis is");
+        node_unknown(n, "the axis is", node_in(n, 1));
     if (n->status)
         return;
     const char *at = node_format(n, "axis=%lld", (long long)axis.at[0]);

@@ -37,7 +37,7 @@ static uint32_t read_position(bt_onnx_node *n, uint32_t input, uint32_t count,
     if (!value || n->status)
         return absent;
     if (!value_ints(n, value, &at) || at.len != 1)
-        node_unknown(n, "the position is");
+        node_unknown(n, "the position is", value);
     int64_t position = at.len == 1 ? at.at[0] : 0;
     if (position < 0)
         position += count;
@@ -104,7 +104,7 @@ static void read_ends(bt_onnx_node *n, int64_t total, int64_list *ends)
     int64_list sizes = { 0 };
     int64_t each = 1, end = 0;
     if (split && !value_ints(n, split, &sizes))
-        node_unknown(n, "the sizes are");
+        node_unknown(n, "the sizes are", split);
     int is_list = split && !n->status && value_rank(n, split) == 1;
     if (split && !is_list && sizes.len == 1)
         each = sizes.at[0];

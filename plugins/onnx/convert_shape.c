@@ -163,7 +163,7 @@ static void expand_at_run_time(bt_onnx_node *n, const bt_value *x, const bt_valu
     int64_t count = value_dim(n, target, 0);
     uint32_t rank = value_rank(n, x);
     if (count < 0)
-        node_unknown(n, "the rank of the result is");
+        node_unknown(n, "the rank of the result is", target);
     uint32_t out_rank = count > rank ? (uint32_t)count : rank;
     if (count > BT_MAX_RANK)
         node_fail(n, BT_ERR_LIMIT, "rank %lld; the limit is %u", (long long)count,
@@ -207,7 +207,7 @@ static int read_axes(bt_onnx_node *n, int64_list *out)
     if (attr)
         *out = attr->ints;
     else if (input && !value_ints(n, input, out))
-        node_unknown(n, "the axes are");
+        node_unknown(n, "the axes are", input);
     return (attr || input) && !n->status;
 }
 

@@ -78,7 +78,7 @@ static int64_t number_in(bt_onnx_node *n, uint32_t i, int64_t absent, const char
         return absent;
     if (value_ints(n, x, &list) && list.len == 1)
         return list.at[0];
-    node_unknown(n, what);
+    node_unknown(n, what, x);
     return absent;
 }
 

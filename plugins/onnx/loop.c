@@ -50,6 +50,13 @@ static const bt_type *widened(bt_onnx_node *n, struct loop_types *types,
     const bt_type *dims[BT_MAX_RANK];
     if (before == after || n->status)
         return before;
+    if (bt_as_tuple_type(before) || bt_as_tuple_type(after)) {
+        node_fail(
+            n, BT_ERR_UNSUPPORTED,
+            "a sequence goes from iteration to iteration, where a run decides how long "
+            "it is; what each iteration gives can be an output of the loop instead");
+        return NULL;
+    }
     if (!a || !b || a->n != b->n || bt_tensor_dtype(before) != bt_tensor_dtype(after)) {
         node_fail(n, BT_ERR_UNSUPPORTED,
                   "a value changes its rank or element type from iteration to iteration");

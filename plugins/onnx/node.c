@@ -46,28 +46,29 @@ static const bt_value *source_of(const bt_value *value)
     return value && bt_as_param(value) ? value : NULL;
 }
 
-/* The last input of the node that a small input of the model decides. */
-static const bt_value *deciding_input(bt_onnx_node *n)
+/* What a small input may be fixed to, as an example. */
+static const char *example_of(bt_onnx_node *n, const bt_value *input)
 {
-    for (uint32_t i = n->ninput; i-- > 0;) {
-        const bt_value *source = source_of(node_in(n, i));
-        const bt_shape_type *shape = source ? bt_tensor_shape(source->type) : NULL;
-        if (source && source->name && (!shape || shape->n <= 1))
-            return source;
-    }
-    return NULL;
+    enum { FEW = 8 };
+    const bt_shape_type *shape = input ? bt_tensor_shape(input->type) : NULL;
+    const int64_t ones[FEW] = { 1, 1, 1, 1, 1, 1, 1, 1 };
+    int64_t count;
+    if (shape && shape->n == 0)
+        return "1";
+    if (!shape || shape->n > 1 || !bt_dim_is_const(shape->dims[0], &count) || count > FEW)
+        return "[1, 2]";
+    return format_ints(n, (uint32_t)count, ones);
 }
 
-void node_unknown(bt_onnx_node *n, const char *what)
+void node_unknown(bt_onnx_node *n, const char *what, const bt_value *value)
 {
-    const bt_value *input = deciding_input(n);
-    const bt_shape_type *shape = input ? bt_tensor_shape(input->type) : NULL;
-    const char *name = input ? input->name : "NAME";
+    const bt_value *source = value ? source_of(value) : NULL;
+    const char *name = source && source->name ? source->name : NULL;
     node_fail(n, BT_ERR_UNSUPPORTED,
               "%s not known before run time; %s can be fixed when the model is imported: "
               "--fix '%s=%s'",
-              what, input ? node_format(n, "input %s", name) : "an input", name,
-              shape && shape->n == 0 ? "1" : "[1, 2]");
+              what, name ? node_format(n, "input %s", name) : "an input",
+              name ? name : "NAME", example_of(n, source));
 }
 
 const char *format_bool(int value)

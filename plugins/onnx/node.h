@@ -39,8 +39,8 @@ uint32_t node_axis(bt_onnx_node *, int64_t axis, uint32_t rank);
 /* ---- what it says ---- */
 
 void node_fail(bt_onnx_node *, uint32_t code, const char *format, ...) BT_PRINTF(3, 4);
-/* Fails because an input is needed now whose value only a run gives. */
-void node_unknown(bt_onnx_node *, const char *what);
+/* Fails because a value is needed now that only a run gives. */
+void node_unknown(bt_onnx_node *, const char *what, const bt_value *);
 /* Formatted text that lives as long as the import. "" after a failure. */
 const char *node_format(bt_onnx_node *, const char *format, ...) BT_PRINTF(2, 3);
 const char *format_ints(bt_onnx_node *, uint32_t n, const int64_t *);

@@ -30,8 +30,6 @@ FLOAT, INT, BOOL = "float32", "int64", "bool"
 # What Baton says that it does not support, though ONNX Runtime gives a value.
 REFUSED = {
     "Split: the sizes are not known": "parts of computed sizes",
-    "Pad: the pads are not known": "computed pads",
-    "with negative steps, are not known": "computed bounds backwards",
     "each iteration adds to has a shape that only a run gives": "rows of a loop of sizes that elements decide",
     "the window and the padded data": "a window larger than the data; others give no elements",
 }
@@ -294,13 +292,14 @@ def cut(g):
     v = g.value((FLOAT, INT), low=1)
     axis, step = g.pick.randrange(v.rank), g.pick.choice([1, 1, 1, 2, -1, -2])
     n = g.size(v, axis)
+    steps = g.const([step]) if g.chance(0.8) else g.op("Mul", g.const([step]), g.op("Max", g.op("Min", n, g.const([2])), g.const([1])))
     bounds = [g.pick.choice([lambda: g.const([g.pick.randint(-3, 3)]), lambda: g.op("Div", n, g.const([2])),
                              lambda: g.op("Sub", n, g.const([1])), lambda: g.op("Neg", n), lambda: n])() for _ in range(2)]
     if step == 1 and g.chance(0.4):
         bounds = [g.const([1]), g.const([np.iinfo(np.int64).max])]
     elif step == -1 and g.chance(0.5):
         bounds = [g.const([-1]), g.const([np.iinfo(np.int64).min])]
-    name = g.op("Slice", v.name, *bounds, g.const([axis - v.rank if g.chance(0.3) else axis]), g.const([step]))
+    name = g.op("Slice", v.name, *bounds, g.const([axis - v.rank if g.chance(0.3) else axis]), steps)
     g.give(name, v.dtype, v.shape[:axis] + (g.fresh("s"),) + v.shape[axis + 1:], v.exact)
 
 

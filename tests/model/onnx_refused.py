@@ -62,9 +62,9 @@ def node(code, text, op, *inputs, opset=17, noutput=1, constants=True, **attrs):
     refuse(f"{op}_{number}", code, ("the_node", text), make([proto], infos, outputs, tensors, opset))
 
 
-def unknown(what, op, *inputs, **kwargs):
-    """The input that decides is the last of rank 0 or 1."""
-    at = max(i for i, x in enumerate(inputs) if isinstance(x, tuple) and len(x[1]) < 2 or isinstance(x, list) and len(x) < 2)
+def unknown(what, op, *inputs, at=None, **kwargs):
+    """Input `at` is what is not known, or the last of rank 0 or 1."""
+    at = at or max(i for i, x in enumerate(inputs) if isinstance(x, tuple) and len(x[1]) < 2 or isinstance(x, list) and len(x) < 2)
     text = f"{what} not known before run time; input x{at} can be fixed when the model is imported: --fix 'x{at}="
     node("unsupported", text, op, *inputs, **kwargs)
 
@@ -212,11 +212,9 @@ node("format", "the size of output 0 is -1", "Split", x23, ints(-1, 4), noutput=
 node("format", "starts, ends, axes and steps have different lengths, or more than 2", "Slice", x23, ints(0, 0), ints(1))
 node("format", "starts or ends are missing", "Slice", x23, opset=9, starts=[0])
 unknown("the axes are", "Slice", x23, ints(0), ints(1), (L, [1]))
-unknown("the steps are", "Slice", x23, ints(0), ints(1), ints(0), (L, [1]))
-unknown("how many axes are sliced is", "Slice", x23, (L, ["n"]), (L, ["n"]))
-unknown("starts and ends, with negative steps, are", "Slice", x23, (L, [1]), (L, [1]), ints(0), ints(-1))
-unknown("the count and the axis are", "Tile", x23, (L, [1]), (L, [1]), opset=5)
-unknown("the pads are", "Pad", x23, (L, [4]))
+unknown("how many axes are sliced is", "Slice", x23, (L, ["n"]), (L, ["n"]), at=1)
+unknown("the count is", "Tile", x23, (L, [1]), (L, [1]), opset=5, at=1)
+unknown("the pads are", "Pad", x23, (L, [4]), mode="wrap")
 unknown("the axes are", "Pad", x23, ints(1, 1), "", (L, [1]), opset=18)
 node("format", "3 pads for 2 axes", "Pad", x23, ints(1, 1, 1))
 node("attribute", "Pad: mode spiral is not known", "Pad", x23, ints(1, 1, 1, 1), mode="spiral")

@@ -35,7 +35,8 @@ static int is_known(bt_ctx *ctx, const char *id, size_t nid)
     return 0;
 }
 
-/* The plugins that it was made with (lines "plugin ID VERSION") and that are not here. */
+/* The plugins that it was made with (lines "plugin ID VERSION") and that are not here; which
+ * names are not known is reported already. */
 static bt_status explain_plugins(bt_ctx *ctx, const bt_artifact *a, bt_status why)
 {
     static const char word[] = "plugin ";
@@ -53,7 +54,7 @@ static bt_status explain_plugins(bt_ctx *ctx, const bt_artifact *a, bt_status wh
     if (!bt_text_get(&missing))
         return bt_no_memory();
     return missing.len
-               ? bt_note(ctx, why, NULL, 0,
+               ? bt_fail(ctx, BT_ERR_NAME,
                          "%s was made with plugins that are not here: %s; they are "
                          "to be where plugins are looked for, such as "
                          "BATON_PLUGIN_PATH",

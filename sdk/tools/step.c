@@ -2,7 +2,7 @@
  * A debugger of steps. At a stop a line of standard input says how to go on:
  *
  *     n, or nothing   to the next binding     o   likewise, but over what it calls
- *     b LINE          to a line of the source c   to the end
+ *     b [FILE:]LINE   to a line of the source c   to the end
  *     p [%NAME]       show a value, or all    q   end the run
  */
 #include "step.h"
@@ -16,8 +16,10 @@ enum { SHOWN = 16 };
 
 struct stepper {
     struct tool *tool;
-    uint32_t depth; /* of calls in which it stops */
-    uint32_t line;  /* to go to; 0: none */
+    uint32_t depth;   /* of calls in which it stops */
+    uint32_t line;    /* to go to; 0: none */
+    char file[256];   /* in which it stands, the end of its path */
+    const char *home; /* the file of the first stop */
     uint32_t nstop;
     int is_over;
 };
@@ -78,23 +80,49 @@ static bt_status print_asked(const struct stepper *s, const bt_stop *stop,
 
 /* ---- stops ---- */
 
-static void print_stop(const struct stepper *s, const bt_stop *stop)
+static bt_place place_of(const bt_stop *stop)
 {
     bt_place place;
-    bt_text text;
     bt_span_place(stop->next->type->store, stop->next->span, &place);
+    return place;
+}
+
+static const char *without_folder(const char *path)
+{
+    const char *slash = strrchr(path, '/');
+    return slash ? slash + 1 : path;
+}
+
+/* "5:22" in the program's own file, "layers.baton:5:22" in another; of models, the node. */
+static void print_place(const struct stepper *s, const bt_place *place)
+{
+    if (place->file && strcmp(place->file, s->home) != 0)
+        printf(" %s%s", without_folder(place->file), place->line ? ":" : "");
+    else
+        printf(" ");
+    if (place->line)
+        printf("%u:%u", place->line, place->column);
+    else if (place->node)
+        printf("%s", place->node);
+}
+
+static void print_stop(const struct stepper *s, const bt_stop *stop)
+{
+    const bt_place place = place_of(stop);
+    bt_text text;
     bt_text_init(&text, bt_ctx_scratch(s->tool->ctx));
     bt_print_operand(stop->next, &text);
     const char *what = bt_text_get(&text);
-    printf("%s %u:%u, depth %u: before %s\n", stop->func->name ? stop->func->name : "fn",
-           place.line, place.column, stop->depth, what ? what : "");
+    printf("%s", stop->func->name ? stop->func->name : "fn");
+    print_place(s, &place);
+    printf(", depth %u: before %s\n", stop->depth, what ? what : "");
     if (place.line && place.text)
         printf("  | %s\n", place.text);
 }
 
 static void print_help(void)
 {
-    printf("  n: next   o: over a call   b LINE: to a line   c: to the end   "
+    printf("  n: next   o: over a call   b [FILE:]LINE: to a line   c: to the end   "
            "p [%%NAME]: show values   q: quit\n");
 }
 
@@ -109,6 +137,20 @@ static int is_last(const bt_block *block, const bt_value *value)
             return 1;
     }
     return 0;
+}
+
+/* "12" or "layers.baton:12"; 0: it is neither. */
+static int read_line(struct stepper *s, const char *text)
+{
+    const char *colon = strrchr(text, ':');
+    const char *file = colon ? text : without_folder(s->home);
+    const size_t n = colon ? (size_t)(colon - text) : strlen(file);
+    if (n >= sizeof(s->file))
+        return 0;
+    memcpy(s->file, file, n);
+    s->file[n] = '\0';
+    s->line = (uint32_t)strtoul(colon ? colon + 1 : text, NULL, 10);
+    return s->line != 0;
 }
 
 /* 1: the run goes on. */
@@ -130,8 +172,7 @@ static int obey(struct stepper *s, const bt_stop *stop, char *line, bt_status *s
         return 1;
     case 'c': s->depth = 0; return 1;
     case 'b':
-        s->line = (uint32_t)strtoul(rest, NULL, 10);
-        if (s->line)
+        if (read_line(s, rest))
             return 1;
         break;
     case 'p': *status = print_asked(s, stop, rest); return *status != NULL;
@@ -145,13 +186,18 @@ static int obey(struct stepper *s, const bt_stop *stop, char *line, bt_status *s
     return 0;
 }
 
+static int ends_with(const char *path, const char *end)
+{
+    const size_t n = strlen(path), m = strlen(end);
+    return n >= m && strcmp(path + n - m, end) == 0 && (n == m || path[n - m - 1] == '/');
+}
+
 static int is_wanted(const struct stepper *s, const bt_stop *stop)
 {
-    bt_place place;
+    const bt_place place = place_of(stop);
     if (!s->line)
         return stop->depth <= s->depth;
-    bt_span_place(stop->next->type->store, stop->next->span, &place);
-    return place.line == s->line;
+    return place.line == s->line && place.file && ends_with(place.file, s->file);
 }
 
 static bt_status stop_at(void *self, const bt_stop *stop)
@@ -162,6 +208,8 @@ static bt_status stop_at(void *self, const bt_stop *stop)
     char line[256];
     bt_status status = NULL;
     s->nstop++;
+    if (!s->home)
+        s->home = place_of(stop).file ? place_of(stop).file : "";
     if (!is_wanted(s, stop))
         return NULL;
     print_stop(s, stop);
@@ -185,6 +233,8 @@ int run_steps(struct tool *tool, bt_program *program, int *is_over)
     *is_over = s.is_over;
     if (status && !s.is_over)
         return tool_fail(tool, status);
+    if (s.line)
+        fprintf(stderr, "note: no step of the run stands in %s:%u\n", s.file, s.line);
     if (s.nstop)
         return EXIT_OK;
     const char *by = bt_program_executor(program);

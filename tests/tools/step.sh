@@ -38,6 +38,21 @@ for executor in 'interp' 'vm --target reference --fuse fuse-ops{max-ops=1}'; do
     expect 0 '24i64' 'n: next' -- step 'x\n' "--executor $executor"
 done
 
+# A line of another file is told with it; one that is never met, too.
+cat > twice.baton <<'END1'
+#[version = "baton 0.1"]
+
+
+def @twice(%x: float32) -> float32 {
+    let %y = add(%x, %x);
+    negative(%y)
+}
+END1
+printf '#[version = "baton 0.1"]\nimport "twice.baton"\ndef @main(%%x: float32) { exp(@twice(%%x)) }\n' > far.baton
+far() { printf "$1" | "$baton" run far.baton --executor interp --passes '' --step -i x=1; }
+expect 0 'twice twice.baton:6:5, depth 2: before' '%y = 2f' -- far 'b twice.baton:6\np\nc\n'
+expect 0 'note: no step of the run stands in far.baton:6' -- far 'b 6\n'
+
 for executor in interp vm; do
     expect 0 'note: the passes left no binding to stop before; --executor interp --passes .. runs the program as it is written' -- \
         sh -c "printf '#[version = \"baton 0.1\"]\ndef @main() { 2f * 3f }\n' > folds.baton && '$baton' run folds.baton --executor $executor --step < /dev/null"

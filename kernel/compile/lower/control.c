@@ -38,7 +38,7 @@ bt_status bt__func_is_scalar(bt_ctx *ctx, bt_arena *arena, const bt_func *func, 
 
 /* ---- closures ---- */
 
-/* A global that is called or held is lowered too. */
+/* A global that is called, held or given is lowered too. */
 static bt_status reach(struct bt__lowerer *l, const bt_value *value)
 {
     const bt_global *global = bt_module_global(l->module, value);
@@ -54,8 +54,7 @@ static bt_status reach(struct bt__lowerer *l, const bt_value *value)
                : bt_no_memory();
 }
 
-/* What an operand of a binding becomes. */
-static bt_status take(struct bt__lowerer *l, const bt_value *old, const bt_value **out)
+bt_status bt__lower_take(struct bt__lowerer *l, const bt_value *old, const bt_value **out)
 {
     BT_TRY(reach(l, old));
     return bt__lower_on_host(l, bt__lower_now(l, old), out);
@@ -69,7 +68,7 @@ static bt_status take_operands(struct bt__lowerer *l, const bt_value *value,
     if (!*out)
         return bt_no_memory();
     for (uint32_t i = 0; i < n; i++)
-        BT_TRY(take(l, bt_value_operand(value, i), &(*out)[i]));
+        BT_TRY(bt__lower_take(l, bt_value_operand(value, i), &(*out)[i]));
     return NULL;
 }
 

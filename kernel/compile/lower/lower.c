@@ -552,7 +552,7 @@ bt_status bt__lower_region(struct bt__lowerer *l, const bt_block *block,
                                 block->bindings[i]->span, "%s", status->message);
         BT_TRY(status);
     }
-    BT_TRY(bt__lower_on_host(l, bt__lower_now(l, block->result), &result));
+    BT_TRY(bt__lower_take(l, block->result, &result));
     while (l->copied.len > ncopied) { // behind the block they are not there
         const struct bt__lower_copy *copy = &l->copied.at[--l->copied.len];
         if (!bt_map_put(&l->copies[copy->space], copy->of, NULL))

@@ -34,6 +34,10 @@ const bt_value *bt__lower_now(const struct bt__lowerer *, const bt_value *old);
 /* The same value with all tensors in the host's memory. */
 bt_status bt__lower_on_host(struct bt__lowerer *, const bt_value *,
                             const bt_value **out) BT_MUST_USE;
+/* What an operand of a binding, or the result of a block, becomes; a function that is one is
+ * lowered, too (control.c). */
+bt_status bt__lower_take(struct bt__lowerer *, const bt_value *old,
+                         const bt_value **out) BT_MUST_USE;
 /* A nested block, whose parameters stay. */
 bt_status bt__lower_region(struct bt__lowerer *, const bt_block *,
                            const bt_block **out) BT_MUST_USE;

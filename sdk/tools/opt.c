@@ -116,6 +116,7 @@ static int run(struct tool *tool)
     const char *source = pipeline ? pipeline : passes ? passes : "";
     bt_pipeline_options options;
     bt_module *module, *typed, *out;
+    const bt_global *entry = NULL; // before passes add functions
     bt_import_options import = read_import_options(tool);
     int code = check_one_source(tool);
     if (!code)
@@ -135,16 +136,21 @@ static int run(struct tool *tool)
     bt_module_unref(module);
     TRY_TOOL(tool, status);
     out = typed;
-    if (pipeline)
+    if (kernels)
+        status = bt_module_entry(tool->ctx, typed, option_value(tool, "entry"), &entry);
+    if (pipeline && !status)
         status = remark_lost_contributions(tool->ctx);
     if (*source && !status)
         status = optimise(tool->ctx, source, &options, typed, &out);
     else if (!status)
         bt_module_ref(out);
+    const char *name =
+        entry ? bt_arena_text(bt_ctx_scratch(tool->ctx), entry->name, strlen(entry->name))
+              : NULL;
     bt_module_unref(typed);
     TRY_TOOL(tool, status);
     if (kernels)
-        code = print_kernels(tool, out, option_value(tool, "target"), kernels);
+        code = print_kernels(tool, out, name, option_value(tool, "target"), kernels);
     else if (view && strcmp(view, "anf") != 0)
         code = print_view(tool, out, view);
     else

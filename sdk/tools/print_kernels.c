@@ -15,8 +15,8 @@ int check_kernels_word(const struct tool *tool, const char *what)
         if (!what || strcmp(what, words[i]) == 0)
             return EXIT_OK;
     }
-    return tool_usage(tool, "--kernels %s: there are graph, loops, c, lowered and planned",
-                      what);
+    return tool_usage(
+        tool, "--kernels %s: there are graph, loops, c, lowered and planned", what);
 }
 
 static bt_status add_text(bt_ctx *ctx, bt_arena *arena, const bt_func *func,
@@ -50,21 +50,12 @@ static bt_status print_func(bt_ctx *ctx, const bt_func *func, const char *what)
     return status && status->code != BT_ERR_MEMORY ? NULL : status;
 }
 
-/* Those that `entry` calls, each once. */
-static bt_status print_called(bt_ctx *ctx, const bt_module *module,
-                              const bt_global *entry, const char *what)
+static bt_status print_funcs(bt_ctx *ctx, const bt_module *fused, const char *what)
 {
-    const bt_block *block = entry->func->block;
-    bt_map seen;
-    bt_map_init(&seen, bt_ctx_scratch(ctx), 0);
-    for (uint32_t i = 0; i < block->nbinding; i++) {
-        const bt_call *call = bt_as_call(block->bindings[i]);
-        const bt_global *global = call ? bt_module_global(module, call->callee) : NULL;
-        if (!global || !global->func || bt_map_find(&seen, global))
-            continue;
-        if (!bt_map_put(&seen, global, &seen))
-            return bt_no_memory();
-        BT_TRY(print_func(ctx, global->func, what));
+    for (uint32_t i = 0; i < fused->nglobal; i++) {
+        const bt_func *func = fused->globals[i]->func;
+        if (func && bt_func_is_primitive(func))
+            BT_TRY(print_func(ctx, func, what));
     }
     return NULL;
 }
@@ -88,60 +79,59 @@ static void print_code(const bt_compiled *compiled, uint32_t kernel)
 }
 
 /* As targets write it for programs in C. */
-static bt_status print_codes(bt_ctx *ctx, const bt_module *fused,
-                             const bt_compile_options *options)
+static void print_codes(const bt_compiled *compiled)
 {
-    bt_compiled *compiled;
-    BT_TRY(bt_compile(ctx, fused, options, &compiled));
     for (uint32_t i = 0; i < compiled->nkernel; i++)
         print_code(compiled, i);
-    bt_compiled_unref(compiled);
-    return NULL;
 }
 
-/* The program that kernels are called from: of an executor with control flow, where what a
- * chain of calls would be fused to has more features than open dims. */
-static bt_status print_compiled(struct tool *tool, const bt_module *typed,
-                                const bt_module *fused, const bt_func *entry,
-                                bt_compile_options *options)
+/* For an executor with control flow, where what a chain of calls would be fused to has more
+ * features than open dims. */
+static bt_status fuse(bt_ctx *ctx, const bt_module *typed, bt_compile_options *options,
+                      bt_module **out)
+{
+    const bt_global *entry;
+    uint32_t features = 0;
+    BT_TRY(bt_fuse(ctx, typed, options, out));
+    bt_status status = bt_module_entry(ctx, *out, options->entry, &entry);
+    if (!status)
+        status = bt_module_features(ctx, *out, entry->func, &features);
+    options->has_control_flow = (features & ~(uint32_t)BT_FEATURE_OPEN_DIMS) != 0;
+    if (!status && !options->has_control_flow)
+        return NULL;
+    bt_module_unref(*out);
+    return status ? status : bt_fuse(ctx, typed, options, out);
+}
+
+/* What is compiled: the program that calls kernels, or their codes. */
+static bt_status print_compiled(struct tool *tool, const bt_module *fused, int is_code,
+                                const bt_compile_options *options)
 {
     bt_compiled *compiled;
-    bt_module *flat = NULL;
-    uint32_t features;
-    BT_TRY(bt_module_features(tool->ctx, fused, entry, &features));
-    options->has_control_flow = (features & ~(uint32_t)BT_FEATURE_OPEN_DIMS) != 0;
-    if (options->has_control_flow)
-        BT_TRY(bt_fuse(tool->ctx, typed, options, &flat));
-    bt_status status = bt_compile(tool->ctx, flat ? flat : fused, options, &compiled);
-    bt_module_unref(flat);
-    if (status)
-        return status;
-    print_program(tool, compiled->module, option_value(tool, "output"));
+    BT_TRY(bt_compile(tool->ctx, fused, options, &compiled));
+    if (is_code)
+        print_codes(compiled);
+    else
+        print_program(tool, compiled->module, option_value(tool, "output"));
     bt_compiled_unref(compiled);
     return NULL;
 }
 
-int print_kernels(struct tool *tool, const bt_module *typed, const char *targets,
-                  const char *what)
+int print_kernels(struct tool *tool, const bt_module *typed, const char *entry,
+                  const char *targets, const char *what)
 {
-    int is_code = strcmp(what, "c") == 0, is_lowered = strcmp(what, "lowered") == 0,
-        is_program = is_lowered || strcmp(what, "planned") == 0;
+    const int is_code = strcmp(what, "c") == 0, is_lowered = strcmp(what, "lowered") == 0,
+              is_compiled = is_code || is_lowered || strcmp(what, "planned") == 0;
     bt_compile_options options = { .targets = targets   ? targets
                                               : is_code ? "cpu"
                                                         : "reference",
-                                   .entry = option_value(tool, "entry"),
+                                   .entry = entry,
                                    .plan = is_lowered ? "" : NULL,
                                    .form = is_code ? BT_CODE_SOURCE : 0 };
-    const bt_global *entry;
     bt_module *fused;
-    TRY_TOOL(tool, bt_fuse(tool->ctx, typed, &options, &fused));
-    bt_status status = bt_module_entry(tool->ctx, fused, options.entry, &entry);
-    if (!status && is_program && entry->func)
-        status = print_compiled(tool, typed, fused, entry->func, &options);
-    else if (!status && is_code)
-        status = print_codes(tool->ctx, fused, &options);
-    else if (!status && entry->func)
-        status = print_called(tool->ctx, fused, entry, what);
+    TRY_TOOL(tool, fuse(tool->ctx, typed, &options, &fused));
+    bt_status status = is_compiled ? print_compiled(tool, fused, is_code, &options)
+                                   : print_funcs(tool->ctx, fused, what);
     bt_module_unref(fused);
     return status ? tool_fail(tool, status) : EXIT_OK;
 }

@@ -12,7 +12,7 @@ int check_kernels_word(const struct tool *, const char *what);
 /* Fuses a typed program as run does for these targets, and prints each of its primitive
  * functions: how the graph of its formulas computes it, the loops of that, in order of the
  * program; or the C text that the targets make of its kernels. */
-int print_kernels(struct tool *, const bt_module *typed, const char *targets,
-                  const char *what);
+int print_kernels(struct tool *, const bt_module *typed, const char *entry,
+                  const char *targets, const char *what);
 
 #endif

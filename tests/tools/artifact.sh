@@ -125,7 +125,7 @@ cat > open.baton <<'END'
 def @main<n: Dim>(%x: Tensor[(n, 3), float32]) { exp(%x) }
 END
 printf '#[version = "baton 0.1"]\ndef @main<t: DType>(%%x: Tensor[(3), t]) { %%x }\n' > typed.baton
-expect 1 'error: @main has the type parameter t, which is no dim: executor interp runs it' -- compile typed.baton -o open.bta
+expect 1 '@main, which the program is run from, has type parameters other than dims: state the types of its inputs' -- compile typed.baton -o open.bta
 expect 1 'no target is named "refrence"; did you mean reference' -- "$baton" compile "$digits" -o t.bta --target refrence
 expect 2 'speed' -- "$baton" compile "$digits" -o t.bta --target 'reference{speed=2}'
 expect 1 'nowhere' -- compile nowhere.onnx -o t.bta

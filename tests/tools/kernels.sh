@@ -105,3 +105,16 @@ expect 1 '10 calls checked, 3 wrong; the others agree exactly' -- env BATON_PLUG
     "$baton" run loop.baton --target 'liar{fault="wrong"},reference' -i x=1 -i k=3 --check-kernels
 expect 1 'target liar{fault="wrong"}: @fused_negative: output 0\[1, 2\] is 0, expected -1' -- env BATON_PLUGIN_PATH=$targets \
     "$baton" run loop.baton --target 'liar{fault="wrong"},reference' -i x=1 -i k=3 --check-kernels
+
+# An only function is the entry whatever passes add to it, and its branches are looked into.
+cat > only.baton <<'END1'
+#[version = "baton 0.1"]
+def @step(%x: Tensor[(2), float32]) { if (greater(sum(%x), 0f)) { exp(%x) } else { negative(%x) } }
+END1
+for kind in graph loops c lowered planned; do
+    expect 0 'fused_exp' 'fused_negative' -- "$baton" opt only.baton --passes fuse-ops --kernels "$kind"
+done
+expect 0 'only.bta: for target' -- "$baton" compile only.baton -o only.bta
+expect 0 '2.7182817' -- "$baton" run only.bta -i x=1
+expect 0 '2.7182817' -- "$baton" run only.baton --passes fuse-ops -i x=1
+"$baton" compile only.baton --executor aot -o only || exit 1

@@ -205,7 +205,7 @@ cat > where.baton <<'END'
 #[version = "baton 0.1"]
 def @main<A, B, C>(%x: A, %y: B) -> C where add(A, B) -> C { add(%x, %y) }
 END
-expect 1 '^where.baton:2:1: error: @main has the type parameter A, which is no dim' -- "$baton" compile where.baton -o where.bta
+expect 1 '^where.baton:2:1: error: @main, which the program is run from, has type parameters other than dims' -- "$baton" compile where.baton -o where.bta
 # Blocks of channels where dims are open: also where the blocked axis is, with columns that do not fill its last block.
 for shape in 'b, 13, 4, 4' 'b, n, 4, 4'; do
     dims=$(echo "$shape" | tr -cd 'bn, ' | sed 's/, *,.*//; s/, *$//; s/\([bn]\)/\1: Dim/g')

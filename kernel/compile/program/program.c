@@ -240,9 +240,10 @@ static bt_status read_model(bt_program *program, const char *path,
     if (!program->file)
         BT_TRY(bt__model_open(program->ctx, path, &program->file));
     if (!program->module) {
+        const char *entry;
         BT_TRY(bt__program_read(program->ctx, program->file, options, found, NULL,
-                                &program->module));
-        BT_TRY(find_entry(program, options->entry));
+                                &program->module, &entry));
+        BT_TRY(find_entry(program, entry));
         BT_TRY(keep_fuse(program, options->fuse));
     } else if (*found && !options->target) {
         BT_TRY(bt__program_devices(program->ctx, program->module, found));

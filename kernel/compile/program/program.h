@@ -52,9 +52,11 @@ bt_status bt__model_import(bt_ctx *, bt_file *, const bt_import_options *,
                            bt_module **out) BT_MUST_USE;
 /* Reads a model, infers its types and runs the options' pipeline, for targets where they
  * are opened already; these become the module's own where it lists devices and the options
- * name no target. `digest` of the pipeline: left alone where there is none; may be NULL. */
+ * name no target. `digest` of the pipeline: left alone where there is none; may be NULL. The
+ * entry is chosen before passes add functions; its name lives as long as the module. */
 bt_status bt__program_read(bt_ctx *, bt_file *, const bt_program_options *, bt_targets **,
-                           uint64_t *digest, bt_module **out) BT_MUST_USE;
+                           uint64_t *digest, bt_module **out,
+                           const char **entry) BT_MUST_USE;
 /* Whether the executor has what the entry of a module, as the executor gets it, uses.
  * errors  BT_ERR_UNSUPPORTED: what it lacks, and who has it */
 bt_status bt__check_features(bt_ctx *, const bt_executor *, const bt_module *,

@@ -31,18 +31,16 @@ static bt_status run_pipeline(bt_ctx *ctx, const char *source,
 
 static bt_status optimise(bt_ctx *ctx, const bt_program_options *options,
                           const bt_targets *targets, const bt_module *module,
-                          uint64_t *digest, bt_module **out)
+                          const char *entry, uint64_t *digest, bt_module **out)
 {
     const char *source = options->pipeline ? options->pipeline : "default";
-    const bt_global *entry;
-    BT_TRY(bt_module_entry(ctx, module, options->entry, &entry));
     if (options->level < 0 || options->level > 5)
         return bt_fail(ctx, BT_ERR_ARGUMENT, "opt level %d: expected 0 to 4",
                        options->level - 1);
     bt_pipeline_options run = { .level = options->level ? options->level - 1 : -1,
                                 .target = targets ? NULL : options->target,
                                 .targets = targets,
-                                .entry = entry->name };
+                                .entry = entry };
     if (!*source) {
         *out = bt_module_ref(module);
         return NULL;
@@ -142,9 +140,11 @@ bt_status bt__program_devices(bt_ctx *ctx, const bt_module *module, bt_targets *
 }
 
 bt_status bt__program_read(bt_ctx *ctx, bt_file *file, const bt_program_options *options,
-                           bt_targets **targets, uint64_t *digest, bt_module **out)
+                           bt_targets **targets, uint64_t *digest, bt_module **out,
+                           const char **entry)
 {
     bt_module *typed = NULL, *named = NULL;
+    const bt_global *chosen;
     bt_import_options import = { .entry = options->entry,
                                  .dims = options->dims,
                                  .fixed = options->fixed };
@@ -163,7 +163,16 @@ bt_status bt__program_read(bt_ctx *ctx, bt_file *file, const bt_program_options 
     if (*targets && !options->target)
         status = bt__program_devices(ctx, named, targets);
     if (!status)
-        status = optimise(ctx, options, *targets, named, digest, out);
+        status = bt_module_entry(ctx, named, options->entry, &chosen);
+    if (!status)
+        status = optimise(ctx, options, *targets, named, chosen->name, digest, out);
+    if (!status) {
+        status = bt_module_entry(ctx, *out, chosen->name, &chosen);
+        if (status)
+            bt_module_unref(*out);
+        else
+            *entry = chosen->name;
+    }
     bt_arena_release(scratch, mark);
     bt_module_unref(named);
     return status;
@@ -285,6 +294,7 @@ struct output {
     const void *options;
     bt_targets *targets;
     bt_module *module; /* NULL: not read yet */
+    const char *entry; /* of it */
     uint64_t digest;
 };
 
@@ -322,8 +332,8 @@ static bt_status read_for(bt_ctx *ctx, struct output *to)
     bt_file *file;
     BT_TRY(open_targets(ctx, to, &asked));
     BT_TRY(bt__model_open(ctx, to->model, &file));
-    bt_status status =
-        bt__program_read(ctx, file, &asked, &to->targets, &to->digest, &to->module);
+    bt_status status = bt__program_read(ctx, file, &asked, &to->targets, &to->digest,
+                                        &to->module, &to->entry);
     bt_file_close(ctx, file);
     return status;
 }
@@ -348,7 +358,7 @@ static bt_status compile_for(bt_ctx *ctx, struct output *to, const char *executo
     if (!to->module)
         BT_TRY(read_for(ctx, to));
     const bt_compile_options lower = { .opened = to->targets,
-                                       .entry = to->asked->entry,
+                                       .entry = to->entry,
                                        .form = to->executor->write ? BT_CODE_SOURCE : 0,
                                        .fuse = to->asked->fuse,
                                        .plan = to->asked->plan,

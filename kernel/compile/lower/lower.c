@@ -428,16 +428,19 @@ static bt_status lower_checks(struct bt__lowerer *l, const struct dims *dims)
     return NULL;
 }
 
-/* A function that only changes the shape becomes no kernel. */
+/* A function that only changes the shape becomes no kernel. What it is of is said itself, not as
+ * the field of a tuple that nothing else needs. */
 static bt_status lower_view(struct bt__lowerer *l, const bt_call *call,
                             const bt_value **out)
 {
     const bt_shape_type *shape = bt_tensor_memory(call->base.type);
+    const bt_value *of = bt__lower_now(l, call->args[0]);
+    while (bt_as_proj(of) && bt_as_tuple(bt_as_proj(of)->tuple))
+        of = bt_as_tuple(bt_as_proj(of)->tuple)->fields[bt_as_proj(of)->index];
     if (!shape)
         return bt_store_why(l->ctx, l->module->store);
     bt_builder_at(l->b, call->base.span, call->base.prov);
-    return build_memory(l, "memory.view", "shape=[]", "shape", &shape->base,
-                        bt__lower_now(l, call->args[0]), out);
+    return build_memory(l, "memory.view", "shape=[]", "shape", &shape->base, of, out);
 }
 
 static bt_status lower_call(struct bt__lowerer *l, const bt_call *call,

@@ -118,3 +118,16 @@ expect 0 'only.bta: for target' -- "$baton" compile only.baton -o only.bta
 expect 0 '2.7182817' -- "$baton" run only.bta -i x=1
 expect 0 '2.7182817' -- "$baton" run only.baton --passes fuse-ops -i x=1
 "$baton" compile only.baton --executor aot -o only || exit 1
+
+# Zeros between the elements of a transposed convolution are not multiplied by what is infinite beside them.
+cat > strides.baton <<'END1'
+#[version = "baton 0.1"]
+def @main(%x: Tensor[(1, 2, 5, 4), float32], %w: Tensor[(2, 3, 3, 3), float32]) { nn.conv2d_transpose(%x, %w, strides=[2, 2], padding=[1, 1]) }
+END1
+row='[1, 1, 1, 1]' taps='[[1, 1, 1], [1, 1, 1], [1, 1, 1]]'
+image="[[$row, [1, inf, 1, 1], $row, $row, $row], [$row, $row, $row, $row, $row]]"
+weights="[[$taps, [[1, 1, 1], [1, 1, nan], [1, 1, 1]], $taps], [$taps, $taps, $taps]]"
+for isa in portable avx2 avx512; do
+    expect 0 '1 call checked, 0 wrong' -- env BATON_CPU=$isa "$baton" run strides.baton --target cpu --check-kernels -i "x=[$image]" -i w=1
+    expect 0 '1 call checked, 0 wrong' -- env BATON_CPU=$isa "$baton" run strides.baton --target cpu --check-kernels -i x=1 -i "w=$weights"
+done

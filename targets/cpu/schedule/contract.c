@@ -9,8 +9,7 @@
 
 struct stage {
     struct cpu_tiling tiling;
-    uint32_t whole;          /* the stage */
-    uint32_t array, sums;    /* it, or a part of it; the array that stands for its sums */
+    uint32_t array, sums;    /* the stage, or a part of it; what stands for its sums */
     uint32_t first, nfactor; /* arrays made for its factors */
     struct cpu_finite finite;
 };
@@ -306,7 +305,7 @@ static bt_status split_parts(bt_graph *g, const struct cpu_config *config,
 static bt_status tile_stage(bt_graph *g, const struct cpu_config *config, uint32_t i,
                             struct stage *stage)
 {
-    stage->whole = stage->array = i;
+    stage->array = i;
     stage->first = g->narray;
     bt_array array = *g->arrays[i];
     BT_TRY(cpu_contract_tiling(g, &array, config, &stage->tiling));
@@ -318,7 +317,7 @@ static bt_status tile_stage(bt_graph *g, const struct cpu_config *config, uint32
         BT_TRY(split_parts(g, config, stage));
     if (!stage->tiling.tile)
         return NULL;
-    array = *g->arrays[i];
+    array = *g->arrays[stage->array];
     stage->nfactor = g->narray - stage->first;
     BT_TRY(cpu_contract_finite(g, &array, &stage->tiling.view, &stage->finite));
     return split_stage(g, stage);
@@ -343,9 +342,9 @@ bt_status cpu_contract(bt_ctx *ctx, bt_arena *arena, const struct cpu_config *co
                 return bt_no_memory();
         }
         if ((stage->tiling.tile && !BT_PUSH(arena, &all, stage)) ||
-            (stage->array != i && !BT_PUSH(arena, &order, stage->array)) ||
-            !BT_PUSH(arena, &order, i) ||
-            (stage->finite.nfactor && !BT_PUSH(arena, &order, stage->finite.exact)))
+            !BT_PUSH(arena, &order, stage->array) ||
+            (stage->finite.nfactor && !BT_PUSH(arena, &order, stage->finite.exact)) ||
+            (stage->array != i && !BT_PUSH(arena, &order, i)))
             return bt_no_memory();
     }
     if (options)
@@ -360,7 +359,7 @@ bt_status cpu_contract(bt_ctx *ctx, bt_arena *arena, const struct cpu_config *co
         // no bits are promised for the sums of what is not finite
         if (finite->nfactor)
             g->arrays[finite->exact]->body = g->arrays[stage->sums]->body;
-        if (finite->nfactor && !cpu_emit_finite(*out, finite, stage->whole,
+        if (finite->nfactor && !cpu_emit_finite(*out, finite, stage->array,
                                                 cpu_find_nest(*out, finite->exact)))
             return bt_loops_why(*out);
     }

@@ -167,7 +167,7 @@ def check(baton, model, folder, dims, seed, program, exact=False, how=("--execut
 
 
 # Names that mean nothing to the text around them.
-KEPT = ("frame", "dims", "v0", "fields1", "zero", "ones", "object", "f0", "n0", "elements", "a_b")
+KEPT = ("frame", "dims", "v0", "fields1", "zero", "ones", "object", "f0", "n0", "elements", "a_b", "X1")
 
 
 def programs(baton, work):

@@ -316,6 +316,7 @@ def values(baton, work):
             if done.returncode != 1 or told not in done.stderr:
                 sys.exit(f"a dim of {dim} gives {done.returncode}: {done.stdout}{done.stderr}")
         print(compiler, got.splitlines(), done.stderr.strip())
+        build(write(baton, HERE / "values/impossible.baton", work / "impossible"), compiler)
 
 
 def files_of(folder):

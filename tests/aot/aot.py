@@ -377,6 +377,13 @@ def edited(baton, work):
     run(baton, "compile", HERE / "programs/open.baton", "--executor", 'aot{name="p"}', "-o", place)
     if not outside.exists():
         sys.exit("a file outside of the folder is gone")
+    cmake.write_text(cmake.read_text().replace("#   p.c\n", "#   p.c\n#   gone.c\n#   full.c\n"))
+    (place / "full.c").mkdir()
+    (place / "full.c" / "mine").write_text("mine")
+    done = subprocess.run([baton, "compile", HERE / "programs/open.baton", "--executor", 'aot{name="p"}', "-o", place],
+                          capture_output=True, text=True)
+    if done.returncode != 1 or "full.c: this file of the program that was here before cannot be removed" not in done.stderr:
+        sys.exit(f"a file that cannot be removed: {done.returncode} {done.stderr}")
     other = work / "other"  # a folder that is not aot's
     other.mkdir()
     files = {"CMakeLists.txt": "project(other C)\n", "other.weights": "mine", "main.c": "mine"}

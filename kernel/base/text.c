@@ -1,7 +1,6 @@
 /* Text under construction. */
 #include "base/arena.h"
 
-#include <stdio.h>
 #include <string.h>
 
 void bt_text_init(bt_text *text, bt_arena *arena)
@@ -50,9 +49,9 @@ void bt_text_addv(bt_text *text, const char *format, va_list args)
     if (!reserve(text, 0))
         return;
     va_copy(again, args);
-    int n = vsnprintf(text->at + text->len, text->cap - text->len, format, args);
+    int n = bt__vsnprintf(text->at + text->len, text->cap - text->len, format, args);
     if (n >= 0 && (size_t)n >= text->cap - text->len && reserve(text, (size_t)n))
-        n = vsnprintf(text->at + text->len, text->cap - text->len, format, again);
+        n = bt__vsnprintf(text->at + text->len, text->cap - text->len, format, again);
     va_end(again);
     if (n < 0 || text->failed) {
         text->failed = 1;

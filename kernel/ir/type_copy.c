@@ -10,9 +10,12 @@ static const bt_type *copy_leaf(bt__type_walk *walk, const bt_type *t)
         const bt_bound_type *bound = AS(bt_bound_type, t);
         return bt_type_bound(walk->to, bound->of_kind, bound->depth, bound->index);
     }
+    const uint32_t nlack = walk->to->nlack;
     const bt_type *found = subst ? subst->leaf(subst, t) : NULL;
     if (found)
         return bt__type_shift(walk->to, found, walk->depth);
+    if (walk->to->nlack != nlack) // there is a term, and no memory for it
+        return NULL;
     if (t->kind == BT_TYPE_HOLE) {
         const bt_hole_type *hole = AS(bt_hole_type, t);
         return bt_type_hole_numbered(walk->to, hole->of_kind, hole->number);

@@ -1,47 +1,68 @@
 /* What to write where a type does not fit, or is not known. */
 #include "solve/solver.h"
 
-/* Types that differ in dims. */
+/* Where types differ in dims. */
 struct difference {
-    bt_ctx *ctx;
-    bt_text *out;
-    int is_held; /* they stand in a data type, a reference or a function */
+    const bt_type *a, *b; /* tensors */
+    int is_held;          /* they stand in a data type, a reference or a function */
 };
 
-static void add_dims(const struct difference *d, const bt_shape_type *a,
-                     const bt_shape_type *b)
+/* Tensors of one rank and element type, of other sizes. */
+static int is_open(const bt_type *a, const bt_type *b)
 {
-    for (uint32_t i = 0; i < a->n; i++) {
-        bt_text_addf(d->out, "%s", i ? ", " : "");
-        if (a->dims[i] == b->dims[i])
-            bt_print_type(d->ctx, a->dims[i], d->out);
-        else
-            bt_text_addf(d->out, "?");
-    }
+    const bt_shape_type *p = bt_tensor_shape(a), *q = bt_tensor_shape(b);
+    return a != b && p && q && p->n == q->n && !p->rest && !q->rest &&
+           bt_as_tensor_type(a)->dtype == bt_as_tensor_type(b)->dtype;
 }
 
-/* The first tensor of `a` that is of another size in `b`, with ? for what differs. 0: there
- * is none. Recursion is bounded by the depth of types. */
-static int add_open(struct difference *d, const bt_type *a, const bt_type *b)
+/* The first tensor of `a` that is of another size in `b`. 0: there is none. Recursion is
+ * bounded by the depth of types. */
+static int find_open(struct difference *d, const bt_type *a, const bt_type *b)
 {
     const bt_list_type *l = bt_as_list_type(a), *k = bt_as_list_type(b);
-    const bt_shape_type *p = bt_tensor_shape(a), *q = bt_tensor_shape(b);
     if (a == b || a->kind != b->kind)
         return 0;
-    if (p && q && p->n == q->n && !p->rest && !q->rest) {
-        bt_text_addf(d->out, "Tensor[(");
-        add_dims(d, p, q);
-        bt_text_addf(d->out, "), ");
-        bt_print_type(d->ctx, bt_as_tensor_type(a)->dtype, d->out);
-        bt_text_addf(d->out, "]");
+    if (is_open(a, b)) {
+        d->a = a;
+        d->b = b;
         return 1;
     }
+    const int is_held = d->is_held;
     d->is_held |= a->kind != BT_TYPE_TUPLE;
     for (uint32_t i = 0; l && k && l->n == k->n && i < l->n; i++) {
-        if (add_open(d, l->at[i], k->at[i]))
+        if (find_open(d, l->at[i], k->at[i]))
             return 1;
     }
+    d->is_held = is_held;
     return 0;
+}
+
+/* A tensor type, or a tuple of them, with ? for the dims that differ. */
+static void add_open(bt_ctx *ctx, const bt_type *a, const bt_type *b, bt_text *out)
+{
+    const bt_list_type *l = bt_as_tuple_type(a), *k = bt_as_tuple_type(b);
+    if (is_open(a, b)) {
+        const bt_shape_type *p = bt_tensor_shape(a), *q = bt_tensor_shape(b);
+        bt_text_addf(out, "Tensor[(");
+        for (uint32_t i = 0; i < p->n; i++) {
+            bt_text_addf(out, "%s", i ? ", " : "");
+            if (p->dims[i] == q->dims[i])
+                bt_print_type(ctx, p->dims[i], out);
+            else
+                bt_text_addf(out, "?");
+        }
+        bt_text_addf(out, "), ");
+        bt_print_type(ctx, bt_as_tensor_type(a)->dtype, out);
+        bt_text_addf(out, "]");
+    } else if (l && k && l->n == k->n) {
+        for (uint32_t i = 0; i < l->n; i++) {
+            bt_text_addf(out, i ? ", " : "(");
+            add_open(ctx, l->at[i], k->at[i], out);
+        }
+        bt_text_addf(out, l->n == 1 ? ",)" : ")");
+    } else {
+        bt_print_type(ctx, a, out);
+    }
 }
 
 bt_status bt__advise_sizes(bt_solver *s, bt_status status, const struct bt__node *node)
@@ -56,11 +77,13 @@ bt_status bt__advise_sizes(bt_solver *s, bt_status status, const struct bt__node
     if (bt__resolve(s, a, &a) || bt__resolve(s, b, &b))
         return status;
     bt_text_init(&text, s->arena);
-    struct difference d = { .ctx = s->ctx,
-                            .out = &text,
-                            .is_held = !is_join && node->u.flow.what == FLOW_CONTENT };
+    struct difference d = { .is_held = !is_join && node->u.flow.what == FLOW_CONTENT };
     const bt_span span = node->slot->value->span;
-    if (!add_open(&d, a, b) || !span || !bt_text_get(&text))
+    if (!span || !find_open(&d, a, b))
+        return status;
+    // a tuple is stated as a whole, what a data type holds is one tensor of it
+    add_open(s->ctx, d.is_held ? d.a : a, d.is_held ? d.b : b, &text);
+    if (!bt_text_get(&text))
         return status;
     return d.is_held || is_join
                ? bt_note(s->ctx, status, s->store, span,

@@ -336,7 +336,7 @@ void bt_tensor_set_int(bt_tensor *t, int64_t position, int64_t value)
 
 bt_status bt_tensor_scalar(bt_ctx *ctx, bt_dtype dtype, double value, bt_tensor **out)
 {
-    BT_TRY(bt_tensor_create(ctx, dtype, 0, NULL, out));
+    BT_TRY(bt_tensor_create_raw(ctx, dtype, 0, NULL, out));
     bt_tensor_set(*out, 0, value);
     return NULL;
 }
@@ -344,7 +344,7 @@ bt_status bt_tensor_scalar(bt_ctx *ctx, bt_dtype dtype, double value, bt_tensor 
 bt_status bt_tensor_scalar_int(bt_ctx *ctx, bt_dtype dtype, int64_t value,
                                bt_tensor **out)
 {
-    BT_TRY(bt_tensor_create(ctx, dtype, 0, NULL, out));
+    BT_TRY(bt_tensor_create_raw(ctx, dtype, 0, NULL, out));
     bt_tensor_set_int(*out, 0, value);
     return NULL;
 }
@@ -376,7 +376,7 @@ static void cast_row(bt_dtype from, const char *at, int64_t stride, int64_t leng
 
 static bt_status cast(bt_ctx *ctx, const bt_tensor *t, bt_dtype dtype, bt_tensor **out)
 {
-    BT_TRY(bt_tensor_create(ctx, dtype, t->rank, t->dims, out));
+    BT_TRY(bt_tensor_create_raw(ctx, dtype, t->rank, t->dims, out));
     struct rows rows = rows_of(t);
     for (int64_t i = 0; i < rows.nrow; i++)
         cast_row(t->dtype, row_at(t, &rows, i), rows.stride, rows.length, dtype,

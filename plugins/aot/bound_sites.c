@@ -1,7 +1,8 @@
 /*
  * The objects that a program makes, and what holds them: each instruction that makes an
  * object is a site, and for each holder the sites are found whose objects it may hold. The
- * order of instructions has no part in it; dims are those of the entry, where all calls give the same.
+ * order of instructions has no part in it; dims are those of the entry, where all calls
+ * give the same.
  */
 #include <inttypes.h>
 

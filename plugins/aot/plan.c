@@ -4,7 +4,6 @@
 #include <inttypes.h>
 #include <string.h>
 
-#include <baton/importer.h>
 #include <baton/op.h>
 
 typedef bt_vec(struct place) place_list;

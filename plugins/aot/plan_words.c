@@ -6,39 +6,36 @@
 #include "expr.h"
 #include "write.h"
 
-#define UPPER "ABCDEFGHIJKLMNOPQRSTUVWXYZ_" /* of which macros are: EOF, DEPTH */
+#define DIGITS "0123456789"
+#define UPPER  "ABCDEFGHIJKLMNOPQRSTUVWXYZ_" /* of which macros are: EOF, UINT64_MAX */
 
 /* The header is read by C++ too, and some compilers define linux and unix as macros. */
+// clang-format off
 static const char *const languages[] = {
-    "alignas",   "alignof",   "and",           "and_eq",       "asm",
-    "auto",      "bitand",    "bitor",         "bool",         "break",
-    "case",      "catch",     "char",          "char8_t",      "class",
-    "co_await",  "co_return", "co_yield",      "compl",        "complex",
-    "concept",   "const",     "const_cast",    "consteval",    "constexpr",
-    "constinit", "continue",  "decltype",      "default",      "delete",
-    "do",        "double",    "dynamic_cast",  "else",         "enum",
-    "errno",     "explicit",  "export",        "extern",       "false",
-    "float",     "for",       "friend",        "goto",         "i386",
-    "if",        "imaginary", "inline",        "int",          "linux",
-    "long",      "mutable",   "namespace",     "new",          "noexcept",
-    "not",       "not_eq",    "nullptr",       "operator",     "or",
-    "or_eq",     "private",   "protected",     "public",       "register",
-    "requires",  "restrict",  "return",        "short",        "signed",
-    "sizeof",    "static",    "static_assert", "static_cast",  "struct",
-    "switch",    "template",  "this",          "thread_local", "throw",
-    "true",      "try",       "typedef",       "typeid",       "typename",
-    "typeof",    "union",     "unix",          "unsigned",     "using",
-    "virtual",   "void",      "volatile",      "while",        "xor",
-    "xor_eq",
+    "alignas", "alignof", "and", "and_eq", "asm", "auto", "bitand", "bitor", "bool",
+    "break", "case", "catch", "char", "char16_t", "char32_t", "char8_t", "class",
+    "co_await", "co_return", "co_yield", "compl", "complex", "concept", "const",
+    "const_cast", "consteval", "constexpr", "constinit", "continue", "decltype",
+    "default", "delete", "do", "double", "dynamic_cast", "else", "enum", "errno",
+    "explicit", "export", "extern", "false", "float", "for", "friend", "goto", "i386",
+    "if", "imaginary", "inline", "int", "linux", "long", "mutable", "namespace",
+    "new", "noexcept", "not", "not_eq", "nullptr", "operator", "or", "or_eq",
+    "private", "protected", "public", "register", "reinterpret_cast", "requires",
+    "restrict", "return", "short", "signed", "sizeof", "static", "static_assert",
+    "static_cast", "struct", "switch", "template", "this", "thread_local", "throw",
+    "true", "try", "typedef", "typeid", "typename", "typeof", "typeof_unqual",
+    "union", "unix", "unsigned", "using", "virtual", "void", "volatile", "wchar_t",
+    "while", "xor", "xor_eq",
 };
+// clang-format on
 
 /* What the header calls its own parameters, and what the entry and the example call. All
  * else that they have of their own begins with aot_. */
 static const char *const written[] = {
-    "argc",    "argv",        "atexit",     "count_elements", "depth",  "fault",
-    "fprintf", "free_memory", "get_memory", "machine",        "main",   "memcpy",
-    "memmove", "nbytes",      "printf",     "read_file",      "size_t", "stderr",
-    "strtoll", "takes_dims",  "weights",    "workspace",
+    "argc",    "argv",        "atexit",     "count_elements", "depth",     "fault",
+    "fprintf", "free_memory", "get_memory", "machine",        "main",      "max_align_t",
+    "memcpy",  "memmove",     "nbytes",     "printf",         "ptrdiff_t", "read_file",
+    "size_t",  "stderr",      "strtoll",    "takes_dims",     "weights",   "workspace",
 };
 
 /* The example's file, main.c; targets that CMake has in each project, or may have. */
@@ -91,16 +88,23 @@ static int is_called(const char *word, const char *const *blocks)
     return 0;
 }
 
-/* One upper case letter is no macro, and a usual name of a tensor. */
+/* One upper case letter is no macro, nor with a number, and a usual name of a tensor. */
+static int is_macro(const char *word)
+{
+    return strspn(word, UPPER DIGITS) == strlen(word) &&
+           word[1 + strspn(word + 1, DIGITS)];
+}
+
 static int is_reserved(const char *word)
 {
     const size_t n = strlen(word);
     return is_listed(word, n, languages, BT_COUNT(languages)) ||
            is_listed(word, n, written, BT_COUNT(written)) || begins(word, "aot_") ||
+           begins(word, "bt_") ||
            (begins(word, "fn") && word[2] >= '0' && word[2] <= '9') ||
            ((begins(word, "int") || begins(word, "uint")) && ends(word, "_t")) ||
            is_called(word, c_dim_blocks) || is_called(word, runtime_blocks) ||
-           is_called(word, c_function_blocks) || (n > 1 && strspn(word, UPPER) == n);
+           is_called(word, c_function_blocks) || is_macro(word);
 }
 
 /* A word that begins with the program's name may be one of its functions, kernels or

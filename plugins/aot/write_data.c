@@ -1,6 +1,5 @@
 /* Constants: as arrays of C, or in a file. */
 #include <inttypes.h>
-#include <stdio.h>
 #include <string.h>
 
 #include "expr.h"
@@ -39,12 +38,10 @@ static uint64_t bits_of(const bt_tensor *t, int64_t i)
 /* A float's text needs a point, so that f may stand behind it. */
 static void add_real(double value, int digits, const char *suffix, bt_text *out)
 {
-    char literal[40];
-    const int n = snprintf(literal, sizeof(literal), "%.*g", digits, value);
-    bt_text_add(out, literal, (size_t)n);
-    if (!strpbrk(literal, ".e"))
-        bt_text_add(out, ".0", 2);
-    bt_text_add(out, suffix, strlen(suffix));
+    const size_t at = out->len;
+    bt_text_addf(out, "%.*g", digits, value);
+    const int is_whole = !out->failed && !strpbrk(out->at + at, ".e");
+    bt_text_addf(out, "%s%s", is_whole ? ".0" : "", suffix);
 }
 
 static void add_element(const bt_tensor *t, const char *type, int64_t i, bt_text *out)

@@ -3,11 +3,12 @@
  * what compiles all files of the folder would take its files too. The head of CMakeLists.txt
  * lists the program's files, and the digest of main.c, which a user may have changed.
  */
+#include <errno.h>
+#include <stdio.h>
 #include <string.h>
 
 #include <baton/value.h>
 
-#include "remove_posix.h"
 #include "write.h"
 
 #define ENTRY "#   "
@@ -69,6 +70,16 @@ static int is_file_name(const char *name)
 {
     const char *last = strncmp(name, "baton/", 6) == 0 ? name + 6 : name;
     return *last && *last != '.' && !strpbrk(last, "/ ");
+}
+
+static bt_status remove_file(bt_ctx *ctx, const char *path)
+{
+    if (remove(path) == 0 || errno == ENOENT)
+        return NULL;
+    return bt_fail(ctx, BT_ERR_IO,
+                   "%s: this file of the program that was here before cannot be removed: "
+                   "%s; write to another folder",
+                   path, strerror(errno));
 }
 
 bt_status remove_older(struct output *o)

@@ -23,13 +23,13 @@ static int is_met(const struct vm_types *types, uint32_t before, const bt_adt_de
     return 0;
 }
 
-/* Those of each data type, by the numbers of their tags. */
+/* Those of each data type that has any, by the numbers of their tags. */
 static bt_status add_constructors(struct plan *p, bt_text *out)
 {
     const struct vm_types *types = &p->program->types;
     for (uint32_t i = 0; i < types->n; i++) {
         const bt_adt_def *def = types->at[i].def;
-        if (types->at[i].kind != VM_TYPE_DATA || is_met(types, i, def))
+        if (types->at[i].kind != VM_TYPE_DATA || !def->nctor || is_met(types, i, def))
             continue;
         bt_text_addf(out, "\n/*");
         for (uint32_t k = 0; k < def->nctor; k++) {

@@ -82,18 +82,17 @@ static bt_status create(struct vm_machine *m, const struct vm_frame *frame,
     return status;
 }
 
-static bt_status keep_dims(struct vm_machine *m, const struct vm_frame *frame,
+/* Room for the dims that a computation is for. */
+static bt_status make_dims(struct vm_machine *m, const struct vm_frame *frame,
                            struct vm_computation *c)
 {
-    const size_t nbytes = frame->f->ndim * sizeof(*c->dims);
-    if (!c->dims && nbytes) {
-        c->dims = bt_alloc(m->program->registry, nbytes);
-        if (!c->dims)
-            return bt_no_memory();
-        c->ndim = frame->f->ndim;
-    }
-    if (nbytes)
-        memcpy(c->dims, vm_dims(frame), nbytes);
+    const uint32_t n = frame->f->ndim;
+    if (c->dims || !n)
+        return NULL;
+    c->dims = bt_alloc(m->program->registry, n * sizeof(*c->dims));
+    if (!c->dims)
+        return bt_no_memory();
+    c->ndim = n;
     return NULL;
 }
 
@@ -109,6 +108,8 @@ static bt_status find_compute(struct vm_machine *m, const struct vm_frame *frame
         *out = c->compute;
         return NULL;
     }
+    if (!row->is_settled)
+        BT_TRY(make_dims(m, frame, c));
     bt_status status = create(m, frame, row, &made);
     if (status)
         return status->code == BT_ERR_LIMIT
@@ -118,7 +119,9 @@ static bt_status find_compute(struct vm_machine *m, const struct vm_frame *frame
                              row->call->op->name);
     bt_compute_destroy(c->compute);
     *out = c->compute = made;
-    return row->is_settled ? NULL : keep_dims(m, frame, c);
+    if (c->ndim)
+        memcpy(c->dims, vm_dims(frame), c->ndim * sizeof(*c->dims));
+    return NULL;
 }
 
 /* ---- running them ---- */

@@ -2,10 +2,10 @@
 #include "expr.h"
 
 #include <inttypes.h>
-#include <stdio.h>
 #include <string.h>
 
 #include <baton/graph.h>
+#include <baton/value.h>
 
 /* Text in the arena; "" and a failed output where there is no memory. */
 const char *c_form(struct c_exprs *x, const char *format, ...)
@@ -125,7 +125,7 @@ const char *c_integer(struct c_exprs *x, int64_t value)
 
 const char *c_real(struct c_exprs *x, double value, bt_dtype dtype)
 {
-    char digits[40];
+    bt_text digits;
     const char *suffix = is_double(x, dtype) ? "" : "f";
     union {
         double f;
@@ -134,14 +134,21 @@ const char *c_real(struct c_exprs *x, double value, bt_dtype dtype)
     if ((bits.i >> 52 & 0x7ff) == 0x7ff)
         return c_call_of(x, dtype, "bt_double_of_bits",
                          c_form(x, "UINT64_C(0x%" PRIx64 ")", bits.i), NULL);
+    bt_text_init(&digits, x->arena);
+    double again = 0;
     for (int precision = 1; precision <= 17; precision++) {
-        double again;
-        snprintf(digits, sizeof(digits), "%.*g", precision, value);
-        if (sscanf(digits, "%lf", &again) == 1 && again == value)
+        digits.len = 0;
+        bt_text_addf(&digits, "%.*g", precision, value);
+        if (digits.failed) {
+            x->failed = 1;
+            return "";
+        }
+        bt_number_read(digits.at, &again);
+        if (again == value)
             break;
     }
-    const char *point = strpbrk(digits, ".e") ? "" : ".0";
-    return c_form(x, bits.i >> 63 ? "(%s%s%s)" : "%s%s%s", digits, point, suffix);
+    const char *point = strpbrk(digits.at, ".e") ? "" : ".0";
+    return c_form(x, bits.i >> 63 ? "(%s%s%s)" : "%s%s%s", digits.at, point, suffix);
 }
 
 /* ---- bounds ---- */

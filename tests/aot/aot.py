@@ -167,7 +167,7 @@ def check(baton, model, folder, dims, seed, program, exact=False, how=("--execut
 
 
 # Names that mean nothing to the text around them.
-KEPT = ("frame", "dims", "v0", "fields1", "zero", "ones", "object", "f0", "n0", "elements", "a_b")
+KEPT = ("frame", "dims", "v0", "fields1", "zero", "ones", "object", "f0", "n0", "elements", "a_b", "X1")
 
 
 def programs(baton, work):
@@ -316,6 +316,7 @@ def values(baton, work):
             if done.returncode != 1 or told not in done.stderr:
                 sys.exit(f"a dim of {dim} gives {done.returncode}: {done.stdout}{done.stderr}")
         print(compiler, got.splitlines(), done.stderr.strip())
+        build(write(baton, HERE / "values/impossible.baton", work / "impossible"), compiler)
 
 
 def files_of(folder):
@@ -376,6 +377,13 @@ def edited(baton, work):
     run(baton, "compile", HERE / "programs/open.baton", "--executor", 'aot{name="p"}', "-o", place)
     if not outside.exists():
         sys.exit("a file outside of the folder is gone")
+    cmake.write_text(cmake.read_text().replace("#   p.c\n", "#   p.c\n#   gone.c\n#   full.c\n"))
+    (place / "full.c").mkdir()
+    (place / "full.c" / "mine").write_text("mine")
+    done = subprocess.run([baton, "compile", HERE / "programs/open.baton", "--executor", 'aot{name="p"}', "-o", place],
+                          capture_output=True, text=True)
+    if done.returncode != 1 or "full.c: this file of the program that was here before cannot be removed" not in done.stderr:
+        sys.exit(f"a file that cannot be removed: {done.returncode} {done.stderr}")
     other = work / "other"  # a folder that is not aot's
     other.mkdir()
     files = {"CMakeLists.txt": "project(other C)\n", "other.weights": "mine", "main.c": "mine"}

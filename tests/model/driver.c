@@ -10,7 +10,9 @@
  *
  * Models are run by the executor interp; where BATON_MODEL_TARGET names a target, they are
  * compiled for it and run by graph, or by the executor that BATON_MODEL_EXECUTOR names.
+ * The process has the locale that BATON_MODEL_LOCALE names.
  */
+#include <locale.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -150,7 +152,8 @@ int main(void)
 {
     static char line[LINE_NBYTES];
     struct driver d = { .registry = bt_registry_create(NULL) };
-    if (!d.registry || close_program(&d))
+    const char *locale = getenv("BATON_MODEL_LOCALE");
+    if (!d.registry || close_program(&d) || (locale && !setlocale(LC_ALL, locale)))
         return EXIT_FAILURE;
     while (fgets(line, sizeof(line), stdin)) {
         line[strcspn(line, "\n")] = 0;

@@ -6,6 +6,7 @@ import subprocess
 import sys
 import tempfile
 
+LOCALE = "BATON_MODEL_LOCALE"  # of the driver's process: it is made
 SKIPPED = 77  # the exit status that ctest takes for a skip
 
 
@@ -60,12 +61,27 @@ class Refused(Exception):
         super().__init__(answer)
 
 
+def make_locale(name, folder):
+    """The C library's locale of this name, as de_DE.UTF-8, in a folder of locales."""
+    language, _, charset = name.partition(".")
+    try:
+        done = subprocess.run(["localedef", "-i", language, "-f", charset, os.path.join(folder, name)], capture_output=True, text=True)
+    except FileNotFoundError:
+        skip("there is no localedef")
+    if done.returncode:
+        skip(f"localedef makes no locale {name}: {done.stderr.strip()}")
+
+
 class Driver:
     def __init__(self, program, seconds=120):
         """seconds: the longest that a request may take."""
         self.program, self.seconds = program, seconds
         self.process = None
         self.folder = tempfile.TemporaryDirectory()
+        self.own = {}  # of its environment
+        if LOCALE in os.environ:
+            make_locale(os.environ[LOCALE], self.folder.name)
+            self.own["LOCPATH"] = self.folder.name
 
     def close(self):
         if self.process:
@@ -85,7 +101,7 @@ class Driver:
         """Sends a request and gives the fields of the answer."""
         if not self.process:
             self.process = subprocess.Popen(
-                [self.program], stdin=subprocess.PIPE, stdout=subprocess.PIPE, bufsize=0)
+                [self.program], stdin=subprocess.PIPE, stdout=subprocess.PIPE, bufsize=0, env={**os.environ, **self.own})
         try:
             self.process.stdin.write(("\t".join(fields) + "\n").encode())
         except BrokenPipeError:

@@ -2,7 +2,9 @@
 #include "test.h"
 
 #include <float.h>
+#include <locale.h>
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 
 #include "value/decimal.h"
@@ -163,10 +165,52 @@ static void test_the_shortest_form_is_written(void **state)
     bt_registry_unref(r);
 }
 
+/* A process whose numbers have a comma. 0: its locale cannot be made here. */
+static int take_comma(char *folder)
+{
+    char command[200];
+    if (setenv("LOCPATH", folder, 1) != 0)
+        return 0;
+    snprintf(command, sizeof(command),
+             "localedef -i de_DE -f UTF-8 %s/de_DE.UTF-8 > %s/said 2>&1", folder, folder);
+    return system(command) == 0 && setlocale(LC_ALL, "de_DE.UTF-8") &&
+           *localeconv()->decimal_point == ',';
+}
+
+static void test_texts_are_the_same_in_a_locale_with_a_comma(void **state)
+{
+    (void)state;
+    char folder[] = "/tmp/baton_localeXXXXXX", command[80];
+    assert_non_null(mkdtemp(folder));
+    const int is_comma = take_comma(folder);
+    snprintf(command, sizeof(command), "rm -r %s", folder);
+    assert_int_equal(system(command), 0);
+    if (!is_comma) {
+        print_message(
+            "localedef makes no de_DE.UTF-8 (Debian: packages libc-bin, locales)\n");
+        skip();
+    }
+    bt_registry *r = bt_registry_create(NULL);
+    bt_arena *arena = bt_arena_create(r);
+    bt_text text;
+    double back;
+    bt_text_init(&text, arena);
+    bt_text_addf(&text, "%g %.3f %s", 0.5, -1.25, "1,5 Äpfel");
+    assert_string_equal(bt_text_get(&text), "0.5 -1.250 1,5 Äpfel");
+    assert_string_equal(write_as(arena, 1.5e300, BT_FLOAT64), "1.5e+300");
+    assert_int_equal(bt_number_read("0.25,", &back), 4);
+    assert_true(back == 0.25);
+    assert_int_equal(*localeconv()->decimal_point, ','); // the process's own is left
+    setlocale(LC_ALL, "C");
+    bt_arena_destroy(arena);
+    bt_registry_unref(r);
+}
+
 static const struct CMUnitTest tests[] = {
     cmocka_unit_test(test_decimals_round_as_the_c_library_does),
     cmocka_unit_test(test_long_decimals_keep_their_last_digit),
     cmocka_unit_test(test_what_is_written_reads_back),
     cmocka_unit_test(test_the_shortest_form_is_written),
+    cmocka_unit_test(test_texts_are_the_same_in_a_locale_with_a_comma),
 };
 TEST_MAIN(tests)

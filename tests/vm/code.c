@@ -390,6 +390,60 @@ static void test_failing_allocations_lose_nothing(void **state)
     assert_int_equal(a.nbytes, 0);
 }
 
+/* The sum of `n` ones, which the program makes. */
+static bt_status run_session(bt_ctx *ctx, struct vm_machine *machine, int64_t n,
+                             double *out)
+{
+    bt_object *sum;
+    bt_tensor *x;
+    BT_TRY(bt_tensor_create(ctx, BT_FLOAT32, 1, &n, &x));
+    bt_status status =
+        vm_run(ctx, machine, 1, (bt_object *[]){ &x->base }, &n, NULL, &sum);
+    bt_tensor_unref(x);
+    if (status)
+        return status;
+    *out = bt_tensor_get(bt_object_as_tensor(sum), 0);
+    bt_object_unref(sum);
+    return NULL;
+}
+
+/* Each allocation of a session's first run fails; the session then computes with the dims
+ * that it is given. */
+static void test_a_session_whose_run_failed_takes_other_dims(void **state)
+{
+    static const char text[] = "def @main<n: Dim>(%x: Tensor[(n), float32]) -> float32 "
+                               "{ sum(broadcast_to(1f, shape=[n])) }";
+    const struct vm_options options = { 0 };
+    struct failing_allocator a = failing_allocator(0, 0);
+    uint64_t nfailed = 0;
+    int ok;
+    (void)state;
+    a.base.self = &a;
+    hook = &a.base;
+    bt_ctx *ctx = make_ctx();
+    hook = NULL;
+    struct vm_program *program = encode_text(ctx, text);
+    do {
+        struct vm_machine *machine;
+        double sum = 0;
+        assert_ok(ctx, vm_machine_create(ctx, program, &options, &machine));
+        a.fail_at = a.ncall + ++nfailed;
+        ok = ok_or_no_memory(run_session(ctx, machine, 3, &sum));
+        a.fail_at = 0;
+        assert_true(!ok || sum == 3);
+        bt_ctx_clear_diags(ctx);
+        for (int64_t n = 5; n > 1; n -= 3) {
+            assert_ok(ctx, run_session(ctx, machine, n, &sum));
+            assert_true(sum == (double)n);
+        }
+        vm_machine_destroy(machine);
+    } while (!ok);
+    assert_true(nfailed > 20);
+    vm_program_unref(program);
+    bt_ctx_destroy(ctx);
+    assert_int_equal(a.nblock, 0);
+}
+
 static const struct CMUnitTest tests[] = {
     cmocka_unit_test(test_a_tail_call_takes_the_place_of_its_caller),
     cmocka_unit_test(test_last_uses_move_objects),
@@ -399,5 +453,6 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(test_lists_fit_the_room_for_them),
     cmocka_unit_test(test_budgets_are_named_with_the_function),
     cmocka_unit_test(test_failing_allocations_lose_nothing),
+    cmocka_unit_test(test_a_session_whose_run_failed_takes_other_dims),
 };
 TEST_MAIN(tests)

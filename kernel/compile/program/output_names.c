@@ -1,7 +1,7 @@
 /* Names of outputs, settled before any pass: passes rename, join and replace values. */
 #include <string.h>
 
-#include <baton/importer.h>
+#include <baton/ir.h>
 
 #include "base/arena.h"
 

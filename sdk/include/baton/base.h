@@ -270,6 +270,7 @@ typedef struct bt_text {
 } bt_text;
 BT_API void bt_text_init(bt_text *, bt_arena *);
 BT_API void bt_text_add(bt_text *, const char *, size_t nbytes);
+/* Floats have a point, whatever the locale of the process. */
 BT_API void bt_text_addf(bt_text *, const char *format, ...) BT_PRINTF(2, 3);
 BT_API void bt_text_addv(bt_text *, const char *format, va_list) BT_PRINTF(2, 0);
 /* "" when nothing was added; NULL when there was no memory. */

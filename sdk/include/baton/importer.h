@@ -74,15 +74,6 @@ BT_MUST_USE static inline bt_status bt_import(bt_ctx *ctx, const char *path,
 {
     return bt_import_sized(ctx, path, options, sizeof(*options), out);
 }
-/* The program with the names of its outputs settled, as attributes output0, output1, ...
- * of the entry (NULL: main, or the only function), so that no pass changes them: what the
- * attribute says already, else the name of the value, else "output0" ("output" alone); one
- * that is taken gets a number behind it, x_1.
- * errors  BT_ERR_NAME: there is no such function */
-BT_API bt_status bt_outputs_name(bt_ctx *, const bt_module *, const char *entry,
-                                 bt_module **out) BT_MUST_USE;
-/* What such an attribute calls an output; "output0" where there is none. NULL: no memory. */
-BT_API const char *bt_output_name(bt_arena *, const bt_func *, uint32_t index);
 /* One tensor: FILE.npy, FILE.npz:KEY, or what an importer reads.
  * errors  BT_ERR_IO, BT_ERR_FORMAT, BT_ERR_NAME: no such key */
 BT_API bt_status bt_tensor_read(bt_ctx *, const char *source,

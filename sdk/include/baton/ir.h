@@ -344,6 +344,15 @@ BT_API bt_status bt_global_fail(bt_ctx *, const bt_module *,
  * errors  BT_ERR_NAME, listing what there is; BT_ERR_UNSUPPORTED: it has no body */
 BT_API bt_status bt_module_entry(bt_ctx *, const bt_module *, const char *name,
                                  const bt_global **out) BT_MUST_USE;
+/* The program with the names of its outputs settled, as attributes output0, output1, ...
+ * of the entry (NULL: main, or the only function), so that no pass changes them: what the
+ * attribute says already, else the name of the value, else "output0" ("output" alone); one
+ * that is taken gets a number behind it, x_1.
+ * errors  BT_ERR_NAME: there is no such function */
+BT_API bt_status bt_outputs_name(bt_ctx *, const bt_module *, const char *entry,
+                                 bt_module **out) BT_MUST_USE;
+/* What such an attribute calls an output; "output0" where there is none. NULL: no memory. */
+BT_API const char *bt_output_name(bt_arena *, const bt_func *, uint32_t index);
 
 /* ---- building ---- */
 

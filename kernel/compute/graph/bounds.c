@@ -183,6 +183,7 @@ struct search {
 };
 
 static int search(struct search *s, const bt_node *node);
+static int search_all(struct search *s, const bt_node *node);
 
 /* Not the same as what is not seen: the graph fails. */
 static int no_memory(bt_graph *g)
@@ -200,8 +201,7 @@ static int search_under(const struct search *s, const bt_node *condition,
         return 1;
     if (!condition || !bt_node_conjuncts(s->graph->arena, condition, &facts.conjuncts))
         return no_memory(s->graph);
-    inner.seen = BT_NEWS(s->graph->arena, uint8_t, s->graph->nnode);
-    return inner.seen ? search(&inner, node) : no_memory(s->graph);
+    return search_all(&inner, node);
 }
 
 static int search_args(struct search *s, const bt_node *node)
@@ -236,18 +236,23 @@ static int search(struct search *s, const bt_node *node)
     return search_args(s, node);
 }
 
+static int search_all(struct search *s, const bt_node *node)
+{
+    const struct bt__look look = bt__look_begin(s->graph);
+    s->seen = BT_NEWS(look.arena, uint8_t, s->graph->nnode);
+    const int found = s->seen ? search(s, node) : no_memory(s->graph);
+    bt__look_end(s->graph, &look);
+    return found;
+}
+
 int bt__facts_cover(bt_graph *g, const struct bt__facts *facts, const bt_node *node)
 {
     struct search s = { .graph = g, .facts = facts };
-    if (!node->reads)
-        return 1;
-    s.seen = BT_NEWS(g->arena, uint8_t, g->nnode);
-    return s.seen ? search(&s, node) : no_memory(g);
+    return !node->reads || search_all(&s, node);
 }
 
 int bt__reads_open(bt_graph *g, const bt_node *node, uint8_t *open)
 {
     struct search s = { .graph = g, .open = open };
-    s.seen = BT_NEWS(g->arena, uint8_t, g->nnode);
-    return s.seen ? search(&s, node) : no_memory(g);
+    return search_all(&s, node);
 }

@@ -21,6 +21,18 @@ static struct graph *own(bt_graph *g)
     return (struct graph *)(void *)g;
 }
 
+struct bt__look bt__look_begin(const bt_graph *g)
+{
+    bt_arena *scratch = bt_ctx_scratch(g->ctx);
+    return (struct bt__look){ scratch, bt_arena_mark(scratch) };
+}
+
+void bt__look_end(const bt_graph *g, const struct bt__look *look)
+{
+    if (look->arena != g->arena)
+        bt_arena_release(look->arena, look->mark);
+}
+
 bt_graph *bt_graph_create(bt_ctx *ctx, bt_arena *arena)
 {
     struct graph *g = BT_NEW(arena, struct graph);

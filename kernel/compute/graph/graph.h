@@ -9,6 +9,14 @@
 
 /* The graph's status says so; NULL. */
 const bt_node *bt__graph_no_memory(bt_graph *);
+/* Memory by nodes that is needed for one look at them: the context's scratch, unless the graph
+ * itself is there. */
+struct bt__look {
+    bt_arena *arena;
+    const void *mark;
+};
+struct bt__look bt__look_begin(const bt_graph *);
+void bt__look_end(const bt_graph *, const struct bt__look *);
 const bt_node *bt__node_const(bt_graph *, bt_dtype, bt_cell);
 /* Integers of dims that are known not to be negative whenever the graph runs, as checks have
  * been made before; added to a graph. 0: no memory. */

@@ -51,8 +51,11 @@ static const bt_node *replace_all(bt_graph *g, const bt_node *node, uint32_t num
     struct replacing r = {
         .graph = g, .number = number, .shift = shift, .by = by, .nmemo = g->nnode
     };
-    r.memo = BT_NEWS(g->arena, const bt_node *, g->nnode);
-    return r.memo ? replace(&r, node) : bt__graph_no_memory(g);
+    const struct bt__look look = bt__look_begin(g);
+    r.memo = BT_NEWS(look.arena, const bt_node *, g->nnode);
+    const bt_node *out = r.memo ? replace(&r, node) : bt__graph_no_memory(g);
+    bt__look_end(g, &look);
+    return out;
 }
 
 const bt_node *bt__node_replace_index(bt_graph *g, const bt_node *node, uint32_t number,
@@ -95,11 +98,15 @@ static const bt_node *split_index(bt_graph *g, const bt_node *node, uint32_t at)
     const bt_node **extents = BT_NEWS(g->arena, const bt_node *, node->nindex + 1);
     int64_t extent = bt_node_number(node->args[2 + at]);
     const bt_node *pair[2], *parts[2];
-    b.seen = BT_NEWS(g->arena, uint8_t, g->nnode);
+    const struct bt__look look = bt__look_begin(g);
+    b.seen = BT_NEWS(look.arena, uint8_t, g->nnode);
+    if (b.seen) {
+        find_block(&b, node->args[0]);
+        find_block(&b, node->args[1]);
+    }
+    bt__look_end(g, &look);
     if (!b.seen || !extents)
         return bt__graph_no_memory(g);
-    find_block(&b, node->args[0]);
-    find_block(&b, node->args[1]);
     if (!b.factor || extent < 0 || extent % b.factor || b.last >= BT_MAX_INDEX)
         return node;
     for (uint32_t i = 0; i <= node->nindex; i++)

@@ -3,16 +3,17 @@
 struct toucher {
     const struct cpu_config *config;
     uint8_t *touched; /* of each buffer */
-    uint8_t *seen;    /* of each node */
+    uint32_t *seen;   /* of each node, the last statement that has it, from 1 */
+    uint32_t stmt;
 };
 
 /* ---- which buffers a statement has ---- */
 
 static void touch_reads(struct toucher *t, const bt_node *node)
 {
-    if (!node->reads || t->seen[node->id])
+    if (!node->reads || t->seen[node->id] == t->stmt)
         return;
-    t->seen[node->id] = 1;
+    t->seen[node->id] = t->stmt;
     if (node->kind == BT_NODE_READ)
         t->touched[node->which] |= CPU_TOUCHES;
     for (uint32_t i = 0; i < node->narg; i++)
@@ -43,16 +44,17 @@ static int meet(void *self, bt_stmt *stmt, const bt_node **slot)
 int cpu_touch_all(bt_arena *arena, const struct cpu_config *config, const bt_loops *loops,
                   uint8_t ***out)
 {
+    struct toucher t = { .config = config,
+                         .seen = BT_NEWS(arena, uint32_t, loops->graph->nnode + 1) };
     uint8_t **all = *out = BT_NEWS(arena, uint8_t *, loops->body.len);
-    for (uint32_t k = 0; all && k < loops->body.len; k++) {
-        struct toucher t = { .config = config };
+    for (uint32_t k = 0; all && t.seen && k < loops->body.len; k++) {
+        t.stmt = k + 1;
         t.touched = all[k] = BT_NEWS(arena, uint8_t, loops->graph->narray);
-        t.seen = BT_NEWS(arena, uint8_t, loops->graph->nnode);
-        if (!t.touched || !t.seen)
+        if (!t.touched)
             return 0;
         (void)bt_stmt_walk(loops->body.at[k], meet, &t);
     }
-    return all != NULL;
+    return all && t.seen;
 }
 
 /* ---- packing ---- */
@@ -60,6 +62,8 @@ int cpu_touch_all(bt_arena *arena, const struct cpu_config *config, const bt_loo
 static int only_packs(const bt_loops *loops, uint8_t *const *touched, uint32_t stmt,
                       uint32_t input)
 {
+    if (!touched[stmt][input])
+        return 0;
     for (uint32_t i = 0; i < loops->graph->narray; i++) {
         const uint32_t role = loops->roles.at[i];
         if (!touched[stmt][i] || i == input)
@@ -71,7 +75,7 @@ static int only_packs(const bt_loops *loops, uint8_t *const *touched, uint32_t s
                 return 0;
         }
     }
-    return touched[stmt][input] != 0;
+    return 1;
 }
 
 /* Whether one of its temps is written by a statement that is not packing. */

@@ -393,6 +393,8 @@ static bt_status step_simple(struct machine *m, const struct step *step, bt_obje
     if (value->kind != BT_VALUE_TUPLE && !ref)
         return fail(m, step, BT_ERR_INTERNAL,
                     "a reference is read or written that is none");
+    if (ref && !ref->content && value->kind != BT_VALUE_TUPLE)
+        return fail(m, step, BT_ERR_RUNTIME, "the session of this reference was closed");
     if (value->kind == BT_VALUE_READ)
         return deliver(m, step, bt_object_ref(ref->content));
     if (value->kind == BT_VALUE_WRITE)

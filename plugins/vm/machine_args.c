@@ -57,6 +57,17 @@ static bt_status check_closure(struct checking *c, uint32_t number,
     return fits ? NULL : fail(c, number, "");
 }
 
+static bt_status check_ref(struct checking *c, const struct vm_type *type,
+                           const bt_ref *ref)
+{
+    return ref->content
+               ? add_all(c, 1, &ref->content, type->at)
+               : bt_fail(
+                     c->ctx, BT_ERR_ARGUMENT,
+                     "@%s: argument %u holds a reference of a session that was closed",
+                     c->p->functions[0]->name, c->arg);
+}
+
 static bt_status check_item(struct checking *c, struct item item)
 {
     const struct vm_type *type = &c->p->types.at[item.type];
@@ -81,8 +92,7 @@ static bt_status check_item(struct checking *c, struct item item)
                        adt->nfield == type->def->ctors[adt->tag]->nfield
                    ? add_all(c, adt->nfield, adt->fields, type->ctors[adt->tag])
                    : fail(c, item.type, "");
-    case VM_TYPE_REF:
-        return ref ? add_all(c, 1, &ref->content, type->at) : fail(c, item.type, "");
+    case VM_TYPE_REF: return ref ? check_ref(c, type, ref) : fail(c, item.type, "");
     default:
         return closure ? check_closure(c, item.type, closure) : fail(c, item.type, "");
     }

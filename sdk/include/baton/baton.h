@@ -82,7 +82,10 @@ BT_MUST_USE static inline bt_status bt_program_open(bt_ctx *ctx, const char *pat
  * errors  BT_ERR_ARGUMENT: a context of another registry */
 BT_API bt_status bt_program_share(bt_ctx *, const bt_program *,
                                   bt_program **out) BT_MUST_USE;
-BT_API void bt_program_close(bt_program *); /* accepts NULL */
+/* Outputs stay as long as somebody holds them, but a reference (BT_OBJECT_REF) is empty from
+ * now on, wherever it is held: runs of other programs that read or write it fail. Accepts
+ * NULL. */
+BT_API void bt_program_close(bt_program *);
 
 /* Compiles a model for options->target and writes an artifact, which bt_program_open
  * takes; NULL target: "cpu" where there is one. With an executor that makes files (aot), the

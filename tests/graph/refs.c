@@ -1,0 +1,112 @@
+/* References that outlive the session that made them: it empties them when it is closed. */
+#include "kit.h"
+
+#define V "Tensor[(3), float32]"
+
+/* What some programs share: @make gives a reference and what holds it. */
+static const char text[] =
+    "type Held { Held(Ref[" V "]), }\n"
+    "def @make(%x: " V ") { let %r = ref(%x); (%r, Held(%r)) }\n"
+    "def @read(%r: Ref[" V "]) { ref_read(%r) + 1f }\n"
+    "def @read_held(%h: Held) { match (%h) { Held(%r) => ref_read(%r) + 1f } }\n"
+    "def @write_held(%h: Held, %x: " V ") {\n"
+    "    match (%h) { Held(%r) => { ref_write(%r, %x); ref_read(%r) } }\n"
+    "}\n";
+
+static bt_program *open_entry(bt_ctx *ctx, const char *entry, const char *executor)
+{
+    return open_text(ctx, text,
+                     &(bt_program_options){ .executor = executor, .entry = entry });
+}
+
+static void check_closed(bt_ctx *ctx, const char *entry, uint32_t output,
+                         const char *executor, uint32_t code, const char *message)
+{
+    bt_program *maker = open_entry(ctx, "make", executor);
+    bt_program *program = open_entry(ctx, entry, executor);
+    bt_tensor *x = count_from(ctx, 3, 1);
+    assert_ok(ctx, bt_program_set(maker, "x", &x->base));
+    assert_ok(ctx, bt_program_run(maker));
+    assert_ok(ctx, bt_program_set_at(program, 0, bt_program_get(maker, output)));
+    if (bt_program_ninput(program) > 1)
+        assert_ok(ctx, bt_program_set_at(program, 1, &x->base));
+    assert_ok(ctx, bt_program_run(program));
+    bt_program_close(maker);
+    assert_error(bt_program_run(program), code, message);
+    bt_program_close(program);
+    bt_tensor_unref(x);
+}
+
+static void test_a_reference_of_a_closed_session_is_refused(void **state)
+{
+    static const char *const executors[] = { "interp", "vm" };
+    (void)state;
+    bt_ctx *ctx = make_ctx(NULL);
+    for (uint32_t i = 0; i < BT_COUNT(executors); i++)
+        check_closed(ctx, "read", 0, executors[i], BT_ERR_ARGUMENT,
+                     "argument 0 (%r) is a reference of a session that was closed");
+    bt_ctx_destroy(ctx);
+}
+
+/* vm looks through its arguments, interp at what is read or written. */
+static void test_so_is_one_that_data_hold(void **state)
+{
+    static const char *const entries[] = { "read_held", "write_held" };
+    (void)state;
+    bt_ctx *ctx = make_ctx(NULL);
+    for (uint32_t i = 0; i < BT_COUNT(entries); i++) {
+        check_closed(ctx, entries[i], 1, "interp", BT_ERR_RUNTIME,
+                     "the session of this reference was closed");
+        check_closed(ctx, entries[i], 1, "vm", BT_ERR_ARGUMENT,
+                     "argument 0 holds a reference of a session that was closed");
+    }
+    bt_ctx_destroy(ctx);
+}
+
+/* Sessions of one program take each other's closures. */
+static void check_captured(bt_ctx *ctx, const char *body)
+{
+    char whole[1024];
+    bt_program *maker, *program;
+    bt_tensor *x = count_from(ctx, 3, 1);
+    bt_adt *none;
+    snprintf(whole, sizeof(whole),
+             "type F { None, F(fn (" V ") -> " V "), }\n"
+             "def @main(%%f: F, %%x: " V ") -> (F, " V ") {\n"
+             "    let %%r = ref(%%x);\n"
+             "    let %%y = match (%%f) { None => %%x, F(%%g) => %%g(%%x) };\n"
+             "    (F(fn (%%z: " V ") { %s }), %%y)\n"
+             "}\n",
+             body);
+    maker = open_text(ctx, whole, &(bt_program_options){ .executor = "vm" });
+    assert_ok(ctx, bt_program_share(ctx, maker, &program));
+    assert_ok(ctx, bt_adt_create(ctx, 0, "None", 0, NULL, &none));
+    assert_ok(ctx, bt_program_set(maker, "f", &none->base));
+    assert_ok(ctx, bt_program_set(maker, "x", &x->base));
+    assert_ok(ctx, bt_program_run(maker));
+    assert_ok(ctx, bt_program_set(program, "f", bt_program_get(maker, 0)));
+    assert_ok(ctx, bt_program_set(program, "x", &x->base));
+    assert_ok(ctx, bt_program_run(program));
+    bt_program_close(maker);
+    assert_error(bt_program_run(program), BT_ERR_RUNTIME,
+                 "the session of this reference was closed");
+    bt_program_close(program);
+    bt_object_unref(&none->base);
+    bt_tensor_unref(x);
+}
+
+static void test_so_is_one_that_a_closure_holds(void **state)
+{
+    (void)state;
+    bt_ctx *ctx = make_ctx(NULL);
+    check_captured(ctx, "ref_read(%r) + %z");
+    check_captured(ctx, "ref_write(%r, %z); ref_read(%r)");
+    bt_ctx_destroy(ctx);
+}
+
+static const struct CMUnitTest tests[] = {
+    cmocka_unit_test(test_a_reference_of_a_closed_session_is_refused),
+    cmocka_unit_test(test_so_is_one_that_data_hold),
+    cmocka_unit_test(test_so_is_one_that_a_closure_holds),
+};
+TEST_MAIN(tests)

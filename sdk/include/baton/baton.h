@@ -139,8 +139,10 @@ BT_API bt_status bt_program_set_at(bt_program *, uint32_t index,
                                    const bt_object *) BT_MUST_USE;
 /* From now on runs put this output into the caller's tensor, of which it takes a
  * reference; NULL: into a new one each time. Executor graph computes there: where all
- * outputs are set and all tensors are row major, runs ask for no memory. An input's tensor
- * may be an output's, two outputs share no bytes.
+ * outputs are set and all tensors are row major, runs ask for no memory. Two outputs share
+ * no bytes, or the run fails. An input's tensor, or one in an input that is a tuple, may be
+ * an output's: the run reads what it held before, and other outputs that are tensors hold
+ * that. Data, closures and references that hold the tensor itself hold what is written.
  * errors  BT_ERR_NAME: no such output; BT_ERR_ARGUMENT: the tensor is of another type than
  *         the output, or not row major */
 BT_API bt_status bt_program_set_output(bt_program *, uint32_t index,

@@ -95,6 +95,13 @@ BT_API bt_status bt_check_args(bt_ctx *, const bt_module *, const bt_global *ent
                                uint32_t narg, bt_object *const *args,
                                int64_t *dims) BT_MUST_USE;
 
+/* Checks a tensor of the caller for a leaf of the entry's result: it is of the type of
+ * `like`, of which only dtype, rank and dims are read (NULL: the result is no tensor), row
+ * major, and shares no bytes with outs[0] to outs[index - 1], of which some may be NULL.
+ * errors  BT_ERR_ARGUMENT */
+BT_API bt_status bt_check_out(bt_ctx *, const bt_global *entry, bt_tensor *const *outs,
+                              uint32_t index, const bt_tensor *like) BT_MUST_USE;
+
 #ifdef __cplusplus
 }
 #endif

@@ -172,6 +172,8 @@ BT_API int bt_tensor_is_dense(const bt_tensor *);
 BT_API bt_status bt_tensor_plain(bt_ctx *, const bt_tensor *,
                                  bt_tensor **out) BT_MUST_USE;
 BT_API int bt_tensor_is_plain(const bt_tensor *);
+/* Whether a byte may belong to an element of both, by the first and the last ones. */
+BT_API int bt_tensor_overlaps(const bt_tensor *, const bt_tensor *);
 /* A tensor of rank 0, the value converted as by bt_tensor_set. */
 BT_API bt_status bt_tensor_scalar(bt_ctx *, bt_dtype, double value,
                                   bt_tensor **out) BT_MUST_USE;
@@ -248,6 +250,8 @@ BT_API bt_status bt_heap_collect(bt_ctx *, bt_heap *, uint32_t nroot,
 /* One line for people: "(1, 2f)", "Cons(1, Nil)", tensors as nested brackets. Cut to
  * `max_nelem` elements of each tensor and as many objects. */
 BT_API void bt_object_print(const bt_object *, uint32_t max_nelem, bt_text *out);
+/* A tensor's type, as programs write it: "Tensor[(2, 3), float32]", "float32". */
+BT_API void bt_tensor_print_type(const bt_tensor *, bt_text *out);
 
 /* ---- files and other libraries ---- */
 

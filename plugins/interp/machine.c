@@ -1,5 +1,6 @@
 #include "machine.h"
 
+#include <inttypes.h>
 #include <string.h>
 
 #include <baton/baton.h>
@@ -155,6 +156,11 @@ static void pop_frame(struct machine *m)
     m->nframe--;
 }
 
+static const char *name_of(const struct code *code)
+{
+    return code->func->name ? code->func->name : "a closure";
+}
+
 static bt_status push_frame(struct machine *m, const struct code *code,
                             const bt_closure *closure, struct env *env,
                             const struct step *caller, uint32_t narg,
@@ -163,8 +169,7 @@ static bt_status push_frame(struct machine *m, const struct code *code,
     if (m->nframe > bt_ctx_limits(m->ctx)->frames) // the entry is no nested call
         return bt_fail_at(m->ctx, BT_ERR_LIMIT, m->bytecode->module->store,
                           code->func->span, "%s: more than %u nested calls",
-                          code->func->name ? code->func->name : "a closure",
-                          bt_ctx_limits(m->ctx)->frames);
+                          name_of(code), bt_ctx_limits(m->ctx)->frames);
     BT_TRY(
         grow(m, (void **)&m->frames, &m->frame_cap, m->nframe + 1, sizeof(*m->frames)));
     BT_TRY(grow(m, (void **)&m->slots, &m->slot_cap, m->nslot + code->nslot,
@@ -258,6 +263,10 @@ static bt_status enter(struct machine *m, const struct step *step,
     if (closure->executor != m->bytecode || narg != code->block.nparam)
         return fail(m, step, BT_ERR_RUNTIME,
                     "this function cannot be called here: another session made it");
+    if (m->most_steps && ++m->nstep > m->most_steps)
+        return bt_fail_at(m->ctx, BT_ERR_LIMIT, m->bytecode->module->store,
+                          code->func->span, "%s: more than %" PRIu64 " calls in one run",
+                          name_of(code), m->most_steps);
     BT_TRY(create_env(m, caller_env, code, outer, bt_as_call(step->value), args, &env));
     const struct step *caller = step;
     if (step->is_tail && !step->is_late) {

@@ -108,6 +108,15 @@ static int may_compute_in(const struct session *s, const bt_tensor *out)
     return may;
 }
 
+static bt_status note_result(bt_ctx *ctx, const struct session *s, uint32_t index,
+                             bt_status status)
+{
+    const bt_value *result = s->entry->func->block->result;
+    return status ? bt_note(ctx, status, result->type->store, result->span,
+                            "for result %u of @%s", index, s->entry->name)
+                  : NULL;
+}
+
 /* Settles where each leaf of the result is computed, and with them the blocks. */
 static bt_status take_outs(bt_ctx *ctx, struct session *s, bt_tensor *const *outs)
 {
@@ -119,7 +128,8 @@ static bt_status take_outs(bt_ctx *ctx, struct session *s, bt_tensor *const *out
         if (outs[i] && may_compute_in(s, outs[i]))
             continue;
         if (!r->own || !outs[i])
-            BT_TRY(leaf_tensor(ctx, s, r, outs[i] ? &r->own : &s->made[i]));
+            BT_TRY(note_result(ctx, s, i,
+                               leaf_tensor(ctx, s, r, outs[i] ? &r->own : &s->made[i])));
         s->out[i] = outs[i] ? r->own : s->made[i];
     }
     for (uint32_t i = 0; i < s->nblock; i++) {

@@ -301,6 +301,45 @@ static void test_nothing_is_allocated_while_running(void **state)
     bt_ctx_destroy(ctx);
 }
 
+/* Of tensors within, and of one that is the result. */
+static void test_what_goes_beyond_a_limit_is_named(void **state)
+{
+    (void)state;
+    bt_ctx *ctx = make_ctx(NULL);
+    bt_program *inner = open_text(
+        ctx,
+        "def @main<n: Dim>(%x: Tensor[(n), float32]) {\n"
+        "    let %big = exp(expand_dims(%x, axis=0) * expand_dims(%x, axis=1));\n"
+        "    sum(cumsum(%big, axis=0), axis=[0])\n"
+        "}",
+        &(bt_program_options){ .executor = "graph", .target = "reference" });
+    bt_program *result =
+        open_text(ctx,
+                  "def @main<n: Dim>(%x: Tensor[(n), float32]) {\n"
+                  "    (%x, expand_dims(%x, axis=0) * expand_dims(%x, axis=1))\n"
+                  "}",
+                  &(bt_program_options){ .executor = "graph", .target = "reference" });
+    bt_tensor *x = count_from(ctx, 100, 0);
+    set(ctx, inner, "x", x);
+    set(ctx, result, "x", x);
+    bt_ctx_limits(ctx)->bytes = 1000;
+    bt_status status = bt_program_run(inner);
+    assert_error(status, BT_ERR_LIMIT,
+                 "@main: with n=100 tensors in one block need more than 1000 bytes");
+    assert_int_equal(status->place.line, 3);
+    status = bt_program_run(result);
+    assert_error(status, BT_ERR_LIMIT, "more than 1000 bytes, the limit of one tensor");
+    assert_non_null(status->note);
+    assert_string_equal(status->note->message, "for result 1 of @main");
+    bt_ctx_limits(ctx)->bytes = 100000;
+    assert_ok(ctx, bt_program_run(inner));
+    assert_ok(ctx, bt_program_run(result));
+    bt_program_close(inner);
+    bt_program_close(result);
+    bt_tensor_unref(x);
+    bt_ctx_destroy(ctx);
+}
+
 static int run_without_memory(const bt_allocator *allocator)
 {
     static const char text[] = "def @main(%x: " V ") { (negative(%x), (%x, abs(%x))) }";
@@ -599,6 +638,7 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(test_constants_and_inputs_are_results),
     cmocka_unit_test(test_tensors_of_any_alignment_and_strides),
     cmocka_unit_test(test_nothing_is_allocated_while_running),
+    cmocka_unit_test(test_what_goes_beyond_a_limit_is_named),
     cmocka_unit_test(test_a_failed_allocation_loses_nothing),
     cmocka_unit_test(test_hooks_are_told_each_binding_and_its_time),
     cmocka_unit_test(test_profiles_have_a_row_for_each_call),

@@ -1,6 +1,7 @@
 /*
  * Baton for applications: open a program, set inputs, run, read outputs.
- * sdk/examples/run.c is a whole one on a screen, threads.c runs one in several threads.
+ * sdk/examples/run.c is a whole one on a screen, threads.c runs one in several threads,
+ * budget.c within bounds of memory.
  *
  *     bt_ctx *ctx = bt_open();
  *     bt_program *program;

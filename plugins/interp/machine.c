@@ -37,8 +37,8 @@ static bt_status make_closure(struct machine *m, const struct code *code, struct
     if (env)
         with_env[ncapture] = &env->tuple.base;
     bt_closure *closure;
-    BT_TRY(bt_closure_create(m->ctx, m->bytecode, code, ncapture + (env != NULL),
-                             with_env, &closure));
+    BT_TRY(bt_closure_create(m->ctx, &m->bytecode->identity->base, code,
+                             ncapture + (env != NULL), with_env, &closure));
     *out = &closure->base;
     return NULL;
 }
@@ -254,15 +254,18 @@ static bt_status create_env(struct machine *m, struct env *caller,
 static bt_status enter(struct machine *m, const struct step *step,
                        const bt_closure *closure, uint32_t narg, bt_object *const *args)
 {
+    if (closure->executor != &m->bytecode->identity->base) // the code may be gone
+        return fail(m, step, BT_ERR_RUNTIME,
+                    "this function cannot be called here: another session made it");
     const struct code *code = closure->code;
     struct env *caller_env = top_frame(m)->env, *env;
     uint32_t ncapture = code->group ? code->group->ncapture : 0;
     struct env *outer = closure->ncapture > ncapture
                             ? (struct env *)(void *)closure->captures[ncapture]
                             : NULL;
-    if (closure->executor != m->bytecode || narg != code->block.nparam)
-        return fail(m, step, BT_ERR_RUNTIME,
-                    "this function cannot be called here: another session made it");
+    if (narg != code->block.nparam)
+        return fail(m, step, BT_ERR_INTERNAL,
+                    "a function is called with another number of arguments");
     if (m->most_steps && ++m->nstep > m->most_steps)
         return bt_fail_at(m->ctx, BT_ERR_LIMIT, m->bytecode->module->store,
                           code->func->span, "%s: more than %" PRIu64 " calls in one run",

@@ -176,7 +176,8 @@ static bt_status make_closure(struct vm_machine *m, struct vm_frame *frame,
             status = pass_dims(m, frame, terms, dims->data);
     }
     if (!status)
-        status = bt_closure_create(m->ctx, m->program, f, n, m->objects, &closure);
+        status = bt_closure_create(m->ctx, &m->program->identity->base, f, n, m->objects,
+                                   &closure);
     vm_drop_all(m, n);
     if (!status)
         vm_put(frame, words[0] >> 8, &closure->base);

@@ -46,7 +46,7 @@ static bt_status check_closure(struct checking *c, uint32_t number,
                                const bt_closure *closure)
 {
     const struct vm_type *type = &c->p->types.at[number];
-    if (closure->executor != c->p)
+    if (closure->executor != &c->p->identity->base)
         return fail(c, number, ", made by a session of this program");
     const struct vm_function *f = closure->code;
     const uint32_t ncapture = f->nparam - (type->n - 1);

@@ -1,4 +1,5 @@
-/* References that outlive the session that made them: it empties them when it is closed. */
+/* References and functions that outlive the session that made them: it empties references when
+ * it is closed, and its code is gone. */
 #include "kit.h"
 
 #define V "Tensor[(3), float32]"
@@ -104,9 +105,51 @@ static void test_so_is_one_that_a_closure_holds(void **state)
     bt_ctx_destroy(ctx);
 }
 
+/* Nothing of the session that made it is read, wherever later ones lie in memory. */
+static void check_function(bt_ctx *ctx, const char *executor, uint32_t code,
+                           const char *message)
+{
+    bt_tensor *x = count_from(ctx, 3, 1);
+    bt_object *f = NULL;
+    bt_adt *none;
+    assert_ok(ctx, bt_adt_create(ctx, 0, "None", 0, NULL, &none));
+    for (int i = 0; i < 4; i++) {
+        bt_program *program =
+            open_text(ctx,
+                      "type F { None, F(fn (" V ") -> " V "), }\n"
+                      "def @main(%f: F, %x: " V ") -> (F, " V ") {\n"
+                      "    let %y = match (%f) { None => %x, F(%g) => %g(%x) };\n"
+                      "    (F(fn (%z: " V ") { %x + %z }), %y)\n"
+                      "}\n",
+                      &(bt_program_options){ .executor = executor });
+        assert_ok(ctx, bt_program_set(program, "f", f ? f : &none->base));
+        assert_ok(ctx, bt_program_set(program, "x", &x->base));
+        if (f)
+            assert_error(bt_program_run(program), code, message);
+        else
+            assert_ok(ctx, bt_program_run(program));
+        if (!f)
+            f = bt_object_ref(bt_program_get(program, 0));
+        bt_program_close(program);
+    }
+    bt_object_unref(f);
+    bt_object_unref(&none->base);
+    bt_tensor_unref(x);
+}
+
+static void test_a_function_of_a_closed_session_is_refused(void **state)
+{
+    (void)state;
+    bt_ctx *ctx = make_ctx(NULL);
+    check_function(ctx, "interp", BT_ERR_RUNTIME, "another session made it");
+    check_function(ctx, "vm", BT_ERR_ARGUMENT, "made by a session of this program");
+    bt_ctx_destroy(ctx);
+}
+
 static const struct CMUnitTest tests[] = {
     cmocka_unit_test(test_a_reference_of_a_closed_session_is_refused),
     cmocka_unit_test(test_so_is_one_that_data_hold),
     cmocka_unit_test(test_so_is_one_that_a_closure_holds),
+    cmocka_unit_test(test_a_function_of_a_closed_session_is_refused),
 };
 TEST_MAIN(tests)

@@ -84,8 +84,8 @@ BT_MUST_USE static inline bt_status bt_program_open(bt_ctx *ctx, const char *pat
 BT_API bt_status bt_program_share(bt_ctx *, const bt_program *,
                                   bt_program **out) BT_MUST_USE;
 /* Outputs stay as long as somebody holds them, but a reference (BT_OBJECT_REF) is empty from
- * now on, wherever it is held: runs of other programs that read or write it fail. Accepts
- * NULL. */
+ * now on, wherever it is held: runs of other programs that read or write it fail, as do those
+ * that call a function that no program shares the code of any more. Accepts NULL. */
 BT_API void bt_program_close(bt_program *);
 
 /* Compiles a model for options->target and writes an artifact, which bt_program_open

@@ -121,8 +121,9 @@ typedef struct bt_adt {
 /* `code` belongs to the executor that made it. */
 typedef struct bt_closure {
     bt_object base;
-    /* identity of the owner: a closure cannot be called by another one */
-    const void *executor;
+    /* identity of the owner: a closure cannot be called by another one. It is held, so that
+     * no later owner has the same; `code` may be gone. */
+    const bt_object *executor;
     const void *code;
     uint32_t ncapture;
     bt_object **captures;
@@ -228,7 +229,7 @@ BT_API bt_status bt_tuple_create(bt_ctx *, uint32_t nfield, bt_object *const *fi
                                  bt_tuple **out) BT_MUST_USE;
 BT_API bt_status bt_adt_create(bt_ctx *, uint32_t tag, const char *name, uint32_t nfield,
                                bt_object *const *fields, bt_adt **out) BT_MUST_USE;
-BT_API bt_status bt_closure_create(bt_ctx *, const void *executor, const void *code,
+BT_API bt_status bt_closure_create(bt_ctx *, bt_object *executor, const void *code,
                                    uint32_t ncapture, bt_object *const *captures,
                                    bt_closure **out) BT_MUST_USE;
 

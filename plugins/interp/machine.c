@@ -230,7 +230,7 @@ static bt_status create_env(struct machine *m, struct env *caller,
     *out = NULL;
     if (!code->is_open && !outer)
         return NULL;
-    struct env *env = env_create(m->bytecode->registry, outer);
+    struct env *env = env_create(m->types, outer);
     bt_status status = env ? NULL : bt_no_memory();
     for (uint32_t i = 0;
          !status && call && call->ntype_arg == func->nvar && i < func->nvar; i++) {

@@ -146,10 +146,65 @@ static void test_a_function_of_a_closed_session_is_refused(void **state)
     bt_ctx_destroy(ctx);
 }
 
+/* bt_allocator.realloc: what was freed is rubbish. */
+static void *spoil(void *self, void *pointer, size_t old_nbytes, size_t nbytes)
+{
+    (void)self;
+    if (nbytes)
+        return realloc(pointer, nbytes);
+    if (pointer)
+        memset(pointer, 0xdd, old_nbytes);
+    free(pointer);
+    return NULL;
+}
+
+/* It knows the dims of the run that made it, not those of the one that calls it. */
+static void check_later_run(const char *executor)
+{
+    const bt_allocator spoiling = { NULL, spoil };
+    bt_ctx *ctx = make_ctx(&spoiling);
+    bt_program *program = open_text(
+        ctx,
+        "type F { None, F(fn (" V ") -> " V "), }\n"
+        "def @main<n: Dim>(%f: F, %x: Tensor[(n), float32], %v: " V ") -> (F, " V ") {\n"
+        "    let %y = match (%f) { None => %v, F(%g) => %g(%v) };\n"
+        "    (F(fn (%z: " V ") { %z + sum(full(2f, shape=[n]) * %x) }), %y)\n"
+        "}\n",
+        &(bt_program_options){ .executor = executor });
+    bt_tensor *v = count_from(ctx, 3, 1);
+    bt_adt *none;
+    assert_ok(ctx, bt_adt_create(ctx, 0, "None", 0, NULL, &none));
+    assert_ok(ctx, bt_program_set(program, "f", &none->base));
+    assert_ok(ctx, bt_program_set(program, "v", &v->base));
+    bt_object_unref(&none->base);
+    for (int64_t n = 2; n < 6; n++) { // 2 * (n - 1) ones are added in the run behind
+        bt_tensor *x = count_from(ctx, n, 1);
+        for (int64_t i = 0; i < n; i++)
+            bt_tensor_set(x, i, 1);
+        assert_ok(ctx, bt_program_set(program, "x", &x->base));
+        assert_ok(ctx, bt_program_run(program));
+        assert_counts(bt_object_as_tensor(bt_program_get(program, 1)),
+                      n == 2 ? 1 : (float)(2 * n - 1), 1);
+        assert_ok(ctx, bt_program_set(program, "f", bt_program_get(program, 0)));
+        bt_tensor_unref(x);
+    }
+    bt_tensor_unref(v);
+    bt_program_close(program);
+    bt_ctx_destroy(ctx);
+}
+
+static void test_a_function_is_called_by_later_runs(void **state)
+{
+    (void)state;
+    check_later_run("interp");
+    check_later_run("vm");
+}
+
 static const struct CMUnitTest tests[] = {
     cmocka_unit_test(test_a_reference_of_a_closed_session_is_refused),
     cmocka_unit_test(test_so_is_one_that_data_hold),
     cmocka_unit_test(test_so_is_one_that_a_closure_holds),
     cmocka_unit_test(test_a_function_of_a_closed_session_is_refused),
+    cmocka_unit_test(test_a_function_is_called_by_later_runs),
 };
 TEST_MAIN(tests)

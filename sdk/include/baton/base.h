@@ -191,10 +191,10 @@ BT_API bt_registry *bt_ctx_registry(const bt_ctx *);
 /* May be changed between calls. */
 BT_API bt_limits *bt_ctx_limits(bt_ctx *);
 /* Asks the call in progress, from any thread or signal handler, to stop with
- * BT_ERR_CANCELLED. It does so between bindings, calls and iterations of kernels' loops; an
- * operator that is one C function (sort, topk, image.non_max_suppression: those with facet
- * plain) ends its call first. The wish stays: where no call is in progress any more, the
- * next one stops, and so do all until bt_ctx_clear_diags. */
+ * BT_ERR_CANCELLED. It does so between bindings, calls and iterations of kernels' loops;
+ * an operator that is one C function (sort, topk, unique: those with facet plain) ends
+ * its call first. The wish stays: where no call is in progress any more, the next one
+ * stops, and so do all until bt_ctx_clear_diags. */
 BT_API void bt_ctx_cancel(bt_ctx *);
 BT_API int bt_ctx_cancelled(const bt_ctx *);
 /* Called with what a long call begins to do ("pass fuse-ops", "compiling 38 kernels for

@@ -86,10 +86,11 @@ struct bt_program;
  * errors  BT_ERR_UNSUPPORTED: it makes none */
 BT_API bt_status bt_program_describe(const struct bt_program *, bt_text *out) BT_MUST_USE;
 
-/* Checks arguments against a function's parameters: count, kinds, dtypes, dims and their
- * ranges. dims: NULL, or room for the value of each of the function's type parameters, as
- * shapes show it: n of (n), of (2*n + 1), of (n + m) where m is known; -1 where none does,
- * and for parameters that are no dims.
+/* Checks arguments against a function's parameters: count, kinds, dtypes, dims and
+ * their ranges, references whose session was closed; data on the surface only. dims:
+ * NULL, or room for the value of each of the function's type parameters, as shapes show
+ * it: n of (n), of (2*n + 1), of (n + m) where m is known; -1 where none does, and for
+ * parameters that are no dims.
  * errors  BT_ERR_ARGUMENT */
 BT_API bt_status bt_check_args(bt_ctx *, const bt_module *, const bt_global *entry,
                                uint32_t narg, bt_object *const *args,

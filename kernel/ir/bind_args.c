@@ -366,6 +366,13 @@ static bt_status check_adt(struct check *c, const bt_type *type, const bt_object
     return NULL;
 }
 
+static bt_status check_ref(struct check *c, const bt_ref *ref)
+{
+    if (!ref)
+        return fail(c, "is no reference");
+    return ref->content ? NULL : fail(c, "is a reference of a session that was closed");
+}
+
 /* Tuple types have bounded depth, so this recurses. */
 static bt_status check_object(struct check *c, const bt_type *type,
                               const bt_object *object)
@@ -378,8 +385,7 @@ static bt_status check_object(struct check *c, const bt_type *type,
     case BT_TYPE_APPLY: return check_adt(c, type, object);
     case BT_TYPE_FUNC:
         return bt_object_as_closure(object) ? NULL : fail(c, "is no function");
-    case BT_TYPE_REF:
-        return object->kind == BT_OBJECT_REF ? NULL : fail(c, "is no reference");
+    case BT_TYPE_REF: return check_ref(c, bt_object_as_ref(object));
     default: return NULL;
     }
 }

@@ -79,7 +79,7 @@ bt__fields bt__object_fields(const bt_object *o)
     }
     case BT_OBJECT_CLOSURE: {
         const bt_closure *c = object;
-        return (bt__fields){ c->captures, c->ncapture };
+        return (bt__fields){ c->captures, c->ncapture + 1 }; // and the executor
     }
     case BT_OBJECT_REF: {
         const bt_ref *ref = object;
@@ -187,15 +187,17 @@ bt_status bt_adt_create(bt_ctx *ctx, uint32_t tag, const char *name, uint32_t nf
     return NULL;
 }
 
-bt_status bt_closure_create(bt_ctx *ctx, const void *executor, const void *code,
+/* The executor is behind the captures. */
+bt_status bt_closure_create(bt_ctx *ctx, bt_object *executor, const void *code,
                             uint32_t ncapture, bt_object *const *captures,
                             bt_closure **out)
 {
     bt_object **own;
-    bt_closure *c =
-        container_with(ctx, BT_OBJECT_CLOSURE, sizeof(*c), ncapture, captures, 0, &own);
+    bt_closure *c = container_with(ctx, BT_OBJECT_CLOSURE, sizeof(*c), ncapture, captures,
+                                   sizeof(*own), &own);
     if (!c)
         return bt_no_memory();
+    own[ncapture] = bt_object_ref(executor);
     c->executor = executor;
     c->code = code;
     c->ncapture = ncapture;

@@ -5,6 +5,7 @@
  * prints a bounded number of objects, and does not follow references within references
  * for long.
  */
+#include <inttypes.h>
 #include <string.h>
 
 #include "value/decimal.h"
@@ -126,4 +127,13 @@ void bt_object_print(const bt_object *object, uint32_t max_nelem, bt_text *out)
         p.nref -= top->object->kind == BT_OBJECT_REF;
         p.stack.len--;
     }
+}
+
+void bt_tensor_print_type(const bt_tensor *t, bt_text *out)
+{
+    char dtype[BT_DTYPE_NAME_SIZE];
+    for (uint32_t i = 0; i < t->rank; i++)
+        bt_text_addf(out, "%s%" PRId64, i ? ", " : "Tensor[(", t->dims[i]);
+    bt_text_addf(out, t->rank ? "), %s]" : "%s",
+                 bt_dtype_name(t->dtype, dtype, sizeof(dtype)));
 }

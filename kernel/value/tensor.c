@@ -167,6 +167,31 @@ static int lies_within(const bt_tensor *owner, const bt_tensor *view, int64_t of
            least >= owner_least && most <= owner_most;
 }
 
+/* The bytes from the first element in memory to behind the last one. *end is UINTPTR_MAX
+ * where they overflow. */
+static void bytes_of(const bt_tensor *t, uintptr_t *start, uintptr_t *end)
+{
+    const int64_t item = (int64_t)bt_dtype_nbytes(t->dtype);
+    int64_t least, most;
+    *start = 0;
+    *end = UINTPTR_MAX;
+    if (!span_of(t->rank, t->dims, t->strides, &least, &most) ||
+        !bt_mul_int64(least, item, &least) || !bt_mul_int64(most, item, &most))
+        return;
+    *start = (uintptr_t)t->data + (uintptr_t)least;
+    *end = (uintptr_t)t->data + (uintptr_t)most + (uintptr_t)item;
+}
+
+int bt_tensor_overlaps(const bt_tensor *a, const bt_tensor *b)
+{
+    uintptr_t a_start, a_end, b_start, b_end;
+    if (!a->nelem || !b->nelem)
+        return 0;
+    bytes_of(a, &a_start, &a_end);
+    bytes_of(b, &b_start, &b_end);
+    return a_start < b_end && b_start < a_end;
+}
+
 bt_status bt_tensor_view(bt_ctx *ctx, const bt_tensor *owner, uint32_t rank,
                          const int64_t *dims, const int64_t *strides,
                          int64_t offset_nelem, bt_tensor **out)

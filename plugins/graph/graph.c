@@ -89,32 +89,14 @@ static bt_status take_args(bt_ctx *ctx, struct session *s, uint32_t narg,
 
 /* ---- results ---- */
 
-static int overlap(const bt_tensor *a, const bt_tensor *b)
-{
-    const char *x = a->data, *y = b->data;
-    return a->nelem && b->nelem && x < y + bt_tensor_nbytes(b) &&
-           y < x + bt_tensor_nbytes(a);
-}
-
 static bt_status check_out(bt_ctx *ctx, const struct session *s, uint32_t index,
                            bt_tensor *const *outs)
 {
-    const bt_tensor *out = outs[index];
-    if (!leaf_admits(s, &s->results[index], out))
-        return bt_fail(ctx, BT_ERR_ARGUMENT,
-                       "@%s: the tensor for result %u has another type than the result",
-                       s->entry->name, index);
-    if (!bt_tensor_is_dense(out))
-        return bt_fail(ctx, BT_ERR_ARGUMENT,
-                       "@%s: the tensor for result %u is not row major", s->entry->name,
-                       index);
-    for (uint32_t i = 0; i < index; i++) {
-        if (outs[i] && overlap(outs[i], out))
-            return bt_fail(ctx, BT_ERR_ARGUMENT,
-                           "@%s: the tensors for results %u and %u share memory",
-                           s->entry->name, i, index);
-    }
-    return NULL;
+    const struct leaf *leaf = &s->results[index];
+    const bt_tensor like = { .dtype = leaf->dtype,
+                             .rank = leaf->rank,
+                             .dims = s->table + leaf->dims };
+    return bt_check_out(ctx, s->entry, outs, index, &like);
 }
 
 /* Whether kernels may write there while they read the arguments. */
@@ -122,8 +104,17 @@ static int may_compute_in(const struct session *s, const bt_tensor *out)
 {
     int may = bt_tensor_is_plain(out);
     for (uint32_t i = 0; may && i < s->narg; i++)
-        may = !overlap(s->in[i], out);
+        may = !bt_tensor_overlaps(s->in[i], out);
     return may;
+}
+
+static bt_status note_result(bt_ctx *ctx, const struct session *s, uint32_t index,
+                             bt_status status)
+{
+    const bt_value *result = s->entry->func->block->result;
+    return status ? bt_note(ctx, status, result->type->store, result->span,
+                            "for result %u of @%s", index, s->entry->name)
+                  : NULL;
 }
 
 /* Settles where each leaf of the result is computed, and with them the blocks. */
@@ -137,7 +128,8 @@ static bt_status take_outs(bt_ctx *ctx, struct session *s, bt_tensor *const *out
         if (outs[i] && may_compute_in(s, outs[i]))
             continue;
         if (!r->own || !outs[i])
-            BT_TRY(leaf_tensor(ctx, s, r, outs[i] ? &r->own : &s->made[i]));
+            BT_TRY(note_result(ctx, s, i,
+                               leaf_tensor(ctx, s, r, outs[i] ? &r->own : &s->made[i])));
         s->out[i] = outs[i] ? r->own : s->made[i];
     }
     for (uint32_t i = 0; i < s->nblock; i++) {

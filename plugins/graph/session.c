@@ -172,7 +172,7 @@ static uint32_t space_of(const struct loader *l, const struct place *place)
 
 static bt_status load_storage(struct loader *l, const bt_call *call)
 {
-    struct block block = { .size = -1 };
+    struct block block = { .size = -1, .of = &call->base };
     BT_TRY(add_dim(l, call, bt_call_dim(call, "size"), &block.nbytes));
     BT_TRY(find_space(l, call, &block.space));
     return BT_PUSH(l->arena, &l->all_blocks, block) &&

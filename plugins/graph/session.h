@@ -39,13 +39,14 @@ struct constant {
 };
 
 struct block {
-    uint32_t nbytes;   /* of the table */
-    int64_t size;      /* of its memory; -1: it has none */
-    uint32_t space;    /* the host's 0, or 1 + a target's number */
-    uint32_t ntensor;  /* that lie in it */
-    uint32_t result;   /* 1 + the result whose elements it is; 0: of none */
-    bt_tensor *memory; /* of the session; NULL: of a result, or a target's */
-    void *own;         /* of a target's memory */
+    uint32_t nbytes;    /* of the table */
+    int64_t size;       /* of its memory; -1: it has none */
+    uint32_t space;     /* the host's 0, or 1 + a target's number */
+    uint32_t ntensor;   /* that lie in it */
+    uint32_t result;    /* 1 + the result whose elements it is; 0: of none */
+    bt_tensor *memory;  /* of the session; NULL: of a result, or a target's */
+    void *own;          /* of a target's memory */
+    const bt_value *of; /* the binding that takes it */
 };
 
 struct step {

@@ -3,6 +3,7 @@
 #include "session.h"
 
 #include <inttypes.h>
+#include <stdio.h>
 #include <string.h>
 
 /* ---- budgets ---- */
@@ -88,23 +89,6 @@ static bt_status check_budgets(bt_ctx *ctx, struct session *s)
 
 /* ---- dims ---- */
 
-/* Memory that a block has from other dims is kept where it is large enough. */
-static bt_status make_block(bt_ctx *ctx, const struct session *s, struct block *block)
-{
-    const int64_t nbytes = s->table[block->nbytes];
-    if (block->result || block->size >= nbytes)
-        return NULL;
-    drop_block(s, block);
-    if (!block->space) {
-        BT_TRY(bt_tensor_create_raw(ctx, BT_UINT8, 1, &nbytes, &block->memory));
-    } else {
-        BT_TRY(bt_compiled_alloc(ctx, s->compiled, block->space - 1, (uint64_t)nbytes,
-                                 &block->own));
-    }
-    block->size = nbytes;
-    return NULL;
-}
-
 /* The copies of callers' tensors. */
 static void drop_copies(uint32_t n, struct leaf *leaves)
 {
@@ -118,7 +102,7 @@ static const char overflows[] = "a size has more than 63 bits";
 
 /* Which dims make a size impossible, and of which value. */
 static bt_status fail_dims(bt_ctx *ctx, const struct session *s, const int64_t *dims,
-                           const bt_value *of, const char *what)
+                           const bt_value *of, uint32_t code, const char *what)
 {
     const bt_func *func = s->entry->func;
     bt_arena *scratch = bt_ctx_scratch(ctx);
@@ -127,16 +111,40 @@ static bt_status fail_dims(bt_ctx *ctx, const struct session *s, const int64_t *
     bt_text_init(&text, scratch);
     for (uint32_t i = 0; i < func->nvar; i++) {
         const bt_var_type *var = (const bt_var_type *)(const void *)func->vars[i];
-        bt_text_addf(&text, "%s%s=%" PRId64, i ? ", " : "", var->name ? var->name : "?",
-                     dims[i]);
+        bt_text_addf(&text, "%s%s=%" PRId64 "%s", i ? ", " : "with ",
+                     var->name ? var->name : "?", dims[i], i + 1 < func->nvar ? "" : " ");
     }
-    bt_status status =
-        bt_text_get(&text)
-            ? bt_fail_at(ctx, BT_ERR_ARGUMENT, of->type->store, of->span,
-                         "@%s: with %s %s", s->entry->name, bt_text_get(&text), what)
-            : bt_no_memory();
+    bt_status status = bt_text_get(&text)
+                           ? bt_fail_at(ctx, code, of->type->store, of->span, "@%s: %s%s",
+                                        s->entry->name, bt_text_get(&text), what)
+                           : bt_no_memory();
     bt_arena_release(scratch, mark);
     return status;
+}
+
+/* Memory that a block has from other dims is kept where it is large enough. */
+static bt_status make_block(bt_ctx *ctx, const struct session *s, const int64_t *dims,
+                            struct block *block)
+{
+    const int64_t nbytes = s->table[block->nbytes];
+    const uint64_t most = bt_ctx_limits(ctx)->bytes;
+    char what[80];
+    if (block->result || block->size >= nbytes)
+        return NULL;
+    drop_block(s, block);
+    if (!block->space && (uint64_t)nbytes > most) {
+        snprintf(what, sizeof(what),
+                 "tensors in one block need more than %" PRIu64 " bytes", most);
+        return fail_dims(ctx, s, dims, block->of, BT_ERR_LIMIT, what);
+    }
+    if (!block->space) {
+        BT_TRY(bt_tensor_create_raw(ctx, BT_UINT8, 1, &nbytes, &block->memory));
+    } else {
+        BT_TRY(bt_compiled_alloc(ctx, s->compiled, block->space - 1, (uint64_t)nbytes,
+                                 &block->own));
+    }
+    block->size = nbytes;
+    return NULL;
 }
 
 static bt_status check_facts(bt_ctx *ctx, const struct session *s, const int64_t *dims)
@@ -146,7 +154,7 @@ static bt_status check_facts(bt_ctx *ctx, const struct session *s, const int64_t
         int64_t left, right;
         if (!bt_dim_eval(&fact->left, dims, &left) ||
             !bt_dim_eval(&fact->right, dims, &right))
-            return fail_dims(ctx, s, dims, fact->value, overflows);
+            return fail_dims(ctx, s, dims, fact->value, BT_ERR_ARGUMENT, overflows);
         if (!bt_check_holds(fact->check.relation, left, right))
             return bt_check_fail(ctx, fact->value, fact->of, &fact->check, left, right);
     }
@@ -163,13 +171,14 @@ bt_status session_settle(bt_ctx *ctx, struct session *s, const int64_t *dims)
         const struct term *term = &s->terms[i];
         int64_t *number = &s->table[term->number];
         if (!bt_dim_eval(&term->code, dims, number))
-            return fail_dims(ctx, s, dims, term->of, overflows);
+            return fail_dims(ctx, s, dims, term->of, BT_ERR_ARGUMENT, overflows);
         if (*number < 0)
-            return fail_dims(ctx, s, dims, term->of, "a dim is negative");
+            return fail_dims(ctx, s, dims, term->of, BT_ERR_ARGUMENT,
+                             "a dim is negative");
     }
     BT_TRY(check_budgets(ctx, s));
     for (uint32_t i = 0; i < s->nblock; i++)
-        BT_TRY(make_block(ctx, s, &s->blocks[i]));
+        BT_TRY(make_block(ctx, s, dims, &s->blocks[i]));
     s->is_settled = 1;
     return NULL;
 }

@@ -341,14 +341,16 @@ bt_status bytecode_create(bt_ctx *ctx, const bt_module *module, struct bytecode 
     bt_registry *registry = bt_ctx_registry(ctx);
     struct bytecode *bytecode = bt_alloc(registry, sizeof(*bytecode));
     bt_arena *arena = bt_arena_create(registry);
-    if (!bytecode || !arena) {
+    bt_tuple *identity = NULL;
+    if (!bytecode || !arena || bt_tuple_create(ctx, 0, NULL, &identity)) {
         bt_arena_destroy(arena);
         bt_free(registry, bytecode, sizeof(*bytecode));
         return bt_no_memory();
     }
     *bytecode = (struct bytecode){ .registry = bt_registry_ref(registry),
                                    .module = bt_module_ref(module),
-                                   .arena = arena };
+                                   .arena = arena,
+                                   .identity = identity };
     bt_map_init(&bytecode->globals, arena, 1);
     *out = bytecode;
     return NULL;
@@ -359,6 +361,7 @@ void bytecode_destroy(struct bytecode *bytecode)
     bt_registry *registry = bytecode->registry;
     for (uint32_t i = 0; i < bytecode->computes.len; i++)
         bt_compute_destroy(bytecode->computes.at[i]);
+    bt_object_unref(&bytecode->identity->base);
     bt_module_unref(bytecode->module);
     bt_arena_destroy(bytecode->arena);
     bt_free(registry, bytecode, sizeof(*bytecode));

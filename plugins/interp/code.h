@@ -70,7 +70,8 @@ struct bytecode {
     bt_registry *registry;
     bt_module *module;
     bt_arena *arena;
-    bt_map globals; /* name -> struct code, as they are needed */
+    bt_tuple *identity; /* of closures that this makes, which hold it */
+    bt_map globals;     /* name -> struct code, as they are needed */
     bt_vec(bt_compute *) computes;
 };
 

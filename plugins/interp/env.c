@@ -8,13 +8,15 @@ static void destroy(bt_object *object)
     struct env *env = (struct env *)(void *)object;
     bt_registry *registry = object->registry;
     env_unref(env->outer);
+    bt_store_unref(env->store);
     bt_free(registry, env->at, env->cap * sizeof(*env->at));
     bt_free(registry, env, sizeof(*env));
     bt_registry_unref(registry);
 }
 
-struct env *env_create(bt_registry *registry, struct env *outer)
+struct env *env_create(bt_store *store, struct env *outer)
 {
+    bt_registry *registry = bt_store_registry(store);
     struct env *env = bt_alloc(registry, sizeof(*env));
     if (!env)
         return NULL;
@@ -24,6 +26,7 @@ struct env *env_create(bt_registry *registry, struct env *outer)
                         .registry = bt_registry_ref(registry),
                         .destroy = destroy },
         .outer = env_ref(outer),
+        .store = bt_store_ref(store),
     };
     return env;
 }
@@ -62,11 +65,14 @@ struct resolving {
 static const bt_type *resolve_leaf(struct bt_subst *subst, const bt_type *leaf)
 {
     const struct resolving *r = subst->state;
+    bt_subst again = { .leaf = resolve_leaf, .state = subst->state };
     if (leaf->kind == BT_TYPE_ADT)
         return bt_type_adt(r->store, ((const bt_adt_type *)(const void *)leaf)->def);
     const bt_type *found = find(r->env, leaf);
-    if (found || !bt_type_is_free(leaf))
-        return found;
+    if (found)
+        return found->store == r->store ? found : bt_type_copy(r->store, &again, found);
+    if (!bt_type_is_free(leaf))
+        return NULL;
     return bt_type_kind_of(leaf) == BT_KIND_DIM
                ? bt_dim_opaque(r->store, NULL)
                : bt_type_hole(r->store, bt_type_kind_of(leaf));

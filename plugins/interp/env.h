@@ -7,20 +7,21 @@
 
 struct env_entry {
     const bt_type *leaf; /* VAR or OPAQUE of the program */
-    const bt_type *term; /* without such, in the run's store */
+    const bt_type *term; /* without such, in the environment's store */
 };
 
 /* Looks like an empty tuple, so that a closure can capture the one it was made in. */
 struct env {
     bt_tuple tuple;
-    struct env *outer; /* of the function around a closure */
+    struct env *outer; /* of the function around a closure, maybe of an earlier run */
+    bt_store *store;   /* the run's, held as long as a closure holds this */
     uint32_t n, cap;
     struct env_entry *at;
 };
 
-/* NULL: no memory. The new environment holds a reference to `outer`, which may be
- * NULL. */
-struct env *env_create(bt_registry *, struct env *outer);
+/* NULL: no memory. The new environment holds references to the store and to `outer`, which
+ * may be NULL. */
+struct env *env_create(bt_store *, struct env *outer);
 struct env *env_ref(struct env *);
 void env_unref(struct env *); /* accepts NULL */
 

@@ -7,9 +7,20 @@
 
 #include "machine.h"
 
+struct options {
+    int64_t steps;
+};
+
 struct session {
     struct bytecode *bytecode;
     bt_heap *heap;
+    struct options options;
+};
+
+static const bt_attr options[] = {
+    BT_ATTR_RANGE(struct options, steps, INT, "0", 0, INT64_MAX,
+                  "calls of functions in one run; 0: as many as there are"),
+    { 0 },
 };
 
 static void close_session(void *opaque)
@@ -23,10 +34,9 @@ static void close_session(void *opaque)
     bt_registry_unref(registry);
 }
 
-static bt_status open_session(bt_ctx *ctx, const bt_module *module, const void *options,
+static bt_status open_session(bt_ctx *ctx, const bt_module *module, const void *given,
                               void **out)
 {
-    (void)options;
     bt_registry *registry = bt_ctx_registry(ctx);
     if (!module->is_typed)
         return bt_fail(ctx, BT_ERR_ARGUMENT,
@@ -34,6 +44,8 @@ static bt_status open_session(bt_ctx *ctx, const bt_module *module, const void *
     struct session *session = bt_alloc(registry, sizeof(*session));
     if (!session)
         return bt_no_memory();
+    if (given)
+        session->options = *(const struct options *)given;
     bt_status status = bytecode_create(ctx, module, &session->bytecode);
     if (status) {
         bt_free(registry, session, sizeof(*session));
@@ -58,6 +70,7 @@ static bt_status run(bt_ctx *ctx, struct session *session, const bt_global *entr
                                .bytecode = session->bytecode,
                                .heap = session->heap,
                                .hook = hook,
+                               .most_steps = (uint64_t)session->options.steps,
                                .collect_at = 1024,
                                .types = bt_store_create(session->bytecode->registry) };
     if (!machine.types)
@@ -100,6 +113,8 @@ static const bt_executor executors[] = {
         .name = "interp",
         .doc = "The reference: runs source modules, the whole language, by formulas.",
         .features = BT_FEATURE_ALL,
+        .options = options,
+        .options_nbytes = sizeof(struct options),
         .open = open_session,
         .close = close_session,
         .call = call,

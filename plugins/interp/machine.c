@@ -1,5 +1,6 @@
 #include "machine.h"
 
+#include <inttypes.h>
 #include <string.h>
 
 #include <baton/baton.h>
@@ -36,8 +37,8 @@ static bt_status make_closure(struct machine *m, const struct code *code, struct
     if (env)
         with_env[ncapture] = &env->tuple.base;
     bt_closure *closure;
-    BT_TRY(bt_closure_create(m->ctx, m->bytecode, code, ncapture + (env != NULL),
-                             with_env, &closure));
+    BT_TRY(bt_closure_create(m->ctx, &m->bytecode->identity->base, code,
+                             ncapture + (env != NULL), with_env, &closure));
     *out = &closure->base;
     return NULL;
 }
@@ -155,6 +156,11 @@ static void pop_frame(struct machine *m)
     m->nframe--;
 }
 
+static const char *name_of(const struct code *code)
+{
+    return code->func->name ? code->func->name : "a closure";
+}
+
 static bt_status push_frame(struct machine *m, const struct code *code,
                             const bt_closure *closure, struct env *env,
                             const struct step *caller, uint32_t narg,
@@ -163,8 +169,7 @@ static bt_status push_frame(struct machine *m, const struct code *code,
     if (m->nframe > bt_ctx_limits(m->ctx)->frames) // the entry is no nested call
         return bt_fail_at(m->ctx, BT_ERR_LIMIT, m->bytecode->module->store,
                           code->func->span, "%s: more than %u nested calls",
-                          code->func->name ? code->func->name : "a closure",
-                          bt_ctx_limits(m->ctx)->frames);
+                          name_of(code), bt_ctx_limits(m->ctx)->frames);
     BT_TRY(
         grow(m, (void **)&m->frames, &m->frame_cap, m->nframe + 1, sizeof(*m->frames)));
     BT_TRY(grow(m, (void **)&m->slots, &m->slot_cap, m->nslot + code->nslot,
@@ -225,7 +230,7 @@ static bt_status create_env(struct machine *m, struct env *caller,
     *out = NULL;
     if (!code->is_open && !outer)
         return NULL;
-    struct env *env = env_create(m->bytecode->registry, outer);
+    struct env *env = env_create(m->types, outer);
     bt_status status = env ? NULL : bt_no_memory();
     for (uint32_t i = 0;
          !status && call && call->ntype_arg == func->nvar && i < func->nvar; i++) {
@@ -249,15 +254,22 @@ static bt_status create_env(struct machine *m, struct env *caller,
 static bt_status enter(struct machine *m, const struct step *step,
                        const bt_closure *closure, uint32_t narg, bt_object *const *args)
 {
+    if (closure->executor != &m->bytecode->identity->base) // the code may be gone
+        return fail(m, step, BT_ERR_RUNTIME,
+                    "this function cannot be called here: another session made it");
     const struct code *code = closure->code;
     struct env *caller_env = top_frame(m)->env, *env;
     uint32_t ncapture = code->group ? code->group->ncapture : 0;
     struct env *outer = closure->ncapture > ncapture
                             ? (struct env *)(void *)closure->captures[ncapture]
                             : NULL;
-    if (closure->executor != m->bytecode || narg != code->block.nparam)
-        return fail(m, step, BT_ERR_RUNTIME,
-                    "this function cannot be called here: another session made it");
+    if (narg != code->block.nparam)
+        return fail(m, step, BT_ERR_INTERNAL,
+                    "a function is called with another number of arguments");
+    if (m->most_steps && ++m->nstep > m->most_steps)
+        return bt_fail_at(m->ctx, BT_ERR_LIMIT, m->bytecode->module->store,
+                          code->func->span, "%s: more than %" PRIu64 " calls in one run",
+                          name_of(code), m->most_steps);
     BT_TRY(create_env(m, caller_env, code, outer, bt_as_call(step->value), args, &env));
     const struct step *caller = step;
     if (step->is_tail && !step->is_late) {
@@ -393,6 +405,8 @@ static bt_status step_simple(struct machine *m, const struct step *step, bt_obje
     if (value->kind != BT_VALUE_TUPLE && !ref)
         return fail(m, step, BT_ERR_INTERNAL,
                     "a reference is read or written that is none");
+    if (ref && !ref->content && value->kind != BT_VALUE_TUPLE)
+        return fail(m, step, BT_ERR_RUNTIME, "the session of this reference was closed");
     if (value->kind == BT_VALUE_READ)
         return deliver(m, step, bt_object_ref(ref->content));
     if (value->kind == BT_VALUE_WRITE)

@@ -33,6 +33,8 @@ struct machine {
     bt_heap *heap;
     uint64_t collect_at;
     const bt_run_hook *hook;
+    uint64_t nstep;      /* calls of functions so far */
+    uint64_t most_steps; /* 0: as many as there are */
     bt_object **slots;
     size_t nslot, slot_cap;
     struct call_frame *frames;

@@ -84,6 +84,7 @@ void vm_program_unref(struct vm_program *p)
     bt_registry *registry = p->registry;
     for (uint32_t i = 0; i < p->nconst; i++)
         bt_tensor_unref(p->consts[i].plain);
+    bt_object_unref(p->identity ? &p->identity->base : NULL);
     bt_compiled_unref(p->compiled);
     bt_module_unref(p->module);
     bt_arena_destroy(p->arena);

@@ -183,6 +183,7 @@ struct vm_function {
 struct vm_program {
     uint32_t nref; /* atomic */
     bt_registry *registry;
+    bt_tuple *identity;    /* of closures that its sessions make, which hold it */
     bt_compiled *compiled; /* NULL: no kernels */
     bt_module *module;
     bt_arena *arena;

@@ -347,7 +347,9 @@ bt_status vm_encode(bt_ctx *ctx, const bt_module *module, bt_compiled *kernels,
                             .tables = bt_arena_create(registry),
                             .scratch = bt_arena_create(registry),
                             .program = p };
-    bt_status status = e.tables && e.scratch ? encode_all(&e, entry) : bt_no_memory();
+    bt_status status = bt_tuple_create(ctx, 0, NULL, &p->identity);
+    if (!status)
+        status = e.tables && e.scratch ? encode_all(&e, entry) : bt_no_memory();
     if (!status)
         status = take_tables(&e);
     if (!p->consts)

@@ -155,6 +155,8 @@ static bt_status call_closure(struct vm_machine *m, struct vm_frame *frame,
 
 /* ---- objects ---- */
 
+static const char closed_ref[] = "the session of this reference was closed";
+
 static bt_status make_closure(struct vm_machine *m, struct vm_frame *frame,
                               const uint32_t *words)
 {
@@ -174,7 +176,8 @@ static bt_status make_closure(struct vm_machine *m, struct vm_frame *frame,
             status = pass_dims(m, frame, terms, dims->data);
     }
     if (!status)
-        status = bt_closure_create(m->ctx, m->program, f, n, m->objects, &closure);
+        status = bt_closure_create(m->ctx, &m->program->identity->base, f, n, m->objects,
+                                   &closure);
     vm_drop_all(m, n);
     if (!status)
         vm_put(frame, words[0] >> 8, &closure->base);
@@ -215,16 +218,17 @@ static bt_status make_ref(struct vm_machine *m, struct vm_frame *frame, uint32_t
 static bt_status set_ref(struct vm_machine *m, struct vm_frame *frame, uint32_t dst,
                          uint32_t operand, uint32_t value)
 {
-    bt_object *held, *content;
+    bt_object *held = NULL, *content;
     bt_tuple *unit;
     BT_TRY(bt_tuple_create(m->ctx, 0, NULL, &unit));
     bt_status status = vm_take(m, frame, value, &content);
     if (!status) {
         status = vm_take(m, frame, operand, &held);
-        if (!status) {
+        if (!status && bt_object_as_ref(held)->content)
             bt_ref_write(bt_object_as_ref(held), content);
-            bt_object_unref(held);
-        }
+        else if (!status)
+            status = vm_fail(m, frame->pc, BT_ERR_RUNTIME, closed_ref);
+        bt_object_unref(held);
         bt_object_unref(content);
     }
     if (status)
@@ -251,7 +255,7 @@ static bt_status take_part(struct vm_machine *m, struct vm_frame *frame, uint32_
     if (!part)
         return vm_fail(m, frame->pc, BT_ERR_RUNTIME,
                        adt ? "vm: a field of a value that another constructor made"
-                           : "this reference outlived the session that made it");
+                           : closed_ref);
     (void)bt_object_ref(part);
     if (operand & VM_LAST) {
         word->object = NULL;

@@ -46,7 +46,7 @@ static bt_status check_closure(struct checking *c, uint32_t number,
                                const bt_closure *closure)
 {
     const struct vm_type *type = &c->p->types.at[number];
-    if (closure->executor != c->p)
+    if (closure->executor != &c->p->identity->base)
         return fail(c, number, ", made by a session of this program");
     const struct vm_function *f = closure->code;
     const uint32_t ncapture = f->nparam - (type->n - 1);
@@ -55,6 +55,17 @@ static bt_status check_closure(struct checking *c, uint32_t number,
     for (uint32_t i = 0; fits && i + 1 < type->n; i++)
         fits = f->types[f->params[ncapture + i]] == type->at[i];
     return fits ? NULL : fail(c, number, "");
+}
+
+static bt_status check_ref(struct checking *c, const struct vm_type *type,
+                           const bt_ref *ref)
+{
+    return ref->content
+               ? add_all(c, 1, &ref->content, type->at)
+               : bt_fail(
+                     c->ctx, BT_ERR_ARGUMENT,
+                     "@%s: argument %u holds a reference of a session that was closed",
+                     c->p->functions[0]->name, c->arg);
 }
 
 static bt_status check_item(struct checking *c, struct item item)
@@ -81,8 +92,7 @@ static bt_status check_item(struct checking *c, struct item item)
                        adt->nfield == type->def->ctors[adt->tag]->nfield
                    ? add_all(c, adt->nfield, adt->fields, type->ctors[adt->tag])
                    : fail(c, item.type, "");
-    case VM_TYPE_REF:
-        return ref ? add_all(c, 1, &ref->content, type->at) : fail(c, item.type, "");
+    case VM_TYPE_REF: return ref ? check_ref(c, type, ref) : fail(c, item.type, "");
     default:
         return closure ? check_closure(c, item.type, closure) : fail(c, item.type, "");
     }

@@ -77,20 +77,22 @@ static int print_object(struct tool *tool, const bt_object *object)
 }
 
 /* What the program says, or where that leaves dims open, what the run gave. */
-static void print_type(const bt_port *port, const bt_tensor *tensor)
+static int print_type(struct tool *tool, const bt_port *port, const bt_tensor *tensor)
 {
-    char dtype[BT_DTYPE_NAME_SIZE];
     int is_open = port->rank < 0;
     for (int32_t i = 0; i < port->rank; i++)
         is_open |= port->dims[i] < 0;
     if (!tensor || !is_open) {
         printf("%s\n", port->type);
-        return;
+        return EXIT_OK;
     }
-    printf("Tensor[(");
-    for (uint32_t i = 0; i < tensor->rank; i++)
-        printf("%s%lld", i ? ", " : "", (long long)tensor->dims[i]);
-    printf("), %s]\n", bt_dtype_name(tensor->dtype, dtype, sizeof(dtype)));
+    bt_text text;
+    bt_text_init(&text, bt_ctx_scratch(tool->ctx));
+    bt_tensor_print_type(tensor, &text);
+    if (!bt_text_get(&text))
+        return tool_fail(tool, bt_no_memory());
+    printf("%s\n", bt_text_get(&text));
+    return EXIT_OK;
 }
 
 int print_outputs(struct tool *tool, const bt_program *program)
@@ -98,8 +100,10 @@ int print_outputs(struct tool *tool, const bt_program *program)
     for (uint32_t i = 0; i < bt_program_noutput(program); i++) {
         const bt_port *port = bt_program_output(program, i);
         printf("%s: ", port->name);
-        print_type(port, bt_object_as_tensor(bt_program_get(program, i)));
-        int code = print_object(tool, bt_program_get(program, i));
+        const bt_object *object = bt_program_get(program, i);
+        int code = print_type(tool, port, bt_object_as_tensor(object));
+        if (!code)
+            code = print_object(tool, bt_program_get(program, i));
         if (code)
             return code;
     }

@@ -52,14 +52,15 @@ static void test_outputs_are_where_the_caller_says(void **state)
     check_outputs_are_the_callers("graph", "plain");
     check_outputs_are_the_callers("graph", "reference");
     check_outputs_are_the_callers("interp", NULL);
+    check_outputs_are_the_callers("vm", "reference");
 }
 
-static void test_tensors_that_do_not_fit_are_refused(void **state)
+static void check_refused(const char *executor, const char *target)
 {
-    (void)state;
     bt_ctx *ctx = make_ctx(NULL);
-    bt_program *program =
-        open_graph(ctx, "def @main(%x: " V ") { (negative(%x), abs(%x)) }", "plain");
+    bt_program *program = open_text(
+        ctx, "def @main(%x: " V ") { (negative(%x), abs(%x)) }",
+        &(bt_program_options){ .executor = executor, .target = target, .pipeline = "" });
     bt_tensor *x = count_from(ctx, 100, 1), *small = count_from(ctx, 99, 0), *strided;
     bt_tensor *wide = count_from(ctx, 200, 0), *doubles;
     int64_t n = 100, step = 2;
@@ -68,9 +69,9 @@ static void test_tensors_that_do_not_fit_are_refused(void **state)
     assert_error(bt_program_set_output(program, 2, x), BT_ERR_NAME,
                  "@main has no output 2; it has 2");
     assert_error(bt_program_set_output(program, 0, small), BT_ERR_ARGUMENT,
-                 "of another type than Tensor[(100), float32]");
+                 "is a Tensor[(100), float32], the tensor a Tensor[(99), float32]");
     assert_error(bt_program_set_output(program, 0, doubles), BT_ERR_ARGUMENT,
-                 "of another type");
+                 "the tensor a Tensor[(100), float64]");
     assert_error(bt_program_set_output(program, 0, strided), BT_ERR_ARGUMENT,
                  "not row major");
     bt_tensor *to = count_from(ctx, 100, 0);
@@ -79,6 +80,7 @@ static void test_tensors_that_do_not_fit_are_refused(void **state)
     assert_ok(ctx, bt_program_set_output(program, 1, to));
     assert_error(bt_program_run(program), BT_ERR_ARGUMENT,
                  "the tensors for results 0 and 1 share memory");
+    assert_counts(to, 0, 1);
     set(ctx, program, "x", small);
     assert_error(bt_program_run(program), BT_ERR_ARGUMENT,
                  "has dim 0 = 99, expected 100");
@@ -89,6 +91,38 @@ static void test_tensors_that_do_not_fit_are_refused(void **state)
     bt_tensor_unref(small);
     bt_tensor_unref(x);
     bt_program_close(program);
+    bt_ctx_destroy(ctx);
+}
+
+static void test_tensors_that_do_not_fit_are_refused(void **state)
+{
+    (void)state;
+    check_refused("graph", "plain");
+    check_refused("interp", NULL);
+    check_refused("vm", "reference");
+}
+
+/* Sizes that only a run tells. */
+static void test_a_tensor_of_another_size_is_refused(void **state)
+{
+    static const char *const executors[] = { "graph", "interp", "vm" };
+    (void)state;
+    bt_ctx *ctx = make_ctx(NULL);
+    bt_tensor *x = count_from(ctx, 3, 1), *to = count_from(ctx, 2, 7);
+    for (uint32_t i = 0; i < BT_COUNT(executors); i++) {
+        bt_program *program =
+            open_text(ctx, "def @main<n: Dim>(%x: Tensor[(n), float32]) { negative(%x) }",
+                      &(bt_program_options){ .executor = executors[i] });
+        set(ctx, program, "x", x);
+        assert_ok(ctx, bt_program_set_output(program, 0, to));
+        assert_error(bt_program_run(program), BT_ERR_ARGUMENT,
+                     "the tensor for result 0 is a Tensor[(2), float32], the result a "
+                     "Tensor[(3), float32]");
+        assert_counts(to, 7, 1);
+        bt_program_close(program);
+    }
+    bt_tensor_unref(to);
+    bt_tensor_unref(x);
     bt_ctx_destroy(ctx);
 }
 
@@ -117,7 +151,39 @@ static void check_aliases(const char *executor, const char *target)
     assert_counts(output(program, 2), 1000, 2);
     assert_counts(output(program, 3), 1000, 2);
     assert_true(bt_program_get(program, 2) != bt_program_get(program, 3) ||
-                !strcmp(executor, "interp"));
+                strcmp(executor, "graph"));
+    // the results that the caller has no tensor for hold what the inputs were
+    assert_ok(ctx, bt_program_set_output(program, 0, y));
+    assert_ok(ctx, bt_program_set_output(program, 1, NULL));
+    set(ctx, program, "y", x);
+    set(ctx, program, "x", y);
+    assert_ok(ctx, bt_program_run(program));
+    assert_counts(y, 1000, 5); // x + 2 y
+    assert_counts(output(program, 1), 0, 1);
+    assert_counts(output(program, 2), 1000, 4);
+    assert_counts(x, 1000, 3);
+    bt_program_close(program);
+    // one that a tuple holds, and one by other strides
+    program = open_text(
+        ctx, "def @main(%p: (" V ", " V ")) { (negative(%p.0), %p.0, %p.1) }", &options);
+    int64_t n = 100, step = -1;
+    bt_tensor *back;
+    bt_tuple *pair;
+    assert_ok(ctx, bt_tensor_view(ctx, x, 1, &n, &step, 99, &back));
+    assert_ok(ctx,
+              bt_tuple_create(ctx, 2, (bt_object *[]){ &x->base, &back->base }, &pair));
+    assert_ok(ctx, bt_program_set(program, "p", &pair->base));
+    assert_ok(ctx, bt_program_set_output(program, 0, x));
+    assert_ok(ctx, bt_program_run(program));
+    assert_counts(x, -1000, -3);
+    assert_counts(output(program, 1), 1000, 3);
+    assert_counts(output(program, 2), 1297, -3);
+    bt_object_unref(&pair->base);
+    bt_tensor_unref(back);
+    for (int64_t i = 0; i < 100; i++) {
+        bt_tensor_set(x, i, 1000 + 3 * (double)i);
+        bt_tensor_set(y, i, (double)i);
+    }
     bt_program_close(program);
     program = open_text(ctx, "def @main(%x: " V ", %y: " V ") { (%y, %x) }", &options);
     set(ctx, program, "x", x);
@@ -140,6 +206,7 @@ static void test_an_argument_may_be_an_output(void **state)
     (void)state;
     check_aliases("graph", "plain");
     check_aliases("interp", NULL);
+    check_aliases("vm", "reference");
 }
 
 static void test_constants_and_inputs_are_results(void **state)
@@ -231,6 +298,45 @@ static void test_nothing_is_allocated_while_running(void **state)
     bt_tensor_unref(x);
     bt_tensor_unref(y);
     bt_program_close(program);
+    bt_ctx_destroy(ctx);
+}
+
+/* Of tensors within, and of one that is the result. */
+static void test_what_goes_beyond_a_limit_is_named(void **state)
+{
+    (void)state;
+    bt_ctx *ctx = make_ctx(NULL);
+    bt_program *inner = open_text(
+        ctx,
+        "def @main<n: Dim>(%x: Tensor[(n), float32]) {\n"
+        "    let %big = exp(expand_dims(%x, axis=0) * expand_dims(%x, axis=1));\n"
+        "    sum(cumsum(%big, axis=0), axis=[0])\n"
+        "}",
+        &(bt_program_options){ .executor = "graph", .target = "reference" });
+    bt_program *result =
+        open_text(ctx,
+                  "def @main<n: Dim>(%x: Tensor[(n), float32]) {\n"
+                  "    (%x, expand_dims(%x, axis=0) * expand_dims(%x, axis=1))\n"
+                  "}",
+                  &(bt_program_options){ .executor = "graph", .target = "reference" });
+    bt_tensor *x = count_from(ctx, 100, 0);
+    set(ctx, inner, "x", x);
+    set(ctx, result, "x", x);
+    bt_ctx_limits(ctx)->bytes = 1000;
+    bt_status status = bt_program_run(inner);
+    assert_error(status, BT_ERR_LIMIT,
+                 "@main: with n=100 tensors in one block need more than 1000 bytes");
+    assert_int_equal(status->place.line, 3);
+    status = bt_program_run(result);
+    assert_error(status, BT_ERR_LIMIT, "more than 1000 bytes, the limit of one tensor");
+    assert_non_null(status->note);
+    assert_string_equal(status->note->message, "for result 1 of @main");
+    bt_ctx_limits(ctx)->bytes = 100000;
+    assert_ok(ctx, bt_program_run(inner));
+    assert_ok(ctx, bt_program_run(result));
+    bt_program_close(inner);
+    bt_program_close(result);
+    bt_tensor_unref(x);
     bt_ctx_destroy(ctx);
 }
 
@@ -527,10 +633,12 @@ static void test_programs_are_shared_by_threads(void **state)
 static const struct CMUnitTest tests[] = {
     cmocka_unit_test(test_outputs_are_where_the_caller_says),
     cmocka_unit_test(test_tensors_that_do_not_fit_are_refused),
+    cmocka_unit_test(test_a_tensor_of_another_size_is_refused),
     cmocka_unit_test(test_an_argument_may_be_an_output),
     cmocka_unit_test(test_constants_and_inputs_are_results),
     cmocka_unit_test(test_tensors_of_any_alignment_and_strides),
     cmocka_unit_test(test_nothing_is_allocated_while_running),
+    cmocka_unit_test(test_what_goes_beyond_a_limit_is_named),
     cmocka_unit_test(test_a_failed_allocation_loses_nothing),
     cmocka_unit_test(test_hooks_are_told_each_binding_and_its_time),
     cmocka_unit_test(test_profiles_have_a_row_for_each_call),

@@ -293,3 +293,10 @@ run("baton compile" "" ${BATON} compile ${HERE}/../../sdk/examples/digits/digits
 run("threads.c" "thread 1: 100 runs" ${WORK}/threads ${WORK}/digits.bta)
 run("baton compile, an open dim" "" ${BATON} compile ${WORK}/open.baton -o ${WORK}/open.bta)
 run("threads.c, a size of a dim" "thread 1: 100 runs, inputs 0.5: the outputs' sum is 16.48" ${WORK}/threads ${WORK}/open.bta 5)
+run("compiling budget.c" "" ${CC} ${HERE}/../../sdk/examples/budget.c -o ${WORK}/budget ${flags} -Wl,-rpath,${PREFIX}/${LIBDIR})
+file(WRITE ${WORK}/grows.baton "#[version = \"baton 0.1\"]\n"
+  "def @main<n: Dim>(%x: Tensor[(n), float32]) { exp(expand_dims(%x, axis=0) * expand_dims(%x, axis=1)) }\n")
+run("baton compile, a result that grows" "" ${BATON} compile ${WORK}/grows.baton -o ${WORK}/grows.bta)
+set(outcome "no memory for a tensor of 4000000 bytes")
+run("budget.c, too little" "budget: ${outcome}\na run without: ok" ${WORK}/budget ${WORK}/grows.bta 1000000 1000)
+run("budget.c, enough" "budget: ok\na run without: ok" ${WORK}/budget ${WORK}/grows.bta 100000000 1000)

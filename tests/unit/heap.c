@@ -109,11 +109,14 @@ static void test_closures_hold_their_captures(void **state)
 {
     (void)state;
     bt_closure *c;
-    int executor, code;
+    bt_object *executor = nil();
+    int code;
     bt_object *captures[] = { number(7), NULL };
-    assert_ok(ctx, bt_closure_create(ctx, &executor, &code, 2, captures, &c));
+    assert_ok(ctx, bt_closure_create(ctx, executor, &code, 2, captures, &c));
     bt_object_unref(captures[0]);
-    assert_ptr_equal(c->executor, &executor);
+    assert_ptr_equal(c->executor, executor);
+    assert_int_equal(executor->nref, 2);
+    bt_object_unref(executor);
     assert_ptr_equal(c->code, &code);
     assert_int_equal(bt_tensor_get_int(bt_object_as_tensor(c->captures[0]), 0), 7);
     assert_null(c->captures[1]);

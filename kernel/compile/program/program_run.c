@@ -91,6 +91,22 @@ static int admits(const bt_port *port, const bt_tensor *t)
     return same;
 }
 
+static bt_status fail_type(bt_program *program, const bt_port *port, const bt_tensor *to)
+{
+    bt_arena *scratch = bt_ctx_scratch(program->ctx);
+    const void *mark = bt_arena_mark(scratch);
+    bt_text text;
+    bt_text_init(&text, scratch);
+    bt_tensor_print_type(to, &text);
+    const char *type = bt_text_get(&text);
+    bt_status status =
+        type ? bt_fail(program->ctx, BT_ERR_ARGUMENT,
+                       "output %s is a %s, the tensor a %s", port->name, port->type, type)
+             : bt_no_memory();
+    bt_arena_release(scratch, mark);
+    return status;
+}
+
 bt_status bt_program_set_output(bt_program *program, uint32_t i, bt_tensor *to)
 {
     if (i >= program->noutput)
@@ -98,9 +114,7 @@ bt_status bt_program_set_output(bt_program *program, uint32_t i, bt_tensor *to)
                        program->entry->name, i, program->noutput);
     const char *output = program->outputs[i].name;
     if (to && !admits(&program->outputs[i], to))
-        return bt_fail(program->ctx, BT_ERR_ARGUMENT,
-                       "output %s: the tensor is of another type than %s", output,
-                       program->outputs[i].type);
+        return fail_type(program, &program->outputs[i], to);
     if (to && !bt_tensor_is_dense(to))
         return bt_fail(program->ctx, BT_ERR_ARGUMENT,
                        "output %s: the tensor is not row major", output);
@@ -140,15 +154,59 @@ static bt_status run_into(bt_program *program)
     return NULL;
 }
 
-/* A copy that is the program's alone: a result may lie in a tensor that is written to. */
-static bt_status copy_tensor(bt_ctx *ctx, const bt_tensor *from, bt_tensor **out)
+/* Whether outputs are written into bytes of an input or a result, or of fields of a tuple.
+ * Recursion is bounded by the depth of types. */
+static int is_written(const bt_program *program, const bt_object *object)
 {
-    bt_tensor *dense;
+    const bt_tensor *tensor = bt_object_as_tensor(object);
+    const bt_tuple *tuple = bt_object_as_tuple(object);
+    int is = 0;
+    for (uint32_t i = 0; tensor && !is && i < program->noutput; i++)
+        is = program->outs[i] && bt_tensor_overlaps(program->outs[i], tensor);
+    for (uint32_t i = 0; tuple && !is && i < tuple->nfield; i++)
+        is = is_written(program, tuple->fields[i]);
+    return is;
+}
+
+static bt_status copy_tensor(bt_ctx *ctx, const bt_tensor *from, bt_object **out)
+{
+    bt_tensor *dense, *copy;
     BT_TRY(bt_tensor_dense(ctx, from, &dense));
-    bt_status status = bt_tensor_create(ctx, from->dtype, from->rank, from->dims, out);
-    if (!status && dense->nelem)
-        memcpy((*out)->data, dense->data, bt_tensor_nbytes(dense));
+    bt_status status =
+        bt_tensor_create_raw(ctx, from->dtype, from->rank, from->dims, &copy);
+    if (!status) {
+        memcpy(copy->data, dense->data, bt_tensor_nbytes(dense));
+        *out = &copy->base;
+    }
     bt_tensor_unref(dense);
+    return status;
+}
+
+/* A new reference, or a copy of what is written. */
+static bt_status set_aside(bt_program *program, bt_object *object, bt_object **out)
+{
+    const bt_tensor *tensor = bt_object_as_tensor(object);
+    const bt_tuple *tuple = bt_object_as_tuple(object);
+    bt_arena *scratch = bt_ctx_scratch(program->ctx);
+    bt_tuple *copy;
+    if (!is_written(program, object)) {
+        *out = bt_object_ref(object);
+        return NULL;
+    }
+    if (tensor)
+        return copy_tensor(program->ctx, tensor, out);
+    const void *mark = bt_arena_mark(scratch);
+    bt_object **fields = BT_NEWS(scratch, bt_object *, tuple->nfield);
+    bt_status status = fields ? NULL : bt_no_memory();
+    for (uint32_t i = 0; !status && i < tuple->nfield; i++)
+        status = set_aside(program, tuple->fields[i], &fields[i]);
+    if (!status)
+        status = bt_tuple_create(program->ctx, tuple->nfield, fields, &copy);
+    for (uint32_t i = 0; fields && i < tuple->nfield; i++)
+        bt_object_unref(fields[i]);
+    bt_arena_release(scratch, mark);
+    if (!status)
+        *out = &copy->base;
     return status;
 }
 
@@ -157,7 +215,7 @@ static bt_object *field_of(const bt_program *program, bt_object *result, uint32_
     return program->is_tuple ? bt_object_as_tuple(result)->fields[index] : result;
 }
 
-/* For executors that make their results themselves. */
+/* For executors that make their results themselves: none is written before all are there. */
 static bt_status copy_outs(bt_program *program, bt_object *result)
 {
     bt_status status = NULL;
@@ -165,17 +223,10 @@ static bt_status copy_outs(bt_program *program, bt_object *result)
         program->made[i] = NULL;
     for (uint32_t i = 0; !status && i < program->noutput; i++) {
         const bt_tensor *from = bt_object_as_tensor(field_of(program, result, i));
-        const bt_tensor *to = program->outs[i];
-        int same = !to || (from && from->dtype == to->dtype && from->rank == to->rank);
-        for (uint32_t k = 0; same && to && k < to->rank; k++)
-            same = from->dims[k] == to->dims[k];
-        if (!same)
-            status = bt_fail(program->ctx, BT_ERR_ARGUMENT,
-                             "output %s: the result has another type than the tensor "
-                             "that it is to go to",
-                             program->outputs[i].name);
-        else if (to)
-            status = copy_tensor(program->ctx, from, &program->made[i]);
+        if (program->outs[i])
+            status = bt_check_out(program->ctx, program->entry, program->outs, i, from);
+        if (!status && program->outs[i])
+            status = bt_tensor_dense(program->ctx, from, &program->made[i]);
     }
     for (uint32_t i = 0; i < program->noutput; i++) {
         if (!status && program->made[i] && program->made[i]->nelem)
@@ -200,13 +251,31 @@ static bt_status keep_dense(bt_program *program, uint32_t index, const bt_object
     return NULL;
 }
 
-static bt_status run_and_copy(bt_program *program)
+/* The result of a run on inputs that no output is written to, nor to it. */
+static bt_status call(bt_program *program, bt_object **args, bt_object **out)
 {
     bt_object *result;
+    for (uint32_t i = 0; i < program->ninput; i++)
+        BT_TRY(set_aside(program, program->args[i], &args[i]));
     BT_TRY(program->executor->call(program->ctx, program->session, program->entry->name,
-                                   program->ninput, program->args,
-                                   bt__program_hook(program), &result));
-    bt_status status = copy_outs(program, result);
+                                   program->ninput, args, bt__program_hook(program),
+                                   &result));
+    bt_status status = set_aside(program, result, out);
+    bt_object_unref(result);
+    return status;
+}
+
+static bt_status run_and_copy(bt_program *program)
+{
+    bt_arena *scratch = bt_ctx_scratch(program->ctx);
+    const void *mark = bt_arena_mark(scratch);
+    bt_object **args = BT_NEWS(scratch, bt_object *, program->ninput), *result = NULL;
+    bt_status status = args ? call(program, args, &result) : bt_no_memory();
+    for (uint32_t i = 0; args && i < program->ninput; i++)
+        bt_object_unref(args[i]);
+    bt_arena_release(scratch, mark);
+    if (!status)
+        status = copy_outs(program, result);
     for (uint32_t i = 0; !status && i < program->noutput; i++) {
         const bt_object *from =
             program->outs[i] ? &program->outs[i]->base : field_of(program, result, i);

@@ -137,7 +137,10 @@ BT_API const char *bt_code_name(uint32_t code);
 
 /* All memory of Baton goes through one hook. size 0 frees; old is the size given before,
  * 0 for a new block. Returns NULL on failure (and leaves the old block alone). Must be
- * usable from several threads. */
+ * usable from several threads. One that counts and gives NULL beyond a budget bounds what
+ * all programs of a registry take: the call that exceeds it is BT_ERR_MEMORY, later ones
+ * work (sdk/examples/budget.c). Threads' stacks, and libraries that plugins bring, are
+ * outside of it. */
 typedef struct bt_allocator {
     void *self;
     void *(*realloc)(void *self, void *pointer, size_t old_nbytes, size_t nbytes);
@@ -171,7 +174,9 @@ BT_API void bt_registry_unref(bt_registry *); /* accepts NULL */
 
 /* Bounds on what one call may use; exceeding one is BT_ERR_LIMIT. */
 typedef struct bt_limits {
-    uint64_t bytes;  /* of one tensor, constant or input file; default 16 GiB */
+    uint64_t bytes;  /* of one tensor, constant or input file, of which a run may have
+                        many: all of its memory is bounded by an allocator, see
+                        bt_registry_options; default 16 GiB */
     uint32_t nodes;  /* of one module, of one builder; default 50 million */
     uint32_t depth;  /* of nested text, regions, types, JSON, messages, calls at run time
                         excepted; default 256 */
@@ -186,7 +191,9 @@ BT_API bt_registry *bt_ctx_registry(const bt_ctx *);
 /* May be changed between calls. */
 BT_API bt_limits *bt_ctx_limits(bt_ctx *);
 /* Asks the call in progress, from any thread or signal handler, to stop with
- * BT_ERR_CANCELLED. The wish stays: where no call is in progress any more, the next one
+ * BT_ERR_CANCELLED. It does so between bindings, calls and iterations of kernels' loops;
+ * an operator that is one C function (sort, topk, unique: those with facet plain) ends
+ * its call first. The wish stays: where no call is in progress any more, the next one
  * stops, and so do all until bt_ctx_clear_diags. */
 BT_API void bt_ctx_cancel(bt_ctx *);
 BT_API int bt_ctx_cancelled(const bt_ctx *);

@@ -1,6 +1,7 @@
 /*
  * Baton for applications: open a program, set inputs, run, read outputs.
- * sdk/examples/run.c is a whole one on a screen, threads.c runs one in several threads.
+ * sdk/examples/run.c is a whole one on a screen, threads.c runs one in several threads,
+ * budget.c within bounds of memory.
  *
  *     bt_ctx *ctx = bt_open();
  *     bt_program *program;
@@ -82,7 +83,10 @@ BT_MUST_USE static inline bt_status bt_program_open(bt_ctx *ctx, const char *pat
  * errors  BT_ERR_ARGUMENT: a context of another registry */
 BT_API bt_status bt_program_share(bt_ctx *, const bt_program *,
                                   bt_program **out) BT_MUST_USE;
-BT_API void bt_program_close(bt_program *); /* accepts NULL */
+/* Outputs stay as long as somebody holds them, but a reference (BT_OBJECT_REF) is empty from
+ * now on, wherever it is held: runs of other programs that read or write it fail, as do those
+ * that call a function that no program shares the code of any more. Accepts NULL. */
+BT_API void bt_program_close(bt_program *);
 
 /* Compiles a model for options->target and writes an artifact, which bt_program_open
  * takes; NULL target: "cpu" where there is one. With an executor that makes files (aot), the
@@ -136,8 +140,10 @@ BT_API bt_status bt_program_set_at(bt_program *, uint32_t index,
                                    const bt_object *) BT_MUST_USE;
 /* From now on runs put this output into the caller's tensor, of which it takes a
  * reference; NULL: into a new one each time. Executor graph computes there: where all
- * outputs are set and all tensors are row major, runs ask for no memory. An input's tensor
- * may be an output's, two outputs share no bytes.
+ * outputs are set and all tensors are row major, runs ask for no memory. Two outputs share
+ * no bytes, or the run fails. An input's tensor, or one in an input that is a tuple, may be
+ * an output's: the run reads what it held before, and other outputs that are tensors hold
+ * that. Data, closures and references that hold the tensor itself hold what is written.
  * errors  BT_ERR_NAME: no such output; BT_ERR_ARGUMENT: the tensor is of another type than
  *         the output, or not row major */
 BT_API bt_status bt_program_set_output(bt_program *, uint32_t index,

@@ -86,14 +86,22 @@ struct bt_program;
  * errors  BT_ERR_UNSUPPORTED: it makes none */
 BT_API bt_status bt_program_describe(const struct bt_program *, bt_text *out) BT_MUST_USE;
 
-/* Checks arguments against a function's parameters: count, kinds, dtypes, dims and their
- * ranges. dims: NULL, or room for the value of each of the function's type parameters, as
- * shapes show it: n of (n), of (2*n + 1), of (n + m) where m is known; -1 where none does,
- * and for parameters that are no dims.
+/* Checks arguments against a function's parameters: count, kinds, dtypes, dims and
+ * their ranges, references whose session was closed; data on the surface only. dims:
+ * NULL, or room for the value of each of the function's type parameters, as shapes show
+ * it: n of (n), of (2*n + 1), of (n + m) where m is known; -1 where none does, and for
+ * parameters that are no dims.
  * errors  BT_ERR_ARGUMENT */
 BT_API bt_status bt_check_args(bt_ctx *, const bt_module *, const bt_global *entry,
                                uint32_t narg, bt_object *const *args,
                                int64_t *dims) BT_MUST_USE;
+
+/* Checks a tensor of the caller for a leaf of the entry's result: it is of the type of
+ * `like`, of which only dtype, rank and dims are read (NULL: the result is no tensor), row
+ * major, and shares no bytes with outs[0] to outs[index - 1], of which some may be NULL.
+ * errors  BT_ERR_ARGUMENT */
+BT_API bt_status bt_check_out(bt_ctx *, const bt_global *entry, bt_tensor *const *outs,
+                              uint32_t index, const bt_tensor *like) BT_MUST_USE;
 
 #ifdef __cplusplus
 }

@@ -121,8 +121,9 @@ typedef struct bt_adt {
 /* `code` belongs to the executor that made it. */
 typedef struct bt_closure {
     bt_object base;
-    /* identity of the owner: a closure cannot be called by another one */
-    const void *executor;
+    /* identity of the owner: a closure cannot be called by another one. It is held, so that
+     * no later owner has the same; `code` may be gone. */
+    const bt_object *executor;
     const void *code;
     uint32_t ncapture;
     bt_object **captures;
@@ -172,6 +173,8 @@ BT_API int bt_tensor_is_dense(const bt_tensor *);
 BT_API bt_status bt_tensor_plain(bt_ctx *, const bt_tensor *,
                                  bt_tensor **out) BT_MUST_USE;
 BT_API int bt_tensor_is_plain(const bt_tensor *);
+/* Whether a byte may belong to an element of both, by the first and the last ones. */
+BT_API int bt_tensor_overlaps(const bt_tensor *, const bt_tensor *);
 /* A tensor of rank 0, the value converted as by bt_tensor_set. */
 BT_API bt_status bt_tensor_scalar(bt_ctx *, bt_dtype, double value,
                                   bt_tensor **out) BT_MUST_USE;
@@ -226,7 +229,7 @@ BT_API bt_status bt_tuple_create(bt_ctx *, uint32_t nfield, bt_object *const *fi
                                  bt_tuple **out) BT_MUST_USE;
 BT_API bt_status bt_adt_create(bt_ctx *, uint32_t tag, const char *name, uint32_t nfield,
                                bt_object *const *fields, bt_adt **out) BT_MUST_USE;
-BT_API bt_status bt_closure_create(bt_ctx *, const void *executor, const void *code,
+BT_API bt_status bt_closure_create(bt_ctx *, bt_object *executor, const void *code,
                                    uint32_t ncapture, bt_object *const *captures,
                                    bt_closure **out) BT_MUST_USE;
 
@@ -248,6 +251,8 @@ BT_API bt_status bt_heap_collect(bt_ctx *, bt_heap *, uint32_t nroot,
 /* One line for people: "(1, 2f)", "Cons(1, Nil)", tensors as nested brackets. Cut to
  * `max_nelem` elements of each tensor and as many objects. */
 BT_API void bt_object_print(const bt_object *, uint32_t max_nelem, bt_text *out);
+/* A tensor's type, as programs write it: "Tensor[(2, 3), float32]", "float32". */
+BT_API void bt_tensor_print_type(const bt_tensor *, bt_text *out);
 
 /* ---- files and other libraries ---- */
 

@@ -59,6 +59,11 @@ static const uint32_t *next(const struct bytecode_frame *f, const uint32_t *at,
     return behind;
 }
 
+static int is_stopped(const struct bytecode_frame *f)
+{
+    return f->stop && __atomic_load_n(f->stop, __ATOMIC_RELAXED);
+}
+
 int32_t bytecode_run(const struct bytecode *bytecode, const struct bytecode_phase *phase,
                      const struct bytecode_frame *f)
 {
@@ -72,8 +77,16 @@ int32_t bytecode_run(const struct bytecode *bytecode, const struct bytecode_phas
             f->callees[a]->run(p + at[1], n + at[2]);
             at += 3;
             break;
-        case BYTECODE_NEXT: at = next(f, at, bytecode_integer(at + 2), at + 4); break;
-        case BYTECODE_UNTIL: at = next(f, at, n[at[2]], at + 3); break;
+        case BYTECODE_NEXT:
+            if (is_stopped(f))
+                return BT_FAULT_STOPPED;
+            at = next(f, at, bytecode_integer(at + 2), at + 4);
+            break;
+        case BYTECODE_UNTIL:
+            if (is_stopped(f))
+                return BT_FAULT_STOPPED;
+            at = next(f, at, n[at[2]], at + 3);
+            break;
         case BYTECODE_DIM:
             n[a] = f->dims[at[1]];
             at += 2;
@@ -81,6 +94,8 @@ int32_t bytecode_run(const struct bytecode *bytecode, const struct bytecode_phas
         case BYTECODE_STEP:
             n[a]++;
             if (n[a] < f->end) {
+                if (is_stopped(f))
+                    return BT_FAULT_STOPPED;
                 (void)update(f, at + 2, 1);
                 at -= at[1];
                 break;

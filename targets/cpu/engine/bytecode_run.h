@@ -12,11 +12,12 @@ struct bytecode_frame {
     int64_t *n;
     void **p;
     const struct cpu_callee *const *callees;
-    int64_t first, end; /* iterations of a parallel phase */
+    int64_t first, end;   /* iterations of a parallel phase */
+    const uint32_t *stop; /* bt_kernel_call.stop, where each loop looks */
 };
 
-/* Of bytecode that bytecode_check has passed. Gives 0, or the number of the check that
- * failed, from 1. */
+/* Of bytecode that bytecode_check has passed. Gives 0, the number of the check that failed,
+ * from 1, or BT_FAULT_STOPPED. */
 int32_t bytecode_run(const struct bytecode *, const struct bytecode_phase *,
                      const struct bytecode_frame *);
 

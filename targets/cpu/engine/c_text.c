@@ -81,10 +81,23 @@ static const char *load_type(bt_dtype dtype)
     }
 }
 
-static void add_back(bt_text *out, const uint32_t *updates, uint32_t to)
+static void add_back(bt_text *out, const uint32_t *updates, uint32_t to, int looks)
 {
+    if (looks)
+        bt_text_addf(out, "if (*stop) { return BT_FAULT_STOPPED; }\n");
     add_updates(out, updates, "1");
     bt_text_addf(out, "goto L%" PRIu32 "; }\n", to);
+}
+
+/* Whether a loop, whose end is here, looks for a wish to stop: not the many short ones that
+ * have no other loop in them. */
+static int is_long(const uint32_t *at)
+{
+    enum { FEW_TURNS = 64 };
+    int has_loop = 0;
+    for (const uint32_t *in = at - at[1]; in < at; in += bytecode_length(in, UINT32_MAX))
+        has_loop |= (*in & 0xff) == BYTECODE_NEXT || (*in & 0xff) == BYTECODE_UNTIL;
+    return has_loop || bytecode_integer(at + 2) >= FEW_TURNS;
 }
 
 static void add_next(bt_text *out, const uint32_t *at, uint32_t word)
@@ -96,7 +109,7 @@ static void add_next(bt_text *out, const uint32_t *at, uint32_t word)
     bt_text_addf(out, "if (n[%" PRIu32 "] < ", counter);
     add_integer(out, extent);
     bt_text_addf(out, ") {\n");
-    add_back(out, at + 4, word - at[1]);
+    add_back(out, at + 4, word - at[1], is_long(at));
     bt_text_addf(out, "n[%" PRIu32 "] = 0;\n", counter);
     snprintf(times, sizeof(times), "%" PRId64 "LL", 1 - extent);
     add_updates(out, at + 4, times);
@@ -107,7 +120,7 @@ static void add_until(bt_text *out, const uint32_t *at, uint32_t word)
     const uint32_t counter = *at >> 8;
     add_step(out, 'n', counter, 1);
     bt_text_addf(out, "if (n[%" PRIu32 "] < n[%" PRIu32 "]) {\n", counter, at[2]);
-    add_back(out, at + 3, word - at[1]);
+    add_back(out, at + 3, word - at[1], 1);
     bt_text_addf(out, "t = (i64)(1ULL - (u64)n[%" PRIu32 "]);\nn[%" PRIu32 "] = 0;\n",
                  at[2], counter);
     add_updates(out, at + 3, "t");
@@ -176,7 +189,7 @@ static void add_instruction(bt_text *out, const struct bytecode *bytecode,
     case BYTECODE_STEP:
         add_step(out, 'n', a, 1);
         bt_text_addf(out, "if (n[%" PRIu32 "] < end) {\n", a);
-        add_back(out, at + 2, word - at[1]);
+        add_back(out, at + 2, word - at[1], 1);
         break;
     default: add_template(out, bytecode, texts[*at & 0xff], at, word + length);
     }
@@ -209,9 +222,11 @@ static void add_phase(bt_text *out, const struct bytecode *bytecode, uint32_t ke
     bt_text_addf(
         out,
         "static int phase_%" PRIu32 "_%" PRIu32
-        "(i64 *n, word *p, const word *b, word locals, i64 first, i64 end%s)\n"
+        "(i64 *n, word *p, const word *b, word locals, const volatile u32 *stop, "
+        "i64 first, i64 end%s)\n"
         "{\ni64 t = 0;\n"
-        "(void)n; (void)p; (void)b; (void)locals; (void)first; (void)end; (void)t;%s\n",
+        "(void)n; (void)p; (void)b; (void)locals; (void)stop; (void)first; (void)end; "
+        "(void)t;%s\n",
         kernel, phase, bytecode->ndim ? ", const int64_t *dims" : "",
         bytecode->ndim ? " (void)dims;" : "");
     for (uint32_t at = 0, length; at < ncode; at += length) {
@@ -221,6 +236,12 @@ static void add_phase(bt_text *out, const struct bytecode *bytecode, uint32_t ke
         add_instruction(out, bytecode, code + at, at, length);
     }
     bt_text_addf(out, "}\n");
+}
+
+void c_text_stop(bt_text *out)
+{
+    bt_text_addf(out, "const u32 never = 0;\n"
+                      "const volatile u32 *stop = call->stop ? call->stop : &never;\n");
 }
 
 static void add_kernel(bt_text *out, const struct bytecode *bytecode, uint32_t kernel)
@@ -233,10 +254,12 @@ static void add_kernel(bt_text *out, const struct bytecode *bytecode, uint32_t k
                  "word locals = (word)call->scratch + %" PRId64 "U;\n"
                  "const word *b = (const word *)call->buffers;\n",
                  bytecode->nn, bytecode_locals_offset(bytecode));
+    c_text_stop(out);
+    bt_text_addf(out, "(void)stop;\n"); // without phases nobody looks
     for (uint32_t i = 0; i < bytecode->nphase; i++)
         bt_text_addf(out,
                      "if (call->phase == %" PRIu32 "U) { return phase_%" PRIu32
-                     "_%" PRIu32 "(n, p, b, locals, call->first, call->end%s); }\n",
+                     "_%" PRIu32 "(n, p, b, locals, stop, call->first, call->end%s); }\n",
                      i, kernel, i, bytecode->ndim ? ", call->dims" : "");
     bt_text_addf(out, "return 0;\n}\n");
 }

@@ -18,6 +18,8 @@ void c_text_head(bt_text *);
 /* The name of a kernel's function, and of a primitive's. */
 void c_text_name(bt_text *, uint32_t kernel);
 void c_text_callee(bt_text *, const char *name);
+/* `stop`, in a kernel's function: where its loops look for a wish to stop. */
+void c_text_stop(bt_text *);
 /* The functions of a kernel's phases, phase_KERNEL_PHASE. */
 void c_text_phases(bt_text *, const struct bytecode *, uint32_t kernel);
 /* The same, behind declarations of what they call, and the kernel's function. */

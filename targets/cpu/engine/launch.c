@@ -273,7 +273,8 @@ static int32_t run_bytecode(const struct kernel *k, const bt_kernel_call *call)
                                 .n = call->scratch,
                                 .callees = k->callees,
                                 .first = call->first,
-                                .end = call->end };
+                                .end = call->end,
+                                .stop = call->stop };
     f.p = (void **)(void *)(f.n + bytecode->nn);
     return bytecode_run(bytecode, &bytecode->phases[call->phase], &f);
 }
@@ -291,7 +292,8 @@ static int32_t run_backward(const struct kernel *k, const bt_kernel_call *call)
     const int64_t n = (call->end - call->first + MOST_PIECES - 1) / MOST_PIECES;
     bt_kernel_call piece = *call;
     int32_t fault = 0;
-    for (int64_t left = call->end - call->first; left > 0; left -= n) {
+    for (int64_t left = call->end - call->first; left > 0 && fault != BT_FAULT_STOPPED;
+         left -= n) {
         piece.end = call->first + left;
         piece.first = left > n ? piece.end - n : call->first;
         const int32_t found = run_kernel(k, &piece);

@@ -67,9 +67,8 @@ static void add_call(bt_text *out, const struct bytecode *bytecode, uint32_t ker
     const struct bytecode_phase *p = &bytecode->phases[phase];
     bt_text_addf(out, "if (fault == 0) { fault = ");
     if (phase)
-        bt_text_addf(out, "call->stop && *(const volatile u32 *)call->stop ? "
-                          "BT_FAULT_STOPPED : ");
-    bt_text_addf(out, "phase_%" PRIu32 "_%" PRIu32 "(n, p, b, locals, 0, ", kernel,
+        bt_text_addf(out, "*stop ? BT_FAULT_STOPPED : ");
+    bt_text_addf(out, "phase_%" PRIu32 "_%" PRIu32 "(n, p, b, locals, stop, 0, ", kernel,
                  phase);
     if (!p->is_parallel || p->extent >= 0)
         bt_text_addf(out, "%" PRId64, p->is_parallel ? p->extent : 1);
@@ -96,9 +95,11 @@ static void add_kernel(bt_text *out, const struct cpu_engine_request *request,
                  "word *p = (word *)(n + %" PRIu32 ");\n"
                  "word locals = (word)call->scratch + %" PRId64 "U;\n"
                  "const word *b = (const word *)call->buffers;\n"
-                 "u32 modes;\ni32 fault = 0;\n"
-                 "(void)p; (void)b; (void)locals;\n", // without phases nothing has them
+                 "u32 modes;\ni32 fault = 0;\n",
                  kernel, bytecode->nn, bytecode_locals_offset(bytecode));
+    c_text_stop(out);
+    // without phases nothing has them
+    bt_text_addf(out, "(void)p; (void)b; (void)locals; (void)stop;\n");
     for (uint32_t i = 0; i < bytecode->ndim; i++)
         bt_text_addf(out,
                      "if (call->dims[%" PRIu32 "] < 0 || call->dims[%" PRIu32

@@ -9,8 +9,8 @@
 #include "write.h"
 
 /* What the functions of values.h are called in the program: after it. */
-static const char *const words[] = { "begin", "tensor", "fields", "drop",    "tag",
-                                     "count", "field",  "dim",    "elements" };
+static const char *const words[] = { "begin", "tensor", "fields", "hold", "drop",
+                                     "tag",   "count",  "field",  "dim",  "elements" };
 
 /* ---- constructors ---- */
 
@@ -75,7 +75,8 @@ bt_status values_declare(struct output *o, bt_text *out)
         " * A value is held by whoever has a reference to it. What @_fields and @_run "
         "take\n"
         " * is theirs then; what they give is the caller's, to give on or to @_drop.\n"
-        " * Fields that are read stay their value's. All live in the workspace, which\n"
+        " * Fields that are read stay their value's; @_hold gives a reference of one's\n"
+        " * own, which is dropped or given on, too. All live in the workspace, which\n"
         " * begins at a multiple of 64; at most `depth` calls are in progress at once,\n"
         " * each on the C stack. Values must be of the types that are asked for.\n"
         " * Each function returns 0, or a fault, of which @_fault gives the text; after\n"
@@ -101,6 +102,8 @@ bt_status values_declare(struct output *o, bt_text *out)
         "/* A value of a data type by its constructor's number; tag 0: a tuple. */\n"
         "int32_t @_fields(struct @_machine *, uint32_t tag, uint32_t n,\n"
         "    struct @_value *const *fields, struct @_value **out);\n"
+        "/* One more reference: of a field, so that it outlives its value. */\n"
+        "struct @_value *@_hold(const struct @_value *value);\n"
         "void @_drop(struct @_machine *, struct @_value *value);\n"
         "uint32_t @_tag(const struct @_value *value);\n"
         "/* Of a tensor, its axes; else the fields. */\n"

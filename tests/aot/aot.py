@@ -1,4 +1,4 @@
-"""Programs that executor aot writes: aot.py BATON WORK programs | language | values | example | folder | budgets | bounds | faults | mnist | project
+"""Programs that executor aot writes: aot.py BATON WORK programs | language | values | cache | example | folder | budgets | bounds | faults | mnist | project
 
 Skips (77) where a compiler or a model is missing."""
 import os
@@ -316,6 +316,22 @@ def values(baton, work):
             if done.returncode != 1 or told not in done.stderr:
                 sys.exit(f"a dim of {dim} gives {done.returncode}: {done.stdout}{done.stderr}")
         print(compiler, got.splitlines(), done.stderr.strip())
+
+
+def cache(baton, work):
+    """The page's program that gives a part of one run's result to the next, under sanitizers: what it keeps is what it saw."""
+    section = (TREE / "plugins/aot/README.md").read_text().partition("\n## Values\n")[2].partition("\n## ")[0]
+    blocks = dict(re.findall(r"```(baton|c)\n(.*?)```", section, re.S))
+    (work / "window.baton").write_text(blocks["baton"])
+    (work / "cache.c").write_text(blocks["c"])
+    folder = write(baton, work / "window.baton", work / "window")
+    for compiler in compilers():
+        run(compiler, "-std=c11", *FLAGS[1:], "-g", "-fsanitize=address,undefined", "-fno-sanitize-recover", f"-I{folder}", work / "cache.c",
+            *(f for f in folder.glob("window*.c")), "-o", work / f"cache.{compiler}")
+        got = run(work / f"cache.{compiler}")
+        want = "".join(f"{i}: {i - 3.5:g} 1\n" for i in range(249, 1000, 250))
+        if got != want:
+            sys.exit(f"{compiler}: the window has\n{got}not\n{want}")
 
 
 def files_of(folder):

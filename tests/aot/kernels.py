@@ -108,7 +108,9 @@ def embedded(baton, work):
         project.mkdir()
         (project / "CMakeLists.txt").write_text(blocks["cmake"])
         (project / "classify.c").write_text(blocks["c"])
-        run(baton, *command[:-1], project / command[-1], "--target", target, cwd=TREE)
+        folder = project / command[-1]
+        run(baton, *command[:-1], folder, "--target", target, cwd=TREE)
+        (folder / "main.c").write_text("#error the example is for who builds the folder alone\n")
         run("cmake", "-S", project, "-B", place, "-DCMAKE_BUILD_TYPE=Release")
         run("cmake", "--build", place)
         said = run(place / "classify")

@@ -116,6 +116,14 @@ expect 0 -- "$baton" info loop.baton --code --target reference
 cmp -s out expected || fault "the artifact and the model have different code"
 expect 0 '^ *[0-9]*  kernel  *fused_nn_dense' -- "$baton" info d.bta --code --executor vm
 expect 1 'executor graph makes no code of a program: vm does' -- "$baton" info d.bta --code
+# An executor that was asked for is the one that runs it, unless the run asks for another.
+expect 0 -- compile "$digits" -o vm.bta --executor vm
+expect 0 '^executor         vm$' -- "$baton" info vm.bta
+expect 0 '"executor": "vm"' -- "$baton" info vm.bta --json
+expect 0 '^ *[0-9]*  kernel  *fused_nn_dense' -- "$baton" info vm.bta --code
+expect 0 '^executor vm, target reference$' -- "$baton" bench vm.bta --warmup 0 --repeat 1
+expect 0 '^executor graph, target reference$' -- "$baton" bench vm.bta --warmup 0 --repeat 1 --executor graph
+expect 0 '^executor graph, target reference$' -- "$baton" bench d.bta --warmup 0 --repeat 1
 expect 2 'executor says whose code is shown: give --code too' -- "$baton" info d.bta --executor vm
 
 # What cannot be compiled is told, and nothing is written.

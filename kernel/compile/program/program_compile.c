@@ -354,6 +354,8 @@ static bt_status compile_for(bt_ctx *ctx, struct output *to, const char *executo
                                        .plan = to->asked->plan,
                                        .hot = to->asked->hot };
     BT_TRY(bt__program_lower(ctx, to->executor, to->module, &lower, &compiled));
+    if (to->asked->executor)
+        compiled->executor = to->executor->name;
     bt_status status = write_output(ctx, to, compiled);
     bt_compiled_unref(compiled);
     return status;

@@ -196,6 +196,19 @@ for verb in run bench "compile -o t.bta"; do
         -- "$baton" $verb "$digits" --threads 3 --target 'cpu{ threads = 2 , engine="bytecode"}'
 done
 expect 2 'threads needs a target that has threads: give --target cpu' -- compile "$digits" -o t.bta --threads 3
+# Targets that differ in their threads alone.
+cat > two.baton <<'END'
+#[version = "baton 0.1"]
+#[attrs(devices=["cpu", "cpu{threads=1}"])]
+def @main(%x: Tensor[(4), float32]) {
+    %a on 1 = exp(%x);
+    %b on 2 = tanh(%a);
+    %b
+}
+END
+expect 0 '^both.bta: for target cpu, cpu{threads=1}: ' -- "$baton" compile two.baton -o both.bta --target 'cpu, cpu{threads=1}'
+expect 0 '^b: ' -- "$baton" run both.bta -i x=random:1
+expect 2 'threads 1 makes two targets of both.bta one and the same, cpu{threads=1}: leave it out' -- "$baton" run both.bta --threads 1
 
 # Code for a processor that is not here.
 expect 0 '^cpu.bta: for target cpu: ' -- "$baton" compile "$digits" -o cpu.bta --target cpu

@@ -55,11 +55,6 @@ static int run(struct tool *tool)
     begin_progress(tool);
     bt_status status = bt_program_compile(tool->ctx, tool->args[0], &options, output);
     end_progress(tool);
-    if (status && status->code == BT_ERR_UNSUPPORTED && options.executor)
-        status = bt_note(tool->ctx, status, NULL, 0,
-                         "executor %s was asked for: without --executor and --target a "
-                         "program is compiled for what takes all of it",
-                         options.executor);
     TRY_TOOL(tool, status);
     // of a device or a pipe there is nothing to tell
     return bt_artifact_is(output) ? print_written(tool, output) : EXIT_OK;

@@ -688,11 +688,18 @@ def faults(baton, work):
         before = files_of(write(baton, HERE / "programs/dense.baton", there))
         for folder in (there, missing):
             done = subprocess.run([baton, "compile", model, "--executor", "aot", "-o", folder], capture_output=True, text=True)
-            for part in told:
+            for part in (*told, "executor aot was asked for: without an executor and a target the program is compiled for vm"):
                 if done.returncode != 1 or part not in done.stderr:
                     sys.exit(f"{text}: {done.returncode}: {done.stderr}\nsays nothing of {part}")
         if files_of(there) != before or missing.exists():
             sys.exit(f"{text}: it is refused, and has written files")
+    broken = work / "broken.onnx"
+    broken.write_bytes(b"x")
+    for model, told in ((TREE / "tests/golden/errors/gradient_that_is_run.baton", "@df is declared as the gradient of @f"),
+                        (broken, "the file is cut off")):  # nobody compiles these: no other executor is named
+        done = subprocess.run([baton, "compile", model, "--executor", "aot", "-o", missing], capture_output=True, text=True)
+        if done.returncode != 1 or told not in done.stderr or "was asked for" in done.stderr:
+            sys.exit(f"{model}: {done.returncode}: {done.stderr}")
     for name, text, call, told in OUT_OF_BOUNDS:
         where = f"2:{len('def @main') + text.index(call) + 1}"
         model = work / f"{name}.baton"

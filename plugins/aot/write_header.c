@@ -3,6 +3,7 @@
 
 #include <inttypes.h>
 
+#include <baton/importer.h>
 #include <baton/op.h>
 
 #include "expr.h"
@@ -182,17 +183,38 @@ static bt_status add_arrays(struct output *o, bt_text *out)
     return NULL;
 }
 
+static void add_type(struct plan *p, const char *what, const char *name,
+                     const bt_type *type, bt_text *out)
+{
+    bt_text_addf(out, " * %s %s: ", what, name);
+    bt_print_type(p->ctx, type, out);
+    bt_text_addf(out, "\n");
+}
+
+/* A tuple of outputs is one value, whose fields have the outputs' names. */
+static bt_status add_outputs(struct plan *p, bt_text *out)
+{
+    const bt_func *func = p->entry->func;
+    const bt_list_type *fields = bt_as_tuple_type(func->result);
+    add_type(p, "out", p->results->name, func->result, out);
+    for (uint32_t i = 0; fields && i < fields->n; i++) {
+        const char *name = bt_output_name(p->arena, func, i);
+        const char *word = name ? plan_word(p, name) : NULL;
+        if (!word)
+            return bt_no_memory();
+        bt_text_addf(out, " *     field %" PRIu32 ": %s\n", i, word);
+    }
+    return NULL;
+}
+
 /* The entry on values. */
 static bt_status add_values(struct output *o, bt_text *out)
 {
     struct plan *p = o->plan;
     bt_text_addf(out, "/*\n * Values:\n *\n");
-    for (uint32_t i = 0; i < p->narg + p->nresult; i++) {
-        const struct leaf *leaf = i < p->narg ? &p->args[i] : p->results;
-        bt_text_addf(out, " * %s %s: ", i < p->narg ? "in " : "out", leaf->name);
-        bt_print_type(p->ctx, leaf->type, out);
-        bt_text_addf(out, "\n");
-    }
+    for (uint32_t i = 0; i < p->narg; i++)
+        add_type(p, "in ", p->args[i].name, p->args[i].type, out);
+    BT_TRY(add_outputs(p, out));
     bt_text_addf(out, " *\n");
     add_dim_ranges(p, out);
     BT_TRY(values_declare(o, out));

@@ -318,6 +318,22 @@ def values(baton, work):
         print(compiler, got.splitlines(), done.stderr.strip())
 
 
+    # outputs keep their names: fields of a tuple, or the only one
+    for result, told in (("(%count, %rows)", " * out output: (float32, Tensor[(?, 1), int32])\n *     field 0: count\n *     field 1: rows\n"),
+                         ("%rows", " * out rows: Tensor[(?, 1), int32]\n")):
+        model = work / "outputs.baton"
+        model.write_text(f"""#[version = "baton 0.1"]
+def @main(%x: Tensor[(4), float32]) {{
+    %rows = argwhere(%x);
+    %count = sum(%x);
+    {result}
+}}
+""")
+        header = (write(baton, model, work / "outputs") / "outputs.h").read_text()
+        if told not in header:
+            sys.exit(f"{told}is missing in\n{header}")
+
+
 def cache(baton, work):
     """The page's program that gives a part of one run's result to the next, under sanitizers: what it keeps is what it saw."""
     section = (TREE / "plugins/aot/README.md").read_text().partition("\n## Values\n")[2].partition("\n## ")[0]

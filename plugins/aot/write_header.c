@@ -88,18 +88,19 @@ static bt_status add_leaves(struct plan *p, const char *what, uint32_t n,
     return NULL;
 }
 
-/* Bytes of the frame, where they are a number. */
-static int find_workspace(const struct plan *p, int64_t *out)
+int find_workspace(const struct plan *p, uint64_t *out)
 {
-    *out = 0;
+    *out = p->program ? p->bound.nbytes : 0;
+    if (p->program)
+        return p->bound.is_known && p->bound.is_number;
     for (uint32_t i = 0; i < p->blocks.len; i++) {
         int64_t nbytes;
         if (p->blocks.at[i].result)
             continue;
         if (!bt_dim_is_const(p->blocks.at[i].nbytes, &nbytes) ||
-            nbytes > INT64_MAX - 64 - *out)
+            nbytes > INT64_MAX - 64 - (int64_t)*out)
             return 0;
-        *out += (nbytes + 63) / 64 * 64;
+        *out += (uint64_t)(nbytes + 63) / 64 * 64;
     }
     return 1;
 }
@@ -121,7 +122,7 @@ static void add_dim_ranges(const struct plan *p, bt_text *out)
 /* The entry on arrays. */
 static bt_status add_arrays(struct output *o, bt_text *out)
 {
-    int64_t workspace;
+    uint64_t workspace;
     struct plan *p = o->plan;
     bt_text text;
     bt_text_init(&text, p->arena);
@@ -175,7 +176,7 @@ static bt_status add_arrays(struct output *o, bt_text *out)
         add_dim_params(o, &text);
         bt_text_addf(&text, "%s);\n", is_open(o) ? "" : "void");
         if (!p->program && find_workspace(p, &workspace))
-            bt_text_addf(&text, "#define %s_WORKSPACE %" PRId64 "\n", p->name, workspace);
+            bt_text_addf(&text, "#define %s_WORKSPACE %" PRIu64 "\n", p->name, workspace);
     }
     if (!bt_text_get(&text))
         return bt_no_memory();

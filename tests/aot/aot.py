@@ -1,4 +1,4 @@
-"""Programs that executor aot writes: aot.py BATON WORK programs | language | values | cache | example | folder | budgets | bounds | faults | mnist | project
+"""Programs that executor aot writes: aot.py BATON WORK programs | language | values | cache | example | said | folder | budgets | bounds | faults | mnist | project
 
 Skips (77) where a compiler or a model is missing."""
 import os
@@ -348,6 +348,23 @@ def cache(baton, work):
         want = "".join(f"{i}: {i - 3.5:g} 1\n" for i in range(249, 1000, 250))
         if got != want:
             sys.exit(f"{compiler}: the window has\n{got}not\n{want}")
+
+
+def said(baton, work):
+    """What compile says of the folder."""
+    digits = TREE / "sdk/examples/digits/digits.baton"
+    for model, options, told in (
+            (digits, ["--executor", "aot"], "for target c: 5 kernels, 8 files, constants of 25128 bytes in p_data.c, a workspace of 9408 bytes"),
+            (digits, ["--executor", 'aot{weights="file"}'],
+             "for target c: 5 kernels, 9 files, constants of 25128 bytes in p.weights, a workspace of 9408 bytes"),
+            (HERE / "programs/open.baton", ["--executor", "aot"], "for target c: 3 kernels, 8 files, a workspace of p_workspace bytes"),
+            (HERE / "values/values.baton", ["--executor", "aot"],
+             "for target c: 1 kernel, 8 files, a workspace of as many bytes as a run may need")):
+        folder = work / "p"
+        shutil.rmtree(folder, ignore_errors=True)
+        got = run(baton, "compile", model, *options, "-o", folder)
+        if got != f"{folder}: {told}\n" or f" {sum(f.is_file() for f in folder.rglob('*'))} files" not in got:
+            sys.exit(f"compile says {got}not {folder}: {told}")
 
 
 def files_of(folder):

@@ -290,9 +290,17 @@ struct output {
 
 static bt_status write_output(bt_ctx *ctx, const struct output *to, bt_compiled *compiled)
 {
-    return to->executor->write ? to->executor->write(ctx, compiled, compiled->entry,
-                                                     to->options, to->path)
-                               : bt_artifact_write(ctx, compiled, to->digest, to->path);
+    bt_text unread, *said = to->asked->said ? to->asked->said : &unread;
+    if (!to->executor->write)
+        return bt_artifact_write(ctx, compiled, to->digest, to->path);
+    bt_text_init(&unread, to->arena);
+    bt_text_addf(said, "for target ");
+    for (uint32_t i = 0; i < compiled->ntarget; i++)
+        bt_text_addf(said, "%s%s", i ? ", " : "", compiled->targets[i]->text);
+    bt_text_addf(said, ": %u kernel%s, ", compiled->nkernel,
+                 compiled->nkernel == 1 ? "" : "s");
+    return to->executor->write(ctx, compiled, compiled->entry, to->options, to->path,
+                               said);
 }
 
 /* What a text is written for: the last target has one beside it for what it has no text. */

@@ -108,9 +108,10 @@ static int is_reserved(const char *word)
 static int is_of_program(const struct plan *p, const char *word)
 {
     static const char *const words[] = {
-        "begin",    "check_weights", "count",  "digest", "dim",       "drop",
-        "elements", "fault",         "field",  "fields", "hold",      "machine",
-        "run",      "tag",           "tensor", "value",  "workspace", "WORKSPACE",
+        "API",    "EXPORTS", "begin", "check_weights", "count",
+        "digest", "dim",     "drop",  "elements",      "fault",
+        "field",  "fields",  "hold",  "machine",       "run",
+        "tag",    "tensor",  "value", "workspace",     "WORKSPACE",
     };
     const size_t n = strlen(p->name);
     const char *rest = word + n + 1;

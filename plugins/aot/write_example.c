@@ -26,7 +26,7 @@ static bt_status write_cmake(struct output *o, const char *example)
         ")\n"
         "target_include_directories(%s PUBLIC ${CMAKE_CURRENT_SOURCE_DIR})\n"
         "set_target_properties(%s PROPERTIES C_STANDARD 99 C_STANDARD_REQUIRED ON\n"
-        "  C_EXTENSIONS OFF POSITION_INDEPENDENT_CODE ON)\n"
+        "  C_EXTENSIONS OFF POSITION_INDEPENDENT_CODE ON C_VISIBILITY_PRESET hidden)\n"
         "if(CMAKE_C_COMPILER_ID MATCHES \"GNU|Clang\")\n"
         "  # a product and a sum round one after the other: the same bits everywhere\n"
         "  target_compile_options(%s PRIVATE -ffp-contract=off)\n"

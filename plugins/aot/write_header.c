@@ -160,7 +160,7 @@ static bt_status add_arrays(struct output *o, bt_text *out)
         bt_text_addf(&text,
                      " * Kernels call libbaton_%s.a%s%s; another machine is a fault.\n",
                      o->library, *o->machine ? ", on machines with " : "", o->machine);
-    bt_text_addf(&text, " */\n");
+    bt_text_addf(&text, " */\n%s_API ", p->name);
     add_prototype(o, &text);
     bt_text_addf(&text, ";\n");
     if (p->bound.is_known)
@@ -170,9 +170,9 @@ static bt_status add_arrays(struct output *o, bt_text *out)
                      p->bound.nbytes, has_workspace(p) ? " /* with any dims */" : "");
     if (has_workspace(p)) {
         bt_text_addf(&text,
-                     "\n/* Bytes; UINT64_MAX: the dims are out of range. */\nuint64_t "
-                     "%s_workspace(",
-                     p->name);
+                     "\n/* Bytes; UINT64_MAX: the dims are out of range. */\n"
+                     "%s_API uint64_t %s_workspace(",
+                     p->name, p->name);
         add_dim_params(o, &text);
         bt_text_addf(&text, "%s);\n", is_open(o) ? "" : "void");
         if (!p->program && find_workspace(p, &workspace))
@@ -219,9 +219,22 @@ static bt_status add_values(struct output *o, bt_text *out)
     bt_text_addf(out, " *\n");
     add_dim_ranges(p, out);
     BT_TRY(values_declare(o, out));
+    bt_text_addf(out, "%s_API ", p->name);
     add_prototype(o, out);
     bt_text_addf(out, ";\n");
     return NULL;
+}
+
+/* What a shared library of the program shows is said to compilers; all else is hidden. */
+static void add_api(const char *name, bt_text *out)
+{
+    bt_text_addf(out,
+                 "#if defined(_WIN32) && defined(%s_EXPORTS)\n"
+                 "#define %s_API __declspec(dllexport)\n"
+                 "#elif defined(__GNUC__) && !defined(_WIN32)\n"
+                 "#define %s_API __attribute__((visibility(\"default\")))\n"
+                 "#else\n#define %s_API\n#endif\n\n",
+                 name, name, name, name);
 }
 
 bt_status write_header(struct output *o)
@@ -235,16 +248,18 @@ bt_status write_header(struct output *o)
                  p->name, p->name);
     bt_text_addf(&text, "#include <stddef.h>\n#include <stdint.h>\n\n"
                         "#ifdef __cplusplus\nextern \"C\" {\n#endif\n\n");
+    add_api(p->name, &text);
     BT_TRY(p->has_values ? add_values(o, &text) : add_arrays(o, &text));
-    bt_text_addf(&text, "\nconst char *%s_fault(int32_t fault);\n", p->name);
+    bt_text_addf(&text, "\n%s_API const char *%s_fault(int32_t fault);\n", p->name,
+                 p->name);
     if (o->weights == WEIGHTS_FILE)
         bt_text_addf(
             &text,
             "\n/* `weights` is the content of %s.weights, mapped or read to a multiple "
             "of 64.\n * Returns 0 where it has the size and the digest that it was "
             "written with. */\n"
-            "int32_t %s_check_weights(const void *weights, size_t nbytes);\n",
-            p->name, p->name);
+            "%s_API int32_t %s_check_weights(const void *weights, size_t nbytes);\n",
+            p->name, p->name, p->name);
     bt_text_addf(&text, "\n#ifdef __cplusplus\n}\n#endif\n#endif\n");
     return add_file(o, &text, "%s.h", p->name);
 }

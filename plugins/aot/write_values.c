@@ -85,33 +85,35 @@ bt_status values_declare(struct output *o, bt_text *out)
         "struct @_machine;\nstruct @_value;\n",
         p->name, out);
     BT_TRY(add_constructors(p, out));
-    add_named(o->weights == WEIGHTS_FILE
-                  ? "\nint32_t @_begin(void *workspace, size_t nbytes, uint32_t depth, "
-                    "const void\n"
-                    "    *weights, struct @_machine **out);\n"
-                  : "\n/* weights: NULL. */\n"
-                    "int32_t @_begin(void *workspace, size_t nbytes, uint32_t depth,\n"
-                    "    const void *weights, struct @_machine **out);\n",
-              p->name, out);
+    add_named(
+        o->weights == WEIGHTS_FILE
+            ? "\n@_API int32_t @_begin(void *workspace, size_t nbytes, uint32_t depth, "
+              "const void\n"
+              "    *weights, struct @_machine **out);\n"
+            : "\n/* weights: NULL. */\n"
+              "@_API int32_t @_begin(void *workspace, size_t nbytes, uint32_t depth,\n"
+              "    const void *weights, struct @_machine **out);\n",
+        p->name, out);
     add_named(
         "/* A row major tensor of elements that stay where they are, as long as the "
         "value\n"
         " * is held. */\n"
-        "int32_t @_tensor(struct @_machine *, uint32_t rank, const int64_t *dims,\n"
+        "@_API int32_t @_tensor(struct @_machine *, uint32_t rank, const int64_t *dims,\n"
         "    const void *elements, struct @_value **out);\n"
         "/* A value of a data type by its constructor's number; tag 0: a tuple. */\n"
-        "int32_t @_fields(struct @_machine *, uint32_t tag, uint32_t n,\n"
+        "@_API int32_t @_fields(struct @_machine *, uint32_t tag, uint32_t n,\n"
         "    struct @_value *const *fields, struct @_value **out);\n"
         "/* One more reference: of a field, so that it outlives its value. */\n"
-        "struct @_value *@_hold(const struct @_value *value);\n"
-        "void @_drop(struct @_machine *, struct @_value *value);\n"
-        "uint32_t @_tag(const struct @_value *value);\n"
+        "@_API struct @_value *@_hold(const struct @_value *value);\n"
+        "@_API void @_drop(struct @_machine *, struct @_value *value);\n"
+        "@_API uint32_t @_tag(const struct @_value *value);\n"
         "/* Of a tensor, its axes; else the fields. */\n"
-        "uint32_t @_count(const struct @_value *value);\n"
+        "@_API uint32_t @_count(const struct @_value *value);\n"
         "/* NULL: there is no such field. */\n"
-        "const struct @_value *@_field(const struct @_value *value, uint32_t index);\n"
-        "int64_t @_dim(const struct @_value *value, uint32_t axis);\n"
-        "const void *@_elements(const struct @_value *value);\n"
+        "@_API const struct @_value *@_field(const struct @_value *value, uint32_t "
+        "index);\n"
+        "@_API int64_t @_dim(const struct @_value *value, uint32_t axis);\n"
+        "@_API const void *@_elements(const struct @_value *value);\n"
         "\n",
         p->name, out);
     return out->failed ? bt_no_memory() : NULL;

@@ -318,6 +318,9 @@ def values(baton, work):
         print(compiler, got.splitlines(), done.stderr.strip())
 
 
+    library = work / "values.so"
+    run(compilers()[0], "-shared", "-fPIC", "-fvisibility=hidden", f"-I{folder}", *(f for f in folder.glob("values*.c")), "-o", library)
+    check_shown(folder, "values", library)
     # outputs keep their names: fields of a tuple, or the only one
     for result, told in (("(%count, %rows)", " * out output: (float32, Tensor[(?, 1), int32])\n *     field 0: count\n *     field 1: rows\n"),
                          ("%rows", " * out rows: Tensor[(?, 1), int32]\n")):
@@ -805,6 +808,14 @@ def mnist(baton, work):
               f"workspace {ram_of(folder)}")
 
 
+def check_shown(folder, name, library):
+    """A shared library shows the functions of its header, and nothing else."""
+    want = set(re.findall(rf"^{name}_API .*?(\w+)\(", (folder / f"{name}.h").read_text(), re.M))
+    found = {line.split()[-1] for line in run("nm", "-D", "--defined-only", library).splitlines()}
+    if not {f"{name}_run", f"{name}_fault"} <= found or found != want:
+        sys.exit(f"{library} shows {sorted(found)}, its header has {sorted(want)}")
+
+
 def project(baton, work):
     if not shutil.which("cmake"):
         skip("no cmake")
@@ -816,6 +827,8 @@ def project(baton, work):
         run("cmake", "-S", folder, "-B", place, f"-DBUILD_SHARED_LIBS={shared}", "-DCMAKE_BUILD_TYPE=Release")
         run("cmake", "--build", place)
         check(baton, model, folder, {}, 5, place / "digits_example")
+        if shared == "ON":
+            check_shown(folder, "digits", place / "libdigits.so")
     # names that CMake, the example, its headers, or the text that each program has use themselves; and what no word of C begins with
     for name in ("main", "all", "clean", "install", "obj", "stdio", "m", "3d-net"):
         place = work / f"named_{name}" / name

@@ -103,6 +103,7 @@ def shared(baton, work):
         shutil.rmtree(folder, ignore_errors=True)
         folder.parent.mkdir(exist_ok=True)
         run(baton, "compile", DIGITS, "--executor", 'aot{build="shared"}', "--target", target, "-o", folder)
+        aot.check_shown(folder, "digits", folder / "digits.so")
         program = folder / "load.sh"
         program.write_text(f'#!/bin/sh\nexec {work / "load"} {folder / "digits.so"} digits "$@"\n')
         program.chmod(0o755)

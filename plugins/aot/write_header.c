@@ -142,12 +142,15 @@ static bt_status add_arrays(struct output *o, bt_text *out)
         bt_text_addf(&text,
                      " * The workspace has `nbytes` bytes, as many as the run may need: "
                      "what it builds lives there. At\n"
-                     " * most `depth` calls are in progress at once, each on the C "
-                     "stack. No numbers are enough for\n"
-                     " * every run: %s.\n",
+                     " * most `depth` calls are in progress at once, each with some "
+                     "hundred bytes of the C stack, which\n"
+                     " * is to have them. No numbers are enough for every run: %s.\n",
                      p->bound.why);
     else
-        bt_text_addf(&text, " * The workspace has %s_workspace bytes.\n", p->name);
+        bt_text_addf(&text,
+                     " * The workspace has %s_workspace bytes: the run cannot tell a "
+                     "shorter one.\n",
+                     p->name);
     bt_text_addf(&text,
                  " * It begins at a multiple of 64, and holds nothing "
                  "between calls.\n"

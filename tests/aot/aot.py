@@ -506,6 +506,26 @@ def budgets(baton, work):
         if done.returncode != 1 or text not in done.stderr:
             sys.exit(f"{name} {flags}: {done.returncode} {done.stderr}")
         print(f"{name} {' '.join(flags)}: {done.stderr.strip()}")
+    # what the page says of the C stack: calls take 50 to 500 bytes of it, also without optimisation, so that 15,000 fit into 8 MiB
+    for name in ("closures", "scalars", "scan", "tree") if compiler == "gcc" else ():
+        folder = write(baton, HERE / f"language/{name}.baton", work / name)
+        for level in ("-O0", "-O2"):
+            run(compiler, *FLAGS[:1], level, "-fstack-usage", f"-I{folder}", "-c", folder / f"{name}.c", "-o", work / "usage.o")
+            most = max(int(n) for n in re.findall(r":fn\w+\S*\t(\d+)\t", (work / "usage.su").read_text()) or [0])
+            if most > 500:
+                sys.exit(f"{name} {level}: a call takes {most} bytes of the stack")
+    model = work / "deep.baton"
+    model.write_text("""#[version = "baton 0.1"]
+def @sum(%n: int64) -> int64 { if (less(%n, 1i64)) { 0i64 } else { add(%n, @sum(subtract(%n, 1i64))) } }
+def @main(%n: int64) { @sum(%n) }
+""")
+    folder = write(baton, model, work / "deep")
+    program = build(folder, compiler, "-O0", "-DDEPTH=15000")
+    for n, told in ((14990, f"{14990 * 14991 // 2}"), (15000, "more calls are in progress than depth allows")):
+        (folder / "n").write_bytes(struct.pack("<q", n))
+        done = subprocess.run(["sh", "-c", f"ulimit -s 8192; exec {program} {folder / 'n'}"], capture_output=True, text=True)
+        if told not in done.stdout + done.stderr:
+            sys.exit(f"{n} calls: {done.returncode} {done.stdout}{done.stderr}")
     # no memory at all, where some is needed
     for name, model, call in (("digits", TREE / "sdk/examples/digits/digits.baton", "digits_run(numbers, numbers, 0)"),
                               ("loop", HERE / "language/loop.baton", "loop_run(&count, numbers, numbers, 0, 8192, 8)")):

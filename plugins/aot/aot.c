@@ -133,8 +133,25 @@ static bt_status write_all(struct output *o, const struct options *chosen)
     return o->is_shared ? write_shared(o) : NULL;
 }
 
+/* What is in the folder now, and what a run needs. */
+static void say(const struct output *o, bt_text *out)
+{
+    const struct plan *p = o->plan;
+    uint64_t workspace;
+    bt_text_addf(out, "%" PRIu32 " files", o->files.len + o->is_shared);
+    if (o->weights_nbytes)
+        bt_text_addf(out, ", constants of %" PRIu64 " bytes in %s%s", o->weights_nbytes,
+                     p->name, o->weights == WEIGHTS_FILE ? ".weights" : "_data.c");
+    if (find_workspace(p, &workspace))
+        bt_text_addf(out, ", a workspace of %" PRIu64 " bytes", workspace);
+    else if (!p->has_values && has_workspace(p))
+        bt_text_addf(out, ", a workspace of %s_workspace bytes", p->name);
+    else
+        bt_text_addf(out, ", a workspace of as many bytes as a run may need");
+}
+
 static bt_status write_folder(bt_ctx *ctx, const bt_compiled *compiled, const char *entry,
-                              const void *values, const char *folder)
+                              const void *values, const char *folder, bt_text *said)
 {
     const struct options *chosen = values;
     bt_arena *arena = bt_arena_create(bt_ctx_registry(ctx));
@@ -158,6 +175,8 @@ static bt_status write_folder(bt_ctx *ctx, const bt_compiled *compiled, const ch
         p.name ? bt_module_entry(ctx, compiled->module, entry, &p.entry) : bt_no_memory();
     if (!status)
         status = write_all(&o, chosen);
+    if (!status)
+        say(&o, said);
     for (uint32_t i = 0; i < p.ndense; i++)
         bt_tensor_unref((bt_tensor *)(uintptr_t)p.consts.at[i]);
     vm_program_unref(p.program);

@@ -40,6 +40,7 @@ struct counting {
     counts *trees; /* by site */
     uint8_t *is_counted;
     struct need *needs; /* by group */
+    uint64_t **held;    /* by holder: what it holds; NULL: not counted */
 };
 
 static int find_kind(struct counting *k, const struct site *site, uint32_t *out)
@@ -151,39 +152,33 @@ static int count_sites(struct counting *k)
 
 struct walk {
     uint32_t function;
-    uint8_t *is_full;  /* object registers, of which some are empty */
-    uint8_t **at;      /* by word: likewise, where a jump goes to it */
+    uint32_t *now;     /* by object register: its holder; 0: it is empty */
+    uint32_t **at;     /* by word: likewise, where a jump goes to it */
     int is_reached;    /* the instruction */
-    counts(*holds);    /* by register: of those that are full */
     struct need *need; /* of the group */
 };
 
-static int is_left(uint32_t code)
+/* What a holder holds at most. NULL: there is no memory. */
+static const uint64_t *held_by(struct counting *k, uint32_t holder)
 {
-    return code != VM_DIMS && code != VM_SHAPE && code != VM_HOLDS && code != VM_SWITCH &&
-           code != VM_FATAL;
-}
-
-/* The registers that an instruction reads for the last time are empty behind it. */
-static uint32_t emptied(const struct vm_function *f, const struct vm_operand *operand,
-                        uint32_t code)
-{
-    const uint32_t reg = operand->value & VM_REGISTER;
-    const int is_read =
-        strchr("rv", operand->kind) ||
-        (operand->kind == 'q' && !(operand->value & (VM_AREA | VM_PLAIN)));
-    if (code == VM_KILL || (is_read && is_left(code) && operand->value & VM_LAST))
-        return reg < f->nobject ? reg : UINT32_MAX;
-    return UINT32_MAX;
+    if (!k->held[holder]) {
+        k->held[holder] = BT_NEWS(k->b.arena, uint64_t, KINDS);
+        if (!k->held[holder]) {
+            k->b.status = bt_no_memory();
+            return NULL;
+        }
+        count_holder(k, holder, k->held[holder]);
+    }
+    return k->held[holder];
 }
 
 static void merge(struct counting *k, struct walk *w, uint32_t to)
 {
     const uint32_t n = k->b.program->functions[w->function]->nobject;
     if (!w->at[to])
-        w->at[to] = BT_NEWS(k->b.arena, uint8_t, n);
+        w->at[to] = BT_NEWS(k->b.arena, uint32_t, n);
     for (uint32_t i = 0; w->at[to] && i < n; i++)
-        w->at[to][i] |= w->is_full[i];
+        w->at[to][i] = w->at[to][i] ? w->at[to][i] : w->now[i];
     if (!w->at[to])
         k->b.status = bt_no_memory();
 }
@@ -222,7 +217,7 @@ static int plain_workspace(struct counting *k, uint32_t function, const uint32_t
     for (uint32_t s = 0; code_is_object(f, w[3]) && s < b->sites.len; s++) {
         const bt_type *ndata = b->sites.at[s].ndata;
         const bt_dtype dtype = b->program->types.at[f->types[w[3] & VM_REGISTER]].dtype;
-        if (!has_site(set_of(b, holder_of(b, function, w[3])), s))
+        if (!has_site(set_of(b, holder_of(b, function, w + 3)), s))
             continue;
         if (!ndata)
             return bound_fails(b, f, "a run finds out the size of an operand");
@@ -269,8 +264,12 @@ static int count_instruction(struct counting *k, struct walk *w, uint32_t pc,
         int moves = 0;
         for (uint32_t a = 0; is_call && a < words[code == VM_CALL ? 3 : 2]; a++)
             moves |= words[(code == VM_CALL ? 4 : 3) + a] == (i | VM_LAST);
-        if (w->is_full[i] && !moves)
-            add_counts(now, w->holds[i]);
+        if (!w->now[i] || moves)
+            continue;
+        const uint64_t *held = held_by(k, w->now[i]);
+        if (!held)
+            return 0;
+        add_counts(now, held);
     }
     for (uint32_t i = 0; i < born->n; i++)
         now[k->kinds[born->first + i]]++;
@@ -298,20 +297,20 @@ static int begin_walk(struct counting *k, struct walk *w)
     const struct vm_function *f = k->b.program->functions[w->function];
     counts now = { 0 };
     w->is_reached = 1;
-    w->is_full = BT_NEWS(k->b.arena, uint8_t, f->nobject);
-    w->at = BT_NEWS(k->b.arena, uint8_t *, f->nword);
-    w->holds = BT_NEWS(k->b.arena, counts, f->nobject);
-    if (!w->is_full || !w->at || !w->holds) {
+    w->now = BT_NEWS(k->b.arena, uint32_t, f->nobject);
+    w->at = BT_NEWS(k->b.arena, uint32_t *, f->nword);
+    if (!w->now || !w->at) {
         k->b.status = bt_no_memory();
         return 0;
     }
-    for (uint32_t i = 0; i < f->nobject; i++)
-        count_holder(k, holder_of(&k->b, w->function, i), w->holds[i]);
     for (uint32_t i = 0; i < f->nparam; i++) {
         if (!code_is_object(f, f->params[i]))
             continue;
-        w->is_full[f->params[i]] = 1;
-        add_counts(now, w->holds[f->params[i]]);
+        w->now[f->params[i]] = k->b.params[w->function][i];
+        const uint64_t *held = held_by(k, w->now[f->params[i]]);
+        if (!held)
+            return 0;
+        add_counts(now, held);
     }
     most_counts(w->need->objects, now);
     return 1;
@@ -330,21 +329,21 @@ static int count_function(struct counting *k, uint32_t function, struct need *ne
     for (uint32_t pc = 0; vm_decode(&d, f->words, f->nword, pc); pc = d.next) {
         uint32_t written = UINT32_MAX;
         for (uint32_t i = 0; w.at[pc] && i < f->nobject; i++)
-            w.is_full[i] = (uint8_t)((w.is_reached && w.is_full[i]) || w.at[pc][i]);
+            w.now[i] = w.is_reached && w.now[i] ? w.now[i] : w.at[pc][i];
         w.is_reached |= w.at[pc] != NULL;
         if (w.is_reached && !count_instruction(k, &w, pc, frame))
             return 0;
         while (vm_decode_operand(&d, &operand)) {
             const uint32_t empty = emptied(f, &operand, d.code);
             if (empty != UINT32_MAX)
-                w.is_full[empty] = 0;
+                w.now[empty] = 0;
             if (operand.kind == 'd' && code_is_object(f, operand.value))
                 written = operand.value;
             if (operand.kind == 'j' && w.is_reached)
                 merge(k, &w, operand.value);
         }
         if (written != UINT32_MAX)
-            w.is_full[written] = 1;
+            w.now[written] = holder_of(&k->b, function, f->words + pc);
         w.is_reached &= !vm_instructions[d.code].ends;
     }
     return !k->b.status;
@@ -465,7 +464,8 @@ bt_status find_bound(struct output *o)
         k->trees = BT_NEWS(p->arena, counts, k->b.sites.len);
         k->is_counted = BT_NEWS(p->arena, uint8_t, k->b.sites.len);
         k->needs = BT_NEWS(p->arena, struct need, p->program->nfunction);
-        if (!k->trees || !k->is_counted || !k->needs)
+        k->held = BT_NEWS(p->arena, uint64_t *, k->b.nholder);
+        if (!k->trees || !k->is_counted || !k->needs || !k->held)
             return bt_no_memory();
         if (count_sites(k) && count_functions(k))
             add_up(k, &p->bound);

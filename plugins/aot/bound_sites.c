@@ -1,10 +1,11 @@
 /*
  * The objects that a program makes, and what holds them: each instruction that makes an
  * object is a site, and for each holder the sites are found whose objects it may hold. The
- * order of instructions has no part in it; dims are those of the entry, where all calls
- * give the same.
+ * order of instructions has no part in it, but for what is in a register
+ * (bound_holders.c); dims are those of the entry, where all calls give the same.
  */
 #include <inttypes.h>
+#include <string.h>
 
 #include <baton/op.h>
 
@@ -27,9 +28,31 @@ static int no_memory(struct bounds *b)
     return 0;
 }
 
-uint32_t holder_of(const struct bounds *b, uint32_t function, uint32_t operand)
+/* ... with the place of an instruction; `what` may be the end of the sentence. */
+static int fails_at(struct bounds *b, uint32_t function, uint32_t pc, const char *why,
+                    const char *what)
 {
-    return b->registers[function] + (operand & VM_REGISTER);
+    const struct vm_function *f = b->program->functions[function];
+    const bt_value *value = vm_value_at(f, pc);
+    bt_place place = { 0 };
+    bt_text text;
+    bt_text_init(&text, b->arena);
+    bt_span_place(b->store, value ? value->span : 0, &place);
+    const char *slash = place.file ? strrchr(place.file, '/') : NULL;
+    bt_text_addf(&text, "%s%s (", why, what);
+    if (place.file && place.line)
+        bt_text_addf(&text, "%s:%" PRIu32 ":%" PRIu32 ")", slash ? slash + 1 : place.file,
+                     place.line, place.column);
+    else
+        bt_text_addf(&text, "%s%s)", place.node ? "node " : "",
+                     place.node ? place.node : code_function_name(b->c, f));
+    b->why = bt_text_get(&text);
+    return b->why ? 0 : no_memory(b);
+}
+
+uint32_t holder_of(const struct bounds *b, uint32_t function, const uint32_t *word)
+{
+    return b->holders[function][word - b->program->functions[function]->words];
 }
 
 static int is_object(const struct bounds *b, uint32_t function, uint32_t operand)
@@ -229,7 +252,7 @@ static int add_arguments(struct bounds *b)
     for (uint32_t i = 0; i < f->nparam; i++) {
         if (!is_object(b, 0, f->params[i]))
             leaf++;
-        else if (!link_next(b, holder_of(b, 0, f->params[i])) ||
+        else if (!link_next(b, b->params[0][i]) ||
                  !add_argument(b, f->types[f->params[i]], &leaf))
             return 0;
     }
@@ -250,10 +273,9 @@ static int add_fields(struct bounds *b, uint32_t function, uint32_t n,
     return 1;
 }
 
-static int add_tensor(struct bounds *b, uint32_t function, const struct vm_shape *shape,
-                      int is_view)
+static int add_tensor(struct bounds *b, uint32_t function, uint32_t pc,
+                      const struct vm_shape *shape, int is_view)
 {
-    const struct vm_function *f = b->program->functions[function];
     const bt_type *nbytes =
         bt_dim(b->store, code_nbytes(b->program->types.at[shape->type_number].dtype));
     for (uint32_t i = 0; i < shape->rank && nbytes; i++) {
@@ -262,14 +284,16 @@ static int add_tensor(struct bounds *b, uint32_t function, const struct vm_shape
     }
     if (!is_view)
         return nbytes ? add_sized(b, shape->rank, nbytes) != NULL
-                      : bound_fails(b, f, "a run finds out the size of a tensor");
+                      : fails_at(b, function, pc, "a run finds out the size of a tensor",
+                                 "");
     if (!add_header(b, shape->rank, nbytes))
         return 0;
     b->sites.at[b->sites.len - 1].owner = ++b->nholder;
     return 1;
 }
 
-static int add_results(struct bounds *b, uint32_t function, const struct vm_operator *row)
+static int add_results(struct bounds *b, uint32_t function, uint32_t pc,
+                       const struct vm_operator *row)
 {
     const struct vm_type *type = &b->program->types.at[row->type];
     const bt_list_type *tuple = bt_as_tuple_type(row->call->base.type);
@@ -282,8 +306,8 @@ static int add_results(struct bounds *b, uint32_t function, const struct vm_oper
         const bt_type *nbytes = by_entry(
             b, function, bt_tensor_size(tuple ? tuple->at[i] : row->call->base.type));
         if (!nbytes)
-            return bound_fails(b, b->program->functions[function],
-                               "a run finds out the size of an operator's result");
+            return fails_at(b, function, pc, "a run finds out the size of the result of ",
+                            row->call->op->name);
         if ((tuple && !link_next(b, first + i)) ||
             !add_sized(b, part->kind == VM_TYPE_TENSOR ? part->rank : 0, nbytes))
             return 0;
@@ -294,11 +318,11 @@ static int add_results(struct bounds *b, uint32_t function, const struct vm_oper
 static int add_instruction(struct bounds *b, uint32_t function, const uint32_t *w)
 {
     const struct vm_program *p = b->program;
-    const struct vm_function *f = p->functions[function];
+    const uint32_t pc = (uint32_t)(w - p->functions[function]->words);
     switch (w[0] & 0xff) {
     case VM_CLOSURE:
     case VM_CALL_CLOSURE:
-    case VM_TAIL_CLOSURE: return bound_fails(b, f, "functions are values");
+    case VM_TAIL_CLOSURE: return fails_at(b, function, pc, "functions are values", "");
     case VM_CONST: return add_constant(b, p->consts[w[1]].object, 0);
     case VM_TUPLE: return add_fields(b, function, w[1], w + 2);
     case VM_ADT: return add_fields(b, function, w[2], w + 3);
@@ -306,15 +330,15 @@ static int add_instruction(struct bounds *b, uint32_t function, const uint32_t *
     case VM_REF_SET:
         return (is_object(b, function, w[2]) || add_site(b, 0, 8)) &&
                add_site(b, 0, 0) != NULL;
-    case VM_TENSOR: return add_tensor(b, function, &p->shapes[w[1]], 0);
-    case VM_VIEW: return add_tensor(b, function, &p->shapes[w[1]], 1);
+    case VM_TENSOR: return add_tensor(b, function, pc, &p->shapes[w[1]], 0);
+    case VM_VIEW: return add_tensor(b, function, pc, &p->shapes[w[1]], 1);
     case VM_OWN:
         if (!add_site(b, 0, 8))
             return 0;
         if (is_object(b, function, w[1]))
-            b->sites.at[b->sites.len - 1].copied = 1 + holder_of(b, function, w[1]);
+            b->sites.at[b->sites.len - 1].copied = 1 + holder_of(b, function, w + 1);
         return 1;
-    case VM_OPERATE: return add_results(b, function, &p->operators[w[1]]);
+    case VM_OPERATE: return add_results(b, function, pc, &p->operators[w[1]]);
     default: return 1;
     }
 }
@@ -324,20 +348,18 @@ static int find_born(struct bounds *b)
     const struct vm_program *p = b->program;
     struct vm_decoder d;
     struct vm_operand operand;
-    uint32_t *registers = BT_NEWS(b->arena, uint32_t, p->nfunction);
     uint32_t *results = BT_NEWS(b->arena, uint32_t, p->nfunction);
     struct born **born = BT_NEWS(b->arena, struct born *, p->nfunction);
-    if (!registers || !results || !born)
+    b->params = BT_NEWS(b->arena, const uint32_t *, p->nfunction);
+    b->holders = BT_NEWS(b->arena, const uint32_t *, p->nfunction);
+    if (!results || !born || !b->params || !b->holders)
         return no_memory(b);
     for (uint32_t k = 0; k < p->nfunction; k++) {
-        registers[k] = b->nholder;
-        results[k] = b->nholder + p->functions[k]->nobject;
-        b->nholder = results[k] + 1;
+        results[k] = b->nholder++;
         born[k] = BT_NEWS(b->arena, struct born, p->functions[k]->nword);
-        if (!born[k])
+        if (!born[k] || !find_holders(b, k))
             return no_memory(b);
     }
-    b->registers = registers;
     b->results = results;
     b->born = born;
     if (!add_arguments(b))
@@ -350,6 +372,10 @@ static int find_born(struct bounds *b)
             if (!add_instruction(b, k, f->words + pc))
                 return 0;
             born[k][pc].n = b->sites.len - born[k][pc].first;
+            for (uint32_t i = born[k][pc].first; i < b->sites.len; i++) {
+                b->sites.at[i].function = k;
+                b->sites.at[i].pc = pc;
+            }
             while (vm_decode_operand(&d, &operand))
                 ;
         }
@@ -390,15 +416,14 @@ static int put_all(struct bounds *b, uint32_t to, uint32_t from)
     return is_new != 0;
 }
 
-/* dst gets a field of what a register holds. */
-static int put_field(struct bounds *b, uint32_t k, uint32_t dst, uint32_t operand,
-                     uint32_t index)
+/* What an instruction writes is a field of what its first operand holds. */
+static int put_field(struct bounds *b, uint32_t k, const uint32_t *w, uint32_t index)
 {
     int is_new = 0;
-    for (uint32_t s = 0; is_object(b, k, dst) && s < b->sites.len; s++) {
+    for (uint32_t s = 0; is_object(b, k, w[0] >> 8) && s < b->sites.len; s++) {
         const struct site *site = &b->sites.at[s];
-        if (index < site->nfield && has_site(set_of(b, holder_of(b, k, operand)), s))
-            is_new |= put_all(b, holder_of(b, k, dst), site->first + index);
+        if (index < site->nfield && has_site(set_of(b, holder_of(b, k, w + 1)), s))
+            is_new |= put_all(b, holder_of(b, k, w), site->first + index);
     }
     return is_new;
 }
@@ -408,9 +433,9 @@ static int put_content(struct bounds *b, uint32_t k, const uint32_t *w, uint32_t
     int is_new = 0;
     for (uint32_t s = 0; s < b->sites.len; s++) {
         const uint32_t to = b->sites.at[s].first;
-        if (!b->sites.at[s].nfield || !has_site(set_of(b, holder_of(b, k, w[1])), s))
+        if (!b->sites.at[s].nfield || !has_site(set_of(b, holder_of(b, k, w + 1)), s))
             continue;
-        is_new |= is_object(b, k, w[2]) ? put_all(b, to, holder_of(b, k, w[2]))
+        is_new |= is_object(b, k, w[2]) ? put_all(b, to, holder_of(b, k, w + 2))
                                         : put_site(b, to, box);
     }
     return is_new;
@@ -436,7 +461,7 @@ static int put_operands(struct bounds *b, uint32_t k, uint32_t site, uint32_t n,
     for (uint32_t i = 0; i < n; i++) {
         if (is_object(b, k, operands[i]))
             is_new |=
-                put_all(b, b->sites.at[site].first + i, holder_of(b, k, operands[i]));
+                put_all(b, b->sites.at[site].first + i, holder_of(b, k, operands + i));
     }
     return is_new;
 }
@@ -444,12 +469,10 @@ static int put_operands(struct bounds *b, uint32_t k, uint32_t site, uint32_t n,
 static int put_arguments(struct bounds *b, uint32_t k, uint32_t callee, uint32_t n,
                          const uint32_t *operands)
 {
-    const struct vm_function *f = b->program->functions[callee];
     int is_new = 0;
     for (uint32_t i = 0; i < n; i++) {
         if (is_object(b, k, operands[i]))
-            is_new |= put_all(b, holder_of(b, callee, f->params[i]),
-                              holder_of(b, k, operands[i]));
+            is_new |= put_all(b, b->params[callee][i], holder_of(b, k, operands + i));
     }
     return is_new;
 }
@@ -461,21 +484,21 @@ static int put_instruction(struct bounds *b, uint32_t k, uint32_t pc)
     const uint32_t dst = w[0] >> 8, code = w[0] & 0xff;
     int is_new = 0;
     if (born->n && code != VM_REF_SET && is_object(b, k, dst))
-        is_new = put_site(b, holder_of(b, k, dst), born->first);
+        is_new = put_site(b, holder_of(b, k, w), born->first);
     switch (code) {
     case VM_MOVE:
         return is_object(b, k, dst) && is_object(b, k, w[1]) &&
-               put_all(b, holder_of(b, k, dst), holder_of(b, k, w[1]));
+               put_all(b, holder_of(b, k, w), holder_of(b, k, w + 1));
     case VM_OWN:
         if (is_object(b, k, dst) && is_object(b, k, w[1]))
-            is_new |= put_all(b, holder_of(b, k, dst), holder_of(b, k, w[1]));
+            is_new |= put_all(b, holder_of(b, k, w), holder_of(b, k, w + 1));
         return is_new;
     case VM_RET:
-        return is_object(b, k, dst) && put_all(b, b->results[k], holder_of(b, k, dst));
+        return is_object(b, k, dst) && put_all(b, b->results[k], holder_of(b, k, w));
     case VM_CALL:
         is_new = put_arguments(b, k, w[1], w[3], w + 4);
         if (is_object(b, k, dst))
-            is_new |= put_all(b, holder_of(b, k, dst), b->results[w[1]]);
+            is_new |= put_all(b, holder_of(b, k, w), b->results[w[1]]);
         return is_new;
     case VM_TAIL_CALL:
         is_new = put_arguments(b, k, dst, w[2], w + 3);
@@ -483,17 +506,17 @@ static int put_instruction(struct bounds *b, uint32_t k, uint32_t pc)
     case VM_TUPLE: return put_operands(b, k, born->first, w[1], w + 2) | is_new;
     case VM_ADT: return put_operands(b, k, born->first, w[2], w + 3) | is_new;
     case VM_REF: return put_operands(b, k, born->first, 1, w + 1) | is_new;
-    case VM_FIELD: return put_field(b, k, dst, w[1], w[2]);
-    case VM_CTOR_FIELD: return put_field(b, k, dst, w[1], w[3]);
-    case VM_REF_GET: return put_field(b, k, dst, w[1], 0);
+    case VM_FIELD: return put_field(b, k, w, w[2]);
+    case VM_CTOR_FIELD: return put_field(b, k, w, w[3]);
+    case VM_REF_GET: return put_field(b, k, w, 0);
     case VM_REF_SET:
         is_new = put_content(b, k, w, born->first);
         if (is_object(b, k, dst))
-            is_new |= put_site(b, holder_of(b, k, dst), born->first + born->n - 1);
+            is_new |= put_site(b, holder_of(b, k, w), born->first + born->n - 1);
         return is_new;
     case VM_VIEW:
         return (is_object(b, k, w[2]) &&
-                put_owner(b, born->first, holder_of(b, k, w[2]))) |
+                put_owner(b, born->first, holder_of(b, k, w + 2))) |
                is_new;
     default: return is_new;
     }
@@ -550,8 +573,8 @@ static int find_copies(struct bounds *b)
                     continue;
                 if (!from->ndata ||
                     (is_sized[i] && (to->n != from->n || to->ndata != from->ndata)))
-                    return bound_fails(b, b->program->functions[0],
-                                       "a tensor that is copied has several sizes");
+                    return fails_at(b, to->function, to->pc,
+                                    "a tensor that is copied has several sizes", "");
                 is_new |= !is_sized[i];
                 is_sized[i] = 1;
                 to->n = from->n;

@@ -121,8 +121,10 @@ static bt_status read_values(struct plan *p, const bt_func *func)
         if (!p->args[p->narg].name)
             return bt_no_memory();
     }
+    const char *name =
+        bt_as_tuple_type(func->result) ? "output" : bt_output_name(p->arena, func, 0);
     p->results[p->nresult++] =
-        (struct leaf){ .name = plan_word(p, "output"), .type = func->result };
+        (struct leaf){ .name = name ? plan_word(p, name) : NULL, .type = func->result };
     return p->results->name ? NULL : bt_no_memory();
 }
 

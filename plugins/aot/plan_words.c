@@ -112,9 +112,10 @@ static int is_reserved(const char *word)
 static int is_of_program(const struct plan *p, const char *word)
 {
     static const char *const words[] = {
-        "begin",    "check_weights", "count", "digest",    "dim",       "drop",
-        "elements", "fault",         "field", "fields",    "machine",   "run",
-        "tag",      "tensor",        "value", "workspace", "WORKSPACE",
+        "API",    "EXPORTS", "begin", "check_weights", "count",
+        "digest", "dim",     "drop",  "elements",      "fault",
+        "field",  "fields",  "hold",  "machine",       "run",
+        "tag",    "tensor",  "value", "workspace",     "WORKSPACE",
     };
     const size_t n = strlen(p->name);
     const char *rest = word + n + 1;
@@ -139,8 +140,9 @@ static void add_word(bt_text *out, const char *like)
 
 const char *plan_name(struct plan *p, const char *like)
 {
-    // its functions would be called like those of the text: fn1_run, obj_tensor
-    const int is_met = strcmp(like, "obj") == 0 ||
+    // its functions would be called like what the text has: fn1_run, obj_tensor, aot_elements
+    const int is_met = strcmp(like, "obj") == 0 || strcmp(like, "aot") == 0 ||
+                       strcmp(like, "bt") == 0 ||
                        (begins(like, "fn") && like[2] >= '0' && like[2] <= '9') ||
                        is_listed(like, strlen(like), headers, BT_COUNT(headers)) ||
                        is_listed(like, strlen(like), projects, BT_COUNT(projects));

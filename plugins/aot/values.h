@@ -47,6 +47,11 @@ int32_t value_fields(struct machine *m, uint32_t tag, uint32_t n,
     return fault;
 }
 
+struct object *value_hold(const struct object *value)
+{
+    return obj_ref((struct object *)(uintptr_t)value);
+}
+
 void value_drop(struct machine *m, struct object *value)
 {
     obj_drop(m, value);

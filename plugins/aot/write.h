@@ -31,6 +31,8 @@ enum { RUNTIME_FAULTS = 5 };
 bt_status write_header(struct output *) BT_MUST_USE;
 /* Whether the entry has dims; its parameters of them; the head of its function. */
 int is_open(const struct output *);
+/* Bytes of the workspace that are enough for any dims; 0: they are no number. */
+int find_workspace(const struct plan *, uint64_t *out);
 void add_dim_params(const struct output *, bt_text *out);
 void call_workspace(const struct plan *, bt_text *out);
 void add_prototype(const struct output *, bt_text *out);

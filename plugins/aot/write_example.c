@@ -26,7 +26,7 @@ static bt_status write_cmake(struct output *o, const char *example)
         ")\n"
         "target_include_directories(%s PUBLIC ${CMAKE_CURRENT_SOURCE_DIR})\n"
         "set_target_properties(%s PROPERTIES C_STANDARD 99 C_STANDARD_REQUIRED ON\n"
-        "  C_EXTENSIONS OFF POSITION_INDEPENDENT_CODE ON)\n"
+        "  C_EXTENSIONS OFF POSITION_INDEPENDENT_CODE ON C_VISIBILITY_PRESET hidden)\n"
         "if(CMAKE_C_COMPILER_ID MATCHES \"GNU|Clang\")\n"
         "  # a product and a sum round one after the other: the same bits everywhere\n"
         "  target_compile_options(%s PRIVATE -ffp-contract=off)\n"
@@ -40,15 +40,20 @@ static bt_status write_cmake(struct output *o, const char *example)
                      *o->machine ? ", for machines with " : "", o->machine, name,
                      o->library);
     bt_text_addf(&text,
-                 "\nadd_executable(%s_example main.c)\n"
-                 "set_target_properties(%s_example PROPERTIES C_STANDARD 99)\n"
-                 "target_link_libraries(%s_example PRIVATE %s)\n",
+                 "\n# The example, which a project that adds this folder does not "
+                 "build.\n"
+                 "if(\"${CMAKE_SOURCE_DIR}\" STREQUAL "
+                 "\"${CMAKE_CURRENT_SOURCE_DIR}\")\n"
+                 "  add_executable(%s_example main.c)\n"
+                 "  set_target_properties(%s_example PROPERTIES C_STANDARD 99)\n"
+                 "  target_link_libraries(%s_example PRIVATE %s)\n",
                  name, name, name, name);
     if (o->weights == WEIGHTS_FILE)
         bt_text_addf(&text,
-                     "target_compile_definitions(%s_example PRIVATE\n"
-                     "  WEIGHTS=\"${CMAKE_CURRENT_SOURCE_DIR}/%s.weights\")\n",
+                     "  target_compile_definitions(%s_example PRIVATE\n"
+                     "    WEIGHTS=\"${CMAKE_CURRENT_SOURCE_DIR}/%s.weights\")\n",
                      name, name);
+    bt_text_addf(&text, "endif()\n");
     return add_file(o, &text, "CMakeLists.txt");
 }
 

@@ -3,6 +3,7 @@
 
 #include <inttypes.h>
 
+#include <baton/importer.h>
 #include <baton/op.h>
 
 #include "expr.h"
@@ -87,18 +88,19 @@ static bt_status add_leaves(struct plan *p, const char *what, uint32_t n,
     return NULL;
 }
 
-/* Bytes of the frame, where they are a number. */
-static int find_workspace(const struct plan *p, int64_t *out)
+int find_workspace(const struct plan *p, uint64_t *out)
 {
-    *out = 0;
+    *out = p->program ? p->bound.nbytes : 0;
+    if (p->program)
+        return p->bound.is_known && p->bound.is_number;
     for (uint32_t i = 0; i < p->blocks.len; i++) {
         int64_t nbytes;
         if (p->blocks.at[i].result)
             continue;
         if (!bt_dim_is_const(p->blocks.at[i].nbytes, &nbytes) ||
-            nbytes > INT64_MAX - 64 - *out)
+            nbytes > INT64_MAX - 64 - (int64_t)*out)
             return 0;
-        *out += (nbytes + 63) / 64 * 64;
+        *out += (uint64_t)(nbytes + 63) / 64 * 64;
     }
     return 1;
 }
@@ -120,7 +122,7 @@ static void add_dim_ranges(const struct plan *p, bt_text *out)
 /* The entry on arrays. */
 static bt_status add_arrays(struct output *o, bt_text *out)
 {
-    int64_t workspace;
+    uint64_t workspace;
     struct plan *p = o->plan;
     bt_text text;
     bt_text_init(&text, p->arena);
@@ -140,12 +142,15 @@ static bt_status add_arrays(struct output *o, bt_text *out)
         bt_text_addf(&text,
                      " * The workspace has `nbytes` bytes, as many as the run may need: "
                      "what it builds lives there. At\n"
-                     " * most `depth` calls are in progress at once, each on the C "
-                     "stack. No numbers are enough for\n"
-                     " * every run: %s.\n",
+                     " * most `depth` calls are in progress at once, each with some "
+                     "hundred bytes of the C stack, which\n"
+                     " * is to have them. No numbers are enough for every run: %s.\n",
                      p->bound.why);
     else
-        bt_text_addf(&text, " * The workspace has %s_workspace bytes.\n", p->name);
+        bt_text_addf(&text,
+                     " * The workspace has %s_workspace bytes: the run cannot tell a "
+                     "shorter one.\n",
+                     p->name);
     bt_text_addf(&text,
                  " * It begins at a multiple of 64, and holds nothing "
                  "between calls.\n"
@@ -158,7 +163,7 @@ static bt_status add_arrays(struct output *o, bt_text *out)
         bt_text_addf(&text,
                      " * Kernels call libbaton_%s.a%s%s; another machine is a fault.\n",
                      o->library, *o->machine ? ", on machines with " : "", o->machine);
-    bt_text_addf(&text, " */\n");
+    bt_text_addf(&text, " */\n%s_API ", p->name);
     add_prototype(o, &text);
     bt_text_addf(&text, ";\n");
     if (p->bound.is_known)
@@ -168,17 +173,41 @@ static bt_status add_arrays(struct output *o, bt_text *out)
                      p->bound.nbytes, has_workspace(p) ? " /* with any dims */" : "");
     if (has_workspace(p)) {
         bt_text_addf(&text,
-                     "\n/* Bytes; UINT64_MAX: the dims are out of range. */\nuint64_t "
-                     "%s_workspace(",
-                     p->name);
+                     "\n/* Bytes; UINT64_MAX: the dims are out of range. */\n"
+                     "%s_API uint64_t %s_workspace(",
+                     p->name, p->name);
         add_dim_params(o, &text);
         bt_text_addf(&text, "%s);\n", is_open(o) ? "" : "void");
         if (!p->program && find_workspace(p, &workspace))
-            bt_text_addf(&text, "#define %s_WORKSPACE %" PRId64 "\n", p->name, workspace);
+            bt_text_addf(&text, "#define %s_WORKSPACE %" PRIu64 "\n", p->name, workspace);
     }
     if (!bt_text_get(&text))
         return bt_no_memory();
     bt_text_add(out, text.at, text.len);
+    return NULL;
+}
+
+static void add_type(struct plan *p, const char *what, const char *name,
+                     const bt_type *type, bt_text *out)
+{
+    bt_text_addf(out, " * %s %s: ", what, name);
+    bt_print_type(p->ctx, type, out);
+    bt_text_addf(out, "\n");
+}
+
+/* A tuple of outputs is one value, whose fields have the outputs' names. */
+static bt_status add_outputs(struct plan *p, bt_text *out)
+{
+    const bt_func *func = p->entry->func;
+    const bt_list_type *fields = bt_as_tuple_type(func->result);
+    add_type(p, "out", p->results->name, func->result, out);
+    for (uint32_t i = 0; fields && i < fields->n; i++) {
+        const char *name = bt_output_name(p->arena, func, i);
+        const char *word = name ? plan_word(p, name) : NULL;
+        if (!word)
+            return bt_no_memory();
+        bt_text_addf(out, " *     field %" PRIu32 ": %s\n", i, word);
+    }
     return NULL;
 }
 
@@ -187,18 +216,28 @@ static bt_status add_values(struct output *o, bt_text *out)
 {
     struct plan *p = o->plan;
     bt_text_addf(out, "/*\n * Values:\n *\n");
-    for (uint32_t i = 0; i < p->narg + p->nresult; i++) {
-        const struct leaf *leaf = i < p->narg ? &p->args[i] : p->results;
-        bt_text_addf(out, " * %s %s: ", i < p->narg ? "in " : "out", leaf->name);
-        bt_print_type(p->ctx, leaf->type, out);
-        bt_text_addf(out, "\n");
-    }
+    for (uint32_t i = 0; i < p->narg; i++)
+        add_type(p, "in ", p->args[i].name, p->args[i].type, out);
+    BT_TRY(add_outputs(p, out));
     bt_text_addf(out, " *\n");
     add_dim_ranges(p, out);
     BT_TRY(values_declare(o, out));
+    bt_text_addf(out, "%s_API ", p->name);
     add_prototype(o, out);
     bt_text_addf(out, ";\n");
     return NULL;
+}
+
+/* What a shared library of the program shows is said to compilers; all else is hidden. */
+static void add_api(const char *name, bt_text *out)
+{
+    bt_text_addf(out,
+                 "#if defined(_WIN32) && defined(%s_EXPORTS)\n"
+                 "#define %s_API __declspec(dllexport)\n"
+                 "#elif defined(__GNUC__) && !defined(_WIN32)\n"
+                 "#define %s_API __attribute__((visibility(\"default\")))\n"
+                 "#else\n#define %s_API\n#endif\n\n",
+                 name, name, name, name);
 }
 
 bt_status write_header(struct output *o)
@@ -212,16 +251,18 @@ bt_status write_header(struct output *o)
                  p->name, p->name);
     bt_text_addf(&text, "#include <stddef.h>\n#include <stdint.h>\n\n"
                         "#ifdef __cplusplus\nextern \"C\" {\n#endif\n\n");
+    add_api(p->name, &text);
     BT_TRY(p->has_values ? add_values(o, &text) : add_arrays(o, &text));
-    bt_text_addf(&text, "\nconst char *%s_fault(int32_t fault);\n", p->name);
+    bt_text_addf(&text, "\n%s_API const char *%s_fault(int32_t fault);\n", p->name,
+                 p->name);
     if (o->weights == WEIGHTS_FILE)
         bt_text_addf(
             &text,
             "\n/* `weights` is the content of %s.weights, mapped or read to a multiple "
             "of 64.\n * Returns 0 where it has the size and the digest that it was "
             "written with. */\n"
-            "int32_t %s_check_weights(const void *weights, size_t nbytes);\n",
-            p->name, p->name);
+            "%s_API int32_t %s_check_weights(const void *weights, size_t nbytes);\n",
+            p->name, p->name, p->name);
     bt_text_addf(&text, "\n#ifdef __cplusplus\n}\n#endif\n#endif\n");
     return add_file(o, &text, "%s.h", p->name);
 }

@@ -51,7 +51,7 @@ static bt_status write_piece(struct output *o, uint32_t kernel)
     }
     bt_text_add(&text, c->codes[kernel]->at, c->codes[kernel]->nbytes);
     return add_file(o, &text, "%s_kernels_%" PRIu32 ".c", o->plan->name,
-                      piece_of(o, kernel));
+                    piece_of(o, kernel));
 }
 
 /* A header of the kernel that generated C includes. */

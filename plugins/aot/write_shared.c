@@ -29,7 +29,8 @@ static int add_arguments(const struct output *o, words *argv)
     const char *here = *o->folder == '/' ? "" : "./";
     int ok = add_word(o, argv, "cc") && add_word(o, argv, "-std=c99") &&
              add_word(o, argv, "-O2") && add_word(o, argv, "-fPIC") &&
-             add_word(o, argv, "-shared") && add_word(o, argv, "-ffp-contract=off") &&
+             add_word(o, argv, "-shared") && add_word(o, argv, "-fvisibility=hidden") &&
+             add_word(o, argv, "-ffp-contract=off") &&
              add_word(o, argv, "-I%s%s", here, o->folder) && add_word(o, argv, "-o") &&
              add_word(o, argv, "%s%s/%s.so", here, o->folder, name) &&
              add_word(o, argv, "%s%s/%s.c", here, o->folder, name) &&

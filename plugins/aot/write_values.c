@@ -9,8 +9,8 @@
 #include "write.h"
 
 /* What the functions of values.h are called in the program: after it. */
-static const char *const words[] = { "begin", "tensor", "fields", "drop",    "tag",
-                                     "count", "field",  "dim",    "elements" };
+static const char *const words[] = { "begin", "tensor", "fields", "hold", "drop",
+                                     "tag",   "count",  "field",  "dim",  "elements" };
 
 /* ---- constructors ---- */
 
@@ -75,40 +75,46 @@ bt_status values_declare(struct output *o, bt_text *out)
         " * A value is held by whoever has a reference to it. What @_fields and @_run "
         "take\n"
         " * is theirs then; what they give is the caller's, to give on or to @_drop.\n"
-        " * Fields that are read stay their value's. All live in the workspace, which\n"
+        " * Fields that are read stay their value's; @_hold gives a reference of one's\n"
+        " * own, which is dropped or given on, too. All live in the workspace, which\n"
         " * begins at a multiple of 64; at most `depth` calls are in progress at once,\n"
-        " * each on the C stack. Values must be of the types that are asked for.\n"
+        " * each with some hundred bytes of the C stack, which is to have them.\n"
+        " * Values must be of the types that are asked for.\n"
         " * Each function returns 0, or a fault, of which @_fault gives the text; after\n"
         " * a fault of @_run begin again. Threads need a workspace each.\n"
         " */\n"
         "struct @_machine;\nstruct @_value;\n",
         p->name, out);
     BT_TRY(add_constructors(p, out));
-    add_named(o->weights == WEIGHTS_FILE
-                  ? "\nint32_t @_begin(void *workspace, size_t nbytes, uint32_t depth, "
-                    "const void\n"
-                    "    *weights, struct @_machine **out);\n"
-                  : "\n/* weights: NULL. */\n"
-                    "int32_t @_begin(void *workspace, size_t nbytes, uint32_t depth,\n"
-                    "    const void *weights, struct @_machine **out);\n",
-              p->name, out);
+    add_named(
+        o->weights == WEIGHTS_FILE
+            ? "\n@_API int32_t @_begin(void *workspace, size_t nbytes, uint32_t depth, "
+              "const void\n"
+              "    *weights, struct @_machine **out);\n"
+            : "\n/* weights: NULL. */\n"
+              "@_API int32_t @_begin(void *workspace, size_t nbytes, uint32_t depth,\n"
+              "    const void *weights, struct @_machine **out);\n",
+        p->name, out);
     add_named(
         "/* A row major tensor of elements that stay where they are, as long as the "
         "value\n"
         " * is held. */\n"
-        "int32_t @_tensor(struct @_machine *, uint32_t rank, const int64_t *dims,\n"
+        "@_API int32_t @_tensor(struct @_machine *, uint32_t rank, const int64_t *dims,\n"
         "    const void *elements, struct @_value **out);\n"
         "/* A value of a data type by its constructor's number; tag 0: a tuple. */\n"
-        "int32_t @_fields(struct @_machine *, uint32_t tag, uint32_t n,\n"
+        "@_API int32_t @_fields(struct @_machine *, uint32_t tag, uint32_t n,\n"
         "    struct @_value *const *fields, struct @_value **out);\n"
-        "void @_drop(struct @_machine *, struct @_value *value);\n"
-        "uint32_t @_tag(const struct @_value *value);\n"
+        "/* One more reference: of a field, so that it outlives its value. */\n"
+        "@_API struct @_value *@_hold(const struct @_value *value);\n"
+        "@_API void @_drop(struct @_machine *, struct @_value *value);\n"
+        "@_API uint32_t @_tag(const struct @_value *value);\n"
         "/* Of a tensor, its axes; else the fields. */\n"
-        "uint32_t @_count(const struct @_value *value);\n"
+        "@_API uint32_t @_count(const struct @_value *value);\n"
         "/* NULL: there is no such field. */\n"
-        "const struct @_value *@_field(const struct @_value *value, uint32_t index);\n"
-        "int64_t @_dim(const struct @_value *value, uint32_t axis);\n"
-        "const void *@_elements(const struct @_value *value);\n"
+        "@_API const struct @_value *@_field(const struct @_value *value, uint32_t "
+        "index);\n"
+        "@_API int64_t @_dim(const struct @_value *value, uint32_t axis);\n"
+        "@_API const void *@_elements(const struct @_value *value);\n"
         "\n",
         p->name, out);
     return out->failed ? bt_no_memory() : NULL;

@@ -42,25 +42,33 @@ static int print_written(struct tool *tool, const char *path)
     return EXIT_OK;
 }
 
+static int print_folder(struct tool *tool, const char *folder, bt_text *said)
+{
+    if (!bt_text_get(said))
+        return tool_fail(tool, bt_no_memory());
+    printf("%s: %s\n", folder, bt_text_get(said));
+    return EXIT_OK;
+}
+
 static int run(struct tool *tool)
 {
     const char *output = option_value(tool, "output");
     bt_program_options options;
+    bt_text said;
     int code = check_output(tool, output);
     if (!code)
         code = read_program_options(tool, &options);
     if (code)
         return code;
     options.executor = option_value(tool, "executor");
+    bt_text_init(&said, bt_ctx_scratch(tool->ctx));
+    options.said = &said;
     begin_progress(tool);
     bt_status status = bt_program_compile(tool->ctx, tool->args[0], &options, output);
     end_progress(tool);
-    if (status && status->code == BT_ERR_UNSUPPORTED && options.executor)
-        status = bt_note(tool->ctx, status, NULL, 0,
-                         "executor %s was asked for: without --executor and --target a "
-                         "program is compiled for what takes all of it",
-                         options.executor);
     TRY_TOOL(tool, status);
+    if (said.len)
+        return print_folder(tool, output, &said);
     // of a device or a pipe there is nothing to tell
     return bt_artifact_is(output) ? print_written(tool, output) : EXIT_OK;
 }

@@ -148,6 +148,8 @@ static int print_artifact(struct tool *tool, const bt_artifact *a, const bt_glob
         printf("%s%s%s%s\n", i ? "                 " : "compiled for     ", t->text,
                *t->compatibility ? ", which needs " : "", t->compatibility);
     }
+    if (*a->executor)
+        printf("executor         %s\n", a->executor);
     printf("entry            @%s\n", a->entry);
     int code = print_signature(tool, entry);
     if (code)
@@ -243,6 +245,8 @@ static int print_artifact_json(struct tool *tool, const bt_artifact *a,
         "calls", (json_int_t)count_steps(blocks, NULL), "constants",
         (json_int_t)a->nconstant, "memory", count_memory(tool, entry), "sections",
         sections_json(a), "provenance", lines_json(a->provenance));
+    if (*a->executor)
+        json_object_set_new(root, "executor", json_string(a->executor));
     if (find_hot(entry))
         json_object_set_new(root, "versions", json_string(find_hot(entry)));
     return print_json(tool, root);

@@ -105,13 +105,33 @@ static int add_target(struct list *l, const char *one, size_t n)
     return code;
 }
 
+/* Targets that differed in their threads alone are the same one now. */
+static int check_once(const struct list *l, size_t first)
+{
+    const char *all = l->out.at, *last = all + first;
+    for (size_t at = 0; at < first; at += item_length(all + at, first - at) + 2) {
+        const size_t n = item_length(all + at, first - at);
+        if (n == l->out.len - first && memcmp(all + at, last, n) == 0)
+            return tool_usage(l->tool,
+                              "--threads %lld makes two targets of %s one and the same, "
+                              "%s: leave it out",
+                              (long long)l->nthread, l->tool->args[0], last);
+    }
+    return EXIT_OK;
+}
+
 /* The list of targets with their number of threads. */
 static int add_threads(struct list *l, const char *targets, const char **out)
 {
     bt_text_init(&l->out, bt_ctx_scratch(l->tool->ctx));
     while (*targets) {
         size_t n = item_length(targets, strlen(targets));
+        const size_t first = l->out.len;
         int code = add_target(l, targets, n);
+        if (!code && !bt_text_get(&l->out))
+            code = tool_fail(l->tool, bt_no_memory());
+        if (!code)
+            code = check_once(l, first);
         if (code)
             return code;
         targets += n + (targets[n] == ',');

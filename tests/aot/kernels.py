@@ -14,6 +14,21 @@ from aot import FLAGS, HERE, TREE, compilers, run, skip, write
 DIGITS = TREE / "sdk/examples/digits/digits.baton"
 
 
+# A tensor that kernels change in place, of n elements or of twice as many.
+TWO_SIZES = """#[version = "baton 0.1"]
+def @loop(%k: int64, %all: Tensor[(?), float32]) -> Tensor[(?), float32] {
+    if (less(%k, 4i64)) {
+        let %one = reshape(cast(%k, dtype="float32"), newshape=[1]);
+        @loop(add(%k, 1i64), scatter_nd(%all, reshape(%k, newshape=[1, 1]), %one, mode="update"))
+    } else { %all }
+}
+def @main<n: Dim in 8..64>(%x: Tensor[(n), float32], %k: int64) {
+    let %all: Tensor[(?), float32] = if (less(%k, 0i64)) { exp(%x) } else { concatenate((%x, %x), axis=0) };
+    sum(@loop(%k, %all))
+}
+"""
+
+
 def library_of(baton):
     library = baton.parent.parent / "lib/baton/native/libbaton_cpu.a"
     return library if library.exists() else skip(f"{library} was not built")
@@ -60,6 +75,13 @@ def native(baton, work):
             run(program)  # on values, which the example builds; aot.golden compares such programs
         else:
             count += aot.compare(baton, model, folder, 0, [program])
+    header = (work / "language/scan/scan.h").read_text()
+    if "scan_workspace and scan_DEPTH are enough for every run" not in header:
+        sys.exit(f"no workspace is enough for scan:\n{header}")
+    (work / "two_sizes.baton").write_text(TWO_SIZES)
+    header = (write(baton, work / "two_sizes.baton", work / "two_sizes", "--target", "cpu") / "two_sizes.h").read_text()
+    if "a tensor that is copied has several sizes (two_sizes.baton:5:30)" not in header:
+        sys.exit(f"why no workspace is enough is not told:\n{header}")
     print(f"{count} outputs as graph on cpu, or with branches interp, has them, by {' and '.join(found)}")
     folder = work / "digits/digits"
     text = folder / "digits_kernels_0.c"
@@ -81,6 +103,7 @@ def shared(baton, work):
         shutil.rmtree(folder, ignore_errors=True)
         folder.parent.mkdir(exist_ok=True)
         run(baton, "compile", DIGITS, "--executor", 'aot{build="shared"}', "--target", target, "-o", folder)
+        aot.check_shown(folder, "digits", folder / "digits.so")
         program = folder / "load.sh"
         program.write_text(f'#!/bin/sh\nexec {work / "load"} {folder / "digits.so"} digits "$@"\n')
         program.chmod(0o755)
@@ -108,7 +131,9 @@ def embedded(baton, work):
         project.mkdir()
         (project / "CMakeLists.txt").write_text(blocks["cmake"])
         (project / "classify.c").write_text(blocks["c"])
-        run(baton, *command[:-1], project / command[-1], "--target", target, cwd=TREE)
+        folder = project / command[-1]
+        run(baton, *command[:-1], folder, "--target", target, cwd=TREE)
+        (folder / "main.c").write_text("#error the example is for who builds the folder alone\n")
         run("cmake", "-S", project, "-B", place, "-DCMAKE_BUILD_TYPE=Release")
         run("cmake", "--build", place)
         said = run(place / "classify")

@@ -163,7 +163,8 @@ static void test_the_build_of_a_plugin_is_checked(void **state)
     bt_compiled_unref(c);
     char *list = malloc(row->nbytes);
     memcpy(list, b.at + row->offset, row->nbytes);
-    list[strlen(a->entry) + 1 + strlen(a->targets[0].text) + 1 + 6] ^= 1;
+    list[strlen(a->entry) + 1 + strlen(a->executor) + 1 + strlen(a->targets[0].text) + 1 +
+         6] ^= 1;
     struct bytes other = with_section(&b, BT__SECTION_TARGETS, list, row->nbytes);
     bt_artifact_close(a);
     write_bytes(&other);
@@ -217,7 +218,7 @@ static void test_the_machine_is_checked(void **state)
 static void test_a_target_that_is_missing_is_named(void **state)
 {
     (void)state;
-    static const char text[] = "main\0panel\0";
+    static const char text[] = "main\0\0panel\0";
     struct bytes b = written_for("panels"),
                  other = with_section(&b, BT__SECTION_TARGETS, text, sizeof(text));
     bt_artifact *a;

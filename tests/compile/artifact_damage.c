@@ -145,11 +145,13 @@ static void test_texts_have_their_form(void **state)
         const char *why;
     } rows[] = {
         { BT__SECTION_TARGETS, "", 0, BT_ERR_FORMAT, "a text without end" },
-        { BT__SECTION_TARGETS, "main\0panels", 11, BT_ERR_FORMAT, "a text without end" },
-        { BT__SECTION_TARGETS, "main\0", 5, BT_ERR_FORMAT, "there is no target" },
-        { BT__SECTION_TARGETS, "main\0\033[31m\0\0", 12, BT_ERR_FORMAT,
+        { BT__SECTION_TARGETS, "main\0\0panels", 12, BT_ERR_FORMAT,
+          "a text without end" },
+        { BT__SECTION_TARGETS, "main\0", 5, BT_ERR_FORMAT, "a text without end" },
+        { BT__SECTION_TARGETS, "main\0\0", 6, BT_ERR_FORMAT, "there is no target" },
+        { BT__SECTION_TARGETS, "main\0\0\033[31m\0\0", 13, BT_ERR_FORMAT,
           "a control character in a text" },
-        { BT__SECTION_TARGETS, "maim\0panels\0\0", 13, BT_ERR_NAME, "maim" },
+        { BT__SECTION_TARGETS, "maim\0\0panels\0\0", 14, BT_ERR_NAME, "maim" },
         { BT__SECTION_FUNCTIONS,
           "f\0"
           "1\0\0",

@@ -1,14 +1,15 @@
-# Files that an installed page names are there: all words in backquotes, brackets or parentheses that end as files do. The
-# last part of README.md, of vm.md and of aot.md is about the source. Before it, it names all pages.
+# Files that an installed page names are there: all words in backquotes, brackets or parentheses that end as files do, or that begin as
+# paths of the source do. The last part of README.md, of vm.md and of aot.md is about the source. Before it, it names all pages.
 file(REMOVE_RECURSE ${WORK})
 execute_process(COMMAND ${CMAKE_COMMAND} --install ${BUILD} --prefix ${WORK} OUTPUT_QUIET RESULT_VARIABLE failed)
 if(failed)
   message(FATAL_ERROR "installing failed")
 endif()
 file(GLOB pages ${WORK}/share/doc/baton/*.md)
-file(GLOB_RECURSE installed ${WORK}/*)
+file(GLOB_RECURSE installed LIST_DIRECTORIES true ${WORK}/*)
 list(TRANSFORM installed REPLACE ".*/" "")
 set(examples plugin.json x.json FILE.c npu.c tidy.json p.baton rows.c classify.c digits.h stdio.h NAME.h NAME_data.c main.c) # files of a reader's own, or of C
+set(pages_of_folders plugins/vm/README.md plugins/aot/README.md) # vm.md and aot.md
 set(nnamed 0)
 file(READ ${WORK}/share/doc/baton/README.md readme)
 string(REGEX REPLACE "\n## The tree.*" "" readme "${readme}")
@@ -22,12 +23,17 @@ foreach(page ${pages})
   string(REGEX REPLACE "\n## (The tree|How it is made).*" "" text "${text}")
   string(REGEX REPLACE "[][;]" " " text "${text}")
   string(REGEX MATCHALL "[`(<][A-Za-z][A-Za-z_./-]*\\.(c|h|md|def|json|baton|npz|txt)[`)>]" found "${text}")
-  foreach(word ${found})
+  string(REGEX MATCHALL "[`(<](kernel|ops|passes|plugins|sdk|targets|tests)/[A-Za-z0-9_./-]*[`)>]" paths "${text}")
+  foreach(word ${found} ${paths})
     string(REGEX REPLACE "[`()<>]" "" word "${word}")
     get_filename_component(file ${word} NAME)
     math(EXPR nnamed "${nnamed} + 1")
     list(FIND installed "${file}" at)
     list(FIND examples "${file}" own)
+    list(FIND pages_of_folders "${word}" known)
+    if(file STREQUAL "README.md" AND known EQUAL -1 AND NOT word STREQUAL file) # another folder's
+      set(at -1)
+    endif()
     if(at EQUAL -1 AND own EQUAL -1)
       message(SEND_ERROR "${page} names ${word}, which is not installed")
     endif()

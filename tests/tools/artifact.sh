@@ -116,6 +116,14 @@ expect 0 -- "$baton" info loop.baton --code --target reference
 cmp -s out expected || fault "the artifact and the model have different code"
 expect 0 '^ *[0-9]*  kernel  *fused_nn_dense' -- "$baton" info d.bta --code --executor vm
 expect 1 'executor graph makes no code of a program: vm does' -- "$baton" info d.bta --code
+# An executor that was asked for is the one that runs it, unless the run asks for another.
+expect 0 -- compile "$digits" -o vm.bta --executor vm
+expect 0 '^executor         vm$' -- "$baton" info vm.bta
+expect 0 '"executor": "vm"' -- "$baton" info vm.bta --json
+expect 0 '^ *[0-9]*  kernel  *fused_nn_dense' -- "$baton" info vm.bta --code
+expect 0 '^executor vm, target reference$' -- "$baton" bench vm.bta --warmup 0 --repeat 1
+expect 0 '^executor graph, target reference$' -- "$baton" bench vm.bta --warmup 0 --repeat 1 --executor graph
+expect 0 '^executor graph, target reference$' -- "$baton" bench d.bta --warmup 0 --repeat 1
 expect 2 'executor says whose code is shown: give --code too' -- "$baton" info d.bta --executor vm
 
 # What cannot be compiled is told, and nothing is written.
@@ -188,6 +196,19 @@ for verb in run bench "compile -o t.bta"; do
         -- "$baton" $verb "$digits" --threads 3 --target 'cpu{ threads = 2 , engine="bytecode"}'
 done
 expect 2 'threads needs a target that has threads: give --target cpu' -- compile "$digits" -o t.bta --threads 3
+# Targets that differ in their threads alone.
+cat > two.baton <<'END'
+#[version = "baton 0.1"]
+#[attrs(devices=["cpu", "cpu{threads=1}"])]
+def @main(%x: Tensor[(4), float32]) {
+    %a on 1 = exp(%x);
+    %b on 2 = tanh(%a);
+    %b
+}
+END
+expect 0 '^both.bta: for target cpu, cpu{threads=1}: ' -- "$baton" compile two.baton -o both.bta --target 'cpu, cpu{threads=1}'
+expect 0 '^b: ' -- "$baton" run both.bta -i x=random:1
+expect 2 'threads 1 makes two targets of both.bta one and the same, cpu{threads=1}: leave it out' -- "$baton" run both.bta --threads 1
 
 # Code for a processor that is not here.
 expect 0 '^cpu.bta: for target cpu: ' -- "$baton" compile "$digits" -o cpu.bta --target cpu

@@ -333,6 +333,7 @@ static bt_status copy_lists(const bt_artifact *a, bt_compiled *c)
     if (!c->funcs || !c->kernels || !c->codes)
         return bt_no_memory();
     BT_TRY(bt__compiled_text(c, a->entry, &c->entry));
+    BT_TRY(bt__compiled_text(c, a->executor, &c->executor));
     return bt__compiled_text(c, a->provenance, &c->provenance);
 }
 

@@ -19,7 +19,7 @@
 
 #define BT__ARTIFACT_MAGIC \
     "\211BTNART\n" /* no text begins so; lost if newlines are changed */
-#define BT__ARTIFACT_VERSION 4u
+#define BT__ARTIFACT_VERSION 5u
 #define BT__ARTIFACT_ORDER   0x01020304u
 #define BT__ARTIFACT_ALIGN   64u
 

@@ -206,6 +206,7 @@ static bt_status add_targets(struct writer *w)
     bt_text text;
     bt_text_init(&text, w->arena);
     add_word(&text, c->entry);
+    add_word(&text, c->executor);
     for (uint32_t i = 0; i < c->ntarget; i++) {
         if (w->numbers[i] == UINT32_MAX)
             continue;

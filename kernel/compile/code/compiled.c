@@ -272,8 +272,9 @@ bt_status bt__compiled_create(bt_ctx *ctx, const bt_targets *targets, bt_compile
         bt_arena_destroy(arena);
         return bt_no_memory();
     }
-    *c =
-        (bt_compiled){ .nref = 1, .registry = bt_registry_ref(registry), .arena = arena };
+    *c = (bt_compiled){
+        .nref = 1, .registry = bt_registry_ref(registry), .executor = "", .arena = arena
+    };
     bt_status status = take_targets(c, targets);
     if (status)
         bt_compiled_unref(c);

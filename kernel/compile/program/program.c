@@ -391,8 +391,11 @@ static bt_status load_artifact(bt_program *program, const bt_artifact *artifact,
     program->is_artifact = 1;
     BT_TRY(find_entry(program, artifact->entry));
     BT_TRY(bt_artifact_load(program->ctx, artifact, options->target, &program->compiled));
-    return options->executor ? load_by(program, artifact, options, options->executor)
-                             : open_by_any(program, load_by, artifact, options);
+    const char *executor = options->executor     ? options->executor
+                           : *artifact->executor ? artifact->executor
+                                                 : NULL;
+    return executor ? load_by(program, artifact, options, executor)
+                    : open_by_any(program, load_by, artifact, options);
 }
 
 static bt_status open_artifact(bt_program *program, const char *path,

@@ -9,7 +9,8 @@
  *                functions   primitive functions: who computes each, and what a call costs
  *                kernels     name, type, target and code of each, in the order of their numbers
  *                code        pieces of code: objects, bytes of the targets' own
- *                targets     entry, targets with their options, compatibility texts
+ *                targets     entry, executor, targets with their options, compatibility
+ *                            texts
  *                provenance  who made it
  *
  * Open artifacts of those only whose plugins you would load: code is trusted as a plugin's
@@ -45,6 +46,7 @@ typedef struct bt_artifact {
     uint32_t nsection;
     const bt_artifact_section *sections; /* in the order of the file */
     const char *entry;                   /* the function that was compiled */
+    const char *executor;                /* that was asked for; "": the first that can */
     const char *provenance;              /* lines: "baton 0.1.0", "plugin ID VERSION",
                                             "pipeline DIGEST" */
     uint32_t ntarget;                    /* those that compute something of it */

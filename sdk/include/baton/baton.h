@@ -64,6 +64,9 @@ typedef struct bt_program_options {
     /* Values and ranges of open dims, "n=1,8..32 step 8,64.. m=5", for which kernels have
      * code of their own; NULL: those of the entry's attribute `hot`. */
     const char *hot;
+    /* What bt_program_compile says of the folder that an executor wrote, on a line without
+     * an end: "for target c: 1 kernel, 7 files". NULL: nobody asks. */
+    bt_text *said;
 } bt_program_options;
 
 /* Reads, infers, optimises and loads; or maps an artifact, which has all that behind it:

@@ -124,6 +124,7 @@ typedef struct bt_compiled {
     bt_arena *arena;
     const bt_tensor *file;           /* in which code lies; NULL: it was compiled here */
     const char *entry;               /* the function that was compiled */
+    const char *executor;            /* that was asked for; "": the first that can */
     const char *provenance;          /* who made it, as lines; see <baton/artifact.h> */
     struct bt__constants *constants; /* the library's own */
 } bt_compiled;

@@ -67,9 +67,10 @@ typedef struct bt_executor {
                            bt_tensor **outs);
     /* Of an executor that makes a program of its own of a compiled one, in place of open,
      * load, close and call: writes it as files into a folder, which it makes where it is
-     * missing. The code of all kernels is source (bt_compile_options.form). */
+     * missing. The code of all kernels is source (bt_compile_options.form). `said`: what a
+     * user should know of the files, "7 files, a workspace of 64 bytes". */
     bt_status (*write)(bt_ctx *, const bt_compiled *, const char *entry,
-                       const void *options, const char *folder);
+                       const void *options, const char *folder, bt_text *said);
     /* optional, of an executor that makes code of a program: a session's, as text */
     bt_status (*describe)(bt_ctx *, void *session, bt_text *out);
     /* optional: a session of its own with the code of another one, which may be in use in

@@ -256,7 +256,9 @@ static bt_status write_and_compile(bt_ctx *ctx, struct session *s, bt_compiled *
     const bt_executor *aot = row;
     if (!mkdtemp(folder))
         return bt_fail(ctx, BT_ERR_IO, "written: there is no folder for files");
-    bt_status status = aot->write(ctx, compiled, compiled->entry, &chosen, folder);
+    bt_text said;
+    bt_text_init(&said, s->arena);
+    bt_status status = aot->write(ctx, compiled, compiled->entry, &chosen, folder, &said);
     if (!status)
         status = compile_all(ctx, s, folder);
     if (getenv("BATON_KEEP"))

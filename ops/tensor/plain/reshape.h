@@ -39,22 +39,27 @@ static inline int32_t plain_extents(const bt_plain_tensor *in, const int64_t *co
     return 0;
 }
 
-/* dyn.reshape. attrs: whether 0 is an extent, not a code. */
+/* dyn.reshape. attrs: whether 0 is an extent, not a code. It is one, too, where data without
+ * elements has no axis that it could copy: a size that is 0 in this run. */
 static int32_t plain_reshape(const bt_plain_call *call)
 {
     const bt_plain_tensor *in = call->in, *shape = call->in + 1;
     int64_t codes[BT_PLAIN_RANK], dims[BT_PLAIN_RANK], nelem, n = plain_count(shape), i;
+    int is_extent = call->attrs[0] != 0;
     shape_parts parts;
-    int32_t fault;
     for (i = 0; i < n; i++)
         codes[i] = plain_index(shape, i);
-    fault = plain_shape_resolve(n, codes, in->rank, call->attrs[0] != 0, &parts);
-    if (!fault)
-        fault = plain_extents(in, codes, &parts, dims, &nelem);
-    if (fault)
-        return fault;
-    if (nelem != plain_count(in))
-        return SHAPE_FAULT_NELEM;
+    for (;; is_extent = 1) {
+        int32_t fault = plain_shape_resolve(n, codes, in->rank, is_extent, &parts);
+        if (!fault)
+            fault = plain_extents(in, codes, &parts, dims, &nelem);
+        if (!fault && nelem != plain_count(in))
+            fault = SHAPE_FAULT_NELEM;
+        if (!fault)
+            break;
+        if (is_extent || plain_count(in) != 0)
+            return fault;
+    }
     if (parts.n != call->out->rank)
         return SHAPE_FAULT_TYPE;
     for (i = 0; call->is_sizing && i < parts.n; i++)

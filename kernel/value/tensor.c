@@ -167,29 +167,25 @@ static int lies_within(const bt_tensor *owner, const bt_tensor *view, int64_t of
            least >= owner_least && most <= owner_most;
 }
 
-/* The bytes from the first element in memory to behind the last one. *end is UINTPTR_MAX
- * where they overflow. */
-static void bytes_of(const bt_tensor *t, uintptr_t *start, uintptr_t *end)
+struct bt__bytes bt__tensor_bytes(const bt_tensor *t)
 {
     const int64_t item = (int64_t)bt_dtype_nbytes(t->dtype);
+    const uintptr_t data = (uintptr_t)t->data;
     int64_t least, most;
-    *start = 0;
-    *end = UINTPTR_MAX;
+    if (!t->nelem)
+        return (struct bt__bytes){ 0, 0 };
+    if (bt__tensor_is_row_major(t)) // as most are
+        return (struct bt__bytes){ data, data + (uintptr_t)(t->nelem * item) };
     if (!span_of(t->rank, t->dims, t->strides, &least, &most) ||
         !bt_mul_int64(least, item, &least) || !bt_mul_int64(most, item, &most))
-        return;
-    *start = (uintptr_t)t->data + (uintptr_t)least;
-    *end = (uintptr_t)t->data + (uintptr_t)most + (uintptr_t)item;
+        return (struct bt__bytes){ 0, UINTPTR_MAX };
+    return (struct bt__bytes){ data + (uintptr_t)least,
+                               data + (uintptr_t)most + (uintptr_t)item };
 }
 
 int bt_tensor_overlaps(const bt_tensor *a, const bt_tensor *b)
 {
-    uintptr_t a_start, a_end, b_start, b_end;
-    if (!a->nelem || !b->nelem)
-        return 0;
-    bytes_of(a, &a_start, &a_end);
-    bytes_of(b, &b_start, &b_end);
-    return a_start < b_end && b_start < a_end;
+    return bt__bytes_meet(bt__tensor_bytes(a), bt__tensor_bytes(b));
 }
 
 bt_status bt_tensor_view(bt_ctx *ctx, const bt_tensor *owner, uint32_t rank,

@@ -35,6 +35,17 @@ int bt__tensor_is_aligned(const bt_tensor *);
 /* Whether its bytes are those of a dense tensor, wherever they lie. */
 int bt__tensor_is_row_major(const bt_tensor *);
 
+/* The bytes from the first element in memory to behind the last one; both 0: there is none. `end`
+ * is UINTPTR_MAX where they overflow. */
+struct bt__bytes {
+    uintptr_t start, end;
+};
+struct bt__bytes bt__tensor_bytes(const bt_tensor *);
+static inline int bt__bytes_meet(struct bt__bytes a, struct bt__bytes b)
+{
+    return a.start < b.end && b.start < a.end;
+}
+
 /* Copies the elements of `from` in row-major order to `to`, which is dense and has as
  * many. */
 void bt__tensor_copy(const bt_tensor *from, bt_tensor *to);

@@ -181,9 +181,11 @@ static bt_status make_outputs(bt_program *program)
     program->noutput = fields ? fields->n : 1;
     program->outputs = BT_NEWS(program->arena, bt_port, program->noutput);
     program->outs = BT_NEWS(program->arena, bt_tensor *, program->noutput);
+    program->written = BT_NEWS(program->arena, struct bt__bytes, program->noutput);
     program->made = BT_NEWS(program->arena, bt_tensor *, program->noutput);
     program->results = BT_NEWS(program->arena, bt_object *, program->noutput);
-    if (!program->outputs || !program->outs || !program->made || !program->results)
+    if (!program->outputs || !program->outs || !program->written || !program->made ||
+        !program->results)
         return bt_no_memory();
     for (uint32_t i = 0; i < program->noutput; i++) {
         const char *name = bt_output_name(program->arena, program->entry->func, i);

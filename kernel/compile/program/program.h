@@ -14,6 +14,8 @@
 #include <baton/executor.h>
 #include <baton/importer.h>
 
+#include "value/tensor.h"
+
 struct bt_program {
     bt_ctx *ctx;
     bt_arena *arena; /* the program itself too */
@@ -36,9 +38,10 @@ struct bt_program {
     int64_t *least;      /* values of the entry's dims that sizes of ports are by */
     uint32_t has_raised; /* 1: one of them has become larger */
     bt_object **args;
-    bt_tensor **outs;    /* where outputs are computed; NULL: in new tensors */
-    bt_tensor **made;    /* of the run in progress */
-    bt_object **results; /* of the last run; NULL: there was none */
+    bt_tensor **outs;          /* where outputs are computed; NULL: in new tensors */
+    struct bt__bytes *written; /* of each of outs; none: 0 */
+    bt_tensor **made;          /* of the run in progress */
+    bt_object **results;       /* of the last run; NULL: there was none */
     uint32_t is_tuple;
     uint32_t is_artifact; /* 1: `module` is planned */
     const char *fuse;     /* pipeline that made what was compiled; NULL: the usual one */

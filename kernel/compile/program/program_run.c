@@ -120,6 +120,7 @@ bt_status bt_program_set_output(bt_program *program, uint32_t i, bt_tensor *to)
                        "output %s: the tensor is not row major", output);
     bt_tensor *old = program->outs[i];
     program->outs[i] = to ? bt_tensor_ref(to) : NULL;
+    program->written[i] = to ? bt__tensor_bytes(to) : (struct bt__bytes){ 0, 0 };
     bt_tensor_unref(old);
     return NULL;
 }
@@ -160,9 +161,11 @@ static int is_written(const bt_program *program, const bt_object *object)
 {
     const bt_tensor *tensor = bt_object_as_tensor(object);
     const bt_tuple *tuple = bt_object_as_tuple(object);
+    const struct bt__bytes bytes =
+        tensor ? bt__tensor_bytes(tensor) : (struct bt__bytes){ 0, 0 };
     int is = 0;
-    for (uint32_t i = 0; tensor && !is && i < program->noutput; i++)
-        is = program->outs[i] && bt_tensor_overlaps(program->outs[i], tensor);
+    for (uint32_t i = 0; tensor && i < program->noutput; i++)
+        is |= bt__bytes_meet(program->written[i], bytes);
     for (uint32_t i = 0; tuple && !is && i < tuple->nfield; i++)
         is = is_written(program, tuple->fields[i]);
     return is;

@@ -3,7 +3,6 @@
 
 #include <inttypes.h>
 
-#include <baton/importer.h>
 #include <baton/op.h>
 
 #include "expr.h"

@@ -50,6 +50,26 @@ static int print_folder(struct tool *tool, const char *folder, bt_text *said)
     return EXIT_OK;
 }
 
+/* Where another executor takes the program that the one asked for has refused. */
+static void note_other(struct tool *tool, bt_program_options options)
+{
+    static const char *const others[] = { "graph", "vm" };
+    const char *asked = options.executor;
+    options.target = NULL;
+    for (size_t i = 0; i < BT_COUNT(others); i++) {
+        bt_program *program;
+        options.executor = others[i];
+        if (bt_program_open(tool->ctx, tool->args[0], &options, &program))
+            continue;
+        bt_program_close(program);
+        fprintf(stderr,
+                "note: executor %s was asked for: without an executor and a target the "
+                "program is compiled for %s\n",
+                asked, others[i]);
+        return;
+    }
+}
+
 static int run(struct tool *tool)
 {
     const char *output = option_value(tool, "output");
@@ -66,7 +86,13 @@ static int run(struct tool *tool)
     begin_progress(tool);
     bt_status status = bt_program_compile(tool->ctx, tool->args[0], &options, output);
     end_progress(tool);
-    TRY_TOOL(tool, status);
+    if (status) {
+        const int is_refused = options.executor && status->code == BT_ERR_UNSUPPORTED;
+        code = tool_fail(tool, status);
+        if (is_refused)
+            note_other(tool, options);
+        return code;
+    }
     if (said.len)
         return print_folder(tool, output, &said);
     // of a device or a pipe there is nothing to tell

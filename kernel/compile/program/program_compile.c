@@ -379,54 +379,12 @@ static bt_status compile_for(bt_ctx *ctx, struct output *to, const char *executo
     return status;
 }
 
-/* What the program, as it was read, is compiled by where nobody asks for an executor and a
- * target; NULL: by none. */
-static bt_status find_other(bt_ctx *ctx, const struct output *to, const char **out)
-{
-    bt_targets *targets;
-    *out = NULL;
-    BT_TRY(bt__program_targets(ctx, NULL, &targets));
-    const bt_compile_options lower = { .opened = targets,
-                                       .entry = to->asked->entry,
-                                       .fuse = to->asked->fuse,
-                                       .plan = to->asked->plan };
-    for (uint32_t i = 0; i < BT__FIRST_UNCOMPILED && !*out; i++) {
-        bt_compiled *compiled;
-        const void *row;
-        bt_status status = bt_registry_row(ctx, "baton.executor/1", bt__executors[i],
-                                           sizeof(bt_executor), &row);
-        if (!status)
-            status = bt__program_lower(ctx, row, to->module, &lower, &compiled);
-        if (status)
-            continue;
-        bt_compiled_unref(compiled);
-        *out = bt__executors[i];
-    }
-    bt_targets_unref(targets);
-    return NULL;
-}
-
-/* Where the executor that is asked for cannot, and another one can, the error says so. */
-static bt_status compile_asked(bt_ctx *ctx, struct output *to)
-{
-    const char *other;
-    bt_status status = compile_for(ctx, to, to->asked->executor);
-    if (!status || status->code != BT_ERR_UNSUPPORTED || !to->module)
-        return status;
-    BT_TRY(find_other(ctx, to, &other));
-    return other ? bt_note(ctx, status, NULL, 0,
-                           "executor %s was asked for: without an executor and a target "
-                           "the program is compiled for %s",
-                           to->executor->name, other)
-                 : status;
-}
-
 /* Where no executor is named: the fastest that can. */
 static bt_status compile(bt_ctx *ctx, struct output *to)
 {
     bt_status status = NULL;
     if (to->asked->executor)
-        return compile_asked(ctx, to);
+        return compile_for(ctx, to, to->asked->executor);
     for (uint32_t i = 0; i < BT__FIRST_UNCOMPILED; i++) {
         status = compile_for(ctx, to, bt__executors[i]);
         if (!status || !bt__executor_is_next(to->executor, to->module, status))

@@ -428,19 +428,16 @@ static bt_status lower_checks(struct bt__lowerer *l, const struct dims *dims)
     return NULL;
 }
 
-/* A function that only changes the shape becomes no kernel. What it is of is said itself, not as
- * the field of a tuple that nothing else needs. */
+/* A function that only changes the shape becomes no kernel. */
 static bt_status lower_view(struct bt__lowerer *l, const bt_call *call,
                             const bt_value **out)
 {
     const bt_shape_type *shape = bt_tensor_memory(call->base.type);
-    const bt_value *of = bt__lower_now(l, call->args[0]);
-    while (bt_as_proj(of) && bt_as_tuple(bt_as_proj(of)->tuple))
-        of = bt_as_tuple(bt_as_proj(of)->tuple)->fields[bt_as_proj(of)->index];
     if (!shape)
         return bt_store_why(l->ctx, l->module->store);
     bt_builder_at(l->b, call->base.span, call->base.prov);
-    return build_memory(l, "memory.view", "shape=[]", "shape", &shape->base, of, out);
+    return build_memory(l, "memory.view", "shape=[]", "shape", &shape->base,
+                        bt__lower_now(l, call->args[0]), out);
 }
 
 static bt_status lower_call(struct bt__lowerer *l, const bt_call *call,
@@ -514,6 +511,12 @@ static bt_status lower_binding(struct bt__lowerer *l, const bt_value *value)
             return bt_no_memory();
         for (uint32_t i = 0; i < n; i++)
             operands[i] = bt__lower_now(l, bt_value_operand(value, i));
+        if (value->kind == BT_VALUE_PROJ && bt_as_tuple(operands[0]))
+            return bt_map_put(&l->values, value,
+                              (void *)(uintptr_t)bt_as_tuple(operands[0])
+                                  ->fields[bt_as_proj(value)->index])
+                       ? NULL
+                       : bt_no_memory();
         bt_builder_like(l->b, value);
         BT_TRY(bt_build_again(l->b, value, operands, NULL, NULL, &out));
     } else if (l->has_control_flow) {

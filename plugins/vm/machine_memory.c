@@ -116,6 +116,10 @@ static bt_status copy_of(struct vm_machine *m, const bt_tensor *t, bt_tensor **o
 {
     bt_tensor *dense, *copy;
     BT_TRY(bt_tensor_dense(m->ctx, t, &dense));
+    if (dense != t) { // which is a copy already
+        *out = dense;
+        return NULL;
+    }
     bt_status status = bt_tensor_create_raw(m->ctx, t->dtype, t->rank, t->dims, &copy);
     if (!status && t->nelem)
         memcpy(copy->data, dense->data, bt_tensor_nbytes(dense));

@@ -118,6 +118,17 @@ void bt__elements_from_int(bt_dtype dtype, const int64_t *from, int is_unsigned,
     }
 }
 
+/* One element many times: what is there is copied behind itself. */
+static void fill(size_t nbytes, const void *from, size_t n, char *to)
+{
+    memcpy(to, from, nbytes);
+    for (size_t done = nbytes, all = nbytes * n; done < all;) {
+        const size_t more = done < all - done ? done : all - done;
+        memcpy(to + done, to, more);
+        done += more;
+    }
+}
+
 /* `from` may lie at any byte. */
 #define COPY(T)                                                                   \
     for (int64_t i = 0; i < n; i++)                                               \
@@ -129,6 +140,10 @@ void bt__elements_copy(size_t nbytes, const void *from, int64_t stride, int64_t 
 {
     if (stride == 1 && n > 0) {
         memcpy(to, from, nbytes * (size_t)n);
+        return;
+    }
+    if (stride == 0 && n > 0) {
+        fill(nbytes, from, (size_t)n, to);
         return;
     }
     switch (nbytes) {

@@ -35,6 +35,17 @@ static void set_row_major(uint32_t rank, const int64_t *dims, int64_t *strides)
     }
 }
 
+static int find_row_major(const bt_tensor *t)
+{
+    int64_t step = 1;
+    for (uint32_t i = t->nelem ? t->rank : 0; i-- > 0;) {
+        if (t->dims[i] != 1 && t->strides[i] != step)
+            return 0;
+        step *= t->dims[i];
+    }
+    return 1;
+}
+
 struct bt__tensor *bt__tensor_alloc(bt_ctx *ctx, bt_dtype dtype, uint32_t rank,
                                     const int64_t *dims, const int64_t *strides,
                                     int64_t nelem, size_t data_nbytes)
@@ -60,6 +71,7 @@ struct bt__tensor *bt__tensor_alloc(bt_ctx *ctx, bt_dtype dtype, uint32_t rank,
     t->tensor.dims = t->shape;
     t->tensor.strides = t->shape + rank;
     t->tensor.nelem = nelem;
+    t->is_row_major = !strides || find_row_major(&t->tensor);
     uintptr_t data = (uintptr_t)t + head;
     t->tensor.data = (char *)t + head + DATA_ALIGN - data % DATA_ALIGN;
     return t;
@@ -223,13 +235,7 @@ int bt__tensor_is_aligned(const bt_tensor *t)
 
 int bt__tensor_is_row_major(const bt_tensor *t)
 {
-    int64_t step = 1;
-    for (uint32_t i = t->nelem ? t->rank : 0; i-- > 0;) {
-        if (t->dims[i] != 1 && t->strides[i] != step)
-            return 0;
-        step *= t->dims[i];
-    }
-    return 1;
+    return ((const struct bt__tensor *)t)->is_row_major;
 }
 
 int bt_tensor_is_dense(const bt_tensor *t)
@@ -306,7 +312,8 @@ bt_status bt_tensor_dense(bt_ctx *ctx, const bt_tensor *t, bt_tensor **out)
 
 int bt_tensor_is_plain(const bt_tensor *t)
 {
-    return t->nelem == 0 || ((uintptr_t)t->data % 64 == 0 && bt_tensor_is_dense(t));
+    return t->nelem == 0 ||
+           ((uintptr_t)t->data % DATA_ALIGN == 0 && bt__tensor_is_row_major(t));
 }
 
 bt_status bt_tensor_plain(bt_ctx *ctx, const bt_tensor *t, bt_tensor **out)

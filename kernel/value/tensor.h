@@ -11,6 +11,7 @@ struct bt__tensor {
     size_t nbytes;           /* of the block */
     void (*release)(void *); /* called with `foreign` when the tensor goes; may be NULL */
     void *foreign;
+    int is_row_major;
     int64_t shape[]; /* dims, then strides */
 };
 

@@ -93,6 +93,8 @@ int vm_block_uses(const struct vm_encoder *, const bt_block *, const bt_value *)
 
 /* ---- encode_write.c ---- */
 
+/* The error of a program that is not flat, or not lowered, at the value. */
+bt_status vm_unsupported(struct vm_encoder *, const bt_value *, const char *why);
 bt_status vm_word(struct vm_encoder *, uint32_t);
 /* The first word. */
 bt_status vm_begin(struct vm_encoder *, uint32_t code, uint32_t first);

@@ -161,17 +161,6 @@ bt_status vm_if_write(struct vm_encoder *e, const bt_if *value, int is_tail)
 
 /* ---- match ---- */
 
-static bt_status check_flat(struct vm_encoder *e, const bt_match *match)
-{
-    return bt_match_is_flat(match)
-               ? NULL
-               : bt_fail_at(e->ctx, BT_ERR_UNSUPPORTED, e->program->module->store,
-                            match->base.span,
-                            "vm: the patterns of a match must each be one constructor, "
-                            "whose fields are variables or `_`, or a variable or `_` "
-                            "behind all others (pass match-tree)");
-}
-
 /* The variables of a clause: those that are used, or of whose shape something is said. */
 static bt_status bind_clause(struct vm_encoder *e, const bt_match *match,
                              const bt_clause *clause, uint32_t data)
@@ -225,7 +214,11 @@ bt_status vm_match_write(struct vm_encoder *e, const bt_match *match, int is_tai
 {
     struct branches b;
     uint32_t data, type, rest = UINT32_MAX;
-    BT_TRY(check_flat(e, match));
+    if (!bt_match_is_flat(match))
+        return vm_unsupported(e, &match->base,
+                              "the patterns of a match must each be one constructor, "
+                              "whose fields are variables or `_`, or a variable or `_` "
+                              "behind all others (pass match-tree)");
     BT_TRY(vm_type_number(e->ctx, &e->program->types, match->data->type, match->data,
                           &type));
     BT_TRY(vm_read(e, match->data, 0, &data));

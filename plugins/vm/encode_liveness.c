@@ -58,17 +58,6 @@ const bt_value *vm_operand(const bt_value *value, uint32_t index)
                              : bt_value_operand(value, index));
 }
 
-static bt_status check_flat(struct vm_encoder *e, const bt_closure_value *closure)
-{
-    return bt_closure_flat_call(closure)
-               ? NULL
-               : bt_fail_at(e->ctx, BT_ERR_UNSUPPORTED, e->program->module->store,
-                            closure->base.span,
-                            "vm: a closure must be a call of a global function, on "
-                            "what it captures and then its own parameters (pass "
-                            "lambda-lift)");
-}
-
 static bt_status use(struct vm_encoder *e, const bt_value *value)
 {
     const struct vm_scope *owner = bt_map_find(&e->owners, value);
@@ -98,8 +87,12 @@ static bt_status find_read(struct vm_encoder *e, const bt_block *block)
             continue;
         for (uint32_t k = 0; k < nregion; k++)
             BT_TRY(find_read(e, bt_value_region(value, k)));
-        if (value->kind == BT_VALUE_CLOSURE)
-            BT_TRY(check_flat(e, bt_as_closure(value)));
+        if (value->kind == BT_VALUE_CLOSURE &&
+            !bt_closure_flat_call(bt_as_closure(value)))
+            return vm_unsupported(
+                e, value,
+                "a closure must be a call of a global function, on what it captures "
+                "and then its own parameters (pass lambda-lift)");
         for (uint32_t k = 0; k < vm_noperand(value); k++) {
             if (!bt_map_put(&e->read, vm_operand(value, k), e))
                 return bt_no_memory();

@@ -3,6 +3,12 @@
 
 #include <string.h>
 
+bt_status vm_unsupported(struct vm_encoder *e, const bt_value *value, const char *why)
+{
+    return bt_fail_at(e->ctx, BT_ERR_UNSUPPORTED, e->program->module->store, value->span,
+                      "vm: %s", why);
+}
+
 bt_status vm_word(struct vm_encoder *e, uint32_t word)
 {
     return BT_PUSH(e->scratch, &e->words, word) ? NULL : bt_no_memory();
@@ -165,8 +171,7 @@ static bt_status read_any(struct vm_encoder *e, const bt_value *value, int is_la
     }
     const uintptr_t reg = (uintptr_t)bt_map_find(&e->registers, value);
     if (!reg)
-        return bt_fail_at(e->ctx, BT_ERR_UNSUPPORTED, e->program->module->store,
-                          value->span, "vm: a value that only kernels take is used");
+        return vm_unsupported(e, value, "a value that only kernels take is used");
     *out = (uint32_t)(reg - 1) | (is_last && vm_is_last(e, value) ? VM_LAST : 0);
     return NULL;
 }
@@ -216,9 +221,8 @@ static bt_status load_scalar(struct vm_encoder *e, const bt_value *value, uint32
     if (!is_area && type == vm_register_type(e, from))
         return NULL;
     if (!vm_type_is_scalar(&e->program->types, type))
-        return bt_fail_at(e->ctx, BT_ERR_UNSUPPORTED, e->program->module->store,
-                          value->span,
-                          "vm: a tensor of the frame is used by what is no kernel");
+        return vm_unsupported(e, value,
+                              "a tensor of the frame is used by what is no kernel");
     BT_TRY(vm_register_new(e, type, place));
     BT_TRY(vm_begin(e, VM_LOAD, *place));
     BT_TRY(vm_word(e, from));

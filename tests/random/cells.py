@@ -4,19 +4,12 @@ A step is a product of the state with a constant, read in parts; random operator
 is picked where the loop stands, and outputs in between. Widths fit no vector, and each program runs with another instruction set, number of
 threads and executor. The program of a number is the same on every run; the first three that give something else are printed.
 """
-import os
-import pathlib
 import random
-import subprocess
 import sys
-import tempfile
 
-try:
-    import numpy
-except ImportError as error:
-    must_be = os.environ.get("CI") == "true"
-    print(f"{'failed' if must_be else 'skipped'}: {error}; see tests/requirements.txt")
-    sys.exit(1 if must_be else 77)
+import kit
+
+numpy = kit.import_numpy()
 
 STEPS = 5
 UNARY = {
@@ -97,7 +90,8 @@ class Cell:
     def inputs(self):
         draw = numpy.random.default_rng(self.pick.randrange(1 << 30))
         n = self.gates * self.width
-        return [draw.uniform(-1, 1, shape).astype(self.dtype) for shape in [(STEPS, self.rows, n), (self.rows, self.width)]]
+        shapes = {"x": (STEPS, self.rows, n), "h": (self.rows, self.width)}
+        return {name: draw.uniform(-1, 1, shape).astype(self.dtype) for name, shape in shapes.items()}
 
     def expected(self, x, h):
         n = self.gates * self.width
@@ -109,37 +103,27 @@ class Cell:
         return v["h"], v["c"]
 
 
-def run(baton, cell, folder, inputs):
-    isa, threads = cell.pick.choice(["portable", "avx2", "avx512"]), cell.pick.choice([1, 2, 3])
-    way = cell.pick.choice(WAYS)
-    for name, value in zip("xh", inputs):
-        numpy.save(folder / f"{name}.npy", value)
-    (folder / "cell.baton").write_text(cell.text())
-    words = [baton, "run", folder / "cell.baton", "--target", f"cpu{{threads={threads}}}", *way, "-o", folder / "out",
-             *[word for name in "xh" for word in ["-i", f"{name}={folder}/{name}.npy"]]]
-    done = subprocess.run(words, capture_output=True, text=True, env={**os.environ, "BATON_CPU": isa})
-    what = f"{cell.gates} gates of {cell.width}, {cell.rows} rows, {cell.dtype}, {isa}, {threads} threads, {' '.join(way)}"
-    if done.returncode:
-        return what + "\n" + done.stderr
-    for saved, wanted in zip(sorted((folder / "out").iterdir()), cell.expected(*inputs), strict=True):
-        got = numpy.load(saved)
+def differs(results, expected):
+    for (name, got), wanted in zip(results.items(), expected, strict=True):
         if not numpy.allclose(got, wanted, rtol=2e-3, atol=2e-3):
-            return f"{what}\n{saved.name} differs by {numpy.abs(got - wanted).max():.3g}"
+            return f"{name} differs by {numpy.abs(got - wanted).max():.3g}"
     return None
 
 
-def main():
-    baton, first, count = os.path.abspath(sys.argv[1]), int(sys.argv[2]), int(sys.argv[3])
-    nfault = 0
-    with tempfile.TemporaryDirectory() as name:
-        for number in range(first, first + count):
-            cell = Cell(number)
-            fault = run(baton, cell, pathlib.Path(name), cell.inputs())
-            nfault += fault is not None
-            if fault and nfault <= 3:
-                print(f"cell {number}: {fault}\n{cell.text()}")
-    print(f"{count} cells, {nfault} give something else")
-    sys.exit(1 if nfault else 0)
+class Check(kit.Check):
+    def check(self, number):
+        cell = Cell(number)
+        inputs, isa, threads = cell.inputs(), cell.pick.choice(["portable", "avx2", "avx512"]), cell.pick.choice([1, 2, 3])
+        way = cell.pick.choice(WAYS)
+        self.write(cell.text())
+        results = self.results("program.baton", "--target", f"cpu{{threads={threads}}}", *way, *kit.save(inputs), BATON_CPU=isa)
+        fault = results if isinstance(results, str) else differs(results, cell.expected(**inputs))
+        if fault:
+            what = f"{cell.gates} gates of {cell.width}, {cell.rows} rows, {cell.dtype}, {isa}, {threads} threads, {' '.join(way)}"
+            self.fault(number, f"{what}\n{fault}")
 
 
-main()
+check = Check()
+check.check_in_folder()
+print(f"{len(check.numbers)} cells, {check.nfault} give something else")
+sys.exit(check.nfault > 0)

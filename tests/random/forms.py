@@ -5,20 +5,13 @@ executor vm for target cpu or c, or as an artifact with versions for some sizes,
 gives without passes, or fail where that does. The program of a number is the same on every run; the first three that give something else
 are printed.
 """
-import os
-import pathlib
 import random
 import re
-import subprocess
 import sys
-import tempfile
 
-try:
-    import numpy
-except ImportError as error:
-    must_be = os.environ.get("CI") == "true"
-    print(f"{'failed' if must_be else 'skipped'}: {error}; see tests/requirements.txt")
-    sys.exit(1 if must_be else 77)
+import kit
+
+numpy = kit.import_numpy()
 
 numpy.seterr(all="ignore")
 # Inputs by name; D stands for their element type, K and Z for two scalars of it.
@@ -175,20 +168,6 @@ class Program:
                 for name, shape in shapes.items()}
 
 
-def run(words, inputs, folder, isa="portable"):
-    """The results by name, or what it says."""
-    out = folder / "out"
-    for path in out.glob("*"):
-        path.unlink()
-    for name, value in inputs.items():
-        numpy.save(folder / f"{name}.npy", value)
-    given = [word for name in inputs for word in ["-i", f"{name}={folder}/{name}.npy"]]
-    done = subprocess.run([*words, "-o", out, *given], capture_output=True, text=True, env={**os.environ, "BATON_CPU": isa})
-    if done.returncode not in (0, 1):
-        return f"exit {done.returncode}: {done.stderr}"
-    return {path.name: numpy.load(path) for path in sorted(out.iterdir())} if done.returncode == 0 else done.stderr
-
-
 def differs(got, wanted, dtype):
     if isinstance(got, str) or isinstance(wanted, str):
         return None if isinstance(got, str) and isinstance(wanted, str) and not got.startswith("exit") else f"{got}\nis to be\n{wanted}"
@@ -202,46 +181,43 @@ def differs(got, wanted, dtype):
     return None
 
 
-def check(baton, program, folder):
-    """What is wrong; None: nothing. A program that is not typed is none."""
-    pick, file = program.pick, folder / "program.baton"
-    file.write_text('#[version = "baton 0.1"]\n\n' + program.text)
-    if subprocess.run([baton, "opt", file], capture_output=True).returncode:
-        return "untyped"
-    isa, threads = pick.choice(["portable", "avx2", "avx512"]), pick.choice([1, 2, 3])
-    target = pick.choice([f"cpu{{threads={threads}}}", f"cpu{{threads={threads}}}", "c"])
-    hot = pick.choice([[], [], ["--hot", "n=3"], ["--hot", "n=2..8"], ["--hot", "m=4 n=3.."], ["--hot", "m=1,2"]])
-    words = [baton, "run", file, "--no-specialise", "--executor", "vm", "--target", target]
-    if pick.random() < 0.5:
-        done = subprocess.run([baton, "compile", file, "-o", folder / "program.bta", "--target", target, *hot], capture_output=True, text=True,
-                              env={**os.environ, "BATON_CPU": isa})
-        words = [baton, "run", folder / "program.bta"]
-        if done.returncode:
-            return None if hot and "hot=" in done.stderr else f"compile {hot}: {done.stderr}"
-    for n, m in [(3, 4)] + pick.sample(SIZES, 3):
-        inputs = program.inputs(n, m)
-        wanted = run([baton, "run", file, "--passes=", "--no-specialise"], inputs, folder)
-        fault = differs(run(words, inputs, folder, isa), wanted, program.dtype)
+class Check(kit.Check):
+    def __init__(self):
+        super().__init__()
+        self.nuntyped = 0
+
+    def check(self, number):
+        program = Program(number)
+        self.write('#[version = "baton 0.1"]\n\n' + program.text)
+        if self.run("opt", "program.baton").returncode:
+            self.nuntyped += 1
+            return
+        fault = self.fault_of(program)
         if fault:
-            return f"n={n} m={m}, {isa}, {target} {hot}: {fault}"
-    return None
+            self.fault(number, fault)
+
+    def fault_of(self, program):
+        """What is wrong with a program that is typed; None: nothing."""
+        pick = program.pick
+        isa, threads = pick.choice(["portable", "avx2", "avx512"]), pick.choice([1, 2, 3])
+        target = pick.choice([f"cpu{{threads={threads}}}", f"cpu{{threads={threads}}}", "c"])
+        hot = pick.choice([[], [], ["--hot", "n=3"], ["--hot", "n=2..8"], ["--hot", "m=4 n=3.."], ["--hot", "m=1,2"]])
+        words = ["program.baton", "--no-specialise", "--executor", "vm", "--target", target]
+        if pick.random() < 0.5:
+            done = self.run("compile", "program.baton", "-o", "program.bta", "--target", target, *hot, BATON_CPU=isa)
+            words = ["program.bta"]
+            if done.returncode:
+                return None if hot and "hot=" in done.stderr else f"compile {hot}: {done.stderr}"
+        for n, m in [(3, 4)] + pick.sample(SIZES, 3):
+            inputs = kit.save(program.inputs(n, m))
+            wanted = self.results("program.baton", "--passes=", "--no-specialise", *inputs, BATON_CPU="portable")
+            fault = differs(self.results(*words, *inputs, BATON_CPU=isa), wanted, program.dtype)
+            if fault:
+                return f"n={n} m={m}, {isa}, {target} {hot}: {fault}"
+        return None
 
 
-def main():
-    baton, first, count = os.path.abspath(sys.argv[1]), int(sys.argv[2]), int(sys.argv[3])
-    nuntyped = nfault = 0
-    with tempfile.TemporaryDirectory() as name:
-        for number in range(first, first + count):
-            program = Program(number)
-            fault = check(baton, program, pathlib.Path(name))
-            if fault == "untyped":
-                nuntyped += 1
-            elif fault:
-                nfault += 1
-                if nfault <= 3:
-                    print(f"program {number}: {fault}\n{program.text}")
-    print(f"{count} programs, {nuntyped} have no type, {nfault} give something else")
-    sys.exit(1 if nfault or 4 * nuntyped > count else 0)
-
-
-main()
+check = Check()
+check.check_in_folder()
+print(f"{len(check.numbers)} programs, {check.nuntyped} have no type, {check.nfault} give something else")
+sys.exit(check.nfault > 0 or 4 * check.nuntyped > len(check.numbers))

@@ -5,19 +5,13 @@ neighbours, written to the last digit, subnormals, -0, inf and nan. What is prin
 give the bits that exact arithmetic says, for a literal that is a result and for one that is chosen when the program runs.
 """
 import fractions
-import os
 import pathlib
 import random
-import subprocess
 import sys
-import tempfile
 
-try:
-    import numpy as np
-except ImportError as error:
-    must_be = os.environ.get("CI") == "true"
-    print(f"{'failed' if must_be else 'skipped'}: {error}; see tests/requirements.txt")
-    sys.exit(1 if must_be else 77)
+import kit
+
+numpy = kit.import_numpy()
 
 FLOATS = {"f16": (5, 10), "bf16": (8, 7), "f": (8, 23), "f64": (11, 52)}  # bits of the exponent, of the fraction
 INTS = {f"{sign}{bits}": (0 if sign == "u" else -(1 << (bits - 1)), (1 << (bits - (sign == "i"))) - 1)
@@ -76,8 +70,7 @@ def draw(pick):
     return (suffix, *(draw_float if suffix in FLOATS else draw_int)(pick, suffix))
 
 
-def bits_of(path):
-    array = np.load(path)
+def bits_of(array):
     return int(array.view(f"u{array.itemsize}")[()]) if array.dtype.kind != "V" else int.from_bytes(array.tobytes(), "little")
 
 
@@ -88,53 +81,37 @@ def is_same(suffix, got, want):
     return got & ((1 << (exponent + fraction)) - 1) > ((1 << exponent) - 1) << fraction
 
 
-class Check:
-    def __init__(self, baton, ways):
-        self.baton, self.ways, self.nfault, self.nsame = os.path.abspath(baton), ways, 0, 0
-
-    def run(self, *args):
-        return subprocess.run([self.baton, *args], capture_output=True, text=True)
-
-    def fault(self, number, what):
-        self.nfault += 1
-        print(f"---- {number}: {what[:600]}")
+class Check(kit.Check):
+    def __init__(self):
+        super().__init__()
+        self.ways, self.nsame = sys.argv[4:] or list(WAYS), 0
 
     def check(self, number):
         pick = random.Random(number)
         drawn = [draw(pick) for _ in range(24)]
         values = ", ".join(pick.choice([text, f"where(%c, {text}, 0{suffix})"]) for suffix, text, _ in drawn)
-        pathlib.Path("p.baton").write_text(f'#[version = "baton 0.1"]\ndef @main(%c: bool) {{ ({values}) }}\n')
-        printed = self.run("opt", "p.baton", "--passes", "")
+        self.write(f'#[version = "baton 0.1"]\ndef @main(%c: bool) {{ ({values}) }}\n')
+        printed = self.run("opt", "program.baton", "--passes", "")
         pathlib.Path("again.baton").write_text(printed.stdout)
         again = self.run("opt", "again.baton", "--passes", "")
         if printed.returncode or again.stdout != printed.stdout:
             return self.fault(number, f"does not read back: {printed.stderr}{again.stderr}")
         for way in self.ways:
-            for program in "p.baton", "again.baton":
+            for program in "program.baton", "again.baton":
                 self.compare(number, way, program, drawn)
 
     def compare(self, number, way, program, drawn):
-        done = self.run("run", program, *WAYS[way], "--no-specialise", "-i", "c=True", "-o", "found")
-        if done.returncode:
-            return self.fault(number, f"{way}: exit {done.returncode}: {done.stderr}")
+        results = self.results(program, *WAYS[way], "--no-specialise", "-i", "c=True")
+        if isinstance(results, str):
+            return self.fault(number, f"{way}: {results}")
         for i, (suffix, text, want) in enumerate(drawn):
-            got = bits_of(f"found/output{i}.npy")
+            got = bits_of(results[f"output{i}"])
             if not is_same(suffix, got, want):
                 self.fault(number, f"{way}, {program}: {text} is {got:#x}, not {want if want is None else hex(want)}")
             self.nsame += 1
 
 
-def main():
-    first, count = int(sys.argv[2]), int(sys.argv[3])
-    check = Check(sys.argv[1], sys.argv[4:] or list(WAYS))
-    with tempfile.TemporaryDirectory() as folder:
-        os.chdir(folder)
-        for number in range(first, first + count):
-            check.check(number)
-        os.chdir("/")
-    print(f"{check.nsame} literals compared, {check.nfault} faults")
-    return check.nfault > 0 or check.nsame == 0
-
-
-if __name__ == "__main__":
-    sys.exit(main())
+check = Check()
+check.check_in_folder()
+print(f"{check.nsame} literals compared, {check.nfault} faults")
+sys.exit(check.nfault > 0 or check.nsame == 0)

@@ -6,13 +6,12 @@ it, and no size is 1, which makes some sums others (targets/cpu/README.md). Shap
 that the compiler refuses with exit 1 is counted; most must compile. The program of a number is the same on every run.
 """
 import collections
-import os
 import pathlib
 import random
 import shutil
-import subprocess
 import sys
-import tempfile
+
+import kit
 
 LEAST, MOST = 1, 24
 
@@ -194,89 +193,79 @@ MAKERS = [elementwise, binary, choose, join, drop_first, reverse, transpose, den
           running_sum, squares, layer_norm, instance_norm, conv1d, conv1d]
 
 
-class Check:
-    def __init__(self, baton):
-        self.baton, self.faults, self.nprogram, self.ncompiled, self.nrun, self.nsame = os.path.abspath(baton), 0, 0, 0, 0, 0
+class Check(kit.Check):
+    def __init__(self):
+        super().__init__()
+        self.ncompiled, self.nrun, self.nsame = 0, 0, 0
 
-    def run(self, *args):
-        result = subprocess.run([self.baton, *args], capture_output=True, text=True)
-        return result.returncode, result.stderr
+    def outcome(self, *words):
+        """The exit code of a run of baton, and its errors."""
+        done = self.run(*words)
+        return done.returncode, done.stderr
 
-    def fault(self, number, what, said):
-        self.faults += 1
-        print(f"program {number}: {what}\n{said[:600]}")
+    def check_all(self):
+        self.check_squares()
+        super().check_all()
 
     def check(self, number):
         program = Program(number)
         for folder in "found", "known", "expected":  # outputs of another program may have other names
             shutil.rmtree(folder, ignore_errors=True)
         target = {0: "reference", 1: "c"}.get(number % 4, "cpu")
-        with open("p.baton", "w") as file:
-            file.write(program.text())
-        self.nprogram += 1
-        code, said = self.run("compile", "p.baton", "--target", target, "-o", "p.bta")
+        self.write(program.text())
+        code, said = self.outcome("compile", "program.baton", "--target", target, "-o", "p.bta")
         if code:
             if code != 1 or "not computed by a primitive function" not in said:
-                self.fault(number, f"compile: exit {code}", said)
+                self.fault(number, f"compile: exit {code}\n{said}")
             return
         self.ncompiled += 1
         is_whole = target == "cpu" and "to the evaluator" not in said
         sizes = [(LEAST, LEAST), (MOST, LEAST), (program.pick.randrange(2, MOST), program.pick.randrange(2, MOST)), (MOST + 1, 1)]
         for n, m in sizes:
             words = list(program.words(n, m))
-            wanted, reason = self.run("run", "p.baton", "--no-specialise", "--executor", "interp", *words, "-o", "expected")
-            code, said = self.run("run", "p.bta", *words, "-o", "found")
+            wanted, reason = self.outcome("run", "program.baton", "--no-specialise", "--executor", "interp", *words, "-o", "expected")
+            code, said = self.outcome("run", "p.bta", *words, "-o", "found")
             self.nrun += 1
             if code != wanted or wanted != (n > MOST):
-                self.fault(number, f"n={n}, m={m}: exit {code}, the interpreter's is {wanted}", said + reason)
+                self.fault(number, f"n={n}, m={m}: exit {code}, the interpreter's is {wanted}\n{said}{reason}")
             elif not code:
-                code, said = self.run("compare", "found", "expected")
+                code, said = self.outcome("compare", "found", "expected")
                 if code:
-                    self.fault(number, f"n={n}, m={m}: other values than the interpreter's", said)
+                    self.fault(number, f"n={n}, m={m}: other values than the interpreter's\n{said}")
                 if is_whole and min(n, m) > 1:
                     self.compare_known(number, n, m, words)
 
     def check_squares(self):
         """Few rows show in their last bits how their terms are rounded: many sums of few terms, of any number of them."""
         for rows in "n", "n*m", "n*m + n":
-            with open("p.baton", "w") as file:
-                file.write('#[version = "baton 0.1"]\ndef @main<n: Dim, m: Dim>'
-                           f"(%x: Tensor[({rows}, m), float32], %y: Tensor[(n), float32]) {{\n    sum(multiply(%x, %x), axis=[1])\n}}\n")
-            self.run("compile", "p.baton", "-o", "p.bta")
+            self.write('#[version = "baton 0.1"]\ndef @main<n: Dim, m: Dim>'
+                       f"(%x: Tensor[({rows}, m), float32], %y: Tensor[(n), float32]) {{\n    sum(multiply(%x, %x), axis=[1])\n}}\n")
+            self.run("compile", "program.baton", "-o", "p.bta")
             for n, m in (500, 5), (300, 16), (300, 17):
                 words = ["-i", f"x={eval(rows)}x{m}xfloat32=random:1", "-i", f"y={n}xfloat32=random:2"]
-                code, said = self.run("run", "p.bta", *words, "-o", "found")
+                code, said = self.outcome("run", "p.bta", *words, "-o", "found")
                 if code:
-                    self.fault(f"of squares of {rows} rows", f"exit {code}", said)
+                    self.fault(f"of squares of {rows} rows", f"exit {code}\n{said}")
                 else:
                     self.compare_known(f"of squares of {rows} rows", n, m, words)
 
     def compare_known(self, number, n, m, words):
-        code, said = self.run("compile", "p.baton", "--dim", f"n={n}", "--dim", f"m={m}", "-o", "known.bta")
+        code, said = self.outcome("compile", "program.baton", "--dim", f"n={n}", "--dim", f"m={m}", "-o", "known.bta")
         if not code:
-            code, said = self.run("run", "known.bta", *words, "-o", "known")
+            code, said = self.outcome("run", "known.bta", *words, "-o", "known")
         self.nsame += 1
         if code:
-            self.fault(number, f"n={n}, m={m} as numbers: exit {code}", said)
+            self.fault(number, f"n={n}, m={m} as numbers: exit {code}\n{said}")
         elif files("found") != files("known"):
-            self.fault(number, f"n={n}, m={m}: other bits than with numbers", "")
+            self.fault(number, f"n={n}, m={m}: other bits than with numbers")
 
 
 def files(folder):
     return {path.name: path.read_bytes() for path in pathlib.Path(folder).iterdir()}
 
 
-def main():
-    first, count = int(sys.argv[2]), int(sys.argv[3])
-    check = Check(sys.argv[1])
-    with tempfile.TemporaryDirectory() as folder:
-        os.chdir(folder)
-        check.check_squares()
-        for number in range(first, first + count):
-            check.check(number)
-        os.chdir("/")
-    print(f"{check.ncompiled} of {check.nprogram} programs compiled, {check.nrun} runs, {check.nsame} compared with numbers, {check.faults} faults")
-    return check.faults > 0 or 2 * check.ncompiled < check.nprogram or check.nsame == 0
-
-
-sys.exit(main())
+check = Check()
+check.check_in_folder()
+nprogram = len(check.numbers)
+print(f"{check.ncompiled} of {nprogram} programs compiled, {check.nrun} runs, {check.nsame} compared with numbers, {check.nfault} faults")
+sys.exit(check.nfault > 0 or 2 * check.ncompiled < nprogram or check.nsame == 0)

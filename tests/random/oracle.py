@@ -6,19 +6,12 @@ draws. What executor aot refuses is counted; half of it must run. The program of
 give something else are printed.
 """
 import collections
-import os
-import pathlib
 import re
-import subprocess
 import sys
-import tempfile
 
-try:
-    import numpy
-except ImportError as error:
-    must_be = os.environ.get("CI") == "true"
-    print(f"{'failed' if must_be else 'skipped'}: {error}; see tests/requirements.txt")
-    sys.exit(1 if must_be else 77)
+import kit
+
+numpy = kit.import_numpy()
 
 import oracle_program
 
@@ -34,13 +27,11 @@ WAYS = {
 }
 
 
-class Check:
-    def __init__(self, baton, ways):
-        self.baton, self.ways = os.path.abspath(baton), ways
-        self.nprogram, self.nfault, self.runs, self.refused = 0, 0, collections.Counter(), collections.Counter()
-
-    def run(self, *args):
-        return subprocess.run([self.baton, *args], capture_output=True, text=True)
+class Check(kit.Check):
+    def __init__(self):
+        super().__init__()
+        self.ways, self.nprogram = sys.argv[4:] or list(WAYS), 0
+        self.runs, self.refused = collections.Counter(), collections.Counter()
 
     def check(self, number):
         program = oracle_program.Program(number)
@@ -52,28 +43,21 @@ class Check:
         if len(program.text()) > 60000:
             return
         self.nprogram += 1
-        pathlib.Path("p.baton").write_text(program.text())
-        inputs = [self.save(i, values) for i, (_, values) in enumerate(sets)]
-        self.compare(number, "interp", inputs, wanted, ["p.baton", "--executor", "interp", "--passes", "", "--no-specialise"])
+        self.write(program.text())
+        inputs = [kit.save(values, f".{i}") for i, (_, values) in enumerate(sets)]
+        self.compare(number, "interp", inputs, wanted, ["program.baton", "--executor", "interp", "--passes", "", "--no-specialise"])
         for way in program.pick.sample(self.ways, min(2, len(self.ways))):
             words = WAYS[way]
             if way == "passes":
                 words = words + ["--no-specialise", "--passes", ",".join(program.pick.sample(PASSES, 6))]
             if way in ("passes", "aot"):
-                self.compare(number, way, inputs, wanted, ["p.baton", *words])
+                self.compare(number, way, inputs, wanted, ["program.baton", *words])
                 continue
-            done = self.run("compile", "p.baton", *words, "-o", "p.bta")
+            done = self.run("compile", "program.baton", *words, "-o", "p.bta")
             if done.returncode:
                 self.fault(number, f"{way}: compile: exit {done.returncode}: {done.stderr}")
             else:
                 self.compare(number, way, inputs, wanted, ["p.bta"])
-
-    def save(self, i, values):
-        words = []
-        for name, value in values.items():
-            numpy.save(f"{name}.{i}.npy", value)
-            words += ["-i", f"{name}={name}.{i}.npy"]
-        return words
 
     def compare(self, number, way, inputs, wanted, command):
         for i, expected in enumerate(wanted):
@@ -90,25 +74,9 @@ class Check:
                     return self.fault(number, f"{way} {command}, set {i}, output {k}:\n{found}\nnot\n{value}")
         self.runs[way] += 1
 
-    def fault(self, number, what):
-        self.nfault += 1
-        print(f"program {number}, {what[:1500]}")
-        if self.nfault <= 3:
-            print(pathlib.Path("p.baton").read_text())
 
-
-def main():
-    first, count = int(sys.argv[2]), int(sys.argv[3])
-    check = Check(sys.argv[1], sys.argv[4:] or list(WAYS))
-    sys.setrecursionlimit(20000)
-    with tempfile.TemporaryDirectory() as folder:
-        os.chdir(folder)
-        for number in range(first, first + count):
-            check.check(number)
-        os.chdir("/")
-    print(f"{check.nprogram} of {count} programs ran, {check.nfault} faults; by way: {dict(check.runs)}, refused: {dict(check.refused)}")
-    return check.nfault > 0 or 2 * check.nprogram < count or check.refused["aot"] > check.runs["aot"]
-
-
-if __name__ == "__main__":
-    sys.exit(main())
+check = Check()
+sys.setrecursionlimit(20000)
+check.check_in_folder()
+print(f"{check.nprogram} of {len(check.numbers)} programs ran, {check.nfault} faults; by way: {dict(check.runs)}, refused: {dict(check.refused)}")
+sys.exit(check.nfault > 0 or 2 * check.nprogram < len(check.numbers) or check.refused["aot"] > check.runs["aot"])

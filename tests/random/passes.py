@@ -1,4 +1,4 @@
-"""Random passes over the golden programs: passes.py BATON GOLDEN FIRST COUNT
+"""Random passes over the golden programs: passes.py BATON FIRST COUNT GOLDEN
 
 A number draws a program of golden/interp, golden/vm, golden/prelude or golden/relay and a way through passes: one of `baton list
 passes` behind `flatten`; to-cps, others, and un-cps; a pipeline that stops somewhere; some passes, one after the other. What comes
@@ -10,9 +10,9 @@ import pathlib
 import random
 import re
 import shlex
-import subprocess
 import sys
-import tempfile
+
+import kit
 
 # What takes lowered programs, a target's claims or devices; and what takes away the entry, or gives it back.
 APART = ["plan-memory", "partition", "plan-devices", "to-cps", "un-cps"]
@@ -20,13 +20,13 @@ PIPELINES = ["default", "flatten", "fuse", "fuse-control", "debug"]
 ILL_TYPED = ["its type does not follow", "its type is not", "its type has the dim", "its operands need", "is stated to hold", "internal"]
 
 
-class Check:
-    def __init__(self, baton, golden):
-        self.baton = os.path.abspath(baton)
-        self.nfault, self.nsame, self.nrefused = 0, 0, 0
-        listed = subprocess.run([self.baton, "list", "passes"], capture_output=True, text=True, check=True).stdout
-        self.passes = [line.split()[0] for line in listed.splitlines() if line.split()[0] not in APART]
-        self.programs = sorted(self.runs_of(golden))
+class Check(kit.Check):
+    def __init__(self):
+        super().__init__()
+        self.nsame, self.nrefused = 0, 0
+        names = [line.split()[0] for line in self.run("list", "passes").stdout.splitlines()]
+        self.passes = [name for name in names if name not in APART]
+        self.programs = sorted(self.runs_of(sys.argv[4]))
 
     def runs_of(self, golden):
         """Programs, each with the options of a run that ends well."""
@@ -42,10 +42,6 @@ class Check:
         for at, word in enumerate(words):
             if word in ("-i", "--input", "--entry", "--dim"):
                 yield from words[at:at + 2]
-
-    def run(self, *args):
-        done = subprocess.run([self.baton, *args], capture_output=True, text=True)
-        return done.returncode, done.stdout, done.stderr
 
     def value(self, path, inputs):
         return self.run("run", path, "--executor", "interp", "--passes", "", "--no-specialise", *inputs)
@@ -66,27 +62,23 @@ class Check:
         path, inputs = pick.choice(self.programs)
         way = self.way(pick)
         wanted = self.value(path, inputs)
-        if wanted[0]:
+        if wanted.returncode:
             return
-        code, text, said = self.run("opt", path, "--verify-each", *way)
+        done = self.run("opt", path, "--verify-each", *way)
         told = f"{os.path.relpath(path)} {' '.join(way)}"
-        if code:
+        if done.returncode:
             self.nrefused += 1
-            if code != 1 or any(word in said for word in ILL_TYPED):
-                self.fault(number, told, f"exit {code}: {said}")
+            if done.returncode != 1 or any(word in done.stderr for word in ILL_TYPED):
+                self.fault(number, f"{told}: exit {done.returncode}: {done.stderr}")
             return
-        pathlib.Path("after.baton").write_text(text)
-        code, again, said = self.run("opt", "after.baton", "--passes", "")
-        if code or again != text:
-            return self.fault(number, told, f"what it prints does not read back: exit {code}: {said}\n{text}")
-        got = self.value("after.baton", inputs)
-        if got[0] or unnamed(got[1]) != unnamed(wanted[1]):
-            return self.fault(number, told, f"exit {got[0]}: {got[1]}{got[2]}\nnot\n{wanted[1]}")
+        self.write(done.stdout)
+        again = self.run("opt", "program.baton", "--passes", "")
+        if again.returncode or again.stdout != done.stdout:
+            return self.fault(number, f"{told}: what it prints does not read back: exit {again.returncode}: {again.stderr}")
+        got = self.value("program.baton", inputs)
+        if got.returncode or unnamed(got.stdout) != unnamed(wanted.stdout):
+            return self.fault(number, f"{told}: exit {got.returncode}: {got.stdout}{got.stderr}\nnot\n{wanted.stdout}")
         self.nsame += 1
-
-    def fault(self, number, told, what):
-        self.nfault += 1
-        print(f"---- {number}: {told}: {what[:1500]}")
 
 
 def unnamed(printed):
@@ -94,16 +86,7 @@ def unnamed(printed):
     return re.sub(r"^[^ ]+: ", "", printed, flags=re.MULTILINE)
 
 
-def main():
-    first, count = int(sys.argv[3]), int(sys.argv[4])
-    check = Check(sys.argv[1], sys.argv[2])
-    with tempfile.TemporaryDirectory() as folder:
-        os.chdir(folder)
-        for number in range(first, first + count):
-            check.check(number)
-        os.chdir("/")
-    print(f"{check.nsame} of {count} as before, {check.nrefused} refused, {check.nfault} faults")
-    return check.nfault > 0 or 3 * check.nsame < 2 * count
-
-
-sys.exit(main())
+check = Check()
+check.check_in_folder()
+print(f"{check.nsame} of {len(check.numbers)} as before, {check.nrefused} refused, {check.nfault} faults")
+sys.exit(check.nfault > 0 or 3 * check.nsame < 2 * len(check.numbers))

@@ -1,22 +1,14 @@
 """Images resampled to sizes that are values, against the operators with the sizes as attributes: resample.py BATON FIRST COUNT
 
-The former is C (ops/tensor/plain/resample.h), the latter index notation; both must give the same, on interp, and on vm with a target and without: but for what another order of a sum
-rounds away.
-The program of a number is the same on every run; the first three that give something else are printed.
+The former is C (ops/tensor/plain/resample.h), the latter index notation; both must give the same, on interp, and on vm with a target and
+without: but for what another order of a sum rounds away. The program of a number is the same on every run; the first three that give something else are printed.
 """
-import os
-import pathlib
 import random
-import subprocess
 import sys
-import tempfile
 
-try:
-    import numpy
-except ImportError as error:
-    must_be = os.environ.get("CI") == "true"
-    print(f"{'failed' if must_be else 'skipped'}: {error}; see tests/requirements.txt")
-    sys.exit(1 if must_be else 77)
+import kit
+
+numpy = kit.import_numpy()
 
 CALLS = 6
 MODES = ["half_pixel", "align_corners", "asymmetric", "pytorch_half_pixel", "tf_half_pixel_for_nn", "tf_crop_and_resize"]
@@ -98,38 +90,28 @@ def is_same(a, b):
     return numpy.allclose(a, b, rtol=few, atol=9 * few, equal_nan=True)
 
 
-def run(baton, program, way, folder):
-    for name, value in program.values.items():
-        numpy.save(folder / f"{name}.npy", value)
-    (folder / "program.baton").write_text(program.text)
-    given = [word for name in program.values for word in ["-i", f"{name}={folder}/{name}.npy"]]
-    words = [baton, "run", folder / "program.baton", "--no-specialise", *way, "-o", folder / "out", *given, *program.given]
-    done = subprocess.run(words, capture_output=True, text=True)
-    if done.returncode:
-        return done.stderr
-    saved = {path.name: numpy.load(path) for path in (folder / "out").iterdir()}
-    if len(saved) != 2 * CALLS:
-        return f"{len(saved)} results: {sorted(saved)}"
-    for name in sorted(saved):
-        if name.endswith(".0.npy"):
-            dynamic, fixed = saved[name], saved[name.replace(".0.npy", ".1.npy")]
+def differs(results):
+    if len(results) != 2 * CALLS:
+        return f"{len(results)} results: {list(results)}"
+    for name in results:
+        if name.endswith(".0"):
+            dynamic, fixed = results[name], results[name.replace(".0", ".1")]
             if not is_same(dynamic, fixed):
                 return f"{name}:\n{dynamic}\nis to be\n{fixed}"
     return None
 
 
-def main():
-    baton, first, count = os.path.abspath(sys.argv[1]), int(sys.argv[2]), int(sys.argv[3])
-    nfault = 0
-    with tempfile.TemporaryDirectory() as name:
-        for number in range(first, first + count):
-            program, way = Program(number), WAYS[number % len(WAYS)]
-            fault = run(baton, program, way, pathlib.Path(name))
-            nfault += fault is not None
-            if fault and nfault <= 3:
-                print(f"program {number}, {' '.join(way)}: {fault}\n{program.text}")
-    print(f"{count} programs, {nfault} give something else")
-    sys.exit(1 if nfault else 0)
+class Check(kit.Check):
+    def check(self, number):
+        program, way = Program(number), WAYS[number % len(WAYS)]
+        self.write(program.text)
+        results = self.results("program.baton", "--no-specialise", *way, *kit.save(program.values), *program.given)
+        fault = results if isinstance(results, str) else differs(results)
+        if fault:
+            self.fault(number, f"{' '.join(way)}: {fault}")
 
 
-main()
+check = Check()
+check.check_in_folder()
+print(f"{len(check.numbers)} programs, {check.nfault} give something else")
+sys.exit(check.nfault > 0)

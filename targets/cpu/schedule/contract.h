@@ -231,6 +231,24 @@ bt_status cpu_contract_tiling(bt_graph *, const bt_array *stage,
 void cpu_lay_direct(bt_graph *, const struct cpu_tiling *, const struct cpu_operand *,
                     const bt_node **at, const bt_node **by_dim);
 
+/* A block is `rows` of A by `columns` of B, which are some of `ncolumn`; or by `columns`
+ * rows of columns. Blocks have as many columns whatever the dims that are not known yet. */
+struct cpu_blocks {
+    const bt_node *nrow, *nm;    /* all, blocks */
+    int has_rest;                /* the last block has fewer rows, or may have */
+    const bt_node *ncolumn, *nn; /* likewise */
+    const bt_node *rows;         /* of a block */
+    int64_t most_rows, columns;
+    uint32_t by_m;    /* 1: blocks of rows are the parallel loop */
+    int32_t parallel; /* else: this dim is, or -1: blocks of columns */
+};
+
+/* NULL in `nn` or `nm`: failure. */
+struct cpu_blocks cpu_choose_blocks(bt_graph *, const struct cpu_tiling *,
+                                    const struct cpu_config *);
+/* The most columns that a block has: the last one may be the longest. */
+int64_t cpu_most_columns(const struct cpu_blocks *);
+
 /* What is done with sums while they are near. */
 struct cpu_epilogue {
     uint32_t sums;        /* the array that stands for them */

@@ -4,188 +4,7 @@
  */
 #include "contract.h"
 
-#include "vectorise.h"
-
 #include <string.h>
-
-/* ---- blocks ---- */
-
-enum {
-    COLUMNS_NBYTES = 192 * 1024, /* of B, for a block of columns: near, not nearest */
-    SUMS_NBYTES = 24 * 1024,     /* of a block of sums: nearest */
-    TILES_OF_BLOCK = 4,          /* side by side, at least */
-    BESIDE_NBYTES = 512 * 1024   /* of B, for a block of lines that are done together */
-};
-
-/* A block is `rows` of A by `columns` of B, which are some of `ncolumn`; or by `columns`
- * rows of columns. Blocks have as many columns whatever the dims that are not known yet. */
-struct blocks {
-    const bt_node *nrow, *nm;    /* all, blocks */
-    int has_rest;                /* the last block has fewer rows, or may have */
-    const bt_node *ncolumn, *nn; /* likewise */
-    const bt_node *rows;         /* of a block */
-    int64_t most_rows, columns;
-    uint32_t by_m;    /* 1: blocks of rows are the parallel loop */
-    int32_t parallel; /* else: this dim is, or -1: blocks of columns */
-};
-
-static int64_t at_least(int64_t a, int64_t b)
-{
-    return a > b ? a : b;
-}
-
-static int64_t at_most(int64_t a, int64_t b)
-{
-    return a < b ? a : b;
-}
-
-/* Elements of B that a column has, but for the taps of windows; open dims are guessed. */
-static int64_t depth_of(const struct cpu_tiling *p)
-{
-    int64_t depth = 1;
-    for (uint32_t d = 0; d < p->view.ndim; d++) {
-        int is_tap = 0;
-        for (uint32_t i = 0; i < p->nwindow; i++)
-            is_tap |= p->windows[i].k == (int32_t)d;
-        if (p->view.dims[d].is_k && !is_tap &&
-            cpu_iterations(p->view.dims[d].extent) < INT32_MAX / depth)
-            depth *= at_least(cpu_iterations(p->view.dims[d].extent), 1);
-    }
-    return depth;
-}
-
-/* Columns of B that a block may have. */
-static int64_t columns_fitting(const struct cpu_tiling *p)
-{
-    int64_t nbytes = BT_DTYPE_BITS(p->b->dtype) / 8;
-    int64_t rows = p->is_line ? 1 : p->tile->mr;
-    return at_most(COLUMNS_NBYTES / (depth_of(p) * nbytes),
-                   SUMS_NBYTES / (rows * (int64_t)(BT_DTYPE_BITS(p->tile->c) / 8)));
-}
-
-/* The dim or, by blocks.parallel of -1, the columns that have most; how many those are. */
-static int64_t choose_longest(const struct cpu_tiling *p, struct blocks *b,
-                              int64_t (*count)(const bt_node *extent))
-{
-    int64_t most = count(b->nn);
-    b->parallel = -1;
-    for (uint32_t d = 0; d < p->view.ndim; d++) {
-        int is_outer = !p->view.dims[d].is_k && d != p->n && (int32_t)d != p->n0 &&
-                       (int32_t)d != p->m && (int32_t)d != p->beside &&
-                       !(p->merged >> d & 1);
-        if (is_outer && count(p->view.dims[d].extent) > most) {
-            b->parallel = (int32_t)d;
-            most = count(p->view.dims[d].extent);
-        }
-    }
-    return most;
-}
-
-/* An open dim gives threads work only where nothing else has enough. */
-static void choose_parallel(const struct cpu_tiling *p, const struct cpu_config *config,
-                            struct blocks *b)
-{
-    const int64_t enough = 2 * (int64_t)config->nthread;
-    int64_t most = choose_longest(p, b, cpu_iterations_at_least);
-    if (config->nthread == 1 ||
-        (most < enough && cpu_iterations_at_least(b->nm) < enough))
-        most = choose_longest(p, b, cpu_iterations);
-    b->by_m = config->nthread > 1 && most < enough && cpu_iterations(b->nm) > most;
-}
-
-/* What divides a size whatever the dims are. */
-static int64_t step_of(const bt_node *size)
-{
-    bt_linear l;
-    bt_node_as_linear(size, &l);
-    int64_t step = l.constant;
-    for (uint32_t i = 0; i < l.n; i++)
-        step = bt_gcd_int64(step, l.coefs[i]);
-    return step;
-}
-
-/* Rows of one tile, or columns, about as many in each block: of a number that is open so many
- * that none is left over, if that is half a tile at least, which does not read B too often. */
-static void divide_rows(bt_graph *g, const struct cpu_tiling *p, struct blocks *b)
-{
-    const int64_t known = bt_node_number(b->nrow), mr = p->tile->mr,
-                  step = step_of(b->nrow);
-    b->most_rows = known > 0 ? bt_ceildiv_int64(known, bt_ceildiv_int64(known, mr))
-                             : at_most(mr, at_least(b->nrow->high, 1));
-    b->has_rest = known < 0 || step % b->most_rows != 0;
-    for (int64_t rows = mr; known < 0 && b->has_rest && 2 * rows > mr; rows--) {
-        if (rows <= b->most_rows && step % rows == 0) {
-            b->most_rows = rows;
-            b->has_rest = 0;
-        }
-    }
-    b->nm = cpu_ceildiv(g, b->nrow, b->most_rows);
-    b->rows = known < 0 && b->has_rest
-                  ? bt_node_scalar(g, BT_SCALAR_CEILDIV, b->nrow, b->nm)
-                  : bt_node_int(g, b->most_rows);
-}
-
-/* Of `nunit` panels of each line, those of a block: as long as the threads are equally busy,
- * the more the better, as what follows goes by strips. */
-static int64_t panels_beside(const struct cpu_tiling *p, const struct cpu_config *config,
-                             int64_t nunit)
-{
-    enum { STRIPS = 8 }; // calls for what follows take as long as such a part of a panel
-    const int64_t nline = bt_node_number(p->view.dims[p->beside].extent);
-    const int64_t ncolumn = p->tile->nr * nline;
-    const int64_t most = at_most(
-        BESIDE_NBYTES / (ncolumn * depth_of(p) * (BT_DTYPE_BITS(p->b->dtype) / 8)),
-        SUMS_NBYTES / (ncolumn * (int64_t)(BT_DTYPE_BITS(p->tile->c) / 8)));
-    int64_t best = 1, least = INT64_MAX;
-    for (int64_t n = 1; n <= at_most(nunit, at_least(most, 1)); n++) {
-        const int64_t nblock = bt_ceildiv_int64(nunit, n);
-        const int64_t time = bt_ceildiv_int64(nblock, config->nthread) * (n * STRIPS + 1);
-        if (time <= least) {
-            least = time;
-            best = n;
-        }
-    }
-    return best;
-}
-
-/* NULL in `nn` or `nm`: failure. */
-static struct blocks choose_blocks(bt_graph *g, const struct cpu_tiling *p,
-                                   const struct cpu_config *config)
-{
-    struct blocks b = { .nrow =
-                            p->m < 0 ? bt_node_int(g, 1) : p->view.dims[p->m].extent };
-    int64_t unit = p->n0 < 0 ? p->tile->nr : bt_node_number(p->bs[p->n0]);
-    int64_t fitting = columns_fitting(p);
-    b.ncolumn = p->n0 < 0 ? p->ncolumn : p->view.dims[p->n0].extent;
-    if (!b.nrow || !b.ncolumn)
-        return b;
-    divide_rows(g, p, &b);
-    // in tiles, or in rows; a rest of columns goes with the last tile
-    const int64_t ncolumn = cpu_iterations(b.ncolumn);
-    int64_t nunit = p->n0 < 0 ? at_least(ncolumn / unit, 1) : ncolumn;
-    if (p->b_kind == CPU_B_PANELS)
-        nunit = bt_ceildiv_int64(ncolumn, unit);
-    // for threads, but not so few that tiles are not filled
-    int64_t least = bt_ceildiv_int64(TILES_OF_BLOCK * p->tile->nr, unit);
-    // a line meets each element of B once: nothing is won by blocks that are small
-    int64_t per_block = at_most(at_least(fitting / unit, p->is_line ? least : 1), nunit);
-    if (config->nthread > 1)
-        per_block =
-            at_most(per_block, at_least(least, nunit / (2 * (int64_t)config->nthread)));
-    int64_t nn = bt_ceildiv_int64(nunit, per_block);
-    per_block = bt_ceildiv_int64(nunit, nn);
-    if (p->is_line && per_block > least) // a line goes along as many panels at once
-        per_block = bt_ceildiv_int64(per_block, least) * least;
-    if (p->beside >= 0)
-        per_block = panels_beside(p, config, nunit);
-    b.columns = p->n0 < 0 ? per_block * unit : per_block;
-    b.nn = bt_node_number(b.ncolumn) < 0
-               ? cpu_ceildiv(g, b.ncolumn, b.columns)
-               : bt_node_int(g, bt_ceildiv_int64(nunit, per_block));
-    if (b.nn && b.nm && b.rows)
-        choose_parallel(p, config, &b);
-    return b;
-}
 
 /* ---- nests ---- */
 
@@ -196,7 +15,7 @@ struct nest {
     struct cpu_emitter e;
     const struct cpu_tiling *tiling;
     const struct cpu_epilogue *epilogue;
-    struct blocks blocks;
+    struct cpu_blocks blocks;
     uint32_t a, b, c;                /* buffers */
     uint32_t is_direct;              /* sums go to their place, else to a block */
     const bt_node *c_row;            /* stride of a block of sums, or of the result */
@@ -238,7 +57,7 @@ static const bt_node *block_span(const struct nest *t, const bt_node *columns)
 static const bt_node *rows_here(const struct nest *t)
 {
     bt_graph *g = graph_of(t);
-    const struct blocks *b = &t->blocks;
+    const struct cpu_blocks *b = &t->blocks;
     const bt_node *before = cpu_times(g, t->m, b->rows);
     return b->has_rest ? cpu_least(g, b->rows, cpu_minus(g, b->nrow, before)) : b->rows;
 }
@@ -565,7 +384,7 @@ static int emit_epilogue(const struct nest *of)
 {
     struct nest t = *of;
     const struct cpu_tiling *p = t.tiling;
-    const struct blocks *b = &t.blocks;
+    const struct cpu_blocks *b = &t.blocks;
     bt_graph *g = graph_of(&t);
     const bt_node *values[CPU_DIMS], *offset, *column = int_of(&t, 0);
     memcpy(values, t.values, sizeof(values));
@@ -636,7 +455,7 @@ static int emit_block(struct nest *t)
 /* A last block of columns that is not like the others is written on its own. */
 static int emit_blocks(struct nest *t)
 {
-    const struct blocks *b = &t->blocks;
+    const struct cpu_blocks *b = &t->blocks;
     bt_graph *g = graph_of(t);
     struct nest inner = *t;
     int64_t nn = bt_node_number(b->nn);
@@ -695,7 +514,7 @@ static int open_columns(struct nest *t, int is_parallel)
 static int emit_nest(struct nest *t)
 {
     const struct cpu_tiling *p = t->tiling;
-    const struct blocks *b = &t->blocks;
+    const struct cpu_blocks *b = &t->blocks;
     int by_n = !b->by_m && b->parallel < 0;
     if ((b->by_m && !open_rows(t, 1)) || (by_n && !open_columns(t, 1)) ||
         (!b->by_m && !by_n && !open_dim(t, (uint32_t)b->parallel, 1)))
@@ -743,16 +562,6 @@ static uint32_t is_plain(const struct cpu_tiling *p, const bt_stmt *store, uint3
            store->value->which == sums && store->value->args[0] == store->offset;
 }
 
-/* The most columns that a block has: the last one may be the longest. */
-static const bt_node *most_columns(const struct nest *t)
-{
-    const struct blocks *b = &t->blocks;
-    int64_t known = bt_node_number(b->ncolumn), nn = bt_node_number(b->nn);
-    if (known < 0)
-        return int_of(t, b->columns);
-    return int_of(t, at_least(known - (nn - 1) * b->columns, nn == 1 ? 0 : b->columns));
-}
-
 /* Lines of constants that are all finite: a state of zeros, with which recurrences begin, is
  * not multiplied. */
 static int skips_zeros(const struct cpu_tiling *p, const struct cpu_config *config,
@@ -774,7 +583,7 @@ int cpu_emit_contraction(bt_loops *loops, const struct cpu_tiling *p,
     const uint32_t sums = epilogue->sums;
     const bt_stmt *store = epilogue->store;
     bt_graph *g = loops->graph;
-    t.blocks = choose_blocks(g, p, config);
+    t.blocks = cpu_choose_blocks(g, p, config);
     if (!t.blocks.nn || !t.blocks.nm)
         return 0;
     t.a = p->a->array;
@@ -803,7 +612,7 @@ int cpu_emit_contraction(bt_loops *loops, const struct cpu_tiling *p,
         t.e.to = out;
         return (t.c == sums || shrink_sums(loops, sums, int_of(&t, 1))) && emit_nest(&t);
     }
-    const bt_node *span = block_span(&t, most_columns(&t));
+    const bt_node *span = block_span(&t, int_of(&t, cpu_most_columns(&t.blocks)));
     t.c_row = p->is_line && p->n0 >= 0 ? line_stride(p) : span;
     if (p->beside >= 0) // of whole panels
         t.c_row = cpu_scaled(g, cpu_ceildiv(g, span, p->tile->nr), p->tile->nr);

@@ -221,7 +221,7 @@ static void scan_body(bt_onnx_node *n, void *self, const bt_value *i,
         if (loop->backward[k])
             at = minus(n, minus(n, loop->count, emit_int(n, 1)), i);
         args[loop->nstate + k] =
-            emit2(n, "take", node_format(n, "axis=%u, mode=\"fast\"", loop->axes[k]),
+            emit2(n, "take", node_format(n, "axis=%u, mode=\"clip\"", loop->axes[k]),
                   loop->scanned[k], at);
     }
     const bt_value *const *results =

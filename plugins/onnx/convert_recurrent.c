@@ -182,7 +182,7 @@ static void step_body(bt_onnx_node *n, void *self, const bt_value *i,
     const struct layer *layer = pass->layer;
     const bt_value *at =
         pass->backward ? minus(n, minus(n, layer->count, emit_int(n, 1)), i) : i;
-    const bt_value *x = emit2(n, "take", "axis=0, mode=\"fast\"", layer->x, at);
+    const bt_value *x = emit2(n, "take", "axis=0, mode=\"clip\"", layer->x, at);
     cell_step(n, pass->cell, x, states, out->states);
     out->rows[0] = out->states[0];
     if (!layer->lengths)

@@ -52,8 +52,11 @@ uint32_t bt__node_cost(const bt_node *node, uint8_t *seen)
         cost = cost_of_scalar(node->which);
     else if (node->kind == BT_NODE_READ || node->kind == BT_NODE_SELECT)
         cost = 1;
-    for (uint32_t i = 0; i < node->narg && cost < COST_SLOW; i++)
-        cost += bt__node_cost(node->args[i], seen);
+    for (uint32_t i = 0; i < node->narg && cost < COST_SLOW; i++) {
+        // a place in which no index is has been found before the loops begin
+        if (node->kind != BT_NODE_READ || node->args[i]->free)
+            cost += bt__node_cost(node->args[i], seen);
+    }
     return cost;
 }
 

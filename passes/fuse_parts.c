@@ -40,20 +40,26 @@ static int is_part(const struct fuse_block *b, const struct fuse_node *user,
            group->nop > 1 && nbytes >= 0 && 2 * nbytes <= bt_type_nbytes(whole->type);
 }
 
-/* The product's group and those that compute with its parts; none: it is not read so. */
+/* Whether nothing but parts of a value is read. */
+static int is_read_in_parts(const struct fuse_block *b, const struct fuse_node *root)
+{
+    for (uint32_t i = 0; i < root->users.len; i++) {
+        if (!is_part(b, &b->nodes[root->users.at[i]], root->value))
+            return 0;
+    }
+    return root->users.len > 1 && !fuse_escapes(root);
+}
+
+/* A small product's group and those that compute with its parts; none: it is not small. */
 static bt_status find_parts(struct fuse_block *b, uint32_t leader, struct parts *p)
 {
     const struct fuse_node *root = &b->nodes[b->nodes[leader].root];
     const int64_t nbytes = bt_type_nbytes(root->value->type);
     p->leaders.len = p->nop = p->last = 0;
-    if (fuse_escapes(root) || root->users.len < 2 || nbytes <= 0 || nbytes > SMALL_NBYTES)
+    if (nbytes <= 0 || nbytes > SMALL_NBYTES)
         return NULL;
-    for (uint32_t i = 0; i < root->users.len; i++) {
-        if (!is_part(b, &b->nodes[root->users.at[i]], root->value))
-            return NULL;
-    }
     BT_TRY(add_leader(b, p, leader));
-    for (uint32_t i = 0; i < root->users.len; i++)
+    for (uint32_t i = 0; is_read_in_parts(b, root) && i < root->users.len; i++)
         BT_TRY(add_leader(b, p, fuse_leader(b, root->users.at[i])));
     return NULL;
 }

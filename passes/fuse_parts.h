@@ -8,7 +8,8 @@
  *         c' ----> h'           values.
  *
  * A group is computed where its last node stands: nothing that stands before may use what
- * leaves it.
+ * leaves it. Such a product, and any small one, also takes in what picks elements for it at a
+ * place that the program computes, as the step of an input.
  */
 #ifndef PASSES_FUSE_PARTS_H
 #define PASSES_FUSE_PARTS_H

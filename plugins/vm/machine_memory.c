@@ -344,9 +344,10 @@ static bt_status take_buffer(struct vm_machine *m, struct vm_frame *frame,
 
 /* Memory of the activation that has the size that the kernel states, whatever the dims are;
  * NULL: it is to be compared. */
-static char *as_stated(const struct vm_frame *frame, const struct vm_area *area,
-                       uint32_t number, const struct vm_term *nbytes)
+static char *area_as_stated(const struct vm_frame *frame, uint32_t number,
+                            const struct vm_term *nbytes)
 {
+    const struct vm_area *area = &frame->f->areas[number];
     char *address = vm_held_of(frame)[area->storage].address;
     const struct vm_open *open = area->nbytes.open;
     const int is_same = open ? nbytes->open && open->dim == nbytes->open->dim
@@ -355,6 +356,27 @@ static char *as_stated(const struct vm_frame *frame, const struct vm_area *area,
                ? NULL
                : address + (frame->f->is_settled ? area->offset.number
                                                  : vm_offsets(frame)[number]);
+}
+
+/* Likewise of a register's tensor, which lies as kernels take it. */
+static char *tensor_as_stated(const struct vm_frame *frame, uint32_t reg,
+                              const struct vm_term *nbytes)
+{
+    const bt_tensor *tensor =
+        reg < frame->f->nobject ? (const void *)frame->r[reg].object : NULL;
+    return tensor && !nbytes->open &&
+                   bt_tensor_nbytes(tensor) == (uint64_t)nbytes->number &&
+                   bt_tensor_is_plain(tensor)
+               ? tensor->data
+               : NULL;
+}
+
+static char *as_stated(const struct vm_frame *frame, uint32_t place,
+                       const struct vm_term *nbytes)
+{
+    return place & VM_PLAIN  ? NULL
+           : place & VM_AREA ? area_as_stated(frame, place & VM_NUMBER, nbytes)
+                             : tensor_as_stated(frame, place & VM_REGISTER, nbytes);
 }
 
 /* Where nothing depends on dims the verifier has compared sizes. *nheld: registers. */
@@ -369,18 +391,16 @@ static bt_status take_buffers(struct vm_machine *m, struct vm_frame *frame,
     void **out = m->buffers;
     for (uint32_t i = 0; i < n; i++) {
         const uint32_t place = places[i];
+        *nheld += !(place & (VM_AREA | VM_PLAIN));
         if (spots && place & VM_AREA) {
             const struct vm_spot *spot = &spots[place & VM_NUMBER];
             out[i] = held[spot->storage].address + spot->offset;
         } else if (spots && place & VM_PLAIN) {
             out[i] = m->program->consts[place & VM_NUMBER].plain->data;
-        } else if (!row->space && place & VM_AREA && !(place & VM_PLAIN) &&
-                   (out[i] = as_stated(frame, &f->areas[place & VM_NUMBER],
-                                       place & VM_NUMBER, &row->nbytes[i]))) {
-            continue;
         } else {
-            *nheld += !(place & (VM_AREA | VM_PLAIN));
-            BT_TRY(take_buffer(m, frame, row, i, place));
+            out[i] = row->space ? NULL : as_stated(frame, place, &row->nbytes[i]);
+            if (!out[i])
+                BT_TRY(take_buffer(m, frame, row, i, place));
         }
     }
     return NULL;

@@ -19,7 +19,7 @@
 #include "schedule/vectorise.h"
 
 struct options {
-    const char *engine, *compiler, *denormals;
+    const char *engine, *compiler, *denormals, *accuracy;
     int64_t threads;
 };
 static const bt_attr options[] = {
@@ -32,6 +32,11 @@ static const bt_attr options[] = {
     BT_ATTR_CHOICE(struct options, denormals, "flush", "flush|keep",
                    "floats nearer to 0 than the type's least normal number: taken for 0 "
                    "and given as 0, or computed with, which may take ten times as long"),
+    BT_ATTR_CHOICE(
+        struct options, accuracy, "default", "default|exact",
+        "sums of products: exact adds their terms one after the other; default "
+        "may do without some products of convolutions, with errors of the order "
+        "of float32's"),
     BT_ATTR_RANGE(struct options, threads, INT, "0", 0, 1024,
                   "threads, the caller's counted; 0: as many as there are processors"),
     { 0 },
@@ -62,6 +67,7 @@ static bt_status fill(bt_ctx *ctx, const struct options *o, struct instance *in)
     if (!cpu_callee_index(in->config.isa, &in->rows))
         return bt_no_memory();
     in->config.rows = &in->rows;
+    in->config.accuracy = strcmp(o->accuracy, "exact") == 0 ? CPU_EXACT : CPU_DEFAULT;
     in->keeps_denormals = strcmp(o->denormals, "keep") == 0;
     in->allocator = cpu_allocator(bt_ctx_registry(ctx));
     in->engine = bt_arena_text(in->arena, o->engine, strlen(o->engine));

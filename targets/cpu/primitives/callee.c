@@ -6,6 +6,7 @@
 #include "halo.h"
 #include "pack.h"
 #include "tile.h"
+#include "winograd.h"
 
 /* ---- forms ---- */
 
@@ -14,6 +15,11 @@ static const int8_t work_tile[] = { CPU_TILE_M,  CPU_TILE_N,  CPU_TILE_K,
                                     CPU_TILE_K1, CPU_TILE_K2, -1 };
 static const int8_t work_pack[] = { CPU_PACK_K, CPU_PACK_WIDTH, -1 };
 static const int8_t work_halo[] = { CPU_HALO_ROWS, CPU_HALO_WIDTH, -1 };
+
+static const int8_t work_weights[] = { CPU_WEIGHTS_C, -1 };
+static const int8_t work_input[] = { CPU_INPUT_C, CPU_INPUT_ROWS, CPU_INPUT_UNITS, -1 };
+static const int8_t work_output[] = { CPU_OUTPUT_COUNT, CPU_OUTPUT_ROWS, CPU_OUTPUT_UNITS,
+                                      -1 };
 
 #define COUNT(...) (sizeof((const uint8_t[][2]){ __VA_ARGS__ }) / 2)
 const struct cpu_form cpu_forms[CPU_NFORM] = {
@@ -34,7 +40,8 @@ const struct cpu_form cpu_forms[CPU_NFORM] = {
 static const struct cpu_callee copies[] = { COPIES(pack, PACK, 300)
                                                 COPIES(halo, HALO, 100){ 0 } };
 
-/* A table of each source, compiled for each set; of tiles, a set has those of narrower ones. */
+/* A table of each source, compiled for each set; of tiles and transforms, a set has those of
+ * narrower ones. */
 #define TABLE(name) \
     {               \
 #name, name \
@@ -42,6 +49,7 @@ static const struct cpu_callee copies[] = { COPIES(pack, PACK, 300)
 #define STRIPS(isa)                                                      \
     TABLE(cpu_float_##isa), TABLE(cpu_int_##isa), TABLE(cpu_move_##isa), \
         TABLE(cpu_reduce_##isa)
+#define BLOCKS(isa) TABLE(cpu_tile_rows_##isa), TABLE(cpu_winograd_rows_##isa)
 #define DECLARE(isa)                                                                     \
     extern const struct cpu_callee cpu_float_##isa[], cpu_int_##isa[], cpu_move_##isa[], \
         cpu_reduce_##isa[];
@@ -59,16 +67,14 @@ DECLARE(avx512)
 #define cpu_move_avx512   cpu_move_portable
 #define cpu_reduce_avx512 cpu_reduce_portable
 #endif
-enum { MOST_TABLES = 9 };
+enum { MOST_TABLES = 12 };
 static const struct {
     const char *name;
     const struct cpu_callee *rows;
 } tables[CPU_ISA_COUNT][MOST_TABLES] = {
-    { STRIPS(portable), TABLE(copies), TABLE(cpu_tile_rows_portable) },
-    { STRIPS(avx2), TABLE(copies), TABLE(cpu_tile_rows_avx2),
-      TABLE(cpu_tile_rows_portable) },
-    { STRIPS(avx512), TABLE(copies), TABLE(cpu_tile_rows_avx512),
-      TABLE(cpu_tile_rows_avx2), TABLE(cpu_tile_rows_portable) },
+    { STRIPS(portable), TABLE(copies), BLOCKS(portable) },
+    { STRIPS(avx2), TABLE(copies), BLOCKS(avx2), BLOCKS(portable) },
+    { STRIPS(avx512), TABLE(copies), BLOCKS(avx512), BLOCKS(avx2), BLOCKS(portable) },
 };
 
 #define EACH_ROW(isa, k, row)                      \

@@ -44,6 +44,7 @@
  * Others are for contractions:
  *
  *     tile_f32_avx512    blocks of products; line_..., across_...: of one row (tile.h)
+ *     winograd_4_weights_avx512, ..._input_..., ..._output_...    (winograd.h)
  *     pack.4                              panels (pack.h), by the bytes of an element
  *     halo.4                              planes with zeros around (halo.h), likewise
  *

@@ -224,6 +224,116 @@ static inline int_vector load_runs_8(const double *const *columns, int64_t at)
     return (int_vector)LOAD_RUNS_OF(64);
 }
 
+/* Its 16 bytes, `stride` elements apart. */
+static inline void int_store_runs(float *to, int64_t stride, int_vector v)
+{
+#if defined(__AVX512F__)
+    _mm_storeu_ps(to, _mm512_castps512_ps128((__m512)v));
+    _mm_storeu_ps(to + stride, _mm512_extractf32x4_ps((__m512)v, 1));
+    _mm_storeu_ps(to + 2 * stride, _mm512_extractf32x4_ps((__m512)v, 2));
+    _mm_storeu_ps(to + 3 * stride, _mm512_extractf32x4_ps((__m512)v, 3));
+#elif defined(__AVX2__) && defined(__FMA__)
+    _mm256_storeu2_m128(to + stride, to, (__m256)v);
+#else
+    (void)stride;
+    int_store(to, v);
+#endif
+}
+
+/* Lanes of a vector: those from `first` to before `end`. */
+#if defined(__AVX512F__)
+typedef __mmask16 float_lanes;
+static inline float_lanes float_lanes_of(int first, int end)
+{
+    return (float_lanes)(((1U << end) - 1) & ~((1U << first) - 1));
+}
+#elif defined(__AVX2__) && defined(__FMA__)
+typedef __m256i float_lanes;
+static inline float_lanes float_lanes_of(int first, int end)
+{
+    return _mm256_andnot_si256(float_mask(first), float_mask(end));
+}
+#else
+typedef struct {
+    int first, end;
+} float_lanes;
+static inline float_lanes float_lanes_of(int first, int end)
+{
+    return (float_lanes){ first, end };
+}
+#endif
+
+/* These lanes, of which alone there must be elements; the others are zero. */
+static inline float_vector float_load_lanes(const float *from, float_lanes lanes)
+{
+#if defined(__AVX512F__)
+    return _mm512_maskz_loadu_ps(lanes, from);
+#elif defined(__AVX2__) && defined(__FMA__)
+    return _mm256_maskload_ps(from, lanes);
+#else
+    float_vector v = { 0 };
+    for (int i = lanes.first; i < lanes.end; i++)
+        v[i] = from[i];
+    return v;
+#endif
+}
+
+/* Of elements in four vectors one after the other, number 4 * i + k becomes lane i of v[k]. */
+static inline void float_deinterleave_4(float_vector *v)
+{
+#if defined(__AVX512F__)
+    const __m512i first =
+        _mm512_setr_epi32(0, 4, 8, 12, 16, 20, 24, 28, 1, 5, 9, 13, 17, 21, 25, 29);
+    const __m512i second = _mm512_add_epi32(first, _mm512_set1_epi32(2));
+    const __m512i low =
+        _mm512_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7, 16, 17, 18, 19, 20, 21, 22, 23);
+    const __m512i high = _mm512_add_epi32(low, _mm512_set1_epi32(8));
+    const __m512 ab = _mm512_permutex2var_ps(v[0], first, v[1]);
+    const __m512 cd = _mm512_permutex2var_ps(v[2], first, v[3]);
+    const __m512 ab_2 = _mm512_permutex2var_ps(v[0], second, v[1]);
+    const __m512 cd_2 = _mm512_permutex2var_ps(v[2], second, v[3]);
+    v[0] = _mm512_permutex2var_ps(ab, low, cd);
+    v[1] = _mm512_permutex2var_ps(ab, high, cd);
+    v[2] = _mm512_permutex2var_ps(ab_2, low, cd_2);
+    v[3] = _mm512_permutex2var_ps(ab_2, high, cd_2);
+#else
+    int_vector turned[TURN_SIDE(4)];
+#if defined(__AVX2__) && defined(__FMA__)
+    turned[0] = (int_vector)_mm256_permute2f128_ps(v[0], v[2], 0x20);
+    turned[1] = (int_vector)_mm256_permute2f128_ps(v[0], v[2], 0x31);
+    turned[2] = (int_vector)_mm256_permute2f128_ps(v[1], v[3], 0x20);
+    turned[3] = (int_vector)_mm256_permute2f128_ps(v[1], v[3], 0x31);
+#else
+    memcpy(turned, v, sizeof(turned));
+#endif
+    turn_square_4(turned);
+    memcpy(v, turned, sizeof(turned));
+#endif
+}
+
+/* Lanes 1, 2, ... of v, then `last`. */
+static inline float_vector float_shift(float_vector v, float last)
+{
+#if defined(__AVX512F__)
+    return (float_vector)_mm512_alignr_epi32((__m512i)_mm512_set1_ps(last), (__m512i)v,
+                                             1);
+#elif defined(__AVX2__) && defined(__FMA__)
+    const __m256i next = _mm256_setr_epi32(1, 2, 3, 4, 5, 6, 7, 0);
+    return _mm256_blend_ps(_mm256_permutevar8x32_ps(v, next), _mm256_set1_ps(last), 0x80);
+#else
+    return (float_vector){ v[1], v[2], v[3], last };
+#endif
+}
+
+/* Whether all lanes are 0, and none is NaN. */
+static inline int float_is_zero(float_vector v)
+{
+    int is = 1;
+    for (int i = 0; i < (int)(VECTOR_NBYTES / sizeof(float)); i++)
+        is &= v[i] == 0;
+    return is;
+}
+
 /* Of two rows of as many int16 as two vectors have lanes: pairs of one column. Those of each
  * eight neighbours are in lanes side by side, the first half of them in `low`; int_pairs_first
  * and int_pairs_second give what was computed of both in the order of columns.

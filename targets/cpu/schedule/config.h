@@ -4,8 +4,13 @@
 
 #include "primitives/callee.h"
 
+/* CPU_EXACT: sums take their terms one after the other; CPU_DEFAULT: where that saves time, in
+ * other ways that keep the errors of float32. */
+enum { CPU_DEFAULT, CPU_EXACT };
+
 struct cpu_config {
     enum cpu_isa isa;
+    uint32_t accuracy;
     uint32_t nthread;   /* no result may depend on it */
     const bt_map *rows; /* of primitives, by name; NULL: there is no index of them */
     const uint8_t *is_constant; /* of each input; NULL: that is not known */

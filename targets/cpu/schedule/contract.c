@@ -9,6 +9,7 @@
 
 struct stage {
     struct cpu_tiling tiling;
+    struct cpu_filter filter;
     uint32_t array, sums;    /* the stage, or a part of it; what stands for its sums */
     uint32_t first, nfactor; /* arrays made for its factors */
     struct cpu_finite finite;
@@ -151,6 +152,16 @@ static int move_tiling(bt_graph *to, struct cpu_tiling *p)
     return ok;
 }
 
+static int emit(bt_loops *loops, const struct stage *stage,
+                const struct cpu_config *config, const struct cpu_epilogue *epilogue,
+                bt_stmts *out)
+{
+    const struct cpu_tiling *p = &stage->tiling;
+    return stage->filter.by
+               ? cpu_emit_filter(loops, p, &stage->filter, config, epilogue, out)
+               : cpu_emit_contraction(loops, p, config, epilogue, out);
+}
+
 /* In the place of a stage's nest, the nest around tiles; what is no epilogue of them stays a
  * nest behind it. */
 static bt_status replace_nest(bt_loops *loops, struct stage *stage,
@@ -172,9 +183,7 @@ static bt_status replace_nest(bt_loops *loops, struct stage *stage,
              !cpu_take_followers(loops, at, stage->array, p->view.dims[p->n].extent,
                                  &epilogue.followers))
         return bt_loops_why(loops);
-    return epilogue.store &&
-                   cpu_emit_contraction(loops, &stage->tiling, config, &epilogue,
-                                        &made) &&
+    return epilogue.store && emit(loops, stage, config, &epilogue, &made) &&
                    (!rest || BT_PUSH(loops->arena, &made, rest)) &&
                    bt_stmts_replace(loops, &loops->body, at, &made)
                ? NULL
@@ -317,6 +326,7 @@ static bt_status tile_stage(bt_graph *g, const struct cpu_config *config, uint32
         BT_TRY(split_parts(g, config, stage));
     if (!stage->tiling.tile)
         return NULL;
+    cpu_contract_filter(g, &stage->tiling, config, &stage->filter);
     array = *g->arrays[stage->array];
     stage->nfactor = g->narray - stage->first;
     BT_TRY(cpu_contract_finite(g, &array, &stage->tiling.view, &stage->finite));

@@ -259,16 +259,41 @@ struct cpu_epilogue {
 int cpu_emit_contraction(bt_loops *, const struct cpu_tiling *, const struct cpu_config *,
                          const struct cpu_epilogue *, bt_stmts *out);
 
-/* A temp or a local. 0: failure. */
-int cpu_emit_buffer(bt_loops *, uint32_t role, bt_dtype, const bt_node *nelem,
-                    uint32_t *out);
-
 /* Loops under construction: where statements go, the next index. */
 struct cpu_emitter {
     bt_loops *loops;
     bt_stmts *to;
     uint32_t next;
 };
+
+/* A convolution of 3 x 3 taps, by the tiling's dims and these. */
+struct cpu_filter {
+    const struct cpu_winograd *by; /* NULL: it is none, or better as a plain sum */
+    int32_t c;                     /* channels of the data */
+    uint32_t y, tap_y, tap_x;
+    int64_t nc, no, ny, nx, height, width; /* of the data and the result */
+};
+void cpu_contract_filter(const bt_graph *, const struct cpu_tiling *,
+                         const struct cpu_config *, struct cpu_filter *);
+/* As cpu_emit_contraction. */
+int cpu_emit_filter(bt_loops *, const struct cpu_tiling *, const struct cpu_filter *,
+                    const struct cpu_config *, const struct cpu_epilogue *,
+                    bt_stmts *out);
+
+/* Whether sums may go straight to where they are stored. */
+int cpu_is_sum_stored(const struct cpu_tiling *, const struct cpu_epilogue *);
+/* What is made of a sum, which lies at `offset` of a block, stored for these values of the
+ * tiling's dims. 0: failure. */
+int cpu_emit_sum_store(const struct cpu_emitter *, const struct cpu_tiling *,
+                       const struct cpu_epilogue *, uint32_t block,
+                       const bt_node *const *values, const bt_node *offset);
+/* The array of sums becomes a block of them. 0: failure. */
+int cpu_shrink_sums(bt_loops *, uint32_t sums, const bt_node *nelem);
+
+/* A temp or a local. 0: failure. */
+int cpu_emit_buffer(bt_loops *, uint32_t role, bt_dtype, const bt_node *nelem,
+                    uint32_t *out);
+
 /* A loop that what follows goes into; gives its index. NULL: failure. */
 const bt_node *cpu_emit_loop(struct cpu_emitter *, const bt_node *extent,
                              int is_parallel);

@@ -17,7 +17,7 @@ struct nest {
     const struct cpu_epilogue *epilogue;
     struct cpu_blocks blocks;
     uint32_t a, b, c;                /* buffers */
-    uint32_t is_direct;              /* sums go to their place, else to a block */
+    int is_direct;                   /* sums go to their place, else to a block */
     const bt_node *c_row;            /* stride of a block of sums, or of the result */
     const bt_node *values[CPU_DIMS]; /* of loops around */
     const bt_node *a_at, *b_at;
@@ -319,28 +319,27 @@ static int emit_columns(const struct nest *t)
 /* ---- epilogues ---- */
 
 struct change {
-    const struct nest *nest;
+    bt_loops *loops;
+    uint32_t from, to;
     const bt_node *offset; /* of a sum in its block */
 };
 
 static const bt_node *change_sum(void *self, const bt_node *node)
 {
     const struct change *c = self;
-    if (node->kind != BT_NODE_READ || node->which != c->nest->epilogue->sums)
+    if (node->kind != BT_NODE_READ || node->which != c->from)
         return node;
-    return bt_loops_read(c->nest->e.loops, c->nest->c, c->offset);
+    return bt_loops_read(c->loops, c->to, c->offset);
 }
 
 /* The node with the stage's axes as they are in the nest. */
-static const bt_node *place_axes(const struct nest *t, const bt_node *node,
-                                 const bt_node *const *values)
+static const bt_node *place_axes(bt_graph *g, const struct cpu_tiling *p,
+                                 const bt_node *node, const bt_node *const *values)
 {
-    const struct cpu_tiling *p = t->tiling;
-    bt_graph *g = graph_of(t);
     uint64_t done = 0;
     for (uint32_t d = 0; node && d < p->view.ndim; d++) {
         const struct cpu_dim *dim = &p->view.dims[d];
-        const bt_node *axis = int_of(t, 0);
+        const bt_node *axis = bt_node_int(g, 0);
         if (dim->is_k || (done & bt_index_bit(dim->index)))
             continue;
         done |= bt_index_bit(dim->index);
@@ -354,17 +353,20 @@ static const bt_node *place_axes(const struct nest *t, const bt_node *node,
     return node;
 }
 
-static int emit_store(struct nest *t, const bt_node *const *values, const bt_node *offset)
+int cpu_emit_sum_store(const struct cpu_emitter *e, const struct cpu_tiling *p,
+                       const struct cpu_epilogue *epilogue, uint32_t block,
+                       const bt_node *const *values, const bt_node *offset)
 {
-    struct change change = { t, offset };
-    bt_by_node by = { t->e.loops, change_sum, &change };
-    bt_stmt *store = bt_stmt_add(t->e.loops, t->e.to, BT_STMT_STORE);
-    const bt_node *value = offset ? bt_node_change(&by, t->epilogue->store->value) : NULL;
+    bt_graph *g = e->loops->graph;
+    struct change change = { e->loops, epilogue->sums, block, offset };
+    bt_by_node by = { e->loops, change_sum, &change };
+    bt_stmt *store = bt_stmt_add(e->loops, e->to, BT_STMT_STORE);
+    const bt_node *value = offset ? bt_node_change(&by, epilogue->store->value) : NULL;
     if (!store || !value)
         return 0;
-    store->buffer = t->epilogue->store->buffer;
-    store->value = place_axes(t, value, values);
-    store->offset = place_axes(t, t->epilogue->store->offset, values);
+    store->buffer = epilogue->store->buffer;
+    store->value = place_axes(g, p, value, values);
+    store->offset = place_axes(g, p, epilogue->store->offset, values);
     return store->value && store->offset;
 }
 
@@ -418,7 +420,7 @@ static int emit_epilogue(const struct nest *of)
     if (p->n0 < 0)
         column = cpu_scaled(g, t.n, b->columns);
     values[p->n] = cpu_plus(g, column, x);
-    return emit_store(&t, values, cpu_plus(g, offset, x));
+    return cpu_emit_sum_store(&t.e, p, t.epilogue, t.c, values, cpu_plus(g, offset, x));
 }
 
 /* The iterations of a nest that are columns of the block. */
@@ -542,8 +544,7 @@ int cpu_emit_buffer(bt_loops *loops, uint32_t role, bt_dtype dtype, const bt_nod
            bt_loops_add_buffer(loops, role, bt_text_get(&name), dtype, nelem, out);
 }
 
-/* The array of sums becomes a block of them. */
-static int shrink_sums(bt_loops *loops, uint32_t sums, const bt_node *nelem)
+int cpu_shrink_sums(bt_loops *loops, uint32_t sums, const bt_node *nelem)
 {
     const bt_node **extent = BT_NEWS(loops->arena, const bt_node *, 1);
     if (!extent || !nelem)
@@ -554,12 +555,12 @@ static int shrink_sums(bt_loops *loops, uint32_t sums, const bt_node *nelem)
     return 1;
 }
 
-/* Whether sums may go straight to where `store` has them. */
-static uint32_t is_plain(const struct cpu_tiling *p, const bt_stmt *store, uint32_t sums)
+int cpu_is_sum_stored(const struct cpu_tiling *p, const struct cpu_epilogue *epilogue)
 {
-    return p->beside < 0 && (p->n0 < 0 || p->is_line) &&
-           cpu_is_size(p->view.dims[p->n].c, 1) && store->value->kind == BT_NODE_READ &&
-           store->value->which == sums && store->value->args[0] == store->offset;
+    const bt_stmt *store = epilogue->store;
+    return cpu_is_size(p->view.dims[p->n].c, 1) && store->value->kind == BT_NODE_READ &&
+           store->value->which == epilogue->sums &&
+           store->value->args[0] == store->offset;
 }
 
 /* Lines of constants that are all finite: a state of zeros, with which recurrences begin, is
@@ -604,13 +605,15 @@ int cpu_emit_contraction(bt_loops *loops, const struct cpu_tiling *p,
             !cpu_emit_margins(&t.e, p, t.a))
             return 0;
     }
-    t.is_direct = is_plain(p, store, sums);
+    t.is_direct =
+        p->beside < 0 && (p->n0 < 0 || p->is_line) && cpu_is_sum_stored(p, epilogue);
     if (t.is_direct) {
         t.c = store->buffer;
         int32_t row = p->is_line ? p->n0 : p->m;
         t.c_row = row < 0 ? int_of(&t, 0) : p->view.dims[row].c;
         t.e.to = out;
-        return (t.c == sums || shrink_sums(loops, sums, int_of(&t, 1))) && emit_nest(&t);
+        return (t.c == sums || cpu_shrink_sums(loops, sums, int_of(&t, 1))) &&
+               emit_nest(&t);
     }
     const bt_node *span = block_span(&t, int_of(&t, cpu_most_columns(&t.blocks)));
     t.c_row = p->is_line && p->n0 >= 0 ? line_stride(p) : span;
@@ -620,7 +623,7 @@ int cpu_emit_contraction(bt_loops *loops, const struct cpu_tiling *p,
                                ? cpu_times(g, p->view.dims[p->beside].extent, t.c_row)
                                : cpu_times(g, int_of(&t, t.blocks.most_rows), span);
     if (store->buffer != sums)
-        return shrink_sums(loops, sums, nelem) && emit_nest(&t);
+        return cpu_shrink_sums(loops, sums, nelem) && emit_nest(&t);
     return cpu_emit_buffer(loops, BT_BUFFER_LOCAL, p->tile->c, nelem, &t.c) &&
            emit_nest(&t);
 }

@@ -1,0 +1,164 @@
+/*
+ * Winograd's transforms for one instruction set, in the source compiled for it, which says
+ * first:
+ *
+ *     WINOGRAD_TABLE, WINOGRAD_CALLEES, WINOGRAD_SUFFIX    its tables, the end of names
+ */
+#include <string.h>
+
+#define LANES ((int64_t)(VECTOR_NBYTES / sizeof(float)))
+#define NR    (2 * LANES)
+#define UNIT  CPU_WINOGRAD_UNIT
+#define TAPS  3
+
+static inline float_vector load(const float *from)
+{
+    float_vector v;
+    memcpy(&v, from, sizeof(v));
+    return v;
+}
+
+static inline void store(float *to, float_vector v)
+{
+    memcpy(to, &v, sizeof(v));
+}
+
+static inline void store_some(float *to, float_vector v, int64_t n)
+{
+    if (n >= LANES)
+        store(to, v);
+    else
+        float_store_part(to, v, n);
+}
+
+/* Columns of as many units as a vector has lanes, with those that the last tile has besides: which
+ * of them there are in a row of `width` elements, from column `first` on. */
+enum { UNIT_READS = UNIT + TAPS - 1, LAST = UNIT * (VECTOR_NBYTES / sizeof(float)) };
+struct columns {
+    int64_t first, width;
+    float_lanes lanes[UNIT];
+};
+
+static int between(int64_t low, int64_t x, int64_t high)
+{
+    return (int)(x < low ? low : x > high ? high : x);
+}
+
+static struct columns columns_of(int64_t first, int64_t width)
+{
+    struct columns c = { .first = first, .width = width };
+    for (int i = 0; i < UNIT; i++) {
+        const int64_t at = first + i * LANES;
+        c.lanes[i] =
+            float_lanes_of(between(0, -at, LANES), between(0, width - at, LANES));
+    }
+    return c;
+}
+
+static float element_of(const float *row, int64_t at, int64_t width)
+{
+    return at >= 0 && at < width ? row[at] : 0;
+}
+
+/* Column k of each unit is in d[k], so far as tiles of a unit read; zeros where there is none, as
+ * anywhere without a row. */
+static inline void read_units(float_vector *d, const float *row, const struct columns *c)
+{
+    float last[UNIT_READS - UNIT];
+    UNROLL
+    for (int i = 0; i < UNIT; i++)
+        d[i] = row ? float_load_lanes(row + c->first + i * LANES, c->lanes[i])
+                   : (float_vector){ 0 };
+    for (int i = 0; i < UNIT_READS - UNIT; i++)
+        last[i] = row ? element_of(row, c->first + LAST + i, c->width) : 0;
+    float_deinterleave_4(d);
+    d[4] = float_shift(d[0], last[0]);
+    d[5] = float_shift(d[1], last[1]);
+}
+
+/* Four vectors of NR channels' neighbours, to rows of the result `stride` apart, so far as there
+ * are channels and columns. */
+static inline void store_turned(float *to, int64_t stride, const float_vector *v,
+                                int64_t nchannel, int64_t ncolumn)
+{
+    int_vector turned[UNIT];
+    UNROLL
+    for (int i = 0; i < UNIT; i++)
+        turned[i] = (int_vector)v[i];
+    turn_square_4(turned);
+    float runs[UNIT][VECTOR_NBYTES / sizeof(float)];
+    if (nchannel >= LANES && ncolumn >= UNIT) {
+        UNROLL
+        for (int i = 0; i < UNIT; i++)
+            int_store_runs(to + i * stride, UNIT * stride, turned[i]);
+        return;
+    }
+    memcpy(runs, turned, sizeof(runs));
+    for (int64_t o = 0; o < LANES && o < nchannel; o++)
+        memcpy(to + o * stride, &runs[o % UNIT][o / UNIT * UNIT],
+               (size_t)(ncolumn < UNIT ? ncolumn : UNIT) * sizeof(float));
+}
+
+/* One element of the result, term by term. */
+static float sum_terms(const float *x, const float *w, int64_t y, int64_t column,
+                       const int64_t *n)
+{
+    float sum = 0;
+    for (int64_t c = 0; c < n[CPU_OUTPUT_C]; c++) {
+        for (int64_t i = 0; i < TAPS * TAPS; i++) {
+            const int64_t row = y + i / TAPS, at = column + i % TAPS;
+            const int is_inside = row >= 0 && row < n[CPU_OUTPUT_HEIGHT] && at >= 0 &&
+                                  at < n[CPU_OUTPUT_WIDTH];
+            sum += (is_inside ? x[c * n[CPU_OUTPUT_X_C] + row * n[CPU_OUTPUT_WIDTH] + at]
+                              : 0) *
+                   w[c * n[CPU_OUTPUT_W_C] + i / TAPS * n[CPU_OUTPUT_W_Y] +
+                     i % TAPS * n[CPU_OUTPUT_W_X]];
+        }
+    }
+    return sum;
+}
+
+/* Rows `first` to `end` of the result, which are there. */
+static void compute_rows(void *const *p, int64_t first, int64_t end, const int64_t *n)
+{
+    for (int64_t o = 0; o < n[CPU_OUTPUT_COUNT]; o++) {
+        const float *w = (const float *)p[CPU_OUTPUT_W] + o * n[CPU_OUTPUT_W_O];
+        float *y = (float *)p[CPU_OUTPUT_Y] + o * n[CPU_OUTPUT_Y_O];
+        for (int64_t row = first; row < end; row++) {
+            for (int64_t i = 0; i < n[CPU_OUTPUT_Y_WIDTH]; i++)
+                y[row * n[CPU_OUTPUT_Y_ROW] + i] =
+                    sum_terms(p[CPU_OUTPUT_X], w, n[CPU_OUTPUT_TOP] + row,
+                              n[CPU_OUTPUT_LEFT] + i, n);
+        }
+    }
+}
+
+#define SIZE       2
+#define NAME(stem) stem##_2
+#include "winograd_size.h"
+
+#define SIZE       4
+#define NAME(stem) stem##_4
+#include "winograd_size.h"
+
+/* For each channel and unit of input, tap and channel of weights, channel and unit of output. */
+enum { WEIGHTS_PS = 3000, INPUT_PS = 5000, OUTPUT_PS = 1800 };
+#define ROW(name, run, form, ps)                                    \
+    {                                                               \
+        name WINOGRAD_SUFFIX, run, form, BT_FLOAT32, BT_FLOAT32, ps \
+    }
+const struct cpu_callee WINOGRAD_CALLEES[] = {
+    ROW("winograd_2_weights_", run_weights_2, CPU_WINOGRAD_WEIGHTS, WEIGHTS_PS),
+    ROW("winograd_2_input_", run_input_2, CPU_WINOGRAD_INPUT, INPUT_PS),
+    ROW("winograd_2_output_", run_output_2, CPU_WINOGRAD_OUTPUT, OUTPUT_PS),
+    ROW("winograd_4_weights_", run_weights_4, CPU_WINOGRAD_WEIGHTS, WEIGHTS_PS),
+    ROW("winograd_4_input_", run_input_4, CPU_WINOGRAD_INPUT, INPUT_PS),
+    ROW("winograd_4_output_", run_output_4, CPU_WINOGRAD_OUTPUT, OUTPUT_PS),
+    { 0 },
+};
+
+const struct cpu_winograd WINOGRAD_TABLE[] = {
+    { &WINOGRAD_CALLEES[0], &WINOGRAD_CALLEES[1], &WINOGRAD_CALLEES[2], 2 },
+    { &WINOGRAD_CALLEES[3], &WINOGRAD_CALLEES[4], &WINOGRAD_CALLEES[5], 4 },
+    { 0 },
+};

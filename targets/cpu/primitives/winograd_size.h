@@ -1,0 +1,231 @@
+/* Winograd's transforms of tiles of SIZE x SIZE; included by winograd_rows.h, which says SIZE and
+ * NAME(stem), names of this size's own. */
+#define SIDE     (SIZE + TAPS - 1)
+#define PER_UNIT (UNIT / SIZE)
+
+/* One side of a tile: B' d, G g and A' m, of vectors `step` apart. */
+#if SIZE == 2
+static inline void NAME(input)(float_vector *v, const float_vector *d, int64_t step)
+{
+    v[0] = d[0] - d[2 * step];
+    v[1] = d[step] + d[2 * step];
+    v[2] = d[2 * step] - d[step];
+    v[3] = d[step] - d[3 * step];
+}
+
+static inline void NAME(weights)(float_vector *u, const float_vector *g, int64_t step)
+{
+    const float_vector ends = g[0] + g[2 * step];
+    u[0] = g[0];
+    u[1] = (ends + g[step]) * 0.5F;
+    u[2] = (ends - g[step]) * 0.5F;
+    u[3] = g[2 * step];
+}
+
+static inline void NAME(output)(float_vector *y, const float_vector *m, int64_t step)
+{
+    y[0] = m[0] + m[step] + m[2 * step];
+    y[1] = m[step] - m[2 * step] - m[3 * step];
+}
+#else
+static inline float_vector NAME(times)(float factor, float_vector v, float_vector more)
+{
+    return float_multiply_add(factor - (float_vector){ 0 }, v, more);
+}
+
+static inline void NAME(input)(float_vector *v, const float_vector *d, int64_t step)
+{
+    const float_vector even = NAME(times)(-4, d[2 * step], d[4 * step]);
+    const float_vector odd = NAME(times)(-4, d[step], d[3 * step]);
+    const float_vector even_2 = d[4 * step] - d[2 * step];
+    const float_vector odd_2 = d[3 * step] - d[step];
+    v[0] = NAME(times)(4, d[0], NAME(times)(-5, d[2 * step], d[4 * step]));
+    v[1] = even + odd;
+    v[2] = even - odd;
+    v[3] = NAME(times)(2, odd_2, even_2);
+    v[4] = NAME(times)(-2, odd_2, even_2);
+    v[5] = NAME(times)(4, d[step], NAME(times)(-5, d[3 * step], d[5 * step]));
+}
+
+static inline void NAME(weights)(float_vector *u, const float_vector *g, int64_t step)
+{
+    const float_vector ends = (g[0] + g[2 * step]) * (-1 / 6.F);
+    const float_vector middle = g[step] * (1 / 6.F);
+    const float_vector ends_2 = g[0] * (1 / 24.F) + g[2 * step] * (1 / 6.F);
+    const float_vector middle_2 = g[step] * (1 / 12.F);
+    u[0] = g[0] * 0.25F;
+    u[1] = ends - middle;
+    u[2] = ends + middle;
+    u[3] = ends_2 + middle_2;
+    u[4] = ends_2 - middle_2;
+    u[5] = g[2 * step];
+}
+
+static inline void NAME(output)(float_vector *y, const float_vector *m, int64_t step)
+{
+    const float_vector sum = m[step] + m[2 * step], sum_2 = m[3 * step] + m[4 * step];
+    const float_vector less = m[step] - m[2 * step], less_2 = m[3 * step] - m[4 * step];
+    y[0] = m[0] + sum + sum_2;
+    y[1] = NAME(times)(2, less_2, less);
+    y[2] = NAME(times)(4, sum_2, sum);
+    y[3] = NAME(times)(8, less_2, less) + m[5 * step];
+}
+#endif
+
+/* ---- weights ---- */
+
+/* LANES channels of the result and one of the input. */
+static void NAME(transform_weights)(float *u, const float *w, int64_t count,
+                                    const int64_t *n)
+{
+    float taps[TAPS * TAPS][VECTOR_NBYTES / sizeof(float)] = { { 0 } };
+    float_vector g[TAPS * TAPS], half[TAPS][SIDE], all[SIDE];
+    for (int64_t o = 0; o < count; o++) {
+        for (int64_t i = 0; i < TAPS * TAPS; i++)
+            taps[i][o] = w[o * n[CPU_WEIGHTS_W_O] + i / TAPS * n[CPU_WEIGHTS_W_Y] +
+                           i % TAPS * n[CPU_WEIGHTS_W_X]];
+    }
+    memcpy(g, taps, sizeof(g));
+    UNROLL
+    for (int j = 0; j < TAPS; j++)
+        NAME(weights)(half[j], g + j, TAPS);
+    UNROLL
+    for (int i = 0; i < SIDE; i++) {
+        NAME(weights)(all, &half[0][i], SIDE);
+        UNROLL
+        for (int j = 0; j < SIDE; j++)
+            store(u + (i * SIDE + j) * n[CPU_WEIGHTS_U_PLACE], all[j]);
+    }
+}
+
+static int32_t NAME(run_weights)(void *const *p, const int64_t *n)
+{
+    for (int64_t c = 0; c < n[CPU_WEIGHTS_C]; c++) {
+        for (int64_t o = 0; o < NR; o += LANES) {
+            const int64_t left = n[CPU_WEIGHTS_COUNT] - o;
+            NAME(transform_weights)
+            ((float *)p[CPU_WEIGHTS_U] + c * NR + o,
+             (const float *)p[CPU_WEIGHTS_W] + c * n[CPU_WEIGHTS_W_C] +
+                 o * n[CPU_WEIGHTS_W_O],
+             left < LANES ? left : LANES, n);
+        }
+    }
+    return 0;
+}
+
+/* ---- input ---- */
+
+/* One side for each tile of LANES units, of one row of x. */
+static inline void NAME(read_row)(float_vector *to, const float *row,
+                                  const struct columns *columns)
+{
+    float_vector d[UNIT_READS];
+    read_units(d, row, columns);
+    UNROLL
+    for (int i = 0; i < PER_UNIT; i++)
+        NAME(input)(to + i * SIDE, d + i * SIZE, 1);
+}
+
+/* A row of tiles of a channel, LANES units at a time. */
+static void NAME(transform_input)(float *v, const float *x, int64_t top, const int64_t *n)
+{
+    const int64_t units = n[CPU_INPUT_UNITS], width = n[CPU_INPUT_WIDTH];
+    for (int64_t u = 0; u < units; u += LANES) {
+        const struct columns columns = columns_of(n[CPU_INPUT_LEFT] + u * UNIT, width);
+        float_vector half[SIDE][PER_UNIT * SIDE], all[SIDE];
+        for (int64_t i = 0; i < SIDE; i++) {
+            const int is_there = top + i >= 0 && top + i < n[CPU_INPUT_HEIGHT];
+            NAME(read_row)(half[i], is_there ? x + (top + i) * width : NULL, &columns);
+        }
+        for (int64_t j = 0; j < PER_UNIT * SIDE; j++) {
+            float *to = v + j % SIDE * n[CPU_INPUT_V_PLACE] + j / SIDE * units + u;
+            NAME(input)(all, &half[0][j], PER_UNIT * SIDE);
+            UNROLL
+            for (int i = 0; i < SIDE; i++)
+                store_some(to + i * SIDE * n[CPU_INPUT_V_PLACE], all[i], units - u);
+        }
+    }
+}
+
+static int32_t NAME(run_input)(void *const *p, const int64_t *n)
+{
+    for (int64_t c = 0; c < n[CPU_INPUT_C]; c++) {
+        for (int64_t row = 0; row < n[CPU_INPUT_ROWS]; row++)
+            NAME(transform_input)
+        ((float *)p[CPU_INPUT_V] + c * n[CPU_INPUT_V_C] +
+             row * n[CPU_INPUT_UNITS] * PER_UNIT,
+         (const float *)p[CPU_INPUT_X] + c * n[CPU_INPUT_X_C],
+         n[CPU_INPUT_TOP] + row * SIZE, n);
+    }
+    return 0;
+}
+
+/* ---- output ---- */
+
+/* A unit of LANES channels: rows of 4 columns. *bad becomes NaN where one is not finite. */
+static inline void NAME(join)(float_vector y[SIZE][UNIT], const float *m, int64_t m_place,
+                              int64_t units, float_vector *bad)
+{
+    float_vector sum = { 0 };
+    UNROLL
+    for (int k = 0; k < PER_UNIT; k++) {
+        float_vector half[SIDE][SIZE], tile[SIZE], column[SIDE];
+        UNROLL
+        for (int j = 0; j < SIDE; j++) {
+            UNROLL
+            for (int i = 0; i < SIDE; i++)
+                column[i] = load(m + (i * SIDE + j) * m_place + k * units * NR);
+            NAME(output)(half[j], column, 1);
+        }
+        UNROLL
+        for (int i = 0; i < SIZE; i++) {
+            NAME(output)(tile, &half[0][i], SIZE);
+            UNROLL
+            for (int j = 0; j < SIZE; j++) {
+                y[i][k * SIZE + j] = tile[j];
+                sum += tile[j];
+            }
+        }
+    }
+    *bad = float_multiply_add(sum, (float_vector){ 0 }, *bad);
+}
+
+/* A row of tiles of LANES channels. */
+static void NAME(transform_output)(float *to, const float *m, int64_t nchannel,
+                                   int64_t nrow, float_vector *bad, const int64_t *n)
+{
+    const int64_t units = n[CPU_OUTPUT_UNITS];
+    for (int64_t u = 0; u < units; u++) {
+        float_vector y[SIZE][UNIT];
+        NAME(join)(y, m + u * NR, n[CPU_OUTPUT_M_PLACE], units, bad);
+        UNROLL
+        for (int i = 0; i < SIZE; i++) {
+            if (i < nrow)
+                store_turned(to + i * n[CPU_OUTPUT_Y_ROW] + u * UNIT, n[CPU_OUTPUT_Y_O],
+                             y[i], nchannel, n[CPU_OUTPUT_Y_WIDTH] - u * UNIT);
+        }
+    }
+}
+
+static int32_t NAME(run_output)(void *const *p, const int64_t *n)
+{
+    for (int64_t row = 0; row < n[CPU_OUTPUT_ROWS]; row++) {
+        const int64_t first = row * SIZE, left = n[CPU_OUTPUT_Y_HEIGHT] - first;
+        const int64_t nrow = left < SIZE ? left : SIZE;
+        const float *m =
+            (const float *)p[CPU_OUTPUT_M] + row * n[CPU_OUTPUT_UNITS] * PER_UNIT * NR;
+        float *y = (float *)p[CPU_OUTPUT_Y] + first * n[CPU_OUTPUT_Y_ROW];
+        float_vector bad = { 0 };
+        for (int64_t o = 0; o < n[CPU_OUTPUT_COUNT]; o += LANES)
+            NAME(transform_output)
+        (y + o * n[CPU_OUTPUT_Y_O], m + o, n[CPU_OUTPUT_COUNT] - o, nrow, &bad, n);
+        if (!float_is_zero(bad))
+            compute_rows(p, first, first + nrow, n);
+    }
+    return 0;
+}
+
+#undef SIDE
+#undef PER_UNIT
+#undef SIZE
+#undef NAME

@@ -11,10 +11,9 @@
  *
  * with (SIZE + 2)^2 places. Points are 0, 1, -1, infinity; 2 and -2 more for SIZE 4.
  *
- * Columns of the result go by units of 4, in each of which are 4 / SIZE tiles. Tiles of a row of
- * tiles lie in the order of their place in the unit, then of the unit: of 8 columns by SIZE 2,
- * tiles 0, 2, 1, 3. V is [place][c][row of tiles][tile], M is [place][row of tiles][tile][NR]
- * with NR as in tile.h, and U is [place][c][NR] for each NR channels of the result.
+ * Columns of the result go by units of 4, in each of which are 4 / SIZE tiles. Of some rows of tiles,
+ * V is [place][c][tile of a unit][row][unit], M is [place][tile of a unit][row][unit][NR] with NR as
+ * in tile.h, and U is [place][c][NR] for each NR channels of the result.
  *
  * Rounding: the largest error of a layer is about that of a plain sum for SIZE 2 and ten times
  * that for SIZE 4. What is not finite spreads over a tile, so that rows of tiles with a result

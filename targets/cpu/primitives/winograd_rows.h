@@ -76,6 +76,43 @@ static inline void read_units(float_vector *d, const float *row, const struct co
     d[5] = float_shift(d[1], last[1]);
 }
 
+/* Rows of tiles with no more units than these go several at a time, from a plane of their data:
+ * so many rows, each with a unit more than the tiles have, as reads are of whole units. */
+enum { NARROW = VECTOR_NBYTES / sizeof(float) / 2, PLANE_TILES = 8 };
+struct plane {
+    float at[(PLANE_TILES * UNIT + TAPS) * (NARROW + 1) * UNIT +
+             VECTOR_NBYTES / sizeof(float)];
+};
+
+/* Rows from `top` on; those that are outside are zeros. */
+static void copy_plane(struct plane *to, const float *x, int64_t top, int64_t nrow,
+                       int64_t pitch, const int64_t *n)
+{
+    const int64_t width = n[CPU_INPUT_WIDTH];
+    const struct columns columns = columns_of(n[CPU_INPUT_LEFT], width);
+    for (int64_t i = 0; i < nrow; i++) {
+        const int is_there = top + i >= 0 && top + i < n[CPU_INPUT_HEIGHT];
+        const float *row = x + (top + i) * width + columns.first;
+        for (int64_t j = 0; j * LANES < pitch; j++)
+            store(to->at + i * pitch + j * LANES,
+                  is_there ? float_load_lanes(row + j * LANES, columns.lanes[j])
+                           : (float_vector){ 0 });
+    }
+}
+
+/* Element k of each run is in d[k]. */
+static inline void read_runs(float_vector *d, const float *const *runs, int64_t at)
+{
+    int_vector turned[UNIT];
+    UNROLL
+    for (int i = 0; i < UNIT; i++)
+        turned[i] = load_runs_4(runs + i, at);
+    turn_square_4(turned);
+    UNROLL
+    for (int i = 0; i < UNIT; i++)
+        d[i] = (float_vector)turned[i];
+}
+
 /* Four vectors of NR channels' neighbours, to rows of the result `stride` apart, so far as there
  * are channels and columns. */
 static inline void store_turned(float *to, int64_t stride, const float_vector *v,

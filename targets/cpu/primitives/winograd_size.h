@@ -116,46 +116,83 @@ static int32_t NAME(run_weights)(void *const *p, const int64_t *n)
 /* ---- input ---- */
 
 /* One side for each tile of LANES units, of one row of x. */
-static inline void NAME(read_row)(float_vector *to, const float *row,
-                                  const struct columns *columns)
+static inline void NAME(transform_row)(float_vector *to, const float_vector *d)
 {
-    float_vector d[UNIT_READS];
-    read_units(d, row, columns);
     UNROLL
     for (int i = 0; i < PER_UNIT; i++)
         NAME(input)(to + i * SIDE, d + i * SIZE, 1);
 }
 
+/* The other side, for `count` units from number `at` on of n[ROWS] * n[UNITS]. */
+static inline void NAME(transform_columns)(float *v,
+                                           float_vector half[SIDE][PER_UNIT * SIDE],
+                                           int64_t at, int64_t count, const int64_t *n)
+{
+    const int64_t nunit = n[CPU_INPUT_ROWS] * n[CPU_INPUT_UNITS];
+    for (int64_t j = 0; j < PER_UNIT * SIDE; j++) {
+        float *to = v + j % SIDE * n[CPU_INPUT_V_PLACE] + j / SIDE * nunit + at;
+        float_vector all[SIDE];
+        NAME(input)(all, &half[0][j], PER_UNIT * SIDE);
+        UNROLL
+        for (int i = 0; i < SIDE; i++)
+            store_some(to + i * SIDE * n[CPU_INPUT_V_PLACE], all[i], count);
+    }
+}
+
 /* A row of tiles of a channel, LANES units at a time. */
-static void NAME(transform_input)(float *v, const float *x, int64_t top, const int64_t *n)
+static void NAME(transform_wide)(float *v, const float *x, int64_t row, const int64_t *n)
 {
     const int64_t units = n[CPU_INPUT_UNITS], width = n[CPU_INPUT_WIDTH];
+    const int64_t top = n[CPU_INPUT_TOP] + row * SIZE;
     for (int64_t u = 0; u < units; u += LANES) {
         const struct columns columns = columns_of(n[CPU_INPUT_LEFT] + u * UNIT, width);
-        float_vector half[SIDE][PER_UNIT * SIDE], all[SIDE];
+        float_vector half[SIDE][PER_UNIT * SIDE], d[UNIT_READS];
         for (int64_t i = 0; i < SIDE; i++) {
             const int is_there = top + i >= 0 && top + i < n[CPU_INPUT_HEIGHT];
-            NAME(read_row)(half[i], is_there ? x + (top + i) * width : NULL, &columns);
+            read_units(d, is_there ? x + (top + i) * width : NULL, &columns);
+            NAME(transform_row)(half[i], d);
         }
-        for (int64_t j = 0; j < PER_UNIT * SIDE; j++) {
-            float *to = v + j % SIDE * n[CPU_INPUT_V_PLACE] + j / SIDE * units + u;
-            NAME(input)(all, &half[0][j], PER_UNIT * SIDE);
-            UNROLL
-            for (int i = 0; i < SIDE; i++)
-                store_some(to + i * SIDE * n[CPU_INPUT_V_PLACE], all[i], units - u);
+        NAME(transform_columns)(v, half, row * units + u, units - u, n);
+    }
+}
+
+/* Rows of tiles of a channel, which are much narrower than vectors: units of one row after the
+ * other, from a copy with zeros around. */
+static void NAME(transform_narrow)(float *v, const float *x, int64_t first, int64_t rows,
+                                   const int64_t *n)
+{
+    const int64_t units = n[CPU_INPUT_UNITS], pitch = (units + 1) * UNIT;
+    struct plane plane;
+    copy_plane(&plane, x, n[CPU_INPUT_TOP] + first * SIZE, rows * SIZE + TAPS - 1, pitch,
+               n);
+    for (int64_t at = 0; at < rows * units; at += LANES) {
+        const float *runs[VECTOR_NBYTES / sizeof(float)];
+        float_vector half[SIDE][PER_UNIT * SIDE], d[2 * UNIT];
+        for (int64_t i = 0; i < LANES; i++) {
+            const int64_t unit = at + i < rows * units ? at + i : at;
+            runs[i] = plane.at + unit / units * SIZE * pitch + unit % units * UNIT;
         }
+        for (int64_t i = 0; i < SIDE; i++) {
+            read_runs(d, runs, i * pitch);
+            read_runs(d + UNIT, runs, i * pitch + UNIT);
+            NAME(transform_row)(half[i], d);
+        }
+        NAME(transform_columns)(v, half, first * units + at, rows * units - at, n);
     }
 }
 
 static int32_t NAME(run_input)(void *const *p, const int64_t *n)
 {
+    const int64_t rows = n[CPU_INPUT_ROWS];
+    const int is_narrow = n[CPU_INPUT_UNITS] <= NARROW;
     for (int64_t c = 0; c < n[CPU_INPUT_C]; c++) {
-        for (int64_t row = 0; row < n[CPU_INPUT_ROWS]; row++)
-            NAME(transform_input)
-        ((float *)p[CPU_INPUT_V] + c * n[CPU_INPUT_V_C] +
-             row * n[CPU_INPUT_UNITS] * PER_UNIT,
-         (const float *)p[CPU_INPUT_X] + c * n[CPU_INPUT_X_C],
-         n[CPU_INPUT_TOP] + row * SIZE, n);
+        float *v = (float *)p[CPU_INPUT_V] + c * n[CPU_INPUT_V_C];
+        const float *x = (const float *)p[CPU_INPUT_X] + c * n[CPU_INPUT_X_C];
+        for (int64_t row = 0; row < rows && !is_narrow; row++)
+            NAME(transform_wide)(v, x, row, n);
+        for (int64_t row = 0; row < rows && is_narrow; row += PLANE_TILES)
+            NAME(transform_narrow)
+        (v, x, row, rows - row < PLANE_TILES ? rows - row : PLANE_TILES, n);
     }
     return 0;
 }
@@ -164,7 +201,7 @@ static int32_t NAME(run_input)(void *const *p, const int64_t *n)
 
 /* A unit of LANES channels: rows of 4 columns. *bad becomes NaN where one is not finite. */
 static inline void NAME(join)(float_vector y[SIZE][UNIT], const float *m, int64_t m_place,
-                              int64_t units, float_vector *bad)
+                              int64_t m_tile, float_vector *bad)
 {
     float_vector sum = { 0 };
     UNROLL
@@ -174,7 +211,7 @@ static inline void NAME(join)(float_vector y[SIZE][UNIT], const float *m, int64_
         for (int j = 0; j < SIDE; j++) {
             UNROLL
             for (int i = 0; i < SIDE; i++)
-                column[i] = load(m + (i * SIDE + j) * m_place + k * units * NR);
+                column[i] = load(m + (i * SIDE + j) * m_place + k * m_tile);
             NAME(output)(half[j], column, 1);
         }
         UNROLL
@@ -197,7 +234,8 @@ static void NAME(transform_output)(float *to, const float *m, int64_t nchannel,
     const int64_t units = n[CPU_OUTPUT_UNITS];
     for (int64_t u = 0; u < units; u++) {
         float_vector y[SIZE][UNIT];
-        NAME(join)(y, m + u * NR, n[CPU_OUTPUT_M_PLACE], units, bad);
+        NAME(join)
+        (y, m + u * NR, n[CPU_OUTPUT_M_PLACE], n[CPU_OUTPUT_ROWS] * units * NR, bad);
         UNROLL
         for (int i = 0; i < SIZE; i++) {
             if (i < nrow)
@@ -212,8 +250,7 @@ static int32_t NAME(run_output)(void *const *p, const int64_t *n)
     for (int64_t row = 0; row < n[CPU_OUTPUT_ROWS]; row++) {
         const int64_t first = row * SIZE, left = n[CPU_OUTPUT_Y_HEIGHT] - first;
         const int64_t nrow = left < SIZE ? left : SIZE;
-        const float *m =
-            (const float *)p[CPU_OUTPUT_M] + row * n[CPU_OUTPUT_UNITS] * PER_UNIT * NR;
+        const float *m = (const float *)p[CPU_OUTPUT_M] + row * n[CPU_OUTPUT_UNITS] * NR;
         float *y = (float *)p[CPU_OUTPUT_Y] + first * n[CPU_OUTPUT_Y_ROW];
         float_vector bad = { 0 };
         for (int64_t o = 0; o < n[CPU_OUTPUT_COUNT]; o += LANES)

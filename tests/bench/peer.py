@@ -5,7 +5,7 @@ Run it with the packages of the tests: tests/run-python BUILD tests/bench/peer.p
 
 Prints one JSON object: median_ms, min_ms and max_ms of the repetitions, quartile_ms (first and third), and what was run: runtime,
 model, threads, warmup, repeat. All graph optimisations are on, threads spin between runs where they do so by default; inputs are
-random and given once. A repetition is one whole call; those in which the system took the processor away are left out, unless they
+random, or 1 if they are integers, and given once. A repetition is one whole call; those in which the system took the processor away are left out, unless they
 are the most. For a fair pair run both programs in turn on an otherwise idle machine (tests/bench/peers).
 """
 import argparse
@@ -18,12 +18,14 @@ import time
 import numpy
 
 DTYPES = {"tensor(float)": numpy.float32, "tensor(double)": numpy.float64, "tensor(float16)": numpy.float16,
-          "f32": numpy.float32, "f64": numpy.float64, "f16": numpy.float16}
+          "tensor(int64)": numpy.int64, "f32": numpy.float32, "f64": numpy.float64, "f16": numpy.float16, "i64": numpy.int64}
 
 
 def random_array(name, dtype, shape):
     if dtype not in DTYPES or not all(isinstance(d, int) for d in shape):
-        raise ValueError(f"input {name} is {dtype}{shape}, expected floats of a known shape")
+        raise ValueError(f"input {name} is {dtype}{shape}, expected floats or int64 of a known shape")
+    if DTYPES[dtype] is numpy.int64:
+        return numpy.ones(shape, numpy.int64)
     return numpy.random.default_rng(1).uniform(-1, 1, shape).astype(DTYPES[dtype])
 
 

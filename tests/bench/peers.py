@@ -23,6 +23,7 @@ import tempfile
 here = os.path.dirname(os.path.abspath(__file__))
 sys.path[:0] = [os.path.join(here, "..", "model"), os.path.join(here, "..", "language")]
 import language
+import transformers
 import zoo
 
 from onnx import helper
@@ -48,6 +49,8 @@ NETWORKS = {
     **{name: zoo_network(name) for name in zoo.NETWORKS},
     **{f"{op.lower()}_{hidden}": recurrent(op, hidden) for op in ["LSTM", "GRU", "RNN"] for hidden in [650, 256]},
     **{f"char_step_{hidden}": (lambda folder, hidden=hidden: language.char_step(folder, hidden)) for hidden in [128, 512]},
+    "encoder": transformers.encoder,
+    "decoder_step": transformers.decoder_step,
     "one operator": one_operator,
 }
 

@@ -121,8 +121,8 @@ static const bt_node *linear_sum(bt_graph *g, const bt_node *a, const bt_node *b
     return bt_node_linear(g, 0, 2, (const bt_node *[]){ a, b }, (int64_t[]){ 1, factor });
 }
 
-/* a by d, rounded down, or what that leaves, where the terms that d does not divide are
- * together at least 0 and below d: the place in a block, and the block. */
+/* a by d, rounded down, or what that leaves: terms that d divides are whole blocks. Where the others
+ * are together at least 0 and below d, they are the place in a block. */
 static const bt_node *split_by(bt_graph *g, uint32_t which, const bt_node *a, int64_t d)
 {
     bt_linear l;
@@ -139,11 +139,19 @@ static const bt_node *split_by(bt_graph *g, uint32_t which, const bt_node *a, in
     }
     const bt_node *rest =
         bt_node_linear(g, bt_mod_int64(l.constant, d), n[1], atoms[1], coefs[1]);
-    if (!rest || rest->low < 0 || rest->high >= d)
+    if (!rest)
         return NULL;
-    return which == BT_SCALAR_MOD ? rest
-                                  : bt_node_linear(g, bt_floordiv_int64(l.constant, d),
-                                                   n[0], atoms[0], coefs[0]);
+    const int is_place = rest->low >= 0 && rest->high < d;
+    if (!is_place && n[0] == 0)
+        return NULL;
+    if (which == BT_SCALAR_MOD)
+        return is_place ? rest : bt_node_scalar(g, which, rest, bt_node_int(g, d));
+    const bt_node *blocks =
+        bt_node_linear(g, bt_floordiv_int64(l.constant, d), n[0], atoms[0], coefs[0]);
+    return is_place || !blocks
+               ? blocks
+               : linear_sum(g, blocks, bt_node_scalar(g, which, rest, bt_node_int(g, d)),
+                            1);
 }
 
 /* ---- products with dims ---- */

@@ -1,0 +1,119 @@
+"""Convolutions of any form, large enough for all ways in which target cpu computes them, against NumPy: convolutions.py BATON FIRST COUNT
+
+A program has two of them with what stands around in networks, on images whose number is known or open, of which some have an element
+that is not finite. Errors are those of the largest result; threads change no bit, and cpu{accuracy="exact"} is nearer. The program of a
+number is the same on every run; the first three that give something else are printed.
+"""
+import random
+import sys
+
+import kit
+
+numpy = kit.import_numpy()
+
+ISAS = ["avx512", "avx2", "portable"]
+ERRORS = {"default": 4e-5, "exact": 1e-5}  # of two layers
+
+
+def convolve(x, w, stride, pads, groups):
+    """In float64; the order of dims is that of nn.conv2d."""
+    top, left, bottom, right = pads
+    x = numpy.pad(x, ((0, 0), (0, 0), (top, bottom), (left, right)))
+    windows = numpy.lib.stride_tricks.sliding_window_view(x, w.shape[2:], (2, 3))[:, :, ::stride, ::stride]
+    parts = zip(numpy.split(windows, groups, 1), numpy.split(w, groups, 0))
+    return numpy.concatenate([numpy.einsum("nchwrs,ocrs->nohw", a, b, optimize=True) for a, b in parts], 1)
+
+
+class Program:
+    def __init__(self, number):
+        self.pick, self.draw = random.Random(number), numpy.random.default_rng(number)
+        pick = self.pick
+        self.weights, lines = {}, []
+        self.images = pick.choice([1, 1, 1, 2, 3])
+        self.is_open = pick.random() < 0.3
+        shape = [self.images, pick.choice([3, 16, 32, 40, 64]), pick.randint(4, 34), pick.randint(4, 34)]
+        self.given = self.draw.normal(0, 1, shape).astype(numpy.float32)
+        self.is_odd = pick.random() < 0.2
+        if self.is_odd:
+            self.given.reshape(-1)[pick.randrange(self.given.size)] = pick.choice([numpy.inf, -numpy.inf, numpy.nan])
+        first = "n" if self.is_open else shape[0]
+        with numpy.errstate(invalid="ignore"):
+            value, name = self.layer("%x", self.given.astype(numpy.float64), lines, "a")
+            value, name = self.layer(name, value, lines, "b")
+        self.expected = value
+        self.text = ('#[version = "baton 0.1"]\n#[weights = "weights.npz"]\n\n'
+                     f"def @main{'[n: Dim]' * self.is_open}(%x: Tensor[({first}, {', '.join(map(str, shape[1:]))}), float32]) {{\n" +
+                     "".join(lines) + f"    {name}\n}}\n")
+
+    def constant(self, array):
+        key = f"w{len(self.weights)}"
+        self.weights[key] = array.astype(numpy.float32)
+        return f'const[({", ".join(map(str, array.shape))}), float32]{{data "{key}"}}', self.weights[key].astype(numpy.float64)
+
+    def layer(self, name, x, lines, mark):
+        """A convolution of x, and what is made of it: its value and name."""
+        pick, channels = self.pick, x.shape[1]
+        kernel = pick.choice([3, 3, 3, 3, 1, 5]) if min(x.shape[2:]) > 4 else pick.choice([1, 3])
+        stride = pick.choice([1, 1, 1, 2])
+        groups = pick.choice([1, 1, 1, 1, 1, channels])
+        out = channels if groups > 1 else pick.choice([16, 32, 33, 64, 90, 130])
+        pads = [pick.choice([0, kernel // 2, kernel // 2, kernel - 1]) for _ in range(4)]
+        scale = (2 / (kernel * kernel * channels / groups)) ** 0.5
+        text, w = self.constant(self.draw.normal(0, scale, (out, channels // groups, kernel, kernel)))
+        lines.append(f"    %{mark}0 = nn.conv2d({name}, {text}, strides=[{stride}, {stride}], padding={pads}, groups={groups});\n")
+        y, name = convolve(x, w, stride, pads, groups), f"%{mark}0"
+        for i, what in enumerate(pick.sample(["bias", "relu", "residual", "multiply"], pick.randint(0, 3))):
+            line, y = self.around(what, name, x, y, mark)
+            name = f"%{mark}{i + 1}"
+            lines.append(f"    {name} = {line};\n")
+        return y, name
+
+    def around(self, what, name, x, y, mark):
+        text, c = self.constant(self.draw.normal(0, 1, (y.shape[1], 1, 1)))
+        if what == "relu":
+            return f"nn.relu({name})", numpy.where(numpy.isnan(y), y, numpy.maximum(y, 0))
+        if what == "residual" and x.shape == y.shape and mark == "a":
+            return f"add({name}, %x)", y + x
+        return (f"multiply({name}, {text})", y * c) if what == "multiply" else (f"add({name}, {text})", y + c)
+
+
+class Test(kit.Check):
+    def check(self, number):
+        program = Program(number)
+        self.write(program.text)
+        numpy.savez("weights.npz", **program.weights)
+        words = ["program.baton", *kit.save({"x": program.given})]
+        for isa in ISAS:
+            for accuracy, error in ERRORS.items():
+                way = f'cpu{{threads={program.pick.choice([1, 2, 5])}, accuracy="{accuracy}"}}'
+                found = self.results(*words, "--target", way, BATON_CPU=isa)
+                if isinstance(found, str):
+                    if "no machine" not in found and "cannot run" not in found:
+                        self.fault(number, f"{way} {isa}: {found}")
+                    continue
+                self.compare(number, f"{way} {isa}", program, next(iter(found.values())), error)
+        one, two = [self.results(*words, "--target", f"cpu{{threads={n}}}") for n in [1, 3]]
+        if isinstance(one, str) or any(one[key].tobytes() != two[key].tobytes() for key in one):
+            self.fault(number, "threads change bits")
+
+    def compare(self, number, way, program, found, error):
+        expected = program.expected
+        finite = numpy.isfinite(expected)
+        most = numpy.abs(expected[finite]).max(initial=1e-3)
+        if found.shape != expected.shape:
+            self.fault(number, f"{way}: {found.shape} instead of {expected.shape}")
+        elif not (numpy.isfinite(found) == finite).all():
+            self.fault(number, f"{way}: {(numpy.isfinite(found) != finite).sum()} elements are finite where they should not be, or are not")
+        elif not (numpy.abs(found[finite] - expected[finite]) <= error * most).all():
+            self.fault(number, f"{way}: differs by {numpy.abs(found[finite] - expected[finite]).max() / most:.2g} of the largest")
+
+
+def main():
+    test = Test()
+    test.check_in_folder()
+    print(f"{len(test.numbers)} programs, {test.nfault} with faults")
+    sys.exit(test.nfault > 0)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,7 +1,7 @@
 /* Copies of planes with zeros around. Bits only: a float moves as an integer of its size. */
 #include "halo.h"
 
-#include <string.h>
+#include "every_second.h"
 
 enum { SHORT_NBYTES = 256 }; /* rows for which a call costs more than what it does */
 
@@ -25,8 +25,7 @@ static inline void copy_row(char *to, const char *from, size_t nbytes)
         if (stride == 1)                                                               \
             copy_row((char *)to, (const char *)from, (size_t)count * sizeof(ELEMENT)); \
         else if (stride == 2)                                                          \
-            for (int64_t i = 0; i < count; i++)                                        \
-                to[i] = from[i * 2];                                                   \
+            every_second_##nbytes(to, from, count);                                    \
         else                                                                           \
             for (int64_t i = 0; i < count; i++)                                        \
                 to[i] = from[i * stride];                                              \

@@ -6,45 +6,27 @@
  *
  * Vectors of elements stay in registers meanwhile, as wide ones as the strip is long.
  */
+#include "every_second.h"
 #include "strip_loops.h"
 #include "vectors.h"
 
 /* ---- vectors of so many bytes, V ---- */
 
-/* What a step of 2 goes along, of two vectors of which the second begins with the last element of
- * the first: nothing behind the last one is read. */
-#define PICKS_2          0, 3
-#define PICKS_4          0, 2, 5, 7
-#define PICKS_8          0, 2, 4, 6, 9, 11, 13, 15
-#define PICKS_16         0, 2, 4, 6, 8, 10, 12, 14, 17, 19, 21, 23, 25, 27, 29, 31
-#define PICKS_float32_16 PICKS_4
-#define PICKS_float32_32 PICKS_8
-#define PICKS_float32_64 PICKS_16
-#define PICKS_float64_16 PICKS_2
-#define PICKS_float64_32 PICKS_4
-#define PICKS_float64_64 PICKS_8
-#if defined(__clang__)
-#define PICK(mask, ...) __builtin_shufflevector(x, next, __VA_ARGS__)
-#else
-#define PICK(mask, ...) __builtin_shuffle(x, next, (mask){ __VA_ARGS__ })
-#endif
-
 #define LITERAL static inline __attribute__((always_inline))
-#define VECTORS(type, element, bits, V)                                           \
+#define VECTORS(type, element, bits, W, V)                                        \
     typedef element type##_##V __attribute__((vector_size(V)));                   \
     typedef bits type##_mask_##V __attribute__((vector_size(V)));                 \
     LITERAL type##_##V type##_load_##V(const type##_at *from, const int64_t step) \
     {                                                                             \
-        type##_##V x, next;                                                       \
+        type##_##V x;                                                             \
+        if (step == 2)                                                            \
+            return (type##_##V)pick_##W##_##V(from);                              \
         memcpy(&x, from, V);                                                      \
-        if (step == 1)                                                            \
-            return x;                                                             \
-        memcpy(&next, from + V / sizeof(*from) - 1, V);                           \
-        return PICK(type##_mask_##V, PICKS_##type##_##V);                         \
+        return x;                                                                 \
     }
-#define ALL_VECTORS(V)                  \
-    VECTORS(float32, float, int32_t, V) \
-    VECTORS(float64, double, int64_t, V)
+#define ALL_VECTORS(V)                     \
+    VECTORS(float32, float, int32_t, 4, V) \
+    VECTORS(float64, double, int64_t, 8, V)
 #if defined(__AVX512F__)
 ALL_VECTORS(64)
 #endif

@@ -46,6 +46,8 @@ static void test_planes_have_zeros_around(void **state)
         check(all[i], nb, (int64_t[]){ 5, 7, 0, 5, 0, 7, 7, 1 });
         check(all[i], nb, (int64_t[]){ 5, 7, 2, 3, 3, 4, 20, 2 });
         check(all[i], nb, (int64_t[]){ 1, 40, 0, 1, 1, 38, 0, 1 });
+        for (int64_t count = 1; count < 36; count++) // by vectors, and less than one
+            check(all[i], nb, (int64_t[]){ 3, 36, 1, 2, 1, count, 80, 2 });
         check(all[i], nb, (int64_t[]){ 4, 6, 4, 0, 0, 6, 9, 1 });
         check(all[i], nb, (int64_t[]){ 4, 6, 0, 4, 6, 0, 9, 1 });
         check(all[i], nb, (int64_t[]){ 4, 6, 1, 2, 1, 1, 1, 0 });

@@ -23,6 +23,12 @@ static inline void strip_reach(const struct cpu_callee *row, uint32_t i, const i
     const int64_t last = access == CPU_STRIDED ? (n[0] - 1) * n[1] : n[0] - 1;
     *low = access == CPU_STRIDED && last < 0 ? last : 0;
     *high = access == CPU_ONE || access == CPU_ANY || last < 0 ? 0 : last;
+    if (cpu_form_of(row) != &cpu_forms[CPU_WINDOW] || i != 1)
+        return;
+    // no step is negative; without a row or an element of one nothing is read
+    *high = (n[0] - 1) * n[1] + (n[2] - 1) * n[3] + (n[4] - 1) * n[5];
+    if (n[2] <= 0 || n[4] <= 0)
+        *low = INT64_MAX / 2, *high = INT64_MIN;
 }
 
 static inline bt_status strip_call(void *self, const char *callee, uint32_t narg,
@@ -45,7 +51,7 @@ static inline bt_status strip_call(void *self, const char *callee, uint32_t narg
     for (uint32_t i = 0; i < form->naddress && n[0]; i++) {
         int64_t low, high, before = args[i].integer;
         strip_reach(row, i, n, &low, &high);
-        if (before + low < 0 || high >= args[i].nelem)
+        if (low < -before || high >= args[i].nelem)
             return bt_fail(run->ctx, BT_ERR_VERIFY,
                            "%s: operand %u reaches %lld to %lld of %lld", callee, i,
                            (long long)low, (long long)high, (long long)args[i].nelem);

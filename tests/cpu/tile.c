@@ -288,16 +288,17 @@ static void check_line(const struct cpu_tile *t, struct room *room, const int64_
 static void draw_line(const struct cpu_tile *t, struct room *room, int64_t rows,
                       int64_t columns, uint32_t *seed)
 {
-    int64_t n[CPU_TILE_NINT] = { rows, columns, draw(seed, 4) };
+    const int is_window = draw(seed, 2) == 0; // that goes down along the lines
+    int64_t n[CPU_TILE_NINT] = { rows, columns, is_window ? 3 : draw(seed, 4) };
     n[CPU_LINE_B_ROW] = draw(seed, 2) ? columns : 2 * columns + 1;
     n[CPU_TILE_A_K] = 1 + draw(seed, 2);
     n[CPU_TILE_B_K] = draw(seed, 3);
     n[CPU_TILE_C_ROW] = columns + draw(seed, 3);
     n[CPU_TILE_FLAGS] = draw(seed, 8);
-    n[CPU_TILE_K1] = draw(seed, 4);
-    n[CPU_TILE_A_K1] = n[CPU_TILE_K] * n[CPU_TILE_A_K];
-    n[CPU_TILE_B_K1] = columns + 2;
-    n[CPU_TILE_K2] = 1 + draw(seed, 2);
+    n[CPU_TILE_K1] = is_window ? 3 : draw(seed, 4);
+    n[CPU_TILE_A_K1] = n[CPU_TILE_K] * n[CPU_TILE_A_K] + draw(seed, 2);
+    n[CPU_TILE_B_K1] = is_window ? n[CPU_LINE_B_ROW] : columns + 2;
+    n[CPU_TILE_K2] = is_window ? 1 : 1 + draw(seed, 2);
     n[CPU_TILE_A_K2] = n[CPU_TILE_K1] * n[CPU_TILE_A_K1];
     n[CPU_TILE_B_K2] = 3 * columns;
     check_line(t, room, n, seed);
@@ -307,7 +308,7 @@ static void check_lines(const struct cpu_tile *t, struct room *room)
 {
     uint32_t seed = 11;
     for (int64_t columns = 1; t->line && columns <= 100; columns++)
-        draw_line(t, room, 1 + draw(&seed, 3), columns, &seed);
+        draw_line(t, room, 1 + draw(&seed, 7), columns, &seed);
     // panels: some at once, then those that are left
     for (int64_t i = 0; t->line && i < 100; i++)
         draw_line(t, room, 1 + i % 10, t->nr, &seed);

@@ -1,9 +1,13 @@
 /* Copies of planes with zeros around. Bits only: a float moves as an integer of its size. */
 #include "halo.h"
 
-#include <string.h>
+#include "every_second.h"
 
 enum { SHORT_NBYTES = 256 }; /* rows for which a call costs more than what it does */
+
+/* Of a border's few elements a loop, of which the compiler makes no call. */
+enum { FEW = 4 };
+#define KEEP_LOOP __asm__ volatile("" ::: "memory")
 
 /* Short rows in pieces that are no calls, the last of which ends where the row does. */
 static inline void copy_row(char *to, const char *from, size_t nbytes)
@@ -25,16 +29,21 @@ static inline void copy_row(char *to, const char *from, size_t nbytes)
         if (stride == 1)                                                               \
             copy_row((char *)to, (const char *)from, (size_t)count * sizeof(ELEMENT)); \
         else if (stride == 2)                                                          \
-            for (int64_t i = 0; i < count; i++)                                        \
-                to[i] = from[i * 2];                                                   \
+            every_second_##nbytes(to, from, count);                                    \
         else                                                                           \
             for (int64_t i = 0; i < count; i++)                                        \
                 to[i] = from[i * stride];                                              \
     }                                                                                  \
                                                                                        \
-    static void zero_##nbytes(ELEMENT *to, int64_t count)                              \
+    static inline void zero_##nbytes(ELEMENT *to, int64_t count)                       \
     {                                                                                  \
-        memset(to, 0, (size_t)count * sizeof(ELEMENT));                                \
+        if (count > FEW)                                                               \
+            memset(to, 0, (size_t)count * sizeof(ELEMENT));                            \
+        else                                                                           \
+            for (int64_t i = 0; i < count; i++) {                                      \
+                to[i] = 0;                                                             \
+                KEEP_LOOP;                                                             \
+            }                                                                          \
     }                                                                                  \
                                                                                        \
     int32_t cpu_halo_##nbytes(void *const *p, const int64_t *n)                        \
@@ -43,24 +52,17 @@ static inline void copy_row(char *to, const char *from, size_t nbytes)
         const int64_t count = n[CPU_HALO_COUNT], right = width - left - count;         \
         const int64_t height = count > 0 ? n[CPU_HALO_HEIGHT] : 0;                     \
         const int64_t below = n[CPU_HALO_ROWS] - n[CPU_HALO_TOP] - height;             \
-        const int is_short = width * (int64_t)sizeof(ELEMENT) <= SHORT_NBYTES;         \
         ELEMENT *to = p[CPU_HALO_TO];                                                  \
         const ELEMENT *from = p[CPU_HALO_FROM];                                        \
-        if (is_short && (left || right))                                               \
-            zero_##nbytes(to, n[CPU_HALO_ROWS] * width);                               \
-        else                                                                           \
-            zero_##nbytes(to, n[CPU_HALO_TOP] * width);                                \
+        zero_##nbytes(to, n[CPU_HALO_TOP] * width);                                    \
         to += n[CPU_HALO_TOP] * width;                                                 \
         for (int64_t r = 0; r < height; r++, to += width) {                            \
-            if (!is_short)                                                             \
-                zero_##nbytes(to, left);                                               \
+            zero_##nbytes(to, left);                                                   \
             copy_##nbytes(to + left, from + r * n[CPU_HALO_FROM_ROW], count,           \
                           n[CPU_HALO_FROM_X]);                                         \
-            if (!is_short)                                                             \
-                zero_##nbytes(to + left + count, right);                               \
+            zero_##nbytes(to + left + count, right);                                   \
         }                                                                              \
-        if (!is_short || !(left || right))                                             \
-            zero_##nbytes(to, below *width);                                           \
+        zero_##nbytes(to, below *width);                                               \
         return 0;                                                                      \
     }
 

@@ -4,6 +4,8 @@
  */
 #include "strip_loops.h"
 
+#include "every_second.h"
+
 /* ---- float16 and bfloat16 ---- */
 
 /* A NaN becomes quiet, as in instructions. */
@@ -288,7 +290,10 @@ HALVES_CAST(narrow_halves, float32, float16, NARROW_HALVES)
             return fill_##nbytes(p, n);             \
         if (step == 1)                              \
             return copy_##nbytes(p, n);             \
-        EACH(i, n) out[i] = a[i * step];            \
+        if (step == 2)                              \
+            every_second_##nbytes(out, a, n[0]);    \
+        else                                        \
+            EACH(i, n) out[i] = a[i * step];        \
         return 0;                                   \
     }                                               \
     STRIP(store_##nbytes)                           \

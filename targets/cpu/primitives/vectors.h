@@ -157,7 +157,11 @@ static inline void int_store(void *to, int_vector v)
 
 /* In each 16 bytes of as many vectors as these hold elements of `nbytes` stands a square, which
  * is turned round: element j of vector i is element i of vector j then. */
-#define UNROLL            _Pragma("GCC unroll 16")
+#if defined(__clang__)
+#define UNROLL _Pragma("clang loop unroll(full)")
+#else
+#define UNROLL _Pragma("GCC unroll 16")
+#endif
 #define TURN_SIDE(nbytes) (16 / (nbytes))
 #if defined(INT_REGISTER)
 #define INTERLEAVE(half, bits, a, b) \

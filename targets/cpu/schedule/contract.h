@@ -311,5 +311,12 @@ int cpu_emit_is_finite(struct cpu_emitter *, uint32_t input, const bt_node **is)
 /* The nests that fill the packed B, or the copy of A. 0: failure. */
 int cpu_emit_margins(struct cpu_emitter *, const struct cpu_tiling *, uint32_t copy);
 int cpu_emit_packing(struct cpu_emitter *, const struct cpu_tiling *, uint32_t packed);
+/* Whether what one iteration of all loops around the columns reads of B has zeros around it made
+ * there, where it stays near: *near is the tiling of a B that has nothing else then. */
+int cpu_has_near_halo(bt_graph *, const struct cpu_tiling *, const struct cpu_config *,
+                      const struct cpu_blocks *, struct cpu_tiling *near);
+/* The calls that make it; `values` of the dims that are loops around. 0: failure. */
+int cpu_emit_near_halo(const struct cpu_emitter *, const struct cpu_tiling *near,
+                       const bt_node *const *values, uint32_t packed);
 
 #endif

@@ -24,6 +24,7 @@ struct nest {
     const bt_node *m, *n;   /* numbers of the block */
     const bt_node *columns; /* of this block */
     const bt_node *finite;  /* whether B is; NULL: that is not asked */
+    uint32_t has_near_halo; /* B is made in each iteration of the loops around */
 };
 
 static bt_graph *graph_of(const struct nest *t)
@@ -529,6 +530,8 @@ static int emit_nest(struct nest *t)
         if (!open_dim(t, d, 0))
             return 0;
     }
+    if (t->has_near_halo && !cpu_emit_near_halo(&t->e, p, t->values, t->b))
+        return 0;
     return (by_n || open_columns(t, 0)) && (b->by_m || open_rows(t, 0)) && emit_blocks(t);
 }
 
@@ -587,14 +590,18 @@ int cpu_emit_contraction(bt_loops *loops, const struct cpu_tiling *p,
     t.blocks = cpu_choose_blocks(g, p, config);
     if (!t.blocks.nn || !t.blocks.nm)
         return 0;
+    struct cpu_tiling near;
+    t.has_near_halo = (uint32_t)cpu_has_near_halo(g, p, config, &t.blocks, &near);
+    t.tiling = p = t.has_near_halo ? &near : p;
     t.a = p->a->array;
     t.b = p->b->array;
     t.c = sums;
     t.a_at = p->a_at;
     t.b_at = p->b_at;
     if (p->b_kind != CPU_B_DIRECT) {
-        if (!cpu_emit_buffer(loops, BT_BUFFER_TEMP, p->b->dtype, p->nelem, &t.b) ||
-            !cpu_emit_packing(&t.e, p, t.b))
+        const uint32_t role = t.has_near_halo ? BT_BUFFER_LOCAL : BT_BUFFER_TEMP;
+        if (!cpu_emit_buffer(loops, role, p->b->dtype, p->nelem, &t.b) ||
+            !(t.has_near_halo || cpu_emit_packing(&t.e, p, t.b)))
             return 0;
     }
     if (skips_zeros(p, config, loops) &&

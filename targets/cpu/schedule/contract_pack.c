@@ -234,6 +234,67 @@ static int fill_halos(struct cpu_emitter *e, const struct cpu_tiling *p, uint32_
     return fill_copies(&f, 0);
 }
 
+/* ---- halos made where they are used ---- */
+
+enum { NEAR_NBYTES = 256 * 1024 }; /* of the second cache, beside the block of sums */
+
+/* Whether the dim is a loop around all columns. */
+static int is_around(const struct cpu_tiling *p, uint32_t d)
+{
+    return !p->view.dims[d].is_k && d != p->n && (int32_t)d != p->n0 &&
+           (int32_t)d != p->m && (int32_t)d != p->beside && !(p->merged >> d & 1);
+}
+
+int cpu_has_near_halo(bt_graph *g, const struct cpu_tiling *p,
+                      const struct cpu_config *config, const struct cpu_blocks *b,
+                      struct cpu_tiling *near)
+{
+    const uint32_t array = p->b->array;
+    *near = *p;
+    // a constant is packed once, when the program is compiled
+    if (!p->is_line || p->b_kind != CPU_B_HALO || b->by_m || b->parallel < 0 ||
+        (config->is_constant && array < g->ninput && config->is_constant[array]))
+        return 0;
+    for (uint32_t i = 0; i < p->nwindow; i++) {
+        if (is_around(p, p->windows[i].n))
+            return 0;
+    }
+    for (uint32_t d = 0; d < p->view.ndim; d++) {
+        for (uint32_t a = 0; a < p->b->rank; a++) {
+            if (!p->outer[a] || !p->b->coefs[a][d])
+                continue;
+            if (!is_around(p, d))
+                return 0;
+            near->bs[d] = bt_node_int(g, 0);
+        }
+    }
+    near->b_at = bt_node_int(g, 0);
+    near->nelem = cpu_along_int(g, bt_node_int(g, p->tile->nr), p->windows[0].copy,
+                                p->windows[0].nclass);
+    const int64_t nelem = near->nelem ? bt_node_number(near->nelem) : -1;
+    return nelem >= 0 && nelem <= NEAR_NBYTES / (BT_DTYPE_BITS(p->b->dtype) / 8);
+}
+
+int cpu_emit_near_halo(const struct cpu_emitter *at, const struct cpu_tiling *near,
+                       const bt_node *const *values, uint32_t packed)
+{
+    struct cpu_emitter e = *at;
+    bt_graph *g = e.loops->graph;
+    const struct cpu_operand *o = near->b;
+    struct filling f = { .e = &e, .tiling = near, .packed = packed };
+    f.to = f.from = bt_node_int(g, 0);
+    cpu_strides(g, o->rank, o->extents, f.strides);
+    for (uint32_t a = 0; a < o->rank; a++) {
+        const bt_node *place = near->outer[a] ? bt_node_int(g, o->at[a]) : f.to;
+        for (uint32_t d = 0; near->outer[a] && d < near->view.ndim; d++) {
+            if (o->coefs[a][d])
+                place = cpu_along_int(g, place, values[d], o->coefs[a][d]);
+        }
+        f.from = cpu_along(g, f.from, place, f.strides[a]);
+    }
+    return f.from && fill_copies(&f, 0);
+}
+
 /* ---- margins ---- */
 
 int cpu_emit_margins(struct cpu_emitter *at, const struct cpu_tiling *p, uint32_t copy)

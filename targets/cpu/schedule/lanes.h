@@ -86,7 +86,7 @@ struct cpu_call {
     const char *name;
     uint32_t naddress, ninteger; /* without the count */
     struct cpu_value at[4];
-    const bt_node *integers[2];
+    const bt_node *integers[5];
 };
 int cpu_emit(struct cpu_part *, const struct cpu_call *, int is_strip);
 /* NAME.DTYPE of a value's dtype, with a suffix or "". */
@@ -161,6 +161,9 @@ const bt_node *cpu_split_same(struct cpu_part *, const struct cpu_split *);
 /* Lanes low ... high - 1, none where high <= low, within those of the part. */
 int cpu_split_range(struct cpu_part *, const struct cpu_split *, const bt_node **low,
                     const bt_node **high);
+/* Of iterations low ... high - 1 those where 0 <= first + coef * iteration. */
+int cpu_narrow(bt_graph *, const bt_node *first, int64_t coef, const bt_node **low,
+               const bt_node **high);
 /* The part from `low` on before `high`, behind a condition where it may be empty. *out is
  * left without statements to go to where it is. */
 int cpu_part_narrow(struct cpu_part *, const bt_node *low, const bt_node *high,
@@ -176,6 +179,11 @@ int cpu_do_take(struct cpu_part *, const bt_stmt *);
 /* Where it stores: *stride 0 of one element for all. */
 int cpu_target_of(struct cpu_part *, uint32_t buffer, const bt_node *offset,
                   struct cpu_value *out, int64_t *stride);
+
+/* ---- windows (vectorise_window.c) ---- */
+
+/* A loop in which each lane takes what lies around a place of its own, if it is one. */
+int cpu_do_window(struct cpu_part *, const bt_stmt *loop, int *is_done);
 
 /* ---- scans (vectorise_scan.c) ---- */
 

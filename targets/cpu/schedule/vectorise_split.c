@@ -62,9 +62,8 @@ static const bt_node *quotient(bt_graph *g, uint32_t which, const bt_node *a, in
     return by == 1 ? a : bt_node_scalar(g, which, a, bt_node_int(g, by));
 }
 
-/* The lanes where 0 <= first + coef * lane. */
-static int narrow(bt_graph *g, const bt_node *first, int64_t coef, const bt_node **low,
-                  const bt_node **high)
+int cpu_narrow(bt_graph *g, const bt_node *first, int64_t coef, const bt_node **low,
+               const bt_node **high)
 {
     const bt_node *zero = bt_node_int(g, 0), *one = bt_node_int(g, 1);
     if (coef > 0) {
@@ -91,11 +90,11 @@ int cpu_split_range(struct cpu_part *p, const struct cpu_split *split,
         bt_node_as_linear(term, &in);
         int64_t coef = bt_linear_coef(&in, (uint32_t)p->lanes->index);
         const bt_node *first = cpu_at_first(p->lanes, term);
-        if (!first || coef == INT64_MIN || !narrow(g, first, coef, &low, &high))
+        if (!first || coef == INT64_MIN || !cpu_narrow(g, first, coef, &low, &high))
             return 0;
         if (conjunct->which == BT_SCALAR_EQ &&
-            !narrow(g, bt_node_linear(g, 0, 1, &first, (int64_t[]){ -1 }), -coef, &low,
-                    &high))
+            !cpu_narrow(g, bt_node_linear(g, 0, 1, &first, (int64_t[]){ -1 }), -coef,
+                        &low, &high))
             return 0;
     }
     low = bt_node_scalar(g, BT_SCALAR_MIN, low, end);

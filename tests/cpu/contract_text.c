@@ -76,6 +76,33 @@ static void test_a_convolution_is_a_halo_then_tiles_with_their_epilogue(void **s
         "}\n");
 }
 
+static void test_a_convolution_by_steps_copies_only_what_it_reads(void **state)
+{
+    (void)state;
+    check_text(
+        &(struct contraction){
+            .inputs = { { "x", "t[n, c, h, g]", BT_FLOAT32, 4, { 1, 3, 10, 10 } },
+                        { "w", "t[o, c]", BT_FLOAT32, 2, { 6, 3 } } },
+            .text = "y: t[n, o, p in 5, q in 5] = sum(c: x[n, c, 2*p, 2*q] * w[o, c])" },
+        "loops test {\n"
+        "    in a0: float32[300]\n"
+        "    in a1: float32[18]\n"
+        "    out s0: float32[150]\n"
+        "    local s1: float32[1]\n"
+        "    temp t4: float32[83]\n"
+        "    parallel i40 in 3 {\n"
+        "        halo.4(&t4[25*i40], &a0[100*i40], 5, 5, 0, 5, 0, 5, 20, 2)\n"
+        "    }\n"
+        "    for i40 in 3 {\n"
+        "        tile_f32_portable(&s0[8*i40], &a1[0], &t4[8*i40], 6, 8, 3, 3, 1, 25, "
+        "25, "
+        "2, 1, 0, 0, 1, 0, 0)\n"
+        "    }\n"
+        "    tile_f32_portable(&s0[21], &a1[0], &t4[21], 6, 4, 3, 3, 1, 25, 25, 2, 1, 0, "
+        "0, 1, 0, 0)\n"
+        "}\n");
+}
+
 static void test_a_product_packs_what_lies_across(void **state)
 {
     (void)state;
@@ -466,6 +493,7 @@ static void test_a_range_of_few_rows_is_one_block(void **state)
 
 static const struct CMUnitTest tests[] = {
     cmocka_unit_test(test_a_convolution_is_a_halo_then_tiles_with_their_epilogue),
+    cmocka_unit_test(test_a_convolution_by_steps_copies_only_what_it_reads),
     cmocka_unit_test(test_a_product_packs_what_lies_across),
     cmocka_unit_test(test_few_rows_go_along_columns_as_they_lie),
     cmocka_unit_test(test_few_rows_by_a_constant_read_it_packed),

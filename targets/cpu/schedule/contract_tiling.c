@@ -191,22 +191,31 @@ static int as_window(bt_graph *g, struct cpu_tiling *p, uint32_t axis,
     return period <= CPU_CLASSES;
 }
 
+/* Whether columns, or rows of them, go along an axis by steps. */
+static int has_steps(const struct cpu_tiling *p, uint32_t axis)
+{
+    for (uint32_t d = 0; d < p->view.ndim; d++) {
+        if (p->b->coefs[axis][d] > 1 && is_only_in(p, p->b, d))
+            return 1;
+    }
+    return 0;
+}
+
 /* Whether an axis must be copied to be read along columns: one that these, or windows, go
  * along by steps. */
 static int needs_copy(const struct cpu_tiling *p, uint32_t axis)
 {
     const struct cpu_operand *o = p->b;
-    int has_steps = 0, has_k = 0;
+    int has_k = 0;
     if (o->guards[axis])
         return 1;
-    for (uint32_t d = 0; d < p->view.ndim; d++) {
+    for (uint32_t d = 0; d < p->view.ndim; d++)
         has_k |= o->coefs[axis][d] && p->view.dims[d].is_k;
-        has_steps |= is_only_in(p, o, d) && o->coefs[axis][d] > 1;
-    }
-    return (has_k && has_steps) || o->coefs[axis][p->n] > 1;
+    return (has_k && has_steps(p, axis)) || o->coefs[axis][p->n] > 1;
 }
 
-/* Windows of B, that of the columns last. 0: it cannot be packed so. */
+/* Windows of B, that of the columns last; where a copy is made, it leaves out what steps pass
+ * over on other axes too. 0: it cannot be packed so. */
 static int find_windows(bt_graph *g, struct cpu_tiling *p)
 {
     const struct cpu_operand *o = p->b;
@@ -217,10 +226,14 @@ static int find_windows(bt_graph *g, struct cpu_tiling *p)
             has_k |= o->coefs[a][d] && p->view.dims[d].is_k;
             has_n |= o->coefs[a][d] && is_only_in(p, o, d);
         }
-        if (!needs_copy(p, a) && !(has_k && has_n) && !o->coefs[a][p->n])
+        const int is_needed = needs_copy(p, a) || (has_k && has_n) || o->coefs[a][p->n];
+        if (!is_needed && !has_steps(p, a))
             continue;
-        if (p->nwindow == CPU_WINDOWS || !as_window(g, p, a, &w))
-            return 0;
+        if (p->nwindow == CPU_WINDOWS || !as_window(g, p, a, &w)) {
+            if (is_needed)
+                return 0;
+            continue;
+        }
         p->windows[p->nwindow++] = w;
     }
     for (uint32_t i = 0; i + 1 < p->nwindow; i++) {

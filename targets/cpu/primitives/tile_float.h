@@ -193,50 +193,91 @@ static int32_t NAME(run)(void *const *p, const int64_t *n)
 
 /* ---- lines ---- */
 
-typedef void NAME(line)(REAL *c, const REAL *a, const REAL *b,
-                        const struct tile_block *block, int64_t rest);
+typedef void NAME(lines)(REAL *c, const REAL *a, const REAL *b,
+                         const struct tile_block *block, int64_t rest);
 
-#define LINE_START(i) \
-    VECTOR s##i = block->start ? NAME(load)(c + i * LANES) : (VECTOR){ 0 };
-#define LINE_STEP(i) s##i = MULTIPLY_ADD(factor, NAME(load)(b + i * LANES), s##i);
-#define LINE_STOP(i) NAME(store)(c + i * LANES, s##i);
-#define LINE_WHOLE_1(X)
-#define LINE_WHOLE_2(X) X(0)
-#define LINE_WHOLE_3(X) X(0) X(1)
-#define LINE_WHOLE_4(X) X(0) X(1) X(2)
-// Vectors side by side; of the last, `rest` lanes. k, k1, k2 >= 1
-#define LINE(vectors)                                                              \
-    static void NAME(line_##vectors)(REAL * c, const REAL *a, const REAL *b,       \
-                                     const struct tile_block *block, int64_t rest) \
-    {                                                                              \
-        const int64_t at = (vectors - 1) * LANES;                                  \
-        VECTOR last = block->start ? LOAD_PART(c + at, rest) : (VECTOR){ 0 };      \
-        LINE_WHOLE_##vectors(LINE_START);                                          \
-        for (int64_t k2 = block->k2; k2 > 0; k2--) {                               \
-            for (int64_t k1 = block->k1; k1 > 0; k1--) {                           \
-                for (int64_t k = block->k; k > 0; k--) {                           \
-                    const VECTOR factor = *a - (VECTOR){ 0 };                      \
-                    LINE_WHOLE_##vectors(LINE_STEP);                               \
-                    last = MULTIPLY_ADD(factor, LOAD_PART(b + at, rest), last);    \
-                    a += block->a_k;                                               \
-                    b += block->b_k;                                               \
-                }                                                                  \
-                a += block->a_k1;                                                  \
-                b += block->b_k1;                                                  \
-            }                                                                      \
-            a += block->a_k2;                                                      \
-            b += block->b_k2;                                                      \
-        }                                                                          \
-        LINE_WHOLE_##vectors(LINE_STOP);                                           \
-        STORE_PART(c + at, last, rest);                                            \
+/* Some vectors of some lines, both literals; of the last vector, `rest` lanes.
+ * k, k1, k2 >= 1 */
+static inline __attribute__((always_inline)) void
+NAME(add_lines)(REAL *c, const REAL *a, const REAL *b, const struct tile_block *block,
+                int64_t rest, const int nline, const int nvector)
+{
+    const int64_t b_row = block->a_row /* CPU_LINE_B_ROW */, c_row = block->c_row;
+    const int last = nvector - 1;
+    const VECTOR zero = { 0 };
+    VECTOR sums[LINE_MOST][4];
+    UNROLL
+    for (int i = 0; i < nline; i++) {
+        const REAL *start = c + i * c_row;
+        UNROLL
+        for (int j = 0; j < last; j++)
+            sums[i][j] = block->start ? NAME(load)(start + j * LANES) : zero;
+        sums[i][last] = block->start ? LOAD_PART(start + last * LANES, rest) : zero;
     }
-LINE(1)
-LINE(2)
-LINE(3)
-LINE(4)
+    for (int64_t k2 = block->k2; k2 > 0; k2--) {
+        for (int64_t k1 = block->k1; k1 > 0; k1--) {
+            for (int64_t k = block->k; k > 0; k--) {
+                const VECTOR factor = *a - (VECTOR){ 0 };
+                UNROLL
+                for (int i = 0; i < nline; i++) {
+                    const REAL *line = b + i * b_row;
+                    UNROLL
+                    for (int j = 0; j < last; j++)
+                        sums[i][j] = MULTIPLY_ADD(factor, NAME(load)(line + j * LANES),
+                                                  sums[i][j]);
+                    sums[i][last] = MULTIPLY_ADD(
+                        factor, LOAD_PART(line + last * LANES, rest), sums[i][last]);
+                }
+                a += block->a_k;
+                b += block->b_k;
+            }
+            a += block->a_k1;
+            b += block->b_k1;
+        }
+        a += block->a_k2;
+        b += block->b_k2;
+    }
+    UNROLL
+    for (int i = 0; i < nline; i++) {
+        UNROLL
+        for (int j = 0; j < last; j++)
+            NAME(store)(c + i * c_row + j * LANES, sums[i][j]);
+        STORE_PART(c + i * c_row + last * LANES, sums[i][last], rest);
+    }
+}
 
-static NAME(line) *const
-    NAME(lines)[] = { NAME(line_1), NAME(line_2), NAME(line_3), NAME(line_4) };
+#define LINES(nline, nvector)                                                           \
+    static void NAME(lines_##nline##_##nvector)(REAL * c, const REAL *a, const REAL *b, \
+                                                const struct tile_block *block,         \
+                                                int64_t rest)                           \
+    {                                                                                   \
+        NAME(add_lines)(c, a, b, block, rest, nline, nvector);                          \
+    }
+LINES(1, 1)
+LINES(2, 1)
+LINES(3, 1)
+LINES(4, 1)
+LINES(5, 1)
+LINES(6, 1)
+LINES(7, 1)
+LINES(1, 2)
+LINES(2, 2)
+LINES(3, 2)
+LINES(4, 2)
+LINES(1, 3)
+LINES(2, 3)
+LINES(1, 4)
+LINES(2, 4)
+
+/* By vectors and lines. Each addition to a sum waits for the one before it, and few terms end
+ * soon: of short lines several go at once, as many as have registers. */
+static NAME(lines) *const NAME(all_lines)[4][LINE_MOST] = {
+    { NAME(lines_1_1), NAME(lines_2_1), NAME(lines_3_1), NAME(lines_4_1), NAME(lines_5_1),
+      NAME(lines_6_1), NAME(lines_7_1) },
+    { NAME(lines_1_2), NAME(lines_2_2), NAME(lines_3_2), NAME(lines_4_2) },
+    { NAME(lines_1_3), NAME(lines_2_3) },
+    { NAME(lines_1_4), NAME(lines_2_4) },
+};
 
 // A line of B in a panel, of so many columns as that has.
 #define PANEL_START(i)                                                      \
@@ -320,14 +361,15 @@ static int32_t NAME(run_line)(void *const *p, const int64_t *n)
         NAME(panel_lines)[nline - 2](c, p[CPU_TILE_A], b, &block);
         i += nline;
     }
-    for (; i < n[CPU_TILE_M]; i++) {
-        REAL *c = (REAL *)p[CPU_TILE_C] + i * n[CPU_TILE_C_ROW];
-        const REAL *b = (const REAL *)p[CPU_TILE_B] + i * n[CPU_LINE_B_ROW];
-        for (int64_t j = 0; j < columns; j += 4 * LANES) {
-            const int64_t left = columns - j < 4 * LANES ? columns - j : 4 * LANES;
-            const int64_t before = (left - 1) / LANES;
-            NAME(lines)
-            [before](c + j, p[CPU_TILE_A], b + j, &block, left - before * LANES);
+    for (int64_t j = 0; j < columns; j += 4 * LANES) {
+        static const int64_t most[] = { LINE_MOST, 4, 2, 2 };
+        const int64_t left = columns - j < 4 * LANES ? columns - j : 4 * LANES;
+        const int64_t before = (left - 1) / LANES, rest = left - before * LANES;
+        for (int64_t nline, at = i; at < n[CPU_TILE_M]; at += nline) {
+            REAL *c = (REAL *)p[CPU_TILE_C] + at * n[CPU_TILE_C_ROW] + j;
+            const REAL *b = (const REAL *)p[CPU_TILE_B] + at * n[CPU_LINE_B_ROW] + j;
+            nline = n[CPU_TILE_M] - at < most[before] ? n[CPU_TILE_M] - at : most[before];
+            NAME(all_lines)[before][nline - 1](c, p[CPU_TILE_A], b, &block, rest);
         }
     }
     return 0;
@@ -450,14 +492,7 @@ static int32_t NAME(run_across)(void *const *p, const int64_t *n)
 #undef PANELS_3
 #undef PANELS_4
 #undef PANEL_LINES
-#undef LINE_START
-#undef LINE_STEP
-#undef LINE_STOP
-#undef LINE_WHOLE_1
-#undef LINE_WHOLE_2
-#undef LINE_WHOLE_3
-#undef LINE_WHOLE_4
-#undef LINE
+#undef LINES
 #undef START_1
 #undef START_2
 #undef STEP_1

@@ -14,6 +14,7 @@
 #define TILE_INTEGER_MR 8
 #define TILE_INTEGER_NR 32
 #define TILE_AHEAD      8192 /* bytes of a panel that are fetched before they are read */
+#define LINE_MOST       7    /* lines of one vector side by side */
 #define ACROSS_NSUM     (VECTOR_NBYTES == 64 ? 1 : 2) /* vectors of a row side by side */
 
 /* Rows of a tile, X(row, three that it is among, row of these), and these threes. */

@@ -288,6 +288,10 @@ HALVES_CAST(narrow_halves, float32, float16, NARROW_HALVES)
             return fill_##nbytes(p, n);             \
         if (step == 1)                              \
             return copy_##nbytes(p, n);             \
+        if (step == 2) { /* by vectors */           \
+            EACH(i, n) out[i] = a[i * 2];           \
+            return 0;                               \
+        }                                           \
         EACH(i, n) out[i] = a[i * step];            \
         return 0;                                   \
     }                                               \

@@ -430,11 +430,20 @@ static void test_other_convolutions(void **state)
           .text = "y: t[n, o, e in 4, p in 3, q in 4] ="
                   "    sum(c, u in k, r in l, s in m: x[n, c, 2*e + u - 1, 2*p + r - 1,"
                   "        2*q + s - 1] * w[o, c, u, r, s] else 0)" },
+        { .inputs = { { "x", "t[n, c, d, h, g]", BT_FLOAT32, 5, { 2, 3, 9, 6, 7 } },
+                      { "w", "t[o, c]", BT_FLOAT32, 2, { 9, 3 } } },
+          .text = "y: t[n, o, e in 4, p in 3, q in 3] ="
+                  "    sum(c: x[n, c, 2*e + 1, 2*p, 2*q] * w[o, c])" },
         { .inputs = { { "x", "t[n, c, h, g]", BT_FLOAT32, 4, { 2, 5, 7, 6 } },
                       { "w", "t[c, o, k, l]", BT_FLOAT32, 4, { 5, 6, 4, 3 } } },
           .text = "y: t[n, o, p in h + 1, q in g] ="
                   "    sum(c, r in k, s in l: x[n, c, p + 1 - r, q + 1 - s] *"
                   "        w[c, o, r, s] else 0)" },
+        // constant rows that crowd a cache
+        { .inputs = { { "x", "t[n, c, h, g]", BT_FLOAT32, 4, { 1, 1024, 3, 7 } },
+                      { "w", "t[o, c]", BT_FLOAT32, 2, { 17, 1024 } } },
+          .is_constant = { 0, 1 },
+          .text = "y: t[n, o, p in h, q in g] = sum(c: x[n, c, p, q] * w[o, c])" },
         // transposed, with strides: places divide a shifted index
         { .inputs = { { "x", "t[n, c, h, g]", BT_FLOAT32, 4, { 2, 5, 7, 6 } },
                       { "w", "t[c, o, k, l]", BT_FLOAT32, 4, { 5, 6, 4, 3 } } },

@@ -6,7 +6,8 @@
 #include "compute/formula/call.h"
 #include "schedule/contract.h"
 
-static void check_text(const struct contraction *c, const char *expected)
+static void check_text_for(enum cpu_isa isa, const struct contraction *c,
+                           const char *expected)
 {
     struct world w = world_open();
     struct formula f = { .text = c->text };
@@ -21,11 +22,11 @@ static void check_text(const struct contraction *c, const char *expected)
     }
     bt_compute *compute = make(&w, &f, n, in);
     bt_arena *arena = bt_arena_create(w.registry);
-    assert_ok(w.ctx, cpu_contract(w.ctx, arena,
-                                  &(struct cpu_config){ .isa = CPU_ISA_PORTABLE,
-                                                        .nthread = 1,
-                                                        .is_constant = c->is_constant },
-                                  "test", compute->graph, NULL, &loops));
+    assert_ok(w.ctx,
+              cpu_contract(w.ctx, arena,
+                           &(struct cpu_config){
+                               .isa = isa, .nthread = 1, .is_constant = c->is_constant },
+                           "test", compute->graph, NULL, &loops));
     bt_text_init(&text, arena);
     assert_ok(w.ctx, bt_loops_print(loops, &text));
     assert_string_equal(bt_text_get(&text), expected);
@@ -34,6 +35,11 @@ static void check_text(const struct contraction *c, const char *expected)
     for (uint32_t i = 0; i < n; i++)
         bt_tensor_unref(in[i]);
     world_close(&w);
+}
+
+static void check_text(const struct contraction *c, const char *expected)
+{
+    check_text_for(CPU_ISA_PORTABLE, c, expected);
 }
 
 static void test_a_convolution_is_a_halo_then_tiles_with_their_epilogue(void **state)
@@ -73,6 +79,60 @@ static void test_a_convolution_is_a_halo_then_tiles_with_their_epilogue(void **s
         "            }\n"
         "        }\n"
         "    }\n"
+        "}\n");
+}
+
+static void test_a_convolution_by_steps_copies_only_what_it_reads(void **state)
+{
+    (void)state;
+    check_text(
+        &(struct contraction){
+            .inputs = { { "x", "t[n, c, h, g]", BT_FLOAT32, 4, { 1, 3, 10, 10 } },
+                        { "w", "t[o, c]", BT_FLOAT32, 2, { 6, 3 } } },
+            .text = "y: t[n, o, p in 5, q in 5] = sum(c: x[n, c, 2*p, 2*q] * w[o, c])" },
+        "loops test {\n"
+        "    in a0: float32[300]\n"
+        "    in a1: float32[18]\n"
+        "    out s0: float32[150]\n"
+        "    local s1: float32[1]\n"
+        "    temp t4: float32[83]\n"
+        "    parallel i40 in 3 {\n"
+        "        halo.4(&t4[25*i40], &a0[100*i40], 5, 5, 0, 5, 0, 5, 20, 2)\n"
+        "    }\n"
+        "    for i40 in 3 {\n"
+        "        tile_f32_portable(&s0[8*i40], &a1[0], &t4[8*i40], 6, 8, 3, 3, 1, 25, "
+        "25, "
+        "2, 1, 0, 0, 1, 0, 0)\n"
+        "    }\n"
+        "    tile_f32_portable(&s0[21], &a1[0], &t4[21], 6, 4, 3, 3, 1, 25, 25, 2, 1, 0, "
+        "0, 1, 0, 0)\n"
+        "}\n");
+}
+
+/* Rows of 1024 floats begin in the same lines of a cache, which has room for few of them. */
+static void test_rows_of_a_constant_that_crowd_the_cache_lie_further_apart(void **state)
+{
+    (void)state;
+    if (!cpu_tiles_avx512[0].block)
+        skip(); // no other tile has so many rows
+    check_text_for(
+        CPU_ISA_AVX512,
+        &(struct contraction){
+            .inputs = { { "x", "t[n, c, h, g]", BT_FLOAT32, 4, { 1, 1024, 4, 8 } },
+                        { "w", "t[o, c, r, s]", BT_FLOAT32, 4, { 14, 1024, 1, 1 } } },
+            .is_constant = { 0, 1 },
+            .text = "y: t[n, o, h, g] = sum(c, r in 1, s in 1:"
+                    "  x[n, c, h + r, g + s] * w[o, c, r, s])" },
+        "loops test {\n"
+        "    in a0: float32[32768]\n"
+        "    in a1: float32[14336]\n"
+        "    out s0: float32[448]\n"
+        "    local s1: float32[1]\n"
+        "    temp t4: float32[14560]\n"
+        "    halo.4(&t4[0], &a1[0], 14, 1040, 0, 14, 0, 1024, 1024, 1)\n"
+        "    tile_f32_avx512(&s0[0], &t4[0], &a0[0], 14, 32, 1024, 1040, 1, 32, 32, 0, "
+        "1, "
+        "0, 0, 1, 0, 0)\n"
         "}\n");
 }
 
@@ -460,6 +520,8 @@ static void test_a_range_of_few_rows_is_one_block(void **state)
 
 static const struct CMUnitTest tests[] = {
     cmocka_unit_test(test_a_convolution_is_a_halo_then_tiles_with_their_epilogue),
+    cmocka_unit_test(test_a_convolution_by_steps_copies_only_what_it_reads),
+    cmocka_unit_test(test_rows_of_a_constant_that_crowd_the_cache_lie_further_apart),
     cmocka_unit_test(test_a_product_packs_what_lies_across),
     cmocka_unit_test(test_few_rows_go_along_columns_as_they_lie),
     cmocka_unit_test(test_few_rows_by_a_constant_read_it_packed),

@@ -1,4 +1,5 @@
 /* Strips: moves against plain loops, reductions against the reference evaluator. */
+#include "guard.h"
 #include "strip_operands.h"
 
 /* ---- moves ---- */
@@ -57,6 +58,31 @@ static void test_moves(void **state)
             }
         }
     }
+}
+
+static void test_loads_by_steps_touch_nothing_behind_the_last_element(void **state)
+{
+    (void)state;
+    struct guarded from = guarded_create(1000);
+    for (size_t i = 0; i < 1000; i++)
+        from.end[-1 - (ptrdiff_t)i] = (unsigned char)(i * 7);
+    for (int isa = 0; isa <= (int)cpu_isa_of_machine(); isa++) {
+        for (int64_t width = 1; width <= 8; width *= 2) {
+            char name[32];
+            snprintf(name, sizeof(name), "load.%d", (int)width);
+            const struct cpu_callee *row = cpu_callee_find((enum cpu_isa)isa, name);
+            assert_non_null(row);
+            for (int64_t n[] = { 1, 2 }; n[0] <= 40; n[0] += n[1] == 3, n[1] ^= 1) {
+                unsigned char to[320];
+                unsigned char *first = from.end - ((n[0] - 1) * n[1] + 1) * width;
+                row->run((void *[]){ to, first }, n);
+                for (int64_t i = 0; i < n[0]; i++)
+                    assert_memory_equal(to + i * width, first + i * n[1] * width,
+                                        (size_t)width);
+            }
+        }
+    }
+    guarded_destroy(&from);
 }
 
 static void test_fills_and_counts(void **state)
@@ -242,6 +268,7 @@ static void test_wide_sums_and_products_of_pairs(void **state)
 
 static const struct CMUnitTest tests[] = {
     cmocka_unit_test(test_moves),
+    cmocka_unit_test(test_loads_by_steps_touch_nothing_behind_the_last_element),
     cmocka_unit_test(test_fills_and_counts),
     cmocka_unit_test(test_selects_take_the_masked),
     cmocka_unit_test(test_reductions_take_like_the_evaluator),

@@ -101,7 +101,7 @@ static void test_pairs_give_the_bits_of_single_strips(void **state)
     (void)state;
     enum { N = 512 };
     static float a[N], b[N], c[N], y[N], z[N], t[N];
-    const float zero = 0;
+    const float zero = 0, six = 6;
     uint64_t random = 5;
     for (int i = 0; i < N; i++) {
         a[i] = (float)(int64_t)next_random(&random) * 0x1p-61f;
@@ -133,6 +133,9 @@ static void test_pairs_give_the_bits_of_single_strips(void **state)
     CALL("add.float32", t, a, b);
     CALL("max.float32.s", z, t, &zero);
     CALL("add_relu.float32", y, a, b);
+    assert_memory_equal(y, z, sizeof(y));
+    CALL("min.float32.s", z, z, &six);
+    CALL("add_relu6.float32", y, a, b);
     assert_memory_equal(y, z, sizeof(y));
     CALL("sigmoid.float32", t, b);
     CALL("mul.float32", z, a, t);

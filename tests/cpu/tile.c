@@ -308,7 +308,7 @@ static void check_lines(const struct cpu_tile *t, struct room *room)
 {
     uint32_t seed = 11;
     for (int64_t columns = 1; t->line && columns <= 100; columns++)
-        draw_line(t, room, 1 + draw(&seed, 7), columns, &seed);
+        draw_line(t, room, 1 + draw(&seed, 10), columns, &seed);
     // panels: some at once, then those that are left
     for (int64_t i = 0; t->line && i < 100; i++)
         draw_line(t, room, 1 + i % 10, t->nr, &seed);

@@ -271,6 +271,38 @@ static void test_a_chain_is_one_pass(void **state)
          "}\n");
 }
 
+static void test_a_clipped_sum_is_one_pass(void **state)
+{
+    static const struct formula clipped = {
+        .inputs = { { .name = "a", .type = "t[m, n]" }, { .name = "b", .type = "t[m]" } },
+        .text = "y: t[m, n] = min(max(a[m, n] + b[m], 0), 6);"
+                "z: t[m, n] = min(max(a[m, n] + b[m], 0), 5)",
+    };
+    (void)state;
+    show(
+        &clipped, 2, ARGS(F32(2, 2, 1000), F32(1, 2)),
+        "loops test {\n"
+        "    in a0: float32[2000]\n"
+        "    in a1: float32[2]\n"
+        "    temp s0: float32[2000]\n"
+        "    out s1: float32[2000]\n"
+        "    local v4: float32[512]\n"
+        "    temp c5: float32[3]\n"
+        "    iota.int32(&c5[2], 1, 1084227584, 0)\n"
+        "    for i0 in 2 {\n"
+        "        add_relu6.float32.r(&s0[1000*i0], &a1[i0], &a0[1000*i0], 1000)\n"
+        "    }\n"
+        "    for i0 in 2 {\n"
+        "        for i1 in 2 {\n"
+        "            add_relu.float32.r(&v4[0], &a1[i0], &a0[1000*i0 + 512*i1], min(512, "
+        "-512*i1 + 1000))\n"
+        "            min.float32.s(&s1[1000*i0 + 512*i1], &v4[0], &c5[2], min(512, "
+        "-512*i1 + 1000))\n"
+        "        }\n"
+        "    }\n"
+        "}\n");
+}
+
 static void test_softmax_goes_by_rows(void **state)
 {
     (void)state;
@@ -589,6 +621,7 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(test_windows),
     cmocka_unit_test(test_what_data_address),
     cmocka_unit_test(test_a_chain_is_one_pass),
+    cmocka_unit_test(test_a_clipped_sum_is_one_pass),
     cmocka_unit_test(test_softmax_goes_by_rows),
     cmocka_unit_test(test_padding_costs_nothing_in_the_middle),
     cmocka_unit_test(test_windows_at_a_stride),

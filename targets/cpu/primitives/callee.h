@@ -23,7 +23,9 @@
  *     select.T      out, mask (bool), a, b
  *     fma.T[.s]     out = a * b + c, of floats: out, a, b, c; .s: b is one element
  *     fma_relu.T[.s]                           max(a * b + c, 0)
- *     add_relu.T[.s .r], mul_sigmoid.T[.s .r]  max(a + b, 0), a * sigmoid(b), of float32
+ *     add_relu.T[.s .r]                        max(a + b, 0), of float32
+ *     add_relu6.T[.s .r]                       min(max(a + b, 0), 6), of float32
+ *     mul_sigmoid.T[.s .r]                     a * sigmoid(b), of float32
  *     fill.T        out, one element, repeated
  *     copy.W        out, a: equal or disjoint
  *     gather.W      out[i] = a[index[i]]: out, a, index (int64)

@@ -169,11 +169,17 @@ static inline float f32_add_relu(float a, float b)
     return f32_max(a + b, 0);
 }
 
+static inline float f32_add_relu6(float a, float b)
+{
+    return f32_min(f32_add_relu(a, b), 6);
+}
+
 static inline float f32_mul_sigmoid(float a, float b)
 {
     return a * f32_sigmoid(b);
 }
 STRIP2(strip_f32_add_relu, f32_add_relu, float32_at, float32_at)
+STRIP2(strip_f32_add_relu6, f32_add_relu6, float32_at, float32_at)
 STRIP2(strip_f32_mul_sigmoid, f32_mul_sigmoid, float32_at, float32_at)
 
 /* ---- the table ---- */
@@ -190,7 +196,8 @@ STRIPS_TABLE(float){
 #define BT_SCALAR(UPPER, name, narg, classes, result, traits, ulp, derivative, doc) \
     MAKE_##classes(narg, name, result)
 #include <baton/scalars.def>
-    ROW2("add_relu", strip_f32_add_relu, BT_FLOAT32, float32, BT_FLOAT32, 60)
+    ROW2("add_relu", strip_f32_add_relu, BT_FLOAT32, float32, BT_FLOAT32,
+         60) ROW2("add_relu6", strip_f32_add_relu6, BT_FLOAT32, float32, BT_FLOAT32, 60)
         ROW2("mul_sigmoid", strip_f32_mul_sigmoid, BT_FLOAT32, float32, BT_FLOAT32, 500)
 #define ROWS(t, IN, type)                                                    \
     { "fma." #type, t##_fma, CPU_MAP3, IN, IN, PS(60, type) },               \

@@ -28,21 +28,37 @@ static const REAL NAME(zeros)[NR];
 
 typedef void NAME(tile)(REAL *c, const REAL *a, const REAL *b, const struct tile_block *);
 
+/* What it knows of an address costs the compiler registers, of which there are too few: the
+ * distances of all rows, where a loop ends, computed before it, starts that are zeros. They lie
+ * in memory then, and a loop of few turns waits for them each time that it ends. */
+#define HIDE(address) __asm__("" : "+r"(address))
+#define MOVE(address, stride) \
+    do {                      \
+        address += stride;    \
+        HIDE(address);        \
+    } while (0)
+
 // Row i of A is row o of the three that begin at a<g>.
-#define START_1(i, g, o) VECTOR s##i = NAME(load)(start + i * start_row);
-#define START_2(i, g, o) \
-    START_1(i, g, o)     \
-    VECTOR t##i = NAME(load)(start + i * start_row + LANES);
+#define START_1(i, g, o)             \
+    VECTOR s##i = NAME(load)(start); \
+    MOVE(start, start_row);
+#define START_2(i, g, o)                     \
+    VECTOR s##i = NAME(load)(start);         \
+    VECTOR t##i = NAME(load)(start + LANES); \
+    MOVE(start, start_row);
 #define STEP_1(i, g, o)                       \
     factor = a##g[o * a_row] - (VECTOR){ 0 }; \
     s##i = MULTIPLY_ADD(factor, b_s, s##i);
 #define STEP_2(i, g, o) \
     STEP_1(i, g, o)     \
     t##i = MULTIPLY_ADD(factor, b_t, t##i);
-#define STOP_1(i, g, o) NAME(store)(c + i * c_row, s##i);
-#define STOP_2(i, g, o) \
-    STOP_1(i, g, o)     \
-    NAME(store)(c + i * c_row + LANES, t##i);
+#define STOP_1(i, g, o)   \
+    NAME(store)(c, s##i); \
+    MOVE(c, c_row);
+#define STOP_2(i, g, o)           \
+    NAME(store)(c, s##i);         \
+    NAME(store)(c + LANES, t##i); \
+    MOVE(c, c_row);
 #define COLUMNS_1 const VECTOR b_s = NAME(load)(b);
 #define COLUMNS_2 COLUMNS_1 const VECTOR b_t = NAME(load)(b + LANES);
 
@@ -55,13 +71,10 @@ static int64_t NAME(ahead)(const struct tile_block *block)
     return block->b_k == NR && block->k * NR >= 2 * ahead ? ahead : 0;
 }
 
-// What it knows of addresses makes the compiler spend more registers than there are, on the
-// distances of all rows, or double the code, for starts that are zeros.
-#define HIDE(address) __asm__("" : "+r"(address))
-#define BASE(g)                           \
-    const REAL *a##g = a + 3 * g * a_row; \
-    HIDE(a##g);
-#define ADVANCE(g) a##g += block->a_k;
+#define BASE(g)           \
+    const REAL *a##g = a; \
+    MOVE(a##g, 3 * g * a_row);
+#define ADVANCE(g) MOVE(a##g, block->a_k);
 #define FETCH_1    __builtin_prefetch(b + ahead);
 #define FETCH_2    FETCH_1 __builtin_prefetch(b + ahead + LANES);
 #define NEXT_1(g)  a##g += block->a_k1;
@@ -89,7 +102,7 @@ static int64_t NAME(ahead)(const struct tile_block *block)
                     FETCH_##vectors;                                                  \
                     TILE_ROWS_##rows(STEP_##vectors);                                 \
                     TILE_BASES_##rows(ADVANCE);                                       \
-                    b += block->b_k;                                                  \
+                    MOVE(b, block->b_k);                                              \
                 } while (--k > 0);                                                    \
                 TILE_BASES_##rows(NEXT_1);                                            \
                 b += block->b_k1;                                                     \
@@ -569,6 +582,7 @@ static int32_t NAME(run_across)(void *const *p, const int64_t *n)
 #undef COLUMNS_1
 #undef COLUMNS_2
 #undef HIDE
+#undef MOVE
 #undef BASE
 #undef ADVANCE
 #undef FETCH_1

@@ -213,7 +213,7 @@ struct cpu_tiling {
     struct cpu_class classes[CPU_DIMS][CPU_CLASSES];
     uint32_t merged;        /* bits: dims that are part of n */
     const bt_node *ncolumn; /* of n and those */
-    /* of a copy of A with zeros around; NULL: it is read where it lies */
+    /* of a copy of A with zeros around, or behind each row; NULL: it is read where it lies */
     const bt_node *a_nelem;
     struct cpu_margin margins[CPU_AXES];
     uint32_t a_inner; /* the last axis with zeros */

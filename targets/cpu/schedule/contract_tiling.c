@@ -191,22 +191,31 @@ static int as_window(bt_graph *g, struct cpu_tiling *p, uint32_t axis,
     return period <= CPU_CLASSES;
 }
 
+/* Whether columns, or rows of them, go along an axis by steps. */
+static int has_steps(const struct cpu_tiling *p, uint32_t axis)
+{
+    for (uint32_t d = 0; d < p->view.ndim; d++) {
+        if (p->b->coefs[axis][d] > 1 && is_only_in(p, p->b, d))
+            return 1;
+    }
+    return 0;
+}
+
 /* Whether an axis must be copied to be read along columns: one that these, or windows, go
  * along by steps. */
 static int needs_copy(const struct cpu_tiling *p, uint32_t axis)
 {
     const struct cpu_operand *o = p->b;
-    int has_steps = 0, has_k = 0;
+    int has_k = 0;
     if (o->guards[axis])
         return 1;
-    for (uint32_t d = 0; d < p->view.ndim; d++) {
+    for (uint32_t d = 0; d < p->view.ndim; d++)
         has_k |= o->coefs[axis][d] && p->view.dims[d].is_k;
-        has_steps |= is_only_in(p, o, d) && o->coefs[axis][d] > 1;
-    }
-    return (has_k && has_steps) || o->coefs[axis][p->n] > 1;
+    return (has_k && has_steps(p, axis)) || o->coefs[axis][p->n] > 1;
 }
 
-/* Windows of B, that of the columns last. 0: it cannot be packed so. */
+/* Windows of B, that of the columns last; where a copy is made, it leaves out what steps pass
+ * over on other axes too. 0: it cannot be packed so. */
 static int find_windows(bt_graph *g, struct cpu_tiling *p)
 {
     const struct cpu_operand *o = p->b;
@@ -217,10 +226,14 @@ static int find_windows(bt_graph *g, struct cpu_tiling *p)
             has_k |= o->coefs[a][d] && p->view.dims[d].is_k;
             has_n |= o->coefs[a][d] && is_only_in(p, o, d);
         }
-        if (!needs_copy(p, a) && !(has_k && has_n) && !o->coefs[a][p->n])
+        const int is_needed = needs_copy(p, a) || (has_k && has_n) || o->coefs[a][p->n];
+        if (!is_needed && !has_steps(p, a))
             continue;
-        if (p->nwindow == CPU_WINDOWS || !as_window(g, p, a, &w))
-            return 0;
+        if (p->nwindow == CPU_WINDOWS || !as_window(g, p, a, &w)) {
+            if (is_needed)
+                return 0;
+            continue;
+        }
         p->windows[p->nwindow++] = w;
     }
     for (uint32_t i = 0; i + 1 < p->nwindow; i++) {
@@ -289,9 +302,35 @@ static void classify(bt_graph *g, struct cpu_tiling *p, const struct cpu_window 
 
 /* ---- margins ---- */
 
-/* A axis by axis as it is, and zeros where it is read outside. 0: too many axes have
- * some. */
-static int lay_margins(bt_graph *g, struct cpu_tiling *p)
+/* Places that are a page apart compete for the same lines of a cache, of which it has 8 or more. */
+enum { PAGE_NBYTES = 4096, LINE_NBYTES = 64, FEW_ROWS = 8 };
+
+static int64_t nbytes_of(const struct cpu_operand *o, const bt_node *stride)
+{
+    return number(stride) * (int64_t)(BT_DTYPE_BITS(o->dtype) / 8);
+}
+
+/* The axis of A that is to be longer, as a tile's rows push each other out of the nearest cache;
+ * -1: they do not, or are no constant, of which a copy costs no time. */
+static int32_t crowded_axis(const bt_graph *g, const struct cpu_tiling *p,
+                            const struct cpu_config *config)
+{
+    const struct cpu_operand *o = p->a;
+    if (p->m < 0 || p->tile->mr <= FEW_ROWS || o->array >= g->ninput ||
+        !config->is_constant || !config->is_constant[o->array])
+        return -1;
+    const int64_t nbytes = nbytes_of(o, p->as[p->m]);
+    for (uint32_t a = 0; nbytes > 0 && nbytes % PAGE_NBYTES == 0 && a + 1 < o->rank;
+         a++) {
+        if (o->coefs[a][p->m] == 1 && cpu_iterations(o->extents[a]) > FEW_ROWS)
+            return (int32_t)a + 1;
+    }
+    return -1;
+}
+
+/* A axis by axis as it is, and zeros where it is read outside; or behind axis `longer`, if that is
+ * one, zeros that fill a line of a cache. 0: too many axes have some. */
+static int lay_margins(bt_graph *g, struct cpu_tiling *p, int32_t longer)
 {
     const struct cpu_operand *o = p->a;
     const bt_node *size = bt_node_int(g, 1), *zero = bt_node_int(g, 0), *at[CPU_AXES];
@@ -313,9 +352,18 @@ static int lay_margins(bt_graph *g, struct cpu_tiling *p)
         m->from = bt_node_select(g, bt_node_scalar(g, BT_SCALAR_LT, zero, m->count),
                                  m->from, zero);
         at[a] = cpu_minus(g, bt_node_int(g, o->at[a]), low);
-        if (o->guards[a])
+        if (o->guards[a] || (int32_t)a == longer) {
             p->a_inner = a;
-        nguarded += o->guards[a] != 0;
+            nguarded++;
+        }
+    }
+    if (longer >= 0) {
+        const bt_node **extent = &p->margins[longer].extent;
+        int64_t nbytes = (int64_t)(BT_DTYPE_BITS(o->dtype) / 8);
+        for (uint32_t a = (uint32_t)longer + 1; a < o->rank; a++)
+            nbytes *= number(o->extents[a]);
+        *extent =
+            cpu_plus(g, *extent, bt_node_int(g, bt_ceildiv_int64(LINE_NBYTES, nbytes)));
     }
     p->a_at = zero;
     clear(g, p->as);
@@ -485,17 +533,13 @@ static int64_t nrow(const struct cpu_tiling *p)
     return p->m < 0 ? 1 : cpu_iterations(p->view.dims[p->m].extent);
 }
 
-enum {
-    ROWS_FOR_COPY = 32,
-    PAGE_NBYTES = 4096, /* places so far apart compete for the same lines of a cache */
-    DEPTH_IN_CACHE = 64
-};
+enum { ROWS_FOR_COPY = 32, DEPTH_IN_CACHE = 64 };
 
 /* Whether a column's elements push each other out of the caches. */
 static int crowds_cache(const struct cpu_tiling *p)
 {
     for (uint32_t d = 0; d < p->view.ndim; d++) {
-        int64_t nbytes = number(p->bs[d]) * (int64_t)(BT_DTYPE_BITS(p->b->dtype) / 8);
+        int64_t nbytes = nbytes_of(p->b, p->bs[d]);
         if (p->view.dims[d].is_k &&
             cpu_iterations(p->view.dims[d].extent) > DEPTH_IN_CACHE && nbytes > 0 &&
             nbytes % PAGE_NBYTES == 0)
@@ -547,7 +591,8 @@ static int find_tiling(bt_graph *g, const bt_array *stage,
     p->is_across = is_across && p->tile->across && has_few_rows(p) && is_turned(p) &&
                    !(config->is_constant && p->b->array < g->ninput &&
                      config->is_constant[p->b->array]);
-    if (g->status || (is_guarded(p->a) && !lay_margins(g, p)))
+    const int32_t longer = is_guarded(p->a) ? -1 : crowded_axis(g, p, config);
+    if (g->status || ((is_guarded(p->a) || longer >= 0) && !lay_margins(g, p, longer)))
         return 0;
     if (p->b_kind == CPU_B_DIRECT && !p->is_across &&
         (!cpu_is_size(p->bs[p->n], 1) || (nrow(p) >= ROWS_FOR_COPY && crowds_cache(p))))

@@ -262,9 +262,9 @@ static int is_scalar(const bt_node *node, uint32_t which)
     return node && node->kind == BT_NODE_SCALAR && node->which == which;
 }
 
-static int is_zero(const bt_node *node)
+static int is_number(const bt_node *node, double number)
 {
-    return node->kind == BT_NODE_CONST && node->value.f == 0;
+    return node->kind == BT_NODE_CONST && node->value.f == number;
 }
 
 /* Operands, which are evaluated and dropped, then the call. */
@@ -310,6 +310,17 @@ static int match_fma(struct cpu_part *p, const bt_node *sum, const bt_node **arg
     return 0;
 }
 
+/* Of max(a + b, 0) the sum, of which nothing else is made; NULL: it is none. */
+static const bt_node *sum_of_relu(const struct cpu_part *p, const bt_node *node)
+{
+    for (uint32_t i = 0; is_scalar(node, BT_SCALAR_MAX) && i < 2; i++) {
+        const bt_node *sum = once(p, node->args[i]);
+        if (is_scalar(sum, BT_SCALAR_ADD) && is_number(bare(node->args[1 - i]), 0))
+            return sum;
+    }
+    return NULL;
+}
+
 /* Operators that go together; the count of operands, 0: none do. */
 static uint32_t match_pair(struct cpu_part *p, const bt_node *node, const char **name,
                            const bt_node **args)
@@ -321,17 +332,25 @@ static uint32_t match_pair(struct cpu_part *p, const bt_node *node, const char *
         *name = "fma";
         return 3;
     }
+    const bt_node *sum = sum_of_relu(p, node);
+    if (sum) {
+        *name = "fma_relu";
+        if (match_fma(p, sum, args))
+            return 3;
+        *name = "add_relu";
+        args[0] = sum->args[0];
+        args[1] = sum->args[1];
+        return is_short ? 2 : 0;
+    }
     for (uint32_t i = 0; i < 2 && node->narg == 2; i++) {
         const bt_node *inner = once(p, node->args[i]), *other = bare(node->args[1 - i]);
-        if (is_scalar(node, BT_SCALAR_MAX) && is_scalar(inner, BT_SCALAR_ADD) &&
-            is_zero(other)) {
-            *name = "fma_relu";
-            if (match_fma(p, inner, args))
-                return 3;
-            *name = "add_relu";
-            args[0] = inner->args[0];
-            args[1] = inner->args[1];
-            return is_short ? 2 : 0;
+        const int is_6 = is_scalar(node, BT_SCALAR_MIN) && is_number(other, 6);
+        const bt_node *clipped = is_6 ? sum_of_relu(p, inner) : NULL;
+        if (is_short && clipped && !match_fma(p, clipped, args)) {
+            *name = "add_relu6";
+            args[0] = clipped->args[0];
+            args[1] = clipped->args[1];
+            return 2;
         }
         if (is_short && is_scalar(node, BT_SCALAR_MUL) &&
             is_scalar(inner, BT_SCALAR_SIGMOID)) {

@@ -3,7 +3,6 @@
  * the numbers are such that no sum is rounded. Calls are checked against the room that
  * they have.
  */
-#include "failing_allocator.h"
 #include "formula.h"
 
 #include "compute/evaluate/compute.h"
@@ -634,44 +633,18 @@ static int schedule(bt_registry *registry, bt_ctx *ctx, bt_store *store)
             "r - 1, 2*j + s - 1]) * w[o, c, r, s] else 0), 0);"
             "z: t[o, u] = sum(q: w[o, q, 0, 0] * b[u, q]) + y[0, o, 0, 0]"
     };
-    bt_arena *arena = bt_arena_create(registry);
-    bt_compute *compute = NULL;
-    bt_loops *loops;
     const bt_type *args[3] = {
         bt_type_tensor_of(store, BT_FLOAT32, 4, (const int64_t[]){ 1, 5, 10, 10 }),
         bt_type_tensor_of(store, BT_FLOAT32, 4, (const int64_t[]){ 17, 5, 3, 3 }),
         bt_type_tensor_of(store, BT_FLOAT32, 2, (const int64_t[]){ 40, 5 }),
     };
-    const bt_type *hole = bt_type_tensor(store, bt_type_hole(store, BT_KIND_SHAPE),
-                                         bt_type_hole(store, BT_KIND_DTYPE));
-    bt_formula_call call = { .op = &op, .narg = 3, .args = args, .result = hole };
-    bt_status status = !arena || !args[0] || !args[1] || !args[2] || !hole
-                           ? bt_no_memory()
-                           : bt_compute_create(ctx, &call, &compute);
-    if (!status)
-        status = cpu_contract(
-            ctx, arena, &(struct cpu_config){ .isa = CPU_ISA_PORTABLE, .nthread = 2 },
-            "test", compute->graph, NULL, &loops);
-    if (status)
-        assert_int_equal(status->code, BT_ERR_MEMORY);
-    bt_compute_destroy(compute);
-    if (arena)
-        bt_arena_destroy(arena);
-    return !status;
+    return schedule_op(registry, ctx, store, &op, args,
+                       &(struct cpu_config){ .isa = CPU_ISA_PORTABLE, .nthread = 2 });
 }
 
 static int body(const bt_allocator *allocator)
 {
-    bt_registry *registry = failing_registry(allocator);
-    bt_ctx *ctx = registry ? bt_ctx_create(registry) : NULL;
-    bt_store *store = registry ? bt_store_create(registry) : NULL;
-    int ok = ctx && store && schedule(registry, ctx, store);
-    bt_store_unref(store);
-    if (ctx)
-        bt_ctx_destroy(ctx);
-    if (registry)
-        bt_registry_unref(registry);
-    return ok;
+    return schedule_by(allocator, schedule);
 }
 
 static void test_every_allocation_may_fail(void **state)

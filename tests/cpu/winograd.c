@@ -231,9 +231,48 @@ static void test_what_is_not_finite(void **state)
     }
 }
 
+/* ---- without memory ---- */
+
+/* 0: something had no memory, and said so. */
+static int schedule(bt_registry *registry, bt_ctx *ctx, bt_store *store)
+{
+    static const struct image image = { 1, 32, 16, 16, 33, 1, 1, 1, 1, 4, RELU };
+    static const uint8_t is_constant[] = { 0, 1, 0 };
+    char text[512];
+    make_text(&image, text, sizeof(text));
+    const bt_op_input inputs[] = { { .name = "x", .type = "t[n, c, h, g]" },
+                                   { .name = "w", .type = "t[o, c, u, v]" },
+                                   { .name = "b", .type = "t[o]" },
+                                   { 0 } };
+    const bt_op op = {
+        .name = "test.op", .revision = 1, .inputs = inputs, .formula = text
+    };
+    const bt_type *args[3] = {
+        bt_type_tensor_of(store, BT_FLOAT32, 4, (const int64_t[]){ 1, 32, 16, 16 }),
+        bt_type_tensor_of(store, BT_FLOAT32, 4, (const int64_t[]){ 33, 32, 3, 3 }),
+        bt_type_tensor_of(store, BT_FLOAT32, 1, (const int64_t[]){ 33 }),
+    };
+    return schedule_op(registry, ctx, store, &op, args,
+                       &(struct cpu_config){ .isa = CPU_ISA_PORTABLE,
+                                             .nthread = 2,
+                                             .is_constant = is_constant });
+}
+
+static int body(const bt_allocator *allocator)
+{
+    return schedule_by(allocator, schedule);
+}
+
+static void test_every_allocation_may_fail(void **state)
+{
+    (void)state;
+    fail_each_allocation(body);
+}
+
 static const struct CMUnitTest tests[] = {
     cmocka_unit_test(test_convolutions),
     cmocka_unit_test(test_small_ones_stay_sums),
     cmocka_unit_test(test_what_is_not_finite),
+    cmocka_unit_test(test_every_allocation_may_fail),
 };
 TEST_MAIN(tests)

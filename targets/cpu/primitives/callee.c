@@ -16,7 +16,6 @@ static const int8_t work_tile[] = { CPU_TILE_M,  CPU_TILE_N,  CPU_TILE_K,
                                     CPU_TILE_K1, CPU_TILE_K2, -1 };
 static const int8_t work_pack[] = { CPU_PACK_K, CPU_PACK_WIDTH, -1 };
 static const int8_t work_halo[] = { CPU_HALO_ROWS, CPU_HALO_WIDTH, -1 };
-
 static const int8_t work_weights[] = { CPU_WEIGHTS_C, -1 };
 static const int8_t work_input[] = { CPU_INPUT_C, CPU_INPUT_ROWS, CPU_INPUT_UNITS, -1 };
 static const int8_t work_output[] = { CPU_OUTPUT_COUNT, CPU_OUTPUT_ROWS, CPU_OUTPUT_UNITS,

@@ -196,9 +196,11 @@ STRIPS_TABLE(float){
 #define BT_SCALAR(UPPER, name, narg, classes, result, traits, ulp, derivative, doc) \
     MAKE_##classes(narg, name, result)
 #include <baton/scalars.def>
-    ROW2("add_relu", strip_f32_add_relu, BT_FLOAT32, float32, BT_FLOAT32,
-         60) ROW2("add_relu6", strip_f32_add_relu6, BT_FLOAT32, float32, BT_FLOAT32, 60)
-        ROW2("mul_sigmoid", strip_f32_mul_sigmoid, BT_FLOAT32, float32, BT_FLOAT32, 500)
+    // clang-format off
+    ROW2("add_relu", strip_f32_add_relu, BT_FLOAT32, float32, BT_FLOAT32, 60)
+    ROW2("add_relu6", strip_f32_add_relu6, BT_FLOAT32, float32, BT_FLOAT32, 60)
+    ROW2("mul_sigmoid", strip_f32_mul_sigmoid, BT_FLOAT32, float32, BT_FLOAT32, 500)
+// clang-format on
 #define ROWS(t, IN, type)                                                    \
     { "fma." #type, t##_fma, CPU_MAP3, IN, IN, PS(60, type) },               \
         { "fma." #type ".s", t##_fma_s, CPU_MAP3_S, IN, IN, PS(60, type) },  \

@@ -13,14 +13,12 @@
 
 static inline float_vector load(const float *from)
 {
-    float_vector v;
-    memcpy(&v, from, sizeof(v));
-    return v;
+    return (float_vector)int_load(from);
 }
 
 static inline void store(float *to, float_vector v)
 {
-    memcpy(to, &v, sizeof(v));
+    int_store(to, (int_vector)v);
 }
 
 static inline void store_some(float *to, float_vector v, int64_t n)

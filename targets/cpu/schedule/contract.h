@@ -224,6 +224,13 @@ struct cpu_tiling {
     const bt_node *outer[CPU_AXES]; /* strides of the other axes; NULL: a window */
 };
 
+/* Whether the dim is a loop around all columns and rows. */
+static inline int cpu_is_around(const struct cpu_tiling *p, uint32_t d)
+{
+    return !p->view.dims[d].is_k && d != p->n && (int32_t)d != p->n0 &&
+           (int32_t)d != p->m && (int32_t)d != p->beside && !(p->merged >> d & 1);
+}
+
 bt_status cpu_contract_tiling(bt_graph *, const bt_array *stage,
                               const struct cpu_config *, struct cpu_tiling *) BT_MUST_USE;
 

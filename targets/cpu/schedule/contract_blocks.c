@@ -51,10 +51,7 @@ static int64_t choose_longest(const struct cpu_tiling *p, struct cpu_blocks *b,
     int64_t most = count(b->nn);
     b->parallel = -1;
     for (uint32_t d = 0; d < p->view.ndim; d++) {
-        int is_outer = !p->view.dims[d].is_k && d != p->n && (int32_t)d != p->n0 &&
-                       (int32_t)d != p->m && (int32_t)d != p->beside &&
-                       !(p->merged >> d & 1);
-        if (is_outer && count(p->view.dims[d].extent) > most) {
+        if (cpu_is_around(p, d) && count(p->view.dims[d].extent) > most) {
             b->parallel = (int32_t)d;
             most = count(p->view.dims[d].extent);
         }

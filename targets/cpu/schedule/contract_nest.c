@@ -523,11 +523,7 @@ static int emit_nest(struct nest *t)
         (!b->by_m && !by_n && !open_dim(t, (uint32_t)b->parallel, 1)))
         return 0;
     for (uint32_t d = p->view.ndim; d-- > 0;) {
-        if (p->view.dims[d].is_k || d == p->n || (int32_t)d == p->n0 ||
-            (int32_t)d == p->m || (int32_t)d == p->beside || (p->merged >> d & 1) ||
-            t->values[d])
-            continue;
-        if (!open_dim(t, d, 0))
+        if (cpu_is_around(p, d) && !t->values[d] && !open_dim(t, d, 0))
             return 0;
     }
     if (t->has_near_halo && !cpu_emit_near_halo(&t->e, p, t->values, t->b))

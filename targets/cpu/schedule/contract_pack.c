@@ -238,13 +238,6 @@ static int fill_halos(struct cpu_emitter *e, const struct cpu_tiling *p, uint32_
 
 enum { NEAR_NBYTES = 256 * 1024 }; /* of the second cache, beside the block of sums */
 
-/* Whether the dim is a loop around all columns. */
-static int is_around(const struct cpu_tiling *p, uint32_t d)
-{
-    return !p->view.dims[d].is_k && d != p->n && (int32_t)d != p->n0 &&
-           (int32_t)d != p->m && (int32_t)d != p->beside && !(p->merged >> d & 1);
-}
-
 int cpu_has_near_halo(bt_graph *g, const struct cpu_tiling *p,
                       const struct cpu_config *config, const struct cpu_blocks *b,
                       struct cpu_tiling *near)
@@ -256,14 +249,14 @@ int cpu_has_near_halo(bt_graph *g, const struct cpu_tiling *p,
         (config->is_constant && array < g->ninput && config->is_constant[array]))
         return 0;
     for (uint32_t i = 0; i < p->nwindow; i++) {
-        if (is_around(p, p->windows[i].n))
+        if (cpu_is_around(p, p->windows[i].n))
             return 0;
     }
     for (uint32_t d = 0; d < p->view.ndim; d++) {
         for (uint32_t a = 0; a < p->b->rank; a++) {
             if (!p->outer[a] || !p->b->coefs[a][d])
                 continue;
-            if (!is_around(p, d))
+            if (!cpu_is_around(p, d))
                 return 0;
             near->bs[d] = bt_node_int(g, 0);
         }

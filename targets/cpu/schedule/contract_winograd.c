@@ -185,11 +185,6 @@ static const bt_node *int_of(const struct nest *t, int64_t value)
     return bt_node_int(graph_of(t), value);
 }
 
-static int64_t at_least(int64_t a, int64_t b)
-{
-    return a > b ? a : b;
-}
-
 /* Elements of v and of m from place to place in a block. Distances that are multiples of 4 KiB
  * would have all places compete for the same lines of a cache. */
 enum { APART = 16 };
@@ -214,10 +209,10 @@ static void choose_rows(struct nest *t, uint32_t nthread)
 {
     enum { NBYTES = 768 * 1024, TILES_OF_CALLS = 4 };
     const int64_t of_row = t->nplace * (t->filter->nc + t->tiling->tile->nr) * t->tiles;
-    const int64_t fitting = at_least(NBYTES / (int64_t)sizeof(float) / of_row, 1);
+    const int64_t fitting = NBYTES / (int64_t)sizeof(float) / of_row;
     double least = 0;
     t->nrow = bt_ceildiv_int64(t->filter->ny, t->filter->by->size);
-    for (int64_t rows = 1; rows <= fitting && rows <= t->nrow; rows++) {
+    for (int64_t rows = 1; rows == 1 || (rows <= fitting && rows <= t->nrow); rows++) {
         const int64_t n = bt_ceildiv_int64(t->nrow, rows);
         const double time = (double)(bt_ceildiv_int64(n, nthread) * rows) *
                             (1 + TILES_OF_CALLS / (double)(rows * t->tiles));
@@ -229,12 +224,17 @@ static void choose_rows(struct nest *t, uint32_t nthread)
     t->nblock = bt_ceildiv_int64(t->nrow, t->rows);
 }
 
-/* Whether there are dims of the data besides: images of a batch. */
-static int has_batch(const struct nest *t)
+/* Whether it is a dim of the data besides: images of a batch. */
+static int is_batch(const struct nest *t, uint32_t d)
 {
     const struct cpu_tiling *p = t->tiling;
-    for (uint32_t d = 0; d < p->view.ndim; d++) {
-        if (!p->view.dims[d].is_k && d != p->n && d != t->filter->y && (int32_t)d != p->m)
+    return !p->view.dims[d].is_k && d != p->n && d != t->filter->y && (int32_t)d != p->m;
+}
+
+static int has_batch(const struct nest *t)
+{
+    for (uint32_t d = 0; d < t->tiling->view.ndim; d++) {
+        if (is_batch(t, d))
             return 1;
     }
     return 0;
@@ -257,8 +257,7 @@ static int open_batch(struct nest *t, int is_parallel)
     const struct cpu_tiling *p = t->tiling;
     bt_graph *g = graph_of(t);
     for (uint32_t d = p->view.ndim; d-- > 0;) {
-        if (p->view.dims[d].is_k || d == p->n || d == t->filter->y ||
-            (int32_t)d == p->m || t->values[d])
+        if (!is_batch(t, d) || t->values[d])
             continue;
         t->values[d] = cpu_emit_loop(&t->e, p->view.dims[d].extent, is_parallel);
         is_parallel = 0;
@@ -283,28 +282,36 @@ static void lay_data(struct nest *t)
 
 /* ---- calls ---- */
 
-static int emit_weights(const struct nest *t)
+/* Channels of the panel. */
+static const bt_node *channels_of(const struct nest *t)
 {
+    const int64_t nr = t->tiling->tile->nr;
+    return cpu_least(
+        graph_of(t), int_of(t, nr),
+        bt_node_linear(graph_of(t), t->filter->no, 1, &t->panel, (int64_t[]){ -nr }));
+}
+
+static int emit_weights(const struct nest *of)
+{
+    struct nest inner = *of;
+    const struct nest *t = &inner;
     const struct cpu_tiling *p = t->tiling;
     const struct cpu_filter *f = t->filter;
     bt_graph *g = graph_of(t);
-    struct cpu_emitter e = t->e;
     const int64_t nr = p->tile->nr;
-    const bt_node *panel = cpu_emit_loop(&e, int_of(t, t->npanel), 1);
-    const bt_node *left =
-        panel ? bt_node_linear(g, f->no, 1, &panel, (int64_t[]){ -nr }) : NULL;
+    inner.panel = cpu_emit_loop(&inner.e, int_of(t, t->npanel), 1);
+    if (!t->panel)
+        return 0;
     const bt_node *integers[CPU_WEIGHTS_NINT] = {
-        int_of(t, f->nc),      cpu_least(g, int_of(t, nr), left),
-        int_of(t, f->nc * nr), t->as[p->m],
-        t->as[f->c],           t->as[f->tap_y],
-        t->as[f->tap_x],
+        int_of(t, f->nc), channels_of(t),  int_of(t, f->nc * nr), t->as[p->m],
+        t->as[f->c],      t->as[f->tap_y], t->as[f->tap_x],
     };
     struct cpu_address addresses[] = {
-        { t->u, cpu_scaled(g, panel, t->nplace * f->nc * nr) },
-        { p->a->array, cpu_along(g, t->a_at, cpu_scaled(g, panel, nr), t->as[p->m]) },
+        { t->u, cpu_scaled(g, t->panel, t->nplace * f->nc * nr) },
+        { p->a->array, cpu_along(g, t->a_at, cpu_scaled(g, t->panel, nr), t->as[p->m]) },
     };
-    return panel && cpu_emit_call(&e, f->by->weights->name, CPU_WEIGHTS_NPOINTER,
-                                  addresses, CPU_WEIGHTS_NINT, integers);
+    return cpu_emit_call(&inner.e, f->by->weights->name, CPU_WEIGHTS_NPOINTER, addresses,
+                         CPU_WEIGHTS_NINT, integers);
 }
 
 /* Where a block's rows of the data begin. */
@@ -384,15 +391,6 @@ static int emit_products(const struct nest *t, int64_t rows)
     };
     return cpu_emit_call(&e, tile->block->name, CPU_TILE_NPOINTER, addresses,
                          CPU_TILE_NINT, integers);
-}
-
-/* Channels of the panel. */
-static const bt_node *channels_of(const struct nest *t)
-{
-    const int64_t nr = t->tiling->tile->nr;
-    return cpu_least(
-        graph_of(t), int_of(t, nr),
-        bt_node_linear(graph_of(t), t->filter->no, 1, &t->panel, (int64_t[]){ -nr }));
 }
 
 static int emit_output(const struct nest *t, struct part part)

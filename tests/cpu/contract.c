@@ -31,7 +31,8 @@ static const struct cpu_tile *find_tile(const char *name)
         for (const struct cpu_tile *t = tables[i]; t->block; t++) {
             if (strcmp(t->block->name, name) == 0 ||
                 (t->line && strcmp(t->line->name, name) == 0) ||
-                (t->across && strcmp(t->across->name, name) == 0))
+                (t->across && strcmp(t->across->name, name) == 0) ||
+                (t->epilogue && strcmp(t->epilogue->name, name) == 0))
                 return t;
         }
     }
@@ -82,9 +83,24 @@ static void check_tile(const struct cpu_tile *t, int is_line, const struct call_
     }
     if (!is_line && (n[CPU_TILE_FLAGS] & CPU_TILE_PADDED))
         width = t->nr;
-    assert_true(p[0].nelem >= furthest(n[CPU_TILE_M], n[CPU_TILE_C_ROW]) + n[CPU_TILE_N]);
+    if (n[CPU_TILE_FLAGS] & CPU_TILE_TURNED)
+        assert_true(p[0].nelem >=
+                    furthest(n[CPU_TILE_N], n[CPU_TILE_C_ROW]) + n[CPU_TILE_M]);
+    else
+        assert_true(p[0].nelem >=
+                    furthest(n[CPU_TILE_M], n[CPU_TILE_C_ROW]) + n[CPU_TILE_N]);
     assert_true(p[1].nelem > (is_line ? 0 : row) + furthest_k(n, CPU_TILE_A_K));
     assert_true(p[2].nelem >= (is_line ? row : 0) + furthest_k(n, CPU_TILE_B_K) + width);
+}
+
+static void check_epilogue(const struct call_value *p, const int64_t *n)
+{
+    const int64_t flags = n[CPU_TILE_FLAGS];
+    if (flags & (CPU_TILE_ROW_BIAS | CPU_TILE_COLUMN_BIAS))
+        assert_true(p[CPU_TILE_BIAS].nelem >=
+                    n[flags & CPU_TILE_ROW_BIAS ? CPU_TILE_M : CPU_TILE_N]);
+    if (flags & CPU_TILE_ADD)
+        assert_true(p[CPU_TILE_RESIDUAL].nelem >= p[CPU_TILE_C].nelem);
 }
 
 static void check_across(const struct call_value *p, const int64_t *n)
@@ -135,16 +151,20 @@ static bt_status run_call(void *self, const char *callee, uint32_t narg,
         return run_finite(calls, callee, narg, args);
     const struct cpu_tile *tile = find_tile(callee);
     int is_halo = 0;
-    uint32_t naddress = tile ? CPU_TILE_NPOINTER : 2;
+    const int is_epilogue = strncmp(callee, "epilogue", 8) == 0;
+    uint32_t naddress = is_epilogue ? CPU_TILE_RESIDUAL + 1
+                        : tile      ? CPU_TILE_NPOINTER
+                                    : 2;
     int is_line = strncmp(callee, "line", 4) == 0;
     int is_across = strncmp(callee, "across", 6) == 0;
-    cpu_primitive *run = is_line     ? tile->line->run
-                         : is_across ? tile->across->run
-                         : tile      ? tile->block->run
-                                     : find_copy(callee, &is_halo);
-    void *p[CPU_TILE_NPOINTER];
-    int64_t n[CPU_TILE_NINT];
-    assert_true(narg <= CPU_TILE_NPOINTER + CPU_TILE_NINT);
+    cpu_primitive *run = is_line       ? tile->line->run
+                         : is_across   ? tile->across->run
+                         : is_epilogue ? tile->epilogue->run
+                         : tile        ? tile->block->run
+                                       : find_copy(callee, &is_halo);
+    void *p[CPU_TILE_RESIDUAL + 1];
+    int64_t n[CPU_TILE_EPILOGUE_NINT];
+    assert_true(narg <= BT_COUNT(p) + BT_COUNT(n));
     for (uint32_t i = 0; i < narg; i++) {
         if (i < naddress)
             p[i] = args[i].address;
@@ -157,6 +177,8 @@ static bt_status run_call(void *self, const char *callee, uint32_t narg,
         check_tile(tile, is_line, args, n);
     else
         check_copy(is_halo, args, n);
+    if (is_epilogue)
+        check_epilogue(args, n);
     if (tile)
         assert_int_equal(tile->isa, calls->isa);
     calls->ntile += tile != NULL;

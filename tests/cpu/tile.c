@@ -425,6 +425,150 @@ static void test_every_product_across_is_the_sum_in_order(void **state)
     each_tile(check_across);
 }
 
+/* ---- epilogues ---- */
+
+/* max or min of scalars.def */
+static double bounded(double a, double b, int is_max)
+{
+    return (is_max ? a > b : a < b) || isnan(a) ? a : b;
+}
+
+static double rounded(bt_dtype t, double x)
+{
+    return t == BT_FLOAT32 ? (float)x : x;
+}
+
+static void put(bt_dtype t, void *at, double x)
+{
+    if (t == BT_FLOAT32)
+        *(float *)at = (float)x;
+    else
+        *(double *)at = x;
+}
+
+static double draw_bound(uint32_t *seed)
+{
+    static const double bounds[] = { 0, -0.0, 0.25, -0.25, INFINITY, -INFINITY, NAN };
+    return bounds[draw(seed, draw(seed, 8) ? BT_COUNT(bounds) - 1 : BT_COUNT(bounds))];
+}
+
+/* What is to become of a sum at row i and column j. */
+static double finished(bt_dtype t, double sum, int64_t flags, const double *bias,
+                       double residual, const double *bounds)
+{
+    if (flags & (CPU_TILE_ROW_BIAS | CPU_TILE_COLUMN_BIAS))
+        sum = rounded(t, sum + *bias);
+    if (flags & CPU_TILE_ADD)
+        sum = rounded(t, sum + residual);
+    if (flags & CPU_TILE_AT_LEAST)
+        sum = bounded(sum, bounds[0], 1);
+    if (flags & CPU_TILE_AT_MOST)
+        sum = bounded(sum, bounds[1], 0);
+    return sum;
+}
+
+static int is_same_number(double a, double b)
+{
+    return isnan(a) ? isnan(b) : a == b && !signbit(a) == !signbit(b);
+}
+
+static void check_epilogue(const struct cpu_tile *t, struct room *room, const int64_t *n,
+                           int is_in_place, uint32_t *seed)
+{
+    const bt_dtype type = t->c;
+    const size_t nb = nbytes_of(type);
+    const int64_t flags = n[CPU_TILE_FLAGS], m = n[CPU_TILE_M], columns = n[CPU_TILE_N];
+    const int is_turned = (flags & CPU_TILE_TURNED) != 0;
+    const int64_t nline = is_turned ? columns : m, length = is_turned ? m : columns;
+    const int64_t c_nelem = (nline - 1) * n[CPU_TILE_C_ROW] + length;
+    const int64_t nbias = flags & CPU_TILE_ROW_BIAS ? m : columns, k = n[CPU_TILE_K];
+    const double bounds[] = { draw_bound(seed), draw_bound(seed) };
+    int64_t with_bits[CPU_TILE_EPILOGUE_NINT];
+    unsigned char low[8], high[8];
+    memcpy(with_bits, n, sizeof(with_bits));
+    put(type, low, bounds[0]);
+    put(type, high, bounds[1]);
+    memcpy(&with_bits[CPU_TILE_LOW], low, nb);
+    memcpy(&with_bits[CPU_TILE_HIGH], high, nb);
+    unsigned char *a = place(&room->a, k ? (m - 1) * n[CPU_TILE_A_ROW] + k : 0, nb);
+    const int64_t width = flags & CPU_TILE_PADDED ? t->nr : columns;
+    unsigned char *b = place(&room->b, k ? (k - 1) * n[CPU_TILE_B_K] + width : 0, nb);
+    unsigned char *c = place(&room->c, c_nelem, nb);
+    fill(a, room->a.end, type, seed);
+    fill(b, room->b.end, type, seed);
+    fill(c, room->c.end, type, seed);
+    // what is added, and what is expected, in memory of their own
+    unsigned char *residual = malloc((size_t)c_nelem * nb), *bias = malloc(nbias * nb);
+    unsigned char *sums = malloc((size_t)(m * columns) * nb);
+    assert_true(residual && bias && sums);
+    memcpy(residual, c, (size_t)c_nelem * nb);
+    fill(bias, bias + nbias * nb, type, seed);
+    memcpy(room->expected, c, (size_t)c_nelem * nb);
+    int64_t plain[CPU_TILE_NINT];
+    memcpy(plain, n, sizeof(plain));
+    plain[CPU_TILE_C_ROW] = columns;
+    plain[CPU_TILE_FLAGS] &= CPU_TILE_PADDED;
+    assert_int_equal(t->block->run((void *[]){ sums, a, b }, plain), 0);
+    void *p[] = { c, a, b, bias, low, high, is_in_place ? c : residual };
+    assert_int_equal(t->epilogue->run(p, with_bits), 0);
+    for (int64_t i = 0; i < nline; i++) {
+        for (int64_t j = 0; j < n[CPU_TILE_C_ROW] && i * n[CPU_TILE_C_ROW] + j < c_nelem;
+             j++) {
+            const size_t at = (size_t)(i * n[CPU_TILE_C_ROW] + j) * nb;
+            const int64_t row = is_turned ? j : i, column = is_turned ? i : j;
+            double expected = get(type, residual + at);
+            if (j < length) {
+                const double add = get(
+                    type, bias + (size_t)(flags & CPU_TILE_ROW_BIAS ? row : column) * nb);
+                expected = finished(
+                    type, get(type, sums + (size_t)(row * columns + column) * nb), flags,
+                    &add, expected, bounds);
+            }
+            if (!is_same_number(get(type, c + at), expected))
+                fail_msg("%s: m %lld n %lld k %lld flags %lld: %g, not %g",
+                         t->epilogue->name, (long long)m, (long long)columns,
+                         (long long)k, (long long)flags, get(type, c + at), expected);
+        }
+    }
+    free(residual);
+    free(bias);
+    free(sums);
+}
+
+static void check_epilogues(const struct cpu_tile *t, struct room *room)
+{
+    uint32_t seed = 13;
+    for (int64_t i = 0; t->epilogue && i < 3000; i++) {
+        int64_t n[CPU_TILE_EPILOGUE_NINT] = { 1 + i % t->mr,
+                                              1 + draw(&seed, (uint32_t)t->nr),
+                                              draw(&seed, 9) ? 1 + draw(&seed, 70) : 0 };
+        n[CPU_TILE_FLAGS] = (int64_t)draw(&seed, 2) * CPU_TILE_TURNED |
+                            (int64_t)draw(&seed, 2) * CPU_TILE_PADDED |
+                            (int64_t)draw(&seed, 2) * CPU_TILE_ADD |
+                            (int64_t)draw(&seed, 2) * CPU_TILE_AT_LEAST |
+                            (int64_t)draw(&seed, 2) * CPU_TILE_AT_MOST |
+                            (int64_t)draw(&seed, 2) * CPU_TILE_LOW_IS_AT |
+                            (int64_t)draw(&seed, 2) * CPU_TILE_HIGH_IS_AT;
+        const int is_turned = (n[CPU_TILE_FLAGS] & CPU_TILE_TURNED) != 0;
+        const uint32_t kind = draw(&seed, 3);
+        n[CPU_TILE_FLAGS] |= kind == 0                 ? CPU_TILE_COLUMN_BIAS
+                             : kind == 1 && !is_turned ? CPU_TILE_ROW_BIAS
+                                                       : 0;
+        n[CPU_TILE_A_ROW] = n[CPU_TILE_K] + draw(&seed, 3);
+        n[CPU_TILE_A_K] = 1;
+        n[CPU_TILE_B_K] = t->nr + draw(&seed, 3);
+        n[CPU_TILE_C_ROW] = n[is_turned ? CPU_TILE_M : CPU_TILE_N] + draw(&seed, 3);
+        n[CPU_TILE_K1] = n[CPU_TILE_K2] = 1;
+        check_epilogue(t, room, n, (int)draw(&seed, 2), &seed);
+    }
+}
+
+static void test_what_is_made_of_sums_is_what_scalars_give(void **state)
+{
+    (void)state;
+    each_tile(check_epilogues);
+}
+
 /* ---- blockings ---- */
 
 struct cut {
@@ -528,6 +672,7 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(test_every_line_is_the_sum_in_order),
     cmocka_unit_test(test_a_line_of_zeros_is_not_multiplied),
     cmocka_unit_test(test_every_product_across_is_the_sum_in_order),
+    cmocka_unit_test(test_what_is_made_of_sums_is_what_scalars_give),
     cmocka_unit_test(test_cuts_and_alignment_change_no_bit),
     cmocka_unit_test(test_each_set_finds_its_own_or_a_narrower),
 };

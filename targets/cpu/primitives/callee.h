@@ -47,7 +47,8 @@
  *
  * Others are for contractions:
  *
- *     tile_f32_avx512    blocks of products; line_..., across_...: of one row (tile.h)
+ *     tile_f32_avx512    blocks of products; line_..., across_...: of one row;
+ *                        epilogue_...: and what is made of them (tile.h)
  *     winograd_4_weights_avx512, ..._input_..., ..._output_...    (winograd.h)
  *     pack.4                              panels (pack.h), by the bytes of an element
  *     halo.4                              planes with zeros around (halo.h), likewise
@@ -69,8 +70,9 @@
 #include "primitive.h"
 
 /* Which elements behind an address a call with the count n[0] meets: number i, once, for each
- * i below the count; the first one; number i * n[1]; any. */
-enum { CPU_EACH, CPU_ONE, CPU_STRIDED, CPU_ANY };
+ * i below the count; the first one; number i * n[1]; any; before it writes them, those which it
+ * writes, if the offsets are the same. */
+enum { CPU_EACH, CPU_ONE, CPU_STRIDED, CPU_ANY, CPU_OWN };
 /* Of what type they are: as the row says; any of so many bytes as that has; bool; int64. */
 enum { CPU_OUT, CPU_IN, CPU_WIDTH, CPU_MASK, CPU_POSITION, CPU_ANYTHING };
 
@@ -89,7 +91,7 @@ struct cpu_form {
     const int8_t *work;          /* integers whose product is the work, ended by -1 */
     struct {
         uint8_t access, element;
-    } operands[4];
+    } operands[7];
 };
 extern const struct cpu_form cpu_forms[CPU_NFORM];
 

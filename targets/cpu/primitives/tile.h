@@ -21,6 +21,13 @@
 
 /* Their places in p and n; strides count elements. */
 enum { CPU_TILE_C, CPU_TILE_A, CPU_TILE_B, CPU_TILE_NPOINTER };
+/* ... of an epilogue, behind those: */
+enum {
+    CPU_TILE_BIAS = CPU_TILE_NPOINTER,
+    CPU_TILE_LOW_AT,
+    CPU_TILE_HIGH_AT,
+    CPU_TILE_RESIDUAL
+};
 enum {
     CPU_TILE_M,     /* 1 ... MR */
     CPU_TILE_N,     /* 1 ... NR */
@@ -36,13 +43,38 @@ enum {
     CPU_TILE_K2, /* times K1 */
     CPU_TILE_A_K2,
     CPU_TILE_B_K2,
-    CPU_TILE_NINT
+    CPU_TILE_NINT,
+    CPU_TILE_LOW = CPU_TILE_NINT, /* of an epilogue: bits of a float, or double */
+    CPU_TILE_HIGH,
+    CPU_TILE_EPILOGUE_NINT
 };
 enum {
     CPU_TILE_START = 1,  /* C holds a start value */
     CPU_TILE_PADDED = 2, /* B's rows may be read to NR */
-    CPU_LINE_FINITE = 4 /* of a line: all of B is finite: products with zeros are zeros */
+    CPU_LINE_FINITE =
+        4, /* of a line: all of B is finite: products with zeros are zeros */
+    CPU_TILE_ROW_BIAS = 8, /* of an epilogue */
+    CPU_TILE_COLUMN_BIAS = 16,
+    CPU_TILE_ADD = 32,
+    CPU_TILE_AT_LEAST = 64,
+    CPU_TILE_AT_MOST = 128,
+    CPU_TILE_LOW_IS_AT =
+        256, /* the bound is at an address, else an integer has its bits */
+    CPU_TILE_HIGH_IS_AT = 512,
+    CPU_TILE_TURNED = 1024,
+    CPU_TILE_ONCE = 2048 /* no element of C is written by two calls of a program */
 };
+
+/*
+ * Tiles with an epilogue: what is made of the sums while they are in registers or near.
+ *
+ *     C[m, n] = min(max(sum + BIAS[m] + RESIDUAL[m, n], low), high)
+ *
+ * of which each step is done if its flag is set, and BIAS[n] with another. RESIDUAL lies as C, and
+ * may be C where each element is written once. The sum has no start value.
+ * A turned one writes, and reads its residual, at C[n, m]: C_ROW is the stride along n, and m has
+ * neighbours; its bias is that of columns.
+ */
 
 /*
  * Lines: what is left of a tile where all rows of C share one row of A, as they do in
@@ -64,7 +96,8 @@ enum { CPU_LINE_B_ROW = CPU_TILE_A_ROW };
 enum { CPU_ACROSS_MR = 4, CPU_ACROSS_B_COLUMN = CPU_TILE_B_K };
 
 struct cpu_tile {
-    const struct cpu_callee *block, *line, *across; /* NULL: it has none */
+    /* NULL: it has none */
+    const struct cpu_callee *block, *line, *across, *epilogue;
     bt_dtype a, b, c;
     int32_t mr, nr;
     enum cpu_isa isa;

@@ -5,6 +5,7 @@
  *     REAL, VECTOR    the element, and vectors of it
  *     MULTIPLY_ADD    a function on vectors: (a, b, c) to a * b + c
  *     LOAD_PART, STORE_PART    of the first lanes: (address, n), (address, vector, n)
+ *     AT_LEAST, AT_MOST    (vector, bounds) (vectors.h)
  *     TURN, LOAD_RUNS    turn_square_N, load_runs_N (vectors.h)
  *     NAME(stem)      names of this type's own
  */
@@ -22,6 +23,37 @@ static inline VECTOR NAME(load)(const REAL *from)
 static inline void NAME(store)(REAL *to, VECTOR v)
 {
     memcpy(to, &v, sizeof(v));
+}
+
+/* ---- epilogues ---- */
+
+struct NAME(epilogue) {
+    int64_t flags;
+    const REAL *bias, *residual;
+    VECTOR low, high;
+};
+
+static REAL NAME(bound_of)(const REAL *at, int64_t bits, int64_t is_at)
+{
+    REAL bound;
+    memcpy(&bound, is_at ? (const void *)at : &bits, sizeof(bound));
+    return bound;
+}
+
+static struct NAME(epilogue) NAME(epilogue_of)(void *const *p, const int64_t *n)
+{
+    const int64_t flags = n[CPU_TILE_FLAGS];
+    const REAL low =
+        NAME(bound_of)(p[CPU_TILE_LOW_AT], n[CPU_TILE_LOW], flags & CPU_TILE_LOW_IS_AT);
+    const REAL high = NAME(bound_of)(p[CPU_TILE_HIGH_AT], n[CPU_TILE_HIGH],
+                                     flags & CPU_TILE_HIGH_IS_AT);
+    return (struct NAME(epilogue)){
+        .flags = flags,
+        .bias = p[CPU_TILE_BIAS],
+        .residual = p[CPU_TILE_RESIDUAL],
+        .low = low - (VECTOR){ 0 },
+        .high = high - (VECTOR){ 0 },
+    };
 }
 
 static const REAL NAME(zeros)[NR];
@@ -79,6 +111,55 @@ static int64_t NAME(ahead)(const struct tile_block *block)
 #define FETCH_2    FETCH_1 __builtin_prefetch(b + ahead + LANES);
 #define NEXT_1(g)  a##g += block->a_k1;
 #define NEXT_2(g)  a##g += block->a_k2;
+// What the epilogue does with all sums, step by step.
+#define EACH_1(i, change)       s##i = change(s##i, s);
+#define EACH_2(i, change)       EACH_1(i, change) t##i = change(t##i, t);
+#define ADD_FACTOR(sum, column) sum + factor
+#define ADD_COLUMN(sum, column) sum + b_##column
+#define ADD_BEFORE(sum, column) sum + NAME(load)(before + column##_AT)
+#define LIMIT_LOW(sum, column)  AT_LEAST(sum, low)
+#define LIMIT_HIGH(sum, column) AT_MOST(sum, high)
+#define s_AT                    0
+#define t_AT                    LANES
+#define ROW_BIAS_1(i, g, o)           \
+    factor = *before - (VECTOR){ 0 }; \
+    before++;                         \
+    EACH_1(i, ADD_FACTOR)
+#define ROW_BIAS_2(i, g, o)           \
+    factor = *before - (VECTOR){ 0 }; \
+    before++;                         \
+    EACH_2(i, ADD_FACTOR)
+#define COLUMN_BIAS_1(i, g, o) EACH_1(i, ADD_COLUMN)
+#define COLUMN_BIAS_2(i, g, o) EACH_2(i, ADD_COLUMN)
+#define RESIDUAL_1(i, g, o)    EACH_1(i, ADD_BEFORE) MOVE(before, c_row);
+#define RESIDUAL_2(i, g, o)    EACH_2(i, ADD_BEFORE) MOVE(before, c_row);
+#define LOW_1(i, g, o)         EACH_1(i, LIMIT_LOW)
+#define LOW_2(i, g, o)         EACH_2(i, LIMIT_LOW)
+#define HIGH_1(i, g, o)        EACH_1(i, LIMIT_HIGH)
+#define HIGH_2(i, g, o)        EACH_2(i, LIMIT_HIGH)
+#define EPILOGUE(rows, vectors)                  \
+    if (e->flags & CPU_TILE_ROW_BIAS) {          \
+        const REAL *before = e->bias;            \
+        VECTOR factor;                           \
+        TILE_ROWS_##rows(ROW_BIAS_##vectors);    \
+    }                                            \
+    if (e->flags & CPU_TILE_COLUMN_BIAS) {       \
+        b = e->bias;                             \
+        COLUMNS_##vectors;                       \
+        TILE_ROWS_##rows(COLUMN_BIAS_##vectors); \
+    }                                            \
+    if (e->flags & CPU_TILE_ADD) {               \
+        const REAL *before = e->residual;        \
+        TILE_ROWS_##rows(RESIDUAL_##vectors);    \
+    }                                            \
+    if (e->flags & CPU_TILE_AT_LEAST) {          \
+        const VECTOR low = e->low;               \
+        TILE_ROWS_##rows(LOW_##vectors);         \
+    }                                            \
+    if (e->flags & CPU_TILE_AT_MOST) {           \
+        const VECTOR high = e->high;             \
+        TILE_ROWS_##rows(HIGH_##vectors);        \
+    }
 // k, k1, k2 >= 1
 #define TILE(rows, vectors)                                                           \
     static void NAME(tile_##rows##_##vectors)(REAL * c, const REAL *a, const REAL *b, \
@@ -110,6 +191,10 @@ static int64_t NAME(ahead)(const struct tile_block *block)
             TILE_BASES_##rows(NEXT_2);                                                \
             b += block->b_k2;                                                         \
         } while (--k2 > 0);                                                           \
+        const struct NAME(epilogue) *e = block->epilogue;                             \
+        if (e) {                                                                      \
+            EPILOGUE(rows, vectors)                                                   \
+        }                                                                             \
         TILE_ROWS_##rows(STOP_##vectors);                                             \
     }
 #define TILE_1(rows)     TILE(rows, 1)
@@ -188,6 +273,156 @@ static int32_t NAME(run)(void *const *p, const int64_t *n)
         tile(p[CPU_TILE_C], p[CPU_TILE_A], p[CPU_TILE_B], &block);
     else
         NAME(run_short)(tile, p[CPU_TILE_C], p[CPU_TILE_A], p[CPU_TILE_B], n);
+    return 0;
+}
+
+/* ---- sums by an epilogue ---- */
+
+/* What is made of sums with this bias, `count` of which are stored `at` elements behind C. */
+static inline __attribute__((always_inline)) void
+NAME(finish)(const struct NAME(epilogue) * e, REAL *c, int64_t at, VECTOR sums,
+             VECTOR bias, int64_t count)
+{
+    if (e->flags & (CPU_TILE_ROW_BIAS | CPU_TILE_COLUMN_BIAS))
+        sums += bias;
+    if (e->flags & CPU_TILE_ADD)
+        sums += LOAD_PART(e->residual + at, count);
+    if (e->flags & CPU_TILE_AT_LEAST)
+        sums = AT_LEAST(sums, e->low);
+    if (e->flags & CPU_TILE_AT_MOST)
+        sums = AT_MOST(sums, e->high);
+    STORE_PART(c + at, sums, count);
+}
+
+static int64_t NAME(least)(int64_t a, int64_t b)
+{
+    return a < b ? a : b;
+}
+
+static void NAME(finish_rows)(const struct NAME(epilogue) * e, REAL *c, const REAL *sums,
+                              const int64_t *n)
+{
+    for (int64_t i = 0; i < n[CPU_TILE_M]; i++) {
+        VECTOR bias = { 0 };
+        if (e->flags & CPU_TILE_ROW_BIAS)
+            bias = e->bias[i] - (VECTOR){ 0 };
+        for (int64_t j = 0; j < n[CPU_TILE_N]; j += LANES) {
+            const int64_t count = NAME(least)(n[CPU_TILE_N] - j, LANES);
+            if (e->flags & CPU_TILE_COLUMN_BIAS)
+                bias = LOAD_PART(e->bias + j, count);
+            NAME(finish)
+            (e, c, i * n[CPU_TILE_C_ROW] + j, NAME(load)(sums + i * NR + j), bias, count);
+        }
+    }
+}
+
+/* The same, columns by columns. Rows that there are not are the last one again. */
+static void NAME(finish_columns)(const struct NAME(epilogue) * e, REAL *c,
+                                 const REAL *sums, const int64_t *n)
+{
+    enum { RUN = TURN_SIDE(sizeof(REAL)) };
+    const REAL *rows[LANES];
+    for (int64_t i = 0; i < n[CPU_TILE_M]; i += LANES) {
+        const int64_t count = NAME(least)(n[CPU_TILE_M] - i, LANES);
+        for (int64_t j = 0; j < LANES; j++)
+            rows[j] = sums + (i + NAME(least)(j, count - 1)) * NR;
+        for (int64_t j = 0; j < n[CPU_TILE_N]; j += RUN) {
+            int_vector columns[RUN];
+            UNROLL
+            for (int q = 0; q < RUN; q++)
+                columns[q] = LOAD_RUNS(rows + q, j);
+            TURN(columns);
+            for (int64_t q = 0; q < NAME(least)(n[CPU_TILE_N] - j, RUN); q++) {
+                const REAL bias =
+                    e->flags & CPU_TILE_COLUMN_BIAS ? e->bias[j + q] : (REAL)0;
+                NAME(finish)
+                (e, c, (j + q) * n[CPU_TILE_C_ROW] + i, (VECTOR)columns[q],
+                 bias - (VECTOR){ 0 }, count);
+            }
+        }
+    }
+}
+
+/* All vectors of a tile. */
+static void NAME(run_whole)(REAL *to, int64_t row, void *const *p, const int64_t *n,
+                            const struct NAME(epilogue) * e)
+{
+    const int vectors = n[CPU_TILE_N] > LANES ? 2 : 1;
+    struct tile_block block = block_of(n);
+    block.c_row = row;
+    block.start = 0;
+    block.epilogue = e;
+    NAME(tiles)
+    [vectors - 1][n[CPU_TILE_M] - 1](to, p[CPU_TILE_A], p[CPU_TILE_B], &block);
+}
+
+/* The bias of all columns, and bounds where nothing is added between, come before they are
+ * turned: rows are still in registers then. */
+static void NAME(run_turned)(REAL *sums, void *const *p, const int64_t *n,
+                             const struct NAME(epilogue) * all)
+{
+    enum { BEFORE = CPU_TILE_COLUMN_BIAS, BOUNDS = CPU_TILE_AT_LEAST | CPU_TILE_AT_MOST };
+    struct NAME(epilogue) before = *all, after = *all;
+    REAL bias[NR] = { 0 };
+    before.flags &= all->flags & CPU_TILE_ADD ? BEFORE : BEFORE | BOUNDS;
+    after.flags &= ~before.flags;
+    before.bias = bias;
+    if (before.flags & CPU_TILE_COLUMN_BIAS)
+        memcpy(bias, all->bias, (size_t)n[CPU_TILE_N] * sizeof(REAL));
+    NAME(run_whole)(sums, NR, p, n, &before);
+    NAME(finish_columns)(&after, p[CPU_TILE_C], sums, n);
+}
+
+/* A bound that is NaN makes all that. */
+static int NAME(is_bound_nan)(const struct NAME(epilogue) * e)
+{
+    return (e->flags & CPU_TILE_AT_LEAST && e->low[0] != e->low[0]) ||
+           (e->flags & CPU_TILE_AT_MOST && e->high[0] != e->high[0]);
+}
+
+static void NAME(fill_bound)(const struct NAME(epilogue) * e, REAL *c, const int64_t *n)
+{
+    const int is_turned = (n[CPU_TILE_FLAGS] & CPU_TILE_TURNED) != 0;
+    const int64_t row = is_turned ? 1 : n[CPU_TILE_C_ROW];
+    const int64_t column = is_turned ? n[CPU_TILE_C_ROW] : 1;
+    for (int64_t i = 0; i < n[CPU_TILE_M]; i++) {
+        for (int64_t j = 0; j < n[CPU_TILE_N]; j++)
+            c[i * row + j * column] = e->low[0] + e->high[0];
+    }
+}
+
+/* Without a start value. */
+static void NAME(run_sums)(REAL *sums, void *const *p, const int64_t *n)
+{
+    void *to_sums[] = { sums, p[CPU_TILE_A], p[CPU_TILE_B] };
+    int64_t plain[CPU_TILE_NINT];
+    memcpy(plain, n, sizeof(plain));
+    plain[CPU_TILE_C_ROW] = NR;
+    plain[CPU_TILE_FLAGS] &= CPU_TILE_PADDED;
+    NAME(run)(to_sums, plain);
+}
+
+static int32_t NAME(run_epilogue)(void *const *p, const int64_t *n)
+{
+    const struct NAME(epilogue) e = NAME(epilogue_of)(p, n);
+    const int is_turned = (n[CPU_TILE_FLAGS] & CPU_TILE_TURNED) != 0;
+    const int fills = n[CPU_TILE_N] % LANES == 0;
+    const int has_terms =
+        n[CPU_TILE_K] != 0 && n[CPU_TILE_K1] != 0 && n[CPU_TILE_K2] != 0;
+    REAL sums[TILE_MR * NR];
+    if (NAME(is_bound_nan)(&e)) {
+        NAME(fill_bound)(&e, p[CPU_TILE_C], n);
+    } else if (has_terms && is_turned && (fills || n[CPU_TILE_FLAGS] & CPU_TILE_PADDED)) {
+        NAME(run_turned)(sums, p, n, &e);
+    } else if (has_terms && fills && !is_turned) {
+        NAME(run_whole)(p[CPU_TILE_C], n[CPU_TILE_C_ROW], p, n, &e);
+    } else {
+        NAME(run_sums)(sums, p, n);
+        if (is_turned)
+            NAME(finish_columns)(&e, p[CPU_TILE_C], sums, n);
+        else
+            NAME(finish_rows)(&e, p[CPU_TILE_C], sums, n);
+    }
     return 0;
 }
 
@@ -399,11 +634,6 @@ static int NAME(has_terms)(const REAL *a, const int64_t *n)
     return k < n[CPU_TILE_K];
 }
 
-static int64_t NAME(least)(int64_t a, int64_t b)
-{
-    return a < b ? a : b;
-}
-
 static void NAME(run_windows)(REAL *c, const REAL *a, const REAL *b, int64_t nline,
                               int64_t columns, const struct tile_block *block)
 {
@@ -589,6 +819,26 @@ static int32_t NAME(run_across)(void *const *p, const int64_t *n)
 #undef FETCH_2
 #undef NEXT_1
 #undef NEXT_2
+#undef EACH_1
+#undef EACH_2
+#undef ADD_FACTOR
+#undef ADD_COLUMN
+#undef ADD_BEFORE
+#undef LIMIT_LOW
+#undef LIMIT_HIGH
+#undef s_AT
+#undef t_AT
+#undef ROW_BIAS_1
+#undef ROW_BIAS_2
+#undef COLUMN_BIAS_1
+#undef COLUMN_BIAS_2
+#undef RESIDUAL_1
+#undef RESIDUAL_2
+#undef LOW_1
+#undef LOW_2
+#undef HIGH_1
+#undef HIGH_2
+#undef EPILOGUE
 #undef TILE
 #undef TILE_1
 #undef TILE_2
@@ -601,6 +851,8 @@ static int32_t NAME(run_across)(void *const *p, const int64_t *n)
 #undef MULTIPLY_ADD
 #undef LOAD_PART
 #undef STORE_PART
+#undef AT_LEAST
+#undef AT_MOST
 #undef TURN
 #undef LOAD_RUNS
 #undef NAME

@@ -52,6 +52,7 @@ struct tile_block {
     int64_t k, a_row, a_k, b_k, c_row;
     int64_t start;                          /* C holds a start value */
     int64_t k1, a_k1, b_k1, k2, a_k2, b_k2; /* strides from where the level below ends */
+    const void *epilogue;                   /* of the type; NULL: C are the sums */
 };
 
 static struct tile_block block_of(const int64_t *n)
@@ -77,6 +78,8 @@ static struct tile_block block_of(const int64_t *n)
 #define MULTIPLY_ADD float_multiply_add
 #define LOAD_PART    float_load_part
 #define STORE_PART   float_store_part
+#define AT_LEAST     float_at_least
+#define AT_MOST      float_at_most
 #define TURN         turn_square_4
 #define LOAD_RUNS    load_runs_4
 #define NAME(stem)   stem##_f32
@@ -87,6 +90,8 @@ static struct tile_block block_of(const int64_t *n)
 #define MULTIPLY_ADD double_multiply_add
 #define LOAD_PART    double_load_part
 #define STORE_PART   double_store_part
+#define AT_LEAST     double_at_least
+#define AT_MOST      double_at_most
 #define TURN         turn_square_8
 #define LOAD_RUNS    load_runs_8
 #define NAME(stem)   stem##_f64
@@ -100,17 +105,21 @@ static struct tile_block block_of(const int64_t *n)
 
 /* A tile has its operands near; a line meets each element of B once, and waits for it. */
 enum { TILE_PS = 8, LINE_PS = 40, ACROSS_PS = 120 };
-#define TILE_ROW(name, run, TYPE, ps)                   \
-    {                                                   \
-        name TILE_SUFFIX, run, CPU_TILE, TYPE, TYPE, ps \
+#define TILE_ROW_OF(FORM, name, run, TYPE, ps)            \
+    {                                                     \
+        name TILE_SUFFIX, run, CPU_##FORM, TYPE, TYPE, ps \
     }
+#define TILE_ROW(name, run, TYPE, ps)     TILE_ROW_OF(TILE, name, run, TYPE, ps)
+#define EPILOGUE_ROW(name, run, TYPE, ps) TILE_ROW_OF(TILE_EPILOGUE, name, run, TYPE, ps)
 const struct cpu_callee TILE_CALLEES[] = {
     TILE_ROW("tile_f32_", run_f32, BT_FLOAT32, TILE_PS),
     TILE_ROW("line_f32_", run_line_f32, BT_FLOAT32, LINE_PS),
     TILE_ROW("across_f32_", run_across_f32, BT_FLOAT32, ACROSS_PS),
+    EPILOGUE_ROW("epilogue_f32_", run_epilogue_f32, BT_FLOAT32, TILE_PS),
     TILE_ROW("tile_f64_", run_f64, BT_FLOAT64, TILE_PS),
     TILE_ROW("line_f64_", run_line_f64, BT_FLOAT64, LINE_PS),
     TILE_ROW("across_f64_", run_across_f64, BT_FLOAT64, ACROSS_PS),
+    EPILOGUE_ROW("epilogue_f64_", run_epilogue_f64, BT_FLOAT64, TILE_PS),
     TILE_ROW("tile_i16_", run_i16, BT_INT32, TILE_PS),
     TILE_ROW("tile_i32_", run_i32, BT_INT32, TILE_PS),
     { 0 },
@@ -118,13 +127,15 @@ const struct cpu_callee TILE_CALLEES[] = {
 
 // clang-format off
 const struct cpu_tile TILE_TABLE[] = {
-    { &TILE_CALLEES[0], &TILE_CALLEES[1], &TILE_CALLEES[2], BT_FLOAT32, BT_FLOAT32,
-      BT_FLOAT32, TILE_MR, FLOAT_NR(float_vector, float), TILE_ISA },
-    { &TILE_CALLEES[3], &TILE_CALLEES[4], &TILE_CALLEES[5], BT_FLOAT64, BT_FLOAT64,
-      BT_FLOAT64, TILE_MR, FLOAT_NR(double_vector, double), TILE_ISA },
-    { &TILE_CALLEES[6], NULL, NULL, BT_INT16, BT_INT16, BT_INT32,
+    { &TILE_CALLEES[0], &TILE_CALLEES[1], &TILE_CALLEES[2], &TILE_CALLEES[3],
+      BT_FLOAT32, BT_FLOAT32, BT_FLOAT32,
+      TILE_MR, FLOAT_NR(float_vector, float), TILE_ISA },
+    { &TILE_CALLEES[4], &TILE_CALLEES[5], &TILE_CALLEES[6], &TILE_CALLEES[7],
+      BT_FLOAT64, BT_FLOAT64, BT_FLOAT64,
+      TILE_MR, FLOAT_NR(double_vector, double), TILE_ISA },
+    { &TILE_CALLEES[8], NULL, NULL, NULL, BT_INT16, BT_INT16, BT_INT32,
       TILE_MR, PAIR_NR, TILE_ISA },
-    { &TILE_CALLEES[7], NULL, NULL, BT_INT32, BT_INT32, BT_INT32,
+    { &TILE_CALLEES[9], NULL, NULL, NULL, BT_INT32, BT_INT32, BT_INT32,
       TILE_INTEGER_MR, TILE_INTEGER_NR, TILE_ISA },
     { 0 },
 };

@@ -126,6 +126,39 @@ static inline double_vector double_multiply_add(double_vector a, double_vector b
 #endif
 }
 
+/* max(v, bound) and min(v, bound) of scalars.def for bounds that are numbers: of equal ones the
+ * bound, of a NaN that. */
+#if defined(__AVX512F__)
+#define BOUND(name, type, suffix, number, compare)                                  \
+    static inline type##_vector type##_##name(type##_vector v, type##_vector bound) \
+    {                                                                               \
+        return _mm512_mask_blend_##suffix(                                          \
+            _mm512_cmp_##suffix##_mask(v, bound, _CMP_##compare##_OQ), v, bound);   \
+    }
+#elif defined(__AVX2__) && defined(__FMA__)
+#define BOUND(name, type, suffix, number, compare)                                  \
+    static inline type##_vector type##_##name(type##_vector v, type##_vector bound) \
+    {                                                                               \
+        return _mm256_blendv_##suffix(                                              \
+            v, bound, _mm256_cmp_##suffix(v, bound, _CMP_##compare##_OQ));          \
+    }
+#else
+#define BOUND_LE <=
+#define BOUND_GE >=
+#define BOUND(name, type, suffix, number, compare)                                  \
+    static inline type##_vector type##_##name(type##_vector v, type##_vector bound) \
+    {                                                                               \
+        typedef number mask __attribute__((vector_size(VECTOR_NBYTES)));            \
+        const mask is_bound = v BOUND_##compare bound;                              \
+        return (type##_vector)(((mask)bound & is_bound) | ((mask)v & ~is_bound));   \
+    }
+#endif
+BOUND(at_least, float, ps, int32_t, LE)
+BOUND(at_most, float, ps, int32_t, GE)
+BOUND(at_least, double, pd, int64_t, LE)
+BOUND(at_most, double, pd, int64_t, GE)
+#undef BOUND
+
 /* ---- int32, and pairs of int16 in their place ---- */
 
 typedef int32_t int_vector __attribute__((vector_size(VECTOR_NBYTES)));

@@ -14,6 +14,8 @@
  */
 #include "alias.h"
 
+#include "primitives/tile.h"
+
 #include <string.h>
 
 enum { MOST_STEPS = 24, MOST_ENDS = 4, MOST_TOUCHES = 4096 };
@@ -41,6 +43,7 @@ struct touch {
     uint32_t order;
     uint32_t is_each;  /* one for each element of the strip, in step */
     uint32_t is_whole; /* it may be any element */
+    uint32_t is_own;   /* one that no other call writes, and this one where it reads it */
     struct form first, ends[MOST_ENDS];
     uint32_t nend, nstep;
     struct step steps[MOST_STEPS];
@@ -149,6 +152,19 @@ static int find_reach(struct walker *w, struct touch *t, const struct cpu_form *
     }
 }
 
+/* Whether the call says that it is the only one that writes the elements it does, and reads there
+ * no others of what it writes. */
+static int is_own(const bt_stmt *call, const struct cpu_form *form, uint32_t address)
+{
+    int64_t flags;
+    const bt_call_arg *args = call->args;
+    return form->operands[form->naddress - 1].access == CPU_OWN &&
+           bt_node_is_const(args[form->naddress + CPU_TILE_FLAGS].value, &flags) &&
+           (flags & CPU_TILE_ONCE) &&
+           (address == 0 || (form->operands[address].access == CPU_OWN &&
+                             args[address].value == args[0].value));
+}
+
 /* `form` of the call; both NULL: an expression reads one element. */
 static void add_touch(struct walker *w, touches *to, const bt_stmt *call,
                       const struct cpu_form *form, uint32_t address,
@@ -164,6 +180,7 @@ static void add_touch(struct walker *w, touches *to, const bt_stmt *call,
     };
     memcpy(t->steps, w->steps, w->nstep * sizeof(*w->steps));
     t->is_whole = !find_reach(w, t, form, address);
+    t->is_own = call && is_own(call, form, address);
     w->no_memory |= w->graph->status != NULL;
     w->is_lost |= to->len > MOST_TOUCHES;
 }
@@ -418,7 +435,7 @@ int cpu_may_alias(const struct cpu_alias_question *q)
     for (uint32_t i = 0; may && i < w.reads.len; i++) {
         for (uint32_t k = 0; may && k < w.writes.len; k++) {
             struct pair p = make_pair(w.reads.at[i], w.writes.at[k]);
-            may = !may_meet(&p);
+            may = (p.read->is_own && p.write->is_own) || !may_meet(&p);
         }
     }
     bt_arena_destroy(w.scratch);

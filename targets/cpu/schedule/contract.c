@@ -129,8 +129,9 @@ static int move_sizes(bt_graph *to, uint32_t n, const bt_node **sizes)
 static int move_tiling(bt_graph *to, struct cpu_tiling *p)
 {
     int ok = move_size(to, &p->a_at) && move_size(to, &p->b_at) &&
-             move_size(to, &p->ncolumn) && move_size(to, &p->a_nelem) &&
-             move_size(to, &p->nelem) && move_sizes(to, CPU_AXES, p->outer);
+             move_size(to, &p->nrow) && move_size(to, &p->ncolumn) &&
+             move_size(to, &p->a_nelem) && move_size(to, &p->nelem) &&
+             move_sizes(to, CPU_AXES, p->outer);
     for (uint32_t i = 0; ok && i < 2; i++)
         ok = move_sizes(to, p->view.operands[i].rank, p->view.operands[i].extents);
     for (uint32_t i = 0; ok && i < p->nwindow; i++)
@@ -328,6 +329,8 @@ static bt_status tile_stage(bt_graph *g, const struct cpu_config *config, uint32
         return NULL;
     cpu_contract_filter(g, &stage->tiling, config, &stage->filter);
     array = *g->arrays[stage->array];
+    if (!stage->filter.by)
+        BT_TRY(cpu_contract_turn(g, &array, config, &stage->tiling));
     stage->nfactor = g->narray - stage->first;
     BT_TRY(cpu_contract_finite(g, &array, &stage->tiling.view, &stage->finite));
     return split_stage(g, stage);

@@ -202,6 +202,8 @@ struct cpu_tiling {
     uint32_t is_column; /* 1: no tile, but sums of rows by lanes, for any extents */
     uint32_t is_line;   /* 1: A has one row: lines, not tiles; n0 are the lines */
     uint32_t is_across; /* 1: few rows of A go along B's columns as they lie */
+    /* 1: rows are neighbours in the result, and B's columns, of panels, are not */
+    uint32_t is_turned;
     /* Of a line along panels, a dim of B alone, all of which is done for each block of columns;
      * -1: none. */
     int32_t beside;
@@ -211,8 +213,8 @@ struct cpu_tiling {
     const bt_node *a_at, *b_at, *as[CPU_DIMS], *bs[CPU_DIMS]; /* strides by dim */
     uint32_t nclass[CPU_DIMS];
     struct cpu_class classes[CPU_DIMS][CPU_CLASSES];
-    uint32_t merged;        /* bits: dims that are part of n */
-    const bt_node *ncolumn; /* of n and those */
+    uint32_t merged;               /* bits: dims that are part of n, or turned of m */
+    const bt_node *nrow, *ncolumn; /* of m, of n, and those */
     /* of a copy of A with zeros around, or behind each row; NULL: it is read where it lies */
     const bt_node *a_nelem;
     struct cpu_margin margins[CPU_AXES];
@@ -233,6 +235,22 @@ static inline int cpu_is_around(const struct cpu_tiling *p, uint32_t d)
 
 bt_status cpu_contract_tiling(bt_graph *, const bt_array *stage,
                               const struct cpu_config *, struct cpu_tiling *) BT_MUST_USE;
+
+/* The tiling turned, where that takes less time. */
+bt_status cpu_contract_turn(bt_graph *, const bt_array *stage, const struct cpu_config *,
+                            struct cpu_tiling *) BT_MUST_USE;
+/* About how long its tiles take. */
+double cpu_cycles_of(const struct cpu_tiling *);
+
+/* Levels of k of one call, outermost first. */
+struct cpu_levels {
+    uint32_t n;
+    struct cpu_class at[CPU_DIMS];
+};
+/* Puts a dim into the levels: two that go on as one are one. */
+void cpu_add_level(bt_graph *, struct cpu_levels *, const struct cpu_class *);
+/* Those of the first class of each dim. */
+uint32_t cpu_count_levels(bt_graph *, const struct cpu_tiling *);
 
 /* Where an operand lies: *at the start, strides by dim. */
 void cpu_lay_direct(bt_graph *, const struct cpu_tiling *, const struct cpu_operand *,
@@ -262,6 +280,22 @@ struct cpu_epilogue {
     const bt_stmt *store; /* of what is made of them */
     bt_stmts followers;   /* nests that are done for the same columns */
 };
+/* What of that a tile does itself (tile.h). */
+struct cpu_finish {
+    uint32_t is_all;                 /* 0: not all of it, and so nothing */
+    int64_t flags;                   /* CPU_TILE_ROW_BIAS ... */
+    const bt_node *bias, *residual;  /* reads; NULL: none */
+    const bt_node *low_at, *high_at; /* likewise */
+    int64_t low, high;               /* bits of numbers */
+};
+/* Whether what a stage makes of its sum has the form of it. */
+int cpu_is_epilogue(const bt_node *body, const bt_node *sum);
+void cpu_match_finish(bt_graph *, const struct cpu_tiling *, const struct cpu_epilogue *,
+                      struct cpu_finish *out);
+/* The node with the stage's axes as they are in the nest. */
+const bt_node *cpu_place_axes(bt_graph *, const struct cpu_tiling *, const bt_node *,
+                              const bt_node *const *values);
+
 /* The nests of a contraction, packing first. 0: failure. */
 int cpu_emit_contraction(bt_loops *, const struct cpu_tiling *, const struct cpu_config *,
                          const struct cpu_epilogue *, bt_stmts *out);

@@ -129,8 +129,7 @@ static int64_t panels_beside(const struct cpu_tiling *p, const struct cpu_config
 struct cpu_blocks cpu_choose_blocks(bt_graph *g, const struct cpu_tiling *p,
                                     const struct cpu_config *config)
 {
-    struct cpu_blocks b = { .nrow = p->m < 0 ? bt_node_int(g, 1)
-                                             : p->view.dims[p->m].extent };
+    struct cpu_blocks b = { .nrow = p->nrow };
     int64_t unit = p->n0 < 0 ? p->tile->nr : bt_node_number(p->bs[p->n0]);
     int64_t fitting = columns_fitting(p);
     b.ncolumn = p->n0 < 0 ? p->ncolumn : p->view.dims[p->n0].extent;

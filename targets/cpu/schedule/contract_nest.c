@@ -21,10 +21,11 @@ struct nest {
     const bt_node *c_row;            /* stride of a block of sums, or of the result */
     const bt_node *values[CPU_DIMS]; /* of loops around */
     const bt_node *a_at, *b_at;
-    const bt_node *m, *n;   /* numbers of the block */
-    const bt_node *columns; /* of this block */
-    const bt_node *finite;  /* whether B is; NULL: that is not asked */
-    uint32_t has_near_halo; /* B is made in each iteration of the loops around */
+    const bt_node *m, *n;     /* numbers of the block */
+    const bt_node *columns;   /* of this block */
+    const bt_node *finite;    /* whether B is; NULL: that is not asked */
+    uint32_t has_near_halo;   /* B is made in each iteration of the loops around */
+    struct cpu_finish finish; /* what calls do beside sums */
 };
 
 static bt_graph *graph_of(const struct nest *t)
@@ -65,13 +66,7 @@ static const bt_node *rows_here(const struct nest *t)
 
 /* ---- tiles ---- */
 
-/* Levels of k of one call, outermost first. */
-struct levels {
-    uint32_t n;
-    struct cpu_class at[CPU_DIMS];
-};
-
-static void add_level(bt_graph *g, struct levels *l, const struct cpu_class *k)
+void cpu_add_level(bt_graph *g, struct cpu_levels *l, const struct cpu_class *k)
 {
     struct cpu_class *outer = l->n ? &l->at[l->n - 1] : NULL;
     if (cpu_is_size(k->extent, 1))
@@ -86,16 +81,34 @@ static void add_level(bt_graph *g, struct levels *l, const struct cpu_class *k)
     }
 }
 
+uint32_t cpu_count_levels(bt_graph *g, const struct cpu_tiling *p)
+{
+    struct cpu_levels l = { 0 };
+    for (uint32_t d = 0; d < p->view.ndim; d++) {
+        if (p->view.dims[d].is_k)
+            cpu_add_level(g, &l, &p->classes[d][0]);
+    }
+    return l.n;
+}
+
 struct tile_call {
     const bt_node *a, *b, *c;             /* offsets */
+    const bt_node *bias, *residual;       /* likewise, of an epilogue */
     const bt_node *width;                 /* columns */
     const bt_node *lines, *b_row, *c_row; /* of a line; lines NULL: a tile */
     uint32_t is_first;
 };
 
+static struct cpu_address address_of(const bt_node *read, const bt_node *offset,
+                                     uint32_t other, const bt_node *other_offset)
+{
+    return read ? (struct cpu_address){ read->which, offset }
+                : (struct cpu_address){ other, other_offset };
+}
+
 /* Loops over levels that the tile has not, and the call. */
 static int emit_levels(const struct nest *t, const struct tile_call *call,
-                       const struct levels *l)
+                       const struct cpu_levels *l)
 {
     struct cpu_emitter e = t->e;
     const struct cpu_tiling *p = t->tiling;
@@ -120,10 +133,12 @@ static int emit_levels(const struct nest *t, const struct tile_call *call,
     if (p->b_kind != CPU_B_DIRECT && start)
         start = bt_node_linear(graph_of(t), CPU_TILE_PADDED, 1, &start,
                                (const int64_t[]){ 1 });
+    if (t->finish.is_all && start)
+        start = bt_node_linear(g, t->finish.flags, 1, &start, (const int64_t[]){ 1 });
     if (t->finite && start)
         start = cpu_plus(g, start,
                          bt_node_select(g, t->finite, int_of(t, CPU_LINE_FINITE), zero));
-    const bt_node *integers[CPU_TILE_NINT] = {
+    const bt_node *integers[CPU_TILE_EPILOGUE_NINT] = {
         call->lines ? call->lines : rows_here(t),
         call->width,
         k[0]->extent,
@@ -140,12 +155,25 @@ static int emit_levels(const struct nest *t, const struct tile_call *call,
         k[2]->extent,
         k[2]->a,
         k[2]->b,
+        int_of(t, t->finish.low),
+        int_of(t, t->finish.high),
     };
-    struct cpu_address addresses[] = { { t->c, call->c }, { t->a, a }, { t->b, b } };
-    const struct cpu_callee *row = p->is_across ? p->tile->across
-                                   : p->is_line ? p->tile->line
-                                                : p->tile->block;
-    return cpu_emit_call(&e, row->name, CPU_TILE_NPOINTER, addresses, CPU_TILE_NINT,
+    struct cpu_address addresses[] = {
+        [CPU_TILE_C] = { t->c, call->c },
+        [CPU_TILE_A] = { t->a, a },
+        [CPU_TILE_B] = { t->b, b },
+        // what there is none of is not read
+        [CPU_TILE_BIAS] = address_of(t->finish.bias, call->bias, t->a, a),
+        [CPU_TILE_LOW_AT] = address_of(t->finish.low_at, zero, t->a, a),
+        [CPU_TILE_HIGH_AT] = address_of(t->finish.high_at, zero, t->a, a),
+        [CPU_TILE_RESIDUAL] = address_of(t->finish.residual, call->residual, t->a, a),
+    };
+    const struct cpu_callee *row = p->is_across       ? p->tile->across
+                                   : p->is_line       ? p->tile->line
+                                   : t->finish.is_all ? p->tile->epilogue
+                                                      : p->tile->block;
+    const struct cpu_form *form = cpu_form_of(row);
+    return cpu_emit_call(&e, row->name, form->naddress, addresses, form->ninteger,
                          integers);
 }
 
@@ -156,14 +184,14 @@ static int emit_tile(const struct nest *t, const struct tile_call *first)
     uint32_t choice[CPU_DIMS] = { 0 }, d;
     struct tile_call call = *first;
     do {
-        struct levels l = { 0 };
+        struct cpu_levels l = { 0 };
         call.a = first->a;
         call.b = first->b;
         for (d = 0; d < p->view.ndim; d++) {
             const struct cpu_class *k = &p->classes[d][choice[d]];
             if (!p->view.dims[d].is_k)
                 continue;
-            add_level(graph_of(t), &l, k);
+            cpu_add_level(graph_of(t), &l, k);
             call.a = cpu_plus(graph_of(t), call.a, k->a_at);
             call.b = cpu_plus(graph_of(t), call.b, k->b_at);
         }
@@ -190,15 +218,20 @@ static int emit_call_at(const struct nest *t, const struct cpu_emitter *e,
     call.is_first = 1;
     call.a = t->a_at;
     call.b = cpu_along(g, t->b_at, column, p->bs[p->n]);
-    call.c = column;
+    call.c = p->is_turned ? cpu_times(g, column, t->c_row) : column;
     if (t->is_direct) {
-        for (uint32_t d = 0; d < p->view.ndim; d++) {
-            if (t->values[d])
-                call.c = cpu_along(g, call.c, t->values[d], p->view.dims[d].c);
-        }
-        call.c = cpu_along(g, call.c, cpu_times(g, t->m, t->blocks.rows), t->c_row);
-        call.c = cpu_along(g, call.c, cpu_scaled(g, t->n, t->blocks.columns),
-                           p->n0 < 0 ? int_of(t, 1) : p->view.dims[p->n0].c);
+        const bt_node *values[CPU_DIMS];
+        memcpy(values, t->values, sizeof(values));
+        const uint32_t n = p->n0 < 0 ? p->n : (uint32_t)p->n0;
+        values[n] = cpu_scaled(g, t->n, t->blocks.columns);
+        if (p->n0 < 0)
+            values[n] = cpu_plus(g, values[n], column);
+        if (p->m >= 0)
+            values[p->m] = cpu_times(g, t->m, t->blocks.rows);
+        call.c = cpu_place_axes(g, p, t->epilogue->store->offset, values);
+        if (t->finish.bias)
+            call.bias = cpu_place_axes(g, p, t->finish.bias->args[0], values);
+        call.residual = call.c;
     }
     return emit_tile(&inner, &call);
 }
@@ -317,6 +350,13 @@ static int emit_columns(const struct nest *t)
            emit_tile_at(t, &e, int_of(t, span - half), int_of(t, half));
 }
 
+/* Whether no column is done again, as above. */
+static int is_done_once(const struct cpu_tiling *p)
+{
+    const int64_t half = p->tile->nr / 2, n = bt_node_number(p->ncolumn);
+    return p->b_kind == CPU_B_PANELS || (n >= 0 && (n % half == 0 || n < half));
+}
+
 /* ---- epilogues ---- */
 
 struct change {
@@ -333,9 +373,8 @@ static const bt_node *change_sum(void *self, const bt_node *node)
     return bt_loops_read(c->loops, c->to, c->offset);
 }
 
-/* The node with the stage's axes as they are in the nest. */
-static const bt_node *place_axes(bt_graph *g, const struct cpu_tiling *p,
-                                 const bt_node *node, const bt_node *const *values)
+const bt_node *cpu_place_axes(bt_graph *g, const struct cpu_tiling *p,
+                              const bt_node *node, const bt_node *const *values)
 {
     uint64_t done = 0;
     for (uint32_t d = 0; node && d < p->view.ndim; d++) {
@@ -366,8 +405,8 @@ int cpu_emit_sum_store(const struct cpu_emitter *e, const struct cpu_tiling *p,
     if (!store || !value)
         return 0;
     store->buffer = epilogue->store->buffer;
-    store->value = place_axes(g, p, value, values);
-    store->offset = place_axes(g, p, epilogue->store->offset, values);
+    store->value = cpu_place_axes(g, p, value, values);
+    store->offset = cpu_place_axes(g, p, epilogue->store->offset, values);
     return store->value && store->offset;
 }
 
@@ -383,6 +422,20 @@ static int emit_if(struct cpu_emitter *e, const bt_node *sum)
     return test->condition != NULL;
 }
 
+/* Columns of the block, and rows along each. */
+static int emit_turned_epilogue(const struct nest *t, const bt_node **values)
+{
+    const struct cpu_tiling *p = t->tiling;
+    struct cpu_emitter e = t->e;
+    bt_graph *g = graph_of(t);
+    const bt_node *column = cpu_emit_loop(&e, t->columns, 0);
+    const bt_node *row = column ? cpu_emit_loop(&e, rows_here(t), 0) : NULL;
+    values[p->m] = cpu_along(g, row, t->m, t->blocks.rows);
+    values[p->n] = cpu_along_int(g, column, t->n, t->blocks.columns);
+    return values[p->n] && cpu_emit_sum_store(&e, p, t->epilogue, t->c, values,
+                                              cpu_along(g, row, column, t->c_row));
+}
+
 static int emit_epilogue(const struct nest *of)
 {
     struct nest t = *of;
@@ -392,6 +445,8 @@ static int emit_epilogue(const struct nest *of)
     const bt_node *values[CPU_DIMS], *offset, *column = int_of(&t, 0);
     memcpy(values, t.values, sizeof(values));
     int is_open = bt_node_number(b->nrow) < 0;
+    if (p->is_turned)
+        return emit_turned_epilogue(&t, values);
     const bt_node *row = cpu_emit_loop(&t.e, is_open ? rows_here(&t) : b->rows, 0);
     offset = cpu_times(g, row, t.c_row);
     if (!offset)
@@ -608,18 +663,28 @@ int cpu_emit_contraction(bt_loops *loops, const struct cpu_tiling *p,
             !cpu_emit_margins(&t.e, p, t.a))
             return 0;
     }
-    t.is_direct =
-        p->beside < 0 && (p->n0 < 0 || p->is_line) && cpu_is_sum_stored(p, epilogue);
+    t.is_direct = p->beside < 0 && (p->n0 < 0 || p->is_line) && !p->is_turned &&
+                  cpu_is_sum_stored(p, epilogue);
+    if (!t.is_direct)
+        cpu_match_finish(g, p, epilogue, &t.finish);
+    t.is_direct |= t.finish.is_all;
+    if (p->is_turned)
+        t.finish.is_all = 1;
+    if (t.finish.is_all)
+        t.finish.flags |=
+            (p->is_turned ? CPU_TILE_TURNED : 0) | (is_done_once(p) ? CPU_TILE_ONCE : 0);
     if (t.is_direct) {
         t.c = store->buffer;
-        int32_t row = p->is_line ? p->n0 : p->m;
+        int32_t row = p->is_line ? p->n0 : p->is_turned ? (int32_t)p->n : p->m;
         t.c_row = row < 0 ? int_of(&t, 0) : p->view.dims[row].c;
         t.e.to = out;
         return (t.c == sums || cpu_shrink_sums(loops, sums, int_of(&t, 1))) &&
                emit_nest(&t);
     }
     const bt_node *span = block_span(&t, int_of(&t, cpu_most_columns(&t.blocks)));
-    t.c_row = p->is_line && p->n0 >= 0 ? line_stride(p) : span;
+    t.c_row = p->is_line && p->n0 >= 0 ? line_stride(p)
+              : p->is_turned           ? int_of(&t, t.blocks.most_rows)
+                                       : span;
     if (p->beside >= 0) // of whole panels
         t.c_row = cpu_scaled(g, cpu_ceildiv(g, span, p->tile->nr), p->tile->nr);
     const bt_node *nelem = p->beside >= 0

@@ -301,13 +301,15 @@ int cpu_emit_margins(struct cpu_emitter *at, const struct cpu_tiling *p, uint32_
     const struct cpu_margin *y = p->a_inner ? x - 1 : &row;
     const bt_node *strides[CPU_AXES], *to_strides[CPU_AXES], *size = one;
     const bt_node *to = zero, *from = zero;
+    int has_loop = 0;
     cpu_strides(g, o->rank, o->extents, strides);
     for (uint32_t a = o->rank; a-- > 0;) {
         to_strides[a] = size;
         size = cpu_times(g, size, p->margins[a].extent);
     }
     for (uint32_t a = 0; a + 1 < p->a_inner; a++) {
-        const bt_node *index = cpu_emit_loop(&e, o->extents[a], a == 0);
+        const bt_node *index = cpu_emit_loop(&e, o->extents[a], !has_loop);
+        has_loop |= !cpu_is_size(o->extents[a], 1);
         to = cpu_along(g, to, index, to_strides[a]);
         from = cpu_along(g, from, index, strides[a]);
         if (!to || !from)

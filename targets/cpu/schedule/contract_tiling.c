@@ -55,6 +55,12 @@ static int is_guarded(const struct cpu_operand *o)
     return 0;
 }
 
+static int is_constant(const bt_graph *g, const struct cpu_config *config,
+                       const struct cpu_operand *o)
+{
+    return config->is_constant && o->array < g->ninput && config->is_constant[o->array];
+}
+
 static int64_t number(const bt_node *size)
 {
     return size ? bt_node_number(size) : -1;
@@ -316,8 +322,7 @@ static int32_t crowded_axis(const bt_graph *g, const struct cpu_tiling *p,
                             const struct cpu_config *config)
 {
     const struct cpu_operand *o = p->a;
-    if (p->m < 0 || p->tile->mr <= FEW_ROWS || o->array >= g->ninput ||
-        !config->is_constant || !config->is_constant[o->array])
+    if (p->m < 0 || p->tile->mr <= FEW_ROWS || !is_constant(g, config, o))
         return -1;
     const int64_t nbytes = nbytes_of(o, p->as[p->m]);
     for (uint32_t a = 0; nbytes > 0 && nbytes % PAGE_NBYTES == 0 && a + 1 < o->rank;
@@ -462,35 +467,57 @@ static int can_merge(bt_graph *g, const bt_array *stage, const struct cpu_dim *o
     return seen && reads_merge(g, stage->body, outer, inner, seen);
 }
 
-/* The next dim outwards that goes on where a row ends; -1: none. */
-static int32_t find_merge(const struct cpu_tiling *p, bt_graph *g, const bt_array *stage)
+/* What runs along dim `d` of operand `of`, which lies by `strides`: so many elements, of several
+ * dims if they make one. */
+struct run {
+    const struct cpu_operand *of;
+    const bt_node *const *strides;
+    uint32_t d;
+    const bt_node *extent;
+};
+
+/* The next dim outwards that goes on where a run ends; -1: none. */
+static int32_t find_merge(const struct cpu_tiling *p, bt_graph *g, const bt_array *stage,
+                          const struct run *run)
 {
-    const struct cpu_dim *n = &p->view.dims[p->n];
-    struct cpu_dim inner = *n;
-    inner.extent = p->ncolumn;
+    const struct cpu_dim *first = &p->view.dims[run->d];
+    struct cpu_dim inner = *first;
+    inner.extent = run->extent;
     for (uint32_t d = 0; d < p->view.ndim; d++) {
         const struct cpu_dim *dim = &p->view.dims[d];
-        if (is_only_in(p, p->b, d) && d != p->n && !(p->merged >> d & 1) &&
-            p->bs[d] == cpu_times(g, p->bs[p->n], p->ncolumn) &&
-            dim->c == cpu_times(g, n->c, p->ncolumn) && is_whole(p, d) &&
-            is_whole(p, p->n) && can_merge(g, stage, dim, &inner))
+        if (is_only_in(p, run->of, d) && d != run->d && !(p->merged >> d & 1) &&
+            run->strides[d] == cpu_times(g, run->strides[run->d], run->extent) &&
+            dim->c == cpu_times(g, first->c, run->extent) && is_whole(p, d) &&
+            is_whole(p, run->d) && can_merge(g, stage, dim, &inner))
             return (int32_t)d;
     }
     return -1;
+}
+
+/* As many elements as the run has with all dims that go on where it ends. */
+static const bt_node *merge_run(struct cpu_tiling *p, bt_graph *g, const bt_array *stage,
+                                struct run run)
+{
+    int32_t d;
+    while ((d = find_merge(p, g, stage, &run)) >= 0) {
+        p->merged |= 1U << d;
+        run.extent = cpu_times(g, run.extent, p->view.dims[d].extent);
+    }
+    return run.extent;
 }
 
 /* Dims that make one with the columns, then rows of these at one distance: of the longest
  * dim whose length is known, as one that is open may be 1. */
 static void choose_rows(struct cpu_tiling *p, bt_graph *g, const bt_array *stage)
 {
-    int32_t d;
     p->ncolumn = p->view.dims[p->n].extent;
+    p->nrow = p->m < 0 ? bt_node_int(g, 1) : p->view.dims[p->m].extent;
+    if (p->is_turned)
+        p->nrow =
+            merge_run(p, g, stage, (struct run){ p->a, p->as, (uint32_t)p->m, p->nrow });
     if (p->b_kind == CPU_B_PANELS)
         return;
-    while ((d = find_merge(p, g, stage)) >= 0) {
-        p->merged |= 1U << d;
-        p->ncolumn = cpu_times(g, p->ncolumn, p->view.dims[d].extent);
-    }
+    p->ncolumn = merge_run(p, g, stage, (struct run){ p->b, p->bs, p->n, p->ncolumn });
     for (uint32_t i = 0; i < p->view.ndim && !p->merged && !p->is_across; i++) {
         if (is_only_in(p, p->b, i) && i != p->n &&
             (p->is_line || (number(p->bs[i]) >= number(p->ncolumn) &&
@@ -561,7 +588,7 @@ static int has_one_row(const struct cpu_tiling *p)
 }
 
 /* Whether the terms of a column are neighbours, in their order. */
-static int is_turned(const struct cpu_tiling *p)
+static int is_across_k(const struct cpu_tiling *p)
 {
     const bt_node *innermost = NULL;
     for (uint32_t d = 0; d < p->view.ndim; d++) {
@@ -588,9 +615,8 @@ static int find_tiling(bt_graph *g, const bt_array *stage,
         is_across && p->m < 0 && cpu_is_size(stage->extents[stage->rank - 1], 1);
     if (p->is_column)
         return 0;
-    p->is_across = is_across && p->tile->across && has_few_rows(p) && is_turned(p) &&
-                   !(config->is_constant && p->b->array < g->ninput &&
-                     config->is_constant[p->b->array]);
+    p->is_across = is_across && p->tile->across && has_few_rows(p) && is_across_k(p) &&
+                   !is_constant(g, config, p->b);
     const int32_t longer = is_guarded(p->a) ? -1 : crowded_axis(g, p, config);
     if (g->status || ((is_guarded(p->a) || longer >= 0) && !lay_margins(g, p, longer)))
         return 0;
@@ -606,6 +632,54 @@ static int find_tiling(bt_graph *g, const bt_array *stage,
     return !g->status;
 }
 
+/* ---- turned ---- */
+
+/* Whether terms are summed in the order of the reduced dims. */
+static int is_in_order(const struct cpu_tiling *p)
+{
+    for (uint32_t d = 0; d < p->view.ndim; d++) {
+        if (p->nclass[d] > 1)
+            return 0;
+    }
+    return 1;
+}
+
+/* The same sums with rows and columns exchanged, B a constant in panels; 0: not well.
+ *
+ *     columns: places of the image          turned: channels
+ *     y[o, 0..31] += w[o, c] * x[c, 0..31]  y[0..31, i] += x[c, i] * w[0..31, c]
+ *
+ * A row of 7 places leaves no lanes empty then, and by whatever step a window moves, places are
+ * rows, which may lie at any distance; but a tile is turned when it is stored. */
+static int turn(bt_graph *g, const bt_array *stage, const struct cpu_config *config,
+                const struct cpu_tiling *p, struct cpu_tiling *out)
+{
+    if (p->m < 0 || p->is_line || p->is_across || !p->tile->epilogue ||
+        !is_constant(g, config, p->a) || is_guarded(p->a) ||
+        !cpu_is_size(p->view.dims[p->n].c, 1) || !is_whole(p, p->n) ||
+        (config->accuracy == CPU_EXACT && !is_in_order(p)) ||
+        !cpu_is_epilogue(stage->body, p->view.reduce))
+        return 0;
+    *out = *p;
+    out->a = &out->view.operands[p->b - p->view.operands];
+    out->b = &out->view.operands[p->a - p->view.operands];
+    out->is_turned = 1;
+    out->n = (uint32_t)p->m;
+    out->m = (int32_t)p->n;
+    out->n0 = -1;
+    out->merged = 0;
+    out->nwindow = 0;
+    out->a_nelem = NULL;
+    out->b_kind = CPU_B_PANELS;
+    cpu_lay_direct(g, out, out->a, &out->a_at, out->as);
+    if (g->status || (is_guarded(out->a) && !lay_margins(g, out, -1)) ||
+        !lay_panels(g, out))
+        return 0;
+    lay_reduced(g, out);
+    choose_rows(out, g, stage);
+    return !g->status && number(out->nrow) > 0 && cpu_count_levels(g, out) <= 3;
+}
+
 bt_status cpu_contract_tiling(bt_graph *g, const bt_array *stage,
                               const struct cpu_config *config, struct cpu_tiling *p)
 {
@@ -614,5 +688,19 @@ bt_status cpu_contract_tiling(bt_graph *g, const bt_array *stage,
     BT_TRY(cpu_contraction_of(g, stage, &p->view));
     if (!p->view.reduce || !find_tiling(g, stage, config, p))
         p->tile = NULL;
+    return g->status;
+}
+
+bt_status cpu_contract_turn(bt_graph *g, const bt_array *stage,
+                            const struct cpu_config *config, struct cpu_tiling *p)
+{
+    struct cpu_tiling *turned = BT_NEW(g->arena, struct cpu_tiling);
+    if (!turned)
+        return bt_no_memory();
+    if (turn(g, stage, config, p, turned) && cpu_cycles_of(turned) < cpu_cycles_of(p)) {
+        *p = *turned;
+        p->a = &p->view.operands[turned->a - turned->view.operands];
+        p->b = &p->view.operands[turned->b - turned->view.operands];
+    }
     return g->status;
 }

@@ -1,0 +1,55 @@
+/* About how many cycles the tiles of a contraction take, to compare tilings of it: two products of
+ * vectors and two loads in each, what is padded counted as what is not. */
+#include "contract.h"
+
+#include "vectorise.h"
+
+enum { CALL = 30, TURNED_COLUMN = 8, CLASS = 60 }; // cycles, of calls that are short
+
+static double count_of(const bt_node *extent)
+{
+    return (double)cpu_iterations(extent);
+}
+
+/* Products of a call, and calls for the same rows and columns; loops around. */
+struct counts {
+    double depth, calls, around;
+};
+
+static struct counts counts_of(const struct cpu_tiling *p)
+{
+    struct counts c = { 1, 1, 1 };
+    for (uint32_t d = 0; d < p->view.ndim; d++) {
+        const double n = count_of(p->view.dims[d].extent);
+        if (p->view.dims[d].is_k) {
+            c.depth *= n;
+            c.calls *= p->nclass[d];
+        } else if (cpu_is_around(p, d)) {
+            c.around *= n;
+        }
+    }
+    return c;
+}
+
+double cpu_cycles_of(const struct cpu_tiling *p)
+{
+    const struct counts c = counts_of(p);
+    const int64_t lanes = p->tile->nr / 2, nrow = cpu_iterations(p->nrow);
+    int64_t ncolumn = cpu_iterations(p->ncolumn);
+    if (p->n0 >= 0)
+        ncolumn =
+            bt_node_number(p->bs[p->n0]) * cpu_iterations(p->view.dims[p->n0].extent);
+    const int64_t nvector = bt_ceildiv_int64(ncolumn, lanes),
+                  ntile = bt_ceildiv_int64(nvector, 2),
+                  nblock = bt_ceildiv_int64(nrow, p->tile->mr);
+    const double products = (double)nrow * (double)nvector / 2;
+    const double loads =
+        (double)nblock * (double)nvector / 2 + (double)nrow * (double)ntile / 2;
+    const double ncall = (double)nblock * (double)ntile;
+    // sums that are stored apart are read again
+    const double apart = p->n0 < 0 ? 0 : (double)nrow * (double)ncolumn / 4;
+    const double call =
+        p->is_turned ? CALL + TURNED_COLUMN * p->tile->nr : CALL + CLASS * (c.calls - 1);
+    return c.around *
+           (c.depth * (products > loads ? products : loads) + ncall * call + apart);
+}

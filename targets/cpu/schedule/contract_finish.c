@@ -1,0 +1,182 @@
+/*
+ * What a tile makes of its sums itself: min(max(sum + bias + residual, low), high), each step if it
+ * is there, in this order, as another one would round otherwise.
+ */
+#include "contract.h"
+
+#include <string.h>
+
+struct chain {
+    const bt_node *low, *high, *bias, *residual, *sum;
+};
+
+static int is_scalar(const bt_node *node, uint32_t op)
+{
+    return node->kind == BT_NODE_SCALAR && node->which == op;
+}
+
+/* One number for all elements. */
+static int is_bound(const bt_node *node)
+{
+    return (node->kind == BT_NODE_CONST || (node->kind == BT_NODE_READ && !node->free)) &&
+           (node->dtype == BT_FLOAT32 || node->dtype == BT_FLOAT64);
+}
+
+/* Results of operators are rounded to their type, which is the tile's. */
+static const bt_node *unrounded(const bt_node *node)
+{
+    while (node->kind == BT_NODE_CAST && node->dtype == node->args[0]->dtype)
+        node = node->args[0];
+    return node;
+}
+
+/* Of max(a, b) or min(a, b) the bound, and *rest the other one; NULL: it is none of these. */
+static const bt_node *take_bound(const bt_node **rest, uint32_t op)
+{
+    const bt_node *node = unrounded(*rest);
+    for (uint32_t i = 0; is_scalar(node, op) && i < 2; i++) {
+        const bt_node *bound = unrounded(node->args[i]);
+        if (is_bound(bound)) {
+            *rest = node->args[!i];
+            return bound;
+        }
+    }
+    return NULL;
+}
+
+/* Of a + b the read, and *rest the other one. */
+static const bt_node *take_read(const bt_node **rest, const bt_node *sum)
+{
+    const bt_node *node = unrounded(*rest);
+    for (uint32_t i = 0; is_scalar(node, BT_SCALAR_ADD) && i < 2; i++) {
+        const bt_node *read = unrounded(node->args[i]);
+        if (read->kind == BT_NODE_READ && read != sum && read->dtype == node->dtype) {
+            *rest = node->args[!i];
+            return read;
+        }
+    }
+    return NULL;
+}
+
+/* What surrounds the sum, from the outside to the inside; 0: something else. */
+static int take_apart(const bt_node *body, const bt_node *sum, struct chain *out)
+{
+    const bt_node *node = body;
+    *out = (struct chain){ .sum = sum };
+    out->high = take_bound(&node, BT_SCALAR_MIN);
+    out->low = take_bound(&node, BT_SCALAR_MAX);
+    out->residual = take_read(&node, sum);
+    out->bias = take_read(&node, sum);
+    if (!out->bias) {
+        out->bias = out->residual;
+        out->residual = NULL;
+    }
+    return unrounded(node) == unrounded(sum);
+}
+
+int cpu_is_epilogue(const bt_node *body, const bt_node *sum)
+{
+    struct chain chain;
+    return take_apart(body, sum, &chain);
+}
+
+/* How far the read's element moves with dim `d`, all that are merged with it counted as none. */
+static int64_t stride_by(const struct cpu_tiling *p, const bt_linear *l, uint32_t d)
+{
+    return bt_linear_coef(l, p->view.dims[d].index) * p->view.dims[d].scale;
+}
+
+/* Whether it is one element for each row, or for each column. */
+static int64_t bias_flag(const struct cpu_tiling *p, const bt_node *read)
+{
+    bt_linear l;
+    bt_node_as_linear(read->args[0], &l);
+    for (uint32_t i = 0; i < l.n; i++) {
+        if (l.atoms[i]->kind != BT_NODE_INDEX)
+            return 0;
+    }
+    for (uint32_t d = 0; d < p->view.ndim; d++) {
+        if ((p->merged >> d & 1) && stride_by(p, &l, d))
+            return 0;
+    }
+    const int64_t by_row = stride_by(p, &l, (uint32_t)p->m),
+                  by_column = stride_by(p, &l, p->n);
+    return by_row == 1 && !by_column   ? CPU_TILE_ROW_BIAS
+           : by_column == 1 && !by_row ? CPU_TILE_COLUMN_BIAS
+                                       : 0;
+}
+
+/* The bound as a read, or the bits of a number. */
+static void set_bound(const bt_node *bound, const bt_node **read, int64_t *bits)
+{
+    const float single = (float)bound->value.f;
+    if (bound->kind == BT_NODE_READ)
+        *read = bound;
+    else if (bound->dtype == BT_FLOAT64)
+        memcpy(bits, &bound->value.f, sizeof(bound->value.f));
+    else
+        memcpy(bits, &single, sizeof(single));
+}
+
+/* Of one read that is added, whether it is of all elements is told by where it lies. */
+static int choose_kind(const struct cpu_tiling *p, const bt_stmt *store,
+                       struct chain *chain, struct cpu_finish *out)
+{
+    const bt_node *last = chain->residual ? chain->residual : chain->bias;
+    if (last && last->args[0] == store->offset) {
+        if (!chain->residual)
+            chain->bias = NULL;
+        chain->residual = last;
+        out->flags |= CPU_TILE_ADD;
+    } else if (chain->residual) {
+        return 0;
+    }
+    if (!chain->bias)
+        return 1;
+    const int64_t flag = bias_flag(p, chain->bias);
+    out->flags |= flag;
+    return flag == CPU_TILE_COLUMN_BIAS || (flag && !p->is_turned);
+}
+
+/* The read of the sums in what is stored; NULL: there is none. */
+static const bt_node *find_sum(const bt_node *node, uint32_t sums)
+{
+    if (node->kind == BT_NODE_READ)
+        return node->which == sums ? node : NULL;
+    const bt_node *found = NULL;
+    for (uint32_t i = 0; !found && i < node->narg && node->reads; i++)
+        found = find_sum(node->args[i], sums);
+    return found;
+}
+
+void cpu_match_finish(bt_graph *g, const struct cpu_tiling *p,
+                      const struct cpu_epilogue *epilogue, struct cpu_finish *out)
+{
+    const bt_stmt *store = epilogue->store;
+    const bt_node *sum = find_sum(store->value, epilogue->sums);
+    struct chain chain;
+    *out = (struct cpu_finish){ .is_all = 0 };
+    if (!p->tile->epilogue || p->m < 0 || p->is_line || p->is_across || p->n0 >= 0 ||
+        p->beside >= 0 || !sum || sum->args[0] != store->offset ||
+        !cpu_is_size(p->view.dims[p->is_turned ? (uint32_t)p->m : p->n].c, 1) ||
+        !take_apart(store->value, sum, &chain) || cpu_count_levels(g, p) > 3 ||
+        store->value->dtype != p->tile->c || !choose_kind(p, store, &chain, out))
+        return;
+    for (uint32_t d = 0; d < p->view.ndim; d++) {
+        if (p->nclass[d] > 1)
+            return;
+    }
+    out->bias = chain.bias;
+    out->residual = chain.residual;
+    if (chain.low) {
+        out->flags |= CPU_TILE_AT_LEAST;
+        set_bound(chain.low, &out->low_at, &out->low);
+    }
+    if (chain.high) {
+        out->flags |= CPU_TILE_AT_MOST;
+        set_bound(chain.high, &out->high_at, &out->high);
+    }
+    out->flags |=
+        (out->low_at ? CPU_TILE_LOW_IS_AT : 0) | (out->high_at ? CPU_TILE_HIGH_IS_AT : 0);
+    out->is_all = 1;
+}

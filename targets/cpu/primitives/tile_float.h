@@ -6,7 +6,7 @@
  *     MULTIPLY_ADD    a function on vectors: (a, b, c) to a * b + c
  *     LOAD_PART, STORE_PART    of the first lanes: (address, n), (address, vector, n)
  *     AT_LEAST, AT_MOST    (vector, bounds) (vectors.h)
- *     TURN, LOAD_RUNS    turn_square_N, load_runs_N (vectors.h)
+ *     TURN, LOAD_RUNS, LOAD_APART    turn_square_N, load_runs_N, load_runs_apart_N
  *     NAME(stem)      names of this type's own
  */
 #define LANES ((int64_t)(sizeof(VECTOR) / sizeof(REAL)))
@@ -100,7 +100,10 @@ typedef void NAME(tile)(REAL *c, const REAL *a, const REAL *b, const struct tile
 static int64_t NAME(ahead)(const struct tile_block *block)
 {
     const int64_t ahead = TILE_AHEAD / sizeof(REAL);
-    return block->b_k == NR && block->k * NR >= 2 * ahead ? ahead : 0;
+    const int64_t depth = block->k * block->k1 * block->k2;
+    return block->b_k == NR && !block->b_k1 && !block->b_k2 && depth * NR >= 2 * ahead
+               ? ahead
+               : 0;
 }
 
 #define BASE(g)           \
@@ -316,23 +319,35 @@ static void NAME(finish_rows)(const struct NAME(epilogue) * e, REAL *c, const RE
     }
 }
 
-/* The same, columns by columns. Rows that there are not are the last one again. */
+/* Rows of sums that are turned are as many as fill vectors. */
+#define TURNED_ROWS ((TILE_MR + LANES - 1) / LANES * LANES)
+
+/* The same, columns by columns. */
 static void NAME(finish_columns)(const struct NAME(epilogue) * e, REAL *c,
                                  const REAL *sums, const int64_t *n)
 {
-    enum { RUN = TURN_SIDE(sizeof(REAL)) };
-    const REAL *rows[LANES];
+    enum { SIDE = TURN_SIDE(sizeof(REAL)) };
+    const int is_done = !(e->flags & (CPU_TILE_COLUMN_BIAS | CPU_TILE_ADD |
+                                      CPU_TILE_AT_LEAST | CPU_TILE_AT_MOST));
     for (int64_t i = 0; i < n[CPU_TILE_M]; i += LANES) {
         const int64_t count = NAME(least)(n[CPU_TILE_M] - i, LANES);
-        for (int64_t j = 0; j < LANES; j++)
-            rows[j] = sums + (i + NAME(least)(j, count - 1)) * NR;
-        for (int64_t j = 0; j < n[CPU_TILE_N]; j += RUN) {
-            int_vector columns[RUN];
+        REAL *to = c + i;
+        for (int64_t j = 0; j < n[CPU_TILE_N]; j += SIDE) {
+            const int64_t now = NAME(least)(n[CPU_TILE_N] - j, SIDE);
+            int_vector columns[SIDE];
             UNROLL
-            for (int q = 0; q < RUN; q++)
-                columns[q] = LOAD_RUNS(rows + q, j);
+            for (int q = 0; q < SIDE; q++)
+                columns[q] = LOAD_APART(sums + (i + q) * NR + j, SIDE * NR);
             TURN(columns);
-            for (int64_t q = 0; q < NAME(least)(n[CPU_TILE_N] - j, RUN); q++) {
+            if (is_done && now == SIDE) {
+                UNROLL
+                for (int q = 0; q < SIDE; q++) {
+                    STORE_PART(to, (VECTOR)columns[q], count);
+                    to += n[CPU_TILE_C_ROW];
+                }
+                continue;
+            }
+            for (int64_t q = 0; q < now; q++) {
                 const REAL bias =
                     e->flags & CPU_TILE_COLUMN_BIAS ? e->bias[j + q] : (REAL)0;
                 NAME(finish)
@@ -409,7 +424,10 @@ static int32_t NAME(run_epilogue)(void *const *p, const int64_t *n)
     const int fills = n[CPU_TILE_N] % LANES == 0;
     const int has_terms =
         n[CPU_TILE_K] != 0 && n[CPU_TILE_K1] != 0 && n[CPU_TILE_K2] != 0;
-    REAL sums[TILE_MR * NR];
+    REAL sums[TURNED_ROWS * NR];
+    if (is_turned)
+        memset(sums + n[CPU_TILE_M] * NR, 0,
+               sizeof(sums) - (size_t)(n[CPU_TILE_M] * NR) * sizeof(REAL));
     if (NAME(is_bound_nan)(&e)) {
         NAME(fill_bound)(&e, p[CPU_TILE_C], n);
     } else if (has_terms && is_turned && (fills || n[CPU_TILE_FLAGS] & CPU_TILE_PADDED)) {
@@ -839,6 +857,7 @@ static int32_t NAME(run_across)(void *const *p, const int64_t *n)
 #undef HIGH_1
 #undef HIGH_2
 #undef EPILOGUE
+#undef TURNED_ROWS
 #undef TILE
 #undef TILE_1
 #undef TILE_2
@@ -855,4 +874,5 @@ static int32_t NAME(run_across)(void *const *p, const int64_t *n)
 #undef AT_MOST
 #undef TURN
 #undef LOAD_RUNS
+#undef LOAD_APART
 #undef NAME

@@ -82,6 +82,7 @@ static struct tile_block block_of(const int64_t *n)
 #define AT_MOST      float_at_most
 #define TURN         turn_square_4
 #define LOAD_RUNS    load_runs_4
+#define LOAD_APART   load_runs_apart_4
 #define NAME(stem)   stem##_f32
 #include "tile_float.h"
 
@@ -94,6 +95,7 @@ static struct tile_block block_of(const int64_t *n)
 #define AT_MOST      double_at_most
 #define TURN         turn_square_8
 #define LOAD_RUNS    load_runs_8
+#define LOAD_APART   load_runs_apart_8
 #define NAME(stem)   stem##_f64
 #include "tile_float.h"
 

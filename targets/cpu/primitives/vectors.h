@@ -235,31 +235,42 @@ TURN_SQUARE(2, 16)
 TURN_SQUARE(4, 32)
 TURN_SQUARE(8, 64)
 
-/* A vector of the 16 bytes from element `at` on of columns 0, TURN_SIDE, 2 * TURN_SIDE ... */
+/* A vector of the 16 bytes at RUN(0), RUN(1), ... */
 #if defined(__AVX512F__)
-#define LOAD_RUN(v, bits, i) \
-    _mm512_inserti32x4(      \
-        v, _mm_loadu_si128((const void *)(columns[(i)*TURN_SIDE((bits) / 8)] + at)), i)
-#define LOAD_RUNS_OF(bits)                                                               \
-    LOAD_RUN(                                                                            \
-        LOAD_RUN(LOAD_RUN(LOAD_RUN(_mm512_setzero_si512(), bits, 0), bits, 1), bits, 2), \
-        bits, 3)
+#define LOAD_RUN(v, i) _mm512_inserti32x4(v, _mm_loadu_si128((const void *)(RUN(i))), i)
+#define LOAD_ALL_RUNS \
+    LOAD_RUN(LOAD_RUN(LOAD_RUN(LOAD_RUN(_mm512_setzero_si512(), 0), 1), 2), 3)
 #elif defined(__AVX2__) && defined(__FMA__)
-#define LOAD_RUNS_OF(bits)                                                   \
-    _mm256_loadu2_m128i((const void *)(columns[TURN_SIDE((bits) / 8)] + at), \
-                        (const void *)(columns[0] + at))
+#define LOAD_ALL_RUNS _mm256_loadu2_m128i((const void *)(RUN(1)), (const void *)(RUN(0)))
 #else
-#define LOAD_RUNS_OF(bits) int_load(columns[0] + at)
+#define LOAD_ALL_RUNS int_load(RUN(0))
 #endif
+/* ... from element `at` on of columns 0, TURN_SIDE, 2 * TURN_SIDE ... */
+#define RUN(i) (columns[(i)*TURN_SIDE(sizeof(**columns))] + at)
 static inline int_vector load_runs_4(const float *const *columns, int64_t at)
 {
-    return (int_vector)LOAD_RUNS_OF(32);
+    return (int_vector)LOAD_ALL_RUNS;
 }
 
 static inline int_vector load_runs_8(const double *const *columns, int64_t at)
 {
-    return (int_vector)LOAD_RUNS_OF(64);
+    return (int_vector)LOAD_ALL_RUNS;
 }
+#undef RUN
+/* ... `stride` elements apart. */
+#define RUN(i) (from + (i)*stride)
+static inline int_vector load_runs_apart_4(const float *from, int64_t stride)
+{
+    (void)stride;
+    return (int_vector)LOAD_ALL_RUNS;
+}
+
+static inline int_vector load_runs_apart_8(const double *from, int64_t stride)
+{
+    (void)stride;
+    return (int_vector)LOAD_ALL_RUNS;
+}
+#undef RUN
 
 /* Its 16 bytes, `stride` elements apart. */
 static inline void int_store_runs(float *to, int64_t stride, int_vector v)

@@ -4,7 +4,7 @@
 
 #include "vectorise.h"
 
-enum { CALL = 30, TURNED_COLUMN = 8, CLASS = 60 }; // cycles, of calls that are short
+enum { CALL = 30, TURNED_COLUMN = 6, CLASS = 60 }; // cycles, of calls that are short
 
 static double count_of(const bt_node *extent)
 {

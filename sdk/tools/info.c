@@ -176,8 +176,8 @@ static int print_survey_json(struct survey *s, const bt_global *entry)
 /* Options about compiling mean nothing without a target. */
 static int check_compile_options(const struct tool *tool)
 {
-    static const char *const of_targets[] = { "opt-level", "passes", "pipeline",
-                                              "fuse",      "plan",   "hot" };
+    static const char *const of_targets[] = { "opt-level", "passes", "pipeline", "fuse",
+                                              "plan",      "hot",    "why" };
     for (uint32_t i = 0; !option_value(tool, "target") && i < BT_COUNT(of_targets); i++) {
         if (option_value(tool, of_targets[i]))
             return tool_usage(tool,
@@ -255,6 +255,8 @@ static const struct option options[] = {
       "who computes what, compiled for these targets in order of preference" },
     { "threads", 0, "N", "threads of the target, as run has them" },
     COMPILE_OPTIONS,
+    { "why", 0, NULL,
+      "with --target: the ways to compute each function, with their estimates" },
     { "code", 0, NULL, "the bytecode that executor vm makes of it" },
     { "executor", 0, "NAME",
       "with --code: whose code (default: of the one that runs it)" },
@@ -279,6 +281,7 @@ const struct verb verb_info = {
                "(read and written) are of all of them together.",
     .examples = "  baton info digits.baton\n"
                 "  baton info digits.baton --target cpu\n"
+                "  baton info digits.baton --target cpu --why\n"
                 "  baton info digits.baton --code --executor vm\n"
                 "  baton info digits.baton --target cpu --fuse 'fuse-ops{max-ops=1}'",
     // clang-format on

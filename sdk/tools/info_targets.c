@@ -19,6 +19,7 @@ struct row {
     const bt_compiled_func *compiled; /* NULL: it needs no kernel */
     uint64_t nkernel;
     int64_t multiply_adds; /* of all calls; -1: not known */
+    const char *why;       /* lines; "": nobody asks, or the target does not say */
 };
 
 struct table {
@@ -27,6 +28,7 @@ struct table {
     bt_compiled *compiled;
     bt_map index; /* function -> row */
     bt_vec(struct row *) rows;
+    int wants_why;
 };
 
 /* ---- compiling ---- */
@@ -106,6 +108,19 @@ static bt_status read_call(struct table *t, const bt_module *fused, const bt_cal
     return NULL;
 }
 
+/* How the function's target computes it, and how else it could; "": it does not say. */
+static bt_status explain(const struct table *t, const struct row *row, const char **out)
+{
+    const bt_target_use *use =
+        row->compiled ? t->compiled->targets[row->compiled->target] : NULL;
+    bt_text text;
+    bt_text_init(&text, t->arena);
+    if (t->wants_why && use && use->target->explain)
+        BT_TRY(use->target->explain(t->ctx, use->instance, row->func, &text));
+    *out = bt_text_get(&text);
+    return *out ? NULL : bt_no_memory();
+}
+
 static bt_status make_rows(struct table *t, const bt_module *fused, const char *entry)
 {
     bt_blocks blocks;
@@ -120,6 +135,7 @@ static bt_status make_rows(struct table *t, const bt_module *fused, const char *
         if (row->multiply_adds > 0 &&
             !bt_mul_int64(row->multiply_adds, (int64_t)row->ncall, &row->multiply_adds))
             row->multiply_adds = -1;
+        BT_TRY(explain(t, row, &row->why));
     }
     return NULL;
 }
@@ -179,11 +195,11 @@ static void print_versions(const struct table *t, const struct row *row)
     printf("; any\n");
 }
 
-static void print_indented(const char *lines)
+static void print_lines(const char *before, const char *lines)
 {
     for (size_t n; *lines; lines += n + (lines[n] == '\n')) {
         n = strcspn(lines, "\n");
-        printf("  not %.*s\n", (int)n, lines);
+        printf("%s%.*s\n", before, (int)n, lines);
     }
 }
 
@@ -199,7 +215,8 @@ static void print_row(const struct table *t, const struct row *row, int width,
     putchar('\n');
     print_versions(t, row);
     if (row->compiled)
-        print_indented(row->compiled->why);
+        print_lines("  not ", row->compiled->why);
+    print_lines("  ", row->why);
 }
 
 /* What pass partition was refused. */
@@ -267,10 +284,7 @@ static void print_descriptions(const struct table *t)
         if (!lines)
             continue;
         printf("\n%s\n", t->compiled->targets[i]->text);
-        for (size_t n; *lines; lines += n + (lines[n] == '\n')) {
-            n = strcspn(lines, "\n");
-            printf("  %.*s\n", (int)n, lines);
-        }
+        print_lines("  ", lines);
     }
 }
 
@@ -312,11 +326,11 @@ static json_t *row_json(const struct table *t, const struct row *row)
         if (call)
             json_array_append_new(ops, json_string(call->op->name));
     }
-    return json_pack("{s:s, s:I, s:s, s:I, s:I, s:o, s:s}", "function", row->func->name,
-                     "calls", (json_int_t)row->ncall, "target", target_of(t, row),
-                     "kernels", (json_int_t)row->nkernel, "multiply_adds",
-                     (json_int_t)row->multiply_adds, "operators", ops, "not",
-                     row->compiled ? row->compiled->why : "");
+    return json_pack("{s:s, s:I, s:s, s:I, s:I, s:o, s:s, s:s}", "function",
+                     row->func->name, "calls", (json_int_t)row->ncall, "target",
+                     target_of(t, row), "kernels", (json_int_t)row->nkernel,
+                     "multiply_adds", (json_int_t)row->multiply_adds, "operators", ops,
+                     "not", row->compiled ? row->compiled->why : "", "why", row->why);
 }
 
 static int print_table_json(struct tool *tool, const struct table *t)
@@ -337,7 +351,9 @@ static int print_table_json(struct tool *tool, const struct table *t)
 int print_targets(struct tool *tool, const bt_module *module, const bt_global *entry,
                   const bt_program_options *asked)
 {
-    struct table t = { .ctx = tool->ctx, .arena = bt_ctx_scratch(tool->ctx) };
+    struct table t = { .ctx = tool->ctx,
+                       .arena = bt_ctx_scratch(tool->ctx),
+                       .wants_why = option_value(tool, "why") != NULL };
     bt_targets *targets;
     bt_module *optimised, *fused;
     int code = EXIT_OK;

@@ -15,6 +15,7 @@
 #include "engine/launch.h"
 #include "engine/peak.h"
 #include "kernel.h"
+#include "schedule/choice.h"
 #include "schedule/schedule.h"
 #include "schedule/vectorise.h"
 
@@ -126,6 +127,45 @@ static bt_status cost(bt_ctx *ctx, void *self, const bt_func *primitive, bt_cost
         *out = (bt_cost){ cpu_cost(&in->config, &loops->body), .confidence = 0.5 };
     bt_arena_destroy(arena);
     return status && status->code != BT_ERR_UNSUPPORTED ? status : NULL;
+}
+
+/* Of a sum that can be made in one way there is nothing to compare. */
+static void print_ways(const struct cpu_choices *choices, bt_text *out)
+{
+    const struct cpu_choice *all = choices->all.at;
+    const uint32_t n = choices->all.len;
+    for (uint32_t i = 0; i < n; i++) {
+        const int is_only = (i == 0 || all[i - 1].sum != all[i].sum) &&
+                            (i + 1 == n || all[i + 1].sum != all[i].sum);
+        bt_text_addf(out, "sum %-3" PRIu32 "  %-19s", all[i].sum, all[i].way);
+        if (!is_only)
+            bt_text_addf(out, "  %10.4f ms%s", all[i].ns * 1e-6,
+                         all[i].is_taken ? "  taken" : "");
+        bt_text_addf(out, "\n");
+    }
+}
+
+static bt_status explain(bt_ctx *ctx, void *self, const bt_func *primitive, bt_text *out)
+{
+    const struct instance *in = self;
+    bt_arena *arena = bt_arena_create(bt_ctx_registry(ctx));
+    struct cpu_choices choices = { .arena = arena };
+    struct cpu_config config = in->config;
+    bt_loops *loops;
+    if (!arena)
+        return bt_no_memory();
+    config.choices = &choices;
+    bt_status status = cpu_schedule(ctx, arena, &config, primitive, NULL, &loops);
+    if (!status) {
+        print_ways(&choices, out);
+        bt_text_addf(out, "all loops %29.4f ms\n",
+                     cpu_cost(&config, &loops->body) * 1e-6);
+    } else if (status->code == BT_ERR_UNSUPPORTED) {
+        bt_text_addf(out, "by the evaluator: %s\n", status->message);
+        status = NULL;
+    }
+    bt_arena_destroy(arena);
+    return status;
 }
 
 /* ---- code ---- */
@@ -287,6 +327,7 @@ static const bt_target targets[] = {
         .compatibility = compatibility,
         .accepts = accepts,
         .beside = "c",
+        .explain = explain,
     },
     { 0 },
 };

@@ -287,6 +287,9 @@ typedef struct bt_target {
      * (bt_lowering.has_no_text) where executors write text. It is then behind this one,
      * where that is the last of the list. */
     const char *beside;
+    /* optional: how the instance would compute a primitive function that it supports, and how
+     * else it could: a line for each way, with its estimate, for `baton info --why`. */
+    bt_status (*explain)(bt_ctx *, void *self, const bt_func *primitive, bt_text *out);
 } bt_target;
 /* The most versions of one kernel, and the most dims that tell them apart. */
 #define BT_MAX_VERSIONS 8

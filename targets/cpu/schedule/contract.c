@@ -5,6 +5,9 @@
  */
 #include "contract.h"
 
+#include "choice.h"
+#include "primitives/winograd.h"
+
 #include <string.h>
 
 struct stage {
@@ -311,6 +314,81 @@ static bt_status split_parts(bt_graph *g, const struct cpu_config *config,
     return cpu_parts_split(g, stage->array, &rows);
 }
 
+/* ---- ways ---- */
+
+struct way {
+    const char *name;
+    double ns;
+    const struct cpu_tiling *turned; /* NULL: as it is */
+    const struct cpu_winograd *by;   /* NULL: a plain sum */
+};
+
+enum { MOST_WAYS = 4 };
+
+static const char *way_of_tiling(const struct cpu_tiling *p)
+{
+    return p->is_line ? "lines" : p->is_across ? "columns as they lie" : "tiles";
+}
+
+/* All ways to compute the stage: by tiles as they were found, turned, and by transforms. */
+static uint32_t find_ways(bt_graph *g, const struct cpu_config *config,
+                          const bt_array *array, struct stage *stage, struct way *ways)
+{
+    static const char *const names[] = {
+        [2] = "winograd F(2,3)", [4] = "winograd F(4,3)"
+    };
+    const struct cpu_tiling *p = &stage->tiling;
+    uint32_t n = 0;
+    ways[n++] = (struct way){ way_of_tiling(p), cpu_ns_of_tiles(p), NULL, NULL };
+    const struct cpu_tiling *turned = cpu_contract_turn(g, array, config, p);
+    if (turned)
+        ways[n++] =
+            (struct way){ "tiles, turned", cpu_ns_of_tiles(turned), turned, NULL };
+    const int is_filter = cpu_contract_filter(g, p, config, &stage->filter);
+    for (int32_t size = 2; is_filter && size <= CPU_WINOGRAD_UNIT; size *= 2) {
+        const struct cpu_winograd *by = cpu_winograd_find(p->tile->isa, size);
+        if (by)
+            ways[n++] = (struct way){ names[size], cpu_ns_of_filter(&stage->filter, by),
+                                      NULL, by };
+    }
+    return n;
+}
+
+static bt_status note_ways(const struct cpu_config *config, uint32_t n,
+                           const struct way *ways, const struct way *taken)
+{
+    struct cpu_choices *c = config->choices;
+    for (uint32_t i = 0; c && i < n; i++) {
+        const struct cpu_choice choice = { ways[i].name, c->nsum + 1, &ways[i] == taken,
+                                           ways[i].ns };
+        if (!BT_PUSH(c->arena, &c->all, choice))
+            return bt_no_memory();
+    }
+    if (c)
+        c->nsum++;
+    return NULL;
+}
+
+/* Takes the one of the least estimate. */
+static bt_status choose_way(bt_graph *g, const struct cpu_config *config,
+                            const bt_array *array, struct stage *stage)
+{
+    struct way ways[MOST_WAYS], *best = ways;
+    const uint32_t n = find_ways(g, config, array, stage, ways);
+    for (uint32_t i = 1; i < n; i++)
+        best = ways[i].ns < best->ns ? &ways[i] : best;
+    stage->filter.by = best->by;
+    BT_TRY(note_ways(config, n, ways, best));
+    if (best->turned) {
+        struct cpu_tiling *p = &stage->tiling;
+        const struct cpu_tiling *turned = best->turned;
+        *p = *turned;
+        p->a = &p->view.operands[turned->a - turned->view.operands];
+        p->b = &p->view.operands[turned->b - turned->view.operands];
+    }
+    return g->status;
+}
+
 /* Finds out about array `i`; `stage` is for tiles where its tiling has one. */
 static bt_status tile_stage(bt_graph *g, const struct cpu_config *config, uint32_t i,
                             struct stage *stage)
@@ -327,10 +405,8 @@ static bt_status tile_stage(bt_graph *g, const struct cpu_config *config, uint32
         BT_TRY(split_parts(g, config, stage));
     if (!stage->tiling.tile)
         return NULL;
-    cpu_contract_filter(g, &stage->tiling, config, &stage->filter);
     array = *g->arrays[stage->array];
-    if (!stage->filter.by)
-        BT_TRY(cpu_contract_turn(g, &array, config, &stage->tiling));
+    BT_TRY(choose_way(g, config, &array, stage));
     stage->nfactor = g->narray - stage->first;
     BT_TRY(cpu_contract_finite(g, &array, &stage->tiling.view, &stage->finite));
     return split_stage(g, stage);
@@ -344,6 +420,8 @@ bt_status cpu_contract(bt_ctx *ctx, bt_arena *arena, const struct cpu_config *co
     stages all = { .len = 0 };
     bt_vec(uint32_t) order = { .len = 0 };
     uint32_t narray = g->narray;
+    if (config->choices) // only those of the last time
+        config->choices->nsum = config->choices->all.len = 0;
     for (uint32_t i = g->ninput; i < narray; i++) {
         struct stage *stage = BT_NEW(arena, struct stage);
         if (!stage)

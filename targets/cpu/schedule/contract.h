@@ -236,11 +236,12 @@ static inline int cpu_is_around(const struct cpu_tiling *p, uint32_t d)
 bt_status cpu_contract_tiling(bt_graph *, const bt_array *stage,
                               const struct cpu_config *, struct cpu_tiling *) BT_MUST_USE;
 
-/* The tiling turned, where that takes less time. */
-bt_status cpu_contract_turn(bt_graph *, const bt_array *stage, const struct cpu_config *,
-                            struct cpu_tiling *) BT_MUST_USE;
-/* About how long its tiles take. */
-double cpu_cycles_of(const struct cpu_tiling *);
+/* The tiling turned (contract_tiling.c); NULL: it cannot be, or failure. */
+struct cpu_tiling *cpu_contract_turn(bt_graph *, const bt_array *stage,
+                                     const struct cpu_config *,
+                                     const struct cpu_tiling *);
+/* About how long its tiles take, with one thread. */
+double cpu_ns_of_tiles(const struct cpu_tiling *);
 
 /* Levels of k of one call, outermost first. */
 struct cpu_levels {
@@ -309,13 +310,15 @@ struct cpu_emitter {
 
 /* A convolution of 3 x 3 taps, by the tiling's dims and these. */
 struct cpu_filter {
-    const struct cpu_winograd *by; /* NULL: it is none, or better as a plain sum */
+    const struct cpu_winograd *by; /* NULL: it is a plain sum */
     int32_t c;                     /* channels of the data */
     uint32_t y, tap_y, tap_x;
     int64_t nc, no, ny, nx, height, width; /* of the data and the result */
 };
-void cpu_contract_filter(const bt_graph *, const struct cpu_tiling *,
-                         const struct cpu_config *, struct cpu_filter *);
+/* 0: it is none, or may be none. */
+int cpu_contract_filter(const bt_graph *, const struct cpu_tiling *,
+                        const struct cpu_config *, struct cpu_filter *);
+double cpu_ns_of_filter(const struct cpu_filter *, const struct cpu_winograd *);
 /* As cpu_emit_contraction. */
 int cpu_emit_filter(bt_loops *, const struct cpu_tiling *, const struct cpu_filter *,
                     const struct cpu_config *, const struct cpu_epilogue *,

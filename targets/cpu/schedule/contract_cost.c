@@ -1,10 +1,12 @@
-/* About how many cycles the tiles of a contraction take, to compare tilings of it: two products of
- * vectors and two loads in each, what is padded counted as what is not. */
+/* About how long the tiles of a contraction take, to compare ways to make it: two products of
+ * vectors and two loads in a cycle, what is padded counted as what is not, calls that are short.
+ * It may not depend on the machine, as results would. */
 #include "contract.h"
 
 #include "vectorise.h"
 
-enum { CALL = 30, TURNED_COLUMN = 6, CLASS = 60 }; // cycles, of calls that are short
+enum { VECTOR_BITS = 512, ROWS = 14 }; // of a tile
+enum { CALL = 30, TURNED_COLUMN = 6, CLASS = 60, CYCLES_PER_NS = 4 };
 
 static double count_of(const bt_node *extent)
 {
@@ -31,25 +33,27 @@ static struct counts counts_of(const struct cpu_tiling *p)
     return c;
 }
 
-double cpu_cycles_of(const struct cpu_tiling *p)
+double cpu_ns_of_tiles(const struct cpu_tiling *p)
 {
     const struct counts c = counts_of(p);
-    const int64_t lanes = p->tile->nr / 2, nrow = cpu_iterations(p->nrow);
+    const int64_t lanes = VECTOR_BITS / BT_DTYPE_BITS(p->tile->c),
+                  nrow = cpu_iterations(p->nrow);
     int64_t ncolumn = cpu_iterations(p->ncolumn);
     if (p->n0 >= 0)
         ncolumn =
             bt_node_number(p->bs[p->n0]) * cpu_iterations(p->view.dims[p->n0].extent);
     const int64_t nvector = bt_ceildiv_int64(ncolumn, lanes),
                   ntile = bt_ceildiv_int64(nvector, 2),
-                  nblock = bt_ceildiv_int64(nrow, p->tile->mr);
+                  nblock = bt_ceildiv_int64(nrow, ROWS);
     const double products = (double)nrow * (double)nvector / 2;
     const double loads =
         (double)nblock * (double)nvector / 2 + (double)nrow * (double)ntile / 2;
     const double ncall = (double)nblock * (double)ntile;
     // sums that are stored apart are read again
     const double apart = p->n0 < 0 ? 0 : (double)nrow * (double)ncolumn / 4;
-    const double call =
-        p->is_turned ? CALL + TURNED_COLUMN * p->tile->nr : CALL + CLASS * (c.calls - 1);
-    return c.around *
-           (c.depth * (products > loads ? products : loads) + ncall * call + apart);
+    const double call = p->is_turned ? CALL + TURNED_COLUMN * 2 * (double)lanes
+                                     : CALL + CLASS * (c.calls - 1);
+    const double cycles =
+        c.depth * (products > loads ? products : loads) + ncall * call + apart;
+    return c.around * cycles / CYCLES_PER_NS;
 }

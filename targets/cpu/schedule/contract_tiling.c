@@ -691,16 +691,10 @@ bt_status cpu_contract_tiling(bt_graph *g, const bt_array *stage,
     return g->status;
 }
 
-bt_status cpu_contract_turn(bt_graph *g, const bt_array *stage,
-                            const struct cpu_config *config, struct cpu_tiling *p)
+struct cpu_tiling *cpu_contract_turn(bt_graph *g, const bt_array *stage,
+                                     const struct cpu_config *config,
+                                     const struct cpu_tiling *p)
 {
     struct cpu_tiling *turned = BT_NEW(g->arena, struct cpu_tiling);
-    if (!turned)
-        return bt_no_memory();
-    if (turn(g, stage, config, p, turned) && cpu_cycles_of(turned) < cpu_cycles_of(p)) {
-        *p = *turned;
-        p->a = &p->view.operands[turned->a - turned->view.operands];
-        p->b = &p->view.operands[turned->b - turned->view.operands];
-    }
-    return g->status;
+    return turned && turn(g, stage, config, p, turned) ? turned : NULL;
 }

@@ -93,7 +93,7 @@ static int look_at_weights(const struct cpu_tiling *p, const bt_graph *g,
 
 /* What cores of today do with vectors of 16 and tiles of 14 by 32. It may not depend on the
  * machine, as results would; only how ways to do the same compare matters. */
-static const double flops_per_ns = 180, bytes_per_ns = 40, ns_of_call = 20;
+static const double flops_per_ns = 240, bytes_per_ns = 40, ns_of_call = 20;
 enum { LANES = 16, TILE_ROWS = 14, TILE_COLUMNS = 32 };
 
 static int64_t round_up(int64_t n, int64_t to)
@@ -110,7 +110,7 @@ static double cost_of_products(const struct cpu_filter *f, int64_t nplace, int64
                                                         : nbytes / bytes_per_ns;
 }
 
-static double cost_of_size(const struct cpu_filter *f, const struct cpu_winograd *by)
+double cpu_ns_of_filter(const struct cpu_filter *f, const struct cpu_winograd *by)
 {
     const int64_t side = by->size + TAPS - 1;
     const int64_t rows = bt_ceildiv_int64(f->ny, by->size);
@@ -119,35 +119,28 @@ static double cost_of_size(const struct cpu_filter *f, const struct cpu_winograd
     const int64_t no = round_up(f->no, TILE_COLUMNS);
     const int64_t ncall =
         side * side * bt_ceildiv_int64(ntile, TILE_ROWS) * (no / TILE_COLUMNS);
-    const double input = (double)(rows * f->nc * round_up(units, LANES));
+    // units of several narrow rows are transformed together
+    const int64_t nlane = 2 * units <= LANES ? round_up(rows * units, LANES)
+                                             : rows * round_up(units, LANES);
+    const double input = (double)(f->nc * nlane);
     const double output = (double)(rows * f->no * units);
     return cost_of_products(f, side * side, ntile, no) + (double)ncall * ns_of_call +
            1e-3 * (input * by->input->ps + output * by->output->ps);
 }
 
-void cpu_contract_filter(const bt_graph *g, const struct cpu_tiling *p,
-                         const struct cpu_config *config, struct cpu_filter *f)
+int cpu_contract_filter(const bt_graph *g, const struct cpu_tiling *p,
+                        const struct cpu_config *config, struct cpu_filter *f)
 {
     *f = (struct cpu_filter){ .by = NULL };
     if (config->accuracy == CPU_EXACT || p->is_line || p->is_across ||
         p->tile->c != BT_FLOAT32 || p->tile->a != BT_FLOAT32 || !look_at_data(p, f) ||
         !look_at_weights(p, g, config))
-        return;
+        return 0;
     f->nc = extent_of(p, f->c);
     f->no = extent_of(p, p->m);
     f->ny = extent_of(p, (int32_t)f->y);
     f->nx = extent_of(p, (int32_t)p->n);
-    if (f->nc < 0 || f->no < 0 || f->ny < 0 || f->nx < 0)
-        return;
-    double least = cost_of_products(f, TAPS * TAPS, f->ny * f->nx, f->no);
-    for (int32_t size = 2; size <= CPU_WINOGRAD_UNIT; size *= 2) {
-        const struct cpu_winograd *by = cpu_winograd_find(p->tile->isa, size);
-        const double cost = by ? cost_of_size(f, by) : least;
-        if (cost < least) {
-            least = cost;
-            f->by = by;
-        }
-    }
+    return f->nc >= 0 && f->no >= 0 && f->ny >= 0 && f->nx >= 0;
 }
 
 /* ---- blocks ---- */

@@ -507,6 +507,7 @@ bt_status cpu_schedule(bt_ctx *ctx, bt_arena *arena, const struct cpu_config *co
     if (!own.is_constant)
         return bt_no_memory();
     BT_TRY(choose(&c));
+    own.choices = NULL; // versions have others
     // both programs would have to leave the same elements as they are
     if (c.best && primitive->nvar && !(kept && kept->len))
         BT_TRY(add_versions(&c));

@@ -1,0 +1,21 @@
+/* What a schedule has chosen from, for who asks (`baton info --why`). */
+#ifndef CPU_CHOICE_H
+#define CPU_CHOICE_H
+
+#include <baton/base.h>
+
+/* A way to compute a sum of products, or all loops of a function. */
+struct cpu_choice {
+    const char *way;
+    uint32_t sum;      /* number of the sum, from 1; 0: all loops */
+    uint32_t is_taken; /* the least of its sum */
+    double ns;         /* estimate; how ways compare, not what a machine takes */
+};
+
+struct cpu_choices {
+    bt_arena *arena;
+    bt_vec(struct cpu_choice) all;
+    uint32_t nsum;
+};
+
+#endif

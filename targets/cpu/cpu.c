@@ -20,7 +20,7 @@
 #include "schedule/vectorise.h"
 
 struct options {
-    const char *engine, *compiler, *denormals, *accuracy;
+    const char *engine, *compiler, *denormals, *accuracy, *weights;
     int64_t threads;
 };
 static const bt_attr options[] = {
@@ -38,6 +38,11 @@ static const bt_attr options[] = {
         "sums of products: exact adds their terms one after the other; default "
         "may do without some products of convolutions, with errors of the order "
         "of float32's"),
+    BT_ATTR_CHOICE(
+        struct options, weights, "fast", "fast|small",
+        "small does without ways that keep more of constant weights than there "
+        "is of them, as the transforms of convolutions, which take 2 to 4 times "
+        "as many bytes"),
     BT_ATTR_RANGE(struct options, threads, INT, "0", 0, 1024,
                   "threads, the caller's counted; 0: as many as there are processors"),
     { 0 },
@@ -69,6 +74,7 @@ static bt_status fill(bt_ctx *ctx, const struct options *o, struct instance *in)
         return bt_no_memory();
     in->config.rows = &in->rows;
     in->config.accuracy = strcmp(o->accuracy, "exact") == 0 ? CPU_EXACT : CPU_DEFAULT;
+    in->config.has_small_weights = strcmp(o->weights, "small") == 0;
     in->keeps_denormals = strcmp(o->denormals, "keep") == 0;
     in->allocator = cpu_allocator(bt_ctx_registry(ctx));
     in->engine = bt_arena_text(in->arena, o->engine, strlen(o->engine));

@@ -132,9 +132,9 @@ int cpu_contract_filter(const bt_graph *g, const struct cpu_tiling *p,
                         const struct cpu_config *config, struct cpu_filter *f)
 {
     *f = (struct cpu_filter){ .by = NULL };
-    if (config->accuracy == CPU_EXACT || p->is_line || p->is_across ||
-        p->tile->c != BT_FLOAT32 || p->tile->a != BT_FLOAT32 || !look_at_data(p, f) ||
-        !look_at_weights(p, g, config))
+    if (config->accuracy == CPU_EXACT || config->has_small_weights || p->is_line ||
+        p->is_across || p->tile->c != BT_FLOAT32 || p->tile->a != BT_FLOAT32 ||
+        !look_at_data(p, f) || !look_at_weights(p, g, config))
         return 0;
     f->nc = extent_of(p, f->c);
     f->no = extent_of(p, p->m);

@@ -15,11 +15,12 @@ ISAS = ["avx512", "avx2", "portable"]
 ERRORS = {"default": 4e-5, "exact": 1e-5}  # of two layers
 
 
-def convolve(x, w, stride, pads, groups):
+def convolve(x, w, stride, pads, dilation, groups):
     """In float64; the order of dims is that of nn.conv2d."""
     top, left, bottom, right = pads
     x = numpy.pad(x, ((0, 0), (0, 0), (top, bottom), (left, right)))
-    windows = numpy.lib.stride_tricks.sliding_window_view(x, w.shape[2:], (2, 3))[:, :, ::stride, ::stride]
+    sides = [(side - 1) * dilation + 1 for side in w.shape[2:]]
+    windows = numpy.lib.stride_tricks.sliding_window_view(x, sides, (2, 3))[:, :, ::stride, ::stride, ::dilation, ::dilation]
     parts = zip(numpy.split(windows, groups, 1), numpy.split(w, groups, 0))
     return numpy.concatenate([numpy.einsum("nchwrs,ocrs->nohw", a, b, optimize=True) for a, b in parts], 1)
 
@@ -31,7 +32,7 @@ class Program:
         self.weights, lines = {}, []
         self.images = pick.choice([1, 1, 1, 2, 3])
         self.is_open = pick.random() < 0.3
-        shape = [self.images, pick.choice([3, 16, 32, 40, 64]), pick.randint(4, 34), pick.randint(4, 34)]
+        shape = [self.images, pick.choice([3, 16, 32, 40, 64]), pick.randint(1, 40), pick.randint(1, 40)]
         self.given = self.draw.normal(0, 1, shape).astype(numpy.float32)
         self.is_odd = pick.random() < 0.2
         if self.is_odd:
@@ -53,16 +54,19 @@ class Program:
     def layer(self, name, x, lines, mark):
         """A convolution of x, and what is made of it: its value and name."""
         pick, channels = self.pick, x.shape[1]
-        kernel = pick.choice([3, 3, 3, 3, 1, 5]) if min(x.shape[2:]) > 4 else pick.choice([1, 3])
-        stride = pick.choice([1, 1, 1, 2])
-        groups = pick.choice([1, 1, 1, 1, 1, channels])
-        out = channels if groups > 1 else pick.choice([16, 32, 33, 64, 90, 130])
+        kernel, dilation, stride = pick.choice([3, 3, 3, 3, 1, 5]), pick.choice([1, 1, 1, 2]), pick.choice([1, 1, 1, 2, 2, 3])
         pads = [pick.choice([0, kernel // 2, kernel // 2, kernel - 1]) for _ in range(4)]
+        room = min(x.shape[2] + pads[0] + pads[2], x.shape[3] + pads[1] + pads[3])
+        if room < (kernel - 1) * dilation + 1:
+            kernel = dilation = 1
+        groups = pick.choice([1, 1, 1, 1, channels, channels, channels])
+        out = channels * pick.choice([1, 1, 1, 2]) if groups > 1 else pick.choice([16, 32, 33, 64, 90, 130])
         scale = (2 / (kernel * kernel * channels / groups)) ** 0.5
         text, w = self.constant(self.draw.normal(0, scale, (out, channels // groups, kernel, kernel)))
-        lines.append(f"    %{mark}0 = nn.conv2d({name}, {text}, strides=[{stride}, {stride}], padding={pads}, groups={groups});\n")
-        y, name = convolve(x, w, stride, pads, groups), f"%{mark}0"
-        for i, what in enumerate(pick.sample(["bias", "relu", "residual", "multiply"], pick.randint(0, 3))):
+        lines.append(f"    %{mark}0 = nn.conv2d({name}, {text}, strides=[{stride}, {stride}], padding={pads}, "
+                     f"dilation=[{dilation}, {dilation}], groups={groups});\n")
+        y, name = convolve(x, w, stride, pads, dilation, groups), f"%{mark}0"
+        for i, what in enumerate(pick.sample(["bias", "relu", "clip", "residual", "multiply"], pick.randint(0, 3))):
             line, y = self.around(what, name, x, y, mark)
             name = f"%{mark}{i + 1}"
             lines.append(f"    {name} = {line};\n")
@@ -72,6 +76,8 @@ class Program:
         text, c = self.constant(self.draw.normal(0, 1, (y.shape[1], 1, 1)))
         if what == "relu":
             return f"nn.relu({name})", numpy.where(numpy.isnan(y), y, numpy.maximum(y, 0))
+        if what == "clip":
+            return f"clip({name}, a_min=-0.5, a_max=2)", numpy.where(numpy.isnan(y), y, numpy.clip(y, -0.5, 2))
         if what == "residual" and x.shape == y.shape and mark == "a":
             return f"add({name}, %x)", y + x
         return (f"multiply({name}, {text})", y * c) if what == "multiply" else (f"add({name}, {text})", y + c)

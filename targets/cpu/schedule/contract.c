@@ -10,6 +10,7 @@
 struct stage {
     struct cpu_tiling tiling;
     struct cpu_filter filter;
+    struct cpu_depthwise depthwise;
     uint32_t array, sums;    /* the stage, or a part of it; what stands for its sums */
     uint32_t first, nfactor; /* arrays made for its factors */
     struct cpu_finite finite;
@@ -157,9 +158,11 @@ static int emit(bt_loops *loops, const struct stage *stage,
                 bt_stmts *out)
 {
     const struct cpu_tiling *p = &stage->tiling;
-    return stage->filter.by
-               ? cpu_emit_filter(loops, p, &stage->filter, config, epilogue, out)
-               : cpu_emit_contraction(loops, p, config, epilogue, out);
+    if (stage->filter.by)
+        return cpu_emit_filter(loops, p, &stage->filter, config, epilogue, out);
+    if (stage->depthwise.by)
+        return cpu_emit_depthwise(loops, p, &stage->depthwise, config, epilogue, out);
+    return cpu_emit_contraction(loops, p, config, epilogue, out);
 }
 
 /* In the place of a stage's nest, the nest around tiles; what is no epilogue of them stays a
@@ -327,6 +330,7 @@ static bt_status tile_stage(bt_graph *g, const struct cpu_config *config, uint32
     if (!stage->tiling.tile)
         return NULL;
     cpu_contract_filter(g, &stage->tiling, config, &stage->filter);
+    cpu_contract_depthwise(&stage->tiling, &stage->depthwise);
     array = *g->arrays[stage->array];
     stage->nfactor = g->narray - stage->first;
     BT_TRY(cpu_contract_finite(g, &array, &stage->tiling.view, &stage->finite));

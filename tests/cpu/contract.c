@@ -14,7 +14,6 @@
 #include "schedule/contract.h"
 
 #include <stdio.h>
-#include <stdlib.h>
 
 /* ---- calls ---- */
 
@@ -149,6 +148,11 @@ static bt_status run_call(void *self, const char *callee, uint32_t narg,
     struct calls *calls = self;
     if (strncmp(callee, "finite", 6) == 0)
         return run_finite(calls, callee, narg, args);
+    if (strncmp(callee, "depthwise", 9) == 0) {
+        run_depthwise(calls->isa, callee, narg, args);
+        calls->ntile++;
+        return NULL;
+    }
     const struct cpu_tile *tile = find_tile(callee);
     int is_halo = 0;
     const int is_epilogue = strncmp(callee, "epilogue", 8) == 0;
@@ -188,34 +192,6 @@ static bt_status run_call(void *self, const char *callee, uint32_t narg,
 
 /* ---- one formula ---- */
 
-/* The stage scheduled for a set and so many threads; the bits of its result. */
-static void run_schedule(struct world *w, struct formula *f, uint32_t n, bt_tensor **in,
-                         const struct cpu_config *config, bt_tensor *out,
-                         struct calls *calls)
-{
-    bt_compute *compute = make(w, f, n, in);
-    bt_arena *arena = bt_arena_create(w->registry);
-    bt_loops *loops;
-    void *data[8];
-    assert_ok(w->ctx,
-              cpu_contract(w->ctx, arena, config, "test", compute->graph, NULL, &loops));
-    for (uint32_t i = 0; i < n; i++)
-        data[i] = in[i]->data;
-    data[n] = out->data;
-    memset(out->data, 0x55, (size_t)out->nelem * bt_dtype_nbytes(out->dtype));
-    struct run_options options = { .seed = 7, .call = run_call, .self = calls };
-    bt_status status = loops_run(w->ctx, loops, data, &options);
-    if (status || getenv("SHOW")) {
-        bt_text text;
-        bt_text_init(&text, arena);
-        assert_ok(w->ctx, bt_loops_print(loops, &text));
-        print_message("%s\n", bt_text_get(&text));
-    }
-    assert_ok(w->ctx, status);
-    bt_arena_destroy(arena);
-    bt_compute_destroy(compute);
-}
-
 static void assert_same(const struct contraction *c, const bt_tensor *got,
                         const bt_tensor *expected)
 {
@@ -247,7 +223,7 @@ static void check(const struct contraction *c)
                          &(struct cpu_config){ .isa = isa,
                                                .nthread = threads[i],
                                                .is_constant = c->is_constant },
-                         got, &calls);
+                         got, run_call, &calls);
             if (!calls.ntile && !c->may_be_plain)
                 fail_msg("%s: no tile", c->text);
             assert_same(c, got, expected);
@@ -598,7 +574,8 @@ static void check_cuts(const struct contraction *c)
         for (uint32_t nthread = 1; nthread <= 16; nthread *= 2) {
             struct calls calls = { .isa = isa };
             const struct cpu_config config = { .isa = isa, .nthread = nthread };
-            run_schedule(&w, &f, n, in, &config, nthread == 1 ? first : got, &calls);
+            run_schedule(&w, &f, n, in, &config, nthread == 1 ? first : got, run_call,
+                         &calls);
             assert_true(calls.ntile > 0);
             if (nthread > 1)
                 assert_memory_equal(got->data, first->data,

@@ -6,7 +6,11 @@
 #include "formula.h"
 
 #include "compute/evaluate/compute.h"
+#include "loops_oracle.h"
+#include "primitives/depthwise.h"
 #include "schedule/contract.h"
+
+#include <stdlib.h>
 
 struct input {
     const char *name, *type;
@@ -29,6 +33,70 @@ static inline bt_compute *make(struct world *w, struct formula *f, uint32_t n,
     bt_op op = formula_op(f);
     assert_ok(w->ctx, formula_make(w, f, &op, n, in, &compute));
     return compute;
+}
+
+/* The stage scheduled for a set and so many threads, its calls done by `call`; the bits of its
+ * result. */
+static inline void
+run_schedule(struct world *w, struct formula *f, uint32_t n, bt_tensor **in,
+             const struct cpu_config *config, bt_tensor *out,
+             bt_status (*call)(void *self, const char *callee, uint32_t narg,
+                               const struct call_value *args),
+             void *self)
+{
+    bt_compute *compute = make(w, f, n, in);
+    bt_arena *arena = bt_arena_create(w->registry);
+    bt_loops *loops;
+    void *data[8];
+    assert_ok(w->ctx,
+              cpu_contract(w->ctx, arena, config, "test", compute->graph, NULL, &loops));
+    for (uint32_t i = 0; i < n; i++)
+        data[i] = in[i]->data;
+    data[n] = out->data;
+    memset(out->data, 0x55, (size_t)out->nelem * bt_dtype_nbytes(out->dtype));
+    struct run_options options = { .seed = 7, .call = call, .self = self };
+    bt_status status = loops_run(w->ctx, loops, data, &options);
+    if (status || getenv("SHOW")) {
+        bt_text text;
+        bt_text_init(&text, arena);
+        assert_ok(w->ctx, bt_loops_print(loops, &text));
+        print_message("%s\n", bt_text_get(&text));
+    }
+    assert_ok(w->ctx, status);
+    bt_arena_destroy(arena);
+    bt_compute_destroy(compute);
+}
+
+/* ---- calls of depthwise convolutions ---- */
+
+/* In the room that it has. */
+static inline void run_depthwise(enum cpu_isa isa, const char *callee, uint32_t narg,
+                                 const struct call_value *args)
+{
+    void *p[CPU_DEPTHWISE_NPOINTER];
+    int64_t n[CPU_DEPTHWISE_NINT];
+    assert_int_equal(narg, CPU_DEPTHWISE_NPOINTER + CPU_DEPTHWISE_NINT);
+    for (uint32_t i = 0; i < narg; i++) {
+        if (i < CPU_DEPTHWISE_NPOINTER)
+            p[i] = args[i].address;
+        else
+            n[i - CPU_DEPTHWISE_NPOINTER] = args[i].integer;
+    }
+    const int64_t last = n[CPU_DEPTHWISE_PLANES] - 1;
+    assert_true(last >= 0 && n[CPU_DEPTHWISE_ROWS] >= 0 && n[CPU_DEPTHWISE_COLUMNS] >= 0);
+    assert_true(args[CPU_DEPTHWISE_Y].nelem >=
+                last * n[CPU_DEPTHWISE_Y_PLANE] +
+                    (n[CPU_DEPTHWISE_ROWS] - 1) * n[CPU_DEPTHWISE_Y_ROW] +
+                    n[CPU_DEPTHWISE_COLUMNS]);
+    assert_true(args[CPU_DEPTHWISE_X].nelem >=
+                last * n[CPU_DEPTHWISE_X_PLANE] +
+                    n[CPU_DEPTHWISE_HEIGHT] * n[CPU_DEPTHWISE_WIDTH]);
+    assert_true(args[CPU_DEPTHWISE_W].nelem >
+                last * n[CPU_DEPTHWISE_W_PLANE] +
+                    (n[CPU_DEPTHWISE_TAPS] - 1) *
+                        (n[CPU_DEPTHWISE_W_Y] + n[CPU_DEPTHWISE_W_X]));
+    assert_true(args[CPU_DEPTHWISE_BIAS].nelem > last * n[CPU_DEPTHWISE_BIAS_PLANE]);
+    assert_int_equal(cpu_callee_find(isa, callee)->run(p, n), 0);
 }
 
 /* ---- without memory ---- */

@@ -96,23 +96,6 @@ struct image {
     const char *before, *behind; /* the sums in the formula */
 };
 
-static void run_schedule(struct world *w, struct formula *f, bt_tensor **in,
-                         const struct cpu_config *config, bt_tensor *out,
-                         struct calls *calls)
-{
-    bt_compute *compute = make(w, f, 3, in);
-    bt_arena *arena = bt_arena_create(w->registry);
-    bt_loops *loops;
-    void *data[] = { in[0]->data, in[1]->data, in[2]->data, out->data };
-    assert_ok(w->ctx,
-              cpu_contract(w->ctx, arena, config, "test", compute->graph, NULL, &loops));
-    memset(out->data, 0x55, (size_t)out->nelem * bt_dtype_nbytes(out->dtype));
-    struct run_options options = { .seed = 7, .call = run_call, .self = calls };
-    assert_ok(w->ctx, loops_run(w->ctx, loops, data, &options));
-    bt_arena_destroy(arena);
-    bt_compute_destroy(compute);
-}
-
 static double largest(const bt_tensor *t)
 {
     double most = 0;
@@ -171,12 +154,12 @@ static void check(const struct image *c, float odd, int64_t odd_at)
             struct cpu_config config = { .isa = isa,
                                          .nthread = threads[i],
                                          .is_constant = is_constant };
-            run_schedule(&w, &f, in, &config, got, &calls);
+            run_schedule(&w, &f, 3, in, &config, got, run_call, &calls);
             assert_int_equal(calls.n[2] > 0, c->size == 2);
             assert_int_equal(calls.n[4] > 0, c->size == 4);
             assert_near(got, expected, error);
             config.accuracy = CPU_EXACT;
-            run_schedule(&w, &f, in, &config, got, &exact);
+            run_schedule(&w, &f, 3, in, &config, got, run_call, &exact);
             assert_int_equal(exact.n[2] + exact.n[4], 0);
         }
     }

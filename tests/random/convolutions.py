@@ -32,7 +32,7 @@ class Program:
         self.weights, lines = {}, []
         self.images = pick.choice([1, 1, 1, 2, 3])
         self.is_open = pick.random() < 0.3
-        sides = pick.choice([[1, 9], [4, 34], [4, 34]])
+        sides = pick.choice([[1, 9], [4, 40], [4, 40]])
         shape = [self.images, pick.choice([3, 16, 24, 32, 64]), pick.randint(*sides), pick.randint(*sides)]
         self.given = self.draw.normal(0, 1, shape).astype(numpy.float32)
         self.is_odd = pick.random() < 0.2
@@ -58,15 +58,15 @@ class Program:
 
     def layer(self, name, x, lines, mark):
         """A convolution of x, and what is made of it: its value and name."""
-        pick, channels, least = self.pick, x.shape[1], min(x.shape[2:])
-        kernel = pick.choice([k for k in [3, 3, 3, 3, 1, 1, 1, 5, 7] if k <= max(least, 1)])
+        pick, channels = self.pick, x.shape[1]
+        kernel = pick.choice([3, 3, 3, 3, 1, 1, 1, 5, 7])
         stride, dilation = pick.choice([1, 1, 1, 1, 2, 3]), pick.choice([1, 1, 1, 2])
-        if dilation * (kernel - 1) + 1 > least:
-            dilation = 1
-        groups = pick.choice([1, 1, 1, 1, 1, channels])
-        out = channels if groups > 1 or pick.random() < 0.4 else pick.choice([16, 24, 33, 64, 90, 130])
+        groups = pick.choice([1, 1, 1, 1, channels, channels])
+        out = channels * pick.choice([1, 1, 2]) if groups > 1 else channels if pick.random() < 0.4 else pick.choice([16, 24, 33, 64, 90, 130])
         same = dilation * (kernel - 1) // 2
         pads = pick.choice([[same] * 4, [pick.choice([0, same, kernel - 1]) for _ in range(4)]])
+        if min(x.shape[2] + pads[0] + pads[2], x.shape[3] + pads[1] + pads[3]) < dilation * (kernel - 1) + 1:
+            kernel = dilation = 1
         scale = (2 / (kernel * kernel * channels / groups)) ** 0.5
         text, w = self.constant(self.draw.normal(0, scale, (out, channels // groups, kernel, kernel)))
         lines.append(f"    %{mark}0 = nn.conv2d({name}, {text}, strides=[{stride}, {stride}], padding={pads}, "

@@ -3,6 +3,7 @@
 
 #include <string.h>
 
+#include "depthwise.h"
 #include "halo.h"
 #include "pack.h"
 #include "tile.h"
@@ -20,6 +21,8 @@ static const int8_t work_weights[] = { CPU_WEIGHTS_C, -1 };
 static const int8_t work_input[] = { CPU_INPUT_C, CPU_INPUT_ROWS, CPU_INPUT_UNITS, -1 };
 static const int8_t work_output[] = { CPU_OUTPUT_COUNT, CPU_OUTPUT_ROWS, CPU_OUTPUT_UNITS,
                                       -1 };
+static const int8_t work_depthwise[] = { CPU_DEPTHWISE_PLANES, CPU_DEPTHWISE_ROWS,
+                                         CPU_DEPTHWISE_COLUMNS, CPU_DEPTHWISE_TAPS, -1 };
 
 #define COUNT(...) (sizeof((const uint8_t[][2]){ __VA_ARGS__ }) / 2)
 const struct cpu_form cpu_forms[CPU_NFORM] = {
@@ -49,7 +52,8 @@ static const struct cpu_callee copies[] = { COPIES(pack, PACK, 300)
 #define STRIPS(isa)                                                      \
     TABLE(cpu_float_##isa), TABLE(cpu_int_##isa), TABLE(cpu_move_##isa), \
         TABLE(cpu_reduce_##isa), TABLE(cpu_window_##isa)
-#define BLOCKS(isa) TABLE(cpu_tile_rows_##isa), TABLE(cpu_winograd_rows_##isa)
+#define BLOCKS(isa)    TABLE(cpu_tile_rows_##isa), TABLE(cpu_winograd_rows_##isa)
+#define DEPTHWISE(isa) TABLE(cpu_depthwise_##isa)
 #define DECLARE(isa)                                                                     \
     extern const struct cpu_callee cpu_float_##isa[], cpu_int_##isa[], cpu_move_##isa[], \
         cpu_reduce_##isa[], cpu_window_##isa[];
@@ -69,14 +73,15 @@ DECLARE(avx512)
 #define cpu_reduce_avx512 cpu_reduce_portable
 #define cpu_window_avx512 cpu_window_portable
 #endif
-enum { MOST_TABLES = 13 };
+enum { MOST_TABLES = 14 };
 static const struct {
     const char *name;
     const struct cpu_callee *rows;
 } tables[CPU_ISA_COUNT][MOST_TABLES] = {
     { STRIPS(portable), TABLE(copies), BLOCKS(portable) },
-    { STRIPS(avx2), TABLE(copies), BLOCKS(avx2), BLOCKS(portable) },
-    { STRIPS(avx512), TABLE(copies), BLOCKS(avx512), BLOCKS(avx2), BLOCKS(portable) },
+    { STRIPS(avx2), TABLE(copies), BLOCKS(avx2), DEPTHWISE(avx2), BLOCKS(portable) },
+    { STRIPS(avx512), TABLE(copies), BLOCKS(avx512), DEPTHWISE(avx512), BLOCKS(avx2),
+      BLOCKS(portable) },
 };
 
 #define EACH_ROW(isa, k, row)                      \

@@ -50,6 +50,7 @@
  *     tile_f32_avx512    blocks of products; line_..., across_...: of one row;
  *                        epilogue_...: and what is made of them (tile.h)
  *     winograd_4_weights_avx512, ..._input_..., ..._output_...    (winograd.h)
+ *     depthwise_f32_avx512                channels by taps of their own (depthwise.h)
  *     pack.4                              panels (pack.h), by the bytes of an element
  *     halo.4                              planes with zeros around (halo.h), likewise
  *

@@ -17,6 +17,12 @@ enum { NPART = 32 };
 #define VECTOR_NBYTES 16
 #endif
 
+#if defined(__clang__)
+#define UNROLL _Pragma("clang loop unroll(full)")
+#else
+#define UNROLL _Pragma("GCC unroll 16")
+#endif
+
 #define VECTOR(nbytes) __attribute__((vector_size(nbytes)))
 typedef float float32_vec VECTOR(VECTOR_NBYTES);
 typedef double float64_vec VECTOR(VECTOR_NBYTES);
@@ -42,52 +48,78 @@ typedef half_vec half_vec_at AT;
 #define PICK(type, mask, x, a) \
     ((type##_vec)(((type##_mask)(x) & (mask)) | ((type##_mask)(a) & ~(mask))))
 
-/* `type` of the accumulator; `vec` and `one`: the operand's next elements from i. */
-#define REDUCE(name, type, OP, start, vec, one)                  \
-    STRIP(name)                                                  \
-    {                                                            \
-        enum { LANES = sizeof(type##_vec) / sizeof(type##_at) }; \
-        type##_at *acc = p[0];                                   \
-        type##_at part[NPART];                                   \
-        type##_vec sums[NPART / LANES];                          \
-        int64_t i = 0;                                           \
-        for (; n[0] <= CPU_FEW_TERMS && i < n[0]; i++)           \
-            *acc = OP(type, *acc, (one));                        \
-        if (i == n[0])                                           \
-            return 0;                                            \
-        for (int k = 0; k < NPART / LANES; k++)                  \
-            sums[k] = (type##_vec){ 0 } + (start);               \
-        for (; i + NPART <= n[0]; i += NPART) {                  \
-            for (int k = 0; k < NPART / LANES; k++) {            \
-                const int64_t at = i + k * LANES;                \
-                const type##_vec x = vec;                        \
-                sums[k] = OP##_VEC(type, sums[k], x);            \
-            }                                                    \
-        }                                                        \
-        memcpy(part, sums, sizeof(part));                        \
-        for (int k = 0; i < n[0]; i++, k++)                      \
-            part[k] = OP(type, part[k], (one));                  \
-        for (int half = NPART / 2; half > 0; half /= 2) {        \
-            for (int k = 0; k < half; k++)                       \
-                part[k] = OP(type, part[k], part[k + half]);     \
-        }                                                        \
-        *acc = OP(type, *acc, part[0]);                          \
-        return 0;                                                \
+/* `type` of the accumulator; `none` changes no result; `vec` and `one`: the operand's next elements
+ * from `at`, and element i. The elements behind the last whole vector are copied first: what is
+ * written element by element cannot be read as a vector at once. */
+#define REDUCE(name, type, OP, start, none, vec, one)              \
+    STRIP(name)                                                    \
+    {                                                              \
+        enum { LANES = sizeof(type##_vec) / sizeof(type##_at) };   \
+        enum { NSUM = NPART / LANES };                             \
+        type##_at *acc = p[0];                                     \
+        type##_at last[LANES];                                     \
+        type##_vec sums[NSUM];                                     \
+        int64_t i = 0;                                             \
+        for (; n[0] <= CPU_FEW_TERMS && i < n[0]; i++)             \
+            *acc = OP(type, *acc, (one));                          \
+        if (i == n[0])                                             \
+            return 0;                                              \
+        const int64_t end = n[0] / LANES * LANES;                  \
+        for (int k = 0; k < LANES; k++)                            \
+            last[k] = (none);                                      \
+        for (i = end; i < n[0]; i++)                               \
+            last[i - end] = (one);                                 \
+        for (int k = 0; k < NSUM; k++)                             \
+            sums[k] = (type##_vec){ 0 } + (start);                 \
+        for (i = 0; i + NPART <= n[0]; i += NPART) {               \
+            for (int k = 0; k < NSUM; k++) {                       \
+                const int64_t at = i + k * LANES;                  \
+                const type##_vec x = vec;                          \
+                sums[k] = OP##_VEC(type, sums[k], x);              \
+            }                                                      \
+        }                                                          \
+        UNROLL                                                     \
+        for (int k = 0; k < NSUM; k++) {                           \
+            const int64_t at = i + k * LANES;                      \
+            if (at > end)                                          \
+                continue;                                          \
+            type##_vec x = LOAD(type, last);                       \
+            if (at < end)                                          \
+                x = vec;                                           \
+            sums[k] = OP##_VEC(type, sums[k], x);                  \
+        }                                                          \
+        UNROLL                                                     \
+        for (int half = NSUM / 2; half > 0; half /= 2) {           \
+            UNROLL                                                 \
+            for (int k = 0; k < half; k++)                         \
+                sums[k] = OP##_VEC(type, sums[k], sums[k + half]); \
+        }                                                          \
+        memcpy(last, sums, sizeof(last));                          \
+        UNROLL                                                     \
+        for (int half = LANES / 2; half > 0; half /= 2) {          \
+            UNROLL                                                 \
+            for (int k = 0; k < half; k++)                         \
+                last[k] = OP(type, last[k], last[k + half]);       \
+        }                                                          \
+        *acc = OP(type, *acc, last[0]);                            \
+        return 0;                                                  \
     }
 #define A(type) ((const type##_at *)p[1])
 #define B(type) ((const type##_at *)p[2])
-#define REDUCERS(type)                                                             \
-    REDUCE(sum_##type, type, SUM, 0, LOAD(type, A(type) + at), A(type)[i])         \
-    REDUCE(prod_##type, type, PROD, 1, LOAD(type, A(type) + at), A(type)[i])       \
-    REDUCE(max_##type, type, MAX, -INFINITY, LOAD(type, A(type) + at), A(type)[i]) \
-    REDUCE(min_##type, type, MIN, INFINITY, LOAD(type, A(type) + at), A(type)[i])  \
-    REDUCE(dot_##type, type, SUM, 0,                                               \
+#define REDUCERS(type)                                                            \
+    REDUCE(sum_##type, type, SUM, 0, -0.0F, LOAD(type, A(type) + at), A(type)[i]) \
+    REDUCE(prod_##type, type, PROD, 1, 1, LOAD(type, A(type) + at), A(type)[i])   \
+    REDUCE(max_##type, type, MAX, -INFINITY, -INFINITY, LOAD(type, A(type) + at), \
+           A(type)[i])                                                            \
+    REDUCE(min_##type, type, MIN, INFINITY, INFINITY, LOAD(type, A(type) + at),   \
+           A(type)[i])                                                            \
+    REDUCE(dot_##type, type, SUM, 0, -0.0F,                                       \
            LOAD(type, A(type) + at) * LOAD(type, B(type) + at), A(type)[i] * B(type)[i])
 REDUCERS(float32)
 REDUCERS(float64)
-REDUCE(sum_wide, float64, SUM, 0, WIDEN(A(float32) + at), (double)A(float32)[i])
-REDUCE(prod_wide, float64, PROD, 1, WIDEN(A(float32) + at), (double)A(float32)[i])
-REDUCE(dot_wide, float64, SUM, 0, WIDEN(A(float32) + at) * WIDEN(B(float32) + at),
+REDUCE(sum_wide, float64, SUM, 0, -0.0, WIDEN(A(float32) + at), (double)A(float32)[i])
+REDUCE(prod_wide, float64, PROD, 1, 1, WIDEN(A(float32) + at), (double)A(float32)[i])
+REDUCE(dot_wide, float64, SUM, 0, -0.0, WIDEN(A(float32) + at) * WIDEN(B(float32) + at),
        (double)A(float32)[i] * (double)B(float32)[i])
 
 /* ---- integers and bool ---- */

@@ -291,15 +291,26 @@ static inline void int_store_runs(float *to, int64_t stride, int_vector v)
 /* Lanes of a vector: those from `first` to before `end`. */
 #if defined(__AVX512F__)
 typedef __mmask16 float_lanes;
+typedef __mmask8 double_lanes;
 static inline float_lanes float_lanes_of(int first, int end)
 {
     return (float_lanes)(((1U << end) - 1) & ~((1U << first) - 1));
 }
+
+static inline double_lanes double_lanes_of(int first, int end)
+{
+    return (double_lanes)(((1U << end) - 1) & ~((1U << first) - 1));
+}
 #elif defined(__AVX2__) && defined(__FMA__)
-typedef __m256i float_lanes;
+typedef __m256i float_lanes, double_lanes;
 static inline float_lanes float_lanes_of(int first, int end)
 {
     return _mm256_andnot_si256(float_mask(first), float_mask(end));
+}
+
+static inline double_lanes double_lanes_of(int first, int end)
+{
+    return _mm256_andnot_si256(double_mask(first), double_mask(end));
 }
 #else
 typedef struct {
@@ -325,6 +336,17 @@ static inline float_vector float_load_lanes(const float *from, float_lanes lanes
     return v;
 #endif
 }
+
+#if defined(__AVX2__) && defined(__FMA__)
+static inline double_vector double_load_lanes(const double *from, double_lanes lanes)
+{
+#if defined(__AVX512F__)
+    return _mm512_maskz_loadu_pd(lanes, from);
+#else
+    return _mm256_maskload_pd(from, lanes);
+#endif
+}
+#endif
 
 /* Of elements in four vectors one after the other, number 4 * i + k becomes lane i of v[k]. */
 static inline void float_deinterleave_4(float_vector *v)

@@ -13,6 +13,7 @@
 struct stage {
     struct cpu_tiling tiling;
     struct cpu_filter filter;
+    struct cpu_depthwise depthwise;
     uint32_t array, sums;    /* the stage, or a part of it; what stands for its sums */
     uint32_t first, nfactor; /* arrays made for its factors */
     struct cpu_finite finite;
@@ -161,9 +162,11 @@ static int emit(bt_loops *loops, const struct stage *stage,
                 bt_stmts *out)
 {
     const struct cpu_tiling *p = &stage->tiling;
-    return stage->filter.by
-               ? cpu_emit_filter(loops, p, &stage->filter, config, epilogue, out)
-               : cpu_emit_contraction(loops, p, config, epilogue, out);
+    if (stage->filter.by)
+        return cpu_emit_filter(loops, p, &stage->filter, config, epilogue, out);
+    if (stage->depthwise.by)
+        return cpu_emit_depthwise(loops, p, &stage->depthwise, config, epilogue, out);
+    return cpu_emit_contraction(loops, p, config, epilogue, out);
 }
 
 /* In the place of a stage's nest, the nest around tiles; what is no epilogue of them stays a
@@ -325,9 +328,12 @@ struct way {
 
 enum { MOST_WAYS = 4 };
 
-static const char *way_of_tiling(const struct cpu_tiling *p)
+static const char *way_of(const struct stage *stage)
 {
-    return p->is_line ? "lines" : p->is_across ? "columns as they lie" : "tiles";
+    return stage->depthwise.by       ? "depthwise"
+           : stage->tiling.is_line   ? "lines"
+           : stage->tiling.is_across ? "columns as they lie"
+                                     : "tiles";
 }
 
 /* All ways to compute the stage: by tiles as they were found, turned, and by transforms. */
@@ -339,7 +345,7 @@ static uint32_t find_ways(bt_graph *g, const struct cpu_config *config,
     };
     const struct cpu_tiling *p = &stage->tiling;
     uint32_t n = 0;
-    ways[n++] = (struct way){ way_of_tiling(p), cpu_ns_of_tiles(p), NULL, NULL };
+    ways[n++] = (struct way){ way_of(stage), cpu_ns_of_tiles(p), NULL, NULL };
     const struct cpu_tiling *turned = cpu_contract_turn(g, array, config, p);
     if (turned)
         ways[n++] =
@@ -405,6 +411,7 @@ static bt_status tile_stage(bt_graph *g, const struct cpu_config *config, uint32
         BT_TRY(split_parts(g, config, stage));
     if (!stage->tiling.tile)
         return NULL;
+    cpu_contract_depthwise(&stage->tiling, &stage->depthwise);
     array = *g->arrays[stage->array];
     BT_TRY(choose_way(g, config, &array, stage));
     stage->nfactor = g->narray - stage->first;

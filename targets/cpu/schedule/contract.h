@@ -324,6 +324,18 @@ int cpu_emit_filter(bt_loops *, const struct cpu_tiling *, const struct cpu_filt
                     const struct cpu_config *, const struct cpu_epilogue *,
                     bt_stmts *out);
 
+/* A depthwise convolution of 3 x 3 or 5 x 5 taps, by the tiling's dims and these. */
+struct cpu_depthwise {
+    const struct cpu_callee *by; /* NULL: it is none */
+    uint32_t y, tap_y, tap_x;
+    int64_t ntap, step; /* along rows, and as many along columns */
+};
+void cpu_contract_depthwise(const struct cpu_tiling *, struct cpu_depthwise *);
+/* As cpu_emit_contraction. */
+int cpu_emit_depthwise(bt_loops *, const struct cpu_tiling *,
+                       const struct cpu_depthwise *, const struct cpu_config *,
+                       const struct cpu_epilogue *, bt_stmts *out);
+
 /* Whether sums may go straight to where they are stored. */
 int cpu_is_sum_stored(const struct cpu_tiling *, const struct cpu_epilogue *);
 /* What is made of a sum, which lies at `offset` of a block, stored for these values of the

@@ -1,0 +1,58 @@
+/*
+ * Depthwise convolutions: channels of an image, each by taps of its own, read where they lie. Of
+ * each of PLANES:
+ *
+ *     S[r, c] = sum(i in TAPS, j in TAPS: W[i, j] * X[TOP + STEP * r + i, LEFT + STEP * c + j])
+ *     Y[r, c] = min(max(S[r, c] + BIAS, low), high)
+ *
+ * Elements outside of X are zeros, which are multiplied too. One accumulator per element takes
+ * its terms in the order of i, then j, as tiles do (tile.h): a result is the same bit for bit
+ * however rows and columns are cut into calls. BIAS is one element of a plane; it is
+ * added, and each bound is kept, where its flag is set.
+ */
+#ifndef CPU_DEPTHWISE_H
+#define CPU_DEPTHWISE_H
+
+#include "callee.h"
+
+enum {
+    CPU_DEPTHWISE_Y,
+    CPU_DEPTHWISE_X,
+    CPU_DEPTHWISE_W,
+    CPU_DEPTHWISE_BIAS,
+    CPU_DEPTHWISE_NPOINTER
+};
+enum {
+    CPU_DEPTHWISE_PLANES,
+    CPU_DEPTHWISE_ROWS, /* of the result */
+    CPU_DEPTHWISE_COLUMNS,
+    CPU_DEPTHWISE_TAPS,    /* 3 or 5 along rows, and as many along columns */
+    CPU_DEPTHWISE_Y_PLANE, /* strides count elements */
+    CPU_DEPTHWISE_X_PLANE,
+    CPU_DEPTHWISE_W_PLANE,
+    CPU_DEPTHWISE_BIAS_PLANE,
+    CPU_DEPTHWISE_Y_ROW,
+    CPU_DEPTHWISE_W_Y,
+    CPU_DEPTHWISE_W_X,
+    CPU_DEPTHWISE_HEIGHT, /* of X, which lies row by row */
+    CPU_DEPTHWISE_WIDTH,
+    CPU_DEPTHWISE_TOP, /* may be outside, as LEFT */
+    CPU_DEPTHWISE_LEFT,
+    CPU_DEPTHWISE_STEP, /* 1 or 2, from row to row, and from column to column */
+    CPU_DEPTHWISE_FLAGS,
+    CPU_DEPTHWISE_LOW, /* bits of a float, or double, that is no NaN */
+    CPU_DEPTHWISE_HIGH,
+    CPU_DEPTHWISE_NINT
+};
+enum {
+    CPU_DEPTHWISE_ADD = 1,
+    CPU_DEPTHWISE_AT_LEAST = 2,
+    CPU_DEPTHWISE_AT_MOST = 4,
+};
+
+/* Of set `isa`, for float32 and float64; NULL: there is none of the type, or set. */
+const struct cpu_callee *cpu_depthwise_find(enum cpu_isa isa, bt_dtype dtype);
+
+extern const struct cpu_callee cpu_depthwise_avx2[], cpu_depthwise_avx512[];
+
+#endif

@@ -92,9 +92,10 @@ class Program:
             return f"nn.relu({name})", bounded(0, numpy.inf)
         if what == "clip":
             return f"clip({name}, a_min=-0.5, a_max=6.0)", bounded(-0.5, 6)
-        if what == "limits":  # tensors of no dims
-            low, high = self.constant(numpy.array(-0.75)), self.constant(numpy.array(0.75))
-            return f"minimum(maximum({name}, {low[0]}), {high[0]})", bounded(-0.75, 0.75)
+        if what == "limits":  # tensors of no dims, or one element of some
+            low, high = self.constant(numpy.array([9.0, -0.75])), self.constant(numpy.array(0.75))
+            lows = f"strided_slice({low[0]}, begin=[1], end=[2])"
+            return f"minimum(maximum({name}, {lows}), {high[0]})", bounded(-0.75, 0.75)
         if what == "residual" and same:
             value, of = self.pick.choice(same)
             return f"add({name}, {of})", y + value

@@ -289,6 +289,15 @@ struct cpu_finish {
     const bt_node *low_at, *high_at; /* likewise */
     int64_t low, high;               /* bits of numbers */
 };
+/* What surrounds a sum, from the outside to the inside, NULL where there is none of it: bounds are
+ * one number for all elements, what is added is read. */
+struct cpu_chain {
+    const bt_node *high, *low, *residual, *bias;
+};
+/* 0: something else surrounds it. Of one read that is added, it is the bias. */
+int cpu_take_apart(const bt_node *body, const bt_node *sum, struct cpu_chain *);
+/* The read of the sums in what is stored; NULL: there is none. */
+const bt_node *cpu_find_sum(const bt_node *stored, uint32_t sums);
 /* Whether what a stage makes of its sum has the form of it. */
 int cpu_is_epilogue(const bt_node *body, const bt_node *sum);
 void cpu_match_finish(bt_graph *, const struct cpu_tiling *, const struct cpu_epilogue *,

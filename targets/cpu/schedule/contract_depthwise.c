@@ -115,28 +115,17 @@ struct finish {
     const bt_node *bias_at, *biases[CPU_DIMS];
 };
 
-/* A value that is rounded to its own type, which operators do here themselves. */
-static const bt_node *unrounded(const bt_node *node)
+/* The bits of a bound; 0: it is no number that is known, or NaN. */
+static int look_at_bound(const bt_node *bound, int64_t flag, struct finish *f,
+                         int64_t *bits)
 {
-    while (node->kind == BT_NODE_CAST && node->dtype == node->args[0]->dtype)
-        node = node->args[0];
-    return node;
-}
-
-/* The other argument of an operator on a number, whose bits are given. NULL: it is none. */
-static const bt_node *bounded(const bt_node *node, uint32_t scalar, int64_t *bits)
-{
-    if (node->kind != BT_NODE_SCALAR || node->which != scalar)
-        return NULL;
-    for (uint32_t i = 0; i < 2; i++) {
-        const bt_node *bound = unrounded(node->args[i]);
-        if (bound->kind != BT_NODE_CONST || bound->value.f != bound->value.f)
-            continue;
-        *bits = 0;
-        bt_cell_store(bits, bound->dtype, bound->value);
-        return unrounded(node->args[!i]);
-    }
-    return NULL;
+    if (!bound)
+        return 1;
+    if (bound->kind != BT_NODE_CONST || bound->value.f != bound->value.f)
+        return 0;
+    f->flags |= flag;
+    bt_cell_store(bits, bound->dtype, bound->value);
+    return 1;
 }
 
 /* The bias by dims: neither rows nor columns. */
@@ -165,34 +154,20 @@ static int look_at_bias(bt_graph *g, const struct cpu_tiling *p,
     return 1;
 }
 
-static int is_sum(const struct cpu_epilogue *epilogue, const bt_node *node)
-{
-    return node->kind == BT_NODE_READ && node->which == epilogue->sums &&
-           node->args[0] == epilogue->store->offset;
-}
-
 /* 0: what is stored is something else. */
 static int look_at_epilogue(bt_graph *g, const struct cpu_tiling *p,
                             const struct cpu_depthwise *by,
                             const struct cpu_epilogue *epilogue, struct finish *f)
 {
-    const bt_node *value = unrounded(epilogue->store->value), *inner;
+    const bt_stmt *store = epilogue->store;
+    const bt_node *sum = cpu_find_sum(store->value, epilogue->sums);
+    struct cpu_chain chain;
     *f = (struct finish){ .flags = 0 };
-    if (!cpu_is_size(p->view.dims[p->n].c, 1))
-        return 0;
-    inner = bounded(value, BT_SCALAR_MIN, &f->high);
-    f->flags |= inner ? CPU_DEPTHWISE_AT_MOST : 0;
-    value = inner ? inner : value;
-    inner = bounded(value, BT_SCALAR_MAX, &f->low);
-    f->flags |= inner ? CPU_DEPTHWISE_AT_LEAST : 0;
-    value = inner ? inner : value;
-    if (is_sum(epilogue, value))
-        return 1;
-    if (value->kind != BT_NODE_SCALAR || value->which != BT_SCALAR_ADD)
-        return 0;
-    const bt_node *args[] = { unrounded(value->args[0]), unrounded(value->args[1]) };
-    const int second = is_sum(epilogue, args[1]);
-    return is_sum(epilogue, args[second]) && look_at_bias(g, p, by, args[!second], f);
+    return cpu_is_size(p->view.dims[p->n].c, 1) && sum && sum->args[0] == store->offset &&
+           cpu_take_apart(store->value, sum, &chain) && !chain.residual &&
+           look_at_bound(chain.high, CPU_DEPTHWISE_AT_MOST, f, &f->high) &&
+           look_at_bound(chain.low, CPU_DEPTHWISE_AT_LEAST, f, &f->low) &&
+           (!chain.bias || look_at_bias(g, p, by, chain.bias, f));
 }
 
 /* ---- blocks ---- */

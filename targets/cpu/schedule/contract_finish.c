@@ -4,11 +4,7 @@
  */
 #include "contract.h"
 
-#include <string.h>
-
-struct chain {
-    const bt_node *low, *high, *bias, *residual, *sum;
-};
+#include <baton/scalar.h>
 
 static int is_scalar(const bt_node *node, uint32_t op)
 {
@@ -18,8 +14,10 @@ static int is_scalar(const bt_node *node, uint32_t op)
 /* One number for all elements. */
 static int is_bound(const bt_node *node)
 {
-    return (node->kind == BT_NODE_CONST || (node->kind == BT_NODE_READ && !node->free)) &&
-           (node->dtype == BT_FLOAT32 || node->dtype == BT_FLOAT64);
+    int is_one = node->kind == BT_NODE_CONST || node->kind == BT_NODE_READ;
+    for (uint32_t i = 0; node->kind == BT_NODE_READ && i < node->narg; i++)
+        is_one &= node->args[i]->kind == BT_NODE_CONST;
+    return is_one && (node->dtype == BT_FLOAT32 || node->dtype == BT_FLOAT64);
 }
 
 /* Results of operators are rounded to their type, which is the tile's. */
@@ -58,11 +56,10 @@ static const bt_node *take_read(const bt_node **rest, const bt_node *sum)
     return NULL;
 }
 
-/* What surrounds the sum, from the outside to the inside; 0: something else. */
-static int take_apart(const bt_node *body, const bt_node *sum, struct chain *out)
+int cpu_take_apart(const bt_node *body, const bt_node *sum, struct cpu_chain *out)
 {
     const bt_node *node = body;
-    *out = (struct chain){ .sum = sum };
+    *out = (struct cpu_chain){ .low = NULL };
     out->high = take_bound(&node, BT_SCALAR_MIN);
     out->low = take_bound(&node, BT_SCALAR_MAX);
     out->residual = take_read(&node, sum);
@@ -76,8 +73,8 @@ static int take_apart(const bt_node *body, const bt_node *sum, struct chain *out
 
 int cpu_is_epilogue(const bt_node *body, const bt_node *sum)
 {
-    struct chain chain;
-    return take_apart(body, sum, &chain);
+    struct cpu_chain chain;
+    return cpu_take_apart(body, sum, &chain);
 }
 
 /* How far the read's element moves with dim `d`, all that are merged with it counted as none. */
@@ -109,18 +106,15 @@ static int64_t bias_flag(const struct cpu_tiling *p, const bt_node *read)
 /* The bound as a read, or the bits of a number. */
 static void set_bound(const bt_node *bound, const bt_node **read, int64_t *bits)
 {
-    const float single = (float)bound->value.f;
     if (bound->kind == BT_NODE_READ)
         *read = bound;
-    else if (bound->dtype == BT_FLOAT64)
-        memcpy(bits, &bound->value.f, sizeof(bound->value.f));
     else
-        memcpy(bits, &single, sizeof(single));
+        bt_cell_store(bits, bound->dtype, bound->value);
 }
 
 /* Of one read that is added, whether it is of all elements is told by where it lies. */
 static int choose_kind(const struct cpu_tiling *p, const bt_stmt *store,
-                       struct chain *chain, struct cpu_finish *out)
+                       struct cpu_chain *chain, struct cpu_finish *out)
 {
     const bt_node *last = chain->residual ? chain->residual : chain->bias;
     if (last && last->args[0] == store->offset) {
@@ -138,14 +132,13 @@ static int choose_kind(const struct cpu_tiling *p, const bt_stmt *store,
     return flag == CPU_TILE_COLUMN_BIAS || (flag && !p->is_turned);
 }
 
-/* The read of the sums in what is stored; NULL: there is none. */
-static const bt_node *find_sum(const bt_node *node, uint32_t sums)
+const bt_node *cpu_find_sum(const bt_node *node, uint32_t sums)
 {
     if (node->kind == BT_NODE_READ)
         return node->which == sums ? node : NULL;
     const bt_node *found = NULL;
     for (uint32_t i = 0; !found && i < node->narg && node->reads; i++)
-        found = find_sum(node->args[i], sums);
+        found = cpu_find_sum(node->args[i], sums);
     return found;
 }
 
@@ -153,13 +146,13 @@ void cpu_match_finish(bt_graph *g, const struct cpu_tiling *p,
                       const struct cpu_epilogue *epilogue, struct cpu_finish *out)
 {
     const bt_stmt *store = epilogue->store;
-    const bt_node *sum = find_sum(store->value, epilogue->sums);
-    struct chain chain;
+    const bt_node *sum = cpu_find_sum(store->value, epilogue->sums);
+    struct cpu_chain chain;
     *out = (struct cpu_finish){ .is_all = 0 };
     if (!p->tile->epilogue || p->m < 0 || p->is_line || p->is_across || p->n0 >= 0 ||
         p->beside >= 0 || !sum || sum->args[0] != store->offset ||
         !cpu_is_size(p->view.dims[p->is_turned ? (uint32_t)p->m : p->n].c, 1) ||
-        !take_apart(store->value, sum, &chain) || cpu_count_levels(g, p) > 3 ||
+        !cpu_take_apart(store->value, sum, &chain) || cpu_count_levels(g, p) > 3 ||
         store->value->dtype != p->tile->c || !choose_kind(p, store, &chain, out))
         return;
     for (uint32_t d = 0; d < p->view.ndim; d++) {

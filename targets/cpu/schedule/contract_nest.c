@@ -99,10 +99,11 @@ struct tile_call {
     uint32_t is_first;
 };
 
+/* Of what is read, at `offset` or, NULL, where the read is; without one the other. */
 static struct cpu_address address_of(const bt_node *read, const bt_node *offset,
                                      uint32_t other, const bt_node *other_offset)
 {
-    return read ? (struct cpu_address){ read->which, offset }
+    return read ? (struct cpu_address){ read->which, offset ? offset : read->args[0] }
                 : (struct cpu_address){ other, other_offset };
 }
 
@@ -164,8 +165,8 @@ static int emit_levels(const struct nest *t, const struct tile_call *call,
         [CPU_TILE_B] = { t->b, b },
         // what there is none of is not read
         [CPU_TILE_BIAS] = address_of(t->finish.bias, call->bias, t->a, a),
-        [CPU_TILE_LOW_AT] = address_of(t->finish.low_at, zero, t->a, a),
-        [CPU_TILE_HIGH_AT] = address_of(t->finish.high_at, zero, t->a, a),
+        [CPU_TILE_LOW_AT] = address_of(t->finish.low_at, NULL, t->a, a),
+        [CPU_TILE_HIGH_AT] = address_of(t->finish.high_at, NULL, t->a, a),
         [CPU_TILE_RESIDUAL] = address_of(t->finish.residual, call->residual, t->a, a),
     };
     const struct cpu_callee *row = p->is_across       ? p->tile->across

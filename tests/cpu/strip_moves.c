@@ -266,6 +266,91 @@ static void test_wide_sums_and_products_of_pairs(void **state)
     }
 }
 
+/* ---- the order of terms ---- */
+
+static double taken(const char *name, double a, double x, int is_float)
+{
+    if (strstr(name, "_sum"))
+        return is_float ? (double)((float)a + (float)x) : a + x;
+    if (strstr(name, "_prod"))
+        return is_float ? (double)((float)a * (float)x) : a * x;
+    return (strstr(name, "_max") ? x > a : x < a) ? x : a;
+}
+
+/* By 32 partial results, joined pairwise, as callee.h says. */
+static double taken_by_lanes(const char *name, double a, const double *x, int64_t n,
+                             int is_float)
+{
+    enum { NPART = 32 };
+    double part[NPART];
+    for (int64_t i = 0; n <= CPU_FEW_TERMS && i < n; i++)
+        a = taken(name, a, x[i], is_float);
+    if (n <= CPU_FEW_TERMS)
+        return a;
+    for (int k = 0; k < NPART; k++)
+        part[k] = strstr(name, "_sum")    ? 0
+                  : strstr(name, "_prod") ? 1
+                  : strstr(name, "_max")  ? -INFINITY
+                                          : INFINITY;
+    for (int64_t i = 0; i < n; i++)
+        part[i % NPART] = taken(name, part[i % NPART], x[i], is_float);
+    for (int half = NPART / 2; half > 0; half /= 2) {
+        for (int k = 0; k < half; k++)
+            part[k] = taken(name, part[k], part[k + half], is_float);
+    }
+    return taken(name, a, part[0], is_float);
+}
+
+static void put_real(void *at, int64_t i, bt_dtype dtype, double x)
+{
+    if (dtype == BT_FLOAT32)
+        ((float *)at)[i] = (float)x;
+    else
+        ((double *)at)[i] = x;
+}
+
+/* Rows of `nterm` elements some apart, the last of which ends where memory does. */
+static void check_rows(const struct cpu_callee *row, const struct guarded *room,
+                       int64_t nterm, uint64_t *random)
+{
+    enum { NROW = 5, APART = 3, MOST = 100 + APART };
+    const int is_float = row->out == BT_FLOAT32;
+    const int64_t stride = nterm + APART, nelem = (NROW - 1) * stride + nterm;
+    void *from = room->end - nelem * (int64_t)bt_dtype_nbytes(row->in);
+    double x[NROW * MOST], rows[NROW], expected[NROW];
+    for (int64_t i = 0; i < nelem; i++) {
+        x[i] = (double)(1 + (float)(int64_t)next_random(random) * 0x1p-66f);
+        x[i] = next_random(random) % 9 ? x[i] : -0.0;
+        put_real(from, i, row->in, x[i]);
+    }
+    for (int64_t i = 0; i < NROW; i++) {
+        put_real(rows, i, row->out, 1);
+        put_real(expected, i, row->out,
+                 taken_by_lanes(row->name, 1, x + i * stride, nterm, is_float));
+    }
+    row->run((void *[]){ rows, from }, (int64_t[]){ NROW, nterm, stride });
+    if (memcmp(rows, expected, NROW * bt_dtype_nbytes(row->out)) != 0)
+        fail_msg("%s of %lld terms", row->name, (long long)nterm);
+}
+
+static void test_rows_are_summed_by_lanes(void **state)
+{
+    (void)state;
+    struct guarded room = guarded_create(8 * 1024);
+    uint64_t random = 5;
+    for (int isa = 0; isa <= (int)cpu_isa_of_machine(); isa++) {
+        const struct cpu_callee *row;
+        int nrow = 0;
+        for (uint32_t k = 0; (row = strip_at((enum cpu_isa)isa, k)); k++) {
+            for (int64_t n = 0; row->form == CPU_ROWS && n <= 100; n++)
+                check_rows(row, &room, n, &random);
+            nrow += row->form == CPU_ROWS;
+        }
+        assert_int_equal(nrow, 10);
+    }
+    guarded_destroy(&room);
+}
+
 static const struct CMUnitTest tests[] = {
     cmocka_unit_test(test_moves),
     cmocka_unit_test(test_loads_by_steps_touch_nothing_behind_the_last_element),
@@ -273,5 +358,6 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(test_selects_take_the_masked),
     cmocka_unit_test(test_reductions_take_like_the_evaluator),
     cmocka_unit_test(test_wide_sums_and_products_of_pairs),
+    cmocka_unit_test(test_rows_are_summed_by_lanes),
 };
 TEST_MAIN(tests)

@@ -23,7 +23,12 @@ static inline void strip_reach(const struct cpu_callee *row, uint32_t i, const i
     const int64_t last = access == CPU_STRIDED ? (n[0] - 1) * n[1] : n[0] - 1;
     *low = access == CPU_STRIDED && last < 0 ? last : 0;
     *high = access == CPU_ONE || access == CPU_ANY || last < 0 ? 0 : last;
-    if (cpu_form_of(row) != &cpu_forms[CPU_WINDOW] || i != 1)
+    if (row->form == CPU_ROWS && i == 1) {
+        const int64_t furthest = (n[0] - 1) * n[2];
+        *low = furthest < 0 ? furthest : 0;
+        *high = (furthest > 0 ? furthest : 0) + n[1] - 1;
+    }
+    if (row->form != CPU_WINDOW || i != 1)
         return;
     // no step is negative; without a row or an element of one nothing is read
     *high = (n[0] - 1) * n[1] + (n[2] - 1) * n[3] + (n[4] - 1) * n[5];

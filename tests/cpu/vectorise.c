@@ -127,6 +127,10 @@ static const struct formula pool = {
     .text = "y: t[l in c, i in floordiv(h + 1, 2), j in floordiv(w + 1, 2)] = "
             "max(r in 3, s in 3: x[l, 2 * i + r - 1, 2 * j + s - 1] else -inf)",
 };
+static const struct formula mean = {
+    .inputs = { { "x", "t[n, m]" } },
+    .text = "y: t[i in n] = sum(j: x[i, j]) / 49",
+};
 static const struct formula norm = {
     .inputs = { { "x", "t[n, m]" }, { "g", "t[m]" } },
     .text = "m: t[i in n] = sum(j: x[i, j]) / 768;"
@@ -399,6 +403,26 @@ static void test_windows_at_a_stride(void **state)
          "}\n");
 }
 
+static void test_means_of_short_rows_are_one_call(void **state)
+{
+    (void)state;
+    show(&mean, 1, ARGS(F32(2, 400, 49)),
+         "loops test {\n"
+         "    in a0: float32[19600]\n"
+         "    out s0: float32[400]\n"
+         "    local v3: float64[400]\n"
+         "    temp c4: float64[1]\n"
+         "    local v5: float32[400]\n"
+         "    temp c6: float32[1]\n"
+         "    iota.int64(&c4[0], 1, 0, 0)\n"
+         "    iota.int32(&c6[0], 1, 1111752704, 0)\n"
+         "    fill.float64(&v3[0], &c4[0], 400)\n"
+         "    rows_sum.float32.wide(&v3[0], &a0[0], 400, 49, 49)\n"
+         "    cast.float64.float32(&v5[0], &v3[0], 400)\n"
+         "    div.float32.s(&s0[0], &v5[0], &c6[0], 400)\n"
+         "}\n");
+}
+
 static void test_normalisation_goes_by_rows(void **state)
 {
     (void)state;
@@ -625,6 +649,7 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(test_softmax_goes_by_rows),
     cmocka_unit_test(test_padding_costs_nothing_in_the_middle),
     cmocka_unit_test(test_windows_at_a_stride),
+    cmocka_unit_test(test_means_of_short_rows_are_one_call),
     cmocka_unit_test(test_normalisation_goes_by_rows),
     cmocka_unit_test(test_rows_are_taken_whole),
     cmocka_unit_test(test_elements_are_gathered),

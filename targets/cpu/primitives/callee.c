@@ -12,6 +12,7 @@
 /* ---- forms ---- */
 
 static const int8_t work_count[] = { 0, -1 };
+static const int8_t work_rows[] = { 0, 1, -1 };
 static const int8_t work_window[] = { 0, 2, 4, -1 };
 static const int8_t work_tile[] = { CPU_TILE_M,  CPU_TILE_N,  CPU_TILE_K,
                                     CPU_TILE_K1, CPU_TILE_K2, -1 };

@@ -36,6 +36,8 @@
  *                   does: accumulator, a; logsumexp is not among them. For argmax and its
  *                   like: value, position (int64; -1: none yet), a; element i stands at
  *                   n[1] + i * n[2]
+ *     rows_R.T      accumulator i takes the n[1] elements from a[i * n[2]] on, of floats, as
+ *                   reduce_R.T does: accumulators, a. R is sum, prod, max or min
  *     scan_R.T      each of n[0] elements at the stride n[1] but the first takes the one before
  *                   it: in place. R is sum, prod, max or min
  *     window_R.T    each element takes n[4] rows, n[5] apart, of n[2] elements, n[3] apart, that
@@ -43,7 +45,7 @@
  *     finite.T      whether all of the strip are finite, of floats: out (bool), a
  *     dot.T         accumulator += sum of a[i] * b[i]: accumulator, a, b
  *     reduce_sum.float32.wide, reduce_prod.float32.wide, dot.float32.wide
- *                   the same with a float64 accumulator, and in float64
+ *                   the same with a float64 accumulator, and in float64; rows_sum, rows_prod too
  *
  * Others are for contractions:
  *

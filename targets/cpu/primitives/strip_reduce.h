@@ -5,6 +5,10 @@
  */
 #include "strip_math.h"
 
+#if defined(__AVX2__)
+#include <immintrin.h>
+#endif
+
 enum { NPART = 32 };
 
 /* ---- floats ---- */
@@ -33,9 +37,47 @@ typedef float64_vec float64_vec_at AT;
 typedef float half_vec VECTOR(VECTOR_NBYTES / 2);
 typedef half_vec half_vec_at AT;
 
+/* Of few turns, which the compiler would make much of. */
+#define KEEP_LOOP __asm__ volatile("" ::: "memory")
+
+/* Lane k is lane k ^ half of v. */
+#if VECTOR_NBYTES == 64
+#define float32_LANES 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15
+#define float64_LANES 0, 1, 2, 3, 4, 5, 6, 7
+#elif VECTOR_NBYTES == 32
+#define float32_LANES 0, 1, 2, 3, 4, 5, 6, 7
+#define float64_LANES 0, 1, 2, 3
+#else
+#define float32_LANES 0, 1, 2, 3
+#define float64_LANES 0, 1
+#endif
+#if defined(__clang__)
+#define SWAP(type, v, half) swap_##type(v, half)
+#define SWAP_OF(type)                                             \
+    static inline __attribute__((always_inline))                  \
+    type##_vec swap_##type(type##_vec v, int half)                \
+    {                                                             \
+        type##_vec x = v;                                         \
+        UNROLL                                                    \
+        for (int k = 0; k < (int)(sizeof(v) / sizeof(v[0])); k++) \
+            x[k] = v[k ^ half];                                   \
+        return x;                                                 \
+    }
+SWAP_OF(float32)
+SWAP_OF(float64)
+#else
+#define SWAP(type, v, half) __builtin_shuffle(v, (type##_mask){ type##_LANES } ^ (half))
+#endif
+
 #define LOAD(type, at) (*(const type##_vec_at *)(at))
 /* Of float32, as float64. */
-#define WIDEN(at)           __builtin_convertvector(*(const half_vec_at *)(at), float64_vec)
+#if defined(__AVX512F__)
+#define WIDEN(at) ((float64_vec)_mm512_cvtps_pd(_mm256_loadu_ps((const float *)(at))))
+#elif defined(__AVX2__)
+#define WIDEN(at) ((float64_vec)_mm256_cvtps_pd(_mm_loadu_ps((const float *)(at))))
+#else
+#define WIDEN(at) __builtin_convertvector(*(const half_vec_at *)(at), float64_vec)
+#endif
 
 #define SUM(type, a, x)     ((a) + (x))
 #define PROD(type, a, x)    ((a) * (x))
@@ -51,61 +93,73 @@ typedef half_vec half_vec_at AT;
 /* `type` of the accumulator; `none` changes no result; `vec` and `one`: the operand's next elements
  * from `at`, and element i. The elements behind the last whole vector are copied first: what is
  * written element by element cannot be read as a vector at once. */
-#define REDUCE(name, type, OP, start, none, vec, one)              \
-    STRIP(name)                                                    \
-    {                                                              \
-        enum { LANES = sizeof(type##_vec) / sizeof(type##_at) };   \
-        enum { NSUM = NPART / LANES };                             \
-        type##_at *acc = p[0];                                     \
-        type##_at last[LANES];                                     \
-        type##_vec sums[NSUM];                                     \
-        int64_t i = 0;                                             \
-        for (; n[0] <= CPU_FEW_TERMS && i < n[0]; i++)             \
-            *acc = OP(type, *acc, (one));                          \
-        if (i == n[0])                                             \
-            return 0;                                              \
-        const int64_t end = n[0] / LANES * LANES;                  \
-        for (int k = 0; k < LANES; k++)                            \
-            last[k] = (none);                                      \
-        for (i = end; i < n[0]; i++)                               \
-            last[i - end] = (one);                                 \
-        for (int k = 0; k < NSUM; k++)                             \
-            sums[k] = (type##_vec){ 0 } + (start);                 \
-        for (i = 0; i + NPART <= n[0]; i += NPART) {               \
-            for (int k = 0; k < NSUM; k++) {                       \
-                const int64_t at = i + k * LANES;                  \
-                const type##_vec x = vec;                          \
-                sums[k] = OP##_VEC(type, sums[k], x);              \
-            }                                                      \
-        }                                                          \
-        UNROLL                                                     \
-        for (int k = 0; k < NSUM; k++) {                           \
-            const int64_t at = i + k * LANES;                      \
-            if (at > end)                                          \
-                continue;                                          \
-            type##_vec x = LOAD(type, last);                       \
-            if (at < end)                                          \
-                x = vec;                                           \
-            sums[k] = OP##_VEC(type, sums[k], x);                  \
-        }                                                          \
-        UNROLL                                                     \
-        for (int half = NSUM / 2; half > 0; half /= 2) {           \
-            UNROLL                                                 \
-            for (int k = 0; k < half; k++)                         \
-                sums[k] = OP##_VEC(type, sums[k], sums[k + half]); \
-        }                                                          \
-        memcpy(last, sums, sizeof(last));                          \
-        UNROLL                                                     \
-        for (int half = LANES / 2; half > 0; half /= 2) {          \
-            UNROLL                                                 \
-            for (int k = 0; k < half; k++)                         \
-                last[k] = OP(type, last[k], last[k + half]);       \
-        }                                                          \
-        *acc = OP(type, *acc, last[0]);                            \
-        return 0;                                                  \
+#define REDUCE(name, type, OP, start, none, vec, one)                     \
+    static inline __attribute__((always_inline)) void take_##name(        \
+        type##_at *acc, const void *a, const void *b, int64_t n)          \
+    {                                                                     \
+        enum { LANES = sizeof(type##_vec) / sizeof(type##_at) };          \
+        enum { NSUM = NPART / LANES };                                    \
+        type##_at last[LANES];                                            \
+        type##_vec sums[NSUM];                                            \
+        int64_t i = 0;                                                    \
+        for (; n <= CPU_FEW_TERMS && i < n; i++)                          \
+            *acc = OP(type, *acc, (one));                                 \
+        if (i == n)                                                       \
+            return;                                                       \
+        const int64_t end = n / LANES * LANES;                            \
+        for (int k = 0; k < LANES; k++)                                   \
+            last[k] = (none);                                             \
+        for (i = end; i < n; i++) {                                       \
+            last[i - end] = (one);                                        \
+            KEEP_LOOP;                                                    \
+        }                                                                 \
+        for (int k = 0; k < NSUM; k++)                                    \
+            sums[k] = (type##_vec){ 0 } + (start);                        \
+        for (i = 0; i + NPART <= n; i += NPART) {                         \
+            for (int k = 0; k < NSUM; k++) {                              \
+                const int64_t at = i + k * LANES;                         \
+                const type##_vec x = vec;                                 \
+                sums[k] = OP##_VEC(type, sums[k], x);                     \
+            }                                                             \
+        }                                                                 \
+        UNROLL                                                            \
+        for (int k = 0; k < NSUM; k++) {                                  \
+            const int64_t at = i + k * LANES;                             \
+            if (at > end)                                                 \
+                continue;                                                 \
+            type##_vec x = LOAD(type, last);                              \
+            if (at < end)                                                 \
+                x = vec;                                                  \
+            sums[k] = OP##_VEC(type, sums[k], x);                         \
+        }                                                                 \
+        UNROLL                                                            \
+        for (int half = NSUM / 2; half > 0; half /= 2) {                  \
+            UNROLL                                                        \
+            for (int k = 0; k < half; k++)                                \
+                sums[k] = OP##_VEC(type, sums[k], sums[k + half]);        \
+        }                                                                 \
+        UNROLL                                                            \
+        for (int half = LANES / 2; half > 0; half /= 2)                   \
+            sums[0] = OP##_VEC(type, sums[0], SWAP(type, sums[0], half)); \
+        *acc = OP(type, *acc, sums[0][0]);                                \
+        (void)b;                                                          \
+    }                                                                     \
+    STRIP(name)                                                           \
+    {                                                                     \
+        take_##name(p[0], p[1], p[2], n[0]);                              \
+        return 0;                                                         \
     }
-#define A(type) ((const type##_at *)p[1])
-#define B(type) ((const type##_at *)p[2])
+/* Row after row. */
+#define ROWS_OF(name, type, in)                                                        \
+    STRIP(rows_##name)                                                                 \
+    {                                                                                  \
+        for (int64_t i = 0; i < n[0]; i++)                                             \
+            take_##name((type##_at *)p[0] + i, (const in##_at *)p[1] + i * n[2], NULL, \
+                        n[1]);                                                         \
+        return 0;                                                                      \
+    }
+#define A(type) ((const type##_at *)a)
+#define B(type) ((const type##_at *)b)
 #define REDUCERS(type)                                                            \
     REDUCE(sum_##type, type, SUM, 0, -0.0F, LOAD(type, A(type) + at), A(type)[i]) \
     REDUCE(prod_##type, type, PROD, 1, 1, LOAD(type, A(type) + at), A(type)[i])   \
@@ -121,6 +175,16 @@ REDUCE(sum_wide, float64, SUM, 0, -0.0, WIDEN(A(float32) + at), (double)A(float3
 REDUCE(prod_wide, float64, PROD, 1, 1, WIDEN(A(float32) + at), (double)A(float32)[i])
 REDUCE(dot_wide, float64, SUM, 0, -0.0, WIDEN(A(float32) + at) * WIDEN(B(float32) + at),
        (double)A(float32)[i] * (double)B(float32)[i])
+
+#define ROWS_OF_ALL(type)            \
+    ROWS_OF(sum_##type, type, type)  \
+    ROWS_OF(prod_##type, type, type) \
+    ROWS_OF(max_##type, type, type)  \
+    ROWS_OF(min_##type, type, type)
+ROWS_OF_ALL(float32)
+ROWS_OF_ALL(float64)
+ROWS_OF(sum_wide, float64, float32)
+ROWS_OF(prod_wide, float64, float32)
 
 /* ---- integers and bool ---- */
 
@@ -256,6 +320,16 @@ SCANS(float64, double)
       BT_##UPPER,                           \
       BT_##UPPER,                           \
       PS(ps, type) },
+#define ROWS_ROW(reducer, UPPER, type) \
+    { "rows_" #reducer "." #type,      \
+      rows_##reducer##_##type,         \
+      CPU_ROWS,                        \
+      BT_##UPPER,                      \
+      BT_##UPPER,                      \
+      PS(150, type) },
+#define ROWS_ROWS(UPPER, type) \
+    ROWS_ROW(sum, UPPER, type) \
+    ROWS_ROW(prod, UPPER, type) ROWS_ROW(max, UPPER, type) ROWS_ROW(min, UPPER, type)
 #define SCAN_ROW(reducer, UPPER, type) \
     { "scan_" #reducer "." #type,      \
       scan_##reducer##_##type,         \
@@ -290,6 +364,9 @@ STRIPS_TABLE(reduce){
     { "dot.float64", dot_float64, CPU_DOT, BT_FLOAT64, BT_FLOAT64, 120 },
     { "reduce_sum.float32.wide", sum_wide, CPU_REDUCE, BT_FLOAT64, BT_FLOAT32, 60 },
     { "reduce_prod.float32.wide", prod_wide, CPU_REDUCE, BT_FLOAT64, BT_FLOAT32, 60 },
+    ROWS_ROWS(FLOAT32, float32) ROWS_ROWS(FLOAT64, float64)
+    { "rows_sum.float32.wide", rows_sum_wide, CPU_ROWS, BT_FLOAT64, BT_FLOAT32, 150 },
+    { "rows_prod.float32.wide", rows_prod_wide, CPU_ROWS, BT_FLOAT64, BT_FLOAT32, 150 },
     { "dot.float32.wide", dot_wide, CPU_DOT, BT_FLOAT64, BT_FLOAT32, 60 },
     { 0 },
 };

@@ -185,6 +185,14 @@ int cpu_target_of(struct cpu_part *, uint32_t buffer, const bt_node *offset,
 /* A loop in which each lane takes what lies around a place of its own, if it is one. */
 int cpu_do_window(struct cpu_part *, const bt_stmt *loop, int *is_done);
 
+/* ---- rows (vectorise_rows.c) ---- */
+
+/* Whether a loop of few iterations takes neighbours that begin at a place of each lane's own, for
+ * lanes of this index. */
+int cpu_is_row(struct vectoriser *, const bt_stmt *loop, int64_t index);
+/* Such a loop as one call, if it is one. */
+int cpu_do_rows(struct cpu_part *, const bt_stmt *loop, int *is_done);
+
 /* ---- scans (vectorise_scan.c) ---- */
 
 /* A loop in which each element takes the one before it, as one call. */

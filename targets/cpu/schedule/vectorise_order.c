@@ -86,6 +86,9 @@ static void find_takes(struct vectoriser *v, const bt_stmt *loop, const bt_stmt 
                         (stmt->offset->free & bt_index_bit(loop->index));
         if (!is_around && is_quotient(loop->extent))
             *found |= CPU_BY_NEITHER;
+        // a call for all lanes takes each one's terms by lanes
+        if (is_around && order == CPU_BY_LANES && cpu_is_row(v, around, loop->index))
+            continue;
         if (is_around ? order != CPU_BY_ITERATION : around != loop)
             order = CPU_BY_ITERATION;
         else if (is_around)

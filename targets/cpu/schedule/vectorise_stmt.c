@@ -257,6 +257,8 @@ static int do_for(struct cpu_part *p, const bt_stmt *stmt)
     int is_done;
     if (!cpu_do_window(p, stmt, &is_done) || is_done)
         return is_done && !v->why;
+    if (!cpu_do_rows(p, stmt, &is_done) || is_done)
+        return is_done && !v->why;
     bt_stmt *loop = bt_stmt_add(v->loops, p->to, BT_STMT_FOR);
     if (!loop)
         return 0;

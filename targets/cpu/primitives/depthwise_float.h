@@ -63,8 +63,8 @@ static inline PART_OF_VECTOR NAME(inside)(int64_t at, int64_t width)
 }
 
 /* `count` columns of the result from `first` on, and what they read of a row: loads that begin `at`
- * elements behind where a row of rows[] does, and which lanes of each there are. For a step of 1 there is a load for each tap, for a
- * step of 2 there are two for every two taps. */
+ * elements behind where a row of rows[] does, and which lanes of each there are. For a step of 1
+ * there is a load for each tap, for a step of 2 there are two for every two taps. */
 struct NAME(columns) {
     int64_t first, at, count;
     PART_OF_VECTOR lanes[MOST_TAPS + 1];

@@ -1,6 +1,6 @@
 /*
- * Depthwise convolutions for one instruction set that moves some lanes of a vector as fast as all, in
- * the source compiled for it, which says first:
+ * Depthwise convolutions for one instruction set that loads some lanes of a vector as fast as all,
+ * in the source compiled for it, which says first:
  *
  *     DEPTHWISE_CALLEES, DEPTHWISE_SUFFIX    its rows, the end of names
  */

@@ -9,8 +9,8 @@
  *     depthwise(&s, &x[c], &w[c])                     for a block of rows
  *     y[...] = s[...] * sigmoid(s[...])               while s is near
  *
- * Others are lines of tiles (contract_nest.c), which sum in the order of taps that a step of 2 reads
- * apart. So which they are is known by taps and steps, whatever is known of the sizes.
+ * Others are lines of tiles (contract_nest.c), which with a step of 2 take even places first. So
+ * which they are is known by taps and steps, whatever is known of the sizes.
  */
 #include "contract.h"
 

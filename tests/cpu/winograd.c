@@ -67,9 +67,10 @@ static bt_status run_call(void *self, const char *callee, uint32_t narg,
     struct calls *calls = self;
     const struct cpu_callee *row = cpu_callee_find(calls->isa, callee);
     const struct cpu_form *form = cpu_form_of(row);
-    void *p[CPU_OUTPUT_NPOINTER];
-    int64_t n[CPU_OUTPUT_NINT];
+    void *p[BT_COUNT(form->operands)];
+    int64_t n[64];
     assert_int_equal(narg, form->naddress + form->ninteger);
+    assert_true(form->naddress <= BT_COUNT(p) && form->ninteger <= BT_COUNT(n));
     for (uint32_t i = 0; i < narg; i++) {
         if (i < form->naddress)
             p[i] = args[i].address;

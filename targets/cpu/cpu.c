@@ -40,9 +40,8 @@ static const bt_attr options[] = {
         "of float32's"),
     BT_ATTR_CHOICE(
         struct options, weights, "fast", "fast|small",
-        "small does without ways that keep more of constant weights than there "
-        "is of them, as the transforms of convolutions, which take 2 to 4 times "
-        "as many bytes"),
+        "small does without transforms of convolutions' weights, which take 2 to 4 "
+        "times the bytes of these"),
     BT_ATTR_RANGE(struct options, threads, INT, "0", 0, 1024,
                   "threads, the caller's counted; 0: as many as there are processors"),
     { 0 },

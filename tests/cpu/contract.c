@@ -98,7 +98,7 @@ static void check_epilogue(const struct call_value *p, const int64_t *n)
     if (flags & (CPU_TILE_ROW_BIAS | CPU_TILE_COLUMN_BIAS))
         assert_true(p[CPU_TILE_BIAS].nelem >=
                     n[flags & CPU_TILE_ROW_BIAS ? CPU_TILE_M : CPU_TILE_N]);
-    if (flags & CPU_TILE_ADD)
+    if (flags & CPU_TILE_ADD_RESIDUAL)
         assert_true(p[CPU_TILE_RESIDUAL].nelem >= p[CPU_TILE_C].nelem);
 }
 
@@ -617,7 +617,8 @@ static void test_threads_change_no_bit(void **state)
 /* ---- without memory ---- */
 
 /* 0: something had no memory, and said so. */
-static int schedule(bt_registry *registry, bt_ctx *ctx, bt_store *store)
+static int schedule_with(bt_registry *registry, bt_ctx *ctx, bt_store *store,
+                         const uint8_t *is_constant)
 {
     static const bt_op_input inputs[] = { { .name = "x", .type = "t[n, c, h, g]" },
                                           { .name = "w", .type = "t[o, c, k, l]" },
@@ -638,7 +639,20 @@ static int schedule(bt_registry *registry, bt_ctx *ctx, bt_store *store)
         bt_type_tensor_of(store, BT_FLOAT32, 2, (const int64_t[]){ 40, 5 }),
     };
     return schedule_op(registry, ctx, store, &op, args,
-                       &(struct cpu_config){ .isa = CPU_ISA_PORTABLE, .nthread = 2 });
+                       &(struct cpu_config){ .isa = CPU_ISA_PORTABLE,
+                                             .nthread = 2,
+                                             .is_constant = is_constant });
+}
+
+static int schedule(bt_registry *registry, bt_ctx *ctx, bt_store *store)
+{
+    return schedule_with(registry, ctx, store, NULL);
+}
+
+/* Tiles that are turned then, and finish their sums. */
+static int schedule_constants(bt_registry *registry, bt_ctx *ctx, bt_store *store)
+{
+    return schedule_with(registry, ctx, store, (const uint8_t[]){ 0, 1, 1 });
 }
 
 static int body(const bt_allocator *allocator)
@@ -646,10 +660,16 @@ static int body(const bt_allocator *allocator)
     return schedule_by(allocator, schedule);
 }
 
+static int body_of_constants(const bt_allocator *allocator)
+{
+    return schedule_by(allocator, schedule_constants);
+}
+
 static void test_every_allocation_may_fail(void **state)
 {
     (void)state;
     fail_each_allocation(body);
+    fail_each_allocation(body_of_constants);
 }
 
 static const struct CMUnitTest tests[] = {

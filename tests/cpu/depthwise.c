@@ -73,7 +73,7 @@ static double expected(const struct room *room, const int64_t *n, int64_t plane,
         sum = dtype == BT_FLOAT32 ? (double)fmaf((float)w, (float)a, (float)sum)
                                   : fma(w, a, sum);
     }
-    if (n[CPU_DEPTHWISE_FLAGS] & CPU_DEPTHWISE_ADD) {
+    if (n[CPU_DEPTHWISE_FLAGS] & CPU_DEPTHWISE_ADD_BIAS) {
         const double bias =
             get(room->p[CPU_DEPTHWISE_BIAS], plane * n[CPU_DEPTHWISE_BIAS_PLANE], dtype);
         sum = dtype == BT_FLOAT32 ? (double)((float)sum + (float)bias) : sum + bias;

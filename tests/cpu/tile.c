@@ -458,7 +458,7 @@ static double finished(bt_dtype t, double sum, int64_t flags, const double *bias
 {
     if (flags & (CPU_TILE_ROW_BIAS | CPU_TILE_COLUMN_BIAS))
         sum = rounded(t, sum + *bias);
-    if (flags & CPU_TILE_ADD)
+    if (flags & CPU_TILE_ADD_RESIDUAL)
         sum = rounded(t, sum + residual);
     if (flags & CPU_TILE_AT_LEAST)
         sum = bounded(sum, bounds[0], 1);
@@ -544,7 +544,7 @@ static void check_epilogues(const struct cpu_tile *t, struct room *room)
                                               draw(&seed, 9) ? 1 + draw(&seed, 70) : 0 };
         n[CPU_TILE_FLAGS] = (int64_t)draw(&seed, 2) * CPU_TILE_TURNED |
                             (int64_t)draw(&seed, 2) * CPU_TILE_PADDED |
-                            (int64_t)draw(&seed, 2) * CPU_TILE_ADD |
+                            (int64_t)draw(&seed, 2) * CPU_TILE_ADD_RESIDUAL |
                             (int64_t)draw(&seed, 2) * CPU_TILE_AT_LEAST |
                             (int64_t)draw(&seed, 2) * CPU_TILE_AT_MOST |
                             (int64_t)draw(&seed, 2) * CPU_TILE_LOW_IS_AT |

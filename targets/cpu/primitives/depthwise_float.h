@@ -5,7 +5,7 @@
  *     REAL, VECTOR    the element, and vectors of it
  *     PART_OF_VECTOR, PART_LANES, LOAD_LANES    some lanes, and loads of these (vectors.h)
  *     STORE_PART, MULTIPLY_ADD    as in tile_float.h
- *     AT_LEAST, AT_MOST    of a vector and bounds: NaN stays
+ *     AT_LEAST, AT_MOST    as in tile_float.h
  *     PICK    (EVEN or ODD, a, b): every second element of two vectors, (SORT, v, v): in order
  *     NAME(stem)      names of this type's own
  */
@@ -31,7 +31,7 @@ static inline struct NAME(plane)
         .x = (const REAL *)p[CPU_DEPTHWISE_X] + k * n[CPU_DEPTHWISE_X_PLANE],
         .w = (const REAL *)p[CPU_DEPTHWISE_W] + k * n[CPU_DEPTHWISE_W_PLANE],
         .bias =
-            n[CPU_DEPTHWISE_FLAGS] & CPU_DEPTHWISE_ADD
+            n[CPU_DEPTHWISE_FLAGS] & CPU_DEPTHWISE_ADD_BIAS
                 ? ((const REAL *)p[CPU_DEPTHWISE_BIAS])[k * n[CPU_DEPTHWISE_BIAS_PLANE]]
                 : -(REAL)0, // which changes no sum
     };

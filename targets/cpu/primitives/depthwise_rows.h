@@ -41,21 +41,19 @@ static inline int within(int64_t x, int64_t high)
 typedef int32_t float_picks __attribute__((vector_size(VECTOR_NBYTES)));
 typedef int64_t double_picks __attribute__((vector_size(VECTOR_NBYTES)));
 #if VECTOR_NBYTES == 64
-#define FLOAT_EVEN      0, 2, 16, 18, 4, 6, 20, 22, 8, 10, 24, 26, 12, 14, 28, 30
-#define FLOAT_ODD       1, 3, 17, 19, 5, 7, 21, 23, 9, 11, 25, 27, 13, 15, 29, 31
-#define FLOAT_SORT      0, 1, 4, 5, 8, 9, 12, 13, 2, 3, 6, 7, 10, 11, 14, 15
-#define DOUBLE_EVEN     0, 8, 2, 10, 4, 12, 6, 14
-#define DOUBLE_ODD      1, 9, 3, 11, 5, 13, 7, 15
-#define DOUBLE_SORT     0, 2, 4, 6, 1, 3, 5, 7
-#define VECTOR_OP(name) _mm512_##name
+#define FLOAT_EVEN  0, 2, 16, 18, 4, 6, 20, 22, 8, 10, 24, 26, 12, 14, 28, 30
+#define FLOAT_ODD   1, 3, 17, 19, 5, 7, 21, 23, 9, 11, 25, 27, 13, 15, 29, 31
+#define FLOAT_SORT  0, 1, 4, 5, 8, 9, 12, 13, 2, 3, 6, 7, 10, 11, 14, 15
+#define DOUBLE_EVEN 0, 8, 2, 10, 4, 12, 6, 14
+#define DOUBLE_ODD  1, 9, 3, 11, 5, 13, 7, 15
+#define DOUBLE_SORT 0, 2, 4, 6, 1, 3, 5, 7
 #else
-#define FLOAT_EVEN      0, 2, 8, 10, 4, 6, 12, 14
-#define FLOAT_ODD       1, 3, 9, 11, 5, 7, 13, 15
-#define FLOAT_SORT      0, 1, 4, 5, 2, 3, 6, 7
-#define DOUBLE_EVEN     0, 4, 2, 6
-#define DOUBLE_ODD      1, 5, 3, 7
-#define DOUBLE_SORT     0, 2, 1, 3
-#define VECTOR_OP(name) _mm256_##name
+#define FLOAT_EVEN  0, 2, 8, 10, 4, 6, 12, 14
+#define FLOAT_ODD   1, 3, 9, 11, 5, 7, 13, 15
+#define FLOAT_SORT  0, 1, 4, 5, 2, 3, 6, 7
+#define DOUBLE_EVEN 0, 4, 2, 6
+#define DOUBLE_ODD  1, 5, 3, 7
+#define DOUBLE_SORT 0, 2, 1, 3
 #endif
 
 #define REAL              float
@@ -65,8 +63,8 @@ typedef int64_t double_picks __attribute__((vector_size(VECTOR_NBYTES)));
 #define LOAD_LANES        float_load_lanes
 #define STORE_PART        float_store_part
 #define MULTIPLY_ADD      float_multiply_add
-#define AT_LEAST(v, low)  VECTOR_OP(max_ps)(low, v)
-#define AT_MOST(v, high)  VECTOR_OP(min_ps)(high, v)
+#define AT_LEAST          float_at_least
+#define AT_MOST           float_at_most
 #define PICK(which, a, b) PICK_OF(a, b, float_picks, FLOAT_##which)
 #define NAME(stem)        stem##_f32
 #include "depthwise_float.h"
@@ -78,8 +76,8 @@ typedef int64_t double_picks __attribute__((vector_size(VECTOR_NBYTES)));
 #define LOAD_LANES        double_load_lanes
 #define STORE_PART        double_store_part
 #define MULTIPLY_ADD      double_multiply_add
-#define AT_LEAST(v, low)  VECTOR_OP(max_pd)(low, v)
-#define AT_MOST(v, high)  VECTOR_OP(min_pd)(high, v)
+#define AT_LEAST          double_at_least
+#define AT_MOST           double_at_most
 #define PICK(which, a, b) PICK_OF(a, b, double_picks, DOUBLE_##which)
 #define NAME(stem)        stem##_f64
 #include "depthwise_float.h"

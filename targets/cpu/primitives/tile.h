@@ -52,14 +52,15 @@ enum {
     CPU_TILE_START = 1,  /* C holds a start value */
     CPU_TILE_PADDED = 2, /* B's rows may be read to NR */
     CPU_LINE_FINITE =
-        4, /* of a line: all of B is finite: products with zeros are zeros */
-    CPU_TILE_ROW_BIAS = 8, /* of an epilogue */
+        4, /* of a line: all of B is, so that products with zeros are zeros */
+    /* of an epilogue: */
+    CPU_TILE_ROW_BIAS = 8,
     CPU_TILE_COLUMN_BIAS = 16,
-    CPU_TILE_ADD = 32,
+    CPU_TILE_ADD_RESIDUAL = 32,
     CPU_TILE_AT_LEAST = 64,
     CPU_TILE_AT_MOST = 128,
     CPU_TILE_LOW_IS_AT =
-        256, /* the bound is at an address, else an integer has its bits */
+        256, /* at an address; else an integer has the bits of the bound */
     CPU_TILE_HIGH_IS_AT = 512,
     CPU_TILE_TURNED = 1024,
     CPU_TILE_ONCE = 2048 /* no element of C is written by two calls of a program */

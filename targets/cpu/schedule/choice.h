@@ -4,12 +4,12 @@
 
 #include <baton/base.h>
 
-/* A way to compute a sum of products, or all loops of a function. */
+/* A way to compute a sum of products. */
 struct cpu_choice {
     const char *way;
-    uint32_t sum;      /* number of the sum, from 1; 0: all loops */
+    uint32_t sum;      /* number of the sum in its function, from 1 */
     uint32_t is_taken; /* the least of its sum */
-    double ns;         /* estimate; how ways compare, not what a machine takes */
+    double ns;         /* estimate, to compare ways: the same for all machines */
 };
 
 struct cpu_choices {

@@ -11,8 +11,8 @@ enum { CPU_DEFAULT, CPU_EXACT };
 struct cpu_config {
     enum cpu_isa isa;
     uint32_t accuracy;
-    uint32_t has_small_weights; /* 1: no way that keeps more bytes of constants */
-    uint32_t nthread;   /* no result may depend on it */
+    uint32_t has_small_weights; /* 1: no transforms that have more bytes than they */
+    uint32_t nthread;           /* no result may depend on it */
     const bt_map *rows; /* of primitives, by name; NULL: there is no index of them */
     const uint8_t *is_constant;  /* of each input; NULL: that is not known */
     struct cpu_choices *choices; /* NULL: nobody asks for them (choice.h) */

@@ -243,14 +243,7 @@ struct cpu_tiling *cpu_contract_turn(bt_graph *, const bt_array *stage,
 /* About how long its tiles take, with one thread. */
 double cpu_ns_of_tiles(const struct cpu_tiling *);
 
-/* Levels of k of one call, outermost first. */
-struct cpu_levels {
-    uint32_t n;
-    struct cpu_class at[CPU_DIMS];
-};
-/* Puts a dim into the levels: two that go on as one are one. */
-void cpu_add_level(bt_graph *, struct cpu_levels *, const struct cpu_class *);
-/* Those of the first class of each dim. */
+/* How many extents k has in a call on the first class of each dim. */
 uint32_t cpu_count_levels(bt_graph *, const struct cpu_tiling *);
 
 /* Where an operand lies: *at the start, strides by dim. */

@@ -64,12 +64,12 @@ static void choose_parallel(const struct cpu_tiling *p, const struct cpu_config 
                             struct cpu_blocks *b)
 {
     const int64_t enough = 2 * (int64_t)config->nthread;
-    int64_t most = choose_longest(p, b, cpu_iterations_at_least);
     // panels of weights are read for all of the image while they are near
     if (p->is_turned && cpu_iterations_at_least(b->nn) >= enough) {
         b->parallel = -1;
         return;
     }
+    int64_t most = choose_longest(p, b, cpu_iterations_at_least);
     if (config->nthread == 1 ||
         (most < enough && cpu_iterations_at_least(b->nm) < enough))
         most = choose_longest(p, b, cpu_iterations);

@@ -148,7 +148,7 @@ static int look_at_bias(bt_graph *g, const struct cpu_tiling *p,
             return 0;
         f->biases[d] = bt_node_int(g, coef * dim->scale);
     }
-    f->flags |= CPU_DEPTHWISE_ADD;
+    f->flags |= CPU_DEPTHWISE_ADD_BIAS;
     f->bias = read->which;
     f->bias_at = bt_node_int(g, form.constant);
     return 1;
@@ -297,7 +297,7 @@ static int emit_call(const struct nest *t, const struct block *b)
             continue;
         if (t->is_direct)
             y = cpu_along(g, y, t->values[d], p->view.dims[d].c);
-        if (f->flags & CPU_DEPTHWISE_ADD)
+        if (f->flags & CPU_DEPTHWISE_ADD_BIAS)
             bias = cpu_along(g, bias, t->values[d], f->biases[d]);
         if (!is_around(t, d))
             continue;
@@ -312,7 +312,7 @@ static int emit_call(const struct nest *t, const struct block *b)
         b->c_plane,
         has_planes ? t->bs[plane] : zero,
         has_planes ? t->as[plane] : zero,
-        has_planes && f->flags & CPU_DEPTHWISE_ADD ? f->biases[plane] : zero,
+        has_planes && f->flags & CPU_DEPTHWISE_ADD_BIAS ? f->biases[plane] : zero,
         b->c_row,
         t->as[by->tap_y],
         t->as[by->tap_x],
@@ -329,8 +329,8 @@ static int emit_call(const struct nest *t, const struct block *b)
         { t->s, y },
         { o->array, x },
         { p->a->array, a },
-        { f->flags & CPU_DEPTHWISE_ADD ? f->bias : p->a->array,
-          f->flags & CPU_DEPTHWISE_ADD ? bias : zero },
+        { f->flags & CPU_DEPTHWISE_ADD_BIAS ? f->bias : p->a->array,
+          f->flags & CPU_DEPTHWISE_ADD_BIAS ? bias : zero },
     };
     return cpu_emit_call(&e, by->by->name, CPU_DEPTHWISE_NPOINTER, addresses,
                          CPU_DEPTHWISE_NINT, integers);

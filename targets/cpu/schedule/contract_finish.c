@@ -77,7 +77,7 @@ int cpu_is_epilogue(const bt_node *body, const bt_node *sum)
     return cpu_take_apart(body, sum, &chain);
 }
 
-/* How far the read's element moves with dim `d`, all that are merged with it counted as none. */
+/* By how many elements the read moves on with dim `d`. */
 static int64_t stride_by(const struct cpu_tiling *p, const bt_linear *l, uint32_t d)
 {
     return bt_linear_coef(l, p->view.dims[d].index) * p->view.dims[d].scale;
@@ -121,7 +121,7 @@ static int choose_kind(const struct cpu_tiling *p, const bt_stmt *store,
         if (!chain->residual)
             chain->bias = NULL;
         chain->residual = last;
-        out->flags |= CPU_TILE_ADD;
+        out->flags |= CPU_TILE_ADD_RESIDUAL;
     } else if (chain->residual) {
         return 0;
     }

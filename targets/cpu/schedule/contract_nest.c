@@ -66,7 +66,14 @@ static const bt_node *rows_here(const struct nest *t)
 
 /* ---- tiles ---- */
 
-void cpu_add_level(bt_graph *g, struct cpu_levels *l, const struct cpu_class *k)
+/* Levels of k of one call, outermost first. */
+struct levels {
+    uint32_t n;
+    struct cpu_class at[CPU_DIMS];
+};
+
+/* Two that go on as one are one. */
+static void add_level(bt_graph *g, struct levels *l, const struct cpu_class *k)
 {
     struct cpu_class *outer = l->n ? &l->at[l->n - 1] : NULL;
     if (cpu_is_size(k->extent, 1))
@@ -83,10 +90,10 @@ void cpu_add_level(bt_graph *g, struct cpu_levels *l, const struct cpu_class *k)
 
 uint32_t cpu_count_levels(bt_graph *g, const struct cpu_tiling *p)
 {
-    struct cpu_levels l = { 0 };
+    struct levels l = { 0 };
     for (uint32_t d = 0; d < p->view.ndim; d++) {
         if (p->view.dims[d].is_k)
-            cpu_add_level(g, &l, &p->classes[d][0]);
+            add_level(g, &l, &p->classes[d][0]);
     }
     return l.n;
 }
@@ -109,7 +116,7 @@ static struct cpu_address address_of(const bt_node *read, const bt_node *offset,
 
 /* Loops over levels that the tile has not, and the call. */
 static int emit_levels(const struct nest *t, const struct tile_call *call,
-                       const struct cpu_levels *l)
+                       const struct levels *l)
 {
     struct cpu_emitter e = t->e;
     const struct cpu_tiling *p = t->tiling;
@@ -185,14 +192,14 @@ static int emit_tile(const struct nest *t, const struct tile_call *first)
     uint32_t choice[CPU_DIMS] = { 0 }, d;
     struct tile_call call = *first;
     do {
-        struct cpu_levels l = { 0 };
+        struct levels l = { 0 };
         call.a = first->a;
         call.b = first->b;
         for (d = 0; d < p->view.ndim; d++) {
             const struct cpu_class *k = &p->classes[d][choice[d]];
             if (!p->view.dims[d].is_k)
                 continue;
-            cpu_add_level(graph_of(t), &l, k);
+            add_level(graph_of(t), &l, k);
             call.a = cpu_plus(graph_of(t), call.a, k->a_at);
             call.b = cpu_plus(graph_of(t), call.b, k->b_at);
         }

@@ -17,12 +17,22 @@
  *
  * Rounding: the largest error of a layer is about that of a plain sum for SIZE 2 and ten times
  * that for SIZE 4. What is not finite spreads over a tile, so that rows of tiles with a result
- * that is not are computed once more, term by term.
+ * that is not are computed once more, term by term, of weights that are computed from U: this is
+ * all that is kept of them. A tap that is much smaller than others is lost in U, but infinity times
+ * it is not NaN, and has its sign: a last place of U has bits that say for each tap whether it is
+ * zero, and whether it is negative. Weights with a U that is not finite stand in it as they are,
+ * behind a NaN, which has their results computed term by term.
  */
 #ifndef CPU_WINOGRAD_H
 #define CPU_WINOGRAD_H
 
 #include "callee.h"
+
+/* Of U, for results of SIZE x SIZE. */
+static inline int64_t cpu_winograd_places(int64_t size)
+{
+    return (size + 2) * (size + 2) + 1;
+}
 
 /* U of NR channels of the result: of those that are not there, zeros. */
 enum { CPU_WEIGHTS_U, CPU_WEIGHTS_W, CPU_WEIGHTS_NPOINTER };
@@ -54,7 +64,7 @@ enum {
 };
 
 /* Of some rows of tiles, the result of NR channels or less. */
-enum { CPU_OUTPUT_Y, CPU_OUTPUT_M, CPU_OUTPUT_X, CPU_OUTPUT_W, CPU_OUTPUT_NPOINTER };
+enum { CPU_OUTPUT_Y, CPU_OUTPUT_M, CPU_OUTPUT_X, CPU_OUTPUT_U, CPU_OUTPUT_NPOINTER };
 enum {
     CPU_OUTPUT_COUNT, /* channels of the result */
     CPU_OUTPUT_ROWS,  /* of tiles */
@@ -70,10 +80,7 @@ enum {
     CPU_OUTPUT_WIDTH,
     CPU_OUTPUT_TOP,
     CPU_OUTPUT_LEFT,
-    CPU_OUTPUT_W_O,
-    CPU_OUTPUT_W_C,
-    CPU_OUTPUT_W_Y,
-    CPU_OUTPUT_W_X,
+    CPU_OUTPUT_U_PLACE,
     CPU_OUTPUT_NINT
 };
 

@@ -4,6 +4,8 @@
  *
  *     WINOGRAD_TABLE, WINOGRAD_CALLEES, WINOGRAD_SUFFIX    its tables, the end of names
  */
+#include <float.h>
+#include <math.h>
 #include <string.h>
 
 #define LANES ((int64_t)(VECTOR_NBYTES / sizeof(float)))
@@ -134,36 +136,91 @@ static inline void store_turned(float *to, int64_t stride, const float_vector *v
                (size_t)(ncolumn < UNIT ? ncolumn : UNIT) * sizeof(float));
 }
 
-/* One element of the result, term by term. */
-static float sum_terms(const float *x, const float *w, int64_t y, int64_t column,
-                       const int64_t *n)
+/* ---- weights again ---- */
+
+/* How taps follow from U along one side, which is transformed at points 0, 1, -1, ..., infinity:
+ * the first is `first` times that at 0, the next `middle` times the difference of those at 1 and
+ * -1, the last is that at infinity. */
+struct inverse {
+    int side;
+    float first, middle;
+};
+
+/* Bits of a tap. */
+enum { IS_ZERO = 1, IS_NEGATIVE = 2, NBIT = 2 };
+
+static int_vector signs_of(const float_vector *taps)
 {
-    float sum = 0;
-    for (int64_t c = 0; c < n[CPU_OUTPUT_C]; c++) {
-        for (int64_t i = 0; i < TAPS * TAPS; i++) {
-            const int64_t row = y + i / TAPS, at = column + i % TAPS;
-            const int is_inside = row >= 0 && row < n[CPU_OUTPUT_HEIGHT] && at >= 0 &&
-                                  at < n[CPU_OUTPUT_WIDTH];
-            sum += (is_inside ? x[c * n[CPU_OUTPUT_X_C] + row * n[CPU_OUTPUT_WIDTH] + at]
-                              : 0) *
-                   w[c * n[CPU_OUTPUT_W_C] + i / TAPS * n[CPU_OUTPUT_W_Y] +
-                     i % TAPS * n[CPU_OUTPUT_W_X]];
-        }
+    const float_vector zero = { 0 };
+    int_vector signs = { 0 };
+    for (int t = 0; t < TAPS * TAPS; t++)
+        signs |= (((taps[t] == zero) & IS_ZERO) | ((taps[t] < zero) & IS_NEGATIVE))
+                 << NBIT * t;
+    return signs;
+}
+
+/* In the place of a U that is not finite; taps of different channels stand side by side. */
+static void keep_taps(float *u, int64_t place, const float *taps)
+{
+    *u = NAN;
+    for (int t = 0; t < TAPS * TAPS; t++)
+        u[(1 + t) * place] = taps[t * LANES];
+}
+
+static float recover(const float *u, int64_t step, int tap, const struct inverse *by)
+{
+    return tap == 0   ? u[0] * by->first
+           : tap == 1 ? (u[step] - u[2 * step]) * by->middle
+                      : u[(by->side - 1) * step];
+}
+
+/* The taps of one channel of the input and of the result. */
+static void recover_taps(float *taps, const float *u, int64_t place,
+                         const struct inverse *by)
+{
+    float half[CPU_WINOGRAD_UNIT + TAPS - 1][TAPS];
+    uint32_t signs;
+    memcpy(&signs, u + by->side * by->side * place, sizeof(signs));
+    for (int i = 0; i < by->side; i++) {
+        for (int t = 0; t < TAPS; t++)
+            half[i][t] = recover(u + i * by->side * place, place, t, by);
+    }
+    for (int t = 0; t < TAPS * TAPS; t++) {
+        const uint32_t sign = signs >> NBIT * t;
+        const float size = fabsf(recover(&half[0][t % TAPS], TAPS, t / TAPS, by));
+        const float tap = sign & IS_ZERO ? 0 : size < FLT_MIN ? FLT_MIN : size;
+        taps[t] = isnan(*u) ? u[(1 + t) * place] : sign & IS_NEGATIVE ? -tap : tap;
+    }
+}
+
+/* An element of the result of one channel of the input. */
+static float sum_taps(float sum, const float *x, const float *taps, int64_t y,
+                      int64_t column, const int64_t *n)
+{
+    for (int64_t t = 0; t < TAPS * TAPS; t++) {
+        const int64_t row = y + t / TAPS, at = column + t % TAPS;
+        const int is_inside = row >= 0 && row < n[CPU_OUTPUT_HEIGHT] && at >= 0 &&
+                              at < n[CPU_OUTPUT_WIDTH];
+        sum += (is_inside ? x[row * n[CPU_OUTPUT_WIDTH] + at] : 0) * taps[t];
     }
     return sum;
 }
 
-/* Rows `first` to `end` of the result, which are there. */
-static void compute_rows(void *const *p, int64_t first, int64_t end, const int64_t *n)
+/* Rows `first` to `end` of the result, which are there, term by term. */
+static void compute_rows(void *const *p, int64_t first, int64_t end,
+                         const struct inverse *by, const int64_t *n)
 {
-    for (int64_t o = 0; o < n[CPU_OUTPUT_COUNT]; o++) {
-        const float *w = (const float *)p[CPU_OUTPUT_W] + o * n[CPU_OUTPUT_W_O];
-        float *y = (float *)p[CPU_OUTPUT_Y] + o * n[CPU_OUTPUT_Y_O];
+    for (int64_t i = 0; i < n[CPU_OUTPUT_COUNT] * n[CPU_OUTPUT_C]; i++) {
+        const int64_t o = i / n[CPU_OUTPUT_C], c = i % n[CPU_OUTPUT_C];
+        const float *x = (const float *)p[CPU_OUTPUT_X] + c * n[CPU_OUTPUT_X_C];
+        float *y = (float *)p[CPU_OUTPUT_Y] + o * n[CPU_OUTPUT_Y_O], taps[TAPS * TAPS];
+        recover_taps(taps, (const float *)p[CPU_OUTPUT_U] + c * NR + o,
+                     n[CPU_OUTPUT_U_PLACE], by);
         for (int64_t row = first; row < end; row++) {
-            for (int64_t i = 0; i < n[CPU_OUTPUT_Y_WIDTH]; i++)
-                y[row * n[CPU_OUTPUT_Y_ROW] + i] =
-                    sum_terms(p[CPU_OUTPUT_X], w, n[CPU_OUTPUT_TOP] + row,
-                              n[CPU_OUTPUT_LEFT] + i, n);
+            float *to = y + row * n[CPU_OUTPUT_Y_ROW];
+            for (int64_t k = 0; k < n[CPU_OUTPUT_Y_WIDTH]; k++)
+                to[k] = sum_taps(c > 0 ? to[k] : 0, x, taps, n[CPU_OUTPUT_TOP] + row,
+                                 n[CPU_OUTPUT_LEFT] + k, n);
         }
     }
 }

@@ -5,6 +5,8 @@
 
 /* One side of a tile: B' d, G g and A' m, of vectors `step` apart. */
 #if SIZE == 2
+static const struct inverse NAME(inverse) = { SIDE, 1, 1 };
+
 static inline void NAME(input)(float_vector *v, const float_vector *d, int64_t step)
 {
     v[0] = d[0] - d[2 * step];
@@ -28,6 +30,8 @@ static inline void NAME(output)(float_vector *y, const float_vector *m, int64_t 
     y[1] = m[step] - m[2 * step] - m[3 * step];
 }
 #else
+static const struct inverse NAME(inverse) = { SIDE, 4, -3 };
+
 static inline float_vector NAME(times)(float factor, float_vector v, float_vector more)
 {
     return float_multiply_add(factor - (float_vector){ 0 }, v, more);
@@ -79,7 +83,7 @@ static void NAME(transform_weights)(float *u, const float *w, int64_t count,
                                     const int64_t *n)
 {
     float taps[TAPS * TAPS][VECTOR_NBYTES / sizeof(float)] = { { 0 } };
-    float_vector g[TAPS * TAPS], half[TAPS][SIDE], all[SIDE];
+    float_vector g[TAPS * TAPS], half[TAPS][SIDE], all[SIDE], bad = { 0 };
     for (int64_t o = 0; o < count; o++) {
         for (int64_t i = 0; i < TAPS * TAPS; i++)
             taps[i][o] = w[o * n[CPU_WEIGHTS_W_O] + i / TAPS * n[CPU_WEIGHTS_W_Y] +
@@ -95,6 +99,14 @@ static void NAME(transform_weights)(float *u, const float *w, int64_t count,
         UNROLL
         for (int j = 0; j < SIDE; j++)
             store(u + (i * SIDE + j) * n[CPU_WEIGHTS_U_PLACE], all[j]);
+        UNROLL
+        for (int j = 0; j < SIDE; j++)
+            bad = float_multiply_add(all[j], (float_vector){ 0 }, bad);
+    }
+    store(u + SIDE * SIDE * n[CPU_WEIGHTS_U_PLACE], (float_vector)signs_of(g));
+    for (int64_t o = 0; o < count && !float_is_zero(bad); o++) {
+        if (bad[o] != 0)
+            keep_taps(u + o, n[CPU_WEIGHTS_U_PLACE], &taps[0][o]);
     }
 }
 
@@ -257,7 +269,7 @@ static int32_t NAME(run_output)(void *const *p, const int64_t *n)
             NAME(transform_output)
         (y + o * n[CPU_OUTPUT_Y_O], m + o, n[CPU_OUTPUT_COUNT] - o, nrow, &bad, n);
         if (!float_is_zero(bad))
-            compute_rows(p, first, first + nrow, n);
+            compute_rows(p, first, first + nrow, &NAME(inverse), n);
     }
     return 0;
 }

@@ -191,6 +191,13 @@ static int64_t m_place(const struct nest *t)
     return t->rows * t->tiles * t->tiling->tile->nr + APART;
 }
 
+/* Elements of u of a panel. */
+static int64_t u_of_panel(const struct nest *t)
+{
+    return cpu_winograd_places(t->filter->by->size) * t->filter->nc *
+           t->tiling->tile->nr;
+}
+
 static int64_t v_of_block(const struct nest *t)
 {
     return t->nplace * v_place(t);
@@ -300,7 +307,7 @@ static int emit_weights(const struct nest *of)
         t->as[f->c],      t->as[f->tap_y], t->as[f->tap_x],
     };
     struct cpu_address addresses[] = {
-        { t->u, cpu_scaled(g, t->panel, t->nplace * f->nc * nr) },
+        { t->u, cpu_scaled(g, t->panel, u_of_panel(t)) },
         { p->a->array, cpu_along(g, t->a_at, cpu_scaled(g, t->panel, nr), t->as[p->m]) },
     };
     return cpu_emit_call(&inner.e, f->by->weights->name, CPU_WEIGHTS_NPOINTER, addresses,
@@ -380,7 +387,7 @@ static int emit_products(const struct nest *t, int64_t rows)
         { t->m, cpu_along_int(g, cpu_scaled(g, place, m_place(t)), first, nr) },
         { t->v, cpu_plus(g, t->v_at, cpu_along_int(g, first, place, v_place(t))) },
         { t->u, cpu_along_int(g, cpu_scaled(g, place, f->nc * nr), t->panel,
-                              t->nplace * f->nc * nr) },
+                              u_of_panel(t)) },
     };
     return cpu_emit_call(&e, tile->block->name, CPU_TILE_NPOINTER, addresses,
                          CPU_TILE_NINT, integers);
@@ -418,16 +425,13 @@ static int emit_output(const struct nest *t, struct part part)
         int_of(t, f->width),
         top_of(t),
         int_of(t, p->b->at[p->b->rank - 1]),
-        t->as[p->m],
-        t->as[f->c],
-        t->as[f->tap_y],
-        t->as[f->tap_x],
+        int_of(t, f->nc * nr),
     };
     struct cpu_address addresses[] = {
         { t->s, y },
         { t->m, int_of(t, 0) },
         { p->b->array, t->b_at },
-        { p->a->array, cpu_along(g, t->a_at, first, t->as[p->m]) },
+        { t->u, cpu_scaled(g, t->panel, u_of_panel(t)) },
     };
     return cpu_emit_call(&e, f->by->output->name, CPU_OUTPUT_NPOINTER, addresses,
                          CPU_OUTPUT_NINT, integers);
@@ -556,7 +560,7 @@ int cpu_emit_filter(bt_loops *loops, const struct cpu_tiling *p,
     t.s = epilogue->store->buffer;
     const int64_t nv = v_of_block(&t) * (t.v_is_local ? 1 : t.nblock);
     return cpu_emit_buffer(loops, BT_BUFFER_TEMP, BT_FLOAT32,
-                           int_of(&t, t.npanel * t.nplace * f->nc * nr), &t.u) &&
+                           int_of(&t, t.npanel * u_of_panel(&t)), &t.u) &&
            cpu_emit_buffer(loops, t.v_is_local ? BT_BUFFER_LOCAL : BT_BUFFER_TEMP,
                            BT_FLOAT32, int_of(&t, nv), &t.v) &&
            cpu_emit_buffer(loops, BT_BUFFER_LOCAL, BT_FLOAT32,

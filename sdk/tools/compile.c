@@ -37,7 +37,9 @@ static int print_written(struct tool *tool, const char *path)
     for (uint32_t i = 0; i < a->ntarget; i++)
         printf("%s%s", i ? ", " : "", a->targets[i].text);
     printf(": %u kernel%s, ", a->nkernel, PLURAL(a->nkernel));
-    printf("%s bytes\n", scaled((double)a->nbytes, text));
+    printf("%s bytes; ", scaled((double)a->nbytes, text));
+    printf("constants %s, ", scaled((double)a->packed, text));
+    printf("%s before they were packed\n", scaled((double)a->unpacked, text));
     bt_artifact_close(a);
     return EXIT_OK;
 }

@@ -134,6 +134,9 @@ static void check_section(const struct bytes *b, uint32_t kind, const void *at, 
     free(other.at);
 }
 
+/* The beginning of the section `targets`: entry, no executor, bytes of constants. */
+#define TARGETS(entry, unpacked, packed) entry "\0\0" unpacked "\0" packed "\0"
+
 static void test_texts_have_their_form(void **state)
 {
     (void)state;
@@ -145,13 +148,19 @@ static void test_texts_have_their_form(void **state)
         const char *why;
     } rows[] = {
         { BT__SECTION_TARGETS, "", 0, BT_ERR_FORMAT, "a text without end" },
-        { BT__SECTION_TARGETS, "main\0\0panels", 12, BT_ERR_FORMAT,
+        { BT__SECTION_TARGETS, TARGETS("main", "0", "0") "panels", 16, BT_ERR_FORMAT,
           "a text without end" },
         { BT__SECTION_TARGETS, "main\0", 5, BT_ERR_FORMAT, "a text without end" },
-        { BT__SECTION_TARGETS, "main\0\0", 6, BT_ERR_FORMAT, "there is no target" },
-        { BT__SECTION_TARGETS, "main\0\0\033[31m\0\0", 13, BT_ERR_FORMAT,
-          "a control character in a text" },
-        { BT__SECTION_TARGETS, "maim\0\0panels\0\0", 14, BT_ERR_NAME, "maim" },
+        { BT__SECTION_TARGETS, TARGETS("main", "0", "0"), 10, BT_ERR_FORMAT,
+          "there is no target" },
+        { BT__SECTION_TARGETS, TARGETS("main", "x", "0"), 10, BT_ERR_FORMAT,
+          "a number that is none" },
+        { BT__SECTION_TARGETS, TARGETS("main", "0", "9223372036854775807"), 28,
+          BT_ERR_FORMAT, "a number beyond what it counts" },
+        { BT__SECTION_TARGETS, TARGETS("main", "0", "0") "\033[31m\0\0", 17,
+          BT_ERR_FORMAT, "a control character in a text" },
+        { BT__SECTION_TARGETS, TARGETS("maim", "0", "0") "panels\0\0", 18, BT_ERR_NAME,
+          "maim" },
         { BT__SECTION_FUNCTIONS,
           "f\0"
           "1\0\0",

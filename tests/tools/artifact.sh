@@ -25,13 +25,14 @@ expect 0 -- compile "$digits" -o none.bta --passes ''
 
 # What it is made of.
 expect 0 '^compiled for     reference$' '^entry            @main$' '^input    image  *Tensor' '^kernels          [0-9]*, called' \
-    '^constants        4$' '^memory           ' '^program  *[0-9]' '^constants  *[0-9]' '^multiply-adds    140 k$' \
+    '^constants        4, 25.1 k bytes; 25.1 k before they were packed$' '^memory           ' '^program  *[0-9]' '^constants  *[0-9]' '^multiply-adds    140 k$' \
     '^FUNCTION  *CALLS  TARGET  *KERNELS  MULTIPLY-ADDS  BYTES$' '^fused_nn_dense_add  *1  reference  *1  .* k  .* k$' \
     '^baton [0-9]' '^plugin baton.ops.nn [0-9]' '^pipeline [0-9a-f]\{16\}$' -- "$baton" info d.bta
 refuse 'which needs' # reference asks nothing of a machine
 pipeline=$(sed -n 's/^pipeline //p' out)
 expect 0 "digest $pipeline" -- "$baton" pipeline resolve default --target reference --digest
 expect 0 '"targets": \[{"target": "reference"' '"kernels": \[{"name": "fused' '"functions": \[{"function": "fused' '"multiply_adds": 140' '"crc32c": [0-9]' '"provenance": \["baton ' -- "$baton" info d.bta --json
+expect 0 '"constant_bytes": 25064, "unpacked_bytes": 25064' -- "$baton" info d.bta --json
 expect 0 -- "$baton" info none.bta
 refuse '^pipeline' # there was none
 

@@ -473,6 +473,41 @@ static bt_status add_func(struct packer *p, const bt_func *func)
                : bt_no_memory();
 }
 
+/* Adds the bytes of constants among its operands, each of which counts once. */
+static bt_status count_operands(const bt_value *value, bt_map *counted, uint64_t *nbytes)
+{
+    for (uint32_t i = 0; i < bt_value_noperand(value); i++) {
+        const bt_object *object = stated(bt_value_operand(value, i));
+        const bt_tensor *tensor = object ? bt_object_as_tensor(object) : NULL;
+        if (!tensor || bt_map_find(counted, tensor))
+            continue;
+        *nbytes += bt_tensor_nbytes(tensor);
+        if (!bt_map_put(counted, tensor, counted))
+            return bt_no_memory();
+    }
+    return NULL;
+}
+
+/* Bytes of the constants that lowered functions read. */
+static bt_status count_constants(const struct packer *p, const bt_module *module,
+                                 uint64_t *nbytes)
+{
+    bt_map counted;
+    bt_map_init(&counted, p->arena, 0);
+    *nbytes = 0;
+    for (uint32_t i = 0; i < module->nglobal; i++) {
+        bt__walk walk;
+        if (!bt__is_lowered(module->globals[i]))
+            continue;
+        bt__walk_begin(&walk, p->arena, module->globals[i]->func->block);
+        for (const bt_value *value; (value = bt__walk_next(&walk));)
+            BT_TRY(count_operands(value, &counted, nbytes));
+        if (walk.failed)
+            return bt_no_memory();
+    }
+    return NULL;
+}
+
 static bt_status pack(struct packer *p, bt_module **module)
 {
     bt_module *next;
@@ -495,7 +530,8 @@ static bt_status pack(struct packer *p, bt_module **module)
     return NULL;
 }
 
-bt_status bt__pack_constants(struct bt__kernels *kernels, bt_module **module)
+bt_status bt__pack_constants(struct bt__kernels *kernels, bt_module **module,
+                             uint64_t *unpacked, uint64_t *packed)
 {
     struct packer p = { .ctx = kernels->ctx,
                         .arena = kernels->arena,
@@ -510,7 +546,10 @@ bt_status bt__pack_constants(struct bt__kernels *kernels, bt_module **module)
     p.codes = BT_NEWS(p.arena, struct code, kernels->ntarget);
     if (!p.codes)
         return bt_no_memory();
+    BT_TRY(count_constants(&p, *module, unpacked));
     bt_status status = pack(&p, module);
+    if (!status)
+        status = count_constants(&p, *module, packed);
     for (uint32_t i = 0; i < kernels->ntarget; i++) {
         bt__unload_code(kernels->targets[i], p.codes[i].loaded);
     }

@@ -6,8 +6,10 @@
 
 /* Runs those invocations of lowered functions that read nothing but constants, and puts
  * the next version, which has what they wrote as constants, in *module's place; kernels
- * that it does not invoke leave the list.
+ * that it does not invoke leave the list. Says how many bytes constants
+ * have: before, and after.
  * errors  of the target: compile, load, launch */
-bt_status bt__pack_constants(struct bt__kernels *, bt_module **module) BT_MUST_USE;
+bt_status bt__pack_constants(struct bt__kernels *, bt_module **module, uint64_t *unpacked,
+                             uint64_t *packed) BT_MUST_USE;
 
 #endif

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "engine/bytecode_build.h"
+#include "primitives/tile.h"
 #include "schedule/alias.h"
 #include "schedule/schedule.h"
 #include "schedule/touch.h"
@@ -224,6 +225,33 @@ static int reads_much(const struct lowerer *l, const uint8_t *has)
     return is;
 }
 
+struct forwards {
+    const struct cpu_config *config;
+    int is;
+};
+
+static int meet_fetch(void *self, bt_stmt *stmt, const bt_node **slot)
+{
+    struct forwards *f = self;
+    const struct cpu_callee *row = NULL;
+    if (stmt->kind == BT_STMT_CALL && slot == &stmt->args[0].value)
+        row = cpu_row_of(f->config, stmt->callee);
+    if (row && row->form == CPU_TILE_EPILOGUE) {
+        const uint32_t next_k = cpu_form_of(row)->naddress + CPU_TILE_NEXT_K;
+        f->is |= bt_node_number(stmt->args[next_k].value) != 0;
+    }
+    return 1;
+}
+
+/* Whether calls fetch what iterations to come read: the order of these is settled then. */
+static int goes_forwards(const struct lowerer *l, const stmt_list *stmts)
+{
+    struct forwards f = { .config = l->config };
+    for (uint32_t i = 0; i < stmts->len; i++)
+        (void)bt_stmt_walk(stmts->at[i], meet_fetch, &f);
+    return f.is;
+}
+
 static bt_status make_kernel(struct lowerer *l, const struct parts *p,
                              const uint8_t *mine, int is_last, bt_kernel *kernel)
 {
@@ -249,7 +277,8 @@ static bt_status make_kernel(struct lowerer *l, const struct parts *p,
                                             .stmts = stmts.at,
                                             .name = l->loops->name,
                                             .isa = l->config->isa,
-                                            .alternates = (uint32_t)reads_much(l, has),
+                                            .alternates = reads_much(l, has) &&
+                                                          !goes_forwards(l, &stmts),
                                             .nbuffer = kernel->nin + kernel->nout,
                                             .places = places };
     BT_TRY(bytecode_build(l->ctx, l->arena, &source, &content->bytecode));

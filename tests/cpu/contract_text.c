@@ -108,8 +108,39 @@ static void test_a_constant_by_few_places_is_turned_and_finished_by_tiles(void *
         "    for i40 in 2 {\n"
         "        for i41 in 2 {\n"
         "            epilogue_f32_portable(&s0[5*i40 + 72*i41], &a0[5*i40], "
-        "&t6[512*i41], &a2[8*i41], &a0[5*i40], &a0[5*i40], &a3[5*i40 + 72*i41], min(5, "
-        "-5*i40 + 9), 8, 64, 1, 9, 8, 9, 3186, 1, 0, 0, 1, 0, 0, 0, 0)\n"
+        "&t6[512*i41], &a2[8*i41], &a0[5*i40], &a0[5*i40], &t6[512*i41], &a3[5*i40 + "
+        "72*i41], min(5, -5*i40 + 9), 8, 64, 1, 9, 8, 9, 3186, 1, 0, 0, 1, 0, 0, 0, 0, "
+        "0)\n"
+        "        }\n"
+        "    }\n"
+        "}\n");
+}
+
+static void test_panels_of_many_weights_are_fetched_while_others_are_near(void **state)
+{
+    (void)state;
+    check_text(
+        &(struct contraction){
+            .inputs = { { "x", "t[n, c, h, g]", BT_FLOAT32, 4, { 1, 4096, 3, 3 } },
+                        { "w", "t[o, c]", BT_FLOAT32, 2, { 16, 4096 } } },
+            .text =
+                "y: t[n, o, p in h, q in g] = max(sum(c: x[n, c, p, q] * w[o, c]), 0)",
+            .is_constant = { 0, 1 } },
+        "loops test {\n"
+        "    in a0: float32[36864]\n"
+        "    in a1: float32[65536]\n"
+        "    out s0: float32[144]\n"
+        "    local s1: float32[1]\n"
+        "    temp t4: float32[65536]\n"
+        "    parallel i40 in 2 {\n"
+        "        pack.4(&t4[32768*i40], &a1[32768*i40], 4096, 8, 8, 1, 4096)\n"
+        "    }\n"
+        "    parallel i40 in 2 {\n"
+        "        for i41 in 2 {\n"
+        "            epilogue_f32_portable(&s0[72*i40 + 5*i41], &a0[5*i41], "
+        "&t4[32768*i40], &a0[5*i41], &a0[5*i41], &a0[5*i41], &t4[min(65535, 32768*i40 + "
+        "16384*i41 + select((0 <= i40 - 1), 0, 32768))], &a0[5*i41], min(5, -5*i41 + 9), "
+        "8, 4096, 1, 9, 8, 9, 3138, 1, 0, 0, 1, 0, 0, 0, 0, 4)\n"
         "        }\n"
         "    }\n"
         "}\n");
@@ -554,6 +585,7 @@ static void test_a_range_of_few_rows_is_one_block(void **state)
 static const struct CMUnitTest tests[] = {
     cmocka_unit_test(test_a_convolution_is_a_halo_then_tiles_with_their_epilogue),
     cmocka_unit_test(test_a_constant_by_few_places_is_turned_and_finished_by_tiles),
+    cmocka_unit_test(test_panels_of_many_weights_are_fetched_while_others_are_near),
     cmocka_unit_test(test_a_convolution_by_steps_copies_only_what_it_reads),
     cmocka_unit_test(test_rows_of_a_constant_that_crowd_the_cache_lie_further_apart),
     cmocka_unit_test(test_a_product_packs_what_lies_across),

@@ -509,7 +509,8 @@ static void check_epilogue(const struct cpu_tile *t, struct room *room, const in
     plain[CPU_TILE_C_ROW] = columns;
     plain[CPU_TILE_FLAGS] &= CPU_TILE_PADDED;
     assert_int_equal(t->block->run((void *[]){ sums, a, b }, plain), 0);
-    void *p[] = { c, a, b, bias, low, high, is_in_place ? c : residual };
+    // what is fetched ahead lies where nobody may read
+    void *p[] = { c, a, b, bias, low, high, room->a.end, is_in_place ? c : residual };
     assert_int_equal(t->epilogue->run(p, with_bits), 0);
     for (int64_t i = 0; i < nline; i++) {
         for (int64_t j = 0; j < n[CPU_TILE_C_ROW] && i * n[CPU_TILE_C_ROW] + j < c_nelem;
@@ -559,6 +560,7 @@ static void check_epilogues(const struct cpu_tile *t, struct room *room)
         n[CPU_TILE_B_K] = t->nr + draw(&seed, 3);
         n[CPU_TILE_C_ROW] = n[is_turned ? CPU_TILE_M : CPU_TILE_N] + draw(&seed, 3);
         n[CPU_TILE_K1] = n[CPU_TILE_K2] = 1;
+        n[CPU_TILE_NEXT_K] = draw(&seed, 3);
         check_epilogue(t, room, n, (int)draw(&seed, 2), &seed);
     }
 }

@@ -26,6 +26,7 @@ enum {
     CPU_TILE_BIAS = CPU_TILE_NPOINTER,
     CPU_TILE_LOW_AT,
     CPU_TILE_HIGH_AT,
+    CPU_TILE_NEXT,
     CPU_TILE_RESIDUAL
 };
 enum {
@@ -46,6 +47,7 @@ enum {
     CPU_TILE_NINT,
     CPU_TILE_LOW = CPU_TILE_NINT, /* of an epilogue: bits of a float, or double */
     CPU_TILE_HIGH,
+    CPU_TILE_NEXT_K, /* how far NEXT goes on along k; 0: nothing is told of it */
     CPU_TILE_EPILOGUE_NINT
 };
 enum {
@@ -75,6 +77,8 @@ enum {
  * may be C where each element is written once. The sum has no start value.
  * A turned one writes, and reads its residual, at C[n, m]: C_ROW is the stride along n, and m has
  * neighbours; its bias is that of columns.
+ * NEXT is what calls to come read: while term k is computed, element k * NEXT_K of it and that half a
+ * row of B further are fetched into the caches. They are not read, and change no result.
  */
 
 /*

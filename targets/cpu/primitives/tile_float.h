@@ -94,26 +94,32 @@ typedef void NAME(tile)(REAL *c, const REAL *a, const REAL *b, const struct tile
 #define COLUMNS_1 const VECTOR b_s = NAME(load)(b);
 #define COLUMNS_2 COLUMNS_1 const VECTOR b_t = NAME(load)(b + LANES);
 
-/* How many elements behind the row of B that is read another is fetched: 0 is this row. The
- * rows of a panel lie one behind the other; a large panel may come from beyond the second
- * cache, and the processor itself looks ahead only to the end of a page. */
-static int64_t NAME(ahead)(const struct tile_block *block)
+/* The rows of a panel lie one behind the other; a large panel may come from beyond the second
+ * cache, and the processor itself looks ahead only to the end of a page: so rows are fetched some
+ * time before they are read. */
+static void NAME(look_ahead)(struct tile_block *block, const REAL *b)
 {
     const int64_t ahead = TILE_AHEAD / sizeof(REAL);
     const int64_t depth = block->k * block->k1 * block->k2;
-    return block->b_k == NR && !block->b_k1 && !block->b_k2 && depth * NR >= 2 * ahead
-               ? ahead
-               : 0;
+    block->next = b;
+    if (block->b_k == NR && !block->b_k1 && !block->b_k2 && depth * NR >= 2 * ahead) {
+        block->next = b + ahead;
+        block->next_k = NR;
+    }
 }
 
 #define BASE(g)           \
     const REAL *a##g = a; \
     MOVE(a##g, 3 * g * a_row);
 #define ADVANCE(g) MOVE(a##g, block->a_k);
-#define FETCH_1    __builtin_prefetch(b + ahead);
-#define FETCH_2    FETCH_1 __builtin_prefetch(b + ahead + LANES);
-#define NEXT_1(g)  a##g += block->a_k1;
-#define NEXT_2(g)  a##g += block->a_k2;
+#define FETCH_1               \
+    __builtin_prefetch(next); \
+    next += block->next_k;
+#define FETCH_2                       \
+    __builtin_prefetch(next + LANES); \
+    FETCH_1
+#define NEXT_1(g) a##g += block->a_k1;
+#define NEXT_2(g) a##g += block->a_k2;
 // What the epilogue does with all sums, step by step.
 #define EACH_1(i, change)       s##i = change(s##i, s);
 #define EACH_2(i, change)       EACH_1(i, change) t##i = change(t##i, t);
@@ -171,7 +177,7 @@ static int64_t NAME(ahead)(const struct tile_block *block)
         const int64_t a_row = block->a_row, c_row = block->c_row;                     \
         const REAL *start = block->start ? c : NAME(zeros);                           \
         const int64_t start_row = block->start ? c_row : 0;                           \
-        const int64_t ahead = NAME(ahead)(block);                                     \
+        const REAL *next = block->next;                                               \
         HIDE(start);                                                                  \
         TILE_ROWS_##rows(START_##vectors);                                            \
         TILE_BASES_##rows(BASE);                                                      \
@@ -232,12 +238,12 @@ static void NAME(run_pieces)(NAME(tile) * tile, REAL *whole, const REAL *a, cons
 
 /* A tile some columns short: on a copy of C, and of B unless that is padded. */
 static void NAME(run_short)(NAME(tile) * tile, REAL *c, const REAL *a, const REAL *b,
-                            const int64_t *n)
+                            const struct tile_block *as, const int64_t *n)
 {
     const size_t nbytes = (size_t)n[CPU_TILE_N] * sizeof(REAL);
     const int is_padded = (n[CPU_TILE_FLAGS] & CPU_TILE_PADDED) != 0;
     REAL whole[TILE_MR * NR];
-    struct tile_block block = block_of(n);
+    struct tile_block block = *as;
     block.c_row = NR;
     memset(whole, 0, sizeof(whole));
     for (int64_t i = 0; block.start && i < n[CPU_TILE_M]; i++)
@@ -247,6 +253,7 @@ static void NAME(run_short)(NAME(tile) * tile, REAL *c, const REAL *a, const REA
     } else {
         block.b_k = NR;
         block.k1 = block.k2 = 1;
+        block.next_k = 0;
         for (int64_t i = 0; i < n[CPU_TILE_K2]; i++)
             for (int64_t j = 0; j < n[CPU_TILE_K1]; j++)
                 NAME(run_pieces)
@@ -271,11 +278,12 @@ static int32_t NAME(run)(void *const *p, const int64_t *n)
         return NAME(run_empty)(p[CPU_TILE_C], n);
     const int vectors = n[CPU_TILE_N] > LANES ? 2 : 1;
     NAME(tile) *tile = NAME(tiles)[vectors - 1][n[CPU_TILE_M] - 1];
-    const struct tile_block block = block_of(n);
+    struct tile_block block = block_of(n);
+    NAME(look_ahead)(&block, p[CPU_TILE_B]);
     if (n[CPU_TILE_N] == vectors * LANES)
         tile(p[CPU_TILE_C], p[CPU_TILE_A], p[CPU_TILE_B], &block);
     else
-        NAME(run_short)(tile, p[CPU_TILE_C], p[CPU_TILE_A], p[CPU_TILE_B], n);
+        NAME(run_short)(tile, p[CPU_TILE_C], p[CPU_TILE_A], p[CPU_TILE_B], &block, n);
     return 0;
 }
 
@@ -367,6 +375,11 @@ static void NAME(run_whole)(REAL *to, int64_t row, void *const *p, const int64_t
     block.c_row = row;
     block.start = 0;
     block.epilogue = e;
+    NAME(look_ahead)(&block, p[CPU_TILE_B]);
+    if (n[CPU_TILE_NEXT_K]) {
+        block.next = p[CPU_TILE_NEXT];
+        block.next_k = n[CPU_TILE_NEXT_K];
+    }
     NAME(tiles)
     [vectors - 1][n[CPU_TILE_M] - 1](to, p[CPU_TILE_A], p[CPU_TILE_B], &block);
 }

@@ -9,6 +9,9 @@
 /* ---- nests ---- */
 
 enum { FIRST_INDEX = 40 }; /* of the nest: the stage's are below */
+/* Panels that may lie beyond the second cache, and those of a block that stay in it beside the ones
+ * before. */
+enum { NEXT_LEAST_NBYTES = 128 * 1024, NEXT_MOST_NBYTES = 320 * 1024 };
 
 /* A place in the nest: the values of dims so far, and where they put the operands. */
 struct nest {
@@ -101,6 +104,7 @@ uint32_t cpu_count_levels(bt_graph *g, const struct cpu_tiling *p)
 struct tile_call {
     const bt_node *a, *b, *c;             /* offsets */
     const bt_node *bias, *residual;       /* likewise, of an epilogue */
+    const bt_node *next, *next_k;         /* what is fetched; NULL: nothing is */
     const bt_node *width;                 /* columns */
     const bt_node *lines, *b_row, *c_row; /* of a line; lines NULL: a tile */
     uint32_t is_first;
@@ -165,21 +169,23 @@ static int emit_levels(const struct nest *t, const struct tile_call *call,
         k[2]->b,
         int_of(t, t->finish.low),
         int_of(t, t->finish.high),
+        call->next ? call->next_k : zero,
     };
     struct cpu_address addresses[] = {
         [CPU_TILE_C] = { t->c, call->c },
         [CPU_TILE_A] = { t->a, a },
         [CPU_TILE_B] = { t->b, b },
+        [CPU_TILE_NEXT] = { t->b, call->next ? call->next : b },
         // what there is none of is not read
         [CPU_TILE_BIAS] = address_of(t->finish.bias, call->bias, t->a, a),
         [CPU_TILE_LOW_AT] = address_of(t->finish.low_at, NULL, t->a, a),
         [CPU_TILE_HIGH_AT] = address_of(t->finish.high_at, NULL, t->a, a),
         [CPU_TILE_RESIDUAL] = address_of(t->finish.residual, call->residual, t->a, a),
     };
-    const struct cpu_callee *row = p->is_across       ? p->tile->across
-                                   : p->is_line       ? p->tile->line
-                                   : t->finish.is_all ? p->tile->epilogue
-                                                      : p->tile->block;
+    const struct cpu_callee *row = p->is_across                     ? p->tile->across
+                                   : p->is_line                     ? p->tile->line
+                                   : t->finish.is_all || call->next ? p->tile->epilogue
+                                                                    : p->tile->block;
     const struct cpu_form *form = cpu_form_of(row);
     return cpu_emit_call(&e, row->name, form->naddress, addresses, form->ninteger,
                          integers);
@@ -215,6 +221,52 @@ static int emit_tile(const struct nest *t, const struct tile_call *first)
     return 1;
 }
 
+/* Whether all terms are those of one call, and blocks of columns in no loop but of rows. */
+static int is_one_call(bt_graph *g, const struct cpu_tiling *p)
+{
+    for (uint32_t d = 0; d < p->view.ndim; d++) {
+        if (p->nclass[d] > 1 || cpu_is_around(p, d))
+            return 0;
+    }
+    return cpu_count_levels(g, p) <= 3;
+}
+
+/* Elements of B's panels that tiles read; -1: there are none, or that is not known. */
+static int64_t panels_of(const struct cpu_tiling *p)
+{
+    return p->b_kind == CPU_B_PANELS && !p->is_line ? bt_node_number(p->nelem) : -1;
+}
+
+/* Panels of the next block of columns are fetched while those of this one are near, each time
+ * that these are gone through an equal part: so memory is never waited for, nor idle.
+ *
+ *     rows 0-13      this panel from memory: no more    the first third of the next one
+ *     rows 14-27     this panel                         the second one
+ *     rows 28-41     this panel                         the last one
+ */
+static int find_next(const struct nest *t, struct tile_call *call)
+{
+    const struct cpu_tiling *p = t->tiling;
+    const struct cpu_blocks *b = &t->blocks;
+    bt_graph *g = graph_of(t);
+    const int64_t nn = bt_node_number(b->nn), nm = bt_node_number(b->nm),
+                  nr = p->tile->nr, step = bt_node_number(p->bs[p->n]) * b->columns,
+                  all = panels_of(p), nbytes = BT_DTYPE_BITS(p->b->dtype) / 8;
+    if (!p->tile->epilogue || nn < 2 || nm < 1 || all < NEXT_LEAST_NBYTES / nbytes ||
+        step > NEXT_MOST_NBYTES / nbytes || !is_one_call(g, p))
+        return 1;
+    // threads that have rows of their own go from block to block
+    const int64_t part = b->by_m ? nr : bt_ceildiv_int64(nr, nm);
+    const bt_node *is_last = bt_node_scalar(g, BT_SCALAR_LE, int_of(t, nn - 1), t->n);
+    call->next =
+        cpu_plus(g, call->b, bt_node_select(g, is_last, int_of(t, 0), int_of(t, step)));
+    if (!b->by_m && call->next)
+        call->next = cpu_along_int(g, call->next, t->m, step / b->columns * part);
+    call->next = cpu_least(g, call->next, int_of(t, all - 1));
+    call->next_k = int_of(t, part);
+    return call->next && call->next_k;
+}
+
 /* A call on what begins at number `column` of the block. */
 static int emit_call_at(const struct nest *t, const struct cpu_emitter *e,
                         const bt_node *column, struct tile_call call)
@@ -241,7 +293,7 @@ static int emit_call_at(const struct nest *t, const struct cpu_emitter *e,
             call.bias = cpu_place_axes(g, p, t->finish.bias->args[0], values);
         call.residual = call.c;
     }
-    return emit_tile(&inner, &call);
+    return find_next(t, &call) && emit_tile(&inner, &call);
 }
 
 /* `width` columns from number `column` of the block on. */

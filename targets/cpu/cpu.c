@@ -34,10 +34,11 @@ static const bt_attr options[] = {
                    "floats nearer to 0 than the type's least normal number: taken for 0 "
                    "and given as 0, or computed with, which may take ten times as long"),
     BT_ATTR_CHOICE(
-        struct options, accuracy, "default", "default|exact",
+        struct options, accuracy, "default", "default|exact|fast",
         "sums of products: exact adds their terms one after the other; default "
         "may do without some products of convolutions, with errors of the order "
-        "of float32's"),
+        "of float32's; fast may round factors to bfloat16, where this machine "
+        "multiplies these faster"),
     BT_ATTR_CHOICE(
         struct options, weights, "fast", "fast|small",
         "small does without transforms of convolutions' weights, which take 2 to 4 "
@@ -65,14 +66,33 @@ static void close(void *self)
     bt_arena_destroy(in->arena);
 }
 
+/* What code is for: the widest set, but one that has nothing except other products only where
+ * these are allowed and faster, or asked for. */
+static enum cpu_isa choose_isa(bt_ctx *ctx, uint32_t accuracy)
+{
+    const char *wanted = bt_variable(ctx, "BATON_CPU");
+    const enum cpu_isa widest = cpu_isa_chosen(wanted);
+    if (widest < CPU_ISA_AVX512BF16 ||
+        (accuracy == CPU_FAST && (wanted || cpu_has_fast_bf16())))
+        return widest;
+    return CPU_ISA_AVX512;
+}
+
+static uint32_t accuracy_of(const char *name)
+{
+    return strcmp(name, "exact") == 0  ? CPU_EXACT
+           : strcmp(name, "fast") == 0 ? CPU_FAST
+                                       : CPU_DEFAULT;
+}
+
 static bt_status fill(bt_ctx *ctx, const struct options *o, struct instance *in)
 {
-    in->config.isa = cpu_isa_chosen(bt_variable(ctx, "BATON_CPU"));
+    in->config.accuracy = accuracy_of(o->accuracy);
+    in->config.isa = choose_isa(ctx, in->config.accuracy);
     bt_map_init(&in->rows, in->arena, 1);
     if (!cpu_callee_index(in->config.isa, &in->rows))
         return bt_no_memory();
     in->config.rows = &in->rows;
-    in->config.accuracy = strcmp(o->accuracy, "exact") == 0 ? CPU_EXACT : CPU_DEFAULT;
     in->config.has_small_weights = strcmp(o->weights, "small") == 0;
     in->keeps_denormals = strcmp(o->denormals, "keep") == 0;
     in->allocator = cpu_allocator(bt_ctx_registry(ctx));
@@ -86,9 +106,15 @@ static bt_status fill(bt_ctx *ctx, const struct options *o, struct instance *in)
 static bt_status check_variable(bt_ctx *ctx)
 {
     const char *name = bt_variable(ctx, "BATON_CPU");
-    if (name && cpu_isa_find(name) < 0)
-        return bt_fail(ctx, BT_ERR_ARGUMENT,
-                       "BATON_CPU is \"%s\", expected portable, avx2 or avx512", name);
+    const int isa = name ? cpu_isa_find(name) : CPU_ISA_PORTABLE;
+    if (isa < 0)
+        return bt_fail(
+            ctx, BT_ERR_ARGUMENT,
+            "BATON_CPU is \"%s\", expected portable, avx2, avx512 or avx512bf16", name);
+    if (isa > (int)cpu_isa_of_machine())
+        return bt_fail(ctx, BT_ERR_UNSUPPORTED,
+                       "BATON_CPU is %s, this machine has no more than %s", name,
+                       cpu_isa_name(cpu_isa_of_machine()));
     return NULL;
 }
 

@@ -11,6 +11,7 @@
 #include "loops_oracle.h"
 #include "primitives/halo.h"
 #include "primitives/pack.h"
+#include "primitives/pairs.h"
 #include "schedule/contract.h"
 
 #include <stdio.h>
@@ -19,13 +20,17 @@
 
 struct calls {
     enum cpu_isa isa;
-    uint32_t ntile;
+    uint32_t ntile, npair; /* calls of tiles, of those of pairs */
 };
 
 static const struct cpu_tile *find_tile(const char *name)
 {
-    static const struct cpu_tile *const tables[] = { cpu_tiles_portable, cpu_tiles_avx2,
-                                                     cpu_tiles_avx512 };
+    static const struct cpu_tile *const tables[] = {
+        cpu_tiles_portable,
+        cpu_tiles_avx2,
+        cpu_tiles_avx512,
+        cpu_tiles_avx512bf16,
+    };
     for (size_t i = 0; i < BT_COUNT(tables); i++) {
         for (const struct cpu_tile *t = tables[i]; t->block; t++) {
             if (strcmp(t->block->name, name) == 0 ||
@@ -142,6 +147,23 @@ static bt_status run_finite(const struct calls *calls, const char *callee, uint3
     return NULL;
 }
 
+static bt_status run_pairs(const struct cpu_callee *row, uint32_t narg,
+                           const struct call_value *args)
+{
+    void *p[] = { args[CPU_PAIRS_TO].address, args[CPU_PAIRS_FROM].address };
+    int64_t n[CPU_PAIRS_NINT];
+    assert_int_equal(narg, CPU_PAIRS_NPOINTER + CPU_PAIRS_NINT);
+    for (uint32_t i = 0; i < CPU_PAIRS_NINT; i++)
+        n[i] = args[CPU_PAIRS_NPOINTER + i].integer;
+    assert_in_range(n[CPU_PAIRS_K], 1, 2 * n[CPU_PAIRS_DEPTH]);
+    assert_in_range(n[CPU_PAIRS_N], 1, n[CPU_PAIRS_WIDTH]);
+    assert_true(args[0].nelem >= n[CPU_PAIRS_DEPTH] * n[CPU_PAIRS_WIDTH]);
+    assert_true(args[1].nelem > furthest(n[CPU_PAIRS_K], n[CPU_PAIRS_K_STRIDE]) +
+                                    furthest(n[CPU_PAIRS_N], n[CPU_PAIRS_N_STRIDE]));
+    assert_int_equal(row->run(p, n), 0);
+    return NULL;
+}
+
 static bt_status run_call(void *self, const char *callee, uint32_t narg,
                           const struct call_value *args)
 {
@@ -153,6 +175,8 @@ static bt_status run_call(void *self, const char *callee, uint32_t narg,
         calls->ntile++;
         return NULL;
     }
+    if (strncmp(callee, "pairs", 5) == 0)
+        return run_pairs(cpu_callee_find(calls->isa, callee), narg, args);
     const struct cpu_tile *tile = find_tile(callee);
     int is_halo = 0;
     const int is_epilogue = strncmp(callee, "epilogue", 8) == 0;
@@ -184,8 +208,9 @@ static bt_status run_call(void *self, const char *callee, uint32_t narg,
     if (is_epilogue)
         check_epilogue(args, n);
     if (tile)
-        assert_int_equal(tile->isa, calls->isa);
+        assert_ptr_equal(cpu_tile_find(calls->isa, tile->a, tile->b, tile->c), tile);
     calls->ntile += tile != NULL;
+    calls->npair += tile && tile->a == BT_UINT32;
     assert_int_equal(run(p, n), 0);
     return NULL;
 }
@@ -221,11 +246,16 @@ static void check(const struct contraction *c)
             struct calls calls = { .isa = isa };
             run_schedule(&w, &f, n, in,
                          &(struct cpu_config){ .isa = isa,
+                                               .accuracy = isa >= CPU_ISA_AVX512BF16
+                                                               ? CPU_FAST
+                                                               : CPU_DEFAULT,
                                                .nthread = threads[i],
                                                .is_constant = c->is_constant },
                          got, run_call, &calls);
             if (!calls.ntile && !c->may_be_plain)
                 fail_msg("%s: no tile", c->text);
+            if (!calls.npair == (isa >= CPU_ISA_AVX512BF16 && c->has_pairs))
+                fail_msg("%s: %u calls of pairs", c->text, calls.npair);
             assert_same(c, got, expected);
         }
     }
@@ -614,11 +644,86 @@ static void test_threads_change_no_bit(void **state)
         check_cuts(&all[i]);
 }
 
+/* ---- pairs of bfloat16 ---- */
+
+/* The numbers are some of these too, so that no sum is rounded. */
+static void test_sums_of_pairs(void **state)
+{
+    (void)state;
+    static const struct contraction all[] = {
+        // rows of a constant by an image, by neighbours and by steps, odd numbers of channels
+        { .inputs = { { "x", "t[b, c, h, g]", BT_FLOAT32, 4, { 2, 33, 9, 35 } },
+                      { "w", "t[o, c]", BT_FLOAT32, 2, { 117, 33 } },
+                      { "d", "t[o]", BT_FLOAT32, 1, { 117 } } },
+          .text = "y: t[b, o, p in 9, q in 35] = max(sum(c: x[b, c, p, q] * w[o, c]) + "
+                  "d[o], 0)",
+          .is_constant = { 0, 1 },
+          .has_pairs = 1 },
+        { .inputs = { { "x", "t[b, c, h, g]", BT_FLOAT32, 4, { 1, 48, 12, 40 } },
+                      { "w", "t[o, c, u, v]", BT_FLOAT32, 4, { 71, 48, 3, 5 } } },
+          .text = "y: t[b, o, p in 12, q in 40] = sum(c, r in 3, s in 5: x[b, c, p + r - "
+                  "1, q + s - 2] * w[o, c, r, s] else 0)",
+          .is_constant = { 0, 1 },
+          .has_pairs = 1 },
+        { .inputs = { { "x", "t[b, c, h, g]", BT_FLOAT32, 4, { 1, 63, 15, 70 } },
+                      { "w", "t[o, c, u, v]", BT_FLOAT32, 4, { 100, 63, 3, 3 } },
+                      { "d", "t[o]", BT_FLOAT32, 1, { 100 } } },
+          .text =
+              "y: t[b, o, p in 8, q in 35] = sum(c, r in 3, s in 3: x[b, c, 2 * p + r "
+              "- 1, 2 * q + s - 1] * w[o, c, r, s] else 0) + d[o]",
+          .is_constant = { 0, 1 },
+          .has_pairs = 1 },
+        // few places, so that they are rows of tiles
+        { .inputs = { { "x", "t[b, c, h, g]", BT_FLOAT32, 4, { 1, 65, 7, 7 } },
+                      { "w", "t[o, c, u, v]", BT_FLOAT32, 4, { 170, 65, 3, 3 } },
+                      { "d", "t[o]", BT_FLOAT32, 1, { 170 } } },
+          .text = "y: t[b, o, p in 4, q in 4] = max(sum(c, r in 3, s in 3: x[b, c, 2 * p "
+                  "+ r - 1, 2 * q + s - 1] * w[o, c, r, s] else 0) + d[o], 0)",
+          .is_constant = { 0, 1 },
+          .has_pairs = 1 },
+        // rows that would be a page apart
+        { .inputs = { { "x", "t[b, c, h, g]", BT_FLOAT32, 4, { 1, 2048, 3, 33 } },
+                      { "w", "t[o, c]", BT_FLOAT32, 2, { 90, 2048 } } },
+          .text = "y: t[b, o, p in 3, q in 33] = sum(c: x[b, c, p, q] * w[o, c])",
+          .is_constant = { 0, 1 },
+          .has_pairs = 1 },
+        // products of matrices, either one a constant, given turned and as they are
+        { .inputs = { { "a", "t[m, k]", BT_FLOAT32, 2, { 129, 71 } },
+                      { "b", "t[n, k]", BT_FLOAT32, 2, { 145, 71 } },
+                      { "c", "t[n]", BT_FLOAT32, 1, { 145 } } },
+          .text = "y: t[m, n] = max(sum(k: a[m, k] * b[n, k]) + c[n], 0)",
+          .is_constant = { 0, 1 },
+          .has_pairs = 1 },
+        { .inputs = { { "a", "t[m, k]", BT_FLOAT32, 2, { 129, 70 } },
+                      { "b", "t[k, n]", BT_FLOAT32, 2, { 70, 145 } } },
+          .text = "y: t[m, n] = sum(k: a[m, k] * b[k, n])",
+          .is_constant = { 0, 1 },
+          .has_pairs = 1 },
+        { .inputs = { { "a", "t[m, k]", BT_FLOAT32, 2, { 129, 71 } },
+                      { "b", "t[k, n]", BT_FLOAT32, 2, { 71, 145 } } },
+          .text = "y: t[m, n] = sum(k: a[m, k] * b[k, n])",
+          .is_constant = { 1, 0 },
+          .has_pairs = 1 },
+        // neither is a constant; a dim that is no axis of its own; too few terms
+        { .inputs = { { "a", "t[m, k]", BT_FLOAT32, 2, { 129, 71 } },
+                      { "b", "t[k, n]", BT_FLOAT32, 2, { 71, 145 } } },
+          .text = "y: t[m, n] = sum(k: a[m, k] * b[k, n])" },
+        { .inputs = { { "x", "t[c, h]", BT_FLOAT32, 2, { 1, 300 } },
+                      { "w", "t[o, c, u]", BT_FLOAT32, 3, { 40, 1, 9 } } },
+          .text = "y: t[o, p in 292] = sum(c, r in 9: x[c, p + r] * w[o, c, r])",
+          .is_constant = { 0, 1 } },
+    };
+    for (size_t i = 0; i < BT_COUNT(all); i++)
+        check(&all[i]);
+    if (cpu_isa_of_machine() < CPU_ISA_AVX512BF16)
+        print_message("this machine has no products of pairs of bfloat16\n");
+}
+
 /* ---- without memory ---- */
 
 /* 0: something had no memory, and said so. */
-static int schedule_with(bt_registry *registry, bt_ctx *ctx, bt_store *store,
-                         const uint8_t *is_constant)
+static int schedule_with(bt_registry *registry, bt_ctx *ctx, bt_store *store, int64_t c,
+                         const struct cpu_config *config)
 {
     static const bt_op_input inputs[] = { { .name = "x", .type = "t[n, c, h, g]" },
                                           { .name = "w", .type = "t[o, c, k, l]" },
@@ -634,25 +739,38 @@ static int schedule_with(bt_registry *registry, bt_ctx *ctx, bt_store *store,
             "z: t[o, u] = sum(q: w[o, q, 0, 0] * b[u, q]) + y[0, o, 0, 0]"
     };
     const bt_type *args[3] = {
-        bt_type_tensor_of(store, BT_FLOAT32, 4, (const int64_t[]){ 1, 5, 10, 10 }),
-        bt_type_tensor_of(store, BT_FLOAT32, 4, (const int64_t[]){ 17, 5, 3, 3 }),
-        bt_type_tensor_of(store, BT_FLOAT32, 2, (const int64_t[]){ 40, 5 }),
+        bt_type_tensor_of(store, BT_FLOAT32, 4, (const int64_t[]){ 1, c, 10, 10 }),
+        bt_type_tensor_of(store, BT_FLOAT32, 4, (const int64_t[]){ 3 * c + 2, c, 3, 3 }),
+        bt_type_tensor_of(store, BT_FLOAT32, 2, (const int64_t[]){ 40, c }),
     };
-    return schedule_op(registry, ctx, store, &op, args,
-                       &(struct cpu_config){ .isa = CPU_ISA_PORTABLE,
-                                             .nthread = 2,
-                                             .is_constant = is_constant });
+    return schedule_op(registry, ctx, store, &op, args, config);
 }
 
 static int schedule(bt_registry *registry, bt_ctx *ctx, bt_store *store)
 {
-    return schedule_with(registry, ctx, store, NULL);
+    return schedule_with(registry, ctx, store, 5,
+                         &(struct cpu_config){ .isa = CPU_ISA_PORTABLE, .nthread = 2 });
 }
 
 /* Tiles that are turned then, and finish their sums. */
 static int schedule_constants(bt_registry *registry, bt_ctx *ctx, bt_store *store)
 {
-    return schedule_with(registry, ctx, store, (const uint8_t[]){ 0, 1, 1 });
+    return schedule_with(
+        registry, ctx, store, 5,
+        &(struct cpu_config){ .isa = CPU_ISA_PORTABLE,
+                              .nthread = 2,
+                              .is_constant = (const uint8_t[]){ 0, 1, 1 } });
+}
+
+/* Of pairs. */
+static int schedule_fast(bt_registry *registry, bt_ctx *ctx, bt_store *store)
+{
+    return schedule_with(
+        registry, ctx, store, 65,
+        &(struct cpu_config){ .isa = CPU_ISA_AVX512BF16,
+                              .accuracy = CPU_FAST,
+                              .nthread = 2,
+                              .is_constant = (const uint8_t[]){ 0, 1, 1 } });
 }
 
 static int body(const bt_allocator *allocator)
@@ -665,11 +783,17 @@ static int body_of_constants(const bt_allocator *allocator)
     return schedule_by(allocator, schedule_constants);
 }
 
+static int body_of_pairs(const bt_allocator *allocator)
+{
+    return schedule_by(allocator, schedule_fast);
+}
+
 static void test_every_allocation_may_fail(void **state)
 {
     (void)state;
     fail_each_allocation(body);
     fail_each_allocation(body_of_constants);
+    fail_each_allocation(body_of_pairs);
 }
 
 static const struct CMUnitTest tests[] = {
@@ -679,6 +803,7 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(test_other_convolutions),
     cmocka_unit_test(test_a_row_is_read_in_parts),
     cmocka_unit_test(test_threads_change_no_bit),
+    cmocka_unit_test(test_sums_of_pairs),
     cmocka_unit_test(test_every_allocation_may_fail),
 };
 TEST_MAIN(tests)

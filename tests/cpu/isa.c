@@ -16,7 +16,7 @@ static void test_names_lead_to_their_sets(void **state)
 static void test_the_machine_runs_one_of_them(void **state)
 {
     (void)state;
-    assert_in_range(cpu_isa_of_machine(), CPU_ISA_PORTABLE, CPU_ISA_AVX512);
+    assert_in_range(cpu_isa_of_machine(), CPU_ISA_PORTABLE, CPU_ISA_COUNT - 1);
 }
 
 static void test_a_wish_narrows_the_set(void **state)
@@ -26,7 +26,8 @@ static void test_a_wish_narrows_the_set(void **state)
     assert_int_equal(cpu_isa_chosen(NULL), cpu_isa_of_machine());
     unsetenv("BATON_CPU");
     assert_int_equal(cpu_isa_chosen("portable"), CPU_ISA_PORTABLE);
-    assert_int_equal(cpu_isa_chosen("avx512"), cpu_isa_of_machine());
+    assert_int_equal(cpu_isa_chosen(cpu_isa_name(CPU_ISA_COUNT - 1)),
+                     cpu_isa_of_machine());
     assert_int_equal(cpu_isa_chosen("nosuch"), cpu_isa_of_machine());
 }
 

@@ -42,17 +42,34 @@ static void put_random(bt_dtype t, void *at, uint32_t *seed)
     else if (t == BT_INT16)
         // pairs of the least number are the only ones whose sum leaves int32
         *(int16_t *)at = bits % 7 ? (int16_t)(bits >> 8) : INT16_MIN;
+    else if (t == BT_UINT32) // a pair of bfloat16 of either sign, near to 1
+        *(uint32_t *)at = 0x3f803f00u ^ ((bits >> 3) & 0x81ff81ffu);
     else
         *(uint32_t *)at = bits * 2654435761u;
 }
 
 /* ---- one call, checked ---- */
 
+/* C += A * B of a pair of bfloat16 each: the second halves first. */
+static float take_pair(uint32_t a, uint32_t b, float c)
+{
+    for (int i = 0; i < 2; i++, a <<= 16, b <<= 16) {
+        const uint32_t a_bits = a & 0xffff0000u, b_bits = b & 0xffff0000u;
+        float x, y;
+        memcpy(&x, &a_bits, sizeof(x));
+        memcpy(&y, &b_bits, sizeof(y));
+        c = fmaf(x, y, c);
+    }
+    return c;
+}
+
 /* C += A * B of one term, as the set does it. */
 static void take(const struct cpu_tile *t, void *c, const void *a, const void *b)
 {
     const int fused = t->isa != CPU_ISA_PORTABLE;
-    if (t->c == BT_INT32) {
+    if (t->a == BT_UINT32) {
+        *(float *)c = take_pair(*(const uint32_t *)a, *(const uint32_t *)b, *(float *)c);
+    } else if (t->c == BT_INT32) {
         const uint32_t product = (uint32_t)(int32_t)get(t->a, a) * //
                                  (uint32_t)(int32_t)get(t->b, b);
         *(uint32_t *)c += product;
@@ -168,8 +185,12 @@ static void draw_strides(const struct cpu_tile *t, int64_t *n, uint32_t *seed)
 /* Calls `body` with each row that the machine runs. */
 static void each_tile(void (*body)(const struct cpu_tile *, struct room *))
 {
-    static const struct cpu_tile *const tables[] = { cpu_tiles_portable, cpu_tiles_avx2,
-                                                     cpu_tiles_avx512 };
+    static const struct cpu_tile *const tables[] = {
+        cpu_tiles_portable,
+        cpu_tiles_avx2,
+        cpu_tiles_avx512,
+        cpu_tiles_avx512bf16,
+    };
     struct room room = room_create();
     assert_non_null(room.expected);
     for (enum cpu_isa isa = 0; isa <= cpu_isa_of_machine(); isa++) {
@@ -494,8 +515,8 @@ static void check_epilogue(const struct cpu_tile *t, struct room *room, const in
     const int64_t width = flags & CPU_TILE_PADDED ? t->nr : columns;
     unsigned char *b = place(&room->b, k ? (k - 1) * n[CPU_TILE_B_K] + width : 0, nb);
     unsigned char *c = place(&room->c, c_nelem, nb);
-    fill(a, room->a.end, type, seed);
-    fill(b, room->b.end, type, seed);
+    fill(a, room->a.end, t->a, seed);
+    fill(b, room->b.end, t->b, seed);
     fill(c, room->c.end, type, seed);
     // what is added, and what is expected, in memory of their own
     unsigned char *residual = malloc((size_t)c_nelem * nb), *bias = malloc(nbias * nb);
@@ -659,12 +680,13 @@ static void test_each_set_finds_its_own_or_a_narrower(void **state)
             const struct cpu_tile *t =
                 cpu_tile_find(isa, types[i][0], types[i][1], types[i][2]);
             assert_non_null(t);
-            assert_true(t->isa == isa ||
+            assert_true(t->isa == isa || isa == CPU_ISA_AVX512BF16 ||
                         (isa == CPU_ISA_AVX2 && !cpu_tiles_avx2->block) ||
                         (isa == CPU_ISA_AVX512 && !cpu_tiles_avx512->block));
         }
     }
     assert_null(cpu_tile_find(CPU_ISA_AVX512, BT_FLOAT32, BT_FLOAT64, BT_FLOAT32));
+    assert_null(cpu_tile_find(CPU_ISA_AVX512, BT_UINT32, BT_UINT32, BT_FLOAT32));
 }
 
 static const struct CMUnitTest tests[] = {

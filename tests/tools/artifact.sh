@@ -223,9 +223,17 @@ if [ "$needs" != portable ]; then
 fi
 BATON_CPU=portable "$baton" compile "$digits" -o portable.bta --target cpu > /dev/null || fault "no code for any machine"
 expect 0 '^scores: ' -- "$baton" run portable.bta -i image=random:1
-BATON_CPU=fast
+BATON_CPU=avx512bf16
 export BATON_CPU
-expect 1 'BATON_CPU is "fast", expected portable, avx2 or avx512' -- "$baton" run "$digits" --executor graph --target cpu
+if "$baton" compile "$digits" -o pairs.bta --target 'cpu{accuracy="fast"}' > pairs.text 2>&1; then
+    expect 0 'which needs avx512bf16$' -- "$baton" info pairs.bta
+    BATON_CPU=avx512
+    expect 1 'code of target cpu is for avx512bf16, this machine has avx512: compile' -- "$baton" run pairs.bta -i image=random:1
+else
+    expect 0 'BATON_CPU is avx512bf16, this machine has no more than ' -- cat pairs.text
+fi
+BATON_CPU=fast
+expect 1 'BATON_CPU is "fast", expected portable, avx2, avx512 or avx512bf16' -- "$baton" run "$digits" --executor graph --target cpu
 unset BATON_CPU
 
 # Naming a target is asking for it.

@@ -6,6 +6,7 @@
 #define KEEP(i)              kept += s##i[0];
 #define MULTIPLY_THEN_ADD(i) s##i = s##i * x + y;
 #define FUSED(i)             __asm__("vfmadd132ps %1, %2, %0" : "+v"(s##i) : "v"(x), "v"(y));
+#define PAIRS(i)             __asm__("vdpbf16ps %1, %2, %0" : "+v"(s##i) : "v"(x), "v"(y));
 #define PEAK(name, target, nbytes, STEP)                              \
     target static double name(int64_t iterations)                     \
     {                                                                 \
@@ -24,6 +25,8 @@ PEAK(peak_portable, , 16, MULTIPLY_THEN_ADD)
 #if defined(__x86_64__)
 PEAK(peak_avx2, __attribute__((target("avx2,fma"))), 32, FUSED)
 PEAK(peak_avx512, __attribute__((target("avx512f"))), 64, FUSED)
+PEAK(peak_bf16, __attribute__((target("avx512f"))), 64,
+     PAIRS) // counted as vectors of floats
 #else
 #define peak_avx2   peak_portable
 #define peak_avx512 peak_portable
@@ -43,7 +46,8 @@ static int32_t work(void *arg, int64_t first, int64_t end, uint32_t worker)
 
 double cpu_peak(struct cpu_pool *pool, uint32_t nthread, enum cpu_isa isa)
 {
-    static double (*const loops[])(int64_t) = { peak_portable, peak_avx2, peak_avx512 };
+    static double (*const loops[])(int64_t) = { peak_portable, peak_avx2, peak_avx512,
+                                                peak_avx512 };
     double (*loop)(int64_t) = loops[isa];
     uint32_t most = cpu_pool_nthread(pool),
              n = nthread && nthread < most ? nthread : most;
@@ -56,3 +60,31 @@ double cpu_peak(struct cpu_pool *pool, uint32_t nthread, enum cpu_isa isa)
     }
     return best;
 }
+
+#if defined(__x86_64__)
+/* The best of some samples, so short that few are interrupted. */
+static uint64_t time_of(double (*loop)(int64_t))
+{
+    enum { FEW_ITERATIONS = 2000, NSAMPLE_OF_TIME = 20 };
+    uint64_t best = UINT64_MAX;
+    for (int i = 0; i < NSAMPLE_OF_TIME; i++) {
+        const uint64_t start = bt_now_ns();
+        (void)loop(FEW_ITERATIONS);
+        const uint64_t time = bt_now_ns() - start;
+        best = time < best ? time : best;
+    }
+    return best;
+}
+
+int cpu_has_fast_bf16(void)
+{
+    // as many products: in as long as those of float32 take, there are twice as many
+    return cpu_isa_of_machine() >= CPU_ISA_AVX512BF16 &&
+           2 * (double)time_of(peak_avx512) > 1.5 * (double)time_of(peak_bf16);
+}
+#else
+int cpu_has_fast_bf16(void)
+{
+    return 0;
+}
+#endif

@@ -6,6 +6,7 @@
 #include "depthwise.h"
 #include "halo.h"
 #include "pack.h"
+#include "pairs.h"
 #include "tile.h"
 #include "winograd.h"
 
@@ -17,6 +18,7 @@ static const int8_t work_window[] = { 0, 2, 4, -1 };
 static const int8_t work_tile[] = { CPU_TILE_M,  CPU_TILE_N,  CPU_TILE_K,
                                     CPU_TILE_K1, CPU_TILE_K2, -1 };
 static const int8_t work_pack[] = { CPU_PACK_K, CPU_PACK_WIDTH, -1 };
+static const int8_t work_pairs[] = { CPU_PAIRS_DEPTH, CPU_PAIRS_WIDTH, -1 };
 static const int8_t work_halo[] = { CPU_HALO_ROWS, CPU_HALO_WIDTH, -1 };
 static const int8_t work_weights[] = { CPU_WEIGHTS_C, -1 };
 static const int8_t work_input[] = { CPU_INPUT_C, CPU_INPUT_ROWS, CPU_INPUT_UNITS, -1 };
@@ -55,6 +57,7 @@ static const struct cpu_callee copies[] = { COPIES(pack, PACK, 300)
         TABLE(cpu_reduce_##isa), TABLE(cpu_window_##isa)
 #define BLOCKS(isa)    TABLE(cpu_tile_rows_##isa), TABLE(cpu_winograd_rows_##isa)
 #define DEPTHWISE(isa) TABLE(cpu_depthwise_##isa)
+#define PAIRS(isa)     TABLE(cpu_tile_rows_##isa), TABLE(cpu_pairs_##isa)
 #define DECLARE(isa)                                                                     \
     extern const struct cpu_callee cpu_float_##isa[], cpu_int_##isa[], cpu_move_##isa[], \
         cpu_reduce_##isa[], cpu_window_##isa[];
@@ -74,7 +77,7 @@ DECLARE(avx512)
 #define cpu_reduce_avx512 cpu_reduce_portable
 #define cpu_window_avx512 cpu_window_portable
 #endif
-enum { MOST_TABLES = 14 };
+enum { MOST_TABLES = 16 };
 static const struct {
     const char *name;
     const struct cpu_callee *rows;
@@ -83,6 +86,8 @@ static const struct {
     { STRIPS(avx2), TABLE(copies), BLOCKS(avx2), DEPTHWISE(avx2), BLOCKS(portable) },
     { STRIPS(avx512), TABLE(copies), BLOCKS(avx512), DEPTHWISE(avx512), BLOCKS(avx2),
       BLOCKS(portable) },
+    { STRIPS(avx512), TABLE(copies), PAIRS(avx512bf16), BLOCKS(avx512), DEPTHWISE(avx512),
+      BLOCKS(avx2), BLOCKS(portable) },
 };
 
 #define EACH_ROW(isa, k, row)                      \

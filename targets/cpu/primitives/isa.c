@@ -23,7 +23,8 @@ static int has_f16c(void)
 #endif
 #endif
 
-static const char *const names[CPU_ISA_COUNT] = { "portable", "avx2", "avx512" };
+static const char *const names[CPU_ISA_COUNT] = { "portable", "avx2", "avx512",
+                                                  "avx512bf16" };
 
 enum cpu_isa cpu_isa_of_machine(void)
 {
@@ -31,10 +32,10 @@ enum cpu_isa cpu_isa_of_machine(void)
     // The compiler's own check asks the system, too: whether it saves wide registers.
     if (!__builtin_cpu_supports("avx2") || !__builtin_cpu_supports("fma") || !has_f16c())
         return CPU_ISA_PORTABLE;
-    if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
-        __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl"))
-        return CPU_ISA_AVX512;
-    return CPU_ISA_AVX2;
+    if (!__builtin_cpu_supports("avx512f") || !__builtin_cpu_supports("avx512bw") ||
+        !__builtin_cpu_supports("avx512dq") || !__builtin_cpu_supports("avx512vl"))
+        return CPU_ISA_AVX2;
+    return __builtin_cpu_supports("avx512bf16") ? CPU_ISA_AVX512BF16 : CPU_ISA_AVX512;
 #else
     return CPU_ISA_PORTABLE;
 #endif

@@ -10,12 +10,13 @@ enum cpu_isa {
     CPU_ISA_PORTABLE, /* what the compiler assumes by itself: on x86-64, SSE2 */
     CPU_ISA_AVX2,     /* with FMA and F16C */
     CPU_ISA_AVX512,   /* F, BW, DQ, VL */
+    CPU_ISA_AVX512BF16,
     CPU_ISA_COUNT
 };
 
 /* The widest that this machine and its system run. */
 enum cpu_isa cpu_isa_of_machine(void);
-/* "portable", "avx2", "avx512". */
+/* "portable", "avx2", "avx512", "avx512bf16". */
 const char *cpu_isa_name(enum cpu_isa);
 /* The reverse, for BATON_CPU; -1: no such name. */
 int cpu_isa_find(const char *name);

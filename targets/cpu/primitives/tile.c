@@ -16,6 +16,7 @@ const struct cpu_tile *cpu_tile_find(enum cpu_isa isa, bt_dtype a, bt_dtype b, b
         cpu_tiles_portable,
         cpu_tiles_avx2,
         cpu_tiles_avx512,
+        cpu_tiles_avx512bf16,
     };
     for (int i = (int)isa; i >= 0; i--) {
         for (const struct cpu_tile *t = tables[i]; t->block; t++) {

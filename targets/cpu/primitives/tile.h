@@ -110,9 +110,10 @@ struct cpu_tile {
 
 /* Tiles of one set, the best of equal types first, ended by one without a block, and their
  * rows; empty where the program was not compiled for it. */
-extern const struct cpu_tile cpu_tiles_portable[], cpu_tiles_avx2[], cpu_tiles_avx512[];
+extern const struct cpu_tile cpu_tiles_portable[], cpu_tiles_avx2[], cpu_tiles_avx512[],
+    cpu_tiles_avx512bf16[];
 extern const struct cpu_callee cpu_tile_rows_portable[], cpu_tile_rows_avx2[],
-    cpu_tile_rows_avx512[];
+    cpu_tile_rows_avx512[], cpu_tile_rows_avx512bf16[];
 
 /* The best row for these types that `isa` can run; NULL: none. */
 const struct cpu_tile *cpu_tile_find(enum cpu_isa isa, bt_dtype a, bt_dtype b,

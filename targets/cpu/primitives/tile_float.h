@@ -4,10 +4,12 @@
  *
  *     REAL, VECTOR    the element, and vectors of it
  *     MULTIPLY_ADD    a function on vectors: (a, b, c) to a * b + c
+ *     SPREAD          (address), a factor in all lanes
  *     LOAD_PART, STORE_PART    of the first lanes: (address, n), (address, vector, n)
  *     AT_LEAST, AT_MOST    (vector, bounds) (vectors.h)
  *     TURN, LOAD_RUNS, LOAD_APART    turn_square_N, load_runs_N, load_runs_apart_N
  *     NAME(stem)      names of this type's own
+ *     TILE_IS_ALONE   if there are to be neither lines nor products across
  */
 #define LANES ((int64_t)(sizeof(VECTOR) / sizeof(REAL)))
 #define NR    (2 * LANES)
@@ -78,8 +80,8 @@ typedef void NAME(tile)(REAL *c, const REAL *a, const REAL *b, const struct tile
     VECTOR s##i = NAME(load)(start);         \
     VECTOR t##i = NAME(load)(start + LANES); \
     MOVE(start, start_row);
-#define STEP_1(i, g, o)                       \
-    factor = a##g[o * a_row] - (VECTOR){ 0 }; \
+#define STEP_1(i, g, o)                \
+    factor = SPREAD(a##g + o * a_row); \
     s##i = MULTIPLY_ADD(factor, b_s, s##i);
 #define STEP_2(i, g, o) \
     STEP_1(i, g, o)     \
@@ -457,9 +459,11 @@ static int32_t NAME(run_epilogue)(void *const *p, const int64_t *n)
     return 0;
 }
 
+#ifndef TILE_IS_ALONE
 #include "tile_lines.h"
 
 #include "tile_across.h"
+#endif
 
 #undef START_1
 #undef START_2
@@ -508,6 +512,7 @@ static int32_t NAME(run_epilogue)(void *const *p, const int64_t *n)
 #undef REAL
 #undef VECTOR
 #undef MULTIPLY_ADD
+#undef SPREAD
 #undef LOAD_PART
 #undef STORE_PART
 #undef AT_LEAST

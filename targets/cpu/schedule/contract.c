@@ -135,6 +135,7 @@ static int move_tiling(bt_graph *to, struct cpu_tiling *p)
     int ok = move_size(to, &p->a_at) && move_size(to, &p->b_at) &&
              move_size(to, &p->nrow) && move_size(to, &p->ncolumn) &&
              move_size(to, &p->a_nelem) && move_size(to, &p->nelem) &&
+             move_size(to, &p->terms) && move_size(to, &p->pairs_nelem) &&
              move_sizes(to, CPU_AXES, p->outer);
     for (uint32_t i = 0; ok && i < 2; i++)
         ok = move_sizes(to, p->view.operands[i].rank, p->view.operands[i].extents);
@@ -166,7 +167,8 @@ static int emit(bt_loops *loops, const struct stage *stage,
         return cpu_emit_filter(loops, p, &stage->filter, config, epilogue, out);
     if (stage->depthwise.by)
         return cpu_emit_depthwise(loops, p, &stage->depthwise, config, epilogue, out);
-    return cpu_emit_contraction(loops, p, config, epilogue, out);
+    return p->terms ? cpu_emit_pairs(loops, p, config, epilogue, out)
+                    : cpu_emit_contraction(loops, p, config, epilogue, out);
 }
 
 /* In the place of a stage's nest, the nest around tiles; what is no epilogue of them stays a
@@ -322,11 +324,11 @@ static bt_status split_parts(bt_graph *g, const struct cpu_config *config,
 struct way {
     const char *name;
     double ns;
-    const struct cpu_tiling *turned; /* NULL: as it is */
+    const struct cpu_tiling *tiling; /* NULL: as it is */
     const struct cpu_winograd *by;   /* NULL: a plain sum */
 };
 
-enum { MOST_WAYS = 4 };
+enum { MOST_WAYS = 6 };
 
 static const char *way_of(const struct stage *stage)
 {
@@ -336,7 +338,8 @@ static const char *way_of(const struct stage *stage)
                                      : "tiles";
 }
 
-/* All ways to compute the stage: by tiles as they were found, turned, and by transforms. */
+/* All ways to compute the stage: by tiles as they were found, turned, both of pairs, and by
+ * transforms. */
 static uint32_t find_ways(bt_graph *g, const struct cpu_config *config,
                           const bt_array *array, struct stage *stage, struct way *ways)
 {
@@ -350,6 +353,13 @@ static uint32_t find_ways(bt_graph *g, const struct cpu_config *config,
     if (turned)
         ways[n++] =
             (struct way){ "tiles, turned", cpu_ns_of_tiles(turned), turned, NULL };
+    const struct cpu_tiling *pairs = cpu_contract_pairs(g, array, config, p);
+    if (pairs)
+        ways[n++] = (struct way){ "bf16 tiles", cpu_ns_of_pairs(pairs), pairs, NULL };
+    turned = pairs ? cpu_contract_turn(g, array, config, pairs) : NULL;
+    if (turned)
+        ways[n++] =
+            (struct way){ "bf16 tiles, turned", cpu_ns_of_pairs(turned), turned, NULL };
     const int is_filter = cpu_contract_filter(g, p, config, &stage->filter);
     for (int32_t size = 2; is_filter && size <= CPU_WINOGRAD_UNIT; size *= 2) {
         const struct cpu_winograd *by = cpu_winograd_find(p->tile->isa, size);
@@ -385,13 +395,8 @@ static bt_status choose_way(bt_graph *g, const struct cpu_config *config,
         best = ways[i].ns < best->ns ? &ways[i] : best;
     stage->filter.by = best->by;
     BT_TRY(note_ways(config, n, ways, best));
-    if (best->turned) {
-        struct cpu_tiling *p = &stage->tiling;
-        const struct cpu_tiling *turned = best->turned;
-        *p = *turned;
-        p->a = &p->view.operands[turned->a - turned->view.operands];
-        p->b = &p->view.operands[turned->b - turned->view.operands];
-    }
+    if (best->tiling)
+        cpu_copy_tiling(&stage->tiling, best->tiling);
     return g->status;
 }
 

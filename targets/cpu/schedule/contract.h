@@ -224,6 +224,12 @@ struct cpu_tiling {
     uint32_t nwindow;
     struct cpu_window windows[CPU_WINDOWS];
     const bt_node *outer[CPU_AXES]; /* strides of the other axes; NULL: a window */
+    /* Of dim `paired` each iteration is a pair of so many terms; NULL: there are no pairs, and the
+     * view is what the stage says. */
+    const bt_node *terms;
+    uint32_t paired;
+    const bt_node
+        *pairs_nelem; /* of A in rows of pairs; NULL: these lie as its elements do */
 };
 
 /* Whether the dim is a loop around all columns and rows. */
@@ -233,6 +239,14 @@ static inline int cpu_is_around(const struct cpu_tiling *p, uint32_t d)
            (int32_t)d != p->m && (int32_t)d != p->beside && !(p->merged >> d & 1);
 }
 
+/* An operand of a tiling is one of its own view. */
+static inline void cpu_copy_tiling(struct cpu_tiling *to, const struct cpu_tiling *from)
+{
+    *to = *from;
+    to->a = &to->view.operands[from->a - from->view.operands];
+    to->b = &to->view.operands[from->b - from->view.operands];
+}
+
 bt_status cpu_contract_tiling(bt_graph *, const bt_array *stage,
                               const struct cpu_config *, struct cpu_tiling *) BT_MUST_USE;
 
@@ -240,6 +254,12 @@ bt_status cpu_contract_tiling(bt_graph *, const bt_array *stage,
 struct cpu_tiling *cpu_contract_turn(bt_graph *, const bt_array *stage,
                                      const struct cpu_config *,
                                      const struct cpu_tiling *);
+/* A tiling of another view of the stage, with all of a dim's terms, which are neighbours then, in
+ * each row of a constant A; NULL likewise. */
+struct cpu_tiling *cpu_contract_paired(bt_graph *, const bt_array *stage,
+                                       const struct cpu_config *,
+                                       const struct cpu_contraction *, uint32_t paired,
+                                       const bt_node *terms);
 /* About how long its tiles take, with one thread. */
 double cpu_ns_of_tiles(const struct cpu_tiling *);
 
@@ -337,6 +357,18 @@ void cpu_contract_depthwise(const struct cpu_tiling *, struct cpu_depthwise *);
 int cpu_emit_depthwise(bt_loops *, const struct cpu_tiling *,
                        const struct cpu_depthwise *, const struct cpu_config *,
                        const struct cpu_epilogue *, bt_stmts *out);
+
+/* The sum of pairs of terms (contract_pairs.c); NULL: it is none, or may be none, or failure. */
+struct cpu_tiling *cpu_contract_pairs(bt_graph *, const bt_array *stage,
+                                      const struct cpu_config *,
+                                      const struct cpu_tiling *);
+double cpu_ns_of_pairs(const struct cpu_tiling *);
+/* As cpu_emit_contraction. */
+int cpu_emit_pairs(bt_loops *, const struct cpu_tiling *, const struct cpu_config *,
+                   const struct cpu_epilogue *, bt_stmts *out);
+/* Pairs in the panels of a B that has none. 0: failure. */
+int cpu_emit_pair_panels(struct cpu_emitter *, const struct cpu_tiling *,
+                         uint32_t packed);
 
 /* Whether sums may go straight to where they are stored. */
 int cpu_is_sum_stored(const struct cpu_tiling *, const struct cpu_epilogue *);

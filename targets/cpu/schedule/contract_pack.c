@@ -380,5 +380,6 @@ int cpu_emit_packing(struct cpu_emitter *e, const struct cpu_tiling *p, uint32_t
 {
     struct cpu_emitter inner = *e;
     return p->b_kind == CPU_B_HALO ? fill_halos(&inner, p, packed)
+           : p->terms              ? cpu_emit_pair_panels(&inner, p, packed)
                                    : fill_panels(&inner, p, packed);
 }

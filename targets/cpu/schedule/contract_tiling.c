@@ -412,6 +412,31 @@ static int lay_panels(bt_graph *g, struct cpu_tiling *p)
     return p->nelem != NULL;
 }
 
+/* ---- rows of pairs ---- */
+
+/* Strides of A in rows [other dims][rows][k ...], which are no multiples of a page apart. */
+static void lay_pair_rows(bt_graph *g, struct cpu_tiling *p)
+{
+    const bt_node *size = bt_node_int(g, 1);
+    clear(g, p->as);
+    for (uint32_t d = p->view.ndim; d-- > 0;) {
+        if (!p->view.dims[d].is_k)
+            continue;
+        p->as[d] = size;
+        size = cpu_times(g, size, p->view.dims[d].extent);
+    }
+    if (size && nbytes_of(p->a, size) % PAGE_NBYTES == 0)
+        size = cpu_plus(g, size, bt_node_int(g, LINE_NBYTES / 4));
+    for (uint32_t d = 0; d < p->view.ndim; d++) {
+        if (p->view.dims[d].is_k || !is_in(p->a, d))
+            continue;
+        p->as[d] = size;
+        size = cpu_times(g, size, p->view.dims[d].extent);
+    }
+    p->a_at = bt_node_int(g, 0);
+    p->pairs_nelem = size;
+}
+
 /* ---- rows of columns ---- */
 
 /* Whether two indices, and no parts of them, make one in all that the body reads: the
@@ -609,6 +634,8 @@ static int find_tiling(bt_graph *g, const bt_array *stage,
         return 0;
     cpu_lay_direct(g, p, p->a, &p->a_at, p->as);
     cpu_lay_direct(g, p, p->b, &p->b_at, p->bs);
+    if (p->terms && is_constant(g, config, p->a) && !is_guarded(p->a))
+        lay_pair_rows(g, p);
     const int is_across =
         p->b_kind == CPU_B_DIRECT && !is_guarded(p->a) && !cpu_is_size(p->bs[p->n], 1);
     p->is_column =
@@ -617,7 +644,8 @@ static int find_tiling(bt_graph *g, const bt_array *stage,
         return 0;
     p->is_across = is_across && p->tile->across && has_few_rows(p) && is_across_k(p) &&
                    !is_constant(g, config, p->b);
-    const int32_t longer = is_guarded(p->a) ? -1 : crowded_axis(g, p, config);
+    const int32_t longer =
+        is_guarded(p->a) || p->pairs_nelem ? -1 : crowded_axis(g, p, config);
     if (g->status || ((is_guarded(p->a) || longer >= 0) && !lay_margins(g, p, longer)))
         return 0;
     if (p->b_kind == CPU_B_DIRECT && !p->is_across &&
@@ -669,7 +697,7 @@ static int turn(bt_graph *g, const bt_array *stage, const struct cpu_config *con
     out->n0 = -1;
     out->merged = 0;
     out->nwindow = 0;
-    out->a_nelem = NULL;
+    out->a_nelem = out->pairs_nelem = NULL;
     out->b_kind = CPU_B_PANELS;
     cpu_lay_direct(g, out, out->a, &out->a_at, out->as);
     if (g->status || (is_guarded(out->a) && !lay_margins(g, out, -1)) ||
@@ -689,6 +717,21 @@ bt_status cpu_contract_tiling(bt_graph *g, const bt_array *stage,
     if (!p->view.reduce || !find_tiling(g, stage, config, p))
         p->tile = NULL;
     return g->status;
+}
+
+struct cpu_tiling *cpu_contract_paired(bt_graph *g, const bt_array *stage,
+                                       const struct cpu_config *config,
+                                       const struct cpu_contraction *view,
+                                       uint32_t paired, const bt_node *terms)
+{
+    struct cpu_tiling *p = BT_NEW(g->arena, struct cpu_tiling);
+    if (!p)
+        return NULL;
+    p->beside = -1;
+    p->view = *view;
+    p->paired = paired;
+    p->terms = terms;
+    return find_tiling(g, stage, config, p) ? p : NULL;
 }
 
 struct cpu_tiling *cpu_contract_turn(bt_graph *g, const bt_array *stage,

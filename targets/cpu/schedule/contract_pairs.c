@@ -1,0 +1,271 @@
+/*
+ * Sums of float32 from factors rounded to bfloat16, of which one is a constant, under
+ * accuracy="fast": an element of either factor is a pair of terms' factors then, and tiles add two
+ * products at once (tile.avx512bf16.c):
+ *
+ *     pairs(&u[...], &w[...])               rows of the constant, when the program is compiled
+ *     pairs(&v[c], &x[2 * c])               the data, pairs of channels
+ *     tile(&y[...], &u[...], &v[...])       a contraction as any other, of half the channels
+ */
+#include "contract.h"
+
+#include "primitives/pairs.h"
+#include "vectorise.h"
+
+enum { FIRST_INDEX = 40 }; /* of a nest: the stage's indices are below */
+
+/* ---- which stages ---- */
+
+/* The axis that only dim `d` goes along, all of it; -1: there is none, or more than one. */
+static int32_t axis_of(const struct cpu_contraction *c, const struct cpu_operand *o,
+                       uint32_t d)
+{
+    int32_t found = -1;
+    for (uint32_t a = 0; a < o->rank; a++) {
+        if (!o->coefs[a][d])
+            continue;
+        if (found >= 0 || o->coefs[a][d] != 1 || o->at[a] || o->guards[a] ||
+            bt_node_number(o->extents[a]) != bt_node_number(c->dims[d].extent))
+            return -1;
+        found = (int32_t)a;
+        for (uint32_t i = 0; i < c->ndim; i++) {
+            if (i != d && o->coefs[a][i])
+                return -1;
+        }
+    }
+    return found;
+}
+
+/* The longest dim whose terms may be pairs; -1: there is none. */
+static int32_t find_paired(const struct cpu_contraction *c)
+{
+    int32_t longest = -1;
+    for (uint32_t d = 0; d < c->ndim; d++) {
+        const int64_t n = bt_node_number(c->dims[d].extent);
+        if (c->dims[d].is_k && n >= 2 && axis_of(c, &c->operands[0], d) >= 0 &&
+            axis_of(c, &c->operands[1], d) >= 0 &&
+            (longest < 0 || n > bt_node_number(c->dims[longest].extent)))
+            longest = (int32_t)d;
+    }
+    return longest;
+}
+
+static int is_constant(const bt_graph *g, const struct cpu_config *config,
+                       const struct cpu_operand *o)
+{
+    return config->is_constant && o->array < g->ninput && config->is_constant[o->array];
+}
+
+static void swap_dims(struct cpu_contraction *c, uint32_t d, uint32_t e)
+{
+    const struct cpu_dim dim = c->dims[d];
+    c->dims[d] = c->dims[e];
+    c->dims[e] = dim;
+    for (uint32_t i = 0; i < 2; i++) {
+        for (uint32_t a = 0; a < c->operands[i].rank; a++) {
+            int64_t *coefs = c->operands[i].coefs[a];
+            const int64_t coef = coefs[d];
+            coefs[d] = coefs[e];
+            coefs[e] = coef;
+        }
+    }
+}
+
+/* Last of the reduced dims, so that a tile's inner loop goes along it. */
+static uint32_t put_last(struct cpu_contraction *c, uint32_t d)
+{
+    for (uint32_t i = d + 1; i < c->ndim; i++) {
+        if (c->dims[i].is_k) {
+            swap_dims(c, d, i);
+            d = i;
+        }
+    }
+    return d;
+}
+
+struct cpu_tiling *cpu_contract_pairs(bt_graph *g, const bt_array *stage,
+                                      const struct cpu_config *config,
+                                      const struct cpu_tiling *p)
+{
+    struct cpu_contraction view = p->view;
+    const struct cpu_operand *o = view.operands;
+    const int32_t found = find_paired(&view);
+    if (config->accuracy != CPU_FAST || config->isa < CPU_ISA_AVX512BF16 || found < 0 ||
+        p->is_line || p->is_across || view.dtype != BT_FLOAT32 ||
+        o[0].dtype != BT_FLOAT32 || o[1].dtype != BT_FLOAT32 ||
+        !(is_constant(g, config, &o[0]) || is_constant(g, config, &o[1])))
+        return NULL;
+    const uint32_t paired = put_last(&view, (uint32_t)found);
+    const bt_node *terms = view.dims[paired].extent, *npair = cpu_ceildiv(g, terms, 2);
+    for (uint32_t i = 0; i < 2; i++) {
+        view.operands[i].extents[axis_of(&view, &o[i], paired)] = npair;
+        view.operands[i].dtype = BT_UINT32;
+    }
+    view.dims[paired].extent = npair;
+    return npair ? cpu_contract_paired(g, stage, config, &view, paired, terms) : NULL;
+}
+
+/* Elements of a factor, terms counted as pairs. */
+static double count_elements(const struct cpu_operand *o)
+{
+    double n = 1;
+    for (uint32_t a = 0; a < o->rank; a++)
+        n *= (double)cpu_iterations(o->extents[a]);
+    return n;
+}
+
+double cpu_ns_of_pairs(const struct cpu_tiling *p)
+{
+    static const double ns_of_pair = 0.3; // two floats are read and a pair is written
+    const struct cpu_operand *data = p->pairs_nelem || !p->is_turned ? p->b : p->a;
+    return cpu_ns_of_tiles(p) + ns_of_pair * count_elements(data);
+}
+
+/* ---- pairs ---- */
+
+/* The strides of the factor's own elements, by dim. */
+static void lay_terms(bt_graph *g, const struct cpu_tiling *p,
+                      const struct cpu_operand *o, const bt_node **at,
+                      const bt_node **by_dim)
+{
+    struct cpu_operand terms = *o;
+    terms.extents[axis_of(&p->view, o, p->paired)] = p->terms;
+    cpu_lay_direct(g, p, &terms, at, by_dim);
+}
+
+static int is_in(const struct cpu_operand *o, uint32_t d)
+{
+    for (uint32_t a = 0; a < o->rank; a++) {
+        if (o->coefs[a][d])
+            return 1;
+    }
+    return 0;
+}
+
+/* Rows of a constant A: each as its dims say. */
+static int fill_rows(bt_loops *loops, const struct cpu_tiling *p, uint32_t to,
+                     bt_stmts *out)
+{
+    struct cpu_emitter e = { loops, out, FIRST_INDEX };
+    bt_graph *g = loops->graph;
+    const bt_node *strides[CPU_DIMS], *from, *at = p->a_at, *one = bt_node_int(g, 1);
+    lay_terms(g, p, p->a, &from, strides);
+    for (uint32_t d = 0; d < p->view.ndim; d++) {
+        if (d == p->paired || !is_in(p->a, d))
+            continue;
+        const bt_node *index =
+            cpu_emit_loop(&e, p->view.dims[d].extent, (int32_t)d == p->m);
+        from = cpu_along(g, from, index, strides[d]);
+        at = cpu_along(g, at, index, p->as[d]);
+        if (!from || !at)
+            return 0;
+    }
+    const bt_node *integers[CPU_PAIRS_NINT] = {
+        p->terms, one, p->view.dims[p->paired].extent, one, strides[p->paired], one,
+    };
+    struct cpu_address addresses[] = { { to, at }, { p->a->array, from } };
+    return cpu_emit_call(&e, "pairs_bf16_avx512bf16", CPU_PAIRS_NPOINTER, addresses,
+                         CPU_PAIRS_NINT, integers);
+}
+
+/* A factor as it lies, with pairs along an axis: what is behind that goes along as columns. */
+static int fill_array(bt_loops *loops, const struct cpu_tiling *p,
+                      const struct cpu_operand *o, uint32_t to, bt_stmts *out)
+{
+    enum { SHORT_ROW = 32 };
+    struct cpu_emitter e = { loops, out, FIRST_INDEX };
+    bt_graph *g = loops->graph;
+    const uint32_t axis = (uint32_t)axis_of(&p->view, o, p->paired);
+    const bt_node *one = bt_node_int(g, 1), *two = bt_node_int(g, 2);
+    const bt_node *before = one, *columns = one, *npair = o->extents[axis];
+    for (uint32_t a = 0; a < o->rank; a++) {
+        const bt_node **count = a < axis ? &before : &columns;
+        if (a != axis)
+            *count = cpu_times(g, *count, o->extents[a]);
+    }
+    const int by_pairs = columns && cpu_iterations(columns) >= SHORT_ROW;
+    const bt_node *outer = cpu_emit_loop(&e, before, 1);
+    const bt_node *from = cpu_times(g, outer, cpu_times(g, p->terms, columns));
+    const bt_node *at = cpu_times(g, outer, cpu_times(g, npair, columns));
+    const bt_node *terms = p->terms, *depth = npair;
+    if (by_pairs) {
+        const bt_node *pair = cpu_emit_loop(&e, npair, cpu_is_size(before, 1));
+        const bt_node *first = cpu_scaled(g, pair, 2);
+        from = cpu_along(g, from, first, columns);
+        at = cpu_along(g, at, pair, columns);
+        terms = cpu_least(g, two, cpu_minus(g, terms, first));
+        depth = one;
+    }
+    const bt_node *integers[CPU_PAIRS_NINT] = {
+        terms, columns, depth, columns, columns, one,
+    };
+    struct cpu_address addresses[] = { { to, at }, { o->array, from } };
+    return cpu_emit_call(&e, "pairs_bf16_avx512bf16", CPU_PAIRS_NPOINTER, addresses,
+                         CPU_PAIRS_NINT, integers);
+}
+
+int cpu_emit_pair_panels(struct cpu_emitter *e, const struct cpu_tiling *p,
+                         uint32_t packed)
+{
+    bt_graph *g = e->loops->graph;
+    const struct cpu_dim *n = &p->view.dims[p->n];
+    const bt_node *to, *from, *strides[CPU_DIMS];
+    const int64_t nr = p->tile->nr;
+    lay_terms(g, p, p->b, &from, strides);
+    const bt_node *panel = cpu_emit_loop(e, cpu_ceildiv(g, n->extent, nr), 1);
+    if (!panel)
+        return 0;
+    to = cpu_times(g, panel, cpu_scaled(g, p->bs[p->n], nr));
+    from = cpu_along(g, from, panel, cpu_scaled(g, strides[p->n], nr));
+    for (uint32_t d = 0; d < p->view.ndim; d++) {
+        if (d == p->n || d == p->paired || cpu_is_size(p->bs[d], 0))
+            continue;
+        const bt_node *index = cpu_emit_loop(e, p->view.dims[d].extent, 0);
+        to = cpu_along(g, to, index, p->bs[d]);
+        from = cpu_along(g, from, index, strides[d]);
+        if (!to || !from)
+            return 0;
+    }
+    const bt_node *width = bt_node_int(g, nr);
+    const bt_node *integers[CPU_PAIRS_NINT] = {
+        p->terms,
+        cpu_least(g, width, cpu_along_int(g, n->extent, panel, -nr)),
+        p->view.dims[p->paired].extent,
+        width,
+        strides[p->paired],
+        strides[p->n],
+    };
+    struct cpu_address addresses[] = { { packed, to }, { p->b->array, from } };
+    return cpu_emit_call(e, "pairs_bf16_avx512bf16", CPU_PAIRS_NPOINTER, addresses,
+                         CPU_PAIRS_NINT, integers);
+}
+
+/* ---- the nest ---- */
+
+/* A temp of pairs in the factor's place. */
+static int emit_factor(bt_loops *loops, struct cpu_tiling *p, const struct cpu_operand *o,
+                       bt_stmts *out)
+{
+    const int is_rows = o == p->a && p->pairs_nelem;
+    const bt_node *nelem = bt_node_int(loops->graph, 1);
+    uint32_t to;
+    for (uint32_t a = 0; a < o->rank; a++)
+        nelem = cpu_times(loops->graph, nelem, o->extents[a]);
+    if (!cpu_emit_buffer(loops, BT_BUFFER_TEMP, BT_UINT32,
+                         is_rows ? p->pairs_nelem : nelem, &to) ||
+        !(is_rows ? fill_rows(loops, p, to, out) : fill_array(loops, p, o, to, out)))
+        return 0;
+    p->view.operands[o - p->view.operands].array = to;
+    return 1;
+}
+
+int cpu_emit_pairs(bt_loops *loops, const struct cpu_tiling *tiling,
+                   const struct cpu_config *config, const struct cpu_epilogue *epilogue,
+                   bt_stmts *out)
+{
+    struct cpu_tiling p;
+    cpu_copy_tiling(&p, tiling);
+    return emit_factor(loops, &p, p.a, out) &&
+           (p.b_kind == CPU_B_PANELS || emit_factor(loops, &p, p.b, out)) &&
+           cpu_emit_contraction(loops, &p, config, epilogue, out);
+}

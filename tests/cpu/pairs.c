@@ -1,0 +1,97 @@
+/* Pairs of bfloat16: every element rounded in its place, zeros behind, nothing else touched. */
+#include "primitives/pairs.h"
+#include "guard.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+/* To the nearest, of two as near the even one; denormals are zeros. */
+static uint32_t rounded(float x)
+{
+    uint32_t bits;
+    memcpy(&bits, &x, sizeof(bits));
+    if (isnan(x))
+        return bits >> 16 | 0x40;
+    if (fpclassify(x) == FP_SUBNORMAL)
+        return bits >> 31 << 15;
+    return (bits + 0x7fff + (bits >> 16 & 1)) >> 16;
+}
+
+static float odd_float(int64_t i)
+{
+    static const float odd[] = {
+        0,           -0.0F,         INFINITY,        -INFINITY,
+        1e-40F,      3.4e38F,       1 + 0x1p-8F, // half way, to even
+        1 + 0x3p-8F, 1 + 0x1.1p-8F, -1.17549435e-38F
+    };
+    if (i % 3 == 0)
+        return odd[i / 3 % (int64_t)(sizeof(odd) / sizeof(*odd))];
+    return (float)((double)(i * 7919 % 1000) / 37 - 12);
+}
+
+static uint32_t pair_at(const float *from, int64_t k, int64_t j, const int64_t *n)
+{
+    uint32_t pair = 0;
+    for (int64_t i = 0; i < 2; i++) {
+        if (2 * k + i < n[CPU_PAIRS_K] && j < n[CPU_PAIRS_N])
+            pair |=
+                rounded(
+                    from[(2 * k + i) * n[CPU_PAIRS_K_STRIDE] + j * n[CPU_PAIRS_N_STRIDE]])
+                << 16 * i;
+    }
+    return pair;
+}
+
+/* The source ends where the last element does that is read. */
+static void check(const struct cpu_callee *row, const int64_t *n)
+{
+    const int64_t ntarget = n[CPU_PAIRS_DEPTH] * n[CPU_PAIRS_WIDTH];
+    const int64_t nsource = n[CPU_PAIRS_K] && n[CPU_PAIRS_N]
+                                ? (n[CPU_PAIRS_K] - 1) * n[CPU_PAIRS_K_STRIDE] +
+                                      (n[CPU_PAIRS_N] - 1) * n[CPU_PAIRS_N_STRIDE] + 1
+                                : 0;
+    struct guarded source = guarded_create((size_t)nsource * sizeof(float) + 1);
+    struct guarded target = guarded_create((size_t)ntarget * sizeof(uint32_t) + 1);
+    float *from = (float *)(void *)source.end - nsource;
+    uint32_t *to = (uint32_t *)(void *)target.end - ntarget;
+    for (int64_t i = 0; i < nsource; i++)
+        from[i] = odd_float(i);
+    memset(target.base, 0xee, (size_t)(target.end - target.base));
+    assert_int_equal(row->run((void *[]){ to, from }, n), 0);
+    for (int64_t k = 0; k < n[CPU_PAIRS_DEPTH]; k++) {
+        for (int64_t j = 0; j < n[CPU_PAIRS_WIDTH]; j++)
+            assert_int_equal(to[k * n[CPU_PAIRS_WIDTH] + j], pair_at(from, k, j, n));
+    }
+    for (unsigned char *at = target.base; at < (unsigned char *)to; at++)
+        assert_int_equal(*at, 0xee);
+    guarded_destroy(&source);
+    guarded_destroy(&target);
+}
+
+static void test_every_element_is_rounded_in_its_place(void **state)
+{
+    (void)state;
+    static const int64_t depths[] = { 0, 1, 2, 3, 31, 32, 33, 34, 65, 70 };
+    const struct cpu_callee *row =
+        cpu_callee_find(CPU_ISA_AVX512BF16, "pairs_bf16_avx512bf16");
+    if (!row || cpu_isa_of_machine() < CPU_ISA_AVX512BF16) {
+        print_message("this machine has no pairs of bfloat16\n");
+        skip();
+    }
+    for (size_t d = 0; d < sizeof(depths) / sizeof(*depths); d++) {
+        const int64_t k = depths[d], depth = (k + 1) / 2;
+        for (int64_t n = 0; n <= 37; n++) {
+            check(row, (int64_t[]){ k, n, depth, n, n + 2, 1 });             // rows
+            check(row, (int64_t[]){ k, n, depth + n % 3, n + 3, 1, k + 2 }); // columns
+            check(row, (int64_t[]){ k, n, depth, 40, 3, 3 * k });
+        }
+        check(row, (int64_t[]){ k, 1, depth, 1, 1, 1 }); // one column
+        check(row, (int64_t[]){ k, 1, depth + 20, 1, 9, 1 });
+        check(row, (int64_t[]){ k, 0, depth, 1, 1, 1 });
+    }
+}
+
+static const struct CMUnitTest tests[] = {
+    cmocka_unit_test(test_every_element_is_rounded_in_its_place),
+};
+TEST_MAIN(tests)

@@ -84,6 +84,9 @@ static inline void bt__part_end(bt_ctx *ctx, const bt_running_part *part)
     __atomic_store_n(&ctx->part, part->around, __ATOMIC_RELEASE);
 }
 
+/* Has the C library give pages that are free back to the system, after much was freed. */
+void bt__memory_trim(const bt_registry *);
+
 /* A copy of `status` with these notes, places and all, at the end of its chain. */
 bt_status bt__note_chain(bt_ctx *, bt_status, const bt_diag *notes) BT_MUST_USE;
 

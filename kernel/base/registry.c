@@ -1,6 +1,9 @@
 /* Registries: the allocator hook, and everything else that contexts share. */
 #include "base/ctx.h"
 
+#if defined(__GLIBC__)
+#include <malloc.h>
+#endif
 #include <stdlib.h>
 #include <string.h>
 
@@ -17,6 +20,15 @@ static void *libc_realloc(void *self, void *pointer, size_t old_nbytes, size_t n
 static const bt_allocator libc_allocator = { .realloc = libc_realloc };
 
 /* ---- memory ---- */
+
+void bt__memory_trim(const bt_registry *r)
+{
+    (void)r;
+#if defined(__GLIBC__)
+    if (r->allocator.realloc == libc_realloc)
+        (void)malloc_trim(0);
+#endif
+}
 
 /* To the hook a size of 0 means free, so an empty block is one byte there. */
 static size_t block_nbytes(size_t nbytes)

@@ -160,6 +160,18 @@ int bt__store_hold(bt_store *store, const bt_object *object)
     return 1;
 }
 
+void bt__store_give_back(bt_store *store, const bt_map *needed)
+{
+    uint32_t n = 0;
+    for (uint32_t i = 0; i < store->nobject; i++) {
+        if (bt_map_find(needed, store->objects[i]))
+            store->objects[n++] = store->objects[i];
+        else
+            bt_object_unref(store->objects[i]);
+    }
+    store->nobject = n;
+}
+
 uint32_t bt__store_value_id(bt_store *store)
 {
     return ++store->nvalue;

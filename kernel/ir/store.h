@@ -62,6 +62,9 @@ bt_status bt__store_lacked(const bt_store *, uint32_t nlack,
                            bt_status status) BT_MUST_USE;
 /* Takes a reference to the object, given back when the store dies. 0: no memory. */
 int bt__store_hold(bt_store *, const bt_object *) BT_MUST_USE;
+/* Gives back now those that are no keys of `needed`. Of the store's modules only those may be
+ * used from now on that have no others. */
+void bt__store_give_back(bt_store *, const bt_map *needed);
 /* The id of the next value: later than all before it. */
 uint32_t bt__store_value_id(bt_store *);
 /* Room for one more item in an array that belongs to the store but is not in its arena.

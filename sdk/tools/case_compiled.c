@@ -75,7 +75,9 @@ static bt_status try_module(struct op_check *w, const struct call_case *c,
                             const char *executor, const char **why)
 {
     const char *folder = getenv("TMPDIR");
-    const bt_program_options options = { .executor = executor, .target = "cpu" };
+    const bt_program_options options = { .executor = executor,
+                                         .target = "cpu",
+                                         .keeps_source = 1 };
     bt_program *program;
     char path[4096];
     snprintf(path, sizeof(path), "%s/baton-case-XXXXXX.baton", folder ? folder : "/tmp");

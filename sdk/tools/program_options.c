@@ -63,6 +63,7 @@ int open_program(struct tool *tool, const char *default_executor, bt_program **o
     if (code)
         return code;
     options.executor = executor;
+    options.keeps_source = option_value(tool, "check-kernels") != NULL;
     struct specialise specialise;
     code = begin_specialise(tool, &specialise, &options);
     if (code)

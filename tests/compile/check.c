@@ -23,7 +23,9 @@ static bt_status open_program(bt_ctx *ctx, const char *targets, bt_program **out
     assert_non_null(file);
     assert_int_equal(fwrite(text, 1, strlen(text), file), strlen(text));
     assert_int_equal(fclose(file), 0);
-    const bt_program_options options = { .pipeline = "", .target = targets };
+    const bt_program_options options = { .pipeline = "",
+                                         .target = targets,
+                                         .keeps_source = 1 };
     bt_status status = bt_program_open(ctx, path, &options, out);
     unlink(path);
     return status;

@@ -131,7 +131,9 @@ static bt_status check_target(bt_ctx *ctx, const char *target, struct kernel_che
     assert_non_null(file);
     assert_true(fprintf(file, "#[version = \"baton 0.1\"]\n%s", MAIN(SCATTER("%d"))) > 0);
     assert_int_equal(fclose(file), 0);
-    const bt_program_options options = { .pipeline = "", .target = target };
+    const bt_program_options options = { .pipeline = "",
+                                         .target = target,
+                                         .keeps_source = 1 };
     assert_ok(ctx, bt_program_open(ctx, path, &options, &program));
     unlink(path);
     bt_tensor *x = numbers(ctx, 2, 3);

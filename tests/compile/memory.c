@@ -223,7 +223,9 @@ static void test_its_kernels_are_checked(void **state)
     assert_true(fprintf(file, "#[version = \"baton 0.1\"]\n%s",
                         MAIN("%a = negative(%x); (%a, nn.softmax(%a))")) > 0);
     assert_int_equal(fclose(file), 0);
-    const bt_program_options options = { .pipeline = "", .target = "far" };
+    const bt_program_options options = { .pipeline = "",
+                                         .target = "far",
+                                         .keeps_source = 1 };
     assert_ok(ctx, bt_program_open(ctx, path, &options, &program));
     unlink(path);
     bt_tensor *x = numbers(ctx, 2, 3);

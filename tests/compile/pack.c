@@ -2,6 +2,11 @@
  * stays. */
 #include "programs.h"
 
+#include <stdlib.h>
+#include <unistd.h>
+
+#include <baton/baton.h>
+
 static const char one_layer[] =
     "def @main(%x: Tensor[(2, 3), float32]) {\n"
     "    nn.dense(%x, const[(2, 3), float32]{1, 2, 3, 4, 5, 6})\n"
@@ -177,6 +182,72 @@ static void test_a_kernel_that_fails_fails_the_compilation(void **state)
     bt_ctx_destroy(ctx);
 }
 
+/* ---- memory ---- */
+
+static void *count_bytes(void *self, void *pointer, size_t old_nbytes, size_t nbytes)
+{
+    size_t *live = self;
+    *live += nbytes - old_nbytes;
+    if (nbytes)
+        return realloc(pointer, nbytes);
+    free(pointer);
+    return NULL;
+}
+
+/* Bytes of memory that a program has once it is opened, and has run. */
+static size_t bytes_of_program(uint32_t keeps_source)
+{
+    // computed when it is compiled: it lies in no file
+    static const char text[] =
+        "#[version = \"baton 0.1\"]\n"
+        "def @main(%x: Tensor[(1, 256), float32]) {\n"
+        "    nn.dense(%x, exp(const[(256, 256), float32]{0.5 ..}))\n"
+        "}\n";
+    size_t live = 0;
+    const bt_allocator allocator = { &live, count_bytes };
+    bt_ctx *ctx = open_targets(&allocator);
+    const bt_program_options options = { .target = "cpu", .keeps_source = keeps_source };
+    bt_program *program, *other;
+    bt_module *fused;
+    char path[300];
+    snprintf(path, sizeof(path), TEST_FOLDER "/pack.%d", (int)getpid());
+    FILE *file = fopen(path, "w");
+    assert_non_null(file);
+    assert_int_equal(fwrite(text, 1, strlen(text), file), strlen(text));
+    assert_int_equal(fclose(file), 0);
+    assert_ok(ctx, bt_program_open(ctx, path, &options, &program));
+    unlink(path);
+    const size_t nbytes = live;
+    if (keeps_source) {
+        assert_ok(ctx, bt_program_fused(program, &fused));
+        bt_module_unref(fused);
+    } else {
+        assert_error(bt_program_fused(program, &fused), BT_ERR_UNSUPPORTED,
+                     "keeps_source");
+    }
+    bt_tensor *x = numbers(ctx, 1, 256);
+    assert_ok(ctx, bt_program_share(ctx, program, &other));
+    bt_program_close(program);
+    assert_ok(ctx, bt_program_set(other, bt_program_input(other, 0)->name, &x->base));
+    assert_ok(ctx, bt_program_run(other));
+    const bt_tensor *y = bt_object_as_tensor(bt_program_get(other, 0));
+    double sum = 0;
+    for (int64_t i = 0; i < x->nelem; i++)
+        sum += bt_tensor_get(x, i);
+    assert_float_equal(bt_tensor_get(y, 255), sum * 1.6487212707, 1e-2);
+    bt_tensor_unref(x);
+    bt_program_close(other);
+    bt_ctx_destroy(ctx);
+    return nbytes;
+}
+
+static void test_weights_leave_memory_once_packed(void **state)
+{
+    (void)state;
+    const size_t kept = bytes_of_program(1), given_back = bytes_of_program(0);
+    assert_true(kept >= given_back + 256 * 256 * sizeof(float));
+}
+
 static const struct CMUnitTest tests[] = {
     cmocka_unit_test(test_a_packed_weight_is_a_constant),
     cmocka_unit_test(test_packing_may_take_several_kernels),
@@ -186,5 +257,6 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(test_another_shape_of_a_weight_is_packed),
     cmocka_unit_test(test_what_would_grow_the_program_runs_later),
     cmocka_unit_test(test_a_kernel_that_fails_fails_the_compilation),
+    cmocka_unit_test(test_weights_leave_memory_once_packed),
 };
 TEST_MAIN(tests)

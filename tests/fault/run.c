@@ -28,7 +28,8 @@ static bt_status open_program(struct fault_world *w, const char *pipeline,
 {
     bt_program_options options = { .pipeline = pipeline,
                                    .executor = executor,
-                                   .target = executor ? "reference" : NULL };
+                                   .target = executor ? "reference" : NULL,
+                                   .keeps_source = 1 };
     bt_program *program;
     BT_TRY(bt_program_open(w->ctx, w->scenario->input, &options, &program));
     bt_status status = set_inputs(w, program);

@@ -7,6 +7,8 @@
 
 #include "base/ctx.h"
 #include "compile/lower/lower.h"
+#include "ir/store.h"
+#include "ir/walk.h"
 #include "pass/targets.h"
 
 /* Fields of inputs that are listed: a short type may stand for a great many. */
@@ -262,6 +264,39 @@ static bt_status read_model(bt_program *program, const char *path,
                                         program->entry->name);
 }
 
+static bt_status need_constant(void *self, const bt_value *user, const bt_value *used)
+{
+    const bt_const *constant = bt_as_const(used);
+    (void)user;
+    return !constant || bt_map_put(self, constant->object, self) ? NULL : bt_no_memory();
+}
+
+/* What was compiled takes the place of what it was compiled from. The store, which is the
+ * program's own, gives back constants that only that has: weights before they were packed. */
+static bt_status forget_source(bt_program *program)
+{
+    bt_module *planned = program->compiled->module;
+    bt_map needed;
+    const bt_global *entry;
+    bt_map_init(&needed, program->arena, 0);
+    for (uint32_t i = 0; i < planned->nglobal; i++) {
+        const bt_global *global = planned->globals[i];
+        if (global->value)
+            BT_TRY(need_constant(&needed, NULL, global->value));
+        if (global->func && global->func->block)
+            BT_TRY(bt__walk_uses(program->arena, global->func->block, need_constant,
+                                 &needed));
+    }
+    BT_TRY(bt_module_entry(program->ctx, planned, program->entry->name, &entry));
+    bt_module_unref(program->module);
+    program->module = bt_module_ref(planned);
+    program->entry = entry;
+    program->is_planned = 1;
+    bt__store_give_back(planned->store, &needed);
+    bt__memory_trim(planned->store->registry);
+    return NULL;
+}
+
 /* By the executor that is named. */
 static bt_status open_by(bt_program *program, const void *path,
                          const bt_program_options *options, const char *executor)
@@ -284,7 +319,10 @@ static bt_status open_by(bt_program *program, const void *path,
                                        : "make versions of");
     bt_status status = read_model(program, path, options, &targets);
     bt_targets_unref(targets);
-    return status ? status : open_session(program);
+    if (!status)
+        status = open_session(program);
+    return status || !program->compiled || options->keeps_source ? status
+                                                                 : forget_source(program);
 }
 
 /* For the next executor. What is compiled for one is read for all that compile. */
@@ -390,7 +428,7 @@ static bt_status load_artifact(bt_program *program, const bt_artifact *artifact,
 {
     BT_TRY(check_settled(program, artifact, options));
     program->module = bt_module_ref(artifact->module);
-    program->is_artifact = 1;
+    program->is_artifact = program->is_planned = 1;
     BT_TRY(find_entry(program, artifact->entry));
     BT_TRY(bt_artifact_load(program->ctx, artifact, options->target, &program->compiled));
     const char *executor = options->executor     ? options->executor
@@ -462,6 +500,7 @@ bt_status bt_program_share(bt_ctx *ctx, const bt_program *from, bt_program **out
         return bt_no_memory();
     program->module = bt_module_ref(from->module);
     program->is_artifact = from->is_artifact;
+    program->is_planned = from->is_planned;
     program->compiled = from->compiled ? bt_compiled_ref(from->compiled) : NULL;
     bt_status status = find_executor(program, from->executor_text);
     if (!status)

@@ -43,9 +43,10 @@ struct bt_program {
     bt_tensor **made;          /* of the run in progress */
     bt_object **results;       /* of the last run; NULL: there was none */
     uint32_t is_tuple;
-    uint32_t is_artifact; /* 1: `module` is planned */
-    const char *fuse;     /* pipeline that made what was compiled; NULL: the usual one */
-    uint32_t nlisted;     /* fields of inputs so far */
+    uint32_t is_artifact;
+    uint32_t is_planned; /* 1: `module` is, and not what it was compiled from */
+    const char *fuse;    /* pipeline that made what was compiled; NULL: the usual one */
+    uint32_t nlisted;    /* fields of inputs so far */
 };
 
 /* A model's file, and what is read from it, as often as one tries: what comes through a pipe

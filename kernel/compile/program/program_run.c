@@ -330,11 +330,12 @@ bt_status bt_program_describe(const bt_program *program, bt_text *out)
 
 bt_status bt_program_fused(const bt_program *program, bt_module **out)
 {
-    if (!program->compiled || program->is_artifact)
+    if (!program->compiled || program->is_planned)
         return bt_fail(
             program->ctx, BT_ERR_UNSUPPORTED,
             "the primitive functions of a program are known where it is "
-            "compiled here: give the model, a target and executor graph or vm");
+            "compiled here, with keeps_source: give the model, a target and executor "
+            "graph or vm");
     const bt_compile_options options = {
         .opened = program->compiled->opened,
         .entry = program->entry->name,

@@ -67,6 +67,9 @@ typedef struct bt_program_options {
     /* What bt_program_compile says of the folder that an executor wrote, on a line without
      * an end: "for target c: 1 kernel, 7 files". NULL: nobody asks. */
     bt_text *said;
+    /* 1: the program keeps what it was compiled from, for bt_program_fused. 0: constants that
+     * are packed leave memory as they were before. */
+    uint32_t keeps_source;
 } bt_program_options;
 
 /* Reads, infers, optimises and loads; or maps an artifact, which has all that behind it:

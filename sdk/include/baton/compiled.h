@@ -246,7 +246,8 @@ BT_API const bt_running_kernel *bt_ctx_running(const bt_ctx *);
 struct bt_program;
 BT_API const bt_compiled *bt_program_compiled(const struct bt_program *);
 /* The module that was compiled for it, with its primitive functions and the calls of them.
- * errors  BT_ERR_UNSUPPORTED: it is an artifact, or not compiled */
+ * errors  BT_ERR_UNSUPPORTED: it is an artifact, not compiled, or opened without
+ *         `keeps_source` */
 BT_API bt_status bt_program_fused(const struct bt_program *, bt_module **out) BT_MUST_USE;
 /* The values of its inputs, in their order; borrowed from the program.
  * errors  BT_ERR_ARGUMENT: one is missing or does not fit */

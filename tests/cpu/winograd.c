@@ -17,6 +17,7 @@
 struct calls {
     enum cpu_isa isa;
     uint32_t n[CPU_WINOGRAD_UNIT + 1]; /* transforms of the output, by size */
+    uint32_t nweights, nfetch;         /* transforms of weights; calls that fetch these */
 };
 
 static int64_t nplace_of(const char *callee)
@@ -61,6 +62,16 @@ static void check_output(const char *callee, const struct call_value *p, const i
                                              n[CPU_OUTPUT_HEIGHT] * n[CPU_OUTPUT_WIDTH]);
 }
 
+/* What is fetched are the weights behind those that are read, or the last. */
+static void check_fetch(const struct call_value *p, const int64_t *n)
+{
+    const int64_t of_place = n[CPU_TILE_K] * n[CPU_TILE_B_K];
+    const int64_t left = p[CPU_TILE_B].nelem - of_place;
+    const int64_t skipped = (left > 0 ? left : of_place) - p[CPU_TILE_NEXT].nelem;
+    assert_in_range(skipped, 0, of_place - 1);
+    assert_true(n[CPU_TILE_NEXT_K] > 0 && n[CPU_TILE_NEXT_K] <= n[CPU_TILE_B_K]);
+}
+
 static bt_status run_call(void *self, const char *callee, uint32_t narg,
                           const struct call_value *args)
 {
@@ -83,6 +94,10 @@ static bt_status run_call(void *self, const char *callee, uint32_t narg,
         check_input(callee, args, n);
     else if (row->form == CPU_WINOGRAD_OUTPUT)
         check_output(callee, args, n);
+    else if (row->form == CPU_TILE_EPILOGUE && calls->nweights > 0)
+        check_fetch(args, n);
+    calls->nweights += row->form == CPU_WINOGRAD_WEIGHTS;
+    calls->nfetch += row->form == CPU_TILE_EPILOGUE && calls->nweights > 0;
     calls->n[CPU_WINOGRAD_UNIT] += strncmp(callee, "winograd_4_output", 17) == 0;
     calls->n[2] += strncmp(callee, "winograd_2_output", 17) == 0;
     assert_int_equal(row->run(p, n), 0);
@@ -162,6 +177,8 @@ static void check(const struct image *c, struct odd odd)
     bt_tensor *expected = formula_run(&w, &f, 3, in);
     bt_tensor *got = tensor_new(&w, BT_FLOAT32, expected->rank, expected->dims);
     // small integers are not rounded by size 2
+    const int64_t nplace = (c->size + 2) * (c->size + 2);
+    const int is_far = c->size && nplace * c->o * c->c * 4 > 512 * 1024;
     const double error = c->size == 4 || odd.value != 0 ? 2e-5 * largest(expected) : 0;
     for (enum cpu_isa isa = 0; isa <= cpu_isa_of_machine(); isa++) {
         static const uint32_t threads[] = { 1, 2, 7 };
@@ -173,6 +190,7 @@ static void check(const struct image *c, struct odd odd)
             run_schedule(&w, &f, 3, in, &config, got, run_call, &calls);
             assert_int_equal(calls.n[2] > 0, c->size == 2);
             assert_int_equal(calls.n[4] > 0, c->size == 4);
+            assert_int_equal(calls.nfetch > 0, is_far);
             assert_near(got, expected, error);
             config.accuracy = CPU_EXACT;
             run_schedule(&w, &f, 3, in, &config, got, run_call, &exact);

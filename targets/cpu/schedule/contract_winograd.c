@@ -194,8 +194,7 @@ static int64_t m_place(const struct nest *t)
 /* Elements of u of a panel. */
 static int64_t u_of_panel(const struct nest *t)
 {
-    return cpu_winograd_places(t->filter->by->size) * t->filter->nc *
-           t->tiling->tile->nr;
+    return cpu_winograd_places(t->filter->by->size) * t->filter->nc * t->tiling->tile->nr;
 }
 
 static int64_t v_of_block(const struct nest *t)
@@ -203,12 +202,12 @@ static int64_t v_of_block(const struct nest *t)
     return t->nplace * v_place(t);
 }
 
-/* So many rows of tiles that what a block has of v and m stays in a core's caches, and that the
- * threads are equally busy. */
-static void choose_rows(struct nest *t, uint32_t nthread)
+/* So many rows of tiles, each of which has `depth` elements for each place and tile, that a block's
+ * stay in a core's caches, and that the threads are equally busy. */
+static void choose_rows(struct nest *t, int64_t depth, uint32_t nthread)
 {
     enum { NBYTES = 768 * 1024, TILES_OF_CALLS = 4 };
-    const int64_t of_row = t->nplace * (t->filter->nc + t->tiling->tile->nr) * t->tiles;
+    const int64_t of_row = t->nplace * depth * t->tiles;
     const int64_t fitting = NBYTES / (int64_t)sizeof(float) / of_row;
     double least = 0;
     t->nrow = bt_ceildiv_int64(t->filter->ny, t->filter->by->size);
@@ -240,15 +239,24 @@ static int has_batch(const struct nest *t)
     return 0;
 }
 
-/* By panels, each of which reads all of v; else by blocks, each of which reads all of u. */
-static int goes_by_panels(const struct nest *t, uint32_t nthread)
+/* Blocks by which threads go, each of which reads all of u, its v being near; or else panels, each
+ * of which reads all of v, and in blocks again where its m is large. Elements that come from
+ * beyond a core's caches are compared. */
+static void choose_order(struct nest *t, uint32_t nthread)
 {
-    const int64_t u = t->nplace * t->filter->nc * t->filter->no;
-    const int64_t v = v_of_block(t) * t->nblock;
-    if (has_batch(t))
-        return 0;
-    return (t->nblock < (int64_t)nthread && t->npanel > t->nblock) ||
-           (t->npanel >= (int64_t)nthread && (t->npanel + 2) * v < t->nblock * u);
+    const int64_t nr = t->tiling->tile->nr, u = t->npanel * u_of_panel(t);
+    struct nest other = *t;
+    choose_rows(t, t->filter->nc + nr, nthread);
+    choose_rows(&other, nr, 1);
+    const int64_t v = v_of_block(&other) * other.nblock;
+    t->v_is_local =
+        has_batch(t) || ((t->nblock >= (int64_t)nthread || t->npanel <= t->nblock) &&
+                         (t->npanel < (int64_t)nthread ||
+                          (t->npanel + 2) * v + other.nblock * u >= t->nblock * u));
+    if (!t->v_is_local) {
+        t->rows = other.rows;
+        t->nblock = other.nblock;
+    }
 }
 
 /* The loops over images of a batch, once; the first of them may be parallel. */
@@ -350,7 +358,18 @@ static int emit_input(const struct nest *t, const bt_node *c, int64_t nc, int64_
                          CPU_INPUT_NINT, integers);
 }
 
-/* m of the block and the panel: a product of matrices for each place. */
+/* What of u is read behind the place at `u`: the next one, which may be the next panel's. */
+static const bt_node *next_of(const struct nest *t, const bt_node *u)
+{
+    bt_graph *g = graph_of(t);
+    const int64_t of_place = t->filter->nc * t->tiling->tile->nr;
+    return cpu_least(g, cpu_plus(g, u, int_of(t, of_place)),
+                     int_of(t, t->npanel * u_of_panel(t) - of_place));
+}
+
+/* m of the block and the panel: a product of matrices for each place. What is read next of a u
+ * that the caches lose is fetched meanwhile, each call a part of it: so memory is never waited for,
+ * nor idle. */
 static int emit_products(const struct nest *t, int64_t rows)
 {
     const struct cpu_tile *tile = t->tiling->tile;
@@ -359,14 +378,19 @@ static int emit_products(const struct nest *t, int64_t rows)
     struct cpu_emitter e = t->e;
     const int64_t nr = tile->nr, ntile = rows * t->tiles, all = t->rows * t->tiles;
     const int64_t at_once = bt_ceildiv_int64(ntile, bt_ceildiv_int64(ntile, tile->mr));
+    const int64_t npart = bt_ceildiv_int64(ntile, at_once);
     const bt_node *place = cpu_emit_loop(&e, int_of(t, t->nplace), 0);
-    const bt_node *part =
-        place ? cpu_emit_loop(&e, int_of(t, bt_ceildiv_int64(ntile, at_once)), 0) : NULL;
+    const bt_node *part = place ? cpu_emit_loop(&e, int_of(t, npart), 0) : NULL;
     if (!part)
         return 0;
+    enum { NEAR_NBYTES = 512 * 1024 };
+    const int64_t u_nbytes = t->npanel * u_of_panel(t) * (int64_t)sizeof(float);
+    const int64_t next_k = u_nbytes > NEAR_NBYTES ? bt_ceildiv_int64(nr, npart) : 0;
+    const bt_node *u =
+        cpu_along_int(g, cpu_scaled(g, place, f->nc * nr), t->panel, u_of_panel(t));
     const bt_node *one = int_of(t, 1), *zero = int_of(t, 0);
     const bt_node *width = int_of(t, nr), *first = cpu_scaled(g, part, at_once);
-    const bt_node *integers[CPU_TILE_NINT] = {
+    const bt_node *integers[CPU_TILE_EPILOGUE_NINT] = {
         cpu_least(g, int_of(t, at_once),
                   bt_node_linear(g, ntile, 1, &part, (int64_t[]){ -at_once })),
         width,
@@ -382,15 +406,29 @@ static int emit_products(const struct nest *t, int64_t rows)
         one,
         zero,
         zero,
+        zero,
+        zero,
+        int_of(t, next_k),
+    };
+    const struct cpu_address m = {
+        t->m, cpu_along_int(g, cpu_scaled(g, place, m_place(t)), first, nr)
     };
     struct cpu_address addresses[] = {
-        { t->m, cpu_along_int(g, cpu_scaled(g, place, m_place(t)), first, nr) },
-        { t->v, cpu_plus(g, t->v_at, cpu_along_int(g, first, place, v_place(t))) },
-        { t->u, cpu_along_int(g, cpu_scaled(g, place, f->nc * nr), t->panel,
-                              u_of_panel(t)) },
+        [CPU_TILE_C] = m,
+        [CPU_TILE_A] = { t->v, cpu_plus(g, t->v_at,
+                                        cpu_along_int(g, first, place, v_place(t))) },
+        [CPU_TILE_B] = { t->u, u },
+        [CPU_TILE_NEXT] = { t->u, cpu_along_int(g, next_of(t, u), part, f->nc * next_k) },
+        // the sums are all there is
+        [CPU_TILE_BIAS] = { t->u, u },
+        [CPU_TILE_LOW_AT] = { t->u, u },
+        [CPU_TILE_HIGH_AT] = { t->u, u },
+        [CPU_TILE_RESIDUAL] = m,
     };
-    return cpu_emit_call(&e, tile->block->name, CPU_TILE_NPOINTER, addresses,
-                         CPU_TILE_NINT, integers);
+    const struct cpu_callee *row = next_k ? tile->epilogue : tile->block;
+    const struct cpu_form *form = cpu_form_of(row);
+    return cpu_emit_call(&e, row->name, form->naddress, addresses, form->ninteger,
+                         integers);
 }
 
 static int emit_output(const struct nest *t, struct part part)
@@ -550,11 +588,10 @@ int cpu_emit_filter(bt_loops *loops, const struct cpu_tiling *p,
                       .npanel = bt_ceildiv_int64(f->no, nr) };
     bt_graph *g = loops->graph;
     t.tiles = t.units * (CPU_WINOGRAD_UNIT / f->by->size);
-    choose_rows(&t, config->nthread);
+    choose_order(&t, config->nthread);
     cpu_lay_direct(g, p, p->a, &t.a_at, t.as);
     lay_data(&t);
     t.v_at = int_of(&t, 0);
-    t.v_is_local = !goes_by_panels(&t, config->nthread);
     t.is_direct = cpu_is_sum_stored(p, epilogue);
     t.s_o = t.is_direct ? p->view.dims[p->m].c : int_of(&t, f->nx * f->by->size * t.rows);
     t.s = epilogue->store->buffer;

@@ -76,6 +76,13 @@ static inline void read_units(float_vector *d, const float *row, const struct co
     d[5] = float_shift(d[1], last[1]);
 }
 
+static inline void fetch_units(const float *row, const struct columns *c)
+{
+    UNROLL
+    for (int i = 0; i < UNIT; i++)
+        __builtin_prefetch(row + c->first + i * LANES);
+}
+
 /* Rows of tiles with no more units than these go several at a time, from a plane of their data:
  * so many rows, each with a unit more than the tiles have, as reads are of whole units. */
 enum { NARROW = VECTOR_NBYTES / sizeof(float) / 2, PLANE_TILES = 8 };
@@ -199,8 +206,8 @@ static float sum_taps(float sum, const float *x, const float *taps, int64_t y,
 {
     for (int64_t t = 0; t < TAPS * TAPS; t++) {
         const int64_t row = y + t / TAPS, at = column + t % TAPS;
-        const int is_inside = row >= 0 && row < n[CPU_OUTPUT_HEIGHT] && at >= 0 &&
-                              at < n[CPU_OUTPUT_WIDTH];
+        const int is_inside =
+            row >= 0 && row < n[CPU_OUTPUT_HEIGHT] && at >= 0 && at < n[CPU_OUTPUT_WIDTH];
         sum += (is_inside ? x[row * n[CPU_OUTPUT_WIDTH] + at] : 0) * taps[t];
     }
     return sum;

@@ -151,7 +151,8 @@ static inline void NAME(transform_columns)(float *v,
     }
 }
 
-/* A row of tiles of a channel, LANES units at a time. */
+/* A row of tiles of a channel, LANES units at a time. Planes may be far from each other, and from
+ * the caches: the same of the next one is fetched. */
 static void NAME(transform_wide)(float *v, const float *x, int64_t row, const int64_t *n)
 {
     const int64_t units = n[CPU_INPUT_UNITS], width = n[CPU_INPUT_WIDTH];
@@ -161,6 +162,7 @@ static void NAME(transform_wide)(float *v, const float *x, int64_t row, const in
         float_vector half[SIDE][PER_UNIT * SIDE], d[UNIT_READS];
         for (int64_t i = 0; i < SIDE; i++) {
             const int is_there = top + i >= 0 && top + i < n[CPU_INPUT_HEIGHT];
+            fetch_units(x + n[CPU_INPUT_X_C] + (top + i) * width, &columns);
             read_units(d, is_there ? x + (top + i) * width : NULL, &columns);
             NAME(transform_row)(half[i], d);
         }

@@ -131,6 +131,22 @@ static int64_t panels_beside(const struct cpu_tiling *p, const struct cpu_config
     return best;
 }
 
+/* Of `nunit` tiles side by side, those of a block: at most so many, and no fewer than half of that,
+ * so that the thread that has most of them has few. */
+static int64_t share_out(int64_t nunit, int64_t most, int64_t nthread)
+{
+    int64_t best = most, least = INT64_MAX;
+    for (int64_t n = most; n > 0 && 2 * n >= most; n--) {
+        const int64_t nblock = bt_ceildiv_int64(nunit, n);
+        const int64_t busiest = at_most(bt_ceildiv_int64(nblock, nthread) * n, nunit);
+        if (busiest < least) {
+            least = busiest;
+            best = n;
+        }
+    }
+    return best;
+}
+
 struct cpu_blocks cpu_choose_blocks(bt_graph *g, const struct cpu_tiling *p,
                                     const struct cpu_config *config)
 {
@@ -155,6 +171,8 @@ struct cpu_blocks cpu_choose_blocks(bt_graph *g, const struct cpu_tiling *p,
             at_most(per_block, at_least(least, nunit / (2 * (int64_t)config->nthread)));
     int64_t nn = bt_ceildiv_int64(nunit, per_block);
     per_block = bt_ceildiv_int64(nunit, nn);
+    if (config->nthread > 1 && nn > 1)
+        per_block = share_out(nunit, per_block, config->nthread);
     if (p->is_line && per_block > least) // a line goes along as many panels at once
         per_block = bt_ceildiv_int64(per_block, least) * least;
     if (p->beside >= 0)

@@ -77,13 +77,20 @@ static int64_t furthest_k(const int64_t *n, int stride)
            furthest(n[CPU_TILE_K2], n[outer + CPU_TILE_A_K2 - CPU_TILE_A_K1]);
 }
 
-static void check_tile(const struct cpu_tile *t, int is_line, const struct call_value *p,
-                       const int64_t *n)
+/* Of B, from its first element to the first one of the last tile of a call. */
+static int64_t furthest_tile(const struct cpu_tile *t, int is_epilogue, const int64_t *n)
+{
+    return is_epilogue ? (n[CPU_TILE_N] - 1) / t->nr * n[CPU_TILE_B_N] : 0;
+}
+
+static void check_tile(const struct cpu_tile *t, int is_line, int is_epilogue,
+                       const struct call_value *p, const int64_t *n)
 {
     int64_t width = n[CPU_TILE_N], row = furthest(n[CPU_TILE_M], n[CPU_TILE_A_ROW]);
     if (!is_line) {
         assert_in_range(n[CPU_TILE_M], 1, t->mr);
-        assert_in_range(n[CPU_TILE_N], 1, t->nr);
+        assert_in_range(n[CPU_TILE_N], 1, is_epilogue ? INT32_MAX : t->nr);
+        width = (width - 1) % t->nr + 1;
     }
     if (!is_line && (n[CPU_TILE_FLAGS] & CPU_TILE_PADDED))
         width = t->nr;
@@ -94,7 +101,8 @@ static void check_tile(const struct cpu_tile *t, int is_line, const struct call_
         assert_true(p[0].nelem >=
                     furthest(n[CPU_TILE_M], n[CPU_TILE_C_ROW]) + n[CPU_TILE_N]);
     assert_true(p[1].nelem > (is_line ? 0 : row) + furthest_k(n, CPU_TILE_A_K));
-    assert_true(p[2].nelem >= (is_line ? row : 0) + furthest_k(n, CPU_TILE_B_K) + width);
+    assert_true(p[2].nelem >= (is_line ? row : furthest_tile(t, is_epilogue, n)) +
+                                  furthest_k(n, CPU_TILE_B_K) + width);
 }
 
 static void check_epilogue(const struct call_value *p, const int64_t *n)
@@ -202,7 +210,7 @@ static bt_status run_call(void *self, const char *callee, uint32_t narg,
     if (is_across)
         check_across(args, n);
     else if (tile)
-        check_tile(tile, is_line, args, n);
+        check_tile(tile, is_line, is_epilogue, args, n);
     else
         check_copy(is_halo, args, n);
     if (is_epilogue)

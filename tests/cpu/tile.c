@@ -87,7 +87,7 @@ struct room {
     struct guarded a, b, c;
     unsigned char *expected;
 };
-enum { MOST_K = 200, MOST_ROWS = 16, MOST_COLUMNS = 40 };
+enum { MOST_K = 200, MOST_ROWS = 16, MOST_COLUMNS = 100 };
 
 /* Where an operand begins so that it ends with its memory. */
 static unsigned char *place(const struct guarded *g, int64_t nelem, size_t nbytes)
@@ -512,8 +512,12 @@ static void check_epilogue(const struct cpu_tile *t, struct room *room, const in
     memcpy(&with_bits[CPU_TILE_LOW], low, nb);
     memcpy(&with_bits[CPU_TILE_HIGH], high, nb);
     unsigned char *a = place(&room->a, k ? (m - 1) * n[CPU_TILE_A_ROW] + k : 0, nb);
-    const int64_t width = flags & CPU_TILE_PADDED ? t->nr : columns;
-    unsigned char *b = place(&room->b, k ? (k - 1) * n[CPU_TILE_B_K] + width : 0, nb);
+    const int64_t before =
+        (columns - 1) / t->nr * t->nr; // columns of all tiles but the last
+    const int64_t width = flags & CPU_TILE_PADDED ? t->nr : columns - before;
+    const int64_t last = before / t->nr * n[CPU_TILE_B_N];
+    unsigned char *b =
+        place(&room->b, k ? last + (k - 1) * n[CPU_TILE_B_K] + width : 0, nb);
     unsigned char *c = place(&room->c, c_nelem, nb);
     fill(a, room->a.end, t->a, seed);
     fill(b, room->b.end, t->b, seed);
@@ -529,7 +533,12 @@ static void check_epilogue(const struct cpu_tile *t, struct room *room, const in
     memcpy(plain, n, sizeof(plain));
     plain[CPU_TILE_C_ROW] = columns;
     plain[CPU_TILE_FLAGS] &= CPU_TILE_PADDED;
-    assert_int_equal(t->block->run((void *[]){ sums, a, b }, plain), 0);
+    for (int64_t j = 0; j < columns; j += t->nr) {
+        plain[CPU_TILE_N] = columns - j < t->nr ? columns - j : t->nr;
+        void *tile[] = { sums + (size_t)j * nb, a,
+                         b + (size_t)(j / t->nr * n[CPU_TILE_B_N]) * nb };
+        assert_int_equal(t->block->run(tile, plain), 0);
+    }
     // what is fetched ahead lies where nobody may read
     void *p[] = { c, a, b, bias, low, high, room->a.end, is_in_place ? c : residual };
     assert_int_equal(t->epilogue->run(p, with_bits), 0);
@@ -562,7 +571,7 @@ static void check_epilogues(const struct cpu_tile *t, struct room *room)
     uint32_t seed = 13;
     for (int64_t i = 0; t->epilogue && i < 3000; i++) {
         int64_t n[CPU_TILE_EPILOGUE_NINT] = { 1 + i % t->mr,
-                                              1 + draw(&seed, (uint32_t)t->nr),
+                                              1 + draw(&seed, 3 * (uint32_t)t->nr),
                                               draw(&seed, 9) ? 1 + draw(&seed, 70) : 0 };
         n[CPU_TILE_FLAGS] = (int64_t)draw(&seed, 2) * CPU_TILE_TURNED |
                             (int64_t)draw(&seed, 2) * CPU_TILE_PADDED |
@@ -578,7 +587,10 @@ static void check_epilogues(const struct cpu_tile *t, struct room *room)
                                                        : 0;
         n[CPU_TILE_A_ROW] = n[CPU_TILE_K] + draw(&seed, 3);
         n[CPU_TILE_A_K] = 1;
-        n[CPU_TILE_B_K] = t->nr + draw(&seed, 3);
+        // panels, or columns side by side, with some between rows
+        const int is_panel = draw(&seed, 2);
+        n[CPU_TILE_B_K] = (is_panel ? t->nr : 3 * t->nr) + draw(&seed, 3);
+        n[CPU_TILE_B_N] = is_panel ? n[CPU_TILE_K] * n[CPU_TILE_B_K] : t->nr;
         n[CPU_TILE_C_ROW] = n[is_turned ? CPU_TILE_M : CPU_TILE_N] + draw(&seed, 3);
         n[CPU_TILE_K1] = n[CPU_TILE_K2] = 1;
         n[CPU_TILE_NEXT_K] = draw(&seed, 3);

@@ -31,7 +31,7 @@ enum {
 };
 enum {
     CPU_TILE_M,     /* 1 ... MR */
-    CPU_TILE_N,     /* 1 ... NR */
+    CPU_TILE_N,     /* 1 ... NR; of an epilogue any */
     CPU_TILE_K,     /* >= 0, as K1 and K2 */
     CPU_TILE_A_ROW, /* stride of A along m */
     CPU_TILE_A_K,   /* ... along k */
@@ -48,6 +48,7 @@ enum {
     CPU_TILE_LOW = CPU_TILE_NINT, /* of an epilogue: bits of a float, or double */
     CPU_TILE_HIGH,
     CPU_TILE_NEXT_K, /* how far NEXT goes on along k; 0: nothing is told of it */
+    CPU_TILE_B_N,    /* from NR columns of B, and of NEXT, to the next ones */
     CPU_TILE_EPILOGUE_NINT
 };
 enum {

@@ -313,14 +313,14 @@ static int64_t NAME(least)(int64_t a, int64_t b)
 }
 
 static void NAME(finish_rows)(const struct NAME(epilogue) * e, REAL *c, const REAL *sums,
-                              const int64_t *n)
+                              int64_t width, const int64_t *n)
 {
     for (int64_t i = 0; i < n[CPU_TILE_M]; i++) {
         VECTOR bias = { 0 };
         if (e->flags & CPU_TILE_ROW_BIAS)
             bias = e->bias[i] - (VECTOR){ 0 };
-        for (int64_t j = 0; j < n[CPU_TILE_N]; j += LANES) {
-            const int64_t count = NAME(least)(n[CPU_TILE_N] - j, LANES);
+        for (int64_t j = 0; j < width; j += LANES) {
+            const int64_t count = NAME(least)(width - j, LANES);
             if (e->flags & CPU_TILE_COLUMN_BIAS)
                 bias = LOAD_PART(e->bias + j, count);
             NAME(finish)
@@ -334,7 +334,7 @@ static void NAME(finish_rows)(const struct NAME(epilogue) * e, REAL *c, const RE
 
 /* The same, columns by columns. */
 static void NAME(finish_columns)(const struct NAME(epilogue) * e, REAL *c,
-                                 const REAL *sums, const int64_t *n)
+                                 const REAL *sums, int64_t width, const int64_t *n)
 {
     enum { SIDE = TURN_SIDE(sizeof(REAL)) };
     const int is_done = !(e->flags & (CPU_TILE_COLUMN_BIAS | CPU_TILE_ADD_RESIDUAL |
@@ -342,8 +342,8 @@ static void NAME(finish_columns)(const struct NAME(epilogue) * e, REAL *c,
     for (int64_t i = 0; i < n[CPU_TILE_M]; i += LANES) {
         const int64_t count = NAME(least)(n[CPU_TILE_M] - i, LANES);
         REAL *to = c + i;
-        for (int64_t j = 0; j < n[CPU_TILE_N]; j += SIDE) {
-            const int64_t now = NAME(least)(n[CPU_TILE_N] - j, SIDE);
+        for (int64_t j = 0; j < width; j += SIDE) {
+            const int64_t now = NAME(least)(width - j, SIDE);
             int_vector columns[SIDE];
             UNROLL
             for (int q = 0; q < SIDE; q++)
@@ -368,41 +368,6 @@ static void NAME(finish_columns)(const struct NAME(epilogue) * e, REAL *c,
     }
 }
 
-/* All vectors of a tile. */
-static void NAME(run_whole)(REAL *to, int64_t row, void *const *p, const int64_t *n,
-                            const struct NAME(epilogue) * e)
-{
-    const int vectors = n[CPU_TILE_N] > LANES ? 2 : 1;
-    struct tile_block block = block_of(n);
-    block.c_row = row;
-    block.start = 0;
-    block.epilogue = e;
-    NAME(look_ahead)(&block, p[CPU_TILE_B]);
-    if (n[CPU_TILE_NEXT_K]) {
-        block.next = p[CPU_TILE_NEXT];
-        block.next_k = n[CPU_TILE_NEXT_K];
-    }
-    NAME(tiles)
-    [vectors - 1][n[CPU_TILE_M] - 1](to, p[CPU_TILE_A], p[CPU_TILE_B], &block);
-}
-
-/* The bias of all columns, and bounds where nothing is added between, come before they are
- * turned: rows are still in registers then. */
-static void NAME(run_turned)(REAL *sums, void *const *p, const int64_t *n,
-                             const struct NAME(epilogue) * all)
-{
-    enum { BEFORE = CPU_TILE_COLUMN_BIAS, BOUNDS = CPU_TILE_AT_LEAST | CPU_TILE_AT_MOST };
-    struct NAME(epilogue) before = *all, after = *all;
-    REAL bias[NR] = { 0 };
-    before.flags &= all->flags & CPU_TILE_ADD_RESIDUAL ? BEFORE : BEFORE | BOUNDS;
-    after.flags &= ~before.flags;
-    before.bias = bias;
-    if (before.flags & CPU_TILE_COLUMN_BIAS)
-        memcpy(bias, all->bias, (size_t)n[CPU_TILE_N] * sizeof(REAL));
-    NAME(run_whole)(sums, NR, p, n, &before);
-    NAME(finish_columns)(&after, p[CPU_TILE_C], sums, n);
-}
-
 /* A bound that is NaN makes all that. */
 static int NAME(is_bound_nan)(const struct NAME(epilogue) * e)
 {
@@ -421,41 +386,113 @@ static void NAME(fill_bound)(const struct NAME(epilogue) * e, REAL *c, const int
     }
 }
 
-/* Without a start value. */
-static void NAME(run_sums)(REAL *sums, void *const *p, const int64_t *n)
+/* A tile of a call, and what is done with its sums: e. */
+struct NAME(spot) {
+    REAL *c;
+    const REAL *b;
+    int64_t width;
+    struct NAME(epilogue) e;
+};
+
+static void NAME(run_tile)(REAL *to, int64_t row, const struct NAME(spot) * at,
+                           void *const *p, const int64_t *n, struct tile_block *block)
 {
-    void *to_sums[] = { sums, p[CPU_TILE_A], p[CPU_TILE_B] };
+    block->c_row = row;
+    block->epilogue = &at->e;
+    NAME(tiles)[at->width > LANES][n[CPU_TILE_M] - 1](to, p[CPU_TILE_A], at->b, block);
+}
+
+/* The bias of columns, and bounds where nothing is added between, come before sums are turned: rows
+ * are still in registers then. */
+static void NAME(run_turned)(REAL *sums, struct NAME(spot) * at, void *const *p,
+                             const int64_t *n, struct tile_block *block)
+{
+    enum { BOUNDS = CPU_TILE_AT_LEAST | CPU_TILE_AT_MOST };
+    const int64_t flags = at->e.flags;
+    const REAL *all = at->e.bias;
+    REAL bias[NR];
+    at->e.flags &= CPU_TILE_COLUMN_BIAS | (flags & CPU_TILE_ADD_RESIDUAL ? 0 : BOUNDS);
+    if (flags & CPU_TILE_COLUMN_BIAS && at->width % LANES) {
+        memset(bias, 0, sizeof(bias));
+        memcpy(bias, all, (size_t)at->width * sizeof(REAL));
+        at->e.bias = bias;
+    }
+    NAME(run_tile)(sums, NR, at, p, n, block);
+    at->e.bias = all;
+    at->e.flags = flags & ~at->e.flags;
+    NAME(finish_columns)(&at->e, at->c, sums, at->width, n);
+    at->e.flags = flags;
+}
+
+/* On a copy: a tile that is some columns short, or sums of no terms. */
+static void NAME(run_apart)(REAL *sums, const struct NAME(spot) * at, void *const *p,
+                            const int64_t *n)
+{
+    union {
+        const REAL *from;
+        void *address;
+    } b = { .from = at->b };
+    void *to_sums[] = { sums, p[CPU_TILE_A], b.address };
     int64_t plain[CPU_TILE_NINT];
     memcpy(plain, n, sizeof(plain));
+    plain[CPU_TILE_N] = at->width;
     plain[CPU_TILE_C_ROW] = NR;
     plain[CPU_TILE_FLAGS] &= CPU_TILE_PADDED;
     NAME(run)(to_sums, plain);
+    if (at->e.flags & CPU_TILE_TURNED)
+        NAME(finish_columns)(&at->e, at->c, sums, at->width, n);
+    else
+        NAME(finish_rows)(&at->e, at->c, sums, at->width, n);
+}
+
+/* Tile after tile. */
+static void NAME(run_tiles)(struct NAME(spot) * at, void *const *p, const int64_t *n)
+{
+    const int64_t flags = at->e.flags;
+    const int is_turned = (flags & CPU_TILE_TURNED) != 0;
+    const int64_t c_step = is_turned ? NR * n[CPU_TILE_C_ROW] : NR;
+    const int has_terms =
+        n[CPU_TILE_K] != 0 && n[CPU_TILE_K1] != 0 && n[CPU_TILE_K2] != 0;
+    struct tile_block block = block_of(n);
+    REAL sums[TURNED_ROWS * NR];
+    block.start = 0;
+    NAME(look_ahead)(&block, at->b);
+    if (n[CPU_TILE_NEXT_K]) {
+        block.next = p[CPU_TILE_NEXT];
+        block.next_k = n[CPU_TILE_NEXT_K];
+    }
+    for (int64_t i = n[CPU_TILE_M]; is_turned && i < TURNED_ROWS; i++) {
+        NAME(store)(sums + i * NR, (VECTOR){ 0 });
+        NAME(store)(sums + i * NR + LANES, (VECTOR){ 0 });
+    }
+    for (int64_t left = n[CPU_TILE_N];; left -= NR) {
+        at->width = NAME(least)(left, NR);
+        const int fills = at->width % LANES == 0;
+        if (has_terms && is_turned && (fills || flags & CPU_TILE_PADDED))
+            NAME(run_turned)(sums, at, p, n, &block);
+        else if (has_terms && !is_turned && fills)
+            NAME(run_tile)(at->c, n[CPU_TILE_C_ROW], at, p, n, &block);
+        else
+            NAME(run_apart)(sums, at, p, n);
+        if (left <= NR)
+            return;
+        at->c += c_step;
+        at->b += n[CPU_TILE_B_N];
+        block.next = (const REAL *)block.next + n[CPU_TILE_B_N];
+        at->e.residual += c_step;
+        if (flags & CPU_TILE_COLUMN_BIAS)
+            at->e.bias += NR;
+    }
 }
 
 static int32_t NAME(run_epilogue)(void *const *p, const int64_t *n)
 {
-    const struct NAME(epilogue) e = NAME(epilogue_of)(p, n);
-    const int is_turned = (n[CPU_TILE_FLAGS] & CPU_TILE_TURNED) != 0;
-    const int fills = n[CPU_TILE_N] % LANES == 0;
-    const int has_terms =
-        n[CPU_TILE_K] != 0 && n[CPU_TILE_K1] != 0 && n[CPU_TILE_K2] != 0;
-    REAL sums[TURNED_ROWS * NR];
-    if (is_turned)
-        memset(sums + n[CPU_TILE_M] * NR, 0,
-               sizeof(sums) - (size_t)(n[CPU_TILE_M] * NR) * sizeof(REAL));
-    if (NAME(is_bound_nan)(&e)) {
-        NAME(fill_bound)(&e, p[CPU_TILE_C], n);
-    } else if (has_terms && is_turned && (fills || n[CPU_TILE_FLAGS] & CPU_TILE_PADDED)) {
-        NAME(run_turned)(sums, p, n, &e);
-    } else if (has_terms && fills && !is_turned) {
-        NAME(run_whole)(p[CPU_TILE_C], n[CPU_TILE_C_ROW], p, n, &e);
-    } else {
-        NAME(run_sums)(sums, p, n);
-        if (is_turned)
-            NAME(finish_columns)(&e, p[CPU_TILE_C], sums, n);
-        else
-            NAME(finish_rows)(&e, p[CPU_TILE_C], sums, n);
-    }
+    struct NAME(spot)
+        at = { .c = p[CPU_TILE_C], .b = p[CPU_TILE_B], .e = NAME(epilogue_of)(p, n) };
+    if (NAME(is_bound_nan)(&at.e))
+        NAME(fill_bound)(&at.e, at.c, n);
+    else
+        NAME(run_tiles)(&at, p, n);
     return 0;
 }
 

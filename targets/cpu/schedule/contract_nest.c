@@ -170,6 +170,7 @@ static int emit_levels(const struct nest *t, const struct tile_call *call,
         int_of(t, t->finish.low),
         int_of(t, t->finish.high),
         call->next ? call->next_k : zero,
+        cpu_scaled(g, p->bs[p->n], p->tile->nr), // CPU_TILE_B_N
     };
     struct cpu_address addresses[] = {
         [CPU_TILE_C] = { t->c, call->c },
@@ -392,7 +393,12 @@ static int emit_columns(const struct nest *t)
         return size && emit_open_columns(t, size);
     int64_t nr = p->tile->nr, half = nr / 2, span = bt_node_number(size),
             rest = span % nr;
-    if (span >= nr) {
+    if (t->finish.is_all && p->b_kind == CPU_B_PANELS)
+        return emit_tile_at(t, &e, zero, int_of(t, span));
+    if (span >= nr && t->finish.is_all) {
+        if (!emit_tile_at(t, &e, zero, int_of(t, span - rest)))
+            return 0;
+    } else if (span >= nr) {
         const bt_node *q = cpu_emit_loop(&e, int_of(t, span / nr), 0);
         if (!q || !emit_tile_at(t, &e, cpu_scaled(graph_of(t), q, nr), int_of(t, nr)))
             return 0;

@@ -7,7 +7,7 @@
 #include <math.h>
 #include <string.h>
 
-enum { MOST_TAPS = 5, BAND = 65 /* rows of X */, PANEL = 256 /* columns */ };
+enum { MOST_TAPS = 5, BAND = 65 /* rows of X */, PANEL = 256 /* columns */, FETCH_NBYTES = 16384 };
 
 /* As many sums as registers are left by 9 factors and a row of X. */
 #if VECTOR_NBYTES == 64

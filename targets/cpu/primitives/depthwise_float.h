@@ -116,11 +116,13 @@ NAME(sum_rows)(REAL *y, int64_t y_row, const REAL *const *rows, REAL bias,
                const int step)
 {
     VECTOR sums[ROWS_AT_ONCE], taken[MOST_TAPS];
-    UNROLL
-    for (int i = 0; i < nrow * step; i++) {
-        __builtin_prefetch(rows[i] + c->at + m->next);
-        if (step == 2)
-            __builtin_prefetch(rows[i] + c->at + LANES + m->next);
+    if (m->next) {
+        UNROLL
+        for (int i = 0; i < nrow * step; i++) {
+            __builtin_prefetch(rows[i] + c->at + m->next);
+            if (step == 2)
+                __builtin_prefetch(rows[i] + c->at + LANES + m->next);
+        }
     }
     UNROLL
     for (int r = 0; r < nrow; r++)

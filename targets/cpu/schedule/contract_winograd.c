@@ -409,6 +409,7 @@ static int emit_products(const struct nest *t, int64_t rows)
         zero,
         zero,
         int_of(t, next_k),
+        zero, // of columns there is one tile
     };
     const struct cpu_address m = {
         t->m, cpu_along_int(g, cpu_scaled(g, place, m_place(t)), first, nr)

@@ -391,26 +391,22 @@ static int emit_products(const struct nest *t, int64_t rows)
     const bt_node *one = int_of(t, 1), *zero = int_of(t, 0);
     const bt_node *width = int_of(t, nr), *first = cpu_scaled(g, part, at_once);
     const bt_node *integers[CPU_TILE_EPILOGUE_NINT] = {
-        cpu_least(g, int_of(t, at_once),
-                  bt_node_linear(g, ntile, 1, &part, (int64_t[]){ -at_once })),
-        width,
-        int_of(t, f->nc),
-        one,
-        int_of(t, all),
-        width,
-        width,
-        int_of(t, CPU_TILE_PADDED),
-        one,
-        zero,
-        zero,
-        one,
-        zero,
-        zero,
-        zero,
-        zero,
-        int_of(t, next_k),
-        zero, // of columns there is one tile
+        [CPU_TILE_M] =
+            cpu_least(g, int_of(t, at_once),
+                      bt_node_linear(g, ntile, 1, &part, (int64_t[]){ -at_once })),
+        [CPU_TILE_N] = width,
+        [CPU_TILE_K] = int_of(t, f->nc),
+        [CPU_TILE_A_ROW] = one,
+        [CPU_TILE_A_K] = int_of(t, all),
+        [CPU_TILE_B_K] = width,
+        [CPU_TILE_C_ROW] = width,
+        [CPU_TILE_FLAGS] = int_of(t, CPU_TILE_PADDED),
+        [CPU_TILE_K1] = one,
+        [CPU_TILE_K2] = one,
+        [CPU_TILE_NEXT_K] = int_of(t, next_k),
     };
+    for (uint32_t i = 0; i < CPU_TILE_EPILOGUE_NINT; i++)
+        integers[i] = integers[i] ? integers[i] : zero;
     const struct cpu_address m = {
         t->m, cpu_along_int(g, cpu_scaled(g, place, m_place(t)), first, nr)
     };

@@ -211,18 +211,25 @@ static bt_status find_aliases(struct lowerer *l, const uint8_t *has,
     return NULL;
 }
 
-/* Whether there is an input that fills much of a core's caches. */
-static int reads_much(const struct lowerer *l, const uint8_t *has)
+/* 1 + the place of the largest input, if that fills much of a core's caches; 0: none does. */
+static uint32_t find_large(const struct lowerer *l, const uint8_t *has,
+                           const uint32_t *places)
 {
     enum { MUCH_NBYTES = 1 << 20 };
-    int is = 0;
+    int64_t most = MUCH_NBYTES - 1;
+    uint32_t found = 0;
     for (uint32_t i = 0; i < l->nbuffer; i++) {
         const bt_array *array = l->loops->graph->arrays[i];
-        is |= has[i] == CPU_TOUCHES &&
-              bt_node_number(array->extents[0]) >=
-                  MUCH_NBYTES / (int64_t)bt_dtype_nbytes(array->dtype);
+        const int64_t each = (int64_t)bt_dtype_nbytes(array->dtype);
+        int64_t nbytes;
+        if (has[i] == CPU_TOUCHES &&
+            bt_mul_int64(bt_node_number(array->extents[0]), each, &nbytes) &&
+            nbytes > most) {
+            most = nbytes;
+            found = 1 + places[i];
+        }
     }
-    return is;
+    return found;
 }
 
 struct forwards {
@@ -272,15 +279,16 @@ static bt_status make_kernel(struct lowerer *l, const struct parts *p,
     }
     BT_TRY(place_buffers(l, has, places, kernel));
     BT_TRY(find_aliases(l, has, places, &stmts, kernel));
-    const struct bytecode_source source = { .loops = l->loops,
-                                            .n = stmts.len,
-                                            .stmts = stmts.at,
-                                            .name = l->loops->name,
-                                            .isa = l->config->isa,
-                                            .alternates = reads_much(l, has) &&
-                                                          !goes_forwards(l, &stmts),
-                                            .nbuffer = kernel->nin + kernel->nout,
-                                            .places = places };
+    const struct bytecode_source source = {
+        .loops = l->loops,
+        .n = stmts.len,
+        .stmts = stmts.at,
+        .name = l->loops->name,
+        .isa = l->config->isa,
+        .alternates = goes_forwards(l, &stmts) ? 0 : find_large(l, has, places),
+        .nbuffer = kernel->nin + kernel->nout,
+        .places = places
+    };
     BT_TRY(bytecode_build(l->ctx, l->arena, &source, &content->bytecode));
     kernel->content = content;
     kernel->ignores_dims = content->bytecode->ndim == 0;

@@ -176,6 +176,9 @@ static void test_a_phase_without_turns_is_refused(void **state)
     bad.nphase = 2;
     assert_error(bytecode_check(ctx, &bad, callees), BT_ERR_FORMAT, "is damaged");
     bad = *bytecode;
+    bad.alternates = bytecode->nbuffer + 1;
+    assert_error(bytecode_check(ctx, &bad, callees), BT_ERR_FORMAT, "alternates");
+    bad = *bytecode;
     bad.ndim = 1;
     assert_error(bytecode_check(ctx, &bad, callees), BT_ERR_FORMAT, "is damaged");
     bt_ctx_destroy(ctx);

@@ -80,13 +80,19 @@ static struct launch_data make_launch(bt_ctx *ctx, const bt_loops *loops)
     return l;
 }
 
-static bt_status launch(bt_ctx *ctx, struct cpu_loaded *loaded,
-                        const struct launch_data *l)
+static bt_status launch_number(bt_ctx *ctx, struct cpu_loaded *loaded, uint32_t number,
+                               const struct launch_data *l)
 {
     const bt_kernel_call call = { .nbytes = sizeof(call),
                                   .buffers = l->d.at,
                                   .workspace = l->workspace };
-    return cpu_loaded_launch(ctx, loaded, 0, &call);
+    return cpu_loaded_launch(ctx, loaded, number, &call);
+}
+
+static bt_status launch(bt_ctx *ctx, struct cpu_loaded *loaded,
+                        const struct launch_data *l)
+{
+    return launch_number(ctx, loaded, 0, l);
 }
 
 static void free_launch(struct launch_data *l)
@@ -162,8 +168,15 @@ static void test_threads_change_no_bit(void **state)
 }
 
 /* The order shows where an iteration writes what another has written, as no program does. */
-static void test_every_other_launch_begins_at_the_end(void **state)
+static void test_launches_of_one_buffer_go_there_and_back(void **state)
 {
+    // kernel, buffers, and the iteration that was last: some are done at a time, in their own order
+    static const struct {
+        uint32_t number, data;
+        int64_t last;
+    } turns[] = {
+        { 0, 0, 99 }, { 0, 0, 3 }, { 1, 0, 99 }, { 0, 0, 3 }, { 1, 1, 99 }, { 1, 0, 99 },
+    };
     (void)state;
     bt_ctx *ctx = open_with(NULL);
     bt_loops *loops = parse_program(ctx, "loops last {\n"
@@ -174,24 +187,25 @@ static void test_every_other_launch_begins_at_the_end(void **state)
                                          "    }\n"
                                          "}\n");
     for (uint32_t e = 0; e < BT_COUNT(engines); e++) {
-        // some iterations are done at a time, in their own order
-        const int64_t last[] = { 99, 3, 99, 3 };
         struct cpu_loaded *loaded;
         bt_kernel_code code;
         if (!has_engine(ctx, &engines[e]))
             continue;
-        struct launch_data l = make_launch(ctx, loops);
-        for (int64_t i = 0; i < 100; i++)
-            ((int64_t *)l.d.at[0])[i] = i;
+        struct launch_data l[] = { make_launch(ctx, loops), make_launch(ctx, loops) };
+        for (int64_t i = 0; i < 200; i++)
+            ((int64_t *)l[i / 100].d.at[0])[i % 100] = i % 100;
         assert_ok(ctx, make_code(ctx, loops, &engines[e], CPU_ISA_PORTABLE, &code));
-        assert_ok(ctx, cpu_loaded_create(ctx, NULL, 0, 1,
-                                         (const bt_kernel_code *[]){ &code }, &loaded));
-        for (uint32_t i = 0; i < BT_COUNT(last); i++) {
-            assert_ok(ctx, launch(ctx, loaded, &l));
-            assert_int_equal(*(int64_t *)l.d.at[1], last[i]);
+        assert_ok(ctx,
+                  cpu_loaded_create(ctx, NULL, 0, 2,
+                                    (const bt_kernel_code *[]){ &code, &code }, &loaded));
+        for (uint32_t i = 0; i < BT_COUNT(turns); i++) {
+            const struct launch_data *now = &l[turns[i].data];
+            assert_ok(ctx, launch_number(ctx, loaded, turns[i].number, now));
+            assert_int_equal(*(int64_t *)now->d.at[1], turns[i].last);
         }
         cpu_loaded_destroy(loaded);
-        free_launch(&l);
+        free_launch(&l[0]);
+        free_launch(&l[1]);
     }
     bt_ctx_destroy(ctx);
 }
@@ -527,7 +541,7 @@ static void test_every_failing_allocation_is_an_error(void **state)
 static const struct CMUnitTest tests[] = {
     cmocka_unit_test(test_engines_give_the_same_bits),
     cmocka_unit_test(test_threads_change_no_bit),
-    cmocka_unit_test(test_every_other_launch_begins_at_the_end),
+    cmocka_unit_test(test_launches_of_one_buffer_go_there_and_back),
     cmocka_unit_test(test_launches_from_threads_at_once),
     cmocka_unit_test(test_denormals_are_zeros_in_kernels_and_nowhere_else),
     cmocka_unit_test(test_the_first_fault_of_the_program_is_told),

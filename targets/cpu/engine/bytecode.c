@@ -193,6 +193,9 @@ bt_status bytecode_check(bt_ctx *ctx, const struct bytecode *bytecode,
              bytecode_scratch_nbytes(bytecode) < 0)
         status = bt_fail(ctx, BT_ERR_FORMAT, "kernel %s: too many registers or locals",
                          bytecode->name);
+    else if (bytecode->alternates > bytecode->nbuffer)
+        status = bt_fail(ctx, BT_ERR_FORMAT,
+                         "kernel %s: it alternates with what it has not", bytecode->name);
     for (uint32_t i = 0; !status && i < bytecode->nphase; i++) {
         c.phase = &bytecode->phases[i];
         if (!check_phase(&c))

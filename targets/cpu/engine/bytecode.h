@@ -99,8 +99,8 @@ struct bytecode {
     uint32_t nbuffer; /* given to a launch; one more stands for a worker's locals */
     uint32_t ndim;    /* the same: integers that are known then; 0: it reads none */
     uint32_t nn, np;  /* registers, of the phase that has most */
-    /* 1: every other launch does the last iterations first, as what it reads is so much that
-     * caches keep the end of it only. */
+    /* 1 + the number of a buffer that is so large that caches keep the end of it only; 0: there
+     * is none. Launches that are given the same one after the other go there and back. */
     uint32_t alternates;
     int64_t locals_nbytes;
     uint32_t nphase, ncode, ncallee, ncheck;

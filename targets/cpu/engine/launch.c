@@ -21,7 +21,6 @@ struct kernel {
     bt_kernel_fn *run; /* NULL: the bytecode is interpreted */
     bt_evaluator *evaluator;
     int64_t scratch_nbytes, locals_offset;
-    uint32_t nlaunch; /* of one that alternates, so far */
 };
 
 struct cpu_loaded {
@@ -33,6 +32,7 @@ struct cpu_loaded {
     size_t reserved_nbytes;
     char *scratch; /* ... where it is aligned: what a caller has as workspace, ... */
     size_t scratch_nbytes; /* ... for each of them */
+    uintptr_t last_read;   /* a large buffer, 1 added where its end was read first */
     uint32_t nkernel;
     struct kernel *kernels;
     bt_code *machine_code;
@@ -373,13 +373,29 @@ static bt_status check_dims(bt_ctx *ctx, const struct bytecode *bytecode,
     return NULL;
 }
 
+/* Whether the last iterations come first: if the end of the same buffer is what the launch before
+ * read last. The steps of a recurrence may be kernels of their own with the weights in common.
+ * Sessions that launch at once take turns with each other, which only costs time. */
+static int is_backward(struct cpu_loaded *l, const struct kernel *k,
+                       const bt_kernel_call *call)
+{
+    const uint32_t alternates = k->own.bytecode.alternates;
+    if (!alternates)
+        return 0;
+    const uintptr_t at = (uintptr_t)call->buffers[alternates - 1] & ~(uintptr_t)1;
+    const uintptr_t last = __atomic_load_n(&l->last_read, __ATOMIC_RELAXED);
+    const uintptr_t now = last == at ? at + 1 : at;
+    __atomic_store_n(&l->last_read, now, __ATOMIC_RELAXED);
+    return now != at;
+}
+
 bt_status cpu_loaded_launch(bt_ctx *ctx, struct cpu_loaded *l, uint32_t number,
                             const bt_kernel_call *call)
 {
     struct kernel *k = &l->kernels[number];
-    struct launch launch = { .loaded = l, .kernel = k, .call = *call };
-    if (k->own.bytecode.alternates)
-        launch.is_backward = __atomic_fetch_add(&k->nlaunch, 1, __ATOMIC_RELAXED) & 1;
+    struct launch launch = {
+        .loaded = l, .kernel = k, .call = *call, .is_backward = is_backward(l, k, call)
+    };
     if (k->own.is_evaluated)
         return bt_evaluator_run(ctx, k->evaluator, call);
     BT_TRY(check_dims(ctx, &k->own.bytecode, call));

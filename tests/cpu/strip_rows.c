@@ -101,7 +101,7 @@ static void test_pairs_give_the_bits_of_single_strips(void **state)
     (void)state;
     enum { N = 512 };
     static float a[N], b[N], c[N], y[N], z[N], t[N];
-    const float zero = 0, six = 6;
+    const float zero = 0, one = 1, six = 6;
     uint64_t random = 5;
     for (int i = 0; i < N; i++) {
         a[i] = (float)(int64_t)next_random(&random) * 0x1p-61f;
@@ -140,6 +140,15 @@ static void test_pairs_give_the_bits_of_single_strips(void **state)
     CALL("sigmoid.float32", t, b);
     CALL("mul.float32", z, a, t);
     CALL("mul_sigmoid.float32", y, a, b);
+    assert_memory_equal(y, z, sizeof(y));
+    CALL("erf.float32", t, b);
+    CALL("add.float32.s", t, t, &one);
+    CALL("mul.float32", z, a, t);
+    CALL("mul_erf_1.float32", y, a, b);
+    assert_memory_equal(y, z, sizeof(y));
+    CALL("sub.float32.s", t, a, b);
+    CALL("exp.float32", z, t);
+    CALL("exp_sub.float32.s", y, a, b);
     assert_memory_equal(y, z, sizeof(y));
 }
 

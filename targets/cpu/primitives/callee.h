@@ -26,6 +26,8 @@
  *     add_relu.T[.s .r]                        max(a + b, 0), of float32
  *     add_relu6.T[.s .r]                       min(max(a + b, 0), 6), of float32
  *     mul_sigmoid.T[.s .r]                     a * sigmoid(b), of float32
+ *     mul_erf_1.T[.s .r]                       a * (erf(b) + 1), of float32
+ *     exp_sub.T[.s .r]                         exp(a - b), of float32
  *     fill.T        out, one element, repeated
  *     copy.W        out, a: equal or disjoint
  *     gather.W      out[i] = a[index[i]]: out, a, index (int64)

@@ -178,9 +178,21 @@ static inline float f32_mul_sigmoid(float a, float b)
 {
     return a * f32_sigmoid(b);
 }
+
+static inline float f32_mul_erf_1(float a, float b)
+{
+    return a * (f32_erf(b) + 1);
+}
+
+static inline float f32_exp_sub(float a, float b)
+{
+    return f32_exp(a - b);
+}
 STRIP2(strip_f32_add_relu, f32_add_relu, float32_at, float32_at)
 STRIP2(strip_f32_add_relu6, f32_add_relu6, float32_at, float32_at)
 STRIP2(strip_f32_mul_sigmoid, f32_mul_sigmoid, float32_at, float32_at)
+STRIP2(strip_f32_mul_erf_1, f32_mul_erf_1, float32_at, float32_at)
+STRIP2(strip_f32_exp_sub, f32_exp_sub, float32_at, float32_at)
 
 /* ---- the table ---- */
 
@@ -200,11 +212,13 @@ STRIPS_TABLE(float){
     ROW2("add_relu", strip_f32_add_relu, BT_FLOAT32, float32, BT_FLOAT32, 60)
     ROW2("add_relu6", strip_f32_add_relu6, BT_FLOAT32, float32, BT_FLOAT32, 60)
     ROW2("mul_sigmoid", strip_f32_mul_sigmoid, BT_FLOAT32, float32, BT_FLOAT32, 500)
+    ROW2("mul_erf_1", strip_f32_mul_erf_1, BT_FLOAT32, float32, BT_FLOAT32, 500)
+    ROW2("exp_sub", strip_f32_exp_sub, BT_FLOAT32, float32, BT_FLOAT32, 400)
 // clang-format on
 #define ROWS(t, IN, type)                                                    \
     { "fma." #type, t##_fma, CPU_MAP3, IN, IN, PS(60, type) },               \
         { "fma." #type ".s", t##_fma_s, CPU_MAP3_S, IN, IN, PS(60, type) },  \
         { "fma_relu." #type, t##_fma_relu, CPU_MAP3, IN, IN, PS(60, type) }, \
         { "fma_relu." #type ".s", t##_fma_relu_s, CPU_MAP3_S, IN, IN, PS(60, type) },
-            ROWS(f32, BT_FLOAT32, float32) ROWS(f64, BT_FLOAT64, float64){ 0 },
+                    ROWS(f32, BT_FLOAT32, float32) ROWS(f64, BT_FLOAT64, float64){ 0 },
 };

@@ -1,7 +1,7 @@
 /*
  * Elementary functions of float32, without branches, calls or integers wider than the
  * lanes can take: loops over them become vectors on every instruction set, and give the
- * same bits on all.
+ * same bits on all. Terms of a polynomial are summed by pairs: what follows waits for fewer steps.
  *
  * The hot ones (exp, exp2, tanh, sigmoid, erf) stay in float32, within 3 ulp. The others
  * go through float64 with polynomials good to 2^-33 or better, and so come out within 0.51
@@ -54,12 +54,9 @@ static inline float scale_f(float x, float whole)
 /* exp(r) - 1 - r of |r| <= ln(2) / 2                                          2^-22.8 */
 static inline float exp_rest(float r)
 {
-    float y = 0x1.6d10fcp-10f;
-    y = y * r + 0x1.120b62p-7f;
-    y = y * r + 0x1.55551ap-5f;
-    y = y * r + 0x1.5554dep-3f;
-    y = y * r + 0.5f;
-    return y * r * r;
+    float z = r * r, high = 0x1.6d10fcp-10f * r + 0x1.120b62p-7f;
+    float low = 0x1.55551ap-5f * r + 0x1.5554dep-3f;
+    return ((high * z + low) * r + 0.5f) * z;
 }
 
 /* x - k * ln(2); the first product is exact, as its factor has 9 digits. */
@@ -79,13 +76,9 @@ static inline float f32_exp(float a)
 /* 2^f of |f| <= 1/2, less 1                                                   2^-26.3 */
 static inline float exp2_rest(float f)
 {
-    float y = 0x1.44138ap-13f;
-    y = y * f + 0x1.5f089p-10f;
-    y = y * f + 0x1.3b2a54p-7f;
-    y = y * f + 0x1.c6af6cp-5f;
-    y = y * f + 0x1.ebfbep-3f;
-    y = y * f + 0x1.62e43p-1f;
-    return y * f;
+    float z = f * f, high = 0x1.44138ap-13f * f + 0x1.5f089p-10f;
+    float middle = 0x1.3b2a54p-7f * f + 0x1.c6af6cp-5f;
+    return 0x1.62e43p-1f * f + ((high * z + middle) * f + 0x1.ebfbep-3f) * z;
 }
 
 static inline float f32_exp2(float a)
@@ -105,38 +98,31 @@ static inline float f32_sigmoid(float a)
 /* By exp(2 |a|) - 1, exact near 0. */
 static inline float f32_tanh(float a)
 {
-    float x = limit_f(2 * fabsf(a), 0.0f, 20.0f);
+    float x = 2 * fabsf(a);
+    x = x > 20 ? 20 : x;
     float whole = x * (float)LOG2_E + WHOLE_F, r = exp_reduced(x, whole - WHOLE_F);
     float power = power_f(whole);
     float e = power * (r + exp_rest(r)) + (power - 1);
     return copysignf(e / (e + 2), a);
 }
 
-/* Near 0 a polynomial, else 1 - 2^-q(|a|): beyond 4 that is 1. */
+/* -log2(1 - erf(x)) of 0 <= x <= 4, relative to what 1 less the power is       2^-27.8 */
+static inline float erf_power(float x)
+{
+    float z = x * x,
+          last = -0x1.c04ba0p-17f * z + (0x1.640d5ap-13f * x + -0x1.dec8cap-11f);
+    float y = last * z + (0x1.3b48ecp-9f * x + -0x1.e63a14p-13f);
+    float first = (-0x1.c4b808p-6f * x + 0x1.2fabd8p-3f) * z;
+    return (y * (z * z) + (first + (0x1.d63ec4p-1f * x + 0x1.a0be84p0f))) * x;
+}
+
+/* By 1 - 2^-q(|a|), exact near 0; beyond 4 that is 1. */
 static inline float f32_erf(float a)
 {
-    float x = limit_f(fabsf(a), 0.0f, 4.0f), z = x * x;
-    float near = -0x1.445f48p-17f; //                                          2^-34.7
-    near = near * z + 0x1.d8875p-14f;
-    near = near * z + -0x1.bccf66p-11f;
-    near = near * z + 0x1.562a6p-8f;
-    near = near * z + -0x1.b829c8p-6f;
-    near = near * z + 0x1.ce2f08p-4f;
-    near = near * z + -0x1.812746p-2f;
-    near = near * z + 0x1.20dd76p0f;
-    float q = -0x1.3d029ep-19f; //                                   absolute: 2^-25.3
-    q = q * x + 0x1.16b3bp-14f;
-    q = q * x + -0x1.c36a9cp-11f;
-    q = q * x + 0x1.c20334p-8f;
-    q = q * x + -0x1.38427ep-5f;
-    q = q * x + 0x1.453f38p-3f;
-    q = q * x + 0x1.d2b45cp-1f;
-    q = q * x + 0x1.a16dd6p0f;
-    q = q * x + -0x1.e44c06p-12f;
-    float whole = WHOLE_F - q, f = -q - (whole - WHOLE_F);
-    float power = power_f(whole);
-    float far = 1 - (power + power * exp2_rest(f));
-    return copysignf(x <= 1 ? x * near : far, a);
+    float x = fabsf(a), q = erf_power(x > 4 ? 4 : x);
+    float whole = WHOLE_F - q, power = power_f(whole);
+    float e = power * exp2_rest(-q - (whole - WHOLE_F)) + (power - 1);
+    return copysignf(e, a);
 }
 
 /* ---- float64: cores ---- */

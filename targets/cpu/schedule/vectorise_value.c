@@ -321,6 +321,30 @@ static const bt_node *sum_of_relu(const struct cpu_part *p, const bt_node *node)
     return NULL;
 }
 
+/* A product with a function of each lane, such as the gate of a cell or a GELU; 1: matched. */
+static int match_gate(const struct cpu_part *p, const bt_node *product, const char **name,
+                      const bt_node **args)
+{
+    for (uint32_t i = 0; is_scalar(product, BT_SCALAR_MUL) && i < 2; i++) {
+        const bt_node *gate = once(p, product->args[i]);
+        args[0] = product->args[1 - i];
+        *name = "mul_sigmoid";
+        if (is_scalar(gate, BT_SCALAR_SIGMOID)) {
+            args[1] = gate->args[0];
+            return 1;
+        }
+        *name = "mul_erf_1";
+        for (uint32_t k = 0; is_scalar(gate, BT_SCALAR_ADD) && k < 2; k++) {
+            const bt_node *erf = once(p, gate->args[k]);
+            if (!is_scalar(erf, BT_SCALAR_ERF) || !is_number(bare(gate->args[1 - k]), 1))
+                continue;
+            args[1] = erf->args[0];
+            return 1;
+        }
+    }
+    return 0;
+}
+
 /* Operators that go together; the count of operands, 0: none do. */
 static uint32_t match_pair(struct cpu_part *p, const bt_node *node, const char **name,
                            const bt_node **args)
@@ -352,15 +376,17 @@ static uint32_t match_pair(struct cpu_part *p, const bt_node *node, const char *
             args[1] = clipped->args[1];
             return 2;
         }
-        if (is_short && is_scalar(node, BT_SCALAR_MUL) &&
-            is_scalar(inner, BT_SCALAR_SIGMOID)) {
-            *name = "mul_sigmoid";
-            args[0] = other;
-            args[1] = inner->args[0];
-            return 2;
-        }
     }
-    return 0;
+    if (is_short && match_gate(p, node, name, args))
+        return 2;
+    const bt_node *difference =
+        is_scalar(node, BT_SCALAR_EXP) ? once(p, node->args[0]) : NULL;
+    if (!is_short || !is_scalar(difference, BT_SCALAR_SUB))
+        return 0;
+    *name = "exp_sub";
+    args[0] = difference->args[0];
+    args[1] = difference->args[1];
+    return 2;
 }
 
 static int make_scalar(struct cpu_part *p, const bt_node *node,

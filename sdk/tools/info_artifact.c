@@ -259,7 +259,7 @@ int info_artifact(struct tool *tool)
 {
     static const char *const of_models[] = { "dim",     "fix",       "entry",  "target",
                                              "threads", "opt-level", "passes", "pipeline",
-                                             "fuse",    "plan",      "hot" };
+                                             "fuse",    "plan",      "hot",    "tune" };
     const bt_global *entry;
     bt_blocks blocks;
     bt_artifact *a;

@@ -46,7 +46,8 @@ static const char *choose_executor(struct tool *tool, const char *by_default)
                *target = option_value(tool, "target");
     if (executor || bt_artifact_is(tool->args[0]))
         return executor;
-    if ((target && strcmp(target, "interp") != 0) || option_value(tool, "threads"))
+    if ((target && strcmp(target, "interp") != 0) || option_value(tool, "threads") ||
+        option_value(tool, "tune"))
         return NULL;
     return by_default;
 }
@@ -56,9 +57,14 @@ int open_program(struct tool *tool, const char *default_executor, bt_program **o
 {
     const char *executor = choose_executor(tool, default_executor);
     bt_program_options options;
-    if (option_value(tool, "threads") && executor && strcmp(executor, "interp") == 0)
-        return tool_usage(tool, "--threads needs an executor of compiled programs: give "
-                                "--executor graph");
+    const char *set = option_value(tool, "threads") ? "threads"
+                      : option_value(tool, "tune")  ? "tune"
+                                                    : NULL;
+    if (set && executor && strcmp(executor, "interp") == 0)
+        return tool_usage(tool,
+                          "--%s needs an executor of compiled programs: give "
+                          "--executor graph",
+                          set);
     int code = read_program_options(tool, &options);
     if (code)
         return code;

@@ -6,18 +6,26 @@
 #include <baton/op.h>
 #include <baton/target.h>
 
+/* An option of targets that an option of the command line gives. */
+struct setting {
+    const char *name;       /* of both */
+    const char *value;      /* NULL: it is not given */
+    const char *text;       /* as the target takes it */
+    const char *says, *has; /* "how many threads", "threads" */
+    int told;               /* 1: a target has it */
+};
+
 struct list {
     struct tool *tool;
-    int64_t nthread;
-    int is_artifact; /* numbers that it was compiled with give way */
-    int told;        /* 1: a target has threads */
+    struct setting settings[2];
+    int is_artifact; /* numbers of threads that it was compiled with give way */
     bt_text out;
 };
 
-static int has_threads(const bt_target *target)
+static int has_option(const bt_target *target, const char *name)
 {
     for (const bt_attr *a = target->options; a && a->name; a++) {
-        if (strcmp(a->name, "threads") == 0)
+        if (strcmp(a->name, name) == 0)
             return 1;
     }
     return 0;
@@ -38,10 +46,9 @@ static size_t item_length(const char *text, size_t most)
     return n;
 }
 
-static int is_threads(const char *item, size_t n)
+static int is_option(const char *item, size_t n, const char *name)
 {
-    static const char name[] = "threads";
-    const size_t nname = sizeof(name) - 1;
+    const size_t nname = strlen(name);
     if (n < nname || memcmp(item, name, nname) != 0)
         return 0;
     for (item += nname, n -= nname; n && *item == ' '; n--)
@@ -49,7 +56,17 @@ static int is_threads(const char *item, size_t n)
     return n && *item == '=';
 }
 
-/* The options between a target's braces, but for a number of threads. */
+/* The setting that an option in a target's braces is, too; NULL: none. */
+static const struct setting *setting_of(const struct list *l, const char *item, size_t n)
+{
+    for (size_t i = 0; i < BT_COUNT(l->settings); i++) {
+        if (l->settings[i].value && is_option(item, n, l->settings[i].name))
+            return &l->settings[i];
+    }
+    return NULL;
+}
+
+/* The options between a target's braces, but for those that are set. */
 static int add_options(struct list *l, const char *one, size_t none, const char *options,
                        size_t n)
 {
@@ -59,15 +76,16 @@ static int add_options(struct list *l, const char *one, size_t none, const char 
             skip++;
         while (end > skip && options[end - 1] == ' ')
             end--;
-        if (!is_threads(options + skip, end - skip)) {
+        const struct setting *set = setting_of(l, options + skip, end - skip);
+        if (!set) {
             bt_text_addf(&l->out, "%s", end > skip ? ", " : "");
             bt_text_add(&l->out, options + skip, end - skip);
         } else if (!l->is_artifact) {
             return tool_usage(l->tool,
-                              "--threads %lld and %.*s of --target %.*s both say how "
-                              "many threads: give one of them",
-                              (long long)l->nthread, (int)(end - skip), options + skip,
-                              (int)none, one);
+                              "--%s %s and %.*s of --target %.*s both say %s: give one "
+                              "of them",
+                              set->name, set->value, (int)(end - skip), options + skip,
+                              (int)none, one, set->says);
         }
         nitem += nitem < n;
         options += nitem;
@@ -88,12 +106,20 @@ static int add_target(struct list *l, const char *one, size_t n)
         return tool_fail(tool, bt_no_memory());
     TRY_TOOL(tool,
              bt_registry_row(tool->ctx, "baton.target/1", name, sizeof(bt_target), &row));
-    if (!has_threads(row)) {
+    uint32_t nset = 0;
+    for (size_t i = 0; i < BT_COUNT(l->settings); i++) {
+        struct setting *set = &l->settings[i];
+        if (!set->value || !has_option(row, set->name))
+            continue;
+        set->told = 1;
+        bt_text_addf(&l->out, "%s%s%s=%s", nset ? "" : name, nset ? ", " : "{", set->name,
+                     set->text);
+        nset++;
+    }
+    if (!nset) {
         bt_text_add(&l->out, one, n);
         return EXIT_OK;
     }
-    l->told = 1;
-    bt_text_addf(&l->out, "%s{threads=%lld", name, (long long)l->nthread);
     while (brace < n && one[brace] != '{')
         brace++;
     size_t end = n;
@@ -113,15 +139,15 @@ static int check_once(const struct list *l, size_t first)
         const size_t n = item_length(all + at, first - at);
         if (n == l->out.len - first && memcmp(all + at, last, n) == 0)
             return tool_usage(l->tool,
-                              "--threads %lld makes two targets of %s one and the same, "
+                              "--threads %s makes two targets of %s one and the same, "
                               "%s: leave it out",
-                              (long long)l->nthread, l->tool->args[0], last);
+                              l->settings[0].value, l->tool->args[0], last);
     }
     return EXIT_OK;
 }
 
-/* The list of targets with their number of threads. */
-static int add_threads(struct list *l, const char *targets, const char **out)
+/* The list of targets with what is set. */
+static int add_settings(struct list *l, const char *targets, const char **out)
 {
     bt_text_init(&l->out, bt_ctx_scratch(l->tool->ctx));
     while (*targets) {
@@ -138,12 +164,17 @@ static int add_threads(struct list *l, const char *targets, const char **out)
         targets += strspn(targets, " ");
         bt_text_addf(&l->out, "%s", *targets ? ", " : "");
     }
-    if (!l->told && l->is_artifact)
-        return tool_usage(l->tool, "--threads: %s is compiled for no target that has any",
-                          l->tool->args[0]);
-    if (!l->told)
-        return tool_usage(l->tool, "--threads needs a target that has threads: give "
-                                   "--target cpu");
+    for (size_t i = 0; i < BT_COUNT(l->settings); i++) {
+        const struct setting *set = &l->settings[i];
+        if (set->value && !set->told && l->is_artifact)
+            return tool_usage(l->tool, "--%s: %s is compiled for no target that has any",
+                              set->name, l->tool->args[0]);
+        if (set->value && !set->told)
+            return tool_usage(l->tool,
+                              "--%s needs a target that has %s: give "
+                              "--target cpu",
+                              set->name, set->has);
+    }
     *out = bt_text_get(&l->out);
     return *out ? EXIT_OK : tool_fail(l->tool, bt_no_memory());
 }
@@ -162,17 +193,44 @@ static int get_compiled(struct tool *tool, const char **out)
     return *out ? EXIT_OK : tool_fail(tool, bt_no_memory());
 }
 
+/* A file's name as the text of an option. */
+static int quote(struct tool *tool, const char *file, const char **out)
+{
+    bt_text text;
+    bt_text_init(&text, bt_ctx_scratch(tool->ctx));
+    if (!*file || strpbrk(file, "\"\\\n"))
+        return tool_usage(tool, "--tune takes the name of a file, without quotes and "
+                                "backslashes");
+    bt_text_addf(&text, "\"%s\"", file);
+    *out = bt_text_get(&text);
+    return *out ? EXIT_OK : tool_fail(tool, bt_no_memory());
+}
+
 int read_targets(struct tool *tool, const char **out)
 {
     const char *targets = option_value(tool, "target");
-    struct list l = { .tool = tool };
-    int code = option_number(tool, "threads", MOST_THREADS, &l.nthread);
+    const char *threads = option_value(tool, "threads"),
+               *tune = option_value(tool, "tune");
+    struct list l = {
+        .tool = tool,
+        .settings = { { "threads", threads, threads, "how many threads", "threads", 0 },
+                      { "tune", tune, NULL, "which records", "tuning records", 0 } }
+    };
+    int64_t nthread = 0;
+    int code = option_number(tool, "threads", MOST_THREADS, &nthread);
+    if (!code && tune)
+        code = quote(tool, tune, &l.settings[1].text);
     *out = targets;
-    if (code || !l.nthread)
+    if (!nthread)
+        l.settings[0].value = NULL;
+    if (code || (!nthread && !tune))
         return code;
     if (!targets && bt_artifact_is(tool->args[0])) {
+        if (tune)
+            return tool_usage(tool, "--tune is for models: %s is compiled",
+                              tool->args[0]);
         l.is_artifact = 1;
         code = get_compiled(tool, &targets);
     }
-    return code ? code : add_threads(&l, targets ? targets : "cpu", out);
+    return code ? code : add_settings(&l, targets ? targets : "cpu", out);
 }

@@ -1,4 +1,4 @@
-/* --threads: a number of threads for targets that have some. */
+/* --threads and --tune: options of targets that have them. */
 #ifndef TARGET_THREADS_H
 #define TARGET_THREADS_H
 
@@ -7,7 +7,7 @@
 /* The most of --threads. */
 enum { MOST_THREADS = 1024 };
 
-/* The targets that --target and --threads ask for; NULL: neither does. Those of an
+/* The targets that --target, --threads and --tune ask for; NULL: none does. Those of an
  * artifact are its own ones, told how many threads to use now. */
 int read_targets(struct tool *, const char **out);
 

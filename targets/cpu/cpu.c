@@ -15,13 +15,15 @@
 #include "engine/launch.h"
 #include "engine/peak.h"
 #include "kernel.h"
-#include "schedule/choice.h"
+#include "records.h"
 #include "schedule/schedule.h"
 #include "schedule/vectorise.h"
+#include "tune.h"
 
 struct options {
     const char *engine, *compiler, *denormals, *accuracy, *weights;
     int64_t threads;
+    const char *tune;
 };
 static const bt_attr options[] = {
     BT_ATTR_CHOICE(
@@ -45,6 +47,9 @@ static const bt_attr options[] = {
         "times the bytes of these"),
     BT_ATTR_RANGE(struct options, threads, INT, "0", 0, 1024,
                   "threads, the caller's counted; 0: as many as there are processors"),
+    BT_ATTR(struct options, tune, STRING, "",
+            "a file of records which ways to compute sums of products were the fastest "
+            "here; what has no record there is measured when it is compiled"),
     { 0 },
 };
 
@@ -54,8 +59,9 @@ struct instance {
     struct cpu_config config;
     bt_map rows; /* of the config */
     struct cpu_pool *pool;
-    int keeps_denormals;
-    const char *engine, *compiler; /* in the arena */
+    struct cpu_engine_request request; /* texts in the arena */
+    struct cpu_tuner tuner;            /* path NULL: nothing is tuned */
+    uint32_t has_remarked;             /* atomic */
     bt_arena *arena;
 };
 
@@ -94,13 +100,48 @@ static bt_status fill(bt_ctx *ctx, const struct options *o, struct instance *in)
         return bt_no_memory();
     in->config.rows = &in->rows;
     in->config.has_small_weights = strcmp(o->weights, "small") == 0;
-    in->keeps_denormals = strcmp(o->denormals, "keep") == 0;
     in->allocator = cpu_allocator(bt_ctx_registry(ctx));
-    in->engine = bt_arena_text(in->arena, o->engine, strlen(o->engine));
-    in->compiler = bt_arena_text(in->arena, o->compiler, strlen(o->compiler));
+    in->request = (struct cpu_engine_request){
+        .engine = bt_arena_text(in->arena, o->engine, strlen(o->engine)),
+        .compiler = bt_arena_text(in->arena, o->compiler, strlen(o->compiler)),
+        .isa = in->config.isa,
+        .keeps_denormals = strcmp(o->denormals, "keep") == 0
+    };
     in->pool = cpu_pool_create(&in->allocator, (uint32_t)o->threads);
     in->config.nthread = cpu_pool_nthread(in->pool);
-    return in->engine && in->compiler && in->pool ? NULL : bt_no_memory();
+    return in->request.engine && in->request.compiler && in->pool ? NULL : bt_no_memory();
+}
+
+static bt_status begin_tuning(bt_ctx *ctx, const char *path, struct instance *in)
+{
+    if (!*path)
+        return NULL;
+    if (strcmp(path, "-") == 0)
+        return bt_fail(ctx, BT_ERR_ARGUMENT, "tuning records are in a file, not in -");
+    in->tuner =
+        (struct cpu_tuner){ .path = bt_arena_text(in->arena, path, strlen(path)),
+                            .machine = cpu_tune_machine(in->arena, in->config.isa),
+                            .config = &in->config,
+                            .request = &in->request,
+                            .pool = in->pool };
+    return in->tuner.path && in->tuner.machine ? NULL : bt_no_memory();
+}
+
+/* When the first function is compiled; to run what was compiled takes no records. */
+static bt_status remark_damage(bt_ctx *ctx, bt_arena *arena, struct instance *in)
+{
+    struct cpu_records records;
+    if (__atomic_exchange_n(&in->has_remarked, 1, __ATOMIC_RELAXED))
+        return NULL;
+    BT_TRY(cpu_records_read(ctx, arena, in->tuner.path, &records));
+    if (records.ndamaged)
+        bt_remark(ctx, BT_REMARK_NOTE,
+                  bt_fail(ctx, BT_ERR_FORMAT,
+                          "%s: %" PRIu32
+                          " of its tuning records %s damaged, and not used",
+                          in->tuner.path, records.ndamaged,
+                          records.ndamaged == 1 ? "is" : "are"));
+    return NULL;
 }
 
 static bt_status check_variable(bt_ctx *ctx)
@@ -129,6 +170,8 @@ static bt_status open(bt_ctx *ctx, const void *values, void **self)
     }
     in->arena = arena;
     bt_status status = fill(ctx, values, in);
+    if (!status)
+        status = begin_tuning(ctx, ((const struct options *)values)->tune, in);
     if (status)
         close(in);
     else
@@ -139,8 +182,15 @@ static bt_status open(bt_ctx *ctx, const void *values, void **self)
 static bt_status lower(bt_ctx *ctx, void *self, bt_arena *arena, const bt_func *primitive,
                        bt_lowering *out)
 {
-    const struct instance *in = self;
-    return cpu_kernel_lower(ctx, arena, &in->config, primitive, out);
+    struct instance *in = self;
+    struct cpu_config config = in->config;
+    struct cpu_wanted wanted;
+    if (in->tuner.path) {
+        BT_TRY(remark_damage(ctx, arena, in));
+        BT_TRY(cpu_tune(ctx, arena, &in->tuner, primitive, &wanted));
+        config.wanted = &wanted;
+    }
+    return cpu_kernel_lower(ctx, arena, &config, primitive, out);
 }
 
 /* The chooser's estimate, of one thread: it says which of two ways is better, and of the time
@@ -161,7 +211,8 @@ static bt_status cost(bt_ctx *ctx, void *self, const bt_func *primitive, bt_cost
 }
 
 /* Of a sum that can be made in one way there is nothing to compare. */
-static void print_ways(const struct cpu_choices *choices, bt_text *out)
+static void print_ways(const struct cpu_choices *choices, const struct cpu_wanted *wanted,
+                       bt_text *out)
 {
     const struct cpu_choice *all = choices->all.at;
     const uint32_t n = choices->all.len;
@@ -171,7 +222,9 @@ static void print_ways(const struct cpu_choices *choices, bt_text *out)
         bt_text_addf(out, "sum %-3" PRIu32 "  %-19s", all[i].sum, all[i].way);
         if (!is_only)
             bt_text_addf(out, "  %10.4f ms%s", all[i].ns * 1e-6,
-                         all[i].is_taken ? "  taken" : "");
+                         !all[i].is_taken ? ""
+                         : wanted->n      ? "  taken, by its record"
+                                          : "  taken");
         bt_text_addf(out, "\n");
     }
 }
@@ -182,13 +235,18 @@ static bt_status explain(bt_ctx *ctx, void *self, const bt_func *primitive, bt_t
     bt_arena *arena = bt_arena_create(bt_ctx_registry(ctx));
     struct cpu_choices choices = { .arena = arena };
     struct cpu_config config = in->config;
+    struct cpu_wanted wanted = { .n = 0 };
     bt_loops *loops;
     if (!arena)
         return bt_no_memory();
     config.choices = &choices;
-    bt_status status = cpu_schedule(ctx, arena, &config, primitive, NULL, &loops);
+    config.wanted = &wanted;
+    bt_status status =
+        in->tuner.path ? cpu_tune(ctx, arena, &in->tuner, primitive, &wanted) : NULL;
+    if (!status)
+        status = cpu_schedule(ctx, arena, &config, primitive, NULL, &loops);
     if (!status) {
-        print_ways(&choices, out);
+        print_ways(&choices, &wanted, out);
         bt_text_addf(out, "all loops %29.4f ms\n",
                      cpu_cost(&config, &loops->body) * 1e-6);
     } else if (status->code == BT_ERR_UNSUPPORTED) {
@@ -200,25 +258,6 @@ static bt_status explain(bt_ctx *ctx, void *self, const bt_func *primitive, bt_t
 }
 
 /* ---- code ---- */
-
-/* Whether a kernel's buffers begin with those of its function: its faults can then be
- * explained by a run of that. */
-static int has_all_buffers(const bt_kernel *kernel)
-{
-    const bt_func *func = kernel->primitive;
-    uint32_t nin = 0, nout = bt_type_nleaf(func->result);
-    for (uint32_t i = 0; i < func->block->nparam; i++)
-        nin += bt_type_nleaf(func->block->params[i]->base.type);
-    if (kernel->nin != nin || kernel->nout < nout)
-        return 0;
-    for (uint32_t i = 0; i < nin + nout; i++) {
-        const bt_kernel_buffer *b = i < nin ? &kernel->in[i] : &kernel->out[i - nin];
-        if (b->kind != (i < nin ? BT_BUFFER_INPUT : BT_BUFFER_OUTPUT) ||
-            b->index != (i < nin ? i : i - nin))
-            return 0;
-    }
-    return 1;
-}
 
 /* Says which kernels with open dims have no program, and why. */
 static bt_status note_evaluated(bt_ctx *ctx, bt_arena *arena, uint32_t n,
@@ -259,27 +298,10 @@ static bt_status compile(bt_ctx *ctx, void *self, bt_arena *arena, uint32_t form
                          bt_kernel_code *const *out)
 {
     const struct instance *in = self;
-    const struct cpu_engine_request request = { in->engine, in->compiler, in->config.isa,
-                                                in->keeps_denormals };
-    struct cpu_work *works = BT_NEWS(arena, struct cpu_work, n);
-    if (!works)
-        return bt_no_memory();
+    struct cpu_work *works;
     BT_TRY(note_evaluated(ctx, arena, n, kernels));
-    for (uint32_t i = 0; i < n; i++) {
-        const struct cpu_kernel *content = kernels[i]->content;
-        struct bytecode *bytecode =
-            content->bytecode ? BT_NEW(arena, struct bytecode) : NULL;
-        if (content->bytecode && !bytecode)
-            return bt_no_memory();
-        if (bytecode)
-            *bytecode = *content->bytecode;
-        if (bytecode)
-            bytecode->name = kernels[i]->name;
-        works[i] = (struct cpu_work){ .bytecode = bytecode, .why = content->why };
-        if (!bytecode || (bytecode->ncheck && has_all_buffers(kernels[i])))
-            works[i].function = kernels[i]->primitive;
-    }
-    return cpu_engine_compile(ctx, arena, &request, form, n, works, out);
+    BT_TRY(cpu_kernel_works(arena, n, kernels, &works));
+    return cpu_engine_compile(ctx, arena, &in->request, form, n, works, out);
 }
 
 static bt_status load(bt_ctx *ctx, void *self, uint32_t n,
@@ -287,7 +309,7 @@ static bt_status load(bt_ctx *ctx, void *self, uint32_t n,
 {
     const struct instance *in = self;
     struct cpu_loaded *l;
-    BT_TRY(cpu_loaded_create(ctx, in->pool, in->keeps_denormals, n, codes, &l));
+    BT_TRY(cpu_loaded_create(ctx, in->pool, in->request.keeps_denormals, n, codes, &l));
     *loaded = l;
     return NULL;
 }

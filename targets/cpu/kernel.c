@@ -385,3 +385,45 @@ bt_status cpu_kernel_lower(bt_ctx *ctx, bt_arena *arena, const struct cpu_config
                ? lower_to_evaluator(&l, status, out)
                : status;
 }
+
+/* ---- code ---- */
+
+/* Whether a kernel's buffers begin with those of its function: its faults can then be
+ * explained by a run of that. */
+static int has_all_buffers(const bt_kernel *kernel)
+{
+    const bt_func *func = kernel->primitive;
+    uint32_t nin = 0, nout = bt_type_nleaf(func->result);
+    for (uint32_t i = 0; i < func->block->nparam; i++)
+        nin += bt_type_nleaf(func->block->params[i]->base.type);
+    if (kernel->nin != nin || kernel->nout < nout)
+        return 0;
+    for (uint32_t i = 0; i < nin + nout; i++) {
+        const bt_kernel_buffer *b = i < nin ? &kernel->in[i] : &kernel->out[i - nin];
+        if (b->kind != (i < nin ? BT_BUFFER_INPUT : BT_BUFFER_OUTPUT) ||
+            b->index != (i < nin ? i : i - nin))
+            return 0;
+    }
+    return 1;
+}
+
+bt_status cpu_kernel_works(bt_arena *arena, uint32_t n, const bt_kernel *const *kernels,
+                           struct cpu_work **out)
+{
+    struct cpu_work *works = *out = BT_NEWS(arena, struct cpu_work, n);
+    for (uint32_t i = 0; works && i < n; i++) {
+        const struct cpu_kernel *content = kernels[i]->content;
+        struct bytecode *bytecode =
+            content->bytecode ? BT_NEW(arena, struct bytecode) : NULL;
+        if (content->bytecode && !bytecode)
+            return bt_no_memory();
+        if (bytecode)
+            *bytecode = *content->bytecode;
+        if (bytecode)
+            bytecode->name = kernels[i]->name;
+        works[i] = (struct cpu_work){ .bytecode = bytecode, .why = content->why };
+        if (!bytecode || (bytecode->ncheck && has_all_buffers(kernels[i])))
+            works[i].function = kernels[i]->primitive;
+    }
+    return works ? NULL : bt_no_memory();
+}

@@ -13,7 +13,7 @@
 
 #include <baton/target.h>
 
-#include "engine/bytecode.h"
+#include "engine/engine.h"
 #include "schedule/config.h"
 
 /* bt_kernel's content. */
@@ -22,6 +22,9 @@ struct cpu_kernel {
     const char *why;                 /* ... as nothing else can: the reason */
 };
 
+/* What compiling makes code of, for each kernel. */
+bt_status cpu_kernel_works(bt_arena *, uint32_t n, const bt_kernel *const *,
+                           struct cpu_work **out) BT_MUST_USE;
 bt_status cpu_kernel_lower(bt_ctx *, bt_arena *, const struct cpu_config *,
                            const bt_func *primitive, bt_lowering *out) BT_MUST_USE;
 

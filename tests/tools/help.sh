@@ -31,7 +31,7 @@ done
 expect 2 'there is no verb nothing; baton --help lists them' -- "$baton" nothing
 expect 2 'there is no verb benhc; did you mean bench?' -- "$baton" benhc
 expect 2 'there is no verb plugins; did you mean plugin?' -- "$baton" plugins
-expect 2 'there is no option --targe; did you mean --target or --trace? see baton run --help' -- "$baton" run p.baton --targe=cpu
+expect 2 'there is no option --targe; did you mean --target, --trace or --tune? see baton run --help' -- "$baton" run p.baton --targe=cpu
 expect 2 'there is no option --treads; did you mean --threads? see baton bench --help' -- "$baton" bench p.baton --treads 2
 expect 2 'there is no option --hlep; did you mean --help?' -- "$baton" list --hlep
 expect 2 'there is no option -x; see' -- "$baton" run p.baton -x

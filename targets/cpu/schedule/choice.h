@@ -7,15 +7,21 @@
 /* A way to compute a sum of products. */
 struct cpu_choice {
     const char *way;
-    uint32_t sum;      /* number of the sum in its function, from 1 */
-    uint32_t is_taken; /* the least of its sum */
-    double ns;         /* estimate, to compare ways: the same for all machines */
+    uint32_t sum; /* number of the sum in its function, from 1 */
+    uint32_t is_taken;
+    double ns; /* estimate, to compare ways: the same for all machines */
 };
 
 struct cpu_choices {
     bt_arena *arena;
     bt_vec(struct cpu_choice) all;
-    uint32_t nsum;
+};
+
+/* Ways that are to be taken, by name, whatever the estimates: one for each sum. NULL, or one
+ * that a sum has not: that of the least estimate. */
+struct cpu_wanted {
+    uint32_t n;
+    const char *const *ways;
 };
 
 #endif

@@ -15,6 +15,7 @@ struct stage {
     struct cpu_filter filter;
     struct cpu_depthwise depthwise;
     uint32_t array, sums;    /* the stage, or a part of it; what stands for its sums */
+    uint32_t number;         /* of its sum in the function, from 0 */
     uint32_t first, nfactor; /* arrays made for its factors */
     struct cpu_finite finite;
 };
@@ -370,22 +371,32 @@ static uint32_t find_ways(bt_graph *g, const struct cpu_config *config,
     return n;
 }
 
-static bt_status note_ways(const struct cpu_config *config, uint32_t n,
+static bt_status note_ways(const struct cpu_config *config, uint32_t number, uint32_t n,
                            const struct way *ways, const struct way *taken)
 {
     struct cpu_choices *c = config->choices;
     for (uint32_t i = 0; c && i < n; i++) {
-        const struct cpu_choice choice = { ways[i].name, c->nsum + 1, &ways[i] == taken,
+        const struct cpu_choice choice = { ways[i].name, number + 1, &ways[i] == taken,
                                            ways[i].ns };
         if (!BT_PUSH(c->arena, &c->all, choice))
             return bt_no_memory();
     }
-    if (c)
-        c->nsum++;
     return NULL;
 }
 
-/* Takes the one of the least estimate. */
+static struct way *wanted_way(const struct cpu_config *config, uint32_t number,
+                              uint32_t n, struct way *ways)
+{
+    const struct cpu_wanted *w = config->wanted;
+    const char *name = w && number < w->n ? w->ways[number] : NULL;
+    for (uint32_t i = 0; name && i < n; i++) {
+        if (strcmp(ways[i].name, name) == 0)
+            return &ways[i];
+    }
+    return NULL;
+}
+
+/* Takes the one that is wanted, else that of the least estimate. */
 static bt_status choose_way(bt_graph *g, const struct cpu_config *config,
                             const bt_array *array, struct stage *stage)
 {
@@ -393,8 +404,10 @@ static bt_status choose_way(bt_graph *g, const struct cpu_config *config,
     const uint32_t n = find_ways(g, config, array, stage, ways);
     for (uint32_t i = 1; i < n; i++)
         best = ways[i].ns < best->ns ? &ways[i] : best;
+    struct way *wanted = wanted_way(config, stage->number, n, ways);
+    best = wanted ? wanted : best;
     stage->filter.by = best->by;
-    BT_TRY(note_ways(config, n, ways, best));
+    BT_TRY(note_ways(config, stage->number, n, ways, best));
     if (best->tiling)
         cpu_copy_tiling(&stage->tiling, best->tiling);
     return g->status;
@@ -433,11 +446,12 @@ bt_status cpu_contract(bt_ctx *ctx, bt_arena *arena, const struct cpu_config *co
     bt_vec(uint32_t) order = { .len = 0 };
     uint32_t narray = g->narray;
     if (config->choices) // only those of the last time
-        config->choices->nsum = config->choices->all.len = 0;
+        config->choices->all.len = 0;
     for (uint32_t i = g->ninput; i < narray; i++) {
         struct stage *stage = BT_NEW(arena, struct stage);
         if (!stage)
             return bt_no_memory();
+        stage->number = all.len;
         BT_TRY(tile_stage(g, config, i, stage));
         // tiles make the sums
         for (uint32_t k = 0; stage->tiling.tile && k < stage->nfactor; k++) {

@@ -1,0 +1,44 @@
+/*
+ * Records of what was measured: which ways to compute a function's sums of products were the
+ * fastest (tune.h), in a text file that any number of processes share.
+ *
+ *     baton.cpu.tune 1
+ *     DIGEST MACHINE FUNCTION NAME WAY WAY ...
+ *
+ * A line for each function, its fields with tabs between: the digest is that of the rest of the
+ * line. A line that was damaged is as if it were not there. What a way is called is text of a file:
+ * it is only compared with the names of ways that there are.
+ */
+#ifndef CPU_RECORDS_H
+#define CPU_RECORDS_H
+
+#include <baton/base.h>
+
+struct cpu_record {
+    const char *machine, *function; /* whose it is: facts, a digest */
+    const char *name;               /* of the function, for people */
+    uint32_t nway;                  /* one for each sum */
+    const char *const *ways;
+};
+
+struct cpu_records {
+    bt_vec(struct cpu_record) all;
+    uint32_t ndamaged; /* lines */
+};
+
+/* Those of a file, which need not be there, in the arena.
+ * errors  BT_ERR_FORMAT: it is no file of records, or of another version; BT_ERR_LIMIT */
+bt_status cpu_records_read(bt_ctx *, bt_arena *, const char *path,
+                           struct cpu_records *out) BT_MUST_USE;
+/* The same of a file's text. */
+bt_status cpu_records_parse(bt_ctx *, bt_arena *, const char *path, const char *text,
+                            size_t nbytes, struct cpu_records *out) BT_MUST_USE;
+/* NULL: there is none. */
+const struct cpu_record *cpu_records_find(const struct cpu_records *, const char *machine,
+                                          const char *function);
+/* Adds one to a file, unless there is one of the same function meanwhile: *record is that then.
+ * errors  those of reading; BT_ERR_IO */
+bt_status cpu_records_add(bt_ctx *, bt_arena *, const char *path,
+                          struct cpu_record *record) BT_MUST_USE;
+
+#endif

@@ -1,0 +1,91 @@
+# --tune: ways to compute are measured, and what was found is kept in a file.
+. "$(dirname "$0")/kit.sh"
+
+cat > p.baton <<'END'
+#[version = "baton 0.1"]
+
+def @main(%x: Tensor[(1, 32, 16, 16), float32]) {
+    %a: Tensor[(1, 32, 16, 16), float32] = nn.relu(nn.conv2d(%x, const[(32, 32, 3, 3), float32]{0.125 ..}, padding=[1, 1, 1, 1]));
+    %output = nn.conv2d(%a, const[(64, 32, 1, 1), float32]{0.25 ..});
+    %output
+}
+END
+machine=$("$baton" info p.baton --target cpu --why)
+case $machine in *'tiles, turned'*) ;; *) fault "there is nothing to choose from: $machine" ;; esac
+
+# Measured once: from then on the records choose, and compiling gives the same bytes.
+expect 0 'for target cpu{tune="records"}' -- "$baton" compile p.baton --target cpu --tune records -o a.bta
+cp records first
+grep -q '^baton.cpu.tune 1$' records || fault "no head: $(cat records)"
+[ "$(wc -l < records)" = 3 ] || fault "not a record for each of two functions: $(cat records)"
+expect 0 -- "$baton" compile p.baton --tune records -o b.bta
+cmp -s a.bta b.bta || fault "compiled by the same records, the bytes differ"
+cmp -s records first || fault "records that were there have changed"
+expect 0 'taken, by its record' -- "$baton" info p.baton --target cpu --tune records --why
+expect 0 'taken$' -- "$baton" info p.baton --target cpu --why
+refuse 'by its record'
+expect 0 -- "$baton" compile p.baton --target cpu --tune records --threads 1 -o c.bta
+cmp -s records first || fault "records depend on the number of threads"
+
+# Whichever way is recorded, the result is near, and the same for any number of threads.
+expect 0 -- "$baton" run p.baton --target cpu -i x=random:1 -o plain
+for way in tiles 'tiles, turned' 'winograd F(2,3)' 'winograd F(4,3)'; do
+    {
+        head -1 first
+        tail -n +2 first | cut -f2- | sed "1s/[^	]*\$/$way/" | while IFS= read -r line; do
+            printf '%s\t%s\n' "$(printf %s "$line" | sha256sum | cut -d' ' -f1)" "$line"
+        done
+    } > chosen
+    expect 0 "  $way  .*taken, by its record" -- "$baton" info p.baton --target cpu --tune chosen --why
+    for threads in 1 2 3; do
+        expect 0 -- "$baton" run p.baton --tune chosen --threads $threads -i x=random:1 -o t$threads
+    done
+    cmp -s t1/output.npy t2/output.npy && cmp -s t1/output.npy t3/output.npy || fault "$way: the result depends on the number of threads"
+    expect 0 'equal' -- "$baton" compare t1/output.npy plain/output.npy --rtol 2e-5
+done
+
+# Records of another machine, of what is not a way, and damaged ones are not used.
+{
+    head -1 first
+    tail -n +2 first | cut -f2- | sed 's/^[^,]*,/other,/' | while IFS= read -r line; do
+        printf '%s\t%s\n' "$(printf %s "$line" | sha256sum | cut -d' ' -f1)" "$line"
+    done
+} > other
+cp other before
+expect 0 -- "$baton" compile p.baton --tune other -o d.bta
+refuse damaged
+[ "$(head -3 other)" = "$(cat before)" ] && [ "$(wc -l < other)" = 5 ] || fault "records of two machines: $(cat other)"
+sed 's/conv2d/conv3d/' first > flipped
+expect 0 'flipped: 2 of its tuning records are damaged, and not used' -- "$baton" compile p.baton --tune flipped -o d.bta
+[ "$(wc -l < flipped)" = 3 ] || fault "damaged records were not replaced: $(cat flipped)"
+head -c 300 first > short
+expect 0 'damaged, and not used' -- "$baton" compile p.baton --tune short -o d.bta
+[ "$(wc -l < short)" = 3 ] || fault "a file that ends early was not mended: $(cat short)"
+cp p.baton model
+expect 1 'model: .*is no file of tuning records, and stays as it is' -- "$baton" compile p.baton --tune model -o d.bta
+cmp -s p.baton model || fault "a file of another kind was written over"
+sed '1s/1$/7/' first > later
+expect 1 'later: .*another version' -- "$baton" compile p.baton --tune later -o d.bta
+
+# Processes that measure at once lose none.
+for i in 1 2 3 4 5 6; do
+    sed "s/(64, 32, 1, 1)/($((16 * i)), 32, 1, 1)/" p.baton > m$i.baton
+    "$baton" compile m$i.baton --tune shared -o m$i.bta > m$i.out 2>&1 &
+done
+wait
+[ "$(wc -l < shared)" = 8 ] || fault "not a record for each of seven functions: $(cat shared m*.out)"
+cp shared all
+for i in 1 2 3 4 5 6; do
+    expect 0 -- "$baton" compile m$i.baton --tune shared -o again.bta
+done
+cmp -s shared all || fault "what was recorded is measured again"
+
+# An artifact runs without them; what cannot be is said.
+rm records
+expect 0 -- "$baton" run a.bta -i x=random:1
+[ ! -e records ] || fault "to run an artifact has made records"
+expect 2 '--tune is for models' -- "$baton" run a.bta --tune records -i x=random:1
+expect 2 '--tune needs a target that has tuning records' -- "$baton" run p.baton --target reference --tune records -i x=random:1
+expect 2 'both say which records' -- "$baton" run p.baton --target 'cpu{tune="a"}' --tune records -i x=random:1
+expect 2 'without quotes' -- "$baton" run p.baton --tune 'a"b' -i x=random:1
+expect 1 'cannot be locked' -- "$baton" compile p.baton --tune missing/records -o d.bta

@@ -78,7 +78,7 @@ static enum cpu_isa choose_isa(bt_ctx *ctx, uint32_t accuracy)
 {
     const char *wanted = bt_variable(ctx, "BATON_CPU");
     const enum cpu_isa widest = cpu_isa_chosen(wanted);
-    if (widest < CPU_ISA_AVX512BF16 ||
+    if (widest < CPU_ISA_AVX512BF16 || (accuracy != CPU_EXACT && widest >= CPU_ISA_AMX) ||
         (accuracy == CPU_FAST && (wanted || cpu_has_fast_bf16())))
         return widest;
     return CPU_ISA_AVX512;
@@ -151,7 +151,8 @@ static bt_status check_variable(bt_ctx *ctx)
     if (isa < 0)
         return bt_fail(
             ctx, BT_ERR_ARGUMENT,
-            "BATON_CPU is \"%s\", expected portable, avx2, avx512 or avx512bf16", name);
+            "BATON_CPU is \"%s\", expected portable, avx2, avx512, avx512bf16 or amx",
+            name);
     if (isa > (int)cpu_isa_of_machine())
         return bt_fail(ctx, BT_ERR_UNSUPPORTED,
                        "BATON_CPU is %s, this machine has no more than %s", name,

@@ -7,6 +7,7 @@
 
 #include "compute/evaluate/compute.h"
 
+#include "amx_registers.h"
 #include "contraction.h"
 #include "loops_oracle.h"
 #include "primitives/halo.h"
@@ -26,10 +27,8 @@ struct calls {
 static const struct cpu_tile *find_tile(const char *name)
 {
     static const struct cpu_tile *const tables[] = {
-        cpu_tiles_portable,
-        cpu_tiles_avx2,
-        cpu_tiles_avx512,
-        cpu_tiles_avx512bf16,
+        cpu_tiles_portable,   cpu_tiles_avx2, cpu_tiles_avx512,
+        cpu_tiles_avx512bf16, cpu_tiles_amx,
     };
     for (size_t i = 0; i < BT_COUNT(tables); i++) {
         for (const struct cpu_tile *t = tables[i]; t->block; t++) {
@@ -89,10 +88,13 @@ static void check_tile(const struct cpu_tile *t, int is_line, int is_epilogue,
     int64_t width = n[CPU_TILE_N], row = furthest(n[CPU_TILE_M], n[CPU_TILE_A_ROW]);
     if (!is_line) {
         assert_in_range(n[CPU_TILE_M], 1, t->mr);
-        assert_in_range(n[CPU_TILE_N], 1, is_epilogue ? INT32_MAX : t->nr);
-        width = (width - 1) % t->nr + 1;
+        assert_true(n[CPU_TILE_N] >= 1 &&
+                    (t->takes_columns || is_epilogue || n[CPU_TILE_N] <= t->nr));
+        assert_true(!t->depth || (n[CPU_TILE_K] % t->depth == 0 && n[CPU_TILE_A_K] == 1));
+        if (is_epilogue || !t->takes_columns)
+            width = (width - 1) % t->nr + 1;
     }
-    if (!is_line && (n[CPU_TILE_FLAGS] & CPU_TILE_PADDED))
+    if (!is_line && !t->takes_columns && (n[CPU_TILE_FLAGS] & CPU_TILE_PADDED))
         width = t->nr;
     if (n[CPU_TILE_FLAGS] & CPU_TILE_TURNED)
         assert_true(p[0].nelem >=
@@ -155,6 +157,18 @@ static bt_status run_finite(const struct calls *calls, const char *callee, uint3
     return NULL;
 }
 
+/* By the instructions, or where there are none by what they do. */
+static cpu_primitive *amx_of(const struct cpu_tile *t, int is_epilogue)
+{
+    static cpu_primitive *const emulated[][2] = {
+        { run_pairs_amx, run_pairs_epilogue_amx },
+        { run_halves_amx, run_halves_epilogue_amx },
+    };
+    if (cpu_isa_of_machine() < CPU_ISA_AMX)
+        return emulated[t->has_halves][is_epilogue];
+    return (is_epilogue ? t->epilogue : t->block)->run;
+}
+
 static bt_status run_pairs(const struct cpu_callee *row, uint32_t narg,
                            const struct call_value *args)
 {
@@ -163,10 +177,13 @@ static bt_status run_pairs(const struct cpu_callee *row, uint32_t narg,
     assert_int_equal(narg, CPU_PAIRS_NPOINTER + CPU_PAIRS_NINT);
     for (uint32_t i = 0; i < CPU_PAIRS_NINT; i++)
         n[i] = args[CPU_PAIRS_NPOINTER + i].integer;
-    assert_in_range(n[CPU_PAIRS_K], 1, 2 * n[CPU_PAIRS_DEPTH]);
+    const int has_halves = strncmp(row->name, "halves", 6) == 0;
+    assert_in_range(n[CPU_PAIRS_K], 0, n[CPU_PAIRS_DEPTH] * (has_halves ? 1 : 2));
+    assert_true(!has_halves || n[CPU_PAIRS_DEPTH] % (2 * CPU_PAIRS_OF_HALVES) == 0);
     assert_in_range(n[CPU_PAIRS_N], 1, n[CPU_PAIRS_WIDTH]);
     assert_true(args[0].nelem >= n[CPU_PAIRS_DEPTH] * n[CPU_PAIRS_WIDTH]);
-    assert_true(args[1].nelem > furthest(n[CPU_PAIRS_K], n[CPU_PAIRS_K_STRIDE]) +
+    assert_true(!n[CPU_PAIRS_K] ||
+                args[1].nelem > furthest(n[CPU_PAIRS_K], n[CPU_PAIRS_K_STRIDE]) +
                                     furthest(n[CPU_PAIRS_N], n[CPU_PAIRS_N_STRIDE]));
     assert_int_equal(row->run(p, n), 0);
     return NULL;
@@ -183,8 +200,9 @@ static bt_status run_call(void *self, const char *callee, uint32_t narg,
         calls->ntile++;
         return NULL;
     }
-    if (strncmp(callee, "pairs", 5) == 0)
-        return run_pairs(cpu_callee_find(calls->isa, callee), narg, args);
+    const struct cpu_callee *row = cpu_callee_find(calls->isa, callee);
+    if (row && row->form == CPU_PAIRS)
+        return run_pairs(row, narg, args);
     const struct cpu_tile *tile = find_tile(callee);
     int is_halo = 0;
     const int is_epilogue = strncmp(callee, "epilogue", 8) == 0;
@@ -193,11 +211,12 @@ static bt_status run_call(void *self, const char *callee, uint32_t narg,
                                     : 2;
     int is_line = strncmp(callee, "line", 4) == 0;
     int is_across = strncmp(callee, "across", 6) == 0;
-    cpu_primitive *run = is_line       ? tile->line->run
-                         : is_across   ? tile->across->run
-                         : is_epilogue ? tile->epilogue->run
-                         : tile        ? tile->block->run
-                                       : find_copy(callee, &is_halo);
+    cpu_primitive *run = is_line                            ? tile->line->run
+                         : is_across                        ? tile->across->run
+                         : tile && tile->isa == CPU_ISA_AMX ? amx_of(tile, is_epilogue)
+                         : is_epilogue                      ? tile->epilogue->run
+                         : tile                             ? tile->block->run
+                                                            : find_copy(callee, &is_halo);
     void *p[CPU_TILE_RESIDUAL + 1];
     int64_t n[CPU_TILE_EPILOGUE_NINT];
     assert_true(narg <= BT_COUNT(p) + BT_COUNT(n));
@@ -216,7 +235,10 @@ static bt_status run_call(void *self, const char *callee, uint32_t narg,
     if (is_epilogue)
         check_epilogue(args, n);
     if (tile)
-        assert_ptr_equal(cpu_tile_find(calls->isa, tile->a, tile->b, tile->c), tile);
+        assert_ptr_equal(tile->pairs
+                             ? cpu_tile_of_pairs(calls->isa, tile->has_halves)
+                             : cpu_tile_find(calls->isa, tile->a, tile->b, tile->c),
+                         tile);
     calls->ntile += tile != NULL;
     calls->npair += tile && tile->a == BT_UINT32;
     assert_int_equal(run(p, n), 0);
@@ -235,6 +257,39 @@ static void assert_same(const struct contraction *c, const bt_tensor *got,
     }
 }
 
+/* AMX is emulated. */
+static enum cpu_isa widest_set(void)
+{
+    const enum cpu_isa here = cpu_isa_of_machine();
+    return here == CPU_ISA_AVX512BF16 ? CPU_ISA_AMX : here;
+}
+
+static void check_set(struct world *w, struct formula *f, uint32_t n, bt_tensor **in,
+                      enum cpu_isa isa, uint32_t accuracy, const struct contraction *c,
+                      bt_tensor *got, const bt_tensor *expected)
+{
+    static const uint32_t threads[] = { 1, 2, 7 };
+    const int has_pairs =
+        isa >= CPU_ISA_AMX ? c->has_pairs == 2 : c->has_pairs && accuracy == CPU_FAST;
+    const int may_have_pairs =
+        has_pairs || (isa >= CPU_ISA_AMX && (c->is_constant[0] || c->is_constant[1]));
+    for (size_t i = 0; i < BT_COUNT(threads); i++) {
+        struct calls calls = { .isa = isa };
+        run_schedule(w, f, n, in,
+                     &(struct cpu_config){ .isa = isa,
+                                           .accuracy = accuracy,
+                                           .nthread = threads[i],
+                                           .is_constant = c->is_constant },
+                     got, run_call, &calls);
+        if (!calls.ntile && !c->may_be_plain)
+            fail_msg("%s: no tile", c->text);
+        if (calls.npair ? !may_have_pairs : has_pairs)
+            fail_msg("%s for %s, accuracy %u: %u calls of pairs", c->text,
+                     cpu_isa_name(isa), accuracy, calls.npair);
+        assert_same(c, got, expected);
+    }
+}
+
 static void check(const struct contraction *c)
 {
     struct world w = world_open();
@@ -248,24 +303,10 @@ static void check(const struct contraction *c)
     }
     expected = formula_run(&w, &f, n, in);
     got = tensor_new(&w, expected->dtype, expected->rank, expected->dims);
-    for (enum cpu_isa isa = 0; isa <= cpu_isa_of_machine(); isa++) {
-        static const uint32_t threads[] = { 1, 2, 7 };
-        for (size_t i = 0; i < BT_COUNT(threads); i++) {
-            struct calls calls = { .isa = isa };
-            run_schedule(&w, &f, n, in,
-                         &(struct cpu_config){ .isa = isa,
-                                               .accuracy = isa >= CPU_ISA_AVX512BF16
-                                                               ? CPU_FAST
-                                                               : CPU_DEFAULT,
-                                               .nthread = threads[i],
-                                               .is_constant = c->is_constant },
-                         got, run_call, &calls);
-            if (!calls.ntile && !c->may_be_plain)
-                fail_msg("%s: no tile", c->text);
-            if (!calls.npair == (isa >= CPU_ISA_AVX512BF16 && c->has_pairs))
-                fail_msg("%s: %u calls of pairs", c->text, calls.npair);
-            assert_same(c, got, expected);
-        }
+    for (enum cpu_isa isa = 0; isa <= widest_set(); isa++) {
+        check_set(&w, &f, n, in, isa, CPU_DEFAULT, c, got, expected);
+        if (isa >= CPU_ISA_AVX512BF16)
+            check_set(&w, &f, n, in, isa, CPU_FAST, c, got, expected);
     }
     bt_tensor_unref(got);
     bt_tensor_unref(expected);
@@ -689,6 +730,33 @@ static void test_sums_of_pairs(void **state)
                   "+ r - 1, 2 * q + s - 1] * w[o, c, r, s] else 0) + d[o], 0)",
           .is_constant = { 0, 1 },
           .has_pairs = 1 },
+        // so many that products by AMX of two halves take less time, too
+        { .inputs = { { "x", "t[b, c, h, g]", BT_FLOAT32, 4, { 1, 96, 9, 35 } },
+                      { "w", "t[o, c]", BT_FLOAT32, 2, { 250, 96 } },
+                      { "d", "t[o]", BT_FLOAT32, 1, { 250 } } },
+          .text = "y: t[b, o, p in 9, q in 35] = max(sum(c: x[b, c, p, q] * w[o, c]) + "
+                  "d[o], 0)",
+          .is_constant = { 0, 1 },
+          .has_pairs = 2 },
+        { .inputs = { { "x", "t[b, c, h, g]", BT_FLOAT32, 4, { 2, 60, 9, 19 } },
+                      { "w", "t[o, c, u, v]", BT_FLOAT32, 4, { 130, 60, 3, 5 } } },
+          .text = "y: t[b, o, p in 9, q in 19] = sum(c, r in 3, s in 5: x[b, c, p + r - "
+                  "1, q + s - 2] * w[o, c, r, s] else 0) * 2",
+          .is_constant = { 0, 1 },
+          .has_pairs = 2 },
+        { .inputs = { { "x", "t[b, c, h, g]", BT_FLOAT32, 4, { 1, 64, 23, 37 } },
+                      { "w", "t[o, c, u, v]", BT_FLOAT32, 4, { 120, 64, 3, 3 } },
+                      { "d", "t[o]", BT_FLOAT32, 1, { 120 } } },
+          .text = "y: t[b, o, p in 12, q in 19] = max(sum(c, r in 3, s in 3: x[b, c, 2 * "
+                  "p + r - 1, 2 * q + s - 1] * w[o, c, r, s] else 0) + d[o], 0)",
+          .is_constant = { 0, 1 },
+          .has_pairs = 2 },
+        { .inputs = { { "a", "t[m, k]", BT_FLOAT32, 2, { 150, 200 } },
+                      { "b", "t[n, k]", BT_FLOAT32, 2, { 145, 200 } },
+                      { "c", "t[n]", BT_FLOAT32, 1, { 145 } } },
+          .text = "y: t[m, n] = max(sum(k: a[m, k] * b[n, k]) + c[n], 0)",
+          .is_constant = { 0, 1 },
+          .has_pairs = 2 },
         // rows that would be a page apart
         { .inputs = { { "x", "t[b, c, h, g]", BT_FLOAT32, 4, { 1, 2048, 3, 33 } },
                       { "w", "t[o, c]", BT_FLOAT32, 2, { 90, 2048 } } },

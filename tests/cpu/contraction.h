@@ -24,7 +24,8 @@ struct contraction {
     const char *text;
     uint32_t may_be_plain;  /* 1: need not come to tiles */
     uint8_t is_constant[4]; /* of inputs */
-    uint32_t has_pairs;     /* 1: is a sum of pairs of bfloat16, if there are such */
+    uint32_t
+        has_pairs; /* 1: is a sum of pairs of bfloat16, if there are such; 2: and by AMX */
 };
 
 static inline bt_compute *make(struct world *w, struct formula *f, uint32_t n,

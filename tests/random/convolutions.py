@@ -13,7 +13,8 @@ import kit
 numpy = kit.import_numpy()
 
 ERRORS = {"default": 6e-5, "exact": 1.5e-5, "fast": 4e-2}  # of three layers
-WAYS = [(isa, accuracy) for isa in ["avx512", "avx2", "portable"] for accuracy in ["default", "exact"]] + [("avx512bf16", "fast")]
+WAYS = [(isa, accuracy) for isa in ["avx512", "avx2", "portable"] for accuracy in ["default", "exact"]] + [
+    ("avx512bf16", "fast"), ("amx", "fast"), ("amx", "default")]
 
 
 def convolve(x, w, stride, pads, dilation, groups):

@@ -233,7 +233,7 @@ else
     expect 0 'BATON_CPU is avx512bf16, this machine has no more than ' -- cat pairs.text
 fi
 BATON_CPU=fast
-expect 1 'BATON_CPU is "fast", expected portable, avx2, avx512 or avx512bf16' -- "$baton" run "$digits" --executor graph --target cpu
+expect 1 'BATON_CPU is "fast", expected portable, avx2, avx512, avx512bf16 or amx' -- "$baton" run "$digits" --executor graph --target cpu
 unset BATON_CPU
 
 # Naming a target is asking for it.

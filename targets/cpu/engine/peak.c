@@ -46,8 +46,9 @@ static int32_t work(void *arg, int64_t first, int64_t end, uint32_t worker)
 
 double cpu_peak(struct cpu_pool *pool, uint32_t nthread, enum cpu_isa isa)
 {
-    static double (*const loops[])(int64_t) = { peak_portable, peak_avx2, peak_avx512,
-                                                peak_avx512 };
+    static double (*const loops[CPU_ISA_COUNT])(int64_t) = {
+        peak_portable, peak_avx2, peak_avx512, peak_avx512, peak_avx512,
+    };
     double (*loop)(int64_t) = loops[isa];
     uint32_t most = cpu_pool_nthread(pool),
              n = nthread && nthread < most ? nthread : most;

@@ -77,7 +77,7 @@ DECLARE(avx512)
 #define cpu_reduce_avx512 cpu_reduce_portable
 #define cpu_window_avx512 cpu_window_portable
 #endif
-enum { MOST_TABLES = 16 };
+enum { MOST_TABLES = 17 };
 static const struct {
     const char *name;
     const struct cpu_callee *rows;
@@ -88,6 +88,8 @@ static const struct {
       BLOCKS(portable) },
     { STRIPS(avx512), TABLE(copies), PAIRS(avx512bf16), BLOCKS(avx512), DEPTHWISE(avx512),
       BLOCKS(avx2), BLOCKS(portable) },
+    { STRIPS(avx512), TABLE(copies), TABLE(cpu_tile_rows_amx), PAIRS(avx512bf16),
+      BLOCKS(avx512), DEPTHWISE(avx512), BLOCKS(avx2), BLOCKS(portable) },
 };
 
 #define EACH_ROW(isa, k, row)                      \

@@ -56,7 +56,8 @@
  *     winograd_4_weights_avx512, ..._input_..., ..._output_...    (winograd.h)
  *     depthwise_f32_avx512                channels by taps of their own (depthwise.h)
  *     tile_bf16_avx512bf16, epilogue_bf16_...     the same of pairs of bfloat16
- *     pairs_bf16_avx512bf16               such pairs (pairs.h)
+ *     tile_bf16_amx, tile_halves_amx, epilogue_...     likewise by AMX
+ *     pairs_bf16_avx512bf16, halves_...   such pairs (pairs.h)
  *     pack.4                              panels (pack.h), by the bytes of an element
  *     halo.4                              planes with zeros around (halo.h), likewise
  *

@@ -1,15 +1,22 @@
 /* Which instruction sets there are, and which of them this machine has. */
+#define _GNU_SOURCE
 #include "isa.h"
 
 #include <string.h>
+
+#if defined(__x86_64__)
+#include <cpuid.h>
+#if defined(__linux__)
+#include <sys/syscall.h>
+#include <unistd.h>
+#endif
+#endif
 
 /* Native kernels ask in each run. The compiler's own check remembers the answer; cpuid leaves a
  * virtual machine, which takes longer than a small network, and is for the clang that does not
  * know F16C. */
 #if defined(__x86_64__)
 #if defined(__clang__) && __clang_major__ < 19
-#include <cpuid.h>
-
 static int has_f16c(void)
 {
     unsigned a, b, c, d;
@@ -24,9 +31,9 @@ static int has_f16c(void)
 #endif
 
 static const char *const names[CPU_ISA_COUNT] = { "portable", "avx2", "avx512",
-                                                  "avx512bf16" };
+                                                  "avx512bf16", "amx" };
 
-enum cpu_isa cpu_isa_of_machine(void)
+static enum cpu_isa widest_but_amx(void)
 {
 #if defined(__x86_64__)
     // The compiler's own check asks the system, too: whether it saves wide registers.
@@ -39,6 +46,31 @@ enum cpu_isa cpu_isa_of_machine(void)
 #else
     return CPU_ISA_PORTABLE;
 #endif
+}
+
+/* The system gives leave where the processor has AMX only. */
+static int has_amx(void)
+{
+#if defined(__x86_64__) && defined(__linux__)
+    enum { REQUEST = 0x1023, TILE_DATA = 18, BF16_AND_TILE = 1 << 22 | 1 << 24 };
+    unsigned a, b, c, d;
+    return syscall(SYS_arch_prctl, REQUEST, TILE_DATA) == 0 &&
+           __get_cpuid_count(7, 0, &a, &b, &c, &d) &&
+           (d & BF16_AND_TILE) == BF16_AND_TILE;
+#else
+    return 0;
+#endif
+}
+
+enum cpu_isa cpu_isa_of_machine(void)
+{
+    const enum cpu_isa widest = widest_but_amx();
+    return widest == CPU_ISA_AVX512BF16 && has_amx() ? CPU_ISA_AMX : widest;
+}
+
+int cpu_isa_is_here(enum cpu_isa isa)
+{
+    return isa <= (isa == CPU_ISA_AMX ? cpu_isa_of_machine() : widest_but_amx());
 }
 
 const char *cpu_isa_name(enum cpu_isa isa)

@@ -11,12 +11,16 @@ enum cpu_isa {
     CPU_ISA_AVX2,     /* with FMA and F16C */
     CPU_ISA_AVX512,   /* F, BW, DQ, VL */
     CPU_ISA_AVX512BF16,
+    CPU_ISA_AMX, /* with its products of bfloat16, and the system's leave */
     CPU_ISA_COUNT
 };
 
-/* The widest that this machine and its system run. */
+/* The widest that this machine and its system run. The system is asked for leave to use AMX, which
+ * it gives a process for good; threads that there are already need not have it. */
 enum cpu_isa cpu_isa_of_machine(void);
-/* "portable", "avx2", "avx512", "avx512bf16". */
+/* Whether they run this one: what is asked in each run. */
+int cpu_isa_is_here(enum cpu_isa);
+/* "portable", "avx2", "avx512", "avx512bf16", "amx". */
 const char *cpu_isa_name(enum cpu_isa);
 /* The reverse, for BATON_CPU; -1: no such name. */
 int cpu_isa_find(const char *name);

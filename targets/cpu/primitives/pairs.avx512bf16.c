@@ -43,20 +43,39 @@ static inline void put(int32_t *to, int_vector pairs, int64_t n)
         _mm512_mask_storeu_epi32(to, (__mmask16)((1U << n) - 1), (__m512i)pairs);
 }
 
-/* One column: its pairs lie one behind the other. */
-static void pack_column(int32_t *to, const float *from, const int64_t *n)
+/* Which halves of floats are wanted. */
+enum part { WHOLE, HIGH, LOW };
+
+static inline float_vector part_of(float_vector x, enum part part)
 {
-    const int64_t stride = n[CPU_PAIRS_K_STRIDE], k = n[CPU_PAIRS_N] ? n[CPU_PAIRS_K] : 0;
-    for (int64_t i = 0; i < n[CPU_PAIRS_DEPTH]; i += LANES) {
+    enum { NAN_OR_INFINITE = 0x99, MOST_BITS = 0x7f7f0000 };
+    if (part == WHOLE)
+        return x;
+    const __mmask16 is_odd = _mm512_fpclass_ps_mask((__m512)x, NAN_OR_INFINITE);
+    const __m512 most = _mm512_castsi512_ps(_mm512_set1_epi32(MOST_BITS));
+    const __m512 bounded = _mm512_min_ps(_mm512_max_ps(x, -most), most);
+    const __m512 least = _mm512_mask_mov_ps(bounded, is_odd, x);
+    const __m256i halves = (__m256i)_mm512_cvtneps_pbh(least);
+    const __m512 high =
+        _mm512_castsi512_ps(_mm512_slli_epi32(_mm512_cvtepu16_epi32(halves), 16));
+    return part == HIGH ? high : _mm512_maskz_sub_ps((__mmask16)~is_odd, x, high);
+}
+
+/* One column of k terms: its pairs lie one behind the other. */
+static inline void pack_column(int32_t *to, const float *from, int64_t stride, int64_t k,
+                               int64_t depth, enum part part)
+{
+    for (int64_t i = 0; i < depth; i += LANES) {
         const float_vector first = take(from + 2 * i * stride, k - 2 * i, stride);
         const float_vector second =
             take(from + (2 * i + LANES) * stride, k - 2 * i - LANES, stride);
-        put(to + i, round_both(first, second), n[CPU_PAIRS_DEPTH] - i);
+        put(to + i, round_both(part_of(first, part), part_of(second, part)), depth - i);
     }
 }
 
-/* A row of pairs. */
-static void pack_row(int32_t *to, const float *from, int64_t left, const int64_t *n)
+/* A row of pairs, of which there are `left` terms. */
+static inline void pack_row(int32_t *to, const float *from, int64_t left,
+                            const int64_t *n, enum part part)
 {
     const int64_t k_stride = n[CPU_PAIRS_K_STRIDE], stride = n[CPU_PAIRS_N_STRIDE];
     for (int64_t j = 0; j < n[CPU_PAIRS_WIDTH]; j += LANES) {
@@ -66,27 +85,48 @@ static void pack_row(int32_t *to, const float *from, int64_t left, const int64_t
             left > 0 ? take(at, count, stride) : (float_vector){ 0 };
         const float_vector second =
             left > 1 ? take(at + k_stride, count, stride) : (float_vector){ 0 };
-        put(to + j, round_each(first, second), n[CPU_PAIRS_WIDTH] - j);
+        put(to + j, round_each(part_of(first, part), part_of(second, part)),
+            n[CPU_PAIRS_WIDTH] - j);
     }
+}
+
+static inline void pack(int32_t *to, const float *from, int64_t k, int64_t depth,
+                        const int64_t *n, enum part part)
+{
+    const int64_t stride = n[CPU_PAIRS_K_STRIDE], width = n[CPU_PAIRS_WIDTH];
+    if (width == 1) {
+        pack_column(to, from, stride, n[CPU_PAIRS_N] ? k : 0, depth, part);
+        return;
+    }
+    for (int64_t i = 0; i < depth; i++)
+        pack_row(to + i * width, from + 2 * i * stride, k - 2 * i, n, part);
 }
 
 static int32_t run_pairs(void *const *p, const int64_t *n)
 {
-    int32_t *to = p[CPU_PAIRS_TO];
-    const float *from = p[CPU_PAIRS_FROM];
-    if (n[CPU_PAIRS_WIDTH] == 1) {
-        pack_column(to, from, n);
-        return 0;
-    }
-    for (int64_t k = 0; k < n[CPU_PAIRS_DEPTH]; k++)
-        pack_row(to + k * n[CPU_PAIRS_WIDTH], from + 2 * k * n[CPU_PAIRS_K_STRIDE],
-                 n[CPU_PAIRS_K] - 2 * k, n);
+    pack(p[CPU_PAIRS_TO], p[CPU_PAIRS_FROM], n[CPU_PAIRS_K], n[CPU_PAIRS_DEPTH], n,
+         WHOLE);
     return 0;
 }
 
-enum { PAIRS_PS = 100 };
+static int32_t run_halves(void *const *p, const int64_t *n)
+{
+    enum { ROWS = CPU_PAIRS_OF_HALVES };
+    int32_t *to = p[CPU_PAIRS_TO];
+    const float *from = p[CPU_PAIRS_FROM];
+    for (int64_t i = 0; i < n[CPU_PAIRS_DEPTH]; i += 2 * ROWS) {
+        pack(to + i * n[CPU_PAIRS_WIDTH], from, n[CPU_PAIRS_K] - i, ROWS, n, HIGH);
+        pack(to + (i + ROWS) * n[CPU_PAIRS_WIDTH], from, n[CPU_PAIRS_K] - i, ROWS, n,
+             LOW);
+        from += 2 * ROWS * n[CPU_PAIRS_K_STRIDE];
+    }
+    return 0;
+}
+
+enum { PAIRS_PS = 100, HALVES_PS = 150 };
 const struct cpu_callee cpu_pairs_avx512bf16[] = {
     { "pairs_bf16_avx512bf16", run_pairs, CPU_PAIRS, BT_UINT32, BT_FLOAT32, PAIRS_PS },
+    { "halves_bf16_avx512bf16", run_halves, CPU_PAIRS, BT_UINT32, BT_FLOAT32, HALVES_PS },
     { 0 },
 };
 

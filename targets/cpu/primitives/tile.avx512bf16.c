@@ -4,6 +4,7 @@
  * and made, whatever the modes are.
  */
 #include "tile.h"
+#include "pairs.h"
 #include "vectors.h"
 
 #ifdef __AVX512BF16__
@@ -43,8 +44,15 @@ const struct cpu_callee cpu_tile_rows_avx512bf16[] = {
 };
 
 const struct cpu_tile cpu_tiles_avx512bf16[] = {
-    { &cpu_tile_rows_avx512bf16[0], NULL, NULL, &cpu_tile_rows_avx512bf16[1], BT_UINT32,
-      BT_UINT32, BT_FLOAT32, TILE_MR, TILE_NR, CPU_ISA_AVX512BF16 },
+    { .block = &cpu_tile_rows_avx512bf16[0],
+      .epilogue = &cpu_tile_rows_avx512bf16[1],
+      .a = BT_UINT32,
+      .b = BT_UINT32,
+      .c = BT_FLOAT32,
+      .mr = TILE_MR,
+      .nr = TILE_NR,
+      .isa = CPU_ISA_AVX512BF16,
+      .pairs = &cpu_pairs_avx512bf16[0] },
     { 0 },
 };
 

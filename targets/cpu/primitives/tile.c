@@ -10,17 +10,27 @@
 #define TILE_EACH_ROWS(X) X(1) X(2) X(3) X(4) X(5) X(6)
 #include "tile_rows.h"
 
+static const struct cpu_tile *const tables[CPU_ISA_COUNT] = {
+    cpu_tiles_portable,   cpu_tiles_avx2, cpu_tiles_avx512,
+    cpu_tiles_avx512bf16, cpu_tiles_amx,
+};
+
 const struct cpu_tile *cpu_tile_find(enum cpu_isa isa, bt_dtype a, bt_dtype b, bt_dtype c)
 {
-    static const struct cpu_tile *const tables[CPU_ISA_COUNT] = {
-        cpu_tiles_portable,
-        cpu_tiles_avx2,
-        cpu_tiles_avx512,
-        cpu_tiles_avx512bf16,
-    };
     for (int i = (int)isa; i >= 0; i--) {
         for (const struct cpu_tile *t = tables[i]; t->block; t++) {
             if (t->a == a && t->b == b && t->c == c)
+                return t;
+        }
+    }
+    return NULL;
+}
+
+const struct cpu_tile *cpu_tile_of_pairs(enum cpu_isa isa, int has_halves)
+{
+    for (int i = (int)isa; i >= 0; i--) {
+        for (const struct cpu_tile *t = tables[i]; t->block; t++) {
+            if (t->pairs && t->has_halves == has_halves)
                 return t;
         }
     }

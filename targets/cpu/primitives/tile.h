@@ -107,17 +107,24 @@ struct cpu_tile {
     bt_dtype a, b, c;
     int32_t mr, nr;
     enum cpu_isa isa;
+    const struct cpu_callee
+        *pairs;    /* makes what it reads of floats (pairs.h); NULL: it reads these */
+    int32_t depth; /* of pairs: K is a multiple of it, if it is not 0, and A_K is 1 */
+    int32_t has_halves;    /* 1: pairs of high halves, then of low ones */
+    int32_t takes_columns; /* 1: N is any */
 };
 
 /* Tiles of one set, the best of equal types first, ended by one without a block, and their
  * rows; empty where the program was not compiled for it. */
 extern const struct cpu_tile cpu_tiles_portable[], cpu_tiles_avx2[], cpu_tiles_avx512[],
-    cpu_tiles_avx512bf16[];
+    cpu_tiles_avx512bf16[], cpu_tiles_amx[];
 extern const struct cpu_callee cpu_tile_rows_portable[], cpu_tile_rows_avx2[],
-    cpu_tile_rows_avx512[], cpu_tile_rows_avx512bf16[];
+    cpu_tile_rows_avx512[], cpu_tile_rows_avx512bf16[], cpu_tile_rows_amx[];
 
 /* The best row for these types that `isa` can run; NULL: none. */
 const struct cpu_tile *cpu_tile_find(enum cpu_isa isa, bt_dtype a, bt_dtype b,
                                      bt_dtype c);
+/* The best one of pairs of floats rounded to bfloat16, or to two halves of that. NULL: none. */
+const struct cpu_tile *cpu_tile_of_pairs(enum cpu_isa isa, int has_halves);
 
 #endif

@@ -64,14 +64,14 @@ const struct cpu_callee TILE_CALLEES[] = {
 const struct cpu_tile TILE_TABLE[] = {
     { &TILE_CALLEES[0], &TILE_CALLEES[1], &TILE_CALLEES[2], &TILE_CALLEES[3],
       BT_FLOAT32, BT_FLOAT32, BT_FLOAT32,
-      TILE_MR, FLOAT_NR(float_vector, float), TILE_ISA },
+      TILE_MR, FLOAT_NR(float_vector, float), .isa = TILE_ISA },
     { &TILE_CALLEES[4], &TILE_CALLEES[5], &TILE_CALLEES[6], &TILE_CALLEES[7],
       BT_FLOAT64, BT_FLOAT64, BT_FLOAT64,
-      TILE_MR, FLOAT_NR(double_vector, double), TILE_ISA },
+      TILE_MR, FLOAT_NR(double_vector, double), .isa = TILE_ISA },
     { &TILE_CALLEES[8], NULL, NULL, NULL, BT_INT16, BT_INT16, BT_INT32,
-      TILE_MR, PAIR_NR, TILE_ISA },
+      TILE_MR, PAIR_NR, .isa = TILE_ISA },
     { &TILE_CALLEES[9], NULL, NULL, NULL, BT_INT32, BT_INT32, BT_INT32,
-      TILE_INTEGER_MR, TILE_INTEGER_NR, TILE_ISA },
+      TILE_INTEGER_MR, TILE_INTEGER_NR, .isa = TILE_ISA },
     { 0 },
 };
 // clang-format on

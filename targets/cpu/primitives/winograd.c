@@ -11,10 +11,8 @@
 const struct cpu_winograd *cpu_winograd_find(enum cpu_isa isa, int32_t size)
 {
     static const struct cpu_winograd *const tables[CPU_ISA_COUNT] = {
-        cpu_winograds_portable,
-        cpu_winograds_avx2,
-        cpu_winograds_avx512,
-        cpu_winograds_avx512,
+        cpu_winograds_portable, cpu_winograds_avx2,   cpu_winograds_avx512,
+        cpu_winograds_avx512,   cpu_winograds_avx512,
     };
     const struct cpu_winograd *w = tables[isa];
     while (w->size && w->size != size)

@@ -356,11 +356,12 @@ static uint32_t find_ways(bt_graph *g, const struct cpu_config *config,
             (struct way){ "tiles, turned", cpu_ns_of_tiles(turned), turned, NULL };
     const struct cpu_tiling *pairs = cpu_contract_pairs(g, array, config, p);
     if (pairs)
-        ways[n++] = (struct way){ "bf16 tiles", cpu_ns_of_pairs(pairs), pairs, NULL };
+        ways[n++] =
+            (struct way){ cpu_way_of_pairs(pairs), cpu_ns_of_pairs(pairs), pairs, NULL };
     turned = pairs ? cpu_contract_turn(g, array, config, pairs) : NULL;
     if (turned)
-        ways[n++] =
-            (struct way){ "bf16 tiles, turned", cpu_ns_of_pairs(turned), turned, NULL };
+        ways[n++] = (struct way){ cpu_way_of_pairs(turned), cpu_ns_of_pairs(turned),
+                                  turned, NULL };
     const int is_filter = cpu_contract_filter(g, p, config, &stage->filter);
     for (int32_t size = 2; is_filter && size <= CPU_WINOGRAD_UNIT; size *= 2) {
         const struct cpu_winograd *by = cpu_winograd_find(p->tile->isa, size);

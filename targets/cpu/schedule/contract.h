@@ -224,8 +224,8 @@ struct cpu_tiling {
     uint32_t nwindow;
     struct cpu_window windows[CPU_WINDOWS];
     const bt_node *outer[CPU_AXES]; /* strides of the other axes; NULL: a window */
-    /* Of dim `paired` each iteration is a pair of so many terms; NULL: there are no pairs, and the
-     * view is what the stage says. */
+    /* Of dim `paired` each iteration is a pair of so many terms, or of halves of them; NULL: there
+     * are no pairs, and the view is what the stage says. */
     const bt_node *terms;
     uint32_t paired;
     const bt_node
@@ -258,7 +258,8 @@ struct cpu_tiling *cpu_contract_turn(bt_graph *, const bt_array *stage,
  * each row of a constant A; NULL likewise. */
 struct cpu_tiling *cpu_contract_paired(bt_graph *, const bt_array *stage,
                                        const struct cpu_config *,
-                                       const struct cpu_contraction *, uint32_t paired,
+                                       const struct cpu_contraction *,
+                                       const struct cpu_tile *, uint32_t paired,
                                        const bt_node *terms);
 /* About how long its tiles take, with one thread. */
 double cpu_ns_of_tiles(const struct cpu_tiling *);
@@ -363,6 +364,7 @@ struct cpu_tiling *cpu_contract_pairs(bt_graph *, const bt_array *stage,
                                       const struct cpu_config *,
                                       const struct cpu_tiling *);
 double cpu_ns_of_pairs(const struct cpu_tiling *);
+const char *cpu_way_of_pairs(const struct cpu_tiling *);
 /* As cpu_emit_contraction. */
 int cpu_emit_pairs(bt_loops *, const struct cpu_tiling *, const struct cpu_config *,
                    const struct cpu_epilogue *, bt_stmts *out);

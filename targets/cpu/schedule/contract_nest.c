@@ -389,6 +389,8 @@ static int emit_columns(const struct nest *t)
         return p->b_kind == CPU_B_PANELS ? emit_panel_lines(t) : emit_lines(t);
     if (p->is_across)
         return emit_tile_at(t, &e, zero, t->columns);
+    if (p->tile->takes_columns && p->b_kind != CPU_B_PANELS)
+        return emit_tile_at(t, &e, zero, size);
     if (!size || bt_node_number(size) < 0)
         return size && emit_open_columns(t, size);
     int64_t nr = p->tile->nr, half = nr / 2, span = bt_node_number(size),
@@ -420,7 +422,8 @@ static int emit_columns(const struct nest *t)
 static int is_done_once(const struct cpu_tiling *p)
 {
     const int64_t half = p->tile->nr / 2, n = bt_node_number(p->ncolumn);
-    return p->b_kind == CPU_B_PANELS || (n >= 0 && (n % half == 0 || n < half));
+    return p->b_kind == CPU_B_PANELS || p->tile->takes_columns ||
+           (n >= 0 && (n % half == 0 || n < half));
 }
 
 /* ---- epilogues ---- */

@@ -6,6 +6,9 @@
  *     pairs(&u[...], &w[...])               rows of the constant, when the program is compiled
  *     pairs(&v[c], &x[2 * c])               the data, pairs of channels
  *     tile(&y[...], &u[...], &v[...])       a contraction as any other, of half the channels
+ *
+ * Where there is AMX, factors are two halves each under accuracy="default" (pairs.h), whose three
+ * products have the errors of float32 products but for 2^-16.
  */
 #include "contract.h"
 
@@ -83,26 +86,57 @@ static uint32_t put_last(struct cpu_contraction *c, uint32_t d)
     return d;
 }
 
+/* NULL: there is none, or may be none. */
+static const struct cpu_tile *choose_tile(const struct cpu_config *config)
+{
+    return config->accuracy == CPU_EXACT
+               ? NULL
+               : cpu_tile_of_pairs(config->isa, config->accuracy != CPU_FAST);
+}
+
+/* Rows of pairs that a tile reads of so many terms. */
+static const bt_node *count_rows(bt_graph *g, const struct cpu_tile *tile,
+                                 const bt_node *terms)
+{
+    const bt_node *npair = cpu_ceildiv(g, terms, 2);
+    if (!tile->depth)
+        return npair;
+    const int64_t of_step = tile->has_halves ? tile->depth / 2 : tile->depth;
+    return npair ? cpu_scaled(g, cpu_ceildiv(g, npair, of_step), tile->depth) : NULL;
+}
+
 struct cpu_tiling *cpu_contract_pairs(bt_graph *g, const bt_array *stage,
                                       const struct cpu_config *config,
                                       const struct cpu_tiling *p)
 {
     struct cpu_contraction view = p->view;
     const struct cpu_operand *o = view.operands;
-    const int32_t found = find_paired(&view);
-    if (config->accuracy != CPU_FAST || config->isa < CPU_ISA_AVX512BF16 || found < 0 ||
-        p->is_line || p->is_across || view.dtype != BT_FLOAT32 ||
+    const struct cpu_tile *tile = choose_tile(config);
+    const int32_t found = tile ? find_paired(&view) : -1;
+    if (found < 0 || p->is_line || p->is_across || view.dtype != BT_FLOAT32 ||
         o[0].dtype != BT_FLOAT32 || o[1].dtype != BT_FLOAT32 ||
         !(is_constant(g, config, &o[0]) || is_constant(g, config, &o[1])))
         return NULL;
     const uint32_t paired = put_last(&view, (uint32_t)found);
-    const bt_node *terms = view.dims[paired].extent, *npair = cpu_ceildiv(g, terms, 2);
+    const bt_node *terms = view.dims[paired].extent, *rows = count_rows(g, tile, terms);
+    if (!rows)
+        return NULL;
     for (uint32_t i = 0; i < 2; i++) {
-        view.operands[i].extents[axis_of(&view, &o[i], paired)] = npair;
+        view.operands[i].extents[axis_of(&view, &o[i], paired)] = rows;
         view.operands[i].dtype = BT_UINT32;
     }
-    view.dims[paired].extent = npair;
-    return npair ? cpu_contract_paired(g, stage, config, &view, paired, terms) : NULL;
+    view.dims[paired].extent = rows;
+    struct cpu_tiling *made =
+        cpu_contract_paired(g, stage, config, &view, tile, paired, terms);
+    return made && (!tile->depth || cpu_is_size(made->as[paired], 1)) ? made : NULL;
+}
+
+const char *cpu_way_of_pairs(const struct cpu_tiling *p)
+{
+    return p->tile->has_halves      ? "amx, two halves"
+           : p->tile->takes_columns ? "amx, bf16"
+           : p->is_turned           ? "bf16 tiles, turned"
+                                    : "bf16 tiles";
 }
 
 /* Elements of a factor, terms counted as pairs. */
@@ -114,11 +148,40 @@ static double count_elements(const struct cpu_operand *o)
     return n;
 }
 
+/* By AMX: products of registers, calls. */
+static double ns_of_amx(const struct cpu_tiling *p)
+{
+    static const double ns_of_product = 7, ns_of_call = 60, ns_of_sum = 0.05;
+    enum { SIDE = 16, ROWS = 32, COLUMNS_OF_CALL = 192 };
+    double depth = 1, around = 1;
+    for (uint32_t d = 0; d < p->view.ndim; d++) {
+        const double n = (double)cpu_iterations(p->view.dims[d].extent);
+        if (p->view.dims[d].is_k)
+            depth *= n;
+        else if (cpu_is_around(p, d))
+            around *= n;
+    }
+    int64_t ncolumn = cpu_iterations(p->ncolumn), nrow = cpu_iterations(p->nrow);
+    if (p->n0 >= 0)
+        ncolumn =
+            bt_node_number(p->bs[p->n0]) * cpu_iterations(p->view.dims[p->n0].extent);
+    const int64_t of_call = p->b_kind == CPU_B_PANELS ? p->tile->nr : COLUMNS_OF_CALL;
+    // of two halves, three products for the rows of two
+    const double nproduct = depth / SIDE * (p->tile->has_halves ? 1.5 : 1) *
+                            (double)bt_ceildiv_int64(nrow, SIDE) *
+                            (double)bt_ceildiv_int64(ncolumn, SIDE);
+    const double ncall =
+        (double)(bt_ceildiv_int64(nrow, ROWS) * bt_ceildiv_int64(ncolumn, of_call));
+    return around * (nproduct * ns_of_product + ncall * ns_of_call +
+                     ns_of_sum * (double)(nrow * ncolumn));
+}
+
 double cpu_ns_of_pairs(const struct cpu_tiling *p)
 {
     static const double ns_of_pair = 0.3; // two floats are read and a pair is written
-    const struct cpu_operand *data = p->pairs_nelem || !p->is_turned ? p->b : p->a;
-    return cpu_ns_of_tiles(p) + ns_of_pair * count_elements(data);
+    const struct cpu_operand *data = p->pairs_nelem ? p->b : p->a;
+    const double ns = p->tile->takes_columns ? ns_of_amx(p) : cpu_ns_of_tiles(p);
+    return ns + ns_of_pair * count_elements(data);
 }
 
 /* ---- pairs ---- */
@@ -164,7 +227,7 @@ static int fill_rows(bt_loops *loops, const struct cpu_tiling *p, uint32_t to,
         p->terms, one, p->view.dims[p->paired].extent, one, strides[p->paired], one,
     };
     struct cpu_address addresses[] = { { to, at }, { p->a->array, from } };
-    return cpu_emit_call(&e, "pairs_bf16_avx512bf16", CPU_PAIRS_NPOINTER, addresses,
+    return cpu_emit_call(&e, p->tile->pairs->name, CPU_PAIRS_NPOINTER, addresses,
                          CPU_PAIRS_NINT, integers);
 }
 
@@ -176,31 +239,36 @@ static int fill_array(bt_loops *loops, const struct cpu_tiling *p,
     struct cpu_emitter e = { loops, out, FIRST_INDEX };
     bt_graph *g = loops->graph;
     const uint32_t axis = (uint32_t)axis_of(&p->view, o, p->paired);
-    const bt_node *one = bt_node_int(g, 1), *two = bt_node_int(g, 2);
-    const bt_node *before = one, *columns = one, *npair = o->extents[axis];
+    const bt_node *one = bt_node_int(g, 1), *rows = o->extents[axis];
+    const bt_node *before = one, *columns = one;
     for (uint32_t a = 0; a < o->rank; a++) {
         const bt_node **count = a < axis ? &before : &columns;
         if (a != axis)
             *count = cpu_times(g, *count, o->extents[a]);
     }
-    const int by_pairs = columns && cpu_iterations(columns) >= SHORT_ROW;
+    const int by_rows = columns && cpu_iterations(columns) >= SHORT_ROW;
     const bt_node *outer = cpu_emit_loop(&e, before, 1);
     const bt_node *from = cpu_times(g, outer, cpu_times(g, p->terms, columns));
-    const bt_node *at = cpu_times(g, outer, cpu_times(g, npair, columns));
-    const bt_node *terms = p->terms, *depth = npair;
-    if (by_pairs) {
-        const bt_node *pair = cpu_emit_loop(&e, npair, cpu_is_size(before, 1));
-        const bt_node *first = cpu_scaled(g, pair, 2);
-        from = cpu_along(g, from, first, columns);
-        at = cpu_along(g, at, pair, columns);
-        terms = cpu_least(g, two, cpu_minus(g, terms, first));
-        depth = one;
+    const bt_node *at = cpu_times(g, outer, cpu_times(g, rows, columns));
+    const bt_node *terms = p->terms;
+    if (by_rows) { // those of one step, of which the last has fewer terms, or none
+        const int64_t depth = p->tile->has_halves ? p->tile->depth : 1;
+        const int64_t most = p->tile->has_halves ? depth : 2;
+        const bt_node *step =
+            cpu_emit_loop(&e, cpu_ceildiv(g, rows, depth), cpu_is_size(before, 1));
+        const bt_node *first = cpu_scaled(g, step, most),
+                      *left = cpu_minus(g, terms, first);
+        const bt_node *last = bt_node_linear(g, -1, 1, &terms, (int64_t[]){ 1 });
+        from = cpu_along(g, from, cpu_least(g, first, last), columns);
+        at = cpu_along(g, at, cpu_scaled(g, step, depth), columns);
+        terms = cpu_most(g, cpu_least(g, bt_node_int(g, most), left), bt_node_int(g, 0));
+        rows = bt_node_int(g, depth);
     }
     const bt_node *integers[CPU_PAIRS_NINT] = {
-        terms, columns, depth, columns, columns, one,
+        terms, columns, rows, columns, columns, one,
     };
     struct cpu_address addresses[] = { { to, at }, { o->array, from } };
-    return cpu_emit_call(&e, "pairs_bf16_avx512bf16", CPU_PAIRS_NPOINTER, addresses,
+    return cpu_emit_call(&e, p->tile->pairs->name, CPU_PAIRS_NPOINTER, addresses,
                          CPU_PAIRS_NINT, integers);
 }
 
@@ -236,7 +304,7 @@ int cpu_emit_pair_panels(struct cpu_emitter *e, const struct cpu_tiling *p,
         strides[p->n],
     };
     struct cpu_address addresses[] = { { packed, to }, { p->b->array, from } };
-    return cpu_emit_call(e, "pairs_bf16_avx512bf16", CPU_PAIRS_NPOINTER, addresses,
+    return cpu_emit_call(e, p->tile->pairs->name, CPU_PAIRS_NPOINTER, addresses,
                          CPU_PAIRS_NINT, integers);
 }
 

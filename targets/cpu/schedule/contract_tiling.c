@@ -87,7 +87,8 @@ static int choose_tile(struct cpu_tiling *p, const struct cpu_config *config)
         return 0;
     p->b = &o[second];
     p->a = &o[!second];
-    p->tile = cpu_tile_find(config->isa, p->a->dtype, p->b->dtype, p->view.dtype);
+    if (!p->terms)
+        p->tile = cpu_tile_find(config->isa, p->a->dtype, p->b->dtype, p->view.dtype);
     return p->tile != NULL;
 }
 
@@ -683,7 +684,7 @@ static int turn(bt_graph *g, const bt_array *stage, const struct cpu_config *con
                 const struct cpu_tiling *p, struct cpu_tiling *out)
 {
     if (p->m < 0 || p->is_line || p->is_across || !p->tile->epilogue ||
-        !is_constant(g, config, p->a) || is_guarded(p->a) ||
+        p->tile->takes_columns || !is_constant(g, config, p->a) || is_guarded(p->a) ||
         !cpu_is_size(p->view.dims[p->n].c, 1) || !is_whole(p, p->n) ||
         (config->accuracy == CPU_EXACT && !is_in_order(p)) ||
         !cpu_is_epilogue(stage->body, p->view.reduce))
@@ -722,13 +723,15 @@ bt_status cpu_contract_tiling(bt_graph *g, const bt_array *stage,
 struct cpu_tiling *cpu_contract_paired(bt_graph *g, const bt_array *stage,
                                        const struct cpu_config *config,
                                        const struct cpu_contraction *view,
-                                       uint32_t paired, const bt_node *terms)
+                                       const struct cpu_tile *tile, uint32_t paired,
+                                       const bt_node *terms)
 {
     struct cpu_tiling *p = BT_NEW(g->arena, struct cpu_tiling);
     if (!p)
         return NULL;
     p->beside = -1;
     p->view = *view;
+    p->tile = tile;
     p->paired = paired;
     p->terms = terms;
     return find_tiling(g, stage, config, p) ? p : NULL;

@@ -222,14 +222,43 @@ static int emit_tile(const struct nest *t, const struct tile_call *first)
     return 1;
 }
 
-/* Whether all terms are those of one call, and blocks of columns in no loop but of rows. */
+/* Whether all terms are those of one call. */
 static int is_one_call(bt_graph *g, const struct cpu_tiling *p)
 {
     for (uint32_t d = 0; d < p->view.ndim; d++) {
-        if (p->nclass[d] > 1 || cpu_is_around(p, d))
+        if (p->nclass[d] > 1)
             return 0;
     }
     return cpu_count_levels(g, p) <= 3;
+}
+
+/* How often a block of columns is gone through before the next one, and which time it is. */
+struct passes {
+    int64_t n; /* -1: that is not known */
+    const bt_node *at;
+};
+
+static struct passes passes_of(const struct nest *t)
+{
+    const struct cpu_tiling *p = t->tiling;
+    const struct cpu_blocks *b = &t->blocks;
+    bt_graph *g = graph_of(t);
+    struct passes all = { .n = 1, .at = int_of(t, 0) };
+    // threads that have rows of their own go from block to block
+    if (b->by_m)
+        return all;
+    for (uint32_t d = 0; b->parallel < 0 && d < p->view.ndim; d++) {
+        const int64_t n = bt_node_number(p->view.dims[d].extent);
+        if (!cpu_is_around(p, d))
+            continue;
+        if (n < 1)
+            return (struct passes){ .n = -1 };
+        all.at = cpu_along_int(g, t->values[d], all.at, n);
+        all.n *= n;
+    }
+    all.at = cpu_along(g, t->m, all.at, b->nm);
+    all.n *= bt_node_number(b->nm);
+    return all;
 }
 
 /* Elements of B's panels that tiles read; -1: there are none, or that is not known. */
@@ -250,19 +279,20 @@ static int find_next(const struct nest *t, struct tile_call *call)
     const struct cpu_tiling *p = t->tiling;
     const struct cpu_blocks *b = &t->blocks;
     bt_graph *g = graph_of(t);
-    const int64_t nn = bt_node_number(b->nn), nm = bt_node_number(b->nm),
-                  nr = p->tile->nr, step = bt_node_number(p->bs[p->n]) * b->columns,
-                  all = panels_of(p), nbytes = BT_DTYPE_BITS(p->b->dtype) / 8;
-    if (!p->tile->epilogue || nn < 2 || nm < 1 || all < NEXT_LEAST_NBYTES / nbytes ||
+    const int64_t nn = bt_node_number(b->nn),
+                  step = bt_node_number(p->bs[p->n]) * b->columns, all = panels_of(p),
+                  nbytes = BT_DTYPE_BITS(p->b->dtype) / 8;
+    if (!p->tile->epilogue || nn < 2 || all < NEXT_LEAST_NBYTES / nbytes ||
         step > NEXT_MOST_NBYTES / nbytes || !is_one_call(g, p))
         return 1;
-    // threads that have rows of their own go from block to block
-    const int64_t part = b->by_m ? nr : bt_ceildiv_int64(nr, nm);
+    const struct passes passes = passes_of(t);
+    if (passes.n < 1)
+        return 1;
+    const int64_t part = bt_ceildiv_int64(p->tile->nr, passes.n);
     const bt_node *is_last = bt_node_scalar(g, BT_SCALAR_LE, int_of(t, nn - 1), t->n);
     call->next =
         cpu_plus(g, call->b, bt_node_select(g, is_last, int_of(t, 0), int_of(t, step)));
-    if (!b->by_m && call->next)
-        call->next = cpu_along_int(g, call->next, t->m, step / b->columns * part);
+    call->next = cpu_along_int(g, call->next, passes.at, step / b->columns * part);
     call->next = cpu_least(g, call->next, int_of(t, all - 1));
     call->next_k = int_of(t, part);
     return call->next && call->next_k;

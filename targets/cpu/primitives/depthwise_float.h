@@ -288,9 +288,9 @@ static int32_t NAME(run)(void *const *p, const int64_t *n)
         memcpy(&image.low, &n[CPU_DEPTHWISE_LOW], sizeof(REAL));
     if (image.flags & CPU_DEPTHWISE_AT_MOST)
         memcpy(&image.high, &n[CPU_DEPTHWISE_HIGH], sizeof(REAL));
-    // while there is room for two in the nearest cache
-    if (image.height * image.width * (int64_t)sizeof(REAL) <= FETCH_NBYTES)
-        image.next = n[CPU_DEPTHWISE_X_PLANE];
+    image.next = image.height * image.width * (int64_t)sizeof(REAL) <= FETCH_NBYTES
+                     ? n[CPU_DEPTHWISE_X_PLANE]
+                     : n[CPU_DEPTHWISE_STEP] * LANES;
     const int is_wide = n[CPU_DEPTHWISE_TAPS] == 5;
     if (n[CPU_DEPTHWISE_STEP] == 1)
         (is_wide ? NAME(sum_5_1) : NAME(sum_3_1))(p, n, &image);

@@ -3,6 +3,7 @@
  * partial results: the order of additions is the same on every instruction set. Integers
  * may go in any order.
  */
+#include "strip_best.h"
 #include "strip_math.h"
 
 #if defined(__AVX2__)
@@ -79,45 +80,16 @@ SWAP_OF(float64)
 #define WIDEN(at) __builtin_convertvector(*(const half_vec_at *)(at), float64_vec)
 #endif
 
-#define SUM(type, a, x)     ((a) + (x))
-#define PROD(type, a, x)    ((a) * (x))
-#define MAX(type, a, x)     ((x) > (a) || (x) != (x) ? (x) : (a))
-#define MIN(type, a, x)     ((x) < (a) || (x) != (x) ? (x) : (a))
-#define SUM_VEC             SUM
-#define PROD_VEC            PROD
-#define MAX_VEC(type, a, x) max_##type##_vec(a, x)
-#define MIN_VEC(type, a, x) min_##type##_vec(a, x)
-
-/* The instruction gives its second operand where one is not a number: of x that is asked apart,
- * so that nobody waits for it. */
-#if defined(__AVX512F__)
-#define BEST_VEC(name, type, s)                                                   \
-    static inline type##_vec name##_##type##_vec(type##_vec a, type##_vec x)      \
-    {                                                                             \
-        return _mm512_mask_mov_##s(_mm512_##name##_##s(x, a),                     \
-                                   _mm512_cmp_##s##_mask(x, x, _CMP_UNORD_Q), x); \
-    }
-#elif defined(__AVX2__)
-#define BEST_VEC(name, type, s)                                              \
-    static inline type##_vec name##_##type##_vec(type##_vec a, type##_vec x) \
-    {                                                                        \
-        return _mm256_blendv_##s(_mm256_##name##_##s(x, a), x,               \
-                                 _mm256_cmp_##s(x, x, _CMP_UNORD_Q));        \
-    }
-#else
-#define BEYOND_max >
-#define BEYOND_min <
-#define BEST_VEC(name, type, s)                                              \
-    static inline type##_vec name##_##type##_vec(type##_vec a, type##_vec x) \
-    {                                                                        \
-        const type##_mask is = (x BEYOND_##name a) | (x != x);               \
-        return (type##_vec)(((type##_mask)x & is) | ((type##_mask)a & ~is)); \
-    }
-#endif
-BEST_VEC(max, float32, ps)
-BEST_VEC(min, float32, ps)
-BEST_VEC(max, float64, pd)
-BEST_VEC(min, float64, pd)
+#define SUM(type, a, x)               ((a) + (x))
+#define PROD(type, a, x)              ((a) * (x))
+#define MAX(type, a, x)               ((x) > (a) || (x) != (x) ? (x) : (a))
+#define MIN(type, a, x)               ((x) < (a) || (x) != (x) ? (x) : (a))
+#define SUM_VEC                       SUM
+#define PROD_VEC                      PROD
+#define MAX_VEC(type, a, x)           BEST_VEC(max, type, VECTOR_NBYTES, a, x)
+#define MIN_VEC(type, a, x)           BEST_VEC(min, type, VECTOR_NBYTES, a, x)
+#define BEST_VEC(name, type, V, a, x) BEST_BY(name, type, V)(a, x)
+#define BEST_BY(name, type, V)        name##_##type##_##V
 
 /* `type` of the accumulator; `none` changes no result; `vec` and `one`: the operand's next elements
  * from `at`, and element i. The elements behind the last whole vector are copied first: what is

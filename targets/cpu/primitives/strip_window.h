@@ -7,15 +7,14 @@
  * Vectors of elements stay in registers meanwhile, as wide ones as the strip is long.
  */
 #include "every_second.h"
+#include "strip_best.h"
 #include "strip_loops.h"
 #include "vectors.h"
 
 /* ---- vectors of so many bytes, V ---- */
 
 #define LITERAL static inline __attribute__((always_inline))
-#define VECTORS(type, element, bits, W, V)                                        \
-    typedef element type##_##V __attribute__((vector_size(V)));                   \
-    typedef bits type##_mask_##V __attribute__((vector_size(V)));                 \
+#define VECTORS(type, W, V)                                                       \
     LITERAL type##_##V type##_load_##V(const type##_at *from, const int64_t step) \
     {                                                                             \
         type##_##V x;                                                             \
@@ -24,9 +23,9 @@
         memcpy(&x, from, V);                                                      \
         return x;                                                                 \
     }
-#define ALL_VECTORS(V)                     \
-    VECTORS(float32, float, int32_t, 4, V) \
-    VECTORS(float64, double, int64_t, 8, V)
+#define ALL_VECTORS(V)     \
+    VECTORS(float32, 4, V) \
+    VECTORS(float64, 8, V)
 #if defined(__AVX512F__)
 ALL_VECTORS(64)
 #endif
@@ -39,11 +38,9 @@ enum { MOST_AT_ONCE = 4 };
 
 /* ---- operators ---- */
 
-#define SUM(y, x, mask) (y) + (x)
-#define MAX(y, x, mask) CHOOSE(((x) > (y)) | ((x) != (x)), x, y, mask)
-#define MIN(y, x, mask) CHOOSE(((x) < (y)) | ((x) != (x)), x, y, mask)
-#define CHOOSE(when, x, y, mask) \
-    (__typeof__(x))(((mask)(x) & (when)) | ((mask)(y) & ~(when)))
+#define SUM(type, V, y, x) (y) + (x)
+#define MAX(type, V, y, x) max_##type##_##V(y, x)
+#define MIN(type, V, y, x) min_##type##_##V(y, x)
 
 /* ---- strips ---- */
 
@@ -66,7 +63,7 @@ enum { MOST_AT_ONCE = 4 };
                 for (int v = 0; v < count; v++) {                                            \
                     const int64_t at = v < count - 1 ? first + v * size : last;              \
                     const type##_##V x = type##_load_##V(from + at * step, step);            \
-                    y[v] = OP(y[v], x, type##_mask_##V);                                     \
+                    y[v] = OP(type, V, y[v], x);                                             \
                 }                                                                            \
             }                                                                                \
         }                                                                                    \
@@ -128,7 +125,7 @@ enum { MOST_AT_ONCE = 4 };
             for (int64_t r = 0; r < n[4]; r++) {                                 \
                 for (int64_t s = 0; s < n[2]; s++) {                             \
                     const type##_16 x = { a[i * n[1] + r * n[5] + s * n[3]] };   \
-                    y = OP(y, x, type##_mask_16);                                \
+                    y = OP(type, 16, y, x);                                      \
                 }                                                                \
             }                                                                    \
             out[i] = y[0];                                                       \

@@ -780,6 +780,13 @@ static void test_sums_of_pairs(void **state)
           .text = "y: t[m, n] = sum(k: a[m, k] * b[k, n])",
           .is_constant = { 1, 0 },
           .has_pairs = 1 },
+        // one row
+        { .inputs = { { "a", "t[m, k]", BT_FLOAT32, 2, { 1, 701 } },
+                      { "b", "t[n, k]", BT_FLOAT32, 2, { 145, 701 } },
+                      { "c", "t[n]", BT_FLOAT32, 1, { 145 } } },
+          .text = "y: t[m, n] = max(sum(k: a[m, k] * b[n, k]) + c[n], 0)",
+          .is_constant = { 0, 1 },
+          .has_pairs = 1 },
         // neither is a constant; a dim that is no axis of its own; too few terms
         { .inputs = { { "a", "t[m, k]", BT_FLOAT32, 2, { 129, 71 } },
                       { "b", "t[k, n]", BT_FLOAT32, 2, { 71, 145 } } },

@@ -55,7 +55,7 @@
  *                        epilogue_...: and what is made of them (tile.h)
  *     winograd_4_weights_avx512, ..._input_..., ..._output_...    (winograd.h)
  *     depthwise_f32_avx512                channels by taps of their own (depthwise.h)
- *     tile_bf16_avx512bf16, epilogue_bf16_...     the same of pairs of bfloat16
+ *     tile_bf16_avx512bf16, line_..., epilogue_...     the same of pairs of bfloat16
  *     tile_bf16_amx, tile_halves_amx, epilogue_...     likewise by AMX
  *     pairs_bf16_avx512bf16, halves_...   such pairs (pairs.h)
  *     pack.4                              panels (pack.h), by the bytes of an element

@@ -29,22 +29,32 @@ static inline float_vector spread_pair(const float *at)
     return (float_vector)_mm512_set1_epi32(pair);
 }
 
-#define TILE_IS_ALONE
+static inline int is_zero_pair(const float *at)
+{
+    int32_t pair;
+    memcpy(&pair, at, sizeof(pair));
+    return pair == 0;
+}
+
+#define TILE_GOES_NOT_ACROSS
 #define MULTIPLY_ADD multiply_add_pairs
 #define SPREAD       spread_pair
+#define IS_ZERO      is_zero_pair
 #define NAME(stem)   stem##_bf16
 #include "tile_float32.h"
 
-enum { TILE_PS = 8, TILE_NR = 2 * VECTOR_NBYTES / sizeof(float) };
+enum { TILE_PS = 8, LINE_PS = 40, TILE_NR = 2 * VECTOR_NBYTES / sizeof(float) };
 const struct cpu_callee cpu_tile_rows_avx512bf16[] = {
     { "tile_bf16_avx512bf16", run_bf16, CPU_TILE, BT_FLOAT32, BT_UINT32, TILE_PS },
     { "epilogue_bf16_avx512bf16", run_epilogue_bf16, CPU_TILE_EPILOGUE, BT_FLOAT32,
       BT_FLOAT32, TILE_PS },
+    { "line_bf16_avx512bf16", run_line_bf16, CPU_TILE, BT_FLOAT32, BT_FLOAT32, LINE_PS },
     { 0 },
 };
 
 const struct cpu_tile cpu_tiles_avx512bf16[] = {
     { .block = &cpu_tile_rows_avx512bf16[0],
+      .line = &cpu_tile_rows_avx512bf16[2],
       .epilogue = &cpu_tile_rows_avx512bf16[1],
       .a = BT_UINT32,
       .b = BT_UINT32,

@@ -5,11 +5,12 @@
  *     REAL, VECTOR    the element, and vectors of it
  *     MULTIPLY_ADD    a function on vectors: (a, b, c) to a * b + c
  *     SPREAD          (address), a factor in all lanes
+ *     IS_ZERO         (address), whether a factor is 0
  *     LOAD_PART, STORE_PART    of the first lanes: (address, n), (address, vector, n)
  *     AT_LEAST, AT_MOST    (vector, bounds) (vectors.h)
  *     TURN, LOAD_RUNS, LOAD_APART    turn_square_N, load_runs_N, load_runs_apart_N
  *     NAME(stem)      names of this type's own
- *     TILE_IS_ALONE   if there are to be neither lines nor products across
+ *     TILE_GOES_NOT_ACROSS    if there are to be no products across
  */
 #define LANES ((int64_t)(sizeof(VECTOR) / sizeof(REAL)))
 #define NR    (2 * LANES)
@@ -411,9 +412,9 @@ static int32_t NAME(run_epilogue)(void *const *p, const int64_t *n)
     return 0;
 }
 
-#ifndef TILE_IS_ALONE
 #include "tile_lines.h"
 
+#ifndef TILE_GOES_NOT_ACROSS
 #include "tile_across.h"
 #endif
 
@@ -465,6 +466,7 @@ static int32_t NAME(run_epilogue)(void *const *p, const int64_t *n)
 #undef VECTOR
 #undef MULTIPLY_ADD
 #undef SPREAD
+#undef IS_ZERO
 #undef LOAD_PART
 #undef STORE_PART
 #undef AT_LEAST

@@ -23,7 +23,7 @@ NAME(sum_lines)(REAL *c, const REAL *a, const REAL *b, const struct tile_block *
     for (int64_t k2 = block->k2; k2 > 0; k2--) {
         for (int64_t k1 = block->k1; k1 > 0; k1--) {
             for (int64_t k = block->k; k > 0; k--) {
-                const VECTOR factor = *a - (VECTOR){ 0 };
+                const VECTOR factor = SPREAD(a);
                 UNROLL
                 for (int i = 0; i < nline; i++) {
                     const REAL *from = b + i * b_row;
@@ -109,20 +109,20 @@ LINES(2, 3)
 LINES(2, 4)
 LINES(4, 1)
 LINES(4, 2)
-#define WINDOWS(n)                                                                    \
-    static void NAME(windows_##n)(REAL * c, const REAL *a, const REAL *b,             \
-                                  const struct tile_block *block, int64_t columns)    \
-    {                                                                                 \
-        enum { SIDE = NAME(SIDE) };                                                   \
-        const int64_t a_row = block->a_k1 + SIDE * block->a_k;                        \
-        VECTOR factors[SIDE * SIDE];                                                  \
-        UNROLL                                                                        \
-        for (int i = 0; i < SIDE * SIDE; i++)                                         \
-            factors[i] = a[i / SIDE * a_row + i % SIDE * block->a_k] - (VECTOR){ 0 }; \
-        for (; columns >= LANES; columns -= LANES, c += LANES, b += LANES)            \
-            NAME(sum_windows)(c, b, block, factors, LANES, n, 1);                     \
-        if (columns > 0)                                                              \
-            NAME(sum_windows)(c, b, block, factors, columns, n, 0);                   \
+#define WINDOWS(n)                                                                 \
+    static void NAME(windows_##n)(REAL * c, const REAL *a, const REAL *b,          \
+                                  const struct tile_block *block, int64_t columns) \
+    {                                                                              \
+        enum { SIDE = NAME(SIDE) };                                                \
+        const int64_t a_row = block->a_k1 + SIDE * block->a_k;                     \
+        VECTOR factors[SIDE * SIDE];                                               \
+        UNROLL                                                                     \
+        for (int i = 0; i < SIDE * SIDE; i++)                                      \
+            factors[i] = SPREAD(a + i / SIDE * a_row + i % SIDE * block->a_k);     \
+        for (; columns >= LANES; columns -= LANES, c += LANES, b += LANES)         \
+            NAME(sum_windows)(c, b, block, factors, LANES, n, 1);                  \
+        if (columns > 0)                                                           \
+            NAME(sum_windows)(c, b, block, factors, columns, n, 0);                \
     }
 WINDOWS(1)
 WINDOWS(2)
@@ -166,7 +166,7 @@ static NAME(lines) *const NAME(windows)[] = { NAME(windows_1), NAME(windows_2),
         for (int64_t k2 = block->k2; k2 > 0; k2--) {                                   \
             for (int64_t k1 = block->k1; k1 > 0; k1--) {                               \
                 for (int64_t k = block->k; k > 0; k--) {                               \
-                    const VECTOR factor = *a - (VECTOR){ 0 };                          \
+                    const VECTOR factor = SPREAD(a);                                   \
                     PANELS_##n(PANEL_STEP);                                            \
                     a += block->a_k;                                                   \
                 }                                                                      \
@@ -200,7 +200,7 @@ static int NAME(has_terms)(const REAL *a, const int64_t *n)
     if (!(n[CPU_TILE_FLAGS] & CPU_LINE_FINITE) || n[CPU_TILE_FLAGS] & CPU_TILE_START ||
         n[CPU_TILE_K1] != 1 || n[CPU_TILE_K2] != 1)
         return 1;
-    while (k < n[CPU_TILE_K] && a[k * n[CPU_TILE_A_K]] == 0)
+    while (k < n[CPU_TILE_K] && IS_ZERO(a + k * n[CPU_TILE_A_K]))
         k++;
     return k < n[CPU_TILE_K];
 }

@@ -15,6 +15,7 @@
 
 #define MULTIPLY_ADD    float_multiply_add
 #define SPREAD(at)      (*(at) - (float_vector){ 0 })
+#define IS_ZERO(at)     (*(at) == 0)
 #define NAME(stem)      stem##_f32
 #include "tile_float32.h"
 
@@ -22,6 +23,7 @@
 #define VECTOR       double_vector
 #define MULTIPLY_ADD double_multiply_add
 #define SPREAD(at)   (*(at) - (double_vector){ 0 })
+#define IS_ZERO(at)  (*(at) == 0)
 #define LOAD_PART    double_load_part
 #define STORE_PART   double_store_part
 #define AT_LEAST     double_at_least

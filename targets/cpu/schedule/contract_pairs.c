@@ -105,6 +105,12 @@ static const bt_node *count_rows(bt_graph *g, const struct cpu_tile *tile,
     return npair ? cpu_scaled(g, cpu_ceildiv(g, npair, of_step), tile->depth) : NULL;
 }
 
+/* Neither a depthwise convolution nor parts of a row, nor a factor that lies across. */
+static int is_plain(const struct cpu_tiling *p)
+{
+    return !p->is_across && p->beside < 0 && (!p->is_line || p->b_kind == CPU_B_PANELS);
+}
+
 struct cpu_tiling *cpu_contract_pairs(bt_graph *g, const bt_array *stage,
                                       const struct cpu_config *config,
                                       const struct cpu_tiling *p)
@@ -113,7 +119,7 @@ struct cpu_tiling *cpu_contract_pairs(bt_graph *g, const bt_array *stage,
     const struct cpu_operand *o = view.operands;
     const struct cpu_tile *tile = choose_tile(config);
     const int32_t found = tile ? find_paired(&view) : -1;
-    if (found < 0 || p->is_line || p->is_across || view.dtype != BT_FLOAT32 ||
+    if (found < 0 || !is_plain(p) || view.dtype != BT_FLOAT32 ||
         o[0].dtype != BT_FLOAT32 || o[1].dtype != BT_FLOAT32 ||
         !(is_constant(g, config, &o[0]) || is_constant(g, config, &o[1])))
         return NULL;
@@ -135,6 +141,7 @@ const char *cpu_way_of_pairs(const struct cpu_tiling *p)
 {
     return p->tile->has_halves      ? "amx, two halves"
            : p->tile->takes_columns ? "amx, bf16"
+           : p->is_line             ? "bf16 lines"
            : p->is_turned           ? "bf16 tiles, turned"
                                     : "bf16 tiles";
 }
@@ -151,8 +158,8 @@ static double count_elements(const struct cpu_operand *o)
 /* By AMX: products of registers, calls. */
 static double ns_of_amx(const struct cpu_tiling *p)
 {
-    static const double ns_of_product = 7, ns_of_call = 60, ns_of_sum = 0.05;
-    enum { SIDE = 16, ROWS = 32, COLUMNS_OF_CALL = 192 };
+    static const double ns_of_call = 60, ns_of_sum = 0.05;
+    enum { SIDE = 16, FEW_ROWS = 7, ROWS = 32, COLUMNS_OF_CALL = 192 };
     double depth = 1, around = 1;
     for (uint32_t d = 0; d < p->view.ndim; d++) {
         const double n = (double)cpu_iterations(p->view.dims[d].extent);
@@ -165,6 +172,7 @@ static double ns_of_amx(const struct cpu_tiling *p)
     if (p->n0 >= 0)
         ncolumn =
             bt_node_number(p->bs[p->n0]) * cpu_iterations(p->view.dims[p->n0].extent);
+    const double ns_of_product = nrow <= FEW_ROWS ? 4 : 7;
     const int64_t of_call = p->b_kind == CPU_B_PANELS ? p->tile->nr : COLUMNS_OF_CALL;
     // of two halves, three products for the rows of two
     const double nproduct = depth / SIDE * (p->tile->has_halves ? 1.5 : 1) *

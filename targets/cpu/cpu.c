@@ -18,6 +18,7 @@
 #include "records.h"
 #include "schedule/schedule.h"
 #include "schedule/vectorise.h"
+#include "schedule/ways.h"
 #include "tune.h"
 
 struct options {
@@ -57,7 +58,8 @@ struct instance {
     bt_registry *registry;
     bt_allocator allocator;
     struct cpu_config config;
-    bt_map rows; /* of the config */
+    bt_map rows;          /* of the config */
+    struct cpu_ways ways; /* of plugins */
     struct cpu_pool *pool;
     struct cpu_engine_request request; /* texts in the arena */
     struct cpu_tuner tuner;            /* path NULL: nothing is tuned */
@@ -99,6 +101,8 @@ static bt_status fill(bt_ctx *ctx, const struct options *o, struct instance *in)
     if (!cpu_callee_index(in->config.isa, &in->rows))
         return bt_no_memory();
     in->config.rows = &in->rows;
+    BT_TRY(cpu_ways_find(ctx, in->arena, &in->ways));
+    in->config.ways = &in->ways;
     in->config.has_small_weights = strcmp(o->weights, "small") == 0;
     in->allocator = cpu_allocator(bt_ctx_registry(ctx));
     in->request = (struct cpu_engine_request){
@@ -230,6 +234,16 @@ static void print_ways(const struct cpu_choices *choices, const struct cpu_wante
     }
 }
 
+/* Where a plugin brings another one. */
+static void print_programs(const struct cpu_choices *choices, bt_text *out)
+{
+    for (uint32_t i = 0; choices->programs.len > 1 && i < choices->programs.len; i++) {
+        const struct cpu_choice *p = &choices->programs.at[i];
+        bt_text_addf(out, "way of %-20s  %10.4f ms%s\n", p->way, p->ns * 1e-6,
+                     p->is_taken ? "  taken" : "");
+    }
+}
+
 static bt_status explain(bt_ctx *ctx, void *self, const bt_func *primitive, bt_text *out)
 {
     const struct instance *in = self;
@@ -247,6 +261,7 @@ static bt_status explain(bt_ctx *ctx, void *self, const bt_func *primitive, bt_t
     if (!status)
         status = cpu_schedule(ctx, arena, &config, primitive, NULL, &loops);
     if (!status) {
+        print_programs(&choices, out);
         print_ways(&choices, &wanted, out);
         bt_text_addf(out, "all loops %29.4f ms\n",
                      cpu_cost(&config, &loops->body) * 1e-6);

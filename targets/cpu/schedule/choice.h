@@ -14,7 +14,8 @@ struct cpu_choice {
 
 struct cpu_choices {
     bt_arena *arena;
-    bt_vec(struct cpu_choice) all;
+    bt_vec(struct cpu_choice) all;      /* of the target's own program */
+    bt_vec(struct cpu_choice) programs; /* its own, and those of plugins; sum 0 */
 };
 
 /* Ways that are to be taken, by name, whatever the estimates: one for each sum. NULL, or one

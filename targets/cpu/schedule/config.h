@@ -17,6 +17,7 @@ struct cpu_config {
     const uint8_t *is_constant;      /* of each input; NULL: that is not known */
     struct cpu_choices *choices;     /* NULL: nobody asks for them (choice.h) */
     const struct cpu_wanted *wanted; /* NULL: estimates choose */
+    const struct cpu_ways *ways;     /* of plugins; NULL: there are none */
 };
 
 static inline const struct cpu_callee *cpu_row_of(const struct cpu_config *config,

@@ -448,7 +448,9 @@ bt_status cpu_contract(bt_ctx *ctx, bt_arena *arena, const struct cpu_config *co
     uint32_t narray = g->narray;
     if (config->choices) // only those of the last time
         config->choices->all.len = 0;
-    for (uint32_t i = g->ninput; i < narray; i++) {
+    for (uint32_t at = 0; at < narray - g->ninput; at++) {
+        const uint32_t i =
+            options && options->order ? options->order[at] : g->ninput + at;
         struct stage *stage = BT_NEW(arena, struct stage);
         if (!stage)
             return bt_no_memory();

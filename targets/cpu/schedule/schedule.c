@@ -2,9 +2,11 @@
 #include "schedule.h"
 
 #include "branch.h"
+#include "choice.h"
 #include "contract.h"
 #include "lanes.h"
 #include "split.h"
+#include "ways.h"
 
 #include <baton/target.h>
 
@@ -270,6 +272,8 @@ struct chooser {
     const bt_type_param *dims; /* values of the function's dims; NULL: all */
     uint32_t useless;          /* transforms that change nothing */
     uint32_t was_tried;        /* bits: what was done to those that were made */
+    const bt_cpu_way *way;     /* a plugin's; NULL: the target's own */
+    double cost_of_way;        /* the least, or 0: it makes none */
     bt_loops *best;
     double cost;
     bt_status refused; /* why a candidate cannot be made */
@@ -292,7 +296,14 @@ static bt_status try_candidate(struct chooser *c, const struct candidate *candid
     if (c->was_tried >> wanted & 1)
         return NULL;
     BT_TRY(bt_graph_compose_for(c->ctx, c->arena, c->primitive, c->dims, &graph));
-    const bt_lower_options options = { is_narrow, c->arena, .is_tree = 1 };
+    bt_lower_options options = { is_narrow, c->arena, .is_tree = 1 };
+    double ns = 0;
+    int made = 1;
+    if (c->way)
+        BT_TRY(cpu_way_make(c->ctx, c->arena, c->config, c->way, c->primitive, graph,
+                            &made, &ns, &options.order));
+    if (!made)
+        return NULL;
     BT_TRY(cpu_contract(c->ctx, c->arena, c->config, name, graph, &options, &loops));
     BT_TRY(check_sums(c->ctx, c->arena, c->config, name, graph,
                       count_open(c->primitive, c->dims)));
@@ -311,7 +322,9 @@ static bt_status try_candidate(struct chooser *c, const struct candidate *candid
         c->refused = c->refused ? c->refused : status;
     if (status)
         return status->code == BT_ERR_UNSUPPORTED ? NULL : status;
-    double cost = candidate->weight * cpu_cost(c->config, &loops->body);
+    double cost = ns > 0 ? ns : candidate->weight * cpu_cost(c->config, &loops->body);
+    if (c->cost_of_way == 0 || cost < c->cost_of_way)
+        c->cost_of_way = cost;
     if (!c->best || cost < c->cost) {
         c->best = loops;
         c->cost = cost;
@@ -340,10 +353,48 @@ const uint8_t *cpu_find_constants(bt_arena *arena, const bt_func *primitive)
     return is_constant;
 }
 
-static bt_status choose(struct chooser *c)
+/* All candidates of the target's own, or of a plugin's way. */
+static bt_status try_all(struct chooser *c)
 {
+    c->useless = c->was_tried = 0;
+    c->cost_of_way = 0;
     for (uint32_t i = 0; i < BT_COUNT(candidates); i++)
         BT_TRY(try_candidate(c, &candidates[i]));
+    return NULL;
+}
+
+static bt_status note_program(const struct chooser *c, const char *name, int is_taken)
+{
+    struct cpu_choices *choices = c->config->choices;
+    const struct cpu_choice choice = { name, 0, (uint32_t)is_taken, c->cost_of_way };
+    if (choices && is_taken) { // the one before is not
+        for (uint32_t i = 0; i < choices->programs.len; i++)
+            choices->programs.at[i].is_taken = 0;
+    }
+    return !choices || c->cost_of_way == 0 ||
+                   BT_PUSH(choices->arena, &choices->programs, choice)
+               ? NULL
+               : bt_no_memory();
+}
+
+static bt_status choose(struct chooser *c)
+{
+    const struct cpu_ways *ways = c->config->ways;
+    const struct cpu_config *config = c->config;
+    struct cpu_config silent = *config; // sums are told of the target's own program
+    silent.choices = NULL;
+    silent.wanted = NULL;
+    BT_TRY(try_all(c));
+    BT_TRY(note_program(c, "cpu", c->best != NULL));
+    for (uint32_t i = 0; ways && i < ways->n; i++) {
+        const bt_loops *before = c->best;
+        c->way = ways->at[i];
+        c->config = &silent;
+        BT_TRY(try_all(c));
+        c->config = config;
+        BT_TRY(note_program(c, c->way->name, c->best != before));
+    }
+    c->way = NULL;
     return NULL;
 }
 
@@ -488,7 +539,6 @@ static bt_status add_versions(const struct chooser *c)
         one.kept = NULL;
         one.best = NULL;
         one.refused = NULL;
-        one.useless = one.was_tried = 0;
         BT_TRY(choose(&one));
         if (one.best)
             versions[n++] = (struct cpu_version){ rows[i], one.best };

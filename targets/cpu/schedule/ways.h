@@ -1,0 +1,25 @@
+/* Ways to compute that plugins bring (<baton/cpu.h>). */
+#ifndef CPU_WAYS_H
+#define CPU_WAYS_H
+
+#include <baton/cpu.h>
+
+#include "config.h"
+
+struct cpu_ways {
+    uint32_t n;
+    const bt_cpu_way **at;
+};
+
+/* Those of all plugins, in order of their names, in the arena.
+ * errors  BT_ERR_PLUGIN */
+bt_status cpu_ways_find(bt_ctx *, bt_arena *, struct cpu_ways *out) BT_MUST_USE;
+
+/* Has one change a function's graph. *made 0: it has none for that; else *ns is its estimate, 0
+ * where it states none, and the order its stages' numbers, each behind those that it reads.
+ * errors  its own; BT_ERR_PLUGIN: what it made is no graph of the function */
+bt_status cpu_way_make(bt_ctx *, bt_arena *, const struct cpu_config *,
+                       const bt_cpu_way *, const bt_func *, bt_graph *, int *made,
+                       double *ns, const uint32_t **order) BT_MUST_USE;
+
+#endif

@@ -38,9 +38,6 @@ typedef float64_vec float64_vec_at AT;
 typedef float half_vec VECTOR(VECTOR_NBYTES / 2);
 typedef half_vec half_vec_at AT;
 
-/* Of few turns, which the compiler would make much of. */
-#define KEEP_LOOP __asm__ volatile("" ::: "memory")
-
 /* Lane k is lane k ^ half of v. */
 #if VECTOR_NBYTES == 64
 #define float32_LANES 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15
@@ -80,6 +77,94 @@ SWAP_OF(float64)
 #define WIDEN(at) __builtin_convertvector(*(const half_vec_at *)(at), float64_vec)
 #endif
 
+/* Of the n elements at an address, less than fill a vector, one with zeros behind them; and of a
+ * vector its first n lanes, the others from `none`. */
+#if defined(__AVX512F__)
+#define FIRST(n) ((1U << (n)) - 1)
+static inline float32_vec first_float32(const float32_at *at, int64_t n)
+{
+    return _mm512_maskz_loadu_ps((__mmask16)FIRST(n), at);
+}
+
+static inline float64_vec first_float64(const float64_at *at, int64_t n)
+{
+    return _mm512_maskz_loadu_pd((__mmask8)FIRST(n), at);
+}
+
+static inline float64_vec first_wide(const float32_at *at, int64_t n)
+{
+    return _mm512_cvtps_pd(_mm256_maskz_loadu_ps((__mmask8)FIRST(n), at));
+}
+
+static inline float32_vec keep_float32(float32_vec v, float32_vec none, int64_t n)
+{
+    return _mm512_mask_mov_ps(none, (__mmask16)FIRST(n), v);
+}
+
+static inline float64_vec keep_float64(float64_vec v, float64_vec none, int64_t n)
+{
+    return _mm512_mask_mov_pd(none, (__mmask8)FIRST(n), v);
+}
+#elif defined(__AVX2__)
+static inline __m256i first_lanes_float32(int64_t n)
+{
+    return _mm256_cmpgt_epi32(_mm256_set1_epi32((int)n),
+                              _mm256_setr_epi32(float32_LANES));
+}
+
+static inline __m256i first_lanes_float64(int64_t n)
+{
+    return _mm256_cmpgt_epi64(_mm256_set1_epi64x(n), _mm256_setr_epi64x(float64_LANES));
+}
+
+static inline float32_vec first_float32(const float32_at *at, int64_t n)
+{
+    return _mm256_maskload_ps((const float *)at, first_lanes_float32(n));
+}
+
+static inline float64_vec first_float64(const float64_at *at, int64_t n)
+{
+    return _mm256_maskload_pd((const double *)at, first_lanes_float64(n));
+}
+
+static inline float64_vec first_wide(const float32_at *at, int64_t n)
+{
+    const __m128i lanes = _mm256_castsi256_si128(first_lanes_float32(n));
+    return _mm256_cvtps_pd(_mm_maskload_ps((const float *)at, lanes));
+}
+
+static inline float32_vec keep_float32(float32_vec v, float32_vec none, int64_t n)
+{
+    return _mm256_blendv_ps(none, v, (__m256)first_lanes_float32(n));
+}
+
+static inline float64_vec keep_float64(float64_vec v, float64_vec none, int64_t n)
+{
+    return _mm256_blendv_pd(none, v, (__m256d)first_lanes_float64(n));
+}
+#else
+#define FIRST_OF(name, type, in)                                        \
+    static inline type##_vec first_##name(const in##_at *at, int64_t n) \
+    {                                                                   \
+        type##_vec v = { 0 };                                           \
+        for (int64_t i = 0; i < n; i++)                                 \
+            v[i] = at[i];                                               \
+        return v;                                                       \
+    }
+#define KEEP_OF(type)                                                              \
+    static inline type##_vec keep_##type(type##_vec v, type##_vec none, int64_t n) \
+    {                                                                              \
+        for (int64_t i = 0; i < n; i++)                                            \
+            none[i] = v[i];                                                        \
+        return none;                                                               \
+    }
+FIRST_OF(float32, float32, float32)
+FIRST_OF(float64, float64, float64)
+FIRST_OF(wide, float64, float32)
+KEEP_OF(float32)
+KEEP_OF(float64)
+#endif
+
 #define SUM(type, a, x)               ((a) + (x))
 #define PROD(type, a, x)              ((a) * (x))
 #define MAX(type, a, x)               ((x) > (a) || (x) != (x) ? (x) : (a))
@@ -91,16 +176,25 @@ SWAP_OF(float64)
 #define BEST_VEC(name, type, V, a, x) BEST_BY(name, type, V)(a, x)
 #define BEST_BY(name, type, V)        name##_##type##_##V
 
-/* `type` of the accumulator; `none` changes no result; `vec` and `one`: the operand's next elements
- * from `at`, and element i. The elements behind the last whole vector are copied first: what is
- * written element by element cannot be read as a vector at once. */
-#define REDUCE(name, type, OP, start, none, vec, one)                     \
+/* What is reduced, of whole vectors and of what is left behind the last one. */
+#define LOAD_WHOLE(type, at)    LOAD(type, at)
+#define LOAD_FIRST(type, at)    first_##type(at, n - end)
+#define WIDEN_WHOLE(at)         WIDEN(at)
+#define WIDEN_FIRST(at)         first_wide(at, n - end)
+#define ITEM(type, part, at)    LOAD_##part(type, A(type) + (at))
+#define PRODUCT(type, part, at) ITEM(type, part, at) * LOAD_##part(type, B(type) + (at))
+#define WIDE(type, part, at)    WIDEN_##part(A(float32) + (at))
+#define WIDE_PRODUCT(type, part, at) \
+    WIDE(type, part, at) * WIDEN_##part(B(float32) + (at))
+
+/* `type` of the accumulator; `none` changes no result; `VEC` and `one`: a vector of terms, and
+ * term i. */
+#define REDUCE(name, type, OP, start, none, VEC, one)                     \
     static inline __attribute__((always_inline)) void take_##name(        \
         type##_at *acc, const void *a, const void *b, int64_t n)          \
     {                                                                     \
         enum { LANES = sizeof(type##_vec) / sizeof(type##_at) };          \
         enum { NSUM = NPART / LANES };                                    \
-        type##_at last[LANES];                                            \
         type##_vec sums[NSUM];                                            \
         int64_t i = 0;                                                    \
         for (; n <= CPU_FEW_TERMS && i < n; i++)                          \
@@ -108,29 +202,25 @@ SWAP_OF(float64)
         if (i == n)                                                       \
             return;                                                       \
         const int64_t end = n / LANES * LANES;                            \
-        for (int k = 0; k < LANES; k++)                                   \
-            last[k] = (none);                                             \
-        for (i = end; i < n; i++) {                                       \
-            last[i - end] = (one);                                        \
-            KEEP_LOOP;                                                    \
-        }                                                                 \
         for (int k = 0; k < NSUM; k++)                                    \
             sums[k] = (type##_vec){ 0 } + (start);                        \
         for (i = 0; i + NPART <= n; i += NPART) {                         \
             for (int k = 0; k < NSUM; k++) {                              \
                 const int64_t at = i + k * LANES;                         \
-                const type##_vec x = vec;                                 \
+                const type##_vec x = VEC(type, WHOLE, at);                \
                 sums[k] = OP##_VEC(type, sums[k], x);                     \
             }                                                             \
         }                                                                 \
         UNROLL                                                            \
         for (int k = 0; k < NSUM; k++) {                                  \
             const int64_t at = i + k * LANES;                             \
-            if (at > end)                                                 \
+            if (at > end || at == n)                                      \
                 continue;                                                 \
-            type##_vec x = LOAD(type, last);                              \
+            type##_vec x = (none) - (type##_vec){ 0 };                    \
             if (at < end)                                                 \
-                x = vec;                                                  \
+                x = VEC(type, WHOLE, at);                                 \
+            else                                                          \
+                x = keep_##type(VEC(type, FIRST, at), x, n - end);        \
             sums[k] = OP##_VEC(type, sums[k], x);                         \
         }                                                                 \
         UNROLL                                                            \
@@ -161,20 +251,17 @@ SWAP_OF(float64)
     }
 #define A(type) ((const type##_at *)a)
 #define B(type) ((const type##_at *)b)
-#define REDUCERS(type)                                                            \
-    REDUCE(sum_##type, type, SUM, 0, -0.0F, LOAD(type, A(type) + at), A(type)[i]) \
-    REDUCE(prod_##type, type, PROD, 1, 1, LOAD(type, A(type) + at), A(type)[i])   \
-    REDUCE(max_##type, type, MAX, -INFINITY, -INFINITY, LOAD(type, A(type) + at), \
-           A(type)[i])                                                            \
-    REDUCE(min_##type, type, MIN, INFINITY, INFINITY, LOAD(type, A(type) + at),   \
-           A(type)[i])                                                            \
-    REDUCE(dot_##type, type, SUM, 0, -0.0F,                                       \
-           LOAD(type, A(type) + at) * LOAD(type, B(type) + at), A(type)[i] * B(type)[i])
+#define REDUCERS(type)                                                    \
+    REDUCE(sum_##type, type, SUM, 0, -0.0F, ITEM, A(type)[i])             \
+    REDUCE(prod_##type, type, PROD, 1, 1, ITEM, A(type)[i])               \
+    REDUCE(max_##type, type, MAX, -INFINITY, -INFINITY, ITEM, A(type)[i]) \
+    REDUCE(min_##type, type, MIN, INFINITY, INFINITY, ITEM, A(type)[i])   \
+    REDUCE(dot_##type, type, SUM, 0, -0.0F, PRODUCT, A(type)[i] * B(type)[i])
 REDUCERS(float32)
 REDUCERS(float64)
-REDUCE(sum_wide, float64, SUM, 0, -0.0, WIDEN(A(float32) + at), (double)A(float32)[i])
-REDUCE(prod_wide, float64, PROD, 1, 1, WIDEN(A(float32) + at), (double)A(float32)[i])
-REDUCE(dot_wide, float64, SUM, 0, -0.0, WIDEN(A(float32) + at) * WIDEN(B(float32) + at),
+REDUCE(sum_wide, float64, SUM, 0, -0.0, WIDE, (double)A(float32)[i])
+REDUCE(prod_wide, float64, PROD, 1, 1, WIDE, (double)A(float32)[i])
+REDUCE(dot_wide, float64, SUM, 0, -0.0, WIDE_PRODUCT,
        (double)A(float32)[i] * (double)B(float32)[i])
 
 #define ROWS_OF_ALL(type)            \

@@ -86,8 +86,7 @@ bt_status cpu_records_parse(bt_ctx *ctx, bt_arena *arena, const char *path,
         if (stop && !read_line(arena, text, (size_t)(stop - text), &record, &ok))
             return bt_no_memory();
         out->ndamaged += !ok;
-        if (ok && !cpu_records_find(out, record.machine, record.function) &&
-            !BT_PUSH(arena, &out->all, record))
+        if (ok && !BT_PUSH(arena, &out->all, record))
             return bt_no_memory();
         text = stop ? stop + 1 : end;
     }

@@ -33,7 +33,7 @@ bt_status cpu_records_read(bt_ctx *, bt_arena *, const char *path,
 /* The same of a file's text. */
 bt_status cpu_records_parse(bt_ctx *, bt_arena *, const char *path, const char *text,
                             size_t nbytes, struct cpu_records *out) BT_MUST_USE;
-/* NULL: there is none. */
+/* The first one of a function; NULL: there is none. */
 const struct cpu_record *cpu_records_find(const struct cpu_records *, const char *machine,
                                           const char *function);
 /* Adds one to a file, unless there is one of the same function meanwhile: *record is that then.

@@ -39,9 +39,10 @@ static const bt_attr options[] = {
     BT_ATTR_CHOICE(
         struct options, accuracy, "default", "default|exact|fast",
         "sums of products: exact adds their terms one after the other; default "
-        "may do without some products of convolutions, with errors of the order "
-        "of float32's; fast may round factors to bfloat16, where this machine "
-        "multiplies these faster"),
+        "may do without some products of convolutions, and on processors with AMX "
+        "put factors together from two bfloat16, with errors of the order of "
+        "float32's; fast may round factors to bfloat16, where this machine "
+        "multiplies these faster, with errors of about 3e-3 of the largest result"),
     BT_ATTR_CHOICE(
         struct options, weights, "fast", "fast|small",
         "small does without transforms of convolutions' weights, which take 2 to 4 "
@@ -49,8 +50,9 @@ static const bt_attr options[] = {
     BT_ATTR_RANGE(struct options, threads, INT, "0", 0, 1024,
                   "threads, the caller's counted; 0: as many as there are processors"),
     BT_ATTR(struct options, tune, STRING, "",
-            "a file of records which ways to compute sums of products were the fastest "
-            "here; what has no record there is measured when it is compiled"),
+            "a file with records of which ways to compute sums of products were the "
+            "fastest on this machine, made if it is not there; what has no record in it "
+            "is measured when it is compiled, and recorded"),
     { 0 },
 };
 
@@ -74,8 +76,9 @@ static void close(void *self)
     bt_arena_destroy(in->arena);
 }
 
-/* What code is for: the widest set, but one that has nothing except other products only where
- * these are allowed and faster, or asked for. */
+/* The widest set that is of use. AVX512-BF16 and AMX add nothing but products of bfloat16. Those of
+ * AMX are used unless sums are to be exact, those of AVX512-BF16 where accuracy is "fast" and they
+ * are faster than products of float32, or BATON_CPU names a set. */
 static enum cpu_isa choose_isa(bt_ctx *ctx, uint32_t accuracy)
 {
     const char *wanted = bt_variable(ctx, "BATON_CPU");
@@ -131,7 +134,7 @@ static bt_status begin_tuning(bt_ctx *ctx, const char *path, struct instance *in
     return in->tuner.path && in->tuner.machine ? NULL : bt_no_memory();
 }
 
-/* When the first function is compiled; to run what was compiled takes no records. */
+/* Once, when the first function is compiled: to run what was compiled takes no records. */
 static bt_status remark_damage(bt_ctx *ctx, bt_arena *arena, struct instance *in)
 {
     struct cpu_records records;
@@ -224,9 +227,11 @@ static void print_ways(const struct cpu_choices *choices, const struct cpu_wante
     for (uint32_t i = 0; i < n; i++) {
         const int is_only = (i == 0 || all[i - 1].sum != all[i].sum) &&
                             (i + 1 == n || all[i + 1].sum != all[i].sum);
-        bt_text_addf(out, "sum %-3" PRIu32 "  %-19s", all[i].sum, all[i].way);
-        if (!is_only)
-            bt_text_addf(out, "  %10.4f ms%s", all[i].ns * 1e-6,
+        bt_text_addf(out, "sum %-3" PRIu32 "  ", all[i].sum);
+        if (is_only)
+            bt_text_addf(out, "%s", all[i].way);
+        else
+            bt_text_addf(out, "%-18s  %10.4f ms%s", all[i].way, all[i].ns * 1e-6,
                          !all[i].is_taken ? ""
                          : wanted->n      ? "  taken, by its record"
                                           : "  taken");

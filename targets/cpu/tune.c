@@ -45,7 +45,8 @@ const char *cpu_tune_machine(bt_arena *arena, enum cpu_isa isa)
     return bt_text_get(&text);
 }
 
-/* Of a function and of what there is to choose from. */
+/* A digest of all that the fastest way depends on: the function, options, and the ways with their
+ * estimates. NULL: no memory. */
 static const char *key_of(bt_arena *arena, const struct cpu_tuner *t, const bt_func *func,
                           const struct cpu_choices *choices)
 {
@@ -78,8 +79,8 @@ struct trial {
     bt_lowering lowering;
     struct cpu_loaded *loaded;
     uint32_t ninput;
-    bt_tensor *
-        *tensors; /* inputs, results, temps, a workspace for each kernel, what is swept */
+    /* inputs, results, temps, a workspace for each kernel, and one to sweep the caches with */
+    bt_tensor **tensors;
     uint32_t ntensor;
     uint8_t *is_packed; /* of each kernel: it reads constants only */
 };
@@ -215,8 +216,9 @@ static void touch(const bt_tensor *tensor)
         (void)at[i];
 }
 
-/* The least time of some runs. As in a network the caches hold what other functions read, but for
- * data, which the one before has written. */
+/* The least time of some runs. Caches are before each run as they are in a network: they hold what
+ * other functions have read, so one tensor is read that fills them; and the function's data, which
+ * the function before has just written. */
 static bt_status time_runs(const struct trial *t, double *ns)
 {
     const uint32_t nresult = t->loops->results.len;
@@ -298,7 +300,8 @@ static bt_status measure(bt_ctx *ctx, const struct cpu_tuner *tuner, const bt_fu
 
 /* ---- choosing ---- */
 
-/* The best few: no more than so many, of which an estimate is so far from the least. */
+/* Of each sum so many ways are measured at most, and none whose estimate is more than so many times
+ * the least. A way takes the place of one with a lesser estimate if its time is below this share. */
 enum { MOST_TRIED = 4 };
 static const double most_times = 4, least_gain = 0.97;
 
@@ -316,7 +319,7 @@ static int has_way(const struct cpu_choices *c, uint32_t sum, const char *way)
     return 0;
 }
 
-/* Whether the record has a way for each sum that it has, indeed. */
+/* Whether the record names a way for each sum, and one that the sum has. */
 static int fits(const struct cpu_choices *c, const struct cpu_record *r)
 {
     for (uint32_t i = 0; i < r->nway; i++) {
@@ -338,7 +341,8 @@ static uint32_t next_best(const struct cpu_choices *c, uint32_t sum, const uint8
     return best;
 }
 
-/* One sum after the other, those that follow in the way of the least estimate. */
+/* Measures one sum, while those before it go the ways chosen for them, and those behind it the ways
+ * of the least estimate. */
 static bt_status choose_way(bt_ctx *ctx, const struct cpu_tuner *t, const bt_func *func,
                             const bt_loops *loops, const struct cpu_choices *c,
                             uint32_t sum, uint8_t *tried, const char **ways)

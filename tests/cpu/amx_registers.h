@@ -10,17 +10,17 @@
 
 #include <math.h>
 
+static float flushed(float x)
+{
+    return fpclassify(x) == FP_SUBNORMAL ? copysignf(0, x) : x;
+}
+
 static float of_half(uint32_t half)
 {
     const uint32_t bits = half << 16;
     float x;
     memcpy(&x, &bits, sizeof(x));
-    return fpclassify(x) == FP_SUBNORMAL ? copysignf(0, x) : x;
-}
-
-static float flushed(float x)
-{
-    return fpclassify(x) == FP_SUBNORMAL ? copysignf(0, x) : x;
+    return flushed(x);
 }
 
 struct shape {

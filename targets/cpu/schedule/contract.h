@@ -254,8 +254,8 @@ bt_status cpu_contract_tiling(bt_graph *, const bt_array *stage,
 struct cpu_tiling *cpu_contract_turn(bt_graph *, const bt_array *stage,
                                      const struct cpu_config *,
                                      const struct cpu_tiling *);
-/* A tiling of another view of the stage, with all of a dim's terms, which are neighbours then, in
- * each row of a constant A; NULL likewise. */
+/* The tiling of a view whose dim `paired` goes by pairs of `terms` terms (contract_pairs.c); all
+ * pairs of a row of a constant A are neighbours. NULL likewise. */
 struct cpu_tiling *cpu_contract_paired(bt_graph *, const bt_array *stage,
                                        const struct cpu_config *,
                                        const struct cpu_contraction *,
@@ -359,7 +359,7 @@ int cpu_emit_depthwise(bt_loops *, const struct cpu_tiling *,
                        const struct cpu_depthwise *, const struct cpu_config *,
                        const struct cpu_epilogue *, bt_stmts *out);
 
-/* The sum of pairs of terms (contract_pairs.c); NULL: it is none, or may be none, or failure. */
+/* The sum by pairs of terms (contract_pairs.c); NULL: terms make no pairs, or may not, or failure. */
 struct cpu_tiling *cpu_contract_pairs(bt_graph *, const bt_array *stage,
                                       const struct cpu_config *,
                                       const struct cpu_tiling *);
@@ -368,7 +368,7 @@ const char *cpu_way_of_pairs(const struct cpu_tiling *);
 /* As cpu_emit_contraction. */
 int cpu_emit_pairs(bt_loops *, const struct cpu_tiling *, const struct cpu_config *,
                    const struct cpu_epilogue *, bt_stmts *out);
-/* Pairs in the panels of a B that has none. 0: failure. */
+/* Fills panels with the pairs of a B of floats. 0: failure. */
 int cpu_emit_pair_panels(struct cpu_emitter *, const struct cpu_tiling *,
                          uint32_t packed);
 

@@ -1,14 +1,15 @@
 /*
- * Sums of float32 from factors rounded to bfloat16, of which one is a constant, under
- * accuracy="fast": an element of either factor is a pair of terms' factors then, and tiles add two
- * products at once (tile.avx512bf16.c):
+ * Sums of float32, one factor of which is a constant, by tiles that multiply bfloat16. An element
+ * of either factor is a pair then, of two terms' factors, and a tile adds two products at once
+ * (tile.avx512bf16.c, tile.amx.c):
  *
  *     pairs(&u[...], &w[...])               rows of the constant, when the program is compiled
  *     pairs(&v[c], &x[2 * c])               the data, pairs of channels
  *     tile(&y[...], &u[...], &v[...])       a contraction as any other, of half the channels
  *
- * Where there is AMX, factors are two halves each under accuracy="default" (pairs.h), whose three
- * products have the errors of float32 products but for 2^-16.
+ * Under accuracy="fast" factors are rounded to bfloat16. Under accuracy="default", where there is
+ * AMX, each factor is the sum of two bfloat16 halves (pairs.h): three products of these are the
+ * product of float32 within 2^-16 of it.
  */
 #include "contract.h"
 
@@ -86,7 +87,7 @@ static uint32_t put_last(struct cpu_contraction *c, uint32_t d)
     return d;
 }
 
-/* NULL: there is none, or may be none. */
+/* NULL: the machine has none, or the accuracy allows none. */
 static const struct cpu_tile *choose_tile(const struct cpu_config *config)
 {
     return config->accuracy == CPU_EXACT
@@ -155,7 +156,7 @@ static double count_elements(const struct cpu_operand *o)
     return n;
 }
 
-/* By AMX: products of registers, calls. */
+/* By AMX: what its products of registers take, its calls, and what is done with each sum. */
 static double ns_of_amx(const struct cpu_tiling *p)
 {
     static const double ns_of_call = 60, ns_of_sum = 0.05;

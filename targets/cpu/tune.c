@@ -1,6 +1,7 @@
 #include "tune.h"
 
 #include <inttypes.h>
+#include <math.h>
 #include <string.h>
 #include <unistd.h>
 #if defined(__x86_64__)
@@ -329,12 +330,14 @@ static int fits(const struct cpu_choices *c, const struct cpu_record *r)
     return r->nway == count_sums(c);
 }
 
-/* Of a sum the best of those left by estimate; UINT32_MAX: there is none. */
-static uint32_t next_best(const struct cpu_choices *c, uint32_t sum, const uint8_t *tried)
+/* Of a sum the best by estimate of those left that take `most` ns or less; UINT32_MAX: there is
+ * none. */
+static uint32_t next_best(const struct cpu_choices *c, uint32_t sum, double most,
+                          const uint8_t *tried)
 {
     uint32_t best = UINT32_MAX;
     for (uint32_t i = 0; i < c->all.len; i++) {
-        if (c->all.at[i].sum == sum && !tried[i] &&
+        if (c->all.at[i].sum == sum && !tried[i] && c->all.at[i].ns <= most &&
             (best == UINT32_MAX || c->all.at[i].ns < c->all.at[best].ns))
             best = i;
     }
@@ -348,25 +351,23 @@ static bt_status choose_way(bt_ctx *ctx, const struct cpu_tuner *t, const bt_fun
                             uint32_t sum, uint8_t *tried, const char **ways)
 {
     const struct cpu_wanted wanted = { count_sums(c), ways };
-    const uint32_t first = next_best(c, sum, tried);
-    const char *best = c->all.at[first].way;
+    uint32_t at = next_best(c, sum, INFINITY, tried);
+    const char *best = c->all.at[at].way;
+    const double most = most_times * c->all.at[at].ns;
     double least = 0;
-    uint32_t at = first;
-    for (uint32_t n = 0; n < MOST_TRIED && at != UINT32_MAX &&
-                         c->all.at[at].ns <= most_times * c->all.at[first].ns;
-         n++) {
+    for (uint32_t n = 0; n < MOST_TRIED && at != UINT32_MAX; n++) {
         double ns = 0;
         tried[at] = 1;
         ways[sum - 1] = c->all.at[at].way;
-        if (n == 0 && next_best(c, sum, tried) == UINT32_MAX)
-            return NULL; // there is one way
+        if (n == 0 && next_best(c, sum, most, tried) == UINT32_MAX)
+            return NULL; // there is nothing to compare it with
         BT_TRY(measure(ctx, t, func, loops, &wanted, &ns));
         // what is as good stays as it is estimated: on another day it may be the better one
         if (n == 0 || ns < least_gain * least) {
             least = ns;
             best = c->all.at[at].way;
         }
-        at = next_best(c, sum, tried);
+        at = next_best(c, sum, most, tried);
     }
     ways[sum - 1] = best;
     return NULL;

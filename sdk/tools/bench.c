@@ -9,7 +9,7 @@
 #include "profile.h"
 #include "program_options.h"
 #include "samples.h"
-#include "target_threads.h"
+#include "target_options.h"
 #include "verbs.h"
 
 enum { MOST_WARM = 1000000 };

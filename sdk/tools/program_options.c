@@ -9,7 +9,7 @@
 #include "progress.h"
 #include "slots.h"
 #include "specialise.h"
-#include "target_threads.h"
+#include "target_options.h"
 
 int read_program_options(struct tool *tool, bt_program_options *out)
 {

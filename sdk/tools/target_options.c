@@ -1,4 +1,4 @@
-#include "target_threads.h"
+#include "target_options.h"
 
 #include <string.h>
 

@@ -1,6 +1,6 @@
 /* --threads and --tune: options of targets that have them. */
-#ifndef TARGET_THREADS_H
-#define TARGET_THREADS_H
+#ifndef TARGET_OPTIONS_H
+#define TARGET_OPTIONS_H
 
 #include "tool.h"
 

@@ -38,8 +38,8 @@ static int print_written(struct tool *tool, const char *path)
         printf("%s%s", i ? ", " : "", a->targets[i].text);
     printf(": %u kernel%s, ", a->nkernel, PLURAL(a->nkernel));
     printf("%s bytes; ", scaled((double)a->nbytes, text));
-    printf("constants %s, ", scaled((double)a->packed, text));
-    printf("%s before they were packed\n", scaled((double)a->unpacked, text));
+    printf("constants %s, ", scaled((double)a->packed_nbytes, text));
+    printf("%s before they were packed\n", scaled((double)a->unpacked_nbytes, text));
     bt_artifact_close(a);
     return EXIT_OK;
 }

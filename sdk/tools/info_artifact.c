@@ -162,8 +162,8 @@ static int print_artifact(struct tool *tool, const bt_artifact *a, const bt_glob
         printf("versions for     %s; any\n", find_hot(entry));
     printf("multiply-adds    %s\n", cost_text(count_work(a, blocks), text));
     printf("constants        %u, %s bytes", a->nconstant,
-           scaled((double)a->packed, text));
-    printf("; %s before they were packed\n", scaled((double)a->unpacked, text));
+           scaled((double)a->packed_nbytes, text));
+    printf("; %s before they were packed\n", scaled((double)a->unpacked_nbytes, text));
     print_memory_line(tool, entry, blocks->len > 1);
     print_functions(a, blocks);
     print_sections(a);
@@ -245,9 +245,10 @@ static int print_artifact_json(struct tool *tool, const bt_artifact *a,
         "outputs", outputs_json(tool, entry), "kernels", kernels_json(a), "functions",
         functions_json(a, blocks), "multiply_adds", (json_int_t)count_work(a, blocks),
         "calls", (json_int_t)count_steps(blocks, NULL), "constants",
-        (json_int_t)a->nconstant, "constant_bytes", (json_int_t)a->packed,
-        "unpacked_bytes", (json_int_t)a->unpacked, "memory", count_memory(tool, entry),
-        "sections", sections_json(a), "provenance", lines_json(a->provenance));
+        (json_int_t)a->nconstant, "constant_bytes", (json_int_t)a->packed_nbytes,
+        "unpacked_bytes", (json_int_t)a->unpacked_nbytes, "memory",
+        count_memory(tool, entry), "sections", sections_json(a), "provenance",
+        lines_json(a->provenance));
     if (*a->executor)
         json_object_set_new(root, "executor", json_string(a->executor));
     if (find_hot(entry))

@@ -29,12 +29,13 @@ static void test_what_is_written_runs(void **state)
         assert_string_equal(a->entry, "main");
         assert_int_equal(a->nkernel, c->nkernel);
         assert_int_equal(a->nconstant, 1);
-        assert_int_equal(a->packed, bt_tensor_nbytes(bt_const_tensor(input_of(c, 0, 1))));
-        assert_int_equal(a->unpacked, 8 * 9 * sizeof(float));
+        assert_int_equal(a->packed_nbytes,
+                         bt_tensor_nbytes(bt_const_tensor(input_of(c, 0, 1))));
+        assert_int_equal(a->unpacked_nbytes, 8 * 9 * sizeof(float));
         assert_int_equal(a->module->nglobal, 1);
         assert_ok(ctx, bt_artifact_load(ctx, a, NULL, &d));
-        assert_int_equal(d->packed, a->packed);
-        assert_int_equal(d->unpacked, a->unpacked);
+        assert_int_equal(d->packed_nbytes, a->packed_nbytes);
+        assert_int_equal(d->unpacked_nbytes, a->unpacked_nbytes);
         bt_artifact_close(a); // what is loaded holds on to what it needs
         unlink(path);
         check_same(c, d);

@@ -332,8 +332,8 @@ static bt_status copy_lists(const bt_artifact *a, bt_compiled *c)
     c->codes = BT__LIST(c->arena, codes, a->nkernel);
     if (!c->funcs || !c->kernels || !c->codes)
         return bt_no_memory();
-    c->unpacked = a->unpacked;
-    c->packed = a->packed;
+    c->unpacked_nbytes = a->unpacked_nbytes;
+    c->packed_nbytes = a->packed_nbytes;
     BT_TRY(bt__compiled_text(c, a->entry, &c->entry));
     BT_TRY(bt__compiled_text(c, a->executor, &c->executor));
     return bt__compiled_text(c, a->provenance, &c->provenance);

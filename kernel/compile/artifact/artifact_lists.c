@@ -100,8 +100,8 @@ static bt_status read_targets(struct reader *r)
     bt_vec(bt_artifact_target) targets = { 0 };
     BT_TRY(take_text(r, &r->artifact->entry));
     BT_TRY(take_text(r, &r->artifact->executor));
-    BT_TRY(take_number(r, INT64_MAX, &r->artifact->unpacked));
-    BT_TRY(take_number(r, INT64_MAX, &r->artifact->packed));
+    BT_TRY(take_number(r, INT64_MAX, &r->artifact->unpacked_nbytes));
+    BT_TRY(take_number(r, INT64_MAX, &r->artifact->packed_nbytes));
     while (r->rest.nbytes) {
         bt_artifact_target t;
         BT_TRY(take_text(r, &t.text));

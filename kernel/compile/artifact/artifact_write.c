@@ -207,8 +207,8 @@ static bt_status add_targets(struct writer *w)
     bt_text_init(&text, w->arena);
     add_word(&text, c->entry);
     add_word(&text, c->executor);
-    add_number(&text, c->unpacked);
-    add_number(&text, c->packed);
+    add_number(&text, c->unpacked_nbytes);
+    add_number(&text, c->packed_nbytes);
     for (uint32_t i = 0; i < c->ntarget; i++) {
         if (w->numbers[i] == UINT32_MAX)
             continue;

@@ -203,7 +203,7 @@ static bt_status try_compile(bt_compiled *c, struct bt__kernels *k, struct sourc
         return try_primitive(c, k, from);
     BT_TRY(bt_module_entry(k->ctx, from->module, c->entry, &entry));
     BT_TRY(bt__lower_entry(k, from->module, entry, &c->module));
-    BT_TRY(bt__pack_constants(k, &c->module, &c->unpacked, &c->packed));
+    BT_TRY(bt__pack_constants(k, &c->module, &c->unpacked_nbytes, &c->packed_nbytes));
     BT_TRY(plan(k->ctx, k->plan, k->opened, &c->module));
     for (uint32_t i = 0; i < c->module->nglobal; i++) {
         if (bt__is_lowered(c->module->globals[i]))

@@ -59,7 +59,7 @@ typedef struct bt_artifact {
     uint32_t nconstant;
     /* planned, the entry alone; its constants lie in the mapped file */
     bt_module *module;
-    uint64_t unpacked, packed; /* bytes of all constants: see bt_compiled */
+    uint64_t unpacked_nbytes, packed_nbytes; /* of all constants: see bt_compiled */
 } bt_artifact;
 
 /* Writes a compiled module, atomically; the same module gives the same bytes. `pipeline`:

@@ -127,8 +127,8 @@ typedef struct bt_compiled {
     const char *executor;            /* that was asked for; "": the first that can */
     const char *provenance;          /* who made it, as lines; see <baton/artifact.h> */
     struct bt__constants *constants; /* the library's own */
-    uint64_t unpacked, packed; /* bytes of its constants before targets packed them, and
-                                  as they are */
+    /* of its constants: before targets packed them, and as they are */
+    uint64_t unpacked_nbytes, packed_nbytes;
 } bt_compiled;
 
 /* Lowers the entry of a fused module (pass fuse-ops), plans its memory and loads its

@@ -14,8 +14,7 @@
 /* What planes have in common. */
 struct NAME(image) {
     int64_t height, width, top, left, flags;
-    int64_t
-        next; /* from an element to that of the next plane, which is fetched; 0: it is not */
+    int64_t next; /* from an element that is read to one that is fetched */
     REAL low, high;
 };
 
@@ -108,7 +107,7 @@ NAME(take_row)(VECTOR *taken, const REAL *row, const struct NAME(columns) * c, i
 
 /* Rows of sums at once: each row of X is read once for all of them that it is in. nrow, ntap
  * and step are literals. Lines of caches are met far apart so, and the processor does not guess
- * that the next plane is met in the same way. */
+ * which are next. */
 static inline __attribute__((always_inline)) void
 NAME(sum_rows)(REAL *y, int64_t y_row, const REAL *const *rows, REAL bias,
                const struct NAME(image) * m, const VECTOR *factors,
@@ -116,13 +115,11 @@ NAME(sum_rows)(REAL *y, int64_t y_row, const REAL *const *rows, REAL bias,
                const int step)
 {
     VECTOR sums[ROWS_AT_ONCE], taken[MOST_TAPS];
-    if (m->next) {
-        UNROLL
-        for (int i = 0; i < nrow * step; i++) {
-            __builtin_prefetch(rows[i] + c->at + m->next);
-            if (step == 2)
-                __builtin_prefetch(rows[i] + c->at + LANES + m->next);
-        }
+    UNROLL
+    for (int i = 0; i < nrow * step; i++) {
+        __builtin_prefetch(rows[i] + c->at + m->next);
+        if (step == 2)
+            __builtin_prefetch(rows[i] + c->at + LANES + m->next);
     }
     UNROLL
     for (int r = 0; r < nrow; r++)
@@ -288,6 +285,7 @@ static int32_t NAME(run)(void *const *p, const int64_t *n)
         memcpy(&image.low, &n[CPU_DEPTHWISE_LOW], sizeof(REAL));
     if (image.flags & CPU_DEPTHWISE_AT_MOST)
         memcpy(&image.high, &n[CPU_DEPTHWISE_HIGH], sizeof(REAL));
+    // the next plane while the nearest cache has room for two, else the next column of vectors
     image.next = image.height * image.width * (int64_t)sizeof(REAL) <= FETCH_NBYTES
                      ? n[CPU_DEPTHWISE_X_PLANE]
                      : n[CPU_DEPTHWISE_STEP] * LANES;

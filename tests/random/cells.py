@@ -113,7 +113,7 @@ def differs(results, expected):
 class Check(kit.Check):
     def check(self, number):
         cell = Cell(number)
-        inputs, isa, threads = cell.inputs(), cell.pick.choice(["portable", "avx2", "avx512"]), cell.pick.choice([1, 2, 3])
+        inputs, isa, threads = cell.inputs(), self.isa_here(cell.pick.choice(["portable", "avx2", "avx512"])), cell.pick.choice([1, 2, 3])
         way = cell.pick.choice(WAYS)
         self.write(cell.text())
         results = self.results("program.baton", "--target", f"cpu{{threads={threads}}}", *way, *kit.save(inputs), BATON_CPU=isa)

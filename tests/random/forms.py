@@ -199,7 +199,7 @@ class Check(kit.Check):
     def fault_of(self, program):
         """What is wrong with a program that is typed; None: nothing."""
         pick = program.pick
-        isa, threads = pick.choice(["portable", "avx2", "avx512"]), pick.choice([1, 2, 3])
+        isa, threads = self.isa_here(pick.choice(["portable", "avx2", "avx512"])), pick.choice([1, 2, 3])
         target = pick.choice([f"cpu{{threads={threads}}}", f"cpu{{threads={threads}}}", "c"])
         hot = pick.choice([[], [], ["--hot", "n=3"], ["--hot", "n=2..8"], ["--hot", "m=4 n=3.."], ["--hot", "m=1,2"]])
         words = ["program.baton", "--no-specialise", "--executor", "vm", "--target", target]

@@ -33,11 +33,21 @@ class Check:
     def __init__(self):
         baton, first, count = sys.argv[1:4]
         self.baton, self.text, self.nfault = os.path.abspath(baton), "", 0
+        self.isas = {}
         self.numbers = range(int(first), int(first) + int(count))
 
     def run(self, *words, **environment):
         """A run of baton, which is over."""
         return subprocess.run([self.baton, *words], capture_output=True, text=True, env={**os.environ, **environment})
+
+    def isa_here(self, isa):
+        """This instruction set, for BATON_CPU; where the machine has it not, the least one."""
+        text = '#[version = "baton 0.1"]\n\ndef @main(%x: Tensor[(1), float32]) { exp(%x) }\n'
+        if isa not in self.isas:
+            done = subprocess.run([self.baton, "info", "-", "--target", "cpu"], input=text, capture_output=True, text=True,
+                                  env={**os.environ, "BATON_CPU": isa})
+            self.isas[isa] = "portable" if "this machine has no more than" in done.stderr else isa
+        return self.isas[isa]
 
     def results(self, *words, **environment):
         """The results by name of a run of a program, or the text that it fails with."""

@@ -1,8 +1,11 @@
 # baton run --check-kernels: each kernel of a target against the evaluator. What it finds is in tests/compile/check.c.
 . "$(dirname "$0")/kit.sh"
 digits=$here/../../sdk/examples/digits/digits.baton
+isas=$(for isa in portable avx2 avx512; do
+    BATON_CPU=$isa "$baton" info "$digits" --target cpu > /dev/null 2>&1 && echo $isa
+done)
 
-for isa in portable avx2 avx512; do
+for isa in $isas; do
     for engine in bytecode auto; do
         expect 0 '^[0-9]* kernels, 5 calls checked, 0 wrong; all agree: the largest error is [0-9.e-]* % of what rounding allows, in @fused_nn' -- \
             env BATON_CPU=$isa "$baton" run "$digits" --target "cpu{engine=\"$engine\"}" -i image=random:1 --check-kernels
@@ -45,7 +48,7 @@ def @main(%x: Tensor[(1, 3, 10, 10), float32], %w: Tensor[(3, 2, 3, 3), float32]
     sum(cast(isnan(%0), dtype="int32"))
 }
 END1
-for isa in portable avx2 avx512; do
+for isa in $isas; do
     expect 0 '^  882$' -- env BATON_CPU=$isa "$baton" run spread.baton --target cpu -i x=random:1 -i w=nan
     expect 0 '^  0$' -- env BATON_CPU=$isa "$baton" run spread.baton --target cpu -i x=inf -i w=random:1
 done
@@ -60,7 +63,7 @@ def @main<n: Dim, h: Dim>(%x: Tensor[(n, 3, h, 10), float32], %w: Tensor[(3, 2, 
     sum(cast(isnan(nn.conv2d_transpose(%x, %0)), dtype="int32"))
 }
 END1
-for isa in portable avx2 avx512; do
+for isa in $isas; do
     for option in '' --no-specialise; do
         expect 0 '^  280$' -- \
             env BATON_CPU=$isa "$baton" run beside.baton $option --target cpu -i x=1x3x10x10xfloat32=random:1 -i w=random:2
@@ -76,7 +79,7 @@ def @main(%x: Tensor[(1, 1, 2), float32], %w: Tensor[(1, 1, 3), float32]) {
     nn.conv1d_transpose(%x, %w, strides=[2])
 }
 END1
-for isa in portable avx2 avx512; do
+for isa in $isas; do
     expect 0 '\[\[\[1, -1, inf, -inf, inf\]\]\]' -- \
         env BATON_CPU=$isa "$baton" run line.baton --target cpu -i 'x=[[[1,inf]]]' -i 'w=[[[1,-1,1]]]'
 done
@@ -127,7 +130,7 @@ END1
 row='[1, 1, 1, 1]' taps='[[1, 1, 1], [1, 1, 1], [1, 1, 1]]'
 image="[[$row, [1, inf, 1, 1], $row, $row, $row], [$row, $row, $row, $row, $row]]"
 weights="[[$taps, [[1, 1, 1], [1, 1, nan], [1, 1, 1]], $taps], [$taps, $taps, $taps]]"
-for isa in portable avx2 avx512; do
+for isa in $isas; do
     expect 0 '1 call checked, 0 wrong' -- env BATON_CPU=$isa "$baton" run strides.baton --target cpu --check-kernels -i "x=[$image]" -i w=1
     expect 0 '1 call checked, 0 wrong' -- env BATON_CPU=$isa "$baton" run strides.baton --target cpu --check-kernels -i x=1 -i "w=$weights"
 done

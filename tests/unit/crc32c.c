@@ -1,6 +1,8 @@
 /* CRC-32C against published values, and its two ways against each other. */
 #include "test.h"
 
+#include <stdlib.h>
+
 #include "base/crc.h"
 
 /* RFC 3720, section B.4. */
@@ -33,8 +35,33 @@ static void test_both_ways_agree_at_any_length_and_cut(void **state)
     }
 }
 
+/* Long ones are taken in runs side by side. */
+static void test_long_ones(void **state)
+{
+    (void)state;
+    enum { RUNS = 3 << 16, MOST = 2 * RUNS + 100 };
+    static const size_t lengths[] = { RUNS - 1, RUNS,         RUNS + 1,
+                                      RUNS + 9, 2 * RUNS - 8, 2 * RUNS + 77 };
+    unsigned char *bytes = malloc(MOST);
+    uint32_t seed = 1;
+    assert_non_null(bytes);
+    for (size_t i = 0; i < MOST; i++) {
+        seed = seed * 1664525u + 1013904223u;
+        bytes[i] = (unsigned char)(seed >> 24);
+    }
+    for (size_t i = 0; i < BT_COUNT(lengths); i++) {
+        const size_t n = lengths[i], at = i % 8;
+        const uint32_t whole = bt__crc32c_tables(7, bytes + at, n);
+        assert_int_equal(bt__crc32c(7, bytes + at, n), whole);
+        const uint32_t first = bt__crc32c(7, bytes + at, 1000);
+        assert_int_equal(bt__crc32c(first, bytes + at + 1000, n - 1000), whole);
+    }
+    free(bytes);
+}
+
 static const struct CMUnitTest tests[] = {
     cmocka_unit_test(test_published_values),
     cmocka_unit_test(test_both_ways_agree_at_any_length_and_cut),
+    cmocka_unit_test(test_long_ones),
 };
 TEST_MAIN(tests)

@@ -1,10 +1,12 @@
-// O_CLOEXEC
-#define _POSIX_C_SOURCE 200809L
+// O_CLOEXEC, realpath
+#define _XOPEN_SOURCE 700
 
 #include "records.h"
 
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/file.h>
 #include <sys/stat.h>
@@ -175,7 +177,11 @@ static bt_status merge(bt_ctx *ctx, bt_arena *arena, const char *path,
     }
     if (!BT_PUSH(arena, &records.all, *record))
         return bt_no_memory();
-    return write_all(ctx, arena, path, &records);
+    // The file that is locked is replaced, not a link to it.
+    char own[PATH_MAX];
+    struct stat named;
+    int is_link = lstat(path, &named) == 0 && S_ISLNK(named.st_mode);
+    return write_all(ctx, arena, is_link && realpath(path, own) ? own : path, &records);
 }
 
 /* Opens and locks the file that the path names. One that was replaced meanwhile, as writing

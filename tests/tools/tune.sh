@@ -80,6 +80,13 @@ for i in 1 2 3 4 5 6; do
 done
 cmp -s shared all || fault "what was recorded is measured again"
 
+# A link stays one, also to a file that is not there yet; who names the file and who names the link share it.
+ln -s aim link
+expect 0 -- "$baton" compile m1.baton --tune link -o d.bta
+expect 0 -- "$baton" compile m2.baton --tune aim -o d.bta
+expect 0 -- "$baton" compile m3.baton --tune link -o d.bta
+[ -L link ] && [ "$(wc -l < aim)" = 5 ] || fault "records by a link and by its file: $(ls -l link aim; cat aim)"
+
 # An artifact runs without them; what cannot be is said.
 rm records
 expect 0 -- "$baton" run a.bta -i x=random:1

@@ -78,11 +78,13 @@ static void close(void *self)
 
 /* The widest set that is of use. AVX512-BF16 and AMX add nothing but products of bfloat16. Those of
  * AMX are used unless sums are to be exact, those of AVX512-BF16 where accuracy is "fast" and they
- * are faster than products of float32, or BATON_CPU names a set. */
-static enum cpu_isa choose_isa(bt_ctx *ctx, uint32_t accuracy)
+ * are faster than products of float32, or BATON_CPU names a set. Both take denormals for zeros. */
+static enum cpu_isa choose_isa(bt_ctx *ctx, uint32_t accuracy, int keeps_denormals)
 {
     const char *wanted = bt_variable(ctx, "BATON_CPU");
     const enum cpu_isa widest = cpu_isa_chosen(wanted);
+    if (keeps_denormals && widest >= CPU_ISA_AVX512BF16)
+        return CPU_ISA_AVX512;
     if (widest < CPU_ISA_AVX512BF16 || (accuracy != CPU_EXACT && widest >= CPU_ISA_AMX) ||
         (accuracy == CPU_FAST && (wanted || cpu_has_fast_bf16())))
         return widest;
@@ -99,7 +101,8 @@ static uint32_t accuracy_of(const char *name)
 static bt_status fill(bt_ctx *ctx, const struct options *o, struct instance *in)
 {
     in->config.accuracy = accuracy_of(o->accuracy);
-    in->config.isa = choose_isa(ctx, in->config.accuracy);
+    const int keeps_denormals = strcmp(o->denormals, "keep") == 0;
+    in->config.isa = choose_isa(ctx, in->config.accuracy, keeps_denormals);
     bt_map_init(&in->rows, in->arena, 1);
     if (!cpu_callee_index(in->config.isa, &in->rows))
         return bt_no_memory();
@@ -112,7 +115,7 @@ static bt_status fill(bt_ctx *ctx, const struct options *o, struct instance *in)
         .engine = bt_arena_text(in->arena, o->engine, strlen(o->engine)),
         .compiler = bt_arena_text(in->arena, o->compiler, strlen(o->compiler)),
         .isa = in->config.isa,
-        .keeps_denormals = strcmp(o->denormals, "keep") == 0
+        .keeps_denormals = keeps_denormals
     };
     in->pool = cpu_pool_create(&in->allocator, (uint32_t)o->threads);
     in->config.nthread = cpu_pool_nthread(in->pool);

@@ -100,8 +100,13 @@ bt_status cpu_records_read(bt_ctx *ctx, bt_arena *arena, const char *path,
 {
     bt_file *file;
     *out = (struct cpu_records){ .ndamaged = 0 };
-    if (access(path, F_OK) != 0 && errno == ENOENT)
+    struct stat named;
+    const int is_there = stat(path, &named) == 0;
+    if (!is_there && errno == ENOENT)
         return NULL;
+    if (is_there && S_ISFIFO(named.st_mode)) // which would be waited for
+        return bt_fail_place(ctx, BT_ERR_ARGUMENT, &(bt_place){ .file = path },
+                             "is a pipe, expected a file of tuning records");
     BT_TRY(bt_file_read(ctx, path, &file));
     bt_status status =
         file->nbytes > MOST_NBYTES

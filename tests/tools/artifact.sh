@@ -227,6 +227,8 @@ BATON_CPU=avx512bf16
 export BATON_CPU
 if "$baton" compile "$digits" -o pairs.bta --target 'cpu{accuracy="fast"}' > pairs.text 2>&1; then
     expect 0 'which needs avx512bf16$' -- "$baton" info pairs.bta
+    expect 0 -- "$baton" compile "$digits" -o kept.bta --target 'cpu{accuracy="fast",denormals="keep"}' # no set for pairs keeps them
+    expect 0 'which needs avx512$' -- "$baton" info kept.bta
     BATON_CPU=avx512
     expect 1 'code of target cpu is for avx512bf16, this machine has avx512: compile' -- "$baton" run pairs.bta -i image=random:1
 else

@@ -95,4 +95,6 @@ expect 2 '--tune is for models' -- "$baton" run a.bta --tune records -i x=random
 expect 2 '--tune needs a target that has tuning records' -- "$baton" run p.baton --target reference --tune records -i x=random:1
 expect 2 'both say which records' -- "$baton" run p.baton --target 'cpu{tune="a"}' --tune records -i x=random:1
 expect 2 'without quotes' -- "$baton" run p.baton --tune 'a"b' -i x=random:1
+mkfifo pipe
+expect 1 'is a pipe' -- "$baton" compile p.baton --tune pipe -o d.bta
 expect 1 'cannot be locked' -- "$baton" compile p.baton --tune missing/records -o d.bta

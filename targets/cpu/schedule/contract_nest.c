@@ -268,7 +268,7 @@ static int64_t panels_of(const struct cpu_tiling *p)
 }
 
 /* Panels of the next block of columns are fetched while those of this one are near, each time
- * that these are gone through an equal part: so memory is never waited for, nor idle.
+ * that these are gone through an equal part: so memory is read all the time.
  *
  *     rows 0-13      this panel from memory: no more    the first third of the next one
  *     rows 14-27     this panel                         the second one

@@ -76,7 +76,7 @@ static uint32_t callee_number(struct bytecode_builder *b, const char *name)
         return (uint32_t)found - 1;
     const struct cpu_callee *callee = cpu_callee_find(b->from->isa, name);
     if (!callee) {
-        bytecode_fail(b, bt_fail(b->ctx, BT_ERR_UNSUPPORTED,
+        bytecode_fail(b, bt_fail(b->ctx, BT_ERR_INTERNAL,
                                  "%s: there is no primitive %s for %s", b->from->name,
                                  name, cpu_isa_name(b->from->isa)));
         return 0;
@@ -103,7 +103,7 @@ static void build_call(struct bytecode_builder *b, const bt_stmt *stmt)
         integers[i] = stmt->args[naddress + i].value;
     const struct cpu_form *form = cpu_form_of(b->found.at[callee]);
     if (naddress != form->naddress || ninteger != form->ninteger) {
-        (void)bytecode_unsupported(b, "a call with too few or too many arguments");
+        (void)bytecode_mistake(b, "a call with too few or too many arguments");
         return;
     }
     b->np += naddress;
@@ -235,7 +235,7 @@ static void build_for(struct bytecode_builder *b, const bt_stmt *stmt, int is_ph
     if (bt_node_number(stmt->extent) == 0)
         return;
     if (b->of_index[stmt->index]) {
-        (void)bytecode_unsupported(b, "an index of two loops, one in the other,");
+        (void)bytecode_mistake(b, "an index of two loops, one in the other,");
         return;
     }
     if (may_be_empty) {
@@ -264,7 +264,7 @@ static void build_stmt(struct bytecode_builder *b, const bt_stmt *stmt)
     case BT_STMT_IF: build_if(b, stmt); break;
     case BT_STMT_CHECK: build_check(b, stmt); break;
     case BT_STMT_CALL: build_call(b, stmt); break;
-    default: (void)bytecode_unsupported(b, "a store or an accumulator's taking");
+    default: (void)bytecode_mistake(b, "a store or an accumulator's taking");
     }
     b->known.len = 0;
 }

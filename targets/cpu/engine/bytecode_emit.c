@@ -70,10 +70,10 @@ void bytecode_skip_to_here(struct bytecode_builder *b, bytecode_words *code,
         code->at[skip] = code->len - skip - 1;
 }
 
-uint32_t bytecode_unsupported(struct bytecode_builder *b, const char *what)
+uint32_t bytecode_mistake(struct bytecode_builder *b, const char *what)
 {
     if (!b->status)
-        bytecode_fail(b, bt_fail(b->ctx, BT_ERR_UNSUPPORTED,
+        bytecode_fail(b, bt_fail(b->ctx, BT_ERR_INTERNAL,
                                  "%s: %s in a vectorised program", b->from->name, what));
     return 0;
 }

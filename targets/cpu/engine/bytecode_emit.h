@@ -60,8 +60,9 @@ struct bytecode_builder {
 
 /* Failures are kept: whoever builds goes on, and looks at the end. */
 void bytecode_fail(struct bytecode_builder *, bt_status);
-/* Fails, and gives register 0. */
-uint32_t bytecode_unsupported(struct bytecode_builder *, const char *what);
+/* Fails, and gives register 0: a schedule has no such thing. It is an error, and not left to
+ * the evaluator, where nobody would see that the schedule is wrong. */
+uint32_t bytecode_mistake(struct bytecode_builder *, const char *what);
 void bytecode_put(struct bytecode_builder *, bytecode_words *to, uint32_t word);
 void bytecode_put_first(struct bytecode_builder *, bytecode_words *to,
                         uint32_t instruction, uint32_t a);

@@ -129,7 +129,8 @@ static int print_bench(const struct bench *b)
     if (b->peak > 0)
         putchar('\n');
     if (b->profile)
-        print_profile(b->profile);
+        print_profile(b->profile, &(struct profile_facts){
+                                      bt_program_compiled(b->program), b->peak });
     return EXIT_OK;
 }
 
@@ -158,7 +159,10 @@ static int print_bench_json(const struct bench *b)
     if (b->peak > 0 && flops(b) >= 0)
         json_object_set_new(all, "peak_share", json_real(flops(b) / b->peak));
     if (b->profile)
-        json_object_set_new(all, "profile", describe_profile(b->profile));
+        json_object_set_new(
+            all, "profile",
+            describe_profile(b->profile, &(struct profile_facts){
+                                             bt_program_compiled(b->program), b->peak }));
     return print_json(b->tool, all);
 }
 
@@ -225,7 +229,11 @@ const struct verb verb_bench = {
     .details = "The median of all runs, their spread, the floating-point operations in a second,\n"
                "and what share that is of the machine's peak, measured in the same run where the\n"
                "target can tell. Runs in which the system took the processor away are left out,\n"
-               "if enough remain. VALUE is as in baton run --help.",
+               "if enough remain. VALUE is as in baton run --help.\n"
+               "\n"
+               "--profile has a row for each call of one more run: its share of the time,\n"
+               "GFLOP/s and the share of that peak, GB/s of what it reads and writes, weights\n"
+               "as the model has them, how its target computes it, and what it came from.",
     .examples = "  baton bench digits.baton\n"
                 "  baton bench digits.baton --threads 1 --repeat 100 --json\n"
                 "  baton bench digits.baton --executor interp --repeat 10",

@@ -118,17 +118,18 @@ static void print_functions(const bt_artifact *a, const bt_blocks *blocks)
         width = n > width ? n : width;
         target_width = m > target_width ? m : target_width;
     }
-    printf("\n%-*s  %5s  %-*s  %7s  %13s  %s\n", width, "FUNCTION", "CALLS", target_width,
+    printf("\n%-*s  %5s  %-*s  %7s  %13s  %8s  WAY\n", width, "FUNCTION", "CALLS", target_width,
            "TARGET", "KERNELS", "MULTIPLY-ADDS", "BYTES");
     for (uint32_t i = 0; i < a->nfunc; i++) {
         const bt_compiled_func *f = a->funcs[i];
         uint32_t nkernel, ncall;
         char work[SCALED_NBYTES], bytes[SCALED_NBYTES];
         count_calls(a, blocks, i, &nkernel, &ncall);
-        printf("%-*s  %5u  %-*s  %7u  %13s  %s\n", width, f->name, ncall, target_width,
+        printf("%-*s  %5u  %-*s  %7u  %13s  %8s%s%s\n", width, f->name, ncall, target_width,
                a->targets[f->target].text, nkernel,
                cost_text(of_all_calls(f->multiply_adds, ncall), work),
-               cost_text(of_all_calls(f->nbytes, ncall), bytes));
+               cost_text(of_all_calls(f->nbytes, ncall), bytes), *f->way ? "  " : "",
+               f->way);
     }
 }
 
@@ -227,11 +228,11 @@ static json_t *functions_json(const bt_artifact *a, const bt_blocks *blocks)
         count_calls(a, blocks, i, &nkernel, &ncall);
         json_array_append_new(
             list,
-            json_pack("{s:s, s:I, s:s, s:I, s:I, s:I}", "function", f->name, "calls",
+            json_pack("{s:s, s:I, s:s, s:I, s:I, s:I, s:s}", "function", f->name, "calls",
                       (json_int_t)ncall, "target", a->targets[f->target].text, "kernels",
                       (json_int_t)nkernel, "multiply_adds",
                       (json_int_t)of_all_calls(f->multiply_adds, ncall), "bytes",
-                      (json_int_t)of_all_calls(f->nbytes, ncall)));
+                      (json_int_t)of_all_calls(f->nbytes, ncall), "way", f->way));
     }
     return list;
 }

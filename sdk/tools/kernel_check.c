@@ -16,6 +16,8 @@ struct primitive {
     bt_compiled *compiled;       /* it alone */
     const bt_lowering *lowering; /* NULL: it has no kernels */
     bt_evaluator *evaluator;
+    uint32_t ncall;
+    struct kernel_error error;
 };
 
 struct checker {
@@ -35,7 +37,7 @@ struct checked_call {
     struct checker *checker;
     bt_ctx *ctx;
     const bt_call *call;
-    const struct primitive *primitive;
+    struct primitive *primitive;
     bt_arena *arena;
     const bt_stop *stop;
     int64_t *dims; /* values of the function's type parameters */
@@ -250,20 +252,29 @@ static bt_status report(struct checker *c, const struct primitive *p, const char
     return NULL;
 }
 
-/* The worst of those that were right. */
-static void note_error(struct checker *c, const struct primitive *p, double error)
+static double larger(double a, double b)
 {
-    if (error <= c->result->error)
+    return a > b ? a : b;
+}
+
+static void note_error(struct checker *c, struct primitive *p,
+                       const struct kernel_error *e, int is_wrong)
+{
+    p->ncall++;
+    p->error.share = larger(e->share, p->error.share);
+    p->error.apart = larger(e->apart, p->error.apart);
+    p->error.bound = larger(e->bound, p->error.bound);
+    if (is_wrong || e->share <= c->result->error)
         return;
-    c->result->error = error;
+    c->result->error = e->share; // the worst of those that were right
     c->worst = p->global->func;
 }
 
 static bt_status check_launches(struct checked_call *k)
 {
-    const struct primitive *p = k->primitive;
+    struct primitive *p = k->primitive;
     const char *fault;
-    double error;
+    struct kernel_error error;
     const struct kernel_call call = { .ctx = k->ctx,
                                       .arena = k->arena,
                                       .compiled = p->compiled,
@@ -276,10 +287,8 @@ static bt_status check_launches(struct checked_call *k)
                                       .want = k->out.at };
     BT_TRY(check_kernel_call(&call, &fault, &error));
     k->checker->result->ncall++;
-    if (fault)
-        return report(k->checker, p, fault);
-    note_error(k->checker, p, error);
-    return NULL;
+    note_error(k->checker, p, &error, fault != NULL);
+    return fault ? report(k->checker, p, fault) : NULL;
 }
 
 static bt_status check_values(struct checked_call *k)
@@ -350,6 +359,31 @@ static bt_status check_all(struct checker *c, const char *entry, bt_object *cons
     return status ? status : c->first;
 }
 
+/* In the arena of who asked. */
+static bt_status tell_funcs(const struct checker *c, bt_arena *arena,
+                            struct kernel_check *out)
+{
+    struct checked_func *funcs =
+        BT_NEWS(arena, struct checked_func, c->primitives.len);
+    out->funcs = funcs;
+    for (uint32_t i = 0; funcs && i < c->primitives.len; i++) {
+        const struct primitive *p = c->primitives.at[i];
+        const char *name = p->global->func->name,
+                   *way = p->lowering && p->lowering->way ? p->lowering->way : "";
+        struct checked_func *f = &funcs[out->nfunc];
+        *f = (struct checked_func){ .name = bt_arena_text(arena, name, strlen(name)),
+                                    .way = bt_arena_text(arena, way, strlen(way)),
+                                    .ncall = p->ncall,
+                                    .error = p->error };
+        out->nfunc += p->ncall > 0;
+        if (!f->name || !f->way)
+            return bt_no_memory();
+        if (c->worst == p->global->func)
+            out->where = f->name;
+    }
+    return funcs ? NULL : bt_no_memory();
+}
+
 static void free_all(struct checker *c)
 {
     for (uint32_t i = 0; i < c->primitives.len; i++) {
@@ -373,11 +407,9 @@ bt_status check_module_kernels(bt_ctx *ctx, bt_arena *arena, const bt_module *fu
         return bt_no_memory();
     bt_map_init(&c.functions, c.arena, 0);
     bt_status status = check_all(&c, entry, args);
-    if (c.worst &&
-        !(out->where = bt_arena_text(arena, c.worst->name, strlen(c.worst->name))))
-        status = bt_no_memory();
+    bt_status told = tell_funcs(&c, arena, out);
     free_all(&c);
-    return status;
+    return told ? told : status;
 }
 
 bt_status check_kernels(bt_ctx *ctx, bt_arena *arena, bt_program *program,

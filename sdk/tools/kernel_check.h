@@ -10,16 +10,32 @@
 
 #include <baton/compiled.h>
 
+/* How far a function's kernels are off, of all calls that were checked. */
+struct kernel_error {
+    double share; /* the largest difference as a share of its bound; above 1: wrong */
+    double apart, bound; /* the largest of each, as shares of the largest value */
+};
+
+/* A function that has kernels. */
+struct checked_func {
+    const char *name, *way; /* "": its target does not say how it computes it */
+    uint32_t ncall;         /* that were checked */
+    struct kernel_error error;
+};
+
 struct kernel_check {
     uint32_t nkernel, ncall; /* kernels, calls of their functions that were checked */
     uint32_t nwrong;         /* of these */
     uint32_t nopen;          /* calls that were not: of a size that no argument shows */
     double error;      /* the largest of those that were right, as a share of its bound */
     const char *where; /* ... and its function, in the arena; NULL: all are exact */
+    uint32_t nfunc;
+    const struct checked_func *funcs; /* in the order of their first calls; in the arena */
 };
 /* Runs a program by interp on the inputs that are set, and launches the kernels of each
  * call of a primitive function on memory of their own. They must give what the
- * evaluator gives, within some units of the last place; the same bits when launched again;
+ * evaluator gives, within some units of the last place and what the way that the target took
+ * allows (bt_lowering.error); the same bits when launched again;
  * write all of their outputs and nothing else, inputs and what lies around buffers least
  * of all; and compute in place where they say that they can. All calls that do otherwise
  * are reported, by target, function, kernel and element; *out is filled in any case.
@@ -49,9 +65,9 @@ struct kernel_call {
 };
 
 /* Launches the kernels on memory of their own, several times. *fault: what is wrong, in
- * the arena; NULL: nothing. *error: the largest difference, as a share of the bound. */
+ * the arena; NULL: nothing. */
 bt_status check_kernel_call(const struct kernel_call *, const char **fault,
-                            double *error) BT_MUST_USE;
+                            struct kernel_error *) BT_MUST_USE;
 
 /* A dim of a function where its type parameters have these values. */
 bt_status value_of_dim(bt_ctx *, bt_arena *, const bt_func *, const int64_t *dims,

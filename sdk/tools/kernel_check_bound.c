@@ -9,6 +9,7 @@
 #include <math.h>
 
 #include <baton/compute.h>
+#include <baton/op.h>
 
 double rounding_bound(bt_dtype dtype, double value, double largest)
 {
@@ -90,7 +91,17 @@ static bt_status add_error(struct bounds *b, bt_compute *compute, uint32_t narg,
     return NULL;
 }
 
-static bt_status bound_call(struct bounds *b, const bt_call *call, bt_compute *compute,
+/* What the way that a target has taken may change: of operators that sum products. */
+static bt_status error_of_way(struct bounds *b, const bt_formula_call *call, double *out)
+{
+    bt_fuse_info fuse;
+    BT_TRY(bt_fuse_look(b->ctx, call, &fuse));
+    *out = fuse.kind == BT_FUSE_CONTRACTION ? b->of->lowering->error : 0;
+    return NULL;
+}
+
+static bt_status bound_call(struct bounds *b, const bt_call *call,
+                            const bt_formula_call *what, bt_compute *compute,
                             const struct bounded **args, struct bounded *result)
 {
     const bt_tensor **in = BT_NEWS(b->arena, const bt_tensor *, call->narg);
@@ -107,12 +118,14 @@ static bt_status bound_call(struct bounds *b, const bt_call *call, bt_compute *c
     result->tensor = t;
     if (!bt_dtype_is_float(t->dtype))
         return NULL;
-    double largest = bt_tensor_largest(t);
+    double largest = bt_tensor_largest(t), way;
     result->errors = BT_NEWS(b->arena, double, (size_t)t->nelem);
     if (!result->errors)
         return bt_no_memory();
+    BT_TRY(error_of_way(b, what, &way));
     for (int64_t i = 0; i < t->nelem; i++)
-        result->errors[i] = rounding_bound(t->dtype, bt_tensor_get(t, i), largest);
+        result->errors[i] = way * largest +
+                            rounding_bound(t->dtype, bt_tensor_get(t, i), largest);
     for (uint32_t i = 0; i < call->narg; i++) {
         if (args[i]->errors)
             BT_TRY(add_error(b, compute, call->narg, in, i, args[i], result));
@@ -175,7 +188,7 @@ static bt_status bound_binding(struct bounds *b, const bt_value *value, int *don
         return NULL;
     BT_TRY(read_call(b, call, &what));
     BT_TRY(bt_compute_create(b->ctx, &what, &compute));
-    bt_status status = bound_call(b, call, compute, args, result);
+    bt_status status = bound_call(b, call, &what, compute, args, result);
     bt_compute_destroy(compute);
     BT_TRY(status);
     return bt_map_put(&b->values, value, result) ? NULL : bt_no_memory();

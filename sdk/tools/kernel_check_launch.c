@@ -265,8 +265,8 @@ static bt_status launch_all(const struct kernel_call *c, const struct buffers *b
 /* ---- results ---- */
 
 /* The difference as a share of its bound; infinite where there is none. */
-static double share(const bt_tensor *got, const bt_tensor *want, int64_t i,
-                    double largest, const double *bounds, int64_t step)
+static double share(const bt_tensor *got, const bt_tensor *want, int64_t i, double bound,
+                    int64_t step)
 {
     double a = bt_tensor_get(got, i), b = bt_tensor_get(want, i);
     if (!bt_dtype_is_float(want->dtype)) {
@@ -276,7 +276,6 @@ static double share(const bt_tensor *got, const bt_tensor *want, int64_t i,
     }
     if (a == b || (isnan(a) && isnan(b)))
         return 0;
-    double bound = bounds ? bounds[i] : rounding_bound(want->dtype, b, largest);
     double error = fabs(a - b);
     return isfinite(error) && bound > 0 ? error / bound : INFINITY;
 }
@@ -296,17 +295,31 @@ struct wrong {
     double far;
 };
 
+static double larger(double a, double b)
+{
+    return a > b ? a : b;
+}
+
+/* `bounds` NULL: those of one call, whose way may be off by some of the largest value. */
 static struct wrong find_wrong(const struct kernel_call *c, const bt_tensor *got,
-                               const bt_tensor *want, const double *bounds, double *worst)
+                               const bt_tensor *want, const double *bounds,
+                               struct kernel_error *error)
 {
     struct wrong wrong = { 0 };
     double largest = bt_tensor_largest(want);
     int64_t step = step_of(c);
     for (int64_t i = 0; i < want->nelem; i++) {
-        double s = share(got, want, i, largest, bounds, step);
-        double apart = fabs(bt_tensor_get(got, i) - bt_tensor_get(want, i));
-        if (s <= 1 && s > *worst)
-            *worst = s;
+        double value = bt_tensor_get(want, i);
+        double bound = bounds ? bounds[i]
+                              : rounding_bound(want->dtype, value, largest) +
+                                    c->lowering->error * largest;
+        double s = share(got, want, i, bound, step);
+        double apart = fabs(bt_tensor_get(got, i) - value);
+        error->share = larger(s, error->share);
+        if (isfinite(apart) && largest > 0) {
+            error->apart = larger(apart / largest, error->apart);
+            error->bound = larger(bound / largest, error->bound);
+        }
         if (s <= 1)
             continue;
         wrong.first = wrong.n++ ? wrong.first : i;
@@ -319,17 +332,18 @@ static struct wrong find_wrong(const struct kernel_call *c, const bt_tensor *got
 }
 
 static bt_status compare(const struct kernel_call *c, uint32_t output,
-                         const bt_tensor *got, const char **fault, double *worst)
+                         const bt_tensor *got, const char **fault,
+                         struct kernel_error *error)
 {
     const bt_tensor *want = c->want[output];
     const double *bounds = NULL;
-    double before = *worst;
-    struct wrong wrong = find_wrong(c, got, want, NULL, worst);
+    const struct kernel_error before = *error;
+    struct wrong wrong = find_wrong(c, got, want, NULL, error);
     if (wrong.n) // a bound for all its calls is expensive, and seldom needed
         BT_TRY(find_bounds(c, &bounds));
     if (bounds) {
-        *worst = before;
-        wrong = find_wrong(c, got, want, bounds, worst);
+        *error = before;
+        wrong = find_wrong(c, got, want, bounds, error);
     }
     if (!wrong.n)
         return NULL;
@@ -431,7 +445,7 @@ static bt_status check_aliases(const struct kernel_call *c,
 
 static bt_status check_results(const struct kernel_call *c, const struct buffers *once,
                                const struct buffers *again, const int patterns[2],
-                               const char **fault, double *worst)
+                               const char **fault, struct kernel_error *error)
 {
     for (uint32_t i = 0; !*fault && i < c->nout; i++) {
         const bt_tensor *want = c->want[i];
@@ -442,7 +456,7 @@ static bt_status check_results(const struct kernel_call *c, const struct buffers
         if (*fault)
             return NULL;
         BT_TRY(bt_tensor_wrap(c->ctx, want->dtype, want->rank, want->dims, data, &got));
-        bt_status status = compare(c, i, got, fault, worst);
+        bt_status status = compare(c, i, got, fault, error);
         bt_tensor_unref(got);
         BT_TRY(status);
     }
@@ -450,13 +464,13 @@ static bt_status check_results(const struct kernel_call *c, const struct buffers
 }
 
 bt_status check_kernel_call(const struct kernel_call *c, const char **fault,
-                            double *error)
+                            struct kernel_error *error)
 {
     static const int patterns[2] = { 0xff, 0x5a }; // the first is NaN in floats
     struct buffers sets[2];
     bt_status status = NULL;
     *fault = NULL;
-    *error = 0;
+    *error = (struct kernel_error){ 0 };
     for (int i = 0; i < 2; i++)
         sets[i] = (struct buffers){ .n = { c->nin, c->nout, c->lowering->ntemp },
                                     .aliased = NO_BUFFER };

@@ -20,32 +20,130 @@ static double gflops(const bt_profile_row *row)
     return 2 * (double)row->multiply_adds * (double)row->ncall / (double)row->ns;
 }
 
-static void print_row(const bt_profile_row *row, double total, int width)
+/* Bytes at the borders of a call in a nanosecond; -1: not known. */
+static double gbytes(const bt_profile_row *row)
 {
-    char rate[32] = "", bytes[32] = "";
-    if (gflops(row) >= 0)
-        snprintf(rate, sizeof(rate), "%.2f", gflops(row));
-    if (row->nbytes >= 0)
-        snprintf(bytes, sizeof(bytes), "%lld", (long long)row->nbytes);
-    printf("%6.1f %% %10.3f %7llu %9s %12s  %-*s%s%s\n",
-           total > 0 ? 100 * (double)row->ns / total : 0, (double)row->ns / 1e6,
-           (unsigned long long)row->ncall, rate, bytes, *row->sources ? width : 0,
-           row->name, *row->sources ? "  " : "", row->sources);
+    if (row->nbytes < 0 || row->ns == 0)
+        return -1;
+    return (double)row->nbytes * (double)row->ncall / (double)row->ns;
 }
 
-void print_profile(const bt_profile *profile)
+/* How the function of the row is computed; "": that is not known. */
+static const char *way_of(const bt_profile_row *row, const struct profile_facts *facts)
 {
-    int width = 4;
-    for (uint32_t i = 0; i < profile->nrow; i++) {
-        int n = (int)strlen(profile->rows[i].name);
-        width = n > width ? n : width;
+    const bt_compiled *c = facts->compiled;
+    for (uint32_t i = 0; c && i < c->nfunc; i++) {
+        if (strcmp(c->funcs[i]->name, row->name) == 0)
+            return c->funcs[i]->way;
     }
+    return "";
+}
+
+/* ---- the table ---- */
+
+enum { COLUMNS = 120, MOST_NAME = 26, MOST_WAY = 24 };
+
+struct widths {
+    int way, name;
+};
+
+/* Where a text ends of which `most` bytes may be shown, whole characters. */
+static int end_of(const char *text, int most)
+{
+    int n = (int)strlen(text);
+    if (n <= most)
+        return n;
+    for (n = most; n > 0 && ((unsigned char)text[n] & 0xc0) == 0x80; n--)
+        ;
+    return n;
+}
+
+/* A text in so many columns: of a longer one the beginning and the end, which tells names
+ * apart; returns what it took. */
+static int print_short(const char *text, int columns)
+{
+    enum { TAIL = 10 };
+    const int n = (int)strlen(text);
+    if (n <= columns || columns <= TAIL + 2)
+        return printf("%.*s", end_of(text, columns > 0 ? columns : 0), text);
+    int tail = n - TAIL;
+    while (((unsigned char)text[tail] & 0xc0) == 0x80)
+        tail++;
+    return printf("%.*s..%s", end_of(text, columns - TAIL - 2), text, text + tail);
+}
+
+static void print_padded(const char *text, int columns)
+{
+    for (int n = print_short(text, columns); n < columns; n++)
+        putchar(' ');
+}
+
+static int smaller(int a, int b)
+{
+    return a < b ? a : b;
+}
+
+static struct widths measure(const bt_profile *profile, const struct profile_facts *facts)
+{
+    struct widths w = { 0, 4 };
+    for (uint32_t i = 0; i < profile->nrow; i++) {
+        const bt_profile_row *row = &profile->rows[i];
+        const int name = smaller((int)strlen(row->name), MOST_NAME),
+                  way = smaller((int)strlen(way_of(row, facts)), MOST_WAY);
+        w.name = name > w.name ? name : w.name;
+        w.way = way > w.way ? way : w.way;
+    }
+    if (w.way > 0 && w.way < 3) // that of its title
+        w.way = 3;
+    return w;
+}
+
+/* A number in a column; nothing where it is not known. */
+static int print_rate(int width, int digits, double rate)
+{
+    return rate < 0 ? printf("%*s", width, "") : printf("%*.*f", width, digits, rate);
+}
+
+static void print_row(const bt_profile_row *row, double total, const struct widths *w,
+                      const struct profile_facts *facts)
+{
+    int n = printf("%6.1f %% %9.3f %6llu", total > 0 ? 100 * (double)row->ns / total : 0,
+                   (double)row->ns / 1e6, (unsigned long long)row->ncall);
+    n += print_rate(9, 2, gflops(row));
+    if (facts->peak > 0 && gflops(row) >= 0)
+        n += printf("%5.1f %%", 1e11 * gflops(row) / facts->peak);
+    else if (facts->peak > 0)
+        n += printf("%7s", "");
+    n += print_rate(8, 2, gbytes(row));
+    n += printf("  ");
+    if (w->way) {
+        print_padded(way_of(row, facts), w->way);
+        n += w->way + printf("  ");
+    }
+    if (*row->sources) {
+        print_padded(row->name, w->name);
+        n += w->name + printf("  ");
+        print_short(row->sources, COLUMNS - n);
+    } else {
+        print_short(row->name, COLUMNS - n);
+    }
+    putchar('\n');
+}
+
+void print_profile(const bt_profile *profile, const struct profile_facts *facts)
+{
+    const struct widths w = measure(profile, facts);
     printf("profile: %.3f ms in %llu calls\n", total_ns(profile) / 1e6,
            (unsigned long long)(profile->nevent + profile->nleft_out));
-    printf("%8s %10s %7s %9s %12s  %-*s  %s\n", "share", "ms", "calls", "GFLOP/s",
-           "bytes", width, "what", "from");
+    printf("%8s %9s %6s%9s", "share", "ms", "calls", "GFLOP/s");
+    if (facts->peak > 0)
+        printf("%7s", "peak");
+    printf("%8s  ", "GB/s");
+    if (w.way)
+        printf("%-*s  ", w.way, "way");
+    printf("%-*s  from\n", w.name, "what");
     for (uint32_t i = 0; i < profile->nrow; i++)
-        print_row(&profile->rows[i], total_ns(profile), width);
+        print_row(&profile->rows[i], total_ns(profile), &w, facts);
     for (uint32_t i = 0; i < profile->ndim; i++) {
         const bt_profile_dim *dim = &profile->dims[i];
         printf("dim %s=%lld in %llu run%s\n", dim->name, (long long)dim->value,
@@ -58,7 +156,9 @@ void print_profile(const bt_profile *profile)
     }
 }
 
-json_t *describe_profile(const bt_profile *profile)
+/* ---- JSON ---- */
+
+json_t *describe_profile(const bt_profile *profile, const struct profile_facts *facts)
 {
     json_t *list = json_array();
     for (uint32_t i = 0; i < profile->nrow; i++) {
@@ -72,6 +172,13 @@ json_t *describe_profile(const bt_profile *profile)
             json_object_set_new(item, "gflops", json_real(gflops(row)));
         if (row->nbytes >= 0)
             json_object_set_new(item, "bytes", json_integer(row->nbytes));
+        if (facts->peak > 0 && gflops(row) >= 0)
+            json_object_set_new(item, "peak_share",
+                                json_real(1e9 * gflops(row) / facts->peak));
+        if (gbytes(row) >= 0)
+            json_object_set_new(item, "gbytes_per_second", json_real(gbytes(row)));
+        if (*way_of(row, facts))
+            json_object_set_new(item, "way", json_string(way_of(row, facts)));
         json_array_append_new(list, item);
     }
     return list;

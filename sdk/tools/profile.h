@@ -4,13 +4,21 @@
 
 #include <jansson.h>
 
+#include <baton/compiled.h>
+
 #include "tool.h"
 
-/* A row for each call that ran, what took longest first; then values of open dims, and
- * calls of functions. */
-void print_profile(const bt_profile *);
-/* The same as an array; NULL: no memory. */
-json_t *describe_profile(const bt_profile *);
+/* What there is to know beside a profile. */
+struct profile_facts {
+    const bt_compiled *compiled; /* says how functions are computed; NULL: none is compiled */
+    double peak;                 /* flop/s of the machine; 0: not known */
+};
+
+/* A row for each call that ran, what took longest first, in 120 columns; then values of open
+ * dims, and calls of functions. */
+void print_profile(const bt_profile *, const struct profile_facts *);
+/* The same as an array, with whole names; NULL: no memory. */
+json_t *describe_profile(const bt_profile *, const struct profile_facts *);
 json_t *describe_dims(const bt_profile *);
 json_t *describe_functions(const bt_profile *);
 /* Writes a file that Perfetto and chrome://tracing open. */

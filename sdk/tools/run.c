@@ -115,6 +115,7 @@ static int print_inputs(struct tool *tool, const bt_program *program)
 static int print_results(struct tool *tool, bt_program *program)
 {
     const bt_profile *profile = NULL;
+    const struct profile_facts facts = { bt_program_compiled(program), 0 };
     const char *trace = option_value(tool, "trace");
     int has_profile = option_value(tool, "profile") != NULL, code;
     if (trace || has_profile)
@@ -122,7 +123,7 @@ static int print_results(struct tool *tool, bt_program *program)
     if (option_value(tool, "json")) {
         json_t *all = json_pack("{s:o}", "outputs", describe_outputs(tool, program));
         if (has_profile)
-            json_object_set_new(all, "profile", describe_profile(profile));
+            json_object_set_new(all, "profile", describe_profile(profile, &facts));
         if (has_profile && profile->ndim)
             json_object_set_new(all, "dims", describe_dims(profile));
         if (has_profile && profile->nfunction)
@@ -133,7 +134,7 @@ static int print_results(struct tool *tool, bt_program *program)
     } else {
         code = print_outputs(tool, program);
         if (!code && has_profile)
-            print_profile(profile);
+            print_profile(profile, &facts);
     }
     return !code && trace ? write_trace(tool, profile, trace) : code;
 }
@@ -147,6 +148,40 @@ static int print_closed(struct tool *tool, const bt_program *program)
                ? print_json(tool,
                             json_pack("{s:o}", "memory", describe_memory(tool, program)))
                : EXIT_OK;
+}
+
+/* A function as one row: how far its kernels are off, as shares of the largest value. */
+static void print_checked(const struct kernel_check *check)
+{
+    int width = 3;
+    for (uint32_t i = 0; i < check->nfunc; i++) {
+        const int n = (int)strlen(check->funcs[i].way);
+        width = n > width ? n : width;
+    }
+    printf("%9s %9s %9s %6s  %-*s  %s\n", "error", "bound", "share", "calls", width, "way",
+           "function");
+    for (uint32_t i = 0; i < check->nfunc; i++) {
+        const struct checked_func *f = &check->funcs[i];
+        printf("%9.2e %9.2e %7.3g %% %6u  %-*s  %s%s\n", f->error.apart, f->error.bound,
+               100 * f->error.share, f->ncall, width, f->way, f->name,
+               f->error.share > 1 ? "  wrong" : "");
+    }
+}
+
+static json_t *describe_checked(const struct kernel_check *check)
+{
+    json_t *list = json_array();
+    for (uint32_t i = 0; i < check->nfunc; i++) {
+        const struct checked_func *f = &check->funcs[i];
+        json_t *item = json_pack("{s:s, s:s, s:i, s:f, s:f}", "function", f->name, "way",
+                                 f->way, "calls", (int)f->ncall, "error", f->error.apart,
+                                 "bound", f->error.bound);
+        json_object_set_new(item, "share_of_bound",
+                            isfinite(f->error.share) ? json_real(f->error.share)
+                                                     : json_null());
+        json_array_append_new(list, item);
+    }
+    return list;
 }
 
 static int run_check(struct tool *tool, bt_program *program)
@@ -169,9 +204,11 @@ static int run_check(struct tool *tool, bt_program *program)
             json_pack("{s:i, s:i, s:i, s:i, s:f}", "kernels", (int)check.nkernel, "calls",
                       (int)check.ncall, "wrong", (int)check.nwrong, "unchecked",
                       (int)check.nopen, "share_of_bound", check.error);
+        json_object_set_new(all, "functions", describe_checked(&check));
         int code = print_json(tool, json_pack("{s:o}", "check", all));
         return code || !status ? code : tool_fail(tool, status);
     }
+    print_checked(&check);
     printf("%u kernel%s, %u call%s checked, %u wrong", check.nkernel,
            PLURAL(check.nkernel), check.ncall, PLURAL(check.ncall), check.nwrong);
     if (check.nopen)
@@ -179,7 +216,7 @@ static int run_check(struct tool *tool, bt_program *program)
     printf("; ");
     const char *rest = check.nwrong ? "the others" : "all";
     if (check.where)
-        printf("%s agree: the largest error is %.3g %% of what rounding allows, in @%s\n",
+        printf("%s agree: the largest error is %.3g %% of its bound, in @%s\n",
                rest, 100 * check.error, check.where);
     else
         printf("%s agree exactly\n", rest);

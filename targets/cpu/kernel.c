@@ -6,6 +6,7 @@
 #include "engine/bytecode_build.h"
 #include "primitives/tile.h"
 #include "schedule/alias.h"
+#include "schedule/choice.h"
 #include "schedule/schedule.h"
 #include "schedule/touch.h"
 
@@ -361,6 +362,7 @@ static bt_status lower_to_evaluator(const struct lowerer *l, bt_status why,
     if (!content || !kernel)
         return bt_no_memory();
     content->why = bt_arena_text(l->arena, why->message, strlen(why->message));
+    out->way = "evaluator";
     kernel->content = content;
     out->has_no_text = 1;
     return content->why ? NULL : bt_no_memory();
@@ -369,18 +371,23 @@ static bt_status lower_to_evaluator(const struct lowerer *l, bt_status why,
 bt_status cpu_kernel_lower(bt_ctx *ctx, bt_arena *arena, const struct cpu_config *config,
                            const bt_func *primitive, bt_lowering *out)
 {
+    struct cpu_choices choices = { .arena = arena };
+    struct cpu_config own = *config;
     struct lowerer l = {
-        .ctx = ctx, .arena = arena, .config = config, .primitive = primitive
+        .ctx = ctx, .arena = arena, .config = &own, .primitive = primitive
     };
     bt_loops *loops;
+    own.choices = &choices;
     l.is_constant = cpu_find_constants(arena, primitive);
     if (!l.is_constant)
         return bt_no_memory();
-    bt_status status = cpu_schedule(ctx, arena, config, primitive, &l.kept, &loops);
+    bt_status status = cpu_schedule(ctx, arena, &own, primitive, &l.kept, &loops);
     if (!status) {
         l.loops = loops;
         status = make_kernels(&l, out);
     }
+    if (!status && !(out->way = cpu_choices_taken(&choices, &out->error)))
+        return bt_no_memory();
     return status && status->code == BT_ERR_UNSUPPORTED
                ? lower_to_evaluator(&l, status, out)
                : status;

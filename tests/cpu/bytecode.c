@@ -184,7 +184,7 @@ static void test_a_phase_without_turns_is_refused(void **state)
     bt_ctx_destroy(ctx);
 }
 
-static void refuse(const char *body, const char *why)
+static void refuse(const char *body, uint32_t code, const char *why)
 {
     char text[1024];
     const struct bytecode *bytecode;
@@ -193,20 +193,22 @@ static void refuse(const char *body, const char *why)
              "loops bad {\n    in a0: float32[8]\n    out s0: float32[8]\n%s}\n", body);
     assert_error(
         build_bytecode(ctx, parse_program(ctx, text), CPU_ISA_PORTABLE, &bytecode),
-        BT_ERR_INTERNAL, why);
+        code, why);
     bt_ctx_destroy(ctx);
 }
 
-/* As a mistake of the schedule: nothing that is wrong goes to the evaluator unseen. */
+/* As mistakes of the schedule: nothing that is wrong goes to the evaluator unseen. Integers that
+ * are computed by floats are a limit of bytecode. */
 static void test_what_is_not_vectorised_is_refused(void **state)
 {
     (void)state;
-    refuse("    s0[0] = a0[0]\n", "a store");
-    refuse("    frobnicate(&s0[0], 8)\n", "there is no primitive frobnicate");
-    refuse("    neg.float32(&s0[0], &a0[0])\n", "too few or too many");
+    refuse("    s0[0] = a0[0]\n", BT_ERR_INTERNAL, "a store");
+    refuse("    frobnicate(&s0[0], 8)\n", BT_ERR_INTERNAL,
+           "there is no primitive frobnicate");
+    refuse("    neg.float32(&s0[0], &a0[0])\n", BT_ERR_INTERNAL, "too few or too many");
     refuse("    if (a0[0] < float32(1.0)) {\n        neg.float32(&s0[0], &a0[0], 1)\n"
            "    }\n",
-           "floats");
+           BT_ERR_UNSUPPORTED, "floats");
 }
 
 /* No word of bytecode can be changed so that the check passes and registers, callees or

@@ -26,7 +26,7 @@ expect 0 -- compile "$digits" -o none.bta --passes ''
 # What it is made of.
 expect 0 '^compiled for     reference$' '^entry            @main$' '^input    image  *Tensor' '^kernels          [0-9]*, called' \
     '^constants        4, 25.1 k bytes; 25.1 k before they were packed$' '^memory           ' '^program  *[0-9]' '^constants  *[0-9]' '^multiply-adds    140 k$' \
-    '^FUNCTION  *CALLS  TARGET  *KERNELS  MULTIPLY-ADDS  BYTES$' '^fused_nn_dense_add  *1  reference  *1  .* k  .* k$' \
+    '^FUNCTION  *CALLS  TARGET  *KERNELS  MULTIPLY-ADDS  *BYTES  WAY$' '^fused_nn_dense_add  *1  reference  *1  .* k  .* k$' \
     '^baton [0-9]' '^plugin baton.ops.nn [0-9]' '^pipeline [0-9a-f]\{16\}$' -- "$baton" info d.bta
 refuse 'which needs' # reference asks nothing of a machine
 pipeline=$(sed -n 's/^pipeline //p' out)
@@ -42,10 +42,11 @@ expect 0 '"gflops": ' -- "$baton" bench "$digits" --target reference --warmup 0 
 model=$(work)
 expect 0 '"gflops": ' -- "$baton" bench d.bta --warmup 0 --repeat 1 --json
 [ -n "$model" ] && [ "$(work)" = "$model" ] || fault "the artifact takes $(work) multiply-adds, the model $model"
-rows() { sed -n 's/^ .* % *[0-9.]*  *\([0-9]*\)  *[0-9.]*  *\([0-9]*  fused.*\)/\1 \2/p' out | sort; }
-expect 0 '^profile: ' -- "$baton" run "$digits" --target reference -i image=random:1 --profile
+rows() { sed 's/{"name": /\n&/g' out | sed -n 's/"ms": [^,]*, \(.*\), "gflops".*\("bytes": [0-9]*\).*/\1 \2/p' | sort; }
+expect 0 '^profile: ' 'fused_' -- "$baton" run d.bta -i image=random:1 --profile
+expect 0 '"profile": ' -- "$baton" run "$digits" --target reference -i image=random:1 --profile --json
 rows > expected
-expect 0 '^profile: ' -- "$baton" run d.bta -i image=random:1 --profile
+expect 0 '"profile": ' -- "$baton" run d.bta -i image=random:1 --profile --json
 rows | cmp -s - expected && grep -q . expected || fault "the artifact and the model have different profiles"
 
 # What is settled is settled.

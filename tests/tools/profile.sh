@@ -38,10 +38,10 @@ expect 2 'memory needs a program that is planned: give --executor graph' -- "$@"
 expect 2 'memory needs a program that is planned' -- "$@" --memory --json
 
 # The profile, of both executors: rows know their work, bytes and where they came from.
-expect 0 '^profile: .* ms in 3 calls$' '^  *share  *ms  *calls  *GFLOP/s  *bytes  what  *from$' \
-    ' %  *[0-9.]*  *1  *[0-9.]*  *224  fused_nn_dense_nn_relu  line 3, line 4$' '  *64  fused_nn_softmax  *line [56]$' \
+expect 0 '^profile: .* ms in 3 calls$' '^  *share  *ms  *calls  *GFLOP/s  *GB/s  what  *from$' \
+    ' %  *[0-9.]*  *1  *[0-9.]*  *[0-9.]*  fused_nn_dense_nn_relu  line 3, line 4$' '  fused_nn_softmax  *line [56]$' \
     -- "$@" --executor graph --target reference --profile
-expect 0 '^profile: .* ms in 5 calls$' ' %  *[0-9.]*  *1  *[0-9.]*  *224  nn.dense  *line 3$' '  nn.relu  *line 4$' \
+expect 0 '^profile: .* ms in 5 calls$' ' %  *[0-9.]*  *1  *[0-9.]*  *[0-9.]*  nn.dense  *line 3$' '  nn.relu  *line 4$' \
     -- "$@" --profile --passes ''
 expect 0 '"profile": \[{"name": "' '"multiply_adds": 64' '"bytes": 224' -- "$@" --profile --json --passes ''
 
@@ -108,6 +108,20 @@ expect 0 '"data": \[0.30000000000000004, 0.0, 1e+22, 123456789.0\]' -- \
 # Of a run that finds all in place.
 expect 0 '^median ' '^profile: ' -- "$baton" bench abs.baton --warmup 0 --repeat 2 --profile
 expect 0 '"median_ms": .*"profile": \[{"name": "' -- "$baton" bench abs.baton --warmup 0 --repeat 2 --profile --json
+# With the share of the peak that bench measures, and how the target computes each function; a table of 120 columns, whatever the
+# names of functions and of what they came from.
+{
+    printf '#[version = "baton 0.1"]\ndef @main(%%x: Tensor[(1, 64, 28, 28), float32]) {\n'
+    printf '    %%w = ones(shape=[64, 64, 1, 1]);\n    %%0 = nn.conv2d(%%x, %%w);\n'
+    for i in 1 2 3 4 5 6 7 8 9; do printf '    %%%d = tanh(sigmoid(%%%d));\n' $i $((i - 1)); done
+    printf '    concatenate((%%9, %%9), axis=1)\n}\n'
+} > deep.baton
+expect 0 '^  *share  *ms  *calls  *GFLOP/s  *peak  *GB/s  way  *what  *from$' \
+    ' [0-9.]* %  *[0-9.]*  *1  *[0-9.]*  *[0-9.]* %  *[0-9.]*  tiles.*  fused_nn_conv[a-z_0-9]*\.\.[a-z_]*  line' -- \
+    "$baton" bench deep.baton --target cpu --warmup 0 --repeat 2 --profile
+[ "$(sed -n '/^profile/,$p' out | wc -L)" -le 120 ] || fault "the table is wider than 120 columns"
+expect 0 '"peak_share": [0-9.e-]*, "gbytes_per_second": [0-9.e-]*, "way": "tiles' -- \
+    "$baton" bench deep.baton --target cpu --warmup 0 --repeat 2 --profile --json
 expect 0 '"median_ms"' -- "$baton" bench abs.baton --warmup 0 --repeat 2 --json
 refuse '"profile"'
 

@@ -318,6 +318,7 @@ static bt_status copy_lists(const bt_artifact *a, bt_compiled *c)
         funcs[i] = *a->funcs[i];
         BT_TRY(bt__compiled_text(c, a->funcs[i]->name, &funcs[i].name));
         BT_TRY(bt__compiled_text(c, a->funcs[i]->why, &funcs[i].why));
+        BT_TRY(bt__compiled_text(c, a->funcs[i]->way, &funcs[i].way));
     }
     for (uint32_t i = 0; i < a->nkernel; i++) {
         kernels[i] = *a->kernels[i];

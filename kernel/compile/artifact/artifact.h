@@ -19,7 +19,7 @@
 
 #define BT__ARTIFACT_MAGIC \
     "\211BTNART\n" /* no text begins so; lost if newlines are changed */
-#define BT__ARTIFACT_VERSION 6u
+#define BT__ARTIFACT_VERSION 7u
 #define BT__ARTIFACT_ORDER   0x01020304u
 #define BT__ARTIFACT_ALIGN   64u
 
@@ -77,7 +77,7 @@ bt_status bt__artifact_tensors(bt_ctx *, const char *path, const bt_tensor *byte
  * stay where they are. Lists live in the arena.
  * targets     ENTRY EXECUTOR, bytes of constants UNPACKED and PACKED, then for each TEXT
  *             COMPATIBILITY
- * functions   for each NAME TARGET WHY MULTIPLY-ADDS BYTES (-: not known)
+ * functions   for each NAME TARGET WHY WAY MULTIPLY-ADDS BYTES (-: not known)
  * kernels     for each NAME TYPE TARGET FUNCTION FORM SYMBOL, AT NBYTES and again of its own
  *             (in the section `code`), SCRATCH, NPHASE and their iterations, NFAULT and
  *             for each TEXT ARRAY AXIS EXTENT; they are numbered by target

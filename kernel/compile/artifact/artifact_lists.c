@@ -124,6 +124,7 @@ static bt_status read_functions(struct reader *r)
         BT_TRY(take_text(r, &f.name));
         BT_TRY(take_index(r, r->artifact->ntarget, &f.target));
         BT_TRY(take_text(r, &f.why));
+        BT_TRY(take_text(r, &f.way));
         BT_TRY(take_cost(r, &f.multiply_adds));
         BT_TRY(take_cost(r, &f.nbytes));
         if (!BT_PUSH(r->arena, &funcs, f))

@@ -227,6 +227,7 @@ static bt_status add_functions(struct writer *w)
         add_word(&text, func->name);
         add_number(&text, w->numbers[func->target]);
         add_word(&text, func->why);
+        add_word(&text, func->way);
         add_cost(&text, func->multiply_adds);
         add_cost(&text, func->nbytes);
     }

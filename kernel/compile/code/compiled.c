@@ -80,7 +80,8 @@ static bt_status list_funcs(bt_compiled *c, const struct bt__kernels *k, bt_map 
         funcs[i].name = copy(c->arena, p->func->name);
         funcs[i].target = p->target;
         funcs[i].why = copy(c->arena, p->why);
-        if (!funcs[i].name || !funcs[i].why ||
+        funcs[i].way = copy(c->arena, p->lowering.way ? p->lowering.way : "");
+        if (!funcs[i].name || !funcs[i].why || !funcs[i].way ||
             !bt_map_put(numbers, p->func, (void *)(uintptr_t)(i + 1)))
             return bt_no_memory();
         BT_TRY(bt__func_cost(k->ctx, p->func, &funcs[i].multiply_adds, &funcs[i].nbytes));

@@ -101,6 +101,7 @@ typedef struct bt_compiled_func {
     const char *why;       /* what those said that were asked before, a line each; "" */
     int64_t multiply_adds; /* of a call; -1: not known */
     int64_t nbytes;        /* that a call reads and writes, at its borders; -1 */
+    const char *way;       /* how, in a few words (bt_lowering.way); "": not said */
 } bt_compiled_func;
 
 /* A module compiled: functions planned, kernels loaded. Immutable; sessions of executors

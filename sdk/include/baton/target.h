@@ -124,6 +124,11 @@ typedef struct bt_lowering {
     const bt_type *const
         *temps;           /* bytes of each, dims: what one kernel leaves to the next */
     uint32_t has_no_text; /* 1: no code of its kernels is BT_CODE_SOURCE */
+    const char *way;      /* optional: how the function is computed, in a few words for
+                             people: "winograd F(4,3)"; in the arena */
+    double error; /* optional: by how much this way may change its sums of products, as a
+                     share of the largest of these, beside what their order does; what
+                     `baton run --check-kernels` allows */
 } bt_lowering;
 
 /* Adds a kernel in which all is zero, to be filled in, behind those that are there. It is

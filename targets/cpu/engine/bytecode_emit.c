@@ -70,12 +70,22 @@ void bytecode_skip_to_here(struct bytecode_builder *b, bytecode_words *code,
         code->at[skip] = code->len - skip - 1;
 }
 
-uint32_t bytecode_mistake(struct bytecode_builder *b, const char *what)
+static uint32_t refuse(struct bytecode_builder *b, uint32_t code, const char *what)
 {
     if (!b->status)
-        bytecode_fail(b, bt_fail(b->ctx, BT_ERR_INTERNAL,
-                                 "%s: %s in a vectorised program", b->from->name, what));
+        bytecode_fail(b, bt_fail(b->ctx, code, "%s: %s in a vectorised program",
+                                 b->from->name, what));
     return 0;
+}
+
+uint32_t bytecode_mistake(struct bytecode_builder *b, const char *what)
+{
+    return refuse(b, BT_ERR_INTERNAL, what);
+}
+
+uint32_t bytecode_unsupported(struct bytecode_builder *b, const char *what)
+{
+    return refuse(b, BT_ERR_UNSUPPORTED, what);
 }
 
 /* ---- scopes ---- */

@@ -63,6 +63,9 @@ void bytecode_fail(struct bytecode_builder *, bt_status);
 /* Fails, and gives register 0: a schedule has no such thing. It is an error, and not left to
  * the evaluator, where nobody would see that the schedule is wrong. */
 uint32_t bytecode_mistake(struct bytecode_builder *, const char *what);
+/* The same of what has no bytecode: an index that is computed by floats, as of a resize by a
+ * scale that is open. */
+uint32_t bytecode_unsupported(struct bytecode_builder *, const char *what);
 void bytecode_put(struct bytecode_builder *, bytecode_words *to, uint32_t word);
 void bytecode_put_first(struct bytecode_builder *, bytecode_words *to,
                         uint32_t instruction, uint32_t a);

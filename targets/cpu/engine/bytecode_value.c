@@ -69,7 +69,7 @@ static uint32_t put_scalar(struct bytecode_builder *b, const bt_node *node)
     uint32_t instruction = instruction_of(node->which, of), args[2] = { 0, 0 };
     bytecode_words *to = bytecode_place_of(b, node);
     if (!cpu_integer_has(node->which, of))
-        return bytecode_mistake(b, "a scalar operator of floats");
+        return bytecode_unsupported(b, "a scalar operator of floats");
     for (uint32_t i = 0; i < node->narg; i++)
         args[i] = bytecode_value_of(b, node->args[i]);
     uint32_t reg = b->nn++;
@@ -92,7 +92,7 @@ static uint32_t put_cast(struct bytecode_builder *b, const bt_node *node)
     bytecode_words *to = bytecode_place_of(b, node);
     if (!cpu_integer_has(BT_SCALAR_ADD, node->dtype) ||
         !cpu_integer_has(BT_SCALAR_ADD, node->args[0]->dtype))
-        return bytecode_mistake(b, "a cast of floats");
+        return bytecode_unsupported(b, "a cast of floats");
     uint32_t from = bytecode_value_of(b, node->args[0]), reg = b->nn++;
     bytecode_put_first(b, to, BYTECODE_SCALAR, reg); // one that narrows, and does no more
     bytecode_put(b, to, BT_SCALAR_FLOOR);
@@ -145,7 +145,7 @@ static uint32_t put_read(struct bytecode_builder *b, const bt_node *node)
     bytecode_words *code = &b->scope->code;
     uint32_t address = b->np++;
     if (!cpu_integer_has(BT_SCALAR_ADD, node->dtype))
-        return bytecode_mistake(b, "a float read");
+        return bytecode_unsupported(b, "a float read");
     bytecode_put_address(b, node->which, node->args[0], address);
     uint32_t reg = b->nn++;
     bytecode_put_first(b, code, BYTECODE_LOAD, reg);
@@ -161,7 +161,7 @@ static uint32_t compute(struct bytecode_builder *b, const bt_node *node)
     switch (node->kind) {
     case BT_NODE_CONST:
         if (!bt_node_is_const(node, &value))
-            return bytecode_mistake(b, "a float");
+            return bytecode_unsupported(b, "a float");
         reg = b->nn++;
         bytecode_put_set(b, reg, value);
         return reg;

@@ -10,6 +10,8 @@ struct cpu_choice {
     uint32_t sum; /* number of the sum in its function, from 1 */
     uint32_t is_taken;
     double ns; /* estimate, to compare ways: the same for all machines */
+    double error; /* what the way may change of sums, as a share of the largest; 0: no more
+                     than another order of their terms */
 };
 
 struct cpu_choices {
@@ -24,5 +26,14 @@ struct cpu_wanted {
     uint32_t n;
     const char *const *ways;
 };
+
+/* The errors of ways (bits.md). */
+#define CPU_ERROR_WINOGRAD 2e-5 /* of larger transforms than F(2,3) */
+#define CPU_ERROR_HALVES 2e-5
+#define CPU_ERROR_BFLOAT16 1e-2
+
+/* What was taken, in a few words: "tiles, turned + lines"; "strips" where there is no sum of
+ * products. NULL: no memory. *error: the largest of these. */
+const char *cpu_choices_taken(const struct cpu_choices *, double *error);
 
 #endif

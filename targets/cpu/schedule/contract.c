@@ -327,6 +327,7 @@ struct way {
     double ns;
     const struct cpu_tiling *tiling; /* NULL: as it is */
     const struct cpu_winograd *by;   /* NULL: a plain sum */
+    double error;                    /* of choice.h */
 };
 
 enum { MOST_WAYS = 6 };
@@ -339,6 +340,11 @@ static const char *way_of(const struct stage *stage)
                                      : "tiles";
 }
 
+static double error_of_pairs(const struct cpu_tiling *p)
+{
+    return p->tile->has_halves ? CPU_ERROR_HALVES : CPU_ERROR_BFLOAT16;
+}
+
 /* All ways to compute the stage: by tiles as they were found, turned, both of pairs, and by
  * transforms. */
 static uint32_t find_ways(bt_graph *g, const struct cpu_config *config,
@@ -349,25 +355,25 @@ static uint32_t find_ways(bt_graph *g, const struct cpu_config *config,
     };
     const struct cpu_tiling *p = &stage->tiling;
     uint32_t n = 0;
-    ways[n++] = (struct way){ way_of(stage), cpu_ns_of_tiles(p), NULL, NULL };
+    ways[n++] = (struct way){ way_of(stage), cpu_ns_of_tiles(p), NULL, NULL, 0 };
     const struct cpu_tiling *turned = cpu_contract_turn(g, array, config, p);
     if (turned)
         ways[n++] =
-            (struct way){ "tiles, turned", cpu_ns_of_tiles(turned), turned, NULL };
+            (struct way){ "tiles, turned", cpu_ns_of_tiles(turned), turned, NULL, 0 };
     const struct cpu_tiling *pairs = cpu_contract_pairs(g, array, config, p);
     if (pairs)
-        ways[n++] =
-            (struct way){ cpu_way_of_pairs(pairs), cpu_ns_of_pairs(pairs), pairs, NULL };
+        ways[n++] = (struct way){ cpu_way_of_pairs(pairs), cpu_ns_of_pairs(pairs), pairs,
+                                  NULL, error_of_pairs(pairs) };
     turned = pairs ? cpu_contract_turn(g, array, config, pairs) : NULL;
     if (turned)
         ways[n++] = (struct way){ cpu_way_of_pairs(turned), cpu_ns_of_pairs(turned),
-                                  turned, NULL };
+                                  turned, NULL, error_of_pairs(turned) };
     const int is_filter = cpu_contract_filter(g, p, config, &stage->filter);
     for (int32_t size = 2; is_filter && size <= CPU_WINOGRAD_UNIT; size *= 2) {
         const struct cpu_winograd *by = cpu_winograd_find(p->tile->isa, size);
         if (by)
             ways[n++] = (struct way){ names[size], cpu_ns_of_filter(&stage->filter, by),
-                                      NULL, by };
+                                      NULL, by, size > 2 ? CPU_ERROR_WINOGRAD : 0 };
     }
     return n;
 }
@@ -378,7 +384,7 @@ static bt_status note_ways(const struct cpu_config *config, uint32_t number, uin
     struct cpu_choices *c = config->choices;
     for (uint32_t i = 0; c && i < n; i++) {
         const struct cpu_choice choice = { ways[i].name, number + 1, &ways[i] == taken,
-                                           ways[i].ns };
+                                           ways[i].ns, ways[i].error };
         if (!BT_PUSH(c->arena, &c->all, choice))
             return bt_no_memory();
     }

@@ -366,7 +366,7 @@ static bt_status try_all(struct chooser *c)
 static bt_status note_program(const struct chooser *c, const char *name, int is_taken)
 {
     struct cpu_choices *choices = c->config->choices;
-    const struct cpu_choice choice = { name, 0, (uint32_t)is_taken, c->cost_of_way };
+    const struct cpu_choice choice = { name, 0, (uint32_t)is_taken, c->cost_of_way, 0 };
     if (choices && is_taken) { // the one before is not
         for (uint32_t i = 0; i < choices->programs.len; i++)
             choices->programs.at[i].is_taken = 0;

@@ -1,7 +1,10 @@
 """Times a peer on a model, for comparison with `baton bench`: peer.py [--runtime NAME] [--threads N] [--warmup N] [--repeat N] MODEL.onnx
 Run it with the packages of the tests: tests/run-python BUILD tests/bench/peer.py ...     Models: tests/model/zoo.py.
 
---runtime NAME   onnxruntime, unless told; openvino; openvino-bf16, which may compute in bfloat16
+--runtime NAME   onnxruntime, unless told; openvino; openvino-bf16, which may compute in bfloat16; pytorch, where it is installed with
+                 onnx2torch, which makes modules of ONNX: the faster of these and what TorchScript makes of them, traced and frozen
+
+Exit status 3: the runtime cannot run this model.
 
 Prints one JSON object: median_ms, min_ms and max_ms of the repetitions, quartile_ms (first and third), and what was run: runtime,
 model, threads, warmup, repeat. All graph optimisations are on, threads spin between runs where they do so by default; inputs are
@@ -14,6 +17,7 @@ import resource
 import statistics
 import sys
 import time
+import warnings
 
 import numpy
 
@@ -51,8 +55,51 @@ def open_openvino(path, threads, precision="f32"):
     return f"openvino {openvino.__version__.split('-')[0]} {precision}", request.infer
 
 
+class Unsupported(Exception):
+    """The runtime has no such operator."""
+
+
+def best_of(runs):
+    """The fastest of a few calls that do the same."""
+    for run in runs:
+        time_runs(run, 3, 2)  # the first calls compile
+    return min(runs, key=lambda run: statistics.median(time_runs(run, 1, 5)))
+
+
+def open_pytorch(path, threads):
+    import onnx
+    import onnx2torch
+    import torch
+    torch.set_num_threads(threads)
+    model = onnx.load(path)
+    try:
+        module = onnx2torch.convert(model).eval()
+    except NotImplementedError as error:
+        raise Unsupported(f"onnx2torch: {error}") from error
+    constants = {tensor.name for tensor in model.graph.initializer}
+    ports = [port for port in model.graph.input if port.name not in constants]
+    names = {onnx.TensorProto.FLOAT: "f32", onnx.TensorProto.DOUBLE: "f64", onnx.TensorProto.INT64: "i64"}
+    inputs = [torch.from_numpy(random_array(port.name, names.get(port.type.tensor_type.elem_type),
+                                            [dim.dim_value or None for dim in port.type.tensor_type.shape.dim])) for port in ports]
+
+    def without_gradients(module):
+        def run():
+            with torch.inference_mode():
+                return module(*inputs)
+        return run
+
+    runs = [without_gradients(module)]
+    try:
+        with torch.inference_mode(), warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # of what a trace makes a constant: shapes, which are known
+            runs.append(without_gradients(torch.jit.optimize_for_inference(torch.jit.freeze(torch.jit.trace(module, inputs)))))
+    except RuntimeError as error:
+        print(f"peer.py: no TorchScript: {error}", file=sys.stderr)
+    return f"pytorch {torch.__version__}", best_of(runs)
+
+
 RUNTIMES = {"onnxruntime": open_onnxruntime, "openvino": open_openvino,
-            "openvino-bf16": lambda path, threads: open_openvino(path, threads, "bf16")}
+            "openvino-bf16": lambda path, threads: open_openvino(path, threads, "bf16"), "pytorch": open_pytorch}
 
 
 def interruptions():
@@ -85,6 +132,9 @@ def main():
         parser.error("threads must be 1 at least, repetitions 2")
     try:
         runtime, run = RUNTIMES[options.runtime](options.model, options.threads)
+    except Unsupported as error:
+        print(f"peer.py: {error}", file=sys.stderr)
+        sys.exit(3)
     except Exception as error:  # the runtimes have an exception class for each way to fail
         sys.exit(f"peer.py: {error}")
     times = time_runs(run, options.warmup, options.repeat)

@@ -4,7 +4,9 @@ tests/bench/peers runs it with the packages it needs.
 Prints a table: the milliseconds of each program, and how many times as fast Baton is as the faster of ONNX Runtime and OpenVINO in
 float32. A figure is the median of N rounds; in each round every program has its turn: it starts, warms up, and gives the median of
 its own runs of about a second, without those in which the system took the processor away. Baton compiles with no option.
-OpenVINO has a column in bfloat16 more where the processor has AMX. The row `one operator` is a model of one small addition: what a
+OpenVINO has a column in bfloat16 more where the processor has AMX. PyTorch has one where it is installed with onnx2torch, which it
+needs to read ONNX: build/check/peers/bin/pip install torch onnx2torch (some GB; not done by itself). `-`: onnx2torch has not all of a
+network's operators. It does not count for the ratio. The row `one operator` is a model of one small addition: what a
 call costs beside the work.
   --rounds N       3, unless told
   --threads LIST   1,2 unless told
@@ -13,6 +15,7 @@ call costs beside the work.
 """
 import argparse
 import datetime
+import importlib.util
 import json
 import os
 import statistics
@@ -29,6 +32,7 @@ import zoo
 from onnx import helper
 
 SECOND_MS, WARM, LEAST, MOST = 1000, 10, 10, 5000
+UNSUPPORTED = 3  # exit status of peer.py
 
 
 def zoo_network(name):
@@ -66,7 +70,10 @@ def cpu_facts():
 
 
 def call(command):
+    """Milliseconds; None: the runtime cannot run this model."""
     done = subprocess.run(command, capture_output=True, text=True)
+    if done.returncode == UNSUPPORTED and command[0] == sys.executable:
+        return None
     if done.returncode != 0:
         sys.exit(f"peers.py: {' '.join(command)}\n{done.stderr}{done.stdout}")
     return json.loads(done.stdout)["median_ms"]
@@ -80,16 +87,18 @@ def commands(baton, path, threads, runtimes):
 
 
 def measure(programs, rounds):
-    """The median of each program's rounds."""
+    """The median of each program's rounds; None: it cannot run the model."""
     counted, times = {}, {name: [] for name in programs}
     for name, command in programs.items():
         first = call([*command, "--warmup", "3", "--repeat", "5"])
+        if first is None:
+            continue
         repeat = str(int(max(LEAST, min(MOST, SECOND_MS / first))))
         counted[name] = [*command, "--warmup", str(WARM), "--repeat", repeat]
     for _ in range(rounds):
         for name, command in counted.items():
             times[name].append(call(command))
-    return {name: statistics.median(all_times) for name, all_times in times.items()}
+    return {name: statistics.median(all_times) if all_times else None for name, all_times in times.items()}
 
 
 class Table:
@@ -103,7 +112,7 @@ class Table:
 
     def row(self, network, threads, times):
         peers = [t for name, t in times.items() if name in ("onnxruntime", "openvino")]
-        self.say(f"{network:<18}{threads:>8}" + "".join(f"{t:>15.4f}" for t in times.values()) + f"{min(peers) / times['baton']:>8.2f}")
+        self.say(f"{network:<18}{threads:>8}" + "".join(f"{'-' if t is None else f'{t:.4f}':>15}" for t in times.values()) + f"{min(peers) / times['baton']:>8.2f}")
 
 
 def main():
@@ -121,7 +130,8 @@ def main():
     if unknown:
         parser.error(f"there is no network {unknown[0]}, see --list")
     model, flags = cpu_facts()
-    runtimes = ["onnxruntime", "openvino"] + ["openvino-bf16"] * ("amx_bf16" in flags)
+    has_pytorch = all(importlib.util.find_spec(name) for name in ("torch", "onnx2torch"))
+    runtimes = ["onnxruntime", "openvino"] + ["openvino-bf16"] * ("amx_bf16" in flags) + ["pytorch"] * has_pytorch
     table = Table(["baton", *runtimes])
     with tempfile.TemporaryDirectory() as folder:
         for name in options.network or NETWORKS:

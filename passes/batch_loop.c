@@ -6,7 +6,9 @@
  * seen in formulas: no operator is looked for by its name. The sequence and the other
  * operand do not change in the loop, and the sequence is no longer than the loop, so that
  * nothing is computed that was not computed before. The weight is then read once, not in
- * each iteration. A sequence of one slice stays: the weight is read once anyway.
+ * each iteration. A sequence of one slice stays: the weight is read once anyway. What goes
+ * element by element over a product alone, with what does not change in the loop, as a bias
+ * does, is computed with it.
  * keeps    no invariant
  * source   Appleyard, Kocisky, Blunsom 2016, section 3.2: inputs of recurrent layers as one
  *          product for all steps
@@ -29,7 +31,9 @@ struct slice {
 /* What takes a product's place: the same slice, of all products. */
 struct batch {
     struct slice slice;
-    const bt_value *all;
+    const bt_value *product; /* of all, without axes of extent 1 ... */
+    uint64_t ones;           /* ... that the result has */
+    const bt_value *all;     /* with them */
 };
 
 /* Where a value is bound. */
@@ -372,9 +376,22 @@ static int find_product(const bt_graph *graph, uint32_t x, const struct slice *s
     return *out->terms[1 - x] != '\0';
 }
 
+/* batch->all of batch->product. */
+static bt_status build_ones(struct site *s, struct batch *batch)
+{
+    struct chain chain = { .builder = bt_rewrite_builder(s->rewrite) };
+    batch->all = batch->product;
+    for (uint32_t i = 0; batch->ones >> i; i++) {
+        if (batch->ones >> i & 1)
+            batch->all = chain_op1f(&chain, batch->all, "expand_dims", "axis=%u", i);
+    }
+    return chain.status;
+}
+
 /* The products of all slices, before the loop; *out NULL: an operand is not there. */
-static bt_status build_all(struct site *s, const bt_call *call, const struct product *p,
-                           uint32_t x, const bt_value *sequence, const bt_value **out)
+static bt_status build_product(struct site *s, const bt_call *call,
+                               const struct product *p, uint32_t x,
+                               const bt_value *sequence, const bt_value **out)
 {
     struct chain chain = { .builder = bt_rewrite_builder(s->rewrite) };
     const bt_value *fields[2], *both;
@@ -386,13 +403,8 @@ static bt_status build_all(struct site *s, const bt_call *call, const struct pro
     bt_builder_like(chain.builder, &call->base);
     bt_builder_name(chain.builder, NULL);
     BT_TRY(bt_build_tuple(chain.builder, 2, fields, &both));
-    const bt_value *all = chain_op1f(&chain, both, "einsum", "equation=\"%s,%s->%s\"",
-                                     p->terms[x], p->terms[1 - x], p->result);
-    for (uint32_t i = 0; p->ones >> i; i++) {
-        if (p->ones >> i & 1)
-            all = chain_op1f(&chain, all, "expand_dims", "axis=%u", i);
-    }
-    *out = all;
+    *out = chain_op1f(&chain, both, "einsum", "equation=\"%s,%s->%s\"", p->terms[x],
+                      p->terms[1 - x], p->result);
     return chain.status;
 }
 
@@ -419,11 +431,119 @@ static bt_status batch_by(struct site *s, const bt_call *call, uint32_t x,
     BT_TRY(fits(s, &batch->slice, result, &ok));
     if (!ok)
         return NULL;
-    BT_TRY(build_all(s, call, &product, x, batch->slice.call->args[batch->slice.from],
-                     &batch->all));
-    if (!batch->all)
+    BT_TRY(build_product(s, call, &product, x, batch->slice.call->args[batch->slice.from],
+                         &batch->product));
+    if (!batch->product)
         return NULL;
+    batch->ones = product.ones;
+    BT_TRY(build_ones(s, batch));
     return bt_map_put(batches, call, batch) ? NULL : bt_no_memory();
+}
+
+/* ---- what goes over products element by element ---- */
+
+/* Argument x of a stage is a product, in another graph all of them. Axis i of the one is axis
+ * axes[i] of the other; ALONE: an axis of extent 1 that the other has not. */
+struct over {
+    uint32_t x, axes[BT_MAX_RANK];
+};
+enum { ALONE = BT_MAX_RANK };
+
+static void find_axes(const struct batch *batch, uint32_t rank, struct over *out)
+{
+    for (uint32_t i = 0, to = 0, at = 0; i < rank; at++) {
+        const int is_one = batch->ones >> at & 1;
+        if (at != batch->slice.axis)
+            out->axes[i++] = is_one ? ALONE : to;
+        to += !is_one;
+    }
+}
+
+/* Whether an array is read at the element that is computed. */
+static int is_own(const bt_node *read)
+{
+    uint32_t i = 0;
+    while (i < read->narg &&
+           ((read->args[i]->kind == BT_NODE_INDEX && read->args[i]->which == i) ||
+            is_zero(read->args[i])))
+        i++;
+    return i == read->narg;
+}
+
+/* Whether `all` computes of all products what `one` does of one. */
+static int is_same(const struct over *o, const bt_node *one, const bt_node *all)
+{
+    if (one->kind != all->kind || one->dtype != all->dtype)
+        return 0;
+    if (one->kind == BT_NODE_INDEX)
+        return one->which < BT_MAX_RANK && o->axes[one->which] == all->which;
+    if (one->kind == BT_NODE_CONST)
+        return memcmp(&one->value, &all->value, sizeof(one->value)) == 0;
+    if (one->kind == BT_NODE_READ && one->which == o->x)
+        return all->which == o->x && is_own(one) && is_own(all);
+    if ((one->kind != BT_NODE_READ && one->kind != BT_NODE_SCALAR) ||
+        one->which != all->which || one->narg != all->narg)
+        return 0;
+    for (uint32_t i = 0; i < one->narg; i++) {
+        if (!is_same(o, one->args[i], all->args[i]))
+            return 0;
+    }
+    return 1;
+}
+
+/* A call whose argument x is a product that nothing else uses, all others what does not change. */
+static int is_over(struct site *s, const bt_call *call, uint32_t x)
+{
+    for (uint32_t i = 0; i < call->narg; i++) {
+        if (i != x && place_of(s, call->args[i]))
+            return 0;
+    }
+    return is_plain(call) && bt_rewrite_nuse(s->rewrite, call->args[x]) == 1 &&
+           call->base.type == call->args[x]->type;
+}
+
+static bt_status build_over(struct site *s, const bt_call *call, uint32_t x,
+                            const struct batch *of, bt_map *batches)
+{
+    struct batch *batch = BT_NEW(s->arena, struct batch);
+    const bt_value **args = BT_NEWS(s->arena, const bt_value *, call->narg);
+    bt_builder *b = bt_rewrite_builder(s->rewrite);
+    if (!batch || !args)
+        return bt_no_memory();
+    *batch = *of;
+    args[x] = of->product;
+    for (uint32_t i = 0; i < call->narg; i++) {
+        if (i != x)
+            BT_TRY(bt_rewrite_operand(s->rewrite, call->args[i], &args[i]));
+        if (!args[i])
+            return NULL;
+    }
+    bt_builder_like(b, &call->base);
+    bt_builder_name(b, NULL);
+    BT_TRY(bt_build_op(b, call->op, call->attrs, call->narg, args, &batch->product));
+    BT_TRY(build_ones(s, batch));
+    return bt_map_put(batches, call, batch) ? NULL : bt_no_memory();
+}
+
+static bt_status go_over(struct site *s, const bt_call *call, uint32_t x, bt_map *batches)
+{
+    const struct batch *of = bt_map_find(batches, call->args[x]);
+    const bt_type **types, *result;
+    struct over over = { .x = x };
+    bt_graph *one, *all;
+    if (!of || !is_over(s, call, x))
+        return NULL;
+    if (!(types = types_of(s, call)))
+        return bt_no_memory();
+    BT_TRY(look(s, call, types, &result, &one));
+    types[x] = of->product->type;
+    BT_TRY(look(s, call, types, &result, &all));
+    if (!one || !all || result != of->product->type)
+        return NULL;
+    find_axes(of, bt_tensor_shape(call->base.type)->n, &over);
+    if (!is_same(&over, stage_of(one)->body, stage_of(all)->body))
+        return NULL;
+    return build_over(s, call, x, of, batches);
 }
 
 /* ---- the walk ---- */
@@ -452,6 +572,8 @@ static bt_status batch_loop(bt_rewrite *rewrite, const bt_closure_value *loop,
         for (uint32_t x = 0; x < 2; x++) {
             if (!bt_map_find(batches, call))
                 BT_TRY(batch_by(&s, call, x, batches));
+            if (!bt_map_find(batches, call))
+                BT_TRY(go_over(&s, call, x, batches));
         }
     }
     return NULL;

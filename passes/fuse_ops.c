@@ -17,6 +17,7 @@
  */
 #include "devices.h"
 #include "fuse_groups.h"
+#include "fuse_parts.h"
 #include "primitives.h"
 
 struct options {
@@ -150,11 +151,10 @@ static bt_status make_nodes(struct fuser *f, const struct primitives *p,
 
 /* ---- groups ---- */
 
-typedef bt_vec(const bt_value *) value_list;
-
-/* In order of the block: members, and those whose values leave the group. */
+/* In order of the block: members, and those whose values leave the group; and constants that are
+ * its parameters. */
 struct group {
-    value_list members, results;
+    fuse_values members, results, places;
 };
 
 static bt_status add_group(struct primitives *p, const struct group *g)
@@ -165,7 +165,9 @@ static bt_status add_group(struct primitives *p, const struct group *g)
                                      .nmember = g->members.len,
                                      .members = g->members.at,
                                      .nresult = g->results.len > 1 ? g->results.len : 0,
-                                     .results = g->results.at };
+                                     .results = g->results.at,
+                                     .nparam = g->places.len,
+                                     .params = g->places.at };
     struct primitive made;
     BT_TRY(primitives_build(p, &group, &made));
     return primitives_add(p, &group, &made);
@@ -187,6 +189,7 @@ static bt_status fuse_block(void *state, struct primitives *p, const bt_block *b
         if (!BT_PUSH(f->arena, &groups[leader].members, value) ||
             (is_result && !BT_PUSH(f->arena, &groups[leader].results, value)))
             return bt_no_memory();
+        BT_TRY(fuse_places(&b, i, &groups[leader].places));
     }
     for (uint32_t i = 0; i < b.n; i++) {
         if (b.nodes[i].leader == i && b.nodes[i].nop)

@@ -95,29 +95,52 @@ static int is_for(const struct fuse_block *b, const struct parts *p, uint32_t no
     return n->users.len && !fuse_escapes(n);
 }
 
-/* Whether a call only picks elements, at a place that the program computes. A place that is a
- * constant stays outside: each step of a loop that is unrolled would become another function.
- */
+/* What says the place of elements, as one integer does. */
+static int is_place(const bt_value *value)
+{
+    const bt_tensor *t = bt_const_tensor(value);
+    return t && t->nelem == 1 && !bt_dtype_is_float(t->dtype);
+}
+
+/* Whether a call only picks elements, at a place that the program computes or that is an
+ * integer. */
 static int is_pick(const struct fuse_node *group)
 {
     const bt_call *call = bt_as_call(group->value);
-    uint32_t nknown = 0;
-    if (!call || group->nop > 1 || group->group_kind != BT_FUSE_INJECTIVE)
+    uint32_t nelse = 0;
+    if (!call || group->nop > 1 || group->group_kind != BT_FUSE_INJECTIVE ||
+        call->narg < 2)
         return 0;
-    for (uint32_t i = 0; i < call->narg; i++)
-        nknown += bt_const_tensor(call->args[i]) != NULL;
-    return call->narg > 1 && nknown == 0;
+    for (uint32_t i = 0; i < call->narg; i++) {
+        nelse += !bt_const_tensor(call->args[i]);
+        if (bt_const_tensor(call->args[i]) && !is_place(call->args[i]))
+            return 0;
+    }
+    return nelse > 0;
 }
 
-/* What picks elements for the group goes into it. */
+/* What picks elements for the group goes into it. Integers that say where become parameters of its
+ * function: the steps of a loop that is unrolled are calls of one. */
 static bt_status take_in(struct fuse_block *b, struct parts *p)
 {
     for (uint32_t i = p->last; i-- > 0;) {
         const uint32_t leader = fuse_leader(b, i);
         const struct fuse_node *group = &b->nodes[leader];
-        if (!has_leader(p, leader) && is_pick(group) && is_for(b, p, i) &&
-            p->nop + group->nop <= b->max_ops)
-            BT_TRY(add_leader(b, p, leader));
+        if (has_leader(p, leader) || !is_pick(group) || !is_for(b, p, i) ||
+            p->nop + group->nop > b->max_ops)
+            continue;
+        BT_TRY(add_leader(b, p, leader));
+        b->nodes[i].takes_places = 1;
+    }
+    return NULL;
+}
+
+bt_status fuse_places(const struct fuse_block *b, uint32_t node, fuse_values *out)
+{
+    const bt_call *call = bt_as_call(b->nodes[node].value);
+    for (uint32_t i = 0; b->nodes[node].takes_places && i < call->narg; i++) {
+        if (is_place(call->args[i]) && !BT_PUSH(b->arena, out, call->args[i]))
+            return bt_no_memory();
     }
     return NULL;
 }

@@ -9,13 +9,17 @@
  *
  * A group is computed where its last node stands: nothing that stands before may use what
  * leaves it. Such a product, and any small one, also takes in what picks elements for it at a
- * place that the program computes, as the step of an input.
+ * place that the program computes or that is an integer, as the step of an input.
  */
 #ifndef PASSES_FUSE_PARTS_H
 #define PASSES_FUSE_PARTS_H
 
 #include "fuse_groups.h"
 
+typedef bt_vec(const bt_value *) fuse_values;
+
 bt_status fuse_parts(struct fuse_block *);
+/* Adds the constants that a node picks elements at for such a product. */
+bt_status fuse_places(const struct fuse_block *, uint32_t node, fuse_values *out);
 
 #endif

@@ -133,8 +133,10 @@ static bt_status find_params(struct making *m, const struct primitive_group *gro
     bt_map inside;
     const bt_value *param;
     bt_map_init(&inside, m->p->arena, 0);
-    for (uint32_t i = 0; i < group->nparam; i++)
-        BT_TRY(add_param(m, group->params[i], &param));
+    for (uint32_t i = 0; i < group->nparam; i++) {
+        if (!bt_map_find(&m->values, group->params[i]))
+            BT_TRY(add_param(m, group->params[i], &param));
+    }
     for (uint32_t i = 0; i < group->nmember; i++) {
         for (uint32_t k = 0; k < bt_value_noperand(group->members[i]); k++) {
             const bt_value *operand = bt_value_operand(group->members[i], k);

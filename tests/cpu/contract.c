@@ -94,7 +94,7 @@ static void check_tile(const struct cpu_tile *t, int is_line, int is_epilogue,
         if (is_epilogue || !t->takes_columns)
             width = (width - 1) % t->nr + 1;
     }
-    if (!is_line && !t->takes_columns && (n[CPU_TILE_FLAGS] & CPU_TILE_PADDED))
+    if (!t->takes_columns && (n[CPU_TILE_FLAGS] & CPU_TILE_PADDED) && width < t->nr)
         width = t->nr;
     if (n[CPU_TILE_FLAGS] & CPU_TILE_TURNED)
         assert_true(p[0].nelem >=
@@ -141,7 +141,9 @@ static void check_copy(int is_halo, const struct call_value *p, const int64_t *n
                                          furthest(n[CPU_HALO_COUNT], n[CPU_HALO_FROM_X]));
     } else {
         assert_in_range(n[CPU_PACK_N], 0, n[CPU_PACK_WIDTH]);
-        assert_true(p[0].nelem >= n[CPU_PACK_K] * n[CPU_PACK_WIDTH]);
+        assert_true(n[CPU_PACK_ROW] >= n[CPU_PACK_WIDTH]);
+        assert_true(p[0].nelem >=
+                    furthest(n[CPU_PACK_K], n[CPU_PACK_ROW]) + n[CPU_PACK_WIDTH]);
         assert_true(p[1].nelem > furthest(n[CPU_PACK_K], n[CPU_PACK_K_STRIDE]) +
                                      furthest(n[CPU_PACK_N], n[CPU_PACK_N_STRIDE]));
     }

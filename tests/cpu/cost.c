@@ -41,8 +41,8 @@ static void test_blocks_cost_their_products(void **state)
     assert_true(LINES(1, 90, 1) > 9 * one);
     assert_true(LINES(10, 9, 1) > 9 * one);
     assert_true(LINES(1, 9, 10) > 9 * one);
-    assert_true(cost("pack.4(&y[0], &a[0], 8, 8, 32, 1, 1)") >
-                cost("pack.4(&y[0], &a[0], 8, 8, 16, 1, 1)"));
+    assert_true(cost("pack.4(&y[0], &a[0], 8, 8, 32, 32, 1, 1)") >
+                cost("pack.4(&y[0], &a[0], 8, 8, 16, 32, 1, 1)"));
 }
 
 /* Each element of B is met once: a line waits for memory, where a tile computes. */

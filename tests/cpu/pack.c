@@ -18,7 +18,8 @@ static const struct packing packings[] = {
 static void check(const struct packing *pack, const int64_t *n, int64_t nsource)
 {
     const int64_t nb = (int64_t)pack->nbytes;
-    const int64_t ntarget = n[CPU_PACK_K] * n[CPU_PACK_WIDTH];
+    const int64_t gap = n[CPU_PACK_ROW] - n[CPU_PACK_WIDTH];
+    const int64_t ntarget = n[CPU_PACK_K] * n[CPU_PACK_ROW];
     struct guarded source = guarded_create((size_t)(nsource * nb + 1));
     struct guarded target = guarded_create((size_t)(ntarget * nb + 1));
     unsigned char *from = source.end - nsource * nb, *to = target.end - ntarget * nb;
@@ -32,9 +33,12 @@ static void check(const struct packing *pack, const int64_t *n, int64_t nsource)
         for (int64_t j = 0; j < n[CPU_PACK_WIDTH]; j++) {
             static const unsigned char zeros[8];
             const int64_t at = k * n[CPU_PACK_K_STRIDE] + j * n[CPU_PACK_N_STRIDE];
-            assert_memory_equal(to + (k * n[CPU_PACK_WIDTH] + j) * nb,
+            assert_memory_equal(to + (k * n[CPU_PACK_ROW] + j) * nb,
                                 j < n[CPU_PACK_N] ? first + at * nb : zeros, (size_t)nb);
         }
+        for (int64_t i = 0; i < gap * nb; i++)
+            assert_int_equal(to[(k * n[CPU_PACK_ROW] + n[CPU_PACK_WIDTH]) * nb + i],
+                             0xee);
     }
     for (unsigned char *at = target.base; at < to; at++)
         assert_int_equal(*at, 0xee);
@@ -52,11 +56,11 @@ static void test_panels_are_rows_or_columns_padded(void **state)
             // squares of up to 16 columns are turned round together
             for (int64_t n = 0; n <= WIDTH; n++) {
                 const int64_t k = depths[d], m = k && n ? 1 : 0;
-                check(&packings[i], (int64_t[]){ k, n, WIDTH, n + 2, 1 },
+                check(&packings[i], (int64_t[]){ k, n, WIDTH, WIDTH, n + 2, 1 },
                       m * ((k - 1) * (n + 2) + n));
-                check(&packings[i], (int64_t[]){ k, n, WIDTH, 1, k + 2 },
+                check(&packings[i], (int64_t[]){ k, n, WIDTH, 2 * WIDTH, 1, k + 2 },
                       m * ((n - 1) * (k + 2) + k));
-                check(&packings[i], (int64_t[]){ k, n, WIDTH, 3, 3 * k },
+                check(&packings[i], (int64_t[]){ k, n, WIDTH, WIDTH + 1, 3, 3 * k },
                       m * ((n - 1) * 3 * k + (k - 1) * 3 + 1));
             }
         }
@@ -67,10 +71,10 @@ static void test_strides_may_be_zero_or_negative(void **state)
 {
     (void)state;
     for (size_t i = 0; i < sizeof(packings) / sizeof(*packings); i++) {
-        check(&packings[i], (int64_t[]){ 20, 5, 8, 0, 1 }, 5);
-        check(&packings[i], (int64_t[]){ 20, 5, 8, 1, 0 }, 20);
-        check(&packings[i], (int64_t[]){ 20, 5, 5, -5, -1 }, 100);
-        check(&packings[i], (int64_t[]){ 20, 5, 6, -1, -20 }, 100);
+        check(&packings[i], (int64_t[]){ 20, 5, 8, 8, 0, 1 }, 5);
+        check(&packings[i], (int64_t[]){ 20, 5, 8, 9, 1, 0 }, 20);
+        check(&packings[i], (int64_t[]){ 20, 5, 5, 5, -5, -1 }, 100);
+        check(&packings[i], (int64_t[]){ 20, 5, 6, 12, -1, -20 }, 100);
     }
 }
 

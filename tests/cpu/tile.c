@@ -275,12 +275,14 @@ static void check_line(const struct cpu_tile *t, struct room *room, const int64_
     const int64_t rows = n[CPU_TILE_M], columns = n[CPU_TILE_N];
     const int64_t last = n[CPU_TILE_K] * n[CPU_TILE_K1] * n[CPU_TILE_K2] - 1;
     const int64_t c_nelem = (rows - 1) * n[CPU_TILE_C_ROW] + columns;
+    const int64_t width =
+        n[CPU_TILE_FLAGS] & CPU_TILE_PADDED && columns < t->nr ? t->nr : columns;
     unsigned char *a =
         place(&room->a, last < 0 ? 0 : along_k(n, CPU_TILE_A_K, last) + 1, nb);
     unsigned char *b = place(&room->b,
                              last < 0 ? 0
                                       : along_k(n, CPU_TILE_B_K, last) +
-                                            (rows - 1) * n[CPU_LINE_B_ROW] + columns,
+                                            (rows - 1) * n[CPU_LINE_B_ROW] + width,
                              nb);
     unsigned char *c = place(&room->c, c_nelem, nb);
     fill(a, room->a.end, t->a, seed);
@@ -311,7 +313,8 @@ static void draw_line(const struct cpu_tile *t, struct room *room, int64_t rows,
 {
     const int is_window = draw(seed, 2) == 0; // that goes down along the lines
     int64_t n[CPU_TILE_NINT] = { rows, columns, is_window ? 3 : draw(seed, 4) };
-    n[CPU_LINE_B_ROW] = draw(seed, 2) ? columns : 2 * columns + 1;
+    const int64_t b_rows[] = { columns, 2 * columns + 1, t->nr };
+    n[CPU_LINE_B_ROW] = b_rows[draw(seed, columns <= t->nr ? 3 : 2)];
     n[CPU_TILE_A_K] = 1 + draw(seed, 2);
     n[CPU_TILE_B_K] = draw(seed, 3);
     n[CPU_TILE_C_ROW] = columns + draw(seed, 3);
@@ -330,9 +333,11 @@ static void check_lines(const struct cpu_tile *t, struct room *room)
     uint32_t seed = 11;
     for (int64_t columns = 1; t->line && columns <= 100; columns++)
         draw_line(t, room, 1 + draw(&seed, 10), columns, &seed);
-    // panels: some at once, then those that are left
+    // panels: some at once, then those that are left; and narrower ones
     for (int64_t i = 0; t->line && i < 100; i++)
         draw_line(t, room, 1 + i % 10, t->nr, &seed);
+    for (int64_t i = 0; t->line && i < 100; i++)
+        draw_line(t, room, 1 + i % 10, 1 + i % t->nr, &seed);
 }
 
 static void test_every_line_is_the_sum_in_order(void **state)

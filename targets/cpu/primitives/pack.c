@@ -7,62 +7,61 @@
 // the panel stays in the nearest cache while lines of the source are used up.
 enum { DEPTH = 16 };
 
-#define PACK(nbytes, ELEMENT)                                                          \
-    /* As many columns and steps as 16 bytes have elements; vectors may be wider. */   \
-    static void turn_##nbytes(ELEMENT *to, int64_t width, const ELEMENT *from,         \
-                              int64_t stride)                                          \
-    {                                                                                  \
-        int_vector square[TURN_SIDE(nbytes)] = { 0 };                                  \
-        UNROLL                                                                         \
-        for (int i = 0; i < TURN_SIDE(nbytes); i++)                                    \
-            memcpy(&square[i], from + i * stride, 16);                                 \
-        turn_square_##nbytes(square);                                                  \
-        UNROLL                                                                         \
-        for (int i = 0; i < TURN_SIDE(nbytes); i++)                                    \
-            memcpy(to + i * width, &square[i], 16);                                    \
-    }                                                                                  \
-                                                                                       \
-    static void copy_##nbytes(ELEMENT *to, const ELEMENT *from, int64_t depth,         \
-                              const int64_t *n)                                        \
-    {                                                                                  \
-        const int64_t width = n[CPU_PACK_WIDTH], stride = n[CPU_PACK_K_STRIDE];        \
-        for (int64_t j = 0, step; j < n[CPU_PACK_N]; j += step) {                      \
-            const ELEMENT *column = from + j * n[CPU_PACK_N_STRIDE];                   \
-            int64_t k = 0;                                                             \
-            step = stride == 1 && n[CPU_PACK_N] - j >= TURN_SIDE(nbytes)               \
-                       ? TURN_SIDE(nbytes)                                             \
-                       : 1;                                                            \
-            for (; step > 1 && depth - k >= step; k += step)                           \
-                turn_##nbytes(to + k * width + j, width, column + k,                   \
-                              n[CPU_PACK_N_STRIDE]);                                   \
-            for (; k < depth; k++) {                                                   \
-                for (int64_t i = 0; i < step; i++)                                     \
-                    to[k * width + j + i] =                                            \
-                        column[k * stride + i * n[CPU_PACK_N_STRIDE]];                 \
-            }                                                                          \
-        }                                                                              \
-    }                                                                                  \
-                                                                                       \
-    int32_t cpu_pack_##nbytes(void *const *p, const int64_t *n)                        \
-    {                                                                                  \
-        const int64_t columns = n[CPU_PACK_N], width = n[CPU_PACK_WIDTH];              \
-        const int is_row = n[CPU_PACK_N_STRIDE] == 1;                                  \
-        const int64_t step = is_row ? 1 : DEPTH;                                       \
-        for (int64_t k = 0; k < n[CPU_PACK_K]; k += step) {                            \
-            const int64_t left = n[CPU_PACK_K] - k, depth = left < step ? left : step; \
-            ELEMENT *to = (ELEMENT *)p[CPU_PACK_TO] + k * width;                       \
-            const ELEMENT *from =                                                      \
-                (const ELEMENT *)p[CPU_PACK_FROM] + k * n[CPU_PACK_K_STRIDE];          \
-            if (is_row && columns > 0)                                                 \
-                memcpy(to, from, (size_t)columns * sizeof(ELEMENT));                   \
-            else                                                                       \
-                copy_##nbytes(to, from, depth, n);                                     \
-            for (int64_t i = 0; i < depth; i++) {                                      \
-                for (int64_t j = columns; j < width; j++)                              \
-                    to[i * width + j] = 0;                                             \
-            }                                                                          \
-        }                                                                              \
-        return 0;                                                                      \
+#define PACK(nbytes, ELEMENT)                                                            \
+    /* As many columns and steps as 16 bytes have elements; vectors may be wider. */     \
+    static void turn_##nbytes(ELEMENT *to, int64_t row, const ELEMENT *from,             \
+                              int64_t stride)                                            \
+    {                                                                                    \
+        int_vector square[TURN_SIDE(nbytes)] = { 0 };                                    \
+        UNROLL                                                                           \
+        for (int i = 0; i < TURN_SIDE(nbytes); i++)                                      \
+            memcpy(&square[i], from + i * stride, 16);                                   \
+        turn_square_##nbytes(square);                                                    \
+        UNROLL                                                                           \
+        for (int i = 0; i < TURN_SIDE(nbytes); i++)                                      \
+            memcpy(to + i * row, &square[i], 16);                                        \
+    }                                                                                    \
+                                                                                         \
+    static void copy_##nbytes(ELEMENT *to, const ELEMENT *from, int64_t depth,           \
+                              const int64_t *n)                                          \
+    {                                                                                    \
+        const int64_t row = n[CPU_PACK_ROW], stride = n[CPU_PACK_K_STRIDE];              \
+        for (int64_t j = 0, step; j < n[CPU_PACK_N]; j += step) {                        \
+            const ELEMENT *column = from + j * n[CPU_PACK_N_STRIDE];                     \
+            int64_t k = 0;                                                               \
+            step = stride == 1 && n[CPU_PACK_N] - j >= TURN_SIDE(nbytes)                 \
+                       ? TURN_SIDE(nbytes)                                               \
+                       : 1;                                                              \
+            for (; step > 1 && depth - k >= step; k += step)                             \
+                turn_##nbytes(to + k * row + j, row, column + k, n[CPU_PACK_N_STRIDE]);  \
+            for (; k < depth; k++) {                                                     \
+                for (int64_t i = 0; i < step; i++)                                       \
+                    to[k * row + j + i] = column[k * stride + i * n[CPU_PACK_N_STRIDE]]; \
+            }                                                                            \
+        }                                                                                \
+    }                                                                                    \
+                                                                                         \
+    int32_t cpu_pack_##nbytes(void *const *p, const int64_t *n)                          \
+    {                                                                                    \
+        const int64_t columns = n[CPU_PACK_N], width = n[CPU_PACK_WIDTH];                \
+        const int64_t row = n[CPU_PACK_ROW];                                             \
+        const int is_row = n[CPU_PACK_N_STRIDE] == 1;                                    \
+        const int64_t step = is_row ? 1 : DEPTH;                                         \
+        for (int64_t k = 0; k < n[CPU_PACK_K]; k += step) {                              \
+            const int64_t left = n[CPU_PACK_K] - k, depth = left < step ? left : step;   \
+            ELEMENT *to = (ELEMENT *)p[CPU_PACK_TO] + k * row;                           \
+            const ELEMENT *from =                                                        \
+                (const ELEMENT *)p[CPU_PACK_FROM] + k * n[CPU_PACK_K_STRIDE];            \
+            if (is_row && columns > 0)                                                   \
+                memcpy(to, from, (size_t)columns * sizeof(ELEMENT));                     \
+            else                                                                         \
+                copy_##nbytes(to, from, depth, n);                                       \
+            for (int64_t i = 0; i < depth; i++) {                                        \
+                for (int64_t j = columns; j < width; j++)                                \
+                    to[i * row + j] = 0;                                                 \
+            }                                                                            \
+        }                                                                                \
+        return 0;                                                                        \
     }
 
 PACK(1, uint8_t)

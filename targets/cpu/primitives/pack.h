@@ -1,10 +1,10 @@
 /*
  * Packing: copies of operands as contraction tiles read them best.
  *
- *     to[k, j] = from[k * K_STRIDE + j * N_STRIDE] for j < N, zero bits for N <= j < WIDTH
+ *     to[k * ROW + j] = from[k * K_STRIDE + j * N_STRIDE] for j < N, zero bits for N <= j < WIDTH
  *
- * `to` is dense, [K][WIDTH]: a panel of B with WIDTH = NR, rows of A with WIDTH = MR and
- * its strides. Strides count elements and may be 0 or negative; the blocks are apart.
+ * A panel of B has WIDTH = NR, and ROW, too, unless others lie beside it; rows of A have MR and its
+ * strides. Strides count elements and those of `from` may be 0 or negative; the blocks are apart.
  */
 #ifndef CPU_PACK_H
 #define CPU_PACK_H
@@ -16,6 +16,7 @@ enum {
     CPU_PACK_K,
     CPU_PACK_N, /* 0 ... WIDTH */
     CPU_PACK_WIDTH,
+    CPU_PACK_ROW, /* at least WIDTH */
     CPU_PACK_K_STRIDE,
     CPU_PACK_N_STRIDE,
     CPU_PACK_NINT

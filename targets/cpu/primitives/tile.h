@@ -88,8 +88,8 @@ enum {
  *
  *     C[m, n] = (start of C[m, n], or 0) + sum_k A[k] * B[k, m * B_ROW + n]
  *
- * All else is as above, but that of a padded B no more is read. The panels of a packed B are
- * such lines too, of NR columns each: so a matrix of one row is multiplied.
+ * All else is as above, but that of a padded B more is read only of lines of at most NR columns. The
+ * panels of a packed B are such lines too, of NR columns each: so a matrix of one row is multiplied.
  */
 enum { CPU_LINE_B_ROW = CPU_TILE_A_ROW };
 

@@ -8,6 +8,8 @@
 
 #define TILE_PIECE  64   /* rows of B copied at a time */
 #define TILE_AHEAD  8192 /* bytes of a panel that are fetched before they are read */
+#define LINE_AHEAD  2048 /* ... of lines, which wait for nothing else */
+#define LINE_NBYTES 64   /* that the caches move together */
 #define ACROSS_NSUM (VECTOR_NBYTES == 64 ? 1 : 2) /* vectors of a row side by side */
 
 /* Rows of a tile, X(row, three that it is among, row of these), and these threes. */

@@ -5,12 +5,19 @@ typedef void NAME(lines)(REAL *c, const REAL *a, const REAL *b,
 enum { NAME(MOST_LINES) = 4, NAME(MOST_VECTORS) = 4 };
 
 /* Vectors side by side of lines that are summed at once, as each addition to a sum waits for the
- * one before it. Of the last vector, `rest` lanes. nline and nvector are literals. k, k1, k2 >= 1 */
+ * one before it. Of the last vector, `rest` lanes count: of B more may be read if is_padded. Lines
+ * are near where each begins NR behind the one before it, as the panels of parts that are read
+ * together do: then B is read from one place on to the next, and fetched ahead. nline, nvector,
+ * is_padded and is_near are literals. k, k1, k2 >= 1 */
 static inline __attribute__((always_inline)) void
 NAME(sum_lines)(REAL *c, const REAL *a, const REAL *b, const struct tile_block *block,
-                int64_t rest, const int nline, const int nvector)
+                int64_t rest, const int nline, const int nvector, const int is_padded,
+                const int is_near)
 {
-    const int64_t b_row = block->a_row /* CPU_LINE_B_ROW */, last = nvector - 1;
+    const int64_t b_row = is_near ? NR : block->a_row /* CPU_LINE_B_ROW */;
+    const int64_t ahead = LINE_AHEAD / sizeof(REAL),
+                  per_line = LINE_NBYTES / sizeof(REAL);
+    const int64_t last = nvector - 1;
     VECTOR sums[NAME(MOST_LINES)][NAME(MOST_VECTORS)];
     UNROLL
     for (int i = 0; i < nline; i++) {
@@ -28,11 +35,15 @@ NAME(sum_lines)(REAL *c, const REAL *a, const REAL *b, const struct tile_block *
                 for (int i = 0; i < nline; i++) {
                     const REAL *from = b + i * b_row;
                     UNROLL
-                    for (int v = 0; v < last; v++)
-                        sums[i][v] = MULTIPLY_ADD(factor, NAME(load)(from + v * LANES),
+                    for (int v = 0; v < nvector; v++) {
+                        if (is_near && v * LANES % per_line == 0)
+                            __builtin_prefetch(from + v * LANES + ahead);
+                        sums[i][v] = MULTIPLY_ADD(factor,
+                                                  v < last || is_padded
+                                                      ? NAME(load)(from + v * LANES)
+                                                      : LOAD_PART(from + v * LANES, rest),
                                                   sums[i][v]);
-                    sums[i][last] = MULTIPLY_ADD(
-                        factor, LOAD_PART(from + last * LANES, rest), sums[i][last]);
+                    }
                 }
                 a += block->a_k;
                 b += block->b_k;
@@ -92,13 +103,23 @@ NAME(sum_windows)(REAL *c, const REAL *b, const struct tile_block *block,
     }
 }
 
-#define LINES(n, vectors)                                                           \
-    static void NAME(lines_##n##_##vectors)(REAL * c, const REAL *a, const REAL *b, \
-                                            const struct tile_block *block,         \
-                                            int64_t rest)                           \
-    {                                                                               \
-        NAME(sum_lines)(c, a, b, block, rest, n, vectors);                          \
+#define LINES_OF(name, n, vectors, is_padded, is_near)                         \
+    static void NAME(name)(REAL * c, const REAL *a, const REAL *b,             \
+                           const struct tile_block *block, int64_t rest)       \
+    {                                                                          \
+        NAME(sum_lines)(c, a, b, block, rest, n, vectors, is_padded, is_near); \
     }
+#define LINES(n, vectors) LINES_OF(lines_##n##_##vectors, n, vectors, 0, 0)
+#define PANELS(n)                             \
+    LINES_OF(panels_##n##_1, n, 1, 1, 0)      \
+    LINES_OF(panels_##n##_2, n, 2, 1, 0)      \
+    LINES_OF(near_panels_##n##_1, n, 1, 1, 1) \
+    LINES_OF(near_panels_##n##_2, n, 2, 1, 1)
+#define PANELS_ROW(n)                                             \
+    {                                                             \
+        { NAME(panels_##n##_1), NAME(panels_##n##_2) },           \
+        { NAME(near_panels_##n##_1), NAME(near_panels_##n##_2) }, \
+    },
 LINES(1, 1)
 LINES(1, 2)
 LINES(1, 3)
@@ -109,6 +130,9 @@ LINES(2, 3)
 LINES(2, 4)
 LINES(4, 1)
 LINES(4, 2)
+PANELS(2)
+PANELS(3)
+PANELS(4)
 #define WINDOWS(n)                                                                 \
     static void NAME(windows_##n)(REAL * c, const REAL *a, const REAL *b,          \
                                   const struct tile_block *block, int64_t columns) \
@@ -138,52 +162,10 @@ static NAME(lines) *const NAME(line_sums)[][NAME(MOST_VECTORS)] = {
 static NAME(lines) *const NAME(windows)[] = { NAME(windows_1), NAME(windows_2),
                                               NAME(windows_3), NAME(windows_4) };
 
-// A line of B in a panel, of so many columns as that has.
-#define PANEL_START(i)                                                      \
-    const REAL *b##i = b + i * b_row;                                       \
-    VECTOR s##i = block->start ? NAME(load)(c + i * c_row) : (VECTOR){ 0 }; \
-    VECTOR t##i = block->start ? NAME(load)(c + i * c_row + LANES) : (VECTOR){ 0 };
-#define PANEL_STEP(i)                                            \
-    s##i = MULTIPLY_ADD(factor, NAME(load)(b##i), s##i);         \
-    t##i = MULTIPLY_ADD(factor, NAME(load)(b##i + LANES), t##i); \
-    b##i += block->b_k;
-#define PANEL_NEXT_1(i) b##i += block->b_k1;
-#define PANEL_NEXT_2(i) b##i += block->b_k2;
-#define PANEL_STOP(i)                 \
-    NAME(store)(c + i * c_row, s##i); \
-    NAME(store)(c + i * c_row + LANES, t##i);
-#define PANELS_2(X) X(0) X(1)
-#define PANELS_3(X) PANELS_2(X) X(2)
-#define PANELS_4(X) PANELS_3(X) X(3)
-/* Lines of NR columns at once: each addition to a sum waits for the one before it, so two sums
- * would leave the multipliers idle most of the time. k, k1, k2 >= 1 */
-#define PANEL_LINES(n)                                                                 \
-    static void NAME(panel_lines_##n)(REAL * c, const REAL *a, const REAL *b,          \
-                                      const struct tile_block *block)                  \
-    {                                                                                  \
-        const int64_t b_row = block->a_row /* CPU_LINE_B_ROW */, c_row = block->c_row; \
-        PANELS_##n(PANEL_START);                                                       \
-        for (int64_t k2 = block->k2; k2 > 0; k2--) {                                   \
-            for (int64_t k1 = block->k1; k1 > 0; k1--) {                               \
-                for (int64_t k = block->k; k > 0; k--) {                               \
-                    const VECTOR factor = SPREAD(a);                                   \
-                    PANELS_##n(PANEL_STEP);                                            \
-                    a += block->a_k;                                                   \
-                }                                                                      \
-                a += block->a_k1;                                                      \
-                PANELS_##n(PANEL_NEXT_1);                                              \
-            }                                                                          \
-            a += block->a_k2;                                                          \
-            PANELS_##n(PANEL_NEXT_2);                                                  \
-        }                                                                              \
-        PANELS_##n(PANEL_STOP);                                                        \
-    }
-PANEL_LINES(2)
-PANEL_LINES(3)
-PANEL_LINES(4)
-
-static NAME(tile) *const NAME(panel_lines)[] = { NAME(panel_lines_2), NAME(panel_lines_3),
-                                                 NAME(panel_lines_4) };
+/* Lines of a padded B, which are no longer than a panel is wide: by lines at once, 2 to 4, by whether
+ * they are near, and vectors. Two sums would leave the multipliers idle most of the time. */
+static NAME(lines) *const
+    NAME(panel_sums)[][2][2] = { PANELS_ROW(2) PANELS_ROW(3) PANELS_ROW(4) };
 
 /* How many of the lines that are left go at once: 5 are 3 and 2, as one is slow. */
 static int64_t NAME(lines_at_once)(int64_t left)
@@ -235,34 +217,34 @@ static int32_t NAME(run_line)(void *const *p, const int64_t *n)
 {
     const int64_t columns = n[CPU_TILE_N];
     const struct tile_block block = block_of(n);
+    const int is_window = n[CPU_TILE_K] == NAME(SIDE) && n[CPU_TILE_K1] == NAME(SIDE) &&
+                          n[CPU_TILE_K2] == 1 && n[CPU_TILE_B_K1] == n[CPU_LINE_B_ROW];
+    const int is_panel = columns == NR || (columns < NR && !is_window &&
+                                           n[CPU_TILE_FLAGS] & CPU_TILE_PADDED);
+    const int64_t before = columns > LANES; // vectors of a panel, but for the last one
     int64_t i = 0;
     if (!NAME(has_terms)(p[CPU_TILE_A], n))
         return NAME(run_empty)(p[CPU_TILE_C], n);
-    while (columns == NR && n[CPU_TILE_M] - i > 1) {
+    while (is_panel && n[CPU_TILE_M] - i > 1) {
         const int64_t nline = NAME(lines_at_once)(n[CPU_TILE_M] - i);
         REAL *c = (REAL *)p[CPU_TILE_C] + i * n[CPU_TILE_C_ROW];
         const REAL *b = (const REAL *)p[CPU_TILE_B] + i * n[CPU_LINE_B_ROW];
-        NAME(panel_lines)[nline - 2](c, p[CPU_TILE_A], b, &block);
+        NAME(panel_sums)
+        [nline - 2][n[CPU_LINE_B_ROW] == NR][before](c, p[CPU_TILE_A], b, &block,
+                                                     columns - before * LANES);
         i += nline;
     }
     REAL *c = (REAL *)p[CPU_TILE_C] + i * n[CPU_TILE_C_ROW];
     const REAL *b = (const REAL *)p[CPU_TILE_B] + i * n[CPU_LINE_B_ROW];
-    if (n[CPU_TILE_K] == NAME(SIDE) && n[CPU_TILE_K1] == NAME(SIDE) &&
-        n[CPU_TILE_K2] == 1 && n[CPU_TILE_B_K1] == n[CPU_LINE_B_ROW])
+    if (is_window)
         NAME(run_windows)(c, p[CPU_TILE_A], b, n[CPU_TILE_M] - i, columns, &block);
     else
         NAME(run_lines)(c, p[CPU_TILE_A], b, n[CPU_TILE_M] - i, columns, &block);
     return 0;
 }
 
-#undef PANEL_START
-#undef PANEL_STEP
-#undef PANEL_NEXT_1
-#undef PANEL_NEXT_2
-#undef PANEL_STOP
-#undef PANELS_2
-#undef PANELS_3
-#undef PANELS_4
-#undef PANEL_LINES
+#undef LINES_OF
 #undef LINES
+#undef PANELS
+#undef PANELS_ROW
 #undef WINDOWS

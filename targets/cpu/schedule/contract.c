@@ -314,8 +314,9 @@ static bt_status split_parts(bt_graph *g, const struct cpu_config *config,
     if (!p->tile || !p->is_line || p->b_kind != CPU_B_PANELS)
         return find_tiling(g, config, g->arrays[stage->array], stage);
     for (uint32_t d = 0; d < p->view.ndim; d++) {
-        if (!p->view.dims[d].is_k && p->view.dims[d].index + 2 == rows.rank)
-            p->beside = (int32_t)d;
+        if (!p->view.dims[d].is_k && p->view.dims[d].index + 2 == rows.rank &&
+            !cpu_lay_beside(g, p, d))
+            return g->status ? g->status : bt_no_memory();
     }
     return cpu_parts_split(g, stage->array, &rows);
 }

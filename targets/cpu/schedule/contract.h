@@ -250,6 +250,10 @@ static inline void cpu_copy_tiling(struct cpu_tiling *to, const struct cpu_tilin
 bt_status cpu_contract_tiling(bt_graph *, const bt_array *stage,
                               const struct cpu_config *, struct cpu_tiling *) BT_MUST_USE;
 
+/* Lays the panels of dim `d` of B, all of which is done for each block of columns, beside each other:
+ * they are read as one. 0: failure. */
+int cpu_lay_beside(bt_graph *, struct cpu_tiling *, uint32_t d);
+
 /* The tiling turned (contract_tiling.c); NULL: it cannot be, or failure. */
 struct cpu_tiling *cpu_contract_turn(bt_graph *, const bt_array *stage,
                                      const struct cpu_config *,

@@ -371,8 +371,7 @@ static int emit_panel_lines(const struct nest *t)
     return cpu_is_size(rest, 0) || emit_call_at(t, &t->e, after, call);
 }
 
-/* The block's panels of all lines that are done together: whole ones, as rows of a block of
- * sums have room for that. */
+/* The block's panels of all lines that are done together. */
 static int emit_lines_beside(const struct nest *t)
 {
     const struct cpu_tiling *p = t->tiling;
@@ -380,13 +379,14 @@ static int emit_lines_beside(const struct nest *t)
     const int64_t nr = p->tile->nr;
     struct cpu_emitter e = t->e;
     const bt_node *panel = cpu_emit_loop(&e, cpu_ceildiv(g, t->columns, nr), 0);
-    return panel && emit_call_at(t, &e, cpu_scaled(g, panel, nr),
-                                 (struct tile_call){
-                                     .width = int_of(t, nr),
-                                     .lines = p->view.dims[p->beside].extent,
-                                     .b_row = p->bs[p->beside],
-                                     .c_row = t->c_row,
-                                 });
+    const bt_node *left = panel ? cpu_along_int(g, t->columns, panel, -nr) : NULL;
+    return left && emit_call_at(t, &e, cpu_scaled(g, panel, nr),
+                                (struct tile_call){
+                                    .width = cpu_least(g, int_of(t, nr), left),
+                                    .lines = p->view.dims[p->beside].extent,
+                                    .b_row = p->bs[p->beside],
+                                    .c_row = t->c_row,
+                                });
 }
 
 /* As many tiles as there are, the last one with fewer columns, or with some that were done

@@ -343,17 +343,20 @@ static int fill_panels(struct cpu_emitter *e, const struct cpu_tiling *p, uint32
     const struct cpu_dim *n = &p->view.dims[p->n];
     const bt_node *to = bt_node_int(g, 0), *from, *by_dim[CPU_DIMS];
     const int64_t nr = p->tile->nr;
+    const bt_node *row = bt_node_int(g, nr); // from one k to the next
+    if (p->beside >= 0)
+        row = cpu_times(g, row, p->view.dims[p->beside].extent);
     int32_t k = -1;
     cpu_lay_direct(g, p, p->b, &from, by_dim);
     const bt_node *panel = cpu_emit_loop(e, cpu_ceildiv(g, n->extent, nr), 1);
-    if (!panel)
+    if (!panel || !row)
         return 0;
     to = cpu_along(g, to, panel, cpu_scaled(g, p->bs[p->n], nr));
     from = cpu_along(g, from, panel, cpu_scaled(g, by_dim[p->n], nr));
     for (uint32_t d = 0; d < p->view.ndim; d++) {
         const struct cpu_dim *dim = &p->view.dims[d];
         // the last reduced dim is the call's
-        if (dim->is_k && cpu_is_size(p->bs[d], nr))
+        if (dim->is_k && p->bs[d] == row)
             k = (int32_t)d;
         if (d == p->n || cpu_is_size(p->bs[d], 0) || (int32_t)d == k)
             continue;
@@ -368,6 +371,7 @@ static int fill_panels(struct cpu_emitter *e, const struct cpu_tiling *p, uint32
         k < 0 ? one : p->view.dims[k].extent,
         cpu_least(g, width, cpu_along_int(g, n->extent, panel, -nr)),
         width,
+        row,
         k < 0 ? bt_node_int(g, 0) : by_dim[k],
         by_dim[p->n],
     };

@@ -387,10 +387,13 @@ static int lay_margins(bt_graph *g, struct cpu_tiling *p, int32_t longer)
 
 /* ---- panels ---- */
 
-/* Strides of B in panels [other dims][panel][k ...][columns]. */
+/* Strides of B in panels [other dims][panel][k ...][beside][columns]. */
 static int lay_panels(bt_graph *g, struct cpu_tiling *p)
 {
-    const bt_node *depth = bt_node_int(g, 1), *nr = bt_node_int(g, p->tile->nr);
+    const bt_node *nr = bt_node_int(g, p->tile->nr);
+    const int has_beside = p->beside >= 0 && is_in(p->b, (uint32_t)p->beside);
+    const bt_node *depth =
+        has_beside ? p->view.dims[p->beside].extent : bt_node_int(g, 1);
     clear(g, p->bs);
     for (uint32_t d = p->view.ndim; d-- > 0;) {
         if (!p->view.dims[d].is_k)
@@ -405,8 +408,9 @@ static int lay_panels(bt_graph *g, struct cpu_tiling *p)
     for (uint32_t d = 0; d < p->view.ndim; d++) {
         if (p->view.dims[d].is_k || d == p->n || !is_in(p->b, d))
             continue;
-        p->bs[d] = size;
-        size = cpu_times(g, size, p->view.dims[d].extent);
+        p->bs[d] = (int32_t)d == p->beside ? nr : size;
+        if ((int32_t)d != p->beside)
+            size = cpu_times(g, size, p->view.dims[d].extent);
     }
     p->b_at = bt_node_int(g, 0);
     p->nelem = size;
@@ -707,6 +711,15 @@ static int turn(bt_graph *g, const bt_array *stage, const struct cpu_config *con
     lay_reduced(g, out);
     choose_rows(out, g, stage);
     return !g->status && number(out->nrow) > 0 && cpu_count_levels(g, out) <= 3;
+}
+
+int cpu_lay_beside(bt_graph *g, struct cpu_tiling *p, uint32_t d)
+{
+    p->beside = (int32_t)d;
+    if (!lay_panels(g, p))
+        return 0;
+    lay_reduced(g, p);
+    return !g->status;
 }
 
 bt_status cpu_contract_tiling(bt_graph *g, const bt_array *stage,

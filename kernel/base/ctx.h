@@ -86,6 +86,10 @@ static inline void bt__part_end(bt_ctx *ctx, const bt_running_part *part)
 
 /* Has the C library give pages that are free back to the system, after much was freed. */
 void bt__memory_trim(const bt_registry *);
+/* Asks the system to have a large block in large pages: programs go through all of their weights and
+ * intermediate results in each run, and there are more pages of 4 KiB in these than a processor knows
+ * the places of. */
+void bt__memory_large(void *block, size_t nbytes);
 
 /* A copy of `status` with these notes, places and all, at the end of its chain. */
 bt_status bt__note_chain(bt_ctx *, bt_status, const bt_diag *notes) BT_MUST_USE;

@@ -14,7 +14,10 @@ static void *libc_realloc(void *self, void *pointer, size_t old_nbytes, size_t n
         free(pointer);
         return NULL;
     }
-    return realloc(pointer, nbytes);
+    void *block = realloc(pointer, nbytes);
+    if (block)
+        bt__memory_large(block, nbytes);
+    return block;
 }
 
 static const bt_allocator libc_allocator = { .realloc = libc_realloc };

@@ -72,6 +72,31 @@ static void test_empty_blocks_are_blocks(void **state)
     bt_registry_unref(r);
 }
 
+/* Blocks that the system may have in large pages keep what is in them, whatever they become. */
+static void test_large_blocks_keep_what_they_have(void **state)
+{
+    (void)state;
+    enum { MIB = 1 << 20 };
+    static const size_t sizes[] = { 3 * MIB + 5, 9 * MIB, 2 * MIB - 1, 2 * MIB };
+    bt_registry *r = bt_registry_create(NULL);
+    unsigned char *block = bt_alloc(r, MIB);
+    size_t now = MIB;
+    for (size_t k = 0; k < now; k++)
+        block[k] = (unsigned char)(k % 251);
+    for (size_t i = 0; i < sizeof(sizes) / sizeof(sizes[0]); i++) {
+        const size_t kept = now < sizes[i] ? now : sizes[i];
+        block = bt_realloc(r, block, now, sizes[i]);
+        assert_non_null(block);
+        for (size_t k = 0; k < kept; k++)
+            assert_int_equal(block[k], k % 251);
+        now = sizes[i];
+        for (size_t k = kept; k < now; k++)
+            block[k] = (unsigned char)(k % 251);
+    }
+    bt_free(r, block, now);
+    bt_registry_unref(r);
+}
+
 static int create_all(const bt_allocator *allocator)
 {
     const char *files[] = { "a", "b", NULL };
@@ -274,6 +299,7 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(test_options_are_copied),
     cmocka_unit_test(test_limits_have_defaults),
     cmocka_unit_test(test_empty_blocks_are_blocks),
+    cmocka_unit_test(test_large_blocks_keep_what_they_have),
     cmocka_unit_test(test_each_failing_allocation_is_reported),
     cmocka_unit_test(test_texts_grow),
     cmocka_unit_test(test_a_text_may_hold_any_byte),

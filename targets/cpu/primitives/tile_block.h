@@ -48,7 +48,7 @@ struct tile_block {
     int64_t k, a_row, a_k, b_k, c_row;
     int64_t start;                          /* C holds a start value */
     int64_t k1, a_k1, b_k1, k2, a_k2, b_k2; /* strides from where the level below ends */
-    const void *epilogue;                   /* of the type; NULL: C are the sums */
+    const void *epilogue;                   /* of the type, where there is one */
     const void *next; /* what is fetched, each time so much further */
     int64_t next_k;   /* 0: nothing is told of it */
 };

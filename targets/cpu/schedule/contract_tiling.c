@@ -494,6 +494,8 @@ static int can_merge(bt_graph *g, const bt_array *stage, const struct cpu_dim *o
                      const struct cpu_dim *inner)
 {
     uint8_t *seen = BT_NEWS(g->arena, uint8_t, g->nnode + 1);
+    if (!seen && !g->status)
+        g->status = bt_no_memory();
     return seen && reads_merge(g, stage->body, outer, inner, seen);
 }
 
@@ -733,13 +735,22 @@ bt_status cpu_contract_tiling(bt_graph *g, const bt_array *stage,
     return g->status;
 }
 
+/* NULL: no memory, which the graph says, as without a way there would be another program. */
+static struct cpu_tiling *new_tiling(bt_graph *g)
+{
+    struct cpu_tiling *p = BT_NEW(g->arena, struct cpu_tiling);
+    if (!p && !g->status)
+        g->status = bt_no_memory();
+    return p;
+}
+
 struct cpu_tiling *cpu_contract_paired(bt_graph *g, const bt_array *stage,
                                        const struct cpu_config *config,
                                        const struct cpu_contraction *view,
                                        const struct cpu_tile *tile, uint32_t paired,
                                        const bt_node *terms)
 {
-    struct cpu_tiling *p = BT_NEW(g->arena, struct cpu_tiling);
+    struct cpu_tiling *p = new_tiling(g);
     if (!p)
         return NULL;
     p->beside = -1;
@@ -754,6 +765,6 @@ struct cpu_tiling *cpu_contract_turn(bt_graph *g, const bt_array *stage,
                                      const struct cpu_config *config,
                                      const struct cpu_tiling *p)
 {
-    struct cpu_tiling *turned = BT_NEW(g->arena, struct cpu_tiling);
+    struct cpu_tiling *turned = new_tiling(g);
     return turned && turn(g, stage, config, p, turned) ? turned : NULL;
 }

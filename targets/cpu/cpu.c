@@ -15,7 +15,6 @@
 #include "engine/launch.h"
 #include "engine/peak.h"
 #include "kernel.h"
-#include "records.h"
 #include "schedule/schedule.h"
 #include "schedule/vectorise.h"
 #include "schedule/ways.h"
@@ -64,14 +63,14 @@ struct instance {
     struct cpu_ways ways; /* of plugins */
     struct cpu_pool *pool;
     struct cpu_engine_request request; /* texts in the arena */
-    struct cpu_tuner tuner;            /* path NULL: nothing is tuned */
-    uint32_t has_remarked;             /* atomic */
+    struct cpu_tuner *tuner;           /* NULL: nothing is tuned */
     bt_arena *arena;
 };
 
 static void close(void *self)
 {
     struct instance *in = self;
+    cpu_tuner_destroy(in->tuner);
     cpu_pool_destroy(in->pool);
     bt_arena_destroy(in->arena);
 }
@@ -128,41 +127,29 @@ static bt_status begin_tuning(bt_ctx *ctx, const char *path, struct instance *in
         return NULL;
     if (strcmp(path, "-") == 0)
         return bt_fail(ctx, BT_ERR_ARGUMENT, "tuning records are in a file, not in -");
-    in->tuner =
-        (struct cpu_tuner){ .path = bt_arena_text(in->arena, path, strlen(path)),
-                            .machine = cpu_tune_machine(in->arena, in->config.isa),
-                            .config = &in->config,
-                            .request = &in->request,
-                            .pool = in->pool };
-    return in->tuner.path && in->tuner.machine ? NULL : bt_no_memory();
-}
-
-/* Once, when the first function is compiled: to run what was compiled takes no records. */
-static bt_status remark_damage(bt_ctx *ctx, bt_arena *arena, struct instance *in)
-{
-    struct cpu_records records;
-    if (__atomic_exchange_n(&in->has_remarked, 1, __ATOMIC_RELAXED))
-        return NULL;
-    BT_TRY(cpu_records_read(ctx, arena, in->tuner.path, &records));
-    if (records.ndamaged)
-        bt_remark(ctx, BT_REMARK_NOTE,
-                  bt_fail(ctx, BT_ERR_FORMAT,
-                          "%s: %" PRIu32
-                          " of its tuning records %s damaged, and not used",
-                          in->tuner.path, records.ndamaged,
-                          records.ndamaged == 1 ? "is" : "are"));
-    return NULL;
+    const struct cpu_tuner_options o = {
+        .path = path, .config = &in->config, .request = &in->request, .pool = in->pool
+    };
+    return cpu_tuner_create(ctx, &o, &in->tuner);
 }
 
 static bt_status check_variable(bt_ctx *ctx)
 {
     const char *name = bt_variable(ctx, "BATON_CPU");
     const int isa = name ? cpu_isa_find(name) : CPU_ISA_PORTABLE;
+    bt_text names;
+    bt_text_init(&names, bt_ctx_scratch(ctx));
+    for (int i = 0; isa < 0 && i < CPU_ISA_COUNT; i++)
+        bt_text_addf(&names, "%s%s",
+                     i == 0                  ? ""
+                     : i + 1 < CPU_ISA_COUNT ? ", "
+                                             : " or ",
+                     cpu_isa_name((enum cpu_isa)i));
+    if (isa < 0 && !bt_text_get(&names))
+        return bt_no_memory();
     if (isa < 0)
-        return bt_fail(
-            ctx, BT_ERR_ARGUMENT,
-            "BATON_CPU is \"%s\", expected portable, avx2, avx512, avx512bf16 or amx",
-            name);
+        return bt_fail(ctx, BT_ERR_ARGUMENT, "BATON_CPU is \"%s\", expected %s", name,
+                       bt_text_get(&names));
     if (isa > (int)cpu_isa_of_machine())
         return bt_fail(ctx, BT_ERR_UNSUPPORTED,
                        "BATON_CPU is %s, this machine has no more than %s", name,
@@ -193,14 +180,10 @@ static bt_status open(bt_ctx *ctx, const void *values, void **self)
 static bt_status lower(bt_ctx *ctx, void *self, bt_arena *arena, const bt_func *primitive,
                        bt_lowering *out)
 {
-    struct instance *in = self;
+    const struct instance *in = self;
     struct cpu_config config = in->config;
-    struct cpu_wanted wanted;
-    if (in->tuner.path) {
-        BT_TRY(remark_damage(ctx, arena, in));
-        BT_TRY(cpu_tune(ctx, arena, &in->tuner, primitive, &wanted));
-        config.wanted = &wanted;
-    }
+    if (in->tuner)
+        BT_TRY(cpu_tune(ctx, arena, in->tuner, primitive, &config.wanted));
     return cpu_kernel_lower(ctx, arena, &config, primitive, out);
 }
 
@@ -221,34 +204,62 @@ static bt_status cost(bt_ctx *ctx, void *self, const bt_func *primitive, bt_cost
     return status && status->code != BT_ERR_UNSUPPORTED ? status : NULL;
 }
 
-/* Of a sum that can be made in one way there is nothing to compare. */
-static void print_ways(const struct cpu_choices *choices, const struct cpu_wanted *wanted,
-                       bt_text *out)
+/* What was measured of the same when it was tuned; 0: it was not. */
+static double measured(const struct cpu_choices *tuned, const struct cpu_choice *like)
 {
-    const struct cpu_choice *all = choices->all.at;
-    const uint32_t n = choices->all.len;
-    for (uint32_t i = 0; i < n; i++) {
-        const int is_only = (i == 0 || all[i - 1].sum != all[i].sum) &&
-                            (i + 1 == n || all[i + 1].sum != all[i].sum);
-        bt_text_addf(out, "sum %-3" PRIu32 "  ", all[i].sum);
-        if (is_only)
-            bt_text_addf(out, "%s", all[i].way);
-        else
-            bt_text_addf(out, "%-18s  %10.4f ms%s", all[i].way, all[i].ns * 1e-6,
-                         !all[i].is_taken ? ""
-                         : wanted->n      ? "  taken, by its record"
-                                          : "  taken");
-        bt_text_addf(out, "\n");
+    for (uint32_t i = 0; tuned && i < tuned->all.len; i++) {
+        const struct cpu_choice *c = &tuned->all.at[i];
+        if (cpu_is_rival(c, like) && strcmp(c->way, like->way) == 0)
+            return c->measured_ns;
     }
+    return 0;
 }
 
-/* Where a plugin brings another one. */
-static void print_programs(const struct cpu_choices *choices, bt_text *out)
+static void print_choice(const struct cpu_choice *c, const struct cpu_choices *tuned,
+                         bt_text *out)
 {
-    for (uint32_t i = 0; choices->programs.len > 1 && i < choices->programs.len; i++) {
-        const struct cpu_choice *p = &choices->programs.at[i];
-        bt_text_addf(out, "way of %-20s  %10.4f ms%s\n", p->way, p->ns * 1e-6,
-                     p->is_taken ? "  taken" : "");
+    const double ns = measured(tuned, c);
+    bt_text_addf(out, "  %10.4f ms", c->ns * 1e-6);
+    if (ns > 0)
+        bt_text_addf(out, ", %.4f ms measured", ns * 1e-6);
+    bt_text_addf(out, "%s\n",
+                 !c->is_taken ? ""
+                 : tuned      ? "  taken, by its record"
+                              : "  taken");
+}
+
+static uint32_t count_rivals(const struct cpu_choices *choices,
+                             const struct cpu_choice *like)
+{
+    uint32_t n = 0;
+    for (uint32_t i = 0; i < choices->all.len; i++)
+        n += (uint32_t)cpu_is_rival(&choices->all.at[i], like);
+    return n;
+}
+
+/* The programs, if a plugin brings another one, and the sums of the one that is taken. Of what there
+ * is one of nothing is compared. */
+static void print_choices(const struct cpu_choices *choices,
+                          const struct cpu_choices *tuned, bt_text *out)
+{
+    const char *program = cpu_choice_taken(choices, NULL, 0);
+    for (uint32_t i = 0; i < choices->all.len; i++) {
+        const struct cpu_choice *c = &choices->all.at[i];
+        if (c->sum || count_rivals(choices, c) < 2)
+            continue;
+        bt_text_addf(out, "way of %-20s", c->way);
+        print_choice(c, tuned, out);
+    }
+    for (uint32_t i = 0; program && i < choices->all.len; i++) {
+        const struct cpu_choice *c = &choices->all.at[i];
+        if (!c->sum || strcmp(c->program, program) != 0)
+            continue;
+        if (count_rivals(choices, c) < 2) {
+            bt_text_addf(out, "sum %-3" PRIu32 "  %s\n", c->sum, c->way);
+            continue;
+        }
+        bt_text_addf(out, "sum %-3" PRIu32 "  %-18s", c->sum, c->way);
+        print_choice(c, tuned, out);
     }
 }
 
@@ -258,19 +269,16 @@ static bt_status explain(bt_ctx *ctx, void *self, const bt_func *primitive, bt_t
     bt_arena *arena = bt_arena_create(bt_ctx_registry(ctx));
     struct cpu_choices choices = { .arena = arena };
     struct cpu_config config = in->config;
-    struct cpu_wanted wanted = { .n = 0 };
     bt_loops *loops;
     if (!arena)
         return bt_no_memory();
     config.choices = &choices;
-    config.wanted = &wanted;
     bt_status status =
-        in->tuner.path ? cpu_tune(ctx, arena, &in->tuner, primitive, &wanted) : NULL;
+        in->tuner ? cpu_tune(ctx, arena, in->tuner, primitive, &config.wanted) : NULL;
     if (!status)
         status = cpu_schedule(ctx, arena, &config, primitive, NULL, &loops);
     if (!status) {
-        print_programs(&choices, out);
-        print_ways(&choices, &wanted, out);
+        print_choices(&choices, config.wanted, out);
         bt_text_addf(out, "all loops %29.4f ms\n",
                      cpu_cost(&config, &loops->body) * 1e-6);
     } else if (status->code == BT_ERR_UNSUPPORTED) {
@@ -360,11 +368,10 @@ static bt_status compatibility(bt_ctx *ctx, void *self, bt_text *out)
 
 static bt_status accepts(bt_ctx *ctx, void *self, const char *line)
 {
+    const int isa = cpu_isa_find(line);
     (void)self;
-    for (int isa = 0; isa < CPU_ISA_COUNT; isa++) {
-        if (strcmp(line, cpu_isa_name((enum cpu_isa)isa)) == 0)
-            return cpu_machine_check(ctx, (enum cpu_isa)isa);
-    }
+    if (isa >= 0)
+        return cpu_machine_check(ctx, (enum cpu_isa)isa);
     return bt_fail(ctx, BT_ERR_UNSUPPORTED,
                    "code of target cpu is for \"%s\", which is no machine that it knows",
                    line);

@@ -1,12 +1,11 @@
-// O_CLOEXEC, realpath
+// O_CLOEXEC
 #define _XOPEN_SOURCE 700
 
 #include "records.h"
 
 #include <errno.h>
 #include <fcntl.h>
-#include <limits.h>
-#include <stdlib.h>
+#include <inttypes.h>
 #include <string.h>
 #include <sys/file.h>
 #include <sys/stat.h>
@@ -14,8 +13,9 @@
 
 #include <baton/value.h>
 
-static const char head[] = "baton.cpu.tune ", version[] = "1\n";
-enum { MOST_NBYTES = 16 << 20, MOST_WAYS = 64, DIGEST = 64 };
+static const char head[] = "baton.cpu.tune ", version[] = "2\n";
+enum { MOST_NBYTES = 16 << 20, DIGEST = 64 };
+static const int64_t MOST_NS = INT64_C(1000000000000000);
 
 /* ---- text ---- */
 
@@ -33,12 +33,51 @@ static int is_whole(const char *line, size_t nbytes)
     return memcmp(line, digest, DIGEST) == 0;
 }
 
+/* Cuts off what is before the next tab. NULL: there is no more. */
+static const char *next_field(char **text)
+{
+    const char *field = *text;
+    char *end = field ? strchr(field, '\t') : NULL;
+    if (end)
+        *end++ = 0;
+    *text = end;
+    return field;
+}
+
+static int read_number(const char *field, int64_t most, int64_t *out)
+{
+    *out = 0;
+    if (!field || !*field)
+        return 0;
+    for (; *field; field++) {
+        if (*field < '0' || *field > '9' || *out > most)
+            return 0;
+        *out = 10 * *out + (*field - '0');
+    }
+    return *out <= most;
+}
+
+static int read_choice(char **text, struct cpu_choice *out)
+{
+    int64_t sum, ns, is_taken;
+    out->program = next_field(text);
+    if (!read_number(next_field(text), INT32_MAX, &sum))
+        return 0;
+    out->way = next_field(text);
+    if (!read_number(next_field(text), MOST_NS, &ns) ||
+        !read_number(next_field(text), 1, &is_taken))
+        return 0;
+    out->sum = (uint32_t)sum;
+    out->measured_ns = (double)ns;
+    out->is_taken = (uint32_t)is_taken;
+    return 1;
+}
+
 /* A line with its digest. 0: no memory; *ok: it is a record. */
 static int read_line(bt_arena *arena, const char *line, size_t nbytes,
                      struct cpu_record *out, int *ok)
 {
-    const char *fields[3 + MOST_WAYS];
-    uint32_t n = 0;
+    bt_vec(struct cpu_choice) choices = { .len = 0 };
     *ok = 0;
     if (!is_whole(line, nbytes) || memchr(line, 0, nbytes))
         return 1;
@@ -46,21 +85,19 @@ static int read_line(bt_arena *arena, const char *line, size_t nbytes,
     if (!text)
         return 0;
     memcpy(text, line + DIGEST + 1, nbytes - DIGEST - 1);
-    for (; text && n < BT_COUNT(fields); n++) {
-        char *end = strchr(text, '\t');
-        if (end)
-            *end++ = 0;
-        fields[n] = text;
-        text = end;
+    out->machine = next_field(&text);
+    out->function = next_field(&text);
+    out->name = next_field(&text);
+    while (text) {
+        struct cpu_choice choice = { .ns = 0 };
+        if (!read_choice(&text, &choice))
+            return 1;
+        if (!BT_PUSH(arena, &choices, choice))
+            return 0;
     }
-    if (text || n < 4)
-        return 1;
-    const char **ways = BT_NEWS(arena, const char *, n - 3);
-    if (!ways)
-        return 0;
-    memcpy(ways, fields + 3, (n - 3) * sizeof(*ways));
-    *out = (struct cpu_record){ fields[0], fields[1], fields[2], n - 3, ways };
-    *ok = 1;
+    out->nchoice = choices.len;
+    out->choices = choices.at;
+    *ok = choices.len > 0;
     return 1;
 }
 
@@ -78,7 +115,7 @@ bt_status cpu_records_parse(bt_ctx *ctx, bt_arena *arena, const char *path,
     text += strlen(head);
     if (!starts_with(text, (size_t)(end - text), version))
         return bt_fail_place(ctx, BT_ERR_FORMAT, &place,
-                             "has tuning records of another version, this Baton reads 1");
+                             "has tuning records of another version, this Baton reads 2");
     text += strlen(version);
     while (text < end) {
         const char *stop = memchr(text, '\n', (size_t)(end - text));
@@ -95,13 +132,19 @@ bt_status cpu_records_parse(bt_ctx *ctx, bt_arena *arena, const char *path,
     return NULL;
 }
 
-bt_status cpu_records_read(bt_ctx *ctx, bt_arena *arena, const char *path,
-                           struct cpu_records *out)
+struct extent {
+    size_t nbytes;
+    int has_end; /* of the last line */
+};
+
+static bt_status read_file(bt_ctx *ctx, bt_arena *arena, const char *path,
+                           struct cpu_records *out, struct extent *extent)
 {
     bt_file *file;
-    *out = (struct cpu_records){ .ndamaged = 0 };
     struct stat named;
     const int is_there = stat(path, &named) == 0;
+    *out = (struct cpu_records){ .ndamaged = 0 };
+    *extent = (struct extent){ 0, 1 };
     if (!is_there && errno == ENOENT)
         return NULL;
     if (is_there && S_ISFIFO(named.st_mode)) // which would be waited for
@@ -114,6 +157,9 @@ bt_status cpu_records_read(bt_ctx *ctx, bt_arena *arena, const char *path,
                             "is larger than files of tuning records are, %d MiB",
                             MOST_NBYTES >> 20)
             : cpu_records_parse(ctx, arena, path, file->bytes, file->nbytes, out);
+    const char *bytes = file->bytes;
+    if (file->nbytes)
+        *extent = (struct extent){ file->nbytes, bytes[file->nbytes - 1] == '\n' };
     bt_file_close(ctx, file);
     return status;
 }
@@ -148,8 +194,13 @@ static bt_status add_line(bt_arena *arena, const struct cpu_record *r, bt_text *
     add_field(&line, r->machine);
     add_field(&line, r->function);
     add_field(&line, r->name);
-    for (uint32_t i = 0; i < r->nway; i++)
-        add_field(&line, r->ways[i]);
+    for (uint32_t i = 0; i < r->nchoice; i++) {
+        const struct cpu_choice *c = &r->choices[i];
+        add_field(&line, c->program);
+        bt_text_addf(&line, "\t%" PRIu32, c->sum);
+        add_field(&line, c->way);
+        bt_text_addf(&line, "\t%.0f\t%" PRIu32, c->measured_ns, c->is_taken);
+    }
     if (!bt_text_get(&line))
         return bt_no_memory();
     bt_digest(line.at, line.len, digest);
@@ -157,70 +208,84 @@ static bt_status add_line(bt_arena *arena, const struct cpu_record *r, bt_text *
     return NULL;
 }
 
-static bt_status write_all(bt_ctx *ctx, bt_arena *arena, const char *path,
-                           const struct cpu_records *records)
+static bt_status fail_file(bt_ctx *ctx, const char *path, const char *what)
 {
-    bt_text text;
-    bt_text_init(&text, arena);
-    bt_text_addf(&text, "%s%s", head, version);
-    for (uint32_t i = 0; i < records->all.len; i++)
-        BT_TRY(add_line(arena, &records->all.at[i], &text));
-    return bt_text_get(&text) ? bt_file_write(ctx, path, text.at, text.len)
-                              : bt_no_memory();
+    return bt_fail_place(ctx, BT_ERR_IO, &(bt_place){ .file = path }, "%s: %s", what,
+                         strerror(errno));
 }
 
-static bt_status merge(bt_ctx *ctx, bt_arena *arena, const char *path,
-                       struct cpu_record *record)
+/* Opens and locks the file. -1: errno says why not. */
+static int lock(const char *path, int flags, int how)
+{
+    int fd = open(path, flags | O_CLOEXEC | O_NOCTTY | O_NONBLOCK, 0666), done;
+    if (fd < 0)
+        return fd;
+    while ((done = flock(fd, how)) != 0 && errno == EINTR)
+        ;
+    if (done == 0)
+        return fd;
+    const int reason = errno;
+    close(fd);
+    errno = reason;
+    return -1;
+}
+
+bt_status cpu_records_read(bt_ctx *ctx, bt_arena *arena, const char *path,
+                           struct cpu_records *out)
+{
+    struct extent extent;
+    // so that no line is half written; what cannot be opened is read without, and told then
+    int fd = lock(path, O_RDONLY, LOCK_SH);
+    bt_status status = read_file(ctx, arena, path, out, &extent);
+    if (fd >= 0)
+        close(fd);
+    return status;
+}
+
+static int write_all(int fd, const char *bytes, size_t nbytes)
+{
+    while (nbytes) {
+        const ssize_t n = write(fd, bytes, nbytes);
+        if (n < 0 && errno != EINTR)
+            return 0;
+        bytes += n > 0 ? n : 0;
+        nbytes -= n > 0 ? (size_t)n : 0;
+    }
+    return 1;
+}
+
+static bt_status append(bt_ctx *ctx, bt_arena *arena, const char *path, int fd,
+                        struct cpu_record *record)
 {
     struct cpu_records records;
-    BT_TRY(cpu_records_read(ctx, arena, path, &records));
+    struct extent extent;
+    bt_text text;
+    BT_TRY(read_file(ctx, arena, path, &records, &extent));
     const struct cpu_record *theirs =
         cpu_records_find(&records, record->machine, record->function);
     if (theirs) {
         *record = *theirs;
         return NULL;
     }
-    if (!BT_PUSH(arena, &records.all, *record))
+    bt_text_init(&text, arena);
+    if (!extent.nbytes)
+        bt_text_addf(&text, "%s%s", head, version);
+    if (!extent.has_end) // of a process that was ended while it wrote
+        bt_text_addf(&text, "\n");
+    BT_TRY(add_line(arena, record, &text));
+    if (!bt_text_get(&text))
         return bt_no_memory();
-    // The file that is locked is replaced, not a link to it.
-    char own[PATH_MAX];
-    struct stat named;
-    int is_link = lstat(path, &named) == 0 && S_ISLNK(named.st_mode);
-    return write_all(ctx, arena, is_link && realpath(path, own) ? own : path, &records);
-}
-
-/* Opens and locks the file that the path names. One that was replaced meanwhile, as writing
- * does, is not it any more. -1: errno says why not. */
-static int lock(const char *path)
-{
-    for (;;) {
-        struct stat own, named;
-        int fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOCTTY | O_NONBLOCK, 0666),
-            reason;
-        if (fd < 0)
-            return fd;
-        while ((reason = flock(fd, LOCK_EX)) != 0 && errno == EINTR)
-            ;
-        if (reason == 0 && fstat(fd, &own) == 0 && stat(path, &named) == 0 &&
-            own.st_dev == named.st_dev && own.st_ino == named.st_ino)
-            return fd;
-        reason = reason ? errno : 0;
-        close(fd);
-        errno = reason;
-        if (reason)
-            return -1;
-    }
+    return write_all(fd, text.at, text.len) ? NULL
+                                            : fail_file(ctx, path, "cannot be written");
 }
 
 bt_status cpu_records_add(bt_ctx *ctx, bt_arena *arena, const char *path,
                           struct cpu_record *record)
 {
-    int fd = lock(path);
+    int fd = lock(path, O_RDWR | O_APPEND | O_CREAT, LOCK_EX);
     if (fd < 0)
-        return bt_fail_place(ctx, BT_ERR_IO, &(bt_place){ .file = path },
-                             "cannot be locked to add tuning records: %s",
-                             strerror(errno));
-    bt_status status = merge(ctx, arena, path, record);
+        return fail_file(ctx, path, "cannot be locked to add tuning records");
+    bt_status status = append(ctx, arena, path, fd, record);
     close(fd);
     return status;
 }

@@ -1,24 +1,25 @@
 /*
- * Records of what was measured: which ways to compute a function's sums of products were the
- * fastest (tune.h), in a text file that any number of processes share.
+ * Records of what was measured: which ways to compute a function were the fastest (tune.h), in a
+ * text file that any number of processes share.
  *
- *     baton.cpu.tune 1
- *     DIGEST MACHINE FUNCTION NAME WAY WAY ...
+ *     baton.cpu.tune 2
+ *     DIGEST MACHINE FUNCTION NAME  PROGRAM SUM WAY NS TAKEN  PROGRAM SUM WAY NS TAKEN ...
  *
  * A line for each function, its fields with tabs between: the digest is that of the rest of the
- * line. A line that was damaged is as if it were not there. What a way is called is text of a file:
- * it is only compared with the names of ways that there are.
+ * line, five fields are a choice (schedule/choice.h) that is taken or was measured. Lines are added
+ * at the end. One that was damaged is as if it were not there. What a way is called is text of a
+ * file: it is only compared with the names of ways that there are.
  */
 #ifndef CPU_RECORDS_H
 #define CPU_RECORDS_H
 
-#include <baton/base.h>
+#include "schedule/choice.h"
 
 struct cpu_record {
     const char *machine, *function; /* whose it is: facts, a digest */
     const char *name;               /* of the function, for people */
-    uint32_t nway;                  /* one for each sum */
-    const char *const *ways;
+    uint32_t nchoice;
+    const struct cpu_choice *choices;
 };
 
 struct cpu_records {

@@ -1,8 +1,8 @@
 /*
- * Which way to compute a sum of products is the fastest here: the best few by their estimates are
- * compiled and measured, on this machine, when a function is compiled, and the answer is kept
- * (records.h). A function's results may depend on it, but not on how many threads it was
- * measured by: records are of the machine and the function alone.
+ * Which way to compute a function is the fastest here: the best few by their estimates are
+ * measured (trial.h), on this machine, when it is compiled, and the answer is kept (records.h). A
+ * function's results may depend on it, but not on how many threads it was measured by: records are
+ * of the machine and the function alone.
  */
 #ifndef CPU_TUNE_H
 #define CPU_TUNE_H
@@ -12,22 +12,24 @@
 #include "schedule/choice.h"
 #include "schedule/config.h"
 
-struct cpu_tuner {
+struct cpu_tuner; /* who tunes; functions of a process one after the other */
+
+struct cpu_tuner_options {
     const char *path; /* of the records */
-    const char *machine;
     const struct cpu_config *config;
     const struct cpu_engine_request *request;
     struct cpu_pool *pool;
 };
 
-/* What records are of: the processor, what of it is used, and the version of what chooses. NULL:
- * no memory. */
-const char *cpu_tune_machine(bt_arena *, enum cpu_isa);
+/* What it is given must live as long as it. */
+bt_status cpu_tuner_create(bt_ctx *, const struct cpu_tuner_options *,
+                           struct cpu_tuner **out) BT_MUST_USE;
+void cpu_tuner_destroy(struct cpu_tuner *);
 
-/* The ways that a record has for a function, or that are the fastest when they are measured now,
- * which adds a record. *out has none where there is nothing to choose, and where dims are open.
+/* What a record has chosen for a function, or what is the fastest when it is measured now, which
+ * adds a record. *out is NULL where there is nothing to choose, and where dims are open.
  * errors  those of records; of compiling */
-bt_status cpu_tune(bt_ctx *, bt_arena *, const struct cpu_tuner *, const bt_func *,
-                   struct cpu_wanted *out) BT_MUST_USE;
+bt_status cpu_tune(bt_ctx *, bt_arena *, struct cpu_tuner *, const bt_func *,
+                   const struct cpu_choices **out) BT_MUST_USE;
 
 #endif

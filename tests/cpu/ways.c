@@ -86,10 +86,7 @@ typedef bt_status make_fn(bt_ctx *, bt_arena *, bt_cpu_way_call *);
 
 struct answer {
     bt_status status;
-    int made;
-    double ns;
-    const uint32_t *order;
-    bt_graph *graph;
+    struct cpu_way_made made;
 };
 
 static struct answer ask(struct world *w, make_fn *make)
@@ -97,9 +94,9 @@ static struct answer ask(struct world *w, make_fn *make)
     const bt_cpu_way way = { .name = "test.way", .make = make };
     const struct cpu_config config = { .isa = CPU_ISA_PORTABLE };
     const bt_func func = { .name = "f" };
-    struct answer a = { .graph = make_graph(w) };
-    a.status = cpu_way_make(w->ctx, bt_ctx_scratch(w->ctx), &config, &way, &func, a.graph,
-                            &a.made, &a.ns, &a.order);
+    const struct cpu_way_call call = { &config, &way, &func, make_graph(w) };
+    struct answer a;
+    a.status = cpu_way_make(w->ctx, bt_ctx_scratch(w->ctx), &call, &a.made);
     return a;
 }
 
@@ -109,10 +106,10 @@ static void test_stages_come_before_those_that_read_them(void **state)
     struct world w = world_open();
     const struct answer a = ask(&w, adds_a_stage);
     assert_ok(w.ctx, a.status);
-    assert_true(a.made);
-    assert_float_equal(a.ns, 7, 0);
-    assert_int_equal(a.order[0], 2);
-    assert_int_equal(a.order[1], 1);
+    assert_true(a.made.is_made);
+    assert_float_equal(a.made.ns, 7, 0);
+    assert_int_equal(a.made.order[0], 2);
+    assert_int_equal(a.made.order[1], 1);
     world_close(&w);
 }
 
@@ -124,7 +121,7 @@ static void test_who_has_none_leaves_it_to_others(void **state)
     for (size_t i = 0; i < BT_COUNT(all); i++) {
         const struct answer a = ask(&w, all[i]);
         assert_ok(w.ctx, a.status);
-        assert_false(a.made);
+        assert_false(a.made.is_made);
     }
     world_close(&w);
 }

@@ -6,6 +6,7 @@
 #include <baton/executor.h>
 
 #include <string.h>
+#include <unistd.h>
 
 static const char program[] = "#[version = \"baton 0.1\"]\n"
                               "def @main(%x: Tensor[(2, 3), float32]) {\n"
@@ -27,7 +28,16 @@ static const char images[] =
     "    (mean(%2, axis=[2, 3]), strided_slice(%2, begin=[2], end=[4], axes=[1]))\n"
     "}\n";
 
-static bt_status read(struct fault_world *w, const char *text)
+/* A sum of products that can be made in more than one way. */
+static const char product[] =
+    "#[version = \"baton 0.1\"]\n"
+    "def @main(%x: Tensor[(1, 2, 5, 5), float32]) {\n"
+    "    nn.conv2d(%x, const[(2, 2, 1, 1), float32]{1, 2, 3, 4})\n"
+    "}\n";
+
+#define RECORDS FAULT_FOLDER "/fault.tuning"
+
+static bt_status read_program(struct fault_world *w, const char *text)
 {
     bt_module *module;
     BT_TRY(bt_parse(w->ctx, "program", NULL, text, strlen(text), &module));
@@ -38,12 +48,17 @@ static bt_status read(struct fault_world *w, const char *text)
 
 static bt_status begin(struct fault_world *w)
 {
-    return read(w, program);
+    return read_program(w, program);
 }
 
 static bt_status begin_images(struct fault_world *w)
 {
-    return read(w, images);
+    return read_program(w, images);
+}
+
+static bt_status begin_product(struct fault_world *w)
+{
+    return read_program(w, product);
 }
 
 static bt_status write_share(struct fault_world *w, const void *compiled, bt_text *out)
@@ -77,6 +92,31 @@ static bt_status run(struct fault_world *w)
 static bt_status run_wants(struct fault_world *w)
 {
     return compile(w, "alter-layout, dead-code, partition, fuse-ops");
+}
+
+/* Ways are measured and recorded, then taken from the records. Which one is the fastest is no part of
+ * the result. */
+static bt_status run_tuning(struct fault_world *w)
+{
+    const bt_compile_options options = { .targets = w->scenario->input };
+    unlink(RECORDS);
+    for (int i = 0; i < 2; i++) {
+        bt_module *fused;
+        bt_compiled *compiled;
+        BT_TRY(bt_fuse(w->ctx, w->module, &options, &fused));
+        bt_status status = bt_compile(w->ctx, fused, &options, &compiled);
+        bt_module_unref(fused);
+        BT_TRY(status);
+        bt_compiled_unref(compiled);
+        fault_result(w, access(RECORDS, R_OK) == 0 ? "recorded\n" : "not recorded\n");
+    }
+    return NULL;
+}
+
+static void end_tuning(struct fault_world *w)
+{
+    (void)w;
+    unlink(RECORDS);
 }
 
 static bt_status write_result(struct fault_world *w, const void *result, bt_text *out)
@@ -138,6 +178,12 @@ const struct fault_scenario fault_targets[] = {
       .begin = begin,
       .run = run,
       .input = "cpu{engine=\"bytecode\", threads=2}",
+      .plugins = PLUGINS },
+    { .name = "targets-tuning",
+      .begin = begin_product,
+      .run = run_tuning,
+      .end = end_tuning,
+      .input = "cpu{engine=\"bytecode\", threads=1, tune=\"" RECORDS "\"}",
       .plugins = PLUGINS },
     { .name = "targets-far",
       .begin = begin,

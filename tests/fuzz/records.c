@@ -27,9 +27,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t nbytes)
     fuzz_check_status(ctx, status);
     for (uint32_t i = 0; !status && i < records.all.len; i++) {
         const struct cpu_record *r = &records.all.at[i];
-        FUZZ_CHECK(r->nway > 0);
-        for (uint32_t k = 0; k < r->nway; k++)
-            FUZZ_CHECK(strlen(r->ways[k]) < nbytes);
+        FUZZ_CHECK(r->nchoice > 0);
+        for (uint32_t k = 0; k < r->nchoice; k++)
+            FUZZ_CHECK(strlen(r->choices[k].program) + strlen(r->choices[k].way) <
+                       nbytes);
         FUZZ_CHECK(cpu_records_find(&records, r->machine, r->function) <= r);
     }
     free(text);

@@ -16,25 +16,32 @@ case $machine in *'tiles, turned'*) ;; *) fault "there is nothing to choose from
 # Measured once: from then on the records choose, and compiling gives the same bytes.
 expect 0 'for target cpu{tune="records"}' -- "$baton" compile p.baton --target cpu --tune records -o a.bta
 cp records first
-grep -q '^baton.cpu.tune 1$' records || fault "no head: $(cat records)"
+grep -q '^baton.cpu.tune 2$' records || fault "no head: $(cat records)"
 [ "$(wc -l < records)" = 3 ] || fault "not a record for each of two functions: $(cat records)"
 expect 0 -- "$baton" compile p.baton --tune records -o b.bta
 cmp -s a.bta b.bta || fault "compiled by the same records, the bytes differ"
 cmp -s records first || fault "records that were there have changed"
-expect 0 'taken, by its record' -- "$baton" info p.baton --target cpu --tune records --why
+expect 0 'ms, [0-9.]* ms measured  taken, by its record' 'ms, [0-9.]* ms measured$' -- \
+    "$baton" info p.baton --target cpu --tune records --why
 expect 0 'taken$' -- "$baton" info p.baton --target cpu --why
-refuse 'by its record'
+refuse 'by its record' measured
 expect 0 -- "$baton" compile p.baton --target cpu --tune records --threads 1 -o c.bta
 cmp -s records first || fault "records depend on the number of threads"
+
+# Lines with the digests that they should have.
+with_digests() {
+    while IFS= read -r line; do
+        printf '%s\t%s\n' "$(printf %s "$line" | sha256sum | cut -d' ' -f1)" "$line"
+    done
+}
 
 # Whichever way is recorded, the result is near, and the same for any number of threads.
 expect 0 -- "$baton" run p.baton --target cpu -i x=random:1 -o plain
 for way in tiles 'tiles, turned' 'winograd F(2,3)' 'winograd F(4,3)'; do
     {
         head -1 first
-        tail -n +2 first | cut -f2- | sed "1s/[^	]*\$/$way/" | while IFS= read -r line; do
-            printf '%s\t%s\n' "$(printf %s "$line" | sha256sum | cut -d' ' -f1)" "$line"
-        done
+        sed -n 2p first | cut -f2-4 | sed "s/\$/	cpu	0	cpu	0	1	cpu	1	$way	0	1/" | with_digests
+        sed -n 3p first
     } > chosen
     expect 0 "  $way  .*taken, by its record" -- "$baton" info p.baton --target cpu --tune chosen --why
     for threads in 1 2 3; do
@@ -47,9 +54,7 @@ done
 # Records of another machine, of what is not a way, and damaged ones are not used.
 {
     head -1 first
-    tail -n +2 first | cut -f2- | sed 's/^[^,]*,/other,/' | while IFS= read -r line; do
-        printf '%s\t%s\n' "$(printf %s "$line" | sha256sum | cut -d' ' -f1)" "$line"
-    done
+    tail -n +2 first | cut -f2- | sed 's/^[^,]*,/other,/' | with_digests
 } > other
 cp other before
 expect 0 -- "$baton" compile p.baton --tune other -o d.bta
@@ -57,14 +62,31 @@ refuse damaged
 [ "$(head -3 other)" = "$(cat before)" ] && [ "$(wc -l < other)" = 5 ] || fault "records of two machines: $(cat other)"
 sed 's/conv2d/conv3d/' first > flipped
 expect 0 'flipped: 2 of its tuning records are damaged, and not used' -- "$baton" compile p.baton --tune flipped -o d.bta
-[ "$(wc -l < flipped)" = 3 ] || fault "damaged records were not replaced: $(cat flipped)"
+[ "$(wc -l < flipped)" = 5 ] || fault "what was damaged was not measured: $(cat flipped)"
+cp flipped mended
+expect 0 'damaged, and not used' -- "$baton" compile p.baton --tune flipped -o d.bta
+cmp -s flipped mended || fault "beside damaged records those that are whole are not used"
 head -c 300 first > short
 expect 0 'damaged, and not used' -- "$baton" compile p.baton --tune short -o d.bta
-[ "$(wc -l < short)" = 3 ] || fault "a file that ends early was not mended: $(cat short)"
+cp short mended
+expect 0 -- "$baton" compile p.baton --tune short -o d.bta
+cmp -s short mended || fault "a record behind half a line is lost: $(cat short)"
+# A record of ways that there are not, or of too few, is none; nor is it measured again.
+for choices in 'cpu	0	cpu	0	1	cpu	1	by hand	0	1' 'cpu	0	cpu	0	1' 'other.way	0	other.way	0	1' 'cpu	1	tiles	0	1'; do
+    {
+        head -1 first
+        sed -n 2p first | cut -f2-4 | sed "s/\$/	$choices/" | with_digests
+        sed -n 3p first
+    } > strange
+    cp strange before
+    expect 0 -- "$baton" info p.baton --target cpu --tune strange --why
+    [ "$(grep -c 'by its record' out)" = 1 ] || fault "a record of other choices is used: $choices"
+    cmp -s strange before || fault "a strange record is written over"
+done
 cp p.baton model
 expect 1 'model: .*is no file of tuning records, and stays as it is' -- "$baton" compile p.baton --tune model -o d.bta
 cmp -s p.baton model || fault "a file of another kind was written over"
-sed '1s/1$/7/' first > later
+sed '1s/2$/7/' first > later
 expect 1 'later: .*another version' -- "$baton" compile p.baton --tune later -o d.bta
 
 # Processes that measure at once lose none.
@@ -97,4 +119,13 @@ expect 2 'both say which records' -- "$baton" run p.baton --target 'cpu{tune="a"
 expect 2 'without quotes' -- "$baton" run p.baton --tune 'a"b' -i x=random:1
 mkfifo pipe
 expect 1 'is a pipe' -- "$baton" compile p.baton --tune pipe -o d.bta
+expect 1 'is a folder' -- "$baton" compile p.baton --tune . -o d.bta
+if [ "$(id -u)" != 0 ]; then
+    cp first fixed
+    chmod a-w fixed
+    expect 0 -- "$baton" compile p.baton --tune fixed -o d.bta
+    expect 1 'cannot be locked' -- "$baton" compile m1.baton --tune fixed -o d.bta
+    chmod a-r fixed
+    expect 1 'fixed' -- "$baton" compile p.baton --tune fixed -o d.bta
+fi
 expect 1 'cannot be locked' -- "$baton" compile p.baton --tune missing/records -o d.bta

@@ -20,7 +20,7 @@ enum cpu_isa {
 enum cpu_isa cpu_isa_of_machine(void);
 /* Whether they run this one: what is asked in each run. */
 int cpu_isa_is_here(enum cpu_isa);
-/* "portable", "avx2", "avx512", "avx512bf16", "amx". */
+/* As BATON_CPU and artifacts call it: "avx512". */
 const char *cpu_isa_name(enum cpu_isa);
 /* The reverse, for BATON_CPU; -1: no such name. */
 int cpu_isa_find(const char *name);

@@ -3,39 +3,36 @@
 
 #include <string.h>
 
-static int is_said(const struct cpu_choices *c, uint32_t n, const char *way)
+/* Whether the row is a sum's of this program, and taken. */
+static int is_of(const struct cpu_choice *c, const char *program)
+{
+    return c->sum && c->is_taken && strcmp(c->program, program) == 0;
+}
+
+static int is_said(const struct cpu_choices *c, uint32_t n, const struct cpu_choice *like)
 {
     for (uint32_t i = 0; i < n; i++) {
-        if (c->all.at[i].is_taken && strcmp(c->all.at[i].way, way) == 0)
+        if (is_of(&c->all.at[i], like->program) &&
+            strcmp(c->all.at[i].way, like->way) == 0)
             return 1;
     }
     return 0;
 }
 
-/* The program of a plugin's way has sums that nobody is told of. */
-static const char *program_taken(const struct cpu_choices *c)
-{
-    for (uint32_t i = 1; i < c->programs.len; i++) {
-        if (c->programs.at[i].is_taken)
-            return c->programs.at[i].way;
-    }
-    return NULL;
-}
-
 const char *cpu_choices_taken(const struct cpu_choices *c, double *error)
 {
-    const char *program = program_taken(c);
+    const char *program = cpu_choice_taken(c, NULL, 0);
     bt_text text;
     *error = 0;
     bt_text_init(&text, c->arena);
-    if (program)
+    if (program && strcmp(program, CPU_OWN_PROGRAM) != 0)
         bt_text_addf(&text, "way of %s", program);
-    for (uint32_t i = 0; !program && i < c->all.len; i++) {
+    for (uint32_t i = 0; program && i < c->all.len; i++) {
         const struct cpu_choice *choice = &c->all.at[i];
-        if (!choice->is_taken)
+        if (!is_of(choice, program))
             continue;
         *error = choice->error > *error ? choice->error : *error;
-        if (!is_said(c, i, choice->way))
+        if (!is_said(c, i, choice))
             bt_text_addf(&text, "%s%s", text.len ? " + " : "", choice->way);
     }
     return text.len || text.failed ? bt_text_get(&text) : "strips";

@@ -1,39 +1,57 @@
-/* What a schedule has chosen from, for who asks (`baton info --why`). */
+/* What a schedule chooses from, and what it is to choose: programs for a function, and ways to
+ * compute each sum of products in one. */
 #ifndef CPU_CHOICE_H
 #define CPU_CHOICE_H
 
+#include <string.h>
+
 #include <baton/base.h>
 
-/* A way to compute a sum of products. */
+#define CPU_OWN_PROGRAM "cpu" /* the target's, beside those of plugins' ways */
+
+/* A program, or a way to compute one of its sums. */
 struct cpu_choice {
-    const char *way;
-    uint32_t sum; /* number of the sum in its function, from 1 */
-    uint32_t is_taken;
-    double ns; /* estimate, to compare ways: the same for all machines */
-    double error; /* what the way may change of sums, as a share of the largest; 0: no more
-                     than another order of their terms */
+    const char *program; /* CPU_OWN_PROGRAM, or the name of a plugin's way */
+    uint32_t sum; /* number of the sum in the program, from 1; 0: this is the program */
+    const char *way;    /* of a program its name */
+    uint32_t is_taken;  /* of all programs, or of all ways of a program's sum, one */
+    double ns;          /* estimate, to compare: the same for all machines */
+    double measured_ns; /* of the whole function, made so; 0: nobody has measured it */
+    double error; /* what the way may change of sums, as a share of the largest; 0: no
+                           more than another order of their terms */
 };
 
 struct cpu_choices {
     bt_arena *arena;
-    bt_vec(struct cpu_choice) all;      /* of the target's own program */
-    bt_vec(struct cpu_choice) programs; /* its own, and those of plugins; sum 0 */
+    bt_vec(struct cpu_choice) all; /* each program, and behind it its sums */
 };
 
-/* Ways that are to be taken, by name, whatever the estimates: one for each sum. NULL, or one
- * that a sum has not: that of the least estimate. */
-struct cpu_wanted {
-    uint32_t n;
-    const char *const *ways;
-};
+/* Whether one of the two is taken instead of the other. */
+static inline int cpu_is_rival(const struct cpu_choice *a, const struct cpu_choice *b)
+{
+    return a->sum == b->sum && (!a->sum || strcmp(a->program, b->program) == 0);
+}
+
+/* The way that is taken for a program's sum, or by sum 0 the program; NULL: none is. */
+static inline const char *cpu_choice_taken(const struct cpu_choices *choices,
+                                           const char *program, uint32_t sum)
+{
+    const struct cpu_choice like = { .program = program, .sum = sum };
+    for (uint32_t i = 0; choices && (program || !sum) && i < choices->all.len; i++) {
+        const struct cpu_choice *c = &choices->all.at[i];
+        if (c->is_taken && cpu_is_rival(c, &like))
+            return c->way;
+    }
+    return NULL;
+}
 
 /* The errors of ways (bits.md). */
 #define CPU_ERROR_WINOGRAD 2e-5 /* of larger transforms than F(2,3) */
-#define CPU_ERROR_HALVES 2e-5
+#define CPU_ERROR_HALVES   2e-5
 #define CPU_ERROR_BFLOAT16 1e-2
 
 /* What was taken, in a few words: "tiles, turned + lines"; "strips" where there is no sum of
- * products. NULL: no memory. *error: the largest of these. */
+ * products, and which plugin's program it is. NULL: no memory. *error: the largest of these. */
 const char *cpu_choices_taken(const struct cpu_choices *, double *error);
 
 #endif

@@ -14,10 +14,11 @@ struct cpu_config {
     uint32_t has_small_weights; /* 1: no transforms that have more bytes than they */
     uint32_t nthread;           /* no result may depend on it */
     const bt_map *rows; /* of primitives, by name; NULL: there is no index of them */
-    const uint8_t *is_constant;      /* of each input; NULL: that is not known */
-    struct cpu_choices *choices;     /* NULL: nobody asks for them (choice.h) */
-    const struct cpu_wanted *wanted; /* NULL: estimates choose */
-    const struct cpu_ways *ways;     /* of plugins; NULL: there are none */
+    const uint8_t *is_constant;       /* of each input; NULL: that is not known */
+    const char *program;              /* which is made; NULL: nobody chooses (choice.h) */
+    struct cpu_choices *choices;      /* NULL: nobody asks for them */
+    const struct cpu_choices *wanted; /* those taken are to be; NULL: estimates choose */
+    const struct cpu_ways *ways;      /* of plugins; NULL: there are none */
 };
 
 static inline const struct cpu_callee *cpu_row_of(const struct cpu_config *config,

@@ -384,8 +384,12 @@ static bt_status note_ways(const struct cpu_config *config, uint32_t number, uin
 {
     struct cpu_choices *c = config->choices;
     for (uint32_t i = 0; c && i < n; i++) {
-        const struct cpu_choice choice = { ways[i].name, number + 1, &ways[i] == taken,
-                                           ways[i].ns, ways[i].error };
+        const struct cpu_choice choice = { .program = config->program,
+                                           .sum = number + 1,
+                                           .way = ways[i].name,
+                                           .is_taken = &ways[i] == taken,
+                                           .ns = ways[i].ns,
+                                           .error = ways[i].error };
         if (!BT_PUSH(c->arena, &c->all, choice))
             return bt_no_memory();
     }
@@ -395,8 +399,7 @@ static bt_status note_ways(const struct cpu_config *config, uint32_t number, uin
 static struct way *wanted_way(const struct cpu_config *config, uint32_t number,
                               uint32_t n, struct way *ways)
 {
-    const struct cpu_wanted *w = config->wanted;
-    const char *name = w && number < w->n ? w->ways[number] : NULL;
+    const char *name = cpu_choice_taken(config->wanted, config->program, number + 1);
     for (uint32_t i = 0; name && i < n; i++) {
         if (strcmp(ways[i].name, name) == 0)
             return &ways[i];

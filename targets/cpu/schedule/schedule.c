@@ -263,6 +263,13 @@ static const struct candidate {
     double weight; /* of the estimate */
 } candidates[] = { { MERGE, 1 }, { 0, 1.2 }, { MERGE | SPLIT, 1 }, { SPLIT, 1.2 } };
 
+struct program {
+    const char *name;
+    bt_loops *loops; /* NULL: there is none */
+    double cost;
+    cpu_kept_list kept;
+};
+
 struct chooser {
     bt_ctx *ctx;
     bt_arena *arena;
@@ -273,10 +280,8 @@ struct chooser {
     uint32_t useless;          /* transforms that change nothing */
     uint32_t was_tried;        /* bits: what was done to those that were made */
     const bt_cpu_way *way;     /* a plugin's; NULL: the target's own */
-    double cost_of_way;        /* the least, or 0: it makes none */
-    bt_loops *best;
-    double cost;
-    bt_status refused; /* why a candidate cannot be made */
+    struct program made, best; /* of the way, of all */
+    bt_status refused;         /* why a candidate cannot be made */
 };
 
 static uint32_t count_open(const bt_func *func, const bt_type_param *dims)
@@ -297,13 +302,14 @@ static bt_status try_candidate(struct chooser *c, const struct candidate *candid
         return NULL;
     BT_TRY(bt_graph_compose_for(c->ctx, c->arena, c->primitive, c->dims, &graph));
     bt_lower_options options = { is_narrow, c->arena, .is_tree = 1 };
-    double ns = 0;
-    int made = 1;
+    struct cpu_way_made made = { .is_made = 1 };
     if (c->way)
-        BT_TRY(cpu_way_make(c->ctx, c->arena, c->config, c->way, c->primitive, graph,
-                            &made, &ns, &options.order));
-    if (!made)
+        BT_TRY(cpu_way_make(
+            c->ctx, c->arena,
+            &(struct cpu_way_call){ c->config, c->way, c->primitive, graph }, &made));
+    if (!made.is_made)
         return NULL;
+    options.order = made.order;
     BT_TRY(cpu_contract(c->ctx, c->arena, c->config, name, graph, &options, &loops));
     BT_TRY(check_sums(c->ctx, c->arena, c->config, name, graph,
                       count_open(c->primitive, c->dims)));
@@ -322,15 +328,10 @@ static bt_status try_candidate(struct chooser *c, const struct candidate *candid
         c->refused = c->refused ? c->refused : status;
     if (status)
         return status->code == BT_ERR_UNSUPPORTED ? NULL : status;
-    double cost = ns > 0 ? ns : candidate->weight * cpu_cost(c->config, &loops->body);
-    if (c->cost_of_way == 0 || cost < c->cost_of_way)
-        c->cost_of_way = cost;
-    if (!c->best || cost < c->cost) {
-        c->best = loops;
-        c->cost = cost;
-        if (c->kept)
-            *c->kept = kept;
-    }
+    const double cost =
+        made.ns > 0 ? made.ns : candidate->weight * cpu_cost(c->config, &loops->body);
+    if (!c->made.loops || cost < c->made.cost)
+        c->made = (struct program){ c->config->program, loops, cost, kept };
     return NULL;
 }
 
@@ -357,45 +358,66 @@ const uint8_t *cpu_find_constants(bt_arena *arena, const bt_func *primitive)
 static bt_status try_all(struct chooser *c)
 {
     c->useless = c->was_tried = 0;
-    c->cost_of_way = 0;
+    c->made.loops = NULL;
     for (uint32_t i = 0; i < BT_COUNT(candidates); i++)
         BT_TRY(try_candidate(c, &candidates[i]));
     return NULL;
 }
 
-static bt_status note_program(const struct chooser *c, const char *name, int is_taken)
+/* The program that was made, and the ways of its sums. */
+static bt_status note_program(const struct chooser *c, const struct cpu_choices *sums,
+                              int is_best)
 {
-    struct cpu_choices *choices = c->config->choices;
-    const struct cpu_choice choice = { name, 0, (uint32_t)is_taken, c->cost_of_way, 0 };
-    if (choices && is_taken) { // the one before is not
-        for (uint32_t i = 0; i < choices->programs.len; i++)
-            choices->programs.at[i].is_taken = 0;
-    }
-    return !choices || c->cost_of_way == 0 ||
-                   BT_PUSH(choices->arena, &choices->programs, choice)
-               ? NULL
-               : bt_no_memory();
+    struct cpu_choices *to = c->config->choices;
+    const struct cpu_choice own = { .program = c->made.name,
+                                    .way = c->made.name,
+                                    .is_taken = (uint32_t)is_best,
+                                    .ns = c->made.cost };
+    if (!to)
+        return NULL;
+    for (uint32_t i = 0; is_best && i < to->all.len; i++)
+        to->all.at[i].is_taken &= to->all.at[i].sum != 0;
+    int ok = BT_PUSH(to->arena, &to->all, own);
+    for (uint32_t i = 0; ok && i < sums->all.len; i++)
+        ok = BT_PUSH(to->arena, &to->all, sums->all.at[i]);
+    return ok ? NULL : bt_no_memory();
+}
+
+/* Whether the program that was made is better than those before. */
+static int is_better(const struct chooser *c)
+{
+    const char *wanted = cpu_choice_taken(c->config->wanted, NULL, 0);
+    const struct program *made = &c->made, *best = &c->best;
+    if (!made->loops || !best->loops)
+        return made->loops != NULL;
+    if (wanted && strcmp(made->name, best->name) != 0 &&
+        (strcmp(made->name, wanted) == 0 || strcmp(best->name, wanted) == 0))
+        return strcmp(made->name, wanted) == 0;
+    return made->cost < best->cost;
 }
 
 static bt_status choose(struct chooser *c)
 {
-    const struct cpu_ways *ways = c->config->ways;
     const struct cpu_config *config = c->config;
-    struct cpu_config silent = *config; // sums are told of the target's own program
-    silent.choices = NULL;
-    silent.wanted = NULL;
-    BT_TRY(try_all(c));
-    BT_TRY(note_program(c, "cpu", c->best != NULL));
-    for (uint32_t i = 0; ways && i < ways->n; i++) {
-        const bt_loops *before = c->best;
-        c->way = ways->at[i];
-        c->config = &silent;
-        BT_TRY(try_all(c));
+    const struct cpu_ways *ways = config->ways;
+    struct cpu_choices sums = { .arena = c->arena };
+    struct cpu_config own = *config;
+    bt_status status = NULL;
+    own.choices = config->choices ? &sums : NULL;
+    for (uint32_t i = 0; !status && i <= (ways ? ways->n : 0); i++) {
+        c->way = i ? ways->at[i - 1] : NULL;
+        own.program = c->way ? c->way->name : CPU_OWN_PROGRAM;
+        c->config = &own;
+        status = try_all(c);
         c->config = config;
-        BT_TRY(note_program(c, c->way->name, c->best != before));
+        const int is_best = !status && is_better(c);
+        if (!status && c->made.loops)
+            status = note_program(c, &sums, is_best);
+        if (is_best)
+            c->best = c->made;
     }
     c->way = NULL;
-    return NULL;
+    return status;
 }
 
 /* ---- versions ---- */
@@ -537,13 +559,13 @@ static bt_status add_versions(const struct chooser *c)
         struct chooser one = *c;
         one.dims = rows[i];
         one.kept = NULL;
-        one.best = NULL;
+        one.best.loops = NULL;
         one.refused = NULL;
         BT_TRY(choose(&one));
-        if (one.best)
-            versions[n++] = (struct cpu_version){ rows[i], one.best };
+        if (one.best.loops)
+            versions[n++] = (struct cpu_version){ rows[i], one.best.loops };
     }
-    return cpu_branch(c->best, c->config, c->primitive, n, versions);
+    return cpu_branch(c->best.loops, c->config, c->primitive, n, versions);
 }
 
 bt_status cpu_schedule(bt_ctx *ctx, bt_arena *arena, const struct cpu_config *config,
@@ -557,10 +579,12 @@ bt_status cpu_schedule(bt_ctx *ctx, bt_arena *arena, const struct cpu_config *co
     if (!own.is_constant)
         return bt_no_memory();
     BT_TRY(choose(&c));
+    if (kept)
+        *kept = c.best.kept;
     own.choices = NULL; // versions have others
     // both programs would have to leave the same elements as they are
-    if (c.best && primitive->nvar && !(kept && kept->len))
+    if (c.best.loops && primitive->nvar && !(kept && kept->len))
         BT_TRY(add_versions(&c));
-    *out = c.best;
-    return c.best ? NULL : c.refused;
+    *out = c.best.loops;
+    return c.best.loops ? NULL : c.refused;
 }

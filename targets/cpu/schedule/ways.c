@@ -73,28 +73,27 @@ static bt_status sort(bt_ctx *ctx, bt_arena *arena, const bt_cpu_way *way,
                          : NULL;
 }
 
-bt_status cpu_way_make(bt_ctx *ctx, bt_arena *arena, const struct cpu_config *config,
-                       const bt_cpu_way *way, const bt_func *func, bt_graph *g, int *made,
-                       double *ns, const uint32_t **order)
+bt_status cpu_way_make(bt_ctx *ctx, bt_arena *arena, const struct cpu_way_call *of,
+                       struct cpu_way_made *out)
 {
+    bt_graph *g = of->graph;
     const uint32_t ninput = g->ninput, nresult = g->nresult;
     bt_cpu_way_call call = { .nbytes = sizeof(call),
-                             .primitive = func,
+                             .primitive = of->func,
                              .graph = g,
-                             .is_constant = config->is_constant,
-                             .isa = cpu_isa_name(config->isa),
-                             .is_exact = config->accuracy == CPU_EXACT };
-    bt_status status = way->make(ctx, arena, &call);
-    *made = !status && call.is_made;
-    *ns = call.ns;
+                             .is_constant = of->config->is_constant,
+                             .isa = cpu_isa_name(of->config->isa),
+                             .is_exact = of->config->accuracy == CPU_EXACT };
+    bt_status status = of->way->make(ctx, arena, &call);
+    *out = (struct cpu_way_made){ .is_made = !status && call.is_made, .ns = call.ns };
     if (status && status->code != BT_ERR_UNSUPPORTED)
-        return bt_note(ctx, status, NULL, 0, "in way %s of target cpu", way->name);
-    if (!*made)
+        return bt_note(ctx, status, NULL, 0, "in way %s of target cpu", of->way->name);
+    if (!out->is_made)
         return NULL;
     if (g->status || g->ninput != ninput || g->nresult != nresult)
         return g->status ? g->status
                          : bt_fail(ctx, BT_ERR_PLUGIN,
                                    "way %s changes what function %s takes and gives",
-                                   way->name, func->name ? func->name : "");
-    return sort(ctx, arena, way, g, order);
+                                   of->way->name, of->func->name ? of->func->name : "");
+    return sort(ctx, arena, of->way, g, &out->order);
 }

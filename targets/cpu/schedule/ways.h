@@ -15,11 +15,20 @@ struct cpu_ways {
  * errors  BT_ERR_PLUGIN */
 bt_status cpu_ways_find(bt_ctx *, bt_arena *, struct cpu_ways *out) BT_MUST_USE;
 
-/* Has one change a function's graph. *made 0: it has none for that; else *ns is its estimate, 0
- * where it states none, and the order its stages' numbers, each behind those that it reads.
- * errors  its own; BT_ERR_PLUGIN: what it made is no graph of the function */
-bt_status cpu_way_make(bt_ctx *, bt_arena *, const struct cpu_config *,
-                       const bt_cpu_way *, const bt_func *, bt_graph *, int *made,
-                       double *ns, const uint32_t **order) BT_MUST_USE;
+/* Which way is to change which function's graph. */
+struct cpu_way_call {
+    const struct cpu_config *config;
+    const bt_cpu_way *way;
+    const bt_func *func;
+    bt_graph *graph;
+};
+struct cpu_way_made {
+    int is_made;           /* 0: it has none for that */
+    double ns;             /* its estimate; 0: it states none */
+    const uint32_t *order; /* its stages' numbers, each behind those that it reads */
+};
+/* errors  its own; BT_ERR_PLUGIN: what it made is no graph of the function */
+bt_status cpu_way_make(bt_ctx *, bt_arena *, const struct cpu_way_call *,
+                       struct cpu_way_made *out) BT_MUST_USE;
 
 #endif

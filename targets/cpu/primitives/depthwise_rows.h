@@ -7,13 +7,33 @@
 #include <math.h>
 #include <string.h>
 
-enum { MOST_TAPS = 5, BAND = 65 /* rows of X */, PANEL = 256 /* columns */, FETCH_NBYTES = 16384 };
+enum { MOST_TAPS = 5, BAND = 65 /* rows of X */, PANEL = 256 /* columns */ };
 
-/* As many sums as registers are left by 9 factors and a row of X. */
-#if VECTOR_NBYTES == 64
-enum { ROWS_AT_ONCE = 7 };
+/* Vectors side by side, as many as registers hold sums of; rows of them if each has two short ones;
+ * how many rows before they are read those of X are fetched. */
+enum { MOST_VECTORS = 3, PAIRS = 4, ROWS_AHEAD = 4 };
+
+/* How vectors are filled: of some side by side the outer ones lack lanes of outer loads; one may lack
+ * any; so may two of the same columns, one in rows below the other's. */
+enum { SIDES, EDGES, STACKED };
+
+/* What is literal in loops. */
+struct depthwise_shape {
+    int nvector, ntap, step, fill;
+};
+
+static inline int is_at_side(int load, int v, struct depthwise_shape s)
+{
+    const int is_left = s.step == 1 ? load < s.ntap / 2 : load % 2 == 0;
+    const int is_right = s.step == 1 ? load > s.ntap / 2 : load % 2 == 1;
+    return (v == 0 && is_left) || (v == s.nvector - 1 && is_right);
+}
+
+#undef UNROLL
+#if defined(__clang__)
+#define UNROLL _Pragma("clang loop unroll(full)")
 #else
-enum { ROWS_AT_ONCE = 4 };
+#define UNROLL _Pragma("GCC unroll 32")
 #endif
 
 static inline int64_t least(int64_t a, int64_t b)
@@ -26,60 +46,123 @@ static inline int within(int64_t x, int64_t high)
     return (int)(x < 0 ? 0 : x > high ? high : x);
 }
 
+/* Of zeros either one (bits.md), so that it is one instruction: of a NaN that, as v comes second. */
+#if VECTOR_NBYTES == 64
+#define float_limit_low(v, bound)   _mm512_max_ps(bound, v)
+#define float_limit_high(v, bound)  _mm512_min_ps(bound, v)
+#define double_limit_low(v, bound)  _mm512_max_pd(bound, v)
+#define double_limit_high(v, bound) _mm512_min_pd(bound, v)
+#else
+#define float_limit_low(v, bound)   _mm256_max_ps(bound, v)
+#define float_limit_high(v, bound)  _mm256_min_ps(bound, v)
+#define double_limit_low(v, bound)  _mm256_max_pd(bound, v)
+#define double_limit_high(v, bound) _mm256_min_pd(bound, v)
+#endif
+
 /* A compiler that knows where it is from reads it again for each use. */
 #define IN_REGISTER(v) __asm__("" : "+v"(v))
-/* Of few turns, which the compiler would make much of. */
-#define KEEP_LOOP __asm__ volatile("" ::: "memory")
-
-/* Every second element of two vectors one after the other, in an order in which none leaves its 16
- * bytes: SORT puts them right. */
 #if defined(__clang__)
-#define PICK_OF(a, b, mask, ...) __builtin_shufflevector(a, b, __VA_ARGS__)
+#define SHUFFLE(a, b, mask, ...) __builtin_shufflevector(a, b, __VA_ARGS__)
 #else
-#define PICK_OF(a, b, mask, ...) __builtin_shuffle(a, b, (mask){ __VA_ARGS__ })
+#define SHUFFLE(a, b, mask, ...) __builtin_shuffle(a, b, (mask){ __VA_ARGS__ })
 #endif
 typedef int32_t float_picks __attribute__((vector_size(VECTOR_NBYTES)));
 typedef int64_t double_picks __attribute__((vector_size(VECTOR_NBYTES)));
+
+/* What is picked of vectors a and b, one after the other:
+ *
+ *     pick(j, a, b)               what tap j reads with a step of 2
+ *     pick_sort(sums)             sums of that in order
+ *     pick_pair(j, step, a, b)    what tap j reads of each of a and b, in half a vector
+ *     pick_below(sums)            the second half of that as the first
+ */
 #if VECTOR_NBYTES == 64
-#define FLOAT_EVEN  0, 2, 16, 18, 4, 6, 20, 22, 8, 10, 24, 26, 12, 14, 28, 30
-#define FLOAT_ODD   1, 3, 17, 19, 5, 7, 21, 23, 9, 11, 25, 27, 13, 15, 29, 31
-#define FLOAT_SORT  0, 1, 4, 5, 8, 9, 12, 13, 2, 3, 6, 7, 10, 11, 14, 15
-#define DOUBLE_EVEN 0, 8, 2, 10, 4, 12, 6, 14
-#define DOUBLE_ODD  1, 9, 3, 11, 5, 13, 7, 15
-#define DOUBLE_SORT 0, 2, 4, 6, 1, 3, 5, 7
+#define FLOAT_LANES \
+    ((float_picks){ 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15 })
+#define DOUBLE_LANES ((double_picks){ 0, 1, 2, 3, 4, 5, 6, 7 })
+/* Last lanes of two loads that have what is picked of no more. */
+#define PICKS_LOSE(ntap) ((ntap) / 2)
+#define HAS_PAIRS        1
+#define PICKS(type, suffix, LANES, HALF)                                                \
+    static inline type##_vector type##_pick(int j, type##_vector a, type##_vector b)    \
+    {                                                                                   \
+        return _mm512_permutex2var_##suffix(a, (__m512i)(LANES * 2 + j), b);            \
+    }                                                                                   \
+    static inline type##_vector type##_pick_sort(type##_vector sums)                    \
+    {                                                                                   \
+        return sums;                                                                    \
+    }                                                                                   \
+    static inline type##_vector type##_pick_pair(int j, int step, type##_vector a,      \
+                                                 type##_vector b)                       \
+    {                                                                                   \
+        const type##_picks of_half = (LANES & (HALF - 1)) * step + j;                   \
+        return _mm512_permutex2var_##suffix(a, (__m512i)(of_half + (LANES & HALF) * 2), \
+                                            b);                                         \
+    }                                                                                   \
+    static inline type##_vector type##_pick_below(type##_vector sums)                   \
+    {                                                                                   \
+        return (type##_vector)_mm512_shuffle_i64x2((__m512i)sums, (__m512i)sums, 0x4e); \
+    }
+PICKS(float, ps, FLOAT_LANES, 8)
+PICKS(double, pd, DOUBLE_LANES, 4)
+#undef PICKS
 #else
-#define FLOAT_EVEN  0, 2, 8, 10, 4, 6, 12, 14
-#define FLOAT_ODD   1, 3, 9, 11, 5, 7, 13, 15
-#define FLOAT_SORT  0, 1, 4, 5, 2, 3, 6, 7
-#define DOUBLE_EVEN 0, 4, 2, 6
-#define DOUBLE_ODD  1, 5, 3, 7
-#define DOUBLE_SORT 0, 2, 1, 3
+/* In an order in which none leaves its 16 bytes. */
+#define PICKS_LOSE(ntap) (0 * (ntap))
+#define HAS_PAIRS        0
+static inline float_vector float_pick(int j, float_vector a, float_vector b)
+{
+    return j % 2 ? SHUFFLE(a, b, float_picks, 1, 3, 9, 11, 5, 7, 13, 15)
+                 : SHUFFLE(a, b, float_picks, 0, 2, 8, 10, 4, 6, 12, 14);
+}
+
+static inline float_vector float_pick_sort(float_vector sums)
+{
+    return SHUFFLE(sums, sums, float_picks, 0, 1, 4, 5, 2, 3, 6, 7);
+}
+
+static inline double_vector double_pick(int j, double_vector a, double_vector b)
+{
+    return j % 2 ? SHUFFLE(a, b, double_picks, 1, 5, 3, 7)
+                 : SHUFFLE(a, b, double_picks, 0, 4, 2, 6);
+}
+
+static inline double_vector double_pick_sort(double_vector sums)
+{
+    return SHUFFLE(sums, sums, double_picks, 0, 2, 1, 3);
+}
 #endif
 
-#define REAL              float
-#define VECTOR            float_vector
-#define PART_OF_VECTOR    float_lanes
-#define PART_LANES        float_lanes_of
-#define LOAD_LANES        float_load_lanes
-#define STORE_PART        float_store_part
-#define MULTIPLY_ADD      float_multiply_add
-#define AT_LEAST          float_at_least
-#define AT_MOST           float_at_most
-#define PICK(which, a, b) PICK_OF(a, b, float_picks, FLOAT_##which)
-#define NAME(stem)        stem##_f32
+#define REAL           float
+#define VECTOR         float_vector
+#define PART_OF_VECTOR float_lanes
+#define PART_LANES     float_lanes_of
+#define LOAD_LANES     float_load_lanes
+#define STORE_LANES    float_store_lanes
+#define MULTIPLY_ADD   float_multiply_add
+#define LIMIT_LOW      float_limit_low
+#define LIMIT_HIGH     float_limit_high
+#define PICK           float_pick
+#define PICK_PAIR      float_pick_pair
+#define PICK_BELOW     float_pick_below
+#define PICK_SORT      float_pick_sort
+#define NAME(stem)     stem##_f32
 #include "depthwise_float.h"
 
-#define REAL              double
-#define VECTOR            double_vector
-#define PART_OF_VECTOR    double_lanes
-#define PART_LANES        double_lanes_of
-#define LOAD_LANES        double_load_lanes
-#define STORE_PART        double_store_part
-#define MULTIPLY_ADD      double_multiply_add
-#define AT_LEAST          double_at_least
-#define AT_MOST           double_at_most
-#define PICK(which, a, b) PICK_OF(a, b, double_picks, DOUBLE_##which)
-#define NAME(stem)        stem##_f64
+#define REAL           double
+#define VECTOR         double_vector
+#define PART_OF_VECTOR double_lanes
+#define PART_LANES     double_lanes_of
+#define LOAD_LANES     double_load_lanes
+#define STORE_LANES    double_store_lanes
+#define MULTIPLY_ADD   double_multiply_add
+#define LIMIT_LOW      double_limit_low
+#define LIMIT_HIGH     double_limit_high
+#define PICK           double_pick
+#define PICK_PAIR      double_pick_pair
+#define PICK_BELOW     double_pick_below
+#define PICK_SORT      double_pick_sort
+#define NAME(stem)     stem##_f64
 #include "depthwise_float.h"
 
 /* For each tap of a row. */

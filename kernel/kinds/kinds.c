@@ -165,10 +165,10 @@ static int describe_executor(const void *row, json_t *item)
     return ok;
 }
 
-static const bt__shape feature_shape = { .kinds = BT__JSON_STRING, .choices = 1 +
+static const bt__shape feature_shape = { .kinds = BT__JSON_STRING, .choices = &(
 #define BT_FEATURE(UPPER, bit, name, words) "|" name
 #include <baton/features.def>
-};
+    )[1] };
 static const bt__shape features_shape = { .kinds = BT__JSON_LIST,
                                           .items = &feature_shape };
 static const bt__shape_field executor_fields[] = {

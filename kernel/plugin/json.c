@@ -235,6 +235,8 @@ static int scan_value(scan *s, uint32_t depth, json_t **out)
 /* ---- places ---- */
 
 static bt_status fail_spot_va(bt_ctx *ctx, bt__spot spot, const char *format,
+                              va_list args) BT_PRINTF(3, 0);
+static bt_status fail_spot_va(bt_ctx *ctx, bt__spot spot, const char *format,
                               va_list args)
 {
     const bt__json_doc *doc = spot.doc;
@@ -444,6 +446,8 @@ void bt__json_pointer(const bt__json *json, bt_text *out)
     }
 }
 
+static bt_status fail_va(bt_ctx *ctx, const bt__json *json, int at_key,
+                         const char *format, va_list args) BT_PRINTF(4, 0);
 static bt_status fail_va(bt_ctx *ctx, const bt__json *json, int at_key,
                          const char *format, va_list args)
 {

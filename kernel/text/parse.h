@@ -198,7 +198,7 @@ const bt_type *bt__parse_signature(bt__parser *);
 /* Of any kind: one other than Type is named before it, as in `Dim n`. */
 const bt_type *bt__parse_any_term(bt__parser *);
 /* A list of terms of a kind, or with ANY of any, and what closes it. */
-enum { BT__ANY_KIND = UINT32_MAX };
+#define BT__ANY_KIND UINT32_MAX
 int bt__parse_terms(bt__parser *, uint32_t kind, uint32_t close, bt__types *out);
 /* Dims between the brackets of a list; of an attribute, where `row` is its schema's, which
  * may hold codes: a dim whose value is given as 0 is none of them. */

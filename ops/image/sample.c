@@ -7,7 +7,7 @@
 
 int image_layout_read(const char *text, uint32_t nspace, struct image_layout *out)
 {
-    const char *space = "DHW" + SAMPLE_MAX_SPACE - nspace;
+    const char *space = &"DHW"[SAMPLE_MAX_SPACE - nspace];
     uint32_t seen = 0;
     *out = (struct image_layout){ .rank = nspace + 2, .nspace = nspace };
     if (strlen(text) != out->rank)
@@ -34,7 +34,7 @@ bt_status image_layout_relate(bt_solver *s, const bt_relation_call *r, const cha
         return NULL;
     return bt_relation_fail(s, r, -1,
                             "layout is \"%s\"; it must hold each letter of \"NC%s\" once",
-                            text, "DHW" + SAMPLE_MAX_SPACE - nspace);
+                            text, &"DHW"[SAMPLE_MAX_SPACE - nspace]);
 }
 
 bt_status image_axis_relate(bt_solver *s, const bt_relation_call *r, const bt_type *dim)

@@ -260,7 +260,8 @@ static const bt_channels_facet channels = { .data = "data_layout",
 static const bt_op ops[] = {
     {
         .name = "nn.conv1d", .revision = 1, .source = "Relay, nn.conv1d",
-        .doc = "Convolves along one axis.\nPositions outside the data are left out.",
+        .doc = "Convolves along one axis.\nPositions outside the data are left out.\n"
+               "A target may multiply zeros there: NaN, where a weight is not finite.",
         .inputs = inputs, .attrs = attrs1d, .attrs_nbytes = sizeof(struct attrs),
         .relate = relate, .write_formula = write_formula,
         .facets = BT_FACET_ROWS(BT_FACET("cost", cost), BT_FACET("layout", layout), BT_FACET("channels", channels), BT_CASES(
@@ -270,7 +271,8 @@ static const bt_op ops[] = {
     },
     {
         .name = "nn.conv2d", .revision = 1, .source = "Relay, nn.conv2d",
-        .doc = "Convolves along two axes.\nPositions outside the data are left out.",
+        .doc = "Convolves along two axes.\nPositions outside the data are left out.\n"
+               "A target may multiply zeros there: NaN, where a weight is not finite.",
         .inputs = inputs, .attrs = attrs2d, .attrs_nbytes = sizeof(struct attrs),
         .relate = relate, .write_formula = write_formula,
         .facets = BT_FACET_ROWS(BT_FACET("cost", cost), BT_FACET("layout", layout), BT_FACET("channels", channels), BT_CASES(
@@ -283,7 +285,8 @@ static const bt_op ops[] = {
     },
     {
         .name = "nn.conv3d", .revision = 1, .source = "Relay, nn.conv3d",
-        .doc = "Convolves along three axes.\nPositions outside the data are left out.",
+        .doc = "Convolves along three axes.\nPositions outside the data are left out.\n"
+               "A target may multiply zeros there: NaN, where a weight is not finite.",
         .inputs = inputs, .attrs = attrs3d, .attrs_nbytes = sizeof(struct attrs),
         .relate = relate, .write_formula = write_formula,
         .facets = BT_FACET_ROWS(BT_FACET("cost", cost), BT_FACET("layout", layout), BT_FACET("channels", channels), BT_CASES(

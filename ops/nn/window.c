@@ -44,7 +44,7 @@ bt_status layout_relate(bt_solver *s, const bt_relation_call *r, const char *att
         return NULL;
     return bt_relation_fail(s, r, -1,
                             "%s is \"%s\"; it must hold each letter of \"%s%s\" once",
-                            attr, text, letters, "DHW" + MAX_SPATIAL - nspace);
+                            attr, text, letters, &"DHW"[MAX_SPATIAL - nspace]);
 }
 
 bt_status pool_layout(bt_solver *s, const bt_relation_call *r, const char *layout,

@@ -71,7 +71,7 @@ struct vm_encoder {
 /* A block, whose result goes into the register `target`, in a tail block to the caller. */
 bt_status vm_block_write(struct vm_encoder *, const bt_block *, int is_tail,
                          uint32_t target);
-enum { VM_NO_TARGET = UINT32_MAX };
+#define VM_NO_TARGET UINT32_MAX
 
 /* ---- encode_branch.c ---- */
 

@@ -14,7 +14,8 @@
 
 #include "kernel_check.h"
 
-enum { ZONE = 4096, ZONE_BYTE = 0x6b, BEYOND = 16, NO_BUFFER = UINT32_MAX };
+enum { ZONE = 4096, ZONE_BYTE = 0x6b, BEYOND = 16 };
+#define NO_BUFFER UINT32_MAX
 
 /* A buffer between its zones. */
 struct buffer {

@@ -43,8 +43,8 @@ static void print_fusion(const struct tally *tally)
         [BT_FUSE_BROADCAST] = "as a broadcast, with calls before and after it",
         [BT_FUSE_INJECTIVE] = "as what moves elements, with calls before and after it",
         [BT_FUSE_REDUCE] = "as a reduction",
-        [BT_FUSE_CONTRACTION] = "as sums of products, with what follows it element by "
-                                "element",
+        [BT_FUSE_CONTRACTION] =
+            ("as sums of products, with what follows it element by element"),
         [BT_FUSE_OPAQUE] = "with nothing: it stands alone",
     };
     uint32_t n = 0;

@@ -153,6 +153,8 @@ int tool_parse(struct tool *tool, int argc, char **argv)
 /* ---- messages ---- */
 
 static const char *text_of(const struct tool *tool, const char *format, va_list list)
+    BT_PRINTF(2, 0);
+static const char *text_of(const struct tool *tool, const char *format, va_list list)
 {
     bt_text text;
     bt_text_init(&text, bt_ctx_scratch(tool->ctx));

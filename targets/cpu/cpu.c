@@ -90,6 +90,20 @@ static enum cpu_isa choose_isa(bt_ctx *ctx, uint32_t accuracy, int keeps_denorma
     return CPU_ISA_AVX512;
 }
 
+/* Says so where that is not the set which BATON_CPU names. */
+static void remark_isa(bt_ctx *ctx, const struct options *o, enum cpu_isa taken)
+{
+    const char *wanted = bt_variable(ctx, "BATON_CPU");
+    if (wanted && cpu_isa_find(wanted) > (int)taken)
+        bt_remark(ctx, BT_REMARK_NOTE,
+                  bt_fail(ctx, BT_ERR_UNSUPPORTED,
+                          "BATON_CPU is %s, which has products of bfloat16 more than %s: "
+                          "with accuracy=\"%s\" and denormals=\"%s\" there are none, "
+                          "and %s is taken",
+                          wanted, cpu_isa_name(taken), o->accuracy, o->denormals,
+                          cpu_isa_name(taken)));
+}
+
 static uint32_t accuracy_of(const char *name)
 {
     return strcmp(name, "exact") == 0  ? CPU_EXACT
@@ -102,6 +116,7 @@ static bt_status fill(bt_ctx *ctx, const struct options *o, struct instance *in)
     in->config.accuracy = accuracy_of(o->accuracy);
     const int keeps_denormals = strcmp(o->denormals, "keep") == 0;
     in->config.isa = choose_isa(ctx, in->config.accuracy, keeps_denormals);
+    remark_isa(ctx, o, in->config.isa);
     bt_map_init(&in->rows, in->arena, 1);
     if (!cpu_callee_index(in->config.isa, &in->rows))
         return bt_no_memory();

@@ -44,6 +44,14 @@ for isa in avx512bf16 amx; do
         -- env BATON_CPU=$isa "$baton" run ways.baton --entry point --target 'cpu{accuracy="fast"}' -i x=random:1 --check-kernels
 done
 
+# A set that BATON_CPU names and that nothing would use is not passed over in silence.
+if BATON_CPU=avx512bf16 "$baton" info ways.baton --target cpu > /dev/null 2>&1; then
+    expect 0 'note: BATON_CPU is avx512bf16, .* and avx512 is taken$' '^  instructions: avx512$' -- \
+        env BATON_CPU=avx512bf16 "$baton" info ways.baton --entry main --target cpu
+    expect 0 '^  instructions: avx512bf16$' -- env BATON_CPU=avx512bf16 "$baton" info ways.baton --entry main --target 'cpu{accuracy="fast"}'
+    refuse 'BATON_CPU'
+fi
+
 # By the fusion that was asked for: a kernel for each operator.
 expect 0 ' calls checked, 0 wrong' -- "$baton" run "$digits" --target reference --fuse 'fuse-ops{max-ops=1}' -i image=random:1 --check-kernels
 refuse ' 5 calls checked'

@@ -111,9 +111,9 @@ static void print_row(const bt_profile_row *row, double total, const struct widt
                    (double)row->ns / 1e6, (unsigned long long)row->ncall);
     n += print_rate(9, 2, gflops(row));
     if (facts->peak > 0 && gflops(row) >= 0)
-        n += printf("%5.1f %%", 1e11 * gflops(row) / facts->peak);
+        n += printf("%6.1f %%", 1e11 * gflops(row) / facts->peak);
     else if (facts->peak > 0)
-        n += printf("%7s", "");
+        n += printf("%8s", "");
     n += print_rate(8, 2, gbytes(row));
     n += printf("  ");
     if (w->way) {
@@ -137,7 +137,7 @@ void print_profile(const bt_profile *profile, const struct profile_facts *facts)
            (unsigned long long)(profile->nevent + profile->nleft_out));
     printf("%8s %9s %6s%9s", "share", "ms", "calls", "GFLOP/s");
     if (facts->peak > 0)
-        printf("%7s", "peak");
+        printf("%8s", "peak");
     printf("%8s  ", "GB/s");
     if (w.way)
         printf("%-*s  ", w.way, "way");

@@ -321,6 +321,9 @@ struct layer {
 #define POOL(side, size, step, pad)                                                \
     "y: t[n, c, p in " #side ", q in " #side "] = max(r in " #size ", s in " #size \
     ": x[n, c, p*" #step " + r - " #pad ", q*" #step " + s - " #pad "] else -inf)"
+#define MEAN(side)                                                             \
+    "y: t[n, c, p in " #side ", q in " #side "] = sum(r in 3, s in 3: x[n, c," \
+    " p + r - 1, q + s - 1] else 0) / 9"
 #define LINE                    "y: t[i, j] = sum(k: x[i, k] * w[j, k]) + b[j]"
 #define FLOPS(out, side, depth) (2.0 * (out) * (side) * (side) * (depth))
 static const struct layer layers[] = {
@@ -422,6 +425,7 @@ static const struct layer layers[] = {
       32 * 28 * 28 * 4,
       4,
       1 },
+    { "mean of 3x3 32 @56", MEAN(56), { IMAGE(32, 56) }, 0, 32 * 56 * 56 * 4, 1, 1 },
     { "softmax of 128 rows of 384",
       SOFTMAX,
       { MATRIX(128, 384) },

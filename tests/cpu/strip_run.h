@@ -7,12 +7,38 @@
 
 #include "loops_oracle.h"
 #include "primitives/callee.h"
+#include "primitives/planes.h"
 
 struct strip_run {
     bt_ctx *ctx;
     enum cpu_isa isa;
     uint64_t ncall;
 };
+
+static inline int64_t within_rows(int64_t row, const int64_t *n)
+{
+    return row < 0 ? 0 : row < n[CPU_PLANES_HEIGHT] ? row : n[CPU_PLANES_HEIGHT] - 1;
+}
+
+/* Of windows over planes. No stride is negative; of rows that are read all columns count. */
+static inline void planes_reach(uint32_t i, const int64_t *n, int64_t *low, int64_t *high)
+{
+    const int64_t step = n[CPU_PLANES_STEP] * (n[CPU_PLANES_ROWS] - 1);
+    const int64_t first = within_rows(n[CPU_PLANES_TOP], n);
+    const int64_t last =
+        within_rows(n[CPU_PLANES_TOP] + step + n[CPU_PLANES_SIDE] - 1, n);
+    const int64_t planes = n[CPU_PLANES_PLANES] - 1, rows = n[CPU_PLANES_ROWS] - 1;
+    if (i == CPU_PLANES_Y)
+        *high = planes * n[CPU_PLANES_Y_PLANE] + rows * n[CPU_PLANES_Y_ROW] +
+                n[CPU_PLANES_COLUMNS] - 1;
+    if (i == CPU_PLANES_X) {
+        *low = first * n[CPU_PLANES_X_ROW];
+        *high = planes * n[CPU_PLANES_X_PLANE] + last * n[CPU_PLANES_X_ROW] +
+                n[CPU_PLANES_WIDTH] - 1;
+    }
+    if (i == CPU_PLANES_D && n[CPU_PLANES_D_ROW])
+        *high = rows * n[CPU_PLANES_D_ROW] + n[CPU_PLANES_COLUMNS] - 1;
+}
 
 /* Elements of operand `i` before and after its address; what reaches anywhere is for tests of
  * its own. */
@@ -28,6 +54,8 @@ static inline void strip_reach(const struct cpu_callee *row, uint32_t i, const i
         *low = furthest < 0 ? furthest : 0;
         *high = (furthest > 0 ? furthest : 0) + n[1] - 1;
     }
+    if (row->form == CPU_PLANES)
+        planes_reach(i, n, low, high);
     if (row->form != CPU_WINDOW || i != 1)
         return;
     // no step is negative; without a row or an element of one nothing is read

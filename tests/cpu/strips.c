@@ -81,7 +81,7 @@ static void test_names_are_found_once(void **state)
  * included, which begin with none. */
 static void check_writes(const struct cpu_callee *row)
 {
-    static const int64_t n[] = { 4, 1, 1, 1, 1, 1 };
+    static const int64_t n[] = { 4, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1 };
     unsigned char memory[4][256], before[4][256];
     void *p[4] = { memory[0], memory[1], memory[2], memory[3] };
     assert_true(cpu_form_of(row)->naddress <= 4 &&

@@ -401,24 +401,38 @@ static void test_padding_costs_nothing_in_the_middle(void **state)
          "}\n");
 }
 
-static void test_windows_at_a_stride(void **state)
+static void test_windows_of_planes_are_one_call(void **state)
 {
     (void)state;
     show(&pool, 1, ARGS(F32(3, 64, 56, 56)),
          "loops test {\n"
          "    in a0: float32[200704]\n"
          "    out s0: float32[50176]\n"
-         "    local v3: float32[64]\n"
-         "    temp c4: float32[1]\n"
-         "    iota.int32(&c4[0], 1, -8388608, 0)\n"
+         "    parallel i0 in 8 {\n"
+         "        planes_max.float32(&s0[6272*i0], &a0[25088*i0], &a0[25088*i0], 8, 28, "
+         "28, 3, 2, 784, 28, 3136, 56, 0, 56, 56, -1, -1)\n"
+         "    }\n"
+         "}\n");
+}
+
+static void test_windows_at_a_stride(void **state)
+{
+    (void)state;
+    show(&pool, 1, ARGS(CASE(BT_FLOAT64, 3, 64, 56, 56)),
+         "loops test {\n"
+         "    in a0: float64[200704]\n"
+         "    out s0: float64[50176]\n"
+         "    local v3: float64[64]\n"
+         "    temp c4: float64[1]\n"
+         "    iota.int64(&c4[0], 1, -4503599627370496, 0)\n"
          "    parallel i0 in 64 {\n"
          "        for i1 in 28 {\n"
-         "            fill.float32(&v3[0], &c4[0], 28)\n"
-         "            window_max.float32(&v3[0], &a0[3136*i0 + 112*i1 + "
+         "            fill.float64(&v3[0], &c4[0], 28)\n"
+         "            window_max.float64(&v3[0], &a0[3136*i0 + 112*i1 + "
          "56*max(-2*i1 + 1, 0) - 56], 1, 2, 2, 1, -max(-2*i1 + 1, 0) + 3, 56)\n"
-         "            window_max.float32(&v3[1], &a0[3136*i0 + 112*i1 + "
+         "            window_max.float64(&v3[1], &a0[3136*i0 + 112*i1 + "
          "56*max(-2*i1 + 1, 0) - 55], 27, 2, 3, 1, -max(-2*i1 + 1, 0) + 3, 56)\n"
-         "            copy.4(&s0[784*i0 + 28*i1], &v3[0], 28)\n"
+         "            copy.8(&s0[784*i0 + 28*i1], &v3[0], 28)\n"
          "        }\n"
          "    }\n"
          "}\n");
@@ -670,6 +684,7 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(test_a_gate_is_one_pass),
     cmocka_unit_test(test_softmax_goes_by_rows),
     cmocka_unit_test(test_padding_costs_nothing_in_the_middle),
+    cmocka_unit_test(test_windows_of_planes_are_one_call),
     cmocka_unit_test(test_windows_at_a_stride),
     cmocka_unit_test(test_means_of_short_rows_are_one_call),
     cmocka_unit_test(test_normalisation_goes_by_rows),

@@ -5,6 +5,7 @@
 #include "choice.h"
 #include "contract.h"
 #include "lanes.h"
+#include "planes.h"
 #include "split.h"
 #include "ways.h"
 
@@ -75,19 +76,17 @@ static int is_over(bt_status status)
 }
 
 /* Loops that are one inside the other become one, from the inside out. */
-static int collapse_all(bt_loops *loops, bt_stmt *stmt)
+static bt_status collapse_all(bt_loops *loops, bt_stmt *stmt)
 {
-    for (uint32_t i = 0; i < stmt->body.len; i++) {
-        if (!collapse_all(loops, stmt->body.at[i]))
-            return 0;
-    }
-    for (uint32_t i = 0; i < stmt->otherwise.len; i++) {
-        if (!collapse_all(loops, stmt->otherwise.at[i]))
-            return 0;
-    }
-    return stmt->kind != BT_STMT_FOR || stmt->body.len != 1 ||
-           stmt->body.at[0]->kind != BT_STMT_FOR ||
-           is_over(bt_loops_collapse(loops, stmt));
+    for (uint32_t i = 0; i < stmt->body.len; i++)
+        BT_TRY(collapse_all(loops, stmt->body.at[i]));
+    for (uint32_t i = 0; i < stmt->otherwise.len; i++)
+        BT_TRY(collapse_all(loops, stmt->otherwise.at[i]));
+    if (stmt->kind != BT_STMT_FOR || stmt->body.len != 1 ||
+        stmt->body.at[0]->kind != BT_STMT_FOR)
+        return NULL;
+    const bt_status status = bt_loops_collapse(loops, stmt);
+    return is_over(status) ? NULL : status;
 }
 
 /* ---- stages together ---- */
@@ -159,10 +158,12 @@ static int shrink_all(bt_loops *loops, bt_stmts *block)
 enum { MERGE = 1, SPLIT = 2 };
 
 /* *done: those of the `wanted` ones that changed something. */
-static bt_status transform(bt_loops *loops, uint32_t wanted, uint32_t *done)
+static bt_status transform(bt_loops *loops, const struct cpu_config *config,
+                           uint32_t wanted, uint32_t *done)
 {
     uint32_t nsplit = 0, nmerged = 0;
     BT_TRY(bt_loops_simplify(loops));
+    BT_TRY(cpu_call_planes(loops, config));
     if ((wanted & SPLIT) && !cpu_split_loops(loops, &nsplit))
         return bt_loops_why(loops);
     if ((wanted & MERGE) && (!merge_all(loops, &loops->body, &nmerged) ||
@@ -171,9 +172,11 @@ static bt_status transform(bt_loops *loops, uint32_t wanted, uint32_t *done)
     *done = (nmerged ? MERGE : 0) | (nsplit ? SPLIT : 0);
     for (uint32_t i = 0; i < loops->body.len; i++) {
         bt_stmt *stmt = loops->body.at[i];
-        if (!collapse_all(loops, stmt) ||
-            (stmt->kind == BT_STMT_FOR && !is_over(bt_loops_parallel(loops, stmt))))
-            return bt_loops_why(loops);
+        BT_TRY(collapse_all(loops, stmt));
+        const bt_status status =
+            stmt->kind == BT_STMT_FOR ? bt_loops_parallel(loops, stmt) : NULL;
+        if (!is_over(status))
+            return status;
     }
     return NULL;
 }
@@ -181,7 +184,7 @@ static bt_status transform(bt_loops *loops, uint32_t wanted, uint32_t *done)
 bt_status cpu_schedule_loops(bt_loops *loops, const struct cpu_config *config)
 {
     uint32_t done;
-    BT_TRY(transform(loops, 0, &done));
+    BT_TRY(transform(loops, config, 0, &done));
     return cpu_vectorise(loops, config);
 }
 
@@ -318,7 +321,7 @@ static bt_status try_candidate(struct chooser *c, const struct candidate *candid
         return bt_loops_why(loops);
     if (!cpu_has_split(loops))
         c->useless |= SPLIT;
-    BT_TRY(transform(loops, wanted, &done));
+    BT_TRY(transform(loops, c->config, wanted, &done));
     c->useless |= wanted & ~done;
     if (c->was_tried >> done & 1)
         return NULL;

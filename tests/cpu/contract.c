@@ -522,6 +522,18 @@ static void test_other_convolutions(void **state)
                       { "w", "t[o, c]", BT_FLOAT32, 2, { 17, 1024 } } },
           .is_constant = { 0, 1 },
           .text = "y: t[n, o, p in h, q in g] = sum(c: x[n, c, p, q] * w[o, c])" },
+        // steps, by constant weights: what is read of narrow images lies side by side then
+        { .inputs = { { "x", "t[n, c, h, g]", BT_FLOAT32, 4, { 2, 300, 13, 14 } },
+                      { "w", "t[o, c]", BT_FLOAT32, 2, { 64, 300 } },
+                      { "b", "t[o]", BT_FLOAT32, 1, { 64 } } },
+          .is_constant = { 0, 1, 1 },
+          .text = "y: t[n, o, p in 7, q in 7] ="
+                  "    max(sum(c: x[n, c, 2*p, 2*q] * w[o, c]) + b[o], 0)" },
+        { .inputs = { { "x", "t[n, c, h, g]", BT_FLOAT32, 4, { 1, 300, 15, 19 } },
+                      { "w", "t[o, c, k]", BT_FLOAT32, 3, { 64, 300, 2 } } },
+          .is_constant = { 0, 1 },
+          .text = "y: t[n, o, p in 6, q in 6] ="
+                  "    sum(c, r in k: x[n, c, 2*p + 3*r + 1, 3*q + 2] * w[o, c, r])" },
         // transposed, with strides: places divide a shifted index
         { .inputs = { { "x", "t[n, c, h, g]", BT_FLOAT32, 4, { 2, 5, 7, 6 } },
                       { "w", "t[c, o, k, l]", BT_FLOAT32, 4, { 5, 6, 4, 3 } } },

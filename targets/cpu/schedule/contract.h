@@ -188,9 +188,10 @@ struct cpu_class {
 };
 
 /* An axis of A in a copy: `extent` elements, of which `count` from `lead` on are the
- * array's from `from` on. */
+ * array's from `from` on, each `step` further. */
 struct cpu_margin {
     const bt_node *extent, *lead, *count, *from;
+    int64_t step;
 };
 
 /* Roles of the dims: the tile's m and n; rows n0 of columns n, if any; all that is left

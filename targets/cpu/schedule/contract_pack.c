@@ -297,7 +297,8 @@ int cpu_emit_margins(struct cpu_emitter *at, const struct cpu_tiling *p, uint32_
     bt_graph *g = e.loops->graph;
     const struct cpu_operand *o = p->a;
     const bt_node *zero = bt_node_int(g, 0), *one = bt_node_int(g, 1);
-    const struct cpu_margin row = { one, zero, one, zero }, *x = &p->margins[p->a_inner];
+    const struct cpu_margin row = { one, zero, one, zero, 1 },
+                            *x = &p->margins[p->a_inner];
     const struct cpu_margin *y = p->a_inner ? x - 1 : &row;
     const bt_node *strides[CPU_AXES], *to_strides[CPU_AXES], *size = one;
     const bt_node *to = zero, *from = zero;
@@ -326,8 +327,8 @@ int cpu_emit_margins(struct cpu_emitter *at, const struct cpu_tiling *p, uint32_
         y->count,
         cpu_times(g, x->lead, inner),
         cpu_times(g, x->count, inner),
-        ystride,
-        one,
+        cpu_scaled(g, ystride, y->step),
+        bt_node_int(g, x->step),
     };
     struct cpu_address addresses[] = { { copy, to }, { o->array, from } };
     return cpu_emit_call(&e, name_by_size(o->dtype, names), 2, addresses, CPU_HALO_NINT,

@@ -350,6 +350,7 @@ static int lay_margins(bt_graph *g, struct cpu_tiling *p, int32_t longer)
         low = o->guards[a] ? low : zero;
         end = o->guards[a] ? end : o->extents[a];
         struct cpu_margin *m = &p->margins[a];
+        m->step = 1;
         m->extent = cpu_minus(g, end, low);
         m->from = cpu_most(g, low, zero);
         m->lead = cpu_least(g, cpu_most(g, cpu_scaled(g, low, -1), zero), m->extent);
@@ -383,6 +384,61 @@ static int lay_margins(bt_graph *g, struct cpu_tiling *p, int32_t longer)
     if (!size)
         return 0;
     return nguarded == 1 || (nguarded == 2 && p->a_inner && o->guards[p->a_inner - 1]);
+}
+
+/* What the steps along an axis of A have in common, those of one iteration aside; 0: there are
+ * none, or one goes back. */
+static int64_t step_of_axis(const struct cpu_tiling *p, uint32_t a)
+{
+    int64_t step = 0;
+    for (uint32_t d = 0; d < p->view.ndim; d++) {
+        if (cpu_is_size(p->view.dims[d].extent, 1))
+            continue;
+        if (p->a->coefs[a][d] < 0)
+            return 0;
+        step = bt_gcd_int64(step, p->a->coefs[a][d]);
+    }
+    return step;
+}
+
+/* Of an A of images that are read in steps, what is read, side by side: all rows of it make one
+ * then, which fills tiles where a row does not. 0: it is not so. */
+static int lay_steps(bt_graph *g, struct cpu_tiling *p)
+{
+    const struct cpu_operand *o = p->a;
+    const bt_node *size = bt_node_int(g, 1), *zero = bt_node_int(g, 0);
+    const int64_t width = number(p->view.dims[p->m].extent);
+    if (p->terms || is_guarded(o) || o->rank < 2 || width < 1 ||
+        2 * width > p->tile->mr || step_of_axis(p, o->rank - 1) < 2 ||
+        step_of_axis(p, o->rank - 2) < 1 || o->at[o->rank - 1] < 0 ||
+        o->at[o->rank - 2] < 0)
+        return 0;
+    p->a_at = zero;
+    clear(g, p->as);
+    for (uint32_t a = o->rank; a-- > 0;) {
+        const int is_stepped = a + 2 >= o->rank;
+        const int64_t step = is_stepped ? step_of_axis(p, a) : 1;
+        const bt_node *count = is_stepped ? bt_node_int(g, 1) : o->extents[a];
+        if (!is_stepped)
+            p->a_at = cpu_along_int(g, p->a_at, size, o->at[a]);
+        for (uint32_t d = 0; d < p->view.ndim; d++) {
+            const int64_t coef = o->coefs[a][d] / step;
+            p->as[d] = cpu_along_int(g, p->as[d], size, coef);
+            if (is_stepped)
+                count = cpu_along_int(g, count, last_of(g, &p->view.dims[d]), coef);
+        }
+        p->margins[a] = (struct cpu_margin){
+            .extent = count,
+            .lead = zero,
+            .count = count,
+            .from = bt_node_int(g, is_stepped ? o->at[a] : 0),
+            .step = step,
+        };
+        size = cpu_times(g, size, count);
+    }
+    p->a_inner = o->rank - 1;
+    p->a_nelem = size;
+    return size != NULL;
 }
 
 /* ---- panels ---- */
@@ -707,6 +763,8 @@ static int turn(bt_graph *g, const bt_array *stage, const struct cpu_config *con
     out->a_nelem = out->pairs_nelem = NULL;
     out->b_kind = CPU_B_PANELS;
     cpu_lay_direct(g, out, out->a, &out->a_at, out->as);
+    if (!is_guarded(out->a) && !lay_steps(g, out))
+        cpu_lay_direct(g, out, out->a, &out->a_at, out->as);
     if (g->status || (is_guarded(out->a) && !lay_margins(g, out, -1)) ||
         !lay_panels(g, out))
         return 0;

@@ -112,6 +112,42 @@ static void test_only_what_the_table_says_is_written(void **state)
     }
 }
 
+/* Vectors and what is left behind them: as the portable set has it, to the bit. */
+static void test_exp_has_the_same_bits_on_all_sets(void **state)
+{
+    (void)state;
+    static const char *const names[] = { "exp.float32", "exp_sub.float32",
+                                         "exp_sub.float32.s", "exp_sub.float32.r" };
+    enum { MOST = 70 };
+    uint64_t seed = 9;
+    float a[MOST], b[MOST], got[MOST + 1], expected[MOST + 1];
+    for (int isa = 1; isa <= (int)cpu_isa_of_machine(); isa++) {
+        for (uint32_t k = 0; k < 8000 * BT_COUNT(names); k++) {
+            const char *name = names[k % BT_COUNT(names)];
+            const int64_t n = k / BT_COUNT(names) % MOST;
+            for (int64_t i = 0; i < MOST; i++) {
+                const uint32_t bits = (uint32_t)next_random(&seed);
+                memcpy(&a[i], &bits,
+                       sizeof(bits)); // anything; or what is within the limits
+                a[i] = k & 64 ? (float)(bits >> 8) * 0x1p-16f - 128 : a[i];
+                b[i] = (float)(next_random(&seed) >> 40) * 0x1p-20f - 8;
+            }
+            memset(got, 0x55, sizeof(got));
+            memset(expected, 0x55, sizeof(expected));
+            (void)cpu_callee_find((enum cpu_isa)isa, name)
+                ->run((void *[]){ got, a, b }, &n);
+            (void)cpu_callee_find(CPU_ISA_PORTABLE, name)
+                ->run((void *[]){ expected, a, b }, &n);
+            for (int64_t i = 0; i <= n; i++) {
+                if (memcmp(&got[i], &expected[i], sizeof(*got)) != 0 &&
+                    !(isnan(got[i]) && isnan(expected[i])))
+                    fail_msg("%s: element %lld of %lld is %a, not %a", name, (long long)i,
+                             (long long)n, (double)got[i], (double)expected[i]);
+            }
+        }
+    }
+}
+
 /* Units in the last place of float32 between a float and the exact result; 0 where it is
  * rounded rightly. What rounds to inf may be the greatest number, and the reverse. */
 static double ulps(float got, double exact)
@@ -351,6 +387,7 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(test_every_operator_of_every_dtype_is_there),
     cmocka_unit_test(test_names_are_found_once),
     cmocka_unit_test(test_only_what_the_table_says_is_written),
+    cmocka_unit_test(test_exp_has_the_same_bits_on_all_sets),
     cmocka_unit_test(test_operators_give_what_the_evaluator_gives),
     cmocka_unit_test(test_float32_functions_stay_within_their_ulp),
     cmocka_unit_test(test_powers_and_angles_stay_within_their_ulp),

@@ -4,6 +4,9 @@
  * compile.
  */
 #include "strip_math.h"
+#if defined(__AVX2__)
+#include "strip_exp.h"
+#endif
 
 /* ---- one step ---- */
 
@@ -112,6 +115,9 @@ static inline double f64_sigmoid(double a)
 
 /* ---- strips of scalars.def ---- */
 
+#if defined(__AVX2__)
+#define strip_f32_exp rest_of_exp
+#endif
 #define OUT_SAME(in) in##_at
 #define OUT_BOOL(in) bool_at
 #define ON(narg, name, result)                                                   \
@@ -129,6 +135,10 @@ static inline double f64_sigmoid(double a)
 #define BT_SCALAR(UPPER, name, narg, classes, result, traits, ulp, derivative, doc) \
     MAKE_##classes(narg, name, result)
 #include <baton/scalars.def>
+#if defined(__AVX2__)
+#undef strip_f32_exp
+EXP_STRIP(strip_f32_exp, rest_of_exp, 1, 1, 1, x)
+#endif
 
 /* ---- pairs ---- */
 
@@ -192,7 +202,14 @@ STRIP2(strip_f32_add_relu, f32_add_relu, float32_at, float32_at)
 STRIP2(strip_f32_add_relu6, f32_add_relu6, float32_at, float32_at)
 STRIP2(strip_f32_mul_sigmoid, f32_mul_sigmoid, float32_at, float32_at)
 STRIP2(strip_f32_mul_erf_1, f32_mul_erf_1, float32_at, float32_at)
+#if defined(__AVX2__)
+STRIP2(rest_of_exp_sub, f32_exp_sub, float32_at, float32_at)
+EXP_STRIP(strip_f32_exp_sub, rest_of_exp_sub, 2, 1, 1, x - y)
+EXP_STRIP(strip_f32_exp_sub_s, rest_of_exp_sub_s, 2, 1, 0, x - y)
+EXP_STRIP(strip_f32_exp_sub_r, rest_of_exp_sub_r, 2, 0, 1, x - y)
+#else
 STRIP2(strip_f32_exp_sub, f32_exp_sub, float32_at, float32_at)
+#endif
 
 /* ---- the table ---- */
 

@@ -51,19 +51,21 @@ static inline float scale_f(float x, float whole)
     return x * first * second;
 }
 
-/* exp(r) - 1 - r of |r| <= ln(2) / 2                                          2^-22.8 */
-static inline float exp_rest(float r)
-{
-    float z = r * r, high = 0x1.6d10fcp-10f * r + 0x1.120b62p-7f;
-    float low = 0x1.55551ap-5f * r + 0x1.5554dep-3f;
-    return ((high * z + low) * r + 0.5f) * z;
-}
-
-/* x - k * ln(2); the first product is exact, as its factor has 9 digits. */
-static inline float exp_reduced(float x, float k)
-{
-    return (x - k * 0x1.63p-1f) - k * -0x1.bd0106p-13f;
-}
+/* Of floats, and of vectors of these:
+ *     exp(r) - 1 - r of |r| <= ln(2) / 2                                      2^-22.8
+ *     x - k * ln(2); the first product is exact, as its factor has 9 digits */
+#define EXP_PARTS(type, of)                                          \
+    static inline type exp_rest##of(type r)                          \
+    {                                                                \
+        type z = r * r, high = 0x1.6d10fcp-10f * r + 0x1.120b62p-7f; \
+        type low = 0x1.55551ap-5f * r + 0x1.5554dep-3f;              \
+        return ((high * z + low) * r + 0.5f) * z;                    \
+    }                                                                \
+    static inline type exp_reduced##of(type x, type k)               \
+    {                                                                \
+        return (x - k * 0x1.63p-1f) - k * -0x1.bd0106p-13f;          \
+    }
+EXP_PARTS(float, )
 
 static inline float f32_exp(float a)
 {

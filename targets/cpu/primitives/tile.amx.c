@@ -3,7 +3,8 @@
 #include "pairs.h"
 #include "vectors.h"
 
-#if defined(__AVX512BF16__) && defined(__AMX_TILE__)
+// clang before 15 writes the name of the macro otherwise
+#if defined(__AVX512BF16__) && (defined(__AMX_TILE__) || defined(__AMXTILE__))
 
 #include "tile_block.h"
 

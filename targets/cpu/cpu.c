@@ -4,6 +4,7 @@
  * compiled by way of C, and is run by a pool of threads.
  */
 #include <inttypes.h>
+#include <pthread.h>
 #include <string.h>
 
 #include <baton/compiler.h>
@@ -59,8 +60,9 @@ struct instance {
     bt_registry *registry;
     bt_allocator allocator;
     struct cpu_config config;
-    bt_map rows;          /* of the config */
-    struct cpu_ways ways; /* of plugins */
+    bt_map rows; /* of the config */
+    pthread_mutex_t mutex;
+    struct cpu_ways ways; /* of plugins, found when something is compiled; guarded */
     struct cpu_pool *pool;
     struct cpu_engine_request request; /* texts in the arena */
     struct cpu_tuner *tuner;           /* NULL: nothing is tuned */
@@ -72,6 +74,7 @@ static void close(void *self)
     struct instance *in = self;
     cpu_tuner_destroy(in->tuner);
     cpu_pool_destroy(in->pool);
+    pthread_mutex_destroy(&in->mutex);
     bt_arena_destroy(in->arena);
 }
 
@@ -121,8 +124,6 @@ static bt_status fill(bt_ctx *ctx, const struct options *o, struct instance *in)
     if (!cpu_callee_index(in->config.isa, &in->rows))
         return bt_no_memory();
     in->config.rows = &in->rows;
-    BT_TRY(cpu_ways_find(ctx, in->arena, &in->ways));
-    in->config.ways = &in->ways;
     in->config.has_small_weights = strcmp(o->weights, "small") == 0;
     in->allocator = cpu_allocator(bt_ctx_registry(ctx));
     in->request = (struct cpu_engine_request){
@@ -134,6 +135,20 @@ static bt_status fill(bt_ctx *ctx, const struct options *o, struct instance *in)
     in->pool = cpu_pool_create(&in->allocator, (uint32_t)o->threads);
     in->config.nthread = cpu_pool_nthread(in->pool);
     return in->request.engine && in->request.compiler && in->pool ? NULL : bt_no_memory();
+}
+
+/* What the instance compiles for. Who only runs what is compiled opens no plugin of a way. */
+static bt_status config_of(bt_ctx *ctx, struct instance *in, struct cpu_config *out)
+{
+    bt_status status = NULL;
+    (void)pthread_mutex_lock(&in->mutex);
+    if (!in->config.ways)
+        status = cpu_ways_find(ctx, in->arena, &in->ways);
+    if (!status)
+        in->config.ways = &in->ways;
+    (void)pthread_mutex_unlock(&in->mutex);
+    *out = in->config;
+    return status;
 }
 
 static bt_status begin_tuning(bt_ctx *ctx, const char *path, struct instance *in)
@@ -182,6 +197,7 @@ static bt_status open(bt_ctx *ctx, const void *values, void **self)
         return bt_no_memory();
     }
     in->arena = arena;
+    pthread_mutex_init(&in->mutex, NULL);
     bt_status status = fill(ctx, values, in);
     if (!status)
         status = begin_tuning(ctx, ((const struct options *)values)->tune, in);
@@ -195,8 +211,9 @@ static bt_status open(bt_ctx *ctx, const void *values, void **self)
 static bt_status lower(bt_ctx *ctx, void *self, bt_arena *arena, const bt_func *primitive,
                        bt_lowering *out)
 {
-    const struct instance *in = self;
-    struct cpu_config config = in->config;
+    struct instance *in = self;
+    struct cpu_config config;
+    BT_TRY(config_of(ctx, in, &config));
     if (in->tuner)
         BT_TRY(cpu_tune(ctx, arena, in->tuner, primitive, &config.wanted));
     return cpu_kernel_lower(ctx, arena, &config, primitive, out);
@@ -206,15 +223,16 @@ static bt_status lower(bt_ctx *ctx, void *self, bt_arena *arena, const bt_func *
  * little more than its order. */
 static bt_status cost(bt_ctx *ctx, void *self, const bt_func *primitive, bt_cost *out)
 {
-    const struct instance *in = self;
+    struct cpu_config config;
+    BT_TRY(config_of(ctx, self, &config));
     bt_arena *arena = bt_arena_create(bt_ctx_registry(ctx));
     bt_loops *loops;
     if (!arena)
         return bt_no_memory();
-    bt_status status = cpu_schedule(ctx, arena, &in->config, primitive, NULL, &loops);
+    bt_status status = cpu_schedule(ctx, arena, &config, primitive, NULL, &loops);
     *out = (bt_cost){ .confidence = 0 }; // of the evaluator nothing is known
     if (!status)
-        *out = (bt_cost){ cpu_cost(&in->config, &loops->body), .confidence = 0.5 };
+        *out = (bt_cost){ cpu_cost(&config, &loops->body), .confidence = 0.5 };
     bt_arena_destroy(arena);
     return status && status->code != BT_ERR_UNSUPPORTED ? status : NULL;
 }
@@ -234,7 +252,8 @@ static void print_choice(const struct cpu_choice *c, const struct cpu_choices *t
                          bt_text *out)
 {
     const double ns = measured(tuned, c);
-    bt_text_addf(out, "  %10.4f ms", c->ns * 1e-6);
+    const int digits = c->ns < 1e3 ? 6 : 4;
+    bt_text_addf(out, "  %10.*f ms", digits, c->ns * 1e-6);
     if (ns > 0)
         bt_text_addf(out, ", %.4f ms measured", ns * 1e-6);
     bt_text_addf(out, "%s\n",
@@ -281,9 +300,10 @@ static void print_choices(const struct cpu_choices *choices,
 static bt_status explain(bt_ctx *ctx, void *self, const bt_func *primitive, bt_text *out)
 {
     const struct instance *in = self;
+    struct cpu_config config;
+    BT_TRY(config_of(ctx, self, &config));
     bt_arena *arena = bt_arena_create(bt_ctx_registry(ctx));
     struct cpu_choices choices = { .arena = arena };
-    struct cpu_config config = in->config;
     bt_loops *loops;
     if (!arena)
         return bt_no_memory();

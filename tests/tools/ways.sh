@@ -66,3 +66,64 @@ expect 0 -- "$baton" compile large.baton -o large.bta
 unset BATON_PLUGIN_PATH
 expect 0 -- "$baton" run large.bta -i x=random:1 -o artifact
 cmp -s artifact/output.npy t1/output.npy || fault "the artifact computes otherwise"
+
+# Ways of C source: way NAME BODY, where g is the graph and last its last array.
+way() {
+    mkdir -p own
+    printf '{ "id": "org.example.own", "version": "0.1.0", "license": "Apache-2.0", "doc": "A way.", "sources": ["own.c"] }\n' > own/own.json
+    cat > own/own.c <<END
+#include <baton/cpu.h>
+static bt_status make(bt_ctx *ctx, bt_arena *arena, bt_cpu_way_call *call)
+{
+    bt_graph *g = call->graph;
+    bt_array *last = g->arrays[g->narray - 1];
+    call->is_made = 1;
+    call->ns = 1;
+    $2
+    return 0;
+}
+static const bt_cpu_way ways[] = { { .name = "$1", .doc = "One.", .make = make }, { 0 } };
+const bt_table bt_own_own[] = { BT_CPU_WAYS(ways), { 0 } };
+END
+    mv own/own.json own/own.baton.json
+    BATON_PLUGIN_PATH= expect 0 -- "$baton" plugin describe own/own.baton.json --write
+}
+run() {
+    "$baton" run near.baton --target cpu -i x=random:1 "$@"
+}
+BATON_PLUGIN_PATH= expect 0 -- run -o alone
+BATON_PLUGIN_PATH=$work/own
+export BATON_PLUGIN_PATH
+
+# What is no graph of the function is an error that names the way, not a crash.
+way own.way 'last->dtype = BT_FLOAT64;'
+expect 1 'error: way own.way changes what function fused_nn_avg_pool2d takes and gives' -- run
+way own.way 'last->rank = 9;'
+expect 1 'error: way own.way changes what function' -- run
+way own.way 'last->body = 0;'
+expect 1 'error: way own.way makes no graph of function .*has no body' -- run
+way own.way 'const bt_node *at[4] = { bt_node_int(g, 0), bt_node_int(g, 0), bt_node_int(g, 0), bt_node_int(g, 0) };
+    last->body = bt_node_read(g, 0, BT_FLOAT32, 1, at);'
+expect 1 'error: way own.way makes no graph of function .*has rank 4, at 1 indices' -- run
+way own.way 'call->ns = -1;'
+expect 1 'error: way own.way estimates -1 ns' -- run
+
+# One that can be used is taken, and named where the result is looked at.
+way own.way ''
+expect 0 'way of own.way  *0.000001 ms  taken' -- "$baton" info near.baton --target cpu --why
+expect 0 -- run -o unchanged
+cmp -s unchanged/output.npy alone/output.npy || fault "a way that changes nothing changes the result"
+
+# One that cannot is left out, and running what is compiled looks at none.
+expect 0 -- "$baton" compile near.baton -o near.bta
+for name in cpu tiles; do
+    way $name ''
+    expect 0 "note: way $name has no dot in its name" 'does without this way of plugin org.example.own' -- run -o named
+    cmp -s named/output.npy alone/output.npy || fault "the refused way was taken"
+done
+way own.way ''
+rm own/own.c
+expect 0 'target cpu does without this way of plugin org.example.own' -- run -o missing
+cmp -s missing/output.npy alone/output.npy || fault "the missing way was taken"
+expect 0 -- "$baton" run near.bta -i x=random:1
+refuse 'does without'

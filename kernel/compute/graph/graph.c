@@ -203,6 +203,15 @@ const bt_node *bt__node_intern(bt_graph *g, bt_node *like)
     return table->slots[at] = node;
 }
 
+int bt__graph_has(const bt_graph *g, const bt_node *node)
+{
+    const struct graph *table = (const struct graph *)(const void *)g;
+    uint32_t at = (uint32_t)node->hash & (table->nslot - 1);
+    while (table->nslot && table->slots[at] && table->slots[at] != node)
+        at = (at + 1) & (table->nslot - 1);
+    return table->nslot && table->slots[at] == node;
+}
+
 /* Indices by number, then all else by structure. */
 int bt__node_compare(const bt_node *a, const bt_node *b)
 {

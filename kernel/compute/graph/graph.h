@@ -9,6 +9,8 @@
 
 /* The graph's status says so; NULL. */
 const bt_node *bt__graph_no_memory(bt_graph *);
+/* Whether the graph's constructors made the node. */
+int bt__graph_has(const bt_graph *, const bt_node *);
 /* Memory by nodes that is needed for one look at them: the context's scratch, unless the graph
  * itself is there. */
 struct bt__look {

@@ -28,24 +28,30 @@ extern "C" {
 typedef struct bt_cpu_way_call {
     uint32_t nbytes;          /* sizeof(bt_cpu_way_call) of the target */
     const bt_func *primitive; /* the function */
-    /* What it computes, as stages: the way's own to change. Inputs and results stay, and each
-     * stage may read any that does not need it: the target finds an order. Sums of products
-     * become calls of its tiles, all else loops over vectors. */
+    /* What it computes, as stages: the way's own to change, in place; to put another graph here
+     * has no effect. Inputs, results and dims keep their numbers, dtypes and extents, and each
+     * stage may read any that does not need it: the target finds an order. What
+     * bt_graph_verify refuses is an error that names the way. Sums of products become calls of
+     * the target's tiles, all else loops over vectors. */
     bt_graph *graph;
     const uint8_t *is_constant; /* of each input */
     const char *isa;            /* "portable", "avx2", "avx512", ... */
-    uint32_t is_exact; /* 1: floats are to be summed in the order of the formulas */
+    /* 1: floats are to be summed in the order of the formulas. The way alone sees to it: nothing
+     * checks the order of its sums. That it computes the same, `baton run --check-kernels`
+     * shows for one program. */
+    uint32_t is_exact;
     /* ---- what the way says ---- */
     uint32_t is_made; /* 1: the graph computes the same in another way */
-    double ns;        /* optional: an estimate for one thread; 0: the target's own, of the
-                         program that it makes of the graph */
+    double ns;        /* optional: an estimate for one thread, finite and not below 0;
+                         0: the target's own, of the program that it makes of the graph */
 } bt_cpu_way_call;
 
 typedef struct bt_cpu_way {
-    const char *name;
+    const char *name; /* with a dot; those without are the target's own */
     const char *doc;
-    /* The target asks several times for one function: the answer depends on the call alone.
-     * errors  BT_ERR_UNSUPPORTED: as is_made 0 */
+    /* The target asks several times for one function, perhaps from several threads: the answer
+     * depends on the call alone.
+     * errors  BT_ERR_UNSUPPORTED: as is_made 0; any other ends the compilation */
     bt_status (*make)(bt_ctx *, bt_arena *, bt_cpu_way_call *);
 } bt_cpu_way;
 #define BT_CPU_WAY_INTERFACE "cpu.way/1"

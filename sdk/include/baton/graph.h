@@ -185,6 +185,14 @@ BT_API const bt_node *bt_node_and(bt_graph *, const bt_node *, const bt_node *);
  * element takes a reduction, an index or a dim. */
 BT_API bt_status bt_graph_is_scalar(bt_arena *scratch, const bt_graph *,
                                     int *out) BT_MUST_USE;
+/* Checks a graph that was changed, before anything relies on it: every node is of the graph
+ * and of dtypes that its operation takes; reads name an array with its dtype and rank;
+ * indices are those of axes and reductions around them, with their extents; a stage has a
+ * body of its dtype. Stages may come in any order. What is read out of an array's bounds is
+ * found when the graph runs.
+ * errors  BT_ERR_ARGUMENT, naming the array; the graph's own failure */
+BT_API bt_status bt_graph_verify(bt_ctx *, bt_arena *scratch,
+                                 const bt_graph *) BT_MUST_USE;
 /* Replaces index `number` by `by`; all other numbers stay. */
 BT_API const bt_node *bt_node_substitute(bt_graph *, const bt_node *, uint32_t number,
                                          const bt_node *by);

@@ -399,20 +399,36 @@ static int is_better(const struct chooser *c)
     return made->cost < best->cost;
 }
 
+/* A plugin's way whose program cannot be made leaves the function to others. */
+static bt_status leave_out(struct chooser *c, bt_status status)
+{
+    const bt_status why = status ? status : c->refused;
+    if (!c->way || (status && status->code != BT_ERR_UNSUPPORTED))
+        return status;
+    if (!c->made.loops && why && c->config->choices)
+        bt_remark(c->ctx, BT_REMARK_NOTE,
+                  bt_note(c->ctx, why, NULL, 0,
+                          "target cpu does without way %s for function %s", c->way->name,
+                          c->primitive->name ? c->primitive->name : ""));
+    c->refused = NULL;
+    return NULL;
+}
+
 static bt_status choose(struct chooser *c)
 {
     const struct cpu_config *config = c->config;
     const struct cpu_ways *ways = config->ways;
     struct cpu_choices sums = { .arena = c->arena };
     struct cpu_config own = *config;
-    bt_status status = NULL;
+    bt_status status = NULL, refused = NULL;
     own.choices = config->choices ? &sums : NULL;
     for (uint32_t i = 0; !status && i <= (ways ? ways->n : 0); i++) {
         c->way = i ? ways->at[i - 1] : NULL;
         own.program = c->way ? c->way->name : CPU_OWN_PROGRAM;
         c->config = &own;
-        status = try_all(c);
+        status = leave_out(c, try_all(c));
         c->config = config;
+        refused = c->way ? refused : c->refused; // of the target's own it is told
         const int is_best = !status && is_better(c);
         if (!status && c->made.loops)
             status = note_program(c, &sums, is_best);
@@ -420,6 +436,7 @@ static bt_status choose(struct chooser *c)
             c->best = c->made;
     }
     c->way = NULL;
+    c->refused = refused;
     return status;
 }
 

@@ -11,8 +11,8 @@ struct cpu_ways {
     const bt_cpu_way **at;
 };
 
-/* Those of all plugins, in order of their names, in the arena.
- * errors  BT_ERR_PLUGIN */
+/* Those of all plugins, in order of their names, in the arena. One that cannot be used is left
+ * out, with a remark. */
 bt_status cpu_ways_find(bt_ctx *, bt_arena *, struct cpu_ways *out) BT_MUST_USE;
 
 /* Which way is to change which function's graph. */

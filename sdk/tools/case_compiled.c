@@ -47,6 +47,9 @@ static bt_status check_compiled(struct op_check *w, const struct call_case *c,
     bt_status status = op_is_random(w->op)
                            ? bt_program_run(program)
                            : check_kernels(w->ctx, w->arena, program, &found);
+    for (uint32_t i = 0; w->way && !op_is_random(w->op) && i < found.nfunc; i++) {
+        w->nway += strstr(found.funcs[i].way, w->way) != NULL;
+    }
     for (uint32_t i = 0; bt_ctx_report(w->ctx, i); i++)
         case_fault(w, c, "on cpu: %s", case_message(w, bt_ctx_report(w->ctx, i)));
     if (status && status->code != BT_ERR_PLUGIN)
@@ -75,11 +78,18 @@ static bt_status try_module(struct op_check *w, const struct call_case *c,
                             const char *executor, const char **why)
 {
     const char *folder = getenv("TMPDIR");
+    bt_text target;
+    bt_text_init(&target, w->arena);
+    bt_text_addf(&target, "cpu");
+    if (w->way)
+        bt_text_addf(&target, "{way=\"%s\"}", w->way);
     const bt_program_options options = { .executor = executor,
-                                         .target = "cpu",
+                                         .target = bt_text_get(&target),
                                          .keeps_source = 1 };
     bt_program *program;
     char path[4096];
+    if (!options.target)
+        return bt_no_memory();
     snprintf(path, sizeof(path), "%s/baton-case-XXXXXX.baton", folder ? folder : "/tmp");
     bt_status status = write_program(w, module, path);
     bt_status opened =

@@ -20,6 +20,8 @@ struct op_check {
     /* They name neither the operator nor the case, but show formulas. */
     uint32_t is_brief;
     struct guard *guard; /* its plain C is watched; NULL: it is not */
+    const char *way; /* of a plugin, which target cpu is to take; NULL: what it likes */
+    uint32_t nway;   /* functions that were computed in that way */
 };
 /* Calls of it give something else each time. */
 int op_is_random(const bt_op *);

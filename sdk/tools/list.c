@@ -3,6 +3,7 @@
 #include <string.h>
 #include <strings.h>
 
+#include <baton/cpu.h>
 #include <baton/onnx.h>
 #include <baton/pass.h>
 
@@ -25,6 +26,7 @@ static const struct listing {
     { "onnx", BT_ONNX_INTERFACE },
     { "compilers", "compiler" },
     { "targets", "target" },
+    { "ways", BT_CPU_WAY_INTERFACE },
 };
 
 /* ---- one line each ---- */
@@ -269,7 +271,8 @@ const struct verb verb_list = {
     .doc = "List what plugins provide, or document one of it.",
     // clang-format off
     .details = "KIND is ops, relations, rules, passes, analyses, pipelines, libraries, slots,\n"
-               "executors, importers, onnx (operators of ONNX models), compilers or targets.\n"
+               "executors, importers, onnx (operators of ONNX models), compilers, targets or\n"
+               "ways (to compute on target cpu).\n"
                "Reads manifests only, and the text of a library; no plugin is opened.",
     .examples = "  baton list targets\n"
                 "  baton list ops nn.dense\n"

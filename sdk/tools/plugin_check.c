@@ -15,6 +15,7 @@
 #include "rule_check.h"
 #include "slots.h"
 #include "target_check.h"
+#include "way_check.h"
 
 struct tally {
     uint32_t nop, nbroken_op, ncase, nbroken_case;
@@ -282,6 +283,8 @@ static int check_plugin(struct tool *tool, struct guard *guard)
         code = check_libraries(tool, id, &nbroken);
     if (!code && !only)
         code = check_onnx(tool, id, &nbroken);
+    if (!code && !only)
+        code = check_ways(tool, id, guard, &nbroken);
     if (!code && !only)
         code = check_contributions(tool, id, &nbroken);
     if (code)

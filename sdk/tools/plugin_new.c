@@ -21,7 +21,8 @@ struct words {
 /* Folders of templates. */
 static const char *const kinds[] = { "op",       "eval", "relation", "facet",
                                      "rule",     "pass", "analysis", "executor",
-                                     "importer", "onnx", "compiler", "target" };
+                                     "importer", "onnx", "compiler", "target",
+                                     "way" };
 
 static int fail_io(struct tool *tool, const char *path, const char *what)
 {
@@ -311,6 +312,12 @@ int plugin_new(struct tool *tool)
                           "programs cannot call %s: an operator's name has letters, "
                           "digits, . and _",
                           tool->args[2]);
+    if (strcmp(kind, "way") == 0 && !strchr(tool->args[2], '.'))
+        return tool_usage(
+            tool,
+            "a way's name has a dot, as example.%s: names without are target "
+            "cpu's own",
+            tool->args[2]);
     code = choose_words(tool, tool->args[2], &words);
     if (code)
         return code;

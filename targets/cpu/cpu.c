@@ -24,7 +24,7 @@
 struct options {
     const char *engine, *compiler, *denormals, *accuracy, *weights;
     int64_t threads;
-    const char *tune;
+    const char *tune, *way;
 };
 static const bt_attr options[] = {
     BT_ATTR_CHOICE(
@@ -53,6 +53,10 @@ static const bt_attr options[] = {
             "a file with records of which ways to compute sums of products were the "
             "fastest on this machine, made if it is not there; what has no record in it "
             "is measured when it is compiled, and recorded"),
+    BT_ATTR(
+        struct options, way, STRING, "",
+        "a plugin's way to compute, which is taken wherever it has a program, whatever "
+        "its estimate"),
     { 0 },
 };
 
@@ -125,6 +129,10 @@ static bt_status fill(bt_ctx *ctx, const struct options *o, struct instance *in)
         return bt_no_memory();
     in->config.rows = &in->rows;
     in->config.has_small_weights = strcmp(o->weights, "small") == 0;
+    if (*o->way)
+        in->config.way = bt_arena_text(in->arena, o->way, strlen(o->way));
+    if (*o->way && !in->config.way)
+        return bt_no_memory();
     in->allocator = cpu_allocator(bt_ctx_registry(ctx));
     in->request = (struct cpu_engine_request){
         .engine = bt_arena_text(in->arena, o->engine, strlen(o->engine)),
@@ -143,7 +151,7 @@ static bt_status config_of(bt_ctx *ctx, struct instance *in, struct cpu_config *
     bt_status status = NULL;
     (void)pthread_mutex_lock(&in->mutex);
     if (!in->config.ways)
-        status = cpu_ways_find(ctx, in->arena, &in->ways);
+        status = cpu_ways_find(ctx, in->arena, in->config.way, &in->ways);
     if (!status)
         in->config.ways = &in->ways;
     (void)pthread_mutex_unlock(&in->mutex);
@@ -248,12 +256,17 @@ static double measured(const struct cpu_choices *tuned, const struct cpu_choice 
     return 0;
 }
 
+/* Of digits behind the point, those that a time of so many ns needs in ms. */
+static int digits_of(double ns)
+{
+    return ns < 1e3 ? 6 : 4;
+}
+
 static void print_choice(const struct cpu_choice *c, const struct cpu_choices *tuned,
                          bt_text *out)
 {
     const double ns = measured(tuned, c);
-    const int digits = c->ns < 1e3 ? 6 : 4;
-    bt_text_addf(out, "  %10.*f ms", digits, c->ns * 1e-6);
+    bt_text_addf(out, "  %10.*f ms", digits_of(c->ns), c->ns * 1e-6);
     if (ns > 0)
         bt_text_addf(out, ", %.4f ms measured", ns * 1e-6);
     bt_text_addf(out, "%s\n",
@@ -314,8 +327,8 @@ static bt_status explain(bt_ctx *ctx, void *self, const bt_func *primitive, bt_t
         status = cpu_schedule(ctx, arena, &config, primitive, NULL, &loops);
     if (!status) {
         print_choices(&choices, config.wanted, out);
-        bt_text_addf(out, "all loops %29.4f ms\n",
-                     cpu_cost(&config, &loops->body) * 1e-6);
+        const double ns = cpu_cost(&config, &loops->body);
+        bt_text_addf(out, "all loops %29.*f ms\n", digits_of(ns), ns * 1e-6);
     } else if (status->code == BT_ERR_UNSUPPORTED) {
         bt_text_addf(out, "by the evaluator: %s\n", status->message);
         status = NULL;

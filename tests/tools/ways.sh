@@ -59,7 +59,12 @@ cmp -s t1/output.npy t2/output.npy && cmp -s t1/output.npy t3/output.npy || faul
 cmp -s t1/output.npy without/output.npy && fault "the other order of terms shows nowhere"
 expect 0 'equal' -- "$baton" compare t1/output.npy without/output.npy --rtol 1e-6
 expect 0 'its tables agree with its manifest' -- "$baton" plugin check org.example.ways
+expect 0 '^way example.separable of target cpu$' ' [1-9][0-9]* cases\{0,1\} of operators, 0 wrong$' -- "$baton" plugin check org.example.ways
 expect 0 'cpu.way/1' -- "$baton" plugin why example.separable
+expect 0 '^example.separable  org.example.ways$' -- "$baton" list ways
+expect 0 'way of cpu  *[0-9.]* ms$' 'way of example.separable  *[0-9.]* ms  taken$' -- \
+    "$baton" info small.baton --target 'cpu{way="example.separable"}' --why
+expect 1 'no plugin has way example.none' -- "$baton" info small.baton --target 'cpu{way="example.none"}' --why
 
 # What is compiled needs the plugin no more.
 expect 0 -- "$baton" compile large.baton -o large.bta
@@ -127,3 +132,14 @@ expect 0 'target cpu does without this way of plugin org.example.own' -- run -o 
 cmp -s missing/output.npy alone/output.npy || fault "the missing way was taken"
 expect 0 -- "$baton" run near.bta -i x=random:1
 refuse 'does without'
+
+# What computes something else is found, whatever its estimate.
+way own.way 'const bt_node *one = bt_node_float(g, BT_FLOAT32, 1);
+    if (last->dtype == BT_FLOAT32) last->body = bt_node_scalar(g, BT_SCALAR_ADD, last->body, one);
+    call->is_made = last->dtype == BT_FLOAT32;
+    call->ns = 1e9;'
+expect 0 -- run
+expect 1 'FAILED  abs: float32' 'on cpu: target cpu{way="own.way"}: @fused_abs: output' ' cases of operators, [1-9]' -- \
+    "$baton" plugin check org.example.own
+way cpu ''
+expect 1 'way cpu of target cpu' 'FAILED  its name has no dot' -- "$baton" plugin check org.example.own

@@ -37,8 +37,8 @@ typedef struct bt_cpu_way_call {
     const uint8_t *is_constant; /* of each input */
     const char *isa;            /* "portable", "avx2", "avx512", ... */
     /* 1: floats are to be summed in the order of the formulas. The way alone sees to it: nothing
-     * checks the order of its sums. That it computes the same, `baton run --check-kernels`
-     * shows for one program. */
+     * checks the order of its sums. `baton plugin check` compares what it computes with
+     * the evaluator. */
     uint32_t is_exact;
     /* ---- what the way says ---- */
     uint32_t is_made; /* 1: the graph computes the same in another way */

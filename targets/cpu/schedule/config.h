@@ -19,6 +19,7 @@ struct cpu_config {
     struct cpu_choices *choices;      /* NULL: nobody asks for them */
     const struct cpu_choices *wanted; /* those taken are to be; NULL: estimates choose */
     const struct cpu_ways *ways;      /* of plugins; NULL: there are none */
+    const char *way; /* the one that is taken wherever it has a program; NULL: none is */
 };
 
 static inline const struct cpu_callee *cpu_row_of(const struct cpu_config *config,

@@ -389,7 +389,8 @@ static bt_status note_program(const struct chooser *c, const struct cpu_choices 
 /* Whether the program that was made is better than those before. */
 static int is_better(const struct chooser *c)
 {
-    const char *wanted = cpu_choice_taken(c->config->wanted, NULL, 0);
+    const char *wanted =
+        c->config->way ? c->config->way : cpu_choice_taken(c->config->wanted, NULL, 0);
     const struct program *made = &c->made, *best = &c->best;
     if (!made->loops || !best->loops)
         return made->loops != NULL;

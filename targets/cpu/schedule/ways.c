@@ -35,10 +35,12 @@ static bt_status leave_out(bt_ctx *ctx, const char *plugin, bt_status why)
     return NULL;
 }
 
-bt_status cpu_ways_find(bt_ctx *ctx, bt_arena *arena, struct cpu_ways *out)
+bt_status cpu_ways_find(bt_ctx *ctx, bt_arena *arena, const char *wanted,
+                        struct cpu_ways *out)
 {
     const uint32_t n = bt_provided_len(ctx, BT_CPU_WAY_INTERFACE);
     const char *last = "";
+    int is_found = !wanted;
     *out = (struct cpu_ways){ .at = BT_NEWS(arena, const bt_cpu_way *, n) };
     if (!out->at)
         return bt_no_memory();
@@ -49,12 +51,18 @@ bt_status cpu_ways_find(bt_ctx *ctx, bt_arena *arena, struct cpu_ways *out)
             continue; // of two plugins, which is the first's fault already, or chosen
         last = item.name;
         bt_status why = find_one(ctx, item.name, &out->at[out->n]);
+        const int is_wanted = wanted && strcmp(item.name, wanted) == 0;
+        is_found |= is_wanted;
+        if (why && is_wanted)
+            return why;
         if (why)
             BT_TRY(leave_out(ctx, bt_plugin_id(item.plugin), why));
         else
             out->n++;
     }
-    return NULL;
+    return is_found ? NULL
+                    : bt_fail(ctx, BT_ERR_NAME,
+                              "no plugin has way %s; baton list ways shows all", wanted);
 }
 
 /* ---- order ---- */

@@ -12,8 +12,10 @@ struct cpu_ways {
 };
 
 /* Those of all plugins, in order of their names, in the arena. One that cannot be used is left
- * out, with a remark. */
-bt_status cpu_ways_find(bt_ctx *, bt_arena *, struct cpu_ways *out) BT_MUST_USE;
+ * out, with a remark, unless it is the one that is wanted (NULL: none is).
+ * errors  BT_ERR_NAME: there is none of the wanted name; why it cannot be used */
+bt_status cpu_ways_find(bt_ctx *, bt_arena *, const char *wanted,
+                        struct cpu_ways *out) BT_MUST_USE;
 
 /* Which way is to change which function's graph. */
 struct cpu_way_call {

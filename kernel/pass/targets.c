@@ -61,6 +61,101 @@ bt_status bt__options_parse(bt_ctx *ctx, bt_store *store, const char *name,
 /* The options' struct lives in a store that the target need not keep. */
 static bt_status open_instance(bt_ctx *ctx, const bt_target *target, const char *options,
                                void **out)
+/* ---- options by name ---- */
+
+static int is_in(const char *const *names, const char *option, size_t nbytes)
+{
+    const size_t n = strcspn(option, "= ");
+    for (; names && *names && n <= nbytes; names++) {
+        if (strlen(*names) == n && memcmp(*names, option, n) == 0)
+            return 1;
+    }
+    return 0;
+}
+
+/* The next of a text of options, without blanks around it; 0: there is none. */
+static int next_option(const char **text, const char **option, size_t *nbytes)
+{
+    if (!**text)
+        return 0;
+    const size_t n = item_length(*text);
+    *option = *text;
+    *nbytes = n;
+    *text += n + ((*text)[n] == ',');
+    while (*nbytes && isspace((unsigned char)**option))
+        ++*option, --*nbytes;
+    while (*nbytes && isspace((unsigned char)(*option)[*nbytes - 1]))
+        --*nbytes;
+    return 1;
+}
+
+static int gives(const char *options, const char *name)
+{
+    const char *const names[] = { name, NULL }, *option;
+    size_t n;
+    while (next_option(&options, &option, &n)) {
+        if (is_in(names, option, n))
+            return 1;
+    }
+    return 0;
+}
+
+/* The target's text: the options that have a place in it. NULL: no memory. */
+static const char *named_text(bt_arena *arena, const bt_target *target, const char *text,
+                              const char *options)
+{
+    const char *option, *all = options;
+    size_t n;
+    int has_unnamed = 0, has_named = 0;
+    bt_text out;
+    while (next_option(&all, &option, &n))
+        has_unnamed |= is_in(target->unnamed_options, option, n);
+    if (!has_unnamed)
+        return text;
+    bt_text_init(&out, arena);
+    bt_text_addf(&out, "%s", target->name);
+    while (next_option(&options, &option, &n)) {
+        if (is_in(target->unnamed_options, option, n))
+            continue;
+        bt_text_addf(&out, "%s", has_named ? ", " : "{");
+        bt_text_add(&out, option, n);
+        has_named = 1;
+    }
+    bt_text_addf(&out, "%s", has_named ? "}" : "");
+    return bt_text_get(&out);
+}
+
+static bt_status differ(bt_ctx *ctx, bt_store *store, const bt_target *target,
+                        const char *given, const char *compiled, const char **out)
+{
+    const void *a, *b;
+    BT_TRY(bt__options_parse(ctx, store, target->name, target->options,
+                             target->options_nbytes, given, &a));
+    BT_TRY(bt__options_parse(ctx, store, target->name, target->options,
+                             target->options_nbytes, compiled, &b));
+    for (const bt_attr *row = target->options; row && row->name && !*out; row++) {
+        const bt_attr one[] = { *row, { 0 } };
+        if (is_in(target->compile_options, row->name, strlen(row->name)) &&
+            gives(given, row->name) && !bt_attrs_equal(one, a, b))
+            *out = row->name;
+    }
+    return NULL;
+}
+
+bt_status bt__options_differ(bt_ctx *ctx, const bt_target *target, const char *given,
+                             const char *compiled, const char **out)
+{
+    bt_store *store = bt_store_create(bt_ctx_registry(ctx));
+    *out = NULL;
+    if (!store)
+        return bt_no_memory();
+    bt_status status = differ(ctx, store, target, given, compiled, out);
+    bt_store_unref(store);
+    return status;
+}
+
+/* ---- opening ---- */
+
 {
     bt_store *store = bt_store_create(bt_ctx_registry(ctx));
     const void *values;
@@ -134,6 +229,10 @@ static bt_status open_one(struct list *l, const char *text, size_t nbytes)
     for (uint32_t i = 0; i < l->uses.len; i++) {
         if (strcmp(l->uses.at[i].text, use.text) == 0)
             return bt_fail(l->ctx, BT_ERR_ARGUMENT, "target %s is listed twice",
+    use.options = options;
+    use.text = named_text(l->arena, row, use.text, options);
+    if (!use.text)
+        return bt_no_memory();
                            use.text);
     }
     BT_TRY(open_instance(l->ctx, use.target, options, &use.instance));

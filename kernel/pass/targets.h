@@ -15,6 +15,11 @@ bt_status bt__named_split(bt_ctx *, bt_arena *, const char *what, const char *te
 bt_status bt__options_parse(bt_ctx *, bt_store *, const char *name, const bt_attr *schema,
                             size_t nbytes, const char *text,
                             const void **out) BT_MUST_USE;
+/* A target's option that both texts of options give, and with different values, of those that only
+ * compiling heeds; one that `given` alone gives differs where it is not the default. NULL: there is
+ * none, or of a failure. */
+bt_status bt__options_differ(bt_ctx *, const bt_target *, const char *given,
+                             const char *compiled, const char **out) BT_MUST_USE;
 /* NULL, or that so many bytes do not fit into a block of its memory (BT_ERR_UNSUPPORTED). */
 bt_status bt__target_holds(bt_ctx *, const bt_target_use *,
                            const bt_type *size) BT_MUST_USE;

@@ -60,6 +60,10 @@ static const bt_attr options[] = {
     { 0 },
 };
 
+static const char *const compile_options[] = { "engine",  "compiler", "accuracy",
+                                               "weights", "tune",     NULL },
+                         *const unnamed_options[] = { "tune", NULL };
+
 struct instance {
     bt_registry *registry;
     bt_allocator allocator;
@@ -465,3 +469,5 @@ static const bt_target targets[] = {
 };
 
 const bt_table bt_targets_cpu_cpu[] = { BT_TARGETS(targets), { 0 } };
+        .compile_options = compile_options,
+        .unnamed_options = unnamed_options,

@@ -53,6 +53,16 @@ rows | cmp -s - expected && grep -q . expected || fault "the artifact and the mo
 for option in '--target=cpu' '--target=reference, reference{}' '--passes=dead-code' '--pipeline=default' '--opt-level=1' '--dim=n=1' '--fix=image=1'; do
     expect 1 'd.bta is compiled, for target reference: to change its .* takes the model it was compiled from' -- "$baton" run d.bta "$option"
 done
+# ... and of a target's options those that only compiling heeds; what they were compiled with may be said again.
+expect 0 -- "$baton" compile "$digits" --target 'cpu{accuracy="exact"}' -o exact.bta
+for option in 'accuracy="default"' 'weights="small"' 'engine="bytecode"' 'compiler="x"' 'threads=1, accuracy="fast"'; do
+    expect 1 'exact.bta is compiled, for target cpu{accuracy="exact"}: to change its [a-z]* takes the model it was compiled from' -- \
+        "$baton" run exact.bta --target "cpu{$option}" -i image=random:1
+done
+for option in '' '{}' '{accuracy="exact"}' '{ weights = "fast" , threads=1}' '{denormals="keep"}'; do
+    expect 0 '^scores: ' -- "$baton" run exact.bta --target "cpu$option" -i image=random:1
+done
+expect 0 '^scores: ' -- "$baton" run exact.bta --threads 1 -i image=random:1
 expect 2 'threads: d.bta is compiled for no target that has any' -- "$baton" run d.bta --threads 3
 expect 1 'd.bta has no function @other: it is @main' -- "$baton" run d.bta --entry other
 expect 0 -- "$baton" run d.bta --entry main

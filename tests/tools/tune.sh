@@ -14,7 +14,7 @@ machine=$("$baton" info p.baton --target cpu --why)
 case $machine in *'tiles, turned'*) ;; *) fault "there is nothing to choose from: $machine" ;; esac
 
 # Measured once: from then on the records choose, and compiling gives the same bytes.
-expect 0 'for target cpu{tune="records"}' -- "$baton" compile p.baton --target cpu --tune records -o a.bta
+expect 0 'a.bta: for target cpu: ' -- "$baton" compile p.baton --target cpu --tune records -o a.bta
 cp records first
 grep -q '^baton.cpu.tune 2$' records || fault "no head: $(cat records)"
 [ "$(wc -l < records)" = 3 ] || fault "not a record for each of two functions: $(cat records)"
@@ -27,6 +27,16 @@ expect 0 'taken$' -- "$baton" info p.baton --target cpu --why
 refuse 'by its record' measured
 expect 0 -- "$baton" compile p.baton --target cpu --tune records --threads 1 -o c.bta
 cmp -s records first || fault "records depend on the number of threads"
+
+# What is compiled does not depend on what the file is called, and says nothing of it.
+cp records other.name
+expect 0 'b.bta: for target cpu{accuracy="default", denormals="flush"}: ' -- \
+    "$baton" compile p.baton --target 'cpu{accuracy="default", tune="other.name", denormals="flush"}' -o b.bta
+refuse other.name
+expect 0 -- "$baton" compile p.baton --tune other.name -o b.bta
+cmp -s a.bta b.bta || fault "the name of the records is in what they choose"
+expect 0 -- "$baton" info p.baton --target cpu --tune records --json
+refuse records
 
 # Lines with the digests that they should have.
 with_digests() {
@@ -115,6 +125,9 @@ expect 0 -- "$baton" run a.bta -i x=random:1
 [ ! -e records ] || fault "to run an artifact has made records"
 expect 2 '--tune is for models' -- "$baton" run a.bta --tune records -i x=random:1
 expect 2 '--tune needs a target that has tuning records' -- "$baton" run p.baton --target reference --tune records -i x=random:1
+expect 1 'a.bta is compiled, for target cpu: to change its tune takes the model it was compiled from' -- \
+    "$baton" run a.bta --target 'cpu{tune="records"}' -i x=random:1
+[ ! -e records ] || fault "what was refused has made records"
 expect 2 'both say which records' -- "$baton" run p.baton --target 'cpu{tune="a"}' --tune records -i x=random:1
 expect 2 'without quotes' -- "$baton" run p.baton --tune 'a"b' -i x=random:1
 mkfifo pipe

@@ -6,6 +6,7 @@
 #include "base/arena.h"
 #include "compile/code/code.h"
 #include "compile/code/compiled.h"
+#include "pass/targets.h"
 #include "plugin/plugins.h"
 #include "text/given_dims.h"
 
@@ -340,7 +341,29 @@ static bt_status copy_lists(const bt_artifact *a, bt_compiled *c)
     return bt__compiled_text(c, a->provenance, &c->provenance);
 }
 
-/* The targets' names must be those that it was compiled for; their options may differ. */
+static bt_status refuse_other(bt_ctx *ctx, const bt_artifact *a, const char *what)
+{
+    return bt_fail(
+        ctx, BT_ERR_ARGUMENT,
+        "%s is compiled, for target %s: to change its %s takes the model it was "
+        "compiled from",
+        a->path, a->targets[0].text, what);
+}
+
+/* What only compiling heeds is as it was compiled. */
+static bt_status check_options(bt_ctx *ctx, const bt_artifact *a, uint32_t i,
+                               const bt_target_use *use)
+{
+    const char *name, *compiled, *other;
+    if (!use->target->compile_options || !*use->options)
+        return NULL;
+    BT_TRY(bt__named_split(ctx, bt_ctx_scratch(ctx), "target", a->targets[i].text, &name,
+                           &compiled));
+    BT_TRY(bt__options_differ(ctx, use->target, use->options, compiled, &other));
+    return other ? refuse_other(ctx, a, other) : NULL;
+}
+
+/* The targets' names must be those that it was compiled for; options of running may differ. */
 static bt_status check_targets(bt_ctx *ctx, const bt_artifact *a, const bt_compiled *c)
 {
     int same = c->ntarget == a->ntarget;
@@ -349,11 +372,11 @@ static bt_status check_targets(bt_ctx *ctx, const bt_artifact *a, const bt_compi
         size_t n = strlen(name);
         same = strncmp(text, name, n) == 0 && (!text[n] || strchr("{ ", text[n]));
     }
-    return same ? NULL
-                : bt_fail(ctx, BT_ERR_ARGUMENT,
-                          "%s is compiled, for target %s: to change its target takes the "
-                          "model it was compiled from",
-                          a->path, a->targets[0].text);
+    if (!same)
+        return refuse_other(ctx, a, "target");
+    for (uint32_t i = 0; i < c->ntarget; i++)
+        BT_TRY(check_options(ctx, a, i, c->targets[i]));
+    return NULL;
 }
 
 static bt_status load(bt_ctx *ctx, const bt_artifact *base, bt_compiled *c)

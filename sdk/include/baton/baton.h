@@ -49,7 +49,7 @@ typedef struct bt_program_options {
      * order of preference, where the last gets what is left. Its name is what conditions
      * of the pipeline ask for. NULL: "cpu", or "reference" where its plugin is missing;
      * "interp" of executors that compile nothing. Of an artifact: its own ones, with other
-     * options. */
+     * options, but for those that only compiling heeds (bt_target.compile_options). */
     const char *target;
     /* Pipelines of executors of compiled programs, by name, file or in one line. */
     const char *fuse; /* what is computed together; NULL: "fuse" */

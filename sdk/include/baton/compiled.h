@@ -18,10 +18,11 @@ extern "C" {
 
 /* A target with its options, opened. */
 typedef struct bt_target_use {
-    const char *text; /* as it was given: "cpu{threads=2}" */
+    const char *text; /* as it was given, without its unnamed options: "cpu{threads=2}" */
     const bt_target *target;
     void *instance;
     const bt_space *space; /* of memory of its own, all filled in; NULL: the host's */
+    const char *options;   /* as they were given, without braces: "threads=2" */
 } bt_target_use;
 
 /* Those of a list. Each is opened once for a whole compilation: passes, lowering and the

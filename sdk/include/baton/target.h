@@ -295,9 +295,15 @@ typedef struct bt_target {
     /* optional: how the instance would compute a primitive function that it supports, and how
      * else it could: a line for each way, with its estimate, for `baton info --why`. */
     bt_status (*explain)(bt_ctx *, void *self, const bt_func *primitive, bt_text *out);
+    /* optional: names of options, ended by NULL. Those that only compiling heeds: an artifact
+     * has them as it was compiled, and whoever loads it with another value is refused. Those
+     * that say nothing of what is made, such as a file that is looked at: they are left out
+     * of the target's text, which artifacts keep and messages show. */
+    const char *const *compile_options;
+    const char *const *unnamed_options;
 } bt_target;
 /* The most versions of one kernel, and the most dims that tell them apart. */
-#define BT_MAX_VERSIONS 8
+#define BT_MAX_VERSIONS     8
 #define BT_MAX_VERSION_DIMS 4
 #define BT_TARGETS(array)                            \
     {                                                \

@@ -9,7 +9,7 @@
 #include "scaled.h"
 #include "verbs.h"
 
-/* The artifact must not replace the model that it is made from. */
+/* The artifact must not replace what it is made from. */
 static int is_same_file(const char *a, const char *b)
 {
     struct stat x, y;
@@ -19,12 +19,15 @@ static int is_same_file(const char *a, const char *b)
 
 static int check_output(const struct tool *tool, const char *output)
 {
+    const char *tune = option_value(tool, "tune");
     if (!output)
         return tool_usage(tool, "-o FILE is missing: where the compiled program goes");
     if (!*output || strcmp(output, "-") == 0)
         return tool_usage(tool, "an artifact is a file: -o takes its name");
     if (is_same_file(tool->args[0], output))
         return tool_usage(tool, "-o %s is the model itself", output);
+    if (tune && (strcmp(tune, output) == 0 || is_same_file(tune, output)))
+        return tool_usage(tool, "-o %s is the file of --tune", output);
     return EXIT_OK;
 }
 

@@ -197,7 +197,15 @@ static int get_compiled(struct tool *tool, const char **out)
 static int quote(struct tool *tool, const char *file, const char **out)
 {
     bt_text text;
+    const char **all = option_values(tool, "tune");
     bt_text_init(&text, bt_ctx_scratch(tool->ctx));
+    if (!all)
+        return tool_fail(tool, bt_no_memory());
+    if (all[1])
+        return tool_usage(tool,
+                          "--tune %s and --tune %s both say which records: give one "
+                          "of them",
+                          all[0], all[1]);
     if (!*file || strpbrk(file, "\"\\\n"))
         return tool_usage(tool, "--tune takes the name of a file, without quotes and "
                                 "backslashes");

@@ -117,6 +117,10 @@ static int parse_option(struct tool *tool, int argc, char **argv, int *index)
             return tool_usage(tool, "--%s needs %s", option->name, option->value);
         value = argv[*index];
     }
+        if (strncmp(value, "--", 2) == 0)
+            return tool_usage(tool,
+                              "--%s needs %s, not %s: --%s=%s is a value that begins so",
+                              option->name, option->value, value, option->name, value);
     tool->given[tool->ngiven++] = (struct given){ option, value ? value : "" };
     return EXIT_OK;
 }
@@ -278,7 +282,9 @@ void tool_remark(const struct tool *tool)
             return;
         if (remark->place.file) {
             put_shown(stderr, remark->place.file);
-            fprintf(stderr, ":%u:%u: ", remark->place.line, remark->place.column);
+            if (remark->place.line)
+                fprintf(stderr, ":%u:%u", remark->place.line, remark->place.column);
+            fputs(": ", stderr);
         }
         fputs("note: ", stderr);
         put_shown(stderr, remark->message);

@@ -9,6 +9,7 @@
 #include <string.h>
 #include <sys/file.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
 #include <baton/value.h>
@@ -22,6 +23,14 @@ static const int64_t MOST_NS = INT64_C(1000000000000000);
 static int starts_with(const char *text, size_t nbytes, const char *with)
 {
     return nbytes >= strlen(with) && memcmp(text, with, strlen(with)) == 0;
+}
+
+static int is_number_line(const char *text, const char *end)
+{
+    const char *digit = text;
+    while (digit < end && *digit >= '0' && *digit <= '9')
+        digit++;
+    return digit > text && digit < end && *digit == '\n';
 }
 
 static int is_whole(const char *line, size_t nbytes)
@@ -114,8 +123,13 @@ bt_status cpu_records_parse(bt_ctx *ctx, bt_arena *arena, const char *path,
                              "is no file of tuning records, and stays as it is");
     text += strlen(head);
     if (!starts_with(text, (size_t)(end - text), version))
-        return bt_fail_place(ctx, BT_ERR_FORMAT, &place,
-                             "has tuning records of another version, this Baton reads 2");
+        return bt_fail_place(
+            ctx, BT_ERR_FORMAT, &place,
+            is_number_line(text, end)
+                ? "has tuning records of another version, this Baton reads 2"
+                : "has a damaged first line, expected \"%s2\" and "
+                  "the end of the line behind it",
+            head);
     text += strlen(version);
     while (text < end) {
         const char *stop = memchr(text, '\n', (size_t)(end - text));
@@ -147,9 +161,11 @@ static bt_status read_file(bt_ctx *ctx, bt_arena *arena, const char *path,
     *extent = (struct extent){ 0, 1 };
     if (!is_there && errno == ENOENT)
         return NULL;
-    if (is_there && S_ISFIFO(named.st_mode)) // which would be waited for
+    // a pipe would be waited for, a device may have no end
+    if (is_there && !S_ISREG(named.st_mode) && !S_ISDIR(named.st_mode))
         return bt_fail_place(ctx, BT_ERR_ARGUMENT, &(bt_place){ .file = path },
-                             "is a pipe, expected a file of tuning records");
+                             "is a %s, expected a file of tuning records",
+                             S_ISFIFO(named.st_mode) ? "pipe" : "device or a socket");
     BT_TRY(bt_file_read(ctx, path, &file));
     bt_status status =
         file->nbytes > MOST_NBYTES
@@ -211,18 +227,32 @@ static bt_status add_line(bt_arena *arena, const struct cpu_record *r, bt_text *
 static bt_status fail_file(bt_ctx *ctx, const char *path, const char *what)
 {
     return bt_fail_place(ctx, BT_ERR_IO, &(bt_place){ .file = path }, "%s: %s", what,
-                         strerror(errno));
+                         errno == EWOULDBLOCK ? "another process has it locked"
+                                              : strerror(errno));
+}
+
+/* A lock is held as long as a file is read or a line is written: who holds it longer, such as a
+ * process that was stopped, is not waited for. */
+static int wait_for(int fd, int how)
+{
+    enum { NTRY = 200 };
+    static const struct timespec between = { .tv_nsec = 10000000 };
+    int done;
+    for (int i = 0; (done = flock(fd, how | LOCK_NB)) != 0 && i < NTRY; i++) {
+        if (errno != EINTR && errno != EWOULDBLOCK)
+            return done;
+        (void)nanosleep(&between, NULL);
+    }
+    return done;
 }
 
 /* Opens and locks the file. -1: errno says why not. */
 static int lock(const char *path, int flags, int how)
 {
-    int fd = open(path, flags | O_CLOEXEC | O_NOCTTY | O_NONBLOCK, 0666), done;
+    int fd = open(path, flags | O_CLOEXEC | O_NOCTTY | O_NONBLOCK, 0666);
     if (fd < 0)
         return fd;
-    while ((done = flock(fd, how)) != 0 && errno == EINTR)
-        ;
-    if (done == 0)
+    if (wait_for(fd, how) == 0)
         return fd;
     const int reason = errno;
     close(fd);
@@ -277,6 +307,27 @@ static bt_status append(bt_ctx *ctx, bt_arena *arena, const char *path, int fd,
         return bt_no_memory();
     return write_all(fd, text.at, text.len) ? NULL
                                             : fail_file(ctx, path, "cannot be written");
+}
+
+bt_status cpu_records_begin(bt_ctx *ctx, const char *path)
+{
+    struct stat s;
+    if (stat(path, &s) == 0 || errno != ENOENT)
+        return NULL; // what is there shows when it is read
+    int fd = lock(path, O_WRONLY | O_APPEND | O_CREAT, LOCK_EX);
+    if (fd < 0)
+        return errno == ENOENT
+                   ? bt_fail_place(ctx, BT_ERR_ARGUMENT, &(bt_place){ .file = path },
+                                   "cannot be made for tuning records: there is no such "
+                                   "folder")
+                   : fail_file(ctx, path, "cannot be made for tuning records");
+    // another process may have been faster
+    const int is_made = fstat(fd, &s) == 0 &&
+                        (s.st_size > 0 || (write_all(fd, head, strlen(head)) &&
+                                           write_all(fd, version, strlen(version))));
+    bt_status status = is_made ? NULL : fail_file(ctx, path, "cannot be written");
+    close(fd);
+    return status;
 }
 
 bt_status cpu_records_add(bt_ctx *ctx, bt_arena *arena, const char *path,

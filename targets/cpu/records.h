@@ -27,6 +27,9 @@ struct cpu_records {
     uint32_t ndamaged; /* lines */
 };
 
+/* Makes a file without records where there is none.
+ * errors  BT_ERR_ARGUMENT: there is no such folder; BT_ERR_IO: it cannot be written */
+bt_status cpu_records_begin(bt_ctx *, const char *path) BT_MUST_USE;
 /* Those of a file, which need not be there, in the arena.
  * errors  BT_ERR_FORMAT: it is no file of records, or of another version; BT_ERR_LIMIT */
 bt_status cpu_records_read(bt_ctx *, bt_arena *, const char *path,
@@ -38,7 +41,7 @@ bt_status cpu_records_parse(bt_ctx *, bt_arena *, const char *path, const char *
 const struct cpu_record *cpu_records_find(const struct cpu_records *, const char *machine,
                                           const char *function);
 /* Adds one to a file, unless there is one of the same function meanwhile: *record is that then.
- * errors  those of reading; BT_ERR_IO */
+ * errors  those of reading; BT_ERR_IO: it cannot be written, or another process keeps its lock */
 bt_status cpu_records_add(bt_ctx *, bt_arena *, const char *path,
                           struct cpu_record *record) BT_MUST_USE;
 

@@ -29,7 +29,10 @@ struct cpu_tuner {
     const void *mark;
     struct stat seen;
     struct cpu_records records;
+    int has_begun;
+    int is_lost;      /* what is measured: the file cannot be written */
     int has_remarked; /* that some are damaged */
+    int has_remarked_strange;
 };
 
 /* ---- whose records ---- */
@@ -282,6 +285,38 @@ static bt_status refresh(bt_ctx *ctx, struct cpu_tuner *t)
     return NULL;
 }
 
+/* What cannot be kept is measured all the same: said once, not an error. */
+static bt_status keep(bt_ctx *ctx, struct cpu_tuner *t, bt_status status)
+{
+    if (!status || status->code != BT_ERR_IO)
+        return status;
+    bt_remark(
+        ctx, BT_REMARK_NOTE,
+        bt_note(ctx, status, NULL, 0, "what is measured now is used, and not recorded"));
+    t->is_lost = 1;
+    return NULL;
+}
+
+static bt_status begin(bt_ctx *ctx, struct cpu_tuner *t)
+{
+    if (t->has_begun)
+        return NULL;
+    BT_TRY(keep(ctx, t, cpu_records_begin(ctx, t->o.path)));
+    t->has_begun = 1;
+    return NULL;
+}
+
+static void remark_strange(bt_ctx *ctx, struct cpu_tuner *t, const struct cpu_record *r)
+{
+    if (!t->has_remarked_strange)
+        bt_remark(ctx, BT_REMARK_NOTE,
+                  bt_fail(ctx, BT_ERR_FORMAT,
+                          "%s: its record of %s is of ways that are not here, and not "
+                          "used: without that line it is measured",
+                          t->o.path, r->name));
+    t->has_remarked_strange = 1;
+}
+
 static bt_status tune(bt_ctx *ctx, bt_arena *arena, struct cpu_tuner *t,
                       const struct cpu_trial *trial, struct cpu_choices *choices,
                       int *is_chosen)
@@ -299,9 +334,12 @@ static bt_status tune(bt_ctx *ctx, bt_arena *arena, struct cpu_tuner *t,
         const struct tuning tuning = { ctx, *trial, choices };
         BT_TRY(choose_program(&tuning));
         BT_TRY(fill_record(arena, choices, &record));
-        BT_TRY(cpu_records_add(ctx, arena, t->o.path, &record));
+        if (!t->is_lost)
+            BT_TRY(keep(ctx, t, cpu_records_add(ctx, arena, t->o.path, &record)));
     }
     *is_chosen = take_record(choices, known ? known : &record);
+    if (known && !*is_chosen)
+        remark_strange(ctx, t, known);
     return NULL;
 }
 
@@ -319,7 +357,11 @@ bt_status cpu_tune(bt_ctx *ctx, bt_arena *arena, struct cpu_tuner *t, const bt_f
     config.choices = choices;
     if (func->nvar)
         return NULL;
-    bt_status status = cpu_schedule(ctx, arena, &config, func, NULL, &loops);
+    pthread_mutex_lock(&t->mutex);
+    bt_status status = begin(ctx, t);
+    pthread_mutex_unlock(&t->mutex);
+    BT_TRY(status);
+    status = cpu_schedule(ctx, arena, &config, func, NULL, &loops);
     if (status)
         return status->code == BT_ERR_UNSUPPORTED ? NULL : status;
     if (!has_rivals(choices))

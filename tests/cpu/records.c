@@ -151,7 +151,8 @@ static void test_other_files_stay(void **state)
     (void)state;
     struct world w = world_open();
     static const char *const texts[] = { "a letter\n", "baton.cpu.tune 1\n",
-                                         "baton.cpu.tune" };
+                                         "baton.cpu.tune", "baton.cpu.tune 2\r\n",
+                                         "baton.cpu.tune 2\t3\n" };
     for (size_t i = 0; i < BT_COUNT(texts); i++) {
         struct cpu_record record = record_of("f");
         bt_file *file;

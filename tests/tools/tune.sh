@@ -89,7 +89,8 @@ for choices in 'cpu	0	cpu	0	1	cpu	1	by hand	0	1' 'cpu	0	cpu	0	1' 'other.way	0	ot
         sed -n 3p first
     } > strange
     cp strange before
-    expect 0 -- "$baton" info p.baton --target cpu --tune strange --why
+    expect 0 'strange: its record of .* is of ways that are not here, and not used' -- \
+        "$baton" info p.baton --target cpu --tune strange --why
     [ "$(grep -c 'by its record' out)" = 1 ] || fault "a record of other choices is used: $choices"
     cmp -s strange before || fault "a strange record is written over"
 done
@@ -124,10 +125,10 @@ rm records
 expect 0 -- "$baton" run a.bta -i x=random:1
 [ ! -e records ] || fault "to run an artifact has made records"
 expect 2 '--tune is for models' -- "$baton" run a.bta --tune records -i x=random:1
-expect 2 '--tune needs a target that has tuning records' -- "$baton" run p.baton --target reference --tune records -i x=random:1
 expect 1 'a.bta is compiled, for target cpu: to change its tune takes the model it was compiled from' -- \
     "$baton" run a.bta --target 'cpu{tune="records"}' -i x=random:1
 [ ! -e records ] || fault "what was refused has made records"
+expect 2 '--tune needs a target that has tuning records' -- "$baton" run p.baton --target reference --tune records -i x=random:1
 expect 2 'both say which records' -- "$baton" run p.baton --target 'cpu{tune="a"}' --tune records -i x=random:1
 expect 2 'without quotes' -- "$baton" run p.baton --tune 'a"b' -i x=random:1
 mkfifo pipe
@@ -137,8 +138,48 @@ if [ "$(id -u)" != 0 ]; then
     cp first fixed
     chmod a-w fixed
     expect 0 -- "$baton" compile p.baton --tune fixed -o d.bta
-    expect 1 'cannot be locked' -- "$baton" compile m1.baton --tune fixed -o d.bta
+    expect 0 'fixed: note: cannot be locked to add tuning records: Permission denied' 'is used, and not recorded' -- \
+        "$baton" compile m1.baton --tune fixed -o d.bta
+    [ "$(grep -c note: out)" = 1 ] || fault "said more than once"
+    mkdir locked
+    chmod a-w locked
+    expect 0 'locked/records: note: cannot be made' -- "$baton" compile m1.baton --tune locked/records -o d.bta
     chmod a-r fixed
     expect 1 'fixed' -- "$baton" compile p.baton --tune fixed -o d.bta
 fi
-expect 1 'cannot be locked' -- "$baton" compile p.baton --tune missing/records -o d.bta
+expect 1 'missing/records: .*there is no such folder' -- "$baton" compile p.baton --tune missing/records -o d.bta
+expect 1 'is a device or a socket, expected a file of tuning records' -- "$baton" compile p.baton --tune /dev/full -o d.bta
+sed '1s/$/\r/' first > lines
+expect 1 'lines: .*a damaged first line, expected "baton.cpu.tune 2"' -- "$baton" compile p.baton --tune lines -o d.bta
+expect 2 '--tune needs FILE, not --why' -- "$baton" info p.baton --target cpu --tune --why
+[ ! -e ./--why ] || fault "an option was taken for a file"
+expect 2 '--tune x and --tune y both say which records' -- "$baton" compile p.baton --tune x --tune y -o d.bta
+for file in y.bta first; do
+    cp first before
+    expect 2 "-o $file is the file of --tune" -- "$baton" compile p.baton --tune $file -o $file
+    cmp -s first before || fault "the artifact has taken the place of the records"
+done
+
+# The file is made also where there is nothing to choose.
+cat > none.baton <<'END'
+#[version = "baton 0.1"]
+
+def @main(%x: Tensor[(8), float32]) { nn.relu(%x) }
+END
+expect 0 -- "$baton" compile none.baton --tune empty -o d.bta
+[ "$(cat empty)" = 'baton.cpu.tune 2' ] || fault "no file without records: $(cat empty)"
+
+# Who holds the lock for long is not waited for.
+if command -v flock > /dev/null; then
+    cp first held
+    (
+        flock 9
+        exec sleep 60
+    ) 9>> held &
+    holder=$!
+    while flock -n held true; do sleep 0.01; done
+    expect 0 'held: note: cannot be locked to add tuning records: another process has it locked' 'is used, and not recorded' -- \
+        "$baton" compile m1.baton --tune held -o d.bta
+    kill $holder
+    cmp -s first held || fault "a file was written that another process had locked"
+fi

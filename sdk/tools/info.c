@@ -278,7 +278,17 @@ const struct verb verb_info = {
                "\n"
                "CALLS are the places that call, of all functions that the program reaches: those\n"
                "of one run where it has no branches and no recursion. MULTIPLY-ADDS and BYTES\n"
-               "(read and written) are of all of them together.",
+               "(read and written) are of all of them together.\n"
+               "\n"
+               "--why has a line for each way to compute a sum of products, sum by sum in the\n"
+               "order of the program, and for each program where plugins bring others, with an\n"
+               "estimate of what it takes in one thread; with --tune, a measured time. On target\n"
+               "cpu tiles are blocks of the result, of packed factors; turned: with rows and\n"
+               "columns exchanged; lines: one row along the packed other factor; winograd\n"
+               "F(m,3): by transforms, with fewer products. 'all loops' is no further way: it is\n"
+               "what the program that is taken costs with all that is around its sums, by another\n"
+               "model, so that its parts need not add up to it. Ways that cannot be taken, as\n"
+               "those that options exclude, have no line.",
     .examples = "  baton info digits.baton\n"
                 "  baton info digits.baton --target cpu\n"
                 "  baton info digits.baton --target cpu --why\n"

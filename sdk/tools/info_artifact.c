@@ -118,15 +118,15 @@ static void print_functions(const bt_artifact *a, const bt_blocks *blocks)
         width = n > width ? n : width;
         target_width = m > target_width ? m : target_width;
     }
-    printf("\n%-*s  %5s  %-*s  %7s  %13s  %8s  WAY\n", width, "FUNCTION", "CALLS", target_width,
-           "TARGET", "KERNELS", "MULTIPLY-ADDS", "BYTES");
+    printf("\n%-*s  %5s  %-*s  %7s  %13s  %8s  WAY\n", width, "FUNCTION", "CALLS",
+           target_width, "TARGET", "KERNELS", "MULTIPLY-ADDS", "BYTES");
     for (uint32_t i = 0; i < a->nfunc; i++) {
         const bt_compiled_func *f = a->funcs[i];
         uint32_t nkernel, ncall;
         char work[SCALED_NBYTES], bytes[SCALED_NBYTES];
         count_calls(a, blocks, i, &nkernel, &ncall);
-        printf("%-*s  %5u  %-*s  %7u  %13s  %8s%s%s\n", width, f->name, ncall, target_width,
-               a->targets[f->target].text, nkernel,
+        printf("%-*s  %5u  %-*s  %7u  %13s  %8s%s%s\n", width, f->name, ncall,
+               target_width, a->targets[f->target].text, nkernel,
                cost_text(of_all_calls(f->multiply_adds, ncall), work),
                cost_text(of_all_calls(f->nbytes, ncall), bytes), *f->way ? "  " : "",
                f->way);
@@ -261,7 +261,8 @@ int info_artifact(struct tool *tool)
 {
     static const char *const of_models[] = { "dim",     "fix",       "entry",  "target",
                                              "threads", "opt-level", "passes", "pipeline",
-                                             "fuse",    "plan",      "hot",    "tune" };
+                                             "fuse",    "plan",      "hot",    "tune",
+                                             "why" };
     const bt_global *entry;
     bt_blocks blocks;
     bt_artifact *a;

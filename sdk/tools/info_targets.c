@@ -265,6 +265,16 @@ static void print_idle(const struct table *t)
     }
 }
 
+/* Targets that compute something, and do not say how else they could. */
+static void print_unexplained(const struct table *t)
+{
+    for (uint32_t i = 0; t->wants_why && i < t->compiled->ntarget; i++) {
+        const bt_target_use *use = t->compiled->targets[i];
+        if (!use->target->explain && has_row(t, i))
+            printf("\n%s does not say in which ways it could compute\n", use->text);
+    }
+}
+
 /* How a target runs its part; NULL: it does not say, or there is no memory. */
 static const char *describe(const struct table *t, uint32_t target)
 {
@@ -303,6 +313,7 @@ static void print_table(const struct table *t)
         print_row(t, t->rows.at[i], width, target_width);
     print_refusals(t);
     print_idle(t);
+    print_unexplained(t);
     print_descriptions(t);
 }
 

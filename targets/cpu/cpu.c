@@ -260,17 +260,21 @@ static double measured(const struct cpu_choices *tuned, const struct cpu_choice 
     return 0;
 }
 
-/* Of digits behind the point, those that a time of so many ns needs in ms. */
-static int digits_of(double ns)
+/* In a column, which what is far larger than times are does not break. */
+static void print_ms(int width, double ns, bt_text *out)
 {
-    return ns < 1e3 ? 6 : 4;
+    if (ns < 1e10)
+        bt_text_addf(out, "%*.*f ms", width, ns < 1e3 ? 6 : 4, ns * 1e-6);
+    else
+        bt_text_addf(out, "%*.2g ms", width, ns * 1e-6);
 }
 
 static void print_choice(const struct cpu_choice *c, const struct cpu_choices *tuned,
                          bt_text *out)
 {
     const double ns = measured(tuned, c);
-    bt_text_addf(out, "  %10.*f ms", digits_of(c->ns), c->ns * 1e-6);
+    bt_text_addf(out, "  ");
+    print_ms(10, c->ns, out);
     if (ns > 0)
         bt_text_addf(out, ", %.4f ms measured", ns * 1e-6);
     bt_text_addf(out, "%s\n",
@@ -306,7 +310,8 @@ static void print_choices(const struct cpu_choices *choices,
         if (!c->sum || strcmp(c->program, program) != 0)
             continue;
         if (count_rivals(choices, c) < 2) {
-            bt_text_addf(out, "sum %-3" PRIu32 "  %s\n", c->sum, c->way);
+            bt_text_addf(out, "sum %-3" PRIu32 "  %s, the only way here\n", c->sum,
+                         c->way);
             continue;
         }
         bt_text_addf(out, "sum %-3" PRIu32 "  %-18s", c->sum, c->way);
@@ -331,8 +336,15 @@ static bt_status explain(bt_ctx *ctx, void *self, const bt_func *primitive, bt_t
         status = cpu_schedule(ctx, arena, &config, primitive, NULL, &loops);
     if (!status) {
         print_choices(&choices, config.wanted, out);
-        const double ns = cpu_cost(&config, &loops->body);
-        bt_text_addf(out, "all loops %29.*f ms\n", digits_of(ns), ns * 1e-6);
+        bt_text_addf(out, "all loops ");
+        print_ms(29, cpu_cost(&config, &loops->body), out);
+        bt_text_addf(out, "\n");
+        if (primitive->nvar)
+            bt_text_addf(out, "open dims are taken for %d, or a bound that is nearer%s\n",
+                         CPU_OPEN_ITERATIONS,
+                         bt_dict_find(&primitive->attrs, "versions")
+                             ? "; of the versions this is the one for any"
+                             : "");
     } else if (status->code == BT_ERR_UNSUPPORTED) {
         bt_text_addf(out, "by the evaluator: %s\n", status->message);
         status = NULL;

@@ -68,6 +68,9 @@ expect 1 'd.bta has no function @other: it is @main' -- "$baton" run d.bta --ent
 expect 0 -- "$baton" run d.bta --entry main
 expect 1 'executor interp runs programs as they are written, graph and vm run compiled ones' -- "$baton" run d.bta --executor interp
 expect 2 'dim is for models: d.bta is compiled' -- "$baton" info d.bta --dim n=1
+expect 2 'why is for models: d.bta is compiled' -- "$baton" info d.bta --why
+expect 2 'check-kernels is for models: d.bta is compiled' -- "$baton" run d.bta --check-kernels -i image=random:1
+expect 2 'check-kernels is of programs that are compiled: give --target cpu' -- "$baton" run "$digits" --check-kernels -i image=random:1
 expect 2 'target is for models: d.bta is compiled' -- "$baton" info d.bta --target reference
 expect 0 '^median ' -- "$baton" bench d.bta --warmup 0 --repeat 2
 for verb in opt import; do

@@ -90,6 +90,11 @@ expect 0 'cpu_tile_f32_portable(' 'cpu_line_f32_portable(' -- env BATON_CPU=port
 
 # Values of dims that kernels have code of their own for: asked for, listed, chosen by the call.
 expect 0 'versions for n=1; n=8; any' -- "$baton" info rows.baton --target cpu --hot n=1,8
+expect 0 '^  open dims are taken for 1024, or a bound that is nearer; of the versions this is the one for any$' -- \
+    "$baton" info rows.baton --target cpu --hot n=1,8 --why
+expect 0 '^  open dims are taken for 1024, or a bound that is nearer$' -- "$baton" info rows.baton --target cpu --why
+expect 0 -- "$baton" info rows.baton --target cpu --dim n=8 --why
+refuse 'open dims'
 sed 's/) {/, hot="n=8") {/' rows.baton > hot.baton
 expect 0 'versions for n=8; any' -- "$baton" info hot.baton --target cpu
 [ "$("$baton" info hot.baton --target reference | grep -c versions)" = 0 ]

@@ -23,7 +23,8 @@
 bt_status cpu_vectorise(bt_loops *, const struct cpu_config *) BT_MUST_USE;
 /* What such a program takes, in ns: an estimate. */
 double cpu_cost(const struct cpu_config *, const bt_stmts *);
-/* How many iterations a loop has; of an open one, a guess. */
+/* How many iterations a loop has; of an open one so many, or its bound that is nearer. */
+enum { CPU_OPEN_ITERATIONS = 1024 };
 int64_t cpu_iterations(const bt_node *extent);
 /* How many it has in any case: an open one may have one. */
 int64_t cpu_iterations_at_least(const bt_node *extent);

@@ -32,15 +32,14 @@ static double cost_of_call(const struct cpu_config *config, const bt_stmt *stmt)
 
 int64_t cpu_iterations(const bt_node *extent)
 {
-    enum { OPEN = 1024 };
     int64_t known = bt_node_number(extent), by;
     if (extent->kind == BT_NODE_SCALAR && extent->which == BT_SCALAR_CEILDIV &&
         bt_node_is_const(extent->args[1], &by) && by > 0)
         return bt_ceildiv_int64(cpu_iterations(extent->args[0]), by);
-    return known >= 0            ? known
-           : extent->low > OPEN  ? extent->low
-           : extent->high < OPEN ? extent->high
-                                 : OPEN;
+    return known >= 0                           ? known
+           : extent->low > CPU_OPEN_ITERATIONS  ? extent->low
+           : extent->high < CPU_OPEN_ITERATIONS ? extent->high
+                                                : CPU_OPEN_ITERATIONS;
 }
 
 int64_t cpu_iterations_at_least(const bt_node *extent)

@@ -38,11 +38,14 @@ bt_status bt__named_split(bt_ctx *ctx, bt_arena *arena, const char *what,
                           const char *text, const char **name, const char **options)
 {
     size_t n = strlen(text), brace = strcspn(text, "{");
-    if (brace < n && (n < brace + 2 || text[n - 1] != '}'))
-        return bt_fail(ctx, BT_ERR_ARGUMENT, "%s %s: a closing } is missing", what, text);
     *name = bt_arena_text(arena, text, brace);
+    if (!*name)
+        return bt_no_memory();
+    if (brace < n && (n < brace + 2 || text[n - 1] != '}'))
+        return bt_fail_place(ctx, BT_ERR_ARGUMENT, &(bt_place){ .file = *name },
+                             "%s %s: a closing } is missing", what, text);
     *options = brace < n ? bt_arena_text(arena, text + brace + 1, n - brace - 2) : "";
-    return *name && *options ? NULL : bt_no_memory();
+    return *options ? NULL : bt_no_memory();
 }
 
 bt_status bt__options_parse(bt_ctx *ctx, bt_store *store, const char *name,
@@ -58,9 +61,6 @@ bt_status bt__options_parse(bt_ctx *ctx, bt_store *store, const char *name,
     return NULL;
 }
 
-/* The options' struct lives in a store that the target need not keep. */
-static bt_status open_instance(bt_ctx *ctx, const bt_target *target, const char *options,
-                               void **out)
 /* ---- options by name ---- */
 
 static int is_in(const char *const *names, const char *option, size_t nbytes)
@@ -156,6 +156,9 @@ bt_status bt__options_differ(bt_ctx *ctx, const bt_target *target, const char *g
 
 /* ---- opening ---- */
 
+/* The options' struct lives in a store that the target need not keep. */
+static bt_status open_instance(bt_ctx *ctx, const bt_target *target, const char *options,
+                               void **out)
 {
     bt_store *store = bt_store_create(bt_ctx_registry(ctx));
     const void *values;
@@ -226,13 +229,13 @@ static bt_status open_one(struct list *l, const char *text, size_t nbytes)
     BT_TRY(bt__named_split(l->ctx, l->arena, "target", use.text, &name, &options));
     BT_TRY(bt_registry_row(l->ctx, "baton.target/1", name, sizeof(bt_target), &row));
     use.target = row;
-    for (uint32_t i = 0; i < l->uses.len; i++) {
-        if (strcmp(l->uses.at[i].text, use.text) == 0)
-            return bt_fail(l->ctx, BT_ERR_ARGUMENT, "target %s is listed twice",
     use.options = options;
     use.text = named_text(l->arena, row, use.text, options);
     if (!use.text)
         return bt_no_memory();
+    for (uint32_t i = 0; i < l->uses.len; i++) {
+        if (strcmp(l->uses.at[i].text, use.text) == 0)
+            return bt_fail(l->ctx, BT_ERR_ARGUMENT, "target %s is listed twice",
                            use.text);
     }
     BT_TRY(open_instance(l->ctx, use.target, options, &use.instance));

@@ -128,6 +128,9 @@ static int print_bench(const struct bench *b)
         printf(", %.1f %% of it used", 100 * flops(b) / b->peak);
     if (b->peak > 0)
         putchar('\n');
+    if (b->peak > 0 && flops(b) > b->peak)
+        printf("        (multiply-adds are counted as the model has them: some ways to "
+               "compute do\n        with fewer)\n");
     if (b->profile)
         print_profile(b->profile, &(struct profile_facts){
                                       bt_program_compiled(b->program), b->peak });
@@ -188,17 +191,13 @@ static int measure(struct bench *b)
 static int run(struct tool *tool)
 {
     struct bench b = { .tool = tool, .nwarm = 3, .seed = 1 };
-    int code = option_number(tool, "threads", MOST_THREADS, &b.nthread);
+    int code = option_number(tool, "threads", 0, MOST_THREADS, &b.nthread);
     if (!code)
-        code = option_number(tool, "warmup", MOST_WARM, &b.nwarm);
+        code = option_number(tool, "warmup", 0, MOST_WARM, &b.nwarm);
     if (!code)
-        code = option_number(tool, "repeat", MOST_WARM, &b.nrun);
+        code = option_number(tool, "repeat", 1, MOST_WARM, &b.nrun);
     if (!code)
-        code = option_number(tool, "seed", UINT32_MAX, &b.seed);
-    if (!code && b.nrun == 0 && option_value(tool, "repeat"))
-        code = tool_usage(tool, "--repeat takes a number from 1");
-    if (!code && b.seed == 0)
-        code = tool_usage(tool, "--seed takes a number from 1");
+        code = option_number(tool, "seed", 1, UINT32_MAX, &b.seed);
     if (!code)
         code = open_program(tool, NULL, &b.program, &b.inputs);
     if (code)

@@ -36,7 +36,7 @@ static int read_options(struct tool *tool, bt_pipeline_options *out)
     int64_t stop = 0;
     int code = read_pass_options(tool, out);
     if (!code)
-        code = option_number(tool, "stop-after", UINT32_MAX, &stop);
+        code = option_number(tool, "stop-after", 0, UINT32_MAX, &stop);
     out->stop_after = (uint32_t)stop;
     out->verify_each = option_value(tool, "verify-each") != NULL;
     out->time_passes = option_value(tool, "time-passes") != NULL;

@@ -11,7 +11,7 @@ int check_one_source(const struct tool *tool)
 int read_pass_options(struct tool *tool, bt_pipeline_options *out)
 {
     int64_t level = -1;
-    int code = option_number(tool, "opt-level", 4, &level);
+    int code = option_number(tool, "opt-level", 0, 4, &level);
     *out = (bt_pipeline_options){
         .level = (int32_t)level,
         .require = option_values(tool, "require"),

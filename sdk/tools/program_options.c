@@ -17,7 +17,7 @@ int read_program_options(struct tool *tool, bt_program_options *out)
     const char *target, *hot, *pipeline = option_value(tool, "pipeline");
     int code = check_one_source(tool);
     if (!code)
-        code = option_number(tool, "opt-level", 4, &level);
+        code = option_number(tool, "opt-level", 0, 4, &level);
     if (!code)
         code = read_targets(tool, &target);
     if (!code)

@@ -3,6 +3,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include <baton/artifact.h>
 #include <baton/compiled.h>
 
 #include "input.h"
@@ -158,8 +159,8 @@ static void print_checked(const struct kernel_check *check)
         const int n = (int)strlen(check->funcs[i].way);
         width = n > width ? n : width;
     }
-    printf("%9s %9s %9s %6s  %-*s  %s\n", "error", "bound", "share", "calls", width, "way",
-           "function");
+    printf("%9s %9s %9s %6s  %-*s  %s\n", "error", "bound", "share", "calls", width,
+           "way", "function");
     for (uint32_t i = 0; i < check->nfunc; i++) {
         const struct checked_func *f = &check->funcs[i];
         printf("%9.2e %9.2e %7.3g %% %6u  %-*s  %s%s\n", f->error.apart, f->error.bound,
@@ -194,6 +195,14 @@ static int run_check(struct tool *tool, bt_program *program)
                               "nothing that --%s is about: leave out one of them",
                               *name);
     }
+    if (bt_artifact_is(tool->args[0]))
+        return tool_usage(tool,
+                          "--check-kernels is for models: %s is compiled, and what its "
+                          "kernels are to compute is not in it",
+                          tool->args[0]);
+    if (!bt_program_compiled(program))
+        return tool_usage(tool, "--check-kernels is of programs that are compiled: give "
+                                "--target cpu");
     struct kernel_check check;
     bt_status status =
         check_kernels(tool->ctx, bt_ctx_scratch(tool->ctx), program, &check);
@@ -216,8 +225,8 @@ static int run_check(struct tool *tool, bt_program *program)
     printf("; ");
     const char *rest = check.nwrong ? "the others" : "all";
     if (check.where)
-        printf("%s agree: the largest error is %.3g %% of its bound, in @%s\n",
-               rest, 100 * check.error, check.where);
+        printf("%s agree: the largest error is %.3g %% of its bound, in @%s\n", rest,
+               100 * check.error, check.where);
     else
         printf("%s agree exactly\n", rest);
     return status ? tool_fail(tool, status) : EXIT_OK;

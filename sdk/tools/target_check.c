@@ -134,7 +134,7 @@ int check_targets(struct tool *tool, const char *plugin, uint32_t *nbroken)
 {
     const char *given = option_value(tool, "target");
     int64_t seconds = WATCHDOG_SECONDS;
-    int code = option_number(tool, "timeout", 1000000, &seconds);
+    int code = option_number(tool, "timeout", 0, 1000000, &seconds);
     if (code)
         return code;
     watchdog_set((uint32_t)seconds);

@@ -31,7 +31,8 @@ const char **option_values(const struct tool *tool, const char *name)
     return n ? values : NULL;
 }
 
-int option_number(const struct tool *tool, const char *name, int64_t high, int64_t *out)
+int option_number(const struct tool *tool, const char *name, int64_t low, int64_t high,
+                  int64_t *out)
 {
     const char *text = option_value(tool, name);
     char *end;
@@ -39,9 +40,9 @@ int option_number(const struct tool *tool, const char *name, int64_t high, int64
         return EXIT_OK;
     errno = 0;
     long long value = strtoll(text, &end, 10);
-    if (errno || end == text || *end || value < 0 || value > high)
-        return tool_usage(tool, "--%s takes a number from 0 to %lld, not %s", name,
-                          (long long)high, text);
+    if (errno || end == text || *end || value < low || value > high)
+        return tool_usage(tool, "--%s takes a number from %lld to %lld, not %s", name,
+                          (long long)low, (long long)high, text);
     *out = value;
     return EXIT_OK;
 }
@@ -116,11 +117,11 @@ static int parse_option(struct tool *tool, int argc, char **argv, int *index)
         if (++*index >= argc)
             return tool_usage(tool, "--%s needs %s", option->name, option->value);
         value = argv[*index];
-    }
         if (strncmp(value, "--", 2) == 0)
             return tool_usage(tool,
                               "--%s needs %s, not %s: --%s=%s is a value that begins so",
                               option->name, option->value, value, option->name, value);
+    }
     tool->given[tool->ngiven++] = (struct given){ option, value ? value : "" };
     return EXIT_OK;
 }

@@ -47,9 +47,10 @@ struct tool {
 const char *option_value(const struct tool *, const char *name);
 /* All values, NULL-terminated, in the scratch arena; NULL where there is none. */
 const char **option_values(const struct tool *, const char *name);
-/* A number from 0 to `high`; EXIT_USAGE with a message if it is none. *out stays where
+/* A number from `low` to `high`; EXIT_USAGE with a message if it is none. *out stays where
  * the option is absent. */
-int option_number(const struct tool *, const char *name, int64_t high, int64_t *out);
+int option_number(const struct tool *, const char *name, int64_t low, int64_t high,
+                  int64_t *out);
 
 /* Prints a text indented, each of its lines below the line that it explains. */
 void print_below(const char *text);

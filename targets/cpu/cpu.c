@@ -86,12 +86,19 @@ static void close(void *self)
     bt_arena_destroy(in->arena);
 }
 
+/* The instruction set that is asked for; NULL: none is, which an empty variable means, too. */
+static const char *wanted_isa(bt_ctx *ctx)
+{
+    const char *name = bt_variable(ctx, "BATON_CPU");
+    return name && *name ? name : NULL;
+}
+
 /* The widest set that is of use. AVX512-BF16 and AMX add nothing but products of bfloat16. Those of
  * AMX are used unless sums are to be exact, those of AVX512-BF16 where accuracy is "fast" and they
  * are faster than products of float32, or BATON_CPU names a set. Both take denormals for zeros. */
 static enum cpu_isa choose_isa(bt_ctx *ctx, uint32_t accuracy, int keeps_denormals)
 {
-    const char *wanted = bt_variable(ctx, "BATON_CPU");
+    const char *wanted = wanted_isa(ctx);
     const enum cpu_isa widest = cpu_isa_chosen(wanted);
     if (keeps_denormals && widest >= CPU_ISA_AVX512BF16)
         return CPU_ISA_AVX512;
@@ -177,7 +184,7 @@ static bt_status begin_tuning(bt_ctx *ctx, const char *path, struct instance *in
 
 static bt_status check_variable(bt_ctx *ctx)
 {
-    const char *name = bt_variable(ctx, "BATON_CPU");
+    const char *name = wanted_isa(ctx);
     const int isa = name ? cpu_isa_find(name) : CPU_ISA_PORTABLE;
     bt_text names;
     bt_text_init(&names, bt_ctx_scratch(ctx));
@@ -456,7 +463,8 @@ static const bt_target targets[] = {
     {
         .name = "cpu",
         .doc = "This machine's processors: vector primitives called by loops that are "
-               "interpreted or compiled.",
+               "interpreted or compiled. The environment's BATON_CPU names a narrower "
+               "instruction set to use: portable, avx2, avx512, avx512bf16 or amx.",
         .options = options,
         .options_nbytes = sizeof(struct options),
         .open = open,
@@ -476,10 +484,10 @@ static const bt_target targets[] = {
         .accepts = accepts,
         .beside = "c",
         .explain = explain,
+        .compile_options = compile_options,
+        .unnamed_options = unnamed_options,
     },
     { 0 },
 };
 
 const bt_table bt_targets_cpu_cpu[] = { BT_TARGETS(targets), { 0 } };
-        .compile_options = compile_options,
-        .unnamed_options = unnamed_options,

@@ -33,10 +33,12 @@ bench() { # CODE [TEXT]... -- OPTION...
 bench 0 '^executor graph, target plain$' '^median  [0-9.]* ms$' '^spread  .* (10 % to 90 %), least .*, most ' \
     '^runs    7, and [0-9]* left out\|^runs    [56], and [12] left out' '^rate    .* GFLOP/s, 200 multiply-adds a run$' \
     '^peak    1000000.00 GFLOP/s of the machine, 0.0 % of it used$' -- --target plain --repeat 7 --warmup 1
+refuse 'counted as the model has them'
+bench 0 '^        (multiply-adds are counted as the model has them: some ways to compute do' -- --target 'plain{slow=1}' --repeat 5
 bench 0 '^executor graph, target plain{threads=3}$' '^peak    3000000.00 GFLOP/s' -- --target plain --threads 3 --repeat 5
 bench 0 'target reference, plain{threads=2}$' -- --target 'reference, plain{}' --threads 2 --repeat 5
 bench 0 '^executor graph, target cpu$' '^peak .* % of it used$' -- --repeat 5
-bench 2 'seed takes a number from 1' -- --target plain --seed 0
+bench 2 'seed takes a number from 1 to [0-9]*, not 0' -- --target plain --seed 0
 bench 2 'threads needs a target that has threads: give --target cpu' -- --target reference --threads 2
 bench 2 'threads 2 and threads=1 of --target plain{threads=1} both say how many threads' -- --target 'plain{threads=1}' --threads 2
 bench 1 'no target is named "nowhere"' -- --target nowhere
@@ -47,4 +49,4 @@ bench 0 '"executor": "graph", "targets": \["plain{threads=2}"\], "median_ms": [0
 bench 0 '^median' -- --target plain --repeat 5 -i x=3
 bench 1 'of shape\|shape\|dim' -- --target plain --repeat 5 -i 'x=[1, 2]'
 expect 1 'plain.*fused_exp.*negative, abs and add' -- "$baton" bench refused.baton --target plain
-bench 2 'repeat takes a number from 1; see baton bench --help' -- --repeat 0
+bench 2 'repeat takes a number from 1 to [0-9]*, not 0; see baton bench --help' -- --repeat 0

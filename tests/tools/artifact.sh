@@ -248,6 +248,10 @@ if "$baton" compile "$digits" -o pairs.bta --target 'cpu{accuracy="fast"}' > pai
 else
     expect 0 'BATON_CPU is avx512bf16, this machine has no more than ' -- cat pairs.text
 fi
+BATON_CPU=
+expect 0 '^scores: ' -- "$baton" run "$digits" --executor graph --target cpu -i image=random:1
+expect 0 'BATON_CPU' -- "$baton" list targets cpu
+expect 2 'cpu: error: target cpu{threads=1: a closing } is missing' -- "$baton" run "$digits" --target 'cpu{threads=1'
 BATON_CPU=fast
 expect 1 'BATON_CPU is "fast", expected portable, avx2, avx512, avx512bf16 or amx' -- "$baton" run "$digits" --executor graph --target cpu
 unset BATON_CPU

@@ -28,16 +28,17 @@ struct loaded {
 };
 
 struct options {
-    int64_t threads;
+    int64_t threads, slow;
 };
 static const bt_attr options[] = {
     BT_ATTR(struct options, threads, INT, "1", "that its peak is said to be of"),
+    BT_ATTR(struct options, slow, INT, "0", "1: its peak is said to be next to nothing"),
     { 0 },
 };
 
 struct instance {
     bt_registry *registry;
-    int64_t nthread;
+    int64_t nthread, is_slow;
 };
 
 static bt_status open(bt_ctx *ctx, const void *given, void **self)
@@ -47,6 +48,7 @@ static bt_status open(bt_ctx *ctx, const void *given, void **self)
         return bt_no_memory();
     made->registry = bt_ctx_registry(ctx);
     made->nthread = ((const struct options *)given)->threads;
+    made->is_slow = ((const struct options *)given)->slow;
     *self = made;
     return NULL;
 }
@@ -57,11 +59,11 @@ static void close(void *self)
     bt_free(made->registry, made, sizeof(*made));
 }
 
-/* So much that nothing here comes near it. */
+/* So much that nothing here comes near it, or so little that all is above it. */
 static double peak(void *self, uint32_t nthread)
 {
     const struct instance *made = self;
-    return 1e15 * (double)(nthread ? nthread : made->nthread);
+    return (made->is_slow ? 1e-3 : 1e15) * (double)(nthread ? nthread : made->nthread);
 }
 
 /* ---- lowering ---- */

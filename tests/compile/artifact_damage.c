@@ -168,14 +168,14 @@ static void test_texts_have_their_form(void **state)
           "section functions is damaged: a number beyond what it counts" },
         { BT__SECTION_FUNCTIONS,
           "f\0"
-          "0\0\0"
+          "0\0\0\0"
           "-1\0-\0",
-          10, BT_ERR_FORMAT, "section functions is damaged: a number that is none" },
+          11, BT_ERR_FORMAT, "section functions is damaged: a number that is none" },
         { BT__SECTION_FUNCTIONS,
           "f\0"
-          "0\0\0"
+          "0\0\0\0"
           "9223372036854775807\0-\0",
-          27, BT_ERR_FORMAT, "a number beyond what it counts" },
+          28, BT_ERR_FORMAT, "a number beyond what it counts" },
         { BT__SECTION_FUNCTIONS,
           "f\0"
           "0\0\0-",

@@ -191,11 +191,6 @@ static const bt_node *has_a_free_index(bt_graph *g)
     return bt_node_index(g, 40, bt_node_int(g, 5));
 }
 
-static const bt_node *has_an_index_beyond_all(bt_graph *g)
-{
-    return bt_node_index(g, 200, bt_node_int(g, 5));
-}
-
 /* Its reads would be thought to be in bounds. */
 static const bt_node *has_a_short_index(bt_graph *g)
 {
@@ -370,7 +365,6 @@ static void test_what_is_no_body_is_named(void **state)
         { reads_what_is_not_there,
           "stage y reads array 1000, and there are no more than 2" },
         { has_a_free_index, "stage y has an index that is of no axis and no reduction" },
-        { has_an_index_beyond_all, "stage y has an index 200 that there cannot be" },
         { has_a_short_index, "stage y has an index 0 of another extent" },
         { sums_over_an_axis, "stage y has a reduction over a number of its axes" },
         { sums_over_no_size, "stage y has a sum over an extent that is no size" },
@@ -391,10 +385,61 @@ static void test_what_is_no_body_is_named(void **state)
     world_close(&w);
 }
 
+/* What constructors refuse; the number is the index, dim, operator or reducer. */
+static const bt_node *has_an_index_beyond_all(bt_graph *g)
+{
+    return bt_node_index(g, 200, bt_node_int(g, 5));
+}
+
+static const bt_node *has_no_such_dim(bt_graph *g)
+{
+    return bt_node_dim(g, 3);
+}
+
+static const bt_node *has_no_such_operator(bt_graph *g)
+{
+    return bt_node_scalar(g, 9999, bt_node_int(g, 1), bt_node_int(g, 1));
+}
+
+static const bt_node *has_no_such_reducer(bt_graph *g)
+{
+    const bt_node *four = bt_node_int(g, 4);
+    return bt_node_reduce(g, 99, 1, 1, &four, bt_node_bool(g, 1), four);
+}
+
+static const bt_node *sums_over_too_many(bt_graph *g)
+{
+    const bt_node *four = bt_node_int(g, 4);
+    return bt_node_reduce(g, BT_REDUCER_SUM, 1, BT_MAX_INDEX, &four, bt_node_bool(g, 1),
+                          four);
+}
+
+static void test_what_constructors_refuse_is_told(void **state)
+{
+    (void)state;
+    static const struct {
+        const bt_node *(*body)(bt_graph *);
+        const char *why;
+    } rows[] = {
+        { has_an_index_beyond_all, "a graph cannot have an index 200" },
+        { has_no_such_dim, "a graph cannot have dim 3" },
+        { has_no_such_operator, "a graph cannot have scalar operator 9999" },
+        { has_no_such_reducer, "a graph cannot have reducer 99" },
+        { sums_over_too_many, "a graph cannot have a reduction up to index 65" },
+    };
+    struct world w = world_open();
+    for (size_t i = 0; i < BT_COUNT(rows); i++) {
+        body = rows[i].body;
+        assert_error(ask(&w, puts_body).status, BT_ERR_ARGUMENT, rows[i].why);
+    }
+    world_close(&w);
+}
+
 static const struct CMUnitTest tests[] = {
     cmocka_unit_test(test_stages_come_before_those_that_read_them),
     cmocka_unit_test(test_who_has_none_leaves_it_to_others),
     cmocka_unit_test(test_what_cannot_be_is_named),
     cmocka_unit_test(test_what_is_no_body_is_named),
+    cmocka_unit_test(test_what_constructors_refuse_is_told),
 };
 TEST_MAIN(tests)

@@ -24,7 +24,7 @@ refuse 'way of'
 
 # Tuning measures both programs where their estimates come near each other; who has not the plugin uses nothing that was recorded with
 # it.
-pool 3 '1, 16, 20, 20' > near.baton
+pool 4 '1, 16, 20, 20' > near.baton
 expect 0 -- "$baton" info near.baton --target cpu --tune records --why
 expect 0 'way of cpu .* ms measured' 'way of example.separable .* ms measured' 'taken, by its record' -- \
     "$baton" info near.baton --target cpu --tune records --why
@@ -112,6 +112,19 @@ way own.way 'const bt_node *at[4] = { bt_node_int(g, 0), bt_node_int(g, 0), bt_n
 expect 1 'error: way own.way makes no graph of function .*has rank 4, at 1 indices' -- run
 way own.way 'call->ns = -1;'
 expect 1 'error: way own.way estimates -1 ns' -- run
+
+# What cannot be compiled leaves the function to target cpu.
+cat > open.baton <<'END'
+#[version = "baton 0.1"]
+def @main<n: Dim>(%x: Tensor[(n, 4), float32]) { nn.relu(%x) }
+END
+way own.way 'const bt_node *n = bt_node_dim(g, 0), *at[2] = { bt_node_index(g, 2, n), bt_node_index(g, 1, last->extents[1]) };
+    const bt_node *x = bt_node_read(g, 0, BT_FLOAT32, 2, at), *y = bt_node_scalar(g, BT_SCALAR_EXP, x, 0);
+    last->body = bt_node_reduce(g, BT_REDUCER_SUM, 2, 1, &n, bt_node_bool(g, 1), bt_node_scalar(g, BT_SCALAR_MUL, x, y));'
+expect 0 'note: fused_nn_relu: dim n is known at the call only' 'target cpu does without way own.way for function fused_nn_relu' \
+    'by the evaluator: 0' -- "$baton" info open.baton --target cpu --why
+refuse 'own.way .* taken'
+expect 0 '\[2, 2, 2, 2\]' -- "$baton" run open.baton --no-specialise --target cpu -i x=5x4xfloat32=2
 
 # One that can be used is taken, and named where the result is looked at.
 way own.way ''

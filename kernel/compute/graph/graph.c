@@ -1,6 +1,7 @@
 /* Nodes of the compute graph: made once, shared, folded, in normal form. */
 #include "compute/graph/fold.h"
 
+#include <inttypes.h>
 #include <string.h>
 
 #include "base/arena.h"
@@ -227,6 +228,15 @@ int bt__node_compare(const bt_node *a, const bt_node *b)
     return a->id < b->id ? -1 : 1;
 }
 
+/* What an author may get wrong and no node can say: the graph's status does. */
+static const bt_node *refuse(bt_graph *g, const char *what, uint32_t number)
+{
+    if (!g->status)
+        g->status = bt_fail(g->ctx, BT_ERR_ARGUMENT, "a graph cannot have %s %" PRIu32,
+                            what, number);
+    return NULL;
+}
+
 /* ---- leaves ---- */
 
 const bt_node *bt__node_const(bt_graph *g, bt_dtype dtype, bt_cell value)
@@ -254,6 +264,8 @@ const bt_node *bt_node_index(bt_graph *g, uint32_t number, const bt_node *extent
 {
     if (!extent)
         return NULL;
+    if (number >= BT_MAX_INDEX)
+        return refuse(g, "an index", number);
     int64_t known = bt_node_number(extent);
     if (known == 1)
         return bt_node_int(g, 0);
@@ -276,6 +288,8 @@ const bt_node *bt__index_again(bt_graph *g, uint32_t number, const bt_node *like
 
 const bt_node *bt_node_dim(bt_graph *g, uint32_t which)
 {
+    if (which >= g->ndim)
+        return refuse(g, "dim", which);
     const bt_graph_dim *dim = g->dims[which];
     if (dim->low == dim->high)
         return bt_node_int(g, dim->low);
@@ -307,6 +321,8 @@ static const bt_node *make_scalar(bt_graph *g, uint32_t which, const bt_node *a,
 const bt_node *bt_node_scalar(bt_graph *g, uint32_t which, const bt_node *a,
                               const bt_node *b)
 {
+    if (which >= BT_SCALAR_COUNT)
+        return refuse(g, "scalar operator", which);
     const struct bt__scalar *row = bt__scalar_get(which);
     const bt_node *out = NULL;
     if (!a || (row->narg == 2 && !b))
@@ -397,6 +413,10 @@ const bt_node *bt_node_reduce(bt_graph *g, uint32_t reducer, uint32_t first,
     const bt_node *args[2 + BT_MAX_INDEX] = { condition, body };
     if (!condition || !body)
         return NULL;
+    if (reducer >= BT_REDUCER_COUNT)
+        return refuse(g, "reducer", reducer);
+    if (first > BT_MAX_INDEX || nindex > BT_MAX_INDEX - first)
+        return refuse(g, "a reduction up to index", first + nindex);
     for (uint32_t i = 0; i < nindex; i++) {
         args[2 + i] = extents[i];
         if (!extents[i])

@@ -95,9 +95,6 @@ static bt_status verify_reduction(struct verifier *v, const bt_node *node)
 {
     const char *name = bt_reducer_name(node->which);
     char of[32];
-    if (node->first > BT_MAX_INDEX || node->nindex > BT_MAX_INDEX - node->first)
-        return WRONG(v, "stage %s has a %s over indices beyond %d", v->stage, name,
-                     BT_MAX_INDEX);
     if (node->args[0]->dtype != BT_BOOL)
         return WRONG(v, "stage %s has a %s whose condition is no bool", v->stage, name);
     if (!accepts(bt__reducer_get(node->which)->classes, node->args[1]->dtype))
@@ -137,9 +134,9 @@ static bt_status verify_kind(struct verifier *v, const bt_node *node)
 {
     switch (node->kind) {
     case BT_NODE_INDEX:
-        return node->which < BT_MAX_INDEX && (!node->narg || is_size(node->args[0]))
+        return !node->narg || is_size(node->args[0])
                    ? NULL
-                   : WRONG(v, "stage %s has an index %" PRIu32 " that there cannot be",
+                   : WRONG(v, "stage %s has an index %" PRIu32 " below what is no size",
                            v->stage, node->which);
     case BT_NODE_LINEAR:
         return are_int64(node, 0)

@@ -114,7 +114,8 @@ BT_API int bt_graph_add_array(bt_graph *, const bt_array *, uint32_t *out);
 /* The same for a dim; bounds beyond 0 and BT_MOST_DIM are moved there. */
 BT_API int bt_graph_add_dim(bt_graph *, const bt_graph_dim *, uint32_t *out);
 
-/* Constructors: NULL when an argument is NULL or on failure (graph->status). */
+/* Constructors: NULL when an argument is NULL or on failure (graph->status): no memory, or an
+ * index, dim, operator or reducer that there cannot be. */
 BT_API const bt_node *bt_node_int(bt_graph *, int64_t);
 BT_API const bt_node *bt_node_float(bt_graph *, bt_dtype, double);
 BT_API const bt_node *bt_node_bool(bt_graph *, int);

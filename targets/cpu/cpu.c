@@ -74,6 +74,7 @@ struct instance {
     struct cpu_pool *pool;
     struct cpu_engine_request request; /* texts in the arena */
     struct cpu_tuner *tuner;           /* NULL: nothing is tuned */
+    uint32_t compiled_isa; /* the widest that code made so far needs, plus 1; atomic */
     bt_arena *arena;
 };
 
@@ -396,15 +397,53 @@ static bt_status note_evaluated(bt_ctx *ctx, bt_arena *arena, uint32_t n,
     return NULL;
 }
 
+static int has_same_callees(enum cpu_isa a, enum cpu_isa b, uint32_t n,
+                            const struct cpu_work *works)
+{
+    for (uint32_t i = 0; i < n; i++) {
+        const struct bytecode *bytecode = works[i].bytecode;
+        for (uint32_t k = 0; bytecode && k < bytecode->ncallee; k++) {
+            const struct cpu_callee *x = cpu_callee_find(a, bytecode->callees[k]),
+                                    *y = cpu_callee_find(b, bytecode->callees[k]);
+            if (!x || !y || x->run != y->run)
+                return 0;
+        }
+    }
+    return 1;
+}
+
+/* Sets with products of bfloat16 have nothing else of their own: where no kernel multiplies so, the
+ * code runs on machines without these. */
+static enum cpu_isa needed_isa(enum cpu_isa isa, uint32_t n, const struct cpu_work *works)
+{
+    for (int less = CPU_ISA_AVX512; less < (int)isa; less++) {
+        if (has_same_callees((enum cpu_isa)less, isa, n, works))
+            return (enum cpu_isa)less;
+    }
+    return isa;
+}
+
+static void note_isa(struct instance *in, enum cpu_isa isa)
+{
+    uint32_t known = __atomic_load_n(&in->compiled_isa, __ATOMIC_RELAXED);
+    while (known < (uint32_t)isa + 1 &&
+           !__atomic_compare_exchange_n(&in->compiled_isa, &known, (uint32_t)isa + 1, 0,
+                                        __ATOMIC_RELAXED, __ATOMIC_RELAXED))
+        ;
+}
+
 static bt_status compile(bt_ctx *ctx, void *self, bt_arena *arena, uint32_t form,
                          uint32_t n, const bt_kernel *const *kernels,
                          bt_kernel_code *const *out)
 {
-    const struct instance *in = self;
+    struct instance *in = self;
+    struct cpu_engine_request request = in->request;
     struct cpu_work *works;
     BT_TRY(note_evaluated(ctx, arena, n, kernels));
     BT_TRY(cpu_kernel_works(arena, n, kernels, &works));
-    return cpu_engine_compile(ctx, arena, &in->request, form, n, works, out);
+    request.isa = needed_isa(request.isa, n, works);
+    note_isa(in, request.isa);
+    return cpu_engine_compile(ctx, arena, &request, form, n, works, out);
 }
 
 static bt_status load(bt_ctx *ctx, void *self, uint32_t n,
@@ -432,8 +471,10 @@ static bt_status launch(bt_ctx *ctx, void *loaded, uint32_t kernel,
 static bt_status compatibility(bt_ctx *ctx, void *self, bt_text *out)
 {
     const struct instance *in = self;
+    const uint32_t compiled = __atomic_load_n(&in->compiled_isa, __ATOMIC_RELAXED);
     (void)ctx;
-    bt_text_addf(out, "%s", cpu_isa_name(in->config.isa));
+    bt_text_addf(out, "%s",
+                 cpu_isa_name(compiled ? (enum cpu_isa)(compiled - 1) : in->config.isa));
     return NULL;
 }
 

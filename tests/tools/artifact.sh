@@ -243,7 +243,10 @@ if "$baton" compile "$digits" -o pairs.bta --target 'cpu{accuracy="fast"}' > pai
     expect 0 'which needs avx512bf16$' -- "$baton" info pairs.bta
     expect 0 -- "$baton" compile "$digits" -o kept.bta --target 'cpu{accuracy="fast",denormals="keep"}' # no set for pairs keeps them
     expect 0 'which needs avx512$' -- "$baton" info kept.bta
+    "$baton" compile small.baton -o unrounded.bta --target 'cpu{accuracy="fast"}' > /dev/null || fault "no code where nothing is rounded"
+    expect 0 'which needs avx512$' -- "$baton" info unrounded.bta # what no kernel does needs no machine that can
     BATON_CPU=avx512
+    expect 0 -- "$baton" run unrounded.bta -i x=random:1
     expect 1 'code of target cpu is for avx512bf16, this machine has avx512: compile' -- "$baton" run pairs.bta -i image=random:1
 else
     expect 0 'BATON_CPU is avx512bf16, this machine has no more than ' -- cat pairs.text

@@ -110,9 +110,10 @@ static bt_status load_target(bt_compiled *c, struct bt__kernels *k, uint32_t tar
     if (!n)
         return NULL;
     bt_text_init(&compatibility, k->arena);
-    BT_TRY(bt__target_compatibility(k->ctx, c->targets[target], &compatibility));
     BT_TRY(
         bt__make_code(k, c->arena, target, k->form, n, own, &made, &c->loaded[target]));
+    // what it needs of a machine is known when it is made
+    BT_TRY(bt__target_compatibility(k->ctx, c->targets[target], &compatibility));
     for (uint32_t i = 0; i < k->kernels.len; i++) {
         if (rows[i].target == target)
             codes[i] = made[rows[i].number];

@@ -220,8 +220,8 @@ typedef struct bt_target {
     double (*peak)(void *self, uint32_t nthread);
     /* optional: how loaded code runs, for people: a line for each thing to know. */
     void (*describe)(void *loaded, bt_text *out);
-    /* optional: what code of this instance needs of a machine, in a line that is kept
-     * with it: "x86-64 avx512". Where code is loaded from an artifact, `accepts` answers
+    /* optional: what code that this instance has made needs of a machine, in a line that is
+     * kept with it: "x86-64 avx512". Where code is loaded from an artifact, `accepts` answers
      * to that line: NULL, or why not (BT_ERR_UNSUPPORTED); without it the line must be
      * what this instance would write. A target without these two loads only code that the
      * same build of its plugin has written, because another build may write another form:

@@ -136,10 +136,11 @@ static bt_status load_machine_code(bt_ctx *ctx, struct cpu_loaded *l)
     bt_vec(bt_code_object) objects = { 0 };
     const struct bytecode **bytecodes =
         BT_NEWS(l->arena, const struct bytecode *, l->nkernel);
-    const enum cpu_isa isa = (enum cpu_isa)l->kernels[0].own.isa;
+    uint32_t isa = CPU_ISA_PORTABLE; // the widest: it has all that the others call
     if (!bytecodes)
         return bt_no_memory();
     for (uint32_t i = 0; i < l->nkernel; i++) {
+        isa = l->kernels[i].own.isa > isa ? l->kernels[i].own.isa : isa;
         const bt_kernel_code *code = l->kernels[i].code;
         const bt_code_object object = { "cpu code", code->at, code->nbytes };
         bytecodes[i] = &l->kernels[i].own.bytecode;
@@ -147,7 +148,8 @@ static bt_status load_machine_code(bt_ctx *ctx, struct cpu_loaded *l)
             !BT_PUSH(l->arena, &objects, object))
             return bt_no_memory();
     }
-    const bt_symbol *symbols = cpu_engine_symbols(l->arena, isa, l->nkernel, bytecodes);
+    const bt_symbol *symbols =
+        cpu_engine_symbols(l->arena, (enum cpu_isa)isa, l->nkernel, bytecodes);
     if (!symbols)
         return bt_no_memory();
     if (!objects.len)

@@ -285,10 +285,10 @@ const struct verb verb_info = {
                "estimate of what it takes in one thread; with --tune, a measured time. On target\n"
                "cpu tiles are blocks of the result, of packed factors; turned: with rows and\n"
                "columns exchanged; lines: one row along the packed other factor; winograd\n"
-               "F(m,3): by transforms, with fewer products. 'all loops' is no further way: it is\n"
-               "what the program that is taken costs with all that is around its sums, by another\n"
-               "model, so that its parts need not add up to it. Ways that cannot be taken, as\n"
-               "those that options exclude, have no line.",
+               "F(m,3): by transforms, with fewer products. 'all loops' is no further way: it\n"
+               "is what the program that is taken costs with all that is around its sums, by\n"
+               "another model, so that its parts need not add up to it. Ways that cannot be\n"
+               "taken, as those that options exclude, have no line.",
     .examples = "  baton info digits.baton\n"
                 "  baton info digits.baton --target cpu\n"
                 "  baton info digits.baton --target cpu --why\n"

@@ -127,8 +127,8 @@ bt_status cpu_records_parse(bt_ctx *ctx, bt_arena *arena, const char *path,
             ctx, BT_ERR_FORMAT, &place,
             is_number_line(text, end)
                 ? "has tuning records of another version, this Baton reads 2"
-                : "has a damaged first line, expected \"%s2\" and "
-                  "the end of the line behind it",
+                : "has tuning records behind a damaged first line, expected \"%s2\" and "
+                  "the end of the line",
             head);
     text += strlen(version);
     while (text < end) {

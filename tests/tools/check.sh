@@ -69,7 +69,7 @@ while IFS='|' read -r fault message; do
 done <<'END1'
 constant|queues: enqueue gives value 1 after 1: it is more for each command of a queue$
 deaf|queues: a co[a-z]* does not wait for the events of its bt_order, or `wait` returns before it is done$
-early|queues: a \(co[a-z]* does not .*, or `wait` returns before it is done\|kernel gives something else .*\)$
+early|queues: a \(co[a-z]* does not .*, or `wait` returns before \(it is done\|a kernel has written its result\)\|kernel gives something else .*\)$
 mute|queues: wait fails (the device has stopped) and .failed is 0: it is the value of the command that has failed, 1$
 copy|queues: a copy does not
 offset|queues: a kernel gives something else where its buffers begin inside their blocks: bt_kernel_call.offsets$

@@ -48,7 +48,7 @@ done
 if BATON_CPU=avx512bf16 "$baton" info ways.baton --target cpu > /dev/null 2>&1; then
     expect 0 'note: BATON_CPU is avx512bf16, .* and avx512 is taken$' '^  instructions: avx512$' -- \
         env BATON_CPU=avx512bf16 "$baton" info ways.baton --entry main --target cpu
-    expect 0 '^  instructions: avx512bf16$' -- env BATON_CPU=avx512bf16 "$baton" info ways.baton --entry main --target 'cpu{accuracy="fast"}'
+    expect 0 '^  instructions: avx512bf16$' -- env BATON_CPU=avx512bf16 "$baton" info ways.baton --entry point --target 'cpu{accuracy="fast"}'
     refuse 'BATON_CPU'
 fi
 
@@ -57,9 +57,9 @@ expect 0 ' calls checked, 0 wrong' -- "$baton" run "$digits" --target reference 
 refuse ' 5 calls checked'
 
 # What has no kernels, or not the functions that they are of.
-expect 1 'give the model, a target and executor graph' -- "$baton" run "$digits" --executor interp -i image=random:1 --check-kernels
+expect 2 'is of programs that are compiled: give --target cpu' -- "$baton" run "$digits" --executor interp -i image=random:1 --check-kernels
 expect 0 -- "$baton" compile "$digits" --target reference -o d.bta
-expect 1 'give the model, a target and executor graph' -- "$baton" run d.bta -i image=random:1 --check-kernels
+expect 2 'is for models: d.bta is compiled' -- "$baton" run d.bta -i image=random:1 --check-kernels
 
 # What is of a run is not left out without a word.
 for option in '--output out' '--trace out' --profile; do

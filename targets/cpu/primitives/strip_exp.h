@@ -49,26 +49,26 @@ static inline float_vector exp_load(const float32_at *from)
 
 /* The strip of exp(value), of whole vectors; `rest` does what is left. a and b go along with the
  * result where their steps are 1, and are one element where these are 0, which the result may lie on. */
-#define EXP_STRIP(name, rest, b_address, a_step, b_step, value)                    \
-    STRIP(name)                                                                    \
-    {                                                                              \
-        enum { LANES = VECTOR_NBYTES / sizeof(float) };                            \
-        const int64_t whole = n[0] / LANES * LANES, left = n[0] - whole;           \
-        float32_at *out = p[0];                                                    \
-        float32_at *a = p[1], *b = p[b_address];                                   \
-        float a_first = a_step ? 0 : *a, b_first = b_step ? 0 : *b;                \
-        const float_vector a_one = (float_vector){ 0 } + a_first;                  \
-        const float_vector b_one = (float_vector){ 0 } + b_first;                  \
-        for (int64_t i = 0; i < whole; i += LANES) {                               \
-            const float_vector x = a_step ? exp_load(a + i) : a_one;               \
-            const float_vector y = b_step ? exp_load(b + i) : b_one;               \
-            const float_vector v = exp_vector(value);                              \
-            (void)y;                                                               \
-            memcpy(out + i, &v, sizeof(v));                                        \
-        }                                                                          \
-        return rest((void *[]){ out + whole, a_step ? a + whole : &a_first,        \
-                                b_step ? b + whole : &b_first },                   \
-                    &left);                                                        \
+#define EXP_STRIP(name, rest, b_address, a_step, b_step, value)             \
+    STRIP(name)                                                             \
+    {                                                                       \
+        enum { LANES = VECTOR_NBYTES / sizeof(float) };                     \
+        const int64_t whole = n[0] / LANES * LANES, left = n[0] - whole;    \
+        float32_at *out = p[0];                                             \
+        float32_at *a = p[1], *b = p[b_address];                            \
+        float a_first = a_step ? 0 : *a, b_first = b_step ? 0 : *b;         \
+        const float_vector a_one = (float_vector){ 0 } + a_first;           \
+        const float_vector b_one = (float_vector){ 0 } + b_first;           \
+        for (int64_t i = 0; i < whole; i += LANES) {                        \
+            const float_vector x = a_step ? exp_load(a + i) : a_one;        \
+            const float_vector y = b_step ? exp_load(b + i) : b_one;        \
+            const float_vector v = exp_vector(value);                       \
+            (void)y;                                                        \
+            memcpy(out + i, &v, sizeof(v));                                 \
+        }                                                                   \
+        return rest((void *[]){ out + whole, a_step ? a + whole : &a_first, \
+                                b_step ? b + whole : &b_first },            \
+                    &left);                                                 \
     }
 
 #endif

@@ -693,11 +693,11 @@ static void test_each_set_finds_its_own_or_a_narrower(void **state)
         { BT_INT32, BT_INT32, BT_INT32 },
     };
     for (size_t i = 0; i < sizeof(types) / sizeof(*types); i++) {
-        for (enum cpu_isa isa = 0; isa <= cpu_isa_of_machine(); isa++) {
+        for (enum cpu_isa isa = 0; isa < CPU_ISA_COUNT; isa++) {
             const struct cpu_tile *t =
                 cpu_tile_find(isa, types[i][0], types[i][1], types[i][2]);
             assert_non_null(t);
-            assert_true(t->isa == isa || isa == CPU_ISA_AVX512BF16 ||
+            assert_true(t->isa == isa || isa >= CPU_ISA_AVX512BF16 ||
                         (isa == CPU_ISA_AVX2 && !cpu_tiles_avx2->block) ||
                         (isa == CPU_ISA_AVX512 && !cpu_tiles_avx512->block));
         }

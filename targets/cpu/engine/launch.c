@@ -11,7 +11,6 @@
 #include "bytecode_run.h"
 #include "code.h"
 #include "engine.h"
-#include "kernel.h"
 #include "modes.h"
 
 struct kernel {

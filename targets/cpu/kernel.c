@@ -159,7 +159,7 @@ static bt_status place_buffers(struct lowerer *l, const uint8_t *has, uint32_t *
     return NULL;
 }
 
-/* Pairs that are worth listing. */
+/* Pairs that are worth listing, beside those of updates in place, which have to be. */
 enum { MOST_ALIASES = 64 };
 
 static int same_size(const struct lowerer *l, uint32_t a, uint32_t b)
@@ -180,33 +180,45 @@ static uint32_t kept_in(const struct lowerer *l, uint32_t out)
     return UINT32_MAX;
 }
 
-/* What the kernel may compute in place. */
-static bt_status find_aliases(struct lowerer *l, const uint8_t *has,
-                              const uint32_t *places, const stmt_list *stmts,
-                              bt_kernel *kernel)
+/* What the kernel may compute in place: on which inputs result `out` may lie. */
+static bt_status find_aliases_of(struct lowerer *l, const uint8_t *has,
+                                 const uint32_t *places, const stmt_list *stmts,
+                                 uint32_t out, bt_kernel_alias *aliases,
+                                 bt_kernel *kernel)
 {
-    bt_kernel_alias *aliases = BT_NEWS(l->arena, bt_kernel_alias, MOST_ALIASES);
-    if (!aliases)
-        return bt_no_memory();
-    for (uint32_t i = 0; i < l->nbuffer * l->nbuffer; i++) {
+    const uint32_t kept = kept_in(l, out);
+    for (uint32_t in = 0; in < l->nbuffer; in++) {
         const struct cpu_alias_question q = { .loops = l->loops,
                                               .n = stmts->len,
                                               .stmts = stmts->at,
                                               .config = l->config,
-                                              .out = i / l->nbuffer,
-                                              .in = i % l->nbuffer };
-        const uint32_t kept = has[q.out] & CPU_WRITES ? kept_in(l, q.out) : UINT32_MAX;
-        if (!(has[q.out] & CPU_WRITES) || has[q.in] != CPU_TOUCHES ||
-            !same_size(l, q.out, q.in) || kernel->nalias == MOST_ALIASES)
+                                              .out = out,
+                                              .in = in };
+        if (has[in] != CPU_TOUCHES || !same_size(l, out, in) ||
+            (kept == UINT32_MAX && kernel->nalias >= MOST_ALIASES))
             continue;
-        int may = kept == UINT32_MAX ? cpu_may_alias(&q) : kept == q.in;
+        int may = kept == UINT32_MAX ? cpu_may_alias(&q) : kept == in;
         if (may < 0)
             return bt_no_memory();
         if (may)
-            aliases[kernel->nalias++] =
-                (bt_kernel_alias){ .out = places[q.out] - kernel->nin,
-                                   .in = places[q.in],
-                                   .keeps = kept == q.in };
+            aliases[kernel->nalias++] = (bt_kernel_alias){
+                .out = places[out] - kernel->nin, .in = places[in], .keeps = kept == in
+            };
+    }
+    return NULL;
+}
+
+static bt_status find_aliases(struct lowerer *l, const uint8_t *has,
+                              const uint32_t *places, const stmt_list *stmts,
+                              bt_kernel *kernel)
+{
+    bt_kernel_alias *aliases =
+        BT_NEWS(l->arena, bt_kernel_alias, MOST_ALIASES + l->kept.len);
+    if (!aliases)
+        return bt_no_memory();
+    for (uint32_t out = 0; out < l->nbuffer; out++) {
+        if (has[out] & CPU_WRITES)
+            BT_TRY(find_aliases_of(l, has, places, stmts, out, aliases, kernel));
     }
     kernel->aliases = aliases;
     return NULL;

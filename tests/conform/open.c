@@ -535,7 +535,7 @@ static int is_last(const struct trial *t, const bt_type *type, uint32_t dim)
 
 /* Of target cpu: sums that an extent of 1 makes others (targets/cpu/bits.md), by any dim, or
  * by the number of columns: of a convolution those are its channels, where they come last in
- * the result and the weight. */
+ * the result and the weight; of a pool, where they come last in data and result. */
 static int is_other_at_one(const struct trial *t, const bt_func *open, uint32_t dim)
 {
     static const char *const any[] = { "einsum", "nn.global_avg_pool2d",
@@ -543,11 +543,14 @@ static int is_other_at_one(const struct trial *t, const bt_func *open, uint32_t 
     static const char *const columns[] = { "nn.dense", "nn.matmul", "nn.batch_matmul",
                                            NULL };
     static const char *const channels[] = { "nn.conv1d", "nn.conv2d", NULL };
+    static const char *const pools[] = { "nn.avg_pool2d", NULL };
     return t->target && t->target->target->load &&
            (is_one_of(t->w.op->name, any) ||
             (is_last(t, open->result, dim) && is_one_of(t->w.op->name, columns)) ||
             (is_last(t, open->result, dim) && is_one_of(t->w.op->name, channels) &&
-             is_last(t, open->block->params[1]->base.type, dim)));
+             is_last(t, open->block->params[1]->base.type, dim)) ||
+            (is_last(t, open->result, dim) && is_one_of(t->w.op->name, pools) &&
+             is_last(t, open->block->params[0]->base.type, dim)));
 }
 
 /* Where it was 1 the size of another, beside it or beside 1. */

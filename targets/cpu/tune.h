@@ -1,8 +1,10 @@
 /*
  * Which way to compute a function is the fastest here: the best few by their estimates are
  * measured (trial.h), on this machine, when it is compiled, and the answer is kept (records.h). A
- * function's results may depend on it, but not on how many threads it was measured by: records are
- * of the machine and the function alone.
+ * function's results may depend on it, but not on how many threads it was measured by. A record is
+ * of a machine (processor, caches, version of Baton), of a function, of the options accuracy,
+ * weights, denormals, engine and compiler, and of the ways there are, with their estimates: if one
+ * of these differs, it is not found, and the ways are measured again.
  */
 #ifndef CPU_TUNE_H
 #define CPU_TUNE_H

@@ -4,8 +4,9 @@
 
 #include "primitives/callee.h"
 
-/* CPU_EXACT: sums take their terms one after the other; CPU_DEFAULT: where that saves time, in
- * other ways that keep the errors of float32; CPU_FAST: of factors rounded to bfloat16, too. */
+/* CPU_EXACT: all terms of a sum in float32, in the order that bits.md states; CPU_DEFAULT: where
+ * that saves time, in other ways that keep the errors of float32; CPU_FAST: of factors rounded to
+ * bfloat16, too. */
 enum { CPU_DEFAULT, CPU_EXACT, CPU_FAST };
 
 struct cpu_config {

@@ -1,10 +1,11 @@
 /*
  * What the sources of the vectoriser share.
  *
- * A loop done by lanes does up to 512 iterations at a time: lane j is the iteration in which
- * the loop's index is first + j. What differs from lane to lane is an element of a strip;
- * what is the same for all is one element, or an integer expression that the engine
- * computes. A condition may hold for some lanes only, at ... at + count - 1.
+ * A loop done by lanes does up to 512 iterations at a time, or 8192 where no strip is kept
+ * between two calls: lane j is the iteration in which the loop's index is first + j. What differs
+ * from lane to lane is an element of a strip; what is the same for all is one element, or an
+ * integer expression that the engine computes. A condition may hold for some lanes only,
+ * at ... at + count - 1.
  *
  * Functions give 0 on failure: `why` of the vectoriser says what cannot be done; where it
  * is NULL, there was no memory or the graph has failed.

@@ -2,8 +2,8 @@
  * Scalar loops become loops around strips.
  *
  *     for i0 in 1000 {                          for i0 in 2 {
- *         y[i0] = max(x[i0] + b[0], 0)     ->       add.float32.s(&t[0], &x[504*i0], &b[0],
- *     }                                                           min(504, -504*i0 + 1000))
+ *         y[i0] = max(x[i0] + b[0], 0)     ->       add.float32.s(&t[0], &x[512*i0], &b[0],
+ *     }                                                           min(512, -512*i0 + 1000))
  *                                                   max.float32.s(...)
  *                                               }
  *

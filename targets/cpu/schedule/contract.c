@@ -3,7 +3,7 @@
  * sum read from an array of its own; the nest of what surrounds the sum, an epilogue, is
  * then done block by block behind the tiles.
  */
-#include "contract.h"
+#include "contract_layout.h"
 
 #include "choice.h"
 #include "primitives/winograd.h"

@@ -251,10 +251,6 @@ static inline void cpu_copy_tiling(struct cpu_tiling *to, const struct cpu_tilin
 bt_status cpu_contract_tiling(bt_graph *, const bt_array *stage,
                               const struct cpu_config *, struct cpu_tiling *) BT_MUST_USE;
 
-/* Lays the panels of dim `d` of B, all of which is done for each block of columns, beside each other:
- * they are read as one. 0: failure. */
-int cpu_lay_beside(bt_graph *, struct cpu_tiling *, uint32_t d);
-
 /* The tiling turned (contract_tiling.c); NULL: it cannot be, or failure. */
 struct cpu_tiling *cpu_contract_turn(bt_graph *, const bt_array *stage,
                                      const struct cpu_config *,
@@ -271,10 +267,6 @@ double cpu_ns_of_tiles(const struct cpu_tiling *);
 
 /* How many extents k has in a call on the first class of each dim. */
 uint32_t cpu_count_levels(bt_graph *, const struct cpu_tiling *);
-
-/* Where an operand lies: *at the start, strides by dim. */
-void cpu_lay_direct(bt_graph *, const struct cpu_tiling *, const struct cpu_operand *,
-                    const bt_node **at, const bt_node **by_dim);
 
 /* A block is `rows` of A by `columns` of B, which are some of `ncolumn`; or by `columns`
  * rows of columns. Blocks have as many columns whatever the dims that are not known yet. */

@@ -12,7 +12,7 @@
  * Others are lines of tiles (contract_nest.c), which with a step of 2 take even places first. So
  * which they are is known by taps and steps, whatever is known of the sizes.
  */
-#include "contract.h"
+#include "contract_layout.h"
 
 #include <string.h>
 

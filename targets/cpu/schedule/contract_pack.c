@@ -1,5 +1,5 @@
 /* The nests that fill a packed B, and what all nests of contractions are built with. */
-#include "contract.h"
+#include "contract_layout.h"
 
 #include "primitives/halo.h"
 #include "primitives/pack.h"

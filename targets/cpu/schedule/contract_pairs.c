@@ -11,7 +11,7 @@
  * AMX, each factor is the sum of two bfloat16 halves (pairs.h): three products of these are the
  * product of float32 within 2^-16 of it.
  */
-#include "contract.h"
+#include "contract_layout.h"
 
 #include "primitives/pairs.h"
 #include "vectorise.h"
@@ -52,12 +52,6 @@ static int32_t find_paired(const struct cpu_contraction *c)
             longest = (int32_t)d;
     }
     return longest;
-}
-
-static int is_constant(const bt_graph *g, const struct cpu_config *config,
-                       const struct cpu_operand *o)
-{
-    return config->is_constant && o->array < g->ninput && config->is_constant[o->array];
 }
 
 static void swap_dims(struct cpu_contraction *c, uint32_t d, uint32_t e)
@@ -122,7 +116,7 @@ struct cpu_tiling *cpu_contract_pairs(bt_graph *g, const bt_array *stage,
     const int32_t found = tile ? find_paired(&view) : -1;
     if (found < 0 || !is_plain(p) || view.dtype != BT_FLOAT32 ||
         o[0].dtype != BT_FLOAT32 || o[1].dtype != BT_FLOAT32 ||
-        !(is_constant(g, config, &o[0]) || is_constant(g, config, &o[1])))
+        !(cpu_is_constant(g, config, &o[0]) || cpu_is_constant(g, config, &o[1])))
         return NULL;
     const uint32_t paired = put_last(&view, (uint32_t)found);
     const bt_node *terms = view.dims[paired].extent, *rows = count_rows(g, tile, terms);
@@ -205,15 +199,6 @@ static void lay_terms(bt_graph *g, const struct cpu_tiling *p,
     cpu_lay_direct(g, p, &terms, at, by_dim);
 }
 
-static int is_in(const struct cpu_operand *o, uint32_t d)
-{
-    for (uint32_t a = 0; a < o->rank; a++) {
-        if (o->coefs[a][d])
-            return 1;
-    }
-    return 0;
-}
-
 /* Rows of a constant A: each as its dims say. */
 static int fill_rows(bt_loops *loops, const struct cpu_tiling *p, uint32_t to,
                      bt_stmts *out)
@@ -223,7 +208,7 @@ static int fill_rows(bt_loops *loops, const struct cpu_tiling *p, uint32_t to,
     const bt_node *strides[CPU_DIMS], *from, *at = p->a_at, *one = bt_node_int(g, 1);
     lay_terms(g, p, p->a, &from, strides);
     for (uint32_t d = 0; d < p->view.ndim; d++) {
-        if (d == p->paired || !is_in(p->a, d))
+        if (d == p->paired || !cpu_is_in(p->a, d))
             continue;
         const bt_node *index =
             cpu_emit_loop(&e, p->view.dims[d].extent, (int32_t)d == p->m);

@@ -8,7 +8,7 @@
  * one tap reads are neighbours again. Rows of columns lie at one distance, so that a tile
  * runs on from row to row, over the few columns between them that nobody wants.
  */
-#include "contract.h"
+#include "contract_layout.h"
 
 #include "vectorise.h"
 
@@ -16,65 +16,10 @@
 
 /* ---- which dims occur where ---- */
 
-static int is_in(const struct cpu_operand *o, uint32_t d)
-{
-    for (uint32_t a = 0; a < o->rank; a++) {
-        if (o->coefs[a][d])
-            return 1;
-    }
-    return 0;
-}
-
 static int is_only_in(const struct cpu_tiling *p, const struct cpu_operand *o, uint32_t d)
 {
-    return !p->view.dims[d].is_k && is_in(o, d) && !is_in(o == p->a ? p->b : p->a, d);
-}
-
-/* Where it lies: the array's own strides, by dim. */
-void cpu_lay_direct(bt_graph *g, const struct cpu_tiling *p, const struct cpu_operand *o,
-                    const bt_node **at, const bt_node **by_dim)
-{
-    const bt_node *strides[CPU_AXES];
-    cpu_strides(g, o->rank, o->extents, strides);
-    *at = bt_node_int(g, 0);
-    for (uint32_t a = 0; a < o->rank; a++)
-        *at = cpu_along_int(g, *at, strides[a], o->at[a]);
-    for (uint32_t d = 0; d < p->view.ndim; d++) {
-        by_dim[d] = bt_node_int(g, 0);
-        for (uint32_t a = 0; a < o->rank; a++)
-            by_dim[d] = cpu_along_int(g, by_dim[d], strides[a], o->coefs[a][d]);
-    }
-}
-
-static int is_guarded(const struct cpu_operand *o)
-{
-    for (uint32_t a = 0; a < o->rank; a++) {
-        if (o->guards[a])
-            return 1;
-    }
-    return 0;
-}
-
-static int is_constant(const bt_graph *g, const struct cpu_config *config,
-                       const struct cpu_operand *o)
-{
-    return config->is_constant && o->array < g->ninput && config->is_constant[o->array];
-}
-
-static int64_t number(const bt_node *size)
-{
-    return size ? bt_node_number(size) : -1;
-}
-
-static const bt_node *last_of(bt_graph *g, const struct cpu_dim *dim)
-{
-    return bt_node_linear(g, -1, 1, &dim->extent, (int64_t[]){ 1 });
-}
-
-static void clear(bt_graph *g, const bt_node **strides)
-{
-    for (uint32_t d = 0; d < CPU_DIMS; d++)
-        strides[d] = bt_node_int(g, 0);
+    return !p->view.dims[d].is_k && cpu_is_in(o, d) &&
+           !cpu_is_in(o == p->a ? p->b : p->a, d);
 }
 
 /* ---- roles ---- */
@@ -82,8 +27,8 @@ static void clear(bt_graph *g, const bt_node **strides)
 static int choose_tile(struct cpu_tiling *p, const struct cpu_config *config)
 {
     const struct cpu_operand *o = p->view.operands;
-    int second = is_in(&o[1], p->n);
-    if (is_in(&o[0], p->n) == second)
+    int second = cpu_is_in(&o[1], p->n);
+    if (cpu_is_in(&o[0], p->n) == second)
         return 0;
     p->b = &o[second];
     p->a = &o[!second];
@@ -102,7 +47,7 @@ static uint32_t longer_part(const struct cpu_tiling *p, uint32_t n)
         const struct cpu_dim *dim = &p->view.dims[d];
         if (!dim->is_k && dim->index == p->view.dims[n].index &&
             cpu_iterations(dim->extent) > cpu_iterations(p->view.dims[longest].extent) &&
-            is_in(&o[0], d) != is_in(&o[1], d))
+            cpu_is_in(&o[0], d) != cpu_is_in(&o[1], d))
             longest = d;
     }
     return longest;
@@ -253,251 +198,6 @@ static int find_windows(bt_graph *g, struct cpu_tiling *p)
     return p->nwindow > 0 && p->windows[p->nwindow - 1].n == p->n;
 }
 
-/* Strides of the packed B: other axes, copies, windows. */
-static int lay_windows(bt_graph *g, struct cpu_tiling *p)
-{
-    const struct cpu_operand *o = p->b;
-    const bt_node *size = bt_node_int(g, 1);
-    clear(g, p->bs);
-    for (uint32_t i = p->nwindow; i-- > 0;) {
-        p->windows[i].step = size;
-        p->bs[p->windows[i].n] = size;
-        size = cpu_times(g, size, p->windows[i].width);
-    }
-    for (uint32_t i = p->nwindow; i-- > 0;) {
-        p->windows[i].copy = size;
-        size = cpu_times(g, size, bt_node_int(g, p->windows[i].nclass));
-    }
-    p->b_at = bt_node_int(g, 0);
-    for (uint32_t a = o->rank; a-- > 0;) {
-        int is_window = 0;
-        for (uint32_t i = 0; i < p->nwindow; i++)
-            is_window |= p->windows[i].axis == a;
-        p->outer[a] = is_window ? NULL : size;
-        if (is_window)
-            continue;
-        p->b_at = cpu_along_int(g, p->b_at, size, o->at[a]);
-        for (uint32_t d = 0; d < p->view.ndim; d++)
-            p->bs[d] = cpu_along_int(g, p->bs[d], size, o->coefs[a][d]);
-        size = cpu_times(g, size, o->extents[a]);
-    }
-    // tiles may read on for as long as they are wide
-    p->nelem = cpu_plus(g, size, bt_node_int(g, p->tile->nr));
-    return p->nelem != NULL;
-}
-
-/* Taps that find their elements in one copy, at places that are affine. */
-static void classify(bt_graph *g, struct cpu_tiling *p, const struct cpu_window *w)
-{
-    if (w->k < 0)
-        return;
-    uint32_t k = (uint32_t)w->k;
-    int64_t ntap = bt_node_number(p->view.dims[k].extent);
-    int64_t period = w->stride / bt_gcd_int64(w->stride, w->dilation);
-    p->nclass[k] = w->nclass;
-    for (uint32_t i = 0; i < w->nclass; i++) {
-        p->classes[k][i] = (struct cpu_class){
-            .extent = bt_node_int(g, (ntap - i + period - 1) / period),
-            .a_at = cpu_scaled(g, p->as[k], i),
-            .a = cpu_scaled(g, p->as[k], period),
-            .b_at = cpu_along_int(g, cpu_scaled(g, w->copy, i), w->step,
-                                  i * w->dilation / w->stride),
-            .b = cpu_scaled(g, w->step, period * w->dilation / w->stride),
-        };
-    }
-}
-
-/* ---- margins ---- */
-
-/* Places that are a page apart compete for the same lines of a cache, of which it has 8 or more. */
-enum { PAGE_NBYTES = 4096, LINE_NBYTES = 64, FEW_ROWS = 8 };
-
-static int64_t nbytes_of(const struct cpu_operand *o, const bt_node *stride)
-{
-    return number(stride) * (int64_t)(BT_DTYPE_BITS(o->dtype) / 8);
-}
-
-/* The axis of A that is to be longer, as a tile's rows push each other out of the nearest cache;
- * -1: they do not, or are no constant, of which a copy costs no time. */
-static int32_t crowded_axis(const bt_graph *g, const struct cpu_tiling *p,
-                            const struct cpu_config *config)
-{
-    const struct cpu_operand *o = p->a;
-    if (p->m < 0 || p->tile->mr <= FEW_ROWS || !is_constant(g, config, o))
-        return -1;
-    const int64_t nbytes = nbytes_of(o, p->as[p->m]);
-    for (uint32_t a = 0; nbytes > 0 && nbytes % PAGE_NBYTES == 0 && a + 1 < o->rank;
-         a++) {
-        if (o->coefs[a][p->m] == 1 && cpu_iterations(o->extents[a]) > FEW_ROWS)
-            return (int32_t)a + 1;
-    }
-    return -1;
-}
-
-/* A axis by axis as it is, and zeros where it is read outside; or behind axis `longer`, if that is
- * one, zeros that fill a line of a cache. 0: too many axes have some. */
-static int lay_margins(bt_graph *g, struct cpu_tiling *p, int32_t longer)
-{
-    const struct cpu_operand *o = p->a;
-    const bt_node *size = bt_node_int(g, 1), *zero = bt_node_int(g, 0), *at[CPU_AXES];
-    uint32_t nguarded = 0;
-    for (uint32_t a = 0; a < o->rank; a++) {
-        const bt_node *low = bt_node_int(g, o->at[a]), *end = cpu_plus(g, low, size);
-        for (uint32_t d = 0; d < p->view.ndim && o->guards[a]; d++) {
-            const bt_node **side = o->coefs[a][d] < 0 ? &low : &end;
-            *side = cpu_along_int(g, *side, last_of(g, &p->view.dims[d]), o->coefs[a][d]);
-        }
-        low = o->guards[a] ? low : zero;
-        end = o->guards[a] ? end : o->extents[a];
-        struct cpu_margin *m = &p->margins[a];
-        m->step = 1;
-        m->extent = cpu_minus(g, end, low);
-        m->from = cpu_most(g, low, zero);
-        m->lead = cpu_least(g, cpu_most(g, cpu_scaled(g, low, -1), zero), m->extent);
-        m->count =
-            cpu_most(g, cpu_minus(g, cpu_least(g, end, o->extents[a]), m->from), zero);
-        m->from = bt_node_select(g, bt_node_scalar(g, BT_SCALAR_LT, zero, m->count),
-                                 m->from, zero);
-        at[a] = cpu_minus(g, bt_node_int(g, o->at[a]), low);
-        if (o->guards[a] || (int32_t)a == longer) {
-            p->a_inner = a;
-            nguarded++;
-        }
-    }
-    if (longer >= 0) {
-        const bt_node **extent = &p->margins[longer].extent;
-        int64_t nbytes = (int64_t)(BT_DTYPE_BITS(o->dtype) / 8);
-        for (uint32_t a = (uint32_t)longer + 1; a < o->rank; a++)
-            nbytes *= number(o->extents[a]);
-        *extent =
-            cpu_plus(g, *extent, bt_node_int(g, bt_ceildiv_int64(LINE_NBYTES, nbytes)));
-    }
-    p->a_at = zero;
-    clear(g, p->as);
-    for (uint32_t a = o->rank; a-- > 0;) {
-        p->a_at = cpu_along(g, p->a_at, at[a], size);
-        for (uint32_t d = 0; d < p->view.ndim; d++)
-            p->as[d] = cpu_along_int(g, p->as[d], size, o->coefs[a][d]);
-        size = cpu_times(g, size, p->margins[a].extent);
-    }
-    p->a_nelem = size;
-    if (!size)
-        return 0;
-    return nguarded == 1 || (nguarded == 2 && p->a_inner && o->guards[p->a_inner - 1]);
-}
-
-/* What the steps along an axis of A have in common, those of one iteration aside; 0: there are
- * none, or one goes back. */
-static int64_t step_of_axis(const struct cpu_tiling *p, uint32_t a)
-{
-    int64_t step = 0;
-    for (uint32_t d = 0; d < p->view.ndim; d++) {
-        if (cpu_is_size(p->view.dims[d].extent, 1))
-            continue;
-        if (p->a->coefs[a][d] < 0)
-            return 0;
-        step = bt_gcd_int64(step, p->a->coefs[a][d]);
-    }
-    return step;
-}
-
-/* Of an A of images that are read in steps, what is read, side by side: all rows of it make one
- * then, which fills tiles where a row does not. 0: it is not so. */
-static int lay_steps(bt_graph *g, struct cpu_tiling *p)
-{
-    const struct cpu_operand *o = p->a;
-    const bt_node *size = bt_node_int(g, 1), *zero = bt_node_int(g, 0);
-    const int64_t width = number(p->view.dims[p->m].extent);
-    if (p->terms || is_guarded(o) || o->rank < 2 || width < 1 ||
-        2 * width > p->tile->mr || step_of_axis(p, o->rank - 1) < 2 ||
-        step_of_axis(p, o->rank - 2) < 1 || o->at[o->rank - 1] < 0 ||
-        o->at[o->rank - 2] < 0)
-        return 0;
-    p->a_at = zero;
-    clear(g, p->as);
-    for (uint32_t a = o->rank; a-- > 0;) {
-        const int is_stepped = a + 2 >= o->rank;
-        const int64_t step = is_stepped ? step_of_axis(p, a) : 1;
-        const bt_node *count = is_stepped ? bt_node_int(g, 1) : o->extents[a];
-        if (!is_stepped)
-            p->a_at = cpu_along_int(g, p->a_at, size, o->at[a]);
-        for (uint32_t d = 0; d < p->view.ndim; d++) {
-            const int64_t coef = o->coefs[a][d] / step;
-            p->as[d] = cpu_along_int(g, p->as[d], size, coef);
-            if (is_stepped)
-                count = cpu_along_int(g, count, last_of(g, &p->view.dims[d]), coef);
-        }
-        p->margins[a] = (struct cpu_margin){
-            .extent = count,
-            .lead = zero,
-            .count = count,
-            .from = bt_node_int(g, is_stepped ? o->at[a] : 0),
-            .step = step,
-        };
-        size = cpu_times(g, size, count);
-    }
-    p->a_inner = o->rank - 1;
-    p->a_nelem = size;
-    return size != NULL;
-}
-
-/* ---- panels ---- */
-
-/* Strides of B in panels [other dims][panel][k ...][beside][columns]. */
-static int lay_panels(bt_graph *g, struct cpu_tiling *p)
-{
-    const bt_node *nr = bt_node_int(g, p->tile->nr);
-    const int has_beside = p->beside >= 0 && is_in(p->b, (uint32_t)p->beside);
-    const bt_node *depth =
-        has_beside ? p->view.dims[p->beside].extent : bt_node_int(g, 1);
-    clear(g, p->bs);
-    for (uint32_t d = p->view.ndim; d-- > 0;) {
-        if (!p->view.dims[d].is_k)
-            continue;
-        p->bs[d] = cpu_times(g, depth, nr);
-        depth = cpu_times(g, depth, p->view.dims[d].extent);
-    }
-    p->bs[p->n] = depth; // a panel is as many columns as it is wide
-    const bt_node *size =
-        cpu_times(g, cpu_times(g, depth, nr),
-                  cpu_ceildiv(g, p->view.dims[p->n].extent, p->tile->nr));
-    for (uint32_t d = 0; d < p->view.ndim; d++) {
-        if (p->view.dims[d].is_k || d == p->n || !is_in(p->b, d))
-            continue;
-        p->bs[d] = (int32_t)d == p->beside ? nr : size;
-        if ((int32_t)d != p->beside)
-            size = cpu_times(g, size, p->view.dims[d].extent);
-    }
-    p->b_at = bt_node_int(g, 0);
-    p->nelem = size;
-    return p->nelem != NULL;
-}
-
-/* ---- rows of pairs ---- */
-
-/* Strides of A in rows [other dims][rows][k ...], which are no multiples of a page apart. */
-static void lay_pair_rows(bt_graph *g, struct cpu_tiling *p)
-{
-    const bt_node *size = bt_node_int(g, 1);
-    clear(g, p->as);
-    for (uint32_t d = p->view.ndim; d-- > 0;) {
-        if (!p->view.dims[d].is_k)
-            continue;
-        p->as[d] = size;
-        size = cpu_times(g, size, p->view.dims[d].extent);
-    }
-    if (size && nbytes_of(p->a, size) % PAGE_NBYTES == 0)
-        size = cpu_plus(g, size, bt_node_int(g, LINE_NBYTES / 4));
-    for (uint32_t d = 0; d < p->view.ndim; d++) {
-        if (p->view.dims[d].is_k || !is_in(p->a, d))
-            continue;
-        p->as[d] = size;
-        size = cpu_times(g, size, p->view.dims[d].extent);
-    }
-    p->a_at = bt_node_int(g, 0);
-    p->pairs_nelem = size;
-}
-
 /* ---- rows of columns ---- */
 
 /* Whether two indices, and no parts of them, make one in all that the body reads: the
@@ -608,31 +308,16 @@ static void choose_rows(struct cpu_tiling *p, bt_graph *g, const bt_array *stage
     p->ncolumn = merge_run(p, g, stage, (struct run){ p->b, p->bs, p->n, p->ncolumn });
     for (uint32_t i = 0; i < p->view.ndim && !p->merged && !p->is_across; i++) {
         if (is_only_in(p, p->b, i) && i != p->n &&
-            (p->is_line || (number(p->bs[i]) >= number(p->ncolumn) &&
-                            number(p->bs[i]) <= 2 * number(p->ncolumn))) &&
-            number(p->bs[i]) >= 0 && number(p->ncolumn) >= 0 &&
+            (p->is_line || (cpu_number(p->bs[i]) >= cpu_number(p->ncolumn) &&
+                            cpu_number(p->bs[i]) <= 2 * cpu_number(p->ncolumn))) &&
+            cpu_number(p->bs[i]) >= 0 && cpu_number(p->ncolumn) >= 0 &&
             (p->n0 < 0 ||
-             number(p->view.dims[i].extent) > number(p->view.dims[p->n0].extent)))
+             cpu_number(p->view.dims[i].extent) > cpu_number(p->view.dims[p->n0].extent)))
             p->n0 = (int32_t)i;
     }
 }
 
 /* ---- all ---- */
-
-static void lay_reduced(bt_graph *g, struct cpu_tiling *p)
-{
-    const bt_node *zero = bt_node_int(g, 0);
-    for (uint32_t d = 0; d < p->view.ndim; d++) {
-        p->nclass[d] = 1;
-        p->classes[d][0] = (struct cpu_class){ .extent = p->view.dims[d].extent,
-                                               .a_at = zero,
-                                               .a = p->as[d],
-                                               .b_at = zero,
-                                               .b = p->bs[d] };
-    }
-    for (uint32_t i = 0; i < p->nwindow; i++)
-        classify(g, p, &p->windows[i]);
-}
 
 static int needs_windows(const struct cpu_tiling *p)
 {
@@ -648,24 +333,11 @@ static int64_t nrow(const struct cpu_tiling *p)
     return p->m < 0 ? 1 : cpu_iterations(p->view.dims[p->m].extent);
 }
 
-enum { ROWS_FOR_COPY = 32, DEPTH_IN_CACHE = 64 };
-
-/* Whether a column's elements push each other out of the caches. */
-static int crowds_cache(const struct cpu_tiling *p)
-{
-    for (uint32_t d = 0; d < p->view.ndim; d++) {
-        int64_t nbytes = nbytes_of(p->b, p->bs[d]);
-        if (p->view.dims[d].is_k &&
-            cpu_iterations(p->view.dims[d].extent) > DEPTH_IN_CACHE && nbytes > 0 &&
-            nbytes % PAGE_NBYTES == 0)
-            return 1;
-    }
-    return 0;
-}
+enum { ROWS_FOR_COPY = 32 };
 
 static int has_few_rows(const struct cpu_tiling *p)
 {
-    const int64_t n = p->m < 0 ? 1 : number(p->view.dims[p->m].extent);
+    const int64_t n = p->m < 0 ? 1 : cpu_number(p->view.dims[p->m].extent);
     return n >= 0 && n <= CPU_ACROSS_MR;
 }
 
@@ -697,28 +369,30 @@ static int find_tiling(bt_graph *g, const bt_array *stage,
         return 0;
     cpu_lay_direct(g, p, p->a, &p->a_at, p->as);
     cpu_lay_direct(g, p, p->b, &p->b_at, p->bs);
-    if (p->terms && is_constant(g, config, p->a) && !is_guarded(p->a))
-        lay_pair_rows(g, p);
-    const int is_across =
-        p->b_kind == CPU_B_DIRECT && !is_guarded(p->a) && !cpu_is_size(p->bs[p->n], 1);
+    if (p->terms && cpu_is_constant(g, config, p->a) && !cpu_is_guarded(p->a))
+        cpu_lay_pair_rows(g, p);
+    const int is_across = p->b_kind == CPU_B_DIRECT && !cpu_is_guarded(p->a) &&
+                          !cpu_is_size(p->bs[p->n], 1);
     p->is_column =
         is_across && p->m < 0 && cpu_is_size(stage->extents[stage->rank - 1], 1);
     if (p->is_column)
         return 0;
     p->is_across = is_across && p->tile->across && has_few_rows(p) && is_across_k(p) &&
-                   !is_constant(g, config, p->b);
+                   !cpu_is_constant(g, config, p->b);
     const int32_t longer =
-        is_guarded(p->a) || p->pairs_nelem ? -1 : crowded_axis(g, p, config);
-    if (g->status || ((is_guarded(p->a) || longer >= 0) && !lay_margins(g, p, longer)))
+        cpu_is_guarded(p->a) || p->pairs_nelem ? -1 : cpu_crowded_axis(g, p, config);
+    if (g->status ||
+        ((cpu_is_guarded(p->a) || longer >= 0) && !cpu_lay_margins(g, p, longer)))
         return 0;
     if (p->b_kind == CPU_B_DIRECT && !p->is_across &&
-        (!cpu_is_size(p->bs[p->n], 1) || (nrow(p) >= ROWS_FOR_COPY && crowds_cache(p))))
+        (!cpu_is_size(p->bs[p->n], 1) ||
+         (nrow(p) >= ROWS_FOR_COPY && cpu_crowds_cache(p))))
         p->b_kind = CPU_B_PANELS;
     p->is_line = has_one_row(p) && p->tile->line && !p->is_across;
-    if ((p->b_kind == CPU_B_HALO && !lay_windows(g, p)) ||
-        (p->b_kind == CPU_B_PANELS && !lay_panels(g, p)))
+    if ((p->b_kind == CPU_B_HALO && !cpu_lay_windows(g, p)) ||
+        (p->b_kind == CPU_B_PANELS && !cpu_lay_panels(g, p)))
         return 0;
-    lay_reduced(g, p);
+    cpu_lay_reduced(g, p);
     choose_rows(p, g, stage);
     return !g->status;
 }
@@ -746,9 +420,9 @@ static int turn(bt_graph *g, const bt_array *stage, const struct cpu_config *con
                 const struct cpu_tiling *p, struct cpu_tiling *out)
 {
     if (p->m < 0 || p->is_line || p->is_across || !p->tile->epilogue ||
-        p->tile->takes_columns || !is_constant(g, config, p->a) || is_guarded(p->a) ||
-        !cpu_is_size(p->view.dims[p->n].c, 1) || !is_whole(p, p->n) ||
-        (config->accuracy == CPU_EXACT && !is_in_order(p)) ||
+        p->tile->takes_columns || !cpu_is_constant(g, config, p->a) ||
+        cpu_is_guarded(p->a) || !cpu_is_size(p->view.dims[p->n].c, 1) ||
+        !is_whole(p, p->n) || (config->accuracy == CPU_EXACT && !is_in_order(p)) ||
         !cpu_is_epilogue(stage->body, p->view.reduce))
         return 0;
     *out = *p;
@@ -763,23 +437,14 @@ static int turn(bt_graph *g, const bt_array *stage, const struct cpu_config *con
     out->a_nelem = out->pairs_nelem = NULL;
     out->b_kind = CPU_B_PANELS;
     cpu_lay_direct(g, out, out->a, &out->a_at, out->as);
-    if (!is_guarded(out->a) && !lay_steps(g, out))
+    if (!cpu_is_guarded(out->a) && !cpu_lay_steps(g, out))
         cpu_lay_direct(g, out, out->a, &out->a_at, out->as);
-    if (g->status || (is_guarded(out->a) && !lay_margins(g, out, -1)) ||
-        !lay_panels(g, out))
+    if (g->status || (cpu_is_guarded(out->a) && !cpu_lay_margins(g, out, -1)) ||
+        !cpu_lay_panels(g, out))
         return 0;
-    lay_reduced(g, out);
+    cpu_lay_reduced(g, out);
     choose_rows(out, g, stage);
-    return !g->status && number(out->nrow) > 0 && cpu_count_levels(g, out) <= 3;
-}
-
-int cpu_lay_beside(bt_graph *g, struct cpu_tiling *p, uint32_t d)
-{
-    p->beside = (int32_t)d;
-    if (!lay_panels(g, p))
-        return 0;
-    lay_reduced(g, p);
-    return !g->status;
+    return !g->status && cpu_number(out->nrow) > 0 && cpu_count_levels(g, out) <= 3;
 }
 
 bt_status cpu_contract_tiling(bt_graph *g, const bt_array *stage,

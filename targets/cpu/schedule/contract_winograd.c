@@ -12,7 +12,7 @@
  * Where u is the larger one, or blocks are too few for the threads, all of v is made first, and
  * panels are the parallel loop.
  */
-#include "contract.h"
+#include "contract_layout.h"
 
 #include <string.h>
 
@@ -590,7 +590,8 @@ int cpu_emit_filter(bt_loops *loops, const struct cpu_tiling *p,
     lay_data(&t);
     t.v_at = int_of(&t, 0);
     t.is_direct = cpu_is_sum_stored(p, epilogue);
-    t.s_o = t.is_direct ? p->view.dims[p->m].c : int_of(&t, f->nx * f->by->size * t.rows + APART);
+    t.s_o = t.is_direct ? p->view.dims[p->m].c
+                        : int_of(&t, f->nx * f->by->size * t.rows + APART);
     t.s = epilogue->store->buffer;
     const int64_t nv = v_of_block(&t) * (t.v_is_local ? 1 : t.nblock);
     return cpu_emit_buffer(loops, BT_BUFFER_TEMP, BT_FLOAT32,

@@ -4,6 +4,7 @@
  * compiled by way of C, and is run by a pool of threads.
  */
 #include <inttypes.h>
+#include <math.h>
 #include <pthread.h>
 #include <string.h>
 
@@ -257,17 +258,6 @@ static bt_status cost(bt_ctx *ctx, void *self, const bt_func *primitive, bt_cost
     return status && status->code != BT_ERR_UNSUPPORTED ? status : NULL;
 }
 
-/* What was measured of the same when it was tuned; 0: it was not. */
-static double measured(const struct cpu_choices *tuned, const struct cpu_choice *like)
-{
-    for (uint32_t i = 0; tuned && i < tuned->all.len; i++) {
-        const struct cpu_choice *c = &tuned->all.at[i];
-        if (cpu_is_rival(c, like) && strcmp(c->way, like->way) == 0)
-            return c->measured_ns;
-    }
-    return 0;
-}
-
 /* In a column, which what is far larger than times are does not break. */
 static void print_ms(int width, double ns, bt_text *out)
 {
@@ -280,24 +270,15 @@ static void print_ms(int width, double ns, bt_text *out)
 static void print_choice(const struct cpu_choice *c, const struct cpu_choices *tuned,
                          bt_text *out)
 {
-    const double ns = measured(tuned, c);
+    const struct cpu_choice *same = tuned ? cpu_find_choice(tuned, c) : NULL;
     bt_text_addf(out, "  ");
     print_ms(10, c->ns, out);
-    if (ns > 0)
-        bt_text_addf(out, ", %.4f ms measured", ns * 1e-6);
+    if (same && same->measured_ns > 0)
+        bt_text_addf(out, ", %.4f ms measured", same->measured_ns * 1e-6);
     bt_text_addf(out, "%s\n",
                  !c->is_taken ? ""
                  : tuned      ? "  taken, by its record"
                               : "  taken");
-}
-
-static uint32_t count_rivals(const struct cpu_choices *choices,
-                             const struct cpu_choice *like)
-{
-    uint32_t n = 0;
-    for (uint32_t i = 0; i < choices->all.len; i++)
-        n += (uint32_t)cpu_is_rival(&choices->all.at[i], like);
-    return n;
 }
 
 /* The programs, if a plugin brings another one, and the sums of the one that is taken. Of what there
@@ -308,7 +289,7 @@ static void print_choices(const struct cpu_choices *choices,
     const char *program = cpu_choice_taken(choices, NULL, 0);
     for (uint32_t i = 0; i < choices->all.len; i++) {
         const struct cpu_choice *c = &choices->all.at[i];
-        if (c->sum || count_rivals(choices, c) < 2)
+        if (c->sum || cpu_count_rivals(choices, c, INFINITY) < 2)
             continue;
         bt_text_addf(out, "way of %-20s", c->way);
         print_choice(c, tuned, out);
@@ -317,7 +298,7 @@ static void print_choices(const struct cpu_choices *choices,
         const struct cpu_choice *c = &choices->all.at[i];
         if (!c->sum || strcmp(c->program, program) != 0)
             continue;
-        if (count_rivals(choices, c) < 2) {
+        if (cpu_count_rivals(choices, c, INFINITY) < 2) {
             bt_text_addf(out, "sum %-3" PRIu32 "  %s, the only way here\n", c->sum,
                          c->way);
             continue;

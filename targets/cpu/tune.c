@@ -118,15 +118,6 @@ static struct cpu_choice *next_best(const struct cpu_choices *c,
     return best;
 }
 
-static uint32_t count_rivals(const struct cpu_choices *c, const struct cpu_choice *rival,
-                             double most)
-{
-    uint32_t n = 0;
-    for (uint32_t i = 0; i < c->all.len; i++)
-        n += cpu_is_rival(&c->all.at[i], rival) && c->all.at[i].ns <= most;
-    return n;
-}
-
 static void take(struct cpu_choices *c, struct cpu_choice *one)
 {
     for (uint32_t i = 0; i < c->all.len; i++) {
@@ -150,7 +141,7 @@ static bt_status choose_way(const struct tuning *t, const struct cpu_choice *riv
 {
     struct cpu_choice *one = next_best(t->choices, rival, INFINITY), *best = one;
     const double most = most_times * one->ns;
-    if (count_rivals(t->choices, rival, most) == 1)
+    if (cpu_count_rivals(t->choices, rival, most) == 1)
         return NULL; // there is nothing to compare it with
     for (uint32_t n = 0; n < MOST_TRIED && one; n++) {
         take(t->choices, one);
@@ -184,7 +175,7 @@ static bt_status choose_program(const struct tuning *t)
     const struct cpu_choice rival = { .sum = 0 };
     struct cpu_choice *one = next_best(c, &rival, INFINITY), *best = one;
     const double most = most_times * one->ns;
-    const int is_only = count_rivals(c, &rival, most) == 1;
+    const int is_only = cpu_count_rivals(c, &rival, most) == 1;
     for (uint32_t n = 0; n < MOST_TRIED && one; n++) {
         take(c, one);
         BT_TRY(choose_ways(t, one));
@@ -202,7 +193,7 @@ static bt_status choose_program(const struct tuning *t)
 static int has_rivals(const struct cpu_choices *c)
 {
     for (uint32_t i = 0; i < c->all.len; i++) {
-        if (count_rivals(c, &c->all.at[i], INFINITY) > 1)
+        if (cpu_count_rivals(c, &c->all.at[i], INFINITY) > 1)
             return 1;
     }
     return 0;
@@ -210,23 +201,13 @@ static int has_rivals(const struct cpu_choices *c)
 
 /* ---- records ---- */
 
-static struct cpu_choice *find_choice(const struct cpu_choices *c,
-                                      const struct cpu_choice *like)
-{
-    for (uint32_t i = 0; i < c->all.len; i++) {
-        if (cpu_is_rival(&c->all.at[i], like) && strcmp(c->all.at[i].way, like->way) == 0)
-            return &c->all.at[i];
-    }
-    return NULL;
-}
-
 /* Takes what the record takes. 0: it names what there is not, or not all that is to be chosen. */
 static int take_record(struct cpu_choices *c, const struct cpu_record *r)
 {
     for (uint32_t i = 0; i < c->all.len; i++)
         c->all.at[i].is_taken = 0;
     for (uint32_t i = 0; i < r->nchoice; i++) {
-        struct cpu_choice *one = find_choice(c, &r->choices[i]);
+        struct cpu_choice *one = cpu_find_choice(c, &r->choices[i]);
         if (!one)
             return 0;
         one->measured_ns = r->choices[i].measured_ns;

@@ -1,7 +1,26 @@
-/* What was chosen, in a few words. */
+/* Rows of what there is to choose, and what was chosen in a few words. */
 #include "choice.h"
 
 #include <string.h>
+
+uint32_t cpu_count_rivals(const struct cpu_choices *c, const struct cpu_choice *rival,
+                          double most)
+{
+    uint32_t n = 0;
+    for (uint32_t i = 0; i < c->all.len; i++)
+        n += cpu_is_rival(&c->all.at[i], rival) && c->all.at[i].ns <= most;
+    return n;
+}
+
+struct cpu_choice *cpu_find_choice(const struct cpu_choices *c,
+                                   const struct cpu_choice *like)
+{
+    for (uint32_t i = 0; i < c->all.len; i++) {
+        if (cpu_is_rival(&c->all.at[i], like) && strcmp(c->all.at[i].way, like->way) == 0)
+            return &c->all.at[i];
+    }
+    return NULL;
+}
 
 /* Whether the row is a sum's of this program, and taken. */
 static int is_of(const struct cpu_choice *c, const char *program)

@@ -32,6 +32,13 @@ static inline int cpu_is_rival(const struct cpu_choice *a, const struct cpu_choi
     return a->sum == b->sum && (!a->sum || strcmp(a->program, b->program) == 0);
 }
 
+/* Of those that exclude each other, how many have an estimate of `most` ns or less. */
+uint32_t cpu_count_rivals(const struct cpu_choices *, const struct cpu_choice *rival,
+                          double most);
+/* The row of the same way to compute the same; NULL: there is none. */
+struct cpu_choice *cpu_find_choice(const struct cpu_choices *,
+                                   const struct cpu_choice *like);
+
 /* The way that is taken for a program's sum, or by sum 0 the program; NULL: none is. */
 static inline const char *cpu_choice_taken(const struct cpu_choices *choices,
                                            const char *program, uint32_t sum)

@@ -39,8 +39,9 @@ static const bt_attr options[] = {
                    "and given as 0, or computed with, which may take ten times as long"),
     BT_ATTR_CHOICE(
         struct options, accuracy, "default", "default|exact|fast",
-        "sums of products: exact adds their terms one after the other; default "
-        "may do without some products of convolutions, and on processors with AMX "
+        "sums of products: exact has all their terms in float32, in a stated order; "
+        "default may do without some products of convolutions, and on processors with "
+        "AMX "
         "put factors together from two bfloat16, with errors of the order of "
         "float32's; fast may round factors to bfloat16, where this machine "
         "multiplies these faster, with errors of about 3e-3 of the largest result"),
@@ -113,7 +114,7 @@ static enum cpu_isa choose_isa(bt_ctx *ctx, uint32_t accuracy, int keeps_denorma
 /* Says so where that is not the set which BATON_CPU names. */
 static void remark_isa(bt_ctx *ctx, const struct options *o, enum cpu_isa taken)
 {
-    const char *wanted = bt_variable(ctx, "BATON_CPU");
+    const char *wanted = wanted_isa(ctx);
     if (wanted && cpu_isa_find(wanted) > (int)taken)
         bt_remark(ctx, BT_REMARK_NOTE,
                   bt_fail(ctx, BT_ERR_UNSUPPORTED,

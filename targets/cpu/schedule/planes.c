@@ -173,16 +173,20 @@ static int is_of_accumulator(const struct windows *w, const bt_node *node)
     return node->kind == BT_NODE_READ && node->which == w->take->buffer;
 }
 
-/* Whether what it reads is there before the nest is. */
-static int is_made_before(const struct windows *w, const bt_node *node, uint64_t places)
+/* Whether what it reads is there before the nest is. `seen` by id. */
+static int is_made_before(const struct windows *w, const bt_node *node, uint64_t places,
+                          uint8_t *seen)
 {
     const bt_loops *loops = w->loops;
+    if (seen[node->id])
+        return 1;
+    seen[node->id] = 1;
     if ((node->free & ~places) ||
         (node->kind == BT_NODE_READ && (loops->roles.at[node->which] == BT_BUFFER_LOCAL ||
                                         node->which == w->store->buffer)))
         return 0;
     for (uint32_t i = 0; i < node->narg; i++) {
-        if (!is_made_before(w, node->args[i], places))
+        if (!is_made_before(w, node->args[i], places, seen))
             return 0;
     }
     return 1;
@@ -201,7 +205,8 @@ static int look_at_store(struct windows *w)
         !is_of_accumulator(w, value->args[0]))
         return 0;
     w->divisor = value->args[1];
-    return is_made_before(w, w->divisor, places);
+    uint8_t *seen = BT_NEWS(w->arena, uint8_t, w->loops->graph->nnode + 1);
+    return seen && is_made_before(w, w->divisor, places, seen);
 }
 
 /* The loops of taps and their conditions. */

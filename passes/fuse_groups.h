@@ -39,8 +39,7 @@ struct fuse_node {
     uint32_t root;   /* of a leader: the last node, whose value leaves the group */
     uint32_t group_kind, nop;
     uint32_t walk; /* the last one that came here */
-    uint32_t
-        takes_places; /* 1: constants among its operands are those of its group's function */
+    uint32_t takes_places; /* 1: constants among its operands are its function's parameters */
 };
 #define FUSE_NONE UINT32_MAX
 static inline int fuse_escapes(const struct fuse_node *node)

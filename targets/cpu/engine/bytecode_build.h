@@ -21,8 +21,8 @@ struct bytecode_source {
 
 /* The bytecode lives in the arena.
  * errors BT_ERR_INTERNAL: statements, expressions or callees that a vectorised program does
- * not have; BT_ERR_UNSUPPORTED: a local of an open size,
- * integers computed by floats; BT_ERR_LIMIT */
+ * not have; BT_ERR_UNSUPPORTED: a local of an open size, integers computed by floats;
+ * BT_ERR_LIMIT */
 bt_status bytecode_build(bt_ctx *, bt_arena *, const struct bytecode_source *,
                          const struct bytecode **out) BT_MUST_USE;
 

@@ -70,16 +70,22 @@ static bt_status write_share(struct fault_world *w, const void *compiled, bt_tex
     return bt_print(w->ctx, c->module, &(bt_print_options){ 0 }, out);
 }
 
-static bt_status compile(struct fault_world *w, const char *fuse)
+static bt_status fuse_and_compile(struct fault_world *w, const char *fuse,
+                                  bt_compiled **out)
 {
     const bt_compile_options options = { .targets = w->scenario->input, .fuse = fuse };
     bt_module *fused;
-    bt_compiled *compiled;
     BT_TRY(bt_fuse(w->ctx, w->module, &options, &fused));
-    bt_status status = bt_compile(w->ctx, fused, &options, &compiled);
+    bt_status status = bt_compile(w->ctx, fused, &options, out);
     bt_module_unref(fused);
-    BT_TRY(status);
-    status = fault_result_of(w, write_share, compiled);
+    return status;
+}
+
+static bt_status compile(struct fault_world *w, const char *fuse)
+{
+    bt_compiled *compiled;
+    BT_TRY(fuse_and_compile(w, fuse, &compiled));
+    bt_status status = fault_result_of(w, write_share, compiled);
     bt_compiled_unref(compiled);
     return status;
 }
@@ -98,15 +104,10 @@ static bt_status run_wants(struct fault_world *w)
  * the result. */
 static bt_status run_tuning(struct fault_world *w)
 {
-    const bt_compile_options options = { .targets = w->scenario->input };
     unlink(RECORDS);
     for (int i = 0; i < 2; i++) {
-        bt_module *fused;
         bt_compiled *compiled;
-        BT_TRY(bt_fuse(w->ctx, w->module, &options, &fused));
-        bt_status status = bt_compile(w->ctx, fused, &options, &compiled);
-        bt_module_unref(fused);
-        BT_TRY(status);
+        BT_TRY(fuse_and_compile(w, NULL, &compiled));
         bt_compiled_unref(compiled);
         fault_result(w, access(RECORDS, R_OK) == 0 ? "recorded\n" : "not recorded\n");
     }
@@ -129,12 +130,10 @@ static bt_status write_result(struct fault_world *w, const void *result, bt_text
 /* From compiling to a result, of what is computed in memory that the host does not see. */
 static bt_status run_far(struct fault_world *w)
 {
-    const bt_compile_options options = { .targets = w->scenario->input };
     const int64_t dims[] = { 2, 3 };
     const void *row;
     void *session = NULL;
     bt_compiled *compiled = NULL;
-    bt_module *fused;
     bt_tensor *x;
     bt_object *result = NULL;
     BT_TRY(
@@ -142,11 +141,7 @@ static bt_status run_far(struct fault_world *w)
     const bt_executor *graph = row;
     BT_TRY(bt_tensor_create(w->ctx, BT_FLOAT32, 2, dims, &x));
     bt_object *arg = &x->base;
-    bt_status status = bt_fuse(w->ctx, w->module, &options, &fused);
-    if (!status) {
-        status = bt_compile(w->ctx, fused, &options, &compiled);
-        bt_module_unref(fused);
-    }
+    bt_status status = fuse_and_compile(w, NULL, &compiled);
     if (!status)
         status = graph->load(w->ctx, compiled, "main", NULL, &session);
     if (!status)

@@ -127,20 +127,28 @@ static inline int schedule_op(bt_registry *registry, bt_ctx *ctx, bt_store *stor
     return !status;
 }
 
-/* What fail_each_allocation runs. */
-static inline int schedule_by(const bt_allocator *allocator,
-                              int (*schedule)(bt_registry *, bt_ctx *, bt_store *))
+/* 0: something had no memory, and said so. */
+typedef int schedule_fn(bt_registry *, bt_ctx *, bt_store *);
+static schedule_fn *scheduled;
+
+static inline int run_scheduled(const bt_allocator *allocator)
 {
     bt_registry *registry = failing_registry(allocator);
     bt_ctx *ctx = registry ? bt_ctx_create(registry) : NULL;
     bt_store *store = registry ? bt_store_create(registry) : NULL;
-    int ok = ctx && store && schedule(registry, ctx, store);
+    int ok = ctx && store && scheduled(registry, ctx, store);
     bt_store_unref(store);
     if (ctx)
         bt_ctx_destroy(ctx);
     if (registry)
         bt_registry_unref(registry);
     return ok;
+}
+
+static inline void fail_each_allocation_of(schedule_fn *schedule)
+{
+    scheduled = schedule;
+    fail_each_allocation(run_scheduled);
 }
 
 #endif

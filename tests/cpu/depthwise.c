@@ -312,15 +312,10 @@ static int schedule(bt_registry *registry, bt_ctx *ctx, bt_store *store)
                        &(struct cpu_config){ .isa = CPU_ISA_AVX2, .nthread = 2 });
 }
 
-static int body(const bt_allocator *allocator)
-{
-    return schedule_by(allocator, schedule);
-}
-
 static void test_every_allocation_may_fail(void **state)
 {
     (void)state;
-    fail_each_allocation(body);
+    fail_each_allocation_of(schedule);
 }
 
 static const struct CMUnitTest tests[] = {

@@ -302,15 +302,10 @@ static int schedule(bt_registry *registry, bt_ctx *ctx, bt_store *store)
                                              .is_constant = is_constant });
 }
 
-static int body(const bt_allocator *allocator)
-{
-    return schedule_by(allocator, schedule);
-}
-
 static void test_every_allocation_may_fail(void **state)
 {
     (void)state;
-    fail_each_allocation(body);
+    fail_each_allocation_of(schedule);
 }
 
 static const struct CMUnitTest tests[] = {

@@ -58,6 +58,19 @@ done
 cmp -s t1/output.npy t2/output.npy && cmp -s t1/output.npy t3/output.npy || fault "the result depends on the number of threads"
 cmp -s t1/output.npy without/output.npy && fault "the other order of terms shows nowhere"
 expect 0 'equal' -- "$baton" compare t1/output.npy without/output.npy --rtol 1e-6
+
+# What is read has axes of one element, which the result has more of.
+cat > broadcast.baton <<'END'
+#[version = "baton 0.1"]
+def @main(%x: Tensor[(1, 1, 40, 30), float32]) { @pool(%x) }
+def @pool(%x: Tensor[(1, 1, 40, 30), float32], primitive=1) -> Tensor[(4, 3, 32, 22), float32] {
+    %wide = broadcast_to(%x, shape=[4, 3, 40, 30]);
+    nn.avg_pool2d(%wide, pool_size=[9, 9])
+}
+END
+expect 0 'way of example.separable .* taken$' -- "$baton" info broadcast.baton --target cpu --why
+expect 0 'all agree' -- "$baton" run broadcast.baton --target cpu --check-kernels -i x=random:1
+
 expect 0 'its tables agree with its manifest' -- "$baton" plugin check org.example.ways
 expect 0 '^way example.separable of target cpu$' ' [1-9][0-9]* cases\{0,1\} of operators, 0 wrong$' -- "$baton" plugin check org.example.ways
 expect 0 'cpu.way/1' -- "$baton" plugin why example.separable

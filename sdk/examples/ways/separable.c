@@ -22,6 +22,7 @@ static int is_window(const bt_node *index, uint32_t own, uint32_t tap)
            bt_linear_coef(&l, tap) == 1;
 }
 
+/* ... or index `own` alone, or 0, as in a broadcast axis. */
 static int is_index(const bt_node *index, uint32_t own)
 {
     bt_linear l;
@@ -34,9 +35,10 @@ static int is_index(const bt_node *index, uint32_t own)
 static const bt_node *read_of(const bt_graph *g, const bt_node *sum)
 {
     const bt_node *read = sum->args[1];
-    while (read->kind == BT_NODE_CAST)
+    if (read->kind == BT_NODE_CAST)
         read = read->args[0];
     return sum->which == BT_REDUCER_SUM && sum->nindex == 2 &&
+                   (sum->dtype == BT_FLOAT32 || sum->dtype == BT_FLOAT64) &&
                    bt_node_is_true(sum->args[0]) && read->kind == BT_NODE_READ &&
                    read->which < g->ninput && read->narg == RANK &&
                    read->dtype == BT_FLOAT32 && is_index(read->args[0], 0) &&
@@ -77,7 +79,8 @@ static const bt_node *replace(bt_graph *g, const bt_node *node, const bt_node *f
     return args ? bt_node_again(g, node, node->first, args) : NULL;
 }
 
-/* An array of sums along the columns, of as many rows as are read. */
+/* An array of sums along the columns; what is read has its other extents, of which the result
+ * may have more, or fewer. */
 static int add_lines(bt_graph *g, const bt_array *stage, const bt_node *sum,
                      const bt_node *read, uint32_t *out)
 {
@@ -86,7 +89,7 @@ static int add_lines(bt_graph *g, const bt_array *stage, const bt_node *sum,
     if (!extents)
         return 0;
     for (uint32_t i = 0; i < RANK; i++) {
-        extents[i] = i == ROW ? g->arrays[read->which]->extents[ROW] : stage->extents[i];
+        extents[i] = (i == COLUMN ? stage : g->arrays[read->which])->extents[i];
         at[i] = i == COLUMN ? read->args[i] : bt_node_index(g, i, extents[i]);
     }
     lines.extents = extents;
@@ -106,7 +109,7 @@ static bt_status split(bt_graph *g, bt_array *stage, const bt_node *sum,
     if (!add_lines(g, stage, sum, read, &lines))
         return g->status ? g->status : bt_no_memory();
     for (uint32_t i = 0; i < RANK; i++)
-        at[i] = i == ROW ? read->args[i] : bt_node_index(g, i, stage->extents[i]);
+        at[i] = i == COLUMN ? bt_node_index(g, i, stage->extents[i]) : read->args[i];
     const bt_node *columns =
         bt_node_reduce(g, BT_REDUCER_SUM, sum->first, 1, &sum->args[2], sum->args[0],
                        bt_node_cast(g, sum->args[1]->dtype,

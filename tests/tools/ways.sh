@@ -145,6 +145,16 @@ expect 0 'way of own.way  *0.000001 ms  taken' -- "$baton" info near.baton --tar
 expect 0 -- run -o unchanged
 cmp -s unchanged/output.npy alone/output.npy || fault "a way that changes nothing changes the result"
 
+# Whatever it estimates, the best program for its graph is made.
+cat > tiled.baton <<'END'
+#[version = "baton 0.1"]
+def @main(%x: Tensor[(64, 64), float32]) { nn.relu(tile(%x, reps=[8, 8])) }
+END
+loops() {
+    "$baton" info tiled.baton --target cpu --why | grep 'all loops'
+}
+[ "$(loops)" = "$(BATON_PLUGIN_PATH= loops)" ] || fault "a way that changes nothing has other loops: $(loops)"
+
 # One that cannot is left out, and running what is compiled looks at none.
 expect 0 -- "$baton" compile near.baton -o near.bta
 for name in cpu tiles; do

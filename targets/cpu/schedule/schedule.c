@@ -268,8 +268,8 @@ static const struct candidate {
 
 struct program {
     const char *name;
-    bt_loops *loops; /* NULL: there is none */
-    double cost;
+    bt_loops *loops;     /* NULL: there is none */
+    double estimate, ns; /* to compare candidates of one way; ways, which may state it */
     cpu_kept_list kept;
 };
 
@@ -331,10 +331,10 @@ static bt_status try_candidate(struct chooser *c, const struct candidate *candid
         c->refused = c->refused ? c->refused : status;
     if (status)
         return status->code == BT_ERR_UNSUPPORTED ? NULL : status;
-    const double cost =
-        made.ns > 0 ? made.ns : candidate->weight * cpu_cost(c->config, &loops->body);
-    if (!c->made.loops || cost < c->made.cost)
-        c->made = (struct program){ c->config->program, loops, cost, kept };
+    const double estimate = candidate->weight * cpu_cost(c->config, &loops->body);
+    if (!c->made.loops || estimate < c->made.estimate)
+        c->made = (struct program){ c->config->program, loops, estimate,
+                                    made.ns > 0 ? made.ns : estimate, kept };
     return NULL;
 }
 
@@ -375,7 +375,7 @@ static bt_status note_program(const struct chooser *c, const struct cpu_choices 
     const struct cpu_choice own = { .program = c->made.name,
                                     .way = c->made.name,
                                     .is_taken = (uint32_t)is_best,
-                                    .ns = c->made.cost };
+                                    .ns = c->made.ns };
     if (!to)
         return NULL;
     for (uint32_t i = 0; is_best && i < to->all.len; i++)
@@ -397,7 +397,7 @@ static int is_better(const struct chooser *c)
     if (wanted && strcmp(made->name, best->name) != 0 &&
         (strcmp(made->name, wanted) == 0 || strcmp(best->name, wanted) == 0))
         return strcmp(made->name, wanted) == 0;
-    return made->cost < best->cost;
+    return made->ns < best->ns;
 }
 
 /* A plugin's way whose program cannot be made leaves the function to others. */

@@ -321,6 +321,13 @@ const bt_node *cpu_place_axes(bt_graph *, const struct cpu_tiling *, const bt_no
 int cpu_emit_contraction(bt_loops *, const struct cpu_tiling *, const struct cpu_config *,
                          const struct cpu_epilogue *, bt_stmts *out);
 
+/* Of the indices that a graph may have, those of nests are behind all axes that a stage may have; its
+ * reduced ones are in no nest. A nest has at most a loop for each dim and a few of its own. */
+enum { CPU_FIRST_INDEX = 40, CPU_OWN_LOOPS = 8 };
+_Static_assert((int)CPU_FIRST_INDEX >= BT_MAX_RANK &&
+                   (int)CPU_FIRST_INDEX + (int)CPU_DIMS + CPU_OWN_LOOPS <= BT_MAX_INDEX,
+               "a nest needs indices of its own");
+
 /* Loops under construction: where statements go, the next index. */
 struct cpu_emitter {
     bt_loops *loops;

@@ -21,8 +21,6 @@
 #include "primitives/depthwise.h"
 #include "vectorise.h"
 
-enum { FIRST_INDEX = 40 }; /* of the nest: the stage's indices are below */
-
 /* ---- which stages ---- */
 
 /* An axis of the data that windows go along. */
@@ -389,7 +387,7 @@ int cpu_emit_depthwise(bt_loops *loops, const struct cpu_tiling *p,
                        const struct cpu_depthwise *by, const struct cpu_config *config,
                        const struct cpu_epilogue *epilogue, bt_stmts *out)
 {
-    struct nest t = { .e = { loops, out, FIRST_INDEX },
+    struct nest t = { .e = { loops, out, CPU_FIRST_INDEX },
                       .tiling = p,
                       .by = by,
                       .epilogue = epilogue,

@@ -8,7 +8,6 @@
 
 /* ---- nests ---- */
 
-enum { FIRST_INDEX = 40 }; /* of the nest: the stage's are below */
 /* Panels that may lie beyond the second cache, and those of a block that stay in it beside the ones
  * before. */
 enum { NEXT_LEAST_NBYTES = 128 * 1024, NEXT_MOST_NBYTES = 320 * 1024 };
@@ -731,7 +730,7 @@ int cpu_emit_contraction(bt_loops *loops, const struct cpu_tiling *p,
                          const struct cpu_config *config,
                          const struct cpu_epilogue *epilogue, bt_stmts *out)
 {
-    struct nest t = { .e = { loops, out, FIRST_INDEX },
+    struct nest t = { .e = { loops, out, CPU_FIRST_INDEX },
                       .tiling = p,
                       .epilogue = epilogue };
     const uint32_t sums = epilogue->sums;

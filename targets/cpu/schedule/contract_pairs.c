@@ -16,8 +16,6 @@
 #include "primitives/pairs.h"
 #include "vectorise.h"
 
-enum { FIRST_INDEX = 40 }; /* of a nest: the stage's indices are below */
-
 /* ---- which stages ---- */
 
 /* The axis that only dim `d` goes along, all of it; -1: there is none, or more than one. */
@@ -203,7 +201,7 @@ static void lay_terms(bt_graph *g, const struct cpu_tiling *p,
 static int fill_rows(bt_loops *loops, const struct cpu_tiling *p, uint32_t to,
                      bt_stmts *out)
 {
-    struct cpu_emitter e = { loops, out, FIRST_INDEX };
+    struct cpu_emitter e = { loops, out, CPU_FIRST_INDEX };
     bt_graph *g = loops->graph;
     const bt_node *strides[CPU_DIMS], *from, *at = p->a_at, *one = bt_node_int(g, 1);
     lay_terms(g, p, p->a, &from, strides);
@@ -230,7 +228,7 @@ static int fill_array(bt_loops *loops, const struct cpu_tiling *p,
                       const struct cpu_operand *o, uint32_t to, bt_stmts *out)
 {
     enum { SHORT_ROW = 32 };
-    struct cpu_emitter e = { loops, out, FIRST_INDEX };
+    struct cpu_emitter e = { loops, out, CPU_FIRST_INDEX };
     bt_graph *g = loops->graph;
     const uint32_t axis = (uint32_t)axis_of(&p->view, o, p->paired);
     const bt_node *one = bt_node_int(g, 1), *rows = o->extents[axis];

@@ -18,7 +18,7 @@
 
 #include "primitives/winograd.h"
 
-enum { FIRST_INDEX = 40, TAPS = 3 }; /* of the nest: the stage's indices are below */
+enum { TAPS = 3 };
 
 /* ---- which stages ---- */
 
@@ -576,7 +576,7 @@ int cpu_emit_filter(bt_loops *loops, const struct cpu_tiling *p,
                     const struct cpu_epilogue *epilogue, bt_stmts *out)
 {
     const int64_t side = f->by->size + TAPS - 1, nr = p->tile->nr;
-    struct nest t = { .e = { loops, out, FIRST_INDEX },
+    struct nest t = { .e = { loops, out, CPU_FIRST_INDEX },
                       .tiling = p,
                       .filter = f,
                       .epilogue = epilogue,

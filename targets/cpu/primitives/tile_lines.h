@@ -36,7 +36,7 @@ NAME(sum_lines)(REAL *c, const REAL *a, const REAL *b, const struct tile_block *
                     const REAL *from = b + i * b_row;
                     UNROLL
                     for (int v = 0; v < nvector; v++) {
-                        if (is_near && v * LANES % per_line == 0)
+                        if (is_near && (i * NR + v * LANES) % per_line == 0)
                             __builtin_prefetch(from + v * LANES + ahead);
                         sums[i][v] = MULTIPLY_ADD(factor,
                                                   v < last || is_padded

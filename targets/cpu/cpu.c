@@ -70,9 +70,10 @@ struct instance {
     bt_registry *registry;
     bt_allocator allocator;
     struct cpu_config config;
-    bt_map rows; /* of the config */
-    pthread_mutex_t mutex;
-    struct cpu_ways ways; /* of plugins, found when something is compiled; guarded */
+    pthread_mutex_t
+        mutex;   /* of the config, which is made ready when something is compiled */
+    bt_map rows; /* of its set */
+    struct cpu_ways ways; /* of plugins */
     struct cpu_pool *pool;
     struct cpu_engine_request request; /* texts in the arena */
     struct cpu_tuner *tuner;           /* NULL: nothing is tuned */
@@ -138,10 +139,6 @@ static bt_status fill(bt_ctx *ctx, const struct options *o, struct instance *in)
     const int keeps_denormals = strcmp(o->denormals, "keep") == 0;
     in->config.isa = choose_isa(ctx, in->config.accuracy, keeps_denormals);
     remark_isa(ctx, o, in->config.isa);
-    bt_map_init(&in->rows, in->arena, 1);
-    if (!cpu_callee_index(in->config.isa, &in->rows))
-        return bt_no_memory();
-    in->config.rows = &in->rows;
     in->config.has_small_weights = strcmp(o->weights, "small") == 0;
     if (*o->way)
         in->config.way = bt_arena_text(in->arena, o->way, strlen(o->way));
@@ -159,17 +156,27 @@ static bt_status fill(bt_ctx *ctx, const struct options *o, struct instance *in)
     return in->request.engine && in->request.compiler && in->pool ? NULL : bt_no_memory();
 }
 
-/* What the instance compiles for. Who only runs what is compiled opens no plugin of a way. */
+/* What only who compiles needs: leave to use AMX, or else the set below, rows, plugins of ways. */
+static bt_status prepare(bt_ctx *ctx, struct instance *in)
+{
+    if (!cpu_isa_request(in->config.isa))
+        in->config.isa = in->request.isa = CPU_ISA_AVX512;
+    bt_map_init(&in->rows, in->arena, 1);
+    if (!cpu_callee_index(in->config.isa, &in->rows))
+        return bt_no_memory();
+    in->config.rows = &in->rows;
+    BT_TRY(cpu_ways_find(ctx, in->arena, in->config.way, &in->ways));
+    in->config.ways = &in->ways;
+    return NULL;
+}
+
+/* What the instance compiles for. */
 static bt_status config_of(bt_ctx *ctx, struct instance *in, struct cpu_config *out)
 {
-    bt_status status = NULL;
     (void)pthread_mutex_lock(&in->mutex);
-    if (!in->config.ways)
-        status = cpu_ways_find(ctx, in->arena, in->config.way, &in->ways);
-    if (!status)
-        in->config.ways = &in->ways;
-    (void)pthread_mutex_unlock(&in->mutex);
+    const bt_status status = in->config.ways ? NULL : prepare(ctx, in);
     *out = in->config;
+    (void)pthread_mutex_unlock(&in->mutex);
     return status;
 }
 
@@ -405,6 +412,14 @@ static enum cpu_isa needed_isa(enum cpu_isa isa, uint32_t n, const struct cpu_wo
     return isa;
 }
 
+static enum cpu_isa isa_of(struct instance *in)
+{
+    (void)pthread_mutex_lock(&in->mutex);
+    const enum cpu_isa isa = in->config.isa;
+    (void)pthread_mutex_unlock(&in->mutex);
+    return isa;
+}
+
 static void note_isa(struct instance *in, enum cpu_isa isa)
 {
     uint32_t known = __atomic_load_n(&in->compiled_isa, __ATOMIC_RELAXED);
@@ -452,11 +467,11 @@ static bt_status launch(bt_ctx *ctx, void *loaded, uint32_t kernel,
 /* "avx512": the narrowest machine that it runs on. */
 static bt_status compatibility(bt_ctx *ctx, void *self, bt_text *out)
 {
-    const struct instance *in = self;
+    struct instance *in = self;
     const uint32_t compiled = __atomic_load_n(&in->compiled_isa, __ATOMIC_RELAXED);
     (void)ctx;
     bt_text_addf(out, "%s",
-                 cpu_isa_name(compiled ? (enum cpu_isa)(compiled - 1) : in->config.isa));
+                 cpu_isa_name(compiled ? (enum cpu_isa)(compiled - 1) : isa_of(in)));
     return NULL;
 }
 
@@ -473,8 +488,8 @@ static bt_status accepts(bt_ctx *ctx, void *self, const char *line)
 
 static double peak(void *self, uint32_t nthread)
 {
-    const struct instance *in = self;
-    return cpu_peak(in->pool, nthread, in->config.isa);
+    struct instance *in = self;
+    return cpu_peak(in->pool, nthread, isa_of(in));
 }
 
 static void describe(void *loaded, bt_text *out)

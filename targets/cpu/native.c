@@ -6,7 +6,7 @@
 
 int32_t cpu_native_enter(uint32_t isa, uint32_t keeps_denormals, uint32_t *modes)
 {
-    if (isa >= CPU_ISA_COUNT || !cpu_isa_is_here((enum cpu_isa)isa))
+    if (isa >= CPU_ISA_COUNT || !cpu_isa_request((enum cpu_isa)isa))
         return 1;
     *modes = cpu_modes_get();
     cpu_modes_set(cpu_modes_of_kernels(*modes, keeps_denormals != 0));

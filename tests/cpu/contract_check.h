@@ -167,7 +167,7 @@ static cpu_primitive *amx_of(const struct cpu_tile *t, int is_epilogue)
         { run_pairs_amx, run_pairs_epilogue_amx },
         { run_halves_amx, run_halves_epilogue_amx },
     };
-    if (cpu_isa_of_machine() < CPU_ISA_AMX)
+    if (!cpu_isa_request(CPU_ISA_AMX))
         return emulated[t->has_halves][is_epilogue];
     return (is_epilogue ? t->epilogue : t->block)->run;
 }

@@ -462,9 +462,10 @@ static void test_code_for_a_wider_machine_is_refused(void **state)
     bt_loops *loops = parse_program(ctx, programs[0]);
     struct cpu_loaded *loaded;
     bt_kernel_code code;
-    if (cpu_isa_of_machine() + 1 == CPU_ISA_COUNT) { // nothing is wider
+    if (cpu_isa_of_machine() + 1 == CPU_ISA_COUNT) {
         bt_ctx_destroy(ctx);
-        return;
+        print_message("no set is wider than this machine's\n");
+        skip();
     }
     const enum cpu_isa widest = CPU_ISA_COUNT - 1;
     char message[64];

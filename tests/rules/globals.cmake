@@ -1,8 +1,8 @@
 # Everything hangs from a context: libraries have no variables of their own.
 #     cmake -DOBJDUMP= -DLIBRARIES=<files> -P globals.cmake
-# Known: what compilers add, and objects of which only the address is used.
+# Known: what compilers add, what the system has granted to the process, and objects of which only the address is used.
 cmake_policy(VERSION 3.20)
-set(KNOWN __dso_handle __TMC_END__ _edata _end __bss_start completed.0 __cpu_model __cpu_features2 nothing.0)
+set(KNOWN __dso_handle __TMC_END__ _edata _end __bss_start completed.0 __cpu_model __cpu_features2 amx_is_granted nothing.0)
 set(faults "")
 foreach(library ${LIBRARIES})
   execute_process(COMMAND ${OBJDUMP} -t ${library} OUTPUT_VARIABLE symbols COMMAND_ERROR_IS_FATAL ANY)

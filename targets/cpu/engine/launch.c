@@ -83,7 +83,13 @@ static bt_status load_kernel(bt_ctx *ctx, struct cpu_loaded *l, struct kernel *k
     BT_TRY(cpu_code_read(ctx, l->arena, k->code->own, k->code->own_nbytes, &k->own));
     if (k->own.isa >= CPU_ISA_COUNT)
         return bt_fail(ctx, BT_ERR_FORMAT, "code of target cpu is damaged");
-    BT_TRY(cpu_machine_check(ctx, (enum cpu_isa)k->own.isa));
+    const enum cpu_isa isa = (enum cpu_isa)k->own.isa;
+    BT_TRY(cpu_machine_check(ctx, isa));
+    if (!cpu_isa_request(isa))
+        return bt_fail(ctx, BT_ERR_UNSUPPORTED,
+                       "code of target cpu is for %s, which the system refuses to this "
+                       "process: compile the module with BATON_CPU=%s",
+                       cpu_isa_name(isa), cpu_isa_name(CPU_ISA_AVX512));
     BT_TRY(load_function(ctx, k));
     if (k->own.is_evaluated)
         return NULL;

@@ -2,6 +2,7 @@
 #define _GNU_SOURCE
 #include "isa.h"
 
+#include <stdint.h>
 #include <string.h>
 
 #if defined(__x86_64__)
@@ -48,19 +49,40 @@ static enum cpu_isa widest_but_amx(void)
 #endif
 }
 
-/* The system gives leave where the processor has AMX only. */
+/* ---- AMX: registers that a system saves for those who ask for it ---- */
+
+#if defined(__x86_64__) && defined(__linux__)
+enum { SUPPORTED = 0x1021, REQUEST = 0x1023, TILE_DATA = 18 }; /* of arch_prctl */
+
 static int has_amx(void)
 {
-#if defined(__x86_64__) && defined(__linux__)
-    enum { REQUEST = 0x1023, TILE_DATA = 18, BF16_AND_TILE = 1 << 22 | 1 << 24 };
+    enum { BF16_AND_TILE = 1 << 22 | 1 << 24 };
     unsigned a, b, c, d;
-    return syscall(SYS_arch_prctl, REQUEST, TILE_DATA) == 0 &&
-           __get_cpuid_count(7, 0, &a, &b, &c, &d) &&
-           (d & BF16_AND_TILE) == BF16_AND_TILE;
-#else
-    return 0;
-#endif
+    uint64_t saved = 0;
+    return __get_cpuid_count(7, 0, &a, &b, &c, &d) &&
+           (d & BF16_AND_TILE) == BF16_AND_TILE &&
+           syscall(SYS_arch_prctl, SUPPORTED, &saved) == 0 && (saved >> TILE_DATA & 1);
 }
+
+static int request_amx(void)
+{
+    return syscall(SYS_arch_prctl, REQUEST, TILE_DATA) == 0;
+}
+#else
+static int has_amx(void)
+{
+    return 0;
+}
+
+static int request_amx(void)
+{
+    return 0;
+}
+#endif
+
+/* Whether the system has given leave, which it does not take back: like the compiler's memory of
+ * the processor it is of the process, as who runs native kernels has no other place for it. */
+static int amx_is_granted; /* atomic */
 
 enum cpu_isa cpu_isa_of_machine(void)
 {
@@ -68,9 +90,16 @@ enum cpu_isa cpu_isa_of_machine(void)
     return widest == CPU_ISA_AVX512BF16 && has_amx() ? CPU_ISA_AMX : widest;
 }
 
-int cpu_isa_is_here(enum cpu_isa isa)
+int cpu_isa_request(enum cpu_isa isa)
 {
-    return isa <= (isa == CPU_ISA_AMX ? cpu_isa_of_machine() : widest_but_amx());
+    if (isa != CPU_ISA_AMX)
+        return isa <= widest_but_amx();
+    if (__atomic_load_n(&amx_is_granted, __ATOMIC_RELAXED))
+        return 1;
+    if (cpu_isa_of_machine() < isa || !request_amx())
+        return 0;
+    __atomic_store_n(&amx_is_granted, 1, __ATOMIC_RELAXED);
+    return 1;
 }
 
 const char *cpu_isa_name(enum cpu_isa isa)

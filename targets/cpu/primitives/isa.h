@@ -11,15 +11,16 @@ enum cpu_isa {
     CPU_ISA_AVX2,     /* with FMA and F16C */
     CPU_ISA_AVX512,   /* F, BW, DQ, VL */
     CPU_ISA_AVX512BF16,
-    CPU_ISA_AMX, /* with its products of bfloat16, and the system's leave */
+    CPU_ISA_AMX, /* with its products of bfloat16; cpu_isa_request */
     CPU_ISA_COUNT
 };
 
-/* The widest that this machine and its system run. The system is asked for leave to use AMX, which
- * it gives a process for good; threads that there are already need not have it. */
+/* The widest that this machine and its system run. */
 enum cpu_isa cpu_isa_of_machine(void);
-/* Whether they run this one: what is asked in each run. */
-int cpu_isa_is_here(enum cpu_isa);
+/* Before code of a set runs: 1, and this process may use it. 0: the machine has it not, or the system
+ * refuses. AMX takes leave of the system, which it gives a process for good and which makes
+ * its signal frames larger: it is asked for here alone, and costs nothing the next time. */
+int cpu_isa_request(enum cpu_isa);
 /* As BATON_CPU and artifacts call it: "avx512". */
 const char *cpu_isa_name(enum cpu_isa);
 /* The reverse, for BATON_CPU; -1: no such name. */

@@ -176,8 +176,10 @@ static void test_a_convolution_by_steps_copies_only_what_it_reads(void **state)
 static void test_rows_of_a_constant_that_crowd_the_cache_lie_further_apart(void **state)
 {
     (void)state;
-    if (!cpu_tiles_avx512[0].block)
-        skip(); // no other tile has so many rows
+    if (!cpu_tiles_avx512[0].block) {
+        print_message("only tiles of AVX-512 have so many rows\n");
+        skip();
+    }
     check_text_for(
         CPU_ISA_AVX512,
         &(struct contraction){

@@ -185,6 +185,13 @@ static int64_t step_of_axis(const struct cpu_tiling *p, uint32_t a)
     return step;
 }
 
+/* Whether tiles of a row of images of so many places have few empty rows. */
+static int fills_tiles(const struct cpu_tiling *p, int64_t width)
+{
+    const int64_t all = bt_ceildiv_int64(width, p->tile->mr) * p->tile->mr;
+    return 5 * width > 4 * all;
+}
+
 /* Of an A of images that are read in steps, what is read, side by side: all rows of it make one
  * then, which fills tiles where a row does not. 0: it is not so. */
 int cpu_lay_steps(bt_graph *g, struct cpu_tiling *p)
@@ -193,7 +200,7 @@ int cpu_lay_steps(bt_graph *g, struct cpu_tiling *p)
     const bt_node *size = bt_node_int(g, 1), *zero = bt_node_int(g, 0);
     const int64_t width = cpu_number(p->view.dims[p->m].extent);
     if (p->terms || cpu_is_guarded(o) || o->rank < 2 || width < 1 ||
-        2 * width > p->tile->mr || step_of_axis(p, o->rank - 1) < 2 ||
+        fills_tiles(p, width) || step_of_axis(p, o->rank - 1) < 2 ||
         step_of_axis(p, o->rank - 2) < 1 || o->at[o->rank - 1] < 0 ||
         o->at[o->rank - 2] < 0)
         return 0;

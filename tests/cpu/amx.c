@@ -112,7 +112,7 @@ static void check(const struct way *way, const struct room *room, int64_t *n,
     for (int64_t i = 0; i < MOST_N; i++)
         bias[i] = (float)draw(seed, 100) / 7 - 7;
     n[CPU_TILE_LOW] = 0;
-    void *p[] = { c, a, b, bias, c, c, a, c };
+    void *p[] = { c, a, b, bias, c, c, a, c, c };
     assert_int_equal((has_epilogue ? way->epilogue : way->block)(p, n), 0);
     for (int64_t at = 0; at < nc; at++) {
         const int64_t i = at / n[CPU_TILE_C_ROW], j = at % n[CPU_TILE_C_ROW];

@@ -108,9 +108,9 @@ static void test_a_constant_by_few_places_is_turned_and_finished_by_tiles(void *
         "    for i40 in 2 {\n"
         "        epilogue_f32_portable(&s0[5*i40], &a0[5*i40], &t6[0], &a2[0], "
         "&a0[5*i40], "
-        "&a0[5*i40], &t6[0], &a3[5*i40], min(5, -5*i40 + 9), 16, 64, 1, 9, 8, 9, 3186, "
-        "1, 0, "
-        "0, 1, 0, 0, 0, 0, 0, 512)\n"
+        "&a0[5*i40], &t6[0], &a0[5*i40], &a3[5*i40], min(5, -5*i40 + 9), 16, 64, 1, 9, "
+        "8, "
+        "9, 3186, 1, 0, 0, 1, 0, 0, 0, 0, 0, 512, 0)\n"
         "    }\n"
         "}\n");
 }
@@ -138,9 +138,48 @@ static void test_panels_of_many_weights_are_fetched_while_others_are_near(void *
         "        for i41 in 2 {\n"
         "            epilogue_f32_portable(&s0[72*i40 + 5*i41], &a0[5*i41], "
         "&t4[32768*i40], &a0[5*i41], &a0[5*i41], &a0[5*i41], &t4[min(65535, 32768*i40 + "
-        "16384*i41 + select((0 <= i40 - 1), 0, 32768))], &a0[5*i41], min(5, -5*i41 + 9), "
-        "8, 4096, 1, 9, 8, 9, 3138, 1, 0, 0, 1, 0, 0, 0, 0, 4, 32768)\n"
+        "16384*i41 + select((0 <= i40 - 1), 0, 32768))], &a0[5*i41], &a0[5*i41], "
+        "min(5, -5*i41 + 9), 8, 4096, 1, 9, 8, 9, 3138, 1, 0, 0, 1, 0, 0, 0, 0, 4, "
+        "32768, "
+        "0)\n"
         "        }\n"
+        "    }\n"
+        "}\n");
+}
+
+static void test_deep_terms_go_by_slices_where_tiles_wait_for_them(void **state)
+{
+    (void)state;
+    check_text_for(
+        CPU_ISA_AVX2,
+        &(struct contraction){
+            .inputs = { { "x", "t[n, c, h, g]", BT_FLOAT32, 4, { 1, 500, 3, 3 } },
+                        { "w", "t[o, c]", BT_FLOAT32, 2, { 16, 500 } } },
+            .text =
+                "y: t[n, o, p in h, q in g] = max(sum(c: x[n, c, p, q] * w[o, c]), 0)",
+            .is_constant = { 0, 1 } },
+        "loops test {\n"
+        "    in a0: float32[4500]\n"
+        "    in a1: float32[8000]\n"
+        "    out s0: float32[144]\n"
+        "    local s1: float32[1]\n"
+        "    temp t4: float32[8000]\n"
+        "    local t5: float32[144]\n"
+        "    pack.4(&t4[0], &a1[0], 500, 16, 16, 16, 1, 500)\n"
+        "    for i40 in 2 {\n"
+        "        for i41 in 2 {\n"
+        "            epilogue_f32_avx2(&t5[80*i41], &a0[1503*i40 + 5*i41], "
+        "&t4[2672*i40], &a0[1503*i40 + 5*i41], &a0[1503*i40 + 5*i41], "
+        "&a0[1503*i40 + 5*i41], &t4[2672*i40], &t5[80*i41], &a0[1503*i40 + 5*i41], "
+        "min(5, -5*i41 + 9), 16, 167, 1, 9, 16, 16, i40 + 2, 1, 0, 0, 1, 0, 0, 0, 0, 0, "
+        "8000, 16)\n"
+        "        }\n"
+        "    }\n"
+        "    for i40 in 2 {\n"
+        "        epilogue_f32_avx2(&s0[5*i40], &a0[5*i40 + 3006], &t4[5344], "
+        "&a0[5*i40 + 3006], &a0[5*i40 + 3006], &a0[5*i40 + 3006], &t4[5344], "
+        "&t5[80*i40], &a0[5*i40 + 3006], min(5, -5*i40 + 9), 16, 166, 1, 9, 16, 9, 3139, "
+        "1, 0, 0, 1, 0, 0, 0, 0, 0, 8000, 16)\n"
         "    }\n"
         "}\n");
 }
@@ -587,6 +626,7 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(test_a_convolution_is_a_halo_then_tiles_with_their_epilogue),
     cmocka_unit_test(test_a_constant_by_few_places_is_turned_and_finished_by_tiles),
     cmocka_unit_test(test_panels_of_many_weights_are_fetched_while_others_are_near),
+    cmocka_unit_test(test_deep_terms_go_by_slices_where_tiles_wait_for_them),
     cmocka_unit_test(test_a_convolution_by_steps_copies_only_what_it_reads),
     cmocka_unit_test(test_rows_of_a_constant_that_crowd_the_cache_lie_further_apart),
     cmocka_unit_test(test_a_product_packs_what_lies_across),

@@ -537,7 +537,16 @@ static void check_epilogue(const struct cpu_tile *t, struct room *room, const in
     int64_t plain[CPU_TILE_NINT];
     memcpy(plain, n, sizeof(plain));
     plain[CPU_TILE_C_ROW] = columns;
-    plain[CPU_TILE_FLAGS] &= CPU_TILE_PADDED;
+    plain[CPU_TILE_FLAGS] &= CPU_TILE_PADDED | CPU_TILE_START;
+    // where sums begin, rows as long as may be read
+    const int64_t begun_row = before + width;
+    unsigned char *begun = malloc((size_t)(m * begun_row) * nb);
+    assert_non_null(begun);
+    fill(begun, begun + (size_t)(m * begun_row) * nb, type, seed);
+    with_bits[CPU_TILE_SUMS_ROW] = begun_row;
+    for (int64_t i = 0; i < m; i++)
+        memcpy(sums + (size_t)(i * columns) * nb, begun + (size_t)(i * begun_row) * nb,
+               (size_t)columns * nb);
     for (int64_t j = 0; j < columns; j += t->nr) {
         plain[CPU_TILE_N] = columns - j < t->nr ? columns - j : t->nr;
         void *tile[] = { sums + (size_t)j * nb, a,
@@ -545,7 +554,9 @@ static void check_epilogue(const struct cpu_tile *t, struct room *room, const in
         assert_int_equal(t->block->run(tile, plain), 0);
     }
     // what is fetched ahead lies where nobody may read
-    void *p[] = { c, a, b, bias, low, high, room->a.end, is_in_place ? c : residual };
+    void *p[] = {
+        c, a, b, bias, low, high, room->a.end, begun, is_in_place ? c : residual
+    };
     assert_int_equal(t->epilogue->run(p, with_bits), 0);
     for (int64_t i = 0; i < nline; i++) {
         for (int64_t j = 0; j < n[CPU_TILE_C_ROW] && i * n[CPU_TILE_C_ROW] + j < c_nelem;
@@ -569,6 +580,7 @@ static void check_epilogue(const struct cpu_tile *t, struct room *room, const in
     free(residual);
     free(bias);
     free(sums);
+    free(begun);
 }
 
 static void check_epilogues(const struct cpu_tile *t, struct room *room)
@@ -580,6 +592,7 @@ static void check_epilogues(const struct cpu_tile *t, struct room *room)
                                               draw(&seed, 9) ? 1 + draw(&seed, 70) : 0 };
         n[CPU_TILE_FLAGS] = (int64_t)draw(&seed, 2) * CPU_TILE_TURNED |
                             (int64_t)draw(&seed, 2) * CPU_TILE_PADDED |
+                            (int64_t)draw(&seed, 2) * CPU_TILE_START |
                             (int64_t)draw(&seed, 2) * CPU_TILE_ADD_RESIDUAL |
                             (int64_t)draw(&seed, 2) * CPU_TILE_AT_LEAST |
                             (int64_t)draw(&seed, 2) * CPU_TILE_AT_MOST |

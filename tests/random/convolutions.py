@@ -35,7 +35,8 @@ class Program:
         self.images = pick.choice([1, 1, 1, 2, 3])
         self.is_open = pick.random() < 0.3
         sides = pick.choice([[1, 9], [4, 40], [4, 40]])
-        shape = [self.images, pick.choice([3, 16, 24, 32, 64]), pick.randint(*sides), pick.randint(*sides)]
+        # many channels of few places: sums by slices of their terms
+        shape = [self.images, pick.choice([3, 16, 24, 32, 64] + [330, 600] * (sides[1] < 40)), pick.randint(*sides), pick.randint(*sides)]
         self.given = self.draw.normal(0, 1, shape).astype(numpy.float32)
         self.is_odd = pick.random() < 0.2
         if self.is_odd:

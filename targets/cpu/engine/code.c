@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-enum { VERSION = 6, ORDER = 0x01020304, DIGEST = 64 };
+enum { VERSION = 7, ORDER = 0x01020304, DIGEST = 64 };
 static const char magic[8] = "batoncpu";
 static const uint32_t head[] = { VERSION, ORDER, sizeof(void *) };
 

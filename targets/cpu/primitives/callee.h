@@ -100,7 +100,7 @@ struct cpu_form {
     const int8_t *work;          /* integers whose product is the work, ended by -1 */
     struct {
         uint8_t access, element;
-    } operands[8];
+    } operands[9];
 };
 extern const struct cpu_form cpu_forms[CPU_NFORM];
 

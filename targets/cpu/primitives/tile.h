@@ -27,6 +27,7 @@ enum {
     CPU_TILE_LOW_AT,
     CPU_TILE_HIGH_AT,
     CPU_TILE_NEXT,
+    CPU_TILE_SUMS,
     CPU_TILE_RESIDUAL
 };
 enum {
@@ -47,8 +48,9 @@ enum {
     CPU_TILE_NINT,
     CPU_TILE_LOW = CPU_TILE_NINT, /* of an epilogue: bits of a float, or double */
     CPU_TILE_HIGH,
-    CPU_TILE_NEXT_K, /* how far NEXT goes on along k; 0: nothing is told of it */
-    CPU_TILE_B_N,    /* from NR columns of B, and of NEXT, to the next ones */
+    CPU_TILE_NEXT_K,   /* how far NEXT goes on along k; 0: nothing is told of it */
+    CPU_TILE_B_N,      /* from NR columns of B, and of NEXT, to the next ones */
+    CPU_TILE_SUMS_ROW, /* stride of SUMS along m */
     CPU_TILE_EPILOGUE_NINT
 };
 enum {
@@ -75,7 +77,8 @@ enum {
  *     C[m, n] = min(max(sum + BIAS[m] + RESIDUAL[m, n], low), high)
  *
  * of which each step is done if its flag is set, and BIAS[n] with another. RESIDUAL lies as C, and
- * may be C where each element is written once. The sum has no start value.
+ * may be C where each element is written once. A start value, of sums of floats alone, is
+ * SUMS[m, n], whose rows may be read as those of B; it may be C if that is not turned.
  * A turned one writes, and reads its residual, at C[n, m]: C_ROW is the stride along n, and m has
  * neighbours; its bias is that of columns.
  * NEXT is what calls to come read: while term k is computed, element k * NEXT_K of it and that half a

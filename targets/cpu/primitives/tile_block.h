@@ -51,6 +51,8 @@ struct tile_block {
     const void *epilogue;                   /* of the type, where there is one */
     const void *next; /* what is fetched, each time so much further */
     int64_t next_k;   /* 0: nothing is told of it */
+    const void *sums; /* start values of what an epilogue is made of; NULL: zeros */
+    int64_t sums_row;
 };
 
 static struct tile_block block_of(const int64_t *n)

@@ -54,6 +54,12 @@ typedef void NAME(tile)(REAL *c, const REAL *a, const REAL *b, const struct tile
     VECTOR s##i = NAME(load)(start);         \
     VECTOR t##i = NAME(load)(start + LANES); \
     MOVE(start, start_row);
+#define BEGIN_1(i, g, o)      \
+    s##i = NAME(load)(start); \
+    MOVE(start, start_row);
+#define BEGIN_2(i, g, o)              \
+    t##i = NAME(load)(start + LANES); \
+    BEGIN_1(i, g, o)
 #define STEP_1(i, g, o)                \
     factor = SPREAD(a##g + o * a_row); \
     s##i = MULTIPLY_ADD(factor, b_s, s##i);
@@ -192,8 +198,8 @@ static void NAME(look_ahead)(struct tile_block *block, const REAL *b)
         TILE_BASES_##rows(NEXT_2);                \
         b += block->b_k2;                         \
     } while (--k2 > 0);
-/* Sums with an epilogue have no start value: zeros from memory take 30 cycles more than registers
- * that are cleared, as long as two terms of 14 rows of two vectors. */
+/* Sums with an epilogue begin in registers that are cleared: zeros from memory take 30 cycles more, as
+ * long as two terms of 14 rows of two vectors. */
 #define TILE(rows, vectors)                                                           \
     static void NAME(tile_##rows##_##vectors)(REAL * c, const REAL *a, const REAL *b, \
                                               const struct tile_block *block)         \
@@ -211,6 +217,11 @@ static void NAME(look_ahead)(struct tile_block *block, const REAL *b)
     {                                                                                 \
         const int64_t a_row = block->a_row, c_row = block->c_row;                     \
         TILE_ROWS_##rows(ZERO_##vectors);                                             \
+        if (block->sums) {                                                            \
+            const REAL *start = block->sums;                                          \
+            const int64_t start_row = block->sums_row;                                \
+            TILE_ROWS_##rows(BEGIN_##vectors);                                        \
+        }                                                                             \
         SUMS(rows, vectors)                                                           \
         const struct NAME(epilogue) *e = block->epilogue;                             \
         EPILOGUE(rows, vectors)                                                       \
@@ -383,8 +394,11 @@ static void NAME(run_turned)(REAL *sums, struct NAME(spot) * at, void *const *p,
 
 /* On a copy: a tile that is some columns short, or sums of no terms. */
 static void NAME(run_apart)(REAL *sums, const struct NAME(spot) * at, void *const *p,
-                            const int64_t *n)
+                            const int64_t *n, const REAL *start)
 {
+    for (int64_t i = 0; start && i < n[CPU_TILE_M]; i++)
+        memcpy(sums + i * NR, start + i * n[CPU_TILE_SUMS_ROW],
+               (size_t)at->width * sizeof(REAL));
     union {
         const REAL *from;
         void *address;
@@ -394,7 +408,7 @@ static void NAME(run_apart)(REAL *sums, const struct NAME(spot) * at, void *cons
     memcpy(plain, n, sizeof(plain));
     plain[CPU_TILE_N] = at->width;
     plain[CPU_TILE_C_ROW] = NR;
-    plain[CPU_TILE_FLAGS] &= CPU_TILE_PADDED;
+    plain[CPU_TILE_FLAGS] &= CPU_TILE_PADDED | CPU_TILE_START;
     NAME(run)(to_sums, plain);
     if (at->e.flags & CPU_TILE_TURNED)
         NAME(finish_columns)(&at->e, at->c, sums, at->width, n);
@@ -418,6 +432,10 @@ static void NAME(run_tiles)(struct NAME(spot) * at, void *const *p, const int64_
         block.next = p[CPU_TILE_NEXT];
         block.next_k = n[CPU_TILE_NEXT_K];
     }
+    if (flags & CPU_TILE_START) {
+        block.sums = p[CPU_TILE_SUMS];
+        block.sums_row = n[CPU_TILE_SUMS_ROW];
+    }
     for (int64_t i = n[CPU_TILE_M]; is_turned && i < TURNED_ROWS; i++) {
         NAME(store)(sums + i * NR, (VECTOR){ 0 });
         NAME(store)(sums + i * NR + LANES, (VECTOR){ 0 });
@@ -430,12 +448,14 @@ static void NAME(run_tiles)(struct NAME(spot) * at, void *const *p, const int64_
         else if (has_terms && !is_turned && fills)
             NAME(run_tile)(at->c, n[CPU_TILE_C_ROW], at, p, n, &block);
         else
-            NAME(run_apart)(sums, at, p, n);
+            NAME(run_apart)(sums, at, p, n, block.sums);
         if (left <= NR)
             return;
         at->c += c_step;
         at->b += n[CPU_TILE_B_N];
         block.next = (const REAL *)block.next + n[CPU_TILE_B_N];
+        if (block.sums)
+            block.sums = (const REAL *)block.sums + NR;
         at->e.residual += c_step;
         if (flags & CPU_TILE_COLUMN_BIAS)
             at->e.bias += NR;
@@ -463,6 +483,8 @@ static int32_t NAME(run_epilogue)(void *const *p, const int64_t *n)
 #undef ZERO_2
 #undef START_1
 #undef START_2
+#undef BEGIN_1
+#undef BEGIN_2
 #undef STEP_1
 #undef STEP_2
 #undef STOP_1

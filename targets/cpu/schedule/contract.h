@@ -278,7 +278,17 @@ struct cpu_blocks {
     int64_t most_rows, columns;
     uint32_t by_m;    /* 1: blocks of rows are the parallel loop */
     int32_t parallel; /* else: this dim is, or -1: blocks of columns */
+    struct cpu_slices {
+        int64_t n, length; /* 1: there is one; iterations of a slice but for the last */
+        uint32_t dim;      /* reduced, the outermost one */
+        int64_t nrow;      /* of a block of columns, in all that is around */
+    } slices;
 };
+
+/* How many columns of B a block may have if its terms go by slices; 0: they do not. */
+int64_t cpu_columns_of_slices(const struct cpu_tiling *);
+/* Slices of a block's terms (contract_slices.c). */
+void cpu_choose_slices(const struct cpu_tiling *, struct cpu_blocks *);
 
 /* NULL in `nn` or `nm`: failure. */
 struct cpu_blocks cpu_choose_blocks(bt_graph *, const struct cpu_tiling *,

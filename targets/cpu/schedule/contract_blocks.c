@@ -152,7 +152,8 @@ struct cpu_blocks cpu_choose_blocks(bt_graph *g, const struct cpu_tiling *p,
 {
     struct cpu_blocks b = { .nrow = p->nrow };
     int64_t unit = p->n0 < 0 ? p->tile->nr : bt_node_number(p->bs[p->n0]);
-    int64_t fitting = columns_fitting(p);
+    const int64_t sliced = cpu_columns_of_slices(p);
+    const int64_t fitting = sliced ? sliced : columns_fitting(p);
     b.ncolumn = p->n0 < 0 ? p->ncolumn : p->view.dims[p->n0].extent;
     if (!b.nrow || !b.ncolumn)
         return b;
@@ -181,8 +182,10 @@ struct cpu_blocks cpu_choose_blocks(bt_graph *g, const struct cpu_tiling *p,
     b.nn = bt_node_number(b.ncolumn) < 0
                ? cpu_ceildiv(g, b.ncolumn, b.columns)
                : bt_node_int(g, bt_ceildiv_int64(nunit, per_block));
-    if (b.nn && b.nm && b.rows)
+    if (b.nn && b.nm && b.rows) {
         choose_parallel(p, config, &b);
+        cpu_choose_slices(p, &b);
+    }
     return b;
 }
 

@@ -18,7 +18,12 @@ struct nest {
     const struct cpu_tiling *tiling;
     const struct cpu_epilogue *epilogue;
     struct cpu_blocks blocks;
-    uint32_t a, b, c;                /* buffers */
+    uint32_t a, b, c;        /* buffers */
+    uint32_t begun;          /* sums of some slices of their terms, ... */
+    const bt_node *begun_at; /* ... where those of this block are, ... */
+    int64_t begun_row;       /* ... their stride along rows */
+    const bt_node *slice;    /* the number of it; NULL: there is one only */
+    uint32_t is_last_slice;
     int is_direct;                   /* sums go to their place, else to a block */
     const bt_node *c_row;            /* stride of a block of sums, or of the result */
     const bt_node *values[CPU_DIMS]; /* of loops around */
@@ -103,6 +108,7 @@ uint32_t cpu_count_levels(bt_graph *g, const struct cpu_tiling *p)
 struct tile_call {
     const bt_node *a, *b, *c;             /* offsets */
     const bt_node *bias, *residual;       /* likewise, of an epilogue */
+    const bt_node *begun;                 /* likewise, of sums of some slices */
     const bt_node *next, *next_k;         /* what is fetched; NULL: nothing is */
     const bt_node *width;                 /* columns */
     const bt_node *lines, *b_row, *c_row; /* of a line; lines NULL: a tile */
@@ -139,6 +145,8 @@ static int emit_levels(const struct nest *t, const struct tile_call *call,
     for (uint32_t i = 0; first + i < l->n; i++)
         k[i] = &l->at[l->n - 1 - i];
     const bt_node *start = int_of(t, call->is_first ? 0 : CPU_TILE_START);
+    if (t->slice)
+        start = cpu_least(g, int_of(t, CPU_TILE_START), t->slice);
     if (call->is_first && first)
         start = cpu_least(g, int_of(t, CPU_TILE_START), iteration);
     if (p->b_kind != CPU_B_DIRECT && start)
@@ -170,6 +178,7 @@ static int emit_levels(const struct nest *t, const struct tile_call *call,
         int_of(t, t->finish.high),
         call->next ? call->next_k : zero,
         cpu_scaled(g, p->bs[p->n], p->tile->nr), // CPU_TILE_B_N
+        int_of(t, t->begun_row),                 // CPU_TILE_SUMS_ROW
     };
     struct cpu_address addresses[] = {
         [CPU_TILE_C] = { t->c, call->c },
@@ -180,6 +189,8 @@ static int emit_levels(const struct nest *t, const struct tile_call *call,
         [CPU_TILE_BIAS] = address_of(t->finish.bias, call->bias, t->a, a),
         [CPU_TILE_LOW_AT] = address_of(t->finish.low_at, NULL, t->a, a),
         [CPU_TILE_HIGH_AT] = address_of(t->finish.high_at, NULL, t->a, a),
+        [CPU_TILE_SUMS] = t->slice ? (struct cpu_address){ t->begun, call->begun }
+                                   : (struct cpu_address){ t->a, a },
         [CPU_TILE_RESIDUAL] = address_of(t->finish.residual, call->residual, t->a, a),
     };
     const struct cpu_callee *row = p->is_across                     ? p->tile->across
@@ -323,6 +334,10 @@ static int emit_call_at(const struct nest *t, const struct cpu_emitter *e,
             call.bias = cpu_place_axes(g, p, t->finish.bias->args[0], values);
         call.residual = call.c;
     }
+    if (t->slice)
+        call.begun = cpu_plus(g, column, t->begun_at);
+    if (t->slice && !t->is_last_slice)
+        call.c = call.begun;
     return find_next(t, &call) && emit_tile(&inner, &call);
 }
 
@@ -599,6 +614,8 @@ static int emit_follower(const struct nest *t, const bt_stmt *nest)
 static int emit_block(struct nest *t)
 {
     const bt_stmts *followers = &t->epilogue->followers;
+    if (t->slice && !t->is_last_slice)
+        return emit_columns(t);
     if (!emit_columns(t) || !(t->is_direct || emit_epilogue(t)))
         return 0;
     for (uint32_t i = 0; i < followers->len; i++) {
@@ -666,6 +683,59 @@ static int open_columns(struct nest *t, int is_parallel)
     return t->b_at != NULL;
 }
 
+/* What is around the columns and is not open yet, the outermost dim last. */
+static int open_others(struct nest *t)
+{
+    const struct cpu_tiling *p = t->tiling;
+    for (uint32_t d = p->view.ndim; d-- > 0;) {
+        if (cpu_is_around(p, d) && !t->values[d] && !open_dim(t, d, 0))
+            return 0;
+    }
+    return 1;
+}
+
+/* All rows of a block of columns by a slice of their terms, of so many iterations. */
+static int emit_slice(const struct nest *of, const bt_node *slice, int64_t length)
+{
+    struct nest t = *of;
+    const struct cpu_slices *s = &t.blocks.slices;
+    bt_graph *g = graph_of(&t);
+    struct cpu_tiling tiling;
+    cpu_copy_tiling(&tiling, t.tiling);
+    struct cpu_class *k = &tiling.classes[s->dim][0];
+    k->extent = int_of(&t, length);
+    t.tiling = &tiling;
+    t.slice = slice;
+    t.a_at = cpu_along(g, t.a_at, cpu_scaled(g, slice, s->length), k->a);
+    t.b_at = cpu_along(g, t.b_at, cpu_scaled(g, slice, s->length), k->b);
+    const bt_node *row = int_of(&t, 0);
+    if (!t.a_at || !t.b_at || !open_others(&t) || !open_rows(&t, 0))
+        return 0;
+    for (uint32_t d = 0; d < tiling.view.ndim; d++) {
+        if (cpu_is_around(&tiling, d) && (int32_t)d != t.blocks.parallel)
+            row = cpu_along(g, t.values[d], row, tiling.view.dims[d].extent);
+    }
+    row = cpu_along(g, cpu_times(g, t.m, t.blocks.rows), row, t.blocks.nrow);
+    t.begun_at = cpu_scaled(g, row, t.begun_row);
+    return t.begun_at && emit_blocks(&t);
+}
+
+/* The last slice finishes the sums. */
+static int emit_slices(struct nest *t)
+{
+    const struct cpu_slices *s = &t->blocks.slices;
+    const int64_t all = bt_node_number(t->tiling->view.dims[s->dim].extent);
+    struct nest before = *t;
+    before.c = t->begun;
+    before.c_row = int_of(t, t->begun_row);
+    before.is_direct = 0;
+    before.finish = (struct cpu_finish){ .is_all = 1 };
+    const bt_node *slice = cpu_emit_loop(&before.e, int_of(t, s->n - 1), 0);
+    t->is_last_slice = 1;
+    return slice && emit_slice(&before, slice, s->length) &&
+           emit_slice(t, int_of(t, s->n - 1), all - (s->n - 1) * s->length);
+}
+
 /* The parallel loop first, then all others. */
 static int emit_nest(struct nest *t)
 {
@@ -675,10 +745,10 @@ static int emit_nest(struct nest *t)
     if ((b->by_m && !open_rows(t, 1)) || (by_n && !open_columns(t, 1)) ||
         (!b->by_m && !by_n && !open_dim(t, (uint32_t)b->parallel, 1)))
         return 0;
-    for (uint32_t d = p->view.ndim; d-- > 0;) {
-        if (cpu_is_around(p, d) && !t->values[d] && !open_dim(t, d, 0))
-            return 0;
-    }
+    if (b->slices.n > 1)
+        return (by_n || open_columns(t, 0)) && emit_slices(t);
+    if (!open_others(t))
+        return 0;
     if (t->has_near_halo && !cpu_emit_near_halo(&t->e, p, t->values, t->b))
         return 0;
     return (by_n || open_columns(t, 0)) && (b->by_m || open_rows(t, 0)) && emit_blocks(t);
@@ -771,6 +841,15 @@ int cpu_emit_contraction(bt_loops *loops, const struct cpu_tiling *p,
     if (t.finish.is_all)
         t.finish.flags |=
             (p->is_turned ? CPU_TILE_TURNED : 0) | (is_done_once(p) ? CPU_TILE_ONCE : 0);
+    if (!t.finish.is_all || !t.is_direct)
+        t.blocks.slices.n = 1;
+    if (t.blocks.slices.n > 1) {
+        const int64_t nr = p->tile->nr, n = cpu_most_columns(&t.blocks);
+        t.begun_row = bt_ceildiv_int64(n, nr) * nr;
+        if (!cpu_emit_buffer(loops, BT_BUFFER_LOCAL, p->tile->c,
+                             int_of(&t, t.blocks.slices.nrow * t.begun_row), &t.begun))
+            return 0;
+    }
     if (t.is_direct) {
         t.c = store->buffer;
         int32_t row = p->is_line ? p->n0 : p->is_turned ? (int32_t)p->n : p->m;

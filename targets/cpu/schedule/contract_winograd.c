@@ -420,6 +420,7 @@ static int emit_products(const struct nest *t, int64_t rows)
         [CPU_TILE_BIAS] = { t->u, u },
         [CPU_TILE_LOW_AT] = { t->u, u },
         [CPU_TILE_HIGH_AT] = { t->u, u },
+        [CPU_TILE_SUMS] = { t->u, u },
         [CPU_TILE_RESIDUAL] = m,
     };
     const struct cpu_callee *row = next_k ? tile->epilogue : tile->block;

@@ -622,6 +622,74 @@ static void test_a_range_of_few_rows_is_one_block(void **state)
         "}\n");
 }
 
+/* Of three taps by steps of two, places of one parity meet two and those of the other one: no more
+ * are multiplied. Weights that are constant lie in rows of terms. */
+static void test_a_transposed_convolution_leaves_out_taps_that_it_has_not(void **state)
+{
+    (void)state;
+    struct contraction c = {
+        .inputs = { { "x", "t[n, c, h]", BT_FLOAT32, 3, { 1, 8, 16 } },
+                    { "w", "t[c, o, k]", BT_FLOAT32, 3, { 8, 4, 3 } } },
+        .text = "y: t[n, o, p in 2*h] = sum(c, a in h, r in k | 2*a + r == p:"
+                "  x[n, c, a] * w[c, o, r])",
+        .is_constant = { 0, 1 }
+    };
+    check_text(&c,
+               "loops test {\n"
+               "    in a0: float32[128]\n"
+               "    in a1: float32[96]\n"
+               "    out s0: float32[128]\n"
+               "    temp s1: float32[128]\n"
+               "    local s2: float32[64]\n"
+               "    local t5: float64[1]\n"
+               "    temp t6: float32[144]\n"
+               "    temp t7: float32[128]\n"
+               "    temp t8: bool[1]\n"
+               "    parallel i40 in 8 {\n"
+               "        halo.4(&t6[17*i40], &a0[16*i40], 1, 17, 0, 1, 1, 16, 0, 1)\n"
+               "    }\n"
+               "    parallel i40 in 2 {\n"
+               "        for i41 in 4 {\n"
+               "            pack.4(&t7[16*i40 + 32*i41 + ceildiv(i40, 2)], &a1[i40 + "
+               "3*i41 - 2*ceildiv(i40, 2) + 2], 8, -ceildiv(i40, 2) + 2, "
+               "-ceildiv(i40, 2) + 2, 2, 12, -2)\n"
+               "        }\n"
+               "    }\n"
+               "    parallel i40 in 2 {\n"
+               "        for i41 in 2 {\n"
+               "            tile_f32_portable(&s2[8*i41], &t7[16*i40 + ceildiv(i40, "
+               "2)], &t6[8*i41 + ceildiv(i40, 2)], 4, 8, -ceildiv(i40, 2) + 2, 32, 1, "
+               "1, 16, 2, 8, 2, 17, 1, 0, 0)\n"
+               "        }\n"
+               "        for i41 in 4 {\n"
+               "            for i42 in 16 {\n"
+               "                s0[i40 + 32*i41 + 2*i42] = s2[16*i41 + i42]\n"
+               "            }\n"
+               "        }\n"
+               "    }\n"
+               "    finite.float32(&t8[0], &a1[0], 96)\n"
+               "    for i1 in 4 {\n"
+               "        if not(t8[0]) {\n"
+               "            for i2 in 32 {\n"
+               "                t5[0] = float64(0.0)\n"
+               "                for i3 in 8 {\n"
+               "                    for i4 in 2 {\n"
+               "                        if (((0 <= i2 - 2*i4 - 2*floordiv(i2, 2) + 2) "
+               "&& (0 <= -i2 + 2*i4 + 2*floordiv(i2, 2))) && (0 <= i4 + floordiv(i2, "
+               "2) - 1)) {\n"
+               "                            t5[0] sum[float32]= (a0[16*i3 + i4 + "
+               "floordiv(i2, 2) - 1] * a1[3*i1 + i2 + 12*i3 - 2*i4 - 2*floordiv(i2, "
+               "2) + 2])\n"
+               "                        }\n"
+               "                    }\n"
+               "                }\n"
+               "                s0[32*i1 + i2] = float32(t5[0])\n"
+               "            }\n"
+               "        }\n"
+               "    }\n"
+               "}\n");
+}
+
 static const struct CMUnitTest tests[] = {
     cmocka_unit_test(test_a_convolution_is_a_halo_then_tiles_with_their_epilogue),
     cmocka_unit_test(test_a_constant_by_few_places_is_turned_and_finished_by_tiles),
@@ -641,5 +709,6 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(test_rows_of_an_open_number_are_shared_out),
     cmocka_unit_test(test_a_range_by_steps_leaves_no_rest_of_rows),
     cmocka_unit_test(test_a_range_of_few_rows_is_one_block),
+    cmocka_unit_test(test_a_transposed_convolution_leaves_out_taps_that_it_has_not),
 };
 TEST_MAIN(tests)

@@ -27,6 +27,18 @@ def convolve(x, w, stride, pads, dilation, groups):
     return numpy.concatenate([numpy.einsum("nchwrs,ocrs->nohw", a, b, optimize=True) for a, b in parts], 1)
 
 
+def convolve_back(x, w, stride, pads, dilation, groups, extra):
+    """The same of nn.conv2d_transpose: each element of x goes to where windows of the result have read it."""
+    top, left, bottom, right = pads
+    sides = [stride * (n - 1) + dilation * (k - 1) + 1 + extra for n, k in zip(x.shape[2:], w.shape[2:])]
+    y = numpy.zeros((x.shape[0], w.shape[1] * groups, *sides))
+    for r, s in numpy.ndindex(*w.shape[2:]):
+        parts = zip(numpy.split(x, groups, 1), numpy.split(w[:, :, r, s], groups, 0))
+        rows, columns = [slice(at, at + stride * (n - 1) + 1, stride) for at, n in zip([r * dilation, s * dilation], x.shape[2:])]
+        y[:, :, rows, columns] += numpy.concatenate([numpy.einsum("nchw,co->nohw", a, b, optimize=True) for a, b in parts], 1)
+    return y[:, :, top:sides[0] - bottom, left:sides[1] - right]
+
+
 class Program:
     def __init__(self, number):
         self.pick, self.draw = random.Random(number), numpy.random.default_rng(number)
@@ -60,8 +72,10 @@ class Program:
         return f'const[({", ".join(map(str, array.shape))}), float32]{{data "{key}"}}', self.weights[key].astype(numpy.float64)
 
     def layer(self, name, x, lines, mark):
-        """A convolution of x, and what is made of it: its value and name."""
+        """A convolution of x, transposed or not, and what is made of it: its value and name."""
         pick, channels = self.pick, x.shape[1]
+        if max(x.shape[2:]) <= 14 and pick.random() < 0.5:
+            return self.finish(*self.layer_back(name, x, lines, mark), lines, mark)
         kernel = pick.choice([3, 3, 3, 3, 1, 1, 1, 5, 7])
         stride, dilation = pick.choice([1, 1, 1, 1, 2, 3]), pick.choice([1, 1, 1, 2])
         groups = pick.choice([1, 1, 1, 1, channels, channels])
@@ -74,7 +88,25 @@ class Program:
         text, w = self.constant(self.draw.normal(0, scale, (out, channels // groups, kernel, kernel)))
         lines.append(f"    %{mark}0 = nn.conv2d({name}, {text}, strides=[{stride}, {stride}], padding={pads}, "
                      f"dilation=[{dilation}, {dilation}], groups={groups});\n")
-        y, name = convolve(x, w, stride, pads, dilation, groups), f"%{mark}0"
+        return self.finish(f"%{mark}0", convolve(x, w, stride, pads, dilation, groups), lines, mark)
+
+    def layer_back(self, name, x, lines, mark):
+        """A transposed convolution of x: its name and value."""
+        pick, channels = self.pick, x.shape[1]
+        kernel, stride, dilation = pick.randint(1, 6), pick.choice([1, 2, 2, 3, 4]), pick.choice([1, 1, 1, 2])
+        groups = pick.choice([1, 1, 1, channels])
+        out = 1 if groups > 1 else pick.choice([3, 16, 33, 64])
+        reach = dilation * (kernel - 1)
+        pads, extra = [pick.randint(0, reach // 2) for _ in range(4)], pick.choice([0, stride - 1])
+        scale = (2 / (kernel * kernel * channels / groups)) ** 0.5
+        text, w = self.constant(self.draw.normal(0, scale, (channels, out, kernel, kernel)))
+        lines.append(f"    %{mark}0 = nn.conv2d_transpose({name}, {text}, strides=[{stride}, {stride}], padding={pads}, "
+                     f"output_padding=[{extra}, {extra}], dilation=[{dilation}, {dilation}], groups={groups});\n")
+        return f"%{mark}0", convolve_back(x, w, stride, pads, dilation, groups, extra)
+
+    def finish(self, name, y, lines, mark):
+        """What is made of a convolution: its value and name."""
+        pick = self.pick
         self.most = max(self.most, numpy.abs(y[numpy.isfinite(y)]).max(initial=0))
         usual = [what for what in ["bias", "residual", pick.choice(["relu", "clip", "limits"])] if pick.random() < 0.7]
         mixed = pick.sample(["bias", "relu", "residual", "multiply", "limits"], pick.randint(0, 3))

@@ -444,7 +444,7 @@ static bt_status tile_stage(bt_graph *g, const struct cpu_config *config, uint32
     array = *g->arrays[stage->array];
     BT_TRY(choose_way(g, config, &array, stage));
     stage->nfactor = g->narray - stage->first;
-    BT_TRY(cpu_contract_finite(g, &array, &stage->tiling.view, &stage->finite));
+    BT_TRY(cpu_contract_finite(g, &array, &stage->tiling, &stage->finite));
     return split_stage(g, stage);
 }
 

@@ -159,9 +159,6 @@ struct cpu_finite {
     uint32_t exact;               /* an array: the stage with its own sum */
     uint32_t nfactor, factors[2]; /* those that must be finite; 0: there is no `exact` */
 };
-bt_status cpu_contract_finite(bt_graph *, const bt_array *stage,
-                              const struct cpu_contraction *,
-                              struct cpu_finite *out) BT_MUST_USE;
 /* The nest of `exact`, which is number `at`, stores to `stage`, and where a factor is not
  * finite only. 0: failure. */
 int cpu_emit_finite(bt_loops *, const struct cpu_finite *, uint32_t stage, uint32_t at);
@@ -216,8 +213,13 @@ struct cpu_tiling {
     struct cpu_class classes[CPU_DIMS][CPU_CLASSES];
     uint32_t merged;               /* bits: dims that are part of n, or turned of m */
     const bt_node *nrow, *ncolumn; /* of m, of n, and those */
-    /* of a copy of A with zeros around, or behind each row; NULL: it is read where it lies */
+    /* Bits: reduced dims of which only those iterations are done that find elements of A, for the
+     * values that loops around have. */
+    uint32_t limited;
+    /* of a copy of A, in rows of terms, or with zeros around or behind each row; NULL: it is read
+     * where it lies */
     const bt_node *a_nelem;
+    uint32_t has_rows;
     struct cpu_margin margins[CPU_AXES];
     uint32_t a_inner; /* the last axis with zeros */
     /* of a packed B */
@@ -251,6 +253,9 @@ static inline void cpu_copy_tiling(struct cpu_tiling *to, const struct cpu_tilin
 bt_status cpu_contract_tiling(bt_graph *, const bt_array *stage,
                               const struct cpu_config *, struct cpu_tiling *) BT_MUST_USE;
 
+bt_status cpu_contract_finite(bt_graph *, const bt_array *stage, const struct cpu_tiling *,
+                              struct cpu_finite *out) BT_MUST_USE;
+
 /* The tiling turned (contract_tiling.c); NULL: it cannot be, or failure. */
 struct cpu_tiling *cpu_contract_turn(bt_graph *, const bt_array *stage,
                                      const struct cpu_config *,
@@ -264,6 +269,12 @@ struct cpu_tiling *cpu_contract_paired(bt_graph *, const bt_array *stage,
                                        const bt_node *terms);
 /* About how long its tiles take, with one thread. */
 double cpu_ns_of_tiles(const struct cpu_tiling *);
+
+/* Of the iterations of a reduced dim, if it is limited, those that find elements of A; `values` of
+ * the dims that are loops around. Nodes are NULL: failure. */
+struct cpu_class cpu_iterations_inside(bt_graph *, const struct cpu_tiling *,
+                                       const bt_node *const *values, uint32_t d,
+                                       const struct cpu_class *);
 
 /* How many extents k has in a call on the first class of each dim. */
 uint32_t cpu_count_levels(bt_graph *, const struct cpu_tiling *);
@@ -415,7 +426,7 @@ int cpu_emit_call(struct cpu_emitter *, const char *callee, uint32_t naddress,
  * 0: failure. */
 int cpu_emit_is_finite(struct cpu_emitter *, uint32_t input, const bt_node **is);
 /* The nests that fill the packed B, or the copy of A. 0: failure. */
-int cpu_emit_margins(struct cpu_emitter *, const struct cpu_tiling *, uint32_t copy);
+int cpu_emit_copy(struct cpu_emitter *, const struct cpu_tiling *, uint32_t copy);
 int cpu_emit_packing(struct cpu_emitter *, const struct cpu_tiling *, uint32_t packed);
 /* Whether what one iteration of all loops around the columns reads of B has zeros around it made
  * there, where it stays near: *near is the tiling of a B that has nothing else then. */

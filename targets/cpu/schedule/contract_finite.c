@@ -24,19 +24,22 @@ static int are_opposed(const struct cpu_contraction *c, const struct cpu_operand
 
 /* How a factor is read outside: where the other one runs against it, as data and weights do
  * in a transposed convolution; or along an index that is divided, as with strides, where
- * both get zeros. A convolution has zeros around its data: these are multiplied. */
+ * both get zeros. A convolution has zeros around its data: these are multiplied. Where terms are
+ * left out for what is outside of A, there are no zeros. */
 enum { AGAINST = 1, DIVIDED = 2 };
 
-static uint32_t outside_of(const struct cpu_contraction *c, const struct cpu_operand *o,
+static uint32_t outside_of(const struct cpu_tiling *p, const struct cpu_operand *o,
                            const struct cpu_operand *other)
 {
+    const struct cpu_contraction *c = &p->view;
     uint32_t found = 0;
-    if (!(BT_CLASS_BITS_FLOAT & 1u << BT_DTYPE_CLASS(c->dtype)))
+    if (!(BT_CLASS_BITS_FLOAT & 1u << BT_DTYPE_CLASS(c->dtype)) ||
+        (o == p->a && p->limited))
         return 0;
     for (uint32_t a = 0; a < o->rank; a++) {
         for (uint32_t d = 0; d < c->ndim && o->guards[a]; d++) {
             if (o->coefs[a][d] && c->dims[d].scale > 1)
-                found |= DIVIDED;
+                found |= p->limited ? AGAINST : DIVIDED;
             else if (o->coefs[a][d] && are_opposed(c, o, a, other, d))
                 found |= AGAINST;
         }
@@ -45,11 +48,11 @@ static uint32_t outside_of(const struct cpu_contraction *c, const struct cpu_ope
 }
 
 bt_status cpu_contract_finite(bt_graph *g, const bt_array *stage,
-                              const struct cpu_contraction *c, struct cpu_finite *out)
+                              const struct cpu_tiling *p, struct cpu_finite *out)
 {
-    const struct cpu_operand *o = c->operands;
-    const uint32_t outside[] = { outside_of(c, &o[0], &o[1]),
-                                 outside_of(c, &o[1], &o[0]) };
+    const struct cpu_operand *o = p->view.operands;
+    const uint32_t outside[] = { outside_of(p, &o[0], &o[1]),
+                                 outside_of(p, &o[1], &o[0]) };
     *out = (struct cpu_finite){ .nfactor = 0 };
     for (uint32_t i = 0; i < 2; i++) {
         if (outside[!i] || (outside[i] & DIVIDED))

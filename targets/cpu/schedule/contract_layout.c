@@ -264,10 +264,10 @@ int cpu_lay_panels(bt_graph *g, struct cpu_tiling *p)
     return p->nelem != NULL;
 }
 
-/* ---- rows of pairs ---- */
+/* ---- rows ---- */
 
 /* Strides of A in rows [other dims][rows][k ...], which are no multiples of a page apart. */
-void cpu_lay_pair_rows(bt_graph *g, struct cpu_tiling *p)
+const bt_node *cpu_lay_rows(bt_graph *g, struct cpu_tiling *p)
 {
     const bt_node *size = bt_node_int(g, 1);
     clear(g, p->as);
@@ -286,7 +286,7 @@ void cpu_lay_pair_rows(bt_graph *g, struct cpu_tiling *p)
         size = cpu_times(g, size, p->view.dims[d].extent);
     }
     p->a_at = bt_node_int(g, 0);
-    p->pairs_nelem = size;
+    return size;
 }
 
 /* ---- all ---- */
@@ -304,6 +304,40 @@ void cpu_lay_reduced(bt_graph *g, struct cpu_tiling *p)
     }
     for (uint32_t i = 0; i < p->nwindow; i++)
         classify(g, p, &p->windows[i]);
+}
+
+/* The iterations i with  0 <= below + step * i  and  step * i <= above. */
+struct cpu_class cpu_iterations_inside(bt_graph *g, const struct cpu_tiling *p,
+                                       const bt_node *const *values, uint32_t d,
+                                       const struct cpu_class *all)
+{
+    const struct cpu_operand *o = p->a;
+    const bt_node *zero = bt_node_int(g, 0);
+    struct cpu_class inside = *all;
+    uint32_t a = 0;
+    if (!(p->limited >> d & 1))
+        return inside;
+    while (!o->guards[a] || !o->coefs[a][d])
+        a++;
+    const int64_t coef = o->coefs[a][d], step = coef < 0 ? -coef : coef;
+    const bt_node *first = bt_node_int(g, o->at[a]);
+    for (uint32_t e = 0; e < p->view.ndim; e++) {
+        if (e != d && o->coefs[a][e])
+            first = cpu_along_int(g, first, values[e], o->coefs[a][e]);
+    }
+    const bt_node *behind =
+        cpu_along_int(g, cpu_minus(g, o->extents[a], bt_node_int(g, 1)), first, -1);
+    const bt_node *below = coef < 0 ? behind : first, *above = coef < 0 ? first : behind;
+    const bt_node *from =
+        cpu_ceildiv(g, cpu_most(g, zero, cpu_minus(g, zero, below)), step);
+    const bt_node *end =
+        bt_node_scalar(g, BT_SCALAR_FLOORDIV,
+                       cpu_most(g, zero, cpu_plus(g, above, bt_node_int(g, step))),
+                       bt_node_int(g, step));
+    inside.extent = cpu_most(g, zero, cpu_minus(g, cpu_least(g, end, all->extent), from));
+    inside.a_at = cpu_along(g, all->a_at, from, all->a);
+    inside.b_at = cpu_along(g, all->b_at, from, all->b);
+    return inside;
 }
 
 /* Whether a column's elements push each other out of the caches. */

@@ -54,8 +54,8 @@ int cpu_lay_panels(bt_graph *, struct cpu_tiling *);
 /* The same with the panels of dim `d`, all of which is done for each block of columns, beside each
  * other: they are read as one. */
 int cpu_lay_beside(bt_graph *, struct cpu_tiling *, uint32_t d);
-/* A in rows of pairs [other dims][rows][k ...], which are no multiples of a page apart. */
-void cpu_lay_pair_rows(bt_graph *, struct cpu_tiling *);
+/* A in rows [other dims][rows][k ...], which are no multiples of a page apart; its elements. */
+const bt_node *cpu_lay_rows(bt_graph *, struct cpu_tiling *);
 /* The reduced dims by the strides that both have then; taps of a window by its copies. */
 void cpu_lay_reduced(bt_graph *, struct cpu_tiling *);
 

@@ -213,12 +213,15 @@ static int emit_tile(const struct nest *t, const struct tile_call *first)
         call.a = first->a;
         call.b = first->b;
         for (d = 0; d < p->view.ndim; d++) {
-            const struct cpu_class *k = &p->classes[d][choice[d]];
             if (!p->view.dims[d].is_k)
                 continue;
-            add_level(graph_of(t), &l, k);
-            call.a = cpu_plus(graph_of(t), call.a, k->a_at);
-            call.b = cpu_plus(graph_of(t), call.b, k->b_at);
+            const struct cpu_class k = cpu_iterations_inside(graph_of(t), p, t->values, d,
+                                                             &p->classes[d][choice[d]]);
+            if (!k.extent)
+                return 0;
+            add_level(graph_of(t), &l, &k);
+            call.a = cpu_plus(graph_of(t), call.a, k.a_at);
+            call.b = cpu_plus(graph_of(t), call.b, k.b_at);
         }
         if (!emit_levels(t, &call, &l))
             return 0;
@@ -828,7 +831,7 @@ int cpu_emit_contraction(bt_loops *loops, const struct cpu_tiling *p,
         return 0;
     if (p->a_nelem) {
         if (!cpu_emit_buffer(loops, BT_BUFFER_TEMP, p->a->dtype, p->a_nelem, &t.a) ||
-            !cpu_emit_margins(&t.e, p, t.a))
+            !cpu_emit_copy(&t.e, p, t.a))
             return 0;
     }
     t.is_direct = p->beside < 0 && (p->n0 < 0 || p->is_line) && !p->is_turned &&

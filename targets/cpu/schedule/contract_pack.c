@@ -102,6 +102,8 @@ struct filling {
     struct span spans[CPU_WINDOWS];
 };
 
+static const char *const packs[] = { "pack.1", "pack.2", "pack.4", "pack.8" };
+
 static const char *name_by_size(bt_dtype dtype, const char *const *names)
 {
     uint32_t nbytes = BT_DTYPE_BITS(dtype) / 8;
@@ -288,9 +290,91 @@ int cpu_emit_near_halo(const struct cpu_emitter *at, const struct cpu_tiling *ne
     return f.from && fill_copies(&f, 0);
 }
 
-/* ---- margins ---- */
+/* ---- copies of A ---- */
 
-int cpu_emit_margins(struct cpu_emitter *at, const struct cpu_tiling *p, uint32_t copy)
+/* What follows only where A is not read outside along other axes than those of dim `but`. */
+static int emit_if_inside(struct cpu_emitter *e, const struct cpu_tiling *p,
+                          const bt_node *const *values, uint32_t but)
+{
+    const struct cpu_operand *o = p->a;
+    bt_graph *g = e->loops->graph;
+    for (uint32_t a = 0; a < o->rank; a++) {
+        const bt_node *place = bt_node_int(g, o->at[a]);
+        if (!o->guards[a] || o->coefs[a][but])
+            continue;
+        for (uint32_t d = 0; d < p->view.ndim; d++) {
+            if (o->coefs[a][d])
+                place = cpu_along_int(g, place, values[d], o->coefs[a][d]);
+        }
+        bt_stmt *test = place ? bt_stmt_add(e->loops, e->to, BT_STMT_IF) : NULL;
+        if (!test)
+            return 0;
+        test->condition =
+            bt_node_and(g, is_no_less(g, place, bt_node_int(g, 0)),
+                        bt_node_scalar(g, BT_SCALAR_LT, place, o->extents[a]));
+        if (!test->condition)
+            return 0;
+        e->to = &test->body;
+    }
+    return 1;
+}
+
+/* The longest reduced dim but that one, of which all iterations are done; -1: there is none. */
+static int32_t longest_reduced(const struct cpu_tiling *p, uint32_t but)
+{
+    int32_t longest = -1;
+    for (uint32_t d = 0; d < p->view.ndim; d++) {
+        const struct cpu_dim *dim = &p->view.dims[d];
+        if (dim->is_k && d != but && !(p->limited >> d & 1) &&
+            (longest < 0 ||
+             cpu_iterations(dim->extent) > cpu_iterations(p->view.dims[longest].extent)))
+            longest = (int32_t)d;
+    }
+    return longest;
+}
+
+/* Terms are neighbours along the last reduced dim; a call takes these of all of another one. */
+static int emit_rows(struct cpu_emitter *at, const struct cpu_tiling *p, uint32_t copy)
+{
+    struct cpu_emitter e = *at;
+    bt_graph *g = e.loops->graph;
+    const bt_node *zero = bt_node_int(g, 0), *one = bt_node_int(g, 1);
+    const bt_node *to = zero, *from, *by_dim[CPU_DIMS], *values[CPU_DIMS] = { 0 };
+    int has_loop = 0;
+    uint32_t last = 0;
+    for (uint32_t d = 0; d < p->view.ndim; d++)
+        last = p->view.dims[d].is_k ? d : last;
+    const int32_t other = longest_reduced(p, last);
+    cpu_lay_direct(g, p, p->a, &from, by_dim);
+    for (uint32_t d = 0; d < p->view.ndim; d++) {
+        if (cpu_is_size(p->as[d], 0) || d == last || (int32_t)d == other)
+            continue;
+        values[d] = cpu_emit_loop(&e, p->view.dims[d].extent, !has_loop);
+        has_loop = 1;
+        to = cpu_along(g, to, values[d], p->as[d]);
+        from = cpu_along(g, from, values[d], by_dim[d]);
+        if (!to || !from)
+            return 0;
+    }
+    const struct cpu_class terms = cpu_iterations_inside(
+        g, p, values, last,
+        &(struct cpu_class){ p->view.dims[last].extent, from, by_dim[last], to, one });
+    const bt_node *integers[CPU_PACK_NINT] = {
+        other < 0 ? one : p->view.dims[other].extent,
+        terms.extent,
+        terms.extent,
+        other < 0 ? terms.extent : p->as[other],
+        other < 0 ? zero : by_dim[other],
+        terms.a,
+    };
+    struct cpu_address addresses[] = { { copy, terms.b_at },
+                                       { p->a->array, terms.a_at } };
+    return emit_if_inside(&e, p, values, last) &&
+           cpu_emit_call(&e, name_by_size(p->a->dtype, packs), 2, addresses,
+                         CPU_PACK_NINT, integers);
+}
+
+static int emit_margins(struct cpu_emitter *at, const struct cpu_tiling *p, uint32_t copy)
 {
     static const char *const names[] = { "halo.1", "halo.2", "halo.4", "halo.8" };
     struct cpu_emitter e = *at;
@@ -335,11 +419,15 @@ int cpu_emit_margins(struct cpu_emitter *at, const struct cpu_tiling *p, uint32_
                          integers);
 }
 
+int cpu_emit_copy(struct cpu_emitter *e, const struct cpu_tiling *p, uint32_t copy)
+{
+    return p->has_rows ? emit_rows(e, p, copy) : emit_margins(e, p, copy);
+}
+
 /* ---- panels ---- */
 
 static int fill_panels(struct cpu_emitter *e, const struct cpu_tiling *p, uint32_t packed)
 {
-    static const char *const names[] = { "pack.1", "pack.2", "pack.4", "pack.8" };
     bt_graph *g = e->loops->graph;
     const struct cpu_dim *n = &p->view.dims[p->n];
     const bt_node *to = bt_node_int(g, 0), *from, *by_dim[CPU_DIMS];
@@ -377,7 +465,7 @@ static int fill_panels(struct cpu_emitter *e, const struct cpu_tiling *p, uint32
         by_dim[p->n],
     };
     struct cpu_address addresses[] = { { packed, to }, { p->b->array, from } };
-    return cpu_emit_call(e, name_by_size(p->b->dtype, names), 2, addresses, CPU_PACK_NINT,
+    return cpu_emit_call(e, name_by_size(p->b->dtype, packs), 2, addresses, CPU_PACK_NINT,
                          integers);
 }
 

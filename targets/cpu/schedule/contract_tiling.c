@@ -333,6 +333,51 @@ static int64_t nrow(const struct cpu_tiling *p)
     return p->m < 0 ? 1 : cpu_iterations(p->view.dims[p->m].extent);
 }
 
+/* Whether an iteration of a reduced dim finds its element of A for some values of loops around and
+ * not for others, by the dims that go along this axis. */
+static int is_limit(const struct cpu_tiling *p, uint32_t axis, uint32_t d)
+{
+    uint32_t nguarded = 0;
+    for (uint32_t a = 0; a < p->a->rank; a++)
+        nguarded += p->a->guards[a] && p->a->coefs[a][d];
+    for (uint32_t i = 0; i < p->nwindow; i++) {
+        if (p->windows[i].k == (int32_t)d && p->windows[i].nclass > 1)
+            return 0;
+    }
+    for (uint32_t e = 0; e < p->view.ndim; e++) {
+        if (e != d && p->a->coefs[axis][e] && !cpu_is_around(p, e))
+            return 0;
+    }
+    return nguarded == 1 && p->view.dims[d].is_k;
+}
+
+/* The reduced dims that are so, if no more has to be done for A to be read inside alone. */
+static uint32_t find_limits(const struct cpu_tiling *p)
+{
+    uint32_t all = 0;
+    for (uint32_t a = 0; a < p->a->rank; a++) {
+        uint32_t found = 0;
+        for (uint32_t d = 0; d < p->view.ndim && p->a->guards[a]; d++)
+            found |= (uint32_t)(p->a->coefs[a][d] && is_limit(p, a, d)) << d;
+        if (p->a->guards[a] && !found)
+            return 0;
+        all |= found;
+    }
+    return all;
+}
+
+/* Whether the terms of a row of A are further apart than rows, as of weights that have the
+ * channels of the data first. */
+static int has_rows_between(const struct cpu_tiling *p)
+{
+    const int64_t row = p->m < 0 ? 0 : cpu_number(p->as[p->m]);
+    for (uint32_t d = 0; d < p->view.ndim; d++) {
+        if (p->view.dims[d].is_k && row > 1 && cpu_number(p->as[d]) > row)
+            return 1;
+    }
+    return 0;
+}
+
 enum { ROWS_FOR_COPY = 32 };
 
 static int has_few_rows(const struct cpu_tiling *p)
@@ -369,8 +414,10 @@ static int find_tiling(bt_graph *g, const bt_array *stage,
         return 0;
     cpu_lay_direct(g, p, p->a, &p->a_at, p->as);
     cpu_lay_direct(g, p, p->b, &p->b_at, p->bs);
-    if (p->terms && cpu_is_constant(g, config, p->a) && !cpu_is_guarded(p->a))
-        cpu_lay_pair_rows(g, p);
+    p->limited = p->terms ? 0 : find_limits(p);
+    const int is_guarded = cpu_is_guarded(p->a) && !p->limited;
+    if (p->terms && cpu_is_constant(g, config, p->a) && !is_guarded)
+        p->pairs_nelem = cpu_lay_rows(g, p);
     const int is_across = p->b_kind == CPU_B_DIRECT && !cpu_is_guarded(p->a) &&
                           !cpu_is_size(p->bs[p->n], 1);
     p->is_column =
@@ -379,10 +426,14 @@ static int find_tiling(bt_graph *g, const bt_array *stage,
         return 0;
     p->is_across = is_across && p->tile->across && has_few_rows(p) && is_across_k(p) &&
                    !cpu_is_constant(g, config, p->b);
-    const int32_t longer =
-        cpu_is_guarded(p->a) || p->pairs_nelem ? -1 : cpu_crowded_axis(g, p, config);
-    if (g->status ||
-        ((cpu_is_guarded(p->a) || longer >= 0) && !cpu_lay_margins(g, p, longer)))
+    p->has_rows = !is_guarded && !p->terms && !p->is_across && has_rows_between(p) &&
+                  cpu_is_constant(g, config, p->a);
+    const int32_t longer = cpu_is_guarded(p->a) || p->has_rows || p->pairs_nelem
+                               ? -1
+                               : cpu_crowded_axis(g, p, config);
+    if (p->has_rows)
+        p->a_nelem = cpu_lay_rows(g, p);
+    if (g->status || ((is_guarded || longer >= 0) && !cpu_lay_margins(g, p, longer)))
         return 0;
     if (p->b_kind == CPU_B_DIRECT && !p->is_across &&
         (!cpu_is_size(p->bs[p->n], 1) ||
@@ -435,6 +486,7 @@ static int turn(bt_graph *g, const bt_array *stage, const struct cpu_config *con
     out->merged = 0;
     out->nwindow = 0;
     out->a_nelem = out->pairs_nelem = NULL;
+    out->limited = out->has_rows = 0;
     out->b_kind = CPU_B_PANELS;
     cpu_lay_direct(g, out, out->a, &out->a_at, out->as);
     if (!cpu_is_guarded(out->a) && !cpu_lay_steps(g, out))

@@ -66,7 +66,8 @@ static const bt_stmt *plain_store(bt_loops *loops, const struct stage *stage)
         // groups of a dim are multiples of it, at a stride that is one too
         const bt_node *extent = dim->extent;
         for (uint32_t i = 0; i < c->ndim; i++) {
-            if (i != d && !c->dims[i].is_k && c->dims[i].index == dim->index)
+            if (i != d && !c->dims[i].is_k && !c->dims[i].carries &&
+                c->dims[i].index == dim->index)
                 extent = cpu_times(g, extent, c->dims[i].extent);
         }
         store->offset =

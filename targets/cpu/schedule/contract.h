@@ -38,6 +38,10 @@ struct cpu_dim {
     uint32_t index;   /* the index of the graph that it is, or ... */
     int64_t scale;    /* ... of which it is a multiple */
     const bt_node *c; /* its stride in the result */
+    /* Not 0: no loop, but a carry, 1 where dim `of` is less than this, else 0. Of an index p of which
+     * p + 1 is divided by 3, the parts are  p = 3 * group + rest - 1 + 3 * (rest < 1). */
+    int64_t carries;
+    uint32_t of;
 };
 
 /* A factor of the products: its element on axis a is at[a] + sum of coefs[a][d] * d. */
@@ -238,8 +242,9 @@ struct cpu_tiling {
 /* Whether the dim is a loop around all columns and rows. */
 static inline int cpu_is_around(const struct cpu_tiling *p, uint32_t d)
 {
-    return !p->view.dims[d].is_k && d != p->n && (int32_t)d != p->n0 &&
-           (int32_t)d != p->m && (int32_t)d != p->beside && !(p->merged >> d & 1);
+    return !p->view.dims[d].is_k && !p->view.dims[d].carries && d != p->n &&
+           (int32_t)d != p->n0 && (int32_t)d != p->m && (int32_t)d != p->beside &&
+           !(p->merged >> d & 1);
 }
 
 /* An operand of a tiling is one of its own view. */
@@ -253,7 +258,8 @@ static inline void cpu_copy_tiling(struct cpu_tiling *to, const struct cpu_tilin
 bt_status cpu_contract_tiling(bt_graph *, const bt_array *stage,
                               const struct cpu_config *, struct cpu_tiling *) BT_MUST_USE;
 
-bt_status cpu_contract_finite(bt_graph *, const bt_array *stage, const struct cpu_tiling *,
+bt_status cpu_contract_finite(bt_graph *, const bt_array *stage,
+                              const struct cpu_tiling *,
                               struct cpu_finite *out) BT_MUST_USE;
 
 /* The tiling turned (contract_tiling.c); NULL: it cannot be, or failure. */

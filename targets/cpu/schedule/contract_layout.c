@@ -54,6 +54,11 @@ int cpu_lay_windows(bt_graph *g, struct cpu_tiling *p)
     for (uint32_t i = p->nwindow; i-- > 0;) {
         p->windows[i].step = size;
         p->bs[p->windows[i].n] = size;
+        // a carry moves with the columns, or rows of them, of which it is a part
+        for (uint32_t d = 0; d < p->view.ndim; d++) {
+            if (p->view.dims[d].carries && o->coefs[p->windows[i].axis][d])
+                p->bs[d] = size;
+        }
         size = cpu_times(g, size, p->windows[i].width);
     }
     for (uint32_t i = p->nwindow; i-- > 0;) {

@@ -502,7 +502,9 @@ const bt_node *cpu_place_axes(bt_graph *g, const struct cpu_tiling *p,
         for (uint32_t i = d; i < p->view.ndim; i++) {
             const struct cpu_dim *part = &p->view.dims[i];
             if (!part->is_k && part->index == dim->index && values[i])
-                axis = cpu_along_int(g, axis, values[i], part->scale);
+                axis = bt_node_linear(g, -part->carries, 2,
+                                      (const bt_node *[]){ axis, values[i] },
+                                      (int64_t[]){ 1, part->scale });
         }
         node = bt_node_substitute(g, node, dim->index, axis);
     }
@@ -666,6 +668,26 @@ static int open_dim(struct nest *t, uint32_t d, int is_parallel)
     return t->a_at && t->b_at;
 }
 
+/* Of the loops around that there are. */
+static int open_carries(struct nest *t)
+{
+    const struct cpu_tiling *p = t->tiling;
+    bt_graph *g = graph_of(t);
+    for (uint32_t d = 0; d < p->view.ndim; d++) {
+        const struct cpu_dim *dim = &p->view.dims[d];
+        if (!dim->carries)
+            continue;
+        const bt_node *is =
+            bt_node_scalar(g, BT_SCALAR_LT, t->values[dim->of], int_of(t, dim->carries));
+        t->values[d] = is ? bt_node_select(g, is, int_of(t, 1), int_of(t, 0)) : NULL;
+        t->a_at = cpu_along(g, t->a_at, t->values[d], p->as[d]);
+        t->b_at = cpu_along(g, t->b_at, t->values[d], p->bs[d]);
+        if (!t->a_at || !t->b_at)
+            return 0;
+    }
+    return 1;
+}
+
 static int open_rows(struct nest *t, int is_parallel)
 {
     const struct cpu_tiling *p = t->tiling;
@@ -694,6 +716,8 @@ static int open_others(struct nest *t)
         if (cpu_is_around(p, d) && !t->values[d] && !open_dim(t, d, 0))
             return 0;
     }
+    if (!open_carries(t))
+        return 0;
     return 1;
 }
 

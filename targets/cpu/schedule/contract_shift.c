@@ -1,6 +1,6 @@
 /*
  * Sums whose places divide a shifted index, as those of a transposed convolution with a
- * stride do:
+ * stride do, and make no full blocks of it:
  *
  *     y[p] = sum(t: x[floordiv(p + 1, 2) - 1 + t] * w[mod(p + 1, 2) + 2 - 2*t])
  *  -> z[p] = sum(t: x[floordiv(p, 2) - 1 + t] * w[mod(p, 2) + 2 - 2*t]);  y[p] = z[p + 1]

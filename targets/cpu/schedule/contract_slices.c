@@ -78,7 +78,7 @@ static int64_t find_slices(const struct cpu_tiling *p, uint32_t *dim, int64_t *l
 {
     if (!p->tile->epilogue || p->tile->takes_columns || p->is_line || p->is_across ||
         p->b_kind != CPU_B_PANELS || p->n0 >= 0 || p->m < 0 || p->beside >= 0 ||
-        p->paired)
+        p->paired || p->limited)
         return 0;
     const int64_t inside = terms_inside(p, dim);
     if (!inside)

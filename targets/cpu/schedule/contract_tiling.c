@@ -18,7 +18,7 @@
 
 static int is_only_in(const struct cpu_tiling *p, const struct cpu_operand *o, uint32_t d)
 {
-    return !p->view.dims[d].is_k && cpu_is_in(o, d) &&
+    return !p->view.dims[d].is_k && !p->view.dims[d].carries && cpu_is_in(o, d) &&
            !cpu_is_in(o == p->a ? p->b : p->a, d);
 }
 
@@ -45,7 +45,7 @@ static uint32_t longer_part(const struct cpu_tiling *p, uint32_t n)
     uint32_t longest = n;
     for (uint32_t d = 0; d < p->view.ndim; d++) {
         const struct cpu_dim *dim = &p->view.dims[d];
-        if (!dim->is_k && dim->index == p->view.dims[n].index &&
+        if (!dim->is_k && !dim->carries && dim->index == p->view.dims[n].index &&
             cpu_iterations(dim->extent) > cpu_iterations(p->view.dims[longest].extent) &&
             cpu_is_in(&o[0], d) != cpu_is_in(&o[1], d))
             longest = d;
@@ -81,6 +81,10 @@ static int choose_roles(struct cpu_tiling *p, const struct cpu_config *config)
     if (!choose_tile(p, config))
         return 0;
     choose_row(p);
+    for (uint32_t d = 0; d < p->view.ndim; d++) {
+        if (p->view.dims[d].carries && !cpu_is_around(p, p->view.dims[d].of))
+            return 0;
+    }
     return 1;
 }
 
@@ -111,10 +115,15 @@ static int as_window(bt_graph *g, struct cpu_tiling *p, uint32_t axis,
                      struct cpu_window *out)
 {
     const struct cpu_operand *o = p->b;
+    int64_t ncarry = 0;
     *out = (struct cpu_window){ .axis = axis, .k = -1, .nclass = 1 };
     for (uint32_t d = 0; d < p->view.ndim; d++) {
         if (!o->coefs[axis][d])
             continue;
+        if (p->view.dims[d].carries) {
+            ncarry++;
+            continue;
+        }
         if (count_axes(o, d) > 1)
             return 0;
         if (p->view.dims[d].is_k) {
@@ -138,7 +147,7 @@ static int as_window(bt_graph *g, struct cpu_tiling *p, uint32_t axis,
     int64_t period =
         out->k < 0 ? 1 : out->stride / bt_gcd_int64(out->stride, out->dilation);
     out->nclass = (uint32_t)(period < ntap ? period : ntap);
-    out->width = bt_node_linear(g, (ntap - 1) * out->dilation / out->stride, 1,
+    out->width = bt_node_linear(g, (ntap - 1) * out->dilation / out->stride + ncarry, 1,
                                 &p->view.dims[out->n].extent, (int64_t[]){ 1 });
     return period <= CPU_CLASSES;
 }

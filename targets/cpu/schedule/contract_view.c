@@ -95,18 +95,40 @@ static int add_dim(struct looking *l, struct cpu_dim dim)
     return 1;
 }
 
-/* By how much an index is divided in the node, 1 where it is not; 0: in other ways. */
-static int64_t divisor_of(const bt_node *node, uint32_t index, int64_t known)
+/* An index + at, divided by `by`; 1: it is not, 0: in more than one way. */
+struct division {
+    int64_t by, at;
+};
+
+/* 0: the node is none of an index. */
+static int is_division(const bt_node *node, uint32_t *index, struct division *out)
 {
-    int64_t by;
-    if (!known || !(node->free & bt_index_bit(index)))
+    bt_linear l;
+    if (node->kind != BT_NODE_SCALAR || node->which != BT_SCALAR_FLOORDIV ||
+        !bt_node_is_const(node->args[1], &out->by) || out->by <= 0)
+        return 0;
+    bt_node_as_linear(node->args[0], &l);
+    out->at = l.constant;
+    if (l.n != 1 || l.coefs[0] != 1 || l.atoms[0]->kind != BT_NODE_INDEX || out->at < 0 ||
+        out->at >= out->by)
+        return 0;
+    *index = l.atoms[0]->which;
+    return 1;
+}
+
+static struct division division_of(const bt_node *node, uint32_t index,
+                                   struct division known)
+{
+    struct division found;
+    uint32_t of;
+    if (!known.by || !(node->free & bt_index_bit(index)))
         return known;
-    if (node->kind == BT_NODE_SCALAR && node->which == BT_SCALAR_FLOORDIV &&
-        node->args[0]->kind == BT_NODE_INDEX && bt_node_is_const(node->args[1], &by) &&
-        by > 0)
-        return known == 1 || known == by ? by : 0;
+    if (is_division(node, &of, &found))
+        return known.by == 1 || (known.by == found.by && known.at == found.at)
+                   ? found
+                   : (struct division){ 0, 0 };
     for (uint32_t i = 0; i < node->narg; i++)
-        known = divisor_of(node->args[i], index, known);
+        known = division_of(node->args[i], index, known);
     return known;
 }
 
@@ -115,9 +137,11 @@ static int add_axes(struct looking *l, const bt_array *stage, const bt_node *con
     const bt_node *stride = bt_node_int(l->graph, 1);
     for (uint32_t i = stage->rank; i-- > 0 && stride;) {
         const bt_node *extent = stage->extents[i];
-        int64_t by = divisor_of(reads[1], i, divisor_of(reads[0], i, 1));
-        int64_t known = bt_node_number(extent);
-        struct cpu_dim rest = { extent, 0, i, 1, stride }, group = rest;
+        const struct division division =
+            division_of(reads[1], i, division_of(reads[0], i, (struct division){ 1, 0 }));
+        const int64_t by = division.by, known = bt_node_number(extent);
+        struct cpu_dim rest = { .extent = extent, .index = i, .scale = 1, .c = stride },
+                       group = rest;
         if (!by || (by > 1 && (known < 0 || known % by)))
             return 0;
         if (by > 1) {
@@ -126,7 +150,12 @@ static int add_axes(struct looking *l, const bt_array *stage, const bt_node *con
             group.scale = by;
             group.c = cpu_times(l->graph, stride, rest.extent);
         }
-        if (!add_dim(l, rest) || (by > 1 && !add_dim(l, group)))
+        struct cpu_dim carry = group;
+        carry.extent = bt_node_int(l->graph, 2);
+        carry.carries = division.at;
+        carry.of = l->c->ndim;
+        if (!add_dim(l, rest) || (by > 1 && !add_dim(l, group)) ||
+            (division.at && !add_dim(l, carry)))
             return 0;
         stride = cpu_times(l->graph, stride, extent);
     }
@@ -149,20 +178,23 @@ static int add_reduced(struct looking *l)
 
 /* ---- reads ---- */
 
-/* Adds coef * index to the coefficients, and the division of one likewise. */
+/* Adds coef * index to the coefficients and the constant *at, and the division of one likewise. */
 static int add_term(const struct looking *l, const bt_node *atom, int64_t coef,
-                    int64_t *coefs)
+                    int64_t *coefs, int64_t *at)
 {
-    int is_group = atom->kind == BT_NODE_SCALAR && atom->which == BT_SCALAR_FLOORDIV;
-    const bt_node *index = is_group ? atom->args[0] : atom;
-    if (index->kind != BT_NODE_INDEX)
+    struct division division;
+    uint32_t index = atom->which;
+    const int is_group = is_division(atom, &index, &division);
+    if (!is_group && atom->kind != BT_NODE_INDEX)
         return 0;
     for (uint32_t d = 0; d < l->c->ndim; d++) {
         const struct cpu_dim *dim = &l->c->dims[d];
         int64_t by = is_group ? dim->scale > 1 : dim->scale;
-        if (dim->index != index->which)
+        int64_t less = is_group ? 0 : -dim->carries;
+        if (dim->index != index)
             continue;
-        if (!bt_mul_int64(by, coef, &by) || !bt_add_int64(coefs[d], by, &coefs[d]))
+        if (!bt_mul_int64(by, coef, &by) || !bt_add_int64(coefs[d], by, &coefs[d]) ||
+            !bt_mul_int64(less, coef, &less) || !bt_add_int64(*at, less, at))
             return 0;
     }
     return 1;
@@ -181,7 +213,7 @@ static int set_operand(const struct looking *l, const bt_node *read,
         out->extents[a] = array->extents[a];
         out->at[a] = form.constant;
         for (uint32_t i = 0; i < form.n; i++) {
-            if (!add_term(l, form.atoms[i], form.coefs[i], out->coefs[a]))
+            if (!add_term(l, form.atoms[i], form.coefs[i], out->coefs[a], &out->at[a]))
                 return 0;
         }
     }
@@ -220,13 +252,14 @@ static int add_guard(struct looking *l, const bt_node *term)
     bt_node_as_linear(term, &form);
     const bt_node *zero = bt_node_int(l->graph, 0), *one = bt_node_int(l->graph, 1);
     const bt_node *constant = zero;
-    constant = bt_node_linear(l->graph, form.constant, 1, &constant, (int64_t[]){ 1 });
+    int64_t at = form.constant;
     for (uint32_t i = 0; i < form.n; i++) {
         if (!form.atoms[i]->free && !form.atoms[i]->reads)
             constant = cpu_along_int(l->graph, constant, form.atoms[i], form.coefs[i]);
-        else if (!add_term(l, form.atoms[i], form.coefs[i], coefs))
+        else if (!add_term(l, form.atoms[i], form.coefs[i], coefs, &at))
             return 0;
     }
+    constant = bt_node_linear(l->graph, at, 1, &constant, (int64_t[]){ 1 });
     for (uint32_t i = 0; i < 2; i++) {
         struct cpu_operand *o = &l->c->operands[i];
         for (uint32_t a = 0; a < o->rank; a++) {

@@ -132,6 +132,7 @@ static bt_status make_loops(struct trial *t, bt_arena *arena, const bt_func *fun
 {
     bt_graph *graph;
     BT_TRY(bt_graph_compose(t->w.ctx, arena, func, &graph));
+    BT_TRY(bt_graph_verify(t->w.ctx, arena, graph));
     return bt_loops_lower(t->w.ctx, arena, "main", graph, out);
 }
 

@@ -52,6 +52,7 @@ run_schedule(struct world *w, struct formula *f, uint32_t n, bt_tensor **in,
     void *data[8];
     assert_ok(w->ctx,
               cpu_contract(w->ctx, arena, config, "test", compute->graph, NULL, &loops));
+    assert_ok(w->ctx, bt_graph_verify(w->ctx, arena, compute->graph));
     for (uint32_t i = 0; i < n; i++)
         data[i] = in[i]->data;
     data[n] = out->data;

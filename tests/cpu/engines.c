@@ -48,6 +48,8 @@ static int has_engine(bt_ctx *ctx, const struct engine *engine)
             : bt_c_probe(ctx, engine->name, *engine->compiler ? engine->compiler : NULL);
     if (status && ci && strcmp(ci, "true") == 0)
         fail_msg("%s: %s", engine->name, status->message);
+    if (status)
+        print_message("without %s: %s\n", engine->name, status->message);
     return !status;
 }
 

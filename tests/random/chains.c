@@ -2,6 +2,8 @@
 
 #include <string.h>
 
+#include <baton/graph.h>
+
 #include "compiled.h"
 #include "results.h"
 
@@ -9,6 +11,46 @@ const struct random_options known_chain = { .nbinding = 24, .depth = 8, .is_chai
 static const struct random_options open_chain = {
     .nbinding = 24, .depth = 8, .is_chain = 1, .is_open = 1
 };
+
+/* Whether what a function computes is a graph; dims: for which values. */
+static bt_status check_composed(bt_ctx *ctx, const bt_func *func,
+                                const bt_type_param *dims)
+{
+    bt_arena *arena = bt_arena_create(bt_ctx_registry(ctx));
+    bt_graph *graph;
+    bt_status status =
+        arena ? bt_graph_compose_for(ctx, arena, func, dims, &graph) : bt_no_memory();
+    if (!status)
+        status = bt_graph_verify(ctx, arena, graph);
+    bt_arena_destroy(arena);
+    return status && status->code == BT_ERR_UNSUPPORTED
+               ? NULL
+               : bt_note(ctx, status, NULL, 0, "in the graph of %s", func->name);
+}
+
+/* All functions of a program, fused by the options; for any dims, and where they are 2. */
+static bt_status check_graphs(bt_ctx *ctx, const bt_module *module,
+                              const bt_compile_options *options, bt_arena *arena)
+{
+    bt_module *fused;
+    BT_TRY(bt_fuse(ctx, module, options, &fused));
+    bt_status status = NULL;
+    for (uint32_t i = 0; !status && i < fused->nglobal; i++) {
+        const bt_func *func = fused->globals[i]->func;
+        if (!func || !bt_func_is_primitive(func))
+            continue;
+        bt_type_param *two = BT_NEWS(arena, bt_type_param, func->nvar);
+        for (uint32_t k = 0; two && k < func->nvar; k++) {
+            two[k] = bt_as_var_type(func->vars[k])->param;
+            (void)bt_type_param_narrow(&two[k], 2, 2, 1);
+        }
+        status = two ? check_composed(ctx, func, NULL) : bt_no_memory();
+        if (!status && func->nvar)
+            status = check_composed(ctx, func, two);
+    }
+    bt_module_unref(fused);
+    return status;
+}
 
 static bt_status run_graph(bt_ctx *ctx, const bt_module *module,
                            const bt_compile_options *options, uint32_t n,
@@ -53,13 +95,15 @@ struct way {
 
 static bt_status compare_chain(bt_ctx *ctx, const bt_module *module, const char *target,
                                const struct way *way, uint32_t n, bt_object *const *args,
-                               const bt_object *expected)
+                               const bt_object *expected, bt_arena *arena)
 {
     const bt_compile_options options = { .targets = target,
                                          .fuse = way->fuse,
                                          .plan = way->plan };
     bt_object *got = NULL;
-    bt_status status = run_graph(ctx, module, &options, n, args, &got);
+    bt_status status = check_graphs(ctx, module, &options, arena);
+    if (!status)
+        status = run_graph(ctx, module, &options, n, args, &got);
     if (!status && strcmp(target, "reference") == 0)
         status = same_bits(ctx, bt_object_as_tensor(got), bt_object_as_tensor(expected));
     else if (!status)
@@ -91,7 +135,7 @@ static bt_status check_chain(bt_ctx *ctx, uint64_t seed, const bt_module *module
     BT_TRY(random_arguments(ctx, seed, module, &n, &args, arena));
     bt_status status = run_module(ctx, "interp", module, n, args, &expected);
     for (uint32_t i = 0; !status && i < BT_COUNT(ways); i++)
-        status = compare_chain(ctx, module, target, &ways[i], n, args, expected);
+        status = compare_chain(ctx, module, target, &ways[i], n, args, expected, arena);
     bt_object_unref(expected);
     for (uint32_t i = 0; i < n; i++)
         bt_object_unref(args[i]);
@@ -144,6 +188,7 @@ static bt_status check_open_chain(bt_ctx *ctx, uint64_t seed, const bt_module *m
     };
     const bt_executor *graph;
     void *session;
+    BT_TRY(check_graphs(ctx, module, &options, arena));
     BT_TRY(open_compiled(ctx, module, &options, &graph, &session));
     bt_status status = call_often(ctx, seed, module, target, graph, session, arena);
     graph->close(session);

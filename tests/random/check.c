@@ -14,7 +14,8 @@
  *                 written of tests/aot); programs that it refuses are counted by why
  *     graph       a chain of calls, fused, lowered and planned, gives the same result by
  *                 the executor graph on TARGET, also a list of targets; the same bits on
- *                 the target reference, which is the default
+ *                 the target reference, which is the default. What each function computes
+ *                 is a graph as bt_graph_verify wants it
  *     open        such a chain with an open dim, compiled once, gives what interp gives
  *                 for one value of it after the other
  *     sequence    and after passes in a random order, one after the other, which for every

@@ -502,7 +502,10 @@ static const bt_target targets[] = {
         .name = "cpu",
         .doc = "This machine's processors: vector primitives called by loops that are "
                "interpreted or compiled. The environment's BATON_CPU names a narrower "
-               "instruction set to use: portable, avx2, avx512, avx512bf16 or amx.",
+               "instruction set to use, of"
+#define CPU_ISA(UPPER, lower, flags) " " #lower
+#include "primitives/isa.def"
+               ".",
         .options = options,
         .options_nbytes = sizeof(struct options),
         .open = open,

@@ -47,7 +47,9 @@ static int32_t work(void *arg, int64_t first, int64_t end, uint32_t worker)
 double cpu_peak(struct cpu_pool *pool, uint32_t nthread, enum cpu_isa isa)
 {
     static double (*const loops[CPU_ISA_COUNT])(int64_t) = {
-        peak_portable, peak_avx2, peak_avx512, peak_avx512, peak_avx512,
+        [CPU_ISA_PORTABLE] = peak_portable, [CPU_ISA_AVX2] = peak_avx2,
+        [CPU_ISA_AVX512] = peak_avx512,     [CPU_ISA_AVX512BF16] = peak_avx512,
+        [CPU_ISA_AMX] = peak_avx512,
     };
     double (*loop)(int64_t) = loops[isa];
     uint32_t most = cpu_pool_nthread(pool),

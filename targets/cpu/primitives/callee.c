@@ -87,14 +87,17 @@ static const struct {
     const char *name;
     const struct cpu_callee *rows;
 } tables[CPU_ISA_COUNT][MOST_TABLES] = {
-    { STRIPS(portable), TABLE(copies), BLOCKS(portable) },
-    { STRIPS(avx2), TABLE(copies), BLOCKS(avx2), DEPTHWISE(avx2), BLOCKS(portable) },
-    { STRIPS(avx512), TABLE(copies), BLOCKS(avx512), DEPTHWISE(avx512), BLOCKS(avx2),
-      BLOCKS(portable) },
-    { STRIPS(avx512), TABLE(copies), PAIRS(avx512bf16), BLOCKS(avx512), DEPTHWISE(avx512),
-      BLOCKS(avx2), BLOCKS(portable) },
-    { STRIPS(avx512), TABLE(copies), TABLE(cpu_tile_rows_amx), PAIRS(avx512bf16),
-      BLOCKS(avx512), DEPTHWISE(avx512), BLOCKS(avx2), BLOCKS(portable) },
+    [CPU_ISA_PORTABLE] = { STRIPS(portable), TABLE(copies), BLOCKS(portable) },
+    [CPU_ISA_AVX2] = { STRIPS(avx2), TABLE(copies), BLOCKS(avx2), DEPTHWISE(avx2),
+                       BLOCKS(portable) },
+    [CPU_ISA_AVX512] = { STRIPS(avx512), TABLE(copies), BLOCKS(avx512), DEPTHWISE(avx512),
+                         BLOCKS(avx2), BLOCKS(portable) },
+    [CPU_ISA_AVX512BF16] = { STRIPS(avx512), TABLE(copies), PAIRS(avx512bf16),
+                             BLOCKS(avx512), DEPTHWISE(avx512), BLOCKS(avx2),
+                             BLOCKS(portable) },
+    [CPU_ISA_AMX] = { STRIPS(avx512), TABLE(copies), TABLE(cpu_tile_rows_amx),
+                      PAIRS(avx512bf16), BLOCKS(avx512), DEPTHWISE(avx512), BLOCKS(avx2),
+                      BLOCKS(portable) },
 };
 
 #define EACH_ROW(isa, k, row)                      \

@@ -31,8 +31,10 @@ static int has_f16c(void)
 #endif
 #endif
 
-static const char *const names[CPU_ISA_COUNT] = { "portable", "avx2", "avx512",
-                                                  "avx512bf16", "amx" };
+static const char *const names[CPU_ISA_COUNT] = {
+#define CPU_ISA(UPPER, lower, flags) #lower,
+#include "isa.def"
+};
 
 static enum cpu_isa widest_but_amx(void)
 {

@@ -1,17 +1,13 @@
 /*
- * Instruction sets, narrow to wide, each with all that the ones before it have. A source
- * NAME.avx2.c or NAME.avx512.c is compiled for that set and called only where the machine
- * has it; every other source runs anywhere.
+ * Instruction sets (isa.def). A source NAME.avx2.c or NAME.avx512.c is compiled for that set and
+ * called only where the machine has it; every other source runs anywhere.
  */
 #ifndef CPU_ISA_H
 #define CPU_ISA_H
 
 enum cpu_isa {
-    CPU_ISA_PORTABLE, /* what the compiler assumes by itself: on x86-64, SSE2 */
-    CPU_ISA_AVX2,     /* with FMA and F16C */
-    CPU_ISA_AVX512,   /* F, BW, DQ, VL */
-    CPU_ISA_AVX512BF16,
-    CPU_ISA_AMX, /* with its products of bfloat16; cpu_isa_request */
+#define CPU_ISA(UPPER, lower, flags) CPU_ISA_##UPPER,
+#include "isa.def"
     CPU_ISA_COUNT
 };
 

@@ -11,8 +11,8 @@
 #include "tile_rows.h"
 
 static const struct cpu_tile *const tables[CPU_ISA_COUNT] = {
-    cpu_tiles_portable,   cpu_tiles_avx2, cpu_tiles_avx512,
-    cpu_tiles_avx512bf16, cpu_tiles_amx,
+#define CPU_ISA(UPPER, lower, flags) cpu_tiles_##lower,
+#include "isa.def"
 };
 
 const struct cpu_tile *cpu_tile_find(enum cpu_isa isa, bt_dtype a, bt_dtype b, bt_dtype c)

@@ -1,6 +1,6 @@
 /*
- * Primitives by name: whatever a CALL of a program may name. Each is a row that says what it
- * takes and what it costs; nobody else knows a primitive by its name.
+ * Primitives by name: whatever a CALL of a program may name. Each is a row that says what it takes
+ * and what it costs: a schedule names those that it calls, and nobody reads more in a name.
  *
  * Generated code and bytecode run loops and compute addresses; all arithmetic on elements is
  * done here. Most primitives are strips, on dense runs of elements:

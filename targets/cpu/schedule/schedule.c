@@ -191,11 +191,15 @@ bt_status cpu_schedule_loops(bt_loops *loops, const struct cpu_config *config)
 /* As a tree: strips of what a statement computes are given back after their last use, and
  * loops with nothing between them can be joined. Locals would take more memory, and be in
  * the way. */
+static bt_lower_options lowering_of(bt_arena *arena)
+{
+    return (bt_lower_options){ is_narrow, arena, .is_tree = 1 };
+}
 
 bt_status cpu_lower(bt_ctx *ctx, bt_arena *arena, const char *name, bt_graph *graph,
                     bt_loops **out)
 {
-    const bt_lower_options options = { is_narrow, arena, .is_tree = 1 };
+    const bt_lower_options options = lowering_of(arena);
     return bt_loops_lower_with(ctx, arena, name, graph, &options, out);
 }
 
@@ -304,7 +308,7 @@ static bt_status try_candidate(struct chooser *c, const struct candidate *candid
     if (c->was_tried >> wanted & 1)
         return NULL;
     BT_TRY(bt_graph_compose_for(c->ctx, c->arena, c->primitive, c->dims, &graph));
-    bt_lower_options options = { is_narrow, c->arena, .is_tree = 1 };
+    bt_lower_options options = lowering_of(c->arena);
     struct cpu_way_made made = { .is_made = 1 };
     if (c->way)
         BT_TRY(cpu_way_make(

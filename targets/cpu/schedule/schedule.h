@@ -22,10 +22,12 @@ bt_status cpu_schedule(bt_ctx *, bt_arena *, const struct cpu_config *,
  * `constants` lists, which may be any text's. NULL: no memory. */
 const uint8_t *cpu_find_constants(bt_arena *, const bt_func *primitive);
 
-/* Its parts. A graph as loops, with the accumulators that strips are made for. */
+/* Its parts, for tests of one of them. A graph as loops, with the accumulators that strips are made
+ * for, and without tiles. */
 bt_status cpu_lower(bt_ctx *, bt_arena *, const char *name, bt_graph *,
                     bt_loops **out) BT_MUST_USE;
-/* Scalar loops, in which calls may be already, as a program for the engines. */
+/* Scalar loops, in which calls may be already, as a program for the engines: the candidate of which
+ * stages are not put together, nor loops cut. */
 bt_status cpu_schedule_loops(bt_loops *, const struct cpu_config *) BT_MUST_USE;
 
 #endif

@@ -288,7 +288,9 @@ const struct verb verb_info = {
                "F(m,3): by transforms, with fewer products. 'all loops' is no further way: it\n"
                "is what the program that is taken costs with all that is around its sums, by\n"
                "another model, so that its parts need not add up to it. Ways that cannot be\n"
-               "taken, as those that options exclude, have no line.",
+               "taken, as those that options exclude, have no line. With --json each function\n"
+               "has the lines as 'why' and the ways as 'ways': sum (0: the whole function), way,\n"
+               "estimated_us, measured_us (null: it was not) and taken, one of each sum.",
     .examples = "  baton info digits.baton\n"
                 "  baton info digits.baton --target cpu\n"
                 "  baton info digits.baton --target cpu --why\n"

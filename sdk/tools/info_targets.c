@@ -20,6 +20,8 @@ struct row {
     uint64_t nkernel;
     int64_t multiply_adds; /* of all calls; -1: not known */
     const char *why;       /* lines; "": nobody asks, or the target does not say */
+    uint32_t nway;         /* the same as rows */
+    const bt_target_way *ways;
 };
 
 struct table {
@@ -28,7 +30,7 @@ struct table {
     bt_compiled *compiled;
     bt_map index; /* function -> row */
     bt_vec(struct row *) rows;
-    int wants_why;
+    int wants_why, wants_ways;
 };
 
 /* ---- compiling ---- */
@@ -109,7 +111,7 @@ static bt_status read_call(struct table *t, const bt_module *fused, const bt_cal
 }
 
 /* How the function's target computes it, and how else it could; "": it does not say. */
-static bt_status explain(const struct table *t, const struct row *row, const char **out)
+static bt_status explain(const struct table *t, struct row *row)
 {
     const bt_target_use *use =
         row->compiled ? t->compiled->targets[row->compiled->target] : NULL;
@@ -117,8 +119,11 @@ static bt_status explain(const struct table *t, const struct row *row, const cha
     bt_text_init(&text, t->arena);
     if (t->wants_why && use && use->target->explain)
         BT_TRY(use->target->explain(t->ctx, use->instance, row->func, &text));
-    *out = bt_text_get(&text);
-    return *out ? NULL : bt_no_memory();
+    if (t->wants_ways && use && use->target->ways)
+        BT_TRY(use->target->ways(t->ctx, use->instance, row->func, t->arena, &row->nway,
+                                 &row->ways));
+    row->why = bt_text_get(&text);
+    return row->why ? NULL : bt_no_memory();
 }
 
 static bt_status make_rows(struct table *t, const bt_module *fused, const char *entry)
@@ -135,7 +140,7 @@ static bt_status make_rows(struct table *t, const bt_module *fused, const char *
         if (row->multiply_adds > 0 &&
             !bt_mul_int64(row->multiply_adds, (int64_t)row->ncall, &row->multiply_adds))
             row->multiply_adds = -1;
-        BT_TRY(explain(t, row, &row->why));
+        BT_TRY(explain(t, row));
     }
     return NULL;
 }
@@ -328,6 +333,22 @@ static json_t *descriptions_json(const struct table *t)
     return all;
 }
 
+/* Times are microseconds; null: nobody has measured it. */
+static json_t *ways_json(const struct row *row)
+{
+    json_t *all = json_array();
+    for (uint32_t i = 0; i < row->nway; i++) {
+        const bt_target_way *w = &row->ways[i];
+        json_array_append_new(
+            all,
+            json_pack("{s:I, s:s, s:f, s:o, s:b}", "sum", (json_int_t)w->sum, "way",
+                      w->name, "estimated_us", w->ns * 1e-3, "measured_us",
+                      w->measured_ns > 0 ? json_real(w->measured_ns * 1e-3) : json_null(),
+                      "taken", (int)w->is_taken));
+    }
+    return all;
+}
+
 static json_t *row_json(const struct table *t, const struct row *row)
 {
     const bt_block *block = row->func->block;
@@ -337,11 +358,12 @@ static json_t *row_json(const struct table *t, const struct row *row)
         if (call)
             json_array_append_new(ops, json_string(call->op->name));
     }
-    return json_pack("{s:s, s:I, s:s, s:I, s:I, s:o, s:s, s:s}", "function",
+    return json_pack("{s:s, s:I, s:s, s:I, s:I, s:o, s:s, s:s, s:o}", "function",
                      row->func->name, "calls", (json_int_t)row->ncall, "target",
                      target_of(t, row), "kernels", (json_int_t)row->nkernel,
                      "multiply_adds", (json_int_t)row->multiply_adds, "operators", ops,
-                     "not", row->compiled ? row->compiled->why : "", "why", row->why);
+                     "not", row->compiled ? row->compiled->why : "", "why", row->why,
+                     "ways", ways_json(row));
 }
 
 static int print_table_json(struct tool *tool, const struct table *t)
@@ -368,6 +390,7 @@ int print_targets(struct tool *tool, const bt_module *module, const bt_global *e
     bt_targets *targets;
     bt_module *optimised, *fused;
     int code = EXIT_OK;
+    t.wants_ways = t.wants_why && option_value(tool, "json");
     bt_map_init(&t.index, t.arena, 0);
     TRY_TOOL(tool, bt_targets_open(tool->ctx, asked->target, &targets));
     bt_compile_options options = {

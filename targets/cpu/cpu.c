@@ -17,6 +17,7 @@
 #include "engine/launch.h"
 #include "engine/peak.h"
 #include "kernel.h"
+#include "schedule/choice.h"
 #include "schedule/schedule.h"
 #include "schedule/vectorise.h"
 #include "schedule/ways.h"
@@ -266,75 +267,35 @@ static bt_status cost(bt_ctx *ctx, void *self, const bt_func *primitive, bt_cost
     return status && status->code != BT_ERR_UNSUPPORTED ? status : NULL;
 }
 
-/* In a column, which what is far larger than times are does not break. */
-static void print_ms(int width, double ns, bt_text *out)
-{
-    if (ns < 1e10)
-        bt_text_addf(out, "%*.*f ms", width, ns < 1e3 ? 6 : 4, ns * 1e-6);
-    else
-        bt_text_addf(out, "%*.2g ms", width, ns * 1e-6);
-}
+/* What there was to choose for a function, and the program that was taken. */
+struct explained {
+    struct cpu_config config;
+    struct cpu_choices choices;
+    bt_loops *loops;
+};
 
-static void print_choice(const struct cpu_choice *c, const struct cpu_choices *tuned,
-                         bt_text *out)
+static bt_status choose(bt_ctx *ctx, struct instance *in, const bt_func *primitive,
+                        bt_arena *arena, struct explained *out)
 {
-    const struct cpu_choice *same = tuned ? cpu_find_choice(tuned, c) : NULL;
-    bt_text_addf(out, "  ");
-    print_ms(10, c->ns, out);
-    if (same && same->measured_ns > 0)
-        bt_text_addf(out, ", %.4f ms measured", same->measured_ns * 1e-6);
-    bt_text_addf(out, "%s\n",
-                 !c->is_taken ? ""
-                 : tuned      ? "  taken, by its record"
-                              : "  taken");
-}
-
-/* The programs, if a plugin brings another one, and the sums of the one that is taken. Of what there
- * is one of nothing is compared. */
-static void print_choices(const struct cpu_choices *choices,
-                          const struct cpu_choices *tuned, bt_text *out)
-{
-    const char *program = cpu_choice_taken(choices, NULL, 0);
-    for (uint32_t i = 0; i < choices->all.len; i++) {
-        const struct cpu_choice *c = &choices->all.at[i];
-        if (c->sum || cpu_count_rivals(choices, c, INFINITY) < 2)
-            continue;
-        bt_text_addf(out, "way of %-20s", c->way);
-        print_choice(c, tuned, out);
-    }
-    for (uint32_t i = 0; program && i < choices->all.len; i++) {
-        const struct cpu_choice *c = &choices->all.at[i];
-        if (!c->sum || strcmp(c->program, program) != 0)
-            continue;
-        if (cpu_count_rivals(choices, c, INFINITY) < 2) {
-            bt_text_addf(out, "sum %-3" PRIu32 "  %s, the only way here\n", c->sum,
-                         c->way);
-            continue;
-        }
-        bt_text_addf(out, "sum %-3" PRIu32 "  %-18s", c->sum, c->way);
-        print_choice(c, tuned, out);
-    }
+    out->choices = (struct cpu_choices){ .arena = arena };
+    BT_TRY(config_of(ctx, in, &out->config));
+    out->config.choices = &out->choices;
+    if (in->tuner)
+        BT_TRY(cpu_tune(ctx, arena, in->tuner, primitive, &out->config.wanted));
+    return cpu_schedule(ctx, arena, &out->config, primitive, NULL, &out->loops);
 }
 
 static bt_status explain(bt_ctx *ctx, void *self, const bt_func *primitive, bt_text *out)
 {
-    const struct instance *in = self;
-    struct cpu_config config;
-    BT_TRY(config_of(ctx, self, &config));
     bt_arena *arena = bt_arena_create(bt_ctx_registry(ctx));
-    struct cpu_choices choices = { .arena = arena };
-    bt_loops *loops;
+    struct explained e;
     if (!arena)
         return bt_no_memory();
-    config.choices = &choices;
-    bt_status status =
-        in->tuner ? cpu_tune(ctx, arena, in->tuner, primitive, &config.wanted) : NULL;
-    if (!status)
-        status = cpu_schedule(ctx, arena, &config, primitive, NULL, &loops);
+    bt_status status = choose(ctx, self, primitive, arena, &e);
     if (!status) {
-        print_choices(&choices, config.wanted, out);
+        cpu_choices_print(&e.choices, e.config.wanted, out);
         bt_text_addf(out, "all loops ");
-        print_ms(29, cpu_cost(&config, &loops->body), out);
+        cpu_ms_print(29, cpu_cost(&e.config, &e.loops->body), out);
         bt_text_addf(out, "\n");
         if (primitive->nvar)
             bt_text_addf(out, "open dims are taken for %d, or a bound that is nearer%s\n",
@@ -348,6 +309,47 @@ static bt_status explain(bt_ctx *ctx, void *self, const bt_func *primitive, bt_t
     }
     bt_arena_destroy(arena);
     return status;
+}
+
+/* Copies of what is shown. */
+static bt_status copy_ways(const struct explained *e, bt_arena *arena, uint32_t *n,
+                           const bt_target_way **out)
+{
+    bt_target_way *rows = BT_NEWS(arena, bt_target_way, e->choices.all.len);
+    if (!rows)
+        return bt_no_memory();
+    for (uint32_t i = 0; i < e->choices.all.len; i++) {
+        const struct cpu_choice *c = &e->choices.all.at[i];
+        const struct cpu_choice *same =
+            e->config.wanted ? cpu_find_choice(e->config.wanted, c) : NULL;
+        if (!cpu_choice_is_shown(&e->choices, c))
+            continue;
+        bt_target_way *row = &rows[(*n)++];
+        *row = (bt_target_way){ .name = bt_arena_text(arena, c->way, strlen(c->way)),
+                                .sum = c->sum,
+                                .is_taken = c->is_taken,
+                                .ns = c->ns,
+                                .measured_ns = same ? same->measured_ns : 0 };
+        if (!row->name)
+            return bt_no_memory();
+    }
+    *out = rows;
+    return NULL;
+}
+
+static bt_status ways(bt_ctx *ctx, void *self, const bt_func *primitive, bt_arena *arena,
+                      uint32_t *n, const bt_target_way **out)
+{
+    bt_arena *own = bt_arena_create(bt_ctx_registry(ctx));
+    struct explained e;
+    *n = 0;
+    if (!own)
+        return bt_no_memory();
+    bt_status status = choose(ctx, self, primitive, own, &e);
+    if (!status)
+        status = copy_ways(&e, arena, n, out);
+    bt_arena_destroy(own);
+    return status && status->code == BT_ERR_UNSUPPORTED ? NULL : status;
 }
 
 /* ---- code ---- */
@@ -527,6 +529,7 @@ static const bt_target targets[] = {
         .explain = explain,
         .compile_options = compile_options,
         .unnamed_options = unnamed_options,
+        .ways = ways,
     },
     { 0 },
 };

@@ -41,7 +41,7 @@ def faults(name, info):
         if "by the evaluator" in func["why"]:
             yield f"{func['function']}: {func['why']}"
         nsum = sum(operator in SUMS for operator in operators)
-        ntaken = len({line.split()[1] for line in func["why"].splitlines() if line.startswith("sum ")})
+        ntaken = len({way["sum"] for way in func["ways"] if way["sum"]})
         if func["kernels"] and ntaken < nsum:
             yield f"{func['function']}: {nsum} sums of products, {ntaken} of them by tiles: {operators}"
         is_alone = set(operators) <= ELEMENTWISE and func["multiply_adds"] >= FEW

@@ -171,6 +171,15 @@ struct bt_space;
 struct bt_buffer;
 struct bt_order;
 
+/* A way in which an instance would compute a function, or could. */
+typedef struct bt_target_way {
+    const char *name; /* in a few words: "tiles, turned" */
+    uint32_t sum;     /* of which sum of products, from 1; 0: of the whole function */
+    uint32_t is_taken;
+    double ns;          /* an estimate for one thread */
+    double measured_ns; /* 0: nobody has measured it */
+} bt_target_way;
+
 typedef struct bt_target {
     const char *name; /* "cpu" */
     const char *doc;
@@ -301,6 +310,10 @@ typedef struct bt_target {
      * of the target's text, which artifacts keep and messages show. */
     const char *const *compile_options;
     const char *const *unnamed_options;
+    /* optional: what `explain` tells, as rows, for `baton info --why --json`: *n of them, in the
+     * arena. Those with one number of a sum exclude each other. */
+    bt_status (*ways)(bt_ctx *, void *self, const bt_func *primitive, bt_arena *,
+                      uint32_t *n, const bt_target_way **out);
 } bt_target;
 /* The most versions of one kernel, and the most dims that tell them apart. */
 #define BT_MAX_VERSIONS     8

@@ -61,4 +61,13 @@ static inline const char *cpu_choice_taken(const struct cpu_choices *choices,
  * products, and which plugin's program it is. NULL: no memory. *error: the largest of these. */
 const char *cpu_choices_taken(const struct cpu_choices *, double *error);
 
+/* Whether the row tells something: of the sums those of the program that is taken, and programs if
+ * a plugin brings another one. */
+int cpu_choice_is_shown(const struct cpu_choices *, const struct cpu_choice *);
+/* A line for each such row; tuned: with measured times, NULL: there are none. */
+void cpu_choices_print(const struct cpu_choices *, const struct cpu_choices *tuned,
+                       bt_text *out);
+/* A time, in a column, which what is far larger than times are does not break. */
+void cpu_ms_print(int width, double ns, bt_text *out);
+
 #endif

@@ -1,0 +1,26 @@
+/*
+ * How long an instruction takes, for the simulator and whoever estimates a stream:
+ *
+ *     LOAD, STORE   dma_latency, and of each row dma_row + ceil(its bytes / bus)
+ *     GEMM, ALU     gemm_fill or alu_fill, and a cycle for each step; a step that reads an
+ *                   accumulator tile waits until `distance` cycles behind the one that wrote it
+ *     FINISH        nothing
+ */
+#ifndef NPU_CYCLES_H
+#define NPU_CYCLES_H
+
+#include "bounds.h"
+
+struct npu_timer {
+    const struct npu_config *config;
+    uint64_t now;    /* of a clock that all instructions share */
+    uint64_t *ready; /* by tile of acc: when it can be read */
+};
+
+/* 0: no memory. */
+int npu_timer_init(bt_arena *, const struct npu_config *, struct npu_timer *out);
+/* Cycles of an instruction within bounds, with the micro-ops that it meets. */
+uint64_t npu_cycles(struct npu_timer *, const struct npu_uops *,
+                    const struct npu_instruction *);
+
+#endif

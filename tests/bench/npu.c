@@ -1,0 +1,100 @@
+/*
+ * How fast the simulated accelerator is: millions of busy cycles of its multipliers a second, by
+ * the functional simulator and by the one that counts cycles.
+ *
+ *     bench_npu [MACHINE...]     single and multi, unless named
+ */
+#include <stdio.h>
+#include <string.h>
+
+#include "simulate.h"
+
+enum { NUOP = 36, NREPEAT = 20 };
+
+/* A layer's inner loops: 3 x 3 taps of 4 blocks, on 14 x 14 places. */
+static void fill(struct npu_instruction *list, uint8_t *uops, uint32_t ntile)
+{
+    const uint16_t n = (uint16_t)(ntile < 1024 ? ntile : 1024);
+    list[0] = (struct npu_instruction){
+        .op = NPU_LOAD, .memory = NPU_UOP, .rows = 1, .columns = NUOP
+    };
+    list[1] = (struct npu_instruction){
+        .op = NPU_LOAD, .memory = NPU_INP, .buffer = 1, .rows = 1, .columns = n
+    };
+    list[2] = (struct npu_instruction){ .op = NPU_LOAD,
+                                        .tokens = NPU_PUSH_NEXT,
+                                        .memory = NPU_WGT,
+                                        .buffer = 1,
+                                        .rows = 1,
+                                        .columns = NUOP,
+                                        .bits = 8 };
+    for (uint32_t i = 0; i < NREPEAT; i++)
+        list[3 + i] = (struct npu_instruction){ .op = NPU_GEMM,
+                                                .tokens = i ? 0 : NPU_POP_PREV,
+                                                .nuop = NUOP,
+                                                .outer = 14,
+                                                .inner = 14,
+                                                .dst_outer = 14,
+                                                .dst_inner = 1,
+                                                .src_outer = 16,
+                                                .src_inner = 1 };
+    list[3 + NREPEAT] = (struct npu_instruction){ .op = NPU_FINISH };
+    for (uint16_t i = 0; i < NUOP; i++)
+        npu_uop_encode(
+            (struct npu_uop){ .src = (uint16_t)(i / 9 * 256 + i % 9 / 3 * 16 + i % 3),
+                              .wgt = i,
+                              .flags = i == 0 },
+            uops + 8 * i);
+}
+
+static bt_status measure(bt_ctx *ctx, const char *name)
+{
+    static uint8_t uops[8 * NUOP], data[1 << 16];
+    struct npu_instruction list[4 + NREPEAT];
+    struct npu_config config;
+    struct npu_machine *m;
+    struct npu_times times = { 0 };
+    BT_TRY(npu_config_read(ctx, name, &config));
+    fill(list, uops, config.ntile[NPU_INP]);
+    memset(data, 3, sizeof(data));
+    const struct npu_buffer at[] = { { uops, sizeof(uops), 1 },
+                                     { data, sizeof(data), 1 } };
+    const struct npu_buffers buffers = { 2, at };
+    const struct npu_stream stream = { BT_COUNT(list), list };
+    for (uint32_t is_timed = 0; is_timed < 2; is_timed++) {
+        double least = 1e30;
+        for (uint32_t i = 0; i < 15; i++) {
+            BT_TRY(npu_machine_create(ctx, &config, &m));
+            const uint64_t begun = bt_now_ns();
+            bt_status status = is_timed ? npu_simulate(ctx, m, &buffers, &stream, &times)
+                                        : npu_run(ctx, m, &buffers, &stream);
+            const double ns = (double)(bt_now_ns() - begun);
+            npu_machine_destroy(m);
+            if (status)
+                return status;
+            least = ns < least ? ns : least;
+        }
+        const double nstep = 14.0 * 14 * NUOP * NREPEAT;
+        printf("%-8s %-10s %6.1f million busy cycles a second, %5.1f ns each\n", name,
+               is_timed ? "cycles" : "functional", nstep / least * 1e3, least / nstep);
+    }
+    return NULL;
+}
+
+int main(int argc, char **argv)
+{
+    bt_registry *registry = bt_registry_create(NULL);
+    bt_ctx *ctx = registry ? bt_ctx_create(registry) : NULL;
+    bt_status status = ctx ? NULL : bt_no_memory();
+    for (int i = 1; !status && i < argc; i++)
+        status = measure(ctx, argv[i]);
+    if (!status && argc == 1)
+        status = measure(ctx, "single");
+    if (!status && argc == 1)
+        status = measure(ctx, "multi");
+    if (status)
+        fprintf(stderr, "%s\n", status->message);
+    bt_ctx_destroy(ctx);
+    bt_registry_unref(registry);
+    return status != NULL;
+}

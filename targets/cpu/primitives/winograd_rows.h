@@ -31,6 +31,14 @@ static inline void store_some(float *to, float_vector v, int64_t n)
         float_store_part(to, v, n);
 }
 
+/* Where vector number i of `count` elements begins: the last one has some once more, if there are
+ * enough, so that it is stored as a whole. */
+static inline int64_t first_of(int64_t i, int64_t count)
+{
+    const int64_t first = i * LANES;
+    return first + LANES <= count || count < LANES ? first : count - LANES;
+}
+
 /* Columns of as many units as a vector has lanes, with those that the last tile has besides: which
  * of them there are in a row of `width` elements, from column `first` on. */
 enum { UNIT_READS = UNIT + TAPS - 1, LAST = UNIT * (VECTOR_NBYTES / sizeof(float)) };
@@ -85,7 +93,10 @@ static inline void fetch_units(const float *row, const struct columns *c)
 
 /* Rows of tiles with no more units than these go several at a time, from a plane of their data:
  * so many rows, each with a unit more than the tiles have, as reads are of whole units. */
-enum { NARROW = VECTOR_NBYTES / sizeof(float) / 2, PLANE_TILES = 8 };
+enum {
+    NARROW = VECTOR_NBYTES == 64 ? 8 : VECTOR_NBYTES / sizeof(float) - 1,
+    PLANE_TILES = 8
+};
 struct plane {
     float at[(PLANE_TILES * UNIT + TAPS) * (NARROW + 1) * UNIT +
              VECTOR_NBYTES / sizeof(float)];

@@ -157,7 +157,8 @@ static void NAME(transform_wide)(float *v, const float *x, int64_t row, const in
 {
     const int64_t units = n[CPU_INPUT_UNITS], width = n[CPU_INPUT_WIDTH];
     const int64_t top = n[CPU_INPUT_TOP] + row * SIZE;
-    for (int64_t u = 0; u < units; u += LANES) {
+    for (int64_t k = 0; k * LANES < units; k++) {
+        const int64_t u = first_of(k, units);
         const struct columns columns = columns_of(n[CPU_INPUT_LEFT] + u * UNIT, width);
         float_vector half[SIDE][PER_UNIT * SIDE], d[UNIT_READS];
         for (int64_t i = 0; i < SIDE; i++) {
@@ -179,7 +180,8 @@ static void NAME(transform_narrow)(float *v, const float *x, int64_t first, int6
     struct plane plane;
     copy_plane(&plane, x, n[CPU_INPUT_TOP] + first * SIZE, rows * SIZE + TAPS - 1, pitch,
                n);
-    for (int64_t at = 0; at < rows * units; at += LANES) {
+    for (int64_t k = 0; k * LANES < rows * units; k++) {
+        const int64_t at = first_of(k, rows * units);
         const float *runs[VECTOR_NBYTES / sizeof(float)];
         float_vector half[SIDE][PER_UNIT * SIDE], d[2 * UNIT];
         for (int64_t i = 0; i < LANES; i++) {

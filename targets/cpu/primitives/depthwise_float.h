@@ -3,7 +3,7 @@
  * which says what that needs:
  *
  *     REAL, VECTOR    the element, and vectors of it
- *     PART_OF_VECTOR, PART_LANES, LOAD_LANES, STORE_LANES    some lanes (vectors.h)
+ *     PART_OF_VECTOR, PART_LANES, LOAD_LANES, STORE_PART    some lanes (vectors.h)
  *     MULTIPLY_ADD    as in tile_float.h
  *     LIMIT_LOW, LIMIT_HIGH    (vector, bounds)
  *     PICK, PICK_SORT, PICK_PAIR, PICK_BELOW    as depthwise_rows.h says
@@ -13,7 +13,7 @@
 
 /* What planes have in common. */
 struct NAME(image) {
-    int64_t height, width, top, left, flags;
+    int64_t height, width, top, left;
     int has_pairs; /* rows are short */
     int has_sides; /* only outer vectors read what is outside, and that where it is expected */
     REAL low, high;
@@ -41,15 +41,6 @@ static inline struct NAME(plane)
 static inline VECTOR NAME(all)(REAL x)
 {
     return x - (VECTOR){ 0 };
-}
-
-/* The first `count` lanes, which `lanes` says too. */
-static inline void NAME(store)(REAL *y, VECTOR v, int64_t count, PART_OF_VECTOR lanes)
-{
-    if (VECTOR_NBYTES < 64 && count == LANES) // partial ones are slow
-        memcpy(y, &v, sizeof(v));
-    else
-        STORE_LANES(y, v, lanes);
 }
 
 static inline PART_OF_VECTOR NAME(inside)(int64_t at, int64_t width)
@@ -98,17 +89,26 @@ NAME(take)(const REAL *row, const struct NAME(columns) * c, int i, int v,
     return whole;
 }
 
-/* What is made of sums. */
-struct NAME(finish) {
-    int64_t flags;
-    VECTOR bias, low, high;
+/* What a plane is multiplied by, and what is made of its sums. */
+struct NAME(constants) {
+    VECTOR factors[MOST_TAPS * MOST_TAPS], bias, low, high;
 };
 
-static inline VECTOR NAME(finished)(VECTOR sum, const struct NAME(finish) * f)
+/* Read once for all sums that it is for. */
+static inline VECTOR NAME(constant)(const VECTOR *at)
 {
-    if (f->flags)
-        sum = LIMIT_HIGH(LIMIT_LOW(sum + f->bias, f->low), f->high);
-    return sum;
+    VECTOR v = *at;
+    IN_REGISTER_FOR_NOW(v);
+    return v;
+}
+
+static inline void NAME(finish)(VECTOR *sums, int n, const struct NAME(constants) * of)
+{
+    const VECTOR bias = NAME(constant)(&of->bias), low = NAME(constant)(&of->low),
+                 high = NAME(constant)(&of->high);
+    UNROLL
+    for (int i = 0; i < n; i++)
+        sums[i] = LIMIT_HIGH(LIMIT_LOW(sums[i] + bias, low), high);
 }
 
 /* Rows of the result in some columns. */
@@ -118,16 +118,14 @@ struct NAME(block) {
     const REAL *const *rows;
     int64_t below; /* of STACKED vectors: from the first row of one to that of the next */
     const struct NAME(columns) * columns;
-    const VECTOR *factors;
+    struct NAME(constants) * constants;
     int64_t ahead; /* from an element that is read to one that is fetched */
-    struct NAME(finish) finish;
 };
 
-/* Where its vectors are: in the result, and in rows of X. */
+/* Where its first and its last vector are: in the result, and in rows of X. */
 struct NAME(places) {
-    REAL *y[MOST_VECTORS];
-    int64_t x[MOST_VECTORS], count;
-    PART_OF_VECTOR lanes;
+    REAL *y[2];
+    int64_t x[2], count;
 };
 
 static inline const struct NAME(columns) *
@@ -139,15 +137,28 @@ static inline const struct NAME(columns) *
 static inline __attribute__((always_inline)) struct NAME(places)
     NAME(places_of)(const struct NAME(block) * b, struct depthwise_shape s)
 {
-    struct NAME(places) at = { .count = b->columns->count,
-                               .lanes = PART_LANES(0, (int)b->columns->count) };
+    struct NAME(places)
+        at = { .count = s.fill == SIDES ? NAME(columns_of_vector)(s.ntap, s.step)
+                                        : b->columns->count };
     UNROLL
-    for (int v = 0; v < s.nvector; v++) {
-        const struct NAME(columns) *c = NAME(columns_of)(b, v, s);
-        at.y[v] = b->y + c->first + (s.fill == STACKED ? v * b->below * b->y_row : 0);
-        at.x[v] = c->at;
+    for (int i = 0; i < 2; i++) {
+        const struct NAME(columns) *c = NAME(columns_of)(b, i * (s.nvector - 1), s);
+        at.y[i] = b->y + c->first + (s.fill == STACKED ? i * b->below * b->y_row : 0);
+        at.x[i] = c->at;
     }
     return at;
+}
+
+/* Vectors before the last one lie one behind the other. */
+static inline int NAME(is_last)(int v, struct depthwise_shape s)
+{
+    return v > 0 && v == s.nvector - 1;
+}
+
+static inline __attribute__((always_inline)) int64_t
+NAME(behind)(int v, struct depthwise_shape s)
+{
+    return NAME(is_last)(v, s) ? 0 : v * NAME(columns_of_vector)(s.ntap, s.step);
 }
 
 /* Row n of the result begins, and row n - AGES + 1 ends, with rows n * step of X and those up to the
@@ -161,6 +172,8 @@ NAME(sum_row)(VECTOR (*sums)[MOST_VECTORS], const struct NAME(block) * b,
               const int first, const int end)
 {
     const int last = AGES(s) - 1;
+    struct NAME(constants) *constants = b->constants;
+    FROM_MEMORY(*constants);
     UNROLL
     for (int v = 0; v < s.nvector; v++) {
         if (first == 0)
@@ -177,7 +190,9 @@ NAME(sum_row)(VECTOR (*sums)[MOST_VECTORS], const struct NAME(block) * b,
             for (int v = 0; v < s.nvector; v++) {
                 const struct NAME(columns) *c = NAME(columns_of)(b, v, s);
                 const int64_t down = s.fill == STACKED ? v * b->below * s.step : 0;
-                const REAL *row = b->rows[n * s.step + i + down] + at->x[v];
+                const REAL *row = b->rows[n * s.step + i + down] +
+                                  at->x[NAME(is_last)(v, s)] +
+                                  NAME(behind)(v, s) * s.step;
                 if (j == 0)
                     __builtin_prefetch(row + b->ahead);
                 if (j == 0 && s.step == 2)
@@ -185,6 +200,8 @@ NAME(sum_row)(VECTOR (*sums)[MOST_VECTORS], const struct NAME(block) * b,
                 if (s.step == 2 && (j == 0 || (j % 2 == 0 && PICKS_LOSE(s.ntap) == 0))) {
                     even[v] = NAME(take)(row, c, j, v, s);
                     odd[v] = NAME(take)(row, c, j + 1, v, s);
+                    IN_REGISTER(even[v]);
+                    IN_REGISTER(odd[v]);
                 }
                 taken[v] =
                     s.step == 1 ? NAME(take)(row, c, j, v, s) : PICK(j, even[v], odd[v]);
@@ -193,24 +210,28 @@ NAME(sum_row)(VECTOR (*sums)[MOST_VECTORS], const struct NAME(block) * b,
             UNROLL
             for (int a = first; a < end; a++) {
                 const int tap = i + a * s.step;
+                if (tap >= s.ntap)
+                    continue;
+                const VECTOR factor =
+                    NAME(constant)(&constants->factors[tap * s.ntap + j]);
                 UNROLL
-                for (int v = 0; v < s.nvector; v++) {
-                    if (tap < s.ntap)
-                        sums[a][v] = MULTIPLY_ADD(b->factors[tap * s.ntap + j], taken[v],
-                                                  sums[a][v]);
-                }
+                for (int v = 0; v < s.nvector; v++)
+                    sums[a][v] = MULTIPLY_ADD(factor, taken[v], sums[a][v]);
             }
         }
     }
+    if (end > last)
+        NAME(finish)(sums[last], s.nvector, constants);
     UNROLL
     for (int v = 0; v < s.nvector; v++) {
         if (end <= last)
             continue;
-        const VECTOR sum = NAME(finished)(sums[last][v], &b->finish);
-        NAME(store)
-        (at->y[v], s.step == 1 ? sum : PICK_SORT(sum), at->count, at->lanes);
-        at->y[v] += b->y_row;
+        STORE_PART(at->y[NAME(is_last)(v, s)] + NAME(behind)(v, s),
+                   s.step == 1 ? sums[last][v] : PICK_SORT(sums[last][v]), at->count);
     }
+    UNROLL
+    for (int i = 0; i < 2; i++)
+        at->y[i] += end > last ? b->y_row : 0;
     UNROLL
     for (int a = last; a > first; a--) {
         UNROLL
@@ -255,7 +276,6 @@ static inline __attribute__((always_inline)) void
 NAME(sum_pairs)(const struct NAME(block) * b, struct depthwise_shape s)
 {
     const struct NAME(columns) *c = b->columns;
-    const PART_OF_VECTOR lanes = PART_LANES(0, (int)c->count);
     VECTOR sums[PAIRS];
     UNROLL
     for (int r = 0; r < PAIRS; r++)
@@ -272,18 +292,20 @@ NAME(sum_pairs)(const struct NAME(block) * b, struct depthwise_shape s)
             for (int r = 0; r < PAIRS; r++) {
                 const int tap = i - r * s.step;
                 if (tap >= 0 && tap < s.ntap)
-                    sums[r] = MULTIPLY_ADD(b->factors[tap * s.ntap + j], taken, sums[r]);
+                    sums[r] = MULTIPLY_ADD(b->constants->factors[tap * s.ntap + j], taken,
+                                           sums[r]);
             }
         }
     }
+    NAME(finish)(sums, PAIRS, b->constants);
     UNROLL
     for (int r = 0; r < PAIRS; r++) {
-        const VECTOR sum = NAME(finished)(sums[r], &b->finish);
+        const VECTOR sum = sums[r];
         REAL *y = b->y + r * b->y_row;
         if (r < b->nrow)
-            NAME(store)(y, sum, c->count, lanes);
+            STORE_PART(y, sum, c->count);
         if (r + PAIRS < b->nrow)
-            NAME(store)(y + PAIRS * b->y_row, PICK_BELOW(sum), c->count, lanes);
+            STORE_PART(y + PAIRS * b->y_row, PICK_BELOW(sum), c->count);
     }
 }
 #endif
@@ -315,8 +337,10 @@ NAME(sum_band)(struct NAME(block) b, int nvector, const struct NAME(image) * m,
         return;
     }
     for (int now; nvector > 0; nvector -= now, b.columns += now) {
-        now = nvector == MOST_VECTORS + 1 ? MOST_VECTORS - 1
-                                          : (int)least(nvector, MOST_VECTORS);
+        // never one alone at the end: four are two and two
+        now = nvector == 3 || (nvector > 4 && HAS_ROOM(ntap, step))
+                  ? MOST_VECTORS
+                  : (int)least(nvector, 2);
         if (!m->has_sides || b.nrow < AGES(one) - 1)
             now = 1;
         if (now == 1)
@@ -411,12 +435,16 @@ NAME(sum_planes)(void *const *p, const int64_t *n, struct NAME(image) * m, const
             for (int64_t k = 0; k < n[CPU_DEPTHWISE_PLANES]; k++) {
                 const struct NAME(plane) plane = NAME(plane_of)(p, n, k);
                 const REAL *w = plane.w;
-                VECTOR factors[MOST_TAPS * MOST_TAPS];
+                struct NAME(constants) constants;
+                constants.bias = NAME(all)(plane.bias);
+                constants.low = NAME(all)(m->low);
+                constants.high = NAME(all)(m->high);
                 UNROLL
                 for (int i = 0; i < ntap; i++) {
                     UNROLL
                     for (int j = 0; j < ntap; j++)
-                        factors[i * ntap + j] = NAME(all)(w[j * n[CPU_DEPTHWISE_W_X]]);
+                        constants.factors[i * ntap + j] =
+                            NAME(all)(w[j * n[CPU_DEPTHWISE_W_X]]);
                     w += n[CPU_DEPTHWISE_W_Y];
                 }
                 const struct NAME(block) b = {
@@ -425,10 +453,8 @@ NAME(sum_planes)(void *const *p, const int64_t *n, struct NAME(image) * m, const
                     .nrow = now,
                     .rows = rows.at,
                     .columns = columns,
-                    .factors = factors,
+                    .constants = &constants,
                     .ahead = ROWS_AHEAD * m->width,
-                    .finish = { m->flags, NAME(all)(plane.bias), NAME(all)(m->low),
-                                NAME(all)(m->high) },
                 };
                 NAME(sum_band)(b, nvector, m, ntap, step);
                 if (k + 1 < n[CPU_DEPTHWISE_PLANES])
@@ -467,14 +493,13 @@ static int32_t NAME(run)(void *const *p, const int64_t *n)
         .width = n[CPU_DEPTHWISE_WIDTH],
         .top = n[CPU_DEPTHWISE_TOP],
         .left = n[CPU_DEPTHWISE_LEFT],
-        .flags = n[CPU_DEPTHWISE_FLAGS],
         .low = -(REAL)INFINITY,
         .high = (REAL)INFINITY,
         .has_pairs = NAME(has_pairs)(n),
     };
-    if (image.flags & CPU_DEPTHWISE_AT_LEAST)
+    if (n[CPU_DEPTHWISE_FLAGS] & CPU_DEPTHWISE_AT_LEAST)
         memcpy(&image.low, &n[CPU_DEPTHWISE_LOW], sizeof(REAL));
-    if (image.flags & CPU_DEPTHWISE_AT_MOST)
+    if (n[CPU_DEPTHWISE_FLAGS] & CPU_DEPTHWISE_AT_MOST)
         memcpy(&image.high, &n[CPU_DEPTHWISE_HIGH], sizeof(REAL));
     const int is_wide = n[CPU_DEPTHWISE_TAPS] == 5;
     if (n[CPU_DEPTHWISE_STEP] == 1)
@@ -490,7 +515,7 @@ static int32_t NAME(run)(void *const *p, const int64_t *n)
 #undef PART_OF_VECTOR
 #undef PART_LANES
 #undef LOAD_LANES
-#undef STORE_LANES
+#undef STORE_PART
 #undef MULTIPLY_ADD
 #undef LIMIT_LOW
 #undef LIMIT_HIGH

@@ -61,6 +61,17 @@ static inline int within(int64_t x, int64_t high)
 
 /* A compiler that knows where it is from reads it again for each use. */
 #define IN_REGISTER(v) __asm__("" : "+v"(v))
+/* Few registers are for sums: a constant is read for each row, as a compiler that may keep it would
+ * rather send sums to memory, and fewer vectors go side by side where each has many sums. */
+#if VECTOR_NBYTES == 64
+#define FROM_MEMORY(constants)
+#define IN_REGISTER_FOR_NOW(v)
+#define HAS_ROOM(ntap, step) 1
+#else
+#define FROM_MEMORY(constants) __asm__("" : "+m"(constants))
+#define IN_REGISTER_FOR_NOW(v) IN_REGISTER(v)
+#define HAS_ROOM(ntap, step)   ((ntap) / (step) < 5)
+#endif
 #if defined(__clang__)
 #define SHUFFLE(a, b, mask, ...) __builtin_shufflevector(a, b, __VA_ARGS__)
 #else
@@ -118,7 +129,7 @@ static inline float_vector float_pick(int j, float_vector a, float_vector b)
 
 static inline float_vector float_pick_sort(float_vector sums)
 {
-    return SHUFFLE(sums, sums, float_picks, 0, 1, 4, 5, 2, 3, 6, 7);
+    return (float_vector)_mm256_permute4x64_pd((__m256d)sums, 0xd8);
 }
 
 static inline double_vector double_pick(int j, double_vector a, double_vector b)
@@ -138,7 +149,7 @@ static inline double_vector double_pick_sort(double_vector sums)
 #define PART_OF_VECTOR float_lanes
 #define PART_LANES     float_lanes_of
 #define LOAD_LANES     float_load_lanes
-#define STORE_LANES    float_store_lanes
+#define STORE_PART     float_store_part
 #define MULTIPLY_ADD   float_multiply_add
 #define LIMIT_LOW      float_limit_low
 #define LIMIT_HIGH     float_limit_high
@@ -154,7 +165,7 @@ static inline double_vector double_pick_sort(double_vector sums)
 #define PART_OF_VECTOR double_lanes
 #define PART_LANES     double_lanes_of
 #define LOAD_LANES     double_load_lanes
-#define STORE_LANES    double_store_lanes
+#define STORE_PART     double_store_part
 #define MULTIPLY_ADD   double_multiply_add
 #define LIMIT_LOW      double_limit_low
 #define LIMIT_HIGH     double_limit_high

@@ -376,15 +376,6 @@ static inline double_vector double_load_lanes(const double *from, double_lanes l
 }
 #endif
 
-/* These lanes; the others are left as they are. */
-#if defined(__AVX512F__)
-#define float_store_lanes(to, v, lanes)  _mm512_mask_storeu_ps(to, lanes, v)
-#define double_store_lanes(to, v, lanes) _mm512_mask_storeu_pd(to, lanes, v)
-#elif defined(__AVX2__) && defined(__FMA__)
-#define float_store_lanes(to, v, lanes)  _mm256_maskstore_ps(to, lanes, v)
-#define double_store_lanes(to, v, lanes) _mm256_maskstore_pd(to, lanes, v)
-#endif
-
 /* Of elements in four vectors one after the other, number 4 * i + k becomes lane i of v[k]. */
 static inline void float_deinterleave_4(float_vector *v)
 {

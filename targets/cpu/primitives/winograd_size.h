@@ -215,49 +215,46 @@ static int32_t NAME(run_input)(void *const *p, const int64_t *n)
 
 /* ---- output ---- */
 
-/* A unit of LANES channels: rows of 4 columns. *bad becomes NaN where one is not finite. */
-static inline void NAME(join)(float_vector y[SIZE][UNIT], const float *m, int64_t m_place,
-                              int64_t m_tile, float_vector *bad)
+/* One side of a unit of LANES channels. */
+static inline void NAME(join)(float_vector half[PER_UNIT][SIDE][SIZE], const float *m,
+                              int64_t m_place, int64_t m_tile)
 {
-    float_vector sum = { 0 };
     UNROLL
     for (int k = 0; k < PER_UNIT; k++) {
-        float_vector half[SIDE][SIZE], tile[SIZE], column[SIDE];
         UNROLL
         for (int j = 0; j < SIDE; j++) {
+            float_vector column[SIDE];
             UNROLL
             for (int i = 0; i < SIDE; i++)
                 column[i] = load(m + (i * SIDE + j) * m_place + k * m_tile);
-            NAME(output)(half[j], column, 1);
-        }
-        UNROLL
-        for (int i = 0; i < SIZE; i++) {
-            NAME(output)(tile, &half[0][i], SIZE);
-            UNROLL
-            for (int j = 0; j < SIZE; j++) {
-                y[i][k * SIZE + j] = tile[j];
-                sum += tile[j];
-            }
+            NAME(output)(half[k][j], column, 1);
         }
     }
-    *bad = float_multiply_add(sum, (float_vector){ 0 }, *bad);
 }
 
-/* A row of tiles of LANES channels. */
+/* A row of tiles of LANES channels: of each unit the other side, row by row. *bad becomes NaN where
+ * one is not finite. */
 static void NAME(transform_output)(float *to, const float *m, int64_t nchannel,
                                    int64_t nrow, float_vector *bad, const int64_t *n)
 {
     const int64_t units = n[CPU_OUTPUT_UNITS];
     for (int64_t u = 0; u < units; u++) {
-        float_vector y[SIZE][UNIT];
+        float_vector half[PER_UNIT][SIDE][SIZE], row[UNIT], sum = { 0 };
         NAME(join)
-        (y, m + u * NR, n[CPU_OUTPUT_M_PLACE], n[CPU_OUTPUT_ROWS] * units * NR, bad);
+        (half, m + u * NR, n[CPU_OUTPUT_M_PLACE], n[CPU_OUTPUT_ROWS] * units * NR);
         UNROLL
         for (int i = 0; i < SIZE; i++) {
+            UNROLL
+            for (int k = 0; k < PER_UNIT; k++)
+                NAME(output)(row + k * SIZE, &half[k][0][i], SIZE);
+            UNROLL
+            for (int j = 0; j < UNIT; j++)
+                sum += row[j];
             if (i < nrow)
                 store_turned(to + i * n[CPU_OUTPUT_Y_ROW] + u * UNIT, n[CPU_OUTPUT_Y_O],
-                             y[i], nchannel, n[CPU_OUTPUT_Y_WIDTH] - u * UNIT);
+                             row, nchannel, n[CPU_OUTPUT_Y_WIDTH] - u * UNIT);
         }
+        *bad = float_multiply_add(sum, (float_vector){ 0 }, *bad);
     }
 }
 

@@ -235,6 +235,13 @@ static void test_other_convolutions(void **state)
           .text = "y: t[n, o, p in 3*h + 1] = max(1 +"
                   "    sum(c, a in h, r in k | 3*a + r - 2 == p: x[n, c, a] * w[c, o, "
                   "r]), 0)" },
+        // steps that are longer than windows: some places have no term, which is not 0 * infinity
+        { .inputs = { { "x", "t[n, c, h, g]", BT_FLOAT32, 4, { 1, 5, 4, 6 } },
+                      { "w", "t[c, o, k, l]", BT_FLOAT32, 4, { 5, 6, 2, 2 } } },
+          .text = "y: t[n, o, p in 3*h - 1, q in 3*g - 1] ="
+                  "    sum(c, a in h, b in g, r in k, s in l | 3*a + r == p &&"
+                  "        3*b + s == q: x[n, c, a, b] * w[c, o, r, s])",
+          .has_infinity = 1 },
         // factors that are computed
         { .inputs = { { "x", "t[n, c, h, g]", BT_FLOAT32, 4, { 2, 5, 9, 10 } },
                       { "w", "t[o, c, k, l]", BT_FLOAT32, 4, { 6, 5, 3, 3 } },

@@ -23,6 +23,7 @@ struct contraction {
     struct input inputs[4]; /* ended by one without a name */
     const char *text;
     uint32_t may_be_plain;  /* 1: need not come to tiles */
+    uint32_t has_infinity;  /* 1: an element of the first input is infinite */
     uint8_t is_constant[4]; /* of inputs */
     uint32_t
         has_pairs; /* 1: is a sum of pairs of bfloat16, if there are such; 2: and by AMX */

@@ -22,6 +22,18 @@ static int are_opposed(const struct cpu_contraction *c, const struct cpu_operand
     return 0;
 }
 
+/* Whether a dim is what is left over of an index that is divided: where steps are longer than windows
+ * some of its values find no element of the weights. */
+static int is_rest(const struct cpu_contraction *c, uint32_t d)
+{
+    for (uint32_t i = 0; i < c->ndim; i++) {
+        if (i != d && !c->dims[i].is_k && !c->dims[d].is_k &&
+            c->dims[i].index == c->dims[d].index && c->dims[i].scale > c->dims[d].scale)
+            return 1;
+    }
+    return 0;
+}
+
 /* How a factor is read outside: where the other one runs against it, as data and weights do
  * in a transposed convolution; or along an index that is divided, as with strides, where
  * both get zeros. A convolution has zeros around its data: these are multiplied. Where terms are
@@ -40,7 +52,7 @@ static uint32_t outside_of(const struct cpu_tiling *p, const struct cpu_operand 
         for (uint32_t d = 0; d < c->ndim && o->guards[a]; d++) {
             if (o->coefs[a][d] && c->dims[d].scale > 1)
                 found |= p->limited ? AGAINST : DIVIDED;
-            else if (o->coefs[a][d] && are_opposed(c, o, a, other, d))
+            else if (o->coefs[a][d] && (are_opposed(c, o, a, other, d) || is_rest(c, d)))
                 found |= AGAINST;
         }
     }

@@ -83,7 +83,7 @@ static int is_integer(struct rule_match *m, struct rule_node *const *args)
 static int is_float(struct rule_match *m, struct rule_node *const *args)
 {
     uint32_t class_ = class_of(m, args[0]);
-    return class_ == BT_CLASS_FLOAT || class_ == BT_CLASS_BFLOAT;
+    return class_ < 32 && (BT_CLASS_BITS_FLOAT >> class_ & 1);
 }
 
 static int is_const(struct rule_match *m, struct rule_node *const *args)
@@ -122,9 +122,12 @@ static int is_involution(struct rule_match *m, struct rule_node *const *args)
     return obeys(m, args[0], BT_INVOLUTION);
 }
 
-/* Whether every value of `from` is one of `to`. */
+/* Whether every value of `from` is one of `to`, and back from there the same again: a cast to
+ * float8_e5m2 makes none of its infinities. */
 static int is_widening(bt_dtype from, bt_dtype to)
 {
+    if (from == BT_FLOAT8_E5M2)
+        return to == from;
     uint32_t from_class = BT_DTYPE_CLASS(from), to_class = BT_DTYPE_CLASS(to);
     uint32_t from_bits = BT_DTYPE_BITS(from), to_bits = BT_DTYPE_BITS(to);
     if (from_class == to_class)

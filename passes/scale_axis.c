@@ -63,7 +63,9 @@ int scale_build(struct chain *c, const bt_call *call, struct scale *out)
 
 static double greatest(bt_dtype dtype)
 {
-    return dtype == BT_FLOAT16 ? 65504 : dtype == BT_FLOAT64 ? DBL_MAX : FLT_MAX / 2;
+    return bt_dtype_is_small_float(dtype) ? bt_dtype_most(dtype)
+           : dtype == BT_FLOAT64          ? DBL_MAX
+                                          : FLT_MAX / 2;
 }
 
 /* Whether a constant times numbers of at most this magnitude stays finite in its type.

@@ -10,6 +10,7 @@
 #include "compute/formula/reads.h"
 #include "ir/attr_fault.h"
 #include "ir/store.h"
+#include "value/decimal.h"
 
 /* ---- errors ---- */
 
@@ -65,18 +66,8 @@ static uint32_t code_of(const bt_type *type)
 /* How a number must be written to have the dtype of the other operand. */
 static const char *suffix_of(const bt_type *dtype)
 {
-    static const struct {
-        bt_dtype dtype;
-        const char *suffix;
-    } rows[] = { { BT_FLOAT32, "f" },     { BT_FLOAT16, "f16" }, { BT_FLOAT64, "f64" },
-                 { BT_BFLOAT16, "bf16" }, { BT_INT64, "i64" },   { BT_INT8, "i8" },
-                 { BT_INT16, "i16" },     { BT_INT32, "i32" },   { BT_UINT8, "u8" } };
     const bt_dtype_type *of = (const bt_dtype_type *)(const void *)dtype;
-    for (uint32_t i = 0; dtype->kind == BT_TYPE_DTYPE && i < BT_COUNT(rows); i++) {
-        if (rows[i].dtype == of->dtype)
-            return rows[i].suffix;
-    }
-    return NULL;
+    return dtype->kind == BT_TYPE_DTYPE ? bt__suffix_of(of->dtype) : "";
 }
 
 /* "1" has another dtype than the other operand: how it is meant. */
@@ -89,7 +80,7 @@ static void add_number_hint(bt_solver *s, const bt_type *a, const bt_type *b,
         if (!number || number->rank || number->dtype != BT_INT32)
             continue;
         const char *suffix = suffix_of(bt_type_dtype(s->store, BT_INT32) == a ? b : a);
-        if (suffix)
+        if (*suffix)
             bt_text_addf(text, ": write %lld%s", (long long)bt_tensor_get_int(number, 0),
                          suffix);
         return;
@@ -237,7 +228,8 @@ bt_status bt_relation_class(bt_solver *s, const bt_relation_call *r, uint32_t in
         return bt_relation_fail(s, r, (int)index, "%s is %s, but must be a tensor",
                                 input_name(s, r, index), bt__show(s, type));
     // the dtype of a type parameter is checked where the function is specialised
-    if (!dtype || (classes >> BT_DTYPE_CLASS(dtype) & 1) || classes == BT_CLASS_BITS_ANY)
+    if (!dtype || classes == (uint32_t)BT_CLASS_BITS_ANY ||
+        (BT_DTYPE_CLASS(dtype) < 32 && (classes >> BT_DTYPE_CLASS(dtype) & 1)))
         return NULL;
     return bt_relation_fail(s, r, (int)index, "elements of %s are %s, but must be %s",
                             input_name(s, r, index), bt__show(s, tensor->dtype),

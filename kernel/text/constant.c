@@ -69,13 +69,12 @@ uint32_t bt__digits_end(const char *text, uint32_t nbytes, uint32_t *is_float)
 static int is_beyond(bt__parser *p, const char *text, uint32_t n, bt__float_format format)
 {
     const bt__float_format wide = bt__float_format_of(BT_FLOAT64);
-    double most = ldexp(2 - ldexp(1, 1 - format.precision), format.max_exponent);
     double value = bt__float_read(text, n, wide);
-    if (value <= most)
+    if (value <= format.most)
         return 0;
     bt_text shortest;
     bt_text_init(&shortest, p->arena);
-    bt__float_write(&shortest, most, format);
+    bt__float_write(&shortest, format.most, format);
     return shortest.failed || value > bt__float_read(shortest.at, shortest.len, wide);
 }
 
@@ -442,11 +441,12 @@ static bt_tensor *find_weight(bt__parser *p, const char *name, const bt__token *
     return NULL;
 }
 
-/* npy has no name for bfloat16: its bytes come back as another type of 16 bits. */
-static bt_tensor *as_bfloat(bt__parser *p, const header *h, bt_tensor *tensor)
+/* npy has no name for some floats: their bits come back as another type of the same width. */
+static bt_tensor *as_nameless(bt__parser *p, const header *h, bt_tensor *tensor)
 {
-    if (h->dtype != BT_BFLOAT16 || bt_dtype_nbytes(tensor->dtype) != 2 ||
-        !bt_tensor_is_dense(tensor) || tensor->dtype == BT_BFLOAT16)
+    if (!bt_dtype_is_small_float(h->dtype) || h->dtype == BT_FLOAT16 ||
+        bt_dtype_nbytes(tensor->dtype) != bt_dtype_nbytes(h->dtype) ||
+        !bt_tensor_is_dense(tensor) || tensor->dtype == h->dtype)
         return tensor;
     bt_tensor *out = create(p, h);
     if (out && out->nelem == tensor->nelem && out->nelem)
@@ -461,7 +461,7 @@ static bt_tensor *read_data(bt__parser *p, const header *h, const char *name,
     const bt__token *first = bt_map_find(&p->module->data, name);
     if (!first) {
         bt_tensor *found = find_weight(p, name, token);
-        return found ? as_bfloat(p, h, found) : NULL;
+        return found ? as_nameless(p, h, found) : NULL;
     }
     bt_text bytes;
     bt_text_init(&bytes, p->arena);

@@ -18,15 +18,13 @@ static void add(bt_printer *p, const char *text)
 
 /* ---- elements ---- */
 
-/* The bits of the element at a row-major position. */
-static uint64_t element_bits(const bt_tensor *tensor, int64_t position)
+static uint64_t bits_at(const void *from, size_t nbytes)
 {
-    const void *from = bt__tensor_at(tensor, position);
     uint8_t one;
     uint16_t two;
     uint32_t four;
     uint64_t eight;
-    switch (bt_dtype_nbytes(tensor->dtype)) {
+    switch (nbytes) {
     case 1: memcpy(&one, from, 1); return one;
     case 2: memcpy(&two, from, 2); return two;
     case 4: memcpy(&four, from, 4); return four;
@@ -34,15 +32,19 @@ static uint64_t element_bits(const bt_tensor *tensor, int64_t position)
     }
 }
 
+/* The bits of the element at a row-major position. */
+static uint64_t element_bits(const bt_tensor *tensor, int64_t position)
+{
+    return bits_at(bt__tensor_at(tensor, position), bt_dtype_nbytes(tensor->dtype));
+}
+
 /* What `nan` reads back as. */
 static uint64_t plain_nan_bits(bt_dtype dtype)
 {
-    switch (dtype) {
-    case BT_FLOAT16: return bt_half_from_double((double)NAN);
-    case BT_BFLOAT16: return bt_bfloat_from_double((double)NAN);
-    case BT_FLOAT32: return 0x7fc00000u;
-    default: return 0x7ff8000000000000u;
-    }
+    const double nan = (double)NAN;
+    uint64_t element;
+    bt__elements_from_double(dtype, &nan, 1, &element, 1);
+    return bits_at(&element, bt_dtype_nbytes(dtype));
 }
 
 /* Whether the element reads back bit for bit: all do but unusual NaNs and bools. */

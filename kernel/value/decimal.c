@@ -8,6 +8,7 @@
  */
 #include "value/decimal.h"
 
+#include <float.h>
 #include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
@@ -110,13 +111,27 @@ static void big_sub(big *a, const big *b)
 
 bt__float_format bt__float_format_of(bt_dtype dtype)
 {
-    if (dtype == BT_FLOAT32)
-        return (bt__float_format){ 24, -126, 127 };
-    if (dtype == BT_FLOAT16)
-        return (bt__float_format){ 11, -14, 15 };
-    if (dtype == BT_BFLOAT16)
-        return (bt__float_format){ 8, -126, 127 };
-    return (bt__float_format){ 53, -1022, 1023 };
+    switch (dtype) {
+    case BT_FLOAT8_E4M3FN: return (bt__float_format){ 4, -6, 448 };
+    case BT_FLOAT8_E4M3FNUZ: return (bt__float_format){ 4, -7, 240 };
+    case BT_FLOAT8_E5M2: return (bt__float_format){ 3, -14, 57344 };
+    case BT_FLOAT8_E5M2FNUZ: return (bt__float_format){ 3, -15, 57344 };
+    case BT_FLOAT16: return (bt__float_format){ 11, -14, 65504 };
+    case BT_BFLOAT16: return (bt__float_format){ 8, -126, 0x1.fep127 };
+    case BT_FLOAT32: return (bt__float_format){ 24, -126, FLT_MAX };
+    default: return (bt__float_format){ 53, -1022, DBL_MAX };
+    }
+}
+
+double bt_dtype_epsilon(bt_dtype dtype)
+{
+    return bt_dtype_is_float(dtype) ? ldexp(1, 1 - bt__float_format_of(dtype).precision)
+                                    : 0;
+}
+
+double bt_dtype_most(bt_dtype dtype)
+{
+    return bt_dtype_is_float(dtype) ? bt__float_format_of(dtype).most : 0;
 }
 
 /* Reads digits * 10^*power; 0 for a zero. Digits beyond MAX_DIGITS leave a trace only. */
@@ -204,7 +219,7 @@ static double round_to(uint64_t significand, int scale, bt__float_format format)
         scale += drop;
     }
     double value = ldexp((double)significand, scale);
-    return value >= ldexp(1, format.max_exponent) * 2 ? (double)INFINITY : value;
+    return value > format.most ? (double)INFINITY : value;
 }
 
 double bt__float_read(const char *digits, size_t nbytes, bt__float_format format)
@@ -350,6 +365,8 @@ static const struct suffix {
     { "f64", BT_FLOAT64 }, { "f32", BT_FLOAT32 }, { "bf16", BT_BFLOAT16 }, { "i8", BT_INT8 },
     { "i16", BT_INT16 },   { "i64", BT_INT64 },   { "i32", BT_INT32 },    { "i", BT_INT32 },
     { "u8", BT_UINT8 },    { "u16", BT_UINT16 },  { "u32", BT_UINT32 },   { "u64", BT_UINT64 },
+    { "f8e4m3fn", BT_FLOAT8_E4M3FN }, { "f8e4m3fnuz", BT_FLOAT8_E4M3FNUZ },
+    { "f8e5m2", BT_FLOAT8_E5M2 },     { "f8e5m2fnuz", BT_FLOAT8_E5M2FNUZ },
 };
 // clang-format on
 

@@ -5,13 +5,14 @@
 
 #include <baton/value.h>
 
-/* A binary floating format: bits of significand with the leading one, least and greatest
- * exponent of a normal value. */
+/* A binary floating format: bits of significand with the leading one, least exponent of a
+ * normal value, greatest value. */
 typedef struct bt__float_format {
-    int precision, min_exponent, max_exponent;
+    int precision, min_exponent;
+    double most;
 } bt__float_format;
 
-/* Of a float or bfloat element type with storage; float64's for anything else. */
+/* Of a float type with storage; float64's for anything else. */
 bt__float_format bt__float_format_of(bt_dtype);
 
 /* Digits, with fraction and exponent, as lexed: correctly rounded, ties to even; infinity

@@ -24,14 +24,23 @@ int bt_dtype_is_stored(bt_dtype dtype)
     return bt_dtype_nbytes(dtype) != 0;
 }
 
-/* ---- names: CLASS BITS [x LANES], or bool [x LANES] ---- */
+/* ---- names: CLASS BITS [FORM] [x LANES], or bool [x LANES] ---- */
 
+/* Of names that begin alike the longest is first. */
 static const struct class_name {
     const char *name;
     uint32_t class_;
+    const char *form; /* behind the width */
 } class_names[] = {
-    { "int", BT_CLASS_INT },       { "uint", BT_CLASS_UINT }, { "float", BT_CLASS_FLOAT },
-    { "bfloat", BT_CLASS_BFLOAT }, { "bool", BT_CLASS_BOOL },
+    { "int", BT_CLASS_INT, "" },
+    { "uint", BT_CLASS_UINT, "" },
+    { "float", BT_CLASS_FLOAT8_E4M3FNUZ, "_e4m3fnuz" },
+    { "float", BT_CLASS_FLOAT8_E4M3FN, "_e4m3fn" },
+    { "float", BT_CLASS_FLOAT8_E5M2FNUZ, "_e5m2fnuz" },
+    { "float", BT_CLASS_FLOAT8_E5M2, "_e5m2" },
+    { "float", BT_CLASS_FLOAT, "" },
+    { "bfloat", BT_CLASS_BFLOAT, "" },
+    { "bool", BT_CLASS_BOOL, "" },
 };
 
 static const struct class_name *find_class(uint32_t class_)
@@ -72,25 +81,31 @@ static int read_number(const char **at, const char *end, uint32_t most, uint32_t
     return 1;
 }
 
-/* Classes without a name of their own are "class7_" followed by the width. */
-static int read_class(const char **at, const char *end, uint32_t *out)
+/* Class and width. Classes without a name of their own are "class7_" followed by the width;
+ * bool has none. */
+static int read_class(const char **at, const char *end, uint32_t *class_, uint32_t *bits)
 {
     for (uint32_t i = 0; i < BT_COUNT(class_names); i++) {
-        if (accept(at, end, class_names[i].name)) {
-            *out = class_names[i].class_;
-            return 1;
-        }
+        const struct class_name *c = &class_names[i];
+        const char *p = *at;
+        if (!accept(&p, end, c->name) ||
+            (c->class_ != BT_CLASS_BOOL && !read_number(&p, end, 0xff, bits)) ||
+            !accept(&p, end, c->form))
+            continue;
+        *at = p;
+        *class_ = c->class_;
+        return 1;
     }
-    return accept(at, end, "class") && read_number(at, end, 0xff, out) &&
-           !find_class(*out) && accept(at, end, "_");
+    return accept(at, end, "class") && read_number(at, end, 0xff, class_) &&
+           !find_class(*class_) && accept(at, end, "_") &&
+           read_number(at, end, 0xff, bits);
 }
 
 bt_dtype bt_dtype_parse(const char *name, size_t nbytes)
 {
     const char *at = name, *end = name + nbytes;
     uint32_t class_, bits = 8, lanes = 1;
-    if (!read_class(&at, end, &class_) ||
-        (class_ != BT_CLASS_BOOL && !read_number(&at, end, 0xff, &bits)))
+    if (!read_class(&at, end, &class_, &bits))
         return 0;
     if (accept(&at, end, "x") && (!read_number(&at, end, 0xffff, &lanes) || lanes == 1))
         return 0;
@@ -109,7 +124,8 @@ const char *bt_dtype_name(bt_dtype dtype, char *out, size_t size)
     if (dtype == 0)
         snprintf(out, size, "none");
     else
-        snprintf(out, size, "%s%s%s", c ? c->name : class_, bits, lanes);
+        snprintf(out, size, "%s%s%s%s", c ? c->name : class_, bits, c ? c->form : "",
+                 lanes);
     return out;
 }
 
@@ -124,4 +140,14 @@ uint16_t bt__short_from_double(double x, bt_dtype dtype)
 {
     const int is_half = dtype == BT_FLOAT16;
     return bt_short_from_double(x, is_half ? 10 : 7, is_half ? 15 : 127);
+}
+
+uint8_t bt__float8_from_double(double x, bt_dtype dtype)
+{
+    switch (dtype) {
+    case BT_FLOAT8_E4M3FN: return bt_float8_e4m3fn_from_double(x);
+    case BT_FLOAT8_E4M3FNUZ: return bt_float8_e4m3fnuz_from_double(x);
+    case BT_FLOAT8_E5M2: return bt_float8_e5m2_from_double(x);
+    default: return bt_float8_e5m2fnuz_from_double(x);
+    }
 }

@@ -19,6 +19,7 @@ void bt__elements_from_int(bt_dtype, const int64_t *from, int is_unsigned, int64
 /* Those of <baton/convert.h>, which are long, once for all of libbaton. */
 float bt__half_to_float(uint16_t);
 uint16_t bt__short_from_double(double, bt_dtype); /* float16 or bfloat16 */
+uint8_t bt__float8_from_double(double, bt_dtype); /* one of 8 bits */
 /* Copies elements of 1, 2, 4 or 8 bytes to neighbours. */
 void bt__elements_copy(size_t nbytes, const void *from, int64_t stride, int64_t n,
                        void *to);

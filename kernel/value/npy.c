@@ -29,6 +29,11 @@ static const struct descr {
     { 'u', 2, BT_UINT16 },   { 'u', 4, BT_UINT32 },  { 'u', 8, BT_UINT64 },
     { 'f', 2, BT_FLOAT16 },  { 'f', 4, BT_FLOAT32 }, { 'f', 8, BT_FLOAT64 },
     { 'V', 2, BT_BFLOAT16 }, /* as NumPy describes two bytes of an unknown type */
+    { 'V', 1, BT_FLOAT8_E4M3FN },
+    { 'V', 1, BT_FLOAT8_E4M3FNUZ },
+    { 'V', 1, BT_FLOAT8_E5M2 },
+    { 'V', 1, BT_FLOAT8_E5M2FNUZ },
+    { 'V', 1, BT_UINT8 }, /* where the last row counts, in reading: the byte is of some type */
 };
 
 static int host_is_big(void)

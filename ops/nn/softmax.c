@@ -35,8 +35,7 @@ static bt_status relate(bt_solver *s, const bt_relation_call *r)
 static const char *element_name(const bt_formula_call *call)
 {
     bt_dtype dtype = bt_tensor_dtype(call->args[0]);
-    return dtype == BT_FLOAT32 || dtype == BT_FLOAT16 || dtype == BT_BFLOAT16 ? "float32"
-                                                                              : "float64";
+    return dtype == BT_FLOAT64 ? "float64" : "float32";
 }
 
 static void write_formula(bt_formula *f, const bt_formula_call *call)

@@ -1,8 +1,10 @@
 /*
  * cast, cast_like, copy: the same elements, as another dtype or in a tensor of their own.
  * reinterpret: the same bits as another dtype of the same width.
- * Conversions: integers wrap; floats to integers truncate and saturate, NaN gives 0.
- * source  Relay, operators of the same names
+ * Conversions: integers wrap; floats to integers truncate and saturate, NaN gives 0. To a
+ * float of 8 bits, what is beyond, infinity too, gives the greatest number; with
+ * saturate=False infinity, or NaN where there is none.
+ * source  Relay, operators of the same names; ONNX Cast-25
  */
 #include "contents.h"
 #include "formula.h"
@@ -12,8 +14,18 @@
 struct attrs {
     const bt_type *dtype;
 };
+struct cast_attrs {
+    const bt_type *dtype;
+    int64_t saturate;
+};
 static const bt_attr attrs[] = {
     BT_ATTR(struct attrs, dtype, DTYPE, NULL, "element type of the result"),
+    { 0 },
+};
+static const bt_attr cast_attrs[] = {
+    BT_ATTR(struct cast_attrs, dtype, DTYPE, NULL, "element type of the result"),
+    BT_ATTR(struct cast_attrs, saturate, BOOL, "True",
+            "float8 types: what is beyond becomes the greatest number"),
     { 0 },
 };
 
@@ -44,7 +56,7 @@ static bt_status result_as(bt_solver *s, const bt_relation_call *r, const bt_typ
 
 static bt_status relate_cast(bt_solver *s, const bt_relation_call *r)
 {
-    const struct attrs *a = r->attrs;
+    const struct cast_attrs *a = r->attrs;
     return result_as(s, r, a->dtype);
 }
 
@@ -77,6 +89,55 @@ static bt_status relate_reinterpret(bt_solver *s, const bt_relation_call *r)
     return bt_relation_result_tensor(s, r, data.rank, data.dims, a->dtype);
 }
 
+/* ---- formulas ---- */
+
+/* Of float8 types, what is not beyond: halfway to where the next number would stand is, unless
+ * the greatest number has the even code. */
+static const struct float8 {
+    bt_dtype dtype;
+    const char *within;
+} float8s[] = {
+    { BT_FLOAT8_E4M3FN, "<= 464" },
+    { BT_FLOAT8_E4M3FNUZ, "< 248" },
+    { BT_FLOAT8_E5M2, "< 61440" },
+    { BT_FLOAT8_E5M2FNUZ, "< 61440" },
+};
+
+static const struct float8 *float8_of(bt_dtype dtype)
+{
+    for (uint32_t i = 0; i < BT_COUNT(float8s); i++) {
+        if (float8s[i].dtype == dtype)
+            return &float8s[i];
+    }
+    return NULL;
+}
+
+/* Conversions of formulas take numbers beyond to the greatest one, as a cast shall, but keep an
+ * infinity where the result has one, as operators shall. */
+static void write_cast(bt_formula *f, const bt_formula_call *call)
+{
+    const struct cast_attrs *a = call->attrs;
+    const int is_like = call->narg == 2;
+    const char *to_name = is_like ? "u" : "dtype";
+    const bt_dtype from = bt_tensor_dtype(call->args[0]),
+                   to = bt_tensor_dtype(is_like ? call->args[1] : call->result);
+    const struct float8 *float8 = from == to ? NULL : float8_of(to);
+    if (float8 && !is_like && !a->saturate) {
+        // exact, up to integers that are beyond anyway
+        bt_formula_item(f, "x", "%s(data[..])",
+                        bt_dtype_is_small_float(from) || from == BT_FLOAT32 ? "float32"
+                                                                            : "float64");
+        bt_formula_item(f, "beyond", to == BT_FLOAT8_E5M2 ? "$x * inf" : "nan");
+        bt_formula_add(f, "y: dtype[..] = dtype(select(abs($x) %s, $x, $beyond))",
+                       float8->within);
+    } else if (to == BT_FLOAT8_E5M2 && from != to && bt_dtype_is_float(from)) {
+        bt_formula_add(f, "y: %s[..] = %s(clamp(data[..], -57344, 57344))", to_name,
+                       to_name);
+    } else {
+        bt_formula_add(f, "y: %s[..] = %s(data[..])", to_name, to_name);
+    }
+}
+
 static const bt_plain_facet reinterpret = PLAIN(plain_reinterpret, NULL, 0, NULL);
 
 /* ---- rows ---- */
@@ -95,18 +156,26 @@ static const bt_op ops[] = {
     {
         .name = "cast",
         .revision = 1,
-        .doc = "Converts elements to another dtype.\nThe shape stays.",
-        .source = "Relay, cast; ONNX Cast-13",
+        .doc = "Converts elements to another dtype.\nThe shape stays. To float8 types, "
+               "numbers beyond the greatest one become it, and so do infinities; with "
+               "saturate=False they become infinity, or NaN where there is none.",
+        .source = "Relay, cast; ONNX Cast-25",
         .inputs = inputs,
-        .attrs = attrs,
-        .attrs_nbytes = sizeof(struct attrs),
+        .attrs = cast_attrs,
+        .attrs_nbytes = sizeof(struct cast_attrs),
         .relate = relate_cast,
-        .formula = "y: dtype[..] = dtype(data[..])",
+        .write_formula = write_cast,
         .facets = BT_FACET_ROWS(BT_CASES(
             "float32[2, 3] = -9..9 | dtype=\"int32\"\nint32[4] | dtype=\"int8\"\n"
             "float32[] = -900..900 | dtype=\"uint8\"\nbool[3] | dtype=\"float16\"\n"
             "float64[4] | dtype=\"bfloat16\"\nint64[0, 2] | dtype=\"float32\"\n"
-            "float32[4] = -1..1 | dtype=\"bool\"")),
+            "float32[4] = -1..1 | dtype=\"bool\"\n"
+            "float32[2, 3] = -900..900 | dtype=\"float8_e4m3fn\"\n"
+            "float64[4] = -1..1 | dtype=\"float8_e4m3fnuz\"\n"
+            "float16[9] = -65000..65000 | dtype=\"float8_e5m2\"\n"
+            "int64[5] = -99999..99999 | dtype=\"float8_e5m2fnuz\"\n"
+            "bfloat16[9] = -900..900 | dtype=\"float8_e4m3fn\", saturate=False\n"
+            "float32[9] = -99999..99999 | dtype=\"float8_e5m2\", saturate=False")),
     },
     {
         .name = "cast_like",
@@ -115,9 +184,10 @@ static const bt_op ops[] = {
         .source = "Relay, cast_like",
         .inputs = like_inputs,
         .relate = relate_cast_like,
-        .formula = "y: u[..] = u(data[..])",
+        .write_formula = write_cast,
         .facets = BT_FACET_ROWS(BT_CASES(
-            "float32[2, 3] = -9..9, int32[]\nint8[], float64[2]\nbool[0], int64[3]")),
+            "float32[2, 3] = -9..9, int32[]\nint8[], float64[2]\nbool[0], int64[3]\n"
+            "float32[5], float8_e5m2[]")),
     },
     {
         .name = "copy",

@@ -70,14 +70,28 @@ const bt_value *chosen(bt_onnx_node *n, const bt_value *condition, const bt_valu
     return emit3(n, "where", NULL, condition, yes, no);
 }
 
-const bt_value *cast_to(bt_onnx_node *n, const bt_value *x, bt_dtype dtype)
+static const bt_value *cast(bt_onnx_node *n, const bt_value *x, bt_dtype dtype,
+                            int is_saturated)
 {
     char name[BT_DTYPE_NAME_SIZE];
     if (value_dtype(x) == dtype)
         return x;
     return emit1(n, "cast",
-                 node_format(n, "dtype=\"%s\"", bt_dtype_name(dtype, name, sizeof(name))),
+                 node_format(n, "dtype=\"%s\"%s",
+                             bt_dtype_name(dtype, name, sizeof(name)),
+                             is_saturated ? "" : ", saturate=False"),
                  x);
+}
+
+const bt_value *cast_to(bt_onnx_node *n, const bt_value *x, bt_dtype dtype)
+{
+    return cast(n, x, dtype, 1);
+}
+
+const bt_value *cast_by_attr(bt_onnx_node *n, const bt_value *x, bt_dtype dtype)
+{
+    const int is_float8 = bt_dtype_is_float(dtype) && BT_DTYPE_BITS(dtype) == 8;
+    return cast(n, x, dtype, !is_float8 || node_int(n, "saturate", 1) != 0);
 }
 
 /* ---- dims ---- */

@@ -24,6 +24,8 @@ const bt_value *clipped(bt_onnx_node *, const bt_value *, double low, double hig
 const bt_value *chosen(bt_onnx_node *, const bt_value *condition, const bt_value *yes,
                        const bt_value *no);
 const bt_value *cast_to(bt_onnx_node *, const bt_value *, bt_dtype);
+/* ... as the attribute `saturate` says of what is beyond a float8 type. */
+const bt_value *cast_by_attr(bt_onnx_node *, const bt_value *, bt_dtype);
 
 /* ---- shapes ---- */
 

@@ -158,7 +158,7 @@ static bt_dtype wanted_dtype(bt_onnx_node *n, int64_t data_type)
 static void cast(bt_onnx_node *n)
 {
     bt_dtype dtype = wanted_dtype(n, node_int(n, "to", 0));
-    node_out(n, 0, cast_to(n, node_need(n, 0), dtype));
+    node_out(n, 0, cast_by_attr(n, node_need(n, 0), dtype));
 }
 
 /* Operator set 1 names the type. */
@@ -171,7 +171,7 @@ static void cast_by_name(bt_onnx_node *n)
 static void cast_like(bt_onnx_node *n)
 {
     const bt_value *like = node_need(n, 1);
-    node_out(n, 0, cast_to(n, node_need(n, 0), value_dtype(like)));
+    node_out(n, 0, cast_by_attr(n, node_need(n, 0), value_dtype(like)));
 }
 
 static void bit_cast(bt_onnx_node *n)

@@ -23,9 +23,11 @@ const bt_value *saturated(bt_onnx_node *n, const bt_value *x, bt_dtype dtype)
 const bt_value *quantized(bt_onnx_node *n, const bt_value *x, const bt_value *scale,
                           const bt_value *zero, bt_dtype dtype)
 {
-    const bt_value *y = applied(n, "round_even", over(n, x, scale));
+    const int is_float = bt_dtype_is_float(dtype);
+    const bt_value *y = over(n, x, scale);
+    y = is_float ? y : applied(n, "round_even", y);
     y = zero ? plus(n, y, cast_to(n, zero, BT_FLOAT32)) : y;
-    return saturated(n, y, dtype);
+    return is_float ? cast_by_attr(n, y, dtype) : saturated(n, y, dtype);
 }
 
 const bt_value *quantized_by_range(bt_onnx_node *n, const bt_value *x,
@@ -43,7 +45,9 @@ const bt_value *quantized_by_range(bt_onnx_node *n, const bt_value *x,
 const bt_value *centred(bt_onnx_node *n, const bt_value *x, const bt_value *zero)
 {
     const bt_dtype of = value_dtype(x);
-    const bt_dtype dtype = of == BT_INT8 || of == BT_UINT8 ? BT_INT16 : BT_INT32;
+    const bt_dtype dtype = bt_dtype_is_float(of)             ? BT_FLOAT32
+                           : of == BT_INT8 || of == BT_UINT8 ? BT_INT16
+                                                             : BT_INT32;
     x = cast_to(n, x, dtype);
     return zero ? minus(n, x, cast_to(n, zero, dtype)) : x;
 }

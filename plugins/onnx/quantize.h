@@ -7,13 +7,13 @@
 
 /* Rounded numbers, those out of range as the nearest within. */
 const bt_value *saturated(bt_onnx_node *, const bt_value *, bt_dtype);
-/* round(x / scale) + zero, half to even. */
+/* round(x / scale) + zero, half to even; to a float type in one rounding. */
 const bt_value *quantized(bt_onnx_node *, const bt_value *x, const bt_value *scale,
                           const bt_value *zero, bt_dtype);
 /* To uint8, by the range of the data and 0. */
 const bt_value *quantized_by_range(bt_onnx_node *, const bt_value *x,
                                    const bt_value **scale, const bt_value **zero);
-/* x - zero without overflow: of eight bits as int16, else as int32. */
+/* x - zero without overflow: integers of eight bits as int16, else as int32, floats as float32. */
 const bt_value *centred(bt_onnx_node *, const bt_value *x, const bt_value *zero);
 /* The float32 that it stands for. */
 const bt_value *dequantized(bt_onnx_node *, const bt_value *x, const bt_value *scale,

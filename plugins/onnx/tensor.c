@@ -18,6 +18,10 @@ static const struct data_type {
     [10] = { BT_FLOAT16, 5, WIRE_VARINT },  [11] = { BT_FLOAT64, 10, WIRE_FIXED64 },
     [12] = { BT_UINT32, 11, WIRE_VARINT },  [13] = { BT_UINT64, 11, WIRE_VARINT },
     [16] = { BT_BFLOAT16, 5, WIRE_VARINT },
+    [17] = { BT_FLOAT8_E4M3FN, 5, WIRE_VARINT },
+    [18] = { BT_FLOAT8_E4M3FNUZ, 5, WIRE_VARINT },
+    [19] = { BT_FLOAT8_E5M2, 5, WIRE_VARINT },
+    [20] = { BT_FLOAT8_E5M2FNUZ, 5, WIRE_VARINT },
 };
 
 bt_dtype onnx_dtype(int64_t data_type)
@@ -145,12 +149,17 @@ static bt_status read_raw(const struct source *s, size_t wanted, bt_file *file,
 
 static void store(bt_tensor *tensor, int64_t i, uint64_t value)
 {
-    uint16_t half = (uint16_t)value;
+    const uint16_t half = (uint16_t)value;
+    const uint8_t byte = (uint8_t)value;
     switch (tensor->dtype) {
     case BT_FLOAT32: bt_tensor_set(tensor, i, (double)wire_float(value)); break;
     case BT_FLOAT64: bt_tensor_set(tensor, i, wire_double(value)); break;
     case BT_FLOAT16:
     case BT_BFLOAT16: memcpy((uint8_t *)tensor->data + 2 * i, &half, sizeof(half)); break;
+    case BT_FLOAT8_E4M3FN:
+    case BT_FLOAT8_E4M3FNUZ:
+    case BT_FLOAT8_E5M2:
+    case BT_FLOAT8_E5M2FNUZ: ((uint8_t *)tensor->data)[i] = byte; break;
     default: bt_tensor_set_int(tensor, i, (int64_t)value); break;
     }
 }

@@ -154,13 +154,9 @@ static bt_status run_program(struct op_check *w, const struct call_case *c,
 
 double case_tolerance(const bt_tensor *tensor)
 {
-    switch (tensor->dtype) {
-    case BT_FLOAT16: return 0x1p-9;
-    case BT_BFLOAT16: return 0x1p-6;
-    case BT_FLOAT32: return 0x1p-19;
-    case BT_FLOAT64: return 0x1p-45;
-    default: return 0;
-    }
+    return bt_dtype_epsilon(tensor->dtype) * (bt_dtype_is_small_float(tensor->dtype) ? 2
+                                              : tensor->dtype == BT_FLOAT32          ? 16
+                                                                            : 128);
 }
 
 static bt_status run_plain(struct op_check *w, const struct call_case *c,

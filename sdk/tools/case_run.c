@@ -106,17 +106,8 @@ bt_status call_build(struct op_check *w, const struct call_case *c, const bt_op 
 /* Equal, except for rounding: the order of summation follows the strides. */
 static int same_elements(bt_ctx *ctx, const bt_tensor *a, const bt_tensor *b)
 {
-    static const struct {
-        bt_dtype dtype;
-        double epsilon;
-    } floats[] = { { BT_FLOAT16, 0x1p-10 },
-                   { BT_BFLOAT16, 0x1p-7 },
-                   { BT_FLOAT32, 0x1p-23 },
-                   { BT_FLOAT64, 0x1p-50 } };
     bt_tensor_difference difference;
-    double relative = 0;
-    for (uint32_t i = 0; i < BT_COUNT(floats); i++)
-        relative = a->dtype == floats[i].dtype ? floats[i].epsilon : relative;
+    const double relative = bt_dtype_epsilon(a->dtype) * (a->dtype == BT_FLOAT64 ? 4 : 1);
     return !bt_tensor_compare(ctx, a, b, relative, relative, &difference) &&
            difference.ndifferent == 0;
 }
@@ -187,11 +178,9 @@ static bt_status check_memory(struct op_check *w, const struct call_case *c,
 static double tolerance_of(bt_dtype dtype)
 {
     switch (dtype) {
-    case BT_FLOAT16: return 0x1p-9;
-    case BT_BFLOAT16: return 0x1p-6;
     case BT_FLOAT32: return 1e-5;
     case BT_FLOAT64: return 1e-12;
-    default: return 0;
+    default: return 2 * bt_dtype_epsilon(dtype);
     }
 }
 

@@ -23,7 +23,7 @@ static double usual_tolerance(bt_dtype dtype)
     case BT_FLOAT32: return 1e-5;
     case BT_FLOAT16: return 4e-3;
     case BT_BFLOAT16: return 3e-2;
-    default: return 0; // integers must be equal
+    default: return 4 * bt_dtype_epsilon(dtype); // integers must be equal
     }
 }
 
@@ -203,7 +203,7 @@ const struct verb verb_compare = {
                "\n"
                "The defaults allow what the same program may differ by on two executors or\n"
                "targets, whose sums are taken in different order: rtol is 1e-5 for float32,\n"
-               "1e-12 for float64, 4e-3 for float16, 3e-2 for bfloat16, and 0 for integers;\n"
+               "1e-12 for float64, 4e-3 for float16, 3e-2 for bfloat16, 0.5 or 1 for float8_*, and 0 for integers;\n"
                "--rtol 0 asks for equal values.",
     .examples = "  baton run digits.baton -i image=random:1 -o right\n"
                 "  baton run digits.baton -i image=random:1 --executor graph -o fast\n"

@@ -13,13 +13,8 @@
 
 double rounding_bound(bt_dtype dtype, double value, double largest)
 {
-    switch (dtype) {
-    case BT_FLOAT16: return 0x1p-10 * (16 * fabs(value) + 8 * largest);
-    case BT_BFLOAT16: return 0x1p-7 * (16 * fabs(value) + 8 * largest);
-    case BT_FLOAT32: return 0x1p-23 * (16 * fabs(value) + 64 * largest);
-    case BT_FLOAT64: return 0x1p-52 * (16 * fabs(value) + 64 * largest);
-    default: return 0;
-    }
+    return bt_dtype_epsilon(dtype) *
+           (16 * fabs(value) + (bt_dtype_is_small_float(dtype) ? 8 : 64) * largest);
 }
 
 /* A value of the function: one tensor, and by how much its elements may differ. */
@@ -124,8 +119,8 @@ static bt_status bound_call(struct bounds *b, const bt_call *call,
         return bt_no_memory();
     BT_TRY(error_of_way(b, what, &way));
     for (int64_t i = 0; i < t->nelem; i++)
-        result->errors[i] = way * largest +
-                            rounding_bound(t->dtype, bt_tensor_get(t, i), largest);
+        result->errors[i] =
+            way * largest + rounding_bound(t->dtype, bt_tensor_get(t, i), largest);
     for (uint32_t i = 0; i < call->narg; i++) {
         if (args[i]->errors)
             BT_TRY(add_error(b, compute, call->narg, in, i, args[i], result));

@@ -55,28 +55,50 @@ const char *c_call_of(struct c_exprs *x, bt_dtype dtype, const char *name, const
                                                             : call;
 }
 
-/* A float16 or bfloat16 as a value of it, and the other way. */
-static const char *widened(struct c_exprs *x, bt_dtype dtype, const char *bits)
+/* Floats of which memory holds codes, and the functions of them. */
+static const struct code {
+    bt_dtype dtype;
+    const char *widen, *shorten;
+} codes[] = {
+    { BT_FLOAT16, "bt_half_to_float", "bt_half_from_double" },
+    { BT_BFLOAT16, "bt_bfloat_to_float", "bt_bfloat_from_double" },
+    { BT_FLOAT8_E4M3FN, "bt_float8_e4m3fn_to_float", "bt_float8_e4m3fn_from_double" },
+    { BT_FLOAT8_E4M3FNUZ, "bt_float8_e4m3fnuz_to_float",
+      "bt_float8_e4m3fnuz_from_double" },
+    { BT_FLOAT8_E5M2, "bt_float8_e5m2_to_float", "bt_float8_e5m2_from_double" },
+    { BT_FLOAT8_E5M2FNUZ, "bt_float8_e5m2fnuz_to_float",
+      "bt_float8_e5m2fnuz_from_double" },
+};
+
+static const struct code *code_of(bt_dtype dtype)
 {
-    const char *name = dtype == BT_FLOAT16 ? "bt_half_to_float" : "bt_bfloat_to_float";
-    (void)c_functions_use(x->functions, name);
-    return c_form(x, is_double(x, dtype) ? "(double)%s(%s)" : "%s(%s)", name, bits);
+    for (uint32_t i = 0; i < BT_COUNT(codes); i++) {
+        if (codes[i].dtype == dtype)
+            return &codes[i];
+    }
+    return NULL;
 }
 
-static const char *shortened(struct c_exprs *x, bt_dtype dtype, const char *value)
+/* A code as a value, and the other way. */
+static const char *widened(struct c_exprs *x, const struct code *code, const char *bits)
 {
-    return c_call_of(x, BT_FLOAT64,
-                     dtype == BT_FLOAT16 ? "bt_half_from_double"
-                                         : "bt_bfloat_from_double",
-                     value, NULL);
+    (void)c_functions_use(x->functions, code->widen);
+    return c_form(x, x->is_single ? "%s(%s)" : "(double)%s(%s)", code->widen, bits);
+}
+
+static const char *shortened(struct c_exprs *x, const struct code *code,
+                             const char *value)
+{
+    return c_call_of(x, BT_FLOAT64, code->shorten, value, NULL);
 }
 
 /* A value read from memory. */
 const char *c_loaded(struct c_exprs *x, bt_dtype dtype, const char *element)
 {
+    const struct code *code = code_of(dtype);
+    if (code)
+        return widened(x, code, element);
     switch (dtype) {
-    case BT_FLOAT16:
-    case BT_BFLOAT16: return widened(x, dtype, element);
     case BT_FLOAT32: return x->is_single ? element : c_form(x, "(double)%s", element);
     case BT_FLOAT64:
     case BT_INT64: return element;
@@ -87,9 +109,10 @@ const char *c_loaded(struct c_exprs *x, bt_dtype dtype, const char *element)
 /* ... and as it goes there. */
 const char *c_stored(struct c_exprs *x, bt_dtype dtype, const char *value)
 {
+    const struct code *code = code_of(dtype);
+    if (code)
+        return shortened(x, code, value);
     switch (dtype) {
-    case BT_FLOAT16:
-    case BT_BFLOAT16: return shortened(x, dtype, value);
     case BT_FLOAT64:
     case BT_INT64: return value;
     case BT_FLOAT32:
@@ -340,7 +363,8 @@ static const char *rounded(struct c_exprs *x, bt_dtype to, const char *value)
         return value;
     if (to == BT_FLOAT32)
         return c_form(x, "%s(float)%s", cast, value);
-    return widened(x, to, shortened(x, to, value));
+    const struct code *code = code_of(to);
+    return widened(x, code, shortened(x, code, value));
 }
 
 static const char *integer_of_float(struct c_exprs *x, bt_dtype to, const char *value)

@@ -14,7 +14,8 @@ enum { NELEM = 513, NBYTES = NELEM * 8 };
 static const bt_dtype dtypes[] = { BT_BOOL,   BT_INT8,    BT_INT16,    BT_INT32,
                                    BT_INT64,  BT_UINT8,   BT_UINT16,   BT_UINT32,
                                    BT_UINT64, BT_FLOAT16, BT_BFLOAT16, BT_FLOAT32,
-                                   BT_FLOAT64 };
+                                   BT_FLOAT64, BT_FLOAT8_E4M3FN, BT_FLOAT8_E4M3FNUZ,
+                                   BT_FLOAT8_E5M2, BT_FLOAT8_E5M2FNUZ };
 
 static inline const char *name_of(bt_dtype d)
 {

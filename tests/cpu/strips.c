@@ -4,11 +4,6 @@
 
 #include <float.h>
 
-static int is_half(bt_dtype d)
-{
-    return d == BT_FLOAT16 || d == BT_BFLOAT16;
-}
-
 /* ---- scalar operators ---- */
 
 /* The scalar operator of a row, -1: it is none; *variant: 0, 's' or 'r'. */
@@ -34,7 +29,7 @@ static void test_every_operator_of_every_dtype_is_there(void **state)
                 snprintf(name, sizeof(name), "%s.%s", op->name, name_of(dtypes[d]));
                 const struct cpu_callee *row = cpu_callee_find((enum cpu_isa)isa, name);
                 int is_taken = op->classes >> BT_DTYPE_CLASS(dtypes[d]) & 1;
-                if (is_half(dtypes[d]) || !is_taken) {
+                if (bt_dtype_is_small_float(dtypes[d]) || !is_taken) {
                     assert_null(row);
                     continue;
                 }
@@ -318,7 +313,8 @@ static void test_casts_between_all_dtypes(void **state)
             }
         }
     }
-    assert_int_equal(n, 169 * 20 * ((int)cpu_isa_of_machine() + 1));
+    assert_int_equal(n, BT_COUNT(dtypes) * BT_COUNT(dtypes) * 20 *
+                            ((int)cpu_isa_of_machine() + 1));
 }
 
 /* ---- whether all are finite ---- */
@@ -383,6 +379,34 @@ static void test_all_halves_convert(void **state)
     }
 }
 
+/* To 8 bits from every so many floats, denormals too. */
+static void test_floats_become_those_of_8_bits(void **state)
+{
+    (void)state;
+    static const char *const names[] = { "e4m3fn", "e4m3fnuz", "e5m2", "e5m2fnuz" };
+    static const bt_dtype types[] = { BT_FLOAT8_E4M3FN, BT_FLOAT8_E4M3FNUZ,
+                                      BT_FLOAT8_E5M2, BT_FLOAT8_E5M2FNUZ };
+    for (int k = 0; k < 4 * ((int)cpu_isa_of_machine() + 1); k++) {
+        char label[64];
+        snprintf(label, sizeof(label), "cast.float32.float8_%s", names[k % 4]);
+        const struct cpu_callee *row = cpu_callee_find((enum cpu_isa)(k / 4), label);
+        for (uint64_t next = 0; next < UINT64_C(1) << 32;) {
+            float a[507];
+            uint8_t y[507];
+            int64_t count = 0;
+            for (; count < 507 && next < UINT64_C(1) << 32; next += 32749, count++)
+                a[count] = bt_float_of_bits((uint32_t)next);
+            row->run((void *[]){ y, a }, &count);
+            for (int64_t i = 0; i < count; i++) {
+                uint8_t wanted;
+                bt_cell_store(&wanted, types[k % 4], (bt_cell){ .f = (double)a[i] });
+                if (y[i] != wanted && !isnan(a[i]))
+                    fail_msg("%s of %a: %x, not %x", label, (double)a[i], y[i], wanted);
+            }
+        }
+    }
+}
+
 static const struct CMUnitTest tests[] = {
     cmocka_unit_test(test_every_operator_of_every_dtype_is_there),
     cmocka_unit_test(test_names_are_found_once),
@@ -394,5 +418,6 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(test_casts_between_all_dtypes),
     cmocka_unit_test(test_one_element_that_is_not_finite_is_found),
     cmocka_unit_test(test_all_halves_convert),
+    cmocka_unit_test(test_floats_become_those_of_8_bits),
 };
 TEST_MAIN(tests)

@@ -21,8 +21,12 @@ static void test_names_parse_back(void **state)
         assert_int_equal(bt_dtype_parse(name, strlen(name)), dtypes[i]);
     }
     assert_string_equal(bt_dtype_name(BT_BFLOAT16, name, sizeof(name)), "bfloat16");
-    assert_string_equal(bt_dtype_name(dtypes[13], name, sizeof(name)), "float32x4");
-    assert_string_equal(bt_dtype_name(dtypes[17], name, sizeof(name)), "class5_64");
+    assert_string_equal(bt_dtype_name(BT_FLOAT8_E4M3FN, name, sizeof(name)),
+                        "float8_e4m3fn");
+    assert_string_equal(
+        bt_dtype_name(BT_DTYPE(BT_CLASS_FLOAT, 32, 4), name, sizeof(name)), "float32x4");
+    assert_string_equal(bt_dtype_name(BT_DTYPE(5, 64, 1), name, sizeof(name)),
+                        "class5_64");
     assert_string_equal(bt_dtype_name(0, name, sizeof(name)), "none");
 }
 
@@ -46,6 +50,10 @@ static void test_other_names_are_none(void **state)
                                          "uint-8",
                                          "int99999999999",
                                          "class2_32",
+                                         "class10_8",
+                                         "float8_e4m3f",
+                                         "float_e5m2",
+                                         "float8_e5m2x1",
                                          "class5",
                                          "class5_",
                                          "class05_8",
@@ -61,6 +69,7 @@ static void test_sizes_are_those_of_storage(void **state)
     (void)state;
     assert_int_equal(bt_dtype_nbytes(BT_BOOL), 1);
     assert_int_equal(bt_dtype_nbytes(BT_BFLOAT16), 2);
+    assert_int_equal(bt_dtype_nbytes(BT_FLOAT8_E5M2), 1);
     assert_int_equal(bt_dtype_nbytes(BT_UINT64), 8);
     assert_int_equal(bt_dtype_nbytes(BT_DTYPE(BT_CLASS_FLOAT, 32, 4)), 0);
     assert_true(bt_dtype_is_stored(BT_FLOAT16));

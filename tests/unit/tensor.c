@@ -186,6 +186,12 @@ static const bt_dtype all_dtypes[] = {
 #include <baton/dtypes.def>
 };
 
+/* From 1 on, without a gap: float8_e5m2 has no 9. */
+static int64_t count_of(bt_dtype dtype)
+{
+    return bt_dtype_is_float(dtype) && BT_DTYPE_BITS(dtype) == 8 ? 8 : 100;
+}
+
 static void test_small_integers_are_the_same_in_every_type(void **state)
 {
     (void)state;
@@ -198,7 +204,8 @@ static void test_small_integers_are_the_same_in_every_type(void **state)
             bt_tensor *to;
             assert_ok(ctx, bt_tensor_cast(ctx, from, all_dtypes[b], &to));
             assert_int_equal(to->dtype, all_dtypes[b]);
-            for (int64_t i = 0; i < 100; i++) {
+            for (int64_t i = 0;
+                 i < count_of(all_dtypes[a]) && i < count_of(all_dtypes[b]); i++) {
                 int64_t expected = all_dtypes[b] == BT_BOOL ? 1 : 1 + i * step;
                 assert_int_equal(bt_tensor_get_int(to, i), expected);
                 assert_true(bt_tensor_get(to, i) == (double)expected);

@@ -2,27 +2,36 @@
 #include "compute/evaluate/bytecode.h"
 #include "value/elements.h"
 
-#define HALF(x)      bt__half_to_float(x)
-#define BFLOAT(x)    bt_bfloat_to_float(x)
-#define TO_HALF(x)   bt__short_from_double(x, BT_FLOAT16)
-#define TO_BFLOAT(x) bt__short_from_double(x, BT_BFLOAT16)
-#define AS_DOUBLE(x) (double)(x)
-#define AS_INT(x)    (int64_t)(x)
+#define HALF(x)        bt__half_to_float(x)
+#define BFLOAT(x)      bt_bfloat_to_float(x)
+#define TO_HALF(x)     bt__short_from_double(x, BT_FLOAT16)
+#define TO_BFLOAT(x)   bt__short_from_double(x, BT_BFLOAT16)
+#define AS_DOUBLE(x)   (double)(x)
+#define AS_INT(x)      (int64_t)(x)
+
+#define TO_E4M3FN(x)   bt__float8_from_double(x, BT_FLOAT8_E4M3FN)
+#define TO_E4M3FNUZ(x) bt__float8_from_double(x, BT_FLOAT8_E4M3FNUZ)
+#define TO_E5M2(x)     bt__float8_from_double(x, BT_FLOAT8_E5M2)
+#define TO_E5M2FNUZ(x) bt__float8_from_double(x, BT_FLOAT8_E5M2FNUZ)
 
 /* dtype, C type, member of the cell, conversion in, conversion out */
-#define EACH(X)                                 \
-    X(BOOL, uint8_t, i, AS_INT, (uint8_t))      \
-    X(INT8, int8_t, i, AS_INT, (int8_t))        \
-    X(INT16, int16_t, i, AS_INT, (int16_t))     \
-    X(INT32, int32_t, i, AS_INT, (int32_t))     \
-    X(INT64, int64_t, i, AS_INT, (int64_t))     \
-    X(UINT8, uint8_t, i, AS_INT, (uint8_t))     \
-    X(UINT16, uint16_t, i, AS_INT, (uint16_t))  \
-    X(UINT32, uint32_t, i, AS_INT, (uint32_t))  \
-    X(UINT64, uint64_t, i, AS_INT, (uint64_t))  \
-    X(FLOAT16, uint16_t, f, HALF, TO_HALF)      \
-    X(BFLOAT16, uint16_t, f, BFLOAT, TO_BFLOAT) \
-    X(FLOAT32, float, f, AS_DOUBLE, (float))    \
+#define EACH(X)                                                              \
+    X(BOOL, uint8_t, i, AS_INT, (uint8_t))                                   \
+    X(INT8, int8_t, i, AS_INT, (int8_t))                                     \
+    X(INT16, int16_t, i, AS_INT, (int16_t))                                  \
+    X(INT32, int32_t, i, AS_INT, (int32_t))                                  \
+    X(INT64, int64_t, i, AS_INT, (int64_t))                                  \
+    X(UINT8, uint8_t, i, AS_INT, (uint8_t))                                  \
+    X(UINT16, uint16_t, i, AS_INT, (uint16_t))                               \
+    X(UINT32, uint32_t, i, AS_INT, (uint32_t))                               \
+    X(UINT64, uint64_t, i, AS_INT, (uint64_t))                               \
+    X(FLOAT8_E4M3FN, uint8_t, f, bt_float8_e4m3fn_to_float, TO_E4M3FN)       \
+    X(FLOAT8_E4M3FNUZ, uint8_t, f, bt_float8_e4m3fnuz_to_float, TO_E4M3FNUZ) \
+    X(FLOAT8_E5M2, uint8_t, f, bt_float8_e5m2_to_float, TO_E5M2)             \
+    X(FLOAT8_E5M2FNUZ, uint8_t, f, bt_float8_e5m2fnuz_to_float, TO_E5M2FNUZ) \
+    X(FLOAT16, uint16_t, f, HALF, TO_HALF)                                   \
+    X(BFLOAT16, uint16_t, f, BFLOAT, TO_BFLOAT)                              \
+    X(FLOAT32, float, f, AS_DOUBLE, (float))                                 \
     X(FLOAT64, double, f, AS_DOUBLE, (double))
 
 /* Element 0 of what an instruction reads: base and cursor. */

@@ -241,8 +241,7 @@ uint32_t bt_formula_axis(bt_formula *f, int64_t axis, uint32_t rank)
 const char *bt_formula_wide(const bt_type *type)
 {
     bt_dtype dtype = bt_tensor_dtype(type);
-    uint32_t class_bit = 1u << BT_DTYPE_CLASS(dtype);
-    if (class_bit & BT_CLASS_BITS_FLOAT)
+    if (bt_dtype_is_float(dtype))
         return BT_DTYPE_BITS(dtype) < 32 ? "float64" : "t";
     return dtype == BT_UINT64 ? "uint64" : "int64";
 }

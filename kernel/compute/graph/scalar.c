@@ -367,12 +367,13 @@ int64_t bt__int_wrap(int64_t v, bt_dtype d)
 
 double bt__float_round(double v, bt_dtype d)
 {
-    switch (d) {
-    case BT_FLOAT16: return bt__half_to_float(bt__short_from_double(v, BT_FLOAT16));
-    case BT_BFLOAT16: return bt_bfloat_to_float(bt__short_from_double(v, BT_BFLOAT16));
-    case BT_FLOAT32: return (float)v;
-    default: return v;
-    }
+    uint64_t at;
+    if (d == BT_FLOAT32)
+        return (float)v;
+    if (!bt_dtype_is_small_float(d))
+        return v;
+    bt_cell_store(&at, d, (bt_cell){ .f = v });
+    return bt_cell_load(&at, d).f;
 }
 
 /* An integer as a float of the dtype, rounded once. */
@@ -417,6 +418,14 @@ bt_cell bt_cell_load(const void *at, bt_dtype d)
         INT_CASE(UINT16, uint16_t)
         INT_CASE(UINT32, uint32_t)
         INT_CASE(UINT64, uint64_t)
+    case BT_FLOAT8_E4M3FN: out.f = bt_float8_e4m3fn_to_float(*(const uint8_t *)at); break;
+    case BT_FLOAT8_E4M3FNUZ:
+        out.f = bt_float8_e4m3fnuz_to_float(*(const uint8_t *)at);
+        break;
+    case BT_FLOAT8_E5M2: out.f = bt_float8_e5m2_to_float(*(const uint8_t *)at); break;
+    case BT_FLOAT8_E5M2FNUZ:
+        out.f = bt_float8_e5m2fnuz_to_float(*(const uint8_t *)at);
+        break;
     case BT_FLOAT16: out.f = bt__half_to_float(*(const uint16_t *)at); break;
     case BT_BFLOAT16: out.f = bt_bfloat_to_float(*(const uint16_t *)at); break;
     case BT_FLOAT32: out.f = *(const float *)at; break;
@@ -438,6 +447,10 @@ void bt_cell_store(void *at, bt_dtype d, bt_cell v)
     case BT_UINT32: *(uint32_t *)at = (uint32_t)v.i; break;
     case BT_INT64:
     case BT_UINT64: *(int64_t *)at = v.i; break;
+    case BT_FLOAT8_E4M3FN:
+    case BT_FLOAT8_E4M3FNUZ:
+    case BT_FLOAT8_E5M2:
+    case BT_FLOAT8_E5M2FNUZ: *(uint8_t *)at = bt__float8_from_double(v.f, d); break;
     case BT_FLOAT16: *(uint16_t *)at = bt__short_from_double(v.f, BT_FLOAT16); break;
     case BT_BFLOAT16: *(uint16_t *)at = bt__short_from_double(v.f, BT_BFLOAT16); break;
     case BT_FLOAT32: *(float *)at = (float)v.f; break;

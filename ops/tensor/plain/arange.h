@@ -33,10 +33,10 @@ static int32_t plain_float_range_count(const bt_plain_call *call, int64_t *out)
 static int32_t plain_arange(const bt_plain_call *call)
 {
     const bt_plain_tensor *in = call->in, *out = call->out;
-    const int is_real = in->kind == 'f' || in->kind == 'g';
+    const int is_real = plain_is_float(in);
     int64_t count = 0, i;
-    const int32_t fault = is_real ? plain_float_range_count(call, &count)
-                                  : plain_range_count(call, &count);
+    const int32_t fault =
+        is_real ? plain_float_range_count(call, &count) : plain_range_count(call, &count);
     if (fault)
         return fault;
     if (call->is_sizing)

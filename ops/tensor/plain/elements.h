@@ -56,30 +56,47 @@ static inline int64_t plain_index(const bt_plain_tensor *t, int64_t i)
     return t->kind == 'u' && index < 0 ? INT64_MAX : index;
 }
 
-/* Whether an element is not 0. */
+static inline int plain_is_float(const bt_plain_tensor *t)
+{
+    return t->kind == 'f' || t->kind == 'g' || t->kind >= 'w';
+}
+
+/* Whether an element is not 0. What would be a negative zero is a NaN of two kinds. */
 static inline int plain_is_set(const bt_plain_tensor *t, int64_t i)
 {
     const uint64_t bits = plain_bits(t, i), sign = UINT64_C(1) << (8u * t->nbytes - 1u);
-    return t->kind == 'f' || t->kind == 'g' ? (bits & ~sign) != 0 : bits != 0;
+    return plain_is_float(t) && t->kind != 'x' && t->kind != 'z' ? (bits & ~sign) != 0
+                                                                 : bits != 0;
+}
+
+/* The greatest code of a float that is no NaN. */
+static inline uint64_t plain_most(const bt_plain_tensor *t)
+{
+    switch (t->kind) {
+    case 'g': return 0x7f80;
+    case 'w': return 0x7e;
+    case 'y': return 0x7c;
+    case 'x':
+    case 'z': return 0x7f;
+    default: break;
+    }
+    return t->nbytes == 2   ? 0x7c00
+           : t->nbytes == 4 ? 0x7f800000
+                            : UINT64_C(0x7ff0000000000000);
 }
 
 /* What orders elements, ascending: NaN has the greatest key, both zeros the same. */
 static inline uint64_t plain_key(const bt_plain_tensor *t, int64_t i)
 {
     const uint64_t bits = plain_bits(t, i), sign = UINT64_C(1) << (8u * t->nbytes - 1u);
-    const uint32_t mantissa = t->kind == 'g'   ? 7
-                              : t->nbytes == 2 ? 10
-                              : t->nbytes == 4 ? 23
-                                               : 52;
-    const uint64_t infinity = sign - (UINT64_C(1) << mantissa);
     if (t->kind == 'i')
         return bits ^ sign;
-    if (t->kind != 'f' && t->kind != 'g')
+    if (!plain_is_float(t))
         return bits;
-    if ((bits & ~sign) > infinity)
+    if ((bits & ~sign) > plain_most(t))
         return UINT64_MAX;
     if ((bits & ~sign) == 0)
-        return sign;
+        return plain_is_set(t, i) ? UINT64_MAX : sign;
     return bits & sign ? sign - 1u - (bits & ~sign) : bits | sign;
 }
 
@@ -89,6 +106,10 @@ static inline double plain_real(const bt_plain_tensor *t, int64_t i)
     switch (t->kind) {
     case 'u': return bt_double_from_uint((int64_t)plain_bits(t, i));
     case 'g': return (double)bt_bfloat_to_float(((const uint16_t *)t->data)[i]);
+    case 'w': return (double)bt_float8_e4m3fn_to_float((uint8_t)plain_bits(t, i));
+    case 'x': return (double)bt_float8_e4m3fnuz_to_float((uint8_t)plain_bits(t, i));
+    case 'y': return (double)bt_float8_e5m2_to_float((uint8_t)plain_bits(t, i));
+    case 'z': return (double)bt_float8_e5m2fnuz_to_float((uint8_t)plain_bits(t, i));
     case 'f': break;
     default: return (double)plain_get(t, i);
     }
@@ -109,6 +130,14 @@ static inline void plain_set_real(const bt_plain_tensor *t, int64_t i, double va
         plain_set_bits(t, i, bt_half_from_double(value));
     else if (t->kind == 'g')
         plain_set_bits(t, i, bt_bfloat_from_double(value));
+    else if (t->kind == 'w')
+        plain_set_bits(t, i, bt_float8_e4m3fn_from_double(value));
+    else if (t->kind == 'x')
+        plain_set_bits(t, i, bt_float8_e4m3fnuz_from_double(value));
+    else if (t->kind == 'y')
+        plain_set_bits(t, i, bt_float8_e5m2_from_double(value));
+    else if (t->kind == 'z')
+        plain_set_bits(t, i, bt_float8_e5m2fnuz_from_double(value));
     else if (t->kind == 'b')
         plain_set_bits(t, i, value != 0);
     else if (t->kind == 'u' && t->nbytes == 8)
@@ -124,7 +153,7 @@ static inline void plain_set_real(const bt_plain_tensor *t, int64_t i, double va
 /* A position or a count, 0 or more, as an element of any dtype. */
 static inline void plain_set_index(const bt_plain_tensor *t, int64_t i, int64_t index)
 {
-    if (t->kind == 'f' || t->kind == 'g')
+    if (plain_is_float(t))
         plain_set_real(t, i, (double)index);
     else
         plain_set_bits(t, i, t->kind == 'b' ? index != 0 : (uint64_t)index);
@@ -134,8 +163,8 @@ static inline void plain_set_index(const bt_plain_tensor *t, int64_t i, int64_t 
 static inline void plain_convert(const bt_plain_tensor *from, int64_t i,
                                  const bt_plain_tensor *to, int64_t k)
 {
-    const int is_real = to->kind == 'f' || to->kind == 'g';
-    if (from->kind == 'f' || from->kind == 'g' || (is_real && to->nbytes == 8))
+    const int is_real = plain_is_float(to);
+    if (plain_is_float(from) || (is_real && to->nbytes == 8))
         plain_set_real(to, k, plain_real(from, i));
     else if (is_real)
         plain_set_real(to, k,

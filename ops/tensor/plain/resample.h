@@ -183,8 +183,7 @@ static inline void plain_resample_one(const bt_plain_call *call, const plain_tap
     if (call->attrs[RESAMPLE_METHOD] == RESAMPLE_NEAREST)
         plain_convert(in, at, out, i);
     else
-        plain_set_real(
-            out, i, out->kind == 'f' || out->kind == 'g' ? sum : plain_round_even(sum));
+        plain_set_real(out, i, plain_is_float(out) ? sum : plain_round_even(sum));
 }
 
 /* All elements; attrs: RESAMPLE_*. */

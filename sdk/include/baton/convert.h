@@ -4,8 +4,10 @@
  * line stands between two functions and nowhere else, and a function calls only those above
  * it.
  *
- * All are total. To a float: rounded once, to nearest even; a NaN stays one. To an integer:
- * truncated and saturated; of NaN 0. A uint64 is an int64_t of the same bits.
+ * All are total. To a float: rounded once, to nearest even; a NaN stays one; a number beyond
+ * all becomes infinity, of 8 bits the greatest number, and so does infinity where there is
+ * none. To an integer: truncated and saturated; of NaN 0. A uint64 is an int64_t of the same
+ * bits.
  */
 #ifndef BATON_CONVERT_H
 #define BATON_CONVERT_H
@@ -63,33 +65,39 @@ static inline float bt_bfloat_to_float(uint16_t b)
     return bt_float_of_bits((uint32_t)b << 16);
 }
 
-/* float16 (10, 15) or bfloat16 (7, 127): digits of the fraction, greatest exponent. A NaN
- * becomes quiet and keeps the upper bits that fit. */
-static inline uint16_t bt_short_from_double(double a, int digits, int most)
+/* The magnitude's code, rounded, with so many digits of the fraction and this bias, were there
+ * no greatest exponent. Not of a NaN. */
+static inline uint64_t bt_short_code(double a, int digits, int bias)
 {
     const uint64_t bits = bt_double_bits(a), fraction = bits & UINT64_C(0xfffffffffffff);
-    const uint64_t sign = bits >> 63 << 15;
-    const int exponent = (int)(bits >> 52 & 0x7ff) - 1023, least = 1 - most;
-    const uint64_t infinity = (uint64_t)(2 * most + 1) << digits;
     const uint64_t significand = fraction | UINT64_C(1) << 52;
+    const int exponent = (int)(bits >> 52 & 0x7ff) - 1023, least = 1 - bias;
     const int drop = 52 - digits + (exponent < least ? least - exponent : 0);
     uint64_t kept, lost, half, biased;
-    if (exponent == 1024)
-        return (uint16_t)(sign | infinity |
-                          (fraction
-                               ? fraction >> (52 - digits) | UINT64_C(1) << (digits - 1)
-                               : 0));
-    if (exponent > most)
-        return (uint16_t)(sign | infinity);
     if (exponent < least - digits - 1) // below half of the least subnormal
-        return (uint16_t)sign;
+        return 0;
     kept = significand >> drop;
     lost = significand & ((UINT64_C(1) << drop) - 1);
     half = UINT64_C(1) << (drop - 1);
     kept += lost > half || (lost == half && (kept & 1));
-    // a carry moves into the exponent by itself, up to infinity
-    biased = exponent < least ? 0 : (uint64_t)(exponent + most - 1);
-    return (uint16_t)(sign | ((biased << digits) + kept));
+    // a carry moves into the exponent by itself
+    biased = exponent < least ? 0 : (uint64_t)(exponent + bias - 1);
+    return (biased << digits) + kept;
+}
+
+/* float16 (10, 15) or bfloat16 (7, 127): digits of the fraction, bias. A NaN becomes quiet and
+ * keeps the upper bits that fit. */
+static inline uint16_t bt_short_from_double(double a, int digits, int bias)
+{
+    const uint64_t bits = bt_double_bits(a), fraction = bits & UINT64_C(0xfffffffffffff);
+    const uint64_t sign = bits >> 63 << 15;
+    const uint64_t infinity = (uint64_t)(2 * bias + 1) << digits;
+    uint64_t code = infinity | fraction >> (52 - digits) | UINT64_C(1) << (digits - 1);
+    if (a == a) {
+        code = bt_short_code(a, digits, bias);
+        code = code < infinity ? code : infinity;
+    }
+    return (uint16_t)(sign | code);
 }
 
 static inline uint16_t bt_half_from_double(double a)
@@ -100,6 +108,81 @@ static inline uint16_t bt_half_from_double(double a)
 static inline uint16_t bt_bfloat_from_double(double a)
 {
     return bt_short_from_double(a, 7, 127);
+}
+
+/* ---- floats of 8 bits ---- */
+
+/* Digits of the fraction, bias; not of what is no number. */
+static inline float bt_float8_to_float(uint8_t b, int digits, int bias)
+{
+    const uint32_t sign = (uint32_t)(b & 0x80u) << 24, exponent = (b & 0x7fu) >> digits;
+    const uint32_t fraction = b & ((1u << digits) - 1u);
+    // subnormal: fraction * 2^(1 - bias - digits), exact in float
+    const float unit = bt_float_of_bits((uint32_t)(128 - bias - digits) << 23);
+    const float small = (float)(int32_t)fraction * unit;
+    if (exponent == 0)
+        return sign ? -small : small;
+    return bt_float_of_bits(sign | fraction << (23 - digits) |
+                            (exponent + 127u - (uint32_t)bias) << 23);
+}
+
+/* ... and the code of the greatest number, which stands for all beyond. */
+static inline uint8_t bt_float8_from_double(double a, int digits, int bias, uint32_t most)
+{
+    const uint64_t code = bt_short_code(a, digits, bias);
+    return (uint8_t)(bt_double_bits(a) >> 63 << 7 | (code < most ? code : most));
+}
+
+static inline float bt_float8_e4m3fn_to_float(uint8_t b)
+{
+    const uint32_t nan = (uint32_t)(b & 0x80u) << 24 | 0x7fc00000u;
+    return (b & 0x7fu) == 0x7fu ? bt_float_of_bits(nan) : bt_float8_to_float(b, 3, 7);
+}
+
+/* Without infinity. */
+static inline uint8_t bt_float8_e4m3fn_from_double(double a)
+{
+    return a == a ? bt_float8_from_double(a, 3, 7, 0x7e)
+                  : (uint8_t)(bt_double_bits(a) >> 63 << 7 | 0x7fu);
+}
+
+static inline float bt_float8_e4m3fnuz_to_float(uint8_t b)
+{
+    return b == 0x80u ? bt_float_of_bits(0x7fc00000u) : bt_float8_to_float(b, 3, 8);
+}
+
+/* Without infinity and negative zero, the code of which is the one NaN. */
+static inline uint8_t bt_float8_e4m3fnuz_from_double(double a)
+{
+    const uint8_t code = a == a ? bt_float8_from_double(a, 3, 8, 0x7f) : 0;
+    return a != a ? 0x80u : code == 0x80u ? 0 : code;
+}
+
+/* The upper half of a float16. */
+static inline float bt_float8_e5m2_to_float(uint8_t b)
+{
+    return bt_half_to_float((uint16_t)(b << 8));
+}
+
+/* An infinity stays one; numbers do not become one. */
+static inline uint8_t bt_float8_e5m2_from_double(double a)
+{
+    const uint64_t bits = bt_double_bits(a), sign = bits >> 63 << 7;
+    if (a != a)
+        return (uint8_t)(sign | 0x7eu | (bits >> 50 & 1u));
+    return (bits << 1 >> 53) == 0x7ffu ? (uint8_t)(sign | 0x7cu)
+                                       : bt_float8_from_double(a, 2, 15, 0x7b);
+}
+
+static inline float bt_float8_e5m2fnuz_to_float(uint8_t b)
+{
+    return b == 0x80u ? bt_float_of_bits(0x7fc00000u) : bt_float8_to_float(b, 2, 16);
+}
+
+static inline uint8_t bt_float8_e5m2fnuz_from_double(double a)
+{
+    const uint8_t code = a == a ? bt_float8_from_double(a, 2, 16, 0x7f) : 0;
+    return a != a ? 0x80u : code == 0x80u ? 0 : code;
 }
 
 /* ---- integers ---- */

@@ -360,6 +360,10 @@ static inline char bt_plain_kind(bt_dtype dtype)
     case BT_CLASS_UINT: return 'u';
     case BT_CLASS_BOOL: return 'b';
     case BT_CLASS_BFLOAT: return 'g';
+    case BT_CLASS_FLOAT8_E4M3FN: return 'w';
+    case BT_CLASS_FLOAT8_E4M3FNUZ: return 'x';
+    case BT_CLASS_FLOAT8_E5M2: return 'y';
+    case BT_CLASS_FLOAT8_E5M2FNUZ: return 'z';
     default: return 'f';
     }
 }

@@ -20,7 +20,7 @@ typedef struct bt_plain_tensor {
     uint32_t rank;   /* of results, by their types */
     uint32_t nbytes; /* of an element */
     uint32_t kind;   /* of an element: 'i', 'u' integers, 'b' bool, 'f' IEEE 754, 'g'
-                        bfloat16 */
+                        bfloat16, 'w' float8_e4m3fn, 'x' e4m3fnuz, 'y' e5m2, 'z' e5m2fnuz */
 } bt_plain_tensor;
 
 typedef struct bt_plain_call {

@@ -28,21 +28,32 @@ enum {
     BT_CLASS_UINT = 1,
     BT_CLASS_FLOAT = 2,
     BT_CLASS_BFLOAT = 4,
-    BT_CLASS_BOOL = 6
+    BT_CLASS_BOOL = 6,
+    BT_CLASS_FLOAT8_E4M3FN = 10,
+    BT_CLASS_FLOAT8_E4M3FNUZ = 11,
+    BT_CLASS_FLOAT8_E5M2 = 12,
+    BT_CLASS_FLOAT8_E5M2FNUZ = 13
 };
 enum {
     BT_CLASS_BITS_INT = 1u << BT_CLASS_INT,
     BT_CLASS_BITS_UINT = 1u << BT_CLASS_UINT,
-    BT_CLASS_BITS_FLOAT = 1u << BT_CLASS_FLOAT | 1u << BT_CLASS_BFLOAT,
+    BT_CLASS_BITS_FLOAT = 1u << BT_CLASS_FLOAT | 1u << BT_CLASS_BFLOAT |
+                          1u << BT_CLASS_FLOAT8_E4M3FN | 1u << BT_CLASS_FLOAT8_E4M3FNUZ |
+                          1u << BT_CLASS_FLOAT8_E5M2 | 1u << BT_CLASS_FLOAT8_E5M2FNUZ,
     BT_CLASS_BITS_BOOL = 1u << BT_CLASS_BOOL,
     BT_CLASS_BITS_INTEGER = BT_CLASS_BITS_INT | BT_CLASS_BITS_UINT,
     BT_CLASS_BITS_NUMBER = BT_CLASS_BITS_INTEGER | BT_CLASS_BITS_FLOAT,
-    BT_CLASS_BITS_ANY = 0xff
+    BT_CLASS_BITS_ANY = -1 /* all 32 bits */
 };
 static inline int bt_dtype_is_float(bt_dtype dtype)
 {
-    return BT_DTYPE_CLASS(dtype) == BT_CLASS_FLOAT ||
-           BT_DTYPE_CLASS(dtype) == BT_CLASS_BFLOAT;
+    return BT_DTYPE_CLASS(dtype) < 32 &&
+           (BT_CLASS_BITS_FLOAT >> BT_DTYPE_CLASS(dtype) & 1);
+}
+/* A float that is computed in float32 and then rounded: of 8 or 16 bits. */
+static inline int bt_dtype_is_small_float(bt_dtype dtype)
+{
+    return bt_dtype_is_float(dtype) && BT_DTYPE_BITS(dtype) < 32;
 }
 
 /* The element types that have storage and arithmetic: BT_BOOL, BT_INT8 ... BT_FLOAT64. */
@@ -56,15 +67,18 @@ enum {
  * Gives how many bytes it has; 0: none is there. */
 BT_API size_t bt_number_read(const char *text, double *out);
 
-/* "float32", "int8", "bool", "bfloat16", "float32x4", "class7_8" of a class without a
- * name here; 0 if `name` is none. */
+/* "float32", "int8", "bool", "bfloat16", "float8_e5m2", "float32x4", "class7_8" of a class
+ * without a name here; 0 if `name` is none. */
 BT_API bt_dtype bt_dtype_parse(const char *name, size_t nbytes);
 /* Writes the name into `out`, cut to `size`, and returns out. */
 BT_API const char *bt_dtype_name(bt_dtype, char *out, size_t size);
-#define BT_DTYPE_NAME_SIZE 24
+#define BT_DTYPE_NAME_SIZE 28
 /* Bytes of one element in memory; 0 for a type without storage. */
 BT_API size_t bt_dtype_nbytes(bt_dtype);
 BT_API int bt_dtype_is_stored(bt_dtype);
+/* Of a float, from 1 to the next number, and the greatest number; 0 of other types. */
+BT_API double bt_dtype_epsilon(bt_dtype);
+BT_API double bt_dtype_most(bt_dtype);
 
 /* ---- objects ---- */
 
@@ -182,7 +196,7 @@ BT_API bt_status bt_tensor_scalar_int(bt_ctx *, bt_dtype, int64_t value,
                                       bt_tensor **out) BT_MUST_USE;
 /* Converts elements as the scalar operator cast does: float to integer truncates,
  * saturates and NaN gives 0; integer to integer wraps; to float rounds once, to nearest
- * even; to bool is nonzero. */
+ * even, where what is beyond a float of 8 bits gives its greatest number; to bool is nonzero. */
 BT_API bt_status bt_tensor_cast(bt_ctx *, const bt_tensor *, bt_dtype,
                                 bt_tensor **out) BT_MUST_USE;
 static inline bt_tensor *bt_tensor_ref(const bt_tensor *t)
@@ -261,7 +275,8 @@ BT_API void bt_tensor_print_type(const bt_tensor *, bt_text *out);
  * errors  BT_ERR_FORMAT, BT_ERR_UNSUPPORTED, BT_ERR_LIMIT */
 BT_API bt_status bt_npy_read(bt_ctx *, const char *place, const void *bytes,
                              size_t nbytes, bt_tensor **out) BT_MUST_USE;
-/* Appends the file's bytes. bfloat16 has no npy type and is written as V2. */
+/* Appends the file's bytes. bfloat16 has no npy type and is written as V2; nor has a float of
+ * 8 bits, which is written as V1 and comes back as uint8. */
 BT_API bt_status bt_npy_write(bt_ctx *, const bt_tensor *, bt_text *out) BT_MUST_USE;
 
 /* Members that are stored or deflated. Entries keep the file's order. */

@@ -62,7 +62,7 @@
  *     pack.4                              panels (pack.h), by the bytes of an element
  *     halo.4                              planes with zeros around (halo.h), likewise
  *
- * T of float16 and bfloat16 have casts, selects, fills: arithmetic is done in float32
+ * T of the floats of 8 and 16 bits have casts, selects, fills: arithmetic is done in float32
  * between casts, which rounds like one step for +, -, *, / and sqrt, as float32 has more
  * than twice their digits.
  *

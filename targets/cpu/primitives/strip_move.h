@@ -46,6 +46,84 @@ static inline uint16_t bfloat_of(float x)
     return (uint16_t)((bits & 0x7fffffffu) > 0x7f800000u ? nan : y);
 }
 
+/* ---- floats of 8 bits ---- */
+
+/* D digits of the fraction; adding DIFFERENCE to a code's exponent makes it float32's, and UNIT
+ * is the least subnormal. */
+#define FLOAT8(name, D, DIFFERENCE, UNIT, MOST)                                       \
+    static inline float wide_##name(uint8_t b)                                        \
+    {                                                                                 \
+        uint32_t sign = (uint32_t)(b & 0x80u) << 24, rest = b & 0x7fu;                \
+        uint32_t normal = (rest << (23 - D)) + (DIFFERENCE##u << 23);                 \
+        uint32_t small = bits_of_float((float)(int32_t)rest * UNIT);                  \
+        return float_of_bits(sign | (rest < 1u << D ? small : normal));               \
+    }                                                                                 \
+    /* Of a magnitude's bits; what is beyond MOST is so here, too, or is infinite. */ \
+    static inline uint32_t code_##name(uint32_t a)                                    \
+    {                                                                                 \
+        const uint32_t half = (1u << (22 - D)) - 1 + (a >> (23 - D) & 1);             \
+        uint32_t normal = (a - (DIFFERENCE##u << 23) + half) >> (23 - D);             \
+        /* the last digit of this is the unit of subnormals */                        \
+        uint32_t unit = bits_of_float(UNIT * 0x1p23f);                                \
+        uint32_t small = bits_of_float(float_of_bits(a) + UNIT * 0x1p23f) - unit;     \
+        uint32_t code = a < (DIFFERENCE##u + 1) << 23 ? small : normal;               \
+        return code < MOST ? code : MOST;                                             \
+    }
+FLOAT8(e4m3fn, 3, 120, 0x1p-9f, 0x7e)
+FLOAT8(e4m3fnuz, 3, 119, 0x1p-10f, 0x7f)
+FLOAT8(e5m2, 2, 112, 0x1p-16f, 0x7b)
+FLOAT8(e5m2fnuz, 2, 111, 0x1p-17f, 0x7f)
+#undef FLOAT8
+
+static inline float float_of_e4m3fn(uint8_t b)
+{
+    float nan = float_of_bits((uint32_t)(b & 0x80u) << 24 | 0x7fc00000u);
+    return (b & 0x7f) == 0x7f ? nan : wide_e4m3fn(b);
+}
+
+static inline float float_of_e5m2(uint8_t b)
+{
+    return float_of_half((uint16_t)(b << 8));
+}
+
+static inline float float_of_e4m3fnuz(uint8_t b)
+{
+    return b == 0x80 ? float_of_bits(0x7fc00000u) : wide_e4m3fnuz(b);
+}
+
+static inline float float_of_e5m2fnuz(uint8_t b)
+{
+    return b == 0x80 ? float_of_bits(0x7fc00000u) : wide_e5m2fnuz(b);
+}
+
+static inline uint8_t e4m3fn_of(float x)
+{
+    uint32_t bits = bits_of_float(x), a = bits & 0x7fffffffu;
+    return (uint8_t)((bits >> 24 & 0x80) | (a > 0x7f800000u ? 0x7f : code_e4m3fn(a)));
+}
+
+/* Only infinity becomes infinity. */
+static inline uint8_t e5m2_of(float x)
+{
+    uint32_t bits = bits_of_float(x), a = bits & 0x7fffffffu;
+    uint32_t code = a < 0x7f800000u    ? code_e5m2(a)
+                    : a == 0x7f800000u ? 0x7c
+                                       : 0x7e | (a >> 21 & 1);
+    return (uint8_t)((bits >> 24 & 0x80) | code);
+}
+
+/* Zero has no sign: that code is NaN. */
+#define UNSIGNED_ZERO(name)                                       \
+    static inline uint8_t name##_of(float x)                      \
+    {                                                             \
+        uint32_t bits = bits_of_float(x), a = bits & 0x7fffffffu; \
+        uint32_t code = code_##name(a), sign = bits >> 24 & 0x80; \
+        uint32_t number = code ? sign | code : 0;                 \
+        return (uint8_t)(a > 0x7f800000u ? 0x80 : number);        \
+    }
+UNSIGNED_ZERO(e4m3fnuz)
+UNSIGNED_ZERO(e5m2fnuz)
+
 /* Rounded to odd: what is lost shows in the last bit, so that the next rounding is as if
  * it were the only one. */
 static inline float odd_of(double x)
@@ -103,19 +181,23 @@ TO_INTS(double, double)
 
 /* ---- casts: <kind of value>_TO_<dtype>(value) ---- */
 
-#define INT_TO_bool(v)     ((v) != 0)
-#define INT_TO_int8(v)     ((int8_t)(v))
-#define INT_TO_int16(v)    ((int16_t)(v))
-#define INT_TO_int32(v)    ((int32_t)(v))
-#define INT_TO_int64(v)    ((int64_t)(v))
-#define INT_TO_uint8(v)    ((uint8_t)(v))
-#define INT_TO_uint16(v)   ((uint16_t)(v))
-#define INT_TO_uint32(v)   ((uint32_t)(v))
-#define INT_TO_uint64(v)   ((uint64_t)(v))
-#define INT_TO_float16(v)  half_of(odd_of(NEAR(v)))
-#define INT_TO_bfloat16(v) bfloat_of(odd_of(NEAR(v)))
-#define INT_TO_float32(v)  ((float)(v))
-#define INT_TO_float64(v)  ((double)(v))
+#define INT_TO_bool(v)            ((v) != 0)
+#define INT_TO_int8(v)            ((int8_t)(v))
+#define INT_TO_int16(v)           ((int16_t)(v))
+#define INT_TO_int32(v)           ((int32_t)(v))
+#define INT_TO_int64(v)           ((int64_t)(v))
+#define INT_TO_uint8(v)           ((uint8_t)(v))
+#define INT_TO_uint16(v)          ((uint16_t)(v))
+#define INT_TO_uint32(v)          ((uint32_t)(v))
+#define INT_TO_uint64(v)          ((uint64_t)(v))
+#define INT_TO_float8_e4m3fn(v)   e4m3fn_of(odd_of(NEAR(v)))
+#define INT_TO_float8_e4m3fnuz(v) e4m3fnuz_of(odd_of(NEAR(v)))
+#define INT_TO_float8_e5m2(v)     e5m2_of(odd_of(NEAR(v)))
+#define INT_TO_float8_e5m2fnuz(v) e5m2fnuz_of(odd_of(NEAR(v)))
+#define INT_TO_float16(v)         half_of(odd_of(NEAR(v)))
+#define INT_TO_bfloat16(v)        bfloat_of(odd_of(NEAR(v)))
+#define INT_TO_float32(v)         ((float)(v))
+#define INT_TO_float64(v)         ((double)(v))
 #define NEAR(v)                        \
     _Generic((v), int64_t              \
              : near_of_int64, uint64_t \
@@ -127,48 +209,60 @@ static inline double double_of(double v)
     return v;
 }
 
-#define FLOAT_TO_bool(v)      ((v) != 0)
-#define FLOAT_TO_int8(v)      float_to_int8(v)
-#define FLOAT_TO_int16(v)     float_to_int16(v)
-#define FLOAT_TO_int32(v)     float_to_int32(v)
-#define FLOAT_TO_int64(v)     float_to_int64(v)
-#define FLOAT_TO_uint8(v)     float_to_uint8(v)
-#define FLOAT_TO_uint16(v)    float_to_uint16(v)
-#define FLOAT_TO_uint32(v)    float_to_uint32(v)
-#define FLOAT_TO_uint64(v)    float_to_uint64(v)
-#define FLOAT_TO_float16(v)   half_of(v)
-#define FLOAT_TO_bfloat16(v)  bfloat_of(v)
-#define FLOAT_TO_float32(v)   (v)
-#define FLOAT_TO_float64(v)   ((double)(v))
+#define FLOAT_TO_bool(v)             ((v) != 0)
+#define FLOAT_TO_int8(v)             float_to_int8(v)
+#define FLOAT_TO_int16(v)            float_to_int16(v)
+#define FLOAT_TO_int32(v)            float_to_int32(v)
+#define FLOAT_TO_int64(v)            float_to_int64(v)
+#define FLOAT_TO_uint8(v)            float_to_uint8(v)
+#define FLOAT_TO_uint16(v)           float_to_uint16(v)
+#define FLOAT_TO_uint32(v)           float_to_uint32(v)
+#define FLOAT_TO_uint64(v)           float_to_uint64(v)
+#define FLOAT_TO_float8_e4m3fn(v)    e4m3fn_of(v)
+#define FLOAT_TO_float8_e4m3fnuz(v)  e4m3fnuz_of(v)
+#define FLOAT_TO_float8_e5m2(v)      e5m2_of(v)
+#define FLOAT_TO_float8_e5m2fnuz(v)  e5m2fnuz_of(v)
+#define FLOAT_TO_float16(v)          half_of(v)
+#define FLOAT_TO_bfloat16(v)         bfloat_of(v)
+#define FLOAT_TO_float32(v)          (v)
+#define FLOAT_TO_float64(v)          ((double)(v))
 
-#define DOUBLE_TO_bool(v)     ((v) != 0)
-#define DOUBLE_TO_int8(v)     double_to_int8(v)
-#define DOUBLE_TO_int16(v)    double_to_int16(v)
-#define DOUBLE_TO_int32(v)    double_to_int32(v)
-#define DOUBLE_TO_int64(v)    double_to_int64(v)
-#define DOUBLE_TO_uint8(v)    double_to_uint8(v)
-#define DOUBLE_TO_uint16(v)   double_to_uint16(v)
-#define DOUBLE_TO_uint32(v)   double_to_uint32(v)
-#define DOUBLE_TO_uint64(v)   double_to_uint64(v)
-#define DOUBLE_TO_float16(v)  half_of(odd_of(v))
-#define DOUBLE_TO_bfloat16(v) bfloat_of(odd_of(v))
-#define DOUBLE_TO_float32(v)  ((float)(v))
-#define DOUBLE_TO_float64(v)  (v)
+#define DOUBLE_TO_bool(v)            ((v) != 0)
+#define DOUBLE_TO_int8(v)            double_to_int8(v)
+#define DOUBLE_TO_int16(v)           double_to_int16(v)
+#define DOUBLE_TO_int32(v)           double_to_int32(v)
+#define DOUBLE_TO_int64(v)           double_to_int64(v)
+#define DOUBLE_TO_uint8(v)           double_to_uint8(v)
+#define DOUBLE_TO_uint16(v)          double_to_uint16(v)
+#define DOUBLE_TO_uint32(v)          double_to_uint32(v)
+#define DOUBLE_TO_uint64(v)          double_to_uint64(v)
+#define DOUBLE_TO_float8_e4m3fn(v)   e4m3fn_of(odd_of(v))
+#define DOUBLE_TO_float8_e4m3fnuz(v) e4m3fnuz_of(odd_of(v))
+#define DOUBLE_TO_float8_e5m2(v)     e5m2_of(odd_of(v))
+#define DOUBLE_TO_float8_e5m2fnuz(v) e5m2fnuz_of(odd_of(v))
+#define DOUBLE_TO_float16(v)         half_of(odd_of(v))
+#define DOUBLE_TO_bfloat16(v)        bfloat_of(odd_of(v))
+#define DOUBLE_TO_float32(v)         ((float)(v))
+#define DOUBLE_TO_float64(v)         (v)
 
 /* From every dtype: X(UPPER, name, kind of value, the value of an element a). */
-#define FROM_ALL(X)                                  \
-    X(BOOL, bool, INT, a)                            \
-    X(INT8, int8, INT, a)                            \
-    X(INT16, int16, INT, a)                          \
-    X(INT32, int32, INT, a)                          \
-    X(INT64, int64, INT, a)                          \
-    X(UINT8, uint8, INT, a)                          \
-    X(UINT16, uint16, INT, a)                        \
-    X(UINT32, uint32, INT, a)                        \
-    X(UINT64, uint64, INT, a)                        \
-    X(FLOAT16, float16, FLOAT, float_of_half(a))     \
-    X(BFLOAT16, bfloat16, FLOAT, float_of_bfloat(a)) \
-    X(FLOAT32, float32, FLOAT, a)                    \
+#define FROM_ALL(X)                                                  \
+    X(BOOL, bool, INT, a)                                            \
+    X(INT8, int8, INT, a)                                            \
+    X(INT16, int16, INT, a)                                          \
+    X(INT32, int32, INT, a)                                          \
+    X(INT64, int64, INT, a)                                          \
+    X(UINT8, uint8, INT, a)                                          \
+    X(UINT16, uint16, INT, a)                                        \
+    X(UINT32, uint32, INT, a)                                        \
+    X(UINT64, uint64, INT, a)                                        \
+    X(FLOAT8_E4M3FN, float8_e4m3fn, FLOAT, float_of_e4m3fn(a))       \
+    X(FLOAT8_E4M3FNUZ, float8_e4m3fnuz, FLOAT, float_of_e4m3fnuz(a)) \
+    X(FLOAT8_E5M2, float8_e5m2, FLOAT, float_of_e5m2(a))             \
+    X(FLOAT8_E5M2FNUZ, float8_e5m2fnuz, FLOAT, float_of_e5m2fnuz(a)) \
+    X(FLOAT16, float16, FLOAT, float_of_half(a))                     \
+    X(BFLOAT16, bfloat16, FLOAT, float_of_bfloat(a))                 \
+    X(FLOAT32, float32, FLOAT, a)                                    \
     X(FLOAT64, float64, DOUBLE, a)
 
 #define CAST(from, to, KIND, value)         \
@@ -183,19 +277,23 @@ static inline double double_of(double v)
         }                                   \
         return 0;                           \
     }
-#define CASTS(UPPER, from, KIND, value) \
-    CAST(from, bool, KIND, value)       \
-    CAST(from, int8, KIND, value)       \
-    CAST(from, int16, KIND, value)      \
-    CAST(from, int32, KIND, value)      \
-    CAST(from, int64, KIND, value)      \
-    CAST(from, uint8, KIND, value)      \
-    CAST(from, uint16, KIND, value)     \
-    CAST(from, uint32, KIND, value)     \
-    CAST(from, uint64, KIND, value)     \
-    CAST(from, float16, KIND, value)    \
-    CAST(from, bfloat16, KIND, value)   \
-    CAST(from, float32, KIND, value)    \
+#define CASTS(UPPER, from, KIND, value)      \
+    CAST(from, bool, KIND, value)            \
+    CAST(from, int8, KIND, value)            \
+    CAST(from, int16, KIND, value)           \
+    CAST(from, int32, KIND, value)           \
+    CAST(from, int64, KIND, value)           \
+    CAST(from, uint8, KIND, value)           \
+    CAST(from, uint16, KIND, value)          \
+    CAST(from, uint32, KIND, value)          \
+    CAST(from, uint64, KIND, value)          \
+    CAST(from, float8_e4m3fn, KIND, value)   \
+    CAST(from, float8_e4m3fnuz, KIND, value) \
+    CAST(from, float8_e5m2, KIND, value)     \
+    CAST(from, float8_e5m2fnuz, KIND, value) \
+    CAST(from, float16, KIND, value)         \
+    CAST(from, bfloat16, KIND, value)        \
+    CAST(from, float32, KIND, value)         \
     CAST(from, float64, KIND, value)
 FROM_ALL(CASTS)
 
@@ -329,19 +427,23 @@ IOTA(int64)
       BT_##TO,                        \
       BT_##UPPER,                     \
       sizeof(from##_at) == 8 ? PS(60, from) : PS(60, to) },
-#define CAST_ROWS(UPPER, from, KIND, value)   \
-    CAST_ROW(UPPER, from, bool, BOOL)         \
-    CAST_ROW(UPPER, from, int8, INT8)         \
-    CAST_ROW(UPPER, from, int16, INT16)       \
-    CAST_ROW(UPPER, from, int32, INT32)       \
-    CAST_ROW(UPPER, from, int64, INT64)       \
-    CAST_ROW(UPPER, from, uint8, UINT8)       \
-    CAST_ROW(UPPER, from, uint16, UINT16)     \
-    CAST_ROW(UPPER, from, uint32, UINT32)     \
-    CAST_ROW(UPPER, from, uint64, UINT64)     \
-    CAST_ROW(UPPER, from, float16, FLOAT16)   \
-    CAST_ROW(UPPER, from, bfloat16, BFLOAT16) \
-    CAST_ROW(UPPER, from, float32, FLOAT32)   \
+#define CAST_ROWS(UPPER, from, KIND, value)                 \
+    CAST_ROW(UPPER, from, bool, BOOL)                       \
+    CAST_ROW(UPPER, from, int8, INT8)                       \
+    CAST_ROW(UPPER, from, int16, INT16)                     \
+    CAST_ROW(UPPER, from, int32, INT32)                     \
+    CAST_ROW(UPPER, from, int64, INT64)                     \
+    CAST_ROW(UPPER, from, uint8, UINT8)                     \
+    CAST_ROW(UPPER, from, uint16, UINT16)                   \
+    CAST_ROW(UPPER, from, uint32, UINT32)                   \
+    CAST_ROW(UPPER, from, uint64, UINT64)                   \
+    CAST_ROW(UPPER, from, float8_e4m3fn, FLOAT8_E4M3FN)     \
+    CAST_ROW(UPPER, from, float8_e4m3fnuz, FLOAT8_E4M3FNUZ) \
+    CAST_ROW(UPPER, from, float8_e5m2, FLOAT8_E5M2)         \
+    CAST_ROW(UPPER, from, float8_e5m2fnuz, FLOAT8_E5M2FNUZ) \
+    CAST_ROW(UPPER, from, float16, FLOAT16)                 \
+    CAST_ROW(UPPER, from, bfloat16, BFLOAT16)               \
+    CAST_ROW(UPPER, from, float32, FLOAT32)                 \
     CAST_ROW(UPPER, from, float64, FLOAT64)
 
 #define OF_8(stem)  stem##_1

@@ -33,7 +33,7 @@ static void find_reduce(const bt_node *node, uint8_t *seen, const bt_node **foun
 
 bt_dtype cpu_computed_in(bt_dtype dtype)
 {
-    return dtype == BT_FLOAT16 || dtype == BT_BFLOAT16 ? BT_FLOAT32 : dtype;
+    return bt_dtype_is_small_float(dtype) ? BT_FLOAT32 : dtype;
 }
 
 static int has_plain_indices(const bt_node *read)
@@ -56,8 +56,7 @@ static const bt_node *factor_of(bt_graph *g, const bt_array *stage, const bt_nod
 {
     // an integer that int16 holds is the same before it was made wider
     if (dtype == BT_INT16 && node->kind == BT_NODE_CAST &&
-        BT_DTYPE_CLASS(node->args[0]->dtype) != BT_CLASS_FLOAT &&
-        BT_DTYPE_CLASS(node->args[0]->dtype) != BT_CLASS_BFLOAT)
+        !bt_dtype_is_float(node->args[0]->dtype))
         node = node->args[0];
     if (node->kind == BT_NODE_READ && node->narg <= CPU_AXES && node->dtype == dtype &&
         (!is_plain || has_plain_indices(node)))

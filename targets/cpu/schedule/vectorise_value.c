@@ -18,7 +18,7 @@ static int make(struct cpu_part *p, const bt_node *node, const struct cpu_value 
 
 bt_dtype cpu_lane_dtype(bt_dtype dtype)
 {
-    return dtype == BT_FLOAT16 || dtype == BT_BFLOAT16 ? BT_FLOAT32 : dtype;
+    return bt_dtype_is_small_float(dtype) ? BT_FLOAT32 : dtype;
 }
 
 static int is_half(bt_dtype dtype)

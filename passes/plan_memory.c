@@ -3,10 +3,11 @@
  * Offsets are multiples of what the storage is aligned to, 64 for the host. A tensor that a
  * kernel may compute in place of one that ends there is laid over it. Then all are placed
  * one by one where nothing lies that lives at that time: the greatest first or the earliest
- * first, each at the lowest offset or in the smallest gap that holds it; of these four
- * plans the smallest is taken. A target's memory whose blocks have a greatest size gets as
- * many as that takes. Tensors of the result keep storage of their own, as they outlive the
- * call.
+ * first, or those that are large for long, each at the lowest offset or in the smallest gap
+ * that holds it; of these six plans the smallest is taken. Tensors that make up another one,
+ * as what a concatenation reads, are laid into it where that takes hardly more memory: then
+ * nothing is copied. A target's memory whose blocks have a greatest size gets as many as that takes. Tensors of
+ * the result keep storage of their own, as they outlive the call.
  * Sizes may be dims that are known at the call. They are compared by their values for a
  * sample of the dims, but a tensor is placed only where it is proved that all others keep
  * clear of it, whatever the dims are; where there is no such place it keeps its own storage.
@@ -42,7 +43,7 @@ struct shared {
     const bt_value *value; /* NULL: not built yet */
 };
 
-/* Tensors laid over one another: one piece of memory. */
+/* Tensors laid over one another, or into one another: one piece of memory. */
 struct piece {
     struct amount nbytes, offset;
     struct amount taken; /* of nbytes, to the next multiple of the alignment */
@@ -51,6 +52,17 @@ struct piece {
     uint32_t number; /* of the first tensor, ... */
     uint32_t newest; /* ... and of the last */
     uint32_t is_own; /* 1: there is no place for it in what is shared */
+    uint32_t joins;  /* 1 + the tensor whose parts are being laid into it; ... */
+    int64_t shift;   /* ... where the piece then begins in the one of that tensor */
+};
+
+/* The pieces of a space. */
+struct layout {
+    uint32_t npiece;
+    struct piece *pieces; /* one that became part of another ends before it begins */
+    struct piece **of;    /* by tensor: its piece, or NULL ... */
+    int64_t *at;          /* ... and where in it the tensor begins */
+    int64_t size;         /* bytes that all need, for the sample */
 };
 
 struct place {
@@ -153,16 +165,23 @@ static int by_time(const void *a, const void *b)
     return x->first != y->first ? (x->first < y->first ? -1 : 1) : by_size(a, b);
 }
 
+/* Those that are large for long first: what comes later has to find room beside them. */
+static int by_area(const void *a, const void *b)
+{
+    const struct piece *x = *(struct piece *const *)a, *y = *(struct piece *const *)b;
+    const double of_x = (double)x->nbytes.sample * ((double)x->last - x->first + 1),
+                 of_y = (double)y->nbytes.sample * ((double)y->last - y->first + 1);
+    return of_x != of_y ? (of_x > of_y ? -1 : 1) : by_size(a, b);
+}
+
 enum { LOWEST, SMALLEST };
 struct strategy {
     int (*order)(const void *, const void *);
     int fit;
 };
 static const struct strategy strategies[] = {
-    { by_size, LOWEST },
-    { by_size, SMALLEST },
-    { by_time, LOWEST },
-    { by_time, SMALLEST },
+    { by_size, LOWEST },   { by_size, SMALLEST }, { by_time, LOWEST },
+    { by_time, SMALLEST }, { by_area, LOWEST },   { by_area, SMALLEST },
 };
 
 static int64_t round_up(int64_t offset, int64_t step)
@@ -252,13 +271,13 @@ static int64_t pack(struct planner *p, const struct pool *pool, uint32_t n,
     return bt_add_int64(size, own, &sum) ? sum : INT64_MAX;
 }
 
-static bt_status pack_best(struct planner *p, const struct pool *pool, uint32_t n,
-                           struct piece *pieces)
+static bt_status pack_best(struct planner *p, const struct pool *pool, struct layout *l)
 {
+    const uint32_t n = l->npiece;
+    struct piece *pieces = l->pieces;
     struct piece **order = BT_NEWS(p->arena, struct piece *, n);
     struct piece **placed = BT_NEWS(p->arena, struct piece *, n);
     struct piece *best = BT_NEWS(p->arena, struct piece, n);
-    int64_t least = 0;
     if (!order || !placed || !best)
         return bt_no_memory();
     for (uint32_t s = 0; n && s < BT_COUNT(strategies); s++) {
@@ -266,9 +285,9 @@ static bt_status pack_best(struct planner *p, const struct pool *pool, uint32_t 
             order[i] = &pieces[i];
         qsort(order, n, sizeof(struct piece *), strategies[s].order);
         int64_t found = pack(p, pool, n, order, placed, strategies[s].fit);
-        if (s && found >= least)
+        if (s && found >= l->size)
             continue;
-        least = found;
+        l->size = found;
         memcpy(best, pieces, n * sizeof(*best));
     }
     if (n)
@@ -367,17 +386,21 @@ static bt_status make_blocks(struct planner *p, const struct pool *pool, uint32_
 
 /* Where the tensors of pieces are, and what replaces their storage. */
 static bt_status put_places(struct planner *p, const struct pool *pool, uint32_t n,
-                            const bt_live_range *ranges, struct piece *const *of,
+                            const bt_live_range *ranges, const struct layout *l,
                             struct shared *blocks)
 {
     for (uint32_t i = 0; i < n; i++) {
-        if (!of[i] || of[i]->is_own)
+        const struct piece *piece = l->of[i];
+        if (!piece || piece->is_own)
             continue;
         struct place *place = BT_NEW(p->arena, struct place);
-        struct shared *shared = &blocks[block_of(pool, of[i])];
+        struct shared *shared = &blocks[block_of(pool, piece)];
+        const struct amount at = { .sample = l->at[i] };
         if (!place)
             return bt_no_memory();
-        *place = (struct place){ offset_of(pool, of[i]), shared };
+        place->shared = shared;
+        if (!add(p, offset_of(pool, piece), at, &place->offset))
+            return bt_store_why(p->ctx, p->store);
         if (!shared->like && !BT_PUSH(p->arena, &p->all, shared))
             return bt_no_memory();
         if (!shared->like)
@@ -400,41 +423,195 @@ static bt_status measure_piece(struct planner *p, const struct pool *pool,
                    &piece->taken);
 }
 
-/* Plans the tensors of one space. Lives are in the order of the function, in which what is
- * laid over follows. */
-static bt_status plan_space(struct planner *p, uint32_t n, const bt_live_range *ranges,
-                            const char *space)
+/* Pieces of what is computed in place. Lives are in the order of the function, in which
+ * what is laid over follows. */
+static bt_status make_pieces(struct planner *p, const struct pool *pool, uint32_t n,
+                             const bt_live_range *ranges, const char *space,
+                             struct layout *l)
 {
-    const bt_space *own = find_space(p, space);
-    struct pool pool = { .align = 64, .largest = INT64_MAX / 2 };
-    struct shared *blocks;
-    uint32_t npiece = 0;
-    struct piece *pieces = BT_NEWS(p->arena, struct piece, n);
-    struct piece **of = BT_NEWS(p->arena, struct piece *, n);
-    if (!pieces || !of)
+    *l = (struct layout){ .pieces = BT_NEWS(p->arena, struct piece, n),
+                          .of = BT_NEWS(p->arena, struct piece *, n),
+                          .at = BT_NEWS(p->arena, int64_t, n) };
+    if (!l->pieces || !l->of || !l->at)
         return bt_no_memory();
     for (uint32_t i = 0; i < n; i++) {
         const bt_live_range *range = &ranges[i];
         if (!is_placed(range) || strcmp(space_of(range), space) != 0)
             continue;
-        pool.align = align_of(range) > pool.align ? align_of(range) : pool.align;
-        of[i] = find_piece(range, of);
-        if (!of[i]) {
-            of[i] = &pieces[npiece++];
-            *of[i] = (struct piece){ .first = range->first, .number = i };
+        l->of[i] = find_piece(range, l->of);
+        if (!l->of[i]) {
+            l->of[i] = &l->pieces[l->npiece++];
+            *l->of[i] = (struct piece){ .first = range->first, .number = i };
         }
-        of[i]->last = range->last;
-        of[i]->newest = i;
+        l->of[i]->last = range->last;
+        l->of[i]->newest = i;
+    }
+    for (uint32_t i = 0; i < l->npiece; i++) {
+        struct piece *piece = &l->pieces[i];
+        BT_TRY(measure_piece(p, pool, ranges[piece->number].nbytes, piece));
+    }
+    return NULL;
+}
+
+/* ---- parts ---- */
+
+/* Its bytes; -1: they are no number. */
+static int64_t number_of(const bt_live_range *range)
+{
+    int64_t n;
+    return bt_dim_is_const(range->nbytes, &n) ? n : -1;
+}
+
+/* Where the pieces of a tensor's parts have to begin, so that the parts lie at their places
+ * in it. 0: they cannot. */
+static int find_shifts(const struct pool *pool, const struct layout *l,
+                       const bt_live_range *ranges, uint32_t whole)
+{
+    struct piece *to = l->of[whole];
+    int64_t at = l->at[whole];
+    if (!to || to->nbytes.dim || to->nbytes.sample > pool->largest)
+        return 0;
+    to->joins = 1 + whole;
+    to->shift = 0;
+    for (uint32_t i = 0; i < ranges[whole].npart; i++) {
+        const uint32_t part = ranges[whole].parts[i];
+        struct piece *piece = l->of[part];
+        if (!piece || piece->nbytes.dim || piece->nbytes.sample > pool->largest ||
+            at % pool->align)
+            return 0;
+        if (piece->joins == 1 + whole && piece->shift != at - l->at[part])
+            return 0;
+        piece->joins = 1 + whole;
+        piece->shift = at - l->at[part];
+        at += number_of(&ranges[part]);
+    }
+    return 1;
+}
+
+static int has_part(const bt_live_range *range, uint32_t part)
+{
+    for (uint32_t i = 0; i < range->npart; i++) {
+        if (range->parts[i] == part)
+            return 1;
+    }
+    return 0;
+}
+
+/* Whether two tensors of pieces that are to be one can be in it: they live at other times,
+ * or in other bytes, or one is made of the other. */
+static int agree(const struct layout *l, const bt_live_range *ranges, uint32_t whole,
+                 uint32_t a, uint32_t b)
+{
+    if (l->of[a] == l->of[b] || ranges[a].first > ranges[b].last ||
+        ranges[b].first > ranges[a].last)
+        return 1;
+    const int64_t begin_a = l->at[a] + l->of[a]->shift,
+                  begin_b = l->at[b] + l->of[b]->shift;
+    return begin_a + number_of(&ranges[a]) <= begin_b ||
+           begin_b + number_of(&ranges[b]) <= begin_a ||
+           (a == whole && has_part(&ranges[whole], b)) ||
+           (b == whole && has_part(&ranges[whole], a));
+}
+
+/* Makes one piece of those that have shifts, unless it would be too large. */
+static void join_pieces(const struct pool *pool, struct layout *l,
+                        const bt_live_range *ranges, uint32_t whole, uint32_t n,
+                        const uint32_t *tensors)
+{
+    struct piece *to = l->of[whole];
+    int64_t low = INT64_MAX, high = INT64_MIN;
+    for (uint32_t i = 0; i < n; i++) {
+        const uint32_t k = tensors[i];
+        const int64_t shift = l->of[k]->shift, begin = l->at[k] + shift,
+                      end = l->at[k] + number_of(&ranges[k]) + shift;
+        low = begin < low ? begin : low;
+        high = end > high ? end : high;
+    }
+    if (high - low > pool->largest)
+        return;
+    for (uint32_t i = 0; i < n; i++) {
+        const uint32_t k = tensors[i];
+        const struct piece *from = l->of[k];
+        l->at[k] += from->shift - low;
+        to->first = from->first < to->first ? from->first : to->first;
+        to->last = from->last > to->last ? from->last : to->last;
+        to->number = from->number < to->number ? from->number : to->number;
+        l->of[k] = to;
+    }
+    for (uint32_t i = 0; i < l->npiece; i++) {
+        if (&l->pieces[i] != to && l->pieces[i].joins == 1 + whole)
+            l->pieces[i] = (struct piece){ .first = UINT32_MAX };
+    }
+    to->nbytes.sample = high - low;
+    to->taken.sample = round_up(high - low, pool->align);
+}
+
+/* Lays the parts of a tensor into it, all or none. */
+static bt_status join_parts(struct planner *p, const struct pool *pool, uint32_t n,
+                            const bt_live_range *ranges, uint32_t whole, struct layout *l)
+{
+    bt_vec(uint32_t) tensors = { 0 };
+    if (!find_shifts(pool, l, ranges, whole))
+        return NULL;
+    for (uint32_t i = 0; i < n; i++) {
+        if (l->of[i] && l->of[i]->joins == 1 + whole && !BT_PUSH(p->arena, &tensors, i))
+            return bt_no_memory();
+    }
+    for (uint32_t i = 0; i < tensors.len; i++) {
+        for (uint32_t k = i + 1; k < tensors.len; k++) {
+            if (!agree(l, ranges, whole, tensors.at[i], tensors.at[k]))
+                return NULL;
+        }
+    }
+    join_pieces(pool, l, ranges, whole, tensors.len, tensors.at);
+    return NULL;
+}
+
+/* ---- spaces ---- */
+
+static struct pool pool_of(const struct planner *p, uint32_t n,
+                           const bt_live_range *ranges, const char *space)
+{
+    const bt_space *own = find_space(p, space);
+    struct pool pool = { .align = 64, .largest = INT64_MAX / 2 };
+    for (uint32_t i = 0; i < n; i++) {
+        if (is_placed(&ranges[i]) && strcmp(space_of(&ranges[i]), space) == 0 &&
+            align_of(&ranges[i]) > pool.align)
+            pool.align = align_of(&ranges[i]);
     }
     pool.is_limited = own && own->largest && own->largest < (uint64_t)pool.largest;
     if (pool.is_limited)
         pool.largest = (int64_t)own->largest;
     pool.stride = round_up(pool.largest, pool.align);
-    for (uint32_t i = 0; i < npiece; i++)
-        BT_TRY(measure_piece(p, &pool, ranges[pieces[i].number].nbytes, &pieces[i]));
-    BT_TRY(pack_best(p, &pool, npiece, pieces));
-    BT_TRY(make_blocks(p, &pool, npiece, pieces, &blocks));
-    return put_places(p, &pool, n, ranges, of, blocks);
+    return pool;
+}
+
+/* One part of so many of the memory: copies that are spared are worth it. */
+enum { LITTLE = 128 };
+
+static bt_status plan_space(struct planner *p, uint32_t n, const bt_live_range *ranges,
+                            const char *space)
+{
+    const struct pool pool = pool_of(p, n, ranges, space);
+    struct layout apart, joined, *best = &apart;
+    struct shared *blocks;
+    uint32_t npart = 0;
+    BT_TRY(make_pieces(p, &pool, n, ranges, space, &apart));
+    BT_TRY(pack_best(p, &pool, &apart));
+    for (uint32_t i = 0; i < n; i++)
+        npart += ranges[i].npart;
+    if (npart) {
+        BT_TRY(make_pieces(p, &pool, n, ranges, space, &joined));
+        for (uint32_t i = 0; i < n; i++) {
+            if (ranges[i].npart)
+                BT_TRY(join_parts(p, &pool, n, ranges, i, &joined));
+        }
+        BT_TRY(pack_best(p, &pool, &joined));
+        if (joined.size - apart.size <= apart.size / LITTLE)
+            best = &joined;
+    }
+    BT_TRY(make_blocks(p, &pool, best->npiece, best->pieces, &blocks));
+    return put_places(p, &pool, n, ranges, best, blocks);
 }
 
 static bt_status plan_func(struct planner *p, const bt_func *func)

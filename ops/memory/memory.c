@@ -125,13 +125,17 @@ static bt_status relate_view(bt_solver *s, const bt_relation_call *r)
 
 struct invoke_attrs {
     const char *kernel;
-    bt_ints aliases;
+    bt_ints aliases, parts;
     const bt_type *dims;
 };
 static const bt_attr invoke_attrs[] = {
     BT_ATTR(struct invoke_attrs, kernel, STRING, NULL, "its name in the target's code"),
     BT_ATTR(struct invoke_attrs, aliases, INTS, "[]",
             "pairs: which of outs may lie in the bytes of which of ins"),
+    BT_ATTR(
+        struct invoke_attrs, parts, INTS, "[]",
+        "which of ins the only one of outs is made of, one after the other: where they "
+        "lie in it like that nothing is left to do"),
     BT_ATTR(struct invoke_attrs, dims, SHAPE, "[]",
             "values of the kernel's dims: those that were open when it was compiled"),
     { 0 },
@@ -162,6 +166,11 @@ static bt_status relate_invoke(bt_solver *s, const bt_relation_call *r)
                 "aliases must be pairs of one of %u outs and one of %u "
                 "ins",
                 n[1], n[0]);
+    }
+    for (int64_t i = 0; i < a->parts.n; i++) {
+        if (n[1] != 1 || a->parts.at[i] < 0 || a->parts.at[i] >= n[0])
+            return bt_relation_fail(s, r, -1,
+                                    "parts must be of one of outs, and of %u ins", n[0]);
     }
     return bt_relation_result(s, r, bt_type_tuple(bt_relation_store(s), 0, NULL));
 }

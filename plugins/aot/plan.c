@@ -186,6 +186,8 @@ static bt_status read_invoke(struct plan *p, const bt_call *call)
     const bt_shape_type *dims = bt_invoke_dims(call);
     struct step step = { .kind = STEP_INVOKE, .span = call->base.span };
     place_list buffers = { 0 };
+    if (bt_invoke_is_done(call))
+        return NULL;
     step.kernel = bt_compiled_find_kernel(p->compiled, name);
     if (step.kernel == p->compiled->nkernel)
         return bt_fail(p->ctx, BT_ERR_NAME, "aot: the code has no kernel %s", name);

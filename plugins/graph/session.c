@@ -216,6 +216,8 @@ static bt_status load_invoke(struct loader *l, const bt_call *call)
     const bt_shape_type *dims = bt_invoke_dims(call);
     struct step step = { .value = &call->base };
     place_list buffers = { 0 };
+    if (bt_invoke_is_done(call))
+        return NULL;
     if (dims)
         BT_TRY(add_dims(l, dims->n, dims->dims, &step.dims));
     step.ndim = dims ? dims->n : 0;

@@ -220,12 +220,23 @@ static bt_status find_kernel(struct vm_encoder *e, const bt_call *call,
     return NULL;
 }
 
+/* Outside the frame each tensor has memory of its own, whatever its storage is. */
+static int is_done(const struct vm_encoder *e, const bt_call *call)
+{
+    int is_done = bt_invoke_is_done(call);
+    for (uint32_t i = 0; is_done && i < vm_noperand(&call->base); i++)
+        is_done = bt_map_find(&e->areas, vm_operand(&call->base, i)) != NULL;
+    return is_done;
+}
+
 static bt_status write_kernel(struct vm_encoder *e, const bt_call *call)
 {
     const bt_shape_type *dims = bt_invoke_dims(call);
     const uint32_t n = vm_noperand(&call->base);
     struct vm_launch row = { .call = call, .has_workspace = call->narg > 2 };
     uint32_t *places;
+    if (is_done(e, call))
+        return NULL;
     BT_TRY(find_kernel(e, call, &row));
     row.nread = count_fields(call->args[0]);
     row.nbuffer = row.nread + count_fields(call->args[1]);

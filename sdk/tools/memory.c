@@ -101,21 +101,52 @@ static int is_in_place(const bt_live_range *ranges, const bt_live_range *range)
     return 0;
 }
 
-/* The most bytes in use at once; what is computed in place is counted once. */
-static int64_t find_peak(const struct plan *p, uint32_t n, const bt_live_range *ranges)
+/* Bindings at which a tensor's bytes are those of another one, which is made of it. */
+struct inside {
+    uint32_t first, last;
+};
+
+static struct inside *find_inside(const struct plan *p, uint32_t n,
+                                  const bt_live_range *ranges)
 {
-    int64_t peak = 0;
+    struct inside *all = BT_NEWS(p->arena, struct inside, n);
+    for (uint32_t i = 0; all && i < n; i++)
+        all[i].first = UINT32_MAX;
+    for (uint32_t i = 0; all && i < n; i++) {
+        const bt_live_range *whole = &ranges[i];
+        int64_t at = number(whole->offset);
+        for (uint32_t k = 0; k < whole->npart; k++) {
+            const bt_live_range *part = &ranges[whole->parts[k]];
+            struct inside *in = &all[whole->parts[k]];
+            if (part->storage == whole->storage && number(part->offset) == at) {
+                in->first = whole->first < in->first ? whole->first : in->first;
+                in->last = whole->last > in->last ? whole->last : in->last;
+            }
+            at += number(part->nbytes);
+        }
+    }
+    return all;
+}
+
+/* The most bytes in use at once; what is computed in place, or lies in what is made of it,
+ * is counted once. */
+static bt_status find_peak(struct plan *p, uint32_t n, const bt_live_range *ranges)
+{
+    const struct inside *inside = find_inside(p, n, ranges);
+    if (!inside)
+        return bt_no_memory();
     for (uint32_t at = 0; at < p->func->block->nbinding; at++) {
         int64_t sum = 0;
         for (uint32_t i = 0; i < n; i++) {
             const bt_live_range *range = &ranges[i];
             if (!range->escapes && range->first <= at && at <= range->last &&
-                !(range->first == at && is_in_place(ranges, range)))
+                !(range->first == at && is_in_place(ranges, range)) &&
+                !(inside[i].first <= at && at <= inside[i].last))
                 sum += number(range->nbytes);
         }
-        peak = sum > peak ? sum : peak;
+        p->peak = sum > p->peak ? sum : p->peak;
     }
-    return peak;
+    return NULL;
 }
 
 static bt_status count_launches(struct plan *p)
@@ -127,7 +158,8 @@ static bt_status count_launches(struct plan *p)
         return bt_no_memory();
     for (uint32_t i = 0; i < n; i++) {
         const bt_value *value = p->func->block->bindings[i];
-        launch += bt_as_op_call(value, "memory.invoke") != NULL;
+        const bt_call *invoke = bt_as_op_call(value, "memory.invoke");
+        launch += invoke && !bt_invoke_is_done(invoke);
         p->launches[i] = launch;
         if (bt_as_op_call(value, "memory.alloc_storage") &&
             !bt_map_put(&p->storages, value, (void *)(uintptr_t)(p->storages.len + 1)))
@@ -187,8 +219,7 @@ static bt_status read_plan(struct tool *tool, const bt_program *program, struct 
         return bt_no_memory();
     BT_TRY(count_launches(p));
     BT_TRY(add_rows(p, n, ranges));
-    p->peak = find_peak(p, n, ranges);
-    return NULL;
+    return find_peak(p, n, ranges);
 }
 
 /* ---- printing ---- */

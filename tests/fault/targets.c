@@ -35,6 +35,15 @@ static const char product[] =
     "    nn.conv2d(%x, const[(2, 2, 1, 1), float32]{1, 2, 3, 4})\n"
     "}\n";
 
+/* Parts that are computed in what is made of them, which is a part itself. */
+static const char parts[] = "#[version = \"baton 0.1\"]\n"
+                            "def @main(%x: Tensor[(64), int32]) {\n"
+                            "    %a = sort(%x, axis=0);\n"
+                            "    %b = concatenate((cumsum(%a, axis=0), %a), axis=0);\n"
+                            "    %c = sort(%b, axis=0);\n"
+                            "    sort(concatenate((%b, %c), axis=0), axis=0)\n"
+                            "}\n";
+
 #define RECORDS FAULT_FOLDER "/fault.tuning"
 
 static bt_status read_program(struct fault_world *w, const char *text)
@@ -59,6 +68,11 @@ static bt_status begin_images(struct fault_world *w)
 static bt_status begin_product(struct fault_world *w)
 {
     return read_program(w, product);
+}
+
+static bt_status begin_parts(struct fault_world *w)
+{
+    return read_program(w, parts);
 }
 
 static bt_status write_share(struct fault_world *w, const void *compiled, bt_text *out)
@@ -173,6 +187,11 @@ const struct fault_scenario fault_targets[] = {
       .begin = begin,
       .run = run,
       .input = "cpu{engine=\"bytecode\", threads=2}",
+      .plugins = PLUGINS },
+    { .name = "targets-parts",
+      .begin = begin_parts,
+      .run = run,
+      .input = "reference",
       .plugins = PLUGINS },
     { .name = "targets-tuning",
       .begin = begin_product,

@@ -75,6 +75,88 @@ static void test_in_place_only_where_the_kernel_says_so(void **state)
     bt_ctx_destroy(ctx);
 }
 
+/* %c is made of %a and %b, at these offsets of one storage; `before` and `after` stand around
+ * the kernel. */
+static bt_status check_parts(bt_ctx *ctx, const int *offsets, const char *parts,
+                             const char *before, const char *after)
+{
+    char text[2048];
+    snprintf(text, sizeof(text),
+             "#[version = \"baton 0.1\"]\n"
+             "def @main(%%x: Tensor[(16), float32]) {\n"
+             "    %%s = memory.alloc_storage(size=512);\n"
+             "    %%r = memory.alloc_storage(size=64);\n"
+             "    %%y = memory.alloc_tensor(%%r, shape=[16], dtype=\"float32\");\n"
+             "    %%a = memory.alloc_tensor(%%s, offset=%d, shape=[16], "
+             "dtype=\"float32\");\n"
+             "    memory.invoke((%%x,), (%%a,), kernel=\"k\");\n"
+             "    %%b = memory.alloc_tensor(%%s, offset=%d, shape=[2, 16], "
+             "dtype=\"float32\");\n"
+             "    memory.invoke((%%x,), (%%b,), kernel=\"k\");\n"
+             "    %%v = memory.view(%%b, shape=[32]);\n"
+             "    %%c = memory.alloc_tensor(%%s, offset=%d, shape=[48], "
+             "dtype=\"float32\");\n"
+             "    %s\n"
+             "    memory.invoke((%%a, %%v), (%%c,), kernel=\"lay\", parts=[%s]);\n"
+             "    %s\n"
+             "    %%y\n"
+             "}\n",
+             offsets[0], offsets[1], offsets[2], before, parts, after);
+    bt_module *m = read_module(ctx, text);
+    bt_status status = bt_plan_check(ctx, bt_module_find(m, "main")->func);
+    bt_module_unref(m);
+    return status;
+}
+
+#define READ(tensors) "memory.invoke((" tensors ",), (%y,), kernel=\"k\");"
+#define WRITE(tensor) "memory.invoke((%x,), (" tensor ",), kernel=\"k\");"
+
+static void test_parts_lie_in_what_is_made_of_them(void **state)
+{
+    (void)state;
+    bt_ctx *ctx = make_ctx(NULL);
+    static const struct {
+        int offsets[3];
+        const char *parts, *before, *after;
+        int good;
+    } rows[] = {
+        { { 0, 64, 0 }, "0, 1", "", READ("%c"), 1 },
+        { { 64, 128, 64 }, "0, 1", "", READ("%c"), 1 },
+        { { 128, 0, 0 }, "1, 0", "", READ("%c"), 1 },
+        { { 0, 64, 192 }, "0, 1", "", READ("%c"), 1 }, // elsewhere: the kernel runs
+        { { 0, 64, 192 }, "", "", READ("%c"), 1 },
+        { { 0, 64, 0 }, "", "", READ("%c"), 0 }, // it may be any kernel
+        { { 0, 64, 0 }, "1, 0", "", READ("%c"), 0 },
+        { { 128, 0, 0 }, "0, 1", "", READ("%c"), 0 },
+        { { 0, 192, 0 },
+          "0, 1",
+          "",
+          READ("%c"),
+          0 }, // one is there, the other one is not
+        { { 256, 64, 0 }, "0, 1", "", READ("%c"), 0 },
+        { { 0, 64, 4 }, "0, 1", "", READ("%c"), 0 },
+        { { 0, 64, 0 }, "0", "", READ("%c"), 0 }, // it is not all of it
+        { { 0, 64, 0 }, "0, 1, 0", "", READ("%c"), 0 },
+        { { 0, 64, 0 }, "0, 1", "", READ("%a, %c"), 1 }, // nobody writes either
+        { { 0, 64, 0 }, "0, 1", "", READ("%b, %c"), 1 },
+        { { 0, 64, 0 }, "0, 1", "", WRITE("%c") READ("%c"), 0 },
+        { { 0, 64, 0 }, "0, 1", "", WRITE("%a") READ("%c"), 0 },
+        { { 0, 64, 0 }, "0, 1", "", WRITE("%v") READ("%c"), 0 },
+        { { 0, 64, 0 }, "0, 1", WRITE("%c"), READ("%c"), 0 },
+        { { 0, 64, 0 }, "0, 1", WRITE("%a"), READ("%c"), 1 },
+        { { 0, 64, 0 }, "0, 1", "", "memory.copy(%x, %a); " READ("%c"), 0 },
+    };
+    for (size_t i = 0; i < BT_COUNT(rows); i++) {
+        bt_status status = check_parts(ctx, rows[i].offsets, rows[i].parts,
+                                       rows[i].before, rows[i].after);
+        if ((status == NULL) != rows[i].good)
+            fail_msg("row %zu: %s", i, status ? status->message : "it passes");
+        if (status)
+            assert_error(status, BT_ERR_VERIFY, "tensors that live at once share");
+    }
+    bt_ctx_destroy(ctx);
+}
+
 static void test_pairs_that_there_are_not_are_refused(void **state)
 {
     (void)state;
@@ -552,6 +634,7 @@ static void test_what_holds_for_some_dims_only_is_no_plan(void **state)
 
 static const struct CMUnitTest tests[] = {
     cmocka_unit_test(test_in_place_only_where_the_kernel_says_so),
+    cmocka_unit_test(test_parts_lie_in_what_is_made_of_them),
     cmocka_unit_test(test_pairs_that_there_are_not_are_refused),
     cmocka_unit_test(test_a_chain_is_computed_in_one_tensor),
     cmocka_unit_test(test_another_shape_takes_no_kernel),

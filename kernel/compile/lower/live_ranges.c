@@ -22,11 +22,17 @@
 
 #include "compile/lower/lower.h"
 
+/* Bindings that write a tensor. */
+struct writes {
+    uint32_t n, last;
+};
+
 struct finder {
     bt_ctx *ctx;
     bt_arena *arena;
     bt_map numbers; /* tensor -> its number, from 1 */
     bt_vec(bt_live_range) ranges;
+    bt_vec(struct writes) writes;      /* of each */
     bt_vec(const bt_value *) bindings; /* by position */
 };
 
@@ -44,6 +50,7 @@ static bt_status add_tensor(struct finder *f, const bt_call *call)
         return bt_store_why(f->ctx, call->base.type->store);
     range.escapes = (range.nbytes->has & BT_HAS_OPAQUE) != 0;
     return BT_PUSH(f->arena, &f->ranges, range) &&
+                   BT_PUSH(f->arena, &f->writes, (struct writes){ 0 }) &&
                    bt_map_put(&f->numbers, call, (void *)(uintptr_t)f->ranges.len)
                ? NULL
                : bt_no_memory();
@@ -162,13 +169,96 @@ static bt_status find_invoke_aliases(struct finder *f, const bt_call *invoke,
     return NULL;
 }
 
+/* ---- made of parts ---- */
+
+/* The tensors among what a kernel reads that make up `whole`, all of it: written before the
+ * kernel runs, as `whole` is by nothing else. *n 0: there are none. */
+static bt_status list_parts(struct finder *f, const bt_call *invoke, uint32_t position,
+                            const bt_live_range *whole, uint32_t *n, uint32_t *parts)
+{
+    const bt_ints *of = bt_attr_find(invoke->op, invoke->attrs, "parts", BT_ATTR_INTS);
+    const bt_tuple_value *ins = bt_as_tuple(invoke->args[0]);
+    bt_store *store = invoke->base.type->store;
+    const bt_type *end = bt_dim(store, 0);
+    for (int64_t i = 0; i < of->n; i++) {
+        const uintptr_t number =
+            of->at[i] < ins->nfield ? number_of(f, ins->fields[of->at[i]]) : 0;
+        const bt_live_range *part = number ? &f->ranges.at[number - 1] : NULL;
+        if (!part || part->escapes || f->writes.at[number - 1].last >= position ||
+            !same_space(part, whole))
+            return NULL;
+        parts[i] = (uint32_t)number - 1;
+        end = end ? bt_dim_add(store, end, part->nbytes) : NULL;
+    }
+    if (!end)
+        return bt_store_why(f->ctx, store);
+    if (end == whole->nbytes)
+        *n = (uint32_t)of->n;
+    return NULL;
+}
+
+static bt_status find_parts(struct finder *f, const bt_call *invoke, uint32_t position)
+{
+    const bt_ints *of = bt_attr_find(invoke->op, invoke->attrs, "parts", BT_ATTR_INTS);
+    const bt_tuple_value *ins = bt_as_tuple(invoke->args[0]),
+                         *outs = bt_as_tuple(invoke->args[1]);
+    const uintptr_t to =
+        of->n && ins && outs && outs->nfield == 1 ? number_of(f, outs->fields[0]) : 0;
+    bt_live_range *whole = to ? &f->ranges.at[to - 1] : NULL;
+    if (!whole || whole->escapes || f->writes.at[to - 1].n != 1)
+        return NULL;
+    uint32_t *parts = BT_NEWS(f->arena, uint32_t, (size_t)of->n);
+    if (!parts)
+        return bt_no_memory();
+    whole->parts = parts;
+    return list_parts(f, invoke, position, whole, &whole->npart, parts);
+}
+
+/* Whether a tensor lies at an offset in the storage of another one. */
+static int lies_at(const bt_call *tensor, const bt_call *of, const bt_type *offset)
+{
+    return tensor && offset && tensor->args[0] == of->args[0] &&
+           bt_call_dim(tensor, "offset") == offset;
+}
+
+int bt_invoke_is_done(const bt_call *invoke)
+{
+    const bt_ints *of = bt_attr_find(invoke->op, invoke->attrs, "parts", BT_ATTR_INTS);
+    const bt_tuple_value *ins = bt_as_tuple(invoke->args[0]),
+                         *outs = bt_as_tuple(invoke->args[1]);
+    const bt_call *to =
+        of && of->n && ins && outs && outs->nfield == 1
+            ? bt_as_op_call(bt__tensor_of(outs->fields[0]), "memory.alloc_tensor")
+            : NULL;
+    if (!to)
+        return 0;
+    bt_store *store = invoke->base.type->store;
+    const bt_type *begin = bt_call_dim(to, "offset"), *at = begin;
+    for (int64_t i = 0; i < of->n; i++) {
+        const bt_value *in = of->at[i] >= 0 && of->at[i] < ins->nfield
+                                 ? bt__tensor_of(ins->fields[of->at[i]])
+                                 : NULL;
+        const bt_call *part = in ? bt_as_op_call(in, "memory.alloc_tensor") : NULL;
+        if (!lies_at(part, to, at))
+            return 0;
+        const bt_type *nbytes = bt_tensor_size(in->type);
+        at = nbytes ? bt_dim_add(store, at, nbytes) : NULL;
+    }
+    const bt_type *nbytes = bt_tensor_size(to->base.type);
+    return at && nbytes && bt_dim_add(store, begin, nbytes) == at;
+}
+
+/* ---- all bindings ---- */
+
 static bt_status find_aliases(struct finder *f)
 {
     for (uint32_t i = 0; i < f->bindings.len; i++) {
         const bt_call *invoke = bt_as_op_call(f->bindings.at[i], "memory.invoke"),
                       *copy = bt_as_op_call(f->bindings.at[i], "memory.copy");
-        if (invoke)
+        if (invoke) {
             BT_TRY(find_invoke_aliases(f, invoke, i));
+            BT_TRY(find_parts(f, invoke, i));
+        }
         if (copy) // elements that are at their place already need no copy
             BT_TRY(add_alias(f, i, number_of(f, copy->args[1]),
                              number_of(f, copy->args[0])));
@@ -177,6 +267,18 @@ static bt_status find_aliases(struct finder *f)
 }
 
 /* ---- bindings ---- */
+
+/* A tensor, or a list of them, that a binding writes. */
+static void note_writes(struct finder *f, const bt_value *value, uint32_t position)
+{
+    const bt_tuple_value *list = bt_as_tuple(value);
+    for (uint32_t i = 0; i < (list ? list->nfield : 1); i++) {
+        const uintptr_t number = number_of(f, list ? list->fields[i] : value);
+        struct writes *writes = number ? &f->writes.at[number - 1] : NULL;
+        if (writes)
+            *writes = (struct writes){ writes->n + 1, position };
+    }
+}
 
 static bt_status touch_operands(struct finder *f, const bt_value *value,
                                 uint32_t position)
@@ -187,6 +289,8 @@ static bt_status touch_operands(struct finder *f, const bt_value *value,
     if (bt_as_op_call(value, "memory.invoke") || bt_as_op_call(value, "memory.copy")) {
         for (uint32_t i = 0; i < call->narg; i++)
             BT_TRY(touch(f, call->args[i], position, 0));
+        for (uint32_t i = 1; i < call->narg; i++)
+            note_writes(f, call->args[i], position);
         return NULL;
     }
     // tuples and fields stand for what they are used in

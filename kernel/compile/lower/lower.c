@@ -321,8 +321,18 @@ static bt_status alloc_for(struct bt__lowerer *l, const struct dims *dims,
     return alloc_bytes(l, bt_type_subst(l->module->store, &subst, nbytes), out);
 }
 
+/* ", NAME=[" before the first of a list, else ", ". */
+static void begin_item(bt_text *out, const char *name, uint32_t i)
+{
+    if (i)
+        bt_text_addf(out, ", ");
+    else
+        bt_text_addf(out, ", %s=[", name);
+}
+
 static bt_status invoke(struct bt__lowerer *l, const struct dims *dims,
-                        const bt_kernel *kernel, const struct buffers *all)
+                        const struct bt__primitive *p, const bt_kernel *kernel,
+                        const struct buffers *all)
 {
     const bt_value *args[3], *done, *old = &dims->call->base;
     const bt_op *op;
@@ -342,11 +352,18 @@ static bt_status invoke(struct bt__lowerer *l, const struct dims *dims,
     bt_text_init(&attrs, l->arena);
     bt_text_addf(&attrs, "kernel=\"%s\"", kernel->name);
     for (uint32_t i = 0; i < kernel->nalias; i++) {
-        if (!kernel->aliases[i].keeps)
-            bt_text_addf(&attrs, "%s%u, %u", nalias++ ? ", " : ", aliases=[",
-                         kernel->aliases[i].out, kernel->aliases[i].in);
+        if (kernel->aliases[i].keeps)
+            continue;
+        begin_item(&attrs, "aliases", nalias++);
+        bt_text_addf(&attrs, "%u, %u", kernel->aliases[i].out, kernel->aliases[i].in);
     }
     if (nalias)
+        bt_text_addf(&attrs, "]");
+    for (uint32_t i = 0; i < p->npart; i++) {
+        begin_item(&attrs, "parts", i);
+        bt_text_addf(&attrs, "%u", p->parts[i]);
+    }
+    if (p->npart)
         bt_text_addf(&attrs, "]");
     BT_TRY(pick(l, all, kernel->nin, in, &args[0]));
     BT_TRY(pick(l, all, kernel->nout, kernel->out, &args[1]));
@@ -494,7 +511,7 @@ static bt_status lower_call(struct bt__lowerer *l, const bt_call *call,
             return bt_no_memory();
     }
     for (uint32_t i = 0; i < p->lowering.nkernel; i++)
-        BT_TRY(invoke(l, &dims, l->kernels->kernels.at[p->first + i], &all));
+        BT_TRY(invoke(l, &dims, p, l->kernels->kernels.at[p->first + i], &all));
     l->space = 0;
     return NULL;
 }

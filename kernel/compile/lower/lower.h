@@ -6,6 +6,7 @@
  *     apart.c           calls whose sizes a run finds, as functions of their own
  *     place.c           which target computes a primitive function, by which kernels
  *     view.c            functions that only change the shape
+ *     parts.c           functions that only lay tensors one after the other
  *     lowering.c        helpers with which a target writes a lowering
  *     kernel_type.c     what a kernel takes
  *     live_ranges.c     when each tensor is needed
@@ -16,6 +17,7 @@
 #define COMPILE_LOWER_H
 
 #include <baton/compiled.h>
+#include <baton/graph.h>
 
 /* A primitive function, lowered. */
 struct bt__primitive {
@@ -24,6 +26,8 @@ struct bt__primitive {
     const char *why; /* why other targets refused, a line each */
     bt_lowering lowering;
     uint32_t first; /* of its kernels */
+    uint32_t npart; /* of its only kernel: what it reads, in the order in which it lays ... */
+    const uint32_t *parts; /* ... all that one after the other; 0: it does something else */
 };
 
 /* Kernels of a module, in the order in which they were found. */
@@ -71,6 +75,16 @@ bt_status bt__place_primitive(struct bt__kernels *, const bt_store *, const bt_g
 /* Whether a function of one tensor gives that tensor's elements, all and in their order:
  * then it needs no kernel. */
 bt_status bt__func_is_view(bt_ctx *, bt_arena *, const bt_func *, int *out) BT_MUST_USE;
+
+/* Where an element stands in row-major order, in a form that is one for equal places; NULL: no
+ * memory, or not a number. */
+const bt_node *bt__node_position(bt_graph *, const bt_array *,
+                                 const bt_node *const *indices);
+
+/* The leaves of a function's parameters that its result is made of, one after the other in
+ * memory, each once. *n 0: it is no such function. */
+bt_status bt__func_parts(bt_ctx *, bt_arena *, const bt_func *, uint32_t *n,
+                         const uint32_t **out) BT_MUST_USE;
 
 /* The type of an input or output of a kernel; NULL: of a temp, which has none. */
 const bt_type *bt__buffer_type(const bt_func *, const bt_kernel_buffer *);

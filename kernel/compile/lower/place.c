@@ -278,6 +278,31 @@ static bt_status add_kernel(struct bt__kernels *k, const struct bt__primitive *p
     return kernel->name && BT_PUSH(k->arena, &k->kernels, kernel) ? NULL : bt_no_memory();
 }
 
+/* The function's parts, by what its only kernel calls them. */
+static bt_status find_parts(const struct bt__kernels *k, struct bt__primitive *p)
+{
+    const bt_lowering *l = &p->lowering;
+    const bt_kernel *kernel = l->nkernel == 1 ? l->kernels[0] : NULL;
+    const uint32_t *leaves;
+    uint32_t n;
+    if (!kernel || kernel->nout != 1 || kernel->nin < 2)
+        return NULL;
+    BT_TRY(bt__func_parts(k->ctx, k->arena, p->func, &n, &leaves));
+    uint32_t *parts = BT_NEWS(k->arena, uint32_t, n);
+    if (!parts)
+        return bt_no_memory();
+    for (uint32_t i = 0; i < n; i++) {
+        while (parts[i] < kernel->nin && (kernel->in[parts[i]].kind != BT_BUFFER_INPUT ||
+                                          kernel->in[parts[i]].index != leaves[i]))
+            parts[i]++;
+        if (parts[i] == kernel->nin)
+            return NULL;
+    }
+    p->npart = n;
+    p->parts = parts;
+    return NULL;
+}
+
 bt_status bt__place_primitive(struct bt__kernels *k, const bt_store *store,
                               const bt_global *global, const struct bt__primitive **out)
 {
@@ -299,5 +324,6 @@ bt_status bt__place_primitive(struct bt__kernels *k, const bt_store *store,
         return bt_no_memory();
     for (uint32_t i = 0; i < p->lowering.nkernel; i++)
         BT_TRY(add_kernel(k, p, i));
+    BT_TRY(find_parts(k, p));
     return bt_map_put(&k->primitives, global, p) ? NULL : bt_no_memory();
 }

@@ -149,6 +149,22 @@ static int is_alias(const bt_live_range *b, const bt_live_range *a, uint32_t num
     return may && a->offset == b->offset;
 }
 
+/* Whether `b` lies at its place in `a`, which is made of it and others that do so, too. */
+static int is_part(const bt_live_range *ranges, const bt_live_range *a,
+                   const bt_live_range *b)
+{
+    const bt_type *at = a->offset;
+    int is = 0;
+    for (uint32_t i = 0; i < a->npart; i++) {
+        const bt_live_range *part = &ranges[a->parts[i]];
+        if (!at || part->storage != a->storage || part->offset != at)
+            return 0;
+        is |= part == b;
+        at = bt_dim_add(at->store, at, part->nbytes);
+    }
+    return is;
+}
+
 /* Texts and dims in turn, ended by NULL. */
 static bt_status fail(bt_ctx *ctx, const bt_live_range *a, const char *const *texts,
                       const bt_type *const *dims)
@@ -191,7 +207,8 @@ static bt_status check(bt_ctx *ctx, uint32_t n, const bt_live_range *ranges)
             return fail_beyond(ctx, a, size);
         for (uint32_t k = i + 1; k < n; k++) {
             if (share_time(a, &ranges[k]) && may_share_bytes(a, &ranges[k]) &&
-                !is_alias(&ranges[k], a, i) && !is_alias(a, &ranges[k], k))
+                !is_alias(&ranges[k], a, i) && !is_alias(a, &ranges[k], k) &&
+                !is_part(ranges, &ranges[k], a) && !is_part(ranges, a, &ranges[k]))
                 return fail_shared(ctx, a, &ranges[k]);
         }
     }

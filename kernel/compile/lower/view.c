@@ -126,9 +126,8 @@ static const bt_node *normal(bt_graph *g, const bt_node *e)
     return e;
 }
 
-/* Where an element stands in row-major order; NULL: no memory, or not a number. */
-static const bt_node *position(bt_graph *g, const bt_array *array,
-                               const bt_node *const *indices)
+const bt_node *bt__node_position(bt_graph *g, const bt_array *array,
+                                 const bt_node *const *indices)
 {
     const bt_node *sum = bt_node_int(g, 0);
     int64_t step = 1, extent;
@@ -161,7 +160,8 @@ static int is_view(bt_graph *g, const bt_array *to, const bt_node *read)
             !bt_mul_int64(nfrom, extent, &nfrom))
             return 0;
     }
-    const bt_node *there = position(g, from, read->args), *here = position(g, to, own);
+    const bt_node *there = bt__node_position(g, from, read->args),
+                  *here = bt__node_position(g, to, own);
     return nto == nfrom && here && here == there;
 }
 

@@ -175,6 +175,9 @@ BT_API uint32_t bt_compiled_find_kernel(const bt_compiled *, const char *name);
 BT_API const char *bt_invoke_kernel(const bt_value *);
 /* What it gives for the kernel's dims; NULL: no list of dims. */
 BT_API const bt_shape_type *bt_invoke_dims(const bt_call *);
+/* Whether nothing is left to do for it: all that its output is made of (attribute `parts`) lies
+ * there, one after the other, in a planned program. Its kernel is not to be run then. */
+BT_API int bt_invoke_is_done(const bt_call *);
 /* What an executor knows the leaves of a planned function's values by, such as where each
  * tensor is: an item of its own for each. */
 typedef struct bt_leaves {
@@ -274,6 +277,11 @@ typedef struct bt_live_range {
      * is their last, which allows that, and all have as many bytes. */
     uint32_t nalias;
     const uint32_t *aliases;
+    /* Those of the list that it is made of, one after the other: its only kernel lays them
+     * like that, and nothing writes them afterwards, so that they may lie in it. All of them
+     * do, or none. */
+    uint32_t npart;
+    const uint32_t *parts;
 } bt_live_range;
 /* In order of the function; the list lives in the arena. What happens to a memory.view
  * happens to the tensor that it is of. */

@@ -203,8 +203,8 @@ const struct verb verb_compare = {
                "\n"
                "The defaults allow what the same program may differ by on two executors or\n"
                "targets, whose sums are taken in different order: rtol is 1e-5 for float32,\n"
-               "1e-12 for float64, 4e-3 for float16, 3e-2 for bfloat16, 0.5 or 1 for float8_*, and 0 for integers;\n"
-               "--rtol 0 asks for equal values.",
+               "1e-12 for float64, 4e-3 for float16, 3e-2 for bfloat16, 0.5 or 1 for float8,\n"
+               "and 0 for integers; --rtol 0 asks for equal values.",
     .examples = "  baton run digits.baton -i image=random:1 -o right\n"
                 "  baton run digits.baton -i image=random:1 --executor graph -o fast\n"
                 "  baton compare fast right",

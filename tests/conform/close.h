@@ -6,24 +6,13 @@
 
 #include <baton/value.h>
 
-static inline double epsilon_of(bt_dtype dtype)
-{
-    switch (dtype) {
-    case BT_FLOAT16: return 0x1p-10;
-    case BT_BFLOAT16: return 0x1p-7;
-    case BT_FLOAT32: return 0x1p-23;
-    case BT_FLOAT64: return 0x1p-52;
-    default: return 0;
-    }
-}
-
 /* Sums are taken in another order and in fewer bits than the evaluator's: 16 units of the
  * last place of an element, and 8 of the largest. Integers are equal; where they are
  * rounded from floats (pixels between pixels), one step apart at most. */
 static inline int is_close(const bt_tensor *got, const bt_tensor *want, int64_t step,
                            double *worst)
 {
-    double epsilon = epsilon_of(want->dtype), largest = bt_tensor_largest(want);
+    double epsilon = bt_dtype_epsilon(want->dtype), largest = bt_tensor_largest(want);
     if (got->dtype != want->dtype || got->nelem != want->nelem)
         return 0;
     for (int64_t i = 0; i < want->nelem; i++) {

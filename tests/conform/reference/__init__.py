@@ -3,9 +3,12 @@ import zipfile
 
 import numpy as np
 
+from . import float8
+
 FUNCTIONS = {}
 
-EPSILON = {"float16": 2.0**-10, "bfloat16": 2.0**-7, "float32": 2.0**-23, "float64": 2.0**-52}
+EPSILON = {"float16": 2.0**-10, "bfloat16": 2.0**-7, "float32": 2.0**-23, "float64": 2.0**-52,
+           **{dtype: 2.0**-digits for dtype, (digits, _, _) in float8.FORMATS.items()}}
 
 
 def reference(*names, ulp=None, sums=False, near_steps=False):
@@ -48,11 +51,13 @@ def numpy_dtype(dtype):
 
 
 def bits_of(dtype):
-    return 8 if dtype == "bool" else int(dtype.lstrip("bfloatuint"))
+    return 8 if dtype == "bool" else int(dtype.split("_")[0].lstrip("bfloatuint"))
 
 
 def widen(array, dtype):
     """A stored array as its reference function sees it."""
+    if dtype in float8.FORMATS:
+        return float8.widened(array.view(np.uint8), dtype)
     if dtype == "bfloat16":
         bits = array.view(np.uint16).astype(np.uint32) << 16
         return bits.view(np.float32).astype(np.float64)
@@ -62,6 +67,8 @@ def widen(array, dtype):
 def rounded(value, dtype):
     """float64 in a narrower float type, to nearest even, widened again."""
     value = np.asarray(value, dtype=np.float64)
+    if dtype in float8.FORMATS:
+        return float8.rounded(value, dtype)
     with np.errstate(over="ignore"):
         near = value.astype("float32" if dtype == "bfloat16" else dtype)
     if dtype != "bfloat16":
@@ -181,6 +188,8 @@ def compare_floats(got, expected, dtype, function):
         if function.sums and scale.size:
             scale = np.maximum(scale, scale.max())
         least = 2.0**-24 if dtype == "float16" else 2.0**-126  # what is below is denormal
+        if dtype in float8.FORMATS:
+            least = 2.0**(1 - float8.FORMATS[dtype][1])
         # the reference is not exact itself
         own = 2.0**-46 * scale if function.sums else 0
         slack = function.ulp * EPSILON[dtype] * np.maximum(scale, least) + own

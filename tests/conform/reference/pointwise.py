@@ -3,7 +3,7 @@ import math
 
 import numpy as np
 
-from . import bits_of, cast, elementwise, is_float, reference, rounded, wrapped
+from . import bits_of, cast, elementwise, float8, is_float, reference, rounded, wrapped
 
 
 def binary(name, of_floats, of_integers, ulp=1):
@@ -36,7 +36,12 @@ binary("trunc_divide", lambda a, b: np.trunc(a / b), lambda a, b, n: truncated(a
 binary("floor_mod", np.mod, lambda a, b, n: a % b if b else 0)
 binary("trunc_mod", np.fmod, lambda a, b, n: a - b * truncated(a, b) if b else 0)
 binary("mod", np.fmod, lambda a, b, n: a - b * truncated(a, b) if b else 0)
-binary("power", np.power, integer_power, ulp=4)
+def power(a, b):
+    """As C's pow: the power 0.5 of -inf is inf, of which NumPy takes the root."""
+    return np.where((a == -np.inf) & (b == 0.5), np.inf, np.power(a, b))
+
+
+binary("power", power, integer_power, ulp=4)
 binary("maximum", np.maximum, lambda a, b, n: max(a, b))
 binary("minimum", np.minimum, lambda a, b, n: min(a, b))
 binary("left_shift", None, lambda a, b, n: a << b if 0 <= b < n else 0)
@@ -133,7 +138,17 @@ def sign(call, x):
 
 @reference("cast", "cast_like")
 def convert(call, x, like=None):
-    return cast(x, call.dtypes[0], call.out)
+    y = cast(x, call.dtypes[0], call.out)
+    if call.out not in float8.FORMATS or call.dtypes[0] == call.out:
+        return y
+    most = float8.sizes(call.out, 128)[float8.FORMATS[call.out][2]]
+    if call.attrs.get("saturate", True):
+        return np.clip(y, -most, most)
+    # half way to where the next number would stand is beyond, unless the greatest has the even code
+    size, limit = np.abs(x.astype(np.float64)), {"float8_e4m3fn": 464, "float8_e4m3fnuz": 248}.get(call.out, 61440)
+    is_beyond = size > limit if call.out == "float8_e4m3fn" else size >= limit
+    beyond = np.copysign(np.inf, y) if call.out == "float8_e5m2" else np.nan
+    return np.where(is_beyond, beyond, y)
 
 
 @reference("reinterpret")
@@ -143,6 +158,8 @@ def reinterpret(call, x):
         return bits != 0
     if call.out == "bfloat16":
         return (bits.astype(np.uint32) << 16).view(np.float32).astype(np.float64)
+    if call.out in float8.FORMATS:
+        return float8.widened(bits, call.out)
     return bits.view(call.out).astype(np.float64 if is_float(call.out) else call.out)
 
 

@@ -164,11 +164,8 @@ static void check_transposed(bt_ctx *ctx, const struct transposed *t)
                      want);
     }
     assert_true(is_finite ? nodd == 0 : nodd > 0 && nodd < n / NOUT);
-    if (t->is_constant) { // it is known before the program runs
-        assert_non_null(flag);
-        assert_int_equal(flag->nelem, 1);
-        assert_int_equal(((const uint8_t *)flag->data)[0], is_finite);
-    }
+    if (t->is_constant) // terms that are outside are left out, and nobody asks
+        assert_null(flag);
     bt_object_unref(expected);
     bt_object_unref(found);
     bt_compiled_unref(compiled[0]);

@@ -271,10 +271,11 @@ static int parse_header(bt__parser *p, header *out)
     return bt__expect(p, BT_TOKEN_RBRACKET) && bt__expect(p, BT_TOKEN_LBRACE);
 }
 
-static bt_tensor *create(bt__parser *p, const header *h)
+static bt_tensor *create_of(bt__parser *p, const header *h, uint32_t rank,
+                            const int64_t *dims)
 {
     bt_tensor *tensor = NULL;
-    bt_status status = bt_tensor_create(p->ctx, h->dtype, h->rank, h->dims, &tensor);
+    bt_status status = bt_tensor_create(p->ctx, h->dtype, rank, dims, &tensor);
     if (!status)
         return tensor;
     if (status->code == BT_ERR_MEMORY)
@@ -282,6 +283,11 @@ static bt_tensor *create(bt__parser *p, const header *h)
     else
         bt__error(p, status->code, h->start, p->end - h->start, "%s", status->message);
     return NULL;
+}
+
+static bt_tensor *create(bt__parser *p, const header *h)
+{
+    return create_of(p, h, h->rank, h->dims);
 }
 
 static bt_tensor *make_splat(bt__parser *p, const header *h, element value)
@@ -441,15 +447,16 @@ static bt_tensor *find_weight(bt__parser *p, const char *name, const bt__token *
     return NULL;
 }
 
-/* npy has no name for some floats: their bits come back as another type of the same width. */
+/* npy has no name for some floats: their bits come back as another type of the same width, in the
+ * shape that they have there. */
 static bt_tensor *as_nameless(bt__parser *p, const header *h, bt_tensor *tensor)
 {
     if (!bt_dtype_is_small_float(h->dtype) || h->dtype == BT_FLOAT16 ||
         bt_dtype_nbytes(tensor->dtype) != bt_dtype_nbytes(h->dtype) ||
         !bt_tensor_is_dense(tensor) || tensor->dtype == h->dtype)
         return tensor;
-    bt_tensor *out = create(p, h);
-    if (out && out->nelem == tensor->nelem && out->nelem)
+    bt_tensor *out = create_of(p, h, tensor->rank, tensor->dims);
+    if (out && out->nelem)
         memcpy(out->data, tensor->data, bt_tensor_nbytes(out));
     bt_tensor_unref(tensor);
     return out;

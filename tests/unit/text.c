@@ -388,6 +388,47 @@ static void test_weights_live_in_a_file_beside_the_text(void **state)
     bt_module_unref(module);
 }
 
+/* Whose type npy has no name for, too. */
+static void test_weights_of_another_shape_are_refused(void **state)
+{
+    (void)state;
+    static const struct {
+        bt_dtype there;
+        const char *dtype, *written; /* all are of 3 elements there */
+    } rows[] = {
+        { BT_FLOAT32, "float32", "(2)" },    { BT_UINT8, "float8_e5m2", "(2)" },
+        { BT_UINT8, "float8_e5m2", "(40)" }, { BT_UINT8, "float8_e5m2", "(3, 1)" },
+        { BT_UINT16, "bfloat16", "(2)" },    { BT_UINT16, "bfloat16", "(4)" },
+        { BT_UINT16, "float8_e5m2", "(6)" }, { BT_FLOAT32, "bfloat16", "(3)" },
+    };
+    char folder[] = "/tmp/baton-text-XXXXXX", path[64];
+    assert_non_null(mkdtemp(folder));
+    snprintf(path, sizeof(path), "%s/w.npz", folder);
+    for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
+        const int64_t n = 3;
+        bt_tensor *there = NULL;
+        bt_module *module = NULL;
+        bt_text bytes, text;
+        bt_text_init(&bytes, bt_ctx_scratch(ctx));
+        bt_text_init(&text, bt_ctx_scratch(ctx));
+        assert_ok(ctx, bt_tensor_create(ctx, rows[i].there, 1, &n, &there));
+        memset(there->data, 0, bt_tensor_nbytes(there));
+        assert_ok(ctx, bt_npz_write(ctx, 1, &(bt_npz_entry){ "c", there }, &bytes));
+        assert_ok(ctx, bt_file_write(ctx, path, bytes.at, bytes.len));
+        bt_text_addf(&text,
+                     HEADER "#[weights = \"w.npz\"]\n"
+                            "def @main() { const[%s, %s]{data \"c\"} }",
+                     rows[i].written, rows[i].dtype);
+        const char *program = bt_text_get(&text);
+        assert_non_null(program);
+        assert_error(bt_parse(ctx, "test.bt", folder, program, strlen(program), &module),
+                     BT_ERR_SHAPE, "not as written here");
+        bt_tensor_unref(there);
+    }
+    remove(path);
+    remove(folder);
+}
+
 static void test_dims_of_every_form(void **state)
 {
     (void)state;
@@ -490,6 +531,7 @@ static const struct CMUnitTest tests[] = {
     TEST(test_large_constants_stand_at_the_end),
     TEST(test_data_keeps_its_name),
     TEST(test_weights_live_in_a_file_beside_the_text),
+    TEST(test_weights_of_another_shape_are_refused),
     TEST(test_dims_of_every_form),
     TEST(test_anonymous_dims_out_of_order_are_listed),
     TEST(test_untyped_programs_print_what_is_known),

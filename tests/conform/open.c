@@ -216,11 +216,18 @@ static bt_status evaluate(struct trial *t, const bt_func *func, uint32_t nin,
 
 static int is_nan(bt_dtype dtype, const void *at)
 {
+    double d = 0;
     float f;
-    double d;
     uint16_t h;
-    memcpy(&h, at, sizeof(h));
-    if (dtype == BT_FLOAT16 || dtype == BT_BFLOAT16) {
+    uint8_t b;
+    if (bt_dtype_nbytes(dtype) == sizeof(b)) {
+        memcpy(&b, at, sizeof(b));
+        d = (double)(dtype == BT_FLOAT8_E4M3FN     ? bt_float8_e4m3fn_to_float(b)
+                     : dtype == BT_FLOAT8_E4M3FNUZ ? bt_float8_e4m3fnuz_to_float(b)
+                     : dtype == BT_FLOAT8_E5M2     ? bt_float8_e5m2_to_float(b)
+                                                   : bt_float8_e5m2fnuz_to_float(b));
+    } else if (dtype == BT_FLOAT16 || dtype == BT_BFLOAT16) {
+        memcpy(&h, at, sizeof(h));
         d = (double)(dtype == BT_FLOAT16 ? bt_half_to_float(h) : bt_bfloat_to_float(h));
     } else if (dtype == BT_FLOAT32) {
         memcpy(&f, at, sizeof(f));
@@ -246,7 +253,9 @@ static int are_same(const struct trial *t, bt_dtype dtype, size_t nbytes, const 
         if (t->target && is_float && is_nan(dtype, x + i / width * width) &&
             is_nan(dtype, y + i / width * width))
             continue;
-        int is_sign = is_float && i % width == width - 1 && (x[i] ^ y[i]) == 0x80;
+        int is_sign =
+            is_float && i % width == width - 1 && (x[i] ^ y[i]) == 0x80 &&
+            is_nan(dtype, x + i / width * width) == is_nan(dtype, y + i / width * width);
         int is_zero = is_sign && (x[i] & 0x7f) == 0;
         for (size_t k = 1; is_zero && k < width; k++)
             is_zero = x[i - k] == 0;

@@ -138,6 +138,7 @@ static void write_cast(bt_formula *f, const bt_formula_call *call)
     }
 }
 
+static const bt_layout_facet layout = { .choose = bt_layout_follow };
 static const bt_plain_facet reinterpret = PLAIN(plain_reinterpret, NULL, 0, NULL);
 
 /* ---- rows ---- */
@@ -165,17 +166,19 @@ static const bt_op ops[] = {
         .attrs_nbytes = sizeof(struct cast_attrs),
         .relate = relate_cast,
         .write_formula = write_cast,
-        .facets = BT_FACET_ROWS(BT_CASES(
-            "float32[2, 3] = -9..9 | dtype=\"int32\"\nint32[4] | dtype=\"int8\"\n"
-            "float32[] = -900..900 | dtype=\"uint8\"\nbool[3] | dtype=\"float16\"\n"
-            "float64[4] | dtype=\"bfloat16\"\nint64[0, 2] | dtype=\"float32\"\n"
-            "float32[4] = -1..1 | dtype=\"bool\"\n"
-            "float32[2, 3] = -900..900 | dtype=\"float8_e4m3fn\"\n"
-            "float64[4] = -1..1 | dtype=\"float8_e4m3fnuz\"\n"
-            "float16[9] = -65000..65000 | dtype=\"float8_e5m2\"\n"
-            "int64[5] = -99999..99999 | dtype=\"float8_e5m2fnuz\"\n"
-            "bfloat16[9] = -900..900 | dtype=\"float8_e4m3fn\", saturate=False\n"
-            "float32[9] = -99999..99999 | dtype=\"float8_e5m2\", saturate=False")),
+        .facets = BT_FACET_ROWS(
+            BT_CASES(
+                "float32[2, 3] = -9..9 | dtype=\"int32\"\nint32[4] | dtype=\"int8\"\n"
+                "float32[] = -900..900 | dtype=\"uint8\"\nbool[3] | dtype=\"float16\"\n"
+                "float64[4] | dtype=\"bfloat16\"\nint64[0, 2] | dtype=\"float32\"\n"
+                "float32[4] = -1..1 | dtype=\"bool\"\n"
+                "float32[2, 3] = -900..900 | dtype=\"float8_e4m3fn\"\n"
+                "float64[4] = -1..1 | dtype=\"float8_e4m3fnuz\"\n"
+                "float16[9] = -65000..65000 | dtype=\"float8_e5m2\"\n"
+                "int64[5] = -99999..99999 | dtype=\"float8_e5m2fnuz\"\n"
+                "bfloat16[9] = -900..900 | dtype=\"float8_e4m3fn\", saturate=False\n"
+                "float32[9] = -99999..99999 | dtype=\"float8_e5m2\", saturate=False"),
+            BT_FACET("layout", layout)),
     },
     {
         .name = "cast_like",
@@ -185,9 +188,11 @@ static const bt_op ops[] = {
         .inputs = like_inputs,
         .relate = relate_cast_like,
         .write_formula = write_cast,
-        .facets = BT_FACET_ROWS(BT_CASES(
-            "float32[2, 3] = -9..9, int32[]\nint8[], float64[2]\nbool[0], int64[3]\n"
-            "float32[5], float8_e5m2[]")),
+        .facets = BT_FACET_ROWS(
+            BT_CASES(
+                "float32[2, 3] = -9..9, int32[]\nint8[], float64[2]\nbool[0], int64[3]\n"
+                "float32[5], float8_e5m2[]"),
+            BT_FACET("layout", layout)),
     },
     {
         .name = "copy",

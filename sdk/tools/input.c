@@ -23,7 +23,8 @@ static const char *const dtypes[] = {
 #include <baton/dtypes.def>
 };
 
-/* For an unknown name: known names with the same letters, or else with the same digits. */
+/* For an unknown name: known names with the same letters, or else with the same digits; those with
+ * a format behind, as float8_e5m2, where one is given. */
 static bt_status unknown_dtype(bt_ctx *ctx, const char *name, size_t n)
 {
     size_t letters = strcspn(name, "0123456789=");
@@ -38,7 +39,8 @@ static bt_status unknown_dtype(bt_ctx *ctx, const char *name, size_t n)
                                     memcmp(dtypes[i] + own, digits, n - letters) == 0 &&
                                     dtypes[i][0] == name[0]
                               : own == letters && memcmp(dtypes[i], name, own) == 0;
-            if (is_near)
+            const int has_format = memchr(name, '_', n) != NULL;
+            if (is_near && (strchr(dtypes[i], '_') != NULL) == has_format)
                 bt_text_addf(&known, "%s%s", known.len ? " or " : "; did you mean ",
                              dtypes[i]);
         }

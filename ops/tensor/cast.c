@@ -158,7 +158,8 @@ static const bt_op ops[] = {
         .name = "cast",
         .revision = 1,
         .doc = "Converts elements to another dtype.\nThe shape stays. To float8 types, "
-               "numbers beyond the greatest one become it, and so do infinities; with "
+               "numbers beyond the greatest one become it, and so do infinities "
+               "of other types; with "
                "saturate=False they become infinity, or NaN where there is none.",
         .source = "Relay, cast; ONNX Cast-25",
         .inputs = inputs,

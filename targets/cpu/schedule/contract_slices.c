@@ -100,9 +100,8 @@ int64_t cpu_columns_of_slices(const struct cpu_tiling *p)
     int64_t length;
     if (!find_slices(p, &dim, &length))
         return 0;
-    const int64_t terms = length * terms_inside(p, &dim);
-    return COLUMNS_NBYTES / nbytes_of(p->b) /
-           (terms < COLUMNS_NBYTES ? terms : COLUMNS_NBYTES / 4);
+    const int64_t column = length * terms_inside(p, &dim) * nbytes_of(p->b);
+    return column < COLUMNS_NBYTES ? COLUMNS_NBYTES / column : 1;
 }
 
 void cpu_choose_slices(const struct cpu_tiling *p, struct cpu_blocks *b)

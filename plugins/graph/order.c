@@ -100,17 +100,30 @@ static bt_status order_step(struct orderer *o, uint32_t number)
     return NULL;
 }
 
+static bt_status name_queue(bt_arena *arena, struct session *s, uint32_t number)
+{
+    bt_text name;
+    bt_text_init(&name, arena);
+    bt_text_addf(&name, "%s %s", s->compiled->targets[number / 2]->text,
+                 number % 2 ? "copies" : "kernels");
+    s->queues[number].name = bt_text_get(&name);
+    return s->queues[number].name ? NULL : bt_no_memory();
+}
+
 bt_status order_steps(bt_arena *arena, struct session *s)
 {
     struct orderer o = { .arena = arena, .s = s };
     s->nqueue = 2 * s->compiled->ntarget;
     s->queues = BT_NEWS(arena, struct queue, s->nqueue);
     s->values = BT_NEWS(arena, uint64_t, s->nstep);
+    s->times = BT_NEWS(arena, bt_times, s->nstep);
     s->events = BT_NEWS(arena, bt_event, s->nqueue);
     o.blocks = BT_NEWS(arena, access_list, s->nblock);
     o.latest = BT_NEWS(arena, uint32_t, s->nqueue);
-    if (!s->queues || !s->values || !s->events || !o.blocks || !o.latest)
+    if (!s->queues || !s->values || !s->times || !s->events || !o.blocks || !o.latest)
         return bt_no_memory();
+    for (uint32_t i = 0; i < s->nqueue; i++)
+        BT_TRY(name_queue(arena, s, i));
     for (uint32_t i = 0; i < s->nstep; i++)
         BT_TRY(order_step(&o, i));
     return NULL;

@@ -107,7 +107,7 @@ void close_queues(struct session *s)
     for (uint32_t i = 0; i < s->nqueue; i++) {
         if (s->queues[i].opened)
             use_of(s, i)->target->close_queue(s->queues[i].opened);
-        s->queues[i] = (struct queue){ 0 };
+        s->queues[i] = (struct queue){ .name = s->queues[i].name };
     }
 }
 
@@ -129,14 +129,16 @@ static bt_status finish(bt_ctx *ctx, struct session *s)
 
 /* What the step comes after: events of the same target in *order, all else is waited for. */
 static bt_status take_order(bt_ctx *ctx, struct session *s, const struct step *step,
-                            bt_order *order)
+                            bt_times *times, bt_order *order)
 {
     struct queue *queue = step->queue == NO_QUEUE ? NULL : &s->queues[step->queue];
     if (queue && !queue->opened) {
         const bt_target_use *use = use_of(s, step->queue);
         BT_TRY(use->target->open_queue(ctx, use->instance, &queue->opened));
     }
-    *order = (bt_order){ .queue = queue ? queue->opened : NULL, .waits = s->events };
+    *order = (bt_order){ .queue = queue ? queue->opened : NULL,
+                         .waits = s->events,
+                         .times = times };
     for (uint32_t i = 0; i < step->nwait; i++) {
         const uint32_t other = s->steps[step->waits[i]].queue;
         const bt_event event = { s->queues[other].opened, s->values[step->waits[i]] };
@@ -222,15 +224,25 @@ static bt_status skip_step(bt_ctx *ctx, struct session *s, uint32_t number)
     return NULL;
 }
 
+/* Whether its queue tells when it ran, so that nobody has to wait for it to know. */
+static int tells_times(const struct session *s, const struct step *step,
+                       const bt_run_hook *hook)
+{
+    return hook && hook->queued && step->queue != NO_QUEUE &&
+           use_of(s, step->queue)->target->tells_times;
+}
+
 static bt_status run_step(bt_ctx *ctx, struct session *s, uint32_t number,
                           const bt_run_hook *hook)
 {
     const struct step *step = &s->steps[number];
-    const int is_seen = hook && step->kernel != COPY;
+    const int is_timed = tells_times(s, step, hook),
+              is_seen = hook && !is_timed && step->kernel != COPY;
     bt_order order;
+    s->times[number] = (bt_times){ 0 };
     if (is_idle(s, step))
         return skip_step(ctx, s, number);
-    BT_TRY(take_order(ctx, s, step, &order));
+    BT_TRY(take_order(ctx, s, step, is_timed ? &s->times[number] : NULL, &order));
     const uint64_t start = is_seen ? bt_now_ns() : 0;
     BT_TRY(step->kernel == COPY
                ? run_copy(ctx, s, step, &order)
@@ -255,5 +267,11 @@ bt_status run_steps(bt_ctx *ctx, struct session *s, const bt_run_hook *hook)
         if (status)
             (void)note_failure(s, i, status);
     }
-    return finish(ctx, s);
+    bt_status status = finish(ctx, s);
+    for (uint32_t i = 0; !status && i < s->nstep; i++) {
+        if (s->times[i].end_ns)
+            hook->queued(hook->self, s->steps[i].value, s->queues[s->steps[i].queue].name,
+                         s->times[i].begin_ns, s->times[i].end_ns);
+    }
+    return status;
 }

@@ -66,7 +66,8 @@ struct step {
 
 /* Of a target's kernels or its copies; number 2 * target, or one more. */
 struct queue {
-    void *opened;   /* NULL: not yet */
+    const char *name; /* "npu kernels" */
+    void *opened;     /* NULL: not yet */
     uint32_t nstep; /* 1 + the step that was put into it last; 0: none in this call */
     uint64_t done;  /* what its counter is known to have come to */
 };
@@ -109,6 +110,7 @@ struct session {
     void **buffers;       /* of one launch */
     uint64_t *offsets;
     uint64_t *values;  /* by step: its event's, if it was put into a queue */
+    bt_times *times;   /* ... and when that ran, where a hook wants to know */
     bt_event *events;  /* that one step waits for */
     bt_status failure; /* of the first step that has failed; NULL: none has */
     uint32_t failed;   /* that step */

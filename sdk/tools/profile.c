@@ -218,12 +218,23 @@ static json_t *describe_event(const bt_profile *profile, const bt_profile_event 
         json_object_set_new(args, "bytes", json_integer(row->nbytes));
     return json_pack("{s:s, s:s, s:s, s:f, s:f, s:i, s:i, s:o}", "name", row->name, "cat",
                      "baton", "ph", "X", "ts", (double)event->start_ns / 1e3, "dur",
-                     (double)event->elapsed_ns / 1e3, "pid", 1, "tid", 1, "args", args);
+                     (double)event->elapsed_ns / 1e3, "pid", 1, "tid",
+                     (int)event->track + 1, "args", args);
+}
+
+/* "M": what a track is called. */
+static json_t *describe_track(const bt_profile *profile, uint32_t track)
+{
+    return json_pack("{s:s, s:s, s:i, s:i, s:{s:s}}", "name", "thread_name", "ph", "M",
+                     "pid", 1, "tid", (int)track + 1, "args", "name",
+                     profile->tracks[track]);
 }
 
 int write_trace(struct tool *tool, const bt_profile *profile, const char *path)
 {
     json_t *list = json_array();
+    for (uint32_t i = 0; i < profile->ntrack; i++)
+        json_array_append_new(list, describe_track(profile, i));
     for (uint32_t i = 0; i < profile->nevent; i++)
         json_array_append_new(list, describe_event(profile, &profile->events[i]));
     json_t *all = json_pack("{s:s, s:o}", "displayTimeUnit", "ms", "traceEvents", list);

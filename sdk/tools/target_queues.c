@@ -325,10 +325,13 @@ static void *place(const struct memory *m)
     return m->block ? m->block : m->host;
 }
 
-static bt_status enqueue(struct lab *lab, int set, struct queue *queue,
-                         const bt_event *after, const uint32_t *stop, uint64_t *value)
+static bt_status enqueue_timed(struct lab *lab, int set, struct queue *queue,
+                               const bt_event *after, const uint32_t *stop,
+                               bt_times *times, uint64_t *value)
 {
-    const bt_order order = { .queue = queue->at, .nwait = after != NULL, .waits = after };
+    const bt_order order = {
+        .queue = queue->at, .nwait = after != NULL, .waits = after, .times = times
+    };
     void *buffers[MOST_BUFFERS + 1];
     uint64_t offsets[MOST_BUFFERS + 1];
     const uint32_t n = lab->kernel->nin;
@@ -351,6 +354,12 @@ static bt_status enqueue(struct lab *lab, int set, struct queue *queue,
     watchdog_end();
     queue->last = status ? queue->last : *value;
     return status;
+}
+
+static bt_status enqueue(struct lab *lab, int set, struct queue *queue,
+                         const bt_event *after, const uint32_t *stop, uint64_t *value)
+{
+    return enqueue_timed(lab, set, queue, after, stop, NULL, value);
 }
 
 static bt_status wait(struct lab *lab, struct queue *queue, uint64_t value)
@@ -529,6 +538,36 @@ static bt_status check_failure(struct lab *lab, struct queue *queue)
     return NULL;
 }
 
+/* Of two commands of one queue: each begins before it ends, both in the time between here and
+ * there, and the second one when the first has ended. */
+static bt_status check_times(struct lab *lab, struct queue *queue)
+{
+    bt_times first = { 0 }, second = { 0 };
+    uint64_t value;
+    if (!lab->use->target->tells_times)
+        return NULL;
+    const uint64_t begin = bt_now_ns();
+    BT_TRY(enqueue_timed(lab, 0, queue, NULL, NULL, &first, &value));
+    BT_TRY(enqueue_timed(lab, 1, queue, NULL, NULL, &second, &value));
+    BT_TRY(wait(lab, queue, value));
+    const uint64_t end = bt_now_ns();
+    if (!first.end_ns || !second.end_ns)
+        say(lab,
+            "tells_times is set, and bt_order.times of a command that is done is not "
+            "written");
+    else if (first.begin_ns < begin || first.end_ns < first.begin_ns ||
+             second.begin_ns < first.end_ns || second.end_ns < second.begin_ns ||
+             end < second.end_ns)
+        say(lab,
+            "bt_order.times of two commands, from when the first is given: %" PRId64
+            "..%" PRId64 " and %" PRId64 "..%" PRId64 " ns, where both were done after "
+            "%" PRId64 ": they run one after the other, and times are those of bt_now_ns",
+            (int64_t)(first.begin_ns - begin), (int64_t)(first.end_ns - begin),
+            (int64_t)(second.begin_ns - begin), (int64_t)(second.end_ns - begin),
+            (int64_t)(end - begin));
+    return NULL;
+}
+
 static bt_status check_all(struct lab *lab, struct queue *a, struct queue *b,
                            struct queue *c)
 {
@@ -544,6 +583,8 @@ static bt_status check_all(struct lab *lab, struct queue *a, struct queue *b,
         BT_TRY(check_order(lab, a, a));
         BT_TRY(check_order(lab, i % 2 ? a : b, i % 2 ? b : a));
     }
+    if (!lab->fault)
+        BT_TRY(check_times(lab, a));
     return lab->fault ? NULL : check_failure(lab, c);
 }
 

@@ -74,6 +74,8 @@ mute|queues: wait fails (the device has stopped) and .failed is 0: it is the val
 copy|queues: a copy does not
 offset|queues: a kernel gives something else where its buffers begin inside their blocks: bt_kernel_call.offsets$
 full|queues: its queues fail: a command waits for 1 events, at most 0$
+untimed|queues: tells_times is set, and bt_order.times of a command that is done is not written$
+sooner|queues: bt_order.times of two commands, from when the first is given: -[0-9]*\.\.[0-9]* and .*times are those of bt_now_ns$
 over|queues: memory of the host with [0-9]* bytes is written to behind its end, by a copy or a kernel$
 dims|programs:$
 fives|programs:$

@@ -84,9 +84,18 @@ expect 0 '^profile: .* ms in 1200001 calls$' ' 600000 .* add ' ' 600001 .* less 
 
 # The trace.
 expect 0 '^output' -- "$@" --executor graph --target reference --trace trace.json
-expect 0 '"traceEvents": \[{"name": "fused_nn_dense_nn_relu", "cat": "baton", "ph": "X", "ts": ' '"from": "line 3, line 4"' \
+expect 0 '"traceEvents": \[{"name": "thread_name", "ph": "M", "pid": 1, "tid": 1, "args": {"name": "host"}}, {"name": "fused_nn_dense_nn_relu", "cat": "baton", "ph": "X", "ts": ' '"from": "line 3, line 4"' \
     -- cat trace.json
 expect 1 'nowhere' -- "$@" --trace nowhere/trace.json
+# Queues have tracks of their own, with the times that the target tells; copies are shown.
+cat > away.baton <<'END1'
+#[version = "baton 0.1"]
+def @main(%x: Tensor[(4, 8), float32]) { exp(negative(%x)) }
+END1
+expect 0 '^profile: .* ms in 4 calls$' ' memory.copy  *line 2$' ' device_claims_negative  *line 2$' -- env BATON_PLUGIN_PATH="$wrong" \
+    "$baton" run away.baton --executor graph --target device.claims,reference -i random:1 --profile --trace away.json
+expect 0 '"tid": 2, "args": {"name": "device.claims copies"}}' '"tid": 3, "args": {"name": "device.claims kernels"}}' \
+    '{"name": "device_claims_negative", "cat": "baton", "ph": "X", [^}]*"tid": 3, ' -- cat away.json
 
 # Conditions of a pipeline ask for the target that programs are compiled for, named or not.
 cat > when.baton <<'END1'

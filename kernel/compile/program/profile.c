@@ -7,6 +7,9 @@
  *               became
  *     vm        the same, and a row for each call of an operator that no target took; none
  *               for numbers that its own instructions compute
+ *
+ * What a target's queue ran is told with the queue's name and its own times; each queue is a
+ * track beside that of the host.
  */
 #include "compile/program/profile.h"
 
@@ -48,9 +51,10 @@ static struct bt__profile_row *add_row(struct bt__profiler *p, const bt_value *v
                : NULL;
 }
 
-static void record(struct bt__profiler *p, const bt_value *value, uint64_t elapsed_ns)
+/* ... of a thing that ran until `end`, on a track. */
+static void record(struct bt__profiler *p, const bt_value *value, uint32_t track,
+                   uint64_t end, uint64_t elapsed_ns)
 {
-    uint64_t end = bt_now_ns() - p->begin_ns;
     uintptr_t number = (uintptr_t)bt_map_find(&p->numbers, value);
     struct bt__profile_row *row = number ? &p->rows.at[number - 1] : add_row(p, value);
     if (!row) {
@@ -61,7 +65,8 @@ static void record(struct bt__profiler *p, const bt_value *value, uint64_t elaps
     row->ncall += row->value == value;
     bt_profile_event event = { .row = (uint32_t)(row - p->rows.at),
                                .start_ns = end > elapsed_ns ? end - elapsed_ns : 0,
-                               .elapsed_ns = elapsed_ns };
+                               .elapsed_ns = elapsed_ns,
+                               .track = track };
     if (p->events.len == MOST_EVENTS)
         p->nleft_out++;
     else if (!BT_PUSH(p->arena, &p->events, event))
@@ -84,6 +89,10 @@ bt_status bt_program_record(bt_program *program, int on)
                                 .begin_ns = bt_now_ns() };
     bt_map_init(&p->numbers, arena, 0);
     bt_map_init(&p->functions, arena, 0);
+    if (!BT_PUSH(arena, &p->tracks, "host")) {
+        bt_arena_destroy(arena);
+        return bt_no_memory();
+    }
     bt__profiler_destroy(program->profiler);
     program->profiler = p;
     program->is_recorded = 1;
@@ -128,7 +137,30 @@ static void tell_binding(void *self, const bt_value *value, const bt_object *res
     const bt_program *program = self;
     (void)result;
     if (program->is_recorded)
-        record(program->profiler, value, elapsed_ns);
+        record(program->profiler, value, 0, bt_now_ns() - program->profiler->begin_ns,
+               elapsed_ns);
+}
+
+/* The number of a track; there are few. 0, the host's, where there is no memory. */
+static uint32_t track_of(struct bt__profiler *p, const char *name)
+{
+    for (uint32_t i = 0; i < p->tracks.len; i++) {
+        if (strcmp(p->tracks.at[i], name) == 0)
+            return i;
+    }
+    const char *copy = bt_arena_text(p->arena, name, strlen(name));
+    if (copy && BT_PUSH(p->arena, &p->tracks, copy))
+        return p->tracks.len - 1;
+    p->failed = 1;
+    return 0;
+}
+
+static void tell_queued(void *self, const bt_value *value, const char *queue,
+                        uint64_t begin_ns, uint64_t end_ns)
+{
+    struct bt__profiler *p = ((const bt_program *)self)->profiler;
+    record(p, value, track_of(p, queue), end_ns > p->begin_ns ? end_ns - p->begin_ns : 0,
+           end_ns > begin_ns ? end_ns - begin_ns : 0);
 }
 
 static void count_call(void *self, const bt_func *func)
@@ -150,7 +182,8 @@ const bt_run_hook *bt__program_hook(bt_program *program)
     program->hook = (bt_run_hook){ .self = program,
                                    .binding = tell_binding,
                                    .before = program->before ? ask_before : NULL,
-                                   .enter = program->is_recorded ? count_call : NULL };
+                                   .enter = program->is_recorded ? count_call : NULL,
+                                   .queued = program->is_recorded ? tell_queued : NULL };
     return program->is_recorded || program->before ? &program->hook : NULL;
 }
 
@@ -282,7 +315,9 @@ bt_status bt_program_profile(bt_program *program, const bt_profile **out)
                              .events = events,
                              .ndim = p->dims.len,
                              .dims = p->dims.at,
-                             .nleft_out = p->nleft_out };
+                             .nleft_out = p->nleft_out,
+                             .ntrack = p->tracks.len,
+                             .tracks = p->tracks.at };
     BT_TRY(tell_functions(p, profile));
     *out = profile;
     return NULL;

@@ -20,6 +20,7 @@ struct bt__profiler {
     bt_vec(bt_profile_event) events;
     bt_vec(bt_profile_dim) dims;
     bt_map functions; /* bt_func -> its calls */
+    bt_vec(const char *) tracks;
     uint64_t begin_ns;
     uint64_t nleft_out; /* events that are not kept */
     uint32_t failed;    /* 1: there was no memory */

@@ -175,6 +175,7 @@ typedef struct bt_profile_event {
     uint32_t row;
     uint64_t start_ns; /* since recording began */
     uint64_t elapsed_ns;
+    uint32_t track; /* which of the profile's */
 } bt_profile_event;
 /* A value that an open dim of the entry had, and in how many runs. */
 typedef struct bt_profile_dim {
@@ -197,6 +198,8 @@ typedef struct bt_profile {
     uint32_t nfunction;
     const bt_profile_function *functions; /* what was called most often first */
     uint64_t nleft_out;                   /* events that came after the first ones */
+    uint32_t ntrack; /* what runs beside each other: the host first, then queues */
+    const char *const *tracks; /* "host", "npu kernels", "npu copies" */
 } bt_profile;
 /* From now on runs are recorded, which takes time and memory of its own; forgets those
  * before. on 0: no more are. */

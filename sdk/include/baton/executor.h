@@ -39,6 +39,12 @@ typedef struct bt_run_hook {
     /* optional: called where a function begins, the entry too, by executors that call
      * functions */
     void (*enter)(void *self, const bt_func *);
+    /* optional: in place of `binding`, for a binding that a queue ran while the host went on:
+     * the queue's name, "npu copies", which lives as long as the session, and when it ran by
+     * bt_now_ns. It is called before the call returns, for a copy between memories too. Where
+     * it is NULL, the executor waits for each binding. */
+    void (*queued)(void *self, const bt_value *, const char *queue, uint64_t begin_ns,
+                   uint64_t end_ns);
 } bt_run_hook;
 
 typedef struct bt_executor {

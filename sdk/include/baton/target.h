@@ -280,7 +280,7 @@ typedef struct bt_target {
      *
      * `value` is what the queue's counter reaches when the command is done; it is greater
      * than that of the command before. What the arguments point to may go when the function
-     * returns, except for memory and `stop`, which stay until the command is done. */
+     * returns, except for memory, `stop` and `times`, which stay until the command is done. */
     bt_status (*open_queue)(bt_ctx *, void *self, void **queue);
     /* All of its commands are done, or it has failed. */
     void (*close_queue)(void *queue);
@@ -314,6 +314,10 @@ typedef struct bt_target {
      * arena. Those with one number of a sum exclude each other. */
     bt_status (*ways)(bt_ctx *, void *self, const bt_func *primitive, bt_arena *,
                       uint32_t *n, const bt_target_way **out);
+    /* optional, of queues. 1: where an order asks for it (bt_order.times), a command's times
+     * are written. Without it, who wants to know how long each command takes waits for one
+     * before giving the next. */
+    uint32_t tells_times;
 } bt_target;
 /* The most versions of one kernel, and the most dims that tell them apart. */
 #define BT_MAX_VERSIONS     8
@@ -381,12 +385,21 @@ typedef struct bt_event {
     uint64_t value;
 } bt_event;
 
+/* When a command ran, by bt_now_ns. */
+typedef struct bt_times {
+    uint64_t begin_ns, end_ns;
+} bt_times;
+
 /* When a command may start: after all commands that were put into its queue before it, and
  * after these events, which belong to queues of the same instance. */
 typedef struct bt_order {
     void *queue;
     uint32_t nwait;
     const bt_event *waits;
+    bt_times
+        *times; /* NULL, or where a target with tells_times writes when the command ran,
+                        before it counts as done; of one that fails, nothing need be written
+                        */
 } bt_order;
 
 #ifdef __cplusplus

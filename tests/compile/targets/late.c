@@ -18,6 +18,7 @@ struct command {
     uint32_t kernel, nwait;
     bt_kernel_call call;
     bt_buffer to, from;
+    bt_times *times;
     bt_event *waits;
     void *lists[];
 };
@@ -88,7 +89,9 @@ static bt_status create(bt_ctx *ctx, const bt_order *order, uint32_t nbuffer,
     struct command *c = bt_alloc(q->instance->registry, nbytes);
     if (!c)
         return bt_no_memory();
-    *c = (struct command){ .nbytes = nbytes, .nwait = order->nwait };
+    *c = (struct command){ .nbytes = nbytes,
+                           .nwait = order->nwait,
+                           .times = order->times };
     c->waits = (bt_event *)(void *)((char *)c->lists + lists);
     if (order->nwait)
         memcpy(c->waits, order->waits, order->nwait * sizeof(bt_event));
@@ -173,7 +176,7 @@ static int is_ready(const struct late_queue *q, const struct command *c,
 static void run_first(bt_ctx *ctx, struct late_queue *q, const struct late_queue *failed)
 {
     struct command *c = q->first;
-    const uint64_t value = c->value;
+    const uint64_t value = c->value, begin = bt_now_ns();
     bt_status status = failed ? bt_fail(ctx, failed->code, "%s (before it)", failed->why)
                        : c->loaded ? far_launch(ctx, c->loaded, c->kernel, &c->call)
                                    : far_copy(ctx, q->instance, &c->to, &c->from);
@@ -181,6 +184,8 @@ static void run_first(bt_ctx *ctx, struct late_queue *q, const struct late_queue
         fail(q, value, status);
         return;
     }
+    if (c->times)
+        *c->times = (bt_times){ begin, bt_now_ns() };
     drop_first(q);
     q->done = value;
 }
@@ -239,7 +244,7 @@ static const bt_attr options[] = { FAR_OPTIONS };
     .options = options, .options_nbytes = sizeof(struct far_options),                   \
     .close = far_close, .lower = far_lower, .compile = far_compile, .load = far_load,   \
     .unload = far_unload, .describe = far_describe, .compatibility = far_compatibility, \
-    .reads_layouts = 1, .takes_dims = 1, .open_queue = open_queue,                      \
+    .reads_layouts = 1, .takes_dims = 1, .tells_times = 1, .open_queue = open_queue,    \
     .close_queue = close_queue, .enqueue = enqueue, .wait = wait_for
 
 static const bt_target targets[] = {

@@ -242,6 +242,7 @@ struct command {
     size_t nbytes;
     int is_kernel;
     const uint32_t *stop;
+    bt_times *times;
     uint32_t nwait;
     bt_event waits[MOST_WAITS];
 };
@@ -302,7 +303,10 @@ static void *work(void *self)
         int ok = !q->failed && await(i, c);
         if (ok) {
             pthread_mutex_unlock(&i->lock);
+            const uint64_t begin = bt_now_ns();
             ok = run(i, c);
+            if (c->times && !has(i, "untimed"))
+                *c->times = (bt_times){ has(i, "sooner") ? 1 : begin, bt_now_ns() };
             pthread_mutex_lock(&i->lock);
         }
         if (!ok && !q->failed)
@@ -364,6 +368,7 @@ static bt_status put(bt_ctx *ctx, const bt_order *order, const struct command *w
     if (!c)
         return bt_no_memory();
     *c = *what;
+    c->times = order->times;
     for (c->nwait = 0; c->nwait < order->nwait; c->nwait++)
         c->waits[c->nwait] = order->waits[c->nwait];
     pthread_mutex_lock(&i->lock);
@@ -444,7 +449,8 @@ static bt_status wait_for(bt_ctx *ctx, void *queue, uint64_t value, uint64_t *fa
         .close = close_device, .supports = supports, .lower = lower, .compile = compile, \
         .load = load, .unload = unload, .alloc = alloc_block, .free = free_block,        \
         .open_queue = open_queue, .close_queue = close_queue, .enqueue = enqueue,        \
-        .enqueue_copy = enqueue_copy, .wait = wait_for, .takes_dims = 1, __VA_ARGS__     \
+        .enqueue_copy = enqueue_copy, .wait = wait_for, .takes_dims = 1,                 \
+        .tells_times = 1, __VA_ARGS__                                                    \
     }
 
 static const char *const patterns[] = { "negative(*)", "nn.dense(negative(*), *)", NULL };

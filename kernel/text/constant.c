@@ -78,6 +78,33 @@ static int is_beyond(bt__parser *p, const char *text, uint32_t n, bt__float_form
     return shortest.failed || value > bt__float_read(shortest.at, shortest.len, wide);
 }
 
+/* Whether a float type has infinity, or NaN. */
+static int has_special(bt_dtype dtype, double value)
+{
+    uint64_t element;
+    double back;
+    bt__elements_from_double(dtype, &value, 1, &element, 1);
+    bt__elements_to_double(dtype, &element, 1, 1, &back);
+    return isnan(value) ? isnan(back) : isinf(back);
+}
+
+static int fail_beyond(bt__parser *p, const bt__token *token, bt_dtype dtype)
+{
+    const bt__float_format format = bt__float_format_of(dtype);
+    bt_text most;
+    bt_text_init(&most, p->arena);
+    if (has_special(dtype, (double)INFINITY))
+        return bt__error_token(p, BT_ERR_SYNTAX, token,
+                               "%s is beyond its type; infinity is written inf",
+                               bt__token_show(p, token));
+    bt__float_write(&most, format.most, bt__float_format_of(BT_FLOAT64));
+    return bt_text_get(&most) ? bt__error_token(p, BT_ERR_SYNTAX, token,
+                                                "%s is beyond its type, which ends at %s "
+                                                "and has no infinity",
+                                                bt__token_show(p, token), most.at)
+                              : bt__error_memory(p);
+}
+
 /* Digits as `wanted` (0: by their form). */
 static int read_digits(bt__parser *p, bt_dtype wanted, number *out)
 {
@@ -89,7 +116,7 @@ static int read_digits(bt__parser *p, bt_dtype wanted, number *out)
         if (!out->dtype || (out->is_float && !bt_dtype_is_float(out->dtype)))
             return bt__error_token(p, BT_ERR_SYNTAX, &p->token,
                                    "unknown suffix of a number: %s; expected one such as "
-                                   "f, f16, f64, bf16, i64, u8",
+                                   "f, f16, f64, bf16, f8e4m3fn, f8e5m2, i64, u8",
                                    bt__token_show(p, &p->token));
     }
     bt_dtype dtype = wanted ? wanted : out->dtype;
@@ -100,9 +127,7 @@ static int read_digits(bt__parser *p, bt_dtype wanted, number *out)
         out->is_float = 1;
         out->value = bt__float_read(text, n, format);
         if (isinf(out->value) || is_beyond(p, text, n, format))
-            return bt__error_token(p, BT_ERR_SYNTAX, &p->token,
-                                   "%s is beyond its type; infinity is written inf",
-                                   bt__token_show(p, &p->token));
+            return fail_beyond(p, &p->token, dtype);
     } else if (out->is_float || !bt__int_read(text, n, &out->magnitude)) {
         return bt__error_token(p, BT_ERR_SYNTAX, &p->token,
                                out->is_float ? "expected an integer, found %s"
@@ -134,6 +159,12 @@ static int read_number(bt__parser *p, bt_dtype wanted, number *out)
         out->value = p->text[p->token.offset] == 'i' ? (double)INFINITY : (double)NAN;
         if (!out->dtype)
             out->dtype = wanted ? wanted : (bt_dtype)BT_FLOAT32;
+        const bt_dtype dtype = wanted && bt_dtype_is_float(wanted) ? wanted : out->dtype;
+        if (bt_dtype_is_float(dtype) && !has_special(dtype, out->value))
+            return isnan(out->value) ? bt__error_token(p, BT_ERR_SYNTAX, &p->token,
+                                                       "%s: its type has no NaN",
+                                                       bt__token_show(p, &p->token))
+                                     : fail_beyond(p, &p->token, dtype);
         bt__advance(p);
     } else {
         return bt__error_expected(p, "a number");

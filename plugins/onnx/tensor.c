@@ -11,12 +11,18 @@ static const struct data_type {
     bt_dtype dtype;
     uint32_t list, wire; /* field and element type of its typed list */
 } data_types[] = {
-    [1] = { BT_FLOAT32, 4, WIRE_FIXED32 },  [2] = { BT_UINT8, 5, WIRE_VARINT },
-    [3] = { BT_INT8, 5, WIRE_VARINT },      [4] = { BT_UINT16, 5, WIRE_VARINT },
-    [5] = { BT_INT16, 5, WIRE_VARINT },     [6] = { BT_INT32, 5, WIRE_VARINT },
-    [7] = { BT_INT64, 7, WIRE_VARINT },     [9] = { BT_BOOL, 5, WIRE_VARINT },
-    [10] = { BT_FLOAT16, 5, WIRE_VARINT },  [11] = { BT_FLOAT64, 10, WIRE_FIXED64 },
-    [12] = { BT_UINT32, 11, WIRE_VARINT },  [13] = { BT_UINT64, 11, WIRE_VARINT },
+    [1] = { BT_FLOAT32, 4, WIRE_FIXED32 },
+    [2] = { BT_UINT8, 5, WIRE_VARINT },
+    [3] = { BT_INT8, 5, WIRE_VARINT },
+    [4] = { BT_UINT16, 5, WIRE_VARINT },
+    [5] = { BT_INT16, 5, WIRE_VARINT },
+    [6] = { BT_INT32, 5, WIRE_VARINT },
+    [7] = { BT_INT64, 7, WIRE_VARINT },
+    [9] = { BT_BOOL, 5, WIRE_VARINT },
+    [10] = { BT_FLOAT16, 5, WIRE_VARINT },
+    [11] = { BT_FLOAT64, 10, WIRE_FIXED64 },
+    [12] = { BT_UINT32, 11, WIRE_VARINT },
+    [13] = { BT_UINT64, 11, WIRE_VARINT },
     [16] = { BT_BFLOAT16, 5, WIRE_VARINT },
     [17] = { BT_FLOAT8_E4M3FN, 5, WIRE_VARINT },
     [18] = { BT_FLOAT8_E4M3FNUZ, 5, WIRE_VARINT },
@@ -164,23 +170,40 @@ static void store(bt_tensor *tensor, int64_t i, uint64_t value)
     }
 }
 
-/* Elements of a list field, packed or alone; -1: malformed. Stored where `to` is given,
- * from position `at` on, as many as there is room for. */
-static int64_t read_list(const struct field *list, uint32_t wire, bt_tensor *to,
-                         int64_t at)
+/* Whether an element type has what its list says: int32_data is wider than most of those
+ * that it is for. */
+static int fits(const struct data_type *type, uint64_t value)
+{
+    const uint32_t bits = BT_DTYPE_BITS(type->dtype);
+    if (type->wire != WIRE_VARINT || type->dtype == BT_BOOL || bits == 64)
+        return 1;
+    if (BT_DTYPE_CLASS(type->dtype) == BT_CLASS_INT)
+        value += UINT64_C(1) << (bits - 1);
+    return value >> bits == 0;
+}
+
+/* Elements of a list field, packed or alone; MALFORMED or BEYOND. Stored where `to` is
+ * given, from position `at` on, as many as there is room for. */
+enum { MALFORMED = -1, BEYOND = -2 };
+static int64_t read_list(const struct field *list, const struct data_type *type,
+                         bt_tensor *to, int64_t at)
 {
     struct slice rest = list->bytes;
     uint64_t value = list->value;
     int64_t n = 0;
     if (list->type != WIRE_BYTES) {
+        if (list->type != type->wire)
+            return MALFORMED;
         if (to && at < to->nelem)
             store(to, at, value);
-        return list->type == wire ? 1 : -1;
+        return fits(type, value) ? 1 : BEYOND;
     }
     for (;;) {
-        int got = wire_packed(&rest, wire, &value);
+        int got = wire_packed(&rest, type->wire, &value);
         if (got <= 0)
-            return got < 0 ? -1 : n;
+            return got < 0 ? MALFORMED : n;
+        if (!fits(type, value))
+            return BEYOND;
         if (to && at + n < to->nelem)
             store(to, at + n, value);
         n++;
@@ -202,8 +225,12 @@ static bt_status read_lists(const struct source *s, int64_t nelem, bt_tensor **o
     int64_t n = 0;
     for (uint32_t i = 0; i < t->lists.len; i++) {
         int64_t here = t->lists.at[i].number == type->list
-                           ? read_list(&t->lists.at[i], type->wire, NULL, 0)
+                           ? read_list(&t->lists.at[i], type, NULL, 0)
                            : 0;
+        if (here == BEYOND)
+            return bt_fail(s->ctx, BT_ERR_FORMAT,
+                           "%s: tensor %s has an element that is none of %s",
+                           s->files->path, t->name, onnx_type_name(t->data_type));
         if (here < 0)
             return bt_fail(s->ctx, BT_ERR_FORMAT,
                            "%s: tensor %s has a malformed list of elements",
@@ -215,7 +242,7 @@ static bt_status read_lists(const struct source *s, int64_t nelem, bt_tensor **o
     n = 0;
     for (uint32_t i = 0; i < t->lists.len; i++) {
         if (t->lists.at[i].number == type->list)
-            n += read_list(&t->lists.at[i], type->wire, *out, n);
+            n += read_list(&t->lists.at[i], type, *out, n);
     }
     return NULL;
 }

@@ -336,6 +336,8 @@ const char *c_scalar(struct c_exprs *x, uint32_t which, bt_dtype dtype,
     if (!out)
         out = infix ? c_form(x, "(%s %s %s)", a, infix, b)
                     : by_function(x, which, dtype, left, right);
+    if (bt_dtype_is_small_float(dtype) && is_double(x, dtype))
+        return c_form(x, "(double)(float)%s", out);
     return !is_float && may_wrap(which) ? c_wrapped(x, of, out) : out;
 }
 

@@ -25,6 +25,10 @@ DTYPES = {
     "float32": ("f", "<f4", lambda r: r.uniform(0.1, 2)),
     "float64": ("d", "<f8", lambda r: r.uniform(1, 2)),
     "float16": ("e", "<f2", lambda r: r.uniform(-2, 2)),
+    "float8_e4m3fn": ("B", "|V1", lambda r: r.randrange(0x7f)),
+    "float8_e4m3fnuz": ("B", "|V1", lambda r: r.randrange(0x80)),
+    "float8_e5m2": ("B", "|V1", lambda r: r.randrange(0x7c)),
+    "float8_e5m2fnuz": ("B", "|V1", lambda r: r.randrange(0x80)),
 }
 
 
@@ -130,7 +134,7 @@ def read_npy(path):
     head = eval(data[10:10 + size].decode())
     data = data[10 + size:]
     letter = {"f4": "f", "f8": "d", "f2": "H", "V2": "H", "i1": "b", "i2": "h", "i4": "i", "i8": "q",
-              "u1": "B", "b1": "B", "u2": "H", "u4": "I", "u8": "Q"}[head["descr"][1:]]
+              "V1": "B", "u1": "B", "b1": "B", "u2": "H", "u4": "I", "u8": "Q"}[head["descr"][1:]]
     return letter, struct.unpack(f"<{len(data) // struct.calcsize(letter)}{letter}", data)
 
 

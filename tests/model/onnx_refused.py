@@ -387,6 +387,10 @@ def external(**entries):
 
 with_constant("short", "format", "tensor k has 20 bytes where its shape needs 24", raw_data=bytes(20))
 with_constant("few", "format", "tensor k has 20 bytes where its shape needs 24", float_data=[1.0] * 5)
+with_constant("beyond", "format", "tensor k has an element that is none of FLOAT8E4M3FN", data_type=TensorProto.FLOAT8E4M3FN,
+              int32_data=[0, 1, 2, 3, 255, 256])
+with_constant("below", "format", "tensor k has an element that is none of INT8", data_type=TensorProto.INT8,
+              int32_data=[0, 1, -128, 127, 0, -129])
 with_constant("type", "unsupported", "tensor k has element type STRING, which is not supported", data_type=TensorProto.STRING)
 with_constant("rank", "limit", "tensor k has rank 40; the limit is", dims=[1] * 40, raw_data=bytes(4))
 with_constant("shape", "format", "tensor k has an impossible shape", dims=[2, -3], raw_data=bytes(24))

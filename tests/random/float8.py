@@ -105,7 +105,8 @@ class Check(kit.Check):
         codes = numpy.arange(256, dtype=numpy.uint8)
         if not is_same(codes.view(getattr(ml_dtypes, form.name)).astype(numpy.float64), form.values).all():
             self.fault(number, "ml_dtypes has other numbers")
-        given = {"x": (form.name, numpy.repeat(codes, 256)), "y": (form.name, numpy.tile(codes, 256)), "codes": (form.name, codes)}
+        given = {"x": (form.name, numpy.repeat(codes, 256)), "y": (form.name, numpy.tile(codes, 256)), "codes": (form.name, codes),
+                 "most": (form.name, codes[form.most:form.most + 1])}
         x, y = (form.values[given[name][1]] for name in "xy")
         bound, wanted = [], {}
 
@@ -121,6 +122,7 @@ class Check(kit.Check):
             bind("sum", "add(%x, %y)", form.rounded(x + y, keeps_infinity=True))
             bind("product", "multiply(%x, %y)", form.rounded(x * y, keeps_infinity=True))
             bind("moved", "copy(%codes)", form.values)
+            bind("beyond", "exp(%most)", form.rounded(numpy.array([math.inf]), keeps_infinity=True))  # float32 does not hold it
             for source, values in sources(form).items():
                 for saturates in True, False:
                     bind(f"{source}_{saturates}", f'cast(%{source}, dtype="{form.name}", saturate={saturates})',

@@ -47,6 +47,13 @@ static bt_status emit_scalar(struct bt__coder *c, struct bt__block *b,
     BT_TRY(bt__reg_new(c, b, in.a.step | in.b.step, &in.out));
     BT_TRY(bt__block_push(c, b, in));
     *out = in.out;
+    if (bt_dtype_is_small_float(of) && !row->is_test)
+        return bt__block_push(c, b,
+                              (bt__instr){ .run = bt__run_cast,
+                                           .out = *out,
+                                           .a = *out,
+                                           .from = BT_FLOAT64,
+                                           .to = BT_FLOAT32 });
     if (!row->wraps || bt_dtype_is_float(of) || BT_DTYPE_BITS(of) == 64)
         return NULL;
     return bt__block_push(c, b,

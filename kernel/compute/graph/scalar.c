@@ -324,9 +324,12 @@ bt__strip_fn *bt__scalar_strip(uint32_t which, bt_dtype operands)
 
 bt_cell bt_scalar_eval(uint32_t which, bt_dtype operands, const bt_cell *args)
 {
+    const struct bt__scalar *row = bt__scalar_get(which);
     bt_cell out;
     bt__scalar_strip(which, operands)(1, &out, &args[0], 1, &args[1], 1);
-    if (bt__scalar_get(which)->wraps && !bt_dtype_is_float(operands))
+    if (bt_dtype_is_small_float(operands) && !row->is_test)
+        out.f = (float)out.f;
+    else if (row->wraps && !bt_dtype_is_float(operands))
         out.i = bt__int_wrap(out.i, operands);
     return out;
 }

@@ -38,7 +38,7 @@ struct bt_ctx {
     bt_arena *diags; /* diagnostics live here until cleared */
     bt_arena *scratch;
     struct bt__reports reports;
-    struct bt__reports remarks[2]; /* by level: BT_REMARK_... */
+    struct bt__reports remarks[3]; /* by level: BT_REMARK_... */
     uint32_t cancelled;            /* atomic */
     bt_progress_fn progress;
     void *progress_self;

@@ -224,6 +224,14 @@ static void print_row(const struct table *t, const struct row *row, int width,
     print_lines("  ", row->why);
 }
 
+/* What passes have chosen, and why. */
+static void print_choices(const struct table *t)
+{
+    bt_status choice;
+    for (uint32_t i = 0; (choice = bt_ctx_remark(t->ctx, BT_REMARK_CHOICE, i)); i++)
+        printf("%s%s\n", i ? "" : "\n", choice->message);
+}
+
 /* What pass partition was refused. */
 static void print_refusals(const struct table *t)
 {
@@ -317,6 +325,7 @@ static void print_table(const struct table *t)
     for (uint32_t i = 0; i < t->rows.len; i++)
         print_row(t, t->rows.at[i], width, target_width);
     print_refusals(t);
+    print_choices(t);
     print_idle(t);
     print_unexplained(t);
     print_descriptions(t);
@@ -368,7 +377,7 @@ static json_t *row_json(const struct table *t, const struct row *row)
 
 static int print_table_json(struct tool *tool, const struct table *t)
 {
-    json_t *rows = json_array(), *refusals = json_array();
+    json_t *rows = json_array(), *refusals = json_array(), *choices = json_array();
     for (uint32_t i = 0; i < t->rows.len; i++)
         json_array_append_new(rows, row_json(t, t->rows.at[i]));
     bt_status r;
@@ -376,8 +385,11 @@ static int print_table_json(struct tool *tool, const struct table *t)
         if (r->code == BT_ERR_UNSUPPORTED)
             json_array_append_new(refusals, json_string(r->message));
     }
-    json_t *root = json_pack("{s:o, s:o, s:o}", "functions", rows, "refused", refusals,
-                             "targets", descriptions_json(t));
+    for (uint32_t i = 0; (r = bt_ctx_remark(t->ctx, BT_REMARK_CHOICE, i)); i++)
+        json_array_append_new(choices, json_string(r->message));
+    json_t *root =
+        json_pack("{s:o, s:o, s:o, s:o}", "functions", rows, "refused", refusals,
+                  "chosen", choices, "targets", descriptions_json(t));
     return print_json(tool, root);
 }
 

@@ -122,7 +122,8 @@ BT_API bt_status bt_ctx_report(const bt_ctx *, uint32_t index);
  * order, up to limits.errors of each level; more are counted only. */
 enum {
     BT_REMARK_NOTE,  /* for every user; the same text is kept once */
-    BT_REMARK_DETAIL /* for who asks */
+    BT_REMARK_DETAIL, /* for who asks */
+    BT_REMARK_CHOICE  /* no fault: what was chosen of several, for who asks */
 };
 BT_API void bt_remark(bt_ctx *, uint32_t level, bt_status);
 BT_API uint32_t bt_ctx_nremark(const bt_ctx *, uint32_t level);

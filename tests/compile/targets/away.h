@@ -8,7 +8,7 @@
 #include <baton/op.h>
 
 struct far_options {
-    int64_t n, align, largest, budget, nth, seed, deaf;
+    int64_t n, align, largest, budget, nth, seed, deaf, costs;
     const char *fault, *by;
 };
 #define FAR_OPTIONS                                                                  \
@@ -20,6 +20,7 @@ struct far_options {
         BT_ATTR(struct far_options, nth, INT, "0", "which fails, from 1; 0: all"),   \
         BT_ATTR(struct far_options, seed, INT, "0", "of target late's draw"),        \
         BT_ATTR(struct far_options, deaf, INT, "0", "1: late waits for no events"),  \
+        BT_ATTR(struct far_options, costs, INT, "0", "of a draw of costs; 0: no costs"), \
         BT_ATTR_CHOICE(struct far_options, fault, "none", "none|alloc|copy|launch",  \
                        "what fails"),                                                \
         BT_ATTR(struct far_options, by, STRING, "reference",                         \
@@ -56,6 +57,7 @@ bt_status far_space(bt_ctx *, void *self, bt_space *);
 bt_status far_alloc(bt_ctx *, void *self, uint64_t nbytes, void **block);
 void far_free(void *self, void *block);
 bt_status far_copy(bt_ctx *, void *self, const bt_buffer *to, const bt_buffer *from);
+bt_status far_cost(bt_ctx *, void *self, const bt_func *, bt_cost *);
 bt_status far_lower(bt_ctx *, void *self, bt_arena *, const bt_func *, bt_lowering *);
 bt_status far_compile(bt_ctx *, void *self, bt_arena *, uint32_t form, uint32_t n,
                       const bt_kernel *const *, bt_kernel_code *const *);

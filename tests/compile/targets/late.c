@@ -242,7 +242,7 @@ static const bt_attr options[] = { FAR_OPTIONS };
 
 #define COMMON                                                                          \
     .options = options, .options_nbytes = sizeof(struct far_options),                   \
-    .close = far_close, .lower = far_lower, .compile = far_compile, .load = far_load,   \
+    .close = far_close, .cost = far_cost, .lower = far_lower, .compile = far_compile, .load = far_load,   \
     .unload = far_unload, .describe = far_describe, .compatibility = far_compatibility, \
     .reads_layouts = 1, .takes_dims = 1, .tells_times = 1, .open_queue = open_queue,    \
     .close_queue = close_queue, .enqueue = enqueue, .wait = wait_for

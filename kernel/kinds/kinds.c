@@ -1,7 +1,8 @@
 /*
  * The interfaces that the kernel knows: for each, what a row must hold, how its manifest
  * item reads, and what the item may hold. Passes, rules, analyses, executors, importers,
- * compilers, targets and pipelines; operators, relations and facets are in operators.c.
+ * compilers, targets, schemes, calibrations and pipelines; operators, relations and facets
+ * are in operators.c.
  */
 #include <stdio.h>
 #include <string.h>
@@ -9,6 +10,7 @@
 #include <baton/compiler.h>
 #include <baton/executor.h>
 #include <baton/importer.h>
+#include <baton/quantize.h>
 #include <baton/target.h>
 
 #include "kinds/kinds.h"
@@ -165,10 +167,11 @@ static int describe_executor(const void *row, json_t *item)
     return ok;
 }
 
-static const bt__shape feature_shape = { .kinds = BT__JSON_STRING, .choices = &(
+static const bt__shape feature_shape = { .kinds = BT__JSON_STRING,
+                                         .choices = &(
 #define BT_FEATURE(UPPER, bit, name, words) "|" name
 #include <baton/features.def>
-    )[1] };
+                                             )[1] };
 static const bt__shape features_shape = { .kinds = BT__JSON_LIST,
                                           .items = &feature_shape };
 static const bt__shape_field executor_fields[] = {
@@ -335,6 +338,28 @@ static const bt__shape_field target_fields[] = {
 static const bt__shape target_shape = { .kinds = BT__JSON_OBJECT,
                                         .fields = target_fields };
 
+/* ---- schemes and calibrations of quantization ---- */
+
+static const char *check_scheme(bt_arena *arena, const void *row)
+{
+    (void)arena;
+    return ((const bt_quant_scheme *)row)->form ? NULL : "form is missing";
+}
+
+static const char *check_calibrate(bt_arena *arena, const void *row)
+{
+    (void)arena;
+    return ((const bt_quant_calibrate *)row)->choose ? NULL : "choose is missing";
+}
+
+static const bt__shape_field quant_fields[] = {
+    { "name", &bt__name_shape, 1 },
+    { "doc", &bt__doc_shape, 1 },
+    { "options", &bt__schema_shape, 0 },
+    { 0 },
+};
+static const bt__shape quant_shape = { .kinds = BT__JSON_OBJECT, .fields = quant_fields };
+
 /* ---- pipelines, libraries: files beside the manifest ---- */
 
 static const bt__shape_field file_fields[] = {
@@ -451,6 +476,24 @@ static const bt__kind kinds[] = {
       .options = OPTIONS_AT(bt_target),
       .check = check_target,
       .describe = describe_target },
+    { .kind = "scheme",
+      .key = "schemes",
+      .interface_name = "quant.scheme/1",
+      .doc = offsetof(bt_quant_scheme, doc),
+      .nbytes = sizeof(bt_quant_scheme),
+      .least = UP_TO(bt_quant_scheme, form),
+      .shape = &quant_shape,
+      .options = OPTIONS_AT(bt_quant_scheme),
+      .check = check_scheme },
+    { .kind = "calibrate",
+      .key = "calibrates",
+      .interface_name = "quant.calibrate/1",
+      .doc = offsetof(bt_quant_calibrate, doc),
+      .nbytes = sizeof(bt_quant_calibrate),
+      .least = sizeof(bt_quant_calibrate),
+      .shape = &quant_shape,
+      .options = OPTIONS_AT(bt_quant_calibrate),
+      .check = check_calibrate },
     { .kind = "pipeline",
       .key = "pipelines",
       .interface_name = "pipeline",

@@ -2,6 +2,7 @@
 #include <string.h>
 
 #include <baton/plain.h>
+#include <baton/quantize.h>
 
 #include "kinds/kinds.h"
 

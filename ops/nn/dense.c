@@ -64,34 +64,6 @@ static void write_dense(bt_formula *f, const bt_formula_call *call)
                    dtype, dtype);
 }
 
-/* weights by rows, inputs by column sums: what the integer form needs is the product
- * itself. */
-static bt_status annotate(bt_ctx *ctx, const bt_call *call, uint32_t *kinds)
-{
-    (void)ctx;
-    (void)call;
-    kinds[0] = BT_QUANT_INPUT;
-    kinds[1] = BT_QUANT_WEIGHT;
-    return NULL;
-}
-
-/* Symmetric: int8 times int8 summed in int32, scales multiplied. */
-static bt_status realize(bt_builder *b, const bt_call *call, const bt_quant_value *in,
-                         bt_quant_value *out)
-{
-    (void)call;
-    const bt_value *args[2] = { in[0].value, in[1].value },
-                   *scales[2] = { in[0].scale, in[1].scale };
-    *out = (bt_quant_value){ .axis = in[1].axis == 0 ? 1 : -1 };
-    if (in[0].zero_point || in[1].zero_point)
-        return bt_fail(bt_builder_ctx(b), BT_ERR_UNSUPPORTED,
-                       "nn.dense: zero points must be removed first");
-    BT_TRY(bt_build(b, "nn.dense", "out_dtype=\"int32\"", args, 2, &out->value));
-    return bt_build(b, "multiply", NULL, scales, 2, &out->scale);
-}
-
-static const bt_quant_facet quant = { annotate, realize };
-
 /* dy[m, n]: ddata = dy @ weight, dweight = dy^T @ data. For a data of rank 2. */
 static bt_status dense_gradient(bt_builder *b, const bt_call *call,
                                 const bt_value *result, const bt_value *adjoint,
@@ -221,7 +193,7 @@ static const bt_op ops[] = {
         .doc = "Multiplies rows of data with rows of weight.\ny = data @ transpose(weight)",
         .inputs = dense_inputs, .attrs = dense_attrs, .attrs_nbytes = sizeof(struct dense_attrs),
         .relate = relate_dense, .write_formula = write_dense,
-        .facets = BT_FACET_ROWS(BT_FACET("gradient", gradient), BT_FACET("quant", quant), BT_FACET("layout", layout), BT_FACET("channels", channels), BT_CASES(
+        .facets = BT_FACET_ROWS(BT_FACET("gradient", gradient), BT_FACET("layout", layout), BT_FACET("channels", channels), BT_CASES(
             "float32[2, 3], float32[4, 3]\nfloat32[2, 3], float32[4, 3] | units=4\n"
             "float64[2, 3, 5], float64[2, 5]\nint8[2, 3], int8[4, 3] | out_dtype=\"int32\"\n"
             "float16[3, 4], float16[2, 4]\nfloat32[0, 3], float32[4, 3]\nfloat32[2, 0], float32[4, 0]")),

@@ -98,61 +98,6 @@ static bt_status multiply_gradient(bt_builder *b, const bt_call *call,
 
 static const bt_gradient_facet multiply_adjoints = { .build = multiply_gradient };
 
-static bt_status add_annotate(bt_ctx *ctx, const bt_call *call, uint32_t *kinds)
-{
-    (void)ctx;
-    (void)call;
-    kinds[0] = kinds[1] = BT_QUANT_ACTIVATION;
-    return NULL;
-}
-
-/* The integers of one operand as int32 steps of `scale`. */
-static bt_status rescale(bt_builder *b, const bt_quant_value *in, const bt_value *scale,
-                         const bt_value **out)
-{
-    const bt_value *wide, *ratio, *product, *rounded;
-    BT_TRY(bt_build(b, "cast", "dtype=\"int32\"", &in->value, 1, &wide));
-    if (in->zero_point) {
-        const bt_value *pair[2] = { wide, in->zero_point };
-        BT_TRY(bt_build(b, "subtract", NULL, pair, 2, &wide));
-    }
-    if (in->scale == scale) {
-        *out = wide;
-        return NULL;
-    }
-    BT_TRY(bt_build(b, "cast", "dtype=\"float32\"", &wide, 1, &wide));
-    const bt_value *quotient[2] = { in->scale, scale };
-    BT_TRY(bt_build(b, "divide", NULL, quotient, 2, &ratio));
-    const bt_value *factors[2] = { wide, ratio };
-    BT_TRY(bt_build(b, "multiply", NULL, factors, 2, &product));
-    BT_TRY(bt_build(b, "round", NULL, &product, 1, &rounded));
-    return bt_build(b, "cast", "dtype=\"int32\"", &rounded, 1, out);
-}
-
-/* Both operands in steps of the finer scale, so that neither loses much; then an int32
- * sum. source: Relay 2019, section 4.2 */
-static bt_status add_realize(bt_builder *b, const bt_call *call, const bt_quant_value *in,
-                             bt_quant_value *out)
-{
-    (void)call;
-    const bt_value *scales[2] = { in[0].scale, in[1].scale };
-    const bt_value *scale = scales[0], *terms[2];
-    if (in[0].axis >= 0 || in[1].axis >= 0)
-        return bt_fail(bt_builder_ctx(b), BT_ERR_UNSUPPORTED,
-                       "add: scales per channel are not supported, only one per tensor");
-    if (scales[0] != scales[1])
-        BT_TRY(bt_build(b, "minimum", NULL, scales, 2, &scale));
-    BT_TRY(rescale(b, &in[0], scale, &terms[0]));
-    BT_TRY(rescale(b, &in[1], scale, &terms[1]));
-    out->scale = scale;
-    out->zero_point = NULL;
-    out->axis = -1;
-    return bt_build(b, "add", NULL, terms, 2, &out->value);
-}
-
-static const bt_quant_facet add_quant = { .annotate = add_annotate,
-                                          .realize = add_realize };
-
 /* (x + y) * s = x * s + y * s */
 static const bt_scale_facet sum_scale = { .factors = BT_SCALE_ANY, .is_sum = 1 };
 
@@ -192,7 +137,7 @@ static const bt_op_input integer_in[] = {
 
 // clang-format off
 static const bt_op ops[] = {
-    BINARY("add", number_in, "lhs[..] + rhs[..]", NUMBERS, "The sum; integers wrap.", , BT_FACET("quant", add_quant), BT_ALGEBRA(BT_COMMUTATIVE), BT_FACET("scale", sum_scale)),
+    BINARY("add", number_in, "lhs[..] + rhs[..]", NUMBERS, "The sum; integers wrap.", , BT_ALGEBRA(BT_COMMUTATIVE), BT_FACET("scale", sum_scale)),
     BINARY("subtract", number_in, "lhs[..] - rhs[..]", NUMBERS, "The difference; integers wrap.", , BT_FACET("scale", sum_scale)),
     BINARY("multiply", number_in, "lhs[..] * rhs[..]", NUMBERS, "The product; integers wrap.", , BT_FACET("gradient", multiply_adjoints), BT_ALGEBRA(BT_COMMUTATIVE)),
     BINARY("divide", number_in, "lhs[..] / rhs[..]", QUOTIENTS, "The quotient; that of integers is truncated, and 0 where rhs is 0.", ),

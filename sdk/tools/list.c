@@ -27,6 +27,8 @@ static const struct listing {
     { "compilers", "compiler" },
     { "targets", "target" },
     { "ways", BT_CPU_WAY_INTERFACE },
+    { "schemes", "scheme" },
+    { "calibrates", "calibrate" },
 };
 
 /* ---- one line each ---- */
@@ -271,8 +273,8 @@ const struct verb verb_list = {
     .doc = "List what plugins provide, or document one of it.",
     // clang-format off
     .details = "KIND is ops, relations, rules, passes, analyses, pipelines, libraries, slots,\n"
-               "executors, importers, onnx (operators of ONNX models), compilers, targets or\n"
-               "ways (to compute on target cpu).\n"
+               "executors, importers, onnx (operators of ONNX models), compilers, targets,\n"
+               "ways (to compute on target cpu), schemes or calibrates (of quantization).\n"
                "Reads manifests only, and the text of a library; no plugin is opened.",
     .examples = "  baton list targets\n"
                 "  baton list ops nn.dense\n"

@@ -1,4 +1,4 @@
-/* The worked facets: gradient of multiply, quant of add, layout of concatenate, costs
+/* The worked facets: gradient of multiply, layout of concatenate, costs
  * of sort and of convolution. */
 #include "kit.h"
 
@@ -80,30 +80,6 @@ static void test_adjoints_of_a_product_have_the_types_of_its_factors(void **stat
     check_value(k, out[1], "float32[2] 4 2");
 }
 
-static void test_a_sum_of_integers_takes_the_finer_scale(void **state)
-{
-    kit *k = *state;
-    const bt_quant_facet *facet = facet_of(k, "add", "quant");
-    const bt_value *y;
-    uint32_t kinds[2];
-    begin(k);
-    const bt_value *args[] = { constant(k, "int8[2] 10 -20"),
-                               constant(k, "int8[2] 3 4") };
-    bt_quant_value in[2] = {
-        { .value = args[0], .scale = constant(k, "float32[] 0.5"), .axis = -1 },
-        { .value = args[1], .scale = constant(k, "float32[] 0.25"), .axis = -1 },
-    }, out;
-    in[1].zero_point = constant(k, "int32[] 1");
-    assert_ok(k->ctx, bt_build(k->b, "add", NULL, args, 2, &y));
-    assert_ok(k->ctx, facet->annotate(k->ctx, bt_as_call(y), kinds));
-    assert_int_equal(kinds[0], BT_QUANT_ACTIVATION);
-    assert_ok(k->ctx, facet->realize(k->b, bt_as_call(y), in, &out));
-    check_value(k, out.scale, "float32[] 0.25");
-    // 10 * 0.5 + (3 - 1) * 0.25 = 5.5 = 22 * 0.25
-    check_value(k, out.value, "int32[2] 22 -37");
-    assert_null(out.zero_point);
-}
-
 static void test_fields_are_joined_in_a_layout_whose_blocks_they_fill(void **state)
 {
     kit *k = *state;
@@ -168,7 +144,6 @@ static void test_a_convolution_moves_its_operands_and_its_result(void **state)
 
 static const struct CMUnitTest tests[] = {
     TEST(test_adjoints_of_a_product_have_the_types_of_its_factors),
-    TEST(test_a_sum_of_integers_takes_the_finer_scale),
     TEST(test_fields_are_joined_in_a_layout_whose_blocks_they_fill),
     TEST(test_sorting_costs_more_than_its_elements),
     TEST(test_a_convolution_moves_its_operands_and_its_result),

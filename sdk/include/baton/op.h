@@ -470,23 +470,6 @@ typedef struct bt_channels_facet {
     uint32_t is_grouped_out;
 } bt_channels_facet;
 
-/* "quant": how a call is written on integers. annotate says which inputs are to be
- * quantized and how (BT_QUANT_...), realize builds the integer form from inputs that
- * carry scales.
- * source  Relay 2019, section 4.2 */
-enum { BT_QUANT_NONE, BT_QUANT_INPUT, BT_QUANT_WEIGHT, BT_QUANT_ACTIVATION };
-typedef struct bt_quant_value {
-    const bt_value *value;      /* integers */
-    const bt_value *scale;      /* float32 scalar, or one per channel of `axis` */
-    const bt_value *zero_point; /* int32; NULL: 0 */
-    int32_t axis;               /* -1: per tensor */
-} bt_quant_value;
-typedef struct bt_quant_facet {
-    bt_status (*annotate)(bt_ctx *, const bt_call *, uint32_t *kinds);
-    bt_status (*realize)(bt_builder *, const bt_call *, const bt_quant_value *in,
-                         bt_quant_value *out);
-} bt_quant_facet;
-
 /* ---- the entry of a plugin ---- */
 
 /* What a plugin exports: BT_PLUGIN("org.example.swish", "0.1.0", bt_swish_swish), the

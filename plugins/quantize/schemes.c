@@ -1,0 +1,163 @@
+/*
+ * Schemes of quantization: which codes stand for the operands of layers.
+ *
+ *     int8     -128..127 of activations, -127..127 of weights, one scale a channel of these
+ *     uint8    the same with 0..255 and a zero point of activations
+ *     int4     -7..7 of weights, in int8
+ *     int16    -32768..32767 of activations, with weights as of int8
+ *     global   Relay's: one scale for each tensor, all of them powers of two
+ *     shifts   int8 for devices that shift in place of multiplying: the scales of weights are
+ *              such that in * weight / out is a power of two
+ *
+ * source  Jacob et al. 2018; Krishnamoorthi 2018; Relay 2019, section 4.2
+ */
+#include <baton/quantize.h>
+
+struct options {
+    bt_strings skip;
+    bt_ints skip_layers;
+    int64_t per_channel, weight_bits, bits;
+};
+static const bt_attr scheme_options[] = {
+    BT_ATTR(struct options, skip, STRINGS, "[]",
+            "calls that stay in float, by name, with * and ?"),
+    BT_ATTR(struct options, skip_layers, INTS, "[]",
+            "the same by number, counted from 0; of the last by -1 and so on"),
+    BT_ATTR(struct options, per_channel, BOOL, "True", "one scale a channel of weights"),
+    BT_ATTR_RANGE(struct options, weight_bits, INT, "8", 2, 8, "of the codes of weights"),
+    BT_ATTR_RANGE(struct options, bits, INT, "8", 2, 16, "of the codes of activations"),
+    { 0 },
+};
+
+/* Whether a name fits a text in which * stands for any letters and ? for one. */
+static int fits(const char *pattern, const char *name)
+{
+    const char *star = NULL, *from = name;
+    while (*name) {
+        if (*pattern == '*') {
+            star = pattern++;
+            from = name;
+        } else if (*pattern == '?' || *pattern == *name) {
+            pattern++;
+            name++;
+        } else if (star) {
+            pattern = star + 1;
+            name = ++from;
+        } else {
+            return 0;
+        }
+    }
+    while (*pattern == '*')
+        pattern++;
+    return !*pattern;
+}
+
+static int is_skipped(const struct options *o, const bt_quant_site *site)
+{
+    for (int64_t i = 0; i < o->skip.n; i++) {
+        if (fits(o->skip.at[i], site->name))
+            return 1;
+    }
+    for (int64_t i = 0; i < o->skip_layers.n; i++) {
+        if (o->skip_layers.at[i] == site->layer)
+            return 1;
+    }
+    return 0;
+}
+
+/* Codes of that many bits in the smallest type that has them; `least`: -2^(bits-1) too. */
+static void signed_codes(bt_number_form *out, int64_t bits, int has_least)
+{
+    out->dtype = bits > 8 ? BT_INT16 : BT_INT8;
+    out->high = (INT64_C(1) << (bits - 1)) - 1;
+    out->low = has_least ? -out->high - 1 : -out->high;
+}
+
+static void choose(const struct options *o, const bt_quant_site *site, int64_t bits,
+                   int64_t weight_bits, bt_number_form *out)
+{
+    if (is_skipped(o, site))
+        return;
+    if (site->role != BT_QUANT_WEIGHT) {
+        signed_codes(out, bits, 1);
+        return;
+    }
+    signed_codes(out, weight_bits, 0);
+    out->axis = o->per_channel ? site->channel : -1;
+}
+
+static bt_status int8_form(bt_ctx *ctx, const void *options, const bt_quant_site *site,
+                           bt_number_form *out)
+{
+    const struct options *o = options;
+    (void)ctx;
+    choose(o, site, o->bits, o->weight_bits, out);
+    return NULL;
+}
+
+static bt_status uint8_form(bt_ctx *ctx, const void *options, const bt_quant_site *site,
+                            bt_number_form *out)
+{
+    const struct options *o = options;
+    BT_TRY(int8_form(ctx, options, site, out));
+    if (out->dtype && site->role != BT_QUANT_WEIGHT) {
+        out->dtype = o->bits > 8 ? BT_UINT16 : BT_UINT8;
+        out->low = 0;
+        out->high = (INT64_C(1) << o->bits) - 1;
+        out->is_affine = 1;
+    }
+    return NULL;
+}
+
+static bt_status int4_form(bt_ctx *ctx, const void *options, const bt_quant_site *site,
+                           bt_number_form *out)
+{
+    const struct options *o = options;
+    (void)ctx;
+    choose(o, site, o->bits, 4, out);
+    return NULL;
+}
+
+static bt_status int16_form(bt_ctx *ctx, const void *options, const bt_quant_site *site,
+                            bt_number_form *out)
+{
+    const struct options *o = options;
+    (void)ctx;
+    choose(o, site, 16, o->weight_bits, out);
+    return NULL;
+}
+
+static bt_status global_form(bt_ctx *ctx, const void *options, const bt_quant_site *site,
+                             bt_number_form *out)
+{
+    BT_TRY(int8_form(ctx, options, site, out));
+    out->axis = -1;
+    out->scale_kind = BT_SCALE_POWER2;
+    return NULL;
+}
+
+static bt_status shifts_form(bt_ctx *ctx, const void *options, const bt_quant_site *site,
+                             bt_number_form *out)
+{
+    BT_TRY(int8_form(ctx, options, site, out));
+    if (site->role == BT_QUANT_WEIGHT)
+        out->scale_kind = BT_SCALE_RATIO2;
+    return NULL;
+}
+
+#define SCHEME(name_, form_, doc_)                                 \
+    {                                                              \
+        .name = (name_), .doc = (doc_), .options = scheme_options, \
+        .options_nbytes = sizeof(struct options), .form = (form_), \
+    }
+static const bt_quant_scheme schemes[] = {
+    SCHEME("int8", int8_form, "Signed codes, one scale for each channel of weights."),
+    SCHEME("uint8", uint8_form, "The same with a zero point of activations."),
+    SCHEME("int4", int4_form, "Weights of 4 bits, activations of 8."),
+    SCHEME("int16", int16_form, "Activations of 16 bits, weights of 8."),
+    SCHEME("global", global_form, "Relay's: one scale a tensor, all powers of two."),
+    SCHEME("shifts", shifts_form,
+           "int8 whose scales need shifts alone, for devices that do not multiply."),
+    { 0 },
+};
+const bt_table bt_plugins_quantize_schemes[] = { BT_QUANT_SCHEMES(schemes), { 0 } };

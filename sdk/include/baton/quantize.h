@@ -1,0 +1,147 @@
+/*
+ * For authors of quantization: schemes, which say what numbers stand for the operands of a
+ * program's calls, and calibrations, which choose the scales from what was seen of them.
+ *
+ *     quant-annotate   puts quant.simulate on each operand (a site) that a scheme gives codes
+ *     quant-observe    a function that gives ranges and counts of every site
+ *     quant-calibrate  fills in the scales that a calibration chooses
+ *     quant-realize    calls on integers in place of calls between numbers that are codes
+ *
+ * A code q stands for (q - zero) * scale.
+ */
+#ifndef BATON_QUANTIZE_H
+#define BATON_QUANTIZE_H
+
+#include <baton/op.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* How numbers become whole. */
+enum {
+    BT_ROUND_EVEN, /* to the nearest, halves to even */
+    BT_ROUND_AWAY, /* halves away from zero */
+    BT_ROUND_UP,   /* floor(x + 1/2) */
+    BT_ROUND_FLOOR,
+    BT_ROUND_CEIL
+};
+/* What scales there may be. */
+enum {
+    BT_SCALE_FREE,
+    BT_SCALE_POWER2, /* powers of two */
+    /* Of a weight: such that in * weight / out is a power of two, for the scales of what the
+     * call takes and what is made of its result; each alone is free. */
+    BT_SCALE_RATIO2
+};
+
+/* The codes of a site. */
+typedef struct bt_number_form {
+    bt_dtype dtype;                /* int8, uint8, int16; 0: the site stays in float */
+    int64_t low, high;             /* codes in use: -127..127, -64..63, 0..255 */
+    uint32_t is_affine;            /* a zero point is chosen; 0: zero is the code 0 */
+    uint32_t scale_kind, rounding; /* BT_SCALE_..., BT_ROUND_... */
+    int32_t axis;                  /* one scale for each of its elements; -1: one scale */
+} bt_number_form;
+
+/* What an operand is to its call. */
+enum { BT_QUANT_NONE, BT_QUANT_INPUT, BT_QUANT_WEIGHT, BT_QUANT_BIAS, BT_QUANT_RESULT };
+
+/* An operand of a call that may get codes. */
+typedef struct bt_quant_site {
+    const bt_call *call;
+    uint32_t operand, role; /* BT_QUANT_INPUT, BT_QUANT_WEIGHT */
+    /* Of the call: its binding's name, else that of the model's node, else the operator's. */
+    const char *name;
+    uint32_t rank;  /* of the operand */
+    uint32_t layer; /* how many calls with weights stand before this one */
+    /* The operand's axis of the call's output channels; -1: it has none, or cannot tell. */
+    int32_t channel;
+} bt_quant_site;
+
+/* A table row { "quant.scheme/1", sizeof(bt_quant_scheme), rows }. */
+typedef struct bt_quant_scheme {
+    const char *name; /* "int8" */
+    const char *doc;  /* first line: one sentence */
+    const bt_attr *options;
+    size_t options_nbytes;
+    /* The form of a site; *out is zero before, which leaves it in float. */
+    bt_status (*form)(bt_ctx *, const void *options, const bt_quant_site *,
+                      bt_number_form *out);
+    /* The type in which a call of that name sums products: int16, int32. NULL: int32. */
+    bt_status (*accumulator)(bt_ctx *, const void *options, const bt_call *,
+                             bt_dtype *out); /* optional */
+} bt_quant_scheme;
+#define BT_QUANT_SCHEMES(array)                            \
+    {                                                      \
+        "quant.scheme/1", sizeof(bt_quant_scheme), (array) \
+    }
+
+/* What a calibration wants to see of a site. */
+enum {
+    BT_STAT_RANGE = 1,    /* low, high */
+    BT_STAT_CHANNELS = 2, /* channel_low, channel_high, where the form has an axis */
+    BT_STAT_BINS = 4,     /* bins, of sites with one scale */
+    BT_STAT_CONSTANT = 8  /* a constant operand itself */
+};
+
+/* What was seen of one site over all samples; of a constant, what it holds. */
+typedef struct bt_statistic {
+    const char *site;
+    uint64_t nsample, nelem;
+    uint64_t nbad;     /* NaN and infinities: counted, and in no range */
+    double low, high;  /* 0, 0 where nothing was seen */
+    uint32_t nchannel; /* scales that are to be chosen */
+    const double *channel_low, *channel_high;
+    uint32_t nbin;             /* 0: they were not asked for, or are not there */
+    const uint64_t *bins;      /* elements of each part of low..high, all as wide */
+    const bt_tensor *constant; /* NULL: the operand is none */
+} bt_statistic;
+
+/* A table row { "quant.calibrate/1", sizeof(bt_quant_calibrate), rows }. */
+typedef struct bt_quant_calibrate {
+    const char *name; /* "max" */
+    const char *doc;  /* first line: one sentence */
+    const bt_attr *options;
+    size_t options_nbytes;
+    uint32_t needs; /* BT_STAT_... */
+    /* Chooses statistic->nchannel scales, each above 0 and finite, and zero points within
+     * low..high of the form, which are 0 before and stay so unless it is affine. */
+    bt_status (*choose)(bt_ctx *, const void *options, const bt_number_form *,
+                        const bt_statistic *, double *scales, int64_t *zeros);
+} bt_quant_calibrate;
+#define BT_QUANT_CALIBRATES(array)                               \
+    {                                                            \
+        "quant.calibrate/1", sizeof(bt_quant_calibrate), (array) \
+    }
+
+/* ---- facet "quant": calls on codes, by operators ---- */
+
+/* A value in codes. */
+typedef struct bt_quant_value {
+    const bt_value *value;      /* integers */
+    const bt_value *scale;      /* float32: one, or one for each element of axis */
+    const bt_value *zero_point; /* int32, as the scale; NULL: 0 */
+    int32_t axis;               /* -1: one scale */
+} bt_quant_value;
+/* A call of which those operands that have roles are in codes. */
+typedef struct bt_quant_call {
+    const bt_call *call;
+    bt_dtype accumulator; /* int32 */
+    uint32_t nin;
+    const bt_quant_value *in;
+} bt_quant_call;
+/* "quant": a call on codes in place of one on floats, for operators of which pass
+ * quant-realize sees none by their formula, or a better one. source: Relay 2019, section
+ * 4.2 */
+typedef struct bt_quant_facet {
+    /* What each operand is, BT_QUANT_...; NULL: as the formula shows. */
+    bt_status (*roles)(bt_ctx *, const bt_call *, uint32_t *roles);
+    /* out->value stays NULL where there is no such call. */
+    bt_status (*realize)(bt_builder *, const bt_quant_call *, bt_quant_value *out);
+} bt_quant_facet;
+
+#ifdef __cplusplus
+}
+#endif
+#endif

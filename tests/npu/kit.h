@@ -152,6 +152,33 @@ static inline void run_all(void)
     run_both();
 }
 
+/* Any order that queues and tokens allow. */
+static inline void run_in_random_order(struct npu_machine *m, const struct npu_buffers *b,
+                                       const struct npu_stream *s)
+{
+    uint32_t next[NPU_NQUEUE] = { 0 }, tokens[NPU_NCHANNEL] = { 0 };
+    for (uint32_t ndone = 0; ndone < s->n;) {
+        const uint32_t q = draw(NPU_NQUEUE);
+        while (next[q] < s->n && npu_queue(&s->at[next[q]]) != q)
+            next[q]++;
+        if (next[q] == s->n)
+            continue;
+        const struct npu_instruction *in = &s->at[next[q]];
+        int may = 1;
+        for (uint32_t token = 1; token < 4; token *= 2)
+            may &= !(in->tokens & token) || tokens[npu_channel(q, token)];
+        if (!may)
+            continue;
+        assert_ok(ctx, npu_execute(ctx, m, b, s, next[q]));
+        for (uint32_t token = 1; token < 16; token *= 2) {
+            if (in->tokens & token)
+                tokens[npu_channel(q, token)] += token < 4 ? UINT32_MAX : 1;
+        }
+        next[q]++;
+        ndone++;
+    }
+}
+
 /* What is said of a stream that is wrong. */
 static inline bt_status fault(void)
 {

@@ -341,32 +341,6 @@ static void generate(void)
 
 /* ---- orders ---- */
 
-/* Any order that queues and tokens allow. */
-static void run_in_random_order(struct npu_machine *m)
-{
-    uint32_t next[NPU_NQUEUE] = { 0 }, tokens[NPU_NCHANNEL] = { 0 };
-    for (uint32_t ndone = 0; ndone < stream.n;) {
-        const uint32_t q = draw(NPU_NQUEUE);
-        while (next[q] < stream.n && npu_queue(&list[next[q]]) != q)
-            next[q]++;
-        if (next[q] == stream.n)
-            continue;
-        const struct npu_instruction *in = &list[next[q]];
-        int may = 1;
-        for (uint32_t token = 1; token < 4; token *= 2)
-            may &= !(in->tokens & token) || tokens[npu_channel(q, token)];
-        if (!may)
-            continue;
-        assert_ok(ctx, npu_execute(ctx, m, &buffers, &stream, next[q]));
-        for (uint32_t token = 1; token < 16; token *= 2) {
-            if (in->tokens & token)
-                tokens[npu_channel(q, token)] += token < 4 ? UINT32_MAX : 1;
-        }
-        next[q]++;
-        ndone++;
-    }
-}
-
 static void test_orders_agree_where_there_is_no_race(void **state)
 {
     (void)state;
@@ -401,7 +375,7 @@ static void test_orders_agree_where_there_is_no_race(void **state)
             struct npu_machine *m;
             memcpy(buffer_list[y].at, begun, NBYTE);
             assert_ok(ctx, npu_machine_create(ctx, &config, &m));
-            run_in_random_order(m);
+            run_in_random_order(m, &buffers, &stream);
             npu_machine_destroy(m);
             assert_memory_equal(buffer_list[y].at, left, NBYTE);
         }

@@ -18,7 +18,8 @@
  *                  channels are in blocks of `out`
  *     weights      [o/out][c/in][row][column][out][in], packed low bits first where they have less than 8;
  *                  zero where there is no such channel
- *     parameters   [scale][o/out][add, shift, factor][batch][out] int32; rows of a batch are equal
+ *     parameters   [o/out][scale][add, shift, factor][batch][out] int32, no factor without multiplier;
+ *                  scales in their order, an operand's before the step's; rows of a batch are equal
  *     uops         of the plan
  *     y            [n/batch][o/out][rows][columns][batch][out] int8 or int32
  *     operands     as y, int8
@@ -35,7 +36,8 @@ struct npu_window {
     int64_t in, out;
     int64_t taps, stride, dilation;
     int64_t before; /* padding; what is left of it follows behind */
-    int64_t spread; /* of a transposed convolution: from an element of x to the next; else 1 */
+    int64_t
+        spread; /* of a transposed convolution: from an element of x to the next; else 1 */
 };
 
 struct npu_scale {
@@ -88,7 +90,8 @@ struct npu_plan {
     const uint8_t *uops;      /* NPU_BUFFER_UOPS, which must be constant */
     uint64_t nbytes[NPU_NBUFFER];
     uint64_t cycles; /* what npu_simulate counts */
-    uint64_t ideal;  /* of the multipliers alone, all of them busy; 0 unless NPU_PRODUCTS */
+    uint64_t
+        ideal; /* of the multipliers alone, all of them busy; 0 unless NPU_PRODUCTS */
 };
 
 /* The fastest stream that is found for a layer, in the arena.

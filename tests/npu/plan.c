@@ -1,6 +1,7 @@
 /* Plans of layers that matter, and what is said of those that have none. */
 #include <inttypes.h>
 
+#include "failing_allocator.h"
 #include "plans.h"
 #include "resnet18.h"
 
@@ -218,12 +219,38 @@ static void test_layers_of_any_numbers_end_in_a_status(void **state)
     assert_true(nplan > 100);
 }
 
+/* ---- memory ---- */
+
+static int plan_one(const bt_allocator *allocator)
+{
+    bt_registry *own = failing_registry(allocator);
+    bt_ctx *c = own ? bt_ctx_create(own) : NULL;
+    bt_arena *a = c ? bt_arena_create(own) : NULL;
+    struct npu_plan plan;
+    struct npu_layer l = conv();
+    l.in = l.out = 8;
+    l.rows = l.columns = (struct npu_window){ 2, 2, 1, 1, 1, 0, 1 };
+    const int ok = a && ok_or_no_memory(npu_plan(c, a, &config, &l, &plan));
+    bt_arena_destroy(a);
+    bt_ctx_destroy(c);
+    bt_registry_unref(own);
+    return ok;
+}
+
+static void test_lack_of_memory_is_a_status(void **state)
+{
+    (void)state;
+    use("tiny");
+    fail_each_allocation(plan_one);
+}
+
 static const struct CMUnitTest tests[] = {
     TEST(test_resnet18_keeps_single_busy),
     TEST(test_resnet18_keeps_multi_busy),
     TEST(test_what_is_refused_is_said),
     TEST(test_constants_that_do_not_fit_are_said),
     TEST(test_layers_of_any_numbers_end_in_a_status),
+    TEST(test_lack_of_memory_is_a_status),
 };
 
 TEST_MAIN(tests)

@@ -5,9 +5,10 @@
 /* Slots of memories; each slot is a resource. */
 enum { INP, WGT, OUT, X, PARAMS, OPERAND, NMEMORY = OPERAND + NPU_MOST_STEPS };
 
+enum { MOST_SLOTS = 3 };
 struct slots {
-    uint64_t keys[2];
-    uint32_t used[2]; /* when, of a counter; 0: never */
+    uint64_t keys[MOST_SLOTS];
+    uint32_t used[MOST_SLOTS]; /* when, of a counter; 0: never */
 };
 
 struct emitter {
@@ -31,16 +32,21 @@ struct place {
 
 static uint32_t bit(uint32_t memory, uint32_t slot)
 {
-    return (uint32_t)1 << (2 * memory + slot);
+    return (uint32_t)1 << (MOST_SLOTS * memory + slot);
 }
 
 /* The slot of what `key` names; the one that is longest unused where it is new. */
 static uint32_t slot_of(struct emitter *e, uint32_t memory, uint64_t key, int *is_new)
 {
     struct slots *s = &e->slots[memory];
-    uint32_t slot = e->tile->nslot > 1 && s->used[1] < s->used[0];
+    const uint32_t n = memory == OUT ? e->tile->nout_slot : e->tile->nslot;
+    uint32_t slot = 0;
     *is_new = 1;
-    for (uint32_t i = 0; i < e->tile->nslot; i++) {
+    for (uint32_t i = 0; i < n; i++) {
+        if (s->used[i] < s->used[slot])
+            slot = i;
+    }
+    for (uint32_t i = 0; i < n; i++) {
         if (s->used[i] && s->keys[i] == key) {
             slot = i;
             *is_new = 0;
@@ -91,8 +97,8 @@ static void merge(struct box *b)
         b->ncolumn *= b->nblock;
         b->nblock = 1;
     }
-    if (b->nrow == 1 && !b->top && !b->bottom &&
-        b->block_tiles == b->left + b->ncolumn + b->right && b->nblock <= UINT16_MAX) {
+    if (b->nrow == 1 && b->block_tiles == b->left + b->ncolumn + b->right &&
+        b->nblock <= UINT16_MAX) {
         b->nrow = b->nblock;
         b->row = b->block;
         b->nblock = 1;

@@ -25,14 +25,11 @@ static void pack_output(const struct packer *p, int64_t o, const int8_t *from,
 {
     const struct npu_config *c = p->config;
     const uint32_t bits = p->layer->weight_bits;
-    const int64_t nout = p->layer->out / p->layer->groups;
-    const int64_t nblock = (nout + c->out - 1) / c->out,
-                  nin = (p->nin + c->in - 1) / c->in;
-    const int64_t block = o / nout * nblock + o % nout / c->out;
+    const int64_t nin = (p->nin + c->in - 1) / c->in;
     for (int64_t i = 0; i < p->nin; i++) {
         for (int64_t t = 0; t < p->taps; t++) {
-            const size_t tile = (size_t)((block * nin + i / c->in) * p->taps + t);
-            const size_t at = (tile * c->out + (size_t)(o % nout % c->out)) * c->in;
+            const size_t tile = (size_t)((o / c->out * nin + i / c->in) * p->taps + t);
+            const size_t at = (tile * c->out + (size_t)(o % c->out)) * c->in;
             put(out, at + (size_t)(i % c->in), bits, from[i * p->taps + t]);
         }
     }
@@ -111,20 +108,16 @@ bt_status npu_pack_scale(bt_ctx *ctx, const struct npu_config *config,
     if (k == s.nscale)
         return bt_fail(ctx, BT_ERR_ARGUMENT, "npu: step %" PRIu32 " has no scale%s", step,
                        is_operand ? " of an operand" : "");
-    const int64_t nout = layer->out / layer->groups;
     const size_t ntile = (size_t)s.nscale * s.nparam, nrow = config->out;
     for (int64_t o = 0; o < s.groups * (int64_t)s.nout * config->out; o++) {
-        const int64_t block = o / config->out,
-                      in_group = o % ((int64_t)s.nout * config->out);
-        const int64_t from = block / s.nout * nout + in_group;
-        // of channels that are none: nothing is added, nothing shifted
-        const int is_there = in_group < nout;
-        const int32_t at[3] = { is_there && numbers->add ? numbers->add[from] : 0,
-                                is_there && numbers->shift ? numbers->shift[from] : 0,
-                                is_there && numbers->factor ? numbers->factor[from] : 1 };
-        BT_TRY(check_numbers(ctx, config, from, at[1], at[2]));
+        // groups are whole tiles; of channels that are none nothing is added, nothing shifted
+        const int is_there = o < layer->out;
+        const int32_t at[3] = { is_there && numbers->add ? numbers->add[o] : 0,
+                                is_there && numbers->shift ? numbers->shift[o] : 0,
+                                is_there && numbers->factor ? numbers->factor[o] : 1 };
+        BT_TRY(check_numbers(ctx, config, o, at[1], at[2]));
         for (uint32_t p = 0; p < s.nparam; p++) {
-            uint8_t *tile = out + ((size_t)block * ntile + k * s.nparam + p) *
+            uint8_t *tile = out + ((size_t)(o / config->out) * ntile + k * s.nparam + p) *
                                       config->batch * nrow * 4;
             for (uint32_t b = 0; b < config->batch; b++)
                 put_word(tile + (b * nrow + (size_t)(o % config->out)) * 4, at[p]);

@@ -8,9 +8,13 @@
 #include "queues.h"
 
 enum {
-    MOST_SIZES = 20,     /* of an extent */
-    MOST_TRIES = 24,     /* streams that are made */
-    MOST_TRIED = 1 << 19 /* their instructions */
+    MOST_SIZES = 20, /* of an extent */
+    /* Streams that are made: at least, at most, and between as long as they have fewer instructions
+     * together. */
+    LEAST_TRIES = 4,
+    MOST_TRIES = 32,
+    MOST_TRIED = 1 << 14,
+    MOST_WASTED = 1 << 20 /* instructions, where none fits */
 };
 
 struct candidate {
@@ -311,11 +315,12 @@ static bt_status search(struct planner *p)
     BT_TRY(find_candidates(p));
     for (uint32_t i = 0; i < p->candidates.len; i++) {
         const int found = p->cycles != UINT64_MAX;
-        if (found && (i >= MOST_TRIES || tried > MOST_TRIED))
+        if (found ? i >= MOST_TRIES || (i >= LEAST_TRIES && tried > MOST_TRIED)
+                  : tried > MOST_WASTED)
             break;
         select_next(p, i);
         const struct candidate *c = &p->candidates.at[i];
-        if (found && c->cycles > p->cycles + p->cycles / 16)
+        if (found && c->cycles > p->cycles + p->cycles / 64)
             break;
         BT_TRY(try_tile(p, &c->tile, &nline));
         tried += nline;

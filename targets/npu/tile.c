@@ -93,13 +93,15 @@ static int fit_acc(const struct npu_config *c, const struct npu_shape *s,
     const uint64_t out = is_pool ? fill(t, (uint32_t)n) : n;
     if (is_pool && t->filled[0] > UINT8_MAX)
         return 0;
-    if ((out + area + nparam + noperand * n) * t->nslot > ntile)
+    // what stores a result, what computes the next one, and what loads the one behind that
+    t->nout_slot = t->nslot + (t->nslot > 1 && l->kind != NPU_PRODUCTS);
+    if (out * t->nout_slot + (area + nparam + noperand * n) * t->nslot > ntile)
         return 0;
     t->out_slot = (uint32_t)out;
     t->x_slot = (uint32_t)area;
     t->params_slot = (uint32_t)nparam;
     t->operand_slot = (uint32_t)n;
-    t->x = t->nslot * t->out_slot;
+    t->x = t->nout_slot * t->out_slot;
     t->params = t->x + t->nslot * t->x_slot;
     t->operands = t->params + t->nslot * t->params_slot;
     return 1;

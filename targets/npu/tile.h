@@ -21,6 +21,7 @@ struct npu_tile {
     uint32_t nslot;         /* 2, or 1 where memories are too small */
     uint32_t keeps_weights; /* all places of some outputs are computed before the next */
     /* Computed: */
+    uint32_t nout_slot; /* of results: one more where LOAD writes into them too */
     uint32_t group_rows, group_columns;     /* in micro-ops */
     uint32_t nrow, ncolumn, nblock, nchunk; /* how many there are */
     uint32_t area_rows, pitch;              /* of what is read of a block of x */

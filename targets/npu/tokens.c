@@ -48,6 +48,18 @@ static uint32_t end_of_step(const struct placer *p, uint32_t q, uint32_t k)
     return k;
 }
 
+/* Of the compute queue, the end of the first step that begins behind instruction `i`; 0: none does. */
+static uint32_t first_behind(const struct placer *p, uint32_t i)
+{
+    const uint32_t *list = p->of_queue[NPU_QUEUE_COMPUTE];
+    uint32_t k = p->nqueue[NPU_QUEUE_COMPUTE];
+    if (!k || list[k - 1] < i)
+        return 0;
+    while (k && list[k - 1] > i)
+        k--;
+    return end_of_step(p, NPU_QUEUE_COMPUTE, k + 1);
+}
+
 /* Instruction `i` waits for the k-th of queue `q`. */
 static void need(struct placer *p, uint32_t i, uint32_t q, uint32_t k)
 {
@@ -55,12 +67,12 @@ static void need(struct placer *p, uint32_t i, uint32_t q, uint32_t k)
     if (p->by_step && own == NPU_QUEUE_LOAD && q == NPU_QUEUE_COMPUTE)
         k = end_of_step(p, q, k);
     if (own + q == NPU_QUEUE_LOAD + NPU_QUEUE_STORE) {
-        const uint32_t between = p->nqueue[NPU_QUEUE_COMPUTE];
-        const uint32_t y = between ? p->of_queue[NPU_QUEUE_COMPUTE][between - 1] : 0;
-        if (y <= p->of_queue[q][k - 1]) {
+        const uint32_t between = first_behind(p, p->of_queue[q][k - 1]);
+        if (!between) {
             p->is_late = 1;
             return;
         }
+        const uint32_t y = p->of_queue[NPU_QUEUE_COMPUTE][between - 1];
         p->needs[y].n[q] = later(p->needs[y].n[q], k);
         q = NPU_QUEUE_COMPUTE;
         k = between;

@@ -2,8 +2,24 @@
 #include <inttypes.h>
 
 #include "failing_allocator.h"
-#include "plans.h"
 #include "resnet18.h"
+#include "values.h"
+
+static struct npu_layer conv(void)
+{
+    const struct npu_window w = { 8, 8, 3, 1, 1, 1, 1 };
+    struct npu_layer l = { .kind = NPU_PRODUCTS,
+                           .batch = 1,
+                           .in = 32,
+                           .out = 32,
+                           .groups = 1,
+                           .rows = w,
+                           .columns = w,
+                           .weight_bits = 8,
+                           .nstep = 1 };
+    l.steps[0] = (struct npu_step){ .scales = 1, .scale = { -128, 127, 1 } };
+    return l;
+}
 
 /* ---- ResNet-18 ---- */
 
@@ -56,23 +72,39 @@ static void test_resnet18_keeps_multi_busy(void **state)
     check_use("multi");
 }
 
-/* ---- refusals ---- */
+/* ---- small memories ---- */
 
-static struct npu_layer conv(void)
+/* A result of one tile, and its three parameters: nothing is left for a second slot. */
+static void test_one_slot_is_enough(void **state)
 {
-    const struct npu_window w = { 8, 8, 3, 1, 1, 1, 1 };
-    struct npu_layer l = { .kind = NPU_PRODUCTS,
-                           .batch = 1,
-                           .in = 32,
-                           .out = 32,
-                           .groups = 1,
-                           .rows = w,
-                           .columns = w,
-                           .weight_bits = 8,
-                           .nstep = 1 };
-    l.steps[0] = (struct npu_step){ .scales = 1, .scale = { -128, 127, 1 } };
-    return l;
+    (void)state;
+    for (uint32_t kind = NPU_PRODUCTS; kind <= NPU_ELEMENT; kind++) {
+        struct values v = { 0 };
+        struct npu_plan plan;
+        struct npu_machine *m;
+        use("tiny");
+        config.ntile[NPU_ACC] = kind == NPU_TOTAL || kind == NPU_GREATEST ? 6 : 4;
+        config.nbytes[NPU_ACC] =
+            config.ntile[NPU_ACC] * npu_tile_nbytes(&config, NPU_ACC);
+        v.layer = conv();
+        v.layer.kind = kind;
+        v.layer.weight_bits = kind == NPU_PRODUCTS ? 8 : 0;
+        v.layer.rows = v.layer.columns = (struct npu_window){ 5, 5, 1, 1, 1, 0, 1 };
+        assert_ok(ctx, npu_plan(ctx, arena, &config, &v.layer, &plan));
+        draw_values(&v);
+        compute_plainly(&v);
+        fill_buffers(&v, &plan);
+        const struct npu_buffers all = { NPU_NBUFFER, v.buffers };
+        assert_ok(ctx, npu_check(ctx, &config, &all, &plan.stream));
+        assert_ok(ctx, npu_machine_create(ctx, &config, &m));
+        assert_ok(ctx, npu_simulate(ctx, m, &all, &plan.stream, &times));
+        npu_machine_destroy(m);
+        assert_true(is_right(&v));
+        assert_int_equal(plan.cycles, times.cycles);
+    }
 }
+
+/* ---- refusals ---- */
 
 static void refused(const struct npu_layer *l, uint32_t code, const char *why)
 {
@@ -247,6 +279,7 @@ static void test_lack_of_memory_is_a_status(void **state)
 static const struct CMUnitTest tests[] = {
     TEST(test_resnet18_keeps_single_busy),
     TEST(test_resnet18_keeps_multi_busy),
+    TEST(test_one_slot_is_enough),
     TEST(test_what_is_refused_is_said),
     TEST(test_constants_that_do_not_fit_are_said),
     TEST(test_layers_of_any_numbers_end_in_a_status),

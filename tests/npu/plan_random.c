@@ -2,7 +2,7 @@
  * and leaves what plain loops give, in order of the stream, in time, and some in 100 other orders. */
 #include <inttypes.h>
 
-#include "plans.h"
+#include "values.h"
 
 enum { NROUND = 2000 };
 

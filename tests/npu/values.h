@@ -1,6 +1,6 @@
 /* Layers with values: what their arithmetic gives in plain loops, and what a plan's stream leaves. */
-#ifndef NPU_PLANS_H
-#define NPU_PLANS_H
+#ifndef NPU_VALUES_H
+#define NPU_VALUES_H
 
 #include "kit.h"
 #include "layer.h"

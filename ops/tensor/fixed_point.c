@@ -30,6 +30,8 @@ static void write(bt_formula *f, const bt_formula_call *call)
                    left, (long long)a->multiplier, 1ll << (right - 1), right);
 }
 
+static const bt_layout_facet layout = { .choose = bt_layout_follow };
+
 static const bt_op_input inputs[] = {
     { .name = "data", .type = "t:int32[..]", .doc = "integers" },
     { 0 },
@@ -48,6 +50,7 @@ static const bt_op ops[] = {
         .relation = "Identity",
         .write_formula = write,
         .facets = BT_FACET_ROWS(
+            BT_FACET("layout", layout),
             BT_CASES("int32[4] = -100..100 | multiplier=1073741824, shift=0\n"
                      "int32[2, 3] = -1000..1000 | multiplier=1518500250, shift=-3\n"
                      "int32[] = -9..9 | multiplier=1610612736, shift=2\n"

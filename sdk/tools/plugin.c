@@ -157,7 +157,7 @@ static const struct option options[] = {
     { "timeout", 0, "SECONDS",
       "check: how long a target may take for a call or a compilation (60; 0: any)" },
     { "id", 0, "ID",
-      "new: what the plugin is called in manifests and by check, as in com.example.npu "
+      "new: what the plugin is called in manifests and by check, as in com.example.edge "
       "(else org.NAME, and org.example.NAME of a NAME without a dot)" },
     { "json", 0, NULL, "print diagnostics as JSON" },
     { 0 },

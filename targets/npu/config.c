@@ -208,3 +208,17 @@ bt_status npu_config_read(bt_ctx *ctx, const char *name, struct npu_config *out)
     bt_file_close(ctx, file);
     return status;
 }
+
+void npu_config_print(const struct npu_config *c, bt_text *out)
+{
+    static const char *const names[] = { "uop", "wgt", "inp", "acc" };
+    bt_text_addf(out, "npu %ux%ux%u%s, weights", c->batch, c->in, c->out,
+                 c->has_multiplier ? " with multiplier" : "");
+    for (uint32_t bits = 8; bits > 1; bits /= 2) {
+        if (c->weight_bits >> bits & 1)
+            bt_text_addf(out, " %u", bits);
+    }
+    bt_text_addf(out, ", dram %" PRIu64 ", tokens %u", c->dram_nbytes, c->tokens);
+    for (uint32_t i = 0; i < NPU_NMEMORY; i++)
+        bt_text_addf(out, ", %s %u", names[i], c->nbytes[i]);
+}

@@ -38,6 +38,10 @@ bt_status npu_config_read(bt_ctx *, const char *name, struct npu_config *out) BT
 bt_status npu_config_parse(bt_ctx *, const char *place, const char *text, size_t nbytes,
                            struct npu_config *out) BT_MUST_USE;
 
+/* What streams of the machine depend on, in a line: two configurations that have one print run the
+ * same streams. */
+void npu_config_print(const struct npu_config *, bt_text *out);
+
 /* Bytes of one tile in scratch; of NPU_UOP of one micro-op. */
 uint32_t npu_tile_nbytes(const struct npu_config *, uint32_t memory);
 

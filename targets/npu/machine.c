@@ -41,6 +41,14 @@ void npu_machine_destroy(struct npu_machine *m)
         bt_arena_destroy(m->arena);
 }
 
+void npu_machine_begin(struct npu_machine *m, const uint32_t *stop)
+{
+    m->stop = stop;
+    memset(m->uops.is_loaded, 0, m->config.ntile[NPU_UOP]);
+    for (uint32_t i = NPU_WGT; i < NPU_NMEMORY; i++)
+        memset(m->is_written[i], 0, m->config.ntile[i]);
+}
+
 /* ---- LOAD ---- */
 
 /* Element i of packed integers of `bits`: low bits first, two's complement. */
@@ -158,7 +166,8 @@ static bt_status compute(bt_ctx *ctx, struct npu_machine *m,
     const struct npu_instruction *in = &stream->at[i];
     struct npu_unwritten missing;
     for (uint32_t outer = 0; outer < in->outer; outer++) {
-        if (bt_ctx_cancelled(ctx))
+        if (bt_ctx_cancelled(ctx) ||
+            (m->stop && __atomic_load_n(m->stop, __ATOMIC_RELAXED)))
             return bt_fail(ctx, BT_ERR_CANCELLED, "stopped on request");
         if (!(in->op == NPU_GEMM ? npu_gemm : npu_alu)(m, in, outer, &missing))
             return npu_fail(ctx, BT_ERR_RUNTIME, stream, i, "first",

@@ -15,12 +15,17 @@ struct npu_machine {
     int16_t *inp, *wgt;
     int32_t *acc;
     uint8_t *is_written[NPU_NMEMORY]; /* by tile; NPU_UOP: none, uops tells */
+    const uint32_t *stop;             /* of npu_machine_begin */
 };
 
 /* Scratch holds nothing. */
 bt_status npu_machine_create(bt_ctx *, const struct npu_config *,
                              struct npu_machine **out) BT_MUST_USE;
 void npu_machine_destroy(struct npu_machine *); /* accepts NULL */
+
+/* For another stream: scratch holds nothing. Where *stop is not 0, or the context is cancelled,
+ * instructions stop soon; NULL: the context alone. */
+void npu_machine_begin(struct npu_machine *, const uint32_t *stop);
 
 /* Instruction `i` of a stream. Tokens are the caller's: any order goes.
  * errors  BT_ERR_VERIFY: out of a memory's bounds; BT_ERR_RUNTIME: reads a tile that nothing

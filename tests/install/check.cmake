@@ -214,16 +214,16 @@ if(failed OR shown STREQUAL "" OR at EQUAL -1)
 endif()
 
 # A network with its dense layer on that target and the rest on another gives what interp gives.
-set(ENV{BATON_PLUGIN_PATH} ${WORK}/author/npu/build)
+set(ENV{BATON_PLUGIN_PATH} ${WORK}/author/edge/build)
 set(digits ${HERE}/../../sdk/examples/digits/digits.baton)
-run("the share" "npu_nn_dense_add +1 +npu +1 .*cpu" ${BATON} info ${digits} --target npu,cpu)
+run("the share" "edge_nn_dense_add +1 +edge +1 .*cpu" ${BATON} info ${digits} --target edge,cpu)
 run("digits by interp" "scores" ${BATON} run ${digits} -i image=random:1 -o ${WORK}/expected)
-run("digits by targets" "scores" ${BATON} run ${digits} -i image=random:1 --executor graph --target npu,cpu
+run("digits by targets" "scores" ${BATON} run ${digits} -i image=random:1 --executor graph --target edge,cpu
   -o ${WORK}/found)
 run("comparing" "" ${BATON} compare ${WORK}/expected/scores.npy ${WORK}/found/scores.npy --rtol 1e-6 --atol 1e-7)
 
 # The same from a file that holds the code of both.
-run("an artifact" "for target npu, cpu" ${BATON} compile ${digits} --target npu,cpu -o ${WORK}/digits.compiled)
+run("an artifact" "for target edge, cpu" ${BATON} compile ${digits} --target edge,cpu -o ${WORK}/digits.compiled)
 run("digits from it" "scores" ${BATON} run ${WORK}/digits.compiled -i image=random:1 -o ${WORK}/again)
 run("comparing" "" ${BATON} compare ${WORK}/found/scores.npy ${WORK}/again/scores.npy --rtol 0 --atol 0)
 

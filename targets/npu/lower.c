@@ -1,0 +1,532 @@
+/*
+ * A function becomes a stream, and around it what lays out its tensors:
+ *
+ *     weight ----------------> weights ------.      kernels of constants: they run when the
+ *     bias, zero point ------> parameters ---.      program is compiled
+ *     x, operand ------------> blocks -------+--> stream --> blocks --> y
+ *
+ * There is no move where a tensor has its blocks by its layout, or where its bytes are the same
+ * either way: rows of a matrix on a machine of batch 1.
+ */
+#include "lower.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+#include <baton/compute.h>
+#include <baton/op.h>
+
+#include "code.h"
+#include "recognise.h"
+
+enum { MOST_TEMPS = 4 + NPU_MOST_STEPS };
+
+struct lowerer {
+    bt_ctx *ctx;
+    struct npu_device *device;
+    bt_arena *arena;
+    const bt_func *func;
+    struct npu_function f;
+    const struct npu_plan *plan;
+    bt_lowering *out; /* NULL: nothing is made, and moves are counted */
+    const bt_type *temps[MOST_TEMPS];
+    double moved; /* elements, at each call */
+};
+
+/* ---- where elements lie ---- */
+
+static const bt_type *type_of(const struct lowerer *l, int32_t param)
+{
+    return param < 0 ? l->func->result : l->func->block->params[param]->base.type;
+}
+
+/* Rows of a matrix are not parted, and of an image neither: what remains are blocks. */
+static bt_status blocked(const struct lowerer *l, const struct npu_operand *o,
+                         uint32_t block, const bt_layout **out)
+{
+    static const char letters[] = "NCHW";
+    bt_store *store = l->func->result->store;
+    char logical[NPU_NAXIS + 1] = { 0 };
+    bt_text text;
+    bt_text_init(&text, l->arena);
+    for (uint32_t i = 0; i < NPU_NAXIS; i++) {
+        if (o->axes[i] >= 0)
+            logical[o->axes[i]] = letters[i];
+    }
+    bt_text_addf(&text, "%s:%s", logical, strlen(logical) == 4 ? "NCHW" : "NC");
+    if (l->device->config.batch > 1)
+        bt_text_addf(&text, "%un", l->device->config.batch);
+    if (block > 1)
+        bt_text_addf(&text, "%uc", block);
+    if (!bt_text_get(&text))
+        return bt_no_memory();
+    *out = bt_layout_parse(store, text.at);
+    return *out ? NULL : bt_store_why(l->ctx, store);
+}
+
+static void read_strides(const bt_type *type, const struct npu_operand *o,
+                         uint64_t *extents, uint64_t *strides)
+{
+    uint32_t rank = 0;
+    int64_t dims[BT_MAX_RANK];
+    uint64_t step = 1, of[BT_MAX_RANK];
+    (void)bt_tensor_static(type, &rank, dims);
+    for (uint32_t i = rank; i-- > 0;) {
+        of[i] = step;
+        step *= (uint64_t)dims[i];
+    }
+    for (uint32_t i = 0; i < NPU_NAXIS; i++) {
+        const int32_t axis = o->axes[i];
+        extents[i] = axis < 0 ? 1 : (uint64_t)dims[axis];
+        strides[i] = axis < 0 ? 0 : of[axis];
+    }
+}
+
+/* *is_none: the tensor has its blocks. */
+static bt_status read_move(const struct lowerer *l, const struct npu_operand *o,
+                           uint32_t block, struct npu_move *out, int *is_none)
+{
+    const bt_type *type = type_of(l, o->param);
+    const bt_layout *has = bt_type_layout(type), *wanted;
+    const int is_result = o == &l->f.result;
+    *out = (struct npu_move){ .nbyte = is_result && l->f.layer.is_wide ? 4 : 1,
+                              .is_back = is_result,
+                              .batch = l->device->config.batch,
+                              .block = block };
+    read_strides(type, o, out->extents, out->strides);
+    *is_none = has ? 1 : npu_move_is_none(out);
+    if (!has)
+        return NULL;
+    BT_TRY(blocked(l, o, block, &wanted));
+    // of a result the rest of a block is to be zero, which it is not
+    if (has != wanted ||
+        (is_result && (out->extents[NPU_N] % out->batch || out->extents[NPU_C] % block)))
+        return bt_fail(l->ctx, BT_ERR_UNSUPPORTED, "it does not take layout %s",
+                       has->text);
+    return NULL;
+}
+
+/* ---- kernels ---- */
+
+static bt_status add_temp(struct lowerer *l, uint64_t nbytes, bt_kernel_buffer *out)
+{
+    const bt_type *size = bt_dim(l->func->result->store, (int64_t)nbytes);
+    if (!size)
+        return bt_store_why(l->ctx, l->func->result->store);
+    *out = (bt_kernel_buffer){ BT_BUFFER_TEMP, l->out->ntemp };
+    l->temps[l->out->ntemp++] = size;
+    return NULL;
+}
+
+static bt_kernel_buffer param(int32_t number)
+{
+    return (bt_kernel_buffer){ BT_BUFFER_INPUT, (uint32_t)number };
+}
+
+/* A kernel that reads n buffers and writes one, of so many bytes each. */
+static bt_status add_kernel(struct lowerer *l, struct npu_code *code,
+                            const bt_kernel_buffer *buffers, uint32_t n)
+{
+    bt_kernel *kernel = bt_lowering_add(l->out, l->arena);
+    bt_kernel_buffer *copy = BT_NEWS(l->arena, bt_kernel_buffer, n + 1u);
+    if (!kernel || !copy)
+        return bt_no_memory();
+    memcpy(copy, buffers, (n + 1) * sizeof(*copy));
+    code->nin = n;
+    code->nbuffer = n + 1;
+    for (uint32_t i = 0; i <= n; i++) {
+        const bt_type *size =
+            buffers[i].kind == BT_BUFFER_TEMP ? l->temps[buffers[i].index] : NULL;
+        int64_t nbytes = 0;
+        if (size)
+            (void)bt_dim_is_const(size, &nbytes);
+        else
+            nbytes = bt_type_nbytes(buffers[i].kind == BT_BUFFER_INPUT
+                                        ? type_of(l, (int32_t)buffers[i].index)
+                                        : l->func->result);
+        code->nbytes[i] = (uint64_t)nbytes;
+    }
+    *kernel =
+        (bt_kernel){ .nin = n, .in = copy, .nout = 1, .out = copy + n, .content = code };
+    return NULL;
+}
+
+static struct npu_code *new_code(struct lowerer *l, uint32_t kind)
+{
+    struct npu_code *code = BT_NEW(l->arena, struct npu_code);
+    if (code) {
+        code->kind = kind;
+        code->layer = l->f.layer;
+    }
+    return code;
+}
+
+static bt_status add_weight(struct lowerer *l, bt_kernel_buffer *out)
+{
+    struct npu_code *code = new_code(l, NPU_CODE_WEIGHT);
+    uint64_t extents[NPU_NAXIS];
+    if (!code)
+        return bt_no_memory();
+    read_strides(type_of(l, l->f.weight.param), &l->f.weight, extents,
+                 code->weight.strides);
+    BT_TRY(add_temp(l, l->plan->nbytes[NPU_BUFFER_WEIGHTS], out));
+    return add_kernel(l, code, (bt_kernel_buffer[]){ param(l->f.weight.param), *out }, 1);
+}
+
+/* The buffers of parameters, each once. */
+struct sources {
+    uint32_t n;
+    bt_kernel_buffer at[NPU_MOST_BUFFERS];
+};
+
+static bt_status add_source(const struct lowerer *l, struct sources *s, int32_t number,
+                            uint32_t *out)
+{
+    for (*out = 0; *out < s->n && s->at[*out].index != (uint32_t)number;)
+        ++*out;
+    if (*out < s->n)
+        return NULL;
+    if (s->n + 1 == NPU_MOST_BUFFERS)
+        return bt_fail(l->ctx, BT_ERR_UNSUPPORTED, "its numbers are of too many inputs");
+    s->at[s->n++] = param(number);
+    return NULL;
+}
+
+static bt_status read_numbers(const struct lowerer *l, const struct npu_terms *terms,
+                              struct sources *sources, struct npu_scale_numbers *out)
+{
+    *out = (struct npu_scale_numbers){ .number = terms->number,
+                                       .shift = terms->shift,
+                                       .factor = terms->factor,
+                                       .nvector = terms->nadded };
+    for (uint32_t i = 0; i < terms->nadded; i++) {
+        out->vectors[i].stride = terms->added[i].axes[NPU_C] >= 0;
+        BT_TRY(add_source(l, sources, terms->added[i].param, &out->vectors[i].buffer));
+    }
+    return NULL;
+}
+
+static bt_status add_parameters(struct lowerer *l, bt_kernel_buffer *out)
+{
+    struct npu_code *code = new_code(l, NPU_CODE_PARAMETERS);
+    struct sources sources = { 0 };
+    uint64_t extents[NPU_NAXIS];
+    if (!code)
+        return bt_no_memory();
+    struct npu_parameters *p = &code->parameters;
+    for (uint32_t i = 0; i < l->f.layer.nstep; i++) {
+        BT_TRY(read_numbers(l, &l->f.operand_terms[i], &sources, &p->operand_scales[i]));
+        BT_TRY(read_numbers(l, &l->f.terms[i], &sources, &p->scales[i]));
+    }
+    p->zero = l->f.layer.kind == NPU_PRODUCTS ? l->f.zero : 0;
+    if (p->zero) {
+        read_strides(type_of(l, l->f.weight.param), &l->f.weight, extents,
+                     p->weight.strides);
+        BT_TRY(add_source(l, &sources, l->f.weight.param, &p->weights));
+    }
+    BT_TRY(add_temp(l, l->plan->nbytes[NPU_BUFFER_PARAMETERS], out));
+    sources.at[sources.n] = *out;
+    return add_kernel(l, code, sources.at, sources.n);
+}
+
+/* What the stream reads in place of a parameter. */
+static bt_status add_input(struct lowerer *l, const struct npu_operand *o,
+                           uint32_t buffer, uint32_t block, bt_kernel_buffer *out)
+{
+    struct npu_move move;
+    int is_none;
+    BT_TRY(read_move(l, o, block, &move, &is_none));
+    *out = param(o->param);
+    l->moved += is_none ? 0 : (double)l->plan->nbytes[buffer];
+    if (is_none || !l->out)
+        return NULL;
+    struct npu_code *code = new_code(l, NPU_CODE_MOVE);
+    if (!code)
+        return bt_no_memory();
+    code->move = move;
+    BT_TRY(add_temp(l, l->plan->nbytes[buffer], out));
+    return add_kernel(l, code, (bt_kernel_buffer[]){ param(o->param), *out }, 1);
+}
+
+/* ---- the stream ---- */
+
+static bt_status encode(struct lowerer *l, struct npu_code *code)
+{
+    const struct npu_stream *stream = &l->plan->stream;
+    uint8_t *bytes = BT_NEWS(l->arena, uint8_t, (size_t)stream->n * NPU_NBYTES);
+    uint8_t *uops = BT_NEWS(l->arena, uint8_t, l->plan->nbytes[NPU_BUFFER_UOPS]);
+    if (!bytes || !uops)
+        return bt_no_memory();
+    for (uint32_t i = 0; i < stream->n; i++)
+        npu_encode(&stream->at[i], bytes + (size_t)i * NPU_NBYTES);
+    memcpy(uops, l->plan->uops, l->plan->nbytes[NPU_BUFFER_UOPS]);
+    code->stream = bytes;
+    code->nstream = (uint64_t)stream->n * NPU_NBYTES;
+    code->uops = uops;
+    code->nuop = l->plan->nbytes[NPU_BUFFER_UOPS];
+    code->cycles = l->plan->cycles;
+    code->ideal = l->plan->ideal;
+    return NULL;
+}
+
+/* The result: `temp` where it is to be moved. */
+static bt_status add_stream(struct lowerer *l, const bt_kernel_buffer *of,
+                            const bt_kernel_buffer *result)
+{
+    struct npu_code *code = new_code(l, NPU_CODE_STREAM);
+    bt_kernel_buffer buffers[NPU_NBUFFER];
+    uint32_t n = 0;
+    if (!code)
+        return bt_no_memory();
+    BT_TRY(encode(l, code));
+    for (uint32_t i = 0; i < NPU_NBUFFER; i++) {
+        if (l->plan->nbytes[i] && i != NPU_BUFFER_UOPS && i != NPU_BUFFER_Y) {
+            buffers[n] = of[i];
+            code->map[i] = n++;
+        } else {
+            code->map[i] = UINT32_MAX;
+        }
+    }
+    for (uint32_t i = 0; i < NPU_NBUFFER; i++) {
+        if (code->map[i] == UINT32_MAX)
+            code->map[i] = n + 1;
+    }
+    buffers[n] = *result;
+    code->map[NPU_BUFFER_Y] = n;
+    return add_kernel(l, code, buffers, n);
+}
+
+static bt_status add_result(struct lowerer *l, const bt_kernel_buffer *of)
+{
+    const bt_kernel_buffer result = { BT_BUFFER_OUTPUT, 0 };
+    bt_kernel_buffer temp;
+    struct npu_move move;
+    int is_none;
+    BT_TRY(read_move(l, &l->f.result, l->device->config.out, &move, &is_none));
+    l->moved += is_none ? 0 : (double)l->plan->nbytes[NPU_BUFFER_Y];
+    if (!l->out)
+        return NULL;
+    if (is_none)
+        return add_stream(l, of, &result);
+    struct npu_code *code = new_code(l, NPU_CODE_MOVE);
+    if (!code)
+        return bt_no_memory();
+    code->move = move;
+    BT_TRY(add_temp(l, l->plan->nbytes[NPU_BUFFER_Y], &temp));
+    BT_TRY(add_stream(l, of, &temp));
+    return add_kernel(l, code, (bt_kernel_buffer[]){ temp, result }, 1);
+}
+
+static bt_status add_all(struct lowerer *l)
+{
+    const struct npu_config *config = &l->device->config;
+    const struct npu_layer *layer = &l->f.layer;
+    bt_kernel_buffer of[NPU_NBUFFER] = { 0 };
+    if (l->out && l->plan->nbytes[NPU_BUFFER_WEIGHTS])
+        BT_TRY(add_weight(l, &of[NPU_BUFFER_WEIGHTS]));
+    if (l->out && l->plan->nbytes[NPU_BUFFER_PARAMETERS])
+        BT_TRY(add_parameters(l, &of[NPU_BUFFER_PARAMETERS]));
+    BT_TRY(add_input(l, &l->f.data, NPU_BUFFER_X,
+                     layer->kind == NPU_PRODUCTS ? config->in : config->out,
+                     &of[NPU_BUFFER_X]));
+    for (uint32_t i = 0; i < layer->nstep; i++) {
+        if (layer->steps[i].has_operand)
+            BT_TRY(add_input(l, &l->f.operands[i], NPU_BUFFER_OPERAND + i, config->out,
+                             &of[NPU_BUFFER_OPERAND + i]));
+    }
+    return add_result(l, of);
+}
+
+/* ---- what is asked ---- */
+
+static bt_status check_params(bt_ctx *ctx, const bt_func *func)
+{
+    for (uint32_t i = 0; i < func->block->nparam; i++) {
+        if (!bt_as_tensor_type(func->block->params[i]->base.type))
+            return bt_fail(ctx, BT_ERR_UNSUPPORTED, "it takes tensors");
+    }
+    return NULL;
+}
+
+static bt_status read_function(struct lowerer *l)
+{
+    BT_TRY(check_params(l->ctx, l->func));
+    BT_TRY(npu_recognise(l->ctx, l->arena, &l->device->config, l->func, &l->f));
+    if (l->f.weight.param >= 0 && bt_type_layout(type_of(l, l->f.weight.param)))
+        return bt_fail(l->ctx, BT_ERR_UNSUPPORTED, "it takes weights row major");
+    bt_status status = npu_plans_get(l->ctx, &l->device->plans, &l->device->config,
+                                     &l->f.layer, &l->plan);
+    if (status && status->code == BT_ERR_LIMIT) // another target may have room
+        status = bt_fail(l->ctx, BT_ERR_UNSUPPORTED, "%s", status->message);
+    return status;
+}
+
+/* Reads the function, and goes through what would be made of it. */
+static bt_status look(bt_ctx *ctx, void *device, const bt_func *func,
+                      bt_status (*then)(struct lowerer *, void *state), void *state)
+{
+    struct lowerer l = { .ctx = ctx, .device = device, .func = func };
+    l.arena = bt_arena_create(bt_ctx_registry(ctx));
+    if (!l.arena)
+        return bt_no_memory();
+    bt_status status = read_function(&l);
+    if (!status)
+        status = add_all(&l);
+    if (!status && then)
+        status = then(&l, state);
+    bt_arena_destroy(l.arena);
+    return status;
+}
+
+bt_status npu_supports(bt_ctx *ctx, void *device, const bt_func *func)
+{
+    return look(ctx, device, func, NULL, NULL);
+}
+
+static const char *kind_name(const struct npu_layer *l)
+{
+    static const char *const names[] = { "products", "totals", "greatest", "elements" };
+    return names[l->kind];
+}
+
+/* "convolution 3x3, 94 % of the multipliers" */
+static bt_status name_way(const struct lowerer *l, const char **out)
+{
+    const struct npu_layer *layer = &l->f.layer;
+    bt_text text;
+    bt_text_init(&text, l->arena);
+    bt_text_addf(&text, "%s of %" PRId64 "x%" PRId64 ", %" PRIu64 " cycles",
+                 kind_name(layer), layer->rows.taps, layer->columns.taps,
+                 l->plan->cycles);
+    if (l->plan->ideal && l->plan->cycles)
+        bt_text_addf(&text, ", multipliers busy %" PRIu64 " %%",
+                     l->plan->ideal * 100 / l->plan->cycles);
+    *out = bt_text_get(&text);
+    return *out ? NULL : bt_no_memory();
+}
+
+bt_status npu_lower(bt_ctx *ctx, void *device, bt_arena *arena, const bt_func *func,
+                    bt_lowering *out)
+{
+    struct lowerer l = {
+        .ctx = ctx, .device = device, .arena = arena, .func = func, .out = out
+    };
+    BT_TRY(read_function(&l));
+    BT_TRY(add_all(&l));
+    const bt_type **temps = BT_NEWS(arena, const bt_type *, out->ntemp);
+    if (!temps)
+        return bt_no_memory();
+    memcpy(temps, l.temps, out->ntemp * sizeof(*temps));
+    out->temps = temps;
+    out->has_no_text = 1;
+    return name_way(&l, &out->way);
+}
+
+bt_status npu_compile(bt_ctx *ctx, void *device, bt_arena *arena, uint32_t form,
+                      uint32_t n, const bt_kernel *const *kernels,
+                      bt_kernel_code *const *out)
+{
+    (void)ctx, (void)device, (void)form;
+    for (uint32_t i = 0; i < n; i++) {
+        bt_text text;
+        bt_text_init(&text, arena);
+        BT_TRY(npu_code_write(kernels[i]->content, &text));
+        *out[i] =
+            (bt_kernel_code){ .form = BT_CODE_BYTES, .at = text.at, .nbytes = text.len };
+    }
+    return NULL;
+}
+
+/* Nanoseconds of an element that the host moves: of this order on any. */
+static const double move_ns = 1;
+
+static double time_of(const struct lowerer *l)
+{
+    return (double)l->plan->cycles * 1000 / l->device->config.mhz + l->moved * move_ns;
+}
+
+static bt_status set_cost(struct lowerer *l, void *state)
+{
+    *(bt_cost *)state = (bt_cost){ .ns = time_of(l), .confidence = 0.9 };
+    return NULL;
+}
+
+bt_status npu_cost(bt_ctx *ctx, void *device, const bt_func *func, bt_cost *out)
+{
+    return look(ctx, device, func, set_cost, out);
+}
+
+static bt_status explain(struct lowerer *l, void *state)
+{
+    const char *way;
+    BT_TRY(name_way(l, &way));
+    bt_text_addf(state, "%s; %.3f ms at %u MHz", way,
+                 (double)l->plan->cycles / 1000 / l->device->config.mhz,
+                 l->device->config.mhz);
+    if (l->moved > 0)
+        bt_text_addf(state, ", and the host lays out %.0f elements", l->moved);
+    bt_text_addf(state, "\n");
+    return NULL;
+}
+
+bt_status npu_explain(bt_ctx *ctx, void *device, const bt_func *func, bt_text *out)
+{
+    return look(ctx, device, func, explain, out);
+}
+
+/* ---- layouts ---- */
+
+/* The axes that an attribute names. */
+static const char *axes_of(const bt_call *call, const char *name)
+{
+    const char *const *text = bt_attr_find(call->op, call->attrs, name, BT_ATTR_STRING);
+    return text ? *text : "";
+}
+
+/* Blocks where channels and images fill them. */
+static const char *full_blocks(const struct npu_device *d, const bt_type *type,
+                               int is_last)
+{
+    int64_t dims[BT_MAX_RANK];
+    uint32_t rank;
+    const int is_full = bt_tensor_static(type, &rank, dims) && rank == 4 &&
+                        dims[0] % d->config.batch == 0 &&
+                        dims[is_last ? 3 : 1] % d->config.out == 0;
+    return is_full ? d->layouts[is_last] : NULL;
+}
+
+static int is_int8(const bt_type *type)
+{
+    return bt_tensor_dtype(type) == BT_INT8 && bt_tensor_static(type, NULL, NULL);
+}
+
+/* Of convolutions and pools. Between layers blocks of results are read as blocks of data. */
+bt_status npu_layouts(bt_ctx *ctx, void *device, const bt_call *call, const char **wanted)
+{
+    static const char *const weights[][2] = { { "OIHW", "OIHW:OIHW" },
+                                              { "HWIO", "HWIO:HWIO" },
+                                              { "OHWI", "OHWI:OHWI" } };
+    const struct npu_device *d = device;
+    const char *weight = axes_of(call, "kernel_layout");
+    const char *data = axes_of(call, *weight ? "data_layout" : "layout");
+    const int is_last = strcmp(data, "NHWC") == 0;
+    const uint32_t narg = *weight ? 2 : 1;
+    (void)ctx;
+    if (d->config.in != d->config.out || (!is_last && strcmp(data, "NCHW") != 0) ||
+        call->narg != narg || !is_int8(call->args[0]->type) ||
+        !is_int8(call->args[narg - 1]->type))
+        return NULL;
+    const char *x = full_blocks(d, call->args[0]->type, is_last);
+    const char *y = full_blocks(d, call->base.type, is_last), *rows = NULL;
+    for (uint32_t i = 0; *weight && i < BT_COUNT(weights); i++) {
+        if (strcmp(weight, weights[i][0]) == 0)
+            rows = weights[i][1];
+    }
+    if ((!x && !y) || (*weight && !rows))
+        return NULL;
+    wanted[0] = x;
+    if (*weight)
+        wanted[1] = rows;
+    wanted[narg] = y;
+    return NULL;
+}

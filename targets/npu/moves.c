@@ -1,0 +1,235 @@
+#include "moves.h"
+
+#include <string.h>
+
+enum { N, C, H, W };
+
+/* ---- moves ---- */
+
+static uint64_t blocks_of(uint64_t extent, uint32_t block)
+{
+    return (extent + block - 1) / block;
+}
+
+/* a * b + c */
+static int multiply_add(uint64_t a, uint64_t b, uint64_t c, uint64_t *out)
+{
+    size_t product, sum;
+    if (!bt_mul_size(a, b, &product) || !bt_add_size(product, c, &sum))
+        return 0;
+    *out = sum;
+    return 1;
+}
+
+/* Elements up to the last one. */
+static int reach(const uint64_t *extents, const uint64_t *strides, uint64_t *out)
+{
+    *out = 1;
+    for (uint32_t i = 0; i < 4; i++) {
+        if (!extents[i] || !multiply_add(extents[i] - 1, strides[i], *out, out))
+            return 0;
+    }
+    return 1;
+}
+
+int npu_move_nbytes(const struct npu_move *m, uint64_t *tensor, uint64_t *blocks)
+{
+    if ((m->nbyte != 1 && m->nbyte != 4) || !m->batch || !m->block ||
+        !reach(m->extents, m->strides, tensor) ||
+        !multiply_add(*tensor, m->nbyte, 0, tensor))
+        return 0;
+    *blocks = m->nbyte;
+    const uint64_t extents[] = { blocks_of(m->extents[N], m->batch),
+                                 blocks_of(m->extents[C], m->block),
+                                 m->extents[H],
+                                 m->extents[W],
+                                 m->batch,
+                                 m->block };
+    for (uint32_t i = 0; i < 6; i++) {
+        if (!multiply_add(*blocks, extents[i], 0, blocks))
+            return 0;
+    }
+    return 1;
+}
+
+int npu_move_is_none(const struct npu_move *m)
+{
+    const uint64_t axes[6][2] = {
+        // extents, strides in the tensor
+        { blocks_of(m->extents[N], m->batch), m->strides[N] * m->batch },
+        { blocks_of(m->extents[C], m->block), m->strides[C] * m->block },
+        { m->extents[H], m->strides[H] },
+        { m->extents[W], m->strides[W] },
+        { m->batch, m->strides[N] },
+        { m->block, m->strides[C] }
+    };
+    uint64_t step = 1;
+    if (m->extents[N] % m->batch || m->extents[C] % m->block)
+        return 0;
+    for (uint32_t i = 6; i-- > 0;) {
+        if (axes[i][0] > 1 && axes[i][1] != step)
+            return 0;
+        step *= axes[i][0];
+    }
+    return 1;
+}
+
+/* A tile: `nimage` x `nchannel` of its elements are in the tensor. */
+static void move_tile(const struct npu_move *m, uint64_t nimage, uint64_t nchannel,
+                      uint8_t *tensor, uint8_t *tile)
+{
+    const size_t size = m->nbyte;
+    for (uint64_t b = 0; b < nimage; b++) {
+        for (uint64_t i = 0; i < nchannel; i++) {
+            uint8_t *element = tensor + (b * m->strides[N] + i * m->strides[C]) * size;
+            uint8_t *place = tile + (b * m->block + i) * size;
+            memcpy(m->is_back ? element : place, m->is_back ? place : element, size);
+        }
+    }
+}
+
+static uint64_t least(uint64_t a, uint64_t b)
+{
+    return a < b ? a : b;
+}
+
+/* A row of tiles. */
+static void move_row(const struct npu_move *m, uint64_t n, uint64_t c, uint64_t h,
+                     uint8_t *tensor, uint8_t *blocks)
+{
+    const uint64_t tile = (uint64_t)m->batch * m->block * m->nbyte;
+    const uint64_t nimage = least(m->batch, m->extents[N] - n);
+    const uint64_t nchannel = least(m->block, m->extents[C] - c);
+    tensor += (n * m->strides[N] + c * m->strides[C] + h * m->strides[H]) * m->nbyte;
+    if (!m->is_back && (nimage < m->batch || nchannel < m->block))
+        memset(blocks, 0, m->extents[W] * tile);
+    for (uint64_t w = 0; w < m->extents[W]; w++)
+        move_tile(m, nimage, nchannel, tensor + w * m->strides[W] * m->nbyte,
+                  blocks + w * tile);
+}
+
+void npu_move_run(const struct npu_move *m, const uint8_t *from, uint8_t *to)
+{
+    // both are written in one of two directions
+    uint8_t *tensor = m->is_back ? to : (uint8_t *)(uintptr_t)from;
+    uint8_t *blocks = m->is_back ? (uint8_t *)(uintptr_t)from : to;
+    const uint64_t row = m->extents[W] * m->batch * m->block * m->nbyte;
+    for (uint64_t n = 0; n < m->extents[N]; n += m->batch) {
+        for (uint64_t c = 0; c < m->extents[C]; c += m->block) {
+            for (uint64_t h = 0; h < m->extents[H]; h++, blocks += row)
+                move_row(m, n, c, h, tensor, blocks);
+        }
+    }
+}
+
+/* ---- constants ---- */
+
+static void weight_extents(const struct npu_layer *l, uint64_t out[4])
+{
+    out[N] = (uint64_t)l->out;
+    out[C] = (uint64_t)(l->in / l->groups);
+    out[H] = (uint64_t)l->rows.taps;
+    out[W] = (uint64_t)l->columns.taps;
+}
+
+int npu_weight_nbytes(const struct npu_layer *l, const struct npu_weight *w,
+                      uint64_t *out)
+{
+    uint64_t extents[4];
+    weight_extents(l, extents);
+    return reach(extents, w->strides, out);
+}
+
+bt_status npu_weight_run(bt_ctx *ctx, const struct npu_config *config,
+                         const struct npu_layer *l, const struct npu_weight *w,
+                         const uint8_t *from, uint8_t *to)
+{
+    uint64_t e[4];
+    weight_extents(l, e);
+    bt_arena *scratch = bt_ctx_scratch(ctx);
+    const void *mark = bt_arena_mark(scratch);
+    int8_t *all = bt_arena_alloc(scratch, e[N] * e[C], e[H] * e[W]), *next = all;
+    if (!all)
+        return bt_no_memory();
+    for (uint64_t o = 0; o < e[N]; o++) {
+        for (uint64_t i = 0; i < e[C]; i++) {
+            for (uint64_t y = 0; y < e[H]; y++) {
+                for (uint64_t x = 0; x < e[W]; x++)
+                    *next++ = (int8_t)from[o * w->strides[N] + i * w->strides[C] +
+                                           y * w->strides[H] + x * w->strides[W]];
+            }
+        }
+    }
+    bt_status status = npu_pack_weights(ctx, config, l, all, to);
+    bt_arena_release(scratch, mark);
+    return status;
+}
+
+static int32_t word_at(const uint8_t *at)
+{
+    int32_t value;
+    memcpy(&value, at, 4);
+    return value;
+}
+
+/* Of output `o`; it wraps, as the sum does to which it is added. */
+static uint32_t weight_sum(const struct npu_layer *l, const struct npu_weight *w,
+                           const uint8_t *from, uint64_t o)
+{
+    uint64_t e[4];
+    uint32_t sum = 0;
+    weight_extents(l, e);
+    for (uint64_t i = 0; i < e[C]; i++) {
+        for (uint64_t y = 0; y < e[H]; y++) {
+            for (uint64_t x = 0; x < e[W]; x++)
+                sum += (uint32_t)(int8_t)from[o * w->strides[N] + i * w->strides[C] +
+                                              y * w->strides[H] + x * w->strides[W]];
+        }
+    }
+    return sum;
+}
+
+static bt_status run_scale(bt_ctx *ctx, const struct npu_config *config,
+                           const struct npu_layer *l, const struct npu_parameters *p,
+                           uint32_t step, int is_operand, const uint8_t *const *from,
+                           uint8_t *to)
+{
+    const struct npu_scale_numbers *s =
+        is_operand ? &p->operand_scales[step] : &p->scales[step];
+    const uint64_t n = (uint64_t)l->out;
+    bt_arena *scratch = bt_ctx_scratch(ctx);
+    int32_t *add = BT_NEWS(scratch, int32_t, n), *shift = BT_NEWS(scratch, int32_t, n),
+            *factor = BT_NEWS(scratch, int32_t, n);
+    if (!add || !shift || !factor)
+        return bt_no_memory();
+    for (uint64_t o = 0; o < n; o++) {
+        uint32_t sum = (uint32_t)s->number;
+        for (uint32_t k = 0; k < s->nvector; k++)
+            sum += (uint32_t)word_at(from[s->vectors[k].buffer] +
+                                     o * s->vectors[k].stride * sizeof(int32_t));
+        if (step == 0 && !is_operand && p->zero)
+            sum -= (uint32_t)p->zero * weight_sum(l, &p->weight, from[p->weights], o);
+        add[o] = (int32_t)sum;
+        shift[o] = s->shift;
+        factor[o] = s->factor;
+    }
+    const struct npu_numbers numbers = { .add = add, .shift = shift, .factor = factor };
+    return npu_pack_scale(ctx, config, l, step, is_operand, &numbers, to);
+}
+
+bt_status npu_parameters_run(bt_ctx *ctx, const struct npu_config *config,
+                             const struct npu_layer *l, const struct npu_parameters *p,
+                             const uint8_t *const *from, uint8_t *to)
+{
+    bt_arena *scratch = bt_ctx_scratch(ctx);
+    const void *mark = bt_arena_mark(scratch);
+    bt_status status = NULL;
+    for (uint32_t i = 0; !status && i < l->nstep; i++) {
+        if (l->steps[i].scales_operand)
+            status = run_scale(ctx, config, l, p, i, 1, from, to);
+        if (!status && l->steps[i].scales)
+            status = run_scale(ctx, config, l, p, i, 0, from, to);
+    }
+    bt_arena_release(scratch, mark);
+    return status;
+}

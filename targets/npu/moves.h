@@ -1,0 +1,59 @@
+/*
+ * What the host does around streams: it lays tensors out as the tiles of a layer's buffers
+ * (layer.h) and back, and makes constants ready.
+ */
+#ifndef NPU_MOVES_H
+#define NPU_MOVES_H
+
+#include "layer.h"
+
+/* A tensor and its blocks, [n/batch][c/block][rows][columns][batch][block]. */
+struct npu_move {
+    uint32_t nbyte;   /* of an element: 1 or 4 */
+    uint32_t is_back; /* from blocks to the tensor */
+    uint32_t batch, block;
+    /* Of the tensor: extents, and elements from one to the next: images, channels, rows, columns. */
+    uint64_t extents[4], strides[4];
+};
+
+/* Bytes of both sides. 0: they do not fit 64 bits, or there is no such move. */
+int npu_move_nbytes(const struct npu_move *, uint64_t *tensor, uint64_t *blocks);
+/* Whether both sides have the same bytes. */
+int npu_move_is_none(const struct npu_move *);
+/* Blocks that are not full are filled with zeros. */
+void npu_move_run(const struct npu_move *, const uint8_t *from, uint8_t *to);
+
+/* A weight as it lies in memory: elements from one to the next, of outputs, channels, rows and
+ * columns of the window. */
+struct npu_weight {
+    uint64_t strides[4];
+};
+/* Bytes of the weight of a layer; 0: they do not fit 64 bits. */
+int npu_weight_nbytes(const struct npu_layer *, const struct npu_weight *, uint64_t *out);
+/* errors  of npu_pack_weights */
+bt_status npu_weight_run(bt_ctx *, const struct npu_config *, const struct npu_layer *,
+                         const struct npu_weight *, const uint8_t *from,
+                         uint8_t *to) BT_MUST_USE;
+
+/* The numbers of a scale, of which those that are added for each channel lie in buffers. */
+enum { NPU_MOST_VECTORS = 4 };
+struct npu_scale_numbers {
+    int32_t number, shift, factor;
+    uint32_t nvector;
+    struct npu_vector {
+        uint32_t buffer, stride; /* int32, elements from one to the next: 0 or 1 */
+    } vectors[NPU_MOST_VECTORS];
+};
+struct npu_parameters {
+    int32_t
+        zero; /* -zero * sum(w) is added by the first scale; 0: the weight is not read */
+    uint32_t weights; /* buffer */
+    struct npu_weight weight;
+    struct npu_scale_numbers operand_scales[NPU_MOST_STEPS], scales[NPU_MOST_STEPS];
+};
+/* errors  of npu_pack_scale */
+bt_status npu_parameters_run(bt_ctx *, const struct npu_config *,
+                             const struct npu_layer *, const struct npu_parameters *,
+                             const uint8_t *const *from, uint8_t *to) BT_MUST_USE;
+
+#endif

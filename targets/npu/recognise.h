@@ -1,0 +1,46 @@
+/*
+ * Which layer a primitive function is, and of which parameters its numbers come. It is read off
+ * the function's compute graph (<baton/graph.h>), so that it does not matter which operators it
+ * was written with. Layouts do not matter either: axes are those of the logical tensors.
+ *
+ * Sums wrap in int32 on the machine and in the program alike, in any order, so that neither they
+ * nor what is added to them need a proof. What is not exact modulo 2^32 does: shifts, casts.
+ */
+#ifndef NPU_RECOGNISE_H
+#define NPU_RECOGNISE_H
+
+#include <baton/ir.h>
+
+#include "layer.h"
+
+/* Axes by what they are; an operand's list says where it has each, -1: nowhere. A weight's N is its
+ * outputs. */
+enum { NPU_N, NPU_C, NPU_H, NPU_W, NPU_NAXIS };
+
+struct npu_operand {
+    int32_t param; /* -1: there is none */
+    int32_t axes[NPU_NAXIS];
+};
+
+/* The numbers of a scale: add = number + the sum of operands that have one for each channel. */
+enum { NPU_MOST_ADDED = 4 };
+struct npu_terms {
+    int32_t number, shift, factor;
+    uint32_t nadded;
+    struct npu_operand added[NPU_MOST_ADDED]; /* int32 */
+};
+
+struct npu_function {
+    struct npu_layer layer;
+    struct npu_operand data, weight, result;
+    int32_t
+        zero; /* of the data: padding's code, and -zero * sum(w) is added to each sum */
+    struct npu_operand operands[NPU_MOST_STEPS]; /* of each step, int8, ... */
+    struct npu_terms operand_terms[NPU_MOST_STEPS], terms[NPU_MOST_STEPS];
+};
+
+/* errors  BT_ERR_UNSUPPORTED: what else the function does */
+bt_status npu_recognise(bt_ctx *, bt_arena *, const struct npu_config *, const bt_func *,
+                        struct npu_function *out) BT_MUST_USE;
+
+#endif

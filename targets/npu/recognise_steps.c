@@ -1,0 +1,458 @@
+/* Steps behind the sum, from the outermost expression inwards. */
+#include <math.h>
+#include <string.h>
+
+#include <baton/op.h>
+
+#include "recognise_parts.h"
+
+static bt_status read_integer(struct npu_reader *r, const bt_node *node);
+
+/* ---- the layer's steps ---- */
+
+static bt_status begin(struct npu_reader *r)
+{
+    struct npu_layer *l = &r->out->layer;
+    if (r->bound)
+        return NPU_REFUSE(
+            r, "sums beyond 2^24 would be rounded as float32, and are not clamped");
+    if (l->nstep == NPU_MOST_STEPS)
+        return NPU_REFUSE(r, "at most %d steps follow a sum", NPU_MOST_STEPS);
+    r->out->terms[l->nstep].factor = r->out->operand_terms[l->nstep].factor = 1;
+    r->out->operands[l->nstep].param = -1;
+    l->nstep++;
+    r->is_shifted = r->is_clamped = 0;
+    return NULL;
+}
+
+/* The last step's scale; a new one where that has done what comes after: it adds, shifts, then
+ * clamps. */
+static bt_status scale(struct npu_reader *r, int is_clamp, struct npu_scale **out,
+                       struct npu_terms **terms)
+{
+    struct npu_layer *l = &r->out->layer;
+    if (!l->nstep || (!is_clamp && (r->is_shifted || r->is_clamped)))
+        BT_TRY(begin(r));
+    struct npu_step *step = &l->steps[l->nstep - 1];
+    if (!step->scales)
+        step->scale = (struct npu_scale){ INT32_MIN, INT32_MAX, 0 };
+    step->scales = 1;
+    *out = &step->scale;
+    *terms = &r->out->terms[l->nstep - 1];
+    return NULL;
+}
+
+static void set_range(struct npu_reader *r, int64_t low, int64_t high)
+{
+    const int wraps = low < INT32_MIN || high > INT32_MAX;
+    r->low = wraps ? INT32_MIN : low;
+    r->high = wraps ? INT32_MAX : high;
+}
+
+static bt_status add(struct npu_reader *r, int64_t value)
+{
+    struct npu_scale *s;
+    struct npu_terms *terms;
+    if (!value)
+        return NULL;
+    BT_TRY(scale(r, 0, &s, &terms));
+    terms->number = (int32_t)((uint32_t)terms->number + (uint32_t)(uint64_t)value);
+    set_range(r, r->low + value, r->high + value);
+    return NULL;
+}
+
+static bt_status clamp(struct npu_reader *r, int is_min, int64_t value)
+{
+    struct npu_scale *s;
+    struct npu_terms *terms;
+    if (value < INT32_MIN || value > INT32_MAX)
+        return NPU_REFUSE(r, "it is clamped by a number that int32 does not hold");
+    const int32_t by = (int32_t)value;
+    if (!r->out->layer.nstep && (is_min ? by >= r->high : by <= r->low))
+        return NULL; // of no effect
+    BT_TRY(scale(r, 1, &s, &terms));
+    r->is_clamped = 1;
+    if (is_min) {
+        s->high = by < s->high ? by : s->high;
+        s->low = by < s->low ? by : s->low;
+        r->high = by;
+        r->low = by < r->low ? by : r->low;
+        r->lacks_min &= by > r->bound;
+    } else {
+        s->low = by > s->low ? by : s->low;
+        s->high = by > s->high ? by : s->high;
+        r->low = by;
+        r->high = by > r->high ? by : r->high;
+        r->lacks_max &= by < -r->bound;
+    }
+    if (!r->lacks_min && !r->lacks_max)
+        r->bound = 0;
+    return NULL;
+}
+
+/* ---- operands ---- */
+
+/* (an int8 of the result's shape - zero) * 2^shift */
+static int as_tensor(const struct npu_reader *r, const bt_node *node,
+                     struct npu_factor *out, int64_t *shift)
+{
+    const bt_node *of = node;
+    *shift = 0;
+    if (node->kind == BT_NODE_SCALAR && node->which == BT_SCALAR_SHIFT_LEFT &&
+        bt_node_is_const(node->args[1], shift))
+        of = node->args[0];
+    return *shift >= 0 && *shift <= 23 && npu_as_factor(r, of, out) &&
+           out->zero >= INT8_MIN && out->zero <= INT8_MAX;
+}
+
+/* The step that adds an operand: a new one, but where the last has only added numbers. */
+static bt_status add_tensor(struct npu_reader *r, const struct npu_factor *factor,
+                            int32_t by)
+{
+    struct npu_function *f = r->out;
+    const uint32_t n = f->layer.nstep;
+    if (!n || f->layer.steps[n - 1].has_operand || r->is_shifted || r->is_clamped)
+        BT_TRY(begin(r));
+    const uint32_t i = f->layer.nstep - 1;
+    struct npu_step *step = &f->layer.steps[i];
+    BT_TRY(npu_read_operand(r, factor->array, factor->args, &f->operands[i]));
+    if (memcmp(f->operands[i].axes, f->result.axes, sizeof(f->result.axes)) != 0)
+        return NPU_REFUSE(r, "input %u, that is added, has the result's shape",
+                          factor->array);
+    step->has_operand = 1;
+    step->scales_operand = by > 0;
+    if (by) {
+        step->operand_scale = (struct npu_scale){ INT32_MIN, INT32_MAX, 0 };
+        if (r->config->has_multiplier) // which shifts to the right alone
+            f->operand_terms[i].factor = (int32_t)(1u << by);
+        else
+            f->operand_terms[i].shift = -by;
+    }
+    set_range(r, r->low + INT8_MIN * (INT64_C(1) << by),
+              r->high + INT8_MAX * (INT64_C(1) << by));
+    return add(r, -factor->zero * (INT64_C(1) << by));
+}
+
+/* A number for each channel. */
+static bt_status add_channels(struct npu_reader *r, const bt_node *read)
+{
+    struct npu_scale *s;
+    struct npu_terms *terms;
+    struct npu_operand *operand;
+    BT_TRY(scale(r, 0, &s, &terms));
+    if (terms->nadded == NPU_MOST_ADDED)
+        return NPU_REFUSE(r, "it adds %d numbers to a channel at once", NPU_MOST_ADDED);
+    operand = &terms->added[terms->nadded++];
+    BT_TRY(npu_read_operand(r, read->which, read->args, operand));
+    const bt_array *a = r->graph->arrays[read->which];
+    for (uint32_t i = 0; i < NPU_NAXIS; i++) {
+        if (i != NPU_C && operand->axes[i] >= 0 &&
+            bt_node_number(a->extents[operand->axes[i]]) != 1)
+            return NPU_REFUSE(r, "input %u, that is added, is an int32 for each channel",
+                              read->which);
+    }
+    set_range(r, INT32_MIN, INT32_MAX);
+    return NULL;
+}
+
+static bt_status add_operand(struct npu_reader *r, const bt_node *node)
+{
+    struct npu_factor factor;
+    int64_t by;
+    if (as_tensor(r, node, &factor, &by))
+        return add_tensor(r, &factor, (int32_t)by);
+    if (node->kind == BT_NODE_READ && node->dtype == BT_INT32 &&
+        !r->graph->arrays[node->which]->body)
+        return add_channels(r, node);
+    return NPU_REFUSE(
+        r, "what is added is an int32 for each channel, or an int8 for each element");
+}
+
+/* ---- shifts ---- */
+
+static int64_t shifted(int64_t x, int64_t factor, uint32_t shift)
+{
+    return bt_floordiv_int64(x * factor, INT64_C(1) << shift);
+}
+
+/* * factor / 2^shift, rounded once. */
+static bt_status shift(struct npu_reader *r, int64_t factor, int64_t by, uint32_t is_even)
+{
+    if (!factor || factor > INT32_MAX || factor < INT32_MIN)
+        return NPU_REFUSE(r, "sums are multiplied by an int32 that is not 0");
+    while (factor % 2 == 0 && by > 0) {
+        factor /= 2;
+        by--;
+    }
+    if (factor != 1 && !r->config->has_multiplier)
+        return NPU_REFUSE(r, "sums are multiplied by other than a power of two, and the "
+                             "machine has no multiplier");
+    if (by < 0 || by > (factor == 1 ? 31 : 62))
+        return NPU_REFUSE(r, "sums are shifted by %d bits", (int)by);
+    const int64_t a = shifted(r->low, factor, (uint32_t)by),
+                  b = shifted(r->high, factor, (uint32_t)by), low = a < b ? a : b,
+                  high = (a < b ? b : a) + (by > 0);
+    if (low < INT32_MIN || high > (int64_t)INT32_MAX + (by > 0))
+        return NPU_REFUSE(r, "sums may be beyond int32 once they are multiplied");
+    set_range(r, low, high > INT32_MAX ? INT32_MAX : high);
+    if (factor == 1 && by == 0)
+        return NULL;
+    struct npu_scale *scaled;
+    struct npu_terms *terms;
+    BT_TRY(scale(r, 0, &scaled, &terms));
+    scaled->is_even = is_even;
+    terms->factor = (int32_t)factor;
+    terms->shift = (int32_t)by;
+    r->is_shifted = 1;
+    return NULL;
+}
+
+/* floor(x / 2^by): halves go up once half a unit was taken off. */
+static bt_status shift_down(struct npu_reader *r, int64_t by)
+{
+    const int64_t half = by > 0 ? INT64_C(1) << (by - 1) : 0;
+    if (by < 1 || by > 31 || r->low - half < INT32_MIN)
+        return NPU_REFUSE(
+            r, "sums are shifted by 1 to 31 bits, and cannot be proved to stay in "
+               "int32 before");
+    BT_TRY(add(r, -half));
+    return shift(r, 1, by, 0);
+}
+
+/* x * factor + constant of int64, x an int32. */
+static int as_product(const bt_node *node, const bt_node **x, int64_t *factor,
+                      int64_t *constant)
+{
+    bt_linear form;
+    int64_t left = 0;
+    bt_node_as_linear(node, &form);
+    if (form.n != 1)
+        return 0;
+    const bt_node *atom = form.atoms[0];
+    if (atom->kind == BT_NODE_SCALAR && atom->which == BT_SCALAR_SHIFT_LEFT &&
+        bt_node_is_const(atom->args[1], &left))
+        atom = atom->args[0];
+    *factor = form.coefs[0];
+    *constant = form.constant;
+    if (atom->kind != BT_NODE_CAST || atom->args[0]->dtype != BT_INT32 || left)
+        return 0;
+    *x = atom->args[0];
+    return 1;
+}
+
+/* int32((int64(x) * factor + half) >> by) */
+static bt_status read_fixed(struct npu_reader *r, const bt_node *node)
+{
+    const bt_node *x;
+    int64_t by, factor, constant;
+    if (node->kind != BT_NODE_SCALAR || node->which != BT_SCALAR_SHIFT_RIGHT ||
+        !bt_node_is_const(node->args[1], &by) || by < 1 || by > 62 ||
+        !as_product(node->args[0], &x, &factor, &constant) ||
+        constant != INT64_C(1) << (by - 1))
+        return NPU_REFUSE(r, "of int64 it takes a product that is shifted with rounding");
+    BT_TRY(read_integer(r, x));
+    return shift(r, factor, by, 0);
+}
+
+/* ---- float32 ---- */
+
+/* The exponent of a power of two up to 1. */
+static int as_power(double factor, int64_t *by)
+{
+    int exponent;
+    if (!(factor > 0) || frexp(factor, &exponent) != 0.5)
+        return 0;
+    *by = 1 - exponent;
+    return *by >= 0 && *by <= 31;
+}
+
+/* round_even(float32(x) * 2^-by). A float32 has 24 bits: beyond them the product is rounded before
+ * it is shifted, which nothing shows if it is clamped then. */
+static bt_status read_product(struct npu_reader *r, const bt_node *node)
+{
+    enum { BITS = 24 };
+    int64_t by;
+    while (node->kind == BT_NODE_CAST && bt_dtype_is_float(node->args[0]->dtype))
+        node = node->args[0];
+    if (node->kind != BT_NODE_SCALAR || node->which != BT_SCALAR_MUL)
+        return NPU_REFUSE(r, "of floats it takes a product that is rounded");
+    const int is_first = node->args[0]->kind == BT_NODE_CONST;
+    const bt_node *constant = node->args[is_first ? 0 : 1],
+                  *x = node->args[is_first ? 1 : 0];
+    if (constant->kind != BT_NODE_CONST || x->kind != BT_NODE_CAST ||
+        x->dtype != BT_FLOAT32 || x->args[0]->dtype != BT_INT32)
+        return NPU_REFUSE(r, "of floats it takes an int32 times a number");
+    if (!as_power(constant->value.f, &by))
+        return NPU_REFUSE(
+            r, "it takes float32 factors that are a power of two, 2^-31 to 1, not %g",
+            constant->value.f);
+    BT_TRY(read_integer(r, x->args[0]));
+    const int64_t most = INT64_C(1) << BITS, low = r->low, high = r->high;
+    if ((low < -most || high > most) && by > BITS)
+        return NPU_REFUSE(r, "sums beyond 2^24 would be rounded as float32");
+    BT_TRY(shift(r, 1, by, 1));
+    r->lacks_max = low < -most;
+    r->lacks_min = high > most;
+    r->bound = r->lacks_max || r->lacks_min ? most >> by : 0;
+    return NULL;
+}
+
+/* A whole number. */
+static int as_whole(const bt_node *node, int64_t *out)
+{
+    if (node->kind != BT_NODE_CONST || node->value.f != floor(node->value.f) ||
+        fabs(node->value.f) > 0x1p31)
+        return 0;
+    *out = (int64_t)node->value.f;
+    return 1;
+}
+
+static bt_status read_float(struct npu_reader *r, const bt_node *node)
+{
+    int64_t value;
+    while (node->kind == BT_NODE_CAST && bt_dtype_is_float(node->args[0]->dtype))
+        node = node->args[0];
+    if (node->kind == BT_NODE_SCALAR && node->which == BT_SCALAR_ROUND_EVEN)
+        return read_product(r, node->args[0]);
+    for (uint32_t i = 0; node->kind == BT_NODE_SCALAR && node->narg == 2 && i < 2; i++) {
+        if (!as_whole(node->args[i], &value))
+            continue;
+        const int is_min = node->which == BT_SCALAR_MIN;
+        if (!is_min && node->which != BT_SCALAR_MAX)
+            break;
+        BT_TRY(read_float(r, node->args[1 - i]));
+        return clamp(r, is_min, value);
+    }
+    return NPU_REFUSE(
+        r, "of floats it takes a product that is rounded, then clamped by whole numbers");
+}
+
+/* ---- integers ---- */
+
+static int is_begin(const struct npu_reader *r, const bt_node *node)
+{
+    struct npu_factor factor;
+    return node->kind == BT_NODE_REDUCE ||
+           (!r->stage->body->reduces && npu_as_factor(r, node, &factor));
+}
+
+/* Without a sum: an element of an input. */
+static bt_status read_begin(struct npu_reader *r, const bt_node *node)
+{
+    struct npu_factor factor;
+    if (node->kind == BT_NODE_REDUCE)
+        return npu_read_sum(r, node);
+    (void)npu_as_factor(r, node, &factor);
+    BT_TRY(npu_read_operand(r, factor.array, factor.args, &r->out->data));
+    for (uint32_t i = 0; i < NPU_NAXIS; i++) {
+        if (r->out->data.axes[i] != r->out->result.axes[i])
+            return NPU_REFUSE(r, "input %u has the result's shape", factor.array);
+    }
+    r->low = INT8_MIN;
+    r->high = INT8_MAX;
+    return add(r, -factor.zero);
+}
+
+/* The one that sums, or of two elements the first. */
+static bt_status read_sum_of(struct npu_reader *r, const bt_node *a, const bt_node *b)
+{
+    struct npu_factor factor;
+    int64_t by;
+    const int swap =
+        r->stage->body->reduces ? !a->reduces : as_tensor(r, a, &factor, &by) && by > 0;
+    BT_TRY(read_integer(r, swap ? b : a));
+    return add_operand(r, swap ? a : b);
+}
+
+static bt_status read_scalar(struct npu_reader *r, const bt_node *node)
+{
+    const bt_node *a = node->args[0], *b = node->narg > 1 ? node->args[1] : NULL;
+    int64_t value;
+    const int is_wide = node->dtype == BT_INT32;
+    if (!b)
+        return NPU_REFUSE(r, "it has no %s", bt_scalar_name(node->which));
+    const int is_first = bt_node_is_const(a, &value),
+              is_const = is_first || bt_node_is_const(b, &value);
+    switch (node->which) {
+    case BT_SCALAR_MIN:
+    case BT_SCALAR_MAX:
+        if (!is_const)
+            return NPU_REFUSE(r, "it clamps by numbers");
+        BT_TRY(read_integer(r, is_first ? b : a));
+        return clamp(r, node->which == BT_SCALAR_MIN, value);
+    case BT_SCALAR_ADD:
+        if (!is_wide)
+            break;
+        if (!is_const)
+            return read_sum_of(r, a, b);
+        BT_TRY(read_integer(r, is_first ? b : a));
+        return add(r, value);
+    case BT_SCALAR_SUB:
+        if (!is_wide || is_first || !is_const)
+            break;
+        BT_TRY(read_integer(r, a));
+        return add(r, -value);
+    case BT_SCALAR_SHIFT_RIGHT:
+        if (!is_wide || is_first || !is_const)
+            break;
+        BT_TRY(read_integer(r, a));
+        return shift_down(r, value);
+    default: break;
+    }
+    return NPU_REFUSE(r, "it has no %s of such operands", bt_scalar_name(node->which));
+}
+
+static bt_status read_cast(struct npu_reader *r, const bt_node *node)
+{
+    const bt_node *of = node->args[0];
+    if (node->dtype == BT_INT32 && of->dtype == BT_INT64)
+        return read_fixed(r, of);
+    if (node->dtype == BT_INT32 && of->dtype == BT_FLOAT32)
+        return read_float(r, of);
+    if ((node->dtype != BT_INT8 && node->dtype != BT_INT32) ||
+        (of->dtype != BT_INT8 && of->dtype != BT_INT32))
+        return NPU_REFUSE(r, "it casts between int8, int32 and what shifts an int32");
+    BT_TRY(read_integer(r, of));
+    if (node->dtype == BT_INT8 && (r->bound || r->low < INT8_MIN || r->high > INT8_MAX))
+        return NPU_REFUSE(r, "what becomes int8 is not clamped to it");
+    return NULL;
+}
+
+static bt_status read_integer(struct npu_reader *r, const bt_node *node)
+{
+    if (is_begin(r, node))
+        return read_begin(r, node);
+    switch (node->kind) {
+    case BT_NODE_CAST: return read_cast(r, node);
+    case BT_NODE_SCALAR: return read_scalar(r, node);
+    default:
+        return NPU_REFUSE(r, "it takes sums of products, windows and elements of int8");
+    }
+}
+
+bt_status npu_begin_scale(struct npu_reader *r)
+{
+    struct npu_scale *s;
+    struct npu_terms *terms;
+    return scale(r, 0, &s, &terms);
+}
+
+/* Values that int8 holds are clamped to it all the same, where that costs nothing. */
+static void end_in_int8(struct npu_reader *r)
+{
+    struct npu_layer *l = &r->out->layer;
+    struct npu_step *last = l->nstep ? &l->steps[l->nstep - 1] : NULL;
+    if (l->is_wide || !last || !last->scales)
+        return;
+    last->scale.low = last->scale.low < INT8_MIN ? INT8_MIN : last->scale.low;
+    last->scale.high = last->scale.high > INT8_MAX ? INT8_MAX : last->scale.high;
+}
+
+bt_status npu_read_steps(struct npu_reader *r, const bt_node *node)
+{
+    BT_TRY(read_integer(r, node));
+    end_in_int8(r);
+    return r->bound ? NPU_REFUSE(r, "sums beyond 2^24 would be rounded as float32, and "
+                                    "are not clamped")
+                    : NULL;
+}

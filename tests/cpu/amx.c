@@ -174,7 +174,7 @@ static void test_instructions_give_what_the_manual_says(void **state)
         skip();
     }
     for (int i = 0; i < 2; i++) {
-        const struct cpu_tile *t = cpu_tile_of_pairs(CPU_ISA_AMX, i);
+        const struct cpu_tile *t = cpu_tile_of_pairs(CPU_ISA_AMX, BT_FLOAT32, i);
         check_sizes(&(struct way){ i, t->block->run, t->epilogue->run });
     }
 }
@@ -244,7 +244,8 @@ static void test_two_halves_are_a_float(void **state)
     for (size_t i = 0; i < sizeof(odd) / sizeof(*odd); i++) {
         check_halves(run_halves_amx, odd[i]);
         if (cpu_isa_request(CPU_ISA_AMX))
-            check_halves(cpu_tile_of_pairs(CPU_ISA_AMX, 1)->block->run, odd[i]);
+            check_halves(cpu_tile_of_pairs(CPU_ISA_AMX, BT_FLOAT32, 1)->block->run,
+                         odd[i]);
     }
 }
 

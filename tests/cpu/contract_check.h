@@ -24,7 +24,8 @@
 
 struct calls {
     enum cpu_isa isa;
-    uint32_t ntile, npair; /* calls of tiles, of those of pairs */
+    uint32_t ntile, npair,
+        nshort; /* calls of tiles, of those of pairs of floats, of int16 */
 };
 
 static const struct cpu_tile *find_tile(const char *name)
@@ -241,11 +242,12 @@ static bt_status run_call(void *self, const char *callee, uint32_t narg,
         check_epilogue(args, n);
     if (tile)
         assert_ptr_equal(tile->pairs
-                             ? cpu_tile_of_pairs(calls->isa, tile->has_halves)
+                             ? cpu_tile_of_pairs(calls->isa, tile->c, tile->has_halves)
                              : cpu_tile_find(calls->isa, tile->a, tile->b, tile->c),
                          tile);
     calls->ntile += tile != NULL;
-    calls->npair += tile && tile->a == BT_UINT32;
+    calls->npair += tile && tile->pairs && tile->c == BT_FLOAT32;
+    calls->nshort += tile && tile->pairs && tile->c == BT_INT32;
     assert_int_equal(run(p, n), 0);
     return NULL;
 }
@@ -291,6 +293,8 @@ static void check_set(struct world *w, struct formula *f, uint32_t n, bt_tensor 
         if (calls.npair ? !may_have_pairs : has_pairs)
             fail_msg("%s for %s, accuracy %u: %u calls of pairs", c->text,
                      cpu_isa_name(isa), accuracy, calls.npair);
+        if (c->has_shorts && !calls.nshort)
+            fail_msg("%s for %s: no pairs of int16", c->text, cpu_isa_name(isa));
         assert_same(c, got, expected);
     }
 }

@@ -1,4 +1,5 @@
-/* Contractions of pairs of bfloat16: what their schedules compute is what the evaluator does. */
+/* Contractions of pairs of bfloat16 or int16: what their schedules compute is what the evaluator
+ * does. */
 #include "contract_check.h"
 
 /* The numbers are some of these too, so that no sum is rounded. */
@@ -108,7 +109,78 @@ static void test_sums_of_pairs(void **state)
         print_message("this machine has no products of pairs of bfloat16\n");
 }
 
+/* Codes with zero points and without, as formulas say it and as stages before them do. */
+static void test_sums_of_codes(void **state)
+{
+    (void)state;
+    static const struct contraction all[] = {
+        { .inputs = { { "x", "t[b, c, h, g]", BT_UINT8, 4, { 2, 33, 9, 35 } },
+                      { "w", "u[o, c]", BT_INT8, 2, { 117, 33 } } },
+          .text = "y: int32[b, o, p in 9, q in 35] = sum(c: (int32(x[b, c, p, q]) - 5) * "
+                  "int32(w[o, c]))",
+          .is_constant = { 0, 1 },
+          .has_shorts = 1 },
+        { .inputs = { { "x", "t[b, c, h, g]", BT_UINT8, 4, { 1, 7, 12, 40 } },
+                      { "w", "u[o, c, u, v]", BT_INT8, 4, { 31, 7, 3, 5 } },
+                      { "d", "v[o]", BT_INT32, 1, { 31 } } },
+          .text = "y: int32[b, o, p in 12, q in 40] = sum(c, r in 3, s in 5: (int32(x[b, "
+                  "c, p + r - 1, q + s - 2]) - 128) * (int32(w[o, c, r, s]) - 3) else 0) "
+                  "+ d[o]",
+          .is_constant = { 0, 1 },
+          .has_shorts = 1 },
+        // by steps, to 8 bits
+        { .inputs = { { "x", "t[b, c, h, g]", BT_INT8, 4, { 1, 3, 15, 70 } },
+                      { "w", "t[o, c, u, v]", BT_INT8, 4, { 20, 3, 7, 7 } },
+                      { "f", "v[o]", BT_FLOAT32, 1, { 20 } } },
+          .text = "z: int16[b, c, h, g] = int16(x[b, c, h, g]) + 7;"
+                  "y: uint8[b, o, p in 8, q in 35] = uint8(clamp(round_even(float32("
+                  "sum(c, r in 7, s in 7: int32(z[b, c, 2 * p + r - 3, 2 * q + s - 3]) * "
+                  "int32(w[o, c, r, s]) else 0)) * f[o]), 0, 255))",
+          .is_constant = { 0, 1 },
+          .has_shorts = 1 },
+        // few places, so that they are rows of tiles; zero points by channel
+        { .inputs = { { "x", "t[b, c, h, g]", BT_UINT8, 4, { 1, 65, 7, 7 } },
+                      { "w", "u[o, c, u, v]", BT_INT8, 4, { 70, 65, 3, 3 } },
+                      { "z", "u[o]", BT_INT8, 1, { 70 } } },
+          .text =
+              "y: int32[b, o, p in 4, q in 4] = sum(c, r in 3, s in 3: (int32(x[b, c, "
+              "2 * p + r - 1, 2 * q + s - 1]) - 255) * (int32(w[o, c, r, s]) - "
+              "int32(z[o])) else 0)",
+          .is_constant = { 0, 1, 1 },
+          .has_shorts = 1 },
+        // products of matrices, either one a constant or none
+        { .inputs = { { "a", "t[m, k]", BT_UINT8, 2, { 29, 71 } },
+                      { "b", "u[n, k]", BT_UINT8, 2, { 45, 71 } } },
+          .text = "y: int32[m, n] = sum(k: (int32(a[m, k]) - 9) * (int32(b[n, k]) - 7))",
+          .is_constant = { 0, 1 },
+          .has_shorts = 1 },
+        { .inputs = { { "a", "t[m, k]", BT_UINT8, 2, { 29, 70 } },
+                      { "b", "u[k, n]", BT_INT8, 2, { 70, 45 } } },
+          .text = "y: int32[m, n] = sum(k: (int32(a[m, k]) - 9) * int32(b[k, n]))",
+          .has_shorts = 1 },
+        { .inputs = { { "a", "t[m, k]", BT_INT16, 2, { 29, 71 } },
+                      { "b", "t[k, n]", BT_INT16, 2, { 71, 45 } } },
+          .text = "y: int32[m, n] = sum(k: int32(a[m, k]) * int32(b[k, n]))",
+          .is_constant = { 1, 0 },
+          .has_shorts = 1 },
+        // one row
+        { .inputs = { { "a", "t[m, k]", BT_UINT8, 2, { 1, 701 } },
+                      { "b", "u[n, k]", BT_INT8, 2, { 145, 701 } },
+                      { "c", "v[n]", BT_INT32, 1, { 145 } } },
+          .text = "y: int32[m, n] = sum(k: (int32(a[m, k]) - 1) * int32(b[n, k])) + c[n]",
+          .is_constant = { 0, 1 },
+          .has_shorts = 1 },
+        // so far from the codes that int16 does not hold the differences
+        { .inputs = { { "a", "t[m, k]", BT_UINT8, 2, { 29, 70 } },
+                      { "b", "u[k, n]", BT_INT8, 2, { 70, 45 } } },
+          .text = "y: int32[m, n] = sum(k: (int32(a[m, k]) - 40000) * int32(b[k, n]))" },
+    };
+    for (size_t i = 0; i < BT_COUNT(all); i++)
+        check_contraction(&all[i]);
+}
+
 static const struct CMUnitTest tests[] = {
+    cmocka_unit_test(test_sums_of_codes),
     cmocka_unit_test(test_sums_of_pairs),
 };
 TEST_MAIN(tests)

@@ -27,6 +27,7 @@ struct contraction {
     uint8_t is_constant[4]; /* of inputs */
     uint32_t
         has_pairs; /* 1: is a sum of pairs of bfloat16, if there are such; 2: and by AMX */
+    uint32_t has_shorts; /* 1: is a sum of pairs of int16 */
 };
 
 static inline bt_compute *make(struct world *w, struct formula *f, uint32_t n,

@@ -1,4 +1,4 @@
-/* Pairs of bfloat16: every element rounded in its place, zeros behind, nothing else touched. */
+/* Pairs of bfloat16 and int16: every element in its place, zeros behind, nothing else touched. */
 #include "primitives/pairs.h"
 #include "guard.h"
 
@@ -29,14 +29,26 @@ static float odd_float(int64_t i)
     return (float)((double)(i * 7919 % 1000) / 37 - 12);
 }
 
-static uint32_t pair_at(const float *from, int64_t k, int64_t j, const int64_t *n)
+/* An element as half of a pair. */
+static uint32_t half_of(bt_dtype t, const void *from, int64_t at, int64_t zero)
+{
+    const int64_t code = t == BT_UINT8  ? ((const uint8_t *)from)[at]
+                         : t == BT_INT8 ? ((const int8_t *)from)[at]
+                                        : ((const int16_t *)from)[at];
+    return t == BT_FLOAT32 ? rounded(((const float *)from)[at])
+                           : (uint32_t)(code - zero) & 0xffff;
+}
+
+static uint32_t pair_at(bt_dtype t, const void *from, int64_t k, int64_t j,
+                        const int64_t *n)
 {
     uint32_t pair = 0;
     for (int64_t i = 0; i < 2; i++) {
         if (2 * k + i < n[CPU_PAIRS_K] && j < n[CPU_PAIRS_N])
             pair |=
-                rounded(
-                    from[(2 * k + i) * n[CPU_PAIRS_K_STRIDE] + j * n[CPU_PAIRS_N_STRIDE]])
+                half_of(t, from,
+                        (2 * k + i) * n[CPU_PAIRS_K_STRIDE] + j * n[CPU_PAIRS_N_STRIDE],
+                        n[CPU_PAIRS_ZERO])
                 << 16 * i;
     }
     return pair;
@@ -50,17 +62,21 @@ static void check(const struct cpu_callee *row, const int64_t *n)
                                 ? (n[CPU_PAIRS_K] - 1) * n[CPU_PAIRS_K_STRIDE] +
                                       (n[CPU_PAIRS_N] - 1) * n[CPU_PAIRS_N_STRIDE] + 1
                                 : 0;
-    struct guarded source = guarded_create((size_t)nsource * sizeof(float) + 1);
+    const size_t nbytes = BT_DTYPE_BITS(row->in) / 8;
+    struct guarded source = guarded_create((size_t)nsource * nbytes + 1);
     struct guarded target = guarded_create((size_t)ntarget * sizeof(uint32_t) + 1);
-    float *from = (float *)(void *)source.end - nsource;
+    unsigned char *from = source.end - (size_t)nsource * nbytes;
     uint32_t *to = (uint32_t *)(void *)target.end - ntarget;
-    for (int64_t i = 0; i < nsource; i++)
-        from[i] = odd_float(i);
+    for (int64_t i = 0; row->in == BT_FLOAT32 && i < nsource; i++)
+        ((float *)(void *)from)[i] = odd_float(i);
+    for (int64_t i = 0; row->in != BT_FLOAT32 && i < nsource * (int64_t)nbytes; i++)
+        from[i] = (unsigned char)(i * 7919 >> 3);
     memset(target.base, 0xee, (size_t)(target.end - target.base));
     assert_int_equal(row->run((void *[]){ to, from }, n), 0);
     for (int64_t k = 0; k < n[CPU_PAIRS_DEPTH]; k++) {
         for (int64_t j = 0; j < n[CPU_PAIRS_WIDTH]; j++)
-            assert_int_equal(to[k * n[CPU_PAIRS_WIDTH] + j], pair_at(from, k, j, n));
+            assert_int_equal(to[k * n[CPU_PAIRS_WIDTH] + j],
+                             pair_at(row->in, from, k, j, n));
     }
     for (unsigned char *at = target.base; at < (unsigned char *)to; at++)
         assert_int_equal(*at, 0xee);
@@ -68,30 +84,53 @@ static void check(const struct cpu_callee *row, const int64_t *n)
     guarded_destroy(&target);
 }
 
+static void check_sizes(const struct cpu_callee *row, int64_t zero)
+{
+    static const int64_t depths[] = { 0, 1, 2, 3, 31, 32, 33, 34, 65, 70 };
+    for (size_t d = 0; d < sizeof(depths) / sizeof(*depths); d++) {
+        const int64_t k = depths[d], depth = (k + 1) / 2;
+        for (int64_t n = 0; n <= 37; n++) {
+            check(row, (int64_t[]){ k, n, depth, n, n + 2, 1, zero }); // rows
+            check(row, (int64_t[]){ k, n, depth + n % 3, n + 3, 1, k + 2, zero });
+            check(row, (int64_t[]){ k, n, depth, 40, 3, 3 * k, zero });
+        }
+        check(row, (int64_t[]){ k, 1, depth, 1, 1, 1, zero }); // one column
+        check(row, (int64_t[]){ k, 1, depth + 20, 1, 9, 1, zero });
+        check(row, (int64_t[]){ k, 0, depth, 1, 1, 1, zero });
+    }
+}
+
 static void test_every_element_is_rounded_in_its_place(void **state)
 {
     (void)state;
-    static const int64_t depths[] = { 0, 1, 2, 3, 31, 32, 33, 34, 65, 70 };
     const struct cpu_callee *row =
         cpu_callee_find(CPU_ISA_AVX512BF16, "pairs_bf16_avx512bf16");
     if (!row || cpu_isa_of_machine() < CPU_ISA_AVX512BF16) {
         print_message("this machine has no pairs of bfloat16\n");
         skip();
     }
-    for (size_t d = 0; d < sizeof(depths) / sizeof(*depths); d++) {
-        const int64_t k = depths[d], depth = (k + 1) / 2;
-        for (int64_t n = 0; n <= 37; n++) {
-            check(row, (int64_t[]){ k, n, depth, n, n + 2, 1 });             // rows
-            check(row, (int64_t[]){ k, n, depth + n % 3, n + 3, 1, k + 2 }); // columns
-            check(row, (int64_t[]){ k, n, depth, 40, 3, 3 * k });
+    check_sizes(row, 0);
+}
+
+static void test_every_code_is_in_its_place(void **state)
+{
+    (void)state;
+    static const char *const sets[] = { "portable", "avx2", "avx512" };
+    static const char *const types[] = { "i16", "u8", "s8" };
+    for (uint32_t isa = 0; isa < 3 && isa <= cpu_isa_of_machine(); isa++) {
+        for (uint32_t t = 0; t < 3; t++) {
+            char name[32];
+            snprintf(name, sizeof(name), "pairs_%s_%s", types[t], sets[isa]);
+            const struct cpu_callee *row = cpu_callee_find((enum cpu_isa)isa, name);
+            assert_non_null(row);
+            check_sizes(row, 0);
+            check_sizes(row, t == 1 ? 255 : -128);
         }
-        check(row, (int64_t[]){ k, 1, depth, 1, 1, 1 }); // one column
-        check(row, (int64_t[]){ k, 1, depth + 20, 1, 9, 1 });
-        check(row, (int64_t[]){ k, 0, depth, 1, 1, 1 });
     }
 }
 
 static const struct CMUnitTest tests[] = {
     cmocka_unit_test(test_every_element_is_rounded_in_its_place),
+    cmocka_unit_test(test_every_code_is_in_its_place),
 };
 TEST_MAIN(tests)

@@ -63,11 +63,28 @@ static float take_pair(uint32_t a, uint32_t b, float c)
     return c;
 }
 
+/* C += A * B of a pair of int16 each. */
+static uint32_t take_shorts(uint32_t a, uint32_t b, uint32_t c)
+{
+    for (int i = 0; i < 2; i++, a >>= 16, b >>= 16)
+        c += (uint32_t)((int16_t)a * (int16_t)b);
+    return c;
+}
+
+/* What the elements of A and B are made of. */
+static bt_dtype part_of(const struct cpu_tile *t)
+{
+    return t->pairs && t->c == BT_INT32 ? BT_INT16 : t->a;
+}
+
 /* C += A * B of one term, as the set does it. */
 static void take(const struct cpu_tile *t, void *c, const void *a, const void *b)
 {
     const int fused = t->isa != CPU_ISA_PORTABLE;
-    if (t->a == BT_UINT32) {
+    if (t->a == BT_UINT32 && t->c == BT_INT32) {
+        *(uint32_t *)c =
+            take_shorts(*(const uint32_t *)a, *(const uint32_t *)b, *(uint32_t *)c);
+    } else if (t->a == BT_UINT32) {
         *(float *)c = take_pair(*(const uint32_t *)a, *(const uint32_t *)b, *(float *)c);
     } else if (t->c == BT_INT32) {
         const uint32_t product = (uint32_t)(int32_t)get(t->a, a) * //
@@ -128,8 +145,8 @@ static void check(const struct cpu_tile *t, struct room *room, const int64_t *n,
     unsigned char *b =
         place(&room->b, last >= 0 ? along_k(n, CPU_TILE_B_K, last) + width : 0, nb);
     unsigned char *c = place(&room->c, c_nelem, nc);
-    fill(a, room->a.end, t->a, seed);
-    fill(b, room->b.end, t->b, seed);
+    fill(a, room->a.end, part_of(t), seed);
+    fill(b, room->b.end, part_of(t), seed);
     fill(c, room->c.end, t->c, seed);
     memcpy(room->expected, c, (size_t)c_nelem * nc);
     for (int64_t i = 0; i < m; i++) {
@@ -285,8 +302,8 @@ static void check_line(const struct cpu_tile *t, struct room *room, const int64_
                                             (rows - 1) * n[CPU_LINE_B_ROW] + width,
                              nb);
     unsigned char *c = place(&room->c, c_nelem, nb);
-    fill(a, room->a.end, t->a, seed);
-    fill(b, room->b.end, t->b, seed);
+    fill(a, room->a.end, part_of(t), seed);
+    fill(b, room->b.end, part_of(t), seed);
     fill(c, room->c.end, t->c, seed);
     memcpy(room->expected, c, (size_t)c_nelem * nb);
     for (int64_t i = 0; i < rows; i++) {
@@ -400,8 +417,8 @@ static void check_columns(const struct cpu_tile *t, struct room *room, const int
                              (n[CPU_TILE_N] - 1) * n[CPU_ACROSS_B_COLUMN] + 1,
               nb);
     unsigned char *c = place(&room->c, c_nelem, nb);
-    fill(a, room->a.end, t->a, seed);
-    fill(b, room->b.end, t->b, seed);
+    fill(a, room->a.end, part_of(t), seed);
+    fill(b, room->b.end, part_of(t), seed);
     fill(c, room->c.end, t->c, seed);
     memcpy(room->expected, c, (size_t)c_nelem * nb);
     for (int64_t i = 0; i < n[CPU_TILE_M] * n[CPU_TILE_N]; i++) {
@@ -461,19 +478,23 @@ static double bounded(double a, double b, int is_max)
 
 static double rounded(bt_dtype t, double x)
 {
-    return t == BT_FLOAT32 ? (float)x : x;
+    return t == BT_FLOAT32 ? (float)x : t == BT_INT32 ? (int32_t)(uint32_t)(int64_t)x : x;
 }
 
 static void put(bt_dtype t, void *at, double x)
 {
     if (t == BT_FLOAT32)
         *(float *)at = (float)x;
+    else if (t == BT_INT32)
+        *(int32_t *)at = (int32_t)x;
     else
         *(double *)at = x;
 }
 
-static double draw_bound(uint32_t *seed)
+static double draw_bound(bt_dtype t, uint32_t *seed)
 {
+    if (t == BT_INT32)
+        return (double)draw(seed, UINT32_MAX) - 0x1p31;
     static const double bounds[] = { 0, -0.0, 0.25, -0.25, INFINITY, -INFINITY, NAN };
     return bounds[draw(seed, draw(seed, 8) ? BT_COUNT(bounds) - 1 : BT_COUNT(bounds))];
 }
@@ -508,7 +529,7 @@ static void check_epilogue(const struct cpu_tile *t, struct room *room, const in
     const int64_t nline = is_turned ? columns : m, length = is_turned ? m : columns;
     const int64_t c_nelem = (nline - 1) * n[CPU_TILE_C_ROW] + length;
     const int64_t nbias = flags & CPU_TILE_ROW_BIAS ? m : columns, k = n[CPU_TILE_K];
-    const double bounds[] = { draw_bound(seed), draw_bound(seed) };
+    const double bounds[] = { draw_bound(type, seed), draw_bound(type, seed) };
     int64_t with_bits[CPU_TILE_EPILOGUE_NINT];
     unsigned char low[8], high[8];
     memcpy(with_bits, n, sizeof(with_bits));
@@ -524,8 +545,8 @@ static void check_epilogue(const struct cpu_tile *t, struct room *room, const in
     unsigned char *b =
         place(&room->b, k ? last + (k - 1) * n[CPU_TILE_B_K] + width : 0, nb);
     unsigned char *c = place(&room->c, c_nelem, nb);
-    fill(a, room->a.end, t->a, seed);
-    fill(b, room->b.end, t->b, seed);
+    fill(a, room->a.end, part_of(t), seed);
+    fill(b, room->b.end, part_of(t), seed);
     fill(c, room->c.end, type, seed);
     // what is added, and what is expected, in memory of their own
     unsigned char *residual = malloc((size_t)c_nelem * nb), *bias = malloc(nbias * nb);
@@ -668,8 +689,8 @@ static void check_cuts(const struct cpu_tile *t, struct room *room)
     unsigned char *a = malloc(na), *b = malloc(nb);
     unsigned char *first = malloc(c_nbytes), *c = malloc(c_nbytes + nbytes_of(t->c));
     uint32_t seed = 9;
-    fill(a, a + na, t->a, &seed);
-    fill(b, b + nb, t->b, &seed);
+    fill(a, a + na, part_of(t), &seed);
+    fill(b, b + nb, part_of(t), &seed);
     product(t, (struct cut){ t->mr, t->nr, size.k }, &size, first, a, b);
     for (int times = 0; times < 20; times++) {
         const struct cut cut = { 1 + draw(&seed, (uint32_t)t->mr),
@@ -717,6 +738,9 @@ static void test_each_set_finds_its_own_or_a_narrower(void **state)
     }
     assert_null(cpu_tile_find(CPU_ISA_AVX512, BT_FLOAT32, BT_FLOAT64, BT_FLOAT32));
     assert_null(cpu_tile_find(CPU_ISA_AVX512, BT_UINT32, BT_UINT32, BT_FLOAT32));
+    assert_null(cpu_tile_find(CPU_ISA_AVX512, BT_UINT32, BT_UINT32, BT_INT32));
+    assert_null(cpu_tile_of_pairs(CPU_ISA_AVX512, BT_FLOAT32, 0));
+    assert_non_null(cpu_tile_of_pairs(CPU_ISA_PORTABLE, BT_INT32, 0));
 }
 
 static const struct CMUnitTest tests[] = {

@@ -279,6 +279,21 @@ static void print_window(struct printer *p, const bt_view_window *w)
                  w->offset < 0 ? -(uint64_t)w->offset : (uint64_t)w->offset);
 }
 
+/* Of a factor whose zero point is subtracted. */
+static void print_zero(struct printer *p, const bt_view_factor *f)
+{
+    if (!f->zero && !f->zeros)
+        return;
+    bt_text_addf(p->out, " zero(");
+    print_array(p, f->read->which);
+    bt_text_addf(p->out, ": ");
+    if (f->zeros)
+        print_array(p, f->zeros->which);
+    else
+        bt_text_addf(p->out, "%" PRId64, f->zero);
+    bt_text_addf(p->out, ")");
+}
+
 static void print_view(struct printer *p, const bt_array *stage)
 {
     static const char *const kinds[] = { "none", "map", "contraction", "window", "row" };
@@ -293,6 +308,8 @@ static void print_view(struct printer *p, const bt_array *stage)
         print_set(p, "n", view.n);
         print_set(p, "k", view.k);
     }
+    for (uint32_t i = 0; view.kind == BT_VIEW_CONTRACTION && i < 2; i++)
+        print_zero(p, &view.factors[i]);
     for (uint32_t i = 0; view.kind != BT_VIEW_NONE && i < view.nwindow; i++)
         print_window(p, &view.windows[i]);
     if (view.is_guarded)

@@ -166,12 +166,60 @@ static int is_guard(const struct looking *l, const bt_node *condition)
            bounds_window(l, condition->args[1]);
 }
 
-static const bt_node *behind_casts(const bt_node *node)
+/* ---- factors ---- */
+
+static int holds(bt_dtype dtype, int64_t low, int64_t high)
 {
-    while (node->kind == BT_NODE_CAST)
-        node = node->args[0];
+    return bt__dtype_low(dtype) <= low && high <= bt__dtype_high(dtype);
+}
+
+/* Of a cast between integers that changes no value what is cast, else NULL. */
+static const bt_node *behind_wider(const bt_node *node)
+{
+    const bt_node *from = node->kind == BT_NODE_CAST ? node->args[0] : NULL;
+    return from && !bt_dtype_is_float(node->dtype) && !bt_dtype_is_float(from->dtype) &&
+                   holds(node->dtype, from->low, from->high)
+               ? from
+               : NULL;
+}
+
+static const bt_node *behind_all_wider(const bt_node *node)
+{
+    for (const bt_node *from = node; from; from = behind_wider(node))
+        node = from;
     return node;
 }
+
+/* A difference of integers that int32 holds, and so no other one than of integers of any size. */
+static int is_exact_difference(const bt_node *node)
+{
+    return node->kind == BT_NODE_SCALAR && node->which == BT_SCALAR_SUB &&
+           !bt_dtype_is_float(node->dtype) && BT_DTYPE_BITS(node->dtype) <= 32 &&
+           holds(node->dtype, node->args[0]->low - node->args[1]->high,
+                 node->args[0]->high - node->args[1]->low);
+}
+
+int bt_view_factor_of(const bt_node *node, bt_view_factor *out)
+{
+    const bt_node *read = behind_all_wider(node);
+    *out = (bt_view_factor){ .zeros = NULL };
+    if (is_exact_difference(read)) {
+        const bt_node *zero = behind_all_wider(read->args[1]);
+        if (!bt_node_is_const(zero, &out->zero)) {
+            if (zero->kind != BT_NODE_READ)
+                return 0;
+            out->zeros = zero;
+        }
+        read = behind_all_wider(read->args[0]);
+    }
+    out->dtype = read->kind == BT_NODE_READ ? read->dtype : node->dtype;
+    while (read->kind == BT_NODE_CAST)
+        read = read->args[0];
+    out->read = read;
+    return read->kind == BT_NODE_READ;
+}
+
+/* ---- contractions ---- */
 
 /* A sum of products of two reads: roles by where an index occurs. */
 static int as_contraction(struct looking *l)
@@ -181,14 +229,19 @@ static int as_contraction(struct looking *l)
     if (v->reduce->which != BT_REDUCER_SUM || body->kind != BT_NODE_SCALAR ||
         body->which != BT_SCALAR_MUL)
         return 0;
-    const bt_node *a = behind_casts(body->args[0]), *b = behind_casts(body->args[1]);
-    if (a->kind != BT_NODE_READ || b->kind != BT_NODE_READ ||
-        ((a->free | b->free) & l->reduced) != l->reduced)
+    bt_view_factor first_factor, second_factor;
+    if (!bt_view_factor_of(body->args[0], &first_factor) ||
+        !bt_view_factor_of(body->args[1], &second_factor))
+        return 0;
+    const bt_node *a = first_factor.read, *b = second_factor.read;
+    if (((a->free | b->free) & l->reduced) != l->reduced)
         return 0;
     // the first is the one with a window, or with the earlier array
     int swap = v->nwindow ? v->windows[0].array == b->which : b->which < a->which;
     v->reads[0] = swap ? b : a;
     v->reads[1] = swap ? a : b;
+    v->factors[swap] = first_factor;
+    v->factors[!swap] = second_factor;
     uint64_t both = a->free & b->free, first = v->reads[0]->free,
              second = v->reads[1]->free;
     v->batch = both & l->axes;

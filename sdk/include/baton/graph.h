@@ -253,19 +253,32 @@ typedef struct bt_view_window {
     int64_t stride, dilation, offset;
 } bt_view_window;
 
+/* A factor of a contraction: a read, or one of integers without their zero point, as of quantized
+ * numbers: int32(x[i, k]) - 3, int16(w[k, o]) - int16(z[o]), each of the exact value. */
+typedef struct bt_view_factor {
+    const bt_node *read;
+    bt_dtype
+        dtype; /* of what is read, where casts of it lose nothing; else of the factor */
+    int64_t zero;         /* what is subtracted, if it is a number; else 0 */
+    const bt_node *zeros; /* what is subtracted, if it is read; NULL: it is not */
+} bt_view_factor;
+
 typedef struct bt_view {
     uint32_t kind;         /* BT_VIEW_... */
     uint32_t is_pointwise; /* of a map */
     uint32_t has_epilogue;
     uint32_t is_guarded;   /* the reduction's condition keeps windows inside the array */
     const bt_node *reduce; /* NULL of a map */
-    const bt_node *reads[2]; /* of a contraction */
-    uint64_t batch, m, n, k; /* of a contraction: sets of indices */
+    const bt_node *reads[2];   /* of a contraction */
+    bt_view_factor factors[2]; /* of these */
+    uint64_t batch, m, n, k;   /* of a contraction: sets of indices */
     uint32_t nwindow;
     bt_view_window windows[BT_VIEW_WINDOWS];
 } bt_view;
 
 BT_API void bt_view_of(const bt_graph *, const bt_array *stage, bt_view *out);
+/* 0: the node is no such factor. */
+BT_API int bt_view_factor_of(const bt_node *, bt_view_factor *out);
 
 #ifdef __cplusplus
 }

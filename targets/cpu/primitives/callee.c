@@ -58,7 +58,8 @@ static const struct cpu_callee copies[] = { COPIES(pack, PACK, 300)
 #define STRIPS(isa)                                                      \
     TABLE(cpu_float_##isa), TABLE(cpu_int_##isa), TABLE(cpu_move_##isa), \
         TABLE(cpu_reduce_##isa), TABLE(cpu_window_##isa), TABLE(cpu_planes_##isa)
-#define BLOCKS(isa)    TABLE(cpu_tile_rows_##isa), TABLE(cpu_winograd_rows_##isa)
+#define BLOCKS(isa) \
+    TABLE(cpu_tile_rows_##isa), TABLE(cpu_pairs_##isa), TABLE(cpu_winograd_rows_##isa)
 #define DEPTHWISE(isa) TABLE(cpu_depthwise_##isa)
 #define PAIRS(isa)     TABLE(cpu_tile_rows_##isa), TABLE(cpu_pairs_##isa)
 #define DECLARE(isa)                                                                     \
@@ -82,7 +83,7 @@ DECLARE(avx512)
 #define cpu_window_avx512 cpu_window_portable
 #define cpu_planes_avx512 cpu_planes_portable
 #endif
-enum { MOST_TABLES = 18 };
+enum { MOST_TABLES = 24 };
 static const struct {
     const char *name;
     const struct cpu_callee *rows;

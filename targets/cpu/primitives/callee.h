@@ -59,6 +59,8 @@
  *     tile_bf16_avx512bf16, line_..., epilogue_...     the same of pairs of bfloat16
  *     tile_bf16_amx, tile_halves_amx, epilogue_...     likewise by AMX
  *     pairs_bf16_avx512bf16, halves_...   such pairs (pairs.h)
+ *     tile_pairs_i16_avx2, line_..., epilogue_...     pairs of int16; pairs_i16_avx2,
+ *                        pairs_u8_..., pairs_s8_...   such pairs
  *     pack.4                              panels (pack.h), by the bytes of an element
  *     halo.4                              planes with zeros around (halo.h), likewise
  *

@@ -1,10 +1,11 @@
 /*
- * Pairs of bfloat16: two terms' factors side by side, rounded to the nearest, as tiles of these
- * read them (tile.avx512bf16.c):
+ * Pairs of bfloat16 or int16: two terms' factors side by side, floats rounded to the nearest, as
+ * tiles of these read them (tile.avx512bf16.c, tile_rows.h):
  *
- *     to[k, j] = { from[2 * k * K_STRIDE + j * N_STRIDE], the one K_STRIDE behind }
+ *     to[k, j] = { from[2 * k * K_STRIDE + j * N_STRIDE] - ZERO, the one K_STRIDE behind - ZERO }
  *                for 2 * k < K and j < N, zero bits for k < DEPTH and j < WIDTH besides
  *
+ * where ZERO is the zero point of integers, and such that int16 holds the differences,
  * of which the first is the low half; the second is 0 where K is odd and the pair the last. `to` is
  * dense, [DEPTH][WIDTH]. Strides count elements and may be 0 or negative; the blocks are apart.
  */
@@ -32,10 +33,15 @@ enum {
     CPU_PAIRS_WIDTH,
     CPU_PAIRS_K_STRIDE,
     CPU_PAIRS_N_STRIDE,
+    CPU_PAIRS_ZERO, /* of integers */
     CPU_PAIRS_NINT
 };
 
 /* Pairs, then halves; empty where the program was not compiled for it. */
 extern const struct cpu_callee cpu_pairs_avx512bf16[];
+
+/* Pairs of int16, of what is int16, uint8 or int8. */
+enum { CPU_PAIRS_OF_INT16, CPU_PAIRS_OF_UINT8, CPU_PAIRS_OF_INT8 };
+extern const struct cpu_callee cpu_pairs_portable[], cpu_pairs_avx2[], cpu_pairs_avx512[];
 
 #endif

@@ -7,6 +7,7 @@
 #define TILE_ISA          CPU_ISA_AVX2
 #define TILE_TABLE        cpu_tiles_avx2
 #define TILE_CALLEES      cpu_tile_rows_avx2
+#define TILE_PAIRS        cpu_pairs_avx2
 #define TILE_SUFFIX       "avx2"
 #define TILE_MR           6
 #define TILE_EACH_ROWS(X) X(1) X(2) X(3) X(4) X(5) X(6)

@@ -7,6 +7,7 @@
 #define TILE_ISA     CPU_ISA_AVX512
 #define TILE_TABLE   cpu_tiles_avx512
 #define TILE_CALLEES cpu_tile_rows_avx512
+#define TILE_PAIRS   cpu_pairs_avx512
 #define TILE_SUFFIX  "avx512"
 #define TILE_MR      14
 #define TILE_EACH_ROWS(X) \

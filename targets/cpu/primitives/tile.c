@@ -5,6 +5,7 @@
 #define TILE_ISA          CPU_ISA_PORTABLE
 #define TILE_TABLE        cpu_tiles_portable
 #define TILE_CALLEES      cpu_tile_rows_portable
+#define TILE_PAIRS        cpu_pairs_portable
 #define TILE_SUFFIX       "portable"
 #define TILE_MR           6
 #define TILE_EACH_ROWS(X) X(1) X(2) X(3) X(4) X(5) X(6)
@@ -19,18 +20,18 @@ const struct cpu_tile *cpu_tile_find(enum cpu_isa isa, bt_dtype a, bt_dtype b, b
 {
     for (int i = (int)isa; i >= 0; i--) {
         for (const struct cpu_tile *t = tables[i]; t->block; t++) {
-            if (t->a == a && t->b == b && t->c == c)
+            if (!t->pairs && t->a == a && t->b == b && t->c == c)
                 return t;
         }
     }
     return NULL;
 }
 
-const struct cpu_tile *cpu_tile_of_pairs(enum cpu_isa isa, int has_halves)
+const struct cpu_tile *cpu_tile_of_pairs(enum cpu_isa isa, bt_dtype c, int has_halves)
 {
     for (int i = (int)isa; i >= 0; i--) {
         for (const struct cpu_tile *t = tables[i]; t->block; t++) {
-            if (t->pairs && t->has_halves == has_halves)
+            if (t->pairs && t->c == c && t->has_halves == has_halves)
                 return t;
         }
     }

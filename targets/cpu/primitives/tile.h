@@ -110,8 +110,9 @@ struct cpu_tile {
     bt_dtype a, b, c;
     int32_t mr, nr;
     enum cpu_isa isa;
-    const struct cpu_callee
-        *pairs;    /* makes what it reads of floats (pairs.h); NULL: it reads these */
+    /* makes what it reads of factors (pairs.h), for pairs of int16 a row for each type of these;
+     * NULL: it reads them as they are */
+    const struct cpu_callee *pairs;
     int32_t depth; /* of pairs: K is a multiple of it, if it is not 0, and A_K is 1 */
     int32_t has_halves;    /* 1: pairs of high halves, then of low ones */
     int32_t takes_columns; /* 1: N is any */
@@ -127,7 +128,8 @@ extern const struct cpu_callee cpu_tile_rows_portable[], cpu_tile_rows_avx2[],
 /* The best row for these types that `isa` can run; NULL: none. */
 const struct cpu_tile *cpu_tile_find(enum cpu_isa isa, bt_dtype a, bt_dtype b,
                                      bt_dtype c);
-/* The best one of pairs of floats rounded to bfloat16, or to two halves of that. NULL: none. */
-const struct cpu_tile *cpu_tile_of_pairs(enum cpu_isa isa, int has_halves);
+/* The best one of pairs: of floats rounded to bfloat16, or to two halves of that; with sums in int32,
+ * of int16. NULL: none. */
+const struct cpu_tile *cpu_tile_of_pairs(enum cpu_isa isa, bt_dtype c, int has_halves);
 
 #endif

@@ -3,11 +3,13 @@
  *
  *     TILE_ISA, TILE_SUFFIX             its place, the end of names
  *     TILE_TABLE, TILE_CALLEES          its tiles, their rows
+ *     TILE_PAIRS                        who makes pairs of int16 for them (pairs.h)
  *     TILE_MR, TILE_EACH_ROWS(X)           rows of a tile: X(1) ... X(MR)
  *
  * A tile is two vectors wide: MR * 2 sums, the two vectors of B and a factor fill the
  * registers. Sizes are literals: one that is a variable keeps the sums in memory.
  */
+#include "pairs.h"
 #include "tile_block.h"
 
 #define TILE_INTEGER_MR 8
@@ -36,6 +38,22 @@
 
 #include "tile_pairs.h"
 
+/* Elements are two terms' int16 here. */
+#define REAL         uint32_t
+#define VECTOR       bits_vector
+#define MULTIPLY_ADD bits_multiply_add_pairs
+#define SPREAD(at)   (*(at) - (bits_vector){ 0 })
+#define IS_ZERO(at)  (*(at) == 0)
+#define LOAD_PART    bits_load_part
+#define STORE_PART   bits_store_part
+#define AT_LEAST     int_at_least
+#define AT_MOST      int_at_most
+#define TURN         turn_square_4
+#define LOAD_APART   bits_load_apart
+#define TILE_GOES_NOT_ACROSS
+#define NAME(stem) stem##_pairs_i16
+#include "tile_float.h"
+
 #include "tile_integer.h"
 
 #define FLOAT_NR(vector, element) ((int32_t)(2 * sizeof(vector) / sizeof(element)))
@@ -59,6 +77,9 @@ const struct cpu_callee TILE_CALLEES[] = {
     EPILOGUE_ROW("epilogue_f64_", run_epilogue_f64, BT_FLOAT64, TILE_PS),
     TILE_ROW("tile_i16_", run_i16, BT_INT32, TILE_PS),
     TILE_ROW("tile_i32_", run_i32, BT_INT32, TILE_PS),
+    TILE_ROW("tile_pairs_i16_", run_pairs_i16, BT_INT32, TILE_PS),
+    TILE_ROW("line_pairs_i16_", run_line_pairs_i16, BT_INT32, LINE_PS),
+    EPILOGUE_ROW("epilogue_pairs_i16_", run_epilogue_pairs_i16, BT_INT32, TILE_PS),
     { 0 },
 };
 
@@ -74,6 +95,9 @@ const struct cpu_tile TILE_TABLE[] = {
       TILE_MR, PAIR_NR, .isa = TILE_ISA },
     { &TILE_CALLEES[9], NULL, NULL, NULL, BT_INT32, BT_INT32, BT_INT32,
       TILE_INTEGER_MR, TILE_INTEGER_NR, .isa = TILE_ISA },
+    { &TILE_CALLEES[10], &TILE_CALLEES[11], NULL, &TILE_CALLEES[12],
+      BT_UINT32, BT_UINT32, BT_INT32,
+      TILE_MR, PAIR_NR, .isa = TILE_ISA, .pairs = TILE_PAIRS },
     { 0 },
 };
 // clang-format on

@@ -514,4 +514,45 @@ static inline int_vector int_multiply_add_pairs(int_vector s, int_vector factor,
 }
 #endif
 
+/* ---- 32 bits, which wrap: int32, or what stands for two int16 ---- */
+
+typedef uint32_t bits_vector __attribute__((vector_size(VECTOR_NBYTES)));
+
+/* Of these types nothing is computed here: bits are moved. */
+static inline bits_vector bits_load_part(const uint32_t *from, int64_t n)
+{
+    return (bits_vector)float_load_part((const float *)(const void *)from, n);
+}
+
+static inline void bits_store_part(uint32_t *to, bits_vector v, int64_t n)
+{
+    float_store_part((float *)(void *)to, (float_vector)v, n);
+}
+
+static inline int_vector bits_load_apart(const uint32_t *from, int64_t stride)
+{
+    return load_runs_apart_4((const float *)(const void *)from, stride);
+}
+
+/* a.first * b.first + a.second * b.second + c */
+static inline bits_vector bits_multiply_add_pairs(bits_vector a, bits_vector b,
+                                                  bits_vector c)
+{
+    return (bits_vector)int_multiply_add_pairs((int_vector)c, (int_vector)a,
+                                               (int_vector)b);
+}
+
+/* Of int32: max(v, bound) and min(v, bound). */
+static inline bits_vector int_at_least(bits_vector v, bits_vector bound)
+{
+    const int_vector is = (int_vector)v < (int_vector)bound;
+    return (bits_vector)(((int_vector)bound & is) | ((int_vector)v & ~is));
+}
+
+static inline bits_vector int_at_most(bits_vector v, bits_vector bound)
+{
+    const int_vector is = (int_vector)v > (int_vector)bound;
+    return (bits_vector)(((int_vector)bound & is) | ((int_vector)v & ~is));
+}
+
 #endif

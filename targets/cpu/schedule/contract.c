@@ -344,7 +344,9 @@ static const char *way_of(const struct stage *stage)
 
 static double error_of_pairs(const struct cpu_tiling *p)
 {
-    return p->tile->has_halves ? CPU_ERROR_HALVES : CPU_ERROR_BFLOAT16;
+    return p->tile->c == BT_INT32 ? 0
+           : p->tile->has_halves  ? CPU_ERROR_HALVES
+                                  : CPU_ERROR_BFLOAT16;
 }
 
 /* All ways to compute the stage: by tiles as they were found, turned, both of pairs, and by
@@ -449,13 +451,59 @@ static bt_status tile_stage(bt_graph *g, const struct cpu_config *config, uint32
     return split_stage(g, stage);
 }
 
+typedef bt_vec(uint32_t) numbers;
+
+/* `seen` by id, `is_read` by array. */
+static void mark_reads(const bt_node *node, uint8_t *seen, uint8_t *is_read)
+{
+    if (!node->reads || seen[node->id])
+        return;
+    seen[node->id] = 1;
+    if (node->kind == BT_NODE_READ)
+        is_read[node->which] = 1;
+    for (uint32_t i = 0; i < node->narg; i++)
+        mark_reads(node->args[i], seen, is_read);
+}
+
+/* Leaves out what nobody reads: a factor of which tiles read what it was made of. Who reads an array
+ * comes behind it. */
+static bt_status drop_unread(const bt_graph *g, const stages *all, numbers *order)
+{
+    uint8_t *seen = BT_NEWS(g->arena, uint8_t, g->nnode + 1);
+    uint8_t *is_read = BT_NEWS(g->arena, uint8_t, g->narray + 1);
+    uint32_t left = order->len;
+    if (!seen || !is_read)
+        return bt_no_memory();
+    for (uint32_t i = 0; i < g->nresult; i++)
+        is_read[g->results[i]] = 1;
+    for (uint32_t i = 0; i < all->len; i++) {
+        if (all->at[i]->finite.nfactor)
+            is_read[all->at[i]->finite.exact] = 1;
+    }
+    for (uint32_t at = order->len; at-- > 0;) {
+        const uint32_t array = order->at[at];
+        if (!is_read[array])
+            continue;
+        order->at[--left] = array;
+        mark_reads(g->arrays[array]->body, seen, is_read);
+        for (uint32_t i = 0; i < all->len; i++) {
+            const struct cpu_operand *o = all->at[i]->tiling.view.operands;
+            if (all->at[i]->array == array)
+                is_read[o[0].array] = is_read[o[1].array] = 1;
+        }
+    }
+    order->at += left;
+    order->len -= left;
+    return NULL;
+}
+
 bt_status cpu_contract(bt_ctx *ctx, bt_arena *arena, const struct cpu_config *config,
                        const char *name, bt_graph *g, const bt_lower_options *options,
                        bt_loops **out)
 {
     bt_lower_options ordered = { .is_narrow = NULL };
     stages all = { .len = 0 };
-    bt_vec(uint32_t) order = { .len = 0 };
+    numbers order = { .len = 0 };
     uint32_t narray = g->narray;
     if (config->choices) // only those of the last time
         config->choices->all.len = 0;
@@ -478,6 +526,7 @@ bt_status cpu_contract(bt_ctx *ctx, bt_arena *arena, const struct cpu_config *co
             (stage->array != i && !BT_PUSH(arena, &order, i)))
             return bt_no_memory();
     }
+    BT_TRY(drop_unread(g, &all, &order));
     if (options)
         ordered = *options;
     ordered.order = order.at;

@@ -48,6 +48,9 @@ struct cpu_dim {
 struct cpu_operand {
     uint32_t array, rank;
     bt_dtype dtype;
+    bt_dtype
+        of; /* where elements are pairs of terms: the type of these in the array, ... */
+    int64_t zero; /* ... which are differences from it */
     const bt_node *extents[CPU_AXES];
     int64_t at[CPU_AXES], coefs[CPU_AXES][CPU_DIMS];
     uint32_t guards[CPU_AXES]; /* 1: elements below the axis are zeros, 2: above */

@@ -1,7 +1,7 @@
 /*
- * Sums of float32, one factor of which is a constant, by tiles that multiply bfloat16. An element
- * of either factor is a pair then, of two terms' factors, and a tile adds two products at once
- * (tile.avx512bf16.c, tile.amx.c):
+ * Sums of float32, one factor of which is a constant, by tiles that multiply bfloat16, and of
+ * integers that int16 holds. An element of either factor is a pair then, of two terms' factors, and
+ * a tile adds two products at once (tile.avx512bf16.c, tile.amx.c, tile_rows.h):
  *
  *     pairs(&u[...], &w[...])               rows of the constant, when the program is compiled
  *     pairs(&v[c], &x[2 * c])               the data, pairs of channels
@@ -80,11 +80,52 @@ static uint32_t put_last(struct cpu_contraction *c, uint32_t d)
 }
 
 /* NULL: the machine has none, or the accuracy allows none. */
-static const struct cpu_tile *choose_tile(const struct cpu_config *config)
+static const struct cpu_tile *choose_tile(const bt_graph *g,
+                                          const struct cpu_config *config,
+                                          const struct cpu_contraction *c)
 {
-    return config->accuracy == CPU_EXACT
+    const struct cpu_operand *o = c->operands;
+    if (o[0].dtype != o[1].dtype)
+        return NULL;
+    if (o[0].dtype == BT_INT16 && c->dtype == BT_INT32)
+        return cpu_tile_of_pairs(config->isa, BT_INT32, 0);
+    return config->accuracy == CPU_EXACT || o[0].dtype != BT_FLOAT32 ||
+                   c->dtype != BT_FLOAT32 ||
+                   !(cpu_is_constant(g, config, &o[0]) ||
+                     cpu_is_constant(g, config, &o[1]))
                ? NULL
-               : cpu_tile_of_pairs(config->isa, config->accuracy != CPU_FAST);
+               : cpu_tile_of_pairs(config->isa, BT_FLOAT32, config->accuracy != CPU_FAST);
+}
+
+/* A factor that is stored without its zero point, of 8 bits with it: these are read, and pairs are
+ * made of the differences. */
+static void read_codes(const bt_graph *g, struct cpu_operand *o)
+{
+    const bt_array *stored = g->arrays[o->array];
+    bt_view_factor f;
+    if (!stored->body || !bt_view_factor_of(stored->body, &f) || f.zeros ||
+        (f.dtype != BT_UINT8 && f.dtype != BT_INT8) || f.read->narg != stored->rank)
+        return;
+    for (uint32_t a = 0; a < stored->rank; a++) {
+        const bt_node *index = f.read->args[a];
+        const int is_own = index->kind == BT_NODE_INDEX && index->which == a;
+        if ((!is_own && !cpu_is_size(stored->extents[a], 1)) ||
+            (!is_own && !cpu_is_size(index, 0)) ||
+            g->arrays[f.read->which]->extents[a] != stored->extents[a])
+            return;
+    }
+    o->array = f.read->which;
+    o->dtype = f.dtype;
+    o->zero = f.zero;
+}
+
+/* What makes pairs of the operand's terms. */
+static const struct cpu_callee *maker_of(const struct cpu_tiling *p,
+                                         const struct cpu_operand *o)
+{
+    return p->tile->pairs + (o->of == BT_UINT8  ? CPU_PAIRS_OF_UINT8
+                             : o->of == BT_INT8 ? CPU_PAIRS_OF_INT8
+                                                : CPU_PAIRS_OF_INT16);
 }
 
 /* Rows of pairs that a tile reads of so many terms. */
@@ -110,18 +151,19 @@ struct cpu_tiling *cpu_contract_pairs(bt_graph *g, const bt_array *stage,
 {
     struct cpu_contraction view = p->view;
     const struct cpu_operand *o = view.operands;
-    const struct cpu_tile *tile = choose_tile(config);
+    const struct cpu_tile *tile = choose_tile(g, config, &view);
     const int32_t found = tile ? find_paired(&view) : -1;
-    if (found < 0 || !is_plain(p) || view.dtype != BT_FLOAT32 ||
-        o[0].dtype != BT_FLOAT32 || o[1].dtype != BT_FLOAT32 ||
-        !(cpu_is_constant(g, config, &o[0]) || cpu_is_constant(g, config, &o[1])))
+    if (found < 0 || !is_plain(p))
         return NULL;
     const uint32_t paired = put_last(&view, (uint32_t)found);
     const bt_node *terms = view.dims[paired].extent, *rows = count_rows(g, tile, terms);
     if (!rows)
         return NULL;
     for (uint32_t i = 0; i < 2; i++) {
+        if (tile->c == BT_INT32)
+            read_codes(g, &view.operands[i]);
         view.operands[i].extents[axis_of(&view, &o[i], paired)] = rows;
+        view.operands[i].of = view.operands[i].dtype;
         view.operands[i].dtype = BT_UINT32;
     }
     view.dims[paired].extent = rows;
@@ -132,7 +174,10 @@ struct cpu_tiling *cpu_contract_pairs(bt_graph *g, const bt_array *stage,
 
 const char *cpu_way_of_pairs(const struct cpu_tiling *p)
 {
-    return p->tile->has_halves      ? "amx, two halves"
+    return p->tile->c == BT_INT32   ? (p->is_turned ? "int16 pairs, turned"
+                                       : p->is_line ? "int16 lines"
+                                                    : "int16 pairs")
+           : p->tile->has_halves    ? "amx, two halves"
            : p->tile->takes_columns ? "amx, bf16"
            : p->is_line             ? "bf16 lines"
            : p->is_turned           ? "bf16 tiles, turned"
@@ -179,7 +224,8 @@ static double ns_of_amx(const struct cpu_tiling *p)
 
 double cpu_ns_of_pairs(const struct cpu_tiling *p)
 {
-    static const double ns_of_pair = 0.3; // two floats are read and a pair is written
+    // two factors are read and a pair is written
+    const double ns_of_pair = p->tile->c == BT_INT32 ? 0.1 : 0.3;
     const struct cpu_operand *data = p->pairs_nelem ? p->b : p->a;
     const double ns = p->tile->takes_columns ? ns_of_amx(p) : cpu_ns_of_tiles(p);
     return ns + ns_of_pair * count_elements(data);
@@ -216,10 +262,11 @@ static int fill_rows(bt_loops *loops, const struct cpu_tiling *p, uint32_t to,
             return 0;
     }
     const bt_node *integers[CPU_PAIRS_NINT] = {
-        p->terms, one, p->view.dims[p->paired].extent, one, strides[p->paired], one,
+        p->terms,           one, p->view.dims[p->paired].extent, one,
+        strides[p->paired], one, bt_node_int(g, p->a->zero),
     };
     struct cpu_address addresses[] = { { to, at }, { p->a->array, from } };
-    return cpu_emit_call(&e, p->tile->pairs->name, CPU_PAIRS_NPOINTER, addresses,
+    return cpu_emit_call(&e, maker_of(p, p->a)->name, CPU_PAIRS_NPOINTER, addresses,
                          CPU_PAIRS_NINT, integers);
 }
 
@@ -257,10 +304,10 @@ static int fill_array(bt_loops *loops, const struct cpu_tiling *p,
         rows = bt_node_int(g, depth);
     }
     const bt_node *integers[CPU_PAIRS_NINT] = {
-        terms, columns, rows, columns, columns, one,
+        terms, columns, rows, columns, columns, one, bt_node_int(g, o->zero),
     };
     struct cpu_address addresses[] = { { to, at }, { o->array, from } };
-    return cpu_emit_call(&e, p->tile->pairs->name, CPU_PAIRS_NPOINTER, addresses,
+    return cpu_emit_call(&e, maker_of(p, o)->name, CPU_PAIRS_NPOINTER, addresses,
                          CPU_PAIRS_NINT, integers);
 }
 
@@ -294,9 +341,10 @@ int cpu_emit_pair_panels(struct cpu_emitter *e, const struct cpu_tiling *p,
         width,
         strides[p->paired],
         strides[p->n],
+        bt_node_int(g, p->b->zero),
     };
     struct cpu_address addresses[] = { { packed, to }, { p->b->array, from } };
-    return cpu_emit_call(e, p->tile->pairs->name, CPU_PAIRS_NPOINTER, addresses,
+    return cpu_emit_call(e, maker_of(p, p->b)->name, CPU_PAIRS_NPOINTER, addresses,
                          CPU_PAIRS_NINT, integers);
 }
 

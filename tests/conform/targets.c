@@ -1,14 +1,16 @@
 /*
  * Operators compiled for a target, against the reference evaluator.
  *
- *     conform_targets PLUGINS PLUGIN TARGET [OPERATOR] [WANTS]
+ *     conform_targets PLUGINS PLUGIN TARGET [OPERATOR] [WANTS] [EVERY FIRST]
  *
  * Every case of the plugin's operators and those made from it (vary.h) is compiled twice:
  * the call alone, and with `negative` before and behind it, which fusion joins to it. What
  * is computed must agree with the executor interp on the same program within the bounds
  * of close.h; what interp refuses must be refused. Programs that are not static are counted.
  * With the file of a plugin whose target claim.laid.all wants layouts wherever it can,
- * all is compiled once more as it wants.
+ * all is compiled once more as it wants. Where EVERY is given, only each EVERY-th call is
+ * computed, from number FIRST of an operator on (0 is the first); such a target may also be one
+ * that this machine has no device for, which is said and is no fault.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -27,6 +29,7 @@ struct trial {
     const bt_executor *interp, *graph;
     const bt_op *around; /* "negative" */
     int is_wanted;
+    uint32_t every, first, nmet; /* of an operator's calls */
     uint32_t ncall, ndynamic, nlaid;
     double worst;
 };
@@ -180,6 +183,8 @@ static bt_status run_case(void *self, const char *kind, const struct call_case *
 {
     struct trial *t = self;
     struct call_result r;
+    if (t->nmet++ % t->every != t->first)
+        return NULL;
     bt_status status = call_run(&t->w, c, 7 + t->ncall, 0, &r);
     if (!status && r.call)
         status = run_both(t, kind, c, &r);
@@ -237,12 +242,26 @@ static bt_status prepare(bt_ctx *ctx, struct trial *t)
     return bt_plugins_scan(ctx);
 }
 
-static int run(bt_ctx *ctx, const char *plugin, const char *target, const char *only,
-               int is_wanted)
+/* 77, and why: this machine has no device for the target. */
+static int skips(bt_ctx *ctx, const char *target)
 {
-    struct trial trial = { .target = target, .is_wanted = is_wanted };
+    bt_targets *targets = NULL;
+    bt_status status = bt_targets_open(ctx, target, &targets);
+    bt_targets_unref(targets);
+    if (!status || status->code != BT_ERR_UNSUPPORTED)
+        return 0;
+    printf("skipped: %s\n", status->message);
+    return 77;
+}
+
+static int run(bt_ctx *ctx, const char *plugin, const char *only, struct trial trial)
+{
+    const char *target = trial.target;
     uint32_t nrun = 0, nwrong = 0;
     bt_status status = prepare(ctx, &trial);
+    const int skipped = !status && trial.every > 1 ? skips(ctx, target) : 0;
+    if (skipped)
+        return skipped;
     for (uint32_t i = 0; !status && i < bt_provided_len(ctx, "op"); i++) {
         bt_provided item;
         status = bt_provided_at(ctx, "op", i, &item);
@@ -260,18 +279,22 @@ static int run(bt_ctx *ctx, const char *plugin, const char *target, const char *
 
 int main(int argc, char **argv)
 {
-    if (argc < 4) {
-        printf("usage: conform_targets PLUGINS PLUGIN TARGET [OPERATOR] [WANTS]\n");
+    struct trial trial = { .every = argc > 6 ? (uint32_t)atoi(argv[6]) : 1,
+                           .first = argc > 7 ? (uint32_t)atoi(argv[7]) : 0 };
+    if (argc < 4 || trial.first >= trial.every) {
+        printf("usage: conform_targets PLUGINS PLUGIN TARGET [OPERATOR] [WANTS] "
+               "[EVERY FIRST]\n");
         return 2;
     }
-    const char *wants[2] = { argc > 5 ? argv[5] : NULL, NULL };
+    trial.target = argv[3];
+    trial.is_wanted = argc > 5 && *argv[5];
+    const char *wants[2] = { trial.is_wanted ? argv[5] : NULL, NULL };
     bt_registry_options options = { .plugin_only = argv[1],
                                     .plugin_files = wants,
                                     .ignore_environment = 1 };
     bt_registry *registry = bt_registry_create(&options);
     bt_ctx *ctx = registry ? bt_ctx_create(registry) : NULL;
-    int failed =
-        ctx ? run(ctx, argv[2], argv[3], argc > 4 ? argv[4] : NULL, wants[0] != NULL) : 1;
+    int failed = ctx ? run(ctx, argv[2], argc > 4 ? argv[4] : NULL, trial) : 1;
     bt_ctx_destroy(ctx);
     bt_registry_unref(registry);
     return failed;

@@ -1,0 +1,31 @@
+/* Kernels of loops, each iteration of what may run at once a work-item. */
+#ifndef OPENCL_NEST_H
+#define OPENCL_NEST_H
+
+#include "write.h"
+
+enum { OCL_NEST_LOOPS = 24, OCL_ITEMS = 64 /* of a group */ };
+
+/* Loops, one inside the other, whose iterations may run at once, and what stands in them: at each
+ * level some statements that only set locals, inside all of them the body. */
+struct ocl_nest {
+    bt_loops *loops;
+    uint32_t nloop;
+    const bt_stmt *at[OCL_NEST_LOOPS];
+    bt_stmts before[OCL_NEST_LOOPS + 1]; /* each loop, and the body */
+    bt_stmts body;
+};
+
+/* Whether it stores to a buffer that others see. */
+int ocl_writes(const bt_loops *, const bt_stmt *);
+/* The nest of a statement of the block, with what stands before it there. */
+bt_status ocl_nest_find(bt_loops *, const bt_stmts *block, uint32_t at,
+                        struct ocl_nest *out) BT_MUST_USE;
+/* Variables of the nest's indices: the numbers of the work-item and its group, behind a condition,
+ * which is open then. Gives the groups. */
+bt_status ocl_nest_open(struct ocl_writer *, const struct ocl_nest *,
+                        struct ocl_geometry *) BT_MUST_USE;
+/* A launch for each statement that writes. */
+bt_status ocl_nest_launch(struct ocl_maker *, bt_loops *) BT_MUST_USE;
+
+#endif

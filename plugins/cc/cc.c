@@ -8,8 +8,6 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "cache.h"
-
 struct options {
     const char *command, *cache;
     int64_t cache_mb, memory_mb, deadline_ms;
@@ -247,7 +245,6 @@ static bt_status digest_of(const struct job *job, char out[65])
 
 static bt_status work(struct job *job, bt_text *out)
 {
-    struct cache cache;
     bt_text object;
     char digest[65];
     BT_TRY(split_command(job));
@@ -258,15 +255,15 @@ static bt_status work(struct job *job, bt_text *out)
         return bt_no_memory();
     if (job->source->folders)
         BT_TRY(preprocess(job));
-    cache_open(job->ctx, job->arena, job->options->cache,
-               (uint64_t)job->options->cache_mb << 20, &cache);
-    if (cache.folder) {
+    bt_cache *cache = bt_cache_open(job->ctx, job->arena, job->options->cache,
+                                    (uint64_t)job->options->cache_mb << 20);
+    if (cache) {
         BT_TRY(ask_version(job));
         BT_TRY(digest_of(job, digest));
     }
-    if (!cache_get(&cache, digest, &object)) {
+    if (!bt_cache_get(cache, digest, &object)) {
         BT_TRY(compile_text(job, &object));
-        cache_put(&cache, digest, &object);
+        bt_cache_put(cache, digest, &object);
     }
     bt_text_add(out, object.at, object.len);
     return out->failed ? bt_no_memory() : NULL;

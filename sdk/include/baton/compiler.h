@@ -110,6 +110,23 @@ BT_API bt_status bt_library_file(bt_ctx *, bt_arena *, const char *name,
  * read (ignore_environment), and in a program with raised privileges. */
 BT_API const char *bt_variable(const bt_ctx *, const char *name);
 
+/* ---- what was made, kept ---- */
+
+/* A folder of objects by the digest of all that made them, each with a digest of its own: code
+ * that was compiled, or programs that a driver has built. They are trusted as plugins are, so
+ * a file or folder that somebody else owns or may write is not used, nor one that is damaged.
+ * Any fault of it is a remark, and what was to be found there is made again. */
+typedef struct bt_cache bt_cache;
+/* `option`: a folder, "off", or "" for BATON_CACHE or the user's usual one, which is made;
+ * `most`: bytes of all objects, beyond which the oldest go. In the arena. NULL: none is
+ * used. */
+BT_API bt_cache *bt_cache_open(bt_ctx *, bt_arena *, const char *option, uint64_t most);
+/* Appends the object kept under a digest (bt_digest). 0: there is none that may be used; also
+ * of NULL. */
+BT_API int bt_cache_get(const bt_cache *, const char *digest, bt_text *object);
+/* Nobody ever sees half an object. */
+BT_API void bt_cache_put(const bt_cache *, const char *digest, const bt_text *object);
+
 /* ---- machine code ---- */
 
 typedef void (*bt_function)(void);

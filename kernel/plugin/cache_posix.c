@@ -4,8 +4,6 @@
  * else owns or may write is not used.
  */
 #define _GNU_SOURCE // mkstemp
-#include "cache.h"
-
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -17,12 +15,18 @@
 
 #include <baton/compiler.h>
 
+struct bt_cache {
+    bt_ctx *ctx;
+    const char *folder;
+    uint64_t most; /* bytes of all objects */
+};
+
 #define HEADER        "baton object 1 "
 #define HEADER_NBYTES (sizeof(HEADER) - 1 + 64 + 1) /* the digest, a newline */
 #define DIGEST_NCHAR  64
 #define PATH_NBYTES   4096
 
-static void note(const struct cache *cache, const char *path, const char *what)
+static void note(const bt_cache *cache, const char *path, const char *what)
 {
     bt_remark(cache->ctx, BT_REMARK_NOTE,
               bt_fail(cache->ctx, BT_ERR_IO,
@@ -78,14 +82,14 @@ static const char *distrust(const struct stat *s)
                                   : NULL;
 }
 
-void cache_open(bt_ctx *ctx, bt_arena *arena, const char *option, uint64_t most,
-                struct cache *out)
+bt_cache *bt_cache_open(bt_ctx *ctx, bt_arena *arena, const char *option, uint64_t most)
 {
-    *out = (struct cache){ .ctx = ctx, .most = most };
     const char *folder = choose_folder(ctx, arena, option), *fault = NULL;
+    bt_cache *cache = folder ? BT_NEW(arena, bt_cache) : NULL;
     struct stat s;
-    if (!folder)
-        return;
+    if (!cache)
+        return NULL;
+    *cache = (bt_cache){ .ctx = ctx, .folder = folder, .most = most };
     if (*folder != '/')
         fault = "is not an absolute path";
     else if (!make_folder(folder) || stat(folder, &s) != 0)
@@ -95,12 +99,11 @@ void cache_open(bt_ctx *ctx, bt_arena *arena, const char *option, uint64_t most,
     else
         fault = distrust(&s);
     if (fault)
-        note(out, folder, fault);
-    else
-        out->folder = folder;
+        note(cache, folder, fault);
+    return fault ? NULL : cache;
 }
 
-static int file_path(const struct cache *cache, const char *name, char out[PATH_NBYTES])
+static int file_path(const bt_cache *cache, const char *name, char out[PATH_NBYTES])
 {
     int n = snprintf(out, PATH_NBYTES, "%s/%s", cache->folder, name);
     return n > 0 && n < PATH_NBYTES;
@@ -134,7 +137,7 @@ static const char *read_object(int file, bt_text *object)
         return fault;
     if (s.st_size < (off_t)sizeof(header) || s.st_size > INT32_MAX ||
         !read_exactly(file, header, sizeof(header)) ||
-        memcmp(header, HEADER, strlen(HEADER)) != 0)
+        memcmp(header, HEADER, strlen(HEADER)) != 0 || header[sizeof(header) - 1] != '\n')
         return "is damaged";
     size_t nbytes = (size_t)s.st_size - sizeof(header);
     bt_arena *arena = object->arena;
@@ -155,10 +158,10 @@ static const char *read_object(int file, bt_text *object)
     return fault;
 }
 
-int cache_get(const struct cache *cache, const char *digest, bt_text *object)
+int bt_cache_get(const bt_cache *cache, const char *digest, bt_text *object)
 {
     char path[PATH_NBYTES];
-    if (!cache->folder || !file_path(cache, digest, path))
+    if (!cache || !file_path(cache, digest, path))
         return 0;
     int file = open(path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
     if (file < 0) {
@@ -182,7 +185,7 @@ static int is_object(const char *name)
 }
 
 /* Bytes of all objects; the oldest one's name. */
-static uint64_t measure(const struct cache *cache, char oldest[DIGEST_NCHAR + 1])
+static uint64_t measure(const bt_cache *cache, char oldest[DIGEST_NCHAR + 1])
 {
     DIR *folder = opendir(cache->folder);
     uint64_t total = 0;
@@ -206,7 +209,7 @@ static uint64_t measure(const struct cache *cache, char oldest[DIGEST_NCHAR + 1]
 }
 
 /* Removes the oldest until `nbytes` more are below the limit. */
-static void make_room(const struct cache *cache, uint64_t nbytes)
+static void make_room(const bt_cache *cache, uint64_t nbytes)
 {
     char oldest[DIGEST_NCHAR + 1], path[PATH_NBYTES];
     while (measure(cache, oldest) + nbytes > cache->most && oldest[0] &&
@@ -229,11 +232,11 @@ static int write_exactly(int file, const char *bytes, size_t nbytes)
 }
 
 /* A file of its own first, so that nobody ever sees half an object. */
-void cache_put(const struct cache *cache, const char *digest, const bt_text *object)
+void bt_cache_put(const bt_cache *cache, const char *digest, const bt_text *object)
 {
     char path[PATH_NBYTES], temporary[PATH_NBYTES], header[HEADER_NBYTES + 1];
     char own[DIGEST_NCHAR + 1];
-    if (!cache->folder || !file_path(cache, digest, path) ||
+    if (!cache || !file_path(cache, digest, path) ||
         !file_path(cache, ".new-XXXXXX", temporary))
         return;
     make_room(cache, object->len + HEADER_NBYTES);

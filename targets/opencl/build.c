@@ -3,7 +3,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { MOST_LOG_LINES = 12, MOST_LOG = 1 << 20 };
+#include <baton/compiler.h>
+
+enum { MOST_LOG_LINES = 12, MOST_LOG = 1 << 20, MOST_BINARY = 1 << 28 };
+#define MOST_CACHE ((uint64_t)256 << 20)
 
 /* ---- a failed build ---- */
 
@@ -110,8 +113,68 @@ static bt_status build_text(bt_ctx *ctx, struct ocl_instance *o, const bt_text *
     return NULL;
 }
 
+/* ---- the cache ---- */
+
+/* All that a built program depends on. */
+static int digest_of(const struct ocl_instance *o, const bt_text *source, char out[65])
+{
+    const struct ocl_facts *f = &o->facts;
+    bt_text key;
+    bt_text_init(&key, source->arena);
+    bt_text_addf(&key, "opencl program 1\n%s\n%s\n%s\n%s\n%s\n%s\n", f->name, f->vendor,
+                 f->driver, f->version, f->platform, options_of(o));
+    bt_text_add(&key, source->at, source->len);
+    if (!key.failed)
+        bt_digest(key.at, key.len, out);
+    return !key.failed;
+}
+
+/* NULL: the driver does not take it, which it need not say why. */
+static cl_program use_binary(struct ocl_instance *o, const bt_text *binary)
+{
+    const unsigned char *bytes = (const unsigned char *)binary->at;
+    cl_int error = CL_SUCCESS, state = CL_SUCCESS;
+    cl_program program = o->cl.CreateProgramWithBinary(
+        o->context, 1, &o->device, &binary->len, &bytes, &state, &error);
+    if (!program || o->cl.BuildProgram(program, 1, &o->device, options_of(o), NULL,
+                                       NULL) == CL_SUCCESS)
+        return program;
+    (void)o->cl.ReleaseProgram(program);
+    return NULL;
+}
+
+/* 0: the driver gives none. */
+static int read_binary(struct ocl_instance *o, cl_program program, bt_text *out)
+{
+    size_t nbytes = 0;
+    if (o->cl.GetProgramInfo(program, CL_PROGRAM_BINARY_SIZES, sizeof(nbytes), &nbytes,
+                             NULL) ||
+        !nbytes || nbytes > MOST_BINARY)
+        return 0;
+    unsigned char *bytes = bt_arena_alloc(out->arena, nbytes, 1);
+    if (!bytes ||
+        o->cl.GetProgramInfo(program, CL_PROGRAM_BINARIES, sizeof(bytes), &bytes, NULL))
+        return 0;
+    bt_text_add(out, (const char *)bytes, nbytes);
+    return !out->failed;
+}
+
 bt_status ocl_build(bt_ctx *ctx, struct ocl_instance *o, const bt_text *source,
                     cl_program *out)
 {
-    return build_text(ctx, o, source, out);
+    bt_arena *arena = source->arena;
+    char digest[65];
+    bt_text binary;
+    bt_text_init(&binary, arena);
+    bt_cache *cache = bt_cache_open(ctx, arena, o->cache, MOST_CACHE);
+    if (cache && !digest_of(o, source, digest))
+        return bt_no_memory();
+    *out = bt_cache_get(cache, digest, &binary) ? use_binary(o, &binary) : NULL;
+    if (*out)
+        return NULL;
+    BT_TRY(build_text(ctx, o, source, out));
+    bt_text_init(&binary, arena);
+    if (cache && read_binary(o, *out, &binary))
+        bt_cache_put(cache, digest, &binary);
+    return NULL;
 }

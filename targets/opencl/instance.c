@@ -29,9 +29,13 @@ bt_status ocl_open(bt_ctx *ctx, const struct ocl_wish *wish, struct ocl_instance
 {
     cl_platform_id platform;
     cl_int error = CL_SUCCESS;
+    if (strlen(wish->cache) >= OCL_PATH_NBYTES)
+        return bt_fail(ctx, BT_ERR_ATTRIBUTE,
+                       "target opencl: the path of the cache is too long");
     struct ocl_instance *o = bt_alloc(bt_ctx_registry(ctx), sizeof(*o));
     if (!o)
         return bt_no_memory();
+    snprintf(o->cache, sizeof(o->cache), "%s", wish->cache);
     o->registry = bt_ctx_registry(ctx);
     bt_status status = ocl_driver_open(ctx, wish->library, &o->cl);
     if (!status)

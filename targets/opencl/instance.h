@@ -9,7 +9,7 @@
 #include "cl.h"
 #include "lower.h"
 
-enum { OCL_NAME_NBYTES = 128, OCL_WHY_NBYTES = 256 };
+enum { OCL_NAME_NBYTES = 128, OCL_WHY_NBYTES = 256, OCL_PATH_NBYTES = 4096 };
 
 /* What there is to know of a device. */
 struct ocl_facts {
@@ -25,6 +25,7 @@ struct ocl_facts {
 struct ocl_wish {
     const char *library;
     const char *platform, *device; /* "": any */
+    const char *cache;             /* of bt_cache_open */
     uint64_t timeout_ns;           /* 0: none */
     uint64_t budget;               /* bytes; 0: what the device has */
 };
@@ -39,6 +40,7 @@ struct ocl_instance {
     cl_context context;
     struct ocl_facts facts;
     uint64_t timeout_ns, budget;
+    char cache[OCL_PATH_NBYTES];
     pthread_mutex_t lock; /* of what follows */
     uint64_t used;
     struct ocl_queue *queues,

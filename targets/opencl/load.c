@@ -137,10 +137,9 @@ static bt_status load_all(bt_ctx *ctx, struct ocl_loaded *l, const char *head,
     if (!t.numbers.len) // kernels that do nothing
         return NULL;
     BT_TRY(ocl_build(ctx, l->instance, &t.source, &l->program));
-    for (l->nentry = 0; l->nentry < t.numbers.len;) {
-        BT_TRY(open_entry(ctx, l, l->nentry));
-        l->nentry++;
-    }
+    l->nentry = t.numbers.len;
+    for (uint32_t i = 0; i < l->nentry; i++)
+        BT_TRY(open_entry(ctx, l, i));
     for (uint32_t i = 0; i < l->n; i++) {
         for (uint32_t k = 0; k < l->kernels[i].code.program.nlaunch; k++)
             BT_TRY(check_launch(ctx, l, &l->kernels[i], k));
@@ -153,8 +152,10 @@ void ocl_unload(void *loaded)
     struct ocl_loaded *l = loaded;
     struct ocl_instance *o = l->instance;
     const int is_hung = ocl_is_hung(o);
-    for (uint32_t i = 0; i < l->nentry && !is_hung; i++)
-        (void)o->cl.ReleaseKernel(l->entries[i].at);
+    for (uint32_t i = 0; i < l->nentry && !is_hung; i++) {
+        if (l->entries[i].at)
+            (void)o->cl.ReleaseKernel(l->entries[i].at);
+    }
     if (l->program && !is_hung)
         (void)o->cl.ReleaseProgram(l->program);
     pthread_mutex_destroy(&l->lock);
@@ -380,7 +381,11 @@ bt_status ocl_enqueue(bt_ctx *ctx, void *loaded, uint32_t kernel,
         return NULL;
     g.command->loaded = l;
     g.command->kernel = kernel;
-    return ocl_end(ctx, g.queue, g.command, launch_all(&g));
+    if (call->stop && __atomic_load_n(call->stop, __ATOMIC_RELAXED)) {
+        ocl_drop(g.queue, g.command, bt_fail(ctx, BT_ERR_CANCELLED, "cancelled"));
+        return NULL; // who waits is told
+    }
+    return ocl_end(g.queue, g.command, launch_all(&g));
 }
 
 bt_status ocl_kernel_fault(bt_ctx *ctx, const struct ocl_loaded *l, uint32_t kernel,

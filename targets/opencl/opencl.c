@@ -19,7 +19,7 @@
 #include "queue.h"
 
 struct options {
-    const char *platform, *device, *schedules, *library;
+    const char *platform, *device, *schedules, *library, *cache;
     int64_t memory_mb, timeout_ms;
 };
 static const bt_attr options[] = {
@@ -32,6 +32,10 @@ static const bt_attr options[] = {
     BT_ATTR_CHOICE(struct options, schedules, "device", "device|cpu|gpu",
                    "what kernels are made for: the device's kind, or another"),
     BT_ATTR(struct options, library, STRING, "libOpenCL.so.1", "the OpenCL library"),
+    BT_ATTR(struct options, cache, STRING, "",
+            "folder of programs that were built, or off; empty: BATON_CACHE, or "
+            "baton/objects "
+            "in XDG_CACHE_HOME"),
     BT_ATTR_RANGE(struct options, memory_mb, INT, "0", 0, INT32_MAX,
                   "memory of the device to use at most, in MiB; 0: what it has"),
     BT_ATTR_RANGE(
@@ -40,8 +44,8 @@ static const bt_attr options[] = {
     { 0 },
 };
 static const char *const compile_options[] = { "schedules", NULL };
-static const char *const unnamed_options[] = { "library", "memory_mb", "timeout_ms",
-                                               NULL };
+static const char *const unnamed_options[] = { "library", "cache", "memory_mb",
+                                               "timeout_ms", NULL };
 
 static bt_status open(bt_ctx *ctx, const void *values, void **self)
 {
@@ -49,6 +53,7 @@ static bt_status open(bt_ctx *ctx, const void *values, void **self)
     const struct ocl_wish wish = { .library = o->library,
                                    .platform = o->platform,
                                    .device = o->device,
+                                   .cache = o->cache,
                                    .budget = (uint64_t)o->memory_mb << 20,
                                    .timeout_ns = (uint64_t)o->timeout_ms * 1000000 };
     struct ocl_instance *instance;

@@ -279,20 +279,29 @@ bt_status ocl_mark(bt_ctx *ctx, struct ocl_queue *q, struct ocl_command *c)
     return NULL;
 }
 
-bt_status ocl_end(bt_ctx *ctx, struct ocl_queue *q, struct ocl_command *c,
-                  bt_status status)
+static void append(struct ocl_queue *q, struct ocl_command *c)
 {
-    (void)ctx;
-    q->nunflushed++;
-    c->next = NULL;
     *q->last = c;
     q->last = &c->next;
     q->ncommand++;
-    if (status)
-        ocl_queue_fail(q, c->value, status);
-    else if (q->nunflushed >= 8) // the device need not wait for somebody who waits
+}
+
+void ocl_drop(struct ocl_queue *q, struct ocl_command *c, bt_status status)
+{
+    append(q, c);
+    ocl_queue_fail(q, c->value, status);
+}
+
+bt_status ocl_end(struct ocl_queue *q, struct ocl_command *c, bt_status status)
+{
+    if (status) {
+        ocl_drop(q, c, status);
+        return status;
+    }
+    append(q, c);
+    if (++q->nunflushed >= 8) // the device need not wait for somebody who waits
         ocl_flush(q);
-    return status;
+    return NULL;
 }
 
 /* ---- queues ---- */
@@ -349,8 +358,9 @@ static void queue_release(struct ocl_queue *q)
     while (q->cells) {
         struct ocl_cell *cell = q->cells;
         q->cells = cell->next;
-        if (!is_hung)
-            (void)o->cl.ReleaseMemObject(cell->mem);
+        if (is_hung) // its fault may still be written
+            continue;
+        (void)o->cl.ReleaseMemObject(cell->mem);
         bt_free(o->registry, cell, sizeof(*cell));
     }
 }

@@ -83,8 +83,9 @@ void ocl_queues_destroy(struct ocl_instance *);
 bt_status ocl_begin(bt_ctx *, const bt_order *, uint64_t *value,
                     struct ocl_command **out) BT_MUST_USE;
 /* It was given, `status` NULL, or was not, which fails the queue. */
-bt_status ocl_end(bt_ctx *, struct ocl_queue *, struct ocl_command *,
-                  bt_status) BT_MUST_USE;
+bt_status ocl_end(struct ocl_queue *, struct ocl_command *, bt_status) BT_MUST_USE;
+/* It is not given, and fails. */
+void ocl_drop(struct ocl_queue *, struct ocl_command *, bt_status);
 /* What the next part of the command waits for: events, if it is the first. */
 cl_uint ocl_nevent(const struct ocl_command *);
 const cl_event *ocl_events(const struct ocl_command *);

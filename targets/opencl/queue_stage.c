@@ -262,5 +262,5 @@ bt_status ocl_enqueue_copy(bt_ctx *ctx, void *self, const bt_buffer *to,
                        ", of which one side is a block",
                        to->nbytes, from->nbytes);
     BT_TRY(ocl_begin(ctx, order, value, &c.command));
-    return c.command ? ocl_end(ctx, c.queue, c.command, copy(&c, to, from)) : NULL;
+    return c.command ? ocl_end(c.queue, c.command, copy(&c, to, from)) : NULL;
 }

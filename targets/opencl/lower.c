@@ -1,7 +1,7 @@
 /* Primitive functions as launches, stage by stage. */
 #include "lower.h"
 
-#include "nest.h"
+#include "contract.h"
 
 #include <string.h>
 
@@ -17,39 +17,39 @@ static int is_narrow(void *self, const bt_node *reduce)
 
 enum { ALIGN = 128 };
 
-/* The temps of loops that have no place yet, one behind the other. */
-static bt_status place_temps(struct ocl_maker *m, const bt_loops *loops)
+/* Bytes of a temp, in the function's graph. */
+static const bt_node *nbytes_of(struct ocl_maker *m, const bt_loops *loops, uint32_t buffer)
 {
     bt_graph *g = m->graph;
-    const bt_node **places = BT_NEWS(m->arena, const bt_node *, loops->roles.len);
-    if (!places)
-        return bt_no_memory();
-    for (uint32_t i = 0; i < loops->roles.len; i++) {
-        const bt_array *array = loops->graph->arrays[i];
-        if (loops->roles.at[i] != BT_BUFFER_TEMP)
-            continue;
-        places[i] = i < g->narray && m->temps ? m->temps[i] : m->nbytes;
-        if (i < g->narray && m->temps)
-            continue;
-        const bt_node *n = array->extents[0];
-        if (n->kind != BT_NODE_CONST) { // of the loops' graph: the same dims
-            n = bt_node_int(g, 1);
-            for (uint32_t k = 0; k < g->arrays[i]->rank; k++)
-                n = bt_node_scalar(g, BT_SCALAR_MUL, n, g->arrays[i]->extents[k]);
-        } else {
-            n = bt_node_int(g, n->value.i);
-        }
-        const bt_node *nbytes = bt_node_scalar(
-            g, BT_SCALAR_MUL, n,
-            bt_node_int(g, (int64_t)bt_dtype_nbytes(array->dtype)));
-        nbytes = bt_node_scalar(g, BT_SCALAR_CEILDIV, nbytes, bt_node_int(g, ALIGN));
-        nbytes = bt_node_scalar(g, BT_SCALAR_MUL, nbytes, bt_node_int(g, ALIGN));
-        m->nbytes = bt_node_scalar(g, BT_SCALAR_ADD, m->nbytes, nbytes);
-        if (!m->nbytes)
-            return g->status ? g->status : bt_no_memory();
+    const bt_array *array = loops->graph->arrays[buffer];
+    const bt_node *n = bt_node_int(g, 1), *align = bt_node_int(g, ALIGN);
+    if (array->extents[0]->kind == BT_NODE_CONST)
+        n = bt_node_int(g, array->extents[0]->value.i);
+    else // of a stage, as loops of open dims have no temps of their own
+        for (uint32_t k = 0; k < g->arrays[buffer]->rank; k++)
+            n = bt_node_scalar(g, BT_SCALAR_MUL, n, g->arrays[buffer]->extents[k]);
+    n = bt_node_scalar(g, BT_SCALAR_MUL, n,
+                       bt_node_int(g, (int64_t)bt_dtype_nbytes(array->dtype)));
+    n = bt_node_scalar(g, BT_SCALAR_CEILDIV, n, align);
+    return bt_node_scalar(g, BT_SCALAR_MUL, n, align);
+}
+
+bt_status ocl_place_temp(struct ocl_maker *m, const bt_loops *loops, uint32_t buffer,
+                         const bt_node **out)
+{
+    const bt_loops *of = buffer < m->narray ? NULL : loops;
+    for (uint32_t i = 0; i < m->temps.len; i++) {
+        *out = m->temps.at[i].at;
+        if (m->temps.at[i].loops == of && m->temps.at[i].buffer == buffer)
+            return NULL;
     }
-    m->temps = places;
-    return NULL;
+    const struct ocl_temp temp = { of, buffer, m->nbytes };
+    *out = m->nbytes;
+    m->nbytes = bt_node_scalar(m->graph, BT_SCALAR_ADD, m->nbytes,
+                               nbytes_of(m, loops, buffer));
+    if (!m->nbytes)
+        return m->graph->status ? m->graph->status : bt_no_memory();
+    return BT_PUSH(m->arena, &m->temps, temp) ? NULL : bt_no_memory();
 }
 
 /* ---- stages ---- */
@@ -89,17 +89,130 @@ static bt_status check_types(const struct ocl_maker *m)
     return NULL;
 }
 
-static bt_status lower_stage(struct ocl_maker *m, uint32_t stage)
+bt_status ocl_stage_loops(struct ocl_maker *m, uint32_t stage, bt_loops **out)
 {
     const bt_lower_options options = { .is_narrow = is_narrow,
                                        .order = &stage,
                                        .norder = 1 };
-    bt_loops *loops;
     const char *name = m->primitive->name ? m->primitive->name : "primitive";
-    BT_TRY(bt_loops_lower_with(m->ctx, m->arena, name, m->graph, &options, &loops));
-    BT_TRY(bt_loops_simplify(loops));
-    BT_TRY(place_temps(m, loops));
+    m->narray = m->graph->narray;
+    BT_TRY(bt_loops_lower_with(m->ctx, m->arena, name, m->graph, &options, out));
+    return bt_loops_simplify(*out);
+}
+
+static bt_status lower_stage(struct ocl_maker *m, uint32_t stage)
+{
+    ocl_contraction contraction;
+    bt_loops *loops;
+    int is;
+    BT_TRY(ocl_contraction_of(m, stage, &contraction, &is));
+    if (is)
+        return ocl_contract(m, stage, &contraction);
+    BT_TRY(ocl_stage_loops(m, stage, &loops));
     return ocl_nest_launch(m, loops);
+}
+
+/* ---- kernels ---- */
+
+/* A kernel of launches: the buffers that they have, and its arguments by their places among these. */
+static bt_status make_kernel(struct ocl_maker *m, const ocl_launches *launches,
+                             bt_kernel *kernel)
+{
+    const uint32_t nout = bt_type_nleaf(m->primitive->result);
+    const uint32_t nall = m->graph->ninput + m->packs.len + nout;
+    bt_kernel_buffer *all = BT_NEWS(m->arena, bt_kernel_buffer, nall);
+    uint32_t *places = BT_NEWS(m->arena, uint32_t, nall); // from 1
+    ocl_program *program = BT_NEW(m->arena, ocl_program);
+    const int is_pack = launches != &m->launches;
+    uint32_t n = 0;
+    if (!kernel || !all || !places || !program)
+        return bt_no_memory();
+    // inputs, packs (of one that makes a pack it is the output), outputs
+    for (uint32_t pass = 0; pass < 2; pass++) {
+        for (uint32_t i = 0; i < launches->len; i++) {
+            const ocl_launch *launch = &launches->at[i];
+            for (uint32_t k = 0; k < launch->narg; k++) {
+                const ocl_arg *arg = &launch->args[k];
+                const int is_input = arg->index < OCL_OUTPUT;
+                const uint32_t at = is_input ? arg->index
+                                             : m->graph->ninput + arg->index - OCL_PACK;
+                if (arg->kind != OCL_ARG_BUFFER || is_input != (pass == 0) ||
+                    (!is_input && arg->index < OCL_PACK) || places[at])
+                    continue;
+                all[n] = (bt_kernel_buffer){ is_input ? BT_BUFFER_INPUT : BT_BUFFER_TEMP,
+                                             at - (is_input ? 0 : m->graph->ninput) };
+                places[at] = ++n;
+            }
+        }
+        kernel->nin = pass == 0 || !is_pack ? n : kernel->nin;
+    }
+    const uint32_t first = n;
+    for (uint32_t i = 0; i < nout && !is_pack; i++)
+        all[n++] = (bt_kernel_buffer){ BT_BUFFER_OUTPUT, i };
+    kernel->nout = n - kernel->nin;
+    kernel->in = all;
+    kernel->out = all + kernel->nin;
+    for (uint32_t i = 0; i < launches->len; i++) {
+        const ocl_launch *launch = &launches->at[i];
+        ocl_arg *args = BT_NEWS(m->arena, ocl_arg, launch->narg);
+        if (!args)
+            return bt_no_memory();
+        for (uint32_t k = 0; k < launch->narg; k++) {
+            args[k] = launch->args[k];
+            if (args[k].kind != OCL_ARG_BUFFER)
+                continue;
+            const uint32_t index = args[k].index;
+            args[k].index = index < OCL_OUTPUT ? places[index] - 1
+                            : index < OCL_PACK
+                                ? first + index - OCL_OUTPUT
+                                : places[m->graph->ninput + index - OCL_PACK] - 1;
+        }
+        launches->at[i].args = args;
+    }
+    *program = (ocl_program){ launches->len, launches->at, is_pack ? 0 : m->faults.len,
+                              m->faults.at };
+    kernel->content = program;
+    return NULL;
+}
+
+static bt_status make_kernels(struct ocl_maker *m, bt_lowering *out)
+{
+    bt_store *store = m->primitive->result->store;
+    const bt_type **temps = BT_NEWS(m->arena, const bt_type *, m->packs.len);
+    if (!temps)
+        return bt_no_memory();
+    for (uint32_t i = 0; i < m->packs.len; i++) {
+        temps[i] = bt_dim(store, m->packs.at[i].nbytes);
+        if (!temps[i])
+            return bt_store_why(m->ctx, store);
+        BT_TRY(make_kernel(m, &m->packs.at[i].launches, bt_lowering_add(out, m->arena)));
+    }
+    bt_kernel *kernel = bt_lowering_add(out, m->arena);
+    BT_TRY(make_kernel(m, &m->launches, kernel));
+    out->ntemp = m->packs.len;
+    out->temps = temps;
+    out->has_no_text = 1;
+    if (bt_node_number(m->nbytes) != 0)
+        BT_TRY(bt_node_as_dim(m->ctx, m->primitive, m->nbytes, &kernel->workspace));
+    return NULL;
+}
+
+/* The inputs that the module keeps: leaves of parameters of attribute `constants`. */
+static const uint8_t *find_constants(bt_arena *arena, const bt_func *primitive,
+                                     uint32_t narray)
+{
+    const bt_dict_entry *list = bt_dict_find(&primitive->attrs, "constants");
+    const bt_block *block = primitive->block;
+    uint8_t *is_constant = BT_NEWS(arena, uint8_t, narray);
+    for (uint32_t i = 0, at = 0; is_constant && list && i < block->nparam; i++) {
+        const uint32_t n = bt_type_nleaf(block->params[i]->base.type);
+        for (uint32_t k = 0; list->kind == BT_DICT_LIST && k < list->n; k++) {
+            if (list->items[k].kind == BT_DICT_INT && list->items[k].i == i)
+                memset(is_constant + at, 1, n);
+        }
+        at += n;
+    }
+    return is_constant;
 }
 
 bt_status ocl_lower(bt_ctx *ctx, bt_arena *arena, const ocl_device *device,
@@ -115,20 +228,15 @@ bt_status ocl_lower(bt_ctx *ctx, bt_arena *arena, const ocl_device *device,
                        "%s: dim %s is no parameter of the function", name,
                        m.graph->dims[primitive->nvar]->name);
     BT_TRY(check_types(&m));
+    // stages may get arrays beside them, which stand for sums
+    const uint32_t narray = m.graph->narray;
+    m.is_constant = find_constants(arena, primitive, narray);
     m.nbytes = bt_node_int(m.graph, 0);
-    for (uint32_t i = m.graph->ninput; i < m.graph->narray; i++)
-        BT_TRY(lower_stage(&m, i));
-    ocl_program *program = BT_NEW(arena, ocl_program);
-    bt_kernel *kernel = bt_lowering_whole(out, arena, primitive);
-    if (!program || !kernel || !m.nbytes)
+    if (!m.is_constant || !m.nbytes)
         return bt_no_memory();
-    *program = (ocl_program){ m.launches.len, m.launches.at, m.faults.len, m.faults.at };
-    kernel->content = program;
-    kernel->nalias = 0;
-    out->has_no_text = 1;
-    if (bt_node_number(m.nbytes) != 0)
-        BT_TRY(bt_node_as_dim(ctx, primitive, m.nbytes, &kernel->workspace));
-    return NULL;
+    for (uint32_t i = m.graph->ninput; i < narray; i++)
+        BT_TRY(lower_stage(&m, i));
+    return make_kernels(&m, out);
 }
 
 /* ---- text ---- */

@@ -147,12 +147,30 @@ static struct ocl_operand linear(struct ocl_writer *w, const bt_node *node)
     return out;
 }
 
+static int commutes(uint32_t which)
+{
+    static const char *const traits[] = {
+#define BT_SCALAR(UPPER, name, narg, classes, result, traits, ulp, derivative, doc) \
+    traits,
+#include <baton/scalars.def>
+    };
+    return strchr(traits[which], 'c') != NULL;
+}
+
+/* Operands that may change places have the same order in kernels that differ in numbers only. */
+static int is_behind(const bt_node *a, const bt_node *b)
+{
+    return a->kind != b->kind ? a->kind > b->kind : a->which > b->which;
+}
+
 static struct ocl_operand scalar(struct ocl_writer *w, const bt_node *node)
 {
-    const struct ocl_operand a = ocl_value(w, node->args[0]);
+    const int swap = node->narg > 1 && commutes(node->which) &&
+                     is_behind(node->args[0], node->args[1]);
+    const struct ocl_operand a = ocl_value(w, node->args[swap]);
     struct ocl_operand b = a;
     if (node->narg > 1)
-        b = ocl_value(w, node->args[1]);
+        b = ocl_value(w, node->args[!swap]);
     return ocl_scalar(&w->x, node->which, node->dtype, &a, node->narg > 1 ? &b : NULL);
 }
 
@@ -479,23 +497,21 @@ bt_status ocl_writer_init(struct ocl_writer *w, struct ocl_maker *maker,
     w->weights = BT_NEWS(maker->arena, uint16_t, loops->graph->nnode);
     w->touched = BT_NEWS(maker->arena, uint8_t, loops->graph->narray);
     w->instead = BT_NEWS(maker->arena, const char *, loops->graph->narray);
-    return w->weights && w->touched && w->instead ? NULL : bt_no_memory();
+    w->packs = BT_NEWS(maker->arena, uint32_t, loops->graph->narray);
+    return w->weights && w->touched && w->instead && w->packs ? NULL : bt_no_memory();
 }
 
-/* The number of a buffer in the call; the number of all: it is none of them. */
+/* An argument's index. */
 static uint32_t place_of(const struct ocl_writer *w, uint32_t buffer)
 {
-    uint32_t place = 0, i;
-    for (i = 0; i < w->loops->roles.len; i++) {
-        if (w->loops->roles.at[i] != BT_BUFFER_INPUT)
-            continue;
-        if (i == buffer)
-            return place;
-        place++;
-    }
-    for (i = 0; i < w->loops->results.len && w->loops->results.at[i] != buffer; i++)
-        ;
-    return place + i;
+    uint32_t i = 0;
+    if (w->packs[buffer])
+        return OCL_PACK + w->packs[buffer] - 1;
+    if (w->loops->roles.at[buffer] == BT_BUFFER_INPUT) // they are first
+        return buffer;
+    while (i + 1 < w->loops->results.len && w->loops->results.at[i] != buffer)
+        i++;
+    return OCL_OUTPUT + i;
 }
 
 static bt_status add_buffers(struct ocl_writer *w, bt_text *params, bt_text *starts,
@@ -508,10 +524,11 @@ static bt_status add_buffers(struct ocl_writer *w, bt_text *params, bt_text *sta
         ocl_arg arg = { .kind = OCL_ARG_BUFFER };
         if (is_local(w, i) || !w->touched[i])
             continue;
-        if (w->loops->roles.at[i] == BT_BUFFER_TEMP) {
+        if (w->loops->roles.at[i] == BT_BUFFER_TEMP && !w->packs[i]) {
+            const bt_node *at;
             arg.kind = OCL_ARG_WORKSPACE;
-            BT_TRY(ocl_number_of(w->maker->ctx, w->maker->arena, w->maker->temps[i],
-                                 &arg.number));
+            BT_TRY(ocl_place_temp(w->maker, w->loops, i, &at));
+            BT_TRY(ocl_number_of(w->maker->ctx, w->maker->arena, at, &arg.number));
         } else {
             arg.index = place_of(w, i);
         }

@@ -13,6 +13,21 @@
 
 typedef bt_vec(bt_fault) ocl_faults;
 typedef bt_vec(ocl_arg) ocl_args;
+typedef bt_vec(ocl_launch) ocl_launches;
+
+/* A temp's place in the workspace, in bytes. `loops`: of those only; NULL: an array of the graph. */
+struct ocl_temp {
+    const bt_loops *loops;
+    uint32_t buffer;
+    const bt_node *at;
+};
+
+/* A constant in another form: a kernel of its own makes it, which runs when a module is compiled. */
+struct ocl_pack {
+    uint32_t input;
+    int64_t nbytes;
+    ocl_launches launches;
+};
 
 /* What the kernels of a primitive function share. */
 struct ocl_maker {
@@ -21,11 +36,18 @@ struct ocl_maker {
     const ocl_device *device;
     const bt_func *primitive;
     bt_graph *graph;
-    bt_vec(ocl_launch) launches;
+    ocl_launches launches;
     ocl_faults faults;
-    const bt_node **temps; /* of arrays: where they are in the workspace, by number, in bytes */
+    uint32_t narray;       /* of the graph when a stage became loops: buffers behind are its own */
+    bt_vec(struct ocl_temp) temps;
     const bt_node *nbytes; /* of the workspace */
+    const uint8_t *is_constant; /* by array: an input that never changes */
+    bt_vec(struct ocl_pack) packs;
 };
+
+/* In an argument's index until all kernels are there: input `index` of the function, output
+ * OCL_OUTPUT + index, pack OCL_PACK + index. */
+enum { OCL_OUTPUT = 1 << 24, OCL_PACK = 1 << 25 };
 
 struct ocl_writer {
     struct ocl_exprs x;
@@ -38,11 +60,17 @@ struct ocl_writer {
     uint16_t *weights; /* of nodes by id, 0: not known; their nodes, but a few */
     uint8_t *touched;  /* of buffers: OCL_READ, OCL_WRITTEN */
     const char **instead; /* of buffers: what is read of them; NULL: their elements */
+    uint32_t *packs;      /* of buffers: 1 and more: it is this pack, from 1 */
     int has_fault;
     ocl_args numbers; /* n0 ... */
     bt_status status; /* the first failure but for memory */
 };
 enum { OCL_READ = 1, OCL_WRITTEN = 2, OCL_INDENT = 4 };
+
+/* The loops of a stage alone. */
+bt_status ocl_stage_loops(struct ocl_maker *, uint32_t stage, bt_loops **out) BT_MUST_USE;
+bt_status ocl_place_temp(struct ocl_maker *, const bt_loops *, uint32_t buffer,
+                         const bt_node **out) BT_MUST_USE;
 
 bt_status ocl_writer_init(struct ocl_writer *, struct ocl_maker *, const bt_loops *,
                           bt_text *out) BT_MUST_USE;

@@ -1,6 +1,8 @@
 /* Kernels of loops. */
 #include "nest.h"
 
+#include "row.h"
+
 #include <inttypes.h>
 
 /* ---- which loops ---- */
@@ -192,13 +194,28 @@ bt_status ocl_nest_open(struct ocl_writer *w, const struct ocl_nest *nest,
     return condition.failed ? bt_no_memory() : NULL;
 }
 
+const bt_node *ocl_nest_size(const struct ocl_nest *nest)
+{
+    return product(nest, 0, nest->nloop);
+}
+
+void ocl_nest_indices(struct ocl_writer *w, const struct ocl_nest *nest, const char *from,
+                      const bt_node *size)
+{
+    add_indices(w, nest, 0, nest->nloop, from, ocl_is_int(0, size->high) ? "int" : "long");
+}
+
 static bt_status launch(struct ocl_maker *maker, bt_loops *loops, uint32_t at)
 {
     struct ocl_nest nest;
     struct ocl_writer w;
     struct ocl_geometry geometry = { .local_nbytes = 0 };
     bt_text body;
+    int done;
     BT_TRY(ocl_nest_find(loops, &loops->body, at, &nest));
+    BT_TRY(ocl_row_launch(maker, &nest, &done));
+    if (done)
+        return NULL;
     BT_TRY(ocl_writer_init(&w, maker, loops, &body));
     BT_TRY(ocl_nest_open(&w, &nest, &geometry));
     for (uint32_t i = 0; i <= nest.nloop; i++)
@@ -209,8 +226,24 @@ static bt_status launch(struct ocl_maker *maker, bt_loops *loops, uint32_t at)
     return ocl_finish(&w, &body, &geometry);
 }
 
+/* Loops that are one inside the other become one, from the inside out. */
+static bt_status collapse_all(bt_loops *loops, bt_stmt *stmt)
+{
+    for (uint32_t i = 0; i < stmt->body.len; i++)
+        BT_TRY(collapse_all(loops, stmt->body.at[i]));
+    for (uint32_t i = 0; i < stmt->otherwise.len; i++)
+        BT_TRY(collapse_all(loops, stmt->otherwise.at[i]));
+    if (stmt->kind != BT_STMT_FOR || stmt->body.len != 1 ||
+        stmt->body.at[0]->kind != BT_STMT_FOR)
+        return NULL;
+    const bt_status status = bt_loops_collapse(loops, stmt);
+    return status && status->code != BT_ERR_UNSUPPORTED ? status : NULL;
+}
+
 bt_status ocl_nest_launch(struct ocl_maker *maker, bt_loops *loops)
 {
+    for (uint32_t i = 0; i < loops->body.len; i++)
+        BT_TRY(collapse_all(loops, loops->body.at[i]));
     for (uint32_t i = 0; i < loops->body.len; i++) {
         if (ocl_writes(loops, loops->body.at[i]))
             BT_TRY(launch(maker, loops, i));

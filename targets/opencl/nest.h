@@ -21,6 +21,11 @@ int ocl_writes(const bt_loops *, const bt_stmt *);
 /* The nest of a statement of the block, with what stands before it there. */
 bt_status ocl_nest_find(bt_loops *, const bt_stmts *block, uint32_t at,
                         struct ocl_nest *out) BT_MUST_USE;
+/* Iterations of all loops together; NULL: failure. */
+const bt_node *ocl_nest_size(const struct ocl_nest *);
+/* Variables of its indices, from a number below its size, in variable `from`. */
+void ocl_nest_indices(struct ocl_writer *, const struct ocl_nest *, const char *from,
+                      const bt_node *size);
 /* Variables of the nest's indices: the numbers of the work-item and its group, behind a condition,
  * which is open then. Gives the groups. */
 bt_status ocl_nest_open(struct ocl_writer *, const struct ocl_nest *,

@@ -209,14 +209,19 @@ static int is_local(const struct ocl_writer *w, uint32_t buffer)
     return w->loops->roles.at[buffer] == BT_BUFFER_LOCAL;
 }
 
+const char *ocl_local(const struct ocl_writer *w, uint32_t buffer)
+{
+    return w->instead[buffer] ? w->instead[buffer] : w->loops->graph->arrays[buffer]->name;
+}
+
 static const char *read(struct ocl_writer *w, uint32_t buffer, const bt_node *offset)
 {
     const bt_array *array = w->loops->graph->arrays[buffer];
-    if (w->instead[buffer])
+    if (w->instead[buffer] && !is_local(w, buffer))
         return w->instead[buffer];
     w->touched[buffer] |= OCL_READ;
     if (is_local(w, buffer))
-        return array->name;
+        return ocl_local(w, buffer);
     return ocl_loaded(&w->x, array->dtype, array->name,
                       ocl_bare(w, ocl_value(w, offset).text));
 }
@@ -277,7 +282,7 @@ static void assign(struct ocl_writer *w, uint32_t buffer, const char *at,
     const bt_array *array = w->loops->graph->arrays[buffer];
     w->touched[buffer] |= OCL_WRITTEN;
     if (is_local(w, buffer))
-        ocl_line(w, "%s = %s;", array->name, ocl_bare(w, value));
+        ocl_line(w, "%s = %s;", ocl_local(w, buffer), ocl_bare(w, value));
     else
         ocl_line(w, "%s",
                  ocl_stored(&w->x, array->dtype, array->name, at, ocl_bare(w, value)));
@@ -377,7 +382,9 @@ static void add_take(struct ocl_writer *w, const bt_stmt *stmt)
     const bt_array *array2 = w->loops->graph->arrays[stmt->buffer2];
     const int is_pair = stmt->position || stmt->reducer == BT_REDUCER_LOGSUMEXP;
     const int is_own = is_local(w, stmt->buffer);
-    const char *acc = array->name, *acc2 = array2->name, *at = "at";
+    const char *acc = is_own ? ocl_local(w, stmt->buffer) : array->name;
+    const char *acc2 = is_own && is_pair ? ocl_local(w, stmt->buffer2) : array2->name;
+    const char *at = "at";
     ocl_line(w, "{");
     w->indent += OCL_INDENT;
     if (!is_own)
@@ -431,12 +438,16 @@ const char *ocl_index_type(const bt_node *extent)
     return ocl_is_int(0, extent->high) ? "int" : "long";
 }
 
+const char *ocl_extent(struct ocl_writer *w, const bt_stmt *loop)
+{
+    const int64_t extent = bt_node_number(loop->extent);
+    return extent >= 0 && extent <= SHORT_LOOP ? ocl_integer(&w->x, extent, BT_INT64)
+                                               : ocl_parameter(w, loop->extent);
+}
+
 static void add_for(struct ocl_writer *w, const bt_stmt *stmt)
 {
-    const int64_t extent = bt_node_number(stmt->extent);
-    const char *end = extent >= 0 && extent <= SHORT_LOOP
-                          ? ocl_integer(&w->x, extent, BT_INT64)
-                          : ocl_parameter(w, stmt->extent);
+    const char *end = ocl_extent(w, stmt);
     ocl_line(w, "for (%s i%" PRIu32 " = 0; i%" PRIu32 " < %s; i%" PRIu32 "++) {",
              ocl_index_type(stmt->extent), stmt->index, stmt->index, end, stmt->index);
     add_braced(w, &stmt->body);

@@ -59,7 +59,7 @@ struct ocl_writer {
     uint32_t size;     /* nodes of the expression that is being written */
     uint16_t *weights; /* of nodes by id, 0: not known; their nodes, but a few */
     uint8_t *touched;  /* of buffers: OCL_READ, OCL_WRITTEN */
-    const char **instead; /* of buffers: what is read of them; NULL: their elements */
+    const char **instead; /* of buffers: what is read of them, or a local's name; NULL: their own */
     uint32_t *packs;      /* of buffers: 1 and more: it is this pack, from 1 */
     int has_fault;
     ocl_args numbers; /* n0 ... */
@@ -82,6 +82,9 @@ struct ocl_operand ocl_value(struct ocl_writer *, const bt_node *);
 const char *ocl_bare(struct ocl_writer *, const char *);
 /* A number that is a parameter: its name. */
 const char *ocl_parameter(struct ocl_writer *, const bt_node *);
+/* Iterations of a loop; a local's name. */
+const char *ocl_extent(struct ocl_writer *, const bt_stmt *loop);
+const char *ocl_local(const struct ocl_writer *, uint32_t buffer);
 void ocl_block(struct ocl_writer *, const bt_stmts *);
 void ocl_stmt(struct ocl_writer *, const bt_stmt *);
 /* "int i3 = 0": the type of a variable for an index. */

@@ -155,7 +155,7 @@ static int add_dims(const ocl_contraction *c, const bt_array *stage, uint64_t in
         dim.extent = extent_of(stage, c->reduce, i);
         if (out->n == OCL_DIMS || !dim.extent ||
             !add_steps(c->reads[0], a, i, &dim.a, &at) ||
-            !add_steps(c->reads[1], b, i, &dim.b, &at))
+            (c->reads[1] && !add_steps(c->reads[1], b, i, &dim.b, &at)))
             return 0;
         out->at[out->n++] = dim;
     }
@@ -210,21 +210,22 @@ static int find_margins(const bt_graph *g, ocl_contraction *c)
 
 static int find_dims(const bt_graph *g, const bt_array *stage, ocl_contraction *c)
 {
+    const bt_node *second = c->reads[1];
     const uint64_t axes = stage->rank ? UINT64_MAX >> (BT_MAX_INDEX - stage->rank) : 0;
-    const uint64_t a = c->reads[0]->free, b = c->reads[1]->free;
+    const uint64_t a = c->reads[0]->free, b = second ? second->free : 0;
     const uint64_t reduced =
         (UINT64_MAX >> (BT_MAX_INDEX - c->reduce->nindex)) << c->reduce->first;
-    int64_t as[BT_MAX_RANK], bs[BT_MAX_RANK], step, total = 1;
+    int64_t as[BT_MAX_RANK] = { 0 }, bs[BT_MAX_RANK] = { 0 }, step, total = 1;
     for (uint32_t i = 0; i < c->reads[0]->narg; i++)
         as[i] = c->margins[i].extent;
-    for (uint32_t i = 0; i < c->reads[1]->narg; i++)
-        bs[i] = bt_node_number(g->arrays[c->reads[1]->which]->extents[i]);
+    for (uint32_t i = 0; second && i < second->narg; i++)
+        bs[i] = bt_node_number(g->arrays[second->which]->extents[i]);
     for (uint32_t i = 0; i < c->reads[0]->narg; i++) {
         if (!bt_mul_int64(total, as[i], &total))
             return 0;
     }
     if (total > INT32_MAX || !add_steps(c->reads[0], as, 0, &step, &c->a_at) ||
-        !add_steps(c->reads[1], bs, 0, &step, &c->b_at))
+        (second && !add_steps(second, bs, 0, &step, &c->b_at)))
         return 0;
     for (uint32_t i = 0, stride = 1; i < c->reads[0]->narg; i++) {
         const uint32_t axis = c->reads[0]->narg - 1 - i;
@@ -234,7 +235,7 @@ static int find_dims(const bt_graph *g, const bt_array *stage, ocl_contraction *
     return add_dims(c, stage, a & b & axes, as, bs, &c->batch) &&
            add_dims(c, stage, a & ~b & axes, as, bs, &c->m) &&
            add_dims(c, stage, b & ~a & axes, as, bs, &c->n) &&
-           add_dims(c, stage, a & b & reduced, as, bs, &c->k) && c->n.n && c->k.n;
+           add_dims(c, stage, a & (second ? b : a) & reduced, as, bs, &c->k) && c->k.n;
 }
 
 /* ---- the sum of a stage ---- */
@@ -309,46 +310,100 @@ static bt_status set_apart(struct ocl_maker *m, uint32_t stage, ocl_contraction 
     return array->body ? NULL : g->status ? g->status : bt_no_memory();
 }
 
+/* A and B: of a product of two reads, or of one read; 0: something else is reduced. */
+static int find_factors(const bt_graph *g, ocl_contraction *c)
+{
+    const bt_node *body = c->reduce->args[1];
+    if (c->dtype == BT_BOOL)
+        return 0;
+    if (body->kind == BT_NODE_SCALAR && body->which == BT_SCALAR_MUL) {
+        c->reads[0] = factor_of(body->args[0], body->dtype);
+        c->reads[1] = factor_of(body->args[1], body->dtype);
+        return c->reduce->which == BT_REDUCER_SUM && c->reads[0] && c->reads[1] &&
+               are_affine(g, c->reads[0]) && are_affine(g, c->reads[1]);
+    }
+    c->reads[0] = factor_of(body, body->dtype);
+    return (c->reduce->which == BT_REDUCER_SUM || c->reduce->which == BT_REDUCER_MAX ||
+            c->reduce->which == BT_REDUCER_MIN) &&
+           c->reads[0] && are_affine(g, c->reads[0]);
+}
+
+static void exchange(ocl_contraction *c)
+{
+    const bt_node *first = c->reads[0];
+    c->reads[0] = c->reads[1];
+    c->reads[1] = first;
+}
+
+/* Steps of the last axis in A and B; 0: it is in neither, or short. */
+static int find_last(const bt_array *stage, const ocl_contraction *c, ocl_dim *out)
+{
+    const ocl_dims *of[] = { &c->batch, &c->m };
+    for (uint32_t k = 0; k < BT_COUNT(of); k++) {
+        for (uint32_t i = 0; i < of[k]->n; i++) {
+            *out = of[k]->at[i];
+            if (out->index + 1 == stage->rank)
+                return out->extent >= OCL_LEAST_LANES;
+        }
+    }
+    return 0;
+}
+
+/* Sums that lanes along the last axis take; more terms would lose digits in one chain. */
+enum { MOST_TERMS = 4096, MOST_STEP = 4 };
+static int is_by_lines(const struct ocl_maker *m, const bt_array *stage,
+                       const ocl_contraction *c)
+{
+    ocl_dim last;
+    return m->device->is_cpu && c->dtype == BT_FLOAT32 && c->n.n == 0 &&
+           find_last(stage, c, &last) && last.a > 0 && last.a <= MOST_STEP && (last.b == 0 || last.b == 1) &&
+           ocl_dims_size(&c->k) <= MOST_TERMS;
+}
+
 bt_status ocl_contraction_of(struct ocl_maker *m, uint32_t stage, ocl_contraction *c,
-                             int *is)
+                             ocl_contract_fn **launch)
 {
     bt_graph *g = m->graph;
     const bt_array *array = g->arrays[stage];
+    const uint64_t axes = array->rank ? UINT64_MAX >> (BT_MAX_INDEX - array->rank) : 0;
+    uint64_t own = 0;
     uint32_t nreduce = 0;
     bt_nodes conjuncts = { 0 };
     *c = (ocl_contraction){ .reduce = find_sum(array->body, &nreduce) };
-    *is = 0;
-    if (nreduce != 1 || c->reduce->which != BT_REDUCER_SUM ||
-        c->reduce->args[1]->kind != BT_NODE_SCALAR ||
-        c->reduce->args[1]->which != BT_SCALAR_MUL || !is_plain(array->body, c->reduce))
+    *launch = NULL;
+    if (nreduce != 1 || !is_plain(array->body, c->reduce))
         return NULL;
     c->dtype = type_of(c->reduce);
-    c->reads[0] = factor_of(c->reduce->args[1]->args[0], c->reduce->args[1]->dtype);
-    c->reads[1] = factor_of(c->reduce->args[1]->args[1], c->reduce->args[1]->dtype);
-    if (c->dtype == BT_BOOL || !c->reads[0] || !c->reads[1] ||
-        !are_affine(g, c->reads[0]) || !are_affine(g, c->reads[1]))
+    if (!find_factors(g, c))
         return NULL;
     if (!bt_node_conjuncts(m->arena, c->reduce->args[0], &conjuncts))
         return bt_no_memory();
-    c->is_guarded = conjuncts.len > 0;
+    c->is_guarded = c->is_copied = conjuncts.len > 0;
     // A is what is read beyond its ends; B is a constant, where one is
-    if (!all_inside(g, c->reads[0], &conjuncts) ||
-        (!c->is_guarded && m->is_constant[c->reads[0]->which] &&
-         !m->is_constant[c->reads[1]->which])) {
-        const bt_node *first = c->reads[0];
-        c->reads[0] = c->reads[1];
-        c->reads[1] = first;
-    }
+    if (c->reads[1] && (!all_inside(g, c->reads[0], &conjuncts) ||
+                        (!c->is_guarded && m->is_constant[c->reads[0]->which] &&
+                         !m->is_constant[c->reads[1]->which])))
+        exchange(c);
     if (!all_inside(g, c->reads[0], &conjuncts) || !find_margins(g, c) ||
         !find_dims(g, array, c))
         return NULL;
-    const uint64_t axes = array->rank ? UINT64_MAX >> (BT_MAX_INDEX - array->rank) : 0;
-    uint64_t own = 0;
     for (uint32_t i = 0; i < array->rank; i++)
         own |= bt_node_number(array->extents[i]) == 1 ? 0 : bt_index_bit(i);
-    if (((c->reads[0]->free | c->reads[1]->free) & axes) != (own & axes))
+    const uint64_t met = c->reads[0]->free | (c->reads[1] ? c->reads[1]->free : 0);
+    if ((met & axes) != (own & axes))
         return NULL;
+    *launch = c->reads[1] && c->n.n          ? ocl_contract_tiles
+              : is_by_lines(m, array, c) ? ocl_contract_lines
+                                         : NULL;
+    // vectors are of floats, and those of every second element end behind it
+    if (*launch == ocl_contract_lines) {
+        ocl_dim last;
+        (void)find_last(array, c, &last);
+        if (last.a == 2 || g->arrays[c->reads[0]->which]->dtype != BT_FLOAT32)
+            c->is_copied = 1;
+        if (c->reads[1] && g->arrays[c->reads[1]->which]->dtype != BT_FLOAT32)
+            *launch = NULL;
+    }
     sort_terms(&c->k);
-    *is = 1;
-    return set_apart(m, stage, c);
+    return *launch ? set_apart(m, stage, c) : NULL;
 }

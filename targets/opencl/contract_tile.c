@@ -10,176 +10,50 @@
 
 enum { VECTORS = 2, ROWS = 6, MOST_CHUNKS = 16 };
 
-struct tile {
-    struct ocl_maker *maker;
-    const ocl_contraction *c;
-    bt_loops *loops;
-    uint32_t a, b, panels, copy; /* buffers; copy: all there are, where A is none */
-    uint32_t pack;               /* 1 and more: the panels are this pack */
-    uint32_t lanes, rows, width;
-    int64_t nbatch, m, n, k, npanel;
-};
-
-static const char *type_of(const struct tile *t)
-{
-    return t->c->dtype == BT_INT32 ? "int" : "float";
-}
-
-/* ---- pieces of text ---- */
-
-static const char *n_(struct ocl_writer *w, int64_t value)
-{
-    const bt_node *node = bt_node_int(w->loops->graph, value);
-    if (node)
-        return ocl_parameter(w, node);
-    w->x.failed = 1;
-    return "";
-}
-
-/* "const int i3 = rest % n4;" and so on: indices from a number below their product, in variable
- * `from`, which is used up. */
-static void add_digits(struct ocl_writer *w, const ocl_dims *dims, const char *from)
-{
-    for (uint32_t i = dims->n; i-- > 0;) {
-        if (i == 0) {
-            ocl_line(w, "const int i%" PRIu32 " = %s;", dims->at[i].index, from);
-            return;
-        }
-        const char *n = n_(w, dims->at[i].extent);
-        ocl_line(w, "const int i%" PRIu32 " = %s %% %s;", dims->at[i].index, from, n);
-        ocl_line(w, "%s /= %s;", from, n);
-    }
-}
-
-/* "at + n1 * i2 + i3" of A, or of B. */
-static const char *offset_of(struct ocl_writer *w, const ocl_dims *dims, int is_b,
-                             const char *at)
-{
-    for (uint32_t i = 0; i < dims->n; i++) {
-        const int64_t step = is_b ? dims->at[i].b : dims->at[i].a;
-        at = step == 1 ? ocl_form(&w->x, "%s + i%" PRIu32, at, dims->at[i].index)
-                       : ocl_form(&w->x, "%s + %s * i%" PRIu32, at, n_(w, step),
-                                  dims->at[i].index);
-    }
-    return at;
-}
-
-static const char *array_name(const struct tile *t, uint32_t buffer)
-{
-    return t->loops->graph->arrays[buffer]->name;
-}
-
-static const char *element(struct ocl_writer *w, const struct tile *t, uint32_t buffer,
-                           const char *at)
-{
-    w->touched[buffer] |= OCL_READ;
-    return ocl_loaded(&w->x, t->loops->graph->arrays[buffer]->dtype, array_name(t, buffer),
-                      at);
-}
-
-static bt_status begin(struct tile *t, struct ocl_writer *w, bt_text *body)
-{
-    BT_TRY(ocl_writer_init(w, t->maker, t->loops, body));
-    if (t->pack)
-        w->packs[t->panels] = t->pack;
-    return NULL;
-}
-
-static bt_status end(struct tile *t, struct ocl_writer *w, bt_text *body, int64_t items,
-                     int64_t more, int64_t last, int64_t local)
-{
-    bt_graph *g = t->loops->graph;
-    const struct ocl_geometry geometry = {
-        .local = { (uint32_t)local, 1, 1 },
-        .groups = { bt_node_int(g, (items + local - 1) / local), bt_node_int(g, more),
-                    bt_node_int(g, last) },
-    };
-    return ocl_finish(w, body, &geometry);
-}
-
-/* ---- copies ---- */
-
-/* A with zeros around. */
-static bt_status add_copy(struct tile *t)
-{
-    struct ocl_writer w;
-    bt_text body;
-    const ocl_contraction *c = t->c;
-    const uint32_t rank = c->reads[0]->narg;
-    const char *at = "0", *inside = NULL;
-    int64_t all = 1, stride = 1;
-    BT_TRY(begin(t, &w, &body));
-    for (uint32_t i = 0; i < rank; i++)
-        all *= c->margins[i].extent;
-    ocl_line(&w, "int rest = (int)get_global_id(0);");
-    ocl_line(&w, "if (rest < %s) {", n_(&w, all));
-    w.indent += OCL_INDENT;
-    ocl_line(&w, "const int to = rest;");
-    for (uint32_t i = rank; i-- > 0;) {
-        const ocl_margin *m = &c->margins[i];
-        const char *n = n_(&w, m->extent), *size = n_(&w, m->size);
-        if (i)
-            ocl_line(&w, "const int p%" PRIu32 " = rest %% %s + %s;", i, n, n_(&w, m->low));
-        else
-            ocl_line(&w, "const int p0 = rest + %s;", n_(&w, m->low));
-        if (i)
-            ocl_line(&w, "rest /= %s;", n);
-        inside = ocl_form(&w.x, "%s%sp%" PRIu32 " >= 0 && p%" PRIu32 " < %s",
-                          inside ? inside : "", inside ? " && " : "", i, i, size);
-        at = ocl_form(&w.x, "%s + %s * p%" PRIu32, at, n_(&w, stride), i);
-        stride *= m->size;
-    }
-    ocl_line(&w, "%s[to] = %s ? %s : 0;", array_name(t, t->copy), inside,
-             element(&w, t, t->a, at));
-    w.touched[t->copy] |= OCL_WRITTEN;
-    bt_text_addf(&body, "    }\n");
-    return end(t, &w, &body, all, 1, 1, OCL_ITEMS);
-}
-
 /* B in panels: of each batch and panel, terms of `width` columns. */
-static bt_status add_panels(struct tile *t)
+static bt_status add_panels(struct ocl_tile *t)
 {
     struct ocl_writer w;
     bt_text body;
     const ocl_contraction *c = t->c;
-    const char *name = array_name(t, t->panels);
-    BT_TRY(begin(t, &w, &body));
+    const char *name = ocl_tile_name(t, t->panels);
+    BT_TRY(ocl_tile_begin(t, &w, &body));
     ocl_line(&w, "const int item = (int)get_global_id(0), panel = (int)get_global_id(1);");
-    ocl_line(&w, "const int k = %s;", n_(&w, t->k));
+    ocl_line(&w, "const int k = %s;", ocl_tile_number(&w, t->k));
     ocl_line(&w, "if (item < k * %" PRIu32 ") {", t->width);
     w.indent += OCL_INDENT;
     ocl_line(&w, "int column = panel * %" PRIu32 " + item %% %" PRIu32 ";", t->width,
              t->width);
     ocl_line(&w, "int batch = (int)get_global_id(2), term = item / %" PRIu32 ";", t->width);
     ocl_line(&w, "const long to = ((long)batch * %s + panel) * k * %" PRIu32 " + item;",
-             n_(&w, t->npanel), t->width);
-    ocl_line(&w, "%s value = 0;", type_of(t));
-    ocl_line(&w, "if (column < %s) {", n_(&w, t->n));
+             ocl_tile_number(&w, t->npanel), t->width);
+    ocl_line(&w, "%s value = 0;", ocl_tile_type(t));
+    ocl_line(&w, "if (column < %s) {", ocl_tile_number(&w, t->n));
     w.indent += OCL_INDENT;
-    add_digits(&w, &c->batch, "batch");
-    add_digits(&w, &c->n, "column");
-    add_digits(&w, &c->k, "term");
-    const char *at = offset_of(&w, &c->batch, 1, n_(&w, c->b_at));
-    at = offset_of(&w, &c->k, 1, offset_of(&w, &c->n, 1, at));
-    ocl_line(&w, "value = %s;", element(&w, t, t->b, at));
+    ocl_tile_digits(&w, &c->batch, "batch");
+    ocl_tile_digits(&w, &c->n, "column");
+    ocl_tile_digits(&w, &c->k, "term");
+    const char *at = ocl_tile_offset(&w, &c->batch, 1, ocl_tile_number(&w, c->b_at));
+    at = ocl_tile_offset(&w, &c->k, 1, ocl_tile_offset(&w, &c->n, 1, at));
+    ocl_line(&w, "value = %s;", ocl_tile_element(&w, t, t->b, at));
     w.indent -= OCL_INDENT;
     ocl_line(&w, "}");
     ocl_line(&w, "%s[to] = value;", name);
     w.touched[t->panels] |= OCL_WRITTEN;
     bt_text_addf(&body, "    }\n");
-    return end(t, &w, &body, t->k * t->width, t->npanel, t->nbatch, OCL_ITEMS);
+    return ocl_tile_end(t, &w, &body, t->k * t->width, t->npanel, t->nbatch, OCL_ITEMS);
 }
 
 /* Behind the panels, for each: whether something in it is not finite. */
-static bt_status add_finite(struct tile *t)
+static bt_status add_finite(struct ocl_tile *t)
 {
     struct ocl_writer w;
     bt_text body;
-    const char *name = array_name(t, t->panels);
-    BT_TRY(begin(t, &w, &body));
+    const char *name = ocl_tile_name(t, t->panels);
+    BT_TRY(ocl_tile_begin(t, &w, &body));
     ocl_line(&w, "const int panel = (int)get_global_id(0), all = %s;",
-             n_(&w, t->npanel * t->nbatch));
-    ocl_line(&w, "const int n = %s;", n_(&w, t->k * t->width));
+             ocl_tile_number(&w, t->npanel * t->nbatch));
+    ocl_line(&w, "const int n = %s;", ocl_tile_number(&w, t->k * t->width));
     ocl_line(&w, "if (panel < all) {");
     ocl_line(&w, "    float any = 0;");
     ocl_line(&w, "    for (int i = 0; i < n; i++)");
@@ -187,16 +61,16 @@ static bt_status add_finite(struct tile *t)
     ocl_line(&w, "    %s[(long)all * n + panel] = any;", name);
     ocl_line(&w, "}");
     w.touched[t->panels] |= OCL_WRITTEN;
-    return end(t, &w, &body, t->npanel * t->nbatch, 1, 1, OCL_ITEMS);
+    return ocl_tile_end(t, &w, &body, t->npanel * t->nbatch, 1, 1, OCL_ITEMS);
 }
 
 /* ---- tiles ---- */
 
 /* Indices of the tile's rows, and pointers to their first terms. */
-static void add_rows(struct ocl_writer *w, const struct tile *t)
+static void add_rows(struct ocl_writer *w, const struct ocl_tile *t)
 {
     const ocl_dims *m = &t->c->m;
-    const uint32_t a = t->c->is_guarded ? t->copy : t->a;
+    const uint32_t a = t->c->is_copied ? t->copy : t->a;
     w->touched[a] |= OCL_READ;
     ocl_line(w, "int row = m0, rest = m0;");
     for (uint32_t i = m->n; i-- > 0;) {
@@ -205,14 +79,14 @@ static void add_rows(struct ocl_writer *w, const struct tile *t)
             ocl_line(w, "int at%" PRIu32 " = rest;", index);
             continue;
         }
-        const char *n = n_(w, m->at[i].extent);
+        const char *n = ocl_tile_number(w, m->at[i].extent);
         ocl_line(w, "int at%" PRIu32 " = rest %% %s;", index, n);
         ocl_line(w, "rest /= %s;", n);
     }
     const char *place = "0";
     for (uint32_t i = 0; i < m->n; i++) {
         ocl_line(w, "int at%" PRIu32 "s[%" PRIu32 "];", m->at[i].index, t->rows);
-        place = ocl_form(&w->x, "%s + %s * at%" PRIu32, place, n_(w, m->at[i].a),
+        place = ocl_form(&w->x, "%s + %s * at%" PRIu32, place, ocl_tile_number(w, m->at[i].a),
                          m->at[i].index);
     }
     bt_text step;
@@ -221,7 +95,7 @@ static void add_rows(struct ocl_writer *w, const struct tile *t)
         bt_text_addf(&step, "at%" PRIu32 "++;", m->at[i].index);
         if (i)
             bt_text_addf(&step, " if (at%" PRIu32 " == %s) { at%" PRIu32 " = 0; ",
-                         m->at[i].index, n_(w, m->at[i].extent), m->at[i].index);
+                         m->at[i].index, ocl_tile_number(w, m->at[i].extent), m->at[i].index);
     }
     for (uint32_t i = 1; i < m->n; i++)
         bt_text_addf(&step, " }");
@@ -239,12 +113,12 @@ static void add_rows(struct ocl_writer *w, const struct tile *t)
 }
 
 /* The loops over the terms. */
-static void add_terms(struct ocl_writer *w, const struct tile *t)
+static void add_terms(struct ocl_writer *w, const struct ocl_tile *t)
 {
     const ocl_dims *k = &t->c->k;
     const bt_dtype dtype =
-        t->c->is_guarded ? t->c->dtype : t->loops->graph->arrays[t->a]->dtype;
-    const char *vector = ocl_form(&w->x, "%s%" PRIu32, type_of(t), t->lanes);
+        t->c->is_copied ? t->c->dtype : t->loops->graph->arrays[t->a]->dtype;
+    const char *vector = ocl_form(&w->x, "%s%" PRIu32, ocl_tile_type(t), t->lanes);
     const int is_int = t->c->dtype == BT_INT32;
     if (is_int)
         vector = ocl_form(&w->x, "uint%" PRIu32, t->lanes);
@@ -252,19 +126,8 @@ static void add_terms(struct ocl_writer *w, const struct tile *t)
         for (uint32_t v = 0; v < VECTORS; v++)
             ocl_line(w, "%s s%" PRIu32 "_%" PRIu32 " = 0;", vector, r, v);
     }
-    ocl_line(w, "__global const %s *terms = panel_at;", type_of(t));
-    for (uint32_t i = 0; i < k->n; i++) {
-        const char *n = n_(w, k->at[i].extent), *step = n_(w, k->at[i].a);
-        const char *from = i ? ocl_form(&w->x, "k%" PRIu32, i - 1) : "0";
-        const int is_inner = i + 1 == k->n;
-        ocl_line(w, "long k%" PRIu32 " = %s;", i, from);
-        ocl_line(w,
-                 "for (int j%" PRIu32 " = 0; j%" PRIu32 " < %s; j%" PRIu32 "++, k%" PRIu32
-                 " += %s%s) {",
-                 i, i, n, i, i, step,
-                 is_inner ? ocl_form(&w->x, ", terms += %" PRIu32, t->width) : "");
-        w->indent += OCL_INDENT;
-    }
+    ocl_line(w, "__global const %s *terms = panel_at;", ocl_tile_type(t));
+    ocl_tile_terms(w, t, ocl_form(&w->x, ", terms += %" PRIu32, t->width));
     for (uint32_t v = 0; v < VECTORS; v++)
         ocl_line(w, "const %s b_%" PRIu32 " = %svload%" PRIu32 "(%" PRIu32 ", terms)%s;",
                  vector, v, is_int ? ocl_form(&w->x, "as_uint%" PRIu32 "(", t->lanes) : "",
@@ -285,11 +148,8 @@ static void add_terms(struct ocl_writer *w, const struct tile *t)
                          v, r, v);
         }
     }
-    for (uint32_t i = 0; i < k->n; i++) {
-        w->indent -= OCL_INDENT;
-        ocl_line(w, "}");
-    }
-    ocl_line(w, "%s sums[%" PRIu32 "];", type_of(t), t->rows * t->width);
+    ocl_tile_close(w, k->n);
+    ocl_line(w, "%s sums[%" PRIu32 "];", ocl_tile_type(t), t->rows * t->width);
     for (uint32_t r = 0; r < t->rows; r++) {
         for (uint32_t v = 0; v < VECTORS; v++)
             ocl_line(w, "vstore%" PRIu32 "(%ss%" PRIu32 "_%" PRIu32 "%s, %" PRIu32 ", sums);",
@@ -299,22 +159,10 @@ static void add_terms(struct ocl_writer *w, const struct tile *t)
     }
 }
 
-/* The variable of an index: of terms the number of their loop, in whose order they differ. */
-static const char *name_of(struct ocl_writer *w, const ocl_contraction *c, uint32_t index)
-{
-    for (uint32_t i = 0; i < c->k.n; i++) {
-        if (c->k.at[i].index == index)
-            return ocl_form(&w->x, "j%" PRIu32, i);
-    }
-    return ocl_form(&w->x, "i%" PRIu32, index);
-}
-
 /* The sums again where a term of the panel is not finite: only of what is inside A. */
-static void add_careful(struct ocl_writer *w, const struct tile *t)
+static void add_careful(struct ocl_writer *w, const struct ocl_tile *t)
 {
     const ocl_contraction *c = t->c;
-    const bt_array *array = t->loops->graph->arrays[t->a];
-    const char *inside = NULL;
     ocl_line(w, "if (is_odd) {");
     w->indent += OCL_INDENT;
     ocl_line(w, "for (int r = 0; r < %" PRIu32 "; r++) {", t->rows);
@@ -326,57 +174,22 @@ static void add_careful(struct ocl_writer *w, const struct tile *t)
     w->indent += OCL_INDENT;
     ocl_line(w, "float sum = 0;");
     ocl_line(w, "__global const float *term = panel_at + l;");
-    for (uint32_t i = 0; i < c->k.n; i++) {
-        ocl_line(w, "for (int j%" PRIu32 " = 0; j%" PRIu32 " < %s; j%" PRIu32 "++%s) {", i,
-                 i, n_(w, c->k.at[i].extent), i,
-                 i + 1 == c->k.n ? ocl_form(&w->x, ", term += %" PRIu32, t->width) : "");
-        w->indent += OCL_INDENT;
-    }
-    const char *at = "0";
-    int64_t stride = 1;
-    for (uint32_t i = c->reads[0]->narg; i-- > 0;) {
-        bt_linear l;
-        const char *place = n_(w, 0);
-        bt_node_as_linear(c->margins[i].place, &l);
-        place = n_(w, l.constant);
-        for (uint32_t k = 0; k < l.n; k++)
-            place = ocl_form(&w->x, "%s + %s * %s", place, n_(w, l.coefs[k]),
-                             name_of(w, c, l.atoms[k]->which));
-        ocl_line(w, "const int p%" PRIu32 " = %s;", i, place);
-        inside = ocl_form(&w->x, "%s%sp%" PRIu32 " >= 0 && p%" PRIu32 " < %s",
-                          inside ? inside : "", inside ? " && " : "", i, i,
-                          n_(w, c->margins[i].size));
-        at = ocl_form(&w->x, "%s + %s * p%" PRIu32, at, n_(w, stride), i);
-        stride *= c->margins[i].size;
-    }
-    w->touched[t->a] |= OCL_READ;
-    ocl_line(w, "if (%s)", inside);
-    ocl_line(w, "    sum += %s * *term;", ocl_loaded(&w->x, array->dtype, array->name, at));
-    for (uint32_t i = 0; i < c->k.n; i++) {
-        w->indent -= OCL_INDENT;
-        ocl_line(w, "}");
-    }
+    ocl_tile_terms(w, t, ocl_form(&w->x, ", term += %" PRIu32, t->width));
+    ocl_tile_careful(w, t, "*term");
+    ocl_tile_close(w, c->k.n);
     ocl_line(w, "sums[r * %" PRIu32 " + l] = sum;", t->width);
-    for (uint32_t i = 0; i < 3; i++) {
-        w->indent -= OCL_INDENT;
-        ocl_line(w, "}");
-    }
+    ocl_tile_close(w, 3);
 }
 
 /* What is made of the sums. */
-static bt_status add_results(struct ocl_writer *w, const struct tile *t)
+static bt_status add_results(struct ocl_writer *w, const struct ocl_tile *t)
 {
     const ocl_contraction *c = t->c;
-    struct ocl_nest nest;
-    uint32_t at = 0;
     // the last axis is stored along: columns or rows
     const bt_array *sums = t->maker->graph->arrays[c->sums];
     int is_column = 0;
     for (uint32_t i = 0; i < c->n.n; i++)
         is_column |= c->n.at[i].index + 1 == sums->rank;
-    while (at + 1 < t->loops->body.len && !ocl_writes(t->loops, t->loops->body.at[at]))
-        at++;
-    BT_TRY(ocl_nest_find(t->loops, &t->loops->body, at, &nest));
     ocl_line(w, is_column ? "for (int r = 0; r < %" PRIu32 "; r++) {"
                           : "for (int l = 0; l < %" PRIu32 "; l++) {",
              is_column ? t->rows : t->width);
@@ -396,50 +209,44 @@ static bt_status add_results(struct ocl_writer *w, const struct tile *t)
                          c->m.at[i].index, c->m.at[i].index);
         } else {
             ocl_line(w, "int column = panel * %" PRIu32 " + l;", t->width);
-            ocl_line(w, "if (column < %s) {", n_(w, t->n));
+            ocl_line(w, "if (column < %s) {", ocl_tile_number(w, t->n));
             w->indent += OCL_INDENT;
-            add_digits(w, &c->n, "column");
+            ocl_tile_digits(w, &c->n, "column");
         }
     }
-    ocl_line(w, "const %s sum = sums[r * %" PRIu32 " + l];", type_of(t), t->width);
-    w->instead[c->sums] = "sum";
-    for (uint32_t i = 0; i <= nest.nloop; i++)
-        ocl_block(w, &nest.before[i]);
-    ocl_block(w, &nest.body);
-    for (uint32_t i = 0; i < 4; i++) {
-        w->indent -= OCL_INDENT;
-        ocl_line(w, "}");
-    }
+    ocl_line(w, "const %s sum = sums[r * %" PRIu32 " + l];", ocl_tile_type(t), t->width);
+    BT_TRY(ocl_tile_store(w, t));
+    ocl_tile_close(w, 4);
     return NULL;
 }
 
-static bt_status add_tiles(struct tile *t)
+static bt_status add_tiles(struct ocl_tile *t)
 {
     struct ocl_writer w;
     bt_text body;
     const ocl_contraction *c = t->c;
-    const uint32_t a = c->is_guarded ? t->copy : t->a;
+    const uint32_t a = c->is_copied ? t->copy : t->a;
     const int64_t ntile = (t->m + t->rows - 1) / t->rows;
     const int64_t each = (ntile + MOST_CHUNKS - 1) / MOST_CHUNKS;
     const int is_odd = c->is_guarded && c->dtype == BT_FLOAT32;
-    BT_TRY(begin(t, &w, &body));
+    BT_TRY(ocl_tile_begin(t, &w, &body));
     w.touched[t->panels] |= OCL_READ;
-    ocl_line(&w, "const int panel = (int)get_global_id(0), m = %s;", n_(&w, t->m));
+    ocl_line(&w, "const int panel = (int)get_global_id(0), m = %s;", ocl_tile_number(&w, t->m));
     ocl_line(&w, "const int tiles = %s, first = (int)get_global_id(1) * tiles;",
-             n_(&w, each));
-    ocl_line(&w, "const int npanel = %s, k = %s;", n_(&w, t->npanel), n_(&w, t->k));
+             ocl_tile_number(&w, each));
+    ocl_line(&w, "const int npanel = %s, k = %s;", ocl_tile_number(&w, t->npanel), ocl_tile_number(&w, t->k));
     ocl_line(&w, "int batch = (int)get_global_id(2);");
     ocl_line(&w, "const long which = (long)batch * npanel + panel;");
     ocl_line(&w, "__global const %s *const panel_at = %s + which * k * %" PRIu32 ";",
-             type_of(t), array_name(t, t->panels), t->width);
+             ocl_tile_type(t), ocl_tile_name(t, t->panels), t->width);
     if (is_odd)
         ocl_line(&w, "const int is_odd = %s[(long)%s * npanel * k * %" PRIu32
                      " + which] != 0;",
-                 array_name(t, t->panels), n_(&w, t->nbatch), t->width);
-    add_digits(&w, &c->batch, "batch");
+                 ocl_tile_name(t, t->panels), ocl_tile_number(&w, t->nbatch), t->width);
+    ocl_tile_digits(&w, &c->batch, "batch");
     ocl_line(&w, "__global const %s *const a = %s + (%s);",
-             ocl_element_type(t->loops->graph->arrays[a]->dtype), array_name(t, a),
-             offset_of(&w, &c->batch, 0, n_(&w, c->a_at)));
+             ocl_element_type(t->loops->graph->arrays[a]->dtype), ocl_tile_name(t, a),
+             ocl_tile_offset(&w, &c->batch, 0, ocl_tile_number(&w, c->a_at)));
     ocl_line(&w, "for (int m0 = first * %" PRIu32 "; m0 < m && m0 < (first + tiles) * %" PRIu32
                  "; m0 += %" PRIu32 ") {",
              t->rows, t->rows, t->rows);
@@ -450,12 +257,12 @@ static bt_status add_tiles(struct tile *t)
         add_careful(&w, t);
     BT_TRY(add_results(&w, t));
     bt_text_addf(&body, "    }\n");
-    return end(t, &w, &body, t->npanel, (ntile + each - 1) / each, t->nbatch, 1);
+    return ocl_tile_end(t, &w, &body, t->npanel, (ntile + each - 1) / each, t->nbatch, 1);
 }
 
 /* ---- all ---- */
 
-static bt_status add_buffer(struct tile *t, const char *name, int64_t nelem, uint32_t *out)
+static bt_status add_buffer(struct ocl_tile *t, const char *name, int64_t nelem, uint32_t *out)
 {
     const bt_node *n = bt_node_int(t->loops->graph, nelem);
     return n && bt_loops_add_buffer(t->loops, BT_BUFFER_TEMP, name, t->c->dtype, n, out)
@@ -464,7 +271,7 @@ static bt_status add_buffer(struct tile *t, const char *name, int64_t nelem, uin
 }
 
 /* Panels of a constant are made by a kernel of their own. */
-static bt_status pack(struct tile *t, int64_t nelem)
+static bt_status pack(struct ocl_tile *t, int64_t nelem)
 {
     struct ocl_maker *m = t->maker;
     const int is_pack = m->is_constant[t->b];
@@ -486,10 +293,10 @@ static bt_status pack(struct tile *t, int64_t nelem)
     return NULL;
 }
 
-bt_status ocl_contract(struct ocl_maker *m, uint32_t stage, const ocl_contraction *c)
+bt_status ocl_contract_tiles(struct ocl_maker *m, uint32_t stage, const ocl_contraction *c)
 {
-    struct tile t = { .maker = m, .c = c, .lanes = m->device->lanes, .rows = ROWS };
-    int64_t nelem = 0, copied = 1;
+    struct ocl_tile t = { .maker = m, .c = c, .lanes = m->device->lanes, .rows = ROWS };
+    int64_t nelem = 0;
     BT_TRY(ocl_stage_loops(m, stage, &t.loops));
     t.a = c->reads[0]->which;
     t.b = c->reads[1]->which;
@@ -505,13 +312,10 @@ bt_status ocl_contract(struct ocl_maker *m, uint32_t stage, const ocl_contractio
         return bt_fail(m->ctx, BT_ERR_LIMIT, "a factor is too large");
     nelem += t.npanel * t.nbatch;
     BT_TRY(add_buffer(&t, "panels", nelem, &t.panels));
-    if (c->is_guarded) {
-        for (uint32_t i = 0; i < c->reads[0]->narg; i++)
-            copied *= c->margins[i].extent;
-        BT_TRY(add_buffer(&t, "copy", copied, &t.copy));
-    }
+    if (c->is_copied)
+        BT_TRY(ocl_tile_add_copy(&t));
     BT_TRY(pack(&t, nelem));
-    if (c->is_guarded)
-        BT_TRY(add_copy(&t));
+    if (c->is_copied)
+        BT_TRY(ocl_tile_copy(&t));
     return add_tiles(&t);
 }

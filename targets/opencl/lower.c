@@ -89,25 +89,32 @@ static bt_status check_types(const struct ocl_maker *m)
     return NULL;
 }
 
+static bt_status lower_with(struct ocl_maker *m, bt_lower_options *options, bt_loops **out)
+{
+    const char *name = m->primitive->name ? m->primitive->name : "primitive";
+    BT_TRY(bt_loops_lower_with(m->ctx, m->arena, name, m->graph, options, out));
+    return bt_loops_simplify(*out);
+}
+
 bt_status ocl_stage_loops(struct ocl_maker *m, uint32_t stage, bt_loops **out)
 {
-    const bt_lower_options options = { .is_narrow = is_narrow,
-                                       .order = &stage,
-                                       .norder = 1 };
-    const char *name = m->primitive->name ? m->primitive->name : "primitive";
+    bt_lower_options options = { .is_narrow = is_narrow, .order = &stage, .norder = 1 };
+    int gathers;
     m->narray = m->graph->narray;
-    BT_TRY(bt_loops_lower_with(m->ctx, m->arena, name, m->graph, &options, out));
-    return bt_loops_simplify(*out);
+    BT_TRY(lower_with(m, &options, out));
+    BT_TRY(ocl_nest_gathers(*out, &gathers));
+    options.gathers = (uint32_t)gathers;
+    return gathers ? lower_with(m, &options, out) : NULL;
 }
 
 static bt_status lower_stage(struct ocl_maker *m, uint32_t stage)
 {
     ocl_contraction contraction;
+    ocl_contract_fn *launch;
     bt_loops *loops;
-    int is;
-    BT_TRY(ocl_contraction_of(m, stage, &contraction, &is));
-    if (is)
-        return ocl_contract(m, stage, &contraction);
+    BT_TRY(ocl_contraction_of(m, stage, &contraction, &launch));
+    if (launch)
+        return launch(m, stage, &contraction);
     BT_TRY(ocl_stage_loops(m, stage, &loops));
     return ocl_nest_launch(m, loops);
 }

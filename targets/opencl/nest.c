@@ -2,6 +2,8 @@
 #include "nest.h"
 
 #include "row.h"
+#include "scan.h"
+#include "scatter.h"
 
 #include <inttypes.h>
 
@@ -43,6 +45,9 @@ static void swap(bt_stmt *a, bt_stmt *b)
 
 static bt_status try_inner(bt_loops *loops, bt_stmt *loop, int *can)
 {
+    *can = loop->is_parallel != 0;
+    if (*can)
+        return NULL;
     BT_TRY(try_parallel(loops, loop, can));
     for (bt_stmt *inner = loop; !*can && inner->body.len == 1;) {
         inner = inner->body.at[0];
@@ -205,18 +210,35 @@ void ocl_nest_indices(struct ocl_writer *w, const struct ocl_nest *nest, const c
     add_indices(w, nest, 0, nest->nloop, from, ocl_is_int(0, size->high) ? "int" : "long");
 }
 
+/* Iterations may run at once where what they have in common is taken by atomics. */
+static void run_at_once(bt_stmt *nest)
+{
+    while (nest && nest->kind == BT_STMT_FOR) {
+        nest->is_parallel = 1;
+        nest = nest->body.len ? nest->body.at[nest->body.len - 1] : NULL;
+    }
+}
+
 static bt_status launch(struct ocl_maker *maker, bt_loops *loops, uint32_t at)
 {
     struct ocl_nest nest;
     struct ocl_writer w;
     struct ocl_geometry geometry = { .local_nbytes = 0 };
     bt_text body;
+    uint32_t scatter;
     int done;
+    BT_TRY(ocl_scan_launch(maker, loops, loops->body.at[at], &done));
+    if (done)
+        return NULL;
+    BT_TRY(ocl_scatter_of(loops, loops->body.at[at], &scatter));
+    if (scatter == OCL_SCATTER_ATOMIC)
+        run_at_once(loops->body.at[at]);
     BT_TRY(ocl_nest_find(loops, &loops->body, at, &nest));
     BT_TRY(ocl_row_launch(maker, &nest, &done));
     if (done)
         return NULL;
     BT_TRY(ocl_writer_init(&w, maker, loops, &body));
+    w.is_atomic = scatter == OCL_SCATTER_ATOMIC;
     BT_TRY(ocl_nest_open(&w, &nest, &geometry));
     for (uint32_t i = 0; i <= nest.nloop; i++)
         ocl_block(&w, &nest.before[i]);
@@ -224,6 +246,19 @@ static bt_status launch(struct ocl_maker *maker, bt_loops *loops, uint32_t at)
     if (nest.nloop)
         bt_text_addf(&body, "    }\n");
     return ocl_finish(&w, &body, &geometry);
+}
+
+bt_status ocl_nest_gathers(bt_loops *loops, int *out)
+{
+    *out = 0;
+    for (uint32_t i = 0; i < loops->body.len && !*out; i++) {
+        uint32_t scatter;
+        if (ocl_scan_is(loops->body.at[i]))
+            continue;
+        BT_TRY(ocl_scatter_of(loops, loops->body.at[i], &scatter));
+        *out = scatter == OCL_SCATTER_GATHER;
+    }
+    return NULL;
 }
 
 /* Loops that are one inside the other become one, from the inside out. */

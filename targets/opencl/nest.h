@@ -30,6 +30,8 @@ void ocl_nest_indices(struct ocl_writer *, const struct ocl_nest *, const char *
  * which is open then. Gives the groups. */
 bt_status ocl_nest_open(struct ocl_writer *, const struct ocl_nest *,
                         struct ocl_geometry *) BT_MUST_USE;
+/* Whether some nest takes into elements that its iterations address, and cannot at once. */
+bt_status ocl_nest_gathers(bt_loops *, int *out) BT_MUST_USE;
 /* A launch for each statement that writes. */
 bt_status ocl_nest_launch(struct ocl_maker *, bt_loops *) BT_MUST_USE;
 

@@ -398,6 +398,15 @@ static void add_take(struct ocl_writer *w, const bt_stmt *stmt)
     w->touched[stmt->buffer] |= OCL_READ | OCL_WRITTEN;
     if (is_pair)
         w->touched[stmt->buffer2] |= OCL_READ | OCL_WRITTEN;
+    if (!is_own && w->is_atomic) {
+        const char *what = stmt->reducer == BT_REDUCER_SUM   ? "add"
+                           : stmt->reducer == BT_REDUCER_MAX ? "max"
+                                                             : "min";
+        ocl_line(w, "atomic_%s(&%s[at], v);", what, acc);
+        w->indent -= OCL_INDENT;
+        ocl_line(w, "}");
+        return;
+    }
     if (!is_own) {
         ocl_line(w, "%s acc = %s;", ocl_value_type(array->dtype),
                  ocl_loaded(&w->x, array->dtype, acc, at));

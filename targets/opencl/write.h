@@ -61,7 +61,7 @@ struct ocl_writer {
     uint8_t *touched;  /* of buffers: OCL_READ, OCL_WRITTEN */
     const char **instead; /* of buffers: what is read of them, or a local's name; NULL: their own */
     uint32_t *packs;      /* of buffers: 1 and more: it is this pack, from 1 */
-    int has_fault;
+    int has_fault, is_atomic; /* is_atomic: elements are taken into by several work-items */
     ocl_args numbers; /* n0 ... */
     bt_status status; /* the first failure but for memory */
 };

@@ -456,7 +456,8 @@ static int scatter_all(struct lowerer *l, struct scope *root, uint32_t array,
     uint32_t rank = l->from->arrays[array]->rank;
     uint64_t axes = rank ? UINT64_MAX >> (BT_MAX_INDEX - rank) : 0;
     uint8_t bit = is_guarded ? 1 : 2;
-    if (!node->reads || (seen[node->id] & bit) || bt_map_find(&l->scattered, node))
+    if (!node->reads || l->options.gathers || (seen[node->id] & bit) ||
+        bt_map_find(&l->scattered, node))
         return 1;
     seen[node->id] |= bit;
     if (node->kind == BT_NODE_REDUCE && !(node->free & ~axes) &&

@@ -132,6 +132,9 @@ typedef struct bt_lower_options {
      * else computes it. NULL: all in their own order. */
     const uint32_t *order;
     uint32_t norder;
+    /* 1: a reduction whose terms address the elements that take them is done element by element,
+     * each of which looks at all terms: nothing is stored to by several iterations. */
+    uint32_t gathers;
 } bt_lower_options;
 BT_API bt_status bt_loops_lower_with(bt_ctx *, bt_arena *, const char *name, bt_graph *,
                                      const bt_lower_options *,

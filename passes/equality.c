@@ -47,7 +47,7 @@ static bt_status number_const(struct equality *e, const bt_const *constant)
     const void *first = tensor;
     if (!tensor || !bt_tensor_is_dense(tensor) || bt_map_find(&e->keys, tensor))
         return NULL;
-    size_t nbytes = (size_t)tensor->nelem * bt_dtype_nbytes(tensor->dtype);
+    size_t nbytes = bt_tensor_nbytes(tensor);
     struct equality_const **slot =
         &e->consts[hash_const(tensor, nbytes) & (EQUALITY_NCONST_SLOT - 1)];
     struct equality_const *seen = *slot;

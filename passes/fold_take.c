@@ -35,7 +35,7 @@ static bt_status multiply_rows(bt_rewrite *rewrite, const bt_call *dense,
     const bt_value *both[] = { table, weight }, *product;
     bt_builder *builder = bt_rewrite_builder(rewrite);
     leaf_list leaves = { 0 };
-    int64_t work, nbytes = (int64_t)bt_dtype_nbytes(bt_tensor_dtype(dense->base.type));
+    int64_t work, nbytes = (bt_dtype_nbits(bt_tensor_dtype(dense->base.type)) + 7) / 8;
     if (!bt_mul_int64(rows->dims[0], columns->nelem, &work) || work > o->max_work ||
         !bt_mul_int64(nbytes, rows->dims[0], &nbytes) ||
         !bt_mul_int64(nbytes, columns->dims[0], &nbytes) || nbytes > o->max_bytes)

@@ -43,8 +43,7 @@ static int is_countable(const struct primitives *p, const bt_type *type)
 {
     const bt_shape_type *shape = bt_tensor_shape(type);
     return !p->takes_found ||
-           bt_dim_product(p->store, (int64_t)bt_dtype_nbytes(bt_tensor_dtype(type)),
-                          shape->n, shape->dims);
+           bt_dims_nbytes(p->store, bt_tensor_dtype(type), shape->n, shape->dims);
 }
 
 /* Tensors whose dims are numbers, or follow from dims of the function around. */

@@ -232,7 +232,16 @@ const bt_shape_type *bt_tensor_memory(const bt_type *t)
 const bt_type *bt_tensor_size(const bt_type *t)
 {
     const bt_shape_type *shape = bt_tensor_dtype(t) ? bt_tensor_memory(t) : NULL;
-    return shape ? bt_dim_product(t->store, (int64_t)bt_dtype_nbytes(bt_tensor_dtype(t)),
-                                  shape->n, shape->dims)
+    return shape ? bt_dims_nbytes(t->store, bt_tensor_dtype(t), shape->n, shape->dims)
+                 : NULL;
+}
+
+const bt_type *bt_dims_nbytes(bt_store *store, bt_dtype dtype, uint32_t n,
+                              const bt_type *const *dims)
+{
+    if (!bt_dtype_is_packed(dtype))
+        return bt_dim_product(store, (int64_t)bt_dtype_nbytes(dtype), n, dims);
+    const bt_type *nelem = bt_dim_product(store, 1, n, dims);
+    return nelem ? bt_dim_ceildiv(store, nelem, bt_dim(store, 8 / BT_DTYPE_BITS(dtype)))
                  : NULL;
 }

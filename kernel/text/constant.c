@@ -13,6 +13,7 @@
 #include "text/draft.h"
 #include "value/decimal.h"
 #include "value/elements.h"
+#include "value/tensor.h"
 
 #include <math.h>
 #include <string.h>
@@ -81,10 +82,10 @@ static int is_beyond(bt__parser *p, const char *text, uint32_t n, bt__float_form
 /* Whether a float type has infinity, or NaN. */
 static int has_special(bt_dtype dtype, double value)
 {
-    uint64_t element;
+    uint64_t element = 0;
     double back;
-    bt__elements_from_double(dtype, &value, 1, &element, 1);
-    bt__elements_to_double(dtype, &element, 1, 1, &back);
+    bt__elements_from_double(dtype, &value, 1, &element, 0);
+    bt__elements_to_double(dtype, &element, 0, 1, 1, &back);
     return isnan(value) ? isnan(back) : isinf(back);
 }
 
@@ -302,23 +303,22 @@ static int parse_header(bt__parser *p, header *out)
     return bt__expect(p, BT_TOKEN_RBRACKET) && bt__expect(p, BT_TOKEN_LBRACE);
 }
 
-static bt_tensor *create_of(bt__parser *p, const header *h, uint32_t rank,
-                            const int64_t *dims)
+/* 1, or 0 and the error that the status says. */
+static int is_made(bt__parser *p, const header *h, bt_status status)
 {
-    bt_tensor *tensor = NULL;
-    bt_status status = bt_tensor_create(p->ctx, h->dtype, rank, dims, &tensor);
-    if (!status)
-        return tensor;
-    if (status->code == BT_ERR_MEMORY)
+    if (status && status->code == BT_ERR_MEMORY)
         bt__error_memory(p);
-    else
+    else if (status)
         bt__error(p, status->code, h->start, p->end - h->start, "%s", status->message);
-    return NULL;
+    return !status;
 }
 
 static bt_tensor *create(bt__parser *p, const header *h)
 {
-    return create_of(p, h, h->rank, h->dims);
+    bt_tensor *tensor = NULL;
+    return is_made(p, h, bt_tensor_create(p->ctx, h->dtype, h->rank, h->dims, &tensor))
+               ? tensor
+               : NULL;
 }
 
 static bt_tensor *make_splat(bt__parser *p, const header *h, element value)
@@ -410,17 +410,24 @@ static void copy_little_endian(void *to, const char *from, size_t nelem, size_t 
 static bt_tensor *make_bytes(bt__parser *p, const header *h, const char *bytes,
                              size_t nbytes)
 {
-    size_t each = bt_dtype_nbytes(h->dtype), need;
-    if (!bt_mul_size((size_t)h->nelem, each, &need) || need != nbytes) {
+    const uint32_t nbits = bt_dtype_nbits(h->dtype), each = nbits < 8 ? nbits : nbits / 8;
+    int64_t need;
+    if (!bt_elements_nbytes(h->dtype, h->nelem, &need) || (uint64_t)need != nbytes) {
         bt__error(p, BT_ERR_SHAPE, h->start, p->end - h->start,
-                  "%zu byte%s given for %lld element%s of %zu byte%s", nbytes,
+                  "%zu byte%s given for %lld element%s of %u %s%s", nbytes,
                   nbytes == 1 ? " is" : "s are", (long long)h->nelem,
-                  h->nelem == 1 ? "" : "s", each, each == 1 ? "" : "s");
+                  h->nelem == 1 ? "" : "s", each, nbits < 8 ? "bit" : "byte",
+                  each == 1 ? "" : "s");
         return NULL;
     }
     bt_tensor *tensor = create(p, h);
-    if (tensor)
+    if (!tensor)
+        return NULL;
+    if (nbits < 8)
+        copy_little_endian(tensor->data, bytes, nbytes, 1);
+    else
         copy_little_endian(tensor->data, bytes, (size_t)h->nelem, each);
+    bt__tensor_trim(tensor);
     return tensor;
 }
 
@@ -478,17 +485,15 @@ static bt_tensor *find_weight(bt__parser *p, const char *name, const bt__token *
     return NULL;
 }
 
-/* npy has no name for some floats: their bits come back as another type of the same width, in the
- * shape that they have there. */
+/* npy has no name for some types: their bits come back as bytes. */
 static bt_tensor *as_nameless(bt__parser *p, const header *h, bt_tensor *tensor)
 {
-    if (!bt_dtype_is_small_float(h->dtype) || h->dtype == BT_FLOAT16 ||
-        bt_dtype_nbytes(tensor->dtype) != bt_dtype_nbytes(h->dtype) ||
-        !bt_tensor_is_dense(tensor) || tensor->dtype == h->dtype)
+    bt_tensor *out;
+    if (!is_made(p, h,
+                 bt_tensor_of_bits(p->ctx, tensor, h->dtype, h->rank, h->dims, &out)))
+        out = NULL;
+    else if (!out)
         return tensor;
-    bt_tensor *out = create_of(p, h, tensor->rank, tensor->dims);
-    if (out && out->nelem)
-        memcpy(out->data, tensor->data, bt_tensor_nbytes(out));
     bt_tensor_unref(tensor);
     return out;
 }

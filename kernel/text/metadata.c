@@ -77,7 +77,7 @@ static const char *read_header(bytes from, array *out)
     out->dtype = class == BT_CLASS_UINT && bits == 1 && lanes == 1
                      ? (bt_dtype)BT_BOOL
                      : BT_DTYPE(class, bits, lanes);
-    if (!bt_dtype_is_stored(out->dtype))
+    if (!bt_dtype_nbytes(out->dtype)) // Relay has none that are packed
         return "an array of an element type without storage";
     out->rank = (uint32_t)rank;
     for (uint32_t i = 0; i < out->rank; i++) {

@@ -18,33 +18,20 @@ static void add(bt_printer *p, const char *text)
 
 /* ---- elements ---- */
 
-static uint64_t bits_at(const void *from, size_t nbytes)
-{
-    uint8_t one;
-    uint16_t two;
-    uint32_t four;
-    uint64_t eight;
-    switch (nbytes) {
-    case 1: memcpy(&one, from, 1); return one;
-    case 2: memcpy(&two, from, 2); return two;
-    case 4: memcpy(&four, from, 4); return four;
-    default: memcpy(&eight, from, 8); return eight;
-    }
-}
-
 /* The bits of the element at a row-major position. */
 static uint64_t element_bits(const bt_tensor *tensor, int64_t position)
 {
-    return bits_at(bt__tensor_at(tensor, position), bt_dtype_nbytes(tensor->dtype));
+    return bt__element_bits(tensor->dtype, tensor->data,
+                            bt__tensor_offset(tensor, position));
 }
 
 /* What `nan` reads back as. */
 static uint64_t plain_nan_bits(bt_dtype dtype)
 {
     const double nan = (double)NAN;
-    uint64_t element;
-    bt__elements_from_double(dtype, &nan, 1, &element, 1);
-    return bits_at(&element, bt_dtype_nbytes(dtype));
+    uint64_t element = 0;
+    bt__elements_from_double(dtype, &nan, 1, &element, 0);
+    return bt__element_bits(dtype, &element, 0);
 }
 
 /* Whether the element reads back bit for bit: all do but unusual NaNs and bools. */
@@ -95,15 +82,19 @@ static void print_header(bt_printer *p, const bt_tensor *tensor)
     bt_text_addf(p->out, "), %s]{", bt_dtype_name(tensor->dtype, name, sizeof(name)));
 }
 
-/* Bytes of the elements from `begin` on, lowest first, as base64. */
+/* Bytes of the elements from `begin` on, lowest first, as base64. A line of packed ones begins
+ * with a byte. */
 static void print_bytes(bt_printer *p, const bt_tensor *tensor, int64_t begin,
                         int64_t end)
 {
-    size_t nbytes = bt_dtype_nbytes(tensor->dtype);
-    unsigned char bytes[BASE64_LINE];
-    size_t n = 0;
+    const size_t nbytes = bt_dtype_nbytes(tensor->dtype);
+    const int width = (int)BT_DTYPE_BITS(tensor->dtype);
+    unsigned char bytes[BASE64_LINE] = { 0 };
+    size_t n = nbytes ? 0 : (size_t)((end - begin) * width + 7) / 8;
     for (int64_t i = begin; i < end; i++) {
         uint64_t bits = element_bits(tensor, i);
+        if (!nbytes)
+            bt_packed_set(bytes, i - begin, width, (uint8_t)bits);
         for (size_t j = 0; j < nbytes; j++)
             bytes[n++] = (unsigned char)(bits >> (8 * j));
     }
@@ -114,7 +105,7 @@ static void print_bytes(bt_printer *p, const bt_tensor *tensor, int64_t begin,
 
 static void print_lines(bt_printer *p, const bt_tensor *tensor, const char *between)
 {
-    int64_t each = BASE64_LINE / (int64_t)bt_dtype_nbytes(tensor->dtype);
+    int64_t each = 8 * BASE64_LINE / (int64_t)bt_dtype_nbits(tensor->dtype);
     for (int64_t i = 0; i < tensor->nelem && !p->out->failed; i += each) {
         add(p, i ? between : "");
         print_bytes(p, tensor, i, i + each < tensor->nelem ? i + each : tensor->nelem);

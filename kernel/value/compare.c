@@ -8,13 +8,8 @@
 /* The bits of a float as an integer in the order of the values; both zeros are 0. */
 static int64_t ordered(bt_dtype dtype, const void *at)
 {
-    uint64_t bits = 0;
-    switch (bt_dtype_nbytes(dtype)) {
-    case 2: bits = *(const uint16_t *)at; break;
-    case 4: bits = *(const uint32_t *)at; break;
-    case 8: bits = *(const uint64_t *)at; break;
-    }
-    uint64_t sign = UINT64_C(1) << (8 * bt_dtype_nbytes(dtype) - 1);
+    const uint64_t bits = bt__element_bits(dtype, at, 0);
+    const uint64_t sign = UINT64_C(1) << (bt_dtype_nbits(dtype) - 1);
     return bits & sign ? -(int64_t)(bits ^ sign) : (int64_t)bits;
 }
 
@@ -32,8 +27,8 @@ static double distance(bt_dtype dtype, const void *at_a, const void *at_b, doubl
     if (bt_dtype_is_float(dtype))
         return a == b ? 0 : fabs(a - b);
     int64_t x, y;
-    bt__elements_to_int(dtype, at_a, 1, 1, &x);
-    bt__elements_to_int(dtype, at_b, 1, 1, &y);
+    bt__elements_to_int(dtype, at_a, 0, 1, 1, &x);
+    bt__elements_to_int(dtype, at_b, 0, 1, 1, &y);
     int a_above = dtype == BT_UINT64 ? (uint64_t)x > (uint64_t)y : x > y;
     return (double)(a_above ? (uint64_t)x - (uint64_t)y : (uint64_t)y - (uint64_t)x);
 }
@@ -54,8 +49,8 @@ static void compare_element(bt_dtype dtype, const void *at_a, const void *at_b,
                             bt_tensor_difference *d)
 {
     double a, b;
-    bt__elements_to_double(dtype, at_a, 1, 1, &a);
-    bt__elements_to_double(dtype, at_b, 1, 1, &b);
+    bt__elements_to_double(dtype, at_a, 0, 1, 1, &a);
+    bt__elements_to_double(dtype, at_b, 0, 1, 1, &b);
     if (isnan(a) && isnan(b))
         return;
     if (isnan(a) || isnan(b)) {

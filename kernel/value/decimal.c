@@ -116,6 +116,7 @@ bt__float_format bt__float_format_of(bt_dtype dtype)
     case BT_FLOAT8_E4M3FNUZ: return (bt__float_format){ 4, -7, 240 };
     case BT_FLOAT8_E5M2: return (bt__float_format){ 3, -14, 57344 };
     case BT_FLOAT8_E5M2FNUZ: return (bt__float_format){ 3, -15, 57344 };
+    case BT_FLOAT4_E2M1FN: return (bt__float_format){ 2, 0, 6 };
     case BT_FLOAT16: return (bt__float_format){ 11, -14, 65504 };
     case BT_BFLOAT16: return (bt__float_format){ 8, -126, 0x1.fep127 };
     case BT_FLOAT32: return (bt__float_format){ 24, -126, FLT_MAX };
@@ -367,6 +368,8 @@ static const struct suffix {
     { "u8", BT_UINT8 },    { "u16", BT_UINT16 },  { "u32", BT_UINT32 },   { "u64", BT_UINT64 },
     { "f8e4m3fn", BT_FLOAT8_E4M3FN }, { "f8e4m3fnuz", BT_FLOAT8_E4M3FNUZ },
     { "f8e5m2", BT_FLOAT8_E5M2 },     { "f8e5m2fnuz", BT_FLOAT8_E5M2FNUZ },
+    { "i4", BT_INT4 },     { "u4", BT_UINT4 },    { "i2", BT_INT2 },     { "u2", BT_UINT2 },
+    { "f4e2m1fn", BT_FLOAT4_E2M1FN },
 };
 // clang-format on
 

@@ -22,6 +22,7 @@ enum {
 };
 
 #define FLAG_READ_ONLY (UINT64_C(1) << 0)
+#define FLAG_PADDED    (UINT64_C(1) << 2) /* elements of fewer bits have a byte each */
 
 struct version {
     uint32_t major, minor;
@@ -69,6 +70,11 @@ static bt_status check(bt_ctx *ctx, const struct DLManagedTensorVersioned *m)
     if (!bt_dtype_is_stored(dtype))
         return bt_fail(ctx, BT_ERR_UNSUPPORTED, "dlpack: elements of %s have no storage",
                        bt_dtype_name(dtype, name, sizeof(name)));
+    if (bt_dtype_is_packed(dtype) && (m->flags & FLAG_PADDED))
+        return bt_fail(ctx, BT_ERR_UNSUPPORTED,
+                       "dlpack: %s with a byte for each element; expected was the packed "
+                       "form",
+                       bt_dtype_name(dtype, name, sizeof(name)));
     if (a->rank < 0 || (a->rank > 0 && !a->dims))
         return bt_fail(ctx, BT_ERR_ARGUMENT, "dlpack: rank %d without a shape", a->rank);
     return NULL;
@@ -85,7 +91,12 @@ static void release_managed(void *foreign)
 static void copy_unaligned(const bt_tensor *layout, const char *data, bt_tensor *to)
 {
     int64_t item = (int64_t)bt_dtype_nbytes(to->dtype);
-    for (int64_t i = 0; i < to->nelem; i++)
+    const int width = (int)BT_DTYPE_BITS(to->dtype);
+    for (int64_t i = 0; !item && i < to->nelem; i++)
+        bt_packed_set(
+            to->data, i, width,
+            bt_packed_get((const uint8_t *)data, bt__tensor_offset(layout, i), width));
+    for (int64_t i = 0; item && i < to->nelem; i++)
         memcpy((char *)to->data + i * item, data + bt__tensor_offset(layout, i) * item,
                (size_t)item);
 }
@@ -106,7 +117,9 @@ bt_status bt_tensor_from_dlpack(bt_ctx *ctx, struct DLManagedTensorVersioned *m,
     if (!t)
         return bt_no_memory();
     char *data = nelem ? (char *)a->data + a->offset_nbytes : NULL;
-    int is_aligned = (uintptr_t)data % bt_dtype_nbytes(dtype) == 0;
+    // of packed ones, the bits behind the last element may be any
+    int is_aligned =
+        bt_dtype_nbytes(dtype) && (uintptr_t)data % bt_dtype_nbytes(dtype) == 0;
     if (is_aligned && !(m->flags & FLAG_READ_ONLY)) {
         t->tensor.data = data;
         t->release = release_managed;

@@ -19,9 +19,39 @@ size_t bt_dtype_nbytes(bt_dtype dtype)
     return nbytes;
 }
 
+uint32_t bt_dtype_nbits(bt_dtype dtype)
+{
+    const uint32_t nbits = 8 * (uint32_t)bt_dtype_nbytes(dtype);
+    return nbits ? nbits : bt_dtype_is_packed(dtype) ? BT_DTYPE_BITS(dtype) : 0;
+}
+
 int bt_dtype_is_stored(bt_dtype dtype)
 {
-    return bt_dtype_nbytes(dtype) != 0;
+    return bt_dtype_nbits(dtype) != 0;
+}
+
+bt_dtype bt_dtype_carrier(bt_dtype dtype)
+{
+    switch (dtype) {
+#define BT_PACKED(UPPER, name, class_, bits, carrier) \
+    case BT_##UPPER: return BT_##carrier;
+#include <baton/dtypes.def>
+    default: return dtype;
+    }
+}
+
+int bt_dtype_is_packed(bt_dtype dtype)
+{
+    return bt_dtype_carrier(dtype) != dtype;
+}
+
+int bt_elements_nbytes(bt_dtype dtype, int64_t nelem, int64_t *out)
+{
+    if (!bt_dtype_is_packed(dtype))
+        return bt_mul_int64(nelem, (int64_t)bt_dtype_nbytes(dtype), out);
+    const int64_t each = 8 / BT_DTYPE_BITS(dtype);
+    *out = nelem / each + (nelem % each != 0);
+    return 1;
 }
 
 /* ---- names: CLASS BITS [FORM] [x LANES], or bool [x LANES] ---- */
@@ -38,6 +68,7 @@ static const struct class_name {
     { "float", BT_CLASS_FLOAT8_E4M3FN, "_e4m3fn" },
     { "float", BT_CLASS_FLOAT8_E5M2FNUZ, "_e5m2fnuz" },
     { "float", BT_CLASS_FLOAT8_E5M2, "_e5m2" },
+    { "float", BT_CLASS_FLOAT4_E2M1FN, "_e2m1fn" },
     { "float", BT_CLASS_FLOAT, "" },
     { "bfloat", BT_CLASS_BFLOAT, "" },
     { "bool", BT_CLASS_BOOL, "" },
@@ -148,6 +179,7 @@ uint8_t bt__float8_from_double(double x, bt_dtype dtype)
     case BT_FLOAT8_E4M3FN: return bt_float8_e4m3fn_from_double(x);
     case BT_FLOAT8_E4M3FNUZ: return bt_float8_e4m3fnuz_from_double(x);
     case BT_FLOAT8_E5M2: return bt_float8_e5m2_from_double(x);
+    case BT_FLOAT4_E2M1FN: return bt_float4_e2m1fn_from_double(x);
     default: return bt_float8_e5m2fnuz_from_double(x);
     }
 }

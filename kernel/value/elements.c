@@ -23,45 +23,70 @@
 #define value_float32(x)         (x)
 #define value_float64(x)         (x)
 
-void bt__elements_to_double(bt_dtype dtype, const void *at, int64_t stride, int64_t n,
-                            double *out)
+#define value_int4(x)            bt_int_of_bits(x, 4)
+#define value_uint4(x)           (x)
+#define value_int2(x)            bt_int_of_bits(x, 2)
+#define value_uint2(x)           (x)
+#define value_float4_e2m1fn(x)   bt_float4_e2m1fn_to_float(x)
+
+#define TO_WIDE(name, c_type, wide) \
+    for (int64_t i = 0; i < n; i++) \
+    out[i] = (wide)value_##name(((const c_type *)at)[first + i * stride])
+#define PACKED_TO_WIDE(name, bits, wide) \
+    for (int64_t i = 0; i < n; i++)      \
+        out[i] = (wide)value_##name(bt_packed_get(at, first + i * stride, bits))
+
+void bt__elements_to_double(bt_dtype dtype, const void *at, int64_t first, int64_t stride,
+                            int64_t n, double *out)
 {
     switch (dtype) {
-#define BT_STORED(UPPER, name, class_, bits, c_type)                         \
-    case BT_##UPPER:                                                         \
-        for (int64_t i = 0; i < n; i++)                                      \
-            out[i] = (double)value_##name(((const c_type *)at)[i * stride]); \
-        break;
+#define BT_STORED(UPPER, name, class_, bits, c_type) \
+    case BT_##UPPER: TO_WIDE(name, c_type, double); break;
+#define BT_PACKED(UPPER, name, class_, bits, carrier) \
+    case BT_##UPPER: PACKED_TO_WIDE(name, bits, double); break;
 #include <baton/dtypes.def>
     }
 }
 
-static void floats_to_int(bt_dtype dtype, const void *at, int64_t stride, int64_t n,
-                          int64_t *out)
+static void floats_to_int(bt_dtype dtype, const void *at, int64_t first, int64_t stride,
+                          int64_t n, int64_t *out)
 {
-    size_t nbytes = bt_dtype_nbytes(dtype);
     for (int64_t i = 0; i < n; i++) {
         double x;
-        const char *p = (const char *)at + i * stride * (int64_t)nbytes;
-        bt__elements_to_double(dtype, p, 1, 1, &x);
+        bt__elements_to_double(dtype, at, first + i * stride, 1, 1, &x);
         out[i] = bt_double_to_int(x, INT64_MIN, INT64_MAX);
     }
 }
 
-void bt__elements_to_int(bt_dtype dtype, const void *at, int64_t stride, int64_t n,
-                         int64_t *out)
+void bt__elements_to_int(bt_dtype dtype, const void *at, int64_t first, int64_t stride,
+                         int64_t n, int64_t *out)
 {
     if (bt_dtype_is_float(dtype)) {
-        floats_to_int(dtype, at, stride, n, out);
+        floats_to_int(dtype, at, first, stride, n, out);
         return;
     }
     switch (dtype) {
-#define BT_STORED(UPPER, name, class_, bits, c_type)                          \
-    case BT_##UPPER:                                                          \
-        for (int64_t i = 0; i < n; i++)                                       \
-            out[i] = (int64_t)value_##name(((const c_type *)at)[i * stride]); \
-        break;
+#define BT_STORED(UPPER, name, class_, bits, c_type) \
+    case BT_##UPPER: TO_WIDE(name, c_type, int64_t); break;
+#define BT_PACKED(UPPER, name, class_, bits, carrier) \
+    case BT_##UPPER: PACKED_TO_WIDE(name, bits, int64_t); break;
 #include <baton/dtypes.def>
+    }
+}
+
+uint64_t bt__element_bits(bt_dtype dtype, const void *at, int64_t i)
+{
+    uint8_t one;
+    uint16_t two;
+    uint32_t four;
+    uint64_t eight;
+    const char *from = (const char *)at + i * (int64_t)bt_dtype_nbytes(dtype);
+    switch (bt_dtype_nbits(dtype)) {
+    case 8: memcpy(&one, from, 1); return one;
+    case 16: memcpy(&two, from, 2); return two;
+    case 32: memcpy(&four, from, 4); return four;
+    case 64: memcpy(&eight, from, 8); return eight;
+    default: return bt_packed_get(at, i, (int)BT_DTYPE_BITS(dtype));
     }
 }
 
@@ -84,16 +109,27 @@ void bt__elements_to_int(bt_dtype dtype, const void *at, int64_t stride, int64_t
 #define from_double_bfloat16(x)        bt__short_from_double(x, BT_BFLOAT16)
 #define from_double_float32(x)         (x)
 #define from_double_float64(x)         (x)
+#define from_double_int4(x)            bt_double_to_int(x, -8, 7)
+#define from_double_uint4(x)           bt_double_to_int(x, 0, 15)
+#define from_double_int2(x)            bt_double_to_int(x, -2, 1)
+#define from_double_uint2(x)           bt_double_to_int(x, 0, 3)
+#define from_double_float4_e2m1fn(x)   bt__float8_from_double(x, BT_FLOAT4_E2M1FN)
+
+#define FROM_WIDE(name, c_type, wide) \
+    for (int64_t i = 0; i < n; i++)   \
+        ((c_type *)at)[first + i] = (c_type)from_##wide##_##name(from[i])
+#define PACKED_FROM_WIDE(name, bits, wide) \
+    for (int64_t i = 0; i < n; i++)        \
+        bt_packed_set(at, first + i, bits, (uint8_t)from_##wide##_##name(from[i]))
 
 void bt__elements_from_double(bt_dtype dtype, const double *from, int64_t n, void *at,
-                              int64_t stride)
+                              int64_t first)
 {
     switch (dtype) {
-#define BT_STORED(UPPER, name, class_, bits, c_type)                          \
-    case BT_##UPPER:                                                          \
-        for (int64_t i = 0; i < n; i++)                                       \
-            ((c_type *)at)[i * stride] = (c_type)from_double_##name(from[i]); \
-        break;
+#define BT_STORED(UPPER, name, class_, bits, c_type) \
+    case BT_##UPPER: FROM_WIDE(name, c_type, double); break;
+#define BT_PACKED(UPPER, name, class_, bits, carrier) \
+    case BT_##UPPER: PACKED_FROM_WIDE(name, bits, double); break;
 #include <baton/dtypes.def>
     }
 }
@@ -116,16 +152,20 @@ void bt__elements_from_double(bt_dtype dtype, const double *from, int64_t n, voi
 #define from_int_bfloat16(x)        bt__short_from_double(STICKY(x), BT_BFLOAT16)
 #define from_int_float32(x)         (is_unsigned ? (float)(uint64_t)(x) : (float)(x))
 #define from_int_float64(x)         (is_unsigned ? (double)(uint64_t)(x) : (double)(x))
+#define from_int_int4(x)            (x)
+#define from_int_uint4(x)           (x)
+#define from_int_int2(x)            (x)
+#define from_int_uint2(x)           (x)
+#define from_int_float4_e2m1fn(x)   bt__float8_from_double(STICKY(x), BT_FLOAT4_E2M1FN)
 
 void bt__elements_from_int(bt_dtype dtype, const int64_t *from, int is_unsigned,
-                           int64_t n, void *at, int64_t stride)
+                           int64_t n, void *at, int64_t first)
 {
     switch (dtype) {
-#define BT_STORED(UPPER, name, class_, bits, c_type)                       \
-    case BT_##UPPER:                                                       \
-        for (int64_t i = 0; i < n; i++)                                    \
-            ((c_type *)at)[i * stride] = (c_type)from_int_##name(from[i]); \
-        break;
+#define BT_STORED(UPPER, name, class_, bits, c_type) \
+    case BT_##UPPER: FROM_WIDE(name, c_type, int); break;
+#define BT_PACKED(UPPER, name, class_, bits, carrier) \
+    case BT_##UPPER: PACKED_FROM_WIDE(name, bits, int); break;
 #include <baton/dtypes.def>
     }
 }

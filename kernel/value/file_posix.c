@@ -140,15 +140,21 @@ bt_status bt_file_tensor(bt_ctx *ctx, bt_file *file, bt_dtype dtype, uint32_t ra
         char *own;
     } data = { .shown = (const char *)file->bytes + offset };
     BT_TRY(bt__tensor_check(ctx, dtype, rank, dims, &nelem));
-    size_t item = bt_dtype_nbytes(dtype), nbytes = (size_t)nelem * item;
+    const size_t item = bt_dtype_is_packed(dtype) ? 1 : bt_dtype_nbytes(dtype);
+    int64_t counted = 0;
+    (void)bt_elements_nbytes(dtype, nelem, &counted);
+    const size_t nbytes = (size_t)counted;
     if (offset > file->nbytes || nbytes > file->nbytes - offset)
         return bt_fail_place(ctx, BT_ERR_FORMAT, &(bt_place){ .file = file->path },
                              "it has %zu bytes, and a tensor of %zu is to lie at byte "
                              "%zu",
                              file->nbytes, nbytes, offset);
-    if (nbytes < LIE_FROM_NBYTES && (uintptr_t)data.shown % item != 0) {
+    // a file may have any bits behind the last element
+    const int is_ragged = bt_dtype_is_packed(dtype) && nelem * BT_DTYPE_BITS(dtype) % 8;
+    if (is_ragged || (nbytes < LIE_FROM_NBYTES && (uintptr_t)data.shown % item != 0)) {
         BT_TRY(bt_tensor_create(ctx, dtype, rank, dims, out));
         memcpy((*out)->data, data.shown, nbytes);
+        bt__tensor_trim(*out);
         return NULL;
     }
     struct bt__tensor *t = bt__tensor_alloc(ctx, dtype, rank, dims, NULL, nelem, 0);

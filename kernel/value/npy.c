@@ -24,16 +24,30 @@ static const struct descr {
     uint32_t nbytes;
     bt_dtype dtype;
 } descrs[] = {
-    { 'b', 1, BT_BOOL },     { 'i', 1, BT_INT8 },    { 'i', 2, BT_INT16 },
-    { 'i', 4, BT_INT32 },    { 'i', 8, BT_INT64 },   { 'u', 1, BT_UINT8 },
-    { 'u', 2, BT_UINT16 },   { 'u', 4, BT_UINT32 },  { 'u', 8, BT_UINT64 },
-    { 'f', 2, BT_FLOAT16 },  { 'f', 4, BT_FLOAT32 }, { 'f', 8, BT_FLOAT64 },
+    { 'b', 1, BT_BOOL },
+    { 'i', 1, BT_INT8 },
+    { 'i', 2, BT_INT16 },
+    { 'i', 4, BT_INT32 },
+    { 'i', 8, BT_INT64 },
+    { 'u', 1, BT_UINT8 },
+    { 'u', 2, BT_UINT16 },
+    { 'u', 4, BT_UINT32 },
+    { 'u', 8, BT_UINT64 },
+    { 'f', 2, BT_FLOAT16 },
+    { 'f', 4, BT_FLOAT32 },
+    { 'f', 8, BT_FLOAT64 },
     { 'V', 2, BT_BFLOAT16 }, /* as NumPy describes two bytes of an unknown type */
     { 'V', 1, BT_FLOAT8_E4M3FN },
     { 'V', 1, BT_FLOAT8_E4M3FNUZ },
     { 'V', 1, BT_FLOAT8_E5M2 },
     { 'V', 1, BT_FLOAT8_E5M2FNUZ },
-    { 'V', 1, BT_UINT8 }, /* where the last row counts, in reading: the byte is of some type */
+    { 'V', 1, BT_INT4 },
+    { 'V', 1, BT_UINT4 },
+    { 'V', 1, BT_INT2 },
+    { 'V', 1, BT_UINT2 },
+    { 'V', 1, BT_FLOAT4_E2M1FN },
+    { 'V', 1,
+      BT_UINT8 }, /* where the last row counts, in reading: the byte is of some type */
 };
 
 static int host_is_big(void)
@@ -339,9 +353,13 @@ static void add_header(bt_text *out, const bt_tensor *t)
     bt_text_add(out, MAGIC "\1\0\0\0", MAGIC_NBYTES + 4);
     bt_text_addf(out, "{'descr': '%c%c%u', 'fortran_order': False, 'shape': (", order,
                  d->kind, d->nbytes);
-    for (uint32_t i = 0; i < t->rank; i++)
-        bt_text_addf(out, "%s%" PRId64, i ? ", " : "", t->dims[i]);
-    bt_text_addf(out, "%s), }", t->rank == 1 ? "," : "");
+    // packed elements are their bytes
+    const int64_t packed[] = { (int64_t)bt_tensor_nbytes(t) };
+    const uint32_t rank = bt_dtype_is_packed(t->dtype) ? 1 : t->rank;
+    const int64_t *dims = bt_dtype_is_packed(t->dtype) ? packed : t->dims;
+    for (uint32_t i = 0; i < rank; i++)
+        bt_text_addf(out, "%s%" PRId64, i ? ", " : "", dims[i]);
+    bt_text_addf(out, "%s), }", rank == 1 ? "," : "");
     while ((out->len - start) % ALIGN != ALIGN - 1 && !out->failed)
         bt_text_add(out, " ", 1);
     bt_text_add(out, "\n", 1);

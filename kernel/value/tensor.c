@@ -81,8 +81,7 @@ bt_status bt__tensor_check(bt_ctx *ctx, bt_dtype dtype, uint32_t rank,
                            const int64_t *dims, int64_t *nelem_out)
 {
     char name[BT_DTYPE_NAME_SIZE];
-    size_t item = bt_dtype_nbytes(dtype);
-    if (item == 0)
+    if (!bt_dtype_is_stored(dtype))
         return bt_fail(ctx, BT_ERR_ARGUMENT, "tensor: element type %s has no storage",
                        bt_dtype_name(dtype, name, sizeof(name)));
     if (rank > BT_MAX_RANK)
@@ -99,7 +98,7 @@ bt_status bt__tensor_check(bt_ctx *ctx, bt_dtype dtype, uint32_t rank,
     }
     if (is_empty)
         nelem = 0, fits = 1;
-    if (!fits || !bt_mul_int64(nelem, (int64_t)item, &nbytes) ||
+    if (!fits || !bt_elements_nbytes(dtype, nelem, &nbytes) ||
         (uint64_t)nbytes > ctx->limits.bytes || (uint64_t)nbytes > PTRDIFF_MAX)
         return bt_fail(ctx, BT_ERR_LIMIT,
                        "tensor: more than %" PRIu64 " bytes, the limit of one tensor",
@@ -110,16 +109,38 @@ bt_status bt__tensor_check(bt_ctx *ctx, bt_dtype dtype, uint32_t rank,
 
 /* ---- creation ---- */
 
+/* Bytes of so many elements, which were counted before. */
+static size_t nbytes_of(bt_dtype dtype, int64_t nelem)
+{
+    int64_t nbytes = 0;
+    (void)bt_elements_nbytes(dtype, nelem, &nbytes);
+    return (size_t)nbytes;
+}
+
+size_t bt_tensor_nbytes(const bt_tensor *t)
+{
+    return nbytes_of(t->dtype, t->nelem);
+}
+
+/* What the address of an element is a multiple of. */
+static size_t align_of(bt_dtype dtype)
+{
+    const size_t nbytes = bt_dtype_nbytes(dtype);
+    return nbytes ? nbytes : 1;
+}
+
 bt_status bt_tensor_create_raw(bt_ctx *ctx, bt_dtype dtype, uint32_t rank,
                                const int64_t *dims, bt_tensor **out)
 {
     int64_t nelem;
     BT_TRY(bt__tensor_check(ctx, dtype, rank, dims, &nelem));
-    struct bt__tensor *t = bt__tensor_alloc(ctx, dtype, rank, dims, NULL, nelem,
-                                            (size_t)nelem * bt_dtype_nbytes(dtype));
+    const size_t nbytes = nbytes_of(dtype, nelem);
+    struct bt__tensor *t = bt__tensor_alloc(ctx, dtype, rank, dims, NULL, nelem, nbytes);
     if (!t)
-        return bt_fail(ctx, BT_ERR_MEMORY, "no memory for a tensor of %zu bytes",
-                       (size_t)nelem * bt_dtype_nbytes(dtype));
+        return bt_fail(ctx, BT_ERR_MEMORY, "no memory for a tensor of %zu bytes", nbytes);
+    // the bits behind the last element are 0, whoever writes the others one by one
+    if (bt_dtype_is_packed(dtype) && nbytes)
+        ((char *)t->tensor.data)[nbytes - 1] = 0;
     *out = &t->tensor;
     return NULL;
 }
@@ -140,10 +161,10 @@ bt_status bt_tensor_wrap(bt_ctx *ctx, bt_dtype dtype, uint32_t rank, const int64
     if (nelem && !data)
         return bt_fail(ctx, BT_ERR_ARGUMENT, "tensor: no data for %" PRId64 " elements",
                        nelem);
-    if ((uintptr_t)data % bt_dtype_nbytes(dtype) != 0)
+    if ((uintptr_t)data % align_of(dtype) != 0)
         return bt_fail(ctx, BT_ERR_ARGUMENT,
                        "tensor: data is not aligned to its element, %zu bytes",
-                       bt_dtype_nbytes(dtype));
+                       align_of(dtype));
     struct bt__tensor *t = bt__tensor_alloc(ctx, dtype, rank, dims, NULL, nelem, 0);
     if (!t)
         return bt_no_memory();
@@ -181,18 +202,18 @@ static int lies_within(const bt_tensor *owner, const bt_tensor *view, int64_t of
 
 struct bt__bytes bt__tensor_bytes(const bt_tensor *t)
 {
-    const int64_t item = (int64_t)bt_dtype_nbytes(t->dtype);
+    const int64_t nbits = bt_dtype_nbits(t->dtype);
     const uintptr_t data = (uintptr_t)t->data;
     int64_t least, most;
     if (!t->nelem)
         return (struct bt__bytes){ 0, 0 };
     if (bt__tensor_is_row_major(t)) // as most are
-        return (struct bt__bytes){ data, data + (uintptr_t)(t->nelem * item) };
+        return (struct bt__bytes){ data, data + bt_tensor_nbytes(t) };
     if (!span_of(t->rank, t->dims, t->strides, &least, &most) ||
-        !bt_mul_int64(least, item, &least) || !bt_mul_int64(most, item, &most))
+        !bt_mul_int64(least, nbits, &least) || !bt_mul_int64(most, nbits, &most))
         return (struct bt__bytes){ 0, UINTPTR_MAX };
-    return (struct bt__bytes){ data + (uintptr_t)least,
-                               data + (uintptr_t)most + (uintptr_t)item };
+    return (struct bt__bytes){ data + (uintptr_t)(least >> 3),
+                               data + (uintptr_t)((most + nbits - 1) >> 3) + 1 };
 }
 
 int bt_tensor_overlaps(const bt_tensor *a, const bt_tensor *b)
@@ -200,10 +221,32 @@ int bt_tensor_overlaps(const bt_tensor *a, const bt_tensor *b)
     return bt__bytes_meet(bt__tensor_bytes(a), bt__tensor_bytes(b));
 }
 
+static void copy_elements(const bt_tensor *from, int64_t first, bt_tensor *to)
+{
+    const int width = (int)BT_DTYPE_BITS(from->dtype);
+    for (int64_t i = 0; i < to->nelem; i++)
+        bt_packed_set(
+            to->data, i, width,
+            bt_packed_get(from->data, first + bt__tensor_offset(from, i), width));
+}
+
+/* Whether the view can have the owner's bytes: it begins with one, and those that it has all
+ * to itself end with one. */
+static int shares_bytes(const bt_tensor *owner, const struct bt__tensor *view,
+                        int64_t offset)
+{
+    const int64_t each = 8 / BT_DTYPE_BITS(owner->dtype);
+    return !bt_dtype_is_packed(owner->dtype) ||
+           (offset % each == 0 &&
+            (!view->is_row_major || view->tensor.nelem % each == 0 ||
+             view->tensor.nelem == owner->nelem));
+}
+
 bt_status bt_tensor_view(bt_ctx *ctx, const bt_tensor *owner, uint32_t rank,
                          const int64_t *dims, const int64_t *strides,
                          int64_t offset_nelem, bt_tensor **out)
 {
+    bt_status status;
     int64_t nelem;
     BT_TRY(bt__tensor_check(ctx, owner->dtype, rank, dims, &nelem));
     struct bt__tensor *t =
@@ -217,9 +260,16 @@ bt_status bt_tensor_view(bt_ctx *ctx, const bt_tensor *owner, uint32_t rank,
                        offset_nelem);
     }
     t->tensor.data = owner->data;
+    if (nelem && !shares_bytes(owner, t, offset_nelem)) {
+        status = bt_tensor_create_raw(ctx, owner->dtype, rank, dims, out);
+        if (!status)
+            copy_elements(&t->tensor, offset_nelem, *out);
+        bt_tensor_unref(&t->tensor);
+        return status;
+    }
     if (nelem)
-        t->tensor.data =
-            (char *)owner->data + offset_nelem * (int64_t)bt_dtype_nbytes(owner->dtype);
+        t->tensor.data = (char *)owner->data +
+                         offset_nelem * (int64_t)bt_dtype_nbits(owner->dtype) / 8;
     // Views of views hold the first owner, so that chains do not grow.
     t->tensor.owner = bt_object_ref(owner->owner ? owner->owner : &owner->base);
     *out = &t->tensor;
@@ -230,7 +280,7 @@ bt_status bt_tensor_view(bt_ctx *ctx, const bt_tensor *owner, uint32_t rank,
 
 int bt__tensor_is_aligned(const bt_tensor *t)
 {
-    return t->nelem == 0 || (uintptr_t)t->data % bt_dtype_nbytes(t->dtype) == 0;
+    return t->nelem == 0 || (uintptr_t)t->data % align_of(t->dtype) == 0;
 }
 
 int bt__tensor_is_row_major(const bt_tensor *t)
@@ -253,12 +303,6 @@ int64_t bt__tensor_offset(const bt_tensor *t, int64_t position)
     return offset;
 }
 
-void *bt__tensor_at(const bt_tensor *t, int64_t position)
-{
-    int64_t offset = bt__tensor_offset(t, position);
-    return (char *)t->data + offset * (int64_t)bt_dtype_nbytes(t->dtype);
-}
-
 /* A tensor as rows along its last axis: `nrow` rows of `length` elements, `stride` apart.
  * A tensor without gaps is one row. */
 struct rows {
@@ -277,19 +321,30 @@ static struct rows rows_of(const bt_tensor *t)
                           .stride = t->strides[t->rank - 1] };
 }
 
-static void *row_at(const bt_tensor *t, const struct rows *rows, int64_t row)
+/* The first element of a row, in elements from element 0. */
+static int64_t row_offset(const bt_tensor *t, const struct rows *rows, int64_t row)
 {
-    return bt__tensor_at(t, row * rows->length);
+    return bt__tensor_offset(t, row * rows->length);
 }
 
 void bt__tensor_copy(const bt_tensor *from, bt_tensor *to)
 {
-    size_t item = bt_dtype_nbytes(from->dtype);
+    const int64_t item = (int64_t)bt_dtype_nbytes(from->dtype);
     struct rows rows = rows_of(from);
     char *at = to->data;
+    if (!item && !bt__tensor_is_row_major(from)) {
+        copy_elements(from, 0, to);
+        return;
+    }
+    if (!item && from->nelem) {
+        memcpy(to->data, from->data, bt_tensor_nbytes(from));
+        return;
+    }
     for (int64_t i = 0; i < rows.nrow; i++) {
-        bt__elements_copy(item, row_at(from, &rows, i), rows.stride, rows.length, at);
-        at += rows.length * (int64_t)item;
+        bt__elements_copy((size_t)item,
+                          (const char *)from->data + row_offset(from, &rows, i) * item,
+                          rows.stride, rows.length, at);
+        at += rows.length * item;
     }
 }
 
@@ -325,14 +380,20 @@ bt_status bt_tensor_plain(bt_ctx *ctx, const bt_tensor *t, bt_tensor **out)
 
 const void *bt__tensor_load(const bt_tensor *t, int64_t position, uint64_t *cell)
 {
-    return memcpy(cell, bt__tensor_at(t, position), bt_dtype_nbytes(t->dtype));
+    const size_t nbytes = bt_dtype_nbytes(t->dtype);
+    const int64_t offset = bt__tensor_offset(t, position);
+    *cell = 0;
+    if (nbytes)
+        return memcpy(cell, (const char *)t->data + offset * (int64_t)nbytes, nbytes);
+    *(uint8_t *)cell = bt_packed_get(t->data, offset, (int)BT_DTYPE_BITS(t->dtype));
+    return cell;
 }
 
 double bt_tensor_get(const bt_tensor *t, int64_t position)
 {
     double out = 0;
     uint64_t cell;
-    bt__elements_to_double(t->dtype, bt__tensor_load(t, position, &cell), 1, 1, &out);
+    bt__elements_to_double(t->dtype, bt__tensor_load(t, position, &cell), 0, 1, 1, &out);
     return out;
 }
 
@@ -340,7 +401,7 @@ int64_t bt_tensor_get_int(const bt_tensor *t, int64_t position)
 {
     int64_t out = 0;
     uint64_t cell;
-    bt__elements_to_int(t->dtype, bt__tensor_load(t, position, &cell), 1, 1, &out);
+    bt__elements_to_int(t->dtype, bt__tensor_load(t, position, &cell), 0, 1, 1, &out);
     return out;
 }
 
@@ -352,14 +413,15 @@ int64_t bt_tensor_get_index(const bt_tensor *t, int64_t position)
 
 void bt_tensor_set(bt_tensor *t, int64_t position, double value)
 {
-    bt__elements_from_double(t->dtype, &value, 1, bt__tensor_at(t, position), 1);
+    bt__elements_from_double(t->dtype, &value, 1, t->data,
+                             bt__tensor_offset(t, position));
 }
 
 void bt_tensor_set_int(bt_tensor *t, int64_t position, int64_t value)
 {
     int is_unsigned = t->dtype == BT_UINT64;
-    bt__elements_from_int(t->dtype, &value, is_unsigned, 1, bt__tensor_at(t, position),
-                          1);
+    bt__elements_from_int(t->dtype, &value, is_unsigned, 1, t->data,
+                          bt__tensor_offset(t, position));
 }
 
 bt_status bt_tensor_scalar(bt_ctx *ctx, bt_dtype dtype, double value, bt_tensor **out)
@@ -383,21 +445,21 @@ enum { STRIP = 256 };
 
 /* One row, a strip at a time, through the wide type that holds every value of the
  * source. */
-static void cast_row(bt_dtype from, const char *at, int64_t stride, int64_t length,
-                     bt_dtype to, char *out)
+static void cast_row(const bt_tensor *t, int64_t first, int64_t stride, int64_t length,
+                     bt_tensor *out, int64_t to)
 {
-    int64_t from_nbytes = stride * (int64_t)bt_dtype_nbytes(from);
-    int64_t to_nbytes = (int64_t)bt_dtype_nbytes(to);
     for (int64_t i = 0; i < length; i += STRIP) {
-        int64_t n = length - i < STRIP ? length - i : STRIP;
-        if (bt_dtype_is_float(from)) {
+        const int64_t n = length - i < STRIP ? length - i : STRIP;
+        const int64_t at = first + i * stride;
+        if (bt_dtype_is_float(t->dtype)) {
             double wide[STRIP];
-            bt__elements_to_double(from, at + i * from_nbytes, stride, n, wide);
-            bt__elements_from_double(to, wide, n, out + i * to_nbytes, 1);
+            bt__elements_to_double(t->dtype, t->data, at, stride, n, wide);
+            bt__elements_from_double(out->dtype, wide, n, out->data, to + i);
         } else {
             int64_t wide[STRIP];
-            bt__elements_to_int(from, at + i * from_nbytes, stride, n, wide);
-            bt__elements_from_int(to, wide, from == BT_UINT64, n, out + i * to_nbytes, 1);
+            bt__elements_to_int(t->dtype, t->data, at, stride, n, wide);
+            bt__elements_from_int(out->dtype, wide, t->dtype == BT_UINT64, n, out->data,
+                                  to + i);
         }
     }
 }
@@ -407,9 +469,8 @@ static bt_status cast(bt_ctx *ctx, const bt_tensor *t, bt_dtype dtype, bt_tensor
     BT_TRY(bt_tensor_create_raw(ctx, dtype, t->rank, t->dims, out));
     struct rows rows = rows_of(t);
     for (int64_t i = 0; i < rows.nrow; i++)
-        cast_row(t->dtype, row_at(t, &rows, i), rows.stride, rows.length, dtype,
-                 (char *)(*out)->data +
-                     i * rows.length * (int64_t)bt_dtype_nbytes(dtype));
+        cast_row(t, row_offset(t, &rows, i), rows.stride, rows.length, *out,
+                 i * rows.length);
     return NULL;
 }
 
@@ -426,4 +487,50 @@ bt_status bt_tensor_cast(bt_ctx *ctx, const bt_tensor *t, bt_dtype dtype, bt_ten
     bt_status status = cast(ctx, dense, dtype, out);
     bt_tensor_unref(dense);
     return status;
+}
+
+/* ---- bits ---- */
+
+static int has_name(bt_dtype dtype)
+{
+    return !bt_dtype_is_small_float(dtype) || dtype == BT_FLOAT16;
+}
+
+bt_status bt_tensor_of_bits(bt_ctx *ctx, const bt_tensor *bits, bt_dtype dtype,
+                            uint32_t rank, const int64_t *dims, bt_tensor **out)
+{
+    const int is_packed = bt_dtype_is_packed(dtype);
+    int64_t nelem, nbytes = -1;
+    bt_tensor *dense;
+    *out = NULL;
+    if ((!is_packed && has_name(dtype)) ||
+        bits->dtype != (align_of(dtype) == 1 ? BT_UINT8 : BT_UINT16))
+        return NULL;
+    if (is_packed) {
+        BT_TRY(bt__tensor_check(ctx, dtype, rank, dims, &nelem));
+        nbytes = (int64_t)nbytes_of(dtype, nelem);
+    } else {
+        rank = bits->rank;
+        dims = bits->dims;
+    }
+    if (is_packed && (bits->rank != 1 || bits->nelem != nbytes))
+        return NULL;
+    BT_TRY(bt_tensor_dense(ctx, bits, &dense));
+    bt_status status = bt_tensor_create_raw(ctx, dtype, rank, dims, out);
+    if (!status && dense->nelem)
+        memcpy((*out)->data, dense->data, bt_tensor_nbytes(dense));
+    if (!status)
+        bt__tensor_trim(*out);
+    bt_tensor_unref(dense);
+    return status;
+}
+
+void bt__tensor_trim(bt_tensor *t)
+{
+    const int64_t width = BT_DTYPE_BITS(t->dtype);
+    int64_t last = t->nelem;
+    if (!bt_dtype_is_packed(t->dtype))
+        return;
+    for (; last * width % 8; last++)
+        bt_packed_set(t->data, last, (int)width, 0);
 }

@@ -29,7 +29,6 @@ struct bt__tensor *bt__tensor_alloc(bt_ctx *, bt_dtype, uint32_t rank,
 
 /* Where the element at a row-major position stands, in elements from element 0. */
 int64_t bt__tensor_offset(const bt_tensor *, int64_t position);
-void *bt__tensor_at(const bt_tensor *, int64_t position);
 /* An element copied to `cell`, where it is aligned: a tensor of a file need not be. */
 const void *bt__tensor_load(const bt_tensor *, int64_t position, uint64_t *cell);
 int bt__tensor_is_aligned(const bt_tensor *);
@@ -50,5 +49,7 @@ static inline int bt__bytes_meet(struct bt__bytes a, struct bt__bytes b)
 /* Copies the elements of `from` in row-major order to `to`, which is dense and has as
  * many. */
 void bt__tensor_copy(const bt_tensor *from, bt_tensor *to);
+/* The bits behind the last element of a dense tensor become 0. */
+void bt__tensor_trim(bt_tensor *);
 
 #endif

@@ -74,8 +74,7 @@ static bt_status relate_tensor(bt_solver *s, const bt_relation_call *r)
     if (!a->dtype || a->dtype->kind != BT_TYPE_DTYPE || !shape || shape->rest)
         return bt_relation_fail(s, r, -1, "shape and dtype must be stated");
     const bt_dtype_type *dtype = (const bt_dtype_type *)(const void *)a->dtype;
-    const bt_type *end = bt_dim_product(store, (int64_t)bt_dtype_nbytes(dtype->dtype),
-                                        shape->n, shape->dims);
+    const bt_type *end = bt_dims_nbytes(store, dtype->dtype, shape->n, shape->dims);
     if (is_negative(a->offset))
         return bt_relation_fail(s, r, -1, "offset must not be negative");
     if (bt_dim_is_const(storage.dims[0], &size) && bt_dim_is_const(a->offset, &offset) &&

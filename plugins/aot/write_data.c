@@ -25,10 +25,10 @@ const char *constant_type(const bt_tensor *t)
     return c_element_type(t->dtype);
 }
 
-/* The bits of an element. */
+/* The bits of an element; of packed ones, of a byte. */
 static uint64_t bits_of(const bt_tensor *t, int64_t i)
 {
-    const size_t n = bt_dtype_nbytes(t->dtype);
+    const size_t n = bt_dtype_is_packed(t->dtype) ? 1 : bt_dtype_nbytes(t->dtype);
     uint64_t out = 0;
     for (size_t k = 0; k < n; k++)
         out |= (uint64_t)((const unsigned char *)t->data)[(size_t)i * n + k] << (8 * k);
@@ -82,12 +82,14 @@ static void add_array(const struct output *o, uint32_t number, bt_text *out)
     bt_text_addf(out,
                  "\nextern const %s %s_c%" PRIu32 "[];\nconst %s %s_c%" PRIu32 "[] = {",
                  type, name, number, type, name, number);
-    for (int64_t i = 0; i < t->nelem; i++) {
+    const int64_t n =
+        bt_dtype_is_packed(t->dtype) ? (int64_t)bt_tensor_nbytes(t) : t->nelem;
+    for (int64_t i = 0; i < n; i++) {
         bt_text_add(out, "\n    ", i % LINE ? 0 : 5);
         add_element(t, type, i, out);
-        bt_text_add(out, ", ", i % LINE == LINE - 1 || i + 1 == t->nelem ? 1 : 2);
+        bt_text_add(out, ", ", i % LINE == LINE - 1 || i + 1 == n ? 1 : 2);
     }
-    bt_text_addf(out, t->nelem ? "\n};\n" : " 0 };\n");
+    bt_text_addf(out, n ? "\n};\n" : " 0 };\n");
 }
 
 /* Tensors one behind the other, each from a multiple of 64. */

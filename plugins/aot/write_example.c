@@ -62,10 +62,16 @@ int may_refuse(const struct plan *p)
     return p->entry->func->nvar && p->narg + p->nresult > 0;
 }
 
-/* The number of a leaf's elements, as an expression over the dims. */
+/* The number of a leaf's elements, or of the bytes of packed ones, as an expression over the
+ * dims. */
 static bt_status add_nelem(struct plan *p, const struct leaf *leaf, bt_text *out)
 {
     const bt_shape_type *shape = bt_tensor_shape(leaf->type);
+    if (bt_dtype_is_packed(bt_tensor_dtype(leaf->type))) {
+        const bt_type *nbytes = bt_tensor_size(leaf->type);
+        return nbytes ? plan_dim_text(p, nbytes, out)
+                      : bt_store_why(p->ctx, leaf->type->store);
+    }
     const int is_open = may_refuse(p); // a product of numbers has been counted
     for (uint32_t i = 1; is_open && i < shape->n; i++)
         bt_text_addf(out, "dim_mul(");

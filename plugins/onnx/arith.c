@@ -91,6 +91,10 @@ const bt_value *cast_to(bt_onnx_node *n, const bt_value *x, bt_dtype dtype)
 const bt_value *cast_by_attr(bt_onnx_node *n, const bt_value *x, bt_dtype dtype)
 {
     const int is_float8 = bt_dtype_is_float(dtype) && BT_DTYPE_BITS(dtype) == 8;
+    if (bt_dtype_is_packed(dtype) && bt_dtype_is_float(value_dtype(x)))
+        x = dtype == BT_FLOAT4_E2M1FN
+                ? chosen(n, applied(n, "isnan", x), scalar_like(n, x, -0.0), x)
+                : cast(n, x, BT_INT32, 1);
     return cast(n, x, dtype, !is_float8 || node_int(n, "saturate", 1) != 0);
 }
 

@@ -24,7 +24,9 @@ const bt_value *clipped(bt_onnx_node *, const bt_value *, double low, double hig
 const bt_value *chosen(bt_onnx_node *, const bt_value *condition, const bt_value *yes,
                        const bt_value *no);
 const bt_value *cast_to(bt_onnx_node *, const bt_value *, bt_dtype);
-/* ... as the attribute `saturate` says of what is beyond a float8 type. */
+/* ... as operator Cast has it: what is beyond a float8 type goes by the attribute `saturate`; integers
+ * of 4 and 2 bits are the low bits of those that floats truncate to, and float4's NaN is -0, of which
+ * the standard says nothing and its suite does. */
 const bt_value *cast_by_attr(bt_onnx_node *, const bt_value *, bt_dtype);
 
 /* ---- shapes ---- */

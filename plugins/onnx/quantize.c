@@ -4,8 +4,7 @@
 
 static int is_quantized(bt_dtype dtype)
 {
-    return dtype == BT_UINT8 || dtype == BT_INT8 || dtype == BT_UINT16 ||
-           dtype == BT_INT16;
+    return !bt_dtype_is_float(dtype) && dtype != BT_BOOL && BT_DTYPE_BITS(dtype) <= 16;
 }
 
 const bt_value *saturated(bt_onnx_node *n, const bt_value *x, bt_dtype dtype)
@@ -14,8 +13,8 @@ const bt_value *saturated(bt_onnx_node *n, const bt_value *x, bt_dtype dtype)
     double range = ldexp(1, (int)BT_DTYPE_BITS(dtype));
     if (!is_quantized(dtype))
         node_fail(n, BT_ERR_UNSUPPORTED,
-                  "the element type of the result is not supported; int8, uint8, int16 "
-                  "and uint16 are");
+                  "the element type of the result is not supported; integers of 16 bits "
+                  "or fewer are");
     double low = is_signed ? -range / 2 : 0;
     return cast_to(n, clipped(n, x, low, low + range - 1), dtype);
 }
@@ -45,9 +44,9 @@ const bt_value *quantized_by_range(bt_onnx_node *n, const bt_value *x,
 const bt_value *centred(bt_onnx_node *n, const bt_value *x, const bt_value *zero)
 {
     const bt_dtype of = value_dtype(x);
-    const bt_dtype dtype = bt_dtype_is_float(of)             ? BT_FLOAT32
-                           : of == BT_INT8 || of == BT_UINT8 ? BT_INT16
-                                                             : BT_INT32;
+    const bt_dtype dtype = bt_dtype_is_float(of)    ? BT_FLOAT32
+                           : BT_DTYPE_BITS(of) <= 8 ? BT_INT16
+                                                    : BT_INT32;
     x = cast_to(n, x, dtype);
     return zero ? minus(n, x, cast_to(n, zero, dtype)) : x;
 }

@@ -13,7 +13,7 @@ const bt_value *quantized(bt_onnx_node *, const bt_value *x, const bt_value *sca
 /* To uint8, by the range of the data and 0. */
 const bt_value *quantized_by_range(bt_onnx_node *, const bt_value *x,
                                    const bt_value **scale, const bt_value **zero);
-/* x - zero without overflow: integers of eight bits as int16, else as int32, floats as float32. */
+/* x - zero without overflow: integers of up to eight bits as int16, else as int32, floats as float32. */
 const bt_value *centred(bt_onnx_node *, const bt_value *x, const bt_value *zero);
 /* The float32 that it stands for. */
 const bt_value *dequantized(bt_onnx_node *, const bt_value *x, const bt_value *scale,

@@ -28,6 +28,11 @@ static const struct data_type {
     [18] = { BT_FLOAT8_E4M3FNUZ, 5, WIRE_VARINT },
     [19] = { BT_FLOAT8_E5M2, 5, WIRE_VARINT },
     [20] = { BT_FLOAT8_E5M2FNUZ, 5, WIRE_VARINT },
+    [21] = { BT_UINT4, 5, WIRE_VARINT },
+    [22] = { BT_INT4, 5, WIRE_VARINT },
+    [23] = { BT_FLOAT4_E2M1FN, 5, WIRE_VARINT },
+    [25] = { BT_UINT2, 5, WIRE_VARINT },
+    [26] = { BT_INT2, 5, WIRE_VARINT },
 };
 
 bt_dtype onnx_dtype(int64_t data_type)
@@ -120,7 +125,8 @@ static int is_little_endian(void)
 /* Little-endian bytes into memory of this machine. */
 static void copy_bytes(struct slice raw, bt_tensor *out)
 {
-    size_t nbytes = raw.nbytes, item = bt_dtype_nbytes(out->dtype);
+    size_t nbytes = raw.nbytes;
+    const size_t item = bt_dtype_is_packed(out->dtype) ? 1 : bt_dtype_nbytes(out->dtype);
     uint8_t *to = out->data;
     int is_little = is_little_endian();
     if (is_little && nbytes)
@@ -129,6 +135,14 @@ static void copy_bytes(struct slice raw, bt_tensor *out)
         to[i] = raw.at[i / item * item + item - 1 - i % item];
     for (size_t i = 0; out->dtype == BT_BOOL && i < nbytes; i++)
         to[i] = to[i] != 0;
+}
+
+/* A file may have any bits behind the last of packed elements. */
+static void clear_rest(bt_tensor *t)
+{
+    const int64_t width = BT_DTYPE_BITS(t->dtype);
+    for (int64_t i = t->nelem; bt_dtype_is_packed(t->dtype) && i * width % 8; i++)
+        bt_packed_set(t->data, i, (int)width, 0);
 }
 
 /* `raw` is of the file, or of none. Truth values are copied: a file may hold others than
@@ -142,12 +156,13 @@ static bt_status read_raw(const struct source *s, size_t wanted, bt_file *file,
     if (file && is_little_endian() && dtype != BT_BOOL) {
         size_t offset = (size_t)(raw.at - (const uint8_t *)file->bytes);
         // unread, the numbers may be any: those that begin at the element before
-        if (s->files->types_only && wanted > ANY_NBYTES)
+        if (s->files->types_only && wanted > ANY_NBYTES && !bt_dtype_is_packed(dtype))
             offset -= (uintptr_t)raw.at % bt_dtype_nbytes(dtype);
         return bt_file_tensor(s->ctx, file, dtype, t->dims.len, t->dims.at, offset, out);
     }
     BT_TRY(create(s, out));
     copy_bytes(raw, *out);
+    clear_rest(*out);
     return NULL;
 }
 
@@ -166,7 +181,12 @@ static void store(bt_tensor *tensor, int64_t i, uint64_t value)
     case BT_FLOAT8_E4M3FNUZ:
     case BT_FLOAT8_E5M2:
     case BT_FLOAT8_E5M2FNUZ: ((uint8_t *)tensor->data)[i] = byte; break;
-    default: bt_tensor_set_int(tensor, i, (int64_t)value); break;
+    default:
+        if (bt_dtype_is_packed(tensor->dtype)) // a byte for each entry
+            ((uint8_t *)tensor->data)[i] = byte;
+        else
+            bt_tensor_set_int(tensor, i, (int64_t)value);
+        break;
     }
 }
 
@@ -174,12 +194,19 @@ static void store(bt_tensor *tensor, int64_t i, uint64_t value)
  * that it is for. */
 static int fits(const struct data_type *type, uint64_t value)
 {
-    const uint32_t bits = BT_DTYPE_BITS(type->dtype);
+    const int is_packed = bt_dtype_is_packed(type->dtype);
+    const uint32_t bits = is_packed ? 8 : BT_DTYPE_BITS(type->dtype);
     if (type->wire != WIRE_VARINT || type->dtype == BT_BOOL || bits == 64)
         return 1;
-    if (BT_DTYPE_CLASS(type->dtype) == BT_CLASS_INT)
+    if (BT_DTYPE_CLASS(type->dtype) == BT_CLASS_INT && !is_packed)
         value += UINT64_C(1) << (bits - 1);
     return value >> bits == 0;
+}
+
+/* Entries of a list: elements, or bytes of packed ones. */
+static int64_t nentry(const bt_tensor *t)
+{
+    return bt_dtype_is_packed(t->dtype) ? (int64_t)bt_tensor_nbytes(t) : t->nelem;
 }
 
 /* Elements of a list field, packed or alone; MALFORMED or BEYOND. Stored where `to` is
@@ -191,10 +218,11 @@ static int64_t read_list(const struct field *list, const struct data_type *type,
     struct slice rest = list->bytes;
     uint64_t value = list->value;
     int64_t n = 0;
+    const int64_t room = to ? nentry(to) : 0;
     if (list->type != WIRE_BYTES) {
         if (list->type != type->wire)
             return MALFORMED;
-        if (to && at < to->nelem)
+        if (at < room)
             store(to, at, value);
         return fits(type, value) ? 1 : BEYOND;
     }
@@ -204,7 +232,7 @@ static int64_t read_list(const struct field *list, const struct data_type *type,
             return got < 0 ? MALFORMED : n;
         if (!fits(type, value))
             return BEYOND;
-        if (to && at + n < to->nelem)
+        if (at + n < room)
             store(to, at + n, value);
         n++;
     }
@@ -218,7 +246,7 @@ static int is_raw(const struct onnx_tensor *t)
            t->lists.at[0].number == type->list && t->lists.at[0].type == WIRE_BYTES;
 }
 
-static bt_status read_lists(const struct source *s, int64_t nelem, bt_tensor **out)
+static bt_status read_lists(const struct source *s, int64_t nentries, bt_tensor **out)
 {
     const struct onnx_tensor *t = s->tensor;
     const struct data_type *type = &data_types[t->data_type];
@@ -237,13 +265,14 @@ static bt_status read_lists(const struct source *s, int64_t nelem, bt_tensor **o
                            s->files->path, t->name);
         n += here;
     }
-    BT_TRY(check_size(s, (uint64_t)n, "elements", (uint64_t)nelem));
+    BT_TRY(check_size(s, (uint64_t)n, "elements", (uint64_t)nentries));
     BT_TRY(create(s, out));
     n = 0;
     for (uint32_t i = 0; i < t->lists.len; i++) {
         if (t->lists.at[i].number == type->list)
             n += read_list(&t->lists.at[i], type, *out, n);
     }
+    clear_rest(*out);
     return NULL;
 }
 
@@ -305,14 +334,13 @@ static bt_status check_tensor(const struct source *s, int64_t *nelem, int64_t *n
     if (t->dims.len > BT_MAX_RANK)
         return bt_fail(s->ctx, BT_ERR_LIMIT, "%s: tensor %s has rank %u; the limit is %u",
                        s->files->path, t->name, t->dims.len, BT_MAX_RANK);
+    int is_possible = 1;
     *nelem = 1;
-    *nbytes = (int64_t)bt_dtype_nbytes(dtype);
-    for (uint32_t i = 0; i < t->dims.len; i++) {
-        if (t->dims.at[i] < 0 || !bt_mul_int64(*nelem, t->dims.at[i], nelem) ||
-            !bt_mul_int64(*nbytes, t->dims.at[i], nbytes))
-            return bt_fail(s->ctx, BT_ERR_FORMAT, "%s: tensor %s has an impossible shape",
-                           s->files->path, t->name);
-    }
+    for (uint32_t i = 0; i < t->dims.len; i++)
+        is_possible &= t->dims.at[i] >= 0 && bt_mul_int64(*nelem, t->dims.at[i], nelem);
+    if (!is_possible || !bt_elements_nbytes(dtype, *nelem, nbytes))
+        return bt_fail(s->ctx, BT_ERR_FORMAT, "%s: tensor %s has an impossible shape",
+                       s->files->path, t->name);
     return NULL;
 }
 
@@ -327,5 +355,6 @@ bt_status onnx_tensor_value(bt_ctx *ctx, bt_arena *arena, struct onnx_files *fil
     if (t->has_raw || is_raw(t))
         return read_raw(&s, (size_t)nbytes, files->model,
                         t->has_raw ? t->raw : t->lists.at[0].bytes, out);
-    return read_lists(&s, nelem, out);
+    const int is_packed = bt_dtype_is_packed(onnx_dtype(t->data_type));
+    return read_lists(&s, is_packed ? nbytes : nelem, out);
 }

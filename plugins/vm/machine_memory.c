@@ -197,7 +197,7 @@ static bt_status take_register(struct vm_machine *m, struct vm_frame *frame, uin
     if (reg >= frame->f->nobject) {
         const bt_dtype dtype = m->program->types.at[frame->f->types[reg]].dtype;
         bt_cell_store(cell, dtype, word->cell);
-        *out = (bt_buffer){ .block = cell, .nbytes = bt_dtype_nbytes(dtype) };
+        *out = (bt_buffer){ .block = cell, .nbytes = (bt_dtype_nbits(dtype) + 7) / 8 };
         return NULL;
     }
     if (!word->object)
@@ -316,7 +316,7 @@ bt_status vm_load_scalar(struct vm_machine *m, struct vm_frame *frame,
     uint64_t element = 0;
     bt_buffer from;
     BT_TRY(take_place(m, frame, words[1], 0, 1, m->cells, &from));
-    if (from.nbytes != bt_dtype_nbytes(dtype))
+    if (from.nbytes != (bt_dtype_nbits(dtype) + 7) / 8)
         return vm_fail(m, frame->pc, BT_ERR_RUNTIME, "a scalar of another size");
     memcpy(&element, from.block, (size_t)from.nbytes);
     frame->r[dst].cell = bt_cell_load(&element, dtype);

@@ -30,7 +30,7 @@ bt_cell vm_cell_of(const bt_object *object)
 {
     const bt_tensor *tensor = bt_object_as_tensor(object);
     uint64_t element = 0;
-    memcpy(&element, tensor->data, bt_dtype_nbytes(tensor->dtype));
+    memcpy(&element, tensor->data, (bt_dtype_nbits(tensor->dtype) + 7) / 8);
     return bt_cell_load(&element, tensor->dtype);
 }
 

@@ -19,7 +19,8 @@ struct form {
 /* ---- element types ---- */
 
 static const char *const dtypes[] = {
-#define BT_STORED(UPPER, name, class_, bits, ctype) #name,
+#define BT_STORED(UPPER, name, class_, bits, ctype)   #name,
+#define BT_PACKED(UPPER, name, class_, bits, carrier) #name,
 #include <baton/dtypes.def>
 };
 
@@ -244,6 +245,31 @@ static bt_status fail_open(bt_ctx *ctx, const bt_port *port, const char *content
                    content);
 }
 
+/* A file's bytes, where the input's type is one that files do not name. */
+static bt_status explain_bits(bt_ctx *ctx, const bt_port *port, bt_tensor **tensor)
+{
+    struct form form;
+    bt_tensor *explained = NULL;
+    char name[BT_DTYPE_NAME_SIZE];
+    const int is_whole = port_form(port, &form);
+    bt_status status = NULL;
+    if (!bt_dtype_is_packed(form.dtype) || is_whole)
+        status = bt_tensor_of_bits(ctx, *tensor, form.dtype, (uint32_t)form.rank,
+                                   form.dims, &explained);
+    if (!status && !explained && bt_dtype_is_packed(form.dtype) &&
+        (*tensor)->dtype == BT_UINT8)
+        status = bt_fail(
+            ctx, BT_ERR_SHAPE, "the file has %zu bytes for elements of %s, %s",
+            bt_tensor_nbytes(*tensor), bt_dtype_name(form.dtype, name, sizeof(name)),
+            is_whole ? "which are not as many as the input has, in one axis"
+                     : "whose dims must be known: give them (--dim n=8)");
+    if (status || explained) {
+        bt_tensor_unref(*tensor);
+        *tensor = explained;
+    }
+    return status;
+}
+
 static bt_status read_value(bt_ctx *ctx, const bt_port *port, const char *text,
                             bt_tensor **out)
 {
@@ -251,7 +277,7 @@ static bt_status read_value(bt_ctx *ctx, const bt_port *port, const char *text,
     const char *equals = strrchr(text, '=');
     const char *dtype = behind_dims(text);
     int is_form = equals && parse_form(text, (size_t)(equals - text), &form);
-    if (equals && (is_form ? !bt_dtype_nbytes(form.dtype) : dtype != text))
+    if (equals && (is_form ? !bt_dtype_is_stored(form.dtype) : dtype != text))
         return unknown_dtype(ctx, dtype, (size_t)(equals - dtype));
     for (int32_t i = 0; is_form && i < form.rank; i++) {
         if (form.dims[i] < 0)
@@ -264,8 +290,9 @@ static bt_status read_value(bt_ctx *ctx, const bt_port *port, const char *text,
         return make_tensor(ctx, &form, equals + 1, out);
     if (!is_content(text)) {
         bt_status status = bt_tensor_read(ctx, text, out);
-        return status && access(text, F_OK) != 0 ? not_a_value(ctx, text, status)
-                                                 : status;
+        return !status                   ? explain_bits(ctx, port, out)
+               : access(text, F_OK) != 0 ? not_a_value(ctx, text, status)
+                                         : status;
     }
     int is_whole = port_form(port, &form);
     if (is_whole || (is_list(text) && form.dtype)) // a list has a shape of its own

@@ -126,10 +126,14 @@ static bt_status lay_out(bt_ctx *ctx, const bt_tensor *logical, const bt_type *t
     BT_TRY(bt_tensor_create(ctx, logical->dtype, rank, dims, out));
     for (int64_t i = 0; i < (*out)->nelem; i++) {
         const int64_t from = element_at(layout, logical, index);
-        if (from >= 0)
+        if (from >= 0 && !size)
+            bt_packed_set(
+                (*out)->data, i, (int)BT_DTYPE_BITS(logical->dtype),
+                bt_packed_get(logical->data, from, (int)BT_DTYPE_BITS(logical->dtype)));
+        else if (from >= 0)
             memcpy((char *)(*out)->data + (size_t)i * size,
                    (const char *)logical->data + (size_t)from * size, size);
-        else
+        else if (size)
             memset((char *)(*out)->data + (size_t)i * size, 0, size);
         for (uint32_t axis = rank; axis-- > 0 && ++index[axis] == dims[axis];)
             index[axis] = 0;
@@ -363,8 +367,7 @@ static bt_status check_all(struct checker *c, const char *entry, bt_object *cons
 static bt_status tell_funcs(const struct checker *c, bt_arena *arena,
                             struct kernel_check *out)
 {
-    struct checked_func *funcs =
-        BT_NEWS(arena, struct checked_func, c->primitives.len);
+    struct checked_func *funcs = BT_NEWS(arena, struct checked_func, c->primitives.len);
     out->funcs = funcs;
     for (uint32_t i = 0; funcs && i < c->primitives.len; i++) {
         const struct primitive *p = c->primitives.at[i];

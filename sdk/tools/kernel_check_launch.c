@@ -362,8 +362,11 @@ static bt_status compare_again(const struct kernel_call *c, uint32_t output,
                                const char **fault)
 {
     const bt_tensor *t = c->want[output];
-    size_t size = bt_dtype_nbytes(t->dtype);
-    for (int64_t i = 0; i < t->nelem; i++, once += size, again += size) {
+    // of packed elements a byte at a time; its first one is named
+    const int64_t each =
+        bt_dtype_is_packed(t->dtype) ? 8 / (int64_t)BT_DTYPE_BITS(t->dtype) : 1;
+    size_t size = each > 1 ? 1 : bt_dtype_nbytes(t->dtype);
+    for (int64_t i = 0; i < t->nelem; i += each, once += size, again += size) {
         size_t untouched = 0;
         while (untouched < size && once[untouched] == (char)patterns[0] &&
                again[untouched] == (char)patterns[1])

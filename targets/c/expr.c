@@ -42,7 +42,7 @@ const char *c_element_type(bt_dtype dtype)
     if (dtype == BT_##UPPER)                         \
         return #c_type;
 #include <baton/dtypes.def>
-    return "void";
+    return bt_dtype_is_packed(dtype) ? "uint8_t" : "void";
 }
 
 const char *c_call_of(struct c_exprs *x, bt_dtype dtype, const char *name, const char *a,

@@ -6,6 +6,22 @@
 
 #include "dims.h"
 
+/* Plain C goes by the bytes of elements. Recursion is bounded by the depth of types. */
+static bt_status refuse_packed(bt_ctx *ctx, const bt_call *call, const bt_type *type)
+{
+    char name[BT_DTYPE_NAME_SIZE];
+    const bt_list_type *tuple = bt_as_tuple_type(type);
+    const bt_dtype dtype = bt_tensor_dtype(type);
+    for (uint32_t i = 0; tuple && i < tuple->n; i++)
+        BT_TRY(refuse_packed(ctx, call, tuple->at[i]));
+    return bt_dtype_is_packed(dtype)
+               ? bt_fail_at(ctx, BT_ERR_UNSUPPORTED, call->base.type->store,
+                            call->base.span,
+                            "%s is plain C, which takes no elements of %s",
+                            call->op->name, bt_dtype_name(dtype, name, sizeof(name)))
+               : NULL;
+}
+
 bt_status c_plain_find(bt_ctx *ctx, bt_arena *arena, const bt_call *call,
                        struct c_plain *out)
 {
@@ -18,6 +34,9 @@ bt_status c_plain_find(bt_ctx *ctx, bt_arena *arena, const bt_call *call,
     BT_TRY(bt_op_facet(ctx, call->op, "plain", &facet));
     if (!facet)
         return NULL;
+    BT_TRY(refuse_packed(ctx, call, call->base.type));
+    for (uint32_t i = 0; i < call->narg; i++)
+        BT_TRY(refuse_packed(ctx, call, call->args[i]->type));
     attrs = BT_NEWS(arena, int64_t, BT_PLAIN_ATTRS);
     if (!attrs)
         return bt_no_memory();

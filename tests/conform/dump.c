@@ -179,6 +179,15 @@ static int narrows(const bt_op *op)
     return 0;
 }
 
+static int has_packed(const struct call_case *c)
+{
+    for (uint32_t i = 0; i < c->nleaf; i++) {
+        if (bt_dtype_is_packed(c->leaves[i].dtype))
+            return 1;
+    }
+    return 0;
+}
+
 static bt_status run_values(struct dump *d, const char *kind, const struct call_case *c,
                             int extreme)
 {
@@ -188,12 +197,14 @@ static bt_status run_values(struct dump *d, const char *kind, const struct call_
     if (!status && !r.call && strcmp(kind, "size") != 0 && (is_base || !narrows(d->w.op)))
         case_fault(&d->w, c, "refused: %s", r.why);
     if (!status && r.call) {
-        d->ncall++;
+        // packed elements are not written: npy has their bytes alone
+        const int is_written = !has_packed(c);
+        d->ncall += (uint32_t)is_written;
         if (is_base && r.why)
             case_fault(&d->w, c, "failed: %s", r.why);
         if (is_base)
             status = relation_check(&d->w, c, &r);
-        if (d->calls)
+        if (d->calls && is_written)
             record(d, kind, c, &r);
     }
     call_result_free(&r);

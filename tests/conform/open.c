@@ -238,6 +238,16 @@ static int is_nan(bt_dtype dtype, const void *at)
     return d != d;
 }
 
+static int same_float4(size_t nbytes, const unsigned char *x, const unsigned char *y)
+{
+    for (int64_t i = 0; i < 2 * (int64_t)nbytes; i++) {
+        if (bt_float4_e2m1fn_to_float(bt_packed_get(x, i, 4)) !=
+            bt_float4_e2m1fn_to_float(bt_packed_get(y, i, 4)))
+            return 0;
+    }
+    return 1;
+}
+
 /* But for the sign of a zero: a sum over an extent of 1 is its one term, -0 too, and where
  * that is not known it is 0 + -0; and of a target for the bits of a NaN: what is computed by
  * the processor may set others than what is known before. */
@@ -249,6 +259,8 @@ static int are_same(const struct trial *t, bt_dtype dtype, size_t nbytes, const 
     int is_float = (BT_CLASS_BITS_FLOAT & 1u << BT_DTYPE_CLASS(dtype)) != 0;
     if (!nbytes || memcmp(a, b, nbytes) == 0)
         return 1;
+    if (!width)
+        return dtype == BT_FLOAT4_E2M1FN && same_float4(nbytes, x, y);
     for (size_t i = 0; i < nbytes; i++) {
         if (t->target && is_float && is_nan(dtype, x + i / width * width) &&
             is_nan(dtype, y + i / width * width))
@@ -277,7 +289,7 @@ static void compare_evaluated(struct trial *t, const struct call_case *c,
     if (!by_numbers != !by_dims)
         fault(t, c, case_message(&t->w, by_dims ? by_dims : by_numbers));
     for (uint32_t i = 0; !by_numbers && !by_dims && i < bt_compute_nout(numbers); i++) {
-        size_t nbytes = (size_t)want[i]->nelem * bt_dtype_nbytes(want[i]->dtype);
+        size_t nbytes = bt_tensor_nbytes(want[i]);
         if (want[i]->nelem != got[i]->nelem ||
             (nbytes && memcmp(want[i]->data, got[i]->data, nbytes) != 0))
             fault(t, c, "the evaluator gives other bits than with numbers");

@@ -26,6 +26,7 @@ from onnx import numpy_helper
 
 RTOL, ATOL = 1e-3, 1e-7
 FLOAT8S = ["float8_e4m3fn", "float8_e4m3fnuz", "float8_e5m2", "float8_e5m2fnuz"]
+PACKED = {"int4": 4, "uint4": 4, "int2": 2, "uint2": 2, "float4_e2m1fn": 4}  # bits of an element; npy has the bytes
 GROUPS = ["node", "simple", "pytorch-operator", "pytorch-converted"]
 TARGET = "BATON_MODEL_TARGET"
 EXECUTOR = "BATON_MODEL_EXECUTOR"
@@ -64,12 +65,21 @@ def read_outputs(folder, infos):
     return out
 
 
+def unpacked(data, want):
+    """Bytes as elements, the first in the lowest bits; ml_dtypes has a byte for each."""
+    width = PACKED[want.dtype.name]
+    codes = (data[:, None] >> numpy.arange(0, 8, width, dtype=numpy.uint8) & ((1 << width) - 1)).astype(numpy.uint8).ravel()
+    return codes[:want.size].view(want.dtype).reshape(want.shape)
+
+
 def compare(got, want):
     """None, or how they differ."""
     if got.dtype == numpy.dtype("V2"):
         got = got.view(ml_dtypes.bfloat16)
     if got.dtype == numpy.dtype("V1") and want.dtype.name in FLOAT8S:  # npy says no more of them than their width
         got = got.view(want.dtype)
+    if got.dtype == numpy.dtype("V1") and want.dtype.name in PACKED:
+        got = unpacked(got.view(numpy.uint8), want)
     if got.dtype != want.dtype:
         return f"element type {got.dtype}, expected {want.dtype}"
     if got.shape != want.shape:

@@ -44,7 +44,7 @@ static void assert_same_bits(const bt_tensor *a, const bt_tensor *b)
 {
     assert_int_equal(a->dtype, b->dtype);
     assert_int_equal(a->nelem, b->nelem);
-    assert_memory_equal(a->data, b->data, (size_t)a->nelem * bt_dtype_nbytes(a->dtype));
+    assert_memory_equal(a->data, b->data, bt_tensor_nbytes(a));
 }
 
 /* Runs @main both ways; nstage: what is left of its stages. */

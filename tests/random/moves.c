@@ -335,7 +335,7 @@ static bt_status compare(bt_ctx *ctx, const bt_object *got, const bt_object *exp
     for (uint32_t i = 0; i < u->nfield; i++) {
         const bt_tensor *x = bt_object_as_tensor(t->fields[i]);
         const bt_tensor *y = bt_object_as_tensor(u->fields[i]);
-        size_t nbytes = bt_dtype_nbytes(x->dtype) * (size_t)x->nelem;
+        size_t nbytes = bt_tensor_nbytes(x);
         if (x->dtype != y->dtype || x->nelem != y->nelem ||
             (nbytes && memcmp(x->data, y->data, nbytes) != 0))
             return bt_fail(ctx, BT_ERR_INTERNAL, "result %u has other bits than interp's",

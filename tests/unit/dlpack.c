@@ -212,7 +212,8 @@ static void test_what_goes_out_comes_in_again(void **state)
 {
     (void)state;
     static const bt_dtype dtypes[] = {
-#define BT_STORED(UPPER, name, class_, bits, c_type) BT_##UPPER,
+#define BT_STORED(UPPER, name, class_, bits, c_type)  BT_##UPPER,
+#define BT_PACKED(UPPER, name, class_, bits, carrier) BT_##UPPER,
 #include <baton/dtypes.def>
     };
     for (uint32_t i = 0; i < BT_COUNT(dtypes); i++) {
@@ -226,6 +227,27 @@ static void test_what_goes_out_comes_in_again(void **state)
         bt_tensor_unref(back);
         bt_tensor_unref(t);
     }
+}
+
+static void test_packed_elements_come_packed(void **state)
+{
+    (void)state;
+    bt_tensor *t, *back;
+    DLManagedTensorVersioned *m;
+    assert_ok(ctx, bt_tensor_create(ctx, BT_INT4, 1, (int64_t[]){ 5 }, &t));
+    for (int64_t i = 0; i < 5; i++)
+        bt_tensor_set_int(t, i, i - 2);
+    assert_ok(ctx, bt_tensor_to_dlpack(ctx, t, &m));
+    assert_int_equal(m->dl_tensor.dtype.bits, 4);
+    m->flags |= UINT64_C(1) << 2;
+    assert_error(bt_tensor_from_dlpack(ctx, m, &back), BT_ERR_UNSUPPORTED,
+                 "int4 with a byte for each element");
+    m->flags &= ~(UINT64_C(1) << 2);
+    assert_ok(ctx, bt_tensor_from_dlpack(ctx, m, &back));
+    for (int64_t i = 0; i < 5; i++)
+        assert_int_equal(bt_tensor_get_int(back, i), i - 2);
+    bt_tensor_unref(back);
+    bt_tensor_unref(t);
 }
 
 static int use_dlpack(const bt_allocator *allocator)
@@ -260,6 +282,7 @@ static const struct CMUnitTest tests[] = {
     TEST(test_what_does_not_fit_stays_the_producers),
     TEST(test_an_exported_tensor_outlives_its_owner),
     TEST(test_what_goes_out_comes_in_again),
+    TEST(test_packed_elements_come_packed),
     TEST(test_each_failing_allocation_is_reported),
 };
 TEST_MAIN(tests)

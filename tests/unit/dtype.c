@@ -10,9 +10,10 @@ static void test_names_parse_back(void **state)
 {
     (void)state;
     static const bt_dtype dtypes[] = {
-#define BT_STORED(UPPER, name, class_, bits, c_type) BT_##UPPER,
+#define BT_STORED(UPPER, name, class_, bits, c_type)  BT_##UPPER,
+#define BT_PACKED(UPPER, name, class_, bits, carrier) BT_##UPPER,
 #include <baton/dtypes.def>
-        BT_DTYPE(BT_CLASS_FLOAT, 32, 4), BT_DTYPE(BT_CLASS_INT, 4, 1),
+        BT_DTYPE(BT_CLASS_FLOAT, 32, 4), BT_DTYPE(BT_CLASS_INT, 3, 1),
         BT_DTYPE(BT_CLASS_BOOL, 8, 65535), BT_DTYPE(255, 255, 65535), BT_DTYPE(5, 64, 1)
     };
     char name[BT_DTYPE_NAME_SIZE];
@@ -73,7 +74,7 @@ static void test_sizes_are_those_of_storage(void **state)
     assert_int_equal(bt_dtype_nbytes(BT_UINT64), 8);
     assert_int_equal(bt_dtype_nbytes(BT_DTYPE(BT_CLASS_FLOAT, 32, 4)), 0);
     assert_true(bt_dtype_is_stored(BT_FLOAT16));
-    assert_false(bt_dtype_is_stored(BT_DTYPE(BT_CLASS_INT, 4, 1)));
+    assert_false(bt_dtype_is_stored(BT_DTYPE(BT_CLASS_INT, 3, 1)));
     assert_false(bt_dtype_is_stored(0));
 }
 

@@ -100,14 +100,15 @@ int64_t bt_type_nbytes(const bt_type *type)
     }
     if (tuple)
         return sum;
-    sum = (int64_t)bt_dtype_nbytes(bt_tensor_dtype(type));
-    if (!sum || !bt_tensor_physical(type, &rank, dims))
+    if (!bt_dtype_is_stored(bt_tensor_dtype(type)) ||
+        !bt_tensor_physical(type, &rank, dims))
         return -1;
+    sum = 1;
     for (uint32_t i = 0; i < rank; i++) {
         if (!bt_mul_int64(sum, dims[i], &sum))
             return -1;
     }
-    return sum;
+    return bt_elements_nbytes(bt_tensor_dtype(type), sum, &sum) ? sum : -1;
 }
 
 static void add(int64_t *sum, int64_t part)

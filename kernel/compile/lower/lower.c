@@ -70,8 +70,8 @@ static bt_status alloc(struct bt__lowerer *l, bt_dtype dtype, const bt_shape_typ
     char name[BT_DTYPE_NAME_SIZE];
     bt_text storage_attrs, attrs;
     const bt_value *storage;
-    const bt_type *size = bt_dim_product(
-        l->module->store, (int64_t)bt_dtype_nbytes(dtype), shape->n, shape->dims);
+    const bt_type *size =
+        bt_dims_nbytes(l->module->store, dtype, shape->n, shape->dims);
     if (!size)
         return bt_store_why(l->ctx, l->module->store);
     bt_text_init(&storage_attrs, l->arena);

@@ -721,7 +721,8 @@ bt_status bt_graph_compose_for(bt_ctx *ctx, bt_arena *arena, const bt_func *func
                                const bt_type_param *dims, bt_graph **out)
 {
     BT_TRY(bt__graph_join(ctx, arena, func, dims, NULL, out));
-    return bt__graph_inline(*out);
+    BT_TRY(bt__graph_inline(*out));
+    return bt__graph_unpack(*out);
 }
 
 bt_status bt_graph_compose(bt_ctx *ctx, bt_arena *arena, const bt_func *func,

@@ -85,6 +85,58 @@ static inline int64_t start(const bt__machine *m, struct bt__reg base, uint32_t 
     }
 EACH(LOAD)
 
+/* ---- packed elements: at so many elements from the first byte on ---- */
+
+#define FLOAT4(x)    bt_float4_e2m1fn_to_float(x)
+#define TO_FLOAT4(x) bt__float8_from_double(x, BT_FLOAT4_E2M1FN)
+#define SIGNED_4(x)  bt_int_of_bits(x, 4)
+#define SIGNED_2(x)  bt_int_of_bits(x, 2)
+
+/* dtype, width, member of the cell, conversion in, conversion out */
+#define EACH_PACKED(X)                 \
+    X(INT4, 4, i, SIGNED_4, (uint8_t)) \
+    X(UINT4, 4, i, AS_INT, (uint8_t))  \
+    X(INT2, 2, i, SIGNED_2, (uint8_t)) \
+    X(UINT2, 2, i, AS_INT, (uint8_t))  \
+    X(FLOAT4_E2M1FN, 4, f, FLOAT4, TO_FLOAT4)
+
+#define LOAD_PACKED(UPPER, width, member, in_, out_)                                    \
+    static int load_##UPPER(bt__machine *m, const bt__instr *in)                        \
+    {                                                                                   \
+        uint32_t from = bt__lane_from(m, &in->out), n = bt__lane_count(m, &in->out);    \
+        const uint8_t *at = (const uint8_t *)m->data[in->array];                        \
+        const int64_t first = start(m, in->a, in->cursor);                              \
+        for (uint32_t i = from; i < from + n; i++)                                      \
+            in->out.at[i].member = in_(bt_packed_get(at, first + in->lane * i, width)); \
+        return 1;                                                                       \
+    }                                                                                   \
+    static int gather_##UPPER(bt__machine *m, const bt__instr *in)                      \
+    {                                                                                   \
+        uint32_t from = bt__lane_from(m, &in->out), n = bt__lane_count(m, &in->out);    \
+        bt_cell *out = in->out.at + from;                                               \
+        const bt_cell *index = in->a.at + (size_t)from * in->a.step;                    \
+        const bt_cell *mask = in->c.at ? in->c.at + (size_t)from * in->c.step : NULL;   \
+        const uint8_t *at = (const uint8_t *)m->data[in->array];                        \
+        for (uint32_t i = 0; i < n; i++) {                                              \
+            out[i].i = 0;                                                               \
+            if (!mask || mask[i * in->c.step].i)                                        \
+                out[i].member = in_(bt_packed_get(at, index[i * in->a.step].i, width)); \
+        }                                                                               \
+        return 1;                                                                       \
+    }                                                                                   \
+    static int store_##UPPER(bt__machine *m, const bt__instr *in)                       \
+    {                                                                                   \
+        uint32_t from = bt__lane_from(m, &in->out), n = bt__lane_count(m, &in->out);    \
+        const bt_cell *a = in->a.at + (size_t)from * in->a.step;                        \
+        uint8_t *at = (uint8_t *)m->data[in->array];                                    \
+        const int64_t first = m->cursors[in->cursor] + in->lane * (int64_t)from;        \
+        for (uint32_t i = 0; i < n; i++)                                                \
+            bt_packed_set(at, first + (int64_t)i * in->lane, width,                     \
+                          out_(a[i * in->a.step].member));                              \
+        return 1;                                                                       \
+    }
+EACH_PACKED(LOAD_PACKED)
+
 /* ---- sums of products ---- */
 
 /* Additions of four partial sums need not wait for each other. */
@@ -165,7 +217,7 @@ static const struct {
 } rows[] = {
 #define ROW(UPPER, type, member, in_, out_) \
     { BT_##UPPER, load_##UPPER, gather_##UPPER, store_##UPPER },
-    EACH(ROW)
+    EACH(ROW) EACH_PACKED(ROW)
 };
 
 #define PICK(which)                                     \

@@ -39,7 +39,7 @@ static double read_cost(const struct bt__strips *s, const bt_node *read, int ind
     if (index < 0 || !(read->free & bt_index_bit((uint32_t)index)))
         return DISPATCH / nlane;
     int64_t stride = stride_along(s, read, index, &is_linear);
-    double nbytes = (double)stride * (double)bt_dtype_nbytes(read->dtype);
+    double nbytes = (double)stride * bt_dtype_nbits(read->dtype) / 8;
     double element = !is_linear                    ? 3
                      : stride == 1                 ? 0.4
                      : nbytes > 63 || nbytes < -63 ? 2

@@ -364,6 +364,10 @@ int64_t bt__int_wrap(int64_t v, bt_dtype d)
     case BT_UINT8: return (uint8_t)v;
     case BT_UINT16: return (uint16_t)v;
     case BT_UINT32: return (uint32_t)v;
+    case BT_INT4: return bt_int_of_bits(v, 4);
+    case BT_UINT4: return v & 15;
+    case BT_INT2: return bt_int_of_bits(v, 2);
+    case BT_UINT2: return v & 3;
     default: return v;
     }
 }
@@ -429,6 +433,13 @@ bt_cell bt_cell_load(const void *at, bt_dtype d)
     case BT_FLOAT8_E5M2FNUZ:
         out.f = bt_float8_e5m2fnuz_to_float(*(const uint8_t *)at);
         break;
+    case BT_FLOAT4_E2M1FN:
+        out.f = bt_float4_e2m1fn_to_float(bt_packed_get(at, 0, 4));
+        break;
+    case BT_INT4:
+    case BT_UINT4:
+    case BT_INT2:
+    case BT_UINT2: out.i = bt__int_wrap(*(const uint8_t *)at, d); break;
     case BT_FLOAT16: out.f = bt__half_to_float(*(const uint16_t *)at); break;
     case BT_BFLOAT16: out.f = bt_bfloat_to_float(*(const uint16_t *)at); break;
     case BT_FLOAT32: out.f = *(const float *)at; break;
@@ -453,7 +464,12 @@ void bt_cell_store(void *at, bt_dtype d, bt_cell v)
     case BT_FLOAT8_E4M3FN:
     case BT_FLOAT8_E4M3FNUZ:
     case BT_FLOAT8_E5M2:
-    case BT_FLOAT8_E5M2FNUZ: *(uint8_t *)at = bt__float8_from_double(v.f, d); break;
+    case BT_FLOAT8_E5M2FNUZ:
+    case BT_FLOAT4_E2M1FN: *(uint8_t *)at = bt__float8_from_double(v.f, d); break;
+    case BT_INT4:
+    case BT_UINT4:
+    case BT_INT2:
+    case BT_UINT2: *(uint8_t *)at = (uint8_t)(v.i & ((1 << BT_DTYPE_BITS(d)) - 1)); break;
     case BT_FLOAT16: *(uint16_t *)at = bt__short_from_double(v.f, BT_FLOAT16); break;
     case BT_BFLOAT16: *(uint16_t *)at = bt__short_from_double(v.f, BT_BFLOAT16); break;
     case BT_FLOAT32: *(float *)at = (float)v.f; break;

@@ -4,10 +4,10 @@
  * line stands between two functions and nowhere else, and a function calls only those above
  * it.
  *
- * All are total. To a float: rounded once, to nearest even; a NaN stays one; a number beyond
- * all becomes infinity, of 8 bits the greatest number, and so does infinity where there is
- * none. To an integer: truncated and saturated; of NaN 0. A uint64 is an int64_t of the same
- * bits.
+ * All are total. To a float: rounded once, to nearest even; a NaN stays one, and is the greatest
+ * number where there is none; a number beyond all becomes infinity, of 8 or 4 bits the greatest
+ * number, and so does infinity where there is none. To an integer: truncated and saturated; of
+ * NaN 0. A uint64 is an int64_t of the same bits.
  */
 #ifndef BATON_CONVERT_H
 #define BATON_CONVERT_H
@@ -183,6 +183,40 @@ static inline uint8_t bt_float8_e5m2fnuz_from_double(double a)
 {
     const uint8_t code = a == a ? bt_float8_from_double(a, 2, 16, 0x7f) : 0;
     return a != a ? 0x80u : code == 0x80u ? 0 : code;
+}
+
+/* ---- float4_e2m1fn: 0, 0.5, 1, 1.5, 2, 3, 4, 6, and as many below 0 ---- */
+
+static inline float bt_float4_e2m1fn_to_float(uint8_t b)
+{
+    return bt_float8_to_float((uint8_t)((b & 8u) << 4 | (b & 7u)), 1, 1);
+}
+
+static inline uint8_t bt_float4_e2m1fn_from_double(double a)
+{
+    const uint8_t code = a == a ? bt_float8_from_double(a, 1, 1, 7) : 7;
+    return (uint8_t)(code >> 4 | (code & 7u));
+}
+
+/* ---- packed elements: element i has the bits width * i ... from the lowest bit on ---- */
+
+static inline uint8_t bt_packed_get(const uint8_t *at, int64_t i, int width)
+{
+    return (uint8_t)(at[i * width >> 3] >> (i * width & 7) & ((1 << width) - 1));
+}
+
+static inline void bt_packed_set(uint8_t *at, int64_t i, int width, uint8_t code)
+{
+    const int mask = (1 << width) - 1, shift = (int)(i * width & 7);
+    uint8_t *to = &at[i * width >> 3];
+    *to = (uint8_t)((*to & ~(mask << shift)) | (code & mask) << shift);
+}
+
+/* A code of an integer as a number, and any integer as one of so many bits. */
+static inline int64_t bt_int_of_bits(int64_t a, int width)
+{
+    const int64_t sign = INT64_C(1) << (width - 1);
+    return ((a & (2 * sign - 1)) ^ sign) - sign;
 }
 
 /* ---- integers ---- */

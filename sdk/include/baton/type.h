@@ -328,6 +328,9 @@ BT_API int bt_tensor_physical(const bt_type *, uint32_t *rank, int64_t dims[BT_M
  * or the element type is not known; no memory, or refused, see bt_store_why. */
 BT_API const bt_shape_type *bt_tensor_memory(const bt_type *);
 BT_API const bt_type *bt_tensor_size(const bt_type *);
+/* Bytes of a row-major tensor. */
+BT_API const bt_type *bt_dims_nbytes(bt_store *, bt_dtype, uint32_t n,
+                                     const bt_type *const *dims);
 
 /* Substitution. The map gives a term for a VAR, HOLE, OPAQUE or (depth 0) BOUND leaf,
  * NULL to keep it. Walks attributes of where-relations too. Normal forms are kept. NULL:

@@ -32,14 +32,16 @@ enum {
     BT_CLASS_FLOAT8_E4M3FN = 10,
     BT_CLASS_FLOAT8_E4M3FNUZ = 11,
     BT_CLASS_FLOAT8_E5M2 = 12,
-    BT_CLASS_FLOAT8_E5M2FNUZ = 13
+    BT_CLASS_FLOAT8_E5M2FNUZ = 13,
+    BT_CLASS_FLOAT4_E2M1FN = 17
 };
 enum {
     BT_CLASS_BITS_INT = 1u << BT_CLASS_INT,
     BT_CLASS_BITS_UINT = 1u << BT_CLASS_UINT,
     BT_CLASS_BITS_FLOAT = 1u << BT_CLASS_FLOAT | 1u << BT_CLASS_BFLOAT |
                           1u << BT_CLASS_FLOAT8_E4M3FN | 1u << BT_CLASS_FLOAT8_E4M3FNUZ |
-                          1u << BT_CLASS_FLOAT8_E5M2 | 1u << BT_CLASS_FLOAT8_E5M2FNUZ,
+                          1u << BT_CLASS_FLOAT8_E5M2 | 1u << BT_CLASS_FLOAT8_E5M2FNUZ |
+                          1u << BT_CLASS_FLOAT4_E2M1FN,
     BT_CLASS_BITS_BOOL = 1u << BT_CLASS_BOOL,
     BT_CLASS_BITS_INTEGER = BT_CLASS_BITS_INT | BT_CLASS_BITS_UINT,
     BT_CLASS_BITS_NUMBER = BT_CLASS_BITS_INTEGER | BT_CLASS_BITS_FLOAT,
@@ -50,15 +52,18 @@ static inline int bt_dtype_is_float(bt_dtype dtype)
     return BT_DTYPE_CLASS(dtype) < 32 &&
            (BT_CLASS_BITS_FLOAT >> BT_DTYPE_CLASS(dtype) & 1);
 }
-/* A float that is computed in float32 and then rounded: of 8 or 16 bits. */
+/* A float that is computed in float32 and then rounded: of 16 bits or fewer. */
 static inline int bt_dtype_is_small_float(bt_dtype dtype)
 {
     return bt_dtype_is_float(dtype) && BT_DTYPE_BITS(dtype) < 32;
 }
 
-/* The element types that have storage and arithmetic: BT_BOOL, BT_INT8 ... BT_FLOAT64. */
+/* The element types that have storage and arithmetic: BT_BOOL, BT_INT8 ... BT_FLOAT64, and
+ * the packed ones, BT_INT4 ..., of which a byte holds several. */
 enum {
 #define BT_STORED(UPPER, name, class_, bits, c_type) \
+    BT_##UPPER = (class_) << 24 | (bits) << 16 | 1,
+#define BT_PACKED(UPPER, name, class_, bits, carrier) \
     BT_##UPPER = (class_) << 24 | (bits) << 16 | 1,
 #include <baton/dtypes.def>
 };
@@ -73,9 +78,17 @@ BT_API bt_dtype bt_dtype_parse(const char *name, size_t nbytes);
 /* Writes the name into `out`, cut to `size`, and returns out. */
 BT_API const char *bt_dtype_name(bt_dtype, char *out, size_t size);
 #define BT_DTYPE_NAME_SIZE 28
-/* Bytes of one element in memory; 0 for a type without storage. */
+/* Bytes of one element in memory; 0 of a packed type, and of one without storage. */
 BT_API size_t bt_dtype_nbytes(bt_dtype);
+/* Bits of one element in memory; 0 of a type without storage. */
+BT_API uint32_t bt_dtype_nbits(bt_dtype);
 BT_API int bt_dtype_is_stored(bt_dtype);
+/* Whether a byte holds several elements. */
+BT_API int bt_dtype_is_packed(bt_dtype);
+/* The type of whole bytes in which a packed one is computed; any other type itself. */
+BT_API bt_dtype bt_dtype_carrier(bt_dtype);
+/* Bytes of so many elements. 0: more than an int64 counts. */
+BT_API int bt_elements_nbytes(bt_dtype, int64_t nelem, int64_t *out);
 /* Of a float, from 1 to the next number, and the greatest number; 0 of other types. */
 BT_API double bt_dtype_epsilon(bt_dtype);
 BT_API double bt_dtype_most(bt_dtype);
@@ -105,7 +118,7 @@ BT_API void bt_object_unref(const bt_object *);
 #define BT_MAX_RANK 32
 
 /* Strides count elements. Data of a tensor made by Baton is aligned to 64 bytes and row
- * major. */
+ * major. Elements of a packed type are counted from the lowest bits of `data`. */
 typedef struct bt_tensor {
     bt_object base;
     bt_dtype dtype;
@@ -207,10 +220,14 @@ static inline void bt_tensor_unref(const bt_tensor *t)
 {
     bt_object_unref(t ? &t->base : NULL);
 }
-static inline size_t bt_tensor_nbytes(const bt_tensor *t)
-{
-    return (size_t)t->nelem * bt_dtype_nbytes(t->dtype);
-}
+/* Of its elements, if it is dense. */
+BT_API size_t bt_tensor_nbytes(const bt_tensor *);
+/* Elements of a type that files do not name, float8_e5m2 or int4, from a tensor that has
+ * their bits: of that type, or bytes; of floats of 8 bits in the shape that is there, of a
+ * packed type in this one. NULL as *out: it is no such type, or has another size. */
+BT_API bt_status bt_tensor_of_bits(bt_ctx *, const bt_tensor *bits, bt_dtype,
+                                   uint32_t rank, const int64_t *dims,
+                                   bt_tensor **out) BT_MUST_USE;
 /* Element by row-major position, whatever the strides. 64-bit integers are exact by the
  * _int form; the _index form is for those that are positions or extents: a uint64 beyond int64
  * is INT64_MAX by it, not a number below 0. */

@@ -1,11 +1,13 @@
 /*
- * nn.conv1d, nn.conv2d, nn.conv3d: a window of weights slides over the data.
+ * nn.conv1d, nn.conv2d, nn.conv3d: a window of weights slides over the data; qnn.conv1d,
+ * qnn.conv2d, qnn.conv3d: over codes, from which their zero points are subtracted.
  *     y[n, o, p, ..] = sum(i, r, ..: data[n, i, p*stride + r*dilation - pad, ..]
- *                                  * weight[o, i, r, ..])    positions outside: left out
+ *                                  * weight[o, i, r, ..])    positions outside: left out,
+ *                       which is padding by the zero point
  * data    t[n, c, space..] in data_layout
  * weight  t[o, c / groups, window..] in kernel_layout
  * result  in data_layout, or out_layout, its type in the layout that is wanted; of
- *         out_dtype, or t: then also the type of products and sums
+ *         out_dtype, or t, of codes int32: then also the type of products and sums
  * source  Relay's operators of the same names; Dumoulin, Visin 2016
  */
 #include <stdio.h>
@@ -13,6 +15,7 @@
 
 #include <baton/compute.h>
 
+#include "codes.h"
 #include "window.h"
 
 struct attrs {
@@ -59,6 +62,13 @@ static const bt_op_input inputs[] = {
       .type = "t[..]",
       .doc = "channels out, channels in a group, window" },
     { 0 },
+};
+static const bt_op_input code_inputs[] = {
+    { .name = "data", .type = "t:integer[..]", .doc = "batch, channels, space" },
+    { .name = "weight",
+      .type = "w:integer[..]",
+      .doc = "channels out, channels in a group, window" },
+    CODES_INPUTS("input", "kernel"),
 };
 
 static const char *out_layout(const struct attrs *a)
@@ -124,6 +134,7 @@ static bt_status relate(bt_solver *s, const bt_relation_call *r)
     BT_TRY(bt_relation_tensor_rank(s, r, 0, n + 2, &data));
     BT_TRY(bt_relation_tensor_rank(s, r, 1, n + 2, &weight));
     BT_TRY(check_stated(s, r, &weight, &kernel, n));
+    BT_TRY(codes_relate(s, r, weight.dims[kernel.first]));
     BT_TRY(check_groups(s, r, data.dims[in.second], weight.dims[kernel.first],
                         weight.dims[kernel.second]));
     dims[out.first] = data.dims[in.first];
@@ -136,10 +147,12 @@ static bt_status relate(bt_solver *s, const bt_relation_call *r)
                             .after = padding[n + i] };
         BT_TRY(window_dim(s, r, data.dims[in.space[i]], &w, &dims[out.space[i]]));
     }
+    const bt_type *dtype = codes_sums(s, r, a->out_dtype, data.dtype);
     return bt_relation_result(
         s, r,
-        bt_type_tensor_layout(store, bt_type_shape(store, n + 2, dims),
-                              a->out_dtype ? a->out_dtype : data.dtype, r->layout));
+        dtype ? bt_type_tensor_layout(store, bt_type_shape(store, n + 2, dims), dtype,
+                                      r->layout)
+              : NULL);
 }
 
 /* ---- formula ---- */
@@ -176,7 +189,7 @@ static void write_formula(bt_formula *f, const bt_formula_call *call)
     layout_read(a->data_layout, 'N', 'C', n, &in);
     layout_read(a->kernel_layout, 'O', 'I', n, &kernel);
     layout_read(out_layout(a), 'N', 'C', n, &result);
-    if (a->out_dtype)
+    if (a->out_dtype || codes_are(call->op))
         bt_dtype_name(bt_tensor_dtype(call->result), dtype, sizeof(dtype));
     write_space(f, &in, &kernel, &result, a, n);
     bt_formula_set(f, "y", result.first, "n in extent(data, %u)", in.first);
@@ -191,11 +204,12 @@ static void write_formula(bt_formula *f, const bt_formula_call *call)
             kernel.first, (long long)a->groups, kernel.second);
     bt_formula_set(f, "weight", kernel.first, "o");
     bt_formula_set(f, "weight", kernel.second, "i");
+    codes_factor(f, call, "data", "data", dtype, &(struct codes_zero){ 2, NULL, 0 });
+    codes_factor(f, call, "weight", "weight", dtype, &(struct codes_zero){ 3, "o", 0 });
     // padding is left out, not multiplied: the sum stays one of products
     bt_formula_add(f,
-                   "y: %s[$y] = sum(i in extent(weight, %u), $r: %s(data[$data]) * "
-                   "%s(weight[$weight]) else 0)",
-                   dtype, kernel.second, dtype, dtype);
+                   "y: %s[$y] = sum(i in extent(weight, %u), $r: $[ * ]factors else 0)",
+                   dtype, kernel.second);
 }
 
 /* ---- cost ---- */
@@ -257,6 +271,15 @@ static const bt_channels_facet channels = { .data = "data_layout",
 /* ---- rows ---- */
 
 // clang-format off
+#define CODES(rank_, axes_, cases_)                                                                            \
+    {                                                                                                          \
+        .name = "qnn.conv" #rank_, .revision = 1, .source = "Relay, qnn.conv2d; ONNX ConvInteger-10",          \
+        .doc = "Convolves codes along " axes_ ", without their zero points; sums are integers.\n"              \
+               "The result stands for itself times both scales.",                                              \
+        .inputs = code_inputs, .attrs = attrs##rank_, .attrs_nbytes = sizeof(struct attrs),                    \
+        .relate = relate, .write_formula = write_formula,                                                      \
+        .facets = BT_FACET_ROWS(BT_FACET("cost", cost), BT_FACET("layout", layout), BT_CASES(cases_)),         \
+    }
 static const bt_op ops[] = {
     {
         .name = "nn.conv1d", .revision = 1, .source = "Relay, nn.conv1d",
@@ -293,6 +316,15 @@ static const bt_op ops[] = {
             "float32[1, 2, 4, 5, 4], float32[3, 2, 2, 3, 1]\n"
             "float32[1, 2, 4, 4, 4], float32[2, 1, 3, 3, 3] | groups=2, padding=[1], strides=[1, 2, 1]")),
     },
+    CODES(1d, "one axis",
+        "uint8[1, 4, 8], int8[4, 2, 3], uint8[] = 128, int8[] = 0 | groups=2, padding=[1, 2]"),
+    CODES(2d, "two axes",
+        "uint8[2, 3, 5, 6], int8[4, 3, 3, 2], int32[] = 128, int32[4] = -9..9, float32[] = 0.1, float32[4] = 0.1..0.2 | padding=[1, 0, 2, 1], strides=[2, 1]\n"
+        "int8[1, 4, 6, 6], int8[8, 1, 3, 3], int32[] = -3, int32[] = 5 | groups=4, padding=[1, 1], dilation=[2, 1]\n"
+        "int8[1, 5, 5, 3], uint8[3, 3, 3, 2], int8[] = 7, uint8[2] = 100..200 | data_layout=\"NHWC\", kernel_layout=\"HWIO\"\n"
+        "int16[1, 3, 4, 4], int8[2, 3, 1, 1], int16[] = 0, int8[] = 0 | out_dtype=\"int64\""),
+    CODES(3d, "three axes",
+        "uint8[1, 2, 4, 4, 4], uint8[2, 1, 3, 3, 3], uint8[] = 128, uint8[] = 128 | groups=2, padding=[1], strides=[1, 2, 1]"),
     { 0 },
 };
 // clang-format on

@@ -1,12 +1,13 @@
 /*
- * Products of matrices: nn.dense, nn.matmul, nn.batch_matmul.
+ * Products of matrices: nn.dense, nn.matmul, nn.batch_matmul; qnn.dense and
+ * qnn.batch_matmul, of codes, from which their zero points are subtracted.
  *     nn.dense          y[.., m, n] = sum(k: data[.., m, k] * weight[n, k])
  *     nn.matmul         y[.., m, n] = sum(k: a[.., m, k] * b[.., k, n]), either one
  *                       transposed on demand
  *     nn.batch_matmul   the same with one batch axis; transpose_b is the default
  * source  Relay's operators of the same names; NumPy's matmul for the batch axes
  */
-#include <baton/op.h>
+#include "codes.h"
 
 /* ---- dense ---- */
 
@@ -27,6 +28,13 @@ static const bt_op_input dense_inputs[] = {
     { .name = "weight", .type = "t[n, k]", .doc = "n rows of k elements" },
     { 0 },
 };
+static const bt_op_input code_dense_inputs[] = {
+    { .name = "data",
+      .type = "t:integer[..]",
+      .doc = "rows of k elements; at least one axis" },
+    { .name = "weight", .type = "w:integer[n, k]", .doc = "n rows of k elements" },
+    CODES_INPUTS("input", "kernel"),
+};
 
 static bt_status relate_dense(bt_solver *s, const bt_relation_call *r)
 {
@@ -46,22 +54,26 @@ static bt_status relate_dense(bt_solver *s, const bt_relation_call *r)
     }
     BT_TRY(bt_relation_unify(s, r, data.dims[data.rank - 1], weight.dims[1],
                              "columns of data and of weight"));
+    BT_TRY(codes_relate(s, r, weight.dims[0]));
     for (uint32_t i = 0; i + 1 < data.rank; i++)
         dims[i] = data.dims[i];
     dims[data.rank - 1] = weight.dims[0];
-    return bt_relation_result_laid(s, r, data.rank, dims,
-                                   a->out_dtype ? a->out_dtype : data.dtype);
+    const bt_type *dtype = codes_sums(s, r, a->out_dtype, data.dtype);
+    return dtype ? bt_relation_result_laid(s, r, data.rank, dims, dtype) : bt_no_memory();
 }
 
 static void write_dense(bt_formula *f, const bt_formula_call *call)
 {
     const struct dense_attrs *a = call->attrs;
     char dtype[BT_DTYPE_NAME_SIZE] = "t";
-    if (a->out_dtype)
+    if (a->out_dtype || codes_are(call->op))
         bt_dtype_name(bt_tensor_dtype(call->result), dtype, sizeof(dtype));
     bt_formula_each(f, "i", 1, bt_formula_rank(f, call->args[0]), "i#");
-    bt_formula_add(f, "y: %s[$i, n] = sum(k: %s(data[$i, k]) * %s(weight[n, k]))", dtype,
-                   dtype, dtype);
+    bt_formula_item(f, "data", "$i, k");
+    bt_formula_item(f, "weight", "n, k");
+    codes_factor(f, call, "data", "data", dtype, &(struct codes_zero){ 2, NULL, 0 });
+    codes_factor(f, call, "weight", "weight", dtype, &(struct codes_zero){ 3, "n", 0 });
+    bt_formula_add(f, "y: %s[$i, n] = sum(k: $[ * ]factors)", dtype);
 }
 
 /* dy[m, n]: ddata = dy @ weight, dweight = dy^T @ data. For a data of rank 2. */
@@ -125,6 +137,33 @@ static const bt_op_input matmul_inputs[] = {
     { .name = "tensor_b", .type = "t[..]", .doc = "batch axes, k rows, n columns" },
     { 0 },
 };
+static const bt_op_input code_matmul_inputs[] = {
+    { .name = "tensor_a",
+      .type = "t:integer[..]",
+      .doc = "batch axes, m rows, k columns" },
+    { .name = "tensor_b",
+      .type = "w:integer[..]",
+      .doc = "batch axes, k rows, n columns" },
+    CODES_INPUTS("x", "y"),
+};
+
+/* Zero points and scales of both: numbers, vectors of the rows of the one and the columns
+ * of the other, or of the shape of the matrices, with 1 in the axis of the sums. */
+static bt_status relate_zeros(bt_solver *s, const bt_relation_call *r,
+                              const bt_tensor_parts *x, uint32_t kept, uint32_t index)
+{
+    bt_tensor_parts zero;
+    const bt_type *one = bt_dim(bt_relation_store(s), 1);
+    if (!codes_are(r->op) || index >= r->narg)
+        return NULL;
+    BT_TRY(bt_relation_tensor(s, r, index, &zero));
+    if (zero.rank < 2 || zero.rank != x->rank)
+        return codes_along(s, r, index, x->dims[kept]);
+    for (uint32_t k = 0; one && k < x->rank; k++)
+        BT_TRY(bt_relation_unify(s, r, k == kept || k + 2 < x->rank ? x->dims[k] : one,
+                                 zero.dims[k], "dims of matrices and zero points"));
+    return one ? NULL : bt_no_memory();
+}
 
 static bt_status relate_matmul(bt_solver *s, const bt_relation_call *r)
 {
@@ -143,6 +182,9 @@ static bt_status relate_matmul(bt_solver *s, const bt_relation_call *r)
     BT_TRY(bt_relation_unify(s, r, x.dims[2 * x.rank - 3 - a_rows],
                              y.dims[2 * y.rank - 3 - b_columns],
                              "columns of tensor_a and rows of tensor_b"));
+    for (uint32_t i = 2; i < 6; i++)
+        BT_TRY(i % 2 ? relate_zeros(s, r, &y, b_columns, i)
+                     : relate_zeros(s, r, &x, a_rows, i));
     for (uint32_t i = 0; i + 2 < rank; i++) {
         const bt_type *p = i + x.rank >= rank ? x.dims[i + x.rank - rank] : NULL;
         const bt_type *q = i + y.rank >= rank ? y.dims[i + y.rank - rank] : NULL;
@@ -159,8 +201,8 @@ static bt_status relate_matmul(bt_solver *s, const bt_relation_call *r)
         BT_TRY(bt_relation_unify(s, r, dims[rank - 1], units,
                                  "columns of the result and units"));
     }
-    return bt_relation_result_tensor(s, r, rank, dims,
-                                     a->out_dtype ? a->out_dtype : x.dtype);
+    const bt_type *dtype = codes_sums(s, r, a->out_dtype, x.dtype);
+    return dtype ? bt_relation_result_tensor(s, r, rank, dims, dtype) : bt_no_memory();
 }
 
 static void write_matmul(bt_formula *f, const bt_formula_call *call)
@@ -169,7 +211,7 @@ static void write_matmul(bt_formula *f, const bt_formula_call *call)
     char dtype[BT_DTYPE_NAME_SIZE] = "t";
     uint32_t rank_a = bt_formula_rank(f, call->args[0]),
              rank_b = bt_formula_rank(f, call->args[1]);
-    if (a->out_dtype)
+    if (a->out_dtype || codes_are(call->op))
         bt_dtype_name(bt_tensor_dtype(call->result), dtype, sizeof(dtype));
     bt_formula_each(f, "a", 2, rank_a > 2 ? 3 : 2, "..");
     bt_formula_each(f, "b", 2, rank_b > 2 ? 3 : 2, "..");
@@ -178,10 +220,12 @@ static void write_matmul(bt_formula *f, const bt_formula_call *call)
                     a->transpose_a ? -1 : -2, a->transpose_b ? -2 : -1);
     bt_formula_item(f, "a", a->transpose_a ? "k, m" : "m, k");
     bt_formula_item(f, "b", a->transpose_b ? "n, k" : "k, n");
-    bt_formula_add(f,
-                   "y: %s[$y] = sum(k in extent(tensor_a, %d): %s(tensor_a[$a]) * "
-                   "%s(tensor_b[$b]))",
-                   dtype, a->transpose_a ? -2 : -1, dtype, dtype);
+    codes_factor(f, call, "tensor_a", "a", dtype,
+                 &(struct codes_zero){ 2, "m", a->transpose_a ? 1 : 0 });
+    codes_factor(f, call, "tensor_b", "b", dtype,
+                 &(struct codes_zero){ 3, "n", a->transpose_b ? 0 : 1 });
+    bt_formula_add(f, "y: %s[$y] = sum(k in extent(tensor_a, %d): $[ * ]factors)", dtype,
+                   a->transpose_a ? -2 : -1);
 }
 
 static const bt_channels_facet channels = { .width = "units" };
@@ -215,6 +259,28 @@ static const bt_op ops[] = {
         .facets = BT_FACET_ROWS(BT_CASES(
             "float32[2, 3, 4], float32[2, 5, 4]\nfloat32[2, 3, 4], float32[1, 4, 5] | transpose_b=False\n"
             "float32[2, 4, 3], float32[2, 5, 4] | transpose_a=True")),
+    },
+    {
+        .name = "qnn.dense", .revision = 1, .source = "Relay, qnn.dense",
+        .doc = "Multiplies rows of codes, without their zero points, with rows of weight.\n"
+               "Sums are integers; the result stands for itself times both scales.",
+        .inputs = code_dense_inputs, .attrs = dense_attrs, .attrs_nbytes = sizeof(struct dense_attrs),
+        .relate = relate_dense, .write_formula = write_dense,
+        .facets = BT_FACET_ROWS(BT_FACET("layout", layout), BT_CASES(
+            "uint8[2, 3], int8[4, 3], int32[] = 128, int32[4] = -9..9, float32[] = 0.1, float32[4] = 0.1..0.2 | units=4\n"
+            "int8[2, 3, 5], uint8[2, 5], int8[] = 3, uint8[] = 128\nint8[2, 0], int8[4, 0], int8[] = 1, int8[] = 2")),
+    },
+    {
+        .name = "qnn.batch_matmul", .revision = 1, .source = "Relay, qnn.batch_matmul; ONNX MatMulInteger-10",
+        .doc = "Multiplies matrices of codes, without their zero points, the second transposed.\n"
+               "Axes before the last two broadcast. Sums are integers; the result stands for itself times both scales.",
+        .inputs = code_matmul_inputs, .attrs = batch_matmul_attrs, .attrs_nbytes = sizeof(struct matmul_attrs),
+        .relate = relate_matmul, .write_formula = write_matmul,
+        .facets = BT_FACET_ROWS(BT_CASES(
+            "int8[2, 3, 4], int8[2, 5, 4], int32[] = 3, int32[] = -7, float32[] = 0.1, float32[] = 0.2\n"
+            "uint8[3, 4], int8[4, 5], uint8[3], int8[5] | transpose_b=False\n"
+            "uint8[2, 3, 4], int8[4, 5], uint8[2, 3, 1], int8[1, 5] | transpose_b=False\n"
+            "uint8[2, 4, 3], int8[1, 5, 4], uint8[2, 1, 3], int8[1, 5, 1] | transpose_a=True")),
     },
     { 0 },
 };

@@ -112,13 +112,15 @@ bt_status conv_layouts_choose(bt_ctx *ctx, bt_store *store, const bt_call *call,
 {
     struct layout at;
     int64_t block_in = 1, block_out = 1;
-    in[0] = in[1] = *out = NULL;
+    for (uint32_t i = 0; i < call->narg; i++)
+        in[i] = NULL;
+    *out = NULL;
     if (strcmp(axes->out, axes->data) != 0 ||
         !layout_read(axes->data, 'N', 'C', window_nspace(call->op), &at))
         return NULL;
     in[0] = if_of(wanted[0], axes->data);
     in[1] = if_of(wanted[1], axes->kernel);
-    *out = if_of(wanted[2], axes->data);
+    *out = if_of(wanted[call->narg], axes->data);
     if (in[0] && !axes->ins_divided)
         block_in = layout_block(in[0], at.second);
     if (*out && !axes->outs_divided)

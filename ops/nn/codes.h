@@ -1,0 +1,44 @@
+/* Products of codes, qnn.conv2d beside nn.conv2d and others: behind data and weight stand
+ * their zero points, which are subtracted from them, then their scales, by which nothing is
+ * multiplied: those of the result are their products. */
+#ifndef OPS_NN_CODES_H
+#define OPS_NN_CODES_H
+
+#include <baton/op.h>
+
+/* Whether the operator is of codes: its name starts with "qnn.". */
+int codes_are(const bt_op *);
+/* The type of sums and result: `stated`, else int32 of codes, else that of data. NULL: no
+ * memory. */
+const bt_type *codes_sums(bt_solver *, const bt_relation_call *, const bt_type *stated,
+                          const bt_type *of_data);
+/* Argument `index`, a zero point or scale, where there is one: a number, or a vector along
+ * `extent` (NULL: no vector). */
+bt_status codes_along(bt_solver *, const bt_relation_call *, uint32_t index,
+                      const bt_type *extent) BT_MUST_USE;
+/* Those of data and weight: vectors of the weight's have an element for each of `rows`. */
+bt_status codes_relate(bt_solver *, const bt_relation_call *,
+                       const bt_type *rows) BT_MUST_USE;
+/* A factor of the product, an item of list `factors`: the element of `array` at the list
+ * `indices`, in the type of the sums; of codes without its zero point, argument `zero`,
+ * which is read at `at` where it is a vector, and where it is matrices, at `at` in their
+ * axis `axis` of the last two. */
+struct codes_zero {
+    uint32_t index;
+    const char *at;
+    uint32_t axis;
+};
+void codes_factor(bt_formula *, const bt_formula_call *, const char *array,
+                  const char *indices, const char *dtype, const struct codes_zero *);
+
+/* The inputs behind data and weight. */
+// clang-format off
+#define CODES_INPUTS(data_, weight_)                                                                                   \
+    { .name = data_ "_zero_point", .type = "integer[..]", .doc = "the code of zero in data" },                         \
+    { .name = weight_ "_zero_point", .type = "integer[..]", .doc = "of weight, for all or each channel of the result" },\
+    { .name = data_ "_scale", .type = "float32[..]", .doc = "what a step of data is", .is_optional = 1 },              \
+    { .name = weight_ "_scale", .type = "float32[..]", .doc = "of weight, as its zero point", .is_optional = 1 },      \
+    { 0 }
+// clang-format on
+
+#endif

@@ -1,0 +1,183 @@
+"""Quantized numbers. Floats are rounded where the documentation says so; all else is exact rational arithmetic."""
+from fractions import Fraction
+import math
+
+import numpy as np
+
+from . import cast, elementwise, is_float, reference, rounded, wrapped
+from .nn import dense, matmul
+from .windows import conv
+
+# ---- scales and rounding ----
+
+
+def int32(x, dtype):
+    return cast(x, dtype, "int32").astype(object)
+
+
+def int32_difference(x, x_dtype, zero, zero_dtype):
+    return wrapped(int32(x, x_dtype) - int32(zero, zero_dtype), "int32").astype(object)
+
+
+def spread(scale, rank, axis, block=0, size=None):
+    """A scale or zero point as it broadcasts with the data."""
+    if scale.ndim == rank and block:
+        return np.take(np.repeat(scale, block, axis=axis), range(size), axis=axis)
+    return scale.reshape([-1 if k == axis % rank else 1 for k in range(rank)]) if scale.ndim == 1 else scale
+
+
+ROUNDED = {
+    "UPWARD": lambda x: math.floor(x + Fraction(1, 2)),
+    "TONEAREST": lambda x: math.floor(x + Fraction(1, 2)) if x >= 0 else -math.floor(-x + Fraction(1, 2)),
+    "TOEVEN": round,
+    "FLOOR": math.floor,
+    "CEIL": math.ceil,
+}
+
+
+def whole(rounding, value):
+    """Of floats and of fractions; infinities stay, NaN is 0."""
+    def one(x):
+        if isinstance(x, float) and not math.isfinite(x):
+            return 0 if x != x else int(math.copysign(2**70, x))
+        return ROUNDED[rounding](Fraction(x))
+    return elementwise(one, value)
+
+
+def limited(codes, zero, dtype):
+    info = np.iinfo(dtype)
+    return elementwise(lambda q, z: min(max(q + int(z), int(info.min)), int(info.max)), codes, zero).astype(dtype)
+
+
+# ---- to codes, from codes, between them ----
+
+
+@reference("qnn.quantize")
+def quantize(call, x, scale, zero):
+    zero = int32(zero, call.dtypes[2])
+    around = [spread(v, x.ndim, call.axis, call.block_size, x.shape[call.axis] if x.ndim else 1) for v in (scale, zero)]
+    quotient = rounded(rounded(x.astype(np.float64), "float32") / rounded(around[0], "float32"), "float32")
+    return limited(whole(call.rounding, quotient), around[1], call.out)
+
+
+@reference("qnn.dequantize")
+def dequantize(call, x, scale, zero):
+    scale, zero = [spread(v, x.ndim, call.axis, call.block_size, x.shape[call.axis] if x.ndim else 1) for v in (scale, zero)]
+    difference = int32_difference(x, call.dtypes[0], zero, call.dtypes[2])
+    value = rounded(rounded(difference.astype(np.float64), "float32") * rounded(scale, "float32"), "float32")
+    return value if is_float(call.out) else cast(value, "float32", call.out)
+
+
+def multiplier(factor):
+    """m * 2^-n: m of 31 bits, of fewer where n would be beyond 62."""
+    if not factor > 0 or math.isinf(factor):
+        return None
+    n = min(max(31 - math.frexp(factor)[1], 0), 62)
+    m = ROUNDED["TONEAREST"](Fraction(factor) * 2**n)
+    if m == 2**31 and n > 0:
+        n -= 1
+        m = 2**30
+    return min(m, 2**31 - 1), n
+
+
+def fixed(rounding):
+    def one(x, factor):
+        m, n = multiplier(factor)
+        return ROUNDED[rounding](Fraction(int(x) * m, 2**n))
+    return one
+
+
+def gemmlowp(x, factor):
+    m, n = multiplier(factor)
+    x = min(max(int(x) << max(31 - n, 0), -2**31), 2**31 - 1)
+    return ROUNDED["TONEAREST"](Fraction(x * m + 2**30 >> 31, 2 ** max(n - 31, 0)))
+
+
+@reference("qnn.requantize")
+def requantize(call, x, scale, zero, out_scale, out_zero):
+    scale, zero, out_scale, out_zero = [spread(v, x.ndim, call.axis) for v in (scale, zero, out_scale, out_zero)]
+    difference = int32_difference(x, call.dtypes[0], zero, call.dtypes[2])
+    rounding = "UPWARD" if call.rounding == "None" else call.rounding
+    is_real = call.compute_dtype in ("float32", "float64")
+    factor = scale / out_scale
+    if is_real:
+        dtype = call.compute_dtype
+        product = rounded(rounded(difference.astype(np.float64), dtype) * rounded(factor, dtype), dtype)
+        codes = whole(rounding, product)
+    else:
+        codes = elementwise(gemmlowp if call.compute_dtype == "gemmlowp" else fixed(rounding), difference, factor)
+    return limited(codes, int32(out_zero, call.dtypes[4]), call.out)
+
+
+# ---- arithmetic ----
+
+
+def operands(call, x, y, x_scale, x_zero, y_scale, y_zero):
+    x, y = (int32_difference(v, call.dtypes[0], spread(z, v.ndim, axis), call.dtypes[i])
+            for v, z, axis, i in ((x, x_zero, call.lhs_axis, 3), (y, y_zero, call.rhs_axis, 5)))
+    return x, y, spread(x_scale, x.ndim, call.lhs_axis), spread(y_scale, y.ndim, call.rhs_axis)
+
+
+def product32(codes, factor):
+    return rounded(rounded(codes.astype(np.float64), "float32") * rounded(factor, "float32"), "float32")
+
+
+def total(call, zero, x, y):
+    return limited(whole("TOEVEN", rounded(x + y, "float32")), int32(zero, call.dtypes[7]), call.out)
+
+
+@reference("qnn.add")
+def add(call, x, y, x_scale, x_zero, y_scale, y_zero, scale, zero):
+    x, y, x_scale, y_scale = operands(call, x, y, x_scale, x_zero, y_scale, y_zero)
+    return total(call, zero, product32(x, x_scale / scale), product32(y, y_scale / scale))
+
+
+@reference("qnn.subtract")
+def subtract(call, x, y, x_scale, x_zero, y_scale, y_zero, scale, zero):
+    x, y, x_scale, y_scale = operands(call, x, y, x_scale, x_zero, y_scale, y_zero)
+    return total(call, zero, product32(x, x_scale / scale), -product32(y, y_scale / scale))
+
+
+@reference("qnn.mul")
+def mul(call, x, y, x_scale, x_zero, y_scale, y_zero, scale, zero):
+    x, y, x_scale, y_scale = operands(call, x, y, x_scale, x_zero, y_scale, y_zero)
+    factor = rounded(rounded(x_scale * y_scale, "float32") / scale, "float32")
+    return limited(whole("TOEVEN", product32(wrapped(x * y, "int32"), factor)), int32(zero, call.dtypes[7]), call.out)
+
+
+# ---- products ----
+
+
+class Sums:
+    """A call of the operator without zero points, whose operands have the type of the sums."""
+
+    def __init__(self, call):
+        self.__dict__.update(call.__dict__)
+        self.dtypes = [call.out] * 2
+
+
+def differences(call, x, w, x_zero, w_zero):
+    """Without zero points, in the type of the sums, where they wrap."""
+    x, w, x_zero, w_zero = (cast(v, d, call.out).astype(object) for v, d in zip((x, w, x_zero, w_zero), call.dtypes))
+    return wrapped(x - x_zero, call.out), wrapped(w - w_zero, call.out)
+
+
+@reference("qnn.conv1d", "qnn.conv2d", "qnn.conv3d")
+def qnn_conv(call, x, w, x_zero, w_zero, *scales):
+    if w_zero.ndim == 1:
+        w_zero = w_zero.reshape([-1 if c == "O" else 1 for c in call.kernel_layout])
+    return conv(Sums(call), *differences(call, x, w, x_zero, w_zero))
+
+
+@reference("qnn.dense")
+def qnn_dense(call, x, w, x_zero, w_zero, *scales):
+    return dense(Sums(call), *differences(call, x, w, x_zero, w_zero.reshape([-1, 1]) if w_zero.ndim else w_zero))
+
+
+@reference("qnn.batch_matmul")
+def qnn_matmul(call, x, y, x_zero, y_zero, *scales):
+    if x_zero.ndim == 1:
+        x_zero = x_zero if call.transpose_a else x_zero.reshape([-1, 1])
+    if y_zero.ndim == 1:
+        y_zero = y_zero.reshape([-1, 1]) if call.transpose_b else y_zero
+    return matmul(Sums(call), *differences(call, x, y, x_zero, y_zero))

@@ -348,4 +348,17 @@ static const bt_op ops[] = {
     { 0 },
 };
 // clang-format on
-const bt_table bt_ops_nn_pool[] = { BT_OPS(ops), { 0 } };
+
+/* The greatest of rounded numbers is one of them. */
+static const bt_precision_facet follow = { BT_PRECISION_FOLLOW };
+// clang-format off
+static const bt_facet precisions[] = {
+    { .facet = "precision", .op = "nn.max_pool1d", .table_nbytes = sizeof(follow), .table = &follow },
+    { .facet = "precision", .op = "nn.max_pool2d", .table_nbytes = sizeof(follow), .table = &follow },
+    { .facet = "precision", .op = "nn.max_pool3d", .table_nbytes = sizeof(follow), .table = &follow },
+    { .facet = "precision", .op = "nn.global_max_pool2d", .table_nbytes = sizeof(follow), .table = &follow },
+    { 0 },
+};
+// clang-format on
+
+const bt_table bt_ops_nn_pool[] = { BT_OPS(ops), BT_FACETS(precisions), { 0 } };

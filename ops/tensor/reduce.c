@@ -268,4 +268,15 @@ static const bt_op ops[] = {
     { 0 },
 };
 // clang-format on
-const bt_table bt_ops_tensor_reduce[] = { BT_OPS(ops), { 0 } };
+
+/* The greatest or least of rounded numbers is one of them. */
+static const bt_precision_facet follow = { BT_PRECISION_FOLLOW };
+// clang-format off
+static const bt_facet precisions[] = {
+    { .facet = "precision", .op = "max", .table_nbytes = sizeof(follow), .table = &follow },
+    { .facet = "precision", .op = "min", .table_nbytes = sizeof(follow), .table = &follow },
+    { 0 },
+};
+// clang-format on
+
+const bt_table bt_ops_tensor_reduce[] = { BT_OPS(ops), BT_FACETS(precisions), { 0 } };

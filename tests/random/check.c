@@ -464,12 +464,12 @@ static bt_status check_seed(bt_ctx *ctx, uint64_t seed, const char *only,
     return status;
 }
 
-/* plan-memory is for lowered programs, partition for targets: law graph runs them;
+/* mixed-precision gives other numbers; plan-memory is for lowered programs, partition for targets: law graph runs them;
  * verify-flat and defunctionalize are for flat ones, of known dims; plan-devices for
  * those that name devices; to-cps takes the entry away, which un-cps gives back: law cps. */
 static const char *const special[] = { "plan-memory",  "partition",       "verify-flat",
                                        "plan-devices", "defunctionalize", "to-cps",
-                                       "un-cps" };
+                                       "un-cps",       "mixed-precision" };
 
 static int is_special(const char *pass)
 {

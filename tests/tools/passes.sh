@@ -171,3 +171,15 @@ END
 for target in reference cpu; do
     expect 0 '^  \[\[-7, -7\]\]$' -- "$baton" run branch.baton --executor vm --target $target --no-specialise -i 'x=[1]' -i k=1 --plan ''
 done
+
+# In 16 bits a classifier says what it says in 32, on every executor.
+digits=$here/../../sdk/examples/digits/digits.baton
+expect 0 '^scores: ' -- "$baton" run "$digits" -i image=random:1 -o high
+for dtype in bfloat16 float16; do
+    for by in interp 'graph --target cpu'; do
+        expect 0 '^scores: ' -- "$baton" run "$digits" -i image=random:1 -o low --executor $by \
+            --passes "default, mixed-precision{dtype=\"$dtype\"}, fold-constant, dead-code"
+        expect 0 'equal within tolerance' -- "$baton" compare low high --rtol 0.001
+    done
+done
+expect 1 'dtype' -- "$baton" opt "$digits" --passes 'mixed-precision{dtype="int8"}'

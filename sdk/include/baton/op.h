@@ -407,6 +407,17 @@ typedef struct bt_fuse_facet {
     uint32_t kind; /* BT_FUSE_... */
 } bt_fuse_facet;
 
+/* "precision": what pass mixed-precision makes of a call. Without it this follows from the
+ * formula. */
+enum {
+    BT_PRECISION_ALWAYS = 1, /* it computes in the low type */
+    BT_PRECISION_FOLLOW,     /* where all floats that it reads are of that */
+    BT_PRECISION_NEVER       /* in float32 */
+};
+typedef struct bt_precision_facet {
+    uint32_t kind; /* BT_PRECISION_... */
+} bt_precision_facet;
+
 /* "cost": an estimate from static types. */
 typedef struct bt_cost_facet {
     bt_status (*estimate)(bt_ctx *, const bt_formula_call *, int64_t *multiply_adds,

@@ -30,6 +30,7 @@ struct npu_code {
     bt_vec(struct npu_variant) variants;
     bt_vec(struct npu_uop) uops;
     uint32_t failed;  /* memory */
+    uint32_t is_long; /* it has more lines than there may be: is_over too */
     uint32_t is_over; /* it does not fit: lines, micro-ops, fields of instructions */
 };
 

@@ -6,7 +6,7 @@
 void npu_emit_line(struct npu_code *code, const struct npu_line *line)
 {
     if (code->lines.len >= NPU_MOST_LINES)
-        code->is_over = 1;
+        code->is_over = code->is_long = 1;
     else if (!BT_PUSH(code->arena, &code->lines, *line))
         code->failed = 1;
 }

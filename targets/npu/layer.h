@@ -95,7 +95,8 @@ struct npu_plan {
 };
 
 /* The fastest stream that is found for a layer, in the arena.
- * errors  those of npu_layer_nbytes; BT_ERR_UNSUPPORTED: no tile fits scratch */
+ * errors  those of npu_layer_nbytes; BT_ERR_UNSUPPORTED: no tile fits scratch; BT_ERR_LIMIT: the
+ *         stream would be too long */
 bt_status npu_plan(bt_ctx *, bt_arena *, const struct npu_config *,
                    const struct npu_layer *, struct npu_plan *out) BT_MUST_USE;
 

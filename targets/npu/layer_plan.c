@@ -11,10 +11,10 @@ enum {
     MOST_SIZES = 20, /* of an extent */
     /* Streams that are made: at least, at most, and between as long as they have fewer instructions
      * together. */
-    LEAST_TRIES = 4,
+    LEAST_TRIES = 2,
     MOST_TRIES = 32,
     MOST_TRIED = 1 << 14,
-    MOST_WASTED = 1 << 20 /* instructions, where none fits */
+    MOST_WASTED = 1 << 20 /* instructions and micro-ops, where none fits */
 };
 
 struct candidate {
@@ -29,117 +29,9 @@ struct planner {
     const struct npu_shape *shape;
     bt_vec(struct candidate) candidates;
     struct npu_tile best;
-    uint64_t cycles; /* of the best; UINT64_MAX: there is none */
-    int by_step;
+    uint64_t cycles;  /* of the best; UINT64_MAX: there is none */
+    uint32_t is_long; /* a stream had too many instructions */
 };
-
-static uint64_t more(uint64_t a, uint64_t b)
-{
-    return a > b ? a : b;
-}
-
-/* ---- an estimate ---- */
-
-struct cost {
-    uint64_t compute, bus, first, last; /* first, last: what nothing overlaps */
-};
-
-static uint64_t transfer(const struct npu_config *c, uint64_t nrow, uint64_t nbytes)
-{
-    return c->dma_latency + nrow * (c->dma_row + npu_ceildiv(nbytes, c->bus));
-}
-
-static void add_products(const struct npu_config *c, const struct npu_shape *s,
-                         const struct npu_tile *t, uint64_t noutput, struct cost *cost)
-{
-    const struct npu_extent *r = &s->rows, *k = &s->columns;
-    const uint64_t taps = (uint64_t)r->taps * (uint64_t)k->taps;
-    const uint64_t nproduct = s->nin * taps; // of a sum
-    const uint64_t ngroup = (uint64_t)r->out * (uint64_t)k->out /
-                            ((uint64_t)t->group_rows * t->group_columns);
-    const int is_product = s->layer->kind == NPU_PRODUCTS;
-    const uint64_t planes = (uint64_t)s->images * s->groups;
-    for (uint32_t o = 0; o < 2; o++) {
-        const uint64_t nout = o ? s->nout % t->nout : t->nout;
-        const uint64_t n = o ? nout > 0 : s->nout / t->nout;
-        const uint64_t group = nout * t->group_rows * t->group_columns;
-        cost->compute +=
-            planes * n * ngroup *
-            ((nproduct - t->nchunk) * more(group, c->distance) + t->nchunk * group);
-    }
-    cost->compute += noutput * t->nchunk * (is_product ? c->gemm_fill : c->alu_fill);
-    // x: of each place once, or for each block of outputs
-    const uint64_t ntile = (uint64_t)t->nrow * t->ncolumn;
-    const uint64_t rows = npu_least(t->area_rows, (uint64_t)r->in);
-    const uint64_t columns = npu_least(t->pitch, (uint64_t)k->in);
-    const uint64_t nblock = is_product ? t->nin : t->nout;
-    const uint64_t load_x = nblock * transfer(c, rows, columns * s->x.tile);
-    const int once =
-        is_product && (t->keeps_weights ? ntile * s->images * t->nchunk <= t->nslot
-                                        : t->nchunk <= t->nslot);
-    cost->bus += planes * ntile * t->nchunk * (once ? 1 : t->nblock) * load_x;
-    cost->first = load_x;
-    if (!is_product)
-        return;
-    const uint64_t weights = (uint64_t)t->nin * t->taps * (uint64_t)k->taps;
-    const uint64_t load_w =
-        transfer(c, t->nchunk > 1 ? t->nout : 1,
-                 weights * s->weight_nbytes * (t->nchunk > 1 ? 1 : t->nout));
-    const int once_w =
-        t->keeps_weights ? t->nchunk <= t->nslot : t->nchunk * t->nblock <= t->nslot;
-    cost->bus += s->groups * (uint64_t)t->nblock * t->nchunk *
-                 (once_w ? 1 : ntile * s->images) * load_w;
-    cost->first += load_w;
-}
-
-static void add_results(const struct npu_config *c, const struct npu_shape *s,
-                        const struct npu_tile *t, uint64_t noutput, struct cost *cost)
-{
-    const struct npu_layer *l = s->layer;
-    const uint64_t nresult = (uint64_t)s->images * s->groups * s->nout *
-                             (uint64_t)s->rows.out * (uint64_t)s->columns.out;
-    const int is_whole = t->columns == s->columns.out;
-    const uint64_t nrow = is_whole ? 1 : t->rows;
-    const uint64_t ncolumn = is_whole ? t->nplace : t->columns;
-    uint64_t npass = s->nscale, noperand = 0;
-    for (uint32_t i = 0; i < l->nstep; i++)
-        noperand += l->steps[i].has_operand;
-    npass += noperand;
-    cost->compute += npass * (nresult + noutput * c->alu_fill);
-    cost->last = t->nout * transfer(c, nrow, ncolumn * s->y.tile);
-    cost->bus +=
-        noutput *
-        (cost->last + noperand * t->nout * transfer(c, nrow, ncolumn * s->operand.tile));
-    const uint64_t nparam =
-        t->keeps_weights || t->nblock <= t->nslot ? t->nblock : noutput;
-    if (s->nscale)
-        cost->bus += nparam * transfer(c, 1,
-                                       (uint64_t)t->nout * s->nscale * s->nparam *
-                                           npu_tile_nbytes(c, NPU_ACC));
-    if (l->kind == NPU_ELEMENT) {
-        cost->bus += noutput * cost->last;
-        cost->first = cost->last;
-    }
-}
-
-/* Cycles, about: which of two queues takes longer, and what the first and last step wait for. */
-static uint64_t estimate(const struct npu_config *c, const struct npu_shape *s,
-                         const struct npu_tile *t)
-{
-    struct cost cost = { 0 };
-    const uint64_t noutput =
-        (uint64_t)s->images * s->groups * t->nrow * t->ncolumn * t->nblock;
-    if (npu_shape_has_window(s))
-        add_products(c, s, t, noutput, &cost);
-    add_results(c, s, t, noutput, &cost);
-    const uint64_t nuop = (uint64_t)t->nslot * t->nin * t->taps *
-                          (uint64_t)s->columns.taps * t->nout * t->group_rows *
-                          t->group_columns;
-    cost.first += transfer(c, 1, nuop * 8);
-    if (t->nslot == 1)
-        return cost.compute + cost.bus;
-    return more(cost.compute, cost.bus) + cost.first + cost.last;
-}
 
 /* ---- candidates ---- */
 
@@ -154,8 +46,8 @@ static uint32_t sizes_of(uint64_t extent, uint64_t most, uint32_t *out)
         if (size == 1)
             break;
         // the next number of parts that makes another size; later ones lie further apart
-        const uint64_t next = (extent + size - 2) / (size - 1);
-        k = n < MOST_SIZES / 2 && size <= most ? next : more(next, k + k / 2);
+        const uint64_t next = (extent + size - 2) / (size - 1), far = k + k / 2;
+        k = far > next && (n >= MOST_SIZES / 2 || size > most) ? far : next;
         if (n == MOST_SIZES - 1)
             k = extent;
     }
@@ -166,7 +58,7 @@ static bt_status consider(struct planner *p, struct npu_tile t)
 {
     if (!npu_tile_fit(p->config, p->shape, &t))
         return NULL;
-    const struct candidate c = { t, estimate(p->config, p->shape, &t) };
+    const struct candidate c = { t, npu_tile_cycles(p->config, p->shape, &t) };
     return BT_PUSH(p->arena, &p->candidates, c) ? NULL : bt_no_memory();
 }
 
@@ -269,7 +161,8 @@ static bt_status measure(struct planner *p, bt_arena *arena, const struct npu_ti
     struct npu_times times;
     *cycles = UINT64_MAX;
     BT_TRY(make(p, t, &code, &list));
-    *nline = code.lines.len;
+    *nline = code.lines.len + code.uops.len / 8;
+    p->is_long |= code.is_long;
     if (code.is_over)
         return NULL;
     struct durations d = { .lines = code.lines.at };
@@ -343,6 +236,10 @@ static bt_status finish(struct planner *p, bt_arena *arena, struct npu_plan *out
 {
     struct npu_code code = { .arena = arena };
     struct npu_instruction *list = NULL;
+    if (p->cycles == UINT64_MAX && p->is_long)
+        return bt_fail(p->ctx, BT_ERR_LIMIT,
+                       "npu: the layer's stream would have more than %d instructions",
+                       NPU_MOST_LINES);
     if (p->cycles == UINT64_MAX)
         return bt_fail(p->ctx, BT_ERR_UNSUPPORTED,
                        "npu: no tile of the layer fits the machine's memories");

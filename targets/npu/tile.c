@@ -93,8 +93,11 @@ static int fit_acc(const struct npu_config *c, const struct npu_shape *s,
     const uint64_t out = is_pool ? fill(t, (uint32_t)n) : n;
     if (is_pool && t->filled[0] > UINT8_MAX)
         return 0;
-    // what stores a result, what computes the next one, and what loads the one behind that
-    t->nout_slot = t->nslot + (t->nslot > 1 && l->kind != NPU_PRODUCTS);
+    // LOAD writes results too: it waits for STORE, by way of a step between; where steps compute for
+    // long, none of them waits for a STORE that has just begun
+    t->nout_slot = t->nslot + (t->nslot == 1 || l->kind == NPU_PRODUCTS ? 0
+                               : is_pool                                ? 2
+                                                                        : 1);
     if (out * t->nout_slot + (area + nparam + noperand * n) * t->nslot > ntile)
         return 0;
     t->out_slot = (uint32_t)out;

@@ -16,8 +16,8 @@
 
 struct npu_tile {
     uint32_t rows, columns; /* of the result */
-    uint32_t nout, nin,
-        taps;               /* blocks; rows of the window, all of them unless nin is 1 */
+    uint32_t nout, nin;     /* blocks */
+    uint32_t taps;          /* rows of the window; all of them unless nin is 1 */
     uint32_t nslot;         /* 2, or 1 where memories are too small */
     uint32_t keeps_weights; /* all places of some outputs are computed before the next */
     /* Computed: */
@@ -26,7 +26,7 @@ struct npu_tile {
     uint32_t nrow, ncolumn, nblock, nchunk; /* how many there are */
     uint32_t area_rows, pitch;              /* of what is read of a block of x */
     uint32_t nplace;                        /* rows * columns */
-    uint32_t filled[2]; /* rows - 1 and columns - 1 of a fill: see emit.c */
+    uint32_t filled[2]; /* rows - 1 and columns - 1 of a fill: npu_load_fill */
     /* Bases in tiles, and from slot to slot: */
     uint32_t inp_slot, wgt_slot, out_slot, params, params_slot, x, x_slot;
     uint32_t operands,
@@ -35,6 +35,11 @@ struct npu_tile {
 
 /* Fills in what is computed; 0: it does not fit the memories. */
 int npu_tile_fit(const struct npu_config *, const struct npu_shape *, struct npu_tile *);
+
+/* Cycles of a layer, about: which of two queues takes longer, and what the first and last step wait
+ * for. */
+uint64_t npu_tile_cycles(const struct npu_config *, const struct npu_shape *,
+                         const struct npu_tile *);
 
 /* Chunk `i` of what is summed: blocks [in, in + nin), rows of the window [tap, tap + taps). */
 struct npu_chunk {

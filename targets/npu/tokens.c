@@ -48,16 +48,17 @@ static uint32_t end_of_step(const struct placer *p, uint32_t q, uint32_t k)
     return k;
 }
 
-/* Of the compute queue, the end of the first step that begins behind instruction `i`; 0: none does. */
-static uint32_t first_behind(const struct placer *p, uint32_t i)
+/* Who waits in the compute queue between instruction `i` and a later one of `step`: the end of the
+ * last step before the one that is computed meanwhile, or of the first behind `i`; 0: there is none. */
+static uint32_t between(const struct placer *p, uint32_t i, uint32_t step)
 {
     const uint32_t *list = p->of_queue[NPU_QUEUE_COMPUTE];
     uint32_t k = p->nqueue[NPU_QUEUE_COMPUTE];
     if (!k || list[k - 1] < i)
         return 0;
-    while (k && list[k - 1] > i)
+    while (k && list[k - 1] > i && p->touched[list[k - 1]].step + 2 > step)
         k--;
-    return end_of_step(p, NPU_QUEUE_COMPUTE, k + 1);
+    return k && list[k - 1] > i ? k : end_of_step(p, NPU_QUEUE_COMPUTE, k + 1);
 }
 
 /* Instruction `i` waits for the k-th of queue `q`. */
@@ -67,15 +68,15 @@ static void need(struct placer *p, uint32_t i, uint32_t q, uint32_t k)
     if (p->by_step && own == NPU_QUEUE_LOAD && q == NPU_QUEUE_COMPUTE)
         k = end_of_step(p, q, k);
     if (own + q == NPU_QUEUE_LOAD + NPU_QUEUE_STORE) {
-        const uint32_t between = first_behind(p, p->of_queue[q][k - 1]);
-        if (!between) {
+        const uint32_t who = between(p, p->of_queue[q][k - 1], p->touched[i].step);
+        if (!who) {
             p->is_late = 1;
             return;
         }
-        const uint32_t y = p->of_queue[NPU_QUEUE_COMPUTE][between - 1];
+        const uint32_t y = p->of_queue[NPU_QUEUE_COMPUTE][who - 1];
         p->needs[y].n[q] = later(p->needs[y].n[q], k);
         q = NPU_QUEUE_COMPUTE;
-        k = between;
+        k = who;
     }
     p->needs[i].n[q] = later(p->needs[i].n[q], k);
 }

@@ -35,7 +35,7 @@ static void read_window(struct reader *r, struct npu_window *w)
 
 static void read_scale(struct reader *r, struct npu_scale *s)
 {
-    s->low = (int32_t)number(r) - 128;
+    s->low = (int32_t)((uint32_t)number(r) - 128);
     s->high = (int32_t)number(r);
     s->is_even = (uint32_t)number(r);
 }

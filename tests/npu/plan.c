@@ -21,10 +21,9 @@ static struct npu_layer conv(void)
     return l;
 }
 
-/* ---- ResNet-18 ---- */
-
-/* Cycles of a plan as simulated, of any values; it passes npu_check. */
-static void simulate(const struct npu_layer *l, struct npu_plan *plan)
+/* A plan's stream passes npu_check, takes the cycles that it says, and leaves what plain loops give if
+ * `computes`. */
+static void simulate(const struct npu_layer *l, int computes, struct npu_plan *plan)
 {
     struct values v = { .layer = *l };
     struct npu_machine *m;
@@ -36,10 +35,26 @@ static void simulate(const struct npu_layer *l, struct npu_plan *plan)
     assert_ok(ctx, npu_machine_create(ctx, &config, &m));
     assert_ok(ctx, npu_simulate(ctx, m, &all, &plan->stream, &times));
     npu_machine_destroy(m);
+    assert_int_equal(plan->cycles, times.cycles);
+    if (!computes)
+        return;
+    compute_plainly(&v);
+    assert_true(is_right(&v));
 }
 
-/* Multipliers are busy in 90 of 100 cycles of all, 80 of each 3 x 3, 70 of each 1 x 1. */
-static void check_use(const char *machine)
+/* ---- ResNet-18 ---- */
+
+/* Of each layer in percent, as they are printed by bench_npu, less what is behind the point. */
+static const uint32_t single_use[RESNET18_NLAYER] = { 96, 91, 96, 91, 96, 95, 75,
+                                                      98, 95, 97, 97, 83, 98, 97,
+                                                      98, 98, 88, 98, 98 };
+static const uint32_t multi_use[RESNET18_NLAYER] = { 98, 95, 98, 95, 98, 97, 86,
+                                                     99, 97, 98, 98, 91, 99, 98,
+                                                     99, 99, 93, 99, 99 };
+
+/* Multipliers are busy in 90 of 100 cycles of all, 80 of each 3 x 3, 70 of each 1 x 1; and not less
+ * than they were. */
+static void check_use(const char *machine, const uint32_t *use_of)
 {
     struct npu_layer layers[RESNET18_NLAYER];
     uint64_t ideal = 0, cycles = 0;
@@ -48,11 +63,11 @@ static void check_use(const char *machine)
     for (uint32_t i = 0; i < RESNET18_NLAYER; i++) {
         struct npu_plan plan;
         const void *mark = bt_arena_mark(arena);
-        simulate(&layers[i], &plan);
-        assert_int_equal(plan.cycles, times.cycles);
+        const uint32_t least = layers[i].rows.taps == 3 ? 80 : 70;
+        simulate(&layers[i], 0, &plan);
         assert_int_equal(plan.ideal, times.steps);
-        assert_true(100 * plan.ideal >=
-                    (layers[i].rows.taps == 3 ? 80 : 70) * times.cycles);
+        assert_true(100 * plan.ideal >= least * times.cycles);
+        assert_true(100 * plan.ideal >= use_of[i] * times.cycles);
         ideal += plan.ideal;
         cycles += times.cycles;
         bt_arena_release(arena, mark);
@@ -63,13 +78,64 @@ static void check_use(const char *machine)
 static void test_resnet18_keeps_single_busy(void **state)
 {
     (void)state;
-    check_use("single");
+    check_use("single", single_use);
 }
 
 static void test_resnet18_keeps_multi_busy(void **state)
 {
     (void)state;
-    check_use("multi");
+    check_use("multi", multi_use);
+}
+
+/* ---- other layers ---- */
+
+/* What waits for a sum's own tile would take four times as long. */
+static void test_one_block_of_outputs_keeps_single_busy(void **state)
+{
+    (void)state;
+    struct npu_plan plan;
+    use("single");
+    struct npu_layer l = conv();
+    l.out = 16;
+    l.rows = l.columns = (struct npu_window){ 28, 28, 3, 1, 1, 1, 1 };
+    simulate(&l, 1, &plan);
+    assert_true(100 * plan.ideal >= 85 * plan.cycles);
+}
+
+/* Its loads and stores hide behind nine steps of each result, or the steps behind them. */
+static void test_pools_and_additions_overlap(void **state)
+{
+    (void)state;
+    struct npu_plan plan;
+    use("single");
+    struct npu_layer l = conv();
+    l.kind = NPU_GREATEST;
+    l.weight_bits = 0;
+    l.nstep = 0;
+    l.in = l.out = 64;
+    l.rows = l.columns = (struct npu_window){ 112, 56, 3, 2, 1, 1, 1 };
+    l.pad = -128;
+    simulate(&l, 1, &plan);
+    assert_true(100 * 9 * 4 * 56 * 56 >= 95 * plan.cycles);
+    l.kind = NPU_ELEMENT;
+    l.nstep = 1;
+    l.steps[0].has_operand = 1;
+    l.rows = l.columns = (struct npu_window){ 56, 56, 1, 1, 1, 0, 1 };
+    simulate(&l, 1, &plan);
+    assert_true(100 * times.nbytes / config.bus >= 75 * plan.cycles);
+}
+
+/* More than a LOAD fills in: tiles are smaller. */
+static void test_padding_is_wider_than_a_byte(void **state)
+{
+    (void)state;
+    struct npu_plan plan;
+    use("single");
+    struct npu_layer l = conv();
+    l.rows = (struct npu_window){ 2, 2, 1, 1, 1, 0, 1 };
+    l.columns = (struct npu_window){ 8, 606, 3, 1, 1, 300, 1 };
+    l.pad = 5;
+    simulate(&l, 1, &plan);
 }
 
 /* ---- small memories ---- */
@@ -79,28 +145,16 @@ static void test_one_slot_is_enough(void **state)
 {
     (void)state;
     for (uint32_t kind = NPU_PRODUCTS; kind <= NPU_ELEMENT; kind++) {
-        struct values v = { 0 };
         struct npu_plan plan;
-        struct npu_machine *m;
+        struct npu_layer l = conv();
         use("tiny");
         config.ntile[NPU_ACC] = kind == NPU_TOTAL || kind == NPU_GREATEST ? 6 : 4;
         config.nbytes[NPU_ACC] =
             config.ntile[NPU_ACC] * npu_tile_nbytes(&config, NPU_ACC);
-        v.layer = conv();
-        v.layer.kind = kind;
-        v.layer.weight_bits = kind == NPU_PRODUCTS ? 8 : 0;
-        v.layer.rows = v.layer.columns = (struct npu_window){ 5, 5, 1, 1, 1, 0, 1 };
-        assert_ok(ctx, npu_plan(ctx, arena, &config, &v.layer, &plan));
-        draw_values(&v);
-        compute_plainly(&v);
-        fill_buffers(&v, &plan);
-        const struct npu_buffers all = { NPU_NBUFFER, v.buffers };
-        assert_ok(ctx, npu_check(ctx, &config, &all, &plan.stream));
-        assert_ok(ctx, npu_machine_create(ctx, &config, &m));
-        assert_ok(ctx, npu_simulate(ctx, m, &all, &plan.stream, &times));
-        npu_machine_destroy(m);
-        assert_true(is_right(&v));
-        assert_int_equal(plan.cycles, times.cycles);
+        l.kind = kind;
+        l.weight_bits = kind == NPU_PRODUCTS ? 8 : 0;
+        l.rows = l.columns = (struct npu_window){ 5, 5, 1, 1, 1, 0, 1 };
+        simulate(&l, 1, &plan);
     }
 }
 
@@ -124,6 +178,9 @@ static void test_what_is_refused_is_said(void **state)
     assert_ok(ctx, npu_plan(ctx, arena, &config, &l, &plan));
     l.rows.spread = 2;
     refused(&l, BT_ERR_UNSUPPORTED, "transposed");
+    l = conv();
+    l.rows.before = -1;
+    refused(&l, BT_ERR_ARGUMENT, "rows: padding of -1");
     l = conv();
     l.groups = 32;
     refused(&l, BT_ERR_UNSUPPORTED,
@@ -279,6 +336,9 @@ static void test_lack_of_memory_is_a_status(void **state)
 static const struct CMUnitTest tests[] = {
     TEST(test_resnet18_keeps_single_busy),
     TEST(test_resnet18_keeps_multi_busy),
+    TEST(test_one_block_of_outputs_keeps_single_busy),
+    TEST(test_pools_and_additions_overlap),
+    TEST(test_padding_is_wider_than_a_byte),
     TEST(test_one_slot_is_enough),
     TEST(test_what_is_refused_is_said),
     TEST(test_constants_that_do_not_fit_are_said),

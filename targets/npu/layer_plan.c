@@ -17,9 +17,11 @@ enum {
     MOST_WASTED = 1 << 20 /* instructions and micro-ops, where none fits */
 };
 
+/* A tile without what is computed: there may be a hundred thousand. */
 struct candidate {
-    struct npu_tile tile;
     uint64_t cycles; /* estimated */
+    uint32_t rows, columns, nout, nin, taps;
+    uint16_t nslot, keeps_weights;
 };
 
 struct planner {
@@ -58,7 +60,14 @@ static bt_status consider(struct planner *p, struct npu_tile t)
 {
     if (!npu_tile_fit(p->config, p->shape, &t))
         return NULL;
-    const struct candidate c = { t, npu_tile_cycles(p->config, p->shape, &t) };
+    const struct candidate c = { .cycles = npu_tile_cycles(p->config, p->shape, &t),
+                                 .rows = t.rows,
+                                 .columns = t.columns,
+                                 .nout = t.nout,
+                                 .nin = t.nin,
+                                 .taps = t.taps,
+                                 .nslot = (uint16_t)t.nslot,
+                                 .keeps_weights = (uint16_t)t.keeps_weights };
     return BT_PUSH(p->arena, &p->candidates, c) ? NULL : bt_no_memory();
 }
 
@@ -172,17 +181,28 @@ static bt_status measure(struct planner *p, bt_arena *arena, const struct npu_ti
     return NULL;
 }
 
-static bt_status try_tile(struct planner *p, const struct npu_tile *t, uint32_t *nline)
+static bt_status try_candidate(struct planner *p, const struct candidate *c,
+                               uint32_t *nline)
 {
-    uint64_t cycles;
+    struct npu_tile t = { .rows = c->rows,
+                          .columns = c->columns,
+                          .nout = c->nout,
+                          .nin = c->nin,
+                          .taps = c->taps,
+                          .nslot = c->nslot,
+                          .keeps_weights = c->keeps_weights };
+    uint64_t cycles = UINT64_MAX;
+    *nline = 0;
     if (bt_ctx_cancelled(p->ctx))
         return bt_fail(p->ctx, BT_ERR_CANCELLED, "stopped on request");
+    if (!npu_tile_fit(p->config, p->shape, &t))
+        return NULL; // all of them do
     bt_arena *arena = bt_arena_create(bt_ctx_registry(p->ctx));
-    bt_status status = arena ? measure(p, arena, t, &cycles, nline) : bt_no_memory();
+    bt_status status = arena ? measure(p, arena, &t, &cycles, nline) : bt_no_memory();
     bt_arena_destroy(arena);
     if (!status && cycles < p->cycles) {
         p->cycles = cycles;
-        p->best = *t;
+        p->best = t;
     }
     return status;
 }
@@ -215,7 +235,7 @@ static bt_status search(struct planner *p)
         const struct candidate *c = &p->candidates.at[i];
         if (found && c->cycles > p->cycles + p->cycles / 64)
             break;
-        BT_TRY(try_tile(p, &c->tile, &nline));
+        BT_TRY(try_candidate(p, c, &nline));
         tried += nline;
     }
     return NULL;

@@ -213,6 +213,13 @@ static void test_what_is_refused_is_said(void **state)
     l.rows = (struct npu_window){ 1, 1, 1, 1, 1, 0, 1 };
     refused(&l, BT_ERR_UNSUPPORTED, "no tile of the layer fits");
     l = conv();
+    l.kind = NPU_TOTAL;
+    l.weight_bits = 0;
+    l.batch = 1 << 17; // each image is a step
+    l.in = l.out = 16;
+    l.rows = l.columns = (struct npu_window){ 2, 1, 2, 1, 1, 0, 1 };
+    refused(&l, BT_ERR_LIMIT, "more than 262144 instructions");
+    l = conv();
     l.kind = NPU_ELEMENT;
     l.weight_bits = 0;
     refused(&l, BT_ERR_ARGUMENT, "no window");

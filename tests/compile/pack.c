@@ -248,8 +248,44 @@ static void test_weights_leave_memory_once_packed(void **state)
     assert_true(kept >= given_back + 256 * 256 * sizeof(float));
 }
 
+/* Each function for itself: what one constant says is nothing to the others. */
+static void test_a_function_goes_to_another_target_by_its_constants(void **state)
+{
+    (void)state;
+    static const char body[] =
+        "def @main(%x: Tensor[(2, 3), float32]) {\n"
+        "    %0 = nn.dense(%x, const[(3, 3), float32]{-1, 0, 0, 0, 1, 0, 0, 0, 2});\n"
+        "    %1 = nn.dense(%0, const[(3, 3), float32]{-1, 0, 0, 0, 1, 0, 0, 0, 2});\n"
+        "    %2 = nn.dense(%1, const[(3, 3), float32]{-2, 0, 0, 0, 1, 0, 0, 0, 1});\n"
+        "    nn.dense(%2, const[(2, 3), float32]{0.5, 0, 0, 0, 1, 1})\n"
+        "}\n";
+    static const double expected[] = { 5, -16, 2, -1 };
+    bt_ctx *ctx = open_targets(NULL);
+    bt_compiled *c;
+    bt_object *y;
+    bt_tensor *x = numbers(ctx, 2, 3);
+    uint32_t nown = 0;
+    assert_ok(ctx, compile_text(ctx, body, "panels{fault=\"negative\"},reference", &c));
+    for (uint32_t i = 0; i < c->nkernel; i++)
+        nown += c->kernels[i]->target == 0;
+    assert_int_equal(nown, 1);
+    assert_non_null(
+        strstr(bt_ctx_remark(ctx, BT_REMARK_NOTE, 0)->message, "not with its constants"));
+    assert_ok(ctx, run_graph(ctx, c, x, &y));
+    for (int64_t i = 0; i < 4; i++)
+        assert_float_equal(bt_tensor_get(bt_object_as_tensor(y), i), expected[i], 0);
+    bt_object_unref(y);
+    bt_tensor_unref(x);
+    bt_compiled_unref(c);
+    // nobody is behind it
+    assert_error(compile_text(ctx, body, "panels{fault=\"negative\"}", &c),
+                 BT_ERR_UNSUPPORTED, "below 0");
+    bt_ctx_destroy(ctx);
+}
+
 static const struct CMUnitTest tests[] = {
     cmocka_unit_test(test_a_packed_weight_is_a_constant),
+    cmocka_unit_test(test_a_function_goes_to_another_target_by_its_constants),
     cmocka_unit_test(test_packing_may_take_several_kernels),
     cmocka_unit_test(test_a_weight_that_is_an_input_is_packed_at_run_time),
     cmocka_unit_test(test_a_weight_packed_alike_is_kept_once),

@@ -214,12 +214,15 @@ static bt_status try_compile(bt_compiled *c, struct bt__kernels *k, struct sourc
     return load(c, k);
 }
 
-/* A target that makes no code of what it had taken is not asked again: all is done anew
- * without it, at most once for each target. */
+/* A target that makes no code of what it had taken is not asked again, nor for a function that
+ * it gives up by the function's constants: all is done anew without it, at most once for each
+ * target and function. */
 static bt_status compile(bt_ctx *ctx, bt_compiled *c, bt_arena *arena,
                          struct source *from, const bt_compile_options *options)
 {
     uint8_t *refused = BT_NEWS(arena, uint8_t, c->ntarget);
+    bt_map given_up;
+    bt_map_init(&given_up, arena, 0);
     if (!refused)
         return bt_no_memory();
     for (;;) {
@@ -229,6 +232,7 @@ static bt_status compile(bt_ctx *ctx, bt_compiled *c, bt_arena *arena,
                                  .ntarget = c->ntarget,
                                  .targets = c->targets,
                                  .refused = refused,
+                                 .given_up = &given_up,
                                  .form = options->form,
                                  .has_control_flow = options->has_control_flow,
                                  .plan = options->plan ? options->plan : "plan" };
@@ -236,15 +240,17 @@ static bt_status compile(bt_ctx *ctx, bt_compiled *c, bt_arena *arena,
         bt_status status = try_compile(c, &k, from);
         if (!status)
             return state_provenance(ctx, c);
-        if (!k.refusing)
+        if (!k.refusing && !k.has_given_up)
             return status;
+        unload(c);
+        if (!k.refusing)
+            continue;
         refused[k.refusing - 1] = 1;
         bt_remark(ctx, BT_REMARK_NOTE,
                   bt_fail(ctx, BT_ERR_UNSUPPORTED,
                           "target %s takes functions, but makes no code of them, which "
                           "go to others: %s",
                           c->targets[k.refusing - 1]->text, status->message));
-        unload(c);
     }
 }
 

@@ -18,7 +18,8 @@
  * it packs; to keep what grows a program without bounds (a tensor of zeros), the outputs
  * of a kernel may have MOST_GROWTH times the bytes of what it reads and FREE_NBYTES more.
  * A kernel that fails by what it reads, an index out of bounds, stays in the program, which
- * may never come to it.
+ * may never come to it. One that says BT_ERR_UNSUPPORTED has found by its constants that its
+ * target does not compute the function after all: all is done again, and others are asked.
  */
 #include "compile/code/pack_constants.h"
 
@@ -69,8 +70,9 @@ struct packer {
     bt_map packed;      /* invocations that are run -> not NULL */
     struct code *codes; /* by target */
     bt_vec(struct launch) launches;
-    bt_map needed; /* bindings of the old functions that the new ones have */
-    bt_map consts; /* what is made or stated -> its constant */
+    bt_map needed;      /* bindings of the old functions that the new ones have */
+    bt_map consts;      /* what is made or stated -> its constant */
+    bt_status given_up; /* why a function goes to another target */
 };
 
 /* ---- what is constant ---- */
@@ -338,6 +340,27 @@ static int may_fail(const struct packer *p, const struct launch *launch)
     return may;
 }
 
+/* The function goes to another target, when all constants were looked at. */
+static bt_status give_up(struct packer *p, const struct launch *launch, bt_status said)
+{
+    struct bt__kernels *k = p->kernels;
+    const bt_kernel *kernel = bt_map_find(&p->by_name, launch->name);
+    const uint32_t t = launch->target;
+    if (!kernel || t + 1 == k->ntarget || t >= BT__MOST_GIVEN_UP)
+        return said;
+    const uintptr_t bits = (uintptr_t)bt_map_find(k->given_up, kernel->primitive);
+    k->has_given_up = 1;
+    bt_remark(p->ctx, BT_REMARK_NOTE,
+              bt_fail(p->ctx, BT_ERR_UNSUPPORTED,
+                      "target %s takes @%s, but not with its constants, and it goes to "
+                      "another: %s",
+                      k->targets[t]->text, kernel->primitive->name, said->message));
+    p->given_up = p->given_up ? p->given_up : said;
+    return bt_map_put(k->given_up, kernel->primitive, (void *)(bits | (uintptr_t)1 << t))
+               ? leave(p, launch)
+               : bt_no_memory();
+}
+
 static bt_status run_launch(struct packer *p, const struct launch *launch)
 {
     bt_status status;
@@ -346,6 +369,8 @@ static bt_status run_launch(struct packer *p, const struct launch *launch)
     else
         status = is_constant(p, launch->call->args[0]) ? take_view(p, launch->call)
                                                        : leave(p, launch);
+    if (status && status->code == BT_ERR_UNSUPPORTED && launch->name)
+        return give_up(p, launch, status);
     return status && status->code == BT_ERR_RUNTIME && may_fail(p, launch)
                ? leave(p, launch)
                : status;
@@ -362,7 +387,7 @@ static bt_status run_all(struct packer *p)
     }
     for (uint32_t i = 0; i < p->launches.len; i++)
         BT_TRY(run_launch(p, &p->launches.at[i]));
-    return NULL;
+    return p->given_up;
 }
 
 /* ---- the function without them ---- */

@@ -30,6 +30,9 @@ struct bt__primitive {
     const uint32_t *parts; /* ... all that one after the other; 0: it does something else */
 };
 
+/* Targets of a list that may give a function up: bits of a pointer. */
+enum { BT__MOST_GIVEN_UP = 31 };
+
 /* Kernels of a module, in the order in which they were found. */
 struct bt__kernels {
     bt_ctx *ctx;
@@ -42,6 +45,10 @@ struct bt__kernels {
     uint32_t has_control_flow;           /* what runs it has branches, calls, scalars */
     uint8_t *refused;  /* by target: it could not make code of what it had taken */
     uint32_t refusing; /* 1 + the target that just did so; 0: none */
+    /* Function -> targets, as bits, that found by its constants that they do not compute it;
+     * has_given_up: one just did. */
+    bt_map *given_up;
+    uint32_t has_given_up;
     bt_map primitives; /* global -> struct bt__primitive * */
     bt_vec(const bt_kernel *) kernels;
 };

@@ -164,12 +164,20 @@ static bt_status find_wanted(struct asking *a)
                             func->name, entry->text, k->targets[0]->text);
 }
 
+/* Whether the target has not broken its word, for all functions or for this one. */
+static int is_trusted(const struct asking *a, uint32_t target)
+{
+    const struct bt__kernels *k = a->kernels;
+    const uintptr_t bits = (uintptr_t)bt_map_find(k->given_up, a->global->func);
+    return !k->refused[target] && (target >= BT__MOST_GIVEN_UP || !(bits >> target & 1));
+}
+
 /* Whether the target is asked for functions that name no target. */
 static int is_asked(const struct asking *a, uint32_t target)
 {
     const struct bt__kernels *k = a->kernels;
     return target + 1 == k->ntarget ||
-           (!k->refused[target] && !k->targets[target]->target->patterns);
+           (is_trusted(a, target) && !k->targets[target]->target->patterns);
 }
 
 /* Keeps the reason of a refusal, and makes it a remark where the target had said that
@@ -256,7 +264,7 @@ static bt_status ask_all(struct asking *a)
 {
     const struct bt__kernels *k = a->kernels;
     int taken = 0;
-    if (a->wanted < k->ntarget && !k->refused[a->wanted])
+    if (a->wanted < k->ntarget && is_trusted(a, a->wanted))
         BT_TRY(ask(a, a->wanted, &taken));
     for (uint32_t i = 0; !taken && i < k->ntarget; i++) {
         if (i != a->wanted && is_asked(a, i))

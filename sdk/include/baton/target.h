@@ -116,7 +116,8 @@ typedef struct bt_kernel {
  * reads constants only (for example one that packs a weight) runs when the module is
  * compiled, and the module keeps its outputs in place of the weight. This needs that no
  * other kernel writes these outputs, and that they have at most 8 times the bytes that it
- * reads, plus 1 MiB. */
+ * reads, plus 1 MiB. One that fails then with BT_ERR_UNSUPPORTED has found by the constants
+ * that its target does not compute the function: it goes to another one. */
 typedef struct bt_lowering {
     uint32_t nkernel;
     bt_kernel *const *kernels; /* by bt_lowering_add */

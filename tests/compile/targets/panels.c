@@ -26,7 +26,8 @@ static const bt_attr options[] = {
                   "kernels before the one that computes"),
     BT_ATTR_RANGE(struct options, slack, INT, "0", 0, INT64_MAX,
                   "bytes at the end of a panel that nobody needs"),
-    BT_ATTR(struct options, fault, STRING, "", "the kernel that fails"),
+    BT_ATTR(struct options, fault, STRING, "",
+            "the kernel that fails; negative: weights that begin so are not packed"),
     { 0 },
 };
 
@@ -245,6 +246,9 @@ static bt_status launch(bt_ctx *ctx, void *opaque, uint32_t kernel,
     int64_t width = (s->n + COLUMNS - 1) / COLUMNS * COLUMNS;
     if (strcmp(s->what, l->instance->fault) == 0)
         return bt_fail(ctx, BT_ERR_RUNTIME, "panels: %s fails", s->what);
+    if (strcmp("negative", l->instance->fault) == 0 && strcmp(s->what, "pack") == 0 &&
+        *(const float *)buffers[0] < 0)
+        return bt_fail(ctx, BT_ERR_UNSUPPORTED, "the weight begins below 0");
     if (strcmp(s->what, "pack") == 0)
         pack(s, buffers[0], buffers[1]);
     else if (strcmp(s->what, "copy") == 0)

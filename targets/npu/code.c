@@ -125,15 +125,35 @@ static void layer_fields(struct cursor *c, struct npu_layer *l)
     number(c, &l->is_wide, 1);
 }
 
+static void vector_fields(struct cursor *c, struct npu_vector *v)
+{
+    number(c, &v->buffer, NPU_MOST_BUFFERS - 1);
+    number(c, &v->stride, 1);
+}
+
+static void real(struct cursor *c, float *value)
+{
+    uint32_t bits;
+    memcpy(&bits, value, 4);
+    number(c, &bits, UINT32_MAX);
+    memcpy(value, &bits, 4);
+}
+
 static void numbers_fields(struct cursor *c, struct npu_scale_numbers *s)
 {
     integer(c, &s->number);
     integer(c, &s->shift);
     integer(c, &s->factor);
     number(c, &s->nvector, NPU_MOST_VECTORS);
-    for (uint32_t i = 0; i < s->nvector; i++) {
-        number(c, &s->vectors[i].buffer, NPU_MOST_BUFFERS - 1);
-        number(c, &s->vectors[i].stride, 1);
+    for (uint32_t i = 0; i < s->nvector; i++)
+        vector_fields(c, &s->vectors[i]);
+    number(c, &s->ratio.arithmetic, NPU_RATIO_INT64);
+    real(c, &s->ratio.in);
+    real(c, &s->ratio.out);
+    number(c, &s->ratio.most_shift, 31);
+    for (uint32_t i = 0; i < 2; i++) {
+        number(c, &s->has_scale[i], 1);
+        vector_fields(c, &s->scales[i]);
     }
 }
 
@@ -297,14 +317,20 @@ static bt_status check_weight(const struct reading *r)
     return NULL;
 }
 
+/* Numbers of four bytes. */
+static int is_there(const struct npu_code *code, const struct npu_vector *v)
+{
+    const uint64_t n = v->stride ? (uint64_t)code->layer.out : 1;
+    return v->buffer < code->nin && n * sizeof(int32_t) <= code->nbytes[v->buffer];
+}
+
 static int are_there(const struct npu_code *code, const struct npu_scale_numbers *s)
 {
     int all = 1;
-    for (uint32_t i = 0; i < s->nvector; i++) {
-        const struct npu_vector *v = &s->vectors[i];
-        const uint64_t n = v->stride ? (uint64_t)code->layer.out : 1;
-        all &= v->buffer < code->nin && n * sizeof(int32_t) <= code->nbytes[v->buffer];
-    }
+    for (uint32_t i = 0; i < s->nvector; i++)
+        all &= is_there(code, &s->vectors[i]);
+    for (uint32_t i = 0; i < 2; i++)
+        all &= !s->has_scale[i] || is_there(code, &s->scales[i]);
     return all;
 }
 

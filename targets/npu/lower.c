@@ -203,6 +203,14 @@ static bt_status read_numbers(const struct lowerer *l, const struct npu_terms *t
         out->vectors[i].stride = terms->added[i].axes[NPU_C] >= 0;
         BT_TRY(add_source(l, sources, terms->added[i].param, &out->vectors[i].buffer));
     }
+    out->ratio = terms->ratio;
+    for (uint32_t i = 0; i < 2; i++) {
+        out->has_scale[i] = terms->ratio.arithmetic && terms->scales[i].param >= 0;
+        out->scales[i].stride = terms->scales[i].axes[NPU_C] >= 0;
+        if (out->has_scale[i])
+            BT_TRY(
+                add_source(l, sources, terms->scales[i].param, &out->scales[i].buffer));
+    }
     return NULL;
 }
 

@@ -1,5 +1,6 @@
 #include "moves.h"
 
+#include <math.h>
 #include <string.h>
 
 enum { N, C, H, W };
@@ -189,6 +190,77 @@ static uint32_t weight_sum(const struct npu_layer *l, const struct npu_weight *w
     return sum;
 }
 
+/* ---- ratios ---- */
+
+/* m * 2^-n as qnn.requantize states it: m of 31 bits, fewer only where n would be beyond 62. */
+static void as_fixed(double factor, int64_t *m, int64_t *n)
+{
+    const double guess = 30 - floor(log2(factor));
+    *n = guess < 0 ? 0 : guess > 62 ? 62 : (int64_t)guess;
+    const double first = round(ldexp(factor, (int)*n));
+    *n += first < 0x1p30 ? 1 : first >= 0x1p31 ? -1 : 0;
+    *n = *n < 0 ? 0 : *n > 62 ? 62 : *n;
+    *m = (int64_t)fmin(round(ldexp(factor, (int)*n)), 0x1p31 - 1);
+}
+
+const char *npu_ratio_numbers(const struct npu_ratio *r, int has_multiplier,
+                              int32_t *factor, int32_t *shift)
+{
+    const double exact = (double)r->in / (double)r->out;
+    const double ratio =
+        r->arithmetic == NPU_RATIO_FLOAT32 ? (double)(r->in / r->out) : exact;
+    int64_t m, n;
+    int exponent;
+    if (!(ratio > 0) || isinf(ratio))
+        return "is no factor";
+    if (r->arithmetic == NPU_RATIO_INT64) {
+        as_fixed(ratio, &m, &n);
+        for (; m && m % 2 == 0 && n > 0; n--)
+            m /= 2;
+    } else {
+        if (frexp(ratio, &exponent) != 0.5)
+            return "is no power of two, as floats need here";
+        m = 1;
+        n = 1 - exponent;
+        if (n > r->most_shift)
+            return "shifts sums that float32 rounds before";
+    }
+    if (!m || n < 0)
+        return "is none that sums are shifted by";
+    if (m != 1 && !has_multiplier)
+        return "is no power of two, and the machine has no multiplier";
+    if (n > (m == 1 ? 31 : 62))
+        return "shifts too far";
+    *factor = (int32_t)m;
+    *shift = (int32_t)n;
+    return NULL;
+}
+
+static float float_at(const uint8_t *at)
+{
+    float value;
+    memcpy(&value, at, 4);
+    return value;
+}
+
+/* Of output `o`. */
+static bt_status read_ratio(bt_ctx *ctx, const struct npu_config *config,
+                            const struct npu_scale_numbers *s, const uint8_t *const *from,
+                            uint64_t o, int32_t *factor, int32_t *shift)
+{
+    struct npu_ratio r = s->ratio;
+    float *const sides[] = { &r.in, &r.out };
+    for (uint32_t i = 0; i < 2; i++) {
+        if (s->has_scale[i])
+            *sides[i] = float_at(from[s->scales[i].buffer] +
+                                 o * s->scales[i].stride * sizeof(float));
+    }
+    const char *why = npu_ratio_numbers(&r, (int)config->has_multiplier, factor, shift);
+    return why ? bt_fail(ctx, BT_ERR_UNSUPPORTED, "the ratio of scales %g and %g %s",
+                         r.in, r.out, why)
+               : NULL;
+}
+
 static bt_status run_scale(bt_ctx *ctx, const struct npu_config *config,
                            const struct npu_layer *l, const struct npu_parameters *p,
                            uint32_t step, int is_operand, const uint8_t *const *from,
@@ -212,6 +284,8 @@ static bt_status run_scale(bt_ctx *ctx, const struct npu_config *config,
         add[o] = (int32_t)sum;
         shift[o] = s->shift;
         factor[o] = s->factor;
+        if (s->ratio.arithmetic != NPU_RATIO_NONE)
+            BT_TRY(read_ratio(ctx, config, s, from, o, &factor[o], &shift[o]));
     }
     const struct npu_numbers numbers = { .add = add, .shift = shift, .factor = factor };
     return npu_pack_scale(ctx, config, l, step, is_operand, &numbers, to);

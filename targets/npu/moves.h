@@ -35,6 +35,18 @@ bt_status npu_weight_run(bt_ctx *, const struct npu_config *, const struct npu_l
                          const struct npu_weight *, const uint8_t *from,
                          uint8_t *to) BT_MUST_USE;
 
+/* A factor as input_scale / output_scale, in an arithmetic of qnn.requantize. */
+enum { NPU_RATIO_NONE, NPU_RATIO_FLOAT32, NPU_RATIO_FLOAT64, NPU_RATIO_INT64 };
+struct npu_ratio {
+    uint32_t arithmetic;
+    float in, out;
+    uint32_t most_shift; /* of floats: beyond it what float32 rounds would show */
+};
+/* As factor * 2^-shift, 1 * 2^-shift without a multiplier. NULL, or why it is none; %g of them
+ * are `in` and `out`. */
+const char *npu_ratio_numbers(const struct npu_ratio *, int has_multiplier,
+                              int32_t *factor, int32_t *shift);
+
 /* The numbers of a scale, of which those that are added for each channel lie in buffers. */
 enum { NPU_MOST_VECTORS = 4 };
 struct npu_scale_numbers {
@@ -43,6 +55,10 @@ struct npu_scale_numbers {
     struct npu_vector {
         uint32_t buffer, stride; /* int32, elements from one to the next: 0 or 1 */
     } vectors[NPU_MOST_VECTORS];
+    /* In place of shift and factor, unless NPU_RATIO_NONE; its scales may be float32 of buffers. */
+    struct npu_ratio ratio;
+    uint32_t has_scale[2];
+    struct npu_vector scales[2];
 };
 struct npu_parameters {
     int32_t
@@ -51,7 +67,7 @@ struct npu_parameters {
     struct npu_weight weight;
     struct npu_scale_numbers operand_scales[NPU_MOST_STEPS], scales[NPU_MOST_STEPS];
 };
-/* errors  of npu_pack_scale */
+/* errors  of npu_pack_scale; BT_ERR_UNSUPPORTED: a ratio that the machine does not have */
 bt_status npu_parameters_run(bt_ctx *, const struct npu_config *,
                              const struct npu_layer *, const struct npu_parameters *,
                              const uint8_t *const *from, uint8_t *to) BT_MUST_USE;

@@ -40,13 +40,14 @@ static void close(void *self)
 
 /* What a layer may be written as; `supports` looks at what it computes. The larger of two that
  * match is asked about first. */
-#define SUM        "nn.conv2d|nn.dense(*, *)"
-#define BIASED     "add?(" SUM ", *)"
-#define FIXED      "fixed_point_multiply(" BIASED ")"
-#define SHIFTED    "right_shift(add?(" BIASED ", const), const)"
-#define FLOAT      "add?(cast(clip?(round_even(multiply(cast(" BIASED "), const)))), const)"
-#define ELEMENT    "left_shift?(subtract?(cast(*), const), const)"
-#define CLAMPED(x) "cast(clip?(nn.relu?(clip?(add?(" x ", const)))))"
+#define SUM            "nn.conv2d|nn.dense(*, *)"
+#define BIASED         "add?(" SUM ", *)"
+#define FIXED          "fixed_point_multiply(" BIASED ")"
+#define SHIFTED        "right_shift(add?(" BIASED ", const), const)"
+#define FLOAT          "add?(cast(clip?(round_even(multiply(cast(" BIASED "), const)))), const)"
+#define REQUANTIZED(x) "qnn.requantize(" x ", const, const, const, const)"
+#define ELEMENT        "left_shift?(subtract?(cast(*), const), const)"
+#define CLAMPED(x)     "cast(clip?(nn.relu?(clip?(add?(" x ", const)))))"
 static const char *const patterns[] = {
     // a sum, scaled, then added to what is there
     CLAMPED("add(" FIXED ", " ELEMENT ")"),
@@ -56,6 +57,8 @@ static const char *const patterns[] = {
     CLAMPED(FIXED),
     CLAMPED(SHIFTED),
     "cast(clip?(" FLOAT "))",
+    "nn.relu|clip(" REQUANTIZED(BIASED) ")",
+    REQUANTIZED(BIASED),
     // elements, totals, windows
     CLAMPED("fixed_point_multiply?(add(" ELEMENT ", " ELEMENT "))"),
     CLAMPED("right_shift(add?(add(" ELEMENT ", " ELEMENT "), const), const)"),

@@ -7,7 +7,7 @@
 
 #include "recognise_parts.h"
 
-enum { MOST_TAPS = 255, MOST_DEPTH = 256 };
+enum { MOST_TAPS = 255 };
 
 /* Of one place. */
 static const struct npu_window whole = {
@@ -16,7 +16,7 @@ static const struct npu_window whole = {
 
 static const char *const axis_names[] = { "batch", "channels", "rows", "columns" };
 
-/* ---- the function without layouts ---- */
+/* ---- the function without layouts, and cut at qnn.requantize ---- */
 
 static const bt_type *row_major(const bt_type *type)
 {
@@ -25,71 +25,121 @@ static const bt_type *row_major(const bt_type *type)
                           : type;
 }
 
-static bt_status copy_binding(bt_ctx *ctx, bt_arena *arena, bt_builder *b, bt_map *now,
-                              const bt_value *old)
+/* A function under construction: old values -> new ones. */
+struct copying {
+    struct npu_reader *r;
+    bt_builder *b;
+    bt_map now;
+};
+
+static const bt_value *now_of(const struct copying *c, const bt_value *old)
 {
-    const uint32_t n = bt_value_noperand(old);
-    const bt_value **operands = BT_NEWS(arena, const bt_value *, n), *copy;
-    const bt_type *type = row_major(old->type);
-    if (bt_as_op_call(old, "layout_transform"))
-        return bt_fail(ctx, BT_ERR_UNSUPPORTED, "layouts are changed elsewhere");
-    if (!operands || !type)
-        return bt_no_memory();
-    for (uint32_t i = 0; i < n; i++) {
-        const bt_value *operand = bt_value_operand(old, i),
-                       *made = bt_map_find(now, operand);
-        operands[i] = made ? made : operand;
-    }
-    if (bt_value_nregion(old))
-        return bt_fail(ctx, BT_ERR_UNSUPPORTED, "it takes calls of operators alone");
-    BT_TRY(bt_build_again(b, old, operands, NULL, type, &copy));
-    return bt_map_put(now, old, (void *)(uintptr_t)copy) ? NULL : bt_no_memory();
+    const bt_value *made = bt_map_find(&c->now, old);
+    return made ? made : old;
 }
 
-static bt_status copy_block(bt_ctx *ctx, bt_arena *arena, bt_builder *b,
-                            const bt_func *func, bt_func *fields)
+static bt_status put(struct copying *c, const bt_value *old, const bt_value *now)
 {
-    const bt_block *block = func->block;
-    const bt_param **params = BT_NEWS(arena, const bt_param *, block->nparam);
-    bt_map now;
-    bt_map_init(&now, arena, 0);
-    if (!params)
+    return bt_map_put(&c->now, old, (void *)(uintptr_t)now) ? NULL : bt_no_memory();
+}
+
+static bt_status copy_binding(struct copying *c, const bt_value *old)
+{
+    const uint32_t n = bt_value_noperand(old);
+    const bt_value **operands = BT_NEWS(c->r->arena, const bt_value *, n), *copy;
+    const bt_type *type = row_major(old->type);
+    if (bt_as_op_call(old, "layout_transform"))
+        return NPU_REFUSE(c->r, "layouts are changed elsewhere");
+    if (bt_value_nregion(old))
+        return NPU_REFUSE(c->r, "it takes calls of operators alone");
+    if (!operands || !type)
         return bt_no_memory();
-    for (uint32_t i = 0; i < block->nparam; i++) {
-        const bt_value *old = &block->params[i]->base;
+    for (uint32_t i = 0; i < n; i++)
+        operands[i] = now_of(c, bt_value_operand(old, i));
+    BT_TRY(bt_build_again(c->b, old, operands, NULL, type, &copy));
+    return put(c, old, copy);
+}
+
+/* The function's own, then one for each cut. */
+static bt_status copy_params(struct copying *c, uint32_t *n, const bt_param ***out)
+{
+    struct npu_reader *r = c->r;
+    const bt_block *block = r->func->block;
+    *n = block->nparam + r->ncut;
+    *out = BT_NEWS(r->arena, const bt_param *, *n);
+    if (!*out)
+        return bt_no_memory();
+    for (uint32_t i = 0; i < *n; i++) {
+        const bt_value *old = i < block->nparam ? &block->params[i]->base
+                                                : &r->cuts[i - block->nparam].call->base;
         const bt_type *type = row_major(old->type);
         if (!type)
             return bt_no_memory();
-        BT_TRY(bt_build_param(b, old->name, type, &params[i]));
-        if (!bt_map_put(&now, old, (void *)(uintptr_t)params[i]))
-            return bt_no_memory();
+        BT_TRY(bt_build_param(c->b, old->name, type, &(*out)[i]));
+        BT_TRY(put(c, old, &(*out)[i]->base));
     }
-    BT_TRY(bt_block_begin(b, block->nparam, params));
-    for (uint32_t i = 0; i < block->nbinding; i++)
-        BT_TRY(copy_binding(ctx, arena, b, &now, block->bindings[i]));
-    const bt_value *result = bt_map_find(&now, block->result);
-    if (!result || !bt_as_tensor_type(result->type))
-        return bt_fail(ctx, BT_ERR_UNSUPPORTED, "its result is one tensor");
-    fields->result = result->type;
-    return bt_block_end(b, result, &fields->block);
+    return NULL;
+}
+
+/* The result, and what goes into each cut. */
+static bt_status end_block(struct copying *c, bt_func *fields)
+{
+    struct npu_reader *r = c->r;
+    const bt_value *results[1 + NPU_MOST_CUTS] = { now_of(c, r->func->block->result) },
+                                *all = results[0];
+    for (uint32_t i = 0; i < r->ncut; i++)
+        results[1 + i] = now_of(c, r->cuts[i].call->args[0]);
+    if (r->ncut)
+        BT_TRY(bt_build_tuple(c->b, 1 + r->ncut, results, &all));
+    fields->result = all->type;
+    return bt_block_end(c->b, all, &fields->block);
+}
+
+static bt_status copy_block(struct copying *c, bt_func *fields)
+{
+    const bt_block *block = c->r->func->block;
+    const bt_param **params;
+    uint32_t n;
+    bt_map_init(&c->now, c->r->arena, 0);
+    BT_TRY(copy_params(c, &n, &params));
+    BT_TRY(bt_block_begin(c->b, n, params));
+    for (uint32_t i = 0; i < block->nbinding; i++) {
+        if (!bt_as_op_call(block->bindings[i], "qnn.requantize"))
+            BT_TRY(copy_binding(c, block->bindings[i]));
+    }
+    return end_block(c, fields);
+}
+
+static bt_status find_cuts(struct npu_reader *r)
+{
+    const bt_block *block = r->func->block;
+    for (uint32_t i = 0; i < block->nbinding; i++) {
+        const bt_call *call = bt_as_op_call(block->bindings[i], "qnn.requantize");
+        if (call && r->ncut == NPU_MOST_CUTS)
+            return NPU_REFUSE(r, "it scales more than %d times", NPU_MOST_CUTS);
+        if (call)
+            r->cuts[r->ncut++].call = call;
+    }
+    return NULL;
 }
 
 /* Elements by their logical axes: what lies in memory in blocks is found by whoever copies. */
-static bt_status logical(bt_ctx *ctx, bt_arena *arena, const bt_func *func,
-                         const bt_func **out)
+static bt_status logical(struct npu_reader *r, const bt_func **out)
 {
+    const bt_func *func = r->func;
     bt_func fields = *func;
-    bt_builder *b;
+    struct copying c = { .r = r };
     int is_laid = bt_type_layout(func->result) != NULL;
     for (uint32_t i = 0; i < func->block->nparam; i++)
         is_laid |= bt_type_layout(func->block->params[i]->base.type) != NULL;
+    BT_TRY(find_cuts(r));
     *out = func;
-    if (!is_laid)
+    if (!is_laid && !r->ncut)
         return NULL;
-    BT_TRY(bt_builder_create(ctx, func->result->store, NULL, &b));
-    bt_status status = copy_block(ctx, arena, b, func, &fields);
-    bt_builder_destroy(b);
-    return status ? status : bt_func_create(ctx, func->result->store, &fields, out);
+    BT_TRY(bt_builder_create(r->ctx, func->result->store, NULL, &c.b));
+    bt_status status = copy_block(&c, &fields);
+    bt_builder_destroy(c.b);
+    return status ? status : bt_func_create(r->ctx, func->result->store, &fields, out);
 }
 
 /* ---- operands ---- */
@@ -445,10 +495,10 @@ bt_status npu_read_sum(struct npu_reader *r, const bt_node *reduce)
 
 /* ---- all ---- */
 
-static bt_status read_result(struct npu_reader *r)
+static bt_status read_result(struct npu_reader *r, uint32_t result)
 {
     struct npu_function *f = r->out;
-    const bt_array *stage = r->stage;
+    const bt_array *stage = r->stage = r->graph->arrays[result];
     static const int32_t image[] = { 0, 1, 2, 3 }, matrix[] = { 0, 1, -1, -1 };
     if (stage->rank != 4 && stage->rank != 2)
         return NPU_REFUSE(r, "its result has rank 2 or 4");
@@ -480,10 +530,29 @@ static void read_extents(struct npu_reader *r)
     }
 }
 
+/* What a cut takes has the shape of what it gives, which has the result's. */
+static bt_status check_cuts(struct npu_reader *r)
+{
+    for (uint32_t i = 0; i < r->ncut; i++) {
+        r->cuts[i].input = r->func->block->nparam + i;
+        r->cuts[i].data = r->graph->results[1 + i];
+        const bt_array *a = r->graph->arrays[r->cuts[i].data];
+        int is_same = a->rank == r->stage->rank;
+        for (uint32_t k = 0; is_same && k < a->rank; k++)
+            is_same = extent_of(a, k) == extent_of(r->stage, k);
+        if (!is_same)
+            return NPU_REFUSE(r, "what is scaled has not the shape of the result");
+    }
+    return NULL;
+}
+
 bt_status npu_recognise(bt_ctx *ctx, bt_arena *arena, const struct npu_config *config,
                         const bt_func *func, struct npu_function *out)
 {
-    struct npu_reader r = { .ctx = ctx, .arena = arena, .config = config, .out = out };
+    struct npu_reader r = {
+        .ctx = ctx, .arena = arena, .func = func, .config = config, .out = out
+    };
+    const bt_func *plain;
     bt_graph *graph;
     memset(out, 0, sizeof(*out)); // layers are compared as bytes
     out->layer.kind = NPU_ELEMENT;
@@ -491,16 +560,14 @@ bt_status npu_recognise(bt_ctx *ctx, bt_arena *arena, const struct npu_config *c
     out->weight.param = out->result.param = -1;
     if (func->nvar)
         return NPU_REFUSE(&r, "its dims are known");
-    BT_TRY(logical(ctx, arena, func, &func));
-    BT_TRY(bt_graph_compose(ctx, arena, func, &graph));
+    BT_TRY(logical(&r, &plain));
+    BT_TRY(bt_graph_compose(ctx, arena, plain, &graph));
     r.graph = graph;
-    if (graph->nresult != 1 || graph->ndim || graph->results[0] < graph->ninput)
-        return NPU_REFUSE(&r, "its result is one tensor of known dims, that is computed");
-    r.stage = graph->arrays[graph->results[0]];
-    BT_TRY(read_result(&r));
-    if (r.stage->body->depth > MOST_DEPTH)
-        return NPU_REFUSE(&r, "its expressions nest to %d", MOST_DEPTH);
-    BT_TRY(npu_read_steps(&r, r.stage->body));
+    if (graph->nresult != 1 + r.ncut || graph->ndim)
+        return NPU_REFUSE(&r, "its result is one tensor of known dims");
+    BT_TRY(read_result(&r, graph->results[0]));
+    BT_TRY(check_cuts(&r));
+    BT_TRY(npu_read_steps(&r, graph->results[0]));
     read_extents(&r);
     return NULL;
 }

@@ -11,7 +11,7 @@
 
 #include <baton/ir.h>
 
-#include "layer.h"
+#include "moves.h"
 
 /* Axes by what they are; an operand's list says where it has each, -1: nowhere. A weight's N is its
  * outputs. */
@@ -28,6 +28,9 @@ struct npu_terms {
     int32_t number, shift, factor;
     uint32_t nadded;
     struct npu_operand added[NPU_MOST_ADDED]; /* int32 */
+    struct npu_ratio ratio; /* unless NPU_RATIO_NONE, shift and factor: ... */
+    struct npu_operand
+        scales[2]; /* ... of float32 by channel; param -1: of its own numbers */
 };
 
 struct npu_function {

@@ -1,4 +1,4 @@
-/* What the two halves of recognise.c share. */
+/* What the parts of recognise.c share. */
 #ifndef NPU_RECOGNISE_PARTS_H
 #define NPU_RECOGNISE_PARTS_H
 
@@ -6,9 +6,32 @@
 
 #include "recognise.h"
 
+/* A call of qnn.requantize. The graph is cut there: what it gives is an input, what it takes a
+ * result. */
+struct npu_cut {
+    const bt_call *call;
+    uint32_t input, data; /* arrays */
+};
+enum { NPU_MOST_CUTS = 4 };
+
+/* What qnn.requantize does to each number of its data. */
+struct npu_requantize {
+    int32_t zero, out_zero;
+    uint32_t is_even;
+    struct npu_ratio ratio;
+    /* Parameters that have one for each place of `axis`: input_scale, output_scale; -1: they
+     * are numbers, of the ratio. */
+    int32_t vectors[2];
+    int64_t axis;
+};
+
 struct npu_reader {
     bt_ctx *ctx;
     bt_arena *arena;
+    const bt_func *func; /* as it was given */
+    uint32_t ncut;
+    struct npu_cut cuts[NPU_MOST_CUTS];
+    uint32_t nvisit; /* nodes that were looked through for sums */
     const bt_graph *graph;
     const bt_array *stage;
     const struct npu_config *config;
@@ -42,6 +65,20 @@ bt_status npu_read_operand(struct npu_reader *, uint32_t array,
                            struct npu_operand *out) BT_MUST_USE;
 /* The first step has a scale: what the zero point adds to each sum is among its numbers. */
 bt_status npu_begin_scale(struct npu_reader *) BT_MUST_USE;
-bt_status npu_read_steps(struct npu_reader *, const bt_node *) BT_MUST_USE;
+/* What an array is, from its sum on. */
+bt_status npu_read_steps(struct npu_reader *, uint32_t array) BT_MUST_USE;
+
+/* ---- qnn.requantize ---- */
+
+/* The cut that gives an array; NULL: none does. */
+const struct npu_cut *npu_cut_of(const struct npu_reader *, uint32_t array);
+/* Whether a parameter is a constant at every call. */
+int npu_is_constant(const bt_func *, int32_t param);
+bt_status npu_read_requantize(struct npu_reader *, const bt_call *,
+                              struct npu_requantize *out) BT_MUST_USE;
+/* The factor, for values of the reader's range, into the terms of a scale: numbers, or what they
+ * are computed of. */
+bt_status npu_take_ratio(struct npu_reader *, const struct npu_requantize *,
+                         const struct npu_scale *, struct npu_terms *) BT_MUST_USE;
 
 #endif

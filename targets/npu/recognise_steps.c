@@ -6,6 +6,8 @@
 
 #include "recognise_parts.h"
 
+enum { MOST_DEPTH = 256, MOST_VISITS = 4096 };
+
 static bt_status read_integer(struct npu_reader *r, const bt_node *node);
 
 /* ---- the layer's steps ---- */
@@ -105,6 +107,44 @@ static int as_tensor(const struct npu_reader *r, const bt_node *node,
            out->zero >= INT8_MIN && out->zero <= INT8_MAX;
 }
 
+/* What a cut gives, of an int8 that it takes. */
+static bt_status add_scaled(struct npu_reader *r, const struct npu_cut *cut,
+                            const struct npu_factor *factor, int32_t by)
+{
+    struct npu_function *f = r->out;
+    const uint32_t i = f->layer.nstep - 1;
+    struct npu_step *step = &f->layer.steps[i];
+    struct npu_terms *terms = &f->operand_terms[i];
+    struct npu_scale *s = &step->operand_scale;
+    struct npu_requantize q;
+    struct npu_factor data = { .array = cut->data };
+    const bt_array *array = r->graph->arrays[cut->data];
+    const int64_t low = r->low, high = r->high;
+    BT_TRY(npu_read_requantize(r, cut->call, &q));
+    if (by ||
+        (array->body ? !npu_as_factor(r, array->body, &data) : array->dtype != BT_INT8) ||
+        npu_cut_of(r, data.array))
+        return NPU_REFUSE(r, "what is added is an int8 that is scaled once");
+    f->operands[i] = (struct npu_operand){ .param = (int32_t)data.array };
+    memcpy(f->operands[i].axes, f->result.axes, sizeof(f->result.axes));
+    if (array->body) {
+        const bt_array *stage = r->stage;
+        r->stage = array;
+        BT_TRY(npu_read_operand(r, data.array, data.args, &f->operands[i]));
+        r->stage = stage;
+        if (memcmp(f->operands[i].axes, f->result.axes, sizeof(f->result.axes)) != 0)
+            return NPU_REFUSE(r, "what is added has the result's shape");
+    }
+    step->has_operand = step->scales_operand = 1;
+    *s = (struct npu_scale){ INT8_MIN - q.out_zero, INT8_MAX - q.out_zero, q.is_even };
+    terms->number = -(int32_t)data.zero - q.zero;
+    r->low = -512; // of an int8 less zero points
+    r->high = 512;
+    BT_TRY(npu_take_ratio(r, &q, s, terms));
+    set_range(r, low + s->low, high + s->high);
+    return add(r, q.out_zero - factor->zero);
+}
+
 /* The step that adds an operand: a new one, but where the last has only added numbers. */
 static bt_status add_tensor(struct npu_reader *r, const struct npu_factor *factor,
                             int32_t by)
@@ -115,6 +155,9 @@ static bt_status add_tensor(struct npu_reader *r, const struct npu_factor *facto
         BT_TRY(begin(r));
     const uint32_t i = f->layer.nstep - 1;
     struct npu_step *step = &f->layer.steps[i];
+    const struct npu_cut *cut = npu_cut_of(r, factor->array);
+    if (cut)
+        return add_scaled(r, cut, factor, by);
     BT_TRY(npu_read_operand(r, factor->array, factor->args, &f->operands[i]));
     if (memcmp(f->operands[i].axes, f->result.axes, sizeof(f->result.axes)) != 0)
         return NPU_REFUSE(r, "input %u, that is added, has the result's shape",
@@ -329,37 +372,106 @@ static bt_status read_float(struct npu_reader *r, const bt_node *node)
 
 /* ---- integers ---- */
 
-static int is_begin(const struct npu_reader *r, const bt_node *node)
+/* Whether there is a sum in it, behind cuts, too. */
+static int sums(struct npu_reader *r, const bt_node *node)
 {
-    struct npu_factor factor;
-    return node->kind == BT_NODE_REDUCE ||
-           (!r->stage->body->reduces && npu_as_factor(r, node, &factor));
+    if (!r->ncut || r->nvisit++ > MOST_VISITS)
+        return (int)node->reduces;
+    const struct npu_cut *cut =
+        node->kind == BT_NODE_READ ? npu_cut_of(r, node->which) : NULL;
+    const bt_array *data = cut ? r->graph->arrays[cut->data] : NULL;
+    int found = (int)node->reduces || (data && data->body && sums(r, data->body));
+    for (uint32_t i = 0; !found && node->reads && i < node->narg; i++)
+        found = sums(r, node->args[i]);
+    return found;
 }
 
-/* Without a sum: an element of an input. */
-static bt_status read_begin(struct npu_reader *r, const bt_node *node)
+/* An element of an input, without a sum, or what a cut gives. */
+static int is_begin(struct npu_reader *r, const bt_node *node)
 {
     struct npu_factor factor;
     if (node->kind == BT_NODE_REDUCE)
-        return npu_read_sum(r, node);
-    (void)npu_as_factor(r, node, &factor);
-    BT_TRY(npu_read_operand(r, factor.array, factor.args, &r->out->data));
-    for (uint32_t i = 0; i < NPU_NAXIS; i++) {
-        if (r->out->data.axes[i] != r->out->result.axes[i])
-            return NPU_REFUSE(r, "input %u has the result's shape", factor.array);
-    }
+        return 1;
+    return npu_as_factor(r, node, &factor) &&
+           (npu_cut_of(r, factor.array) || !r->stage->body || !sums(r, r->stage->body));
+}
+
+static bt_status begin_at_input(struct npu_reader *r, uint32_t array,
+                                const bt_node *const *args)
+{
+    BT_TRY(npu_read_operand(r, array, args, &r->out->data));
+    if (memcmp(r->out->data.axes, r->out->result.axes, sizeof(r->out->data.axes)) != 0)
+        return NPU_REFUSE(r, "input %u has the result's shape", array);
     r->low = INT8_MIN;
     r->high = INT8_MAX;
+    return NULL;
+}
+
+static bt_status read_array(struct npu_reader *r, uint32_t array);
+
+/* qnn.requantize: rounded once, whatever the sum, and limited to int8. */
+static bt_status read_cut(struct npu_reader *r, const struct npu_cut *cut)
+{
+    const bt_array *stage = r->stage;
+    struct npu_requantize q;
+    struct npu_scale *s;
+    struct npu_terms *terms;
+    BT_TRY(npu_read_requantize(r, cut->call, &q));
+    BT_TRY(read_array(r, cut->data));
+    r->stage = stage;
+    BT_TRY(add(r, -(int64_t)q.zero));
+    BT_TRY(scale(r, 0, &s, &terms));
+    *s = (struct npu_scale){ INT8_MIN - q.out_zero, INT8_MAX - q.out_zero, q.is_even };
+    BT_TRY(npu_take_ratio(r, &q, s, terms));
+    r->is_shifted = r->is_clamped = 1;
+    r->low = s->low;
+    r->high = s->high;
+    return add(r, q.out_zero);
+}
+
+static bt_status read_begin(struct npu_reader *r, const bt_node *node)
+{
+    struct npu_factor factor = { 0 };
+    if (node->kind == BT_NODE_REDUCE)
+        return npu_read_sum(r, node);
+    (void)npu_as_factor(r, node, &factor);
+    const struct npu_cut *cut = npu_cut_of(r, factor.array);
+    if (cut)
+        BT_TRY(read_cut(r, cut));
+    else
+        BT_TRY(begin_at_input(r, factor.array, factor.args));
     return add(r, -factor.zero);
 }
 
-/* The one that sums, or of two elements the first. */
+/* An input, or a stage from its sum on. */
+static bt_status read_array(struct npu_reader *r, uint32_t array)
+{
+    const bt_array *a = r->graph->arrays[array];
+    const struct npu_cut *cut = npu_cut_of(r, array);
+    r->stage = a;
+    if (cut)
+        return read_cut(r, cut);
+    if (!a->body && a->dtype != BT_INT8)
+        return NPU_REFUSE(r, "it scales sums, or int8");
+    if (!a->body) { // of the result's shape, as cuts are
+        r->out->data = (struct npu_operand){ .param = (int32_t)array };
+        memcpy(r->out->data.axes, r->out->result.axes, sizeof(r->out->data.axes));
+        r->low = INT8_MIN;
+        r->high = INT8_MAX;
+        return NULL;
+    }
+    if (a->body->depth > MOST_DEPTH)
+        return NPU_REFUSE(r, "its expressions nest to %d", MOST_DEPTH);
+    return read_integer(r, a->body);
+}
+
+/* The one that sums, or of two elements the first that is not scaled. */
 static bt_status read_sum_of(struct npu_reader *r, const bt_node *a, const bt_node *b)
 {
     struct npu_factor factor;
     int64_t by;
-    const int swap =
-        r->stage->body->reduces ? !a->reduces : as_tensor(r, a, &factor, &by) && by > 0;
+    const int has_sum = sums(r, a) || sums(r, b);
+    const int swap = has_sum ? !sums(r, a) : as_tensor(r, a, &factor, &by) && by > 0;
     BT_TRY(read_integer(r, swap ? b : a));
     return add_operand(r, swap ? a : b);
 }
@@ -448,9 +560,36 @@ static void end_in_int8(struct npu_reader *r)
     last->scale.high = last->scale.high > INT8_MAX ? INT8_MAX : last->scale.high;
 }
 
-bt_status npu_read_steps(struct npu_reader *r, const bt_node *node)
+static int are_constant(const struct npu_reader *r, const struct npu_terms *terms)
 {
-    BT_TRY(read_integer(r, node));
+    int all = 1;
+    for (uint32_t i = 0; i < terms->nadded; i++)
+        all &= npu_is_constant(r->func, terms->added[i].param);
+    return all;
+}
+
+/* Ratios by channel are looked at when numbers are laid out, which must be before the program
+ * runs: all of them are constants then. */
+static bt_status check_constants(struct npu_reader *r)
+{
+    const struct npu_function *f = r->out;
+    int has_vectors = 0, all = !f->zero || npu_is_constant(r->func, f->weight.param);
+    for (uint32_t i = 0; i < f->layer.nstep; i++) {
+        has_vectors |=
+            f->terms[i].ratio.arithmetic || f->operand_terms[i].ratio.arithmetic;
+        all &= are_constant(r, &f->terms[i]) && are_constant(r, &f->operand_terms[i]);
+    }
+    return all || !has_vectors
+               ? NULL
+               : NPU_REFUSE(r, "with scales by channel all its numbers are constants");
+}
+
+bt_status npu_read_steps(struct npu_reader *r, uint32_t array)
+{
+    const bt_array *stage = r->stage;
+    BT_TRY(read_array(r, array));
+    r->stage = stage;
+    BT_TRY(check_constants(r));
     end_in_int8(r);
     return r->bound ? NPU_REFUSE(r, "sums beyond 2^24 would be rounded as float32, and "
                                     "are not clamped")

@@ -1,0 +1,143 @@
+/* Calls of qnn.requantize, at which the graph is cut: their attributes, zero points and scales. */
+#include <math.h>
+#include <string.h>
+
+#include <baton/op.h>
+
+#include "recognise_parts.h"
+
+const struct npu_cut *npu_cut_of(const struct npu_reader *r, uint32_t array)
+{
+    const struct npu_cut *found = NULL;
+    for (uint32_t i = 0; i < r->ncut; i++)
+        found = r->cuts[i].input == array ? &r->cuts[i] : found;
+    return found;
+}
+
+/* The parameter that a value is; -1: none. */
+static int32_t param_of(const bt_func *func, const bt_value *value)
+{
+    uint32_t i = 0;
+    while (i < func->block->nparam && &func->block->params[i]->base != value)
+        i++;
+    return i < func->block->nparam ? (int32_t)i : -1;
+}
+
+int npu_is_constant(const bt_func *func, int32_t param)
+{
+    const bt_dict_entry *list = bt_dict_find(&func->attrs, "constants");
+    int found = 0;
+    for (uint32_t i = 0; list && list->kind == BT_DICT_LIST && i < list->n; i++)
+        found |= list->items[i].i == param;
+    return found;
+}
+
+static int as_number(const bt_value *value, double *out)
+{
+    const bt_tensor *t = bt_const_tensor(value);
+    if (!t || t->nelem != 1)
+        return 0;
+    *out = bt_tensor_get(t, 0);
+    return 1;
+}
+
+static const char *attr_of(const bt_call *call, const char *name)
+{
+    const char *const *text = bt_attr_find(call->op, call->attrs, name, BT_ATTR_STRING);
+    return text ? *text : "";
+}
+
+static bt_status read_zero(struct npu_reader *r, const bt_value *value, int32_t *out)
+{
+    double zero;
+    if (!as_number(value, &zero) || fabs(zero) > 255)
+        return NPU_REFUSE(r, "zero points are numbers of a byte");
+    *out = (int32_t)zero;
+    return NULL;
+}
+
+/* A number, or a constant vector: its values are looked at when it is laid out. */
+static bt_status read_scale(struct npu_reader *r, const bt_value *value, float *number,
+                            int32_t *vector)
+{
+    double found;
+    uint32_t rank;
+    *vector = -1;
+    if (as_number(value, &found)) {
+        *number = (float)found;
+        return NULL;
+    }
+    *vector = param_of(r->func, value);
+    return *vector >= 0 && npu_is_constant(r->func, *vector) &&
+                   bt_tensor_dtype(value->type) == BT_FLOAT32 &&
+                   bt_tensor_static(value->type, &rank, NULL) && rank == 1
+               ? NULL
+               : NPU_REFUSE(r, "scales are constants, one or one for each channel");
+}
+
+bt_status npu_read_requantize(struct npu_reader *r, const bt_call *call,
+                              struct npu_requantize *out)
+{
+    static const struct {
+        const char *name;
+        uint32_t arithmetic;
+    } rows[] = { { "None", NPU_RATIO_INT64 },
+                 { "int64", NPU_RATIO_INT64 },
+                 { "float32", NPU_RATIO_FLOAT32 },
+                 { "float64", NPU_RATIO_FLOAT64 } };
+    const char *arithmetic = attr_of(call, "compute_dtype"),
+               *rounding = attr_of(call, "rounding");
+    const int64_t *axis = bt_attr_find(call->op, call->attrs, "axis", BT_ATTR_INT);
+    *out = (struct npu_requantize){ .is_even = strcmp(rounding, "TOEVEN") == 0 };
+    for (uint32_t i = 0; i < BT_COUNT(rows); i++) {
+        if (strcmp(arithmetic, rows[i].name) == 0)
+            out->ratio.arithmetic = rows[i].arithmetic;
+    }
+    if (!out->ratio.arithmetic)
+        return NPU_REFUSE(r, "it does not requantize by %s", arithmetic);
+    if (!out->is_even && strcmp(rounding, "None") != 0 && strcmp(rounding, "UPWARD") != 0)
+        return NPU_REFUSE(r, "it does not round %s", rounding);
+    if (bt_tensor_dtype(call->base.type) != BT_INT8 || call->narg != 5)
+        return NPU_REFUSE(r, "it requantizes to int8");
+    out->axis = axis ? *axis : -1;
+    BT_TRY(read_scale(r, call->args[1], &out->ratio.in, &out->vectors[0]));
+    BT_TRY(read_zero(r, call->args[2], &out->zero));
+    BT_TRY(read_scale(r, call->args[3], &out->ratio.out, &out->vectors[1]));
+    return read_zero(r, call->args[4], &out->out_zero);
+}
+
+/* How far floats may be shifted: what lies beyond 24 bits is rounded to a float32 before, and
+ * must be beyond the limits then. */
+static uint32_t most_shift(const struct npu_reader *r, const struct npu_scale *s)
+{
+    const int64_t most = INT64_C(1) << 24,
+                  reach = -(int64_t)s->low > s->high ? -(int64_t)s->low : s->high;
+    uint32_t by = 24;
+    if (r->low >= -most && r->high <= most)
+        return 31;
+    while (by > 0 && most >> by < reach)
+        by--;
+    return by;
+}
+
+bt_status npu_take_ratio(struct npu_reader *r, const struct npu_requantize *q,
+                         const struct npu_scale *s, struct npu_terms *terms)
+{
+    const int32_t rank = (int32_t)r->stage->rank;
+    struct npu_ratio ratio = q->ratio;
+    ratio.most_shift = ratio.arithmetic == NPU_RATIO_FLOAT32 ? most_shift(r, s) : 31;
+    if (q->vectors[0] < 0 && q->vectors[1] < 0) {
+        const char *why = npu_ratio_numbers(&ratio, (int)r->config->has_multiplier,
+                                            &terms->factor, &terms->shift);
+        return why ? NPU_REFUSE(r, "the ratio of scales %g and %g %s", ratio.in,
+                                ratio.out, why)
+                   : NULL;
+    }
+    const int64_t axis = q->axis < 0 ? q->axis + rank : q->axis;
+    if (axis != r->out->result.axes[NPU_C])
+        return NPU_REFUSE(r, "scales are those of channels");
+    terms->ratio = ratio;
+    for (uint32_t i = 0; i < 2; i++)
+        terms->scales[i] = (struct npu_operand){ q->vectors[i], { -1, 0, -1, -1 } };
+    return NULL;
+}

@@ -44,6 +44,24 @@ static const char parts[] = "#[version = \"baton 0.1\"]\n"
                             "    sort(concatenate((%b, %c), axis=0), axis=0)\n"
                             "}\n";
 
+/* A layer of the simulated accelerator. */
+static const char bytes[] =
+    "#[version = \"baton 0.1\"]\n"
+    "def @main(%x: Tensor[(1, 8), int8]) {\n"
+    "    %s = add(nn.dense(%x, const[(2, 8), int8]{1, 2, 3, 4, 5, 6, 7, 8, -1, -2, -3, "
+    "-4, -5, -6, -7, -8}, out_dtype=\"int32\"), const[(2), int32]{300, -300});\n"
+    "    %q = fixed_point_multiply(%s, multiplier=1073741824, shift=-2);\n"
+    "    cast(clip(%q, a_min=-128.0, a_max=127.0), dtype=\"int8\")\n"
+    "}\n";
+
+/* Of two weights target panels gives the first one up. */
+static const char weights[] =
+    "#[version = \"baton 0.1\"]\n"
+    "def @main(%x: Tensor[(2, 3), float32]) {\n"
+    "    %0 = nn.dense(%x, const[(2, 3), float32]{-1, 2, 3, 4, 5, 6});\n"
+    "    nn.dense(%0, const[(1, 2), float32]{1, 2})\n"
+    "}\n";
+
 #define RECORDS FAULT_FOLDER "/fault.tuning"
 
 static bt_status read_program(struct fault_world *w, const char *text)
@@ -73,6 +91,16 @@ static bt_status begin_product(struct fault_world *w)
 static bt_status begin_parts(struct fault_world *w)
 {
     return read_program(w, parts);
+}
+
+static bt_status begin_bytes(struct fault_world *w)
+{
+    return read_program(w, bytes);
+}
+
+static bt_status begin_weights(struct fault_world *w)
+{
+    return read_program(w, weights);
 }
 
 static bt_status write_share(struct fault_world *w, const void *compiled, bt_text *out)
@@ -141,23 +169,15 @@ static bt_status write_result(struct fault_world *w, const void *result, bt_text
     return NULL;
 }
 
-/* From compiling to a result, of what is computed in memory that the host does not see. */
-static bt_status run_far(struct fault_world *w)
+static bt_status call(struct fault_world *w, bt_compiled *compiled, bt_tensor *x)
 {
-    const int64_t dims[] = { 2, 3 };
     const void *row;
     void *session = NULL;
-    bt_compiled *compiled = NULL;
-    bt_tensor *x;
-    bt_object *result = NULL;
+    bt_object *arg = &x->base, *result = NULL;
     BT_TRY(
         bt_registry_row(w->ctx, "baton.executor/1", "graph", sizeof(bt_executor), &row));
     const bt_executor *graph = row;
-    BT_TRY(bt_tensor_create(w->ctx, BT_FLOAT32, 2, dims, &x));
-    bt_object *arg = &x->base;
-    bt_status status = fuse_and_compile(w, NULL, &compiled);
-    if (!status)
-        status = graph->load(w->ctx, compiled, "main", NULL, &session);
+    bt_status status = graph->load(w->ctx, compiled, "main", NULL, &session);
     if (!status)
         status = graph->call(w->ctx, session, "main", 1, &arg, NULL, &result);
     if (!status)
@@ -165,9 +185,32 @@ static bt_status run_far(struct fault_world *w)
     bt_object_unref(result);
     if (session)
         graph->close(session);
+    return status;
+}
+
+/* From compiling to a result, of what is computed in memory that the host does not see. */
+static bt_status run_on(struct fault_world *w, bt_dtype dtype, uint32_t rank,
+                        const int64_t *dims)
+{
+    bt_compiled *compiled = NULL;
+    bt_tensor *x;
+    BT_TRY(bt_tensor_create(w->ctx, dtype, rank, dims, &x));
+    bt_status status = fuse_and_compile(w, NULL, &compiled);
+    if (!status)
+        status = call(w, compiled, x);
     bt_compiled_unref(compiled);
     bt_tensor_unref(x);
     return status;
+}
+
+static bt_status run_far(struct fault_world *w)
+{
+    return run_on(w, BT_FLOAT32, 2, (const int64_t[]){ 2, 3 });
+}
+
+static bt_status run_bytes(struct fault_world *w)
+{
+    return run_on(w, BT_INT8, 2, (const int64_t[]){ 1, 8 });
 }
 
 #define PLUGINS TEST_PLUGINS ":" TEST_TARGETS
@@ -208,6 +251,16 @@ const struct fault_scenario fault_targets[] = {
       .begin = begin,
       .run = run_far,
       .input = "far",
+      .plugins = PLUGINS },
+    { .name = "targets-npu",
+      .begin = begin_bytes,
+      .run = run_bytes,
+      .input = "npu,reference",
+      .plugins = PLUGINS },
+    { .name = "targets-constants",
+      .begin = begin_weights,
+      .run = run_far,
+      .input = "panels{fault=\"negative\"},reference",
       .plugins = PLUGINS },
     { .name = "targets-late",
       .begin = begin,

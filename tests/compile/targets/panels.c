@@ -141,6 +141,8 @@ static bt_status lower(bt_ctx *ctx, void *self, bt_arena *arena, const bt_func *
         bt_dim(primitive->result->store,
                (s.n + COLUMNS - 1) / COLUMNS * COLUMNS * s.k * (int64_t)sizeof(float) +
                    i->slack);
+    if (!nbytes[0])
+        return bt_no_memory();
     out->ntemp = (uint32_t)i->steps;
     out->temps = nbytes;
     if (i->steps > 0)

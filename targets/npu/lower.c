@@ -508,7 +508,7 @@ static int is_int8(const bt_type *type)
     return bt_tensor_dtype(type) == BT_INT8 && bt_tensor_static(type, NULL, NULL);
 }
 
-/* Of convolutions and pools. Between layers blocks of results are read as blocks of data. */
+/* Of convolutions and pools; zero points and scales behind their data lie as they are. Between layers blocks of results are read as blocks of data. */
 bt_status npu_layouts(bt_ctx *ctx, void *device, const bt_call *call, const char **wanted)
 {
     static const char *const weights[][2] = { { "OIHW", "OIHW:OIHW" },
@@ -518,11 +518,10 @@ bt_status npu_layouts(bt_ctx *ctx, void *device, const bt_call *call, const char
     const char *weight = axes_of(call, "kernel_layout");
     const char *data = axes_of(call, *weight ? "data_layout" : "layout");
     const int is_last = strcmp(data, "NHWC") == 0;
-    const uint32_t narg = *weight ? 2 : 1;
     (void)ctx;
     if (d->config.in != d->config.out || (!is_last && strcmp(data, "NCHW") != 0) ||
-        call->narg != narg || !is_int8(call->args[0]->type) ||
-        !is_int8(call->args[narg - 1]->type))
+        call->narg < (*weight ? 2 : 1) || !is_int8(call->args[0]->type) ||
+        (*weight && !is_int8(call->args[1]->type)))
         return NULL;
     const char *x = full_blocks(d, call->args[0]->type, is_last);
     const char *y = full_blocks(d, call->base.type, is_last), *rows = NULL;
@@ -535,6 +534,6 @@ bt_status npu_layouts(bt_ctx *ctx, void *device, const bt_call *call, const char
     wanted[0] = x;
     if (*weight)
         wanted[1] = rows;
-    wanted[narg] = y;
+    wanted[call->narg] = y;
     return NULL;
 }

@@ -40,14 +40,19 @@ static void close(void *self)
 
 /* What a layer may be written as; `supports` looks at what it computes. The larger of two that
  * match is asked about first. */
-#define SUM            "nn.conv2d|nn.dense(*, *)"
-#define BIASED         "add?(" SUM ", *)"
-#define FIXED          "fixed_point_multiply(" BIASED ")"
-#define SHIFTED        "right_shift(add?(" BIASED ", const), const)"
-#define FLOAT          "add?(cast(clip?(round_even(multiply(cast(" BIASED "), const)))), const)"
+#define SUM   "nn.conv2d|nn.dense(*, *)"
+#define CODES "qnn.conv2d|qnn.dense(*, *, const, const)" /* zero points, ... */
+#define SCALED_CODES \
+    "qnn.conv2d|qnn.dense(*, *, const, const, const, const)" /* ... scales */
+#define BIASED(x) "add?(" x ", *)"
+#define FIXED     "fixed_point_multiply(" BIASED(SUM) ")"
+#define SHIFTED   "right_shift(add?(" BIASED(SUM) ", const), const)"
+#define FLOAT \
+    "add?(cast(clip?(round_even(multiply(cast(" BIASED(SUM) "), const)))), const)"
 #define REQUANTIZED(x) "qnn.requantize(" x ", const, const, const, const)"
 #define ELEMENT        "left_shift?(subtract?(cast(*), const), const)"
 #define CLAMPED(x)     "cast(clip?(nn.relu?(clip?(add?(" x ", const)))))"
+#define LIMITED(x)     "nn.relu|clip(" x ")"
 static const char *const patterns[] = {
     // a sum, scaled, then added to what is there
     CLAMPED("add(" FIXED ", " ELEMENT ")"),
@@ -57,16 +62,25 @@ static const char *const patterns[] = {
     CLAMPED(FIXED),
     CLAMPED(SHIFTED),
     "cast(clip?(" FLOAT "))",
-    "nn.relu|clip(" REQUANTIZED(BIASED) ")",
-    REQUANTIZED(BIASED),
+    LIMITED(REQUANTIZED(BIASED(SUM))),
+    LIMITED(REQUANTIZED(BIASED(CODES))),
+    LIMITED(REQUANTIZED(BIASED(SCALED_CODES))),
+    REQUANTIZED(BIASED(SUM)),
+    REQUANTIZED(BIASED(CODES)),
+    REQUANTIZED(BIASED(SCALED_CODES)),
     // elements, totals, windows
     CLAMPED("fixed_point_multiply?(add(" ELEMENT ", " ELEMENT "))"),
     CLAMPED("right_shift(add?(add(" ELEMENT ", " ELEMENT "), const), const)"),
     CLAMPED("fixed_point_multiply(sum(cast(*)))"),
+    REQUANTIZED("sum(subtract?(cast(*), const))"),
     "nn.max_pool2d(*)",
     // sums as they are
     "add(" SUM ", *)",
+    "add(" CODES ", *)",
+    "add(" SCALED_CODES ", *)",
     SUM,
+    CODES,
+    SCALED_CODES,
     NULL,
 };
 

@@ -19,15 +19,37 @@ static uint32_t draw(uint32_t *seed, uint32_t below)
 
 static double get(const void *at, int64_t i, bt_dtype dtype)
 {
-    return dtype == BT_FLOAT32 ? (double)((const float *)at)[i] : ((const double *)at)[i];
+    return dtype == BT_FLOAT32   ? (double)((const float *)at)[i]
+           : dtype == BT_FLOAT64 ? ((const double *)at)[i]
+           : dtype == BT_INT32   ? ((const int32_t *)at)[i]
+           : dtype == BT_INT16   ? ((const int16_t *)at)[i]
+           : dtype == BT_INT8    ? ((const int8_t *)at)[i]
+                                 : ((const uint8_t *)at)[i];
 }
 
 static void put(void *at, int64_t i, bt_dtype dtype, double x)
 {
     if (dtype == BT_FLOAT32)
         ((float *)at)[i] = (float)x;
-    else
+    else if (dtype == BT_FLOAT64)
         ((double *)at)[i] = x;
+    else if (dtype == BT_INT32)
+        ((int32_t *)at)[i] = (int32_t)x;
+    else if (dtype == BT_INT16)
+        ((int16_t *)at)[i] = (int16_t)x;
+    else if (dtype == BT_INT8)
+        ((int8_t *)at)[i] = (int8_t)x;
+    else
+        ((uint8_t *)at)[i] = (uint8_t)x;
+}
+
+static double draw_number(bt_dtype dtype, uint32_t *seed)
+{
+    if (bt_dtype_is_float(dtype))
+        return (draw(seed, 2001) - 1000.0) / 37;
+    return dtype == BT_UINT8  ? draw(seed, 256)
+           : dtype == BT_INT8 ? draw(seed, 256) - 128.0
+                              : draw(seed, 511) - 255.0;
 }
 
 /* Rows of the result some elements apart, planes of everything too. */
@@ -46,13 +68,15 @@ static void fill(struct room *room, int which, int64_t nelem, bt_dtype dtype,
     room->p[which] = g->end - nelem * (int64_t)bt_dtype_nbytes(dtype);
     for (int64_t i = 0; i < nelem; i++)
         put(room->p[which], i, dtype,
-            which == CPU_DEPTHWISE_Y ? -77 : (draw(seed, 2001) - 1000.0) / 37);
+            which == CPU_DEPTHWISE_Y ? -77 : draw_number(dtype, seed));
 }
 
 /* Sums as fused multiplications give them, in the order of taps. */
-static double expected(const struct room *room, const int64_t *n, int64_t plane,
-                       int64_t row, int64_t column, bt_dtype dtype)
+static double expected(const struct cpu_callee *of, const struct room *room,
+                       const int64_t *n, int64_t plane, int64_t row, int64_t column)
 {
+    const bt_dtype dtype = of->out, of_x = of->in;
+    const bt_dtype of_w = dtype == BT_INT32 ? BT_INT16 : dtype;
     double sum = 0, low, high;
     for (int64_t k = 0; k < n[CPU_DEPTHWISE_TAPS] * n[CPU_DEPTHWISE_TAPS]; k++) {
         const int64_t i = k / n[CPU_DEPTHWISE_TAPS], j = k % n[CPU_DEPTHWISE_TAPS];
@@ -64,12 +88,13 @@ static double expected(const struct room *room, const int64_t *n, int64_t plane,
             is_inside
                 ? get(room->p[CPU_DEPTHWISE_X],
                       plane * n[CPU_DEPTHWISE_X_PLANE] + y * n[CPU_DEPTHWISE_WIDTH] + x,
-                      dtype)
+                      of_x) -
+                      (double)n[CPU_DEPTHWISE_ZERO]
                 : 0;
         const double w = get(room->p[CPU_DEPTHWISE_W],
                              plane * n[CPU_DEPTHWISE_W_PLANE] + i * n[CPU_DEPTHWISE_W_Y] +
                                  j * n[CPU_DEPTHWISE_W_X],
-                             dtype);
+                             of_w);
         sum = dtype == BT_FLOAT32 ? (double)fmaf((float)w, (float)a, (float)sum)
                                   : fma(w, a, sum);
     }
@@ -78,6 +103,8 @@ static double expected(const struct room *room, const int64_t *n, int64_t plane,
             get(room->p[CPU_DEPTHWISE_BIAS], plane * n[CPU_DEPTHWISE_BIAS_PLANE], dtype);
         sum = dtype == BT_FLOAT32 ? (double)((float)sum + (float)bias) : sum + bias;
     }
+    if (dtype == BT_INT32)
+        return sum;
     low = get(&n[CPU_DEPTHWISE_LOW], 0, dtype);
     high = get(&n[CPU_DEPTHWISE_HIGH], 0, dtype);
     if (n[CPU_DEPTHWISE_FLAGS] & CPU_DEPTHWISE_AT_LEAST && sum < low)
@@ -107,13 +134,15 @@ static void check_call(const struct cpu_callee *row, struct room *room, int64_t 
     fill(room, CPU_DEPTHWISE_Y,
          nrow ? last * n[CPU_DEPTHWISE_Y_PLANE] + (nrow - 1) * y_row + ncolumn : 0,
          row->out, seed);
-    fill(room, CPU_DEPTHWISE_X, last * n[CPU_DEPTHWISE_X_PLANE] + plane, row->out, seed);
-    fill(room, CPU_DEPTHWISE_W, last * w_plane + w_plane - APART, row->out, seed);
+    fill(room, CPU_DEPTHWISE_X, last * n[CPU_DEPTHWISE_X_PLANE] + plane, row->in, seed);
+    fill(room, CPU_DEPTHWISE_W, last * w_plane + w_plane - APART,
+         row->out == BT_INT32 ? BT_INT16 : row->out, seed);
     fill(room, CPU_DEPTHWISE_BIAS, last * APART + 1, row->out, seed);
-    if (plane && draw(seed, 4) == 0) // what is not finite stays where it is
+    if (row->out != BT_INT32 && plane &&
+        draw(seed, 4) == 0) // what is not finite stays where it is
         put(room->p[CPU_DEPTHWISE_X], draw(seed, (uint32_t)plane), row->out,
             draw(seed, 2) ? INFINITY : NAN);
-    if (draw(seed, 8) == 0) // also beside zeros
+    if (row->out != BT_INT32 && draw(seed, 8) == 0) // also beside zeros
         put(room->p[CPU_DEPTHWISE_W], draw(seed, 9), row->out, INFINITY);
     assert_int_equal(row->run(room->p, n), 0);
     for (int64_t k = 0; k <= last; k++) {
@@ -122,7 +151,7 @@ static void check_call(const struct cpu_callee *row, struct room *room, int64_t 
             const int is_end = k == last && r == nrow - 1;
             for (int64_t c = 0; c < (is_end ? ncolumn : y_row); c++) {
                 const double a = get(room->p[CPU_DEPTHWISE_Y], at + c, row->out);
-                const double b = c < ncolumn ? expected(room, n, k, r, c, row->out) : -77;
+                const double b = c < ncolumn ? expected(row, room, n, k, r, c) : -77;
                 if (!is_same(a, b))
                     fail_msg("%s: %lld x %lld from %lld x %lld by %lld, step %lld: %lld "
                              "%lld %lld is %.17g, not %.17g",
@@ -157,7 +186,9 @@ static void check_row(const struct cpu_callee *row, struct room *room, uint32_t 
         [CPU_DEPTHWISE_TOP] = top,
         [CPU_DEPTHWISE_LEFT] = left,
         [CPU_DEPTHWISE_STEP] = step,
-        [CPU_DEPTHWISE_FLAGS] = draw(seed, 8),
+        [CPU_DEPTHWISE_FLAGS] = draw(seed, row->out == BT_INT32 ? 2 : 8),
+        [CPU_DEPTHWISE_ZERO] =
+            row->out == BT_INT32 ? (int64_t)draw_number(row->in, seed) : 0,
     };
     n[CPU_DEPTHWISE_W_X] = n[CPU_DEPTHWISE_W_Y] == 1 ? taps : 1;
     put(&n[CPU_DEPTHWISE_LOW], 0, row->out, -40.5);
@@ -174,9 +205,14 @@ static void test_sums_are_those_of_loops(void **state)
     for (int i = 0; i < CPU_DEPTHWISE_NPOINTER; i++)
         room.all[i] = guarded_create(NELEM * sizeof(double));
     for (enum cpu_isa isa = 0; isa <= cpu_isa_of_machine(); isa++) {
-        static const bt_dtype dtypes[] = { BT_FLOAT32, BT_FLOAT64 };
+        static const bt_dtype dtypes[][2] = { { BT_FLOAT32, BT_FLOAT32 },
+                                              { BT_FLOAT64, BT_FLOAT64 },
+                                              { BT_INT16, BT_INT32 },
+                                              { BT_UINT8, BT_INT32 },
+                                              { BT_INT8, BT_INT32 } };
         for (size_t i = 0; i < BT_COUNT(dtypes); i++) {
-            const struct cpu_callee *row = cpu_depthwise_find(isa, dtypes[i]);
+            const struct cpu_callee *row =
+                cpu_depthwise_find(isa, dtypes[i][0], dtypes[i][1]);
             for (int k = 0; row && k < 1500; k++)
                 check_row(row, &room, &seed);
         }
@@ -215,8 +251,11 @@ static void make_text(const struct image *c, char *text, size_t nbytes)
 {
     snprintf(
         text, nbytes,
-        "y: t[n, c, p in %d, q in %d] = %ssum(r in %d, s in %d: x[n, c, %d * p + r - "
-        "%d, %d * q + s - %d] * w[c, 0, r, s] else 0)%s",
+        c->dtype == BT_UINT8
+            ? "y: int32[n, c, p in %d, q in %d] = %ssum(r in %d, s in %d: (int32(x[n, c, "
+              "%d * p + r - %d, %d * q + s - %d]) - 3) * int32(w[c, 0, r, s]) else 0)%s"
+            : "y: t[n, c, p in %d, q in %d] = %ssum(r in %d, s in %d: x[n, c, %d * p + r "
+              "- %d, %d * q + s - %d] * w[c, 0, r, s] else 0)%s",
         (int)((c->h + c->top + c->bottom - c->taps) / c->step + 1),
         (int)((c->w + c->left + c->right - c->taps) / c->step + 1), c->before,
         (int)c->taps, (int)c->taps, (int)c->step, (int)c->top, (int)c->step, (int)c->left,
@@ -238,7 +277,7 @@ static void check(const struct image *c)
                         tensor_random(&w, c->dtype, 2, 4, k),
                         tensor_random(&w, c->dtype, 3, 1, &c->c) };
     bt_tensor *expected = formula_run(&w, &f, 3, in);
-    bt_tensor *got = tensor_new(&w, c->dtype, expected->rank, expected->dims);
+    bt_tensor *got = tensor_new(&w, expected->dtype, expected->rank, expected->dims);
     for (enum cpu_isa isa = CPU_ISA_PORTABLE + 1; isa <= cpu_isa_of_machine(); isa++) {
         static const uint32_t threads[] = { 1, 2, 7 };
         for (size_t i = 0; i < BT_COUNT(threads); i++) {
@@ -266,6 +305,8 @@ static void check(const struct image *c)
 #define LIMITED 1, BT_FLOAT64, "min(max(b[c] + ", ", -3), 6)"
 #define OTHER   0, BT_FLOAT32, "2 - ", ""
 #define BY_ROW  0, BT_FLOAT32, "", " + b[p]"
+#define CODES   0, BT_UINT8, "", ""
+#define TWICE   0, BT_UINT8, "2 * ", " - int32(b[c])"
 
 static void test_convolutions(void **state)
 {
@@ -282,6 +323,10 @@ static void test_convolutions(void **state)
         { 1, 24, 12, 12, 3, 1, 0, 0, 0, 0, OTHER }, // nothing around
         { 2, 24, 6, 6, 3, 1, 1, 1, 1, 1, BY_ROW },  // what is added is not the channel's
         { 1, 1, 2, 2, 3, 1, 1, 1, 1, 1, PLAIN },
+        { 1, 32, 14, 14, 3, 1, 1, 1, 1, 1, CODES },
+        { 2, 5, 13, 19, 3, 2, 1, 1, 1, 1, TWICE },
+        { 1, 3, 9, 600, 5, 1, 2, 2, 2, 2, TWICE },
+        { 1, 6, 33, 21, 5, 2, 2, 0, 1, 3, CODES },
         { 1, 4, 2, 1, 5, 2, 4, 4, 4, 4, RELU }, // some windows have zeros alone
     };
     for (size_t i = 0; i < BT_COUNT(all); i++)

@@ -2,6 +2,8 @@
  * changes no bit. */
 #include "strip_operands.h"
 
+#include <math.h>
+
 /* ---- all elementwise rows: counts, places, sharing, instruction sets ---- */
 
 static int is_elementwise(const struct cpu_callee *row)
@@ -94,6 +96,58 @@ static void test_instruction_sets_give_the_same_bits(void **state)
     }
 }
 
+/* ---- codes ---- */
+
+/* What the strips that it stands for give, one by one. */
+static int code(int32_t sum, float factor, float low, float high, float of_nan,
+                int32_t zero)
+{
+    const float product = (float)sum * factor;
+    const float whole = isnan(product) ? of_nan : rintf(product);
+    return (int)(whole < low ? low : whole > high ? high : whole) + zero;
+}
+
+static void test_codes_are_those_of_single_strips(void **state)
+{
+    (void)state;
+    enum { N = 700 };
+    static const float odd[] = { INFINITY, -INFINITY, NAN, 0, -0.0F, 1e30F, 0.5F };
+    static const int zeros[] = { 0, 3, 255 };
+    static int32_t sums[N];
+    static float factors[N];
+    uint32_t seed = 3;
+    for (int i = 0; i < N; i++) {
+        seed = seed * 1664525u + 1013904223u;
+        sums[i] = i % 3 ? (int32_t)(seed >> 16) - 32768 : (int32_t)seed;
+        factors[i] = i % 9 ? (float)(seed >> 8 & 0xfff) * 0x1p-15F : odd[i / 9 % 7];
+    }
+    for (int isa = 0; isa <= (int)cpu_isa_of_machine(); isa++) {
+        for (int k = 0; k < 12; k++) {
+            static const char *const names[] = { "requantize_uint8.int32",
+                                                 "requantize_uint8.int32.s",
+                                                 "requantize_int8.int32",
+                                                 "requantize_int8.int32.s" };
+            unsigned char codes[N];
+            int32_t zero = zeros[k / 4] - (k % 4 < 2 ? 0 : 128);
+            float low = (float)((k % 4 < 2 ? 0 : -128) - zero), high = low + 255, nan = 0;
+            const struct cpu_callee *row =
+                cpu_callee_find((enum cpu_isa)isa, names[k % 4]);
+            assert_non_null(row);
+            for (int at = 0; at < (k % 2 ? N : 1); at += 7) {
+                const int64_t n = N - at;
+                void *p[] = { codes, sums + at, factors + at, &low, &high, &nan, &zero };
+                assert_int_equal(row->run(p, &n), 0);
+                for (int i = at; i < N; i++) {
+                    const float factor = factors[k % 2 ? at : i];
+                    assert_int_equal(
+                        codes[i - at],
+                        (unsigned char)code(sums[i], factor, low, high, nan, zero));
+                }
+            }
+        }
+    }
+}
+
 /* ---- pairs ---- */
 
 static void test_pairs_give_the_bits_of_single_strips(void **state)
@@ -156,6 +210,7 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(test_counts_and_places_change_no_element),
     cmocka_unit_test(test_the_output_may_be_an_operand),
     cmocka_unit_test(test_instruction_sets_give_the_same_bits),
+    cmocka_unit_test(test_codes_are_those_of_single_strips),
     cmocka_unit_test(test_pairs_give_the_bits_of_single_strips),
 };
 TEST_MAIN(tests)

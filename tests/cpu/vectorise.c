@@ -335,6 +335,23 @@ static void test_a_gate_is_one_pass(void **state)
          "}\n");
 }
 
+/* As ONNX says it, and as qnn.requantize does; not where the bounds leave the codes. */
+static void test_codes_are_one_pass(void **state)
+{
+    static const struct formula codes = {
+        .inputs = { { .name = "a", .type = "int32[n]" },
+                    { .name = "b", .type = "t[n]" } },
+        .text =
+            "y: uint8[n] = uint8(min(max(round_even(float32(a[n]) * b[n]) + 3, 0), "
+            "255));"
+            "z: int8[n] = int8(int32(min(max(round_even(float32(a[n]) * b[0]), -120), "
+            "135)) - 8);"
+            "w: uint8[n] = uint8(min(max(round_even(float32(a[n]) * b[n]), -1), 255))",
+    };
+    (void)state;
+    show(&codes, 2, ARGS(CASE(BT_INT32, 1, 500), F32(1, 500)), "");
+}
+
 static void test_softmax_goes_by_rows(void **state)
 {
     (void)state;
@@ -682,6 +699,7 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(test_a_chain_is_one_pass),
     cmocka_unit_test(test_a_clipped_sum_is_one_pass),
     cmocka_unit_test(test_a_gate_is_one_pass),
+    cmocka_unit_test(test_codes_are_one_pass),
     cmocka_unit_test(test_softmax_goes_by_rows),
     cmocka_unit_test(test_padding_costs_nothing_in_the_middle),
     cmocka_unit_test(test_windows_of_planes_are_one_call),

@@ -28,6 +28,10 @@
  *     mul_sigmoid.T[.s .r]                     a * sigmoid(b), of float32
  *     mul_erf_1.T[.s .r]                       a * (erf(b) + 1), of float32
  *     exp_sub.T[.s .r]                         exp(a - b), of float32
+ *     requantize_T.int32[.s]    int32 a to codes, T int8 or uint8, by float32 b:
+ *                   min(max(round_even(float32(a) * b), c), d) + f, e where a product is NaN:
+ *                   out, a, b, c, d, e, f; .s: b is one element, as c, d, e, of float32, and f,
+ *                   of int32, are
  *     fill.T        out, one element, repeated
  *     copy.W        out, a: equal or disjoint
  *     gather.W      out[i] = a[index[i]]: out, a, index (int64)

@@ -7,7 +7,7 @@
  *
  * Elements outside of X are zeros, which are multiplied too. One accumulator per element takes
  * its terms in the order of i, then j, as tiles do (tile.h): a result is the same bit for bit
- * however rows and columns are cut into calls. BIAS is one element of a plane; it is
+ * however rows and columns are cut into calls. Sums of integers wrap. BIAS is one element of a plane; it is
  * added, and each bound is kept, where its flag is set.
  */
 #ifndef CPU_DEPTHWISE_H
@@ -42,6 +42,7 @@ enum {
     CPU_DEPTHWISE_FLAGS,
     CPU_DEPTHWISE_LOW, /* bits of a float, or double, that is no NaN */
     CPU_DEPTHWISE_HIGH,
+    CPU_DEPTHWISE_ZERO, /* what is subtracted of elements of X within it, if these are integers */
     CPU_DEPTHWISE_NINT
 };
 enum {
@@ -50,8 +51,9 @@ enum {
     CPU_DEPTHWISE_AT_MOST = 4,
 };
 
-/* Of set `isa`, for float32 and float64; NULL: there is none of the type, or set. */
-const struct cpu_callee *cpu_depthwise_find(enum cpu_isa isa, bt_dtype dtype);
+/* Of set `isa`, by types of X and Y: float32 and float64; or, of X in int16, uint8 or int8 and W in
+ * int16, sums in int32, which have no bounds. NULL: there is none of the types, or set. */
+const struct cpu_callee *cpu_depthwise_find(enum cpu_isa isa, bt_dtype x, bt_dtype y);
 
 extern const struct cpu_callee cpu_depthwise_avx2[], cpu_depthwise_avx512[];
 

@@ -176,14 +176,19 @@ static inline double_vector double_pick_sort(double_vector sums)
 #define NAME(stem)     stem##_f64
 #include "depthwise_float.h"
 
+#include "depthwise_short.h"
+
 /* For each tap of a row. */
-enum { DEPTHWISE_PS = 70 };
-#define ROW(name, run, TYPE)                                                \
-    {                                                                       \
-        name DEPTHWISE_SUFFIX, run, CPU_DEPTHWISE, TYPE, TYPE, DEPTHWISE_PS \
+enum { DEPTHWISE_PS = 70, SHORT_PS = 50 };
+#define ROW(name, run, Y, X, ps)                            \
+    {                                                       \
+        name DEPTHWISE_SUFFIX, run, CPU_DEPTHWISE, Y, X, ps \
     }
 const struct cpu_callee DEPTHWISE_CALLEES[] = {
-    ROW("depthwise_f32_", run_f32, BT_FLOAT32),
-    ROW("depthwise_f64_", run_f64, BT_FLOAT64),
+    ROW("depthwise_f32_", run_f32, BT_FLOAT32, BT_FLOAT32, DEPTHWISE_PS),
+    ROW("depthwise_f64_", run_f64, BT_FLOAT64, BT_FLOAT64, DEPTHWISE_PS),
+    ROW("depthwise_i16_", run_i16, BT_INT32, BT_INT16, SHORT_PS),
+    ROW("depthwise_u8_", run_u8, BT_INT32, BT_UINT8, SHORT_PS),
+    ROW("depthwise_s8_", run_s8, BT_INT32, BT_INT8, SHORT_PS),
     { 0 },
 };

@@ -5,16 +5,9 @@
  */
 #include "pairs.h"
 
-#include "vectors.h"
+#include "shorts.h"
 
 enum { LANES = VECTOR_NBYTES / sizeof(int32_t), PAIRS_PS = 60 };
-
-typedef int16_t short_vector __attribute__((vector_size(VECTOR_NBYTES)));
-
-static inline short_vector spread_zero(int64_t zero)
-{
-    return (int16_t)zero - (short_vector){ 0 };
-}
 
 /* { first[0], second[0] }, { first[1], second[1] } ... */
 static inline void put_pairs(int32_t *to, short_vector first, short_vector second)
@@ -31,22 +24,11 @@ static inline uint32_t pair_of(int32_t first, int32_t second)
 }
 
 #define PAIRS_OF(name, ELEMENT)                                                         \
-    typedef ELEMENT name##_vector                                                       \
-        __attribute__((vector_size(VECTOR_NBYTES / 2 * sizeof(ELEMENT))));              \
-                                                                                        \
-    /* A vector of elements without their zero point. */                                \
-    static inline short_vector name##_load(const ELEMENT *from, short_vector zero)      \
-    {                                                                                   \
-        name##_vector v;                                                                \
-        memcpy(&v, from, sizeof(v));                                                    \
-        return __builtin_convertvector(v, short_vector) - zero;                         \
-    }                                                                                   \
-                                                                                        \
     /* Of one column, pairs are what is side by side. */                                \
     static void name##_column(int32_t *to, const ELEMENT *from, const int64_t *n)       \
     {                                                                                   \
         const int32_t zero = (int32_t)n[CPU_PAIRS_ZERO];                                \
-        const short_vector zeros = spread_zero(zero);                                   \
+        const short_vector zeros = short_spread(zero);                                  \
         const int64_t npair = n[CPU_PAIRS_K] / 2;                                       \
         int64_t i = 0;                                                                  \
         for (; i + LANES <= npair; i += LANES)                                          \
@@ -65,7 +47,7 @@ static inline uint32_t pair_of(int32_t first, int32_t second)
     {                                                                                   \
         const int64_t stride = n[CPU_PAIRS_N_STRIDE], count = n[CPU_PAIRS_N];           \
         const int32_t zero = (int32_t)n[CPU_PAIRS_ZERO];                                \
-        const short_vector zeros = spread_zero(zero);                                   \
+        const short_vector zeros = short_spread(zero);                                  \
         const ELEMENT *second = from + n[CPU_PAIRS_K_STRIDE];                           \
         int64_t j = 0;                                                                  \
         for (; stride == 1 && j + 2 * LANES <= count; j += 2 * LANES)                   \

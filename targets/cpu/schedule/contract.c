@@ -443,7 +443,7 @@ static bt_status tile_stage(bt_graph *g, const struct cpu_config *config, uint32
         BT_TRY(split_parts(g, config, stage));
     if (!stage->tiling.tile)
         return NULL;
-    cpu_contract_depthwise(&stage->tiling, &stage->depthwise);
+    cpu_contract_depthwise(g, &stage->tiling, &stage->depthwise);
     array = *g->arrays[stage->array];
     BT_TRY(choose_way(g, config, &array, stage));
     stage->nfactor = g->narray - stage->first;

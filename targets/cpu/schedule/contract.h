@@ -69,6 +69,10 @@ struct cpu_contraction {
 const bt_node *cpu_factor_make(bt_graph *, const bt_array *stage, const bt_node *reduce,
                                const bt_node *factor, bt_dtype, int by_index);
 
+/* A factor that is stored without its zero point, of 8 bits with it: 1, and the operand is these,
+ * with what is to be subtracted. */
+int cpu_read_codes(const bt_graph *, struct cpu_operand *);
+
 /* ---- sizes: numbers, or expressions of dims; NULL where an argument is ---- */
 
 static inline const bt_node *cpu_plus(bt_graph *g, const bt_node *a, const bt_node *b)
@@ -387,7 +391,9 @@ struct cpu_depthwise {
     uint32_t y, tap_y, tap_x;
     int64_t ntap, step; /* along rows, and as many along columns */
 };
-void cpu_contract_depthwise(const struct cpu_tiling *, struct cpu_depthwise *);
+/* Its data may become what it is made of. */
+void cpu_contract_depthwise(const bt_graph *, struct cpu_tiling *,
+                            struct cpu_depthwise *);
 /* As cpu_emit_contraction. */
 int cpu_emit_depthwise(bt_loops *, const struct cpu_tiling *,
                        const struct cpu_depthwise *, const struct cpu_config *,

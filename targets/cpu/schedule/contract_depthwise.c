@@ -73,15 +73,23 @@ static int is_guarded(const struct cpu_operand *o, uint32_t end)
     return 0;
 }
 
-void cpu_contract_depthwise(const struct cpu_tiling *p, struct cpu_depthwise *out)
+/* Of floats a line; of integers what would be one, were there lines of them. */
+static int may_be_depthwise(const struct cpu_tiling *p)
+{
+    const bt_dtype a = p->a->dtype, b = p->b->dtype, c = p->tile->c;
+    return c == BT_INT32 ? p->m < 0 && a == BT_INT16 && b == BT_INT16
+                         : p->is_line && a == c && b == c;
+}
+
+void cpu_contract_depthwise(const bt_graph *g, struct cpu_tiling *p,
+                            struct cpu_depthwise *out)
 {
     const struct cpu_operand *o = p->b;
     const uint32_t x_axis = o->rank - 1, y_axis = o->rank - 2;
     struct window x, y;
     *out = (struct cpu_depthwise){ .by = NULL };
-    if (!p->is_line || p->b_kind == CPU_B_PANELS || o->rank < 2 ||
+    if (!may_be_depthwise(p) || p->b_kind == CPU_B_PANELS || o->rank < 2 ||
         is_guarded(p->a, p->a->rank) || is_guarded(o, y_axis) ||
-        p->a->dtype != p->tile->c || o->dtype != p->tile->c ||
         !look_at_window(p, x_axis, &x) || !look_at_window(p, y_axis, &y) ||
         x.out != (int32_t)p->n || x.step != y.step || is_in_weights(p, (uint32_t)y.out))
         return;
@@ -101,7 +109,12 @@ void cpu_contract_depthwise(const struct cpu_tiling *p, struct cpu_depthwise *ou
     out->tap_y = (uint32_t)y.tap;
     out->tap_x = (uint32_t)x.tap;
     out->step = x.step;
-    out->by = cpu_depthwise_find(p->tile->isa, p->tile->c);
+    out->by = cpu_depthwise_find(p->tile->isa, o->dtype, p->tile->c);
+    struct cpu_operand codes = *o;
+    if (out->by && p->tile->c == BT_INT32 && cpu_read_codes(g, &codes)) {
+        out->by = cpu_depthwise_find(p->tile->isa, codes.dtype, p->tile->c);
+        p->view.operands[o - p->view.operands] = codes;
+    }
 }
 
 /* ---- what is made of the sums ---- */
@@ -322,6 +335,7 @@ static int emit_call(const struct nest *t, const struct block *b)
         int_of(t, f->flags),
         int_of(t, f->low),
         int_of(t, f->high),
+        int_of(t, o->zero),
     };
     struct cpu_address addresses[] = {
         { t->s, y },

@@ -2,7 +2,8 @@
  * Factors that are not elements of an array as they lie: computed ones (an activation
  * before a convolution), shorter floats, elements found by a division of indices (a
  * reshape before a product). They become arrays of their own, over the axes of one that
- * they read, window by window, or over the indices that they depend on.
+ * they read, window by window, or over the indices that they depend on. Of some, tiles can read
+ * what they would be made of.
  */
 #include "contract.h"
 
@@ -188,4 +189,27 @@ const bt_node *cpu_factor_make(bt_graph *g, const bt_array *stage, const bt_node
     if (!found && !g->status)
         found = by_indices(g, stage, reduce, factor, dtype);
     return found;
+}
+
+/* ---- codes ---- */
+
+int cpu_read_codes(const bt_graph *g, struct cpu_operand *o)
+{
+    const bt_array *stored = g->arrays[o->array];
+    bt_view_factor f;
+    if (!stored->body || !bt_view_factor_of(stored->body, &f) || f.zeros ||
+        (f.dtype != BT_UINT8 && f.dtype != BT_INT8) || f.read->narg != stored->rank)
+        return 0;
+    for (uint32_t a = 0; a < stored->rank; a++) {
+        const bt_node *index = f.read->args[a];
+        const int is_own = index->kind == BT_NODE_INDEX && index->which == a;
+        if ((!is_own && !cpu_is_size(stored->extents[a], 1)) ||
+            (!is_own && !cpu_is_size(index, 0)) ||
+            g->arrays[f.read->which]->extents[a] != stored->extents[a])
+            return 0;
+    }
+    o->array = f.read->which;
+    o->dtype = f.dtype;
+    o->zero = f.zero;
+    return 1;
 }

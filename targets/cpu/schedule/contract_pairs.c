@@ -97,28 +97,6 @@ static const struct cpu_tile *choose_tile(const bt_graph *g,
                : cpu_tile_of_pairs(config->isa, BT_FLOAT32, config->accuracy != CPU_FAST);
 }
 
-/* A factor that is stored without its zero point, of 8 bits with it: these are read, and pairs are
- * made of the differences. */
-static void read_codes(const bt_graph *g, struct cpu_operand *o)
-{
-    const bt_array *stored = g->arrays[o->array];
-    bt_view_factor f;
-    if (!stored->body || !bt_view_factor_of(stored->body, &f) || f.zeros ||
-        (f.dtype != BT_UINT8 && f.dtype != BT_INT8) || f.read->narg != stored->rank)
-        return;
-    for (uint32_t a = 0; a < stored->rank; a++) {
-        const bt_node *index = f.read->args[a];
-        const int is_own = index->kind == BT_NODE_INDEX && index->which == a;
-        if ((!is_own && !cpu_is_size(stored->extents[a], 1)) ||
-            (!is_own && !cpu_is_size(index, 0)) ||
-            g->arrays[f.read->which]->extents[a] != stored->extents[a])
-            return;
-    }
-    o->array = f.read->which;
-    o->dtype = f.dtype;
-    o->zero = f.zero;
-}
-
 /* What makes pairs of the operand's terms. */
 static const struct cpu_callee *maker_of(const struct cpu_tiling *p,
                                          const struct cpu_operand *o)
@@ -161,7 +139,7 @@ struct cpu_tiling *cpu_contract_pairs(bt_graph *g, const bt_array *stage,
         return NULL;
     for (uint32_t i = 0; i < 2; i++) {
         if (tile->c == BT_INT32)
-            read_codes(g, &view.operands[i]);
+            (void)cpu_read_codes(g, &view.operands[i]);
         view.operands[i].extents[axis_of(&view, &o[i], paired)] = rows;
         view.operands[i].of = view.operands[i].dtype;
         view.operands[i].dtype = BT_UINT32;

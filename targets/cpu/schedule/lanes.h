@@ -86,7 +86,7 @@ struct cpu_part {
 struct cpu_call {
     const char *name;
     uint32_t naddress, ninteger; /* without the count */
-    struct cpu_value at[4];
+    struct cpu_value at[7];
     const bt_node *integers[5];
 };
 int cpu_emit(struct cpu_part *, const struct cpu_call *, int is_strip);
@@ -129,6 +129,10 @@ int cpu_eval(struct cpu_part *, const bt_node *, struct cpu_value *out);
 void cpu_drop(struct cpu_part *, const bt_node *);
 /* Where `to` is: in its dtype, for all lanes. */
 int cpu_eval_into(struct cpu_part *, const bt_node *, const struct cpu_value *to);
+/* Without conversions that change nothing on lanes. */
+const bt_node *cpu_bare(const bt_node *);
+/* The same, of which the statement makes one thing only; else NULL. */
+const bt_node *cpu_once(const struct cpu_part *, const bt_node *);
 /* For one for all: as the engine computes it; NULL: failure. */
 const bt_node *cpu_as_integer(struct cpu_part *, const bt_node *);
 
@@ -208,5 +212,17 @@ uint32_t cpu_order(struct vectoriser *, const bt_stmt *loop);
 /* ---- the end (vectorise_tidy.c) ---- */
 
 int cpu_tidy(struct vectoriser *, bt_stmts *body);
+
+/* A cast to codes of 8 bits of what is made of an integer sum: low, high and zero are whole numbers,
+ * of_nan is taken for NaN before the zero is added. */
+struct cpu_codes {
+    const bt_node *sum, *factor;
+    double low, high, of_nan;
+    int64_t zero;
+};
+/* 0: it is none. */
+int cpu_match_codes(const struct cpu_part *, const bt_node *, struct cpu_codes *);
+int cpu_make_codes(struct cpu_part *, const bt_node *, const struct cpu_codes *,
+                   const struct cpu_value *to, struct cpu_value *out);
 
 #endif

@@ -26,8 +26,7 @@ static int is_half(bt_dtype dtype)
     return cpu_lane_dtype(dtype) != dtype;
 }
 
-/* Without conversions that change nothing on lanes. */
-static const bt_node *bare(const bt_node *node)
+const bt_node *cpu_bare(const bt_node *node)
 {
     while (node->kind == BT_NODE_CAST && !is_half(node->dtype) &&
            cpu_lane_dtype(node->args[0]->dtype) == node->dtype)
@@ -147,7 +146,7 @@ static int count_uses(bt_map *uses, const bt_node *node)
     if (!bt_map_put(uses, node, (void *)(known + 1)))
         return 0;
     for (uint32_t i = 0; !known && i < node->narg; i++) {
-        if (!count_uses(uses, bare(node->args[i])))
+        if (!count_uses(uses, cpu_bare(node->args[i])))
             return 0;
     }
     return 1;
@@ -162,7 +161,7 @@ int cpu_statement_open(const struct cpu_part *p, struct cpu_part *out, bt_map *u
     bt_map_init(&out->made, p->lanes->v->scratch, 0);
     bt_map_init(uses, p->lanes->v->scratch, 0);
     for (uint32_t i = 0; i < nroot; i++) {
-        if (!count_uses(uses, bare(roots[i])))
+        if (!count_uses(uses, cpu_bare(roots[i])))
             return 0;
     }
     return 1;
@@ -184,7 +183,7 @@ void cpu_part_close(struct cpu_part *p)
 
 int cpu_eval(struct cpu_part *p, const bt_node *node, struct cpu_value *out)
 {
-    node = bare(node);
+    node = cpu_bare(node);
     for (const struct cpu_part *at = p; at; at = at->outer) {
         const struct made *known = bt_map_find(&at->made, node);
         if (known) {
@@ -202,7 +201,7 @@ int cpu_eval(struct cpu_part *p, const bt_node *node, struct cpu_value *out)
 
 void cpu_drop(struct cpu_part *p, const bt_node *node)
 {
-    struct made *made = bt_map_find(&p->made, bare(node));
+    struct made *made = bt_map_find(&p->made, cpu_bare(node));
     if (!made || made->left == 0 || --made->left)
         return;
     cpu_temp_free(p->lanes->v, &made->value);
@@ -229,7 +228,7 @@ const bt_node *cpu_as_integer(struct cpu_part *p, const bt_node *node)
     // what it stands in is kept for the statement
     if (!cpu_eval(p, node, &value))
         return NULL;
-    struct made *made = bt_map_find(&p->made, bare(node));
+    struct made *made = bt_map_find(&p->made, cpu_bare(node));
     if (made)
         made->left = 0;
     return bt_loops_read(p->lanes->v->loops, value.buffer, value.offset);
@@ -251,9 +250,9 @@ static int make_integer(struct cpu_part *p, const bt_node *node, struct cpu_valu
 
 /* ---- operators ---- */
 
-static const bt_node *once(const struct cpu_part *p, const bt_node *node)
+const bt_node *cpu_once(const struct cpu_part *p, const bt_node *node)
 {
-    node = bare(node);
+    node = cpu_bare(node);
     return (uintptr_t)bt_map_find(p->uses, node) == 1 ? node : NULL;
 }
 
@@ -297,7 +296,8 @@ static int call_on(struct cpu_part *p, const char *name, uint32_t n,
 static int match_fma(struct cpu_part *p, const bt_node *sum, const bt_node **args)
 {
     for (uint32_t i = 0; i < 2; i++) {
-        const bt_node *product = once(p, sum->args[i]), *c = bare(sum->args[1 - i]);
+        const bt_node *product = cpu_once(p, sum->args[i]),
+                      *c = cpu_bare(sum->args[1 - i]);
         if (!is_scalar(product, BT_SCALAR_MUL) || !cpu_is_varying(p->lanes, product) ||
             !cpu_is_varying(p->lanes, c))
             continue;
@@ -314,8 +314,8 @@ static int match_fma(struct cpu_part *p, const bt_node *sum, const bt_node **arg
 static const bt_node *sum_of_relu(const struct cpu_part *p, const bt_node *node)
 {
     for (uint32_t i = 0; is_scalar(node, BT_SCALAR_MAX) && i < 2; i++) {
-        const bt_node *sum = once(p, node->args[i]);
-        if (is_scalar(sum, BT_SCALAR_ADD) && is_number(bare(node->args[1 - i]), 0))
+        const bt_node *sum = cpu_once(p, node->args[i]);
+        if (is_scalar(sum, BT_SCALAR_ADD) && is_number(cpu_bare(node->args[1 - i]), 0))
             return sum;
     }
     return NULL;
@@ -326,7 +326,7 @@ static int match_gate(const struct cpu_part *p, const bt_node *product, const ch
                       const bt_node **args)
 {
     for (uint32_t i = 0; is_scalar(product, BT_SCALAR_MUL) && i < 2; i++) {
-        const bt_node *gate = once(p, product->args[i]);
+        const bt_node *gate = cpu_once(p, product->args[i]);
         args[0] = product->args[1 - i];
         *name = "mul_sigmoid";
         if (is_scalar(gate, BT_SCALAR_SIGMOID)) {
@@ -335,8 +335,9 @@ static int match_gate(const struct cpu_part *p, const bt_node *product, const ch
         }
         *name = "mul_erf_1";
         for (uint32_t k = 0; is_scalar(gate, BT_SCALAR_ADD) && k < 2; k++) {
-            const bt_node *erf = once(p, gate->args[k]);
-            if (!is_scalar(erf, BT_SCALAR_ERF) || !is_number(bare(gate->args[1 - k]), 1))
+            const bt_node *erf = cpu_once(p, gate->args[k]);
+            if (!is_scalar(erf, BT_SCALAR_ERF) ||
+                !is_number(cpu_bare(gate->args[1 - k]), 1))
                 continue;
             args[1] = erf->args[0];
             return 1;
@@ -367,7 +368,8 @@ static uint32_t match_pair(struct cpu_part *p, const bt_node *node, const char *
         return is_short ? 2 : 0;
     }
     for (uint32_t i = 0; i < 2 && node->narg == 2; i++) {
-        const bt_node *inner = once(p, node->args[i]), *other = bare(node->args[1 - i]);
+        const bt_node *inner = cpu_once(p, node->args[i]),
+                      *other = cpu_bare(node->args[1 - i]);
         const int is_6 = is_scalar(node, BT_SCALAR_MIN) && is_number(other, 6);
         const bt_node *clipped = is_6 ? sum_of_relu(p, inner) : NULL;
         if (is_short && clipped && !match_fma(p, clipped, args)) {
@@ -380,7 +382,7 @@ static uint32_t match_pair(struct cpu_part *p, const bt_node *node, const char *
     if (is_short && match_gate(p, node, name, args))
         return 2;
     const bt_node *difference =
-        is_scalar(node, BT_SCALAR_EXP) ? once(p, node->args[0]) : NULL;
+        is_scalar(node, BT_SCALAR_EXP) ? cpu_once(p, node->args[0]) : NULL;
     if (!is_short || !is_scalar(difference, BT_SCALAR_SUB))
         return 0;
     *name = "exp_sub";
@@ -402,8 +404,8 @@ static int make_scalar(struct cpu_part *p, const bt_node *node,
 }
 
 /* To a shorter float and back: that rounds. */
-static int make_cast(struct cpu_part *p, const bt_node *node, const struct cpu_value *to,
-                     struct cpu_value *out)
+static int make_cast_alone(struct cpu_part *p, const bt_node *node,
+                           const struct cpu_value *to, struct cpu_value *out)
 {
     struct vectoriser *v = p->lanes->v;
     struct cpu_value from, made;
@@ -419,6 +421,14 @@ static int make_cast(struct cpu_part *p, const bt_node *node, const struct cpu_v
     int ok = cpu_convert(p, BT_FLOAT32, 0, &made, out);
     cpu_temp_free(v, &made);
     return ok;
+}
+
+static int make_cast(struct cpu_part *p, const bt_node *node, const struct cpu_value *to,
+                     struct cpu_value *out)
+{
+    struct cpu_codes codes;
+    return cpu_match_codes(p, node, &codes) ? cpu_make_codes(p, node, &codes, to, out)
+                                            : make_cast_alone(p, node, to, out);
 }
 
 /* ---- choices ---- */
@@ -577,7 +587,7 @@ int cpu_eval_into(struct cpu_part *p, const bt_node *node, const struct cpu_valu
     struct cpu_value value, same;
     int is_kept = 0;
     if (!is_half(to->dtype))
-        node = bare(node);
+        node = cpu_bare(node);
     for (const struct cpu_part *at = p; at && !is_kept; at = at->outer) {
         const struct made *known = bt_map_find(&at->made, node);
         if (known) {

@@ -20,10 +20,13 @@ struct cpu_nest {
     const bt_node *c_row;            /* stride of a block of sums, or of the result */
     const bt_node *values[CPU_DIMS]; /* of loops around */
     const bt_node *a_at, *b_at;
-    const bt_node *m, *n;     /* numbers of the block */
-    const bt_node *columns;   /* of this block */
-    const bt_node *finite;    /* whether B is; NULL: that is not asked */
-    uint32_t has_near_halo;   /* B is made in each iteration of the loops around */
+    const bt_node *m, *n;   /* numbers of the block */
+    const bt_node *columns; /* of this block */
+    const bt_node *finite;  /* whether B is; NULL: that is not asked */
+    uint32_t has_near_halo; /* B is made in each iteration of the loops around */
+    const struct cpu_tiling
+        *near;       /* of panels made near each block of columns; NULL: none are */
+    uint32_t panels; /* where these are */
     struct cpu_finish finish; /* what calls do beside sums */
 };
 

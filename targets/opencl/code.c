@@ -48,9 +48,41 @@ static void put_number(bt_text *out, const ocl_number *number)
     }
 }
 
+/* The numbers of a product, in their order. */
+enum { PRODUCT_NUMBERS = 13 };
+static void product_numbers(const ocl_product *p, int64_t out[PRODUCT_NUMBERS])
+{
+    const int64_t numbers[PRODUCT_NUMBERS] = { p->batch,
+                                               p->m,
+                                               p->n,
+                                               p->k,
+                                               p->a.is_transposed,
+                                               p->a.row,
+                                               p->a.matrix,
+                                               p->b.is_transposed,
+                                               p->b.row,
+                                               p->b.matrix,
+                                               p->c.is_transposed,
+                                               p->c.row,
+                                               p->c.matrix };
+    memcpy(out, numbers, sizeof(numbers));
+}
+
+static void put_product(bt_text *out, const ocl_product *product)
+{
+    int64_t numbers[PRODUCT_NUMBERS];
+    put_u32(out, product != NULL);
+    if (!product)
+        return;
+    product_numbers(product, numbers);
+    for (uint32_t i = 0; i < PRODUCT_NUMBERS; i++)
+        put_i64(out, numbers[i]);
+}
+
 static void put_launch(bt_text *out, const ocl_launch *launch)
 {
     put_text(out, launch->text);
+    put_product(out, launch->product);
     put_u32(out, launch->narg);
     for (uint32_t i = 0; i < launch->narg; i++) {
         put_u32(out, launch->args[i].kind);
@@ -189,10 +221,59 @@ static ocl_arg get_arg(struct reader *r)
     return arg;
 }
 
+static int is_matrix(const ocl_matrices *m, int64_t rows, int64_t columns)
+{
+    const int64_t row = m->is_transposed ? rows : columns;
+    return m->is_transposed <= 1 && m->row >= row && m->row <= INT32_MAX &&
+           m->matrix >= 0 && m->matrix <= INT32_MAX;
+}
+
+static ocl_matrices get_matrices(struct reader *r)
+{
+    const int64_t is_transposed = get_i64(r);
+    ocl_matrices m = { 0 };
+    m.is_transposed =
+        is_transposed == 0 || is_transposed == 1 ? (uint32_t)is_transposed : 2;
+    m.row = get_i64(r);
+    m.matrix = get_i64(r);
+    return m;
+}
+
+static const ocl_product *get_product(struct reader *r)
+{
+    ocl_product *p = BT_NEW(r->arena, ocl_product);
+    if (get_u32(r) == 0 || !p)
+        return NULL;
+    int64_t *sizes[] = { &p->batch, &p->m, &p->n, &p->k };
+    for (uint32_t i = 0; i < 4; i++) {
+        *sizes[i] = get_i64(r);
+        if (*sizes[i] < 1 || *sizes[i] > INT32_MAX)
+            refuse(r, "a product has no sizes");
+    }
+    p->a = get_matrices(r);
+    p->b = get_matrices(r);
+    p->c = get_matrices(r);
+    if (!is_matrix(&p->a, p->m, p->k) || !is_matrix(&p->b, p->k, p->n) ||
+        !is_matrix(&p->c, p->m, p->n) || p->c.is_transposed)
+        refuse(r, "a product's matrices overlap themselves");
+    return p;
+}
+
+static int are_matrices(const ocl_launch *launch)
+{
+    for (uint32_t i = 0; i < launch->narg; i++) {
+        if (launch->args[i].kind != OCL_ARG_BUFFER &&
+            launch->args[i].kind != OCL_ARG_WORKSPACE)
+            return 0;
+    }
+    return launch->narg == 3;
+}
+
 static void get_launch(struct reader *r, ocl_launch *launch)
 {
     uint64_t group = 1;
     launch->text = get_text(r);
+    launch->product = get_product(r);
     launch->narg = get_count(r, MOST_ARGS, 12, "a launch has too many arguments");
     ocl_arg *args = BT_NEWS(r->arena, ocl_arg, launch->narg);
     launch->args = args;
@@ -207,8 +288,9 @@ static void get_launch(struct reader *r, ocl_launch *launch)
         group *= launch->groups[i].n ? 1 : 0;
     }
     launch->local_nbytes = get_u32(r);
-    if (!launch->text || !*launch->text || !args)
-        refuse(r, "a launch has no kernel");
+    if (!args || (launch->product ? launch->text || !are_matrices(launch)
+                                  : !launch->text || !*launch->text))
+        refuse(r, "a launch has no kernel, or a product not three matrices");
     if (group == 0 || group > MOST_LOCAL)
         refuse(r, "a launch has no groups, or such of too many work-items");
 }

@@ -4,7 +4,8 @@
  *     "baton opencl 1 DIGEST\n"   SHA-256 of all behind it
  *     name, ndim, nbuffer         numbers have 4 bytes, or 8 where they are int64; little endian
  *     faults                      their number; each: text, array, axis, extent
- *     launches                    their number; each: text, arguments, local, groups, local_nbytes
+ *     launches                    their number; each: text, 1 and the product or 0, arguments, local,
+ *                                 groups, local_nbytes
  *
  * A text is its bytes, with the NUL, behind their number; one that is NULL has none.
  */

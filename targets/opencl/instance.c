@@ -7,6 +7,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "blas.h"
 #include "driver.h"
 #include "queue.h"
 
@@ -23,6 +24,19 @@ static uint64_t budget(const struct ocl_facts *facts, uint64_t wanted)
         most = all < most ? all : most;
     }
     return wanted && wanted < most ? wanted : most;
+}
+
+/* Processors are faster by kernels of ours. Without CLBlast, or memory, these do as well. */
+static void open_blas(struct ocl_instance *o, const char *where)
+{
+    if (strcmp(where, "off") == 0 || (strcmp(where, "gpu") == 0 && o->facts.is_cpu))
+        return;
+    o->blas = bt_alloc(o->registry, sizeof(*o->blas));
+    if (o->blas && !ocl_blas_open(o->blas)) {
+        bt_free(o->registry, o->blas, sizeof(struct ocl_blas));
+        o->blas = NULL;
+    }
+    o->facts.device.has_blas = o->blas != NULL;
 }
 
 bt_status ocl_open(bt_ctx *ctx, const struct ocl_wish *wish, struct ocl_instance **out)
@@ -55,6 +69,7 @@ bt_status ocl_open(bt_ctx *ctx, const struct ocl_wish *wish, struct ocl_instance
         bt_free(o->registry, o, sizeof(*o));
         return status;
     }
+    open_blas(o, wish->blas);
     o->timeout_ns = wish->timeout_ns;
     o->budget = budget(&o->facts, wish->budget);
     *out = o;
@@ -64,6 +79,9 @@ bt_status ocl_open(bt_ctx *ctx, const struct ocl_wish *wish, struct ocl_instance
 void ocl_close(struct ocl_instance *o)
 {
     ocl_queues_destroy(o);
+    if (o->blas && !o->is_hung)
+        ocl_blas_forget(o->blas);
+    bt_free(o->registry, o->blas, sizeof(struct ocl_blas));
     if (!o->is_hung)
         o->cl.ReleaseContext(o->context);
     pthread_mutex_destroy(&o->lock);

@@ -26,12 +26,14 @@ struct ocl_wish {
     const char *library;
     const char *platform, *device; /* "": any */
     const char *cache;             /* of bt_cache_open */
+    const char *blas;              /* "gpu", "always", "off": where CLBlast multiplies */
     uint64_t timeout_ns;           /* 0: none */
     uint64_t budget;               /* bytes; 0: what the device has */
 };
 
 struct ocl_queue;
 struct ocl_piece;
+struct ocl_blas;
 
 struct ocl_instance {
     bt_registry *registry;
@@ -39,6 +41,7 @@ struct ocl_instance {
     cl_device_id device;
     cl_context context;
     struct ocl_facts facts;
+    struct ocl_blas *blas; /* NULL: it does not multiply */
     uint64_t timeout_ns, budget;
     char cache[OCL_PATH_NBYTES];
     pthread_mutex_t lock; /* of what follows */

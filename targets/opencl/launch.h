@@ -31,8 +31,21 @@ typedef struct ocl_arg {
     ocl_number number;
 } ocl_arg;
 
+/* Products of matrices of floats that a library computes: c[i] = a[i] b[i] for each i of the
+ * batch. Rows of a matrix lie `row` floats apart, the matrices `matrix` floats; one that is
+ * transposed has its columns there. */
+typedef struct ocl_matrices {
+    uint32_t is_transposed;
+    int64_t row, matrix;
+} ocl_matrices;
+typedef struct ocl_product {
+    int64_t batch, m, n, k; /* m rows and n columns of c, k terms each */
+    ocl_matrices a, b, c;
+} ocl_product;
+
 typedef struct ocl_launch {
-    const char *text;     /* of the kernel */
+    const char *text; /* of the kernel; NULL: it is a product, */
+    const ocl_product *product; /* ... of the first two of three buffers, into the third */
     uint32_t narg;
     const ocl_arg *args;
     uint32_t local[3];    /* work-items of a group */

@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "blas.h"
 #include "build.h"
 #include "code.h"
 #include "queue.h"
@@ -55,7 +56,7 @@ static bt_status read_kernel(bt_ctx *ctx, struct ocl_loaded *l, struct texts *t,
     const ocl_program *p = &kernel->code.program;
     kernel->entries = BT_NEWS(l->arena, uint32_t, p->nlaunch);
     for (uint32_t i = 0; kernel->entries && i < p->nlaunch; i++) {
-        if (!add_text(t, p->launches[i].text, &kernel->entries[i]))
+        if (p->launches[i].text && !add_text(t, p->launches[i].text, &kernel->entries[i]))
             return bt_no_memory();
     }
     return kernel->entries ? NULL : bt_no_memory();
@@ -96,6 +97,13 @@ static bt_status check_launch(bt_ctx *ctx, const struct ocl_loaded *l,
 {
     struct ocl_instance *o = l->instance;
     const ocl_launch *launch = &k->code.program.launches[which];
+    if (launch->product)
+        return o->blas ? NULL
+                       : bt_fail(ctx, BT_ERR_UNSUPPORTED,
+                                 "target opencl: %s is compiled for products by CLBlast, "
+                                 "which is "
+                                 "not there or not wanted (option blas)",
+                                 k->code.name);
     const struct entry *entry = &l->entries[k->entries[which]];
     cl_uint n = 0;
     const uint64_t group =
@@ -134,9 +142,8 @@ static bt_status load_all(bt_ctx *ctx, struct ocl_loaded *l, const char *head,
     l->entries = BT_NEWS(l->arena, struct entry, t.numbers.len);
     if (!bt_text_get(&t.source) || !l->entries)
         return bt_no_memory();
-    if (!t.numbers.len) // kernels that do nothing
-        return NULL;
-    BT_TRY(ocl_build(ctx, l->instance, &t.source, &l->program));
+    if (t.numbers.len) // else kernels do nothing, or products alone
+        BT_TRY(ocl_build(ctx, l->instance, &t.source, &l->program));
     l->nentry = t.numbers.len;
     for (uint32_t i = 0; i < l->nentry; i++)
         BT_TRY(open_entry(ctx, l, i));
@@ -208,21 +215,32 @@ static bt_status set(const struct launching *g, cl_kernel kernel, cl_uint *at,
 }
 
 /* Memory: the buffer, and where it begins there. */
-static bt_status set_memory(const struct launching *g, cl_kernel kernel,
-                            const ocl_arg *arg, int64_t value, cl_uint *at)
+static bt_status find_memory(const struct launching *g, const ocl_arg *arg,
+                             struct ocl_matrix *out)
 {
     const bt_kernel_call *call = g->call;
     const int is_buffer = arg->kind == OCL_ARG_BUFFER;
     const struct ocl_block *block =
         is_buffer ? call->buffers[arg->index] : call->workspace;
-    const int64_t offset = value + (int64_t)(!is_buffer      ? call->workspace_offset
-                                             : call->offsets ? call->offsets[arg->index]
-                                                             : 0);
     if (!block)
         return bt_fail(g->ctx, BT_ERR_ARGUMENT, "target opencl: %s is called without %s",
                        g->kernel->code.name, is_buffer ? "a buffer" : "its workspace");
-    BT_TRY(set(g, kernel, at, sizeof(cl_mem), &block->mem));
-    return set(g, kernel, at, sizeof(offset), &offset);
+    out->mem = block->mem;
+    out->offset =
+        (uint64_t)(arg->number.n ? ocl_number_value(&arg->number, call->dims) : 0) +
+        (!is_buffer      ? call->workspace_offset
+         : call->offsets ? call->offsets[arg->index]
+                         : 0);
+    return NULL;
+}
+
+static bt_status set_memory(const struct launching *g, cl_kernel kernel,
+                            const ocl_arg *arg, cl_uint *at)
+{
+    struct ocl_matrix memory;
+    BT_TRY(find_memory(g, arg, &memory));
+    BT_TRY(set(g, kernel, at, sizeof(cl_mem), &memory.mem));
+    return set(g, kernel, at, sizeof(memory.offset), &memory.offset);
 }
 
 static bt_status set_args(const struct launching *g, const ocl_launch *launch,
@@ -247,7 +265,7 @@ static bt_status set_args(const struct launching *g, const ocl_launch *launch,
             BT_TRY(set(g, kernel, &at, sizeof(number), &number));
             break;
         case OCL_ARG_LONG: BT_TRY(set(g, kernel, &at, sizeof(value), &value)); break;
-        default: BT_TRY(set_memory(g, kernel, arg, value, &at));
+        default: BT_TRY(set_memory(g, kernel, arg, &at));
         }
     }
     return NULL;
@@ -272,10 +290,20 @@ static bt_status count_items(const struct launching *g, const ocl_launch *launch
     return NULL;
 }
 
+static bt_status multiply(const struct launching *g, const ocl_launch *launch)
+{
+    struct ocl_matrix abc[3];
+    for (uint32_t i = 0; i < 3; i++)
+        BT_TRY(find_memory(g, &launch->args[i], &abc[i]));
+    return ocl_blas_multiply(g->ctx, g->queue, g->command, launch->product, abc);
+}
+
 static bt_status launch_one(const struct launching *g, uint32_t which)
 {
     struct ocl_instance *o = g->queue->instance;
     const ocl_launch *launch = &g->kernel->code.program.launches[which];
+    if (launch->product)
+        return multiply(g, launch);
     const cl_kernel kernel = g->loaded->entries[g->kernel->entries[which]].at;
     size_t local[3], global[3];
     int is_empty;

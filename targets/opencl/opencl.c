@@ -19,7 +19,7 @@
 #include "queue.h"
 
 struct options {
-    const char *platform, *device, *schedules, *library, *cache;
+    const char *platform, *device, *schedules, *blas, *library, *cache;
     int64_t memory_mb, timeout_ms;
 };
 static const bt_attr options[] = {
@@ -31,6 +31,10 @@ static const bt_attr options[] = {
             "processor, else the first"),
     BT_ATTR_CHOICE(struct options, schedules, "device", "device|cpu|gpu",
                    "what kernels are made for: the device's kind, or another"),
+    BT_ATTR_CHOICE(
+        struct options, blas, "gpu", "gpu|always|off",
+        "where CLBlast multiplies large matrices, if it is there: not on processors, "
+        "always, never"),
     BT_ATTR(struct options, library, STRING, "libOpenCL.so.1", "the OpenCL library"),
     BT_ATTR(struct options, cache, STRING, "",
             "folder of programs that were built, or off; empty: BATON_CACHE, or "
@@ -43,7 +47,7 @@ static const bt_attr options[] = {
         "a command that takes longer is given up, and the device lost; 0: none is"),
     { 0 },
 };
-static const char *const compile_options[] = { "schedules", NULL };
+static const char *const compile_options[] = { "schedules", "blas", NULL };
 static const char *const unnamed_options[] = { "library", "cache", "memory_mb",
                                                "timeout_ms", NULL };
 
@@ -54,6 +58,7 @@ static bt_status open(bt_ctx *ctx, const void *values, void **self)
                                    .platform = o->platform,
                                    .device = o->device,
                                    .cache = o->cache,
+                                   .blas = o->blas,
                                    .budget = (uint64_t)o->memory_mb << 20,
                                    .timeout_ns = (uint64_t)o->timeout_ms * 1000000 };
     struct ocl_instance *instance;

@@ -21,6 +21,7 @@ static inline void open_as(struct ocl_wish wish)
     wish.platform = wish.platform ? wish.platform : "";
     wish.device = wish.device ? wish.device : "";
     wish.cache = wish.cache ? wish.cache : "off";
+    wish.blas = wish.blas ? wish.blas : "off";
     bt_status status = ocl_open(ctx, &wish, &device);
     if (status)
         snprintf(why_not, sizeof(why_not), "%s", status->message);

@@ -27,9 +27,11 @@ static int close_fake(void **state)
 
 static bt_status open_named(const char *library, const char *platform, const char *name)
 {
-    const struct ocl_wish wish = {
-        .library = library, .platform = platform, .device = name, .cache = "off"
-    };
+    const struct ocl_wish wish = { .library = library,
+                                   .platform = platform,
+                                   .device = name,
+                                   .cache = "off",
+                                   .blas = "off" };
     device = NULL;
     return ocl_open(ctx, &wish, &device);
 }
@@ -118,6 +120,7 @@ static bt_status run_all(struct run *r)
                                    .platform = "",
                                    .device = "",
                                    .cache = "off",
+                                   .blas = "off",
                                    .timeout_ns = r->timeout_ns };
     uint64_t value = 0;
     BT_TRY(ocl_open(ctx, &wish, &device));

@@ -392,7 +392,8 @@ bt_status ocl_contraction_of(struct ocl_maker *m, uint32_t stage, ocl_contractio
     const uint64_t met = c->reads[0]->free | (c->reads[1] ? c->reads[1]->free : 0);
     if ((met & axes) != (own & axes))
         return NULL;
-    *launch = c->reads[1] && c->n.n          ? ocl_contract_tiles
+    *launch = ocl_is_product(m, array, c) ? ocl_contract_product
+              : c->reads[1] && c->n.n               ? ocl_contract_tiles
               : is_by_lines(m, array, c) ? ocl_contract_lines
                                          : NULL;
     // vectors are of floats, and those of every second element end behind it

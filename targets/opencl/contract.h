@@ -50,8 +50,10 @@ int64_t ocl_dims_size(const ocl_dims *);
 typedef bt_status ocl_contract_fn(struct ocl_maker *, uint32_t stage, const ocl_contraction *);
 bt_status ocl_contraction_of(struct ocl_maker *, uint32_t stage, ocl_contraction *out,
                              ocl_contract_fn **launch) BT_MUST_USE;
-/* By tiles; by lanes along the last axis. */
-ocl_contract_fn ocl_contract_tiles, ocl_contract_lines;
+/* By tiles; by lanes along the last axis; by a library. */
+ocl_contract_fn ocl_contract_tiles, ocl_contract_lines, ocl_contract_product;
+/* Whether a library computes it. */
+int ocl_is_product(const struct ocl_maker *, const bt_array *stage, const ocl_contraction *);
 
 /* ---- texts ---- */
 

@@ -416,6 +416,14 @@ bt_status ocl_enqueue(bt_ctx *ctx, void *loaded, uint32_t kernel,
     return ocl_end(g.queue, g.command, launch_all(&g));
 }
 
+void ocl_describe(void *loaded, bt_text *out)
+{
+    const struct ocl_loaded *l = loaded;
+    const struct ocl_facts *f = &l->instance->facts;
+    bt_text_addf(out, "device %s, driver %s: %u kernels in one program%s\n", f->name,
+                 f->driver, l->nentry, l->instance->blas ? ", products by CLBlast" : "");
+}
+
 bt_status ocl_kernel_fault(bt_ctx *ctx, const struct ocl_loaded *l, uint32_t kernel,
                            int32_t fault)
 {

@@ -134,6 +134,7 @@ static const bt_target targets[] = {
         .compile = compile,
         .load = load,
         .unload = ocl_unload,
+        .describe = ocl_describe,
         .alloc = ocl_alloc,
         .free = ocl_free,
         .space = ocl_space,

@@ -129,10 +129,18 @@ static void write_times(struct ocl_queue *q, const struct ocl_command *c)
     q->end_ns = end;
 }
 
+/* Of a queue that was closed and is another thread's by now, nothing else may be looked at. */
+static int is_done(const struct ocl_queue *q, uint64_t value)
+{
+    return value <= __atomic_load_n(&q->done, __ATOMIC_ACQUIRE);
+}
+
 bt_status ocl_check_waits(bt_ctx *ctx, const struct ocl_command *c)
 {
     for (uint32_t i = 0; i < c->nwait; i++) {
         struct ocl_queue *other = c->waits[i].queue;
+        if (is_done(other, c->waits[i].value))
+            continue;
         ocl_retire(ctx, other, c->waits[i].value);
         if (other->failed && other->failed <= c->waits[i].value)
             return bt_fail(ctx, other->code, "%s", other->why);
@@ -150,7 +158,7 @@ static bt_status retire_first(bt_ctx *ctx, struct ocl_queue *q)
     if (c->times)
         write_times(q, c);
     ocl_pieces_settle(q, c->value, 0);
-    q->done = c->value;
+    __atomic_store_n(&q->done, c->value, __ATOMIC_RELEASE);
     return NULL;
 }
 
@@ -184,7 +192,7 @@ static cl_event event_of(const struct ocl_queue *q, uint64_t value)
     const struct ocl_command *c = q->first;
     while (c && c->value < value)
         c = c->next;
-    return c && value > q->done ? c->last : NULL;
+    return c ? c->last : NULL;
 }
 
 static bt_status find_events(bt_ctx *ctx, const struct ocl_queue *q,
@@ -195,6 +203,8 @@ static bt_status find_events(bt_ctx *ctx, const struct ocl_queue *q,
         if (other->instance != q->instance)
             return bt_fail(ctx, BT_ERR_INTERNAL,
                            "target opencl: an event of another instance");
+        if (is_done(other, c->waits[i].value))
+            continue;
         if (other->failed && other->failed <= c->waits[i].value)
             return bt_fail(ctx, other->code, "%s", other->why);
         const cl_event event = other == q ? NULL : event_of(other, c->waits[i].value);

@@ -534,6 +534,17 @@ static uint32_t place_of(const struct ocl_writer *w, uint32_t buffer)
     return OCL_OUTPUT + i;
 }
 
+bt_status ocl_memory(struct ocl_writer *w, uint32_t buffer, const bt_node **at, ocl_arg *out)
+{
+    *out = (ocl_arg){ .kind = OCL_ARG_BUFFER };
+    if (w->loops->roles.at[buffer] == BT_BUFFER_TEMP && !w->packs[buffer]) {
+        out->kind = OCL_ARG_WORKSPACE;
+        return ocl_place_temp(w->maker, w->loops, buffer, at);
+    }
+    out->index = place_of(w, buffer);
+    return NULL;
+}
+
 static bt_status add_buffers(struct ocl_writer *w, bt_text *params, bt_text *starts,
                              ocl_args *args)
 {
@@ -541,17 +552,13 @@ static bt_status add_buffers(struct ocl_writer *w, bt_text *params, bt_text *sta
         const bt_array *array = w->loops->graph->arrays[i];
         const char *type = ocl_element_type(array->dtype);
         const char *is_const = w->touched[i] & OCL_WRITTEN ? "" : "const ";
-        ocl_arg arg = { .kind = OCL_ARG_BUFFER };
+        const bt_node *at = NULL;
+        ocl_arg arg;
         if (is_local(w, i) || !w->touched[i])
             continue;
-        if (w->loops->roles.at[i] == BT_BUFFER_TEMP && !w->packs[i]) {
-            const bt_node *at;
-            arg.kind = OCL_ARG_WORKSPACE;
-            BT_TRY(ocl_place_temp(w->maker, w->loops, i, &at));
+        BT_TRY(ocl_memory(w, i, &at, &arg));
+        if (at)
             BT_TRY(ocl_number_of(w->maker->ctx, w->maker->arena, at, &arg.number));
-        } else {
-            arg.index = place_of(w, i);
-        }
         bt_text_addf(params, "%s__global %s%s *restrict %s, const long %s_at",
                      args->len ? ", " : "", is_const, type, array->name, array->name);
         bt_text_addf(starts,

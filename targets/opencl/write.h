@@ -95,6 +95,9 @@ void ocl_locals(struct ocl_writer *, bt_text *to);
  * these words. */
 void ocl_take(struct ocl_writer *, const bt_stmt *, const char *acc, const char *acc2);
 
+/* A buffer as an argument; *at: where in the workspace, if it is there. */
+bt_status ocl_memory(struct ocl_writer *, uint32_t buffer, const bt_node **at,
+                     ocl_arg *out) BT_MUST_USE;
 /* The kernel whose body was written: its text and arguments. `extents` of groups: numbers of the
  * loops' graph. */
 struct ocl_geometry {

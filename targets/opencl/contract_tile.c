@@ -107,7 +107,7 @@ static void add_rows(struct ocl_writer *w, const struct ocl_tile *t)
             ocl_line(w, "at%" PRIu32 "s[%" PRIu32 "] = at%" PRIu32 ";", m->at[i].index, r,
                      m->at[i].index);
         ocl_line(w, "__global const %s *const a_%" PRIu32 " = a + (%s);",
-                 ocl_element_type(t->loops->graph->arrays[a]->dtype), r, place);
+                 ocl_element_type(&w->x, t->loops->graph->arrays[a]->dtype), r, place);
     }
     w->x.failed |= step.failed;
 }
@@ -245,7 +245,7 @@ static bt_status add_tiles(struct ocl_tile *t)
                  ocl_tile_name(t, t->panels), ocl_tile_number(&w, t->nbatch), t->width);
     ocl_tile_digits(&w, &c->batch, "batch");
     ocl_line(&w, "__global const %s *const a = %s + (%s);",
-             ocl_element_type(t->loops->graph->arrays[a]->dtype), ocl_tile_name(t, a),
+             ocl_element_type(&w.x, t->loops->graph->arrays[a]->dtype), ocl_tile_name(t, a),
              ocl_tile_offset(&w, &c->batch, 0, ocl_tile_number(&w, c->a_at)));
     ocl_line(&w, "for (int m0 = first * %" PRIu32 "; m0 < m && m0 < (first + tiles) * %" PRIu32
                  "; m0 += %" PRIu32 ") {",

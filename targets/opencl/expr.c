@@ -77,9 +77,9 @@ static const struct element *element_of(bt_dtype dtype)
     return &elements[i];
 }
 
-const char *ocl_element_type(bt_dtype dtype)
+const char *ocl_element_type(const struct ocl_exprs *x, bt_dtype dtype)
 {
-    return element_of(dtype)->type;
+    return dtype == BT_FLOAT16 && x->is_cpu ? "ushort" : element_of(dtype)->type;
 }
 
 int ocl_is_int(int64_t low, int64_t high)
@@ -91,7 +91,7 @@ const char *ocl_loaded(struct ocl_exprs *x, bt_dtype dtype, const char *array,
                        const char *at)
 {
     const struct element *element = element_of(dtype);
-    if (dtype == BT_FLOAT16)
+    if (dtype == BT_FLOAT16 && !x->is_cpu)
         return ocl_form(x, "vload_half(%s, %s)", at, array);
     if (element->code)
         return ocl_form(x, "f32_of_%s(%s[%s])", element->code, array, at);
@@ -102,7 +102,7 @@ const char *ocl_stored(struct ocl_exprs *x, bt_dtype dtype, const char *array,
                        const char *at, const char *value)
 {
     const struct element *element = element_of(dtype);
-    if (dtype == BT_FLOAT16)
+    if (dtype == BT_FLOAT16 && !x->is_cpu)
         return ocl_form(x, "vstore_half_rte(%s, %s, %s);", value, at, array);
     if (element->code)
         return ocl_form(x, "%s[%s] = f32_to_%s(%s);", array, at, element->code, value);
@@ -159,7 +159,7 @@ const char *ocl_wrapped(struct ocl_exprs *x, bt_dtype dtype, const char *value)
     if (dtype == BT_BOOL)
         return ocl_form(x, "(%s & 1)", value);
     if (BT_DTYPE_BITS(dtype) < 32)
-        return ocl_form(x, "(int)(%s)%s", ocl_element_type(dtype), value);
+        return ocl_form(x, "(int)(%s)%s", ocl_element_type(x, dtype), value);
     return value;
 }
 
@@ -222,8 +222,6 @@ static const char *builtin_of(uint32_t which)
     case BT_SCALAR_ROUND:
     case BT_SCALAR_SQRT:
     case BT_SCALAR_RSQRT:
-    case BT_SCALAR_EXP:
-    case BT_SCALAR_EXP2:
     case BT_SCALAR_EXPM1:
     case BT_SCALAR_LOG:
     case BT_SCALAR_LOG2:
@@ -248,6 +246,8 @@ static const char *builtin_of(uint32_t which)
 static int is_builtin_of_double(uint32_t which)
 {
     switch (which) {
+    case BT_SCALAR_EXP:
+    case BT_SCALAR_EXP2:
     case BT_SCALAR_POW:
     case BT_SCALAR_ATAN2:
     case BT_SCALAR_TAN:
@@ -368,6 +368,6 @@ const char *ocl_cast(struct ocl_exprs *x, bt_dtype to, const struct ocl_operand 
         return ocl_form(x, "%s_to_%s(%s)", family_of(from->dtype)->prefix,
                         element_of(to)->integer, value);
     if (BT_DTYPE_BITS(to) < 32)
-        return ocl_form(x, "(int)(%s)%s", ocl_element_type(to), value);
+        return ocl_form(x, "(int)(%s)%s", ocl_element_type(x, to), value);
     return to == from->dtype ? value : ocl_form(x, "(%s)%s", ocl_value_type(to), value);
 }

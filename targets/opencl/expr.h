@@ -11,6 +11,7 @@
 
 struct ocl_exprs {
     bt_arena *arena; /* of the texts */
+    int is_cpu;      /* vectors are made of plain arithmetic, not of the device's functions */
     int failed;      /* there was no memory: texts are "" */
 };
 
@@ -25,7 +26,7 @@ struct ocl_operand {
 const char *ocl_form(struct ocl_exprs *, const char *format, ...) BT_PRINTF(2, 3);
 /* Of a value: "int"; and of an element in memory: "char". */
 const char *ocl_value_type(bt_dtype);
-const char *ocl_element_type(bt_dtype);
+const char *ocl_element_type(const struct ocl_exprs *, bt_dtype);
 /* Whether numbers between these are of type int. */
 int ocl_is_int(int64_t low, int64_t high);
 const char *ocl_integer(struct ocl_exprs *, int64_t, bt_dtype);

@@ -79,6 +79,54 @@ UNSIGNED(u64, ulong)
 
 /* ---- floats ---- */
 
+/* exp(r) - 1 - r of |r| <= ln(2) / 2                                              2^-22.8 */
+static float f32_exp_rest(float r)
+{
+    const float z = r * r, high = 0x1.6d10fcp-10f * r + 0x1.120b62p-7f;
+    const float low = 0x1.55551ap-5f * r + 0x1.5554dep-3f;
+    return ((high * z + low) * r + 0.5f) * z;
+}
+
+/* 2^f of |f| <= 1/2, less 1                                                       2^-26.3 */
+static float f32_exp2_rest(float f)
+{
+    const float z = f * f, high = 0x1.44138ap-13f * f + 0x1.5f089p-10f;
+    const float middle = 0x1.3b2a54p-7f * f + 0x1.c6af6cp-5f;
+    return 0x1.62e43p-1f * f + ((high * z + middle) * f + 0x1.ebfbep-3f) * z;
+}
+
+/* 2^k of a whole number k that was added to 0x1.8p23, which leaves it in the low bits. */
+static float f32_power(float whole)
+{
+    return as_float((as_uint(whole) << 23) + 0x3f800000u);
+}
+
+/* x * 2^k of such a number, in two steps, each within the exponents that there are. */
+static float f32_scale(float x, float whole)
+{
+    const uint k = as_uint(whole) - (0x4b400000u - 512), half_way = k >> 1;
+    return x * as_float((half_way + (127 - 256)) << 23) *
+           as_float((k - half_way + (127 - 256)) << 23);
+}
+
+/* Beyond the limits all is inf, or 0; a NaN stays. Plain arithmetic, of which loops make vectors. */
+static float f32_exp(float a)
+{
+    float x = a < -104.0f ? -104.0f : a;
+    x = x > 89.0f ? 89.0f : x;
+    const float whole = x * 0x1.715476p+0f + 0x1.8p23f, k = whole - 0x1.8p23f;
+    const float r = (x - k * 0x1.63p-1f) - k * -0x1.bd0106p-13f;
+    return f32_scale(1 + (r + f32_exp_rest(r)), whole);
+}
+
+static float f32_exp2(float a)
+{
+    float x = a < -151.0f ? -151.0f : a;
+    x = x > 129.0f ? 129.0f : x;
+    const float whole = x + 0x1.8p23f;
+    return f32_scale(1 + f32_exp2_rest(x - (whole - 0x1.8p23f)), whole);
+}
+
 #define FLOATS(p, type)                                                                         \
     static type p##_max(type a, type b) { return a > b || a != a ? a : b; }                     \
     static type p##_min(type a, type b) { return a < b || a != a ? a : b; }                     \
@@ -90,7 +138,7 @@ UNSIGNED(u64, ulong)
     }                                                                                           \
     static type p##_sigmoid(type a)                                                             \
     {                                                                                           \
-        const type e = exp(-fabs(a));                                                           \
+        const type e = p##_exp(-fabs(a));                                                       \
         return (a < 0 ? e : (type)1) / (1 + e);                                                 \
     }
 FLOATS(f32, float)
@@ -134,28 +182,6 @@ BY_DOUBLE(atan)
 BY_DOUBLE(atanh)
 BY_DOUBLE_OF_TWO(atan2)
 BY_DOUBLE_OF_TWO(pow)
-
-/* exp(r) - 1 - r of |r| <= ln(2) / 2                                              2^-22.8 */
-static float f32_exp_rest(float r)
-{
-    const float z = r * r, high = 0x1.6d10fcp-10f * r + 0x1.120b62p-7f;
-    const float low = 0x1.55551ap-5f * r + 0x1.5554dep-3f;
-    return ((high * z + low) * r + 0.5f) * z;
-}
-
-/* 2^f of |f| <= 1/2, less 1                                                       2^-26.3 */
-static float f32_exp2_rest(float f)
-{
-    const float z = f * f, high = 0x1.44138ap-13f * f + 0x1.5f089p-10f;
-    const float middle = 0x1.3b2a54p-7f * f + 0x1.c6af6cp-5f;
-    return 0x1.62e43p-1f * f + ((high * z + middle) * f + 0x1.ebfbep-3f) * z;
-}
-
-/* 2^k of a whole number k that was added to 0x1.8p23, which leaves it in the low bits. */
-static float f32_power(float whole)
-{
-    return as_float((as_uint(whole) << 23) + 0x3f800000u);
-}
 
 /* By exp(2 |a|) - 1, exact near 0. */
 static float f32_tanh(float a)
@@ -229,6 +255,26 @@ static uint short_code(float a, int digits, int bias)
     kept += by && (lost > half_way || (lost == half_way && (kept & 1)));
     // a carry moves into the exponent by itself
     return (exponent < least ? 0u : (uint)(exponent + bias - 1) << digits) + kept;
+}
+
+/* The digits move to their place; the product moves the exponents, and makes subnormals right. */
+static float f32_of_float16(ushort h)
+{
+    const float size = as_float((h & 0x7fffu) << 13) * 0x1p112f;
+    const uint bits = (h & 0x7c00u) == 0x7c00u ? as_uint(size) | 0x7f800000u : as_uint(size);
+    return as_float(bits | (h & 0x8000u) << 16);
+}
+
+/* Subnormals are rounded by a sum with a number whose last digit is theirs. */
+static ushort f32_to_float16(float a)
+{
+    const uint sign = as_uint(a) >> 31 << 15, bits = as_uint(a) & 0x7fffffffu;
+    const uint normal = (bits + 0xfffu + (bits >> 13 & 1u) - (112u << 23)) >> 13;
+    const uint small = as_uint(as_float(bits) + 0.5f) - 0x3f000000u;
+    uint code = bits < 0x38800000u ? small : normal;
+    code = bits >= 0x477ff000u ? 0x7c00u : code;
+    code = bits > 0x7f800000u ? 0x7e00u | (bits >> 13 & 0x3ffu) : code;
+    return (ushort)(sign | code);
 }
 
 static float f32_of_bfloat16(ushort b)
@@ -310,15 +356,9 @@ static uchar f32_to_float8_e5m2fnuz(float a)
 }
 
 /* A float rounded to the numbers of a shorter type. */
-static float f32_as_float16(float a)
-{
-    ushort code;
-    vstore_half_rte(a, 0, (half *)&code);
-    return vload_half(0, (half *)&code);
-}
-
 #define AS_CODED(name) \
     static float f32_as_##name(float a) { return f32_of_##name(f32_to_##name(a)); }
+AS_CODED(float16)
 AS_CODED(bfloat16)
 AS_CODED(float8_e4m3fn)
 AS_CODED(float8_e4m3fnuz)
@@ -328,6 +368,7 @@ AS_CODED(float8_e5m2fnuz)
 /* ---- double, where the device has it ---- */
 
 #ifdef cl_khr_fp64
+static double f64_exp(double a) { return exp(a); }
 FLOATS(f64, double)
 TO_INTEGERS(f64, double)
 static double f64_truncdiv(double a, double b) { return trunc(a / b); }

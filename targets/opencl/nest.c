@@ -167,19 +167,83 @@ static void add_indices(struct ocl_writer *w, const struct ocl_nest *nest, uint3
     }
 }
 
-bt_status ocl_nest_open(struct ocl_writer *w, const struct ocl_nest *nest,
-                        struct ocl_geometry *out)
+/* Iterations of a work-item of a processor, for which starting one costs about as much as so many. */
+enum { CHUNK = 1024, HEAVY_CHUNK = 16, SHORT_LINE = 256 };
+
+static int is_heavy(const struct ocl_nest *nest)
+{
+    for (uint32_t i = 0; i < nest->body.len; i++) {
+        if (has_loop(nest->body.at[i]))
+            return 1;
+    }
+    return 0;
+}
+
+/* "for (i3 = first; i3 < end; i3++) {" of a part of the iterations: those of number `item` where each has
+ * `each`. */
+static void open_part(struct ocl_writer *w, const char *type, const char *index,
+                      const char *item, int64_t each, const char *n)
+{
+    ocl_line(w, "for (%s %s = %s * %" PRId64 "; %s < min(%s, (%s + 1) * %" PRId64 "); %s++) {",
+             type, index, item, each, index, n, item, each, index);
+    w->indent += OCL_INDENT;
+}
+
+/* On processors: the innermost loop is one of the work-item, which compilers make vectors of. *nbrace:
+ * those that are open then. */
+static bt_status open_lines(struct ocl_writer *w, const struct ocl_nest *nest,
+                            struct ocl_geometry *out, uint32_t *nbrace)
+{
+    bt_graph *g = nest->loops->graph;
+    const bt_stmt *inner = nest->at[nest->nloop - 1];
+    const int64_t extent = bt_node_number(inner->extent);
+    const int64_t chunk = is_heavy(nest) ? HEAVY_CHUNK : CHUNK;
+    const bt_node *outer = product(nest, 0, nest->nloop - 1);
+    const char *index = ocl_form(&w->x, "i%" PRIu32, inner->index);
+    const char *type = ocl_index_type(inner->extent);
+    const int is_short = extent >= 0 && extent < SHORT_LINE;
+    const int64_t each = is_short ? (chunk + extent) / (extent + 1) : chunk;
+    if (!outer)
+        return bt_loops_why(nest->loops);
+    const char *outer_type = ocl_is_int(0, outer->high) ? "int" : "long";
+    out->groups[0] = bt_node_scalar(g, BT_SCALAR_CEILDIV, is_short ? outer : inner->extent,
+                                    bt_node_int(g, each));
+    out->groups[1] = is_short ? bt_node_int(g, 1) : outer;
+    out->groups[2] = bt_node_int(g, 1);
+    for (uint32_t d = 0; d < 3; d++)
+        out->local[d] = 1;
+    ocl_line(w, "const %s w0 = (%s)get_global_id(0);", is_short ? outer_type : type,
+             is_short ? outer_type : type);
+    if (is_short) {
+        open_part(w, outer_type, "w1", "w0", each, ocl_parameter(w, outer));
+        add_indices(w, nest, 0, nest->nloop - 1, "w1", outer_type);
+        ocl_line(w, "for (%s %s = 0; %s < %s; %s++) {", type, index, index,
+                 ocl_extent(w, inner), index);
+        w->indent += OCL_INDENT;
+        *nbrace = 2;
+    } else {
+        if (nest->nloop > 1) {
+            ocl_line(w, "const %s w1 = (%s)get_global_id(1);", outer_type, outer_type);
+            add_indices(w, nest, 0, nest->nloop - 1, "w1", outer_type);
+        }
+        open_part(w, type, index, "w0", each, ocl_parameter(w, inner->extent));
+        *nbrace = 1;
+    }
+    return NULL;
+}
+
+static bt_status open_items(struct ocl_writer *w, const struct ocl_nest *nest,
+                            struct ocl_geometry *out, uint32_t *nbrace)
 {
     bt_graph *g = nest->loops->graph;
     const uint32_t inner = nest->nloop - count_inner(nest);
     const uint32_t firsts[] = { inner, inner ? inner - 1 : 0, 0 };
     const uint32_t ends[] = { nest->nloop, inner, inner ? inner - 1 : 0 };
-    bt_text condition;
-    bt_text_init(&condition, w->x.arena);
+    const char *n0 = "";
     for (uint32_t d = 0; d < 3; d++) {
         const bt_node *n = product(nest, firsts[d], ends[d]);
-        const bt_node *items = bt_node_int(g, d == 0 && nest->nloop ? OCL_ITEMS : 1);
-        out->local[d] = d == 0 && nest->nloop ? OCL_ITEMS : 1;
+        const bt_node *items = bt_node_int(g, d == 0 ? OCL_ITEMS : 1);
+        out->local[d] = d == 0 ? OCL_ITEMS : 1;
         out->groups[d] = bt_node_scalar(g, BT_SCALAR_CEILDIV, n, items);
         if (!out->groups[d])
             return bt_loops_why(nest->loops);
@@ -189,14 +253,27 @@ bt_status ocl_nest_open(struct ocl_writer *w, const struct ocl_nest *nest,
         const char *item = ocl_form(&w->x, "w%" PRIu32, d);
         ocl_line(w, "const %s %s = (%s)get_global_id(%" PRIu32 ");", type, item, type, d);
         if (d == 0) // of the others there are as many as iterations
-            bt_text_addf(&condition, "%s < %s", item, ocl_parameter(w, n));
+            n0 = ocl_parameter(w, n);
         add_indices(w, nest, firsts[d], ends[d], item, type);
     }
-    if (nest->nloop) {
-        ocl_line(w, "if (%s) {", bt_text_get(&condition) ? condition.at : "");
-        w->indent += OCL_INDENT;
+    ocl_line(w, "if (w0 < %s) {", n0);
+    w->indent += OCL_INDENT;
+    *nbrace = 1;
+    return NULL;
+}
+
+bt_status ocl_nest_open(struct ocl_writer *w, const struct ocl_nest *nest,
+                        struct ocl_geometry *out, uint32_t *nbrace)
+{
+    *nbrace = 0;
+    if (nest->nloop)
+        return w->maker->device->is_cpu ? open_lines(w, nest, out, nbrace)
+                                        : open_items(w, nest, out, nbrace);
+    for (uint32_t d = 0; d < 3; d++) {
+        out->local[d] = 1;
+        out->groups[d] = bt_node_int(nest->loops->graph, 1);
     }
-    return condition.failed ? bt_no_memory() : NULL;
+    return NULL;
 }
 
 const bt_node *ocl_nest_size(const struct ocl_nest *nest)
@@ -225,7 +302,7 @@ static bt_status launch(struct ocl_maker *maker, bt_loops *loops, uint32_t at)
     struct ocl_writer w;
     struct ocl_geometry geometry = { .local_nbytes = 0 };
     bt_text body;
-    uint32_t scatter;
+    uint32_t scatter, nbrace;
     int done;
     BT_TRY(ocl_scan_launch(maker, loops, loops->body.at[at], &done));
     if (done)
@@ -239,12 +316,14 @@ static bt_status launch(struct ocl_maker *maker, bt_loops *loops, uint32_t at)
         return NULL;
     BT_TRY(ocl_writer_init(&w, maker, loops, &body));
     w.is_atomic = scatter == OCL_SCATTER_ATOMIC;
-    BT_TRY(ocl_nest_open(&w, &nest, &geometry));
+    BT_TRY(ocl_nest_open(&w, &nest, &geometry, &nbrace));
     for (uint32_t i = 0; i <= nest.nloop; i++)
         ocl_block(&w, &nest.before[i]);
     ocl_block(&w, &nest.body);
-    if (nest.nloop)
-        bt_text_addf(&body, "    }\n");
+    for (; nbrace > 0; nbrace--) {
+        w.indent -= OCL_INDENT;
+        ocl_line(&w, "}");
+    }
     return ocl_finish(&w, &body, &geometry);
 }
 

@@ -175,20 +175,24 @@ static bt_status add_rest(struct scan *s)
     bt_text body;
     const uint32_t y = s->take->buffer;
     const char *type = ocl_value_type(s->loops->graph->arrays[y]->dtype);
-    const int64_t rest = s->n - BLOCK;
     BT_TRY(ocl_writer_init(&w, s->maker, s->loops, &body));
-    ocl_line(&w, "const int t = (int)get_global_id(0) / %s + %d;", number(&w, s->nrow),
-             BLOCK);
+    const char *nblock = number(&w, s->nblock), *n = number(&w, s->n);
+    ocl_line(&w, "const int block = (int)get_global_id(0) / %s + 1;", number(&w, s->nrow));
     ocl_line(&w, "const int row = (int)get_global_id(0) %% %s;", number(&w, s->nrow));
-    ocl_line(&w, "if (t < %s) {", number(&w, s->n));
+    ocl_line(&w, "if (block < %s) {", nblock);
     w.indent += OCL_INDENT;
     add_row(&w, s);
-    ocl_line(&w, "%s acc = %s;", type,
-             element(&w, s->totals, ocl_form(&w.x, "row * %s + t / %d - 1",
-                                             number(&w, s->nblock), BLOCK)));
+    ocl_line(&w, "const int end = min((block + 1) * %d, %s);", BLOCK, n);
+    ocl_line(&w, "const %s before = %s;", type,
+             element(&w, s->totals, ocl_form(&w.x, "row * %s + block - 1", nblock)));
+    ocl_line(&w, "for (int t = block * %d; t < end; t++) {", BLOCK);
+    w.indent += OCL_INDENT;
+    ocl_line(&w, "%s acc = before;", type);
     add_take(&w, s, element(&w, y, "first + t * step"));
     store(&w, y, "first + t * step");
-    return finish(s, &w, &body, s->nrow * rest);
+    w.indent -= OCL_INDENT;
+    ocl_line(&w, "}");
+    return finish(s, &w, &body, s->nrow * (s->nblock - 1));
 }
 
 int ocl_scan_is(bt_stmt *nest)

@@ -326,15 +326,17 @@ static void take_arg(struct ocl_writer *w, const bt_stmt *stmt, const char *acc,
 }
 
 /* v and q: the greatest of some, and their sum relative to it. */
-static void take_logsumexp(struct ocl_writer *w, const char *acc, const char *sum)
+static void take_logsumexp(struct ocl_writer *w, const char *exp, const char *acc,
+                           const char *sum)
 {
     ocl_line(w, "if (v != v || %s != %s) {", acc, acc);
     ocl_line(w, "    %s = v != v ? v : %s;", acc, acc);
     ocl_line(w, "} else if (v > %s) {", acc);
-    ocl_line(w, "    %s = %s * exp(%s - v) + q;", sum, sum, acc);
+    ocl_line(w, "    %s = %s * %s(%s - v) + q;", sum, sum, exp, acc);
     ocl_line(w, "    %s = v;", acc);
     ocl_line(w, "} else if (v > -INFINITY) {");
-    ocl_line(w, "    %s = %s + (v == %s ? q : q * exp(v - %s));", sum, sum, acc, acc);
+    ocl_line(w, "    %s = %s + (v == %s ? q : q * %s(v - %s));", sum, sum, acc, exp,
+             acc);
     ocl_line(w, "}");
 }
 
@@ -369,7 +371,7 @@ void ocl_take(struct ocl_writer *w, const bt_stmt *stmt, const char *acc,
               const char *acc2)
 {
     if (stmt->reducer == BT_REDUCER_LOGSUMEXP)
-        take_logsumexp(w, acc, acc2);
+        take_logsumexp(w, stmt->of == BT_FLOAT64 ? "exp" : "f32_exp", acc, acc2);
     else if (stmt->position)
         take_arg(w, stmt, acc, acc2);
     else
@@ -508,7 +510,8 @@ bt_status ocl_writer_init(struct ocl_writer *w, struct ocl_maker *maker,
                           const bt_loops *loops, bt_text *out)
 {
     bt_text_init(out, maker->arena);
-    *w = (struct ocl_writer){ .x = { .arena = maker->arena },
+    *w = (struct ocl_writer){ .x = { .arena = maker->arena,
+                                     .is_cpu = (int)maker->device->is_cpu },
                               .maker = maker,
                               .loops = loops,
                               .out = out,
@@ -550,7 +553,7 @@ static bt_status add_buffers(struct ocl_writer *w, bt_text *params, bt_text *sta
 {
     for (uint32_t i = 0; i < w->loops->roles.len; i++) {
         const bt_array *array = w->loops->graph->arrays[i];
-        const char *type = ocl_element_type(array->dtype);
+        const char *type = ocl_element_type(&w->x, array->dtype);
         const char *is_const = w->touched[i] & OCL_WRITTEN ? "" : "const ";
         const bt_node *at = NULL;
         ocl_arg arg;

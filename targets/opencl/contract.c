@@ -135,11 +135,11 @@ static int all_inside(const bt_graph *g, const bt_node *read, const bt_nodes *co
 /* The extent of an index: an axis of the stage, or a reduced one; 0: not known. */
 static int64_t extent_of(const bt_array *stage, const bt_node *reduce, uint32_t index)
 {
-    const bt_node *extent = index < stage->rank ? stage->extents[index]
-                            : index >= reduce->first &&
-                                    index < reduce->first + reduce->nindex
-                                ? reduce->args[2 + index - reduce->first]
-                                : NULL;
+    const bt_node *extent =
+        index < stage->rank ? stage->extents[index]
+        : index >= reduce->first && index < reduce->first + reduce->nindex
+            ? reduce->args[2 + index - reduce->first]
+            : NULL;
     const int64_t n = extent ? bt_node_number(extent) : 0;
     return n > 0 ? n : 0;
 }
@@ -180,7 +180,8 @@ int64_t ocl_dims_size(const ocl_dims *dims)
 {
     int64_t n = 1;
     for (uint32_t i = 0; i < dims->n; i++)
-        n *= dims->at[i].extent; // of an array that there is, or of terms: below BT_MOST_DIM
+        n *= dims->at[i]
+                 .extent; // of an array that there is, or of terms: below BT_MOST_DIM
     return n;
 }
 
@@ -213,8 +214,8 @@ static int find_dims(const bt_graph *g, const bt_array *stage, ocl_contraction *
     const bt_node *second = c->reads[1];
     const uint64_t axes = stage->rank ? UINT64_MAX >> (BT_MAX_INDEX - stage->rank) : 0;
     const uint64_t a = c->reads[0]->free, b = second ? second->free : 0;
-    const uint64_t reduced =
-        (UINT64_MAX >> (BT_MAX_INDEX - c->reduce->nindex)) << c->reduce->first;
+    const uint64_t reduced = (UINT64_MAX >> (BT_MAX_INDEX - c->reduce->nindex))
+                             << c->reduce->first;
     int64_t as[BT_MAX_RANK] = { 0 }, bs[BT_MAX_RANK] = { 0 }, step, total = 1;
     for (uint32_t i = 0; i < c->reads[0]->narg; i++)
         as[i] = c->margins[i].extent;
@@ -294,10 +295,9 @@ static bt_status set_apart(struct ocl_maker *m, uint32_t stage, ocl_contraction 
 {
     bt_graph *g = m->graph;
     bt_array *array = g->arrays[stage];
-    const bt_array sums = { .name = "sums",
-                            .dtype = c->dtype,
-                            .rank = array->rank,
-                            .extents = array->extents };
+    const bt_array sums = {
+        .name = "sums", .dtype = c->dtype, .rank = array->rank, .extents = array->extents
+    };
     const bt_node *indices[BT_MAX_RANK];
     if (!bt_graph_add_array(g, &sums, &c->sums))
         return g->status ? g->status : bt_no_memory();
@@ -356,8 +356,8 @@ static int is_by_lines(const struct ocl_maker *m, const bt_array *stage,
 {
     ocl_dim last;
     return m->device->is_cpu && c->dtype == BT_FLOAT32 && c->n.n == 0 &&
-           find_last(stage, c, &last) && last.a > 0 && last.a <= MOST_STEP && (last.b == 0 || last.b == 1) &&
-           ocl_dims_size(&c->k) <= MOST_TERMS;
+           find_last(stage, c, &last) && last.a > 0 && last.a <= MOST_STEP &&
+           (last.b == 0 || last.b == 1) && ocl_dims_size(&c->k) <= MOST_TERMS;
 }
 
 bt_status ocl_contraction_of(struct ocl_maker *m, uint32_t stage, ocl_contraction *c,

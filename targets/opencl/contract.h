@@ -33,12 +33,12 @@ typedef struct ocl_margin {
  */
 typedef struct ocl_contraction {
     const bt_node *reduce;
-    const bt_node *reads[2];  /* A, B; no B: NULL */
-    bt_dtype dtype;           /* of the sum: float32 or int32 */
-    ocl_dims batch, m, n, k;  /* k: the innermost last */
-    int64_t a_at, b_at;       /* the elements at indices 0 */
-    uint32_t is_guarded;      /* elements of A beyond its ends do not count */
-    uint32_t is_copied;       /* A is read from a copy, which has what does not count there */
+    const bt_node *reads[2]; /* A, B; no B: NULL */
+    bt_dtype dtype;          /* of the sum: float32 or int32 */
+    ocl_dims batch, m, n, k; /* k: the innermost last */
+    int64_t a_at, b_at;      /* the elements at indices 0 */
+    uint32_t is_guarded;     /* elements of A beyond its ends do not count */
+    uint32_t is_copied; /* A is read from a copy, which has what does not count there */
     ocl_margin margins[BT_MAX_RANK];
     uint32_t sums; /* an array that stands for them in the stage's body */
 } ocl_contraction;
@@ -47,7 +47,8 @@ typedef struct ocl_contraction {
 int64_t ocl_dims_size(const ocl_dims *);
 /* *launch: what makes its launches; NULL: it is none, or none that is made so. Of one, the stage's
  * body reads `sums`. */
-typedef bt_status ocl_contract_fn(struct ocl_maker *, uint32_t stage, const ocl_contraction *);
+typedef bt_status ocl_contract_fn(struct ocl_maker *, uint32_t stage,
+                                  const ocl_contraction *);
 bt_status ocl_contraction_of(struct ocl_maker *, uint32_t stage, ocl_contraction *out,
                              ocl_contract_fn **launch) BT_MUST_USE;
 /* By tiles; by lanes along the last axis; by a library. */
@@ -67,13 +68,19 @@ struct ocl_tile {
     int64_t nbatch, m, n, k, npanel;
 };
 
+/* Columns of a panel where groups of work-items have it; then tiles are made by groups. */
+enum { OCL_GROUP_WIDTH = 64 };
+bt_status ocl_tile_groups(struct ocl_tile *) BT_MUST_USE;
+
 /* Elements behind a copy that may be read. */
 enum { OCL_SLACK = 32 };
 
-bt_status ocl_tile_begin(struct ocl_tile *, struct ocl_writer *, bt_text *body) BT_MUST_USE;
+bt_status ocl_tile_begin(struct ocl_tile *, struct ocl_writer *,
+                         bt_text *body) BT_MUST_USE;
 /* `items` work-items, groups of `local` of them, beside `more` and `last`. */
-bt_status ocl_tile_end(struct ocl_tile *, struct ocl_writer *, bt_text *body, int64_t items,
-                       int64_t more, int64_t last, int64_t local) BT_MUST_USE;
+bt_status ocl_tile_end(struct ocl_tile *, struct ocl_writer *, bt_text *body,
+                       int64_t items, int64_t more, int64_t last,
+                       int64_t local) BT_MUST_USE;
 /* "int": of a sum. */
 const char *ocl_tile_type(const struct ocl_tile *);
 const char *ocl_tile_name(const struct ocl_tile *, uint32_t buffer);
@@ -83,9 +90,10 @@ const char *ocl_tile_number(struct ocl_writer *, int64_t);
  * `from`, which is used up. */
 void ocl_tile_digits(struct ocl_writer *, const ocl_dims *, const char *from);
 /* "at + n1 * i2 + i3" of A, or of B. */
-const char *ocl_tile_offset(struct ocl_writer *, const ocl_dims *, int is_b, const char *at);
-const char *ocl_tile_element(struct ocl_writer *, const struct ocl_tile *, uint32_t buffer,
-                             const char *at);
+const char *ocl_tile_offset(struct ocl_writer *, const ocl_dims *, int is_b,
+                            const char *at);
+const char *ocl_tile_element(struct ocl_writer *, const struct ocl_tile *,
+                             uint32_t buffer, const char *at);
 /* The loops over the terms, j0 ..., which are open then; k0 ... in A, `more` with the last. */
 void ocl_tile_terms(struct ocl_writer *, const struct ocl_tile *, const char *more);
 void ocl_tile_close(struct ocl_writer *, uint32_t nbrace);

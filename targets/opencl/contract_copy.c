@@ -36,13 +36,13 @@ void ocl_tile_digits(struct ocl_writer *w, const ocl_dims *dims, const char *fro
 
 /* "at + n1 * i2 + i3" of A, or of B. */
 const char *ocl_tile_offset(struct ocl_writer *w, const ocl_dims *dims, int is_b,
-                             const char *at)
+                            const char *at)
 {
     for (uint32_t i = 0; i < dims->n; i++) {
         const int64_t step = is_b ? dims->at[i].b : dims->at[i].a;
         at = step == 1 ? ocl_form(&w->x, "%s + i%" PRIu32, at, dims->at[i].index)
-                       : ocl_form(&w->x, "%s + %s * i%" PRIu32, at, ocl_tile_number(w, step),
-                                  dims->at[i].index);
+                       : ocl_form(&w->x, "%s + %s * i%" PRIu32, at,
+                                  ocl_tile_number(w, step), dims->at[i].index);
     }
     return at;
 }
@@ -52,12 +52,12 @@ const char *ocl_tile_name(const struct ocl_tile *t, uint32_t buffer)
     return t->loops->graph->arrays[buffer]->name;
 }
 
-const char *ocl_tile_element(struct ocl_writer *w, const struct ocl_tile *t, uint32_t buffer,
-                           const char *at)
+const char *ocl_tile_element(struct ocl_writer *w, const struct ocl_tile *t,
+                             uint32_t buffer, const char *at)
 {
     w->touched[buffer] |= OCL_READ;
-    return ocl_loaded(&w->x, t->loops->graph->arrays[buffer]->dtype, ocl_tile_name(t, buffer),
-                      at);
+    return ocl_loaded(&w->x, t->loops->graph->arrays[buffer]->dtype,
+                      ocl_tile_name(t, buffer), at);
 }
 
 bt_status ocl_tile_begin(struct ocl_tile *t, struct ocl_writer *w, bt_text *body)
@@ -68,8 +68,8 @@ bt_status ocl_tile_begin(struct ocl_tile *t, struct ocl_writer *w, bt_text *body
     return NULL;
 }
 
-bt_status ocl_tile_end(struct ocl_tile *t, struct ocl_writer *w, bt_text *body, int64_t items,
-                     int64_t more, int64_t last, int64_t local)
+bt_status ocl_tile_end(struct ocl_tile *t, struct ocl_writer *w, bt_text *body,
+                       int64_t items, int64_t more, int64_t last, int64_t local)
 {
     bt_graph *g = t->loops->graph;
     const struct ocl_geometry geometry = {
@@ -98,15 +98,18 @@ bt_status ocl_tile_copy(struct ocl_tile *t)
     BT_TRY(ocl_tile_begin(t, &w, &body));
     for (uint32_t i = 0; i < last; i++)
         nrow *= c->margins[i].extent;
-    ocl_line(&w, "const int row = (int)get_global_id(0), n = %s;", ocl_tile_number(&w, inner->extent));
-    ocl_line(&w, "const int low = %s, size = %s;", ocl_tile_number(&w, inner->low), ocl_tile_number(&w, inner->size));
+    ocl_line(&w, "const int row = (int)get_global_id(0), n = %s;",
+             ocl_tile_number(&w, inner->extent));
+    ocl_line(&w, "const int low = %s, size = %s;", ocl_tile_number(&w, inner->low),
+             ocl_tile_number(&w, inner->size));
     ocl_line(&w, "int rest = row;");
     ocl_line(&w, "if (row < %s) {", ocl_tile_number(&w, nrow));
     w.indent += OCL_INDENT;
     for (uint32_t i = last; i-- > 0;) {
         const ocl_margin *m = &c->margins[i];
         const char *n = ocl_tile_number(&w, m->extent);
-        ocl_line(&w, "const int p%" PRIu32 " = rest %% %s + %s;", i, n, ocl_tile_number(&w, m->low));
+        ocl_line(&w, "const int p%" PRIu32 " = rest %% %s + %s;", i, n,
+                 ocl_tile_number(&w, m->low));
         ocl_line(&w, "rest /= %s;", n);
         inside = ocl_form(&w.x, "%s && p%" PRIu32 " >= 0 && p%" PRIu32 " < %s", inside, i,
                           i, ocl_tile_number(&w, m->size));
@@ -129,7 +132,6 @@ bt_status ocl_tile_copy(struct ocl_tile *t)
     bt_text_addf(&body, "    }\n");
     return ocl_tile_end(t, &w, &body, nrow, 1, 1, OCL_ITEMS);
 }
-
 
 bt_status ocl_tile_add_copy(struct ocl_tile *t)
 {

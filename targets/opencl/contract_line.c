@@ -64,16 +64,16 @@ static void take(struct ocl_writer *w, const struct line *l, uint32_t v)
     const uint32_t which = l->tile.c->reduce->which;
     const char *sign = which == BT_REDUCER_MAX ? ">" : "<";
     if (l->tile.c->reads[1] && l->tile.maker->device->has_fma)
-        ocl_line(w, "v_%" PRIu32 " = fma(x_%" PRIu32 ", y_%" PRIu32 ", v_%" PRIu32 ");", v, v, v,
-                 v);
+        ocl_line(w, "v_%" PRIu32 " = fma(x_%" PRIu32 ", y_%" PRIu32 ", v_%" PRIu32 ");",
+                 v, v, v, v);
     else if (l->tile.c->reads[1])
         ocl_line(w, "v_%" PRIu32 " += x_%" PRIu32 " * y_%" PRIu32 ";", v, v, v);
     else if (which == BT_REDUCER_SUM)
         ocl_line(w, "v_%" PRIu32 " += x_%" PRIu32 ";", v, v);
     else
         ocl_line(w,
-                 "v_%" PRIu32 " = select(v_%" PRIu32 ", x_%" PRIu32 ", x_%" PRIu32 " %s v_%" PRIu32
-                 " || x_%" PRIu32 " != x_%" PRIu32 ");",
+                 "v_%" PRIu32 " = select(v_%" PRIu32 ", x_%" PRIu32 ", x_%" PRIu32
+                 " %s v_%" PRIu32 " || x_%" PRIu32 " != x_%" PRIu32 ");",
                  v, v, v, v, sign, v, v, v);
 }
 
@@ -90,12 +90,14 @@ static void add_blocks(struct ocl_writer *w, const struct line *l)
         ocl_line(w, "float%" PRIu32 " v_%" PRIu32 " = %s;", n, v, first);
     ocl_tile_terms(w, t, "");
     for (uint32_t i = 0; c->reads[1] && i < c->k.n; i++)
-        b = ocl_form(&w->x, "%s + %s * j%" PRIu32, b, ocl_tile_number(w, c->k.at[i].b), i);
+        b = ocl_form(&w->x, "%s + %s * j%" PRIu32, b, ocl_tile_number(w, c->k.at[i].b),
+                     i);
     if (c->reads[1])
         ocl_line(w, "const int kb = %s;", b);
     for (uint32_t v = 0; v < l->nvector; v++) {
-        const char *at = ocl_form(&w->x, "a + x0 * step + k%" PRIu32 " + %" PRIu32 " * step",
-                                  c->k.n - 1, v * n);
+        const char *at =
+            ocl_form(&w->x, "a + x0 * step + k%" PRIu32 " + %" PRIu32 " * step",
+                     c->k.n - 1, v * n);
         ocl_line(w, "const float%" PRIu32 " x_%" PRIu32 " = %s;", n, v, load(w, l, at));
         if (c->reads[1] && l->last.b)
             ocl_line(w,
@@ -125,7 +127,8 @@ static void add_careful(struct ocl_writer *w, const struct line *l)
     ocl_line(w, "float sum = 0;");
     ocl_tile_terms(w, &l->tile, "");
     for (uint32_t i = 0; i < c->k.n; i++)
-        b = ocl_form(&w->x, "%s + %s * j%" PRIu32, b, ocl_tile_number(w, c->k.at[i].b), i);
+        b = ocl_form(&w->x, "%s + %s * j%" PRIu32, b, ocl_tile_number(w, c->k.at[i].b),
+                     i);
     if (l->last.b)
         b = ocl_form(&w->x, "%s + i%" PRIu32, b, l->last.index);
     ocl_tile_careful(w, &l->tile, ocl_form(&w->x, "b[%s]", b));
@@ -144,7 +147,8 @@ static void add_is_odd(struct ocl_writer *w, const struct line *l)
     ocl_line(w, "float any = 0;");
     ocl_tile_terms(w, &l->tile, "");
     for (uint32_t i = 0; i < c->k.n; i++)
-        b = ocl_form(&w->x, "%s + %s * j%" PRIu32, b, ocl_tile_number(w, c->k.at[i].b), i);
+        b = ocl_form(&w->x, "%s + %s * j%" PRIu32, b, ocl_tile_number(w, c->k.at[i].b),
+                     i);
     if (l->last.b) {
         ocl_line(w, "for (int x = 0; x < width; x++)");
         b = ocl_form(&w->x, "%s + x", b);
@@ -195,7 +199,8 @@ static bt_status add_lines(struct line *l)
     return ocl_tile_end(t, &w, &body, l->nrow, 1, 1, GROUP);
 }
 
-bt_status ocl_contract_lines(struct ocl_maker *m, uint32_t stage, const ocl_contraction *c)
+bt_status ocl_contract_lines(struct ocl_maker *m, uint32_t stage,
+                             const ocl_contraction *c)
 {
     struct line l = { .tile = { .maker = m, .c = c, .lanes = m->device->lanes } };
     BT_TRY(ocl_stage_loops(m, stage, &l.tile.loops));

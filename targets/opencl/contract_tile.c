@@ -18,13 +18,15 @@ static bt_status add_panels(struct ocl_tile *t)
     const ocl_contraction *c = t->c;
     const char *name = ocl_tile_name(t, t->panels);
     BT_TRY(ocl_tile_begin(t, &w, &body));
-    ocl_line(&w, "const int item = (int)get_global_id(0), panel = (int)get_global_id(1);");
+    ocl_line(&w,
+             "const int item = (int)get_global_id(0), panel = (int)get_global_id(1);");
     ocl_line(&w, "const int k = %s;", ocl_tile_number(&w, t->k));
     ocl_line(&w, "if (item < k * %" PRIu32 ") {", t->width);
     w.indent += OCL_INDENT;
     ocl_line(&w, "int column = panel * %" PRIu32 " + item %% %" PRIu32 ";", t->width,
              t->width);
-    ocl_line(&w, "int batch = (int)get_global_id(2), term = item / %" PRIu32 ";", t->width);
+    ocl_line(&w, "int batch = (int)get_global_id(2), term = item / %" PRIu32 ";",
+             t->width);
     ocl_line(&w, "const long to = ((long)batch * %s + panel) * k * %" PRIu32 " + item;",
              ocl_tile_number(&w, t->npanel), t->width);
     ocl_line(&w, "%s value = 0;", ocl_tile_type(t));
@@ -86,8 +88,8 @@ static void add_rows(struct ocl_writer *w, const struct ocl_tile *t)
     const char *place = "0";
     for (uint32_t i = 0; i < m->n; i++) {
         ocl_line(w, "int at%" PRIu32 "s[%" PRIu32 "];", m->at[i].index, t->rows);
-        place = ocl_form(&w->x, "%s + %s * at%" PRIu32, place, ocl_tile_number(w, m->at[i].a),
-                         m->at[i].index);
+        place = ocl_form(&w->x, "%s + %s * at%" PRIu32, place,
+                         ocl_tile_number(w, m->at[i].a), m->at[i].index);
     }
     bt_text step;
     bt_text_init(&step, w->x.arena);
@@ -95,7 +97,8 @@ static void add_rows(struct ocl_writer *w, const struct ocl_tile *t)
         bt_text_addf(&step, "at%" PRIu32 "++;", m->at[i].index);
         if (i)
             bt_text_addf(&step, " if (at%" PRIu32 " == %s) { at%" PRIu32 " = 0; ",
-                         m->at[i].index, ocl_tile_number(w, m->at[i].extent), m->at[i].index);
+                         m->at[i].index, ocl_tile_number(w, m->at[i].extent),
+                         m->at[i].index);
     }
     for (uint32_t i = 1; i < m->n; i++)
         bt_text_addf(&step, " }");
@@ -130,32 +133,33 @@ static void add_terms(struct ocl_writer *w, const struct ocl_tile *t)
     ocl_tile_terms(w, t, ocl_form(&w->x, ", terms += %" PRIu32, t->width));
     for (uint32_t v = 0; v < VECTORS; v++)
         ocl_line(w, "const %s b_%" PRIu32 " = %svload%" PRIu32 "(%" PRIu32 ", terms)%s;",
-                 vector, v, is_int ? ocl_form(&w->x, "as_uint%" PRIu32 "(", t->lanes) : "",
-                 t->lanes, v, is_int ? ")" : "");
+                 vector, v,
+                 is_int ? ocl_form(&w->x, "as_uint%" PRIu32 "(", t->lanes) : "", t->lanes,
+                 v, is_int ? ")" : "");
     for (uint32_t r = 0; r < t->rows; r++) {
-        const char *from =
-            ocl_loaded(&w->x, dtype, ocl_form(&w->x, "a_%" PRIu32, r),
-                       ocl_form(&w->x, "k%" PRIu32, k->n - 1));
+        const char *from = ocl_loaded(&w->x, dtype, ocl_form(&w->x, "a_%" PRIu32, r),
+                                      ocl_form(&w->x, "k%" PRIu32, k->n - 1));
         ocl_line(w, "const %s x%" PRIu32 " = (%s)(%s)%s;", vector, r, vector,
                  is_int ? "uint" : "float", from);
         for (uint32_t v = 0; v < VECTORS; v++) {
             if (t->maker->device->has_fma && !is_int)
-                ocl_line(w, "s%" PRIu32 "_%" PRIu32 " = fma(x%" PRIu32 ", b_%" PRIu32
-                            ", s%" PRIu32 "_%" PRIu32 ");",
+                ocl_line(w,
+                         "s%" PRIu32 "_%" PRIu32 " = fma(x%" PRIu32 ", b_%" PRIu32
+                         ", s%" PRIu32 "_%" PRIu32 ");",
                          r, v, r, v, r, v);
             else
-                ocl_line(w, "s%" PRIu32 "_%" PRIu32 " += x%" PRIu32 " * b_%" PRIu32 ";", r,
-                         v, r, v);
+                ocl_line(w, "s%" PRIu32 "_%" PRIu32 " += x%" PRIu32 " * b_%" PRIu32 ";",
+                         r, v, r, v);
         }
     }
     ocl_tile_close(w, k->n);
     ocl_line(w, "%s sums[%" PRIu32 "];", ocl_tile_type(t), t->rows * t->width);
     for (uint32_t r = 0; r < t->rows; r++) {
         for (uint32_t v = 0; v < VECTORS; v++)
-            ocl_line(w, "vstore%" PRIu32 "(%ss%" PRIu32 "_%" PRIu32 "%s, %" PRIu32 ", sums);",
-                     t->lanes,
-                     is_int ? ocl_form(&w->x, "as_int%" PRIu32 "(", t->lanes) : "", r, v,
-                     is_int ? ")" : "", r * VECTORS + v);
+            ocl_line(
+                w, "vstore%" PRIu32 "(%ss%" PRIu32 "_%" PRIu32 "%s, %" PRIu32 ", sums);",
+                t->lanes, is_int ? ocl_form(&w->x, "as_int%" PRIu32 "(", t->lanes) : "",
+                r, v, is_int ? ")" : "", r * VECTORS + v);
     }
 }
 
@@ -190,14 +194,16 @@ static bt_status add_results(struct ocl_writer *w, const struct ocl_tile *t)
     int is_column = 0;
     for (uint32_t i = 0; i < c->n.n; i++)
         is_column |= c->n.at[i].index + 1 == sums->rank;
-    ocl_line(w, is_column ? "for (int r = 0; r < %" PRIu32 "; r++) {"
-                          : "for (int l = 0; l < %" PRIu32 "; l++) {",
+    ocl_line(w,
+             is_column ? "for (int r = 0; r < %" PRIu32 "; r++) {"
+                       : "for (int l = 0; l < %" PRIu32 "; l++) {",
              is_column ? t->rows : t->width);
     w->indent += OCL_INDENT;
     for (uint32_t pass = 0; pass < 2; pass++) {
         if (pass) {
-            ocl_line(w, !is_column ? "for (int r = 0; r < %" PRIu32 "; r++) {"
-                                   : "for (int l = 0; l < %" PRIu32 "; l++) {",
+            ocl_line(w,
+                     !is_column ? "for (int r = 0; r < %" PRIu32 "; r++) {"
+                                : "for (int l = 0; l < %" PRIu32 "; l++) {",
                      !is_column ? t->rows : t->width);
             w->indent += OCL_INDENT;
         }
@@ -231,24 +237,29 @@ static bt_status add_tiles(struct ocl_tile *t)
     const int is_odd = c->is_guarded && c->dtype == BT_FLOAT32;
     BT_TRY(ocl_tile_begin(t, &w, &body));
     w.touched[t->panels] |= OCL_READ;
-    ocl_line(&w, "const int panel = (int)get_global_id(0), m = %s;", ocl_tile_number(&w, t->m));
+    ocl_line(&w, "const int panel = (int)get_global_id(0), m = %s;",
+             ocl_tile_number(&w, t->m));
     ocl_line(&w, "const int tiles = %s, first = (int)get_global_id(1) * tiles;",
              ocl_tile_number(&w, each));
-    ocl_line(&w, "const int npanel = %s, k = %s;", ocl_tile_number(&w, t->npanel), ocl_tile_number(&w, t->k));
+    ocl_line(&w, "const int npanel = %s, k = %s;", ocl_tile_number(&w, t->npanel),
+             ocl_tile_number(&w, t->k));
     ocl_line(&w, "int batch = (int)get_global_id(2);");
     ocl_line(&w, "const long which = (long)batch * npanel + panel;");
     ocl_line(&w, "__global const %s *const panel_at = %s + which * k * %" PRIu32 ";",
              ocl_tile_type(t), ocl_tile_name(t, t->panels), t->width);
     if (is_odd)
-        ocl_line(&w, "const int is_odd = %s[(long)%s * npanel * k * %" PRIu32
-                     " + which] != 0;",
+        ocl_line(&w,
+                 "const int is_odd = %s[(long)%s * npanel * k * %" PRIu32
+                 " + which] != 0;",
                  ocl_tile_name(t, t->panels), ocl_tile_number(&w, t->nbatch), t->width);
     ocl_tile_digits(&w, &c->batch, "batch");
     ocl_line(&w, "__global const %s *const a = %s + (%s);",
-             ocl_element_type(&w.x, t->loops->graph->arrays[a]->dtype), ocl_tile_name(t, a),
+             ocl_element_type(&w.x, t->loops->graph->arrays[a]->dtype),
+             ocl_tile_name(t, a),
              ocl_tile_offset(&w, &c->batch, 0, ocl_tile_number(&w, c->a_at)));
-    ocl_line(&w, "for (int m0 = first * %" PRIu32 "; m0 < m && m0 < (first + tiles) * %" PRIu32
-                 "; m0 += %" PRIu32 ") {",
+    ocl_line(&w,
+             "for (int m0 = first * %" PRIu32
+             "; m0 < m && m0 < (first + tiles) * %" PRIu32 "; m0 += %" PRIu32 ") {",
              t->rows, t->rows, t->rows);
     w.indent += OCL_INDENT;
     add_rows(&w, t);
@@ -262,7 +273,8 @@ static bt_status add_tiles(struct ocl_tile *t)
 
 /* ---- all ---- */
 
-static bt_status add_buffer(struct ocl_tile *t, const char *name, int64_t nelem, uint32_t *out)
+static bt_status add_buffer(struct ocl_tile *t, const char *name, int64_t nelem,
+                            uint32_t *out)
 {
     const bt_node *n = bt_node_int(t->loops->graph, nelem);
     return n && bt_loops_add_buffer(t->loops, BT_BUFFER_TEMP, name, t->c->dtype, n, out)
@@ -293,7 +305,8 @@ static bt_status pack(struct ocl_tile *t, int64_t nelem)
     return NULL;
 }
 
-bt_status ocl_contract_tiles(struct ocl_maker *m, uint32_t stage, const ocl_contraction *c)
+bt_status ocl_contract_tiles(struct ocl_maker *m, uint32_t stage,
+                             const ocl_contraction *c)
 {
     struct ocl_tile t = { .maker = m, .c = c, .lanes = m->device->lanes, .rows = ROWS };
     int64_t nelem = 0;
@@ -305,7 +318,7 @@ bt_status ocl_contract_tiles(struct ocl_maker *m, uint32_t stage, const ocl_cont
     t.n = ocl_dims_size(&c->n);
     t.k = ocl_dims_size(&c->k);
     t.rows = t.m < ROWS ? (uint32_t)t.m : ROWS;
-    t.width = VECTORS * t.lanes;
+    t.width = m->device->is_cpu ? VECTORS * t.lanes : OCL_GROUP_WIDTH;
     t.npanel = (t.n + t.width - 1) / t.width;
     if (!bt_mul_int64(t.npanel * t.width, t.k, &nelem) ||
         !bt_mul_int64(nelem, t.nbatch, &nelem) || nelem > BT_MOST_DIM)
@@ -317,5 +330,5 @@ bt_status ocl_contract_tiles(struct ocl_maker *m, uint32_t stage, const ocl_cont
     BT_TRY(pack(&t, nelem));
     if (c->is_copied)
         BT_TRY(ocl_tile_copy(&t));
-    return add_tiles(&t);
+    return m->device->is_cpu ? add_tiles(&t) : ocl_tile_groups(&t);
 }

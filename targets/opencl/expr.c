@@ -348,10 +348,9 @@ static const char *float_of_integer(struct ocl_exprs *x, bt_dtype to,
     if (to == BT_FLOAT64 || to == BT_FLOAT32)
         return ocl_form(x, "(%s)%s", ocl_value_type(to), from->text);
     return rounded(x, to,
-                   is_short ? ocl_form(x, "(float)%s", from->text)
-                   : from->dtype == BT_UINT64
-                       ? ocl_form(x, "u64_to_odd(%s)", from->text)
-                       : ocl_form(x, "i64_to_odd(%s)", from->text),
+                   is_short                   ? ocl_form(x, "(float)%s", from->text)
+                   : from->dtype == BT_UINT64 ? ocl_form(x, "u64_to_odd(%s)", from->text)
+                                              : ocl_form(x, "i64_to_odd(%s)", from->text),
                    0);
 }
 

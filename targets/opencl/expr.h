@@ -11,8 +11,8 @@
 
 struct ocl_exprs {
     bt_arena *arena; /* of the texts */
-    int is_cpu;      /* vectors are made of plain arithmetic, not of the device's functions */
-    int failed;      /* there was no memory: texts are "" */
+    int is_cpu; /* vectors are made of plain arithmetic, not of the device's functions */
+    int failed; /* there was no memory: texts are "" */
 };
 
 struct ocl_operand {

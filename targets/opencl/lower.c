@@ -18,7 +18,8 @@ static int is_narrow(void *self, const bt_node *reduce)
 enum { ALIGN = 128 };
 
 /* Bytes of a temp, in the function's graph. */
-static const bt_node *nbytes_of(struct ocl_maker *m, const bt_loops *loops, uint32_t buffer)
+static const bt_node *nbytes_of(struct ocl_maker *m, const bt_loops *loops,
+                                uint32_t buffer)
 {
     bt_graph *g = m->graph;
     const bt_array *array = loops->graph->arrays[buffer];
@@ -45,8 +46,8 @@ bt_status ocl_place_temp(struct ocl_maker *m, const bt_loops *loops, uint32_t bu
     }
     const struct ocl_temp temp = { of, buffer, m->nbytes };
     *out = m->nbytes;
-    m->nbytes = bt_node_scalar(m->graph, BT_SCALAR_ADD, m->nbytes,
-                               nbytes_of(m, loops, buffer));
+    m->nbytes =
+        bt_node_scalar(m->graph, BT_SCALAR_ADD, m->nbytes, nbytes_of(m, loops, buffer));
     if (!m->nbytes)
         return m->graph->status ? m->graph->status : bt_no_memory();
     return BT_PUSH(m->arena, &m->temps, temp) ? NULL : bt_no_memory();
@@ -89,7 +90,8 @@ static bt_status check_types(const struct ocl_maker *m)
     return NULL;
 }
 
-static bt_status lower_with(struct ocl_maker *m, bt_lower_options *options, bt_loops **out)
+static bt_status lower_with(struct ocl_maker *m, bt_lower_options *options,
+                            bt_loops **out)
 {
     const char *name = m->primitive->name ? m->primitive->name : "primitive";
     BT_TRY(bt_loops_lower_with(m->ctx, m->arena, name, m->graph, options, out));
@@ -141,8 +143,8 @@ static bt_status make_kernel(struct ocl_maker *m, const ocl_launches *launches,
             for (uint32_t k = 0; k < launch->narg; k++) {
                 const ocl_arg *arg = &launch->args[k];
                 const int is_input = arg->index < OCL_OUTPUT;
-                const uint32_t at = is_input ? arg->index
-                                             : m->graph->ninput + arg->index - OCL_PACK;
+                const uint32_t at =
+                    is_input ? arg->index : m->graph->ninput + arg->index - OCL_PACK;
                 if (arg->kind != OCL_ARG_BUFFER || is_input != (pass == 0) ||
                     (!is_input && arg->index < OCL_PACK) || places[at])
                     continue;

@@ -7,10 +7,10 @@
 /* What the text depends on. */
 typedef struct ocl_device {
     uint32_t is_cpu;
-    uint32_t has_double;  /* cl_khr_fp64 */
-    uint32_t has_fma;     /* fma is as fast as a product */
-    uint32_t lanes;       /* floats of a native vector: 4, 8, 16 */
-    uint32_t has_blas;    /* launches may be products (ocl_product) */
+    uint32_t has_double; /* cl_khr_fp64 */
+    uint32_t has_fma;    /* fma is as fast as a product */
+    uint32_t lanes;      /* floats of a native vector: 4, 8, 16 */
+    uint32_t has_blas;   /* launches may be products (ocl_product) */
     uint64_t local_nbytes;
 } ocl_device;
 

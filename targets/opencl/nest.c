@@ -184,8 +184,9 @@ static int is_heavy(const struct ocl_nest *nest)
 static void open_part(struct ocl_writer *w, const char *type, const char *index,
                       const char *item, int64_t each, const char *n)
 {
-    ocl_line(w, "for (%s %s = %s * %" PRId64 "; %s < min(%s, (%s + 1) * %" PRId64 "); %s++) {",
-             type, index, item, each, index, n, item, each, index);
+    ocl_line(
+        w, "for (%s %s = %s * %" PRId64 "; %s < min(%s, (%s + 1) * %" PRId64 "); %s++) {",
+        type, index, item, each, index, n, item, each, index);
     w->indent += OCL_INDENT;
 }
 
@@ -206,8 +207,8 @@ static bt_status open_lines(struct ocl_writer *w, const struct ocl_nest *nest,
     if (!outer)
         return bt_loops_why(nest->loops);
     const char *outer_type = ocl_is_int(0, outer->high) ? "int" : "long";
-    out->groups[0] = bt_node_scalar(g, BT_SCALAR_CEILDIV, is_short ? outer : inner->extent,
-                                    bt_node_int(g, each));
+    out->groups[0] = bt_node_scalar(
+        g, BT_SCALAR_CEILDIV, is_short ? outer : inner->extent, bt_node_int(g, each));
     out->groups[1] = is_short ? bt_node_int(g, 1) : outer;
     out->groups[2] = bt_node_int(g, 1);
     for (uint32_t d = 0; d < 3; d++)
@@ -284,7 +285,8 @@ const bt_node *ocl_nest_size(const struct ocl_nest *nest)
 void ocl_nest_indices(struct ocl_writer *w, const struct ocl_nest *nest, const char *from,
                       const bt_node *size)
 {
-    add_indices(w, nest, 0, nest->nloop, from, ocl_is_int(0, size->high) ? "int" : "long");
+    add_indices(w, nest, 0, nest->nloop, from,
+                ocl_is_int(0, size->high) ? "int" : "long");
 }
 
 /* Iterations may run at once where what they have in common is taken by atomics. */

@@ -24,8 +24,7 @@ static int encode(const bt_node *node, ocl_step *steps, uint32_t *n)
     switch (node->kind) {
     case BT_NODE_CONST:
         return push(steps, n, (ocl_step){ OCL_STEP_NUMBER, 0, node->value.i });
-    case BT_NODE_DIM:
-        return push(steps, n, (ocl_step){ OCL_STEP_DIM, node->which, 0 });
+    case BT_NODE_DIM: return push(steps, n, (ocl_step){ OCL_STEP_DIM, node->which, 0 });
     case BT_NODE_LINEAR:
         if (!push(steps, n, (ocl_step){ OCL_STEP_NUMBER, 0, node->value.i }))
             return 0;
@@ -101,8 +100,7 @@ int ocl_number_is_valid(const ocl_number *number, uint32_t ndim)
         if (step->kind >= OCL_STEP_COUNT ||
             (step->kind == OCL_STEP_DIM && step->which >= ndim) ||
             (step->kind == OCL_STEP_SCALAR &&
-             (step->which >= BT_SCALAR_COUNT ||
-              !strchr(rows[step->which].classes, 'I') ||
+             (step->which >= BT_SCALAR_COUNT || !strchr(rows[step->which].classes, 'I') ||
               rows[step->which].narg != step->value || step->value > n)))
             return 0;
         n = step->kind == OCL_STEP_SCALAR ? n - (uint32_t)step->value + 1 : n + 1;

@@ -22,7 +22,8 @@ typedef struct ocl_number {
     const ocl_step *steps;
 } ocl_number;
 /* Of a node over dims, and several. errors  BT_ERR_UNSUPPORTED: it has too many steps */
-bt_status ocl_number_of(bt_ctx *, bt_arena *, const bt_node *, ocl_number *out) BT_MUST_USE;
+bt_status ocl_number_of(bt_ctx *, bt_arena *, const bt_node *,
+                        ocl_number *out) BT_MUST_USE;
 /* Steps that come out of a file are checked before. */
 int64_t ocl_number_value(const ocl_number *, const int64_t *dims);
 /* 1: it can be computed with so many dims. */

@@ -9,9 +9,9 @@
 #include <inttypes.h>
 
 enum {
-    LONG = 64,          /* terms of a sum that is shared */
+    LONG = 64,           /* terms of a sum that is shared */
     LONG_PART = 1 << 14, /* ... that is cut into parts, ... */
-    FEW_ROWS = 32,      /* ... where there are at most so many rows */
+    FEW_ROWS = 32,       /* ... where there are at most so many rows */
     PARTS = 32,
     LANES = 32,
     MOST_ACCUMULATORS = 8
@@ -161,12 +161,12 @@ static void add_chain(struct ocl_writer *w, const accumulators *a, const bt_stmt
     if (stmt->kind == BT_STMT_IF) {
         ocl_line(w, "if (%s) {", ocl_bare(w, ocl_value(w, stmt->condition).text));
     } else if (stmt != inner) {
-        ocl_line(w, "for (%s i%" PRIu32 " = %s; i%" PRIu32 " < %s; i%" PRIu32 "++) {", type,
-                 i, first, i, end, i);
+        ocl_line(w, "for (%s i%" PRIu32 " = %s; i%" PRIu32 " < %s; i%" PRIu32 "++) {",
+                 type, i, first, i, end, i);
     } else {
         ocl_line(w, "%s r%" PRIu32 " = %s;", type, i, first);
-        ocl_line(w, "for (; r%" PRIu32 " + %d <= %s; r%" PRIu32 " += %d) {", i, LANES, end,
-                 i, LANES);
+        ocl_line(w, "for (; r%" PRIu32 " + %d <= %s; r%" PRIu32 " += %d) {", i, LANES,
+                 end, i, LANES);
         ocl_line(w, "    for (int l = 0; l < %d; l++) {", LANES);
         w->indent += 2 * OCL_INDENT;
         ocl_line(w, "const %s i%" PRIu32 " = r%" PRIu32 " + l;", type, i, i);
@@ -236,7 +236,8 @@ static void add_group(struct ocl_writer *w, const accumulators *a, const bt_stmt
                       uint32_t *nbytes)
 {
     const uint32_t i = loop->index;
-    ocl_line(w, "for (%s i%" PRIu32 " = %s + item; i%" PRIu32 " < %s; i%" PRIu32 " += %d) {",
+    ocl_line(w,
+             "for (%s i%" PRIu32 " = %s + item; i%" PRIu32 " < %s; i%" PRIu32 " += %d) {",
              ocl_index_type(loop->extent), i, first, i, end, i, OCL_ITEMS);
     w->indent += OCL_INDENT;
     ocl_block(w, &loop->body);
@@ -280,14 +281,15 @@ static void add_group(struct ocl_writer *w, const accumulators *a, const bt_stmt
 /* What all work-items of a group could store: loops are shared, the rest is the first one's. */
 static void add_stores(struct ocl_writer *w, const struct row *r, bt_stmt *stmt)
 {
-    const int is_loop = stmt->kind == BT_STMT_FOR &&
-                        !bt_loops_parallel(r->nest->loops, stmt);
+    const int is_loop =
+        stmt->kind == BT_STMT_FOR && !bt_loops_parallel(r->nest->loops, stmt);
     if (!is_loop) {
         ocl_line(w, "if (item == 0) {");
         w->indent += OCL_INDENT;
         ocl_stmt(w, stmt);
     } else {
-        ocl_line(w, "for (%s i%" PRIu32 " = item; i%" PRIu32 " < %s; i%" PRIu32 " += %d) {",
+        ocl_line(w,
+                 "for (%s i%" PRIu32 " = item; i%" PRIu32 " < %s; i%" PRIu32 " += %d) {",
                  ocl_index_type(stmt->extent), stmt->index, stmt->index,
                  ocl_extent(w, stmt), stmt->index, OCL_ITEMS);
         w->indent += OCL_INDENT;

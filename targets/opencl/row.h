@@ -6,6 +6,7 @@
 
 /* Launches of what stands in a nest, if there are long sums in it that several work-items, or lanes of
  * one, should share. *done 0: there are not. */
-bt_status ocl_row_launch(struct ocl_maker *, const struct ocl_nest *, int *done) BT_MUST_USE;
+bt_status ocl_row_launch(struct ocl_maker *, const struct ocl_nest *,
+                         int *done) BT_MUST_USE;
 
 #endif

@@ -95,7 +95,8 @@ static void add_take(struct ocl_writer *w, const struct scan *s, const char *val
     ocl_take(w, s->take, "acc", "");
 }
 
-static bt_status finish(struct scan *s, struct ocl_writer *w, bt_text *body, int64_t items)
+static bt_status finish(struct scan *s, struct ocl_writer *w, bt_text *body,
+                        int64_t items)
 {
     bt_graph *g = s->loops->graph;
     const bt_node *one = bt_node_int(g, 1);
@@ -177,7 +178,8 @@ static bt_status add_rest(struct scan *s)
     const char *type = ocl_value_type(s->loops->graph->arrays[y]->dtype);
     BT_TRY(ocl_writer_init(&w, s->maker, s->loops, &body));
     const char *nblock = number(&w, s->nblock), *n = number(&w, s->n);
-    ocl_line(&w, "const int block = (int)get_global_id(0) / %s + 1;", number(&w, s->nrow));
+    ocl_line(&w, "const int block = (int)get_global_id(0) / %s + 1;",
+             number(&w, s->nrow));
     ocl_line(&w, "const int row = (int)get_global_id(0) %% %s;", number(&w, s->nrow));
     ocl_line(&w, "if (block < %s) {", nblock);
     w.indent += OCL_INDENT;

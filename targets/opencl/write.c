@@ -47,10 +47,9 @@ static const char *add_number(struct ocl_writer *w, const ocl_arg *arg)
 
 const char *ocl_parameter(struct ocl_writer *w, const bt_node *node)
 {
-    ocl_arg arg = { .kind = ocl_is_int(node->low, node->high) ? OCL_ARG_INT
-                                                              : OCL_ARG_LONG };
-    bt_status status =
-        ocl_number_of(w->maker->ctx, w->maker->arena, node, &arg.number);
+    ocl_arg arg = { .kind =
+                        ocl_is_int(node->low, node->high) ? OCL_ARG_INT : OCL_ARG_LONG };
+    bt_status status = ocl_number_of(w->maker->ctx, w->maker->arena, node, &arg.number);
     w->status = w->status ? w->status : status;
     return add_number(w, &arg);
 }
@@ -211,7 +210,8 @@ static int is_local(const struct ocl_writer *w, uint32_t buffer)
 
 const char *ocl_local(const struct ocl_writer *w, uint32_t buffer)
 {
-    return w->instead[buffer] ? w->instead[buffer] : w->loops->graph->arrays[buffer]->name;
+    return w->instead[buffer] ? w->instead[buffer]
+                              : w->loops->graph->arrays[buffer]->name;
 }
 
 static const char *read(struct ocl_writer *w, uint32_t buffer, const bt_node *offset)
@@ -335,18 +335,16 @@ static void take_logsumexp(struct ocl_writer *w, const char *exp, const char *ac
     ocl_line(w, "    %s = %s * %s(%s - v) + q;", sum, sum, exp, acc);
     ocl_line(w, "    %s = v;", acc);
     ocl_line(w, "} else if (v > -INFINITY) {");
-    ocl_line(w, "    %s = %s + (v == %s ? q : q * %s(v - %s));", sum, sum, acc, exp,
-             acc);
+    ocl_line(w, "    %s = %s + (v == %s ? q : q * %s(v - %s));", sum, sum, acc, exp, acc);
     ocl_line(w, "}");
 }
 
 static const char *combined(struct ocl_writer *w, const bt_stmt *stmt, const char *acc)
 {
     const int is_float = bt_dtype_is_float(stmt->of);
-    const struct ocl_operand a = { .text = acc,
-                                   .dtype = stmt->of,
-                                   .low = INT64_MIN,
-                                   .high = INT64_MAX };
+    const struct ocl_operand a = {
+        .text = acc, .dtype = stmt->of, .low = INT64_MIN, .high = INT64_MAX
+    };
     struct ocl_operand v = a;
     v.text = "v";
     switch (stmt->reducer) {
@@ -433,8 +431,9 @@ static void add_check(struct ocl_writer *w, const bt_stmt *stmt)
     if (extent >= 0)
         fault.extent = extent;
     else
-        fault.text = ocl_form(&w->x, "an index is out of bounds for axis %" PRIu32 " of %s",
-                              stmt->axis, stmt->array);
+        fault.text =
+            ocl_form(&w->x, "an index is out of bounds for axis %" PRIu32 " of %s",
+                     stmt->axis, stmt->array);
     if (!BT_PUSH(w->maker->arena, &w->maker->faults, fault))
         w->x.failed = 1;
     w->has_fault = 1;

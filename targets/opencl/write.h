@@ -38,9 +38,10 @@ struct ocl_maker {
     bt_graph *graph;
     ocl_launches launches;
     ocl_faults faults;
-    uint32_t narray;       /* of the graph when a stage became loops: buffers behind are its own */
+    uint32_t
+        narray; /* of the graph when a stage became loops: buffers behind are its own */
     bt_vec(struct ocl_temp) temps;
-    const bt_node *nbytes; /* of the workspace */
+    const bt_node *nbytes;      /* of the workspace */
     const uint8_t *is_constant; /* by array: an input that never changes */
     bt_vec(struct ocl_pack) packs;
 };
@@ -59,9 +60,11 @@ struct ocl_writer {
     uint32_t size;     /* nodes of the expression that is being written */
     uint16_t *weights; /* of nodes by id, 0: not known; their nodes, but a few */
     uint8_t *touched;  /* of buffers: OCL_READ, OCL_WRITTEN */
-    const char **instead; /* of buffers: what is read of them, or a local's name; NULL: their own */
-    uint32_t *packs;      /* of buffers: 1 and more: it is this pack, from 1 */
-    int has_fault, is_atomic; /* is_atomic: elements are taken into by several work-items */
+    const char **
+        instead; /* of buffers: what is read of them, or a local's name; NULL: their own */
+    uint32_t *packs; /* of buffers: 1 and more: it is this pack, from 1 */
+    int has_fault,
+        is_atomic;    /* is_atomic: elements are taken into by several work-items */
     ocl_args numbers; /* n0 ... */
     bt_status status; /* the first failure but for memory */
 };

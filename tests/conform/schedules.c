@@ -51,14 +51,17 @@ static const struct trial {
     { "%x: Tensor[(9, 400), float64]", "sum(%x, axis=[1])" },
     { "%x: Tensor[(9, 400), float16]", "mean(%x, axis=[1])" },
     // sums of products
-    { "%x: Tensor[(65, 70), float32], %y: Tensor[(70, 81), float32]", "nn.matmul(%x, %y)" },
-    { "%x: Tensor[(1, 500), float32], %y: Tensor[(77, 500), float32]", "nn.dense(%x, %y)" },
+    { "%x: Tensor[(65, 70), float32], %y: Tensor[(70, 81), float32]",
+      "nn.matmul(%x, %y)" },
+    { "%x: Tensor[(1, 500), float32], %y: Tensor[(77, 500), float32]",
+      "nn.dense(%x, %y)" },
     { "%x: Tensor[(130, 40), float32], %y: Tensor[(33, 40), float32], %b: Tensor[(33), "
       "float32]",
       "nn.relu(nn.bias_add(nn.dense(%x, %y), %b))" },
     { "%x: Tensor[(3, 20, 30), float32], %y: Tensor[(3, 25, 30), float32]",
       "nn.batch_matmul(%x, %y)" },
-    { "%x: Tensor[(30, 40), float16], %y: Tensor[(35, 40), float16]", "nn.dense(%x, %y)" },
+    { "%x: Tensor[(30, 40), float16], %y: Tensor[(35, 40), float16]",
+      "nn.dense(%x, %y)" },
     { "%x: Tensor[(1, 5, 20, 21), float32], %w: Tensor[(40, 5, 3, 3), float32]",
       "nn.conv2d(%x, %w, padding=(1, 1), channels=40, kernel_size=(3, 3))" },
     { "%x: Tensor[(2, 8, 17, 15), float32], %w: Tensor[(24, 8, 3, 3), float32]",
@@ -190,8 +193,8 @@ static bt_status run_both(const struct two_ways *t, const struct trial *trial, i
         status = run_interp(t, typed, block->nparam, args, &want);
     if (!status)
         status = run_target(t, typed, block->nparam, args, &got);
-    *same = !status && is_close(bt_object_as_tensor(got), bt_object_as_tensor(want), 0,
-                                &worst);
+    *same = !status &&
+            is_close(bt_object_as_tensor(got), bt_object_as_tensor(want), 0, &worst);
     printf("%3.0f %% of the bound: %s\n", 100 * worst, trial->body);
     for (uint32_t i = 0; i < MOST; i++)
         bt_object_unref(args[i]);
@@ -207,8 +210,8 @@ static bt_status run_both(const struct two_ways *t, const struct trial *trial, i
 static bt_status prepare(struct two_ways *t)
 {
     const void *row;
-    BT_TRY(bt_registry_row(t->ctx, "baton.executor/1", "interp", sizeof(bt_executor),
-                           &row));
+    BT_TRY(
+        bt_registry_row(t->ctx, "baton.executor/1", "interp", sizeof(bt_executor), &row));
     t->interp = row;
     BT_TRY(
         bt_registry_row(t->ctx, "baton.executor/1", "graph", sizeof(bt_executor), &row));

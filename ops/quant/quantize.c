@@ -4,7 +4,8 @@
  *     qnn.dequantize   y = (data - zero) * scale
  * data      any shape; scale and zero point: one, a vector along axis, or of the shape of
  *           data, in axis one for each block of block_size elements
- * rounding  of the quotient, a float32 as its operands; NaN gives the zero point
+ * rounding  of the quotient, a float32 as its operands, to integers; NaN gives the zero
+ *           point. Codes may be floats of few bits, too, which have a rounding of their own
  * result    as data, of out_dtype; the difference of codes is an int32, the product a float32
  * source    Relay's operators of the same names; ONNX QuantizeLinear-21, DequantizeLinear-21
  */
@@ -27,7 +28,7 @@ static const bt_op_input quantize_inputs[] = {
     { .name = "data", .type = "t:number[..]", .doc = "any shape" },
     { .name = "output_scale", .type = "float[..]", .doc = "what a step of a code is" },
     { .name = "output_zero_point",
-      .type = "integer[..]",
+      .type = "number[..]",
       .doc = "the code of zero, as output_scale" },
     { 0 },
 };
@@ -44,10 +45,10 @@ static const bt_attr dequantize_attrs[] = {
     { 0 },
 };
 static const bt_op_input dequantize_inputs[] = {
-    { .name = "data", .type = "t:integer[..]", .doc = "codes, any shape" },
+    { .name = "data", .type = "t:number[..]", .doc = "codes, any shape" },
     { .name = "input_scale", .type = "float[..]", .doc = "what a step of a code is" },
     { .name = "input_zero_point",
-      .type = "integer[..]",
+      .type = "number[..]",
       .doc = "the code of zero, as input_scale" },
     { 0 },
 };
@@ -63,10 +64,17 @@ static bt_status relate(bt_solver *s, const bt_relation_call *r,
     return bt_relation_result_laid(s, r, data.rank, data.dims, dtype);
 }
 
+static int is_float(const bt_type *dtype)
+{
+    return dtype->kind == BT_TYPE_DTYPE &&
+           bt_dtype_is_float(((const bt_dtype_type *)(const void *)dtype)->dtype);
+}
+
 static bt_status relate_quantize(bt_solver *s, const bt_relation_call *r)
 {
     const struct quantize_attrs *a = r->attrs;
-    BT_TRY(codes_relate(s, r, "out_dtype", a->out_dtype));
+    if (!is_float(a->out_dtype))
+        BT_TRY(codes_relate(s, r, "out_dtype", a->out_dtype));
     return relate(s, r, &(struct along){ "axis", a->axis, a->block_size }, a->out_dtype);
 }
 
@@ -88,11 +96,17 @@ static void write_lists(bt_formula *f, const bt_formula_call *call,
 static void write_quantize(bt_formula *f, const bt_formula_call *call)
 {
     const struct quantize_attrs *a = call->attrs;
+    const bt_dtype dtype = bt_tensor_dtype(call->result);
+    char name[BT_DTYPE_NAME_SIZE];
     write_lists(f, call, &(struct along){ "axis", a->axis, a->block_size });
     bt_formula_add(f,
                    "q: float32[$i] = float32(data[$i]) / float32(output_scale[$s]);\n");
-    write_codes(f, a->rounding, "float32", "q[$i]", "int32(output_zero_point[$z])",
-                bt_tensor_dtype(call->result));
+    if (bt_dtype_is_float(dtype))
+        bt_formula_add(f, "y: %s[$i] = %s(q[$i] + float32(output_zero_point[$z]))",
+                       bt_dtype_name(dtype, name, sizeof(name)), name);
+    else
+        write_codes(f, a->rounding, "float32", "q[$i]", "int32(output_zero_point[$z])",
+                    dtype);
 }
 
 static void write_dequantize(bt_formula *f, const bt_formula_call *call)
@@ -101,9 +115,15 @@ static void write_dequantize(bt_formula *f, const bt_formula_call *call)
     char dtype[BT_DTYPE_NAME_SIZE];
     write_lists(f, call, &(struct along){ "axis", a->axis, a->block_size });
     bt_dtype_name(bt_tensor_dtype(call->result), dtype, sizeof(dtype));
+    // codes of integers without their zero point are exact in int32
+    bt_formula_item(f, "type",
+                    bt_dtype_is_float(bt_tensor_dtype(call->args[0])) ||
+                            bt_dtype_is_float(bt_tensor_dtype(call->args[2]))
+                        ? "float32"
+                        : "int32");
     bt_formula_add(f,
-                   "y: %s[$i] = %s(float32(float32(int32(data[$i]) - "
-                   "int32(input_zero_point[$z])) * float32(input_scale[$s])))",
+                   "y: %s[$i] = %s(float32(float32($type(data[$i]) - "
+                   "$type(input_zero_point[$z])) * float32(input_scale[$s])))",
                    dtype, dtype);
 }
 
@@ -127,7 +147,8 @@ static const bt_op ops[] = {
             "float16[2, 5] = -9..9, float16[2, 3] = 0.01..0.1, int8[2, 3] = 0..3 | axis=1, block_size=2\n"
             "float32[3, 2] = -9..9, float32[3, 2] = 0.01..0.1, uint8[] = 7 | out_dtype=\"uint8\"\n"
             "float32[4] = -70000..70000, float32[] = 0.5, int32[] = -9 | out_dtype=\"int32\"\n"
-            "int32[4] = -99..99, float32[] = 3, uint16[] = 32000 | out_dtype=\"uint16\"")),
+            "int32[4] = -99..99, float32[] = 3, uint16[] = 32000 | out_dtype=\"uint16\"\n"
+            "float32[2, 3] = -9..9, float32[3] = 0.5..2, float8_e4m3fn[3] = 0..0 | out_dtype=\"float8_e4m3fn\"")),
     },
     {
         .name = "qnn.dequantize", .revision = 1, .source = "Relay, qnn.dequantize; ONNX DequantizeLinear-21",
@@ -139,7 +160,8 @@ static const bt_op ops[] = {
             "uint8[2, 3, 4], float32[3] = 0.01..0.1, uint8[3] = 0..255 | axis=1\n"
             "int8[2, 5], float32[2, 3] = 0.01..0.1, int8[2, 3] = 0..3 | axis=1, block_size=2\n"
             "int32[3] = -99..99, float32[] = 0.25, int32[] = 0\n"
-            "int16[2, 2], float16[] = 0.01..0.1, int16[] = 5 | out_dtype=\"float16\"")),
+            "int16[2, 2], float16[] = 0.01..0.1, int16[] = 5 | out_dtype=\"float16\"\n"
+            "float8_e5m2[2, 3], float32[3] = 0.5..2, float8_e5m2[3] = 0..0")),
     },
     { 0 },
 };

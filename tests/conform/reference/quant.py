@@ -54,16 +54,22 @@ def limited(codes, zero, dtype):
 
 @reference("qnn.quantize")
 def quantize(call, x, scale, zero):
-    zero = int32(zero, call.dtypes[2])
+    zero = zero if is_float(call.out) else int32(zero, call.dtypes[2])
     around = [spread(v, x.ndim, call.axis, call.block_size, x.shape[call.axis] if x.ndim else 1) for v in (scale, zero)]
     quotient = rounded(rounded(x.astype(np.float64), "float32") / rounded(around[0], "float32"), "float32")
+    if is_float(call.out):
+        return rounded(quotient + rounded(around[1].astype(np.float64), "float32"), "float32")
     return limited(whole(call.rounding, quotient), around[1], call.out)
 
 
 @reference("qnn.dequantize")
 def dequantize(call, x, scale, zero):
     scale, zero = [spread(v, x.ndim, call.axis, call.block_size, x.shape[call.axis] if x.ndim else 1) for v in (scale, zero)]
-    difference = int32_difference(x, call.dtypes[0], zero, call.dtypes[2])
+    if is_float(call.dtypes[0]) or is_float(call.dtypes[2]):
+        x, zero = (rounded(v.astype(np.float64), "float32") for v in (x, zero))
+        difference = rounded(x - zero, "float32")
+    else:
+        difference = int32_difference(x, call.dtypes[0], zero, call.dtypes[2])
     value = rounded(rounded(difference.astype(np.float64), "float32") * rounded(scale, "float32"), "float32")
     return value if is_float(call.out) else cast(value, "float32", call.out)
 

@@ -9,7 +9,8 @@
 static const bt_value *real_in(bt_onnx_node *n, uint32_t i)
 {
     const bt_value *x = node_need(n, i), *scale = node_need(n, i + 1);
-    return n->status ? NULL : dequantized(n, x, as_scalar(n, scale), scalar_in(n, i + 2));
+    return n->status ? NULL
+                     : dequantized(n, x, as_scalar(n, scale), scalar_in(n, i + 2), NULL);
 }
 
 /* Output 0 by the scale at input i and the zero point behind it; of the type of the data
@@ -21,15 +22,29 @@ static void give_quantized(bt_onnx_node *n, const bt_value *y, const bt_value *d
     if (n->status)
         return;
     node_out(n, 0,
-             quantized(n, y, as_scalar(n, scale), zero, value_dtype(zero ? zero : data)));
+             quantized(n, y, as_scalar(n, scale), zero, value_dtype(zero ? zero : data),
+                       NULL));
 }
 
 /* ---- element by element ---- */
 
+/* Inputs: a, its scale and zero point, b, its own, and those of the result. */
 static void qlinear_binary(bt_onnx_node *n)
 {
-    const bt_value *y = emit2(n, n->row->arg, NULL, real_in(n, 0), real_in(n, 3));
-    give_quantized(n, y, node_need(n, 0), 6);
+    static const uint32_t inputs[] = { 0, 3, 1, 2, 4, 5, 6, 7 };
+    const bt_value *args[8];
+    for (uint32_t i = 0; i < 8; i++) {
+        const int is_data = inputs[i] % 3 == 0 && inputs[i] < 6,
+                  is_zero = inputs[i] % 3 == 2 || inputs[i] == 7;
+        const bt_value *x = node_in(n, inputs[i]);
+        args[i] = is_data                   ? node_need(n, inputs[i])
+                  : is_zero && !x           ? scalar_like(n, args[0], 0)
+                  : node_need(n, inputs[i]) ? as_scalar(n, x)
+                                            : NULL;
+        if (n->status)
+            return;
+    }
+    node_out(n, 0, emit(n, n->row->arg, NULL, 8, args));
 }
 
 static void qlinear_sigmoid(bt_onnx_node *n)
@@ -141,68 +156,64 @@ static void qlinear_global_average_pool(bt_onnx_node *n)
     zero = zero ? zero : scalar_like(n, given, 0);
     const bt_value *sums =
         reduced_range(n, "sum", centred(n, x, scalar_in(n, 2)), 2, rank);
-    const bt_value *y = requantized(n, sums, scale, y_scale, zero);
+    const bt_value *y = requantized(n, sums, -1, scale, y_scale, zero);
     node_out(n, 0, channels_moved(n, y, 1));
 }
 
 /* ---- products ---- */
-
-static const bt_value *turned(bt_onnx_node *n, const bt_value *x, const char *name)
-{
-    return node_int(n, name, 0) ? emit1(n, "transpose", "axes=[1, 0]", x) : x;
-}
 
 /* A scale for each column of b, or one: as a row. Inputs: a, b, c with scales and zero
  * points of a and b, those of the result, without which it is float32. */
 static void qgemm(bt_onnx_node *n)
 {
     const bt_value *a = node_need(n, 0), *b = node_need(n, 3), *c = node_in(n, 6),
-                   *a_scale = node_need(n, 1), *b_scale = node_need(n, 4),
-                   *b_zero = node_in(n, 5), *zero = scalar_in(n, 8);
-    if (n->status)
+                   *a_scale = node_need(n, 1), *b_scale = scale_in(n, 4),
+                   *zero = scalar_in(n, 8);
+    if (!node_need(n, 4))
         return;
-    a = turned(n, centred(n, a, scalar_in(n, 2)), "transA");
-    if (b_zero && value_rank(n, b_zero) == 1 && node_int(n, "transB", 0))
-        b_zero = of_rows(n, b_zero);
-    b = turned(n, centred(n, b, b_zero), "transB");
-    const bt_value *sums = integer_product(n, a, b);
+    const char *attrs = node_format(n, "transpose_a=%s, transpose_b=%s",
+                                    format_bool(node_int(n, "transA", 0) != 0),
+                                    format_bool(node_int(n, "transB", 0) != 0));
+    const bt_value *sums =
+        integer_product(n, a, scalar_in(n, 2), b, scale_in(n, 5), attrs);
     sums = c ? plus(n, sums, c) : sums; // c is quantized by the scale of the product
     const bt_value *scale = times(n, as_scalar(n, a_scale), b_scale);
     scale = times_number(n, scale, node_float(n, "alpha", 1));
     if (node_in(n, 7) && zero)
-        node_out(n, 0, requantized(n, sums, scale, as_scalar(n, node_in(n, 7)), zero));
+        node_out(n, 0, requantized(n, sums, -1, scale, scalar_in(n, 7), zero));
     else
         node_out(n, 0, times(n, cast_to(n, sums, BT_FLOAT32), scale));
 }
 
-/* The product of integers as floats, with a bias. */
-static void give_product(bt_onnx_node *n, const bt_value *a, const bt_value *b,
-                         const bt_value *scale, const bt_value *bias)
+/* Sums as floats, with a bias. */
+static void give_product(bt_onnx_node *n, const bt_value *sums, const bt_value *scale,
+                         const bt_value *bias)
 {
-    const bt_value *y = times(n, cast_to(n, integer_product(n, a, b), BT_FLOAT32), scale);
+    const bt_value *y = times(n, cast_to(n, sums, BT_FLOAT32), scale);
     node_out(n, 0, bias ? plus(n, y, bias) : y);
 }
 
 static void matmul_integer_to_float(bt_onnx_node *n)
 {
-    const bt_value *a = centred(n, node_need(n, 0), of_rows(n, node_in(n, 4))),
-                   *b = centred(n, node_need(n, 1), node_in(n, 5)),
-                   *scale = times(n, of_rows(n, node_need(n, 2)), node_need(n, 3));
-    give_product(n, a, b, scale, node_in(n, 6));
+    const bt_value *sums = integer_product(n, node_need(n, 0), scale_in(n, 4),
+                                           node_need(n, 1), scale_in(n, 5),
+                                           "transpose_b=False"),
+                   *scale = times(n, of_rows(n, scale_in(n, 2)), scale_in(n, 3));
+    give_product(n, sums, scale, node_in(n, 6));
 }
 
 static void dynamic_quantize_matmul(bt_onnx_node *n)
 {
     const bt_value *scale = NULL, *zero = NULL;
     const bt_value *a = quantized_by_range(n, node_need(n, 0), &scale, &zero);
-    const bt_value *b = centred(n, node_need(n, 1), node_in(n, 3));
-    give_product(n, centred(n, a, zero), b, times(n, scale, node_need(n, 2)),
-                 node_in(n, 4));
+    const bt_value *sums =
+        integer_product(n, a, zero, node_need(n, 1), scale_in(n, 3), "transpose_b=False");
+    give_product(n, sums, times(n, scale, node_need(n, 2)), node_in(n, 4));
 }
 
 // clang-format off
 static const bt_onnx_operator operators[] = {
-    { "com.microsoft.QLinearAdd-1", qlinear_binary, "add" }, { "com.microsoft.QLinearMul-1", qlinear_binary, "multiply" },
+    { "com.microsoft.QLinearAdd-1", qlinear_binary, "qnn.add" }, { "com.microsoft.QLinearMul-1", qlinear_binary, "qnn.mul" },
     { "com.microsoft.QLinearSigmoid-1", qlinear_sigmoid, NULL }, { "com.microsoft.QLinearLeakyRelu-1", qlinear_leaky_relu, NULL },
     { "com.microsoft.QLinearWhere-1", qlinear_where, NULL }, { "com.microsoft.QLinearSoftmax-1", qlinear_softmax, NULL },
     { "com.microsoft.QLinearReduceMean-1", qlinear_reduce_mean, NULL }, { "com.microsoft.QLinearConcat-1", qlinear_concat, NULL },

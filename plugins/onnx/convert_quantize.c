@@ -1,39 +1,6 @@
-/* Quantized numbers: what they stand for, by arithmetic. */
+/* Quantized numbers, by operators qnn.*. */
 #include "quantize.h"
 #include "window.h"
-
-/* ---- scales ---- */
-
-/* A scale or zero point as it lies on the data: one for all; one for each element of an
- * axis; or, in blocks, one for each `block` elements of it. */
-static const bt_value *spread(bt_onnx_node *n, const bt_value *scale, const bt_value *x,
-                              uint32_t axis, int64_t block)
-{
-    uint32_t rank = value_rank(n, x), scale_rank = value_rank(n, scale);
-    int64_t size = value_dim(n, x, axis);
-    if (n->status ||
-        (scale_rank == 0 || (scale_rank == 1 && value_dim(n, scale, 0) == 1)))
-        return n->status ? NULL : as_scalar(n, scale);
-    if (!block && scale_rank == 1)
-        return along(n, scale, axis, rank);
-    if (block < 1 || scale_rank != rank || size < 0) {
-        node_fail(
-            n, BT_ERR_FORMAT,
-            "the scale has rank %u, the data %u; a number, a vector along the axis, "
-            "or blocks in the data's rank are known",
-            scale_rank, rank);
-        return NULL;
-    }
-    const char *attrs = node_format(n, "repeats=%lld, axis=%u", (long long)block, axis);
-    return sliced(n, emit1(n, "repeat", attrs, scale), axis, 0, size);
-}
-
-/* The axis counts only where there is a scale for each of its elements. */
-static uint32_t scale_axis(bt_onnx_node *n, const bt_value *x, const bt_value *scale)
-{
-    int64_t axis = node_int(n, "axis", 1);
-    return value_rank(n, scale) ? node_axis(n, axis, value_rank(n, x)) : 0;
-}
 
 static bt_dtype dtype_attr(bt_onnx_node *n, const char *name, bt_dtype absent)
 {
@@ -45,35 +12,36 @@ static bt_dtype dtype_attr(bt_onnx_node *n, const char *name, bt_dtype absent)
     return dtype;
 }
 
+/* Where scales lie: the axis counts only where there is more than one. */
+static const char *scale_attrs(bt_onnx_node *n, const bt_value *scale)
+{
+    return value_rank(n, scale) ? node_format(n, "axis=%lld, block_size=%lld",
+                                              (long long)node_int(n, "axis", 1),
+                                              (long long)node_int(n, "block_size", 0))
+                                : NULL;
+}
+
 static void quantize_linear(bt_onnx_node *n)
 {
-    const bt_value *x = node_need(n, 0), *scale = node_need(n, 1), *zero = node_in(n, 2);
-    if (n->status)
+    const bt_value *x = node_need(n, 0), *zero = scale_in(n, 2), *scale = scale_in(n, 1);
+    if (!node_need(n, 1))
         return;
     bt_dtype dtype = zero ? value_dtype(zero) : dtype_attr(n, "output_dtype", BT_UINT8);
-    int64_t block = node_int(n, "block_size", 0);
-    uint32_t axis = value_rank(n, scale) == 1 && value_dim(n, scale, 0) == 1
-                        ? 0
-                        : scale_axis(n, x, scale);
-    scale = spread(n, cast_to(n, scale, BT_FLOAT32), x, axis, block);
-    zero = zero ? spread(n, zero, x, axis, block) : NULL;
-    node_out(n, 0, quantized(n, cast_to(n, x, BT_FLOAT32), scale, zero, dtype));
+    node_out(n, 0, quantized(n, x, scale, zero, dtype, scale_attrs(n, scale)));
 }
 
 static void dequantize_linear(bt_onnx_node *n)
 {
-    const bt_value *x = node_need(n, 0), *scale = node_need(n, 1), *zero = node_in(n, 2);
-    if (n->status)
+    const bt_value *x = node_need(n, 0), *zero = scale_in(n, 2), *scale = scale_in(n, 1);
+    if (!node_need(n, 1))
         return;
     bt_dtype dtype = dtype_attr(n, "output_dtype", value_dtype(scale));
-    int64_t block = node_int(n, "block_size", 0);
-    uint32_t axis = value_rank(n, scale) == 1 && value_dim(n, scale, 0) == 1
-                        ? 0
-                        : scale_axis(n, x, scale);
-    scale = spread(n, cast_to(n, scale, BT_FLOAT32), x, axis, block);
-    zero = zero ? spread(n, zero, x, axis, block) : NULL;
-    const bt_value *y = dequantized(n, x, scale, zero);
-    node_out(n, 0, cast_to(n, y, dtype));
+    const char *where = scale_attrs(n, scale);
+    char name[BT_DTYPE_NAME_SIZE];
+    const char *attrs =
+        node_format(n, "out_dtype=\"%s\"%s%s", bt_dtype_name(dtype, name, sizeof(name)),
+                    where ? ", " : "", where ? where : "");
+    node_out(n, 0, dequantized(n, x, scale, zero, attrs));
 }
 
 static void dynamic_quantize_linear(bt_onnx_node *n)
@@ -89,75 +57,68 @@ static void dynamic_quantize_linear(bt_onnx_node *n)
 
 static void matmul_integer(bt_onnx_node *n)
 {
-    const bt_value *a = centred(n, node_need(n, 0), of_rows(n, node_in(n, 2))),
-                   *b = centred(n, node_need(n, 1), node_in(n, 3));
-    node_out(n, 0, integer_product(n, a, b));
+    node_out(n, 0,
+             integer_product(n, node_need(n, 0), scale_in(n, 2), node_need(n, 1),
+                             scale_in(n, 3), "transpose_b=False"));
 }
 
-static const bt_value *integer_conv(bt_onnx_node *n, const bt_value *x, const bt_value *w)
+/* x, w, then their zero points. */
+static const bt_value *integer_conv(bt_onnx_node *n, const bt_value *const args[4])
 {
-    static const char *const ops[] = { "nn.conv1d", "nn.conv2d", "nn.conv3d" };
+    static const char *const ops[] = { "qnn.conv1d", "qnn.conv2d", "qnn.conv3d" };
     struct window window;
-    read_window(n, x, w, &window);
     if (n->status)
         return NULL;
-    const char *attrs =
-        node_format(n, "%s, groups=%lld, kernel_size=%s, out_dtype=\"int32\"",
-                    window_attrs(n, &window), (long long)node_int(n, "group", 1),
-                    format_ints(n, window.n, window.kernel));
-    return emit2(n, ops[window.n - 1], attrs, x, w);
+    read_window(n, args[0], args[1], &window);
+    if (n->status)
+        return NULL;
+    const char *attrs = node_format(
+        n, "%s, groups=%lld, kernel_size=%s", window_attrs(n, &window),
+        (long long)node_int(n, "group", 1), format_ints(n, window.n, window.kernel));
+    return emit(n, ops[window.n - 1], attrs, 4, args);
 }
 
-/* Scales and zero points of a weight's output channels lie along its axis 0, and along
- * axis 1 of the result. */
-static const bt_value *of_channels(bt_onnx_node *n, const bt_value *x, uint32_t axis,
-                                   uint32_t rank)
+/* Zero point i, of operand `of`; where it is left out, 0. */
+static const bt_value *zero_in(bt_onnx_node *n, uint32_t i, uint32_t of)
 {
-    return x && value_rank(n, x) == 1 && rank ? along(n, x, axis, rank) : x;
+    const bt_value *zero = scale_in(n, i), *x = node_need(n, of);
+    return n->status ? NULL : zero ? zero : scalar_like(n, x, 0);
 }
 
 static void conv_integer(bt_onnx_node *n)
 {
-    const bt_value *weight = node_need(n, 1);
-    uint32_t rank = weight ? value_rank(n, weight) : 0;
-    const bt_value *zero = of_channels(n, node_in(n, 3), 0, rank);
-    const bt_value *x = node_need(n, 0), *x_zero = node_in(n, 2);
-    if (n->status)
-        return;
-    node_out(n, 0,
-             integer_conv(n, centred(n, x, x_zero ? as_scalar(n, x_zero) : NULL),
-                          centred(n, weight, zero)));
+    const bt_value *args[] = { node_need(n, 0), node_need(n, 1), zero_in(n, 2, 0),
+                               zero_in(n, 3, 1) };
+    node_out(n, 0, integer_conv(n, args));
 }
 
-/* Inputs: a, its scale and zero point, b, its own, and those of the result. */
+/* Inputs: a, its scale and zero point, b, its own, and those of the result. Where there are
+ * some of rows, those of columns broadcast with them. */
 static void qlinear_matmul(bt_onnx_node *n)
 {
     const bt_value *in[8];
     for (uint32_t i = 0; i < 8; i++)
-        in[i] = node_need(n, i);
+        in[i] = node_need(n, i) ? scale_in(n, i) : NULL;
     if (n->status)
         return;
-    const bt_value *sums = integer_product(n, centred(n, in[0], of_rows(n, in[2])),
-                                           centred(n, in[3], in[5]));
+    const bt_value *sums = integer_product(n, node_in(n, 0), in[2], node_in(n, 3), in[5],
+                                           "transpose_b=False");
     const bt_value *scale = times(n, cast_to(n, of_rows(n, in[1]), BT_FLOAT32),
                                   cast_to(n, in[4], BT_FLOAT32));
-    node_out(n, 0, requantized(n, sums, scale, of_rows(n, in[6]), of_rows(n, in[7])));
+    node_out(n, 0, requantized(n, sums, -1, scale, of_rows(n, in[6]), of_rows(n, in[7])));
 }
 
 static void qlinear_conv(bt_onnx_node *n)
 {
     const bt_value *in[8], *bias = node_in(n, 8);
     for (uint32_t i = 0; i < 8; i++)
-        in[i] = node_need(n, i);
-    uint32_t rank = n->status ? 0 : value_rank(n, in[3]);
+        in[i] = node_need(n, i) ? scale_in(n, i) : NULL;
     if (n->status)
         return;
-    const bt_value *sums =
-        integer_conv(n, centred(n, in[0], as_scalar(n, in[2])),
-                     centred(n, in[3], of_channels(n, in[5], 0, rank)));
+    const bt_value *args[] = { node_in(n, 0), node_in(n, 3), in[2], in[5] };
+    const bt_value *sums = integer_conv(n, args);
     sums = bias ? emit2(n, "nn.bias_add", "axis=1", sums, bias) : sums;
-    const bt_value *scale = times(n, as_scalar(n, in[1]), of_channels(n, in[4], 1, rank));
-    node_out(n, 0, requantized(n, sums, scale, as_scalar(n, in[6]), as_scalar(n, in[7])));
+    node_out(n, 0, requantized(n, sums, 1, times(n, in[1], in[4]), in[6], in[7]));
 }
 
 // clang-format off

@@ -1,86 +1,102 @@
 #include "quantize.h"
 
-#include <math.h>
-
-static int is_quantized(bt_dtype dtype)
+const bt_value *scale_in(bt_onnx_node *n, uint32_t i)
 {
-    return !bt_dtype_is_float(dtype) && dtype != BT_BOOL && BT_DTYPE_BITS(dtype) <= 16;
+    const bt_value *x = node_in(n, i);
+    return x && value_rank(n, x) == 1 && value_dim(n, x, 0) == 1 ? as_scalar(n, x) : x;
 }
 
-const bt_value *saturated(bt_onnx_node *n, const bt_value *x, bt_dtype dtype)
+static const bt_value *zero_or(bt_onnx_node *n, const bt_value *zero, bt_dtype dtype)
 {
-    int is_signed = BT_DTYPE_CLASS(dtype) == BT_CLASS_INT;
-    double range = ldexp(1, (int)BT_DTYPE_BITS(dtype));
-    if (!is_quantized(dtype))
-        node_fail(n, BT_ERR_UNSUPPORTED,
-                  "the element type of the result is not supported; integers of 16 bits "
-                  "or fewer are");
-    double low = is_signed ? -range / 2 : 0;
-    return cast_to(n, clipped(n, x, low, low + range - 1), dtype);
+    return zero ? zero : emit_scalar(n, dtype, 0);
 }
 
 const bt_value *quantized(bt_onnx_node *n, const bt_value *x, const bt_value *scale,
-                          const bt_value *zero, bt_dtype dtype)
+                          const bt_value *zero, bt_dtype dtype, const char *attrs)
 {
-    const int is_float = bt_dtype_is_float(dtype);
-    const bt_value *y = over(n, x, scale);
-    y = is_float ? y : applied(n, "round_even", y);
-    y = zero ? plus(n, y, cast_to(n, zero, BT_FLOAT32)) : y;
-    return is_float ? cast_by_attr(n, y, dtype) : saturated(n, y, dtype);
+    // a float type may have a cast of its own, by attribute `saturate`
+    const bt_dtype as = bt_dtype_is_float(dtype) ? (bt_dtype)BT_FLOAT32 : dtype;
+    char name[BT_DTYPE_NAME_SIZE];
+    attrs = node_format(n, "out_dtype=\"%s\"%s%s", bt_dtype_name(as, name, sizeof(name)),
+                        attrs ? ", " : "", attrs ? attrs : "");
+    const bt_value *y =
+        emit3(n, "qnn.quantize", attrs, x, scale, zero_or(n, zero, dtype));
+    return n->status ? NULL : cast_by_attr(n, y, dtype);
 }
 
+const bt_value *dequantized(bt_onnx_node *n, const bt_value *x, const bt_value *scale,
+                            const bt_value *zero, const char *attrs)
+{
+    return n->status ? NULL
+                     : emit3(n, "qnn.dequantize", attrs, x, scale,
+                             zero_or(n, zero, value_dtype(x)));
+}
+
+/* Data of nothing but zeros has the scale 1, as ONNX Runtime has it. */
 const bt_value *quantized_by_range(bt_onnx_node *n, const bt_value *x,
                                    const bt_value **scale, const bt_value **zero)
 {
     const bt_value *none = scalar_like(n, x, 0);
     const bt_value *low = lesser_of(n, emit1(n, "min", "axis=None", x), none),
                    *high = greater_of(n, emit1(n, "max", "axis=None", x), none);
-    *scale = over_number(n, minus(n, high, low), 255);
-    *zero = applied(n, "round_even", applied(n, "negative", over(n, low, *scale)));
-    *zero = saturated(n, *zero, BT_UINT8);
-    return quantized(n, x, *scale, *zero, BT_UINT8);
+    *scale = chosen(n, emit2(n, "equal", NULL, low, high), scalar_like(n, x, 1),
+                    over_number(n, minus(n, high, low), 255));
+    *zero = emit3(n, "qnn.quantize", "out_dtype=\"uint8\"", applied(n, "negative", low),
+                  *scale, emit_scalar(n, BT_UINT8, 0));
+    return quantized(n, x, *scale, *zero, BT_UINT8, NULL);
 }
 
 const bt_value *centred(bt_onnx_node *n, const bt_value *x, const bt_value *zero)
 {
-    const bt_dtype of = value_dtype(x);
-    const bt_dtype dtype = bt_dtype_is_float(of)    ? BT_FLOAT32
-                           : BT_DTYPE_BITS(of) <= 8 ? BT_INT16
-                                                    : BT_INT32;
-    x = cast_to(n, x, dtype);
-    return zero ? minus(n, x, cast_to(n, zero, dtype)) : x;
+    x = cast_to(n, x, BT_INT32);
+    return zero ? minus(n, x, cast_to(n, zero, BT_INT32)) : x;
 }
 
-const bt_value *dequantized(bt_onnx_node *n, const bt_value *x, const bt_value *scale,
+/* A factor or zero point of the shape of data, which it broadcasts to. */
+static const bt_value *spread(bt_onnx_node *n, const bt_value *x, const bt_value *data)
+{
+    return emit2(n, "broadcast_to_like", NULL, x, data);
+}
+
+/* With scales along more than one axis, an element of each has its own. */
+const bt_value *requantized(bt_onnx_node *n, const bt_value *sums, int axis,
+                            const bt_value *scale, const bt_value *y_scale,
                             const bt_value *zero)
 {
-    return times(n, cast_to(n, centred(n, x, zero), BT_FLOAT32),
-                 cast_to(n, scale, BT_FLOAT32));
+    char name[BT_DTYPE_NAME_SIZE];
+    if (n->status)
+        return NULL;
+    y_scale = cast_to(n, y_scale, BT_FLOAT32);
+    if (value_rank(n, scale) > 1 || value_rank(n, y_scale) > 1 ||
+        value_rank(n, zero) > 1) {
+        scale = spread(n, scale, sums);
+        y_scale = value_rank(n, y_scale) ? spread(n, y_scale, sums) : y_scale;
+        zero = value_rank(n, zero) ? spread(n, zero, sums) : zero;
+    }
+    const bt_value *args[] = { sums, scale, emit_scalar(n, BT_INT32, 0), y_scale, zero };
+    const char *attrs = node_format(
+        n, "axis=%d, compute_dtype=\"float32\", rounding=\"TOEVEN\", out_dtype=\"%s\"",
+        axis, n->status ? "" : bt_dtype_name(value_dtype(zero), name, sizeof(name)));
+    return emit(n, "qnn.requantize", attrs, 5, args);
 }
 
-const bt_value *requantized(bt_onnx_node *n, const bt_value *sums, const bt_value *scale,
-                            const bt_value *y_scale, const bt_value *zero)
-{
-    const bt_value *factor = over(n, scale, cast_to(n, y_scale, BT_FLOAT32));
-    const bt_value *y =
-        applied(n, "round_even", times(n, cast_to(n, sums, BT_FLOAT32), factor));
-    return n->status ? NULL
-                     : saturated(n, plus(n, y, cast_to(n, zero, BT_FLOAT32)),
-                                 value_dtype(zero));
-}
-
-const bt_value *of_rows(bt_onnx_node *n, const bt_value *x)
-{
-    return x && value_rank(n, x) == 1 && value_dim(n, x, 0) != 1 ? with_axes(n, x, 1, 1)
-                                                                 : x;
-}
-
-const bt_value *integer_product(bt_onnx_node *n, const bt_value *a, const bt_value *b)
+const bt_value *integer_product(bt_onnx_node *n, const bt_value *a,
+                                const bt_value *a_zero, const bt_value *b,
+                                const bt_value *b_zero, const char *attrs)
 {
     uint32_t a_rank = value_rank(n, a), b_rank = value_rank(n, b);
     if (a_rank < 2 || b_rank < 2)
         node_fail(n, BT_ERR_UNSUPPORTED,
                   "operands of rank %u and %u; at least 2 is needed for both", a_rank,
                   b_rank);
-    return n->status ? NULL : emit2(n, "nn.matmul", "out_dtype=\"int32\"", a, b);
+    if (n->status)
+        return NULL;
+    const bt_value *args[] = { a, b, zero_or(n, a_zero, value_dtype(a)),
+                               zero_or(n, b_zero, value_dtype(b)) };
+    return emit(n, "qnn.batch_matmul", attrs, 4, args);
+}
+
+const bt_value *of_rows(bt_onnx_node *n, const bt_value *x)
+{
+    return x && value_rank(n, x) == 1 ? with_axes(n, x, 1, 1) : x;
 }

@@ -1,30 +1,35 @@
-/* Quantized numbers by arithmetic: (q - zero) * scale. Scales and zero points broadcast with
- * the data; a zero point of NULL is 0. */
+/* Quantized numbers by operators qnn.*: a code stands for (code - zero) * scale. Scales and
+ * zero points are numbers or, where `axis` says so, vectors along it; a zero point of NULL
+ * is 0. */
 #ifndef ONNX_QUANTIZE_H
 #define ONNX_QUANTIZE_H
 
 #include "arith.h"
 
-/* Rounded numbers, those out of range as the nearest within. */
-const bt_value *saturated(bt_onnx_node *, const bt_value *, bt_dtype);
-/* round(x / scale) + zero, half to even; to a float type in one rounding. */
+/* A scale or zero point as qnn.* has it: a vector of one element is a number. */
+const bt_value *scale_in(bt_onnx_node *, uint32_t i);
+/* Numbers as codes of a type, or the reverse; attrs of qnn.quantize, NULL: none. */
 const bt_value *quantized(bt_onnx_node *, const bt_value *x, const bt_value *scale,
-                          const bt_value *zero, bt_dtype);
+                          const bt_value *zero, bt_dtype, const char *attrs);
+const bt_value *dequantized(bt_onnx_node *, const bt_value *x, const bt_value *scale,
+                            const bt_value *zero, const char *attrs);
 /* To uint8, by the range of the data and 0. */
 const bt_value *quantized_by_range(bt_onnx_node *, const bt_value *x,
                                    const bt_value **scale, const bt_value **zero);
-/* x - zero without overflow: integers of up to eight bits as int16, else as int32, floats as float32. */
-const bt_value *centred(bt_onnx_node *, const bt_value *x, const bt_value *zero);
-/* The float32 that it stands for. */
-const bt_value *dequantized(bt_onnx_node *, const bt_value *x, const bt_value *scale,
+/* Sums that stand for themselves times a scale, as codes of another scale and of zero's
+ * type, by ONNX Runtime's arithmetic. */
+const bt_value *requantized(bt_onnx_node *, const bt_value *sums, int axis,
+                            const bt_value *scale, const bt_value *y_scale,
                             const bt_value *zero);
-/* Integers times a scale, as quantized numbers of another scale and of zero's type. */
-const bt_value *requantized(bt_onnx_node *, const bt_value *sums, const bt_value *scale,
-                            const bt_value *y_scale, const bt_value *zero);
-/* A vector of zero points or scales of the rows (axis -2) of matrices; those of columns
- * broadcast as they are. */
+/* x - zero as int32. */
+const bt_value *centred(bt_onnx_node *, const bt_value *x, const bt_value *zero);
+/* The product of two matrices without their zero points, as int32: those of rows of a, of
+ * columns of b. attrs of qnn.batch_matmul. */
+const bt_value *integer_product(bt_onnx_node *, const bt_value *a, const bt_value *a_zero,
+                                const bt_value *b, const bt_value *b_zero,
+                                const char *attrs);
+/* A vector of scales of the rows (axis -2) of matrices, as it broadcasts with those of
+ * columns. */
 const bt_value *of_rows(bt_onnx_node *, const bt_value *);
-/* The product of two matrices of integers, as int32. */
-const bt_value *integer_product(bt_onnx_node *, const bt_value *, const bt_value *);
 
 #endif

@@ -654,11 +654,14 @@ def quantize(g, op):
 @maker("QLinearMatMul", "QLinearConv", "ConvInteger")
 def quantized(g, op):
     a, b = g.pick.choice(["int8", "uint8"]), "int8"
-    scale = lambda: g.put(np.array(2.0 ** g.pick.randint(-4, 1), "float32"), 0.8)
+    # of any value: products, quotients and their rounding are ONNX Runtime's to the last integer
+    numbers = lambda shape: np.array([g.pick.uniform(0.004, 1) * 2.0 ** g.pick.randint(-2, 2)
+                                      for _ in range(int(np.prod(shape)))], "float32").reshape(shape)
+    scale = lambda shape=(): g.put(numbers(list(shape)), 0.8)
     zero = lambda t: g.put(g.array(t, []), 0.8)
     if op == "QLinearMatMul":
         m, n, k = g.size(), g.size(), g.size()
-        names = [g.data([a], shape=[m, k]), scale(), zero(a), g.put(g.array(b, [k, n])), scale(), zero(b), scale(), zero(a)]
+        names = [g.data([a], shape=[m, k]), scale(), zero(a), g.put(g.array(b, [k, n])), scale([n] if g.chance(0.4) else []), zero(b), scale(), zero(a)]
         g.node(op, names)
         return
     group, each, filters = g.pick.choice([1, 1, 2]), g.pick.randint(1, 3), g.pick.randint(1, 3)
@@ -668,7 +671,8 @@ def quantized(g, op):
     if op == "ConvInteger":
         g.node(op, [x, w] + ([zero(a)] if g.chance(0.5) else []), group=group, **attrs)
         return
-    names = [x, scale(), zero(a), w, scale(), g.put(np.array(0, b), 1), scale(), zero(a)]
+    of_weight = [filters * group] if g.chance(0.5) else []
+    names = [x, scale(), zero(a), w, scale(of_weight), g.put(np.zeros(of_weight, b), 1), scale(), zero(a)]
     g.node(op, names + ([g.put(g.array("int32", [filters * group]), 0.8)] if g.chance(0.5) else []), group=group, **attrs)
 
 

@@ -1,6 +1,7 @@
 /*
  * nn.conv1d_transpose, nn.conv2d_transpose, nn.conv3d_transpose: what takes the result of
- * a convolution back to the shape of its data, by the same weights.
+ * a convolution back to the shape of its data, by the same weights; qnn.conv2d_transpose: of
+ * codes, from which their zero points are subtracted.
  *     y[n, o, p, ..] = sum(i, q, r, .. | q*stride + r*dilation - pad == p:
  *                          data[n, i, q, ..] * weight[i, o, r, ..])
  *     extent of p    = (extent of q - 1)*stride + (extent of r - 1)*dilation + 1
@@ -8,10 +9,10 @@
  * data    t[n, c, space..] in data_layout
  * weight  t[c, o / groups, window..] in kernel_layout
  * result  in data_layout, or out_layout, its type in the layout that is wanted; of
- *         out_dtype, or t: then also the type of
- *         products and sums
+ *         out_dtype, or t, of codes int32: then also the type of products and sums
  * source  Relay's operators of the same names; Dumoulin, Visin 2016
  */
+#include "codes.h"
 #include "window.h"
 
 struct attrs {
@@ -52,6 +53,13 @@ static const bt_op_input inputs[] = {
       .type = "t[..]",
       .doc = "channels in, channels out of a group, window" },
     { 0 },
+};
+static const bt_op_input code_inputs[] = {
+    { .name = "data", .type = "t:integer[..]", .doc = "batch, channels, space" },
+    { .name = "weight",
+      .type = "w:integer[..]",
+      .doc = "channels in, channels out of a group, window" },
+    CODES_INPUTS("input", "kernel"),
 };
 
 static const char *out_layout(const struct attrs *a)
@@ -128,6 +136,7 @@ static bt_status relate(bt_solver *s, const bt_relation_call *r)
         return bt_no_memory();
     BT_TRY(check_channels(s, r, data.dims[in.second], weight.dims[kernel.first],
                           dims[out.second]));
+    BT_TRY(codes_relate(s, r, dims[out.second]));
     for (uint32_t i = 0; i < n; i++) {
         struct window w = { .kernel = weight.dims[kernel.space[i]],
                             .stride = strides[i],
@@ -135,10 +144,12 @@ static bt_status relate(bt_solver *s, const bt_relation_call *r)
         BT_TRY(spread_dim(s, r, data.dims[in.space[i]], &w,
                           extra[i] - padding[i] - padding[n + i], &dims[out.space[i]]));
     }
+    const bt_type *dtype = codes_sums(s, r, a->out_dtype, data.dtype);
     return bt_relation_result(
         s, r,
-        bt_type_tensor_layout(store, bt_type_shape(store, n + 2, dims),
-                              a->out_dtype ? a->out_dtype : data.dtype, r->layout));
+        dtype ? bt_type_tensor_layout(store, bt_type_shape(store, n + 2, dims), dtype,
+                                      r->layout)
+              : NULL);
 }
 
 /* ---- formula ---- */
@@ -180,7 +191,7 @@ static void write_formula(bt_formula *f, const bt_formula_call *call)
     layout_read(a->data_layout, 'N', 'C', n, &in);
     layout_read(a->kernel_layout, 'I', 'O', n, &kernel);
     layout_read(out_layout(a), 'N', 'C', n, &result);
-    if (a->out_dtype)
+    if (a->out_dtype || codes_are(call->op))
         bt_dtype_name(bt_tensor_dtype(call->result), dtype, sizeof(dtype));
     write_space(f, a, n, &in, &kernel, &result);
     bt_formula_set(f, "y", result.first, "n in extent(data, %u)", in.first);
@@ -199,11 +210,12 @@ static void write_formula(bt_formula *f, const bt_formula_call *call)
         bt_formula_set(f, "weight", kernel.second, "mod(o, extent(weight, %u))",
                        kernel.second);
     }
+    codes_factor(f, call, "data", "data", dtype, &(struct codes_zero){ 2, NULL, 0 });
+    codes_factor(f, call, "weight", "weight", dtype, &(struct codes_zero){ 3, "o", 0 });
     bt_formula_add(f,
                    "nin = floordiv(extent(data, %u), %lld);\n"
-                   "y: %s[$y] = sum(i in nin, $q | $[ && ]where: %s(data[$data]) * "
-                   "%s(weight[$weight]))",
-                   in.second, (long long)a->groups, dtype, dtype, dtype);
+                   "y: %s[$y] = sum(i in nin, $q | $[ && ]where: $[ * ]factors)",
+                   in.second, (long long)a->groups, dtype);
 }
 
 /* ---- layout ---- */
@@ -255,6 +267,17 @@ static const bt_op ops[] = {
     TRANSPOSE(3d, "three axes",
         "float32[1, 2, 3, 2, 3], float32[2, 3, 2, 3, 1]\n"
         "float32[1, 2, 2, 3, 2], float32[2, 1, 3, 3, 3] | groups=2, padding=[1], strides=[1, 2, 2], output_padding=[0, 1, 0]"),
+    {
+        .name = "qnn.conv2d_transpose", .revision = 1, .source = "Relay, qnn.conv2d_transpose",
+        .doc = "Spreads each code, without its zero point, by a window of weights and adds up.\n"
+               "Sums are integers; the result stands for itself times both scales.",
+        .inputs = code_inputs, .attrs = attrs2d, .attrs_nbytes = sizeof(struct attrs),
+        .relate = relate, .write_formula = write_formula,
+        .facets = BT_FACET_ROWS(BT_FACET("layout", layout), BT_CASES(
+            "uint8[2, 3, 4, 3], int8[3, 4, 3, 2], uint8[] = 128, int8[] = 3, float32[] = 0.1, float32[] = 0.2 | strides=[2, 3], padding=[1, 0, 0, 1], output_padding=[1, 0]\n"
+            "int8[1, 4, 3, 3], int8[4, 3, 2, 2], int32[] = -3, int32[6] = -9..9 | groups=2, dilation=[2, 1], strides=[3, 2]\n"
+            "int8[1, 3, 4, 2], uint8[3, 3, 5, 2], int8[] = 0, uint8[5] | data_layout=\"NHWC\", kernel_layout=\"HWOI\"")),
+    },
     { 0 },
 };
 // clang-format on

@@ -5,6 +5,8 @@
  * Elements outside are left out. An average is over the elements inside; with
  * count_include_pad over those in the padding too (as zeros), but never over what
  * ceil_mode reaches beyond it.
+ * qnn.avg_pool2d: of codes, x being the sum of those inside without their zero point:
+ *     y = limited(round_even(x * (input_scale / (output_scale * count))) + zero), by float32
  * source  Relay's operators of the same names; ONNX MaxPool-12, AveragePool-19
  */
 #include <stdio.h>
@@ -242,6 +244,42 @@ static void write_avg(bt_formula *f, const bt_formula_call *call)
                    wide, wide);
 }
 
+/* ---- averages of codes ---- */
+
+static const bt_op_input code_inputs[] = {
+    { .name = "data",
+      .type = "t:int8|uint8|int16|uint16[..]",
+      .doc = "codes: batch, channels, space" },
+    { .name = "input_scale", .type = "float32[]", .doc = "what a step of data is" },
+    { .name = "input_zero_point", .type = "integer[]", .doc = "the zero of data" },
+    { .name = "output_scale", .type = "float32[]", .doc = "of the result" },
+    { .name = "output_zero_point", .type = "integer[]", .doc = "of the result" },
+    { 0 },
+};
+
+static void write_code_avg(bt_formula *f, const bt_formula_call *call)
+{
+    const bt_dtype dtype = bt_tensor_dtype(call->result);
+    const long long codes = 1ll << BT_DTYPE_BITS(dtype),
+                    low = BT_DTYPE_CLASS(dtype) == BT_CLASS_INT ? -codes / 2 : 0;
+    struct pool p;
+    read_pool(call, &p);
+    write_space(f, &p);
+    for (uint32_t i = 0; i < p.n; i++)
+        write_count(f, &p, i);
+    bt_formula_each(f, "o", 0, p.n, "p# in o#");
+    bt_formula_each(f, "p", 0, p.n, "p#");
+    bt_formula_item(f, "zero", "int32(output_zero_point[])");
+    bt_formula_add(
+        f,
+        "factor: float32[$o] = input_scale[] / float32(output_scale[] * "
+        "float32($[ * ]count));\n"
+        "y: t[$y] = t(int32(clamp(round_even(float32(float32(sum($r: "
+        "int32(data[$at]) - int32(input_zero_point[]) else 0)) * "
+        "factor[$p])), float32(%lld - $zero), float32(%lld - $zero))) + $zero)",
+        low, low + codes - 1);
+}
+
 /* ---- over the whole of space ---- */
 
 struct global_attrs {
@@ -305,6 +343,7 @@ static void write_global(bt_formula *f, const bt_formula_call *call)
 /* ---- rows ---- */
 
 // clang-format off
+#define SCALES ", float32[] = 0.02, int32[] = 100, float32[] = 0.015, int32[] = 3"
 #define SCALE_max BT_SCALE_POSITIVE
 #define SCALE_avg BT_SCALE_ANY
 #define POOL(kind_, title_, rank_, cases_)                                                                      \
@@ -344,6 +383,16 @@ static const bt_op ops[] = {
         .relate = relate_global, .write_formula = write_global,
         .facets = BT_FACET_ROWS(BT_FACET("layout", global_layout_rule), BT_CASES("float32[2, 3, 4, 5]\nfloat32[1, 4, 5, 2] | layout=\"NHWC\"\nint8[1, 1, 12, 12]"),
                                 BT_SCALE(BT_SCALE_ANY, "layout")),
+    },
+    {
+        .name = "qnn.avg_pool2d", .revision = 1, .source = "Relay, qnn.avg_pool2d",
+        .doc = "The mean of each window of what codes stand for, as codes.",
+        .inputs = code_inputs, .attrs = attrs2d, .attrs_nbytes = sizeof(struct attrs),
+        .relate = relate, .write_formula = write_code_avg,
+        .facets = BT_FACET_ROWS(BT_FACET("layout", layout_rule), BT_CASES(
+            "uint8[1, 2, 6, 6]" SCALES " | pool_size=[2, 2], strides=[2, 2]\n"
+            "int8[1, 2, 5, 7]" SCALES " | pool_size=[3, 2], strides=[2, 1], padding=[1, 0, 1, 1]\n"
+            "uint8[1, 5, 5, 2]" SCALES " | pool_size=[3, 3], padding=[1, 1], count_include_pad=True, ceil_mode=True, strides=[2, 2], layout=\"NHWC\"")),
     },
     { 0 },
 };

@@ -6,7 +6,7 @@ import numpy as np
 
 from . import cast, elementwise, is_float, reference, rounded, wrapped
 from .nn import dense, matmul
-from .windows import conv
+from .windows import conv, conv_transpose, pooled, sliding
 
 # ---- scales and rounding ----
 
@@ -187,3 +187,96 @@ def qnn_matmul(call, x, y, x_zero, y_zero, *scales):
     if y_zero.ndim == 1:
         y_zero = y_zero.reshape([-1, 1]) if call.transpose_b else y_zero
     return matmul(Sums(call), *differences(call, x, y, x_zero, y_zero))
+
+
+@reference("qnn.conv2d_transpose")
+def qnn_conv_transpose(call, x, w, x_zero, w_zero, *scales):
+    if w_zero.ndim == 1:  # of all groups; those of one at a time
+        return grouped_transpose(call, x, w, x_zero, w_zero)
+    return conv_transpose(Sums(call), *differences(call, x, w, x_zero, w_zero))
+
+
+def grouped_transpose(call, x, w, x_zero, w_zero):
+    """The channels of each group one after another."""
+    layout, kernel = call.data_layout, call.kernel_layout
+    c, i = layout.index("C"), kernel.index("I")
+    parts = []
+    for xs, ws, zs in zip(*(np.split(v, call.groups, axis=a) for v, a in ((x, c), (w, i), (w_zero, 0)))):
+        zs = zs.reshape([-1 if letter == "O" else 1 for letter in kernel])
+        one = Sums(call)
+        one.groups = 1
+        parts.append(conv_transpose(one, *differences(call, xs, ws, x_zero, zs)))
+    return np.concatenate(parts, axis=(call.out_layout or layout).index("C"))
+
+
+@reference("qnn.avg_pool2d")
+def qnn_avg_pool(call, x, scale, zero, out_scale, out_zero):
+    def mean(part, count):
+        factor = rounded(scale / rounded(out_scale * count, "float32"), "float32")
+        return limited(whole("TOEVEN", product32(part.sum(axis=-1), factor)), out_zero, call.out).astype(object)
+
+    zero, out_zero = int32(zero, call.dtypes[2]), int32(out_zero, call.dtypes[4])
+    centred = x.astype(object) - zero
+    return pooled(call, centred, sliding(call, x.ndim - 2), mean)
+
+
+# ---- functions ----
+
+
+def real(call, x, scale, zero):
+    difference = int32_difference(x, call.dtypes[0], zero, call.dtypes[2])
+    return rounded(rounded(difference.astype(np.float64), "float32") * scale, "float32")
+
+
+def as_codes(call, value, scale, zero):
+    """Of float64, where it is rounded to float32 first."""
+    return limited(whole("TOEVEN", rounded(rounded(value, "float32") / scale, "float32")), int32(zero, call.dtypes[-1]), call.out)
+
+
+UNARY = {
+    "abs": np.abs, "exp": np.exp, "log": np.log, "sqrt": np.sqrt, "tanh": np.tanh,
+    "erf": np.vectorize(math.erf, otypes=[np.float64]),
+    "hardswish": lambda x: x * np.clip(x + 3, 0, 6) / 6,
+    "rsqrt": lambda x: 1 / np.sqrt(x),
+    "sigmoid": lambda x: 1 / (1 + np.exp(-x)),
+}
+for name, function in UNARY.items():
+    reference("qnn." + name)(lambda call, x, scale, zero, out_scale, out_zero, f=function:
+                             as_codes(call, f(real(call, x, scale, zero)), out_scale, out_zero))
+
+
+@reference("qnn.leaky_relu")
+def leaky_relu(call, x, scale, zero, out_scale, out_zero):
+    x = real(call, x, scale, zero)
+    return as_codes(call, np.where(x > 0, x, x * call.alpha), out_scale, out_zero)
+
+
+@reference("qnn.softmax")
+def softmax(call, x, scale, zero, out_scale, out_zero):
+    x = x.astype(object)
+    e = np.exp((x - np.max(x, axis=call.axis, keepdims=True, initial=-2**40)).astype(np.float64) * scale)
+    return as_codes(call, e / e.sum(axis=call.axis, keepdims=True), out_scale, out_zero)
+
+
+@reference("qnn.concatenate")
+def concatenate(call, data, scales, zeros, out_scale, out_zero):
+    n = len(data)
+    parts = [rounded(int32_difference(x, call.dtypes[0], z, call.dtypes[2 * n]).astype(np.float64), "float32") *
+             rounded(s / out_scale, "float32") for x, s, z in zip(data, scales, zeros)]
+    joined = np.concatenate([rounded(p, "float32") for p in parts], axis=call.axis)
+    return limited(whole("TOEVEN", joined), int32(out_zero, call.dtypes[-1]), call.out)
+
+
+@reference("qnn.simulated_quantize")
+def simulated_quantize(call, x, dtype, scale, zero):
+    scale, zero = spread(scale, x.ndim, call.axis), spread(zero, x.ndim, call.axis)
+    low, high = {1: (-128, 127), 2: (0, 255)}.get(int(dtype), (-2**31, 2**31 - 1))
+    codes = np.clip(np.rint(rounded(x / scale, "float32")) + zero, low, high)
+    return x if int(dtype) == 0 else rounded(codes, "float32")
+
+
+@reference("qnn.simulated_dequantize")
+def simulated_dequantize(call, x, dtype, scale, zero):
+    scale, zero = spread(scale, x.ndim, call.axis), spread(zero, x.ndim, call.axis)
+    difference = rounded(x - rounded(zero.astype(np.float64), "float32"), "float32")
+    return x if int(dtype) == 0 else rounded(difference * scale, "float32")

@@ -73,4 +73,5 @@ def main():
     return not ok
 
 
-sys.exit(main())
+if __name__ == "__main__":
+    sys.exit(main())

@@ -106,6 +106,18 @@ static bt_status apply_mean(struct qdq_region *r, const bt_call *call,
     if (!has_x || bt_tensor_dtype(x.codes->type) != r->dtype)
         return refuse(r, "its operand has no codes of the result's type with one scale");
     const bt_value *args[] = { x.codes, x.scale, x.zero, r->to.scale, r->to.zero };
+    if (strcmp(call->op->name, "nn.global_avg_pool2d") == 0) {
+        const char *layout = call_text(call, "layout");
+        char attrs[160];
+        int64_t dims[BT_MAX_RANK];
+        const int h = layout_axis(layout, 'H', 4), w = layout_axis(layout, 'W', 4);
+        if (h < 0 || w < 0 || !bt_tensor_static(x.codes->type, NULL, dims) || !dims[h] ||
+            !dims[w])
+            return refuse(r, "the number of elements is not known, or 0");
+        snprintf(attrs, sizeof(attrs), "pool_size=[%lld, %lld], layout=\"%s\"",
+                 (long long)dims[h], (long long)dims[w], layout);
+        return bt_build(r->chain.builder, "qnn.avg_pool2d", attrs, args, 5, out);
+    }
     BT_TRY(bt_op_get(bt_rewrite_ctx(r->rewrite), "qnn.avg_pool2d", &op));
     return bt_build_op(r->chain.builder, op, call->attrs, 5, args, out);
 }
@@ -348,7 +360,8 @@ bt_status qdq_apply(struct qdq_region *r, const bt_call *call, const bt_value **
         return apply_product(r, call, p, NULL, 0, out);
     if (strcmp(call->op->name, "nn.bias_add") == 0)
         return apply_biased(r, call, out);
-    if (strcmp(call->op->name, "nn.avg_pool2d") == 0)
+    if (strcmp(call->op->name, "nn.avg_pool2d") == 0 ||
+        strcmp(call->op->name, "nn.global_avg_pool2d") == 0)
         return apply_mean(r, call, out);
     if (strcmp(call->op->name, "add") == 0 && product_of(qdq_op_call(call->args[0])))
         return apply_biased(r, call, out);

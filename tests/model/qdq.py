@@ -78,6 +78,15 @@ class Network:
         self.shape[2:] = [n // 2 for n in self.shape[2:]]
         self.quantize(y, self.scale, self.zero)
 
+    def mean(self):
+        self.is_exact = False
+        if len(self.shape) == 4 and self.pick.random() < 0.5:
+            y = self.node("GlobalAveragePool", [self.numbers()])
+            self.shape[2:] = [1, 1]
+        else:
+            y = self.node("AveragePool", [self.numbers()], kernel_shape=[1, 1])
+        self.quantize(y, self.scale * 0.7)
+
     def add(self):
         before = self.numbers()
         self.conv()
@@ -99,7 +108,7 @@ class Network:
     def build(self):
         for _ in range(self.pick.randint(1, 4)):
             self.shape_before = list(self.shape)
-            getattr(self, self.pick.choice(["conv", "conv", "max_pool", "add", "function"]))()
+            getattr(self, self.pick.choice(["conv", "conv", "max_pool", "mean", "add", "function"]))()
         if self.pick.random() < 0.5:
             self.dense()
         graph = helper.make_graph(self.nodes, "g", [helper.make_tensor_value_info("x", TensorProto.FLOAT, self.inputs)],

@@ -1,0 +1,104 @@
+/*
+ * quant.simulate: a number as its code stands for it, in float.
+ *     y = limited(round(data / scale)) * scale
+ * What qnn.dequantize gives of what qnn.quantize gives, limited to low..high: programs with
+ * it compute in float and lose what the integers will lose.
+ * data      any shape; scale and zero point: one, or a vector along axis
+ * source    Relay's simulated_quantize; Jacob et al. 2018, section 3
+ */
+#include <string.h>
+
+#include "scale.h"
+
+struct attrs {
+    const char *site;
+    const bt_type *dtype;
+    int64_t low, high, axis;
+    const char *rounding, *scale_kind;
+    int64_t is_affine;
+};
+static const bt_attr attrs[] = {
+    BT_ATTR(struct attrs, site, STRING, "", "what statistics call it"),
+    BT_ATTR(struct attrs, dtype, DTYPE, "int8", "type of the codes"),
+    BT_ATTR_RANGE(struct attrs, low, INT, "-128", INT32_MIN, INT32_MAX, "least code"),
+    BT_ATTR_RANGE(struct attrs, high, INT, "127", INT32_MIN, INT32_MAX, "greatest code"),
+    BT_ATTR(struct attrs, axis, INT, "-1", "axis of a vector of scales"),
+    BT_ATTR_CHOICE(struct attrs, rounding, "TOEVEN", ROUNDINGS, ROUNDING_DOC),
+    BT_ATTR_CHOICE(struct attrs, scale_kind, "free", "free|power2|ratio2",
+                   "what scales there may be: any, powers of two, such that in * weight "
+                   "/ out is one"),
+    BT_ATTR(struct attrs, is_affine, BOOL, "False", "a zero point is chosen"),
+    { 0 },
+};
+static const bt_op_input inputs[] = {
+    { .name = "data", .type = "t:float[..]", .doc = "any shape" },
+    { .name = "scale", .type = "float32[..]", .doc = "what a step of a code is" },
+    { .name = "zero_point", .type = "int32[..]", .doc = "the code of zero, as scale" },
+    { 0 },
+};
+
+static bt_status relate(bt_solver *s, const bt_relation_call *r)
+{
+    const struct attrs *a = r->attrs;
+    const struct along along = { "axis", a->axis, 0 };
+    bt_tensor_parts data;
+    if (a->low > 0 || a->high < 0 || a->low == a->high)
+        return bt_relation_fail(s, r, -1, "codes of %lld..%lld: they are to hold zero",
+                                (long long)a->low, (long long)a->high);
+    BT_TRY(codes_relate(s, r, "dtype", a->dtype));
+    BT_TRY(bt_relation_tensor(s, r, 0, &data));
+    BT_TRY(scale_relate(s, r, 1, &data, &along));
+    BT_TRY(scale_relate(s, r, 2, &data, &along));
+    return bt_relation_result_laid(s, r, data.rank, data.dims, data.dtype);
+}
+
+/* As qnn.quantize rounds. */
+static const char *rounded(const char *rounding)
+{
+    return strcmp(rounding, "UPWARD") == 0
+               ? "floor(q[$i]) + select(q[$i] - floor(q[$i]) >= 0.5, 1, 0)"
+           : strcmp(rounding, "TONEAREST") == 0 ? "round(q[$i])"
+           : strcmp(rounding, "FLOOR") == 0     ? "floor(q[$i])"
+           : strcmp(rounding, "CEIL") == 0      ? "ceil(q[$i])"
+                                                : "round_even(q[$i])";
+}
+
+static void write(bt_formula *f, const bt_formula_call *call)
+{
+    const struct attrs *a = call->attrs;
+    const struct along along = { "axis", a->axis, 0 };
+    uint32_t rank = bt_formula_rank(f, call->args[0]);
+    bt_formula_each(f, "i", 0, rank, "i#");
+    scale_at(f, "s", call->args[1], rank, &along);
+    scale_at(f, "z", call->args[2], rank, &along);
+    bt_formula_add(f,
+                   "q: float32[$i] = float32(data[$i]) / scale[$s];\n"
+                   "y: t[$i] = t(float32(float32(int32(clamp(%s, "
+                   "float32(%lld - zero_point[$z]), float32(%lld - zero_point[$z])))) * "
+                   "scale[$s]))",
+                   rounded(a->rounding), (long long)a->low, (long long)a->high);
+}
+
+static const bt_layout_facet layout = { .choose = bt_layout_follow };
+
+// clang-format off
+static const bt_op ops[] = {
+    {
+        .name = "quant.simulate", .revision = 1, .source = "Relay, simulated_quantize",
+        .doc = "Numbers as their codes stand for them: rounded to steps of a scale, and limited.",
+        .inputs = inputs, .attrs = attrs, .attrs_nbytes = sizeof(struct attrs),
+        .relate = relate, .write_formula = write,
+        .facets = BT_FACET_ROWS(BT_FACET("layout", layout), BT_CASES(
+            "float32[6] = -99..99, float32[] = 0.5, int32[] = 0\n"
+            "float32[5] = -2..9, float32[] = 0.5, int32[] = 2 | dtype=\"uint8\", low=0, high=15\n"
+            "float32[6] = -9..9, float32[] = 0.5, int32[] = 0 | rounding=\"UPWARD\"\n"
+            "float32[6] = -9..9, float32[] = 0.5, int32[] = 0 | rounding=\"TONEAREST\"\n"
+            "float32[6] = -9..9, float32[] = 0.5, int32[] = 0 | rounding=\"FLOOR\"\n"
+            "float32[6] = -9..9, float32[] = 0.5, int32[] = 0 | rounding=\"CEIL\"\n"
+            "float32[2, 3, 4] = -9..9, float32[3] = 0.01..0.1, int32[3] = -9..9 | axis=1\n"
+            "float16[2, 6] = -9..9, float32[] = 0.1, int32[] = 1 | low=-8, high=7")),
+    },
+    { 0 },
+};
+// clang-format on
+const bt_table bt_ops_quant_simulate[] = { BT_OPS(ops), { 0 } };

@@ -45,7 +45,7 @@ typedef struct bt_number_form {
 } bt_number_form;
 
 /* What an operand is to its call. */
-enum { BT_QUANT_NONE, BT_QUANT_INPUT, BT_QUANT_WEIGHT, BT_QUANT_BIAS, BT_QUANT_RESULT };
+enum { BT_QUANT_NONE, BT_QUANT_INPUT, BT_QUANT_WEIGHT };
 
 /* An operand of a call that may get codes. */
 typedef struct bt_quant_site {
@@ -68,9 +68,6 @@ typedef struct bt_quant_scheme {
     /* The form of a site; *out is zero before, which leaves it in float. */
     bt_status (*form)(bt_ctx *, const void *options, const bt_quant_site *,
                       bt_number_form *out);
-    /* The type in which a call of that name sums products: int16, int32. NULL: int32. */
-    bt_status (*accumulator)(bt_ctx *, const void *options, const bt_call *,
-                             bt_dtype *out); /* optional */
 } bt_quant_scheme;
 #define BT_QUANT_SCHEMES(array)                            \
     {                                                      \
@@ -127,7 +124,6 @@ typedef struct bt_quant_value {
 /* A call of which those operands that have roles are in codes. */
 typedef struct bt_quant_call {
     const bt_call *call;
-    bt_dtype accumulator; /* int32 */
     uint32_t nin;
     const bt_quant_value *in;
 } bt_quant_call;

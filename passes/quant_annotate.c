@@ -1,0 +1,408 @@
+/*
+ * quant-annotate: put quant.simulate on the operands that a scheme gives codes.
+ * Products (convolutions, dense layers, products of matrices, seen by their formulas) take
+ * codes where the scheme gives both operands a form; so do sums of what came from products,
+ * as residuals are. What only moves or compares elements on the way to a product, as a
+ * max-pool does, works on codes too. The scales are 0: quant-calibrate chooses them.
+ * keeps    no invariant
+ * option   scheme   which one
+ * option   options  of it, as attributes are written
+ */
+#include <stdio.h>
+#include <string.h>
+
+#include "chain.h"
+#include "quant_law.h"
+#include "quant_site.h"
+
+struct options {
+    const char *scheme, *options;
+};
+static const bt_attr options[] = {
+    BT_ATTR(struct options, scheme, STRING, "int8", "which one: baton list schemes"),
+    BT_ATTR(struct options, options, STRING, "", "of it: 'skip=[\"conv1\"]'"),
+    { 0 },
+};
+
+/* A call that takes codes, if the scheme gives all of its operands some. */
+struct user {
+    const bt_call *call;
+    struct law law;
+    const char *name;
+    uint32_t layer; /* calls with weights before it */
+    uint32_t is_asked, is_taken;
+    bt_number_form forms[2];
+};
+
+struct annotate {
+    bt_ctx *ctx;
+    bt_store *store;
+    bt_arena *arena;
+    const bt_module *module;
+    const bt_quant_scheme *scheme;
+    const void *options;
+    uint32_t nlayer;
+    bt_map laws;   /* call -> struct law * */
+    bt_map users;  /* call -> struct user *, of products and of sums */
+    bt_map wanted; /* value -> struct user *, which takes codes of it, by moves maybe */
+    bt_map summed; /* old value -> 1: it came from a product */
+    bt_map codes;  /* new value -> const bt_number_form *: it is what codes stand for */
+    bt_map names;  /* of sites: text -> how many */
+    bt_map sites;  /* new value -> the site that was put on it last */
+};
+
+/* ---- who takes codes ---- */
+
+static const struct law *law_of(const struct annotate *a, const bt_value *value)
+{
+    return bt_map_find(&a->laws, value);
+}
+
+static int is_constant(const struct annotate *a, const bt_value *value)
+{
+    return bt_as_const(bt_module_constant(a->module, value)) != NULL;
+}
+
+static const bt_value *operand(const struct law *law, const bt_call *call, uint32_t i)
+{
+    return call->args[law->in[i]];
+}
+
+/* A residual: both terms of one shape, so that neither is a bias. */
+static int is_residual(const struct annotate *a, const bt_call *call,
+                       const struct law *law)
+{
+    const bt_value *x = operand(law, call, 0), *y = operand(law, call, 1);
+    return law->kind == LAW_SUM && type_same_shape(x->type, y->type) &&
+           bt_map_find(&a->summed, x) && bt_map_find(&a->summed, y);
+}
+
+static const char *name_of(const struct annotate *a, const bt_value *value)
+{
+    const bt_call *call = bt_as_call(value);
+    const char *name = value->name && *value->name ? value->name
+                       : call && call->op          ? call->op->name
+                                                   : "value";
+    return bt_name_of(a->store, name);
+}
+
+static bt_status note_user(struct annotate *a, const bt_call *call, const struct law *law)
+{
+    struct user *user = BT_NEW(a->arena, struct user);
+    if (!user)
+        return bt_no_memory();
+    *user = (struct user){ .call = call, .law = *law, .layer = a->nlayer };
+    user->name = name_of(a, &call->base);
+    a->nlayer += law->kind == LAW_PRODUCT;
+    return user->name && bt_map_put(&a->users, call, user) ? NULL : bt_no_memory();
+}
+
+/* What comes from products, with what may be done to it on the way. */
+static bt_status follow(struct annotate *a, const bt_call *call, const struct law *law)
+{
+    const int is_user = law->kind == LAW_PRODUCT || is_residual(a, call, law);
+    int came = is_user;
+    for (uint32_t i = 0; !came && law->kind != LAW_NONE && i < 2; i++)
+        came = bt_map_find(&a->summed, operand(law, call, i)) != NULL;
+    if (is_user)
+        BT_TRY(note_user(a, call, law));
+    return !came || bt_map_put(&a->summed, call, (void *)1) ? NULL : bt_no_memory();
+}
+
+static bt_status want(struct annotate *a, const bt_value *value, struct user *user)
+{
+    return is_constant(a, value) || bt_map_put(&a->wanted, value, user) ? NULL
+                                                                        : bt_no_memory();
+}
+
+/* From the end of the block: what is wanted in codes, and for which call. */
+static bt_status find_wanted(struct annotate *a, const bt_block *block)
+{
+    for (uint32_t i = block->nbinding; i-- > 0;) {
+        const bt_value *value = block->bindings[i];
+        const bt_call *call = bt_as_call(value);
+        const struct law *law = law_of(a, value);
+        struct user *user = bt_map_find(&a->users, value),
+                    *later = bt_map_find(&a->wanted, value);
+        for (uint32_t k = 0; user && k < 2; k++)
+            BT_TRY(want(a, operand(law, call, k), user));
+        if (later && (law->kind == LAW_MOVE || law->kind == LAW_ORDER))
+            BT_TRY(want(a, operand(law, call, 0), later));
+    }
+    return NULL;
+}
+
+static bt_status begin(bt_rewrite *rewrite, const bt_func *func)
+{
+    struct annotate *a = bt_rewrite_state(rewrite);
+    const bt_block *block = func->block;
+    for (uint32_t i = 0; i < block->nbinding; i++) {
+        const bt_call *call = bt_as_call(block->bindings[i]);
+        struct law *law = call ? BT_NEW(a->arena, struct law) : NULL;
+        if (!call)
+            continue;
+        if (!law || !bt_map_put(&a->laws, call, law))
+            return bt_no_memory();
+        BT_TRY(law_find(a->ctx, a->store, a->arena, a->module, call, law));
+        BT_TRY(follow(a, call, law));
+    }
+    return find_wanted(a, block);
+}
+
+/* ---- forms ---- */
+
+static bt_status check_form(bt_ctx *ctx, const bt_quant_scheme *scheme, const char *name,
+                            const bt_number_form *form, uint32_t rank)
+{
+    const bt_dtype dtype = form->dtype;
+    const uint32_t class_ = BT_DTYPE_CLASS(dtype), bits = BT_DTYPE_BITS(dtype);
+    const int64_t least = class_ == BT_CLASS_INT ? -(INT64_C(1) << (bits - 1)) : 0,
+                  most = (INT64_C(1) << (bits - (class_ == BT_CLASS_INT))) - 1;
+    if ((class_ != BT_CLASS_INT && class_ != BT_CLASS_UINT) || bits > 16 ||
+        form->low < least || form->high > most || form->low > 0 || form->high < 1)
+        return bt_fail(ctx, BT_ERR_PLUGIN,
+                       "scheme %s gives %s codes %lld..%lld of %u bits: they are to hold "
+                       "0 and 1, in an integer type of at most 16 bits",
+                       scheme->name, name, (long long)form->low, (long long)form->high,
+                       bits);
+    if (form->axis < -1 || form->axis >= (int32_t)rank ||
+        !site_rounding(form->rounding) || !site_scale_kind(form->scale_kind))
+        return bt_fail(ctx, BT_ERR_PLUGIN,
+                       "scheme %s gives %s an axis, a rounding or a kind of scale that "
+                       "there is not",
+                       scheme->name, name);
+    return NULL;
+}
+
+static bt_status ask_form(struct annotate *a, const struct user *user, uint32_t i,
+                          bt_number_form *out)
+{
+    const bt_value *value = operand(&user->law, user->call, i);
+    const int is_weight = user->law.kind == LAW_PRODUCT && is_constant(a, value);
+    const bt_quant_site site = {
+        .call = user->call,
+        .operand = user->law.in[i],
+        .role = is_weight ? BT_QUANT_WEIGHT : BT_QUANT_INPUT,
+        .name = user->name,
+        .rank = type_rank(value->type),
+        .layer = user->layer,
+        .channel = is_weight ? user->law.channel[i] : -1,
+    };
+    *out = (bt_number_form){ .axis = -1 };
+    BT_TRY(a->scheme->form(a->ctx, a->options, &site, out));
+    return out->dtype ? check_form(a->ctx, a->scheme, user->name, out, site.rank) : NULL;
+}
+
+static bt_status ask(struct annotate *a, struct user *user)
+{
+    user->is_taken = !user->is_asked || user->is_taken;
+    for (uint32_t i = 0; !user->is_asked && i < 2; i++) {
+        BT_TRY(ask_form(a, user, i, &user->forms[i]));
+        user->is_taken &= user->forms[i].dtype != 0;
+    }
+    user->is_asked = 1;
+    return NULL;
+}
+
+static int same_form(const bt_number_form *a, const bt_number_form *b)
+{
+    return a->dtype == b->dtype && a->low == b->low && a->high == b->high &&
+           a->is_affine == b->is_affine && a->scale_kind == b->scale_kind &&
+           a->rounding == b->rounding && a->axis == b->axis;
+}
+
+/* ---- putting sites ---- */
+
+/* A name that no other site has: of a weight its layer's, of others their own. */
+static bt_status name_site(struct annotate *a, const bt_value *old,
+                           const struct user *user, const char **out)
+{
+    bt_text text;
+    bt_text_init(&text, a->arena);
+    if (is_constant(a, old))
+        bt_text_addf(&text, "%s.weight", user->name);
+    else
+        bt_text_addf(&text, "%s", name_of(a, old) ? name_of(a, old) : "");
+    const size_t stem = text.len;
+    for (uint32_t i = 1;; i++) {
+        const char *name = bt_text_get(&text);
+        char *own = name ? BT_NEWS(a->arena, char, text.len + 1) : NULL;
+        if (!own)
+            return bt_no_memory();
+        for (size_t k = 0; k < text.len; k++) // it stands in quotes
+            own[k] = name[k] == '"' || name[k] == '\\' ? '_' : name[k];
+        name = own;
+        if (!bt_map_find(&a->names, name)) {
+            *out = name;
+            return bt_map_put(&a->names, name, (void *)1) ? NULL : bt_no_memory();
+        }
+        text.len = stem;
+        bt_text_addf(&text, "_%u", i);
+    }
+}
+
+static bt_status build_site(struct annotate *a, bt_builder *b, const char *name,
+                            const bt_value *value, const bt_number_form *form,
+                            const bt_value **out)
+{
+    const bt_shape_type *shape = bt_tensor_shape(value->type);
+    char dtype[BT_DTYPE_NAME_SIZE];
+    const bt_value *args[3] = { value };
+    int64_t n = 1;
+    bt_text attrs;
+    if (form->axis >= 0 && !bt_dim_is_const(shape->dims[form->axis], &n))
+        return bt_fail(a->ctx, BT_ERR_UNSUPPORTED,
+                       "site %s: one scale for each element of axis %d, of which the "
+                       "size is open",
+                       name, form->axis);
+    BT_TRY(site_scales(b, BT_FLOAT32, (uint32_t)n, NULL, &args[1]));
+    BT_TRY(site_scales(b, BT_INT32, (uint32_t)n, NULL, &args[2]));
+    bt_text_init(&attrs, a->arena);
+    bt_text_addf(&attrs,
+                 "dtype=\"%s\", low=%lld, high=%lld, axis=%d, rounding=\"%s\", "
+                 "scale_kind=\"%s\", is_affine=%s, site=\"%s\"",
+                 bt_dtype_name(form->dtype, dtype, sizeof(dtype)), (long long)form->low,
+                 (long long)form->high, form->axis, site_rounding(form->rounding),
+                 site_scale_kind(form->scale_kind), form->is_affine ? "True" : "False",
+                 name);
+    const char *text = bt_text_get(&attrs);
+    bt_builder_name(b, NULL); // the name is that of the call
+    return text ? bt_build(b, SITE_OP, text, args, 3, out) : bt_no_memory();
+}
+
+/* The new value of an operand, as the codes of a form stand for it. */
+static bt_status put_site(bt_rewrite *rewrite, const bt_value *old,
+                          const struct user *user, const bt_number_form *form,
+                          const bt_value **out)
+{
+    struct annotate *a = bt_rewrite_state(rewrite);
+    const char *name;
+    BT_TRY(bt_rewrite_operand(rewrite, old, out));
+    const bt_number_form *there = bt_map_find(&a->codes, *out);
+    const bt_value *site = bt_map_find(&a->sites, *out);
+    const bt_number_form *last = site ? bt_map_find(&a->codes, site) : NULL;
+    if (there && same_form(there, form))
+        return NULL;
+    if (last && same_form(last, form)) {
+        *out = site;
+        return NULL;
+    }
+    const bt_value *from = *out;
+    BT_TRY(name_site(a, old, user, &name));
+    BT_TRY(build_site(a, bt_rewrite_builder(rewrite), name, from, form, out));
+    return bt_map_put(&a->codes, *out, (void *)(uintptr_t)form) &&
+                   bt_map_put(&a->sites, from, (void *)(uintptr_t)*out)
+               ? NULL
+               : bt_no_memory();
+}
+
+/* The call with other operands. */
+static bt_status call_again(bt_rewrite *rewrite, const bt_call *call,
+                            const bt_value **args, const bt_value **out)
+{
+    bt_builder *b = bt_rewrite_builder(rewrite);
+    bt_builder_like(b, &call->base);
+    return bt_build_op(b, call->op, call->attrs, call->narg, args, out);
+}
+
+static bt_status new_args(bt_rewrite *rewrite, const bt_call *call, const bt_value ***out)
+{
+    struct annotate *a = bt_rewrite_state(rewrite);
+    *out = BT_NEWS(a->arena, const bt_value *, call->narg);
+    for (uint32_t i = 0; *out && i < call->narg; i++)
+        BT_TRY(bt_rewrite_operand(rewrite, call->args[i], &(*out)[i]));
+    return *out ? NULL : bt_no_memory();
+}
+
+/* A call that moves or compares elements, on codes where they are wanted behind it. */
+static bt_status move(bt_rewrite *rewrite, const bt_call *call, const struct law *law,
+                      const bt_value **out)
+{
+    struct annotate *a = bt_rewrite_state(rewrite);
+    struct user *user = bt_map_find(&a->wanted, call);
+    const bt_value *old = operand(law, call, 0), **args;
+    const int came = bt_map_find(&a->summed, old) != NULL;
+    BT_TRY(new_args(rewrite, call, &args));
+    if (user)
+        BT_TRY(ask(a, user));
+    // which operand it is for does not matter: those of a call that are no weights agree
+    const uint32_t i = user && is_constant(a, operand(&user->law, user->call, 0));
+    if (user && user->is_taken && came && user->forms[i].axis < 0 &&
+        law->kind != LAW_CLIP)
+        BT_TRY(put_site(rewrite, old, user, &user->forms[i], &args[law->in[0]]));
+    const bt_number_form *form = bt_map_find(&a->codes, args[law->in[0]]);
+    if (!form || form->axis >= 0)
+        return NULL;
+    BT_TRY(call_again(rewrite, call, args, out));
+    return bt_map_put(&a->codes, *out, (void *)(uintptr_t)form) ? NULL : bt_no_memory();
+}
+
+static bt_status annotate_call(bt_rewrite *rewrite, const bt_call *call,
+                               const bt_value **out)
+{
+    struct annotate *a = bt_rewrite_state(rewrite);
+    const struct law *law = law_of(a, &call->base);
+    struct user *user = bt_map_find(&a->users, call);
+    const bt_value **args;
+    if (law && (law->kind == LAW_MOVE || law->kind == LAW_ORDER || law->kind == LAW_CLIP))
+        return move(rewrite, call, law, out);
+    if (!user)
+        return NULL;
+    BT_TRY(ask(a, user));
+    if (!user->is_taken)
+        return NULL;
+    BT_TRY(new_args(rewrite, call, &args));
+    for (uint32_t i = 0; i < 2; i++)
+        BT_TRY(put_site(rewrite, operand(law, call, i), user, &user->forms[i],
+                        &args[law->in[i]]));
+    return call_again(rewrite, call, args, out);
+}
+
+static const bt_rewriter rewriter = { .begin = begin, .call_ = annotate_call };
+
+static bt_status run(bt_ctx *ctx, bt_pass_call *call, bt_module **out)
+{
+    const struct options *o = call->options;
+    struct annotate a = {
+        .ctx = ctx,
+        .store = call->module->store,
+        .arena = call->scratch,
+        .module = call->module,
+    };
+    bt_map *const maps[] = {
+        &a.laws, &a.users, &a.wanted, &a.summed, &a.codes, &a.sites
+    };
+    for (uint32_t i = 0; i < BT_COUNT(maps); i++)
+        bt_map_init(maps[i], a.arena, 0);
+    bt_map_init(&a.names, a.arena, 1);
+    BT_TRY(bt_registry_row(ctx, "quant.scheme/1", o->scheme, sizeof(bt_quant_scheme),
+                           (const void **)&a.scheme));
+    BT_TRY(row_options(ctx, a.store, a.scheme->name, a.scheme->options,
+                       a.scheme->options_nbytes, o->options, &a.options));
+    return bt_rewrite_module(ctx, call, &rewriter, &a, out);
+}
+
+static const bt_pass passes[] = {
+    {
+        .name = "quant-annotate",
+        .doc = "Put quant.simulate on the operands that a scheme gives codes.\n"
+               "The scales are 0: quant-calibrate chooses them.\n"
+               "before\n"
+               "    def @main(%x: Tensor[(1, 2), float32]) {\n"
+               "        nn.dense(%x, const[(1, 2), float32]{1, 2})\n"
+               "    }\n"
+               "after\n"
+               "    def @main(%x: Tensor[(1, 2), float32]) {\n"
+               "        %0 = quant.simulate(%x, 0f, 0, site=\"x\");\n"
+               "        %1 = quant.simulate(const[(1, 2), float32]{1, 2}, 0f, 0,\n"
+               "                            site=\"nn.dense.weight\", low=-127);\n"
+               "        nn.dense(%0, %1)\n"
+               "    }",
+        .level = 0,
+        .options = options,
+        .options_nbytes = sizeof(struct options),
+        .run = run,
+    },
+    { 0 },
+};
+const bt_table bt_passes_quant_annotate[] = { BT_PASSES(passes), { 0 } };

@@ -1,0 +1,34 @@
+/* What a call does to numbers that are steps of a scale, seen in its formula: which calls
+ * there are on codes. */
+#ifndef PASSES_QUANT_LAW_H
+#define PASSES_QUANT_LAW_H
+
+#include <baton/pass.h>
+
+enum {
+    LAW_NONE,
+    LAW_MOVE,    /* elements of one operand, elsewhere: reshape, transpose, slices */
+    LAW_ORDER,   /* the greatest or the least of elements of one operand: max-pool */
+    LAW_CLIP,    /* an operand within bounds: relu, clip */
+    LAW_PRODUCT, /* a sum of products of elements of two operands */
+    LAW_SUM      /* elements of two operands, added */
+};
+
+struct law {
+    uint32_t kind;    /* LAW_... */
+    uint32_t in[2];   /* its operands; one of move, order and clip */
+    double low, high; /* of clip; infinite: there is no such bound */
+    /* Of a product: the axis of each operand that lies on an axis of the result and is no
+     * axis of the other one, and that of the result; -1: there is none. */
+    int32_t channel[2], result[2];
+    int64_t nterm; /* products in a sum */
+    /* Of a sum: the axis of the result that each axis of an operand lies on; -1: it has the
+     * same element for all. */
+    int32_t axes[2][BT_MAX_RANK];
+};
+
+/* out->kind LAW_NONE: none that is known, or the formula is not to be seen. */
+bt_status law_find(bt_ctx *, bt_store *, bt_arena *, const bt_module *, const bt_call *,
+                   struct law *out) BT_MUST_USE;
+
+#endif

@@ -1,0 +1,104 @@
+#include "quant_site.h"
+
+#include <string.h>
+
+#include "chain.h"
+
+static const char *const roundings[] = {
+    [BT_ROUND_EVEN] = "TOEVEN", [BT_ROUND_AWAY] = "TONEAREST", [BT_ROUND_UP] = "UPWARD",
+    [BT_ROUND_FLOOR] = "FLOOR", [BT_ROUND_CEIL] = "CEIL",
+};
+static const char *const scale_kinds[] = {
+    [BT_SCALE_FREE] = "free",
+    [BT_SCALE_POWER2] = "power2",
+    [BT_SCALE_RATIO2] = "ratio2",
+};
+
+static uint32_t word_index(const char *const *words, uint32_t n, const char *word)
+{
+    uint32_t i = 0;
+    while (i + 1 < n && strcmp(words[i], word) != 0)
+        i++;
+    return i;
+}
+
+const char *site_rounding(uint32_t rounding)
+{
+    return rounding < BT_COUNT(roundings) ? roundings[rounding] : NULL;
+}
+
+const char *site_scale_kind(uint32_t kind)
+{
+    return kind < BT_COUNT(scale_kinds) ? scale_kinds[kind] : NULL;
+}
+
+static bt_dtype dtype_of(const bt_call *call)
+{
+    const bt_type *const *found =
+        bt_attr_find(call->op, call->attrs, "dtype", BT_ATTR_DTYPE);
+    return found && *found && (*found)->kind == BT_TYPE_DTYPE
+               ? ((const bt_dtype_type *)(const void *)*found)->dtype
+               : 0;
+}
+
+int site_read(const bt_module *module, const bt_value *value, struct site *out)
+{
+    const bt_call *call = bt_as_op_call(value, SITE_OP);
+    if (!call)
+        return 0;
+    *out = (struct site){
+        .call = call,
+        .name = call_text(call, "site"),
+        .form = {
+            .dtype = dtype_of(call),
+            .low = call_int(call, "low", 0),
+            .high = call_int(call, "high", 0),
+            .is_affine = call_int(call, "is_affine", 0) != 0,
+            .rounding = word_index(roundings, BT_COUNT(roundings),
+                                   call_text(call, "rounding")),
+            .scale_kind = word_index(scale_kinds, BT_COUNT(scale_kinds),
+                                     call_text(call, "scale_kind")),
+            .axis = -1,
+        },
+        .scale = bt_const_tensor(bt_module_constant(module, call->args[1])),
+        .zero = bt_const_tensor(bt_module_constant(module, call->args[2])),
+        .constant = bt_const_tensor(bt_module_constant(module, call->args[0])),
+    };
+    out->nscale = out->scale ? (uint32_t)out->scale->nelem : 0;
+    if (out->scale && out->scale->rank == 1)
+        out->form.axis =
+            (int32_t)call_axis(call, "axis", -1, type_rank(call->args[0]->type));
+    return 1;
+}
+
+int site_is_known(const struct site *site)
+{
+    int known = site->scale != NULL && site->zero != NULL;
+    for (int64_t i = 0; known && i < site->scale->nelem; i++)
+        known = bt_tensor_get(site->scale, i) > 0;
+    return known;
+}
+
+bt_status site_scales(bt_builder *b, bt_dtype dtype, uint32_t n, const double *values,
+                      const bt_value **out)
+{
+    bt_tensor *tensor;
+    const int64_t extent = n;
+    BT_TRY(bt_tensor_create(bt_builder_ctx(b), dtype, n > 1, &extent, &tensor));
+    for (uint32_t i = 0; i < n; i++)
+        bt_tensor_set(tensor, i, values ? values[i] : 0);
+    bt_status status = bt_build_const(b, &tensor->base, out);
+    bt_tensor_unref(tensor);
+    return status;
+}
+
+bt_status row_options(bt_ctx *ctx, bt_store *store, const char *name,
+                      const bt_attr *schema, size_t nbytes, const char *text,
+                      const void **out)
+{
+    const bt_op op = { .name = name, .attrs = schema, .attrs_nbytes = nbytes };
+    if (!schema && *text)
+        return bt_fail(ctx, BT_ERR_ATTRIBUTE, "%s takes no options", name);
+    *out = NULL;
+    return schema ? bt_attrs_parse(ctx, store, &op, text, out) : NULL;
+}

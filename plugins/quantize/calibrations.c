@@ -227,6 +227,7 @@ static bt_status choose_kl(bt_ctx *ctx, const void *options, const bt_number_for
     if (!parts)
         return bt_no_memory();
     count_magnitudes(seen, most, parts);
+    parts[0] = parts[1]; // zeros have a code of their own, whatever the scale
     for (uint32_t n = ncode; n <= PARTS; n += PARTS / 256) {
         const double d = divergence(parts, n, ncode);
         if (d < least) {

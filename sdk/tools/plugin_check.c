@@ -12,6 +12,7 @@
 #include "crash.h"
 #include "library_check.h"
 #include "onnx_check.h"
+#include "quant_check.h"
 #include "rule_check.h"
 #include "slots.h"
 #include "target_check.h"
@@ -285,6 +286,8 @@ static int check_plugin(struct tool *tool, struct guard *guard)
         code = check_onnx(tool, id, &nbroken);
     if (!code && !only)
         code = check_ways(tool, id, guard, &nbroken);
+    if (!code && !only)
+        code = check_quant(tool, id, &nbroken);
     if (!code && !only)
         code = check_contributions(tool, id, &nbroken);
     if (code)

@@ -22,7 +22,7 @@ struct words {
 static const char *const kinds[] = { "op",       "eval", "relation", "facet",
                                      "rule",     "pass", "analysis", "executor",
                                      "importer", "onnx", "compiler", "target",
-                                     "way" };
+                                     "way",      "scheme", "calibrate" };
 
 static int fail_io(struct tool *tool, const char *path, const char *what)
 {

@@ -1,5 +1,6 @@
 #include "progress.h"
 
+#include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -31,6 +32,23 @@ void begin_progress(struct tool *tool)
 void end_progress(struct tool *tool)
 {
     bt_ctx_set_progress(tool->ctx, NULL, NULL);
+    clear_progress();
+}
+
+void say_progress(const char *format, ...)
+{
+    char what[2 * MOST];
+    va_list list;
+    if (!is_terminal())
+        return;
+    va_start(list, format);
+    vsnprintf(what, sizeof(what), format, list);
+    va_end(list);
+    show(NULL, what);
+}
+
+void clear_progress(void)
+{
     if (is_terminal())
         fputs(clear, stderr);
 }

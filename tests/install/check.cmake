@@ -67,7 +67,7 @@ run("the program" "org.example.outside 1.2.3" ${WORK}/program)
 
 # What `baton plugin new` writes builds as it stands, by CMake and by make, and does what its test says.
 find_program(GXX g++) # a machine may have none
-foreach(kind op eval relation facet rule pass analysis executor importer onnx compiler target way own-memory)
+foreach(kind op eval relation facet rule pass analysis executor importer onnx compiler target way scheme calibrate own-memory)
   file(REMOVE_RECURSE ${WORK}/new)
   set(more "")
   set(what ${kind})
@@ -87,6 +87,8 @@ foreach(kind op eval relation facet rule pass analysis executor importer onnx co
     set(checked "its tables agree.*2 operators of ONNX models, 0 with faults")
   elseif(kind STREQUAL way)
     set(checked "its tables agree.*way example.my_way of target cpu.* [1-9][0-9]* cases? of operators, 0 wrong")
+  elseif(kind MATCHES "^(scheme|calibrate)$")
+    set(checked "its tables agree.*  ok  +${kind} example.my_${kind}")
   elseif(kind MATCHES "^(op|eval|relation)$")
     set(checked "its tables agree.*  ok .*1 operator, 0 with faults")
   endif()

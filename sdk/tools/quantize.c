@@ -1,0 +1,642 @@
+/* baton quantize: a program whose layers compute on integers, and what that costs. */
+#include <errno.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <baton/pass.h>
+#include <baton/quantize.h>
+
+#include "import_options.h"
+#include "program_text.h"
+#include "sample_run.h"
+#include "sample_set.h"
+#include "scaled.h"
+#include "verbs.h"
+
+enum { MOST_PROCESSES = 256, PATH_NBYTES = 4096 };
+
+/* A site and what is known of it. */
+struct row {
+    const char *name, *codes;
+    double low, high, count, nbad;
+    uint64_t nelem; /* of one sample */
+    const bt_call *call;
+    const bt_tensor *constant;
+    double signal, noise;
+};
+
+struct quantize {
+    struct tool *tool;
+    const char *scheme, *scheme_options, *calibrate, *calibrate_options;
+    const char *data, *output, *statistics;
+    double factor;
+    int64_t nsample, nprocess;
+    char work[PATH_NBYTES]; /* a folder that goes at the end */
+    uint32_t needs;
+    bt_module *model, *annotated, *calibrated, *integer;
+    uint32_t nrow;
+    struct row *rows;
+    bt_tensor **bins; /* of each row; NULL where there are none */
+    uint64_t digest;
+    int64_t nseen;
+    const char *test;  /* samples on which both programs are compared */
+    bt_tensor *labels; /* of these: the classes that are right; NULL: not given */
+    /* What the integer program gives beside the first one. */
+    int64_t nrun, nsame, nright[2];
+    double signal, noise;
+};
+
+/* ---- what is asked for ---- */
+
+/* "int8{skip=[\"a\"]}": the name, and what stands in braces. */
+static int split_row(struct tool *tool, const char *option, const char *preset,
+                     const char **name, const char **options)
+{
+    const char *given = option_value(tool, option), *text = given ? given : preset,
+               *brace = strchr(text, '{');
+    const size_t n = strlen(text);
+    *options = "";
+    *name = text;
+    if (!brace)
+        return EXIT_OK;
+    if (text[n - 1] != '}')
+        return tool_usage(tool, "--%s %s: a brace is not closed", option, text);
+    *name = tool_text(tool, "%.*s", (int)(brace - text), text);
+    *options = tool_text(tool, "%.*s", (int)(text + n - 1 - (brace + 1)), brace + 1);
+    return *name && *options ? EXIT_OK : tool_fail(tool, bt_no_memory());
+}
+
+static int read_asked(struct quantize *q)
+{
+    struct tool *tool = q->tool;
+    const char *factor = option_value(tool, "factor");
+    char *end = NULL;
+    q->data = option_value(tool, "data");
+    q->test = option_value(tool, "test");
+    q->output = option_value(tool, "output");
+    q->statistics = option_value(tool, "statistics");
+    q->nprocess = sysconf(_SC_NPROCESSORS_ONLN);
+    if (q->nprocess < 1 || q->nprocess > MOST_PROCESSES)
+        q->nprocess = 1;
+    q->factor = factor ? strtod(factor, &end) : 1;
+    if (factor && (end == factor || *end || !isfinite(q->factor)))
+        return tool_usage(tool, "--factor takes a number, not %s", factor);
+    if (!q->data)
+        return tool_usage(tool, "--data FOLDER is missing: samples of what the program "
+                                "takes, from which ranges are learned");
+    if (!q->output || !*q->output)
+        return tool_usage(tool, "-o FILE is missing: where the quantized program goes");
+    int code = split_row(tool, "scheme", "int8", &q->scheme, &q->scheme_options);
+    if (!code)
+        code = split_row(tool, "calibrate", "max", &q->calibrate, &q->calibrate_options);
+    if (!code)
+        code = option_number(tool, "samples", 1, INT32_MAX, &q->nsample);
+    if (!code)
+        code = option_number(tool, "processes", 1, MOST_PROCESSES, &q->nprocess);
+    return code;
+}
+
+/* ---- passes ---- */
+
+/* A text between quotes, as pipelines in one line have it. */
+static const char *quoted(struct quantize *q, const char *text)
+{
+    bt_text out;
+    bt_text_init(&out, bt_ctx_scratch(q->tool->ctx));
+    bt_text_addf(&out, "\"");
+    for (; *text; text++)
+        bt_text_addf(&out, *text == '"' || *text == '\\' ? "\\%c" : "%c", *text);
+    bt_text_addf(&out, "\"");
+    return bt_text_get(&out);
+}
+
+static bt_status run_passes(struct quantize *q, const bt_module *from, const char *passes,
+                            bt_module **out)
+{
+    const bt_pipeline_options options = { .level = -1,
+                                          .entry = option_value(q->tool, "entry") };
+    bt_pipeline *pipeline;
+    if (!passes)
+        return bt_no_memory();
+    BT_TRY(bt_pipeline_read(q->tool->ctx, passes, &pipeline));
+    bt_status status = bt_pipeline_run(q->tool->ctx, pipeline, &options, from, out);
+    bt_pipeline_destroy(pipeline);
+    return status;
+}
+
+static int write_model(struct quantize *q, const bt_module *module, const char *name)
+{
+    const char *path = tool_text(q->tool, "%s/%s.baton", q->work, name);
+    return path ? print_program(q->tool, module, path)
+                : tool_fail(q->tool, bt_no_memory());
+}
+
+/* ---- sites ---- */
+
+static const char *text_attr(const bt_call *call, const char *name)
+{
+    const char *const *found = bt_attr_find(call->op, call->attrs, name, BT_ATTR_STRING);
+    return found ? *found : "";
+}
+
+static long long int_attr(const bt_call *call, const char *name)
+{
+    const int64_t *found = bt_attr_find(call->op, call->attrs, name, BT_ATTR_INT);
+    return found ? (long long)*found : 0;
+}
+
+static bt_status list_sites(struct quantize *q)
+{
+    const bt_global *entry;
+    BT_TRY(bt_module_entry(q->tool->ctx, q->annotated, option_value(q->tool, "entry"),
+                           &entry));
+    const bt_block *block = entry->func->block;
+    bt_func plain = *entry->func;
+    plain.attrs = (bt_dict){ 0 };
+    q->digest = bt_func_hash(&plain); // as quant-calibrate looks for it
+    q->rows = BT_NEWS(bt_ctx_scratch(q->tool->ctx), struct row, block->nbinding);
+    q->bins = BT_NEWS(bt_ctx_scratch(q->tool->ctx), bt_tensor *, block->nbinding);
+    if (!q->rows || !q->bins)
+        return bt_no_memory();
+    for (uint32_t i = 0; i < block->nbinding; i++) {
+        const bt_call *call = bt_as_op_call(block->bindings[i], "quant.simulate");
+        struct row *row = &q->rows[q->nrow];
+        int64_t dims[BT_MAX_RANK];
+        uint32_t rank;
+        if (!call)
+            continue;
+        q->nrow++;
+        *row = (struct row){ .name = text_attr(call, "site"), .call = call, .nelem = 1 };
+        row->constant = bt_const_tensor(bt_module_constant(q->annotated, call->args[0]));
+        for (uint32_t k = 0; bt_tensor_static(call->base.type, &rank, dims) && k < rank;
+             k++)
+            row->nelem *= (uint64_t)dims[k];
+        row->codes = tool_text(q->tool, "%lld..%lld", int_attr(call, "low"),
+                               int_attr(call, "high"));
+    }
+    return q->nrow
+               ? NULL
+               : bt_fail(q->tool->ctx, BT_ERR_ARGUMENT,
+                         "scheme %s gives no call of %s codes: it has no products with "
+                         "operands of known sizes, or all are left out (--dim NAME=N "
+                         "gives an open dim a size)",
+                         q->scheme, q->tool->args[0]);
+}
+
+/* ---- observing ---- */
+
+static void fold_range(int64_t n, double *row, const double *other)
+{
+    for (int64_t i = 0; i + 2 < n; i += 3) {
+        row[i] = fmin(row[i], other[i]);
+        row[i + 1] = fmax(row[i + 1], other[i + 1]);
+        row[i + 2] += other[i + 2];
+    }
+}
+
+static void fold_counts(int64_t n, double *row, const double *other)
+{
+    for (int64_t i = 0; i < n; i++)
+        row[i] += other[i];
+}
+
+static void take_range(void *self, int64_t sample, int64_t n, const double *row)
+{
+    struct quantize *q = self;
+    (void)sample;
+    for (uint32_t i = 0; i < q->nrow; i++) {
+        struct row *r = &q->rows[i];
+        if (r->constant || n < 3)
+            continue;
+        // nothing finite was seen: 0, 0
+        r->low = row[0] <= row[1] ? row[0] : 0;
+        r->high = row[0] <= row[1] ? row[1] : 0;
+        r->nbad = row[2];
+        row += 3;
+        n -= 3;
+    }
+}
+
+static void take_bins(void *self, int64_t sample, int64_t n, const double *row)
+{
+    struct quantize *q = self;
+    (void)sample;
+    for (uint32_t i = 0; i < q->nrow; i++) {
+        for (int64_t k = 0; q->bins[i] && k < q->bins[i]->nelem && n > 0; k++, n--)
+            bt_tensor_set_int(q->bins[i], k, (int64_t)*row++);
+    }
+}
+
+/* What runs of programs on samples have in common. */
+static void begin_run(const struct quantize *q, struct sample_run *run)
+{
+    run->tool = q->tool;
+    run->folder = q->data;
+    run->factor = q->factor;
+    run->nsample = q->nsample;
+    run->nprocess = (uint32_t)q->nprocess;
+    run->work = q->work;
+    run->self = (void *)(uintptr_t)q;
+}
+
+static int observe(struct quantize *q, const char *phase, const bt_module *from,
+                   struct sample_run *run)
+{
+    bt_module *module;
+    const char *models[2] = { tool_text(q->tool, "%s/%s.baton", q->work, phase), NULL };
+    const char *passes = tool_text(
+        q->tool, "quant-observe{phase=\"%s\", name=\"observe_sites\", statistics=%s}",
+        phase, quoted(q, q->statistics));
+    TRY_TOOL(q->tool, run_passes(q, from, passes, &module));
+    int code = write_model(q, module, phase);
+    bt_module_unref(module);
+    begin_run(q, run);
+    run->models = models;
+    run->entry = "observe_sites";
+    if (!code)
+        code = run_samples(run);
+    q->nseen = run->ndone;
+    return code;
+}
+
+/* ---- the file of statistics ---- */
+
+static bt_status add_entry(struct quantize *q, bt_npz_entry *entry, bt_dtype dtype,
+                           int64_t n, const double *values, const char *name,
+                           const char *what)
+{
+    const int64_t dims[1] = { n };
+    entry->name = tool_text(q->tool, "%s%s", name, what);
+    if (!entry->name)
+        return bt_no_memory();
+    BT_TRY(bt_tensor_create(q->tool->ctx, dtype, 1, dims, &entry->tensor));
+    for (int64_t i = 0; i < n; i++)
+        bt_tensor_set(entry->tensor, i, values[i]);
+    return NULL;
+}
+
+static bt_status fill_entries(struct quantize *q, bt_npz_entry *entries, uint32_t *n)
+{
+    BT_TRY(bt_tensor_create(q->tool->ctx, BT_UINT64, 0, NULL, &entries[0].tensor));
+    bt_tensor_set_int(entries[0].tensor, 0, (int64_t)q->digest);
+    entries[0].name = "program";
+    *n = 1;
+    for (uint32_t i = 0; i < q->nrow; i++) {
+        const struct row *r = &q->rows[i];
+        if (r->constant)
+            continue;
+        BT_TRY(add_entry(q, &entries[(*n)++], BT_FLOAT64, 2,
+                         (const double[]){ r->low, r->high }, r->name, ".range"));
+        BT_TRY(add_entry(q, &entries[(*n)++], BT_INT64, 3,
+                         (const double[]){ (double)q->nseen,
+                                           (double)q->nseen * (double)r->nelem, r->nbad },
+                         r->name, ".count"));
+        if (!q->bins[i])
+            continue;
+        entries[*n].name = tool_text(q->tool, "%s.bins", r->name);
+        entries[(*n)++].tensor = bt_tensor_ref(q->bins[i]);
+        if (!entries[*n - 1].name)
+            return bt_no_memory();
+    }
+    return NULL;
+}
+
+static int write_statistics(struct quantize *q)
+{
+    bt_ctx *ctx = q->tool->ctx;
+    bt_npz_entry *entries =
+        BT_NEWS(bt_ctx_scratch(ctx), bt_npz_entry, 1 + 3 * (size_t)q->nrow);
+    uint32_t n = 0;
+    bt_text bytes;
+    bt_text_init(&bytes, bt_ctx_scratch(ctx));
+    bt_status status = entries ? fill_entries(q, entries, &n) : bt_no_memory();
+    if (!status)
+        status = bt_npz_write(ctx, n, entries, &bytes);
+    if (!status)
+        status = bytes.failed ? bt_no_memory()
+                              : bt_file_write(ctx, q->statistics, bytes.at, bytes.len);
+    for (uint32_t i = 0; i < n; i++)
+        bt_tensor_unref(entries[i].tensor);
+    return status ? tool_fail(q->tool, status) : EXIT_OK;
+}
+
+static int learn(struct quantize *q)
+{
+    const int64_t dims[1] = { 2048 };
+    struct sample_run ranges = { .what = "ranges",
+                                 .take = take_range,
+                                 .fold = fold_range };
+    struct sample_run bins = { .what = "counts", .take = take_bins, .fold = fold_counts };
+    int code = observe(q, "range", q->annotated, &ranges);
+    if (!code)
+        code = write_statistics(q);
+    if (code || !(q->needs & BT_STAT_BINS))
+        return code;
+    for (uint32_t i = 0; i < q->nrow; i++) {
+        if (!q->rows[i].constant)
+            TRY_TOOL(q->tool,
+                     bt_tensor_create(q->tool->ctx, BT_INT64, 1, dims, &q->bins[i]));
+    }
+    code = observe(q, "bins", q->annotated, &bins);
+    return code ? code : write_statistics(q);
+}
+
+/* ---- what it costs ---- */
+
+static void take_error(void *self, int64_t sample, int64_t n, const double *row)
+{
+    struct quantize *q = self;
+    (void)sample;
+    for (uint32_t i = 0; i < q->nrow && n >= 2; i++, n -= 2, row += 2) {
+        if (!isfinite(row[0]) || !isfinite(row[1]))
+            continue; // of samples with NaN or infinities nothing can be said
+        q->rows[i].signal += row[0];
+        q->rows[i].noise += row[1];
+    }
+}
+
+/* The results of both programs, one behind the other. */
+static void take_results(void *self, int64_t sample, int64_t n, const double *row)
+{
+    struct quantize *q = self;
+    const int64_t half = n / 2;
+    int64_t best[2] = { 0, 0 };
+    for (int64_t i = 0; i < half; i++) {
+        const double x = row[i], y = row[half + i];
+        if (isfinite(x) && isfinite(y)) {
+            q->signal += x * x;
+            q->noise += (x - y) * (x - y);
+        }
+        best[0] = x > row[best[0]] ? i : best[0];
+        best[1] = y > row[half + best[1]] ? i : best[1];
+    }
+    q->nrun++;
+    q->nsame += best[0] == best[1];
+    for (uint32_t k = 0; k < 2 && q->labels && sample < q->labels->nelem; k++)
+        q->nright[k] += bt_tensor_get_int(q->labels, sample) == best[k];
+}
+
+static int measure(struct quantize *q)
+{
+    struct sample_run errors = { .what = "errors", .take = take_error };
+    const char *models[3] = { tool_text(q->tool, "%s/float.baton", q->work),
+                              tool_text(q->tool, "%s/integer.baton", q->work), NULL };
+    int code = observe(q, "error", q->calibrated, &errors);
+    if (!code)
+        code = write_model(q, q->model, "float");
+    if (!code)
+        code = write_model(q, q->integer, "integer");
+    struct sample_run results = { .what = "results", .take = take_results };
+    begin_run(q, &results);
+    results.models = models;
+    results.entry = option_value(q->tool, "entry");
+    if (q->test) {
+        results.folder = q->test;
+        results.nsample = 0;
+    }
+    return code ? code : run_samples(&results);
+}
+
+/* ---- what is told ---- */
+
+static double decibel(double signal, double noise)
+{
+    return 10 * log10(signal / noise);
+}
+
+static void print_decibel(double signal, double noise)
+{
+    if (noise > 0 && signal > 0)
+        printf("%7.1f dB", decibel(signal, noise));
+    else
+        printf("%10s", signal > 0 ? "exact" : "-");
+}
+
+static double constants_nbytes(const bt_module *module)
+{
+    double sum = 0;
+    for (uint32_t g = 0; g < module->nglobal; g++) {
+        const bt_global *global = module->globals[g];
+        const bt_block *block = global->func ? global->func->block : NULL;
+        for (uint32_t i = 0; block && i < block->nbinding; i++) {
+            for (uint32_t k = 0; k < bt_value_noperand(block->bindings[i]); k++) {
+                const bt_tensor *t = bt_const_tensor(
+                    bt_module_constant(module, bt_value_operand(block->bindings[i], k)));
+                sum += t ? (double)bt_tensor_nbytes(t) : 0;
+            }
+        }
+    }
+    return sum;
+}
+
+/* Layers that had codes and stay in float. */
+static void print_left(const struct quantize *q)
+{
+    bt_ctx *ctx = q->tool->ctx;
+    for (uint32_t i = 0; i < bt_ctx_nremark(ctx, BT_REMARK_DETAIL); i++) {
+        const char *message = bt_ctx_remark(ctx, BT_REMARK_DETAIL, i)->message;
+        if (strncmp(message, "qdq-to-integer: ", 16) == 0)
+            printf("note: %s\n", message + 16);
+    }
+}
+
+static void print_report(const struct quantize *q)
+{
+    char before[SCALED_NBYTES], after[SCALED_NBYTES];
+    size_t width = strlen("SITE");
+    for (uint32_t i = 0; i < q->nrow; i++)
+        width = strlen(q->rows[i].name) > width ? strlen(q->rows[i].name) : width;
+    printf("%-*s  %-14s  %10s\n", (int)width, "SITE", "CODES", "SIGNAL/NOISE");
+    for (uint32_t i = 0; i < q->nrow; i++) {
+        const struct row *r = &q->rows[i];
+        printf("%-*s  %-14s  ", (int)width, r->name, r->codes);
+        print_decibel(r->signal, r->noise);
+        if (r->nbad > 0)
+            printf("  %.0f NaN or infinite", r->nbad);
+        putchar('\n');
+    }
+    printf("results ");
+    print_decibel(q->signal, q->noise);
+    printf(", the same greatest one in %lld of %lld samples\n", (long long)q->nsame,
+           (long long)q->nrun);
+    if (q->labels)
+        printf("right in %.2f %%, before in %.2f %%\n",
+               100.0 * (double)q->nright[1] / (double)q->nrun,
+               100.0 * (double)q->nright[0] / (double)q->nrun);
+    printf("constants %s bytes, before %s\n", scaled(constants_nbytes(q->integer), after),
+           scaled(constants_nbytes(q->model), before));
+    print_left(q);
+}
+
+/* ---- the verb ---- */
+
+static int make_folder(struct quantize *q)
+{
+    const char *tmp = getenv("TMPDIR");
+    snprintf(q->work, sizeof(q->work), "%s/baton-quantize.XXXXXX",
+             tmp && *tmp ? tmp : "/tmp");
+    if (!mkdtemp(q->work)) {
+        bt_status status = bt_fail(q->tool->ctx, BT_ERR_IO, "%s cannot be made: %s",
+                                   q->work, strerror(errno));
+        q->work[0] = 0;
+        return tool_fail(q->tool, status);
+    }
+    if (!q->statistics)
+        q->statistics = tool_text(q->tool, "%s/statistics.npz", q->work);
+    return q->statistics ? EXIT_OK : tool_fail(q->tool, bt_no_memory());
+}
+
+static void remove_folder(const struct quantize *q)
+{
+    static const char *const names[] = { "range.baton", "range.npz",     "bins.baton",
+                                         "bins.npz",    "error.baton",   "error.npz",
+                                         "float.baton", "float.npz",     "integer.baton",
+                                         "integer.npz", "statistics.npz" };
+    for (uint32_t i = 0; *q->work && i < BT_COUNT(names); i++) {
+        const char *path = tool_text(q->tool, "%s/%s", q->work, names[i]);
+        if (path)
+            unlink(path);
+    }
+    if (*q->work)
+        rmdir(q->work);
+}
+
+static int prepare(struct quantize *q)
+{
+    bt_module *module, *typed;
+    bt_import_options import = read_import_options(q->tool);
+    const void *row;
+    TRY_TOOL(q->tool, bt_registry_row(q->tool->ctx, "quant.calibrate/1", q->calibrate,
+                                      sizeof(bt_quant_calibrate), &row));
+    q->needs = ((const bt_quant_calibrate *)row)->needs;
+    TRY_TOOL(q->tool, bt_import(q->tool->ctx, q->tool->args[0], &import, &module));
+    bt_status status = bt_infer(q->tool->ctx, module, &typed);
+    bt_module_unref(module);
+    TRY_TOOL(q->tool, status);
+    status =
+        bt_outputs_name(q->tool->ctx, typed, option_value(q->tool, "entry"), &module);
+    bt_module_unref(typed);
+    TRY_TOOL(q->tool, status);
+    status = run_passes(q, module, "default", &q->model);
+    bt_module_unref(module);
+    TRY_TOOL(q->tool, status);
+    TRY_TOOL(q->tool,
+             run_passes(q, q->model,
+                        tool_text(q->tool, "quant-annotate{scheme=%s, options=%s}",
+                                  quoted(q, q->scheme), quoted(q, q->scheme_options)),
+                        &q->annotated));
+    TRY_TOOL(q->tool, list_sites(q));
+    return make_folder(q);
+}
+
+static int realize(struct quantize *q)
+{
+    const char *passes =
+        tool_text(q->tool, "quant-calibrate{by=%s, options=%s, statistics=%s}",
+                  quoted(q, q->calibrate), quoted(q, q->calibrate_options),
+                  quoted(q, q->statistics));
+    TRY_TOOL(q->tool, run_passes(q, q->annotated, passes, &q->calibrated));
+    TRY_TOOL(q->tool,
+             run_passes(q, q->calibrated,
+                        "quant-realize, qdq-to-integer, common-subexpr, dead-code",
+                        &q->integer));
+    return EXIT_OK;
+}
+
+/* Labels: IDX as MNIST has it, or .npy. */
+static int read_labels(struct quantize *q)
+{
+    const char *path = option_value(q->tool, "labels");
+    if (path)
+        TRY_TOOL(q->tool, sample_array_read(q->tool->ctx, path, &q->labels));
+    return EXIT_OK;
+}
+
+static int quantize(struct quantize *q)
+{
+    int code = prepare(q);
+    if (!code)
+        code = read_labels(q);
+    if (!code)
+        code = learn(q);
+    if (!code)
+        code = realize(q);
+    if (!code)
+        code = measure(q);
+    if (!code)
+        code = print_program(q->tool, q->integer, q->output);
+    if (!code)
+        print_report(q);
+    return code;
+}
+
+static int run(struct tool *tool)
+{
+    struct quantize q = { .tool = tool };
+    int code = read_asked(&q);
+    if (code)
+        return code;
+    code = quantize(&q);
+    bt_module *const modules[] = { q.model, q.annotated, q.calibrated, q.integer };
+    for (uint32_t i = 0; i < q.nrow; i++)
+        bt_tensor_unref(q.bins[i]);
+    for (uint32_t i = 0; i < BT_COUNT(modules); i++)
+        bt_module_unref(modules[i]);
+    bt_tensor_unref(q.labels);
+    remove_folder(&q);
+    return code;
+}
+
+static const struct option options[] = {
+    { "output", 'o', "FILE",
+      "the program to write, large constants to a .npz beside it" },
+    { "scheme", 0, "NAME",
+      "which codes there are (default: int8): 'int8{skip=[\"conv1\"]}'" },
+    { "calibrate", 0, "NAME",
+      "how scales are chosen (default: max): 'percentile{percent=99.9f}'" },
+    { "data", 0, "FOLDER", "samples of what the program takes" },
+    { "test", 0, "FOLDER",
+      "samples on which both programs are compared (default: --data)" },
+    { "labels", 0, "FILE", "of these: the places at which the greatest result is right" },
+    { "factor", 0, "X", "numbers of samples are multiplied by it (default: 1)" },
+    { "samples", 0, "N", "the first N samples (default: all)" },
+    { "processes", 0, "N",
+      "that run samples (default: as many as there are processors)" },
+    { "statistics", 0, "FILE", "keep there what was seen of the samples" },
+    { "entry", 0, "FUNCTION", "function to quantize (default: main, or the only one)" },
+    IMPORT_OPTIONS,
+    { 0 },
+};
+
+const struct verb verb_quantize = {
+    .name = "quantize",
+    .args = "MODEL",
+    .min_arg = 1,
+    .max_arg = 1,
+    .doc = "Make a program that computes on integers of one on floats.",
+    // clang-format off
+    .details = "MODEL is anything that run takes; what is written is a program as any other.\n"
+               "The scheme says which codes stand for the operands of layers (baton list\n"
+               "schemes), the calibration which scales they have (baton list calibrates);\n"
+               "NAME{options} as baton list schemes NAME documents them.\n"
+               "\n"
+               "FOLDER holds samples, which are taken in order of the files' names: .npy or IDX\n"
+               "files (MNIST) where the program has one input, else .npz with an array for each\n"
+               "input by its name; one sample a file, or several along the first axis. They are\n"
+               "run one after the other, and nothing but ranges and counts is kept of them.\n"
+               "\n"
+               "It tells of each site, which is an operand of a layer, how much stronger the\n"
+               "numbers are there than what their codes lose; of the results the same, and how\n"
+               "often the greatest number stands at the same place, or at that of --labels; and\n"
+               "the bytes of constants. Layers that cannot do with integers stay as they were,\n"
+               "and are named.",
+    .examples = "  baton quantize digits.baton --data samples -o q.baton\n"
+                "  baton quantize digits.baton --data samples --calibrate mse -o q.baton\n"
+                "  baton quantize digits.baton --data samples --scheme int4 -o q.baton",
+    // clang-format on
+    .options = options,
+    .run = run,
+};

@@ -182,6 +182,15 @@ static int has_scale_of_sums(const bt_module *module, const struct qdq_value *bi
     return 1;
 }
 
+/* Longer than 1 in one axis at most, of those that it has. */
+static int is_vector(const bt_tensor *t)
+{
+    uint32_t nlong = 0;
+    for (uint32_t i = 0; i < t->rank; i++)
+        nlong += t->dims[i] != 1;
+    return t->rank && nlong <= 1;
+}
+
 /* Codes of the bias as int32, by the scale of the sums; *out NULL: it is no such vector. */
 static bt_status codes_of_bias(struct qdq_region *r, const bt_value *old,
                                const struct qdq_value *x, const struct qdq_value *w,
@@ -193,14 +202,15 @@ static bt_status codes_of_bias(struct qdq_region *r, const bt_value *old,
     char attrs[64];
     *out = NULL;
     BT_TRY(bt_rewrite_operand(r->rewrite, old, &value));
-    if (type_rank(value->type) != 1)
-        return NULL;
-    if (qdq_dequantized(module, value, &bias)) {
+    if (type_rank(value->type) == 1 && qdq_dequantized(module, value, &bias)) {
         *out = has_scale_of_sums(module, &bias, x, w) ? bias.codes : NULL;
         return NULL;
     }
-    if (!constant_of(module, value))
+    const bt_tensor *constant = constant_of(module, value);
+    if (!constant || !is_vector(constant))
         return NULL;
+    if (constant->rank != 1)
+        value = chain_op1(&r->chain, "reshape", "newshape=[-1]", value);
     snprintf(attrs, sizeof(attrs), "axis=0, out_dtype=\"int32\"");
     const bt_value *zero = chain_scalar(&r->chain, BT_INT32, 0);
     const bt_value *args[] = { value, scale, zero };
@@ -258,13 +268,28 @@ static bt_status apply_product(struct qdq_region *r, const bt_call *call,
     return bt_build(r->chain.builder, "qnn.requantize", attrs, all, 5, out);
 }
 
-/* A product with a bias behind it: by nn.bias_add, or added along the last axis. */
+/* The axis of a product of this rank that a bias lies along: the only one in which it is
+ * longer than 1, of (8, 1, 1) the third from the end. */
+static int64_t axis_of_bias(const bt_type *bias)
+{
+    int64_t dims[BT_MAX_RANK], axis = -1;
+    uint32_t rank;
+    if (!bt_tensor_static(bias, &rank, dims))
+        return -1;
+    for (uint32_t i = 0; i < rank; i++) {
+        if (dims[i] != 1)
+            axis = (int64_t)i - rank;
+    }
+    return axis;
+}
+
+/* A product with a bias behind it: by nn.bias_add, or added along an axis. */
 static bt_status apply_biased(struct qdq_region *r, const bt_call *call,
                               const bt_value **out)
 {
     const bt_call *inner = qdq_op_call(call->args[0]);
     const struct product *p = product_of(inner);
-    const int64_t axis = call_int(call, "axis", -1);
+    const int64_t axis = call_int(call, "axis", axis_of_bias(call->args[1]->type));
     if (!p || bt_rewrite_nuse(r->rewrite, call->args[0]) != 1)
         return refuse(r, "what it adds a bias to is no product, or has other uses");
     return apply_product(r, inner, p, call->args[1], axis, out);

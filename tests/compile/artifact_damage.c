@@ -404,7 +404,7 @@ static void test_records_of_constants_have_their_form(void **state)
     records[1].head.offset = UINT64_MAX - 63;
     records[2].head.offset = n - n % 64;
     records[3].head.dtype = 0;
-    records[4].head.dtype = BT_DTYPE(BT_CLASS_INT, 4, 1);
+    records[4].head.dtype = BT_DTYPE(BT_CLASS_INT, 3, 1);
     records[5].head.rank = 33;
     records[6].head.rank = 20;
     records[7].head.name_nbytes = UINT32_MAX;

@@ -2,7 +2,6 @@
 #include <string.h>
 
 #include <baton/plain.h>
-#include <baton/quantize.h>
 
 #include "kinds/kinds.h"
 

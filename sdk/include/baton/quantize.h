@@ -112,31 +112,6 @@ typedef struct bt_quant_calibrate {
         "quant.calibrate/1", sizeof(bt_quant_calibrate), (array) \
     }
 
-/* ---- facet "quant": calls on codes, by operators ---- */
-
-/* A value in codes. */
-typedef struct bt_quant_value {
-    const bt_value *value;      /* integers */
-    const bt_value *scale;      /* float32: one, or one for each element of axis */
-    const bt_value *zero_point; /* int32, as the scale; NULL: 0 */
-    int32_t axis;               /* -1: one scale */
-} bt_quant_value;
-/* A call of which those operands that have roles are in codes. */
-typedef struct bt_quant_call {
-    const bt_call *call;
-    uint32_t nin;
-    const bt_quant_value *in;
-} bt_quant_call;
-/* "quant": a call on codes in place of one on floats, for operators of which pass
- * quant-realize sees none by their formula, or a better one. source: Relay 2019, section
- * 4.2 */
-typedef struct bt_quant_facet {
-    /* What each operand is, BT_QUANT_...; NULL: as the formula shows. */
-    bt_status (*roles)(bt_ctx *, const bt_call *, uint32_t *roles);
-    /* out->value stays NULL where there is no such call. */
-    bt_status (*realize)(bt_builder *, const bt_quant_call *, bt_quant_value *out);
-} bt_quant_facet;
-
 #ifdef __cplusplus
 }
 #endif

@@ -253,7 +253,9 @@ static const char *check_patterns(bt_arena *arena, const char *const *patterns)
     for (; patterns && *patterns; patterns++) {
         const char *fault = bt__call_pattern_fault(arena, *patterns);
         if (fault)
-            return bt__say(arena, "pattern %s: %s", *patterns, fault);
+            return fault == bt__speechless
+                       ? fault
+                       : bt__say(arena, "pattern %s: %s", *patterns, fault);
     }
     return NULL;
 }

@@ -11,6 +11,8 @@
 
 #include <baton/op.h>
 
+#include "plugin/plugins.h"
+
 /* Bounds on what matching may try: a node for each call, all ways through those that may
  * be absent. */
 enum { MOST_NODES = 64, MOST_OPTIONAL = 12, MOST_OPS = 16, MOST_ARGS = 16 };
@@ -167,7 +169,7 @@ const char *bt__call_pattern_fault(bt_arena *arena, const char *text)
 {
     struct reader r = { .arena = arena, .text = text };
     const struct node *root;
-    return read_all(&r, &root) ? NULL : r.fault ? r.fault : "no memory";
+    return read_all(&r, &root) ? NULL : r.fault ? r.fault : bt__speechless;
 }
 
 /* ---- against operators ---- */

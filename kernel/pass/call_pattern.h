@@ -4,7 +4,7 @@
 
 #include <baton/pass.h>
 
-/* What is wrong with a pattern's text; NULL: nothing. */
+/* What is wrong with a pattern's text; NULL: nothing; bt__speechless: there is no memory. */
 const char *bt__call_pattern_fault(bt_arena *, const char *text);
 
 #endif

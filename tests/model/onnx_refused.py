@@ -89,7 +89,7 @@ node("unsupported", "the rank of an input is not known", "Softmax", (TensorProto
 
 node("attribute", "Flatten: axis 3 is out of range for rank 2", "Flatten", x23, axis=3)
 node("attribute", "axis is 2: from there on the second operand, of rank 1, does not fit into the first, of rank 2", "Add", x23, [3], opset=6, broadcast=1, axis=2)
-node("unsupported", "element type FLOAT4E2M1 is not supported", "Cast", x23, to=23)
+node("unsupported", "element type FLOAT8E8M0 is not supported", "Cast", x23, to=24)
 
 # ---- attention ----
 
@@ -236,7 +236,7 @@ node("unsupported", "training is not supported before operator set 14", "BatchNo
 
 # ---- quantization ----
 
-node("format", "the scale has rank 3, the data 2; a number, a vector along the axis", "DequantizeLinear", (TensorProto.INT8, x23), zeros(1, 1, 1), opset=21)
+node("type", "input_scale has rank 3, the data 2; it is a number, a vector along an axis", "DequantizeLinear", (TensorProto.INT8, x23), zeros(1, 1, 1), opset=21)
 
 # ---- recurrent layers ----
 

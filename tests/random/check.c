@@ -464,7 +464,8 @@ static bt_status check_seed(bt_ctx *ctx, uint64_t seed, const char *only,
     return status;
 }
 
-/* mixed-precision gives other numbers; plan-memory is for lowered programs, partition for targets: law graph runs them;
+/* mixed-precision gives other numbers; plan-memory is for lowered programs, partition and place
+ * for targets: law graph runs them;
  * verify-flat and defunctionalize are for flat ones, of known dims; plan-devices for
  * those that name devices; to-cps takes the entry away, which un-cps gives back: law cps.
  * Those of quantization change what is computed: tests/tools/quantize.sh. */
@@ -472,7 +473,7 @@ static const char *const special[] = {
     "plan-memory",     "partition",       "verify-flat",   "plan-devices",
     "defunctionalize", "to-cps",          "un-cps",        "quant-annotate",
     "quant-observe",   "quant-calibrate", "quant-realize", "qdq-to-integer",
-    "mixed-precision",
+    "mixed-precision", "place",
 };
 
 static int is_special(const char *pass)

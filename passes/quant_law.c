@@ -1,7 +1,5 @@
 #include "quant_law.h"
 
-#include <math.h>
-
 #include <baton/compute.h>
 #include <baton/graph.h>
 
@@ -100,36 +98,24 @@ static int is_order(const bt_node *body, struct law *out)
 static int is_clip(const bt_node *body, struct law *out)
 {
     const bt_node *at = body;
-    out->low = -INFINITY;
-    out->high = INFINITY;
     while (is_scalar(at, BT_SCALAR_MAX) || is_scalar(at, BT_SCALAR_MIN)) {
         const uint32_t number = at->args[0]->kind == BT_NODE_CONST ? 0 : 1;
         const bt_node *bound = at->args[number];
         if (bound->kind != BT_NODE_CONST || !bt_dtype_is_float(bound->dtype))
-            return 0;
-        // the bound that stands outside counts last
-        if (at->which == BT_SCALAR_MAX && bound->value.f <= out->high)
-            out->low = fmax(out->low, bound->value.f);
-        else if (at->which == BT_SCALAR_MIN && bound->value.f >= out->low)
-            out->high = fmin(out->high, bound->value.f);
-        else
             return 0;
         at = at->args[1 - number];
     }
     return at != body && is_move(at, out);
 }
 
-/* Where the axes of a term lie. */
-static int read_axes(const bt_array *stage, const bt_node *read, int32_t *out)
+/* Whether each axis of a term lies on one of the result, or has one element for all. */
+static int is_aligned(const bt_array *stage, const bt_node *read)
 {
     for (uint32_t i = 0; i < read->narg; i++) {
         const bt_node *at = read->args[i];
         int64_t zero;
-        if (at->kind == BT_NODE_INDEX && at->which < stage->rank)
-            out[i] = (int32_t)at->which;
-        else if (bt_node_is_const(at, &zero) && zero == 0)
-            out[i] = -1;
-        else
+        if (!(at->kind == BT_NODE_INDEX && at->which < stage->rank) &&
+            !(bt_node_is_const(at, &zero) && zero == 0))
             return 0;
     }
     return 1;
@@ -144,7 +130,7 @@ static int is_sum(const bt_array *stage, struct law *out)
     const uint32_t first = body->args[0]->which > body->args[1]->which;
     for (uint32_t i = 0; i < 2; i++) {
         out->in[i] = body->args[i ^ first]->which;
-        if (!read_axes(stage, body->args[i ^ first], out->axes[i]))
+        if (!is_aligned(stage, body->args[i ^ first]))
             return 0;
     }
     return 1;
@@ -152,21 +138,21 @@ static int is_sum(const bt_array *stage, struct law *out)
 
 /* The axis of a read along which the result has channels: of its own, or, where there is
  * none, those that both factors have, as depthwise windows do. */
-static void find_channel(const bt_array *stage, const bt_node *read, const bt_node *other,
-                         int32_t *channel, int32_t *result)
+static int32_t find_channel(const bt_array *stage, const bt_node *read,
+                            const bt_node *other)
 {
-    *channel = *result = -1;
+    int32_t channel = -1;
     for (uint32_t i = 0; i < read->narg; i++) {
         const bt_node *at = read->args[i];
         const int counts = at->kind == BT_NODE_INDEX && at->which < stage->rank;
         const int is_own = counts && !(other->free & bt_index_bit(at->which));
-        if (!counts || (!is_own && *channel >= 0))
+        if (!counts || (!is_own && channel >= 0))
             continue;
-        *channel = (int32_t)i;
-        *result = (int32_t)at->which;
+        channel = (int32_t)i;
         if (is_own)
-            return;
+            break;
     }
+    return channel;
 }
 
 static int is_product(const bt_array *stage, struct law *out)
@@ -179,16 +165,10 @@ static int is_product(const bt_array *stage, struct law *out)
         factors[0]->which == factors[1]->which)
         return 0;
     const uint32_t first = factors[0]->which > factors[1]->which;
-    out->nterm = 1;
-    for (uint32_t i = 0; i < body->nindex; i++) {
-        if (!bt_mul_int64(out->nterm, bt_node_number(body->args[2 + i]), &out->nterm))
-            return 0;
-    }
     for (uint32_t i = 0; i < 2; i++) {
         const bt_node *own = factors[i ^ first];
         out->in[i] = own->which;
-        find_channel(stage, own, factors[1 - (i ^ first)], &out->channel[i],
-                     &out->result[i]);
+        out->channel[i] = find_channel(stage, own, factors[1 - (i ^ first)]);
     }
     return 1;
 }

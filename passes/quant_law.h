@@ -15,16 +15,11 @@ enum {
 };
 
 struct law {
-    uint32_t kind;    /* LAW_... */
-    uint32_t in[2];   /* its operands; one of move, order and clip */
-    double low, high; /* of clip; infinite: there is no such bound */
+    uint32_t kind;  /* LAW_... */
+    uint32_t in[2]; /* its operands; one of move, order and clip */
     /* Of a product: the axis of each operand that lies on an axis of the result and is no
-     * axis of the other one, and that of the result; -1: there is none. */
-    int32_t channel[2], result[2];
-    int64_t nterm; /* products in a sum */
-    /* Of a sum: the axis of the result that each axis of an operand lies on; -1: it has the
-     * same element for all. */
-    int32_t axes[2][BT_MAX_RANK];
+     * axis of the other one; -1: there is none. */
+    int32_t channel[2];
 };
 
 /* out->kind LAW_NONE: none that is known, or the formula is not to be seen. */

@@ -250,8 +250,7 @@ static int are_same(const bt_object *a, const bt_object *b)
         return 1;
     if (x && y)
         return bt_tensor_is_dense(x) && bt_tensor_is_dense(y) &&
-               (x->nelem == 0 ||
-                memcmp(x->data, y->data, bt_tensor_nbytes(x)) == 0);
+               (x->nelem == 0 || memcmp(x->data, y->data, bt_tensor_nbytes(x)) == 0);
     for (uint32_t i = 0; t && u && i < t->nfield; i++) {
         if (!are_same(t->fields[i], u->fields[i]))
             return 0;

@@ -68,8 +68,8 @@ struct step {
 struct queue {
     const char *name; /* "npu kernels" */
     void *opened;     /* NULL: not yet */
-    uint32_t nstep; /* 1 + the step that was put into it last; 0: none in this call */
-    uint64_t done;  /* what its counter is known to have come to */
+    uint32_t nstep;   /* 1 + the step that was put into it last; 0: none in this call */
+    uint64_t done;    /* what its counter is known to have come to */
 };
 
 /* A leaf of the arguments or of the result. */

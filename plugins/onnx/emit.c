@@ -52,7 +52,8 @@ static int may_fold(const struct call *call)
 /* Whether the result is one tensor of at most FOLD_NBYTES. */
 static int result_is_small(const bt_type *type, uint32_t *rank, int64_t dims[BT_MAX_RANK])
 {
-    int64_t nbytes = (bt_dtype_nbits(bt_tensor_dtype(type)) + 7) / 8; // of packed ones more
+    int64_t nbytes =
+        (bt_dtype_nbits(bt_tensor_dtype(type)) + 7) / 8; // of packed ones more
     if (!nbytes || !bt_tensor_static(type, rank, dims))
         return 0;
     for (uint32_t i = 0; i < *rank; i++) {

@@ -393,9 +393,9 @@ bt_status ocl_contraction_of(struct ocl_maker *m, uint32_t stage, ocl_contractio
     if ((met & axes) != (own & axes))
         return NULL;
     *launch = ocl_is_product(m, array, c) ? ocl_contract_product
-              : c->reads[1] && c->n.n               ? ocl_contract_tiles
-              : is_by_lines(m, array, c) ? ocl_contract_lines
-                                         : NULL;
+              : c->reads[1] && c->n.n     ? ocl_contract_tiles
+              : is_by_lines(m, array, c)  ? ocl_contract_lines
+                                          : NULL;
     // vectors are of floats, and those of every second element end behind it
     if (*launch == ocl_contract_lines) {
         ocl_dim last;

@@ -54,7 +54,8 @@ bt_status ocl_contraction_of(struct ocl_maker *, uint32_t stage, ocl_contraction
 /* By tiles; by lanes along the last axis; by a library. */
 ocl_contract_fn ocl_contract_tiles, ocl_contract_lines, ocl_contract_product;
 /* Whether a library computes it. */
-int ocl_is_product(const struct ocl_maker *, const bt_array *stage, const ocl_contraction *);
+int ocl_is_product(const struct ocl_maker *, const bt_array *stage,
+                   const ocl_contraction *);
 
 /* ---- texts ---- */
 

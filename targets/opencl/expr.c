@@ -154,7 +154,8 @@ const char *ocl_real(struct ocl_exprs *x, double value, bt_dtype dtype)
 
 /* ---- scalars ---- */
 
-const char *ocl_wrapped(struct ocl_exprs *x, bt_dtype dtype, const char *value)
+/* An integer that may have left its dtype, which wraps. */
+static const char *wrapped(struct ocl_exprs *x, bt_dtype dtype, const char *value)
 {
     if (dtype == BT_BOOL)
         return ocl_form(x, "(%s & 1)", value);
@@ -284,8 +285,7 @@ static const char *trivial(struct ocl_exprs *x, uint32_t which,
     switch (which) {
     case BT_SCALAR_NOT: return ocl_form(x, "(!%s)", of->text);
     case BT_SCALAR_NEG: return is_float ? ocl_form(x, "(-%s)", of->text) : NULL;
-    case BT_SCALAR_BIT_NOT:
-        return ocl_wrapped(x, of->dtype, ocl_form(x, "(~%s)", of->text));
+    case BT_SCALAR_BIT_NOT: return wrapped(x, of->dtype, ocl_form(x, "(~%s)", of->text));
     case BT_SCALAR_FLOOR:
     case BT_SCALAR_CEIL:
     case BT_SCALAR_TRUNC:
@@ -321,7 +321,7 @@ struct ocl_operand ocl_scalar(struct ocl_exprs *x, uint32_t which, bt_dtype dtyp
     }
     out.text = by_function(x, which, a, b);
     if (!bt_dtype_is_float(a->dtype) && may_wrap(which))
-        out.text = ocl_wrapped(x, a->dtype, out.text);
+        out.text = wrapped(x, a->dtype, out.text);
     return out;
 }
 

@@ -40,7 +40,5 @@ const char *ocl_stored(struct ocl_exprs *, bt_dtype, const char *array, const ch
 struct ocl_operand ocl_scalar(struct ocl_exprs *, uint32_t which, bt_dtype dtype,
                               const struct ocl_operand *a, const struct ocl_operand *b);
 const char *ocl_cast(struct ocl_exprs *, bt_dtype to, const struct ocl_operand *from);
-/* An integer that may have left its dtype, which wraps. */
-const char *ocl_wrapped(struct ocl_exprs *, bt_dtype, const char *value);
 
 #endif

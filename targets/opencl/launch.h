@@ -45,11 +45,12 @@ typedef struct ocl_product {
 
 typedef struct ocl_launch {
     const char *text; /* of the kernel; NULL: it is a product, */
-    const ocl_product *product; /* ... of the first two of three buffers, into the third */
+    const ocl_product
+        *product; /* ... of the first two of three buffers, into the third */
     uint32_t narg;
     const ocl_arg *args;
-    uint32_t local[3];    /* work-items of a group */
-    ocl_number groups[3]; /* none where one of them is 0 */
+    uint32_t local[3];     /* work-items of a group */
+    ocl_number groups[3];  /* none where one of them is 0 */
     uint32_t local_nbytes; /* of __local memory that it has */
 } ocl_launch;
 

@@ -263,8 +263,10 @@ static bt_status open_items(struct ocl_writer *w, const struct ocl_nest *nest,
     return NULL;
 }
 
-bt_status ocl_nest_open(struct ocl_writer *w, const struct ocl_nest *nest,
-                        struct ocl_geometry *out, uint32_t *nbrace)
+/* Variables of the nest's indices, or loops over some of their iterations, in a work-item. *nbrace:
+ * those that are open then. Gives the groups. */
+static bt_status open_nest(struct ocl_writer *w, const struct ocl_nest *nest,
+                           struct ocl_geometry *out, uint32_t *nbrace)
 {
     *nbrace = 0;
     if (nest->nloop)
@@ -318,7 +320,7 @@ static bt_status launch(struct ocl_maker *maker, bt_loops *loops, uint32_t at)
         return NULL;
     BT_TRY(ocl_writer_init(&w, maker, loops, &body));
     w.is_atomic = scatter == OCL_SCATTER_ATOMIC;
-    BT_TRY(ocl_nest_open(&w, &nest, &geometry, &nbrace));
+    BT_TRY(open_nest(&w, &nest, &geometry, &nbrace));
     for (uint32_t i = 0; i <= nest.nloop; i++)
         ocl_block(&w, &nest.before[i]);
     ocl_block(&w, &nest.body);

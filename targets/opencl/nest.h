@@ -26,10 +26,6 @@ const bt_node *ocl_nest_size(const struct ocl_nest *);
 /* Variables of its indices, from a number below its size, in variable `from`. */
 void ocl_nest_indices(struct ocl_writer *, const struct ocl_nest *, const char *from,
                       const bt_node *size);
-/* Variables of the nest's indices, or loops over some of their iterations, in a work-item. *nbrace:
- * those that are open then. Gives the groups. */
-bt_status ocl_nest_open(struct ocl_writer *, const struct ocl_nest *,
-                        struct ocl_geometry *, uint32_t *nbrace) BT_MUST_USE;
 /* Whether some nest takes into elements that its iterations address, and cannot at once. */
 bt_status ocl_nest_gathers(bt_loops *, int *out) BT_MUST_USE;
 /* A launch for each statement that writes. */

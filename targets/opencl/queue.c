@@ -91,7 +91,8 @@ static void pop(struct ocl_queue *q)
     command_destroy(q, c);
 }
 
-void ocl_queue_fail(struct ocl_queue *q, uint64_t value, bt_status status)
+/* The queue fails with a command. */
+static void fail_queue(struct ocl_queue *q, uint64_t value, bt_status status)
 {
     if (!q->failed) {
         q->failed = value;
@@ -168,7 +169,7 @@ void ocl_retire(bt_ctx *ctx, struct ocl_queue *q, uint64_t value)
     while (q->first && q->first->value <= value) {
         bt_status status = retire_first(ctx, q);
         if (status)
-            ocl_queue_fail(q, q->first->value, status);
+            fail_queue(q, q->first->value, status);
         else
             pop(q);
     }
@@ -248,7 +249,7 @@ bt_status ocl_begin(bt_ctx *ctx, const bt_order *order, uint64_t *value,
     c->value = *value;
     bt_status status = q->failed ? NULL : find_events(ctx, q, c);
     if (status)
-        ocl_queue_fail(q, c->value, status);
+        fail_queue(q, c->value, status);
     if (q->failed) {
         command_destroy(q, c);
         return NULL;
@@ -299,7 +300,7 @@ static void append(struct ocl_queue *q, struct ocl_command *c)
 void ocl_drop(struct ocl_queue *q, struct ocl_command *c, bt_status status)
 {
     append(q, c);
-    ocl_queue_fail(q, c->value, status);
+    fail_queue(q, c->value, status);
 }
 
 bt_status ocl_end(struct ocl_queue *q, struct ocl_command *c, bt_status status)

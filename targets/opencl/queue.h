@@ -100,8 +100,6 @@ void ocl_retire(bt_ctx *, struct ocl_queue *, uint64_t value);
 /* Waits for an event; with a timeout, not for ever. */
 bt_status ocl_await(bt_ctx *, struct ocl_instance *, cl_event) BT_MUST_USE;
 void ocl_flush(struct ocl_queue *);
-/* The queue fails with a command. */
-void ocl_queue_fail(struct ocl_queue *, uint64_t value, bt_status);
 
 /* ---- the stage ---- */
 

@@ -493,7 +493,8 @@ void ocl_block(struct ocl_writer *w, const bt_stmts *stmts)
         ocl_stmt(w, stmts->at[i]);
 }
 
-void ocl_locals(struct ocl_writer *w, bt_text *to)
+/* Variables of the locals that the text has. */
+static void write_locals(struct ocl_writer *w, bt_text *to)
 {
     for (uint32_t i = 0; i < w->loops->roles.len; i++) {
         const bt_array *array = w->loops->graph->arrays[i];
@@ -536,7 +537,8 @@ static uint32_t place_of(const struct ocl_writer *w, uint32_t buffer)
     return OCL_OUTPUT + i;
 }
 
-bt_status ocl_memory(struct ocl_writer *w, uint32_t buffer, const bt_node **at, ocl_arg *out)
+bt_status ocl_memory(struct ocl_writer *w, uint32_t buffer, const bt_node **at,
+                     ocl_arg *out)
 {
     *out = (ocl_arg){ .kind = OCL_ARG_BUFFER };
     if (w->loops->roles.at[buffer] == BT_BUFFER_TEMP && !w->packs[buffer]) {
@@ -606,7 +608,7 @@ bt_status ocl_finish(struct ocl_writer *w, const bt_text *body,
         return bt_no_memory();
     bt_text_addf(&text, "__kernel void NAME(%s)\n{\n", params.at ? params.at : "");
     bt_text_add(&text, starts.at ? starts.at : "", starts.len);
-    ocl_locals(w, &text);
+    write_locals(w, &text);
     bt_text_add(&text, body->at ? body->at : "", body->len);
     bt_text_addf(&text, "}\n");
     for (uint32_t i = 0; i < 3; i++) {

@@ -92,8 +92,6 @@ void ocl_block(struct ocl_writer *, const bt_stmts *);
 void ocl_stmt(struct ocl_writer *, const bt_stmt *);
 /* "int i3 = 0": the type of a variable for an index. */
 const char *ocl_index_type(const bt_node *extent);
-/* Variables of the locals that the text has. */
-void ocl_locals(struct ocl_writer *, bt_text *to);
 /* Takes a value, which lies in variable `v` (and its position in `q`), into accumulators, which are
  * these words. */
 void ocl_take(struct ocl_writer *, const bt_stmt *, const char *acc, const char *acc2);

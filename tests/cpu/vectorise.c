@@ -345,11 +345,40 @@ static void test_codes_are_one_pass(void **state)
             "y: uint8[n] = uint8(min(max(round_even(float32(a[n]) * b[n]) + 3, 0), "
             "255));"
             "z: int8[n] = int8(int32(min(max(round_even(float32(a[n]) * b[0]), -120), "
-            "135)) - 8);"
+            "135)) + (-8));"
             "w: uint8[n] = uint8(min(max(round_even(float32(a[n]) * b[n]), -1), 255))",
     };
     (void)state;
-    show(&codes, 2, ARGS(CASE(BT_INT32, 1, 500), F32(1, 500)), "");
+    show(&codes, 2, ARGS(CASE(BT_INT32, 1, 500), F32(1, 500)),
+         "loops test {\n"
+         "    in a0: int32[500]\n"
+         "    in a1: float32[500]\n"
+         "    temp s0: uint8[500]\n"
+         "    temp s1: int8[500]\n"
+         "    out s2: uint8[500]\n"
+         "    temp c5: float32[8]\n"
+         "    temp c6: int32[2]\n"
+         "    local v9: float32[500]\n"
+         "    iota.int32(&c5[0], 1, -1069547520, 0)\n"
+         "    iota.int32(&c5[1], 1, 1132199936, 0)\n"
+         "    iota.int32(&c6[0], 1, 3, 0)\n"
+         "    iota.int32(&c5[3], 1, 0, 0)\n"
+         "    iota.int32(&c5[4], 1, 1132396544, 0)\n"
+         "    iota.int32(&c5[5], 1, -1024458752, 0)\n"
+         "    iota.int32(&c5[6], 1, 1124532224, 0)\n"
+         "    iota.int32(&c6[1], 1, -8, 0)\n"
+         "    iota.int32(&c5[7], 1, -1082130432, 0)\n"
+         "    requantize_uint8.int32(&s0[0], &a0[0], &a1[0], &c5[0], &c5[1], &c5[0], "
+         "&c6[0], 500)\n"
+         "    requantize_int8.int32.s(&s1[0], &a0[0], &a1[0], &c5[5], &c5[6], &c5[3], "
+         "&c6[1], 500)\n"
+         "    cast.int32.float32(&v9[0], &a0[0], 500)\n"
+         "    mul.float32(&v9[0], &a1[0], &v9[0], 500)\n"
+         "    round_even.float32(&v9[0], &v9[0], 500)\n"
+         "    max.float32.s(&v9[0], &v9[0], &c5[7], 500)\n"
+         "    min.float32.s(&v9[0], &v9[0], &c5[4], 500)\n"
+         "    cast.float32.uint8(&s2[0], &v9[0], 500)\n"
+         "}\n");
 }
 
 static void test_softmax_goes_by_rows(void **state)

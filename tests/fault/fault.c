@@ -20,6 +20,7 @@
 #include "symbols.h"
 
 #include <execinfo.h>
+#include <pthread.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <unistd.h>
@@ -123,12 +124,16 @@ static void record(uint64_t ncall)
 static void *recording_realloc(void *self, void *pointer, size_t old_nbytes,
                                size_t nbytes)
 {
-    struct failing_allocator *a = self;
+    static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+    const struct failing_allocator *a = self;
+    pthread_mutex_lock(&lock);
     if (recording && nbytes > 0)
         record(a->ncall + 1);
     if (nbytes > 0 && a->ncall + 1 == a->fail_at)
         nfailing = backtrace(failing, NFRAME);
-    return plain_realloc(self, pointer, old_nbytes, nbytes);
+    void *block = plain_realloc(self, pointer, old_nbytes, nbytes);
+    pthread_mutex_unlock(&lock);
+    return block;
 }
 
 /* ---- worlds ---- */

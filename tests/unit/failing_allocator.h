@@ -15,6 +15,7 @@
 
 #include "test.h"
 
+#include <pthread.h>
 #include <stdlib.h>
 
 struct failing_allocator {
@@ -31,11 +32,10 @@ struct failing_head {
     size_t nbytes, unused;
 };
 
-static void *failing_realloc(void *self, void *pointer, size_t old_nbytes, size_t nbytes)
+static void *failing_realloc_alone(struct failing_allocator *a, void *pointer,
+                                   size_t old_nbytes, size_t nbytes)
 {
-    struct failing_allocator *a = self;
     struct failing_head *old = pointer ? (struct failing_head *)pointer - 1 : NULL;
-    assert_int_equal(old ? old->nbytes : 0, old_nbytes);
     struct failing_head *block = NULL;
     if (nbytes > 0) {
         a->ncall++;
@@ -61,6 +61,18 @@ static void *failing_realloc(void *self, void *pointer, size_t old_nbytes, size_
         free(old);
     }
     return block ? block + 1 : NULL;
+}
+
+/* The queues of a target ask from threads of their own: one counts at a time. */
+static void *failing_realloc(void *self, void *pointer, size_t old_nbytes, size_t nbytes)
+{
+    static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+    assert_int_equal(pointer ? ((struct failing_head *)pointer - 1)->nbytes : 0,
+                     old_nbytes);
+    pthread_mutex_lock(&lock);
+    void *block = failing_realloc_alone(self, pointer, old_nbytes, nbytes);
+    pthread_mutex_unlock(&lock);
+    return block;
 }
 
 static inline struct failing_allocator failing_allocator(uint64_t fail_at,

@@ -1,7 +1,7 @@
 /*
  * Operators with dims that are known at the call, against the same with numbers.
  *
- *     conform_open PLUGINS PLUGIN [OPERATOR [TARGET]]
+ *     conform_open PLUGINS PLUGIN [OPERATOR [TARGET [EVERY]]]
  *
  * Every case of the plugin's operators and those made from it (vary.h), alone and with
  * `negative` before and behind it, is composed once with its sizes above 1 as dims of the
@@ -15,7 +15,8 @@
  * and beside dims: at 1, and as long as what it stands beside.
  *
  * With a target, its kernels are compared in place of loops and the evaluator; what it leaves
- * to the evaluator, or refuses, is counted as not open. OPERATOR may be "".
+ * to the evaluator, or refuses, is counted as not open. OPERATOR may be "". Where EVERY is given,
+ * only each EVERY-th case of an operator is tried.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -34,8 +35,9 @@ enum { OPEN_SIZES, OPEN_ONES, OPEN_ALL }; /* above 1; 1; both */
 
 struct trial {
     struct op_check w;
-    int what;            /* is open */
-    const bt_op *around; /* "negative" */
+    int what;             /* is open */
+    const bt_op *around;  /* "negative" */
+    uint32_t every, nmet; /* of an operator's cases */
     uint32_t nopen, nrun, nchecked, nrefused;
     char why[200]; /* the last was refused */
     // the sizes of the case at hand, and what stands for each
@@ -686,6 +688,8 @@ static bt_status run_case(void *self, const char *kind, const struct call_case *
     bt_status status = NULL;
     if (t->target && strcmp(kind, "size") == 0)
         return NULL; // sizes are what is tried here
+    if (t->nmet++ % t->every)
+        return NULL;
     for (int i = 0; !status && i < 6; i++) {
         const int is_fused = i % 2;
         t->what = i / 2; // OPEN_...
@@ -703,7 +707,7 @@ static bt_status run_case(void *self, const char *kind, const struct call_case *
 
 static int run_op(bt_ctx *ctx, const char *name, const bt_op *around, struct trial *all)
 {
-    struct trial t = { .around = around, .target = all->target };
+    struct trial t = { .around = around, .target = all->target, .every = all->every };
     t.w = (struct op_check){ .ctx = ctx, .faults = json_array() };
     t.w.store = bt_store_create(bt_ctx_registry(ctx));
     t.w.arena = bt_arena_create(bt_ctx_registry(ctx));
@@ -730,11 +734,11 @@ static int run_op(bt_ctx *ctx, const char *name, const bt_op *around, struct tri
 }
 
 static int run(bt_ctx *ctx, const char *plugin, const char *only,
-               const bt_target_use *target)
+               const bt_target_use *target, uint32_t every)
 {
     uint32_t nwrong = 0;
     const bt_op *around = NULL;
-    struct trial all = { .target = target };
+    struct trial all = { .target = target, .every = every };
     bt_status status = bt_op_get(ctx, "negative", &around);
     if (!status)
         status = bt_plugins_scan(ctx);
@@ -754,28 +758,30 @@ static int run(bt_ctx *ctx, const char *plugin, const char *only,
     return status || nwrong || all.nopen + all.nrefused == 0;
 }
 
-static int run_with(bt_ctx *ctx, const char *plugin, const char *only, const char *target)
+static int run_with(bt_ctx *ctx, const char *plugin, const char *only, const char *target,
+                    uint32_t every)
 {
     bt_targets *targets = NULL;
     bt_status status = target ? bt_targets_open(ctx, target, &targets) : NULL;
     if (status)
         printf("%s\n", status->message);
-    int failed = status || run(ctx, plugin, only, targets ? targets->at[0] : NULL);
+    int failed = status || run(ctx, plugin, only, targets ? targets->at[0] : NULL, every);
     bt_targets_unref(targets);
     return failed;
 }
 
 int main(int argc, char **argv)
 {
-    if (argc < 3) {
-        printf("usage: conform_open PLUGINS PLUGIN [OPERATOR [TARGET]]\n");
+    const int every = argc > 5 ? atoi(argv[5]) : 1;
+    if (argc < 3 || every < 1) {
+        printf("usage: conform_open PLUGINS PLUGIN [OPERATOR [TARGET [EVERY]]]\n");
         return 2;
     }
     bt_registry_options options = { .plugin_only = argv[1] };
     bt_registry *registry = bt_registry_create(&options);
     bt_ctx *ctx = registry ? bt_ctx_create(registry) : NULL;
     int failed = !ctx || run_with(ctx, argv[2], argc > 3 ? argv[3] : "",
-                                  argc > 4 ? argv[4] : NULL);
+                                  argc > 4 ? argv[4] : NULL, (uint32_t)every);
     bt_ctx_destroy(ctx);
     bt_registry_unref(registry);
     return failed;

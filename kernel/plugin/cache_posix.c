@@ -111,32 +111,18 @@ static int file_path(const bt_cache *cache, const char *name, char out[PATH_NBYT
 
 /* ---- one object ---- */
 
-static int read_exactly(int file, char *bytes, size_t nbytes)
-{
-    while (nbytes > 0) {
-        ssize_t n = read(file, bytes, nbytes);
-        if (n < 0 && errno == EINTR)
-            continue;
-        if (n <= 0)
-            return 0;
-        bytes += n;
-        nbytes -= (size_t)n;
-    }
-    return 1;
-}
-
 /* Why the file is not used, NULL: its object was appended. */
-static const char *read_object(int file, bt_text *object)
+static const char *read_object(FILE *file, bt_text *object)
 {
     char header[HEADER_NBYTES], digest[DIGEST_NCHAR + 1];
     struct stat s;
-    if (fstat(file, &s) != 0 || !S_ISREG(s.st_mode))
+    if (fstat(fileno(file), &s) != 0 || !S_ISREG(s.st_mode))
         return "is not a file";
     const char *fault = distrust(&s);
     if (fault)
         return fault;
     if (s.st_size < (off_t)sizeof(header) || s.st_size > INT32_MAX ||
-        !read_exactly(file, header, sizeof(header)) ||
+        fread(header, sizeof(header), 1, file) != 1 ||
         memcmp(header, HEADER, strlen(HEADER)) != 0 || header[sizeof(header) - 1] != '\n')
         return "is damaged";
     size_t nbytes = (size_t)s.st_size - sizeof(header);
@@ -146,7 +132,7 @@ static const char *read_object(int file, bt_text *object)
     if (!bytes)
         return "no memory";
     fault = "is damaged";
-    if (read_exactly(file, bytes, nbytes)) {
+    if (fread(bytes, 1, nbytes, file) == nbytes) {
         bt_digest(bytes, nbytes, digest);
         if (memcmp(digest, header + strlen(HEADER), DIGEST_NCHAR) == 0)
             fault = NULL;
@@ -163,14 +149,17 @@ int bt_cache_get(const bt_cache *cache, const char *digest, bt_text *object)
     char path[PATH_NBYTES];
     if (!cache || !file_path(cache, digest, path))
         return 0;
-    int file = open(path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
-    if (file < 0) {
+    const int descriptor = open(path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+    FILE *file = descriptor >= 0 ? fdopen(descriptor, "rb") : NULL;
+    if (!file) {
         if (errno != ENOENT)
             note(cache, path, strerror(errno));
+        if (descriptor >= 0)
+            close(descriptor);
         return 0;
     }
     const char *fault = read_object(file, object);
-    close(file);
+    fclose(file);
     if (fault)
         note(cache, path, fault);
     return !fault && !object->failed;
@@ -217,20 +206,6 @@ static void make_room(const bt_cache *cache, uint64_t nbytes)
     }
 }
 
-static int write_exactly(int file, const char *bytes, size_t nbytes)
-{
-    while (nbytes > 0) {
-        ssize_t n = write(file, bytes, nbytes);
-        if (n < 0 && errno == EINTR)
-            continue;
-        if (n <= 0)
-            return 0;
-        bytes += n;
-        nbytes -= (size_t)n;
-    }
-    return 1;
-}
-
 /* A file of its own first, so that nobody ever sees half an object. */
 void bt_cache_put(const bt_cache *cache, const char *digest, const bt_text *object)
 {
@@ -242,14 +217,17 @@ void bt_cache_put(const bt_cache *cache, const char *digest, const bt_text *obje
     make_room(cache, object->len + HEADER_NBYTES);
     bt_digest(object->at, object->len, own);
     snprintf(header, sizeof(header), HEADER "%s\n", own);
-    int file = mkstemp(temporary);
-    if (file < 0) {
+    const int descriptor = mkstemp(temporary);
+    FILE *file = descriptor >= 0 ? fdopen(descriptor, "wb") : NULL;
+    if (descriptor < 0) {
         note(cache, cache->folder, strerror(errno));
         return;
     }
-    int ok = write_exactly(file, header, HEADER_NBYTES) &&
-             write_exactly(file, object->at, object->len) && fsync(file) == 0;
-    ok = close(file) == 0 && ok && rename(temporary, path) == 0;
+    int ok = file && fwrite(header, HEADER_NBYTES, 1, file) == 1 &&
+             fwrite(object->at, 1, object->len, file) == object->len &&
+             fflush(file) == 0 && fsync(descriptor) == 0;
+    ok = (file ? fclose(file) : close(descriptor)) == 0 && ok &&
+         rename(temporary, path) == 0;
     if (!ok) {
         note(cache, path, strerror(errno));
         unlink(temporary);

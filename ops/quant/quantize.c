@@ -74,7 +74,7 @@ static bt_status relate_quantize(bt_solver *s, const bt_relation_call *r)
 {
     const struct quantize_attrs *a = r->attrs;
     if (!is_float(a->out_dtype))
-        BT_TRY(codes_relate(s, r, "out_dtype", a->out_dtype));
+        BT_TRY(codes_check_type(s, r, "out_dtype", a->out_dtype));
     return relate(s, r, &(struct along){ "axis", a->axis, a->block_size }, a->out_dtype);
 }
 

@@ -47,7 +47,7 @@ static bt_status relate(bt_solver *s, const bt_relation_call *r)
     const struct attrs *a = r->attrs;
     const struct along along = { "axis", a->axis, 0 };
     bt_tensor_parts data;
-    BT_TRY(codes_relate(s, r, "out_dtype", a->out_dtype));
+    BT_TRY(codes_check_type(s, r, "out_dtype", a->out_dtype));
     if (strcmp(a->compute_dtype, "gemmlowp") == 0 && strcmp(a->rounding, "None") != 0)
         return bt_relation_fail(s, r, -1, "rounding is %s; gemmlowp states its own: None",
                                 a->rounding);

@@ -88,8 +88,8 @@ void scale_lists(bt_formula *f, const char *list, const char *indices, const cha
 
 /* ---- codes ---- */
 
-bt_status codes_relate(bt_solver *s, const bt_relation_call *r, const char *attr,
-                       const bt_type *dtype)
+bt_status codes_check_type(bt_solver *s, const bt_relation_call *r, const char *attr,
+                           const bt_type *dtype)
 {
     if (dtype->kind != BT_TYPE_DTYPE)
         return bt_relation_wait(s);

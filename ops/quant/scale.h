@@ -30,8 +30,8 @@ void scale_lists(bt_formula *, const char *list, const char *indices, const char
 /* Types of codes, for inputs whose type the result has. */
 #define CODES "int8|uint8|int16|uint16|int32|uint32"
 /* An integer type of at most 32 bits, of which codes are; fails naming the attribute. */
-bt_status codes_relate(bt_solver *, const bt_relation_call *, const char *attr,
-                       const bt_type *dtype) BT_MUST_USE;
+bt_status codes_check_type(bt_solver *, const bt_relation_call *, const char *attr,
+                           const bt_type *dtype) BT_MUST_USE;
 
 /* How numbers become whole: attribute `rounding`, by Relay's words where it has one. */
 #define ROUNDINGS "UPWARD|TONEAREST|TOEVEN|FLOOR|CEIL"

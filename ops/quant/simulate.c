@@ -45,7 +45,7 @@ static bt_status relate(bt_solver *s, const bt_relation_call *r)
     if (a->low > 0 || a->high < 0 || a->low == a->high)
         return bt_relation_fail(s, r, -1, "codes of %lld..%lld: they are to hold zero",
                                 (long long)a->low, (long long)a->high);
-    BT_TRY(codes_relate(s, r, "dtype", a->dtype));
+    BT_TRY(codes_check_type(s, r, "dtype", a->dtype));
     BT_TRY(bt_relation_tensor(s, r, 0, &data));
     BT_TRY(scale_relate(s, r, 1, &data, &along));
     BT_TRY(scale_relate(s, r, 2, &data, &along));

@@ -27,7 +27,7 @@ static void sum_window(struct npu_emitter *e, const struct npu_place *p,
     const uint64_t src_inner =
         ncolumn > 1 ? t->group_columns * (uint64_t)e->shape->columns.stride : 0;
     if (src_outer > UINT16_MAX || src_inner > UINT16_MAX) {
-        e->code->is_over = 1;
+        e->draft->is_over = 1;
         return;
     }
     v.has_window = 1;
@@ -42,13 +42,14 @@ static void sum_window(struct npu_emitter *e, const struct npu_place *p,
     in.src_inner = (uint16_t)src_inner;
     touch.step = e->step;
     npu_emit_line(
-        e->code, &(struct npu_line){
-                     .in = in,
-                     .touch = touch,
-                     .variant = npu_emit_variant(c, e->shape, t, &v, e->code),
-                     .cycles = (in.op == NPU_GEMM ? c->gemm_fill : c->alu_fill) +
-                               nrow * ncolumn *
-                                   ((nproduct - 1) * more(group, c->distance) + group) });
+        e->draft,
+        &(struct npu_line){
+            .in = in,
+            .touch = touch,
+            .variant = npu_emit_variant(c, e->shape, t, &v, e->draft),
+            .cycles =
+                (in.op == NPU_GEMM ? c->gemm_fill : c->alu_fill) +
+                nrow * ncolumn * ((nproduct - 1) * more(group, c->distance) + group) });
 }
 
 static void sum_products(struct npu_emitter *e, const struct npu_place *p, uint32_t out)
@@ -109,12 +110,12 @@ static void each(struct npu_emitter *e, const struct npu_place *p, struct npu_va
     in.dst_inner = n > 1;
     in.src_inner = n > 1 && in.sub == NPU_ADD;
     touch.step = e->step;
-    npu_emit_line(e->code, &(struct npu_line){
-                               .in = in,
-                               .touch = touch,
-                               .variant = npu_emit_variant(e->config, e->shape, e->tile,
-                                                           &v, e->code),
-                               .cycles = e->config->alu_fill + (uint64_t)n * p->nout });
+    npu_emit_line(e->draft, &(struct npu_line){
+                                .in = in,
+                                .touch = touch,
+                                .variant = npu_emit_variant(e->config, e->shape, e->tile,
+                                                            &v, e->draft),
+                                .cycles = e->config->alu_fill + (uint64_t)n * p->nout });
 }
 
 static void scale(struct npu_emitter *e, const struct npu_place *p,
@@ -160,21 +161,21 @@ static void do_steps(struct npu_emitter *e, const struct npu_place *p, uint32_t 
 static void separate(struct npu_emitter *e)
 {
     const struct npu_config *c = e->config;
-    struct npu_code *code = e->code;
-    uint32_t i = code->lines.len;
-    while (i && code->lines.at[i - 1].variant == NPU_NO_VARIANT)
+    struct npu_draft *draft = e->draft;
+    uint32_t i = draft->lines.len;
+    while (i && draft->lines.at[i - 1].variant == NPU_NO_VARIANT)
         i--;
     if (!i)
         return;
-    npu_emit_line(code, &(struct npu_line){ .in = { .op = NPU_LOAD,
-                                                    .memory = NPU_UOP,
-                                                    .buffer = NPU_BUFFER_UOPS,
-                                                    .rows = 1,
-                                                    .columns = 1 },
-                                            .touch = { .step = e->step },
-                                            .variant = code->lines.at[i - 1].variant,
-                                            .cycles = c->dma_latency + c->dma_row +
-                                                      npu_ceildiv(8, c->bus) });
+    npu_emit_line(draft, &(struct npu_line){ .in = { .op = NPU_LOAD,
+                                                     .memory = NPU_UOP,
+                                                     .buffer = NPU_BUFFER_UOPS,
+                                                     .rows = 1,
+                                                     .columns = 1 },
+                                             .touch = { .step = e->step },
+                                             .variant = draft->lines.at[i - 1].variant,
+                                             .cycles = c->dma_latency + c->dma_row +
+                                                       npu_ceildiv(8, c->bus) });
 }
 
 /* ---- the layer ---- */
@@ -210,7 +211,7 @@ static void emit_results(struct npu_emitter *e, struct npu_place *p)
     p->columns = npu_least(t->columns,
                            (uint64_t)s->columns.out - (uint64_t)p->column * t->columns);
     p->nout = npu_least(t->nout, s->nout - p->o * t->nout);
-    for (p->chunk = 0; p->chunk < t->nchunk && !e->code->is_over; p->chunk++)
+    for (p->chunk = 0; p->chunk < t->nchunk && !e->draft->is_over; p->chunk++)
         emit_step(e, p, &out);
 }
 
@@ -222,7 +223,7 @@ static void emit_places(struct npu_emitter *e, uint32_t group, uint32_t first, u
     for (p.image = 0; p.image < e->shape->images; p.image++) {
         for (p.row = 0; p.row < t->nrow; p.row++) {
             for (p.column = 0; p.column < t->ncolumn; p.column++) {
-                for (p.o = first; p.o < first + n && !e->code->is_over; p.o++)
+                for (p.o = first; p.o < first + n && !e->draft->is_over; p.o++)
                     emit_results(e, &p);
             }
         }
@@ -230,10 +231,10 @@ static void emit_places(struct npu_emitter *e, uint32_t group, uint32_t first, u
 }
 
 void npu_emit(const struct npu_config *config, const struct npu_shape *shape,
-              const struct npu_tile *tile, struct npu_code *code)
+              const struct npu_tile *tile, struct npu_draft *draft)
 {
     struct npu_emitter e = {
-        .config = config, .shape = shape, .tile = tile, .code = code
+        .config = config, .shape = shape, .tile = tile, .draft = draft
     };
     for (uint32_t g = 0; g < shape->groups; g++) {
         for (uint32_t o = 0; tile->keeps_weights && o < tile->nblock; o++)
@@ -241,10 +242,10 @@ void npu_emit(const struct npu_config *config, const struct npu_shape *shape,
         if (!tile->keeps_weights)
             emit_places(&e, g, 0, tile->nblock);
     }
-    npu_emit_line(code,
+    npu_emit_line(draft,
                   &(struct npu_line){ .in = { .op = NPU_FINISH },
                                       .touch = { .writes = UINT32_MAX, .step = e.step },
                                       .variant = NPU_NO_VARIANT });
-    if (!code->is_over && !code->failed)
-        npu_emit_uop_loads(config, code);
+    if (!draft->is_over && !draft->failed)
+        npu_emit_uop_loads(config, draft);
 }

@@ -24,7 +24,8 @@ struct npu_line {
     uint64_t cycles;  /* those of npu_cycles */
 };
 
-struct npu_code {
+/* A stream under construction, before it has tokens. */
+struct npu_draft {
     bt_arena *arena;
     bt_vec(struct npu_line) lines;
     bt_vec(struct npu_variant) variants;
@@ -39,14 +40,14 @@ enum { NPU_MOST_LINES = 1 << 18 };
 /* Lines for `out`, which is zero but its arena; micro-ops get their places in memory, and are
  * loaded: once, or where others are needed. */
 void npu_emit(const struct npu_config *, const struct npu_shape *,
-              const struct npu_tile *, struct npu_code *out);
+              const struct npu_tile *, struct npu_draft *out);
 
 /* ---- of emit_uops.c ---- */
 
 uint32_t npu_emit_variant(const struct npu_config *, const struct npu_shape *,
                           const struct npu_tile *, const struct npu_variant *,
-                          struct npu_code *);
-void npu_emit_uop_loads(const struct npu_config *, struct npu_code *);
-void npu_emit_line(struct npu_code *, const struct npu_line *);
+                          struct npu_draft *);
+void npu_emit_uop_loads(const struct npu_config *, struct npu_draft *);
+void npu_emit_line(struct npu_draft *, const struct npu_line *);
 
 #endif

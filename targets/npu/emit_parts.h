@@ -24,7 +24,7 @@ struct npu_emitter {
     const struct npu_config *config;
     const struct npu_shape *shape;
     const struct npu_tile *tile;
-    struct npu_code *code;
+    struct npu_draft *draft;
     struct npu_slots slots[NPU_NSLOT];
     uint32_t now, step;
 };

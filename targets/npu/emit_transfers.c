@@ -87,7 +87,7 @@ static void transfer(struct npu_emitter *e, struct npu_instruction in, struct bo
     const uint32_t most = b.top > b.bottom ? b.top : b.bottom;
     if (most > UINT8_MAX || b.left > UINT8_MAX || b.right > UINT8_MAX ||
         b.nrow > UINT16_MAX || b.ncolumn > UINT16_MAX) {
-        e->code->is_over = 1;
+        e->draft->is_over = 1;
         return;
     }
     in.rows = (uint16_t)b.nrow;
@@ -100,7 +100,7 @@ static void transfer(struct npu_emitter *e, struct npu_instruction in, struct bo
     if (!most && !b.left && !b.right)
         in.pad = 0;
     touch.step = e->step;
-    for (uint32_t i = 0; i < b.nblock && !e->code->is_over; i++) {
+    for (uint32_t i = 0; i < b.nblock && !e->draft->is_over; i++) {
         struct npu_line line = { .in = in, .touch = touch, .variant = NPU_NO_VARIANT };
         line.in.offset = (uint32_t)(b.offset + i * b.block);
         line.in.tile = (uint16_t)(in.tile + i * b.block_tiles);
@@ -108,7 +108,7 @@ static void transfer(struct npu_emitter *e, struct npu_instruction in, struct bo
             c->dma_latency +
             b.nrow * (uint64_t)(c->dma_row +
                                 npu_ceildiv((uint64_t)b.ncolumn * b.nbytes, c->bus));
-        npu_emit_line(e->code, &line);
+        npu_emit_line(e->draft, &line);
     }
 }
 

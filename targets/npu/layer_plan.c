@@ -137,45 +137,45 @@ static bt_status begin(void *self, uint32_t i, uint64_t *cycles)
 }
 
 /* The stream of a tile, with tokens. is_over: there is none. */
-static bt_status make(struct planner *p, const struct npu_tile *t, struct npu_code *code,
-                      struct npu_instruction **list)
+static bt_status make(struct planner *p, const struct npu_tile *t,
+                      struct npu_draft *draft, struct npu_instruction **list)
 {
-    npu_emit(p->config, p->shape, t, code);
-    if (code->failed)
+    npu_emit(p->config, p->shape, t, draft);
+    if (draft->failed)
         return bt_no_memory();
-    if (code->is_over)
+    if (draft->is_over)
         return NULL;
-    const uint32_t n = code->lines.len;
-    struct npu_touch *touched = BT_NEWS(code->arena, struct npu_touch, n);
-    *list = BT_NEWS(code->arena, struct npu_instruction, n);
+    const uint32_t n = draft->lines.len;
+    struct npu_touch *touched = BT_NEWS(draft->arena, struct npu_touch, n);
+    *list = BT_NEWS(draft->arena, struct npu_instruction, n);
     if (!touched || !*list)
         return bt_no_memory();
     for (uint32_t i = 0; i < n; i++) {
-        (*list)[i] = code->lines.at[i].in;
-        touched[i] = code->lines.at[i].touch;
+        (*list)[i] = draft->lines.at[i].in;
+        touched[i] = draft->lines.at[i].touch;
     }
     int has_room = 0;
     for (int by_step = 0; by_step < 2 && !has_room; by_step++)
-        BT_TRY(npu_place_tokens(code->arena, p->config, touched, by_step, n, *list,
+        BT_TRY(npu_place_tokens(draft->arena, p->config, touched, by_step, n, *list,
                                 &has_room));
-    code->is_over = !has_room;
+    draft->is_over = !has_room;
     return NULL;
 }
 
 static bt_status measure(struct planner *p, bt_arena *arena, const struct npu_tile *t,
                          uint64_t *cycles, uint32_t *nline)
 {
-    struct npu_code code = { .arena = arena };
+    struct npu_draft draft = { .arena = arena };
     struct npu_instruction *list = NULL;
     struct npu_times times;
     *cycles = UINT64_MAX;
-    BT_TRY(make(p, t, &code, &list));
-    *nline = code.lines.len + code.uops.len / 8;
-    p->is_long |= code.is_long;
-    if (code.is_over)
+    BT_TRY(make(p, t, &draft, &list));
+    *nline = draft.lines.len + draft.uops.len / 8;
+    p->is_long |= draft.is_long;
+    if (draft.is_over)
         return NULL;
-    struct durations d = { .lines = code.lines.at };
-    BT_TRY(npu_schedule(p->ctx, p->config, &(struct npu_stream){ code.lines.len, list },
+    struct durations d = { .lines = draft.lines.at };
+    BT_TRY(npu_schedule(p->ctx, p->config, &(struct npu_stream){ draft.lines.len, list },
                         begin, &d, &times));
     *cycles = times.cycles;
     return NULL;
@@ -254,7 +254,7 @@ static uint64_t ideal(const struct npu_config *c, const struct npu_layer *l)
 
 static bt_status finish(struct planner *p, bt_arena *arena, struct npu_plan *out)
 {
-    struct npu_code code = { .arena = arena };
+    struct npu_draft draft = { .arena = arena };
     struct npu_instruction *list = NULL;
     if (p->cycles == UINT64_MAX && p->is_long)
         return bt_fail(p->ctx, BT_ERR_LIMIT,
@@ -263,19 +263,19 @@ static bt_status finish(struct planner *p, bt_arena *arena, struct npu_plan *out
     if (p->cycles == UINT64_MAX)
         return bt_fail(p->ctx, BT_ERR_UNSUPPORTED,
                        "npu: no tile of the layer fits the machine's memories");
-    BT_TRY(make(p, &p->best, &code, &list));
-    uint8_t *uops = BT_NEWS(arena, uint8_t, (size_t)code.uops.len * 8);
+    BT_TRY(make(p, &p->best, &draft, &list));
+    uint8_t *uops = BT_NEWS(arena, uint8_t, (size_t)draft.uops.len * 8);
     if (!uops)
         return bt_no_memory();
-    for (uint32_t i = 0; i < code.uops.len; i++)
-        npu_uop_encode(code.uops.at[i], uops + (size_t)i * 8);
-    *out = (struct npu_plan){ .stream = { code.lines.len, list },
+    for (uint32_t i = 0; i < draft.uops.len; i++)
+        npu_uop_encode(draft.uops.at[i], uops + (size_t)i * 8);
+    *out = (struct npu_plan){ .stream = { draft.lines.len, list },
                               .uops = uops,
                               .cycles = p->cycles,
                               .ideal = ideal(p->config, p->shape->layer) };
     for (uint32_t i = 0; i < NPU_NBUFFER; i++)
         out->nbytes[i] = p->shape->nbytes[i];
-    out->nbytes[NPU_BUFFER_UOPS] = (uint64_t)code.uops.len * 8;
+    out->nbytes[NPU_BUFFER_UOPS] = (uint64_t)draft.uops.len * 8;
     return NULL;
 }
 

@@ -12,8 +12,6 @@ struct place {
 #define FAIL(p, field, ...) \
     npu_fail((p)->ctx, BT_ERR_VERIFY, (p)->stream, (p)->i, field, __VA_ARGS__)
 
-static const char *const memory_names[] = { "uop", "wgt", "inp", "acc" };
-
 /* ---- LOAD, STORE ---- */
 
 uint32_t npu_scratch(const struct npu_instruction *in)
@@ -41,12 +39,13 @@ static bt_status check_padding(const struct place *p, const struct npu_instructi
 {
     const int is_padded = in->top || in->bottom || in->left || in->right;
     if (is_padded && (in->memory == NPU_UOP || in->memory == NPU_WGT))
-        return FAIL(p, "top", "%s has no padding", memory_names[in->memory]);
+        return FAIL(p, "top", "%s has no padding", npu_memory_names[in->memory]);
     if (in->pad && !is_padded)
         return FAIL(p, "pad", "a code, and nothing to fill with it");
     if (in->memory == NPU_WGT ? in->bits > 8 || !(p->config->weight_bits >> in->bits & 1)
                               : in->bits != 0)
-        return FAIL(p, "bits", "%s of %u bits", memory_names[npu_scratch(in)], in->bits);
+        return FAIL(p, "bits", "%s of %u bits", npu_memory_names[npu_scratch(in)],
+                    in->bits);
     return NULL;
 }
 
@@ -81,7 +80,7 @@ static bt_status check_transfer(const struct place *p, const struct npu_buffers 
     const uint64_t end = in->tile + npu_ntile(in);
     if (end > ntile)
         return FAIL(p, "tile", "%" PRIu64 " of the %u of %s", end - 1, ntile,
-                    memory_names[memory]);
+                    npu_memory_names[memory]);
     BT_TRY(check_padding(p, in));
     return check_buffer(p, buffers, in);
 }
@@ -125,7 +124,7 @@ static bt_status check_index(const struct place *p, uint32_t u, const char *name
     const uint64_t most = base + (in->outer - 1u) * outer + (in->inner - 1u) * inner;
     if (most >= ntile)
         return FAIL(p, name, "micro-op %u: tile %" PRIu64 " of the %u of %s", u, most,
-                    ntile, memory_names[memory]);
+                    ntile, npu_memory_names[memory]);
     return NULL;
 }
 

@@ -11,6 +11,8 @@
 
 extern const char *const npu_config_texts[]; /* of the files in configs/ */
 
+const char *const npu_memory_names[NPU_NMEMORY] = { "uop", "wgt", "inp", "acc" };
+
 /* Numbers: where they stand in the file and in the struct, and their range. */
 static const struct number {
     const char *group, *name; /* group NULL: of the document itself */
@@ -148,13 +150,13 @@ uint32_t npu_tile_nbytes(const struct npu_config *c, uint32_t memory)
 
 static bt_status count_tiles(const struct reader *r, struct npu_config *c)
 {
-    static const char *const names[] = { "uop", "wgt", "inp", "acc" };
     for (uint32_t i = 0; i < NPU_NMEMORY; i++) {
         const uint32_t nbytes = npu_tile_nbytes(c, i);
         c->ntile[i] = c->nbytes[i] / nbytes;
         // instructions number tiles by 16 bits
         if (c->nbytes[i] % nbytes || !c->ntile[i] || c->ntile[i] > 65536)
-            return fail(r, "scratch", names[i], "expected from 1 to 65536 whole tiles");
+            return fail(r, "scratch", npu_memory_names[i],
+                        "expected from 1 to 65536 whole tiles");
     }
     // an instruction ends `fill` cycles behind its last step: all results are usable then
     if (c->distance > c->gemm_fill || c->distance > c->alu_fill)
@@ -211,7 +213,6 @@ bt_status npu_config_read(bt_ctx *ctx, const char *name, struct npu_config *out)
 
 void npu_config_print(const struct npu_config *c, bt_text *out)
 {
-    static const char *const names[] = { "uop", "wgt", "inp", "acc" };
     bt_text_addf(out, "npu %ux%ux%u%s, weights", c->batch, c->in, c->out,
                  c->has_multiplier ? " with multiplier" : "");
     for (uint32_t bits = 8; bits > 1; bits /= 2) {
@@ -220,5 +221,5 @@ void npu_config_print(const struct npu_config *c, bt_text *out)
     }
     bt_text_addf(out, ", dram %" PRIu64 ", tokens %u", c->dram_nbytes, c->tokens);
     for (uint32_t i = 0; i < NPU_NMEMORY; i++)
-        bt_text_addf(out, ", %s %u", names[i], c->nbytes[i]);
+        bt_text_addf(out, ", %s %u", npu_memory_names[i], c->nbytes[i]);
 }

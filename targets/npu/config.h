@@ -14,6 +14,7 @@
 
 /* The memories beside the main one; their numbers are those of instructions. */
 enum { NPU_UOP, NPU_WGT, NPU_INP, NPU_ACC, NPU_NMEMORY };
+extern const char *const npu_memory_names[NPU_NMEMORY]; /* "uop" */
 
 struct npu_config {
     uint32_t batch, in, out; /* inp = batch x in, wgt = out x in, acc = batch x out */

@@ -4,8 +4,6 @@
 #include "steps.h"
 #include "verify.h"
 
-static const char *const memory_names[] = { "uop", "wgt", "inp", "acc" };
-
 static int init(struct npu_machine *m)
 {
     const struct npu_config *c = &m->config;
@@ -171,7 +169,7 @@ static bt_status compute(bt_ctx *ctx, struct npu_machine *m,
             return bt_fail(ctx, BT_ERR_CANCELLED, "stopped on request");
         if (!(in->op == NPU_GEMM ? npu_gemm : npu_alu)(m, in, outer, &missing))
             return npu_fail(ctx, BT_ERR_RUNTIME, stream, i, "first",
-                            "nothing has written %s %u", memory_names[missing.memory],
+                            "nothing has written %s %u", npu_memory_names[missing.memory],
                             missing.tile);
     }
     return NULL;

@@ -33,8 +33,6 @@ struct checker {
     struct clock clock; /* what has ended before it begins */
 };
 
-static const char *const memory_names[] = { "uop", "wgt", "inp", "acc" };
-
 static bt_status fail(const struct checker *c, uint32_t other, const char *what,
                       uint32_t where)
 {
@@ -58,7 +56,8 @@ static bt_status touch(struct checker *c, uint32_t memory, uint64_t at, int writ
         const uint32_t read = writes ? tile->last[0][q] : 0, wrote = tile->last[1][q];
         const uint32_t last = read > wrote ? read : wrote;
         if (q != c->queue && last > c->clock.n[q])
-            return fail(c, c->of_queue[q][last - 1], memory_names[memory], (uint32_t)at);
+            return fail(c, c->of_queue[q][last - 1], npu_memory_names[memory],
+                        (uint32_t)at);
     }
     tile->last[writes][c->queue] = c->nqueue[c->queue];
     return NULL;

@@ -43,8 +43,6 @@ bt_status npu_block_bytes(bt_ctx *, void *block, uint64_t offset, uint64_t nbyte
 
 /* ---- queues ---- */
 
-struct npu_loaded; /* launch.h */
-
 bt_status npu_open_queue(bt_ctx *, void *device, void **queue) BT_MUST_USE;
 void npu_close_queue(void *queue);
 bt_status npu_enqueue(bt_ctx *, void *loaded, uint32_t kernel, const bt_kernel_call *,

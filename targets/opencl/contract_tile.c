@@ -289,7 +289,7 @@ static bt_status pack(struct ocl_tile *t, int64_t nelem)
     const int is_pack = m->is_constant[t->b];
     const ocl_launches own = m->launches;
     if (is_pack) {
-        const struct ocl_pack made = { .input = t->b, .nbytes = 4 * nelem };
+        const struct ocl_pack made = { .nbytes = 4 * nelem };
         if (!BT_PUSH(m->arena, &m->packs, made))
             return bt_no_memory();
         t->pack = m->packs.len;

@@ -23,7 +23,7 @@ struct row {
     const struct ocl_nest *nest;
     bt_stmts all;
     uint32_t nshared, shared; /* how many; the last */
-    uint32_t is_cpu, is_part;
+    uint32_t is_cpu;
     uint32_t partials[2]; /* buffers of parts' accumulators */
 };
 

@@ -24,7 +24,6 @@ struct ocl_temp {
 
 /* A constant in another form: a kernel of its own makes it, which runs when a module is compiled. */
 struct ocl_pack {
-    uint32_t input;
     int64_t nbytes;
     ocl_launches launches;
 };

@@ -56,8 +56,8 @@ const char *ocl_tile_element(struct ocl_writer *w, const struct ocl_tile *t,
                              uint32_t buffer, const char *at)
 {
     w->touched[buffer] |= OCL_READ;
-    return ocl_loaded(&w->x, t->loops->graph->arrays[buffer]->dtype,
-                      ocl_tile_name(t, buffer), at);
+    return ocl_load_element(&w->x, t->loops->graph->arrays[buffer]->dtype,
+                            ocl_tile_name(t, buffer), at);
 }
 
 bt_status ocl_tile_begin(struct ocl_tile *t, struct ocl_writer *w, bt_text *body)
@@ -203,8 +203,8 @@ void ocl_tile_careful(struct ocl_writer *w, const struct ocl_tile *t, const char
     }
     w->touched[t->a] |= OCL_READ;
     ocl_line(w, "if (%s)", inside);
-    ocl_line(w, "    sum += %s * %s;", ocl_loaded(&w->x, array->dtype, array->name, at),
-             term);
+    ocl_line(w, "    sum += %s * %s;",
+             ocl_load_element(&w->x, array->dtype, array->name, at), term);
 }
 
 /* ---- results ---- */

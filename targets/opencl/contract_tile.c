@@ -137,8 +137,9 @@ static void add_terms(struct ocl_writer *w, const struct ocl_tile *t)
                  is_int ? ocl_form(&w->x, "as_uint%" PRIu32 "(", t->lanes) : "", t->lanes,
                  v, is_int ? ")" : "");
     for (uint32_t r = 0; r < t->rows; r++) {
-        const char *from = ocl_loaded(&w->x, dtype, ocl_form(&w->x, "a_%" PRIu32, r),
-                                      ocl_form(&w->x, "k%" PRIu32, k->n - 1));
+        const char *from =
+            ocl_load_element(&w->x, dtype, ocl_form(&w->x, "a_%" PRIu32, r),
+                             ocl_form(&w->x, "k%" PRIu32, k->n - 1));
         ocl_line(w, "const %s x%" PRIu32 " = (%s)(%s)%s;", vector, r, vector,
                  is_int ? "uint" : "float", from);
         for (uint32_t v = 0; v < VECTORS; v++) {

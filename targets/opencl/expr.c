@@ -87,8 +87,8 @@ int ocl_is_int(int64_t low, int64_t high)
     return low >= -INT32_MAX && high <= INT32_MAX;
 }
 
-const char *ocl_loaded(struct ocl_exprs *x, bt_dtype dtype, const char *array,
-                       const char *at)
+const char *ocl_load_element(struct ocl_exprs *x, bt_dtype dtype, const char *array,
+                             const char *at)
 {
     const struct element *element = element_of(dtype);
     if (dtype == BT_FLOAT16 && !x->is_cpu)
@@ -98,8 +98,8 @@ const char *ocl_loaded(struct ocl_exprs *x, bt_dtype dtype, const char *array,
     return ocl_form(x, "%s[%s]", array, at);
 }
 
-const char *ocl_stored(struct ocl_exprs *x, bt_dtype dtype, const char *array,
-                       const char *at, const char *value)
+const char *ocl_store_element(struct ocl_exprs *x, bt_dtype dtype, const char *array,
+                              const char *at, const char *value)
 {
     const struct element *element = element_of(dtype);
     if (dtype == BT_FLOAT16 && !x->is_cpu)

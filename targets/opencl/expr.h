@@ -33,9 +33,10 @@ const char *ocl_integer(struct ocl_exprs *, int64_t, bt_dtype);
 /* With as few digits as give the same number. */
 const char *ocl_real(struct ocl_exprs *, double, bt_dtype);
 /* Element `at` of an array, as a value; the statement that makes a value an element. */
-const char *ocl_loaded(struct ocl_exprs *, bt_dtype, const char *array, const char *at);
-const char *ocl_stored(struct ocl_exprs *, bt_dtype, const char *array, const char *at,
-                       const char *value);
+const char *ocl_load_element(struct ocl_exprs *, bt_dtype, const char *array,
+                             const char *at);
+const char *ocl_store_element(struct ocl_exprs *, bt_dtype, const char *array,
+                              const char *at, const char *value);
 /* Row `which` of <baton/scalars.def>; b NULL: of one operand. */
 struct ocl_operand ocl_scalar(struct ocl_exprs *, uint32_t which, bt_dtype dtype,
                               const struct ocl_operand *a, const struct ocl_operand *b);

@@ -112,13 +112,13 @@ static const char *element(struct ocl_writer *w, uint32_t buffer, const char *at
 {
     const bt_array *array = w->loops->graph->arrays[buffer];
     w->touched[buffer] |= OCL_READ | OCL_WRITTEN;
-    return ocl_loaded(&w->x, array->dtype, array->name, at);
+    return ocl_load_element(&w->x, array->dtype, array->name, at);
 }
 
 static void store(struct ocl_writer *w, uint32_t buffer, const char *at)
 {
     const bt_array *array = w->loops->graph->arrays[buffer];
-    ocl_line(w, "%s", ocl_stored(&w->x, array->dtype, array->name, at, "acc"));
+    ocl_line(w, "%s", ocl_store_element(&w->x, array->dtype, array->name, at, "acc"));
 }
 
 static bt_status add_blocks(struct scan *s)

@@ -222,8 +222,8 @@ static const char *read(struct ocl_writer *w, uint32_t buffer, const bt_node *of
     w->touched[buffer] |= OCL_READ;
     if (is_local(w, buffer))
         return ocl_local(w, buffer);
-    return ocl_loaded(&w->x, array->dtype, array->name,
-                      ocl_bare(w, ocl_value(w, offset).text));
+    return ocl_load_element(&w->x, array->dtype, array->name,
+                            ocl_bare(w, ocl_value(w, offset).text));
 }
 
 static struct ocl_operand value_of(struct ocl_writer *w, const bt_node *node)
@@ -284,8 +284,9 @@ static void assign(struct ocl_writer *w, uint32_t buffer, const char *at,
     if (is_local(w, buffer))
         ocl_line(w, "%s = %s;", ocl_local(w, buffer), ocl_bare(w, value));
     else
-        ocl_line(w, "%s",
-                 ocl_stored(&w->x, array->dtype, array->name, at, ocl_bare(w, value)));
+        ocl_line(
+            w, "%s",
+            ocl_store_element(&w->x, array->dtype, array->name, at, ocl_bare(w, value)));
 }
 
 static void add_store(struct ocl_writer *w, const bt_stmt *stmt)
@@ -409,10 +410,10 @@ static void add_take(struct ocl_writer *w, const bt_stmt *stmt)
     }
     if (!is_own) {
         ocl_line(w, "%s acc = %s;", ocl_value_type(array->dtype),
-                 ocl_loaded(&w->x, array->dtype, acc, at));
+                 ocl_load_element(&w->x, array->dtype, acc, at));
         if (is_pair)
             ocl_line(w, "%s acc2 = %s;", ocl_value_type(array2->dtype),
-                     ocl_loaded(&w->x, array2->dtype, acc2, at));
+                     ocl_load_element(&w->x, array2->dtype, acc2, at));
     }
     ocl_take(w, stmt, is_own ? acc : "acc", is_own ? acc2 : "acc2");
     if (!is_own) {

@@ -156,8 +156,8 @@ static void do_steps(struct npu_emitter *e, const struct npu_place *p, uint32_t 
     }
 }
 
-/* Of one slot, into which x is loaded and from which y is stored, a compute instruction is between
- * STORE and LOAD: a micro-op is loaded once more. */
+/* With one slot, the next LOAD writes the slot that STORE reads. The two queues have no tokens between
+ * them, so that a compute instruction must stand there: a micro-op is loaded once more. */
 static void separate(struct npu_emitter *e)
 {
     const struct npu_config *c = e->config;

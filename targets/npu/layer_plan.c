@@ -9,8 +9,8 @@
 
 enum {
     MOST_SIZES = 20, /* of an extent */
-    /* Streams that are made: at least, at most, and between as long as they have fewer instructions
-     * together. */
+    /* Of how many candidates the streams are made: at least, at most, and instructions that they have
+     * together, beyond which the least number is enough. */
     LEAST_TRIES = 2,
     MOST_TRIES = 32,
     MOST_TRIED = 1 << 14,

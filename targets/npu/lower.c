@@ -397,7 +397,7 @@ static const char *kind_name(const struct npu_layer *l)
     return names[l->kind];
 }
 
-/* "convolution 3x3, 94 % of the multipliers" */
+/* "products of 3x3, 466278 cycles, multipliers busy 96 %" */
 static bt_status name_way(const struct lowerer *l, const char **out)
 {
     const struct npu_layer *layer = &l->f.layer;
@@ -508,7 +508,8 @@ static int is_int8(const bt_type *type)
     return bt_tensor_dtype(type) == BT_INT8 && bt_tensor_static(type, NULL, NULL);
 }
 
-/* Of convolutions and pools; zero points and scales behind their data lie as they are. Between layers blocks of results are read as blocks of data. */
+/* Of convolutions and pools. Their zero points and scales keep the layout that they have. A result,
+ * in blocks of `out`, is the data of the next layer, in blocks of `in`: so only where both are equal. */
 bt_status npu_layouts(bt_ctx *ctx, void *device, const bt_call *call, const char **wanted)
 {
     static const char *const weights[][2] = { { "OIHW", "OIHW:OIHW" },

@@ -12,7 +12,7 @@ bt_status npu_compile(bt_ctx *, void *device, bt_arena *, uint32_t form, uint32_
                       const bt_kernel *const *, bt_kernel_code *const *out) BT_MUST_USE;
 bt_status npu_cost(bt_ctx *, void *device, const bt_func *, bt_cost *out) BT_MUST_USE;
 bt_status npu_explain(bt_ctx *, void *device, const bt_func *, bt_text *out) BT_MUST_USE;
-/* Blocks of channels for convolutions whose channels fill them. */
+/* Blocks for convolutions and pools whose channels and images fill them. */
 bt_status npu_layouts(bt_ctx *, void *device, const bt_call *,
                       const char **wanted) BT_MUST_USE;
 

@@ -1,7 +1,7 @@
 /*
- * Events in order of time: of the instructions that are first of their queues, and of which it
- * is known when they can begin, the one that begins first. When another begins that is not known
- * yet depends on one that has not begun, so it is later: whoever is chosen is right.
+ * A simulation by events. Of the instructions that are first in their queues, those of which it is
+ * known when they can begin are compared, and the one that begins first is next. Where it is not
+ * known yet, an instruction waits for one that has not begun, and so begins later: the choice is right.
  */
 #include "queues.h"
 

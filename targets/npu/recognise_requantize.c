@@ -106,8 +106,8 @@ bt_status npu_read_requantize(struct npu_reader *r, const bt_call *call,
     return read_zero(r, call->args[4], &out->out_zero);
 }
 
-/* How far floats may be shifted: what lies beyond 24 bits is rounded to a float32 before, and
- * must be beyond the limits then. */
+/* How far sums may be shifted where the program computes in float32. It rounds sums beyond 24 bits
+ * before it shifts them, which only the clamp hides: they must be beyond its limits. */
 static uint32_t most_shift(const struct npu_reader *r, const struct npu_scale *s)
 {
     const int64_t most = INT64_C(1) << 24,

@@ -27,8 +27,8 @@ static bt_status begin(struct npu_reader *r)
     return NULL;
 }
 
-/* The last step's scale; a new one where that has done what comes after: it adds, shifts, then
- * clamps. */
+/* The scale that the next operation goes into. A scale adds, shifts, then clamps: where that of the
+ * last step has shifted or clamped already, an addition or a shift begins a new step. */
 static bt_status scale(struct npu_reader *r, int is_clamp, struct npu_scale **out,
                        struct npu_terms **terms)
 {
@@ -372,7 +372,7 @@ static bt_status read_float(struct npu_reader *r, const bt_node *node)
 
 /* ---- integers ---- */
 
-/* Whether there is a sum in it, behind cuts, too. */
+/* Whether there is a sum in an expression; cuts are looked through. */
 static int sums(struct npu_reader *r, const bt_node *node)
 {
     if (!r->ncut || r->nvisit++ > MOST_VISITS)
@@ -386,7 +386,8 @@ static int sums(struct npu_reader *r, const bt_node *node)
     return found;
 }
 
-/* An element of an input, without a sum, or what a cut gives. */
+/* Whether steps begin here: at a sum, at what a cut gives, or, where the stage has no sum, at an
+ * element of an input. */
 static int is_begin(struct npu_reader *r, const bt_node *node)
 {
     struct npu_factor factor;
@@ -465,7 +466,8 @@ static bt_status read_array(struct npu_reader *r, uint32_t array)
     return read_integer(r, a->body);
 }
 
-/* The one that sums, or of two elements the first that is not scaled. */
+/* a + b: steps begin in the one that has a sum, and the other is added; where neither has one, they
+ * begin in a, unless that is scaled. */
 static bt_status read_sum_of(struct npu_reader *r, const bt_node *a, const bt_node *b)
 {
     struct npu_factor factor;

@@ -33,7 +33,7 @@ struct npu_shape {
 bt_status npu_shape_of(bt_ctx *, const struct npu_config *, const struct npu_layer *,
                        struct npu_shape *out) BT_MUST_USE;
 
-/* Products of a sum are of the inputs' memory; other sums are ALU's, of the accumulators'. */
+/* Whether each result is taken over a window: a sum of products, or a pool. */
 static inline int npu_shape_has_window(const struct npu_shape *s)
 {
     return s->layer->kind != NPU_ELEMENT;

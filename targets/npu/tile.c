@@ -93,8 +93,9 @@ static int fit_acc(const struct npu_config *c, const struct npu_shape *s,
     const uint64_t out = is_pool ? fill(t, (uint32_t)n) : n;
     if (is_pool && t->filled[0] > UINT8_MAX)
         return 0;
-    // LOAD writes results too: it waits for STORE, by way of a step between; where steps compute for
-    // long, none of them waits for a STORE that has just begun
+    // where LOAD writes results too, it waits for the STORE of the same slot, by way of a compute
+    // instruction between: a third slot. Steps of pools compute for long, and would wait for a STORE
+    // that has just begun: a fourth
     t->nout_slot = t->nslot + (t->nslot == 1 || l->kind == NPU_PRODUCTS ? 0
                                : is_pool                                ? 2
                                                                         : 1);

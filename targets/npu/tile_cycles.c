@@ -1,4 +1,4 @@
-/* What a tile costs, by what instructions of a step take, without them. */
+/* How long a layer takes by a tile: an estimate from sizes alone, for which no instruction is made. */
 #include "tile.h"
 
 static uint64_t more(uint64_t a, uint64_t b)

@@ -48,8 +48,10 @@ static uint32_t end_of_step(const struct placer *p, uint32_t q, uint32_t k)
     return k;
 }
 
-/* Who waits in the compute queue between instruction `i` and a later one of `step`: the end of the
- * last step before the one that is computed meanwhile, or of the first behind `i`; 0: there is none. */
+/* The compute instruction by way of which a later instruction, of `step`, waits for instruction `i`,
+ * where one is a LOAD and one a STORE: its number in the compute queue, from 1; 0: there is none. It is
+ * the last one at least two steps before `step`, so that the step that is computed meanwhile does not
+ * wait; where there is none behind `i`, the end of the first step behind it. */
 static uint32_t between(const struct placer *p, uint32_t i, uint32_t step)
 {
     const uint32_t *list = p->of_queue[NPU_QUEUE_COMPUTE];
@@ -124,7 +126,7 @@ static void place(struct placer *p, uint32_t i)
     p->ended[i].n[own] = n + 1;
 }
 
-/* What the channels hold is enough. */
+/* Whether the channels hold all tokens that are pushed and not popped yet. */
 static int has_room(const struct placer *p)
 {
     uint32_t open[NPU_NCHANNEL] = { 0 };

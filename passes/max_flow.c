@@ -1,7 +1,7 @@
 /*
- * As long as the sink can be reached, levels are counted from the source, and paths that go
- * up one level a step are filled, each arc looked at once. What the source reaches in the
- * end is its side of the cut.
+ * Dinic's algorithm. As long as the sink can be reached, nodes get levels, which are their
+ * distance from the source, and paths that go up one level a step are filled (a blocking flow),
+ * each arc looked at once. What the source still reaches in the end is its side of the cut.
  */
 #include "max_flow.h"
 

@@ -1,4 +1,4 @@
-/* The cheapest cut of a network between a source and a sink.
+/* The minimum cut of a flow network between a source and a sink.
  * source  E. A. Dinic, Algorithm for solution of a problem of maximum flow in networks, 1970 */
 #ifndef PASSES_MAX_FLOW_H
 #define PASSES_MAX_FLOW_H

@@ -18,12 +18,13 @@ struct placed {
     bt_vec(uint32_t) in, out; /* numbers of tensors */
 };
 
-/* What lies in a memory: by number from 1 that of a target; 0: the host's. */
+/* A tensor that computations make and read. Memories have numbers: 0 the host's, 1 + i that of
+ * target i. */
 struct placed_tensor {
     double nbytes;
-    uint32_t from; /* who makes it; PLACED_HOST: it is there from the beginning */
-    uint32_t is_for_host;
-    bt_vec(uint32_t) users;
+    uint32_t from; /* the computation that makes it; PLACED_HOST: the host has it */
+    uint32_t is_for_host;   /* the host reads it, too */
+    bt_vec(uint32_t) users; /* computations that read it */
 };
 #define PLACED_HOST UINT32_MAX
 

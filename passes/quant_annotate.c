@@ -29,7 +29,7 @@ struct user {
     const bt_call *call;
     struct law law;
     const char *name;
-    uint32_t layer; /* calls with weights before it */
+    uint32_t layer; /* products before it */
     uint32_t is_asked, is_taken;
     bt_number_form forms[2];
 };

@@ -1,5 +1,5 @@
-/* What a call does to numbers that are steps of a scale, seen in its formula: which calls
- * there are on codes. */
+/* What a call does to its operands, read off its formula: so the passes of quantization know
+ * which calls could compute on codes, without a list of operators. */
 #ifndef PASSES_QUANT_LAW_H
 #define PASSES_QUANT_LAW_H
 

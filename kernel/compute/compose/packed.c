@@ -110,7 +110,7 @@ static const bt_node *float4_of_code(bt_graph *g, const bt_node *code)
 
 /* ---- expressions ---- */
 
-/* A value as an array of the dtype would have it, in the carrier. */
+/* A value rounded to what an array of the dtype holds; it stays in the carrier. */
 static const bt_node *stored(bt_graph *g, bt_dtype dtype, const bt_node *a)
 {
     return a && dtype == BT_FLOAT4_E2M1FN ? round_float4(g, a) : a;
@@ -196,6 +196,7 @@ static const bt_node *change(struct packer *p, const bt_node *node)
 
 /* ---- bytes ---- */
 
+/* Elements in a byte. */
 static int64_t each_of(bt_dtype dtype)
 {
     return 8 / BT_DTYPE_BITS(dtype);
@@ -282,7 +283,8 @@ static const bt_node *read_flat(bt_graph *g, const bt_array *array, uint32_t ind
     return bt_node_read(g, index, array->dtype, array->rank, indices);
 }
 
-/* A byte of what array `index` has in the carrier: of `like` before it was there. */
+/* A byte of the packed array `bytes`: the codes of those elements of array `index`, which has them in
+ * the carrier. `like` is the array before it was changed, of the packed dtype. */
 static const bt_node *packed(bt_graph *g, const bt_array *like, const bt_array *bytes,
                              const bt_array *array, uint32_t index)
 {

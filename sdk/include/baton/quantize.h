@@ -54,7 +54,7 @@ typedef struct bt_quant_site {
     /* Of the call: its binding's name, else that of the model's node, else the operator's. */
     const char *name;
     uint32_t rank;  /* of the operand */
-    uint32_t layer; /* how many calls with weights stand before this one */
+    uint32_t layer; /* how many products (convolutions, matrices) stand before this one */
     /* The operand's axis of the call's output channels; -1: it has none, or cannot tell. */
     int32_t channel;
 } bt_quant_site;

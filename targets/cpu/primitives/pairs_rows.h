@@ -41,7 +41,7 @@ static inline uint32_t pair_of(int32_t first, int32_t second)
             to[i] = 0;                                                                  \
     }                                                                                   \
                                                                                         \
-    /* A row of pairs of so many terms, 1 or 2. */                                      \
+    /* A row of pairs; of the last term alone (left is 1) seconds are 0. */             \
     static void name##_row(int32_t *to, const ELEMENT *from, int64_t left,              \
                            const int64_t *n)                                            \
     {                                                                                   \

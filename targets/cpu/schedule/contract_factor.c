@@ -1,9 +1,9 @@
 /*
- * Factors that are not elements of an array as they lie: computed ones (an activation
- * before a convolution), shorter floats, elements found by a division of indices (a
- * reshape before a product). They become arrays of their own, over the axes of one that
- * they read, window by window, or over the indices that they depend on. Of some, tiles can read
- * what they would be made of.
+ * Factors that tiles cannot read where they are: computed ones (an activation before a
+ * convolution), floats of fewer bits, elements whose place is a division of indices (a
+ * reshape before a product). Each becomes an array of its own, over the axes of an array that
+ * it reads, so that windows share elements, or over the indices that it depends on. Tiles of
+ * integers read codes of 8 bits themselves: then that array is passed over (cpu_read_codes).
  */
 #include "contract.h"
 

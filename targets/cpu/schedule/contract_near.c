@@ -1,5 +1,6 @@
 /*
- * What a block of columns reads of integers, in panels that stay near while all rows go along it:
+ * Sums of integers: what a block of columns reads is packed into panels that stay in the cache while
+ * all rows are multiplied with them:
  *
  *     for each block of columns
  *         panels[q][r, s, c][0..15] = x[c, y + r, 16 * q + s ...]    a run for each term

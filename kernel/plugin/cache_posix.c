@@ -3,7 +3,7 @@
  * digest of its own in its first line. An object is code: a file or folder that somebody
  * else owns or may write is not used.
  */
-#define _GNU_SOURCE // mkstemp
+#define _POSIX_C_SOURCE 200809L // mkstemp
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -56,7 +56,8 @@ static const char *choose_folder(bt_ctx *ctx, bt_arena *arena, const char *optio
     return home && *home == '/' ? join(arena, home, ".cache/baton/objects") : NULL;
 }
 
-/* With the folders above it. */
+/* With the folders above it. On a file system that is read-only they may be there already: whoever
+ * asks for the folder then finds out. */
 static int make_folder(const char *path)
 {
     char part[PATH_NBYTES];

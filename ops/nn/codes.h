@@ -19,15 +19,14 @@ bt_status codes_along(bt_solver *, const bt_relation_call *, uint32_t index,
 /* Those of data and weight: vectors of the weight's have an element for each of `rows`. */
 bt_status codes_relate(bt_solver *, const bt_relation_call *,
                        const bt_type *rows) BT_MUST_USE;
-/* A factor of the product, an item of list `factors`: the element of `array` at the list
- * `indices`, in the type of the sums; of codes without its zero point, argument `zero`,
- * which is read at `at` where it is a vector, and where it is matrices, at `at` in their
- * axis `axis` of the last two. */
+/* Where the zero point of a factor is. */
 struct codes_zero {
-    uint32_t index;
-    const char *at;
-    uint32_t axis;
+    uint32_t index; /* of the argument */
+    const char *at; /* the index at which a vector is read */
+    uint32_t axis;  /* of matrices the one of the last two axes that has this index */
 };
+/* A factor of the product, as an item of list `factors`: the element of `array` at the list
+ * `indices`, in the type of the sums; of an operator on codes, less its zero point. */
 void codes_factor(bt_formula *, const bt_formula_call *, const char *array,
                   const char *indices, const char *dtype, const struct codes_zero *);
 

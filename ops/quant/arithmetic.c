@@ -68,8 +68,7 @@ static bt_status relate(bt_solver *s, const bt_relation_call *r)
     return NULL;
 }
 
-/* List `i`: how both are read. For operand k lists of where its scales lie, and in
- * `difference` its elements without the zero point. */
+/* List `i`: how both operands are read. */
 static void write_lists(bt_formula *f, const bt_formula_call *call)
 {
     uint32_t rank = bt_formula_rank(f, call->args[0]);
@@ -82,6 +81,8 @@ static void write_lists(bt_formula *f, const bt_formula_call *call)
         bt_formula_item(f, "i", "..");
 }
 
+/* For operand k the lists `c` and `at` of the axes along which its scales lie, `s` and `z` of where
+ * its scale and zero point are read, and in list `codes` its elements without the zero point. */
 static void write_operand(bt_formula *f, const bt_formula_call *call, uint32_t k)
 {
     const struct attrs *a = call->attrs;

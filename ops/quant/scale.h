@@ -23,7 +23,7 @@ uint32_t scale_axes(bt_formula *, const bt_type *scale, uint32_t rank,
 /* The list of the indices at which it is read for the element i0, i1, ... of data. */
 void scale_at(bt_formula *, const char *list, const bt_type *scale, uint32_t rank,
               const struct along *);
-/* Lists of the axes in a set: with the extents of array, and as indices. */
+/* Two lists of the axes in a set: items "i0 in extent(ARRAY, 0)" and items "i0". */
 void scale_lists(bt_formula *, const char *list, const char *indices, const char *array,
                  uint32_t axes, uint32_t rank);
 

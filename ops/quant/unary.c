@@ -3,7 +3,7 @@
  * erf, hardswish, leaky_relu, log, rsqrt, sigmoid, sqrt, tanh.
  *     y = limited(round_even(f((x - zero_point) * scale) / output_scale) + output_zero_point)
  * The product and the quotient are float32, f is computed in float64 and rounded to float32:
- * its error changes no code that is not within 1e-9 of two.
+ * its error changes a code only where the quotient is within 1e-9 of halfway between two codes.
  * source  Relay's operators of the same names
  */
 #include <string.h>

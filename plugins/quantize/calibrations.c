@@ -3,9 +3,9 @@
  *
  *     global       one range for all activations, as stated; weights by their greatest
  *     max          all that was seen is in range
- *     percentile   that share of it is; weights by their greatest
+ *     percentile   all but a small share at each end is; weights by their greatest
  *     mse          the range of least mean squared error, for each channel of weights
- *     kl           the range that tells least otherwise of how often numbers are met, by the
+ *     kl           the range whose codes change the histogram of the numbers least, by the
  *                  Kullback-Leibler divergence; weights by their greatest
  *
  * source  Relay 2019, section 4.2; Migacz 2017 (kl); Banner et al. 2019 (mse)
@@ -60,7 +60,7 @@ static const bt_attr percentile_options[] = {
     { 0 },
 };
 
-/* Where so many are on the lower side, counted from there or from the other end. */
+/* The number beyond which, at the low or at the high end, at most `beyond` of all lie. */
 static double edge(const bt_statistic *seen, double beyond, int from_high)
 {
     const double width = (seen->high - seen->low) / seen->nbin;
@@ -183,8 +183,8 @@ static void count_magnitudes(const bt_statistic *seen, double most, double *out)
     }
 }
 
-/* How much the first `n` parts, with all beyond them in the last, tell otherwise than what
- * `ncode` codes tell of them. */
+/* The Kullback-Leibler divergence from the first `n` parts, what is beyond them counted in the last
+ * one, to what is left of them in `ncode` codes. */
 static double divergence(const double *parts, uint32_t n, uint32_t ncode)
 {
     double beyond = 0, all = 0, told = 0, sum = 0;

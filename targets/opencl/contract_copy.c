@@ -1,4 +1,5 @@
-/* What texts of sums of products have in common, and the copy of A with margins. */
+/* Pieces of text that kernels of sums of products have in common, and the kernel that copies A with
+ * margins. */
 #include "contract.h"
 
 #include <inttypes.h>

@@ -13,8 +13,8 @@
 
 /* ---- opening ---- */
 
-/* Processors say of all memory of the machine, and more, that it is theirs: three quarters of
- * what there is. */
+/* Devices that share the memory of the machine, as processors do, may say that all of it is theirs,
+ * and more: they get three quarters of what there is. */
 static uint64_t budget(const struct ocl_facts *facts, uint64_t wanted)
 {
     const long pages = sysconf(_SC_PHYS_PAGES), nbytes = sysconf(_SC_PAGESIZE);

@@ -18,7 +18,7 @@ static int push_scalar(ocl_step *steps, uint32_t *n, uint32_t which, int64_t nar
     return push(steps, n, (ocl_step){ OCL_STEP_SCALAR, which, narg });
 }
 
-/* Recursion is bounded by OCL_MOST_STEPS. 0: too many steps, or no number of dims. */
+/* Recursion is bounded by the depth of expressions. 0: too many steps, or no number of dims. */
 static int encode(const bt_node *node, ocl_step *steps, uint32_t *n)
 {
     switch (node->kind) {

@@ -58,11 +58,6 @@ static const struct law *law_of(const struct annotate *a, const bt_value *value)
     return bt_map_find(&a->laws, value);
 }
 
-static int is_constant(const struct annotate *a, const bt_value *value)
-{
-    return bt_as_const(bt_module_constant(a->module, value)) != NULL;
-}
-
 static const bt_value *operand(const struct law *law, const bt_call *call, uint32_t i)
 {
     return call->args[law->in[i]];
@@ -111,8 +106,9 @@ static bt_status follow(struct annotate *a, const bt_call *call, const struct la
 
 static bt_status want(struct annotate *a, const bt_value *value, struct user *user)
 {
-    return is_constant(a, value) || bt_map_put(&a->wanted, value, user) ? NULL
-                                                                        : bt_no_memory();
+    return site_is_constant(a->module, value) || bt_map_put(&a->wanted, value, user)
+               ? NULL
+               : bt_no_memory();
 }
 
 /* From the end of the block: what is wanted in codes, and for which call. */
@@ -178,7 +174,8 @@ static bt_status ask_form(struct annotate *a, const struct user *user, uint32_t 
                           bt_number_form *out)
 {
     const bt_value *value = operand(&user->law, user->call, i);
-    const int is_weight = user->law.kind == LAW_PRODUCT && is_constant(a, value);
+    const int is_weight =
+        user->law.kind == LAW_PRODUCT && site_is_constant(a->module, value);
     const bt_quant_site site = {
         .call = user->call,
         .operand = user->law.in[i],
@@ -219,7 +216,7 @@ static bt_status name_site(struct annotate *a, const bt_value *old,
 {
     bt_text text;
     bt_text_init(&text, a->arena);
-    if (is_constant(a, old))
+    if (site_is_constant(a->module, old))
         bt_text_addf(&text, "%s.weight", user->name);
     else
         bt_text_addf(&text, "%s", name_of(a, old) ? name_of(a, old) : "");
@@ -326,7 +323,8 @@ static bt_status move(bt_rewrite *rewrite, const bt_call *call, const struct law
     if (user)
         BT_TRY(ask(a, user));
     // which operand it is for does not matter: those of a call that are no weights agree
-    const uint32_t i = user && is_constant(a, operand(&user->law, user->call, 0));
+    const uint32_t i =
+        user && site_is_constant(a->module, operand(&user->law, user->call, 0));
     if (user && user->is_taken && came && user->forms[i].axis < 0 &&
         law->kind != LAW_CLIP)
         BT_TRY(put_site(rewrite, old, user, &user->forms[i], &args[law->in[0]]));

@@ -154,11 +154,6 @@ static bt_status choose_once(struct calibrate *c, const bt_value *value,
 
 /* ---- ratios that are powers of two ---- */
 
-static int is_constant(const struct calibrate *c, const bt_value *value)
-{
-    return bt_as_const(bt_module_constant(c->module, value)) != NULL;
-}
-
 /* The site that the codes of a value come from. */
 static bt_status find_before(struct calibrate *c, const bt_value *value,
                              const struct chosen **out)
@@ -186,7 +181,7 @@ static bt_status find_behind(bt_rewrite *rewrite, const bt_value *value,
         if (!call || call->callee_kind != BT_CALLEE_OP)
             return NULL;
         for (uint32_t i = 0; i < call->narg; i++) {
-            if (call->args[i] != value && !is_constant(c, call->args[i]))
+            if (call->args[i] != value && !site_is_constant(c->module, call->args[i]))
                 return NULL;
         }
         BT_TRY(choose_once(c, user, out));

@@ -71,6 +71,11 @@ int site_read(const bt_module *module, const bt_value *value, struct site *out)
     return 1;
 }
 
+int site_is_constant(const bt_module *module, const bt_value *value)
+{
+    return bt_as_const(bt_module_constant(module, value)) != NULL;
+}
+
 int site_is_known(const struct site *site)
 {
     int known = site->scale != NULL && site->zero != NULL;

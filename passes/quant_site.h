@@ -21,6 +21,8 @@ struct site {
 
 /* Whether a value is a site, and what it says. */
 int site_read(const bt_module *, const bt_value *, struct site *out);
+/* Whether a value is a constant of the module. */
+int site_is_constant(const bt_module *, const bt_value *);
 /* Whether all scales are chosen. */
 int site_is_known(const struct site *);
 /* The words of attributes rounding and scale_kind for BT_ROUND_... and BT_SCALE_... */

@@ -128,11 +128,6 @@ static struct cut cut(int64_t from, uint32_t n, int64_t extent)
                          (uint32_t)(end - begin), (uint32_t)(from + n - end) };
 }
 
-static uint32_t span(const struct npu_extent *x, uint32_t n, uint32_t taps)
-{
-    return (uint32_t)((n - 1) * x->stride + (taps - 1) * x->dilation + 1);
-}
-
 /* Blocks [block, block + n) of x, as far as the step reads them. */
 void npu_load_x(struct npu_emitter *e, const struct npu_place *p, uint32_t block,
                 uint32_t n, uint8_t memory, uint32_t tile, uint32_t writes)
@@ -140,10 +135,10 @@ void npu_load_x(struct npu_emitter *e, const struct npu_place *p, uint32_t block
     const struct npu_shape *s = e->shape;
     const struct npu_tile *t = e->tile;
     const struct npu_extent *r = &s->rows, *k = &s->columns;
-    const uint32_t ncolumn = span(k, p->columns, (uint32_t)k->taps);
+    const uint32_t ncolumn = (uint32_t)npu_span(k, p->columns, (uint64_t)k->taps);
     const struct cut rows =
         cut((int64_t)p->row * t->rows * r->stride - r->before + p->sum.tap * r->dilation,
-            span(r, p->rows, p->sum.taps), r->in);
+            (uint32_t)npu_span(r, p->rows, p->sum.taps), r->in);
     const struct cut columns =
         cut((int64_t)p->column * t->columns * k->stride - k->before, ncolumn, k->in);
     transfer(e,

@@ -11,11 +11,6 @@ struct npu_chunk npu_tile_chunk(const struct npu_shape *s, const struct npu_tile
 
 /* ---- what is read of x ---- */
 
-static uint64_t span(const struct npu_extent *e, uint64_t out, uint64_t taps)
-{
-    return (out - 1) * (uint64_t)e->stride + (taps - 1) * (uint64_t)e->dilation + 1;
-}
-
 /* Whether some part of x, of `size` results and `taps`, is padding alone. A LOAD has at least one
  * true row and column: it then takes one more, that nothing reads. */
 static int has_only_padding(const struct npu_extent *e, uint32_t size, uint32_t taps)
@@ -23,7 +18,7 @@ static int has_only_padding(const struct npu_extent *e, uint32_t size, uint32_t 
     const int64_t last = (e->out - 1) / size * size;
     const int64_t tap = (e->taps - 1) / taps * taps;
     const int64_t first_end =
-        -e->before + (int64_t)span(e, npu_least(size, (uint64_t)e->out), taps);
+        -e->before + (int64_t)npu_span(e, npu_least(size, (uint64_t)e->out), taps);
     return first_end <= 0 || last * e->stride - e->before + tap * e->dilation >= e->in;
 }
 
@@ -130,10 +125,10 @@ static int fit_products(const struct npu_config *c, const struct npu_shape *s,
 int npu_tile_fit(const struct npu_config *c, const struct npu_shape *s,
                  struct npu_tile *t)
 {
-    const uint64_t area_rows = span(&s->rows, t->rows, t->taps) +
+    const uint64_t area_rows = npu_span(&s->rows, t->rows, t->taps) +
                                (uint64_t)has_only_padding(&s->rows, t->rows, t->taps);
     const uint64_t pitch =
-        span(&s->columns, t->columns, (uint64_t)s->columns.taps) +
+        npu_span(&s->columns, t->columns, (uint64_t)s->columns.taps) +
         (uint64_t)has_only_padding(&s->columns, t->columns, (uint32_t)s->columns.taps);
     if (area_rows > UINT16_MAX || pitch > UINT16_MAX ||
         (uint64_t)t->rows * t->columns > UINT16_MAX)

@@ -16,6 +16,8 @@
 enum { NPU_UOP, NPU_WGT, NPU_INP, NPU_ACC, NPU_NMEMORY };
 extern const char *const npu_memory_names[NPU_NMEMORY]; /* "uop" */
 
+enum { NPU_MOST_EXTENT = 64 }; /* of batch, in and out */
+
 struct npu_config {
     uint32_t batch, in, out; /* inp = batch x in, wgt = out x in, acc = batch x out */
     uint32_t weight_bits;    /* widths that LOAD unpacks, as bits: 1 << 8 | 1 << 4 */

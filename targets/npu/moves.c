@@ -3,8 +3,6 @@
 #include <math.h>
 #include <string.h>
 
-enum { N, C, H, W };
-
 /* ---- moves ---- */
 
 static uint64_t blocks_of(uint64_t extent, uint32_t block)
@@ -26,7 +24,7 @@ static int multiply_add(uint64_t a, uint64_t b, uint64_t c, uint64_t *out)
 static int reach(const uint64_t *extents, const uint64_t *strides, uint64_t *out)
 {
     *out = 1;
-    for (uint32_t i = 0; i < 4; i++) {
+    for (uint32_t i = 0; i < NPU_NAXIS; i++) {
         if (!extents[i] || !multiply_add(extents[i] - 1, strides[i], *out, out))
             return 0;
     }
@@ -40,10 +38,10 @@ int npu_move_nbytes(const struct npu_move *m, uint64_t *tensor, uint64_t *blocks
         !multiply_add(*tensor, m->nbyte, 0, tensor))
         return 0;
     *blocks = m->nbyte;
-    const uint64_t extents[] = { blocks_of(m->extents[N], m->batch),
-                                 blocks_of(m->extents[C], m->block),
-                                 m->extents[H],
-                                 m->extents[W],
+    const uint64_t extents[] = { blocks_of(m->extents[NPU_N], m->batch),
+                                 blocks_of(m->extents[NPU_C], m->block),
+                                 m->extents[NPU_H],
+                                 m->extents[NPU_W],
                                  m->batch,
                                  m->block };
     for (uint32_t i = 0; i < 6; i++) {
@@ -57,15 +55,15 @@ int npu_move_is_none(const struct npu_move *m)
 {
     const uint64_t axes[6][2] = {
         // extents, strides in the tensor
-        { blocks_of(m->extents[N], m->batch), m->strides[N] * m->batch },
-        { blocks_of(m->extents[C], m->block), m->strides[C] * m->block },
-        { m->extents[H], m->strides[H] },
-        { m->extents[W], m->strides[W] },
-        { m->batch, m->strides[N] },
-        { m->block, m->strides[C] }
+        { blocks_of(m->extents[NPU_N], m->batch), m->strides[NPU_N] * m->batch },
+        { blocks_of(m->extents[NPU_C], m->block), m->strides[NPU_C] * m->block },
+        { m->extents[NPU_H], m->strides[NPU_H] },
+        { m->extents[NPU_W], m->strides[NPU_W] },
+        { m->batch, m->strides[NPU_N] },
+        { m->block, m->strides[NPU_C] }
     };
     uint64_t step = 1;
-    if (m->extents[N] % m->batch || m->extents[C] % m->block)
+    if (m->extents[NPU_N] % m->batch || m->extents[NPU_C] % m->block)
         return 0;
     for (uint32_t i = 6; i-- > 0;) {
         if (axes[i][0] > 1 && axes[i][1] != step)
@@ -82,7 +80,8 @@ static void move_tile(const struct npu_move *m, uint64_t nimage, uint64_t nchann
     const size_t size = m->nbyte;
     for (uint64_t b = 0; b < nimage; b++) {
         for (uint64_t i = 0; i < nchannel; i++) {
-            uint8_t *element = tensor + (b * m->strides[N] + i * m->strides[C]) * size;
+            uint8_t *element =
+                tensor + (b * m->strides[NPU_N] + i * m->strides[NPU_C]) * size;
             uint8_t *place = tile + (b * m->block + i) * size;
             memcpy(m->is_back ? element : place, m->is_back ? place : element, size);
         }
@@ -99,13 +98,14 @@ static void move_row(const struct npu_move *m, uint64_t n, uint64_t c, uint64_t 
                      uint8_t *tensor, uint8_t *blocks)
 {
     const uint64_t tile = (uint64_t)m->batch * m->block * m->nbyte;
-    const uint64_t nimage = least(m->batch, m->extents[N] - n);
-    const uint64_t nchannel = least(m->block, m->extents[C] - c);
-    tensor += (n * m->strides[N] + c * m->strides[C] + h * m->strides[H]) * m->nbyte;
+    const uint64_t nimage = least(m->batch, m->extents[NPU_N] - n);
+    const uint64_t nchannel = least(m->block, m->extents[NPU_C] - c);
+    tensor += (n * m->strides[NPU_N] + c * m->strides[NPU_C] + h * m->strides[NPU_H]) *
+              m->nbyte;
     if (!m->is_back && (nimage < m->batch || nchannel < m->block))
-        memset(blocks, 0, m->extents[W] * tile);
-    for (uint64_t w = 0; w < m->extents[W]; w++)
-        move_tile(m, nimage, nchannel, tensor + w * m->strides[W] * m->nbyte,
+        memset(blocks, 0, m->extents[NPU_W] * tile);
+    for (uint64_t w = 0; w < m->extents[NPU_W]; w++)
+        move_tile(m, nimage, nchannel, tensor + w * m->strides[NPU_W] * m->nbyte,
                   blocks + w * tile);
 }
 
@@ -114,10 +114,10 @@ void npu_move_run(const struct npu_move *m, const uint8_t *from, uint8_t *to)
     // both are written in one of two directions
     uint8_t *tensor = m->is_back ? to : (uint8_t *)(uintptr_t)from;
     uint8_t *blocks = m->is_back ? (uint8_t *)(uintptr_t)from : to;
-    const uint64_t row = m->extents[W] * m->batch * m->block * m->nbyte;
-    for (uint64_t n = 0; n < m->extents[N]; n += m->batch) {
-        for (uint64_t c = 0; c < m->extents[C]; c += m->block) {
-            for (uint64_t h = 0; h < m->extents[H]; h++, blocks += row)
+    const uint64_t row = m->extents[NPU_W] * m->batch * m->block * m->nbyte;
+    for (uint64_t n = 0; n < m->extents[NPU_N]; n += m->batch) {
+        for (uint64_t c = 0; c < m->extents[NPU_C]; c += m->block) {
+            for (uint64_t h = 0; h < m->extents[NPU_H]; h++, blocks += row)
                 move_row(m, n, c, h, tensor, blocks);
         }
     }
@@ -125,18 +125,18 @@ void npu_move_run(const struct npu_move *m, const uint8_t *from, uint8_t *to)
 
 /* ---- constants ---- */
 
-static void weight_extents(const struct npu_layer *l, uint64_t out[4])
+static void weight_extents(const struct npu_layer *l, uint64_t out[NPU_NAXIS])
 {
-    out[N] = (uint64_t)l->out;
-    out[C] = (uint64_t)(l->in / l->groups);
-    out[H] = (uint64_t)l->rows.taps;
-    out[W] = (uint64_t)l->columns.taps;
+    out[NPU_N] = (uint64_t)l->out;
+    out[NPU_C] = (uint64_t)(l->in / l->groups);
+    out[NPU_H] = (uint64_t)l->rows.taps;
+    out[NPU_W] = (uint64_t)l->columns.taps;
 }
 
 int npu_weight_nbytes(const struct npu_layer *l, const struct npu_weight *w,
                       uint64_t *out)
 {
-    uint64_t extents[4];
+    uint64_t extents[NPU_NAXIS];
     weight_extents(l, extents);
     return reach(extents, w->strides, out);
 }
@@ -145,19 +145,20 @@ bt_status npu_weight_run(bt_ctx *ctx, const struct npu_config *config,
                          const struct npu_layer *l, const struct npu_weight *w,
                          const uint8_t *from, uint8_t *to)
 {
-    uint64_t e[4];
+    uint64_t e[NPU_NAXIS];
     weight_extents(l, e);
     bt_arena *scratch = bt_ctx_scratch(ctx);
     const void *mark = bt_arena_mark(scratch);
-    int8_t *all = bt_arena_alloc(scratch, e[N] * e[C], e[H] * e[W]), *next = all;
+    int8_t *all = bt_arena_alloc(scratch, e[NPU_N] * e[NPU_C], e[NPU_H] * e[NPU_W]),
+           *next = all;
     if (!all)
         return bt_no_memory();
-    for (uint64_t o = 0; o < e[N]; o++) {
-        for (uint64_t i = 0; i < e[C]; i++) {
-            for (uint64_t y = 0; y < e[H]; y++) {
-                for (uint64_t x = 0; x < e[W]; x++)
-                    *next++ = (int8_t)from[o * w->strides[N] + i * w->strides[C] +
-                                           y * w->strides[H] + x * w->strides[W]];
+    for (uint64_t o = 0; o < e[NPU_N]; o++) {
+        for (uint64_t i = 0; i < e[NPU_C]; i++) {
+            for (uint64_t y = 0; y < e[NPU_H]; y++) {
+                for (uint64_t x = 0; x < e[NPU_W]; x++)
+                    *next++ = (int8_t)from[o * w->strides[NPU_N] + i * w->strides[NPU_C] +
+                                           y * w->strides[NPU_H] + x * w->strides[NPU_W]];
             }
         }
     }
@@ -177,14 +178,15 @@ static int32_t word_at(const uint8_t *at)
 static uint32_t weight_sum(const struct npu_layer *l, const struct npu_weight *w,
                            const uint8_t *from, uint64_t o)
 {
-    uint64_t e[4];
+    uint64_t e[NPU_NAXIS];
     uint32_t sum = 0;
     weight_extents(l, e);
-    for (uint64_t i = 0; i < e[C]; i++) {
-        for (uint64_t y = 0; y < e[H]; y++) {
-            for (uint64_t x = 0; x < e[W]; x++)
-                sum += (uint32_t)(int8_t)from[o * w->strides[N] + i * w->strides[C] +
-                                              y * w->strides[H] + x * w->strides[W]];
+    for (uint64_t i = 0; i < e[NPU_C]; i++) {
+        for (uint64_t y = 0; y < e[NPU_H]; y++) {
+            for (uint64_t x = 0; x < e[NPU_W]; x++)
+                sum +=
+                    (uint32_t)(int8_t)from[o * w->strides[NPU_N] + i * w->strides[NPU_C] +
+                                           y * w->strides[NPU_H] + x * w->strides[NPU_W]];
         }
     }
     return sum;

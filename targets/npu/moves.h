@@ -7,13 +7,17 @@
 
 #include "layer.h"
 
+/* Axes of a tensor: images, channels, rows, columns. A weight's N is its outputs, its H and W are those
+ * of the window. */
+enum { NPU_N, NPU_C, NPU_H, NPU_W, NPU_NAXIS };
+
 /* A tensor and its blocks, [n/batch][c/block][rows][columns][batch][block]. */
 struct npu_move {
     uint32_t nbyte;   /* of an element: 1 or 4 */
     uint32_t is_back; /* from blocks to the tensor */
     uint32_t batch, block;
-    /* Of the tensor: extents, and elements from one to the next: images, channels, rows, columns. */
-    uint64_t extents[4], strides[4];
+    /* Of the tensor: extents, and elements from one to the next. */
+    uint64_t extents[NPU_NAXIS], strides[NPU_NAXIS];
 };
 
 /* Bytes of both sides. 0: they do not fit 64 bits, or there is no such move. */
@@ -23,10 +27,9 @@ int npu_move_is_none(const struct npu_move *);
 /* Blocks that are not full are filled with zeros. */
 void npu_move_run(const struct npu_move *, const uint8_t *from, uint8_t *to);
 
-/* A weight as it lies in memory: elements from one to the next, of outputs, channels, rows and
- * columns of the window. */
+/* A weight as it lies in memory: elements from one to the next. */
 struct npu_weight {
-    uint64_t strides[4];
+    uint64_t strides[NPU_NAXIS];
 };
 /* Bytes of the weight of a layer; 0: they do not fit 64 bits. */
 int npu_weight_nbytes(const struct npu_layer *, const struct npu_weight *, uint64_t *out);

@@ -13,21 +13,16 @@
 
 #include "moves.h"
 
-/* Axes by what they are; an operand's list says where it has each, -1: nowhere. A weight's N is its
- * outputs. */
-enum { NPU_N, NPU_C, NPU_H, NPU_W, NPU_NAXIS };
-
 struct npu_operand {
-    int32_t param; /* -1: there is none */
-    int32_t axes[NPU_NAXIS];
+    int32_t param;           /* -1: there is none */
+    int32_t axes[NPU_NAXIS]; /* where it has each; -1: nowhere */
 };
 
 /* The numbers of a scale: add = number + the sum of operands that have one for each channel. */
-enum { NPU_MOST_ADDED = 4 };
 struct npu_terms {
     int32_t number, shift, factor;
     uint32_t nadded;
-    struct npu_operand added[NPU_MOST_ADDED]; /* int32 */
+    struct npu_operand added[NPU_MOST_VECTORS]; /* int32 */
     struct npu_ratio ratio; /* unless NPU_RATIO_NONE, shift and factor: ... */
     struct npu_operand
         scales[2]; /* ... of float32 by channel; param -1: of its own numbers */

@@ -183,8 +183,8 @@ static bt_status add_channels(struct npu_reader *r, const bt_node *read)
     struct npu_terms *terms;
     struct npu_operand *operand;
     BT_TRY(scale(r, 0, &s, &terms));
-    if (terms->nadded == NPU_MOST_ADDED)
-        return NPU_REFUSE(r, "it adds %d numbers to a channel at once", NPU_MOST_ADDED);
+    if (terms->nadded == NPU_MOST_VECTORS)
+        return NPU_REFUSE(r, "it adds %d numbers to a channel at once", NPU_MOST_VECTORS);
     operand = &terms->added[terms->nadded++];
     BT_TRY(npu_read_operand(r, read->which, read->args, operand));
     const bt_array *a = r->graph->arrays[read->which];

@@ -5,7 +5,8 @@
  *     quant-annotate   puts quant.simulate on each operand (a site) that a scheme gives codes
  *     quant-observe    a function that gives ranges and counts of every site
  *     quant-calibrate  fills in the scales that a calibration chooses
- *     quant-realize    calls on integers in place of calls between numbers that are codes
+ *     quant-realize    qnn.quantize and qnn.dequantize in place of quant.simulate
+ *     qdq-to-integer   calls on codes in place of the calls between these two
  *
  * A code q stands for (q - zero) * scale.
  */

@@ -40,7 +40,7 @@ void ocl_blas_forget(const struct ocl_blas *blas)
 }
 
 static int multiply(const struct ocl_blas *blas, const ocl_product *p,
-                    const struct ocl_matrix m[3], cl_command_queue *queue,
+                    const struct ocl_region m[3], cl_command_queue *queue,
                     cl_event *event)
 {
     const int a = p->a.is_transposed ? TRANSPOSED : NOT_TRANSPOSED,
@@ -62,7 +62,7 @@ static int multiply(const struct ocl_blas *blas, const ocl_product *p,
 }
 
 bt_status ocl_blas_multiply(bt_ctx *ctx, struct ocl_queue *q, struct ocl_command *c,
-                            const ocl_product *p, const struct ocl_matrix abc[3])
+                            const ocl_product *p, const struct ocl_region abc[3])
 {
     struct ocl_instance *o = q->instance;
     cl_event event = NULL;
@@ -72,8 +72,8 @@ bt_status ocl_blas_multiply(bt_ctx *ctx, struct ocl_queue *q, struct ocl_command
                 ctx, BT_ERR_ARGUMENT,
                 "target opencl: a matrix of floats begins between two of them");
     }
-    if (ocl_nevent(c)) // it takes no events to wait for
-        BT_TRY(ocl_mark(ctx, q, c));
+    if (ocl_command_nevent(c)) // it takes no events to wait for
+        BT_TRY(ocl_command_mark(ctx, q, c));
     pthread_mutex_lock(&lock);
     const int error = multiply(o->blas, p, abc, &q->at, &event);
     pthread_mutex_unlock(&lock);
@@ -81,6 +81,6 @@ bt_status ocl_blas_multiply(bt_ctx *ctx, struct ocl_queue *q, struct ocl_command
         return ocl_fail(ctx, o, error,
                         "CLBlast gives status %d for a product of %d x %d x %d", error,
                         (int)p->m, (int)p->n, (int)p->k);
-    ocl_add_event(q, c, event);
+    ocl_command_add_event(q, c, event);
     return NULL;
 }

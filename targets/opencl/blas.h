@@ -16,13 +16,13 @@ int ocl_blas_open(struct ocl_blas *out);
 void ocl_blas_forget(const struct ocl_blas *);
 
 /* Where a matrix, or the first of several, is. */
-struct ocl_matrix {
+struct ocl_region {
     cl_mem mem;
     uint64_t offset; /* bytes */
 };
 /* Gives a product as the next part of a command. */
 bt_status ocl_blas_multiply(bt_ctx *, struct ocl_queue *, struct ocl_command *,
                             const ocl_product *,
-                            const struct ocl_matrix abc[3]) BT_MUST_USE;
+                            const struct ocl_region abc[3]) BT_MUST_USE;
 
 #endif

@@ -1,4 +1,5 @@
 #include "build.h"
+#include "driver.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -103,7 +104,7 @@ static bt_status build_text(bt_ctx *ctx, struct ocl_instance *o, const bt_text *
         return ocl_fail(ctx, o, error, "no program of %zu bytes of text", source->len);
     error = o->cl.BuildProgram(program, 1, &o->device, options_of(o), NULL, NULL);
     if (error != CL_SUCCESS) {
-        bt_status status = error == -4 || error == -5 || error == -6
+        bt_status status = ocl_error_find(error)->kind != OCL_ERROR_OTHER
                                ? ocl_fail(ctx, o, error, "the kernels are not compiled")
                                : refuse(ctx, o, source, program, error);
         o->cl.ReleaseProgram(program);

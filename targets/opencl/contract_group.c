@@ -55,7 +55,8 @@ static void add_sums(struct ocl_writer *w, const struct ocl_tile *t, const char 
     ocl_tile_close(w, 1);
 }
 
-static bt_status add_results(struct ocl_writer *w, const struct ocl_tile *t, int is_odd)
+static bt_status add_results(struct ocl_writer *w, const struct ocl_tile *t,
+                             int has_nonfinite)
 {
     ocl_line(w, "for (int e = 0; e < 16; e++) {");
     w->indent += OCL_INDENT;
@@ -66,8 +67,8 @@ static bt_status add_results(struct ocl_writer *w, const struct ocl_tile *t, int
     ocl_tile_digits(w, &t->c->m, "row");
     ocl_tile_digits(w, &t->c->n, "column");
     ocl_line(w, "%s sum = (%s)s[e];", ocl_tile_type(t), ocl_tile_type(t));
-    if (is_odd) {
-        ocl_line(w, "if (is_odd) {");
+    if (has_nonfinite) {
+        ocl_line(w, "if (has_nonfinite) {");
         w->indent += OCL_INDENT;
         ocl_line(w, "__global const float *term = panel_at + l;");
         ocl_line(w, "sum = 0;");
@@ -85,7 +86,7 @@ bt_status ocl_tile_groups(struct ocl_tile *t)
     struct ocl_writer w;
     bt_text body;
     const ocl_contraction *c = t->c;
-    const int is_odd = c->is_guarded && c->dtype == BT_FLOAT32;
+    const int has_nonfinite = c->is_guarded && c->dtype == BT_FLOAT32;
     const char *type = c->dtype == BT_INT32 ? "uint" : "float";
     bt_graph *g = t->loops->graph;
     BT_TRY(ocl_tile_begin(t, &w, &body));
@@ -105,10 +106,10 @@ bt_status ocl_tile_groups(struct ocl_tile *t)
     ocl_line(&w, "const long which = (long)batch * npanel + panel;");
     ocl_line(&w, "__global const %s *const panel_at = %s + which * k * %d;",
              ocl_tile_type(t), ocl_tile_name(t, t->panels), OCL_GROUP_WIDTH);
-    if (is_odd)
-        ocl_line(&w, "const int is_odd = %s[(long)%s * npanel * k * %d + which] != 0;",
-                 ocl_tile_name(t, t->panels), ocl_tile_number(&w, t->nbatch),
-                 OCL_GROUP_WIDTH);
+    if (has_nonfinite)
+        ocl_line(
+            &w, "const int has_nonfinite = %s[(long)%s * npanel * k * %d + which] != 0;",
+            ocl_tile_name(t, t->panels), ocl_tile_number(&w, t->nbatch), OCL_GROUP_WIDTH);
     ocl_tile_digits(&w, &c->batch, "batch");
     ocl_line(&w, "int row_at = %s;",
              ocl_tile_offset(&w, &c->batch, 0, ocl_tile_number(&w, c->a_at)));
@@ -119,7 +120,7 @@ bt_status ocl_tile_groups(struct ocl_tile *t)
     ocl_line(&w, "row_at = %s;", ocl_tile_offset(&w, &c->m, 0, "row_at"));
     ocl_tile_close(&w, 1);
     add_sums(&w, t, type);
-    BT_TRY(add_results(&w, t, is_odd));
+    BT_TRY(add_results(&w, t, has_nonfinite));
     const struct ocl_geometry geometry = {
         .local = { ITEMS, 1, 1 },
         .groups = { bt_node_int(g, t->npanel),

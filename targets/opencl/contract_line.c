@@ -119,7 +119,7 @@ static void add_careful(struct ocl_writer *w, const struct line *l)
 {
     const ocl_contraction *c = l->tile.c;
     const char *b = "b_at";
-    ocl_line(w, "if (is_odd) {");
+    ocl_line(w, "if (has_nonfinite) {");
     w->indent += OCL_INDENT;
     ocl_line(w, "for (int l = 0; l < %" PRIu32 "; l++) {", l->tile.lanes * l->nvector);
     w->indent += OCL_INDENT;
@@ -138,7 +138,7 @@ static void add_careful(struct ocl_writer *w, const struct line *l)
 }
 
 /* Whether some factor of the row is not finite: then x - x is not 0. */
-static void add_is_odd(struct ocl_writer *w, const struct line *l)
+static void add_has_nonfinite(struct ocl_writer *w, const struct line *l)
 {
     const ocl_contraction *c = l->tile.c;
     const char *b = "b_at";
@@ -155,7 +155,7 @@ static void add_is_odd(struct ocl_writer *w, const struct line *l)
     }
     ocl_line(w, "    any += b[%s] - b[%s];", b, b);
     ocl_tile_close(w, c->k.n);
-    ocl_line(w, "const int is_odd = any != 0;");
+    ocl_line(w, "const int has_nonfinite = any != 0;");
 }
 
 static bt_status add_lines(struct line *l)
@@ -165,7 +165,7 @@ static bt_status add_lines(struct line *l)
     struct ocl_tile *t = &l->tile;
     const ocl_contraction *c = t->c;
     const uint32_t a = c->is_copied ? t->copy : t->a, width = t->lanes * l->nvector;
-    const int is_odd = c->reads[1] && c->is_guarded;
+    const int has_nonfinite = c->reads[1] && c->is_guarded;
     BT_TRY(ocl_tile_begin(t, &w, &body));
     w.touched[a] |= OCL_READ;
     ocl_line(&w, "int row = (int)get_global_id(0);");
@@ -182,13 +182,13 @@ static bt_status add_lines(struct line *l)
         ocl_line(&w, "__global const float *const b = %s;", ocl_tile_name(t, t->b));
         ocl_line(&w, "const int b_at = %s;", at);
     }
-    if (is_odd)
-        add_is_odd(&w, l);
+    if (has_nonfinite)
+        add_has_nonfinite(&w, l);
     ocl_line(&w, "for (int x = 0; x < n; x += %" PRIu32 ") {", width);
     w.indent += OCL_INDENT;
     ocl_line(&w, "const int x0 = min(x, n - %" PRIu32 ");", width);
     add_blocks(&w, l);
-    if (is_odd)
+    if (has_nonfinite)
         add_careful(&w, l);
     ocl_line(&w, "for (int l = 0; l < %" PRIu32 "; l++) {", width);
     w.indent += OCL_INDENT;

@@ -168,7 +168,7 @@ static void add_terms(struct ocl_writer *w, const struct ocl_tile *t)
 static void add_careful(struct ocl_writer *w, const struct ocl_tile *t)
 {
     const ocl_contraction *c = t->c;
-    ocl_line(w, "if (is_odd) {");
+    ocl_line(w, "if (has_nonfinite) {");
     w->indent += OCL_INDENT;
     ocl_line(w, "for (int r = 0; r < %" PRIu32 "; r++) {", t->rows);
     w->indent += OCL_INDENT;
@@ -235,7 +235,7 @@ static bt_status add_tiles(struct ocl_tile *t)
     const uint32_t a = c->is_copied ? t->copy : t->a;
     const int64_t ntile = (t->m + t->rows - 1) / t->rows;
     const int64_t each = (ntile + MOST_CHUNKS - 1) / MOST_CHUNKS;
-    const int is_odd = c->is_guarded && c->dtype == BT_FLOAT32;
+    const int has_nonfinite = c->is_guarded && c->dtype == BT_FLOAT32;
     BT_TRY(ocl_tile_begin(t, &w, &body));
     w.touched[t->panels] |= OCL_READ;
     ocl_line(&w, "const int panel = (int)get_global_id(0), m = %s;",
@@ -248,9 +248,9 @@ static bt_status add_tiles(struct ocl_tile *t)
     ocl_line(&w, "const long which = (long)batch * npanel + panel;");
     ocl_line(&w, "__global const %s *const panel_at = %s + which * k * %" PRIu32 ";",
              ocl_tile_type(t), ocl_tile_name(t, t->panels), t->width);
-    if (is_odd)
+    if (has_nonfinite)
         ocl_line(&w,
-                 "const int is_odd = %s[(long)%s * npanel * k * %" PRIu32
+                 "const int has_nonfinite = %s[(long)%s * npanel * k * %" PRIu32
                  " + which] != 0;",
                  ocl_tile_name(t, t->panels), ocl_tile_number(&w, t->nbatch), t->width);
     ocl_tile_digits(&w, &c->batch, "batch");
@@ -265,7 +265,7 @@ static bt_status add_tiles(struct ocl_tile *t)
     w.indent += OCL_INDENT;
     add_rows(&w, t);
     add_terms(&w, t);
-    if (is_odd)
+    if (has_nonfinite)
         add_careful(&w, t);
     BT_TRY(add_results(&w, t));
     bt_text_addf(&body, "    }\n");

@@ -149,7 +149,7 @@ void ocl_hang(struct ocl_instance *o)
 {
     char why[OCL_WHY_NBYTES];
     snprintf(why, sizeof(why),
-             "a command is not done after %" PRIu64 " ms (option timeout)",
+             "a command is not done after %" PRIu64 " ms (option timeout_ms)",
              o->timeout_ns / 1000000);
     lose(o, why);
     pthread_mutex_lock(&o->lock);

@@ -10,23 +10,24 @@
 #include "queue.h"
 
 /* A kernel of OpenCL. */
-struct entry {
+struct device_kernel {
     cl_kernel at;
     uint64_t group; /* work-items that a group has at most */
 };
 
 struct kernel {
     struct ocl_code code;
-    uint32_t *entries; /* of its launches */
+    uint32_t *texts; /* by launch: the number of its device_kernel */
 };
 
 struct ocl_loaded {
     struct ocl_instance *instance;
     bt_arena *arena;
-    pthread_mutex_t lock; /* of the entries' arguments, until a launch has taken them */
+    pthread_mutex_t
+        lock; /* of device_kernels' arguments, until a launch has taken them */
     cl_program program;
-    uint32_t nentry;
-    struct entry *entries;
+    uint32_t ndevice_kernel;
+    struct device_kernel *device_kernels;
     uint32_t n;
     struct kernel kernels[];
 };
@@ -54,31 +55,31 @@ static bt_status read_kernel(bt_ctx *ctx, struct ocl_loaded *l, struct texts *t,
 {
     BT_TRY(ocl_code_read(ctx, l->arena, code->at, code->nbytes, &kernel->code));
     const ocl_program *p = &kernel->code.program;
-    kernel->entries = BT_NEWS(l->arena, uint32_t, p->nlaunch);
-    for (uint32_t i = 0; kernel->entries && i < p->nlaunch; i++) {
-        if (p->launches[i].text && !add_text(t, p->launches[i].text, &kernel->entries[i]))
+    kernel->texts = BT_NEWS(l->arena, uint32_t, p->nlaunch);
+    for (uint32_t i = 0; kernel->texts && i < p->nlaunch; i++) {
+        if (p->launches[i].text && !add_text(t, p->launches[i].text, &kernel->texts[i]))
             return bt_no_memory();
     }
-    return kernel->entries ? NULL : bt_no_memory();
+    return kernel->texts ? NULL : bt_no_memory();
 }
 
-static bt_status open_entry(bt_ctx *ctx, struct ocl_loaded *l, uint32_t number)
+static bt_status open_device_kernel(bt_ctx *ctx, struct ocl_loaded *l, uint32_t number)
 {
     struct ocl_instance *o = l->instance;
     char name[16];
     size_t group = 0;
     cl_int error = CL_SUCCESS;
     snprintf(name, sizeof(name), "k%u", number);
-    l->entries[number].at = o->cl.CreateKernel(l->program, name, &error);
-    if (!l->entries[number].at)
+    l->device_kernels[number].at = o->cl.CreateKernel(l->program, name, &error);
+    if (!l->device_kernels[number].at)
         return ocl_fail(ctx, o, error, "the program has no kernel %s", name);
-    error = o->cl.GetKernelWorkGroupInfo(l->entries[number].at, o->device,
+    error = o->cl.GetKernelWorkGroupInfo(l->device_kernels[number].at, o->device,
                                          CL_KERNEL_WORK_GROUP_SIZE, sizeof(group), &group,
                                          NULL);
     if (error != CL_SUCCESS)
         return ocl_fail(ctx, o, error, "kernel %s does not say how large its groups are",
                         name);
-    l->entries[number].group = group;
+    l->device_kernels[number].group = group;
     return NULL;
 }
 
@@ -104,12 +105,12 @@ static bt_status check_launch(bt_ctx *ctx, const struct ocl_loaded *l,
                                  "which is "
                                  "not there or not wanted (option blas)",
                                  k->code.name);
-    const struct entry *entry = &l->entries[k->entries[which]];
+    const struct device_kernel *compiled = &l->device_kernels[k->texts[which]];
     cl_uint n = 0;
     const uint64_t group =
         (uint64_t)launch->local[0] * launch->local[1] * launch->local[2];
     const cl_int error =
-        o->cl.GetKernelInfo(entry->at, CL_KERNEL_NUM_ARGS, sizeof(n), &n, NULL);
+        o->cl.GetKernelInfo(compiled->at, CL_KERNEL_NUM_ARGS, sizeof(n), &n, NULL);
     if (error != CL_SUCCESS)
         return ocl_fail(ctx, o, error,
                         "a kernel does not say how many parameters it has");
@@ -119,13 +120,13 @@ static bt_status check_launch(bt_ctx *ctx, const struct ocl_loaded *l,
             "target opencl: launch %u of %s has arguments for %u parameters, and its "
             "kernel has %u",
             which, k->code.name, nparameter(launch), n);
-    if (group > entry->group || launch->local_nbytes > o->facts.device.local_nbytes)
+    if (group > compiled->group || launch->local_nbytes > o->facts.device.local_nbytes)
         return bt_fail(
             ctx, BT_ERR_UNSUPPORTED,
             "target opencl: %s is compiled for groups of %" PRIu64
             " work-items with %u bytes of memory, and device %s has groups of %" PRIu64
             " with %" PRIu64,
-            k->code.name, group, launch->local_nbytes, o->facts.name, entry->group,
+            k->code.name, group, launch->local_nbytes, o->facts.name, compiled->group,
             o->facts.device.local_nbytes);
     return NULL;
 }
@@ -139,14 +140,14 @@ static bt_status load_all(bt_ctx *ctx, struct ocl_loaded *l, const char *head,
     bt_text_addf(&t.source, "%s", head);
     for (uint32_t i = 0; i < l->n; i++)
         BT_TRY(read_kernel(ctx, l, &t, codes[i], &l->kernels[i]));
-    l->entries = BT_NEWS(l->arena, struct entry, t.numbers.len);
-    if (!bt_text_get(&t.source) || !l->entries)
+    l->device_kernels = BT_NEWS(l->arena, struct device_kernel, t.numbers.len);
+    if (!bt_text_get(&t.source) || !l->device_kernels)
         return bt_no_memory();
     if (t.numbers.len) // else kernels do nothing, or products alone
         BT_TRY(ocl_build(ctx, l->instance, &t.source, &l->program));
-    l->nentry = t.numbers.len;
-    for (uint32_t i = 0; i < l->nentry; i++)
-        BT_TRY(open_entry(ctx, l, i));
+    l->ndevice_kernel = t.numbers.len;
+    for (uint32_t i = 0; i < l->ndevice_kernel; i++)
+        BT_TRY(open_device_kernel(ctx, l, i));
     for (uint32_t i = 0; i < l->n; i++) {
         for (uint32_t k = 0; k < l->kernels[i].code.program.nlaunch; k++)
             BT_TRY(check_launch(ctx, l, &l->kernels[i], k));
@@ -159,9 +160,9 @@ void ocl_unload(void *loaded)
     struct ocl_loaded *l = loaded;
     struct ocl_instance *o = l->instance;
     const int is_hung = ocl_is_hung(o);
-    for (uint32_t i = 0; i < l->nentry && !is_hung; i++) {
-        if (l->entries[i].at)
-            (void)o->cl.ReleaseKernel(l->entries[i].at);
+    for (uint32_t i = 0; i < l->ndevice_kernel && !is_hung; i++) {
+        if (l->device_kernels[i].at)
+            (void)o->cl.ReleaseKernel(l->device_kernels[i].at);
     }
     if (l->program && !is_hung)
         (void)o->cl.ReleaseProgram(l->program);
@@ -216,7 +217,7 @@ static bt_status set(const struct launching *g, cl_kernel kernel, cl_uint *at,
 
 /* Memory: the buffer, and where it begins there. */
 static bt_status find_memory(const struct launching *g, const ocl_arg *arg,
-                             struct ocl_matrix *out)
+                             struct ocl_region *out)
 {
     const bt_kernel_call *call = g->call;
     const int is_buffer = arg->kind == OCL_ARG_BUFFER;
@@ -237,7 +238,7 @@ static bt_status find_memory(const struct launching *g, const ocl_arg *arg,
 static bt_status set_memory(const struct launching *g, cl_kernel kernel,
                             const ocl_arg *arg, cl_uint *at)
 {
-    struct ocl_matrix memory;
+    struct ocl_region memory;
     BT_TRY(find_memory(g, arg, &memory));
     BT_TRY(set(g, kernel, at, sizeof(cl_mem), &memory.mem));
     return set(g, kernel, at, sizeof(memory.offset), &memory.offset);
@@ -292,7 +293,7 @@ static bt_status count_items(const struct launching *g, const ocl_launch *launch
 
 static bt_status multiply(const struct launching *g, const ocl_launch *launch)
 {
-    struct ocl_matrix abc[3];
+    struct ocl_region abc[3];
     for (uint32_t i = 0; i < 3; i++)
         BT_TRY(find_memory(g, &launch->args[i], &abc[i]));
     return ocl_blas_multiply(g->ctx, g->queue, g->command, launch->product, abc);
@@ -304,7 +305,7 @@ static bt_status launch_one(const struct launching *g, uint32_t which)
     const ocl_launch *launch = &g->kernel->code.program.launches[which];
     if (launch->product)
         return multiply(g, launch);
-    const cl_kernel kernel = g->loaded->entries[g->kernel->entries[which]].at;
+    const cl_kernel kernel = g->loaded->device_kernels[g->kernel->texts[which]].at;
     size_t local[3], global[3];
     int is_empty;
     cl_event event = NULL;
@@ -316,13 +317,13 @@ static bt_status launch_one(const struct launching *g, uint32_t which)
     bt_status status = set_args(g, launch, kernel);
     if (!status)
         error = o->cl.EnqueueNDRangeKernel(g->queue->at, kernel, 3, NULL, global, local,
-                                           ocl_nevent(g->command), ocl_events(g->command),
-                                           &event);
+                                           ocl_command_nevent(g->command),
+                                           ocl_command_events(g->command), &event);
     pthread_mutex_unlock(&g->loaded->lock);
     BT_TRY(status);
     if (error != CL_SUCCESS)
         return ocl_fail(g->ctx, o, error, "%s is not launched", g->kernel->code.name);
-    ocl_add_event(g->queue, g->command, event);
+    ocl_command_add_event(g->queue, g->command, event);
     return NULL;
 }
 
@@ -364,10 +365,10 @@ static bt_status read_cell(const struct launching *g)
     cl_event event = NULL;
     const cl_int error = o->cl.EnqueueReadBuffer(
         g->queue->at, cell->mem, 0, 0, sizeof(cell->fault), &cell->fault,
-        ocl_nevent(g->command), ocl_events(g->command), &event);
+        ocl_command_nevent(g->command), ocl_command_events(g->command), &event);
     if (error != CL_SUCCESS)
         return ocl_fail(g->ctx, o, error, "a fault is not read");
-    ocl_add_event(g->queue, g->command, event);
+    ocl_command_add_event(g->queue, g->command, event);
     return NULL;
 }
 
@@ -380,7 +381,7 @@ static bt_status launch_all(const struct launching *g)
         BT_TRY(launch_one(g, i));
     if (p->nfault)
         return read_cell(g);
-    return g->command->last ? NULL : ocl_mark(g->ctx, g->queue, g->command);
+    return g->command->last ? NULL : ocl_command_mark(g->ctx, g->queue, g->command);
 }
 
 static bt_status check_call(bt_ctx *ctx, const struct ocl_code *code,
@@ -404,16 +405,16 @@ bt_status ocl_enqueue(bt_ctx *ctx, void *loaded, uint32_t kernel,
                            .call = call,
                            .queue = order->queue };
     BT_TRY(check_call(ctx, &g.kernel->code, call));
-    BT_TRY(ocl_begin(ctx, order, value, &g.command));
+    BT_TRY(ocl_command_begin(ctx, order, value, &g.command));
     if (!g.command)
         return NULL;
     g.command->loaded = l;
     g.command->kernel = kernel;
     if (call->stop && __atomic_load_n(call->stop, __ATOMIC_RELAXED)) {
-        ocl_drop(g.queue, g.command, bt_fail(ctx, BT_ERR_CANCELLED, "cancelled"));
+        ocl_command_drop(g.queue, g.command, bt_fail(ctx, BT_ERR_CANCELLED, "cancelled"));
         return NULL; // who waits is told
     }
-    return ocl_end(g.queue, g.command, launch_all(&g));
+    return ocl_command_end(g.queue, g.command, launch_all(&g));
 }
 
 void ocl_describe(void *loaded, bt_text *out)
@@ -421,7 +422,8 @@ void ocl_describe(void *loaded, bt_text *out)
     const struct ocl_loaded *l = loaded;
     const struct ocl_facts *f = &l->instance->facts;
     bt_text_addf(out, "device %s, driver %s: %u kernels in one program%s\n", f->name,
-                 f->driver, l->nentry, l->instance->blas ? ", products by CLBlast" : "");
+                 f->driver, l->ndevice_kernel,
+                 l->instance->blas ? ", products by CLBlast" : "");
 }
 
 bt_status ocl_kernel_fault(bt_ctx *ctx, const struct ocl_loaded *l, uint32_t kernel,

@@ -21,6 +21,9 @@ static int push_scalar(ocl_step *steps, uint32_t *n, uint32_t which, int64_t nar
 /* Recursion is bounded by the depth of expressions. 0: too many steps, or no number of dims. */
 static int encode(const bt_node *node, ocl_step *steps, uint32_t *n)
 {
+    if (node->depth >
+        OCL_MOST_STEPS) // whose steps would be more; so is the recursion bounded
+        return 0;
     switch (node->kind) {
     case BT_NODE_CONST:
         return push(steps, n, (ocl_step){ OCL_STEP_NUMBER, 0, node->value.i });

@@ -32,7 +32,7 @@ static void rest(uint32_t round)
         (void)sched_yield();
 }
 
-bt_status ocl_await(bt_ctx *ctx, struct ocl_instance *o, cl_event event)
+bt_status ocl_event_await(bt_ctx *ctx, struct ocl_instance *o, cl_event event)
 {
     int is_done = 0;
     const uint64_t start = bt_now_ns();
@@ -52,7 +52,7 @@ bt_status ocl_await(bt_ctx *ctx, struct ocl_instance *o, cl_event event)
     }
 }
 
-void ocl_flush(struct ocl_queue *q)
+void ocl_queue_flush(struct ocl_queue *q)
 {
     if (q->nunflushed)
         (void)q->instance->cl.Flush(q->at); // a failure is that of its commands, too
@@ -136,13 +136,13 @@ static int is_done(const struct ocl_queue *q, uint64_t value)
     return value <= __atomic_load_n(&q->done, __ATOMIC_ACQUIRE);
 }
 
-bt_status ocl_check_waits(bt_ctx *ctx, const struct ocl_command *c)
+bt_status ocl_command_check_waits(bt_ctx *ctx, const struct ocl_command *c)
 {
     for (uint32_t i = 0; i < c->nwait; i++) {
         struct ocl_queue *other = c->waits[i].queue;
         if (is_done(other, c->waits[i].value))
             continue;
-        ocl_retire(ctx, other, c->waits[i].value);
+        ocl_queue_retire(ctx, other, c->waits[i].value);
         if (other->failed && other->failed <= c->waits[i].value)
             return bt_fail(ctx, other->code, "%s", other->why);
     }
@@ -152,8 +152,8 @@ bt_status ocl_check_waits(bt_ctx *ctx, const struct ocl_command *c)
 static bt_status retire_first(bt_ctx *ctx, struct ocl_queue *q)
 {
     struct ocl_command *c = q->first;
-    BT_TRY(ocl_check_waits(ctx, c));
-    BT_TRY(ocl_await(ctx, q->instance, c->last));
+    BT_TRY(ocl_command_check_waits(ctx, c));
+    BT_TRY(ocl_event_await(ctx, q->instance, c->last));
     if (c->cell && c->cell->fault)
         return ocl_kernel_fault(ctx, c->loaded, c->kernel, c->cell->fault);
     if (c->times)
@@ -163,9 +163,9 @@ static bt_status retire_first(bt_ctx *ctx, struct ocl_queue *q)
     return NULL;
 }
 
-void ocl_retire(bt_ctx *ctx, struct ocl_queue *q, uint64_t value)
+void ocl_queue_retire(bt_ctx *ctx, struct ocl_queue *q, uint64_t value)
 {
-    ocl_flush(q);
+    ocl_queue_flush(q);
     while (q->first && q->first->value <= value) {
         bt_status status = retire_first(ctx, q);
         if (status)
@@ -175,10 +175,10 @@ void ocl_retire(bt_ctx *ctx, struct ocl_queue *q, uint64_t value)
     }
 }
 
-bt_status ocl_wait(bt_ctx *ctx, void *queue, uint64_t value, uint64_t *failed)
+bt_status ocl_queue_wait(bt_ctx *ctx, void *queue, uint64_t value, uint64_t *failed)
 {
     struct ocl_queue *q = queue;
-    ocl_retire(ctx, q, value);
+    ocl_queue_retire(ctx, q, value);
     if (!q->failed || q->failed > value)
         return NULL;
     *failed = q->failed;
@@ -212,7 +212,7 @@ static bt_status find_events(bt_ctx *ctx, const struct ocl_queue *q,
         if (event)
             c->events[c->nevent++] = event;
         if (event)
-            ocl_flush(other); // else this one might wait for ever
+            ocl_queue_flush(other); // else this one might wait for ever
     }
     return NULL;
 }
@@ -234,14 +234,14 @@ static struct ocl_command *command_create(const struct ocl_queue *q,
     return c;
 }
 
-bt_status ocl_begin(bt_ctx *ctx, const bt_order *order, uint64_t *value,
-                    struct ocl_command **out)
+bt_status ocl_command_begin(bt_ctx *ctx, const bt_order *order, uint64_t *value,
+                            struct ocl_command **out)
 {
     struct ocl_queue *q = order->queue;
     *out = NULL;
     BT_TRY(ocl_alive(ctx, q->instance));
     if (q->ncommand >= OCL_MOST_COMMANDS) // it runs behind: half of them first
-        ocl_retire(ctx, q, q->first->value + OCL_MOST_COMMANDS / 2);
+        ocl_queue_retire(ctx, q, q->first->value + OCL_MOST_COMMANDS / 2);
     struct ocl_command *c = command_create(q, order);
     if (!c)
         return bt_no_memory();
@@ -259,17 +259,17 @@ bt_status ocl_begin(bt_ctx *ctx, const bt_order *order, uint64_t *value,
     return NULL;
 }
 
-cl_uint ocl_nevent(const struct ocl_command *c)
+cl_uint ocl_command_nevent(const struct ocl_command *c)
 {
     return c->last ? 0 : c->nevent;
 }
 
-const cl_event *ocl_events(const struct ocl_command *c)
+const cl_event *ocl_command_events(const struct ocl_command *c)
 {
-    return ocl_nevent(c) ? c->events : NULL;
+    return ocl_command_nevent(c) ? c->events : NULL;
 }
 
-void ocl_add_event(struct ocl_queue *q, struct ocl_command *c, cl_event event)
+void ocl_command_add_event(struct ocl_queue *q, struct ocl_command *c, cl_event event)
 {
     if (c->times && !c->first)
         c->first = c->last;
@@ -278,15 +278,15 @@ void ocl_add_event(struct ocl_queue *q, struct ocl_command *c, cl_event event)
     c->last = event;
 }
 
-bt_status ocl_mark(bt_ctx *ctx, struct ocl_queue *q, struct ocl_command *c)
+bt_status ocl_command_mark(bt_ctx *ctx, struct ocl_queue *q, struct ocl_command *c)
 {
     struct ocl_instance *o = q->instance;
     cl_event event = NULL;
-    const cl_int error =
-        o->cl.EnqueueMarkerWithWaitList(q->at, ocl_nevent(c), ocl_events(c), &event);
+    const cl_int error = o->cl.EnqueueMarkerWithWaitList(q->at, ocl_command_nevent(c),
+                                                         ocl_command_events(c), &event);
     if (error != CL_SUCCESS)
         return ocl_fail(ctx, o, error, "a marker is not taken");
-    ocl_add_event(q, c, event);
+    ocl_command_add_event(q, c, event);
     return NULL;
 }
 
@@ -297,21 +297,21 @@ static void append(struct ocl_queue *q, struct ocl_command *c)
     q->ncommand++;
 }
 
-void ocl_drop(struct ocl_queue *q, struct ocl_command *c, bt_status status)
+void ocl_command_drop(struct ocl_queue *q, struct ocl_command *c, bt_status status)
 {
     append(q, c);
     fail_queue(q, c->value, status);
 }
 
-bt_status ocl_end(struct ocl_queue *q, struct ocl_command *c, bt_status status)
+bt_status ocl_command_end(struct ocl_queue *q, struct ocl_command *c, bt_status status)
 {
     if (status) {
-        ocl_drop(q, c, status);
+        ocl_command_drop(q, c, status);
         return status;
     }
     append(q, c);
     if (++q->nunflushed >= 8) // the device need not wait for somebody who waits
-        ocl_flush(q);
+        ocl_queue_flush(q);
     return NULL;
 }
 
@@ -362,7 +362,7 @@ static void queue_release(struct ocl_queue *q)
     const int is_hung = ocl_is_hung(o);
     if (q->at && !is_hung) {
         (void)o->cl.Finish(q->at);
-        ocl_stage_destroy(q);
+        ocl_staging_destroy(q);
         (void)o->cl.ReleaseCommandQueue(q->at);
     }
     q->at = NULL;

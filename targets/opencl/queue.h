@@ -1,10 +1,10 @@
 /*
  * Queues: one in-order queue of OpenCL each, whose commands keep the event of their last part until
- * somebody has waited for them. Copies go through pinned memory, the queue's stage, so that a device
+ * somebody has waited for them. Copies go through pinned memory, the queue's staging buffer, so that a device
  * that hangs holds no address of the host's:
  *
- *     to the device     host -> stage at once, stage -> block by the queue
- *     to the host       block -> stage by the queue, stage -> host when somebody waits, or room
+ *     to the device     host -> staging at once, staging -> block by the queue
+ *     to the host       block -> staging by the queue, staging -> host when somebody waits, or room
  *                       is needed
  *
  * A command that has failed, or waits for one that has, fails the queue: what is behind it is
@@ -17,7 +17,7 @@
 
 enum { OCL_MOST_COMMANDS = 256, OCL_MOST_PIECES = 64 };
 
-/* Bytes of the stage in use, in their order. */
+/* Bytes of the staging buffer in use, in their order. */
 struct ocl_piece {
     struct ocl_piece *next; /* of the instance's reads */
     uint64_t value;         /* of its command */
@@ -64,51 +64,54 @@ struct ocl_queue {
     uint32_t ncommand, nunflushed;
     uint64_t end_ns; /* of the last command that told its times */
     struct ocl_cell *cells;
-    cl_mem stage;
-    char *host;                  /* where it is mapped */
-    uint64_t stage_nbytes, head; /* the ring: where the next piece begins ... */
-    uint64_t used;               /* ... and how much is taken */
+    cl_mem staging;
+    char *host;                    /* where it is mapped */
+    uint64_t staging_nbytes, head; /* the ring: where the next piece begins ... */
+    uint64_t used;                 /* ... and how much is taken */
     uint32_t first_piece, npiece;
     struct ocl_piece pieces[OCL_MOST_PIECES];
 };
 
 bt_status ocl_open_queue(bt_ctx *, void *self, void **queue) BT_MUST_USE;
 void ocl_close_queue(void *queue);
-bt_status ocl_wait(bt_ctx *, void *queue, uint64_t value, uint64_t *failed) BT_MUST_USE;
+bt_status ocl_queue_wait(bt_ctx *, void *queue, uint64_t value,
+                         uint64_t *failed) BT_MUST_USE;
 /* All, when the instance is closed. */
 void ocl_queues_destroy(struct ocl_instance *);
 
 /* A command to be filled in, with a value. *out NULL: it fails, as one before it has, and is not
  * to be given. */
-bt_status ocl_begin(bt_ctx *, const bt_order *, uint64_t *value,
-                    struct ocl_command **out) BT_MUST_USE;
+bt_status ocl_command_begin(bt_ctx *, const bt_order *, uint64_t *value,
+                            struct ocl_command **out) BT_MUST_USE;
 /* It was given, `status` NULL, or was not, which fails the queue. */
-bt_status ocl_end(struct ocl_queue *, struct ocl_command *, bt_status) BT_MUST_USE;
+bt_status ocl_command_end(struct ocl_queue *, struct ocl_command *,
+                          bt_status) BT_MUST_USE;
 /* It is not given, and fails. */
-void ocl_drop(struct ocl_queue *, struct ocl_command *, bt_status);
+void ocl_command_drop(struct ocl_queue *, struct ocl_command *, bt_status);
 /* What the next part of the command waits for: events, if it is the first. */
-cl_uint ocl_nevent(const struct ocl_command *);
-const cl_event *ocl_events(const struct ocl_command *);
+cl_uint ocl_command_nevent(const struct ocl_command *);
+const cl_event *ocl_command_events(const struct ocl_command *);
 /* The event of a part, which the command keeps. */
-void ocl_add_event(struct ocl_queue *, struct ocl_command *, cl_event);
+void ocl_command_add_event(struct ocl_queue *, struct ocl_command *, cl_event);
 /* A part that does nothing. */
-bt_status ocl_mark(bt_ctx *, struct ocl_queue *, struct ocl_command *) BT_MUST_USE;
+bt_status ocl_command_mark(bt_ctx *, struct ocl_queue *,
+                           struct ocl_command *) BT_MUST_USE;
 /* Whether what the command waits for has come to a good end. */
-bt_status ocl_check_waits(bt_ctx *, const struct ocl_command *) BT_MUST_USE;
+bt_status ocl_command_check_waits(bt_ctx *, const struct ocl_command *) BT_MUST_USE;
 /* All commands up to the value are done, or the queue has failed. */
-void ocl_retire(bt_ctx *, struct ocl_queue *, uint64_t value);
+void ocl_queue_retire(bt_ctx *, struct ocl_queue *, uint64_t value);
 /* Waits for an event; with a timeout, not for ever. */
-bt_status ocl_await(bt_ctx *, struct ocl_instance *, cl_event) BT_MUST_USE;
-void ocl_flush(struct ocl_queue *);
+bt_status ocl_event_await(bt_ctx *, struct ocl_instance *, cl_event) BT_MUST_USE;
+void ocl_queue_flush(struct ocl_queue *);
 
-/* ---- the stage ---- */
+/* ---- the staging buffer ---- */
 
 bt_status ocl_enqueue_copy(bt_ctx *, void *self, const bt_buffer *to,
                            const bt_buffer *from, const bt_order *,
                            uint64_t *value) BT_MUST_USE;
-/* The pieces of commands up to a value leave the stage: their bytes go to the host, or
+/* The pieces of commands up to a value leave the staging buffer: their bytes go to the host, or
  * (is_dropped) nowhere. */
 void ocl_pieces_settle(struct ocl_queue *, uint64_t value, int is_dropped);
-void ocl_stage_destroy(struct ocl_queue *);
+void ocl_staging_destroy(struct ocl_queue *);
 
 #endif

@@ -97,7 +97,7 @@ static const bt_event at_once = { 0 };
 static inline void wait_for(struct ocl_queue *q, uint64_t value)
 {
     uint64_t failed = 0;
-    assert_ok(ctx, ocl_wait(ctx, q, value, &failed));
+    assert_ok(ctx, ocl_queue_wait(ctx, q, value, &failed));
 }
 
 static inline void copy(bt_buffer to, bt_buffer from)

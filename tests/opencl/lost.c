@@ -88,7 +88,7 @@ struct run {
 static bt_status wait_status(void *queue, uint64_t value)
 {
     uint64_t failed = 0;
-    bt_status status = ocl_wait(ctx, queue, value, &failed);
+    bt_status status = ocl_queue_wait(ctx, queue, value, &failed);
     assert_true(!status == !failed);
     return status;
 }
@@ -356,7 +356,8 @@ static void test_a_wish_to_stop_is_heard(void **state)
     const bt_order order = { .queue = r.queue };
     const uint32_t before = fake->nlaunch;
     assert_ok(ctx, ocl_enqueue(ctx, r.loaded, 0, &call, &order, &value));
-    assert_error(ocl_wait(ctx, r.queue, value, &failed), BT_ERR_CANCELLED, "cancelled");
+    assert_error(ocl_queue_wait(ctx, r.queue, value, &failed), BT_ERR_CANCELLED,
+                 "cancelled");
     assert_int_equal(failed, value);
     assert_int_equal(fake->nlaunch, before);
     end(&r);

@@ -83,15 +83,16 @@ static void test_a_fault_names_its_command_and_stops_what_is_behind(void **state
         give_copy(q, host(y, sizeof(y)), own(out, 0, sizeof(y)), at_once);
     const uint64_t waits = give_copy(other, host(y, sizeof(y)), own(out, 0, sizeof(y)),
                                      (bt_event){ q, behind });
-    assert_error(ocl_wait(ctx, other, waits, &failed), BT_ERR_RUNTIME,
+    assert_error(ocl_queue_wait(ctx, other, waits, &failed), BT_ERR_RUNTIME,
                  "a number is negative");
     assert_int_equal(failed, waits);
-    assert_error(ocl_wait(ctx, q, behind, &failed), BT_ERR_RUNTIME,
+    assert_error(ocl_queue_wait(ctx, q, behind, &failed), BT_ERR_RUNTIME,
                  "a number is negative");
     assert_int_equal(failed, wrong);
     assert_true(y[0] == 5);
     const uint64_t late = give_square(q, loaded, out, good, N, at_once, NULL);
-    assert_error(ocl_wait(ctx, q, late, &failed), BT_ERR_RUNTIME, "a number is negative");
+    assert_error(ocl_queue_wait(ctx, q, late, &failed), BT_ERR_RUNTIME,
+                 "a number is negative");
     ocl_close_queue(q);
     ocl_close_queue(other);
     q = open_queue(); // the device works

@@ -39,11 +39,11 @@ static bt_status work_once(struct worker *w, uint32_t round)
     there = own(blocks[1], 0, sizeof(x));
     here = host(y, sizeof(y));
     BT_TRY(ocl_enqueue_copy(w->ctx, device, &here, &there, &second, &value));
-    BT_TRY(ocl_wait(w->ctx, queues[0], value, &failed));
+    BT_TRY(ocl_queue_wait(w->ctx, queues[0], value, &failed));
     for (uint32_t i = 0; i < N; i++)
         w->nwrong += y[i] != 2 * (x[i] * x[i] + 1);
     ocl_close_queue(queues[0]);
-    BT_TRY(ocl_wait(w->ctx, queues[1], computed.value, &failed));
+    BT_TRY(ocl_queue_wait(w->ctx, queues[1], computed.value, &failed));
     ocl_close_queue(queues[1]);
     ocl_free(device, blocks[0]);
     ocl_free(device, blocks[1]);

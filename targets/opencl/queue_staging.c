@@ -1,4 +1,4 @@
-/* Copies, by way of the stage: a ring of pinned memory. */
+/* Copies, by way of the staging buffer: a ring of pinned memory. */
 #include <inttypes.h>
 #include <string.h>
 
@@ -8,45 +8,45 @@ enum { LEAST_STAGE = 256 << 10, MOST_STAGE = 16 << 20 };
 
 /* ---- the ring ---- */
 
-void ocl_stage_destroy(struct ocl_queue *q)
+void ocl_staging_destroy(struct ocl_queue *q)
 {
     struct ocl_instance *o = q->instance;
     ocl_pieces_settle(q, UINT64_MAX, 1);
-    if (!q->stage)
+    if (!q->staging)
         return;
-    (void)o->cl.EnqueueUnmapMemObject(q->at, q->stage, q->host, 0, NULL, NULL);
+    (void)o->cl.EnqueueUnmapMemObject(q->at, q->staging, q->host, 0, NULL, NULL);
     (void)o->cl.Finish(q->at);
-    (void)o->cl.ReleaseMemObject(q->stage);
-    q->stage = NULL;
-    q->stage_nbytes = 0;
+    (void)o->cl.ReleaseMemObject(q->staging);
+    q->staging = NULL;
+    q->staging_nbytes = 0;
 }
 
 /* Of twice the bytes of a copy, so that one half is copied while the other one is filled. */
-static bt_status stage_create(bt_ctx *ctx, struct ocl_queue *q, uint64_t nbytes)
+static bt_status staging_create(bt_ctx *ctx, struct ocl_queue *q, uint64_t nbytes)
 {
     struct ocl_instance *o = q->instance;
     cl_int error = CL_SUCCESS;
     uint64_t size = LEAST_STAGE;
     while (size < MOST_STAGE && size / 2 < nbytes)
         size *= 2;
-    if (size <= q->stage_nbytes)
+    if (size <= q->staging_nbytes)
         return NULL;
-    ocl_retire(ctx, q, UINT64_MAX);
+    ocl_queue_retire(ctx, q, UINT64_MAX);
     if (q->failed)
         return bt_fail(ctx, q->code, "%s", q->why);
-    ocl_stage_destroy(q);
-    q->stage = o->cl.CreateBuffer(o->context, CL_MEM_READ_WRITE | CL_MEM_ALLOC_HOST_PTR,
-                                  (size_t)size, NULL, &error);
-    if (!q->stage)
+    ocl_staging_destroy(q);
+    q->staging = o->cl.CreateBuffer(o->context, CL_MEM_READ_WRITE | CL_MEM_ALLOC_HOST_PTR,
+                                    (size_t)size, NULL, &error);
+    if (!q->staging)
         return ocl_fail(ctx, o, error, "no pinned memory for copies");
-    q->host = o->cl.EnqueueMapBuffer(q->at, q->stage, 1, CL_MAP_READ | CL_MAP_WRITE, 0,
+    q->host = o->cl.EnqueueMapBuffer(q->at, q->staging, 1, CL_MAP_READ | CL_MAP_WRITE, 0,
                                      (size_t)size, 0, NULL, NULL, &error);
     if (!q->host) {
-        (void)o->cl.ReleaseMemObject(q->stage);
-        q->stage = NULL;
+        (void)o->cl.ReleaseMemObject(q->staging);
+        q->staging = NULL;
         return ocl_fail(ctx, o, error, "no pinned memory for copies");
     }
-    q->stage_nbytes = size;
+    q->staging_nbytes = size;
     q->head = q->used = 0;
     return NULL;
 }
@@ -83,11 +83,11 @@ void ocl_pieces_settle(struct ocl_queue *q, uint64_t value, int is_dropped)
 static int find_room(const struct ocl_queue *q, uint64_t nbytes, uint64_t *at,
                      uint64_t *room)
 {
-    const uint64_t left = q->stage_nbytes - q->head;
+    const uint64_t left = q->staging_nbytes - q->head;
     *at = nbytes <= left ? q->head : 0;
     *room =
         nbytes <= left ? nbytes : left + nbytes; // what is left at the end stays empty
-    return q->npiece < OCL_MOST_PIECES && *room <= q->stage_nbytes - q->used;
+    return q->npiece < OCL_MOST_PIECES && *room <= q->staging_nbytes - q->used;
 }
 
 /* Room for a piece of the command with this value: what is in the way is waited for. */
@@ -100,12 +100,12 @@ static bt_status make_room(bt_ctx *ctx, struct ocl_queue *q, uint64_t value,
     while (!find_room(q, nbytes, &at, &room)) {
         const struct ocl_piece *oldest = &q->pieces[q->first_piece];
         if (oldest->value == value) {
-            ocl_flush(q);
+            ocl_queue_flush(q);
             q->nunflushed = 1; // more of the same command may come
-            BT_TRY(ocl_await(ctx, q->instance, oldest->event));
+            BT_TRY(ocl_event_await(ctx, q->instance, oldest->event));
             settle_first(q, 0);
         } else {
-            ocl_retire(ctx, q, oldest->value);
+            ocl_queue_retire(ctx, q, oldest->value);
         }
         if (q->failed)
             return bt_fail(ctx, q->code, "%s", q->why);
@@ -156,16 +156,16 @@ static bt_status copy_piece(const struct copying *c, uint64_t begin, uint64_t nb
     struct ocl_piece *p;
     cl_event event = NULL;
     BT_TRY(make_room(c->ctx, q, c->command->value, nbytes, &p));
-    char *stage = q->host + p->at;
-    const cl_uint n = ocl_nevent(c->command);
-    const cl_event *events = ocl_events(c->command);
+    char *staged = q->host + p->at;
+    const cl_uint n = ocl_command_nevent(c->command);
+    const cl_event *events = ocl_command_events(c->command);
     if (!c->to_host)
-        memcpy(stage, c->host + begin, (size_t)nbytes);
+        memcpy(staged, c->host + begin, (size_t)nbytes);
     const size_t at = (size_t)(c->offset + begin), size = (size_t)nbytes;
     const cl_int error = c->to_host ? o->cl.EnqueueReadBuffer(q->at, c->mem, 0, at, size,
-                                                              stage, n, events, &event)
+                                                              staged, n, events, &event)
                                     : o->cl.EnqueueWriteBuffer(q->at, c->mem, 0, at, size,
-                                                               stage, n, events, &event);
+                                                               staged, n, events, &event);
     if (error != CL_SUCCESS)
         return ocl_fail(c->ctx, o, error, "a copy of %" PRIu64 " bytes is not taken",
                         nbytes);
@@ -173,21 +173,22 @@ static bt_status copy_piece(const struct copying *c, uint64_t begin, uint64_t nb
     p->to = c->to_host ? c->host + begin : NULL;
     take(q, p);
     (void)o->cl.RetainEvent(event);
-    ocl_add_event(q, c->command, event);
+    ocl_command_add_event(q, c->command, event);
     return NULL;
 }
 
 static bt_status copy_pieces(const struct copying *c)
 {
     struct ocl_queue *q = c->queue;
-    BT_TRY(stage_create(c->ctx, q, c->nbytes));
-    const uint64_t most = q->stage_nbytes / 2;
+    BT_TRY(staging_create(c->ctx, q, c->nbytes));
+    const uint64_t most = q->staging_nbytes / 2;
     // bytes of a large one go to the host at once: whether those before it fail must be known
     if (c->to_host && c->nbytes > most) {
         for (uint32_t i = 0; i < c->command->nwait; i++)
-            ocl_retire(c->ctx, c->command->waits[i].queue, c->command->waits[i].value);
-        ocl_retire(c->ctx, q, c->command->value - 1);
-        BT_TRY(ocl_check_waits(c->ctx, c->command));
+            ocl_queue_retire(c->ctx, c->command->waits[i].queue,
+                             c->command->waits[i].value);
+        ocl_queue_retire(c->ctx, q, c->command->value - 1);
+        BT_TRY(ocl_command_check_waits(c->ctx, c->command));
         if (q->failed)
             return bt_fail(c->ctx, q->code, "%s", q->why);
     }
@@ -212,7 +213,7 @@ static void bring(bt_ctx *ctx, struct ocl_instance *o, const char *at, uint64_t 
         pthread_mutex_unlock(&o->lock);
         if (!queue)
             return;
-        ocl_retire(ctx, queue, value);
+        ocl_queue_retire(ctx, queue, value);
     }
 }
 
@@ -224,11 +225,12 @@ static bt_status copy_within(const struct copying *c, const bt_buffer *from)
     cl_event event = NULL;
     const cl_int error = o->cl.EnqueueCopyBuffer(
         q->at, block->mem, c->mem, (size_t)from->offset, (size_t)c->offset,
-        (size_t)c->nbytes, ocl_nevent(c->command), ocl_events(c->command), &event);
+        (size_t)c->nbytes, ocl_command_nevent(c->command), ocl_command_events(c->command),
+        &event);
     if (error != CL_SUCCESS)
         return ocl_fail(c->ctx, o, error, "a copy of %" PRIu64 " bytes is not taken",
                         c->nbytes);
-    ocl_add_event(q, c->command, event);
+    ocl_command_add_event(q, c->command, event);
     return NULL;
 }
 
@@ -239,7 +241,7 @@ static bt_status copy(struct copying *c, const bt_buffer *to, const bt_buffer *f
     c->offset = own->offset;
     c->nbytes = to->nbytes;
     if (!c->nbytes)
-        return ocl_mark(c->ctx, c->queue, c->command);
+        return ocl_command_mark(c->ctx, c->queue, c->command);
     if (to->is_own && from->is_own)
         return copy_within(c, from);
     c->host = (char *)host->block + host->offset;
@@ -261,6 +263,6 @@ bt_status ocl_enqueue_copy(bt_ctx *ctx, void *self, const bt_buffer *to,
                        "target opencl: a copy of %" PRIu64 " bytes from %" PRIu64
                        ", of which one side is a block",
                        to->nbytes, from->nbytes);
-    BT_TRY(ocl_begin(ctx, order, value, &c.command));
-    return c.command ? ocl_end(c.queue, c.command, copy(&c, to, from)) : NULL;
+    BT_TRY(ocl_command_begin(ctx, order, value, &c.command));
+    return c.command ? ocl_command_end(c.queue, c.command, copy(&c, to, from)) : NULL;
 }

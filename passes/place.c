@@ -5,7 +5,7 @@
  * compared, with the copies between their memories. Of three placements - as the list has it,
  * the cut with the least work (placement.h), each target for all that it can - the one is
  * taken whose makespan is least, where that is less than the list's by more than the costs'
- * stated doubt. What is on a device (`on N`), what has open dims, and what nobody knows the
+ * stated doubt. What is on a device (`on N`), what has open dims, and what nobody candidates the
  * cost of stays where it is; so does all that is no primitive function: the host has it.
  * source   H. S. Stone, Multiprocessor scheduling with the aid of network flow algorithms, 1977
  */
@@ -18,12 +18,12 @@
 #include "placement.h"
 #include "version.h"
 
-/* What is known of a primitive function. */
-struct known {
+/* A primitive function, and what is known of it. */
+struct candidate {
     const bt_global *global;
-    uint32_t target; /* that has it now */
-    double *ns;      /* by target; below 0: it is not done there */
-    double *trust;   /* in that, 0..1 */
+    uint32_t target;    /* that has it now */
+    double *ns;         /* by target; below 0: it is not done there */
+    double *confidence; /* in that, 0..1 */
     /* By target: what its calls there call; NULL: nothing yet. */
     const char **names;
     uint32_t is_free;
@@ -34,11 +34,11 @@ struct placer {
     bt_arena *arena;
     const bt_module *module;
     const bt_targets *targets;
-    bt_map known;   /* function -> struct known */
+    bt_map found;   /* function -> struct candidate */
     bt_map callees; /* call -> the name of the function that it is to call */
     /* Of the block at hand: */
     struct placement placement;
-    bt_vec(struct known *) knowns; /* by computation */
+    bt_vec(struct candidate *) candidates; /* by computation */
     bt_vec(const bt_call *) calls;
     bt_map numbers; /* call -> its computation, from 1 */
     bt_map tensors; /* value -> its tensor, from 1 */
@@ -71,7 +71,7 @@ static bt_status find_target(const struct placer *p, const bt_func *func, uint32
     return NULL;
 }
 
-static bt_status ask_cost(const struct placer *p, uint32_t target, struct known *k)
+static bt_status ask_cost(const struct placer *p, uint32_t target, struct candidate *k)
 {
     const bt_target_use *use = p->targets->at[target];
     const bt_func *func = k->global->func;
@@ -86,25 +86,26 @@ static bt_status ask_cost(const struct placer *p, uint32_t target, struct known 
     if (!(cost.ns >= 0) || !(cost.confidence > 0))
         return NULL;
     k->ns[target] = cost.ns;
-    k->trust[target] = cost.confidence < 1 ? cost.confidence : 1;
+    k->confidence[target] = cost.confidence < 1 ? cost.confidence : 1;
     return NULL;
 }
 
-static bt_status know(struct placer *p, const bt_global *global, struct known **out)
+static bt_status find_candidate(struct placer *p, const bt_global *global,
+                                struct candidate **out)
 {
     const uint32_t n = p->targets->n;
-    struct known *k = bt_map_find(&p->known, global->func);
+    struct candidate *k = bt_map_find(&p->found, global->func);
     *out = k;
     if (k)
         return NULL;
-    *out = k = BT_NEW(p->arena, struct known);
-    if (!k || !bt_map_put(&p->known, global->func, k))
+    *out = k = BT_NEW(p->arena, struct candidate);
+    if (!k || !bt_map_put(&p->found, global->func, k))
         return bt_no_memory();
     k->global = global;
     k->ns = BT_NEWS(p->arena, double, n);
-    k->trust = BT_NEWS(p->arena, double, n);
+    k->confidence = BT_NEWS(p->arena, double, n);
     k->names = BT_NEWS(p->arena, const char *, n);
-    if (!k->ns || !k->trust || !k->names)
+    if (!k->ns || !k->confidence || !k->names)
         return bt_no_memory();
     BT_TRY(find_target(p, global->func, &k->target));
     for (uint32_t t = 0; t < n && k->target < n && !global->func->nvar; t++)
@@ -170,13 +171,14 @@ static bt_status add_use(struct placer *p, const bt_value *value, uint32_t user)
                : bt_no_memory();
 }
 
-static bt_status add_computation(struct placer *p, const bt_call *call, struct known *k)
+static bt_status add_computation(struct placer *p, const bt_call *call,
+                                 struct candidate *k)
 {
     const struct placed placed = { .ns = k->ns,
                                    .target = k->target,
                                    .is_free = k->is_free && !call->base.device };
     if (!BT_PUSH(p->arena, &p->placement.all, placed) ||
-        !BT_PUSH(p->arena, &p->knowns, k) || !BT_PUSH(p->arena, &p->calls, call) ||
+        !BT_PUSH(p->arena, &p->candidates, k) || !BT_PUSH(p->arena, &p->calls, call) ||
         !bt_map_put(&p->numbers, &call->base, (void *)(uintptr_t)p->calls.len))
         return bt_no_memory();
     for (uint32_t i = 0; i < call->narg; i++)
@@ -206,9 +208,9 @@ static bt_status add_binding(struct placer *p, const bt_value *value)
 {
     const bt_call *call = bt_as_call(value);
     const bt_global *global = call ? bt_module_primitive(p->module, call) : NULL;
-    struct known *k;
+    struct candidate *k;
     if (global) {
-        BT_TRY(know(p, global, &k));
+        BT_TRY(find_candidate(p, global, &k));
         if (k->target < p->targets->n)
             return add_computation(p, call, k);
     }
@@ -250,13 +252,14 @@ static bt_status compare(struct placement *p, struct choice *choice)
     return NULL;
 }
 
-/* The least trust in what the two placements do not share. */
-static double trust_in(const struct placer *p, const struct choice *choice)
+/* The least confidence in what the two placements do not share. */
+static double confidence_in(const struct placer *p, const struct choice *choice)
 {
     double least = 1;
-    for (uint32_t i = 0; i < p->knowns.len; i++) {
-        const struct known *k = p->knowns.at[i];
-        const double a = k->trust[choice->listed[i]], b = k->trust[choice->best[i]];
+    for (uint32_t i = 0; i < p->candidates.len; i++) {
+        const struct candidate *k = p->candidates.at[i];
+        const double a = k->confidence[choice->listed[i]],
+                     b = k->confidence[choice->best[i]];
         if (choice->listed[i] != choice->best[i])
             least = a < least ? (b < a ? b : a) : b < least ? b : least;
     }
@@ -284,7 +287,7 @@ static bt_status choose(struct placer *p, struct choice *choice)
         }
         BT_TRY(compare(all, choice));
     }
-    const int is_better = choice->best_ns < choice->listed_ns * trust_in(p, choice);
+    const int is_better = choice->best_ns < choice->listed_ns * confidence_in(p, choice);
     put(all, is_better ? choice->best : choice->listed);
     return NULL;
 }
@@ -335,7 +338,7 @@ static bt_status tell(struct placer *p, const char *name, const struct choice *c
 static bt_status note_calls(struct placer *p)
 {
     for (uint32_t i = 0; i < p->calls.len; i++) {
-        struct known *k = p->knowns.at[i];
+        struct candidate *k = p->candidates.at[i];
         const uint32_t target = p->placement.all.at[i].target;
         if (target == k->target)
             continue;
@@ -361,7 +364,7 @@ static bt_status place_block(struct placer *p, const char *name, const bt_block 
     p->placement = (struct placement){ .arena = p->arena,
                                        .ntarget = p->targets->n,
                                        .targets = p->targets->at };
-    memset(&p->knowns, 0, sizeof(p->knowns));
+    memset(&p->candidates, 0, sizeof(p->candidates));
     memset(&p->calls, 0, sizeof(p->calls));
     bt_map_init(&p->numbers, p->arena, 0);
     bt_map_init(&p->tensors, p->arena, 0);
@@ -376,8 +379,8 @@ static bt_status place_block(struct placer *p, const char *name, const bt_block 
 }
 
 /* A function of a target: its copy, by another name and with that attribute. */
-static bt_status set_func(const struct placer *p, const struct known *k, uint32_t target,
-                          bt_module_builder *builder)
+static bt_status set_func(const struct placer *p, const struct candidate *k,
+                          uint32_t target, bt_module_builder *builder)
 {
     bt_store *store = p->module->store;
     bt_func fields = *k->global->func;
@@ -405,8 +408,8 @@ static bt_status set_func(const struct placer *p, const struct known *k, uint32_
 static bt_status set_funcs(void *state, bt_module_builder *builder)
 {
     const struct placer *p = state;
-    for (uint32_t i = 0; i < p->known.len; i++) {
-        const struct known *k = p->known.at[i].value;
+    for (uint32_t i = 0; i < p->found.len; i++) {
+        const struct candidate *k = p->found.at[i].value;
         for (uint32_t t = 0; t < p->targets->n; t++) {
             if (k->names[t])
                 BT_TRY(set_func(p, k, t, builder));
@@ -463,7 +466,7 @@ static bt_status run(bt_ctx *ctx, bt_pass_call *call, bt_module **out)
                         .arena = call->scratch,
                         .module = call->module,
                         .targets = call->targets };
-    bt_map_init(&p.known, p.arena, 0);
+    bt_map_init(&p.found, p.arena, 0);
     bt_map_init(&p.callees, p.arena, 0);
     for (uint32_t i = 0; can_choose(p.targets) && i < p.module->nglobal; i++) {
         const bt_func *func = p.module->globals[i]->func;

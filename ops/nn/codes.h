@@ -33,9 +33,9 @@ void codes_factor(bt_formula *, const bt_formula_call *, const char *array,
 /* The inputs behind data and weight. */
 // clang-format off
 #define CODES_INPUTS(data_, weight_)                                                                                   \
-    { .name = data_ "_zero_point", .type = "integer[..]", .doc = "the code of zero in data" },                         \
+    { .name = data_ "_zero_point", .type = "integer[..]", .doc = "zero point of data: the code of 0" },                         \
     { .name = weight_ "_zero_point", .type = "integer[..]", .doc = "of weight, for all or each channel of the result" },\
-    { .name = data_ "_scale", .type = "float32[..]", .doc = "what a step of data is", .is_optional = 1 },              \
+    { .name = data_ "_scale", .type = "float32[..]", .doc = "scale of data: what one code more is worth", .is_optional = 1 },              \
     { .name = weight_ "_scale", .type = "float32[..]", .doc = "of weight, as its zero point", .is_optional = 1 },      \
     { 0 }
 // clang-format on

@@ -26,7 +26,9 @@ static const bt_attr quantize_attrs[] = {
 };
 static const bt_op_input quantize_inputs[] = {
     { .name = "data", .type = "t:number[..]", .doc = "any shape" },
-    { .name = "output_scale", .type = "float[..]", .doc = "what a step of a code is" },
+    { .name = "output_scale",
+      .type = "float[..]",
+      .doc = "scale: what one code more is worth" },
     { .name = "output_zero_point",
       .type = "number[..]",
       .doc = "the code of zero, as output_scale" },
@@ -46,7 +48,9 @@ static const bt_attr dequantize_attrs[] = {
 };
 static const bt_op_input dequantize_inputs[] = {
     { .name = "data", .type = "t:number[..]", .doc = "codes, any shape" },
-    { .name = "input_scale", .type = "float[..]", .doc = "what a step of a code is" },
+    { .name = "input_scale",
+      .type = "float[..]",
+      .doc = "scale: what one code more is worth" },
     { .name = "input_zero_point",
       .type = "number[..]",
       .doc = "the code of zero, as input_scale" },

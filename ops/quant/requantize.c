@@ -35,8 +35,12 @@ static const bt_attr attrs[] = {
 };
 static const bt_op_input inputs[] = {
     { .name = "data", .type = "t:integer[..]", .doc = "codes or sums, any shape" },
-    { .name = "input_scale", .type = "float32[..]", .doc = "what a step of data is" },
-    { .name = "input_zero_point", .type = "integer[..]", .doc = "the zero of data" },
+    { .name = "input_scale",
+      .type = "float32[..]",
+      .doc = "scale of data: what one code more is worth" },
+    { .name = "input_zero_point",
+      .type = "integer[..]",
+      .doc = "zero point of data: the code of 0" },
     { .name = "output_scale", .type = "float32[..]", .doc = "of the result" },
     { .name = "output_zero_point", .type = "integer[..]", .doc = "of the result" },
     { 0 },

@@ -32,7 +32,9 @@ static const bt_attr attrs[] = {
 };
 static const bt_op_input inputs[] = {
     { .name = "data", .type = "t:float[..]", .doc = "any shape" },
-    { .name = "scale", .type = "float32[..]", .doc = "what a step of a code is" },
+    { .name = "scale",
+      .type = "float32[..]",
+      .doc = "scale: what one code more is worth" },
     { .name = "zero_point", .type = "int32[..]", .doc = "the code of zero, as scale" },
     { 0 },
 };

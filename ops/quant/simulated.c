@@ -20,15 +20,23 @@ static const bt_attr attrs[] = {
 static const bt_op_input quantize_inputs[] = {
     { .name = "data", .type = "t:float32[..]", .doc = "any shape" },
     { .name = "in_dtype", .type = "int32[]", .doc = "which type: 0, 1, 2 or 3" },
-    { .name = "output_scale", .type = "float32[..]", .doc = "what a step of a code is" },
-    { .name = "output_zero_point", .type = "int32[..]", .doc = "the code of zero" },
+    { .name = "output_scale",
+      .type = "float32[..]",
+      .doc = "scale: what one code more is worth" },
+    { .name = "output_zero_point",
+      .type = "int32[..]",
+      .doc = "zero point: the code of 0" },
     { 0 },
 };
 static const bt_op_input dequantize_inputs[] = {
     { .name = "data", .type = "t:float32[..]", .doc = "codes as floats, any shape" },
     { .name = "in_dtype", .type = "int32[]", .doc = "which type: 0, 1, 2 or 3" },
-    { .name = "input_scale", .type = "float32[..]", .doc = "what a step of a code is" },
-    { .name = "input_zero_point", .type = "int32[..]", .doc = "the code of zero" },
+    { .name = "input_scale",
+      .type = "float32[..]",
+      .doc = "scale: what one code more is worth" },
+    { .name = "input_zero_point",
+      .type = "int32[..]",
+      .doc = "zero point: the code of 0" },
     { 0 },
 };
 

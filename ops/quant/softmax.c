@@ -17,7 +17,9 @@ static const bt_attr attrs[] = {
 };
 static const bt_op_input inputs[] = {
     { .name = "data", .type = "t:" CODES "[..]", .doc = "codes; at least one axis" },
-    { .name = "scale", .type = "float32[]", .doc = "what a step of them is" },
+    { .name = "scale",
+      .type = "float32[]",
+      .doc = "their scale: what one code more is worth" },
     { .name = "zero_point", .type = "integer[]", .doc = "their zero: of no effect" },
     { .name = "output_scale", .type = "float32[]", .doc = "of the result" },
     { .name = "output_zero_point", .type = "integer[]", .doc = "of the result" },

@@ -25,6 +25,11 @@ static bt_status build_around(bt_builder *b, const bt_op *op, const bt_value **v
     return bt_build_op(b, op, NULL, 1, (const bt_value *[]){ *value }, value);
 }
 
+int call_is_const(const struct op_check *w, const struct call_case *c, uint32_t i)
+{
+    return w->nfree && i >= w->nfree && !c->args[i].is_tuple;
+}
+
 static bt_status build_body(struct op_check *w, bt_builder *b, const struct call_case *c,
                             const struct call_result *r, const bt_op *around,
                             const bt_func **out)
@@ -32,13 +37,18 @@ static bt_status build_body(struct op_check *w, bt_builder *b, const struct call
     const bt_param *params[CASE_MAX_LEAF];
     const bt_value *args[CASE_MAX_LEAF], *value;
     const bt_block *block;
+    uint32_t nparam = 0;
     for (uint32_t i = 0; i < c->narg; i++) {
         char name[16];
+        if (call_is_const(w, c, i)) {
+            BT_TRY(bt_build_const(b, &r->in[c->args[i].first]->base, &args[i]));
+            continue;
+        }
         snprintf(name, sizeof(name), "x%u", i);
-        BT_TRY(bt_build_param(b, name, r->call->args[i]->type, &params[i]));
-        args[i] = &params[i]->base;
+        BT_TRY(bt_build_param(b, name, r->call->args[i]->type, &params[nparam]));
+        args[i] = &params[nparam++]->base;
     }
-    BT_TRY(bt_block_begin(b, c->narg, params));
+    BT_TRY(bt_block_begin(b, nparam, params));
     for (uint32_t i = 0; i < c->narg; i++)
         BT_TRY(build_around(b, around, &args[i]));
     BT_TRY(bt_build_op(b, w->op, r->call->attrs, c->narg, args, &value));

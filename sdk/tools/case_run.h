@@ -22,6 +22,8 @@ struct op_check {
     struct guard *guard; /* its plain C is watched; NULL: it is not */
     const char *way; /* of a plugin, which target cpu is to take; NULL: what it likes */
     uint32_t nway;   /* functions that were computed in that way */
+    uint32_t nfree;  /* call_module: of the arguments so many are parameters, tensors behind
+                        them constants; 0: all are parameters */
 };
 /* Calls of it give something else each time. */
 int op_is_random(const bt_op *);
@@ -68,6 +70,8 @@ bt_status relation_check(struct op_check *, const struct call_case *,
 bt_status call_module(struct op_check *, const struct call_case *,
                       const struct call_result *, const bt_op *around,
                       bt_module **out) BT_MUST_USE;
+/* Whether its argument i is a constant there. */
+int call_is_const(const struct op_check *, const struct call_case *, uint32_t i);
 /* Its argument: a tensor, or the tuple of tensors. A new reference. */
 bt_status call_arg(struct op_check *, const struct case_arg *, const struct call_result *,
                    bt_object **out) BT_MUST_USE;

@@ -21,6 +21,8 @@ struct guard {
     struct block *blocks;
     int is_on;
     uint32_t nrun;
+    uint32_t until; /* the block that is refused, from 1; 0: none */
+    int has_failed;
 };
 
 /* What is written beside a block is often a value like 0 or -1: it differs from one of
@@ -77,7 +79,11 @@ static void *reallocate(void *self, void *pointer, size_t old_nbytes, size_t nby
     (void)pthread_mutex_lock(&g->lock);
     struct block **at = pointer ? find(g, pointer) : NULL;
     int is_own = at && *at;
-    if (nbytes == 0 && is_own) {
+    const int fails = nbytes && g->until && --g->until == 0;
+    g->has_failed |= fails;
+    if (fails) {
+        out = NULL;
+    } else if (nbytes == 0 && is_own) {
         give_back(at);
     } else if (nbytes == 0) {
         free(pointer);
@@ -125,6 +131,16 @@ void guard_set(struct guard *g, int is_on)
     g->is_on = is_on;
     g->nrun += is_on != 0;
     (void)pthread_mutex_unlock(&g->lock);
+}
+
+int guard_fail(struct guard *g, uint32_t n)
+{
+    (void)pthread_mutex_lock(&g->lock);
+    const int has_failed = g->has_failed;
+    g->has_failed = 0;
+    g->until = n;
+    (void)pthread_mutex_unlock(&g->lock);
+    return has_failed;
 }
 
 uint32_t guard_nblock(struct guard *g)

@@ -15,6 +15,9 @@ void guard_destroy(struct guard *);
 /* For a registry; guarded by a lock. */
 const bt_allocator *guard_allocator(struct guard *);
 void guard_set(struct guard *, int is_on);
+/* The n-th block that is asked for from now on is refused; 0: none is. Returns whether one was
+ * since the last call. */
+int guard_fail(struct guard *, uint32_t n);
 /* Blocks that were asked for while it was on, and are still in use. */
 uint32_t guard_nblock(struct guard *);
 /* "before", "behind": where bytes beside a tensor's elements are no longer as they were;

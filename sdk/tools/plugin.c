@@ -156,6 +156,7 @@ static const struct option options[] = {
     { "target", 0, "LIST", "check: these targets of the plugin, with options" },
     { "timeout", 0, "SECONDS",
       "check: how long a target may take for a call or a compilation (60; 0: any)" },
+    { "every", 0, "N", "check: a target gets each N-th call of an operator (1: all)" },
     { "id", 0, "ID",
       "new: what the plugin is called in manifests and by check, as in com.example.edge "
       "(else org.NAME, and org.example.NAME of a NAME without a dot)" },

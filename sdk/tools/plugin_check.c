@@ -275,7 +275,7 @@ static int check_plugin(struct tool *tool, struct guard *guard)
         return tool_fail(tool, bt_fail(tool->ctx, BT_ERR_NAME,
                                        "plugin %s has no operator %s", id, only));
     if (!only)
-        code = check_targets(tool, id, &nbroken);
+        code = check_targets(tool, id, guard, &nbroken);
     if (!code && !only)
         code = check_rules(tool, id, &nbroken);
     if (!code && !only)

@@ -6,6 +6,9 @@
 #include <baton/pass.h>
 #include <baton/plugin.h>
 
+#include "target_cases.h"
+#include "target_life.h"
+#include "target_memory.h"
 #include "target_queues.h"
 #include "target_run.h"
 #include "watchdog.h"
@@ -25,57 +28,118 @@ static uint32_t check_pattern(struct tool *tool, const char *text)
     return status != NULL;
 }
 
-static uint32_t try_queues(struct tool *tool, const bt_target_use *use)
+/* One target while it is checked. */
+struct check {
+    struct tool *tool;
+    const bt_target_use *use;
+    struct guard *guard; /* that all memory comes from */
+    uint32_t every;      /* so many calls of an operator, one is tried */
+    bt_arena *arena;     /* of a step */
+};
+
+/* A step of the check. Returns a fault, what is right in `said`; both are in the arena. */
+typedef bt_status step_fn(struct check *, bt_text *said, const char **fault);
+
+static bt_status try_queues(struct check *c, bt_text *said, const char **fault)
 {
-    const char *fault, *why;
-    bt_arena *arena = bt_arena_create(bt_ctx_registry(tool->ctx));
-    bt_status status =
-        arena ? check_queues(tool->ctx, arena, use, &fault, &why) : bt_no_memory();
+    const char *why;
+    BT_TRY(check_queues(c->tool->ctx, c->arena, c->use, fault, &why));
+    bt_text_addf(said, "%s%s", why ? "not tried: " : "keep the order of commands",
+                 why ? why : "");
+    return NULL;
+}
+
+static bt_status try_memory(struct check *c, bt_text *said, const char **fault)
+{
+    bt_text_addf(said, "keeps what is copied, in sizes that are odd too");
+    return check_memory(c->tool->ctx, c->arena, c->use, fault);
+}
+
+static bt_status try_programs(struct check *c, bt_text *said, const char **fault)
+{
+    struct target_run run;
+    BT_TRY(target_run(c->tool->ctx, c->arena, c->use, &run));
+    *fault = run.fault;
+    if (!run.nrun)
+        bt_text_addf(said, "not run: none was found of which it takes a function");
+    else
+        bt_text_addf(said,
+                     "%u as by interp, of these %u with open dims, %u with a function of "
+                     "several kernels, %u of codes",
+                     run.nrun, run.nopen, run.nseveral, run.ncodes);
+    return NULL;
+}
+
+static bt_status try_life(struct check *c, bt_text *said, const char **fault)
+{
+    struct target_life life;
+    BT_TRY(target_life(c->tool->ctx, c->arena, c->use, c->guard, &life));
+    *fault = life.fault;
+    if (life.why)
+        bt_text_addf(said, "not tried: %s", life.why);
+    else
+        bt_text_addf(said,
+                     "the same in 8 threads%s, after %u allocations that fail and "
+                     "when it is cancelled",
+                     life.is_alone ? "" : ", by two instances", life.nfailed);
+    return NULL;
+}
+
+static bt_status try_calls(struct check *c, bt_text *said, const char **fault)
+{
+    struct target_cases cases;
+    BT_TRY(target_cases(c->tool->ctx, c->arena, c->use, c->every, &cases));
+    *fault = cases.fault;
+    bt_text_addf(said, "%u of %u operator%s as by the evaluator", cases.ncall, cases.nop,
+                 PLURAL(cases.nop));
+    return NULL;
+}
+
+/* In an arena of its own. 1: something is wrong. */
+static uint32_t try_step(struct check *c, const char *name, step_fn *step)
+{
+    bt_text said;
+    const char *fault = NULL;
+    bt_ctx *ctx = c->tool->ctx;
+    c->arena = bt_arena_create(bt_ctx_registry(ctx));
+    bt_text_init(&said, c->arena);
+    bt_status status = c->arena ? step(c, &said, &fault) : bt_no_memory();
     if (status)
         fault = status->message;
-    if (fault)
-        printf("  FAILED  queues: %s\n", fault);
-    else
-        printf("  queues  %s%s\n", why ? "not tried: " : "keep the order of commands",
-               why ? why : "");
-    bt_ctx_clear_diags(tool->ctx);
-    bt_arena_destroy(arena);
-    return fault != NULL;
-}
-
-static uint32_t try_programs(struct tool *tool, const bt_target_use *use)
-{
-    struct target_run run = { 0 };
-    bt_arena *arena = bt_arena_create(bt_ctx_registry(tool->ctx));
-    bt_status status = arena ? target_run(tool->ctx, arena, use, &run) : bt_no_memory();
-    const char *fault = status ? status->message : run.fault;
-    if (fault) {
-        printf("  FAILED  programs:\n");
+    if (fault && strchr(fault, '\n')) {
+        printf("  FAILED  %s:\n", name);
         print_below(fault);
-    } else if (!run.nrun)
-        printf("  programs  not run: none was found of which it takes a function\n");
-    else
-        printf(
-            "  programs  %u as by interp, of these %u with open dims, %u with a function "
-            "of several kernels\n",
-            run.nrun, run.nopen, run.nseveral);
-    bt_ctx_clear_diags(tool->ctx);
-    bt_arena_destroy(arena);
+    } else if (fault) {
+        printf("  FAILED  %s: %s\n", name, fault);
+    } else {
+        printf("  %-8s  %s\n", name, bt_text_get(&said) ? said.at : "no memory");
+    }
+    (void)fflush(stdout); // what comes may end the check
+    bt_ctx_clear_diags(ctx);
+    bt_arena_destroy(c->arena);
     return fault != NULL;
 }
 
-static uint32_t check_use(struct tool *tool, const bt_target_use *use)
+static uint32_t check_use(struct check *c)
 {
-    const char *const *patterns = use->target->patterns;
+    const bt_target *target = c->use->target;
+    const char *const *patterns = target->patterns;
     uint32_t npattern = 0, nfault = 0;
     while (patterns && patterns[npattern])
         npattern++;
-    printf("target %s: opens, %u pattern%s\n", use->text, npattern, PLURAL(npattern));
+    printf("target %s: opens, %u pattern%s\n", c->use->text, npattern, PLURAL(npattern));
     for (uint32_t i = 0; i < npattern; i++)
-        nfault += check_pattern(tool, patterns[i]);
-    // whatever runs through queues that are wrong is wrong
-    const uint32_t nqueue = use->target->enqueue ? try_queues(tool, use) : 0;
-    return nfault + nqueue + (nqueue ? 0 : try_programs(tool, use));
+        nfault += check_pattern(c->tool, patterns[i]);
+    // each needs what is before it
+    if (!nfault && target->enqueue)
+        nfault = try_step(c, "queues", try_queues);
+    if (!nfault && c->use->space)
+        nfault = try_step(c, "memory", try_memory);
+    if (!nfault)
+        nfault = try_step(c, "programs", try_programs);
+    if (!nfault)
+        nfault = try_step(c, "sessions", try_life);
+    return nfault ? nfault : try_step(c, "calls", try_calls);
 }
 
 static bt_status open_targets(struct tool *tool, const char *list, bt_targets **out)
@@ -93,24 +157,26 @@ static void close_targets(const char *list, bt_targets *targets)
     watchdog_end();
 }
 
-static uint32_t check_target(struct tool *tool, const char *name)
+static uint32_t check_target(struct check *c, const char *name)
 {
     bt_targets *opened;
-    bt_status status = open_targets(tool, name, &opened);
+    bt_status status = open_targets(c->tool, name, &opened);
     if (status) {
         printf("target %s\n  FAILED  it does not open: %s\n", name, status->message);
-        bt_ctx_clear_diags(tool->ctx);
+        bt_ctx_clear_diags(c->tool->ctx);
         return 1;
     }
-    uint32_t nfault = check_use(tool, opened->at[0]);
+    c->use = opened->at[0];
+    uint32_t nfault = check_use(c);
     close_targets(name, opened);
     return nfault;
 }
 
 /* Those of --target, with their options. */
-static int check_given(struct tool *tool, const char *plugin, const char *list,
+static int check_given(struct check *c, const char *plugin, const char *list,
                        uint32_t *nbroken)
 {
+    struct tool *tool = c->tool;
     bt_targets *opened;
     int code = EXIT_OK;
     TRY_TOOL(tool, open_targets(tool, list, &opened));
@@ -120,8 +186,9 @@ static int check_given(struct tool *tool, const char *plugin, const char *list,
         const char *owner = find_provided(tool->ctx, "target", name, &item)
                                 ? bt_plugin_id(item.plugin)
                                 : "?";
+        c->use = opened->at[i];
         if (strcmp(owner, plugin) == 0)
-            *nbroken += check_use(tool, opened->at[i]) > 0;
+            *nbroken += check_use(c) > 0;
         else
             code = tool_usage(tool, "--target: %s is of plugin %s, and %s is checked",
                               opened->at[i]->text, owner, plugin);
@@ -130,21 +197,25 @@ static int check_given(struct tool *tool, const char *plugin, const char *list,
     return code;
 }
 
-int check_targets(struct tool *tool, const char *plugin, uint32_t *nbroken)
+int check_targets(struct tool *tool, const char *plugin, struct guard *guard,
+                  uint32_t *nbroken)
 {
     const char *given = option_value(tool, "target");
-    int64_t seconds = WATCHDOG_SECONDS;
+    int64_t seconds = WATCHDOG_SECONDS, every = 1;
     int code = option_number(tool, "timeout", 0, 1000000, &seconds);
+    if (!code)
+        code = option_number(tool, "every", 1, 1000000, &every);
     if (code)
         return code;
+    struct check c = { .tool = tool, .guard = guard, .every = (uint32_t)every };
     watchdog_set((uint32_t)seconds);
     if (given)
-        return check_given(tool, plugin, given, nbroken);
+        return check_given(&c, plugin, given, nbroken);
     for (uint32_t i = 0; i < bt_provided_len(tool->ctx, "target"); i++) {
         bt_provided item;
         TRY_TOOL(tool, bt_provided_at(tool->ctx, "target", i, &item));
         if (strcmp(bt_plugin_id(item.plugin), plugin) == 0)
-            *nbroken += check_target(tool, item.name) > 0;
+            *nbroken += check_target(&c, item.name) > 0;
     }
     return EXIT_OK;
 }

@@ -2,10 +2,12 @@
 #ifndef TARGET_CHECK_H
 #define TARGET_CHECK_H
 
+#include "guard.h"
 #include "tool.h"
 
-/* Opens each, and looks for the operators of its patterns; prints what is wrong. *nbroken
- * counts targets with faults. */
-int check_targets(struct tool *, const char *plugin, uint32_t *nbroken);
+/* Opens each, looks for the operators of its patterns, and tries its queues, its memory, programs,
+ * calls of all operators that it takes, and failures; prints what is wrong. *nbroken counts
+ * targets with faults. */
+int check_targets(struct tool *, const char *plugin, struct guard *, uint32_t *nbroken);
 
 #endif

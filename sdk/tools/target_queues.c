@@ -6,10 +6,18 @@
 
 #include <baton/compute.h>
 
+#include "target_codes.h"
 #include "target_program.h"
 #include "watchdog.h"
 
-enum { MOST_BUFFERS = 8, NROUNDS = 16, UNWRITTEN = 0x5a, LARGE = 1 << 24, GUARD = 256 };
+enum {
+    MOST_BUFFERS = 8,
+    NROUNDS = 16,
+    UNWRITTEN = 0x5a,
+    LARGE = 1 << 24,
+    GUARD = 256,
+    NETWORKS = 32
+};
 
 /* Launches that keep a queue busy: so many at first, and more as long as all of them take less
  * than BUSY_NS. */
@@ -109,12 +117,13 @@ static bt_status load(struct lab *lab)
 }
 
 /* A primitive function of the program that the target takes; lab->kernel NULL: none. */
-static bt_status find_kernel(struct lab *lab, const char *text)
+static bt_status find_kernel(struct lab *lab, const char *text, int is_codes)
 {
     const bt_targets only = { .nref = 1, .n = 1, .at = &lab->use };
     const bt_compile_options options = { .opened = &only };
     bt_module *typed, *fused;
-    if (rule_program_read(lab->ctx, text, &typed))
+    if (is_codes ? target_codes_read(lab->ctx, text, &only, &typed)
+                 : rule_program_read(lab->ctx, text, &typed))
         return NULL;
     bt_status status = bt_fuse(lab->ctx, typed, &options, &fused);
     bt_module_unref(typed);
@@ -137,19 +146,30 @@ static bt_status find_kernel(struct lab *lab, const char *text)
     return status && status->code == BT_ERR_MEMORY ? status : NULL;
 }
 
+static bt_status try_text(struct lab *lab, const struct rule_program *program,
+                          int is_codes)
+{
+    watch(lab, "a compilation of a program");
+    bt_status status = find_kernel(lab, program->text, is_codes);
+    watchdog_end();
+    BT_TRY(status);
+    bt_ctx_clear_diags(lab->ctx);
+    return NULL;
+}
+
+/* Of a program of its patterns, or of a network of codes. */
 static bt_status make_kernel(struct lab *lab)
 {
     struct target_draw draw = { .target = lab->use->target, .seed = 1 };
-    while (!lab->kernel) {
-        struct rule_program program;
+    struct rule_program program = { .text = "" };
+    while (!lab->kernel && program.text) {
         BT_TRY(target_program_draw(lab->ctx, lab->arena, &draw, &program));
-        if (!program.text)
-            return NULL;
-        watch(lab, "a compilation of a program");
-        bt_status status = find_kernel(lab, program.text);
-        watchdog_end();
-        BT_TRY(status);
-        bt_ctx_clear_diags(lab->ctx);
+        if (program.text)
+            BT_TRY(try_text(lab, &program, 0));
+    }
+    for (uint64_t i = 0; !lab->kernel && i < NETWORKS; i++) {
+        BT_TRY(target_codes_draw(lab->arena, i, &program));
+        BT_TRY(try_text(lab, &program, 1));
     }
     return NULL;
 }

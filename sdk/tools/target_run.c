@@ -7,13 +7,14 @@
 #include <baton/plugin.h>
 
 #include "kernel_check.h"
+#include "target_beside.h"
+#include "target_codes.h"
 #include "target_program.h"
-#include "tool.h"
 #include "watchdog.h"
 
 /* Programs of each row of extents, with known and with open dims; elements of a parameter, as
- * interp is slow. */
-enum { WANTED = 3, WANTED_OPEN = 6, MOST_ELEMENTS = 4096 };
+ * interp is slow; networks of codes. */
+enum { WANTED = 3, WANTED_OPEN = 6, MOST_ELEMENTS = 4096, NETWORKS = 8 };
 
 /* What dims are: all equal, all different, some beyond a vector or a tile, and 0. */
 static const int64_t rows[][RULE_NEXTENT] = {
@@ -33,6 +34,7 @@ struct run {
     const char *names[CASE_MAX_LEAF]; /* of its parameters */
     const int64_t *extents;           /* of its dims */
     int is_open;                      /* names stand for them */
+    int is_codes;                     /* the text is a network of codes */
     const char *text;
     void *expecting, *running; /* sessions */
     bt_module *fused;
@@ -163,10 +165,13 @@ static bt_status open_both(struct run *r, int *is_several)
     bt_module *typed;
     bt_compiled *c;
     int is_taken = 0;
-    if (rule_program_read(r->ctx, r->text, &typed))
-        return NULL;
+    bt_status status = r->is_codes
+                           ? target_codes_read(r->ctx, r->text, r->targets, &typed)
+                           : rule_program_read(r->ctx, r->text, &typed);
+    if (status) // of a text that is drawn: no program
+        return r->is_codes || status->code == BT_ERR_MEMORY ? status : NULL;
     watchdog_begin("target %s, a compilation of a program", r->use->text);
-    bt_status status = bt_fuse(r->ctx, typed, &options, &r->fused);
+    status = bt_fuse(r->ctx, typed, &options, &r->fused);
     if (!status)
         status = bt_compile(r->ctx, r->fused, &options, &c);
     watchdog_end();
@@ -219,7 +224,7 @@ static void tell_where(struct run *r, const int64_t *numbers)
             bt_text_addf(&r->fault, ", with %s = %lld", dim_names[i],
                          (long long)numbers[i]);
     }
-    bt_text_addf(&r->fault, ", in\n%s", strstr(r->text, "def @f"));
+    bt_text_addf(&r->fault, ", in\n%s", strstr(r->text, "def @"));
 }
 
 /* Each kernel alone, on memory with known bytes around it: what it writes there is seen. */
@@ -294,6 +299,7 @@ static bt_status run_text(struct run *r)
         for (uint32_t i = 0; !status && !r->fault.len && i <= n; i++)
             status = call_both(r, rows[i % n], 100 * (i % n), &is_run);
         r->out->nrun += (uint32_t)is_run;
+        r->out->ncodes += (uint32_t)(is_run && r->is_codes);
         r->out->nopen += (uint32_t)(is_run && r->is_open);
         r->out->nseveral += (uint32_t)(is_run && is_several);
     }
@@ -326,7 +332,28 @@ static bt_status try_programs(struct run *r, const int64_t *extents, uint32_t wa
             return status;
         if (status)
             bt_text_addf(&r->fault, "%s, in\n%s", status->message,
-                         strstr(r->text, "def @f"));
+                         strstr(r->text, "def @"));
+        bt_ctx_clear_diags(r->ctx);
+        bt_arena_release(r->arena, mark);
+    }
+    return NULL;
+}
+
+/* Networks of codes, whose numbers are known. */
+static bt_status try_networks(struct run *r)
+{
+    r->is_codes = 1;
+    r->is_open = 0;
+    for (uint64_t i = 0; i < NETWORKS && !r->fault.len; i++) {
+        const void *mark = bt_arena_mark(r->arena);
+        BT_TRY(target_codes_draw(r->arena, i, &r->program));
+        r->text = r->program.text;
+        bt_status status = run_text(r);
+        if (status && status->code == BT_ERR_MEMORY)
+            return status;
+        if (status)
+            bt_text_addf(&r->fault, "%s, in\n%s", status->message,
+                         strstr(r->text, "def @"));
         bt_ctx_clear_diags(r->ctx);
         bt_arena_release(r->arena, mark);
     }
@@ -340,33 +367,26 @@ static bt_status run_all(struct run *r)
     r->is_open = 1;
     for (uint32_t i = 0; r->use->target->takes_dims && i < 2; i++)
         BT_TRY(try_programs(r, rows[i], WANTED_OPEN)); // one name, then several
-    return NULL;
+    return try_networks(r);
 }
 
 bt_status target_run(bt_ctx *ctx, bt_arena *arena, const bt_target_use *use,
                      struct target_run *out)
 {
-    // the target as it is open: a device may admit one
-    const bt_target_use *at[2] = { use };
-    bt_targets both = { .nref = 1, .n = 1, .at = at }, *reference = NULL;
-    struct run r = { .ctx = ctx, .use = use, .targets = &both, .out = out };
+    struct target_beside beside;
+    struct run r = { .ctx = ctx, .use = use, .targets = &beside.both, .out = out };
     const void *row;
-    bt_provided item;
     *out = (struct target_run){ 0 };
     BT_TRY(bt_registry_row(ctx, "baton.executor/1", "interp", sizeof(bt_executor), &row));
     r.interp = row;
     BT_TRY(bt_registry_row(ctx, "baton.executor/1", "graph", sizeof(bt_executor), &row));
     r.graph = row;
-    if (strcmp(use->target->name, "reference") != 0 &&
-        find_provided(ctx, "target", "reference", &item)) {
-        BT_TRY(bt_targets_open(ctx, "reference", &reference));
-        at[both.n++] = reference->at[0];
-    }
+    BT_TRY(target_beside_open(ctx, use, &beside));
     bt_text_init(&r.fault, arena);
     r.arena = bt_arena_create(bt_ctx_registry(ctx));
     bt_status status = r.arena ? run_all(&r) : bt_no_memory();
     bt_arena_destroy(r.arena);
-    bt_targets_unref(reference);
+    target_beside_close(&beside);
     out->fault = r.fault.len ? bt_text_get(&r.fault) : NULL;
     return r.fault.failed ? bt_no_memory() : status;
 }

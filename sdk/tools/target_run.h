@@ -7,6 +7,7 @@
 struct target_run {
     uint32_t nrun, nopen; /* programs; those with open dims */
     uint32_t nseveral;    /* of nrun: with a function of several kernels */
+    uint32_t ncodes;      /* of nrun: networks of codes */
     const char *fault;    /* lines that say what is wrong; NULL: nothing was found */
 };
 
@@ -14,7 +15,7 @@ struct target_run {
  * their tensors lie side by side, with dims that are known and, where the target takes
  * such, that are open: equal and different ones, 0, and some larger than a vector or a tile.
  * Of known dims each kernel is launched alone too, which tells what it writes beside its
- * output. What is found lives in the arena. */
+ * output. Then networks of codes. What is found lives in the arena. */
 bt_status target_run(bt_ctx *, bt_arena *, const bt_target_use *,
                      struct target_run *out) BT_MUST_USE;
 

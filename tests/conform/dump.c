@@ -12,7 +12,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "vary.h"
+#include "case_vary.h"
 
 struct dump {
     struct op_check w;

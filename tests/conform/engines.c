@@ -3,7 +3,7 @@
  *
  *     conform_engines PLUGINS PLUGIN COMPILER OPTIONS [EVERY [FIRST]]
  *
- * Every case of the plugin's operators and those made from it (vary.h) is computed by
+ * Every case of the plugin's operators and those made from it (case_vary.h) is computed by
  * `cpu{engine="bytecode"}`: the call alone, and with `negative` before and behind it, which
  * fusion joins to it. That plans are right is conform_targets' to say. Then the same by
  * `cpu{engine=COMPILER, compiler=OPTIONS}`. Starting a compiler of C takes longer than most
@@ -25,7 +25,7 @@
 #include <baton/executor.h>
 #include <baton/pass.h>
 
-#include "vary.h"
+#include "case_vary.h"
 
 enum { MOST_CALLS = 250, SKIPPED = 77 };
 

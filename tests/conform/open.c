@@ -3,7 +3,7 @@
  *
  *     conform_open PLUGINS PLUGIN [OPERATOR [TARGET [EVERY]]]
  *
- * Every case of the plugin's operators and those made from it (vary.h), alone and with
+ * Every case of the plugin's operators and those made from it (case_vary.h), alone and with
  * `negative` before and behind it, is composed once with its sizes above 1 as dims of the
  * function, and lowered to loops that have these dims. They must run to the bits that the
  * loops of the numbers give: at the case's sizes, at each one more and one less, 0, 1 and
@@ -27,7 +27,7 @@
 
 #include "loops_oracle.h"
 #include "object.h"
-#include "vary.h"
+#include "case_vary.h"
 
 enum { MOST_DIMS = 32, MOST_NELEM = 1 << 12, MOST_TURNS = 1 << 14 };
 

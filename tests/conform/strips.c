@@ -3,7 +3,7 @@
  *
  *     conform_strips PLUGINS PLUGIN ISA [OPERATOR]
  *
- * Every case of the plugin's operators and those made from it (vary.h), alone and with
+ * Every case of the plugin's operators and those made from it (case_vary.h), alone and with
  * `negative` before and behind it, is scheduled for the CPU. Its program must verify, its
  * calls must stay inside their buffers, and give what the evaluator gives. What cannot be
  * scheduled is counted, with the reason.
@@ -19,7 +19,7 @@
 #include "schedule/schedule.h"
 #include "schedule/vectorise.h"
 #include "strip_run.h"
-#include "vary.h"
+#include "case_vary.h"
 #include "vectorised_check.h"
 
 struct trial {

@@ -3,7 +3,7 @@
  *
  *     conform_targets PLUGINS PLUGIN TARGET [OPERATOR] [WANTS] [EVERY FIRST]
  *
- * Every case of the plugin's operators and those made from it (vary.h) is compiled twice:
+ * Every case of the plugin's operators and those made from it (case_vary.h) is compiled twice:
  * the call alone, and with `negative` before and behind it, which fusion joins to it. What
  * is computed must agree with the executor interp on the same program within the bounds
  * of close.h; what interp refuses must be refused. Programs that are not static are counted.
@@ -21,7 +21,7 @@
 #include <baton/pass.h>
 
 #include "close.h"
-#include "vary.h"
+#include "case_vary.h"
 
 struct trial {
     struct op_check w;

@@ -57,15 +57,18 @@ expect 1 'no plugin has the id "test.wrung"; did you mean test.wrong?' -- "$bato
 
 # Targets: a kernel is run through the queues, and programs with tensors side by side, by known and open dims, with one and two
 # kernels; what is wrong is found, and what hangs comes to an end.
-expect 0 '^target device: opens, 0 patterns$' '^target device.claims: opens, 2 patterns$' '^  queues  keep the order of commands$' \
-    '^  programs  33 as by interp, of these 12 with open dims, 0 with a function of several kernels$' -- "$baton" plugin check test.device
+expect 0 '^target device: opens, 0 patterns$' '^target device.claims: opens, 2 patterns$' '^  queues    keep the order of commands$' \
+    '^  memory    keeps what is copied, in sizes that are odd too$' \
+    '^  programs  33 as by interp, of these 12 with open dims, 0 with a function of several kernels, 0 of codes$' \
+    '^  sessions  the same in 8 threads, by two instances, after [1-9][0-9]* allocations that fail and when it is cancelled$' \
+    '^  calls     [1-9][0-9]* of [1-9][0-9]* operators as by the evaluator$' -- "$baton" plugin check test.device --every 50
 [ "$(grep -c '^  queues  ' out)$(grep -c '^  programs  ' out)" = 22 ] || fault "there are two targets"
-expect 0 '^target device{kernels=2}: opens' '33 as by interp, of these 12 with open dims, 33 with a function of several kernels$' -- \
-    "$baton" plugin check test.device --target 'device{kernels=2}'
+expect 0 '^target device{kernels=2}: opens' '33 as by interp, of these 12 with open dims, 33 with a function of several kernels, 0 of codes$' -- \
+    "$baton" plugin check test.device --every 500 --target 'device{kernels=2}'
 [ "$(grep -c '^target' out)" = 1 ] || fault "one target is asked for"
 # Which of the early ones is seen first depends on when its thread gets a processor.
 while IFS='|' read -r fault message; do
-    expect 1 "FAILED  $message" -- "$baton" plugin check test.device --target "device{fault=\"$fault\", kernels=${kernels:=1}}"
+    expect 1 "FAILED  $message" -- "$baton" plugin check test.device --every 20 --target "device{fault=\"$fault\", kernels=${kernels:=1}}"
 done <<'END1'
 constant|queues: enqueue gives value 1 after 1: it is more for each command of a queue$
 deaf|queues: a co[a-z]* does not wait for the events of its bt_order, or `wait` returns before it is done$
@@ -77,11 +80,16 @@ full|queues: its queues fail: a command waits for 1 events, at most 0$
 untimed|queues: tells_times is set, and bt_order.times of a command that is done is not written$
 sooner|queues: bt_order.times of two commands, from when the first is given: -[0-9]*\.\.[0-9]* and .*times are those of bt_now_ns$
 over|queues: memory of the host with [0-9]* bytes is written to behind its end, by a copy or a kernel$
+odd|memory: a copy of 1 bytes from the host, to offset 0: byte 0 of the block is then 1, expected 100$
 dims|programs:$
 fives|programs:$
+twins|sessions: two instances called in turn: a result is another one$
+sour|sessions: after a call with an allocation that failed the next one, in a new session where the old one is lost: its result is
 END1
-expect 0 '33 as by interp' -- "$baton" plugin check test.device --target 'device{fault="alone"}' # it is opened once
-expect 0 '33 as by interp' -- "$baton" plugin check test.device --target 'device{fault="slow"}'
+expect 1 'FAILED  calls: nn.dense: .*: target device.claims{fault="eights"}: @.*: output 0\[' -- \
+    "$baton" plugin check test.device --target 'device.claims{fault="eights"}'
+expect 0 '33 as by interp' -- "$baton" plugin check test.device --every 500 --target 'device{fault="alone"}' # it is opened once
+expect 0 '33 as by interp' -- "$baton" plugin check test.device --every 500 --target 'device{fault="slow"}'
 expect 1 '^ *target device{fault="behind"}: @.*: kernel .* writes behind its output 0, which has [0-9]* bytes: at byte [0-9]*, in$' -- \
     "$baton" plugin check test.device --target 'device{fault="behind"}'
 # The second kernel does not wait for the first: which of the programs loses that race is not known.
@@ -99,7 +107,7 @@ done
 expect 0 ', wait for value [0-9]* of a queue, ' -- cat hang_wait_for
 expect 2 '\--target: reference is of plugin baton.reference, and test.device is checked' -- "$baton" plugin check test.device --target reference
 expect 2 'attribute' -- "$baton" plugin check test.device --target 'device{fualt="early"}'
-expect 0 '^target reference: opens, 0 patterns$' -- "$baton" plugin check baton.reference
+expect 0 '^target reference: opens, 0 patterns$' -- env -u BATON_PLUGIN_PATH "$baton" plugin check baton.reference --every 500
 refuse queues
 
 # Baton's own operators are right, and plugins without operators have only tables.

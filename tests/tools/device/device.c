@@ -33,6 +33,7 @@ struct instance {
     bt_registry *registry;
     char crash[16], hang[16], fault[16];
     int64_t kernels;
+    int is_sour; // atomic
     pthread_mutex_t lock;
     pthread_cond_t moved;
 };
@@ -51,6 +52,24 @@ static int has(const struct instance *i, const char *fault)
 }
 
 static int nopen, nlaunch; // atomic
+
+/* No memory. */
+static bt_status run_out(struct instance *i)
+{
+    __atomic_store_n(&i->is_sour, has(i, "sour"), __ATOMIC_RELAXED);
+    return bt_no_memory();
+}
+
+/* What a kernel of n numbers multiplies them by. No program that the check draws has 8 where dims
+ * are known. */
+static float sign(const struct instance *i, size_t n, int is_known)
+{
+    const int is_wrong =
+        __atomic_load_n(&i->is_sour, __ATOMIC_RELAXED) ||
+        (has(i, "twins") && __atomic_load_n(&nopen, __ATOMIC_RELAXED) > 1) ||
+        (has(i, "eights") && n == 8 && is_known);
+    return is_wrong ? 1 : -1;
+}
 
 static bt_status open_device(bt_ctx *ctx, const void *given, void **self)
 {
@@ -212,7 +231,7 @@ static bt_status alloc_block(bt_ctx *ctx, void *self, uint64_t nbytes, void **ou
     (void)ctx;
     enter(i, "alloc_block");
     if (!block)
-        return bt_no_memory();
+        return run_out(i);
     block->nbytes = room;
     *out = block;
     return NULL;
@@ -240,7 +259,7 @@ struct command {
     float *to;
     const float *from;
     size_t nbytes;
-    int is_kernel;
+    int is_kernel, is_known;
     const uint32_t *stop;
     bt_times *times;
     uint32_t nwait;
@@ -270,7 +289,7 @@ static int run(const struct instance *i, const struct command *c)
         return 0;
     const size_t n = c->nbytes / sizeof(float), nleft = has(i, "fives") && n % 5 == 0;
     for (size_t k = 0; k + nleft < n; k++)
-        c->to[k] = -c->from[k];
+        c->to[k] = sign(i, n, c->is_known) * c->from[k];
     if (has(i, "behind"))
         c->to[n] = 0;
     return !c->stop || !__atomic_load_n(c->stop, __ATOMIC_RELAXED);
@@ -328,7 +347,7 @@ static bt_status open_queue(bt_ctx *ctx, void *self, void **out)
     struct queue *q = bt_alloc(i->registry, sizeof(*q));
     enter(i, "open_queue");
     if (!q)
-        return bt_no_memory();
+        return run_out(i);
     q->instance = i;
     q->last = &q->first;
     if (pthread_create(&q->thread, NULL, work, q) != 0) {
@@ -366,7 +385,7 @@ static bt_status put(bt_ctx *ctx, const bt_order *order, const struct command *w
                        order->nwait, most);
     struct command *c = bt_alloc(i->registry, sizeof(*c));
     if (!c)
-        return bt_no_memory();
+        return run_out(i);
     *c = *what;
     c->times = order->times;
     for (c->nwait = 0; c->nwait < order->nwait; c->nwait++)
@@ -407,6 +426,7 @@ static bt_status enqueue(bt_ctx *ctx, void *loaded, uint32_t kernel,
                                .to = buffer(i, call, 1),
                                .nbytes = (size_t)nbytes,
                                .is_kernel = !is_copy,
+                               .is_known = call->ndim == 0,
                                .stop = call->stop };
     return put(ctx, order, &c, value);
 }
@@ -418,7 +438,8 @@ static bt_status enqueue_copy(bt_ctx *ctx, void *self, const bt_buffer *to,
     const struct command c = { .to = (float *)(void *)side(to),
                                .from = (const float *)(void *)side(from),
                                .nbytes =
-                                   (size_t)to->nbytes / (has(self, "copy") ? 2 : 1) };
+                                   (size_t)to->nbytes / (has(self, "copy") ? 2 : 1) &
+                                   ~(size_t)(has(self, "odd") ? 3 : 0) };
     enter(self, "enqueue_copy");
     return put(ctx, order, &c, value);
 }

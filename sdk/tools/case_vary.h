@@ -1,6 +1,6 @@
 /* Cases made from cases. */
-#ifndef CONFORM_VARY_H
-#define CONFORM_VARY_H
+#ifndef CASE_VARY_H
+#define CASE_VARY_H
 
 #include "case_run.h"
 

@@ -1,7 +1,7 @@
 /* Cases like a given one: other dtypes, sizes 0 and 1. */
 #include <string.h>
 
-#include "vary.h"
+#include "case_vary.h"
 
 static const bt_dtype all_dtypes[] = {
 #define BT_STORED(UPPER, name, class_, bits, c_type)  BT_##UPPER,

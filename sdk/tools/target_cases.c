@@ -1,0 +1,198 @@
+#include "target_cases.h"
+
+#include <ctype.h>
+#include <string.h>
+
+#include <baton/pass.h>
+#include <baton/plugin.h>
+
+#include "case_vary.h"
+#include "kernel_check.h"
+#include "progress.h"
+#include "target_beside.h"
+#include "watchdog.h"
+
+/* Operators whose calls are tried. */
+struct trial {
+    struct op_check w; /* of one operator */
+    const bt_target_use *use;
+    const bt_targets *targets; /* it, and who takes the rest */
+    uint32_t every, nmet;
+    uint32_t ncall, nwrong; /* of the operator */
+};
+
+/* ---- which are tried ---- */
+
+static int has_word(const char *text, const char *word)
+{
+    const size_t n = strlen(word);
+    for (const char *at = strstr(text, word); at; at = strstr(at + 1, word)) {
+        const int is_inside = at > text && (isalnum((unsigned char)at[-1]) ||
+                                            at[-1] == '.' || at[-1] == '_');
+        if (!is_inside && !isalnum((unsigned char)at[n]) && at[n] != '_' && at[n] != '.')
+            return 1;
+    }
+    return 0;
+}
+
+/* A target with patterns is asked about what they name. */
+static int is_named(const bt_target *target, const char *op)
+{
+    const char *const *patterns = target->patterns;
+    int found = !patterns;
+    for (uint32_t i = 0; patterns && patterns[i]; i++)
+        found |= has_word(patterns[i], op);
+    return found;
+}
+
+/* As lowering chooses: by attribute, else what a target without patterns supports. */
+static int takes(const struct trial *t, const bt_func *func)
+{
+    const bt_dict_entry *entry = bt_dict_find(&func->attrs, "target");
+    if (entry && entry->kind == BT_DICT_TEXT)
+        return strcmp(entry->text, t->use->text) == 0;
+    return !t->use->target->patterns && !bt_target_supports(t->w.ctx, t->use, func);
+}
+
+static int takes_any(const struct trial *t, const bt_module *fused)
+{
+    for (uint32_t i = 0; i < fused->nglobal; i++) {
+        const bt_func *func = fused->globals[i]->func;
+        if (func && bt_func_is_primitive(func) && takes(t, func))
+            return 1;
+    }
+    return 0;
+}
+
+/* ---- one call ---- */
+
+static bt_status check(struct trial *t, const struct call_case *c,
+                       const struct call_result *r, const bt_module *fused)
+{
+    bt_object *args[CASE_MAX_LEAF] = { 0 };
+    bt_status status = NULL;
+    struct kernel_check found = { 0 };
+    uint32_t n = 0;
+    for (uint32_t i = 0; !status && i < c->narg; i++) {
+        if (!call_is_const(&t->w, c, i))
+            status = call_arg(&t->w, &c->args[i], r, &args[n++]);
+    }
+    watchdog_begin("target %s, a call of %s", t->use->text, t->w.op->name);
+    if (!status)
+        status = check_module_kernels(t->w.ctx, t->w.arena, fused, "main", t->targets,
+                                      args, &found);
+    watchdog_end();
+    const int is_wrong = status && status->code == BT_ERR_PLUGIN;
+    if (is_wrong &&
+        !t->nwrong) { // call_run may have said something of the operator itself
+        (void)json_array_clear(t->w.faults);
+        case_fault(&t->w, c, "%s", status->message);
+    }
+    t->nwrong += (uint32_t)is_wrong;
+    t->ncall += found.ncall > 0;
+    for (uint32_t i = 0; i < n; i++)
+        bt_object_unref(args[i]);
+    return status && status->code == BT_ERR_MEMORY ? status : NULL;
+}
+
+/* `around`: as call_module has it; only the first `nfree` arguments are parameters. */
+static bt_status try_call(struct trial *t, const struct call_case *c,
+                          const struct call_result *r, const bt_op *around,
+                          uint32_t nfree)
+{
+    const bt_compile_options options = { .opened = t->targets };
+    bt_module *module, *fused;
+    t->w.nfree = nfree;
+    BT_TRY(call_module(&t->w, c, r, around, &module));
+    watchdog_begin("target %s, which takes calls of %s", t->use->text, t->w.op->name);
+    bt_status status = bt_fuse(t->w.ctx, module, &options, &fused);
+    watchdog_end();
+    bt_module_unref(module);
+    if (!status) {
+        if (takes_any(t, fused))
+            status = check(t, c, r, fused);
+        bt_module_unref(fused);
+    }
+    bt_ctx_clear_diags(t->w.ctx);
+    return status && status->code == BT_ERR_MEMORY ? status : NULL;
+}
+
+static bt_status try_ways(struct trial *t, const struct call_case *c,
+                          const struct call_result *r)
+{
+    // exact ones: what follows may be a step from code to code
+    static const char *const unary[] = { "negative", "nn.relu", "abs" };
+    const bt_op *around;
+    uint64_t seed = t->nmet;
+    BT_TRY(bt_op_get(t->w.ctx, unary[case_draw(&seed) % BT_COUNT(unary)], &around));
+    BT_TRY(try_call(t, c, r, NULL, 0));
+    BT_TRY(try_call(t, c, r, around, 0));
+    return t->use->target->patterns && c->narg > 1 ? try_call(t, c, r, NULL, 1) : NULL;
+}
+
+static bt_status run_case(void *self, const char *kind, const struct call_case *c)
+{
+    struct trial *t = self;
+    struct call_result r;
+    (void)kind;
+    if (t->nmet++ % t->every)
+        return NULL;
+    bt_status status = call_run(&t->w, c, t->nmet, 0, &r);
+    if (!status && r.call && !r.why)
+        status = try_ways(t, c, &r);
+    call_result_free(&r);
+    bt_ctx_clear_diags(t->w.ctx);
+    return status;
+}
+
+/* ---- all ---- */
+
+static bt_status try_op(bt_ctx *ctx, struct trial *t, const char *name,
+                        struct target_cases *out, bt_text *faults)
+{
+    t->w = (struct op_check){ .ctx = ctx, .faults = json_array() };
+    t->w.store = bt_store_create(bt_ctx_registry(ctx));
+    t->w.arena = bt_arena_create(bt_ctx_registry(ctx));
+    t->nmet = t->ncall = t->nwrong = 0;
+    say_progress("%s of %s", name, t->use->text);
+    bt_status status = !t->w.faults || !t->w.store || !t->w.arena
+                           ? bt_no_memory()
+                           : bt_op_get(ctx, name, &t->w.op);
+    if (!status && !op_is_random(t->w.op))
+        status = vary_all(&t->w, run_case, t);
+    out->nop += t->ncall > 0;
+    out->ncall += t->ncall;
+    out->nwrong += t->nwrong;
+    if (t->nwrong)
+        bt_text_addf(faults, "%s%s", faults->len ? "\n" : "",
+                     json_string_value(json_array_get(t->w.faults, 0)));
+    json_decref(t->w.faults);
+    bt_store_unref(t->w.store);
+    bt_arena_destroy(t->w.arena);
+    bt_ctx_clear_diags(ctx);
+    // an operator that is wrong is not the target's fault
+    return status && status->code == BT_ERR_MEMORY ? status : NULL;
+}
+
+bt_status target_cases(bt_ctx *ctx, bt_arena *arena, const bt_target_use *use,
+                       uint32_t every, struct target_cases *out)
+{
+    struct target_beside beside;
+    struct trial t = { .use = use, .every = every };
+    bt_text faults;
+    *out = (struct target_cases){ 0 };
+    BT_TRY(target_beside_open(ctx, use, &beside));
+    t.targets = &beside.both;
+    bt_text_init(&faults, arena);
+    bt_status status = NULL;
+    for (uint32_t i = 0; !status && i < bt_provided_len(ctx, "op"); i++) {
+        bt_provided item;
+        status = bt_provided_at(ctx, "op", i, &item);
+        if (!status && is_named(use->target, item.name))
+            status = try_op(ctx, &t, item.name, out, &faults);
+    }
+    clear_progress();
+    target_beside_close(&beside);
+    out->fault = faults.len ? bt_text_get(&faults) : NULL;
+    return faults.failed ? bt_no_memory() : status;
+}

@@ -1,0 +1,238 @@
+#include "target_memory.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include <baton/op.h>
+
+#include "watchdog.h"
+
+enum { MOST_BLOCKS = 16, BLOCKS = 1000, ROOM = 1 << 14, GUARD = 64, AROUND = 0x5a };
+
+static const uint64_t sizes[] = { 1, 3, 7, 31, 63, 64, 65, 127, 255, 1000, 4097 };
+
+/* A desk with a target's memory on one side, and the host's on the other. */
+struct desk {
+    bt_ctx *ctx;
+    bt_arena *arena;
+    const bt_target_use *use;
+    void *queue;                    /* NULL: the target has none */
+    unsigned char *host, *expected; /* of ROOM bytes */
+    const char *fault;
+};
+
+static void say(struct desk *d, const char *format, ...) BT_PRINTF(2, 3);
+static void say(struct desk *d, const char *format, ...)
+{
+    bt_text text;
+    va_list list;
+    if (d->fault)
+        return;
+    bt_text_init(&text, d->arena);
+    va_start(list, format);
+    bt_text_addv(&text, format, list);
+    va_end(list);
+    d->fault = bt_text_get(&text) ? text.at : "no memory";
+}
+
+static bt_status move(struct desk *d, const bt_buffer *to, const bt_buffer *from)
+{
+    const bt_target *target = d->use->target;
+    const bt_order order = { .queue = d->queue };
+    uint64_t value, failed;
+    watchdog_begin("target %s, a copy of %d bytes", d->use->text, (int)to->nbytes);
+    bt_status status = d->queue ? target->enqueue_copy(d->ctx, d->use->instance, to, from,
+                                                       &order, &value)
+                                : target->copy(d->ctx, d->use->instance, to, from);
+    if (!status && d->queue)
+        status = target->wait(d->ctx, d->queue, value, &failed);
+    watchdog_end();
+    return status;
+}
+
+static bt_buffer own(void *block, uint64_t offset, uint64_t nbytes)
+{
+    return (bt_buffer){ .block = block, .offset = offset, .nbytes = nbytes, .is_own = 1 };
+}
+
+static bt_buffer host(unsigned char *at, uint64_t nbytes)
+{
+    return (bt_buffer){ .block = at, .nbytes = nbytes };
+}
+
+static bt_status take(struct desk *d, uint64_t nbytes, void **out)
+{
+    watchdog_begin("target %s, alloc", d->use->text);
+    bt_status status = d->use->target->alloc(d->ctx, d->use->instance, nbytes, out);
+    watchdog_end();
+    return status;
+}
+
+static void give(struct desk *d, void *block)
+{
+    watchdog_begin("target %s, free", d->use->text);
+    if (block)
+        d->use->target->free(d->use->instance, block);
+    watchdog_end();
+}
+
+/* ---- blocks ---- */
+
+/* The first bytes of a block say which it is, until it is freed. */
+static bt_status mark_block(struct desk *d, void *block, uint64_t nbytes, uint32_t number,
+                            int is_new)
+{
+    unsigned char bytes[8] = { 0 };
+    const uint64_t n = nbytes < sizeof(number) ? nbytes : sizeof(number);
+    const bt_buffer there = own(block, 0, n), here = host(bytes, n);
+    if (is_new) {
+        memcpy(bytes, &number, sizeof(number));
+        return move(d, &there, &here);
+    }
+    BT_TRY(move(d, &here, &there));
+    if (memcmp(bytes, &number, n))
+        say(d,
+            "a block of %d bytes has no longer what was copied there, and %d others "
+            "were used since: blocks lie in one another",
+            (int)nbytes, MOST_BLOCKS - 1);
+    return NULL;
+}
+
+static bt_status check_blocks(struct desk *d)
+{
+    void *blocks[MOST_BLOCKS] = { 0 };
+    uint64_t nbytes[MOST_BLOCKS] = { 0 };
+    bt_status status = NULL;
+    for (uint32_t i = 0; !status && !d->fault && i < BLOCKS + MOST_BLOCKS; i++) {
+        const uint32_t at = i % MOST_BLOCKS;
+        if (blocks[at])
+            status = mark_block(d, blocks[at], nbytes[at], i - MOST_BLOCKS, 0);
+        give(d, blocks[at]);
+        blocks[at] = NULL;
+        nbytes[at] = sizes[i * 7 % BT_COUNT(sizes)];
+        if (!status && i < BLOCKS)
+            status = take(d, nbytes[at], &blocks[at]);
+        if (!status && i < BLOCKS)
+            status = mark_block(d, blocks[at], nbytes[at], i, 1);
+    }
+    for (uint32_t i = 0; i < MOST_BLOCKS; i++)
+        give(d, blocks[i]);
+    return status;
+}
+
+/* ---- copies ---- */
+
+static void fill(unsigned char *at, uint64_t nbytes, uint32_t seed)
+{
+    for (uint64_t i = 0; i < nbytes; i++)
+        at[i] = (unsigned char)(i * 31 + i / 256 + seed);
+}
+
+/* Whether all of a block is as expected. */
+static bt_status look(struct desk *d, void *block, const char *what, uint64_t nbytes,
+                      uint64_t offset)
+{
+    const bt_buffer there = own(block, 0, ROOM), here = host(d->host, ROOM);
+    uint64_t i = 0;
+    memset(d->host, 0, ROOM);
+    BT_TRY(move(d, &here, &there));
+    while (i < ROOM && d->host[i] == d->expected[i])
+        i++;
+    if (i < ROOM)
+        say(d,
+            "a copy of %d bytes %s, to offset %d: byte %d of the block is then %d, "
+            "expected %d",
+            (int)nbytes, what, (int)offset, (int)i, d->host[i], d->expected[i]);
+    return NULL;
+}
+
+/* To the host: these bytes, and none around them. */
+static bt_status check_back(struct desk *d, void *block, uint64_t nbytes, uint64_t offset)
+{
+    const bt_buffer there = own(block, offset, nbytes),
+                    here = host(d->host + GUARD, nbytes);
+    memset(d->host, AROUND, ROOM);
+    BT_TRY(move(d, &here, &there));
+    int is_around = 0;
+    for (uint64_t i = 0; i < ROOM; i++)
+        is_around |= (i < GUARD || i >= GUARD + nbytes) && d->host[i] != AROUND;
+    if (is_around)
+        say(d, "a copy of %d bytes to the host writes beside them", (int)nbytes);
+    else if (memcmp(d->host + GUARD, d->expected + offset, (size_t)nbytes))
+        say(d, "a copy of %d bytes to the host, from offset %d, brings others",
+            (int)nbytes, (int)offset);
+    return NULL;
+}
+
+static bt_status check_size(struct desk *d, void *first, void *second, uint64_t nbytes,
+                            uint64_t offset)
+{
+    const bt_buffer whole = own(first, 0, ROOM), all = host(d->host, ROOM),
+                    part = own(first, offset, nbytes), from = host(d->host, nbytes),
+                    other = own(second, 0, nbytes);
+    fill(d->host, ROOM, 1);
+    memcpy(d->expected, d->host, ROOM);
+    BT_TRY(move(d, &whole, &all));
+    fill(d->host, nbytes, 100);
+    memcpy(d->expected + offset, d->host, (size_t)nbytes);
+    BT_TRY(move(d, &part, &from));
+    BT_TRY(look(d, first, "from the host", nbytes, offset));
+    BT_TRY(check_back(d, first, nbytes, offset));
+    fill(d->host, nbytes, 200);
+    memcpy(d->expected + offset, d->host, (size_t)nbytes);
+    BT_TRY(move(d, &other, &from));
+    BT_TRY(move(d, &part, &other));
+    return look(d, first, "between blocks", nbytes, offset);
+}
+
+static bt_status check_copies(struct desk *d)
+{
+    const uint64_t align = d->use->space->align;
+    void *first = NULL, *second = NULL;
+    bt_status status = take(d, ROOM, &first);
+    if (!status)
+        status = take(d, ROOM, &second);
+    for (uint32_t i = 0; !status && !d->fault && i < BT_COUNT(sizes); i++) {
+        for (uint64_t offset = 0; !status && offset <= 2 * align; offset += align) {
+            if (offset + sizes[i] <= ROOM)
+                status = check_size(d, first, second, sizes[i], offset);
+        }
+    }
+    give(d, first);
+    give(d, second);
+    return status;
+}
+
+static bt_status check_desk(struct desk *d)
+{
+    if (d->use->target->open_queue)
+        BT_TRY(d->use->target->open_queue(d->ctx, d->use->instance, &d->queue));
+    bt_status status = check_copies(d);
+    if (!status && !d->fault)
+        status = check_blocks(d);
+    if (d->queue)
+        d->use->target->close_queue(d->queue);
+    return status;
+}
+
+bt_status check_memory(bt_ctx *ctx, bt_arena *arena, const bt_target_use *use,
+                       const char **fault)
+{
+    struct desk d = { .ctx = ctx,
+                      .arena = arena,
+                      .use = use,
+                      .host = malloc(ROOM),
+                      .expected = malloc(ROOM) };
+    *fault = NULL;
+    bt_status status = !use->space            ? NULL
+                       : d.host && d.expected ? check_desk(&d)
+                                              : bt_no_memory();
+    free(d.host);
+    free(d.expected);
+    if (status && status->code != BT_ERR_MEMORY) {
+        say(&d, "it fails: %s", status->message);
+        status = NULL;
+    }
+    *fault = d.fault;
+    return status;
+}

@@ -2,6 +2,7 @@
  * Operators with dims that are known at the call, against the same with numbers.
  *
  *     conform_open PLUGINS PLUGIN [OPERATOR [TARGET [EVERY]]]
+ *     conform_open PLUGINS --stages FIRST COUNT [TARGET]
  *
  * Every case of the plugin's operators and those made from it (case_vary.h), alone and with
  * `negative` before and behind it, is composed once with its sizes above 1 as dims of the
@@ -17,6 +18,9 @@
  * With a target, its kernels are compared in place of loops and the evaluator; what it leaves
  * to the evaluator, or refuses, is counted as not open. OPERATOR may be "". Where EVERY is given,
  * only each EVERY-th case of an operator is tried.
+ *
+ * With --stages it is COUNT random formulas of several stages (stages.h), at sizes of which
+ * each is 1 or one number.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -25,9 +29,10 @@
 #include <baton/compiled.h>
 #include <baton/compute.h>
 
+#include "case_vary.h"
 #include "loops_oracle.h"
 #include "object.h"
-#include "case_vary.h"
+#include "stages.h"
 
 enum { MOST_DIMS = 32, MOST_NELEM = 1 << 12, MOST_TURNS = 1 << 14 };
 
@@ -37,6 +42,7 @@ struct trial {
     struct op_check w;
     int what;             /* is open */
     const bt_op *around;  /* "negative" */
+    uint64_t random;      /* of sizes; 0: those of cases */
     uint32_t every, nmet; /* of an operator's cases */
     uint32_t nopen, nrun, nchecked, nrefused;
     char why[200]; /* the last was refused */
@@ -354,12 +360,14 @@ static bt_status load(struct trial *t, bt_arena *arena, const bt_func *func,
     return NULL;
 }
 
-/* What the target does not do is a reason. */
+/* What the target does not do is a reason; so is that no plugin has a random formula, which
+ * could be left to the evaluator otherwise. */
 static bt_status load_or_why(struct trial *t, bt_arena *arena, const bt_func *func,
                              struct kernels *out)
 {
     bt_status status = load(t, arena, func, out);
-    if (!status || status->code != BT_ERR_UNSUPPORTED)
+    if (!status || (status->code != BT_ERR_UNSUPPORTED &&
+                    !(t->random && status->code == BT_ERR_NAME)))
         return status;
     out->why = status->message;
     return NULL;
@@ -623,6 +631,21 @@ static bt_status try_sizes(struct trial *t, const struct call_case *c, bt_arena 
     return NULL;
 }
 
+/* Each is 1 or one number: what stands beside each other fits. */
+static bt_status try_drawn(struct trial *t, const struct call_case *c, bt_arena *arena,
+                           const bt_func *func, const bt_loops *open,
+                           const struct kernels *kernels, const bt_op *around)
+{
+    static const int64_t longs[] = { 0, 2, 5, 9 };
+    for (uint32_t i = 0; i < 8; i++) {
+        for (uint32_t k = 0; k < t->ndim; k++)
+            t->values[k] = case_draw(&t->random) >> 40 & 1 ? 1 : longs[i % 4];
+        BT_TRY(compare(t, c, arena, func, open, kernels, around));
+        bt_ctx_clear_diags(t->w.ctx);
+    }
+    return NULL;
+}
+
 static int refuses_dims(struct trial *t, const struct kernels *k, const bt_loops *open)
 {
     void *any[CASE_MAX_LEAF + CALL_MAX_OUT];
@@ -651,7 +674,7 @@ static bt_status run_open(struct trial *t, const struct call_case *c, const bt_o
     bt_status status = build_func(t, c, around, &func);
     if (!t->ndim)
         return NULL; // nothing to open
-    if (t->what != OPEN_SIZES &&
+    if (t->what != OPEN_SIZES && !t->random &&
         (status || !count_checks(t, func, 1, BT_CHECK_BROADCAST)))
         return status && status->code == BT_ERR_MEMORY ? status : NULL;
     if (!status)
@@ -675,8 +698,10 @@ static bt_status run_open(struct trial *t, const struct call_case *c, const bt_o
         t->nrefused++;
         snprintf(t->why, sizeof(t->why), "%s", kernels.why);
     } else if (!status) {
-        status = (t->what == OPEN_SIZES ? try_sizes : try_ones)(t, c, arena, func, open,
-                                                                &kernels, around);
+        status = (t->random ? try_drawn
+                  : t->what == OPEN_SIZES
+                      ? try_sizes
+                      : try_ones)(t, c, arena, func, open, &kernels, around);
     }
     unload(t, &kernels);
     return status;
@@ -705,83 +730,134 @@ static bt_status run_case(void *self, const char *kind, const struct call_case *
 
 /* ---- operators ---- */
 
-static int run_op(bt_ctx *ctx, const char *name, const bt_op *around, struct trial *all)
+static bt_status begin(struct trial *t, bt_ctx *ctx)
 {
-    struct trial t = { .around = around, .target = all->target, .every = all->every };
-    t.w = (struct op_check){ .ctx = ctx, .faults = json_array() };
-    t.w.store = bt_store_create(bt_ctx_registry(ctx));
-    t.w.arena = bt_arena_create(bt_ctx_registry(ctx));
-    bt_status status =
-        !t.w.store || !t.w.arena ? bt_no_memory() : bt_op_get(ctx, name, &t.w.op);
-    if (!status)
-        status = vary_all(&t.w, run_case, &t);
-    size_t nfault = json_array_size(t.w.faults);
+    t->w = (struct op_check){ .ctx = ctx, .faults = json_array() };
+    t->w.store = bt_store_create(bt_ctx_registry(ctx));
+    t->w.arena = bt_arena_create(bt_ctx_registry(ctx));
+    return !t->w.store || !t->w.arena ? bt_no_memory() : NULL;
+}
+
+/* Shows what is wrong with the operator, and adds it to `all`. */
+static int end(struct trial *t, bt_status status, const char *name, struct trial *all)
+{
+    size_t nfault = json_array_size(t->w.faults);
     for (size_t i = 0; i < nfault; i++)
-        printf("%s\n", json_string_value(json_array_get(t.w.faults, i)));
+        printf("%s\n", json_string_value(json_array_get(t->w.faults, i)));
     if (status)
         printf("%s: %s\n", name, status->message);
-    else
-        printf("%s: %u open, %u runs, %u with checks, %u not open%s%s\n", name, t.nopen,
-               t.nrun, t.nchecked, t.nrefused, *t.why ? ": " : "", t.why);
-    all->nopen += t.nopen;
-    all->nrun += t.nrun;
-    all->nchecked += t.nchecked;
-    all->nrefused += t.nrefused;
-    json_decref(t.w.faults);
-    bt_store_unref(t.w.store);
-    bt_arena_destroy(t.w.arena);
+    else if (nfault || !t->random)
+        printf("%s: %u open, %u runs, %u with checks, %u not open%s%s\n", name, t->nopen,
+               t->nrun, t->nchecked, t->nrefused, *t->why ? ": " : "", t->why);
+    all->nopen += t->nopen;
+    all->nrun += t->nrun;
+    all->nchecked += t->nchecked;
+    all->nrefused += t->nrefused;
+    json_decref(t->w.faults);
+    bt_store_unref(t->w.store);
+    bt_arena_destroy(t->w.arena);
     return status || nfault;
 }
 
-static int run(bt_ctx *ctx, const char *plugin, const char *only,
-               const bt_target_use *target, uint32_t every)
+static int run_op(bt_ctx *ctx, const char *name, struct trial *all)
+{
+    struct trial t = { .around = all->around,
+                       .target = all->target,
+                       .every = all->every };
+    bt_status status = begin(&t, ctx);
+    if (!status)
+        status = bt_op_get(ctx, name, &t.w.op);
+    if (!status)
+        status = vary_all(&t.w, run_case, &t);
+    return end(&t, status, name, all);
+}
+
+static bt_status run_ops(bt_ctx *ctx, const char *plugin, const char *only,
+                         struct trial *all, uint32_t *nwrong)
+{
+    BT_TRY(bt_plugins_scan(ctx));
+    for (uint32_t i = 0; i < bt_provided_len(ctx, "op"); i++) {
+        bt_provided item;
+        BT_TRY(bt_provided_at(ctx, "op", i, &item));
+        if (strcmp(bt_plugin_id(item.plugin), plugin) == 0 &&
+            (!*only || strcmp(item.name, only) == 0))
+            *nwrong += (uint32_t)run_op(ctx, item.name, all);
+    }
+    return NULL;
+}
+
+/* ---- random formulas ---- */
+
+static int run_drawn(bt_ctx *ctx, uint64_t seed, struct trial *all)
+{
+    struct trial t = {
+        .around = all->around, .target = all->target, .every = 1, .random = seed + 1
+    };
+    struct stages stages = { .text = "" };
+    struct call_case c;
+    char name[40];
+    int is_case = 0;
+    snprintf(name, sizeof(name), "formula %llu", (unsigned long long)seed);
+    bt_status status = begin(&t, ctx);
+    if (!status)
+        status = stages_make(t.w.arena, seed, &stages);
+    stages.op.inputs = stages.inputs;
+    t.w.op = &stages.op;
+    const char *text = stages.text;
+    if (!status)
+        status = case_next(ctx, t.w.arena, name, &text, &c, &is_case);
+    if (is_case && !status)
+        status = run_case(&t, "case", &c);
+    if (status || json_array_size(t.w.faults))
+        printf("%s, %s\n", name, stages.op.formula);
+    return end(&t, status, name, all);
+}
+
+static bt_status run_words(bt_ctx *ctx, char **words, struct trial *all, uint32_t *nwrong)
+{
+    BT_TRY(bt_op_get(ctx, "negative", &all->around));
+    if (strcmp(words[0], "--stages") != 0)
+        return run_ops(ctx, words[0], words[1] ? words[1] : "", all, nwrong);
+    const uint64_t first = strtoull(words[1], NULL, 10);
+    for (uint64_t i = 0, n = strtoull(words[2], NULL, 10); i < n; i++)
+        *nwrong += (uint32_t)run_drawn(ctx, first + i, all);
+    return NULL;
+}
+
+static int run(bt_ctx *ctx, char **words, const char *target, uint32_t every)
 {
     uint32_t nwrong = 0;
-    const bt_op *around = NULL;
-    struct trial all = { .target = target, .every = every };
-    bt_status status = bt_op_get(ctx, "negative", &around);
+    struct trial all = { .every = every };
+    bt_targets *targets = NULL;
+    bt_status status = target ? bt_targets_open(ctx, target, &targets) : NULL;
+    if (targets)
+        all.target = targets->at[0];
     if (!status)
-        status = bt_plugins_scan(ctx);
-    for (uint32_t i = 0; !status && i < bt_provided_len(ctx, "op"); i++) {
-        bt_provided item;
-        status = bt_provided_at(ctx, "op", i, &item);
-        if (status || strcmp(bt_plugin_id(item.plugin), plugin) != 0 ||
-            (*only && strcmp(item.name, only) != 0))
-            continue;
-        nwrong += (uint32_t)run_op(ctx, item.name, around, &all);
-    }
+        status = run_words(ctx, words, &all, &nwrong);
     if (status)
         printf("%s\n", status->message);
     printf("%u open, %u runs, %u with checks, %u not open, %u operators wrong\n",
            all.nopen, all.nrun, all.nchecked, all.nrefused, nwrong);
+    bt_targets_unref(targets);
     // nothing tried says nothing
     return status || nwrong || all.nopen + all.nrefused == 0;
 }
 
-static int run_with(bt_ctx *ctx, const char *plugin, const char *only, const char *target,
-                    uint32_t every)
-{
-    bt_targets *targets = NULL;
-    bt_status status = target ? bt_targets_open(ctx, target, &targets) : NULL;
-    if (status)
-        printf("%s\n", status->message);
-    int failed = status || run(ctx, plugin, only, targets ? targets->at[0] : NULL, every);
-    bt_targets_unref(targets);
-    return failed;
-}
-
 int main(int argc, char **argv)
 {
-    const int every = argc > 5 ? atoi(argv[5]) : 1;
-    if (argc < 3 || every < 1) {
-        printf("usage: conform_open PLUGINS PLUGIN [OPERATOR [TARGET [EVERY]]]\n");
+    const int is_drawn = argc > 2 && strcmp(argv[2], "--stages") == 0;
+    const int most = is_drawn ? 5 : 4;
+    const int every = !is_drawn && argc > 5 ? atoi(argv[5]) : 1;
+    if (argc < 3 || (is_drawn && argc < 5) || every < 1) {
+        printf("usage: conform_open PLUGINS PLUGIN [OPERATOR [TARGET [EVERY]]]\n"
+               "       conform_open PLUGINS --stages FIRST COUNT [TARGET]\n");
         return 2;
     }
     bt_registry_options options = { .plugin_only = argv[1] };
     bt_registry *registry = bt_registry_create(&options);
     bt_ctx *ctx = registry ? bt_ctx_create(registry) : NULL;
-    int failed = !ctx || run_with(ctx, argv[2], argc > 3 ? argv[3] : "",
-                                  argc > 4 ? argv[4] : NULL, (uint32_t)every);
+    int failed =
+        !ctx || run(ctx, argv + 2, argc > most ? argv[most] : NULL, (uint32_t)every);
     bt_ctx_destroy(ctx);
     bt_registry_unref(registry);
     return failed;

@@ -191,11 +191,8 @@ struct copying {
     const uint32_t *arrays; /* of the joined graph, by number in `from` */
     const bt_node **dims;   /* of the joined graph, by number in `from` */
     const bt_call *call;    /* whose checks hold; NULL: none */
-    const bt_node **
-        *ones;        /* by input and axis: 1, or 0 where the axis is found to be 1 and
-                               broadcasts; NULL: no check says that it may */
-    int reads_blocks; /* some of them have layouts */
-    const bt_node **memo; /* by id */
+    int reads_blocks;       /* some of them have layouts */
+    const bt_node **memo;   /* by id */
 };
 
 static const bt_node *copy(struct copying *k, const bt_node *node);
@@ -231,30 +228,90 @@ static const bt_node *read_array(struct composer *c, uint32_t array, bt_dtype dt
 
 /* ---- extents that may be 1 ---- */
 
-/* An axis that broadcasts if its extent turns out to be 1 is read at index * (extent != 1). */
+/* Marks the checks that lead from an extent on: its own, that it is 1 or what stands at their
+ * right, and those of what stands there. NULL: no memory. */
+static const uint8_t *checks_from(const struct copying *k, const bt_node *extent)
+{
+    struct composer *c = k->composer;
+    const bt_call *call = k->call;
+    uint8_t *marks = BT_NEWS(c->arena, uint8_t, call->ncheck);
+    for (uint32_t more = 1; marks && more;) {
+        more = 0;
+        for (uint32_t i = 0; i < call->ncheck; i++) {
+            const bt_node *left = bt__dims_node(&c->dims, call->checks[i].left);
+            uint32_t leads = left == extent;
+            for (uint32_t j = 0; j < call->ncheck && !leads; j++)
+                leads =
+                    marks[j] && bt__dims_node(&c->dims, call->checks[j].right) == left;
+            if (leads && !marks[i] && call->checks[i].relation == BT_CHECK_BROADCAST)
+                more = marks[i] = 1;
+        }
+    }
+    return marks;
+}
+
+/* Whether the checks lead from an extent to another. *by_checks = 0: that is a == 1 ? b : a, of
+ * which no check says more, and they lead to a part of it, or it is one. */
+static int leads_to(const struct copying *k, const uint8_t *marks, const bt_node *from,
+                    const bt_node *extent, int *by_checks)
+{
+    if (extent == from)
+        return 1;
+    for (uint32_t i = 0; i < k->call->ncheck; i++) {
+        if (marks[i] &&
+            bt__dims_node(&k->composer->dims, k->call->checks[i].right) == extent)
+            return 1;
+    }
+    if (extent->kind != BT_NODE_SELECT)
+        return 0;
+    *by_checks = 0;
+    return leads_to(k, marks, from, extent->args[1], by_checks) ||
+           leads_to(k, marks, from, extent->args[2], by_checks);
+}
+
+static int is_known_natural(const bt_graph *g, const bt_node *node)
+{
+    const bt_nodes *known = bt__graph_naturals(g);
+    for (uint32_t i = 0; i < known->len; i++) {
+        if (known->at[i] == node)
+            return 1;
+    }
+    return 0;
+}
+
+/* The index of an axis of an array, input or stage, that runs to `to`: an axis that is found
+ * to have the extent 1 and broadcasts is read at index * (extent != 1), and where checks say
+ * so this is in bounds. */
 static const bt_node *broadcast_index(const struct copying *k, uint32_t array,
                                       uint32_t axis, const bt_node *index)
 {
-    const bt_node *is_long = array < k->from->ninput && k->ones && k->ones[array]
-                                 ? k->ones[array][axis]
-                                 : NULL;
-    return is_long ? bt_node_scalar(k->composer->graph, BT_SCALAR_MUL, index, is_long)
-                   : index;
-}
-
-/* 1 where the left side is not 1, else 0; and that such an index is then in bounds. */
-static const bt_node *is_long(struct composer *c, const bt_check *check)
-{
+    struct composer *c = k->composer;
     bt_graph *g = c->graph;
-    const bt_node *one = bt_node_int(g, 1), *left = bt__dims_node(&c->dims, check->left);
-    const bt_node *last =
-        bt_node_scalar(g, BT_SCALAR_SUB, bt__dims_node(&c->dims, check->right), one);
-    const bt_node *flag =
-        bt_node_cast(g, BT_INT64, bt_node_scalar(g, BT_SCALAR_NE, left, one));
+    const struct order *order = &c->orders.at[array];
+    const bt_node *extent =
+        order->layout ? order->extents[axis] : g->arrays[array]->extents[axis];
+    const bt_node *one = bt_node_int(g, 1);
+    const bt_node *to = index->narg ? index->args[0] : bt_node_int(g, index->high + 1);
+    int by_checks = 1;
+    if (!one || !to)
+        return NULL;
+    if (extent == to || !k->call || bt_node_number(extent) > 1)
+        return index;
+    const uint8_t *marks = checks_from(k, extent);
+    if (!marks)
+        return bt__graph_no_memory(g);
+    if (!leads_to(k, marks, extent, to, &by_checks))
+        return index;
+    const bt_node *is_long =
+        bt_node_cast(g, BT_INT64, bt_node_scalar(g, BT_SCALAR_NE, extent, one));
+    const bt_node *last = bt_node_scalar(g, BT_SCALAR_SUB, to, one);
     const bt_node *rest =
-        bt_node_scalar(g, BT_SCALAR_SUB, bt_node_scalar(g, BT_SCALAR_SUB, left, one),
-                       bt_node_scalar(g, BT_SCALAR_MUL, last, flag));
-    return bt__graph_add_natural(g, rest) ? flag : bt__graph_no_memory(g);
+        bt_node_scalar(g, BT_SCALAR_SUB, bt_node_scalar(g, BT_SCALAR_SUB, extent, one),
+                       bt_node_scalar(g, BT_SCALAR_MUL, last, is_long));
+    if (!rest ||
+        (by_checks && !is_known_natural(g, rest) && !bt__graph_add_natural(g, rest)))
+        return bt__graph_no_memory(g);
+    return bt_node_scalar(g, BT_SCALAR_MUL, index, is_long);
 }
 
 /* Of two dims that a check says to be equal, the one that the call's result has: dims may
@@ -269,16 +326,39 @@ static const bt_node *equal_extent(const struct copying *k, const bt_check *chec
     return NULL;
 }
 
+/* The greater of two dims by checks that each of them is 1 or that; NULL: none say so. Either
+ * may broadcast elsewhere too, to what is greater still. */
+static const bt_node *greater_extent(const struct copying *k, const bt_node *a,
+                                     const bt_node *b)
+{
+    struct composer *c = k->composer;
+    for (uint32_t i = 0; i < k->call->ncheck; i++) {
+        const bt_check *left = &k->call->checks[i];
+        if (left->relation != BT_CHECK_BROADCAST ||
+            bt__dims_node(&c->dims, left->left) != a)
+            continue;
+        for (uint32_t j = 0; j < k->call->ncheck; j++) {
+            const bt_check *right = &k->call->checks[j];
+            if (right->relation == BT_CHECK_BROADCAST && right->right == left->right &&
+                bt__dims_node(&c->dims, right->left) == b &&
+                bt_dim_max(left->left->store, left->left, right->left) == left->right)
+                return bt__dims_node(&c->dims, left->right);
+        }
+    }
+    return NULL;
+}
+
 /* `a == 1 ? b : a` by a check of the call, that they are equal, that one of them is the
- * other or 1, or that both are a third one or 1; NULL: no check says so. */
+ * other or 1, or that both are the greater one or 1; NULL: no check says so. */
 static const bt_node *broadcast_extent(const struct copying *k,
                                        const bt_node *const *args)
 {
     struct composer *c = k->composer;
-    const bt_node *a = args[2], *b = args[1], *longest[2] = { NULL, NULL };
-    if (args[0] != bt_node_scalar(c->graph, BT_SCALAR_EQ, a, bt_node_int(c->graph, 1)))
+    const bt_node *a = args[2], *b = args[1];
+    if (!k->call ||
+        args[0] != bt_node_scalar(c->graph, BT_SCALAR_EQ, a, bt_node_int(c->graph, 1)))
         return NULL;
-    for (uint32_t i = 0; k->call && i < k->call->ncheck; i++) {
+    for (uint32_t i = 0; i < k->call->ncheck; i++) {
         const bt_check *check = &k->call->checks[i];
         const int is_equal = check->relation == BT_CHECK_EQUAL;
         if (!is_equal && check->relation != BT_CHECK_BROADCAST)
@@ -287,10 +367,8 @@ static const bt_node *broadcast_extent(const struct copying *k,
         const bt_node *right = bt__dims_node(&c->dims, check->right);
         if ((left == a && right == b) || (left == b && right == a))
             return is_equal ? equal_extent(k, check) : right;
-        if (!is_equal && (left == a || left == b))
-            longest[left == b] = right;
     }
-    return longest[0] == longest[1] ? longest[0] : NULL;
+    return greater_extent(k, a, b);
 }
 
 /* As it stands, unless extents have become numbers, which may say more of it. */
@@ -317,8 +395,8 @@ static const bt_node *copy_new(struct copying *k, const bt_node *node)
     }
     for (uint32_t i = 0; i < node->narg; i++) {
         args[i] = copy(k, node->args[i]);
-        if (args[i] && node->kind == BT_NODE_READ && node->args[i]->kind == BT_NODE_INDEX)
-            args[i] = broadcast_index(k, node->which, i, args[i]);
+        if (args[i] && node->kind == BT_NODE_READ && args[i]->kind == BT_NODE_INDEX)
+            args[i] = broadcast_index(k, k->arrays[node->which], i, args[i]);
         if (!args[i])
             return NULL;
     }
@@ -436,43 +514,6 @@ static bt_status lay_out_all(struct composer *c, const bt_type *type, uint32_t *
     return tensor && tensor->layout ? lay_out(c, type, array) : NULL;
 }
 
-/* The operands' axes that a check says to broadcast, tuples depth first. */
-static bt_status find_ones(struct copying *k, const bt_type *type, uint32_t *input)
-{
-    struct composer *c = k->composer;
-    const bt_list_type *tuple = bt_as_tuple_type(type);
-    for (uint32_t i = 0; tuple && i < tuple->n; i++)
-        BT_TRY(find_ones(k, tuple->at[i], input));
-    if (tuple)
-        return NULL;
-    const bt_shape_type *shape = bt_tensor_shape(type);
-    const bt_node **ones = BT_NEWS(c->arena, const bt_node *, shape->n);
-    if (!ones)
-        return bt_no_memory();
-    for (uint32_t i = 0; i < k->call->ncheck; i++) {
-        const bt_check *check = &k->call->checks[i];
-        for (uint32_t a = 0; a < shape->n; a++) {
-            if (check->relation == BT_CHECK_BROADCAST && shape->dims[a] == check->left)
-                ones[a] = is_long(c, check);
-        }
-    }
-    k->ones[(*input)++] = ones;
-    return c->graph->status;
-}
-
-static bt_status find_all_ones(struct copying *k)
-{
-    uint32_t input = 0;
-    if (!k->call || !k->call->ncheck)
-        return NULL;
-    k->ones = BT_NEWS(k->composer->arena, const bt_node **, k->from->ninput);
-    if (!k->ones)
-        return bt_no_memory();
-    for (uint32_t i = 0; i < k->call->narg; i++)
-        BT_TRY(find_ones(k, k->call->args[i]->type, &input));
-    return NULL;
-}
-
 /* The stages of a call's graph; *out: its results, row major. */
 static bt_status join(struct composer *c, const bt_graph *from, const array_list *inputs,
                       const bt_call *call, uint32_t **out)
@@ -501,7 +542,6 @@ static bt_status join(struct composer *c, const bt_graph *from, const array_list
         if (from->dims[i]->term)
             k.dims[i] = bt__dims_node(&c->dims, from->dims[i]->term);
     }
-    BT_TRY(find_all_ones(&k));
     for (uint32_t i = from->ninput; i < from->narray; i++)
         BT_TRY(copy_stage(&k, i, &arrays[i]));
     for (uint32_t i = 0; i < from->nresult; i++)

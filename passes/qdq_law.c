@@ -1,178 +1,225 @@
+/* By ONNX Runtime's arithmetic: integers first, then one multiplication by a float32. */
 #include "qdq_law.h"
 
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
 
-#include "evaluate.h"
-
 #define FLOAT32 "compute_dtype=\"float32\", rounding=\"TOEVEN\""
 
-/* ---- values ---- */
+/* ---- operators of dialect qnn ---- */
 
-static const bt_tensor *constant_of(const bt_module *module, const bt_value *value)
+static int is_same_schema(const bt_op *a, const bt_op *b)
 {
-    return bt_const_tensor(bt_module_constant(module, value));
-}
-
-const bt_call *qdq_op_call(const bt_value *value)
-{
-    const bt_call *call = bt_as_call(value);
-    return call && call->callee_kind == BT_CALLEE_OP ? call : NULL;
-}
-
-int qdq_dequantized(const bt_module *module, const bt_value *value, struct qdq_value *out)
-{
-    const bt_call *call = bt_as_op_call(value, "qnn.dequantize");
-    if (!call || bt_tensor_dtype(value->type) != BT_FLOAT32 ||
-        call_int(call, "block_size", 0) || !constant_of(module, call->args[1]) ||
-        !constant_of(module, call->args[2]) ||
-        constant_of(module, call->args[1])->rank > 1 ||
-        constant_of(module, call->args[1])->dtype != BT_FLOAT32)
-        return 0;
-    *out = (struct qdq_value){ call->args[0], call->args[1], call->args[2],
-                               call_int(call, "axis", -1) };
-    return 1;
-}
-
-int qdq_same(const bt_module *module, const bt_value *a, const bt_value *b)
-{
-    const bt_tensor *x = constant_of(module, a), *y = constant_of(module, b);
-    if (a == b)
-        return 1;
-    if (!x || !y || x->dtype != y->dtype || x->nelem != y->nelem || x->rank != y->rank)
-        return 0;
-    for (int64_t i = 0; i < x->nelem; i++) {
-        const double p = bt_tensor_get(x, i), q = bt_tensor_get(y, i);
-        if (!(p == q))
-            return 0;
+    const bt_attr *x = a->attrs, *y = b->attrs;
+    if (x == y)
+        return a->attrs_nbytes == b->attrs_nbytes;
+    while (x && y && x->name && y->name && strcmp(x->name, y->name) == 0 &&
+           x->kind == y->kind && x->offset == y->offset) {
+        x++;
+        y++;
     }
-    return 1;
+    return x && y && !x->name && !y->name && a->attrs_nbytes == b->attrs_nbytes;
 }
 
-static int is_number(const bt_value *value)
+/* The operator on codes of Relay's dialect qnn, qnn.conv2d of nn.conv2d, which takes so many
+ * operands and the same attributes; *out NULL: there is none. */
+static bt_status find_twin(struct qdq_region *r, const bt_call *call, uint32_t nin,
+                           const bt_op **out)
 {
-    const bt_shape_type *shape = bt_tensor_shape(value->type);
-    return shape && shape->n == 0 && !shape->rest;
-}
-
-static bt_status refuse(struct qdq_region *r, const char *why)
-{
-    r->why = why;
-    return r->chain.status;
-}
-
-/* Operand i of a call of the old program, by a number for scale and zero point, or one of
- * scales along an axis where `is_along`. */
-static bt_status operand(struct qdq_region *r, const bt_call *call, uint32_t i,
-                         int is_along, struct qdq_value *out, int *is_there)
-{
-    const bt_module *module = bt_rewrite_call(r->rewrite)->module;
-    const bt_value *value;
-    BT_TRY(bt_rewrite_operand(r->rewrite, call->args[i], &value));
-    *is_there = qdq_dequantized(module, value, out) &&
-                (is_along || (is_number(out->scale) && is_number(out->zero)));
+    const char *name = call->op->name;
+    char twin[64];
+    const bt_op *op;
+    uint32_t n = 0;
+    *out = NULL;
+    name += strncmp(name, "nn.", 3) == 0 ? 3 : 0;
+    if (strchr(name, '.') || strlen(name) + sizeof("qnn.") > sizeof(twin))
+        return NULL;
+    snprintf(twin, sizeof(twin), "qnn.%s", name);
+    bt_status status = bt_op_get(bt_rewrite_ctx(r->rewrite), twin, &op);
+    if (status)
+        return status->code == BT_ERR_NAME ? NULL : status;
+    while (op->inputs[n].name)
+        n++;
+    if (n == nin && is_same_schema(op, call->op))
+        *out = op;
     return NULL;
+}
+
+/* Codes of one scale, of the type of the result's, as two operands and the result's take. */
+static bt_status plain_operand(struct qdq_region *r, const bt_call *call, uint32_t i,
+                               struct qdq_value *out, int *is_there)
+{
+    BT_TRY(qdq_operand(r, call->args[i], out, is_there));
+    *is_there = *is_there && qdq_is_number(out->scale) && qdq_is_number(out->zero) &&
+                bt_tensor_dtype(out->codes->type) == r->dtype;
+    return *is_there ? NULL
+                     : qdq_refuse(r, call,
+                                  "an operand has no codes of one scale and of the "
+                                  "result's type");
+}
+
+static bt_status apply_twin(struct qdq_region *r, const bt_call *call, const bt_op *twin,
+                            const bt_value **out)
+{
+    struct qdq_value x;
+    int is_there;
+    BT_TRY(plain_operand(r, call, 0, &x, &is_there));
+    if (!is_there)
+        return NULL;
+    const bt_value *args[] = { x.codes, x.scale, x.zero, r->to.scale, r->to.zero };
+    return bt_build_op(r->chain.builder, twin, call->attrs, 5, args, out);
 }
 
 /* ---- sums and products of elements ---- */
 
-static bt_status apply_elements(struct qdq_region *r, const bt_call *call, const char *op,
-                                const bt_value **out)
+/* Whether each axis of an operand lies on the axis of the result that NumPy gives it. */
+static int broadcasts(const struct law *law, const bt_call *call, uint32_t k)
 {
-    struct qdq_value x, y;
-    int has_x, has_y;
-    BT_TRY(operand(r, call, 0, 0, &x, &has_x));
-    BT_TRY(operand(r, call, 1, 0, &y, &has_y));
-    if (!has_x || !has_y)
-        return refuse(r, "an operand has no codes with one scale");
-    if (bt_tensor_dtype(x.codes->type) != r->dtype ||
-        bt_tensor_dtype(y.codes->type) != r->dtype)
-        return refuse(r, "codes of its operands and its result have different types");
-    const bt_value *args[] = { x.codes, y.codes, x.scale,     x.zero,
-                               y.scale, y.zero,  r->to.scale, r->to.zero };
-    return bt_build(r->chain.builder, op, NULL, args, 8, out);
+    const uint32_t rank = type_rank(call->base.type),
+                   own = type_rank(call->args[law->in[k]]->type);
+    for (uint32_t i = 0; law->axes[k] && i < own; i++) {
+        if (law->axes[k][i] >= 0 && law->axes[k][i] != (int32_t)(i + rank - own))
+            return 0;
+    }
+    return law->axes[k] != NULL;
+}
+
+static bt_status apply_elements(struct qdq_region *r, const bt_call *call,
+                                const struct law *law, const bt_value **out)
+{
+    struct qdq_value in[2];
+    const uint32_t turned = law->is_minus == 2;
+    for (uint32_t i = 0; i < 2; i++) {
+        int is_there;
+        BT_TRY(plain_operand(r, call, law->in[i ^ turned], &in[i], &is_there));
+        if (!is_there)
+            return NULL;
+        if (!broadcasts(law, call, i))
+            return qdq_refuse(r, call, "an operand lies along other axes");
+    }
+    const bt_value *args[] = { in[0].codes, in[1].codes, in[0].scale, in[0].zero,
+                               in[1].scale, in[1].zero,  r->to.scale, r->to.zero };
+    return bt_build(r->chain.builder,
+                    law->kind == LAW_TIMES ? "qnn.mul"
+                    : law->is_minus        ? "qnn.subtract"
+                                           : "qnn.add",
+                    NULL, args, 8, out);
 }
 
 /* ---- means ---- */
 
-static bt_status apply_mean(struct qdq_region *r, const bt_call *call,
-                            const bt_value **out)
+/* How many elements are summed; -1: that is not known. */
+static int64_t count_summed(const bt_value *x, uint64_t summed)
 {
-    struct qdq_value x;
-    const bt_op *op;
-    int has_x;
-    BT_TRY(operand(r, call, 0, 0, &x, &has_x));
-    if (!has_x || bt_tensor_dtype(x.codes->type) != r->dtype)
-        return refuse(r, "its operand has no codes of the result's type with one scale");
-    const bt_value *args[] = { x.codes, x.scale, x.zero, r->to.scale, r->to.zero };
-    if (strcmp(call->op->name, "nn.global_avg_pool2d") == 0) {
-        const char *layout = call_text(call, "layout");
-        char attrs[160];
-        int64_t dims[BT_MAX_RANK];
-        const int h = layout_axis(layout, 'H', 4), w = layout_axis(layout, 'W', 4);
-        if (h < 0 || w < 0 || !bt_tensor_static(x.codes->type, NULL, dims) || !dims[h] ||
-            !dims[w])
-            return refuse(r, "the number of elements is not known, or 0");
-        snprintf(attrs, sizeof(attrs), "pool_size=[%lld, %lld], layout=\"%s\"",
-                 (long long)dims[h], (long long)dims[w], layout);
-        return bt_build(r->chain.builder, "qnn.avg_pool2d", attrs, args, 5, out);
+    const bt_shape_type *shape = bt_tensor_shape(x->type);
+    int64_t n = 1, extent;
+    for (uint32_t i = 0; shape && i < shape->n; i++) {
+        if (!(summed >> i & 1))
+            continue;
+        if (!bt_dim_is_const(shape->dims[i], &extent) || extent < 1 ||
+            extent > INT32_MAX / n)
+            return -1;
+        n *= extent;
     }
-    BT_TRY(bt_op_get(bt_rewrite_ctx(r->rewrite), "qnn.avg_pool2d", &op));
-    return bt_build_op(r->chain.builder, op, call->attrs, 5, args, out);
+    return n;
+}
+
+/* Integers are summed, then requantized by sx / (sy * count). */
+static bt_status sum_axes(struct qdq_region *r, const bt_call *call,
+                          const struct law *law, const struct qdq_value *x, int64_t n,
+                          const bt_value **out)
+{
+    char attrs[160], dtype[BT_DTYPE_NAME_SIZE];
+    const double zero = bt_tensor_get(qdq_constant(r, x->zero), 0),
+                 scale = bt_tensor_get(qdq_constant(r, r->to.scale), 0);
+    size_t used = 0;
+    for (uint32_t i = 0; i < type_rank(x->codes->type); i++) {
+        if (law->summed >> i & 1)
+            used += (size_t)snprintf(attrs + used, sizeof(attrs) - used, "%s%u",
+                                     used ? ", " : "axis=[", i);
+    }
+    snprintf(attrs + used, sizeof(attrs) - used, "], keepdims=%s",
+             type_rank(call->base.type) == type_rank(x->codes->type) ? "True" : "False");
+    const bt_value *wide = chain_op1(&r->chain, "cast", "dtype=\"int32\"", x->codes),
+                   *sums = chain_op1(&r->chain, "sum", attrs, wide);
+    const bt_value *args[] = {
+        sums, x->scale, chain_scalar(&r->chain, BT_INT32, zero * (double)n),
+        chain_scalar(&r->chain, BT_FLOAT32, (double)((float)scale * (float)law->count)),
+        r->to.zero
+    };
+    BT_TRY(r->chain.status);
+    snprintf(attrs, sizeof(attrs), FLOAT32 ", out_dtype=\"%s\"",
+             bt_dtype_name(r->dtype, dtype, sizeof(dtype)));
+    return bt_build(r->chain.builder, "qnn.requantize", attrs, args, 5, out);
+}
+
+/* The mean of each channel of images. */
+static bt_status pool(struct qdq_region *r, const struct qdq_value *x, const char *layout,
+                      const bt_value **out)
+{
+    const bt_value *args[] = { x->codes, x->scale, x->zero, r->to.scale, r->to.zero };
+    const int h = layout_axis(layout, 'H', 4), w = layout_axis(layout, 'W', 4);
+    int64_t dims[BT_MAX_RANK] = { 0 };
+    char attrs[96];
+    for (uint32_t i = 0; i < 4; i++)
+        (void)bt_dim_is_const(bt_tensor_shape(x->codes->type)->dims[i], &dims[i]);
+    snprintf(attrs, sizeof(attrs), "pool_size=[%lld, %lld], layout=\"%s\"",
+             (long long)dims[h], (long long)dims[w], layout);
+    return bt_build(r->chain.builder, "qnn.avg_pool2d", attrs, args, 5, out);
+}
+
+static bt_status apply_mean(struct qdq_region *r, const bt_call *call,
+                            const struct law *law, const bt_value **out)
+{
+    const bt_op *twin = NULL;
+    struct qdq_value x;
+    int is_there;
+    if (!law->summed)
+        BT_TRY(find_twin(r, call, 5, &twin));
+    if (twin)
+        return apply_twin(r, call, twin, out);
+    BT_TRY(plain_operand(r, call, law->in[0], &x, &is_there));
+    if (!is_there)
+        return NULL;
+    const int64_t n = count_summed(x.codes, law->summed);
+    if (!law->summed || !(law->count > 0))
+        return qdq_refuse(r, call, "it is no sum over whole axes");
+    if (n < 0 || n > (INT64_C(1) << (31 - BT_DTYPE_BITS(r->dtype))) - 1)
+        return qdq_refuse(r, call, "how many elements it sums is not known, or too many");
+    if (type_rank(call->base.type) == 4 && type_rank(x.codes->type) == 4 &&
+        law->count == (double)n && (law->summed == 12 || law->summed == 6))
+        return pool(r, &x, law->summed == 12 ? "NCHW" : "NHWC", out);
+    return sum_axes(r, call, law, &x, n, out);
 }
 
 /* ---- products ---- */
 
-static const struct product {
-    const char *op, *codes;
-    uint32_t is_conv;
-} products[] = {
-    { "nn.conv1d", "qnn.conv1d", 1 },       { "nn.conv2d", "qnn.conv2d", 1 },
-    { "nn.conv3d", "qnn.conv3d", 1 },       { "nn.dense", "qnn.dense", 0 },
-    { "nn.matmul", "qnn.batch_matmul", 0 }, { "nn.batch_matmul", "qnn.batch_matmul", 0 },
+/* A product of codes. */
+struct product {
+    const bt_call *call;
+    const struct law *law;
+    const bt_op *twin;      /* on codes; NULL: the operator itself, on integers */
+    struct qdq_value in[2]; /* as the law has them */
+    uint32_t of_channels;   /* the one that may have scales along an axis */
+    int32_t channel;        /* that axis, in the result; -1: they are numbers */
 };
 
-static const struct product *product_of(const bt_call *call)
-{
-    for (uint32_t i = 0; call && call->op && i < BT_COUNT(products); i++) {
-        if (strcmp(call->op->name, products[i].op) == 0)
-            return &products[i];
-    }
-    return NULL;
-}
-
-/* The axes of a product's channels, in its weight and in its result; -1: it has none. */
-static void channel_axes(const bt_call *call, const struct product *p, int *of_weight,
-                         int *of_result)
-{
-    const uint32_t rank = type_rank(call->base.type),
-                   weight = type_rank(call->args[1]->type);
-    const char *data = call_text(call, "data_layout"),
-               *out = call_text(call, "out_layout");
-    *of_result = p->is_conv ? layout_axis(*out ? out : data, 'C', rank) : (int)rank - 1;
-    *of_weight = p->is_conv ? layout_axis(call_text(call, "kernel_layout"), 'O', weight)
-                 : strcmp(p->op, "nn.dense") == 0   ? 0
-                 : call_int(call, "transpose_b", 0) ? (int)weight - 2
-                                                    : (int)weight - 1;
-}
-
 /* Whether a bias has the scale of the sums, sx * sw, in each bit. */
-static int has_scale_of_sums(const bt_module *module, const struct qdq_value *bias,
-                             const struct qdq_value *x, const struct qdq_value *w)
+static int has_scale_of_sums(const struct qdq_region *r, const struct qdq_value *bias,
+                             const struct product *p)
 {
-    const bt_tensor *s = constant_of(module, bias->scale),
-                    *z = constant_of(module, bias->zero),
-                    *sx = constant_of(module, x->scale),
-                    *sw = constant_of(module, w->scale);
+    const struct qdq_value *w = &p->in[p->of_channels], *x = &p->in[1 - p->of_channels];
+    const bt_tensor *s = qdq_constant(r, bias->scale), *z = qdq_constant(r, bias->zero),
+                    *sx = qdq_constant(r, x->scale), *sw = qdq_constant(r, w->scale);
     const int64_t n = s->nelem > sw->nelem ? s->nelem : sw->nelem;
-    if (bt_tensor_dtype(bias->codes->type) != BT_INT32 || sx->nelem != 1)
+    if (bt_tensor_dtype(bias->codes->type) != BT_INT32)
         return 0;
     for (int64_t i = 0; i < n; i++) {
-        const double one = bt_tensor_get(s, s->nelem == 1 ? 0 : i),
-                     product =
-                         bt_tensor_get(sx, 0) * bt_tensor_get(sw, sw->nelem == 1 ? 0 : i);
-        if ((float)one != (float)product)
+        const float one = (float)bt_tensor_get(s, s->nelem == 1 ? 0 : i),
+                    product = (float)bt_tensor_get(sx, 0) *
+                              (float)bt_tensor_get(sw, sw->nelem == 1 ? 0 : i);
+        if (one != product)
             return 0;
     }
     for (int64_t i = 0; i < z->nelem; i++) {
@@ -182,218 +229,250 @@ static int has_scale_of_sums(const bt_module *module, const struct qdq_value *bi
     return 1;
 }
 
-/* Longer than 1 in one axis at most, of those that it has. */
-static int is_vector(const bt_tensor *t)
+/* How far the codes of a constant are from it at most; NAN: one has none. */
+static double error_of_codes(const struct qdq_region *r, const bt_tensor *bias,
+                             const struct product *p)
 {
-    uint32_t nlong = 0;
-    for (uint32_t i = 0; i < t->rank; i++)
-        nlong += t->dims[i] != 1;
-    return t->rank && nlong <= 1;
-}
-
-/* Codes of the bias as int32, by the scale of the sums; *out NULL: it is no such vector. */
-static bt_status codes_of_bias(struct qdq_region *r, const bt_value *old,
-                               const struct qdq_value *x, const struct qdq_value *w,
-                               const bt_value *scale, const bt_value **out)
-{
-    const bt_module *module = bt_rewrite_call(r->rewrite)->module;
-    struct qdq_value bias;
-    const bt_value *value;
-    char attrs[64];
-    *out = NULL;
-    BT_TRY(bt_rewrite_operand(r->rewrite, old, &value));
-    if (type_rank(value->type) == 1 && qdq_dequantized(module, value, &bias)) {
-        *out = has_scale_of_sums(module, &bias, x, w) ? bias.codes : NULL;
-        return NULL;
+    const bt_tensor *sx = qdq_constant(r, p->in[1 - p->of_channels].scale),
+                    *sw = qdq_constant(r, p->in[p->of_channels].scale);
+    double error = 0;
+    if (sw->nelem > 1 && sw->nelem != bias->nelem)
+        return (double)NAN;
+    for (int64_t i = 0; i < bias->nelem; i++) {
+        const float scale = (float)bt_tensor_get(sx, 0) *
+                            (float)bt_tensor_get(sw, sw->nelem == 1 ? 0 : i);
+        const double number = bt_tensor_get(bias, i),
+                     code = nearbyint((double)((float)number / scale));
+        if (!(fabs(code) < 0x1p31))
+            return (double)NAN;
+        error = fmax(error, fabs(code * (double)scale - number));
     }
-    const bt_tensor *constant = constant_of(module, value);
-    if (!constant || !is_vector(constant))
-        return NULL;
-    if (constant->rank != 1)
-        value = chain_op1(&r->chain, "reshape", "newshape=[-1]", value);
-    snprintf(attrs, sizeof(attrs), "axis=0, out_dtype=\"int32\"");
-    const bt_value *zero = chain_scalar(&r->chain, BT_INT32, 0);
-    const bt_value *args[] = { value, scale, zero };
-    BT_TRY(r->chain.status);
-    return bt_build(r->chain.builder, "qnn.quantize", attrs, args, 3, out);
+    return error;
 }
 
-static bt_status apply_product(struct qdq_region *r, const bt_call *call,
-                               const struct product *p, const bt_value *bias,
-                               int64_t bias_axis, const bt_value **out)
-{
-    struct qdq_value x, w;
-    int has_x, has_w, of_weight, of_result;
-    char attrs[160], dtype[BT_DTYPE_NAME_SIZE];
-    const bt_op *op;
-    BT_TRY(operand(r, call, 0, 0, &x, &has_x));
-    BT_TRY(operand(r, call, 1, 1, &w, &has_w));
-    if (!has_x || !has_w)
-        return refuse(r, "an operand has no codes");
-    const uint32_t rank = type_rank(call->base.type),
-                   weight = type_rank(call->args[1]->type);
-    channel_axes(call, p, &of_weight, &of_result);
-    if (!rank || !weight || of_result < 0 || of_weight < 0)
-        return refuse(r, "the layout of its channels is not known");
-    if (!is_number(w.scale) && (w.axis < 0 ? w.axis + weight : w.axis) != of_weight)
-        return refuse(r, "the scales of its weight do not lie along its channels");
-    const bt_value *scale = chain_op2(&r->chain, "multiply", NULL, x.scale, w.scale),
-                   *codes = NULL,
-                   *args[6] = { x.codes, w.codes, x.zero, w.zero, x.scale, w.scale };
-    BT_TRY(r->chain.status);
-    if (bias) {
-        if ((bias_axis < 0 ? bias_axis + rank : bias_axis) != of_result)
-            return refuse(r, "its bias does not lie along its channels");
-        BT_TRY(codes_of_bias(r, bias, &x, &w, scale, &codes));
-        if (!codes)
-            return refuse(r,
-                          "its bias has another scale than the product of its operands'");
-    }
-    BT_TRY(bt_op_get(bt_rewrite_ctx(r->rewrite), p->codes, &op));
-    const void *none = NULL, *own = bt_attrs_with(bt_rewrite_call(r->rewrite)->scratch,
-                                                  call, "out_dtype", &none, sizeof(none));
-    if (!own)
-        return bt_no_memory();
-    const bt_value *sums = NULL;
-    BT_TRY(bt_build_op(r->chain.builder, op, own, 6, args, &sums));
-    if (codes) {
-        snprintf(attrs, sizeof(attrs), "axis=%d", of_result);
-        sums = chain_op2(&r->chain, "nn.bias_add", attrs, sums, codes);
-    }
-    snprintf(attrs, sizeof(attrs), "axis=%d, " FLOAT32 ", out_dtype=\"%s\"", of_result,
-             bt_dtype_name(r->dtype, dtype, sizeof(dtype)));
-    const bt_value *zero = chain_scalar(&r->chain, BT_INT32, 0);
-    const bt_value *all[] = { sums, scale, zero, r->to.scale, r->to.zero };
-    BT_TRY(r->chain.status);
-    return bt_build(r->chain.builder, "qnn.requantize", attrs, all, 5, out);
-}
-
-/* The axis of a product of this rank that a bias lies along: the only one in which it is
- * longer than 1, of (8, 1, 1) the third from the end. */
-static int64_t axis_of_bias(const bt_type *bias)
-{
-    int64_t dims[BT_MAX_RANK], axis = -1;
-    uint32_t rank;
-    if (!bt_tensor_static(bias, &rank, dims))
-        return -1;
-    for (uint32_t i = 0; i < rank; i++) {
-        if (dims[i] != 1)
-            axis = (int64_t)i - rank;
-    }
-    return axis;
-}
-
-/* A product with a bias behind it: by nn.bias_add, or added along an axis. */
-static bt_status apply_biased(struct qdq_region *r, const bt_call *call,
-                              const bt_value **out)
-{
-    const bt_call *inner = qdq_op_call(call->args[0]);
-    const struct product *p = product_of(inner);
-    const int64_t axis = call_int(call, "axis", axis_of_bias(call->args[1]->type));
-    if (!p || bt_rewrite_nuse(r->rewrite, call->args[0]) != 1)
-        return refuse(r, "what it adds a bias to is no product, or has other uses");
-    return apply_product(r, inner, p, call->args[1], axis, out);
-}
-
-/* ---- tables ---- */
-
-/* Whether each element follows from that of the only operand at its place. */
-static int is_function(const bt_call *call)
-{
-    return call->narg == 1 && call->op->formula && call->op->relation &&
-           strcmp(call->op->relation, "Identity") == 0 && !call->op->effects &&
-           strncmp(call->op->formula, "y: t[..] =", 10) == 0;
-}
-
-/* What the reference evaluator gives for one more call of the chain. */
-static bt_status step(struct qdq_region *r, const bt_op *op, const void *attrs,
-                      uint32_t n, const bt_value **args)
-{
-    const bt_pass_call *pass = bt_rewrite_call(r->rewrite);
-    const bt_value *built;
-    leaf_list leaves = { 0 };
-    BT_TRY(bt_build_op(r->chain.builder, op, attrs, n, args, &built));
-    for (uint32_t i = 0; i < n; i++) {
-        const bt_const *one = bt_as_const(bt_module_constant(pass->module, args[i]));
-        if (!one)
-            return refuse(r, "a scale or zero point is not known");
-        BT_TRY(evaluate_leaves(pass->scratch, one->object, &leaves));
-    }
-    args[0] = NULL;
-    return evaluate_call(r->chain.builder, pass->scratch, bt_as_call(built), &leaves,
-                         &args[0]);
-}
-
-/* All codes of an 8-bit type, quantized as the call's result would be. */
-static bt_status make_table(struct qdq_region *r, const bt_call *call,
-                            const struct qdq_value *x, const bt_value **out)
+static void tell_error(const struct qdq_region *r, const bt_call *call, double error)
 {
     bt_ctx *ctx = bt_rewrite_ctx(r->rewrite);
-    const bt_dtype from = bt_tensor_dtype(x->codes->type);
-    const int64_t n = 256;
-    const bt_op *dequantize;
-    bt_tensor *codes;
-    BT_TRY(bt_op_get(ctx, "qnn.dequantize", &dequantize));
-    BT_TRY(bt_tensor_create(ctx, from, 1, &n, &codes));
-    for (int64_t i = 0; i < n; i++)
-        bt_tensor_set(codes, i, (double)(from == BT_INT8 ? i - 128 : i));
-    const bt_value *args[3] = { NULL, x->scale, x->zero };
-    bt_status status = bt_build_const(r->chain.builder, &codes->base, &args[0]);
-    bt_tensor_unref(codes);
-    BT_TRY(status);
-    BT_TRY(step(r, dequantize, NULL, 3, args));
-    if (args[0])
-        BT_TRY(step(r, call->op, call->attrs, 1, args));
-    args[1] = r->to.scale;
-    args[2] = r->to.zero;
-    if (args[0])
-        BT_TRY(step(r, r->quantize->op, r->quantize->attrs, 3, args));
-    *out = args[0];
+    bt_remark(
+        ctx, BT_REMARK_CHOICE,
+        bt_fail(ctx, BT_ERR_NONE,
+                "qdq-to-integer: what is added to %s becomes codes of its sums, with "
+                "errors of up to %g",
+                call->op->name, error));
+}
+
+/* What is added to a product, a vector, as int32 by the scale of the sums; *out NULL: it has
+ * no such codes. */
+static bt_status codes_of_bias(struct qdq_region *r, const bt_value *old,
+                               const struct product *p, const bt_value *scale,
+                               const bt_value **out)
+{
+    struct qdq_value bias;
+    const bt_value *value;
+    int is_there;
+    BT_TRY(bt_rewrite_operand(r->rewrite, old, &value));
+    BT_TRY(qdq_dequantized(r, value, &bias, &is_there));
+    const bt_tensor *constant = qdq_constant(r, value);
+    const double error =
+        constant && !is_there ? error_of_codes(r, constant, p) : (double)NAN;
+    if (is_there ? !has_scale_of_sums(r, &bias, p) : isnan(error))
+        return qdq_refuse(r, p->call,
+                          "what is added to it has another scale than the product of its "
+                          "operands'");
+    if (!is_there)
+        tell_error(r, p->call, error);
+    *out = is_there ? bias.codes : value;
+    if (type_rank((*out)->type) != 1)
+        *out = chain_op1(&r->chain, "reshape", "newshape=[-1]", *out);
+    const bt_value *args[] = { *out, scale, chain_scalar(&r->chain, BT_INT32, 0) };
+    BT_TRY(r->chain.status);
+    return is_there ? NULL
+                    : bt_build(r->chain.builder, "qnn.quantize",
+                               "axis=0, out_dtype=\"int32\"", args, 3, out);
+}
+
+/* Codes without their zero point, in int32. */
+static const bt_value *centred(struct qdq_region *r, const struct qdq_value *x)
+{
+    const bt_tensor *zero = qdq_constant(r, x->zero);
+    const bt_value *wide = chain_op1(&r->chain, "cast", "dtype=\"int32\"", x->codes),
+                   *by = zero->rank
+                             ? chain_along(&r->chain, x->zero, type_rank(x->codes->type),
+                                           (uint32_t)x->axis)
+                             : x->zero;
+    return chain_op2(&r->chain, "subtract", NULL, wide,
+                     chain_op1(&r->chain, "cast", "dtype=\"int32\"", by));
+}
+
+/* The attributes of the call, but that sums have the type that they have. */
+static bt_status own_attrs(struct qdq_region *r, const bt_call *call, const void **out)
+{
+    const void *none = NULL;
+    *out = bt_attr_find(call->op, call->attrs, "out_dtype", BT_ATTR_DTYPE)
+               ? bt_attrs_with(bt_rewrite_call(r->rewrite)->scratch, call, "out_dtype",
+                               &none, sizeof(none))
+               : call->attrs;
+    return *out || !call->op->attrs ? NULL : bt_no_memory();
+}
+
+static bt_status build_sums(struct qdq_region *r, const struct product *p,
+                            const bt_value **out)
+{
+    const bt_call *call = p->call;
+    const bt_value *args[6] = { p->in[0].codes, p->in[1].codes, p->in[0].zero,
+                                p->in[1].zero,  p->in[0].scale, p->in[1].scale };
+    const void *attrs;
+    struct law law;
+    BT_TRY(own_attrs(r, call, &attrs));
+    if (p->twin)
+        return bt_build_op(r->chain.builder, p->twin, attrs, 6, args, out);
+    for (uint32_t i = 0; i < 2; i++)
+        args[p->law->in[i]] = centred(r, &p->in[i]);
+    BT_TRY(r->chain.status);
+    const bt_value *sums;
+    bt_status status = bt_build_op(r->chain.builder, call->op, attrs, 2, args, &sums);
+    if (status)
+        return status->code == BT_ERR_MEMORY
+                   ? status
+                   : qdq_refuse(r, call, "it takes no integers");
+    BT_TRY(qdq_law(r, bt_as_call(sums), &law));
+    if (law.kind != LAW_PRODUCT || bt_tensor_dtype(sums->type) != BT_INT32)
+        return qdq_refuse(r, call, "it is no product of integers");
+    *out = sums;
     return NULL;
 }
 
-static bt_status apply_table(struct qdq_region *r, const bt_call *call,
-                             const bt_value **out)
+/* Operands, and where their scales lie. */
+static bt_status read_product(struct qdq_region *r, const bt_call *call,
+                              const struct law *law, struct product *out, int *is_there)
 {
-    struct qdq_value x;
-    const bt_value *table = NULL;
-    int has_x;
-    BT_TRY(operand(r, call, 0, 0, &x, &has_x));
-    const bt_dtype from = has_x ? bt_tensor_dtype(x.codes->type) : 0;
-    if (from != BT_INT8 && from != BT_UINT8)
-        return refuse(r, "its operand has no codes of 8 bits with one scale");
-    BT_TRY(make_table(r, call, &x, &table));
-    if (!table)
-        return refuse(r, "its table cannot be computed");
-    const bt_value *at = chain_op1(&r->chain, "cast", "dtype=\"int32\"", x.codes);
-    if (from == BT_INT8)
-        at =
-            chain_op2(&r->chain, "add", NULL, at, chain_scalar(&r->chain, BT_INT32, 128));
-    *out = chain_op2(&r->chain, "take", "axis=0", table, at);
-    return r->chain.status;
+    *out = (struct product){ .call = call, .law = law, .of_channels = 1, .channel = -1 };
+    for (uint32_t i = 0; i < 2; i++) {
+        BT_TRY(qdq_operand(r, call->args[law->in[i]], &out->in[i], is_there));
+        *is_there =
+            *is_there && BT_DTYPE_BITS(bt_tensor_dtype(out->in[i].codes->type)) <= 16;
+        if (!*is_there)
+            return qdq_refuse(r, call, "an operand has no codes");
+        const int is_one =
+            qdq_is_number(out->in[i].scale) && qdq_is_number(out->in[i].zero);
+        *is_there = is_one || (out->channel < 0 && law->channel[i] == out->in[i].axis);
+        if (!*is_there)
+            return qdq_refuse(r, call, "the scales of an operand lie along no channels");
+        if (!is_one) {
+            out->of_channels = i;
+            out->channel = law->result[i];
+        }
+    }
+    if (out->of_channels == 1 && law->in[1] == 1)
+        BT_TRY(find_twin(r, call, 6, &out->twin));
+    *is_there = call->narg == 2;
+    return *is_there ? NULL : qdq_refuse(r, call, "it has other operands, too");
+}
+
+/* A product, with what is added to it along an axis of the result; -1: one number. */
+static bt_status apply_product(struct qdq_region *r, const bt_call *call,
+                               const struct law *law, const bt_value *bias, int32_t axis,
+                               const bt_value **out)
+{
+    char attrs[160], dtype[BT_DTYPE_NAME_SIZE];
+    const bt_value *codes = NULL, *sums = NULL;
+    struct product p;
+    int is_there;
+    BT_TRY(read_product(r, call, law, &p, &is_there));
+    if (!is_there)
+        return NULL;
+    const bt_value *scale =
+        chain_op2(&r->chain, "multiply", NULL, p.in[0].scale, p.in[1].scale);
+    BT_TRY(r->chain.status);
+    if (bias && axis >= 0 && p.channel >= 0 && axis != p.channel)
+        return qdq_refuse(r, call, "what is added to it does not lie along its channels");
+    if (bias) {
+        BT_TRY(codes_of_bias(r, bias, &p, scale, &codes));
+        if (!codes)
+            return NULL;
+    }
+    BT_TRY(build_sums(r, &p, &sums));
+    if (!sums)
+        return NULL;
+    snprintf(attrs, sizeof(attrs), "axis=%d", axis);
+    if (codes)
+        sums = chain_op2(&r->chain, axis < 0 ? "add" : "nn.bias_add",
+                         axis < 0 ? NULL : attrs, sums, codes);
+    snprintf(attrs, sizeof(attrs), "axis=%d, " FLOAT32 ", out_dtype=\"%s\"", p.channel,
+             bt_dtype_name(r->dtype, dtype, sizeof(dtype)));
+    const bt_value *args[] = { sums, scale, chain_scalar(&r->chain, BT_INT32, 0),
+                               r->to.scale, r->to.zero };
+    BT_TRY(r->chain.status);
+    return bt_build(r->chain.builder, "qnn.requantize", attrs, args, 5, out);
+}
+
+/* Products of one term each are sums of products where the operator is one of them. */
+static bt_status is_product(struct qdq_region *r, const bt_call *call,
+                            const struct law *law, int *out)
+{
+    const bt_op *twin = NULL;
+    if (law->kind == LAW_TIMES)
+        BT_TRY(find_twin(r, call, 6, &twin));
+    *out = law->kind == LAW_PRODUCT || twin;
+    return NULL;
+}
+
+/* The only axis of the result that an operand lies along; -1: it has one element. 0: it lies
+ * along several. */
+static int lies_along(const struct law *law, const bt_call *call, uint32_t k,
+                      int32_t *out)
+{
+    uint32_t n = 0;
+    *out = -1;
+    for (uint32_t i = 0; i < type_rank(call->args[law->in[k]]->type); i++) {
+        if (law->axes[k][i] < 0)
+            continue;
+        *out = law->axes[k][i];
+        n++;
+    }
+    return n <= 1;
+}
+
+static bt_status apply_sum(struct qdq_region *r, const bt_call *call,
+                           const struct law *law, const bt_value **out)
+{
+    for (uint32_t i = 0; i < 2 && !law->is_minus; i++) {
+        const bt_value *of = call->args[law->in[i]];
+        const bt_call *inner = qdq_op_call(of);
+        struct law own;
+        int32_t axis;
+        int sums;
+        if (!inner || !type_same_shape(of->type, call->base.type) ||
+            bt_as_op_call(of, "qnn.dequantize"))
+            continue;
+        BT_TRY(qdq_law(r, inner, &own));
+        BT_TRY(is_product(r, inner, &own, &sums));
+        if (!sums || !lies_along(law, call, 1 - i, &axis))
+            continue;
+        return bt_rewrite_nuse(r->rewrite, of) == 1
+                   ? apply_product(r, inner, &own, call->args[law->in[1 - i]], axis, out)
+                   : qdq_refuse(r, inner, "its result has other uses");
+    }
+    return apply_elements(r, call, law, out);
 }
 
 /* ---- all of them ---- */
 
-bt_status qdq_apply(struct qdq_region *r, const bt_call *call, const bt_value **out)
+bt_status qdq_apply(struct qdq_region *r, const bt_call *call, const struct law *law,
+                    const bt_value **out)
 {
-    static const char *const elements[][2] = { { "add", "qnn.add" },
-                                               { "subtract", "qnn.subtract" },
-                                               { "multiply", "qnn.mul" } };
-    const struct product *p = product_of(call);
-    if (p)
-        return apply_product(r, call, p, NULL, 0, out);
-    if (strcmp(call->op->name, "nn.bias_add") == 0)
-        return apply_biased(r, call, out);
-    if (strcmp(call->op->name, "nn.avg_pool2d") == 0 ||
-        strcmp(call->op->name, "nn.global_avg_pool2d") == 0)
-        return apply_mean(r, call, out);
-    if (strcmp(call->op->name, "add") == 0 && product_of(qdq_op_call(call->args[0])))
-        return apply_biased(r, call, out);
-    for (uint32_t i = 0; i < BT_COUNT(elements); i++) {
-        if (strcmp(call->op->name, elements[i][0]) == 0)
-            return apply_elements(r, call, elements[i][1], out);
+    const bt_op *twin;
+    int sums;
+    BT_TRY(is_product(r, call, law, &sums));
+    if (sums)
+        return apply_product(r, call, law, NULL, -1, out);
+    switch (law->kind) {
+    case LAW_SUM: return apply_sum(r, call, law, out);
+    case LAW_TIMES: return apply_elements(r, call, law, out);
+    case LAW_MEAN: return apply_mean(r, call, law, out);
+    default:
+        BT_TRY(find_twin(r, call, 5, &twin));
+        return twin ? apply_twin(r, call, twin, out)
+                    : qdq_refuse(r, call, "no law says how it is done on codes");
     }
-    return is_function(call) ? apply_table(r, call, out)
-                             : refuse(r, "no law says how it is done on codes");
 }

@@ -1,23 +1,40 @@
 /*
  * qdq-to-integer: what stands between qnn.dequantize and qnn.quantize is computed on codes.
- * From operand to operand, by the law of the operator (qdq_law.c):
- *     move      reshape, transpose, max pooling, ...: of the codes, which stand for the same
+ * From what is quantized back to what was dequantized, call by call, by what their formulas
+ * say (quant_law.h):
+ *     move      reshape, transpose, slices, ...: the same call of codes
+ *     order     max-pool: the same call, as quantizing keeps order; bounds: those of codes
+ *     join      concatenations, padding: the same call of operands in the result's codes;
+ *               constants become codes, in place of those that the formula has it fails
  *     product   convolutions, dense layers, with bias: sums of integers, requantized
- *     sum       add, subtract, multiply, mean: qnn.add and others
- *     table     any function of one operand of 8 bits: its 256 codes
- *     order     relu and clip of one of these: bounds on codes
+ *     sum       qnn.add and others; means: sums of integers, requantized
+ *     table     any function of one operand of 8 bits, of several calls, too: its 256 codes
  * The result is that of ONNX's QLinear operators. What no law takes stays in float, and a
  * remark says why. A bias has codes only if its scale is that of the sums in every bit.
+ * Before a call that quantizes nothing, what only moves codes or compares them is computed on
+ * codes that stand for the same numbers, so that a product behind it has them.
  * keeps     no invariant
- * errors    scales that are 0, negative, infinite or no number
+ * errors    scales that are 0, negative, infinite or no number; zero points out of the
+ *           range of codes
  */
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "qdq_law.h"
+#include "qdq_table.h"
+
+enum { DEPTH_MOST = 32 };
 
 /* ---- scales ---- */
+
+static bt_status fail_at(bt_rewrite *rewrite, const bt_call *call, uint32_t index,
+                         int64_t element, double value, const char *expected)
+{
+    return bt_fail_at(bt_rewrite_ctx(rewrite), BT_ERR_ARGUMENT, call->base.type->store,
+                      call->base.span, "%s: element %lld of %s is %g; %s", call->op->name,
+                      (long long)element, call->op->inputs[index].name, value, expected);
+}
 
 static bt_status check_scale(bt_rewrite *rewrite, const bt_call *call, uint32_t index)
 {
@@ -26,179 +43,308 @@ static bt_status check_scale(bt_rewrite *rewrite, const bt_call *call, uint32_t 
     for (int64_t i = 0; scale && i < scale->nelem; i++) {
         const double value = bt_tensor_get(scale, i);
         if (!(value > 0) || isinf(value))
-            return bt_fail_at(
-                bt_rewrite_ctx(rewrite), BT_ERR_ARGUMENT, call->base.type->store,
-                call->base.span,
-                "%s: element %lld of %s is %g; scales are finite and above 0",
-                call->op->name, (long long)i, call->op->inputs[index].name, value);
+            return fail_at(rewrite, call, index, i, value,
+                           "scales are finite and above 0");
     }
     return NULL;
 }
 
-/* ---- move ---- */
-
-/* Operators that give elements of their first operand at other places; of maximum pooling
- * some of them: a scale above 0 keeps their order. */
-static int is_move(const bt_call *call)
+/* A zero point of codes of a type. */
+static bt_status check_zero(bt_rewrite *rewrite, const bt_call *call, uint32_t index,
+                            bt_dtype dtype)
 {
-    static const char *const names[] = {
-        "reshape",       "transpose", "squeeze",          "expand_dims", "copy",
-        "strided_slice", "reverse",   "nn.batch_flatten", "broadcast_to"
-    };
-    int64_t size[2], padding[4];
-    for (uint32_t i = 0; call->narg == 1 && i < BT_COUNT(names); i++) {
-        if (strcmp(call->op->name, names[i]) == 0)
-            return 1;
+    const bt_tensor *zero = bt_const_tensor(
+        bt_module_constant(bt_rewrite_call(rewrite)->module, call->args[index]));
+    double least, most;
+    qdq_range(dtype, &least, &most);
+    for (int64_t i = 0; zero && !bt_dtype_is_float(dtype) && i < zero->nelem; i++) {
+        const double value = bt_tensor_get(zero, i);
+        if (value < least || value > most)
+            return fail_at(rewrite, call, index, i, value,
+                           "a zero point is one of the codes");
     }
-    if (strcmp(call->op->name, "nn.max_pool2d") != 0 ||
-        !bt_call_ints(call, "pool_size", 2, size) ||
-        !bt_call_ints(call, "padding", 4, padding))
-        return 0;
-    // each window has an element inside: what a maximum of none is differs
-    return padding[0] < size[0] && padding[2] < size[0] && padding[1] < size[1] &&
-           padding[3] < size[1] && call_int(call, "ceil_mode", 0) == 0;
+    return NULL;
 }
 
-static bt_status move(bt_rewrite *rewrite, const bt_call *call, const bt_value **out)
+/* ---- calls of codes ---- */
+
+static bt_status codes_of(struct qdq_region *r, const bt_value *old, uint32_t depth,
+                          const bt_value **out);
+
+/* A constant in codes of the region. */
+static bt_status codes_of_constant(struct qdq_region *r, const bt_call *user,
+                                   const bt_value *value, const bt_value **out)
 {
-    struct qdq_value x;
-    const bt_value *operand, *moved;
-    BT_TRY(bt_rewrite_operand(rewrite, call->args[0], &operand));
-    if (!qdq_dequantized(bt_rewrite_call(rewrite)->module, operand, &x) ||
-        type_rank(x.scale->type) || type_rank(x.zero->type) ||
-        bt_const_tensor(bt_module_constant(bt_rewrite_call(rewrite)->module, x.codes)))
-        return NULL;
-    BT_TRY(bt_build_op(bt_rewrite_builder(rewrite), call->op, call->attrs, 1, &x.codes,
-                       &moved));
-    const bt_value *args[] = { moved, x.scale, x.zero };
-    return bt_build(bt_rewrite_builder(rewrite), "qnn.dequantize", NULL, args, 3, out);
+    const bt_tensor *tensor = qdq_constant(r, value);
+    const bt_value *args[] = { value, r->to.scale, r->to.zero };
+    double least, most;
+    int is_exact = 1;
+    char attrs[64], dtype[BT_DTYPE_NAME_SIZE];
+    qdq_range(r->dtype, &least, &most);
+    for (int64_t i = 0; is_exact && !r->quantize && i < tensor->nelem; i++) {
+        const double code = qdq_code(r, bt_tensor_get(tensor, i), &is_exact);
+        is_exact = is_exact && code >= least && code <= most;
+    }
+    if (!is_exact || bt_tensor_dtype(value->type) != BT_FLOAT32)
+        return qdq_refuse(r, user, "a constant has no code");
+    if (r->quantize)
+        return bt_build_op(r->chain.builder, r->quantize->op, r->quantize->attrs, 3, args,
+                           out);
+    snprintf(attrs, sizeof(attrs), "out_dtype=\"%s\"",
+             bt_dtype_name(r->dtype, dtype, sizeof(dtype)));
+    return bt_build(r->chain.builder, "qnn.quantize", attrs, args, 3, out);
 }
 
-/* ---- order ---- */
-
-/* Bounds of a relu or a clip, and what they bound, in the old program. */
-struct bounds {
-    const bt_value *of;
-    double low, high;
-};
-
-static int read_bounds(const bt_call *call, struct bounds *out)
+/* An argument of a call, tensors of which are leaf `leaf` and those behind it: those that are
+ * moved in codes. */
+static bt_status argument(struct qdq_region *r, const bt_call *call,
+                          const struct law *law, const bt_value *old, uint32_t *leaf,
+                          uint32_t depth, const bt_value **out)
 {
-    const double *low, *high;
-    if (!call || call->narg != 1)
-        return 0;
-    *out = (struct bounds){ call->args[0], 0, (double)INFINITY };
-    if (strcmp(call->op->name, "nn.relu") == 0)
-        return 1;
-    low = bt_attr_find(call->op, call->attrs, "a_min", BT_ATTR_FLOAT);
-    high = bt_attr_find(call->op, call->attrs, "a_max", BT_ATTR_FLOAT);
-    if (strcmp(call->op->name, "clip") != 0 || !low || !high)
-        return 0;
-    out->low = *low;
-    out->high = *high;
-    return !isnan(*low) && !isnan(*high);
+    const bt_tuple_value *tuple = bt_as_tuple(old);
+    *out = NULL;
+    if (!bt_as_tuple_type(old->type)) {
+        const uint32_t at = (*leaf)++;
+        return at < law->nleaf && law->moved[at]
+                   ? codes_of(r, old, depth + 1, out)
+                   : bt_rewrite_operand(r->rewrite, old, out);
+    }
+    const bt_value **fields = tuple ? BT_NEWS(bt_rewrite_call(r->rewrite)->scratch,
+                                              const bt_value *, tuple->nfield)
+                                    : NULL;
+    if (!tuple)
+        return qdq_refuse(r, call, "the tuple that it takes is made elsewhere");
+    if (!fields)
+        return bt_no_memory();
+    for (uint32_t i = 0; i < tuple->nfield; i++) {
+        BT_TRY(argument(r, call, law, tuple->fields[i], leaf, depth, &fields[i]));
+        if (!fields[i])
+            return NULL;
+    }
+    return bt_build_tuple(r->chain.builder, tuple->nfield, fields, out);
 }
 
-static double code_of(double bound, double scale, double zero)
+/* Whether the call of codes does with them what the call did, constants of the formula being
+ * the codes of those that were there. */
+static bt_status is_alike(struct qdq_region *r, const struct law *law,
+                          const bt_value *built, int *out)
 {
-    return nearbyint((double)(float)((float)bound / (float)scale)) + zero;
+    const bt_call *call = bt_as_call(built);
+    struct law own;
+    BT_TRY(qdq_law(r, call, &own));
+    *out = own.kind == law->kind && own.nconst == law->nconst &&
+           bt_tensor_dtype(built->type) == r->dtype;
+    for (uint32_t i = 0; *out && i < law->nconst; i++) {
+        int is_exact;
+        *out = qdq_code(r, law->consts[i], &is_exact) == own.consts[i] &&
+               (is_exact || r->quantize);
+    }
+    return NULL;
+}
+
+static bt_status move(struct qdq_region *r, const bt_call *call, const struct law *law,
+                      uint32_t depth, const bt_value **out)
+{
+    const bt_value **args =
+        BT_NEWS(bt_rewrite_call(r->rewrite)->scratch, const bt_value *, call->narg);
+    const bt_value *built;
+    uint32_t leaf = 0;
+    int ok;
+    if (!args)
+        return bt_no_memory();
+    for (uint32_t i = 0; i < call->narg; i++) {
+        BT_TRY(argument(r, call, law, call->args[i], &leaf, depth, &args[i]));
+        if (!args[i])
+            return NULL;
+    }
+    bt_status status =
+        bt_build_op(r->chain.builder, call->op, call->attrs, call->narg, args, &built);
+    if (status)
+        return status->code == BT_ERR_MEMORY
+                   ? status
+                   : qdq_refuse(r, call, "it does not take these codes");
+    BT_TRY(is_alike(r, law, built, &ok));
+    if (!ok)
+        return qdq_refuse(r, call, "of codes it is something else");
+    *out = built;
+    return NULL;
 }
 
 /* Quantizing keeps order: bounds on numbers are those of their codes. */
-static const bt_value *bounded(struct qdq_region *r, const struct bounds *b,
-                               const bt_value *codes)
+static bt_status clip(struct qdq_region *r, const bt_call *call, const struct law *law,
+                      uint32_t depth, const bt_value **out)
 {
-    const bt_module *module = bt_rewrite_call(r->rewrite)->module;
-    const double scale = bt_tensor_get(
-                     bt_const_tensor(bt_module_constant(module, r->to.scale)), 0),
-                 zero = bt_tensor_get(
-                     bt_const_tensor(bt_module_constant(module, r->to.zero)), 0);
-    const double range = ldexp(1, (int)BT_DTYPE_BITS(r->dtype)),
-                 least = BT_DTYPE_CLASS(r->dtype) == BT_CLASS_INT ? -range / 2 : 0,
-                 most = least + range - 1,
-                 low = fmax(least, code_of(b->low, scale, zero)),
-                 high = fmin(most, code_of(b->high, scale, zero));
-    return low <= least && high >= most
-               ? codes
-               : chain_op1f(&r->chain, codes, "clip", "a_min=%.17g, a_max=%.17g", low,
-                            high);
+    const bt_value *codes = NULL;
+    double least, most;
+    int exact[2];
+    BT_TRY(codes_of(r, call->args[law->in[0]], depth + 1, &codes));
+    if (!codes)
+        return NULL;
+    qdq_range(r->dtype, &least, &most);
+    const double low = fmin(most, fmax(least, qdq_code(r, law->low, &exact[0]))),
+                 high = fmax(least, fmin(most, qdq_code(r, law->high, &exact[1])));
+    if (!r->quantize && ((low > least && !exact[0]) || (high < most && !exact[1])))
+        return qdq_refuse(r, call, "a bound has no code");
+    *out =
+        low <= least && high >= most
+            ? codes
+            : chain_op1f(&r->chain, codes, "clip", "a_min=%.17g, a_max=%.17g", low, high);
+    return r->chain.status;
+}
+
+/* A call of the old program in codes of the region. */
+static bt_status codes_of_call(struct qdq_region *r, const bt_call *call, uint32_t depth,
+                               const bt_value **out)
+{
+    struct law law;
+    BT_TRY(qdq_law(r, call, &law));
+    if (law.kind == LAW_CLIP)
+        return clip(r, call, &law, depth, out);
+    if (law.kind == LAW_MOVE || law.kind == LAW_ORDER || law.kind == LAW_JOIN)
+        return r->quantize || law.is_whole ? move(r, call, &law, depth, out) : NULL;
+    if (r->quantize && law.is_function)
+        BT_TRY(qdq_table(r, call, out));
+    return *out || !r->quantize ? NULL : qdq_apply(r, call, &law, out);
+}
+
+/* A value of the old program in codes of the region; *out NULL: it stays in float. */
+static bt_status codes_of(struct qdq_region *r, const bt_value *old, uint32_t depth,
+                          const bt_value **out)
+{
+    const bt_call *call = qdq_op_call(old);
+    const bt_value *value;
+    struct qdq_value x;
+    int is_there;
+    *out = NULL;
+    BT_TRY(bt_rewrite_operand(r->rewrite, old, &value));
+    BT_TRY(qdq_dequantized(r, value, &x, &is_there));
+    if (is_there)
+        return qdq_recode(r, value, &x, out);
+    if (qdq_constant(r, value))
+        return codes_of_constant(r, r->left, value, out);
+    if (!call || strcmp(call->op->name, "qnn.dequantize") == 0)
+        return qdq_refuse(r, call, "it has no codes, or scales that are not known");
+    if (!r->quantize || depth > DEPTH_MOST || bt_rewrite_nuse(r->rewrite, old) != 1)
+        return qdq_refuse(r, call, "its result has other uses");
+    return codes_of_call(r, call, depth, out);
 }
 
 /* ---- regions ---- */
 
 static bt_status tell(bt_rewrite *rewrite, const bt_call *call, const char *why)
 {
-    bt_remark(bt_rewrite_ctx(rewrite), BT_REMARK_DETAIL,
-              bt_fail_at(bt_rewrite_ctx(rewrite), BT_ERR_UNSUPPORTED,
-                         call->base.type->store, call->base.span,
-                         "qdq-to-integer: %s stays in float: %s", call->op->name, why));
+    bt_ctx *ctx = bt_rewrite_ctx(rewrite);
+    const char *name = call->base.name && *call->base.name ? call->base.name : NULL;
+    bt_remark(ctx, BT_REMARK_DETAIL,
+              bt_fail_at(ctx, BT_ERR_UNSUPPORTED, call->base.type->store, call->base.span,
+                         "qdq-to-integer: %s%s%s stays in float: %s", name ? name : "",
+                         name ? ", of " : "", call->op->name, why));
     return NULL;
-}
-
-static int is_scalar_of(const bt_module *module, const bt_value *value)
-{
-    const bt_tensor *tensor = bt_const_tensor(bt_module_constant(module, value));
-    return tensor && tensor->rank == 0;
 }
 
 static bt_status start(bt_rewrite *rewrite, const bt_call *call, struct qdq_region *r,
                        int *is_region)
 {
-    const bt_module *module = bt_rewrite_call(rewrite)->module;
+    bt_value const *args[2];
     *r = (struct qdq_region){ .rewrite = rewrite,
                               .quantize = call,
                               .chain = { .builder = bt_rewrite_builder(rewrite) },
                               .dtype = bt_tensor_dtype(call->base.type) };
-    BT_TRY(bt_rewrite_operand(rewrite, call->args[1], &r->to.scale));
-    BT_TRY(bt_rewrite_operand(rewrite, call->args[2], &r->to.zero));
-    *is_region = is_scalar_of(module, r->to.scale) && is_scalar_of(module, r->to.zero) &&
-                 bt_tensor_dtype(r->to.scale->type) == BT_FLOAT32 &&
-                 BT_DTYPE_BITS(r->dtype) <= 16 && !bt_dtype_is_float(r->dtype) &&
+    for (uint32_t i = 0; i < 2; i++) {
+        BT_TRY(bt_rewrite_operand(rewrite, call->args[1 + i], &args[i]));
+        const bt_tensor *tensor = qdq_constant(r, args[i]);
+        *is_region = tensor && tensor->nelem == 1 && tensor->rank <= 1 &&
+                     (i || tensor->dtype == BT_FLOAT32);
+        if (!*is_region)
+            return NULL;
+        if (tensor->rank)
+            args[i] = chain_scalar(&r->chain, tensor->dtype, bt_tensor_get(tensor, 0));
+        BT_TRY(r->chain.status);
+    }
+    r->to.scale = args[0];
+    r->to.zero = args[1];
+    *is_region = BT_DTYPE_BITS(r->dtype) <= 16 && !bt_dtype_is_float(r->dtype) &&
+                 call_int(call, "block_size", 0) == 0 &&
                  strcmp(call_text(call, "rounding"), "TOEVEN") == 0;
-    return NULL;
-}
-
-/* Codes that were only taken apart and put together again. */
-static bt_status join(struct qdq_region *r, const bt_value **out)
-{
-    const bt_module *module = bt_rewrite_call(r->rewrite)->module;
-    const bt_value *value;
-    struct qdq_value x;
-    BT_TRY(bt_rewrite_operand(r->rewrite, r->quantize->args[0], &value));
-    if (qdq_dequantized(module, value, &x) &&
-        bt_tensor_dtype(x.codes->type) == r->dtype &&
-        qdq_same(module, x.scale, r->to.scale) && qdq_same(module, x.zero, r->to.zero))
-        *out = x.codes;
     return NULL;
 }
 
 static bt_status quantize(bt_rewrite *rewrite, const bt_call *call, const bt_value **out)
 {
+    const bt_call *inner = qdq_op_call(call->args[0]);
     struct qdq_region r;
-    struct bounds bounds;
     int is_region;
+    if (!inner)
+        return NULL;
     BT_TRY(start(rewrite, call, &r, &is_region));
     if (!is_region)
         return NULL;
-    BT_TRY(join(&r, out));
-    const bt_call *inner = qdq_op_call(call->args[0]);
-    if (*out || !inner || strcmp(inner->op->name, "qnn.dequantize") == 0)
-        return NULL;
-    const bt_value *codes = NULL;
-    const bt_call *under = NULL;
-    if (bt_rewrite_nuse(rewrite, call->args[0]) != 1)
-        return tell(rewrite, inner, "its result has other uses");
-    if (read_bounds(inner, &bounds) && bt_rewrite_nuse(rewrite, bounds.of) == 1)
-        under = qdq_op_call(bounds.of);
-    if (under && strcmp(under->op->name, "qnn.dequantize") != 0 && !is_move(under)) {
-        BT_TRY(qdq_apply(&r, under, &codes));
-        *out = codes ? bounded(&r, &bounds, codes) : NULL;
-        inner = under;
-    } else {
-        BT_TRY(qdq_apply(&r, inner, out));
-    }
+    BT_TRY(codes_of(&r, call->args[0], 0, out));
     BT_TRY(r.chain.status);
-    return *out ? NULL : tell(rewrite, inner, r.why);
+    return *out || strcmp(inner->op->name, "qnn.dequantize") == 0
+               ? NULL
+               : tell(rewrite, r.left ? r.left : inner, r.why);
+}
+
+/* ---- codes behind moves ---- */
+
+/* Of the tensors that a value holds: the first that is dequantized, and whether there is one
+ * that is not known when compiling. */
+static bt_status find_codes(struct qdq_region *r, const bt_value *old,
+                            struct qdq_value *first, int *varies)
+{
+    const bt_tuple_value *tuple = bt_as_tuple(old);
+    const bt_value *value;
+    struct qdq_value x;
+    int is_there;
+    for (uint32_t i = 0; tuple && i < tuple->nfield; i++)
+        BT_TRY(find_codes(r, tuple->fields[i], first, varies));
+    if (tuple)
+        return NULL;
+    BT_TRY(bt_rewrite_operand(r->rewrite, old, &value));
+    BT_TRY(qdq_dequantized(r, value, &x, &is_there));
+    *varies |= !qdq_constant(r, is_there ? x.codes : value);
+    if (is_there && !first->codes && qdq_is_number(x.scale) && qdq_is_number(x.zero))
+        *first = x;
+    return NULL;
+}
+
+/* A call that moves or compares numbers, of their codes, which stand for the same. */
+static bt_status forward(bt_rewrite *rewrite, const bt_call *call, const bt_value **out)
+{
+    struct qdq_region r = { .rewrite = rewrite,
+                            .chain = { .builder = bt_rewrite_builder(rewrite) } };
+    const bt_value *codes = NULL;
+    int varies = 0;
+    if (bt_tensor_dtype(call->base.type) != BT_FLOAT32)
+        return NULL;
+    for (uint32_t i = 0; i < call->narg; i++)
+        BT_TRY(find_codes(&r, call->args[i], &r.to, &varies));
+    if (!r.to.codes || !varies)
+        return NULL;
+    r.dtype = bt_tensor_dtype(r.to.codes->type);
+    if (BT_DTYPE_BITS(r.dtype) > 16)
+        return NULL;
+    BT_TRY(codes_of_call(&r, call, 0, &codes));
+    BT_TRY(r.chain.status);
+    const bt_value *args[] = { codes, r.to.scale, r.to.zero };
+    return codes ? bt_build(r.chain.builder, "qnn.dequantize", NULL, args, 3, out) : NULL;
+}
+
+/* ---- the pass ---- */
+
+static bt_status check(bt_rewrite *rewrite, const bt_call *call)
+{
+    const int quantizes = strcmp(call->op->name, "qnn.quantize") == 0;
+    for (uint32_t i = 0; i < call->narg; i++) {
+        if (strstr(call->op->inputs[i].name, "scale"))
+            BT_TRY(check_scale(rewrite, call, i));
+    }
+    return quantizes || strcmp(call->op->name, "qnn.dequantize") == 0
+               ? check_zero(
+                     rewrite, call, 2,
+                     bt_tensor_dtype(quantizes ? call->base.type : call->args[0]->type))
+               : NULL;
 }
 
 static bt_status rewrite_call(bt_rewrite *rewrite, const bt_call *call,
@@ -206,13 +352,11 @@ static bt_status rewrite_call(bt_rewrite *rewrite, const bt_call *call,
 {
     if (!qdq_op_call(&call->base))
         return NULL;
-    if (strcmp(call->op->name, "qnn.dequantize") == 0)
-        return check_scale(rewrite, call, 1);
-    if (strcmp(call->op->name, "qnn.quantize") == 0) {
-        BT_TRY(check_scale(rewrite, call, 1));
-        return quantize(rewrite, call, out);
-    }
-    return is_move(call) ? move(rewrite, call, out) : NULL;
+    if (strncmp(call->op->name, "qnn.", 4) != 0)
+        return forward(rewrite, call, out);
+    BT_TRY(check(rewrite, call));
+    return strcmp(call->op->name, "qnn.quantize") == 0 ? quantize(rewrite, call, out)
+                                                       : NULL;
 }
 
 static const bt_rewriter rewriter = { .call_ = rewrite_call };
@@ -225,21 +369,20 @@ static bt_status run(bt_ctx *ctx, bt_pass_call *call, bt_module **out)
 static const bt_pass passes[] = {
     {
         .name = "qdq-to-integer",
-        .doc =
-            "What stands between dequantizing and quantizing is computed on codes.\n"
-            "before\n"
-            "    def @main(%x: Tensor[(1, 2), uint8], %w: Tensor[(3, 2), int8]) {\n"
-            "        %0 = qnn.dequantize(%x, 0.5f, 128u8);\n"
-            "        %1 = qnn.dequantize(%w, 0.25f, 0i8);\n"
-            "        qnn.quantize(nn.dense(%0, %1), 2f, 128u8, out_dtype=\"uint8\")\n"
-            "    }\n"
-            "after, with dead-code\n"
-            "    def @main(%x: Tensor[(1, 2), uint8], %w: Tensor[(3, 2), int8]) {\n"
-            "        %0 = multiply(0.5f, 0.25f);\n"
-            "        %1 = qnn.dense(%x, %w, 128u8, 0i8, 0.5f, 0.25f);\n"
-            "        qnn.requantize(%1, %0, 0, 2f, 128u8, axis=1, rounding=\"TOEVEN\", "
-            "compute_dtype=\"float32\", out_dtype=\"uint8\")\n"
-            "    }",
+        .doc = "What stands between dequantizing and quantizing is computed on codes.\n"
+               "before\n"
+               "    def @main(%x: Tensor[(1, 2), uint8], %w: Tensor[(3, 2), int8]) {\n"
+               "        %0 = qnn.dequantize(%x, 0.5f, 128u8);\n"
+               "        %1 = qnn.dequantize(%w, 0.25f, 0i8);\n"
+               "        qnn.quantize(nn.dense(%0, %1), 2f, 128u8, out_dtype=\"uint8\")\n"
+               "    }\n"
+               "after, with dead-code\n"
+               "    def @main(%x: Tensor[(1, 2), uint8], %w: Tensor[(3, 2), int8]) {\n"
+               "        %0 = multiply(0.5f, 0.25f);\n"
+               "        %1 = qnn.dense(%x, %w, 128u8, 0i8, 0.5f, 0.25f);\n"
+               "        qnn.requantize(%1, %0, 0, 2f, 128u8, rounding=\"TOEVEN\", "
+               "compute_dtype=\"float32\", out_dtype=\"uint8\")\n"
+               "    }",
         .level = 3, /* codes are rounded otherwise than by floats between them */
         .run = run,
     },

@@ -92,12 +92,18 @@ static bt_status note_user(struct annotate *a, const bt_call *call, const struct
     return user->name && bt_map_put(&a->users, call, user) ? NULL : bt_no_memory();
 }
 
+/* Laws by which what comes from products goes on as such. */
+static int goes_on(uint32_t law)
+{
+    return law == LAW_MOVE || law == LAW_ORDER || law == LAW_CLIP || law == LAW_SUM;
+}
+
 /* What comes from products, with what may be done to it on the way. */
 static bt_status follow(struct annotate *a, const bt_call *call, const struct law *law)
 {
     const int is_user = law->kind == LAW_PRODUCT || is_residual(a, call, law);
     int came = is_user;
-    for (uint32_t i = 0; !came && law->kind != LAW_NONE && i < 2; i++)
+    for (uint32_t i = 0; !came && goes_on(law->kind) && i < 2; i++)
         came = bt_map_find(&a->summed, operand(law, call, i)) != NULL;
     if (is_user)
         BT_TRY(note_user(a, call, law));
@@ -139,7 +145,9 @@ static bt_status begin(bt_rewrite *rewrite, const bt_func *func)
             continue;
         if (!law || !bt_map_put(&a->laws, call, law))
             return bt_no_memory();
-        BT_TRY(law_find(a->ctx, a->store, a->arena, a->module, call, law));
+        *law = (struct law){ .kind = LAW_NONE };
+        if (bt_dtype_is_float(bt_tensor_dtype(call->base.type)))
+            BT_TRY(law_find(a->ctx, a->store, a->arena, a->module, call, law));
         BT_TRY(follow(a, call, law));
     }
     return find_wanted(a, block);

@@ -7,19 +7,40 @@
 
 enum {
     LAW_NONE,
-    LAW_MOVE,    /* elements of one operand, elsewhere: reshape, transpose, slices */
-    LAW_ORDER,   /* the greatest or the least of elements of one operand: max-pool */
-    LAW_CLIP,    /* an operand within bounds: relu, clip */
+    LAW_MOVE,  /* elements of one operand, elsewhere: reshape, transpose, slices */
+    LAW_ORDER, /* the greatest or the least of elements of one operand: max-pool */
+    LAW_JOIN,  /* either, of several operands or of constants: concatenate, pad, where */
+    LAW_CLIP,  /* an operand within bounds: relu, clip */
     LAW_PRODUCT, /* a sum of products of elements of two operands */
-    LAW_SUM      /* elements of two operands, added */
+    LAW_SUM,     /* elements of two operands, added or subtracted */
+    LAW_TIMES,   /* elements of two operands, multiplied */
+    LAW_MEAN     /* a sum of elements of one operand, by a number of elements maybe */
 };
 
 struct law {
     uint32_t kind;  /* LAW_... */
-    uint32_t in[2]; /* its operands; one of move, order and clip */
-    /* Of a product: the axis of each operand that lies on an axis of the result and is no
-     * axis of the other one; -1: there is none. */
-    int32_t channel[2];
+    uint32_t in[2]; /* its operands; one of move, order, clip and mean */
+    /* Whether each element of the result follows from those of the operands at its place: what
+     * is known of one operand's codes is known of the result. */
+    uint32_t is_function;
+    /* Of what is read element by element, and where: which of the call's tensors (fields of
+     * tuples one by one) are moved, and the constants that stand where none of them is. */
+    uint32_t nleaf, nconst;
+    const uint8_t *moved;
+    const double *consts;
+    uint32_t is_whole; /* of an order: it is never one of no elements */
+    double low, high;  /* of a clip */
+    /* Of a product, and of factors: the axis of each operand that lies on an axis of the result
+     * and is no axis of the other one, and that axis; -1: there is none. */
+    int32_t channel[2], result[2];
+    /* Of a sum and of factors: the axis of the result that each axis of an operand lies on;
+     * -1: it has one element for all. */
+    const int32_t *axes[2];
+    uint32_t is_minus; /* of a sum: 1, the second operand is subtracted; 2, the first */
+    /* Of a mean: what the sum is divided by, 0: that depends on the place; and the axes that
+     * are summed, 0: it is no sum over whole axes. */
+    double count;
+    uint64_t summed;
 };
 
 /* out->kind LAW_NONE: none that is known, or the formula is not to be seen. */

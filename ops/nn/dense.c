@@ -1,5 +1,5 @@
 /*
- * Products of matrices: nn.dense, nn.matmul, nn.batch_matmul; qnn.dense and
+ * Products of matrices: nn.dense, nn.matmul, nn.batch_matmul; qnn.dense, qnn.matmul and
  * qnn.batch_matmul, of codes, from which their zero points are subtracted.
  *     nn.dense          y[.., m, n] = sum(k: data[.., m, k] * weight[n, k])
  *     nn.matmul         y[.., m, n] = sum(k: a[.., m, k] * b[.., k, n]), either one
@@ -281,6 +281,16 @@ static const bt_op ops[] = {
             "uint8[3, 4], int8[4, 5], uint8[3], int8[5] | transpose_b=False\n"
             "uint8[2, 3, 4], int8[4, 5], uint8[2, 3, 1], int8[1, 5] | transpose_b=False\n"
             "uint8[2, 4, 3], int8[1, 5, 4], uint8[2, 1, 3], int8[1, 5, 1] | transpose_a=True")),
+    },
+    {
+        .name = "qnn.matmul", .revision = 1, .source = "ONNX MatMulInteger-10",
+        .doc = "Multiplies matrices of codes, without their zero points.\n"
+               "Axes before the last two broadcast. Sums are integers; the result stands for itself times both scales.",
+        .inputs = code_matmul_inputs, .attrs = matmul_attrs, .attrs_nbytes = sizeof(struct matmul_attrs),
+        .relate = relate_matmul, .write_formula = write_matmul,
+        .facets = BT_FACET_ROWS(BT_CASES(
+            "int8[2, 3, 4], int8[2, 4, 5], int32[] = 3, int32[] = -7, float32[] = 0.1, float32[] = 0.2\n"
+            "uint8[3, 4], int8[4, 5], uint8[3], int8[5]\nuint8[4, 3], int8[5, 4], uint8[] = 128, int8[] = -3 | transpose_a=True, transpose_b=True")),
     },
     { 0 },
 };

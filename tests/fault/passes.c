@@ -5,11 +5,11 @@
 
 #include <stdlib.h>
 
-static bt_status begin(struct fault_world *w)
+static bt_status begin_with(struct fault_world *w, const char *path)
 {
     size_t nbytes;
     bt_module *module;
-    char *text = fault_read(FAULT_PROGRAMS "/passes.baton", &nbytes);
+    char *text = fault_read(path, &nbytes);
     bt_status status = bt_parse(w->ctx, "passes.baton", NULL, text, nbytes, &module);
     free(text);
     if (status)
@@ -17,6 +17,16 @@ static bt_status begin(struct fault_world *w)
     status = bt_infer(w->ctx, module, &w->module);
     bt_module_unref(module);
     return status;
+}
+
+static bt_status begin(struct fault_world *w)
+{
+    return begin_with(w, FAULT_PROGRAMS "/passes.baton");
+}
+
+static bt_status begin_codes(struct fault_world *w)
+{
+    return begin_with(w, FAULT_PROGRAMS "/codes.baton");
 }
 
 static void keep_text(void *self, const char *text)
@@ -132,6 +142,10 @@ const struct fault_scenario fault_passes[] = {
     PASS("match-tree", ""),
     PASS("merge-functions", ""),
     PASS("monomorphize", ""),
+    { .name = "pass-qdq-to-integer",
+      .begin = begin_codes,
+      .run = run_passes,
+      .input = "qdq-to-integer" },
     PASS("sccp", ""),
     PASS("simplify-control-flow", ""),
     PASS("simplify-expr", ""),

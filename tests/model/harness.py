@@ -45,11 +45,13 @@ def check_light(check, program):
     return len(good) != 9
 
 
-def reference(path):
+def reference(path, optimizes=True):
     """A session of ONNX Runtime, which says errors only, and adds products of 8 bits exactly by AVX2, too."""
     import onnxruntime
     options = onnxruntime.SessionOptions()
     options.log_severity_level = 3
+    if not optimizes:
+        options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_DISABLE_ALL
     options.add_session_config_entry("session.x64quantprecision", "1")
     return onnxruntime.InferenceSession(path, options)
 

@@ -180,7 +180,7 @@ def qnn_dense(call, x, w, x_zero, w_zero, *scales):
     return dense(Sums(call), *differences(call, x, w, x_zero, w_zero.reshape([-1, 1]) if w_zero.ndim else w_zero))
 
 
-@reference("qnn.batch_matmul")
+@reference("qnn.batch_matmul", "qnn.matmul")
 def qnn_matmul(call, x, y, x_zero, y_zero, *scales):
     if x_zero.ndim == 1:
         x_zero = x_zero if call.transpose_a else x_zero.reshape([-1, 1])

@@ -1,0 +1,156 @@
+#include "qdq_region.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+enum { CODES_MOST = 1 << 16 };
+
+bt_status qdq_refuse(struct qdq_region *r, const bt_call *call, const char *why)
+{
+    r->left = call;
+    r->why = why;
+    return r->chain.status;
+}
+
+const bt_call *qdq_op_call(const bt_value *value)
+{
+    const bt_call *call = bt_as_call(value);
+    return call && call->callee_kind == BT_CALLEE_OP ? call : NULL;
+}
+
+const bt_tensor *qdq_constant(const struct qdq_region *r, const bt_value *value)
+{
+    return bt_const_tensor(
+        bt_module_constant(bt_rewrite_call(r->rewrite)->module, value));
+}
+
+int qdq_is_number(const bt_value *value)
+{
+    const bt_shape_type *shape = bt_tensor_shape(value->type);
+    return shape && shape->n == 0 && !shape->rest;
+}
+
+/* A vector of one element as a number: it lies along any axis. */
+static bt_status make_number(struct qdq_region *r, const bt_value **value)
+{
+    const bt_tensor *tensor = qdq_constant(r, *value);
+    if (tensor->rank && tensor->nelem == 1)
+        *value = chain_scalar(&r->chain, tensor->dtype, bt_tensor_get(tensor, 0));
+    return r->chain.status;
+}
+
+bt_status qdq_dequantized(struct qdq_region *r, const bt_value *value,
+                          struct qdq_value *out, int *is_there)
+{
+    const bt_call *call = bt_as_op_call(value, "qnn.dequantize");
+    const bt_tensor *scale = call ? qdq_constant(r, call->args[1]) : NULL;
+    *is_there = scale && qdq_constant(r, call->args[2]) && scale->rank <= 1 &&
+                scale->dtype == BT_FLOAT32 &&
+                bt_tensor_dtype(value->type) == BT_FLOAT32 &&
+                !bt_dtype_is_float(bt_tensor_dtype(call->args[0]->type)) &&
+                call_int(call, "block_size", 0) == 0;
+    if (!*is_there)
+        return NULL;
+    *out = (struct qdq_value){ call->args[0], call->args[1], call->args[2],
+                               call_axis(call, "axis", -1, type_rank(value->type)) };
+    BT_TRY(make_number(r, &out->scale));
+    return make_number(r, &out->zero);
+}
+
+bt_status qdq_operand(struct qdq_region *r, const bt_value *old, struct qdq_value *out,
+                      int *is_there)
+{
+    const bt_value *value;
+    BT_TRY(bt_rewrite_operand(r->rewrite, old, &value));
+    return qdq_dequantized(r, value, out, is_there);
+}
+
+int qdq_same(const struct qdq_region *r, const bt_value *a, const bt_value *b)
+{
+    const bt_tensor *x = qdq_constant(r, a), *y = qdq_constant(r, b);
+    if (a == b)
+        return 1;
+    if (!x || !y || x->dtype != y->dtype || x->nelem != y->nelem || x->rank != y->rank)
+        return 0;
+    for (int64_t i = 0; i < x->nelem; i++) {
+        if (!(bt_tensor_get(x, i) == bt_tensor_get(y, i)))
+            return 0;
+    }
+    return 1;
+}
+
+/* ---- codes ---- */
+
+void qdq_range(bt_dtype dtype, double *least, double *most)
+{
+    const double n = ldexp(1, (int)BT_DTYPE_BITS(dtype));
+    *least = BT_DTYPE_CLASS(dtype) == BT_CLASS_INT ? -n / 2 : 0;
+    *most = *least + n - 1;
+}
+
+static double number(const struct qdq_region *r, const bt_value *value)
+{
+    return bt_tensor_get(qdq_constant(r, value), 0);
+}
+
+double qdq_code(const struct qdq_region *r, double value, int *is_exact)
+{
+    const float scale = (float)number(r, r->to.scale), real = (float)value;
+    const float whole = nearbyintf(real / scale);
+    *is_exact = isinf(value) || whole * scale == real;
+    return (double)whole + number(r, r->to.zero);
+}
+
+/* Whether one multiplication gives the codes that the number and a division give, for all
+ * codes that there are. */
+static int is_multiplied(const struct qdq_region *r, const struct qdq_value *from)
+{
+    const float in = (float)number(r, from->scale), out = (float)number(r, r->to.scale),
+                factor = in / out;
+    const double from_zero = number(r, from->zero), zero = number(r, r->to.zero);
+    double least, most, low, high;
+    qdq_range(bt_tensor_dtype(from->codes->type), &least, &most);
+    qdq_range(r->dtype, &low, &high);
+    if (most - least >= CODES_MOST)
+        return 0;
+    for (double code = least; code <= most; code++) {
+        const float difference = (float)(code - from_zero), real = difference * in,
+                    a = nearbyintf(real / out), b = nearbyintf(difference * factor);
+        if (fmin(fmax((double)a, low - zero), high - zero) !=
+            fmin(fmax((double)b, low - zero), high - zero))
+            return 0;
+    }
+    return 1;
+}
+
+bt_status qdq_recode(struct qdq_region *r, const bt_value *value,
+                     const struct qdq_value *from, const bt_value **out)
+{
+    char attrs[128], dtype[BT_DTYPE_NAME_SIZE];
+    const bt_value *args[] = { value, r->to.scale, r->to.zero },
+                   *all[] = { from->codes, from->scale, from->zero, r->to.scale,
+                              r->to.zero };
+    const int is_one = qdq_is_number(from->scale) && qdq_is_number(from->zero);
+    if (is_one && bt_tensor_dtype(from->codes->type) == r->dtype &&
+        qdq_same(r, from->scale, r->to.scale) && qdq_same(r, from->zero, r->to.zero)) {
+        *out = from->codes;
+        return NULL;
+    }
+    if (!r->quantize)
+        return qdq_refuse(r, NULL, "its operands have different scales");
+    bt_dtype_name(r->dtype, dtype, sizeof(dtype));
+    snprintf(attrs, sizeof(attrs),
+             "compute_dtype=\"float32\", rounding=\"TOEVEN\", out_dtype=\"%s\"", dtype);
+    if (is_one && is_multiplied(r, from))
+        return bt_build(r->chain.builder, "qnn.requantize", attrs, all, 5, out);
+    return bt_build_op(r->chain.builder, r->quantize->op, r->quantize->attrs, 3, args,
+                       out);
+}
+
+bt_status qdq_law(struct qdq_region *r, const bt_call *call, struct law *out)
+{
+    const bt_pass_call *pass = bt_rewrite_call(r->rewrite);
+    return law_find(bt_rewrite_ctx(r->rewrite), pass->module->store, pass->scratch,
+                    pass->module, call, out);
+}

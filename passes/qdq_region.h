@@ -1,0 +1,56 @@
+/* What is computed between qnn.dequantize and qnn.quantize, on codes. */
+#ifndef PASSES_QDQ_REGION_H
+#define PASSES_QDQ_REGION_H
+
+#include <baton/pass.h>
+
+#include "chain.h"
+#include "quant_law.h"
+
+/* Codes, and what they stand for: (codes - zero) * scale, all float32. Scale and zero point
+ * are constants, numbers or vectors along the axis. */
+struct qdq_value {
+    const bt_value *codes, *scale, *zero;
+    int64_t axis;
+};
+
+/* What becomes codes of one scale: the operands of one qnn.quantize, call by call. */
+struct qdq_region {
+    bt_rewrite *rewrite;
+    const bt_call
+        *quantize; /* of the old program; NULL: nothing is quantized, codes are to
+                                stand for exactly what they stood for */
+    struct chain chain;
+    struct qdq_value to; /* scale and zero point of the result, numbers */
+    bt_dtype dtype;      /* of its codes */
+    const bt_call *left; /* what stays in float, and */
+    const char *why;     /* why */
+};
+
+/* ---- values ---- */
+
+/* Notes why the region stays in float; `out` of the caller is left alone. */
+bt_status qdq_refuse(struct qdq_region *, const bt_call *, const char *why) BT_MUST_USE;
+/* The operator that a value of the program is a call of; NULL: it is none. */
+const bt_call *qdq_op_call(const bt_value *);
+const bt_tensor *qdq_constant(const struct qdq_region *, const bt_value *);
+int qdq_is_number(const bt_value *);
+/* What a value of the new program stands for, where it is dequantized as a whole from
+ * constants of scale and zero point. *is_there 0: it is not. */
+bt_status qdq_dequantized(struct qdq_region *, const bt_value *, struct qdq_value *out,
+                          int *is_there) BT_MUST_USE;
+/* The same of an operand of the old program. */
+bt_status qdq_operand(struct qdq_region *, const bt_value *old, struct qdq_value *out,
+                      int *is_there) BT_MUST_USE;
+/* Whether two constants are the same elements of one type. */
+int qdq_same(const struct qdq_region *, const bt_value *, const bt_value *);
+/* The code of a number, if the type had no end; and whether it stands for just that. */
+double qdq_code(const struct qdq_region *, double number, int *is_exact);
+/* The least and the greatest code. */
+void qdq_range(bt_dtype, double *least, double *most);
+/* A dequantized value of the new program in codes of the region. */
+bt_status qdq_recode(struct qdq_region *, const bt_value *, const struct qdq_value *,
+                     const bt_value **out) BT_MUST_USE;
+bt_status qdq_law(struct qdq_region *, const bt_call *, struct law *out) BT_MUST_USE;
+
+#endif

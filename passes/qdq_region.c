@@ -151,6 +151,17 @@ bt_status qdq_recode(struct qdq_region *r, const bt_value *value,
 bt_status qdq_law(struct qdq_region *r, const bt_call *call, struct law *out)
 {
     const bt_pass_call *pass = bt_rewrite_call(r->rewrite);
-    return law_find(bt_rewrite_ctx(r->rewrite), pass->module->store, pass->scratch,
-                    pass->module, call, out);
+    bt_map *laws = bt_rewrite_state(r->rewrite);
+    struct law *law = bt_map_find(laws, call);
+    if (!law) {
+        law = BT_NEW(pass->scratch, struct law);
+        if (!law)
+            return bt_no_memory();
+        BT_TRY(law_find(bt_rewrite_ctx(r->rewrite), pass->module->store, pass->scratch,
+                        pass->module, call, law));
+        if (!bt_map_put(laws, call, law))
+            return bt_no_memory();
+    }
+    *out = *law;
+    return NULL;
 }

@@ -51,6 +51,7 @@ void qdq_range(bt_dtype, double *least, double *most);
 /* A dequantized value of the new program in codes of the region. */
 bt_status qdq_recode(struct qdq_region *, const bt_value *, const struct qdq_value *,
                      const bt_value **out) BT_MUST_USE;
+/* The law of a call, found once: the state of the rewriting is a map of those that are. */
 bt_status qdq_law(struct qdq_region *, const bt_call *, struct law *out) BT_MUST_USE;
 
 #endif

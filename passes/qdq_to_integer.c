@@ -363,7 +363,9 @@ static const bt_rewriter rewriter = { .call_ = rewrite_call };
 
 static bt_status run(bt_ctx *ctx, bt_pass_call *call, bt_module **out)
 {
-    return bt_rewrite_module(ctx, call, &rewriter, NULL, out);
+    bt_map laws;
+    bt_map_init(&laws, call->scratch, 0);
+    return bt_rewrite_module(ctx, call, &rewriter, &laws, out);
 }
 
 static const bt_pass passes[] = {

@@ -127,7 +127,7 @@ static int64_t count_summed(const bt_value *x, uint64_t summed)
 
 /* Integers are summed, then requantized by sx / (sy * count). */
 static bt_status sum_axes(struct qdq_region *r, const bt_call *call,
-                          const struct law *law, const struct qdq_value *x, int64_t n,
+                          const struct law *law, const struct qdq_value *x,
                           const bt_value **out)
 {
     char attrs[160], dtype[BT_DTYPE_NAME_SIZE];
@@ -141,32 +141,19 @@ static bt_status sum_axes(struct qdq_region *r, const bt_call *call,
     }
     snprintf(attrs + used, sizeof(attrs) - used, "], keepdims=%s",
              type_rank(call->base.type) == type_rank(x->codes->type) ? "True" : "False");
-    const bt_value *wide = chain_op1(&r->chain, "cast", "dtype=\"int32\"", x->codes),
-                   *sums = chain_op1(&r->chain, "sum", attrs, wide);
-    const bt_value *args[] = {
-        sums, x->scale, chain_scalar(&r->chain, BT_INT32, zero * (double)n),
-        chain_scalar(&r->chain, BT_FLOAT32, (double)((float)scale * (float)law->count)),
-        r->to.zero
-    };
+    const bt_value *codes = chain_op1(&r->chain, "cast", "dtype=\"int32\"", x->codes);
+    if (zero != 0)
+        codes = chain_op2(&r->chain, "subtract", NULL, codes,
+                          chain_scalar(&r->chain, BT_INT32, zero));
+    const bt_value *args[] = { chain_op1(&r->chain, "sum", attrs, codes), x->scale,
+                               chain_scalar(&r->chain, BT_INT32, 0),
+                               chain_scalar(&r->chain, BT_FLOAT32,
+                                            (double)((float)scale * (float)law->count)),
+                               r->to.zero };
     BT_TRY(r->chain.status);
     snprintf(attrs, sizeof(attrs), FLOAT32 ", out_dtype=\"%s\"",
              bt_dtype_name(r->dtype, dtype, sizeof(dtype)));
     return bt_build(r->chain.builder, "qnn.requantize", attrs, args, 5, out);
-}
-
-/* The mean of each channel of images. */
-static bt_status pool(struct qdq_region *r, const struct qdq_value *x, const char *layout,
-                      const bt_value **out)
-{
-    const bt_value *args[] = { x->codes, x->scale, x->zero, r->to.scale, r->to.zero };
-    const int h = layout_axis(layout, 'H', 4), w = layout_axis(layout, 'W', 4);
-    int64_t dims[BT_MAX_RANK] = { 0 };
-    char attrs[96];
-    for (uint32_t i = 0; i < 4; i++)
-        (void)bt_dim_is_const(bt_tensor_shape(x->codes->type)->dims[i], &dims[i]);
-    snprintf(attrs, sizeof(attrs), "pool_size=[%lld, %lld], layout=\"%s\"",
-             (long long)dims[h], (long long)dims[w], layout);
-    return bt_build(r->chain.builder, "qnn.avg_pool2d", attrs, args, 5, out);
 }
 
 static bt_status apply_mean(struct qdq_region *r, const bt_call *call,
@@ -187,10 +174,7 @@ static bt_status apply_mean(struct qdq_region *r, const bt_call *call,
         return qdq_refuse(r, call, "it is no sum over whole axes");
     if (n < 0 || n > (INT64_C(1) << (31 - BT_DTYPE_BITS(r->dtype))) - 1)
         return qdq_refuse(r, call, "how many elements it sums is not known, or too many");
-    if (type_rank(call->base.type) == 4 && type_rank(x.codes->type) == 4 &&
-        law->count == (double)n && (law->summed == 12 || law->summed == 6))
-        return pool(r, &x, law->summed == 12 ? "NCHW" : "NHWC", out);
-    return sum_axes(r, call, law, &x, n, out);
+    return sum_axes(r, call, law, &x, out);
 }
 
 /* ---- products ---- */

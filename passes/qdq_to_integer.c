@@ -24,7 +24,7 @@
 #include "qdq_law.h"
 #include "qdq_table.h"
 
-enum { DEPTH_MOST = 32 };
+enum { DEPTH_MOST = 32, USES_DEPTH_MOST = 4 };
 
 /* ---- scales ---- */
 
@@ -207,6 +207,30 @@ static bt_status codes_of_call(struct qdq_region *r, const bt_call *call, uint32
     return *out || !r->quantize ? NULL : qdq_apply(r, call, &law, out);
 }
 
+/* Whether a value is only quantized, at once or behind calls that move and compare it: then
+ * nothing wants it in float. What its users compute alike on codes is equal, and so computed
+ * once. */
+static bt_status is_only_quantized(struct qdq_region *r, const bt_value *old,
+                                   uint32_t depth, int *out)
+{
+    const uint32_t n = bt_rewrite_nuse(r->rewrite, old);
+    *out = n > 0 && depth < USES_DEPTH_MOST;
+    for (uint32_t i = 0; *out && i < n; i++) {
+        const bt_value *user = bt_rewrite_use(r->rewrite, old, i);
+        const bt_call *call = qdq_op_call(user);
+        struct law law = { .kind = LAW_NONE };
+        if (bt_as_op_call(user, "qnn.quantize"))
+            continue;
+        if (call)
+            BT_TRY(qdq_law(r, call, &law));
+        *out = bt_as_tuple(user) || law.kind == LAW_MOVE || law.kind == LAW_ORDER ||
+               law.kind == LAW_JOIN || law.kind == LAW_CLIP;
+        if (*out)
+            BT_TRY(is_only_quantized(r, user, depth + 1, out));
+    }
+    return NULL;
+}
+
 /* A value of the old program in codes of the region; *out NULL: it stays in float. */
 static bt_status codes_of(struct qdq_region *r, const bt_value *old, uint32_t depth,
                           const bt_value **out)
@@ -224,7 +248,10 @@ static bt_status codes_of(struct qdq_region *r, const bt_value *old, uint32_t de
         return codes_of_constant(r, r->left, value, out);
     if (!call || strcmp(call->op->name, "qnn.dequantize") == 0)
         return qdq_refuse(r, call, "it has no codes, or scales that are not known");
-    if (!r->quantize || depth > DEPTH_MOST || bt_rewrite_nuse(r->rewrite, old) != 1)
+    int is_free = bt_rewrite_nuse(r->rewrite, old) == 1;
+    if (r->quantize && !is_free)
+        BT_TRY(is_only_quantized(r, old, 0, &is_free));
+    if (!r->quantize || depth > DEPTH_MOST || !is_free)
         return qdq_refuse(r, call, "its result has other uses");
     return codes_of_call(r, call, depth, out);
 }

@@ -98,11 +98,24 @@ static int goes_on(uint32_t law)
     return law == LAW_MOVE || law == LAW_ORDER || law == LAW_CLIP || law == LAW_SUM;
 }
 
+/* Whether one of the values that are joined came from a product. */
+static int joins_summed(const struct annotate *a, const bt_call *call)
+{
+    int came = 0;
+    for (uint32_t i = 0; i < call->narg; i++) {
+        const bt_tuple_value *tuple = bt_as_tuple(call->args[i]);
+        came |= bt_map_find(&a->summed, call->args[i]) != NULL;
+        for (uint32_t k = 0; tuple && k < tuple->nfield; k++)
+            came |= bt_map_find(&a->summed, tuple->fields[k]) != NULL;
+    }
+    return came;
+}
+
 /* What comes from products, with what may be done to it on the way. */
 static bt_status follow(struct annotate *a, const bt_call *call, const struct law *law)
 {
     const int is_user = law->kind == LAW_PRODUCT || is_residual(a, call, law);
-    int came = is_user;
+    int came = is_user || (law->kind == LAW_JOIN && joins_summed(a, call));
     for (uint32_t i = 0; !came && goes_on(law->kind) && i < 2; i++)
         came = bt_map_find(&a->summed, operand(law, call, i)) != NULL;
     if (is_user)

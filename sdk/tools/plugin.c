@@ -152,11 +152,13 @@ static const struct option options[] = {
     { "binary", 0, "PATH", "describe: the path that the manifest is to name" },
     { "write", 0, NULL, "describe: replace the manifest of sources" },
     { "source", 0, NULL, "new: a plugin of C source, which is not built" },
-    { "own-memory", 0, NULL, "new: a target whose memory the host does not see" },
+    { "memory", 0, "own|host",
+      "new: a target whose memory the host does not see, with queues; or none of its own "
+      "(host)" },
     { "target", 0, "LIST", "check: these targets of the plugin, with options" },
     { "timeout", 0, "SECONDS",
       "check: how long a target may take for a call or a compilation (60; 0: any)" },
-    { "every", 0, "N", "check: a target gets each N-th call of an operator (1: all)" },
+    { "every", 0, "N", "check: a target gets each N-th call of operators (1: all)" },
     { "id", 0, "ID",
       "new: what the plugin is called in manifests and by check, as in com.example.edge "
       "(else org.NAME, and org.example.NAME of a NAME without a dot)" },

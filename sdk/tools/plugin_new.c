@@ -19,9 +19,9 @@ struct words {
 };
 
 /* Folders of templates. */
-static const char *const kinds[] = { "op",       "eval", "relation", "facet",
-                                     "rule",     "pass", "analysis", "executor",
-                                     "importer", "onnx", "compiler", "target",
+static const char *const kinds[] = { "op",       "eval",   "relation", "facet",
+                                     "rule",     "pass",   "analysis", "executor",
+                                     "importer", "onnx",   "compiler", "target",
                                      "way",      "scheme", "calibrate" };
 
 static int fail_io(struct tool *tool, const char *path, const char *what)
@@ -194,11 +194,12 @@ static int choose_words(struct tool *tool, const char *name, struct words *out)
         ident[i] = isalnum((unsigned char)last[i]) ? last[i] : '_';
     bt_text_init(&text, scratch);
     bt_text_addf(&text, strchr(name, '.') ? "org.%s" : "org.example.%s", name);
+    const char *memory = option_value(tool, "memory");
     *out = (struct words){ .name = name,
                            .ident = ident,
                            .plugin = ident,
                            .id = id ? id : bt_text_get(&text),
-                           .has_memory = option_value(tool, "own-memory") != NULL };
+                           .has_memory = memory && strcmp(memory, "own") == 0 };
     return out->id ? EXIT_OK : tool_fail(tool, bt_no_memory());
 }
 
@@ -295,7 +296,8 @@ static int make(struct tool *tool, const char *kind, const char *folder,
 
 int plugin_new(struct tool *tool)
 {
-    const char *kind = tool->args[1], *templates = template_folder(tool), *folder;
+    const char *kind = tool->args[1], *templates = template_folder(tool), *folder,
+               *memory = option_value(tool, "memory");
     struct words words;
     int code = check_kind(tool, kind);
     if (code)
@@ -321,11 +323,13 @@ int plugin_new(struct tool *tool)
     code = choose_words(tool, tool->args[2], &words);
     if (code)
         return code;
-    if (words.has_memory && strcmp(kind, "target") != 0)
+    if (memory && strcmp(memory, "own") != 0 && strcmp(memory, "host") != 0)
+        return tool_usage(tool, "--memory is own or host, not %s", memory);
+    if (memory && strcmp(kind, "target") != 0)
         return tool_usage(tool,
-                          "--own-memory is about a target: baton plugin new target "
-                          "%s --own-memory",
-                          tool->args[2]);
+                          "--memory is about a target: baton plugin new target "
+                          "%s --memory %s",
+                          tool->args[2], memory);
     folder = tool->narg > 3 ? tool->args[3] : words.ident;
     if (is_reserved(words.ident) && !option_value(tool, "source") &&
         access(folder, F_OK) != 0)

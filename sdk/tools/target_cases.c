@@ -17,8 +17,8 @@ struct trial {
     struct op_check w; /* of one operator */
     const bt_target_use *use;
     const bt_targets *targets; /* it, and who takes the rest */
-    uint32_t every, nmet;
-    uint32_t ncall, nwrong; /* of the operator */
+    uint32_t every, nmet;      /* of all operators */
+    uint32_t ncall, nwrong;    /* of the operator */
 };
 
 /* ---- which are tried ---- */
@@ -153,7 +153,7 @@ static bt_status try_op(bt_ctx *ctx, struct trial *t, const char *name,
     t->w = (struct op_check){ .ctx = ctx, .faults = json_array() };
     t->w.store = bt_store_create(bt_ctx_registry(ctx));
     t->w.arena = bt_arena_create(bt_ctx_registry(ctx));
-    t->nmet = t->ncall = t->nwrong = 0;
+    t->ncall = t->nwrong = 0;
     say_progress("%s of %s", name, t->use->text);
     bt_status status = !t->w.faults || !t->w.store || !t->w.arena
                            ? bt_no_memory()

@@ -10,7 +10,7 @@ struct target_cases {
     const char *fault; /* the first of each operator, in lines; NULL: nothing was found */
 };
 
-/* Every `every`-th call of each operator, on its cases and on those like them (case_vary.h): of
+/* Every `every`-th call of all operators, on their cases and on those like them (case_vary.h): of
  * all element types, with sizes 0 and 1; alone, between calls of operators that are drawn,
  * and with constants behind the first argument. What the target takes of it is launched on
  * memory with known bytes around it (kernel_check.h). What is found lives in the arena. */

@@ -33,7 +33,7 @@ struct check {
     struct tool *tool;
     const bt_target_use *use;
     struct guard *guard; /* that all memory comes from */
-    uint32_t every;      /* so many calls of an operator, one is tried */
+    uint32_t every;      /* of so many calls of operators one is tried */
     bt_arena *arena;     /* of a step */
 };
 

@@ -270,35 +270,40 @@ static bt_status check_instances(struct life *l)
 
 /* ---- failures ---- */
 
-/* After a failure: right, or an error, which a session opened anew does not have. */
-static void check_after(struct life *l, void **session, const char *what)
+/* After a failure: right, or an error, which a session opened anew does not have. Closes it. */
+static void check_after(struct life *l, void *session, const char *what)
 {
-    bt_status status;
-    int right = is_right(l, l->ctx, *session, &status);
-    if (status) {
+    bt_status status = NULL;
+    int right = session && is_right(l, l->ctx, session, &status);
+    if (!right && (!session || status)) {
         bt_ctx_clear_diags(l->ctx);
-        l->graph->close(*session);
-        *session = NULL;
-        status = open_session(l, l->ctx, l->compiled, session);
-        right = !status && is_right(l, l->ctx, *session, &status);
+        if (session)
+            l->graph->close(session);
+        session = NULL;
+        status = open_session(l, l->ctx, l->compiled, &session);
+        right = !status && is_right(l, l->ctx, session, &status);
     }
     if (!right)
         say(l,
             "after a call with %s the next one, in a new session where the old one is "
             "lost: %s",
             what, status ? status->message : "its result is another one");
+    if (session)
+        l->graph->close(session);
 }
 
-/* The n-th allocation of a call fails, for each n that there is. */
-static bt_status check_memory_failures(struct life *l, struct guard *guard)
+/* The n-th allocation of a session that is opened and called once fails, for each n that there
+ * is. */
+static void check_memory_failures(struct life *l, struct guard *guard)
 {
-    void *session;
     int is_hit = 1;
-    BT_TRY(open_session(l, l->ctx, l->compiled, &session));
-    for (uint32_t n = 1; is_hit && session && !l->out->fault && n <= MOST_FAILURES; n++) {
+    for (uint32_t n = 1; is_hit && !l->out->fault && n <= MOST_FAILURES; n++) {
+        void *session = NULL;
         bt_object *got = NULL;
         guard_fail(guard, n);
-        bt_status status = call(l, l->ctx, session, &got);
+        bt_status status = open_session(l, l->ctx, l->compiled, &session);
+        if (!status)
+            status = call(l, l->ctx, session, &got);
         is_hit = guard_fail(guard, 0);
         if (!status && !is_same(got, l->want))
             say(l,
@@ -306,12 +311,8 @@ static bt_status check_memory_failures(struct life *l, struct guard *guard)
         bt_object_unref(got);
         bt_ctx_clear_diags(l->ctx);
         l->out->nfailed += (uint32_t)is_hit;
-        if (is_hit && !l->out->fault)
-            check_after(l, &session, "an allocation that failed");
+        check_after(l, session, "an allocation that failed");
     }
-    if (session)
-        l->graph->close(session);
-    return NULL;
 }
 
 static bt_status check_cancelled(struct life *l)
@@ -325,10 +326,7 @@ static bt_status check_cancelled(struct life *l)
         say(l, "a cancelled call has no error, and another result");
     bt_object_unref(got);
     bt_ctx_clear_diags(l->ctx);
-    if (!l->out->fault)
-        check_after(l, &session, "a wish to stop");
-    if (session)
-        l->graph->close(session);
+    check_after(l, session, "a wish to stop");
     return NULL;
 }
 
@@ -338,9 +336,9 @@ static bt_status check_all(struct life *l, struct guard *guard)
     if (!l->out->fault)
         BT_TRY(check_instances(l));
     watchdog_begin("target %s, calls that fail", l->use->text);
-    bt_status status = l->out->fault ? NULL : check_memory_failures(l, guard);
-    if (!status && !l->out->fault)
-        status = check_cancelled(l);
+    if (!l->out->fault)
+        check_memory_failures(l, guard);
+    bt_status status = l->out->fault ? NULL : check_cancelled(l);
     watchdog_end();
     return status;
 }

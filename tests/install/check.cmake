@@ -67,13 +67,13 @@ run("the program" "org.example.outside 1.2.3" ${WORK}/program)
 
 # What `baton plugin new` writes builds as it stands, by CMake and by make, and does what its test says.
 find_program(GXX g++) # a machine may have none
-foreach(kind op eval relation facet rule pass analysis executor importer onnx compiler target way scheme calibrate own-memory)
+foreach(kind op eval relation facet rule pass analysis executor importer onnx compiler target way scheme calibrate own)
   file(REMOVE_RECURSE ${WORK}/new)
   set(more "")
   set(what ${kind})
-  if(kind STREQUAL own-memory)
+  if(kind STREQUAL own)
     set(kind target)
-    set(more --own-memory)
+    set(more --memory own)
   endif()
   run("baton plugin new ${what}" "README.md" ${BATON} plugin new ${kind} example.my_${kind} ${WORK}/new ${more})
   run("configuring" "" ${CMAKE_COMMAND} -S ${WORK}/new -B ${WORK}/new/build -G ${GENERATOR} -DCMAKE_C_COMPILER=${CC}
@@ -102,7 +102,7 @@ foreach(kind op eval relation facet rule pass analysis executor importer onnx co
   set(ENV{BATON_PLUGIN_PATH} ${WORK}/new)
   run("make" "" ${CMAKE_COMMAND} -E env PATH=${PREFIX}/${BINDIR}:$ENV{PATH} make -C ${WORK}/new CC=${CC})
   run("the ${kind}'s test, by make" "" ${BATON} filecheck ${WORK}/new/test.baton)
-  if(what STREQUAL own-memory)
+  if(what STREQUAL own)
     run("its copies" "copy of %x, to example.my_target.*copy of tensor 2, to the host" ${BATON} run ${WORK}/new/test.baton
       --target example.my_target,cpu -i x=2x2xfloat32=1 --memory)
   endif()

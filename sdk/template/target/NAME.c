@@ -4,8 +4,9 @@
  *
  *     pass partition   asks for patterns, supports        %y = @@name@_nn_dense_nn_relu(%x, %w);
  *     bt_compile       lower, then compile                code of all layers, as bytes
- *     the executor     load, then launch                  on the machine that runs it
+ *     the executor     load, then launch or enqueue       on the machine that runs it
  */
+@own@#include <pthread.h>
 #include <string.h>
 
 #include <baton/op.h>
@@ -145,10 +146,37 @@ static void unload(void *loaded)
     bt_free(l->registry, l, l->nbytes);
 }
 
+/* 0: it was asked to stop. What the device computes; buffers are x, w, b where there is a bias, y. */
+static int compute(const struct layer *d, void *const *buffers, const uint32_t *stop)
+{
+    const float *x = buffers[0], *w = buffers[1], *b = d->has_bias ? buffers[2] : NULL;
+    float *y = buffers[d->has_bias ? 3 : 2];
+    for (int64_t i = 0; i < d->m; i++) {
+        if (stop && __atomic_load_n(stop, __ATOMIC_RELAXED))
+            return 0;
+        for (int64_t j = 0; j < d->n; j++) {
+            double sum = 0;
+            for (int64_t k = 0; k < d->k; k++)
+                sum += (double)x[i * d->k + k] * (double)w[j * d->k + k];
+            float value = (float)sum + (b ? b[j] : 0);
+            y[i * d->n + j] = d->has_relu && value < 0 ? 0 : value;
+        }
+    }
+    return 1;
+}
+
+@host@/* Called from several threads at once: a launch keeps nothing. A device with queues has open_queue, enqueue and wait in its
+@host@ * place, as `baton plugin new target --memory own` writes them; one for open dims sets takes_dims, as examples/targets/device.c. */
+@host@static bt_status launch(bt_ctx *ctx, void *loaded, uint32_t kernel, const bt_kernel_call *call)
+@host@{
+@host@    const struct loaded *l = loaded;
+@host@    return compute(&l->layers[kernel], call->buffers, call->stop) ? NULL : bt_fail(ctx, BT_ERR_CANCELLED, "cancelled");
+@host@}
+@host@
 @own@/* ---- memory of its own ---- */
 @own@
-@own@/* What a driver gives for memory of the device: a handle, of which only copies and launches know where its bytes are. Here they
-@own@ * are the host's after all. All three are called from several threads at once. */
+@own@/* What a driver gives for memory of the device: a handle, of which only copies and kernels know where its bytes are. Here they
+@own@ * are the host's after all. Both are called from several threads at once. */
 @own@struct block {
 @own@    bt_registry *registry;
 @own@    size_t nbytes;
@@ -176,50 +204,154 @@ static void unload(void *loaded)
 @own@    bt_free(block->registry, block, block->nbytes);
 @own@}
 @own@
-@own@/* One side is an address of the host's memory, or both are blocks. */
-@own@static char *side(const bt_buffer *buffer)
+@own@/* One side of a copy is an address of the host's memory, or both are blocks. */
+@own@static char *side(const bt_buffer *b)
 @own@{
-@own@    return buffer->is_own ? ((struct block *)buffer->block)->bytes + buffer->offset : (char *)buffer->block + buffer->offset;
+@own@    return b->is_own ? ((struct block *)b->block)->bytes + b->offset : (char *)b->block + b->offset;
 @own@}
 @own@
-@own@static bt_status copy_bytes(bt_ctx *ctx, void *self, const bt_buffer *to, const bt_buffer *from)
+@own@/* ---- a queue: a thread that does one command after the other, as a driver's would ---- */
+@own@
+@own@enum { MOST_WAITS = 8 };
+@own@
+@own@struct command {
+@own@    struct command *next;
+@own@    const struct layer *layer; /* NULL: a copy from buffers[0] to buffers[1] */
+@own@    char *buffers[4];
+@own@    size_t nbytes;
+@own@    const uint32_t *stop;
+@own@    uint32_t nwait;
+@own@    bt_event waits[MOST_WAITS];
+@own@};
+@own@
+@own@struct queue {
+@own@    bt_registry *registry;
+@own@    pthread_t thread;
+@own@    pthread_mutex_t lock;
+@own@    pthread_cond_t moved;
+@own@    struct command *first, **last;
+@own@    uint64_t given, done, failed; /* values: a command's is how many there were with it; failed 0: none has */
+@own@    int is_closing;
+@own@};
+@own@
+@own@/* Waits until the counter has reached the value; the first value that failed, 0: none up to there. */
+@own@static uint64_t reach(struct queue *q, uint64_t value)
 @own@{
-@own@    (void)ctx, (void)self;
-@own@    memcpy(side(to), side(from), to->nbytes);
+@own@    pthread_mutex_lock(&q->lock);
+@own@    while (q->done < value)
+@own@        pthread_cond_wait(&q->moved, &q->lock);
+@own@    const uint64_t failed = q->failed <= value ? q->failed : 0;
+@own@    pthread_mutex_unlock(&q->lock);
+@own@    return failed;
+@own@}
+@own@
+@own@/* 0: it fails, as the command before it or one that it waits for has. */
+@own@static int run(struct queue *q, const struct command *c)
+@own@{
+@own@    int ok = !q->failed;
+@own@    for (uint32_t i = 0; i < c->nwait; i++)
+@own@        ok = reach((struct queue *)c->waits[i].queue, c->waits[i].value) == 0 && ok;
+@own@    if (ok && !c->layer)
+@own@        memmove(c->buffers[1], c->buffers[0], c->nbytes);
+@own@    return ok && (!c->layer || compute(c->layer, (void *const *)c->buffers, c->stop));
+@own@}
+@own@
+@own@static void *work(void *self)
+@own@{
+@own@    struct queue *q = (struct queue *)self;
+@own@    pthread_mutex_lock(&q->lock);
+@own@    for (;;) {
+@own@        while (!q->first && !q->is_closing)
+@own@            pthread_cond_wait(&q->moved, &q->lock);
+@own@        struct command *c = q->first;
+@own@        if (!c)
+@own@            break;
+@own@        pthread_mutex_unlock(&q->lock);
+@own@        const int ok = run(q, c);
+@own@        pthread_mutex_lock(&q->lock);
+@own@        q->done++;
+@own@        q->failed = q->failed || ok ? q->failed : q->done;
+@own@        q->first = c->next;
+@own@        q->last = q->first ? q->last : &q->first;
+@own@        bt_free(q->registry, c, sizeof(*c));
+@own@        pthread_cond_broadcast(&q->moved);
+@own@    }
+@own@    pthread_mutex_unlock(&q->lock);
 @own@    return NULL;
 @own@}
 @own@
-@own@/* A buffer of a kernel: a block, and where in it. */
-@own@static void *buffer_of(const bt_kernel_call *call, uint32_t i)
+@own@static bt_status open_queue(bt_ctx *ctx, void *self, void **out)
 @own@{
-@own@    struct block *block = call->buffers[i];
-@own@    return block->bytes + (call->offsets ? call->offsets[i] : 0);
+@own@    struct queue *q = bt_alloc(bt_ctx_registry(ctx), sizeof(*q));
+@own@    (void)self;
+@own@    if (!q)
+@own@        return bt_no_memory();
+@own@    *q = (struct queue){ .registry = bt_ctx_registry(ctx), .last = &q->first };
+@own@    pthread_mutex_init(&q->lock, NULL);
+@own@    pthread_cond_init(&q->moved, NULL);
+@own@    *out = q;
+@own@    if (!pthread_create(&q->thread, NULL, work, q))
+@own@        return NULL;
+@own@    bt_free(q->registry, q, sizeof(*q));
+@own@    return bt_fail(ctx, BT_ERR_RUNTIME, "@name@: no thread for a queue");
 @own@}
 @own@
-/* Called from several threads at once: a launch keeps nothing. A device with queues has open_queue, enqueue and wait in its
- * place, and one for open dims sets takes_dims: examples/targets/device.c of the installation has both. */
-static bt_status launch(bt_ctx *ctx, void *loaded, uint32_t kernel, const bt_kernel_call *call)
-{
-    const struct loaded *l = loaded;
-    const struct layer *d = &l->layers[kernel];
-@host@    const float *x = call->buffers[0], *w = call->buffers[1], *b = d->has_bias ? call->buffers[2] : NULL;
-@host@    float *y = call->buffers[d->has_bias ? 3 : 2];
-@own@    const float *x = buffer_of(call, 0), *w = buffer_of(call, 1), *b = d->has_bias ? buffer_of(call, 2) : NULL;
-@own@    float *y = buffer_of(call, d->has_bias ? 3 : 2);
-    for (int64_t i = 0; i < d->m; i++) {
-        if (bt_ctx_cancelled(ctx))
-            return bt_fail(ctx, BT_ERR_CANCELLED, "cancelled");
-        for (int64_t j = 0; j < d->n; j++) {
-            double sum = 0;
-            for (int64_t k = 0; k < d->k; k++)
-                sum += (double)x[i * d->k + k] * (double)w[j * d->k + k];
-            float value = (float)sum + (b ? b[j] : 0);
-            y[i * d->n + j] = d->has_relu && value < 0 ? 0 : value;
-        }
-    }
-    return NULL;
-}
-
+@own@/* All of its commands are done, or it has failed. */
+@own@static void close_queue(void *opaque)
+@own@{
+@own@    struct queue *q = opaque;
+@own@    pthread_mutex_lock(&q->lock);
+@own@    q->is_closing = 1;
+@own@    pthread_cond_broadcast(&q->moved);
+@own@    pthread_mutex_unlock(&q->lock);
+@own@    pthread_join(q->thread, NULL);
+@own@    bt_free(q->registry, q, sizeof(*q));
+@own@}
+@own@
+@own@static bt_status put(bt_ctx *ctx, const bt_order *order, const struct command *what, uint64_t *value)
+@own@{
+@own@    struct queue *q = order->queue;
+@own@    if (order->nwait > MOST_WAITS)
+@own@        return bt_fail(ctx, BT_ERR_LIMIT, "@name@: a command waits for %u events", order->nwait);
+@own@    struct command *c = bt_alloc(q->registry, sizeof(*c));
+@own@    if (!c)
+@own@        return bt_no_memory();
+@own@    *c = *what;
+@own@    for (; c->nwait < order->nwait; c->nwait++)
+@own@        c->waits[c->nwait] = order->waits[c->nwait];
+@own@    pthread_mutex_lock(&q->lock);
+@own@    *value = ++q->given;
+@own@    *q->last = c;
+@own@    q->last = &c->next;
+@own@    pthread_cond_broadcast(&q->moved);
+@own@    pthread_mutex_unlock(&q->lock);
+@own@    return NULL;
+@own@}
+@own@
+@own@static bt_status enqueue(bt_ctx *ctx, void *loaded, uint32_t kernel, const bt_kernel_call *call, const bt_order *order,
+@own@                         uint64_t *value)
+@own@{
+@own@    struct command c = { .layer = &((struct loaded *)loaded)->layers[kernel], .stop = call->stop };
+@own@    for (uint32_t i = 0; i < call->nbuffer; i++)
+@own@        c.buffers[i] = ((struct block *)call->buffers[i])->bytes + (call->offsets ? call->offsets[i] : 0);
+@own@    return put(ctx, order, &c, value);
+@own@}
+@own@
+@own@static bt_status enqueue_copy(bt_ctx *ctx, void *self, const bt_buffer *to, const bt_buffer *from, const bt_order *order,
+@own@                              uint64_t *value)
+@own@{
+@own@    const struct command c = { .buffers = { side(from), side(to) }, .nbytes = to->nbytes };
+@own@    (void)self;
+@own@    return put(ctx, order, &c, value);
+@own@}
+@own@
+@own@static bt_status wait_for(bt_ctx *ctx, void *queue, uint64_t value, uint64_t *failed)
+@own@{
+@own@    const uint64_t first = reach(queue, value);
+@own@    *failed = first ? first : *failed;
+@own@    return first ? bt_fail(ctx, BT_ERR_CANCELLED, "cancelled") : NULL;
+@own@}
+@own@
 static const bt_target targets[] = {
     {
         .name = "@name@",
@@ -230,11 +362,15 @@ static const bt_target targets[] = {
         .compile = compile,
         .load = load,
         .unload = unload,
-        .launch = launch,
         .patterns = patterns,
+@host@        .launch = launch,
 @own@        .alloc = alloc_block,
 @own@        .free = free_block,
-@own@        .copy = copy_bytes,
+@own@        .open_queue = open_queue,
+@own@        .close_queue = close_queue,
+@own@        .enqueue = enqueue,
+@own@        .enqueue_copy = enqueue_copy,
+@own@        .wait = wait_for,
     },
     { 0 },
 };

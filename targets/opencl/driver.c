@@ -125,6 +125,8 @@ static void read_numbers(struct asked *a, bt_arena *arena, struct ocl_facts *f)
     f->largest = ask_ulong(a, CL_DEVICE_MAX_MEM_ALLOC_SIZE);
     f->nbytes = ask_ulong(a, CL_DEVICE_GLOBAL_MEM_SIZE);
     f->group = group;
+    f->nunit = ask_uint(a, CL_DEVICE_MAX_COMPUTE_UNITS);
+    f->mhz = ask_uint(a, CL_DEVICE_MAX_CLOCK_FREQUENCY);
     f->device =
         (ocl_device){ .is_cpu = f->is_cpu,
                       .has_double = (uint32_t)has_extension(a, arena, "cl_khr_fp64"),

@@ -18,6 +18,7 @@ struct ocl_facts {
     uint32_t is_cpu, is_unified, rounds_correctly;
     uint64_t align, largest, nbytes; /* of memory */
     uint64_t group;                  /* work-items of a group at most */
+    uint32_t nunit, mhz;             /* compute units, and their cycles */
     ocl_device device;               /* what kernels are made for */
 };
 

@@ -13,6 +13,7 @@
 #include <baton/op.h>
 
 #include "code.h"
+#include "cost.h"
 #include "instance.h"
 #include "load.h"
 #include "lower.h"
@@ -134,6 +135,7 @@ static const bt_target targets[] = {
         .compile = compile,
         .load = load,
         .unload = ocl_unload,
+        .cost = ocl_cost,
         .describe = ocl_describe,
         .alloc = ocl_alloc,
         .free = ocl_free,

@@ -8,11 +8,11 @@
  * Of the matches of one target the larger ones come first; a smaller one that shares
  * calls with a larger one is dropped. Targets are those of the pipeline, in order of
  * preference. An earlier target keeps its match, unless a later one has a match that
- * contains it, or is contained in it, and is faster there; and nobody takes what the
- * last target, which computes the rest, supports and is faster at. Which one is faster
- * follows from the targets' costs, if both state them and they differ by more than
- * their stated error. A refusal is reported as a remark. The first target without
- * patterns takes everything that is left, so that those after it get nothing.
+ * contains it, or is contained in it, and is faster there. Which one is faster follows
+ * from the targets' costs, if both state them and they differ by more than their stated
+ * error; whether one without patterns would be, pass place says, which knows what copies
+ * take. A refusal is reported as a remark. The first target without patterns takes
+ * everything that is left, so that those after it get nothing.
  * needs    effects
  * option   found-dims  as of fuse-ops
  * source   Relay's MergeComposite and AnnotateTarget
@@ -255,8 +255,8 @@ static const char *name_calls(struct partitioner *p, const struct claim *claim)
     return bt_text_get(&text);
 }
 
-static bt_status tell(struct partitioner *p, const struct claim *claim, const char *what,
-                      const char *why)
+static bt_status tell_refusal(struct partitioner *p, const struct claim *claim,
+                              const char *why)
 {
     const char *calls = name_calls(p, claim);
     if (!calls)
@@ -264,7 +264,7 @@ static bt_status tell(struct partitioner *p, const struct claim *claim, const ch
     const bt_value *root = claim->group.members[claim->group.nmember - 1];
     bt_remark(p->ctx, BT_REMARK_DETAIL,
               bt_fail_at(p->ctx, BT_ERR_UNSUPPORTED, root->type->store, root->span,
-                         "target %s %s %s: %s", claim->group.target, what, calls, why));
+                         "target %s refuses %s: %s", claim->group.target, calls, why));
     return NULL;
 }
 
@@ -281,26 +281,6 @@ static bt_status ask(struct partitioner *p, uint32_t target, const struct claim 
                    "target %s says so, asked whether it supports %s; a no has the code "
                    "BT_ERR_UNSUPPORTED",
                    p->targets[target]->text, calls ? calls : "this");
-}
-
-/* Whether the last target would be faster at it. */
-static bt_status is_better_left(struct partitioner *p, const struct claim *claim,
-                                int *out)
-{
-    uint32_t last = p->ntarget - 1;
-    const bt_target_use *use = p->targets[last];
-    bt_status refusal;
-    bt_cost cost = { 0 };
-    *out = 0;
-    if (claim->target == last || !use->target->cost ||
-        !p->targets[claim->target]->target->cost)
-        return NULL;
-    BT_TRY(ask(p, last, claim, &refusal));
-    if (refusal)
-        return NULL;
-    BT_TRY(use->target->cost(p->ctx, use->instance, claim->made.func, &cost));
-    *out = is_faster(cost, claim->cost);
-    return NULL;
 }
 
 static bt_status take(struct partitioner *p, struct claim *claim)
@@ -331,18 +311,14 @@ static bt_status consider(struct partitioner *p, struct primitives *primitives,
 {
     const bt_target_use *use = p->targets[claim->target];
     bt_status refusal;
-    int is_left;
     if (!is_open(p, claim))
         return NULL;
     BT_TRY(primitives_build(primitives, &claim->group, &claim->made));
     BT_TRY(ask(p, claim->target, claim, &refusal));
     if (refusal)
-        return tell(p, claim, "refuses", refusal->message);
+        return tell_refusal(p, claim, refusal->message);
     if (use->target->cost)
         BT_TRY(use->target->cost(p->ctx, use->instance, claim->made.func, &claim->cost));
-    BT_TRY(is_better_left(p, claim, &is_left));
-    if (is_left)
-        return tell(p, claim, "could compute", "the last target is faster");
     return beats_owners(p, claim) ? take(p, claim) : NULL;
 }
 

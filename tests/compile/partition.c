@@ -204,16 +204,9 @@ static void test_of_two_targets_the_first_or_the_faster_takes(void **state)
         // what does less does not push out what does more
         { "claim.more{ns=10f,confidence=1f},claim{ns=1f,confidence=1f},reference",
           "claim_more_negative_nn_relu_tanh " },
-        // the last is faster at it
-        { "claim{ns=10f,confidence=1f},claim.any{ns=9f,confidence=1f}", "- - - " },
-        { "claim{ns=10f,confidence=1f},claim.any{ns=9f,confidence=0f}",
+        // whether the last would be faster is pass place's to say
+        { "claim{ns=10f,confidence=1f},claim.any{ns=9f,confidence=1f}",
           "claim_negative_nn_relu - " },
-        { "claim{ns=10f,confidence=1f},claim.any{ns=9f,confidence=1f,refuse="
-          "\"negative\"}",
-          "claim_negative_nn_relu - " },
-        // target cpu says what it takes by its schedule
-        { "claim{ns=1e9f,confidence=1f},cpu", "- - - " },
-        { "claim{ns=1e-3f,confidence=1f},cpu", "claim_negative_nn_relu - " },
     };
     bt_ctx *ctx = *state;
     for (uint32_t i = 0; i < BT_COUNT(rows); i++)

@@ -242,6 +242,7 @@ struct cpu_tiling {
      * are no pairs, and the view is what the stage says. */
     const bt_node *terms;
     uint32_t paired;
+    uint32_t paired_axis; /* of A, which lies with its pairs as the last axis: the one they were */
     const bt_node
         *pairs_nelem; /* of A in rows of pairs; NULL: these lie as its elements do */
 };
@@ -403,6 +404,8 @@ int cpu_emit_depthwise(bt_loops *, const struct cpu_tiling *,
 struct cpu_tiling *cpu_contract_pairs(bt_graph *, const bt_array *stage,
                                       const struct cpu_config *,
                                       const struct cpu_tiling *);
+/* A's pairs become its last axis: a tile's terms are neighbours then. */
+void cpu_put_pairs_last(struct cpu_tiling *);
 double cpu_ns_of_pairs(const struct cpu_tiling *);
 const char *cpu_way_of_pairs(const struct cpu_tiling *);
 /* As cpu_emit_contraction. */

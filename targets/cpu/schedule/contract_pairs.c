@@ -13,8 +13,11 @@
  */
 #include "contract_layout.h"
 
+#include "primitives/pack.h"
 #include "primitives/pairs.h"
 #include "vectorise.h"
+
+#include <string.h>
 
 /* ---- which stages ---- */
 
@@ -148,6 +151,27 @@ struct cpu_tiling *cpu_contract_pairs(bt_graph *g, const bt_array *stage,
     struct cpu_tiling *made =
         cpu_contract_paired(g, stage, config, &view, tile, paired, terms);
     return made && (!tile->depth || cpu_is_size(made->as[paired], 1)) ? made : NULL;
+}
+
+/* The axis `from` of an operand becomes axis `to`, those between move by one. */
+static void move_axis(struct cpu_operand *o, uint32_t from, uint32_t to)
+{
+    const struct cpu_operand old = *o;
+    for (uint32_t a = 0; a < o->rank; a++) {
+        const uint32_t rest = a - (a > to); // among the axes but this one
+        const uint32_t at = a == to ? from : rest + (rest >= from);
+        o->extents[a] = old.extents[at];
+        o->at[a] = old.at[at];
+        o->guards[a] = old.guards[at];
+        memcpy(o->coefs[a], old.coefs[at], sizeof(o->coefs[a]));
+    }
+}
+
+void cpu_put_pairs_last(struct cpu_tiling *p)
+{
+    struct cpu_operand *a = &p->view.operands[p->a - p->view.operands];
+    p->paired_axis = (uint32_t)axis_of(&p->view, a, p->paired);
+    move_axis(a, p->paired_axis, a->rank - 1);
 }
 
 const char *cpu_way_of_pairs(const struct cpu_tiling *p)
@@ -326,7 +350,53 @@ int cpu_emit_pair_panels(struct cpu_emitter *e, const struct cpu_tiling *p,
                          CPU_PAIRS_NINT, integers);
 }
 
+/* Pairs as they lie with these on their own axis, to where they are the last one. */
+static int turn_array(bt_loops *loops, const struct cpu_tiling *p,
+                      const struct cpu_operand *o, uint32_t from, uint32_t to,
+                      bt_stmts *out)
+{
+    struct cpu_emitter e = { loops, out, CPU_FIRST_INDEX };
+    bt_graph *g = loops->graph;
+    const uint32_t axis = p->paired_axis;
+    const bt_node *one = bt_node_int(g, 1), *rows = o->extents[axis], *before = one;
+    const bt_node *lines = axis + 2 < o->rank ? o->extents[axis + 1] : one,
+                  *columns = one;
+    for (uint32_t a = 0; a < o->rank; a++) {
+        if (a < axis)
+            before = cpu_times(g, before, o->extents[a]);
+        else if (a > axis && (a > axis + 1 || a + 1 == o->rank))
+            columns = cpu_times(g, columns, o->extents[a]);
+    }
+    const bt_node *outer = cpu_emit_loop(&e, before, cpu_is_size(lines, 1));
+    const bt_node *line = cpu_emit_loop(&e, lines, !cpu_is_size(lines, 1));
+    const bt_node *all = cpu_times(g, lines, columns), *begin = cpu_times(g, outer, rows);
+    begin = cpu_times(g, begin, all);
+    const bt_node *integers[CPU_PACK_NINT] = { columns, rows, rows, rows, one, all };
+    struct cpu_address addresses[] = {
+        { to, cpu_along(g, begin, line, cpu_times(g, columns, rows)) },
+        { from, cpu_along(g, begin, line, columns) },
+    };
+    return cpu_emit_call(&e, "pack.4", CPU_PACK_NPOINTER, addresses, CPU_PACK_NINT,
+                         integers);
+}
+
 /* ---- the nest ---- */
+
+/* The data of a turned tiling. */
+static int emit_turned_factor(bt_loops *loops, struct cpu_tiling *p, const bt_node *nelem,
+                              bt_stmts *out)
+{
+    struct cpu_operand plain = *p->a;
+    uint32_t from, to;
+    move_axis(&plain, plain.rank - 1, p->paired_axis);
+    if (!cpu_emit_buffer(loops, BT_BUFFER_TEMP, BT_UINT32, nelem, &from) ||
+        !fill_array(loops, p, &plain, from, out) ||
+        !cpu_emit_buffer(loops, BT_BUFFER_TEMP, BT_UINT32, nelem, &to) ||
+        !turn_array(loops, p, &plain, from, to, out))
+        return 0;
+    p->view.operands[p->a - p->view.operands].array = to;
+    return 1;
+}
 
 /* A temp of pairs in the factor's place. */
 static int emit_factor(bt_loops *loops, struct cpu_tiling *p, const struct cpu_operand *o,
@@ -337,6 +407,8 @@ static int emit_factor(bt_loops *loops, struct cpu_tiling *p, const struct cpu_o
     uint32_t to;
     for (uint32_t a = 0; a < o->rank; a++)
         nelem = cpu_times(loops->graph, nelem, o->extents[a]);
+    if (o == p->a && p->is_turned && p->paired_axis + 1 < o->rank)
+        return emit_turned_factor(loops, p, nelem, out);
     if (!cpu_emit_buffer(loops, BT_BUFFER_TEMP, BT_UINT32,
                          is_rows ? p->pairs_nelem : nelem, &to) ||
         !(is_rows ? fill_rows(loops, p, to, out) : fill_array(loops, p, o, to, out)))

@@ -497,6 +497,8 @@ static int turn(bt_graph *g, const bt_array *stage, const struct cpu_config *con
     out->a_nelem = out->pairs_nelem = NULL;
     out->limited = out->has_rows = 0;
     out->b_kind = CPU_B_PANELS;
+    if (out->terms)
+        cpu_put_pairs_last(out);
     cpu_lay_direct(g, out, out->a, &out->a_at, out->as);
     if (!cpu_is_guarded(out->a) && !cpu_lay_steps(g, out))
         cpu_lay_direct(g, out, out->a, &out->a_at, out->as);

@@ -2,7 +2,8 @@
  * canonicalize: one form for what has several.
  * By rules (rules.md): a bias is a summand that lies along the channels; constants stand
  * at the right of commutative operators. Besides, a field of a tuple that is in sight is the
- * field, and one of a `split` the slice, which can be computed together with its readers.
+ * field, and one of a `split` the slice, which can be computed together with its readers;
+ * and zero points of channels that are constants, all the same, are one number.
  * What is checked at run time stays as it is.
  * keeps    no invariant
  * option   rule    go by this rule alone, default all
@@ -60,11 +61,67 @@ static bt_status canonicalize_proj(bt_rewrite *rewrite, const bt_proj *proj,
     return *out ? NULL : slice_field(rewrite, proj, out);
 }
 
+/* ---- zero points ---- */
+
+/* The number that all elements of a constant are; NULL: it is none, or one number already. */
+static const bt_tensor *same_number(const bt_value *value)
+{
+    const bt_tensor *t = bt_const_tensor(value);
+    if (!t || t->rank == 0 || t->nelem == 0)
+        return NULL;
+    for (int64_t i = 1; i < t->nelem; i++) {
+        if (bt_tensor_get(t, i) != bt_tensor_get(t, 0))
+            return NULL;
+    }
+    return t;
+}
+
+static int is_zero_point(const bt_op *op, uint32_t i)
+{
+    static const char ending[] = "zero_point";
+    uint32_t nrequired;
+    const char *end =
+        i < bt_op_ninput(op, &nrequired) ? strstr(op->inputs[i].name, ending) : NULL;
+    return end && strcmp(end, ending) == 0;
+}
+
+static bt_status join_zero_points(bt_rewrite *rewrite, const bt_call *call,
+                                  const bt_value **out)
+{
+    struct chain c = { .builder = bt_rewrite_builder(rewrite) };
+    int has_some = 0;
+    if (!call->op || call->ncheck || strncmp(call->op->name, "qnn.", 4) != 0)
+        return NULL;
+    const bt_value **args =
+        BT_NEWS(bt_rewrite_call(rewrite)->scratch, const bt_value *, call->narg);
+    if (!args)
+        return bt_no_memory();
+    for (uint32_t i = 0; i < call->narg; i++) {
+        BT_TRY(bt_rewrite_operand(rewrite, call->args[i], &args[i]));
+        const bt_tensor *same =
+            is_zero_point(call->op, i) ? same_number(call->args[i]) : NULL;
+        if (same)
+            args[i] = chain_scalar(&c, same->dtype, bt_tensor_get(same, 0));
+        has_some |= same != NULL;
+    }
+    if (!has_some || c.status)
+        return c.status;
+    bt_rewrite_from(rewrite, &call->base);
+    return bt_build_op(c.builder, call->op, call->attrs, call->narg, args, out);
+}
+
+static bt_status canonicalize_call(bt_rewrite *rewrite, const bt_call *call,
+                                   const bt_value **out)
+{
+    BT_TRY(rules_rewrite_call(rewrite, call, out));
+    return *out ? NULL : join_zero_points(rewrite, call, out);
+}
+
 /* ---- the pass ---- */
 
 static bt_status run(bt_ctx *ctx, bt_pass_call *call, bt_module **out)
 {
-    static const bt_rewriter rewriter = { .call_ = rules_rewrite_call,
+    static const bt_rewriter rewriter = { .call_ = canonicalize_call,
                                           .proj_ = canonicalize_proj };
     struct rules *rules;
     BT_TRY(rules_create(ctx, call, &rules));

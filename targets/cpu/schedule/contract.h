@@ -453,12 +453,5 @@ int cpu_has_near_halo(bt_graph *, const struct cpu_tiling *, const struct cpu_co
 /* The calls that make it; `values` of the dims that are loops around. 0: failure. */
 int cpu_emit_near_halo(const struct cpu_emitter *, const struct cpu_tiling *near,
                        const bt_node *const *values, uint32_t packed);
-/* Whether the panels that a block of columns reads are made near it: *near is the tiling of a B that
- * has nothing else then. */
-int cpu_has_near_panels(bt_graph *, const struct cpu_tiling *, const struct cpu_blocks *,
-                        struct cpu_tiling *near);
-/* The calls that make those of so many columns, which begin at `from`. 0: failure. */
-int cpu_emit_near_panels(const struct cpu_emitter *, const struct cpu_tiling *,
-                         const bt_node *columns, uint32_t to, struct cpu_address from);
 
 #endif

@@ -294,25 +294,6 @@ static int emit_slices(struct cpu_nest *t)
            emit_slice(t, cpu_int(t, s->n - 1), all - (s->n - 1) * s->length);
 }
 
-/* From here on B is the panels of this block of columns. */
-static int open_panels(struct cpu_nest *t)
-{
-    const struct cpu_blocks *b = &t->blocks;
-    bt_graph *g = cpu_graph(t);
-    if (!t->near)
-        return 1;
-    // the next block's may be among them
-    const bt_node *columns = cpu_least(g, cpu_int(t, cpu_most_columns(b)),
-                                       cpu_along_int(g, b->ncolumn, t->n, -b->columns));
-    if (!columns || !cpu_emit_near_panels(&t->e, t->tiling, columns, t->panels,
-                                          (struct cpu_address){ t->b, t->b_at }))
-        return 0;
-    t->tiling = t->near;
-    t->b = t->panels;
-    t->b_at = cpu_int(t, 0);
-    return t->b_at != NULL;
-}
-
 /* The parallel loop first, then all others. */
 static int emit_nest(struct cpu_nest *t)
 {
@@ -328,8 +309,7 @@ static int emit_nest(struct cpu_nest *t)
         return 0;
     if (t->has_near_halo && !cpu_emit_near_halo(&t->e, p, t->values, t->b))
         return 0;
-    return (by_n || open_columns(t, 0)) && open_panels(t) &&
-           (b->by_m || open_rows(t, 0)) && emit_blocks(t);
+    return (by_n || open_columns(t, 0)) && (b->by_m || open_rows(t, 0)) && emit_blocks(t);
 }
 
 /* ---- all of it ---- */
@@ -421,14 +401,6 @@ int cpu_emit_contraction(bt_loops *loops, const struct cpu_tiling *p,
                           (cpu_is_done_once(p) ? CPU_TILE_ONCE : 0);
     if (!t.finish.is_all || !t.is_direct)
         t.blocks.slices.n = 1;
-    struct cpu_tiling near_panels;
-    if (t.blocks.slices.n == 1 && cpu_has_near_panels(g, p, &t.blocks, &near_panels)) {
-        if (!cpu_emit_buffer(loops, BT_BUFFER_LOCAL, BT_UINT32, near_panels.nelem,
-                             &t.panels))
-            return 0;
-        near_panels.nelem = cpu_int(&t, 0); // what is to come is not there yet
-        t.near = &near_panels;
-    }
     if (t.blocks.slices.n > 1) {
         const int64_t nr = p->tile->nr, n = cpu_most_columns(&t.blocks);
         t.begun_row = bt_ceildiv_int64(n, nr) * nr;

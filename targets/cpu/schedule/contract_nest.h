@@ -24,9 +24,6 @@ struct cpu_nest {
     const bt_node *columns; /* of this block */
     const bt_node *finite;  /* whether B is; NULL: that is not asked */
     uint32_t has_near_halo; /* B is made in each iteration of the loops around */
-    const struct cpu_tiling
-        *near;       /* of panels made near each block of columns; NULL: none are */
-    uint32_t panels; /* where these are */
     struct cpu_finish finish; /* what calls do beside sums */
 };
 

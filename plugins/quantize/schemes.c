@@ -9,14 +9,20 @@
  *     shifts   int8 for devices that shift in place of multiplying: the scales of weights are
  *              such that in * weight / out is a power of two
  *
+ * Sums are int32, or int16 on demand: 8/32, 8/16 and 16/32 are int8, int8{accumulator="int16"}
+ * and int16.
+ *
  * source  Jacob et al. 2018; Krishnamoorthi 2018; Relay 2019, section 4.2
  */
+#include <string.h>
+
 #include <baton/quantize.h>
 
 struct options {
     bt_strings skip;
     bt_ints skip_layers;
     int64_t per_channel, weight_bits, bits;
+    const char *rounding, *accumulator;
 };
 static const bt_attr scheme_options[] = {
     BT_ATTR(struct options, skip, STRINGS, "[]",
@@ -26,6 +32,11 @@ static const bt_attr scheme_options[] = {
     BT_ATTR(struct options, per_channel, BOOL, "True", "one scale a channel of weights"),
     BT_ATTR_RANGE(struct options, weight_bits, INT, "8", 2, 8, "of the codes of weights"),
     BT_ATTR_RANGE(struct options, bits, INT, "8", 2, 16, "of the codes of activations"),
+    BT_ATTR_CHOICE(struct options, rounding, "even", "even|away|up|floor|ceil|stochastic",
+                   "of activations; a layer whose result is not rounded to even stays in "
+                   "float between its codes"),
+    BT_ATTR_CHOICE(struct options, accumulator, "int32", "int32|int16",
+                   "type of sums; what int16 may not hold is summed in parts"),
     { 0 },
 };
 
@@ -73,6 +84,19 @@ static void signed_codes(bt_number_form *out, int64_t bits, int has_least)
     out->low = has_least ? -out->high - 1 : -out->high;
 }
 
+static uint32_t rounding_of(const struct options *o)
+{
+    static const char *const words[] = {
+        [BT_ROUND_EVEN] = "even", [BT_ROUND_AWAY] = "away",
+        [BT_ROUND_UP] = "up",     [BT_ROUND_FLOOR] = "floor",
+        [BT_ROUND_CEIL] = "ceil", [BT_ROUND_STOCHASTIC] = "stochastic",
+    };
+    uint32_t i = 0;
+    while (strcmp(words[i], o->rounding) != 0)
+        i++;
+    return i;
+}
+
 static void choose(const struct options *o, const bt_quant_site *site, int64_t bits,
                    int64_t weight_bits, bt_number_form *out)
 {
@@ -80,6 +104,7 @@ static void choose(const struct options *o, const bt_quant_site *site, int64_t b
         return;
     if (site->role != BT_QUANT_WEIGHT) {
         signed_codes(out, bits, 1);
+        out->rounding = rounding_of(o);
         return;
     }
     signed_codes(out, weight_bits, 0);
@@ -145,10 +170,21 @@ static bt_status shifts_form(bt_ctx *ctx, const void *options, const bt_quant_si
     return NULL;
 }
 
+static bt_status accumulator(bt_ctx *ctx, const void *options, const bt_call *call,
+                             bt_dtype *out)
+{
+    const struct options *o = options;
+    (void)ctx;
+    (void)call;
+    *out = strcmp(o->accumulator, "int16") == 0 ? BT_INT16 : BT_INT32;
+    return NULL;
+}
+
 #define SCHEME(name_, form_, doc_)                                 \
     {                                                              \
         .name = (name_), .doc = (doc_), .options = scheme_options, \
         .options_nbytes = sizeof(struct options), .form = (form_), \
+        .accumulator = accumulator,                                \
     }
 static const bt_quant_scheme schemes[] = {
     SCHEME("int8", int8_form, "Signed codes, one scale for each channel of weights."),

@@ -124,7 +124,8 @@ int check_quant(struct tool *tool, const char *plugin, uint32_t *nbroken)
     const int code =
         check_kind(tool, "scheme", plugin, layers,
                    "quant-annotate{scheme=\"@\"}, quant-calibrate{by=\"global\"}, "
-                   "quant-realize, qdq-to-integer, dead-code",
+                   "quant-realize, qdq-to-integer, dead-code, "
+                   "quant-accumulate{scheme=\"@\"}",
                    nbroken);
     return code ? code
                 : check_kind(tool, "calibrate", plugin, ranges,

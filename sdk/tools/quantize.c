@@ -539,10 +539,11 @@ static int realize(struct quantize *q)
                   quoted(q, q->calibrate), quoted(q, q->calibrate_options),
                   quoted(q, q->statistics));
     TRY_TOOL(q->tool, run_passes(q, q->annotated, passes, &q->calibrated));
-    TRY_TOOL(q->tool,
-             run_passes(q, q->calibrated,
-                        "quant-realize, qdq-to-integer, common-subexpr, dead-code",
-                        &q->integer));
+    passes = tool_text(q->tool,
+                       "quant-realize, qdq-to-integer, dead-code, quant-accumulate{"
+                       "scheme=%s, options=%s}, common-subexpr, dead-code",
+                       quoted(q, q->scheme), quoted(q, q->scheme_options));
+    TRY_TOOL(q->tool, run_passes(q, q->calibrated, passes, &q->integer));
     return EXIT_OK;
 }
 

@@ -473,7 +473,7 @@ static const char *const special[] = {
     "plan-memory",     "partition",       "verify-flat",   "plan-devices",
     "defunctionalize", "to-cps",          "un-cps",        "quant-annotate",
     "quant-observe",   "quant-calibrate", "quant-realize", "qdq-to-integer",
-    "mixed-precision", "place",
+    "mixed-precision", "place",           "quant-accumulate",
 };
 
 static int is_special(const char *pass)

@@ -7,6 +7,7 @@
  *     quant-calibrate  fills in the scales that a calibration chooses
  *     quant-realize    qnn.quantize and qnn.dequantize in place of quant.simulate
  *     qdq-to-integer   calls on codes in place of the calls between these two
+ *     quant-accumulate sums of products that are proved to stay in their accumulator
  *
  * A code q stands for (q - zero) * scale.
  */
@@ -25,7 +26,10 @@ enum {
     BT_ROUND_AWAY, /* halves away from zero */
     BT_ROUND_UP,   /* floor(x + 1/2) */
     BT_ROUND_FLOOR,
-    BT_ROUND_CEIL
+    BT_ROUND_CEIL,
+    /* floor(x + u), u from 0 to 1 by a key of the site and the element's place: the mean of
+     * the codes is the number. Of inputs; weights are rounded by it when compiling. */
+    BT_ROUND_STOCHASTIC
 };
 /* What scales there may be. */
 enum {
@@ -69,6 +73,11 @@ typedef struct bt_quant_scheme {
     /* The form of a site; *out is zero before, which leaves it in float. */
     bt_status (*form)(bt_ctx *, const void *options, const bt_quant_site *,
                       bt_number_form *out);
+    /* The type of the sums of a call on codes, qnn.dense and others: BT_INT16 or BT_INT32.
+     * Sums that it may not hold are cut into parts that it does, each widened to int32.
+     * NULL: int32. */
+    bt_status (*accumulator)(bt_ctx *, const void *options, const bt_call *,
+                             bt_dtype *out);
 } bt_quant_scheme;
 #define BT_QUANT_SCHEMES(array)                            \
     {                                                      \

@@ -1,0 +1,519 @@
+/*
+ * quant-accumulate: products of codes whose sums cannot leave their accumulator.
+ * The scheme chooses it for each call, int16 or int32. Where the proof (quant_proof.c) holds
+ * for all channels, the sum is of that type; else it is cut into parts for which it holds,
+ * each widened to int32, which gives the same integers: first by channels of the data, within
+ * one by the window's places.
+ *     before   qnn.dense(%x, %w, 0, 0, ..)                int32, each sum below 2^16
+ *     after    add(cast(qnn.dense(%x[..8], %w[.., ..8], ..)), cast(...)), parts of int16
+ * keeps    no invariant
+ * errors   a sum that int32 may not hold; more parts than max-parts
+ * option   scheme, options: as of quant-annotate; none: int32 for all
+ * option   max-parts: of one call
+ */
+#include <stdio.h>
+#include <string.h>
+
+#include "chain.h"
+#include "evaluate.h"
+#include "quant_proof.h"
+#include "quant_site.h"
+
+struct options {
+    const char *scheme, *options;
+    int64_t max_parts;
+};
+static const bt_attr options[] = {
+    BT_ATTR(struct options, scheme, STRING, "", "which one; none: sums are int32"),
+    BT_ATTR(struct options, options, STRING, "", "of it"),
+    BT_ATTR_RANGE(struct options, max_parts, INT, "128", 1, 1 << 16,
+                  "parts that a sum is cut into at most"),
+    { 0 },
+};
+
+struct accumulate {
+    const struct options *options;
+    const bt_quant_scheme *scheme; /* NULL: none is named */
+    const void *scheme_options;
+};
+
+/* A product of codes, and what is known of it. */
+struct sums {
+    bt_rewrite *rewrite;
+    bt_arena *arena;
+    const bt_call *call; /* of the old program */
+    const char *name;
+    uint32_t nspace;
+    /* Axes of the weight: its channels, those of the data, the window's. */
+    int out, in, window[3];
+    /* Of the data: its channels, and space. */
+    int data_in, data_space[3];
+    uint32_t naxis; /* axes along which it may be cut, in this order */
+    uint32_t axes[4];
+    int64_t groups; /* above 1: of each group one channel of the data is a part */
+    struct proof proof;
+    int64_t nchannel, most_bias;
+    bt_vec(struct proof_box) parts;
+};
+
+static const bt_tensor *constant_of(const struct sums *s, const bt_value *value)
+{
+    return bt_const_tensor(
+        bt_module_constant(bt_rewrite_call(s->rewrite)->module, value));
+}
+
+/* ---- what is known of the operands ---- */
+
+/* The codes that a value can have: of its type, or those that a clip on the way leaves. */
+static void range_of(const bt_value *value, int64_t *low, int64_t *high)
+{
+    static const char *const moves[] = { "reshape", "transpose", "nn.max_pool2d",
+                                         "nn.batch_flatten" };
+    const bt_dtype dtype = bt_tensor_dtype(value->type);
+    const int64_t count = INT64_C(1) << BT_DTYPE_BITS(dtype);
+    *low = BT_DTYPE_CLASS(dtype) == BT_CLASS_INT ? -count / 2 : 0;
+    *high = *low + count - 1;
+    for (const bt_call *call = bt_as_call(value); call && call->op && call->narg == 1;
+         call = bt_as_call(call->args[0])) {
+        int is_move = 0;
+        if (strcmp(call->op->name, "clip") == 0) {
+            const double *a = bt_attr_find(call->op, call->attrs, "a_min", BT_ATTR_FLOAT),
+                         *b = bt_attr_find(call->op, call->attrs, "a_max", BT_ATTR_FLOAT);
+            if (a && b && *a >= (double)*low && *b <= (double)*high && *a <= *b) {
+                *low = (int64_t)*a;
+                *high = (int64_t)*b;
+            }
+            return;
+        }
+        for (uint32_t i = 0; i < BT_COUNT(moves); i++)
+            is_move |= strcmp(call->op->name, moves[i]) == 0;
+        if (!is_move)
+            return;
+    }
+}
+
+static void read_range(struct sums *s)
+{
+    const bt_tensor *zero = constant_of(s, s->call->args[2]);
+    int64_t low, high, least, most;
+    range_of(s->call->args[0], &low, &high);
+    least = low;
+    most = high;
+    if (zero && zero->nelem == 1) // no zero point is beyond the codes of its type
+        least = most = bt_tensor_get_int(zero, 0);
+    s->proof.low = low - most < 0 ? low - most : 0;
+    s->proof.high = high - least > 0 ? high - least : 0;
+}
+
+/* A constant, or what calls of constants give: a bias is quantized where it stands. */
+static bt_status settle(struct sums *s, const bt_value *value, uint32_t depth,
+                        const bt_tensor **out)
+{
+    const bt_call *call = bt_as_call(value);
+    leaf_list leaves = { 0 };
+    const bt_value *now = NULL;
+    *out = constant_of(s, value);
+    if (*out || !call || !call->op || depth == 0)
+        return NULL;
+    for (uint32_t i = 0; i < call->narg; i++) {
+        const bt_tensor *leaf;
+        BT_TRY(settle(s, call->args[i], depth - 1, &leaf));
+        if (!leaf)
+            return NULL;
+        if (!BT_PUSH(s->arena, &leaves, leaf))
+            return bt_no_memory();
+    }
+    BT_TRY(evaluate_call(bt_rewrite_builder(s->rewrite), s->arena, call, &leaves, &now));
+    *out = now ? constant_of(s, now) : NULL;
+    return NULL;
+}
+
+/* The greatest magnitude of what is added to the sums, where that is known. */
+static bt_status read_bias(struct sums *s)
+{
+    const bt_value *user = bt_rewrite_nuse(s->rewrite, &s->call->base) == 1
+                               ? bt_rewrite_use(s->rewrite, &s->call->base, 0)
+                               : NULL;
+    const bt_call *add = bt_as_call(user);
+    const bt_tensor *bias;
+    if (!add || !add->op || add->narg != 2 ||
+        (strcmp(add->op->name, "nn.bias_add") != 0 && strcmp(add->op->name, "add") != 0))
+        return NULL;
+    BT_TRY(settle(s, add->args[add->args[0] == &s->call->base], 4, &bias));
+    for (int64_t i = 0; bias && i < bias->nelem; i++) {
+        const int64_t x = bt_tensor_get_int(bias, i);
+        s->most_bias = x > s->most_bias ? x : -x > s->most_bias ? -x : s->most_bias;
+    }
+    return NULL;
+}
+
+/* ---- which products there are ---- */
+
+static int read_conv(struct sums *s)
+{
+    const uint32_t rank = s->nspace + 2;
+    const char *kernel = call_text(s->call, "kernel_layout"),
+               *data = call_text(s->call, "data_layout"),
+               *letters = &"DHW"[3 - s->nspace];
+    s->out = layout_axis(kernel, 'O', rank);
+    s->in = layout_axis(kernel, 'I', rank);
+    s->data_in = layout_axis(data, 'C', rank);
+    if (s->out < 0 || s->in < 0 || s->data_in < 0)
+        return 0;
+    s->groups = call_int(s->call, "groups", 1);
+    if (s->groups == 1)
+        s->axes[s->naxis++] = (uint32_t)s->in;
+    for (uint32_t i = 0; i < s->nspace; i++) {
+        s->window[i] = layout_axis(kernel, letters[i], rank);
+        s->data_space[i] = layout_axis(data, letters[i], rank);
+        if (s->window[i] < 0 || s->data_space[i] < 0)
+            return 0;
+        s->axes[s->naxis++] = (uint32_t)s->window[i];
+    }
+    if (s->groups > 1)
+        s->axes[s->naxis++] = (uint32_t)s->in;
+    return 1;
+}
+
+/* 0: no product of codes by a constant, in whose weight the axes are known. */
+static int read_sums(struct sums *s)
+{
+    static const struct {
+        const char *op;
+        uint32_t nspace;
+    } products[] = {
+        { "qnn.conv1d", 1 }, { "qnn.conv2d", 2 }, { "qnn.conv3d", 3 }, { "qnn.dense", 0 }
+    };
+    const bt_call *call = s->call;
+    uint32_t i = 0;
+    while (i < BT_COUNT(products) && strcmp(call->op->name, products[i].op) != 0)
+        i++;
+    if (i == BT_COUNT(products) || bt_tensor_dtype(call->base.type) != BT_INT32)
+        return 0;
+    s->nspace = products[i].nspace;
+    s->proof.weight = constant_of(s, call->args[1]);
+    s->proof.zero = constant_of(s, call->args[3]);
+    if (!s->proof.weight || !s->proof.zero)
+        return 0;
+    if (s->nspace == 0) {
+        s->in = 1;
+        s->data_in = (int)type_rank(call->args[0]->type) - 1;
+        s->axes[s->naxis++] = 1;
+    } else if (!read_conv(s)) {
+        return 0;
+    }
+    s->proof.axis = (uint32_t)s->out;
+    s->nchannel = s->proof.weight->dims[s->out];
+    read_range(s);
+    s->name = call->base.name && *call->base.name ? call->base.name : call->op->name;
+    return 1;
+}
+
+/* ---- the proof ---- */
+
+/* Bounds of sums, one for each channel. */
+struct bounds {
+    int64_t *low, *high;
+};
+
+static bt_status bounds_of(const struct sums *s, const struct proof_box *box,
+                           struct bounds *out)
+{
+    out->low = BT_NEWS(s->arena, int64_t, (size_t)s->nchannel);
+    out->high = BT_NEWS(s->arena, int64_t, (size_t)s->nchannel);
+    if (!out->low || !out->high)
+        return bt_no_memory();
+    proof_add(&s->proof, box, out->low, out->high);
+    return NULL;
+}
+
+/* Whether all channels fit, with those of `other` added. */
+static int fit(const struct sums *s, const struct bounds *b, const struct bounds *other,
+               int64_t more, uint32_t bits)
+{
+    int ok = 1;
+    for (int64_t i = 0; ok && i < s->nchannel; i++)
+        ok = proof_fits(b->low[i] + (other ? other->low[i] : 0),
+                        b->high[i] + (other ? other->high[i] : 0), more, bits);
+    return ok;
+}
+
+static bt_status prove_whole(const struct sums *s, uint32_t bits, int *proved)
+{
+    struct proof_box all;
+    struct bounds bounds;
+    const void *mark = bt_arena_mark(s->arena);
+    proof_all(&s->proof, &all);
+    BT_TRY(bounds_of(s, &all, &bounds));
+    *proved = fit(s, &bounds, NULL, bits == 32 ? s->most_bias : 0, bits);
+    bt_arena_release(s->arena, mark);
+    return NULL;
+}
+
+/* ---- parts ---- */
+
+static bt_status add_part(struct sums *s, const struct proof_box *box, int64_t most)
+{
+    if (s->parts.len >= (uint64_t)most)
+        return bt_fail_at(
+            bt_rewrite_ctx(s->rewrite), BT_ERR_UNSUPPORTED, s->call->base.type->store,
+            s->call->base.span,
+            "quant-accumulate: sums of %s in int16 would be cut into more than %lld "
+            "parts: "
+            "give its weights fewer bits, its sums 32 bits, or leave it in float (skip)",
+            s->name, (long long)most);
+    return BT_PUSH(s->arena, &s->parts, *box) ? NULL : bt_no_memory();
+}
+
+/* The box in as few parts as a walk along the axis gives; a step that does not fit alone is
+ * cut along the next one. */
+static bt_status cut(struct sums *s, uint32_t depth, struct proof_box box, int64_t most)
+{
+    if (depth == s->naxis)
+        return bt_fail_at(bt_rewrite_ctx(s->rewrite), BT_ERR_UNSUPPORTED,
+                          s->call->base.type->store, s->call->base.span,
+                          "quant-accumulate: one product of %s may be beyond int16: its "
+                          "codes have too many bits for sums of 16",
+                          s->name);
+    const uint32_t axis = s->axes[depth];
+    const int64_t end = box.end[axis];
+    const int is_alone = s->groups > 1 && axis == (uint32_t)s->in;
+    struct bounds sum = { 0 };
+    box.end[axis] = box.begin[axis];
+    for (int64_t at = box.begin[axis]; at < end; at++) {
+        struct proof_box step = box;
+        struct bounds own;
+        step.begin[axis] = at;
+        step.end[axis] = at + 1;
+        BT_TRY(bounds_of(s, &step, &own));
+        if (box.begin[axis] == at || (!is_alone && fit(s, &own, &sum, 0, 16))) {
+            for (int64_t i = 0; box.begin[axis] < at && i < s->nchannel; i++) {
+                own.low[i] += sum.low[i];
+                own.high[i] += sum.high[i];
+            }
+        } else {
+            BT_TRY(add_part(s, &box, most));
+            box.begin[axis] = at;
+        }
+        sum = own;
+        box.end[axis] = at + 1;
+        if (box.begin[axis] == at && !fit(s, &own, NULL, 0, 16)) {
+            BT_TRY(cut(s, depth + 1, step, most));
+            box.begin[axis] = at + 1;
+        }
+    }
+    return box.begin[axis] < box.end[axis] ? add_part(s, &box, most) : NULL;
+}
+
+/* ---- calls of parts ---- */
+
+static bt_status build_weight(const struct sums *s, const struct proof_box *box,
+                              const bt_value **out)
+{
+    const bt_tensor *t = s->proof.weight;
+    int64_t dims[BT_MAX_RANK], from = 0;
+    bt_tensor *part;
+    for (uint32_t i = 0; i < t->rank; i++)
+        dims[i] = box->end[i] - box->begin[i];
+    BT_TRY(bt_tensor_create(bt_rewrite_ctx(s->rewrite), t->dtype, t->rank, dims, &part));
+    for (int64_t k = 0; k < part->nelem; k++) {
+        int64_t rest = k, stride = 1;
+        from = 0;
+        for (uint32_t i = t->rank; i-- > 0;) {
+            from += (box->begin[i] + rest % dims[i]) * stride;
+            rest /= dims[i];
+            stride *= t->dims[i];
+        }
+        bt_tensor_set_int(part, k, bt_tensor_get_int(t, from));
+    }
+    bt_status status = bt_build_const(bt_rewrite_builder(s->rewrite), &part->base, out);
+    bt_tensor_unref(part);
+    return status;
+}
+
+/* The attributes of a call of a part, whose padding is `padding`. */
+static bt_status part_attrs(const struct sums *s, const int64_t *padding,
+                            const void **out)
+{
+    bt_call call = *s->call;
+    const bt_type *dtype = bt_type_dtype(call.base.type->store, BT_INT16);
+    const bt_ints pads = { 2 * s->nspace, padding }, none = { BT_NONE_LIST, NULL };
+    *out =
+        dtype ? bt_attrs_with(s->arena, &call, "out_dtype", &dtype, sizeof(dtype)) : NULL;
+    call.attrs = *out;
+    if (*out && s->nspace) {
+        call.attrs = bt_attrs_with(s->arena, &call, "padding", &pads, sizeof(pads));
+        *out = call.attrs
+                   ? bt_attrs_with(s->arena, &call, "kernel_size", &none, sizeof(none))
+                   : NULL;
+    }
+    return *out ? NULL : bt_no_memory();
+}
+
+/* What a part of the window meets: the data moved against its padding. */
+static int place_window(const struct sums *s, const struct proof_box *box,
+                        int64_t *padding, int64_t *crop)
+{
+    int64_t dilation[3];
+    int is_cropped = 0;
+    if (!bt_call_ints(s->call, "padding", 2 * s->nspace, padding) ||
+        !bt_call_ints(s->call, "dilation", s->nspace, dilation))
+        return -1;
+    for (uint32_t i = 0; i < s->nspace; i++) {
+        const int axis = s->window[i];
+        int64_t ends[2] = { padding[i] - box->begin[axis] * dilation[i],
+                            padding[s->nspace + i] -
+                                (s->proof.weight->dims[axis] - box->end[axis]) *
+                                    dilation[i] };
+        for (uint32_t k = 0; k < 2; k++) {
+            crop[2 * s->data_space[i] + (int)k] = ends[k] < 0 ? ends[k] : 0;
+            padding[i + k * s->nspace] = ends[k] < 0 ? 0 : ends[k];
+            is_cropped |= ends[k] < 0;
+        }
+    }
+    return is_cropped;
+}
+
+static bt_status build_part(struct sums *s, const struct proof_box *box,
+                            const bt_value *data, const bt_value **out)
+{
+    bt_builder *b = bt_rewrite_builder(s->rewrite);
+    struct chain chain = { .builder = b };
+    int64_t *padding = BT_NEWS(s->arena, int64_t, 6), crop[2 * BT_MAX_RANK] = { 0 };
+    const bt_value *args[6];
+    const void *attrs;
+    bt_text text;
+    if (!padding)
+        return bt_no_memory();
+    if (box->begin[s->in] > 0 || box->end[s->in] < s->proof.weight->dims[s->in])
+        data = chain_op1f(&chain, data, "strided_slice",
+                          "begin=[%lld], end=[%lld], strides=[%lld], axes=[%d]",
+                          (long long)box->begin[s->in],
+                          (long long)(s->groups > 1 ? INT32_MAX : box->end[s->in]),
+                          (long long)(s->groups > 1 ? s->proof.weight->dims[s->in] : 1),
+                          s->data_in);
+    if (s->nspace && place_window(s, box, padding, crop)) {
+        bt_text_init(&text, s->arena);
+        for (uint32_t i = 0; i < 2 * (s->nspace + 2); i++)
+            bt_text_addf(&text, "%s%lld", i ? ", " : "pad_width=[", (long long)crop[i]);
+        bt_text_addf(&text, "]");
+        data = bt_text_get(&text) ? chain_op1(&chain, "nn.pad", bt_text_get(&text), data)
+                                  : NULL;
+    }
+    BT_TRY(chain.status);
+    if (!data)
+        return bt_no_memory();
+    for (uint32_t i = 2; i < 6; i++)
+        BT_TRY(bt_rewrite_operand(s->rewrite, s->call->args[i], &args[i]));
+    args[0] = data;
+    BT_TRY(build_weight(s, box, &args[1]));
+    BT_TRY(part_attrs(s, padding, &attrs));
+    BT_TRY(bt_build_op(b, s->call->op, attrs, 6, args, out));
+    return bt_build(b, "cast", "dtype=\"int32\"", out, 1, out);
+}
+
+static bt_status build_sum(struct sums *s, const bt_value **out)
+{
+    const bt_value *data, *sum = NULL;
+    BT_TRY(bt_rewrite_operand(s->rewrite, s->call->args[0], &data));
+    for (size_t i = 0; i < s->parts.len; i++) {
+        const bt_value *part;
+        BT_TRY(build_part(s, &s->parts.at[i], data, &part));
+        if (sum)
+            BT_TRY(bt_build(bt_rewrite_builder(s->rewrite), "add", NULL,
+                            (const bt_value *[]){ sum, part }, 2, &part));
+        sum = part;
+    }
+    *out = sum;
+    return NULL;
+}
+
+/* ---- the pass ---- */
+
+static bt_status choose(struct sums *s, bt_dtype *out)
+{
+    struct accumulate *a = bt_rewrite_state(s->rewrite);
+    *out = BT_INT32;
+    if (!a->scheme || !a->scheme->accumulator)
+        return NULL;
+    BT_TRY(a->scheme->accumulator(bt_rewrite_ctx(s->rewrite), a->scheme_options, s->call,
+                                  out));
+    return *out == BT_INT16 || *out == BT_INT32
+               ? NULL
+               : bt_fail(
+                     bt_rewrite_ctx(s->rewrite), BT_ERR_PLUGIN,
+                     "scheme %s gives the sums of %s a type that is neither int16 nor "
+                     "int32",
+                     a->scheme->name, s->name);
+}
+
+static bt_status accumulate_call(bt_rewrite *rewrite, const bt_call *call,
+                                 const bt_value **out)
+{
+    const struct accumulate *a = bt_rewrite_state(rewrite);
+    struct sums s = { .rewrite = rewrite,
+                      .arena = bt_rewrite_call(rewrite)->scratch,
+                      .call = call };
+    struct proof_box all;
+    bt_dtype dtype;
+    int proved;
+    if (call->callee_kind != BT_CALLEE_OP || !read_sums(&s))
+        return NULL;
+    BT_TRY(choose(&s, &dtype));
+    BT_TRY(read_bias(&s));
+    BT_TRY(prove_whole(&s, 32, &proved));
+    if (!proved)
+        return bt_fail_at(bt_rewrite_ctx(rewrite), BT_ERR_UNSUPPORTED,
+                          call->base.type->store, call->base.span,
+                          "quant-accumulate: sums of %s may be beyond int32: give its "
+                          "operands fewer bits, or leave it in float (skip)",
+                          s.name);
+    if (dtype == BT_INT32)
+        return NULL;
+    proof_all(&s.proof, &all);
+    BT_TRY(prove_whole(&s, 16, &proved));
+    if (proved && !BT_PUSH(s.arena, &s.parts, all))
+        return bt_no_memory();
+    if (!proved)
+        BT_TRY(cut(&s, 0, all, a->options->max_parts));
+    bt_builder_like(bt_rewrite_builder(rewrite), &call->base);
+    return s.parts.len ? build_sum(&s, out) : NULL;
+}
+
+static const bt_rewriter rewriter = { .call_ = accumulate_call };
+
+static bt_status run(bt_ctx *ctx, bt_pass_call *call, bt_module **out)
+{
+    struct accumulate a = { .options = call->options };
+    if (*a.options->scheme) {
+        BT_TRY(bt_registry_row(ctx, "quant.scheme/1", a.options->scheme,
+                               sizeof(bt_quant_scheme), (const void **)&a.scheme));
+        BT_TRY(row_options(ctx, call->module->store, a.scheme->name, a.scheme->options,
+                           a.scheme->options_nbytes, a.options->options,
+                           &a.scheme_options));
+    }
+    return bt_rewrite_module(ctx, call, &rewriter, &a, out);
+}
+
+static const bt_pass passes[] = {
+    {
+        .name = "quant-accumulate",
+        .doc = "Sums of products of codes are proved to stay in their accumulator.\n"
+               "A scheme chooses int16 or int32; what cannot be proved for int16 is cut\n"
+               "into parts that can, each widened to int32.\n"
+               "before\n"
+               "    def @main(%x: Tensor[(1, 2), int8]) {\n"
+               "        qnn.dense(%x, const[(1, 2), int8]{100, 100}, 0, 0, 1f, 1f)\n"
+               "    }\n"
+               "after, as no scheme asks for int16\n"
+               "    def @main(%x: Tensor[(1, 2), int8]) {\n"
+               "        qnn.dense(%x, const[(1, 2), int8]{100, 100}, 0, 0, 1f, 1f)\n"
+               "    }",
+        .level = 0,
+        .options = options,
+        .options_nbytes = sizeof(struct options),
+        .run = run,
+    },
+    { 0 },
+};
+const bt_table bt_passes_quant_accumulate[] = { BT_PASSES(passes), { 0 } };

@@ -278,11 +278,11 @@ static bt_status build_site(struct annotate *a, bt_builder *b, const char *name,
     bt_text_init(&attrs, a->arena);
     bt_text_addf(&attrs,
                  "dtype=\"%s\", low=%lld, high=%lld, axis=%d, rounding=\"%s\", "
-                 "scale_kind=\"%s\", is_affine=%s, site=\"%s\"",
+                 "scale_kind=\"%s\", is_affine=%s, site=\"%s\", key=%u",
                  bt_dtype_name(form->dtype, dtype, sizeof(dtype)), (long long)form->low,
                  (long long)form->high, form->axis, site_rounding(form->rounding),
                  site_scale_kind(form->scale_kind), form->is_affine ? "True" : "False",
-                 name);
+                 name, form->rounding == BT_ROUND_STOCHASTIC ? a->names.len : 0);
     const char *text = bt_text_get(&attrs);
     bt_builder_name(b, NULL); // the name is that of the call
     return text ? bt_build(b, SITE_OP, text, args, 3, out) : bt_no_memory();

@@ -5,8 +5,9 @@
 #include "chain.h"
 
 static const char *const roundings[] = {
-    [BT_ROUND_EVEN] = "TOEVEN", [BT_ROUND_AWAY] = "TONEAREST", [BT_ROUND_UP] = "UPWARD",
-    [BT_ROUND_FLOOR] = "FLOOR", [BT_ROUND_CEIL] = "CEIL",
+    [BT_ROUND_EVEN] = "TOEVEN", [BT_ROUND_AWAY] = "TONEAREST",
+    [BT_ROUND_UP] = "UPWARD",   [BT_ROUND_FLOOR] = "FLOOR",
+    [BT_ROUND_CEIL] = "CEIL",   [BT_ROUND_STOCHASTIC] = "STOCHASTIC",
 };
 static const char *const scale_kinds[] = {
     [BT_SCALE_FREE] = "free",

@@ -5,23 +5,30 @@
  * data      any shape; scale and zero point: one, a vector along axis, or of the shape of
  *           data, in axis one for each block of block_size elements
  * rounding  of the quotient, a float32 as its operands, to integers; NaN gives the zero
- *           point. Codes may be floats of few bits, too, which have a rounding of their own
+ *           point. Codes may be floats of few bits, too, which have a rounding of their own.
+ *           STOCHASTIC: by `key` and the element's place, the same bits everywhere
  * result    as data, of out_dtype; the difference of codes is an int32, the product a float32
  * source    Relay's operators of the same names; ONNX QuantizeLinear-21, DequantizeLinear-21
  */
+#include <string.h>
+
 #include "scale.h"
+#include "stochastic.h"
 
 struct quantize_attrs {
     int64_t axis, block_size;
     const bt_type *out_dtype;
     const char *rounding;
+    int64_t key;
 };
 static const bt_attr quantize_attrs[] = {
     BT_ATTR(struct quantize_attrs, axis, INT, "-1", "axis of a vector of scales"),
     BT_ATTR_RANGE(struct quantize_attrs, block_size, INT, "0", 0, INT32_MAX,
                   "elements of axis with one scale; 0: there are no blocks"),
     BT_ATTR(struct quantize_attrs, out_dtype, DTYPE, "int8", "type of the codes"),
-    BT_ATTR_CHOICE(struct quantize_attrs, rounding, "TOEVEN", ROUNDINGS, ROUNDING_DOC),
+    BT_ATTR_CHOICE(struct quantize_attrs, rounding, "TOEVEN", ROUNDINGS "|STOCHASTIC",
+                   ROUNDING_DOC STOCHASTIC_DOC),
+    BT_ATTR_RANGE(struct quantize_attrs, key, INT, "0", 0, INT64_MAX, "of STOCHASTIC"),
     { 0 },
 };
 static const bt_op_input quantize_inputs[] = {
@@ -101,6 +108,7 @@ static void write_quantize(bt_formula *f, const bt_formula_call *call)
 {
     const struct quantize_attrs *a = call->attrs;
     const bt_dtype dtype = bt_tensor_dtype(call->result);
+    const int is_stochastic = strcmp(a->rounding, "STOCHASTIC") == 0;
     char name[BT_DTYPE_NAME_SIZE];
     write_lists(f, call, &(struct along){ "axis", a->axis, a->block_size });
     bt_formula_add(f,
@@ -108,8 +116,11 @@ static void write_quantize(bt_formula *f, const bt_formula_call *call)
     if (bt_dtype_is_float(dtype))
         bt_formula_add(f, "y: %s[$i] = %s(q[$i] + float32(output_zero_point[$z]))",
                        bt_dtype_name(dtype, name, sizeof(name)), name);
-    else
-        write_codes(f, a->rounding, "float32", "q[$i]", "int32(output_zero_point[$z])",
+    else if (is_stochastic)
+        write_stochastic(f, bt_formula_rank(f, call->args[0]), a->key);
+    if (!bt_dtype_is_float(dtype))
+        write_codes(f, is_stochastic ? "FLOOR" : a->rounding, "float32",
+                    is_stochastic ? "v[$i]" : "q[$i]", "int32(output_zero_point[$z])",
                     dtype);
 }
 
@@ -147,6 +158,7 @@ static const bt_op ops[] = {
             "float32[5] = -9..9, float32[] = 0.5, uint8[] = 128 | rounding=\"TONEAREST\", out_dtype=\"uint8\"\n"
             "float32[4] = -9..9, float32[] = 0.5, int32[] = 0 | rounding=\"FLOOR\"\n"
             "float32[4] = -9..9, float32[] = 0.5, int32[] = 0 | rounding=\"CEIL\"\n"
+            "float32[2, 3, 5] = -9..9, float32[] = 0.5, int32[] = 3 | rounding=\"STOCHASTIC\", key=77\n"
             "float32[2, 3, 4] = -9..9, float32[3] = 0.01..0.1, int8[3] = -9..9 | axis=1\n"
             "float16[2, 5] = -9..9, float16[2, 3] = 0.01..0.1, int8[2, 3] = 0..3 | axis=1, block_size=2\n"
             "float32[3, 2] = -9..9, float32[3, 2] = 0.01..0.1, uint8[] = 7 | out_dtype=\"uint8\"\n"

@@ -4,18 +4,20 @@
  * What qnn.dequantize gives of what qnn.quantize gives, limited to low..high: programs with
  * it compute in float and lose what the integers will lose.
  * data      any shape; scale and zero point: one, or a vector along axis
+ * rounding  as of qnn.quantize; STOCHASTIC by `key` and the element's place
  * source    Relay's simulated_quantize; Jacob et al. 2018, section 3
  */
 #include <string.h>
 
 #include "scale.h"
+#include "stochastic.h"
 
 struct attrs {
     const char *site;
     const bt_type *dtype;
     int64_t low, high, axis;
     const char *rounding, *scale_kind;
-    int64_t is_affine;
+    int64_t is_affine, key;
 };
 static const bt_attr attrs[] = {
     BT_ATTR(struct attrs, site, STRING, "", "what statistics call it"),
@@ -23,11 +25,13 @@ static const bt_attr attrs[] = {
     BT_ATTR_RANGE(struct attrs, low, INT, "-128", INT32_MIN, INT32_MAX, "least code"),
     BT_ATTR_RANGE(struct attrs, high, INT, "127", INT32_MIN, INT32_MAX, "greatest code"),
     BT_ATTR(struct attrs, axis, INT, "-1", "axis of a vector of scales"),
-    BT_ATTR_CHOICE(struct attrs, rounding, "TOEVEN", ROUNDINGS, ROUNDING_DOC),
+    BT_ATTR_CHOICE(struct attrs, rounding, "TOEVEN", ROUNDINGS "|STOCHASTIC",
+                   ROUNDING_DOC STOCHASTIC_DOC),
     BT_ATTR_CHOICE(struct attrs, scale_kind, "free", "free|power2|ratio2",
                    "what scales there may be: any, powers of two, such that in * weight "
                    "/ out is one"),
     BT_ATTR(struct attrs, is_affine, BOOL, "False", "a zero point is chosen"),
+    BT_ATTR_RANGE(struct attrs, key, INT, "0", 0, INT64_MAX, "of STOCHASTIC"),
     { 0 },
 };
 static const bt_op_input inputs[] = {
@@ -59,10 +63,11 @@ static const char *rounded(const char *rounding)
 {
     return strcmp(rounding, "UPWARD") == 0
                ? "floor(q[$i]) + select(q[$i] - floor(q[$i]) >= 0.5, 1, 0)"
-           : strcmp(rounding, "TONEAREST") == 0 ? "round(q[$i])"
-           : strcmp(rounding, "FLOOR") == 0     ? "floor(q[$i])"
-           : strcmp(rounding, "CEIL") == 0      ? "ceil(q[$i])"
-                                                : "round_even(q[$i])";
+           : strcmp(rounding, "TONEAREST") == 0  ? "round(q[$i])"
+           : strcmp(rounding, "STOCHASTIC") == 0 ? "floor(v[$i])"
+           : strcmp(rounding, "FLOOR") == 0      ? "floor(q[$i])"
+           : strcmp(rounding, "CEIL") == 0       ? "ceil(q[$i])"
+                                                 : "round_even(q[$i])";
 }
 
 static void write(bt_formula *f, const bt_formula_call *call)
@@ -73,8 +78,10 @@ static void write(bt_formula *f, const bt_formula_call *call)
     bt_formula_each(f, "i", 0, rank, "i#");
     scale_at(f, "s", call->args[1], rank, &along);
     scale_at(f, "z", call->args[2], rank, &along);
+    bt_formula_add(f, "q: float32[$i] = float32(data[$i]) / scale[$s];\n");
+    if (strcmp(a->rounding, "STOCHASTIC") == 0)
+        write_stochastic(f, rank, a->key);
     bt_formula_add(f,
-                   "q: float32[$i] = float32(data[$i]) / scale[$s];\n"
                    "y: t[$i] = t(float32(float32(int32(clamp(%s, "
                    "float32(%lld - zero_point[$z]), float32(%lld - zero_point[$z])))) * "
                    "scale[$s]))",
@@ -97,6 +104,7 @@ static const bt_op ops[] = {
             "float32[6] = -9..9, float32[] = 0.5, int32[] = 0 | rounding=\"TONEAREST\"\n"
             "float32[6] = -9..9, float32[] = 0.5, int32[] = 0 | rounding=\"FLOOR\"\n"
             "float32[6] = -9..9, float32[] = 0.5, int32[] = 0 | rounding=\"CEIL\"\n"
+            "float32[6, 7] = -9..9, float32[] = 0.5, int32[] = 0 | rounding=\"STOCHASTIC\", key=5000000007\n"
             "float32[2, 3, 4] = -9..9, float32[3] = 0.01..0.1, int32[3] = -9..9 | axis=1\n"
             "float16[2, 6] = -9..9, float32[] = 0.1, int32[] = 1 | low=-8, high=7")),
     },

@@ -35,8 +35,31 @@ ROUNDED = {
 }
 
 
-def whole(rounding, value):
+def threefry(key, counter):
+    """The first word of threefry2x32-20 (Salmon et al. 2011)."""
+    word, low, high = 2**32 - 1, key % 2**32, key >> 32
+    keys = [low, high, low ^ high ^ 0x1BD11BDA]
+    a, b = (counter % 2**32 + low) & word, ((counter >> 32) + high) & word
+    for i in range(20):
+        turn = (13, 15, 26, 6, 17, 29, 16, 24)[i % 8]
+        a = (a + b) & word
+        b = ((b << turn | b >> (32 - turn)) & word) ^ a
+        if i % 4 == 3:
+            a, b = (a + keys[(i // 4 + 1) % 3]) & word, (b + keys[(i // 4 + 2) % 3] + i // 4 + 1) & word
+    return a
+
+
+def by_chance(value, key):
+    """Floats that are rounded by chance where they are rounded down."""
+    u = np.array([(threefry(key, i) >> 8) / 2**24 for i in range(value.size)], dtype=np.float64).reshape(value.shape)
+    return rounded(value.astype(np.float64) + u, "float32")
+
+
+def whole(rounding, value, key=0):
     """Of floats and of fractions; infinities stay, NaN is 0."""
+    if rounding == "STOCHASTIC":
+        rounding, value = "FLOOR", by_chance(value, key)
+
     def one(x):
         if isinstance(x, float) and not math.isfinite(x):
             return 0 if x != x else int(math.copysign(2**70, x))
@@ -59,7 +82,7 @@ def quantize(call, x, scale, zero):
     quotient = rounded(rounded(x.astype(np.float64), "float32") / rounded(around[0], "float32"), "float32")
     if is_float(call.out):
         return rounded(quotient + rounded(around[1].astype(np.float64), "float32"), "float32")
-    return limited(whole(call.rounding, quotient), around[1], call.out)
+    return limited(whole(call.rounding, quotient, call.key), around[1], call.out)
 
 
 @reference("qnn.dequantize")

@@ -8,7 +8,7 @@ from .quant import spread, whole
 @reference("quant.simulate")
 def simulate(call, x, scale, zero):
     scale, zero = spread(scale, x.ndim, call.axis), spread(zero, x.ndim, call.axis)
-    codes = whole(call.rounding, rounded(rounded(x, "float32") / rounded(scale, "float32"), "float32"))
+    codes = whole(call.rounding, rounded(rounded(x, "float32") / rounded(scale, "float32"), "float32"), call.key)
     limited = elementwise(lambda q, z: min(max(q, call.low - int(z)), call.high - int(z)), codes, zero)
     return rounded(rounded(limited.astype(np.float64) * rounded(scale, "float32"), "float32"), call.out)
 

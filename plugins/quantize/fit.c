@@ -30,12 +30,11 @@ void fit_ranges(const bt_number_form *form, const bt_statistic *seen, double *sc
                   &zeros[i]);
 }
 
-double fit_loss(const bt_number_form *form, double scale, int64_t zero, double number)
+double fit_error(const bt_number_form *form, double scale, int64_t zero, double number)
 {
     const double code = nearbyint(number / scale), low = (double)(form->low - zero),
-                 high = (double)(form->high - zero),
-                 lost = number - fmin(fmax(code, low), high) * scale;
-    return lost * lost;
+                 high = (double)(form->high - zero);
+    return number - fmin(fmax(code, low), high) * scale;
 }
 
 double fit_bin(const bt_statistic *seen, uint32_t bin)

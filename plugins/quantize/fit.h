@@ -11,8 +11,8 @@ void fit_range(const bt_number_form *, double low, double high, double *scale,
 /* Of every channel of a statistic. */
 void fit_ranges(const bt_number_form *, const bt_statistic *, double *scales,
                 int64_t *zeros);
-/* The square of what is lost of a number. */
-double fit_loss(const bt_number_form *, double scale, int64_t zero, double number);
+/* What is lost of a number. */
+double fit_error(const bt_number_form *, double scale, int64_t zero, double number);
 /* The number in the middle of a bin. */
 double fit_bin(const bt_statistic *, uint32_t bin);
 

@@ -6,48 +6,17 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include <baton/pass.h>
-#include <baton/quantize.h>
+#include <baton/baton.h>
 
 #include "import_options.h"
 #include "program_text.h"
+#include "progress.h"
+#include "quantize.h"
 #include "sample_run.h"
 #include "sample_set.h"
-#include "scaled.h"
 #include "verbs.h"
 
-enum { MOST_PROCESSES = 256, PATH_NBYTES = 4096 };
-
-/* A site and what is known of it. */
-struct row {
-    const char *name, *codes;
-    double low, high, count, nbad;
-    uint64_t nelem; /* of one sample */
-    const bt_call *call;
-    const bt_tensor *constant;
-    double signal, noise;
-};
-
-struct quantize {
-    struct tool *tool;
-    const char *scheme, *scheme_options, *calibrate, *calibrate_options;
-    const char *data, *output, *statistics;
-    double factor;
-    int64_t nsample, nprocess;
-    char work[PATH_NBYTES]; /* a folder that goes at the end */
-    uint32_t needs;
-    bt_module *model, *annotated, *calibrated, *integer;
-    uint32_t nrow;
-    struct row *rows;
-    bt_tensor **bins; /* of each row; NULL where there are none */
-    uint64_t digest;
-    int64_t nseen;
-    const char *test;  /* samples on which both programs are compared */
-    bt_tensor *labels; /* of these: the classes that are right; NULL: not given */
-    /* What the integer program gives beside the first one. */
-    int64_t nrun, nsame, nright[2];
-    double signal, noise;
-};
+enum { MOST_PROCESSES = 256 };
 
 /* ---- what is asked for ---- */
 
@@ -69,10 +38,36 @@ static int split_row(struct tool *tool, const char *option, const char *preset,
     return *name && *options ? EXIT_OK : tool_fail(tool, bt_no_memory());
 }
 
+/* Before samples are run for minutes: whether the program may go there. */
+static int check_output(const struct quantize *q)
+{
+    const char *path = q->output, *slash = strrchr(path, '/');
+    const char *folder = !slash ? "."
+                         : slash == path
+                             ? "/"
+                             : tool_text(q->tool, "%.*s", (int)(slash - path), path);
+    struct stat there, model;
+    if (!folder)
+        return tool_fail(q->tool, bt_no_memory());
+    if (strcmp(path, "-") == 0)
+        return EXIT_OK;
+    const int is_there = stat(path, &there) == 0;
+    if (is_there && stat(q->tool->args[0], &model) == 0 && there.st_dev == model.st_dev &&
+        there.st_ino == model.st_ino)
+        return tool_usage(q->tool, "-o %s is the model itself", path);
+    if (is_there && S_ISDIR(there.st_mode))
+        return tool_usage(q->tool, "-o %s is a folder: -o takes a file's name", path);
+    if (access(is_there ? path : folder, W_OK) != 0)
+        return tool_fail(q->tool,
+                         bt_fail(q->tool->ctx, BT_ERR_IO, "%s cannot be written to: %s",
+                                 path, strerror(errno)));
+    return EXIT_OK;
+}
+
 static int read_asked(struct quantize *q)
 {
     struct tool *tool = q->tool;
-    const char *factor = option_value(tool, "factor");
+    const char *factor = option_value(tool, "factor"), *loss = option_value(tool, "loss");
     char *end = NULL;
     q->data = option_value(tool, "data");
     q->test = option_value(tool, "test");
@@ -84,18 +79,29 @@ static int read_asked(struct quantize *q)
     q->factor = factor ? strtod(factor, &end) : 1;
     if (factor && (end == factor || *end || !isfinite(q->factor)))
         return tool_usage(tool, "--factor takes a number, not %s", factor);
+    q->has_loss = loss != NULL;
+    q->loss = loss ? strtod(loss, &end) : 0;
+    if (loss && (end == loss || *end || !(q->loss >= 0 && q->loss <= 100)))
+        return tool_usage(tool, "--loss takes percent, from 0 to 100, not %s", loss);
+    if (option_value(tool, "trials") && !loss)
+        return tool_usage(tool, "--trials is of a search: --loss says what for");
+    q->search.ntrial = 16;
     if (!q->data)
         return tool_usage(tool, "--data FOLDER is missing: samples of what the program "
                                 "takes, from which ranges are learned");
     if (!q->output || !*q->output)
         return tool_usage(tool, "-o FILE is missing: where the quantized program goes");
-    int code = split_row(tool, "scheme", "int8", &q->scheme, &q->scheme_options);
+    int code = check_output(q);
+    if (!code)
+        code = split_row(tool, "scheme", "int8", &q->scheme, &q->scheme_options);
     if (!code)
         code = split_row(tool, "calibrate", "max", &q->calibrate, &q->calibrate_options);
     if (!code)
         code = option_number(tool, "samples", 1, INT32_MAX, &q->nsample);
     if (!code)
         code = option_number(tool, "processes", 1, MOST_PROCESSES, &q->nprocess);
+    if (!code)
+        code = option_number(tool, "trials", 2, INT32_MAX, &q->search.ntrial);
     return code;
 }
 
@@ -113,8 +119,8 @@ static const char *quoted(struct quantize *q, const char *text)
     return bt_text_get(&out);
 }
 
-static bt_status run_passes(struct quantize *q, const bt_module *from, const char *passes,
-                            bt_module **out)
+bt_status run_passes(struct quantize *q, const bt_module *from, const char *passes,
+                     bt_module **out)
 {
     const bt_pipeline_options options = { .level = -1,
                                           .entry = option_value(q->tool, "entry") };
@@ -379,17 +385,24 @@ static void take_results(void *self, int64_t sample, int64_t n, const double *ro
         q->nright[k] += bt_tensor_get_int(q->labels, sample) == best[k];
 }
 
-static int measure(struct quantize *q)
+static int measure_sites(struct quantize *q)
 {
     struct sample_run errors = { .what = "errors", .take = take_error };
+    const int code = observe(q, "error", q->calibrated, &errors);
+    return code ? code : write_model(q, q->model, "float");
+}
+
+int compare_results(struct quantize *q)
+{
+    struct sample_run results = { .what = q->what ? q->what : "results",
+                                  .take = take_results };
     const char *models[3] = { tool_text(q->tool, "%s/float.baton", q->work),
                               tool_text(q->tool, "%s/integer.baton", q->work), NULL };
-    int code = observe(q, "error", q->calibrated, &errors);
-    if (!code)
-        code = write_model(q, q->model, "float");
-    if (!code)
-        code = write_model(q, q->integer, "integer");
-    struct sample_run results = { .what = "results", .take = take_results };
+    const int code = write_model(q, q->integer, "integer");
+    if (code)
+        return code;
+    q->nrun = q->nsame = q->nright[0] = q->nright[1] = 0;
+    q->signal = q->noise = 0;
     begin_run(q, &results);
     results.models = models;
     results.entry = option_value(q->tool, "entry");
@@ -397,78 +410,7 @@ static int measure(struct quantize *q)
         results.folder = q->test;
         results.nsample = 0;
     }
-    return code ? code : run_samples(&results);
-}
-
-/* ---- what is told ---- */
-
-static double decibel(double signal, double noise)
-{
-    return 10 * log10(signal / noise);
-}
-
-static void print_decibel(double signal, double noise)
-{
-    if (noise > 0 && signal > 0)
-        printf("%7.1f dB", decibel(signal, noise));
-    else
-        printf("%10s", signal > 0 ? "exact" : "-");
-}
-
-static double constants_nbytes(const bt_module *module)
-{
-    double sum = 0;
-    for (uint32_t g = 0; g < module->nglobal; g++) {
-        const bt_global *global = module->globals[g];
-        const bt_block *block = global->func ? global->func->block : NULL;
-        for (uint32_t i = 0; block && i < block->nbinding; i++) {
-            for (uint32_t k = 0; k < bt_value_noperand(block->bindings[i]); k++) {
-                const bt_tensor *t = bt_const_tensor(
-                    bt_module_constant(module, bt_value_operand(block->bindings[i], k)));
-                sum += t ? (double)bt_tensor_nbytes(t) : 0;
-            }
-        }
-    }
-    return sum;
-}
-
-/* Layers that had codes and stay in float. */
-static void print_left(const struct quantize *q)
-{
-    bt_ctx *ctx = q->tool->ctx;
-    for (uint32_t i = 0; i < bt_ctx_nremark(ctx, BT_REMARK_DETAIL); i++) {
-        const char *message = bt_ctx_remark(ctx, BT_REMARK_DETAIL, i)->message;
-        if (strncmp(message, "qdq-to-integer: ", 16) == 0)
-            printf("note: %s\n", message + 16);
-    }
-}
-
-static void print_report(const struct quantize *q)
-{
-    char before[SCALED_NBYTES], after[SCALED_NBYTES];
-    size_t width = strlen("SITE");
-    for (uint32_t i = 0; i < q->nrow; i++)
-        width = strlen(q->rows[i].name) > width ? strlen(q->rows[i].name) : width;
-    printf("%-*s  %-14s  %10s\n", (int)width, "SITE", "CODES", "SIGNAL/NOISE");
-    for (uint32_t i = 0; i < q->nrow; i++) {
-        const struct row *r = &q->rows[i];
-        printf("%-*s  %-14s  ", (int)width, r->name, r->codes);
-        print_decibel(r->signal, r->noise);
-        if (r->nbad > 0)
-            printf("  %.0f NaN or infinite", r->nbad);
-        putchar('\n');
-    }
-    printf("results ");
-    print_decibel(q->signal, q->noise);
-    printf(", the same greatest one in %lld of %lld samples\n", (long long)q->nsame,
-           (long long)q->nrun);
-    if (q->labels)
-        printf("right in %.2f %%, before in %.2f %%\n",
-               100.0 * (double)q->nright[1] / (double)q->nrun,
-               100.0 * (double)q->nright[0] / (double)q->nrun);
-    printf("constants %s bytes, before %s\n", scaled(constants_nbytes(q->integer), after),
-           scaled(constants_nbytes(q->model), before));
-    print_left(q);
+    return run_samples(&results);
 }
 
 /* ---- the verb ---- */
@@ -532,17 +474,26 @@ static int prepare(struct quantize *q)
     return make_folder(q);
 }
 
-static int realize(struct quantize *q)
+static int calibrate(struct quantize *q)
 {
     const char *passes =
         tool_text(q->tool, "quant-calibrate{by=%s, options=%s, statistics=%s}",
                   quoted(q, q->calibrate), quoted(q, q->calibrate_options),
                   quoted(q, q->statistics));
     TRY_TOOL(q->tool, run_passes(q, q->annotated, passes, &q->calibrated));
-    passes = tool_text(q->tool,
-                       "quant-realize, qdq-to-integer, dead-code, quant-accumulate{"
-                       "scheme=%s, options=%s}, common-subexpr, dead-code",
-                       quoted(q, q->scheme), quoted(q, q->scheme_options));
+    return EXIT_OK;
+}
+
+int realize(struct quantize *q, const char *skip)
+{
+    const char *passes = tool_text(
+        q->tool,
+        "%squant-realize, qdq-to-integer, dead-code, quant-accumulate{scheme=%s, "
+        "options=%s}, common-subexpr, dead-code",
+        skip, quoted(q, q->scheme), quoted(q, q->scheme_options));
+    bt_module_unref(q->integer);
+    q->integer = NULL;
+    q->nremark = bt_ctx_nremark(q->tool->ctx, BT_REMARK_DETAIL);
     TRY_TOOL(q->tool, run_passes(q, q->calibrated, passes, &q->integer));
     return EXIT_OK;
 }
@@ -556,6 +507,23 @@ static int read_labels(struct quantize *q)
     return EXIT_OK;
 }
 
+/* A program as text; an artifact where the name ends as those of baton compile do. */
+static int write_output(struct quantize *q)
+{
+    const size_t n = strlen(q->output);
+    if (n <= 4 || strcmp(q->output + n - 4, ".bta") != 0)
+        return print_program(q->tool, q->integer, q->output);
+    const bt_program_options options = { .entry = option_value(q->tool, "entry"),
+                                         .target = option_value(q->tool, "target") };
+    const char *model = tool_text(q->tool, "%s/integer.baton", q->work);
+    if (!model)
+        return tool_fail(q->tool, bt_no_memory());
+    begin_progress(q->tool);
+    bt_status status = bt_program_compile(q->tool->ctx, model, &options, q->output);
+    end_progress(q->tool);
+    return status ? tool_fail(q->tool, status) : EXIT_OK;
+}
+
 static int quantize(struct quantize *q)
 {
     int code = prepare(q);
@@ -564,14 +532,18 @@ static int quantize(struct quantize *q)
     if (!code)
         code = learn(q);
     if (!code)
-        code = realize(q);
+        code = calibrate(q);
     if (!code)
-        code = measure(q);
+        code = measure_sites(q);
+    if (!code && q->has_loss)
+        code = search_layers(q);
+    if (!code && !q->has_loss)
+        code = realize(q, "");
     if (!code)
-        code = print_program(q->tool, q->integer, q->output);
+        code = compare_results(q);
     if (!code)
-        print_report(q);
-    return code;
+        code = write_output(q);
+    return code ? code : print_report(q);
 }
 
 static int run(struct tool *tool)
@@ -593,7 +565,14 @@ static int run(struct tool *tool)
 
 static const struct option options[] = {
     { "output", 'o', "FILE",
-      "the program to write, large constants to a .npz beside it" },
+      "the program to write, large constants to a .npz beside it; FILE.bta: compiled, as "
+      "baton compile does" },
+    { "target", 0, "NAME", "what FILE.bta is for (default: cpu)" },
+    { "loss", 0, "PERCENT",
+      "leave layers in float until no more of the samples are lost: of right answers, or "
+      "without --labels of equal greatest results" },
+    { "trials", 0, "N", "programs that are tried for --loss, at most (default: 16)" },
+    { "json", 0, NULL, "print one JSON object" },
     { "scheme", 0, "NAME",
       "which codes there are (default: int8): 'int8{skip=[\"conv1\"]}'" },
     { "calibrate", 0, "NAME",
@@ -636,7 +615,8 @@ const struct verb verb_quantize = {
                "and are named.",
     .examples = "  baton quantize digits.baton --data samples -o q.baton\n"
                 "  baton quantize digits.baton --data samples --calibrate mse -o q.baton\n"
-                "  baton quantize digits.baton --data samples --scheme int4 -o q.baton",
+                "  baton quantize digits.baton --data samples --scheme int4 --loss 1 -o q.baton\n"
+                "  baton quantize digits.baton --data samples -o q.bta",
     // clang-format on
     .options = options,
     .run = run,

@@ -474,6 +474,7 @@ static const char *const special[] = {
     "defunctionalize", "to-cps",          "un-cps",        "quant-annotate",
     "quant-observe",   "quant-calibrate", "quant-realize", "qdq-to-integer",
     "mixed-precision", "place",           "quant-accumulate",
+    "quant-skip",
 };
 
 static int is_special(const char *pass)

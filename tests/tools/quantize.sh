@@ -2,9 +2,11 @@
 . "$(dirname "$0")/kit.sh"
 digits=$here/../../sdk/examples/digits
 samples=$digits/samples
+mkdir -p tmp
+export TMPDIR=$PWD/tmp
 
 # The program that is written runs on integers, gives the same digits, and is smaller.
-expect 0 '^image  *-128..127 ' '^nn.dense.weight  *-127..127 ' '^results .* in 10 of 10 samples$' '^constants 7.08 k bytes, before 25.1 k$' -- \
+expect 0 '^image  *-128..127 ' '^nn.dense.weight  *-127..127 ' '^results .* in 10 of 10 samples$' '^constants 6.87 k bytes, before 25.1 k$' -- \
     "$baton" quantize "$digits/digits.baton" --scheme int8 --calibrate max --data "$samples" --statistics seen.npz -o q.baton
 grep -q 'qnn.conv2d(.*const.*int8' q.baton || fault "no convolution of codes: $(grep conv2d q.baton)"
 refuse note
@@ -41,6 +43,73 @@ expect 0 '^image ' -- "$baton" quantize "$digits/digits.baton" --scheme 'int8{sk
     --data "$samples" -o q.baton
 refuse 'nn.dense.weight'
 
+# Sums of 16 bits: where they may not hold, in parts, and the same integers.
+model=$digits/digits.baton
+for bits in 8 4; do
+    expect 0 -- "$baton" quantize "$model" --scheme "int8{weight_bits=$bits}" --data "$samples" -o wide.baton
+    expect 0 -- "$baton" quantize "$model" --scheme "int8{weight_bits=$bits, accumulator=\"int16\"}" --data "$samples" -o narrow.baton
+    grep -q 'int16\] = qnn.conv2d' narrow.baton || fault "no sums of 16 bits"
+    expect 0 -- "$baton" run wide.baton -i image=random:4 -o wide
+    expect 0 -- "$baton" run narrow.baton -i image=random:4 -o narrow
+    expect 0 'max abs 0 ' -- "$baton" compare wide narrow
+done
+
+# Rounding by chance: by keys, so again the same.
+chance='int8{rounding="stochastic"}'
+expect 0 '^results ' -- "$baton" quantize "$model" --scheme "$chance" --data "$samples" -o chance.baton
+grep -q 'rounding="STOCHASTIC"' chance.baton || fault "nothing is rounded by chance"
+for executor in interp graph; do
+    expect 0 -- "$baton" run chance.baton -i image=random:4 -o chance.$executor --executor $executor
+done
+expect 0 'equal within tolerance' -- "$baton" compare chance.interp chance.graph
+
+# Layers that stay in float for a loss: as few products as do.
+expect 0 'in [0-9]* of 10 samples$' -- "$baton" quantize "$model" --scheme 'int8{weight_bits=3}' --data "$samples" -o q.baton
+refuse 'in 10 of 10 samples'
+expect 0 '^LAYER ' ' float  ' '^[12] of 4 layers in float' 'in 10 of 10 samples$' -- \
+    "$baton" quantize "$model" --scheme 'int8{weight_bits=3}' --loss 0 --data "$samples" -o q.baton
+expect 0 '^0 of 4 layers in float, 0.0 % of the products' '1 programs were tried' -- \
+    "$baton" quantize "$model" --loss 0 --data "$samples" -o q.baton
+expect 0 '"lost_percent": 0.0' '"trials": 3' '"float": true' -- \
+    "$baton" quantize "$model" --scheme 'int8{weight_bits=3}' --loss 0 --trials 3 --json --data "$samples" -o q.baton
+expect 2 '--loss takes percent' -- "$baton" quantize "$model" --loss much --data "$samples" -o q.baton
+expect 2 '--loss takes percent' -- "$baton" quantize "$model" --loss -1 --data "$samples" -o q.baton
+expect 2 '--trials is of a search' -- "$baton" quantize "$model" --trials 3 --data "$samples" -o q.baton
+
+# Compiled at once.
+expect 0 -- "$baton" quantize "$model" --data "$samples" -o q.baton
+expect 0 -- "$baton" quantize "$model" --data "$samples" -o q.bta
+expect 0 -- "$baton" run q.baton -i image=random:4 -o plain
+expect 0 -- "$baton" run q.bta -i image=random:4 -o compiled
+expect 0 'equal within tolerance' -- "$baton" compare plain compiled --atol 1e-5
+expect 1 'no target is named "none"\|none' -- "$baton" quantize "$model" --data "$samples" --target none -o q.bta
+
+# Where the program cannot go: told before samples are run.
+cp "$model" own.baton && cp "$digits/digits.npz" .
+mkdir -p folder
+expect 2 'own.baton is the model itself' -- "$baton" quantize own.baton --data "$samples" -o own.baton
+expect 2 'folder is a folder' -- "$baton" quantize "$model" --data "$samples" -o folder
+expect 1 'missing/q.baton cannot be written to' -- "$baton" quantize "$model" --data "$samples" -o missing/q.baton
+
+# Samples that are none, or say nothing; scales that are none.
+npy() { # FILE DIMS NBYTES: zeros of float32, or with a fourth word NaN
+    header="{'descr': '<f4', 'fortran_order': False, 'shape': ($2), }"
+    { printf '\223NUMPY\001\000\166\000'; printf '%-117s\n' "$header"; if [ $# = 4 ]; then
+        awk -v n=$(($3 / 4)) 'BEGIN { for (i = 0; i < n; i++) printf "NAN." }' | sed 's/NAN\./\xff\xff\xff\x7f/g'; else head -c "$3" /dev/zero; fi; } > "$1"
+}
+mkdir -p shapes numbers zeros
+npy shapes/a.npy '3, 5' 60
+npy numbers/a.npy '1, 1, 28, 28' 3136 nan
+npy zeros/a.npy '1, 1, 28, 28' 3136
+expect 1 'shapes/a.npy: input image is Tensor\[(3, 5), float32\], which is not made of' -- "$baton" quantize "$model" --data shapes -o q.baton
+expect 0 '784 NaN or infinite' -- "$baton" quantize "$model" --data numbers -o q.baton
+for by in max mse kl percentile; do
+    expect 0 '^results ' -- "$baton" quantize "$model" --data zeros --calibrate $by -o q.baton
+done
+for range in 0f -1f inf nan; do
+    expect 1 'range is .*, and is to be above 0 and finite' -- "$baton" quantize "$model" --data "$samples" --calibrate "global{range=$range}" -o q.baton
+done
+
 # What a user gets wrong.
 expect 2 '--data FOLDER is missing' -- "$baton" quantize "$digits/digits.baton" --scheme int8 --calibrate max -o q.baton
 expect 2 'a brace is not closed' -- "$baton" quantize "$digits/digits.baton" --scheme 'int8{' --calibrate max --data "$samples" -o q.baton
@@ -51,7 +120,7 @@ mkdir empty odd
 expect 1 'empty holds 0 files: samples are wanted' -- "$baton" quantize "$digits/digits.baton" --scheme int8 --calibrate max --data empty -o q.baton
 echo text > odd/a.txt
 expect 1 'odd/a.txt is no sample' -- "$baton" quantize "$digits/digits.baton" --scheme int8 --calibrate max --data odd -o q.baton
-ls "${TMPDIR:-/tmp}"/baton-quantize.* 2> /dev/null && fault "a folder is left behind"
+ls "$TMPDIR"/baton-quantize.* 2> /dev/null && fault "a folder is left behind"
 
 # Statistics of another program, and damaged ones.
 step='quant-annotate{scheme="int8"}, quant-calibrate{by="max", statistics='

@@ -1,0 +1,68 @@
+/* What the parts of baton quantize share: the verb, its search and its report. */
+#ifndef QUANTIZE_H
+#define QUANTIZE_H
+
+#include <baton/pass.h>
+#include <baton/quantize.h>
+
+#include "float_search.h"
+#include "tool.h"
+
+enum { PATH_NBYTES = 4096 };
+
+/* A site and what is known of it. */
+struct row {
+    const char *name, *codes;
+    double low, high, count, nbad;
+    uint64_t nelem; /* of one sample */
+    const bt_call *call;
+    const bt_tensor *constant;
+    double signal, noise;
+    int is_float; /* the layer was left in float */
+};
+
+struct quantize {
+    struct tool *tool;
+    const char *scheme, *scheme_options, *calibrate, *calibrate_options;
+    const char *data, *output, *statistics;
+    double factor;
+    int64_t nsample, nprocess;
+    char work[PATH_NBYTES]; /* a folder that goes at the end */
+    uint32_t needs;
+    bt_module *model, *annotated, *calibrated, *integer;
+    uint32_t nrow;
+    struct row *rows;
+    bt_tensor **bins; /* of each row; NULL where there are none */
+    uint64_t digest;
+    int64_t nseen;
+    const char *test;  /* samples on which both programs are compared */
+    bt_tensor *labels; /* of these: the classes that are right; NULL: not given */
+    /* Which layers stay in float for a loss of so much, in percent of samples. */
+    int has_loss;
+    double loss;
+    struct float_search search;
+    uint32_t nremark; /* that there were before the program on integers was made */
+    const char *what; /* shown while results are compared; NULL: they alone */
+    /* What the integer program gives beside the first one. */
+    int64_t nrun, nsame, nright[2];
+    double signal, noise;
+};
+
+/* ---- quantize.c ---- */
+bt_status run_passes(struct quantize *, const bt_module *, const char *passes,
+                     bt_module **out);
+/* The program on integers, of the calibrated one without the sites that `skip`, a pass and a
+ * comma, or "", takes away; and what it gives of samples beside the first one. */
+int realize(struct quantize *, const char *skip);
+int compare_results(struct quantize *);
+
+/* ---- quantize_search.c ---- */
+int search_layers(struct quantize *);
+
+/* ---- quantize_report.c ---- */
+/* Of all that ran, the share in percent that the program on integers loses: of right answers
+ * where there are labels, else of samples with the same greatest result. */
+double lost_percent(const struct quantize *);
+int print_report(const struct quantize *);
+
+#endif

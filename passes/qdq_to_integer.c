@@ -24,7 +24,7 @@
 #include "qdq_law.h"
 #include "qdq_table.h"
 
-enum { DEPTH_MOST = 32, USES_DEPTH_MOST = 4 };
+enum { DEPTH_MOST = 32, USERS_DEPTH_MOST = 4, USERS_MOST = 64 };
 
 /* ---- scales ---- */
 
@@ -211,10 +211,11 @@ static bt_status codes_of_call(struct qdq_region *r, const bt_call *call, uint32
  * nothing wants it in float. What its users compute alike on codes is equal, and so computed
  * once. */
 static bt_status is_only_quantized(struct qdq_region *r, const bt_value *old,
-                                   uint32_t depth, int *out)
+                                   uint32_t depth, uint32_t *nuser, int *out)
 {
     const uint32_t n = bt_rewrite_nuse(r->rewrite, old);
-    *out = n > 0 && depth < USES_DEPTH_MOST;
+    *out = n > 0 && depth < USERS_DEPTH_MOST && *nuser + n <= USERS_MOST;
+    *nuser += n;
     for (uint32_t i = 0; *out && i < n; i++) {
         const bt_value *user = bt_rewrite_use(r->rewrite, old, i);
         const bt_call *call = qdq_op_call(user);
@@ -226,7 +227,7 @@ static bt_status is_only_quantized(struct qdq_region *r, const bt_value *old,
         *out = bt_as_tuple(user) || law.kind == LAW_MOVE || law.kind == LAW_ORDER ||
                law.kind == LAW_JOIN || law.kind == LAW_CLIP;
         if (*out)
-            BT_TRY(is_only_quantized(r, user, depth + 1, out));
+            BT_TRY(is_only_quantized(r, user, depth + 1, nuser, out));
     }
     return NULL;
 }
@@ -249,8 +250,9 @@ static bt_status codes_of(struct qdq_region *r, const bt_value *old, uint32_t de
     if (!call || strcmp(call->op->name, "qnn.dequantize") == 0)
         return qdq_refuse(r, call, "it has no codes, or scales that are not known");
     int is_free = bt_rewrite_nuse(r->rewrite, old) == 1;
+    uint32_t nuser = 0;
     if (r->quantize && !is_free)
-        BT_TRY(is_only_quantized(r, old, 0, &is_free));
+        BT_TRY(is_only_quantized(r, old, 0, &nuser, &is_free));
     if (!r->quantize || depth > DEPTH_MOST || !is_free)
         return qdq_refuse(r, call, "its result has other uses");
     return codes_of_call(r, call, depth, out);

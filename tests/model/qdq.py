@@ -18,7 +18,7 @@ import onnx
 from onnx import TensorProto, helper, numpy_helper
 
 
-STEPS = ["conv", "conv", "max_pool", "mean", "add", "function", "pad", "concat", "moves", "softmax"]
+STEPS = ["conv", "conv", "max_pool", "mean", "add", "function", "pad", "concat", "moves", "softmax", "transposed", "product"]
 
 
 class Network:
@@ -65,8 +65,11 @@ class Network:
         return [weight, bias][:self.pick.choice([1, 2])]
 
     def conv(self):
-        channels, size = self.pick.randint(1, 9), self.pick.choice([1, 3])
-        y = self.node("Conv", [self.numbers(), *self.weights(channels, self.shape[1], size, size)], pads=[size // 2] * 4)
+        channels, size, group = self.pick.randint(1, 9), self.pick.choice([1, 3]), 1
+        if self.pick.random() < 0.3:
+            group = self.shape[1]
+            channels = group * self.pick.randint(1, 2)
+        y = self.node("Conv", [self.numbers(), *self.weights(channels, self.shape[1] // group, size, size)], pads=[size // 2] * 4, group=group)
         self.shape[1] = channels
         bound = self.pick.choice(["", "Relu", "Clip"])
         if bound == "Relu":
@@ -127,7 +130,7 @@ class Network:
         self.conv()
         if self.shape_before == self.shape:
             self.is_exact = False
-            self.quantize(self.node(self.pick.choice(["Add", "Mul"]), [before, self.numbers()]))
+            self.quantize(self.node(self.pick.choice(["Add", "Mul", "Sub", "Max"]), [before, self.numbers()]))
 
     def function(self):
         """One call, or several of one operand: x * sigmoid(x)."""
@@ -140,6 +143,19 @@ class Network:
         """Along the last axis: ONNX Runtime's fused form is far off along others."""
         self.is_exact = False
         self.quantize(self.node("Softmax", [self.numbers()], axis=3), 1 / 256, 0)
+
+    def transposed(self):
+        """By floats in ONNX Runtime."""
+        self.is_plain = True
+        y = self.node("ConvTranspose", [self.numbers(), self.weights(self.shape[1], 3, 2, 2)[0]], strides=[2, 2])
+        self.shape[1:] = [3, 2 * self.shape[2], 2 * self.shape[3]]
+        self.quantize(y, 0.1)
+
+    def product(self):
+        """Of two tensors of codes."""
+        y = self.node("MatMul", [self.node("Transpose", [self.numbers()], perm=[0, 1, 3, 2]), self.numbers()])
+        self.shape[2:] = [self.shape[3]] * 2
+        self.quantize(y, 0.2)
 
     def dense(self):
         y = self.node("Flatten", [self.numbers()])

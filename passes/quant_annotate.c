@@ -3,7 +3,8 @@
  * Products (convolutions, dense layers, products of matrices, seen by their formulas) take
  * codes where the scheme gives both operands a form; so do sums of what came from products,
  * as residuals are. What only moves or compares elements on the way to a product, as a
- * max-pool does, works on codes too. The scales are 0: quant-calibrate chooses them.
+ * max-pool does, works on codes too, and so do means. The scales are 0: quant-calibrate
+ * chooses them.
  * keeps    no invariant
  * option   scheme   which one
  * option   options  of it, as attributes are written
@@ -95,7 +96,8 @@ static bt_status note_user(struct annotate *a, const bt_call *call, const struct
 /* Laws by which what comes from products goes on as such. */
 static int goes_on(uint32_t law)
 {
-    return law == LAW_MOVE || law == LAW_ORDER || law == LAW_CLIP || law == LAW_SUM;
+    return law == LAW_MOVE || law == LAW_ORDER || law == LAW_CLIP || law == LAW_SUM ||
+           law == LAW_MEAN;
 }
 
 /* Whether one of the values that are joined came from a product. */
@@ -141,7 +143,8 @@ static bt_status find_wanted(struct annotate *a, const bt_block *block)
                     *later = bt_map_find(&a->wanted, value);
         for (uint32_t k = 0; user && k < 2; k++)
             BT_TRY(want(a, operand(law, call, k), user));
-        if (later && (law->kind == LAW_MOVE || law->kind == LAW_ORDER))
+        if (later &&
+            (law->kind == LAW_MOVE || law->kind == LAW_ORDER || law->kind == LAW_MEAN))
             BT_TRY(want(a, operand(law, call, 0), later));
     }
     return NULL;
@@ -332,7 +335,8 @@ static bt_status new_args(bt_rewrite *rewrite, const bt_call *call, const bt_val
     return *out ? NULL : bt_no_memory();
 }
 
-/* A call that moves or compares elements, on codes where they are wanted behind it. */
+/* A call that moves or compares elements, on codes where they are wanted behind it; or a mean
+ * of codes, which has none itself. */
 static bt_status move(bt_rewrite *rewrite, const bt_call *call, const struct law *law,
                       const bt_value **out)
 {
@@ -353,7 +357,9 @@ static bt_status move(bt_rewrite *rewrite, const bt_call *call, const struct law
     if (!form || form->axis >= 0)
         return NULL;
     BT_TRY(call_again(rewrite, call, args, out));
-    return bt_map_put(&a->codes, *out, (void *)(uintptr_t)form) ? NULL : bt_no_memory();
+    return law->kind == LAW_MEAN || bt_map_put(&a->codes, *out, (void *)(uintptr_t)form)
+               ? NULL
+               : bt_no_memory();
 }
 
 static bt_status annotate_call(bt_rewrite *rewrite, const bt_call *call,
@@ -363,7 +369,8 @@ static bt_status annotate_call(bt_rewrite *rewrite, const bt_call *call,
     const struct law *law = law_of(a, &call->base);
     struct user *user = bt_map_find(&a->users, call);
     const bt_value **args;
-    if (law && (law->kind == LAW_MOVE || law->kind == LAW_ORDER || law->kind == LAW_CLIP))
+    if (law && (law->kind == LAW_MOVE || law->kind == LAW_ORDER ||
+                law->kind == LAW_CLIP || law->kind == LAW_MEAN))
         return move(rewrite, call, law, out);
     if (!user)
         return NULL;

@@ -316,9 +316,8 @@ static bt_status build_sums(struct qdq_region *r, const struct product *p,
     const bt_value *sums;
     bt_status status = bt_build_op(r->chain.builder, call->op, attrs, 2, args, &sums);
     if (status)
-        return status->code == BT_ERR_MEMORY
-                   ? status
-                   : qdq_refuse(r, call, "it takes no integers");
+        return qdq_is_refusal(status) ? qdq_refuse(r, call, "it takes no integers")
+                                      : status;
     BT_TRY(qdq_law(r, bt_as_call(sums), &law));
     if (law.kind != LAW_PRODUCT || bt_tensor_dtype(sums->type) != BT_INT32)
         return qdq_refuse(r, call, "it is no product of integers");

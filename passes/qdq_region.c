@@ -13,6 +13,13 @@ bt_status qdq_refuse(struct qdq_region *r, const bt_call *call, const char *why)
     return r->chain.status;
 }
 
+int qdq_is_refusal(bt_status status)
+{
+    return status && (status->code == BT_ERR_TYPE || status->code == BT_ERR_SHAPE ||
+                      status->code == BT_ERR_KIND || status->code == BT_ERR_ATTRIBUTE ||
+                      status->code == BT_ERR_UNSUPPORTED);
+}
+
 const bt_call *qdq_op_call(const bt_value *value)
 {
     const bt_call *call = bt_as_call(value);

@@ -31,6 +31,8 @@ struct qdq_region {
 
 /* Notes why the region stays in float; `out` of the caller is left alone. */
 bt_status qdq_refuse(struct qdq_region *, const bt_call *, const char *why) BT_MUST_USE;
+/* Whether a failure says that an operator does not take what it was given. */
+int qdq_is_refusal(bt_status);
 /* The operator that a value of the program is a call of; NULL: it is none. */
 const bt_call *qdq_op_call(const bt_value *);
 const bt_tensor *qdq_constant(const struct qdq_region *, const bt_value *);

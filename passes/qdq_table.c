@@ -65,7 +65,7 @@ static bt_status evaluate(struct qdq_region *r, const bt_op *op, const void *att
     *out = NULL;
     bt_status status = bt_build_op(r->chain.builder, op, attrs, n, args, &built);
     if (status) // shapes as attributes
-        return status->code == BT_ERR_MEMORY ? status : NULL;
+        return qdq_is_refusal(status) ? NULL : status;
     for (uint32_t i = 0; i < n; i++) {
         const bt_const *one = bt_as_const(bt_module_constant(pass->module, args[i]));
         if (!one)

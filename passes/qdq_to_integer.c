@@ -72,8 +72,8 @@ static bt_status codes_of(struct qdq_region *r, const bt_value *old, uint32_t de
                           const bt_value **out);
 
 /* A constant in codes of the region. */
-static bt_status codes_of_constant(struct qdq_region *r, const bt_call *user,
-                                   const bt_value *value, const bt_value **out)
+static bt_status codes_of_constant(struct qdq_region *r, const bt_value *value,
+                                   const bt_value **out)
 {
     const bt_tensor *tensor = qdq_constant(r, value);
     const bt_value *args[] = { value, r->to.scale, r->to.zero };
@@ -86,7 +86,7 @@ static bt_status codes_of_constant(struct qdq_region *r, const bt_call *user,
         is_exact = is_exact && code >= least && code <= most;
     }
     if (!is_exact || bt_tensor_dtype(value->type) != BT_FLOAT32)
-        return qdq_refuse(r, user, "a constant has no code");
+        return qdq_refuse(r, r->left, "a constant has no code");
     if (r->quantize)
         return bt_build_op(r->chain.builder, r->quantize->op, r->quantize->attrs, 3, args,
                            out);
@@ -160,9 +160,9 @@ static bt_status move(struct qdq_region *r, const bt_call *call, const struct la
     bt_status status =
         bt_build_op(r->chain.builder, call->op, call->attrs, call->narg, args, &built);
     if (status)
-        return status->code == BT_ERR_MEMORY
-                   ? status
-                   : qdq_refuse(r, call, "it does not take these codes");
+        return qdq_is_refusal(status)
+                   ? qdq_refuse(r, call, "it does not take these codes")
+                   : status;
     BT_TRY(is_alike(r, law, built, &ok));
     if (!ok)
         return qdq_refuse(r, call, "of codes it is something else");
@@ -246,7 +246,7 @@ static bt_status codes_of(struct qdq_region *r, const bt_value *old, uint32_t de
     if (is_there)
         return qdq_recode(r, value, &x, out);
     if (qdq_constant(r, value))
-        return codes_of_constant(r, r->left, value, out);
+        return codes_of_constant(r, value, out);
     if (!call || strcmp(call->op->name, "qnn.dequantize") == 0)
         return qdq_refuse(r, call, "it has no codes, or scales that are not known");
     int is_free = bt_rewrite_nuse(r->rewrite, old) == 1;
@@ -308,7 +308,13 @@ static bt_status quantize(bt_rewrite *rewrite, const bt_call *call, const bt_val
     BT_TRY(start(rewrite, call, &r, &is_region));
     if (!is_region)
         return NULL;
-    BT_TRY(codes_of(&r, call->args[0], 0, out));
+    bt_status status = codes_of(&r, call->args[0], 0, out);
+    if (qdq_is_refusal(status) || qdq_is_refusal(r.chain.status)) {
+        r.chain.status = status = NULL;
+        *out = NULL;
+        BT_TRY(qdq_refuse(&r, inner, "there is no operator on codes of these types"));
+    }
+    BT_TRY(status);
     BT_TRY(r.chain.status);
     return *out || strcmp(inner->op->name, "qnn.dequantize") == 0
                ? NULL
@@ -354,7 +360,10 @@ static bt_status forward(bt_rewrite *rewrite, const bt_call *call, const bt_valu
     r.dtype = bt_tensor_dtype(r.to.codes->type);
     if (BT_DTYPE_BITS(r.dtype) > 16)
         return NULL;
-    BT_TRY(codes_of_call(&r, call, 0, &codes));
+    bt_status status = codes_of_call(&r, call, 0, &codes);
+    if (qdq_is_refusal(status) || qdq_is_refusal(r.chain.status))
+        return NULL;
+    BT_TRY(status);
     BT_TRY(r.chain.status);
     const bt_value *args[] = { codes, r.to.scale, r.to.zero };
     return codes ? bt_build(r.chain.builder, "qnn.dequantize", NULL, args, 3, out) : NULL;

@@ -236,7 +236,8 @@ static bt_status calibrate_call(bt_rewrite *rewrite, const bt_call *call,
         BT_TRY(fit_ratios(rewrite, call, own, scales));
     BT_TRY(bt_rewrite_operand(rewrite, call->args[0], &args[0]));
     BT_TRY(site_scales(b, BT_FLOAT32, n, scales, &args[1]));
-    BT_TRY(site_scales(b, BT_INT32, n, whole, &args[2]));
+    // one zero point says that there is none, whatever the number of scales
+    BT_TRY(site_scales(b, BT_INT32, own->site.form.is_affine ? n : 1, whole, &args[2]));
     bt_builder_like(b, &call->base);
     return bt_build_op(b, call->op, call->attrs, 3, args, out);
 }

@@ -73,6 +73,8 @@ static void command_destroy(struct ocl_queue *q, struct ocl_command *c)
     if (!ocl_is_hung(o)) {
         release(o, c->first);
         release(o, c->last);
+        for (uint32_t i = 0; i < c->nevent; i++)
+            release(o, c->events[i]);
     }
     if (c->cell) {
         c->cell->next = q->cells;
@@ -209,10 +211,14 @@ static bt_status find_events(bt_ctx *ctx, const struct ocl_queue *q,
         if (other->failed && other->failed <= c->waits[i].value)
             return bt_fail(ctx, other->code, "%s", other->why);
         const cl_event event = other == q ? NULL : event_of(other, c->waits[i].value);
-        if (event)
-            c->events[c->nevent++] = event;
-        if (event)
-            ocl_queue_flush(other); // else this one might wait for ever
+        if (!event)
+            continue;
+        // what is retired before this command is given would take it along
+        const cl_int error = q->instance->cl.RetainEvent(event);
+        if (error != CL_SUCCESS)
+            return ocl_fail(ctx, q->instance, error, "an event is not kept");
+        c->events[c->nevent++] = event;
+        ocl_queue_flush(other); // else this one might wait for ever
     }
     return NULL;
 }

@@ -336,6 +336,25 @@ static void test_a_gate_is_one_pass(void **state)
 }
 
 /* As ONNX says it, and as qnn.requantize does; not where the bounds leave the codes. */
+/* By way of float64, in which the evaluator computes; strips of float32 have no more to round, but no
+ * product that is rounded is joined with a sum. */
+static void test_a_float32_is_rounded_once(void **state)
+{
+    static const struct formula rounded = {
+        .inputs = { { .name = "a", .type = "float32[m]" } },
+        .text = "y: float32[m] = float32(a[m] * a[m]) + a[m]",
+    };
+    (void)state;
+    show(&rounded, 1, ARGS(F32(1, 500)),
+         "loops test {\n"
+         "    in a0: float32[500]\n"
+         "    out s0: float32[500]\n"
+         "    local v2: float32[500]\n"
+         "    mul.float32(&v2[0], &a0[0], &a0[0], 500)\n"
+         "    add.float32(&s0[0], &a0[0], &v2[0], 500)\n"
+         "}\n");
+}
+
 static void test_codes_are_one_pass(void **state)
 {
     static const struct formula codes = {
@@ -728,6 +747,7 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(test_a_chain_is_one_pass),
     cmocka_unit_test(test_a_clipped_sum_is_one_pass),
     cmocka_unit_test(test_a_gate_is_one_pass),
+    cmocka_unit_test(test_a_float32_is_rounded_once),
     cmocka_unit_test(test_codes_are_one_pass),
     cmocka_unit_test(test_softmax_goes_by_rows),
     cmocka_unit_test(test_padding_costs_nothing_in_the_middle),

@@ -423,10 +423,24 @@ static int make_cast_alone(struct cpu_part *p, const bt_node *node,
     return ok;
 }
 
+/* A float32 that is rounded by way of float64, as the evaluator computes in that: it has only 32
+ * bits here, so what is to be rounded. NULL: it is none, or its parts are needed otherwise. */
+static const bt_node *rounded_already(const struct cpu_part *p, const bt_node *node)
+{
+    const bt_node *wide = cpu_once(p, node->args[0]);
+    if (node->dtype != BT_FLOAT32 || !wide || wide->kind != BT_NODE_CAST ||
+        wide->dtype != BT_FLOAT64 || wide->args[0]->dtype != BT_FLOAT32)
+        return NULL;
+    return cpu_once(p, wide->args[0]);
+}
+
 static int make_cast(struct cpu_part *p, const bt_node *node, const struct cpu_value *to,
                      struct cpu_value *out)
 {
     struct cpu_codes codes;
+    const bt_node *same = rounded_already(p, node);
+    if (same)
+        return make(p, same, to, out);
     return cpu_match_codes(p, node, &codes) ? cpu_make_codes(p, node, &codes, to, out)
                                             : make_cast_alone(p, node, to, out);
 }

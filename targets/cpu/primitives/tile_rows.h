@@ -38,21 +38,50 @@
 
 #include "tile_pairs.h"
 
-/* Elements are two terms' int16 here. */
-#define REAL         uint32_t
-#define VECTOR       bits_vector
 #define MULTIPLY_ADD bits_multiply_add_pairs
-#define SPREAD(at)   (*(at) - (bits_vector){ 0 })
-#define IS_ZERO(at)  (*(at) == 0)
-#define LOAD_PART    bits_load_part
-#define STORE_PART   bits_store_part
-#define AT_LEAST     int_at_least
-#define AT_MOST      int_at_most
-#define TURN         turn_square_4
-#define LOAD_APART   bits_load_apart
-#define TILE_GOES_NOT_ACROSS
-#define NAME(stem) stem##_pairs_i16
-#include "tile_float.h"
+#define NAME(stem)   stem##_pairs_two
+#include "tile_int16.h"
+
+/* The same by the instruction that adds both products at once (tile_pairs.h). */
+#if defined(PAIR_SET)
+#if defined(__clang__)
+#pragma clang attribute push(__attribute__((target(PAIR_SET))), apply_to = function)
+#elif defined(__AVX512F__)
+#pragma GCC push_options
+#pragma GCC target("avx512vnni")
+#else
+#pragma GCC push_options
+#pragma GCC target("avxvnni")
+#endif
+static inline bits_vector bits_add_pairs_at_once(bits_vector a, bits_vector b,
+                                                 bits_vector c)
+{
+    return (bits_vector)PAIR_DOT((INT_REGISTER)c, (INT_REGISTER)a, (INT_REGISTER)b);
+}
+#define MULTIPLY_ADD bits_add_pairs_at_once
+#define NAME(stem)   stem##_pairs_one
+#include "tile_int16.h"
+#if defined(__clang__)
+#pragma clang attribute pop
+#else
+#pragma GCC pop_options
+#endif
+#define RUN_PAIRS(stem)                                                   \
+    static int32_t stem##_pairs_i16(void *const *p, const int64_t *n)     \
+    {                                                                     \
+        return __builtin_cpu_supports(PAIR_SET) ? stem##_pairs_one(p, n)  \
+                                                : stem##_pairs_two(p, n); \
+    }
+#else
+#define RUN_PAIRS(stem)                                               \
+    static int32_t stem##_pairs_i16(void *const *p, const int64_t *n) \
+    {                                                                 \
+        return stem##_pairs_two(p, n);                                \
+    }
+#endif
+RUN_PAIRS(run)
+RUN_PAIRS(run_line)
+RUN_PAIRS(run_epilogue)
 
 #include "tile_integer.h"
 

@@ -12,7 +12,8 @@ enum {
     SHORT_PAIRS = (MOST_TAPS + 1) / 2, /* of a row of taps */
     SHORT_ROWS = 8,                    /* of X that are kept; no fewer than taps */
     SHORT_LANES = VECTOR_NBYTES / sizeof(int16_t),
-    SHORT_ROW = 2 * PANEL + MOST_TAPS + 3 * SHORT_LANES
+    // what vectors read on, and what the last one of zeros is behind that
+    SHORT_ROW = 2 * PANEL + MOST_TAPS + 4 * SHORT_LANES
 };
 
 struct short_taps {
@@ -101,19 +102,22 @@ static struct short_taps short_taps_of(const int16_t *w, const int32_t *bias,
         int64_t lead = left < 0 ? -left : 0, end = is_row ? width - left : 0;            \
         lead = lead < count ? lead : count;                                              \
         end = end > count ? count : end < lead ? lead : end;                             \
-        memset(to, 0, (size_t)lead * sizeof(*to));                                       \
+        const ELEMENT *from = is_row ? x + at * width + left : x;                        \
+        const int64_t room = (n[CPU_DEPTHWISE_HEIGHT] - at) * width - left;              \
+        const short_vector none = short_spread(0);                                       \
         int64_t i = lead;                                                                \
-        if (end > lead) {                                                                \
-            const ELEMENT *from = x + at * width + left;                                 \
-            for (; i + SHORT_LANES <= end; i += SHORT_LANES) {                           \
-                const short_vector v = name##_load(from + i, short_spread(zero));        \
-                memcpy(to + i, &v, sizeof(v));                                           \
-            }                                                                            \
-            for (; i < end; i++)                                                         \
-                to[i] = (int16_t)(from[i] - zero);                                       \
+        for (int64_t k = 0; k < lead; k += SHORT_LANES)                                  \
+            memcpy(to + k, &none, sizeof(none));                                         \
+        /* a vector may go on with the next row */                                       \
+        for (; i < end && i + SHORT_LANES <= room; i += SHORT_LANES) {                   \
+            const short_vector v = name##_load(from + i, short_spread(zero));            \
+            memcpy(to + i, &v, sizeof(v));                                               \
         }                                                                                \
+        for (; i < end; i++)                                                             \
+            to[i] = (int16_t)(from[i] - zero);                                           \
         /* what vectors read on */                                                       \
-        memset(to + i, 0, (size_t)(count + 3 * SHORT_LANES - i) * sizeof(*to));          \
+        for (int64_t k = end; k < count + 3 * SHORT_LANES; k += SHORT_LANES)             \
+            memcpy(to + k, &none, sizeof(none));                                         \
     }                                                                                    \
                                                                                          \
     static int32_t run_##name(void *const *p, const int64_t *n)                          \

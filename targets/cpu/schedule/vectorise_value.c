@@ -26,10 +26,19 @@ static int is_half(bt_dtype dtype)
     return cpu_lane_dtype(dtype) != dtype;
 }
 
+/* Codes without a zero point that is 0. */
+static int is_less_zero(const bt_node *node)
+{
+    return node->kind == BT_NODE_SCALAR && node->which == BT_SCALAR_SUB &&
+           !bt_dtype_is_float(node->dtype) && node->args[1]->kind == BT_NODE_CONST &&
+           node->args[1]->value.i == 0;
+}
+
 const bt_node *cpu_bare(const bt_node *node)
 {
-    while (node->kind == BT_NODE_CAST && !is_half(node->dtype) &&
-           cpu_lane_dtype(node->args[0]->dtype) == node->dtype)
+    while ((node->kind == BT_NODE_CAST && !is_half(node->dtype) &&
+            cpu_lane_dtype(node->args[0]->dtype) == node->dtype) ||
+           is_less_zero(node))
         node = node->args[0];
     return node;
 }

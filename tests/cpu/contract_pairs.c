@@ -148,6 +148,21 @@ static void test_sums_of_codes(void **state)
               "int32(z[o])) else 0)",
           .is_constant = { 0, 1, 1 },
           .has_shorts = 1 },
+        // the same of several images, and along one axis, pairs of which lie behind all places then
+        { .inputs = { { "x", "t[b, c, h, g]", BT_UINT8, 4, { 2, 33, 7, 7 } },
+                      { "w", "u[o, c, u, v]", BT_INT8, 4, { 70, 33, 3, 3 } },
+                      { "d", "v[o]", BT_INT32, 1, { 70 } } },
+          .text =
+              "y: int32[b, o, p in 7, q in 7] = sum(c, r in 3, s in 3: (int32(x[b, c, "
+              "p + r - 1, q + s - 1]) - 9) * int32(w[o, c, r, s]) else 0) + d[o]",
+          .is_constant = { 0, 1 },
+          .has_shorts = 1 },
+        { .inputs = { { "x", "t[b, c, h]", BT_INT8, 3, { 2, 34, 11 } },
+                      { "w", "u[o, c, u]", BT_INT8, 3, { 48, 34, 3 } } },
+          .text = "y: int32[b, o, p in 5] = sum(c, r in 3: int32(x[b, c, 2 * p + r]) * "
+                  "int32(w[o, c, r]))",
+          .is_constant = { 0, 1 },
+          .has_shorts = 1 },
         // products of matrices, either one a constant or none
         { .inputs = { { "a", "t[m, k]", BT_UINT8, 2, { 29, 71 } },
                       { "b", "u[n, k]", BT_UINT8, 2, { 45, 71 } } },

@@ -92,17 +92,18 @@ static void range_of(const bt_value *value, int64_t *low, int64_t *high)
     }
 }
 
-static void read_range(struct sums *s)
+/* Of operand i, without its zero point. */
+static void read_range(const struct sums *s, uint32_t i, int64_t *from, int64_t *to)
 {
-    const bt_tensor *zero = constant_of(s, s->call->args[2]);
+    const bt_tensor *zero = constant_of(s, s->call->args[i + 2]);
     int64_t low, high, least, most;
-    range_of(s->call->args[0], &low, &high);
+    range_of(s->call->args[i], &low, &high);
     least = low;
     most = high;
     if (zero && zero->nelem == 1) // no zero point is beyond the codes of its type
         least = most = bt_tensor_get_int(zero, 0);
-    s->proof.low = low - most < 0 ? low - most : 0;
-    s->proof.high = high - least > 0 ? high - least : 0;
+    *from = low - most < 0 ? low - most : 0;
+    *to = high - least > 0 ? high - least : 0;
 }
 
 /* A constant, or what calls of constants give: a bias is quantized where it stands. */
@@ -175,25 +176,20 @@ static int read_conv(struct sums *s)
     return 1;
 }
 
-/* 0: no product of codes by a constant, in whose weight the axes are known. */
-static int read_sums(struct sums *s)
+/* 0: no product by a constant, in whose weight the axes are known. */
+static int read_weight(struct sums *s)
 {
-    static const struct {
-        const char *op;
-        uint32_t nspace;
-    } products[] = {
-        { "qnn.conv1d", 1 }, { "qnn.conv2d", 2 }, { "qnn.conv3d", 3 }, { "qnn.dense", 0 }
-    };
     const bt_call *call = s->call;
-    uint32_t i = 0;
-    while (i < BT_COUNT(products) && strcmp(call->op->name, products[i].op) != 0)
-        i++;
-    if (i == BT_COUNT(products) || bt_tensor_dtype(call->base.type) != BT_INT32)
-        return 0;
-    s->nspace = products[i].nspace;
+    const char *name = call->op->name;
     s->proof.weight = constant_of(s, call->args[1]);
     s->proof.zero = constant_of(s, call->args[3]);
     if (!s->proof.weight || !s->proof.zero)
+        return 0;
+    s->nspace = strcmp(name, "qnn.conv1d") == 0   ? 1
+                : strcmp(name, "qnn.conv2d") == 0 ? 2
+                : strcmp(name, "qnn.conv3d") == 0 ? 3
+                                                  : 0;
+    if (s->nspace == 0 && strcmp(name, "qnn.dense") != 0)
         return 0;
     if (s->nspace == 0) {
         s->in = 1;
@@ -204,9 +200,18 @@ static int read_sums(struct sums *s)
     }
     s->proof.axis = (uint32_t)s->out;
     s->nchannel = s->proof.weight->dims[s->out];
-    read_range(s);
-    s->name = call->base.name && *call->base.name ? call->base.name : call->op->name;
     return 1;
+}
+
+static int is_product(const bt_call *call)
+{
+    static const char *const names[] = { "qnn.conv1d",       "qnn.conv2d",
+                                         "qnn.conv3d",       "qnn.dense",
+                                         "qnn.batch_matmul", "qnn.conv2d_transpose" };
+    int found = 0;
+    for (uint32_t i = 0; call->callee_kind == BT_CALLEE_OP && i < BT_COUNT(names); i++)
+        found |= strcmp(call->op->name, names[i]) == 0;
+    return found && bt_tensor_dtype(call->base.type) == BT_INT32;
 }
 
 /* ---- the proof ---- */
@@ -248,6 +253,34 @@ static bt_status prove_whole(const struct sums *s, uint32_t bits, int *proved)
     *proved = fit(s, &bounds, NULL, bits == 32 ? s->most_bias : 0, bits);
     bt_arena_release(s->arena, mark);
     return NULL;
+}
+
+/* Terms of a sum, at most; of open dims as many as codes of 8 bits may be. */
+static int64_t count_terms(const struct sums *s)
+{
+    int64_t dims[BT_MAX_RANK], n = 1;
+    uint32_t rank;
+    const int is_matmul = strcmp(s->call->op->name, "qnn.batch_matmul") == 0;
+    if (!bt_tensor_static(s->call->args[!is_matmul]->type, &rank, dims) || rank < 2)
+        return INT64_C(1) << 15;
+    if (is_matmul)
+        return dims[rank - (call_int(s->call, "transpose_a", 0) ? 2 : 1)];
+    for (uint32_t i = 0; i < rank; i++) {
+        if (i != (uint32_t)s->out && !bt_mul_int64(n, dims[i], &n))
+            return INT64_MAX;
+    }
+    return n;
+}
+
+/* Of operands that are no constants: the greatest product, as often as there are terms. */
+static int fits_unknown(const struct sums *s, uint32_t bits)
+{
+    int64_t low, high, one, other, most;
+    read_range(s, 1, &low, &high);
+    one = -s->proof.low > s->proof.high ? -s->proof.low : s->proof.high;
+    other = -low > high ? -low : high;
+    return bt_mul_int64(one * other, count_terms(s), &most) && most < INT64_C(1) << 62 &&
+           proof_fits(-most, most, s->most_bias, bits);
 }
 
 /* ---- parts ---- */
@@ -447,6 +480,15 @@ static bt_status choose(struct sums *s, bt_dtype *out)
                      a->scheme->name, s->name);
 }
 
+static bt_status fail(const struct sums *s, const char *why)
+{
+    return bt_fail_at(bt_rewrite_ctx(s->rewrite), BT_ERR_UNSUPPORTED,
+                      s->call->base.type->store, s->call->base.span,
+                      "quant-accumulate: sums of %s may be beyond %s: give its operands "
+                      "fewer bits, or leave it in float (skip)",
+                      s->name, why);
+}
+
 static bt_status accumulate_call(bt_rewrite *rewrite, const bt_call *call,
                                  const bt_value **out)
 {
@@ -457,17 +499,22 @@ static bt_status accumulate_call(bt_rewrite *rewrite, const bt_call *call,
     struct proof_box all;
     bt_dtype dtype;
     int proved;
-    if (call->callee_kind != BT_CALLEE_OP || !read_sums(&s))
+    if (!is_product(call))
         return NULL;
+    s.name = call->base.name && *call->base.name ? call->base.name : call->op->name;
     BT_TRY(choose(&s, &dtype));
     BT_TRY(read_bias(&s));
+    read_range(&s, 0, &s.proof.low, &s.proof.high);
+    if (!read_weight(&s)) {
+        if (!fits_unknown(&s, 32))
+            return fail(&s, "int32");
+        return dtype == BT_INT32 || fits_unknown(&s, 16)
+                   ? NULL
+                   : fail(&s, "int16, and it has no constant weight to cut");
+    }
     BT_TRY(prove_whole(&s, 32, &proved));
     if (!proved)
-        return bt_fail_at(bt_rewrite_ctx(rewrite), BT_ERR_UNSUPPORTED,
-                          call->base.type->store, call->base.span,
-                          "quant-accumulate: sums of %s may be beyond int32: give its "
-                          "operands fewer bits, or leave it in float (skip)",
-                          s.name);
+        return fail(&s, "int32");
     if (dtype == BT_INT32)
         return NULL;
     proof_all(&s.proof, &all);

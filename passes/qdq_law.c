@@ -73,6 +73,18 @@ static bt_status apply_twin(struct qdq_region *r, const bt_call *call, const bt_
 
 /* ---- sums and products of elements ---- */
 
+/* How far codes are from their zero points at most. */
+static double most_difference(const struct qdq_region *r, const struct qdq_value *x)
+{
+    const bt_tensor *zero = qdq_constant(r, x->zero);
+    double least, most, found = 0;
+    qdq_range(bt_tensor_dtype(x->codes->type), &least, &most);
+    for (int64_t i = 0; i < zero->nelem; i++)
+        found = fmax(found,
+                     fmax(bt_tensor_get(zero, i) - least, most - bt_tensor_get(zero, i)));
+    return found;
+}
+
 /* Whether each axis of an operand lies on the axis of the result that NumPy gives it. */
 static int broadcasts(const struct law *law, const bt_call *call, uint32_t k)
 {
@@ -98,6 +110,9 @@ static bt_status apply_elements(struct qdq_region *r, const bt_call *call,
         if (!broadcasts(law, call, i))
             return qdq_refuse(r, call, "an operand lies along other axes");
     }
+    if (law->kind == LAW_TIMES &&
+        most_difference(r, &in[0]) * most_difference(r, &in[1]) >= 0x1p31)
+        return qdq_refuse(r, call, "its products may leave int32");
     const bt_value *args[] = { in[0].codes, in[1].codes, in[0].scale, in[0].zero,
                                in[1].scale, in[1].zero,  r->to.scale, r->to.zero };
     return bt_build(r->chain.builder,
@@ -188,6 +203,40 @@ struct product {
     uint32_t of_channels;   /* the one that may have scales along an axis */
     int32_t channel;        /* that axis, in the result; -1: they are numbers */
 };
+
+/* The sum of all differences of a constant's codes from their zero point, in the channel where
+ * it is largest; NAN: it is none with one zero point. */
+static double most_of_channels(const struct qdq_region *r, const struct product *p)
+{
+    const struct qdq_value *w = &p->in[p->of_channels];
+    const bt_tensor *t = qdq_constant(r, w->codes), *zero = qdq_constant(r, w->zero);
+    const int32_t axis = p->law->channel[p->of_channels];
+    int64_t inner = 1;
+    double most = 0;
+    if (!t || axis < 0 || zero->nelem != 1)
+        return (double)NAN;
+    for (uint32_t i = (uint32_t)axis + 1; i < t->rank; i++)
+        inner *= t->dims[i];
+    for (int64_t channel = 0; channel < t->dims[axis]; channel++) {
+        double sum = 0;
+        for (int64_t i = channel * inner; i < t->nelem; i += inner * t->dims[axis]) {
+            for (int64_t k = i; k < i + inner; k++)
+                sum += fabs(bt_tensor_get(t, k) - bt_tensor_get(zero, 0));
+        }
+        most = fmax(most, sum);
+    }
+    return most;
+}
+
+/* Whether int32 holds all sums. Of 8 bits it does but for more than 33,024 terms. */
+static int is_in_int32(const struct qdq_region *r, const struct product *p)
+{
+    const double x = most_difference(r, &p->in[1 - p->of_channels]),
+                 w = most_difference(r, &p->in[p->of_channels]);
+    if (p->law->nterm >= 0 ? x * w * (double)p->law->nterm < 0x1p31 : x * w < 0x1p16)
+        return 1;
+    return x * most_of_channels(r, p) < 0x1p31;
+}
 
 /* Whether a bias has the scale of the sums, sx * sw, in each bit. */
 static int has_scale_of_sums(const struct qdq_region *r, const struct qdq_value *bias,
@@ -348,8 +397,11 @@ static bt_status read_product(struct qdq_region *r, const bt_call *call,
     }
     if (out->of_channels == 1 && law->in[1] == 1)
         BT_TRY(find_twin(r, call, 6, &out->twin));
-    *is_there = call->narg == 2;
-    return *is_there ? NULL : qdq_refuse(r, call, "it has other operands, too");
+    *is_there = call->narg == 2 && is_in_int32(r, out);
+    return *is_there ? NULL
+                     : qdq_refuse(r, call,
+                                  call->narg == 2 ? "its sums may leave int32"
+                                                  : "it has other operands, too");
 }
 
 /* A product, with what is added to it along an axis of the result; -1: one number. */

@@ -327,6 +327,15 @@ static uint32_t product_kind(struct look *l)
                      &l->law->result[i]);
         l->law->axes[i] = sums ? NULL : axes_of(l, pair[i]);
     }
+    l->law->nterm = 1;
+    for (uint32_t i = 0; sums && i < body->nindex; i++) {
+        const int64_t extent = bt_node_number(body->args[2 + i]);
+        l->law->nterm = extent < 0 || l->law->nterm < 0 || extent > INT32_MAX
+                            ? -1
+                            : l->law->nterm * extent;
+        if (l->law->nterm > INT32_MAX)
+            l->law->nterm = -1;
+    }
     return sums ? LAW_PRODUCT : LAW_TIMES;
 }
 

@@ -147,8 +147,7 @@ bt_status qdq_recode(struct qdq_region *r, const bt_value *value,
     if (!r->quantize)
         return qdq_refuse(r, NULL, "its operands have different scales");
     bt_dtype_name(r->dtype, dtype, sizeof(dtype));
-    snprintf(attrs, sizeof(attrs),
-             "compute_dtype=\"float32\", rounding=\"TOEVEN\", out_dtype=\"%s\"", dtype);
+    snprintf(attrs, sizeof(attrs), QDQ_FLOAT32 ", out_dtype=\"%s\"", dtype);
     if (is_one && is_multiplied(r, from))
         return bt_build(r->chain.builder, "qnn.requantize", attrs, all, 5, out);
     return bt_build_op(r->chain.builder, r->quantize->op, r->quantize->attrs, 3, args,
@@ -170,5 +169,53 @@ bt_status qdq_law(struct qdq_region *r, const bt_call *call, struct law *out)
             return bt_no_memory();
     }
     *out = *law;
+    return NULL;
+}
+
+double qdq_most_difference(const struct qdq_region *r, const struct qdq_value *x)
+{
+    const bt_tensor *zero = qdq_constant(r, x->zero);
+    double least, most, found = 0;
+    qdq_range(bt_tensor_dtype(x->codes->type), &least, &most);
+    for (int64_t i = 0; i < zero->nelem; i++)
+        found = fmax(found,
+                     fmax(bt_tensor_get(zero, i) - least, most - bt_tensor_get(zero, i)));
+    return found;
+}
+
+/* ---- operators ---- */
+
+static int is_same_schema(const bt_op *a, const bt_op *b)
+{
+    const bt_attr *x = a->attrs, *y = b->attrs;
+    if (x == y)
+        return a->attrs_nbytes == b->attrs_nbytes;
+    while (x && y && x->name && y->name && strcmp(x->name, y->name) == 0 &&
+           x->kind == y->kind && x->offset == y->offset) {
+        x++;
+        y++;
+    }
+    return x && y && !x->name && !y->name && a->attrs_nbytes == b->attrs_nbytes;
+}
+
+bt_status qdq_twin(struct qdq_region *r, const bt_call *call, uint32_t nin,
+                   const bt_op **out)
+{
+    const char *name = call->op->name;
+    char twin[64];
+    const bt_op *op;
+    uint32_t n = 0;
+    *out = NULL;
+    name += strncmp(name, "nn.", 3) == 0 ? 3 : 0;
+    if (strchr(name, '.') || strlen(name) + sizeof("qnn.") > sizeof(twin))
+        return NULL;
+    snprintf(twin, sizeof(twin), "qnn.%s", name);
+    bt_status status = bt_op_get(bt_rewrite_ctx(r->rewrite), twin, &op);
+    if (status)
+        return status->code == BT_ERR_NAME ? NULL : status;
+    while (op->inputs[n].name)
+        n++;
+    if (n == nin && is_same_schema(op, call->op))
+        *out = op;
     return NULL;
 }

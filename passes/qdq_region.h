@@ -56,4 +56,16 @@ bt_status qdq_recode(struct qdq_region *, const bt_value *, const struct qdq_val
 /* The law of a call, found once: the state of the rewriting is a map of those that are. */
 bt_status qdq_law(struct qdq_region *, const bt_call *, struct law *out) BT_MUST_USE;
 
+/* How far codes are from their zero points at most. */
+double qdq_most_difference(const struct qdq_region *, const struct qdq_value *);
+
+/* ---- operators ---- */
+
+#define QDQ_FLOAT32 "compute_dtype=\"float32\", rounding=\"TOEVEN\""
+
+/* The operator on codes of Relay's dialect qnn, qnn.conv2d of nn.conv2d, which takes so many
+ * operands and the same attributes; *out NULL: there is none. */
+bt_status qdq_twin(struct qdq_region *, const bt_call *, uint32_t nin,
+                   const bt_op **out) BT_MUST_USE;
+
 #endif

@@ -5,7 +5,7 @@
  *     move      reshape, transpose, slices, ...: the same call of codes
  *     order     max-pool: the same call, as quantizing keeps order; bounds: those of codes
  *     join      concatenations, padding: the same call of operands in the result's codes;
- *               constants become codes, in place of those that the formula has it fails
+ *               constants become codes; a number in the formula has to be its own code
  *     product   convolutions, dense layers, with bias: sums of integers, requantized
  *     sum       qnn.add and others; means: sums of integers, requantized
  *     table     any function of one operand of 8 bits, of several calls, too: its 256 codes

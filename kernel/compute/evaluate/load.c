@@ -34,59 +34,7 @@
     X(FLOAT32, float, f, AS_DOUBLE, (float))                                 \
     X(FLOAT64, double, f, AS_DOUBLE, (double))
 
-/* Element 0 of what an instruction reads: base and cursor. */
-static inline int64_t start(const bt__machine *m, struct bt__reg base, uint32_t cursor)
-{
-    return m->cursors[cursor] + (base.at ? base.at->i : 0);
-}
-
-#define LOAD(UPPER, type, member, in_, out_)                                          \
-    static int load_##UPPER(bt__machine *m, const bt__instr *in)                      \
-    {                                                                                 \
-        uint32_t from = bt__lane_from(m, &in->out), n = bt__lane_count(m, &in->out);  \
-        bt_cell *out = in->out.at + from;                                             \
-        const int64_t lane = in->lane;                                                \
-        const type *at = (const type *)(const void *)m->data[in->array] +             \
-                         start(m, in->a, in->cursor) + lane * (int64_t)from;          \
-        if (lane == 1) {                                                              \
-            for (uint32_t i = 0; i < n; i++)                                          \
-                out[i].member = in_(at[i]);                                           \
-        } else {                                                                      \
-            for (uint32_t i = 0; i < n; i++)                                          \
-                out[i].member = in_(at[(int64_t)i * lane]);                           \
-        }                                                                             \
-        return 1;                                                                     \
-    }                                                                                 \
-    static int gather_##UPPER(bt__machine *m, const bt__instr *in)                    \
-    {                                                                                 \
-        uint32_t from = bt__lane_from(m, &in->out), n = bt__lane_count(m, &in->out);  \
-        bt_cell *out = in->out.at + from;                                             \
-        const bt_cell *index = in->a.at + (size_t)from * in->a.step;                  \
-        const bt_cell *mask = in->c.at ? in->c.at + (size_t)from * in->c.step : NULL; \
-        const type *at = (const type *)(const void *)m->data[in->array];              \
-        for (uint32_t i = 0; i < n; i++) {                                            \
-            out[i].i = 0;                                                             \
-            if (!mask || mask[i * in->c.step].i)                                      \
-                out[i].member = in_(at[index[i * in->a.step].i]);                     \
-        }                                                                             \
-        return 1;                                                                     \
-    }                                                                                 \
-    static int store_##UPPER(bt__machine *m, const bt__instr *in)                     \
-    {                                                                                 \
-        uint32_t from = bt__lane_from(m, &in->out), n = bt__lane_count(m, &in->out);  \
-        const bt_cell *a = in->a.at + (size_t)from * in->a.step;                      \
-        const int64_t lane = in->lane;                                                \
-        const uint32_t step = in->a.step;                                             \
-        type *at = (type *)(void *)m->data[in->array] + m->cursors[in->cursor] +      \
-                   lane * (int64_t)from;                                              \
-        for (uint32_t i = 0; i < n; i++)                                              \
-            at[(int64_t)i * lane] = out_(a[i * step].member);                         \
-        return 1;                                                                     \
-    }
-EACH(LOAD)
-
-/* ---- packed elements: at so many elements from the first byte on ---- */
-
+/* Packed elements lie at so many elements from the first byte on. */
 #define FLOAT4(x)    bt_float4_e2m1fn_to_float(x)
 #define TO_FLOAT4(x) bt__float8_from_double(x, BT_FLOAT4_E2M1FN)
 #define SIGNED_4(x)  bt_int_of_bits(x, 4)
@@ -100,42 +48,82 @@ EACH(LOAD)
     X(UINT2, 2, i, AS_INT, (uint8_t))  \
     X(FLOAT4_E2M1FN, 4, f, FLOAT4, TO_FLOAT4)
 
-#define LOAD_PACKED(UPPER, width, member, in_, out_)                                    \
-    static int load_##UPPER(bt__machine *m, const bt__instr *in)                        \
-    {                                                                                   \
-        uint32_t from = bt__lane_from(m, &in->out), n = bt__lane_count(m, &in->out);    \
-        const uint8_t *at = (const uint8_t *)m->data[in->array];                        \
-        const int64_t first = start(m, in->a, in->cursor);                              \
-        for (uint32_t i = from; i < from + n; i++)                                      \
-            in->out.at[i].member = in_(bt_packed_get(at, first + in->lane * i, width)); \
-        return 1;                                                                       \
-    }                                                                                   \
-    static int gather_##UPPER(bt__machine *m, const bt__instr *in)                      \
-    {                                                                                   \
-        uint32_t from = bt__lane_from(m, &in->out), n = bt__lane_count(m, &in->out);    \
-        bt_cell *out = in->out.at + from;                                               \
-        const bt_cell *index = in->a.at + (size_t)from * in->a.step;                    \
-        const bt_cell *mask = in->c.at ? in->c.at + (size_t)from * in->c.step : NULL;   \
-        const uint8_t *at = (const uint8_t *)m->data[in->array];                        \
-        for (uint32_t i = 0; i < n; i++) {                                              \
-            out[i].i = 0;                                                               \
-            if (!mask || mask[i * in->c.step].i)                                        \
-                out[i].member = in_(bt_packed_get(at, index[i * in->a.step].i, width)); \
-        }                                                                               \
-        return 1;                                                                       \
-    }                                                                                   \
-    static int store_##UPPER(bt__machine *m, const bt__instr *in)                       \
-    {                                                                                   \
-        uint32_t from = bt__lane_from(m, &in->out), n = bt__lane_count(m, &in->out);    \
-        const bt_cell *a = in->a.at + (size_t)from * in->a.step;                        \
-        uint8_t *at = (uint8_t *)m->data[in->array];                                    \
-        const int64_t first = m->cursors[in->cursor] + in->lane * (int64_t)from;        \
-        for (uint32_t i = 0; i < n; i++)                                                \
-            bt_packed_set(at, first + (int64_t)i * in->lane, width,                     \
-                          out_(a[i * in->a.step].member));                              \
-        return 1;                                                                       \
+/* ---- one element ---- */
+
+#define ELEMENT(UPPER, type, member, in_, out_)                              \
+    static inline void get_##UPPER(const char *data, int64_t i, bt_cell *to) \
+    {                                                                        \
+        to->member = in_(((const type *)(const void *)data)[i]);             \
+    }                                                                        \
+    static inline void set_##UPPER(char *data, int64_t i, bt_cell from)      \
+    {                                                                        \
+        ((type *)(void *)data)[i] = out_(from.member);                       \
     }
-EACH_PACKED(LOAD_PACKED)
+#define ELEMENT_PACKED(UPPER, width, member, in_, out_)                      \
+    static inline void get_##UPPER(const char *data, int64_t i, bt_cell *to) \
+    {                                                                        \
+        to->member = in_(bt_packed_get((const uint8_t *)data, i, width));    \
+    }                                                                        \
+    static inline void set_##UPPER(char *data, int64_t i, bt_cell from)      \
+    {                                                                        \
+        bt_packed_set((uint8_t *)data, i, width, out_(from.member));         \
+    }
+EACH(ELEMENT)
+EACH_PACKED(ELEMENT_PACKED)
+
+/* ---- loads, gathers, stores ---- */
+
+/* Element 0 of what an instruction reads: base and cursor. */
+static inline int64_t start(const bt__machine *m, struct bt__reg base, uint32_t cursor)
+{
+    return m->cursors[cursor] + (base.at ? base.at->i : 0);
+}
+
+#define LOAD(UPPER, width, member, in_, out_)                                         \
+    static int load_##UPPER(bt__machine *m, const bt__instr *in)                      \
+    {                                                                                 \
+        uint32_t from = bt__lane_from(m, &in->out), n = bt__lane_count(m, &in->out);  \
+        bt_cell *out = in->out.at + from;                                             \
+        const int64_t lane = in->lane;                                                \
+        const int64_t first = start(m, in->a, in->cursor) + lane * (int64_t)from;     \
+        const char *data = m->data[in->array];                                        \
+        if (lane == 1) {                                                              \
+            for (uint32_t i = 0; i < n; i++)                                          \
+                get_##UPPER(data, first + i, &out[i]);                                \
+        } else {                                                                      \
+            for (uint32_t i = 0; i < n; i++)                                          \
+                get_##UPPER(data, first + (int64_t)i * lane, &out[i]);                \
+        }                                                                             \
+        return 1;                                                                     \
+    }                                                                                 \
+    static int gather_##UPPER(bt__machine *m, const bt__instr *in)                    \
+    {                                                                                 \
+        uint32_t from = bt__lane_from(m, &in->out), n = bt__lane_count(m, &in->out);  \
+        bt_cell *out = in->out.at + from;                                             \
+        const bt_cell *index = in->a.at + (size_t)from * in->a.step;                  \
+        const bt_cell *mask = in->c.at ? in->c.at + (size_t)from * in->c.step : NULL; \
+        const char *data = m->data[in->array];                                        \
+        for (uint32_t i = 0; i < n; i++) {                                            \
+            out[i].i = 0;                                                             \
+            if (!mask || mask[i * in->c.step].i)                                      \
+                get_##UPPER(data, index[i * in->a.step].i, &out[i]);                  \
+        }                                                                             \
+        return 1;                                                                     \
+    }                                                                                 \
+    static int store_##UPPER(bt__machine *m, const bt__instr *in)                     \
+    {                                                                                 \
+        uint32_t from = bt__lane_from(m, &in->out), n = bt__lane_count(m, &in->out);  \
+        const bt_cell *a = in->a.at + (size_t)from * in->a.step;                      \
+        const int64_t lane = in->lane;                                                \
+        const uint32_t step = in->a.step;                                             \
+        const int64_t first = m->cursors[in->cursor] + lane * (int64_t)from;          \
+        char *data = m->data[in->array];                                              \
+        for (uint32_t i = 0; i < n; i++)                                              \
+            set_##UPPER(data, first + (int64_t)i * lane, a[i * step]);                \
+        return 1;                                                                     \
+    }
+EACH(LOAD)
+EACH_PACKED(LOAD)
 
 /* ---- sums of products ---- */
 

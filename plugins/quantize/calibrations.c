@@ -57,7 +57,7 @@ struct percentile_options {
 };
 static const bt_attr percentile_options[] = {
     BT_ATTR(struct percentile_options, percent, FLOAT, "99.99f",
-            "how much of all numbers is in range"),
+            "at least this much is not beyond either end"),
     { 0 },
 };
 

@@ -24,21 +24,36 @@ struct options {
     int64_t per_channel, weight_bits, bits;
     const char *rounding, *accumulator;
 };
-static const bt_attr scheme_options[] = {
-    BT_ATTR(struct options, skip, STRINGS, "[]",
-            "calls that stay in float, by name, with * and ?"),
-    BT_ATTR(struct options, skip_layers, INTS, "[]",
-            "the same by number, counted from 0; of the last by -1 and so on"),
-    BT_ATTR(struct options, per_channel, BOOL, "True", "one scale a channel of weights"),
-    BT_ATTR_RANGE(struct options, weight_bits, INT, "8", 2, 8, "of the codes of weights"),
-    BT_ATTR_RANGE(struct options, bits, INT, "8", 2, 16, "of the codes of activations"),
-    BT_ATTR_CHOICE(struct options, rounding, "even", "even|away|up|floor|ceil|stochastic",
-                   "of activations; a layer whose result is not rounded to even stays in "
-                   "float between its codes"),
-    BT_ATTR_CHOICE(struct options, accumulator, "int32", "int32|int16",
-                   "type of sums; what int16 may not hold is summed in parts"),
-    { 0 },
-};
+#define SKIP                                                    \
+    BT_ATTR(struct options, skip, STRINGS, "[]",                \
+            "calls that stay in float, by name, with * and ?"), \
+        BT_ATTR(struct options, skip_layers, INTS, "[]",        \
+                "the same by number, counted from 0")
+#define PER_CHANNEL(is_) \
+    BT_ATTR(struct options, per_channel, BOOL, is_, "one scale a channel of weights")
+#define WEIGHT_BITS(n_) \
+    BT_ATTR_RANGE(struct options, weight_bits, INT, #n_, 2, n_, "of the codes of weights")
+#define BITS(n_) \
+    BT_ATTR_RANGE(struct options, bits, INT, #n_, 2, 16, "of the codes of activations")
+#define SUMS                                                                    \
+    BT_ATTR_CHOICE(                                                             \
+        struct options, rounding, "even", "even|away|up|floor|ceil|stochastic", \
+        "of activations; a layer whose result is not rounded to even stays in " \
+        "float between its codes"),                                             \
+        BT_ATTR_CHOICE(struct options, accumulator, "int32", "int32|int16",     \
+                       "type of sums; what int16 may not hold is summed in parts")
+static const bt_attr int8_options[] = { SKIP,           PER_CHANNEL("True"),
+                                        WEIGHT_BITS(8), BITS(8),
+                                        SUMS,           { 0 } };
+static const bt_attr int4_options[] = { SKIP,           PER_CHANNEL("True"),
+                                        WEIGHT_BITS(4), BITS(8),
+                                        SUMS,           { 0 } };
+static const bt_attr int16_options[] = { SKIP,           PER_CHANNEL("True"),
+                                         WEIGHT_BITS(8), BITS(16),
+                                         SUMS,           { 0 } };
+static const bt_attr global_options[] = { SKIP,           PER_CHANNEL("False"),
+                                          WEIGHT_BITS(8), BITS(8),
+                                          SUMS,           { 0 } };
 
 /* Whether a name fits a text in which * stands for any letters and ? for one. */
 static int fits(const char *pattern, const char *name)
@@ -97,34 +112,33 @@ static uint32_t rounding_of(const struct options *o)
     return i;
 }
 
-static void choose(const struct options *o, const bt_quant_site *site, int64_t bits,
-                   int64_t weight_bits, bt_number_form *out)
-{
-    if (is_skipped(o, site))
-        return;
-    if (site->role != BT_QUANT_WEIGHT) {
-        signed_codes(out, bits, 1);
-        out->rounding = rounding_of(o);
-        return;
-    }
-    signed_codes(out, weight_bits, 0);
-    out->axis = o->per_channel ? site->channel : -1;
-}
-
-static bt_status int8_form(bt_ctx *ctx, const void *options, const bt_quant_site *site,
-                           bt_number_form *out)
+static bt_status signed_form(bt_ctx *ctx, const void *options, const bt_quant_site *site,
+                             bt_number_form *out)
 {
     const struct options *o = options;
-    (void)ctx;
-    choose(o, site, o->bits, o->weight_bits, out);
+    for (int64_t i = 0; i < o->skip_layers.n; i++) {
+        if (o->skip_layers.at[i] < 0)
+            return bt_fail(ctx, BT_ERR_ARGUMENT,
+                           "skip_layers holds %lld: layers are counted from 0",
+                           (long long)o->skip_layers.at[i]);
+    }
+    if (is_skipped(o, site))
+        return NULL;
+    if (site->role != BT_QUANT_WEIGHT) {
+        signed_codes(out, o->bits, 1);
+        out->rounding = rounding_of(o);
+        return NULL;
+    }
+    signed_codes(out, o->weight_bits, 0);
+    out->axis = o->per_channel ? site->channel : -1;
     return NULL;
 }
 
-static bt_status uint8_form(bt_ctx *ctx, const void *options, const bt_quant_site *site,
-                            bt_number_form *out)
+static bt_status unsigned_form(bt_ctx *ctx, const void *options,
+                               const bt_quant_site *site, bt_number_form *out)
 {
     const struct options *o = options;
-    BT_TRY(int8_form(ctx, options, site, out));
+    BT_TRY(signed_form(ctx, options, site, out));
     if (out->dtype && site->role != BT_QUANT_WEIGHT) {
         out->dtype = o->bits > 8 ? BT_UINT16 : BT_UINT8;
         out->low = 0;
@@ -134,29 +148,10 @@ static bt_status uint8_form(bt_ctx *ctx, const void *options, const bt_quant_sit
     return NULL;
 }
 
-static bt_status int4_form(bt_ctx *ctx, const void *options, const bt_quant_site *site,
-                           bt_number_form *out)
-{
-    const struct options *o = options;
-    (void)ctx;
-    choose(o, site, o->bits, 4, out);
-    return NULL;
-}
-
-static bt_status int16_form(bt_ctx *ctx, const void *options, const bt_quant_site *site,
-                            bt_number_form *out)
-{
-    const struct options *o = options;
-    (void)ctx;
-    choose(o, site, 16, o->weight_bits, out);
-    return NULL;
-}
-
 static bt_status global_form(bt_ctx *ctx, const void *options, const bt_quant_site *site,
                              bt_number_form *out)
 {
-    BT_TRY(int8_form(ctx, options, site, out));
-    out->axis = -1;
+    BT_TRY(signed_form(ctx, options, site, out));
     out->scale_kind = BT_SCALE_POWER2;
     return NULL;
 }
@@ -164,7 +159,7 @@ static bt_status global_form(bt_ctx *ctx, const void *options, const bt_quant_si
 static bt_status shifts_form(bt_ctx *ctx, const void *options, const bt_quant_site *site,
                              bt_number_form *out)
 {
-    BT_TRY(int8_form(ctx, options, site, out));
+    BT_TRY(signed_form(ctx, options, site, out));
     if (site->role == BT_QUANT_WEIGHT)
         out->scale_kind = BT_SCALE_RATIO2;
     return NULL;
@@ -180,19 +175,22 @@ static bt_status accumulator(bt_ctx *ctx, const void *options, const bt_call *ca
     return NULL;
 }
 
-#define SCHEME(name_, form_, doc_)                                 \
+#define SCHEME(name_, options_, form_, doc_)                       \
     {                                                              \
-        .name = (name_), .doc = (doc_), .options = scheme_options, \
+        .name = (name_), .doc = (doc_), .options = (options_),     \
         .options_nbytes = sizeof(struct options), .form = (form_), \
         .accumulator = accumulator,                                \
     }
 static const bt_quant_scheme schemes[] = {
-    SCHEME("int8", int8_form, "Signed codes, one scale for each channel of weights."),
-    SCHEME("uint8", uint8_form, "The same with a zero point of activations."),
-    SCHEME("int4", int4_form, "Weights of 4 bits, activations of 8."),
-    SCHEME("int16", int16_form, "Activations of 16 bits, weights of 8."),
-    SCHEME("global", global_form, "Relay's: one scale a tensor, all powers of two."),
-    SCHEME("shifts", shifts_form,
+    SCHEME("int8", int8_options, signed_form,
+           "Signed codes, one scale for each channel of weights."),
+    SCHEME("uint8", int8_options, unsigned_form,
+           "The same with a zero point of activations."),
+    SCHEME("int4", int4_options, signed_form, "Weights of 4 bits, activations of 8."),
+    SCHEME("int16", int16_options, signed_form, "Activations of 16 bits, weights of 8."),
+    SCHEME("global", global_options, global_form,
+           "Relay's: one scale a tensor, all powers of two."),
+    SCHEME("shifts", int8_options, shifts_form,
            "int8 whose scales need shifts alone, for devices that do not multiply."),
     { 0 },
 };

@@ -6,7 +6,7 @@ mkdir -p tmp
 export TMPDIR=$PWD/tmp
 
 # The program that is written runs on integers, gives the same digits, and is smaller.
-expect 0 '^image  *-128..127 ' '^nn.dense.weight  *-127..127 ' '^results .* in 10 of 10 samples$' '^constants 6.87 k bytes, before 25.1 k$' -- \
+expect 0 '^image  *-128..127 ' '^nn.dense.weight  *-127..127 ' '^results .* in 10 of 10 samples$' '^constants 6.69 k bytes, before 25.1 k$' -- \
     "$baton" quantize "$digits/digits.baton" --scheme int8 --calibrate max --data "$samples" --statistics seen.npz -o q.baton
 grep -q 'qnn.conv2d(.*const.*int8' q.baton || fault "no convolution of codes: $(grep conv2d q.baton)"
 refuse note

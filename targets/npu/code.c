@@ -89,13 +89,13 @@ static void blob(struct cursor *c, const uint8_t **at, uint64_t *nbytes)
 
 static void window_fields(struct cursor *c, struct npu_window *w)
 {
-    int64_t *const fields[] = { &w->in,       &w->out,    &w->taps,  &w->stride,
-                                &w->dilation, &w->before, &w->spread };
+    int64_t *const fields[] = { &w->in,     &w->out,      &w->taps,
+                                &w->stride, &w->dilation, &w->before };
     for (uint32_t i = 0; i < BT_COUNT(fields); i++)
         extent(c, fields[i]);
 }
 
-static void scale_fields(struct cursor *c, struct npu_scale *s)
+static void requantize_fields(struct cursor *c, struct npu_requantize *s)
 {
     integer(c, &s->low);
     integer(c, &s->high);
@@ -113,14 +113,13 @@ static void layer_fields(struct cursor *c, struct npu_layer *l)
     window_fields(c, &l->columns);
     integer(c, &l->pad);
     number(c, &l->weight_bits, 8);
-    l->most = ranged(c, l->most, 0, INT64_MAX);
-    number(c, &l->nstep, NPU_MOST_STEPS);
-    for (uint32_t i = 0; i < l->nstep; i++) {
-        number(c, &l->steps[i].has_operand, 1);
-        number(c, &l->steps[i].scales_operand, 1);
-        number(c, &l->steps[i].scales, 1);
-        scale_fields(c, &l->steps[i].operand_scale);
-        scale_fields(c, &l->steps[i].scale);
+    number(c, &l->npost_op, NPU_MOST_POST_OPS);
+    for (uint32_t i = 0; i < l->npost_op; i++) {
+        number(c, &l->post_ops[i].has_operand, 1);
+        number(c, &l->post_ops[i].requantizes_operand, 1);
+        number(c, &l->post_ops[i].requantizes, 1);
+        requantize_fields(c, &l->post_ops[i].operand_requantize);
+        requantize_fields(c, &l->post_ops[i].requantize);
     }
     number(c, &l->is_wide, 1);
 }
@@ -139,7 +138,7 @@ static void real(struct cursor *c, float *value)
     memcpy(value, &bits, 4);
 }
 
-static void numbers_fields(struct cursor *c, struct npu_scale_numbers *s)
+static void numbers_fields(struct cursor *c, struct npu_requantize_numbers *s)
 {
     integer(c, &s->number);
     integer(c, &s->shift);
@@ -185,14 +184,15 @@ static void weight_fields(struct cursor *c, struct npu_weight *w)
         wide(c, &w->strides[i]);
 }
 
-static void parameters_fields(struct cursor *c, struct npu_parameters *p, uint32_t nstep)
+static void parameters_fields(struct cursor *c, struct npu_parameters *p,
+                              uint32_t npost_op)
 {
     integer(c, &p->zero);
     number(c, &p->weights, NPU_MOST_BUFFERS - 1);
     weight_fields(c, &p->weight);
-    for (uint32_t i = 0; i < nstep; i++) {
-        numbers_fields(c, &p->operand_scales[i]);
-        numbers_fields(c, &p->scales[i]);
+    for (uint32_t i = 0; i < npost_op; i++) {
+        numbers_fields(c, &p->operand_requantizes[i]);
+        numbers_fields(c, &p->requantizes[i]);
     }
 }
 
@@ -211,7 +211,7 @@ static void code_fields(struct cursor *c, struct npu_code *code)
     if (code->kind == NPU_CODE_WEIGHT)
         weight_fields(c, &code->weight);
     if (code->kind == NPU_CODE_PARAMETERS)
-        parameters_fields(c, &code->parameters, code->layer.nstep);
+        parameters_fields(c, &code->parameters, code->layer.npost_op);
 }
 
 /* ---- writing ---- */
@@ -324,7 +324,7 @@ static int is_there(const struct npu_code *code, const struct npu_vector *v)
     return v->buffer < code->nin && n * sizeof(int32_t) <= code->nbytes[v->buffer];
 }
 
-static int are_there(const struct npu_code *code, const struct npu_scale_numbers *s)
+static int are_there(const struct npu_code *code, const struct npu_requantize_numbers *s)
 {
     int all = 1;
     for (uint32_t i = 0; i < s->nvector; i++)
@@ -342,8 +342,9 @@ static bt_status check_parameters(const struct reading *r)
     BT_TRY(npu_layer_nbytes(r->ctx, r->config, &code->layer, nbytes));
     int fits = code->nbuffer == code->nin + 1 &&
                nbytes[NPU_BUFFER_PARAMETERS] <= code->nbytes[code->nin];
-    for (uint32_t i = 0; i < code->layer.nstep; i++)
-        fits &= are_there(code, &p->operand_scales[i]) && are_there(code, &p->scales[i]);
+    for (uint32_t i = 0; i < code->layer.npost_op; i++)
+        fits &= are_there(code, &p->operand_requantizes[i]) &&
+                are_there(code, &p->requantizes[i]);
     if (p->zero)
         fits &= code->layer.kind == NPU_PRODUCTS && p->weights < code->nin &&
                 npu_weight_nbytes(&code->layer, &p->weight, &tensor) &&

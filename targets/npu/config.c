@@ -158,7 +158,7 @@ static bt_status count_tiles(const struct reader *r, struct npu_config *c)
             return fail(r, "scratch", npu_memory_names[i],
                         "expected from 1 to 65536 whole tiles");
     }
-    // an instruction ends `fill` cycles behind its last step: all results are usable then
+    // an instruction ends `fill` cycles behind its last iteration: all results are usable then
     if (c->distance > c->gemm_fill || c->distance > c->alu_fill)
         return fail(r, "cycles", "distance", "expected no more than gemm_fill, alu_fill");
     return NULL;

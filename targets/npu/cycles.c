@@ -19,8 +19,8 @@ static uint64_t later(uint64_t a, uint64_t b)
 }
 
 /* Steps of an outer iteration from cycle `t` on; the cycle behind them. */
-static uint64_t steps(struct npu_timer *timer, const struct npu_uop *uops,
-                      const struct npu_instruction *in, uint32_t i, uint64_t t)
+static uint64_t iterations(struct npu_timer *timer, const struct npu_uop *uops,
+                           const struct npu_instruction *in, uint32_t i, uint64_t t)
 {
     const uint32_t nparam =
         in->op == NPU_ALU ? npu_nwgt(timer->config, in) : 0; // of acc, as dst is
@@ -57,7 +57,7 @@ uint64_t npu_cycles(struct npu_timer *timer, const struct npu_uops *uops,
     const uint64_t begin = timer->now;
     uint64_t t = begin;
     for (uint32_t i = 0; i < in->outer; i++)
-        t = steps(timer, uops->at + in->first, in, i, t);
+        t = iterations(timer, uops->at + in->first, in, i, t);
     // results are usable at the end (npu_config: distance <= fill), so no instruction waits
     // for a tile of the one before
     timer->now = t + (in->op == NPU_GEMM ? c->gemm_fill : c->alu_fill);

@@ -2,7 +2,7 @@
  * How long an instruction takes, for the simulator and whoever estimates a stream:
  *
  *     LOAD, STORE   dma_latency, and of each row dma_row + ceil(its bytes / bus)
- *     GEMM, ALU     gemm_fill or alu_fill, and a cycle for each step; a step that reads an
+ *     GEMM, ALU     gemm_fill or alu_fill, and a cycle for each iteration; one that reads an
  *                   accumulator tile waits until `distance` cycles behind the one that wrote it
  *     FINISH        nothing
  */

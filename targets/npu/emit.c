@@ -1,5 +1,5 @@
 /* Steps of a layer, one after the other: what is not in a slot yet is loaded, GEMM or ALU sums a
- * chunk, and behind a sum's last chunk its steps are done and the result is stored. */
+ * chunk, and behind a sum's last chunk its post-ops are done and the result is stored. */
 #include "emit_parts.h"
 
 /* ---- sums ---- */
@@ -40,7 +40,7 @@ static void sum_window(struct npu_emitter *e, const struct npu_place *p,
     in.dst_inner = ncolumn > 1 ? (uint16_t)t->group_columns : 0;
     in.src_outer = (uint16_t)src_outer;
     in.src_inner = (uint16_t)src_inner;
-    touch.step = e->step;
+    touch.tile = e->ntile;
     npu_emit_line(
         e->draft,
         &(struct npu_line){
@@ -95,9 +95,9 @@ static void sum_places(struct npu_emitter *e, const struct npu_place *p, uint32_
                             .writes = npu_slot_bit(NPU_SLOT_OUT, out) });
 }
 
-/* ---- steps ---- */
+/* ---- post-ops ---- */
 
-/* An ALU instruction over all results of the step, of which each block has a micro-op. */
+/* An ALU instruction over all results of the tile, of which each block has a micro-op. */
 static void each(struct npu_emitter *e, const struct npu_place *p, struct npu_variant v,
                  struct npu_instruction in, struct npu_touch touch)
 {
@@ -109,7 +109,7 @@ static void each(struct npu_emitter *e, const struct npu_place *p, struct npu_va
     in.inner = (uint16_t)n;
     in.dst_inner = n > 1;
     in.src_inner = n > 1 && in.sub == NPU_ADD;
-    touch.step = e->step;
+    touch.tile = e->ntile;
     npu_emit_line(e->draft, &(struct npu_line){
                                 .in = in,
                                 .touch = touch,
@@ -118,9 +118,9 @@ static void each(struct npu_emitter *e, const struct npu_place *p, struct npu_va
                                 .cycles = e->config->alu_fill + (uint64_t)n * p->nout });
 }
 
-static void scale(struct npu_emitter *e, const struct npu_place *p,
-                  const struct npu_scale *s, uint32_t tile, uint32_t number,
-                  uint32_t writes)
+static void requantize(struct npu_emitter *e, const struct npu_place *p,
+                       const struct npu_requantize *s, uint32_t tile, uint32_t number,
+                       uint32_t writes)
 {
     const uint32_t slot = npu_load_params(e, p);
     each(e, p,
@@ -135,24 +135,25 @@ static void scale(struct npu_emitter *e, const struct npu_place *p,
                              .writes = writes });
 }
 
-static void do_steps(struct npu_emitter *e, const struct npu_place *p, uint32_t out)
+static void emit_post_ops(struct npu_emitter *e, const struct npu_place *p, uint32_t out)
 {
     const struct npu_layer *l = e->shape->layer;
     const uint32_t dst = out * e->tile->out_slot;
-    uint32_t nscale = 0, noperand = 0, tile;
-    for (uint32_t i = 0; i < l->nstep; i++) {
-        const struct npu_step *s = &l->steps[i];
+    uint32_t nrequantize = 0, noperand = 0, tile;
+    for (uint32_t i = 0; i < l->npost_op; i++) {
+        const struct npu_post_op *s = &l->post_ops[i];
         if (s->has_operand) {
             const uint32_t touched = npu_load_operand(e, p, i, noperand++, &tile);
-            if (s->scales_operand)
-                scale(e, p, &s->operand_scale, tile, nscale++, touched);
+            if (s->requantizes_operand)
+                requantize(e, p, &s->operand_requantize, tile, nrequantize++, touched);
             each(e, p, (struct npu_variant){ .dst = dst, .src = tile },
                  (struct npu_instruction){ .sub = NPU_ADD },
                  (struct npu_touch){ .reads = touched,
                                      .writes = npu_slot_bit(NPU_SLOT_OUT, out) });
         }
-        if (s->scales)
-            scale(e, p, &s->scale, dst, nscale++, npu_slot_bit(NPU_SLOT_OUT, out));
+        if (s->requantizes)
+            requantize(e, p, &s->requantize, dst, nrequantize++,
+                       npu_slot_bit(NPU_SLOT_OUT, out));
     }
 }
 
@@ -172,7 +173,7 @@ static void separate(struct npu_emitter *e)
                                                      .buffer = NPU_BUFFER_UOPS,
                                                      .rows = 1,
                                                      .columns = 1 },
-                                             .touch = { .step = e->step },
+                                             .touch = { .tile = e->ntile },
                                              .variant = draft->lines.at[i - 1].variant,
                                              .cycles = c->dma_latency + c->dma_row +
                                                        npu_ceildiv(8, c->bus) });
@@ -180,7 +181,7 @@ static void separate(struct npu_emitter *e)
 
 /* ---- the layer ---- */
 
-static void emit_step(struct npu_emitter *e, struct npu_place *p, uint32_t *out)
+static void emit_tile(struct npu_emitter *e, struct npu_place *p, uint32_t *out)
 {
     const struct npu_shape *s = e->shape;
     const struct npu_tile *t = e->tile;
@@ -194,12 +195,12 @@ static void emit_step(struct npu_emitter *e, struct npu_place *p, uint32_t *out)
     default: sum_places(e, p, *out); break;
     }
     if (p->chunk + 1 == t->nchunk) {
-        do_steps(e, p, *out);
+        emit_post_ops(e, p, *out);
         npu_store(e, p, *out);
         if (t->nslot == 1 && s->layer->kind != NPU_PRODUCTS)
             separate(e);
     }
-    e->step++;
+    e->ntile++;
 }
 
 static void emit_results(struct npu_emitter *e, struct npu_place *p)
@@ -212,7 +213,7 @@ static void emit_results(struct npu_emitter *e, struct npu_place *p)
                            (uint64_t)s->columns.out - (uint64_t)p->column * t->columns);
     p->nout = npu_least(t->nout, s->nout - p->o * t->nout);
     for (p->chunk = 0; p->chunk < t->nchunk && !e->draft->is_over; p->chunk++)
-        emit_step(e, p, &out);
+        emit_tile(e, p, &out);
 }
 
 /* All places of outputs [first, first + n). */
@@ -244,7 +245,7 @@ void npu_emit(const struct npu_config *config, const struct npu_shape *shape,
     }
     npu_emit_line(draft,
                   &(struct npu_line){ .in = { .op = NPU_FINISH },
-                                      .touch = { .writes = UINT32_MAX, .step = e.step },
+                                      .touch = { .writes = UINT32_MAX, .tile = e.ntile },
                                       .variant = NPU_NO_VARIANT });
     if (!draft->is_over && !draft->failed)
         npu_emit_uop_loads(config, draft);

@@ -1,4 +1,4 @@
-/* What emit.c and emit_transfers.c share: slots, and where a step computes. */
+/* What emit.c and emit_transfers.c share: slots, and where a tile is computed. */
 #ifndef NPU_EMIT_PARTS_H
 #define NPU_EMIT_PARTS_H
 
@@ -11,7 +11,7 @@ enum {
     NPU_SLOT_X,
     NPU_SLOT_PARAMS,
     NPU_SLOT_OPERAND,
-    NPU_SLOT_OUT = NPU_SLOT_OPERAND + NPU_MOST_STEPS,
+    NPU_SLOT_OUT = NPU_SLOT_OPERAND + NPU_MOST_POST_OPS,
     NPU_NSLOT
 };
 enum { NPU_MOST_SLOTS = 4 };
@@ -26,10 +26,10 @@ struct npu_emitter {
     const struct npu_tile *tile;
     struct npu_draft *draft;
     struct npu_slots slots[NPU_NSLOT];
-    uint32_t now, step;
+    uint32_t now, ntile; /* ntile: those before the one at hand */
 };
 
-/* Where a step computes. */
+/* Where a tile is computed. */
 struct npu_place {
     uint32_t group, image, row, column, o; /* blocks and tiles by number */
     uint32_t rows, columns, nout;          /* extents, less at the ends */
@@ -44,15 +44,15 @@ uint32_t npu_slot_of(struct npu_emitter *, uint32_t memory, uint64_t key, int *i
 uint64_t npu_places_key(const struct npu_emitter *, const struct npu_place *);
 uint64_t npu_results_key(const struct npu_emitter *, const struct npu_place *);
 
-/* Blocks [block, block + n) of x, as far as the step reads them. */
+/* Blocks [block, block + n) of x, as far as the tile reads them. */
 void npu_load_x(struct npu_emitter *, const struct npu_place *, uint32_t block,
                 uint32_t n, uint8_t memory, uint32_t tile, uint32_t writes);
 void npu_load_weights(struct npu_emitter *, const struct npu_place *, uint32_t slot);
 /* Loads them unless they are in a slot; which it is. */
 uint32_t npu_load_params(struct npu_emitter *, const struct npu_place *);
-/* Of the step's number `step`, the `number`-th that has one; its resource. */
-uint32_t npu_load_operand(struct npu_emitter *, const struct npu_place *, uint32_t step,
-                          uint32_t number, uint32_t *tile);
+/* Of post-op `post_op`, the `number`-th that has one; its resource. */
+uint32_t npu_load_operand(struct npu_emitter *, const struct npu_place *,
+                          uint32_t post_op, uint32_t number, uint32_t *tile);
 /* What sums of a window begin with. */
 void npu_load_fill(struct npu_emitter *, uint32_t out, int32_t code);
 void npu_load_elements(struct npu_emitter *, const struct npu_place *, uint32_t out);

@@ -99,7 +99,7 @@ static void transfer(struct npu_emitter *e, struct npu_instruction in, struct bo
     in.right = (uint8_t)b.right;
     if (!most && !b.left && !b.right)
         in.pad = 0;
-    touch.step = e->step;
+    touch.tile = e->ntile;
     for (uint32_t i = 0; i < b.nblock && !e->draft->is_over; i++) {
         struct npu_line line = { .in = in, .touch = touch, .variant = NPU_NO_VARIANT };
         line.in.offset = (uint32_t)(b.offset + i * b.block);
@@ -128,7 +128,7 @@ static struct cut cut(int64_t from, uint32_t n, int64_t extent)
                          (uint32_t)(end - begin), (uint32_t)(from + n - end) };
 }
 
-/* Blocks [block, block + n) of x, as far as the step reads them. */
+/* Blocks [block, block + n) of x, as far as the tile reads them. */
 void npu_load_x(struct npu_emitter *e, const struct npu_place *p, uint32_t block,
                 uint32_t n, uint8_t memory, uint32_t tile, uint32_t writes)
 {
@@ -192,7 +192,7 @@ void npu_load_weights(struct npu_emitter *e, const struct npu_place *p, uint32_t
 uint32_t npu_load_params(struct npu_emitter *e, const struct npu_place *p)
 {
     const struct npu_shape *s = e->shape;
-    const uint32_t n = s->nscale * s->nparam,
+    const uint32_t n = s->nrequantize * s->nparam,
                    nbytes = npu_tile_nbytes(e->config, NPU_ACC);
     const uint64_t o = (uint64_t)p->group * s->nout + p->o * e->tile->nout;
     int is_new;
@@ -232,22 +232,23 @@ static struct box results(const struct npu_emitter *e, const struct npu_place *p
                          .block_tiles = t->nplace };
 }
 
-uint32_t npu_load_operand(struct npu_emitter *e, const struct npu_place *p, uint32_t step,
-                          uint32_t number, uint32_t *tile)
+uint32_t npu_load_operand(struct npu_emitter *e, const struct npu_place *p,
+                          uint32_t post_op, uint32_t number, uint32_t *tile)
 {
     const struct npu_tile *t = e->tile;
     int is_new;
     const uint32_t slot =
-        npu_slot_of(e, NPU_SLOT_OPERAND + step, npu_results_key(e, p), &is_new);
+        npu_slot_of(e, NPU_SLOT_OPERAND + post_op, npu_results_key(e, p), &is_new);
     *tile = t->operands + (number * t->nslot + slot) * t->operand_slot;
-    transfer(e,
-             (struct npu_instruction){ .op = NPU_LOAD,
-                                       .memory = NPU_ACC_OF_INT8,
-                                       .buffer = (uint8_t)(NPU_BUFFER_OPERAND + step),
-                                       .tile = (uint16_t)*tile },
-             results(e, p, &e->shape->operand),
-             (struct npu_touch){ .writes = npu_slot_bit(NPU_SLOT_OPERAND + step, slot) });
-    return npu_slot_bit(NPU_SLOT_OPERAND + step, slot);
+    transfer(
+        e,
+        (struct npu_instruction){ .op = NPU_LOAD,
+                                  .memory = NPU_ACC_OF_INT8,
+                                  .buffer = (uint8_t)(NPU_BUFFER_OPERAND + post_op),
+                                  .tile = (uint16_t)*tile },
+        results(e, p, &e->shape->operand),
+        (struct npu_touch){ .writes = npu_slot_bit(NPU_SLOT_OPERAND + post_op, slot) });
+    return npu_slot_bit(NPU_SLOT_OPERAND + post_op, slot);
 }
 
 /* A LOAD writes what a sum begins with: padding, and one tile of x behind it. */

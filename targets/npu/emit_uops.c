@@ -84,7 +84,7 @@ uint32_t npu_emit_variant(const struct npu_config *c, const struct npu_shape *s,
         add_window(s, t, &v, draft);
     for (uint32_t o = 0; !v.has_window && o < v.nout; o++)
         add(draft, v.dst + (uint64_t)o * t->nplace, v.src + (uint64_t)o * t->nplace,
-            v.wgt + (uint64_t)o * s->nscale * s->nparam, 0);
+            v.wgt + (uint64_t)o * s->nrequantize * s->nparam, 0);
     v.n = draft->uops.len - v.at;
     draft->is_over |= v.n > npu_least(c->ntile[NPU_UOP], UINT16_MAX);
     if (!BT_PUSH(draft->arena, &draft->variants, v))

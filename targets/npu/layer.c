@@ -17,20 +17,13 @@ static int is_trivial(const struct npu_window *w)
 
 static bt_status check_window(bt_ctx *ctx, const struct npu_window *w, const char *name)
 {
-    const int64_t positive[] = {
-        w->in, w->out, w->taps, w->stride, w->dilation, w->spread
-    };
+    const int64_t positive[] = { w->in, w->out, w->taps, w->stride, w->dilation };
     for (uint32_t i = 0; i < BT_COUNT(positive); i++) {
         if (positive[i] < 1 || positive[i] > MOST)
             return IS_WRONG(ctx, "%s: %" PRId64 " is no extent", name, positive[i]);
     }
     if (w->before < 0 || w->before > MOST)
         return IS_WRONG(ctx, "%s: padding of %" PRId64, name, w->before);
-    if (w->spread != 1)
-        return REFUSE(ctx,
-                      "a transposed convolution: %" PRId64 " of %" PRId64
-                      " products would be with nothing",
-                      w->spread - 1, w->spread);
     return NULL;
 }
 
@@ -61,51 +54,32 @@ static bt_status check_channels(bt_ctx *ctx, const struct npu_config *c,
 
 /* ---- numbers ---- */
 
-static bt_status check_sums(bt_ctx *ctx, const struct npu_layer *l)
-{
-    const int64_t taps = l->rows.taps * l->columns.taps; // at most 2^60
-    int64_t n, most = l->most;
-    if (most < 0)
-        return IS_WRONG(ctx, "sums of at most %" PRId64, most);
-    if (l->kind != NPU_PRODUCTS && l->kind != NPU_TOTAL)
-        return NULL;
-    if (!most) {
-        const int64_t one =
-            l->kind == NPU_TOTAL ? 128 : (int64_t)128 << (l->weight_bits - 1);
-        if (!bt_mul_int64(taps, l->kind == NPU_TOTAL ? 1 : l->in / l->groups, &n) ||
-            !bt_mul_int64(n, one, &most))
-            most = INT64_MAX;
-    }
-    if (most > INT32_MAX)
-        return REFUSE(ctx, "sums may be as great as %" PRId64 ", and int32 is not", most);
-    return NULL;
-}
-
-static bt_status check_scale(bt_ctx *ctx, const struct npu_scale *s, uint32_t is_there)
+static bt_status check_requantize(bt_ctx *ctx, const struct npu_requantize *s,
+                                  uint32_t is_there)
 {
     if (is_there > 1 || (is_there && (s->low > s->high || s->is_even > 1)))
-        return IS_WRONG(ctx, "a scale to %" PRId32 "..%" PRId32, s->low, s->high);
+        return IS_WRONG(ctx, "a requantize to %" PRId32 "..%" PRId32, s->low, s->high);
     return NULL;
 }
 
 /* An int8 result must be one: what STORE finds out is a fault of the stream. */
-static bt_status check_steps(bt_ctx *ctx, const struct npu_layer *l)
+static bt_status check_post_ops(bt_ctx *ctx, const struct npu_layer *l)
 {
     int is_int8 = l->kind == NPU_GREATEST || l->kind == NPU_ELEMENT;
     int is_copy = l->kind == NPU_ELEMENT;
-    if (l->nstep > NPU_MOST_STEPS || l->is_wide > 1)
-        return IS_WRONG(ctx, "%" PRIu32 " steps", l->nstep);
-    for (uint32_t i = 0; i < l->nstep; i++) {
-        const struct npu_step *s = &l->steps[i];
-        BT_TRY(check_scale(ctx, &s->operand_scale, s->scales_operand));
-        BT_TRY(check_scale(ctx, &s->scale, s->scales));
-        if (s->has_operand > 1 || (s->scales_operand && !s->has_operand))
-            return IS_WRONG(ctx, "step %" PRIu32 ": a scale of no operand", i);
-        is_copy &= !s->has_operand && !s->scales;
+    if (l->npost_op > NPU_MOST_POST_OPS || l->is_wide > 1)
+        return IS_WRONG(ctx, "%" PRIu32 " post-ops", l->npost_op);
+    for (uint32_t i = 0; i < l->npost_op; i++) {
+        const struct npu_post_op *s = &l->post_ops[i];
+        BT_TRY(check_requantize(ctx, &s->operand_requantize, s->requantizes_operand));
+        BT_TRY(check_requantize(ctx, &s->requantize, s->requantizes));
+        if (s->has_operand > 1 || (s->requantizes_operand && !s->has_operand))
+            return IS_WRONG(ctx, "post-op %" PRIu32 ": a requantize of no operand", i);
+        is_copy &= !s->has_operand && !s->requantizes;
         if (s->has_operand)
             is_int8 = 0;
-        if (s->scales)
-            is_int8 = s->scale.low >= INT8_MIN && s->scale.high <= INT8_MAX;
+        if (s->requantizes)
+            is_int8 = s->requantize.low >= INT8_MIN && s->requantize.high <= INT8_MAX;
     }
     if (is_copy)
         return REFUSE(ctx, "a copy: nothing is computed");
@@ -129,8 +103,7 @@ static bt_status check(bt_ctx *ctx, const struct npu_config *c, const struct npu
         return REFUSE(ctx, "weights of %" PRIu32 " bits", l->weight_bits);
     if (l->pad < INT8_MIN || l->pad > INT8_MAX)
         return IS_WRONG(ctx, "padding %" PRId32 " is no int8", l->pad);
-    BT_TRY(check_sums(ctx, l));
-    return check_steps(ctx, l);
+    return check_post_ops(ctx, l);
 }
 
 /* ---- sizes ---- */
@@ -178,8 +151,8 @@ static int measure(const struct npu_config *c, struct npu_shape *s)
                      &s->x, &n[NPU_BUFFER_X]);
     ok = ok && strides(l->is_wide ? wide : narrow, l->rows.out, l->columns.out, s->nout,
                        s->groups, s->images, &s->y, &n[NPU_BUFFER_Y]);
-    for (uint32_t i = 0; i < l->nstep; i++) {
-        if (l->steps[i].has_operand)
+    for (uint32_t i = 0; i < l->npost_op; i++) {
+        if (l->post_ops[i].has_operand)
             ok = ok && strides(narrow, l->rows.out, l->columns.out, s->nout, s->groups,
                                s->images, &s->operand, &n[NPU_BUFFER_OPERAND + i]);
     }
@@ -188,7 +161,7 @@ static int measure(const struct npu_config *c, struct npu_shape *s)
          bt_mul_size(nweight, (size_t)(l->rows.taps * l->columns.taps), &nweight) &&
          nweight <= UINT32_MAX;
     ok = ok && bt_mul_size(nparam, (size_t)s->nout * s->groups, &nparam) &&
-         bt_mul_size(nparam, (size_t)s->nscale * s->nparam, &nparam) &&
+         bt_mul_size(nparam, (size_t)s->nrequantize * s->nparam, &nparam) &&
          nparam <= UINT32_MAX;
     n[NPU_BUFFER_WEIGHTS] = nweight;
     n[NPU_BUFFER_PARAMETERS] = nparam;
@@ -227,8 +200,8 @@ bt_status npu_shape_of(bt_ctx *ctx, const struct npu_config *c, const struct npu
     s.rows = extent(&l->rows);
     s.columns = extent(&l->columns);
     s.nparam = c->has_multiplier ? 3 : 2;
-    for (uint32_t i = 0; i < l->nstep; i++)
-        s.nscale += l->steps[i].scales + l->steps[i].scales_operand;
+    for (uint32_t i = 0; i < l->npost_op; i++)
+        s.nrequantize += l->post_ops[i].requantizes + l->post_ops[i].requantizes_operand;
     if (l->kind == NPU_PRODUCTS)
         s.weight_nbytes = npu_tile_nbytes(c, NPU_WGT) * l->weight_bits / 8;
     uint64_t sum = 0;

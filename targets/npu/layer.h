@@ -2,12 +2,13 @@
  * A layer: what one primitive computes on the machine, without values, and its plan: a stream, and
  * the bytes of the buffers that it names. Nothing here knows programs.
  *
- *     sum     of products over a window and all channels; of a window of each channel the total or
- *             the greatest; or an element itself
- *     steps   of each sum, in order:  x = x + scale(operand)   x = scale(x)
- *     scale   clamp(round((x + add) * factor / 2^shift), low, high), of three numbers by channel,
- *             in int32 and rounded once as REQ does; factor is 1 where the machine has no multiplier
- *     result  int8, or int32
+ *     sum         of products over a window and all channels; of a window of each channel the
+ *                 total or the greatest; or an element itself
+ *     post-ops    of each sum, in order:  x = x + requantize(operand)   x = requantize(x)
+ *     requantize  clamp(round((x + add) * factor / 2^shift), low, high), of three numbers by
+ *                 channel, in int32 and rounded once as REQ does; factor is 1 where the machine
+ *                 has no multiplier
+ *     result      int8, or int32
  *
  * A dense layer is a convolution of one place: windows of extent 1. Zero points: padding is a code,
  * and what they add to each sum, -zero * sum(w), is part of `add`.
@@ -18,8 +19,8 @@
  *                  channels are in blocks of `out`
  *     weights      [o/out][c/in][row][column][out][in], packed low bits first where they have less than 8;
  *                  zero where there is no such channel
- *     parameters   [o/out][scale][add, shift, factor][batch][out] int32, no factor without multiplier;
- *                  scales in their order, an operand's before the step's; rows of a batch are equal
+ *     parameters   [o/out][requantize][add, shift, factor][batch][out] int32, no factor without multiplier;
+ *                  requantizes in their order, an operand's before the post-op's; rows of a batch are equal
  *     uops         of the plan
  *     y            [n/batch][o/out][rows][columns][batch][out] int8 or int32
  *     operands     as y, int8
@@ -36,22 +37,20 @@ struct npu_window {
     int64_t in, out;
     int64_t taps, stride, dilation;
     int64_t before; /* padding; what is left of it follows behind */
-    int64_t
-        spread; /* of a transposed convolution: from an element of x to the next; else 1 */
 };
 
-struct npu_scale {
+struct npu_requantize {
     int32_t low, high;
     uint32_t is_even; /* halves go to the even neighbour, else up */
 };
 
-struct npu_step {
+struct npu_post_op {
     uint32_t has_operand; /* x + operand, an int8 of each element of the result */
-    uint32_t scales_operand, scales;
-    struct npu_scale operand_scale, scale;
+    uint32_t requantizes_operand, requantizes;
+    struct npu_requantize operand_requantize, requantize;
 };
 
-enum { NPU_MOST_STEPS = 4 };
+enum { NPU_MOST_POST_OPS = 4 };
 
 struct npu_layer {
     uint32_t kind;
@@ -60,15 +59,12 @@ struct npu_layer {
     struct npu_window rows, columns; /* of NPU_ELEMENT: extents alone matter */
     int32_t pad;                     /* the code that stands for padding */
     uint32_t weight_bits;            /* 8, 4, 2; 0 unless NPU_PRODUCTS */
-    /* The greatest magnitude of a sum, with what the first scale adds, as proved of the weights'
-     * values; 0: of any. */
-    int64_t most;
-    uint32_t nstep;
-    struct npu_step steps[NPU_MOST_STEPS];
+    uint32_t npost_op;
+    struct npu_post_op post_ops[NPU_MOST_POST_OPS];
     uint32_t is_wide; /* the result is int32 */
 };
 
-/* Numbers of buffers. The operand of step i is NPU_BUFFER_OPERAND + i. */
+/* Numbers of buffers. The operand of post-op i is NPU_BUFFER_OPERAND + i. */
 enum {
     NPU_BUFFER_X,
     NPU_BUFFER_WEIGHTS,
@@ -76,7 +72,7 @@ enum {
     NPU_BUFFER_UOPS,
     NPU_BUFFER_Y,
     NPU_BUFFER_OPERAND,
-    NPU_NBUFFER = NPU_BUFFER_OPERAND + NPU_MOST_STEPS
+    NPU_NBUFFER = NPU_BUFFER_OPERAND + NPU_MOST_POST_OPS
 };
 
 /* Bytes of each buffer of a layer; 0: it has none, and of NPU_BUFFER_UOPS, which plans have.
@@ -107,15 +103,15 @@ bt_status npu_plan(bt_ctx *, bt_arena *, const struct npu_config *,
 bt_status npu_pack_weights(bt_ctx *, const struct npu_config *, const struct npu_layer *,
                            const int8_t *weights, uint8_t *out) BT_MUST_USE;
 
-/* Numbers of a scale, by channel; NULL: 0, of `factor` 1. */
+/* Numbers of a requantize, by channel; NULL: 0, of `factor` 1. */
 struct npu_numbers {
     const int32_t *add, *shift, *factor;
 };
-/* Of the scale of step `step`, or of its operand's, to NPU_BUFFER_PARAMETERS.
- * errors  BT_ERR_ARGUMENT: the step has none; a factor but 1 where the machine has no multiplier;
+/* Of the requantize of post-op `post_op`, or of its operand's, to NPU_BUFFER_PARAMETERS.
+ * errors  BT_ERR_ARGUMENT: the post-op has none; a factor but 1 where the machine has no multiplier;
  *         a shift that it does not do: -31..31, 0..62 with a multiplier */
-bt_status npu_pack_scale(bt_ctx *, const struct npu_config *, const struct npu_layer *,
-                         uint32_t step, int is_operand, const struct npu_numbers *,
-                         uint8_t *out) BT_MUST_USE;
+bt_status npu_pack_requantize(bt_ctx *, const struct npu_config *,
+                              const struct npu_layer *, uint32_t post_op, int is_operand,
+                              const struct npu_numbers *, uint8_t *out) BT_MUST_USE;
 
 #endif

@@ -61,16 +61,17 @@ bt_status npu_pack_weights(bt_ctx *ctx, const struct npu_config *config,
     return NULL;
 }
 
-/* ---- scales ---- */
+/* ---- requantizes ---- */
 
-/* The number of a scale; nscale of the shape: the step has none. */
-static uint32_t number_of(const struct npu_layer *l, uint32_t step, int is_operand)
+/* The number of a requantize; nrequantize of the shape: the post-op has none. */
+static uint32_t number_of(const struct npu_layer *l, uint32_t post_op, int is_operand)
 {
     uint32_t n = 0;
-    for (uint32_t i = 0; i < l->nstep; i++) {
-        if (i == step && (is_operand ? l->steps[i].scales_operand : l->steps[i].scales))
-            return n + (!is_operand && l->steps[i].scales_operand);
-        n += l->steps[i].scales + l->steps[i].scales_operand;
+    for (uint32_t i = 0; i < l->npost_op; i++) {
+        if (i == post_op && (is_operand ? l->post_ops[i].requantizes_operand
+                                        : l->post_ops[i].requantizes))
+            return n + (!is_operand && l->post_ops[i].requantizes_operand);
+        n += l->post_ops[i].requantizes + l->post_ops[i].requantizes_operand;
     }
     return n;
 }
@@ -98,17 +99,19 @@ static void put_word(uint8_t *at, int32_t value)
         at[i] = (uint8_t)((uint32_t)value >> 8 * i);
 }
 
-bt_status npu_pack_scale(bt_ctx *ctx, const struct npu_config *config,
-                         const struct npu_layer *layer, uint32_t step, int is_operand,
-                         const struct npu_numbers *numbers, uint8_t *out)
+bt_status npu_pack_requantize(bt_ctx *ctx, const struct npu_config *config,
+                              const struct npu_layer *layer, uint32_t post_op,
+                              int is_operand, const struct npu_numbers *numbers,
+                              uint8_t *out)
 {
     struct npu_shape s;
     BT_TRY(npu_shape_of(ctx, config, layer, &s));
-    const uint32_t k = number_of(layer, step, is_operand);
-    if (k == s.nscale)
-        return bt_fail(ctx, BT_ERR_ARGUMENT, "npu: step %" PRIu32 " has no scale%s", step,
+    const uint32_t k = number_of(layer, post_op, is_operand);
+    if (k == s.nrequantize)
+        return bt_fail(ctx, BT_ERR_ARGUMENT,
+                       "npu: post-op %" PRIu32 " has no requantize%s", post_op,
                        is_operand ? " of an operand" : "");
-    const size_t ntile = (size_t)s.nscale * s.nparam, nrow = config->out;
+    const size_t ntile = (size_t)s.nrequantize * s.nparam, nrow = config->out;
     for (int64_t o = 0; o < s.groups * (int64_t)s.nout * config->out; o++) {
         // groups are whole tiles; of channels that are none nothing is added, nothing shifted
         const int is_there = o < layer->out;

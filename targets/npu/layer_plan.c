@@ -155,8 +155,8 @@ static bt_status make(struct planner *p, const struct npu_tile *t,
         touched[i] = draft->lines.at[i].touch;
     }
     int has_room = 0;
-    for (int by_step = 0; by_step < 2 && !has_room; by_step++)
-        BT_TRY(npu_place_tokens(draft->arena, p->config, touched, by_step, n, *list,
+    for (int by_tile = 0; by_tile < 2 && !has_room; by_tile++)
+        BT_TRY(npu_place_tokens(draft->arena, p->config, touched, by_tile, n, *list,
                                 &has_room));
     draft->is_over = !has_room;
     return NULL;

@@ -19,7 +19,7 @@
 #include "code.h"
 #include "recognise.h"
 
-enum { MOST_TEMPS = 4 + NPU_MOST_STEPS };
+enum { MOST_TEMPS = 4 + NPU_MOST_POST_OPS };
 
 struct lowerer {
     bt_ctx *ctx;
@@ -193,12 +193,12 @@ static bt_status add_source(const struct lowerer *l, struct sources *s, int32_t 
 }
 
 static bt_status read_numbers(const struct lowerer *l, const struct npu_terms *terms,
-                              struct sources *sources, struct npu_scale_numbers *out)
+                              struct sources *sources, struct npu_requantize_numbers *out)
 {
-    *out = (struct npu_scale_numbers){ .number = terms->number,
-                                       .shift = terms->shift,
-                                       .factor = terms->factor,
-                                       .nvector = terms->nadded };
+    *out = (struct npu_requantize_numbers){ .number = terms->number,
+                                            .shift = terms->shift,
+                                            .factor = terms->factor,
+                                            .nvector = terms->nadded };
     for (uint32_t i = 0; i < terms->nadded; i++) {
         out->vectors[i].stride = terms->added[i].axes[NPU_C] >= 0;
         BT_TRY(add_source(l, sources, terms->added[i].param, &out->vectors[i].buffer));
@@ -222,9 +222,10 @@ static bt_status add_parameters(struct lowerer *l, bt_kernel_buffer *out)
     if (!code)
         return bt_no_memory();
     struct npu_parameters *p = &code->parameters;
-    for (uint32_t i = 0; i < l->f.layer.nstep; i++) {
-        BT_TRY(read_numbers(l, &l->f.operand_terms[i], &sources, &p->operand_scales[i]));
-        BT_TRY(read_numbers(l, &l->f.terms[i], &sources, &p->scales[i]));
+    for (uint32_t i = 0; i < l->f.layer.npost_op; i++) {
+        BT_TRY(read_numbers(l, &l->f.operand_terms[i], &sources,
+                            &p->operand_requantizes[i]));
+        BT_TRY(read_numbers(l, &l->f.terms[i], &sources, &p->requantizes[i]));
     }
     p->zero = l->f.layer.kind == NPU_PRODUCTS ? l->f.zero : 0;
     if (p->zero) {
@@ -337,8 +338,8 @@ static bt_status add_all(struct lowerer *l)
     BT_TRY(add_input(l, &l->f.data, NPU_BUFFER_X,
                      layer->kind == NPU_PRODUCTS ? config->in : config->out,
                      &of[NPU_BUFFER_X]));
-    for (uint32_t i = 0; i < layer->nstep; i++) {
-        if (layer->steps[i].has_operand)
+    for (uint32_t i = 0; i < layer->npost_op; i++) {
+        if (layer->post_ops[i].has_operand)
             BT_TRY(add_input(l, &l->f.operands[i], NPU_BUFFER_OPERAND + i, config->out,
                              &of[NPU_BUFFER_OPERAND + i]));
     }

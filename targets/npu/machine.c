@@ -1,7 +1,7 @@
 #include <string.h>
 
+#include "execute.h"
 #include "machine.h"
-#include "steps.h"
 #include "verify.h"
 
 static int init(struct npu_machine *m)

@@ -247,8 +247,9 @@ static float float_at(const uint8_t *at)
 
 /* Of output `o`. */
 static bt_status read_ratio(bt_ctx *ctx, const struct npu_config *config,
-                            const struct npu_scale_numbers *s, const uint8_t *const *from,
-                            uint64_t o, int32_t *factor, int32_t *shift)
+                            const struct npu_requantize_numbers *s,
+                            const uint8_t *const *from, uint64_t o, int32_t *factor,
+                            int32_t *shift)
 {
     struct npu_ratio r = s->ratio;
     float *const sides[] = { &r.in, &r.out };
@@ -265,11 +266,11 @@ static bt_status read_ratio(bt_ctx *ctx, const struct npu_config *config,
 
 static bt_status run_scale(bt_ctx *ctx, const struct npu_config *config,
                            const struct npu_layer *l, const struct npu_parameters *p,
-                           uint32_t step, int is_operand, const uint8_t *const *from,
+                           uint32_t post_op, int is_operand, const uint8_t *const *from,
                            uint8_t *to)
 {
-    const struct npu_scale_numbers *s =
-        is_operand ? &p->operand_scales[step] : &p->scales[step];
+    const struct npu_requantize_numbers *s =
+        is_operand ? &p->operand_requantizes[post_op] : &p->requantizes[post_op];
     const uint64_t n = (uint64_t)l->out;
     bt_arena *scratch = bt_ctx_scratch(ctx);
     int32_t *add = BT_NEWS(scratch, int32_t, n), *shift = BT_NEWS(scratch, int32_t, n),
@@ -281,7 +282,7 @@ static bt_status run_scale(bt_ctx *ctx, const struct npu_config *config,
         for (uint32_t k = 0; k < s->nvector; k++)
             sum += (uint32_t)word_at(from[s->vectors[k].buffer] +
                                      o * s->vectors[k].stride * sizeof(int32_t));
-        if (step == 0 && !is_operand && p->zero)
+        if (post_op == 0 && !is_operand && p->zero)
             sum -= (uint32_t)p->zero * weight_sum(l, &p->weight, from[p->weights], o);
         add[o] = (int32_t)sum;
         shift[o] = s->shift;
@@ -290,7 +291,7 @@ static bt_status run_scale(bt_ctx *ctx, const struct npu_config *config,
             BT_TRY(read_ratio(ctx, config, s, from, o, &factor[o], &shift[o]));
     }
     const struct npu_numbers numbers = { .add = add, .shift = shift, .factor = factor };
-    return npu_pack_scale(ctx, config, l, step, is_operand, &numbers, to);
+    return npu_pack_requantize(ctx, config, l, post_op, is_operand, &numbers, to);
 }
 
 bt_status npu_parameters_run(bt_ctx *ctx, const struct npu_config *config,
@@ -300,10 +301,10 @@ bt_status npu_parameters_run(bt_ctx *ctx, const struct npu_config *config,
     bt_arena *scratch = bt_ctx_scratch(ctx);
     const void *mark = bt_arena_mark(scratch);
     bt_status status = NULL;
-    for (uint32_t i = 0; !status && i < l->nstep; i++) {
-        if (l->steps[i].scales_operand)
+    for (uint32_t i = 0; !status && i < l->npost_op; i++) {
+        if (l->post_ops[i].requantizes_operand)
             status = run_scale(ctx, config, l, p, i, 1, from, to);
-        if (!status && l->steps[i].scales)
+        if (!status && l->post_ops[i].requantizes)
             status = run_scale(ctx, config, l, p, i, 0, from, to);
     }
     bt_arena_release(scratch, mark);

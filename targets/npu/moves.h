@@ -50,9 +50,9 @@ struct npu_ratio {
 const char *npu_ratio_numbers(const struct npu_ratio *, int has_multiplier,
                               int32_t *factor, int32_t *shift);
 
-/* The numbers of a scale, of which those that are added for each channel lie in buffers. */
+/* The numbers of a requantize, of which those that are added for each channel lie in buffers. */
 enum { NPU_MOST_VECTORS = 4 };
-struct npu_scale_numbers {
+struct npu_requantize_numbers {
     int32_t number, shift, factor;
     uint32_t nvector;
     struct npu_vector {
@@ -65,12 +65,13 @@ struct npu_scale_numbers {
 };
 struct npu_parameters {
     int32_t
-        zero; /* -zero * sum(w) is added by the first scale; 0: the weight is not read */
+        zero; /* -zero * sum(w) is added by the first requantize; 0: the weight is not read */
     uint32_t weights; /* buffer */
     struct npu_weight weight;
-    struct npu_scale_numbers operand_scales[NPU_MOST_STEPS], scales[NPU_MOST_STEPS];
+    struct npu_requantize_numbers operand_requantizes[NPU_MOST_POST_OPS],
+        requantizes[NPU_MOST_POST_OPS];
 };
-/* errors  of npu_pack_scale; BT_ERR_UNSUPPORTED: a ratio that the machine does not have */
+/* errors  of npu_pack_requantize; BT_ERR_UNSUPPORTED: a ratio that the machine does not have */
 bt_status npu_parameters_run(bt_ctx *, const struct npu_config *,
                              const struct npu_layer *, const struct npu_parameters *,
                              const uint8_t *const *from, uint8_t *to) BT_MUST_USE;

@@ -160,7 +160,7 @@ static bt_status begin(struct schedule *s, const struct candidate *c)
         s->times.nbytes += in->rows * npu_row_nbytes(s->config, in);
     }
     if (in->op == NPU_GEMM)
-        s->times.steps += (uint64_t)in->outer * in->inner * in->nuop;
+        s->times.iterations += (uint64_t)in->outer * in->inner * in->nuop;
     return NULL;
 }
 

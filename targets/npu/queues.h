@@ -18,8 +18,8 @@ struct npu_queue_times {
 struct npu_times {
     uint64_t cycles; /* until all have ended */
     struct npu_queue_times queues[NPU_NQUEUE];
-    uint64_t steps;  /* of GEMM: busy cycles of the multipliers */
-    uint64_t nbytes; /* to and from main memory */
+    uint64_t iterations; /* of GEMM: busy cycles of the multipliers */
+    uint64_t nbytes;     /* to and from main memory */
 };
 
 /* Instruction `i` begins; called in order of time, those of one cycle in order of the queues. */

@@ -11,7 +11,7 @@ enum { MOST_TAPS = 255 };
 
 /* Of one place. */
 static const struct npu_window whole = {
-    .in = 1, .out = 1, .taps = 1, .stride = 1, .dilation = 1, .spread = 1
+    .in = 1, .out = 1, .taps = 1, .stride = 1, .dilation = 1
 };
 
 static const char *const axis_names[] = { "batch", "channels", "rows", "columns" };
@@ -567,7 +567,7 @@ bt_status npu_recognise(bt_ctx *ctx, bt_arena *arena, const struct npu_config *c
         return NPU_REFUSE(&r, "its result is one tensor of known dims");
     BT_TRY(read_result(&r, graph->results[0]));
     BT_TRY(check_cuts(&r));
-    BT_TRY(npu_read_steps(&r, graph->results[0]));
+    BT_TRY(npu_read_post_ops(&r, graph->results[0]));
     read_extents(&r);
     return NULL;
 }

@@ -33,8 +33,8 @@ struct npu_function {
     struct npu_operand data, weight, result;
     int32_t
         zero; /* of the data: padding's code, and -zero * sum(w) is added to each sum */
-    struct npu_operand operands[NPU_MOST_STEPS]; /* of each step, int8, ... */
-    struct npu_terms operand_terms[NPU_MOST_STEPS], terms[NPU_MOST_STEPS];
+    struct npu_operand operands[NPU_MOST_POST_OPS]; /* of each post-op, int8, ... */
+    struct npu_terms operand_terms[NPU_MOST_POST_OPS], terms[NPU_MOST_POST_OPS];
 };
 
 /* errors  BT_ERR_UNSUPPORTED: what else the function does */

@@ -15,7 +15,7 @@ struct npu_cut {
 enum { NPU_MOST_CUTS = 4 };
 
 /* What qnn.requantize does to each number of its data. */
-struct npu_requantize {
+struct npu_qnn_requantize {
     int32_t zero, out_zero;
     uint32_t is_even;
     struct npu_ratio ratio;
@@ -37,8 +37,8 @@ struct npu_reader {
     const struct npu_config *config;
     struct npu_function *out;
     uint32_t is_shifted,
-        is_clamped; /* the last step's scale: nothing is added to it now */
-    /* Of the value that the steps so far give: bounds, all of int32 where it may have wrapped. */
+        is_clamped; /* the last post-op's scale: nothing is added to it now */
+    /* Of the value that the post-ops so far give: bounds, all of int32 where it may have wrapped. */
     int64_t low, high;
     /* Not 0: what lies beyond plus and minus this bound was rounded to a float before it was
      * shifted, and agrees with the machine only once it is clamped at ... */
@@ -57,16 +57,16 @@ struct npu_factor {
 /* 0: it is something else. */
 int npu_as_factor(const struct npu_reader *, const bt_node *, struct npu_factor *out);
 
-/* The sum, or the element, that steps begin with: kind, operands and window. */
+/* The sum, or the element, that post-ops begin with: kind, operands and window. */
 bt_status npu_read_sum(struct npu_reader *, const bt_node *reduce) BT_MUST_USE;
 /* An operand of the result's shape, or with its channels alone: where it has which axis. */
 bt_status npu_read_operand(struct npu_reader *, uint32_t array,
                            const bt_node *const *args,
                            struct npu_operand *out) BT_MUST_USE;
-/* The first step has a scale: what the zero point adds to each sum is among its numbers. */
+/* The first post-op has a scale: what the zero point adds to each sum is among its numbers. */
 bt_status npu_begin_scale(struct npu_reader *) BT_MUST_USE;
 /* What an array is, from its sum on. */
-bt_status npu_read_steps(struct npu_reader *, uint32_t array) BT_MUST_USE;
+bt_status npu_read_post_ops(struct npu_reader *, uint32_t array) BT_MUST_USE;
 
 /* ---- qnn.requantize ---- */
 
@@ -75,10 +75,10 @@ const struct npu_cut *npu_cut_of(const struct npu_reader *, uint32_t array);
 /* Whether a parameter is a constant at every call. */
 int npu_is_constant(const bt_func *, int32_t param);
 bt_status npu_read_requantize(struct npu_reader *, const bt_call *,
-                              struct npu_requantize *out) BT_MUST_USE;
+                              struct npu_qnn_requantize *out) BT_MUST_USE;
 /* The factor, for values of the reader's range, into the terms of a scale: numbers, or what they
  * are computed of. */
-bt_status npu_take_ratio(struct npu_reader *, const struct npu_requantize *,
-                         const struct npu_scale *, struct npu_terms *) BT_MUST_USE;
+bt_status npu_take_ratio(struct npu_reader *, const struct npu_qnn_requantize *,
+                         const struct npu_requantize *, struct npu_terms *) BT_MUST_USE;
 
 #endif

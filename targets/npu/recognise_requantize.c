@@ -76,7 +76,7 @@ static bt_status read_scale(struct npu_reader *r, const bt_value *value, float *
 }
 
 bt_status npu_read_requantize(struct npu_reader *r, const bt_call *call,
-                              struct npu_requantize *out)
+                              struct npu_qnn_requantize *out)
 {
     static const struct {
         const char *name;
@@ -88,7 +88,7 @@ bt_status npu_read_requantize(struct npu_reader *r, const bt_call *call,
     const char *arithmetic = attr_of(call, "compute_dtype"),
                *rounding = attr_of(call, "rounding");
     const int64_t *axis = bt_attr_find(call->op, call->attrs, "axis", BT_ATTR_INT);
-    *out = (struct npu_requantize){ .is_even = strcmp(rounding, "TOEVEN") == 0 };
+    *out = (struct npu_qnn_requantize){ .is_even = strcmp(rounding, "TOEVEN") == 0 };
     for (uint32_t i = 0; i < BT_COUNT(rows); i++) {
         if (strcmp(arithmetic, rows[i].name) == 0)
             out->ratio.arithmetic = rows[i].arithmetic;
@@ -108,7 +108,7 @@ bt_status npu_read_requantize(struct npu_reader *r, const bt_call *call,
 
 /* How far sums may be shifted where the program computes in float32. It rounds sums beyond 24 bits
  * before it shifts them, which only the clamp hides: they must be beyond its limits. */
-static uint32_t most_shift(const struct npu_reader *r, const struct npu_scale *s)
+static uint32_t most_shift(const struct npu_reader *r, const struct npu_requantize *s)
 {
     const int64_t most = INT64_C(1) << 24,
                   reach = -(int64_t)s->low > s->high ? -(int64_t)s->low : s->high;
@@ -120,8 +120,8 @@ static uint32_t most_shift(const struct npu_reader *r, const struct npu_scale *s
     return by;
 }
 
-bt_status npu_take_ratio(struct npu_reader *r, const struct npu_requantize *q,
-                         const struct npu_scale *s, struct npu_terms *terms)
+bt_status npu_take_ratio(struct npu_reader *r, const struct npu_qnn_requantize *q,
+                         const struct npu_requantize *s, struct npu_terms *terms)
 {
     const int32_t rank = (int32_t)r->stage->rank;
     struct npu_ratio ratio = q->ratio;

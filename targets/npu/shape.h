@@ -24,8 +24,8 @@ struct npu_shape {
     uint32_t nin, nout; /* blocks of a group; nin 1 unless NPU_PRODUCTS */
     struct npu_extent rows, columns;
     struct npu_strides x, y, operand;
-    uint32_t nscale, nparam; /* scales; tiles of each */
-    uint32_t weight_nbytes;  /* of a tile */
+    uint32_t nrequantize, nparam; /* how many; tiles of each */
+    uint32_t weight_nbytes;       /* of a tile */
     uint64_t nbytes[NPU_NBUFFER];
 };
 

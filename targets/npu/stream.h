@@ -28,7 +28,7 @@ struct npu_stream {
     const struct npu_instruction *at;
 };
 
-/* A step of GEMM and ALU: indices of tiles to which those of the loops are added. */
+/* What GEMM and ALU do in one iteration: indices of tiles to which those of the loops are added. */
 struct npu_uop {
     uint16_t dst, src, wgt;
     uint16_t flags; /* bit 0, of GEMM: a sum begins */

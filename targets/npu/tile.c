@@ -79,10 +79,10 @@ static int fit_acc(const struct npu_config *c, const struct npu_shape *s,
     const int is_pool = l->kind == NPU_TOTAL || l->kind == NPU_GREATEST;
     const uint64_t n = (uint64_t)t->nout * t->nplace, ntile = c->ntile[NPU_ACC];
     const uint64_t area = is_pool ? (uint64_t)t->nout * t->area_rows * t->pitch : 0;
-    const uint64_t nparam = (uint64_t)t->nout * s->nscale * s->nparam;
+    const uint64_t nparam = (uint64_t)t->nout * s->nrequantize * s->nparam;
     uint64_t noperand = 0;
-    for (uint32_t i = 0; i < l->nstep; i++)
-        noperand += l->steps[i].has_operand;
+    for (uint32_t i = 0; i < l->npost_op; i++)
+        noperand += l->post_ops[i].has_operand;
     if (n > ntile || n > UINT16_MAX || area > ntile || nparam > ntile)
         return 0;
     const uint64_t out = is_pool ? fill(t, (uint32_t)n) : n;

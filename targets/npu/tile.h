@@ -1,13 +1,13 @@
 /*
- * A tile: what a step of a layer computes. Steps go over places of the result, blocks of outputs
+ * A tile: a part of a layer that is computed at once. Tiles go over places of the result, blocks of outputs
  * and chunks of what is summed (blocks of inputs, or rows of the window); each memory is cut into
- * slots, so that a step's operands are loaded while the one before is computed.
+ * slots, so that a tile's operands are loaded while the one before is computed.
  *
  *     inp  [slot][block][row][column]      acc  [slot][block of outputs][row][column]
  *     wgt  [slot][output][block][tap]           parameters, operands, x of sums without products
  *
  * Micro-ops are of all that is summed, times a group of outputs: blocks, rows, columns. A sum's
- * tile returns when the group has passed; so groups of `distance` tiles make no step wait.
+ * accumulator returns when the group has passed; so groups of `distance` make no iteration wait.
  */
 #ifndef NPU_TILE_H
 #define NPU_TILE_H
@@ -36,7 +36,7 @@ struct npu_tile {
 /* Fills in what is computed; 0: it does not fit the memories. */
 int npu_tile_fit(const struct npu_config *, const struct npu_shape *, struct npu_tile *);
 
-/* Cycles of a layer, about: which of two queues takes longer, and what the first and last step wait
+/* Cycles of a layer, about: which of two queues takes longer, and what the first and last tile wait
  * for. */
 uint64_t npu_tile_cycles(const struct npu_config *, const struct npu_shape *,
                          const struct npu_tile *);

@@ -67,9 +67,9 @@ static void add_results(const struct npu_config *c, const struct npu_shape *s,
     const int is_whole = t->columns == s->columns.out;
     const uint64_t nrow = is_whole ? 1 : t->rows;
     const uint64_t ncolumn = is_whole ? t->nplace : t->columns;
-    uint64_t npass = s->nscale, noperand = 0;
-    for (uint32_t i = 0; i < l->nstep; i++)
-        noperand += l->steps[i].has_operand;
+    uint64_t npass = s->nrequantize, noperand = 0;
+    for (uint32_t i = 0; i < l->npost_op; i++)
+        noperand += l->post_ops[i].has_operand;
     npass += noperand;
     cost->compute += npass * (nresult + noutput * c->alu_fill);
     cost->last = t->nout * transfer(c, nrow, ncolumn * s->y.tile);
@@ -78,9 +78,9 @@ static void add_results(const struct npu_config *c, const struct npu_shape *s,
         (cost->last + noperand * t->nout * transfer(c, nrow, ncolumn * s->operand.tile));
     const uint64_t nparam =
         t->keeps_weights || t->nblock <= t->nslot ? t->nblock : noutput;
-    if (s->nscale)
+    if (s->nrequantize)
         cost->bus += nparam * transfer(c, 1,
-                                       (uint64_t)t->nout * s->nscale * s->nparam *
+                                       (uint64_t)t->nout * s->nrequantize * s->nparam *
                                            npu_tile_nbytes(c, NPU_ACC));
     if (l->kind == NPU_ELEMENT) {
         cost->bus += noutput * cost->last;

@@ -17,7 +17,7 @@ enum { NRESOURCE = 32 };
 struct placer {
     const struct npu_config *config;
     const struct npu_touch *touched;
-    int by_step, is_late;
+    int by_tile, is_late;
     uint32_t n;
     struct npu_instruction *list;
     struct clock *needs, *ended;    /* by instruction */
@@ -39,38 +39,38 @@ static void join(struct clock *to, const struct clock *from)
 
 /* ---- what is waited for ---- */
 
-/* The last instruction of its step that queue `q` has so far. */
-static uint32_t end_of_step(const struct placer *p, uint32_t q, uint32_t k)
+/* The last instruction of its tile that queue `q` has so far. */
+static uint32_t end_of_tile(const struct placer *p, uint32_t q, uint32_t k)
 {
-    const uint32_t step = p->touched[p->of_queue[q][k - 1]].step;
-    while (k < p->nqueue[q] && p->touched[p->of_queue[q][k]].step == step)
+    const uint32_t tile = p->touched[p->of_queue[q][k - 1]].tile;
+    while (k < p->nqueue[q] && p->touched[p->of_queue[q][k]].tile == tile)
         k++;
     return k;
 }
 
-/* The compute instruction by way of which a later instruction, of `step`, waits for instruction `i`,
+/* The compute instruction by way of which a later instruction, of `tile`, waits for instruction `i`,
  * where one is a LOAD and one a STORE: its number in the compute queue, from 1; 0: there is none. It is
- * the last one at least two steps before `step`, so that the step that is computed meanwhile does not
- * wait; where there is none behind `i`, the end of the first step behind it. */
-static uint32_t between(const struct placer *p, uint32_t i, uint32_t step)
+ * the last one at least two tiles before `tile`, so that the tile that is computed meanwhile does not
+ * wait; where there is none behind `i`, the end of the first tile behind it. */
+static uint32_t between(const struct placer *p, uint32_t i, uint32_t tile)
 {
     const uint32_t *list = p->of_queue[NPU_QUEUE_COMPUTE];
     uint32_t k = p->nqueue[NPU_QUEUE_COMPUTE];
     if (!k || list[k - 1] < i)
         return 0;
-    while (k && list[k - 1] > i && p->touched[list[k - 1]].step + 2 > step)
+    while (k && list[k - 1] > i && p->touched[list[k - 1]].tile + 2 > tile)
         k--;
-    return k && list[k - 1] > i ? k : end_of_step(p, NPU_QUEUE_COMPUTE, k + 1);
+    return k && list[k - 1] > i ? k : end_of_tile(p, NPU_QUEUE_COMPUTE, k + 1);
 }
 
 /* Instruction `i` waits for the k-th of queue `q`. */
 static void need(struct placer *p, uint32_t i, uint32_t q, uint32_t k)
 {
     const uint32_t own = npu_queue(&p->list[i]);
-    if (p->by_step && own == NPU_QUEUE_LOAD && q == NPU_QUEUE_COMPUTE)
-        k = end_of_step(p, q, k);
+    if (p->by_tile && own == NPU_QUEUE_LOAD && q == NPU_QUEUE_COMPUTE)
+        k = end_of_tile(p, q, k);
     if (own + q == NPU_QUEUE_LOAD + NPU_QUEUE_STORE) {
-        const uint32_t who = between(p, p->of_queue[q][k - 1], p->touched[i].step);
+        const uint32_t who = between(p, p->of_queue[q][k - 1], p->touched[i].tile);
         if (!who) {
             p->is_late = 1;
             return;
@@ -145,11 +145,11 @@ static int has_room(const struct placer *p)
 }
 
 bt_status npu_place_tokens(bt_arena *arena, const struct npu_config *config,
-                           const struct npu_touch *touched, int by_step, uint32_t n,
+                           const struct npu_touch *touched, int by_tile, uint32_t n,
                            struct npu_instruction *list, int *out)
 {
     struct placer p = {
-        .config = config, .touched = touched, .by_step = by_step, .n = n, .list = list
+        .config = config, .touched = touched, .by_tile = by_tile, .n = n, .list = list
     };
     int ok = (p.needs = BT_NEWS(arena, struct clock, n)) != NULL;
     ok &= (p.ended = BT_NEWS(arena, struct clock, n)) != NULL;

@@ -10,14 +10,14 @@
 
 struct npu_touch {
     uint32_t reads, writes; /* resources are bits */
-    uint32_t step;
+    uint32_t tile;
 };
 
 /* What each channel may hold is the machine's `tokens`: a stream that would need more waits for
- * the ends of steps instead of instructions where `by_step`.
+ * the ends of tiles instead of instructions where `by_tile`.
  * has_room  0: it needs more all the same */
 bt_status npu_place_tokens(bt_arena *, const struct npu_config *,
-                           const struct npu_touch *touched, int by_step, uint32_t n,
+                           const struct npu_touch *touched, int by_tile, uint32_t n,
                            struct npu_instruction *list, int *has_room) BT_MUST_USE;
 
 #endif

@@ -71,8 +71,8 @@ static bt_status touch_many(struct checker *c, uint32_t memory, uint64_t at, uin
     return NULL;
 }
 
-static bt_status touch_step(struct checker *c, const struct npu_instruction *in,
-                            uint32_t i, uint32_t j, const struct npu_uop *u)
+static bt_status touch_iteration(struct checker *c, const struct npu_instruction *in,
+                                 uint32_t i, uint32_t j, const struct npu_uop *u)
 {
     const uint32_t other[2] = { in->op == NPU_GEMM ? NPU_INP : NPU_ACC,
                                 in->op == NPU_GEMM ? NPU_WGT : NPU_ACC };
@@ -93,7 +93,7 @@ static bt_status touch_loops(struct checker *c, const struct npu_instruction *in
             return bt_fail(c->ctx, BT_ERR_CANCELLED, "stopped on request");
         for (uint32_t j = 0; j < in->inner; j++) {
             for (uint32_t k = 0; k < in->nuop; k++)
-                BT_TRY(touch_step(c, in, i, j, &c->uops.at[in->first + k]));
+                BT_TRY(touch_iteration(c, in, i, j, &c->uops.at[in->first + k]));
         }
     }
     return NULL;

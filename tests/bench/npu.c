@@ -76,9 +76,9 @@ static bt_status measure(bt_ctx *ctx, const char *name)
                 return status;
             least = ns < least ? ns : least;
         }
-        const double nstep = 14.0 * 14 * NUOP * NREPEAT;
+        const double npost_op = 14.0 * 14 * NUOP * NREPEAT;
         printf("%-8s %-10s %6.1f million busy cycles a second, %5.1f ns each\n", name,
-               is_timed ? "cycles" : "functional", nstep / least * 1e3, least / nstep);
+               is_timed ? "cycles" : "functional", npost_op / least * 1e3, least / npost_op);
     }
     return NULL;
 }
@@ -128,7 +128,7 @@ static bt_status measure_layer(bt_ctx *ctx, bt_arena *arena,
     printf("%4" PRId64 " %4" PRId64 " %3" PRId64 " %3" PRId64 " %3" PRId64 "%s %9" PRIu64
            " %9" PRIu64 " %9" PRIu64 " %5.1f %%  %5.1f %% %5.1f %%  %6" PRIu32 " %6.1f\n",
            l->in, l->out, l->rows.out, l->rows.taps, l->rows.stride,
-           l->nstep > 1 ? " add" : "    ", plan.ideal, t.cycles, plan.cycles,
+           l->npost_op > 1 ? " add" : "    ", plan.ideal, t.cycles, plan.cycles,
            100 * (double)plan.ideal / (double)t.cycles,
            100 * (double)t.queues[NPU_QUEUE_LOAD].busy / (double)t.cycles, hidden(&t),
            plan.stream.n, ms);

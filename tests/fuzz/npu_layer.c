@@ -27,13 +27,13 @@ static int64_t number(struct reader *r)
 
 static void read_window(struct reader *r, struct npu_window *w)
 {
-    int64_t *const members[] = { &w->in,       &w->out,    &w->taps,  &w->stride,
-                                 &w->dilation, &w->before, &w->spread };
+    int64_t *const members[] = { &w->in,     &w->out,      &w->taps,
+                                 &w->stride, &w->dilation, &w->before };
     for (uint32_t i = 0; i < BT_COUNT(members); i++)
         *members[i] = number(r);
 }
 
-static void read_scale(struct reader *r, struct npu_scale *s)
+static void read_requantize(struct reader *r, struct npu_requantize *s)
 {
     s->low = (int32_t)((uint32_t)number(r) - 128);
     s->high = (int32_t)number(r);
@@ -51,16 +51,15 @@ static struct npu_layer read_layer(struct reader *r)
     read_window(r, &l.columns);
     l.pad = (int32_t)number(r);
     l.weight_bits = (uint32_t)number(r);
-    l.most = number(r);
     l.is_wide = (uint32_t)number(r);
-    l.nstep = (uint32_t)number(r);
-    for (uint32_t i = 0; i < NPU_MOST_STEPS; i++) {
-        struct npu_step *s = &l.steps[i];
+    l.npost_op = (uint32_t)number(r);
+    for (uint32_t i = 0; i < NPU_MOST_POST_OPS; i++) {
+        struct npu_post_op *s = &l.post_ops[i];
         s->has_operand = (uint32_t)number(r);
-        s->scales_operand = (uint32_t)number(r);
-        s->scales = (uint32_t)number(r);
-        read_scale(r, &s->operand_scale);
-        read_scale(r, &s->scale);
+        s->requantizes_operand = (uint32_t)number(r);
+        s->requantizes = (uint32_t)number(r);
+        read_requantize(r, &s->operand_requantize);
+        read_requantize(r, &s->requantize);
     }
     return l;
 }

@@ -12,7 +12,7 @@ static struct npu_device *device;
 static struct npu_layer layer_of(void)
 {
     const struct npu_window window = {
-        .in = 9, .out = 9, .taps = 3, .stride = 1, .dilation = 1, .before = 1, .spread = 1
+        .in = 9, .out = 9, .taps = 3, .stride = 1, .dilation = 1, .before = 1
     };
     struct npu_layer l;
     memset(&l, 0, sizeof(l));
@@ -23,9 +23,9 @@ static struct npu_layer layer_of(void)
     l.groups = 1;
     l.rows = l.columns = window;
     l.weight_bits = 8;
-    l.nstep = 1;
-    l.steps[0].scales = 1;
-    l.steps[0].scale = (struct npu_scale){ -128, 127, 0 };
+    l.npost_op = 1;
+    l.post_ops[0].requantizes = 1;
+    l.post_ops[0].requantize = (struct npu_requantize){ -128, 127, 0 };
     return l;
 }
 
@@ -82,7 +82,7 @@ static void make_codes(struct npu_code *codes)
     codes[4].layer = l;
     codes[4].parameters.zero = 3;
     codes[4].parameters.weight = codes[3].weight;
-    codes[4].parameters.scales[0] = (struct npu_scale_numbers){
+    codes[4].parameters.requantizes[0] = (struct npu_requantize_numbers){
         .number = 7, .shift = 9, .factor = 1, .nvector = 1, .vectors = { { 1, 1 } }
     };
     codes[4].nbytes[0] = 20 * 216;

@@ -1,5 +1,5 @@
 /* When instructions begin and end, counted by hand on the tiny machine: a LOAD or STORE takes 10
- * cycles, and of each row 1 and its bytes / 8; GEMM 5 and its steps, ALU 4. */
+ * cycles, and of each row 1 and its bytes / 8; GEMM 5 and its iterations, ALU 4. */
 #include "kit.h"
 
 enum { INP = 12, UOPS = 15, ACC = 43 }; /* cycles of the loads below */
@@ -29,7 +29,7 @@ static void load(uint8_t memory, uint16_t columns, uint8_t tokens)
                                   .bits = memory == NPU_WGT ? 8 : 0 });
 }
 
-/* 4 * inner steps, of four tiles in turn. */
+/* 4 * inner iterations, of four tiles in turn. */
 static void alu(uint16_t inner, uint8_t tokens)
 {
     add((struct npu_instruction){ .op = NPU_ALU,
@@ -79,7 +79,7 @@ static void test_each_waits_for_the_one_before(void **state)
     times_are(NPU_QUEUE_LOAD, 2, 30, 46);
     times_are(NPU_QUEUE_COMPUTE, 3, UOPS + 9, 99);
     times_are(NPU_QUEUE_STORE, 1, 44, 99);
-    assert_int_equal(times.steps, 4);
+    assert_int_equal(times.iterations, 4);
     assert_int_equal(times.nbytes, 32 + 32 + 32 + 256);
 }
 
@@ -171,7 +171,8 @@ static void test_a_sum_waits_for_itself(void **state)
     assert_int_equal(cycles_of(0, in), 4 + 9 * 3 + 1);
     in.dst_inner = 1; // tile 0 is read by each, and written by the first
     assert_int_equal(cycles_of(0, in), 4 + 12);
-    in.sub = NPU_REQ; // parameters are tiles 0, 1 and 2: the first three steps write them
+    in.sub =
+        NPU_REQ; // parameters are tiles 0, 1 and 2: the first three iterations write them
     in.high = 1;
     assert_int_equal(cycles_of(0, in), 4 + 3 * 3 + 7);
 }

@@ -7,7 +7,7 @@
 
 static struct npu_layer conv(void)
 {
-    const struct npu_window w = { 8, 8, 3, 1, 1, 1, 1 };
+    const struct npu_window w = { 8, 8, 3, 1, 1, 1 };
     struct npu_layer l = { .kind = NPU_PRODUCTS,
                            .batch = 1,
                            .in = 32,
@@ -16,8 +16,9 @@ static struct npu_layer conv(void)
                            .rows = w,
                            .columns = w,
                            .weight_bits = 8,
-                           .nstep = 1 };
-    l.steps[0] = (struct npu_step){ .scales = 1, .scale = { -128, 127, 1 } };
+                           .npost_op = 1 };
+    l.post_ops[0] =
+        (struct npu_post_op){ .requantizes = 1, .requantize = { -128, 127, 1 } };
     return l;
 }
 
@@ -65,7 +66,7 @@ static void check_use(const char *machine, const uint32_t *use_of)
         const void *mark = bt_arena_mark(arena);
         const uint32_t least = layers[i].rows.taps == 3 ? 80 : 70;
         simulate(&layers[i], 0, &plan);
-        assert_int_equal(plan.ideal, times.steps);
+        assert_int_equal(plan.ideal, times.iterations);
         assert_true(100 * plan.ideal >= least * times.cycles);
         assert_true(100 * plan.ideal >= use_of[i] * times.cycles);
         ideal += plan.ideal;
@@ -97,12 +98,12 @@ static void test_one_block_of_outputs_keeps_single_busy(void **state)
     use("single");
     struct npu_layer l = conv();
     l.out = 16;
-    l.rows = l.columns = (struct npu_window){ 28, 28, 3, 1, 1, 1, 1 };
+    l.rows = l.columns = (struct npu_window){ 28, 28, 3, 1, 1, 1 };
     simulate(&l, 1, &plan);
     assert_true(100 * plan.ideal >= 85 * plan.cycles);
 }
 
-/* Its loads and stores hide behind nine steps of each result, or the steps behind them. */
+/* Its loads and stores hide behind nine products of each result, or the tiles behind them. */
 static void test_pools_and_additions_overlap(void **state)
 {
     (void)state;
@@ -111,16 +112,16 @@ static void test_pools_and_additions_overlap(void **state)
     struct npu_layer l = conv();
     l.kind = NPU_GREATEST;
     l.weight_bits = 0;
-    l.nstep = 0;
+    l.npost_op = 0;
     l.in = l.out = 64;
-    l.rows = l.columns = (struct npu_window){ 112, 56, 3, 2, 1, 1, 1 };
+    l.rows = l.columns = (struct npu_window){ 112, 56, 3, 2, 1, 1 };
     l.pad = -128;
     simulate(&l, 1, &plan);
     assert_true(100 * 9 * 4 * 56 * 56 >= 95 * plan.cycles);
     l.kind = NPU_ELEMENT;
-    l.nstep = 1;
-    l.steps[0].has_operand = 1;
-    l.rows = l.columns = (struct npu_window){ 56, 56, 1, 1, 1, 0, 1 };
+    l.npost_op = 1;
+    l.post_ops[0].has_operand = 1;
+    l.rows = l.columns = (struct npu_window){ 56, 56, 1, 1, 1, 0 };
     simulate(&l, 1, &plan);
     assert_true(100 * times.nbytes / config.bus >= 75 * plan.cycles);
 }
@@ -132,8 +133,8 @@ static void test_padding_is_wider_than_a_byte(void **state)
     struct npu_plan plan;
     use("single");
     struct npu_layer l = conv();
-    l.rows = (struct npu_window){ 2, 2, 1, 1, 1, 0, 1 };
-    l.columns = (struct npu_window){ 8, 606, 3, 1, 1, 300, 1 };
+    l.rows = (struct npu_window){ 2, 2, 1, 1, 1, 0 };
+    l.columns = (struct npu_window){ 8, 606, 3, 1, 1, 300 };
     l.pad = 5;
     simulate(&l, 1, &plan);
 }
@@ -153,7 +154,7 @@ static void test_one_slot_is_enough(void **state)
             config.ntile[NPU_ACC] * npu_tile_nbytes(&config, NPU_ACC);
         l.kind = kind;
         l.weight_bits = kind == NPU_PRODUCTS ? 8 : 0;
-        l.rows = l.columns = (struct npu_window){ 5, 5, 1, 1, 1, 0, 1 };
+        l.rows = l.columns = (struct npu_window){ 5, 5, 1, 1, 1, 0 };
         simulate(&l, 1, &plan);
     }
 }
@@ -176,9 +177,6 @@ static void test_what_is_refused_is_said(void **state)
     use("single");
     struct npu_layer l = conv();
     assert_ok(ctx, npu_plan(ctx, arena, &config, &l, &plan));
-    l.rows.spread = 2;
-    refused(&l, BT_ERR_UNSUPPORTED, "transposed");
-    l = conv();
     l.rows.before = -1;
     refused(&l, BT_ERR_ARGUMENT, "rows: padding of -1");
     l = conv();
@@ -193,39 +191,36 @@ static void test_what_is_refused_is_said(void **state)
     l.weight_bits = 3;
     refused(&l, BT_ERR_UNSUPPORTED, "weights of 3 bits");
     l = conv();
-    l.in = 1 << 15; // 9 * 2^15 * 2^14
-    refused(&l, BT_ERR_UNSUPPORTED, "sums may be as great as 4831838208");
-    l.most = INT32_MAX;
+    l.in = 1 << 15; // sums wrap
     assert_ok(ctx, npu_plan(ctx, arena, &config, &l, &plan));
     l = conv();
-    l.nstep = 0;
+    l.npost_op = 0;
     refused(&l, BT_ERR_UNSUPPORTED, "int8 may not hold");
     l.is_wide = 1;
     assert_ok(ctx, npu_plan(ctx, arena, &config, &l, &plan));
     l = conv();
-    l.rows = (struct npu_window){ 1 << 19, 1, 1 << 19, 1, 1, 0, 1 };
-    l.most = 1;
+    l.rows = (struct npu_window){ 1 << 19, 1, 1 << 19, 1, 1, 0 };
     refused(&l, BT_ERR_LIMIT, "main memory has");
-    l.columns = (struct npu_window){ 1, 1, 1, 1, 1, 0, 1 };
+    l.columns = (struct npu_window){ 1, 1, 1, 1, 1, 0 };
     l.in = l.out = 16;
     assert_ok(ctx, npu_plan(ctx, arena, &config, &l, &plan)); // by rows of the window
-    l.columns = (struct npu_window){ 1 << 18, 1, 1 << 18, 1, 1, 0, 1 };
-    l.rows = (struct npu_window){ 1, 1, 1, 1, 1, 0, 1 };
+    l.columns = (struct npu_window){ 1 << 18, 1, 1 << 18, 1, 1, 0 };
+    l.rows = (struct npu_window){ 1, 1, 1, 1, 1, 0 };
     refused(&l, BT_ERR_UNSUPPORTED, "no tile of the layer fits");
     l = conv();
     l.kind = NPU_TOTAL;
     l.weight_bits = 0;
-    l.batch = 1 << 17; // each image is a step
+    l.batch = 1 << 17; // each image is a tile
     l.in = l.out = 16;
-    l.rows = l.columns = (struct npu_window){ 2, 1, 2, 1, 1, 0, 1 };
+    l.rows = l.columns = (struct npu_window){ 2, 1, 2, 1, 1, 0 };
     refused(&l, BT_ERR_LIMIT, "more than 262144 instructions");
     l = conv();
     l.kind = NPU_ELEMENT;
     l.weight_bits = 0;
     refused(&l, BT_ERR_ARGUMENT, "no window");
-    l.rows = l.columns = (struct npu_window){ 8, 8, 1, 1, 1, 0, 1 };
+    l.rows = l.columns = (struct npu_window){ 8, 8, 1, 1, 1, 0 };
     assert_ok(ctx, npu_plan(ctx, arena, &config, &l, &plan));
-    l.nstep = 0;
+    l.npost_op = 0;
     refused(&l, BT_ERR_UNSUPPORTED, "a copy");
 }
 
@@ -242,12 +237,12 @@ static void test_constants_that_do_not_fit_are_said(void **state)
                  "weight 40 of output 0: 8 is not of 4 bits");
     const struct npu_numbers shifted = { .shift = shifts },
                              multiplied = { .factor = factors };
-    assert_error(npu_pack_scale(ctx, &config, &l, 0, 0, &shifted, out), BT_ERR_ARGUMENT,
-                 "a shift by 32");
-    assert_error(npu_pack_scale(ctx, &config, &l, 0, 0, &multiplied, out),
+    assert_error(npu_pack_requantize(ctx, &config, &l, 0, 0, &shifted, out),
+                 BT_ERR_ARGUMENT, "a shift by 32");
+    assert_error(npu_pack_requantize(ctx, &config, &l, 0, 0, &multiplied, out),
                  BT_ERR_ARGUMENT, "no multiplier");
-    assert_error(npu_pack_scale(ctx, &config, &l, 0, 1, &shifted, out), BT_ERR_ARGUMENT,
-                 "step 0 has no scale of an operand");
+    assert_error(npu_pack_requantize(ctx, &config, &l, 0, 1, &shifted, out),
+                 BT_ERR_ARGUMENT, "post-op 0 has no requantize of an operand");
 }
 
 /* ---- any numbers ---- */
@@ -277,27 +272,23 @@ static void test_layers_of_any_numbers_end_in_a_status(void **state)
                                .groups = draw(4) ? 1 : any(),
                                .pad = (int32_t)any(),
                                .weight_bits = draw(2) ? 8 : (uint32_t)any(),
-                               .most = draw(2) ? 0 : any(),
-                               .nstep = draw(9) ? draw(5) : (uint32_t)any(),
+                               .npost_op = draw(9) ? draw(5) : (uint32_t)any(),
                                .is_wide = draw(9) ? draw(2) : (uint32_t)any() };
         struct npu_window *const windows[] = { &l.rows, &l.columns };
         for (uint32_t i = 0; i < 2; i++)
-            *windows[i] = (struct npu_window){ any(),
-                                               any(),
-                                               any(),
-                                               draw(2) ? 1 : any(),
-                                               draw(2) ? 1 : any(),
-                                               any(),
-                                               draw(9) ? 1 : any() };
+            *windows[i] = (struct npu_window){
+                any(), any(), any(), draw(2) ? 1 : any(), draw(2) ? 1 : any(), any()
+            };
         if (l.kind != NPU_PRODUCTS && draw(2)) {
             l.weight_bits = 0;
             l.out = l.in;
         }
-        for (uint32_t i = 0; i < NPU_MOST_STEPS; i++)
-            l.steps[i] = (struct npu_step){ .has_operand = draw(2),
-                                            .scales_operand = draw(3) == 0,
-                                            .scales = draw(9) ? 1 : (uint32_t)any(),
-                                            .scale = { -100, 100, 0 } };
+        for (uint32_t i = 0; i < NPU_MOST_POST_OPS; i++)
+            l.post_ops[i] =
+                (struct npu_post_op){ .has_operand = draw(2),
+                                      .requantizes_operand = draw(3) == 0,
+                                      .requantizes = draw(9) ? 1 : (uint32_t)any(),
+                                      .requantize = { -100, 100, 0 } };
         bt_status status = npu_plan(ctx, arena, &config, &l, &plan);
         if (!status) {
             struct npu_buffer at[NPU_NBUFFER];
@@ -325,7 +316,7 @@ static int plan_one(const bt_allocator *allocator)
     struct npu_plan plan;
     struct npu_layer l = conv();
     l.in = l.out = 8;
-    l.rows = l.columns = (struct npu_window){ 2, 2, 1, 1, 1, 0, 1 };
+    l.rows = l.columns = (struct npu_window){ 2, 2, 1, 1, 1, 0 };
     const int ok = a && ok_or_no_memory(npu_plan(c, a, &config, &l, &plan));
     bt_arena_destroy(a);
     bt_ctx_destroy(c);

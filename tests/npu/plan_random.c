@@ -14,7 +14,7 @@ static int64_t between(int64_t low, int64_t high)
 static void draw_window(struct npu_window *w, uint32_t kind)
 {
     *w = (struct npu_window){
-        .in = between(1, 12), .taps = 1, .stride = 1, .dilation = 1, .spread = 1
+        .in = between(1, 12), .taps = 1, .stride = 1, .dilation = 1
     };
     w->out = w->in;
     if (kind == NPU_ELEMENT || draw(4) == 0)
@@ -26,10 +26,10 @@ static void draw_window(struct npu_window *w, uint32_t kind)
     w->out = between(1, 12 / w->stride);
 }
 
-static struct npu_scale draw_scale(void)
+static struct npu_requantize draw_scale(void)
 {
     const int32_t a = (int32_t)draw(256) - 128, b = (int32_t)draw(256) - 128;
-    return (struct npu_scale){ a < b ? a : b, a < b ? b : a, draw(2) };
+    return (struct npu_requantize){ a < b ? a : b, a < b ? b : a, draw(2) };
 }
 
 static struct npu_layer draw_layer(void)
@@ -42,7 +42,7 @@ static struct npu_layer draw_layer(void)
     draw_window(&l.rows, l.kind);
     draw_window(&l.columns, l.kind);
     if (draw(8) == 0) { // a dense layer
-        const struct npu_window one = { 1, 1, 1, 1, 1, 0, 1 };
+        const struct npu_window one = { 1, 1, 1, 1, 1, 0 };
         l.rows = l.columns = one;
         l.batch = between(1, 40);
     }
@@ -54,20 +54,20 @@ static struct npu_layer draw_layer(void)
     l.pad = (int32_t)draw(256) - 128;
     l.weight_bits = l.kind == NPU_PRODUCTS ? 2u << draw(3) : 0;
     l.is_wide = draw(5) == 0;
-    l.nstep = draw(8) ? draw(3) : draw(5);
-    for (uint32_t i = 0; i < l.nstep; i++) {
-        struct npu_step *s = &l.steps[i];
+    l.npost_op = draw(8) ? draw(3) : draw(5);
+    for (uint32_t i = 0; i < l.npost_op; i++) {
+        struct npu_post_op *s = &l.post_ops[i];
         s->has_operand = draw(2);
-        s->scales_operand = s->has_operand && draw(2);
-        s->scales = draw(4) != 0;
-        s->scale = draw_scale();
-        s->operand_scale = draw_scale();
+        s->requantizes_operand = s->has_operand && draw(2);
+        s->requantizes = draw(4) != 0;
+        s->requantize = draw_scale();
+        s->operand_requantize = draw_scale();
     }
-    if (!l.is_wide && !l.nstep && (l.kind == NPU_PRODUCTS || l.kind == NPU_TOTAL) &&
+    if (!l.is_wide && !l.npost_op && (l.kind == NPU_PRODUCTS || l.kind == NPU_TOTAL) &&
         draw(20))
-        l.steps[l.nstep++].scale = draw_scale();
-    if (l.nstep && !l.is_wide)
-        l.steps[l.nstep - 1].scales = 1;
+        l.post_ops[l.npost_op++].requantize = draw_scale();
+    if (l.npost_op && !l.is_wide)
+        l.post_ops[l.npost_op - 1].requantizes = 1;
     return l;
 }
 

@@ -12,7 +12,7 @@ static void test_one_tile_is_multiplied(void **state)
         dense_emit(&d);
         run_all();
         dense_compare(&d);
-        assert_int_equal(times.steps, 1);
+        assert_int_equal(times.iterations, 1);
     }
 }
 
@@ -54,7 +54,7 @@ static void test_convolution_is_steps_of_micro_ops(void **state)
         conv_emit(&c);
         run_all();
         conv_compare(&c);
-        assert_int_equal(times.steps, 4 * 5 * 9);
+        assert_int_equal(times.iterations, 4 * 5 * 9);
     }
 }
 

@@ -15,9 +15,8 @@ static inline struct npu_layer resnet18_conv(const struct npu_config *c, int64_t
                                   .taps = taps,
                                   .stride = stride,
                                   .dilation = 1,
-                                  .before = taps / 2,
-                                  .spread = 1 };
-    const struct npu_scale scale = { -128, 127, 1 }, relu = { 0, 127, 1 };
+                                  .before = taps / 2 };
+    const struct npu_requantize scale = { -128, 127, 1 }, relu = { 0, 127, 1 };
     struct npu_layer l = { .kind = NPU_PRODUCTS,
                            .batch = c->batch,
                            .in = in,
@@ -26,11 +25,14 @@ static inline struct npu_layer resnet18_conv(const struct npu_config *c, int64_t
                            .rows = w,
                            .columns = w,
                            .weight_bits = 8,
-                           .nstep = adds ? 2 : 1 };
-    l.steps[0] =
-        (struct npu_step){ .scales = 1, .scale = adds || taps == 1 ? scale : relu };
+                           .npost_op = adds ? 2 : 1 };
+    l.post_ops[0] =
+        (struct npu_post_op){ .requantizes = 1,
+                              .requantize = adds || taps == 1 ? scale : relu };
     if (adds)
-        l.steps[1] = (struct npu_step){ .has_operand = 1, .scales = 1, .scale = relu };
+        l.post_ops[1] = (struct npu_post_op){ .has_operand = 1,
+                                              .requantizes = 1,
+                                              .requantize = relu };
     return l;
 }
 

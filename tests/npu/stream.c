@@ -100,8 +100,8 @@ static void print_times(const struct run *r, const struct npu_times *t)
 {
     printf("%" PRIu64 " cycles, %.3f us; multipliers %" PRIu64 " (%.1f%%); %" PRIu64
            " bytes moved\n",
-           t->cycles, (double)t->cycles / r->config.mhz, t->steps,
-           t->cycles ? 100.0 * (double)t->steps / (double)t->cycles : 0, t->nbytes);
+           t->cycles, (double)t->cycles / r->config.mhz, t->iterations,
+           t->cycles ? 100.0 * (double)t->iterations / (double)t->cycles : 0, t->nbytes);
     for (uint32_t q = 0; q < NPU_NQUEUE; q++)
         printf(
             "%-7s  %6" PRIu64 " instructions  busy %8" PRIu64 "  waiting %8" PRIu64 "\n",

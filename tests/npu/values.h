@@ -9,9 +9,9 @@
  * and y [n][o][row][column], numbers of scales by channel. */
 struct values {
     struct npu_layer layer;
-    int8_t *x, *weights, *operands[NPU_MOST_STEPS];
-    int32_t *numbers[NPU_MOST_STEPS][2]
-                    [3]; /* of the step, of its operand: add, shift, factor */
+    int8_t *x, *weights, *operands[NPU_MOST_POST_OPS];
+    int32_t *numbers[NPU_MOST_POST_OPS][2]
+                    [3]; /* of the post-op, of its operand: add, shift, factor */
     int32_t *y;
     struct npu_buffer buffers[NPU_NBUFFER];
 };
@@ -30,13 +30,13 @@ static inline size_t ny_of(const struct npu_layer *l)
     return (size_t)(l->batch * l->out * l->rows.out * l->columns.out);
 }
 
-static inline void draw_numbers(struct values *v, uint32_t step, uint32_t is_operand)
+static inline void draw_numbers(struct values *v, uint32_t post_op, uint32_t is_operand)
 {
     const size_t n = (size_t)v->layer.out;
     for (uint32_t k = 0; k < 3; k++)
-        assert_non_null(v->numbers[step][is_operand][k] = BT_NEWS(arena, int32_t, n));
+        assert_non_null(v->numbers[post_op][is_operand][k] = BT_NEWS(arena, int32_t, n));
     for (size_t i = 0; i < n; i++) {
-        int32_t *const *at = v->numbers[step][is_operand];
+        int32_t *const *at = v->numbers[post_op][is_operand];
         at[0][i] = (int32_t)draw(4001) - 2000;
         at[1][i] = config.has_multiplier ? (int32_t)draw(40) : (int32_t)draw(16) - 4;
         at[2][i] = config.has_multiplier ? (int32_t)draw(1u << 30) - (1 << 29) : 1;
@@ -51,12 +51,12 @@ static inline void draw_values(struct values *v)
         v->weights = draw_codes(
             (size_t)(l->out * (l->in / l->groups) * l->rows.taps * l->columns.taps),
             l->weight_bits);
-    for (uint32_t i = 0; i < l->nstep; i++) {
-        if (l->steps[i].has_operand)
+    for (uint32_t i = 0; i < l->npost_op; i++) {
+        if (l->post_ops[i].has_operand)
             v->operands[i] = draw_codes(ny_of(l), 8);
-        if (l->steps[i].scales)
+        if (l->post_ops[i].requantizes)
             draw_numbers(v, i, 0);
-        if (l->steps[i].scales_operand)
+        if (l->post_ops[i].requantizes_operand)
             draw_numbers(v, i, 1);
     }
     assert_non_null(v->y = BT_NEWS(arena, int32_t, ny_of(l)));
@@ -80,11 +80,11 @@ static inline int64_t rounded(int64_t x, int32_t n, int is_even)
     return floor + (twice > 0 || (twice == 0 && (!is_even || floor % 2 != 0)));
 }
 
-static inline int32_t scaled(const struct values *v, const struct npu_scale *s,
-                             uint32_t step, uint32_t is_operand, int64_t channel,
+static inline int32_t scaled(const struct values *v, const struct npu_requantize *s,
+                             uint32_t post_op, uint32_t is_operand, int64_t channel,
                              int32_t x)
 {
-    int32_t *const *at = v->numbers[step][is_operand];
+    int32_t *const *at = v->numbers[post_op][is_operand];
     const int64_t sum = wrapped((int64_t)x + at[0][channel]);
     const int64_t y = rounded(sum * at[2][channel], at[1][channel], s->is_even != 0);
     return y < s->low ? s->low : y > s->high ? s->high : (int32_t)y;
@@ -126,14 +126,14 @@ static inline void compute_plainly(struct values *v)
         const int64_t o = (int64_t)i / (l->columns.out * l->rows.out) % l->out;
         const int64_t n = (int64_t)i / (l->columns.out * l->rows.out * l->out);
         int32_t x = wrapped(sum_of(v, n, o, row, column));
-        for (uint32_t k = 0; k < l->nstep; k++) {
-            const struct npu_step *s = &l->steps[k];
+        for (uint32_t k = 0; k < l->npost_op; k++) {
+            const struct npu_post_op *s = &l->post_ops[k];
             int32_t operand = s->has_operand ? v->operands[k][i] : 0;
-            if (s->scales_operand)
-                operand = scaled(v, &s->operand_scale, k, 1, o, operand);
+            if (s->requantizes_operand)
+                operand = scaled(v, &s->operand_requantize, k, 1, o, operand);
             x = wrapped((int64_t)x + operand);
-            if (s->scales)
-                x = scaled(v, &s->scale, k, 0, o, x);
+            if (s->requantizes)
+                x = scaled(v, &s->requantize, k, 0, o, x);
         }
         v->y[i] = x;
     }
@@ -179,8 +179,8 @@ static inline void fill_buffers(struct values *v, const struct npu_plan *plan)
     if (l->kind == NPU_PRODUCTS)
         assert_ok(ctx, npu_pack_weights(ctx, &config, l, v->weights,
                                         v->buffers[NPU_BUFFER_WEIGHTS].at));
-    for (uint32_t i = 0; i < l->nstep; i++) {
-        if (l->steps[i].has_operand)
+    for (uint32_t i = 0; i < l->npost_op; i++) {
+        if (l->post_ops[i].has_operand)
             put_blocked(v->operands[i], l->batch, l->out, l->groups,
                         l->rows.out * l->columns.out, config.out,
                         &v->buffers[NPU_BUFFER_OPERAND + i]);
@@ -188,9 +188,9 @@ static inline void fill_buffers(struct values *v, const struct npu_plan *plan)
             int32_t *const *at = v->numbers[i][k];
             const struct npu_numbers numbers = { at[0], at[1],
                                                  config.has_multiplier ? at[2] : NULL };
-            if (k ? l->steps[i].scales_operand : l->steps[i].scales)
-                assert_ok(ctx, npu_pack_scale(ctx, &config, l, i, k, &numbers,
-                                              v->buffers[NPU_BUFFER_PARAMETERS].at));
+            if (k ? l->post_ops[i].requantizes_operand : l->post_ops[i].requantizes)
+                assert_ok(ctx, npu_pack_requantize(ctx, &config, l, i, k, &numbers,
+                                                   v->buffers[NPU_BUFFER_PARAMETERS].at));
         }
     }
 }

@@ -1,6 +1,6 @@
 /* Products of tiles, where simulation spends its time: written once, and compiled for the sizes of
  * the built-in machines, so that the loops become vectors. */
-#include "steps.h"
+#include "execute.h"
 
 #if defined(__GNUC__)
 #define INLINE static inline __attribute__((always_inline))
@@ -8,7 +8,7 @@
 #define INLINE static inline
 #endif
 
-/* gcc makes sums of pairs of a loop, but not of its sixteen steps written out. */
+/* gcc makes sums of pairs of a loop, but not of its sixteen terms written out. */
 #if defined(__GNUC__) && !defined(__clang__)
 #define KEEP_LOOP _Pragma("GCC unroll 1")
 #else

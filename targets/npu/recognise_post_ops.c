@@ -10,7 +10,7 @@ enum { MOST_DEPTH = 256, MOST_VISITS = 4096 };
 
 static bt_status read_integer(struct npu_reader *r, const bt_node *node);
 
-/* ---- the layer's steps ---- */
+/* ---- the layer's post-ops ---- */
 
 static bt_status begin(struct npu_reader *r)
 {
@@ -18,29 +18,29 @@ static bt_status begin(struct npu_reader *r)
     if (r->bound)
         return NPU_REFUSE(
             r, "sums beyond 2^24 would be rounded as float32, and are not clamped");
-    if (l->nstep == NPU_MOST_STEPS)
-        return NPU_REFUSE(r, "at most %d steps follow a sum", NPU_MOST_STEPS);
-    r->out->terms[l->nstep].factor = r->out->operand_terms[l->nstep].factor = 1;
-    r->out->operands[l->nstep].param = -1;
-    l->nstep++;
+    if (l->npost_op == NPU_MOST_POST_OPS)
+        return NPU_REFUSE(r, "at most %d post-ops follow a sum", NPU_MOST_POST_OPS);
+    r->out->terms[l->npost_op].factor = r->out->operand_terms[l->npost_op].factor = 1;
+    r->out->operands[l->npost_op].param = -1;
+    l->npost_op++;
     r->is_shifted = r->is_clamped = 0;
     return NULL;
 }
 
 /* The scale that the next operation goes into. A scale adds, shifts, then clamps: where that of the
- * last step has shifted or clamped already, an addition or a shift begins a new step. */
-static bt_status scale(struct npu_reader *r, int is_clamp, struct npu_scale **out,
+ * last post-op has shifted or clamped already, an addition or a shift begins a new post-op. */
+static bt_status scale(struct npu_reader *r, int is_clamp, struct npu_requantize **out,
                        struct npu_terms **terms)
 {
     struct npu_layer *l = &r->out->layer;
-    if (!l->nstep || (!is_clamp && (r->is_shifted || r->is_clamped)))
+    if (!l->npost_op || (!is_clamp && (r->is_shifted || r->is_clamped)))
         BT_TRY(begin(r));
-    struct npu_step *step = &l->steps[l->nstep - 1];
-    if (!step->scales)
-        step->scale = (struct npu_scale){ INT32_MIN, INT32_MAX, 0 };
-    step->scales = 1;
-    *out = &step->scale;
-    *terms = &r->out->terms[l->nstep - 1];
+    struct npu_post_op *post_op = &l->post_ops[l->npost_op - 1];
+    if (!post_op->requantizes)
+        post_op->requantize = (struct npu_requantize){ INT32_MIN, INT32_MAX, 0 };
+    post_op->requantizes = 1;
+    *out = &post_op->requantize;
+    *terms = &r->out->terms[l->npost_op - 1];
     return NULL;
 }
 
@@ -53,7 +53,7 @@ static void set_range(struct npu_reader *r, int64_t low, int64_t high)
 
 static bt_status add(struct npu_reader *r, int64_t value)
 {
-    struct npu_scale *s;
+    struct npu_requantize *s;
     struct npu_terms *terms;
     if (!value)
         return NULL;
@@ -65,12 +65,12 @@ static bt_status add(struct npu_reader *r, int64_t value)
 
 static bt_status clamp(struct npu_reader *r, int is_min, int64_t value)
 {
-    struct npu_scale *s;
+    struct npu_requantize *s;
     struct npu_terms *terms;
     if (value < INT32_MIN || value > INT32_MAX)
         return NPU_REFUSE(r, "it is clamped by a number that int32 does not hold");
     const int32_t by = (int32_t)value;
-    if (!r->out->layer.nstep && (is_min ? by >= r->high : by <= r->low))
+    if (!r->out->layer.npost_op && (is_min ? by >= r->high : by <= r->low))
         return NULL; // of no effect
     BT_TRY(scale(r, 1, &s, &terms));
     r->is_clamped = 1;
@@ -112,11 +112,11 @@ static bt_status add_scaled(struct npu_reader *r, const struct npu_cut *cut,
                             const struct npu_factor *factor, int32_t by)
 {
     struct npu_function *f = r->out;
-    const uint32_t i = f->layer.nstep - 1;
-    struct npu_step *step = &f->layer.steps[i];
+    const uint32_t i = f->layer.npost_op - 1;
+    struct npu_post_op *post_op = &f->layer.post_ops[i];
     struct npu_terms *terms = &f->operand_terms[i];
-    struct npu_scale *s = &step->operand_scale;
-    struct npu_requantize q;
+    struct npu_requantize *s = &post_op->operand_requantize;
+    struct npu_qnn_requantize q;
     struct npu_factor data = { .array = cut->data };
     const bt_array *array = r->graph->arrays[cut->data];
     const int64_t low = r->low, high = r->high;
@@ -135,8 +135,9 @@ static bt_status add_scaled(struct npu_reader *r, const struct npu_cut *cut,
         if (memcmp(f->operands[i].axes, f->result.axes, sizeof(f->result.axes)) != 0)
             return NPU_REFUSE(r, "what is added has the result's shape");
     }
-    step->has_operand = step->scales_operand = 1;
-    *s = (struct npu_scale){ INT8_MIN - q.out_zero, INT8_MAX - q.out_zero, q.is_even };
+    post_op->has_operand = post_op->requantizes_operand = 1;
+    *s = (struct npu_requantize){ INT8_MIN - q.out_zero, INT8_MAX - q.out_zero,
+                                  q.is_even };
     terms->number = -(int32_t)data.zero - q.zero;
     r->low = -512; // of an int8 less zero points
     r->high = 512;
@@ -145,16 +146,16 @@ static bt_status add_scaled(struct npu_reader *r, const struct npu_cut *cut,
     return add(r, q.out_zero - factor->zero);
 }
 
-/* The step that adds an operand: a new one, but where the last has only added numbers. */
+/* The post-op that adds an operand: a new one, but where the last has only added numbers. */
 static bt_status add_tensor(struct npu_reader *r, const struct npu_factor *factor,
                             int32_t by)
 {
     struct npu_function *f = r->out;
-    const uint32_t n = f->layer.nstep;
-    if (!n || f->layer.steps[n - 1].has_operand || r->is_shifted || r->is_clamped)
+    const uint32_t n = f->layer.npost_op;
+    if (!n || f->layer.post_ops[n - 1].has_operand || r->is_shifted || r->is_clamped)
         BT_TRY(begin(r));
-    const uint32_t i = f->layer.nstep - 1;
-    struct npu_step *step = &f->layer.steps[i];
+    const uint32_t i = f->layer.npost_op - 1;
+    struct npu_post_op *post_op = &f->layer.post_ops[i];
     const struct npu_cut *cut = npu_cut_of(r, factor->array);
     if (cut)
         return add_scaled(r, cut, factor, by);
@@ -162,10 +163,10 @@ static bt_status add_tensor(struct npu_reader *r, const struct npu_factor *facto
     if (memcmp(f->operands[i].axes, f->result.axes, sizeof(f->result.axes)) != 0)
         return NPU_REFUSE(r, "input %u, that is added, has the result's shape",
                           factor->array);
-    step->has_operand = 1;
-    step->scales_operand = by > 0;
+    post_op->has_operand = 1;
+    post_op->requantizes_operand = by > 0;
     if (by) {
-        step->operand_scale = (struct npu_scale){ INT32_MIN, INT32_MAX, 0 };
+        post_op->operand_requantize = (struct npu_requantize){ INT32_MIN, INT32_MAX, 0 };
         if (r->config->has_multiplier) // which shifts to the right alone
             f->operand_terms[i].factor = (int32_t)(1u << by);
         else
@@ -179,7 +180,7 @@ static bt_status add_tensor(struct npu_reader *r, const struct npu_factor *facto
 /* A number for each channel. */
 static bt_status add_channels(struct npu_reader *r, const bt_node *read)
 {
-    struct npu_scale *s;
+    struct npu_requantize *s;
     struct npu_terms *terms;
     struct npu_operand *operand;
     BT_TRY(scale(r, 0, &s, &terms));
@@ -240,7 +241,7 @@ static bt_status shift(struct npu_reader *r, int64_t factor, int64_t by, uint32_
     set_range(r, low, high > INT32_MAX ? INT32_MAX : high);
     if (factor == 1 && by == 0)
         return NULL;
-    struct npu_scale *scaled;
+    struct npu_requantize *scaled;
     struct npu_terms *terms;
     BT_TRY(scale(r, 0, &scaled, &terms));
     scaled->is_even = is_even;
@@ -386,7 +387,7 @@ static int sums(struct npu_reader *r, const bt_node *node)
     return found;
 }
 
-/* Whether steps begin here: at a sum, at what a cut gives, or, where the stage has no sum, at an
+/* Whether post-ops begin here: at a sum, at what a cut gives, or, where the stage has no sum, at an
  * element of an input. */
 static int is_begin(struct npu_reader *r, const bt_node *node)
 {
@@ -414,15 +415,16 @@ static bt_status read_array(struct npu_reader *r, uint32_t array);
 static bt_status read_cut(struct npu_reader *r, const struct npu_cut *cut)
 {
     const bt_array *stage = r->stage;
-    struct npu_requantize q;
-    struct npu_scale *s;
+    struct npu_qnn_requantize q;
+    struct npu_requantize *s;
     struct npu_terms *terms;
     BT_TRY(npu_read_requantize(r, cut->call, &q));
     BT_TRY(read_array(r, cut->data));
     r->stage = stage;
     BT_TRY(add(r, -(int64_t)q.zero));
     BT_TRY(scale(r, 0, &s, &terms));
-    *s = (struct npu_scale){ INT8_MIN - q.out_zero, INT8_MAX - q.out_zero, q.is_even };
+    *s = (struct npu_requantize){ INT8_MIN - q.out_zero, INT8_MAX - q.out_zero,
+                                  q.is_even };
     BT_TRY(npu_take_ratio(r, &q, s, terms));
     r->is_shifted = r->is_clamped = 1;
     r->low = s->low;
@@ -466,7 +468,7 @@ static bt_status read_array(struct npu_reader *r, uint32_t array)
     return read_integer(r, a->body);
 }
 
-/* a + b: steps begin in the one that has a sum, and the other is added; where neither has one, they
+/* a + b: post-ops begin in the one that has a sum, and the other is added; where neither has one, they
  * begin in a, unless that is scaled. */
 static bt_status read_sum_of(struct npu_reader *r, const bt_node *a, const bt_node *b)
 {
@@ -546,7 +548,7 @@ static bt_status read_integer(struct npu_reader *r, const bt_node *node)
 
 bt_status npu_begin_scale(struct npu_reader *r)
 {
-    struct npu_scale *s;
+    struct npu_requantize *s;
     struct npu_terms *terms;
     return scale(r, 0, &s, &terms);
 }
@@ -555,11 +557,13 @@ bt_status npu_begin_scale(struct npu_reader *r)
 static void end_in_int8(struct npu_reader *r)
 {
     struct npu_layer *l = &r->out->layer;
-    struct npu_step *last = l->nstep ? &l->steps[l->nstep - 1] : NULL;
-    if (l->is_wide || !last || !last->scales)
+    struct npu_post_op *last = l->npost_op ? &l->post_ops[l->npost_op - 1] : NULL;
+    if (l->is_wide || !last || !last->requantizes)
         return;
-    last->scale.low = last->scale.low < INT8_MIN ? INT8_MIN : last->scale.low;
-    last->scale.high = last->scale.high > INT8_MAX ? INT8_MAX : last->scale.high;
+    last->requantize.low =
+        last->requantize.low < INT8_MIN ? INT8_MIN : last->requantize.low;
+    last->requantize.high =
+        last->requantize.high > INT8_MAX ? INT8_MAX : last->requantize.high;
 }
 
 static int are_constant(const struct npu_reader *r, const struct npu_terms *terms)
@@ -576,7 +580,7 @@ static bt_status check_constants(struct npu_reader *r)
 {
     const struct npu_function *f = r->out;
     int has_vectors = 0, all = !f->zero || npu_is_constant(r->func, f->weight.param);
-    for (uint32_t i = 0; i < f->layer.nstep; i++) {
+    for (uint32_t i = 0; i < f->layer.npost_op; i++) {
         has_vectors |=
             f->terms[i].ratio.arithmetic || f->operand_terms[i].ratio.arithmetic;
         all &= are_constant(r, &f->terms[i]) && are_constant(r, &f->operand_terms[i]);
@@ -586,7 +590,7 @@ static bt_status check_constants(struct npu_reader *r)
                : NPU_REFUSE(r, "with scales by channel all its numbers are constants");
 }
 
-bt_status npu_read_steps(struct npu_reader *r, uint32_t array)
+bt_status npu_read_post_ops(struct npu_reader *r, uint32_t array)
 {
     const bt_array *stage = r->stage;
     BT_TRY(read_array(r, array));

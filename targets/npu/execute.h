@@ -1,6 +1,6 @@
 /* The loops of GEMM and ALU over micro-ops, within bounds. */
-#ifndef NPU_STEPS_H
-#define NPU_STEPS_H
+#ifndef NPU_EXECUTE_H
+#define NPU_EXECUTE_H
 
 #include "machine.h"
 

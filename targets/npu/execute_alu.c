@@ -1,6 +1,6 @@
 /* What ALU does to each element of a tile. Sums and products wrap in int32; shifts and what REQ
  * computes are exact in int64 before they are made int32. */
-#include "steps.h"
+#include "execute.h"
 
 #include "round.h"
 
@@ -48,8 +48,8 @@ static void requantize(struct npu_machine *m, const struct npu_instruction *in,
     }
 }
 
-static void step(struct npu_machine *m, const struct npu_instruction *in, uint32_t d,
-                 uint32_t s, uint32_t w)
+static void iterate(struct npu_machine *m, const struct npu_instruction *in, uint32_t d,
+                    uint32_t s, uint32_t w)
 {
     const uint32_t n = m->config.batch * m->config.out;
     int32_t *to = m->acc + (size_t)d * n;
@@ -84,7 +84,7 @@ int npu_alu(struct npu_machine *m, const struct npu_instruction *in, uint32_t ou
                 *out = (struct npu_unwritten){ NPU_ACC, missing };
                 return 0;
             }
-            step(m, in, d, s, w);
+            iterate(m, in, d, s, w);
         }
     }
     return 1;

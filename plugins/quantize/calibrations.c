@@ -118,9 +118,9 @@ static double loss_of_bins(const bt_statistic *seen, const bt_number_form *form,
 }
 
 /* Of weights what counts is the error of the layer's sums: of inputs with deviation 1 and mean
- * m it is sum e^2 + m^2 (sum e)^2. Behind a rectifier the mean is about as large as the
- * deviation. By the first term alone, ranges would cut large weights, which makes all sums of
- * a channel smaller: at 4 bits that loses more than wide steps do. */
+ * m it is sum e^2 + m^2 (sum e)^2, taken with m = 1 of inputs that a rectifier gives, as their
+ * moments are not known here. By the first term alone, ranges would cut large weights, which
+ * makes all sums of a channel smaller: at 4 bits that loses more than wide steps do. */
 static double loss_of_weights(const struct numbers *n, const bt_number_form *form,
                               double scale, int64_t zero)
 {

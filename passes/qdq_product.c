@@ -4,6 +4,8 @@
 #include <math.h>
 #include <stdio.h>
 
+#include "quant_proof.h"
+
 /* A product of codes. */
 struct product {
     const bt_call *call;
@@ -14,39 +16,41 @@ struct product {
     int32_t channel;        /* that axis, in the result; -1: they are numbers */
 };
 
-/* The sum of all differences of a constant's codes from their zero point, in the channel where
- * it is largest; NAN: it is none. */
-static double most_of_channels(const struct qdq_region *r, const struct product *p)
+/* Whether int32 holds all sums. Of 8 bits it does but for more than 33,024 terms; of more, or of
+ * wider codes, where that is proved of a constant, channel by channel. */
+static bt_status fits_in_int32(const struct qdq_region *r, const struct product *p,
+                               int *out)
 {
     const struct qdq_value *w = &p->in[p->of_channels];
-    const bt_tensor *t = qdq_constant(r, w->codes), *zero = qdq_constant(r, w->zero);
+    const double most_x = qdq_most_difference(r, &p->in[1 - p->of_channels]),
+                 most_w = qdq_most_difference(r, w);
+    const bt_tensor *codes = qdq_constant(r, w->codes), *zero = qdq_constant(r, w->zero);
     const int32_t axis = p->law->channel[p->of_channels];
-    int64_t inner = 1;
-    double most = 0;
-    if (!t || axis < 0 || (zero->nelem != 1 && zero->nelem != t->dims[axis]))
-        return (double)NAN;
-    for (uint32_t i = (uint32_t)axis + 1; i < t->rank; i++)
-        inner *= t->dims[i];
-    for (int64_t channel = 0; channel < t->dims[axis]; channel++) {
-        const double by = bt_tensor_get(zero, zero->nelem == 1 ? 0 : channel);
-        double sum = 0;
-        for (int64_t i = channel * inner; i < t->nelem; i += inner * t->dims[axis]) {
-            for (int64_t k = i; k < i + inner; k++)
-                sum += fabs(bt_tensor_get(t, k) - by);
-        }
-        most = fmax(most, sum);
-    }
-    return most;
-}
-
-/* Whether int32 holds all sums. Of 8 bits it does but for more than 33,024 terms. */
-static int is_in_int32(const struct qdq_region *r, const struct product *p)
-{
-    const double x = qdq_most_difference(r, &p->in[1 - p->of_channels]),
-                 w = qdq_most_difference(r, &p->in[p->of_channels]);
-    if (p->law->nterm >= 0 ? x * w * (double)p->law->nterm < 0x1p31 : x * w < 0x1p16)
-        return 1;
-    return x * most_of_channels(r, p) < 0x1p31;
+    *out = p->law->nterm >= 0 ? most_x * most_w * (double)p->law->nterm < 0x1p31
+                              : most_x * most_w < 0x1p16;
+    if (*out || !codes || axis < 0 ||
+        (zero->nelem != 1 && zero->nelem != codes->dims[axis]))
+        return NULL;
+    bt_arena *arena = bt_rewrite_call(r->rewrite)->scratch;
+    const void *mark = bt_arena_mark(arena);
+    const size_t nchannel = (size_t)codes->dims[axis];
+    const struct proof proof = { .weight = codes,
+                                 .zero = zero,
+                                 .axis = (uint32_t)axis,
+                                 .low = -(int64_t)most_x,
+                                 .high = (int64_t)most_x };
+    int64_t *low = BT_NEWS(arena, int64_t, nchannel);
+    int64_t *high = BT_NEWS(arena, int64_t, nchannel);
+    struct proof_box all;
+    if (!low || !high)
+        return bt_no_memory();
+    proof_all(&proof, &all);
+    proof_add(&proof, &all, low, high);
+    *out = 1;
+    for (size_t i = 0; *out && i < nchannel; i++)
+        *out = proof_fits(low[i], high[i], 0, 32);
+    bt_arena_release(arena, mark);
+    return NULL;
 }
 
 /* Whether a bias has the scale of the sums, sx * sw, in each bit. */
@@ -208,7 +212,9 @@ static bt_status read_product(struct qdq_region *r, const bt_call *call,
     }
     if (out->of_channels == 1 && law->in[1] == 1)
         BT_TRY(qdq_twin(r, call, 6, &out->twin));
-    *is_there = call->narg == 2 && is_in_int32(r, out);
+    *is_there = 0;
+    if (call->narg == 2)
+        BT_TRY(fits_in_int32(r, out, is_there));
     return *is_there ? NULL
                      : qdq_refuse(r, call,
                                   call->narg == 2 ? "its sums may leave int32"

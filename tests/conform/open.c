@@ -382,7 +382,7 @@ static uint32_t output_of(const bt_loops *loops, uint32_t result)
     return n;
 }
 
-enum { TEMP = 1 << 20, MOST_TEMPS = 32 }; /* more than arrays of MOST_NELEM need */
+enum { TEMP = 1 << 20, MOST_TEMPS = 128 }; /* more than arrays of MOST_NELEM need */
 
 static int make_memory(struct trial *t)
 {

@@ -97,9 +97,18 @@ static int port_form(const bt_port *port, struct form *out)
     return is_whole;
 }
 
+/* Integers are 0 to 9, of small types what they hold of these. */
+static uint64_t count_random(bt_dtype dtype)
+{
+    const uint32_t nbits =
+        bt_dtype_nbits(dtype) - (BT_DTYPE_CLASS(dtype) == BT_CLASS_INT);
+    return dtype == BT_BOOL ? 2 : nbits < 4 ? UINT64_C(1) << nbits : 10;
+}
+
 static void fill_random(bt_tensor *tensor, uint64_t seed)
 {
     const int is_float = bt_dtype_is_float(tensor->dtype);
+    const uint64_t n = count_random(tensor->dtype);
     for (int64_t i = 0; i < tensor->nelem; i++) {
         /* splitmix64: Steele, Lea, Flood 2014 */
         uint64_t z = (seed += 0x9e3779b97f4a7c15u);
@@ -109,8 +118,7 @@ static void fill_random(bt_tensor *tensor, uint64_t seed)
         if (is_float)
             bt_tensor_set(tensor, i, (double)(z >> 40) / 16777216.0);
         else
-            bt_tensor_set_int(tensor, i,
-                              (int64_t)(z % (tensor->dtype == BT_BOOL ? 2 : 10)));
+            bt_tensor_set_int(tensor, i, (int64_t)(z % n));
     }
 }
 

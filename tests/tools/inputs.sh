@@ -94,3 +94,8 @@ expect 1 'other.bin: no importer knows this format, which is no text and starts 
     "$baton" info other.bin
 head -c 300 "$here/../fault/programs/tiny.onnx" > cut.onnx
 expect 1 'cut.onnx: the file is cut off after 300 bytes: what begins at byte 2 is longer' -- "$baton" info cut.onnx
+
+# Random integers of a small type are numbers that it has, none below 0.
+printf '#[version = "baton 0.1"]\n\ndef @main(%%x: Tensor[(40), int4], %%y: Tensor[(40), int2]) { (%%x, %%y) }\n' > small.baton
+expect 0 -- "$baton" run small.baton -i x=random:3 -i y=random:3
+refuse '-[1-9]'

@@ -325,6 +325,10 @@ int plugin_new(struct tool *tool)
         return code;
     if (memory && strcmp(memory, "own") != 0 && strcmp(memory, "host") != 0)
         return tool_usage(tool, "--memory is own or host, not %s", memory);
+    if (memory && strcmp(memory, "own") == 0 && option_value(tool, "source"))
+        return tool_usage(
+            tool, "a target with queues has threads, and plugins of C source know "
+                  "Baton's headers alone: leave out --source");
     if (memory && strcmp(kind, "target") != 0)
         return tool_usage(tool,
                           "--memory is about a target: baton plugin new target "

@@ -152,7 +152,7 @@ static int compute(const struct layer *d, void *const *buffers, const uint32_t *
     const float *x = buffers[0], *w = buffers[1], *b = d->has_bias ? buffers[2] : NULL;
     float *y = buffers[d->has_bias ? 3 : 2];
     for (int64_t i = 0; i < d->m; i++) {
-        if (stop && __atomic_load_n(stop, __ATOMIC_RELAXED))
+        if (stop && *(const volatile uint32_t *)stop)
             return 0;
         for (int64_t j = 0; j < d->n; j++) {
             double sum = 0;
@@ -362,8 +362,8 @@ static const bt_target targets[] = {
         .compile = compile,
         .load = load,
         .unload = unload,
-        .patterns = patterns,
 @host@        .launch = launch,
+        .patterns = patterns,
 @own@        .alloc = alloc_block,
 @own@        .free = free_block,
 @own@        .open_queue = open_queue,

@@ -26,34 +26,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include <baton/compiled.h>
-#include <baton/compute.h>
-
 #include "case_vary.h"
 #include "loops_oracle.h"
-#include "object.h"
+#include "open.h"
 #include "stages.h"
-
-enum { MOST_DIMS = 32, MOST_NELEM = 1 << 12, MOST_TURNS = 1 << 14 };
-
-enum { OPEN_SIZES, OPEN_ONES, OPEN_ALL }; /* above 1; 1; both */
-
-struct trial {
-    struct op_check w;
-    int what;             /* is open */
-    const bt_op *around;  /* "negative" */
-    uint64_t random;      /* of sizes; 0: those of cases */
-    uint32_t every, nmet; /* of an operator's cases */
-    uint32_t nopen, nrun, nchecked, nrefused;
-    char why[200]; /* the last was refused */
-    // the sizes of the case at hand, and what stands for each
-    uint32_t ndim;
-    int64_t sizes[MOST_DIMS], values[MOST_DIMS];
-    const bt_type *vars[MOST_DIMS];
-    int is_open;
-    const bt_target_use *target; /* NULL: loops and the evaluator */
-    char *memory;                /* for its workspace and temps */
-};
 
 /* ---- functions ---- */
 
@@ -145,14 +121,6 @@ static bt_status make_loops(struct trial *t, bt_arena *arena, const bt_func *fun
 }
 
 /* ---- running ---- */
-
-static uint32_t count_buffers(const bt_loops *loops, uint32_t role)
-{
-    uint32_t n = 0;
-    for (uint32_t i = 0; i < loops->roles.len; i++)
-        n += loops->roles.at[i] == role;
-    return n;
-}
 
 /* Turns of all loops, at most. */
 static double count_turns(const bt_stmts *stmts)
@@ -310,152 +278,7 @@ static void compare_evaluated(struct trial *t, const struct call_case *c,
     bt_compute_destroy(dims);
 }
 
-/* ---- targets ---- */
-
-/* A function as the target has it. */
-struct kernels {
-    bt_lowering lowering;
-    bt_kernel_code **codes;
-    void *loaded;    /* by the target ... */
-    bt_code *code;   /* ... or, where that only makes code, by us */
-    const char *why; /* the evaluator does it */
-};
-
-static void unload(const struct trial *t, struct kernels *k)
-{
-    if (k->loaded)
-        t->target->target->unload(k->loaded);
-    bt_code_unload(k->code);
-}
-
-static bt_status load(struct trial *t, bt_arena *arena, const bt_func *func,
-                      struct kernels *out)
-{
-    const bt_target *target = t->target->target;
-    bt_ctx *ctx = t->w.ctx;
-    bt_text text;
-    BT_TRY(target->lower(ctx, t->target->instance, arena, func, &out->lowering));
-    const uint32_t n = out->lowering.nkernel;
-    bt_kernel_code *made = BT_NEWS(arena, bt_kernel_code, n),
-                   **codes = BT_NEWS(arena, bt_kernel_code *, n);
-    if (!made || !codes)
-        return bt_no_memory();
-    for (uint32_t i = 0; i < n; i++) {
-        out->lowering.kernels[i]->name = "kernel";
-        out->lowering.kernels[i]->primitive = func;
-        codes[i] = &made[i];
-    }
-    out->codes = codes;
-    BT_TRY(target->compile(ctx, t->target->instance, arena, BT_CODE_ANY, n,
-                           (const bt_kernel *const *)out->lowering.kernels, codes));
-    if (!target->load)
-        return object_load(ctx, n, codes, &out->code);
-    BT_TRY(target->load(ctx, t->target->instance, n, (const bt_kernel_code *const *)codes,
-                        &out->loaded));
-    bt_text_init(&text, arena);
-    target->describe(out->loaded, &text);
-    const char *said = bt_text_get(&text) ? strstr(text.at, "by the evaluator: ") : NULL;
-    if (said && strncmp(said, "by the evaluator: 0", 19) != 0)
-        out->why = strchr(said, '\n') ? strchr(said, '\n') + 1 : said;
-    return NULL;
-}
-
-/* What the target does not do is a reason; so is that no plugin has a random formula, which
- * could be left to the evaluator otherwise. */
-static bt_status load_or_why(struct trial *t, bt_arena *arena, const bt_func *func,
-                             struct kernels *out)
-{
-    bt_status status = load(t, arena, func, out);
-    if (!status || (status->code != BT_ERR_UNSUPPORTED &&
-                    !(t->random && status->code == BT_ERR_NAME)))
-        return status;
-    out->why = status->message;
-    return NULL;
-}
-
-/* Where a result stands among the outputs of loops. */
-static uint32_t output_of(const bt_loops *loops, uint32_t result)
-{
-    uint32_t n = 0;
-    for (uint32_t i = 0; i < loops->results.at[result]; i++)
-        n += loops->roles.at[i] == BT_BUFFER_OUTPUT;
-    return n;
-}
-
-enum { TEMP = 1 << 20, MOST_TEMPS = 128 }; /* more than arrays of MOST_NELEM need */
-
-static int make_memory(struct trial *t)
-{
-    if (!t->memory)
-        t->memory = BT_NEWS(t->w.arena, char, TEMP *(MOST_TEMPS + 1) + 64);
-    return t->memory != NULL;
-}
-
-/* What a kernel updates in place is in the output before. Inputs are the first buffers of loops. */
-static void keep(const bt_kernel *kernel, const bt_loops *loops, void **buffers)
-{
-    for (uint32_t i = 0; i < kernel->nalias; i++) {
-        const bt_kernel_alias *alias = &kernel->aliases[i];
-        void *to = buffers[kernel->nin + alias->out];
-        if (!alias->keeps)
-            continue;
-        const uint32_t from = kernel->in[alias->in].index;
-        const int64_t n = bt_loops_nelem(loops, from);
-        if (n > 0)
-            memcpy(to, buffers[alias->in],
-                   (size_t)n * bt_dtype_nbytes(loops->graph->arrays[from]->dtype));
-        buffers[alias->in] = to;
-    }
-}
-
-/* All kernels of a function on arrays in the order in which its loops have them. */
-static bt_status launch(struct trial *t, const struct kernels *k, const bt_loops *loops,
-                        void *const *data, const int64_t *dims)
-{
-    const uint32_t nin = count_buffers(loops, BT_BUFFER_INPUT);
-    if (!make_memory(t) || k->lowering.ntemp > MOST_TEMPS)
-        return bt_no_memory();
-    char *workspace = t->memory + (64 - (uintptr_t)t->memory % 64) % 64;
-    for (uint32_t i = 0; i < k->lowering.nkernel; i++) {
-        const bt_kernel *kernel = k->lowering.kernels[i];
-        void *buffers[CASE_MAX_LEAF + CALL_MAX_OUT + 16];
-        bt_kernel_call call = { .nbytes = sizeof(call),
-                                .nbuffer = kernel->nin + kernel->nout,
-                                .buffers = buffers,
-                                .workspace = workspace,
-                                .dims = dims,
-                                .ndim = MOST_DIMS };
-        for (uint32_t b = 0; b < call.nbuffer; b++) {
-            const bt_kernel_buffer *at =
-                b < kernel->nin ? &kernel->in[b] : &kernel->out[b - kernel->nin];
-            buffers[b] = at->kind == BT_BUFFER_TEMP ? workspace + (at->index + 1) * TEMP
-                         : at->kind == BT_BUFFER_INPUT
-                             ? data[at->index]
-                             : data[nin + output_of(loops, at->index)];
-        }
-        keep(kernel, loops, buffers);
-        BT_TRY(k->code ? object_launch(t->w.ctx, k->code, k->codes[i], &call)
-                       : t->target->target->launch(t->w.ctx, k->loaded, i, &call));
-    }
-    return NULL;
-}
-
-/* By kernels of the target; *is_by_both: it has them with numbers too. */
-static bt_status run_kernels(struct trial *t, bt_arena *arena, const bt_func *known,
-                             const struct kernels *open, const bt_loops *loops,
-                             void *(*data)[CASE_MAX_LEAF + CALL_MAX_OUT],
-                             const int64_t *dims, bt_status fault[2], int *is_by_both)
-{
-    struct kernels numbers = { .loaded = NULL };
-    bt_status status = load_or_why(t, arena, known, &numbers);
-    *is_by_both = !status && !numbers.why;
-    if (*is_by_both) {
-        fault[0] = launch(t, &numbers, loops, data[0], NULL);
-        fault[1] = launch(t, open, loops, data[1], dims);
-    }
-    unload(t, &numbers);
-    return status;
-}
+/* ---- comparing ---- */
 
 enum { GUARD = 64 }; /* bytes behind each output */
 
@@ -509,7 +332,7 @@ static bt_status compare(struct trial *t, const struct call_case *c, bt_arena *a
     bt_status faults[2] = { NULL, NULL };
     int is_by_both = 1;
     if (!status && t->target) {
-        status = run_kernels(t, arena, known, kernels, loops, data, t->values, faults,
+        status = kernels_run(t, arena, known, kernels, loops, data, t->values, faults,
                              &is_by_both);
     } else if (!status) {
         faults[0] = loops_run(t->w.ctx, loops, data[0], NULL);
@@ -653,13 +476,13 @@ static int refuses_dims(struct trial *t, const struct kernels *k, const bt_loops
     uint32_t nblind = 0;
     for (uint32_t i = 0; i < k->lowering.nkernel; i++)
         nblind += k->lowering.kernels[i]->ignores_dims;
-    if (nblind == k->lowering.nkernel || !make_memory(t))
+    if (nblind == k->lowering.nkernel || !kernels_memory(t))
         return nblind > 0;
     for (uint32_t i = 0; i < BT_COUNT(any); i++)
         any[i] = t->memory;
     for (uint32_t i = 0; i < MOST_DIMS; i++)
         dims[i] = BT_MOST_DIM + 1;
-    bt_status status = launch(t, k, open, any, dims);
+    bt_status status = kernels_launch(t, k, open, any, dims);
     return status && status->code == BT_ERR_ARGUMENT;
 }
 
@@ -690,7 +513,7 @@ static bt_status run_open(struct trial *t, const struct call_case *c, const bt_o
     BT_TRY(bt_loops_print(open, &text));
     BT_TRY(loops_parse(t->w.ctx, arena, "open", text.at, text.len, &again));
     struct kernels kernels = { .loaded = NULL };
-    status = t->target ? load_or_why(t, arena, func, &kernels) : NULL;
+    status = t->target ? kernels_load(t, arena, func, &kernels) : NULL;
     if (!status && kernels.loaded && !kernels.why && !refuses_dims(t, &kernels, open))
         case_fault(&t->w, c, "a dim above BT_MOST_DIM is taken");
     if (kernels.why) {
@@ -703,7 +526,7 @@ static bt_status run_open(struct trial *t, const struct call_case *c, const bt_o
                       ? try_sizes
                       : try_ones)(t, c, arena, func, open, &kernels, around);
     }
-    unload(t, &kernels);
+    kernels_unload(t, &kernels);
     return status;
 }
 

@@ -16,6 +16,7 @@
 
 #include "chain.h"
 #include "evaluate.h"
+#include "quant_law.h"
 #include "quant_proof.h"
 #include "quant_site.h"
 
@@ -64,46 +65,45 @@ static const bt_tensor *constant_of(const struct sums *s, const bt_value *value)
 
 /* ---- what is known of the operands ---- */
 
-/* The codes that a value can have: of its type, or those that a clip on the way leaves. */
-static void range_of(const bt_value *value, int64_t *low, int64_t *high)
+/* The codes that a value can have: of its type, or those that bounds on the way leave. */
+static bt_status range_of(const struct sums *s, const bt_value *value, int64_t *low,
+                          int64_t *high)
 {
-    static const char *const moves[] = { "reshape", "transpose", "nn.max_pool2d",
-                                         "nn.batch_flatten" };
+    const bt_module *module = bt_rewrite_call(s->rewrite)->module;
     const bt_dtype dtype = bt_tensor_dtype(value->type);
     const int64_t count = INT64_C(1) << BT_DTYPE_BITS(dtype);
     *low = BT_DTYPE_CLASS(dtype) == BT_CLASS_INT ? -count / 2 : 0;
     *high = *low + count - 1;
-    for (const bt_call *call = bt_as_call(value); call && call->op && call->narg == 1;
-         call = bt_as_call(call->args[0])) {
-        int is_move = 0;
-        if (strcmp(call->op->name, "clip") == 0) {
-            const double *a = bt_attr_find(call->op, call->attrs, "a_min", BT_ATTR_FLOAT),
-                         *b = bt_attr_find(call->op, call->attrs, "a_max", BT_ATTR_FLOAT);
-            if (a && b && *a >= (double)*low && *b <= (double)*high && *a <= *b) {
-                *low = (int64_t)*a;
-                *high = (int64_t)*b;
-            }
-            return;
+    for (const bt_call *call = bt_as_call(value);
+         call && call->callee_kind == BT_CALLEE_OP;) {
+        struct law law;
+        BT_TRY(law_find(bt_rewrite_ctx(s->rewrite), module->store, s->arena, module, call,
+                        &law));
+        if (law.kind == LAW_CLIP && law.low >= (double)*low &&
+            law.high <= (double)*high) {
+            *low = (int64_t)law.low;
+            *high = (int64_t)law.high;
         }
-        for (uint32_t i = 0; i < BT_COUNT(moves); i++)
-            is_move |= strcmp(call->op->name, moves[i]) == 0;
-        if (!is_move)
-            return;
+        if (law.kind != LAW_MOVE && (law.kind != LAW_ORDER || !law.is_whole))
+            return NULL;
+        call = bt_as_call(call->args[law.in[0]]);
     }
+    return NULL;
 }
 
 /* Of operand i, without its zero point. */
-static void read_range(const struct sums *s, uint32_t i, int64_t *from, int64_t *to)
+static bt_status read_range(const struct sums *s, uint32_t i, int64_t *from, int64_t *to)
 {
     const bt_tensor *zero = constant_of(s, s->call->args[i + 2]);
     int64_t low, high, least, most;
-    range_of(s->call->args[i], &low, &high);
+    BT_TRY(range_of(s, s->call->args[i], &low, &high));
     least = low;
     most = high;
     if (zero && zero->nelem == 1) // no zero point is beyond the codes of its type
         least = most = bt_tensor_get_int(zero, 0);
     *from = low - most < 0 ? low - most : 0;
     *to = high - least > 0 ? high - least : 0;
+    return NULL;
 }
 
 /* A constant, or what calls of constants give: a bias is quantized where it stands. */
@@ -273,14 +273,15 @@ static int64_t count_terms(const struct sums *s)
 }
 
 /* Of operands that are no constants: the greatest product, as often as there are terms. */
-static int fits_unknown(const struct sums *s, uint32_t bits)
+static bt_status fits_unknown(const struct sums *s, uint32_t bits, int *proved)
 {
     int64_t low, high, one, other, most;
-    read_range(s, 1, &low, &high);
+    BT_TRY(read_range(s, 1, &low, &high));
     one = -s->proof.low > s->proof.high ? -s->proof.low : s->proof.high;
     other = -low > high ? -low : high;
-    return bt_mul_int64(one * other, count_terms(s), &most) && most < INT64_C(1) << 62 &&
-           proof_fits(-most, most, s->most_bias, bits);
+    *proved = bt_mul_int64(one * other, count_terms(s), &most) &&
+              most < INT64_C(1) << 62 && proof_fits(-most, most, s->most_bias, bits);
+    return NULL;
 }
 
 /* ---- parts ---- */
@@ -504,13 +505,14 @@ static bt_status accumulate_call(bt_rewrite *rewrite, const bt_call *call,
     s.name = call->base.name && *call->base.name ? call->base.name : call->op->name;
     BT_TRY(choose(&s, &dtype));
     BT_TRY(read_bias(&s));
-    read_range(&s, 0, &s.proof.low, &s.proof.high);
+    BT_TRY(read_range(&s, 0, &s.proof.low, &s.proof.high));
     if (!read_weight(&s)) {
-        if (!fits_unknown(&s, 32))
+        BT_TRY(fits_unknown(&s, 32, &proved));
+        if (!proved)
             return fail(&s, "int32");
-        return dtype == BT_INT32 || fits_unknown(&s, 16)
-                   ? NULL
-                   : fail(&s, "int16, and it has no constant weight to cut");
+        if (dtype == BT_INT16)
+            BT_TRY(fits_unknown(&s, 16, &proved));
+        return proved ? NULL : fail(&s, "int16, and it has no constant weight to cut");
     }
     BT_TRY(prove_whole(&s, 32, &proved));
     if (!proved)
@@ -549,12 +551,19 @@ static const bt_pass passes[] = {
                "A scheme chooses int16 or int32; what cannot be proved for int16 is cut\n"
                "into parts that can, each widened to int32.\n"
                "before\n"
-               "    def @main(%x: Tensor[(1, 2), int8]) {\n"
-               "        qnn.dense(%x, const[(1, 2), int8]{100, 100}, 0, 0, 1f, 1f)\n"
+               "    def @main(%x: Tensor[(1, 3), int8]) {\n"
+               "        qnn.dense(%x, const[(1, 3), int8]{100, 100, 100}, 0, 0, 1f, 1f)\n"
                "    }\n"
-               "after, as no scheme asks for int16\n"
-               "    def @main(%x: Tensor[(1, 2), int8]) {\n"
-               "        qnn.dense(%x, const[(1, 2), int8]{100, 100}, 0, 0, 1f, 1f)\n"
+               "after, with {scheme=\"int8\", options=\"accumulator=\\\"int16\\\"\"}\n"
+               "    def @main(%x: Tensor[(1, 3), int8]) {\n"
+               "        %0 = strided_slice(%x, begin=[0], end=[2], axes=[1]);\n"
+               "        %1 = qnn.dense(%0, const[(1, 2), int8]{100, 100}, 0, 0, 1f, 1f,\n"
+               "                       out_dtype=\"int16\");\n"
+               "        %2 = cast(%1, dtype=\"int32\");\n"
+               "        %3 = strided_slice(%x, begin=[2], end=[3], axes=[1]);\n"
+               "        %4 = qnn.dense(%3, const[(1, 1), int8]{100}, 0, 0, 1f, 1f,\n"
+               "                       out_dtype=\"int16\");\n"
+               "        add(%2, cast(%4, dtype=\"int32\"))\n"
                "    }",
         .level = 0,
         .options = options,

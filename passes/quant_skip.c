@@ -67,18 +67,16 @@ static bt_status run(bt_ctx *ctx, bt_pass_call *call, bt_module **out)
 static const bt_pass passes[] = {
     {
         .name = "quant-skip",
-        .doc =
-            "Layers in a list compute in float after all.\n"
-            "before\n"
-            "    def @main(%x: Tensor[(1, 2), float32]) {\n"
-            "        nn.dense(quant.simulate(%x, 1f, 0),\n"
-            "                 quant.simulate(const[(1, 2), float32]{1, 2}, 1f, 0))\n"
-            "    }\n"
-            "after, as no layer is listed\n"
-            "    def @main(%x: Tensor[(1, 2), float32]) {\n"
-            "        %0 = quant.simulate(%x, 1f, 0);\n"
-            "        nn.dense(%0, quant.simulate(const[(1, 2), float32]{1, 2}, 1f, 0))\n"
-            "    }",
+        .doc = "Layers in a list compute in float after all.\n"
+               "before\n"
+               "    def @main(%x: Tensor[(1, 2), float32]) {\n"
+               "        nn.dense(quant.simulate(%x, 1f, 0),\n"
+               "                 quant.simulate(const[(1, 2), float32]{1, 2}, 1f, 0))\n"
+               "    }\n"
+               "after, with {layers=[0]} and dead-code\n"
+               "    def @main(%x: Tensor[(1, 2), float32]) {\n"
+               "        nn.dense(%x, const[(1, 2), float32]{1, 2})\n"
+               "    }",
         .level = 0,
         .options = options,
         .options_nbytes = sizeof(struct options),

@@ -5,7 +5,7 @@
  * compared, with the copies between their memories. Of three placements - as the list has it,
  * the cut with the least work (placement.h), each target for all that it can - the one is
  * taken whose makespan is least, where that is less than the list's by more than the costs'
- * stated doubt. What is on a device (`on N`), what has open dims, and what nobody candidates the
+ * stated doubt. What is on a device (`on N`), what has open dims, and what nobody knows the
  * cost of stays where it is; so does all that is no primitive function: the host has it.
  * source   H. S. Stone, Multiprocessor scheduling with the aid of network flow algorithms, 1977
  */

@@ -18,7 +18,7 @@ static uint64_t later(uint64_t a, uint64_t b)
     return a > b ? a : b;
 }
 
-/* Steps of an outer iteration from cycle `t` on; the cycle behind them. */
+/* Inner iterations of an outer one from cycle `t` on; the cycle behind them. */
 static uint64_t iterations(struct npu_timer *timer, const struct npu_uop *uops,
                            const struct npu_instruction *in, uint32_t i, uint64_t t)
 {

@@ -37,7 +37,7 @@ struct npu_reader {
     const struct npu_config *config;
     struct npu_function *out;
     uint32_t is_shifted,
-        is_clamped; /* the last post-op's scale: nothing is added to it now */
+        is_clamped; /* the last post-op's requantize: nothing is added to it now */
     /* Of the value that the post-ops so far give: bounds, all of int32 where it may have wrapped. */
     int64_t low, high;
     /* Not 0: what lies beyond plus and minus this bound was rounded to a float before it was
@@ -63,7 +63,7 @@ bt_status npu_read_sum(struct npu_reader *, const bt_node *reduce) BT_MUST_USE;
 bt_status npu_read_operand(struct npu_reader *, uint32_t array,
                            const bt_node *const *args,
                            struct npu_operand *out) BT_MUST_USE;
-/* The first post-op has a scale: what the zero point adds to each sum is among its numbers. */
+/* The first post-op requantizes: what the zero point adds to each sum is among its numbers. */
 bt_status npu_begin_scale(struct npu_reader *) BT_MUST_USE;
 /* What an array is, from its sum on. */
 bt_status npu_read_post_ops(struct npu_reader *, uint32_t array) BT_MUST_USE;

@@ -18,11 +18,11 @@ static int push_scalar(ocl_step *steps, uint32_t *n, uint32_t which, int64_t nar
     return push(steps, n, (ocl_step){ OCL_STEP_SCALAR, which, narg });
 }
 
-/* Recursion is bounded by the depth of expressions. 0: too many steps, or no number of dims. */
+/* 0: too many steps, or no number of dims. A node that is deeper than there may be steps is not
+ * looked through, which bounds the recursion. */
 static int encode(const bt_node *node, ocl_step *steps, uint32_t *n)
 {
-    if (node->depth >
-        OCL_MOST_STEPS) // whose steps would be more; so is the recursion bounded
+    if (node->depth > OCL_MOST_STEPS)
         return 0;
     switch (node->kind) {
     case BT_NODE_CONST:

@@ -122,16 +122,16 @@ static void fused_attention(bt_onnx_node *n)
 static void quantized_attention(bt_onnx_node *n)
 {
     const bt_value *x = node_need(n, 0), *weight = node_need(n, 1),
-                   *bias = node_need(n, 2), *x_scale = node_need(n, 3),
-                   *w_scale = node_need(n, 4), *x_zero = scalar_in(n, 6),
-                   *w_zero = scale_in(n, 7);
+                   *bias = node_need(n, 2), *x_scale = one_scale_in(n, 3),
+                   *w_scale = node_need(n, 4) ? scale_in(n, 4) : NULL,
+                   *x_zero = scalar_in(n, 6), *w_zero = zero_point_in(n, 7);
     const struct beside b = { node_in(n, 5), node_in(n, 8), NULL };
     if (n->status)
         return;
     const bt_value *sums =
         integer_product(n, x, x_zero, weight, w_zero, "transpose_b=False");
     const bt_value *all =
-        times(n, cast_to(n, sums, BT_FLOAT32), times(n, as_scalar(n, x_scale), w_scale));
+        times(n, cast_to(n, sums, BT_FLOAT32), times(n, x_scale, w_scale));
     give_attended(n, plus(n, all, bias), weight, &b);
 }
 

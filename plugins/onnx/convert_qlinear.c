@@ -8,9 +8,8 @@
 /* Input i by the scale and the zero point behind it. */
 static const bt_value *real_in(bt_onnx_node *n, uint32_t i)
 {
-    const bt_value *x = node_need(n, i), *scale = node_need(n, i + 1);
-    return n->status ? NULL
-                     : dequantized(n, x, as_scalar(n, scale), scalar_in(n, i + 2), NULL);
+    const bt_value *x = node_need(n, i), *scale = one_scale_in(n, i + 1);
+    return dequantized(n, x, scale, scalar_in(n, i + 2), NULL);
 }
 
 /* Output 0 by the scale at input i and the zero point behind it; of the type of the data
@@ -18,12 +17,10 @@ static const bt_value *real_in(bt_onnx_node *n, uint32_t i)
 static void give_quantized(bt_onnx_node *n, const bt_value *y, const bt_value *data,
                            uint32_t i)
 {
-    const bt_value *scale = node_need(n, i), *zero = scalar_in(n, i + 1);
+    const bt_value *scale = one_scale_in(n, i), *zero = scalar_in(n, i + 1);
     if (n->status)
         return;
-    node_out(n, 0,
-             quantized(n, y, as_scalar(n, scale), zero, value_dtype(zero ? zero : data),
-                       NULL));
+    node_out(n, 0, quantized(n, y, scale, zero, value_dtype(zero ? zero : data), NULL));
 }
 
 /* ---- element by element ---- */
@@ -37,10 +34,10 @@ static void qlinear_binary(bt_onnx_node *n)
         const int is_data = inputs[i] % 3 == 0 && inputs[i] < 6,
                   is_zero = inputs[i] % 3 == 2 || inputs[i] == 7;
         const bt_value *x = node_in(n, inputs[i]);
-        args[i] = is_data                   ? node_need(n, inputs[i])
-                  : is_zero && !x           ? scalar_like(n, args[0], 0)
-                  : node_need(n, inputs[i]) ? as_scalar(n, x)
-                                            : NULL;
+        args[i] = is_data    ? node_need(n, inputs[i])
+                  : !is_zero ? one_scale_in(n, inputs[i])
+                  : x        ? as_scalar(n, x)
+                             : scalar_like(n, args[0], 0);
         if (n->status)
             return;
     }
@@ -141,16 +138,14 @@ static void qlinear_average_pool(bt_onnx_node *n)
 /* Sums of integers are exact, in whatever order. */
 static void qlinear_global_average_pool(bt_onnx_node *n)
 {
-    const bt_value *given = node_need(n, 0), *scale = node_need(n, 1),
-                   *y_scale = node_need(n, 3), *zero = scalar_in(n, 4);
+    const bt_value *given = node_need(n, 0), *scale = one_scale_in(n, 1),
+                   *y_scale = one_scale_in(n, 3), *zero = scalar_in(n, 4);
     const bt_value *x = channels_moved(n, n->status ? NULL : given, 0);
     uint32_t rank = value_rank(n, x);
     if (rank < 3)
         node_fail(n, BT_ERR_FORMAT, "data of rank %u; at least 3 is needed", rank);
     if (n->status)
         return;
-    scale = as_scalar(n, scale);
-    y_scale = as_scalar(n, y_scale);
     for (uint32_t i = 2; i < rank; i++)
         y_scale = times(n, y_scale, cast_to(n, size_of(n, x, i), BT_FLOAT32));
     zero = zero ? zero : scalar_like(n, given, 0);
@@ -167,7 +162,7 @@ static void qlinear_global_average_pool(bt_onnx_node *n)
 static void qgemm(bt_onnx_node *n)
 {
     const bt_value *a = node_need(n, 0), *b = node_need(n, 3), *c = node_in(n, 6),
-                   *a_scale = node_need(n, 1), *b_scale = scale_in(n, 4),
+                   *a_scale = one_scale_in(n, 1), *b_scale = scale_in(n, 4),
                    *zero = scalar_in(n, 8);
     if (!node_need(n, 4))
         return;
@@ -175,12 +170,12 @@ static void qgemm(bt_onnx_node *n)
                                     format_bool(node_int(n, "transA", 0) != 0),
                                     format_bool(node_int(n, "transB", 0) != 0));
     const bt_value *sums =
-        integer_product(n, a, scalar_in(n, 2), b, scale_in(n, 5), attrs);
+        integer_product(n, a, scalar_in(n, 2), b, zero_point_in(n, 5), attrs);
     sums = c ? plus(n, sums, c) : sums; // c is quantized by the scale of the product
-    const bt_value *scale = times(n, as_scalar(n, a_scale), b_scale);
+    const bt_value *scale = times(n, a_scale, b_scale);
     scale = times_number(n, scale, node_float(n, "alpha", 1));
     if (node_in(n, 7) && zero)
-        node_out(n, 0, requantized(n, sums, -1, scale, scalar_in(n, 7), zero));
+        node_out(n, 0, requantized(n, sums, -1, scale, one_scale_in(n, 7), zero));
     else
         node_out(n, 0, times(n, cast_to(n, sums, BT_FLOAT32), scale));
 }
@@ -195,8 +190,8 @@ static void give_product(bt_onnx_node *n, const bt_value *sums, const bt_value *
 
 static void matmul_integer_to_float(bt_onnx_node *n)
 {
-    const bt_value *sums = integer_product(n, node_need(n, 0), scale_in(n, 4),
-                                           node_need(n, 1), scale_in(n, 5),
+    const bt_value *sums = integer_product(n, node_need(n, 0), zero_point_in(n, 4),
+                                           node_need(n, 1), zero_point_in(n, 5),
                                            "transpose_b=False"),
                    *scale = times(n, of_rows(n, scale_in(n, 2)), scale_in(n, 3));
     give_product(n, sums, scale, node_in(n, 6));
@@ -206,9 +201,10 @@ static void dynamic_quantize_matmul(bt_onnx_node *n)
 {
     const bt_value *scale = NULL, *zero = NULL;
     const bt_value *a = quantized_by_range(n, node_need(n, 0), &scale, &zero);
-    const bt_value *sums =
-        integer_product(n, a, zero, node_need(n, 1), scale_in(n, 3), "transpose_b=False");
-    give_product(n, sums, times(n, scale, node_need(n, 2)), node_in(n, 4));
+    const bt_value *sums = integer_product(n, a, zero, node_need(n, 1),
+                                           zero_point_in(n, 3), "transpose_b=False");
+    node_need(n, 2);
+    give_product(n, sums, times(n, scale, scale_in(n, 2)), node_in(n, 4));
 }
 
 // clang-format off

@@ -23,7 +23,8 @@ static const char *scale_attrs(bt_onnx_node *n, const bt_value *scale)
 
 static void quantize_linear(bt_onnx_node *n)
 {
-    const bt_value *x = node_need(n, 0), *zero = scale_in(n, 2), *scale = scale_in(n, 1);
+    const bt_value *x = node_need(n, 0), *zero = zero_point_in(n, 2),
+                   *scale = scale_in(n, 1);
     if (!node_need(n, 1))
         return;
     bt_dtype dtype = zero ? value_dtype(zero) : dtype_attr(n, "output_dtype", BT_UINT8);
@@ -32,7 +33,8 @@ static void quantize_linear(bt_onnx_node *n)
 
 static void dequantize_linear(bt_onnx_node *n)
 {
-    const bt_value *x = node_need(n, 0), *zero = scale_in(n, 2), *scale = scale_in(n, 1);
+    const bt_value *x = node_need(n, 0), *zero = zero_point_in(n, 2),
+                   *scale = scale_in(n, 1);
     if (!node_need(n, 1))
         return;
     bt_dtype dtype = dtype_attr(n, "output_dtype", value_dtype(scale));
@@ -58,8 +60,8 @@ static void dynamic_quantize_linear(bt_onnx_node *n)
 static void matmul_integer(bt_onnx_node *n)
 {
     node_out(n, 0,
-             integer_product(n, node_need(n, 0), scale_in(n, 2), node_need(n, 1),
-                             scale_in(n, 3), "transpose_b=False"));
+             integer_product(n, node_need(n, 0), zero_point_in(n, 2), node_need(n, 1),
+                             zero_point_in(n, 3), "transpose_b=False"));
 }
 
 /* x, w, then their zero points. */
@@ -81,7 +83,7 @@ static const bt_value *integer_conv(bt_onnx_node *n, const bt_value *const args[
 /* Zero point i, of operand `of`; where it is left out, 0. */
 static const bt_value *zero_in(bt_onnx_node *n, uint32_t i, uint32_t of)
 {
-    const bt_value *zero = scale_in(n, i), *x = node_need(n, of);
+    const bt_value *zero = zero_point_in(n, i), *x = node_need(n, of);
     return n->status ? NULL : zero ? zero : scalar_like(n, x, 0);
 }
 
@@ -92,17 +94,24 @@ static void conv_integer(bt_onnx_node *n)
     node_out(n, 0, integer_conv(n, args));
 }
 
-/* Inputs: a, its scale and zero point, b, its own, and those of the result. Where there are
- * some of rows, those of columns broadcast with them. */
+/* Inputs: a, its scale and zero point, b, its own, and those of the result. */
+static void read_qlinear(bt_onnx_node *n, const bt_value *in[8])
+{
+    for (uint32_t i = 0; i < 8; i++)
+        in[i] = !node_need(n, i) || i == 0 || i == 3 ? node_in(n, i)
+                : i == 1 || i == 4 || i == 6         ? scale_in(n, i)
+                                                     : zero_point_in(n, i);
+}
+
+/* Where there are scales of rows, those of columns broadcast with them. */
 static void qlinear_matmul(bt_onnx_node *n)
 {
     const bt_value *in[8];
-    for (uint32_t i = 0; i < 8; i++)
-        in[i] = node_need(n, i) ? scale_in(n, i) : NULL;
+    read_qlinear(n, in);
     if (n->status)
         return;
-    const bt_value *sums = integer_product(n, node_in(n, 0), in[2], node_in(n, 3), in[5],
-                                           "transpose_b=False");
+    const bt_value *sums =
+        integer_product(n, in[0], in[2], in[3], in[5], "transpose_b=False");
     const bt_value *scale = times(n, cast_to(n, of_rows(n, in[1]), BT_FLOAT32),
                                   cast_to(n, in[4], BT_FLOAT32));
     node_out(n, 0, requantized(n, sums, -1, scale, of_rows(n, in[6]), of_rows(n, in[7])));
@@ -111,11 +120,10 @@ static void qlinear_matmul(bt_onnx_node *n)
 static void qlinear_conv(bt_onnx_node *n)
 {
     const bt_value *in[8], *bias = node_in(n, 8);
-    for (uint32_t i = 0; i < 8; i++)
-        in[i] = node_need(n, i) ? scale_in(n, i) : NULL;
+    read_qlinear(n, in);
     if (n->status)
         return;
-    const bt_value *args[] = { node_in(n, 0), node_in(n, 3), in[2], in[5] };
+    const bt_value *args[] = { in[0], in[3], in[2], in[5] };
     const bt_value *sums = integer_conv(n, args);
     sums = bias ? emit2(n, "nn.bias_add", "axis=1", sums, bias) : sums;
     node_out(n, 0, requantized(n, sums, 1, times(n, in[1], in[4]), in[6], in[7]));

@@ -1,9 +1,36 @@
 #include "quantize.h"
 
-const bt_value *scale_in(bt_onnx_node *n, uint32_t i)
+#include <math.h>
+
+const bt_value *zero_point_in(bt_onnx_node *n, uint32_t i)
 {
     const bt_value *x = node_in(n, i);
     return x && value_rank(n, x) == 1 && value_dim(n, x, 0) == 1 ? as_scalar(n, x) : x;
+}
+
+static const bt_value *checked(bt_onnx_node *n, uint32_t i, const bt_value *scale)
+{
+    const bt_tensor *known = scale && !n->status ? bt_const_tensor(scale) : NULL;
+    for (int64_t k = 0; known && k < known->nelem; k++) {
+        const double value = bt_tensor_get(known, k);
+        if (!(value > 0) || isinf(value))
+            node_fail(n, BT_ERR_ARGUMENT,
+                      "input %u: element %lld is %g; scales are finite and above 0", i,
+                      (long long)k, value);
+    }
+    return !scale || known || n->status ? scale
+                                        : emit1(n, "qnn.check_scale", NULL, scale);
+}
+
+const bt_value *scale_in(bt_onnx_node *n, uint32_t i)
+{
+    return checked(n, i, zero_point_in(n, i));
+}
+
+const bt_value *one_scale_in(bt_onnx_node *n, uint32_t i)
+{
+    const bt_value *scale = node_need(n, i);
+    return n->status ? NULL : checked(n, i, as_scalar(n, scale));
 }
 
 static const bt_value *zero_or(bt_onnx_node *n, const bt_value *zero, bt_dtype dtype)

@@ -6,8 +6,13 @@
 
 #include "arith.h"
 
-/* A scale or zero point as qnn.* has it: a vector of one element is a number. */
+/* A zero point as qnn.* has it: a vector of one element is a number; NULL where it is left out. */
+const bt_value *zero_point_in(bt_onnx_node *, uint32_t i);
+/* A scale, the same. One that is not finite or not above 0 is an error, of what the program is given
+ * when it runs. */
 const bt_value *scale_in(bt_onnx_node *, uint32_t i);
+/* A scale that has to be there, as a number. */
+const bt_value *one_scale_in(bt_onnx_node *, uint32_t i);
 /* Numbers as codes of a type, or the reverse; attrs of qnn.quantize, NULL: none. */
 const bt_value *quantized(bt_onnx_node *, const bt_value *x, const bt_value *scale,
                           const bt_value *zero, bt_dtype, const char *attrs);

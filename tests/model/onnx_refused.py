@@ -110,7 +110,7 @@ past, last, total = [1, 4, 3, 16], (TensorProto.INT32, [1]), numpy.array(5, nump
 node("format", "1 of queries, keys and values are given", "MultiHeadAttention", qkv, num_heads=4, **MS)
 node("unsupported", "rotary positions are not supported", "Attention", qkv, zeros(64, 192), num_heads=4, do_rotary=1, **MS)
 node("unsupported", "a buffer for the past is not supported", "QAttention", (TensorProto.UINT8, qkv), numpy.zeros((64, 192), numpy.int8),
-     zeros(192), zeros(), zeros(), num_heads=4, past_present_share_buffer=1, **MS)
+     zeros(192), numpy.array(1, F), numpy.array(1, F), num_heads=4, past_present_share_buffer=1, **MS)
 grouped = lambda code, text, *inputs, **attrs: node(code, text, "GroupQueryAttention", *inputs, **{**heads, **attrs})
 grouped("unsupported", "smooth_softmax and head_sink are not supported", qkv, qkv, qkv, "", "", last, total, smooth_softmax=1)
 grouped("unsupported", "smooth_softmax and head_sink are not supported", qkv, qkv, qkv, "", "", last, total, "", "", "", "", zeros(4))
@@ -236,7 +236,13 @@ node("unsupported", "training is not supported before operator set 14", "BatchNo
 
 # ---- quantization ----
 
-node("type", "input_scale has rank 3, the data 2; it is a number, a vector along an axis", "DequantizeLinear", (TensorProto.INT8, x23), zeros(1, 1, 1), opset=21)
+node("type", "input_scale has rank 3, the data 2; it is a number, a vector along an axis", "DequantizeLinear", (TensorProto.INT8, x23), numpy.ones((1, 1, 1), F), opset=21)
+for bad, shown in (0, "0"), (-1, "-1"), (numpy.inf, "inf"), (numpy.nan, "nan"):
+    text = f"element 1 is {shown}; scales are finite and above 0"
+    node("argument", f"input 1: {text}", "QuantizeLinear", x23, floats(1, bad, 1))
+    node("argument", f"input 1: {text}", "DequantizeLinear", (TensorProto.INT8, x23), floats(1, bad, 1))
+    codes, code = numpy.zeros((3, 2), numpy.int8), numpy.array(0, numpy.int8)
+    node("argument", f"input 4: {text}", "QLinearMatMul", (TensorProto.INT8, x23), floats(1), code, codes, floats(1, bad), code, floats(1), code)
 
 # ---- recurrent layers ----
 

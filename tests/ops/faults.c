@@ -28,6 +28,10 @@ static const struct fault_row {
     { "dyn.topk", NULL, { "float32[2] 1 2", "int32[] 3" }, "k is 3" },
     { "dyn.topk", NULL, { "float32[2] 1 2", "int32[0]" }, "k must be one number; data is float32[2], k is []" },
     { "strided_set", NULL, { "float32[3] 1 2 3", "float32[1] 0", "int32[1] 0", "int32[1] 2", "int32[1] 1" }, "v has another shape than the part; data is float32[3], v is float32[1]" },
+    { "qnn.check_scale", NULL, { "float32[2] 0.5 0" }, "scales_above_0_and_finite" },
+    { "qnn.check_scale", NULL, { "float32[2] 0.5 -0.5" }, "scales_above_0_and_finite" },
+    { "qnn.check_scale", NULL, { "float32[] inf" }, "scales_above_0_and_finite" },
+    { "qnn.check_scale", NULL, { "float16[1, 2] nan 1" }, "scales_above_0_and_finite" },
     { "adv_index", NULL, { "(float32[3] 1 2 3 | int32[1] 3)" }, "adv_index" },
 };
 // clang-format on

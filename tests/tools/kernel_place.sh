@@ -23,6 +23,15 @@ for target in cpu c; do
         -- "$baton" run open.baton --executor vm --target $target --no-specialise -i 'x=[1, 2, 3]' -i i=7
 done
 
+# A scale that a program is given, and that is none.
+printf '#[version = "baton 0.1"]\ndef @main(%%x: Tensor[(2), float32], %%s: float32) { qnn.quantize(%%x, qnn.check_scale(%%s), 0) }\n' > scale.baton
+for executor in graph vm; do
+    for scale in 0 -1 inf nan; do
+        expect 1 'out of bounds for axis 0 of scales_above_0_and_finite' '^scale.baton:2:69: note: in this call' \
+            -- "$baton" run scale.baton --executor $executor --target cpu -i 'x=[1, 2]' -i s=$scale
+    done
+done
+
 # A result that is larger than a tensor may be is told where it is made, and not when its cost is estimated.
 printf '#[version = "baton 0.1"]\ndef @main(%%k: int32) { full(%%k, shape=[1000000, 1000000]) }\n' > large.baton
 for executor in interp vm; do

@@ -75,6 +75,11 @@ def limited(codes, zero, dtype):
 # ---- to codes, from codes, between them ----
 
 
+@reference("qnn.check_scale")
+def check_scale(call, scale):
+    return scale
+
+
 @reference("qnn.quantize")
 def quantize(call, x, scale, zero):
     zero = zero if is_float(call.out) else int32(zero, call.dtypes[2])

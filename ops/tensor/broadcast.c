@@ -33,10 +33,37 @@ static bt_status target_of(bt_solver *s, const bt_relation_call *r, const bt_typ
     return NULL;
 }
 
+/* A dim that is 1 or another one, which is the result's: of two that are not known the greater
+ * one is not asked for. */
+static bt_status relate_dim(bt_solver *s, const bt_relation_call *r, const bt_type *from,
+                            const bt_type *to, const char *what)
+{
+    int64_t low, high;
+    BT_TRY(bt_relation_dim(s, r, from, &from));
+    BT_TRY(bt_relation_dim(s, r, to, &to));
+    bt_dim_bounds(from, &low, &high);
+    return bt_relation_require(s, r, low > 1 ? BT_CHECK_EQUAL : BT_CHECK_BROADCAST, from,
+                               to, what);
+}
+
+/* Whether the dims of a shape stand below those that they broadcast to, and are no numbers that do
+ * not. */
+static int are_aligned(const bt_shape_type *few, const bt_shape_type *many)
+{
+    int64_t a, b;
+    int ok = few && many && !few->rest && !many->rest && few->n <= many->n;
+    for (uint32_t i = 0; ok && i < few->n; i++)
+        ok = !bt_dim_is_const(few->dims[i], &a) || a == 1 ||
+             !bt_dim_is_const(many->dims[many->n - few->n + i], &b) || a == b;
+    return ok;
+}
+
 /* One of the two shapes broadcasts to the other. */
 static bt_status relate_both(bt_solver *s, const bt_relation_call *r, int is_collapse)
 {
     const struct attrs *a = r->attrs;
+    const char *what = is_collapse ? "the shape summed to, broadcast, and data"
+                                   : "data, broadcast, and the shape asked for";
     bt_tensor_parts data;
     const bt_type *target, *shape, *both, *result;
     BT_TRY(bt_relation_tensor(s, r, 0, &data));
@@ -48,10 +75,15 @@ static bt_status relate_both(bt_solver *s, const bt_relation_call *r, int is_col
     if (!result)
         return bt_relation_result(s, r, NULL);
     BT_TRY(bt_relation_result(s, r, result));
-    BT_TRY(bt_relation_broadcast(s, r, shape, target, &both));
-    return bt_relation_unify(s, r, both, is_collapse ? shape : target,
-                             is_collapse ? "the shape summed to, broadcast, and data"
-                                         : "data, broadcast, and the shape asked for");
+    const bt_shape_type *few = bt_as_shape_type(is_collapse ? target : shape),
+                        *many = bt_as_shape_type(is_collapse ? shape : target);
+    if (!are_aligned(few, many)) {
+        BT_TRY(bt_relation_broadcast(s, r, shape, target, &both));
+        return bt_relation_unify(s, r, both, is_collapse ? shape : target, what);
+    }
+    for (uint32_t i = 0; i < few->n; i++)
+        BT_TRY(relate_dim(s, r, few->dims[i], many->dims[many->n - few->n + i], what));
+    return NULL;
 }
 
 static bt_status relate_broadcast(bt_solver *s, const bt_relation_call *r)

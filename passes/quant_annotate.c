@@ -50,6 +50,7 @@ struct annotate {
     bt_map codes;  /* new value -> const bt_number_form *: it is what codes stand for */
     bt_map names;  /* of sites: text -> how many */
     bt_map sites;  /* new value -> the site that was put on it last */
+    bt_vec(bt_quant_site) asked; /* the first operand of each user that was asked for */
 };
 
 /* ---- who takes codes ---- */
@@ -194,13 +195,13 @@ static bt_status check_form(bt_ctx *ctx, const bt_quant_scheme *scheme, const ch
     return NULL;
 }
 
-static bt_status ask_form(struct annotate *a, const struct user *user, uint32_t i,
-                          bt_number_form *out)
+static bt_quant_site site_of(const struct annotate *a, const struct user *user,
+                             uint32_t i)
 {
     const bt_value *value = operand(&user->law, user->call, i);
     const int is_weight =
         user->law.kind == LAW_PRODUCT && site_is_constant(a->module, value);
-    const bt_quant_site site = {
+    return (bt_quant_site){
         .call = user->call,
         .operand = user->law.in[i],
         .role = is_weight ? BT_QUANT_WEIGHT : BT_QUANT_INPUT,
@@ -209,6 +210,12 @@ static bt_status ask_form(struct annotate *a, const struct user *user, uint32_t 
         .layer = user->layer,
         .channel = is_weight ? user->law.channel[i] : -1,
     };
+}
+
+static bt_status ask_form(struct annotate *a, const struct user *user, uint32_t i,
+                          bt_number_form *out)
+{
+    const bt_quant_site site = site_of(a, user, i);
     *out = (bt_number_form){ .axis = -1 };
     BT_TRY(a->scheme->form(a->ctx, a->options, &site, out));
     return out->dtype ? check_form(a->ctx, a->scheme, user->name, out, site.rank) : NULL;
@@ -217,6 +224,8 @@ static bt_status ask_form(struct annotate *a, const struct user *user, uint32_t 
 static bt_status ask(struct annotate *a, struct user *user)
 {
     user->is_taken = !user->is_asked || user->is_taken;
+    if (!user->is_asked && !BT_PUSH(a->arena, &a->asked, site_of(a, user, 0)))
+        return bt_no_memory();
     for (uint32_t i = 0; !user->is_asked && i < 2; i++) {
         BT_TRY(ask_form(a, user, i, &user->forms[i]));
         user->is_taken &= user->forms[i].dtype != 0;
@@ -405,7 +414,16 @@ static bt_status run(bt_ctx *ctx, bt_pass_call *call, bt_module **out)
                            (const void **)&a.scheme));
     BT_TRY(row_options(ctx, a.store, a.scheme->name, a.scheme->options,
                        a.scheme->options_nbytes, o->options, &a.options));
-    return bt_rewrite_module(ctx, call, &rewriter, &a, out);
+    bt_module *module;
+    BT_TRY(bt_rewrite_module(ctx, call, &rewriter, &a, &module));
+    bt_status status = a.scheme->check && a.asked.len
+                           ? a.scheme->check(ctx, a.options, a.asked.len, a.asked.at)
+                           : NULL;
+    if (status)
+        bt_module_unref(module);
+    else
+        *out = module;
+    return status;
 }
 
 static const bt_pass passes[] = {

@@ -1,35 +1,51 @@
 /*
  * quant-skip: layers that compute in float after all.
- * A layer is a call that takes a site of a constant, its weight; layers are counted from 0. Of
- * those in the list the operands are what they were before they had codes. A site that other
- * calls take, too, stays for these.
- *     before   nn.dense(quant.simulate(%x, ..), quant.simulate(const, ..))
+ * A layer is a call that takes a site of a constant, its weight, by whose name it is listed.
+ * The operands of such calls are what they were before they had codes. A site that other calls
+ * take, too, stays for these.
+ *     before   nn.dense(quant.simulate(%x, ..), quant.simulate(const, .., site="w"))
  *     after    nn.dense(%x, const)
  * keeps    no invariant
- * option   layers
+ * errors   no layer has a weight of a name that is listed
+ * option   weights
  */
+#include <string.h>
+
 #include "quant_site.h"
 
 struct options {
-    bt_ints layers;
+    bt_strings weights;
 };
 static const bt_attr options[] = {
-    BT_ATTR(struct options, layers, INTS, "[]", "which ones, counted from 0"),
+    BT_ATTR(struct options, weights, STRINGS, "[]",
+            "which ones, by the sites of weights"),
     { 0 },
 };
 
 struct skip {
     const struct options *options;
-    int64_t nlayer;
+    bt_arena *arena;
+    uint8_t *found;             /* of each that is listed */
+    bt_vec(const char *) names; /* those that there are */
 };
 
-static int is_listed(const bt_ints *list, int64_t layer)
+/* Whether a call is a layer that is listed. */
+static bt_status find_layer(struct skip *s, const bt_module *module, const bt_call *call,
+                            int *out)
 {
-    for (int64_t i = 0; i < list->n; i++) {
-        if (list->at[i] == layer)
-            return 1;
+    struct site site;
+    *out = 0;
+    for (uint32_t i = 0; call->callee_kind == BT_CALLEE_OP && i < call->narg; i++) {
+        if (!site_read(module, call->args[i], &site) || !site.constant)
+            continue;
+        if (!BT_PUSH(s->arena, &s->names, site.name))
+            return bt_no_memory();
+        for (int64_t k = 0; k < s->options->weights.n; k++) {
+            if (strcmp(s->options->weights.at[k], site.name) == 0)
+                *out = s->found[k] = 1;
+        }
     }
-    return 0;
+    return NULL;
 }
 
 static bt_status skip_call(bt_rewrite *rewrite, const bt_call *call, const bt_value **out)
@@ -38,12 +54,11 @@ static bt_status skip_call(bt_rewrite *rewrite, const bt_call *call, const bt_va
     const bt_module *module = bt_rewrite_call(rewrite)->module;
     const bt_value **args;
     struct site site;
-    int is_layer = 0;
-    for (uint32_t i = 0; call->callee_kind == BT_CALLEE_OP && i < call->narg; i++)
-        is_layer |= site_read(module, call->args[i], &site) && site.constant;
-    if (!is_layer || !is_listed(&s->options->layers, s->nlayer++))
+    int is_listed;
+    BT_TRY(find_layer(s, module, call, &is_listed));
+    if (!is_listed)
         return NULL;
-    args = BT_NEWS(bt_rewrite_call(rewrite)->scratch, const bt_value *, call->narg);
+    args = BT_NEWS(s->arena, const bt_value *, call->narg);
     if (!args)
         return bt_no_memory();
     for (uint32_t i = 0; i < call->narg; i++) {
@@ -58,10 +73,34 @@ static bt_status skip_call(bt_rewrite *rewrite, const bt_call *call, const bt_va
 
 static const bt_rewriter rewriter = { .call_ = skip_call };
 
+static bt_status check_found(bt_ctx *ctx, struct skip *s)
+{
+    if (!BT_PUSH(s->arena, &s->names, NULL))
+        return bt_no_memory();
+    for (int64_t k = 0; k < s->options->weights.n; k++) {
+        const char *name = s->options->weights.at[k];
+        if (!s->found[k])
+            return bt_fail(ctx, BT_ERR_ARGUMENT,
+                           "quant-skip: no layer has a weight with site \"%s\"%s", name,
+                           bt_nearest(s->arena, name, s->names.at));
+    }
+    return NULL;
+}
+
 static bt_status run(bt_ctx *ctx, bt_pass_call *call, bt_module **out)
 {
-    struct skip s = { .options = call->options };
-    return bt_rewrite_module(ctx, call, &rewriter, &s, out);
+    struct skip s = { .options = call->options, .arena = call->scratch };
+    bt_module *module;
+    s.found = BT_NEWS(s.arena, uint8_t, (size_t)s.options->weights.n);
+    if (!s.found)
+        return bt_no_memory();
+    BT_TRY(bt_rewrite_module(ctx, call, &rewriter, &s, &module));
+    bt_status status = check_found(ctx, &s);
+    if (status)
+        bt_module_unref(module);
+    else
+        *out = module;
+    return status;
 }
 
 static const bt_pass passes[] = {
@@ -71,9 +110,10 @@ static const bt_pass passes[] = {
                "before\n"
                "    def @main(%x: Tensor[(1, 2), float32]) {\n"
                "        nn.dense(quant.simulate(%x, 1f, 0),\n"
-               "                 quant.simulate(const[(1, 2), float32]{1, 2}, 1f, 0))\n"
+               "                 quant.simulate(const[(1, 2), float32]{1, 2}, 1f, 0, "
+               "site=\"w\"))\n"
                "    }\n"
-               "after, with {layers=[0]} and dead-code\n"
+               "after, with {weights=[\"w\"]} and dead-code\n"
                "    def @main(%x: Tensor[(1, 2), float32]) {\n"
                "        nn.dense(%x, const[(1, 2), float32]{1, 2})\n"
                "    }",

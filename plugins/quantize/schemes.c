@@ -91,6 +91,58 @@ static int is_skipped(const struct options *o, const bt_quant_site *site)
     return 0;
 }
 
+/* A call that is none, with the names of those that there are. */
+static bt_status fail_skip(bt_ctx *ctx, const char *pattern, uint32_t n,
+                           const bt_quant_site *sites)
+{
+    enum { FEW = 8 };
+    bt_arena *arena = bt_ctx_scratch(ctx);
+    const char **names = BT_NEWS(arena, const char *, n + 1);
+    bt_text some;
+    bt_text_init(&some, arena);
+    for (uint32_t i = 0; names && i < n; i++) {
+        names[i] = sites[i].name;
+        if (i < FEW)
+            bt_text_addf(&some, "%s%s", i ? ", " : "", names[i]);
+    }
+    if (!names || !bt_text_get(&some))
+        return bt_no_memory();
+    const char *nearest = bt_nearest(arena, pattern, names);
+    return *nearest ? bt_fail(ctx, BT_ERR_ARGUMENT, "skip: no call fits \"%s\"%s",
+                              pattern, nearest)
+                    : bt_fail(ctx, BT_ERR_ARGUMENT,
+                              "skip: no call fits \"%s\"; there are %s%s", pattern,
+                              some.at, n > FEW ? ", ..." : "");
+}
+
+/* What is to stay in float is there. */
+static bt_status check(bt_ctx *ctx, const void *options, uint32_t n,
+                       const bt_quant_site *sites)
+{
+    const struct options *o = options;
+    uint32_t found, last = 0;
+    for (int64_t i = 0; i < o->skip.n; i++) {
+        found = 0;
+        for (uint32_t k = 0; k < n; k++)
+            found |= (uint32_t)fits(o->skip.at[i], sites[k].name);
+        if (!found)
+            return fail_skip(ctx, o->skip.at[i], n, sites);
+    }
+    for (int64_t i = 0; i < o->skip_layers.n; i++) {
+        found = 0;
+        for (uint32_t k = 0; k < n; k++) {
+            found |= sites[k].layer == o->skip_layers.at[i];
+            last = sites[k].layer > last ? sites[k].layer : last;
+        }
+        if (!found)
+            return bt_fail(ctx, BT_ERR_ARGUMENT,
+                           "skip_layers holds %lld: layers are counted from 0, the last "
+                           "one is %u",
+                           (long long)o->skip_layers.at[i], last);
+    }
+    return NULL;
+}
+
 /* Codes of that many bits in the smallest type that has them; `least`: -2^(bits-1) too. */
 static void signed_codes(bt_number_form *out, int64_t bits, int has_least)
 {
@@ -116,12 +168,7 @@ static bt_status signed_form(bt_ctx *ctx, const void *options, const bt_quant_si
                              bt_number_form *out)
 {
     const struct options *o = options;
-    for (int64_t i = 0; i < o->skip_layers.n; i++) {
-        if (o->skip_layers.at[i] < 0)
-            return bt_fail(ctx, BT_ERR_ARGUMENT,
-                           "skip_layers holds %lld: layers are counted from 0",
-                           (long long)o->skip_layers.at[i]);
-    }
+    (void)ctx;
     if (is_skipped(o, site))
         return NULL;
     if (site->role != BT_QUANT_WEIGHT) {
@@ -179,7 +226,7 @@ static bt_status accumulator(bt_ctx *ctx, const void *options, const bt_call *ca
     {                                                              \
         .name = (name_), .doc = (doc_), .options = (options_),     \
         .options_nbytes = sizeof(struct options), .form = (form_), \
-        .accumulator = accumulator,                                \
+        .accumulator = accumulator, .check = check,                \
     }
 static const bt_quant_scheme schemes[] = {
     SCHEME("int8", int8_options, signed_form,

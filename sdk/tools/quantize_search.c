@@ -14,7 +14,7 @@ static const struct row *row_of(const struct quantize *q, const bt_value *site)
     return NULL;
 }
 
-/* A call that takes a weight's site, as pass quant-skip counts them. */
+/* A call that takes a weight's site: a layer of that name. */
 static bt_status add_layer(struct quantize *q, const bt_value *value)
 {
     const bt_call *call = bt_as_call(value);
@@ -35,6 +35,14 @@ static bt_status add_layer(struct quantize *q, const bt_value *value)
         return NULL;
     BT_TRY(bt_call_cost(q->tool->ctx, call, &nadd));
     layer.nadd = nadd > 0 ? (double)nadd : 0;
+    for (uint32_t i = 0; i < q->search.nlayer; i++) {
+        struct float_layer *same = &q->search.layers[i];
+        if (same->name != layer.name)
+            continue;
+        same->noise += layer.noise; // calls with one weight go together
+        same->nadd += layer.nadd;
+        return NULL;
+    }
     q->search.layers[q->search.nlayer++] = layer;
     return NULL;
 }
@@ -60,10 +68,10 @@ static int realize_layers(struct quantize *q)
     bt_text text;
     const char *before = "";
     bt_text_init(&text, bt_ctx_scratch(q->tool->ctx));
-    bt_text_addf(&text, "quant-skip{layers=[");
+    bt_text_addf(&text, "quant-skip{weights=[");
     for (uint32_t i = 0; i < q->search.nlayer; i++) {
         if (q->search.layers[i].is_float)
-            bt_text_addf(&text, "%s%u", before, q->search.layers[i].place);
+            bt_text_addf(&text, "%s\"%s\"", before, q->search.layers[i].name);
         before = q->search.layers[i].is_float ? ", " : before;
     }
     bt_text_addf(&text, "]}, ");

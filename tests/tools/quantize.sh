@@ -42,9 +42,16 @@ done
 expect 0 '^image ' -- "$baton" quantize "$digits/digits.baton" --scheme 'int8{skip=["nn.dense"], skip_layers=[1]}' --calibrate max \
     --data "$samples" -o q.baton
 refuse 'nn.dense.weight'
+left() { # OPTION TEXT: one that no call fits
+    expect 1 "error: $2" -- "$baton" quantize "$model" --scheme "int8{$1}" --data "$samples" -o q.baton
+}
+model=$digits/digits.baton
+left 'skip=["nn.dens"]' 'skip: no call fits "nn.dens"; did you mean nn.dense?$'
+left 'skip=["nn.dense", "fc*"]' 'skip: no call fits "fc\*"; there are [a-z0-9_.]*, .*nn.dense$'
+left 'skip_layers=[0, 4]' 'skip_layers holds 4: layers are counted from 0, the last one is 3$'
+left 'skip_layers=[-1]' 'skip_layers holds -1: '
 
 # Sums of 16 bits: where they may not hold, in parts, and the same integers.
-model=$digits/digits.baton
 for bits in 8 4; do
     expect 0 -- "$baton" quantize "$model" --scheme "int8{weight_bits=$bits}" --data "$samples" -o wide.baton
     expect 0 -- "$baton" quantize "$model" --scheme "int8{weight_bits=$bits, accumulator=\"int16\"}" --data "$samples" -o narrow.baton
@@ -130,3 +137,7 @@ expect 1 'was made of another program' -- "$baton" opt prepared.baton -p "quant-
 expect 1 'tells their range alone' -- "$baton" opt prepared.baton -p "quant-annotate{scheme=\"int8\"}, quant-calibrate{by=\"kl\", statistics=\"seen.npz\"}"
 head -c 200 seen.npz > cut.npz
 expect 1 'cut.npz' -- "$baton" opt prepared.baton -p "$step\"cut.npz\"}"
+
+# A layer that is none, by the pass.
+expect 1 'quant-skip: no layer has a weight with site "nn.dense.wait"; did you mean nn.dense.weight?' -- \
+    "$baton" opt prepared.baton -p 'quant-annotate, quant-skip{weights=["nn.dense.weight", "nn.dense.wait"]}'

@@ -78,6 +78,10 @@ typedef struct bt_quant_scheme {
      * NULL: int32. */
     bt_status (*accumulator)(bt_ctx *, const void *options, const bt_call *,
                              bt_dtype *out);
+    /* optional: fails where options name calls that there are not. Gets a site of each call
+     * whose form was asked for. */
+    bt_status (*check)(bt_ctx *, const void *options, uint32_t n,
+                       const bt_quant_site *sites);
 } bt_quant_scheme;
 #define BT_QUANT_SCHEMES(array)                            \
     {                                                      \

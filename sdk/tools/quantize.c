@@ -217,7 +217,8 @@ static void take_range(void *self, int64_t sample, int64_t n, const double *row)
         struct row *r = &q->rows[i];
         if (r->constant || n < 3)
             continue;
-        // nothing finite was seen: 0, 0
+        r->is_blind = row[2] > 0 && !(row[0] <= row[1]);
+        // nothing was seen: 0, 0
         r->low = row[0] <= row[1] ? row[0] : 0;
         r->high = row[0] <= row[1] ? row[1] : 0;
         r->nbad = row[2];
@@ -329,6 +330,19 @@ static int write_statistics(struct quantize *q)
     return status ? tool_fail(q->tool, status) : EXIT_OK;
 }
 
+/* Numbers have been seen at all sites, if anything has. */
+static bt_status check_seen(const struct quantize *q)
+{
+    for (uint32_t i = 0; i < q->nrow; i++) {
+        if (q->rows[i].is_blind)
+            return bt_fail(q->tool->ctx, BT_ERR_ARGUMENT,
+                           "sample 0 of %s gives site %s nothing but NaN and infinities, "
+                           "and so do all %lld: there is no range to learn",
+                           q->data, q->rows[i].name, (long long)q->nseen);
+    }
+    return NULL;
+}
+
 static int learn(struct quantize *q)
 {
     const int64_t dims[1] = { 2048 };
@@ -337,6 +351,8 @@ static int learn(struct quantize *q)
                                  .fold = fold_range };
     struct sample_run bins = { .what = "counts", .take = take_bins, .fold = fold_counts };
     int code = observe(q, "range", q->annotated, &ranges);
+    if (!code)
+        TRY_TOOL(q->tool, check_seen(q));
     if (!code)
         code = write_statistics(q);
     if (code || !(q->needs & BT_STAT_BINS))

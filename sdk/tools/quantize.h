@@ -18,6 +18,7 @@ struct row {
     const bt_call *call;
     const bt_tensor *constant;
     double signal, noise;
+    int is_blind; /* all that was seen there is NaN or infinite */
     int is_float; /* the layer was left in float */
 };
 

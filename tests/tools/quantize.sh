@@ -109,6 +109,9 @@ npy shapes/a.npy '3, 5' 60
 npy numbers/a.npy '1, 1, 28, 28' 3136 nan
 npy zeros/a.npy '1, 1, 28, 28' 3136
 expect 1 'shapes/a.npy: input image is Tensor\[(3, 5), float32\], which is not made of' -- "$baton" quantize "$model" --data shapes -o q.baton
+expect 1 'sample 0 of numbers gives site image nothing but NaN and infinities, and so do all 1: there is no range' -- \
+    "$baton" quantize "$model" --data numbers -o q.baton
+cp "$digits"/samples/* numbers
 expect 0 '784 NaN or infinite' -- "$baton" quantize "$model" --data numbers -o q.baton
 for by in max mse kl percentile; do
     expect 0 '^results ' -- "$baton" quantize "$model" --data zeros --calibrate $by -o q.baton

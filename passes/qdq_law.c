@@ -19,11 +19,15 @@ static bt_status plain_operand(struct qdq_region *r, const bt_call *call, uint32
                                   "result's type");
 }
 
+static const char halves[] = "on codes its halves go to even";
+
 static bt_status apply_twin(struct qdq_region *r, const bt_call *call, const bt_op *twin,
                             const bt_value **out)
 {
     struct qdq_value x;
     int is_there;
+    if (!qdq_is_to_even(r))
+        return qdq_refuse(r, call, halves);
     BT_TRY(plain_operand(r, call, 0, &x, &is_there));
     if (!is_there)
         return NULL;
@@ -50,6 +54,8 @@ static bt_status apply_elements(struct qdq_region *r, const bt_call *call,
 {
     struct qdq_value in[2];
     const uint32_t turned = law->is_minus == 2;
+    if (!qdq_is_to_even(r))
+        return qdq_refuse(r, call, halves);
     for (uint32_t i = 0; i < 2; i++) {
         int is_there;
         BT_TRY(plain_operand(r, call, law->in[i ^ turned], &in[i], &is_there));
@@ -114,7 +120,7 @@ static bt_status sum_axes(struct qdq_region *r, const bt_call *call,
                                             (double)((float)scale * (float)law->count)),
                                r->to.zero };
     BT_TRY(r->chain.status);
-    snprintf(attrs, sizeof(attrs), QDQ_FLOAT32 ", out_dtype=\"%s\"",
+    snprintf(attrs, sizeof(attrs), QDQ_REQUANTIZE, r->rounding,
              bt_dtype_name(r->dtype, dtype, sizeof(dtype)));
     return bt_build(r->chain.builder, "qnn.requantize", attrs, args, 5, out);
 }

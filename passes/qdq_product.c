@@ -248,8 +248,8 @@ bt_status qdq_product(struct qdq_region *r, const bt_call *call, const struct la
     if (codes)
         sums = chain_op2(&r->chain, axis < 0 ? "add" : "nn.bias_add",
                          axis < 0 ? NULL : attrs, sums, codes);
-    snprintf(attrs, sizeof(attrs), "axis=%d, " QDQ_FLOAT32 ", out_dtype=\"%s\"",
-             p.channel, bt_dtype_name(r->dtype, dtype, sizeof(dtype)));
+    snprintf(attrs, sizeof(attrs), "axis=%d, " QDQ_REQUANTIZE, p.channel, r->rounding,
+             bt_dtype_name(r->dtype, dtype, sizeof(dtype)));
     const bt_value *args[] = { sums, scale, chain_scalar(&r->chain, BT_INT32, 0),
                                r->to.scale, r->to.zero };
     BT_TRY(r->chain.status);

@@ -101,12 +101,30 @@ static double number(const struct qdq_region *r, const bt_value *value)
     return bt_tensor_get(qdq_constant(r, value), 0);
 }
 
+int qdq_is_to_even(const struct qdq_region *r)
+{
+    return strcmp(r->rounding, "TOEVEN") == 0;
+}
+
+static float whole(const struct qdq_region *r, float x)
+{
+    if (strcmp(r->rounding, "FLOOR") == 0)
+        return floorf(x);
+    if (strcmp(r->rounding, "CEIL") == 0)
+        return ceilf(x);
+    if (strcmp(r->rounding, "TONEAREST") == 0)
+        return roundf(x);
+    if (strcmp(r->rounding, "UPWARD") == 0)
+        return floorf(x) + (x - floorf(x) >= 0.5f);
+    return nearbyintf(x);
+}
+
 double qdq_code(const struct qdq_region *r, double value, int *is_exact)
 {
     const float scale = (float)number(r, r->to.scale), real = (float)value;
-    const float whole = nearbyintf(real / scale);
-    *is_exact = isinf(value) || whole * scale == real;
-    return (double)whole + number(r, r->to.zero);
+    const float code = whole(r, real / scale);
+    *is_exact = isinf(value) || code * scale == real;
+    return (double)code + number(r, r->to.zero);
 }
 
 /* Whether one multiplication gives the codes that the number and a division give, for all
@@ -123,7 +141,7 @@ static int is_multiplied(const struct qdq_region *r, const struct qdq_value *fro
         return 0;
     for (double code = least; code <= most; code++) {
         const float difference = (float)(code - from_zero), real = difference * in,
-                    a = nearbyintf(real / out), b = nearbyintf(difference * factor);
+                    a = whole(r, real / out), b = whole(r, difference * factor);
         if (fmin(fmax((double)a, low - zero), high - zero) !=
             fmin(fmax((double)b, low - zero), high - zero))
             return 0;
@@ -147,7 +165,7 @@ bt_status qdq_recode(struct qdq_region *r, const bt_value *value,
     if (!r->quantize)
         return qdq_refuse(r, NULL, "its operands have different scales");
     bt_dtype_name(r->dtype, dtype, sizeof(dtype));
-    snprintf(attrs, sizeof(attrs), QDQ_FLOAT32 ", out_dtype=\"%s\"", dtype);
+    snprintf(attrs, sizeof(attrs), QDQ_REQUANTIZE, r->rounding, dtype);
     if (is_one && is_multiplied(r, from))
         return bt_build(r->chain.builder, "qnn.requantize", attrs, all, 5, out);
     return bt_build_op(r->chain.builder, r->quantize->op, r->quantize->attrs, 3, args,

@@ -21,10 +21,11 @@ struct qdq_region {
         *quantize; /* of the old program; NULL: nothing is quantized, codes are to
                                 stand for exactly what they stood for */
     struct chain chain;
-    struct qdq_value to; /* scale and zero point of the result, numbers */
-    bt_dtype dtype;      /* of its codes */
-    const bt_call *left; /* what stays in float, and */
-    const char *why;     /* why */
+    struct qdq_value to;  /* scale and zero point of the result, numbers */
+    bt_dtype dtype;       /* of its codes */
+    const char *rounding; /* of numbers to codes, as qnn.quantize says it */
+    const bt_call *left;  /* what stays in float, and */
+    const char *why;      /* why */
 };
 
 /* ---- values ---- */
@@ -61,7 +62,10 @@ double qdq_most_difference(const struct qdq_region *, const struct qdq_value *);
 
 /* ---- operators ---- */
 
-#define QDQ_FLOAT32 "compute_dtype=\"float32\", rounding=\"TOEVEN\""
+/* Attributes of a qnn.requantize for the region: takes its rounding and the name of its dtype. */
+#define QDQ_REQUANTIZE "compute_dtype=\"float32\", rounding=\"%s\", out_dtype=\"%s\""
+/* Whether halves go to even, as operators on codes round them but for those. */
+int qdq_is_to_even(const struct qdq_region *);
 
 /* The operator on codes of Relay's dialect qnn, qnn.conv2d of nn.conv2d, which takes so many
  * operands and the same attributes; *out NULL: there is none. */

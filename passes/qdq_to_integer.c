@@ -9,8 +9,12 @@
  *     product   convolutions, dense layers, with bias: sums of integers, requantized
  *     sum       qnn.add and others; means: sums of integers, requantized
  *     table     any function of one operand of 8 bits, of several calls, too: its 256 codes
- * The result is that of ONNX's QLinear operators. What no law takes stays in float, and a
- * remark says why. A bias has codes only if its scale is that of the sums in every bit.
+ * The result is that of ONNX's QLinear operators, its sums rounded as qnn.quantize says. Sums of
+ * two tensors, and what has an operator on codes of its own, have halves to even alone; what is
+ * rounded by chance stays in float, as chance goes by places. A number that a code stands for has
+ * that code, where a float32, its quotient by the scale, may lie below it.
+ * What no law takes stays in float, and a remark says why. A bias has codes only if its scale is
+ * that of the sums in every bit.
  * Before a call that quantizes nothing, what only moves codes or compares them is computed on
  * codes that stand for the same numbers, so that a product behind it has them.
  * keeps     no invariant
@@ -278,7 +282,8 @@ static bt_status start(bt_rewrite *rewrite, const bt_call *call, struct qdq_regi
     *r = (struct qdq_region){ .rewrite = rewrite,
                               .quantize = call,
                               .chain = { .builder = bt_rewrite_builder(rewrite) },
-                              .dtype = bt_tensor_dtype(call->base.type) };
+                              .dtype = bt_tensor_dtype(call->base.type),
+                              .rounding = call_text(call, "rounding") };
     for (uint32_t i = 0; i < 2; i++) {
         BT_TRY(bt_rewrite_operand(rewrite, call->args[1 + i], &args[i]));
         const bt_tensor *tensor = qdq_constant(r, args[i]);
@@ -293,8 +298,7 @@ static bt_status start(bt_rewrite *rewrite, const bt_call *call, struct qdq_regi
     r->to.scale = args[0];
     r->to.zero = args[1];
     *is_region = BT_DTYPE_BITS(r->dtype) <= 16 && !bt_dtype_is_float(r->dtype) &&
-                 call_int(call, "block_size", 0) == 0 &&
-                 strcmp(call_text(call, "rounding"), "TOEVEN") == 0;
+                 call_int(call, "block_size", 0) == 0;
     return NULL;
 }
 
@@ -308,6 +312,10 @@ static bt_status quantize(bt_rewrite *rewrite, const bt_call *call, const bt_val
     BT_TRY(start(rewrite, call, &r, &is_region));
     if (!is_region)
         return NULL;
+    if (strcmp(r.rounding, "STOCHASTIC") == 0)
+        return strcmp(inner->op->name, "qnn.dequantize") == 0
+                   ? NULL
+                   : tell(rewrite, inner, "its codes are rounded by chance");
     bt_status status = codes_of(&r, call->args[0], 0, out);
     if (qdq_is_refusal(status) || qdq_is_refusal(r.chain.status)) {
         r.chain.status = status = NULL;
@@ -348,7 +356,8 @@ static bt_status find_codes(struct qdq_region *r, const bt_value *old,
 static bt_status forward(bt_rewrite *rewrite, const bt_call *call, const bt_value **out)
 {
     struct qdq_region r = { .rewrite = rewrite,
-                            .chain = { .builder = bt_rewrite_builder(rewrite) } };
+                            .chain = { .builder = bt_rewrite_builder(rewrite) },
+                            .rounding = "TOEVEN" };
     const bt_value *codes = NULL;
     int varies = 0;
     if (bt_tensor_dtype(call->base.type) != BT_FLOAT32)

@@ -35,12 +35,12 @@ struct options {
     BT_ATTR_RANGE(struct options, weight_bits, INT, #n_, 2, n_, "of the codes of weights")
 #define BITS(n_) \
     BT_ATTR_RANGE(struct options, bits, INT, #n_, 2, 16, "of the codes of activations")
-#define SUMS                                                                    \
-    BT_ATTR_CHOICE(                                                             \
-        struct options, rounding, "even", "even|away|up|floor|ceil|stochastic", \
-        "of activations; a layer whose result is not rounded to even stays in " \
-        "float between its codes"),                                             \
-        BT_ATTR_CHOICE(struct options, accumulator, "int32", "int32|int16",     \
+#define SUMS                                                                         \
+    BT_ATTR_CHOICE(                                                                  \
+        struct options, rounding, "even", "even|away|up|floor|ceil|stochastic",      \
+        "of activations; by chance (stochastic), and sums of two tensors unless to " \
+        "even, stay in float between codes"),                                        \
+        BT_ATTR_CHOICE(struct options, accumulator, "int32", "int32|int16",          \
                        "type of sums; what int16 may not hold is summed in parts")
 static const bt_attr int8_options[] = { SKIP,           PER_CHANNEL("True"),
                                         WEIGHT_BITS(8), BITS(8),

@@ -70,6 +70,17 @@ for executor in interp graph; do
 done
 expect 0 'equal within tolerance' -- "$baton" compare chance.interp chance.graph
 
+# Every other rounding on integers, the same on all executors.
+for rounding in away:TONEAREST up:UPWARD floor:FLOOR ceil:CEIL; do
+    expect 0 '^results ' -- "$baton" quantize "$model" --scheme "int8{rounding=\"${rounding%:*}\"}" --data "$samples" -o round.baton
+    refuse note
+    grep -q "qnn.requantize(.*rounding=\"${rounding#*:}\"" round.baton || fault "no sums are rounded: $rounding"
+    for executor in interp graph; do
+        expect 0 -- "$baton" run round.baton -i image=random:4 -o round.$executor --executor $executor
+    done
+    expect 0 'equal within tolerance' -- "$baton" compare round.interp round.graph
+done
+
 # Layers that stay in float for a loss: as few products as do.
 expect 0 'in [0-9]* of 10 samples$' -- "$baton" quantize "$model" --scheme 'int8{weight_bits=3}' --data "$samples" -o q.baton
 refuse 'in 10 of 10 samples'

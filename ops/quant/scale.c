@@ -129,11 +129,8 @@ void write_limited(bt_formula *f, const char *whole, const char *zero, bt_dtype 
                    name, low, high);
 }
 
-void write_codes(bt_formula *f, const char *rounding, const char *type, const char *value,
-                 const char *zero, bt_dtype dtype)
+void list_rounded(bt_formula *f, const char *rounding, const char *value)
 {
-    char name[BT_DTYPE_NAME_SIZE];
-    long long low, high;
     set(f, "value", value);
     bt_formula_clear(f, "rounded");
     if (strcmp(rounding, "UPWARD") == 0) // x + 0.5 would round: 0.5 below 0.5 is 1
@@ -145,6 +142,14 @@ void write_codes(bt_formula *f, const char *rounding, const char *type, const ch
                         : strcmp(rounding, "FLOOR") == 0   ? "floor"
                         : strcmp(rounding, "CEIL") == 0    ? "ceil"
                                                            : "round_even");
+}
+
+void write_codes(bt_formula *f, const char *rounding, const char *type, const char *value,
+                 const char *zero, bt_dtype dtype)
+{
+    char name[BT_DTYPE_NAME_SIZE];
+    long long low, high;
+    list_rounded(f, rounding, value);
     if (BT_DTYPE_BITS(dtype) > 16) { // no float32 holds the limits
         write_limited(f, "int64(clamp($rounded, -8589934592, 8589934592))", zero, dtype);
         return;

@@ -37,6 +37,8 @@ bt_status codes_check_type(bt_solver *, const bt_relation_call *, const char *at
 #define ROUNDINGS "UPWARD|TONEAREST|TOEVEN|FLOOR|CEIL"
 #define ROUNDING_DOC \
     "halves go UPWARD, away from zero (TONEAREST) or TOEVEN; FLOOR and CEIL: no nearest"
+/* List `rounded`: `value`, of a float type, as one of them makes it whole. */
+void list_rounded(bt_formula *, const char *rounding, const char *value);
 /* The last stage, `y: dtype[$i]`: `value`, of a float type, rounded, plus the zero point, limited
  * to what the type holds. NaN gives the zero point. */
 void write_codes(bt_formula *, const char *rounding, const char *type, const char *value,

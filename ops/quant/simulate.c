@@ -58,18 +58,6 @@ static bt_status relate(bt_solver *s, const bt_relation_call *r)
     return bt_relation_result_laid(s, r, data.rank, data.dims, data.dtype);
 }
 
-/* As qnn.quantize rounds. */
-static const char *rounded(const char *rounding)
-{
-    return strcmp(rounding, "UPWARD") == 0
-               ? "floor(q[$i]) + select(q[$i] - floor(q[$i]) >= 0.5, 1, 0)"
-           : strcmp(rounding, "TONEAREST") == 0  ? "round(q[$i])"
-           : strcmp(rounding, "STOCHASTIC") == 0 ? "floor(v[$i])"
-           : strcmp(rounding, "FLOOR") == 0      ? "floor(q[$i])"
-           : strcmp(rounding, "CEIL") == 0       ? "ceil(q[$i])"
-                                                 : "round_even(q[$i])";
-}
-
 static void write(bt_formula *f, const bt_formula_call *call)
 {
     const struct attrs *a = call->attrs;
@@ -79,13 +67,16 @@ static void write(bt_formula *f, const bt_formula_call *call)
     scale_at(f, "s", call->args[1], rank, &along);
     scale_at(f, "z", call->args[2], rank, &along);
     bt_formula_add(f, "q: float32[$i] = float32(data[$i]) / scale[$s];\n");
-    if (strcmp(a->rounding, "STOCHASTIC") == 0)
+    const int is_stochastic = strcmp(a->rounding, "STOCHASTIC") == 0;
+    if (is_stochastic)
         write_stochastic(f, rank, a->key);
+    list_rounded(f, is_stochastic ? "FLOOR" : a->rounding,
+                 is_stochastic ? "v[$i]" : "q[$i]");
     bt_formula_add(f,
-                   "y: t[$i] = t(float32(float32(int32(clamp(%s, "
+                   "y: t[$i] = t(float32(float32(int32(clamp($rounded, "
                    "float32(%lld - zero_point[$z]), float32(%lld - zero_point[$z])))) * "
                    "scale[$s]))",
-                   rounded(a->rounding), (long long)a->low, (long long)a->high);
+                   (long long)a->low, (long long)a->high);
 }
 
 static const bt_layout_facet layout = { .choose = bt_layout_follow };

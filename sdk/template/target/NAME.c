@@ -185,11 +185,9 @@ static int compute(const struct layer *d, void *const *buffers, const uint32_t *
 @own@
 @own@static bt_status alloc_block(bt_ctx *ctx, void *self, uint64_t nbytes, void **out)
 @own@{
-@own@    size_t room;
+@own@    const size_t room = sizeof(struct block) + (size_t)nbytes;
+@own@    struct block *block = room > nbytes ? bt_alloc(bt_ctx_registry(ctx), room) : NULL; /* else it has wrapped */
 @own@    (void)self;
-@own@    if (nbytes > SIZE_MAX || !bt_add_size(sizeof(struct block), (size_t)nbytes, &room))
-@own@        return bt_no_memory();
-@own@    struct block *block = bt_alloc(bt_ctx_registry(ctx), room);
 @own@    if (!block)
 @own@        return bt_no_memory();
 @own@    *block = (struct block){ .registry = bt_ctx_registry(ctx), .nbytes = room };
@@ -292,6 +290,8 @@ static int compute(const struct layer *d, void *const *buffers, const uint32_t *
 @own@    *out = q;
 @own@    if (!pthread_create(&q->thread, NULL, work, q))
 @own@        return NULL;
+@own@    pthread_cond_destroy(&q->moved);
+@own@    pthread_mutex_destroy(&q->lock);
 @own@    bt_free(q->registry, q, sizeof(*q));
 @own@    return bt_fail(ctx, BT_ERR_RUNTIME, "@name@: no thread for a queue");
 @own@}
@@ -305,6 +305,8 @@ static int compute(const struct layer *d, void *const *buffers, const uint32_t *
 @own@    pthread_cond_broadcast(&q->moved);
 @own@    pthread_mutex_unlock(&q->lock);
 @own@    pthread_join(q->thread, NULL);
+@own@    pthread_cond_destroy(&q->moved);
+@own@    pthread_mutex_destroy(&q->lock);
 @own@    bt_free(q->registry, q, sizeof(*q));
 @own@}
 @own@

@@ -191,7 +191,8 @@ static bt_status find_behind(bt_rewrite *rewrite, const bt_value *value,
 }
 
 /* Scales of a weight such that in * weight / out is a power of two; none is smaller than it
- * was, so that nothing leaves the codes. */
+ * was, so that nothing leaves the codes. Float32 rounds the product: where what it is then
+ * divided by gives another number, `out`, which this layer alone makes, is the product. */
 static bt_status fit_ratios(bt_rewrite *rewrite, const bt_call *weight,
                             const struct chosen *own, double *scales)
 {
@@ -200,6 +201,7 @@ static bt_status fit_ratios(bt_rewrite *rewrite, const bt_call *weight,
                               ? bt_as_call(bt_rewrite_use(rewrite, &weight->base, 0))
                               : NULL;
     const struct chosen *in, *next;
+    double power = 1;
     if (!user || user->narg != 2)
         return NULL;
     BT_TRY(find_before(c, user->args[user->args[0] == &weight->base], &in));
@@ -207,8 +209,15 @@ static bt_status fit_ratios(bt_rewrite *rewrite, const bt_call *weight,
     if (!in || !next || in->site.nscale != 1 || next->site.nscale != 1)
         return NULL;
     const double ratio = in->scales[0] / next->scales[0];
-    for (uint32_t i = 0; i < own->site.nscale; i++)
-        scales[i] = (double)(float)(exp2(ceil(log2(scales[i] * ratio))) / ratio);
+    for (uint32_t i = own->site.nscale; i-- > 0;) {
+        power = exp2(ceil(log2(scales[i] * ratio)));
+        scales[i] = (double)(float)(power / ratio);
+    }
+    // of the first channel; others differ from it by powers of two
+    const float product = (float)in->scales[0] * (float)scales[0];
+    if ((double)(product / (float)next->scales[0]) != power && isnormal(product) &&
+        next->site.form.scale_kind != BT_SCALE_POWER2)
+        next->scales[0] = (double)product / power;
     return NULL;
 }
 

@@ -19,6 +19,10 @@ struct trial {
     const bt_targets *targets; /* it, and who takes the rest */
     uint32_t every, nmet;      /* of all operators */
     uint32_t ncall, nwrong;    /* of the operator */
+    uint32_t ncase, is_taken;  /* ... and whether something of a case is */
+    const char *why;           /* why one of its cases is not taken; NULL: all are */
+    struct target_cases *out;
+    bt_arena *arena; /* of *out */
 };
 
 /* ---- which are tried ---- */
@@ -46,15 +50,18 @@ static int is_named(const bt_target *target, const char *op)
 }
 
 /* As lowering chooses: by attribute, else what a target without patterns supports. */
-static int takes(const struct trial *t, const bt_func *func)
+static int takes(struct trial *t, const bt_func *func)
 {
     const bt_dict_entry *entry = bt_dict_find(&func->attrs, "target");
-    if (entry && entry->kind == BT_DICT_TEXT)
-        return strcmp(entry->text, t->use->text) == 0;
-    return !t->use->target->patterns && !bt_target_supports(t->w.ctx, t->use, func);
+    if (entry && entry->kind == BT_DICT_TEXT && strcmp(entry->text, t->use->text) == 0)
+        return 1;
+    const bt_status status = bt_target_supports(t->w.ctx, t->use, func);
+    if (status && !t->why)
+        t->why = bt_arena_text(t->arena, status->message, strlen(status->message));
+    return !status && !entry && !t->use->target->patterns;
 }
 
-static int takes_any(const struct trial *t, const bt_module *fused)
+static int takes_any(struct trial *t, const bt_module *fused)
 {
     for (uint32_t i = 0; i < fused->nglobal; i++) {
         const bt_func *func = fused->globals[i]->func;
@@ -109,8 +116,10 @@ static bt_status try_call(struct trial *t, const struct call_case *c,
     watchdog_end();
     bt_module_unref(module);
     if (!status) {
-        if (takes_any(t, fused))
+        if (takes_any(t, fused)) {
+            t->is_taken = 1;
             status = check(t, c, r, fused);
+        }
         bt_module_unref(fused);
     }
     bt_ctx_clear_diags(t->w.ctx);
@@ -130,6 +139,44 @@ static bt_status try_ways(struct trial *t, const struct call_case *c,
     return t->use->target->patterns && c->narg > 1 ? try_call(t, c, r, NULL, 1) : NULL;
 }
 
+/* The row of an element type. */
+static struct target_type *row_of(struct trial *t, bt_dtype dtype)
+{
+    struct target_cases *out = t->out;
+    uint32_t i = 0;
+    while (i < out->types.len && out->types.at[i].dtype < dtype)
+        i++;
+    if (i < out->types.len && out->types.at[i].dtype == dtype)
+        return &out->types.at[i];
+    if (!BT_PUSH(t->arena, &out->types, (struct target_type){ 0 }))
+        return NULL;
+    for (uint32_t k = out->types.len - 1; k > i; k--)
+        out->types.at[k] = out->types.at[k - 1];
+    out->types.at[i] = (struct target_type){ .dtype = dtype };
+    return &out->types.at[i];
+}
+
+/* All ways of a case, in the row of its type. */
+static bt_status try_case(struct trial *t, const struct call_case *c,
+                          const struct call_result *r)
+{
+    const uint32_t nwrong = t->nwrong;
+    struct target_type *row = row_of(t, c->nleaf ? c->leaves[0].dtype : 0);
+    if (!row)
+        return bt_no_memory();
+    t->is_taken = 0;
+    BT_TRY(try_ways(t, c, r));
+    t->ncase++;
+    row->ncase++;
+    row->ntaken += t->is_taken;
+    row->nwrong += t->nwrong > nwrong;
+    if (t->is_taken && row->last_op != t->w.op) {
+        row->last_op = t->w.op;
+        row->nop++;
+    }
+    return NULL;
+}
+
 static bt_status run_case(void *self, const char *kind, const struct call_case *c)
 {
     struct trial *t = self;
@@ -139,7 +186,7 @@ static bt_status run_case(void *self, const char *kind, const struct call_case *
         return NULL;
     bt_status status = call_run(&t->w, c, t->nmet, 0, &r);
     if (!status && r.call && !r.why)
-        status = try_ways(t, c, &r);
+        status = try_case(t, c, &r);
     call_result_free(&r);
     bt_ctx_clear_diags(t->w.ctx);
     return status;
@@ -147,13 +194,34 @@ static bt_status run_case(void *self, const char *kind, const struct call_case *
 
 /* ---- all ---- */
 
-static bt_status try_op(bt_ctx *ctx, struct trial *t, const char *name,
-                        struct target_cases *out, bt_text *faults)
+/* Nothing of the operator is taken: its name goes to the others that are refused so. */
+static bt_status note_refusal(struct trial *t, const char *name)
 {
+    struct target_cases *out = t->out;
+    struct target_refusal *row = NULL;
+    for (uint32_t i = 0; i < out->refusals.len; i++) {
+        if (strcmp(out->refusals.at[i]->why, t->why) == 0)
+            row = out->refusals.at[i];
+    }
+    if (!row) {
+        row = BT_NEW(t->arena, struct target_refusal);
+        if (!row || !BT_PUSH(t->arena, &out->refusals, row))
+            return bt_no_memory();
+        row->why = t->why;
+        bt_text_init(&row->names, t->arena);
+    }
+    bt_text_addf(&row->names, "%s%s", row->nop++ ? ", " : "", name);
+    return row->names.failed ? bt_no_memory() : NULL;
+}
+
+static bt_status try_op(bt_ctx *ctx, struct trial *t, const char *name, bt_text *faults)
+{
+    struct target_cases *out = t->out;
     t->w = (struct op_check){ .ctx = ctx, .faults = json_array() };
     t->w.store = bt_store_create(bt_ctx_registry(ctx));
     t->w.arena = bt_arena_create(bt_ctx_registry(ctx));
-    t->ncall = t->nwrong = 0;
+    t->ncall = t->nwrong = t->ncase = 0;
+    t->why = NULL;
     say_progress("%s of %s", name, t->use->text);
     bt_status status = !t->w.faults || !t->w.store || !t->w.arena
                            ? bt_no_memory()
@@ -166,10 +234,12 @@ static bt_status try_op(bt_ctx *ctx, struct trial *t, const char *name,
     if (t->nwrong)
         bt_text_addf(faults, "%s%s", faults->len ? "\n" : "",
                      json_string_value(json_array_get(t->w.faults, 0)));
+    const bt_status noted = !t->ncall && t->why ? note_refusal(t, name) : NULL;
     json_decref(t->w.faults);
     bt_store_unref(t->w.store);
     bt_arena_destroy(t->w.arena);
     bt_ctx_clear_diags(ctx);
+    BT_TRY(noted);
     // an operator that is wrong is not the target's fault
     return status && status->code == BT_ERR_MEMORY ? status : NULL;
 }
@@ -178,7 +248,7 @@ bt_status target_cases(bt_ctx *ctx, bt_arena *arena, const bt_target_use *use,
                        uint32_t every, struct target_cases *out)
 {
     struct target_beside beside;
-    struct trial t = { .use = use, .every = every };
+    struct trial t = { .use = use, .every = every, .out = out, .arena = arena };
     bt_text faults;
     *out = (struct target_cases){ 0 };
     BT_TRY(target_beside_open(ctx, use, &beside));
@@ -188,8 +258,10 @@ bt_status target_cases(bt_ctx *ctx, bt_arena *arena, const bt_target_use *use,
     for (uint32_t i = 0; !status && i < bt_provided_len(ctx, "op"); i++) {
         bt_provided item;
         status = bt_provided_at(ctx, "op", i, &item);
-        if (!status && is_named(use->target, item.name))
-            status = try_op(ctx, &t, item.name, out, &faults);
+        const int is_tried = !status && is_named(use->target, item.name);
+        out->nunnamed += !status && !is_tried;
+        if (is_tried)
+            status = try_op(ctx, &t, item.name, &faults);
     }
     clear_progress();
     target_beside_close(&beside);

@@ -4,10 +4,28 @@
 
 #include <baton/compiled.h>
 
+/* Cases whose first tensor is of one element type. */
+struct target_type {
+    bt_dtype dtype;       /* 0: they have no tensor */
+    uint32_t nop;         /* operators of which something is taken */
+    const bt_op *last_op; /* of these the last */
+    uint32_t ncase, ntaken, nwrong;
+};
+
+/* Why nothing of some operators is taken. */
+struct target_refusal {
+    const char *why;
+    uint32_t nop;
+    bt_text names;
+};
+
 struct target_cases {
     uint32_t nop, ncall; /* operators, and calls with a function that the target takes */
     uint32_t nwrong;     /* of these calls */
+    uint32_t nunnamed;   /* operators that no pattern names: they were not tried */
     const char *fault; /* the first of each operator, in lines; NULL: nothing was found */
+    bt_vec(struct target_type) types;         /* in the order of their numbers */
+    bt_vec(struct target_refusal *) refusals; /* in the order of their first operators */
 };
 
 /* Every `every`-th call of all operators, on their cases and on those like them (case_vary.h): of

@@ -85,6 +85,47 @@ static bt_status try_life(struct check *c, bt_text *said, const char **fault)
     return NULL;
 }
 
+enum { INDENT = 12, WIDTH = 100 };
+
+/* Names with commas, in lines of their own. */
+static void print_names(const char *names, bt_text *said)
+{
+    size_t column = WIDTH;
+    while (*names) {
+        const size_t n = strcspn(names, " ");
+        const int is_new = column + 1 + n >= WIDTH;
+        if (is_new)
+            bt_text_addf(said, "\n%*s ", INDENT, "");
+        bt_text_addf(said, " %.*s", (int)n, names);
+        column = (is_new ? INDENT : column) + 1 + n;
+        names += n + (names[n] == ' ');
+    }
+}
+
+/* Below `calls`: a row for each element type, and who is refused altogether. */
+static void print_cases(const struct target_cases *cases, bt_text *said)
+{
+    char name[BT_DTYPE_NAME_SIZE];
+    bt_text_addf(said, "\n%*s%-16s %9s %6s %6s %6s", INDENT, "", "first tensor",
+                 "operators", "cases", "taken", "wrong");
+    for (uint32_t i = 0; i < cases->types.len; i++) {
+        const struct target_type *row = &cases->types.at[i];
+        bt_text_addf(said, "\n%*s%-16s %9u %6u %6u %6u", INDENT, "",
+                     row->dtype ? bt_dtype_name(row->dtype, name, sizeof(name)) : "none",
+                     row->nop, row->ncase, row->ntaken, row->nwrong);
+    }
+    for (uint32_t i = 0; i < cases->refusals.len; i++) {
+        const struct target_refusal *row = cases->refusals.at[i];
+        bt_text_addf(said,
+                     "\n%*snothing is taken of %u operator%s, of the first case as %s",
+                     INDENT, "", row->nop, PLURAL(row->nop), row->why);
+        print_names(row->names.at, said);
+    }
+    if (cases->nunnamed)
+        bt_text_addf(said, "\n%*snothing is taken of %u more, as no pattern names them",
+                     INDENT, "", cases->nunnamed);
+}
+
 static bt_status try_calls(struct check *c, bt_text *said, const char **fault)
 {
     struct target_cases cases;
@@ -92,6 +133,7 @@ static bt_status try_calls(struct check *c, bt_text *said, const char **fault)
     *fault = cases.fault;
     bt_text_addf(said, "%u of %u operator%s as by the evaluator", cases.ncall, cases.nop,
                  PLURAL(cases.nop));
+    print_cases(&cases, said);
     return NULL;
 }
 

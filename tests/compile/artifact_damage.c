@@ -39,6 +39,24 @@ static void test_each_byte_of_the_sections_counts(void **state)
     free(b.at);
 }
 
+/* What stands between sections is 0. */
+static void test_each_byte_of_no_section_is_0(void **state)
+{
+    (void)state;
+    struct bytes b = written_for("panels");
+    uint32_t n = 0;
+    for (uint32_t kind = 1; kind + 1 < BT__SECTION_COUNT; kind++) {
+        const struct bt__artifact_row *row = row_of(&b, kind);
+        for (uint64_t i = row->offset + row->nbytes; i < row[1].offset; i++, n++) {
+            b.at[i] ^= 0x10;
+            check_code(&b, BT_ERR_FORMAT, "which is of no section, is damaged");
+            b.at[i] ^= 0x10;
+        }
+    }
+    assert_true(n > 0);
+    free(b.at);
+}
+
 static void check_cut(const struct bytes *b, size_t n)
 {
     struct bytes cut = { b->at, n };
@@ -493,6 +511,7 @@ static void test_the_program_is_planned(void **state)
 static const struct CMUnitTest tests[] = {
     TEST(test_each_bit_of_header_and_table_counts),
     TEST(test_each_byte_of_the_sections_counts),
+    TEST(test_each_byte_of_no_section_is_0),
     TEST(test_wherever_it_is_cut_off),
     TEST(test_other_versions_and_byte_orders_are_told),
     TEST(test_sections_have_their_places),

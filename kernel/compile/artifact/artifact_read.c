@@ -135,6 +135,19 @@ static bt_status check_bytes(const struct reader *r, const struct bt__artifact_r
                       bt__section_name(row->kind), checksum, row->checksum);
 }
 
+/* No checksum is of what stands between sections, and behind the last. */
+static bt_status check_gap(const struct reader *r, uint64_t from, uint64_t to)
+{
+    for (; from < to; from++) {
+        if (r->at[from])
+            return fail(r, BT_ERR_FORMAT,
+                        "byte %" PRIu64
+                        ", which is of no section, is damaged: it is not 0",
+                        from);
+    }
+    return NULL;
+}
+
 /* Places first: checksums are taken of what lies in the file only. */
 static bt_status check_sections(const struct reader *r, uint32_t unread)
 {
@@ -147,7 +160,12 @@ static bt_status check_sections(const struct reader *r, uint32_t unread)
         if (r->rows[i].kind != unread)
             BT_TRY(check_bytes(r, &r->rows[i]));
     }
-    return NULL;
+    end = sizeof(*r->head) + r->head->nsection * sizeof(*r->rows);
+    for (uint32_t i = 0; i < r->head->nsection; i++) {
+        BT_TRY(check_gap(r, end, r->rows[i].offset));
+        end = r->rows[i].offset + r->rows[i].nbytes;
+    }
+    return check_gap(r, end, r->nbytes);
 }
 
 bt_status bt__artifact_sections(bt_ctx *ctx, const char *path, const bt_tensor *bytes,

@@ -6,6 +6,7 @@
 #include <baton/pass.h>
 #include <baton/plugin.h>
 
+#include "target_artifact.h"
 #include "target_cases.h"
 #include "target_life.h"
 #include "target_memory.h"
@@ -82,6 +83,21 @@ static bt_status try_life(struct check *c, bt_text *said, const char **fault)
                      "the same in 8 threads%s, after %u allocations that fail and "
                      "when it is cancelled",
                      life.is_alone ? "" : ", by two instances", life.nfailed);
+    return NULL;
+}
+
+static bt_status try_artifact(struct check *c, bt_text *said, const char **fault)
+{
+    struct target_artifact kept;
+    BT_TRY(target_artifact(c->tool->ctx, c->arena, c->use, &kept));
+    *fault = kept.fault;
+    if (kept.why)
+        bt_text_addf(said, "not tried: %s", kept.why);
+    else
+        bt_text_addf(said,
+                     "the same from a file, which is refused with other needs, "
+                     "and %u times with damage",
+                     kept.ndamaged);
     return NULL;
 }
 
@@ -181,6 +197,8 @@ static uint32_t check_use(struct check *c)
         nfault = try_step(c, "programs", try_programs);
     if (!nfault)
         nfault = try_step(c, "sessions", try_life);
+    if (!nfault)
+        nfault = try_step(c, "artifact", try_artifact);
     return nfault ? nfault : try_step(c, "calls", try_calls);
 }
 

@@ -61,6 +61,7 @@ expect 0 '^target device: opens, 0 patterns$' '^target device.claims: opens, 2 p
     '^  memory    keeps what is copied, in sizes that are odd too$' \
     '^  programs  33 as by interp, of these 12 with open dims, 0 with a function of several kernels, 0 of codes$' \
     '^  sessions  the same in 8 threads, by two instances, after [1-9][0-9]* allocations that fail and when it is cancelled$' \
+    '^  artifact  the same from a file, which is refused with other needs, and 500 times with damage$' \
     '^  calls     [1-9][0-9]* of [1-9][0-9]* operators as by the evaluator$' \
     '^            first tensor     operators  cases  taken  wrong$' '^            float32                  [1-9]  *[0-9]*      [1-9]      0$' \
     '^            int16                    0  *[1-9][0-9]*      0      0$' '^            nothing is taken of 1 operator, of the first case as only negative of float32$' '^              nn.dense$' \

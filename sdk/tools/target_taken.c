@@ -1,0 +1,144 @@
+#include "target_taken.h"
+
+#include <string.h>
+
+#include <baton/pass.h>
+
+#include "target_codes.h"
+#include "target_program.h"
+#include "watchdog.h"
+
+enum { NETWORKS = 8 };
+
+static const int64_t extents[RULE_NEXTENT] = { 3, 3, 3 };
+
+static int is_taken(const bt_compiled *c)
+{
+    for (uint32_t i = 0; i < c->nfunc; i++) {
+        if (c->funcs[i]->target == 0)
+            return 1;
+    }
+    return 0;
+}
+
+/* t->compiled NULL: the target takes nothing of it. */
+static bt_status try_text(struct target_taken *t, int is_codes)
+{
+    const bt_compile_options options = { .opened = t->targets };
+    const char *text = t->program.text;
+    bt_module *typed;
+    watchdog_begin("target %s, a compilation of a program", t->use->text);
+    bt_status status = is_codes ? target_codes_read(t->ctx, text, t->targets, &typed)
+                                : rule_program_read(t->ctx, text, &typed);
+    if (!status) {
+        status = bt_fuse(t->ctx, typed, &options, &t->fused);
+        bt_module_unref(typed);
+    }
+    if (!status)
+        status = bt_compile(t->ctx, t->fused, &options, &t->compiled);
+    watchdog_end();
+    if (!status && is_taken(t->compiled) && t->program.nparam)
+        return NULL;
+    bt_compiled_unref(t->compiled);
+    bt_module_unref(t->fused);
+    t->compiled = NULL;
+    t->fused = NULL;
+    if (status && status->code == BT_ERR_MEMORY)
+        return status;
+    bt_ctx_clear_diags(t->ctx);
+    return NULL;
+}
+
+static bt_status find_program(bt_arena *arena, struct target_taken *t)
+{
+    struct target_draw draw = { .target = t->use->target, .seed = 1, .extents = extents };
+    t->program.text = "";
+    while (!t->compiled && t->program.text) {
+        BT_TRY(target_program_draw(t->ctx, arena, &draw, &t->program));
+        if (t->program.text)
+            BT_TRY(try_text(t, 0));
+    }
+    for (uint64_t i = 0; !t->compiled && i < NETWORKS; i++) {
+        BT_TRY(target_codes_draw(arena, i, &t->program));
+        BT_TRY(try_text(t, 1));
+    }
+    return NULL;
+}
+
+static bt_status make_values(struct target_taken *t)
+{
+    void *session;
+    for (uint32_t i = 0; i < t->program.nparam; i++) {
+        bt_tensor *tensor;
+        BT_TRY(case_values(t->ctx, &t->program.params[i], 7 + i, CASE_RANDOM, &tensor));
+        t->args[i] = &tensor->base;
+    }
+    watchdog_begin("target %s, a run of a program", t->use->text);
+    BT_TRY(target_taken_open(t, t->ctx, t->compiled, &session));
+    bt_status status = target_taken_call(t, t->ctx, session, &t->want);
+    t->graph->close(session);
+    watchdog_end();
+    return status;
+}
+
+bt_status target_taken_find(bt_ctx *ctx, bt_arena *arena, const bt_targets *targets,
+                            struct target_taken *out)
+{
+    const void *row;
+    *out = (struct target_taken){ .ctx = ctx, .use = targets->at[0], .targets = targets };
+    BT_TRY(bt_registry_row(ctx, "baton.executor/1", "graph", sizeof(bt_executor), &row));
+    out->graph = row;
+    BT_TRY(find_program(arena, out));
+    return out->compiled ? make_values(out) : NULL;
+}
+
+void target_taken_free(struct target_taken *t)
+{
+    for (uint32_t i = 0; i < CASE_MAX_LEAF; i++)
+        bt_object_unref(t->args[i]);
+    bt_object_unref(t->want);
+    bt_compiled_unref(t->compiled);
+    bt_module_unref(t->fused);
+}
+
+/* ---- sessions ---- */
+
+bt_status target_taken_open(const struct target_taken *t, bt_ctx *ctx, bt_compiled *c,
+                            void **out)
+{
+    return t->graph->load(ctx, c, "main", NULL, out);
+}
+
+bt_status target_taken_call(const struct target_taken *t, bt_ctx *ctx, void *session,
+                            bt_object **out)
+{
+    return t->graph->call(ctx, session, "main", t->program.nparam, t->args, NULL, out);
+}
+
+/* Recursion is bounded by the depth of types. */
+static int is_same(const bt_object *a, const bt_object *b)
+{
+    const bt_tuple *x = bt_object_as_tuple(a), *y = bt_object_as_tuple(b);
+    const bt_tensor *p = bt_object_as_tensor(a), *q = bt_object_as_tensor(b);
+    for (uint32_t i = 0; x && i < x->nfield; i++) {
+        if (!is_same(x->fields[i], y->fields[i]))
+            return 0;
+    }
+    return x || (bt_tensor_nbytes(p) == bt_tensor_nbytes(q) &&
+                 memcmp(p->data, q->data, bt_tensor_nbytes(p)) == 0);
+}
+
+int target_taken_is_same(const struct target_taken *t, const bt_object *got)
+{
+    return is_same(got, t->want);
+}
+
+int target_taken_is_right(const struct target_taken *t, bt_ctx *ctx, void *session,
+                          bt_status *status)
+{
+    bt_object *got = NULL;
+    *status = target_taken_call(t, ctx, session, &got);
+    const int right = !*status && is_same(got, t->want);
+    bt_object_unref(got);
+    return right;
+}

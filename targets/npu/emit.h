@@ -15,7 +15,7 @@ struct npu_variant {
     uint32_t place; /* in their memory */
 };
 
-enum { NPU_NO_VARIANT = UINT32_MAX };
+#define NPU_NO_VARIANT UINT32_MAX
 
 struct npu_line {
     struct npu_instruction in;

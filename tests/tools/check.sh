@@ -88,6 +88,7 @@ odd|memory: a copy of 1 bytes from the host, to offset 0: byte 0 of the block is
 dims|programs:$
 fives|programs:$
 twins|sessions: two instances called in turn: a result is another one$
+trusting|artifact: code is loaded that needs "a machine that nobody has": accepts says nothing against it$
 sour|sessions: after a call with an allocation that failed the next one, in a new session where the old one is lost: its result is
 END1
 expect 1 'FAILED  calls: nn.dense: .*: target device.claims{fault="eights"}: @.*: output 0\[' -- \

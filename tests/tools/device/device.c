@@ -463,6 +463,20 @@ static bt_status wait_for(bt_ctx *ctx, void *queue, uint64_t value, uint64_t *fa
 
 /* ---- the targets ---- */
 
+static bt_status compatibility(bt_ctx *ctx, void *self, bt_text *out)
+{
+    (void)ctx, (void)self;
+    bt_text_addf(out, "any device");
+    return NULL;
+}
+
+static bt_status accepts(bt_ctx *ctx, void *self, const char *needed)
+{
+    if (strcmp(needed, "any device") == 0 || has(self, "trusting"))
+        return NULL;
+    return bt_fail(ctx, BT_ERR_UNSUPPORTED, "device: this is no %s", needed);
+}
+
 #define ROW(...)                                                                         \
     {                                                                                    \
         .doc = "A device of the tests.", .options = options,                             \
@@ -471,7 +485,8 @@ static bt_status wait_for(bt_ctx *ctx, void *queue, uint64_t value, uint64_t *fa
         .load = load, .unload = unload, .alloc = alloc_block, .free = free_block,        \
         .open_queue = open_queue, .close_queue = close_queue, .enqueue = enqueue,        \
         .enqueue_copy = enqueue_copy, .wait = wait_for, .takes_dims = 1,                 \
-        .tells_times = 1, __VA_ARGS__                                                    \
+        .tells_times = 1, .compatibility = compatibility, .accepts = accepts,            \
+        __VA_ARGS__                                                                      \
     }
 
 static const char *const patterns[] = { "negative(*)", "nn.dense(negative(*), *)", NULL };

@@ -50,6 +50,7 @@ static void close(void *self)
 #define FLOAT \
     "add?(cast(clip?(round_even(multiply(cast(" BIASED(SUM) "), const)))), const)"
 #define REQUANTIZED(x) "qnn.requantize(" x ", const, const, const, const)"
+#define ADDED(x, y)    "qnn.add(" x ", " y ", const, const, const, const, const, const)"
 #define ELEMENT        "left_shift?(subtract?(cast(*), const), const)"
 #define CLAMPED(x)     "cast(clip?(nn.relu?(clip?(add?(" x ", const)))))"
 #define LIMITED(x)     "nn.relu|clip(" x ")"
@@ -62,6 +63,10 @@ static const char *const patterns[] = {
     CLAMPED(FIXED),
     CLAMPED(SHIFTED),
     "cast(clip?(" FLOAT "))",
+    LIMITED(ADDED(REQUANTIZED(BIASED(SCALED_CODES)), "*")),
+    LIMITED(ADDED("*", REQUANTIZED(BIASED(SCALED_CODES)))),
+    ADDED(REQUANTIZED(BIASED(SCALED_CODES)), "*"),
+    ADDED("*", REQUANTIZED(BIASED(SCALED_CODES))),
     LIMITED(REQUANTIZED(BIASED(SUM))),
     LIMITED(REQUANTIZED(BIASED(CODES))),
     LIMITED(REQUANTIZED(BIASED(SCALED_CODES))),
@@ -73,6 +78,8 @@ static const char *const patterns[] = {
     CLAMPED("right_shift(add?(add(" ELEMENT ", " ELEMENT "), const), const)"),
     CLAMPED("fixed_point_multiply(sum(cast(*)))"),
     REQUANTIZED("sum(subtract?(cast(*), const))"),
+    LIMITED(ADDED("*", "*")),
+    ADDED("*", "*"),
     "nn.max_pool2d(*)",
     // sums as they are
     "add(" SUM ", *)",

@@ -16,7 +16,7 @@ static const struct npu_window whole = {
 
 static const char *const axis_names[] = { "batch", "channels", "rows", "columns" };
 
-/* ---- the function without layouts, and cut at qnn.requantize ---- */
+/* ---- the function without layouts, and cut at qnn.requantize and qnn.add ---- */
 
 static const bt_type *row_major(const bt_type *type)
 {
@@ -85,14 +85,26 @@ static bt_status copy_params(struct copying *c, uint32_t *n, const bt_param ***o
 static bt_status end_block(struct copying *c, bt_func *fields)
 {
     struct npu_reader *r = c->r;
-    const bt_value *results[1 + NPU_MOST_CUTS] = { now_of(c, r->func->block->result) },
-                                *all = results[0];
-    for (uint32_t i = 0; i < r->ncut; i++)
-        results[1 + i] = now_of(c, r->cuts[i].call->args[0]);
-    if (r->ncut)
-        BT_TRY(bt_build_tuple(c->b, 1 + r->ncut, results, &all));
+    const bt_value *results[1 + 2 * NPU_MOST_CUTS] = { now_of(c,
+                                                              r->func->block->result) },
+                                    *all = results[0];
+    uint32_t n = 1;
+    for (uint32_t i = 0; i < r->ncut; i++) {
+        for (uint32_t k = 0; k < r->cuts[i].ndata; k++)
+            results[n++] = now_of(c, r->cuts[i].call->args[k]);
+    }
+    if (n > 1)
+        BT_TRY(bt_build_tuple(c->b, n, results, &all));
     fields->result = all->type;
     return bt_block_end(c->b, all, &fields->block);
+}
+
+/* Of how many data; 0: the graph is not cut there. */
+static uint32_t cut_at(const bt_value *value)
+{
+    return bt_as_op_call(value, "qnn.requantize") ? 1
+           : bt_as_op_call(value, "qnn.add")      ? 2
+                                                  : 0;
 }
 
 static bt_status copy_block(struct copying *c, bt_func *fields)
@@ -104,7 +116,7 @@ static bt_status copy_block(struct copying *c, bt_func *fields)
     BT_TRY(copy_params(c, &n, &params));
     BT_TRY(bt_block_begin(c->b, n, params));
     for (uint32_t i = 0; i < block->nbinding; i++) {
-        if (!bt_as_op_call(block->bindings[i], "qnn.requantize"))
+        if (!cut_at(block->bindings[i]))
             BT_TRY(copy_binding(c, block->bindings[i]));
     }
     return end_block(c, fields);
@@ -114,11 +126,12 @@ static bt_status find_cuts(struct npu_reader *r)
 {
     const bt_block *block = r->func->block;
     for (uint32_t i = 0; i < block->nbinding; i++) {
-        const bt_call *call = bt_as_op_call(block->bindings[i], "qnn.requantize");
-        if (call && r->ncut == NPU_MOST_CUTS)
+        const uint32_t ndata = cut_at(block->bindings[i]);
+        if (ndata && r->ncut == NPU_MOST_CUTS)
             return NPU_REFUSE(r, "it scales more than %d times", NPU_MOST_CUTS);
-        if (call)
-            r->cuts[r->ncut++].call = call;
+        if (ndata)
+            r->cuts[r->ncut++] = (struct npu_cut){ .call = bt_as_call(block->bindings[i]),
+                                                   .ndata = ndata };
     }
     return NULL;
 }
@@ -530,18 +543,25 @@ static void read_extents(struct npu_reader *r)
     }
 }
 
+static int has_shape(const bt_array *a, const bt_array *of)
+{
+    int is_same = a->rank == of->rank;
+    for (uint32_t k = 0; is_same && k < a->rank; k++)
+        is_same = extent_of(a, k) == extent_of(of, k);
+    return is_same;
+}
+
 /* What a cut takes has the shape of what it gives, which has the result's. */
 static bt_status check_cuts(struct npu_reader *r)
 {
+    uint32_t n = 1;
     for (uint32_t i = 0; i < r->ncut; i++) {
         r->cuts[i].input = r->func->block->nparam + i;
-        r->cuts[i].data = r->graph->results[1 + i];
-        const bt_array *a = r->graph->arrays[r->cuts[i].data];
-        int is_same = a->rank == r->stage->rank;
-        for (uint32_t k = 0; is_same && k < a->rank; k++)
-            is_same = extent_of(a, k) == extent_of(r->stage, k);
-        if (!is_same)
-            return NPU_REFUSE(r, "what is scaled has not the shape of the result");
+        for (uint32_t k = 0; k < r->cuts[i].ndata; k++) {
+            r->cuts[i].data[k] = r->graph->results[n++];
+            if (!has_shape(r->graph->arrays[r->cuts[i].data[k]], r->stage))
+                return NPU_REFUSE(r, "what is scaled has not the shape of the result");
+        }
     }
     return NULL;
 }
@@ -563,7 +583,10 @@ bt_status npu_recognise(bt_ctx *ctx, bt_arena *arena, const struct npu_config *c
     BT_TRY(logical(&r, &plain));
     BT_TRY(bt_graph_compose(ctx, arena, plain, &graph));
     r.graph = graph;
-    if (graph->nresult != 1 + r.ncut || graph->ndim)
+    uint32_t nresult = 1;
+    for (uint32_t i = 0; i < r.ncut; i++)
+        nresult += r.cuts[i].ndata;
+    if (graph->nresult != nresult || graph->ndim)
         return NPU_REFUSE(&r, "its result is one tensor of known dims");
     BT_TRY(read_result(&r, graph->results[0]));
     BT_TRY(check_cuts(&r));

@@ -6,11 +6,12 @@
 
 #include "recognise.h"
 
-/* A call of qnn.requantize. The graph is cut there: what it gives is an input, what it takes a
- * result. */
+/* A call of qnn.requantize, or of qnn.add. The graph is cut there: what it gives is an input, what
+ * it takes a result, or two. */
 struct npu_cut {
     const bt_call *call;
-    uint32_t input, data; /* arrays */
+    uint32_t ndata;
+    uint32_t input, data[2]; /* arrays */
 };
 enum { NPU_MOST_CUTS = 4 };
 
@@ -23,6 +24,12 @@ struct npu_qnn_requantize {
      * are numbers, of the ratio. */
     int32_t vectors[2];
     int64_t axis;
+};
+
+/* Of qnn.add: ratios are of each operand's scale and the result's. */
+struct npu_qnn_add {
+    int32_t zeros[2], out_zero;
+    float ratios[2];
 };
 
 struct npu_reader {
@@ -68,7 +75,7 @@ bt_status npu_begin_scale(struct npu_reader *) BT_MUST_USE;
 /* What an array is, from its sum on. */
 bt_status npu_read_post_ops(struct npu_reader *, uint32_t array) BT_MUST_USE;
 
-/* ---- qnn.requantize ---- */
+/* ---- qnn.requantize, qnn.add ---- */
 
 /* The cut that gives an array; NULL: none does. */
 const struct npu_cut *npu_cut_of(const struct npu_reader *, uint32_t array);
@@ -76,6 +83,8 @@ const struct npu_cut *npu_cut_of(const struct npu_reader *, uint32_t array);
 int npu_is_constant(const bt_func *, int32_t param);
 bt_status npu_read_requantize(struct npu_reader *, const bt_call *,
                               struct npu_qnn_requantize *out) BT_MUST_USE;
+bt_status npu_read_add(struct npu_reader *, const bt_call *,
+                       struct npu_qnn_add *out) BT_MUST_USE;
 /* The factor, for values of the reader's range, into the terms of a scale: numbers, or what they
  * are computed of. */
 bt_status npu_take_ratio(struct npu_reader *, const struct npu_qnn_requantize *,

@@ -107,6 +107,29 @@ static int as_tensor(const struct npu_reader *r, const bt_node *node,
            out->zero >= INT8_MIN && out->zero <= INT8_MAX;
 }
 
+/* What a cut takes, if it is an int8 of an input, less a number. */
+static bt_status read_codes(struct npu_reader *r, uint32_t array, struct npu_operand *out,
+                            int64_t *zero)
+{
+    const struct npu_function *f = r->out;
+    const bt_array *a = r->graph->arrays[array], *stage = r->stage;
+    struct npu_factor data = { .array = array };
+    if ((a->body ? !npu_as_factor(r, a->body, &data) : a->dtype != BT_INT8) ||
+        npu_cut_of(r, data.array))
+        return NPU_REFUSE(r, "what is added is an int8 that is scaled once");
+    *zero = data.zero;
+    *out = (struct npu_operand){ .param = (int32_t)data.array };
+    memcpy(out->axes, f->result.axes, sizeof(f->result.axes));
+    if (a->body) {
+        r->stage = a;
+        BT_TRY(npu_read_operand(r, data.array, data.args, out));
+        r->stage = stage;
+    }
+    return memcmp(out->axes, f->result.axes, sizeof(f->result.axes)) == 0
+               ? NULL
+               : NPU_REFUSE(r, "what is added has the result's shape");
+}
+
 /* What a cut gives, of an int8 that it takes. */
 static bt_status add_scaled(struct npu_reader *r, const struct npu_cut *cut,
                             const struct npu_factor *factor, int32_t by)
@@ -117,28 +140,18 @@ static bt_status add_scaled(struct npu_reader *r, const struct npu_cut *cut,
     struct npu_terms *terms = &f->operand_terms[i];
     struct npu_requantize *s = &post_op->operand_requantize;
     struct npu_qnn_requantize q;
-    struct npu_factor data = { .array = cut->data };
-    const bt_array *array = r->graph->arrays[cut->data];
     const int64_t low = r->low, high = r->high;
+    int64_t zero;
+    if (cut->ndata != 1)
+        return NPU_REFUSE(r, "what is added is no sum of others");
     BT_TRY(npu_read_requantize(r, cut->call, &q));
-    if (by ||
-        (array->body ? !npu_as_factor(r, array->body, &data) : array->dtype != BT_INT8) ||
-        npu_cut_of(r, data.array))
+    if (by)
         return NPU_REFUSE(r, "what is added is an int8 that is scaled once");
-    f->operands[i] = (struct npu_operand){ .param = (int32_t)data.array };
-    memcpy(f->operands[i].axes, f->result.axes, sizeof(f->result.axes));
-    if (array->body) {
-        const bt_array *stage = r->stage;
-        r->stage = array;
-        BT_TRY(npu_read_operand(r, data.array, data.args, &f->operands[i]));
-        r->stage = stage;
-        if (memcmp(f->operands[i].axes, f->result.axes, sizeof(f->result.axes)) != 0)
-            return NPU_REFUSE(r, "what is added has the result's shape");
-    }
+    BT_TRY(read_codes(r, cut->data[0], &f->operands[i], &zero));
     post_op->has_operand = post_op->requantizes_operand = 1;
     *s = (struct npu_requantize){ INT8_MIN - q.out_zero, INT8_MAX - q.out_zero,
                                   q.is_even };
-    terms->number = -(int32_t)data.zero - q.zero;
+    terms->number = -(int32_t)zero - q.zero;
     r->low = -512; // of an int8 less zero points
     r->high = 512;
     BT_TRY(npu_take_ratio(r, &q, s, terms));
@@ -147,22 +160,26 @@ static bt_status add_scaled(struct npu_reader *r, const struct npu_cut *cut,
 }
 
 /* The post-op that adds an operand: a new one, but where the last has only added numbers. */
-static bt_status add_tensor(struct npu_reader *r, const struct npu_factor *factor,
-                            int32_t by)
+static bt_status begin_adding(struct npu_reader *r)
+{
+    const struct npu_layer *l = &r->out->layer;
+    const uint32_t n = l->npost_op;
+    return !n || l->post_ops[n - 1].has_operand || r->is_shifted || r->is_clamped
+               ? begin(r)
+               : NULL;
+}
+
+/* (the operand - zero) * 2^by */
+static bt_status add_shifted(struct npu_reader *r, const struct npu_operand *operand,
+                             int64_t zero, int32_t by)
 {
     struct npu_function *f = r->out;
-    const uint32_t n = f->layer.npost_op;
-    if (!n || f->layer.post_ops[n - 1].has_operand || r->is_shifted || r->is_clamped)
-        BT_TRY(begin(r));
     const uint32_t i = f->layer.npost_op - 1;
     struct npu_post_op *post_op = &f->layer.post_ops[i];
-    const struct npu_cut *cut = npu_cut_of(r, factor->array);
-    if (cut)
-        return add_scaled(r, cut, factor, by);
-    BT_TRY(npu_read_operand(r, factor->array, factor->args, &f->operands[i]));
-    if (memcmp(f->operands[i].axes, f->result.axes, sizeof(f->result.axes)) != 0)
-        return NPU_REFUSE(r, "input %u, that is added, has the result's shape",
-                          factor->array);
+    f->operands[i] = *operand;
+    if (memcmp(operand->axes, f->result.axes, sizeof(f->result.axes)) != 0)
+        return NPU_REFUSE(r, "input %d, that is added, has the result's shape",
+                          operand->param);
     post_op->has_operand = 1;
     post_op->requantizes_operand = by > 0;
     if (by) {
@@ -174,7 +191,19 @@ static bt_status add_tensor(struct npu_reader *r, const struct npu_factor *facto
     }
     set_range(r, r->low + INT8_MIN * (INT64_C(1) << by),
               r->high + INT8_MAX * (INT64_C(1) << by));
-    return add(r, -factor->zero * (INT64_C(1) << by));
+    return add(r, -zero * (INT64_C(1) << by));
+}
+
+static bt_status add_tensor(struct npu_reader *r, const struct npu_factor *factor,
+                            int32_t by)
+{
+    struct npu_operand operand;
+    BT_TRY(begin_adding(r));
+    const struct npu_cut *cut = npu_cut_of(r, factor->array);
+    if (cut)
+        return add_scaled(r, cut, factor, by);
+    BT_TRY(npu_read_operand(r, factor->array, factor->args, &operand));
+    return add_shifted(r, &operand, factor->zero, by);
 }
 
 /* A number for each channel. */
@@ -373,6 +402,18 @@ static bt_status read_float(struct npu_reader *r, const bt_node *node)
 
 /* ---- integers ---- */
 
+static int sums(struct npu_reader *r, const bt_node *node);
+
+static int sums_in(struct npu_reader *r, uint32_t array)
+{
+    const struct npu_cut *cut = npu_cut_of(r, array);
+    const bt_array *a = r->graph->arrays[array];
+    int found = a->body && sums(r, a->body);
+    for (uint32_t i = 0; cut && !found && i < cut->ndata; i++)
+        found = r->nvisit++ < MOST_VISITS && sums_in(r, cut->data[i]);
+    return found;
+}
+
 /* Whether there is a sum in an expression; cuts are looked through. */
 static int sums(struct npu_reader *r, const bt_node *node)
 {
@@ -380,8 +421,9 @@ static int sums(struct npu_reader *r, const bt_node *node)
         return (int)node->reduces;
     const struct npu_cut *cut =
         node->kind == BT_NODE_READ ? npu_cut_of(r, node->which) : NULL;
-    const bt_array *data = cut ? r->graph->arrays[cut->data] : NULL;
-    int found = (int)node->reduces || (data && data->body && sums(r, data->body));
+    int found = (int)node->reduces;
+    for (uint32_t i = 0; cut && i < cut->ndata; i++)
+        found |= sums_in(r, cut->data[i]);
     for (uint32_t i = 0; !found && node->reads && i < node->narg; i++)
         found = sums(r, node->args[i]);
     return found;
@@ -411,6 +453,43 @@ static bt_status begin_at_input(struct npu_reader *r, uint32_t array,
 
 static bt_status read_array(struct npu_reader *r, uint32_t array);
 
+/* qnn.add: int8 times 2^-by each, whose sum float32 has exactly, rounded to even and limited to
+ * int8. Post-ops begin in the one that has a sum or is worth less, and the other is shifted to
+ * the left. */
+static bt_status read_sum_of_codes(struct npu_reader *r, const struct npu_cut *cut)
+{
+    enum { MOST_APART = 14 };
+    const bt_array *stage = r->stage;
+    struct npu_qnn_add q;
+    struct npu_operand operand;
+    int64_t by[2], zero;
+    BT_TRY(npu_read_add(r, cut->call, &q));
+    for (uint32_t i = 0; i < 2; i++) {
+        if (!as_power(q.ratios[i], &by[i]))
+            return NPU_REFUSE(r,
+                              "it adds int8 by factors that are a power of two, 2^-31 to "
+                              "1, not %g",
+                              (double)q.ratios[i]);
+    }
+    const int has_sum[2] = { sums_in(r, cut->data[0]), sums_in(r, cut->data[1]) };
+    const uint32_t first = has_sum[0] == has_sum[1] ? by[0] < by[1] : has_sum[1],
+                   other = cut->data[1 - first];
+    const int64_t left = by[first] - by[1 - first];
+    if (left < 0 || left > MOST_APART)
+        return NPU_REFUSE(
+            r, "what is added to a sum is worth as much, or up to 2^%d more", MOST_APART);
+    BT_TRY(read_codes(r, other, &operand, &zero));
+    BT_TRY(read_array(r, cut->data[first]));
+    r->stage = stage;
+    BT_TRY(begin_adding(r));
+    BT_TRY(add_shifted(r, &operand, q.zeros[1 - first] + zero, (int32_t)left));
+    BT_TRY(add(r, -q.zeros[first]));
+    BT_TRY(shift(r, 1, by[first], 1));
+    BT_TRY(clamp(r, 1, INT8_MAX - q.out_zero));
+    BT_TRY(clamp(r, 0, INT8_MIN - q.out_zero));
+    return add(r, q.out_zero);
+}
+
 /* qnn.requantize: rounded once, whatever the sum, and limited to int8. */
 static bt_status read_cut(struct npu_reader *r, const struct npu_cut *cut)
 {
@@ -418,8 +497,10 @@ static bt_status read_cut(struct npu_reader *r, const struct npu_cut *cut)
     struct npu_qnn_requantize q;
     struct npu_requantize *s;
     struct npu_terms *terms;
+    if (cut->ndata == 2)
+        return read_sum_of_codes(r, cut);
     BT_TRY(npu_read_requantize(r, cut->call, &q));
-    BT_TRY(read_array(r, cut->data));
+    BT_TRY(read_array(r, cut->data[0]));
     r->stage = stage;
     BT_TRY(add(r, -(int64_t)q.zero));
     BT_TRY(scale(r, 0, &s, &terms));

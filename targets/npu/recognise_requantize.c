@@ -1,4 +1,4 @@
-/* Calls of qnn.requantize, at which the graph is cut: their attributes, zero points and scales. */
+/* Calls of qnn.requantize and qnn.add, at which the graph is cut: attributes, zero points, scales. */
 #include <math.h>
 #include <string.h>
 
@@ -104,6 +104,22 @@ bt_status npu_read_requantize(struct npu_reader *r, const bt_call *call,
     BT_TRY(read_zero(r, call->args[2], &out->zero));
     BT_TRY(read_scale(r, call->args[3], &out->ratio.out, &out->vectors[1]));
     return read_zero(r, call->args[4], &out->out_zero);
+}
+
+bt_status npu_read_add(struct npu_reader *r, const bt_call *call, struct npu_qnn_add *out)
+{
+    double scales[2], whole;
+    if (bt_tensor_dtype(call->base.type) != BT_INT8 || call->narg != 8)
+        return NPU_REFUSE(r, "it adds int8");
+    if (!as_number(call->args[6], &whole))
+        return NPU_REFUSE(r, "scales of what is added are numbers");
+    for (uint32_t i = 0; i < 2; i++) {
+        if (!as_number(call->args[2 + 2 * i], &scales[i]))
+            return NPU_REFUSE(r, "scales of what is added are numbers");
+        BT_TRY(read_zero(r, call->args[3 + 2 * i], &out->zeros[i]));
+        out->ratios[i] = (float)scales[i] / (float)whole;
+    }
+    return read_zero(r, call->args[7], &out->out_zero);
 }
 
 /* How far sums may be shifted where the program computes in float32. It rounds sums beyond 24 bits

@@ -87,8 +87,10 @@ static void test_leave_to_use_amx_is_asked_for_by_a_request_alone(void **state)
         skip();
     }
     assert_false(has_leave());
-    for (int i = 0; i < 2; i++)
-        assert_int_equal(cpu_isa_request(CPU_ISA_AMX), has_leave());
+    for (int i = 0; i < 2; i++) {
+        const int is_given = cpu_isa_request(CPU_ISA_AMX);
+        assert_int_equal(is_given, has_leave());
+    }
 }
 #endif
 

@@ -107,6 +107,16 @@ static int scalar_range(const bt_node *node, struct range *out)
         *out = (struct range){ 0, 0 };
         return add_scaled(out, a, 1) && add_scaled(out, b, -1);
     case BT_SCALAR_MUL: return product_range(a, b, out);
+    case BT_SCALAR_BIT_AND: // no bits are there that either has not
+        *out = (struct range){ 0, a->low < 0   ? b->high
+                                  : b->low < 0 ? a->high
+                                               : least(a->high, b->high) };
+        return a->low >= 0 || b->low >= 0;
+    case BT_SCALAR_SHIFT_RIGHT:
+        if (!bt_node_is_const(b, &by) || by < 0 || by > 63)
+            return 0;
+        *out = (struct range){ a->low >> by, a->high >> by };
+        return 1;
     case BT_SCALAR_WRAP:
         *out = (struct range){ 0, 0 };
         if (!add_scaled(out, a, 1) || !add_scaled(out, b, 1))

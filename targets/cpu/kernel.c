@@ -35,6 +35,7 @@ struct parts {
     uint8_t **touched;   /* of each statement */
     uint8_t *is_packing; /* ... whether it is in the kernel that is being made */
     uint8_t *is_taken;   /* ... whether it is in one before */
+    uint8_t *makers;     /* ... whether it makes something of numbers alone */
 };
 
 static uint32_t role_of(const struct lowerer *l, uint32_t buffer)
@@ -48,7 +49,8 @@ static uint32_t role_of(const struct lowerer *l, uint32_t buffer)
 static uint32_t choose_packing(const struct lowerer *l, struct parts *p, uint32_t input)
 {
     const uint32_t n =
-        cpu_mark_packing(l->loops, p->touched, input, p->is_taken, p->is_packing);
+        cpu_mark_packing(l->loops, p->touched, input, p->is_taken,
+                         l->is_constant[input] ? p->makers : NULL, p->is_packing);
     for (uint32_t k = 0; k < p->n; k++) {
         if (p->touched[k][input] && !p->is_packing[k] && !l->is_constant[input])
             return 0;
@@ -338,13 +340,40 @@ static bt_status look_at_statements(struct lowerer *l, struct parts *p)
     p->n = l->loops->body.len;
     p->is_packing = BT_NEWS(l->arena, uint8_t, p->n);
     p->is_taken = BT_NEWS(l->arena, uint8_t, p->n);
-    return p->is_packing && p->is_taken &&
-                   cpu_touch_all(l->arena, l->config, l->loops, &p->touched)
-               ? NULL
-               : bt_no_memory();
+    if (!p->is_packing || !p->is_taken ||
+        !cpu_touch_all(l->arena, l->config, l->loops, &p->touched))
+        return bt_no_memory();
+    p->makers = cpu_find_makers(l->arena, l->loops, p->touched);
+    return p->makers ? NULL : bt_no_memory();
 }
 
-/* A kernel for each input that is packed, and one for the rest. */
+/* Whether what packs reads what makers write that are in no kernel yet. */
+static int needs_makers(const struct lowerer *l, const struct parts *p)
+{
+    for (uint32_t i = 0; i < l->nbuffer; i++) {
+        int is_made = 0, is_read = 0;
+        for (uint32_t k = 0; k < p->n; k++) {
+            is_made |= p->makers[k] && !p->is_taken[k] && p->touched[k][i];
+            is_read |= p->is_packing[k] && p->touched[k][i];
+        }
+        if (is_made && is_read)
+            return 1;
+    }
+    return 0;
+}
+
+/* A kernel of the marked statements, which are in no other one. */
+static bt_status take(struct lowerer *l, struct parts *p, const uint8_t *mine,
+                      bt_lowering *out)
+{
+    BT_TRY(make_kernel(l, p, mine, 0, bt_lowering_add(out, l->arena)));
+    for (uint32_t k = 0; k < p->n; k++)
+        p->is_taken[k] |= mine[k];
+    return NULL;
+}
+
+/* A kernel for each input that is packed, and one for the rest; before them one of numbers that
+ * packing takes. */
 static bt_status make_kernels(struct lowerer *l, bt_lowering *out)
 {
     struct parts p;
@@ -353,9 +382,9 @@ static bt_status make_kernels(struct lowerer *l, bt_lowering *out)
     for (uint32_t i = 0; i < l->nbuffer; i++) {
         if (role_of(l, i) != BT_BUFFER_INPUT || !choose_packing(l, &p, i))
             continue;
-        BT_TRY(make_kernel(l, &p, p.is_packing, 0, bt_lowering_add(out, l->arena)));
-        for (uint32_t k = 0; k < p.n; k++)
-            p.is_taken[k] |= p.is_packing[k];
+        if (needs_makers(l, &p))
+            BT_TRY(take(l, &p, p.makers, out));
+        BT_TRY(take(l, &p, p.is_packing, out));
     }
     for (uint32_t k = 0; k < p.n; k++)
         p.is_packing[k] = !p.is_taken[k];

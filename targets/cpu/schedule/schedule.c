@@ -7,6 +7,7 @@
 #include "lanes.h"
 #include "planes.h"
 #include "split.h"
+#include "touch.h"
 #include "ways.h"
 
 #include <baton/target.h>
@@ -94,15 +95,18 @@ static bt_status collapse_all(bt_loops *loops, bt_stmt *stmt)
 /* What an iteration keeps for itself, in bytes, that should stay in a processor's cache. */
 enum { LOCAL_NBYTES = 1 << 16 };
 
-/* Loops after each other become one, and so do those inside; *nmerged counts them. */
-static int merge_all(bt_loops *loops, bt_stmts *block, uint32_t *nmerged)
+/* Loops after each other become one, and so do those inside; *nmerged counts them. is_packing: of
+ * each statement, whether it is made once and stays by itself; NULL: none is. */
+static int merge_all(bt_loops *loops, bt_stmts *block, uint8_t *is_packing,
+                     uint32_t *nmerged)
 {
     for (uint32_t i = 0; i < block->len; i++) {
         bt_stmt *stmt = block->at[i];
         int is_merged = 0;
         while (stmt->kind == BT_STMT_FOR && i + 1 < block->len &&
                block->at[i + 1]->kind == BT_STMT_FOR &&
-               block->at[i + 1]->extent == stmt->extent) {
+               block->at[i + 1]->extent == stmt->extent &&
+               !(is_packing && (is_packing[i] || is_packing[i + 1]))) {
             bt_status status = bt_loops_merge(loops, stmt);
             if (!is_over(status))
                 return 0;
@@ -110,11 +114,21 @@ static int merge_all(bt_loops *loops, bt_stmts *block, uint32_t *nmerged)
                 break;
             is_merged = 1;
             ++*nmerged;
+            if (is_packing)
+                memmove(is_packing + i + 1, is_packing + i + 2, block->len - i - 1);
         }
-        if (is_merged && !merge_all(loops, &stmt->body, nmerged))
+        if (is_merged && !merge_all(loops, &stmt->body, NULL, nmerged))
             return 0;
     }
     return 1;
+}
+
+static int merge(bt_loops *loops, const struct cpu_config *config, uint32_t *nmerged)
+{
+    uint8_t **touched, *is_packing = NULL;
+    if (cpu_touch_all(loops->arena, config, loops, &touched))
+        is_packing = cpu_find_packing(loops->arena, config, loops, touched);
+    return is_packing && merge_all(loops, &loops->body, is_packing, nmerged);
 }
 
 /* Elements that one of so many iterations has of a buffer, which may be open likewise; -1: that
@@ -166,7 +180,7 @@ static bt_status transform(bt_loops *loops, const struct cpu_config *config,
     BT_TRY(cpu_call_planes(loops, config));
     if ((wanted & SPLIT) && !cpu_split_loops(loops, &nsplit))
         return bt_loops_why(loops);
-    if ((wanted & MERGE) && (!merge_all(loops, &loops->body, &nmerged) ||
+    if ((wanted & MERGE) && (!merge(loops, config, &nmerged) ||
                              (nmerged && !shrink_all(loops, &loops->body))))
         return bt_loops_why(loops);
     *done = (nmerged ? MERGE : 0) | (nsplit ? SPLIT : 0);

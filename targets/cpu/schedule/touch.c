@@ -1,5 +1,7 @@
 #include "touch.h"
 
+#include <string.h>
+
 struct toucher {
     const struct cpu_config *config;
     uint8_t *touched; /* of each buffer */
@@ -59,6 +61,14 @@ int cpu_touch_all(bt_arena *arena, const struct cpu_config *config, const bt_loo
 
 /* ---- packing ---- */
 
+/* Whether two statements have a local together. In a parallel loop each thread has its own. */
+static int share_local(const bt_loops *loops, uint8_t *const *touched, uint32_t a,
+                       uint32_t b, uint32_t local)
+{
+    return a != b && touched[a][local] && touched[b][local] &&
+           !loops->body.at[a]->is_parallel && !loops->body.at[b]->is_parallel;
+}
+
 static int only_packs(const bt_loops *loops, uint8_t *const *touched, uint32_t stmt,
                       uint32_t input)
 {
@@ -71,22 +81,59 @@ static int only_packs(const bt_loops *loops, uint8_t *const *touched, uint32_t s
         if (role == BT_BUFFER_INPUT || role == BT_BUFFER_OUTPUT)
             return 0;
         for (uint32_t k = 0; role == BT_BUFFER_LOCAL && k < loops->body.len; k++) {
-            if (k != stmt && touched[k][i])
+            if (share_local(loops, touched, stmt, k, i))
                 return 0;
         }
     }
     return 1;
 }
 
+/* Whether what it has besides inputs and outputs is not that of these statements alone. */
+static int is_shared(const bt_loops *loops, uint8_t *const *touched, const uint8_t *with,
+                     uint32_t stmt)
+{
+    for (uint32_t i = 0; i < loops->graph->narray; i++) {
+        const uint32_t role = loops->roles.at[i];
+        if (!touched[stmt][i])
+            continue;
+        if (role == BT_BUFFER_INPUT || role == BT_BUFFER_OUTPUT)
+            return 1;
+        for (uint32_t k = 0; k < loops->body.len; k++) {
+            if (!with[k] &&
+                (role == BT_BUFFER_LOCAL ? share_local(loops, touched, stmt, k, i)
+                                         : touched[k][i] & CPU_WRITES))
+                return 1;
+        }
+    }
+    return 0;
+}
+
+uint8_t *cpu_find_makers(bt_arena *arena, const bt_loops *loops, uint8_t *const *touched)
+{
+    const uint32_t nstmt = loops->body.len;
+    uint8_t *all = BT_NEWS(arena, uint8_t, nstmt);
+    int is_stable = all == NULL;
+    if (all)
+        memset(all, 1, nstmt);
+    while (!is_stable) {
+        is_stable = 1;
+        for (uint32_t k = 0; k < nstmt; k++) {
+            if (all[k] && is_shared(loops, touched, all, k))
+                all[k] = is_stable = 0;
+        }
+    }
+    return all;
+}
+
 /* Whether one of its temps is written by a statement that is not packing. */
 static int meets_writer(const bt_loops *loops, uint8_t *const *touched,
-                        const uint8_t *is_packing, uint32_t stmt)
+                        const uint8_t *makers, const uint8_t *is_packing, uint32_t stmt)
 {
     for (uint32_t i = 0; i < loops->graph->narray; i++) {
         if (loops->roles.at[i] != BT_BUFFER_TEMP || !touched[stmt][i])
             continue;
         for (uint32_t k = 0; k < loops->body.len; k++) {
-            if (!is_packing[k] && (touched[k][i] & CPU_WRITES))
+            if (!is_packing[k] && !(makers && makers[k]) && (touched[k][i] & CPU_WRITES))
                 return 1;
         }
     }
@@ -94,7 +141,8 @@ static int meets_writer(const bt_loops *loops, uint8_t *const *touched,
 }
 
 uint32_t cpu_mark_packing(const bt_loops *loops, uint8_t *const *touched, uint32_t input,
-                          const uint8_t *is_taken, uint8_t *is_packing)
+                          const uint8_t *is_taken, const uint8_t *makers,
+                          uint8_t *is_packing)
 {
     const uint32_t nstmt = loops->body.len;
     uint32_t n = 0;
@@ -105,7 +153,7 @@ uint32_t cpu_mark_packing(const bt_loops *loops, uint8_t *const *touched, uint32
     do {
         is_stable = 1;
         for (uint32_t k = 0; k < nstmt; k++) {
-            if (is_packing[k] && meets_writer(loops, touched, is_packing, k))
+            if (is_packing[k] && meets_writer(loops, touched, makers, is_packing, k))
                 is_packing[k] = is_stable = 0;
         }
     } while (!is_stable);
@@ -119,11 +167,12 @@ uint8_t *cpu_find_packing(bt_arena *arena, const struct cpu_config *config,
 {
     const uint32_t nstmt = loops->body.len;
     uint8_t *all = BT_NEWS(arena, uint8_t, nstmt), *one = BT_NEWS(arena, uint8_t, nstmt);
-    if (!all || !one)
+    const uint8_t *makers = cpu_find_makers(arena, loops, touched);
+    if (!all || !one || !makers)
         return NULL;
     for (uint32_t i = 0; config->is_constant && i < loops->graph->narray; i++) {
         if (loops->roles.at[i] != BT_BUFFER_INPUT || !config->is_constant[i] ||
-            !cpu_mark_packing(loops, touched, i, all, one))
+            !cpu_mark_packing(loops, touched, i, all, makers, one))
             continue;
         for (uint32_t k = 0; k < nstmt; k++)
             all[k] |= one[k];

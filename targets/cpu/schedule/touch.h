@@ -13,11 +13,15 @@ enum { CPU_TOUCHES = 1, CPU_WRITES = 2 };
 int cpu_touch_all(bt_arena *, const struct cpu_config *, const bt_loops *,
                   uint8_t ***out);
 
+/* Of each statement, whether it makes temps of nothing but numbers, and of temps made so. NULL: no
+ * memory. */
+uint8_t *cpu_find_makers(bt_arena *, const bt_loops *, uint8_t *const *touched);
 /* Marks the statements that do nothing but make temps of this input that no other statement
- * writes, and gives their number. is_taken: those that are left out, of each statement; may be
- * NULL. */
+ * writes, and gives their number. is_taken: those that are left out, of each statement; makers:
+ * those whose temps they may read besides; each may be NULL. */
 uint32_t cpu_mark_packing(const bt_loops *, uint8_t *const *touched, uint32_t input,
-                          const uint8_t *is_taken, uint8_t *is_packing);
+                          const uint8_t *is_taken, const uint8_t *makers,
+                          uint8_t *is_packing);
 /* The same of all constant inputs. NULL: no memory. */
 uint8_t *cpu_find_packing(bt_arena *, const struct cpu_config *, const bt_loops *,
                           uint8_t *const *touched);

@@ -191,19 +191,25 @@ static bt_status try_elementwise(struct fuse_block *b, uint32_t node, struct tar
     *out = 0;
     if (t.pattern > BT_FUSE_CONTRACTION)
         return NULL;
-    if (!b->nodes[node].is_slow || t.pattern <= BT_FUSE_BROADCAST)
+    if (!b->nodes[node].is_slow || b->nodes[node].is_packed ||
+        t.pattern <= BT_FUSE_BROADCAST)
         end |= SET(REDUCE) | SET(CONTRACTION);
     return path_allows(b, node, t.node, BT_FUSE_INJECTIVE, end, out);
 }
 
+/* What moves elements goes into what does, too; what makes numbers of codes of few bits into the
+ * product that reads them. */
 static bt_status try_injective(struct fuse_block *b, uint32_t node, struct target t,
                                int *out)
 {
+    const uint32_t is_packed = b->nodes[node].is_packed;
     *out = 0;
-    if (t.pattern > BT_FUSE_INJECTIVE)
+    if (t.pattern > (is_packed ? BT_FUSE_CONTRACTION : BT_FUSE_INJECTIVE))
         return NULL;
     return path_allows(b, node, t.node, BT_FUSE_INJECTIVE,
-                       SET(ELEMWISE) | SET(BROADCAST) | SET(INJECTIVE), out);
+                       SET(ELEMWISE) | SET(BROADCAST) | SET(INJECTIVE) |
+                           (is_packed ? SET(CONTRACTION) : 0),
+                       out);
 }
 
 /* Anchors first, so that they take the epilogue before something else takes it. */

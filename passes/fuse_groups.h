@@ -26,6 +26,7 @@ struct fuse_node {
     const bt_value *value;
     uint32_t kind;          /* BT_FUSE_..., FUSE_TUPLE */
     uint32_t is_slow;       /* dear to compute twice */
+    uint32_t is_packed;     /* made of constants of few bits */
     bt_vec(uint32_t) users; /* nodes, all later */
     /* Nodes before the first use that is by no node, or as the block's result; FUSE_NONE: there
      * is no such use. */

@@ -5,7 +5,8 @@
  * Equal functions are one. What reads, writes or draws random numbers, and what is
  * checked by its result, stays as it is. Calls on two devices (`on N`) are not joined. How
  * operators may be joined follows from their formulas: a convolution takes in what follows
- * element by element, and what comes before it where that is cheap; a small product that is
+ * element by element, and what comes before it where that is cheap; a product reads constants of
+ * few bits as they are; a small product that is
  * read in parts, as gates are, is joined with what is computed of them, and gives several
  * values (fuse_parts.h).
  * needs    effects
@@ -52,7 +53,30 @@ static int is_constant(const bt_call *call)
     return call->narg > 0;
 }
 
-static bt_status look_at(struct fuser *f, struct fuse_node *node)
+/* Nodes count from 1 in the map, so that 0 is absent. */
+static uint32_t node_of(const bt_map *nodes, const bt_value *value)
+{
+    uintptr_t number = (uintptr_t)bt_map_find(nodes, value);
+    return number ? (uint32_t)(number - 1) : FUSE_NONE;
+}
+
+/* It is made of constants alone, one of which has elements of few bits: these are to be read where
+ * the result is, as that has several times their bytes. */
+static int is_packed(const struct fuse_block *b, const bt_map *nodes, const bt_call *call)
+{
+    int is = 0;
+    for (uint32_t i = 0; i < call->narg; i++) {
+        const uint32_t used = node_of(nodes, call->args[i]);
+        const bt_tensor *tensor = bt_const_tensor(call->args[i]);
+        if (used == FUSE_NONE ? !tensor : !b->nodes[used].is_packed)
+            return 0;
+        is |= used != FUSE_NONE || bt_dtype_is_packed(tensor->dtype);
+    }
+    return is;
+}
+
+static bt_status look_at(struct fuser *f, const struct fuse_block *b, const bt_map *nodes,
+                         struct fuse_node *node)
 {
     const bt_call *call = bt_as_call(node->value);
     bt_fuse_info info;
@@ -60,7 +84,8 @@ static bt_status look_at(struct fuser *f, struct fuse_node *node)
     if (!call)
         return NULL;
     node->kind = BT_FUSE_OPAQUE;
-    if (is_constant(call))
+    node->is_packed = is_packed(b, nodes, call);
+    if (!node->is_packed && is_constant(call))
         return NULL;
     bt_formula_call formula;
     BT_TRY(bt_call_formula(f->arena, call, &formula));
@@ -68,13 +93,6 @@ static bt_status look_at(struct fuser *f, struct fuse_node *node)
     node->kind = info.kind;
     node->is_slow = info.cost >= SLOW;
     return NULL;
-}
-
-/* Nodes count from 1 in the map, so that 0 is absent. */
-static uint32_t node_of(const bt_map *nodes, const bt_value *value)
-{
-    uintptr_t number = (uintptr_t)bt_map_find(nodes, value);
-    return number ? (uint32_t)(number - 1) : FUSE_NONE;
 }
 
 /* It is used by what is no node, before which so many nodes stand. */
@@ -133,7 +151,7 @@ static bt_status make_nodes(struct fuser *f, const struct primitives *p,
         if (!primitives_can_have(p, value))
             continue;
         b->nodes[b->n] = (struct fuse_node){ .value = value, .first_escape = FUSE_NONE };
-        BT_TRY(look_at(f, &b->nodes[b->n++]));
+        BT_TRY(look_at(f, b, &nodes, &b->nodes[b->n++]));
         if (!bt_map_put(&nodes, value, (void *)(uintptr_t)b->n))
             return bt_no_memory();
     }

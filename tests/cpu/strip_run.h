@@ -7,6 +7,7 @@
 
 #include "loops_oracle.h"
 #include "primitives/callee.h"
+#include "primitives/nibbles.h"
 #include "primitives/planes.h"
 
 struct strip_run {
@@ -40,6 +41,22 @@ static inline void planes_reach(uint32_t i, const int64_t *n, int64_t *low, int6
         *high = rows * n[CPU_PLANES_D_ROW] + n[CPU_PLANES_COLUMNS] - 1;
 }
 
+/* Of rows by weights of 4 bits. */
+static inline void nibbles_reach(uint32_t i, const int64_t *n, int64_t *high)
+{
+    const int64_t depth = n[CPU_NIBBLES_DEPTH], block = n[CPU_NIBBLES_BLOCK];
+    const int64_t width = CPU_NIBBLES_WIDTH, columns = n[CPU_NIBBLES_COLUMNS];
+    const int64_t all = (columns + width - 1) / width * width;
+    if (i == CPU_NIBBLES_Y)
+        *high = (n[CPU_NIBBLES_ROWS] - 1) * n[CPU_NIBBLES_Y_ROW] + columns - 1;
+    if (i == CPU_NIBBLES_X)
+        *high = n[CPU_NIBBLES_ROWS] * depth - 1;
+    if (i == CPU_NIBBLES_Q)
+        *high = all * (depth / CPU_NIBBLES_WORD) - 1;
+    if (i == CPU_NIBBLES_S || (i == CPU_NIBBLES_Z && n[CPU_NIBBLES_HAS_ZEROS]))
+        *high = all * ((depth + block - 1) / block) - 1;
+}
+
 /* Elements of operand `i` before and after its address; what reaches anywhere is for tests of
  * its own. */
 static inline void strip_reach(const struct cpu_callee *row, uint32_t i, const int64_t *n,
@@ -56,6 +73,8 @@ static inline void strip_reach(const struct cpu_callee *row, uint32_t i, const i
     }
     if (row->form == CPU_PLANES)
         planes_reach(i, n, low, high);
+    if (row->form == CPU_NIBBLES)
+        nibbles_reach(i, n, high);
     if (row->form != CPU_WINDOW || i != 1)
         return;
     // no step is negative; without a row or an element of one nothing is read

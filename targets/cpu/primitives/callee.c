@@ -5,6 +5,7 @@
 
 #include "depthwise.h"
 #include "halo.h"
+#include "nibbles.h"
 #include "pack.h"
 #include "pairs.h"
 #include "planes.h"
@@ -18,6 +19,8 @@ static const int8_t work_rows[] = { 0, 1, -1 };
 static const int8_t work_window[] = { 0, 2, 4, -1 };
 static const int8_t work_planes[] = { CPU_PLANES_PLANES, CPU_PLANES_ROWS,
                                       CPU_PLANES_COLUMNS, CPU_PLANES_SIDE, -1 };
+static const int8_t work_nibbles[] = { CPU_NIBBLES_ROWS, CPU_NIBBLES_COLUMNS,
+                                       CPU_NIBBLES_DEPTH, -1 };
 static const int8_t work_tile[] = { CPU_TILE_M,  CPU_TILE_N,  CPU_TILE_K,
                                     CPU_TILE_K1, CPU_TILE_K2, -1 };
 static const int8_t work_pack[] = { CPU_PACK_K, CPU_PACK_WIDTH, -1 };
@@ -55,33 +58,36 @@ static const struct cpu_callee copies[] = { COPIES(pack, PACK, 300)
     {               \
 #name, name \
     }
-#define STRIPS(isa)                                                      \
-    TABLE(cpu_float_##isa), TABLE(cpu_int_##isa), TABLE(cpu_move_##isa), \
-        TABLE(cpu_reduce_##isa), TABLE(cpu_window_##isa), TABLE(cpu_planes_##isa)
+#define STRIPS(isa)                                                                \
+    TABLE(cpu_float_##isa), TABLE(cpu_int_##isa), TABLE(cpu_move_##isa),           \
+        TABLE(cpu_reduce_##isa), TABLE(cpu_window_##isa), TABLE(cpu_planes_##isa), \
+        TABLE(cpu_nibbles_##isa)
 #define BLOCKS(isa) \
     TABLE(cpu_tile_rows_##isa), TABLE(cpu_pairs_##isa), TABLE(cpu_winograd_rows_##isa)
 #define DEPTHWISE(isa) TABLE(cpu_depthwise_##isa)
 #define PAIRS(isa)     TABLE(cpu_tile_rows_##isa), TABLE(cpu_pairs_##isa)
 #define DECLARE(isa)                                                                     \
     extern const struct cpu_callee cpu_float_##isa[], cpu_int_##isa[], cpu_move_##isa[], \
-        cpu_reduce_##isa[], cpu_window_##isa[], cpu_planes_##isa[];
+        cpu_reduce_##isa[], cpu_window_##isa[], cpu_planes_##isa[], cpu_nibbles_##isa[];
 DECLARE(portable)
 #if defined(__x86_64__)
 DECLARE(avx2)
 DECLARE(avx512)
 #else
-#define cpu_float_avx2    cpu_float_portable
-#define cpu_int_avx2      cpu_int_portable
-#define cpu_move_avx2     cpu_move_portable
-#define cpu_reduce_avx2   cpu_reduce_portable
-#define cpu_window_avx2   cpu_window_portable
-#define cpu_planes_avx2   cpu_planes_portable
-#define cpu_float_avx512  cpu_float_portable
-#define cpu_int_avx512    cpu_int_portable
-#define cpu_move_avx512   cpu_move_portable
-#define cpu_reduce_avx512 cpu_reduce_portable
-#define cpu_window_avx512 cpu_window_portable
-#define cpu_planes_avx512 cpu_planes_portable
+#define cpu_float_avx2     cpu_float_portable
+#define cpu_int_avx2       cpu_int_portable
+#define cpu_move_avx2      cpu_move_portable
+#define cpu_reduce_avx2    cpu_reduce_portable
+#define cpu_window_avx2    cpu_window_portable
+#define cpu_planes_avx2    cpu_planes_portable
+#define cpu_nibbles_avx2   cpu_nibbles_portable
+#define cpu_float_avx512   cpu_float_portable
+#define cpu_int_avx512     cpu_int_portable
+#define cpu_move_avx512    cpu_move_portable
+#define cpu_reduce_avx512  cpu_reduce_portable
+#define cpu_window_avx512  cpu_window_portable
+#define cpu_planes_avx512  cpu_planes_portable
+#define cpu_nibbles_avx512 cpu_nibbles_portable
 #endif
 enum { MOST_TABLES = 24 };
 static const struct {

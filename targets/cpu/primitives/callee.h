@@ -49,6 +49,7 @@
  *     window_R.T    each element takes n[4] rows, n[5] apart, of n[2] elements, n[3] apart, that
  *                   begin at a[i * n[1]], in their order, of floats: out, a. R is sum, max or min
  *     planes_R.T    what windows of planes come to (planes.h), of float32. R is sum or max
+ *     nibbles.float32   rows by columns of weights of 4 bits (nibbles.h)
  *     finite.T      whether all of the strip are finite, of floats: out (bool), a
  *     dot.T         accumulator += sum of a[i] * b[i]: accumulator, a, b
  *     reduce_sum.float32.wide, reduce_prod.float32.wide, dot.float32.wide

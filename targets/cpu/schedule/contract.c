@@ -14,6 +14,7 @@ struct stage {
     struct cpu_tiling tiling;
     struct cpu_filter filter;
     struct cpu_depthwise depthwise;
+    struct cpu_nibbles nibbles;
     uint32_t array, sums;    /* the stage, or a part of it; what stands for its sums */
     uint32_t number;         /* of its sum in the function, from 0 */
     uint32_t first, nfactor; /* arrays made for its factors */
@@ -167,6 +168,8 @@ static int emit(bt_loops *loops, const struct stage *stage,
     const struct cpu_tiling *p = &stage->tiling;
     if (stage->filter.by)
         return cpu_emit_filter(loops, p, &stage->filter, config, epilogue, out);
+    if (stage->nibbles.by)
+        return cpu_emit_nibbles(loops, p, &stage->nibbles, config, epilogue, out);
     if (stage->depthwise.by)
         return cpu_emit_depthwise(loops, p, &stage->depthwise, config, epilogue, out);
     return p->terms ? cpu_emit_pairs(loops, p, config, epilogue, out)
@@ -359,6 +362,10 @@ static uint32_t find_ways(bt_graph *g, const struct cpu_config *config,
     };
     const struct cpu_tiling *p = &stage->tiling;
     uint32_t n = 0;
+    if (stage->nibbles.by) {
+        *ways = (struct way){ "weights of 4 bits", stage->nibbles.ns, NULL, NULL, 0 };
+        return 1;
+    }
     ways[n++] = (struct way){ way_of(stage), cpu_ns_of_tiles(p), NULL, NULL, 0 };
     const struct cpu_tiling *turned = cpu_contract_turn(g, array, config, p);
     if (turned)
@@ -439,11 +446,14 @@ static bt_status tile_stage(bt_graph *g, const struct cpu_config *config, uint32
         g->narray = stage->first;
         BT_TRY(shift_stage(g, config, stage));
     }
-    if (stage->tiling.tile)
-        BT_TRY(split_parts(g, config, stage));
     if (!stage->tiling.tile)
         return NULL;
-    cpu_contract_depthwise(g, &stage->tiling, &stage->depthwise);
+    array = *g->arrays[stage->array];
+    BT_TRY(cpu_contract_nibbles(g, &array, config, &stage->tiling, &stage->nibbles));
+    if (!stage->nibbles.by) {
+        BT_TRY(split_parts(g, config, stage));
+        cpu_contract_depthwise(g, &stage->tiling, &stage->depthwise);
+    }
     array = *g->arrays[stage->array];
     BT_TRY(choose_way(g, config, &array, stage));
     stage->nfactor = g->narray - stage->first;
@@ -488,7 +498,13 @@ static bt_status drop_unread(const bt_graph *g, const stages *all, numbers *orde
         mark_reads(g->arrays[array]->body, seen, is_read);
         for (uint32_t i = 0; i < all->len; i++) {
             const struct cpu_operand *o = all->at[i]->tiling.view.operands;
-            if (all->at[i]->array == array)
+            const struct cpu_nibbles *by = &all->at[i]->nibbles;
+            if (all->at[i]->array != array)
+                continue;
+            if (by->by)
+                is_read[by->x] = is_read[by->words] = is_read[by->scales] =
+                    is_read[by->zeros] = 1;
+            else
                 is_read[o[0].array] = is_read[o[1].array] = 1;
         }
     }

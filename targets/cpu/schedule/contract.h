@@ -242,7 +242,8 @@ struct cpu_tiling {
      * are no pairs, and the view is what the stage says. */
     const bt_node *terms;
     uint32_t paired;
-    uint32_t paired_axis; /* of A, which lies with its pairs as the last axis: the one they were */
+    uint32_t
+        paired_axis; /* of A, which lies with its pairs as the last axis: the one they were */
     const bt_node
         *pairs_nelem; /* of A in rows of pairs; NULL: these lie as its elements do */
 };
@@ -399,6 +400,22 @@ void cpu_contract_depthwise(const bt_graph *, struct cpu_tiling *,
 int cpu_emit_depthwise(bt_loops *, const struct cpu_tiling *,
                        const struct cpu_depthwise *, const struct cpu_config *,
                        const struct cpu_epilogue *, bt_stmts *out);
+
+/* Few rows by constant weights of 4 bits, in arrays of their own. */
+struct cpu_nibbles {
+    const struct cpu_callee *by; /* NULL: it is no such product */
+    uint32_t x, words, scales, zeros, has_zeros;
+    int32_t m; /* a dim of the tiling; -1: there is one row */
+    int64_t depth, block;
+    double ns;
+};
+bt_status cpu_contract_nibbles(bt_graph *, const bt_array *stage,
+                               const struct cpu_config *, const struct cpu_tiling *,
+                               struct cpu_nibbles *) BT_MUST_USE;
+/* As cpu_emit_contraction. */
+int cpu_emit_nibbles(bt_loops *, const struct cpu_tiling *, const struct cpu_nibbles *,
+                     const struct cpu_config *, const struct cpu_epilogue *,
+                     bt_stmts *out);
 
 /* The sum by pairs of terms (contract_pairs.c); NULL: terms make no pairs, or may not, or failure. */
 struct cpu_tiling *cpu_contract_pairs(bt_graph *, const bt_array *stage,

@@ -1,0 +1,3 @@
+/* For any machine. */
+#define STRIP_ISA portable
+#include "nibbles_rows.h"

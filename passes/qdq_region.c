@@ -38,11 +38,14 @@ int qdq_is_number(const bt_value *value)
     return shape && shape->n == 0 && !shape->rest;
 }
 
-/* A vector of one element as a number: it lies along any axis. */
+/* A vector of one number, as the zeros of symmetric weights are, as that: it lies along any axis then. */
 static bt_status make_number(struct qdq_region *r, const bt_value **value)
 {
     const bt_tensor *tensor = qdq_constant(r, *value);
-    if (tensor->rank && tensor->nelem == 1)
+    int is_one = tensor->rank && tensor->nelem > 0;
+    for (int64_t i = 1; i < tensor->nelem; i++)
+        is_one &= bt_tensor_get(tensor, i) == bt_tensor_get(tensor, 0);
+    if (is_one)
         *value = chain_scalar(&r->chain, tensor->dtype, bt_tensor_get(tensor, 0));
     return r->chain.status;
 }

@@ -170,10 +170,12 @@ static void test_what_is_read_in_other_ways(void **state)
           NO);
     check("    gather.4(&y[0], &x[0], &k[0], 96)\n", NO);
     check("    reduce_sum.float32(&y[0], &x[0], 96)\n", NO);
-    check("    for i0 in 96 {\n        halo.4(&y[i0], &x[i0], 1, 1, 0, 1, 0, 1, 1, 1)\n"
-          "    }\n",
-          CAUTIOUS);
-    check("    halo.4(&t[0], &x[0], 1, 96, 0, 1, 0, 96, 96, 1)\n    copy.4(&y[0], &t[0], "
+    check(
+        "    for i0 in 96 {\n        halo.4(&y[i0], &x[i0], 1, 1, 0, 1, 0, 1, 1, 1, 0)\n"
+        "    }\n",
+        CAUTIOUS);
+    check("    halo.4(&t[0], &x[0], 1, 96, 0, 1, 0, 96, 96, 1, 0)\n    copy.4(&y[0], "
+          "&t[0], "
           "96)\n",
           YES);
 }

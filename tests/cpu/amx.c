@@ -9,9 +9,10 @@
 
 /* ---- calls ---- */
 
-/* Ways to compute the same: two forms of pairs, by the registers above or the processor's. */
+/* Ways to compute the same: two forms of pairs and of quads, by the registers above or the
+ * processor's. */
 struct way {
-    int has_halves;
+    enum amx_kind kind;
     cpu_primitive *block, *epilogue;
 };
 
@@ -27,13 +28,16 @@ struct room {
     struct guarded a, b, c;
 };
 
-static uint32_t *place(const struct guarded *g, int64_t nelem, uint32_t *seed)
+/* Quads of any bits, or pairs of either sign near to 1, which are floats too. */
+static uint32_t *place(const struct guarded *g, int64_t nelem, int has_any_bits,
+                       uint32_t *seed)
 {
     uint32_t *at = (uint32_t *)(void *)g->end - nelem;
     assert_true((unsigned char *)at >= g->base);
-    for (int64_t i = 0; i < nelem;
-         i++) // pairs of either sign near to 1, which are floats too
-        at[i] = 0x3f803f00u ^ (draw(seed, UINT32_MAX) & 0x81ff81ffu);
+    for (int64_t i = 0; i < nelem; i++) {
+        const uint32_t bits = draw(seed, UINT32_MAX) * 2654435761u;
+        at[i] = has_any_bits ? bits : 0x3f803f00u ^ (bits & 0x81ff81ffu);
+    }
     return at;
 }
 
@@ -41,26 +45,41 @@ static uint32_t *place(const struct guarded *g, int64_t nelem, uint32_t *seed)
 static float sum_of(const struct way *way, const uint32_t *a, const uint32_t *b,
                     const int64_t *n)
 {
-    const int64_t depth = way->has_halves ? 32 : 16, b_k = n[CPU_TILE_B_K];
+    const int64_t depth = way->kind == AMX_HALVES ? 32 : 16, b_k = n[CPU_TILE_B_K];
     float sum = 0;
     for (int64_t q = 0; q < n[CPU_TILE_K1] * n[CPU_TILE_K2]; q++) {
         const int64_t k1 = q % n[CPU_TILE_K1], k2 = q / n[CPU_TILE_K1];
         const uint32_t *x = a + k1 * n[CPU_TILE_A_K1] + k2 * n[CPU_TILE_A_K2];
         const uint32_t *y = b + k1 * n[CPU_TILE_B_K1] + k2 * n[CPU_TILE_B_K2];
         for (int64_t k = 0; k < n[CPU_TILE_K]; k += depth) {
-            if (way->has_halves)
+            if (way->kind == AMX_HALVES)
                 sum = add_products(sum, x + k, 1, y + (k + 16) * b_k, b_k, 16);
             sum = add_products(sum, x + k, 1, y + k * b_k, b_k, 16);
-            if (way->has_halves)
+            if (way->kind == AMX_HALVES)
                 sum = add_products(sum, x + k + 16, 1, y + k * b_k, b_k, 16);
         }
     }
     return sum;
 }
 
+/* The sum of quads, which wraps. */
+static uint32_t sum_of_quads(const struct way *way, const uint32_t *a, const uint32_t *b,
+                             const int64_t *n)
+{
+    uint32_t sum = 0;
+    for (int64_t q = 0; q < n[CPU_TILE_K1] * n[CPU_TILE_K2]; q++) {
+        const int64_t k1 = q % n[CPU_TILE_K1], k2 = q / n[CPU_TILE_K1];
+        const uint32_t *x = a + k1 * n[CPU_TILE_A_K1] + k2 * n[CPU_TILE_A_K2];
+        const uint32_t *y = b + k1 * n[CPU_TILE_B_K1] + k2 * n[CPU_TILE_B_K2];
+        for (int64_t k = 0; k < n[CPU_TILE_K]; k++)
+            sum = add_quads(sum, x[k], way->kind == AMX_SU, y[k * n[CPU_TILE_B_K]]);
+    }
+    return sum;
+}
+
 static void draw_call(const struct way *way, int64_t *n, uint32_t *seed)
 {
-    const int64_t depth = way->has_halves ? 32 : 16;
+    const int64_t depth = way->kind == AMX_HALVES ? 32 : 16;
     n[CPU_TILE_K] = depth * draw(seed, MOST_K / (uint32_t)depth + 1);
     n[CPU_TILE_K1] = 1 + draw(seed, MOST_STEPS);
     n[CPU_TILE_K2] = 1 + draw(seed, 2);
@@ -91,11 +110,38 @@ static int64_t nelem_of_b(const int64_t *n)
                          : 0;
 }
 
+/* An element of C behind the call: `before` and `bias` as bits of its type. */
+static uint32_t expected_of(const struct way *way, const uint32_t *a, const uint32_t *b,
+                            const int64_t *n, uint32_t bias, uint32_t before)
+{
+    const int64_t flags = n[CPU_TILE_FLAGS];
+    const int has_bias = (flags & (CPU_TILE_ROW_BIAS | CPU_TILE_COLUMN_BIAS)) != 0;
+    const int has_before = (flags & (CPU_TILE_ADD_RESIDUAL | CPU_TILE_START)) != 0;
+    if (way->kind == AMX_US || way->kind == AMX_SU) {
+        const uint32_t sum = sum_of_quads(way, a, b, n) + (has_bias ? bias : 0) +
+                             (has_before ? before : 0);
+        return flags & CPU_TILE_AT_LEAST && (int32_t)sum < 0 ? 0 : sum;
+    }
+    float sum = sum_of(way, a, b, n), x;
+    memcpy(&x, &bias, sizeof(x));
+    if (has_bias)
+        sum += x;
+    memcpy(&x, &before, sizeof(x));
+    if (has_before)
+        sum += x;
+    if (flags & CPU_TILE_AT_LEAST && !(sum > 0))
+        sum = 0;
+    uint32_t bits;
+    memcpy(&bits, &sum, sizeof(bits));
+    return bits;
+}
+
 /* What is there before each element of C, and what becomes of the sum. */
 static void check(const struct way *way, const struct room *room, int64_t *n,
                   uint32_t *seed)
 {
     const int has_epilogue = draw(seed, 2) == 0;
+    const int is_of_quads = way->kind == AMX_US || way->kind == AMX_SU;
     draw_call(way, n, seed);
     n[CPU_TILE_FLAGS] = has_epilogue ? 0 : draw(seed, 2);
     if (has_epilogue)
@@ -103,34 +149,33 @@ static void check(const struct way *way, const struct room *room, int64_t *n,
                              (int64_t)draw(seed, 2) * CPU_TILE_ADD_RESIDUAL |
                              (int64_t)draw(seed, 2) * CPU_TILE_AT_LEAST;
     const int64_t nc = (n[CPU_TILE_M] - 1) * n[CPU_TILE_C_ROW] + n[CPU_TILE_N];
-    uint32_t *a = place(&room->a, nelem_of_a(n), seed);
-    uint32_t *b = place(&room->b, nelem_of_b(n), seed);
-    float *c = (float *)place(&room->c, nc, seed);
-    float bias[MOST_N], *before = malloc((size_t)nc * sizeof(float));
+    uint32_t *a = place(&room->a, nelem_of_a(n), is_of_quads, seed);
+    uint32_t *b = place(&room->b, nelem_of_b(n), is_of_quads, seed);
+    uint32_t *c = place(&room->c, nc, is_of_quads, seed);
+    uint32_t bias[MOST_N], *before = malloc((size_t)nc * sizeof(*before));
     assert_non_null(before);
-    memcpy(before, c, (size_t)nc * sizeof(float));
-    for (int64_t i = 0; i < MOST_N; i++)
-        bias[i] = (float)draw(seed, 100) / 7 - 7;
+    memcpy(before, c, (size_t)nc * sizeof(*before));
+    for (int64_t i = 0; i < MOST_N; i++) {
+        const float x = (float)draw(seed, 100) / 7 - 7;
+        memcpy(&bias[i], &x, sizeof(x));
+    }
     n[CPU_TILE_LOW] = 0;
     void *p[] = { c, a, b, bias, c, c, a, c, c };
     assert_int_equal((has_epilogue ? way->epilogue : way->block)(p, n), 0);
     for (int64_t at = 0; at < nc; at++) {
         const int64_t i = at / n[CPU_TILE_C_ROW], j = at % n[CPU_TILE_C_ROW];
-        float expected = before[at];
-        if (j < n[CPU_TILE_N]) {
-            expected = sum_of(way, a + i * n[CPU_TILE_A_ROW], b + j, n);
-            if (has_epilogue)
-                expected += bias[n[CPU_TILE_FLAGS] & CPU_TILE_ROW_BIAS ? i : j];
-            if (n[CPU_TILE_FLAGS] & (CPU_TILE_ADD_RESIDUAL | CPU_TILE_START))
-                expected += before[at];
-            if (n[CPU_TILE_FLAGS] & CPU_TILE_AT_LEAST && !(expected > 0))
-                expected = 0;
-        }
-        if (c[at] != expected)
-            fail_msg("m %lld n %lld k %lld flags %lld: element %lld is %g, not %g",
-                     (long long)n[CPU_TILE_M], (long long)n[CPU_TILE_N],
+        const uint32_t expected =
+            j < n[CPU_TILE_N]
+                ? expected_of(way, a + i * n[CPU_TILE_A_ROW], b + j, n,
+                              bias[n[CPU_TILE_FLAGS] & CPU_TILE_ROW_BIAS ? i : j],
+                              before[at])
+                : before[at];
+        if (c[at] != expected && (is_of_quads || (c[at] | expected) << 1)) // -0 is 0
+            fail_msg("kind %d, m %lld n %lld k %lld flags %lld: element %lld is %x, "
+                     "not %x",
+                     (int)way->kind, (long long)n[CPU_TILE_M], (long long)n[CPU_TILE_N],
                      (long long)n[CPU_TILE_K], (long long)n[CPU_TILE_FLAGS],
-                     (long long)at, (double)c[at], (double)expected);
+                     (long long)at, c[at], expected);
     }
     free(before);
 }
@@ -155,14 +200,16 @@ static void check_sizes(const struct way *way)
 }
 
 static const struct way emulated[] = {
-    { 0, run_pairs_amx, run_pairs_epilogue_amx },
-    { 1, run_halves_amx, run_halves_epilogue_amx },
+    { AMX_PAIRS, run_pairs_amx, run_pairs_epilogue_amx },
+    { AMX_HALVES, run_halves_amx, run_halves_epilogue_amx },
+    { AMX_US, run_quads_us_amx, run_quads_us_epilogue_amx },
+    { AMX_SU, run_quads_su_amx, run_quads_su_epilogue_amx },
 };
 
 static void test_every_size_is_the_sum_in_order(void **state)
 {
     (void)state;
-    for (int i = 0; i < 2; i++)
+    for (size_t i = 0; i < sizeof(emulated) / sizeof(*emulated); i++)
         check_sizes(&emulated[i]);
 }
 
@@ -175,7 +222,17 @@ static void test_instructions_give_what_the_manual_says(void **state)
     }
     for (int i = 0; i < 2; i++) {
         const struct cpu_tile *t = cpu_tile_of_pairs(CPU_ISA_AMX, BT_FLOAT32, i);
-        check_sizes(&(struct way){ i, t->block->run, t->epilogue->run });
+        const enum amx_kind kind = i ? AMX_HALVES : AMX_PAIRS;
+        check_sizes(&(struct way){ kind, t->block->run, t->epilogue->run });
+    }
+    if (!cpu_isa_multiplies_quads(CPU_ISA_AMX)) {
+        print_message("this machine's AMX has no products of bytes\n");
+        return;
+    }
+    for (int i = 0; i < 2; i++) {
+        const struct cpu_tile *t = cpu_tile_of_quads(CPU_ISA_AMX, i);
+        const enum amx_kind kind = i ? AMX_SU : AMX_US;
+        check_sizes(&(struct way){ kind, t->block->run, t->epilogue->run });
     }
 }
 

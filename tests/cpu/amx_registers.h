@@ -1,4 +1,5 @@
-/* Registers of AMX as the processor's manual says (Intel SDM, TDPBF16PS), and tiles by these: run_pairs_amx and its
+/* Registers of AMX as the processor's manual says (Intel SDM, TDPBF16PS, TDPBUSD,
+ * TDPBSUD), and tiles by these: run_pairs_amx and its
  * like of primitives/tile_amx.h. */
 #ifndef CPU_AMX_REGISTERS_H
 #define CPU_AMX_REGISTERS_H
@@ -45,7 +46,18 @@ static float add_products(float c, const uint32_t *a, int64_t a_step, const uint
     return flushed(c + flushed(even + odd));
 }
 
-static void amx_dot(int c, int a, int b)
+/* Quads, of either factor with a sign or without one. */
+static uint32_t add_quads(uint32_t c, uint32_t a, int is_a_signed, uint32_t b)
+{
+    for (int t = 0; t < 4; t++, a >>= 8, b >>= 8)
+        c += is_a_signed ? (uint32_t)((int8_t)a * (uint8_t)b)
+                         : (uint32_t)((uint8_t)a * (int8_t)b);
+    return c;
+}
+
+enum { OF_PAIRS = 2 }; /* else whether A of quads has a sign */
+
+static void amx_dot(int c, int a, int b, int kind)
 {
     const struct shape *s = amx.shapes;
     assert_true(amx.is_configured && s[c].rows == s[a].rows &&
@@ -57,6 +69,14 @@ static void amx_dot(int c, int a, int b)
             memcpy(rows, amx.at[a][i], sizeof(rows));
             for (int64_t k = 0; k < s[b].rows; k++)
                 memcpy(&columns[k], amx.at[b][k] + 4 * j, 4);
+            for (int64_t k = 0; kind != OF_PAIRS && k < s[b].rows; k++) {
+                uint32_t bits;
+                memcpy(&bits, amx.at[c][i] + 4 * j, 4);
+                bits = add_quads(bits, rows[k], kind, columns[k]);
+                memcpy(amx.at[c][i] + 4 * j, &bits, 4);
+            }
+            if (kind != OF_PAIRS)
+                continue;
             memcpy(&sum, amx.at[c][i] + 4 * j, 4);
             sum = add_products(sum, rows, 1, columns, 1, s[b].rows);
             memcpy(amx.at[c][i] + 4 * j, &sum, 4);
@@ -87,7 +107,9 @@ static void amx_move(int t, unsigned char *at, int64_t stride, int is_store)
 #define AMX_ZERO(t)              memset(amx.at[t], 0, sizeof(amx.at[t]))
 #define AMX_LOAD(t, at, stride)  amx_move(t, (unsigned char *)(uintptr_t)(at), stride, 0)
 #define AMX_STORE(t, at, stride) amx_move(t, (unsigned char *)(at), stride, 1)
-#define AMX_DOT(c, a, b)         amx_dot(c, a, b)
+#define AMX_DOT(c, a, b)         amx_dot(c, a, b, OF_PAIRS)
+#define AMX_DOT_US(c, a, b)      amx_dot(c, a, b, 0)
+#define AMX_DOT_SU(c, a, b)      amx_dot(c, a, b, 1)
 #include "primitives/tile_amx.h"
 
 #endif

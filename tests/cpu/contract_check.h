@@ -16,6 +16,8 @@
 #include "primitives/halo.h"
 #include "primitives/pack.h"
 #include "primitives/pairs.h"
+#include "primitives/quads.h"
+#include "schedule/choice.h"
 #include "schedule/contract.h"
 
 #include <math.h>
@@ -24,8 +26,8 @@
 
 struct calls {
     enum cpu_isa isa;
-    uint32_t ntile, npair,
-        nshort; /* calls of tiles, of those of pairs of floats, of int16 */
+    uint32_t ntile, npair, nshort,
+        nquad; /* calls of tiles, of those of pairs of floats, of int16, of quads */
 };
 
 static const struct cpu_tile *find_tile(const char *name)
@@ -169,9 +171,11 @@ static cpu_primitive *amx_of(const struct cpu_tile *t, int is_epilogue)
     static cpu_primitive *const emulated[][2] = {
         { run_pairs_amx, run_pairs_epilogue_amx },
         { run_halves_amx, run_halves_epilogue_amx },
+        { run_quads_us_amx, run_quads_us_epilogue_amx },
+        { run_quads_su_amx, run_quads_su_epilogue_amx },
     };
     if (!cpu_isa_request(CPU_ISA_AMX))
-        return emulated[t->has_halves][is_epilogue];
+        return emulated[t - cpu_tiles_amx][is_epilogue];
     return (is_epilogue ? t->epilogue : t->block)->run;
 }
 
@@ -184,13 +188,32 @@ static bt_status run_pairs(const struct cpu_callee *row, uint32_t narg,
     for (uint32_t i = 0; i < CPU_PAIRS_NINT; i++)
         n[i] = args[CPU_PAIRS_NPOINTER + i].integer;
     const int has_halves = strncmp(row->name, "halves", 6) == 0;
-    assert_in_range(n[CPU_PAIRS_K], 0, n[CPU_PAIRS_DEPTH] * (has_halves ? 1 : 2));
+    const int is_quads = strncmp(row->name, "quads", 5) == 0;
+    assert_in_range(n[CPU_PAIRS_K], 0,
+                    n[CPU_PAIRS_DEPTH] * (has_halves ? 1
+                                          : is_quads ? 4
+                                                     : 2));
     assert_true(!has_halves || n[CPU_PAIRS_DEPTH] % (2 * CPU_PAIRS_OF_HALVES) == 0);
     assert_in_range(n[CPU_PAIRS_N], 1, n[CPU_PAIRS_WIDTH]);
     assert_true(args[0].nelem >= n[CPU_PAIRS_DEPTH] * n[CPU_PAIRS_WIDTH]);
     assert_true(!n[CPU_PAIRS_K] ||
                 args[1].nelem > furthest(n[CPU_PAIRS_K], n[CPU_PAIRS_K_STRIDE]) +
                                     furthest(n[CPU_PAIRS_N], n[CPU_PAIRS_N_STRIDE]));
+    assert_int_equal(row->run(p, n), 0);
+    return NULL;
+}
+
+static bt_status run_quad_sums(const struct cpu_callee *row, uint32_t narg,
+                               const struct call_value *args)
+{
+    void *p[] = { args[0].address, args[1].address };
+    int64_t n[CPU_QUAD_SUMS_NINT];
+    assert_int_equal(narg, CPU_QUAD_SUMS_NPOINTER + CPU_QUAD_SUMS_NINT);
+    for (uint32_t i = 0; i < CPU_QUAD_SUMS_NINT; i++)
+        n[i] = args[CPU_QUAD_SUMS_NPOINTER + i].integer;
+    assert_true(args[0].nelem >= n[CPU_QUAD_SUMS_ROWS]);
+    assert_true(args[1].nelem > furthest(n[CPU_QUAD_SUMS_ROWS], n[CPU_QUAD_SUMS_ROW]) +
+                                    furthest(n[CPU_QUAD_SUMS_DEPTH], n[CPU_QUAD_SUMS_K]));
     assert_int_equal(row->run(p, n), 0);
     return NULL;
 }
@@ -209,6 +232,8 @@ static bt_status run_call(void *self, const char *callee, uint32_t narg,
     const struct cpu_callee *row = cpu_callee_find(calls->isa, callee);
     if (row && row->form == CPU_PAIRS)
         return run_pairs(row, narg, args);
+    if (row && row->form == CPU_QUAD_SUMS)
+        return run_quad_sums(row, narg, args);
     const struct cpu_tile *tile = find_tile(callee);
     int is_halo = 0;
     const int is_epilogue = strncmp(callee, "epilogue", 8) == 0;
@@ -240,14 +265,17 @@ static bt_status run_call(void *self, const char *callee, uint32_t narg,
         check_copy(is_halo, args, n);
     if (is_epilogue)
         check_epilogue(args, n);
-    if (tile)
+    if (tile && tile->nterm == 4)
+        assert_true(cpu_isa_multiplies_quads(tile->isa));
+    else if (tile)
         assert_ptr_equal(tile->pairs
                              ? cpu_tile_of_pairs(calls->isa, tile->c, tile->has_halves)
                              : cpu_tile_find(calls->isa, tile->a, tile->b, tile->c),
                          tile);
     calls->ntile += tile != NULL;
     calls->npair += tile && tile->pairs && tile->c == BT_FLOAT32;
-    calls->nshort += tile && tile->pairs && tile->c == BT_INT32;
+    calls->nshort += tile && tile->nterm == 2 && tile->c == BT_INT32;
+    calls->nquad += tile && tile->nterm == 4;
     assert_int_equal(run(p, n), 0);
     return NULL;
 }
@@ -293,10 +321,40 @@ static void check_set(struct world *w, struct formula *f, uint32_t n, bt_tensor 
         if (calls.npair ? !may_have_pairs : has_pairs)
             fail_msg("%s for %s, accuracy %u: %u calls of pairs", c->text,
                      cpu_isa_name(isa), accuracy, calls.npair);
-        if (c->has_shorts && !calls.nshort)
-            fail_msg("%s for %s: no pairs of int16", c->text, cpu_isa_name(isa));
+        const int has_quads = c->has_shorts == 2 && cpu_tile_of_quads(isa, 0) != NULL;
+        if (c->has_shorts && !(has_quads ? calls.nquad : calls.nshort))
+            fail_msg("%s for %s: no %s", c->text, cpu_isa_name(isa),
+                     has_quads ? "quads" : "pairs of int16");
         assert_same(c, got, expected);
     }
+}
+
+/* By each way that there is for the set, whichever is thought the fastest. */
+static void check_ways(struct world *w, struct formula *f, uint32_t n, bt_tensor **in,
+                       enum cpu_isa isa, const struct contraction *c, bt_tensor *got,
+                       const bt_tensor *expected)
+{
+    bt_arena *arena = bt_arena_create(w->registry);
+    struct cpu_choices found = { .arena = arena }, wanted = { .arena = arena };
+    struct cpu_config config = { .isa = isa,
+                                 .nthread = 2,
+                                 .is_constant = c->is_constant,
+                                 .program = CPU_OWN_PROGRAM,
+                                 .choices = &found };
+    struct calls calls = { .isa = isa };
+    assert_non_null(arena);
+    run_schedule(w, f, n, in, &config, got, run_call, &calls);
+    config.choices = NULL;
+    config.wanted = &wanted;
+    for (uint32_t i = 0; i < found.all.len; i++) {
+        struct cpu_choice choice = found.all.at[i];
+        choice.is_taken = 1;
+        wanted.all.len = 0;
+        assert_true(BT_PUSH(arena, &wanted.all, choice));
+        run_schedule(w, f, n, in, &config, got, run_call, &calls);
+        assert_same(c, got, expected);
+    }
+    bt_arena_destroy(arena);
 }
 
 static void check_contraction(const struct contraction *c)
@@ -316,6 +374,8 @@ static void check_contraction(const struct contraction *c)
     got = tensor_new(&w, expected->dtype, expected->rank, expected->dims);
     for (enum cpu_isa isa = 0; isa <= widest_set(); isa++) {
         check_set(&w, &f, n, in, isa, CPU_DEFAULT, c, got, expected);
+        if (c->has_shorts)
+            check_ways(&w, &f, n, in, isa, c, got, expected);
         if (isa >= CPU_ISA_AVX512BF16)
             check_set(&w, &f, n, in, isa, CPU_FAST, c, got, expected);
     }

@@ -119,7 +119,7 @@ static void test_sums_of_codes(void **state)
           .text = "y: int32[b, o, p in 9, q in 35] = sum(c: (int32(x[b, c, p, q]) - 5) * "
                   "int32(w[o, c]))",
           .is_constant = { 0, 1 },
-          .has_shorts = 1 },
+          .has_shorts = 2 },
         { .inputs = { { "x", "t[b, c, h, g]", BT_UINT8, 4, { 1, 7, 12, 40 } },
                       { "w", "u[o, c, u, v]", BT_INT8, 4, { 31, 7, 3, 5 } },
                       { "d", "v[o]", BT_INT32, 1, { 31 } } },
@@ -156,13 +156,13 @@ static void test_sums_of_codes(void **state)
               "y: int32[b, o, p in 7, q in 7] = sum(c, r in 3, s in 3: (int32(x[b, c, "
               "p + r - 1, q + s - 1]) - 9) * int32(w[o, c, r, s]) else 0) + d[o]",
           .is_constant = { 0, 1 },
-          .has_shorts = 1 },
+          .has_shorts = 2 },
         { .inputs = { { "x", "t[b, c, h]", BT_INT8, 3, { 2, 34, 11 } },
                       { "w", "u[o, c, u]", BT_INT8, 3, { 48, 34, 3 } } },
           .text = "y: int32[b, o, p in 5] = sum(c, r in 3: int32(x[b, c, 2 * p + r]) * "
                   "int32(w[o, c, r]))",
           .is_constant = { 0, 1 },
-          .has_shorts = 1 },
+          .has_shorts = 2 },
         // products of matrices, either one a constant or none
         { .inputs = { { "a", "t[m, k]", BT_UINT8, 2, { 29, 71 } },
                       { "b", "u[n, k]", BT_UINT8, 2, { 45, 71 } } },
@@ -184,7 +184,41 @@ static void test_sums_of_codes(void **state)
                       { "c", "v[n]", BT_INT32, 1, { 145 } } },
           .text = "y: int32[m, n] = sum(k: (int32(a[m, k]) - 1) * int32(b[n, k])) + c[n]",
           .is_constant = { 0, 1 },
-          .has_shorts = 1 },
+          .has_shorts = 2 },
+        // by quads: so many terms that AMX has whole steps; without a sign, with one; codes around
+        { .inputs = { { "x", "t[b, c, h, g]", BT_UINT8, 4, { 1, 128, 9, 33 } },
+                      { "w", "u[o, c, u, v]", BT_INT8, 4, { 40, 128, 3, 3 } },
+                      { "f", "v[o]", BT_FLOAT32, 1, { 40 } } },
+          .text = "y: uint8[b, o, p in 9, q in 33] = uint8(clamp(round_even(float32("
+                  "sum(c, r in 3, s in 3: (int32(x[b, c, p + r - 1, q + s - 1]) - 255) * "
+                  "int32(w[o, c, r, s]) else 0)) * f[o]), 0, 255))",
+          .is_constant = { 0, 1 },
+          .has_shorts = 2 },
+        { .inputs = { { "x", "t[b, c, h, g]", BT_INT8, 4, { 2, 67, 9, 9 } },
+                      { "w", "u[o, c, u, v]", BT_UINT8, 4, { 33, 67, 3, 3 } } },
+          .text =
+              "y: int32[b, o, p in 5, q in 5] = sum(c, r in 3, s in 3: (int32(x[b, c, "
+              "2 * p + r - 1, 2 * q + s - 1]) - 127) * (int32(w[o, c, r, s]) - 128) "
+              "else 0)",
+          .is_constant = { 0, 1 },
+          .has_shorts = 2 },
+        { .inputs = { { "a", "t[m, k]", BT_INT8, 2, { 29, 64 } },
+                      { "b", "u[k, n]", BT_INT8, 2, { 64, 45 } } },
+          .text =
+              "y: int32[m, n] = sum(k: (int32(a[m, k]) - (0 - 128)) * int32(b[k, n]))",
+          .is_constant = { 0, 1 },
+          .has_shorts = 2 },
+        { .inputs = { { "a", "t[m, k]", BT_UINT8, 2, { 1, 70 } },
+                      { "b", "u[n, k]", BT_UINT8, 2, { 45, 70 } } },
+          .text =
+              "y: int32[m, n] = sum(k: (int32(a[m, k]) - 3) * (int32(b[n, k]) - 128))",
+          .is_constant = { 0, 1 },
+          .has_shorts = 2 },
+        { .inputs = { { "a", "t[m, k]", BT_INT8, 2, { 70, 70 } },
+                      { "b", "u[k, n]", BT_UINT8, 2, { 70, 45 } } },
+          .text = "y: int32[m, n] = sum(k: int32(a[m, k]) * int32(b[k, n]))",
+          .is_constant = { 1, 0 },
+          .has_shorts = 2 },
         // so far from the codes that int16 does not hold the differences
         { .inputs = { { "a", "t[m, k]", BT_UINT8, 2, { 29, 70 } },
                       { "b", "u[k, n]", BT_INT8, 2, { 70, 45 } } },

@@ -27,7 +27,8 @@ struct contraction {
     uint8_t is_constant[4]; /* of inputs */
     uint32_t
         has_pairs; /* 1: is a sum of pairs of bfloat16, if there are such; 2: and by AMX */
-    uint32_t has_shorts; /* 1: is a sum of pairs of int16 */
+    uint32_t
+        has_shorts; /* 1: is a sum of pairs of int16; 2: of quads, if there are such */
 };
 
 static inline bt_compute *make(struct world *w, struct formula *f, uint32_t n,

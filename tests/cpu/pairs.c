@@ -1,4 +1,4 @@
-/* Pairs of bfloat16 and int16: every element in its place, zeros behind, nothing else touched. */
+/* Pairs of bfloat16 and int16, and quads: every element in its place, zeros behind, nothing else touched. */
 #include "primitives/pairs.h"
 #include "guard.h"
 
@@ -39,23 +39,24 @@ static uint32_t half_of(bt_dtype t, const void *from, int64_t at, int64_t zero)
                            : (uint32_t)(code - zero) & 0xffff;
 }
 
-static uint32_t pair_at(bt_dtype t, const void *from, int64_t k, int64_t j,
-                        const int64_t *n)
+/* Of so many terms, 2 or 4. */
+static uint32_t element_at(bt_dtype t, int64_t nterm, const void *from, int64_t k,
+                           int64_t j, const int64_t *n)
 {
-    uint32_t pair = 0;
-    for (int64_t i = 0; i < 2; i++) {
-        if (2 * k + i < n[CPU_PAIRS_K] && j < n[CPU_PAIRS_N])
-            pair |=
-                half_of(t, from,
-                        (2 * k + i) * n[CPU_PAIRS_K_STRIDE] + j * n[CPU_PAIRS_N_STRIDE],
-                        n[CPU_PAIRS_ZERO])
-                << 16 * i;
+    const int64_t nbit = 32 / nterm;
+    uint32_t element = 0;
+    for (int64_t i = 0; i < nterm; i++) {
+        const int64_t at =
+            (nterm * k + i) * n[CPU_PAIRS_K_STRIDE] + j * n[CPU_PAIRS_N_STRIDE];
+        if (nterm * k + i < n[CPU_PAIRS_K] && j < n[CPU_PAIRS_N])
+            element |= (half_of(t, from, at, n[CPU_PAIRS_ZERO]) & (0xffff >> (16 - nbit)))
+                       << nbit * i;
     }
-    return pair;
+    return element;
 }
 
 /* The source ends where the last element does that is read. */
-static void check(const struct cpu_callee *row, const int64_t *n)
+static void check(const struct cpu_callee *row, int64_t nterm, const int64_t *n)
 {
     const int64_t ntarget = n[CPU_PAIRS_DEPTH] * n[CPU_PAIRS_WIDTH];
     const int64_t nsource = n[CPU_PAIRS_K] && n[CPU_PAIRS_N]
@@ -76,7 +77,7 @@ static void check(const struct cpu_callee *row, const int64_t *n)
     for (int64_t k = 0; k < n[CPU_PAIRS_DEPTH]; k++) {
         for (int64_t j = 0; j < n[CPU_PAIRS_WIDTH]; j++)
             assert_int_equal(to[k * n[CPU_PAIRS_WIDTH] + j],
-                             pair_at(row->in, from, k, j, n));
+                             element_at(row->in, nterm, from, k, j, n));
     }
     for (unsigned char *at = target.base; at < (unsigned char *)to; at++)
         assert_int_equal(*at, 0xee);
@@ -84,19 +85,19 @@ static void check(const struct cpu_callee *row, const int64_t *n)
     guarded_destroy(&target);
 }
 
-static void check_sizes(const struct cpu_callee *row, int64_t zero)
+static void check_sizes(const struct cpu_callee *row, int64_t nterm, int64_t zero)
 {
     static const int64_t depths[] = { 0, 1, 2, 3, 31, 32, 33, 34, 65, 70 };
     for (size_t d = 0; d < sizeof(depths) / sizeof(*depths); d++) {
-        const int64_t k = depths[d], depth = (k + 1) / 2;
+        const int64_t k = depths[d], depth = (k + nterm - 1) / nterm;
         for (int64_t n = 0; n <= 37; n++) {
-            check(row, (int64_t[]){ k, n, depth, n, n + 2, 1, zero }); // rows
-            check(row, (int64_t[]){ k, n, depth + n % 3, n + 3, 1, k + 2, zero });
-            check(row, (int64_t[]){ k, n, depth, 40, 3, 3 * k, zero });
+            check(row, nterm, (int64_t[]){ k, n, depth, n, n + 2, 1, zero }); // rows
+            check(row, nterm, (int64_t[]){ k, n, depth + n % 3, n + 3, 1, k + 2, zero });
+            check(row, nterm, (int64_t[]){ k, n, depth, 40, 3, 3 * k, zero });
         }
-        check(row, (int64_t[]){ k, 1, depth, 1, 1, 1, zero }); // one column
-        check(row, (int64_t[]){ k, 1, depth + 20, 1, 9, 1, zero });
-        check(row, (int64_t[]){ k, 0, depth, 1, 1, 1, zero });
+        check(row, nterm, (int64_t[]){ k, 1, depth, 1, 1, 1, zero }); // one column
+        check(row, nterm, (int64_t[]){ k, 1, depth + 20, 1, 9, 1, zero });
+        check(row, nterm, (int64_t[]){ k, 0, depth, 1, 1, 1, zero });
     }
 }
 
@@ -109,7 +110,7 @@ static void test_every_element_is_rounded_in_its_place(void **state)
         print_message("this machine has no pairs of bfloat16\n");
         skip();
     }
-    check_sizes(row, 0);
+    check_sizes(row, 2, 0);
 }
 
 static void test_every_code_is_in_its_place(void **state)
@@ -123,14 +124,48 @@ static void test_every_code_is_in_its_place(void **state)
             snprintf(name, sizeof(name), "pairs_%s_%s", types[t], sets[isa]);
             const struct cpu_callee *row = cpu_callee_find((enum cpu_isa)isa, name);
             assert_non_null(row);
-            check_sizes(row, 0);
-            check_sizes(row, t == 1 ? 255 : -128);
+            check_sizes(row, 2, 0);
+            check_sizes(row, 2, t == 1 ? 255 : -128);
         }
+        char quads[32];
+        snprintf(quads, sizeof(quads), "quads_%s", sets[isa]);
+        const struct cpu_callee *row = cpu_callee_find((enum cpu_isa)isa, quads);
+        assert_non_null(row);
+        check_sizes(row, 4, 0);
+        check_sizes(row, 4, -128);
+        check_sizes(row, 4, 200);
+    }
+}
+
+/* Of rows whose quads are neighbours, and of panels. */
+static void test_sums_of_quads_wrap(void **state)
+{
+    (void)state;
+    enum { ROWS = 5, DEPTH = 70 };
+    static const int64_t strides[][2] = { { DEPTH + 3, 1 }, { 1, ROWS } };
+    static uint32_t quads[ROWS * (DEPTH + 3)];
+    const struct cpu_callee *row = cpu_callee_find(CPU_ISA_PORTABLE, "quad_sums");
+    assert_non_null(row);
+    for (uint32_t i = 0; i < ROWS * (DEPTH + 3); i++)
+        quads[i] = i % 3 ? 0x80808080U : i * 2654435761U;
+    for (size_t s = 0; s < 2; s++) {
+        const int64_t *stride = strides[s], factor = -1000000;
+        int32_t sums[ROWS + 1] = { [ROWS] = 77 };
+        const int64_t n[] = { ROWS, DEPTH, stride[0], stride[1], factor };
+        assert_int_equal(row->run((void *[]){ sums, quads }, n), 0);
+        for (int64_t i = 0; i < ROWS; i++) {
+            int64_t sum = 0;
+            for (int64_t k = 0; k < 4 * DEPTH; k++)
+                sum += (int8_t)(quads[i * stride[0] + k / 4 * stride[1]] >> k % 4 * 8);
+            assert_int_equal((uint32_t)sums[i], (uint32_t)(sum * factor));
+        }
+        assert_int_equal(sums[ROWS], 77);
     }
 }
 
 static const struct CMUnitTest tests[] = {
     cmocka_unit_test(test_every_element_is_rounded_in_its_place),
     cmocka_unit_test(test_every_code_is_in_its_place),
+    cmocka_unit_test(test_sums_of_quads_wrap),
 };
 TEST_MAIN(tests)

@@ -71,6 +71,15 @@ static uint32_t take_shorts(uint32_t a, uint32_t b, uint32_t c)
     return c;
 }
 
+/* C += A * B of a quad each, of which one has signs. */
+static uint32_t take_quads(uint32_t a, int is_a_signed, uint32_t b, uint32_t c)
+{
+    for (int i = 0; i < 4; i++, a >>= 8, b >>= 8)
+        c += is_a_signed ? (uint32_t)((int8_t)a * (uint8_t)b)
+                         : (uint32_t)((uint8_t)a * (int8_t)b);
+    return c;
+}
+
 /* What the elements of A and B are made of. */
 static bt_dtype part_of(const struct cpu_tile *t)
 {
@@ -81,7 +90,10 @@ static bt_dtype part_of(const struct cpu_tile *t)
 static void take(const struct cpu_tile *t, void *c, const void *a, const void *b)
 {
     const int fused = t->isa != CPU_ISA_PORTABLE;
-    if (t->a == BT_UINT32 && t->c == BT_INT32) {
+    if (t->nterm == 4) {
+        *(uint32_t *)c = take_quads(*(const uint32_t *)a, t->is_a_signed,
+                                    *(const uint32_t *)b, *(uint32_t *)c);
+    } else if (t->a == BT_UINT32 && t->c == BT_INT32) {
         *(uint32_t *)c =
             take_shorts(*(const uint32_t *)a, *(const uint32_t *)b, *(uint32_t *)c);
     } else if (t->a == BT_UINT32) {

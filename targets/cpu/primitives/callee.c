@@ -9,6 +9,7 @@
 #include "pack.h"
 #include "pairs.h"
 #include "planes.h"
+#include "quads.h"
 #include "tile.h"
 #include "winograd.h"
 
@@ -25,6 +26,7 @@ static const int8_t work_tile[] = { CPU_TILE_M,  CPU_TILE_N,  CPU_TILE_K,
                                     CPU_TILE_K1, CPU_TILE_K2, -1 };
 static const int8_t work_pack[] = { CPU_PACK_K, CPU_PACK_WIDTH, -1 };
 static const int8_t work_pairs[] = { CPU_PAIRS_DEPTH, CPU_PAIRS_WIDTH, -1 };
+static const int8_t work_quad_sums[] = { CPU_QUAD_SUMS_ROWS, CPU_QUAD_SUMS_DEPTH, -1 };
 static const int8_t work_halo[] = { CPU_HALO_ROWS, CPU_HALO_WIDTH, -1 };
 static const int8_t work_weights[] = { CPU_WEIGHTS_C, -1 };
 static const int8_t work_input[] = { CPU_INPUT_C, CPU_INPUT_ROWS, CPU_INPUT_UNITS, -1 };
@@ -64,8 +66,9 @@ static const struct cpu_callee copies[] = { COPIES(pack, PACK, 300)
         TABLE(cpu_nibbles_##isa)
 #define BLOCKS(isa) \
     TABLE(cpu_tile_rows_##isa), TABLE(cpu_pairs_##isa), TABLE(cpu_winograd_rows_##isa)
-#define DEPTHWISE(isa) TABLE(cpu_depthwise_##isa)
-#define PAIRS(isa)     TABLE(cpu_tile_rows_##isa), TABLE(cpu_pairs_##isa)
+#define DEPTHWISE(isa)  TABLE(cpu_depthwise_##isa)
+#define PAIRS(isa)      TABLE(cpu_tile_rows_##isa), TABLE(cpu_pairs_##isa)
+#define COPIES_AND_SUMS TABLE(copies), TABLE(cpu_quad_sums)
 #define DECLARE(isa)                                                                     \
     extern const struct cpu_callee cpu_float_##isa[], cpu_int_##isa[], cpu_move_##isa[], \
         cpu_reduce_##isa[], cpu_window_##isa[], cpu_planes_##isa[], cpu_nibbles_##isa[];
@@ -94,15 +97,15 @@ static const struct {
     const char *name;
     const struct cpu_callee *rows;
 } tables[CPU_ISA_COUNT][MOST_TABLES] = {
-    [CPU_ISA_PORTABLE] = { STRIPS(portable), TABLE(copies), BLOCKS(portable) },
-    [CPU_ISA_AVX2] = { STRIPS(avx2), TABLE(copies), BLOCKS(avx2), DEPTHWISE(avx2),
+    [CPU_ISA_PORTABLE] = { STRIPS(portable), COPIES_AND_SUMS, BLOCKS(portable) },
+    [CPU_ISA_AVX2] = { STRIPS(avx2), COPIES_AND_SUMS, BLOCKS(avx2), DEPTHWISE(avx2),
                        BLOCKS(portable) },
-    [CPU_ISA_AVX512] = { STRIPS(avx512), TABLE(copies), BLOCKS(avx512), DEPTHWISE(avx512),
-                         BLOCKS(avx2), BLOCKS(portable) },
-    [CPU_ISA_AVX512BF16] = { STRIPS(avx512), TABLE(copies), PAIRS(avx512bf16),
+    [CPU_ISA_AVX512] = { STRIPS(avx512), COPIES_AND_SUMS, BLOCKS(avx512),
+                         DEPTHWISE(avx512), BLOCKS(avx2), BLOCKS(portable) },
+    [CPU_ISA_AVX512BF16] = { STRIPS(avx512), COPIES_AND_SUMS, PAIRS(avx512bf16),
                              BLOCKS(avx512), DEPTHWISE(avx512), BLOCKS(avx2),
                              BLOCKS(portable) },
-    [CPU_ISA_AMX] = { STRIPS(avx512), TABLE(copies), TABLE(cpu_tile_rows_amx),
+    [CPU_ISA_AMX] = { STRIPS(avx512), COPIES_AND_SUMS, TABLE(cpu_tile_rows_amx),
                       PAIRS(avx512bf16), BLOCKS(avx512), DEPTHWISE(avx512), BLOCKS(avx2),
                       BLOCKS(portable) },
 };

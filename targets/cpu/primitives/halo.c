@@ -1,4 +1,4 @@
-/* Copies of planes with zeros around. Bits only: a float moves as an integer of its size. */
+/* Copies of planes with something around. Bits only: a float moves as an integer of its size. */
 #include "halo.h"
 
 #include "every_second.h"
@@ -35,13 +35,16 @@ static inline void copy_row(char *to, const char *from, size_t nbytes)
                 to[i] = from[i * stride];                                              \
     }                                                                                  \
                                                                                        \
-    static inline void zero_##nbytes(ELEMENT *to, int64_t count)                       \
+    static inline void fill_##nbytes(ELEMENT *to, ELEMENT fill, int64_t count)         \
     {                                                                                  \
-        if (count > FEW)                                                               \
+        if (count > FEW && fill == 0)                                                  \
             memset(to, 0, (size_t)count * sizeof(ELEMENT));                            \
+        else if (count > FEW)                                                          \
+            for (int64_t i = 0; i < count; i++)                                        \
+                to[i] = fill;                                                          \
         else                                                                           \
             for (int64_t i = 0; i < count; i++) {                                      \
-                to[i] = 0;                                                             \
+                to[i] = fill;                                                          \
                 KEEP_LOOP;                                                             \
             }                                                                          \
     }                                                                                  \
@@ -54,15 +57,16 @@ static inline void copy_row(char *to, const char *from, size_t nbytes)
         const int64_t below = n[CPU_HALO_ROWS] - n[CPU_HALO_TOP] - height;             \
         ELEMENT *to = p[CPU_HALO_TO];                                                  \
         const ELEMENT *from = p[CPU_HALO_FROM];                                        \
-        zero_##nbytes(to, n[CPU_HALO_TOP] * width);                                    \
+        const ELEMENT fill = (ELEMENT)n[CPU_HALO_FILL];                                \
+        fill_##nbytes(to, fill, n[CPU_HALO_TOP] * width);                              \
         to += n[CPU_HALO_TOP] * width;                                                 \
         for (int64_t r = 0; r < height; r++, to += width) {                            \
-            zero_##nbytes(to, left);                                                   \
+            fill_##nbytes(to, fill, left);                                             \
             copy_##nbytes(to + left, from + r * n[CPU_HALO_FROM_ROW], count,           \
                           n[CPU_HALO_FROM_X]);                                         \
-            zero_##nbytes(to + left + count, right);                                   \
+            fill_##nbytes(to + left + count, fill, right);                             \
         }                                                                              \
-        zero_##nbytes(to, below *width);                                               \
+        fill_##nbytes(to, fill, below *width);                                         \
         return 0;                                                                      \
     }
 

@@ -1,9 +1,9 @@
 /*
- * Halos: a plane of an image with zeros around it, or every few elements of one, as
- * convolutions read it best.
+ * Halos: a plane of an image with zeros around it, or codes that stand for zero, or every few
+ * elements of one, as convolutions read it best.
  *
  *     to[r, x] = from[(r - TOP) * FROM_ROW + (x - LEFT) * FROM_X]
- *                for TOP <= r < TOP + HEIGHT, LEFT <= x < LEFT + COUNT, else zero bits
+ *                for TOP <= r < TOP + HEIGHT, LEFT <= x < LEFT + COUNT, else the bits FILL
  *
  * `to` is dense, [ROWS][WIDTH]. Strides count elements and may be 0 or negative; the
  * blocks are apart.
@@ -23,6 +23,7 @@ enum {
     CPU_HALO_COUNT,
     CPU_HALO_FROM_ROW,
     CPU_HALO_FROM_X,
+    CPU_HALO_FILL,
     CPU_HALO_NINT
 };
 

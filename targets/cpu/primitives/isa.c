@@ -56,13 +56,14 @@ static enum cpu_isa widest_but_amx(void)
 #if defined(__x86_64__) && defined(__linux__)
 enum { SUPPORTED = 0x1021, REQUEST = 0x1023, TILE_DATA = 18 }; /* of arch_prctl */
 
-static int has_amx(void)
+/* Parts of AMX: bits of a register of cpuid. */
+enum { BF16 = 1 << 22, TILE = 1 << 24, INT8 = 1 << 25 };
+
+static int has_amx_of(unsigned parts)
 {
-    enum { BF16_AND_TILE = 1 << 22 | 1 << 24 };
     unsigned a, b, c, d;
     uint64_t saved = 0;
-    return __get_cpuid_count(7, 0, &a, &b, &c, &d) &&
-           (d & BF16_AND_TILE) == BF16_AND_TILE &&
+    return __get_cpuid_count(7, 0, &a, &b, &c, &d) && (d & parts) == parts &&
            syscall(SYS_arch_prctl, SUPPORTED, &saved) == 0 && (saved >> TILE_DATA & 1);
 }
 
@@ -71,8 +72,11 @@ static int request_amx(void)
     return syscall(SYS_arch_prctl, REQUEST, TILE_DATA) == 0;
 }
 #else
-static int has_amx(void)
+enum { BF16, TILE, INT8 };
+
+static int has_amx_of(unsigned parts)
 {
+    (void)parts;
     return 0;
 }
 
@@ -89,7 +93,7 @@ static int amx_is_granted; /* atomic */
 enum cpu_isa cpu_isa_of_machine(void)
 {
     const enum cpu_isa widest = widest_but_amx();
-    return widest == CPU_ISA_AVX512BF16 && has_amx() ? CPU_ISA_AMX : widest;
+    return widest == CPU_ISA_AVX512BF16 && has_amx_of(BF16 | TILE) ? CPU_ISA_AMX : widest;
 }
 
 int cpu_isa_request(enum cpu_isa isa)
@@ -102,6 +106,22 @@ int cpu_isa_request(enum cpu_isa isa)
         return 0;
     __atomic_store_n(&amx_is_granted, 1, __ATOMIC_RELAXED);
     return 1;
+}
+
+int cpu_isa_multiplies_quads(enum cpu_isa isa)
+{
+#if defined(__x86_64__)
+    if (isa == CPU_ISA_AMX)
+        return has_amx_of(TILE | INT8);
+    if (isa >= CPU_ISA_AVX512)
+        return __builtin_cpu_supports("avx512vnni");
+#if !defined(__clang__) && __GNUC__ >= 12 // which know its name, as tile_pairs.h wants
+    if (isa == CPU_ISA_AVX2)
+        return __builtin_cpu_supports("avxvnni");
+#endif
+#endif
+    (void)isa;
+    return 0;
 }
 
 const char *cpu_isa_name(enum cpu_isa isa)

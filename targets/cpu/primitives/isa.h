@@ -17,6 +17,9 @@ enum cpu_isa cpu_isa_of_machine(void);
  * refuses. AMX takes leave of the system, which it gives a process for good and which makes
  * its signal frames larger: it is asked for here alone, and costs nothing the next time. */
 int cpu_isa_request(enum cpu_isa);
+/* Whether this machine adds four products of bytes in one instruction of the set, of those that it runs.
+ * Sets are older than that: so of two machines that run one, one has it. */
+int cpu_isa_multiplies_quads(enum cpu_isa);
 /* As BATON_CPU and artifacts call it: "avx512". */
 const char *cpu_isa_name(enum cpu_isa);
 /* The reverse, for BATON_CPU; -1: no such name. */

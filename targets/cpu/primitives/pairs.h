@@ -25,6 +25,14 @@
  */
 enum { CPU_PAIRS_OF_HALVES = 16 };
 
+/*
+ * Quads: four terms of 8 bits with or without a sign, the first in the lowest byte:
+ *
+ *     to[k, j] = { from[(4 * k + t) * K_STRIDE + j * N_STRIDE] - ZERO for t < 4 }
+ *
+ * of which each wraps, and of terms from K on the bytes are 0. So codes with a sign become such without
+ * one, with ZERO = -128, which is then added to their zero point, too.
+ */
 enum { CPU_PAIRS_TO, CPU_PAIRS_FROM, CPU_PAIRS_NPOINTER };
 enum {
     CPU_PAIRS_K,     /* 0 ... 2 * DEPTH, or of halves DEPTH */
@@ -40,8 +48,8 @@ enum {
 /* Pairs, then halves; empty where the program was not compiled for it. */
 extern const struct cpu_callee cpu_pairs_avx512bf16[];
 
-/* Pairs of int16, of what is int16, uint8 or int8. */
-enum { CPU_PAIRS_OF_INT16, CPU_PAIRS_OF_UINT8, CPU_PAIRS_OF_INT8 };
+/* Pairs of int16, of what is int16, uint8 or int8; quads. */
+enum { CPU_PAIRS_OF_INT16, CPU_PAIRS_OF_UINT8, CPU_PAIRS_OF_INT8, CPU_QUADS };
 extern const struct cpu_callee cpu_pairs_portable[], cpu_pairs_avx2[], cpu_pairs_avx512[];
 
 #endif

@@ -1,5 +1,5 @@
 /*
- * Pairs of int16 (pairs.h), for the set that a source is compiled for, which says first
+ * Pairs of int16, and quads (pairs.h), for the set that a source is compiled for, which says first
  *
  *     PAIRS_TABLE, PAIRS_SUFFIX    its rows, the end of names
  */
@@ -7,7 +7,7 @@
 
 #include "shorts.h"
 
-enum { LANES = VECTOR_NBYTES / sizeof(int32_t), PAIRS_PS = 60 };
+enum { LANES = VECTOR_NBYTES / sizeof(int32_t), PAIRS_PS = 60, QUADS_PS = 80 };
 
 /* { first[0], second[0] }, { first[1], second[1] } ... */
 static inline void put_pairs(int32_t *to, short_vector first, short_vector second)
@@ -82,6 +82,8 @@ PAIRS_OF(i16, int16_t)
 PAIRS_OF(u8, uint8_t)
 PAIRS_OF(s8, int8_t)
 
+#include "quads_rows.h"
+
 #define PAIRS_ROW(name, TYPE)                                                    \
     {                                                                            \
         "pairs_" #name "_" PAIRS_SUFFIX, run_##name, CPU_PAIRS, BT_UINT32, TYPE, \
@@ -91,5 +93,7 @@ const struct cpu_callee PAIRS_TABLE[] = {
     [CPU_PAIRS_OF_INT16] = PAIRS_ROW(i16, BT_INT16),
     [CPU_PAIRS_OF_UINT8] = PAIRS_ROW(u8, BT_UINT8),
     [CPU_PAIRS_OF_INT8] = PAIRS_ROW(s8, BT_INT8),
+    [CPU_QUADS] = { "quads_" PAIRS_SUFFIX, run_quads, CPU_PAIRS, BT_UINT32, BT_UINT8,
+                    QUADS_PS },
     { 0 },
 };

@@ -22,12 +22,15 @@
                      :                                   \
                      : "r"(at), "r"((int64_t)(stride))   \
                      : "memory")
-#define AMX_DOT(c, a, b) \
-    __asm__ volatile("tdpbf16ps %%tmm" #b ", %%tmm" #a ", %%tmm" #c : :)
+#define AMX_PRODUCT(name, c, a, b) \
+    __asm__ volatile(name " %%tmm" #b ", %%tmm" #a ", %%tmm" #c : :)
+#define AMX_DOT(c, a, b)    AMX_PRODUCT("tdpbf16ps", c, a, b)
+#define AMX_DOT_US(c, a, b) AMX_PRODUCT("tdpbusd", c, a, b)
+#define AMX_DOT_SU(c, a, b) AMX_PRODUCT("tdpbsud", c, a, b)
 #include "tile_amx.h"
 
 /* For each term of the sums. */
-enum { PAIRS_PS = 1, HALVES_PS = 2 };
+enum { PAIRS_PS = 1, HALVES_PS = 2, QUADS_PS = 1 };
 const struct cpu_callee cpu_tile_rows_amx[] = {
     { "tile_bf16_amx", run_pairs_amx, CPU_TILE, BT_FLOAT32, BT_FLOAT32, PAIRS_PS },
     { "epilogue_bf16_amx", run_pairs_epilogue_amx, CPU_TILE_EPILOGUE, BT_FLOAT32,
@@ -35,16 +38,33 @@ const struct cpu_callee cpu_tile_rows_amx[] = {
     { "tile_halves_amx", run_halves_amx, CPU_TILE, BT_FLOAT32, BT_FLOAT32, HALVES_PS },
     { "epilogue_halves_amx", run_halves_epilogue_amx, CPU_TILE_EPILOGUE, BT_FLOAT32,
       BT_FLOAT32, HALVES_PS },
+    { "tile_quads_us_amx", run_quads_us_amx, CPU_TILE, BT_INT32, BT_INT32, QUADS_PS },
+    { "epilogue_quads_us_amx", run_quads_us_epilogue_amx, CPU_TILE_EPILOGUE, BT_INT32,
+      BT_INT32, QUADS_PS },
+    { "tile_quads_su_amx", run_quads_su_amx, CPU_TILE, BT_INT32, BT_INT32, QUADS_PS },
+    { "epilogue_quads_su_amx", run_quads_su_epilogue_amx, CPU_TILE_EPILOGUE, BT_INT32,
+      BT_INT32, QUADS_PS },
     { 0 },
 };
 
-#define TILE(number)                                                        \
-    .block = &cpu_tile_rows_amx[2 * (number)],                              \
-    .epilogue = &cpu_tile_rows_amx[2 * (number) + 1],                       \
-    .pairs = &cpu_pairs_avx512bf16[number], .a = BT_UINT32, .b = BT_UINT32, \
-    .c = BT_FLOAT32, .mr = AMX_WIDTH, .nr = AMX_WIDTH, .isa = CPU_ISA_AMX,  \
-    .depth = AMX_SIDE * ((number) + 1), .has_halves = (number), .takes_columns = 1
-const struct cpu_tile cpu_tiles_amx[] = { { TILE(0) }, { TILE(1) }, { 0 } };
+#define TILE(number, type)                                                            \
+    .block = &cpu_tile_rows_amx[2 * (number)],                                        \
+    .epilogue = &cpu_tile_rows_amx[2 * (number) + 1], .a = BT_UINT32, .b = BT_UINT32, \
+    .c = type, .mr = AMX_WIDTH, .nr = AMX_WIDTH, .isa = CPU_ISA_AMX, .takes_columns = 1
+#define TILE_OF_PAIRS(number)                                         \
+    TILE(number, BT_FLOAT32), .pairs = &cpu_pairs_avx512bf16[number], \
+                              .depth = AMX_SIDE * ((number) + 1),     \
+                              .has_halves = (number), .nterm = 2
+#define TILE_OF_QUADS(number, signs)                                                  \
+    TILE(number, BT_INT32), .pairs = &cpu_pairs_avx512[CPU_QUADS], .depth = AMX_SIDE, \
+                            .nterm = 4, .is_a_signed = (signs)
+const struct cpu_tile cpu_tiles_amx[] = {
+    { TILE_OF_PAIRS(0) },
+    { TILE_OF_PAIRS(1) },
+    { TILE_OF_QUADS(2, 0) },
+    { TILE_OF_QUADS(3, 1) },
+    { 0 },
+};
 
 #else
 

@@ -62,7 +62,8 @@ const struct cpu_tile cpu_tiles_avx512bf16[] = {
       .mr = TILE_MR,
       .nr = TILE_NR,
       .isa = CPU_ISA_AVX512BF16,
-      .pairs = &cpu_pairs_avx512bf16[0] },
+      .pairs = &cpu_pairs_avx512bf16[0],
+      .nterm = 2 },
     { 0 },
 };
 

@@ -31,7 +31,20 @@ const struct cpu_tile *cpu_tile_of_pairs(enum cpu_isa isa, bt_dtype c, int has_h
 {
     for (int i = (int)isa; i >= 0; i--) {
         for (const struct cpu_tile *t = tables[i]; t->block; t++) {
-            if (t->pairs && t->c == c && t->has_halves == has_halves)
+            if (t->nterm == 2 && t->c == c && t->has_halves == has_halves)
+                return t;
+        }
+    }
+    return NULL;
+}
+
+const struct cpu_tile *cpu_tile_of_quads(enum cpu_isa isa, int is_a_signed)
+{
+    for (int i = (int)isa; i >= 0; i--) {
+        if (!cpu_isa_multiplies_quads((enum cpu_isa)i))
+            continue;
+        for (const struct cpu_tile *t = tables[i]; t->block; t++) {
+            if (t->nterm == 4 && t->is_a_signed == is_a_signed)
                 return t;
         }
     }

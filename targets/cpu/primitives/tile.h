@@ -77,8 +77,8 @@ enum {
  *     C[m, n] = min(max(sum + BIAS[m] + RESIDUAL[m, n], low), high)
  *
  * of which each step is done if its flag is set, and BIAS[n] with another. RESIDUAL lies as C, and
- * may be C where each element is written once. A start value, of sums of floats alone, is
- * SUMS[m, n], whose rows may be read as those of B; it may be C if that is not turned.
+ * may be C where each element is written once. A start value is SUMS[m, n], whose rows may be read as
+ * those of B; it may be C if that is not turned. By AMX it is C, and there is no RESIDUAL beside it.
  * A turned one writes, and reads its residual, at C[n, m]: C_ROW is the stride along n, and m has
  * neighbours; its bias is that of columns.
  * NEXT is what calls to come read: while term k is computed, element k * NEXT_K of it and that half a
@@ -113,9 +113,12 @@ struct cpu_tile {
     /* makes what it reads of factors (pairs.h), for pairs of int16 a row for each type of these;
      * NULL: it reads them as they are */
     const struct cpu_callee *pairs;
+    int32_t nterm; /* whose factors are an element: 1; of pairs 2, of quads 4 */
     int32_t depth; /* of pairs: K is a multiple of it, if it is not 0, and A_K is 1 */
     int32_t has_halves;    /* 1: pairs of high halves, then of low ones */
     int32_t takes_columns; /* 1: N is any */
+    int32_t
+        is_a_signed; /* of quads: factors of A have a sign and B's have none; 0: the reverse */
 };
 
 /* Tiles of one set, the best of equal types first, ended by one without a block, and their
@@ -131,5 +134,8 @@ const struct cpu_tile *cpu_tile_find(enum cpu_isa isa, bt_dtype a, bt_dtype b,
 /* The best one of pairs: of floats rounded to bfloat16, or to two halves of that; with sums in int32,
  * of int16. NULL: none. */
 const struct cpu_tile *cpu_tile_of_pairs(enum cpu_isa isa, bt_dtype c, int has_halves);
+/* The best one of quads, that this machine multiplies in one instruction; NULL: none. A program with
+ * one gives the same elsewhere, where it takes longer than one of pairs. */
+const struct cpu_tile *cpu_tile_of_quads(enum cpu_isa isa, int is_a_signed);
 
 #endif

@@ -1,14 +1,16 @@
 /*
- * Tiles of pairs of bfloat16 by AMX: 32 x 32 sums in four registers of 16 x 16, or fewer; an element
- * of A and of B is a pair of two terms' factors (pairs.h). N is any, K a multiple of the tile's depth,
- * and A_K is 1. Included by who says what the registers 0 ... 7 do, of which each has rows of up to
- * 64 bytes:
+ * Tiles of pairs of bfloat16 and of quads by AMX: 32 x 32 sums in four registers of 16 x 16, or fewer;
+ * an element of A and of B is the factors of two terms or of four (pairs.h). N is any, K a multiple of
+ * the tile's depth, and A_K is 1. Included by who says what the registers 0 ... 7 do, of which each has
+ * rows of up to 64 bytes:
  *
  *     AMX_CONFIGURE(config)        their shapes; zeros in all
  *     AMX_RELEASE()                none is used any more
  *     AMX_ZERO(t)
  *     AMX_LOAD(t, at, stride)      rows so many bytes apart; AMX_STORE likewise
  *     AMX_DOT(c, a, b)             c[i, j] += sum(k: a[i, k] * b[k, j]) of pairs, in float32
+ *     AMX_DOT_US(c, a, b)          ... of quads, a without a sign and b with one, in int32, which wraps
+ *     AMX_DOT_SU(c, a, b)          ... likewise, a with a sign and b without one
  *
  * Halves: where sums are to be as of float32, a factor is the sum of two bfloat16, high and low, and
  * 16 pairs of high ones are followed by 16 of low ones; three products of these are one of float32
@@ -24,22 +26,8 @@ struct amx_config {
     uint8_t rows[16];
 };
 
-#define REAL       float
-#define VECTOR     float_vector
-#define LOAD_PART  float_load_part
-#define STORE_PART float_store_part
-#define AT_LEAST   float_at_least
-#define AT_MOST    float_at_most
-#define LANES      ((int64_t)(VECTOR_NBYTES / sizeof(float)))
-#define NR         AMX_WIDTH
-#define NAME(stem) stem##_amx
-
-static inline VECTOR NAME(load)(const REAL *from)
-{
-    return (VECTOR)int_load(from);
-}
-
-#include "tile_finish.h"
+/* What elements are, which literals say below. */
+enum amx_kind { AMX_PAIRS, AMX_HALVES, AMX_US, AMX_SU };
 
 /* Rows and columns of a block of sums: a register has up to 16 of either. */
 struct amx_shape {
@@ -82,39 +70,51 @@ AMX_INLINE void amx_load_b(const uint32_t *b, int64_t b_k, const int is_wide)
         AMX_LOAD(7, b + AMX_SIDE, b_k * 4);
 }
 
-AMX_INLINE void amx_multiply(const int is_tall, const int is_wide)
+#define AMX_MULTIPLY(dot, is_tall, is_wide) \
+    do {                                    \
+        dot(0, 4, 6);                       \
+        if (is_wide)                        \
+            dot(1, 4, 7);                   \
+        if (is_tall)                        \
+            dot(2, 5, 6);                   \
+        if ((is_tall) && (is_wide))         \
+            dot(3, 5, 7);                   \
+    } while (0)
+
+AMX_INLINE void amx_multiply(const enum amx_kind kind, const int is_tall,
+                             const int is_wide)
 {
-    AMX_DOT(0, 4, 6);
-    if (is_wide)
-        AMX_DOT(1, 4, 7);
-    if (is_tall)
-        AMX_DOT(2, 5, 6);
-    if (is_tall && is_wide)
-        AMX_DOT(3, 5, 7);
+    if (kind == AMX_US)
+        AMX_MULTIPLY(AMX_DOT_US, is_tall, is_wide);
+    else if (kind == AMX_SU)
+        AMX_MULTIPLY(AMX_DOT_SU, is_tall, is_wide);
+    else
+        AMX_MULTIPLY(AMX_DOT, is_tall, is_wide);
 }
 
-/* 16 pairs of terms; or of halves, high by low, high by high, low by high. */
+/* 16 elements; or of halves, high by low, high by high, low by high. */
 AMX_INLINE void amx_step(const uint32_t *a, int64_t row, const uint32_t *b, int64_t b_k,
-                         const int has_halves, const int is_tall, const int is_wide)
+                         const enum amx_kind kind, const int is_tall, const int is_wide)
 {
+    const int has_halves = kind == AMX_HALVES;
     amx_load_a(a, row, is_tall);
     if (has_halves) {
         amx_load_b(b + AMX_SIDE * b_k, b_k, is_wide);
-        amx_multiply(is_tall, is_wide);
+        amx_multiply(kind, is_tall, is_wide);
     }
     amx_load_b(b, b_k, is_wide);
-    amx_multiply(is_tall, is_wide);
+    amx_multiply(kind, is_tall, is_wide);
     if (has_halves) {
         amx_load_a(a + AMX_SIDE, row, is_tall);
-        amx_multiply(is_tall, is_wide);
+        amx_multiply(kind, is_tall, is_wide);
     }
 }
 
-AMX_INLINE void amx_sum(float *sums, const uint32_t *a, const uint32_t *b,
-                        const struct tile_block *block, const int has_halves,
+AMX_INLINE void amx_sum(uint32_t *sums, const uint32_t *a, const uint32_t *b,
+                        const struct tile_block *block, const enum amx_kind kind,
                         const int is_tall, const int is_wide)
 {
-    const int64_t depth = has_halves ? 2 * AMX_SIDE : AMX_SIDE;
+    const int64_t depth = kind == AMX_HALVES ? 2 * AMX_SIDE : AMX_SIDE;
     AMX_ZERO(0);
     if (is_wide)
         AMX_ZERO(1);
@@ -125,7 +125,7 @@ AMX_INLINE void amx_sum(float *sums, const uint32_t *a, const uint32_t *b,
     for (int64_t k2 = block->k2; k2 > 0; k2--) {
         for (int64_t k1 = block->k1; k1 > 0; k1--) {
             for (int64_t k = block->k; k > 0; k -= depth) {
-                amx_step(a, block->a_row, b, block->b_k, has_halves, is_tall, is_wide);
+                amx_step(a, block->a_row, b, block->b_k, kind, is_tall, is_wide);
                 a += depth;
                 b += depth * block->b_k;
             }
@@ -144,19 +144,20 @@ AMX_INLINE void amx_sum(float *sums, const uint32_t *a, const uint32_t *b,
         AMX_STORE(3, sums + AMX_SIDE * AMX_WIDTH + AMX_SIDE, AMX_WIDTH * 4);
 }
 
-AMX_INLINE void amx_sum_shape(float *sums, const uint32_t *a, const uint32_t *b,
+/* Sums of any kind: what they are, those who read them know. */
+AMX_INLINE void amx_sum_shape(uint32_t *sums, const uint32_t *a, const uint32_t *b,
                               const struct tile_block *block, const struct amx_shape *s,
-                              const int has_halves)
+                              const enum amx_kind kind)
 {
     const int is_tall = s->rows > AMX_SIDE, is_wide = s->columns > AMX_SIDE;
     if (is_tall && is_wide)
-        amx_sum(sums, a, b, block, has_halves, 1, 1);
+        amx_sum(sums, a, b, block, kind, 1, 1);
     else if (is_tall)
-        amx_sum(sums, a, b, block, has_halves, 1, 0);
+        amx_sum(sums, a, b, block, kind, 1, 0);
     else if (is_wide)
-        amx_sum(sums, a, b, block, has_halves, 0, 1);
+        amx_sum(sums, a, b, block, kind, 0, 1);
     else
-        amx_sum(sums, a, b, block, has_halves, 0, 0);
+        amx_sum(sums, a, b, block, kind, 0, 0);
 }
 
 /* ---- what is not finite ---- */
@@ -216,11 +217,12 @@ static void amx_make_right(float *sums, const uint32_t *a, const uint32_t *b,
 
 static int amx_is_finite(const float *sums, const struct amx_shape *s)
 {
-    VECTOR bad = { 0 };
+    const int64_t lanes = VECTOR_NBYTES / sizeof(float);
+    float_vector bad = { 0 };
     for (int64_t i = 0; i < s->rows; i++) {
-        for (int64_t j = 0; j < s->columns; j += LANES)
-            bad += LOAD_PART(sums + i * AMX_WIDTH + j,
-                             s->columns - j < LANES ? s->columns - j : LANES) *
+        for (int64_t j = 0; j < s->columns; j += lanes)
+            bad += float_load_part(sums + i * AMX_WIDTH + j,
+                                   s->columns - j < lanes ? s->columns - j : lanes) *
                    0.0F;
     }
     return float_is_zero(bad);
@@ -228,73 +230,35 @@ static int amx_is_finite(const float *sums, const struct amx_shape *s)
 
 /* ---- calls ---- */
 
-/* Columns by columns, B's `step` apart: the last ones are another shape. */
-AMX_INLINE int32_t amx_run(void *const *p, const int64_t *n, int64_t step,
-                           struct NAME(epilogue) e, const int has_halves)
-{
-    const uint32_t *a = p[CPU_TILE_A], *b = p[CPU_TILE_B];
-    float *c = p[CPU_TILE_C], sums[AMX_WIDTH * AMX_WIDTH];
-    const struct tile_block block = block_of(n);
-    struct amx_shape shape = { n[CPU_TILE_M], 0 };
-    for (int64_t left = n[CPU_TILE_N]; left > 0; left -= AMX_WIDTH, b += step) {
-        const int64_t columns = NAME(least)(left, AMX_WIDTH);
-        if (columns != shape.columns) {
-            shape.columns = columns;
-            amx_configure(&shape);
-        }
-        amx_sum_shape(sums, a, b, &block, &shape, has_halves);
-        if (has_halves && !amx_is_finite(sums, &shape))
-            amx_make_right(sums, a, b, &block, &shape);
-        NAME(finish_rows)(&e, c, sums, columns, n);
-        c += AMX_WIDTH;
-        if (e.flags & CPU_TILE_ADD_RESIDUAL)
-            e.residual += AMX_WIDTH;
-        if (e.flags & CPU_TILE_COLUMN_BIAS)
-            e.bias += AMX_WIDTH;
+#define REAL       float
+#define VECTOR     float_vector
+#define LOAD_PART  float_load_part
+#define STORE_PART float_store_part
+#define AT_LEAST   float_at_least
+#define AT_MOST    float_at_most
+#define NAME(stem) stem##_amx
+#include "tile_amx_run.h"
+
+#define REAL       uint32_t
+#define VECTOR     bits_vector
+#define LOAD_PART  bits_load_part
+#define STORE_PART bits_store_part
+#define AT_LEAST   int_at_least
+#define AT_MOST    int_at_most
+#define NAME(stem) stem##_quads_amx
+#include "tile_amx_run.h"
+
+#define AMX_RUNS(stem, type, kind)                                             \
+    static int32_t run_##stem##_amx(void *const *p, const int64_t *n)          \
+    {                                                                          \
+        return run_block_##type(p, n, kind);                                   \
+    }                                                                          \
+                                                                               \
+    static int32_t run_##stem##_epilogue_amx(void *const *p, const int64_t *n) \
+    {                                                                          \
+        return run_epilogue_##type(p, n, kind);                                \
     }
-    if (shape.columns)
-        AMX_RELEASE();
-    return 0;
-}
-
-/* A start value is added like what stands there before. */
-AMX_INLINE int32_t amx_run_block(void *const *p, const int64_t *n, const int has_halves)
-{
-    struct NAME(epilogue) e = { .flags = 0 };
-    if (n[CPU_TILE_FLAGS] & CPU_TILE_START) {
-        e.flags = CPU_TILE_ADD_RESIDUAL;
-        e.residual = p[CPU_TILE_C];
-    }
-    return amx_run(p, n, AMX_WIDTH, e, has_halves);
-}
-
-AMX_INLINE int32_t amx_run_epilogue(void *const *p, const int64_t *n,
-                                    const int has_halves)
-{
-    const struct NAME(epilogue) e = NAME(epilogue_of)(p, n);
-    if (NAME(is_bound_nan)(&e)) {
-        NAME(fill_bound)(&e, p[CPU_TILE_C], n);
-        return 0;
-    }
-    return amx_run(p, n, n[CPU_TILE_B_N], e, has_halves);
-}
-
-static int32_t run_pairs_amx(void *const *p, const int64_t *n)
-{
-    return amx_run_block(p, n, 0);
-}
-
-static int32_t run_pairs_epilogue_amx(void *const *p, const int64_t *n)
-{
-    return amx_run_epilogue(p, n, 0);
-}
-
-static int32_t run_halves_amx(void *const *p, const int64_t *n)
-{
-    return amx_run_block(p, n, 1);
-}
-
-static int32_t run_halves_epilogue_amx(void *const *p, const int64_t *n)
-{
-    return amx_run_epilogue(p, n, 1);
-}
+AMX_RUNS(pairs, amx, AMX_PAIRS)
+AMX_RUNS(halves, amx, AMX_HALVES)
+AMX_RUNS(quads_us, quads_amx, AMX_US)
+AMX_RUNS(quads_su, quads_amx, AMX_SU)

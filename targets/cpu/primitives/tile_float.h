@@ -11,6 +11,7 @@
  *     TURN, LOAD_RUNS, LOAD_APART    turn_square_N, load_runs_N, load_runs_apart_N
  *     NAME(stem)      names of this type's own
  *     TILE_GOES_NOT_ACROSS    if there are to be no products across
+ *     TILE_HAS_NO_LINES       ... no lines
  */
 #define LANES ((int64_t)(sizeof(VECTOR) / sizeof(REAL)))
 #define NR    (2 * LANES)
@@ -473,7 +474,9 @@ static int32_t NAME(run_epilogue)(void *const *p, const int64_t *n)
     return 0;
 }
 
+#ifndef TILE_HAS_NO_LINES
 #include "tile_lines.h"
+#endif
 
 #ifndef TILE_GOES_NOT_ACROSS
 #include "tile_across.h"

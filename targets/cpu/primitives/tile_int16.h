@@ -1,4 +1,4 @@
-/* The tiles of elements that are two int16 each (pairs.h), with sums in int32, which wrap; included by
+/* The tiles of elements that are two int16 each, or quads (pairs.h), with sums in int32, which wrap; included by
  * who says MULTIPLY_ADD and NAME of tile_float.h. */
 #define REAL        uint32_t
 #define VECTOR      bits_vector

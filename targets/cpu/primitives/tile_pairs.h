@@ -85,9 +85,11 @@ static pair_tile *const pair_tiles[TILE_MR] = { TILE_EACH_ROWS(PAIR_TILE_ROW) };
 #if defined(__AVX512F__)
 #define PAIR_SET "avx512vnni"
 #define PAIR_DOT _mm512_dpwssd_epi32
+#define QUAD_DOT _mm512_dpbusd_epi32
 #elif defined(__AVX2__) && !defined(__clang__) && __GNUC__ >= 12
 #define PAIR_SET "avxvnni"
 #define PAIR_DOT _mm256_dpwssd_avx_epi32
+#define QUAD_DOT _mm256_dpbusd_avx_epi32
 #endif
 
 #if defined(PAIR_SET)

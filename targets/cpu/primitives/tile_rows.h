@@ -42,8 +42,17 @@
 #define NAME(stem)   stem##_pairs_two
 #include "tile_int16.h"
 
-/* The same by the instruction that adds both products at once (tile_pairs.h). */
+/* The same by the instruction that adds both products at once (tile_pairs.h), and those of quads, for
+ * which there is one wherever there is that: these without are for programs from another machine. */
 #if defined(PAIR_SET)
+#define TILE_HAS_NO_LINES
+#define MULTIPLY_ADD(a, b, c) bits_multiply_add_quads(a, b, c)
+#define NAME(stem)            stem##_quads_us_two
+#include "tile_int16.h"
+#define MULTIPLY_ADD(a, b, c) bits_multiply_add_quads(b, a, c)
+#define NAME(stem)            stem##_quads_su_two
+#include "tile_int16.h"
+#undef TILE_HAS_NO_LINES
 #if defined(__clang__)
 #pragma clang attribute push(__attribute__((target(PAIR_SET))), apply_to = function)
 #elif defined(__AVX512F__)
@@ -61,6 +70,17 @@ static inline bits_vector bits_add_pairs_at_once(bits_vector a, bits_vector b,
 #define MULTIPLY_ADD bits_add_pairs_at_once
 #define NAME(stem)   stem##_pairs_one
 #include "tile_int16.h"
+
+#define TILE_HAS_NO_LINES
+#define ADD_QUADS(c, u, s) \
+    ((bits_vector)QUAD_DOT((INT_REGISTER)(c), (INT_REGISTER)(u), (INT_REGISTER)(s)))
+#define MULTIPLY_ADD(a, b, c) ADD_QUADS(c, a, b)
+#define NAME(stem)            stem##_quads_us_one
+#include "tile_int16.h"
+#define MULTIPLY_ADD(a, b, c) ADD_QUADS(c, b, a)
+#define NAME(stem)            stem##_quads_su_one
+#include "tile_int16.h"
+#undef TILE_HAS_NO_LINES
 #if defined(__clang__)
 #pragma clang attribute pop
 #else
@@ -82,6 +102,19 @@ static inline bits_vector bits_add_pairs_at_once(bits_vector a, bits_vector b,
 RUN_PAIRS(run)
 RUN_PAIRS(run_line)
 RUN_PAIRS(run_epilogue)
+
+#if defined(PAIR_SET)
+#define RUN_QUADS(stem, signs)                                                      \
+    static int32_t stem##_quads_##signs(void *const *p, const int64_t *n)           \
+    {                                                                               \
+        return __builtin_cpu_supports(PAIR_SET) ? stem##_quads_##signs##_one(p, n)  \
+                                                : stem##_quads_##signs##_two(p, n); \
+    }
+RUN_QUADS(run, us)
+RUN_QUADS(run, su)
+RUN_QUADS(run_epilogue, us)
+RUN_QUADS(run_epilogue, su)
+#endif
 
 #include "tile_integer.h"
 
@@ -109,6 +142,12 @@ const struct cpu_callee TILE_CALLEES[] = {
     TILE_ROW("tile_pairs_i16_", run_pairs_i16, BT_INT32, TILE_PS),
     TILE_ROW("line_pairs_i16_", run_line_pairs_i16, BT_INT32, LINE_PS),
     EPILOGUE_ROW("epilogue_pairs_i16_", run_epilogue_pairs_i16, BT_INT32, TILE_PS),
+#if defined(PAIR_SET)
+    TILE_ROW("tile_quads_us_", run_quads_us, BT_INT32, TILE_PS),
+    EPILOGUE_ROW("epilogue_quads_us_", run_epilogue_quads_us, BT_INT32, TILE_PS),
+    TILE_ROW("tile_quads_su_", run_quads_su, BT_INT32, TILE_PS),
+    EPILOGUE_ROW("epilogue_quads_su_", run_epilogue_quads_su, BT_INT32, TILE_PS),
+#endif
     { 0 },
 };
 
@@ -126,7 +165,16 @@ const struct cpu_tile TILE_TABLE[] = {
       TILE_INTEGER_MR, TILE_INTEGER_NR, .isa = TILE_ISA },
     { &TILE_CALLEES[10], &TILE_CALLEES[11], NULL, &TILE_CALLEES[12],
       BT_UINT32, BT_UINT32, BT_INT32,
-      TILE_MR, PAIR_NR, .isa = TILE_ISA, .pairs = TILE_PAIRS },
+      TILE_MR, PAIR_NR, .isa = TILE_ISA, .pairs = TILE_PAIRS, .nterm = 2 },
+#if defined(PAIR_SET)
+    { &TILE_CALLEES[13], NULL, NULL, &TILE_CALLEES[14],
+      BT_UINT32, BT_UINT32, BT_INT32,
+      TILE_MR, PAIR_NR, .isa = TILE_ISA, .pairs = &TILE_PAIRS[CPU_QUADS], .nterm = 4 },
+    { &TILE_CALLEES[15], NULL, NULL, &TILE_CALLEES[16],
+      BT_UINT32, BT_UINT32, BT_INT32,
+      TILE_MR, PAIR_NR, .isa = TILE_ISA, .pairs = &TILE_PAIRS[CPU_QUADS], .nterm = 4,
+      .is_a_signed = 1 },
+#endif
     { 0 },
 };
 // clang-format on

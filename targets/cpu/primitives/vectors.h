@@ -542,6 +542,17 @@ static inline bits_vector bits_multiply_add_pairs(bits_vector a, bits_vector b,
                                                (int_vector)b);
 }
 
+/* The sum of c and of four products of bytes: of u without a sign by s with one. */
+static inline bits_vector bits_multiply_add_quads(bits_vector u, bits_vector s,
+                                                  bits_vector c)
+{
+    typedef int16_t shorts __attribute__((vector_size(VECTOR_NBYTES)));
+    const bits_vector low = 0x00ff00ff - (bits_vector){ 0 };
+    const shorts pairs = (shorts)s;
+    c = bits_multiply_add_pairs(u & low, (bits_vector)(pairs << 8 >> 8), c);
+    return bits_multiply_add_pairs(u >> 8 & low, (bits_vector)(pairs >> 8), c);
+}
+
 /* Of int32: max(v, bound) and min(v, bound). */
 static inline bits_vector int_at_least(bits_vector v, bits_vector bound)
 {

@@ -335,7 +335,7 @@ struct way {
     double error;                    /* of choice.h */
 };
 
-enum { MOST_WAYS = 6 };
+enum { MOST_WAYS = 4 + 2 * CPU_WAYS_OF_PAIRS };
 
 static const char *way_of(const struct stage *stage)
 {
@@ -371,14 +371,16 @@ static uint32_t find_ways(bt_graph *g, const struct cpu_config *config,
     if (turned)
         ways[n++] =
             (struct way){ "tiles, turned", cpu_ns_of_tiles(turned), turned, NULL, 0 };
-    const struct cpu_tiling *pairs = cpu_contract_pairs(g, array, config, p);
-    if (pairs)
-        ways[n++] = (struct way){ cpu_way_of_pairs(pairs), cpu_ns_of_pairs(pairs), pairs,
-                                  NULL, error_of_pairs(pairs) };
-    turned = pairs ? cpu_contract_turn(g, array, config, pairs) : NULL;
-    if (turned)
-        ways[n++] = (struct way){ cpu_way_of_pairs(turned), cpu_ns_of_pairs(turned),
-                                  turned, NULL, error_of_pairs(turned) };
+    for (uint32_t way = 0; way < CPU_WAYS_OF_PAIRS; way++) {
+        const struct cpu_tiling *pairs = cpu_contract_pairs(g, array, config, p, way);
+        turned = pairs ? cpu_contract_turn(g, array, config, pairs) : NULL;
+        if (pairs)
+            ways[n++] = (struct way){ cpu_way_of_pairs(pairs), cpu_ns_of_pairs(pairs),
+                                      pairs, NULL, error_of_pairs(pairs) };
+        if (turned)
+            ways[n++] = (struct way){ cpu_way_of_pairs(turned), cpu_ns_of_pairs(turned),
+                                      turned, NULL, error_of_pairs(turned) };
+    }
     const int is_filter = cpu_contract_filter(g, p, config, &stage->filter);
     for (int32_t size = 2; is_filter && size <= CPU_WINOGRAD_UNIT; size *= 2) {
         const struct cpu_winograd *by = cpu_winograd_find(p->tile->isa, size);

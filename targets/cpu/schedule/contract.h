@@ -50,7 +50,10 @@ struct cpu_operand {
     bt_dtype dtype;
     bt_dtype
         of; /* where elements are pairs of terms: the type of these in the array, ... */
-    int64_t zero; /* ... which are differences from it */
+    int64_t zero;    /* ... which are differences from it */
+    int64_t outside; /* the bits that stand for an element outside of the array */
+    uint32_t
+        is_signed; /* of quads: its terms have a sign, those of the other factor have none */
     const bt_node *extents[CPU_AXES];
     int64_t at[CPU_AXES], coefs[CPU_AXES][CPU_DIMS];
     uint32_t guards[CPU_AXES]; /* 1: elements below the axis are zeros, 2: above */
@@ -246,6 +249,10 @@ struct cpu_tiling {
         paired_axis; /* of A, which lies with its pairs as the last axis: the one they were */
     const bt_node
         *pairs_nelem; /* of A in rows of pairs; NULL: these lie as its elements do */
+    /* Of quads, what a sum is to be added of: so many times the terms of the factor with a sign. Not 0:
+     * a buffer has it for each row, or column of a turned one, once these are packed. */
+    int64_t correction;
+    uint32_t corrections;
 };
 
 /* Whether the dim is a loop around all columns and rows. */
@@ -417,10 +424,12 @@ int cpu_emit_nibbles(bt_loops *, const struct cpu_tiling *, const struct cpu_nib
                      const struct cpu_config *, const struct cpu_epilogue *,
                      bt_stmts *out);
 
-/* The sum by pairs of terms (contract_pairs.c); NULL: terms make no pairs, or may not, or failure. */
+/* Ways to have pairs, or quads, of terms as elements (contract_pairs.c). */
+enum { CPU_PAIRS_OF_TERMS, CPU_QUADS_OF_TERMS, CPU_QUADS_BY_AMX, CPU_WAYS_OF_PAIRS };
+/* The sum by these; NULL: terms make none, or may not, or failure. */
 struct cpu_tiling *cpu_contract_pairs(bt_graph *, const bt_array *stage,
                                       const struct cpu_config *,
-                                      const struct cpu_tiling *);
+                                      const struct cpu_tiling *, uint32_t way);
 /* A's pairs become its last axis: a tile's terms are neighbours then. */
 void cpu_put_pairs_last(struct cpu_tiling *);
 double cpu_ns_of_pairs(const struct cpu_tiling *);
@@ -428,7 +437,7 @@ const char *cpu_way_of_pairs(const struct cpu_tiling *);
 /* As cpu_emit_contraction. */
 int cpu_emit_pairs(bt_loops *, const struct cpu_tiling *, const struct cpu_config *,
                    const struct cpu_epilogue *, bt_stmts *out);
-/* Fills panels with the pairs of a B of floats. 0: failure. */
+/* Fills panels with the pairs of a B, and of quads what corrects their sums. 0: failure. */
 int cpu_emit_pair_panels(struct cpu_emitter *, const struct cpu_tiling *,
                          uint32_t packed);
 

@@ -86,6 +86,10 @@ static int emit_levels(const struct cpu_nest *t, const struct tile_call *call,
         start = cpu_least(g, cpu_int(t, CPU_TILE_START), t->slice);
     if (call->is_first && first)
         start = cpu_least(g, cpu_int(t, CPU_TILE_START), iteration);
+    if (p->correction && start) // which is added once
+        start =
+            bt_node_linear(g, 0, 1, &start,
+                           (const int64_t[]){ CPU_TILE_START - cpu_correction_flag(p) });
     if (p->b_kind != CPU_B_DIRECT && start)
         start = bt_node_linear(cpu_graph(t), CPU_TILE_PADDED, 1, &start,
                                (const int64_t[]){ 1 });
@@ -114,8 +118,8 @@ static int emit_levels(const struct cpu_nest *t, const struct tile_call *call,
         cpu_int(t, t->finish.low),
         cpu_int(t, t->finish.high),
         call->next ? call->next_k : zero,
-        cpu_scaled(g, p->bs[p->n], p->tile->nr), // CPU_TILE_B_N
-        cpu_int(t, t->begun_row),                // CPU_TILE_SUMS_ROW
+        cpu_scaled(g, p->bs[p->n], p->tile->nr),             // CPU_TILE_B_N
+        p->correction ? t->c_row : cpu_int(t, t->begun_row), // CPU_TILE_SUMS_ROW
     };
     struct cpu_address addresses[] = {
         [CPU_TILE_C] = { t->c, call->c },
@@ -126,8 +130,9 @@ static int emit_levels(const struct cpu_nest *t, const struct tile_call *call,
         [CPU_TILE_BIAS] = address_of(t->finish.bias, call->bias, t->a, a),
         [CPU_TILE_LOW_AT] = address_of(t->finish.low_at, NULL, t->a, a),
         [CPU_TILE_HIGH_AT] = address_of(t->finish.high_at, NULL, t->a, a),
-        [CPU_TILE_SUMS] = t->slice ? (struct cpu_address){ t->begun, call->begun }
-                                   : (struct cpu_address){ t->a, a },
+        [CPU_TILE_SUMS] = t->slice        ? (struct cpu_address){ t->begun, call->begun }
+                          : p->correction ? (struct cpu_address){ t->c, call->c }
+                                          : (struct cpu_address){ t->a, a },
         [CPU_TILE_RESIDUAL] = address_of(t->finish.residual, call->residual, t->a, a),
     };
     const struct cpu_callee *row = p->is_across                     ? p->tile->across
@@ -260,18 +265,18 @@ static int emit_call_at(const struct cpu_nest *t, const struct cpu_emitter *e,
     call.a = t->a_at;
     call.b = cpu_along(g, t->b_at, column, p->bs[p->n]);
     call.c = p->is_turned ? cpu_times(g, column, t->c_row) : column;
+    const bt_node *values[CPU_DIMS];
+    memcpy(values, t->values, sizeof(values));
+    const uint32_t n = p->n0 < 0 ? p->n : (uint32_t)p->n0;
+    values[n] = cpu_scaled(g, t->n, t->blocks.columns);
+    if (p->n0 < 0)
+        values[n] = cpu_plus(g, values[n], column);
+    if (p->m >= 0)
+        values[p->m] = cpu_times(g, t->m, t->blocks.rows);
+    if (t->finish.bias)
+        call.bias = cpu_place_axes(g, p, t->finish.bias->args[0], values);
     if (t->is_direct) {
-        const bt_node *values[CPU_DIMS];
-        memcpy(values, t->values, sizeof(values));
-        const uint32_t n = p->n0 < 0 ? p->n : (uint32_t)p->n0;
-        values[n] = cpu_scaled(g, t->n, t->blocks.columns);
-        if (p->n0 < 0)
-            values[n] = cpu_plus(g, values[n], column);
-        if (p->m >= 0)
-            values[p->m] = cpu_times(g, t->m, t->blocks.rows);
         call.c = cpu_place_axes(g, p, t->epilogue->store->offset, values);
-        if (t->finish.bias)
-            call.bias = cpu_place_axes(g, p, t->finish.bias->args[0], values);
         call.residual = call.c;
     }
     if (t->slice)

@@ -354,6 +354,17 @@ static int skips_zeros(const struct cpu_tiling *p, const struct cpu_config *conf
            (p->b->dtype == BT_FLOAT32 || p->b->dtype == BT_FLOAT64);
 }
 
+static int add_correction(struct cpu_nest *t)
+{
+    const struct cpu_tiling *p = t->tiling;
+    const struct cpu_dim *dim = &p->view.dims[p->a->is_signed ? (uint32_t)p->m : p->n];
+    const bt_node *index = bt_node_index(cpu_graph(t), dim->index, dim->extent);
+    t->finish.is_all = 1;
+    t->finish.flags |= cpu_correction_flag(p);
+    t->finish.bias = index ? bt_loops_read(t->e.loops, p->corrections, index) : NULL;
+    return t->finish.bias != NULL;
+}
+
 int cpu_emit_contraction(bt_loops *loops, const struct cpu_tiling *p,
                          const struct cpu_config *config,
                          const struct cpu_epilogue *epilogue, bt_stmts *out)
@@ -393,13 +404,17 @@ int cpu_emit_contraction(bt_loops *loops, const struct cpu_tiling *p,
                   cpu_is_sum_stored(p, epilogue);
     if (!t.is_direct)
         cpu_match_finish(g, p, epilogue, &t.finish);
+    if (p->correction && t.finish.bias) // a tile adds one of the two
+        t.finish = (struct cpu_finish){ .is_all = 0 };
     t.is_direct |= t.finish.is_all;
     if (p->is_turned)
         t.finish.is_all = 1;
+    if (p->correction && !add_correction(&t))
+        return 0;
     if (t.finish.is_all)
         t.finish.flags |= (p->is_turned ? CPU_TILE_TURNED : 0) |
                           (cpu_is_done_once(p) ? CPU_TILE_ONCE : 0);
-    if (!t.finish.is_all || !t.is_direct)
+    if (!t.finish.is_all || !t.is_direct || p->correction)
         t.blocks.slices.n = 1;
     if (t.blocks.slices.n > 1) {
         const int64_t nr = p->tile->nr, n = cpu_most_columns(&t.blocks);

@@ -20,10 +20,10 @@ struct cpu_nest {
     const bt_node *c_row;            /* stride of a block of sums, or of the result */
     const bt_node *values[CPU_DIMS]; /* of loops around */
     const bt_node *a_at, *b_at;
-    const bt_node *m, *n;   /* numbers of the block */
-    const bt_node *columns; /* of this block */
-    const bt_node *finite;  /* whether B is; NULL: that is not asked */
-    uint32_t has_near_halo; /* B is made in each iteration of the loops around */
+    const bt_node *m, *n;     /* numbers of the block */
+    const bt_node *columns;   /* of this block */
+    const bt_node *finite;    /* whether B is; NULL: that is not asked */
+    uint32_t has_near_halo;   /* B is made in each iteration of the loops around */
     struct cpu_finish finish; /* what calls do beside sums */
 };
 
@@ -62,6 +62,12 @@ static inline const bt_node *cpu_rows_here(const struct cpu_nest *t)
     const struct cpu_blocks *b = &t->blocks;
     const bt_node *before = cpu_times(g, t->m, b->rows);
     return b->has_rest ? cpu_least(g, b->rows, cpu_minus(g, b->nrow, before)) : b->rows;
+}
+
+/* What corrects a sum is a bias of the tile. */
+static inline int64_t cpu_correction_flag(const struct cpu_tiling *p)
+{
+    return p->a->is_signed ? CPU_TILE_ROW_BIAS : CPU_TILE_COLUMN_BIAS;
 }
 
 /* Whether the slice of terms is not the last one, so that sums are not whole after it. */

@@ -135,6 +135,7 @@ static int fill_plane(struct filling *f, int is_empty)
         sx->count,
         cpu_scaled(g, ystride, wy ? wy->stride : 0),
         cpu_scaled(g, xstride, wx->stride),
+        bt_node_int(g, p->b->outside),
     };
     struct cpu_address addresses[] = { { f->packed, f->to }, { p->b->array, from } };
     return cpu_emit_call(f->e, name_by_size(p->b->dtype, names), 2, addresses,
@@ -413,6 +414,7 @@ static int emit_margins(struct cpu_emitter *at, const struct cpu_tiling *p, uint
         cpu_times(g, x->count, inner),
         cpu_scaled(g, ystride, y->step),
         bt_node_int(g, x->step),
+        bt_node_int(g, o->outside),
     };
     struct cpu_address addresses[] = { { copy, to }, { o->array, from } };
     return cpu_emit_call(&e, name_by_size(o->dtype, names), 2, addresses, CPU_HALO_NINT,

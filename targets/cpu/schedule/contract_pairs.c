@@ -1,7 +1,8 @@
 /*
  * Sums of float32, one factor of which is a constant, by tiles that multiply bfloat16, and of
- * integers that int16 holds. An element of either factor is a pair then, of two terms' factors, and
- * a tile adds two products at once (tile.avx512bf16.c, tile.amx.c, tile_rows.h):
+ * integers that int16 holds, or 8 bits. An element of either factor is a pair then, of two terms' factors,
+ * or a quad of four, and a tile adds so many products at once (tile.avx512bf16.c, tile.amx.c,
+ * tile_rows.h):
  *
  *     pairs(&u[...], &w[...])               rows of the constant, when the program is compiled
  *     pairs(&v[c], &x[2 * c])               the data, pairs of channels
@@ -10,11 +11,20 @@
  * Under accuracy="fast" factors are rounded to bfloat16. Under accuracy="default", where there is
  * AMX, each factor is the sum of two bfloat16 halves (pairs.h): three products of these are the
  * product of float32 within 2^-16 of it.
+ *
+ * Quads are codes of data and of constant weights as they are, where the machine multiplies bytes: data
+ * without a sign, or made so, weights with one and without a zero point. Of data with zero point z
+ *
+ *     sum((x - z) * w) = sum(x * w) - z * sum(w)
+ *
+ * of which the last is a number for each row of weights, made when they are packed (quads.h); what is
+ * outside of the data is z. No sum differs from that of pairs.
  */
 #include "contract_layout.h"
 
 #include "primitives/pack.h"
 #include "primitives/pairs.h"
+#include "primitives/quads.h"
 #include "vectorise.h"
 
 #include <string.h>
@@ -82,14 +92,54 @@ static uint32_t put_last(struct cpu_contraction *c, uint32_t d)
     return d;
 }
 
+/* Whether all that 8 bits hold has a sign and fits into them when `zero` is subtracted. */
+static int fits_signed(const struct cpu_operand *o)
+{
+    return o->dtype == BT_INT8 ? o->zero == 0 : o->zero == INT8_MAX + 1;
+}
+
+/* The operands as codes of 8 bits: those with a sign, of weights without zero point, and those of data
+ * without one. Where the array ends stands the code of zero then. 0: they are none such. */
+static int read_quads(const bt_graph *g, const struct cpu_config *config,
+                      struct cpu_contraction *c, int64_t *correction)
+{
+    for (uint32_t i = 0; i < 2; i++) {
+        if (!cpu_read_codes(g, &c->operands[i]))
+            return 0;
+    }
+    const int second = cpu_is_constant(g, config, &c->operands[1]);
+    struct cpu_operand *weights = &c->operands[second], *data = &c->operands[!second];
+    if (!cpu_is_constant(g, config, weights) || !fits_signed(weights) ||
+        cpu_is_guarded(weights))
+        return 0;
+    const int64_t first = data->dtype == BT_INT8 ? INT8_MIN : 0,
+                  code = data->zero - first;
+    enum { EACH_BYTE = 0x01010101 };
+    if (code < 0 || code > UINT8_MAX)
+        return 0;
+    weights->is_signed = 1;
+    data->zero = first; // what is subtracted of a code
+    data->outside = code * EACH_BYTE;
+    *correction = -code;
+    return 1;
+}
+
 /* NULL: the machine has none, or the accuracy allows none. */
 static const struct cpu_tile *choose_tile(const bt_graph *g,
                                           const struct cpu_config *config,
-                                          const struct cpu_contraction *c)
+                                          const struct cpu_contraction *c, uint32_t way)
 {
     const struct cpu_operand *o = c->operands;
     if (o[0].dtype != o[1].dtype)
         return NULL;
+    if (way != CPU_PAIRS_OF_TERMS) {
+        const int by_amx = way == CPU_QUADS_BY_AMX;
+        const enum cpu_isa widest =
+            by_amx || config->isa < CPU_ISA_AMX ? config->isa : CPU_ISA_AVX512BF16;
+        const int may = o[0].dtype == BT_INT16 && c->dtype == BT_INT32 &&
+                        (!by_amx || config->isa == CPU_ISA_AMX);
+        return may ? cpu_tile_of_quads(widest, 0) : NULL;
+    }
     if (o[0].dtype == BT_INT16 && c->dtype == BT_INT32)
         return cpu_tile_of_pairs(config->isa, BT_INT32, 0);
     return config->accuracy == CPU_EXACT || o[0].dtype != BT_FLOAT32 ||
@@ -104,16 +154,18 @@ static const struct cpu_tile *choose_tile(const bt_graph *g,
 static const struct cpu_callee *maker_of(const struct cpu_tiling *p,
                                          const struct cpu_operand *o)
 {
+    if (p->tile->nterm == 4)
+        return p->tile->pairs;
     return p->tile->pairs + (o->of == BT_UINT8  ? CPU_PAIRS_OF_UINT8
                              : o->of == BT_INT8 ? CPU_PAIRS_OF_INT8
                                                 : CPU_PAIRS_OF_INT16);
 }
 
-/* Rows of pairs that a tile reads of so many terms. */
+/* Rows of pairs, or quads, that a tile reads of so many terms. */
 static const bt_node *count_rows(bt_graph *g, const struct cpu_tile *tile,
                                  const bt_node *terms)
 {
-    const bt_node *npair = cpu_ceildiv(g, terms, 2);
+    const bt_node *npair = cpu_ceildiv(g, terms, tile->nterm);
     if (!tile->depth)
         return npair;
     const int64_t of_step = tile->has_halves ? tile->depth / 2 : tile->depth;
@@ -126,22 +178,39 @@ static int is_plain(const struct cpu_tiling *p)
     return !p->is_across && p->beside < 0 && (!p->is_line || p->b_kind == CPU_B_PANELS);
 }
 
+/* Whether the sum's rows, or columns, are all that the factor with a sign has beside terms: what
+ * corrects it is one number for each then. */
+static int is_by_row(const struct cpu_tiling *p)
+{
+    const struct cpu_operand *o = p->a->is_signed ? p->a : p->b;
+    const int32_t by = p->a->is_signed ? p->m : (int32_t)p->n;
+    for (uint32_t d = 0; d < p->view.ndim; d++) {
+        const struct cpu_dim *dim = &p->view.dims[d];
+        if (!dim->is_k && (int32_t)d != by && by >= 0 &&
+            (cpu_is_in(o, d) || dim->index == p->view.dims[by].index))
+            return 0;
+    }
+    return p->a->is_signed ? p->m >= 0 && p->pairs_nelem : p->b_kind == CPU_B_PANELS;
+}
+
 struct cpu_tiling *cpu_contract_pairs(bt_graph *g, const bt_array *stage,
                                       const struct cpu_config *config,
-                                      const struct cpu_tiling *p)
+                                      const struct cpu_tiling *p, uint32_t way)
 {
     struct cpu_contraction view = p->view;
     const struct cpu_operand *o = view.operands;
-    const struct cpu_tile *tile = choose_tile(g, config, &view);
+    const struct cpu_tile *tile = choose_tile(g, config, &view, way);
     const int32_t found = tile ? find_paired(&view) : -1;
-    if (found < 0 || !is_plain(p))
+    int64_t correction = 0;
+    if (found < 0 || !is_plain(p) ||
+        (tile->nterm == 4 && !read_quads(g, config, &view, &correction)))
         return NULL;
     const uint32_t paired = put_last(&view, (uint32_t)found);
     const bt_node *terms = view.dims[paired].extent, *rows = count_rows(g, tile, terms);
     if (!rows)
         return NULL;
     for (uint32_t i = 0; i < 2; i++) {
-        if (tile->c == BT_INT32)
+        if (tile->c == BT_INT32 && tile->nterm == 2)
             (void)cpu_read_codes(g, &view.operands[i]);
         view.operands[i].extents[axis_of(&view, &o[i], paired)] = rows;
         view.operands[i].of = view.operands[i].dtype;
@@ -150,7 +219,11 @@ struct cpu_tiling *cpu_contract_pairs(bt_graph *g, const bt_array *stage,
     view.dims[paired].extent = rows;
     struct cpu_tiling *made =
         cpu_contract_paired(g, stage, config, &view, tile, paired, terms);
-    return made && (!tile->depth || cpu_is_size(made->as[paired], 1)) ? made : NULL;
+    if (!made || (tile->depth && !cpu_is_size(made->as[paired], 1)) ||
+        (tile->nterm == 4 && !is_by_row(made)))
+        return NULL;
+    made->correction = correction;
+    return made;
 }
 
 /* The axis `from` of an operand becomes axis `to`, those between move by one. */
@@ -176,6 +249,10 @@ void cpu_put_pairs_last(struct cpu_tiling *p)
 
 const char *cpu_way_of_pairs(const struct cpu_tiling *p)
 {
+    if (p->tile->nterm == 4)
+        return p->tile->takes_columns ? "amx, int8"
+               : p->is_turned         ? "int8 quads, turned"
+                                      : "int8 quads";
     return p->tile->c == BT_INT32   ? (p->is_turned ? "int16 pairs, turned"
                                        : p->is_line ? "int16 lines"
                                                     : "int16 pairs")
@@ -245,6 +322,29 @@ static void lay_terms(bt_graph *g, const struct cpu_tiling *p,
     cpu_lay_direct(g, p, &terms, at, by_dim);
 }
 
+/* What corrects the sums of so many rows of quads, from number `first` on, which lie at `from`. */
+static int fill_corrections(const struct cpu_emitter *at, const struct cpu_tiling *p,
+                            const struct cpu_operand *o, uint32_t quads,
+                            const bt_node *from, const bt_node *first, int64_t nrow,
+                            int64_t row, int64_t k)
+{
+    struct cpu_emitter e = *at;
+    bt_graph *g = e.loops->graph;
+    const bt_node *depth = bt_node_int(g, 1);
+    for (uint32_t d = 0; d < p->view.ndim; d++) {
+        if (p->view.dims[d].is_k)
+            depth = cpu_times(g, depth, p->view.dims[d].extent);
+    }
+    const bt_node *integers[CPU_QUAD_SUMS_NINT] = {
+        bt_node_int(g, nrow),          depth, bt_node_int(g, row), bt_node_int(g, k),
+        bt_node_int(g, p->correction),
+    };
+    struct cpu_address addresses[] = { { p->corrections, first }, { quads, from } };
+    return !p->correction || !o->is_signed ||
+           cpu_emit_call(&e, "quad_sums", CPU_QUAD_SUMS_NPOINTER, addresses,
+                         CPU_QUAD_SUMS_NINT, integers);
+}
+
 /* Rows of a constant A: each as its dims say. */
 static int fill_rows(bt_loops *loops, const struct cpu_tiling *p, uint32_t to,
                      bt_stmts *out)
@@ -253,11 +353,20 @@ static int fill_rows(bt_loops *loops, const struct cpu_tiling *p, uint32_t to,
     bt_graph *g = loops->graph;
     const bt_node *strides[CPU_DIMS], *from, *at = p->a_at, *one = bt_node_int(g, 1);
     lay_terms(g, p, p->a, &from, strides);
+    const bt_node *row =
+        p->m < 0 ? NULL : cpu_emit_loop(&e, p->view.dims[p->m].extent, 1);
+    if (p->m >= 0 && !row)
+        return 0;
+    if (row) {
+        from = cpu_along(g, from, row, strides[p->m]);
+        at = cpu_along(g, at, row, p->as[p->m]);
+    }
+    const struct cpu_emitter by_row = e;
+    const bt_node *begin = at;
     for (uint32_t d = 0; d < p->view.ndim; d++) {
-        if (d == p->paired || !cpu_is_in(p->a, d))
+        if (d == p->paired || (int32_t)d == p->m || !cpu_is_in(p->a, d))
             continue;
-        const bt_node *index =
-            cpu_emit_loop(&e, p->view.dims[d].extent, (int32_t)d == p->m);
+        const bt_node *index = cpu_emit_loop(&e, p->view.dims[d].extent, 0);
         from = cpu_along(g, from, index, strides[d]);
         at = cpu_along(g, at, index, p->as[d]);
         if (!from || !at)
@@ -269,7 +378,8 @@ static int fill_rows(bt_loops *loops, const struct cpu_tiling *p, uint32_t to,
     };
     struct cpu_address addresses[] = { { to, at }, { p->a->array, from } };
     return cpu_emit_call(&e, maker_of(p, p->a)->name, CPU_PAIRS_NPOINTER, addresses,
-                         CPU_PAIRS_NINT, integers);
+                         CPU_PAIRS_NINT, integers) &&
+           fill_corrections(&by_row, p, p->a, to, begin, row, 1, 0, 1);
 }
 
 /* A factor as it lies, with pairs along an axis: what is behind that goes along as columns. */
@@ -294,7 +404,7 @@ static int fill_array(bt_loops *loops, const struct cpu_tiling *p,
     const bt_node *terms = p->terms;
     if (by_rows) { // those of one step, of which the last has fewer terms, or none
         const int64_t depth = p->tile->has_halves ? p->tile->depth : 1;
-        const int64_t most = p->tile->has_halves ? depth : 2;
+        const int64_t most = p->tile->has_halves ? depth : p->tile->nterm;
         const bt_node *step =
             cpu_emit_loop(&e, cpu_ceildiv(g, rows, depth), cpu_is_size(before, 1));
         const bt_node *first = cpu_scaled(g, step, most),
@@ -326,6 +436,8 @@ int cpu_emit_pair_panels(struct cpu_emitter *e, const struct cpu_tiling *p,
         return 0;
     to = cpu_times(g, panel, cpu_scaled(g, p->bs[p->n], nr));
     from = cpu_along(g, from, panel, cpu_scaled(g, strides[p->n], nr));
+    const struct cpu_emitter by_panel = *e;
+    const bt_node *begin = to;
     for (uint32_t d = 0; d < p->view.ndim; d++) {
         if (d == p->n || d == p->paired || cpu_is_size(p->bs[d], 0))
             continue;
@@ -347,7 +459,9 @@ int cpu_emit_pair_panels(struct cpu_emitter *e, const struct cpu_tiling *p,
     };
     struct cpu_address addresses[] = { { packed, to }, { p->b->array, from } };
     return cpu_emit_call(e, maker_of(p, p->b)->name, CPU_PAIRS_NPOINTER, addresses,
-                         CPU_PAIRS_NINT, integers);
+                         CPU_PAIRS_NINT, integers) &&
+           fill_corrections(&by_panel, p, p->b, packed, begin, cpu_scaled(g, panel, nr),
+                            nr, 1, nr);
 }
 
 /* Pairs as they lie with these on their own axis, to where they are the last one. */
@@ -423,6 +537,15 @@ int cpu_emit_pairs(bt_loops *loops, const struct cpu_tiling *tiling,
 {
     struct cpu_tiling p;
     cpu_copy_tiling(&p, tiling);
+    if (p.correction) {
+        bt_graph *g = loops->graph;
+        const uint32_t d = p.a->is_signed ? (uint32_t)p.m : p.n;
+        const int64_t nr = p.tile->nr; // a panel is whole
+        const bt_node *nelem =
+            cpu_scaled(g, cpu_ceildiv(g, p.view.dims[d].extent, nr), nr);
+        if (!cpu_emit_buffer(loops, BT_BUFFER_TEMP, BT_INT32, nelem, &p.corrections))
+            return 0;
+    }
     return emit_factor(loops, &p, p.a, out) &&
            (p.b_kind == CPU_B_PANELS || emit_factor(loops, &p, p.b, out)) &&
            cpu_emit_contraction(loops, &p, config, epilogue, out);

@@ -24,6 +24,13 @@ static int is_only_in(const struct cpu_tiling *p, const struct cpu_operand *o, u
 
 /* ---- roles ---- */
 
+/* The tile of quads whose A has a sign if that of the tiling has one. */
+static void choose_signs(struct cpu_tiling *p)
+{
+    if (p->tile->nterm == 4)
+        p->tile = cpu_tile_of_quads(p->tile->isa, (int)p->a->is_signed);
+}
+
 static int choose_tile(struct cpu_tiling *p, const struct cpu_config *config)
 {
     const struct cpu_operand *o = p->view.operands;
@@ -34,6 +41,8 @@ static int choose_tile(struct cpu_tiling *p, const struct cpu_config *config)
     p->a = &o[!second];
     if (!p->terms)
         p->tile = cpu_tile_find(config->isa, p->a->dtype, p->b->dtype, p->view.dtype);
+    else
+        choose_signs(p);
     return p->tile != NULL;
 }
 
@@ -445,7 +454,7 @@ static int find_tiling(bt_graph *g, const bt_array *stage,
     if (g->status || ((is_guarded || longer >= 0) && !cpu_lay_margins(g, p, longer)))
         return 0;
     if (p->b_kind == CPU_B_DIRECT && !p->is_across &&
-        (!cpu_is_size(p->bs[p->n], 1) ||
+        (!cpu_is_size(p->bs[p->n], 1) || p->b->is_signed ||
          (nrow(p) >= ROWS_FOR_COPY && cpu_crowds_cache(p))))
         p->b_kind = CPU_B_PANELS;
     p->is_line = has_one_row(p) && p->tile->line && !p->is_across;
@@ -497,8 +506,10 @@ static int turn(bt_graph *g, const bt_array *stage, const struct cpu_config *con
     out->a_nelem = out->pairs_nelem = NULL;
     out->limited = out->has_rows = 0;
     out->b_kind = CPU_B_PANELS;
-    if (out->terms)
+    if (out->terms) {
         cpu_put_pairs_last(out);
+        choose_signs(out);
+    }
     cpu_lay_direct(g, out, out->a, &out->a_at, out->as);
     if (!cpu_is_guarded(out->a) && !cpu_lay_steps(g, out))
         cpu_lay_direct(g, out, out->a, &out->a_at, out->as);

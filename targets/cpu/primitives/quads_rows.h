@@ -3,13 +3,18 @@
  * all the same whether they have a sign: what is subtracted wraps.
  */
 typedef uint8_t byte_vector __attribute__((vector_size(VECTOR_NBYTES)));
-typedef uint8_t few_bytes __attribute__((vector_size(VECTOR_NBYTES / 4)));
 
+/* As many bytes as a vector has lanes, one in each: what compilers know of such casts they do byte by
+ * byte. */
 static inline bits_vector quads_load(const uint8_t *from)
 {
-    few_bytes v;
-    memcpy(&v, from, sizeof(v));
-    return __builtin_convertvector(v, bits_vector);
+#if defined(__AVX512F__)
+    return (bits_vector)_mm512_cvtepu8_epi32(_mm_loadu_si128((const void *)from));
+#elif defined(__AVX2__)
+    return (bits_vector)_mm256_cvtepu8_epi32(_mm_loadl_epi64((const void *)from));
+#else
+    return (bits_vector){ from[0], from[1], from[2], from[3] };
+#endif
 }
 
 static inline void quads_store(uint32_t *to, bits_vector quads, byte_vector zeros)

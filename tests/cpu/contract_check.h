@@ -17,6 +17,7 @@
 #include "primitives/pack.h"
 #include "primitives/pairs.h"
 #include "primitives/quads.h"
+#include "primitives/tile_codes.h"
 #include "schedule/choice.h"
 #include "schedule/contract.h"
 
@@ -41,7 +42,8 @@ static const struct cpu_tile *find_tile(const char *name)
             if (strcmp(t->block->name, name) == 0 ||
                 (t->line && strcmp(t->line->name, name) == 0) ||
                 (t->across && strcmp(t->across->name, name) == 0) ||
-                (t->epilogue && strcmp(t->epilogue->name, name) == 0))
+                (t->epilogue && strcmp(t->epilogue->name, name) == 0) ||
+                (t->codes && strcmp(t->codes->name, name) == 0))
                 return t;
         }
     }
@@ -123,6 +125,29 @@ static void check_epilogue(const struct call_value *p, const int64_t *n)
         assert_true(p[CPU_TILE_RESIDUAL].nelem >= p[CPU_TILE_C].nelem);
 }
 
+/* All of a tile that makes codes of its sums, in the room that they have. */
+static void check_codes(const struct cpu_tile *t, const struct call_value *p,
+                        const int64_t *n)
+{
+    const int64_t columns = n[CPU_TILE_N], last = (columns - 1) / n[CPU_CODES_GROUP];
+    const int64_t width = n[CPU_TILE_FLAGS] & CPU_TILE_PADDED && !t->takes_columns
+                              ? t->nr
+                              : (columns - 1) % t->nr + 1;
+    const int by_row = (n[CPU_TILE_FLAGS] & CPU_TILE_ROW_BIAS) != 0;
+    assert_in_range(n[CPU_TILE_M], 1, t->mr);
+    assert_true(columns >= 1 && n[CPU_CODES_WIDTH] <= n[CPU_CODES_GROUP]);
+    assert_true(!t->depth || (n[CPU_TILE_K] % t->depth == 0 && n[CPU_TILE_A_K] == 1));
+    assert_true(p[CPU_TILE_C].nelem >= furthest(n[CPU_TILE_M], n[CPU_TILE_C_ROW]) +
+                                           last * n[CPU_CODES_C_GROUP] + columns -
+                                           last * n[CPU_CODES_GROUP]);
+    assert_true(p[CPU_TILE_A].nelem >
+                furthest(n[CPU_TILE_M], n[CPU_TILE_A_ROW]) + furthest_k(n, CPU_TILE_A_K));
+    assert_true(p[CPU_TILE_B].nelem >= (columns - 1) / t->nr * n[CPU_CODES_B_N] +
+                                           furthest_k(n, CPU_TILE_B_K) + width);
+    for (uint32_t i = CPU_TILE_BIAS; i < CPU_CODES_NPOINTER; i++)
+        assert_true(p[i].nelem >= (by_row ? n[CPU_TILE_M] : columns));
+}
+
 static void check_across(const struct call_value *p, const int64_t *n)
 {
     int64_t along_b[CPU_TILE_NINT]; // neighbours along k
@@ -166,17 +191,28 @@ static bt_status run_finite(const struct calls *calls, const char *callee, uint3
 }
 
 /* By the instructions, or where there are none by what they do. */
-static cpu_primitive *amx_of(const struct cpu_tile *t, int is_epilogue)
+static int32_t run_codes_us_emulated(void *const *p, const int64_t *n)
 {
-    static cpu_primitive *const emulated[][2] = {
-        { run_pairs_amx, run_pairs_epilogue_amx },
-        { run_halves_amx, run_halves_epilogue_amx },
-        { run_quads_us_amx, run_quads_us_epilogue_amx },
-        { run_quads_su_amx, run_quads_su_epilogue_amx },
+    return run_codes(run_quads_us_amx, AMX_WIDTH, 1, p, n);
+}
+
+static int32_t run_codes_su_emulated(void *const *p, const int64_t *n)
+{
+    return run_codes(run_quads_su_amx, AMX_WIDTH, 1, p, n);
+}
+
+static cpu_primitive *amx_of(const struct cpu_tile *t, int form)
+{
+    static cpu_primitive *const emulated[][3] = {
+        { run_pairs_amx, run_pairs_epilogue_amx, NULL },
+        { run_halves_amx, run_halves_epilogue_amx, NULL },
+        { run_quads_us_amx, run_quads_us_epilogue_amx, run_codes_us_emulated },
+        { run_quads_su_amx, run_quads_su_epilogue_amx, run_codes_su_emulated },
     };
+    const struct cpu_callee *const rows[] = { t->block, t->epilogue, t->codes };
     if (!cpu_isa_request(CPU_ISA_AMX))
-        return emulated[t - cpu_tiles_amx][is_epilogue];
-    return (is_epilogue ? t->epilogue : t->block)->run;
+        return emulated[t - cpu_tiles_amx][form];
+    return rows[form]->run;
 }
 
 static bt_status run_pairs(const struct cpu_callee *row, uint32_t narg,
@@ -237,19 +273,24 @@ static bt_status run_call(void *self, const char *callee, uint32_t narg,
     const struct cpu_tile *tile = find_tile(callee);
     int is_halo = 0;
     const int is_epilogue = strncmp(callee, "epilogue", 8) == 0;
-    uint32_t naddress = is_epilogue ? CPU_TILE_RESIDUAL + 1
-                        : tile      ? CPU_TILE_NPOINTER
-                                    : 2;
+    const int is_codes = strncmp(callee, "codes", 5) == 0;
+    uint32_t naddress = is_codes      ? CPU_CODES_NPOINTER
+                        : is_epilogue ? CPU_TILE_RESIDUAL + 1
+                        : tile        ? CPU_TILE_NPOINTER
+                                      : 2;
     int is_line = strncmp(callee, "line", 4) == 0;
     int is_across = strncmp(callee, "across", 6) == 0;
-    cpu_primitive *run = is_line                            ? tile->line->run
-                         : is_across                        ? tile->across->run
-                         : tile && tile->isa == CPU_ISA_AMX ? amx_of(tile, is_epilogue)
-                         : is_epilogue                      ? tile->epilogue->run
-                         : tile                             ? tile->block->run
-                                                            : find_copy(callee, &is_halo);
+    cpu_primitive *run = is_line     ? tile->line->run
+                         : is_across ? tile->across->run
+                         : tile && tile->isa == CPU_ISA_AMX
+                             ? amx_of(tile, is_codes ? 2 : is_epilogue)
+                         : is_codes    ? tile->codes->run
+                         : is_epilogue ? tile->epilogue->run
+                         : tile        ? tile->block->run
+                                       : find_copy(callee, &is_halo);
     void *p[CPU_TILE_RESIDUAL + 1];
-    int64_t n[CPU_TILE_EPILOGUE_NINT];
+    int64_t n[CPU_CODES_NINT];
+    _Static_assert((int)CPU_CODES_NINT >= CPU_TILE_EPILOGUE_NINT, "of any form");
     assert_true(narg <= BT_COUNT(p) + BT_COUNT(n));
     for (uint32_t i = 0; i < narg; i++) {
         if (i < naddress)
@@ -259,6 +300,8 @@ static bt_status run_call(void *self, const char *callee, uint32_t narg,
     }
     if (is_across)
         check_across(args, n);
+    else if (is_codes)
+        check_codes(tile, args, n);
     else if (tile)
         check_tile(tile, is_line, is_epilogue, args, n);
     else

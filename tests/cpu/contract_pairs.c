@@ -219,6 +219,36 @@ static void test_sums_of_codes(void **state)
           .text = "y: int32[m, n] = sum(k: int32(a[m, k]) * int32(b[k, n]))",
           .is_constant = { 1, 0 },
           .has_shorts = 2 },
+        // to codes that tiles make: of rows or of columns, with gaps between and without, a zero point, a bias
+        { .inputs = { { "x", "t[b, c, h, g]", BT_UINT8, 4, { 2, 64, 6, 41 } },
+                      { "w", "u[o, c]", BT_INT8, 2, { 37, 64 } },
+                      { "f", "v[o]", BT_FLOAT32, 1, { 37 } },
+                      { "d", "s[o]", BT_INT32, 1, { 37 } } },
+          .text = "y: int8[b, o, p in 6, q in 41] = int8(int32(clamp(round_even(float32("
+                  "sum(c: (int32(x[b, c, p, q]) - 3) * int32(w[o, c])) + d[o]) * f[o]), "
+                  "-100, 90)) + 5)",
+          .is_constant = { 0, 1, 1, 1 },
+          .has_shorts = 2 },
+        { .inputs = { { "x", "t[b, c, h, g]", BT_INT8, 4, { 1, 40, 19, 19 } },
+                      { "w", "u[o, c, u, v]", BT_INT8, 4, { 70, 40, 3, 3 } },
+                      { "f", "v[o]", BT_FLOAT32, 1, { 70 } },
+                      { "d", "s[o]", BT_INT32, 1, { 70 } } },
+          .text =
+              "y: uint8[b, o, p in 19, q in 19] = uint8(int32(clamp(round_even("
+              "float32(sum(c, r in 3, s in 3: (int32(x[b, c, p + r - 1, q + s - 1]) - "
+              "7) * int32(w[o, c, r, s]) else 0) + d[o]) * (f[o] / 4)), -120, 130)) + "
+              "121)",
+          .is_constant = { 0, 1, 1, 1 },
+          .has_shorts = 2 },
+        { .inputs = { { "a", "t[m, k]", BT_UINT8, 2, { 67, 130 } },
+                      { "b", "u[n, k]", BT_INT8, 2, { 45, 130 } },
+                      { "f", "v[n]", BT_FLOAT32, 1, { 45 } },
+                      { "d", "s[n]", BT_INT32, 1, { 45 } } },
+          .text = "y: uint8[m, n] = uint8(int32(clamp(round_even(float32(sum(k: "
+                  "(int32(a[m, k]) - 9) * int32(b[n, k])) + d[n]) * f[n]), -11, 244)) + "
+                  "11)",
+          .is_constant = { 0, 1, 1, 1 },
+          .has_shorts = 2 },
         // so far from the codes that int16 does not hold the differences
         { .inputs = { { "a", "t[m, k]", BT_UINT8, 2, { 29, 70 } },
                       { "b", "u[k, n]", BT_INT8, 2, { 70, 45 } } },

@@ -67,7 +67,7 @@
  *     tile_pairs_i16_avx2, line_..., epilogue_...     pairs of int16; pairs_i16_avx2,
  *                        pairs_u8_..., pairs_s8_...   such pairs
  *     quads_avx2, quad_sums               quads, and sums of them (pairs.h)
- *     tile_quads_us_avx512, tile_quads_us_amx, epilogue_...     products of quads, A without
+ *     tile_quads_us_avx512, tile_quads_us_amx, epilogue_..., codes_...     products of quads, A without
  *                        a sign, B with one; _su: the reverse
  *     pack.4                              panels (pack.h), by the bytes of an element
  *     halo.4                              planes with zeros around (halo.h), likewise

@@ -29,6 +29,18 @@
 #define AMX_DOT_SU(c, a, b) AMX_PRODUCT("tdpbsud", c, a, b)
 #include "tile_amx.h"
 
+#include "tile_codes.h"
+
+static int32_t run_codes_us_amx(void *const *p, const int64_t *n)
+{
+    return run_codes(run_quads_us_amx, AMX_WIDTH, 1, p, n);
+}
+
+static int32_t run_codes_su_amx(void *const *p, const int64_t *n)
+{
+    return run_codes(run_quads_su_amx, AMX_WIDTH, 1, p, n);
+}
+
 /* For each term of the sums. */
 enum { PAIRS_PS = 1, HALVES_PS = 2, QUADS_PS = 1 };
 const struct cpu_callee cpu_tile_rows_amx[] = {
@@ -44,6 +56,10 @@ const struct cpu_callee cpu_tile_rows_amx[] = {
     { "tile_quads_su_amx", run_quads_su_amx, CPU_TILE, BT_INT32, BT_INT32, QUADS_PS },
     { "epilogue_quads_su_amx", run_quads_su_epilogue_amx, CPU_TILE_EPILOGUE, BT_INT32,
       BT_INT32, QUADS_PS },
+    { "codes_quads_us_amx", run_codes_us_amx, CPU_TILE_CODES, BT_INT32, BT_INT32,
+      QUADS_PS },
+    { "codes_quads_su_amx", run_codes_su_amx, CPU_TILE_CODES, BT_INT32, BT_INT32,
+      QUADS_PS },
     { 0 },
 };
 
@@ -57,7 +73,8 @@ const struct cpu_callee cpu_tile_rows_amx[] = {
                               .has_halves = (number), .nterm = 2
 #define TILE_OF_QUADS(number, signs)                                                  \
     TILE(number, BT_INT32), .pairs = &cpu_pairs_avx512[CPU_QUADS], .depth = AMX_SIDE, \
-                            .nterm = 4, .is_a_signed = (signs)
+                            .nterm = 4, .is_a_signed = (signs),                       \
+                            .codes = &cpu_tile_rows_amx[8 + (signs)]
 const struct cpu_tile cpu_tiles_amx[] = {
     { TILE_OF_PAIRS(0) },
     { TILE_OF_PAIRS(1) },

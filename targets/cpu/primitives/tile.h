@@ -86,6 +86,31 @@ enum {
  */
 
 /*
+ * Tiles of int32 sums that make codes of 8 bits of them:
+ *
+ *     C[m, n] = ZERO + round(min(max(float(sum + BIAS[r]) * FACTOR[r], LOW), HIGH))     r: m, or n
+ *
+ * to the nearest, of two as near the even one, where NaN is OF_NAN, and the low byte is stored. Bounds
+ * are whole numbers below 2^21. What BIAS and FACTOR have is one for each row by flag CPU_TILE_ROW_BIAS,
+ * else for each column, and whole vectors of it may be read. N is any; its columns are groups, of which the
+ * first WIDTH are stored:
+ *
+ *     column g * GROUP + i of row m is C[m * C_ROW + g * C_GROUP + i]    for i < WIDTH
+ */
+enum { CPU_CODES_FACTOR = CPU_TILE_BIAS + 1, CPU_CODES_NPOINTER };
+enum {
+    CPU_CODES_B_N = CPU_TILE_NINT, /* as CPU_TILE_B_N */
+    CPU_CODES_LOW,                 /* bits of a float, as HIGH and OF_NAN */
+    CPU_CODES_HIGH,
+    CPU_CODES_OF_NAN,
+    CPU_CODES_ZERO,
+    CPU_CODES_GROUP,
+    CPU_CODES_WIDTH,
+    CPU_CODES_C_GROUP,
+    CPU_CODES_NINT
+};
+
+/*
  * Lines: what is left of a tile where all rows of C share one row of A, as they do in
  * depthwise convolution. N is any, M counts lines of B and of C:
  *
@@ -106,7 +131,7 @@ enum { CPU_ACROSS_MR = 4, CPU_ACROSS_B_COLUMN = CPU_TILE_B_K };
 
 struct cpu_tile {
     /* NULL: it has none */
-    const struct cpu_callee *block, *line, *across, *epilogue;
+    const struct cpu_callee *block, *line, *across, *epilogue, *codes;
     bt_dtype a, b, c;
     int32_t mr, nr;
     enum cpu_isa isa;

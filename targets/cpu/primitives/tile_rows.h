@@ -11,6 +11,7 @@
  */
 #include "pairs.h"
 #include "tile_block.h"
+#include "tile_codes.h"
 
 #define TILE_INTEGER_MR 8
 #define TILE_INTEGER_NR 32
@@ -116,6 +117,17 @@ RUN_QUADS(run_epilogue, us)
 RUN_QUADS(run_epilogue, su)
 #endif
 
+#define RUN_CODES(name)                                               \
+    static int32_t run_codes_##name(void *const *p, const int64_t *n) \
+    {                                                                 \
+        return run_codes(run_##name, PAIR_NR, 0, p, n);               \
+    }
+RUN_CODES(pairs_i16)
+#if defined(PAIR_SET)
+RUN_CODES(quads_us)
+RUN_CODES(quads_su)
+#endif
+
 #include "tile_integer.h"
 
 #define FLOAT_NR(vector, element) ((int32_t)(2 * sizeof(vector) / sizeof(element)))
@@ -128,6 +140,7 @@ enum { TILE_PS = 8, LINE_PS = 40, ACROSS_PS = 120 };
     }
 #define TILE_ROW(name, run, TYPE, ps)     TILE_ROW_OF(TILE, name, run, TYPE, ps)
 #define EPILOGUE_ROW(name, run, TYPE, ps) TILE_ROW_OF(TILE_EPILOGUE, name, run, TYPE, ps)
+#define CODES_ROW(name, run, TYPE, ps)    TILE_ROW_OF(TILE_CODES, name, run, TYPE, ps)
 const struct cpu_callee TILE_CALLEES[] = {
     TILE_ROW("tile_f32_", run_f32, BT_FLOAT32, TILE_PS),
     TILE_ROW("line_f32_", run_line_f32, BT_FLOAT32, LINE_PS),
@@ -142,35 +155,38 @@ const struct cpu_callee TILE_CALLEES[] = {
     TILE_ROW("tile_pairs_i16_", run_pairs_i16, BT_INT32, TILE_PS),
     TILE_ROW("line_pairs_i16_", run_line_pairs_i16, BT_INT32, LINE_PS),
     EPILOGUE_ROW("epilogue_pairs_i16_", run_epilogue_pairs_i16, BT_INT32, TILE_PS),
+    CODES_ROW("codes_pairs_i16_", run_codes_pairs_i16, BT_INT32, TILE_PS),
 #if defined(PAIR_SET)
     TILE_ROW("tile_quads_us_", run_quads_us, BT_INT32, TILE_PS),
     EPILOGUE_ROW("epilogue_quads_us_", run_epilogue_quads_us, BT_INT32, TILE_PS),
+    CODES_ROW("codes_quads_us_", run_codes_quads_us, BT_INT32, TILE_PS),
     TILE_ROW("tile_quads_su_", run_quads_su, BT_INT32, TILE_PS),
     EPILOGUE_ROW("epilogue_quads_su_", run_epilogue_quads_su, BT_INT32, TILE_PS),
+    CODES_ROW("codes_quads_su_", run_codes_quads_su, BT_INT32, TILE_PS),
 #endif
     { 0 },
 };
 
 // clang-format off
 const struct cpu_tile TILE_TABLE[] = {
-    { &TILE_CALLEES[0], &TILE_CALLEES[1], &TILE_CALLEES[2], &TILE_CALLEES[3],
+    { &TILE_CALLEES[0], &TILE_CALLEES[1], &TILE_CALLEES[2], &TILE_CALLEES[3], NULL,
       BT_FLOAT32, BT_FLOAT32, BT_FLOAT32,
       TILE_MR, FLOAT_NR(float_vector, float), .isa = TILE_ISA },
-    { &TILE_CALLEES[4], &TILE_CALLEES[5], &TILE_CALLEES[6], &TILE_CALLEES[7],
+    { &TILE_CALLEES[4], &TILE_CALLEES[5], &TILE_CALLEES[6], &TILE_CALLEES[7], NULL,
       BT_FLOAT64, BT_FLOAT64, BT_FLOAT64,
       TILE_MR, FLOAT_NR(double_vector, double), .isa = TILE_ISA },
-    { &TILE_CALLEES[8], NULL, NULL, NULL, BT_INT16, BT_INT16, BT_INT32,
+    { &TILE_CALLEES[8], NULL, NULL, NULL, NULL, BT_INT16, BT_INT16, BT_INT32,
       TILE_MR, PAIR_NR, .isa = TILE_ISA },
-    { &TILE_CALLEES[9], NULL, NULL, NULL, BT_INT32, BT_INT32, BT_INT32,
+    { &TILE_CALLEES[9], NULL, NULL, NULL, NULL, BT_INT32, BT_INT32, BT_INT32,
       TILE_INTEGER_MR, TILE_INTEGER_NR, .isa = TILE_ISA },
-    { &TILE_CALLEES[10], &TILE_CALLEES[11], NULL, &TILE_CALLEES[12],
+    { &TILE_CALLEES[10], &TILE_CALLEES[11], NULL, &TILE_CALLEES[12], &TILE_CALLEES[13],
       BT_UINT32, BT_UINT32, BT_INT32,
       TILE_MR, PAIR_NR, .isa = TILE_ISA, .pairs = TILE_PAIRS, .nterm = 2 },
 #if defined(PAIR_SET)
-    { &TILE_CALLEES[13], NULL, NULL, &TILE_CALLEES[14],
+    { &TILE_CALLEES[14], NULL, NULL, &TILE_CALLEES[15], &TILE_CALLEES[16],
       BT_UINT32, BT_UINT32, BT_INT32,
       TILE_MR, PAIR_NR, .isa = TILE_ISA, .pairs = &TILE_PAIRS[CPU_QUADS], .nterm = 4 },
-    { &TILE_CALLEES[15], NULL, NULL, &TILE_CALLEES[16],
+    { &TILE_CALLEES[17], NULL, NULL, &TILE_CALLEES[18], &TILE_CALLEES[19],
       BT_UINT32, BT_UINT32, BT_INT32,
       TILE_MR, PAIR_NR, .isa = TILE_ISA, .pairs = &TILE_PAIRS[CPU_QUADS], .nterm = 4,
       .is_a_signed = 1 },

@@ -343,6 +343,18 @@ struct cpu_finish {
     const bt_node *low_at, *high_at; /* likewise */
     int64_t low, high;               /* bits of numbers */
 };
+/* Codes that a tile makes of its sums (tile.h). */
+struct cpu_finish_codes {
+    uint32_t is_all; /* 0: it makes none */
+    int32_t
+        by; /* the dim that `bias` and `factor` go along; -1: none, they are one number */
+    int64_t flags;
+    int64_t low, high, of_nan, zero; /* bits of floats, but for zero */
+    const bt_node *sum,
+        *factor; /* what becomes of the sum before, by what it is multiplied */
+};
+void cpu_match_finish_codes(bt_graph *, const struct cpu_tiling *,
+                            const struct cpu_epilogue *, struct cpu_finish_codes *out);
 /* What surrounds a sum, from the outside to the inside, NULL where there is none of it: bounds are
  * one number for all elements, what is added is read. */
 struct cpu_chain {

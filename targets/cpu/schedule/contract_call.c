@@ -98,6 +98,8 @@ static int emit_levels(const struct cpu_nest *t, const struct tile_call *call,
     if (t->finite && start)
         start = cpu_plus(g, start,
                          bt_node_select(g, t->finite, cpu_int(t, CPU_LINE_FINITE), zero));
+    if (t->codes.is_all && start)
+        start = bt_node_linear(g, t->codes.flags, 1, &start, (const int64_t[]){ 1 });
     const bt_node *integers[CPU_TILE_EPILOGUE_NINT] = {
         call->lines ? call->lines : cpu_rows_here(t),
         call->width,
@@ -135,6 +137,23 @@ static int emit_levels(const struct cpu_nest *t, const struct tile_call *call,
                                           : (struct cpu_address){ t->a, a },
         [CPU_TILE_RESIDUAL] = address_of(t->finish.residual, call->residual, t->a, a),
     };
+    if (t->codes.is_all) {
+        const bt_node *codes[CPU_CODES_NINT] = {
+            [CPU_CODES_B_N] = cpu_scaled(g, p->bs[p->n], p->tile->nr),
+            [CPU_CODES_LOW] = cpu_int(t, t->codes.low),
+            [CPU_CODES_HIGH] = cpu_int(t, t->codes.high),
+            [CPU_CODES_OF_NAN] = cpu_int(t, t->codes.of_nan),
+            [CPU_CODES_ZERO] = cpu_int(t, t->codes.zero),
+            [CPU_CODES_GROUP] = p->n0 < 0 ? call->width : cpu_line_stride(p),
+            [CPU_CODES_WIDTH] = p->n0 < 0 ? call->width : p->view.dims[p->n].extent,
+            [CPU_CODES_C_GROUP] = p->n0 < 0 ? zero : p->view.dims[p->n0].c,
+        };
+        memcpy(codes, integers, CPU_TILE_NINT * sizeof(*codes));
+        addresses[CPU_TILE_BIAS] = (struct cpu_address){ t->bias, call->bias };
+        addresses[CPU_CODES_FACTOR] = (struct cpu_address){ t->factor, call->bias };
+        return cpu_emit_call(&e, p->tile->codes->name, CPU_CODES_NPOINTER, addresses,
+                             CPU_CODES_NINT, codes);
+    }
     const struct cpu_callee *row = p->is_across                     ? p->tile->across
                                    : p->is_line                     ? p->tile->line
                                    : t->finish.is_all || call->next ? p->tile->epilogue
@@ -275,6 +294,11 @@ static int emit_call_at(const struct cpu_nest *t, const struct cpu_emitter *e,
         values[p->m] = cpu_times(g, t->m, t->blocks.rows);
     if (t->finish.bias)
         call.bias = cpu_place_axes(g, p, t->finish.bias->args[0], values);
+    if (t->codes.is_all) {
+        const struct cpu_dim *dim = &p->view.dims[t->codes.by];
+        call.bias =
+            cpu_place_axes(g, p, bt_node_index(g, dim->index, dim->extent), values);
+    }
     if (t->is_direct) {
         call.c = cpu_place_axes(g, p, t->epilogue->store->offset, values);
         call.residual = call.c;
@@ -283,7 +307,7 @@ static int emit_call_at(const struct cpu_nest *t, const struct cpu_emitter *e,
         call.begun = cpu_plus(g, column, t->begun_at);
     if (cpu_has_more_slices(t))
         call.c = call.begun;
-    return find_next(t, &call) && emit_tile(&inner, &call);
+    return (t->codes.is_all || find_next(t, &call)) && emit_tile(&inner, &call);
 }
 
 /* `width` columns from number `column` of the block on. */
@@ -378,7 +402,7 @@ int cpu_emit_columns(const struct cpu_nest *t)
         return p->b_kind == CPU_B_PANELS ? emit_panel_lines(t) : emit_lines(t);
     if (p->is_across)
         return emit_tile_at(t, &e, zero, t->columns);
-    if (p->tile->takes_columns && p->b_kind != CPU_B_PANELS)
+    if (t->codes.is_all || (p->tile->takes_columns && p->b_kind != CPU_B_PANELS))
         return emit_tile_at(t, &e, zero, size);
     if (!size || bt_node_number(size) < 0)
         return size && emit_open_columns(t, size);

@@ -6,6 +6,8 @@
 
 #include <baton/scalar.h>
 
+#include "vectorise.h"
+
 static int is_scalar(const bt_node *node, uint32_t op)
 {
     return node->kind == BT_NODE_SCALAR && node->which == op;
@@ -172,4 +174,86 @@ void cpu_match_finish(bt_graph *g, const struct cpu_tiling *p,
     out->flags |=
         (out->low_at ? CPU_TILE_LOW_IS_AT : 0) | (out->high_at ? CPU_TILE_HIGH_IS_AT : 0);
     out->is_all = 1;
+}
+
+/* ---- codes ---- */
+
+/* Whether integers are added to the sum, and nothing else is done with it. */
+static int is_sum_plus(const bt_node *node, uint32_t sums)
+{
+    node = unrounded(node);
+    if (node->kind == BT_NODE_READ)
+        return node->which == sums;
+    const int is_less = is_scalar(node, BT_SCALAR_SUB);
+    if (node->dtype != BT_INT32 || (!is_less && !is_scalar(node, BT_SCALAR_ADD)))
+        return 0;
+    for (uint32_t i = 0; i < (is_less ? 1 : 2); i++) {
+        if (!cpu_find_sum(node->args[1 - i], sums) && is_sum_plus(node->args[i], sums))
+            return 1;
+    }
+    return 0;
+}
+
+/* What a node goes along but for the read of the sums. */
+static uint64_t indices_of(const bt_node *node, uint32_t sums)
+{
+    if (node->kind == BT_NODE_READ && node->which == sums)
+        return 0;
+    if (!node->reads)
+        return node->free;
+    uint64_t all = node->kind == BT_NODE_INDEX ? node->free : 0;
+    for (uint32_t i = 0; i < node->narg; i++)
+        all |= indices_of(node->args[i], sums);
+    return all;
+}
+
+static int is_whole_index(const struct cpu_tiling *p, uint32_t d)
+{
+    for (uint32_t i = 0; i < p->view.ndim; i++) {
+        if (i != d && !p->view.dims[i].is_k &&
+            p->view.dims[i].index == p->view.dims[d].index)
+            return 0;
+    }
+    return p->view.dims[d].scale == 1;
+}
+
+void cpu_match_finish_codes(bt_graph *g, const struct cpu_tiling *p,
+                            const struct cpu_epilogue *epilogue,
+                            struct cpu_finish_codes *out)
+{
+    const bt_node *value = epilogue->store->value;
+    const bt_node *sum = cpu_find_sum(value, epilogue->sums);
+    struct cpu_codes codes;
+    *out = (struct cpu_finish_codes){ .is_all = 0 };
+    if (!p->tile->codes || p->m < 0 || p->is_line || p->is_across || p->beside >= 0 ||
+        p->is_turned || !sum || sum->args[0] != epilogue->store->offset ||
+        !cpu_is_size(p->view.dims[p->n].c, 1) || cpu_count_levels(g, p) > 3 ||
+        !cpu_match_codes(NULL, value, &codes) ||
+        !is_sum_plus(codes.sum, epilogue->sums) ||
+        cpu_find_sum(codes.factor, epilogue->sums))
+        return;
+    for (uint32_t d = 0; d < p->view.ndim; d++) {
+        if (p->nclass[d] > 1)
+            return;
+    }
+    const uint64_t by =
+        indices_of(codes.sum, epilogue->sums) | indices_of(codes.factor, epilogue->sums);
+    const uint32_t m = (uint32_t)p->m;
+    const int is_row =
+        !(by & ~bt_index_bit(p->view.dims[m].index)) && is_whole_index(p, m);
+    const int is_column = !(by & ~bt_index_bit(p->view.dims[p->n].index)) &&
+                          is_whole_index(p, p->n) && p->n0 < 0 && !p->merged;
+    if (!is_row && !is_column)
+        return;
+    *out = (struct cpu_finish_codes){
+        .is_all = 1,
+        .by = is_row ? p->m : (int32_t)p->n,
+        .flags = is_row ? CPU_TILE_ROW_BIAS : CPU_TILE_COLUMN_BIAS,
+        .zero = codes.zero,
+        .sum = codes.sum,
+        .factor = codes.factor,
+    };
+    bt_cell_store(&out->low, BT_FLOAT32, (bt_cell){ .f = codes.low });
+    bt_cell_store(&out->high, BT_FLOAT32, (bt_cell){ .f = codes.high });
+    bt_cell_store(&out->of_nan, BT_FLOAT32, (bt_cell){ .f = codes.of_nan });
 }

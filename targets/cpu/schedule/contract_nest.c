@@ -354,6 +354,42 @@ static int skips_zeros(const struct cpu_tiling *p, const struct cpu_config *conf
            (p->b->dtype == BT_FLOAT32 || p->b->dtype == BT_FLOAT64);
 }
 
+/* The sum is what corrects it, if anything does: what is left is the bias of codes. */
+static const bt_node *change_to_correction(void *self, const bt_node *node)
+{
+    const struct cpu_nest *t = self;
+    const struct cpu_tiling *p = t->tiling;
+    if (node->kind != BT_NODE_READ || node->which != t->epilogue->sums)
+        return node;
+    const struct cpu_dim *dim = &p->view.dims[t->codes.by];
+    return p->correction
+               ? bt_loops_read(t->e.loops, p->corrections,
+                               bt_node_index(cpu_graph(t), dim->index, dim->extent))
+               : bt_node_cast(cpu_graph(t), BT_INT32, cpu_int(t, 0));
+}
+
+/* An array of what a node is for each row, or column. */
+static int emit_by_row(struct cpu_nest *t, const bt_node *value, uint32_t *out)
+{
+    enum { VECTOR = 16, PANEL = 128 }; // that is read beyond the last one
+    const struct cpu_dim *dim = &t->tiling->view.dims[t->codes.by];
+    bt_graph *g = cpu_graph(t);
+    bt_by_node by = { t->e.loops, change_to_correction, t };
+    struct cpu_emitter e = t->e;
+    const bt_node *nelem = cpu_plus(g, dim->extent, cpu_int(t, VECTOR + PANEL));
+    value = bt_node_change(&by, value);
+    if (!value || !cpu_emit_buffer(e.loops, BT_BUFFER_TEMP, value->dtype, nelem, out))
+        return 0;
+    const bt_node *index = cpu_emit_loop(&e, dim->extent, 0);
+    bt_stmt *store = index ? bt_stmt_add(e.loops, e.to, BT_STMT_STORE) : NULL;
+    if (!store)
+        return 0;
+    store->buffer = *out;
+    store->offset = index;
+    store->value = bt_node_substitute(g, value, dim->index, index);
+    return store->value != NULL;
+}
+
 static int add_correction(struct cpu_nest *t)
 {
     const struct cpu_tiling *p = t->tiling;
@@ -407,6 +443,17 @@ int cpu_emit_contraction(bt_loops *loops, const struct cpu_tiling *p,
     if (p->correction && t.finish.bias) // a tile adds one of the two
         t.finish = (struct cpu_finish){ .is_all = 0 };
     t.is_direct |= t.finish.is_all;
+    if (!t.is_direct)
+        cpu_match_finish_codes(g, p, epilogue, &t.codes);
+    if (t.codes.is_all) {
+        t.is_direct = 1;
+        t.blocks.slices.n = 1;
+        t.c = store->buffer;
+        t.c_row = p->view.dims[p->m].c;
+        return emit_by_row(&t, t.codes.sum, &t.bias) &&
+               emit_by_row(&t, t.codes.factor, &t.factor) &&
+               cpu_shrink_sums(loops, sums, cpu_int(&t, 1)) && emit_nest(&t);
+    }
     if (p->is_turned)
         t.finish.is_all = 1;
     if (p->correction && !add_correction(&t))

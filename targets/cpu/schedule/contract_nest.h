@@ -24,7 +24,9 @@ struct cpu_nest {
     const bt_node *columns;   /* of this block */
     const bt_node *finite;    /* whether B is; NULL: that is not asked */
     uint32_t has_near_halo;   /* B is made in each iteration of the loops around */
-    struct cpu_finish finish; /* what calls do beside sums */
+    struct cpu_finish finish; /* what calls do beside sums, ... */
+    struct cpu_finish_codes codes;
+    uint32_t bias, factor; /* ... and what these add and multiply by */
 };
 
 static inline bt_graph *cpu_graph(const struct cpu_nest *t)

@@ -213,15 +213,6 @@ uint32_t cpu_order(struct vectoriser *, const bt_stmt *loop);
 
 int cpu_tidy(struct vectoriser *, bt_stmts *body);
 
-/* A cast to codes of 8 bits of what is made of an integer sum: low, high and zero are whole numbers,
- * of_nan is taken for NaN before the zero is added. */
-struct cpu_codes {
-    const bt_node *sum, *factor;
-    double low, high, of_nan;
-    int64_t zero;
-};
-/* 0: it is none. */
-int cpu_match_codes(const struct cpu_part *, const bt_node *, struct cpu_codes *);
 int cpu_make_codes(struct cpu_part *, const bt_node *, const struct cpu_codes *,
                    const struct cpu_value *to, struct cpu_value *out);
 

@@ -29,4 +29,15 @@ int64_t cpu_iterations(const bt_node *extent);
 /* How many it has in any case: an open one may have one. */
 int64_t cpu_iterations_at_least(const bt_node *extent);
 
+/* A cast to codes of 8 bits of what is made of an integer sum: low, high and zero are whole numbers,
+ * of_nan is taken for NaN before the zero is added. */
+struct cpu_codes {
+    const bt_node *sum, *factor;
+    double low, high, of_nan;
+    int64_t zero;
+};
+/* 0: it is none, or something else is made of its parts, too, of which without a part nobody asks. */
+struct cpu_part;
+int cpu_match_codes(const struct cpu_part *, const bt_node *, struct cpu_codes *);
+
 #endif

@@ -11,6 +11,11 @@ static int is_scalar(const bt_node *node, uint32_t which)
     return node && node->kind == BT_NODE_SCALAR && node->which == which;
 }
 
+static const bt_node *once(const struct cpu_part *p, const bt_node *node)
+{
+    return p ? cpu_once(p, node) : cpu_bare(node);
+}
+
 /* Of a choice or a sum of float32 with one number, that; *rest: the other operand, of which nothing
  * else is made. NULL: it is none. */
 static const bt_node *take_number(const struct cpu_part *p, const bt_node **rest,
@@ -19,7 +24,7 @@ static const bt_node *take_number(const struct cpu_part *p, const bt_node **rest
     const bt_node *node = *rest;
     for (uint32_t i = 0; is_scalar(node, which) && i < 2; i++) {
         const bt_node *at = cpu_bare(node->args[i]);
-        const bt_node *other = cpu_once(p, node->args[1 - i]);
+        const bt_node *other = once(p, node->args[1 - i]);
         if (at->kind == BT_NODE_CONST && other) {
             *number = bt_dtype_is_float(at->dtype) ? at->value.f : (double)at->value.i;
             *rest = other;
@@ -48,11 +53,11 @@ int cpu_match_codes(const struct cpu_part *p, const bt_node *node, struct cpu_co
     double low, high, zero = 0;
     if ((node->dtype != BT_UINT8 && node->dtype != BT_INT8) || node->kind != BT_NODE_CAST)
         return 0;
-    const bt_node *rest = cpu_once(p, node->args[0]);
+    const bt_node *rest = once(p, node->args[0]);
     const int is_added_last = rest && rest->dtype == BT_INT32;
     if (is_added_last) {
         (void)take_number(p, &rest, BT_SCALAR_ADD, &zero);
-        rest = cast_from(rest, BT_FLOAT32) ? cpu_once(p, rest->args[0]) : NULL;
+        rest = cast_from(rest, BT_FLOAT32) ? once(p, rest->args[0]) : NULL;
     }
     if (!rest || rest->dtype != BT_FLOAT32 ||
         !take_number(p, &rest, BT_SCALAR_MIN, &high) ||
@@ -63,15 +68,15 @@ int cpu_match_codes(const struct cpu_part *p, const bt_node *node, struct cpu_co
         high -= zero;
     }
     const bt_node *product =
-        is_scalar(rest, BT_SCALAR_ROUND_EVEN) ? cpu_once(p, rest->args[0]) : NULL;
+        is_scalar(rest, BT_SCALAR_ROUND_EVEN) ? once(p, rest->args[0]) : NULL;
     if (!is_scalar(product, BT_SCALAR_MUL) || !is_small(low) || !is_small(high) ||
         !is_small(zero) || low > high)
         return 0;
     *out = (struct cpu_codes){ .low = low, .high = high, .zero = (int64_t)zero };
     out->of_nan = is_added_last ? 0 : -zero;
     for (uint32_t i = 0; i < 2 && !out->sum; i++) {
-        const bt_node *sum = cast_from(cpu_once(p, product->args[i]), BT_INT32);
-        if (sum && cpu_is_varying(p->lanes, sum)) {
+        const bt_node *sum = cast_from(once(p, product->args[i]), BT_INT32);
+        if (sum && (!p || cpu_is_varying(p->lanes, sum))) {
             out->sum = sum;
             out->factor = product->args[1 - i];
         }

@@ -27,13 +27,23 @@ int fuse_leaves(const struct fuse_block *b, uint32_t node)
 
 /* ---- post-dominators ---- */
 
+/* Whether a value is no result that others read as it is, but has digits to spare. */
+static int is_wide(const bt_type *type)
+{
+    const bt_dtype dtype = bt_tensor_dtype(type);
+    return dtype && BT_DTYPE_BITS(dtype) > 8;
+}
+
 /* What a user does with a value: an operand of the user's own shape is read element by
- * element, whatever else the user broadcasts. */
+ * element, whatever else the user broadcasts. Of another type the user may be, as sums become codes of
+ * 8 bits; what is computed of these is another matter. */
 uint32_t fuse_kind_of_use(const struct fuse_node *user, const bt_value *operand)
 {
     if (user->kind == FUSE_TUPLE)
         return BT_FUSE_INJECTIVE;
-    if (user->kind == BT_FUSE_BROADCAST && user->value->type == operand->type)
+    const bt_shape_type *shape = bt_tensor_shape(operand->type);
+    if (user->kind == BT_FUSE_BROADCAST && shape && is_wide(operand->type) &&
+        bt_tensor_shape(user->value->type) == shape)
         return BT_FUSE_ELEMWISE;
     return user->kind;
 }

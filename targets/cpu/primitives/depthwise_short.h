@@ -1,160 +1,289 @@
 /*
  * Depthwise convolutions of integers that int16 holds, with sums in int32, which wrap; included by
- * depthwise_rows.h. Rows of X are made int16 once, without the zero point and with zeros around.
- * Taps that are neighbours are a pair, of which one instruction adds both products:
+ * depthwise_rows.h. Some rows of a plane are made pairs of int16 first, without the zero point and
+ * with zeros around, such that a tap of each lies behind the other's and one instruction adds both
+ * products:
  *
- *     step 1    { x[c], x[c + 1] }, { x[c + 1], x[c + 2] } ...    from two loads
- *     step 2    { x[2c], x[2c + 1] }, { x[2c + 2], x[2c + 3] } ...  as they lie
+ *     step 1    { x[r, c], x[r + 1, c] }, { x[r, c + 1], x[r + 1, c + 1] } ...
+ *     step 2    { x[r, 2c], x[r, 2c + 1] }, { x[r, 2c + 2], x[r, 2c + 3] } ...
+ *
+ * A result takes pairs at the same distances from its own place, whichever row it is in. So with a
+ * step of 1 the rows are one run, which fills vectors also where a row does not.
  */
-#include "shorts.h"
-
 enum {
-    SHORT_PAIRS = (MOST_TAPS + 1) / 2, /* of a row of taps */
-    SHORT_ROWS = 8,                    /* of X that are kept; no fewer than taps */
-    SHORT_LANES = VECTOR_NBYTES / sizeof(int16_t),
-    // what vectors read on, and what the last one of zeros is behind that
-    SHORT_ROW = 2 * PANEL + MOST_TAPS + 4 * SHORT_LANES
+    SHORT_TERMS = MOST_TAPS * (MOST_TAPS + 1) / 2, /* pairs of taps */
+    SHORT_LANES = VECTOR_NBYTES / sizeof(int32_t),
+    SHORT_FILLED = 8, /* pairs that are made at a time, and what that may write on */
+    // of pairs, and of sums, so that both stay in the nearest cache
+    SHORT_ROOM = 4096,
+    SHORT_BEYOND = 2 * SHORT_LANES + SHORT_FILLED + MOST_TAPS
 };
 
+/* Pairs of taps, and how far from a result's place their pairs of X are. */
 struct short_taps {
-    uint32_t pairs[MOST_TAPS][SHORT_PAIRS], bias;
+    uint32_t bias, pairs[SHORT_TERMS];
+    int64_t at[SHORT_TERMS];
+    int64_t pitch; /* pairs from row to row */
 };
 
-/* A row of the result; ntap and step are literals. */
+static uint32_t short_pair(const int16_t *w, const int64_t *n, int64_t i, int64_t j,
+                           int64_t next_i, int64_t next_j)
+{
+    const int64_t ntap = n[CPU_DEPTHWISE_TAPS];
+    const int has_next = next_i < ntap && next_j < ntap;
+    const int64_t y = n[CPU_DEPTHWISE_W_Y], x = n[CPU_DEPTHWISE_W_X];
+    return (uint16_t)w[i * y + j * x] |
+           (has_next ? (uint32_t)(uint16_t)w[next_i * y + next_j * x] << 16 : 0);
+}
+
+/* Where pairs are, of every plane, and those of one. */
+static void place_short_taps(struct short_taps *t, const int64_t *n)
+{
+    const int64_t ntap = n[CPU_DEPTHWISE_TAPS], is_down = n[CPU_DEPTHWISE_STEP] == 1;
+    int k = 0;
+    for (int64_t i = 0; i < ntap; i += 1 + is_down) {
+        for (int64_t j = 0; j < ntap; j += 2 - is_down)
+            t->at[k++] = i * t->pitch + (is_down ? j : j / 2);
+    }
+}
+
+static void set_short_taps(struct short_taps *t, const int16_t *w, const int32_t *bias,
+                           const int64_t *n)
+{
+    const int64_t ntap = n[CPU_DEPTHWISE_TAPS], is_down = n[CPU_DEPTHWISE_STEP] == 1;
+    int k = 0;
+    t->bias = n[CPU_DEPTHWISE_FLAGS] & CPU_DEPTHWISE_ADD_BIAS ? (uint32_t)*bias : 0;
+    for (int64_t i = 0; i < ntap; i += 1 + is_down) {
+        for (int64_t j = 0; j < ntap; j += 2 - is_down)
+            t->pairs[k++] = short_pair(w, n, i, j, i + is_down, j + 1 - is_down);
+    }
+}
+
+/* The sums of a run; nterm is a literal. */
 static inline __attribute__((always_inline)) void
-sum_short_row(int32_t *y, const int16_t *const *rows, const struct short_taps *t,
-              int64_t count, const int ntap, const int step)
+sum_short_run(int32_t *to, const uint32_t *from, const struct short_taps *t,
+              int64_t count, const int nterm)
+{
+    const bits_vector bias = t->bias - (bits_vector){ 0 };
+    const uint32_t *pairs[SHORT_TERMS];
+    bits_vector taps[SHORT_TERMS];
+    UNROLL
+    for (int k = 0; k < nterm; k++) {
+        pairs[k] = from + t->at[k];
+        taps[k] = t->pairs[k] - (bits_vector){ 0 };
+    }
+    for (int64_t c = 0; c < count; c += SHORT_LANES) {
+        bits_vector sum = bias;
+        UNROLL
+        for (int k = 0; k < nterm; k++)
+            sum = bits_multiply_add_pairs((bits_vector)int_load(pairs[k] + c), taps[k],
+                                          sum);
+        int_store(to + c, (int_vector)sum);
+    }
+}
+
+static void sum_short_3(int32_t *to, const uint32_t *from, const struct short_taps *t,
+                        int64_t count)
+{
+    sum_short_run(to, from, t, count, 6);
+}
+
+static void sum_short_5(int32_t *to, const uint32_t *from, const struct short_taps *t,
+                        int64_t count)
+{
+    sum_short_run(to, from, t, count, 15);
+}
+
+/* A row of sums to its place, behind which `room` elements are written later. */
+static void store_short_row(int32_t *y, const int32_t *from, int64_t count, int64_t room)
 {
     for (int64_t c = 0; c < count; c += SHORT_LANES) {
-        bits_vector low = t->bias - (bits_vector){ 0 }, high = low;
-        UNROLL
-        for (int i = 0; i < ntap; i++) {
-            UNROLL
-            for (int q = 0; q < (ntap + 1) / 2; q++) {
-                const int16_t *x = rows[i] + step * c + 2 * q;
-                const bits_vector taps = t->pairs[i][q] - (bits_vector){ 0 };
-                const int_vector first =
-                    step == 1 ? int_pairs_low(x, x + 1) : int_load(x);
-                const int_vector second =
-                    step == 1 ? int_pairs_high(x, x + 1) : int_load(x + SHORT_LANES);
-                low = bits_multiply_add_pairs((bits_vector)first, taps, low);
-                high = bits_multiply_add_pairs((bits_vector)second, taps, high);
-            }
-        }
-        int_vector sums[2] = { (int_vector)low, (int_vector)high };
-        if (step == 1) {
-            sums[0] = int_pairs_first((int_vector)low, (int_vector)high);
-            sums[1] = int_pairs_second((int_vector)low, (int_vector)high);
-        }
-        if (count - c >= SHORT_LANES)
-            memcpy(y + c, sums, sizeof(sums));
+        const int_vector v = int_load(from + c);
+        if (count + room - c >= SHORT_LANES)
+            int_store(y + c, v);
         else
-            memcpy(y + c, sums, (size_t)(count - c) * sizeof(*y));
+            bits_store_part((uint32_t *)y + c, (bits_vector)v, count - c);
     }
 }
 
-static void sum_short_3_1(int32_t *y, const int16_t *const *rows,
-                          const struct short_taps *t, int64_t count)
+static void sum_short_rows(int32_t *y, const uint32_t *pairs, int32_t *sums,
+                           const struct short_taps *t, int64_t rows, int64_t count,
+                           const int64_t *n)
 {
-    sum_short_row(y, rows, t, count, 3, 1);
-}
-
-static void sum_short_3_2(int32_t *y, const int16_t *const *rows,
-                          const struct short_taps *t, int64_t count)
-{
-    sum_short_row(y, rows, t, count, 3, 2);
-}
-
-static void sum_short_5_1(int32_t *y, const int16_t *const *rows,
-                          const struct short_taps *t, int64_t count)
-{
-    sum_short_row(y, rows, t, count, 5, 1);
-}
-
-static void sum_short_5_2(int32_t *y, const int16_t *const *rows,
-                          const struct short_taps *t, int64_t count)
-{
-    sum_short_row(y, rows, t, count, 5, 2);
-}
-
-static struct short_taps short_taps_of(const int16_t *w, const int32_t *bias,
-                                       const int64_t *n)
-{
-    struct short_taps t = { .bias = 0 };
-    if (n[CPU_DEPTHWISE_FLAGS] & CPU_DEPTHWISE_ADD_BIAS)
-        t.bias = (uint32_t)*bias;
-    for (int64_t i = 0; i < n[CPU_DEPTHWISE_TAPS]; i++) {
-        for (int64_t j = 0; j < n[CPU_DEPTHWISE_TAPS]; j++)
-            t.pairs[i][j / 2] |=
-                (uint32_t)(uint16_t)w[i * n[CPU_DEPTHWISE_W_Y] + j * n[CPU_DEPTHWISE_W_X]]
-                << j % 2 * 16;
+    void (*sum)(int32_t *, const uint32_t *, const struct short_taps *, int64_t) =
+        n[CPU_DEPTHWISE_TAPS] == 3 ? sum_short_3 : sum_short_5;
+    const int64_t y_row = n[CPU_DEPTHWISE_Y_ROW], is_run = n[CPU_DEPTHWISE_STEP] == 1;
+    if (is_run)
+        sum(sums, pairs, t, (rows - 1) * t->pitch + count);
+    for (int64_t r = 0; r < rows; r++) {
+        if (!is_run)
+            sum(sums, pairs + 2 * r * t->pitch, t, count);
+        store_short_row(y + r * y_row, is_run ? sums + r * t->pitch : sums, count,
+                        y_row == count ? (rows - 1 - r) * y_row : 0);
     }
-    return t;
 }
 
-#define DEPTHWISE_SHORT(name, ELEMENT)                                                   \
-    /* `count` elements of row `at` from column `left` on. */                            \
-    static void make_row_##name(int16_t *to, const ELEMENT *x, int64_t at, int64_t left, \
-                                int64_t count, const int64_t *n)                         \
+/* SHORT_FILLED pairs of elements at `a` and `b`. */
+static inline __m256i u8_pairs(const uint8_t *a, const uint8_t *b)
+{
+    return _mm256_cvtepu8_epi16(_mm_unpacklo_epi8(_mm_loadl_epi64((const void *)a),
+                                                  _mm_loadl_epi64((const void *)b)));
+}
+
+static inline __m256i s8_pairs(const int8_t *a, const int8_t *b)
+{
+    return _mm256_cvtepi8_epi16(_mm_unpacklo_epi8(_mm_loadl_epi64((const void *)a),
+                                                  _mm_loadl_epi64((const void *)b)));
+}
+
+static inline __m256i i16_pairs(const int16_t *a, const int16_t *b)
+{
+    const __m128i x = _mm_loadu_si128((const void *)a);
+    const __m128i y = _mm_loadu_si128((const void *)b);
+    return _mm256_set_m128i(_mm_unpackhi_epi16(x, y), _mm_unpacklo_epi16(x, y));
+}
+
+static inline __m256i u8_as_they_lie(const uint8_t *a)
+{
+    return _mm256_cvtepu8_epi16(_mm_loadu_si128((const void *)a));
+}
+
+static inline __m256i s8_as_they_lie(const int8_t *a)
+{
+    return _mm256_cvtepi8_epi16(_mm_loadu_si128((const void *)a));
+}
+
+static inline __m256i i16_as_they_lie(const int16_t *a)
+{
+    return _mm256_loadu_si256((const void *)a);
+}
+
+/* As many zeros, and what a vector has more. */
+static inline void zero_shorts(int16_t *to, int64_t count)
+{
+    for (int64_t i = 0; i < count; i += 2 * SHORT_FILLED)
+        _mm256_storeu_si256((void *)(to + i), _mm256_setzero_si256());
+}
+
+/* Rows of X to be made pairs: from row `top`, column `left` on, which may be outside. Behind the plane
+ * `beyond` elements may be read. */
+struct short_rows {
+    int64_t top, left, rows, pitch, beyond;
+};
+typedef void make_shorts(uint32_t *to, const void *plane, const struct short_rows *,
+                         const int64_t *n);
+
+/* Vectors of pairs, of which the last one of a row goes on: there the next row is written. */
+#define MAKE_SHORTS(name, ELEMENT)                                                       \
+    static inline __attribute__((always_inline)) void make_rows_##name(                  \
+        uint32_t *to, const ELEMENT *x, const struct short_rows *of, const int64_t *n,   \
+        const int is_down)                                                               \
     {                                                                                    \
-        const int64_t width = n[CPU_DEPTHWISE_WIDTH], zero = n[CPU_DEPTHWISE_ZERO];      \
-        const int is_row = at >= 0 && at < n[CPU_DEPTHWISE_HEIGHT];                      \
-        int64_t lead = left < 0 ? -left : 0, end = is_row ? width - left : 0;            \
-        lead = lead < count ? lead : count;                                              \
-        end = end > count ? count : end < lead ? lead : end;                             \
-        const ELEMENT *from = is_row ? x + at * width + left : x;                        \
-        const int64_t room = (n[CPU_DEPTHWISE_HEIGHT] - at) * width - left;              \
-        const short_vector none = short_spread(0);                                       \
-        int64_t i = lead;                                                                \
-        for (int64_t k = 0; k < lead; k += SHORT_LANES)                                  \
-            memcpy(to + k, &none, sizeof(none));                                         \
-        /* a vector may go on with the next row */                                       \
-        for (; i < end && i + SHORT_LANES <= room; i += SHORT_LANES) {                   \
-            const short_vector v = name##_load(from + i, short_spread(zero));            \
-            memcpy(to + i, &v, sizeof(v));                                               \
+        const int64_t width = n[CPU_DEPTHWISE_WIDTH], height = n[CPU_DEPTHWISE_HEIGHT];  \
+        const int64_t each = 1 + is_down, all = of->pitch * 2 / each;                    \
+        const int64_t lead = within(-of->left, all);                                     \
+        const int64_t count = within(width - of->left - lead, all - lead);               \
+        const int64_t step = 2 * SHORT_FILLED / each, end = of->top + of->rows;          \
+        const __m256i zero = _mm256_set1_epi16((int16_t)n[CPU_DEPTHWISE_ZERO]);          \
+        ELEMENT rest[2][2 * SHORT_FILLED];                                               \
+        for (int64_t r = of->top; r < end; r++, to += of->pitch) {                       \
+            const int64_t first = r < 0 ? 0 : r, last = least(r + is_down, height - 1);  \
+            const ELEMENT *a = x + first * width + of->left + lead;                      \
+            const ELEMENT *b = x + last * width + of->left + lead;                       \
+            const int64_t room = (height - last) * width - of->left - lead + of->beyond; \
+            int16_t *at = (int16_t *)to;                                                 \
+            if (count <= 0 || first > last) {                                            \
+                zero_shorts(at, 2 * of->pitch);                                          \
+                continue;                                                                \
+            }                                                                            \
+            const __m256i is =                                                           \
+                _mm256_set1_epi32((int32_t)((first == r ? 0xffffU : 0) |                 \
+                                            (last == r + is_down ? 0xffff0000U : 0)));   \
+            zero_shorts(at, lead *each);                                                 \
+            at += lead * each;                                                           \
+            for (int64_t c = 0; c < count; c += step, at += 2 * SHORT_FILLED) {          \
+                const ELEMENT *from[2] = { a + c, b + c };                               \
+                if (c + step > room) {                                                   \
+                    memset(rest, 0, sizeof(rest));                                       \
+                    memcpy(rest[0], a + c, (size_t)(count - c) * sizeof(*a));            \
+                    memcpy(rest[1], b + c, (size_t)(count - c) * sizeof(*b));            \
+                    from[0] = rest[0];                                                   \
+                    from[1] = rest[1];                                                   \
+                }                                                                        \
+                const __m256i v = is_down ? name##_pairs(from[0], from[1])               \
+                                          : name##_as_they_lie(from[0]);                 \
+                _mm256_storeu_si256((void *)at,                                          \
+                                    _mm256_and_si256(_mm256_sub_epi16(v, zero), is));    \
+            }                                                                            \
+            zero_shorts((int16_t *)to + (lead + count) * each,                           \
+                        (all - lead - count) * each);                                    \
         }                                                                                \
-        for (; i < end; i++)                                                             \
-            to[i] = (int16_t)(from[i] - zero);                                           \
-        /* what vectors read on */                                                       \
-        for (int64_t k = end; k < count + 3 * SHORT_LANES; k += SHORT_LANES)             \
-            memcpy(to + k, &none, sizeof(none));                                         \
     }                                                                                    \
                                                                                          \
-    static int32_t run_##name(void *const *p, const int64_t *n)                          \
+    static void make_##name(uint32_t *to, const void *plane,                             \
+                            const struct short_rows *of, const int64_t *n)               \
     {                                                                                    \
-        const int64_t ntap = n[CPU_DEPTHWISE_TAPS], step = n[CPU_DEPTHWISE_STEP];        \
-        void (*sum)(int32_t *, const int16_t *const *, const struct short_taps *,        \
-                    int64_t) = ntap == 3 ? (step == 1 ? sum_short_3_1 : sum_short_3_2)   \
-                                         : (step == 1 ? sum_short_5_1 : sum_short_5_2);  \
-        int16_t kept[SHORT_ROWS][SHORT_ROW];                                             \
-        for (int64_t k = 0; k < n[CPU_DEPTHWISE_PLANES]; k++) {                          \
-            const ELEMENT *x =                                                           \
-                (const ELEMENT *)p[CPU_DEPTHWISE_X] + k * n[CPU_DEPTHWISE_X_PLANE];      \
-            int32_t *y = (int32_t *)p[CPU_DEPTHWISE_Y] + k * n[CPU_DEPTHWISE_Y_PLANE];   \
-            const struct short_taps taps = short_taps_of(                                \
-                (const int16_t *)p[CPU_DEPTHWISE_W] + k * n[CPU_DEPTHWISE_W_PLANE],      \
-                (const int32_t *)p[CPU_DEPTHWISE_BIAS] +                                 \
-                    k * n[CPU_DEPTHWISE_BIAS_PLANE],                                     \
-                n);                                                                      \
-            for (int64_t c = 0; c < n[CPU_DEPTHWISE_COLUMNS]; c += PANEL) {              \
-                const int64_t left = n[CPU_DEPTHWISE_COLUMNS] - c;                       \
-                const int64_t count = left < PANEL ? left : PANEL;                       \
-                int64_t made = n[CPU_DEPTHWISE_TOP];                                     \
-                for (int64_t r = 0; r < n[CPU_DEPTHWISE_ROWS]; r++) {                    \
-                    const int64_t first = n[CPU_DEPTHWISE_TOP] + step * r;               \
-                    const int16_t *rows[MOST_TAPS];                                      \
-                    for (; made < first + ntap; made++)                                  \
-                        make_row_##name(kept[made & (SHORT_ROWS - 1)], x, made,          \
-                                        n[CPU_DEPTHWISE_LEFT] + step * c,                \
-                                        step * (count - 1) + ntap, n);                   \
-                    for (int64_t i = 0; i < ntap; i++)                                   \
-                        rows[i] = kept[(first + i) & (SHORT_ROWS - 1)];                  \
-                    sum(y + r * n[CPU_DEPTHWISE_Y_ROW] + c, rows, &taps, count);         \
-                }                                                                        \
-            }                                                                            \
-        }                                                                                \
-        return 0;                                                                        \
+        if (n[CPU_DEPTHWISE_STEP] == 1)                                                  \
+            make_rows_##name(to, plane, of, n, 1);                                       \
+        else                                                                             \
+            make_rows_##name(to, plane, of, n, 0);                                       \
     }
-DEPTHWISE_SHORT(i16, int16_t)
-DEPTHWISE_SHORT(u8, uint8_t)
-DEPTHWISE_SHORT(s8, int8_t)
+MAKE_SHORTS(i16, int16_t)
+MAKE_SHORTS(u8, uint8_t)
+MAKE_SHORTS(s8, int8_t)
+
+static int32_t run_short(void *const *p, const int64_t *n, make_shorts *make,
+                         int64_t nbytes)
+{
+    const int64_t ntap = n[CPU_DEPTHWISE_TAPS], step = n[CPU_DEPTHWISE_STEP];
+    const int64_t before = ntap - step; // rows of X that a block has besides
+    uint32_t pairs[SHORT_ROOM + SHORT_BEYOND];
+    int32_t sums[SHORT_ROOM + SHORT_BEYOND];
+    struct short_taps taps;
+    for (int64_t c = 0; c < n[CPU_DEPTHWISE_COLUMNS]; c += PANEL) {
+        const int64_t count = least(n[CPU_DEPTHWISE_COLUMNS] - c, PANEL);
+        taps.pitch = count - 1 + (step == 1 ? ntap : (ntap + 1) / 2);
+        place_short_taps(&taps, n);
+        const int64_t block = (SHORT_ROOM / taps.pitch - before) / step;
+        for (int64_t k = 0; k < n[CPU_DEPTHWISE_PLANES]; k++) {
+            const char *x =
+                (const char *)p[CPU_DEPTHWISE_X] + k * n[CPU_DEPTHWISE_X_PLANE] * nbytes;
+            int32_t *y = (int32_t *)p[CPU_DEPTHWISE_Y] + k * n[CPU_DEPTHWISE_Y_PLANE] + c;
+            set_short_taps(
+                &taps, (const int16_t *)p[CPU_DEPTHWISE_W] + k * n[CPU_DEPTHWISE_W_PLANE],
+                (const int32_t *)p[CPU_DEPTHWISE_BIAS] + k * n[CPU_DEPTHWISE_BIAS_PLANE],
+                n);
+            for (int64_t r = 0; r < n[CPU_DEPTHWISE_ROWS]; r += block) {
+                const int64_t rows = least(n[CPU_DEPTHWISE_ROWS] - r, block);
+                make(pairs, x,
+                     &(struct short_rows){
+                         .top = n[CPU_DEPTHWISE_TOP] + step * r,
+                         .left = n[CPU_DEPTHWISE_LEFT] + step * c,
+                         .rows = step * rows + before,
+                         .pitch = taps.pitch,
+                         .beyond =
+                             (n[CPU_DEPTHWISE_PLANES] - 1 - k) * n[CPU_DEPTHWISE_X_PLANE],
+                     },
+                     n);
+                sum_short_rows(y + r * n[CPU_DEPTHWISE_Y_ROW], pairs, sums, &taps, rows,
+                               count, n);
+            }
+        }
+    }
+    return 0;
+}
+
+static int32_t run_i16(void *const *p, const int64_t *n)
+{
+    return run_short(p, n, make_i16, sizeof(int16_t));
+}
+
+static int32_t run_u8(void *const *p, const int64_t *n)
+{
+    return run_short(p, n, make_u8, sizeof(uint8_t));
+}
+
+static int32_t run_s8(void *const *p, const int64_t *n)
+{
+    return run_short(p, n, make_s8, sizeof(int8_t));
+}

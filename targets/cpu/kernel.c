@@ -36,6 +36,7 @@ struct parts {
     uint8_t *is_packing; /* ... whether it is in the kernel that is being made */
     uint8_t *is_taken;   /* ... whether it is in one before */
     uint8_t *makers;     /* ... whether it makes something of numbers alone */
+    uint8_t *is_done;    /* ... whether it is that, or makes something of constants */
 };
 
 static uint32_t role_of(const struct lowerer *l, uint32_t buffer)
@@ -340,11 +341,15 @@ static bt_status look_at_statements(struct lowerer *l, struct parts *p)
     p->n = l->loops->body.len;
     p->is_packing = BT_NEWS(l->arena, uint8_t, p->n);
     p->is_taken = BT_NEWS(l->arena, uint8_t, p->n);
-    if (!p->is_packing || !p->is_taken ||
+    p->is_done = BT_NEWS(l->arena, uint8_t, p->n);
+    if (!p->is_packing || !p->is_taken || !p->is_done ||
         !cpu_touch_all(l->arena, l->config, l->loops, &p->touched))
         return bt_no_memory();
     p->makers = cpu_find_makers(l->arena, l->loops, p->touched);
-    return p->makers ? NULL : bt_no_memory();
+    if (!p->makers)
+        return bt_no_memory();
+    memcpy(p->is_done, p->makers, p->n);
+    return NULL;
 }
 
 /* Whether what packs reads what makers write that are in no kernel yet. */
@@ -372,8 +377,15 @@ static bt_status take(struct lowerer *l, struct parts *p, const uint8_t *mine,
     return NULL;
 }
 
-/* A kernel for each input that is packed, and one for the rest; before them one of numbers that
- * packing takes. */
+static bt_status take_packing(struct lowerer *l, struct parts *p, bt_lowering *out)
+{
+    if (needs_makers(l, p))
+        BT_TRY(take(l, p, p->makers, out));
+    return take(l, p, p->is_packing, out);
+}
+
+/* A kernel for each input that is packed, one of what is made of several constants, and one for the
+ * rest; before those that read them one of numbers. */
 static bt_status make_kernels(struct lowerer *l, bt_lowering *out)
 {
     struct parts p;
@@ -382,10 +394,14 @@ static bt_status make_kernels(struct lowerer *l, bt_lowering *out)
     for (uint32_t i = 0; i < l->nbuffer; i++) {
         if (role_of(l, i) != BT_BUFFER_INPUT || !choose_packing(l, &p, i))
             continue;
-        if (needs_makers(l, &p))
-            BT_TRY(take(l, &p, p.makers, out));
-        BT_TRY(take(l, &p, p.is_packing, out));
+        BT_TRY(take_packing(l, &p, out));
+        for (uint32_t k = 0; k < p.n && l->is_constant[i]; k++)
+            p.is_done[k] |= p.is_packing[k];
     }
+    const uint32_t nmade =
+        cpu_mark_constant(l->loops, l->is_constant, p.touched, p.is_done, p.is_packing);
+    if (nmade && nmade < p.n)
+        BT_TRY(take_packing(l, &p, out));
     for (uint32_t k = 0; k < p.n; k++)
         p.is_packing[k] = !p.is_taken[k];
     BT_TRY(make_kernel(l, &p, p.is_packing, 1, bt_lowering_add(out, l->arena)));

@@ -4,6 +4,8 @@
  */
 #include "primitives/nibbles.h"
 #include "schedule/contract.h"
+#include "schedule/schedule.h"
+#include "schedule/touch.h"
 
 #include "contraction.h"
 #include "guard.h"
@@ -152,6 +154,32 @@ struct product {
     const char *behind; /* the sum */
 };
 
+/* What the program has of a constant is made once, when it is compiled: also of several, and by numbers
+ * that strips take from memory. */
+static void check_packing(struct world *w, struct formula *f, bt_tensor **in,
+                          const struct cpu_config *config)
+{
+    bt_op op = formula_op(f);
+    bt_compute *compute;
+    bt_loops *loops;
+    bt_arena *arena = bt_arena_create(w->registry);
+    uint8_t **touched, *is_packing;
+    assert_ok(w->ctx, formula_make(w, f, &op, 4, in, &compute));
+    assert_ok(w->ctx,
+              cpu_contract(w->ctx, arena, config, "test", compute->graph, NULL, &loops));
+    assert_ok(w->ctx, cpu_schedule_loops(loops, config));
+    assert_true(cpu_touch_all(arena, config, loops, &touched));
+    assert_non_null(is_packing = cpu_find_packing(arena, config, loops, touched));
+    for (uint32_t k = 0; k < loops->body.len; k++) {
+        for (uint32_t i = 0; i < compute->graph->ninput; i++) {
+            if (config->is_constant[i] && touched[k][i])
+                assert_true(is_packing[k]);
+        }
+    }
+    bt_arena_destroy(arena);
+    bt_compute_destroy(compute);
+}
+
 /* Sums of small whole numbers, none of which is rounded. */
 static void check(const struct product *c)
 {
@@ -184,6 +212,8 @@ static void check(const struct product *c)
             struct calls calls = { .run = { .ctx = w.ctx, .isa = isa } };
             run_schedule(&w, &f, 4, in, &config, got, run_call, &calls);
             assert_int_equal(calls.n > 0, c->is_called);
+            if (!c->is_open)
+                check_packing(&w, &f, in, &config);
             for (int64_t e = 0; e < got->nelem; e++) {
                 if (bt_tensor_get(got, e) != bt_tensor_get(expected, e))
                     fail_msg("%s: element %lld is %g, not %g", text, (long long)e,

@@ -162,13 +162,63 @@ uint32_t cpu_mark_packing(const bt_loops *loops, uint8_t *const *touched, uint32
     return n;
 }
 
+/* Whether it has an input that is no constant, or an output. */
+static int is_of_a_run(const bt_loops *loops, const uint8_t *is_constant,
+                       const uint8_t *touched)
+{
+    for (uint32_t i = 0; i < loops->graph->narray; i++) {
+        const uint32_t role = loops->roles.at[i];
+        if (touched[i] &&
+            (role == BT_BUFFER_OUTPUT || (role == BT_BUFFER_INPUT && !is_constant[i])))
+            return 1;
+    }
+    return 0;
+}
+
+/* Whether it has a local together with another one than these. */
+static int shares_with_others(const bt_loops *loops, uint8_t *const *touched,
+                              const uint8_t *with, uint32_t stmt)
+{
+    for (uint32_t i = 0; i < loops->graph->narray; i++) {
+        for (uint32_t k = 0; loops->roles.at[i] == BT_BUFFER_LOCAL && k < loops->body.len;
+             k++) {
+            if (!with[k] && share_local(loops, touched, stmt, k, i))
+                return 1;
+        }
+    }
+    return 0;
+}
+
+uint32_t cpu_mark_constant(const bt_loops *loops, const uint8_t *is_constant,
+                           uint8_t *const *touched, const uint8_t *is_done,
+                           uint8_t *is_made)
+{
+    const uint32_t nstmt = loops->body.len;
+    uint32_t n = 0;
+    int is_stable;
+    for (uint32_t k = 0; k < nstmt; k++)
+        is_made[k] = !is_done[k] && !is_of_a_run(loops, is_constant, touched[k]);
+    do {
+        is_stable = 1;
+        for (uint32_t k = 0; k < nstmt; k++) {
+            if (is_made[k] && (meets_writer(loops, touched, is_done, is_made, k) ||
+                               shares_with_others(loops, touched, is_made, k)))
+                is_made[k] = is_stable = 0;
+        }
+    } while (!is_stable);
+    for (uint32_t k = 0; k < nstmt; k++)
+        n += is_made[k];
+    return n;
+}
+
 uint8_t *cpu_find_packing(bt_arena *arena, const struct cpu_config *config,
                           const bt_loops *loops, uint8_t *const *touched)
 {
     const uint32_t nstmt = loops->body.len;
-    uint8_t *all = BT_NEWS(arena, uint8_t, nstmt), *one = BT_NEWS(arena, uint8_t, nstmt);
+    uint8_t *all = BT_NEWS(arena, uint8_t, nstmt), *one = BT_NEWS(arena, uint8_t, nstmt),
+            *done = BT_NEWS(arena, uint8_t, nstmt);
     const uint8_t *makers = cpu_find_makers(arena, loops, touched);
-    if (!all || !one || !makers)
+    if (!all || !one || !done || !makers)
         return NULL;
     for (uint32_t i = 0; config->is_constant && i < loops->graph->narray; i++) {
         if (loops->roles.at[i] != BT_BUFFER_INPUT || !config->is_constant[i] ||
@@ -177,5 +227,12 @@ uint8_t *cpu_find_packing(bt_arena *arena, const struct cpu_config *config,
         for (uint32_t k = 0; k < nstmt; k++)
             all[k] |= one[k];
     }
+    if (!config->is_constant)
+        return all;
+    for (uint32_t k = 0; k < nstmt; k++)
+        done[k] = all[k] | makers[k];
+    (void)cpu_mark_constant(loops, config->is_constant, touched, done, one);
+    for (uint32_t k = 0; k < nstmt; k++)
+        all[k] |= one[k];
     return all;
 }

@@ -22,7 +22,12 @@ uint8_t *cpu_find_makers(bt_arena *, const bt_loops *, uint8_t *const *touched);
 uint32_t cpu_mark_packing(const bt_loops *, uint8_t *const *touched, uint32_t input,
                           const uint8_t *is_taken, const uint8_t *makers,
                           uint8_t *is_packing);
-/* The same of all constant inputs. NULL: no memory. */
+/* Marks those that make temps of constants, of several or of what was made of them, and gives their
+ * number. is_done: those that are left out, whose temps they may read, as these are made once. */
+uint32_t cpu_mark_constant(const bt_loops *, const uint8_t *is_constant,
+                           uint8_t *const *touched, const uint8_t *is_done,
+                           uint8_t *is_made);
+/* All of these of constant inputs. NULL: no memory. */
 uint8_t *cpu_find_packing(bt_arena *, const struct cpu_config *, const bt_loops *,
                           uint8_t *const *touched);
 

@@ -222,13 +222,54 @@ static bt_status try_injective(struct fuse_block *b, uint32_t node, struct targe
                        out);
 }
 
+/* Elements of a tensor of known dims; 0: it is none. */
+static double nelem_of(const bt_type *type)
+{
+    uint32_t rank;
+    int64_t dims[BT_MAX_RANK];
+    double n = 1;
+    if (!bt_tensor_static(type, &rank, dims))
+        return 0;
+    for (uint32_t i = 0; i < rank; i++)
+        n *= (double)dims[i];
+    return n;
+}
+
+/* Whether it is a product of few rows by the weights: of M rows and K terms by N columns, result and
+ * rows have M * M times the elements of weights. Of more rows weights are read from caches. */
+static int is_of_few_rows(const struct fuse_node *product, const bt_value *weights)
+{
+    enum { ROWS = 8 };
+    const bt_call *call = bt_as_call(product->value);
+    const double nresult = nelem_of(product->value->type), n = nelem_of(weights->type);
+    double rows = 0;
+    for (uint32_t i = 0; call && i < call->narg; i++) {
+        const double of = nelem_of(call->args[i]->type);
+        rows = call->args[i] != weights && of > rows ? of : rows;
+    }
+    return product->kind == BT_FUSE_CONTRACTION && rows * nresult > 0 &&
+           rows * nresult <= ROWS * ROWS * n;
+}
+
+/* Constants of few bits, and what is made of them, go with a product that reads them, or else stay by
+ * themselves, to be computed once. */
+static int may_join(const struct fuse_block *b, uint32_t node, uint32_t to)
+{
+    uint32_t last = node;
+    while (b->nodes[last].parent != to && b->nodes[last].parent != FUSE_NONE)
+        last = b->nodes[last].parent;
+    return !b->nodes[node].is_packed || b->nodes[to].is_packed ||
+           is_of_few_rows(&b->nodes[to], b->nodes[last].value);
+}
+
 /* Anchors first, so that they take the epilogue before something else takes it. */
 static bt_status try_node(struct fuse_block *b, uint32_t node, uint32_t phase)
 {
     struct target t = target_of(b, node);
     uint32_t kind = b->nodes[fuse_leader(b, node)].group_kind;
     int joins = 0;
-    if (t.node == FUSE_NONE || fuse_leader(b, node) == fuse_leader(b, t.node))
+    if (t.node == FUSE_NONE || fuse_leader(b, node) == fuse_leader(b, t.node) ||
+        !may_join(b, node, t.node))
         return NULL;
     if (phase == 0 && (kind == BT_FUSE_CONTRACTION || kind == BT_FUSE_REDUCE))
         BT_TRY(try_anchor(b, node, t, &joins));

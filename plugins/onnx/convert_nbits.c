@@ -7,7 +7,10 @@
  *
  * source  ONNX Runtime, docs/ContribOperators.md
  */
+#include <string.h>
+
 #include "arith.h"
+#include "quantize.h"
 
 /* The numbers in bytes, as many times more along the last axis as a byte holds. */
 static const bt_value *unpacked(bt_onnx_node *n, const bt_value *bytes, int64_t bits)
@@ -59,6 +62,72 @@ static const bt_value *zeros_of(bt_onnx_node *n, const bt_value *zero, int64_t b
     return sliced(n, unpacked(n, reshaped(n, zero, 2, packed), bits), 1, 0, blocks);
 }
 
+/* Weights in blocks: [rows, blocks] of bytes, scales, and zero points or NULL. */
+struct nbits {
+    const bt_value *bytes, *scale, *zero;
+    int64_t bits, rows, blocks, size;
+};
+
+/* A constant of bytes as numbers of 2 or 4 bits in rows of `width`, as they lie. NULL: it is none. */
+static const bt_value *packed(bt_onnx_node *n, const bt_value *bytes, int64_t bits,
+                              int64_t rows, int64_t width)
+{
+    const bt_tensor *from = bytes && !n->status ? bt_const_tensor(bytes) : NULL;
+    const int64_t dims[] = { rows, width };
+    bt_tensor *dense = NULL, *to = NULL;
+    if (!from || bits == 8 || from->dtype != BT_UINT8 ||
+        from->nelem != rows * (width * bits / 8))
+        return NULL;
+    n->status = bt_tensor_dense(n->ctx, from, &dense);
+    if (!n->status)
+        n->status =
+            bt_tensor_create_raw(n->ctx, bits == 4 ? BT_UINT4 : BT_UINT2, 2, dims, &to);
+    if (!n->status)
+        memcpy(to->data, dense->data, (size_t)dense->nelem);
+    bt_tensor_unref(dense);
+    return n->status ? NULL : emit_const(n, to);
+}
+
+/* Weights [rows, blocks * size] of constants, which stay as they are. NULL: they are none. */
+static const bt_value *packed_weights(bt_onnx_node *n, const struct nbits *w,
+                                      bt_dtype dtype)
+{
+    const int64_t each = 8 / w->bits;
+    const bt_type *dims[2] = { dim_number(n, w->rows), dim_number(n, w->blocks) };
+    const bt_value *codes = packed(n, w->bytes, w->bits, w->rows, w->blocks * w->size);
+    if (!codes || dtype != BT_FLOAT32 || value_dtype(w->scale) != dtype)
+        return NULL;
+    // each row of zero points ends with a whole byte
+    const bt_value *zero =
+        w->zero
+            ? packed(n, w->zero, w->bits, w->rows, (w->blocks + each - 1) / each * each)
+            : emit_scalar(n, value_dtype(codes), (double)(1 << (w->bits - 1)));
+    if (zero && w->zero)
+        zero = sliced(n, zero, 1, 0, w->blocks);
+    return zero ? dequantized(
+                      n, codes, reshaped(n, w->scale, 2, dims), zero,
+                      node_format(n, "axis=1, block_size=%lld", (long long)w->size))
+                : NULL;
+}
+
+/* Weights [rows, blocks * size] of anything. */
+static const bt_value *computed_weights(bt_onnx_node *n, const struct nbits *w,
+                                        bt_dtype dtype)
+{
+    const bt_type *bytes[3] = { dim_number(n, w->rows), dim_number(n, w->blocks),
+                                dim_number(n, w->size * w->bits / 8) },
+                  *flat[2] = { bytes[0], dim_number(n, w->blocks * w->size) };
+    const bt_value *q = unpacked(n, reshaped(n, w->bytes, 3, bytes), w->bits);
+    const bt_value *zero = w->zero
+                               ? cast_to(n, zeros_of(n, w->zero, w->bits, bytes), dtype)
+                               : emit_scalar(n, dtype, (double)(1 << (w->bits - 1)));
+    if (zero && value_rank(n, zero))
+        zero = with_axes(n, zero, 2, 1);
+    const bt_value *scale =
+        with_axes(n, reshaped(n, cast_to(n, w->scale, dtype), 2, bytes), 2, 1);
+    return reshaped(n, times(n, minus(n, cast_to(n, q, dtype), zero), scale), 2, flat);
+}
+
 /* Inputs: data, weights [N, blocks, bytes of a block], scales, zero points, the order of
  * groups, bias. */
 static void matmul_nbits(bt_onnx_node *n)
@@ -79,19 +148,13 @@ static void matmul_nbits(bt_onnx_node *n)
                   (long long)k, (long long)rows, (long long)size);
     if (n->status)
         return;
-    bt_dtype dtype = value_dtype(x);
-    int64_t blocks = (k + size - 1) / size;
-    const bt_type *bytes[3] = { dim_number(n, rows), dim_number(n, blocks),
-                                dim_number(n, size * bits / 8) },
-                  *flat[2] = { bytes[0], dim_number(n, blocks * size) };
-    const bt_value *q = unpacked(n, reshaped(n, weight, 3, bytes), bits);
-    zero = zero ? cast_to(n, zeros_of(n, zero, bits, bytes), dtype)
-                : scalar_like(n, x, (double)(1 << (bits - 1)));
-    if (zero && value_rank(n, zero))
-        zero = with_axes(n, zero, 2, 1);
-    scale = with_axes(n, reshaped(n, cast_to(n, scale, dtype), 2, bytes), 2, 1);
-    const bt_value *w = times(n, minus(n, cast_to(n, q, dtype), zero), scale);
-    w = sliced(n, reshaped(n, w, 2, flat), 1, 0, k);
+    const struct nbits of = {
+        weight, scale, zero, bits, rows, (k + size - 1) / size, size
+    };
+    const bt_value *w = packed_weights(n, &of, value_dtype(x));
+    if (!w)
+        w = computed_weights(n, &of, value_dtype(x));
+    w = of.blocks * size == k ? w : sliced(n, w, 1, 0, k);
     const bt_value *y = matrix_product(n, x, emit1(n, "transpose", "axes=[1, 0]", w));
     node_out(n, 0, bias ? plus(n, y, bias) : y);
 }

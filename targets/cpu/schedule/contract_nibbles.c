@@ -23,15 +23,16 @@
 /* While one index takes the place of another. */
 enum { FRESH = BT_MAX_INDEX - BT_MAX_RANK };
 
-/* What is read of a stage, in its own expression. NULL: failure. */
+/* What is read of a stage, in its own expression, of which rounding to float32 makes nothing else.
+ * NULL: failure. */
 static const bt_node *inlined(bt_graph *g, const bt_node *node)
 {
-    const bt_array *array = node->kind == BT_NODE_READ && g->arrays[node->which]->body
-                                ? g->arrays[node->which]
-                                : NULL;
-    if (!array)
+    while (node->kind == BT_NODE_CAST && node->dtype == node->args[0]->dtype)
+        node = node->args[0];
+    const bt_array *array = node->kind == BT_NODE_READ ? g->arrays[node->which] : NULL;
+    const bt_node *body = array ? array->body : NULL;
+    if (!body)
         return node;
-    const bt_node *body = array->body;
     for (uint32_t a = 0; a < array->rank && body; a++)
         body = bt_node_substitute(g, body, a,
                                   bt_node_index(g, FRESH + a, array->extents[a]));

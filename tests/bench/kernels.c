@@ -23,6 +23,7 @@
 #include "engine/bytecode_build.h"
 #include "engine/bytecode_run.h"
 #include "engine/peak.h"
+#include "primitives/nibbles.h"
 #include "primitives/tile.h"
 #include "primitives/winograd.h"
 #include "schedule/contract.h"
@@ -182,6 +183,48 @@ static void measure_call(const char *name, enum cpu_isa isa, struct kernel k,
     k.run = run_call;
     k.self = c;
     measure(name, isa, &k, seconds);
+}
+
+/* One row by matrices of 4-bit weights, with a scale for 32, more of them than caches hold. */
+struct matrices {
+    struct call one;
+    int64_t n, q_nbytes, s_nbytes;
+};
+
+static void run_matrices(void *self)
+{
+    const struct matrices *m = self;
+    struct call c = m->one;
+    for (int64_t i = 0; i < m->n; i++) {
+        run_call(&c);
+        c.p[CPU_NIBBLES_Q] = (char *)c.p[CPU_NIBBLES_Q] + m->q_nbytes;
+        c.p[CPU_NIBBLES_S] = (char *)c.p[CPU_NIBBLES_S] + m->s_nbytes;
+    }
+}
+
+static void measure_nibbles(const char *part, enum cpu_isa isa, double seconds)
+{
+    enum { N = 12, K = 4096, COLUMNS = 14336, BLOCK = 32 };
+    static const char name[] = "4-bit weights, 12 x 4096 x 14336";
+    struct matrices m = { .n = N,
+                          .q_nbytes = (int64_t)K * COLUMNS / 2,
+                          .s_nbytes = (int64_t)K * COLUMNS / BLOCK * 4 };
+    if (!strstr(name, part) || isa < CPU_ISA_AVX2)
+        return;
+    void *p[] = { memory(COLUMNS * 4), memory(K * 4), memory((size_t)(N * m.q_nbytes)),
+                  memory((size_t)(N * m.s_nbytes)) };
+    m.one = (struct call){ cpu_callee_find(isa, "nibbles.float32"),
+                           { p[0], p[1], p[2], p[3], p[3] },
+                           { 1, COLUMNS, K, BLOCK, COLUMNS, 0 } };
+    measure(name, isa,
+            &(struct kernel){ .run = run_matrices,
+                              .self = &m,
+                              .nflop = 2.0 * N * K * COLUMNS,
+                              .stream_nbytes = N * (m.q_nbytes + m.s_nbytes),
+                              .reads = 1 },
+            seconds);
+    for (size_t i = 0; i < BT_COUNT(p); i++)
+        free(p[i]);
 }
 
 /* A tile whose operands are in the nearest cache, as it is and turned. */
@@ -609,6 +652,7 @@ int main(int argc, char **argv)
            "L1 loop", "GB/s", "level", "data in");
     for (isa = isa > (int)widest() ? (int)widest() : isa; isa >= 0; isa--) {
         measure_tiles(part, (enum cpu_isa)isa, seconds);
+        measure_nibbles(part, (enum cpu_isa)isa, seconds);
         for (int32_t size = 2; size <= CPU_WINOGRAD_UNIT; size *= 2)
             measure_transforms(part, (enum cpu_isa)isa, size, seconds);
         for (size_t i = 0; i < BT_COUNT(layers); i++) {

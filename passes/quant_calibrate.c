@@ -16,7 +16,7 @@ struct options {
     const char *by, *options, *statistics;
 };
 static const bt_attr options[] = {
-    BT_ATTR(struct options, by, STRING, "max", "which one: baton list calibrates"),
+    BT_ATTR(struct options, by, STRING, "max", "which one: baton list calibrations"),
     BT_ATTR(struct options, options, STRING, "", "of it: 'percent=99.9f'"),
     BT_ATTR(struct options, statistics, STRING, "", "the file; none: of constants alone"),
     { 0 },

@@ -28,7 +28,7 @@ static const struct listing {
     { "targets", "target" },
     { "ways", BT_CPU_WAY_INTERFACE },
     { "schemes", "scheme" },
-    { "calibrates", "calibrate" },
+    { "calibrations", "calibrate" },
 };
 
 /* ---- one line each ---- */
@@ -274,7 +274,7 @@ const struct verb verb_list = {
     // clang-format off
     .details = "KIND is ops, relations, rules, passes, analyses, pipelines, libraries, slots,\n"
                "executors, importers, onnx (operators of ONNX models), compilers, targets,\n"
-               "ways (to compute on target cpu), schemes or calibrates (of quantization).\n"
+               "ways (to compute on target cpu), schemes or calibrations (of quantization).\n"
                "Reads manifests only, and the text of a library; no plugin is opened.",
     .examples = "  baton list targets\n"
                 "  baton list ops nn.dense\n"

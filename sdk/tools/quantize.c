@@ -616,7 +616,7 @@ const struct verb verb_quantize = {
     // clang-format off
     .details = "MODEL is anything that run takes; what is written is a program as any other.\n"
                "The scheme says which codes stand for the operands of layers (baton list\n"
-               "schemes), the calibration which scales they have (baton list calibrates);\n"
+               "schemes), the calibration which scales they have (baton list calibrations);\n"
                "NAME{options} as baton list schemes NAME documents them.\n"
                "\n"
                "FOLDER holds samples, which are taken in order of the files' names: .npy or IDX\n"

@@ -6,6 +6,11 @@
  * one by the window's places.
  *     before   qnn.dense(%x, %w, 0, 0, ..)                int32, each sum below 2^16
  *     after    add(cast(qnn.dense(%x[..8], %w[.., ..8], ..)), cast(...)), parts of int16
+ * There are no sums that saturate, on request neither. What they give follows from the order of
+ * their terms, which a formula leaves to the target: tiles, lanes and threads each have their own,
+ * so that one that is stated would be a scalar loop. And they lose where parts lose nothing: of
+ * MNIST-8 in int8, 14 and 16 % of the sums of its convolutions saturate in int16, and 95.8 % of
+ * 1,000 digits are right with terms in order, 97.7 % in reverse, 98.7 % by parts.
  * keeps    no invariant
  * errors   a sum that int32 may not hold; more parts than max-parts
  * option   scheme, options: as of quant-annotate; none: int32 for all

@@ -74,8 +74,8 @@ typedef struct bt_quant_scheme {
     bt_status (*form)(bt_ctx *, const void *options, const bt_quant_site *,
                       bt_number_form *out);
     /* The type of the sums of a call on codes, qnn.dense and others: BT_INT16 or BT_INT32.
-     * Sums that it may not hold are cut into parts that it does, each widened to int32.
-     * NULL: int32. */
+     * Sums that it may not hold are cut into parts that it does, each widened to int32; none
+     * saturates, as that would depend on the order of terms. NULL: int32. */
     bt_status (*accumulator)(bt_ctx *, const void *options, const bt_call *,
                              bt_dtype *out);
     /* optional: fails where options name calls that there are not. Gets a site of each call

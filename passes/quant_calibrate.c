@@ -10,6 +10,7 @@
  */
 #include <math.h>
 
+#include "quant_factor.h"
 #include "quant_statistics.h"
 
 struct options {
@@ -29,7 +30,8 @@ struct calibrate {
     const bt_quant_calibrate *by;
     const void *options;
     struct statistics statistics;
-    bt_map chosen; /* site -> struct chosen * */
+    bt_map chosen;  /* site -> struct chosen * */
+    bt_map factors; /* site of a weight -> struct factor * */
 };
 
 /* ---- what is known of a site ---- */
@@ -67,7 +69,12 @@ static bt_status look_at_constant(const struct calibrate *c, const struct site *
         out->low = fmin(out->low, low[k]);
         out->high = fmax(out->high, high[k]);
     }
-    return NULL;
+    const struct factor *factor = bt_map_find(&c->factors, site->call);
+    if (!factor || !factor->data || !c->statistics.npz)
+        return NULL;
+    out->factor_axis = factor->weight_axis;
+    return statistics_factor(c->ctx, c->arena, &c->statistics, site->name, factor->n,
+                             out);
 }
 
 static bt_status look_at(const struct calibrate *c, const struct site *site,
@@ -251,7 +258,15 @@ static bt_status calibrate_call(bt_rewrite *rewrite, const bt_call *call,
     return bt_build_op(b, call->op, call->attrs, 3, args, out);
 }
 
-static const bt_rewriter rewriter = { .call_ = calibrate_call };
+static bt_status begin(bt_rewrite *rewrite, const bt_func *func)
+{
+    struct calibrate *c = bt_rewrite_state(rewrite);
+    return c->by->needs & BT_STAT_MOMENTS
+               ? factors_find(c->ctx, c->arena, c->module, func->block, &c->factors)
+               : NULL;
+}
+
+static const bt_rewriter rewriter = { .begin = begin, .call_ = calibrate_call };
 
 static bt_status run(bt_ctx *ctx, bt_pass_call *call, bt_module **out)
 {
@@ -259,6 +274,7 @@ static bt_status run(bt_ctx *ctx, bt_pass_call *call, bt_module **out)
     struct calibrate c = { .ctx = ctx, .arena = call->scratch, .module = call->module };
     const bt_global *entry;
     bt_map_init(&c.chosen, call->scratch, 0);
+    bt_map_init(&c.factors, call->scratch, 0);
     BT_TRY(bt_registry_row(ctx, "quant.calibrate/1", o->by, sizeof(bt_quant_calibrate),
                            (const void **)&c.by));
     BT_TRY(row_options(ctx, call->module->store, c.by->name, c.by->options,

@@ -286,6 +286,23 @@ static void find_channel(const bt_array *stage, const bt_node *read, const bt_no
     }
 }
 
+/* The axes of two reads that the sum runs along as they are, windows not among them. */
+static void find_inner(const bt_array *stage, const bt_node *const pair[2],
+                       int32_t inner[2])
+{
+    inner[0] = inner[1] = -1;
+    for (uint32_t i = 0; i < pair[0]->narg; i++) {
+        for (uint32_t k = 0; k < pair[1]->narg; k++) {
+            const bt_node *at = pair[0]->args[i];
+            if (at != pair[1]->args[k] || at->kind != BT_NODE_INDEX ||
+                at->which < stage->rank)
+                continue;
+            inner[0] = (int32_t)i;
+            inner[1] = (int32_t)k;
+        }
+    }
+}
+
 /* Reads of two inputs, the operands in their order. *turned: the second stands first. */
 static int find_pair(struct look *l, const bt_node *const *args, const bt_node *pair[2],
                      uint32_t *turned)
@@ -327,6 +344,7 @@ static uint32_t product_kind(struct look *l)
                      &l->law->result[i]);
         l->law->axes[i] = sums ? NULL : axes_of(l, pair[i]);
     }
+    find_inner(l->stage, pair, l->law->inner);
     l->law->nterm = 1;
     for (uint32_t i = 0; sums && i < body->nindex; i++) {
         const int64_t extent = bt_node_number(body->args[2 + i]);

@@ -33,6 +33,9 @@ struct law {
     /* Of a product, and of factors: the axis of each operand that lies on an axis of the result
      * and is no axis of the other one, and that axis; -1: there is none. */
     int32_t channel[2], result[2];
+    /* Of a product: the axis of each operand along which the sum runs, at the same index of both;
+     * -1: there is none. */
+    int32_t inner[2];
     int64_t nterm; /* of a product: how many there are in a sum; -1: that is not known */
     /* Of a sum and of factors: the axis of the result that each axis of an operand lies on;
      * -1: it has one element for all. */

@@ -123,3 +123,28 @@ bt_status statistics_find(bt_ctx *ctx, bt_arena *arena, const struct statistics 
                         "%s: what it has of %s is no range of finite numbers with counts",
                         s->path, site);
 }
+
+bt_status statistics_factor(bt_ctx *ctx, bt_arena *arena, const struct statistics *s,
+                            const char *site, int64_t n, bt_statistic *out)
+{
+    const bt_tensor *t = entry(s, site, ".factor");
+    if (!t)
+        return NULL;
+    int ok = t->dtype == BT_FLOAT64 && t->rank == 2 && t->dims[0] == 2 && t->dims[1] == n;
+    double *values = ok ? BT_NEWS(arena, double, 2 * (size_t)n) : NULL;
+    if (ok && !values)
+        return bt_no_memory();
+    for (int64_t i = 0; ok && i < 2 * n; i++) {
+        values[i] = bt_tensor_get(t, i);
+        ok = isfinite(values[i]) && (i < n || values[i] >= 0);
+    }
+    if (!ok)
+        return bt_fail(ctx, BT_ERR_FORMAT,
+                       "%s: what it has of the factors of %s is no mean and variance of "
+                       "%lld",
+                       s->path, site, (long long)n);
+    out->nfactor = (uint32_t)n;
+    out->factor_mean = values;
+    out->factor_variance = values + n;
+    return NULL;
+}

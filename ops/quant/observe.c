@@ -1,9 +1,10 @@
 /*
- * quant.range, quant.bins: what numbers there are, for the choice of scales.
+ * quant.range, quant.moments, quant.bins: what numbers there are, for the choice of scales.
  *     quant.range    (least, greatest, how many are NaN or infinite), along axis or of all
+ *     quant.moments  (mean, mean of the squares), along axis or of all
  *     quant.bins     how many lie in each part of low..high, all as wide; what is beyond
  *                    counts for the part at the end
- * NaN and infinities are in no range and no part.
+ * NaN and infinities are in no range and no part; as moments they are 0.
  */
 #include <baton/op.h>
 
@@ -20,7 +21,9 @@ static const bt_op_input range_inputs[] = {
     { 0 },
 };
 
-static bt_status relate_range(bt_solver *s, const bt_relation_call *r)
+/* A tuple of vectors along the axis, of so many types. */
+static bt_status relate_along(bt_solver *s, const bt_relation_call *r, uint32_t nfield,
+                              const bt_dtype *dtypes)
 {
     const struct range_attrs *a = r->attrs;
     bt_store *store = bt_relation_store(s);
@@ -31,24 +34,41 @@ static bt_status relate_range(bt_solver *s, const bt_relation_call *r)
         BT_TRY(bt_relation_axis(s, r, "axis", a->axis, data.rank, &axis));
     const bt_type *n = a->axis == BT_NONE ? bt_dim(store, 1) : data.dims[axis],
                   *shape = n ? bt_type_shape(store, 1, &n) : NULL, *fields[3], *dtype;
-    for (uint32_t i = 0; i < 3; i++) {
-        dtype = bt_type_dtype(store, i < 2 ? BT_FLOAT32 : BT_INT64);
+    for (uint32_t i = 0; i < nfield; i++) {
+        dtype = bt_type_dtype(store, dtypes[i]);
         fields[i] = shape && dtype ? bt_type_tensor(store, shape, dtype) : NULL;
         if (!fields[i])
             return bt_no_memory();
     }
-    return bt_relation_result(s, r, bt_type_tuple(store, 3, fields));
+    return bt_relation_result(s, r, bt_type_tuple(store, nfield, fields));
 }
 
-static void write_range(bt_formula *f, const bt_formula_call *call)
+static bt_status relate_range(bt_solver *s, const bt_relation_call *r)
+{
+    static const bt_dtype dtypes[] = { BT_FLOAT32, BT_FLOAT32, BT_INT64 };
+    return relate_along(s, r, 3, dtypes);
+}
+
+static bt_status relate_moments(bt_solver *s, const bt_relation_call *r)
+{
+    static const bt_dtype dtypes[] = { BT_FLOAT64, BT_FLOAT64 };
+    return relate_along(s, r, 2, dtypes);
+}
+
+/* Lists: `k` and `at` are the axis of the results, `r` those that are gone through, `i` the
+ * indices of data, `n` their extents. */
+static void write_along(bt_formula *f, const bt_formula_call *call)
 {
     const struct range_attrs *a = call->attrs;
     uint32_t rank = bt_formula_rank(f, call->args[0]),
              axis = a->axis == BT_NONE ? rank : bt_formula_axis(f, a->axis, rank);
     bt_formula_clear(f, "r");
+    bt_formula_item(f, "n", "1");
     for (uint32_t i = 0; i < rank; i++) {
-        if (i != axis)
-            bt_formula_item(f, "r", "i%u in extent(data, %u)", i, i);
+        if (i == axis)
+            continue;
+        bt_formula_item(f, "r", "i%u in extent(data, %u)", i, i);
+        bt_formula_item(f, "n", "extent(data, %u)", i);
     }
     if (axis == rank || rank == 1)
         bt_formula_item(f, "r", "j in 1");
@@ -57,12 +77,28 @@ static void write_range(bt_formula *f, const bt_formula_call *call)
         bt_formula_item(f, "k", "k in 1");
     else
         bt_formula_item(f, "k", "i%u in extent(data, %u)", axis, axis);
+}
+
+static void write_range(bt_formula *f, const bt_formula_call *call)
+{
+    write_along(f, call);
     bt_formula_add(f, "low: float32[$k] = min($r: select(isfinite(data[$i]), "
                       "float32(data[$i]), inf));\n"
                       "high: float32[$k] = max($r: select(isfinite(data[$i]), "
                       "float32(data[$i]), -inf));\n"
                       "bad: int64[$k] = sum($r: select(isfinite(data[$i]), int64(0), "
                       "int64(1))) -> low, high, bad");
+}
+
+/* In float64, so that the order of sums hardly counts. */
+static void write_moments(bt_formula *f, const bt_formula_call *call)
+{
+    write_along(f, call);
+    bt_formula_add(f, "mean: float64[$k] = sum($r: select(isfinite(data[$i]), "
+                      "float64(data[$i]), 0)) / float64($[ * ]n);\n"
+                      "squares: float64[$k] = sum($r: select(isfinite(data[$i]), "
+                      "float64(data[$i]) * float64(data[$i]), 0)) / float64($[ * ]n) "
+                      "-> mean, squares");
 }
 
 struct bins_attrs {
@@ -97,6 +133,15 @@ static const bt_op ops[] = {
         .relate = relate_range, .write_formula = write_range,
         .facets = BT_FACET_ROWS(BT_CASES(
             "float32[2, 3, 4] | axis=1\nfloat16[2, 3]\nfloat32[5] | axis=0\nfloat64[0, 2] | axis=-1\nfloat32[]")),
+    },
+    {
+        .name = "quant.moments", .revision = 1,
+        .doc = "Gives (mean, mean of the squares) of numbers, of which NaN and infinities count as 0.\n"
+               "Along an axis, or of all.",
+        .inputs = range_inputs, .attrs = range_attrs, .attrs_nbytes = sizeof(struct range_attrs),
+        .relate = relate_moments, .write_formula = write_moments,
+        .facets = BT_FACET_ROWS(BT_CASES(
+            "float32[2, 3, 4] | axis=1\nfloat16[2, 3]\nfloat32[5] | axis=0\nfloat32[]")),
     },
     {
         .name = "quant.bins", .revision = 1,

@@ -103,6 +103,10 @@ struct numbers {
         *tensor; /* of these, from `first` on, `nblock` of `block` elements, */
     int64_t first, block, nblock, step; /* each `step` behind the one before */
     const bt_statistic *seen;           /* NULL; else its bins */
+    /* What they are multiplied with, one behind the other `stride` elements apart; NULL: that is
+     * not known. */
+    const bt_statistic *factors;
+    int64_t stride;
 };
 
 static double loss_of_bins(const bt_statistic *seen, const bt_number_form *form,
@@ -117,20 +121,22 @@ static double loss_of_bins(const bt_statistic *seen, const bt_number_form *form,
     return sum;
 }
 
-/* Of weights what counts is the error of the layer's sums: of inputs with deviation 1 and mean
- * m it is sum e^2 + m^2 (sum e)^2, taken with m = 1 of inputs that a rectifier gives, as their
- * moments are not known here. By the first term alone, ranges would cut large weights, which
- * makes all sums of a channel smaller: at 4 bits that loses more than wide steps do. */
+/* Of weights what counts is the error of the layer's sums: of inputs with variance v and mean m
+ * it is sum v e^2 + (sum m e)^2. Where these are not known both are taken as 1, as of inputs that
+ * a rectifier gives. By sum e^2 alone, ranges would cut large weights, which makes all sums of a
+ * channel smaller: at 4 bits that loses more than wide steps do. */
 static double loss_of_weights(const struct numbers *n, const bt_number_form *form,
                               double scale, int64_t zero)
 {
     double squares = 0, sum = 0;
     for (int64_t k = 0; k < n->nblock; k++) {
         for (int64_t i = 0; i < n->block; i++) {
-            const double x = bt_tensor_get(n->tensor, n->first + k * n->step + i),
+            const int64_t at = n->first + k * n->step + i;
+            const double x = bt_tensor_get(n->tensor, at),
                          lost = isfinite(x) ? fit_error(form, scale, zero, x) : 0;
-            squares += lost * lost;
-            sum += lost;
+            const int64_t f = n->factors ? at / n->stride % n->factors->nfactor : 0;
+            squares += lost * lost * (n->factors ? n->factors->factor_variance[f] : 1);
+            sum += lost * (n->factors ? n->factors->factor_mean[f] : 1);
         }
     }
     return squares + sum * sum;
@@ -168,7 +174,9 @@ static bt_status choose_mse(bt_ctx *ctx, const void *options, const bt_number_fo
                    zeros);
     if (!t)
         return NULL;
-    int64_t block = form->axis < 0 ? t->nelem : 1;
+    int64_t block = form->axis < 0 ? t->nelem : 1, stride = 1;
+    for (uint32_t i = seen->factor_axis + 1; seen->nfactor && i < t->rank; i++)
+        stride *= t->dims[i];
     for (uint32_t i = (uint32_t)(form->axis + 1); form->axis >= 0 && i < t->rank; i++)
         block *= t->dims[i];
     for (uint32_t i = 0; i < seen->nchannel; i++) {
@@ -178,6 +186,8 @@ static bt_status choose_mse(bt_ctx *ctx, const void *options, const bt_number_fo
             .block = block,
             .step = block * seen->nchannel,
             .nblock = block ? t->nelem / (block * seen->nchannel) : 0,
+            .factors = seen->nfactor ? seen : NULL,
+            .stride = stride,
         };
         find_range(&n, form, seen->channel_low[i], seen->channel_high[i], &scales[i],
                    &zeros[i]);
@@ -266,7 +276,7 @@ static const bt_quant_calibrate calibrates[] = {
       .options_nbytes = sizeof(struct percentile_options),
       .needs = BT_STAT_RANGE | BT_STAT_CHANNELS | BT_STAT_BINS, .choose = choose_percentile },
     { .name = "mse", .doc = "The range of least mean squared error.",
-      .needs = BT_STAT_RANGE | BT_STAT_CHANNELS | BT_STAT_BINS | BT_STAT_CONSTANT, .choose = choose_mse },
+      .needs = BT_STAT_RANGE | BT_STAT_CHANNELS | BT_STAT_BINS | BT_STAT_CONSTANT | BT_STAT_MOMENTS, .choose = choose_mse },
     { .name = "kl", .doc = "The range of least Kullback-Leibler divergence.",
       .needs = BT_STAT_RANGE | BT_STAT_CHANNELS | BT_STAT_BINS, .choose = choose_kl },
     { 0 },

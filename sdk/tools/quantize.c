@@ -18,6 +18,9 @@
 
 enum { MOST_PROCESSES = 256 };
 
+/* The function that quant-observe makes. */
+#define OBSERVE "observe_sites"
+
 /* ---- what is asked for ---- */
 
 /* "int8{skip=[\"a\"]}": the name, and what stands in braces. */
@@ -237,6 +240,57 @@ static void take_bins(void *self, int64_t sample, int64_t n, const double *row)
     }
 }
 
+/* Means and means of squares, of which the sums are kept. */
+static void take_factors(void *self, int64_t sample, int64_t n, const double *row)
+{
+    struct quantize *q = self;
+    (void)sample;
+    for (uint32_t i = 0; i < q->nrow; i++) {
+        bt_tensor *sums = q->rows[i].factor;
+        if (!q->rows[i].constant)
+            continue;
+        for (int64_t k = 0; sums && k < sums->nelem && k < n; k++)
+            bt_tensor_set(sums, k, bt_tensor_get(sums, k) + row[k]);
+        row += sums ? sums->nelem : 1;
+        n -= sums ? sums->nelem : 1;
+    }
+}
+
+/* As many as there are in the results of phase factor: two vectors of a weight, or a number. */
+static bt_status make_factors(struct quantize *q, const bt_module *module)
+{
+    const bt_global *observe;
+    BT_TRY(bt_module_entry(q->tool->ctx, module, OBSERVE, &observe));
+    const bt_list_type *fields = bt_as_tuple_type(observe->func->result);
+    uint32_t at = 0;
+    for (uint32_t i = 0; i < q->nrow; i++) {
+        int64_t dims[2] = { 2, 0 };
+        if (!q->rows[i].constant)
+            continue;
+        const bt_shape_type *shape = bt_tensor_shape(fields->at[at]);
+        at += shape->n ? 2 : 1;
+        if (shape->n && bt_dim_is_const(shape->dims[0], &dims[1]))
+            BT_TRY(
+                bt_tensor_create(q->tool->ctx, BT_FLOAT64, 2, dims, &q->rows[i].factor));
+    }
+    return NULL;
+}
+
+/* Of the sums, mean and variance. */
+static void finish_factors(const struct quantize *q)
+{
+    for (uint32_t i = 0; i < q->nrow; i++) {
+        bt_tensor *t = q->rows[i].factor;
+        const int64_t n = t ? t->dims[1] : 0;
+        for (int64_t k = 0; k < n; k++) {
+            const double mean = bt_tensor_get(t, k) / (double)q->nseen,
+                         square = bt_tensor_get(t, n + k) / (double)q->nseen;
+            bt_tensor_set(t, k, mean);
+            bt_tensor_set(t, n + k, fmax(square - mean * mean, 0));
+        }
+    }
+}
+
 /* What runs of programs on samples have in common. */
 static void begin_run(const struct quantize *q, struct sample_run *run)
 {
@@ -255,14 +309,15 @@ static int observe(struct quantize *q, const char *phase, const bt_module *from,
     bt_module *module;
     const char *models[2] = { tool_text(q->tool, "%s/%s.baton", q->work, phase), NULL };
     const char *passes = tool_text(
-        q->tool, "quant-observe{phase=\"%s\", name=\"observe_sites\", statistics=%s}",
+        q->tool, "quant-observe{phase=\"%s\", name=\"" OBSERVE "\", statistics=%s}",
         phase, quoted(q, q->statistics));
     TRY_TOOL(q->tool, run_passes(q, from, passes, &module));
-    int code = write_model(q, module, phase);
+    bt_status status = strcmp(phase, "factor") == 0 ? make_factors(q, module) : NULL;
+    int code = status ? tool_fail(q->tool, status) : write_model(q, module, phase);
     bt_module_unref(module);
     begin_run(q, run);
     run->models = models;
-    run->entry = "observe_sites";
+    run->entry = OBSERVE;
     if (!code)
         code = run_samples(run);
     q->nseen = run->ndone;
@@ -293,6 +348,12 @@ static bt_status fill_entries(struct quantize *q, bt_npz_entry *entries, uint32_
     *n = 1;
     for (uint32_t i = 0; i < q->nrow; i++) {
         const struct row *r = &q->rows[i];
+        if (r->factor) {
+            entries[*n].name = tool_text(q->tool, "%s.factor", r->name);
+            entries[(*n)++].tensor = bt_tensor_ref(r->factor);
+            if (!entries[*n - 1].name)
+                return bt_no_memory();
+        }
         if (r->constant)
             continue;
         BT_TRY(add_entry(q, &entries[(*n)++], BT_FLOAT64, 2,
@@ -349,10 +410,15 @@ static int learn(struct quantize *q)
     struct sample_run ranges = { .what = "ranges",
                                  .take = take_range,
                                  .fold = fold_range };
+    struct sample_run factors = { .what = "factors", .take = take_factors };
     struct sample_run bins = { .what = "counts", .take = take_bins, .fold = fold_counts };
     int code = observe(q, "range", q->annotated, &ranges);
     if (!code)
         TRY_TOOL(q->tool, check_seen(q));
+    if (!code && (q->needs & BT_STAT_MOMENTS)) {
+        code = observe(q, "factor", q->annotated, &factors);
+        finish_factors(q);
+    }
     if (!code)
         code = write_statistics(q);
     if (code || !(q->needs & BT_STAT_BINS))
@@ -449,10 +515,11 @@ static int make_folder(struct quantize *q)
 
 static void remove_folder(const struct quantize *q)
 {
-    static const char *const names[] = { "range.baton", "range.npz",     "bins.baton",
-                                         "bins.npz",    "error.baton",   "error.npz",
-                                         "float.baton", "float.npz",     "integer.baton",
-                                         "integer.npz", "statistics.npz" };
+    static const char *const names[] = { "range.baton",   "range.npz",     "bins.baton",
+                                         "bins.npz",      "factor.baton",  "factor.npz",
+                                         "error.baton",   "error.npz",     "float.baton",
+                                         "float.npz",     "integer.baton", "integer.npz",
+                                         "statistics.npz" };
     for (uint32_t i = 0; *q->work && i < BT_COUNT(names); i++) {
         const char *path = tool_text(q->tool, "%s/%s", q->work, names[i]);
         if (path)
@@ -570,8 +637,10 @@ static int run(struct tool *tool)
         return code;
     code = quantize(&q);
     bt_module *const modules[] = { q.model, q.annotated, q.calibrated, q.integer };
-    for (uint32_t i = 0; i < q.nrow; i++)
+    for (uint32_t i = 0; i < q.nrow; i++) {
         bt_tensor_unref(q.bins[i]);
+        bt_tensor_unref(q.rows[i].factor);
+    }
     for (uint32_t i = 0; i < BT_COUNT(modules); i++)
         bt_module_unref(modules[i]);
     bt_tensor_unref(q.labels);

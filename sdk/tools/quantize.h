@@ -17,6 +17,8 @@ struct row {
     uint64_t nelem; /* of one sample */
     const bt_call *call;
     const bt_tensor *constant;
+    bt_tensor
+        *factor; /* of a weight: (2, n), of what it is multiplied with; NULL: not known */
     double signal, noise;
     int is_blind; /* all that was seen there is NaN or infinite */
     int is_float; /* the layer was left in float */

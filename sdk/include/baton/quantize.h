@@ -93,7 +93,8 @@ enum {
     BT_STAT_RANGE = 1,    /* low, high */
     BT_STAT_CHANNELS = 2, /* channel_low, channel_high, where the form has an axis */
     BT_STAT_BINS = 4,     /* bins, of sites with one scale */
-    BT_STAT_CONSTANT = 8  /* a constant operand itself */
+    BT_STAT_CONSTANT = 8, /* a constant operand itself */
+    BT_STAT_MOMENTS = 16  /* of weights: what they are multiplied with */
 };
 
 /* What was seen of one site over all samples; of a constant, what it holds. */
@@ -107,6 +108,10 @@ typedef struct bt_statistic {
     uint32_t nbin;             /* 0: they were not asked for, or are not there */
     const uint64_t *bins;      /* elements of each part of low..high, all as wide */
     const bt_tensor *constant; /* NULL: the operand is none */
+    /* Of a weight: mean and variance of what its elements are multiplied with, for each place
+     * along an axis of the weight; nfactor 0: they are not known. */
+    uint32_t nfactor, factor_axis;
+    const double *factor_mean, *factor_variance;
 } bt_statistic;
 
 /* A table row { "quant.calibrate/1", sizeof(bt_quant_calibrate), rows }. */

@@ -25,6 +25,13 @@ def value_range(call, x):
     return rounded(low, "float32"), rounded(high, "float32"), np.sum(~finite, axis=1).astype(np.int64)
 
 
+@reference("quant.moments")
+def moments(call, x):
+    x = x.reshape([1, -1]) if call.axis is None else np.moveaxis(x, call.axis, 0).reshape([x.shape[call.axis], -1])
+    x = np.where(np.isfinite(x), x, 0).astype(np.float64)
+    return np.mean(x, axis=1), np.mean(x * x, axis=1)
+
+
 @reference("quant.bins")
 def bins(call, x, low, high):
     def single(value):

@@ -112,15 +112,21 @@ const bt_value *integer_product(bt_onnx_node *n, const bt_value *a,
                                 const bt_value *b_zero, const char *attrs)
 {
     uint32_t a_rank = value_rank(n, a), b_rank = value_rank(n, b);
-    if (a_rank < 2 || b_rank < 2)
+    if (a_rank < 1 || b_rank < 1)
         node_fail(n, BT_ERR_UNSUPPORTED,
-                  "operands of rank %u and %u; at least 2 is needed for both", a_rank,
+                  "operands of rank %u and %u; at least 1 is needed for both", a_rank,
                   b_rank);
     if (n->status)
         return NULL;
-    const bt_value *args[] = { a, b, zero_or(n, a_zero, value_dtype(a)),
+    // a vector is a row, or a column, which the result does not have
+    const bt_value *args[] = { a_rank == 1 ? with_axes(n, a, 0, 1) : a,
+                               b_rank == 1 ? with_axes(n, b, 1, 1) : b,
+                               zero_or(n, a_zero, value_dtype(a)),
                                zero_or(n, b_zero, value_dtype(b)) };
-    return emit(n, "qnn.batch_matmul", attrs, 4, args);
+    const bt_value *y = emit(n, "qnn.batch_matmul", attrs, 4, args);
+    if (b_rank == 1)
+        y = without_axis(n, y, a_rank == 1 ? 1 : a_rank - 1);
+    return a_rank == 1 ? without_axis(n, y, b_rank > 2 ? b_rank - 2 : 0) : y;
 }
 
 const bt_value *of_rows(bt_onnx_node *n, const bt_value *x)

@@ -511,6 +511,14 @@ def product_inputs(random):
             fixed(numpy.array(120, numpy.uint8)), fixed(numpy.array(130, numpy.uint8)), fixed(real(random, 5))]
 
 
+def vector_product_inputs(random, left, right, is_quantized):
+    """Matrices, or vectors, of codes."""
+    a, a_zero = numbers(random, numpy.uint8, *left)
+    b, b_zero = numbers(random, numpy.uint8, *right)
+    y_zero = fixed(numpy.array(100, numpy.uint8))
+    return [a, scale_of(0.05), a_zero, b, scale_of(0.02), b_zero, scale_of(2.5), y_zero] if is_quantized else [a, b, a_zero, b_zero]
+
+
 def dynamic_inputs(random):
     return [real(random, 2, 3, 8), fixed(random.integers(-128, 128, (8, 5)).astype(numpy.int8)), scale_of(0.02),
             fixed(numpy.array(5, numpy.int8)), fixed(real(random, 5))]
@@ -636,6 +644,9 @@ for by_column in [False, True]:
     case(f"QGemm_{'columns' if by_column else 'one'}", beyond, "QGemm", lambda r, c=by_column: gemm_inputs(r, True, c), transB=1, alpha=1.5)
 case("QGemm_real", beyond, "QGemm", lambda r: gemm_inputs(r, False, False), transB=1)
 case("MatMulIntegerToFloat", beyond, "MatMulIntegerToFloat", product_inputs)
+for name, left, right in [("row", (8,), (8, 5)), ("rows", (8,), (2, 8, 5)), ("column", (3, 8), (8,)), ("columns", (2, 3, 8), (8,)), ("vectors", (8,), (8,))]:
+    for op, is_quantized in [("QLinearMatMul", True), ("MatMulInteger", False)]:
+        case(f"{op}_{name}", beyond, op, lambda r, a=left, b=right, q=is_quantized: vector_product_inputs(r, a, b, q), domain="")
 case("DynamicQuantizeMatMul", beyond, "DynamicQuantizeMatMul", dynamic_inputs)
 for op in ["Gelu", "QuickGelu", "FastGelu"]:
     case(op, beyond, op, lambda r: [real(r, 2, 9, scale=3)])

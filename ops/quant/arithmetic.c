@@ -135,6 +135,30 @@ static void write_product(bt_formula *f, const bt_formula_call *call)
                 bt_tensor_dtype(call->args[0]));
 }
 
+static int has_result_shape(const bt_call *call, uint32_t k)
+{
+    int64_t dims[2][BT_MAX_RANK];
+    uint32_t ranks[2];
+    return bt_tensor_static(call->args[k]->type, &ranks[0], dims[0]) &&
+           bt_tensor_static(call->base.type, &ranks[1], dims[1]) &&
+           ranks[0] == ranks[1] &&
+           memcmp(dims[0], dims[1], ranks[0] * sizeof(dims[0][0])) == 0;
+}
+
+/* All that has the result's shape lies as lhs does. */
+static bt_status choose(bt_ctx *ctx, bt_store *store, const bt_call *call,
+                        const bt_layout *const *wanted, const bt_layout **in,
+                        const bt_layout **out)
+{
+    (void)ctx, (void)store;
+    for (uint32_t i = 0; i < call->narg; i++)
+        in[i] = i < 2 && has_result_shape(call, i) ? wanted[0] : NULL;
+    *out = in[0] ? in[0] : in[1];
+    return NULL;
+}
+
+static const bt_layout_facet layout = { .choose = choose };
+
 // clang-format off
 #define SCALES "float32[] = 0.02, uint8[] = 128, float32[] = 0.05, uint8[] = 3, float32[] = 0.07, uint8[] = 100"
 #define CASES                                                                                                      \
@@ -148,7 +172,7 @@ static void write_product(bt_formula *f, const bt_formula_call *call)
         .name = "qnn." name_, .revision = 1, .source = "Relay, qnn." name_, .doc = doc_,            \
         .inputs = inputs, .attrs = attrs, .attrs_nbytes = sizeof(struct attrs),                     \
         .relation = "Broadcast", .relate = relate, .write_formula = write_,                         \
-        .facets = BT_FACET_ROWS(BT_CASES(CASES)),                                           \
+        .facets = BT_FACET_ROWS(BT_FACET("layout", layout), BT_CASES(CASES)),                       \
     }
 static const bt_op ops[] = {
     ARITHMETIC("add", "Sums of the numbers that codes stand for, as codes.", write_sum),

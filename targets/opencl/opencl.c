@@ -14,6 +14,7 @@
 
 #include "code.h"
 #include "cost.h"
+#include "explain.h"
 #include "instance.h"
 #include "load.h"
 #include "lower.h"
@@ -150,6 +151,7 @@ static const bt_target targets[] = {
         .compile_options = compile_options,
         .unnamed_options = unnamed_options,
         .tells_times = 1,
+        .explain = ocl_explain,
     },
     { 0 },
 };

@@ -256,6 +256,28 @@ bt_status qdq_product(struct qdq_region *r, const bt_call *call, const struct la
     return bt_build(r->chain.builder, "qnn.requantize", attrs, args, 5, out);
 }
 
+bt_status qdq_product_numbers(struct qdq_region *r, const bt_call *call,
+                              const struct law *law, const bt_value **out)
+{
+    char attrs[32];
+    const bt_value *sums = NULL;
+    struct product p;
+    int is_there;
+    BT_TRY(read_product(r, call, law, &p, &is_there));
+    if (is_there)
+        BT_TRY(build_sums(r, &p, &sums));
+    if (!sums)
+        return NULL;
+    const bt_value *args[] = {
+        sums, chain_op2(&r->chain, "multiply", NULL, p.in[0].scale, p.in[1].scale),
+        chain_scalar(&r->chain, BT_INT32, 0)
+    };
+    BT_TRY(r->chain.status);
+    snprintf(attrs, sizeof(attrs), "axis=%d", p.channel);
+    bt_builder_like(r->chain.builder, &call->base);
+    return bt_build(r->chain.builder, "qnn.dequantize", attrs, args, 3, out);
+}
+
 bt_status qdq_is_product(struct qdq_region *r, const bt_call *call, const struct law *law,
                          int *out)
 {

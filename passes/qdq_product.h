@@ -12,5 +12,9 @@ bt_status qdq_is_product(struct qdq_region *, const bt_call *, const struct law 
 bt_status qdq_product(struct qdq_region *, const bt_call *, const struct law *,
                       const bt_value *bias, int32_t axis,
                       const bt_value **out) BT_MUST_USE;
+/* A product of codes whose result is used as numbers: float32(sums) * (sx * sw), channel by
+ * channel. *out NULL: it stays in float. */
+bt_status qdq_product_numbers(struct qdq_region *, const bt_call *, const struct law *,
+                              const bt_value **out) BT_MUST_USE;
 
 #endif

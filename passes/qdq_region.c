@@ -178,7 +178,8 @@ bt_status qdq_recode(struct qdq_region *r, const bt_value *value,
 bt_status qdq_law(struct qdq_region *r, const bt_call *call, struct law *out)
 {
     const bt_pass_call *pass = bt_rewrite_call(r->rewrite);
-    bt_map *laws = bt_rewrite_state(r->rewrite);
+    struct qdq_known *known = bt_rewrite_state(r->rewrite);
+    bt_map *laws = &known->laws;
     struct law *law = bt_map_find(laws, call);
     if (!law) {
         law = BT_NEW(pass->scratch, struct law);

@@ -14,6 +14,12 @@ struct qdq_value {
     int64_t axis;
 };
 
+/* What is known of the calls of a program: the state of the rewriting. */
+struct qdq_known {
+    bt_map laws; /* call -> struct law * */
+    bt_map told; /* call -> 1: a remark says why it stays in float */
+};
+
 /* What becomes codes of one scale: the operands of one qnn.quantize, call by call. */
 struct qdq_region {
     bt_rewrite *rewrite;
@@ -54,7 +60,7 @@ void qdq_range(bt_dtype, double *least, double *most);
 /* A dequantized value of the new program in codes of the region. */
 bt_status qdq_recode(struct qdq_region *, const bt_value *, const struct qdq_value *,
                      const bt_value **out) BT_MUST_USE;
-/* The law of a call, found once: the state of the rewriting is a map of those that are. */
+/* The law of a call, found once. */
 bt_status qdq_law(struct qdq_region *, const bt_call *, struct law *out) BT_MUST_USE;
 
 /* How far codes are from their zero points at most. */

@@ -15,6 +15,9 @@
  * that code, where a float32, its quotient by the scale, may lie below it.
  * What no law takes stays in float, and a remark says why. A bias has codes only if its scale is
  * that of the sums in every bit.
+ * A product of codes whose result is used as numbers is a sum of integers, too: float32(sums) *
+ * (sx * sw), channel by channel, rounded twice, whatever is added to it in float behind that, as
+ * ONNX Runtime's MatMulIntegerToFloat has it.
  * Before a call that quantizes nothing, what only moves codes or compares them is computed on
  * codes that stand for the same numbers, so that a product behind it has them.
  * keeps     no invariant
@@ -26,6 +29,7 @@
 #include <string.h>
 
 #include "qdq_law.h"
+#include "qdq_product.h"
 #include "qdq_table.h"
 
 enum { DEPTH_MOST = 32, USERS_DEPTH_MOST = 4, USERS_MOST = 64 };
@@ -264,14 +268,25 @@ static bt_status codes_of(struct qdq_region *r, const bt_value *old, uint32_t de
 
 /* ---- regions ---- */
 
+static const char no_operator[] = "there is no operator on codes of these types";
+
+/* Of a product that is computed on codes all the same, only what follows is in float. */
 static bt_status tell(bt_rewrite *rewrite, const bt_call *call, const char *why)
 {
     bt_ctx *ctx = bt_rewrite_ctx(rewrite);
+    struct qdq_known *known = bt_rewrite_state(rewrite);
     const char *name = call->base.name && *call->base.name ? call->base.name : NULL;
+    const bt_value *now;
+    if (bt_map_find(&known->told, call))
+        return NULL;
+    if (!bt_map_put(&known->told, call, (void *)1))
+        return bt_no_memory();
+    BT_TRY(bt_rewrite_operand(rewrite, &call->base, &now));
     bt_remark(ctx, BT_REMARK_DETAIL,
               bt_fail_at(ctx, BT_ERR_UNSUPPORTED, call->base.type->store, call->base.span,
-                         "qdq-to-integer: %s%s%s stays in float: %s", name ? name : "",
-                         name ? ", of " : "", call->op->name, why));
+                         "qdq-to-integer: %s%s%s %s in float: %s", name ? name : "",
+                         name ? ", of " : "", call->op->name,
+                         bt_as_op_call(now, "qnn.dequantize") ? "ends" : "stays", why));
     return NULL;
 }
 
@@ -320,7 +335,7 @@ static bt_status quantize(bt_rewrite *rewrite, const bt_call *call, const bt_val
     if (qdq_is_refusal(status) || qdq_is_refusal(r.chain.status)) {
         r.chain.status = status = NULL;
         *out = NULL;
-        BT_TRY(qdq_refuse(&r, inner, "there is no operator on codes of these types"));
+        BT_TRY(qdq_refuse(&r, inner, no_operator));
     }
     BT_TRY(status);
     BT_TRY(r.chain.status);
@@ -378,6 +393,37 @@ static bt_status forward(bt_rewrite *rewrite, const bt_call *call, const bt_valu
     return codes ? bt_build(r.chain.builder, "qnn.dequantize", NULL, args, 3, out) : NULL;
 }
 
+/* ---- products that are used as numbers ---- */
+
+static bt_status product(bt_rewrite *rewrite, const bt_call *call, const bt_value **out)
+{
+    struct qdq_region r = { .rewrite = rewrite,
+                            .chain = { .builder = bt_rewrite_builder(rewrite) } };
+    struct qdq_value x;
+    struct law law;
+    int has_codes, sums = 0;
+    if (bt_tensor_dtype(call->base.type) != BT_FLOAT32 || call->narg < 2)
+        return NULL;
+    for (uint32_t i = 0; i < 2; i++) {
+        BT_TRY(qdq_operand(&r, call->args[i], &x, &has_codes));
+        if (!has_codes)
+            return NULL;
+    }
+    BT_TRY(qdq_law(&r, call, &law));
+    BT_TRY(qdq_is_product(&r, call, &law, &sums));
+    if (!sums)
+        return NULL;
+    bt_status status = qdq_product_numbers(&r, call, &law, out);
+    if (qdq_is_refusal(status) || qdq_is_refusal(r.chain.status)) {
+        r.chain.status = status = NULL;
+        *out = NULL;
+        BT_TRY(qdq_refuse(&r, call, no_operator));
+    }
+    BT_TRY(status);
+    BT_TRY(r.chain.status);
+    return *out ? NULL : tell(rewrite, call, r.why);
+}
+
 /* ---- the pass ---- */
 
 static bt_status check(bt_rewrite *rewrite, const bt_call *call)
@@ -399,8 +445,10 @@ static bt_status rewrite_call(bt_rewrite *rewrite, const bt_call *call,
 {
     if (!qdq_op_call(&call->base))
         return NULL;
-    if (strncmp(call->op->name, "qnn.", 4) != 0)
-        return forward(rewrite, call, out);
+    if (strncmp(call->op->name, "qnn.", 4) != 0) {
+        BT_TRY(product(rewrite, call, out));
+        return *out ? NULL : forward(rewrite, call, out);
+    }
     BT_TRY(check(rewrite, call));
     return strcmp(call->op->name, "qnn.quantize") == 0 ? quantize(rewrite, call, out)
                                                        : NULL;
@@ -410,9 +458,10 @@ static const bt_rewriter rewriter = { .call_ = rewrite_call };
 
 static bt_status run(bt_ctx *ctx, bt_pass_call *call, bt_module **out)
 {
-    bt_map laws;
-    bt_map_init(&laws, call->scratch, 0);
-    return bt_rewrite_module(ctx, call, &rewriter, &laws, out);
+    struct qdq_known known;
+    bt_map_init(&known.laws, call->scratch, 0);
+    bt_map_init(&known.told, call->scratch, 0);
+    return bt_rewrite_module(ctx, call, &rewriter, &known, out);
 }
 
 static const bt_pass passes[] = {

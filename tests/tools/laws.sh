@@ -56,6 +56,15 @@ law top 'qnn.quantize(mine.top(%a), 0.05f, 3i8)' 'mine.top(%x)'
 law cut 'qnn.quantize(mine.cut(%a), 0.05f, 0i8)' 'clip(%x, a_min=-17f, a_max=43f)'
 law curve 'qnn.quantize(mine.curve(%a), 0.01f, 0i8)' ' = take('
 
+# Where the product is used as numbers: sums of integers, then one multiplication.
+sed 's/qnn.quantize(mine.product(%a, %b), 0.1f, 5i8)/exp(mine.product(%a, %b))/' product.baton > numbers.baton
+expect 0 'int32.* = mine.product(%' 'qnn.dequantize(.*axis=0' -- "$baton" opt numbers.baton -p 'qdq-to-integer, dead-code'
+expect 0 -- "$baton" run numbers.baton --passes= --executor interp -i x=random:1 -i w=random:9 -o float
+for target in '' '--target cpu'; do
+    expect 0 -- "$baton" run numbers.baton $target -i x=random:1 -i w=random:9 -o numbers
+    expect 0 'equal within tolerance' -- "$baton" compare numbers float
+done
+
 # Sums of floats have no integers.
 sed 's/mine.product(%a, %b)/mine.float_product(%a, %b)/' product.baton > float.baton
 expect 0 'mine.float_product stays in float: it takes no integers' -- "$baton" info float.baton --target cpu

@@ -163,15 +163,31 @@ static bt_status own_attrs(struct qdq_region *r, const bt_call *call, const void
     return *out || !call->op->attrs ? NULL : bt_no_memory();
 }
 
+/* Codes of few bits in a byte each: all targets multiply these, and of constants they are made when
+ * the program is compiled. */
+static const bt_value *in_bytes(struct qdq_region *r, const struct qdq_value *x)
+{
+    const bt_dtype dtype = bt_tensor_dtype(x->codes->type);
+    const int is_signed = BT_DTYPE_CLASS(dtype) == BT_CLASS_INT;
+    if (!bt_dtype_is_packed(dtype))
+        return x->codes;
+    bt_builder_name(r->chain.builder, NULL); // the name is that of the sums
+    return chain_op1(&r->chain, "cast", is_signed ? "dtype=\"int8\"" : "dtype=\"uint8\"",
+                     x->codes);
+}
+
 static bt_status build_sums(struct qdq_region *r, const struct product *p,
                             const bt_value **out)
 {
     const bt_call *call = p->call;
-    const bt_value *args[6] = { p->in[0].codes, p->in[1].codes, p->in[0].zero,
-                                p->in[1].zero,  p->in[0].scale, p->in[1].scale };
+    const bt_value *args[6] = { in_bytes(r, &p->in[0]), in_bytes(r, &p->in[1]),
+                                p->in[0].zero,          p->in[1].zero,
+                                p->in[0].scale,         p->in[1].scale };
     const void *attrs;
     struct law law;
     BT_TRY(own_attrs(r, call, &attrs));
+    BT_TRY(r->chain.status);
+    bt_builder_like(r->chain.builder, &call->base);
     if (p->twin)
         return bt_build_op(r->chain.builder, p->twin, attrs, 6, args, out);
     for (uint32_t i = 0; i < 2; i++)
@@ -274,7 +290,6 @@ bt_status qdq_product_numbers(struct qdq_region *r, const bt_call *call,
     };
     BT_TRY(r->chain.status);
     snprintf(attrs, sizeof(attrs), "axis=%d", p.channel);
-    bt_builder_like(r->chain.builder, &call->base);
     return bt_build(r->chain.builder, "qnn.dequantize", attrs, args, 3, out);
 }
 

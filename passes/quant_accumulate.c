@@ -166,7 +166,6 @@ static int read_weight(struct sums *s)
 {
     const bt_call *call = s->call;
     const char *name = call->op->name;
-    s->proof.weight = constant_of(s, call->args[1]);
     s->proof.zero = constant_of(s, call->args[3]);
     if (!s->proof.weight || !s->proof.zero)
         return 0;
@@ -274,6 +273,7 @@ static bt_status accumulate_call(bt_rewrite *rewrite, const bt_call *call,
     BT_TRY(choose(&s, &dtype));
     BT_TRY(read_bias(&s));
     BT_TRY(read_range(&s, 0, &s.proof.low, &s.proof.high));
+    BT_TRY(settle(&s, call->args[1], 1, &s.proof.weight)); // of codes of few bits, too
     if (!read_weight(&s)) {
         BT_TRY(fits_unknown(&s, 32, &proved));
         if (!proved)

@@ -3,7 +3,7 @@
  *
  *     int8     -128..127 of activations, -127..127 of weights, one scale a channel of these
  *     uint8    the same with 0..255 and a zero point of activations
- *     int4     -7..7 of weights, in int8
+ *     int4     -7..7 of weights
  *     int16    -32768..32767 of activations, with weights as of int8
  *     global   Relay's: one scale for each tensor, all of them powers of two
  *     shifts   int8 for devices that shift in place of multiplying: the scales of weights are
@@ -143,10 +143,10 @@ static bt_status check(bt_ctx *ctx, const void *options, uint32_t n,
     return NULL;
 }
 
-/* Codes of that many bits in the smallest type that has them; `least`: -2^(bits-1) too. */
-static void signed_codes(bt_number_form *out, int64_t bits, int has_least)
+/* Codes of that many bits; `least`: -2^(bits-1) too. */
+static void signed_codes(bt_number_form *out, bt_dtype dtype, int64_t bits, int has_least)
 {
-    out->dtype = bits > 8 ? BT_INT16 : BT_INT8;
+    out->dtype = dtype;
     out->high = (INT64_C(1) << (bits - 1)) - 1;
     out->low = has_least ? -out->high - 1 : -out->high;
 }
@@ -172,11 +172,16 @@ static bt_status signed_form(bt_ctx *ctx, const void *options, const bt_quant_si
     if (is_skipped(o, site))
         return NULL;
     if (site->role != BT_QUANT_WEIGHT) {
-        signed_codes(out, o->bits, 1);
+        signed_codes(out, o->bits > 8 ? BT_INT16 : BT_INT8, o->bits, 1);
         out->rounding = rounding_of(o);
         return NULL;
     }
-    signed_codes(out, o->weight_bits, 0);
+    // weights lie in memory as long as the program does: in as few bits as hold them
+    signed_codes(out,
+                 o->weight_bits > 4   ? BT_INT8
+                 : o->weight_bits > 2 ? BT_INT4
+                                      : BT_INT2,
+                 o->weight_bits, 0);
     out->axis = o->per_channel ? site->channel : -1;
     return NULL;
 }

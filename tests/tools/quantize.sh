@@ -9,6 +9,9 @@ export TMPDIR=$PWD/tmp
 expect 0 '^image  *-128..127 ' '^nn.dense.weight  *-127..127 ' '^results .* in 10 of 10 samples$' '^constants 6.69 k bytes, before 25.1 k$' -- \
     "$baton" quantize "$digits/digits.baton" --scheme int8 --calibrate max --data "$samples" --statistics seen.npz -o q.baton
 grep -q 'qnn.conv2d(.*const.*int8' q.baton || fault "no convolution of codes: $(grep conv2d q.baton)"
+grep -q 'int32\] = qnn.dense(' q.baton || fault "the last layer is in float: $(grep dense q.baton)"
+expect 0 'qnn_dense' -- "$baton" info q.baton --target cpu
+refuse 'nn_dense_add\|dequantize_nn'
 refuse note
 expect 0 -- "$baton" run q.baton -i image=random:1 -o integer
 expect 0 -- "$baton" run "$digits/digits.baton" -i image=random:1 -o float
@@ -50,6 +53,18 @@ left 'skip=["nn.dens"]' 'skip: no call fits "nn.dens"; did you mean nn.dense?$'
 left 'skip=["nn.dense", "fc*"]' 'skip: no call fits "fc\*"; there are [a-z0-9_.]*, .*nn.dense$'
 left 'skip_layers=[0, 4]' 'skip_layers holds 4: layers are counted from 0, the last one is 3$'
 left 'skip_layers=[-1]' 'skip_layers holds -1: '
+
+# Weights of 4 bits take 4, in the program; its constants are smaller when compiled, too, where they are packed as kernels want them.
+expect 0 '^constants 3.58 k bytes, before 25.1 k$' -- "$baton" quantize "$model" --scheme int4 --data "$samples" -o few.baton
+grep -q 'const\[[^]]*int4\]' few.baton || fault "no weights of 4 bits"
+packed() { # PROGRAM: bytes of its constants in the artifact, in thousands
+    "$baton" compile "$1" -o packed.bta | sed -n 's/.*constants \([0-9.]*\) k.*/\1/p'
+}
+expect 0 -- "$baton" quantize "$model" --data "$samples" -o eight.baton
+for program in few eight; do
+    awk -v codes="$(packed $program.baton)" -v floats="$(packed "$model")" 'BEGIN { exit !(codes > 0 && codes * 1.5 < floats) }' ||
+        fault "$program: constants of $(packed $program.baton) k bytes, of floats $(packed "$model") k"
+done
 
 # Sums of 16 bits: where they may not hold, in parts, and the same integers.
 for bits in 8 4; do

@@ -42,7 +42,7 @@ enum {
 
 /* The codes of a site. */
 typedef struct bt_number_form {
-    bt_dtype dtype;                /* int8, uint8, int16; 0: the site stays in float */
+    bt_dtype dtype;                /* an integer type; 0: the site stays in float */
     int64_t low, high;             /* codes in use: -127..127, -64..63, 0..255 */
     uint32_t is_affine;            /* a zero point is chosen; 0: zero is the code 0 */
     uint32_t scale_kind, rounding; /* BT_SCALE_..., BT_ROUND_... */

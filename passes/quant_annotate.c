@@ -172,26 +172,50 @@ static bt_status begin(bt_rewrite *rewrite, const bt_func *func)
 
 /* ---- forms ---- */
 
+static bt_status check_codes(bt_ctx *ctx, const bt_quant_scheme *scheme, const char *name,
+                             const bt_number_form *form)
+{
+    const uint32_t class_ = BT_DTYPE_CLASS(form->dtype),
+                   bits = BT_DTYPE_BITS(form->dtype), is_signed = class_ == BT_CLASS_INT;
+    char dtype[BT_DTYPE_NAME_SIZE];
+    bt_dtype_name(form->dtype, dtype, sizeof(dtype));
+    if ((!is_signed && class_ != BT_CLASS_UINT) || bits > 16)
+        return bt_fail(ctx, BT_ERR_PLUGIN,
+                       "scheme %s gives %s codes of type %s: codes are integers of at "
+                       "most 16 bits",
+                       scheme->name, name, dtype);
+    const int64_t least = is_signed ? -(INT64_C(1) << (bits - 1)) : 0,
+                  most = (INT64_C(1) << (bits - is_signed)) - 1;
+    if (form->low < least || form->high > most)
+        return bt_fail(ctx, BT_ERR_PLUGIN,
+                       "scheme %s gives %s codes %lld..%lld: %s holds %lld..%lld",
+                       scheme->name, name, (long long)form->low, (long long)form->high,
+                       dtype, (long long)least, (long long)most);
+    if (form->low > 0 || form->high < 1)
+        return bt_fail(
+            ctx, BT_ERR_PLUGIN,
+            "scheme %s gives %s codes %lld..%lld: 0 and 1 are to be among them",
+            scheme->name, name, (long long)form->low, (long long)form->high);
+    return NULL;
+}
+
 static bt_status check_form(bt_ctx *ctx, const bt_quant_scheme *scheme, const char *name,
                             const bt_number_form *form, uint32_t rank)
 {
-    const bt_dtype dtype = form->dtype;
-    const uint32_t class_ = BT_DTYPE_CLASS(dtype), bits = BT_DTYPE_BITS(dtype);
-    const int64_t least = class_ == BT_CLASS_INT ? -(INT64_C(1) << (bits - 1)) : 0,
-                  most = (INT64_C(1) << (bits - (class_ == BT_CLASS_INT))) - 1;
-    if ((class_ != BT_CLASS_INT && class_ != BT_CLASS_UINT) || bits > 16 ||
-        form->low < least || form->high > most || form->low > 0 || form->high < 1)
+    BT_TRY(check_codes(ctx, scheme, name, form));
+    if (form->axis < -1 || form->axis >= (int32_t)rank)
         return bt_fail(ctx, BT_ERR_PLUGIN,
-                       "scheme %s gives %s codes %lld..%lld of %u bits: they are to hold "
-                       "0 and 1, in an integer type of at most 16 bits",
-                       scheme->name, name, (long long)form->low, (long long)form->high,
-                       bits);
-    if (form->axis < -1 || form->axis >= (int32_t)rank ||
-        !site_rounding(form->rounding) || !site_scale_kind(form->scale_kind))
+                       "scheme %s gives %s a scale for each element of axis %d: the "
+                       "operand has %u axes, and -1 is one scale for all",
+                       scheme->name, name, form->axis, rank);
+    if (!site_rounding(form->rounding))
         return bt_fail(ctx, BT_ERR_PLUGIN,
-                       "scheme %s gives %s an axis, a rounding or a kind of scale that "
-                       "there is not",
-                       scheme->name, name);
+                       "scheme %s gives %s rounding %u: BT_ROUND_... end at %d",
+                       scheme->name, name, form->rounding, BT_ROUND_STOCHASTIC);
+    if (!site_scale_kind(form->scale_kind))
+        return bt_fail(ctx, BT_ERR_PLUGIN,
+                       "scheme %s gives %s scale_kind %u: BT_SCALE_... end at %d",
+                       scheme->name, name, form->scale_kind, BT_SCALE_RATIO2);
     return NULL;
 }
 

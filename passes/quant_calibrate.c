@@ -117,17 +117,38 @@ static bt_status check_scale(const struct calibrate *c, const struct site *site,
     return NULL;
 }
 
+/* As the program holds it, in float32: what is less than its least normal number is that. */
+static double to_scale(const struct site *site, double scale)
+{
+    if (site->form.scale_kind == BT_SCALE_POWER2)
+        scale = exp2(ceil(log2(scale)));
+    return fmax((double)(float)scale, 0x1p-126);
+}
+
+/* Scales that a calibration leaves out are NaN, and so is what lies behind them. */
+enum { BEHIND = 4 };
+
 static bt_status choose(const struct calibrate *c, const struct site *site,
                         double *scales, int64_t *zeros)
 {
+    const uint32_t n = site->nscale;
     bt_statistic seen;
+    int beyond = 0;
     BT_TRY(look_at(c, site, &seen));
+    for (uint32_t i = 0; i < n + BEHIND; i++)
+        scales[i] = NAN;
     BT_TRY(c->by->choose(c->ctx, c->options, &site->form, &seen, scales, zeros));
-    for (uint32_t i = 0; i < site->nscale; i++) {
-        if (site->form.scale_kind == BT_SCALE_POWER2)
-            scales[i] = exp2(ceil(log2(scales[i])));
-        scales[i] = fmax((double)(float)scales[i], 0x1p-126); // as the program holds it
+    for (uint32_t i = n; i < n + BEHIND; i++)
+        beyond |= !isnan(scales[i]) || zeros[i];
+    if (beyond)
+        return bt_fail(c->ctx, BT_ERR_PLUGIN,
+                       "calibration %s gives %s more scales or zero points than the %u "
+                       "that its nchannel says",
+                       c->by->name, site->name, n);
+    for (uint32_t i = 0; i < n; i++) {
         BT_TRY(check_scale(c, site, scales[i], zeros[i]));
+        scales[i] = to_scale(site, scales[i]);
+        BT_TRY(check_scale(c, site, scales[i], zeros[i])); // float32 has an end
     }
     return NULL;
 }
@@ -151,8 +172,8 @@ static bt_status choose_once(struct calibrate *c, const bt_value *value,
     if (!own)
         return bt_no_memory();
     own->site = site;
-    own->scales = BT_NEWS(c->arena, double, site.nscale);
-    own->zeros = BT_NEWS(c->arena, int64_t, site.nscale);
+    own->scales = BT_NEWS(c->arena, double, (size_t)site.nscale + BEHIND);
+    own->zeros = BT_NEWS(c->arena, int64_t, (size_t)site.nscale + BEHIND);
     if (!own->scales || !own->zeros || !bt_map_put(&c->chosen, value, own))
         return bt_no_memory();
     *out = own;

@@ -287,7 +287,7 @@ static int check_plugin(struct tool *tool, struct guard *guard)
     if (!code && !only)
         code = check_ways(tool, id, guard, &nbroken);
     if (!code && !only)
-        code = check_quant(tool, id, &nbroken);
+        code = check_quant(tool, id, guard, &nbroken);
     if (!code && !only)
         code = check_contributions(tool, id, &nbroken);
     if (code)

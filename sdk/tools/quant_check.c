@@ -1,11 +1,15 @@
-/* Schemes and calibrations on small programs: their forms are possible, what is
- * computed on codes is a valid program, and scales are scales. */
+/* Schemes and calibrations on small programs: their forms are possible and there are some,
+ * what is computed on codes is a valid program, scales are scales, and all of it is the same
+ * each time and leaves no memory behind. */
 #include "quant_check.h"
 
 #include <string.h>
 
 #include <baton/ir.h>
 #include <baton/pass.h>
+#include <baton/quantize.h>
+
+#include "watchdog.h"
 
 /* Layers of each kind, one after the other, a residual, and a table of
  * products. */
@@ -25,109 +29,202 @@ static const char layers[] =
 
 /* Ranges: of both signs, of one, narrow, wide, of nothing but zeros, of one
  * number; for all and by channel, with zero points and without. */
-#define SITE(constant, form) "quant.simulate(const" constant ", 0f, 0" form ")"
+// clang-format off
+#define UINT8 ", dtype=\"uint8\", low=0, high=255, is_affine=True"
+#define SITE(name, constant, form) \
+    "quant.simulate(const" constant ", 0f, 0, site=\"" name "\"" form ")"
 static const char ranges[] =
     "#[version = \"baton 0.1\"]\n"
-    "def @main() { (" SITE("[(3), float32]{-1, 0.5, 2}",
-                           "") ", " SITE("[(3), float32]{1, 0.5, 2}",
-                                         ", dtype=\"uint8\", low=0, high=255, "
-                                         "is_affine=True") ", " SITE("[(2), "
-                                                                     "float32]{-1e-30, "
-                                                                     "1e-30}",
-                                                                     "") ", " SITE("[(2),"
-                                                                                   " floa"
-                                                                                   "t32]{"
-                                                                                   "-1e30"
-                                                                                   ", "
-                                                                                   "3e38"
-                                                                                   "}",
-                                                                                   ", "
-                                                                                   "low=-"
-                                                                                   "7, "
-                                                                                   "high="
-                                                                                   "7") ", " SITE("[(2), float32]{0 "
-                                                                                                  "..}",
-                                                                                                  "") ", " SITE("[(2)"
-                                                                                                                ", "
-                                                                                                                "floa"
-                                                                                                                "t32]"
-                                                                                                                "{0 "
-                                                                                                                "..}",
-                                                                                                                ", "
-                                                                                                                "dtyp"
-                                                                                                                "e="
-                                                                                                                "\"ui"
-                                                                                                                "nt8"
-                                                                                                                "\", "
-                                                                                                                "low="
-                                                                                                                "0, "
-                                                                                                                "high"
-                                                                                                                "=255"
-                                                                                                                ", "
-                                                                                                                "is_"
-                                                                                                                "affi"
-                                                                                                                "ne="
-                                                                                                                "Tru"
-                                                                                                                "e") ", " SITE("[(1), float32]{-3}",
-                                                                                                                               ", scale_kind=\"power2\"") ", "
-                                                                                                                                                          "quant.simulate(const[(2, 2), float32]{1, 2, 0, 0}, const[(2), float32]{0 ..}, "
-                                                                                                                                                          "const[(2), int32]{0 ..}, axis=0, low=-127)) }\n";
+    "def @main() { ("
+    SITE("both_signs", "[(3), float32]{-1, 0.5, 2}", "") ", "
+    SITE("above_zero", "[(3), float32]{1, 0.5, 2}", UINT8) ", "
+    SITE("narrow", "[(2), float32]{-1e-30, 1e-30}", "") ", "
+    SITE("wide", "[(2), float32]{-1e30, 3e38}", ", low=-7, high=7") ", "
+    SITE("zeros", "[(2), float32]{0 ..}", "") ", "
+    SITE("zeros_affine", "[(2), float32]{0 ..}", UINT8) ", "
+    SITE("one_number", "[(1), float32]{-3}", ", scale_kind=\"power2\"") ", "
+    "quant.simulate(const[(2, 2), float32]{1, 2, 0, 0}, const[(2), float32]{0 ..}, "
+    "const[(2), int32]{0 ..}, axis=0, low=-127, site=\"channels\")) }\n";
+// clang-format on
 
-static bt_status try_passes(bt_ctx *ctx, const char *program, const char *passes)
+/* A kind of row, and what is tried of each: the first passes, then the others. */
+struct kind {
+    const char *name, *program, *first, *then;
+};
+static const struct kind kinds[] = {
+    { "scheme", layers, "quant-annotate{scheme=\"@\"}",
+      "quant-calibrate{by=\"global\"}, quant-realize, qdq-to-integer, dead-code, "
+      "quant-accumulate{scheme=\"@\"}" },
+    { "calibrate", ranges, "quant-calibrate{by=\"@\"}", "quant-realize" },
+};
+
+struct quant_check {
+    struct tool *tool;
+    struct guard *guard;
+    const struct kind *kind;
+    const char *name;
+};
+
+/* Text with the row's name in place of each @. */
+static const char *with_name(const struct quant_check *c, const char *format)
+{
+    bt_text out;
+    bt_text_init(&out, bt_ctx_scratch(c->tool->ctx));
+    for (const char *at = format; *at; at++)
+        bt_text_addf(&out, *at == '@' ? "%s" : "%.1s", *at == '@' ? c->name : at);
+    return bt_text_get(&out);
+}
+
+static bt_status try_passes(const struct quant_check *c, const bt_module *from,
+                            const char *format, bt_module **out)
 {
     const bt_pipeline_options options = { .level = -1, .verify_each = 1 };
-    bt_module *module = NULL, *typed = NULL, *out = NULL;
-    bt_pipeline *pipeline = NULL;
-    bt_status status =
-        passes ? bt_parse(ctx, "plugin check", NULL, program, strlen(program), &module)
-               : bt_no_memory();
-    if (!status)
-        status = bt_infer(ctx, module, &typed);
-    if (!status)
-        status = bt_pipeline_read(ctx, passes, &pipeline);
-    if (!status)
-        status = bt_pipeline_run(ctx, pipeline, &options, typed, &out);
+    const char *passes = with_name(c, format);
+    bt_pipeline *pipeline;
+    if (!passes)
+        return bt_no_memory();
+    BT_TRY(bt_pipeline_read(c->tool->ctx, passes, &pipeline));
+    watchdog_begin("%s %s", c->kind->name, c->name);
+    bt_status status = bt_pipeline_run(c->tool->ctx, pipeline, &options, from, out);
+    watchdog_end();
     bt_pipeline_destroy(pipeline);
-    bt_module_unref(out);
-    bt_module_unref(typed);
+    return status;
+}
+
+static bt_status read_program(bt_ctx *ctx, const char *text, bt_module **out)
+{
+    bt_module *module;
+    BT_TRY(bt_parse(ctx, "plugin check", NULL, text, strlen(text), &module));
+    bt_status status = bt_infer(ctx, module, out);
     bt_module_unref(module);
     return status;
 }
 
-static int check_kind(struct tool *tool, const char *kind, const char *plugin,
-                      const char *program, const char *format, uint32_t *nbroken)
+static bt_status check_sites(const struct quant_check *c, const bt_module *module)
 {
-    for (uint32_t i = 0; i < bt_provided_len(tool->ctx, kind); i++) {
+    const bt_global *entry;
+    BT_TRY(bt_module_entry(c->tool->ctx, module, NULL, &entry));
+    for (uint32_t i = 0; i < entry->func->block->nbinding; i++) {
+        if (bt_as_op_call(entry->func->block->bindings[i], "quant.simulate"))
+            return NULL;
+    }
+    return bt_fail(c->tool->ctx, BT_ERR_PLUGIN,
+                   "scheme %s gives no operand codes: not one of convolutions, a dense "
+                   "layer and a residual",
+                   c->name);
+}
+
+/* Twice the same passes on the same program. */
+static bt_status try_again(const struct quant_check *c, const bt_module *from,
+                           const bt_module *first)
+{
+    bt_module *second;
+    BT_TRY(try_passes(c, from, c->kind->first, &second));
+    const int same = bt_module_equal(first, second);
+    bt_module_unref(second);
+    return same ? NULL
+                : bt_fail(c->tool->ctx, BT_ERR_PLUGIN,
+                          "%s %s gives another result for the same program when it is "
+                          "asked again",
+                          c->kind->name, c->name);
+}
+
+/* The program and all that is made of it share a store, and go together. */
+static bt_status try_row(const struct quant_check *c)
+{
+    bt_module *from = NULL, *first = NULL, *last = NULL;
+    bt_status status = read_program(c->tool->ctx, c->kind->program, &from);
+    if (!status)
+        status = try_passes(c, from, c->kind->first, &first);
+    if (!status && c->kind == kinds)
+        status = check_sites(c, first);
+    if (!status)
+        status = try_again(c, from, first);
+    if (!status)
+        status = try_passes(c, first, c->kind->then, &last);
+    bt_module_unref(from);
+    bt_module_unref(first);
+    bt_module_unref(last);
+    return status;
+}
+
+/* What each of some runs leaves allocated, once what is kept on purpose is there. */
+static bt_status look_for_leaks(const struct quant_check *c)
+{
+    enum { WARM = 2, RUNS = 5 };
+    bt_ctx *ctx = c->tool->ctx;
+    uint32_t before = 0, least = UINT32_MAX;
+    for (int i = 0; i < RUNS; i++) {
+        const void *mark = bt_arena_mark(bt_ctx_scratch(ctx));
+        guard_set(c->guard, 1);
+        bt_status status = try_row(c);
+        if (!status)
+            bt_ctx_clear_diags(ctx);
+        bt_arena_release(bt_ctx_scratch(ctx), mark);
+        guard_set(c->guard, 0);
+        BT_TRY(status);
+        const uint32_t now = guard_nblock(c->guard),
+                       grown = now > before ? now - before : 0;
+        least = i >= WARM && grown < least ? grown : least;
+        before = now;
+    }
+    return !least ? NULL
+                  : bt_fail(ctx, BT_ERR_PLUGIN,
+                            "%s %s keeps %u block%s of memory of each program: bt_alloc "
+                            "without bt_free",
+                            c->kind->name, c->name, least, PLURAL(least));
+}
+
+static bt_status check_needs(const struct quant_check *c)
+{
+    enum { ALL = BT_STAT_RANGE | BT_STAT_CHANNELS | BT_STAT_BINS | BT_STAT_CONSTANT };
+    const bt_quant_calibrate *by;
+    BT_TRY(bt_registry_row(c->tool->ctx, "quant.calibrate/1", c->name, sizeof(*by),
+                           (const void **)&by));
+    return by->needs & ~(uint32_t)ALL
+               ? bt_fail(
+                     c->tool->ctx, BT_ERR_PLUGIN,
+                     "calibration %s needs 0x%x, of which 0x%x is none of BT_STAT_...",
+                     c->name, by->needs, by->needs & ~(uint32_t)ALL)
+               : NULL;
+}
+
+static bt_status check_row(const struct quant_check *c)
+{
+    if (c->kind != kinds)
+        BT_TRY(check_needs(c));
+    BT_TRY(try_row(c));
+    return look_for_leaks(c);
+}
+
+static int check_kind(struct quant_check *c, const char *plugin, uint32_t *nbroken)
+{
+    bt_ctx *ctx = c->tool->ctx;
+    for (uint32_t i = 0; i < bt_provided_len(ctx, c->kind->name); i++) {
         bt_provided item;
-        bt_text passes;
-        TRY_TOOL(tool, bt_provided_at(tool->ctx, kind, i, &item));
+        TRY_TOOL(c->tool, bt_provided_at(ctx, c->kind->name, i, &item));
         if (strcmp(bt_plugin_id(item.plugin), plugin) != 0)
             continue;
-        bt_text_init(&passes, bt_ctx_scratch(tool->ctx));
-        for (const char *at = format; *at; at++)
-            bt_text_addf(&passes, *at == '@' ? "%s" : "%.1s",
-                         *at == '@' ? item.name : at);
-        bt_status status = try_passes(tool->ctx, program, bt_text_get(&passes));
-        printf("  %s  %s %s\n", status ? "FAILED" : "ok    ", kind, item.name);
+        c->name = item.name;
+        bt_status status = check_row(c);
+        printf("  %s  %s %s\n", status ? "FAILED" : "ok    ", c->kind->name, c->name);
         if (status) {
             fflush(stdout);
-            (void)tool_fail(tool, status);
+            (void)tool_fail(c->tool, status);
             ++*nbroken;
         }
-        bt_ctx_clear_diags(tool->ctx);
+        bt_ctx_clear_diags(ctx);
     }
     return EXIT_OK;
 }
 
-int check_quant(struct tool *tool, const char *plugin, uint32_t *nbroken)
+int check_quant(struct tool *tool, const char *plugin, struct guard *guard,
+                uint32_t *nbroken)
 {
-    const int code =
-        check_kind(tool, "scheme", plugin, layers,
-                   "quant-annotate{scheme=\"@\"}, quant-calibrate{by=\"global\"}, "
-                   "quant-realize, qdq-to-integer, dead-code, "
-                   "quant-accumulate{scheme=\"@\"}",
-                   nbroken);
-    return code ? code
-                : check_kind(tool, "calibrate", plugin, ranges,
-                             "quant-calibrate{by=\"@\"}, quant-realize", nbroken);
+    int code = EXIT_OK;
+    for (uint32_t i = 0; !code && i < BT_COUNT(kinds); i++) {
+        struct quant_check c = { .tool = tool, .guard = guard, .kind = &kinds[i] };
+        code = check_kind(&c, plugin, nbroken);
+    }
+    return code;
 }

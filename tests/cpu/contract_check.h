@@ -254,6 +254,34 @@ static bt_status run_quad_sums(const struct cpu_callee *row, uint32_t narg,
     return NULL;
 }
 
+static bt_status run_codes_of_sums(const struct cpu_callee *row, uint32_t narg,
+                                   const struct call_value *args)
+{
+    enum { VECTOR = 16 };
+    void *p[CPU_SUMS_CODES_NPOINTER];
+    int64_t n[CPU_CODES_NINT];
+    assert_int_equal(narg, CPU_SUMS_CODES_NPOINTER + CPU_CODES_NINT);
+    for (uint32_t i = 0; i < CPU_SUMS_CODES_NPOINTER; i++)
+        p[i] = args[i].address;
+    for (uint32_t i = 0; i < CPU_CODES_NINT; i++)
+        n[i] = args[CPU_SUMS_CODES_NPOINTER + i].integer;
+    const int64_t columns = n[CPU_TILE_N], last = (columns - 1) / n[CPU_CODES_GROUP];
+    const int by_row = (n[CPU_TILE_FLAGS] & CPU_TILE_ROW_BIAS) != 0;
+    assert_true(columns >= 1 && n[CPU_CODES_WIDTH] <= n[CPU_CODES_GROUP]);
+    assert_true(args[CPU_SUMS_CODES_C].nelem >=
+                furthest(n[CPU_TILE_M], n[CPU_TILE_C_ROW]) + last * n[CPU_CODES_C_GROUP] +
+                    columns - last * n[CPU_CODES_GROUP]);
+    assert_true(args[CPU_SUMS_CODES_SUMS].nelem >=
+                furthest(n[CPU_TILE_M], n[CPU_SUMS_CODES_ROW]) +
+                    (columns + VECTOR - 1) / VECTOR * VECTOR);
+    for (uint32_t i = CPU_SUMS_CODES_BIAS; i < CPU_SUMS_CODES_NPOINTER; i++)
+        assert_true(args[i].nelem >= (by_row ? n[CPU_TILE_M] : columns));
+    const int is_emulated =
+        strcmp(row->name, "sums_codes_amx") == 0 && !cpu_isa_request(CPU_ISA_AMX);
+    assert_int_equal((is_emulated ? run_sums_codes : row->run)(p, n), 0);
+    return NULL;
+}
+
 static bt_status run_call(void *self, const char *callee, uint32_t narg,
                           const struct call_value *args)
 {
@@ -268,6 +296,8 @@ static bt_status run_call(void *self, const char *callee, uint32_t narg,
     const struct cpu_callee *row = cpu_callee_find(calls->isa, callee);
     if (row && row->form == CPU_PAIRS)
         return run_pairs(row, narg, args);
+    if (row && row->form == CPU_SUMS_CODES)
+        return run_codes_of_sums(row, narg, args);
     if (row && row->form == CPU_QUAD_SUMS)
         return run_quad_sums(row, narg, args);
     const struct cpu_tile *tile = find_tile(callee);

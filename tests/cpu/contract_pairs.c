@@ -249,6 +249,26 @@ static void test_sums_of_codes(void **state)
                   "11)",
           .is_constant = { 0, 1, 1, 1 },
           .has_shorts = 2 },
+        // by steps and of few places, so that codes are made of a block of sums
+        { .inputs = { { "x", "t[b, c, h, g]", BT_UINT8, 4, { 2, 20, 15, 37 } },
+                      { "w", "u[o, c, u, v]", BT_INT8, 4, { 37, 20, 3, 3 } },
+                      { "f", "v[o]", BT_FLOAT32, 1, { 37 } },
+                      { "d", "s[o]", BT_INT32, 1, { 37 } } },
+          .text =
+              "y: uint8[b, o, p in 8, q in 19] = uint8(int32(clamp(round_even("
+              "float32(sum(c, r in 3, s in 3: (int32(x[b, c, 2 * p + r - 1, 2 * q + s "
+              "- 1]) - 7) * int32(w[o, c, r, s]) else 0) + d[o]) * f[o]), -12, 243)) "
+              "+ 12)",
+          .is_constant = { 0, 1, 1, 1 },
+          .has_shorts = 2 },
+        { .inputs = { { "x", "t[b, c, h, g]", BT_UINT8, 4, { 1, 128, 5, 5 } },
+                      { "w", "u[o, c, u, v]", BT_INT8, 4, { 70, 128, 3, 3 } },
+                      { "f", "v[o]", BT_FLOAT32, 1, { 70 } } },
+          .text = "y: int8[b, o, p in 5, q in 5] = int8(int32(clamp(round_even(float32("
+                  "sum(c, r in 3, s in 3: (int32(x[b, c, p + r - 1, q + s - 1]) - 77) * "
+                  "int32(w[o, c, r, s]) else 0)) * f[o]), -120, 120)) + 5)",
+          .is_constant = { 0, 1, 1 },
+          .has_shorts = 2 },
         // so far from the codes that int16 does not hold the differences
         { .inputs = { { "a", "t[m, k]", BT_UINT8, 2, { 29, 70 } },
                       { "b", "u[k, n]", BT_INT8, 2, { 70, 45 } } },

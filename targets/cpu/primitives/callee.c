@@ -24,6 +24,7 @@ static const int8_t work_nibbles[] = { CPU_NIBBLES_ROWS, CPU_NIBBLES_COLUMNS,
                                        CPU_NIBBLES_DEPTH, -1 };
 static const int8_t work_tile[] = { CPU_TILE_M,  CPU_TILE_N,  CPU_TILE_K,
                                     CPU_TILE_K1, CPU_TILE_K2, -1 };
+static const int8_t work_sums_codes[] = { CPU_TILE_M, CPU_TILE_N, -1 };
 static const int8_t work_pack[] = { CPU_PACK_K, CPU_PACK_WIDTH, -1 };
 static const int8_t work_pairs[] = { CPU_PAIRS_DEPTH, CPU_PAIRS_WIDTH, -1 };
 static const int8_t work_quad_sums[] = { CPU_QUAD_SUMS_ROWS, CPU_QUAD_SUMS_DEPTH, -1 };

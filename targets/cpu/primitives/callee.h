@@ -69,6 +69,7 @@
  *     quads_avx2, quad_sums               quads, and sums of them (pairs.h)
  *     tile_quads_us_avx512, tile_quads_us_amx, epilogue_..., codes_...     products of quads, A without
  *                        a sign, B with one; _su: the reverse
+ *     sums_codes_avx512                   sums to codes, rows of them (tile.h)
  *     pack.4                              panels (pack.h), by the bytes of an element
  *     halo.4                              planes with zeros around (halo.h), likewise
  *

@@ -42,7 +42,7 @@ static int32_t run_codes_su_amx(void *const *p, const int64_t *n)
 }
 
 /* For each term of the sums. */
-enum { PAIRS_PS = 1, HALVES_PS = 2, QUADS_PS = 1 };
+enum { PAIRS_PS = 1, HALVES_PS = 2, QUADS_PS = 1, SUMS_CODES_PS = 120 };
 const struct cpu_callee cpu_tile_rows_amx[] = {
     { "tile_bf16_amx", run_pairs_amx, CPU_TILE, BT_FLOAT32, BT_FLOAT32, PAIRS_PS },
     { "epilogue_bf16_amx", run_pairs_epilogue_amx, CPU_TILE_EPILOGUE, BT_FLOAT32,
@@ -60,6 +60,8 @@ const struct cpu_callee cpu_tile_rows_amx[] = {
       QUADS_PS },
     { "codes_quads_su_amx", run_codes_su_amx, CPU_TILE_CODES, BT_INT32, BT_INT32,
       QUADS_PS },
+    { "sums_codes_amx", run_sums_codes, CPU_SUMS_CODES, BT_INT32, BT_INT32,
+      SUMS_CODES_PS },
     { 0 },
 };
 
@@ -74,7 +76,8 @@ const struct cpu_callee cpu_tile_rows_amx[] = {
 #define TILE_OF_QUADS(number, signs)                                                  \
     TILE(number, BT_INT32), .pairs = &cpu_pairs_avx512[CPU_QUADS], .depth = AMX_SIDE, \
                             .nterm = 4, .is_a_signed = (signs),                       \
-                            .codes = &cpu_tile_rows_amx[8 + (signs)]
+                            .codes = &cpu_tile_rows_amx[8 + (signs)],                 \
+                            .sums_codes = &cpu_tile_rows_amx[10]
 const struct cpu_tile cpu_tiles_amx[] = {
     { TILE_OF_PAIRS(0) },
     { TILE_OF_PAIRS(1) },

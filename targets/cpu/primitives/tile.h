@@ -111,6 +111,21 @@ enum {
 };
 
 /*
+ * The same of sums that are there: row m of them begins at SUMS + m * SUMS_ROW, of which whole vectors
+ * may be read. M and N are any.
+ */
+enum {
+    CPU_SUMS_CODES_C,
+    CPU_SUMS_CODES_SUMS,
+    CPU_SUMS_CODES_BIAS,
+    CPU_SUMS_CODES_FACTOR,
+    CPU_SUMS_CODES_NPOINTER
+};
+enum {
+    CPU_SUMS_CODES_ROW = CPU_TILE_A_ROW
+}; /* SUMS_ROW; M, N, C_ROW and flags are those of a tile */
+
+/*
  * Lines: what is left of a tile where all rows of C share one row of A, as they do in
  * depthwise convolution. N is any, M counts lines of B and of C:
  *
@@ -131,7 +146,7 @@ enum { CPU_ACROSS_MR = 4, CPU_ACROSS_B_COLUMN = CPU_TILE_B_K };
 
 struct cpu_tile {
     /* NULL: it has none */
-    const struct cpu_callee *block, *line, *across, *epilogue, *codes;
+    const struct cpu_callee *block, *line, *across, *epilogue, *codes, *sums_codes;
     bt_dtype a, b, c;
     int32_t mr, nr;
     enum cpu_isa isa;

@@ -90,43 +90,68 @@ static float codes_bound(int64_t bits)
     return bound;
 }
 
-/* By a tile of NR columns, or if it takes more of a B without panels, by many of it. */
-static int32_t run_codes(cpu_primitive *block, int64_t nr, int takes_columns,
-                         void *const *p, const int64_t *n)
+static struct codes codes_of_call(const int64_t *n)
 {
-    const int by_row = (n[CPU_TILE_FLAGS] & CPU_TILE_ROW_BIAS) != 0;
-    const int64_t chunk = takes_columns && n[CPU_CODES_B_N] == nr ? CODES_WIDTH : nr;
-    const int32_t *bias = p[CPU_TILE_BIAS];
-    const float *factor = p[CPU_CODES_FACTOR];
-    const uint32_t *b = p[CPU_TILE_B];
-    const struct codes codes = {
+    return (struct codes){
         .low = codes_bound(n[CPU_CODES_LOW]) - (float_vector){ 0 },
         .high = codes_bound(n[CPU_CODES_HIGH]) - (float_vector){ 0 },
         .of_nan = codes_bound(n[CPU_CODES_OF_NAN]) - (float_vector){ 0 },
         .zero = (int32_t)n[CPU_CODES_ZERO] - (int_vector){ 0 },
     };
+}
+
+/* So many columns from number `first` on. */
+static void put_rows(uint8_t *c, const int32_t *sums, int64_t row, const int32_t *bias,
+                     const float *factor, int64_t first, int64_t width,
+                     const struct codes *codes, const int64_t *n)
+{
+    const int by_row = (n[CPU_TILE_FLAGS] & CPU_TILE_ROW_BIAS) != 0;
+    uint8_t made[CODES_WIDTH + CODES_LANES];
+    for (int64_t i = 0; i < n[CPU_TILE_M]; i++) {
+        if (by_row)
+            put_codes(made, sums + i * row, codes, bias + i, factor + i, width, 1);
+        else
+            put_codes(made, sums + i * row, codes, bias + first, factor + first, width,
+                      0);
+        copy_codes(c + i * n[CPU_TILE_C_ROW], made, first, width, n);
+    }
+}
+
+static int32_t run_sums_codes(void *const *p, const int64_t *n)
+{
+    const struct codes codes = codes_of_call(n);
+    const int32_t *sums = p[CPU_SUMS_CODES_SUMS];
+    for (int64_t j = 0; j < n[CPU_TILE_N]; j += CODES_WIDTH) {
+        const int64_t left = n[CPU_TILE_N] - j;
+        put_rows(p[CPU_SUMS_CODES_C], sums + j, n[CPU_SUMS_CODES_ROW],
+                 p[CPU_SUMS_CODES_BIAS], p[CPU_SUMS_CODES_FACTOR], j,
+                 left < CODES_WIDTH ? left : CODES_WIDTH, &codes, n);
+    }
+    return 0;
+}
+
+/* By a tile of NR columns, or if it takes more of a B without panels, by many of it. */
+static int32_t run_codes(cpu_primitive *block, int64_t nr, int takes_columns,
+                         void *const *p, const int64_t *n)
+{
+    const int64_t chunk = takes_columns && n[CPU_CODES_B_N] == nr ? CODES_WIDTH : nr;
+    const uint32_t *b = p[CPU_TILE_B];
+    const struct codes codes = codes_of_call(n);
     int32_t sums[CODES_ROWS * CODES_WIDTH + CODES_LANES];
-    uint8_t row[CODES_WIDTH + CODES_LANES];
     int64_t plain[CPU_TILE_NINT];
     memcpy(plain, n, sizeof(plain));
     plain[CPU_TILE_C_ROW] = chunk;
     plain[CPU_TILE_FLAGS] &= CPU_TILE_PADDED;
     for (int64_t j = 0; j < n[CPU_TILE_N]; j += chunk) {
-        const int64_t left = n[CPU_TILE_N] - j, width = left < chunk ? left : chunk;
+        const int64_t left = n[CPU_TILE_N] - j;
         union {
             const uint32_t *from;
             void *address;
         } at = { .from = b + j / nr * n[CPU_CODES_B_N] };
-        plain[CPU_TILE_N] = width;
+        plain[CPU_TILE_N] = left < chunk ? left : chunk;
         block((void *[]){ sums, p[CPU_TILE_A], at.address }, plain);
-        for (int64_t i = 0; i < n[CPU_TILE_M]; i++) {
-            uint8_t *c = (uint8_t *)p[CPU_TILE_C] + i * n[CPU_TILE_C_ROW];
-            if (by_row)
-                put_codes(row, sums + i * chunk, &codes, bias + i, factor + i, width, 1);
-            else
-                put_codes(row, sums + i * chunk, &codes, bias + j, factor + j, width, 0);
-            copy_codes(c, row, j, width, n);
-        }
+        put_rows(p[CPU_TILE_C], sums, chunk, p[CPU_TILE_BIAS], p[CPU_CODES_FACTOR], j,
+                 plain[CPU_TILE_N], &codes, n);
     }
     return 0;
 }

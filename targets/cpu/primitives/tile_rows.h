@@ -133,7 +133,7 @@ RUN_CODES(quads_su)
 #define FLOAT_NR(vector, element) ((int32_t)(2 * sizeof(vector) / sizeof(element)))
 
 /* A tile has its operands near; a line meets each element of B once, and waits for it. */
-enum { TILE_PS = 8, LINE_PS = 40, ACROSS_PS = 120 };
+enum { TILE_PS = 8, LINE_PS = 40, ACROSS_PS = 120, SUMS_CODES_PS = 120 };
 #define TILE_ROW_OF(FORM, name, run, TYPE, ps)            \
     {                                                     \
         name TILE_SUFFIX, run, CPU_##FORM, TYPE, TYPE, ps \
@@ -156,6 +156,7 @@ const struct cpu_callee TILE_CALLEES[] = {
     TILE_ROW("line_pairs_i16_", run_line_pairs_i16, BT_INT32, LINE_PS),
     EPILOGUE_ROW("epilogue_pairs_i16_", run_epilogue_pairs_i16, BT_INT32, TILE_PS),
     CODES_ROW("codes_pairs_i16_", run_codes_pairs_i16, BT_INT32, TILE_PS),
+    TILE_ROW_OF(SUMS_CODES, "sums_codes_", run_sums_codes, BT_INT32, SUMS_CODES_PS),
 #if defined(PAIR_SET)
     TILE_ROW("tile_quads_us_", run_quads_us, BT_INT32, TILE_PS),
     EPILOGUE_ROW("epilogue_quads_us_", run_epilogue_quads_us, BT_INT32, TILE_PS),
@@ -169,24 +170,24 @@ const struct cpu_callee TILE_CALLEES[] = {
 
 // clang-format off
 const struct cpu_tile TILE_TABLE[] = {
-    { &TILE_CALLEES[0], &TILE_CALLEES[1], &TILE_CALLEES[2], &TILE_CALLEES[3], NULL,
+    { &TILE_CALLEES[0], &TILE_CALLEES[1], &TILE_CALLEES[2], &TILE_CALLEES[3], NULL, NULL,
       BT_FLOAT32, BT_FLOAT32, BT_FLOAT32,
       TILE_MR, FLOAT_NR(float_vector, float), .isa = TILE_ISA },
-    { &TILE_CALLEES[4], &TILE_CALLEES[5], &TILE_CALLEES[6], &TILE_CALLEES[7], NULL,
+    { &TILE_CALLEES[4], &TILE_CALLEES[5], &TILE_CALLEES[6], &TILE_CALLEES[7], NULL, NULL,
       BT_FLOAT64, BT_FLOAT64, BT_FLOAT64,
       TILE_MR, FLOAT_NR(double_vector, double), .isa = TILE_ISA },
-    { &TILE_CALLEES[8], NULL, NULL, NULL, NULL, BT_INT16, BT_INT16, BT_INT32,
+    { &TILE_CALLEES[8], NULL, NULL, NULL, NULL, NULL, BT_INT16, BT_INT16, BT_INT32,
       TILE_MR, PAIR_NR, .isa = TILE_ISA },
-    { &TILE_CALLEES[9], NULL, NULL, NULL, NULL, BT_INT32, BT_INT32, BT_INT32,
+    { &TILE_CALLEES[9], NULL, NULL, NULL, NULL, NULL, BT_INT32, BT_INT32, BT_INT32,
       TILE_INTEGER_MR, TILE_INTEGER_NR, .isa = TILE_ISA },
-    { &TILE_CALLEES[10], &TILE_CALLEES[11], NULL, &TILE_CALLEES[12], &TILE_CALLEES[13],
+    { &TILE_CALLEES[10], &TILE_CALLEES[11], NULL, &TILE_CALLEES[12], &TILE_CALLEES[13], &TILE_CALLEES[14],
       BT_UINT32, BT_UINT32, BT_INT32,
       TILE_MR, PAIR_NR, .isa = TILE_ISA, .pairs = TILE_PAIRS, .nterm = 2 },
 #if defined(PAIR_SET)
-    { &TILE_CALLEES[14], NULL, NULL, &TILE_CALLEES[15], &TILE_CALLEES[16],
+    { &TILE_CALLEES[15], NULL, NULL, &TILE_CALLEES[16], &TILE_CALLEES[17], &TILE_CALLEES[14],
       BT_UINT32, BT_UINT32, BT_INT32,
       TILE_MR, PAIR_NR, .isa = TILE_ISA, .pairs = &TILE_PAIRS[CPU_QUADS], .nterm = 4 },
-    { &TILE_CALLEES[17], NULL, NULL, &TILE_CALLEES[18], &TILE_CALLEES[19],
+    { &TILE_CALLEES[18], NULL, NULL, &TILE_CALLEES[19], &TILE_CALLEES[20], &TILE_CALLEES[14],
       BT_UINT32, BT_UINT32, BT_INT32,
       TILE_MR, PAIR_NR, .isa = TILE_ISA, .pairs = &TILE_PAIRS[CPU_QUADS], .nterm = 4,
       .is_a_signed = 1 },

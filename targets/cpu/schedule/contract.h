@@ -345,13 +345,12 @@ struct cpu_finish {
 };
 /* Codes that a tile makes of its sums (tile.h). */
 struct cpu_finish_codes {
-    uint32_t is_all; /* 0: it makes none */
-    int32_t
-        by; /* the dim that `bias` and `factor` go along; -1: none, they are one number */
+    uint32_t is_all;   /* 1: tiles make them, with all that becomes of a sum */
+    uint32_t is_apart; /* 1: they are made of a block of sums in one call */
+    int32_t by;        /* the dim that what is added, and multiplied by, goes along */
     int64_t flags;
     int64_t low, high, of_nan, zero; /* bits of floats, but for zero */
-    const bt_node *sum,
-        *factor; /* what becomes of the sum before, by what it is multiplied */
+    const bt_node *sum, *factor;     /* with what is added; by what it is multiplied */
 };
 void cpu_match_finish_codes(bt_graph *, const struct cpu_tiling *,
                             const struct cpu_epilogue *, struct cpu_finish_codes *out);

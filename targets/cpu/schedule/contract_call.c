@@ -60,6 +60,21 @@ static struct cpu_address address_of(const bt_node *read, const bt_node *offset,
                 : (struct cpu_address){ other, other_offset };
 }
 
+void cpu_set_codes(const struct cpu_nest *t, const bt_node *columns,
+                   const bt_node **integers)
+{
+    const struct cpu_tiling *p = t->tiling;
+    const int has_gaps = p->n0 >= 0;
+    integers[CPU_CODES_B_N] = cpu_scaled(cpu_graph(t), p->bs[p->n], p->tile->nr);
+    integers[CPU_CODES_LOW] = cpu_int(t, t->codes.low);
+    integers[CPU_CODES_HIGH] = cpu_int(t, t->codes.high);
+    integers[CPU_CODES_OF_NAN] = cpu_int(t, t->codes.of_nan);
+    integers[CPU_CODES_ZERO] = cpu_int(t, t->codes.zero);
+    integers[CPU_CODES_GROUP] = has_gaps ? cpu_line_stride(p) : columns;
+    integers[CPU_CODES_WIDTH] = has_gaps ? p->view.dims[p->n].extent : columns;
+    integers[CPU_CODES_C_GROUP] = has_gaps ? p->view.dims[p->n0].c : cpu_int(t, 0);
+}
+
 /* Loops over levels that the tile has not, and the call. */
 static int emit_levels(const struct cpu_nest *t, const struct tile_call *call,
                        const struct levels *l)
@@ -138,16 +153,8 @@ static int emit_levels(const struct cpu_nest *t, const struct tile_call *call,
         [CPU_TILE_RESIDUAL] = address_of(t->finish.residual, call->residual, t->a, a),
     };
     if (t->codes.is_all) {
-        const bt_node *codes[CPU_CODES_NINT] = {
-            [CPU_CODES_B_N] = cpu_scaled(g, p->bs[p->n], p->tile->nr),
-            [CPU_CODES_LOW] = cpu_int(t, t->codes.low),
-            [CPU_CODES_HIGH] = cpu_int(t, t->codes.high),
-            [CPU_CODES_OF_NAN] = cpu_int(t, t->codes.of_nan),
-            [CPU_CODES_ZERO] = cpu_int(t, t->codes.zero),
-            [CPU_CODES_GROUP] = p->n0 < 0 ? call->width : cpu_line_stride(p),
-            [CPU_CODES_WIDTH] = p->n0 < 0 ? call->width : p->view.dims[p->n].extent,
-            [CPU_CODES_C_GROUP] = p->n0 < 0 ? zero : p->view.dims[p->n0].c,
-        };
+        const bt_node *codes[CPU_CODES_NINT];
+        cpu_set_codes(t, call->width, codes);
         memcpy(codes, integers, CPU_TILE_NINT * sizeof(*codes));
         addresses[CPU_TILE_BIAS] = (struct cpu_address){ t->bias, call->bias };
         addresses[CPU_CODES_FACTOR] = (struct cpu_address){ t->factor, call->bias };

@@ -73,12 +73,6 @@ int cpu_take_apart(const bt_node *body, const bt_node *sum, struct cpu_chain *ou
     return unrounded(node) == unrounded(sum);
 }
 
-int cpu_is_epilogue(const bt_node *body, const bt_node *sum)
-{
-    struct cpu_chain chain;
-    return cpu_take_apart(body, sum, &chain);
-}
-
 /* By how many elements the read moves on with dim `d`. */
 static int64_t stride_by(const struct cpu_tiling *p, const bt_linear *l, uint32_t d)
 {
@@ -178,20 +172,42 @@ void cpu_match_finish(bt_graph *g, const struct cpu_tiling *p,
 
 /* ---- codes ---- */
 
+/* Whether there is such a node in this one. */
+static int has_node(const bt_node *node, const bt_node *wanted)
+{
+    int has = node == wanted;
+    for (uint32_t i = 0; !has && i < node->narg && node->reads; i++)
+        has = has_node(node->args[i], wanted);
+    return has;
+}
+
 /* Whether integers are added to the sum, and nothing else is done with it. */
-static int is_sum_plus(const bt_node *node, uint32_t sums)
+static int is_sum_plus(const bt_node *node, const bt_node *sum)
 {
     node = unrounded(node);
-    if (node->kind == BT_NODE_READ)
-        return node->which == sums;
+    if (node == unrounded(sum))
+        return 1;
     const int is_less = is_scalar(node, BT_SCALAR_SUB);
     if (node->dtype != BT_INT32 || (!is_less && !is_scalar(node, BT_SCALAR_ADD)))
         return 0;
     for (uint32_t i = 0; i < (is_less ? 1 : 2); i++) {
-        if (!cpu_find_sum(node->args[1 - i], sums) && is_sum_plus(node->args[i], sums))
+        if (!has_node(node->args[1 - i], sum) && is_sum_plus(node->args[i], sum))
             return 1;
     }
     return 0;
+}
+
+static int is_of_codes(const bt_node *body, const bt_node *sum, struct cpu_codes *out)
+{
+    return cpu_match_codes(NULL, body, out) && is_sum_plus(out->sum, sum) &&
+           !has_node(out->factor, sum);
+}
+
+int cpu_is_epilogue(const bt_node *body, const bt_node *sum)
+{
+    struct cpu_chain chain;
+    struct cpu_codes codes;
+    return cpu_take_apart(body, sum, &chain) || is_of_codes(body, sum, &codes);
 }
 
 /* What a node goes along but for the read of the sums. */
@@ -225,29 +241,27 @@ void cpu_match_finish_codes(bt_graph *g, const struct cpu_tiling *p,
     const bt_node *sum = cpu_find_sum(value, epilogue->sums);
     struct cpu_codes codes;
     *out = (struct cpu_finish_codes){ .is_all = 0 };
+    const uint32_t m = p->is_turned ? p->n : (uint32_t)p->m,
+                   n = p->is_turned ? (uint32_t)p->m : p->n;
     if (!p->tile->codes || p->m < 0 || p->is_line || p->is_across || p->beside >= 0 ||
-        p->is_turned || !sum || sum->args[0] != epilogue->store->offset ||
-        !cpu_is_size(p->view.dims[p->n].c, 1) || cpu_count_levels(g, p) > 3 ||
-        !cpu_match_codes(NULL, value, &codes) ||
-        !is_sum_plus(codes.sum, epilogue->sums) ||
-        cpu_find_sum(codes.factor, epilogue->sums))
+        !sum || sum->args[0] != epilogue->store->offset ||
+        !cpu_is_size(p->view.dims[n].c, 1) || !is_of_codes(value, sum, &codes))
         return;
-    for (uint32_t d = 0; d < p->view.ndim; d++) {
-        if (p->nclass[d] > 1)
-            return;
-    }
+    uint32_t is_apart = p->is_turned || cpu_count_levels(g, p) > 3;
+    for (uint32_t d = 0; d < p->view.ndim; d++)
+        is_apart |= p->nclass[d] > 1;
     const uint64_t by =
         indices_of(codes.sum, epilogue->sums) | indices_of(codes.factor, epilogue->sums);
-    const uint32_t m = (uint32_t)p->m;
     const int is_row =
         !(by & ~bt_index_bit(p->view.dims[m].index)) && is_whole_index(p, m);
-    const int is_column = !(by & ~bt_index_bit(p->view.dims[p->n].index)) &&
-                          is_whole_index(p, p->n) && p->n0 < 0 && !p->merged;
+    const int is_column = !(by & ~bt_index_bit(p->view.dims[n].index)) &&
+                          is_whole_index(p, n) && p->n0 < 0 && !p->merged;
     if (!is_row && !is_column)
         return;
     *out = (struct cpu_finish_codes){
-        .is_all = 1,
-        .by = is_row ? p->m : (int32_t)p->n,
+        .is_all = !is_apart,
+        .is_apart = is_apart,
+        .by = (int32_t)(is_row ? m : n),
         .flags = is_row ? CPU_TILE_ROW_BIAS : CPU_TILE_COLUMN_BIAS,
         .zero = codes.zero,
         .sum = codes.sum,

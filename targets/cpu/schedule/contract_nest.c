@@ -87,6 +87,40 @@ static int emit_turned_epilogue(const struct cpu_nest *t, const bt_node **values
                                               cpu_along(g, row, column, t->c_row));
 }
 
+/* Of all sums of the block in one call. */
+static int emit_codes(const struct cpu_nest *t)
+{
+    const struct cpu_tiling *p = t->tiling;
+    struct cpu_emitter e = t->e;
+    bt_graph *g = cpu_graph(t);
+    const bt_node *values[CPU_DIMS], *zero = cpu_int(t, 0), *rows = cpu_rows_here(t);
+    memcpy(values, t->values, sizeof(values));
+    values[p->m] = cpu_times(g, t->m, t->blocks.rows);
+    values[p->n0 < 0 ? p->n : (uint32_t)p->n0] = cpu_scaled(g, t->n, t->blocks.columns);
+    const struct cpu_dim *by = &p->view.dims[t->codes.by];
+    const bt_node *columns = p->is_turned ? rows : cpu_block_span(t, t->columns);
+    const bt_node *first =
+        cpu_place_axes(g, p, bt_node_index(g, by->index, by->extent), values);
+    const bt_node *integers[CPU_CODES_NINT];
+    for (uint32_t i = 0; i < CPU_CODES_NINT; i++)
+        integers[i] = zero;
+    cpu_set_codes(t, columns, integers);
+    integers[CPU_TILE_M] = p->is_turned ? t->columns : rows;
+    integers[CPU_TILE_N] = columns;
+    integers[CPU_SUMS_CODES_ROW] = t->c_row;
+    integers[CPU_TILE_C_ROW] = p->view.dims[p->is_turned ? p->n : (uint32_t)p->m].c;
+    integers[CPU_TILE_FLAGS] = cpu_int(t, t->codes.flags);
+    struct cpu_address addresses[] = {
+        { t->epilogue->store->buffer,
+          cpu_place_axes(g, p, t->epilogue->store->offset, values) },
+        { t->c, zero },
+        { t->bias, first },
+        { t->factor, first },
+    };
+    return cpu_emit_call(&e, p->tile->sums_codes->name, CPU_SUMS_CODES_NPOINTER,
+                         addresses, CPU_CODES_NINT, integers);
+}
+
 static int emit_epilogue(const struct cpu_nest *of)
 {
     struct cpu_nest t = *of;
@@ -96,6 +130,8 @@ static int emit_epilogue(const struct cpu_nest *of)
     const bt_node *values[CPU_DIMS], *offset, *column = cpu_int(&t, 0);
     memcpy(values, t.values, sizeof(values));
     int is_open = bt_node_number(b->nrow) < 0;
+    if (t.codes.is_apart)
+        return emit_codes(&t);
     if (p->is_turned)
         return emit_turned_epilogue(&t, values);
     const bt_node *row = cpu_emit_loop(&t.e, is_open ? cpu_rows_here(&t) : b->rows, 0);
@@ -362,7 +398,7 @@ static const bt_node *change_to_correction(void *self, const bt_node *node)
     if (node->kind != BT_NODE_READ || node->which != t->epilogue->sums)
         return node;
     const struct cpu_dim *dim = &p->view.dims[t->codes.by];
-    return p->correction
+    return p->correction && t->codes.is_all
                ? bt_loops_read(t->e.loops, p->corrections,
                                bt_node_index(cpu_graph(t), dim->index, dim->extent))
                : bt_node_cast(cpu_graph(t), BT_INT32, cpu_int(t, 0));
@@ -445,14 +481,16 @@ int cpu_emit_contraction(bt_loops *loops, const struct cpu_tiling *p,
     t.is_direct |= t.finish.is_all;
     if (!t.is_direct)
         cpu_match_finish_codes(g, p, epilogue, &t.codes);
+    if ((t.codes.is_all || t.codes.is_apart) &&
+        !(emit_by_row(&t, t.codes.sum, &t.bias) &&
+          emit_by_row(&t, t.codes.factor, &t.factor)))
+        return 0;
     if (t.codes.is_all) {
         t.is_direct = 1;
         t.blocks.slices.n = 1;
         t.c = store->buffer;
         t.c_row = p->view.dims[p->m].c;
-        return emit_by_row(&t, t.codes.sum, &t.bias) &&
-               emit_by_row(&t, t.codes.factor, &t.factor) &&
-               cpu_shrink_sums(loops, sums, cpu_int(&t, 1)) && emit_nest(&t);
+        return cpu_shrink_sums(loops, sums, cpu_int(&t, 1)) && emit_nest(&t);
     }
     if (p->is_turned)
         t.finish.is_all = 1;
@@ -487,6 +525,9 @@ int cpu_emit_contraction(bt_loops *loops, const struct cpu_tiling *p,
     const bt_node *nelem = p->beside >= 0
                                ? cpu_times(g, p->view.dims[p->beside].extent, t.c_row)
                                : cpu_times(g, cpu_int(&t, t.blocks.most_rows), span);
+    enum { VECTOR = 16 };
+    if (t.codes.is_apart) // whole ones are read
+        nelem = cpu_plus(g, nelem, cpu_int(&t, VECTOR));
     if (store->buffer != sums)
         return cpu_shrink_sums(loops, sums, nelem) && emit_nest(&t);
     return cpu_emit_buffer(loops, BT_BUFFER_LOCAL, p->tile->c, nelem, &t.c) &&

@@ -78,6 +78,9 @@ static inline int cpu_has_more_slices(const struct cpu_nest *t)
     return t->slice && !t->is_last_slice;
 }
 
+/* What a call that makes codes of so many columns is told beside what tiles are. */
+void cpu_set_codes(const struct cpu_nest *, const bt_node *columns,
+                   const bt_node **integers);
 /* Calls of tiles, or of lines, that cover the block's columns. 0: failure. */
 int cpu_emit_columns(const struct cpu_nest *);
 /* Whether these do no column again. */

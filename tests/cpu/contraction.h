@@ -79,14 +79,15 @@ run_schedule(struct world *w, struct formula *f, uint32_t n, bt_tensor **in,
 static inline void run_depthwise(enum cpu_isa isa, const char *callee, uint32_t narg,
                                  const struct call_value *args)
 {
-    void *p[CPU_DEPTHWISE_NPOINTER];
-    int64_t n[CPU_DEPTHWISE_NINT];
-    assert_int_equal(narg, CPU_DEPTHWISE_NPOINTER + CPU_DEPTHWISE_NINT);
+    const struct cpu_form *form = cpu_form_of(cpu_callee_find(isa, callee));
+    void *p[CPU_DEPTHWISE_CODES_NPOINTER];
+    int64_t n[CPU_DEPTHWISE_CODES_NINT];
+    assert_int_equal(narg, form->naddress + form->ninteger);
     for (uint32_t i = 0; i < narg; i++) {
-        if (i < CPU_DEPTHWISE_NPOINTER)
+        if (i < form->naddress)
             p[i] = args[i].address;
         else
-            n[i - CPU_DEPTHWISE_NPOINTER] = args[i].integer;
+            n[i - form->naddress] = args[i].integer;
     }
     const int64_t last = n[CPU_DEPTHWISE_PLANES] - 1;
     assert_true(last >= 0 && n[CPU_DEPTHWISE_ROWS] >= 0 && n[CPU_DEPTHWISE_COLUMNS] >= 0);
@@ -102,6 +103,9 @@ static inline void run_depthwise(enum cpu_isa isa, const char *callee, uint32_t 
                     (n[CPU_DEPTHWISE_TAPS] - 1) *
                         (n[CPU_DEPTHWISE_W_Y] + n[CPU_DEPTHWISE_W_X]));
     assert_true(args[CPU_DEPTHWISE_BIAS].nelem > last * n[CPU_DEPTHWISE_BIAS_PLANE]);
+    if (form->naddress == CPU_DEPTHWISE_CODES_NPOINTER)
+        assert_true(args[CPU_DEPTHWISE_FACTOR].nelem >
+                    last * n[CPU_DEPTHWISE_FACTOR_PLANE]);
     assert_int_equal(cpu_callee_find(isa, callee)->run(p, n), 0);
 }
 

@@ -9,6 +9,12 @@
  * its terms in the order of i, then j, as tiles do (tile.h): a result is the same bit for bit
  * however rows and columns are cut into calls. Sums of integers wrap. BIAS is one element of a plane; it is
  * added, and each bound is kept, where its flag is set.
+ *
+ * Codes of 8 bits of integer sums are, to the nearest, of two as near the even one,
+ *
+ *     Y[r, c] = CODE_ZERO + round(min(max(float(S[r, c] + BIAS) * FACTOR, LOW), HIGH))
+ *
+ * of which the low byte is stored; a NaN is OF_NAN, and bounds are whole numbers below 2^21.
  */
 #ifndef CPU_DEPTHWISE_H
 #define CPU_DEPTHWISE_H
@@ -20,7 +26,9 @@ enum {
     CPU_DEPTHWISE_X,
     CPU_DEPTHWISE_W,
     CPU_DEPTHWISE_BIAS,
-    CPU_DEPTHWISE_NPOINTER
+    CPU_DEPTHWISE_NPOINTER,
+    CPU_DEPTHWISE_FACTOR = CPU_DEPTHWISE_NPOINTER, /* of codes alone */
+    CPU_DEPTHWISE_CODES_NPOINTER
 };
 enum {
     CPU_DEPTHWISE_PLANES,
@@ -43,7 +51,11 @@ enum {
     CPU_DEPTHWISE_LOW, /* bits of a float, or double, that is no NaN */
     CPU_DEPTHWISE_HIGH,
     CPU_DEPTHWISE_ZERO, /* what is subtracted of elements of X within it, if these are integers */
-    CPU_DEPTHWISE_NINT
+    CPU_DEPTHWISE_NINT,
+    CPU_DEPTHWISE_FACTOR_PLANE = CPU_DEPTHWISE_NINT, /* of codes alone, as what follows */
+    CPU_DEPTHWISE_OF_NAN,
+    CPU_DEPTHWISE_CODE_ZERO,
+    CPU_DEPTHWISE_CODES_NINT
 };
 enum {
     CPU_DEPTHWISE_ADD_BIAS = 1,
@@ -52,7 +64,8 @@ enum {
 };
 
 /* Of set `isa`, by types of X and Y: float32 and float64; or, of X in int16, uint8 or int8 and W in
- * int16, sums in int32, which have no bounds. NULL: there is none of the types, or set. */
+ * int16, sums in int32, which have no bounds, or codes of them, which are called uint8. NULL: there is
+ * none of the types, or set. */
 const struct cpu_callee *cpu_depthwise_find(enum cpu_isa isa, bt_dtype x, bt_dtype y);
 
 extern const struct cpu_callee cpu_depthwise_avx2[], cpu_depthwise_avx512[];

@@ -180,15 +180,21 @@ static inline double_vector double_pick_sort(double_vector sums)
 
 /* For each tap of a row. */
 enum { DEPTHWISE_PS = 70, SHORT_PS = 50 };
-#define ROW(name, run, Y, X, ps)                            \
-    {                                                       \
-        name DEPTHWISE_SUFFIX, run, CPU_DEPTHWISE, Y, X, ps \
+#define ROW(name, run, form, Y, X, ps)             \
+    {                                              \
+        name DEPTHWISE_SUFFIX, run, form, Y, X, ps \
     }
 const struct cpu_callee DEPTHWISE_CALLEES[] = {
-    ROW("depthwise_f32_", run_f32, BT_FLOAT32, BT_FLOAT32, DEPTHWISE_PS),
-    ROW("depthwise_f64_", run_f64, BT_FLOAT64, BT_FLOAT64, DEPTHWISE_PS),
-    ROW("depthwise_i16_", run_i16, BT_INT32, BT_INT16, SHORT_PS),
-    ROW("depthwise_u8_", run_u8, BT_INT32, BT_UINT8, SHORT_PS),
-    ROW("depthwise_s8_", run_s8, BT_INT32, BT_INT8, SHORT_PS),
+    ROW("depthwise_f32_", run_f32, CPU_DEPTHWISE, BT_FLOAT32, BT_FLOAT32, DEPTHWISE_PS),
+    ROW("depthwise_f64_", run_f64, CPU_DEPTHWISE, BT_FLOAT64, BT_FLOAT64, DEPTHWISE_PS),
+    ROW("depthwise_i16_", run_i16, CPU_DEPTHWISE, BT_INT32, BT_INT16, SHORT_PS),
+    ROW("depthwise_u8_", run_u8, CPU_DEPTHWISE, BT_INT32, BT_UINT8, SHORT_PS),
+    ROW("depthwise_s8_", run_s8, CPU_DEPTHWISE, BT_INT32, BT_INT8, SHORT_PS),
+    ROW("depthwise_codes_i16_", run_codes_i16, CPU_DEPTHWISE_CODES, BT_UINT8, BT_INT16,
+        SHORT_PS),
+    ROW("depthwise_codes_u8_", run_codes_u8, CPU_DEPTHWISE_CODES, BT_UINT8, BT_UINT8,
+        SHORT_PS),
+    ROW("depthwise_codes_s8_", run_codes_s8, CPU_DEPTHWISE_CODES, BT_UINT8, BT_INT8,
+        SHORT_PS),
     { 0 },
 };

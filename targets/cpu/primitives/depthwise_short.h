@@ -106,9 +106,42 @@ static void store_short_row(int32_t *y, const int32_t *from, int64_t count, int6
     }
 }
 
-static void sum_short_rows(int32_t *y, const uint32_t *pairs, int32_t *sums,
-                           const struct short_taps *t, int64_t rows, int64_t count,
-                           const int64_t *n)
+/* What makes codes of the sums of a plane. */
+struct short_codes {
+    float factor, low, high, of_nan;
+    int32_t zero;
+};
+
+/* As store_short_row, of codes. */
+static void put_short_codes(uint8_t *y, const int32_t *from, const struct short_codes *of,
+                            int64_t count, int64_t room)
+{
+    typedef uint8_t bytes __attribute__((vector_size(SHORT_LANES)));
+    // the digits of a float of this size end at 1
+    const float_vector nearest = 12582912.0F - (float_vector){ 0 };
+    const float_vector low = of->low - (float_vector){ 0 };
+    const float_vector high = of->high - (float_vector){ 0 };
+    const bits_vector less = (bits_vector)nearest - (uint32_t)of->zero;
+    for (int64_t c = 0; c < count; c += SHORT_LANES) {
+        float_vector v =
+            __builtin_convertvector(int_load(from + c), float_vector) * of->factor;
+        const int_vector is = v == v;
+        v = (float_vector)(((int_vector)v & is) |
+                           ((int_vector)(of->of_nan - (float_vector){ 0 }) & ~is));
+        v = float_at_most(float_at_least(v, low), high);
+        const bytes all =
+            __builtin_convertvector((bits_vector)(v + nearest) - less, bytes);
+        if (count + room - c >= SHORT_LANES)
+            memcpy(y + c, &all, sizeof(all));
+        else
+            memcpy(y + c, &all, (size_t)(count - c));
+    }
+}
+
+/* `codes` NULL: the sums are the result. */
+static void sum_short_rows(void *y, const uint32_t *pairs, int32_t *sums,
+                           const struct short_taps *t, const struct short_codes *codes,
+                           int64_t rows, int64_t count, const int64_t *n)
 {
     void (*sum)(int32_t *, const uint32_t *, const struct short_taps *, int64_t) =
         n[CPU_DEPTHWISE_TAPS] == 3 ? sum_short_3 : sum_short_5;
@@ -116,10 +149,14 @@ static void sum_short_rows(int32_t *y, const uint32_t *pairs, int32_t *sums,
     if (is_run)
         sum(sums, pairs, t, (rows - 1) * t->pitch + count);
     for (int64_t r = 0; r < rows; r++) {
+        const int32_t *from = is_run ? sums + r * t->pitch : sums;
+        const int64_t room = y_row == count ? (rows - 1 - r) * y_row : 0;
         if (!is_run)
             sum(sums, pairs + 2 * r * t->pitch, t, count);
-        store_short_row(y + r * y_row, is_run ? sums + r * t->pitch : sums, count,
-                        y_row == count ? (rows - 1 - r) * y_row : 0);
+        if (codes)
+            put_short_codes((uint8_t *)y + r * y_row, from, codes, count, room);
+        else
+            store_short_row((int32_t *)y + r * y_row, from, count, room);
     }
 }
 
@@ -232,14 +269,27 @@ MAKE_SHORTS(i16, int16_t)
 MAKE_SHORTS(u8, uint8_t)
 MAKE_SHORTS(s8, int8_t)
 
+static struct short_codes short_codes_of(const float *factor, const int64_t *n)
+{
+    struct short_codes codes = { .factor = *factor,
+                                 .zero = (int32_t)n[CPU_DEPTHWISE_CODE_ZERO] };
+    memcpy(&codes.low, &n[CPU_DEPTHWISE_LOW], sizeof(float));
+    memcpy(&codes.high, &n[CPU_DEPTHWISE_HIGH], sizeof(float));
+    memcpy(&codes.of_nan, &n[CPU_DEPTHWISE_OF_NAN], sizeof(float));
+    return codes;
+}
+
+/* Elements of X have nbytes; is_codes: those of Y are codes. */
 static int32_t run_short(void *const *p, const int64_t *n, make_shorts *make,
-                         int64_t nbytes)
+                         int64_t nbytes, int is_codes)
 {
     const int64_t ntap = n[CPU_DEPTHWISE_TAPS], step = n[CPU_DEPTHWISE_STEP];
     const int64_t before = ntap - step; // rows of X that a block has besides
+    const int64_t y_nbytes = is_codes ? 1 : sizeof(int32_t);
     uint32_t pairs[SHORT_ROOM + SHORT_BEYOND];
     int32_t sums[SHORT_ROOM + SHORT_BEYOND];
     struct short_taps taps;
+    struct short_codes codes;
     for (int64_t c = 0; c < n[CPU_DEPTHWISE_COLUMNS]; c += PANEL) {
         const int64_t count = least(n[CPU_DEPTHWISE_COLUMNS] - c, PANEL);
         taps.pitch = count - 1 + (step == 1 ? ntap : (ntap + 1) / 2);
@@ -248,11 +298,16 @@ static int32_t run_short(void *const *p, const int64_t *n, make_shorts *make,
         for (int64_t k = 0; k < n[CPU_DEPTHWISE_PLANES]; k++) {
             const char *x =
                 (const char *)p[CPU_DEPTHWISE_X] + k * n[CPU_DEPTHWISE_X_PLANE] * nbytes;
-            int32_t *y = (int32_t *)p[CPU_DEPTHWISE_Y] + k * n[CPU_DEPTHWISE_Y_PLANE] + c;
+            char *y = (char *)p[CPU_DEPTHWISE_Y] +
+                      (k * n[CPU_DEPTHWISE_Y_PLANE] + c) * y_nbytes;
             set_short_taps(
                 &taps, (const int16_t *)p[CPU_DEPTHWISE_W] + k * n[CPU_DEPTHWISE_W_PLANE],
                 (const int32_t *)p[CPU_DEPTHWISE_BIAS] + k * n[CPU_DEPTHWISE_BIAS_PLANE],
                 n);
+            if (is_codes)
+                codes = short_codes_of((const float *)p[CPU_DEPTHWISE_FACTOR] +
+                                           k * n[CPU_DEPTHWISE_FACTOR_PLANE],
+                                       n);
             for (int64_t r = 0; r < n[CPU_DEPTHWISE_ROWS]; r += block) {
                 const int64_t rows = least(n[CPU_DEPTHWISE_ROWS] - r, block);
                 make(pairs, x,
@@ -265,25 +320,24 @@ static int32_t run_short(void *const *p, const int64_t *n, make_shorts *make,
                              (n[CPU_DEPTHWISE_PLANES] - 1 - k) * n[CPU_DEPTHWISE_X_PLANE],
                      },
                      n);
-                sum_short_rows(y + r * n[CPU_DEPTHWISE_Y_ROW], pairs, sums, &taps, rows,
-                               count, n);
+                sum_short_rows(y + r * n[CPU_DEPTHWISE_Y_ROW] * y_nbytes, pairs, sums,
+                               &taps, is_codes ? &codes : NULL, rows, count, n);
             }
         }
     }
     return 0;
 }
 
-static int32_t run_i16(void *const *p, const int64_t *n)
-{
-    return run_short(p, n, make_i16, sizeof(int16_t));
-}
-
-static int32_t run_u8(void *const *p, const int64_t *n)
-{
-    return run_short(p, n, make_u8, sizeof(uint8_t));
-}
-
-static int32_t run_s8(void *const *p, const int64_t *n)
-{
-    return run_short(p, n, make_s8, sizeof(int8_t));
-}
+#define RUN_SHORT(name, ELEMENT)                                      \
+    static int32_t run_##name(void *const *p, const int64_t *n)       \
+    {                                                                 \
+        return run_short(p, n, make_##name, sizeof(ELEMENT), 0);      \
+    }                                                                 \
+                                                                      \
+    static int32_t run_codes_##name(void *const *p, const int64_t *n) \
+    {                                                                 \
+        return run_short(p, n, make_##name, sizeof(ELEMENT), 1);      \
+    }
+RUN_SHORT(i16, int16_t)
+RUN_SHORT(u8, uint8_t)
+RUN_SHORT(s8, int8_t)

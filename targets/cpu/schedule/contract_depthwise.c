@@ -189,6 +189,9 @@ struct nest {
     const struct cpu_depthwise *by;
     const struct cpu_epilogue *epilogue;
     struct finish finish;
+    struct cpu_codes codes; /* that the call makes of the sums, of a plane by factors; */
+    const struct cpu_callee *makes_codes; /* NULL: it does not */
+    uint32_t factor;
     int is_direct;                   /* sums go to their place, else to a block */
     int32_t plane;                   /* a dim of which a call does several; -1: none */
     int64_t planes, rows, columns;   /* of a block; 0: all */
@@ -265,6 +268,102 @@ static void choose_sizes(struct nest *t, uint32_t nthread)
     }
 }
 
+/* ---- codes ---- */
+
+/* What is added to the sum, where nothing else is made of it; NULL: that is so, and *ok 0. */
+static const bt_node *added_to_sum(const struct nest *t, const bt_node *node, int *ok)
+{
+    const uint32_t sums = t->epilogue->sums;
+    while (node->kind == BT_NODE_CAST && node->dtype == node->args[0]->dtype)
+        node = node->args[0];
+    *ok = 1;
+    if (node->kind == BT_NODE_READ && node->which == sums)
+        return bt_node_cast(graph_of(t), BT_INT32, int_of(t, 0));
+    for (uint32_t i = 0;
+         node->kind == BT_NODE_SCALAR && node->which == BT_SCALAR_ADD && i < 2; i++) {
+        const bt_node *sum = node->args[i];
+        while (sum->kind == BT_NODE_CAST && sum->dtype == sum->args[0]->dtype)
+            sum = sum->args[0];
+        if (sum->kind == BT_NODE_READ && sum->which == sums)
+            return node->args[1 - i];
+    }
+    *ok = 0;
+    return NULL;
+}
+
+/* Whether a node is another one for each plane at most. */
+static int is_of_plane(const struct nest *t, const bt_node *node)
+{
+    const struct cpu_dim *dim = &t->tiling->view.dims[t->plane];
+    return !(node->free & ~bt_index_bit(dim->index)) &&
+           !cpu_find_sum(node, t->epilogue->sums);
+}
+
+/* An array of what a node is for each plane. 0: failure. */
+static int emit_by_plane(struct nest *t, const bt_node *value, uint32_t *out)
+{
+    const struct cpu_dim *dim = &t->tiling->view.dims[t->plane];
+    struct cpu_emitter e = t->e;
+    if (!cpu_emit_buffer(e.loops, BT_BUFFER_TEMP, value->dtype, dim->extent, out))
+        return 0;
+    const bt_node *index = cpu_emit_loop(&e, dim->extent, 0);
+    bt_stmt *store = index ? bt_stmt_add(e.loops, e.to, BT_STMT_STORE) : NULL;
+    if (!store)
+        return 0;
+    store->buffer = *out;
+    store->offset = index;
+    store->value = bt_node_substitute(graph_of(t), value, dim->index, index);
+    return store->value != NULL;
+}
+
+/* The dim's index is no other one's, too. */
+static int has_own_index(const struct cpu_tiling *p, uint32_t d)
+{
+    for (uint32_t i = 0; i < p->view.ndim; i++) {
+        if (i != d && !p->view.dims[i].is_k &&
+            p->view.dims[i].index == p->view.dims[d].index)
+            return 0;
+    }
+    return p->view.dims[d].scale == 1;
+}
+
+static uint32_t float_bits(double number)
+{
+    uint32_t bits = 0;
+    bt_cell_store(&bits, BT_FLOAT32, (bt_cell){ .f = number });
+    return bits;
+}
+
+/* Codes of 8 bits, if they are what is made of the sums. 0: failure. */
+static int look_at_codes(struct nest *t)
+{
+    const struct cpu_tiling *p = t->tiling;
+    const bt_stmt *store = t->epilogue->store;
+    const bt_node *sum = cpu_find_sum(store->value, t->epilogue->sums), *bias;
+    const struct cpu_callee *row =
+        p->tile->c == BT_INT32 ? cpu_depthwise_find(p->tile->isa, p->b->dtype, BT_UINT8)
+                               : NULL;
+    struct finish *f = &t->finish;
+    int is_sum;
+    if (!row || t->plane < 0 || !sum || sum->args[0] != store->offset ||
+        !cpu_is_size(p->view.dims[p->n].c, 1) || !has_own_index(p, (uint32_t)t->plane) ||
+        !cpu_match_codes(NULL, store->value, &t->codes) ||
+        !is_of_plane(t, t->codes.factor))
+        return 1;
+    bias = added_to_sum(t, t->codes.sum, &is_sum);
+    if (!is_sum || !bias || !is_of_plane(t, bias))
+        return !is_sum || bias;
+    *f = (struct finish){ .flags = CPU_DEPTHWISE_ADD_BIAS,
+                          .low = float_bits(t->codes.low),
+                          .high = float_bits(t->codes.high),
+                          .bias_at = int_of(t, 0) };
+    for (uint32_t d = 0; d < p->view.ndim; d++)
+        f->biases[d] = int_of(t, (int32_t)d == t->plane);
+    t->makes_codes = row;
+    return emit_by_plane(t, bias, &f->bias) &&
+           emit_by_plane(t, t->codes.factor, &t->factor);
+}
+
 /* ---- the nest ---- */
 
 /* A loop over blocks of a dim, which may be one: *at is where the block begins, *size how much it
@@ -315,7 +414,7 @@ static int emit_call(const struct nest *t, const struct block *b)
         a = cpu_along(g, a, t->values[d], t->as[d]);
         x = cpu_along(g, x, t->values[d], t->bs[d]);
     }
-    const bt_node *integers[CPU_DEPTHWISE_NINT] = {
+    const bt_node *integers[CPU_DEPTHWISE_CODES_NINT] = {
         b->planes,
         b->rows,
         b->columns,
@@ -336,14 +435,21 @@ static int emit_call(const struct nest *t, const struct block *b)
         int_of(t, f->low),
         int_of(t, f->high),
         int_of(t, o->zero),
+        int_of(t, 1),
+        int_of(t, float_bits(t->codes.of_nan)),
+        int_of(t, t->codes.zero),
     };
-    struct cpu_address addresses[] = {
+    struct cpu_address addresses[CPU_DEPTHWISE_CODES_NPOINTER] = {
         { t->s, y },
         { o->array, x },
         { p->a->array, a },
         { f->flags & CPU_DEPTHWISE_ADD_BIAS ? f->bias : p->a->array,
           f->flags & CPU_DEPTHWISE_ADD_BIAS ? bias : zero },
+        { t->factor, has_planes ? t->values[plane] : zero },
     };
+    if (t->makes_codes)
+        return cpu_emit_call(&e, t->makes_codes->name, CPU_DEPTHWISE_CODES_NPOINTER,
+                             addresses, CPU_DEPTHWISE_CODES_NINT, integers);
     return cpu_emit_call(&e, by->by->name, CPU_DEPTHWISE_NPOINTER, addresses,
                          CPU_DEPTHWISE_NINT, integers);
 }
@@ -419,6 +525,9 @@ int cpu_emit_depthwise(bt_loops *loops, const struct cpu_tiling *p,
     if (!t.is_direct)
         t.finish = (struct finish){ .flags = 0 };
     choose_plane(&t);
+    if (!t.is_direct && !look_at_codes(&t))
+        return 0;
+    t.is_direct |= t.makes_codes != NULL;
     choose_sizes(&t, config->nthread);
     return (t.is_direct || cpu_emit_buffer(loops, BT_BUFFER_LOCAL, p->tile->c,
                                            int_of(&t, t.rows * t.columns), &t.s)) &&

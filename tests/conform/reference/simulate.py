@@ -27,9 +27,14 @@ def value_range(call, x):
 
 @reference("quant.moments")
 def moments(call, x):
-    x = x.reshape([1, -1]) if call.axis is None else np.moveaxis(x, call.axis, 0).reshape([x.shape[call.axis], -1])
+    n = 1 if call.axis is None else x.shape[call.axis]
+    x = (x if call.axis is None else np.moveaxis(x, call.axis, 0)).reshape([n, x.size // max(n, 1)])
     x = np.where(np.isfinite(x), x, 0).astype(np.float64)
-    return np.mean(x, axis=1), np.mean(x * x, axis=1)
+    mean, squares = np.zeros(n), np.zeros(n)
+    for column in x.T:  # one after the other, as sums are in float64
+        mean, squares = mean + column, squares + column * column
+    with np.errstate(invalid="ignore"):
+        return mean / np.float64(x.shape[1]), squares / np.float64(x.shape[1])
 
 
 @reference("quant.bins")

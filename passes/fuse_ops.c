@@ -46,8 +46,7 @@ struct fuser {
 static int is_constant(const bt_call *call)
 {
     for (uint32_t i = 0; i < call->narg; i++) {
-        const bt_tensor *tensor = bt_const_tensor(call->args[i]);
-        if (!tensor || tensor->nelem == 1)
+        if (!bt_const_tensor(call->args[i]) || bt_const_number(call->args[i]))
             return 0;
     }
     return call->narg > 0;

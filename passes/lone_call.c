@@ -48,7 +48,6 @@ static bt_status make_operands(struct making *m)
     if (!m->params || !m->operands)
         return bt_no_memory();
     for (uint32_t i = 0; i < n; i++) {
-        const bt_tensor *constant = bt_const_tensor(m->call->args[i]);
         const bt_param *param = NULL;
         char name[16];
         m->operands[i] = m->call->args[i];
@@ -56,7 +55,7 @@ static bt_status make_operands(struct making *m)
             if (m->call->args[k] == m->call->args[i])
                 m->operands[i] = m->operands[k];
         }
-        if (m->operands[i] != m->call->args[i] || (constant && constant->nelem == 1))
+        if (m->operands[i] != m->call->args[i] || bt_const_number(m->call->args[i]))
             continue;
         snprintf(name, sizeof(name), "p%u", m->nparam);
         BT_TRY(bt_build_param(m->b, name, m->call->args[i]->type, &param));

@@ -12,8 +12,7 @@ typedef bt_vec(const bt_value *) value_list;
 /* Scalars stay inside: they are part of what is computed. */
 static int is_inside(const bt_value *operand)
 {
-    const bt_tensor *t = bt_const_tensor(operand);
-    return t && t->nelem == 1;
+    return bt_const_number(operand) != NULL;
 }
 
 struct making {

@@ -25,14 +25,14 @@ struct compare {
 /* Bit for bit: a NaN equals itself, and 0 is not -0. */
 static int tensors_equal(const bt_tensor *a, const bt_tensor *b)
 {
-    uint64_t x, y;
+    uint64_t x[2], y[2];
     if (a->dtype != b->dtype || a->rank != b->rank ||
         (a->rank && memcmp(a->dims, b->dims, a->rank * sizeof(*a->dims))))
         return 0;
     if (bt_tensor_is_dense(a) && bt_tensor_is_dense(b))
         return !a->nelem || memcmp(a->data, b->data, bt_tensor_nbytes(a)) == 0;
     for (int64_t i = 0; i < a->nelem; i++) {
-        if (memcmp(bt__tensor_load(a, i, &x), bt__tensor_load(b, i, &y), sizeof(x)))
+        if (memcmp(bt__tensor_load(a, i, x), bt__tensor_load(b, i, y), sizeof(x)))
             return 0;
     }
     return 1;

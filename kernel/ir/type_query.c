@@ -173,7 +173,8 @@ int bt_tensor_static(const bt_type *t, uint32_t *rank, int64_t dims[BT_MAX_RANK]
 int bt_type_is_scalar(const bt_type *t)
 {
     const bt_shape_type *shape = bt_tensor_shape(t);
-    return shape && !shape->n && bt_dtype_is_stored(bt_tensor_dtype(t));
+    const bt_dtype dtype = bt_tensor_dtype(t);
+    return shape && !shape->n && bt_dtype_is_stored(dtype) && !bt_dtype_is_moved(dtype);
 }
 
 /* Elements of the inner blocks of each logical axis. */

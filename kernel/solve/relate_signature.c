@@ -122,11 +122,11 @@ static bt_status check_dtype(struct checking *c, const bt_type *term)
             bt_text_init(&text, c->solver->arena);
             bt__pattern_print_dtypes(p, &text);
             const char *wanted = bt_text_get(&text);
-            return bt_relation_fail(c->solver, c->call, (int)c->index,
-                                    "elements of %s are %s, but must be %s",
-                                    input_name(c),
-                                    bt_dtype_name(dtype, found, sizeof(found)),
-                                    wanted ? wanted : "of another dtype");
+            return bt_relation_fail(
+                c->solver, c->call, (int)c->index,
+                "elements of %s are %s%s, but must be %s", input_name(c),
+                bt_dtype_name(dtype, found, sizeof(found)), bt__moved_only(dtype),
+                wanted ? wanted : "of another dtype");
         }
     }
     return p->name ? meet(c, &c->names->dtypes, p->name, term) : NULL;

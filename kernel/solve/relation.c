@@ -216,6 +216,11 @@ static const char *class_names(uint32_t classes)
     }
 }
 
+const char *bt__moved_only(bt_dtype dtype)
+{
+    return bt_dtype_is_moved(dtype) ? ", which are only moved and cast" : "";
+}
+
 bt_status bt_relation_class(bt_solver *s, const bt_relation_call *r, uint32_t index,
                             uint32_t classes)
 {
@@ -231,9 +236,9 @@ bt_status bt_relation_class(bt_solver *s, const bt_relation_call *r, uint32_t in
     if (!dtype || classes == (uint32_t)BT_CLASS_BITS_ANY ||
         (BT_DTYPE_CLASS(dtype) < 32 && (classes >> BT_DTYPE_CLASS(dtype) & 1)))
         return NULL;
-    return bt_relation_fail(s, r, (int)index, "elements of %s are %s, but must be %s",
+    return bt_relation_fail(s, r, (int)index, "elements of %s are %s%s, but must be %s",
                             input_name(s, r, index), bt__show(s, tensor->dtype),
-                            class_names(classes));
+                            bt__moved_only(dtype), class_names(classes));
 }
 
 bt_status bt_relation_tensors(bt_solver *s, const bt_relation_call *r, uint32_t index,

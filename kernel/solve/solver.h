@@ -183,7 +183,7 @@ struct bt_solver {
     bt_map row_major;  /* tuple types in which no tensor has a layout */
     bt_map signatures; /* by operator */
     bt_vec(struct bt__hole) holes;
-    uint32_t nassigned; /* of them, by now */
+    uint32_t nassigned;     /* of them, by now */
     const bt_type *unknown; /* what relations see when there is no memory */
     uint32_t nnode;
     uint32_t nbinding; /* visited: the high part of a node's order */
@@ -315,6 +315,8 @@ bt_status bt__report(bt_solver *, bt_status) BT_MUST_USE;
 bt_status bt__blame(bt_solver *, struct bt__node *) BT_MUST_USE;
 /* A term as text, in the context's scratch memory. */
 const char *bt__show(bt_solver *, const bt_type *);
+/* Behind the name of a dtype that does not fit: why, if that is it. */
+const char *bt__moved_only(bt_dtype);
 const char *bt__show_value(bt_solver *, const bt_value *);
 const char *bt__callee_name(bt_solver *, const bt_call *);
 /* The error with notes that say where the operands of the slot's binding came from. */

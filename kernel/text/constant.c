@@ -3,6 +3,7 @@
  *
  *   literal  1  -3i64  2.5f  1e-3f16  inff  -inff64  nanf  True
  *            (no suffix: int32, float32)
+ *            1-2j  0.5+infj  as elements of complex numbers
  *   const    const[shape, dtype]{1, 2, 3}       elements, row major
  *            const[shape, dtype]{0 ..}          all elements the same
  *            const[shape, dtype]{"AAAA..."}     bytes, little endian, base64
@@ -27,6 +28,12 @@ typedef struct number {
     double value;       /* of a float */
 } number;
 
+/* Whether elements are written as floats are. */
+static int is_real(bt_dtype dtype)
+{
+    return bt_dtype_is_float(dtype) || dtype == BT_FLOAT8_E8M0FNU;
+}
+
 /* inf, inff16, nanbf16, ...: 1 and the dtype of the suffix (0: none). */
 static int is_special(const bt__parser *p, const bt__token *token, bt_dtype *dtype)
 {
@@ -38,7 +45,7 @@ static int is_special(const bt__parser *p, const bt__token *token, bt_dtype *dty
     if (token->nbytes == 3)
         return 1;
     *dtype = bt__suffix_read(text + 3, token->nbytes - 3);
-    return *dtype && bt_dtype_is_float(*dtype);
+    return *dtype && is_real(*dtype);
 }
 
 int bt__at_literal(const bt__parser *p)
@@ -114,7 +121,7 @@ static int read_digits(bt__parser *p, bt_dtype wanted, number *out)
     if (n < p->token.nbytes) {
         out->dtype = bt__suffix_read(text + n, p->token.nbytes - n);
         out->has_suffix = 1;
-        if (!out->dtype || (out->is_float && !bt_dtype_is_float(out->dtype)))
+        if (!out->dtype || (out->is_float && !is_real(out->dtype)))
             return bt__error_token(p, BT_ERR_SYNTAX, &p->token,
                                    "unknown suffix of a number: %s; expected one such as "
                                    "f, f16, f64, bf16, f8e4m3fn, f8e5m2, i64, u8",
@@ -123,7 +130,7 @@ static int read_digits(bt__parser *p, bt_dtype wanted, number *out)
     bt_dtype dtype = wanted ? wanted : out->dtype;
     if (!dtype)
         dtype = out->is_float ? BT_FLOAT32 : BT_INT32;
-    if (bt_dtype_is_float(dtype)) {
+    if (is_real(dtype)) {
         bt__float_format format = bt__float_format_of(dtype);
         out->is_float = 1;
         out->value = bt__float_read(text, n, format);
@@ -160,8 +167,8 @@ static int read_number(bt__parser *p, bt_dtype wanted, number *out)
         out->value = p->text[p->token.offset] == 'i' ? (double)INFINITY : (double)NAN;
         if (!out->dtype)
             out->dtype = wanted ? wanted : (bt_dtype)BT_FLOAT32;
-        const bt_dtype dtype = wanted && bt_dtype_is_float(wanted) ? wanted : out->dtype;
-        if (bt_dtype_is_float(dtype) && !has_special(dtype, out->value))
+        const bt_dtype dtype = wanted && is_real(wanted) ? wanted : out->dtype;
+        if (is_real(dtype) && !has_special(dtype, out->value))
             return isnan(out->value) ? bt__error_token(p, BT_ERR_SYNTAX, &p->token,
                                                        "%s: its type has no NaN",
                                                        bt__token_show(p, &p->token))
@@ -196,20 +203,56 @@ static const char *dtype_text(bt_dtype dtype, char name[BT_DTYPE_NAME_SIZE])
 }
 
 /* One element of a dtype: its value in the member that the dtype's class uses. */
-typedef union element {
+typedef struct element {
     int64_t i;
-    double f;
+    double f, imaginary;
 } element;
+
+/* 1-2j, of which either part may be missing. */
+static int read_complex(bt__parser *p, bt_dtype dtype, element *out)
+{
+    const bt_dtype part = bt_dtype_carrier(dtype);
+    uint32_t is_imaginary = 0;
+    for (uint32_t nread = 0; nread < 2 && !is_imaginary; nread++) {
+        const uint32_t is_negative = (uint32_t)bt__accept(p, BT_TOKEN_MINUS);
+        number n;
+        if (nread && !is_negative && !bt__accept(p, BT_TOKEN_PLUS))
+            break;
+        is_imaginary = (bt__at(p, BT_TOKEN_NUMBER) || bt__at(p, BT_TOKEN_WORD)) &&
+                       p->text[p->token.offset + p->token.nbytes - 1] == 'j';
+        if (nread && !is_imaginary)
+            return bt__error_expected(p, "an imaginary part, as in 1-2j");
+        p->token.nbytes -= is_imaginary;
+        if (bt__at(p, BT_TOKEN_MINUS))
+            return bt__error_expected(p, "a number");
+        if (!read_number(p, part, &n))
+            return 0;
+        if (!n.is_float)
+            return bt__error_expected(p, "a number that is no truth value");
+        *(is_imaginary ? &out->imaginary : &out->f) =
+            is_negative && !isnan(n.value) ? -n.value : n.value;
+    }
+    return 1;
+}
+
+/* Whether a type of powers of two, if it is that, has the number, or one near to it. */
+static int is_power(bt_dtype dtype, double value)
+{
+    return dtype != BT_FLOAT8_E8M0FNU || !(value <= 0);
+}
 
 static int read_element(bt__parser *p, bt_dtype dtype, element *out)
 {
     char name[BT_DTYPE_NAME_SIZE];
     uint32_t start = p->token.offset;
     number n;
+    *out = (element){ 0 };
+    if (BT_DTYPE_CLASS(dtype) == BT_CLASS_COMPLEX)
+        return read_complex(p, dtype, out);
     if (!read_number(p, dtype, &n))
         return 0;
-    if (bt_dtype_is_float(dtype)) {
-        if (n.is_float) {
+    if (is_real(dtype)) {
+        if (n.is_float && is_power(dtype, n.value)) {
             out->f = n.value;
             return 1;
         }
@@ -220,16 +263,29 @@ static int read_element(bt__parser *p, bt_dtype dtype, element *out)
                      dtype_text(dtype, name));
 }
 
+/* Of a dense tensor. */
+static void set_element(bt_tensor *tensor, int64_t i, element value)
+{
+    const double parts[] = { value.f, value.imaginary };
+    if (BT_DTYPE_CLASS(tensor->dtype) == BT_CLASS_COMPLEX)
+        bt__elements_from_double(bt_dtype_carrier(tensor->dtype), parts, 2, tensor->data,
+                                 2 * i);
+    else if (is_real(tensor->dtype))
+        bt_tensor_set(tensor, i, value.f);
+    else
+        bt_tensor_set_int(tensor, i, value.i);
+}
+
 static bt_object *scalar(bt__parser *p, bt_dtype dtype, element value)
 {
     bt_tensor *tensor = NULL;
-    bt_status status = bt_dtype_is_float(dtype)
-                           ? bt_tensor_scalar(p->ctx, dtype, value.f, &tensor)
-                           : bt_tensor_scalar_int(p->ctx, dtype, value.i, &tensor);
-    if (!status)
-        return &tensor->base;
-    bt__error_status(p, status);
-    return NULL;
+    bt_status status = bt_tensor_create(p->ctx, dtype, 0, NULL, &tensor);
+    if (status) {
+        bt__error_status(p, status);
+        return NULL;
+    }
+    set_element(tensor, 0, value);
+    return &tensor->base;
 }
 
 static bt_object *parse_scalar(bt__parser *p)
@@ -237,13 +293,18 @@ static bt_object *parse_scalar(bt__parser *p)
     char name[BT_DTYPE_NAME_SIZE];
     uint32_t start = p->token.offset;
     number n;
-    element value;
+    element value = { 0 };
     if (!read_number(p, 0, &n))
         return NULL;
     // In Relay a number without suffix that int32 does not hold is an int64.
     if (p->dialect == BT__RELAY && !n.has_suffix && n.dtype == BT_INT32 &&
         !fits(&n, n.dtype, &value.i))
         n.dtype = BT_INT64;
+    if (n.is_float && !is_power(n.dtype, n.value)) {
+        bt__error(p, BT_ERR_TYPE, start, p->end - start, "not a value of %s",
+                  dtype_text(n.dtype, name));
+        return NULL;
+    }
     if (n.is_float) {
         value.f = n.value;
     } else if (!fits(&n, n.dtype, &value.i)) {
@@ -346,12 +407,8 @@ static bt_tensor *make_elements(bt__parser *p, const header *h, const element *v
         return NULL;
     }
     bt_tensor *tensor = create(p, h);
-    for (uint32_t i = 0; tensor && i < n; i++) {
-        if (bt_dtype_is_float(h->dtype))
-            bt_tensor_set(tensor, i, values[i].f);
-        else
-            bt_tensor_set_int(tensor, i, values[i].i);
-    }
+    for (uint32_t i = 0; tensor && i < n; i++)
+        set_element(tensor, i, values[i]);
     return tensor;
 }
 
@@ -423,10 +480,12 @@ static bt_tensor *make_bytes(bt__parser *p, const header *h, const char *bytes,
     bt_tensor *tensor = create(p, h);
     if (!tensor)
         return NULL;
+    uint32_t nparts;
+    (void)bt__dtype_parts(h->dtype, &nparts);
     if (nbits < 8)
         copy_little_endian(tensor->data, bytes, nbytes, 1);
     else
-        copy_little_endian(tensor->data, bytes, (size_t)h->nelem, each);
+        copy_little_endian(tensor->data, bytes, (size_t)h->nelem * nparts, each / nparts);
     bt__tensor_trim(tensor);
     return tensor;
 }

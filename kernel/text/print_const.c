@@ -18,11 +18,13 @@ static void add(bt_printer *p, const char *text)
 
 /* ---- elements ---- */
 
-/* The bits of the element at a row-major position. */
-static uint64_t element_bits(const bt_tensor *tensor, int64_t position)
+/* The bits of part k of the element at a row-major position. */
+static uint64_t element_bits(const bt_tensor *tensor, int64_t position, uint32_t k)
 {
-    return bt__element_bits(tensor->dtype, tensor->data,
-                            bt__tensor_offset(tensor, position));
+    uint32_t nparts;
+    const bt_dtype part = bt__dtype_parts(tensor->dtype, &nparts);
+    return bt__element_bits(part, tensor->data,
+                            bt__tensor_offset(tensor, position) * nparts + k);
 }
 
 /* What `nan` reads back as. */
@@ -37,11 +39,19 @@ static uint64_t plain_nan_bits(bt_dtype dtype)
 /* Whether the element reads back bit for bit: all do but unusual NaNs and bools. */
 static int is_plain(const bt_tensor *tensor, int64_t i)
 {
+    uint32_t nparts;
+    const bt_dtype part = bt__dtype_parts(tensor->dtype, &nparts);
     if (tensor->dtype == BT_BOOL)
-        return element_bits(tensor, i) <= 1;
-    if (!bt_dtype_is_float(tensor->dtype) || !isnan(bt_tensor_get(tensor, i)))
-        return 1;
-    return element_bits(tensor, i) == plain_nan_bits(tensor->dtype);
+        return element_bits(tensor, i, 0) <= 1;
+    for (uint32_t k = 0; bt_dtype_is_float(part) && k < nparts; k++) {
+        const uint64_t bits = element_bits(tensor, i, k);
+        double value;
+        bt__elements_to_double(part, tensor->data,
+                               bt__tensor_offset(tensor, i) * nparts + k, 1, 1, &value);
+        if (isnan(value) && bits != plain_nan_bits(part))
+            return 0;
+    }
+    return 1;
 }
 
 static int all_plain(const bt_tensor *tensor)
@@ -63,10 +73,13 @@ static int is_splat(const bt_tensor *tensor)
         is_one &= tensor->strides[i] == 0 || tensor->dims[i] == 1;
     if (!is_plain(tensor, 0))
         return 0;
-    uint64_t first = element_bits(tensor, 0);
+    uint32_t nparts;
+    (void)bt__dtype_parts(tensor->dtype, &nparts);
     for (int64_t i = 1; !is_one && i < tensor->nelem; i++) {
-        if (element_bits(tensor, i) != first)
-            return 0;
+        for (uint32_t k = 0; k < nparts; k++) {
+            if (element_bits(tensor, i, k) != element_bits(tensor, 0, k))
+                return 0;
+        }
     }
     return 1;
 }
@@ -87,16 +100,19 @@ static void print_header(bt_printer *p, const bt_tensor *tensor)
 static void print_bytes(bt_printer *p, const bt_tensor *tensor, int64_t begin,
                         int64_t end)
 {
-    const size_t nbytes = bt_dtype_nbytes(tensor->dtype);
+    uint32_t nparts;
+    const size_t nbytes = bt_dtype_nbytes(bt__dtype_parts(tensor->dtype, &nparts));
     const int width = (int)BT_DTYPE_BITS(tensor->dtype);
     unsigned char bytes[BASE64_LINE] = { 0 };
     size_t n = nbytes ? 0 : (size_t)((end - begin) * width + 7) / 8;
     for (int64_t i = begin; i < end; i++) {
-        uint64_t bits = element_bits(tensor, i);
-        if (!nbytes)
-            bt_packed_set(bytes, i - begin, width, (uint8_t)bits);
-        for (size_t j = 0; j < nbytes; j++)
-            bytes[n++] = (unsigned char)(bits >> (8 * j));
+        for (uint32_t k = 0; k < nparts; k++) {
+            uint64_t bits = element_bits(tensor, i, k);
+            if (!nbytes)
+                bt_packed_set(bytes, i - begin, width, (uint8_t)bits);
+            for (size_t j = 0; j < nbytes; j++)
+                bytes[n++] = (unsigned char)(bits >> (8 * j));
+        }
     }
     add(p, "\"");
     bt__base64_write(p->out, bytes, n);
@@ -153,7 +169,8 @@ static const char *data_name(bt_printer *p, const bt_tensor *tensor, const char 
 
 static void print_tensor(bt_printer *p, const bt_tensor *tensor, const char *name)
 {
-    if (tensor->rank == 0 && is_plain(tensor, 0)) {
+    if (tensor->rank == 0 && BT_DTYPE_CLASS(tensor->dtype) != BT_CLASS_COMPLEX &&
+        is_plain(tensor, 0)) {
         bt__element_write(p->out, tensor, 0);
         add(p, bt__suffix_of(tensor->dtype));
         return;

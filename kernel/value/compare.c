@@ -93,10 +93,18 @@ static bt_status check_types(bt_ctx *ctx, const bt_tensor *a, const bt_tensor *b
 double bt_tensor_largest(const bt_tensor *tensor)
 {
     double largest = 0;
+    uint32_t nparts;
+    const bt_dtype part = bt__dtype_parts(tensor->dtype, &nparts);
     for (int64_t i = 0; i < tensor->nelem; i++) {
-        double size = fabs(bt_tensor_get(tensor, i));
-        if (isfinite(size) && size > largest)
-            largest = size;
+        uint64_t cell[2];
+        double sizes[2] = { 0 };
+        bt__elements_to_double(part, bt__tensor_load(tensor, i, cell), 0, 1, nparts,
+                               sizes);
+        for (uint32_t k = 0; k < nparts; k++) {
+            double size = fabs(sizes[k]);
+            if (isfinite(size) && size > largest)
+                largest = size;
+        }
     }
     return largest;
 }
@@ -107,11 +115,17 @@ bt_status bt_tensor_compare(bt_ctx *ctx, const bt_tensor *a, const bt_tensor *b,
     BT_TRY(check_types(ctx, a, b));
     bt_tensor_difference d = { .first = -1 };
     double largest = bt_tensor_largest(b);
+    uint32_t nparts;
+    const bt_dtype part = bt__dtype_parts(a->dtype, &nparts);
+    const size_t nbytes = bt_dtype_nbytes(part);
     for (int64_t i = 0; i < a->nelem; i++) {
-        uint64_t cells[2];
-        const void *at_a = bt__tensor_load(a, i, &cells[0]),
-                   *at_b = bt__tensor_load(b, i, &cells[1]);
-        compare_element(a->dtype, at_a, at_b, relative, absolute, i, &d);
+        uint64_t cells[2][2];
+        const char *at_a = bt__tensor_load(a, i, cells[0]),
+                   *at_b = bt__tensor_load(b, i, cells[1]);
+        const int64_t ndifferent = d.ndifferent;
+        for (uint32_t k = 0; k < nparts && d.ndifferent == ndifferent; k++)
+            compare_element(part, at_a + k * nbytes, at_b + k * nbytes, relative,
+                            absolute, i, &d);
     }
     d.max_to_largest = isinf(d.max_absolute) ? INFINITY : ratio(d.max_absolute, largest);
     *out = d;

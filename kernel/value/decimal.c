@@ -14,6 +14,9 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "value/elements.h"
+#include "value/tensor.h"
+
 enum {
     MAX_LIMBS = 320,  /* 10^1250 and the shifts below fit */
     MAX_DIGITS = 800, /* further digits matter for rounding only where one is not zero */
@@ -116,6 +119,7 @@ bt__float_format bt__float_format_of(bt_dtype dtype)
     case BT_FLOAT8_E4M3FNUZ: return (bt__float_format){ 4, -7, 240 };
     case BT_FLOAT8_E5M2: return (bt__float_format){ 3, -14, 57344 };
     case BT_FLOAT8_E5M2FNUZ: return (bt__float_format){ 3, -15, 57344 };
+    case BT_FLOAT8_E8M0FNU: return (bt__float_format){ 1, -127, 0x1p127 };
     case BT_FLOAT4_E2M1FN: return (bt__float_format){ 2, 0, 6 };
     case BT_FLOAT16: return (bt__float_format){ 11, -14, 65504 };
     case BT_BFLOAT16: return (bt__float_format){ 8, -126, 0x1.fep127 };
@@ -369,7 +373,7 @@ static const struct suffix {
     { "f8e4m3fn", BT_FLOAT8_E4M3FN }, { "f8e4m3fnuz", BT_FLOAT8_E4M3FNUZ },
     { "f8e5m2", BT_FLOAT8_E5M2 },     { "f8e5m2fnuz", BT_FLOAT8_E5M2FNUZ },
     { "i4", BT_INT4 },     { "u4", BT_UINT4 },    { "i2", BT_INT2 },     { "u2", BT_UINT2 },
-    { "f4e2m1fn", BT_FLOAT4_E2M1FN },
+    { "f4e2m1fn", BT_FLOAT4_E2M1FN }, { "f8e8m0fnu", BT_FLOAT8_E8M0FNU },
 };
 // clang-format on
 
@@ -392,9 +396,26 @@ bt_dtype bt__suffix_read(const char *suffix, size_t nbytes)
     return 0;
 }
 
+/* As Python does: 1+2j. */
+static void write_complex(bt_text *out, const bt_tensor *tensor, int64_t position)
+{
+    uint32_t nparts;
+    uint64_t cell[2];
+    double parts[2];
+    const bt_dtype part = bt__dtype_parts(tensor->dtype, &nparts);
+    const bt__float_format format = bt__float_format_of(part);
+    bt__elements_to_double(part, bt__tensor_load(tensor, position, cell), 0, 1, nparts,
+                           parts);
+    bt__float_write(out, parts[0], format);
+    bt_text_addf(out, "%s", !isnan(parts[1]) && signbit(parts[1]) ? "" : "+");
+    bt__float_write(out, parts[1], format);
+    bt_text_addf(out, "j");
+}
+
 void bt__element_write(bt_text *out, const bt_tensor *tensor, int64_t position)
 {
     switch (BT_DTYPE_CLASS(tensor->dtype)) {
+    case BT_CLASS_COMPLEX: write_complex(out, tensor, position); break;
     case BT_CLASS_BOOL:
         bt_text_addf(out, "%s", bt_tensor_get_int(tensor, position) ? "True" : "False");
         break;

@@ -13,6 +13,10 @@ size_t bt_dtype_nbytes(bt_dtype dtype)
     case BT_##UPPER:                                 \
         nbytes = sizeof(c_type);                     \
         break;
+#define BT_MOVED(UPPER, name, class_, bits, part) \
+    case BT_##UPPER:                              \
+        nbytes = (bits) / 8;                      \
+        break;
 #include <baton/dtypes.def>
     default: break;
     }
@@ -35,6 +39,8 @@ bt_dtype bt_dtype_carrier(bt_dtype dtype)
     switch (dtype) {
 #define BT_PACKED(UPPER, name, class_, bits, carrier) \
     case BT_##UPPER: return BT_##carrier;
+#define BT_MOVED(UPPER, name, class_, bits, part) \
+    case BT_##UPPER: return BT_##part;
 #include <baton/dtypes.def>
     default: return dtype;
     }
@@ -42,7 +48,7 @@ bt_dtype bt_dtype_carrier(bt_dtype dtype)
 
 int bt_dtype_is_packed(bt_dtype dtype)
 {
-    return bt_dtype_carrier(dtype) != dtype;
+    return bt_dtype_carrier(dtype) != dtype && !bt_dtype_is_moved(dtype);
 }
 
 int bt_elements_nbytes(bt_dtype dtype, int64_t nelem, int64_t *out)
@@ -68,9 +74,11 @@ static const struct class_name {
     { "float", BT_CLASS_FLOAT8_E4M3FN, "_e4m3fn" },
     { "float", BT_CLASS_FLOAT8_E5M2FNUZ, "_e5m2fnuz" },
     { "float", BT_CLASS_FLOAT8_E5M2, "_e5m2" },
+    { "float", BT_CLASS_FLOAT8_E8M0FNU, "_e8m0fnu" },
     { "float", BT_CLASS_FLOAT4_E2M1FN, "_e2m1fn" },
     { "float", BT_CLASS_FLOAT, "" },
     { "bfloat", BT_CLASS_BFLOAT, "" },
+    { "complex", BT_CLASS_COMPLEX, "" },
     { "bool", BT_CLASS_BOOL, "" },
 };
 
@@ -179,6 +187,7 @@ uint8_t bt__float8_from_double(double x, bt_dtype dtype)
     case BT_FLOAT8_E4M3FN: return bt_float8_e4m3fn_from_double(x);
     case BT_FLOAT8_E4M3FNUZ: return bt_float8_e4m3fnuz_from_double(x);
     case BT_FLOAT8_E5M2: return bt_float8_e5m2_from_double(x);
+    case BT_FLOAT8_E8M0FNU: return bt_float8_e8m0fnu_from_double(x);
     case BT_FLOAT4_E2M1FN: return bt_float4_e2m1fn_from_double(x);
     default: return bt_float8_e5m2fnuz_from_double(x);
     }

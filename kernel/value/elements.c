@@ -3,6 +3,13 @@
 
 #include <string.h>
 
+bt_dtype bt__dtype_parts(bt_dtype dtype, uint32_t *n)
+{
+    const int is_complex = BT_DTYPE_CLASS(dtype) == BT_CLASS_COMPLEX;
+    *n = is_complex ? 2 : 1;
+    return is_complex ? bt_dtype_carrier(dtype) : dtype;
+}
+
 /* ---- one element in memory to a wide type ---- */
 
 #define value_bool(x)            ((x) != 0)
@@ -27,6 +34,7 @@
 #define value_uint4(x)           (x)
 #define value_int2(x)            bt_int_of_bits(x, 2)
 #define value_uint2(x)           (x)
+#define value_float8_e8m0fnu(x)  bt_float8_e8m0fnu_to_float(x)
 #define value_float4_e2m1fn(x)   bt_float4_e2m1fn_to_float(x)
 
 #define TO_WIDE(name, c_type, wide) \
@@ -44,6 +52,13 @@ void bt__elements_to_double(bt_dtype dtype, const void *at, int64_t first, int64
     case BT_##UPPER: TO_WIDE(name, c_type, double); break;
 #define BT_PACKED(UPPER, name, class_, bits, carrier) \
     case BT_##UPPER: PACKED_TO_WIDE(name, bits, double); break;
+    case BT_FLOAT8_E8M0FNU: TO_WIDE(float8_e8m0fnu, uint8_t, double); break;
+    case BT_COMPLEX64:
+        bt__elements_to_double(BT_FLOAT32, at, 2 * first, 2 * stride, n, out);
+        break;
+    case BT_COMPLEX128:
+        bt__elements_to_double(BT_FLOAT64, at, 2 * first, 2 * stride, n, out);
+        break;
 #include <baton/dtypes.def>
     }
 }
@@ -61,7 +76,7 @@ static void floats_to_int(bt_dtype dtype, const void *at, int64_t first, int64_t
 void bt__elements_to_int(bt_dtype dtype, const void *at, int64_t first, int64_t stride,
                          int64_t n, int64_t *out)
 {
-    if (bt_dtype_is_float(dtype)) {
+    if (bt_dtype_is_float(dtype) || bt_dtype_is_moved(dtype)) {
         floats_to_int(dtype, at, first, stride, n, out);
         return;
     }
@@ -113,6 +128,7 @@ uint64_t bt__element_bits(bt_dtype dtype, const void *at, int64_t i)
 #define from_double_uint4(x)           bt_double_to_int(x, 0, 15)
 #define from_double_int2(x)            bt_double_to_int(x, -2, 1)
 #define from_double_uint2(x)           bt_double_to_int(x, 0, 3)
+#define from_double_float8_e8m0fnu(x)  bt__float8_from_double(x, BT_FLOAT8_E8M0FNU)
 #define from_double_float4_e2m1fn(x)   bt__float8_from_double(x, BT_FLOAT4_E2M1FN)
 
 #define FROM_WIDE(name, c_type, wide) \
@@ -130,6 +146,14 @@ void bt__elements_from_double(bt_dtype dtype, const double *from, int64_t n, voi
     case BT_##UPPER: FROM_WIDE(name, c_type, double); break;
 #define BT_PACKED(UPPER, name, class_, bits, carrier) \
     case BT_##UPPER: PACKED_FROM_WIDE(name, bits, double); break;
+    case BT_FLOAT8_E8M0FNU: FROM_WIDE(float8_e8m0fnu, uint8_t, double); break;
+    case BT_COMPLEX64:
+    case BT_COMPLEX128:
+        for (int64_t i = 0; i < n; i++)
+            bt__elements_from_double(bt_dtype_carrier(dtype),
+                                     (const double[]){ from[i], 0 }, 2, at,
+                                     2 * (first + i));
+        break;
 #include <baton/dtypes.def>
     }
 }
@@ -156,6 +180,7 @@ void bt__elements_from_double(bt_dtype dtype, const double *from, int64_t n, voi
 #define from_int_uint4(x)           (x)
 #define from_int_int2(x)            (x)
 #define from_int_uint2(x)           (x)
+#define from_int_float8_e8m0fnu(x)  bt__float8_from_double(STICKY(x), BT_FLOAT8_E8M0FNU)
 #define from_int_float4_e2m1fn(x)   bt__float8_from_double(STICKY(x), BT_FLOAT4_E2M1FN)
 
 void bt__elements_from_int(bt_dtype dtype, const int64_t *from, int is_unsigned,
@@ -166,6 +191,14 @@ void bt__elements_from_int(bt_dtype dtype, const int64_t *from, int is_unsigned,
     case BT_##UPPER: FROM_WIDE(name, c_type, int); break;
 #define BT_PACKED(UPPER, name, class_, bits, carrier) \
     case BT_##UPPER: PACKED_FROM_WIDE(name, bits, int); break;
+    case BT_FLOAT8_E8M0FNU: FROM_WIDE(float8_e8m0fnu, uint8_t, int); break;
+    case BT_COMPLEX64:
+    case BT_COMPLEX128:
+        for (int64_t i = 0; i < n; i++)
+            bt__elements_from_int(bt_dtype_carrier(dtype),
+                                  (const int64_t[]){ from[i], 0 }, is_unsigned, 2, at,
+                                  2 * (first + i));
+        break;
 #include <baton/dtypes.def>
     }
 }
@@ -203,5 +236,6 @@ void bt__elements_copy(size_t nbytes, const void *from, int64_t stride, int64_t 
     case 2: COPY(uint16_t) break;
     case 4: COPY(uint32_t) break;
     case 8: COPY(uint64_t) break;
+    case 16: COPY(struct { uint64_t halves[2]; }) break;
     }
 }

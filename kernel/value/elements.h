@@ -6,7 +6,7 @@
 
 /* Elements first, first + stride, ... from that at `at` on. An integer is read as int64_t,
  * uint64 as the int64_t of the same bits; a float read as an integer is cast, as is a
- * double written to an integer. */
+ * double written to an integer. Of a complex number it is the real part; the other one becomes 0. */
 void bt__elements_to_double(bt_dtype, const void *at, int64_t first, int64_t stride,
                             int64_t n, double *out);
 void bt__elements_to_int(bt_dtype, const void *at, int64_t first, int64_t stride,
@@ -19,11 +19,14 @@ void bt__elements_from_int(bt_dtype, const int64_t *from, int is_unsigned, int64
                            void *at, int64_t first);
 /* The bits of one element. */
 uint64_t bt__element_bits(bt_dtype, const void *at, int64_t i);
+/* The type of the parts of an element, and how many it has: those of a complex number; one,
+ * itself, of any other type. Their numbers are read and written where such types are asked for. */
+bt_dtype bt__dtype_parts(bt_dtype, uint32_t *n);
 /* Those of <baton/convert.h>, which are long, once for all of libbaton. */
 float bt__half_to_float(uint16_t);
 uint16_t bt__short_from_double(double, bt_dtype); /* float16 or bfloat16 */
 uint8_t bt__float8_from_double(double, bt_dtype); /* one of 8 bits or fewer */
-/* Copies elements of 1, 2, 4 or 8 bytes to neighbours. */
+/* Copies elements of 1, 2, 4, 8 or 16 bytes to neighbours. */
 void bt__elements_copy(size_t nbytes, const void *from, int64_t stride, int64_t n,
                        void *to);
 

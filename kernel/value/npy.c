@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "base/ctx.h"
+#include "value/elements.h"
 #include "value/file.h"
 #include "value/tensor.h"
 
@@ -24,30 +25,20 @@ static const struct descr {
     uint32_t nbytes;
     bt_dtype dtype;
 } descrs[] = {
-    { 'b', 1, BT_BOOL },
-    { 'i', 1, BT_INT8 },
-    { 'i', 2, BT_INT16 },
-    { 'i', 4, BT_INT32 },
-    { 'i', 8, BT_INT64 },
-    { 'u', 1, BT_UINT8 },
-    { 'u', 2, BT_UINT16 },
-    { 'u', 4, BT_UINT32 },
-    { 'u', 8, BT_UINT64 },
-    { 'f', 2, BT_FLOAT16 },
-    { 'f', 4, BT_FLOAT32 },
-    { 'f', 8, BT_FLOAT64 },
+    { 'b', 1, BT_BOOL },           { 'i', 1, BT_INT8 },
+    { 'i', 2, BT_INT16 },          { 'i', 4, BT_INT32 },
+    { 'i', 8, BT_INT64 },          { 'u', 1, BT_UINT8 },
+    { 'u', 2, BT_UINT16 },         { 'u', 4, BT_UINT32 },
+    { 'u', 8, BT_UINT64 },         { 'f', 2, BT_FLOAT16 },
+    { 'f', 4, BT_FLOAT32 },        { 'f', 8, BT_FLOAT64 },
+    { 'c', 8, BT_COMPLEX64 },      { 'c', 16, BT_COMPLEX128 },
     { 'V', 2, BT_BFLOAT16 }, /* as NumPy describes two bytes of an unknown type */
-    { 'V', 1, BT_FLOAT8_E4M3FN },
-    { 'V', 1, BT_FLOAT8_E4M3FNUZ },
-    { 'V', 1, BT_FLOAT8_E5M2 },
-    { 'V', 1, BT_FLOAT8_E5M2FNUZ },
-    { 'V', 1, BT_INT4 },
-    { 'V', 1, BT_UINT4 },
-    { 'V', 1, BT_INT2 },
-    { 'V', 1, BT_UINT2 },
-    { 'V', 1, BT_FLOAT4_E2M1FN },
-    { 'V', 1,
-      BT_UINT8 }, /* where the last row counts, in reading: the byte is of some type */
+    { 'V', 1, BT_FLOAT8_E4M3FN },  { 'V', 1, BT_FLOAT8_E4M3FNUZ },
+    { 'V', 1, BT_FLOAT8_E5M2 },    { 'V', 1, BT_FLOAT8_E5M2FNUZ },
+    { 'V', 1, BT_FLOAT8_E8M0FNU }, { 'V', 1, BT_INT4 },
+    { 'V', 1, BT_UINT4 },          { 'V', 1, BT_INT2 },
+    { 'V', 1, BT_UINT2 },          { 'V', 1, BT_FLOAT4_E2M1FN },
+    { 'V', 1, BT_UINT8 }, /* where the last row counts, in reading: the byte is of some type */
 };
 
 static int host_is_big(void)
@@ -139,7 +130,10 @@ static bt_status read_descr(struct reader *r)
     const char *end = text + nbytes, *at = text;
     char order = nbytes && strchr("<>|=", *at) ? *at++ : '=';
     char kind = at < end ? *at++ : 0;
-    uint32_t item = at < end && at + 1 == end ? (uint32_t)(*at - '0') : 0;
+    uint32_t item = 0;
+    for (; item < 10 && at < end && *at >= '0' && *at <= '9'; at++)
+        item = 10 * item + (uint32_t)(*at - '0');
+    item = at == end ? item : 0;
     for (uint32_t i = 0; i < BT_COUNT(descrs); i++) {
         if (descrs[i].kind == kind && descrs[i].nbytes == item)
             r->descr = &descrs[i];
@@ -147,9 +141,10 @@ static bt_status read_descr(struct reader *r)
     if (!r->descr && kind == 'O')
         return fail(r, BT_ERR_UNSUPPORTED, "npy: an array of Python objects");
     if (!r->descr)
-        return fail(r, BT_ERR_UNSUPPORTED,
-                    "npy: element type '%.*s' is none of bool, int, uint and float",
-                    (int)(nbytes < 40 ? nbytes : 40), text);
+        return fail(
+            r, BT_ERR_UNSUPPORTED,
+            "npy: element type '%.*s' is none of bool, int, uint, float and complex",
+            (int)(nbytes < 40 ? nbytes : 40), text);
     r->is_swapped = order == (host_is_big() ? '<' : '>');
     return NULL;
 }
@@ -277,11 +272,13 @@ static bt_status read_data(const struct reader *r, const int64_t *dims, const vo
                            bt_tensor **out)
 {
     bt_tensor *t;
+    uint32_t nparts;
+    (void)bt__dtype_parts(r->descr->dtype, &nparts);
     BT_TRY(bt_tensor_create(r->ctx, r->descr->dtype, r->rank, dims, &t));
     if (t->nelem)
         memcpy(t->data, data, bt_tensor_nbytes(t));
     if (r->is_swapped)
-        swap_bytes(t->data, t->nelem, r->descr->nbytes);
+        swap_bytes(t->data, t->nelem * nparts, r->descr->nbytes / nparts);
     if (r->descr->dtype == BT_BOOL) {
         for (int64_t i = 0; i < t->nelem; i++)
             ((uint8_t *)t->data)[i] = ((uint8_t *)t->data)[i] != 0;

@@ -125,7 +125,8 @@ size_t bt_tensor_nbytes(const bt_tensor *t)
 /* What the address of an element is a multiple of. */
 static size_t align_of(bt_dtype dtype)
 {
-    const size_t nbytes = bt_dtype_nbytes(dtype);
+    uint32_t nparts;
+    const size_t nbytes = bt_dtype_nbytes(bt__dtype_parts(dtype, &nparts));
     return nbytes ? nbytes : 1;
 }
 
@@ -378,11 +379,11 @@ bt_status bt_tensor_plain(bt_ctx *ctx, const bt_tensor *t, bt_tensor **out)
 
 /* ---- elements ---- */
 
-const void *bt__tensor_load(const bt_tensor *t, int64_t position, uint64_t *cell)
+const void *bt__tensor_load(const bt_tensor *t, int64_t position, uint64_t cell[2])
 {
     const size_t nbytes = bt_dtype_nbytes(t->dtype);
     const int64_t offset = bt__tensor_offset(t, position);
-    *cell = 0;
+    cell[0] = cell[1] = 0;
     if (nbytes)
         return memcpy(cell, (const char *)t->data + offset * (int64_t)nbytes, nbytes);
     *(uint8_t *)cell = bt_packed_get(t->data, offset, (int)BT_DTYPE_BITS(t->dtype));
@@ -392,16 +393,16 @@ const void *bt__tensor_load(const bt_tensor *t, int64_t position, uint64_t *cell
 double bt_tensor_get(const bt_tensor *t, int64_t position)
 {
     double out = 0;
-    uint64_t cell;
-    bt__elements_to_double(t->dtype, bt__tensor_load(t, position, &cell), 0, 1, 1, &out);
+    uint64_t cell[2];
+    bt__elements_to_double(t->dtype, bt__tensor_load(t, position, cell), 0, 1, 1, &out);
     return out;
 }
 
 int64_t bt_tensor_get_int(const bt_tensor *t, int64_t position)
 {
     int64_t out = 0;
-    uint64_t cell;
-    bt__elements_to_int(t->dtype, bt__tensor_load(t, position, &cell), 0, 1, 1, &out);
+    uint64_t cell[2];
+    bt__elements_to_int(t->dtype, bt__tensor_load(t, position, cell), 0, 1, 1, &out);
     return out;
 }
 
@@ -451,7 +452,7 @@ static void cast_row(const bt_tensor *t, int64_t first, int64_t stride, int64_t 
     for (int64_t i = 0; i < length; i += STRIP) {
         const int64_t n = length - i < STRIP ? length - i : STRIP;
         const int64_t at = first + i * stride;
-        if (bt_dtype_is_float(t->dtype)) {
+        if (bt_dtype_is_float(t->dtype) || bt_dtype_is_moved(t->dtype)) {
             double wide[STRIP];
             bt__elements_to_double(t->dtype, t->data, at, stride, n, wide);
             bt__elements_from_double(out->dtype, wide, n, out->data, to + i);
@@ -493,7 +494,8 @@ bt_status bt_tensor_cast(bt_ctx *ctx, const bt_tensor *t, bt_dtype dtype, bt_ten
 
 static int has_name(bt_dtype dtype)
 {
-    return !bt_dtype_is_small_float(dtype) || dtype == BT_FLOAT16;
+    return (!bt_dtype_is_small_float(dtype) || dtype == BT_FLOAT16) &&
+           dtype != BT_FLOAT8_E8M0FNU;
 }
 
 bt_status bt_tensor_of_bits(bt_ctx *ctx, const bt_tensor *bits, bt_dtype dtype,

@@ -29,8 +29,9 @@ struct bt__tensor *bt__tensor_alloc(bt_ctx *, bt_dtype, uint32_t rank,
 
 /* Where the element at a row-major position stands, in elements from element 0. */
 int64_t bt__tensor_offset(const bt_tensor *, int64_t position);
-/* An element copied to `cell`, where it is aligned: a tensor of a file need not be. */
-const void *bt__tensor_load(const bt_tensor *, int64_t position, uint64_t *cell);
+/* An element copied to `cell`, where it is aligned: a tensor of a file need not be. What it does
+ * not fill is 0. */
+const void *bt__tensor_load(const bt_tensor *, int64_t position, uint64_t cell[2]);
 int bt__tensor_is_aligned(const bt_tensor *);
 /* Whether its bytes are those of a dense tensor, wherever they lie. */
 int bt__tensor_is_row_major(const bt_tensor *);

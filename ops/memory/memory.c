@@ -96,7 +96,9 @@ static const bt_attr view_attrs[] = {
     { 0 },
 };
 static const bt_op_input view_inputs[] = {
-    { .name = "tensor", .type = "t[..]", .doc = "whose elements it has, in their order" },
+    { .name = "tensor",
+      .type = "t:any[..]",
+      .doc = "whose elements it has, in their order" },
     { 0 },
 };
 
@@ -177,7 +179,7 @@ static bt_status relate_invoke(bt_solver *s, const bt_relation_call *r)
 /* ---- memory.copy ---- */
 
 static const bt_op_input copy_inputs[] = {
-    { .name = "from", .type = "t[..]", .doc = "whose elements are copied" },
+    { .name = "from", .type = "t:any[..]", .doc = "whose elements are copied" },
     { .name = "to",
       .type = "t[..]",
       .doc = "a tensor of the same type, which gets them" },
@@ -194,7 +196,7 @@ static bt_status relate_copy(bt_solver *s, const bt_relation_call *r)
 /* ---- memory.own ---- */
 
 static const bt_op_input own_inputs[] = {
-    { .name = "tensor", .type = "t[..]", .doc = "what is to be written to" },
+    { .name = "tensor", .type = "t:any[..]", .doc = "what is to be written to" },
     { 0 },
 };
 

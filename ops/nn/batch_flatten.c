@@ -6,7 +6,7 @@
 #include <baton/op.h>
 
 static const bt_op_input inputs[] = {
-    { .name = "data", .type = "t[..]", .doc = "at least one axis" },
+    { .name = "data", .type = "t:any[..]", .doc = "at least one axis" },
     { 0 },
 };
 

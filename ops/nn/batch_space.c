@@ -40,7 +40,7 @@ static const bt_op_input space_inputs[] = {
     { 0 },
 };
 static const bt_op_input batch_inputs[] = {
-    { .name = "data", .type = "t[..]", .doc = "batch of blocks, space, rest" },
+    { .name = "data", .type = "t:any[..]", .doc = "batch of blocks, space, rest" },
     { 0 },
 };
 

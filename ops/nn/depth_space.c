@@ -27,7 +27,7 @@ static const bt_attr depth_attrs[] = BLOCK_ATTRS("DCR|CDR");
 static const bt_attr space_attrs[] = BLOCK_ATTRS("DCR");
 
 static const bt_op_input inputs[] = {
-    { .name = "data", .type = "t[..]", .doc = "batch, channels, height, width" },
+    { .name = "data", .type = "t:any[..]", .doc = "batch, channels, height, width" },
     { 0 },
 };
 

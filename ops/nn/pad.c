@@ -37,7 +37,7 @@ static const bt_attr mirror_attrs[] = {
     { 0 },
 };
 static const bt_op_input pad_inputs[] = {
-    { .name = "data", .type = "t[..]", .doc = "any shape" },
+    { .name = "data", .type = "t:any[..]", .doc = "any shape" },
     { .name = "pad_value",
       .type = "u[]",
       .doc = "of mode constant, cast to data's type; 0 when left out",
@@ -45,7 +45,7 @@ static const bt_op_input pad_inputs[] = {
     { 0 },
 };
 static const bt_op_input mirror_inputs[] = {
-    { .name = "data", .type = "t[..]", .doc = "any shape" },
+    { .name = "data", .type = "t:any[..]", .doc = "any shape" },
     { 0 },
 };
 

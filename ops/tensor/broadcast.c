@@ -179,12 +179,12 @@ static void write_collapse(bt_formula *f, const bt_formula_call *call)
 /* ---- rows ---- */
 
 static const bt_op_input any_in[] = {
-    { .name = "data", .type = "t[..]", .doc = "any tensor" },
+    { .name = "data", .type = "t:any[..]", .doc = "any tensor" },
     { 0 },
 };
 static const bt_op_input any_like[] = {
-    { .name = "data", .type = "t[..]", .doc = "any tensor" },
-    { .name = "like", .type = "u[..]", .doc = "only its shape is used" },
+    { .name = "data", .type = "t:any[..]", .doc = "any tensor" },
+    { .name = "like", .type = "u:any[..]", .doc = "only its shape is used" },
     { 0 },
 };
 static const bt_op_input number_in[] = {
@@ -193,7 +193,7 @@ static const bt_op_input number_in[] = {
 };
 static const bt_op_input number_like[] = {
     { .name = "data", .type = "t:number[..]", .doc = "what to sum" },
-    { .name = "like", .type = "u[..]", .doc = "only its shape is used" },
+    { .name = "like", .type = "u:any[..]", .doc = "only its shape is used" },
     { 0 },
 };
 

@@ -338,11 +338,11 @@ static void write_split(bt_formula *f, const bt_formula_call *call)
 /* ---- rows ---- */
 
 static const bt_op_input tuple_in[] = {
-    { .name = "data", .type = "(t[..]*)", .doc = "tensors of one rank and dtype" },
+    { .name = "data", .type = "(t:any[..]*)", .doc = "tensors of one rank and dtype" },
     { 0 },
 };
 static const bt_op_input split_in[] = {
-    { .name = "data", .type = "t[..]", .doc = "any tensor with an axis" },
+    { .name = "data", .type = "t:any[..]", .doc = "any tensor with an axis" },
     { 0 },
 };
 

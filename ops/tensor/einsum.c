@@ -349,7 +349,7 @@ static const bt_op_input einsum_in[] = {
     { 0 },
 };
 static const bt_op_input mesh_in[] = {
-    { .name = "data", .type = "(t[..]*)", .doc = "tensors of rank 0 or 1" },
+    { .name = "data", .type = "(t:any[..]*)", .doc = "tensors of rank 0 or 1" },
     { 0 },
 };
 static const bt_op_input unravel_in[] = {

@@ -4,6 +4,7 @@
  * Contents of small integer results are known where the value is.
  * source  Relay, operators of the same names; ONNX ConstantOfShape is full
  */
+#include "cast_check.h"
 #include "contents.h"
 #include "formula.h"
 
@@ -65,6 +66,7 @@ static bt_status relate(bt_solver *s, const bt_relation_call *r)
     bt_tensor_parts fill;
     if (r->narg == 1) {
         BT_TRY(bt_relation_tensor_rank(s, r, 0, 0, &fill));
+        BT_TRY(cast_check(s, r, fill.known, cast_dtype(dtype)));
         dtype = dtype ? dtype : fill.dtype;
     }
     if (!dtype)
@@ -115,15 +117,15 @@ static void write_constant(bt_formula *f, const bt_formula_call *call)
 
 static const bt_op_input none_in[] = { { 0 } };
 static const bt_op_input full_in[] = {
-    { .name = "fill_value", .type = "t[]", .doc = "the value of every element" },
+    { .name = "fill_value", .type = "t:any[]", .doc = "the value of every element" },
     { 0 },
 };
 static const bt_op_input like_in[] = {
-    { .name = "data", .type = "t[..]", .doc = "only its type is used" },
+    { .name = "data", .type = "t:any[..]", .doc = "only its type is used" },
     { 0 },
 };
 static const bt_op_input full_like_in[] = {
-    { .name = "data", .type = "t[..]", .doc = "only its type is used" },
+    { .name = "data", .type = "t:any[..]", .doc = "only its type is used" },
     { .name = "fill_value", .type = "u[]", .doc = "the value of every element" },
     { 0 },
 };

@@ -125,12 +125,12 @@ static void write_nd(bt_formula *f, const bt_formula_call *call)
 /* ---- rows ---- */
 
 static const bt_op_input inputs[] = {
-    { .name = "data", .type = "t[..]", .doc = "what to take from" },
+    { .name = "data", .type = "t:any[..]", .doc = "what to take from" },
     { .name = "indices", .type = "u:integer[..]", .doc = "positions; the rank of data" },
     { 0 },
 };
 static const bt_op_input nd_inputs[] = {
-    { .name = "data", .type = "t[..]", .doc = "what to take from" },
+    { .name = "data", .type = "t:any[..]", .doc = "what to take from" },
     { .name = "indices",
       .type = "u:integer[..]",
       .doc = "positions: axis 0 runs over the axes of data that they point into" },

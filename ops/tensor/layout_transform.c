@@ -245,7 +245,7 @@ static void write(bt_formula *f, const bt_formula_call *call)
 }
 
 static const bt_op_input inputs[] = {
-    { .name = "data", .type = "t[..]", .doc = "any tensor" },
+    { .name = "data", .type = "t:any[..]", .doc = "any tensor" },
     { 0 },
 };
 

@@ -222,12 +222,12 @@ static void write_like(bt_formula *f, const bt_formula_call *call)
 /* ---- rows ---- */
 
 static const bt_op_input inputs[] = {
-    { .name = "data", .type = "t[..]", .doc = "any tensor" },
+    { .name = "data", .type = "t:any[..]", .doc = "any tensor" },
     { 0 },
 };
 static const bt_op_input like_inputs[] = {
-    { .name = "data", .type = "t[..]", .doc = "any tensor" },
-    { .name = "shape_like", .type = "u[..]", .doc = "only its shape is used" },
+    { .name = "data", .type = "t:any[..]", .doc = "any tensor" },
+    { .name = "shape_like", .type = "u:any[..]", .doc = "only its shape is used" },
     { 0 },
 };
 

@@ -92,14 +92,14 @@ static void write_mask(bt_formula *f, const bt_formula_call *call)
 /* ---- rows ---- */
 
 static const bt_op_input reverse_in[] = {
-    { .name = "data", .type = "t[..]", .doc = "sequences along two of the axes" },
+    { .name = "data", .type = "t:any[..]", .doc = "sequences along two of the axes" },
     { .name = "seq_lengths",
       .type = "u:integer[b]",
       .doc = "how many first steps of each sequence to reverse" },
     { 0 },
 };
 static const bt_op_input mask_in[] = {
-    { .name = "data", .type = "t[..]", .doc = "sequences along the first two axes" },
+    { .name = "data", .type = "t:any[..]", .doc = "sequences along the first two axes" },
     { .name = "valid_length",
       .type = "u:number[b]",
       .doc = "how many first steps of each sequence to keep" },

@@ -74,7 +74,7 @@ static void write_size(bt_formula *f, const bt_formula_call *call)
 }
 
 static const bt_op_input inputs[] = {
-    { .name = "data", .type = "t[..]", .doc = "only its shape is used" },
+    { .name = "data", .type = "t:any[..]", .doc = "only its shape is used" },
     { 0 },
 };
 

@@ -155,7 +155,7 @@ static void write_take(bt_formula *f, const bt_formula_call *call)
 /* ---- row ---- */
 
 static const bt_op_input inputs[] = {
-    { .name = "data", .type = "t[..]", .doc = "what to take from" },
+    { .name = "data", .type = "t:any[..]", .doc = "what to take from" },
     { .name = "indices", .type = "u:integer[..]", .doc = "positions" },
     { 0 },
 };

@@ -7,7 +7,7 @@
 #include "formula.h"
 
 static const bt_op_input inputs[] = {
-    { .name = "data", .type = "t[..]", .doc = "any tensor" },
+    { .name = "data", .type = "t:any[..]", .doc = "any tensor" },
     { 0 },
 };
 

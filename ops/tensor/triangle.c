@@ -109,14 +109,14 @@ static void write_diag(bt_formula *f, const bt_formula_call *call)
 /* ---- rows ---- */
 
 static const bt_op_input trilu_in[] = {
-    { .name = "data", .type = "t[.., m, n]", .doc = "matrices" },
+    { .name = "data", .type = "t:any[.., m, n]", .doc = "matrices" },
     { .name = "k",
       .type = "u:integer[]",
       .doc = "the diagonal to cut at; 0: the main one" },
     { 0 },
 };
 static const bt_op_input diag_in[] = {
-    { .name = "input", .type = "t[..]", .doc = "matrices in the last two axes" },
+    { .name = "input", .type = "t:any[..]", .doc = "matrices in the last two axes" },
     { .name = "diagonal",
       .type = "t[..]",
       .doc = "one diagonal, or from k2 down to k1 as rows" },

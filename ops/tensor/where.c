@@ -17,7 +17,7 @@ static void write_where(bt_formula *f, const bt_formula_call *call)
 
 static const bt_op_input where_in[] = {
     { .name = "condition", .type = "c[..]", .doc = "truth values, or numbers: not 0" },
-    { .name = "x", .type = "t[..]", .doc = "elements where condition holds" },
+    { .name = "x", .type = "t:any[..]", .doc = "elements where condition holds" },
     { .name = "y", .type = "t[..]", .doc = "elements elsewhere; the dtype of x" },
     { 0 },
 };

@@ -163,7 +163,7 @@ static const bt_plain_facet set = PLAIN(plain_strided_set, set_faults, 0, NULL);
 /* ---- rows ---- */
 
 static const bt_op_input window_in[] = {
-    { .name = "data", .type = "t[..]", .doc = "any tensor with an axis" },
+    { .name = "data", .type = "t:any[..]", .doc = "any tensor with an axis" },
     { 0 },
 };
 static const bt_op_input index_in[] = {

@@ -20,15 +20,25 @@ const char *constant_type(const bt_tensor *t)
 {
     if (t->dtype == BT_FLOAT32 && !is_finite(t))
         return "uint32_t";
-    if (t->dtype == BT_FLOAT64 && !is_finite(t))
+    if ((t->dtype == BT_FLOAT64 && !is_finite(t)) || t->dtype == BT_COMPLEX128)
         return "uint64_t";
+    if (t->dtype == BT_COMPLEX64)
+        return "uint32_t";
     return c_element_type(t->dtype);
 }
 
-/* The bits of an element; of packed ones, of a byte. */
+/* Numbers that an array has: elements, their parts, or bytes of packed ones. */
+static int64_t count_of(const bt_tensor *t)
+{
+    return bt_dtype_is_packed(t->dtype)                   ? (int64_t)bt_tensor_nbytes(t)
+           : BT_DTYPE_CLASS(t->dtype) == BT_CLASS_COMPLEX ? 2 * t->nelem
+                                                          : t->nelem;
+}
+
+/* The bits of one of them. */
 static uint64_t bits_of(const bt_tensor *t, int64_t i)
 {
-    const size_t n = bt_dtype_is_packed(t->dtype) ? 1 : bt_dtype_nbytes(t->dtype);
+    const size_t n = t->nelem ? bt_tensor_nbytes(t) / (size_t)count_of(t) : 0;
     uint64_t out = 0;
     for (size_t k = 0; k < n; k++)
         out |= (uint64_t)((const unsigned char *)t->data)[(size_t)i * n + k] << (8 * k);
@@ -55,11 +65,9 @@ static void add_element(const bt_tensor *t, const char *type, int64_t i, bt_text
         return;
     }
     if (*type == 'u') {
-        bt_text_addf(out,
-                     t->dtype == BT_UINT64 || t->dtype == BT_FLOAT64
-                         ? "UINT64_C(0x%" PRIx64 ")"
-                         : "0x%" PRIx64,
-                     bits_of(t, i));
+        bt_text_addf(
+            out, strcmp(type, "uint64_t") == 0 ? "UINT64_C(0x%" PRIx64 ")" : "0x%" PRIx64,
+            bits_of(t, i));
         return;
     }
     const int64_t value = bt_tensor_get_int(t, i);
@@ -82,8 +90,7 @@ static void add_array(const struct output *o, uint32_t number, bt_text *out)
     bt_text_addf(out,
                  "\nextern const %s %s_c%" PRIu32 "[];\nconst %s %s_c%" PRIu32 "[] = {",
                  type, name, number, type, name, number);
-    const int64_t n =
-        bt_dtype_is_packed(t->dtype) ? (int64_t)bt_tensor_nbytes(t) : t->nelem;
+    const int64_t n = count_of(t);
     for (int64_t i = 0; i < n; i++) {
         bt_text_add(out, "\n    ", i % LINE ? 0 : 5);
         add_element(t, type, i, out);

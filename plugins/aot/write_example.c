@@ -62,8 +62,8 @@ int may_refuse(const struct plan *p)
     return p->entry->func->nvar && p->narg + p->nresult > 0;
 }
 
-/* The number of a leaf's elements, or of the bytes of packed ones, as an expression over the
- * dims. */
+/* The number of a leaf's elements, of their parts, or of the bytes of packed ones, as an
+ * expression over the dims. */
 static bt_status add_nelem(struct plan *p, const struct leaf *leaf, bt_text *out)
 {
     const bt_shape_type *shape = bt_tensor_shape(leaf->type);
@@ -73,14 +73,19 @@ static bt_status add_nelem(struct plan *p, const struct leaf *leaf, bt_text *out
                       : bt_store_why(p->ctx, leaf->type->store);
     }
     const int is_open = may_refuse(p); // a product of numbers has been counted
-    for (uint32_t i = 1; is_open && i < shape->n; i++)
+    const int is_pair = BT_DTYPE_CLASS(bt_tensor_dtype(leaf->type)) == BT_CLASS_COMPLEX;
+    const uint32_t n = shape->n + (uint32_t)is_pair;
+    for (uint32_t i = 1; is_open && i < n; i++)
         bt_text_addf(out, "dim_mul(");
-    for (uint32_t i = 0; i < shape->n; i++) {
+    for (uint32_t i = 0; i < n; i++) {
         bt_text_addf(out, "%s", !i ? "" : is_open ? ", " : " * ");
-        BT_TRY(plan_dim_text(p, shape->dims[i], out));
+        if (i == shape->n)
+            bt_text_addf(out, "2");
+        else
+            BT_TRY(plan_dim_text(p, shape->dims[i], out));
         bt_text_addf(out, "%s", i && is_open ? ")" : "");
     }
-    if (!shape->n)
+    if (!n)
         bt_text_addf(out, "1");
     return NULL;
 }

@@ -1,6 +1,7 @@
 #include "arith.h"
 
 #include <math.h>
+#include <string.h>
 
 /* ---- elements ---- */
 
@@ -88,9 +89,29 @@ const bt_value *cast_to(bt_onnx_node *n, const bt_value *x, bt_dtype dtype)
     return cast(n, x, dtype, 1);
 }
 
+/* Of numbers below 0 the standard says nothing: NaN. */
+static const bt_value *cast_to_power(bt_onnx_node *n, const bt_value *x)
+{
+    const char *mode = node_text(n, "round_mode", "up");
+    if (value_dtype(x) == BT_FLOAT8_E8M0FNU)
+        return x;
+    if (strcmp(mode, "up") != 0 && strcmp(mode, "down") != 0 &&
+        strcmp(mode, "nearest") != 0)
+        node_fail(n, BT_ERR_FORMAT, "round_mode is \"%s\", none of up, down and nearest",
+                  mode);
+    if (n->status)
+        return NULL;
+    return emit1(n, "cast",
+                 node_format(n, "dtype=\"float8_e8m0fnu\", round_mode=\"%s\"%s", mode,
+                             node_int(n, "saturate", 1) ? "" : ", saturate=False"),
+                 x);
+}
+
 const bt_value *cast_by_attr(bt_onnx_node *n, const bt_value *x, bt_dtype dtype)
 {
     const int is_float8 = bt_dtype_is_float(dtype) && BT_DTYPE_BITS(dtype) == 8;
+    if (dtype == BT_FLOAT8_E8M0FNU)
+        return cast_to_power(n, x);
     if (bt_dtype_is_packed(dtype) && bt_dtype_is_float(value_dtype(x)))
         x = dtype == BT_FLOAT4_E2M1FN
                 ? chosen(n, applied(n, "isnan", x), scalar_like(n, x, -0.0), x)

@@ -23,6 +23,8 @@ static const struct data_type {
     [11] = { BT_FLOAT64, 10, WIRE_FIXED64 },
     [12] = { BT_UINT32, 11, WIRE_VARINT },
     [13] = { BT_UINT64, 11, WIRE_VARINT },
+    [14] = { BT_COMPLEX64, 4, WIRE_FIXED32 },
+    [15] = { BT_COMPLEX128, 10, WIRE_FIXED64 },
     [16] = { BT_BFLOAT16, 5, WIRE_VARINT },
     [17] = { BT_FLOAT8_E4M3FN, 5, WIRE_VARINT },
     [18] = { BT_FLOAT8_E4M3FNUZ, 5, WIRE_VARINT },
@@ -31,6 +33,7 @@ static const struct data_type {
     [21] = { BT_UINT4, 5, WIRE_VARINT },
     [22] = { BT_INT4, 5, WIRE_VARINT },
     [23] = { BT_FLOAT4_E2M1FN, 5, WIRE_VARINT },
+    [24] = { BT_FLOAT8_E8M0FNU, 5, WIRE_VARINT },
     [25] = { BT_UINT2, 5, WIRE_VARINT },
     [26] = { BT_INT2, 5, WIRE_VARINT },
 };
@@ -122,11 +125,19 @@ static int is_little_endian(void)
     return order.bytes[0];
 }
 
+/* Numbers that an element consists of. */
+static uint32_t parts_of(bt_dtype dtype)
+{
+    return BT_DTYPE_CLASS(dtype) == BT_CLASS_COMPLEX ? 2 : 1;
+}
+
 /* Little-endian bytes into memory of this machine. */
 static void copy_bytes(struct slice raw, bt_tensor *out)
 {
     size_t nbytes = raw.nbytes;
-    const size_t item = bt_dtype_is_packed(out->dtype) ? 1 : bt_dtype_nbytes(out->dtype);
+    const size_t item = bt_dtype_is_packed(out->dtype)
+                            ? 1
+                            : bt_dtype_nbytes(out->dtype) / parts_of(out->dtype);
     uint8_t *to = out->data;
     int is_little = is_little_endian();
     if (is_little && nbytes)
@@ -180,7 +191,10 @@ static void store(bt_tensor *tensor, int64_t i, uint64_t value)
     case BT_FLOAT8_E4M3FN:
     case BT_FLOAT8_E4M3FNUZ:
     case BT_FLOAT8_E5M2:
-    case BT_FLOAT8_E5M2FNUZ: ((uint8_t *)tensor->data)[i] = byte; break;
+    case BT_FLOAT8_E5M2FNUZ:
+    case BT_FLOAT8_E8M0FNU: ((uint8_t *)tensor->data)[i] = byte; break;
+    case BT_COMPLEX64: ((float *)tensor->data)[i] = wire_float(value); break;
+    case BT_COMPLEX128: ((double *)tensor->data)[i] = wire_double(value); break;
     default:
         if (bt_dtype_is_packed(tensor->dtype)) // a byte for each entry
             ((uint8_t *)tensor->data)[i] = byte;
@@ -203,10 +217,11 @@ static int fits(const struct data_type *type, uint64_t value)
     return value >> bits == 0;
 }
 
-/* Entries of a list: elements, or bytes of packed ones. */
+/* Entries of a list: elements, or their parts, or bytes of packed ones. */
 static int64_t nentry(const bt_tensor *t)
 {
-    return bt_dtype_is_packed(t->dtype) ? (int64_t)bt_tensor_nbytes(t) : t->nelem;
+    return bt_dtype_is_packed(t->dtype) ? (int64_t)bt_tensor_nbytes(t)
+                                        : t->nelem * parts_of(t->dtype);
 }
 
 /* Elements of a list field, packed or alone; MALFORMED or BEYOND. Stored where `to` is
@@ -356,5 +371,6 @@ bt_status onnx_tensor_value(bt_ctx *ctx, bt_arena *arena, struct onnx_files *fil
         return read_raw(&s, (size_t)nbytes, files->model,
                         t->has_raw ? t->raw : t->lists.at[0].bytes, out);
     const int is_packed = bt_dtype_is_packed(onnx_dtype(t->data_type));
-    return read_lists(&s, is_packed ? nbytes : nelem, out);
+    return read_lists(&s, is_packed ? nbytes : nelem * parts_of(onnx_dtype(t->data_type)),
+                      out);
 }

@@ -3,7 +3,7 @@
 
 #include "model.h"
 
-/* TensorProto.DataType as a dtype; 0 for strings, complex and sub-byte types. */
+/* TensorProto.DataType as a dtype; 0 for strings. */
 bt_dtype onnx_dtype(int64_t data_type);
 /* What the standard calls it, as FLOAT8E4M3FN, and back. "UNKNOWN"; 0: no such type. */
 const char *onnx_type_name(int64_t data_type);

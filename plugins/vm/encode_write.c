@@ -154,7 +154,7 @@ static bt_status load(struct vm_encoder *e, const bt_value *value, uint32_t *out
     if (value->kind == BT_VALUE_GLOBAL)
         return load_function(e, value, type, out);
     const bt_tensor *tensor = bt_const_tensor(value);
-    return tensor && tensor->rank == 0
+    return vm_type_is_scalar(&e->program->types, type)
                ? vm_cell(e, type, bt_cell_load(tensor->data, tensor->dtype), out)
                : vm_constant(e, bt_as_const(value)->object, type, out);
 }

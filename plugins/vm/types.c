@@ -105,7 +105,7 @@ static bt_status number_tensor(const struct numbering *n, const bt_tensor_type *
     struct vm_type type = { .kind = VM_TYPE_TENSOR };
     BT_TRY(find_dtype(n, tensor->dtype, &type.dtype));
     BT_TRY(find_rank(n, tensor->shape, &type.rank));
-    if (!type.rank)
+    if (!type.rank && !bt_dtype_is_moved(type.dtype))
         type.kind = VM_TYPE_SCALAR;
     return vm_type_intern(n->ctx, n->types, &type, out);
 }

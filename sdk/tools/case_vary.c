@@ -6,6 +6,7 @@
 static const bt_dtype all_dtypes[] = {
 #define BT_STORED(UPPER, name, class_, bits, c_type)  BT_##UPPER,
 #define BT_PACKED(UPPER, name, class_, bits, carrier) BT_##UPPER,
+#define BT_MOVED(UPPER, name, class_, bits, part)     BT_##UPPER,
 #include <baton/dtypes.def>
 };
 
@@ -63,7 +64,7 @@ static int takes(const struct dtype_pattern *p, bt_dtype dtype)
     if (bits)
         return (bits >> BT_DTYPE_CLASS(dtype) & 1) != 0;
     if (bt_dtype_parse(p->classes, strcspn(p->classes, "|")) == 0)
-        return 1; // a bare name: any
+        return !bt_dtype_is_moved(dtype); // a bare name: any to compute with
     bt_dtype_name(dtype, name, sizeof(name));
     for (const char *at = p->classes; *at;
          at += at[strcspn(at, "|")] == '|' ? strcspn(at, "|") + 1 : strcspn(at, "|")) {

@@ -4,6 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "parts.h"
+
 /* ---- reading ---- */
 
 struct reader {
@@ -217,12 +219,18 @@ uint64_t case_draw(uint64_t *state)
     return z ^ z >> 31;
 }
 
+/* Whether values are drawn as those of floats are. */
+static int is_real(bt_dtype dtype)
+{
+    return bt_dtype_is_float(dtype) || bt_dtype_is_moved(dtype);
+}
+
 /* The range of a leaf in its dtype. */
 static void range_of(const struct case_leaf *leaf, double *low, double *high)
 {
-    *low = leaf->has_range ? leaf->low : bt_dtype_is_float(leaf->dtype) ? -2 : -9;
-    *high = leaf->has_range ? leaf->high : bt_dtype_is_float(leaf->dtype) ? 2 : 9;
-    if (bt_dtype_is_float(leaf->dtype))
+    *low = leaf->has_range ? leaf->low : is_real(leaf->dtype) ? -2 : -9;
+    *high = leaf->has_range ? leaf->high : is_real(leaf->dtype) ? 2 : 9;
+    if (is_real(leaf->dtype))
         return;
     *low = ceil(*low);
     *high = floor(*high);
@@ -260,7 +268,7 @@ static void set_special(bt_tensor *t, int64_t at, uint64_t bits, uint32_t kind)
                      INFINITY, NAN,  0x1p-149, 60000, -INFINITY, -0x1p-14 },
         moderate[] = { 0, -0.0, 1, -1, 0.5, -2.5, NAN, -0x1p-14 };
     uint32_t width = BT_DTYPE_BITS(t->dtype);
-    if (bt_dtype_is_float(t->dtype)) {
+    if (is_real(t->dtype)) {
         bt_tensor_set(t, at,
                       kind == CASE_MODERATE ? moderate[bits % BT_COUNT(moderate)]
                                             : floats[bits % BT_COUNT(floats)]);
@@ -308,7 +316,7 @@ bt_status case_numbers(bt_ctx *ctx, const char **text, bt_tensor *tensor)
     for (at = start + strspn(start, " []"); ok && at < end; n++) {
         const char *number = at;
         ok = n < tensor->nelem && take_number(&at, &value);
-        if (ok && bt_dtype_is_float(tensor->dtype))
+        if (ok && is_real(tensor->dtype))
             bt_tensor_set(tensor, n, value);
         else if (ok && tensor->dtype == BT_UINT64)
             bt_tensor_set_int(tensor, n, (int64_t)strtoull(number, NULL, 10));
@@ -319,7 +327,7 @@ bt_status case_numbers(bt_ctx *ctx, const char **text, bt_tensor *tensor)
         at += strspn(at, " ],[");
     }
     for (int64_t i = n; ok && n == 1 && *start != '[' && i < tensor->nelem; i++) {
-        if (bt_dtype_is_float(tensor->dtype))
+        if (is_real(tensor->dtype))
             bt_tensor_set(tensor, i, bt_tensor_get(tensor, 0));
         else
             bt_tensor_set_int(tensor, i, bt_tensor_get_int(tensor, 0));
@@ -344,17 +352,23 @@ bt_status case_values(bt_ctx *ctx, const struct case_leaf *leaf, uint64_t seed,
             bt_tensor_unref(*out);
         return status;
     }
-    for (int64_t i = 0; i < (*out)->nelem; i++) {
+    bt_tensor *parts = NULL;
+    bt_status status = parts_of(ctx, *out, &parts);
+    for (int64_t i = 0; !status && i < parts->nelem; i++) {
         uint64_t bits = case_draw(&seed);
         if (kind != CASE_RANDOM && !leaf->has_range)
-            set_special(*out, i, bits >> 32, kind);
-        else if (bt_dtype_is_float(leaf->dtype))
-            bt_tensor_set(*out, i, low + (high - low) * ((double)(bits >> 11) * 0x1p-53));
+            set_special(parts, i, bits >> 32, kind);
+        else if (is_real(leaf->dtype))
+            bt_tensor_set(parts, i,
+                          low + (high - low) * ((double)(bits >> 11) * 0x1p-53));
         else
             bt_tensor_set_int(
-                *out, i, (int64_t)low + (int64_t)(bits % (uint64_t)(high - low + 1)));
+                parts, i, (int64_t)low + (int64_t)(bits % (uint64_t)(high - low + 1)));
     }
-    return NULL;
+    bt_tensor_unref(parts);
+    if (status)
+        bt_tensor_unref(*out);
+    return status;
 }
 
 bt_status case_strided(bt_ctx *ctx, const bt_tensor *from, bt_tensor **out)
@@ -375,8 +389,15 @@ bt_status case_strided(bt_ctx *ctx, const bt_tensor *from, bt_tensor **out)
     bt_status status =
         bt_tensor_view(ctx, memory, from->rank, from->dims, strides, offset, out);
     bt_tensor_unref(memory);
+    const size_t item = bt_dtype_nbytes(from->dtype);
     for (int64_t i = 0; !status && i < from->nelem; i++) {
-        if (bt_dtype_is_float(from->dtype))
+        int64_t at = 0, rest = i;
+        for (uint32_t a = from->rank; a-- > 0; rest /= from->dims[a])
+            at += rest % from->dims[a] * (*out)->strides[a];
+        if (item)
+            memcpy((char *)(*out)->data + at * (int64_t)item,
+                   (const char *)from->data + i * (int64_t)item, item);
+        else if (bt_dtype_is_float(from->dtype))
             bt_tensor_set(*out, i, bt_tensor_get(from, i));
         else
             bt_tensor_set_int(*out, i, bt_tensor_get_int(from, i));

@@ -9,6 +9,7 @@
 #include <baton/importer.h>
 
 #include "list_value.h"
+#include "parts.h"
 
 struct form {
     bt_dtype dtype; /* 0: not known */
@@ -21,6 +22,7 @@ struct form {
 static const char *const dtypes[] = {
 #define BT_STORED(UPPER, name, class_, bits, ctype)   #name,
 #define BT_PACKED(UPPER, name, class_, bits, carrier) #name,
+#define BT_MOVED(UPPER, name, class_, bits, part)     #name,
 #include <baton/dtypes.def>
 };
 
@@ -107,7 +109,8 @@ static uint64_t count_random(bt_dtype dtype)
 
 static void fill_random(bt_tensor *tensor, uint64_t seed)
 {
-    const int is_float = bt_dtype_is_float(tensor->dtype);
+    const int is_float =
+        bt_dtype_is_float(tensor->dtype) || bt_dtype_is_moved(tensor->dtype);
     const uint64_t n = count_random(tensor->dtype);
     for (int64_t i = 0; i < tensor->nelem; i++) {
         /* splitmix64: Steele, Lea, Flood 2014 */
@@ -151,7 +154,14 @@ static bt_status make_random(bt_ctx *ctx, const struct form *form, const char *c
         return bt_fail(ctx, BT_ERR_ARGUMENT,
                        "%s: SEED is a whole number of at most 64 bits", content);
     BT_TRY(bt_tensor_create(ctx, form->dtype, (uint32_t)form->rank, form->dims, out));
-    fill_random(*out, seed);
+    bt_tensor *parts = NULL;
+    bt_status status = parts_of(ctx, *out, &parts);
+    if (status) {
+        bt_tensor_unref(*out);
+        return status;
+    }
+    fill_random(parts, seed);
+    bt_tensor_unref(parts);
     return NULL;
 }
 
@@ -205,11 +215,34 @@ static bt_status make_list(bt_ctx *ctx, const struct form *form, const char *con
     return status;
 }
 
+/* Each number is a list of its two parts. */
+static bt_status make_complex(bt_ctx *ctx, const struct form *form, const char *content,
+                              bt_tensor **out)
+{
+    struct form of_parts = *form;
+    bt_tensor *parts;
+    of_parts.dtype = bt_dtype_carrier(form->dtype);
+    if (form->rank >= 0 && form->rank < BT_MAX_RANK)
+        of_parts.dims[of_parts.rank++] = 2;
+    BT_TRY(make_list(ctx, &of_parts, content, &parts));
+    bt_status status =
+        !parts->rank || parts->dims[parts->rank - 1] != 2
+            ? bt_fail(ctx, BT_ERR_SHAPE,
+                      "complex numbers are lists of two parts, as in [[1, 2], [0, -1]]")
+            : bt_tensor_create(ctx, form->dtype, parts->rank - 1, parts->dims, out);
+    if (!status && parts->nelem)
+        memcpy((*out)->data, parts->data, bt_tensor_nbytes(parts));
+    bt_tensor_unref(parts);
+    return status;
+}
+
 static bt_status make_tensor(bt_ctx *ctx, const struct form *form, const char *content,
                              bt_tensor **out)
 {
     return is_random(content) ? make_random(ctx, form, content, out)
-                              : make_list(ctx, form, content, out);
+           : BT_DTYPE_CLASS(form->dtype) == BT_CLASS_COMPLEX
+               ? make_complex(ctx, form, content, out)
+               : make_list(ctx, form, content, out);
 }
 
 /* For a text that is no number, no list and no file. */

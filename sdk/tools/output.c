@@ -123,10 +123,21 @@ static json_t *large_number(uint64_t number)
     return json_stringn(text, (size_t)n + 1);
 }
 
-/* JSON has no inf and nan; they become null. */
+/* JSON has no inf and nan; they become null. A complex number is a list of its parts. */
+static json_t *number(double x)
+{
+    return isfinite(x) ? json_real(x) : json_null();
+}
+
 static json_t *element(const bt_tensor *tensor, int64_t i)
 {
     uint32_t class_ = BT_DTYPE_CLASS(tensor->dtype);
+    if (tensor->dtype == BT_COMPLEX64)
+        return json_pack("[o, o]", number((double)((const float *)tensor->data)[2 * i]),
+                         number((double)((const float *)tensor->data)[2 * i + 1]));
+    if (tensor->dtype == BT_COMPLEX128)
+        return json_pack("[o, o]", number(((const double *)tensor->data)[2 * i]),
+                         number(((const double *)tensor->data)[2 * i + 1]));
     if (class_ == BT_CLASS_BOOL)
         return json_boolean(bt_tensor_get_int(tensor, i));
     if (class_ == BT_CLASS_INT || class_ == BT_CLASS_UINT) {
@@ -134,8 +145,7 @@ static json_t *element(const bt_tensor *tensor, int64_t i)
         return class_ == BT_CLASS_UINT && bits < 0 ? large_number((uint64_t)bits)
                                                    : json_integer(bits);
     }
-    double x = bt_tensor_get(tensor, i);
-    return isfinite(x) ? json_real(x) : json_null();
+    return number(bt_tensor_get(tensor, i));
 }
 
 static json_t *describe(struct tool *tool, const bt_port *port, const bt_object *object)

@@ -42,7 +42,9 @@ const char *c_element_type(bt_dtype dtype)
     if (dtype == BT_##UPPER)                         \
         return #c_type;
 #include <baton/dtypes.def>
-    return bt_dtype_is_packed(dtype) ? "uint8_t" : "void";
+    return bt_dtype_is_packed(dtype)  ? "uint8_t"
+           : bt_dtype_is_moved(dtype) ? c_element_type(bt_dtype_carrier(dtype))
+                                      : "void";
 }
 
 const char *c_call_of(struct c_exprs *x, bt_dtype dtype, const char *name, const char *a,

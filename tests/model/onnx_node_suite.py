@@ -25,7 +25,7 @@ import onnx.backend.test
 from onnx import numpy_helper
 
 RTOL, ATOL = 1e-3, 1e-7
-FLOAT8S = ["float8_e4m3fn", "float8_e4m3fnuz", "float8_e5m2", "float8_e5m2fnuz"]
+FLOAT8S = ["float8_e4m3fn", "float8_e4m3fnuz", "float8_e5m2", "float8_e5m2fnuz", "float8_e8m0fnu"]
 PACKED = {"int4": 4, "uint4": 4, "int2": 2, "uint2": 2, "float4_e2m1fn": 4}  # bits of an element; npy has the bytes
 GROUPS = ["node", "simple", "pytorch-operator", "pytorch-converted"]
 TARGET = "BATON_MODEL_TARGET"

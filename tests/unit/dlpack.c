@@ -168,7 +168,7 @@ static void test_what_does_not_fit_stays_the_producers(void **state)
     refuse(m, BT_ERR_UNSUPPORTED, "float32x4");
     m = produced();
     m.dl_tensor.dtype.code = 5;
-    refuse(m, BT_ERR_UNSUPPORTED, "class5_32");
+    refuse(m, BT_ERR_UNSUPPORTED, "complex32");
     m = produced();
     m.dl_tensor.ndim = 33;
     refuse(m, BT_ERR_ARGUMENT, "rank 33");
@@ -214,6 +214,7 @@ static void test_what_goes_out_comes_in_again(void **state)
     static const bt_dtype dtypes[] = {
 #define BT_STORED(UPPER, name, class_, bits, c_type)  BT_##UPPER,
 #define BT_PACKED(UPPER, name, class_, bits, carrier) BT_##UPPER,
+#define BT_MOVED(UPPER, name, class_, bits, part)     BT_##UPPER,
 #include <baton/dtypes.def>
     };
     for (uint32_t i = 0; i < BT_COUNT(dtypes); i++) {

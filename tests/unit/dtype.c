@@ -12,9 +12,10 @@ static void test_names_parse_back(void **state)
     static const bt_dtype dtypes[] = {
 #define BT_STORED(UPPER, name, class_, bits, c_type)  BT_##UPPER,
 #define BT_PACKED(UPPER, name, class_, bits, carrier) BT_##UPPER,
+#define BT_MOVED(UPPER, name, class_, bits, part)     BT_##UPPER,
 #include <baton/dtypes.def>
         BT_DTYPE(BT_CLASS_FLOAT, 32, 4), BT_DTYPE(BT_CLASS_INT, 3, 1),
-        BT_DTYPE(BT_CLASS_BOOL, 8, 65535), BT_DTYPE(255, 255, 65535), BT_DTYPE(5, 64, 1)
+        BT_DTYPE(BT_CLASS_BOOL, 8, 65535), BT_DTYPE(255, 255, 65535), BT_DTYPE(7, 64, 1)
     };
     char name[BT_DTYPE_NAME_SIZE];
     for (uint32_t i = 0; i < BT_COUNT(dtypes); i++) {
@@ -26,8 +27,8 @@ static void test_names_parse_back(void **state)
                         "float8_e4m3fn");
     assert_string_equal(
         bt_dtype_name(BT_DTYPE(BT_CLASS_FLOAT, 32, 4), name, sizeof(name)), "float32x4");
-    assert_string_equal(bt_dtype_name(BT_DTYPE(5, 64, 1), name, sizeof(name)),
-                        "class5_64");
+    assert_string_equal(bt_dtype_name(BT_DTYPE(7, 64, 1), name, sizeof(name)),
+                        "class7_64");
     assert_string_equal(bt_dtype_name(0, name, sizeof(name)), "none");
 }
 
@@ -55,9 +56,9 @@ static void test_other_names_are_none(void **state)
                                          "float8_e4m3f",
                                          "float_e5m2",
                                          "float8_e5m2x1",
-                                         "class5",
-                                         "class5_",
-                                         "class05_8",
+                                         "class7",
+                                         "class7_",
+                                         "class07_8",
                                          "class256_8",
                                          "x4" };
     for (uint32_t i = 0; i < BT_COUNT(names); i++)

@@ -145,11 +145,11 @@ static bt_status add_inputs(struct composer *c, const bt_block *block)
 /* A scalar is a stage without axes. */
 static bt_status add_const(struct composer *c, const bt_value *value)
 {
-    const bt_tensor *t = bt_const_tensor(value);
+    const bt_tensor *t = bt_const_number(value);
     uint32_t *array = BT_NEW(c->arena, uint32_t);
     if (!array)
         return bt_no_memory();
-    if (!t || t->nelem != 1)
+    if (!t)
         return refuse(c, value, "is a constant that is not a scalar: pass it in");
     const bt_node **extents = BT_NEWS(c->arena, const bt_node *, t->rank);
     const bt_node *one = bt_node_int(c->graph, 1);
@@ -761,6 +761,7 @@ bt_status bt_graph_compose_for(bt_ctx *ctx, bt_arena *arena, const bt_func *func
                                const bt_type_param *dims, bt_graph **out)
 {
     BT_TRY(bt__graph_join(ctx, arena, func, dims, NULL, out));
+    BT_TRY(bt__graph_to_parts(*out));
     BT_TRY(bt__graph_inline(*out));
     return bt__graph_unpack(*out);
 }

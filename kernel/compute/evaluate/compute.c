@@ -224,7 +224,7 @@ bt_status bt_compute_shapes(bt_ctx *ctx, bt_compute *compute, uint32_t nin,
     if (has_graph(compute)) {
         BT_TRY(need_graph(ctx, compute, nin, in));
         for (uint32_t i = 0; i < compute->graph->nresult; i++) {
-            const bt_array *array = compute->graph->arrays[compute->graph->results[i]];
+            const bt_array *array = compute->results[i];
             ranks[i] = array->rank;
             for (uint32_t k = 0; k < array->rank; k++)
                 (void)bt_node_is_const(array->extents[k], &out[i][k]);

@@ -25,6 +25,7 @@ struct bt_compute {
     bt_arena *made;               /* of the last instantiation: graph and leaves */
     bt_arena *coded;              /* of the last bytecode, and its strides */
     bt_graph *graph;
+    const bt_array **results; /* its results, before elements became parts */
     struct bt__bytecode *bytecode;
     const struct bt__leaf *leaves; /* it was made for these */
     const int64_t *const *strides; /* and the bytecode for these */

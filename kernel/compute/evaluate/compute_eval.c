@@ -95,11 +95,13 @@ static bt_status name_op(bt_ctx *ctx, const bt_op *op, bt_status status)
 static bt_status refuse_packed(bt_ctx *ctx, const bt_compute *compute, bt_dtype dtype)
 {
     char name[BT_DTYPE_NAME_SIZE];
-    return bt_dtype_is_packed(dtype)
+    return bt_dtype_is_packed(dtype) || bt_dtype_is_moved(dtype)
                ? bt_fail(ctx, BT_ERR_UNSUPPORTED,
-                         "%s is plain C, which takes no elements of %s: cast to a type of "
-                         "whole bytes before",
-                         compute->op->name, bt_dtype_name(dtype, name, sizeof(name)))
+                         "%s is plain C, which takes no elements of %s%s",
+                         compute->op->name, bt_dtype_name(dtype, name, sizeof(name)),
+                         bt_dtype_is_packed(dtype)
+                             ? ": cast to a type of whole bytes before"
+                             : "")
                : NULL;
 }
 
@@ -110,8 +112,8 @@ static bt_status call_dense(bt_ctx *ctx, const bt_compute *compute,
 {
     for (uint32_t i = 0; i < compute->nleaf; i++) {
         const struct bt__eval_leaf *from = &compute->sources[i];
-        BT_TRY(refuse_packed(
-            ctx, compute, (from->constant ? from->constant : in[from->input])->dtype));
+        BT_TRY(refuse_packed(ctx, compute,
+                             (from->constant ? from->constant : in[from->input])->dtype));
         BT_TRY(bt_tensor_dense(ctx, from->constant ? from->constant : in[from->input],
                                &dense[i]));
     }

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "ir/dim.h"
+#include "value/elements.h"
 #include "value/tensor.h"
 
 /* ---- instantiation ---- */
@@ -29,8 +30,11 @@ static int same_strides(const bt_compute *compute, const bt_tensor *const *in)
     if (!compute->bytecode)
         return 0;
     for (uint32_t i = 0; i < compute->call.nleaf; i++) {
+        uint32_t nparts;
+        (void)bt__dtype_parts(in[i]->dtype, &nparts);
         for (uint32_t a = 0; a < in[i]->rank; a++) {
-            if (in[i]->dims[a] > 1 && compute->strides[i][a] != in[i]->strides[a])
+            if (in[i]->dims[a] > 1 &&
+                compute->strides[i][a] != in[i]->strides[a] * nparts)
                 return 0;
         }
     }
@@ -52,7 +56,40 @@ static void forget(bt_compute *compute)
     bt_arena_destroy(compute->made);
     compute->made = NULL;
     compute->graph = NULL;
+    compute->results = NULL;
     compute->leaves = NULL;
+}
+
+/* Once the graph is there. */
+static bt_status make_parts(bt_compute *compute)
+{
+    const bt_graph *g = compute->graph;
+    compute->results = BT_NEWS(compute->made, const bt_array *, g->nresult);
+    if (!compute->results)
+        return bt_no_memory();
+    for (uint32_t i = 0; i < g->nresult; i++)
+        compute->results[i] = g->arrays[g->results[i]];
+    return bt__graph_to_parts(compute->graph);
+}
+
+/* Elements of their parts, which a stage has computed. */
+static bt_status join_parts(bt_ctx *ctx, bt_tensor *parts, const bt_array *whole,
+                            bt_tensor **out)
+{
+    uint32_t nparts;
+    (void)bt__dtype_parts(whole->dtype, &nparts);
+    if (!bt_dtype_is_moved(whole->dtype)) {
+        *out = bt_tensor_ref(parts);
+        return NULL;
+    }
+    struct bt__tensor *t = bt__tensor_alloc(ctx, whole->dtype, whole->rank, parts->dims,
+                                            NULL, parts->nelem / nparts, 0);
+    if (!t)
+        return bt_no_memory();
+    t->tensor.data = parts->data;
+    t->tensor.owner = bt_object_ref(&parts->base);
+    *out = &t->tensor;
+    return NULL;
 }
 
 /* An arena for the next one. */
@@ -88,7 +125,8 @@ static bt_status instantiate(bt_ctx *ctx, bt_compute *compute, const bt_tensor *
     BT_TRY(begin_for(compute, in));
     struct bt__instance instance = compute->instance;
     instance.leaves = compute->leaves;
-    return bt__instantiate(ctx, compute->made, &instance, &compute->graph);
+    BT_TRY(bt__instantiate(ctx, compute->made, &instance, &compute->graph));
+    return make_parts(compute);
 }
 
 bt_status bt__compute_instantiate(bt_ctx *ctx, bt_compute *compute, uint32_t nin,
@@ -120,6 +158,7 @@ bt_status bt__compute_take_func(bt_ctx *ctx, bt_compute *compute, const bt_func 
         return bt_fail(ctx, BT_ERR_UNSUPPORTED,
                        "%s: dim %s is known only when it is computed", compute->name,
                        compute->graph->dims[0]->name);
+    BT_TRY(make_parts(compute));
     return bt__graph_inline(compute->graph);
 }
 
@@ -133,8 +172,9 @@ bt_status bt__compute_take_formula(bt_ctx *ctx, bt_compute *compute,
     BT_TRY(begin(compute));
     BT_TRY(bt__call_graph(ctx, compute->made, &compute->instance, &compute->graph));
     compute->leaves = compute->call.leaves;
-    if (!compute->graph || compute->graph->ndim)
-        forget(compute);
+    if (compute->graph && !compute->graph->ndim)
+        return make_parts(compute);
+    forget(compute);
     return NULL;
 }
 
@@ -148,12 +188,15 @@ static bt_status make_bytecode(bt_ctx *ctx, bt_compute *compute,
     if (!strides)
         return bt_no_memory();
     for (uint32_t i = 0; i < compute->call.nleaf; i++) {
-        int64_t *copy = BT_NEWS(compute->coded, int64_t, in[i]->rank);
+        int64_t *copy = BT_NEWS(compute->coded, int64_t, in[i]->rank + 1);
+        uint32_t nparts;
+        (void)bt__dtype_parts(in[i]->dtype, &nparts);
         if (!copy)
             return bt_no_memory();
         // the stride of an axis with one element does not matter: 0 for all
         for (uint32_t a = 0; a < in[i]->rank; a++)
-            copy[a] = in[i]->dims[a] > 1 ? in[i]->strides[a] : 0;
+            copy[a] = in[i]->dims[a] > 1 ? in[i]->strides[a] * nparts : 0;
+        copy[in[i]->rank] = 1; // of parts
         strides[i] = copy;
     }
     compute->strides = strides;
@@ -220,7 +263,8 @@ static bt_status run_aligned(bt_ctx *ctx, bt_compute *compute, uint32_t nin,
     bt_status status =
         stages && data ? run_stages(ctx, compute, in, stages, data) : bt_no_memory();
     for (uint32_t i = 0; !status && i < g->nresult; i++)
-        out[i] = bt_tensor_ref(stages[g->results[i] - g->ninput]);
+        status = join_parts(ctx, stages[g->results[i] - g->ninput], compute->results[i],
+                            &out[i]);
     for (uint32_t i = 0; stages && i < nstage; i++)
         bt_tensor_unref(stages[i]);
     bt_arena_release(scratch, mark);

@@ -72,6 +72,7 @@ static const char *dtype_name(bt_dtype dtype)
     } names[] = {
 #define BT_STORED(UPPER, name, class_, bits, c_type)  { BT_##UPPER, #name },
 #define BT_PACKED(UPPER, name, class_, bits, carrier) { BT_##UPPER, #name },
+#define BT_MOVED(UPPER, name, class_, bits, part)     { BT_##UPPER, #name },
 #include <baton/dtypes.def>
     };
     for (uint32_t i = 0; i < BT_COUNT(names); i++) {

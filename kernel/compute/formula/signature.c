@@ -7,6 +7,9 @@
  *     dtypes   = NAME | class | NAME ":" class
  *     class    = accepted { "|" accepted }
  *     accepted = dtype name | bool | int | uint | float | integer | number | any
+ *
+ * A NAME alone is that of an input before, or of any dtype that can be computed with; `any` are also
+ * those whose elements are only moved, as complex numbers are.
  */
 #include "compute/formula/signature.h"
 
@@ -97,7 +100,7 @@ static bt_status parse_dtypes(struct reader *r, struct bt__pattern *out)
     advance(r);
     if (skip_sign(r, ":"))
         return parse_accepted(r, out);
-    out->classes = BT_CLASS_BITS_ANY;
+    out->classes = (uint32_t)BT_CLASS_BITS_COMPUTED;
     return NULL;
 }
 
@@ -170,6 +173,11 @@ bt_status bt__signature_parse(bt_ctx *ctx, bt_arena *arena, const bt_op *op,
             return bt_no_memory();
         r.token = bt__token_read(r.text, strlen(r.text), 0);
         BT_TRY(parse_pattern(&r, &inputs[i]));
+        for (uint32_t k = 0;
+             inputs[i].classes == (uint32_t)BT_CLASS_BITS_COMPUTED && k < i; k++) {
+            if (inputs[k].name && strcmp(inputs[k].name, inputs[i].name) == 0)
+                inputs[i].classes |= inputs[k].classes;
+        }
     }
     signature->ninput = n;
     signature->inputs = inputs;

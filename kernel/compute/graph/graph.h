@@ -49,6 +49,8 @@ bt_status bt__graph_open(bt_ctx *, bt_arena *, const bt_formula_call *,
                          const bt_graph *from, bt_graph **out) BT_MUST_USE;
 /* Stages that others can compute in place go into those. */
 bt_status bt__graph_inline(bt_graph *) BT_MUST_USE;
+/* Elements that are moved, but not computed, become their parts, before stages go into others. */
+bt_status bt__graph_to_parts(bt_graph *) BT_MUST_USE;
 /* Packed elements become bytes in inputs and results, and their carriers between. */
 bt_status bt__graph_unpack(bt_graph *) BT_MUST_USE;
 /* A stage's body where its axes are `axes`, its reductions numbered from `next` on. NULL:

@@ -6,7 +6,7 @@
  *
  * All are total. To a float: rounded once, to nearest even; a NaN stays one, and is the greatest
  * number where there is none; a number beyond all becomes infinity, of 8 or 4 bits the greatest
- * number, and so does infinity where there is none. To an integer: truncated and saturated; of
+ * number, and so does infinity where there is none; powers of two say so themselves. To an integer: truncated and saturated; of
  * NaN 0. A uint64 is an int64_t of the same bits.
  */
 #ifndef BATON_CONVERT_H
@@ -196,6 +196,26 @@ static inline uint8_t bt_float4_e2m1fn_from_double(double a)
 {
     const uint8_t code = a == a ? bt_float8_from_double(a, 1, 1, 7) : 7;
     return (uint8_t)(code >> 4 | (code & 7u));
+}
+
+/* ---- float8_e8m0fnu: 2^(code - 127); 255 is NaN ---- */
+
+static inline float bt_float8_e8m0fnu_to_float(uint8_t b)
+{
+    return bt_float_of_bits(b == 0xffu ? 0x7fc00000u
+                            : b        ? (uint32_t)b << 23
+                                       : 0x00400000u);
+}
+
+/* To the nearest power of two, of two the greater one; what is beyond gives the least or the
+ * greatest of them, 0 the least, and what is below 0 is none. */
+static inline uint8_t bt_float8_e8m0fnu_from_double(double a)
+{
+    const uint64_t bits = bt_double_bits(a);
+    const int code = (int)(bits >> 52 & 0x7ffu) - 1023 + 127 + (int)(bits >> 51 & 1u);
+    if (!(a >= 0))
+        return 0xffu;
+    return (uint8_t)(code < 0 ? 0 : code > 254 ? 254 : code);
 }
 
 /* ---- packed elements: element i has the bits width * i ... from the lowest bit on ---- */

@@ -265,6 +265,13 @@ BT_API const bt_call *bt_as_op_call(const bt_value *, const char *op_name);
 BT_API int bt_call_checks_result(const bt_call *);
 /* The tensor of a constant operand, NULL if it is anything else. */
 BT_API const bt_tensor *bt_const_tensor(const bt_value *);
+/* The same of one element that can be computed with: it is a part of what takes it, not an
+ * operand that is passed in. */
+static inline const bt_tensor *bt_const_number(const bt_value *v)
+{
+    const bt_tensor *t = bt_const_tensor(v);
+    return t && t->nelem == 1 && !bt_dtype_is_moved(t->dtype) ? t : NULL;
+}
 /* The call of a global that is all that a closure does: what it holds comes first among the
  * arguments, its parameters follow, in order. NULL: it does something else. */
 BT_API const bt_call *bt_closure_flat_call(const bt_closure_value *);

@@ -28,11 +28,13 @@ enum {
     BT_CLASS_UINT = 1,
     BT_CLASS_FLOAT = 2,
     BT_CLASS_BFLOAT = 4,
+    BT_CLASS_COMPLEX = 5,
     BT_CLASS_BOOL = 6,
     BT_CLASS_FLOAT8_E4M3FN = 10,
     BT_CLASS_FLOAT8_E4M3FNUZ = 11,
     BT_CLASS_FLOAT8_E5M2 = 12,
     BT_CLASS_FLOAT8_E5M2FNUZ = 13,
+    BT_CLASS_FLOAT8_E8M0FNU = 14,
     BT_CLASS_FLOAT4_E2M1FN = 17
 };
 enum {
@@ -45,7 +47,9 @@ enum {
     BT_CLASS_BITS_BOOL = 1u << BT_CLASS_BOOL,
     BT_CLASS_BITS_INTEGER = BT_CLASS_BITS_INT | BT_CLASS_BITS_UINT,
     BT_CLASS_BITS_NUMBER = BT_CLASS_BITS_INTEGER | BT_CLASS_BITS_FLOAT,
-    BT_CLASS_BITS_ANY = -1 /* all 32 bits */
+    BT_CLASS_BITS_MOVED = 1u << BT_CLASS_COMPLEX | 1u << BT_CLASS_FLOAT8_E8M0FNU,
+    BT_CLASS_BITS_ANY = -1, /* all 32 bits */
+    BT_CLASS_BITS_COMPUTED = ~BT_CLASS_BITS_MOVED
 };
 static inline int bt_dtype_is_float(bt_dtype dtype)
 {
@@ -58,12 +62,14 @@ static inline int bt_dtype_is_small_float(bt_dtype dtype)
     return bt_dtype_is_float(dtype) && BT_DTYPE_BITS(dtype) < 32;
 }
 
-/* The element types that have storage and arithmetic: BT_BOOL, BT_INT8 ... BT_FLOAT64, and
- * the packed ones, BT_INT4 ..., of which a byte holds several. */
+/* The element types that have storage: with arithmetic BT_BOOL, BT_INT8 ... BT_FLOAT64 and
+ * the packed ones, BT_INT4 ..., of which a byte holds several; without it BT_COMPLEX64 ... */
 enum {
 #define BT_STORED(UPPER, name, class_, bits, c_type) \
     BT_##UPPER = (class_) << 24 | (bits) << 16 | 1,
 #define BT_PACKED(UPPER, name, class_, bits, carrier) \
+    BT_##UPPER = (class_) << 24 | (bits) << 16 | 1,
+#define BT_MOVED(UPPER, name, class_, bits, part) \
     BT_##UPPER = (class_) << 24 | (bits) << 16 | 1,
 #include <baton/dtypes.def>
 };
@@ -85,8 +91,16 @@ BT_API uint32_t bt_dtype_nbits(bt_dtype);
 BT_API int bt_dtype_is_stored(bt_dtype);
 /* Whether a byte holds several elements. */
 BT_API int bt_dtype_is_packed(bt_dtype);
-/* The type of whole bytes in which a packed one is computed; any other type itself. */
+/* The type of whole bytes in which a packed one is computed; that of the parts of one that is
+ * only moved; any other type itself. */
 BT_API bt_dtype bt_dtype_carrier(bt_dtype);
+/* Whether elements are moved and cast, but not computed with: complex numbers and powers of
+ * two. */
+static inline int bt_dtype_is_moved(bt_dtype dtype)
+{
+    return BT_DTYPE_CLASS(dtype) < 32 &&
+           (BT_CLASS_BITS_MOVED >> BT_DTYPE_CLASS(dtype) & 1);
+}
 /* Bytes of so many elements. 0: more than an int64 counts. */
 BT_API int bt_elements_nbytes(bt_dtype, int64_t nelem, int64_t *out);
 /* Of a float, from 1 to the next number, and the greatest number; 0 of other types. */

@@ -8,7 +8,7 @@ from . import float8
 FUNCTIONS = {}
 
 EPSILON = {"float16": 2.0**-10, "bfloat16": 2.0**-7, "float32": 2.0**-23, "float64": 2.0**-52,
-           **{dtype: 2.0**-digits for dtype, (digits, _, _) in float8.FORMATS.items()}}
+           **{dtype: 2.0**-digits for dtype, (digits, _, _) in float8.FORMATS.items()}, float8.POWERS: 1.0}
 
 
 def reference(*names, ulp=None, sums=False, near_steps=False):
@@ -45,6 +45,10 @@ def is_float(dtype):
     return dtype in EPSILON
 
 
+def is_complex(dtype):
+    return dtype.startswith("complex")
+
+
 def numpy_dtype(dtype):
     """Of the arrays that reference functions see: floats are float64."""
     return np.dtype("float64" if is_float(dtype) else dtype)
@@ -58,6 +62,8 @@ def widen(array, dtype):
     """A stored array as its reference function sees it."""
     if dtype in float8.FORMATS:
         return float8.widened(array.view(np.uint8), dtype)
+    if dtype == float8.POWERS:
+        return float8.powers(array.view(np.uint8))
     if dtype == "bfloat16":
         bits = array.view(np.uint16).astype(np.uint32) << 16
         return bits.view(np.float32).astype(np.float64)
@@ -69,6 +75,8 @@ def rounded(value, dtype):
     value = np.asarray(value, dtype=np.float64)
     if dtype in float8.FORMATS:
         return float8.rounded(value, dtype)
+    if dtype == float8.POWERS:
+        return float8.power(value)
     with np.errstate(over="ignore"):
         near = value.astype("float32" if dtype == "bfloat16" else dtype)
     if dtype != "bfloat16":
@@ -91,6 +99,8 @@ def cast(value, source, dtype):
     value = np.asarray(value)
     if dtype == "bool":
         return value != 0
+    if is_complex(dtype):
+        return value.astype(dtype)
     if is_float(dtype):
         return rounded(value.astype(np.float64), dtype)
     if not is_float(source):
@@ -176,7 +186,8 @@ def compare(result, expected, function):
             return
         if expected.dtype != np.dtype(dtype):
             raise Mismatch(f"NumPy gives {expected.dtype} for {dtype}")
-        fail_where(got != expected, got, expected)
+        parts = [(got.real, expected.real), (got.imag, expected.imag)] if is_complex(dtype) else [(got, expected)]
+        fail_where(np.any([(a != b) & ((a == a) | (b == b)) for a, b in parts], axis=0), got, expected)
 
 
 def compare_floats(got, expected, dtype, function):

@@ -9,6 +9,22 @@ FORMATS = {  # digits of the fraction, bias, code of the greatest number
 }
 
 
+POWERS = "float8_e8m0fnu"  # of two, and NaN
+
+
+def powers(codes):
+    return np.where(codes == 255, np.nan, np.ldexp(1.0, codes.astype(int) - 127))
+
+
+def power(value):
+    """The nearest power of two, of two the greater one; of 0 the least, below it NaN."""
+    with np.errstate(all="ignore"):
+        fraction, exponent = np.frexp(np.where(np.isfinite(value), value, 0))
+        code = np.where(np.isinf(value), 254, exponent - 1 + (fraction >= 0.75) + 127)
+        code = np.where(value == 0, 0, np.clip(code, 0, 254))
+    return powers(np.where(value >= 0, code, 255))
+
+
 def sizes(dtype, n):
     """Of the first n codes."""
     digits, bias, _ = FORMATS[dtype]

@@ -136,9 +136,23 @@ def sign(call, x):
 # ---- conversion and choice ----
 
 
+def power_beside(call, x, near):
+    """Up or down from the nearest power of two; without saturate NaN for what is out of range then."""
+    mode = call.attrs.get("round_mode", "nearest")
+    if mode == "up":
+        near = near * np.where(near < x, 2.0, 1.0)
+    if mode == "down":
+        near = near * np.where(near > x, 0.5, 1.0)
+    least, most = {"nearest": (x >= 0.75 * 2.0**-127, x < 1.5 * 2.0**127), "up": (x > 2.0**-128, x <= 2.0**127),
+                   "down": (x >= 2.0**-127, x < 2.0**128)}[mode]
+    return near if call.attrs.get("saturate", True) else np.where(least & most, near, np.nan)
+
+
 @reference("cast", "cast_like")
 def convert(call, x, like=None):
     y = cast(x, call.dtypes[0], call.out)
+    if call.out == float8.POWERS and call.dtypes[0] != call.out:
+        return power_beside(call, x.astype(np.float64), y)
     if call.out not in float8.FORMATS or call.dtypes[0] == call.out:
         return y
     most = float8.sizes(call.out, 128)[float8.FORMATS[call.out][2]]

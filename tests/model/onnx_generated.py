@@ -432,6 +432,17 @@ for stride in [1, 2]:
     case(f"ConvTranspose_nan_{stride}", transposed_conv, stride, 0)
 
 
+# ---- complex numbers, which are moved ----
+
+for kind in ["complex64", "complex128"]:  # ONNX Runtime has neither
+    PAIRS = ((numpy.arange(6) - 2.5) * (1 - 2j)).reshape(2, 3).astype(kind)
+    standard_case(f"Concat_{kind}", one_node, "Concat", {"x": PAIRS}, constants={"more": PAIRS[::-1].copy()}, axis=0)
+    standard_case(f"Transpose_{kind}", one_node, "Transpose", {"x": PAIRS}, perm=[1, 0])
+    standard_case(f"Gather_{kind}", one_node, "Gather", {"x": PAIRS}, constants={"at": numpy.array([2, -3, 2])}, axis=1)
+    standard_case(f"Pad_{kind}", one_node, "Pad", {"x": PAIRS}, constants={"pads": numpy.array([0, 1, 2, 0])})
+    standard_case(f"Where_{kind}", one_node, "Where", {"which": numpy.array([True, False, True]), "x": PAIRS, "y": PAIRS[::-1].copy()})
+
+
 # ---- operators that the standard had on trial ----
 
 IMAGE = numpy.arange(60, dtype=numpy.float32).reshape(1, 3, 4, 5) - 30

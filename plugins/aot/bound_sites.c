@@ -276,12 +276,13 @@ static int add_fields(struct bounds *b, uint32_t function, uint32_t n,
 static int add_tensor(struct bounds *b, uint32_t function, uint32_t pc,
                       const struct vm_shape *shape, int is_view)
 {
-    const bt_type *nbytes =
-        bt_dim(b->store, code_nbytes(b->program->types.at[shape->type_number].dtype));
-    for (uint32_t i = 0; i < shape->rank && nbytes; i++) {
-        const bt_type *dim = term_dim(b, function, &shape->axes[i]);
-        nbytes = dim ? bt_dim_mul(b->store, nbytes, dim) : NULL;
-    }
+    const bt_dtype dtype = b->program->types.at[shape->type_number].dtype;
+    const bt_type *dims[BT_MAX_RANK], *nbytes = NULL;
+    uint32_t n = 0;
+    while (n < shape->rank && (dims[n] = term_dim(b, function, &shape->axes[n])))
+        n++;
+    if (n == shape->rank)
+        nbytes = bt_dims_nbytes(b->store, dtype, n, dims);
     if (!is_view)
         return nbytes ? add_sized(b, shape->rank, nbytes) != NULL
                       : fails_at(b, function, pc, "a run finds out the size of a tensor",

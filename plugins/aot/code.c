@@ -161,3 +161,9 @@ uint32_t code_nbytes(bt_dtype dtype)
 {
     return (uint32_t)bt_dtype_nbytes(dtype);
 }
+
+const char *code_size(struct coder *c, const char *object, bt_dtype dtype)
+{
+    return c_form(&c->x, "(int64_t)obj_size(obj_count(%s), %" PRIu32 "u)", object,
+                  bt_dtype_nbits(dtype));
+}

@@ -63,6 +63,8 @@ void code_fill(struct coder *, const char *field, uint32_t operand);
 void code_put(struct coder *, uint32_t dst);
 struct c_operand code_scalar(struct coder *, uint32_t operand);
 uint32_t code_nbytes(bt_dtype);
+/* The bytes of a tensor. */
+const char *code_size(struct coder *, const char *object, bt_dtype);
 
 /* ---- code_dims.c ---- */
 

@@ -181,7 +181,7 @@ static void add_loop(struct loop *l, const char *like)
                          name, like);
     }
     code_attempt(c, "obj_tensor(m, %s->n, &%s->at[0].dim, %" PRIu32 ", &o)", like, like,
-                 code_nbytes(l->array->dtype));
+                 bt_dtype_nbits(l->array->dtype));
     code_line(c, "for (i = 0; i < obj_count(%s); i++) {", like);
     add_element(l);
     code_line(c, "}");
@@ -208,7 +208,7 @@ static bt_status add_found_loop(struct loop *l, const bt_call *call)
                                 FORM("%s: dims do not broadcast", call->op->name)));
     }
     code_attempt(c, "obj_tensor(m, %" PRIu32 ", dims, %" PRIu32 ", &o)", rank,
-                 code_nbytes(l->array->dtype));
+                 bt_dtype_nbits(l->array->dtype));
     code_line(c, "for (i = 0; i < obj_count(o); i++) {");
     add_element(l);
     code_line(c, "for (axis = %" PRIu32 "u; axis-- > 0 && ++index[axis] == dims[axis];)",
@@ -249,12 +249,16 @@ bt_status code_elements(struct coder *c, const bt_call *call, uint32_t n,
     if (graph->narray != graph->ninput + 1 || graph->nresult != 1)
         return NULL; // what it computes takes more than a loop
     struct loop l = { .c = c, .graph = graph, .array = graph->arrays[graph->results[0]] };
+    if (l.array->dtype != bt_tensor_dtype(call->base.type))
+        return NULL; // elements of several parts, or several of a byte
     l.operands = BT_NEWS(c->p->arena, uint32_t, n);
     if (!l.operands)
         return bt_no_memory();
     for (uint32_t i = 0; i < n; i++) {
         if (call->args[i]->kind == BT_VALUE_CONST)
             continue;
+        if (graph->arrays[ninput]->dtype != bt_tensor_dtype(call->args[i]->type))
+            return NULL;
         if (!like && graph->arrays[ninput]->rank)
             like = code_name(c, operands[i]);
         l.operands[ninput++] = operands[i];

@@ -64,8 +64,7 @@ static bt_status add_result(struct coder *c, uint32_t number, const char *from,
     BT_TRY(plan_dim_text(c->p, nbytes, &size));
     if (!bt_text_get(&size))
         return bt_no_memory();
-    code_line(c, "if ((int64_t)(obj_count(%s) * %" PRIu32 "u) != %s) {", from,
-              code_nbytes(type->dtype), size.at);
+    code_line(c, "if (%s != %s) {", code_size(c, from, type->dtype), size.at);
     code_line(c, "    fault = FAULT_SHAPE;");
     code_line(c, "    goto done;");
     code_line(c, "}");

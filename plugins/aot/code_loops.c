@@ -151,7 +151,7 @@ static bt_status add_result(struct loops *l)
         code_line(c, "const int64_t shape[] = { %s };",
                   bt_text_get(&dims) ? dims.at : "");
     code_attempt(c, "obj_tensor(m, %" PRIu32 ", %s, %" PRIu32 ", &o)", shape->n,
-                 shape->n ? "shape" : "NULL", code_nbytes(bt_tensor_dtype(type)));
+                 shape->n ? "shape" : "NULL", bt_dtype_nbits(bt_tensor_dtype(type)));
     code_line(c, "buffers[%" PRIu32 "] = o->data;", l->nbuffer++);
     return dims.failed ? bt_no_memory() : NULL;
 }

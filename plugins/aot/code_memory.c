@@ -15,7 +15,7 @@ bt_status code_tensor(struct coder *c, const uint32_t *w, const char *of)
         code_attempt(c, "obj_view(m, %" PRIu32 ", %s, %s, &o)", shape->rank, dims, of);
     else
         code_attempt(c, "obj_tensor(m, %" PRIu32 ", %s, %" PRIu32 ", &o)", shape->rank,
-                     dims, code_nbytes(dtype));
+                     dims, bt_dtype_nbits(dtype));
     code_line(c, "}");
     code_put(c, w[0] >> 8);
     return NULL;
@@ -74,10 +74,8 @@ static bt_status find_address(struct coder *c, uint32_t operand, uint32_t number
     const bt_dtype dtype = code_type_of(c, operand)->dtype;
     if (code_is_object(c->f, operand)) {
         const char *name = code_name(c, operand);
-        *out = (struct address){ FORM("%s->data", name),
-                                 FORM("(int64_t)(obj_count(%s) * %" PRIu32 "u)", name,
-                                      code_nbytes(dtype)),
-                                 dtype };
+        *out =
+            (struct address){ FORM("%s->data", name), code_size(c, name, dtype), dtype };
         return NULL;
     }
     code_line(c, "%s e%" PRIu32 " = %s;", c_element_type(dtype), number,
@@ -154,7 +152,7 @@ void code_own(struct coder *c, const uint32_t *w)
 {
     if (code_is_object(c->f, w[1]))
         code_attempt(c, "obj_own(m, %s, %" PRIu32 ", &o)", code_reference(c, w[1]),
-                     code_nbytes(code_type_of(c, w[1])->dtype));
+                     bt_dtype_nbits(code_type_of(c, w[1])->dtype));
     else
         code_fill(c, "o", w[1]);
     code_put(c, w[0] >> 8);

@@ -100,7 +100,7 @@ bt_status code_closure(struct coder *c, const uint32_t *w)
     code_line(c, "{");
     BT_TRY(code_dims(c, dims->n, dims->terms, "shape"));
     code_line(c, "const int64_t count = %" PRIu32 ";", dims->n);
-    code_attempt(c, "obj_tensor(m, 1, &count, 8, &o->at[%" PRIu32 "].field)", w[3]);
+    code_attempt(c, "obj_tensor(m, 1, &count, 64, &o->at[%" PRIu32 "].field)", w[3]);
     code_line(c, "memcpy(o->at[%" PRIu32 "].field->data, shape, sizeof(shape));", w[3]);
     code_line(c, "}");
     code_put(c, w[0] >> 8);

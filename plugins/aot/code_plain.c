@@ -70,7 +70,7 @@ static void make_output(struct coder *c, uint32_t index, const struct vm_type *t
     code_attempt(c,
                  "obj_tensor(m, out[%" PRIu32 "].rank, out[%" PRIu32 "].dims, %" PRIu32
                  ", &%s)",
-                 index, index, code_nbytes(type->dtype), to);
+                 index, index, bt_dtype_nbits(type->dtype), to);
     code_line(c, "out[%" PRIu32 "].data = %s->data;", index, to);
 }
 

@@ -143,15 +143,21 @@ static int32_t obj_nelem(uint32_t rank, const int64_t *dims, uint64_t *nelem)
     return 0;
 }
 
+/* The bytes of so many elements of so many bits: whole bytes, or a part of one. */
+static uint64_t obj_size(uint64_t nelem, uint32_t nbits)
+{
+    return nbits < 8 ? (nelem * nbits + 7) / 8 : nelem * (nbits / 8);
+}
+
 static int32_t obj_tensor(struct machine *m, uint32_t rank, const int64_t *dims,
-                          uint32_t nbytes, struct object **out)
+                          uint32_t nbits, struct object **out)
 {
     uint64_t nelem;
     uint32_t i;
     const int32_t fault = obj_nelem(rank, dims, &nelem);
     if (fault != 0)
         return fault;
-    *out = obj_new(m, TENSOR, rank, nelem * nbytes);
+    *out = obj_new(m, TENSOR, rank, obj_size(nelem, nbits));
     if (!*out)
         return FAULT_MEMORY;
     for (i = 0; i < rank; i++)
@@ -228,10 +234,10 @@ static int32_t obj_view(struct machine *m, uint32_t rank, const int64_t *dims,
 }
 
 /* The tensor itself, whose reference is taken, where nobody else holds it, else a copy. */
-static int32_t obj_own(struct machine *m, struct object *of, uint32_t nbytes,
+static int32_t obj_own(struct machine *m, struct object *of, uint32_t nbits,
                        struct object **out)
 {
-    const uint64_t size = obj_count(of) * nbytes;
+    const uint64_t size = obj_size(obj_count(of), nbits);
     uint32_t i;
     if (of->nref == 1 && !of->is_fixed) {
         *out = of;

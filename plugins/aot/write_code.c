@@ -368,18 +368,16 @@ bt_status code_find_reached(struct coder *c)
 
 /* ---- all ---- */
 
-/* Programs of values keep tensors as objects, whose sizes are elements times bytes. */
+/* Programs of values compute scalars by themselves, in elements of whole bytes. */
 static bt_status refuse_packed(const struct plan *p)
 {
     char name[BT_DTYPE_NAME_SIZE];
     for (uint32_t i = 0; i < p->program->types.n; i++) {
         const struct vm_type *type = &p->program->types.at[i];
-        const int has_dtype =
-            type->kind == VM_TYPE_SCALAR || type->kind == VM_TYPE_TENSOR;
-        if (has_dtype && bt_dtype_is_packed(type->dtype))
+        if (type->kind == VM_TYPE_SCALAR && bt_dtype_is_packed(type->dtype))
             return bt_fail_at(p->ctx, BT_ERR_UNSUPPORTED, p->program->module->store,
                               p->entry->func->span,
-                              "aot: elements of %s in a program with branches, calls, "
+                              "aot: a scalar of %s in a program with branches, calls, "
                               "data types or sizes found as it runs: executor vm runs it",
                               bt_dtype_name(type->dtype, name, sizeof(name)));
     }

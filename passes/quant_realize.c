@@ -72,6 +72,8 @@ static bt_status realize_site(bt_rewrite *rewrite, const bt_call *call,
     snprintf(attrs, sizeof(attrs), "axis=%d, out_dtype=\"%s\"", site.form.axis,
              bt_dtype_name(bt_tensor_dtype(call->base.type), dtype, sizeof(dtype)));
     bt_builder_like(b, &call->base);
+    if (site.constant) // by it, a weight that stays in float is known
+        bt_builder_name(b, site.name);
     return bt_build(b, "qnn.dequantize", attrs, args, 3, out);
 }
 

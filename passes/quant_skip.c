@@ -1,8 +1,8 @@
 /*
  * quant-skip: layers that compute in float after all.
  * A layer is a call that takes a site of a constant, its weight, by whose name it is listed.
- * The operands of such calls are what they were before they had codes. A site that other calls
- * take, too, stays for these.
+ * The operands of such calls are what they were before they had codes. A site that leads to
+ * another product, by whatever stands between, stays for that one; one that leads to none goes, too.
  *     before   nn.dense(quant.simulate(%x, ..), quant.simulate(const, .., site="w"))
  *     after    nn.dense(%x, const)
  * keeps    no invariant
@@ -11,7 +11,10 @@
  */
 #include <string.h>
 
+#include "quant_law.h"
 #include "quant_site.h"
+
+enum { DEPTH_MOST = 256 };
 
 struct options {
     bt_strings weights;
@@ -27,7 +30,10 @@ struct skip {
     bt_arena *arena;
     uint8_t *found;             /* of each that is listed */
     bt_vec(const char *) names; /* those that there are */
+    bt_map wanted;              /* value -> WANTED or NOT_WANTED */
 };
+
+static const char WANTED[] = "yes", NOT_WANTED[] = "no";
 
 /* Whether a call is a layer that is listed. */
 static bt_status find_layer(struct skip *s, const bt_module *module, const bt_call *call,
@@ -48,13 +54,59 @@ static bt_status find_layer(struct skip *s, const bt_module *module, const bt_ca
     return NULL;
 }
 
+static bt_status is_wanted(bt_rewrite *, const bt_value *old, uint32_t depth, int *out);
+
+/* Whether a product that is not listed takes codes by way of a user of them. */
+static bt_status wants(bt_rewrite *rewrite, const bt_value *user, uint32_t depth,
+                       int *out)
+{
+    struct skip *s = bt_rewrite_state(rewrite);
+    const bt_pass_call *pass = bt_rewrite_call(rewrite);
+    const bt_call *call = bt_as_call(user);
+    struct law law = { .kind = LAW_NONE };
+    int is_listed = 0;
+    if (call)
+        BT_TRY(find_layer(s, pass->module, call, &is_listed));
+    *out = !is_listed;
+    if (is_listed)
+        return NULL;
+    if (call && call->callee_kind == BT_CALLEE_OP)
+        BT_TRY(law_find(bt_rewrite_ctx(rewrite), pass->module->store, s->arena,
+                        pass->module, call, &law));
+    return law.kind == LAW_PRODUCT ? NULL : is_wanted(rewrite, user, depth + 1, out);
+}
+
+static bt_status is_wanted(bt_rewrite *rewrite, const bt_value *old, uint32_t depth,
+                           int *out)
+{
+    struct skip *s = bt_rewrite_state(rewrite);
+    const char *known = bt_map_find(&s->wanted, old);
+    const uint32_t n = bt_rewrite_nuse(rewrite, old);
+    *out = known ? known == WANTED : depth > DEPTH_MOST;
+    if (known)
+        return NULL;
+    for (uint32_t i = 0; i < n && !*out; i++) {
+        const bt_value *user = bt_rewrite_use(rewrite, old, i);
+        if (user && user != old)
+            BT_TRY(wants(rewrite, user, depth, out));
+    }
+    return bt_map_put(&s->wanted, old, (void *)(uintptr_t)(*out ? WANTED : NOT_WANTED))
+               ? NULL
+               : bt_no_memory();
+}
+
 static bt_status skip_call(bt_rewrite *rewrite, const bt_call *call, const bt_value **out)
 {
     struct skip *s = bt_rewrite_state(rewrite);
     const bt_module *module = bt_rewrite_call(rewrite)->module;
     const bt_value **args;
     struct site site;
-    int is_listed;
+    int is_listed, is_there = 1;
+    if (site_read(module, &call->base, &site)) {
+        if (!site.constant)
+            BT_TRY(is_wanted(rewrite, &call->base, 0, &is_there));
+        return is_there ? NULL : bt_rewrite_operand(rewrite, call->args[0], out);
+    }
     BT_TRY(find_layer(s, module, call, &is_listed));
     if (!is_listed)
         return NULL;
@@ -94,6 +146,7 @@ static bt_status run(bt_ctx *ctx, bt_pass_call *call, bt_module **out)
     s.found = BT_NEWS(s.arena, uint8_t, (size_t)s.options->weights.n);
     if (!s.found)
         return bt_no_memory();
+    bt_map_init(&s.wanted, s.arena, 0);
     BT_TRY(bt_rewrite_module(ctx, call, &rewriter, &s, &module));
     bt_status status = check_found(ctx, &s);
     if (status)

@@ -14,11 +14,12 @@ struct float_layer {
     double noise;   /* what its codes lose, of the signal */
     double nadd;    /* multiply-adds */
     int is_float;   /* the answer */
+    const void *id; /* of who searches */
     uint32_t place; /* in the program */
 };
 
 struct float_search {
-    uint32_t nlayer;
+    uint32_t nlayer, nfixed; /* behind those that may have codes, those that have none */
     struct float_layer *layers;
     double loss;    /* at most */
     int64_t ntrial; /* at most */

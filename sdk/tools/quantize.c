@@ -567,17 +567,101 @@ static int calibrate(struct quantize *q)
     return EXIT_OK;
 }
 
-int realize(struct quantize *q, const char *skip)
+static const bt_block *entry_block(struct quantize *q, const bt_module *module)
 {
-    const char *passes = tool_text(
-        q->tool,
-        "%squant-realize, qdq-to-integer, dead-code, quant-accumulate{scheme=%s, "
-        "options=%s}, common-subexpr, dead-code",
-        skip, quoted(q, q->scheme), quoted(q, q->scheme_options));
-    bt_module_unref(q->integer);
-    q->integer = NULL;
-    q->nremark = bt_ctx_nremark(q->tool->ctx, BT_REMARK_DETAIL);
-    TRY_TOOL(q->tool, run_passes(q, q->calibrated, passes, &q->integer));
+    const bt_global *entry;
+    bt_status status =
+        bt_module_entry(q->tool->ctx, module, option_value(q->tool, "entry"), &entry);
+    return status ? NULL : entry->func->block;
+}
+
+/* Without the sites of layers that are skipped; which sites there are no more. */
+static bt_status skip_sites(struct quantize *q, bt_module **out)
+{
+    bt_text text;
+    uint32_t n = 0;
+    bt_text_init(&text, bt_ctx_scratch(q->tool->ctx));
+    bt_text_addf(&text, "quant-skip{weights=[");
+    for (uint32_t i = 0; i < q->nrow; i++) {
+        if (q->rows[i].is_skipped || q->rows[i].is_stuck)
+            bt_text_addf(&text, "%s%s", n++ ? ", " : "", quoted(q, q->rows[i].name));
+    }
+    bt_text_addf(&text, "]}, dead-code");
+    for (uint32_t i = 0; i < q->nrow; i++)
+        q->rows[i].is_float = n > 0;
+    if (!n) {
+        *out = bt_module_ref(q->calibrated);
+        return NULL;
+    }
+    BT_TRY(run_passes(q, q->calibrated, bt_text_get(&text), out));
+    const bt_block *block = entry_block(q, *out);
+    for (uint32_t k = 0; block && k < block->nbinding; k++) {
+        const bt_call *site = bt_as_op_call(block->bindings[k], "quant.simulate");
+        for (uint32_t i = 0; site && i < q->nrow; i++)
+            q->rows[i].is_float &= strcmp(text_attr(site, "site"), q->rows[i].name) != 0;
+    }
+    return NULL;
+}
+
+/* What the passes said since there were `from` remarks. */
+static bt_status take_notes(struct quantize *q, uint32_t from)
+{
+    bt_ctx *ctx = q->tool->ctx;
+    static const char pass[] = "qdq-to-integer: ";
+    for (uint32_t i = from; i < bt_ctx_nremark(ctx, BT_REMARK_DETAIL); i++) {
+        const char *note = bt_ctx_remark(ctx, BT_REMARK_DETAIL, i)->message;
+        int is_new = strncmp(note, pass, strlen(pass)) == 0;
+        note += is_new ? strlen(pass) : 0;
+        for (size_t k = 0; is_new && k < q->notes.len; k++)
+            is_new = strcmp(q->notes.at[k], note) != 0;
+        if (is_new && !BT_PUSH(bt_ctx_scratch(ctx), &q->notes, note))
+            return bt_no_memory();
+    }
+    return NULL;
+}
+
+/* Layers whose weights are numbers again: they are to have no codes then. */
+static uint32_t find_stuck(struct quantize *q)
+{
+    const bt_block *block = entry_block(q, q->integer);
+    uint32_t n = 0;
+    for (uint32_t k = 0; block && k < block->nbinding; k++) {
+        const bt_call *call = bt_as_op_call(block->bindings[k], "qnn.dequantize");
+        for (uint32_t i = 0; call && call->base.name && i < q->nrow; i++) {
+            struct row *row = &q->rows[i];
+            if (!row->constant || row->is_stuck ||
+                strcmp(row->name, call->base.name) != 0)
+                continue;
+            row->is_stuck = 1;
+            n++;
+        }
+    }
+    return n;
+}
+
+int realize(struct quantize *q)
+{
+    const char *passes =
+        tool_text(q->tool,
+                  "quant-realize, qdq-to-integer, dead-code, quant-accumulate{scheme=%s, "
+                  "options=%s}, common-subexpr, dead-code",
+                  quoted(q, q->scheme), quoted(q, q->scheme_options));
+    int is_told = q->search.ndone > 0; // of trials nobody asked
+    uint32_t nstuck;
+    do {
+        const uint32_t nremark = bt_ctx_nremark(q->tool->ctx, BT_REMARK_DETAIL);
+        bt_module *codes;
+        bt_module_unref(q->integer);
+        q->integer = NULL;
+        TRY_TOOL(q->tool, skip_sites(q, &codes));
+        bt_status status = run_passes(q, codes, passes, &q->integer);
+        bt_module_unref(codes);
+        TRY_TOOL(q->tool, status);
+        nstuck = find_stuck(q);
+        if (!is_told || nstuck)
+            TRY_TOOL(q->tool, take_notes(q, nremark));
+        is_told = 1;
+    } while (nstuck);
     return EXIT_OK;
 }
 
@@ -618,10 +702,12 @@ static int quantize(struct quantize *q)
         code = calibrate(q);
     if (!code)
         code = measure_sites(q);
+    if (!code)
+        code = realize(q);
+    if (!code)
+        code = list_layers(q);
     if (!code && q->has_loss)
         code = search_layers(q);
-    if (!code && !q->has_loss)
-        code = realize(q, "");
     if (!code)
         code = compare_results(q);
     if (!code)

@@ -20,8 +20,10 @@ struct row {
     bt_tensor
         *factor; /* of a weight: (2, n), of what it is multiplied with; NULL: not known */
     double signal, noise;
-    int is_blind; /* all that was seen there is NaN or infinite */
-    int is_float; /* the layer was left in float */
+    int is_blind;   /* all that was seen there is NaN or infinite */
+    int is_skipped; /* of a weight: its layer is to have no codes */
+    int is_stuck;   /* its layer cannot have any */
+    int is_float;   /* nothing has codes there in the program at hand */
 };
 
 struct quantize {
@@ -44,8 +46,8 @@ struct quantize {
     int has_loss;
     double loss;
     struct float_search search;
-    uint32_t nremark; /* that there were before the program on integers was made */
-    const char *what; /* shown while results are compared; NULL: they alone */
+    bt_vec(const char *) notes; /* why layers stay in float that were to have codes */
+    const char *what;           /* shown while results are compared; NULL: they alone */
     /* What the integer program gives beside the first one. */
     int64_t nrun, nsame, nright[2];
     double signal, noise;
@@ -54,12 +56,14 @@ struct quantize {
 /* ---- quantize.c ---- */
 bt_status run_passes(struct quantize *, const bt_module *, const char *passes,
                      bt_module **out);
-/* The program on integers, of the calibrated one without the sites that `skip`, a pass and a
- * comma, or "", takes away; and what it gives of samples beside the first one. */
-int realize(struct quantize *, const char *skip);
+/* The program on integers, of the calibrated one without the codes of layers that are skipped or
+ * cannot do with them; and what it gives of samples beside the first one. */
+int realize(struct quantize *);
 int compare_results(struct quantize *);
 
 /* ---- quantize_search.c ---- */
+/* What layers there are, with what they add up. */
+int list_layers(struct quantize *);
 int search_layers(struct quantize *);
 
 /* ---- quantize_report.c ---- */

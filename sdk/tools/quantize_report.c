@@ -43,17 +43,6 @@ static double constants_nbytes(const struct quantize *q, const bt_module *module
     return sum;
 }
 
-/* Layers that had codes and stay in float. */
-static void print_left(const struct quantize *q)
-{
-    bt_ctx *ctx = q->tool->ctx;
-    for (uint32_t i = q->nremark; i < bt_ctx_nremark(ctx, BT_REMARK_DETAIL); i++) {
-        const char *message = bt_ctx_remark(ctx, BT_REMARK_DETAIL, i)->message;
-        if (strncmp(message, "qdq-to-integer: ", 16) == 0)
-            printf("note: %s\n", message + 16);
-    }
-}
-
 double lost_percent(const struct quantize *q)
 {
     const int64_t lost = q->labels ? q->nright[0] - q->nright[1] : q->nrun - q->nsame;
@@ -90,7 +79,7 @@ static void print_sites(const struct quantize *q)
 static double all_adds(const struct float_search *s, int of_floats)
 {
     double sum = 0;
-    for (uint32_t i = 0; i < s->nlayer; i++)
+    for (uint32_t i = 0; i < s->nlayer + s->nfixed; i++)
         sum += !of_floats || s->layers[i].is_float ? s->layers[i].nadd : 0;
     return sum;
 }
@@ -100,26 +89,35 @@ static double share(double part, double all)
     return all > 0 ? 100 * part / all : 0;
 }
 
+/* By its number in the program. */
+static const struct float_layer *layer_at(const struct float_search *s, uint32_t place)
+{
+    const struct float_layer *layer = s->layers;
+    while (layer->place != place)
+        layer++;
+    return layer;
+}
+
 /* What the search found. */
 static void print_layers(const struct quantize *q)
 {
     const struct float_search *s = &q->search;
     const double all = all_adds(s, 0);
     const int width = widest(q);
+    const uint32_t n = s->nlayer + s->nfixed;
     uint32_t nfloat = 0;
     printf("\n%-*s  %-14s  %10s  %8s\n", width, "LAYER", "COMPUTES IN", "SIGNAL/NOISE",
            "PRODUCTS");
-    for (uint32_t i = 0; i < s->nlayer; i++) {
-        const struct float_layer *l = &s->layers[i];
+    for (uint32_t i = 0; i < n; i++) {
+        const struct float_layer *l = layer_at(s, i);
         printf("%-*s  %-14s  ", width, l->name, l->is_float ? "float" : "codes");
-        print_decibel(1, l->noise);
+        print_decibel(l->noise > 0, l->noise);
         printf("  %8.1f %%\n", share(l->nadd, all));
         nfloat += l->is_float != 0;
     }
     printf("%u of %u layers in float, %.1f %% of the products: lost are %.2f %%, at most "
            "%g %% were to be; %lld programs were tried\n\n",
-           nfloat, s->nlayer, share(all_adds(s, 1), all), s->found, q->loss,
-           (long long)s->ndone);
+           nfloat, n, share(all_adds(s, 1), all), s->found, q->loss, (long long)s->ndone);
 }
 
 static int print_table(const struct quantize *q)
@@ -138,7 +136,8 @@ static int print_table(const struct quantize *q)
     printf("constants %s bytes, before %s\n",
            scaled(constants_nbytes(q, q->integer), after),
            scaled(constants_nbytes(q, q->model), before));
-    print_left(q);
+    for (size_t i = 0; i < q->notes.len; i++)
+        printf("note: %s\n", q->notes.at[i]);
     return EXIT_OK;
 }
 
@@ -165,25 +164,34 @@ static json_t *describe_search(const struct quantize *q)
 {
     const struct float_search *s = &q->search;
     json_t *layers = json_array();
-    for (uint32_t i = 0; i < s->nlayer; i++) {
-        const struct float_layer *l = &s->layers[i];
+    for (uint32_t i = 0; i < s->nlayer + s->nfixed; i++) {
+        const struct float_layer *l = layer_at(s, i);
         json_array_append_new(layers, json_pack("{s:s, s:b, s:o, s:f}", "layer", l->name,
                                                 "float", l->is_float, "decibel",
-                                                describe_decibel(1, l->noise),
+                                                describe_decibel(l->noise > 0, l->noise),
                                                 "multiply_adds", l->nadd));
     }
     return json_pack("{s:f, s:f, s:I, s:o}", "wanted_percent", q->loss, "lost_percent",
                      s->found, "trials", (json_int_t)s->ndone, "layers", layers);
 }
 
+static json_t *describe_notes(const struct quantize *q)
+{
+    json_t *all = json_array();
+    for (size_t i = 0; i < q->notes.len; i++)
+        json_array_append_new(all, json_string(q->notes.at[i]));
+    return all;
+}
+
 static int print_object(const struct quantize *q)
 {
     json_t *all = json_pack(
-        "{s:s, s:s, s:s, s:o, s:o, s:I, s:I, s:f, s:f}", "model", q->tool->args[0],
+        "{s:s, s:s, s:s, s:o, s:o, s:o, s:I, s:I, s:f, s:f}", "model", q->tool->args[0],
         "scheme", q->scheme, "calibrate", q->calibrate, "sites", describe_sites(q),
-        "decibel", describe_decibel(q->signal, q->noise), "samples", (json_int_t)q->nrun,
-        "same", (json_int_t)q->nsame, "constants_nbytes", constants_nbytes(q, q->integer),
-        "constants_nbytes_before", constants_nbytes(q, q->model));
+        "notes", describe_notes(q), "decibel", describe_decibel(q->signal, q->noise),
+        "samples", (json_int_t)q->nrun, "same", (json_int_t)q->nsame, "constants_nbytes",
+        constants_nbytes(q, q->integer), "constants_nbytes_before",
+        constants_nbytes(q, q->model));
     if (q->labels)
         json_object_update_new(all, json_pack("{s:f, s:f}", "right_percent",
                                               right_percent(q, 1), "right_percent_before",

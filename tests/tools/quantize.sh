@@ -4,6 +4,11 @@ digits=$here/../../sdk/examples/digits
 samples=$digits/samples
 mkdir -p tmp
 export TMPDIR=$PWD/tmp
+npy() { # FILE DIMS NBYTES: zeros of float32, or with a fourth word NaN
+    header="{'descr': '<f4', 'fortran_order': False, 'shape': ($2), }"
+    { printf '\223NUMPY\001\000\166\000'; printf '%-117s\n' "$header"; if [ $# = 4 ]; then
+        awk -v n=$(($3 / 4)) 'BEGIN { for (i = 0; i < n; i++) printf "NAN." }' | sed 's/NAN\./\xff\xff\xff\x7f/g'; else head -c "$3" /dev/zero; fi; } > "$1"
+}
 
 # The program that is written runs on integers, gives the same digits, and is smaller.
 expect 0 '^image  *-128..127 ' '^nn.dense.weight  *-127..127 ' '^results .* in 10 of 10 samples$' '^constants 6.69 k bytes, before 25.1 k$' -- \
@@ -109,6 +114,26 @@ expect 2 '--loss takes percent' -- "$baton" quantize "$model" --loss much --data
 expect 2 '--loss takes percent' -- "$baton" quantize "$model" --loss -1 --data "$samples" -o q.baton
 expect 2 '--trials is of a search' -- "$baton" quantize "$model" --trials 3 --data "$samples" -o q.baton
 
+# Those that the scheme leaves out count, too.
+expect 0 '^nn.conv2d  *float  *-  *41.8 %$' '^1 of 4 layers in float, 41.8 % of the products' '^note: nn.conv2d stays in float: ' -- \
+    "$baton" quantize "$model" --scheme 'int8{skip_layers=[1]}' --loss 100 --data "$samples" -o q.baton
+# So do those whose sums int32 may not hold, and nothing is made codes for them.
+mkdir -p long
+cat > long.baton <<'EOF'
+#[version = "baton 0.1"]
+def @main(%x: Tensor[(1, 4096), float32]) {
+    let %h = nn.dense(%x, const[(8, 4096), float32]{1 ..});
+    nn.dense(nn.relu(%h), const[(3, 8), float32]{1 ..})
+}
+EOF
+npy long/a.npy '1, 4096' 16384
+expect 0 '^x  *float ' '^h.weight  *float ' '^nn.dense.weight  *-127..127 ' '^note: h, of nn.dense stays in float: its sums may leave int32$' \
+    '^h.weight  *float .* 99.9 %$' '^1 of 2 layers in float, 99.9 % of the products' -- \
+    "$baton" quantize long.baton --scheme int16 --loss 0 --data long -o q.baton
+grep -q 'float32\] = nn.dense(%x, const' q.baton || fault "codes before a layer in float: $(grep dense q.baton)"
+expect 0 '"notes": \["h, of nn.dense stays in float: its sums may leave int32"' '"layer": "h.weight", "float": true' -- \
+    "$baton" quantize long.baton --scheme int16 --loss 0 --json --data long -o q.baton
+
 # Compiled at once.
 expect 0 -- "$baton" quantize "$model" --data "$samples" -o q.baton
 expect 0 -- "$baton" quantize "$model" --data "$samples" -o q.bta
@@ -125,11 +150,6 @@ expect 2 'folder is a folder' -- "$baton" quantize "$model" --data "$samples" -o
 expect 1 'missing/q.baton cannot be written to' -- "$baton" quantize "$model" --data "$samples" -o missing/q.baton
 
 # Samples that are none, or say nothing; scales that are none.
-npy() { # FILE DIMS NBYTES: zeros of float32, or with a fourth word NaN
-    header="{'descr': '<f4', 'fortran_order': False, 'shape': ($2), }"
-    { printf '\223NUMPY\001\000\166\000'; printf '%-117s\n' "$header"; if [ $# = 4 ]; then
-        awk -v n=$(($3 / 4)) 'BEGIN { for (i = 0; i < n; i++) printf "NAN." }' | sed 's/NAN\./\xff\xff\xff\x7f/g'; else head -c "$3" /dev/zero; fi; } > "$1"
-}
 mkdir -p shapes numbers zeros
 npy shapes/a.npy '3, 5' 60
 npy numbers/a.npy '1, 1, 28, 28' 3136 nan
@@ -170,3 +190,7 @@ expect 1 'cut.npz' -- "$baton" opt prepared.baton -p "$step\"cut.npz\"}"
 # A layer that is none, by the pass.
 expect 1 'quant-skip: no layer has a weight with site "nn.dense.wait"; did you mean nn.dense.weight?' -- \
     "$baton" opt prepared.baton -p 'quant-annotate, quant-skip{weights=["nn.dense.weight", "nn.dense.wait"]}'
+# Without layers on codes there are none.
+expect 0 -- "$baton" opt prepared.baton -p \
+    'quant-annotate, quant-skip{weights=["nn.conv2d.weight", "nn.conv2d.weight_1", "nn.conv2d.weight_2", "nn.dense.weight"]}, dead-code'
+refuse 'quant.simulate'

@@ -42,7 +42,8 @@ struct checked_call {
     const bt_stop *stop;
     int64_t *dims; /* values of the function's type parameters */
     bt_vec(bt_object *) held;
-    tensor_list in, out; /* leaves, as they lie in memory */
+    tensor_list in, out;      /* leaves, as they lie in memory */
+    bt_vec(uint8_t) constant; /* of each of in: it is one of the program */
 };
 
 /* The primitive function that a binding calls. NULL: it is something else. */
@@ -77,6 +78,11 @@ static bt_status make_primitive(struct checker *c, const bt_global *global,
         BT_TRY(make_evaluator(c, p));
     *out = p;
     return bt_map_put(&c->functions, global->func, p) ? NULL : bt_no_memory();
+}
+
+static uint32_t target_of(const struct primitive *p)
+{
+    return p->compiled->funcs[0]->target;
 }
 
 static bt_status find_primitive(struct checker *c, const bt_global *global,
@@ -143,13 +149,13 @@ static bt_status lay_out(bt_ctx *ctx, const bt_tensor *logical, const bt_type *t
 
 /* The leaves of an argument. Recursion is bounded by the depth of types. */
 static bt_status add_leaves(struct checked_call *k, const bt_object *object,
-                            const bt_type *type)
+                            const bt_type *type, int is_constant)
 {
     const bt_tuple *tuple = bt_object_as_tuple(object);
     const bt_list_type *types = bt_as_tuple_type(type);
     bt_tensor *dense, *laid;
     for (uint32_t i = 0; tuple && types && i < tuple->nfield; i++)
-        BT_TRY(add_leaves(k, tuple->fields[i], types->at[i]));
+        BT_TRY(add_leaves(k, tuple->fields[i], types->at[i], is_constant));
     if (tuple)
         return NULL;
     BT_TRY(bt_tensor_dense(k->ctx, bt_object_as_tensor(object), &dense));
@@ -159,7 +165,10 @@ static bt_status add_leaves(struct checked_call *k, const bt_object *object,
         BT_TRY(hold(k, &laid->base));
         dense = laid;
     }
-    return BT_PUSH(k->arena, &k->in, dense) ? NULL : bt_no_memory();
+    return BT_PUSH(k->arena, &k->in, dense) &&
+                   BT_PUSH(k->arena, &k->constant, (uint8_t)is_constant)
+               ? NULL
+               : bt_no_memory();
 }
 
 static bt_status read_arg(struct checked_call *k, const bt_value *value, bt_object **out)
@@ -190,7 +199,9 @@ static bt_status read_args(struct checked_call *k, int *is_shown)
     for (uint32_t i = 0; i < func->nvar; i++)
         *is_shown &= k->dims[i] >= 0;
     for (uint32_t i = 0; *is_shown && i < k->call->narg; i++)
-        BT_TRY(add_leaves(k, args[i], func->block->params[i]->base.type));
+        BT_TRY(add_leaves(k, args[i], func->block->params[i]->base.type,
+                          bt_as_const(bt_module_constant(k->checker->module,
+                                                         k->call->args[i])) != NULL));
     return NULL;
 }
 
@@ -245,9 +256,9 @@ static bt_status evaluate(struct checked_call *k)
 static bt_status report(struct checker *c, const struct primitive *p, const char *fault)
 {
     const bt_compiled *compiled = p->compiled;
-    bt_status status = bt_fail(c->ctx, BT_ERR_PLUGIN, "target %s: @%s: %s",
-                               compiled->targets[compiled->funcs[0]->target]->text,
-                               p->global->name, fault);
+    bt_status status =
+        bt_fail(c->ctx, BT_ERR_PLUGIN, "target %s: @%s: %s",
+                compiled->targets[target_of(p)]->text, p->global->name, fault);
     if (status->code != BT_ERR_PLUGIN)
         return status;
     bt_report(c->ctx, status);
@@ -278,6 +289,7 @@ static bt_status check_launches(struct checked_call *k)
 {
     struct primitive *p = k->primitive;
     const char *fault;
+    int is_declined;
     struct kernel_error error;
     const struct kernel_call call = { .ctx = k->ctx,
                                       .arena = k->arena,
@@ -288,8 +300,16 @@ static bt_status check_launches(struct checked_call *k)
                                       .nin = k->in.len,
                                       .nout = k->out.len,
                                       .in = k->in.at,
-                                      .want = k->out.at };
+                                      .constant = k->constant.at,
+                                      .want = k->out.at,
+                                      .has_next =
+                                          target_of(p) + 1 < k->checker->targets->n,
+                                      .is_declined = &is_declined };
     BT_TRY(check_kernel_call(&call, &fault, &error));
+    if (is_declined) {
+        k->checker->result->ndeclined++;
+        return NULL;
+    }
     k->checker->result->ncall++;
     note_error(k->checker, p, &error, fault != NULL);
     return fault ? report(k->checker, p, fault) : NULL;

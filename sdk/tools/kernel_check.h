@@ -27,10 +27,12 @@ struct kernel_check {
     uint32_t nkernel, ncall; /* kernels, calls of their functions that were checked */
     uint32_t nwrong;         /* of these */
     uint32_t nopen;          /* calls that were not: of a size that no argument shows */
+    uint32_t ndeclined;      /* ... that go to another target by their constants */
     double error;      /* the largest of those that were right, as a share of its bound */
     const char *where; /* ... and its function, in the arena; NULL: all are exact */
     uint32_t nfunc;
-    const struct checked_func *funcs; /* in the order of their first calls; in the arena */
+    const struct checked_func
+        *funcs; /* in the order of their first calls; in the arena */
 };
 /* Runs a program by interp on the inputs that are set, and launches the kernels of each
  * call of a primitive function on memory of their own. They must give what the
@@ -61,7 +63,12 @@ struct kernel_call {
     const int64_t *dims; /* values of its type parameters */
     uint32_t nin, nout;  /* leaves */
     bt_tensor *const *in;
-    bt_tensor *const *want; /* what the evaluator gives */
+    const uint8_t *constant; /* of each of in: it is one of the program */
+    bt_tensor *const *want;  /* what the evaluator gives */
+    int has_next;            /* another target may take the function */
+    /* Its target does not take it with its constants: BT_ERR_UNSUPPORTED of a kernel that
+     * reads nothing else. The program has it on another target. */
+    int *is_declined;
 };
 
 /* Launches the kernels on memory of their own, several times. *fault: what is wrong, in

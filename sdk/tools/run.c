@@ -209,10 +209,10 @@ static int run_check(struct tool *tool, bt_program *program)
     if (status && !check.nwrong)
         return tool_fail(tool, status);
     if (option_value(tool, "json")) {
-        json_t *all =
-            json_pack("{s:i, s:i, s:i, s:i, s:f}", "kernels", (int)check.nkernel, "calls",
-                      (int)check.ncall, "wrong", (int)check.nwrong, "unchecked",
-                      (int)check.nopen, "share_of_bound", check.error);
+        json_t *all = json_pack(
+            "{s:i, s:i, s:i, s:i, s:f}", "kernels", (int)check.nkernel, "calls",
+            (int)check.ncall, "wrong", (int)check.nwrong, "unchecked",
+            (int)(check.nopen + check.ndeclined), "share_of_bound", check.error);
         json_object_set_new(all, "functions", describe_checked(&check));
         int code = print_json(tool, json_pack("{s:o}", "check", all));
         return code || !status ? code : tool_fail(tool, status);
@@ -222,6 +222,9 @@ static int run_check(struct tool *tool, bt_program *program)
            PLURAL(check.nkernel), check.ncall, PLURAL(check.ncall), check.nwrong);
     if (check.nopen)
         printf(", %u not checked, of sizes that no argument shows", check.nopen);
+    if (check.ndeclined)
+        printf(", %u not checked, whose constants send them to another target",
+               check.ndeclined);
     printf("; ");
     const char *rest = check.nwrong ? "the others" : "all";
     if (check.where)

@@ -57,6 +57,23 @@ static int is_listed(const char *list, const char *name)
     return 0;
 }
 
+/* There are operators of all names. */
+static bt_status check_list(bt_ctx *ctx, bt_arena *arena, const char *list)
+{
+    const bt_op *op;
+    for (const char *at = list; *at; at += *at == ',') {
+        at += strspn(at, " ");
+        const size_t len = strcspn(at, ", ");
+        const char *name = bt_arena_text(arena, at, len);
+        if (!name)
+            return bt_no_memory();
+        if (len)
+            BT_TRY(bt_op_get(ctx, name, &op));
+        at += strcspn(at, ",");
+    }
+    return NULL;
+}
+
 static uint32_t kind_of_formula(const bt_fuse_info *info)
 {
     switch (info->kind) {
@@ -193,6 +210,9 @@ static bt_status run(bt_ctx *ctx, bt_pass_call *call, bt_module **out)
     struct mixer m = { .options = o,
                        .low = strcmp(o->dtype, "float16") == 0 ? BT_FLOAT16 : BT_BFLOAT16,
                        .arena = call->scratch };
+    const char *const lists[] = { o->always, o->follow, o->never };
+    for (uint32_t i = 0; i < BT_COUNT(lists); i++)
+        BT_TRY(check_list(ctx, m.arena, lists[i]));
     return bt_rewrite_module(ctx, call, &rewriter, &m, out);
 }
 

@@ -594,6 +594,40 @@ static bt_status parse_all(bt__parser *p, const bt_op *op, const void **out)
     return NULL;
 }
 
+/* Names of options may be written with dashes, as they are listed: "weight-bits=4". A text of
+ * the same length, in which names have what the rows have. */
+static const char *without_dashes(bt_arena *arena, const char *text, size_t nbytes)
+{
+    char *copy = bt_arena_alloc(arena, 1, nbytes + 1);
+    char quote = 0;
+    size_t word = 0; /* where a word may have begun */
+    int depth = 0;
+    for (size_t i = 0; copy && i <= nbytes; i++) {
+        const char c = text[i];
+        copy[i] = c;
+        if (quote) {
+            if (c == '\\' && i + 1 < nbytes) {
+                copy[i + 1] = text[i + 1];
+                i++;
+            } else if (c == quote) {
+                quote = 0;
+            }
+        } else if (c == '"' || c == '\'') {
+            quote = c;
+        } else if (c && strchr("[({", c)) {
+            depth++;
+        } else if (c && strchr("])}", c)) {
+            depth--;
+        } else if (c == ',') {
+            word = i + 1;
+        } else if (c == '=' && depth == 0) {
+            for (; word < i; word++)
+                copy[word] = copy[word] == '-' ? '_' : copy[word];
+        }
+    }
+    return copy;
+}
+
 bt_status bt_attrs_parse(bt_ctx *ctx, bt_store *store, const bt_op *op, const char *text,
                          const void **out)
 {
@@ -601,8 +635,11 @@ bt_status bt_attrs_parse(bt_ctx *ctx, bt_store *store, const bt_op *op, const ch
     if (nbytes >= UINT32_MAX)
         return bt_fail(ctx, BT_ERR_LIMIT, "%s: attributes of more than 4 GiB", op->name);
     bt_arena *arena = bt_arena_create(bt_ctx_registry(ctx));
-    if (!arena)
+    text = arena ? without_dashes(arena, text, nbytes) : NULL;
+    if (!text) {
+        bt_arena_destroy(arena);
         return bt_no_memory();
+    }
     bt__parser p;
     bt__parser_init(&p, ctx, store, arena, op->name, text, (uint32_t)nbytes);
     p.is_quiet = 1;

@@ -474,6 +474,18 @@ static int measure_sites(struct quantize *q)
     return code ? code : write_model(q, q->model, "float");
 }
 
+/* There is one for each sample that was run; more, where --samples says to take fewer. */
+static bt_status check_labels(const struct quantize *q, int64_t nsample)
+{
+    const int64_t n = q->labels ? q->labels->nelem : nsample;
+    return n == nsample || (n > nsample && q->nsample && !q->test)
+               ? NULL
+               : bt_fail(q->tool->ctx, BT_ERR_ARGUMENT,
+                         "%s holds %lld labels, and %s has %lld samples",
+                         option_value(q->tool, "labels"), (long long)n,
+                         q->test ? q->test : q->data, (long long)nsample);
+}
+
 int compare_results(struct quantize *q)
 {
     struct sample_run results = { .what = q->what ? q->what : "results",
@@ -492,7 +504,10 @@ int compare_results(struct quantize *q)
         results.folder = q->test;
         results.nsample = 0;
     }
-    return run_samples(&results);
+    const int ran = run_samples(&results);
+    if (!ran)
+        TRY_TOOL(q->tool, check_labels(q, results.ndone));
+    return ran;
 }
 
 /* ---- the verb ---- */
@@ -669,9 +684,20 @@ int realize(struct quantize *q)
 static int read_labels(struct quantize *q)
 {
     const char *path = option_value(q->tool, "labels");
-    if (path)
-        TRY_TOOL(q->tool, sample_array_read(q->tool->ctx, path, &q->labels));
-    return EXIT_OK;
+    bt_text type;
+    if (!path)
+        return EXIT_OK;
+    TRY_TOOL(q->tool, sample_array_read(q->tool->ctx, path, &q->labels));
+    const uint32_t class_ = BT_DTYPE_CLASS(q->labels->dtype);
+    if (q->labels->rank == 1 && (class_ == BT_CLASS_INT || class_ == BT_CLASS_UINT))
+        return EXIT_OK;
+    bt_text_init(&type, bt_ctx_scratch(q->tool->ctx));
+    bt_tensor_print_type(q->labels, &type);
+    return tool_fail(q->tool,
+                     bt_fail(q->tool->ctx, BT_ERR_ARGUMENT,
+                             "%s is %s, and labels are integers with one axis: one for "
+                             "each sample",
+                             path, bt_text_get(&type) ? bt_text_get(&type) : "?"));
 }
 
 /* A program as text; an artifact where the name ends as those of baton compile do. */

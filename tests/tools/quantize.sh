@@ -71,6 +71,26 @@ for program in few eight; do
         fault "$program: constants of $(packed $program.baton) k bytes, of floats $(packed "$model") k"
 done
 
+# Options are written as baton list schemes prints them, and as the manifest has them.
+expect 0 'weight-bits' -- "$baton" list schemes int8
+expect 0 '^nn.dense.weight  *-1..1 ' -- "$baton" quantize "$model" --scheme 'int8{weight-bits=2, skip-layers=[0]}' --data "$samples" -o dashes.baton
+left 'skip=["nn-dense"]' 'skip: no call fits "nn-dense"'
+
+# Labels: one for each sample, and integers.
+labels() { # FILE N: an IDX file of N bytes
+    { printf '\0\0\010\001\0\0\0'; printf "\\$(printf %o "$2")"; head -c "$2" /dev/zero; } > "$1"
+}
+labels ten 10
+labels nine 9
+expect 0 '^results ' -- "$baton" quantize "$model" --data "$samples" --labels ten -o q.baton
+expect 0 '^results ' -- "$baton" quantize "$model" --data "$samples" --labels ten --samples 7 -o q.baton
+expect 1 'error: nine holds 9 labels, and .*samples has 10 samples$' -- "$baton" quantize "$model" --data "$samples" --labels nine -o q.baton
+labels eleven 11
+expect 1 'error: eleven holds 11 labels, and .*samples has 10 samples$' -- "$baton" quantize "$model" --data "$samples" --labels eleven -o q.baton
+expect 0 -- "$baton" run "$model" -i image=random:1 -o float
+expect 1 'float.*npy is Tensor\[(1, 10), float32\], and labels are integers with one axis' -- \
+    "$baton" quantize "$model" --data "$samples" --labels "$(ls float/*.npy)" -o q.baton
+
 # Sums of 16 bits: where they may not hold, in parts, and the same integers.
 for bits in 8 4; do
     expect 0 -- "$baton" quantize "$model" --scheme "int8{weight_bits=$bits}" --data "$samples" -o wide.baton

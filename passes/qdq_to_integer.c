@@ -285,7 +285,7 @@ static bt_status tell(bt_rewrite *rewrite, const bt_call *call, const char *why)
     bt_remark(ctx, BT_REMARK_DETAIL,
               bt_fail_at(ctx, BT_ERR_UNSUPPORTED, call->base.type->store, call->base.span,
                          "qdq-to-integer: %s%s%s %s in float: %s", name ? name : "",
-                         name ? ", of " : "", call->op->name,
+                         name ? " of " : "", call->op->name,
                          bt_as_op_call(now, "qnn.dequantize") ? "ends" : "stays", why));
     return NULL;
 }

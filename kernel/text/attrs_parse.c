@@ -58,6 +58,8 @@ static int read_int(reader *r, int64_t *out)
         bt__advance(p);
         return in_range(r, *out, &token);
     }
+    if (bt__at_word(p, "true") || bt__at_word(p, "false"))
+        return fail_value(r, "True or False");
     if (!at_number(p))
         return fail_value(r, "an integer");
     int is_negative = bt__at(p, BT_TOKEN_MINUS);

@@ -121,7 +121,11 @@ static int read_digits(bt__parser *p, bt_dtype wanted, number *out)
     if (n < p->token.nbytes) {
         out->dtype = bt__suffix_read(text + n, p->token.nbytes - n);
         out->has_suffix = 1;
-        if (!out->dtype || (out->is_float && !is_real(out->dtype)))
+        if (out->dtype && out->is_float && !is_real(out->dtype))
+            return bt__error_token(p, BT_ERR_SYNTAX, &p->token,
+                                   "%s is no integer, and its suffix is of integers",
+                                   bt__token_show(p, &p->token));
+        if (!out->dtype)
             return bt__error_token(p, BT_ERR_SYNTAX, &p->token,
                                    "unknown suffix of a number: %s; expected one such as "
                                    "f, f16, f64, bf16, f8e4m3fn, f8e5m2, i64, u8",
@@ -241,6 +245,20 @@ static int is_power(bt_dtype dtype, double value)
     return dtype != BT_FLOAT8_E8M0FNU || !(value <= 0);
 }
 
+/* ", -8..7" of an integer type, "" of others. */
+static const char *range_text(bt__parser *p, bt_dtype dtype)
+{
+    const uint32_t is_signed = BT_DTYPE_CLASS(dtype) == BT_CLASS_INT;
+    bt_text out;
+    bt_text_init(&out, p->arena);
+    if (!is_signed && BT_DTYPE_CLASS(dtype) != BT_CLASS_UINT)
+        return "";
+    const uint64_t most = UINT64_MAX >> (64 - BT_DTYPE_BITS(dtype) + is_signed);
+    bt_text_addf(&out, ", %lld..%llu", is_signed ? -(long long)most - 1 : 0,
+                 (unsigned long long)most);
+    return bt_text_get(&out) ? out.at : "";
+}
+
 static int read_element(bt__parser *p, bt_dtype dtype, element *out)
 {
     char name[BT_DTYPE_NAME_SIZE];
@@ -259,8 +277,8 @@ static int read_element(bt__parser *p, bt_dtype dtype, element *out)
     } else if (!n.is_float && fits(&n, dtype, &out->i)) {
         return 1;
     }
-    return bt__error(p, BT_ERR_TYPE, start, p->end - start, "not a value of %s",
-                     dtype_text(dtype, name));
+    return bt__error(p, BT_ERR_TYPE, start, p->end - start, "not a value of %s%s",
+                     dtype_text(dtype, name), range_text(p, dtype));
 }
 
 /* Of a dense tensor. */
@@ -308,8 +326,8 @@ static bt_object *parse_scalar(bt__parser *p)
     if (n.is_float) {
         value.f = n.value;
     } else if (!fits(&n, n.dtype, &value.i)) {
-        bt__error(p, BT_ERR_TYPE, start, p->end - start, "beyond %s%s",
-                  dtype_text(n.dtype, name),
+        bt__error(p, BT_ERR_TYPE, start, p->end - start, "beyond %s%s%s",
+                  dtype_text(n.dtype, name), range_text(p, n.dtype),
                   n.has_suffix ? "" : "; write the type behind it, as in 3000000000i64");
         return NULL;
     }

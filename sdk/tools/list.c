@@ -13,22 +13,23 @@
 
 static const struct listing {
     const char *word, *kind;
+    const char *interface; /* NULL: they are no rows of tables */
 } listings[] = {
-    { "ops", "op" },
-    { "relations", "relation" },
-    { "passes", "pass" },
-    { "rules", "rule" },
-    { "analyses", "analysis" },
-    { "pipelines", "pipeline" },
-    { "libraries", "library" },
-    { "executors", "executor" },
-    { "importers", "importer" },
-    { "onnx", BT_ONNX_INTERFACE },
-    { "compilers", "compiler" },
-    { "targets", "target" },
-    { "ways", BT_CPU_WAY_INTERFACE },
-    { "schemes", "scheme" },
-    { "calibrations", "calibrate" },
+    { "ops", "op", "baton.op/1" },
+    { "relations", "relation", "baton.relation/1" },
+    { "passes", "pass", "baton.pass/1" },
+    { "rules", "rule", "baton.rule/1" },
+    { "analyses", "analysis", "baton.analysis/1" },
+    { "pipelines", "pipeline", NULL },
+    { "libraries", "library", NULL },
+    { "executors", "executor", "baton.executor/1" },
+    { "importers", "importer", "baton.importer/1" },
+    { "onnx", BT_ONNX_INTERFACE, BT_ONNX_INTERFACE },
+    { "compilers", "compiler", "baton.compiler/1" },
+    { "targets", "target", "baton.target/1" },
+    { "ways", BT_CPU_WAY_INTERFACE, BT_CPU_WAY_INTERFACE },
+    { "schemes", "scheme", "quant.scheme/1" },
+    { "calibrations", "calibrate", "quant.calibrate/1" },
 };
 
 /* ---- one line each ---- */
@@ -188,15 +189,10 @@ static int fail_unknown(struct tool *tool, const struct listing *listing,
                         const char *name)
 {
     const void *row;
-    if (strcmp(listing->kind, "pipeline") == 0) // those are no rows of tables
+    if (strcmp(listing->kind, "pipeline") == 0)
         return fail_pipeline(tool, name);
-    if (strcmp(listing->kind, "library") != 0) { // nor are these
-        const char *interface = tool_text(
-            tool, strchr(listing->kind, '/') ? "%s" : "baton.%s/1", listing->kind);
-        if (!interface)
-            return tool_fail(tool, bt_no_memory());
-        TRY_TOOL(tool, bt_registry_row(tool->ctx, interface, name, 0, &row));
-    }
+    if (listing->interface)
+        TRY_TOOL(tool, bt_registry_row(tool->ctx, listing->interface, name, 0, &row));
     return tool_fail(tool, bt_fail(tool->ctx, BT_ERR_NAME,
                                    "there is no %s %s; baton list %s shows all",
                                    listing->kind, name, listing->word));

@@ -157,7 +157,8 @@ static const struct option options[] = {
       "(host)" },
     { "target", 0, "LIST", "check: these targets of the plugin, with options" },
     { "timeout", 0, "SECONDS",
-      "check: how long a target may take for a call or a compilation (60; 0: any)" },
+      "check: how long a call of a target, a way, a scheme or a calibration may take "
+      "(60; 0: any)" },
     { "every", 0, "N", "check: a target gets each N-th call of operators (1: all)" },
     { "id", 0, "ID",
       "new: what the plugin is called in manifests and by check, as in com.example.edge "
@@ -188,8 +189,9 @@ const struct verb verb_plugin = {
                "                        where one fails\n"
                "new KIND NAME [FOLDER]  writes a plugin that builds; KIND is op, eval (an\n"
                "                        operator in plain C), relation, facet, rule, pass,\n"
-               "                        analysis, executor, importer, onnx, compiler or target;\n"
-               "                        into a folder that has a plugin one more file; with\n"
+               "                        analysis, executor, importer, onnx, compiler, target,\n"
+               "                        way, scheme or calibrate; into a folder that has a\n"
+               "                        plugin one more file; with\n"
                "                        --source one that Baton compiles when it uses it",
     .examples = "  baton plugin why nn.relu\n"
                 "  baton plugin check baton.ops.image\n"

@@ -67,6 +67,30 @@ static int check_output(const struct quantize *q)
     return EXIT_OK;
 }
 
+/* What is there already may be written over where it is such a file itself. */
+static bt_status check_statistics(const struct quantize *q)
+{
+    bt_ctx *ctx = q->tool->ctx;
+    struct stat there;
+    bt_file *file;
+    bt_npz *npz = NULL;
+    int is_own = 0;
+    if (!q->statistics || stat(q->statistics, &there) != 0 || there.st_size == 0)
+        return NULL;
+    BT_TRY(bt_file_read(ctx, q->statistics, &file));
+    bt_status status = bt_npz_read(ctx, q->statistics, file->bytes, file->nbytes, &npz);
+    for (uint32_t i = 0; !status && i < npz->len; i++)
+        is_own |= strcmp(npz->at[i].name, "program") == 0;
+    bt_npz_destroy(ctx, npz);
+    bt_file_close(ctx, file);
+    return is_own || (status && status->code == BT_ERR_MEMORY)
+               ? status
+               : bt_fail(ctx, BT_ERR_ARGUMENT,
+                         "--statistics %s: that file is there, and holds no statistics, "
+                         "as baton quantize writes them: it stays as it is",
+                         q->statistics);
+}
+
 static int read_asked(struct quantize *q)
 {
     struct tool *tool = q->tool;
@@ -80,8 +104,8 @@ static int read_asked(struct quantize *q)
     if (q->nprocess < 1 || q->nprocess > MOST_PROCESSES)
         q->nprocess = 1;
     q->factor = factor ? strtod(factor, &end) : 1;
-    if (factor && (end == factor || *end || !isfinite(q->factor)))
-        return tool_usage(tool, "--factor takes a number, not %s", factor);
+    if (factor && (end == factor || *end || !isfinite(q->factor) || q->factor == 0))
+        return tool_usage(tool, "--factor takes a number other than 0, not %s", factor);
     q->has_loss = loss != NULL;
     q->loss = loss ? strtod(loss, &end) : 0;
     if (loss && (end == loss || *end || !(q->loss >= 0 && q->loss <= 100)))
@@ -95,6 +119,8 @@ static int read_asked(struct quantize *q)
     if (!q->output || !*q->output)
         return tool_usage(tool, "-o FILE is missing: where the quantized program goes");
     int code = check_output(q);
+    if (!code)
+        TRY_TOOL(tool, check_statistics(q));
     if (!code)
         code = split_row(tool, "scheme", "int8", &q->scheme, &q->scheme_options);
     if (!code)
@@ -762,7 +788,8 @@ static int run(struct tool *tool)
 
 static const struct option options[] = {
     { "output", 'o', "FILE",
-      "the program to write, large constants to a .npz beside it; FILE.bta: compiled, as "
+      "the program to write (must be given), large constants to a .npz beside it; "
+      "FILE.bta: compiled, as "
       "baton compile does" },
     { "target", 0, "NAME", "what FILE.bta is for (default: cpu)" },
     { "loss", 0, "PERCENT",
@@ -774,7 +801,7 @@ static const struct option options[] = {
       "which codes there are (default: int8): 'int8{skip=[\"conv1\"]}'" },
     { "calibrate", 0, "NAME",
       "how scales are chosen (default: max): 'percentile{percent=99.9f}'" },
-    { "data", 0, "FOLDER", "samples of what the program takes" },
+    { "data", 0, "FOLDER", "samples of what the program takes (must be given)" },
     { "test", 0, "FOLDER",
       "samples on which both programs are compared (default: --data)" },
     { "labels", 0, "FILE", "of these: the places at which the greatest result is right" },

@@ -186,7 +186,18 @@ for range in 0f -1f inf nan; do
     expect 1 'range is .*, and is to be above 0 and finite' -- "$baton" quantize "$model" --data "$samples" --calibrate "global{range=$range}" -o q.baton
 done
 
+# A file that is no statistics stays as it is; one that is, is written again.
+echo text > text.txt
+expect 1 'text.txt: that file is there, and holds no statistics' -- "$baton" quantize "$model" --data "$samples" --statistics text.txt -o q.baton
+[ "$(cat text.txt)" = text ] || fault "a file of another kind is written over"
+expect 1 'digits.npz: that file is there, and holds no statistics' -- "$baton" quantize "$model" --data "$samples" --statistics "$digits/digits.npz" -o q.baton
+expect 0 '^results ' -- "$baton" quantize "$model" --data "$samples" --statistics seen.npz -o q.baton
+
 # What a user gets wrong.
+expect 2 'a number other than 0, not 0.0' -- "$baton" quantize "$model" --data "$samples" --factor 0.0 -o q.baton
+expect 1 'attribute `per_channel`: expected True or False, found `false`' -- "$baton" quantize "$model" --data "$samples" --scheme 'int8{per-channel=false}' -o q.baton
+expect 1 'no scheme is named "int9"; did you mean .*int8' -- "$baton" list schemes int9
+expect 1 'no calibrate is named "kll"; did you mean kl' -- "$baton" list calibrates kll
 expect 2 '--data FOLDER is missing' -- "$baton" quantize "$digits/digits.baton" --scheme int8 --calibrate max -o q.baton
 expect 2 'a brace is not closed' -- "$baton" quantize "$digits/digits.baton" --scheme 'int8{' --calibrate max --data "$samples" -o q.baton
 expect 1 'no scheme is named "int9"' -- "$baton" quantize "$digits/digits.baton" --scheme int9 --calibrate max --data "$samples" -o q.baton

@@ -78,8 +78,16 @@ static void test_types_and_kinds_are_checked(void **state)
 static void test_constants_are_checked(void **state)
 {
     (void)state;
-    check_error(HEADER "def @f() { 3000000000 }", 2, 12, "beyond int32");
+    check_error(HEADER "def @f() { 3000000000 }", 2, 12,
+                "beyond int32, -2147483648..2147483647; write the type");
     check_error(HEADER "def @f() { 128i8 }", 2, 12, "beyond int8");
+    check_error(HEADER "def @f() { 9i4 }", 2, 12, "beyond int4, -8..7");
+    check_error(HEADER "def @f() { -1u64 }", 2, 12,
+                "beyond uint64, 0..18446744073709551615");
+    check_error(HEADER "def @f() { const[(1), int4]{9} }", 2, 29,
+                "not a value of int4, -8..7");
+    check_error(HEADER "def @f() { 3.5i4 }", 2, 12,
+                "`3.5i4` is no integer, and its suffix is of integers");
     check_error(HEADER "def @f() { 1e39f }", 2, 12, "infinity is written inf");
     check_error(HEADER "def @f() { 1x }", 2, 12, "unknown suffix");
     check_error(HEADER "def @f() { 99999999999999999999i64 }", 2, 12, "beyond 64 bits");

@@ -19,6 +19,13 @@ static inline void codes_store(uint8_t *to, int_vector v)
 {
 #if defined(__AVX512F__)
     _mm_storeu_si128((void *)to, _mm512_cvtepi32_epi8((__m512i)v));
+#elif defined(__AVX2__)
+    const __m256i low =
+        _mm256_setr_epi8(0, 4, 8, 12, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, 0,
+                         4, 8, 12, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1);
+    const __m256i halves = _mm256_shuffle_epi8((__m256i)v, low);
+    _mm_storel_epi64((void *)to, _mm_unpacklo_epi32(_mm256_castsi256_si128(halves),
+                                                    _mm256_extracti128_si256(halves, 1)));
 #else
     for (int i = 0; i < CODES_LANES; i++)
         to[i] = (uint8_t)v[i];

@@ -351,7 +351,7 @@ int64_t bt__dtype_high(bt_dtype d)
         return 1;
     if (BT_DTYPE_CLASS(d) == BT_CLASS_INT)
         return bits == 64 ? INT64_MAX : (INT64_C(1) << (bits - 1)) - 1;
-    return bits == 64 ? -1 : (INT64_C(1) << bits) - 1;
+    return bits >= 64 ? -1 : (INT64_C(1) << bits) - 1;
 }
 
 int64_t bt__int_wrap(int64_t v, bt_dtype d)

@@ -4,7 +4,7 @@
  * codes where the scheme gives both operands a form; so do sums of what came from products,
  * as residuals are. What only moves or compares elements on the way to a product, as a
  * max-pool does, works on codes too, and so do means. The scales are 0: quant-calibrate
- * chooses them.
+ * chooses them. A remark names each product that stays in float.
  * keeps    no invariant
  * option   scheme   which one
  * option   options  of it, as attributes are written
@@ -395,6 +395,27 @@ static bt_status move(bt_rewrite *rewrite, const bt_call *call, const struct law
                : bt_no_memory();
 }
 
+static void tell(const struct annotate *a, const bt_call *call, const char *why)
+{
+    const char *name = call->base.name && *call->base.name ? call->base.name : NULL;
+    bt_remark(a->ctx, BT_REMARK_DETAIL,
+              bt_fail_at(a->ctx, BT_ERR_UNSUPPORTED, call->base.type->store,
+                         call->base.span, "quant-annotate: %s%s%s stays in float: %s",
+                         name ? name : "", name ? ", of " : "", call->op->name, why));
+}
+
+/* A product in a branch or in a function that is a value: of what is there nothing is observed. */
+static bt_status leave_nested(struct annotate *a, const bt_call *call)
+{
+    struct law law = { .kind = LAW_NONE };
+    if (call->callee_kind == BT_CALLEE_OP &&
+        bt_dtype_is_float(bt_tensor_dtype(call->base.type)))
+        BT_TRY(law_find(a->ctx, a->store, a->arena, a->module, call, &law));
+    if (law.kind == LAW_PRODUCT)
+        tell(a, call, "it stands in a branch, where nothing is observed");
+    return NULL;
+}
+
 static bt_status annotate_call(bt_rewrite *rewrite, const bt_call *call,
                                const bt_value **out)
 {
@@ -406,10 +427,13 @@ static bt_status annotate_call(bt_rewrite *rewrite, const bt_call *call,
                 law->kind == LAW_CLIP || law->kind == LAW_MEAN))
         return move(rewrite, call, law, out);
     if (!user)
-        return NULL;
+        return law ? NULL : leave_nested(a, call);
     BT_TRY(ask(a, user));
-    if (!user->is_taken)
+    if (!user->is_taken) {
+        if (user->law.kind == LAW_PRODUCT)
+            tell(a, call, "the scheme gives an operand no codes");
         return NULL;
+    }
     BT_TRY(new_args(rewrite, call, &args));
     for (uint32_t i = 0; i < 2; i++)
         BT_TRY(put_site(rewrite, operand(law, call, i), user, &user->forms[i],

@@ -169,6 +169,34 @@ static int write_model(struct quantize *q, const bt_module *module, const char *
                 : tool_fail(q->tool, bt_no_memory());
 }
 
+static int starts(const char *text, const char *with)
+{
+    return strncmp(text, with, strlen(with)) == 0;
+}
+
+/* What a note says before its reason. */
+static size_t subject_length(const char *note)
+{
+    const char *reason = strstr(note, " in float: ");
+    return reason ? (size_t)(reason - note) : strlen(note);
+}
+
+/* What passes said of calls since there were `from` remarks: of each call, what was said first. */
+static bt_status take_notes(struct quantize *q, uint32_t from)
+{
+    bt_ctx *ctx = q->tool->ctx;
+    for (uint32_t i = from; i < bt_ctx_nremark(ctx, BT_REMARK_DETAIL); i++) {
+        const char *note = bt_ctx_remark(ctx, BT_REMARK_DETAIL, i)->message;
+        int is_new = starts(note, "qdq-to-integer: ") || starts(note, "quant-annotate: ");
+        note += is_new ? strcspn(note, " ") + 1 : 0;
+        for (size_t k = 0; is_new && k < q->notes.len; k++)
+            is_new = strncmp(q->notes.at[k], note, subject_length(note)) != 0;
+        if (is_new && !BT_PUSH(bt_ctx_scratch(ctx), &q->notes, note))
+            return bt_no_memory();
+    }
+    return NULL;
+}
+
 /* ---- sites ---- */
 
 static const char *text_attr(const bt_call *call, const char *name)
@@ -589,11 +617,13 @@ static int prepare(struct quantize *q)
     status = run_passes(q, module, "default", &q->model);
     bt_module_unref(module);
     TRY_TOOL(q->tool, status);
+    const uint32_t nremark = bt_ctx_nremark(q->tool->ctx, BT_REMARK_DETAIL);
     TRY_TOOL(q->tool,
              run_passes(q, q->model,
                         tool_text(q->tool, "quant-annotate{scheme=%s, options=%s}",
                                   quoted(q, q->scheme), quoted(q, q->scheme_options)),
                         &q->annotated));
+    TRY_TOOL(q->tool, take_notes(q, nremark));
     TRY_TOOL(q->tool, list_sites(q));
     return make_folder(q);
 }
@@ -640,23 +670,6 @@ static bt_status skip_sites(struct quantize *q, bt_module **out)
         const bt_call *site = bt_as_op_call(block->bindings[k], "quant.simulate");
         for (uint32_t i = 0; site && i < q->nrow; i++)
             q->rows[i].is_float &= strcmp(text_attr(site, "site"), q->rows[i].name) != 0;
-    }
-    return NULL;
-}
-
-/* What the passes said since there were `from` remarks. */
-static bt_status take_notes(struct quantize *q, uint32_t from)
-{
-    bt_ctx *ctx = q->tool->ctx;
-    static const char pass[] = "qdq-to-integer: ";
-    for (uint32_t i = from; i < bt_ctx_nremark(ctx, BT_REMARK_DETAIL); i++) {
-        const char *note = bt_ctx_remark(ctx, BT_REMARK_DETAIL, i)->message;
-        int is_new = strncmp(note, pass, strlen(pass)) == 0;
-        note += is_new ? strlen(pass) : 0;
-        for (size_t k = 0; is_new && k < q->notes.len; k++)
-            is_new = strcmp(q->notes.at[k], note) != 0;
-        if (is_new && !BT_PUSH(bt_ctx_scratch(ctx), &q->notes, note))
-            return bt_no_memory();
     }
     return NULL;
 }

@@ -135,7 +135,7 @@ expect 2 '--loss takes percent' -- "$baton" quantize "$model" --loss -1 --data "
 expect 2 '--trials is of a search' -- "$baton" quantize "$model" --trials 3 --data "$samples" -o q.baton
 
 # Those that the scheme leaves out count, too.
-expect 0 '^nn.conv2d  *float  *-  *41.8 %$' '^1 of 4 layers in float, 41.8 % of the products' '^note: nn.conv2d stays in float: ' -- \
+expect 0 '^nn.conv2d  *float  *-  *41.8 %$' '^1 of 4 layers in float, 41.8 % of the products' '^note: nn.conv2d stays in float: the scheme gives an operand no codes$' -- \
     "$baton" quantize "$model" --scheme 'int8{skip_layers=[1]}' --loss 100 --data "$samples" -o q.baton
 # So do those whose sums int32 may not hold, and nothing is made codes for them.
 mkdir -p long
@@ -153,6 +153,27 @@ expect 0 '^x  *float ' '^h.weight  *float ' '^nn.dense.weight  *-127..127 ' '^no
 grep -q 'float32\] = nn.dense(%x, const' q.baton || fault "codes before a layer in float: $(grep dense q.baton)"
 expect 0 '"notes": \["h, of nn.dense stays in float: its sums may leave int32"' '"layer": "h.weight", "float": true' -- \
     "$baton" quantize long.baton --scheme int16 --loss 0 --json --data long -o q.baton
+
+# In a branch nothing is observed.
+mkdir -p few
+npy few/a.npy '1, 4' 16
+cat > branch.baton <<'EOF'
+#[version = "baton 0.1"]
+def @main(%x: Tensor[(1, 4), float32]) {
+    let %h = nn.dense(%x, const[(8, 4), float32]{1 ..});
+    let %p = less(sum(%h), 0f);
+    if (%p) {
+        let %y = nn.dense(%h, const[(3, 8), float32]{1 ..});
+        %y
+    } else {
+        let %z = nn.dense(%h, const[(3, 8), float32]{2 ..});
+        %z
+    }
+}
+EOF
+expect 0 '^note: y, of nn.dense stays in float: it stands in a branch, where nothing is observed$' '^note: z, of nn.dense' -- \
+    "$baton" quantize branch.baton --data few -o q.baton
+grep -q 'int32\] = qnn.dense(' q.baton || fault "the layer before a branch is in float"
 
 # Compiled at once.
 expect 0 -- "$baton" quantize "$model" --data "$samples" -o q.baton

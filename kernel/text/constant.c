@@ -434,7 +434,7 @@ static bt_tensor *parse_elements(bt__parser *p, const header *h)
 {
     bt_vec(element) values = { 0 };
     while (!bt__at(p, BT_TOKEN_RBRACE)) {
-        element value;
+        element value = { 0 };
         if (!read_element(p, h->dtype, &value))
             return NULL;
         if (values.len == 0 && bt__accept(p, BT_TOKEN_DOTS))

@@ -314,7 +314,7 @@ bt_status vm_load_scalar(struct vm_machine *m, struct vm_frame *frame,
     const uint32_t dst = words[0] >> 8;
     const bt_dtype dtype = m->program->types.at[frame->f->types[dst]].dtype;
     uint64_t element = 0;
-    bt_buffer from;
+    bt_buffer from = { 0 };
     BT_TRY(take_place(m, frame, words[1], 0, 1, m->cells, &from));
     if (from.nbytes != (bt_dtype_nbits(dtype) + 7) / 8)
         return vm_fail(m, frame->pc, BT_ERR_RUNTIME, "a scalar of another size");

@@ -399,8 +399,8 @@ bt_status ocl_contraction_of(struct ocl_maker *m, uint32_t stage, ocl_contractio
     // vectors are of floats, and those of every second element end behind it
     if (*launch == ocl_contract_lines) {
         ocl_dim last;
-        (void)find_last(array, c, &last);
-        if (last.a == 2 || g->arrays[c->reads[0]->which]->dtype != BT_FLOAT32)
+        if ((find_last(array, c, &last) && last.a == 2) ||
+            g->arrays[c->reads[0]->which]->dtype != BT_FLOAT32)
             c->is_copied = 1;
         if (c->reads[1] && g->arrays[c->reads[1]->which]->dtype != BT_FLOAT32)
             *launch = NULL;

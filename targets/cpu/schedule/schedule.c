@@ -316,7 +316,7 @@ static uint32_t count_open(const bt_func *func, const bt_type_param *dims)
 static bt_status try_candidate(struct chooser *c, const struct candidate *candidate)
 {
     const char *name = c->primitive->name ? c->primitive->name : "primitive";
-    uint32_t wanted = candidate->transforms & ~c->useless, done;
+    uint32_t wanted = candidate->transforms & ~c->useless, done = 0;
     bt_graph *graph;
     bt_loops *loops;
     if (c->was_tried >> wanted & 1)

@@ -49,9 +49,20 @@ static int check_output(const struct quantize *q)
                          : slash == path
                              ? "/"
                              : tool_text(q->tool, "%.*s", (int)(slash - path), path);
+    const char *dot = strrchr(path, '.');
     struct stat there, model;
     if (!folder)
         return tool_fail(q->tool, bt_no_memory());
+    if (dot && strcmp(dot, ".onnx") == 0)
+        return tool_usage(q->tool,
+                          "-o %s: what is written is Baton's text (.baton), or "
+                          "compiled (.bta), and no model of ONNX",
+                          path);
+    if (option_value(q->tool, "target") && !(dot && strcmp(dot, ".bta") == 0))
+        return tool_usage(q->tool,
+                          "--target is what FILE.bta is compiled for, and -o %s "
+                          "is compiled for nothing",
+                          path);
     if (strcmp(path, "-") == 0)
         return EXIT_OK;
     const int is_there = stat(path, &there) == 0;

@@ -190,6 +190,11 @@ expect 2 'own.baton is the model itself' -- "$baton" quantize own.baton --data "
 expect 2 'folder is a folder' -- "$baton" quantize "$model" --data "$samples" -o folder
 expect 1 'missing/q.baton cannot be written to' -- "$baton" quantize "$model" --data "$samples" -o missing/q.baton
 
+# What -o does not write, and what it has no use for.
+expect 2 '-o q.onnx: what is written is Baton.s text' -- "$baton" quantize "$model" --data "$samples" -o q.onnx
+[ ! -e q.onnx ] || fault "it is written"
+expect 2 '--target is what FILE.bta is compiled for, and -o q.baton' -- "$baton" quantize "$model" --data "$samples" --target npu -o q.baton
+
 # Samples that are none, or say nothing; scales that are none.
 mkdir -p shapes numbers zeros
 npy shapes/a.npy '3, 5' 60

@@ -130,18 +130,29 @@ static int print_operators(struct survey *s)
     return EXIT_OK;
 }
 
+/* Recursion is bounded by the depth of the program's text. */
+static void print_attr(const bt_dict_entry *entry)
+{
+    if (entry->kind == BT_DICT_TEXT)
+        printf("%s", entry->text);
+    else if (entry->kind == BT_DICT_FLOAT)
+        printf("%g", entry->f);
+    else if (entry->kind != BT_DICT_LIST)
+        printf("%lld", (long long)entry->i);
+    for (uint32_t i = 0; i < entry->n; i++) {
+        printf("%s", i ? ", " : "");
+        print_attr(&entry->items[i]);
+    }
+}
+
 static int print_survey(struct survey *s, const bt_global *entry)
 {
     char text[SCALED_NBYTES];
     for (uint32_t i = 0; i < s->module->attrs.n; i++) {
         const bt_dict_entry *row = &s->module->attrs.at[i];
         printf("%-16s ", row->name);
-        if (row->kind == BT_DICT_TEXT)
-            printf("%s\n", row->text);
-        else if (row->kind == BT_DICT_FLOAT)
-            printf("%g\n", row->f);
-        else
-            printf("%lld\n", (long long)row->i);
+        print_attr(row);
+        putchar('\n');
     }
     int code = entry->func ? print_signature(s->tool, entry) : EXIT_OK;
     if (code)

@@ -115,3 +115,12 @@ expect 0 'its tables agree with its manifest' -- "$baton" plugin check org.examp
 echo '{' > swish/other.baton.json
 expect 1 'no plugin has the id "org.example.other"; .*1 plugin is refused, see `baton plugin list`' -- "$baton" plugin check org.example.other
 unset BATON_PLUGIN_PATH
+
+# A module's attributes, lists too.
+cat > devices.baton <<'END1'
+#[version = "baton 0.1"]
+#[attrs(devices=["cpu", "reference"], n=3, name="two")]
+
+def @main(%x: float32) { negative(%x) }
+END1
+expect 0 '^devices          cpu, reference$' '^n                3$' '^name             two$' -- "$baton" info devices.baton

@@ -7,7 +7,8 @@
  *                                                    output_scale
  * lhs, rhs  broadcast; scales for all, or, of operands of one shape, along lhs_axis and
  *           rhs_axis
- * Each scale is divided by output_scale, then multiplied, in float32, halves to even.
+ * Each scale is divided by output_scale, then multiplied, in float32, halves to even. The product
+ * of two codes of at most 16 bits is exact before it is a float32, that of longer ones a float64.
  * source    Relay's operators of the same names
  */
 #include <string.h>
@@ -101,7 +102,9 @@ static void write_operand(bt_formula *f, const bt_formula_call *call, uint32_t k
     scale_lists(f, "c", "at", name, scale_axes(f, scale, rank, &along), rank);
     scale_at(f, "s", scale, rank, &along);
     scale_at(f, "z", call->args[3 + 2 * k], rank, &along);
-    bt_formula_item(f, "codes", "(int32(%s[$i]) - int32(%s_zero_point[$z]))", name, name);
+    bt_formula_item(f, "type", "%s", difference_type(bt_tensor_dtype(call->args[k])));
+    bt_formula_item(f, "codes", "($type(%s[$i]) - $type(%s_zero_point[$z]))", name, name);
+    bt_formula_clear(f, "type");
 }
 
 /* A difference, of a sum with the factor of the right one negated: no target then finds a
@@ -124,12 +127,15 @@ static void write_sum(bt_formula *f, const bt_formula_call *call)
 
 static void write_product(bt_formula *f, const bt_formula_call *call)
 {
+    const int is_short = BT_DTYPE_BITS(bt_tensor_dtype(call->args[0])) <= 8;
     write_lists(f, call);
     for (uint32_t k = 0; k < 2; k++) {
         write_operand(f, call, k);
+        bt_formula_item(f, "factors", is_short ? "$codes" : "float64($codes)");
+        bt_formula_clear(f, "codes");
         bt_formula_item(f, "scales", k ? "rhs_scale[$s]" : "lhs_scale[$s]");
     }
-    bt_formula_add(f, "x: float32[$i] = float32($[ * ]codes) * "
+    bt_formula_add(f, "x: float32[$i] = float32($[ * ]factors) * "
                       "float32(float32($[ * ]scales) / output_scale[]);\n");
     write_codes(f, "TOEVEN", "float32", "x[$i]", "int32(output_zero_point[])",
                 bt_tensor_dtype(call->args[0]));
@@ -166,6 +172,8 @@ static const bt_layout_facet layout = { .choose = choose };
     "uint8[2, 3, 1], uint8[4], " SCALES "\n"                                                                         \
     "int8[2, 3, 4], int8[2, 3, 4], float32[3] = 0.01..0.1, int32[] = 3, float32[4] = 0.01..0.1, int32[4] = -9..9, float32[] = 0.1, int32[] = -5 | lhs_axis=1\n" \
     "int16[5], int16[1], float32[] = 0.5, int16[] = 0, float32[] = 0.25, int16[] = 0, float32[] = 1, int16[] = 7\n" \
+    "uint16[5], uint16[5], float32[] = 0.5, int32[] = 9, float32[] = 0.25, int32[] = 0, float32[] = 9000, int32[] = 7\n" \
+    "int32[5] = -2147483648..2147483647, int32[5] = -2147483648..2147483647, float32[] = 0.5, int32[] = 99, float32[] = 0.25, int32[] = -99, float32[] = 9, int32[] = 7\n" \
     "int32[2], int32[2], float32[] = 0.5, int32[] = 0, float32[] = 0.25, int32[] = 0, float32[] = 1, int32[] = 7"
 #define ARITHMETIC(name_, doc_, write_)                                                             \
     {                                                                                               \

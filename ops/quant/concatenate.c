@@ -84,7 +84,7 @@ static void write_field(bt_formula *f, uint32_t rank, uint32_t axis, uint32_t fi
     if (field)
         bt_formula_set(f, "at", axis, "i%u - o%u", axis, field);
     bt_formula_add(
-        f, "float32(int32(data.%u[$at]) - int32(input_zero_points.%u[])) * factor%u[]",
+        f, "float32($type(data.%u[$at]) - $type(input_zero_points.%u[])) * factor%u[]",
         field, field, field);
 }
 
@@ -116,6 +116,7 @@ static void write_formula(bt_formula *f, const bt_formula_call *call)
     for (uint32_t i = 0; i < fields->n; i++)
         bt_formula_add(f, "factor%u: float32[] = input_scales.%u[] / output_scale[];\n",
                        i, i);
+    bt_formula_item(f, "type", "%s", difference_type(bt_tensor_dtype(call->result)));
     bt_formula_each(f, "i", 0, rank, "i#");
     bt_formula_each(f, "y", 0, rank, "i# in extent(data.0, #)");
     bt_formula_set(f, "y", axis, "i%u in o%u", axis, fields->n);

@@ -7,7 +7,7 @@
  * rounding  of the quotient, a float32 as its operands, to integers; NaN gives the zero
  *           point. Codes may be floats of few bits, too, which have a rounding of their own.
  *           STOCHASTIC: by `key` and the element's place, the same bits everywhere
- * result    as data, of out_dtype; the difference of codes is an int32, the product a float32
+ * result    as data, of out_dtype; the difference of codes is exact, the product a float32
  * source    Relay's operators of the same names; ONNX QuantizeLinear-21, DequantizeLinear-21
  */
 #include <string.h>
@@ -130,12 +130,11 @@ static void write_dequantize(bt_formula *f, const bt_formula_call *call)
     char dtype[BT_DTYPE_NAME_SIZE];
     write_lists(f, call, &(struct along){ "axis", a->axis, a->block_size });
     bt_dtype_name(bt_tensor_dtype(call->result), dtype, sizeof(dtype));
-    // codes of integers without their zero point are exact in int32
-    bt_formula_item(f, "type",
+    bt_formula_item(f, "type", "%s",
                     bt_dtype_is_float(bt_tensor_dtype(call->args[0])) ||
                             bt_dtype_is_float(bt_tensor_dtype(call->args[2]))
                         ? "float32"
-                        : "int32");
+                        : difference_type(bt_tensor_dtype(call->args[0])));
     bt_formula_add(f,
                    "y: %s[$i] = %s(float32(float32($type(data[$i]) - "
                    "$type(input_zero_point[$z])) * float32(input_scale[$s])))",

@@ -136,7 +136,8 @@ static void write_formula(bt_formula *f, const bt_formula_call *call)
     scale_at(f, "os", call->args[3], rank, &along);
     scale_at(f, "oz", call->args[4], rank, &along);
     bt_formula_item(f, "type", "%s", is_float ? a->compute_dtype : "float64");
-    bt_formula_item(f, "difference", "(int32(data[$i]) - int32(input_zero_point[$iz]))");
+    bt_formula_item(f, "wide", "%s", difference_type(bt_tensor_dtype(call->args[0])));
+    bt_formula_item(f, "difference", "($wide(data[$i]) - $wide(input_zero_point[$iz]))");
     bt_formula_add(f, "factor: $type[$c] = $type(input_scale[$is]) / "
                       "$type(output_scale[$os]);\n");
     if (is_float) {
@@ -178,6 +179,7 @@ static const bt_op ops[] = {
             "int8[4], float32[] = 0.1, int8[] = 3, float32[] = 0.0001, int8[] = 0 | out_dtype=\"int32\", compute_dtype=\"gemmlowp\"\n"
             "int32[4] = -2147483648..2147483647, float32[] = 1, int32[] = 0, float32[] = 1, int32[] = 0 | out_dtype=\"int32\"\n"
             "int32[4] = -2147483648..2147483647, float32[] = 0.7, int32[] = 0, float32[] = 3, int32[] = 0 | out_dtype=\"int32\", compute_dtype=\"float32\", rounding=\"TOEVEN\"\n"
+            "int32[4] = -2147483648..2147483647, float32[] = 0.7, int32[] = 99, float32[] = 3, int32[] = 0 | out_dtype=\"int32\"\n"
             "uint8[3], float32[] = 0.3, uint8[] = 128, float32[] = 0.2, int16[] = 100 | out_dtype=\"int16\", rounding=\"TONEAREST\"")),
     },
     { 0 },

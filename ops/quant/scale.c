@@ -111,6 +111,11 @@ static void limits(bt_dtype dtype, long long *low, long long *high)
     *high = *low + count - 1;
 }
 
+const char *difference_type(bt_dtype codes)
+{
+    return BT_DTYPE_BITS(codes) > 16 ? "int64" : "int32";
+}
+
 static void set(bt_formula *f, const char *list, const char *text)
 {
     bt_formula_clear(f, list);

@@ -33,6 +33,9 @@ void scale_lists(bt_formula *, const char *list, const char *indices, const char
 bt_status codes_check_type(bt_solver *, const bt_relation_call *, const char *attr,
                            const bt_type *dtype) BT_MUST_USE;
 
+/* The type in which codes without their zero point are exact: int32, of longer ones int64. */
+const char *difference_type(bt_dtype codes);
+
 /* How numbers become whole: attribute `rounding`, by Relay's words where it has one. */
 #define ROUNDINGS "UPWARD|TONEAREST|TOEVEN|FLOOR|CEIL"
 #define ROUNDING_DOC \

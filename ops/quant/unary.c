@@ -49,12 +49,12 @@ static void write_function(bt_formula *f, const char *name)
 static void write_formula(bt_formula *f, const bt_formula_call *call)
 {
     const bt_op_input *in = call->op->inputs;
+    const char *type = difference_type(bt_tensor_dtype(call->args[0]));
     bt_formula_item(f, "i", "..");
-    bt_formula_add(
-        f,
-        "r: float64[..] = float64(float32(float32(int32(%s[..]) - int32(%s[])) * "
-        "%s[]));\nv: float32[..] = float32(",
-        in[0].name, in[2].name, in[1].name);
+    bt_formula_add(f,
+                   "r: float64[..] = float64(float32(float32(%s(%s[..]) - %s(%s[])) * "
+                   "%s[]));\nv: float32[..] = float32(",
+                   type, in[0].name, type, in[2].name, in[1].name);
     write_function(f, call->op->name + strlen("qnn."));
     bt_formula_add(f, ") / output_scale[];\n");
     write_codes(f, "TOEVEN", "float32", "v[..]", "int32(output_zero_point[])",

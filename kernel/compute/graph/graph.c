@@ -359,12 +359,21 @@ int bt_node_conjuncts(bt_arena *arena, const bt_node *node, bt_nodes *out)
 
 /* ---- the others ---- */
 
+static int is_int64(bt_dtype dtype)
+{
+    const uint32_t class_ = BT_DTYPE_CLASS(dtype);
+    return class_ == BT_CLASS_INT || (class_ == BT_CLASS_UINT && dtype != BT_UINT64);
+}
+
 const bt_node *bt_node_cast(bt_graph *g, bt_dtype dtype, const bt_node *a)
 {
     if (!a || a->dtype == dtype)
         return a;
     if (a->kind == BT_NODE_CONST)
         return bt__node_const(g, dtype, bt_cell_cast(a->value, a->dtype, dtype));
+    // an integer in int64 is the same number
+    if (a->kind == BT_NODE_CAST && a->dtype == BT_INT64 && is_int64(a->args[0]->dtype))
+        return bt_node_cast(g, dtype, a->args[0]);
     // a choice of numbers stays one: select(c, 1, 0) as the dtype that it meets
     if (a->kind == BT_NODE_SELECT && a->args[1]->kind == BT_NODE_CONST &&
         a->args[2]->kind == BT_NODE_CONST)

@@ -44,28 +44,35 @@ static bt_status fail_at(bt_rewrite *rewrite, const bt_call *call, uint32_t inde
                       (long long)element, call->op->inputs[index].name, value, expected);
 }
 
+/* The scale of sums is a product of scales, and may be too small for a float32. */
 static bt_status check_scale(bt_rewrite *rewrite, const bt_call *call, uint32_t index)
 {
+    const int may_be_0 = index == 1 && strcmp(call->op->name, "qnn.requantize") == 0 &&
+                         BT_DTYPE_BITS(bt_tensor_dtype(call->args[0]->type)) > 16;
+
     const bt_tensor *scale = bt_const_tensor(
         bt_module_constant(bt_rewrite_call(rewrite)->module, call->args[index]));
     for (int64_t i = 0; scale && i < scale->nelem; i++) {
         const double value = bt_tensor_get(scale, i);
-        if (!(value > 0) || isinf(value))
+        if (!(value > 0 || (may_be_0 && value == 0)) || isinf(value))
             return fail_at(rewrite, call, index, i, value,
                            "scales are finite and above 0");
     }
     return NULL;
 }
 
-/* A zero point of codes of a type. */
+/* A zero point of the codes of a type, that of a tensor. */
 static bt_status check_zero(bt_rewrite *rewrite, const bt_call *call, uint32_t index,
-                            bt_dtype dtype)
+                            const bt_type *of)
 {
     const bt_tensor *zero = bt_const_tensor(
         bt_module_constant(bt_rewrite_call(rewrite)->module, call->args[index]));
+    const bt_dtype dtype = bt_tensor_dtype(of);
     double least, most;
+    if (!zero)
+        return NULL;
     qdq_range(dtype, &least, &most);
-    for (int64_t i = 0; zero && !bt_dtype_is_float(dtype) && i < zero->nelem; i++) {
+    for (int64_t i = 0; !bt_dtype_is_float(dtype) && i < zero->nelem; i++) {
         const double value = bt_tensor_get(zero, i);
         if (value < least || value > most)
             return fail_at(rewrite, call, index, i, value,
@@ -426,18 +433,21 @@ static bt_status product(bt_rewrite *rewrite, const bt_call *call, const bt_valu
 
 /* ---- the pass ---- */
 
+/* Operands stand first, and their zero points in the same order. */
 static bt_status check(bt_rewrite *rewrite, const bt_call *call)
 {
-    const int quantizes = strcmp(call->op->name, "qnn.quantize") == 0;
+    uint32_t operand = 0;
     for (uint32_t i = 0; i < call->narg; i++) {
-        if (strstr(call->op->inputs[i].name, "scale"))
+        const char *name = call->op->inputs[i].name;
+        if (strstr(name, "scale"))
             BT_TRY(check_scale(rewrite, call, i));
+        if (strstr(name, "zero_point"))
+            BT_TRY(check_zero(rewrite, call, i,
+                              strncmp(name, "output", 6) == 0
+                                  ? call->base.type
+                                  : call->args[operand++]->type));
     }
-    return quantizes || strcmp(call->op->name, "qnn.dequantize") == 0
-               ? check_zero(
-                     rewrite, call, 2,
-                     bt_tensor_dtype(quantizes ? call->base.type : call->args[0]->type))
-               : NULL;
+    return NULL;
 }
 
 static bt_status rewrite_call(bt_rewrite *rewrite, const bt_call *call,

@@ -38,7 +38,7 @@ static void qlinear_binary(bt_onnx_node *n)
                   : !is_zero ? one_scale_in(n, inputs[i])
                   : x        ? as_scalar(n, x)
                              : scalar_like(n, args[0], 0);
-        if (n->status)
+        if (n->status || (is_zero && !check_zero(n, args[i], value_dtype(args[0]))))
             return;
     }
     node_out(n, 0, emit(n, n->row->arg, NULL, 8, args));
@@ -70,6 +70,8 @@ static void qlinear_softmax(bt_onnx_node *n)
 {
     const bt_value *x = real_in(n, 0);
     uint32_t rank = value_rank(n, x), axis = node_axis(n, node_int(n, "axis", -1), rank);
+    if (!node_has(n, "opset"))
+        node_fail(n, BT_ERR_ATTRIBUTE, "attribute opset is missing");
     if (node_int(n, "opset", 0) < 13 && axis + 1 != rank)
         node_fail(n, BT_ERR_UNSUPPORTED,
                   "axis is %u of %u, and before operator set 13 all axes from there on "

@@ -12,13 +12,50 @@ static bt_dtype dtype_attr(bt_onnx_node *n, const char *name, bt_dtype absent)
     return dtype;
 }
 
-/* Where scales lie: the axis counts only where there is more than one. */
-static const char *scale_attrs(bt_onnx_node *n, const bt_value *scale)
+/* Where scales lie: the axis counts only where there is more than one. Zero points lie as
+ * scales do. */
+static const char *scale_attrs(bt_onnx_node *n, const bt_value *x, const bt_value *scale,
+                               const bt_value *zero)
 {
-    return value_rank(n, scale) ? node_format(n, "axis=%lld, block_size=%lld",
-                                              (long long)node_int(n, "axis", 1),
-                                              (long long)node_int(n, "block_size", 0))
-                                : NULL;
+    const uint32_t rank = value_rank(n, scale);
+    if (zero && value_rank(n, zero) != rank)
+        node_fail(n, BT_ERR_TYPE, "scales have rank %u, and their zero points %u", rank,
+                  value_rank(n, zero));
+    return n->status || !rank
+               ? NULL
+               : node_format(n, "axis=%u, block_size=%lld",
+                             node_axis(n, node_int(n, "axis", 1), value_rank(n, x)),
+                             (long long)node_int(n, "block_size", 0));
+}
+
+/* What numbers are quantized to: integers of at most 16 bits, floats of at most 8. */
+static int is_codes(bt_dtype dtype)
+{
+    const uint32_t class_ = BT_DTYPE_CLASS(dtype);
+    return bt_dtype_is_float(dtype)
+               ? BT_DTYPE_BITS(dtype) <= 8
+               : (class_ == BT_CLASS_INT || class_ == BT_CLASS_UINT) &&
+                     BT_DTYPE_BITS(dtype) <= 16;
+}
+
+static void fail_codes(bt_onnx_node *n, bt_dtype dtype, const char *what)
+{
+    char name[BT_DTYPE_NAME_SIZE];
+    node_fail(n, BT_ERR_TYPE,
+              "%s is %s; codes are integers of at most 16 bits or floats of at most 8",
+              what, bt_dtype_name(dtype, name, sizeof(name)));
+}
+
+static bt_dtype codes_type(bt_onnx_node *n, const bt_value *zero)
+{
+    const bt_dtype of_zero = zero ? value_dtype(zero) : BT_UINT8,
+                   dtype = dtype_attr(n, "output_dtype", of_zero);
+    if (n->status)
+        return 0;
+    if (!is_codes(dtype))
+        fail_codes(n, dtype,
+                   node_int(n, "output_dtype", 0) ? "output_dtype" : "the zero point");
+    return check_zero(n, zero, dtype) ? dtype : 0;
 }
 
 static void quantize_linear(bt_onnx_node *n)
@@ -27,8 +64,10 @@ static void quantize_linear(bt_onnx_node *n)
                    *scale = scale_in(n, 1);
     if (!node_need(n, 1))
         return;
-    bt_dtype dtype = zero ? value_dtype(zero) : dtype_attr(n, "output_dtype", BT_UINT8);
-    node_out(n, 0, quantized(n, x, scale, zero, dtype, scale_attrs(n, scale)));
+    const bt_dtype dtype = codes_type(n, zero);
+    const char *attrs = scale_attrs(n, x, scale, zero);
+    if (!n->status)
+        node_out(n, 0, quantized(n, x, scale, zero, dtype, attrs));
 }
 
 static void dequantize_linear(bt_onnx_node *n)
@@ -38,7 +77,9 @@ static void dequantize_linear(bt_onnx_node *n)
     if (!node_need(n, 1))
         return;
     bt_dtype dtype = dtype_attr(n, "output_dtype", value_dtype(scale));
-    const char *where = scale_attrs(n, scale);
+    const char *where = scale_attrs(n, x, scale, zero);
+    if (!n->status && value_dtype(x) != BT_INT32 && !is_codes(value_dtype(x)))
+        fail_codes(n, value_dtype(x), "the data");
     char name[BT_DTYPE_NAME_SIZE];
     const char *attrs =
         node_format(n, "out_dtype=\"%s\"%s%s", bt_dtype_name(dtype, name, sizeof(name)),
@@ -69,7 +110,8 @@ static const bt_value *integer_conv(bt_onnx_node *n, const bt_value *const args[
 {
     static const char *const ops[] = { "qnn.conv1d", "qnn.conv2d", "qnn.conv3d" };
     struct window window;
-    if (n->status)
+    if (n->status || !check_zero(n, args[2], value_dtype(args[0])) ||
+        !check_zero(n, args[3], value_dtype(args[1])))
         return NULL;
     read_window(n, args[0], args[1], &window);
     if (n->status)
@@ -94,11 +136,13 @@ static void conv_integer(bt_onnx_node *n)
     node_out(n, 0, integer_conv(n, args));
 }
 
-/* Inputs: a, its scale and zero point, b, its own, and those of the result. */
-static void read_qlinear(bt_onnx_node *n, const bt_value *in[8])
+/* Inputs: a, its scale and zero point, b, its own, and those of the result. is_one: a and the
+ * result have one scale. */
+static void read_qlinear(bt_onnx_node *n, int is_one, const bt_value *in[8])
 {
     for (uint32_t i = 0; i < 8; i++)
         in[i] = !node_need(n, i) || i == 0 || i == 3 ? node_in(n, i)
+                : is_one && (i == 1 || i == 6)       ? one_scale_in(n, i)
                 : i == 1 || i == 4 || i == 6         ? scale_in(n, i)
                                                      : zero_point_in(n, i);
 }
@@ -107,7 +151,7 @@ static void read_qlinear(bt_onnx_node *n, const bt_value *in[8])
 static void qlinear_matmul(bt_onnx_node *n)
 {
     const bt_value *in[8];
-    read_qlinear(n, in);
+    read_qlinear(n, 0, in);
     if (n->status)
         return;
     const bt_value *sums =
@@ -120,7 +164,7 @@ static void qlinear_matmul(bt_onnx_node *n)
 static void qlinear_conv(bt_onnx_node *n)
 {
     const bt_value *in[8], *bias = node_in(n, 8);
-    read_qlinear(n, in);
+    read_qlinear(n, 1, in);
     if (n->status)
         return;
     const bt_value *args[] = { in[0], in[3], in[2], in[5] };

@@ -30,7 +30,20 @@ const bt_value *scale_in(bt_onnx_node *n, uint32_t i)
 const bt_value *one_scale_in(bt_onnx_node *n, uint32_t i)
 {
     const bt_value *scale = node_need(n, i);
+    if (!n->status && value_rank(n, scale) == 1 && value_dim(n, scale, 0) > 1)
+        node_fail(n, BT_ERR_TYPE, "input %u is %lld scales; one is expected", i,
+                  (long long)value_dim(n, scale, 0));
     return n->status ? NULL : checked(n, i, as_scalar(n, scale));
+}
+
+int check_zero(bt_onnx_node *n, const bt_value *zero, bt_dtype codes)
+{
+    char is[BT_DTYPE_NAME_SIZE], of[BT_DTYPE_NAME_SIZE];
+    if (!n->status && zero && value_dtype(zero) != codes)
+        node_fail(n, BT_ERR_TYPE, "a zero point is %s, and its codes are %s",
+                  bt_dtype_name(value_dtype(zero), is, sizeof(is)),
+                  bt_dtype_name(codes, of, sizeof(of)));
+    return !n->status;
 }
 
 static const bt_value *zero_or(bt_onnx_node *n, const bt_value *zero, bt_dtype dtype)
@@ -54,9 +67,10 @@ const bt_value *quantized(bt_onnx_node *n, const bt_value *x, const bt_value *sc
 const bt_value *dequantized(bt_onnx_node *n, const bt_value *x, const bt_value *scale,
                             const bt_value *zero, const char *attrs)
 {
-    return n->status ? NULL
-                     : emit3(n, "qnn.dequantize", attrs, x, scale,
-                             zero_or(n, zero, value_dtype(x)));
+    return n->status || !check_zero(n, zero, value_dtype(x))
+               ? NULL
+               : emit3(n, "qnn.dequantize", attrs, x, scale,
+                       zero_or(n, zero, value_dtype(x)));
 }
 
 /* Data of nothing but zeros has the scale 1, as ONNX Runtime has it. */
@@ -116,7 +130,8 @@ const bt_value *integer_product(bt_onnx_node *n, const bt_value *a,
         node_fail(n, BT_ERR_UNSUPPORTED,
                   "operands of rank %u and %u; at least 1 is needed for both", a_rank,
                   b_rank);
-    if (n->status)
+    if (n->status || !check_zero(n, a_zero, value_dtype(a)) ||
+        !check_zero(n, b_zero, value_dtype(b)))
         return NULL;
     // a vector is a row, or a column, which the result does not have
     const bt_value *args[] = { a_rank == 1 ? with_axes(n, a, 0, 1) : a,

@@ -13,6 +13,8 @@ const bt_value *zero_point_in(bt_onnx_node *, uint32_t i);
 const bt_value *scale_in(bt_onnx_node *, uint32_t i);
 /* A scale that has to be there, as a number. */
 const bt_value *one_scale_in(bt_onnx_node *, uint32_t i);
+/* A zero point is of the type of its codes; NULL: left out. 0: the node has failed. */
+int check_zero(bt_onnx_node *, const bt_value *zero, bt_dtype codes);
 /* Numbers as codes of a type, or the reverse; attrs of qnn.quantize, NULL: none. */
 const bt_value *quantized(bt_onnx_node *, const bt_value *x, const bt_value *scale,
                           const bt_value *zero, bt_dtype, const char *attrs);

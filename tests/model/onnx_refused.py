@@ -244,6 +244,29 @@ for bad, shown in (0, "0"), (-1, "-1"), (numpy.inf, "inf"), (numpy.nan, "nan"):
     codes, code = numpy.zeros((3, 2), numpy.int8), numpy.array(0, numpy.int8)
     node("argument", f"input 4: {text}", "QLinearMatMul", (TensorProto.INT8, x23), floats(1), code, codes, floats(1, bad), code, floats(1), code)
 
+I8, U8, unit = (TensorProto.INT8, x23), (TensorProto.UINT8, x23), floats(1).reshape(())
+i8, u8 = numpy.array(0, numpy.int8), numpy.array(0, numpy.uint8)
+node("type", "the zero point is int32; codes are integers of at most 16 bits or floats of at most 8", "QuantizeLinear", x23, unit, numpy.array(0, numpy.int32))
+node("type", "the zero point is float32; codes are", "QuantizeLinear", x23, unit, unit)
+node("type", "output_dtype is float32; codes are", "QuantizeLinear", x23, unit, opset=21, output_dtype=TensorProto.FLOAT)
+node("type", "a zero point is int8, and its codes are int16", "QuantizeLinear", x23, unit, i8, opset=21, output_dtype=TensorProto.INT16)
+node("type", "scales have rank 1, and their zero points 0", "QuantizeLinear", x23, floats(1, 1, 1), i8)
+node("attribute", "axis -9223372036854775808 is out of range for rank 2", "QuantizeLinear", x23, floats(1, 1, 1), axis=-2**63)
+node("type", "the data is float32; codes are", "DequantizeLinear", x23, unit)
+node("type", "a zero point is uint8, and its codes are int8", "DequantizeLinear", I8, unit, u8)
+weight = numpy.zeros((3, 2), numpy.int8)
+node("type", "a zero point is uint8, and its codes are int8", "MatMulInteger", I8, weight, u8)
+node("type", "a zero point is uint8, and its codes are int8", "MatMulInteger", I8, weight, i8, u8)
+node("type", "a zero point is uint8, and its codes are int8", "QLinearMatMul", I8, unit, u8, weight, unit, i8, unit, i8)
+picture, window = (TensorProto.UINT8, [1, 1, 3, 3]), numpy.zeros((1, 1, 2, 2), numpy.int8)
+node("type", "a zero point is int8, and its codes are uint8", "QLinearConv", picture, unit, i8, window, unit, i8, unit, u8)
+node("type", "a zero point is uint8, and its codes are int8", "QLinearConv", picture, unit, u8, window, unit, u8, unit, u8)
+node("type", "input 1 is 2 scales; one is expected", "QLinearConv", picture, floats(1, 2), u8, window, unit, i8, unit, u8)
+node("type", "input 6 is 2 scales; one is expected", "QLinearConv", picture, unit, u8, window, unit, i8, floats(1, 2), u8)
+node("type", "a zero point is int8, and its codes are uint8", "ConvInteger", picture, window, i8)
+node("type", "a zero point is uint8, and its codes are int8", "QLinearAdd", I8, unit, u8, I8, unit, i8, unit, i8, domain="com.microsoft")
+node("attribute", "attribute opset is missing", "QLinearSoftmax", I8, unit, i8, unit, i8, domain="com.microsoft")
+
 # ---- recurrent layers ----
 
 def layer(op, gates, **attrs):

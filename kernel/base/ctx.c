@@ -21,10 +21,12 @@ bt_ctx *bt_ctx_create(bt_registry *r)
     ctx->limits = default_limits;
     ctx->diags = bt_arena_create(r);
     ctx->scratch = bt_arena_create(r);
-    if (!ctx->diags || !ctx->scratch) {
+    ctx->read = bt_arena_create(r);
+    if (!ctx->diags || !ctx->scratch || !ctx->read) {
         bt_ctx_destroy(ctx);
         return NULL;
     }
+    bt_map_init(&ctx->files_read, ctx->read, 1);
     return ctx;
 }
 
@@ -35,6 +37,7 @@ void bt_ctx_destroy(bt_ctx *ctx)
     bt_registry *r = ctx->registry;
     bt_arena_destroy(ctx->diags);
     bt_arena_destroy(ctx->scratch);
+    bt_arena_destroy(ctx->read);
     bt_free(r, ctx, sizeof(*ctx));
     bt_registry_unref(r);
 }

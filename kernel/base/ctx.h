@@ -40,6 +40,8 @@ struct bt_ctx {
     struct bt__reports reports;
     struct bt__reports remarks[3]; /* by level: BT_REMARK_... */
     uint32_t cancelled;            /* atomic */
+    bt_arena *read;                /* names of files_read */
+    bt_map files_read;             /* "DEVICE INODE" of regular files */
     bt_progress_fn progress;
     void *progress_self;
     const struct bt_running_kernel *running; /* atomic; NULL: none */

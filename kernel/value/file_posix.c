@@ -13,6 +13,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <baton/importer.h>
 #include <baton/value.h>
 
 #include "base/arena.h"
@@ -263,6 +264,32 @@ static bt_status read_content(bt_ctx *ctx, int fd, const struct stat *s, struct 
     return read_all(ctx, fd, is_regular ? (size_t)s->st_size : FIRST_READ_NBYTES, f);
 }
 
+/* What a regular file is by, whatever its names. */
+static void identify(const struct stat *s, char out[64])
+{
+    snprintf(out, 64, "%ju %ju", (uintmax_t)s->st_dev, (uintmax_t)s->st_ino);
+}
+
+static bt_status remember(bt_ctx *ctx, const struct stat *s)
+{
+    char text[64];
+    identify(s, text);
+    if (!S_ISREG(s->st_mode) || bt_map_entry_find(&ctx->files_read, text))
+        return NULL;
+    const char *key = bt_arena_text(ctx->read, text, strlen(text));
+    return key && bt_map_put(&ctx->files_read, key, NULL) ? NULL : bt_no_memory();
+}
+
+int bt_file_is_read(bt_ctx *ctx, const char *path)
+{
+    struct stat s;
+    char text[64];
+    if (stat(path, &s) != 0 || !S_ISREG(s.st_mode))
+        return 0;
+    identify(&s, text);
+    return bt_map_entry_find(&ctx->files_read, text) != NULL;
+}
+
 /* Reads an open file and leaves it open. */
 static bt_status read_open(bt_ctx *ctx, int fd, const char *path, bt__file_most_fn *ask,
                            bt_file **out)
@@ -270,6 +297,7 @@ static bt_status read_open(bt_ctx *ctx, int fd, const char *path, bt__file_most_
     struct stat s;
     if (fstat(fd, &s) != 0)
         return bt__fail_errno(ctx, path, "cannot be read");
+    BT_TRY(remember(ctx, &s));
     struct file *f = new_file(ctx, path);
     if (!f)
         return bt_no_memory();

@@ -1,6 +1,7 @@
 /* baton compile: a program, compiled for a target, in one file. */
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include <baton/artifact.h>
 
@@ -8,15 +9,9 @@
 #include "progress.h"
 #include "scaled.h"
 #include "verbs.h"
+#include "written.h"
 
 /* The artifact must not replace what it is made from. */
-static int is_same_file(const char *a, const char *b)
-{
-    struct stat x, y;
-    return stat(a, &x) == 0 && stat(b, &y) == 0 && S_ISREG(x.st_mode) &&
-           x.st_dev == y.st_dev && x.st_ino == y.st_ino;
-}
-
 static int check_output(const struct tool *tool, const char *output)
 {
     const char *tune = option_value(tool, "tune");
@@ -26,9 +21,23 @@ static int check_output(const struct tool *tool, const char *output)
         return tool_usage(tool, "an artifact is a file: -o takes its name");
     if (is_same_file(tool->args[0], output))
         return tool_usage(tool, "-o %s is the model itself", output);
-    if (tune && (strcmp(tune, output) == 0 || is_same_file(tune, output)))
+    if (tune && is_same_file(tune, output))
         return tool_usage(tool, "-o %s is the file of --tune", output);
     return EXIT_OK;
+}
+
+/* Nor what that has beside it, such as its weights. What is no file is read but once. */
+static int check_read(struct tool *tool, const char *output)
+{
+    const struct written file = { output, "the compiled program" };
+    const bt_import_options import = read_import_options(tool);
+    bt_module *module;
+    struct stat s;
+    if (access(output, F_OK) != 0 || stat(tool->args[0], &s) != 0 || !S_ISREG(s.st_mode))
+        return EXIT_OK;
+    TRY_TOOL(tool, bt_import(tool->ctx, tool->args[0], &import, &module));
+    bt_module_unref(module);
+    return check_written(tool, 1, &file);
 }
 
 static int print_written(struct tool *tool, const char *path)
@@ -83,6 +92,8 @@ static int run(struct tool *tool)
     int code = check_output(tool, output);
     if (!code)
         code = read_program_options(tool, &options);
+    if (!code)
+        code = check_read(tool, output);
     if (code)
         return code;
     options.executor = option_value(tool, "executor");

@@ -4,6 +4,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "written.h"
+
 /* "folder/x.baton" -> "folder/x.npz"; *name is the part behind the folder. */
 static const char *weights_path(struct tool *tool, const char *path, const char **name)
 {
@@ -92,15 +94,26 @@ static int write_both(struct tool *tool, const bt_text *text, const char *path,
     return status ? tool_fail(tool, status) : EXIT_OK;
 }
 
-int print_program(struct tool *tool, const bt_module *module, const char *path)
+int check_program(struct tool *tool, const char *path, const char *more, const char *what)
+{
+    const char *name;
+    if (strcmp(path, "-") == 0 || !is_beside_possible(path))
+        return check_written(tool, 1, &(struct written){ more, what });
+    const struct written files[] = {
+        { path, "the program" },
+        { weights_path(tool, path, &name), "large constants of the program" },
+        { more, what },
+    };
+    if (!files[1].path)
+        return tool_fail(tool, bt_no_memory());
+    return check_written(tool, BT_COUNT(files), files);
+}
+
+int write_program(struct tool *tool, const bt_module *module, const char *path)
 {
     bt_text text;
     bt_npz *npz = NULL;
     const char *weights, *name;
-    if (!path && isatty(STDOUT_FILENO))
-        return print_brief(tool, module);
-    if (!path || strcmp(path, "-") == 0)
-        return print_whole(tool, module, NULL);
     if (!is_beside_possible(path))
         return print_whole(tool, module, path);
     weights = weights_path(tool, path, &name);
@@ -116,4 +129,14 @@ int print_program(struct tool *tool, const bt_module *module, const char *path)
     if (npz)
         bt_npz_destroy(tool->ctx, npz);
     return code;
+}
+
+int print_program(struct tool *tool, const bt_module *module, const char *path)
+{
+    if (!path && isatty(STDOUT_FILENO))
+        return print_brief(tool, module);
+    if (!path || strcmp(path, "-") == 0)
+        return print_whole(tool, module, NULL);
+    const int code = check_program(tool, path, NULL, NULL);
+    return code ? code : write_program(tool, module, path);
 }

@@ -15,6 +15,7 @@
 #include "sample_run.h"
 #include "sample_set.h"
 #include "verbs.h"
+#include "written.h"
 
 enum { MOST_PROCESSES = 256 };
 
@@ -41,16 +42,27 @@ static int split_row(struct tool *tool, const char *option, const char *preset,
     return *name && *options ? EXIT_OK : tool_fail(tool, bt_no_memory());
 }
 
+static int is_artifact(const char *path)
+{
+    const size_t n = strlen(path);
+    return n > 4 && strcmp(path + n - 4, ".bta") == 0;
+}
+
+/* NULL: no memory. */
+static const char *folder_of(const struct quantize *q, const char *path)
+{
+    const char *slash = strrchr(path, '/');
+    return !slash          ? "."
+           : slash == path ? "/"
+                           : tool_text(q->tool, "%.*s", (int)(slash - path), path);
+}
+
 /* Before samples are run for minutes: whether the program may go there. */
 static int check_output(const struct quantize *q)
 {
-    const char *path = q->output, *slash = strrchr(path, '/');
-    const char *folder = !slash ? "."
-                         : slash == path
-                             ? "/"
-                             : tool_text(q->tool, "%.*s", (int)(slash - path), path);
+    const char *path = q->output, *folder = folder_of(q, path);
     const char *dot = strrchr(path, '.');
-    struct stat there, model;
+    struct stat there;
     if (!folder)
         return tool_fail(q->tool, bt_no_memory());
     if (dot && strcmp(dot, ".onnx") == 0)
@@ -66,8 +78,7 @@ static int check_output(const struct quantize *q)
     if (strcmp(path, "-") == 0)
         return EXIT_OK;
     const int is_there = stat(path, &there) == 0;
-    if (is_there && stat(q->tool->args[0], &model) == 0 && there.st_dev == model.st_dev &&
-        there.st_ino == model.st_ino)
+    if (is_same_file(q->tool->args[0], path))
         return tool_usage(q->tool, "-o %s is the model itself", path);
     if (is_there && S_ISDIR(there.st_mode))
         return tool_usage(q->tool, "-o %s is a folder: -o takes a file's name", path);
@@ -111,6 +122,12 @@ static int read_asked(struct quantize *q)
     q->test = option_value(tool, "test");
     q->output = option_value(tool, "output");
     q->statistics = option_value(tool, "statistics");
+    static const char *const names[] = { "data", "test", "labels", "statistics" };
+    for (uint32_t i = 0; i < BT_COUNT(names); i++) {
+        const char *name = option_value(tool, names[i]);
+        if (name && !*name)
+            return tool_usage(tool, "--%s takes a name, not \"\"", names[i]);
+    }
     q->nprocess = sysconf(_SC_NPROCESSORS_ONLN);
     if (q->nprocess < 1 || q->nprocess > MOST_PROCESSES)
         q->nprocess = 1;
@@ -176,7 +193,7 @@ bt_status run_passes(struct quantize *q, const bt_module *from, const char *pass
 static int write_model(struct quantize *q, const bt_module *module, const char *name)
 {
     const char *path = tool_text(q->tool, "%s/%s.baton", q->work, name);
-    return path ? print_program(q->tool, module, path)
+    return path ? write_program(q->tool, module, path)
                 : tool_fail(q->tool, bt_no_memory());
 }
 
@@ -609,6 +626,41 @@ static void remove_folder(const struct quantize *q)
         rmdir(q->work);
 }
 
+/* Samples are read while others are written. */
+static int check_samples(struct quantize *q, const char *folder)
+{
+    const char *const paths[] = { q->output, q->statistics };
+    char of_samples[PATH_NBYTES], real[PATH_NBYTES];
+    for (uint32_t i = 0; i < BT_COUNT(paths); i++) {
+        if (!paths[i] || strcmp(paths[i], "-") == 0)
+            continue;
+        const char *written = folder_of(q, paths[i]);
+        if (!written)
+            return tool_fail(q->tool, bt_no_memory());
+        if (realpath(folder, of_samples) && realpath(written, real) &&
+            strcmp(of_samples, real) == 0)
+            return tool_usage(q->tool,
+                              "%s lies among the samples of %s: write it elsewhere",
+                              paths[i], folder);
+    }
+    return EXIT_OK;
+}
+
+/* Once the model was read, and before anything is written. */
+static int check_files(struct quantize *q)
+{
+    const struct written files[] = { { q->output, "the compiled program" },
+                                     { q->statistics, "the statistics" } };
+    int code = is_artifact(q->output)
+                   ? check_written(q->tool, BT_COUNT(files), files)
+                   : check_program(q->tool, q->output, q->statistics, "the statistics");
+    if (!code)
+        code = check_samples(q, q->data);
+    if (!code && q->test)
+        code = check_samples(q, q->test);
+    return code;
+}
+
 static int prepare(struct quantize *q)
 {
     bt_module *module, *typed;
@@ -636,7 +688,8 @@ static int prepare(struct quantize *q)
                         &q->annotated));
     TRY_TOOL(q->tool, take_notes(q, nremark));
     TRY_TOOL(q->tool, list_sites(q));
-    return make_folder(q);
+    const int code = check_files(q);
+    return code ? code : make_folder(q);
 }
 
 static int calibrate(struct quantize *q)
@@ -753,8 +806,7 @@ static int read_labels(struct quantize *q)
 /* A program as text; an artifact where the name ends as those of baton compile do. */
 static int write_output(struct quantize *q)
 {
-    const size_t n = strlen(q->output);
-    if (n <= 4 || strcmp(q->output + n - 4, ".bta") != 0)
+    if (!is_artifact(q->output))
         return print_program(q->tool, q->integer, q->output);
     const bt_program_options options = { .entry = option_value(q->tool, "entry"),
                                          .target = option_value(q->tool, "target") };
@@ -769,9 +821,9 @@ static int write_output(struct quantize *q)
 
 static int quantize(struct quantize *q)
 {
-    int code = prepare(q);
+    int code = read_labels(q);
     if (!code)
-        code = read_labels(q);
+        code = prepare(q);
     if (!code)
         code = learn(q);
     if (!code)

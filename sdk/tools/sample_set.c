@@ -113,9 +113,10 @@ static bt_status add_array(struct sample_set *s, uint32_t input, bt_tensor *tens
     }
     bt_text_init(&type, bt_ctx_scratch(s->ctx));
     bt_tensor_print_type(tensor, &type);
-    return bt_fail(s->ctx, BT_ERR_ARGUMENT, "%s: input %s is %s, which is not made of %s",
-                   s->open, port->name, bt_text_get(&type) ? bt_text_get(&type) : "?",
-                   port->type);
+    return bt_fail(s->ctx, BT_ERR_ARGUMENT,
+                   "%s holds %s%s, and samples of input %s are %s", s->open,
+                   tensor->rank ? "" : "one number, ",
+                   bt_text_get(&type) ? bt_text_get(&type) : "?", port->name, port->type);
 }
 
 static bt_status read_npz(struct sample_set *s, const char *path)

@@ -147,11 +147,11 @@ def @main(%x: Tensor[(1, 4096), float32]) {
 }
 EOF
 npy long/a.npy '1, 4096' 16384
-expect 0 '^x  *float ' '^h.weight  *float ' '^nn.dense.weight  *-127..127 ' '^note: h, of nn.dense stays in float: its sums may leave int32$' \
+expect 0 '^x  *float ' '^h.weight  *float ' '^nn.dense.weight  *-127..127 ' '^note: h of nn.dense stays in float: its sums may leave int32$' \
     '^h.weight  *float .* 99.9 %$' '^1 of 2 layers in float, 99.9 % of the products' -- \
     "$baton" quantize long.baton --scheme int16 --loss 0 --data long -o q.baton
 grep -q 'float32\] = nn.dense(%x, const' q.baton || fault "codes before a layer in float: $(grep dense q.baton)"
-expect 0 '"notes": \["h, of nn.dense stays in float: its sums may leave int32"' '"layer": "h.weight", "float": true' -- \
+expect 0 '"notes": \["h of nn.dense stays in float: its sums may leave int32"' '"layer": "h.weight", "float": true' -- \
     "$baton" quantize long.baton --scheme int16 --loss 0 --json --data long -o q.baton
 
 # In a branch nothing is observed.
@@ -187,6 +187,8 @@ expect 1 'no target is named "none"\|none' -- "$baton" quantize "$model" --data 
 cp "$model" own.baton && cp "$digits/digits.npz" .
 mkdir -p folder
 expect 2 'own.baton is the model itself' -- "$baton" quantize own.baton --data "$samples" -o own.baton
+ln -s own.baton other.baton
+expect 2 'other.baton is the model itself' -- "$baton" quantize own.baton --data "$samples" -o other.baton
 expect 2 'folder is a folder' -- "$baton" quantize "$model" --data "$samples" -o folder
 expect 1 'missing/q.baton cannot be written to' -- "$baton" quantize "$model" --data "$samples" -o missing/q.baton
 
@@ -195,12 +197,40 @@ expect 2 '-o q.onnx: what is written is Baton.s text' -- "$baton" quantize "$mod
 [ ! -e q.onnx ] || fault "it is written"
 expect 2 '--target is what FILE.bta is compiled for, and -o q.baton' -- "$baton" quantize "$model" --data "$samples" --target npu -o q.baton
 
+# Nor over what it reads, or what else it writes: nothing is written then.
+cp -r "$samples" own && cp own.baton kept.baton && cp digits.npz kept.npz
+own() { # TEXT OPTION...
+    text=$1 && shift
+    expect 2 "$text" -- "$baton" quantize own.baton --data own "$@"
+}
+own 'digits.npz is read, and large constants of the program would replace it' -o digits.int8
+own 'digits.npz is read, and the program would replace it' -o digits.npz
+own 'digits.npz is read, and the statistics would replace it' -o q.baton --statistics ./digits.npz
+own 'own.baton is read, and the statistics would replace it' -o q.baton --statistics own.baton
+own 'name.npz would hold the program and large constants of the program' -o name.npz
+own 'q.baton would hold the program and the statistics' -o q.baton --statistics ./q.baton
+own 'q.npz would hold large constants of the program and the statistics' -o q.baton --statistics q.npz
+own 'new.bta would hold the compiled program and the statistics' -o new.bta --statistics folder/../new.bta
+own 'own/q.baton lies among the samples of own' -o own/q.baton
+own 'own/seen.npz lies among the samples of own' -o q.baton --statistics own/seen.npz
+for option in data test labels statistics; do
+    expect 2 "--$option takes a name" -- "$baton" quantize own.baton --data "$samples" -o q.baton "--$option="
+done
+expect 2 'digits.npz is read, and large constants' -- "$baton" import own.baton -o digits.out
+expect 2 'own.baton is read, and the program' -- "$baton" opt own.baton -o ./own.baton
+expect 2 'name.npz would hold the program and large' -- "$baton" opt own.baton -o name.npz
+expect 2 'digits.npz is read, and the compiled program' -- "$baton" compile own.baton -o digits.npz
+cmp -s own.baton kept.baton && cmp -s digits.npz kept.npz || fault "what was read was replaced"
+[ ! -e digits.int8 ] && [ ! -e digits.out ] && [ ! -e name.npz ] && [ ! -e new.bta ] || fault "something was written"
+
 # Samples that are none, or say nothing; scales that are none.
 mkdir -p shapes numbers zeros
 npy shapes/a.npy '3, 5' 60
 npy numbers/a.npy '1, 1, 28, 28' 3136 nan
 npy zeros/a.npy '1, 1, 28, 28' 3136
-expect 1 'shapes/a.npy: input image is Tensor\[(3, 5), float32\], which is not made of' -- "$baton" quantize "$model" --data shapes -o q.baton
+expect 1 'shapes/a.npy holds Tensor\[(3, 5), float32\], and samples of input image are Tensor' -- "$baton" quantize "$model" --data shapes -o q.baton
+npy shapes/a.npy '' 4
+expect 1 'shapes/a.npy holds one number, float32, and samples of input image are Tensor' -- "$baton" quantize "$model" --data shapes -o q.baton
 expect 1 'sample 0 of numbers gives site image nothing but NaN and infinities, and so do all 1: there is no range' -- \
     "$baton" quantize "$model" --data numbers -o q.baton
 cp "$digits"/samples/* numbers
@@ -223,7 +253,7 @@ expect 0 '^results ' -- "$baton" quantize "$model" --data "$samples" --statistic
 expect 2 'a number other than 0, not 0.0' -- "$baton" quantize "$model" --data "$samples" --factor 0.0 -o q.baton
 expect 1 'attribute `per_channel`: expected True or False, found `false`' -- "$baton" quantize "$model" --data "$samples" --scheme 'int8{per-channel=false}' -o q.baton
 expect 1 'no scheme is named "int9"; did you mean .*int8' -- "$baton" list schemes int9
-expect 1 'no calibrate is named "kll"; did you mean kl' -- "$baton" list calibrates kll
+expect 1 'no calibrate is named "kll"; did you mean kl' -- "$baton" list calibrations kll
 expect 2 '--data FOLDER is missing' -- "$baton" quantize "$digits/digits.baton" --scheme int8 --calibrate max -o q.baton
 expect 2 'a brace is not closed' -- "$baton" quantize "$digits/digits.baton" --scheme 'int8{' --calibrate max --data "$samples" -o q.baton
 expect 1 'no scheme is named "int9"' -- "$baton" quantize "$digits/digits.baton" --scheme int9 --calibrate max --data "$samples" -o q.baton

@@ -73,6 +73,6 @@ value 1 'yes' flags '[yes,False,1]'
 # A name of a function is given without @; a number has its type behind it already.
 expect 1 'no function is named @@two: names are given without @; the module has @main, @matrix' -- "$baton" run p.baton --entry @two
 printf '#[version = "baton 0.1"]\ndef @main() { 256u8 }\n' > beyond.baton
-expect 1 'beyond uint8$' -- "$baton" run beyond.baton
+expect 1 'beyond uint8, 0..255$' -- "$baton" run beyond.baton
 printf '#[version = "baton 0.1"]\ndef @main() { 3000000000 }\n' > beyond.baton
-expect 1 'beyond int32; write the type behind it, as in 3000000000i64$' -- "$baton" run beyond.baton
+expect 1 'beyond int32, -2147483648..2147483647; write the type behind it, as in 3000000000i64$' -- "$baton" run beyond.baton

@@ -1,6 +1,7 @@
 /* Files: reading, replacing, opening beneath a folder. */
 #include "failing_allocator.h"
 
+#include <baton/importer.h>
 #include <baton/value.h>
 
 #include <dirent.h>
@@ -166,6 +167,24 @@ static void test_a_request_to_stop_ends_reading(void **state)
     assert_error(bt_file_read(ctx, "/dev/zero", &f), BT_ERR_CANCELLED, "/dev/zero");
     bt_ctx_clear_diags(ctx);
     assert_false(bt_ctx_cancelled(ctx));
+}
+
+static void test_what_was_read_is_known_by_any_name(void **state)
+{
+    (void)state;
+    char path[4096];
+    bt_file *f;
+    snprintf(path, sizeof(path), "%s", path_of("x"));
+    assert_ok(ctx, bt_file_write(ctx, path, "read", 4));
+    assert_false(bt_file_is_read(ctx, path));
+    assert_false(bt_file_is_read(ctx, path_of("missing")));
+    assert_ok(ctx, bt_file_read(ctx, path, &f));
+    bt_file_close(ctx, f);
+    assert_true(bt_file_is_read(ctx, path));
+    assert_int_equal(symlink(path, path_of("link")), 0);
+    assert_true(bt_file_is_read(ctx, path_of("link")));
+    assert_ok(ctx, bt_file_write(ctx, path, "another", 7));
+    assert_false(bt_file_is_read(ctx, path));
 }
 
 /* ---- writing ---- */
@@ -466,6 +485,7 @@ static const struct CMUnitTest tests[] = {
     TEST(test_a_dash_is_standard_input),
     TEST(test_missing_files_and_folders_are_named),
     TEST(test_a_request_to_stop_ends_reading),
+    TEST(test_what_was_read_is_known_by_any_name),
     TEST(test_replacing_keeps_the_mode_and_the_open_file),
     TEST(test_what_a_check_refuses_replaces_nothing),
     TEST(test_devices_are_written_to_not_replaced),

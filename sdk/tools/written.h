@@ -1,0 +1,21 @@
+#ifndef WRITTEN_H
+#define WRITTEN_H
+
+#include <baton/importer.h>
+
+#include "tool.h"
+
+/* A file that a verb is about to write. */
+struct written {
+    const char *path; /* NULL: it is not written */
+    const char *what; /* "the program" */
+};
+
+/* Whether two paths are one file, which may not be there yet. */
+int is_same_file(const char *a, const char *b);
+
+/* Before anything is written: each is another file, and none of those that were read.
+ * EXIT_USAGE with a message if not. */
+int check_written(const struct tool *, uint32_t n, const struct written *);
+
+#endif

@@ -21,12 +21,10 @@ bt_ctx *bt_ctx_create(bt_registry *r)
     ctx->limits = default_limits;
     ctx->diags = bt_arena_create(r);
     ctx->scratch = bt_arena_create(r);
-    ctx->read = bt_arena_create(r);
-    if (!ctx->diags || !ctx->scratch || !ctx->read) {
+    if (!ctx->diags || !ctx->scratch) {
         bt_ctx_destroy(ctx);
         return NULL;
     }
-    bt_map_init(&ctx->files_read, ctx->read, 1);
     return ctx;
 }
 

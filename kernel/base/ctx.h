@@ -40,7 +40,7 @@ struct bt_ctx {
     struct bt__reports reports;
     struct bt__reports remarks[3]; /* by level: BT_REMARK_... */
     uint32_t cancelled;            /* atomic */
-    bt_arena *read;                /* names of files_read */
+    bt_arena *read;                /* names of files_read; NULL: they are not kept */
     bt_map files_read;             /* "DEVICE INODE" of regular files */
     bt_progress_fn progress;
     void *progress_self;

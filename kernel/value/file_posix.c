@@ -274,17 +274,27 @@ static bt_status remember(bt_ctx *ctx, const struct stat *s)
 {
     char text[64];
     identify(s, text);
-    if (!S_ISREG(s->st_mode) || bt_map_entry_find(&ctx->files_read, text))
+    if (!ctx->read || !S_ISREG(s->st_mode) ||
+        bt_map_entry_find(&ctx->files_read, text))
         return NULL;
     const char *key = bt_arena_text(ctx->read, text, strlen(text));
     return key && bt_map_put(&ctx->files_read, key, NULL) ? NULL : bt_no_memory();
+}
+
+bt_status bt_file_keep_read(bt_ctx *ctx)
+{
+    if (ctx->read)
+        return NULL;
+    ctx->read = bt_arena_create(ctx->registry);
+    bt_map_init(&ctx->files_read, ctx->read, 1);
+    return ctx->read ? NULL : bt_no_memory();
 }
 
 int bt_file_is_read(bt_ctx *ctx, const char *path)
 {
     struct stat s;
     char text[64];
-    if (stat(path, &s) != 0 || !S_ISREG(s.st_mode))
+    if (!ctx->read || stat(path, &s) != 0 || !S_ISREG(s.st_mode))
         return 0;
     identify(&s, text);
     return bt_map_entry_find(&ctx->files_read, text) != NULL;

@@ -3,6 +3,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#include <baton/importer.h>
+
 #include "crash.h"
 #include "shown.h"
 #include "verbs.h"
@@ -73,7 +75,7 @@ int main(int argc, char **argv)
     struct tool tool = { .verb = find_verb(argv[1]),
                          .colour = isatty(STDERR_FILENO) && !getenv("NO_COLOR") };
     tool.ctx = bt_open();
-    if (!tool.ctx) {
+    if (!tool.ctx || bt_file_keep_read(tool.ctx)) {
         fprintf(stderr, "baton: no memory\n");
         return EXIT_FAULT;
     }

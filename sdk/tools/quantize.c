@@ -148,8 +148,6 @@ static int read_asked(struct quantize *q)
         return tool_usage(tool, "-o FILE is missing: where the quantized program goes");
     int code = check_output(q);
     if (!code)
-        TRY_TOOL(tool, check_statistics(q));
-    if (!code)
         code = split_row(tool, "scheme", "int8", &q->scheme, &q->scheme_options);
     if (!code)
         code = split_row(tool, "calibrate", "max", &q->calibrate, &q->calibrate_options);
@@ -658,6 +656,8 @@ static int check_files(struct quantize *q)
         code = check_samples(q, q->data);
     if (!code && q->test)
         code = check_samples(q, q->test);
+    if (!code)
+        TRY_TOOL(q->tool, check_statistics(q));
     return code;
 }
 

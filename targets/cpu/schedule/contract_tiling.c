@@ -432,6 +432,8 @@ static int find_tiling(bt_graph *g, const bt_array *stage,
         return 0;
     cpu_lay_direct(g, p, p->a, &p->a_at, p->as);
     cpu_lay_direct(g, p, p->b, &p->b_at, p->bs);
+    if (g->status)
+        return 0;
     p->limited = p->terms ? 0 : find_limits(p);
     const int is_guarded = cpu_is_guarded(p->a) && !p->limited;
     if (p->terms && cpu_is_constant(g, config, p->a) && !is_guarded)

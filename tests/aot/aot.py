@@ -22,6 +22,8 @@ DTYPES = {
     "int32": ("i", "<i4", lambda r: r.randrange(-500, 500)),
     "int64": ("q", "<i8", lambda r: r.randrange(-9, 9)),
     "uint8": ("B", "|u1", lambda r: r.randrange(256)),
+    "uint16": ("H", "<u2", lambda r: r.randrange(500)),
+    "uint32": ("I", "<u4", lambda r: r.randrange(500)),
     "float32": ("f", "<f4", lambda r: r.uniform(0.1, 2)),
     "float64": ("d", "<f8", lambda r: r.uniform(1, 2)),
     "float16": ("e", "<f2", lambda r: r.uniform(-2, 2)),

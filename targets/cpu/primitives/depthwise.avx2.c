@@ -1,4 +1,5 @@
 /* Depthwise convolutions for AVX2 with FMA. */
+#include "codes.h"
 #include "depthwise.h"
 #include "vectors.h"
 

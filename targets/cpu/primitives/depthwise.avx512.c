@@ -1,4 +1,5 @@
 /* Depthwise convolutions for AVX-512. */
+#include "codes.h"
 #include "depthwise.h"
 #include "vectors.h"
 

@@ -108,33 +108,23 @@ static void store_short_row(int32_t *y, const int32_t *from, int64_t count, int6
 
 /* What makes codes of the sums of a plane. */
 struct short_codes {
-    float factor, low, high, of_nan;
-    int32_t zero;
+    struct codes codes;
+    float factor;
 };
 
 /* As store_short_row, of codes. */
 static void put_short_codes(uint8_t *y, const int32_t *from, const struct short_codes *of,
                             int64_t count, int64_t room)
 {
-    typedef uint8_t bytes __attribute__((vector_size(SHORT_LANES)));
-    // the digits of a float of this size end at 1
-    const float_vector nearest = 12582912.0F - (float_vector){ 0 };
-    const float_vector low = of->low - (float_vector){ 0 };
-    const float_vector high = of->high - (float_vector){ 0 };
-    const bits_vector less = (bits_vector)nearest - (uint32_t)of->zero;
+    const float_vector factor = of->factor - (float_vector){ 0 };
     for (int64_t c = 0; c < count; c += SHORT_LANES) {
-        float_vector v =
-            __builtin_convertvector(int_load(from + c), float_vector) * of->factor;
-        const int_vector is = v == v;
-        v = (float_vector)(((int_vector)v & is) |
-                           ((int_vector)(of->of_nan - (float_vector){ 0 }) & ~is));
-        v = float_at_most(float_at_least(v, low), high);
-        const bytes all =
-            __builtin_convertvector((bits_vector)(v + nearest) - less, bytes);
+        uint8_t all[SHORT_LANES];
+        codes_store(all,
+                    codes_of(&of->codes, int_load(from + c), (int_vector){ 0 }, factor));
         if (count + room - c >= SHORT_LANES)
-            memcpy(y + c, &all, sizeof(all));
+            memcpy(y + c, all, SHORT_LANES);
         else
-            memcpy(y + c, &all, (size_t)(count - c));
+            memcpy(y + c, all, (size_t)(count - c));
     }
 }
 
@@ -271,12 +261,13 @@ MAKE_SHORTS(s8, int8_t)
 
 static struct short_codes short_codes_of(const float *factor, const int64_t *n)
 {
-    struct short_codes codes = { .factor = *factor,
-                                 .zero = (int32_t)n[CPU_DEPTHWISE_CODE_ZERO] };
-    memcpy(&codes.low, &n[CPU_DEPTHWISE_LOW], sizeof(float));
-    memcpy(&codes.high, &n[CPU_DEPTHWISE_HIGH], sizeof(float));
-    memcpy(&codes.of_nan, &n[CPU_DEPTHWISE_OF_NAN], sizeof(float));
-    return codes;
+    const struct codes codes = {
+        .low = codes_bound(n[CPU_DEPTHWISE_LOW]) - (float_vector){ 0 },
+        .high = codes_bound(n[CPU_DEPTHWISE_HIGH]) - (float_vector){ 0 },
+        .of_nan = codes_bound(n[CPU_DEPTHWISE_OF_NAN]) - (float_vector){ 0 },
+        .zero = (int32_t)n[CPU_DEPTHWISE_CODE_ZERO] - (int_vector){ 0 },
+    };
+    return (struct short_codes){ codes, *factor };
 }
 
 /* Elements of X have nbytes; is_codes: those of Y are codes. */

@@ -7,7 +7,8 @@
  *                input_scale is the product of the operands' scales
  *     float64    the same in float64
  *     int64      factor is m * 2^-n, m a whole number of 31 bits rounded once; the product
- *                with m is exact, and rounded once: Relay's ("None": this one)
+ *                with m is exact, but of codes of 64 bits, where it may wrap, and rounded
+ *                once: Relay's ("None": this one)
  *     gemmlowp   the same m and n; the high half of twice the product, halves up, then
  *                shifted right, halves away from zero: TensorFlow Lite's
  * rounding   "None" is UPWARD, as in Relay; gemmlowp states its own

@@ -4,7 +4,7 @@ import math
 
 import numpy as np
 
-from . import cast, elementwise, is_float, reference, rounded, wrapped
+from . import bits_of, cast, elementwise, is_float, reference, rounded, wrapped
 from .nn import dense, matmul
 from .windows import conv, conv_transpose, pooled, sliding
 
@@ -15,8 +15,11 @@ def int32(x, dtype):
     return cast(x, dtype, "int32").astype(object)
 
 
-def int32_difference(x, x_dtype, zero, zero_dtype):
-    return wrapped(int32(x, x_dtype) - int32(zero, zero_dtype), "int32").astype(object)
+def without_zero(x, x_dtype, zero, zero_dtype):
+    """Codes less their zero point: exact, but for those of 64 bits, which wrap."""
+    dtype = "int64" if bits_of(x_dtype) > 16 else "int32"
+    x, zero = (cast(v, d, dtype).astype(object) for v, d in ((x, x_dtype), (zero, zero_dtype)))
+    return wrapped(x - zero, dtype).astype(object)
 
 
 def spread(scale, rank, axis, block=0, size=None):
@@ -97,7 +100,7 @@ def dequantize(call, x, scale, zero):
         x, zero = (rounded(v.astype(np.float64), "float32") for v in (x, zero))
         difference = rounded(x - zero, "float32")
     else:
-        difference = int32_difference(x, call.dtypes[0], zero, call.dtypes[2])
+        difference = without_zero(x, call.dtypes[0], zero, call.dtypes[2])
     value = rounded(rounded(difference.astype(np.float64), "float32") * rounded(scale, "float32"), "float32")
     return value if is_float(call.out) else cast(value, "float32", call.out)
 
@@ -114,23 +117,28 @@ def multiplier(factor):
     return min(m, 2**31 - 1), n
 
 
+def wrapped64(x):
+    """What the operator computes in int64: of codes of 64 bits it may wrap."""
+    return (x + 2**63) % 2**64 - 2**63
+
+
 def fixed(rounding):
     def one(x, factor):
         m, n = multiplier(factor)
-        return ROUNDED[rounding](Fraction(int(x) * m, 2**n))
+        return ROUNDED[rounding](Fraction(wrapped64(int(x) * m), 2**n))
     return one
 
 
 def gemmlowp(x, factor):
     m, n = multiplier(factor)
-    x = min(max(int(x) << max(31 - n, 0), -2**31), 2**31 - 1)
+    x = min(max(wrapped64(int(x) << max(31 - n, 0)), -2**31), 2**31 - 1)
     return ROUNDED["TONEAREST"](Fraction(x * m + 2**30 >> 31, 2 ** max(n - 31, 0)))
 
 
 @reference("qnn.requantize")
 def requantize(call, x, scale, zero, out_scale, out_zero):
     scale, zero, out_scale, out_zero = [spread(v, x.ndim, call.axis) for v in (scale, zero, out_scale, out_zero)]
-    difference = int32_difference(x, call.dtypes[0], zero, call.dtypes[2])
+    difference = without_zero(x, call.dtypes[0], zero, call.dtypes[2])
     rounding = "UPWARD" if call.rounding == "None" else call.rounding
     is_real = call.compute_dtype in ("float32", "float64")
     factor = scale / out_scale
@@ -147,7 +155,7 @@ def requantize(call, x, scale, zero, out_scale, out_zero):
 
 
 def operands(call, x, y, x_scale, x_zero, y_scale, y_zero):
-    x, y = (int32_difference(v, call.dtypes[0], spread(z, v.ndim, axis), call.dtypes[i])
+    x, y = (without_zero(v, call.dtypes[0], spread(z, v.ndim, axis), call.dtypes[i])
             for v, z, axis, i in ((x, x_zero, call.lhs_axis, 3), (y, y_zero, call.rhs_axis, 5)))
     return x, y, spread(x_scale, x.ndim, call.lhs_axis), spread(y_scale, y.ndim, call.rhs_axis)
 
@@ -176,7 +184,7 @@ def subtract(call, x, y, x_scale, x_zero, y_scale, y_zero, scale, zero):
 def mul(call, x, y, x_scale, x_zero, y_scale, y_zero, scale, zero):
     x, y, x_scale, y_scale = operands(call, x, y, x_scale, x_zero, y_scale, y_zero)
     factor = rounded(rounded(x_scale * y_scale, "float32") / scale, "float32")
-    return limited(whole("TOEVEN", product32(wrapped(x * y, "int32"), factor)), int32(zero, call.dtypes[7]), call.out)
+    return limited(whole("TOEVEN", product32(x * y, factor)), int32(zero, call.dtypes[7]), call.out)
 
 
 # ---- products ----
@@ -252,7 +260,7 @@ def qnn_avg_pool(call, x, scale, zero, out_scale, out_zero):
 
 
 def real(call, x, scale, zero):
-    difference = int32_difference(x, call.dtypes[0], zero, call.dtypes[2])
+    difference = without_zero(x, call.dtypes[0], zero, call.dtypes[2])
     return rounded(rounded(difference.astype(np.float64), "float32") * scale, "float32")
 
 
@@ -289,7 +297,7 @@ def softmax(call, x, scale, zero, out_scale, out_zero):
 @reference("qnn.concatenate")
 def concatenate(call, data, scales, zeros, out_scale, out_zero):
     n = len(data)
-    parts = [rounded(int32_difference(x, call.dtypes[0], z, call.dtypes[2 * n]).astype(np.float64), "float32") *
+    parts = [rounded(without_zero(x, call.dtypes[0], z, call.dtypes[2 * n]).astype(np.float64), "float32") *
              rounded(s / out_scale, "float32") for x, s, z in zip(data, scales, zeros)]
     joined = np.concatenate([rounded(p, "float32") for p in parts], axis=call.axis)
     return limited(whole("TOEVEN", joined), int32(out_zero, call.dtypes[-1]), call.out)

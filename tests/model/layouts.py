@@ -15,7 +15,7 @@ import numpy
 
 import zoo
 
-SIZE, BOUND = 64, 2e-5  # with AMX a product of float32 is within 2^-16 of what it is (targets/cpu/bits.md)
+SIZE, BOUND = 64, harness.cpu_bound()
 NETWORKS = ["mobilenet_v2", "resnet18", "squeezenet1_1"]
 USUAL = "inline, simplify-inference, canonicalize, fold-constant, fold-scale-axis, simplify-expr, fold-constant, common-subexpr, dead-code"
 LAYOUTS = {"blocks": "NCHW8c", "permuted": "NCHW:NHWC"}

@@ -18,7 +18,7 @@ import zoo
 import zoo_graph
 
 SMALL = ["dqn", "mobilenet_v1-96", "squeezenet1_1"]
-BOUND, DOUBLE_BOUND = 5e-6, 1e-12
+BOUND, DOUBLE_BOUND = harness.cpu_bound(), 1e-12
 RANGE = 0.1, 10  # of the root mean square of every map: all lie in 0.4 to 8
 SECONDS = 3600
 

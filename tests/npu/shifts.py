@@ -35,7 +35,7 @@ def ratios(path):
     """Of each requantize those of its channels."""
     scales, found = {}, []
     for line in open(path):
-        made = re.search(r"%(\w+): .*= multiply\((\S+)f, const\[.*?\]\{", line)
+        made = re.search(r"%(\w+): .*= multiply\((\S+)f, (?:const\[.*?\]\{)?", line)
         if made:
             scales[made[1]] = [float32(float32(made[2]) * float32(w)) for w in re.findall(r"\d[\d.e-]*", line[made.end():])]
         used = re.search(r"qnn\.requantize\(%\w+, %(\w+), 0, (\S+)f,", line)

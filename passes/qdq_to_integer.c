@@ -282,18 +282,14 @@ static bt_status tell(bt_rewrite *rewrite, const bt_call *call, const char *why)
 {
     bt_ctx *ctx = bt_rewrite_ctx(rewrite);
     struct qdq_known *known = bt_rewrite_state(rewrite);
-    const char *name = call->base.name && *call->base.name ? call->base.name : NULL;
     const bt_value *now;
     if (bt_map_find(&known->told, call))
         return NULL;
     if (!bt_map_put(&known->told, call, (void *)1))
         return bt_no_memory();
     BT_TRY(bt_rewrite_operand(rewrite, &call->base, &now));
-    bt_remark(ctx, BT_REMARK_DETAIL,
-              bt_fail_at(ctx, BT_ERR_UNSUPPORTED, call->base.type->store, call->base.span,
-                         "qdq-to-integer: %s%s%s %s in float: %s", name ? name : "",
-                         name ? " of " : "", call->op->name,
-                         bt_as_op_call(now, "qnn.dequantize") ? "ends" : "stays", why));
+    law_tell(ctx, "qdq-to-integer", call,
+             bt_as_op_call(now, "qnn.dequantize") ? "ends" : "stays", why);
     return NULL;
 }
 

@@ -395,15 +395,6 @@ static bt_status move(bt_rewrite *rewrite, const bt_call *call, const struct law
                : bt_no_memory();
 }
 
-static void tell(const struct annotate *a, const bt_call *call, const char *why)
-{
-    const char *name = call->base.name && *call->base.name ? call->base.name : NULL;
-    bt_remark(a->ctx, BT_REMARK_DETAIL,
-              bt_fail_at(a->ctx, BT_ERR_UNSUPPORTED, call->base.type->store,
-                         call->base.span, "quant-annotate: %s%s%s stays in float: %s",
-                         name ? name : "", name ? ", of " : "", call->op->name, why));
-}
-
 /* A product in a branch or in a function that is a value: of what is there nothing is observed. */
 static bt_status leave_nested(struct annotate *a, const bt_call *call)
 {
@@ -412,7 +403,8 @@ static bt_status leave_nested(struct annotate *a, const bt_call *call)
         bt_dtype_is_float(bt_tensor_dtype(call->base.type)))
         BT_TRY(law_find(a->ctx, a->store, a->arena, a->module, call, &law));
     if (law.kind == LAW_PRODUCT)
-        tell(a, call, "it stands in a branch, where nothing is observed");
+        law_tell(a->ctx, "quant-annotate", call, "stays",
+                 "it stands in a branch, where nothing is observed");
     return NULL;
 }
 
@@ -431,7 +423,8 @@ static bt_status annotate_call(bt_rewrite *rewrite, const bt_call *call,
     BT_TRY(ask(a, user));
     if (!user->is_taken) {
         if (user->law.kind == LAW_PRODUCT)
-            tell(a, call, "the scheme gives an operand no codes");
+            law_tell(a->ctx, "quant-annotate", call, "stays",
+                     "the scheme gives an operand no codes");
         return NULL;
     }
     BT_TRY(new_args(rewrite, call, &args));

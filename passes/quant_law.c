@@ -460,3 +460,13 @@ bt_status law_find(bt_ctx *ctx, bt_store *store, bt_arena *arena, const bt_modul
     }
     return look.status;
 }
+
+void law_tell(bt_ctx *ctx, const char *pass, const bt_call *call, const char *how,
+              const char *why)
+{
+    const char *name = call->base.name && *call->base.name ? call->base.name : NULL;
+    bt_remark(ctx, BT_REMARK_DETAIL,
+              bt_fail_at(ctx, BT_ERR_UNSUPPORTED, call->base.type->store, call->base.span,
+                         "%s: %s%s%s %s in float: %s", pass, name ? name : "",
+                         name ? " of " : "", call->op->name, how, why));
+}

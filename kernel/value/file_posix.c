@@ -13,7 +13,6 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include <baton/importer.h>
 #include <baton/value.h>
 
 #include "base/arena.h"

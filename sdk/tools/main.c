@@ -3,7 +3,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include <baton/importer.h>
+#include <baton/value.h>
 
 #include "crash.h"
 #include "shown.h"

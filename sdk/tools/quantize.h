@@ -53,13 +53,27 @@ struct quantize {
     double signal, noise;
 };
 
+struct sample_run;
+
 /* ---- quantize.c ---- */
+/* A text between quotes, as pipelines in one line have it; NULL: no memory. */
+const char *quoted(struct quantize *, const char *text);
+/* NAME.baton in the folder that goes at the end. */
+int write_model(struct quantize *, const bt_module *, const char *name);
 bt_status run_passes(struct quantize *, const bt_module *, const char *passes,
                      bt_module **out);
 /* The program on integers, of the calibrated one without the codes of layers that are skipped or
  * cannot do with them; and what it gives of samples beside the first one. */
 int realize(struct quantize *);
 int compare_results(struct quantize *);
+
+/* ---- quantize_learn.c ---- */
+/* What runs of programs on samples have in common. */
+void begin_run(const struct quantize *, struct sample_run *);
+/* Runs what a phase of quant-observe sees of a program on all samples. */
+int observe(struct quantize *, const char *phase, const bt_module *, struct sample_run *);
+/* Ranges of all sites, and what else the calibration needs, into the file of statistics. */
+int learn(struct quantize *);
 
 /* ---- quantize_search.c ---- */
 /* What layers there are, with what they add up. */

@@ -1,7 +1,7 @@
 #ifndef WRITTEN_H
 #define WRITTEN_H
 
-#include <baton/importer.h>
+#include <baton/value.h>
 
 #include "tool.h"
 

@@ -171,7 +171,7 @@ def @main(%x: Tensor[(1, 4), float32]) {
     }
 }
 EOF
-expect 0 '^note: y, of nn.dense stays in float: it stands in a branch, where nothing is observed$' '^note: z, of nn.dense' -- \
+expect 0 '^note: y of nn.dense stays in float: it stands in a branch, where nothing is observed$' '^note: z of nn.dense' -- \
     "$baton" quantize branch.baton --data few -o q.baton
 grep -q 'int32\] = qnn.dense(' q.baton || fault "the layer before a branch is in float"
 

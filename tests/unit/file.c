@@ -1,7 +1,6 @@
 /* Files: reading, replacing, opening beneath a folder. */
 #include "failing_allocator.h"
 
-#include <baton/importer.h>
 #include <baton/value.h>
 
 #include <dirent.h>

@@ -6,8 +6,8 @@
  *
  * All are total. To a float: rounded once, to nearest even; a NaN stays one, and is the greatest
  * number where there is none; a number beyond all becomes infinity, of 8 or 4 bits the greatest
- * number, and so does infinity where there is none; powers of two say so themselves. To an integer: truncated and saturated; of
- * NaN 0. A uint64 is an int64_t of the same bits.
+ * number, and so does infinity where there is none; what becomes a power of two is said there. To
+ * an integer: truncated and saturated; of NaN 0. A uint64 is an int64_t of the same bits.
  */
 #ifndef BATON_CONVERT_H
 #define BATON_CONVERT_H

@@ -74,12 +74,6 @@ BT_MUST_USE static inline bt_status bt_import(bt_ctx *ctx, const char *path,
 {
     return bt_import_sized(ctx, path, options, sizeof(*options), out);
 }
-/* From now on the context keeps which files it reads: for a program that replaces files, as it grows with
- * each. */
-BT_API bt_status bt_file_keep_read(bt_ctx *) BT_MUST_USE;
-/* Whether it has read, since then, the regular file that is now there, by any of its names, as a model,
- * its weights, or anything else. */
-BT_API int bt_file_is_read(bt_ctx *, const char *path);
 /* One tensor: FILE.npy, FILE.npz:KEY, or what an importer reads.
  * errors  BT_ERR_IO, BT_ERR_FORMAT, BT_ERR_NAME: no such key */
 BT_API bt_status bt_tensor_read(bt_ctx *, const char *source,

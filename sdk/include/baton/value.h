@@ -343,6 +343,12 @@ typedef struct bt_file {
 /* errors  BT_ERR_IO, BT_ERR_LIMIT, BT_ERR_CANCELLED */
 BT_API bt_status bt_file_read(bt_ctx *, const char *path, bt_file **out) BT_MUST_USE;
 BT_API void bt_file_close(bt_ctx *, bt_file *); /* accepts NULL */
+/* From now on the context keeps which files it reads, for a program that replaces files: it grows
+ * with each. */
+BT_API bt_status bt_file_keep_read(bt_ctx *) BT_MUST_USE;
+/* Whether it has read, since then, the regular file that is now there, by any of its names, as a
+ * model, its weights, or anything else. */
+BT_API int bt_file_is_read(bt_ctx *, const char *path);
 /* A tensor of the bytes from `offset` on, row major, in the machine's byte order. It lies
  * in the file, not to be written to, and keeps it open; a small one that is not aligned to
  * its elements is a copy, a large one bt_tensor_dense copies when it is needed.

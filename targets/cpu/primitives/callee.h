@@ -66,7 +66,7 @@
  *     pairs_bf16_avx512bf16, halves_...   such pairs (pairs.h)
  *     tile_pairs_i16_avx2, line_..., epilogue_...     pairs of int16; pairs_i16_avx2,
  *                        pairs_u8_..., pairs_s8_...   such pairs
- *     quads_avx2, quad_sums               quads, and sums of them (pairs.h)
+ *     quads_avx2, quad_sums               quads (pairs.h), and sums of them (quads.h)
  *     tile_quads_us_avx512, tile_quads_us_amx, epilogue_..., codes_...     products of quads, A without
  *                        a sign, B with one; _su: the reverse
  *     sums_codes_avx512                   sums to codes, rows of them (tile.h)

@@ -49,11 +49,19 @@ static inline int_vector codes_of(const struct codes *c, int_vector sum, int_vec
 }
 
 /* A float among the integers of a call. */
-static inline float codes_bound(int64_t bits)
+static inline float_vector codes_bound(int64_t bits)
 {
     float bound;
     memcpy(&bound, &bits, sizeof(bound));
-    return bound;
+    return bound - (float_vector){ 0 };
+}
+
+/* Bits of floats, but for the zero. */
+static inline struct codes codes_by(int64_t low, int64_t high, int64_t of_nan,
+                                    int64_t zero)
+{
+    return (struct codes){ codes_bound(low), codes_bound(high), codes_bound(of_nan),
+                           (int32_t)zero - (int_vector){ 0 } };
 }
 
 #endif

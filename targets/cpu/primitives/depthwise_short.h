@@ -259,17 +259,6 @@ MAKE_SHORTS(i16, int16_t)
 MAKE_SHORTS(u8, uint8_t)
 MAKE_SHORTS(s8, int8_t)
 
-static struct short_codes short_codes_of(const float *factor, const int64_t *n)
-{
-    const struct codes codes = {
-        .low = codes_bound(n[CPU_DEPTHWISE_LOW]) - (float_vector){ 0 },
-        .high = codes_bound(n[CPU_DEPTHWISE_HIGH]) - (float_vector){ 0 },
-        .of_nan = codes_bound(n[CPU_DEPTHWISE_OF_NAN]) - (float_vector){ 0 },
-        .zero = (int32_t)n[CPU_DEPTHWISE_CODE_ZERO] - (int_vector){ 0 },
-    };
-    return (struct short_codes){ codes, *factor };
-}
-
 /* Elements of X have nbytes; is_codes: those of Y are codes. */
 static int32_t run_short(void *const *p, const int64_t *n, make_shorts *make,
                          int64_t nbytes, int is_codes)
@@ -281,6 +270,9 @@ static int32_t run_short(void *const *p, const int64_t *n, make_shorts *make,
     int32_t sums[SHORT_ROOM + SHORT_BEYOND];
     struct short_taps taps;
     struct short_codes codes;
+    if (is_codes)
+        codes.codes = codes_by(n[CPU_DEPTHWISE_LOW], n[CPU_DEPTHWISE_HIGH],
+                               n[CPU_DEPTHWISE_OF_NAN], n[CPU_DEPTHWISE_CODE_ZERO]);
     for (int64_t c = 0; c < n[CPU_DEPTHWISE_COLUMNS]; c += PANEL) {
         const int64_t count = least(n[CPU_DEPTHWISE_COLUMNS] - c, PANEL);
         taps.pitch = count - 1 + (step == 1 ? ntap : (ntap + 1) / 2);
@@ -296,9 +288,9 @@ static int32_t run_short(void *const *p, const int64_t *n, make_shorts *make,
                 (const int32_t *)p[CPU_DEPTHWISE_BIAS] + k * n[CPU_DEPTHWISE_BIAS_PLANE],
                 n);
             if (is_codes)
-                codes = short_codes_of((const float *)p[CPU_DEPTHWISE_FACTOR] +
-                                           k * n[CPU_DEPTHWISE_FACTOR_PLANE],
-                                       n);
+                codes.factor =
+                    ((const float *)
+                         p[CPU_DEPTHWISE_FACTOR])[k * n[CPU_DEPTHWISE_FACTOR_PLANE]];
             for (int64_t r = 0; r < n[CPU_DEPTHWISE_ROWS]; r += block) {
                 const int64_t rows = least(n[CPU_DEPTHWISE_ROWS] - r, block);
                 make(pairs, x,

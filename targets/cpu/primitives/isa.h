@@ -17,8 +17,8 @@ enum cpu_isa cpu_isa_of_machine(void);
  * refuses. AMX takes leave of the system, which it gives a process for good and which makes
  * its signal frames larger: it is asked for here alone, and costs nothing the next time. */
 int cpu_isa_request(enum cpu_isa);
-/* Whether this machine adds four products of bytes in one instruction of the set, of those that it runs.
- * Sets are older than that: so of two machines that run one, one has it. */
+/* Whether this machine adds four products of bytes in one instruction with the registers of a set that
+ * it runs. No set implies that: the instructions came later. */
 int cpu_isa_multiplies_quads(enum cpu_isa);
 /* As BATON_CPU and artifacts call it: "avx512". */
 const char *cpu_isa_name(enum cpu_isa);

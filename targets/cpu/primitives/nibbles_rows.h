@@ -114,13 +114,6 @@ LITERAL const float *of_vector(const float *at, const int v, int64_t panel)
     return at + v / VECTORS * panel + v % VECTORS * LANES;
 }
 
-LITERAL float_vector load(const float *from)
-{
-    float_vector v;
-    memcpy(&v, from, sizeof(v));
-    return v;
-}
-
 /* One row by so many vectors of columns, a literal. */
 LITERAL void sum_vectors(const struct panels *p, float_vector *y, const int n,
                          const int has_zeros)
@@ -137,7 +130,8 @@ LITERAL void sum_vectors(const struct panels *p, float_vector *y, const int n,
         for (int v = 0; v < n; v++) {
             sums[v][0] = sums[v][1] = (float_vector){ 0 };
             if (has_zeros)
-                zeros[v] = load(of_vector(z, v, p->s_panel)) * CPU_NIBBLES_MORE;
+                zeros[v] = (float_vector)int_load(of_vector(z, v, p->s_panel)) *
+                           CPU_NIBBLES_MORE;
         }
         for (; x < end; x += CPU_NIBBLES_WORD, q += CPU_NIBBLES_WIDTH) {
             UNROLL
@@ -155,7 +149,8 @@ LITERAL void sum_vectors(const struct panels *p, float_vector *y, const int n,
         }
         UNROLL
         for (int v = 0; v < n; v++)
-            y[v] += (sums[v][0] + sums[v][1]) * load(of_vector(s, v, p->s_panel));
+            y[v] += (sums[v][0] + sums[v][1]) *
+                    (float_vector)int_load(of_vector(s, v, p->s_panel));
         s += CPU_NIBBLES_WIDTH;
         z += has_zeros ? CPU_NIBBLES_WIDTH : 0;
     }

@@ -97,6 +97,7 @@ enum {
  *
  *     column g * GROUP + i of row m is C[m * C_ROW + g * C_GROUP + i]    for i < WIDTH
  */
+enum { CPU_CODES_VECTOR = 16 }; /* elements of the longest vector */
 enum { CPU_CODES_FACTOR = CPU_TILE_BIAS + 1, CPU_CODES_NPOINTER };
 enum {
     CPU_CODES_B_N = CPU_TILE_NINT, /* as CPU_TILE_B_N */
@@ -157,8 +158,7 @@ struct cpu_tile {
     int32_t depth; /* of pairs: K is a multiple of it, if it is not 0, and A_K is 1 */
     int32_t has_halves;    /* 1: pairs of high halves, then of low ones */
     int32_t takes_columns; /* 1: N is any */
-    int32_t
-        is_a_signed; /* of quads: factors of A have a sign and B's have none; 0: the reverse */
+    int32_t is_a_signed; /* of quads: A's factors have a sign, B's none; 0: the reverse */
 };
 
 /* Tiles of one set, the best of equal types first, ended by one without a block, and their

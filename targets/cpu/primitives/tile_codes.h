@@ -10,13 +10,6 @@
 
 enum { CODES_WIDTH = 128, CODES_ROWS = 32 };
 
-static inline float_vector codes_load(const float *from)
-{
-    float_vector v;
-    memcpy(&v, from, sizeof(v));
-    return v;
-}
-
 /* Codes of a row of sums, those behind `width` of any. `by_row` is a literal. */
 static inline __attribute__((always_inline)) void
 put_codes(uint8_t *to, const int32_t *sums, const struct codes *c, const int32_t *bias,
@@ -27,7 +20,7 @@ put_codes(uint8_t *to, const int32_t *sums, const struct codes *c, const int32_t
     for (int64_t j = 0; j < width; j += CODES_LANES) {
         if (!by_row) {
             added = int_load(bias + j);
-            by = codes_load(factor + j);
+            by = (float_vector)int_load(factor + j);
         }
         codes_store(to + j, codes_of(c, int_load(sums + j), added, by));
     }
@@ -50,12 +43,8 @@ static void copy_codes(uint8_t *c, const uint8_t *codes, int64_t first, int64_t 
 
 static struct codes codes_of_call(const int64_t *n)
 {
-    return (struct codes){
-        .low = codes_bound(n[CPU_CODES_LOW]) - (float_vector){ 0 },
-        .high = codes_bound(n[CPU_CODES_HIGH]) - (float_vector){ 0 },
-        .of_nan = codes_bound(n[CPU_CODES_OF_NAN]) - (float_vector){ 0 },
-        .zero = (int32_t)n[CPU_CODES_ZERO] - (int_vector){ 0 },
-    };
+    return codes_by(n[CPU_CODES_LOW], n[CPU_CODES_HIGH], n[CPU_CODES_OF_NAN],
+                    n[CPU_CODES_ZERO]);
 }
 
 /* So many columns from number `first` on. */

@@ -48,12 +48,11 @@ struct cpu_dim {
 struct cpu_operand {
     uint32_t array, rank;
     bt_dtype dtype;
-    bt_dtype
-        of; /* where elements are pairs of terms: the type of these in the array, ... */
+    bt_dtype of;     /* where elements are pairs of terms: their type in the array, ... */
     int64_t zero;    /* ... which are differences from it */
     int64_t outside; /* the bits that stand for an element outside of the array */
-    uint32_t
-        is_signed; /* of quads: its terms have a sign, those of the other factor have none */
+    /* Of quads: its terms have a sign, those of the other factor have none. */
+    uint32_t is_signed;
     const bt_node *extents[CPU_AXES];
     int64_t at[CPU_AXES], coefs[CPU_AXES][CPU_DIMS];
     uint32_t guards[CPU_AXES]; /* 1: elements below the axis are zeros, 2: above */
@@ -245,15 +244,32 @@ struct cpu_tiling {
      * are no pairs, and the view is what the stage says. */
     const bt_node *terms;
     uint32_t paired;
-    uint32_t
-        paired_axis; /* of A, which lies with its pairs as the last axis: the one they were */
-    const bt_node
-        *pairs_nelem; /* of A in rows of pairs; NULL: these lie as its elements do */
+    uint32_t paired_axis; /* of A: which one its pairs were, that are the last one */
+    const bt_node *pairs_nelem; /* of A in rows of pairs; NULL: they lie as elements do */
     /* Of quads, what a sum is to be added of: so many times the terms of the factor with a sign. Not 0:
      * a buffer has it for each row, or column of a turned one, once these are packed. */
     int64_t correction;
     uint32_t corrections;
 };
+
+/* No other dim than this one, but for terms, goes along its index. */
+static inline int cpu_has_own_index(const struct cpu_tiling *p, uint32_t d)
+{
+    for (uint32_t i = 0; i < p->view.ndim; i++) {
+        if (i != d && !p->view.dims[i].is_k &&
+            p->view.dims[i].index == p->view.dims[d].index)
+            return 0;
+    }
+    return p->view.dims[d].scale == 1;
+}
+
+/* Results of operators are rounded to their type, which is the tile's. */
+static inline const bt_node *cpu_unrounded(const bt_node *node)
+{
+    while (node->kind == BT_NODE_CAST && node->dtype == node->args[0]->dtype)
+        node = node->args[0];
+    return node;
+}
 
 /* Whether the dim is a loop around all columns and rows. */
 static inline int cpu_is_around(const struct cpu_tiling *p, uint32_t d)
@@ -465,6 +481,10 @@ int cpu_shrink_sums(bt_loops *, uint32_t sums, const bt_node *nelem);
 /* A temp or a local. 0: failure. */
 int cpu_emit_buffer(bt_loops *, uint32_t role, bt_dtype, const bt_node *nelem,
                     uint32_t *out);
+
+/* A temp of what a node is for each place of a dim, and `beyond` elements of anything. 0: failure. */
+int cpu_emit_by_dim(const struct cpu_emitter *, const struct cpu_dim *, int64_t beyond,
+                    const bt_node *value, uint32_t *out);
 
 /* A loop that what follows goes into; gives its index. NULL: failure. */
 const bt_node *cpu_emit_loop(struct cpu_emitter *, const bt_node *extent,

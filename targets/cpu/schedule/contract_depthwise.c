@@ -274,16 +274,13 @@ static void choose_sizes(struct nest *t, uint32_t nthread)
 static const bt_node *added_to_sum(const struct nest *t, const bt_node *node, int *ok)
 {
     const uint32_t sums = t->epilogue->sums;
-    while (node->kind == BT_NODE_CAST && node->dtype == node->args[0]->dtype)
-        node = node->args[0];
+    node = cpu_unrounded(node);
     *ok = 1;
     if (node->kind == BT_NODE_READ && node->which == sums)
         return bt_node_cast(graph_of(t), BT_INT32, int_of(t, 0));
     for (uint32_t i = 0;
          node->kind == BT_NODE_SCALAR && node->which == BT_SCALAR_ADD && i < 2; i++) {
-        const bt_node *sum = node->args[i];
-        while (sum->kind == BT_NODE_CAST && sum->dtype == sum->args[0]->dtype)
-            sum = sum->args[0];
+        const bt_node *sum = cpu_unrounded(node->args[i]);
         if (sum->kind == BT_NODE_READ && sum->which == sums)
             return node->args[1 - i];
     }
@@ -297,34 +294,6 @@ static int is_of_plane(const struct nest *t, const bt_node *node)
     const struct cpu_dim *dim = &t->tiling->view.dims[t->plane];
     return !(node->free & ~bt_index_bit(dim->index)) &&
            !cpu_find_sum(node, t->epilogue->sums);
-}
-
-/* An array of what a node is for each plane. 0: failure. */
-static int emit_by_plane(struct nest *t, const bt_node *value, uint32_t *out)
-{
-    const struct cpu_dim *dim = &t->tiling->view.dims[t->plane];
-    struct cpu_emitter e = t->e;
-    if (!cpu_emit_buffer(e.loops, BT_BUFFER_TEMP, value->dtype, dim->extent, out))
-        return 0;
-    const bt_node *index = cpu_emit_loop(&e, dim->extent, 0);
-    bt_stmt *store = index ? bt_stmt_add(e.loops, e.to, BT_STMT_STORE) : NULL;
-    if (!store)
-        return 0;
-    store->buffer = *out;
-    store->offset = index;
-    store->value = bt_node_substitute(graph_of(t), value, dim->index, index);
-    return store->value != NULL;
-}
-
-/* The dim's index is no other one's, too. */
-static int has_own_index(const struct cpu_tiling *p, uint32_t d)
-{
-    for (uint32_t i = 0; i < p->view.ndim; i++) {
-        if (i != d && !p->view.dims[i].is_k &&
-            p->view.dims[i].index == p->view.dims[d].index)
-            return 0;
-    }
-    return p->view.dims[d].scale == 1;
 }
 
 static uint32_t float_bits(double number)
@@ -346,7 +315,8 @@ static int look_at_codes(struct nest *t)
     struct finish *f = &t->finish;
     int is_sum;
     if (!row || t->plane < 0 || !sum || sum->args[0] != store->offset ||
-        !cpu_is_size(p->view.dims[p->n].c, 1) || !has_own_index(p, (uint32_t)t->plane) ||
+        !cpu_is_size(p->view.dims[p->n].c, 1) ||
+        !cpu_has_own_index(p, (uint32_t)t->plane) ||
         !cpu_match_codes(NULL, store->value, &t->codes) ||
         !is_of_plane(t, t->codes.factor))
         return 1;
@@ -360,8 +330,9 @@ static int look_at_codes(struct nest *t)
     for (uint32_t d = 0; d < p->view.ndim; d++)
         f->biases[d] = int_of(t, (int32_t)d == t->plane);
     t->makes_codes = row;
-    return emit_by_plane(t, bias, &f->bias) &&
-           emit_by_plane(t, t->codes.factor, &t->factor);
+    const struct cpu_dim *plane = &p->view.dims[t->plane];
+    return cpu_emit_by_dim(&t->e, plane, 0, bias, &f->bias) &&
+           cpu_emit_by_dim(&t->e, plane, 0, t->codes.factor, &t->factor);
 }
 
 /* ---- the nest ---- */

@@ -22,20 +22,12 @@ static int is_bound(const bt_node *node)
     return is_one && (node->dtype == BT_FLOAT32 || node->dtype == BT_FLOAT64);
 }
 
-/* Results of operators are rounded to their type, which is the tile's. */
-static const bt_node *unrounded(const bt_node *node)
-{
-    while (node->kind == BT_NODE_CAST && node->dtype == node->args[0]->dtype)
-        node = node->args[0];
-    return node;
-}
-
 /* Of max(a, b) or min(a, b) the bound, and *rest the other one; NULL: it is none of these. */
 static const bt_node *take_bound(const bt_node **rest, uint32_t op)
 {
-    const bt_node *node = unrounded(*rest);
+    const bt_node *node = cpu_unrounded(*rest);
     for (uint32_t i = 0; is_scalar(node, op) && i < 2; i++) {
-        const bt_node *bound = unrounded(node->args[i]);
+        const bt_node *bound = cpu_unrounded(node->args[i]);
         if (is_bound(bound)) {
             *rest = node->args[!i];
             return bound;
@@ -47,9 +39,9 @@ static const bt_node *take_bound(const bt_node **rest, uint32_t op)
 /* Of a + b the read, and *rest the other one. */
 static const bt_node *take_read(const bt_node **rest, const bt_node *sum)
 {
-    const bt_node *node = unrounded(*rest);
+    const bt_node *node = cpu_unrounded(*rest);
     for (uint32_t i = 0; is_scalar(node, BT_SCALAR_ADD) && i < 2; i++) {
-        const bt_node *read = unrounded(node->args[i]);
+        const bt_node *read = cpu_unrounded(node->args[i]);
         if (read->kind == BT_NODE_READ && read != sum && read->dtype == node->dtype) {
             *rest = node->args[!i];
             return read;
@@ -70,7 +62,7 @@ int cpu_take_apart(const bt_node *body, const bt_node *sum, struct cpu_chain *ou
         out->bias = out->residual;
         out->residual = NULL;
     }
-    return unrounded(node) == unrounded(sum);
+    return cpu_unrounded(node) == cpu_unrounded(sum);
 }
 
 /* By how many elements the read moves on with dim `d`. */
@@ -184,8 +176,8 @@ static int has_node(const bt_node *node, const bt_node *wanted)
 /* Whether integers are added to the sum, and nothing else is done with it. */
 static int is_sum_plus(const bt_node *node, const bt_node *sum)
 {
-    node = unrounded(node);
-    if (node == unrounded(sum))
+    node = cpu_unrounded(node);
+    if (node == cpu_unrounded(sum))
         return 1;
     const int is_less = is_scalar(node, BT_SCALAR_SUB);
     if (node->dtype != BT_INT32 || (!is_less && !is_scalar(node, BT_SCALAR_ADD)))
@@ -223,16 +215,6 @@ static uint64_t indices_of(const bt_node *node, uint32_t sums)
     return all;
 }
 
-static int is_whole_index(const struct cpu_tiling *p, uint32_t d)
-{
-    for (uint32_t i = 0; i < p->view.ndim; i++) {
-        if (i != d && !p->view.dims[i].is_k &&
-            p->view.dims[i].index == p->view.dims[d].index)
-            return 0;
-    }
-    return p->view.dims[d].scale == 1;
-}
-
 void cpu_match_finish_codes(bt_graph *g, const struct cpu_tiling *p,
                             const struct cpu_epilogue *epilogue,
                             struct cpu_finish_codes *out)
@@ -253,9 +235,9 @@ void cpu_match_finish_codes(bt_graph *g, const struct cpu_tiling *p,
     const uint64_t by =
         indices_of(codes.sum, epilogue->sums) | indices_of(codes.factor, epilogue->sums);
     const int is_row =
-        !(by & ~bt_index_bit(p->view.dims[m].index)) && is_whole_index(p, m);
+        !(by & ~bt_index_bit(p->view.dims[m].index)) && cpu_has_own_index(p, m);
     const int is_column = !(by & ~bt_index_bit(p->view.dims[n].index)) &&
-                          is_whole_index(p, n) && p->n0 < 0 && !p->merged;
+                          cpu_has_own_index(p, n) && p->n0 < 0 && !p->merged;
     if (!is_row && !is_column)
         return;
     *out = (struct cpu_finish_codes){

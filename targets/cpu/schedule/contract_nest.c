@@ -360,6 +360,24 @@ int cpu_emit_buffer(bt_loops *loops, uint32_t role, bt_dtype dtype, const bt_nod
            bt_loops_add_buffer(loops, role, bt_text_get(&name), dtype, nelem, out);
 }
 
+int cpu_emit_by_dim(const struct cpu_emitter *at, const struct cpu_dim *dim,
+                    int64_t beyond, const bt_node *value, uint32_t *out)
+{
+    struct cpu_emitter e = *at;
+    bt_graph *g = e.loops->graph;
+    const bt_node *nelem = cpu_plus(g, dim->extent, bt_node_int(g, beyond));
+    if (!cpu_emit_buffer(e.loops, BT_BUFFER_TEMP, value->dtype, nelem, out))
+        return 0;
+    const bt_node *index = cpu_emit_loop(&e, dim->extent, 0);
+    bt_stmt *store = index ? bt_stmt_add(e.loops, e.to, BT_STMT_STORE) : NULL;
+    if (!store)
+        return 0;
+    store->buffer = *out;
+    store->offset = index;
+    store->value = bt_node_substitute(g, value, dim->index, index);
+    return store->value != NULL;
+}
+
 int cpu_shrink_sums(bt_loops *loops, uint32_t sums, const bt_node *nelem)
 {
     const bt_node **extent = BT_NEWS(loops->arena, const bt_node *, 1);
@@ -405,25 +423,13 @@ static const bt_node *change_to_correction(void *self, const bt_node *node)
 }
 
 /* An array of what a node is for each row, or column. */
-static int emit_by_row(struct cpu_nest *t, const bt_node *value, uint32_t *out)
+static int emit_by_row(const struct cpu_nest *t, const bt_node *value, uint32_t *out)
 {
-    enum { VECTOR = 16, PANEL = 128 }; // that is read beyond the last one
-    const struct cpu_dim *dim = &t->tiling->view.dims[t->codes.by];
-    bt_graph *g = cpu_graph(t);
-    bt_by_node by = { t->e.loops, change_to_correction, t };
-    struct cpu_emitter e = t->e;
-    const bt_node *nelem = cpu_plus(g, dim->extent, cpu_int(t, VECTOR + PANEL));
+    enum { PANEL = 128 }; // columns behind the last one, of which a call makes codes, too
+    bt_by_node by = { t->e.loops, change_to_correction, (void *)(uintptr_t)t };
     value = bt_node_change(&by, value);
-    if (!value || !cpu_emit_buffer(e.loops, BT_BUFFER_TEMP, value->dtype, nelem, out))
-        return 0;
-    const bt_node *index = cpu_emit_loop(&e, dim->extent, 0);
-    bt_stmt *store = index ? bt_stmt_add(e.loops, e.to, BT_STMT_STORE) : NULL;
-    if (!store)
-        return 0;
-    store->buffer = *out;
-    store->offset = index;
-    store->value = bt_node_substitute(g, value, dim->index, index);
-    return store->value != NULL;
+    return value && cpu_emit_by_dim(&t->e, &t->tiling->view.dims[t->codes.by],
+                                    CPU_CODES_VECTOR + PANEL, value, out);
 }
 
 static int add_correction(struct cpu_nest *t)
@@ -525,9 +531,8 @@ int cpu_emit_contraction(bt_loops *loops, const struct cpu_tiling *p,
     const bt_node *nelem = p->beside >= 0
                                ? cpu_times(g, p->view.dims[p->beside].extent, t.c_row)
                                : cpu_times(g, cpu_int(&t, t.blocks.most_rows), span);
-    enum { VECTOR = 16 };
-    if (t.codes.is_apart) // whole ones are read
-        nelem = cpu_plus(g, nelem, cpu_int(&t, VECTOR));
+    if (t.codes.is_apart)
+        nelem = cpu_plus(g, nelem, cpu_int(&t, CPU_CODES_VECTOR));
     if (store->buffer != sums)
         return cpu_shrink_sums(loops, sums, nelem) && emit_nest(&t);
     return cpu_emit_buffer(loops, BT_BUFFER_LOCAL, p->tile->c, nelem, &t.c) &&

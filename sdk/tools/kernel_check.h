@@ -31,8 +31,7 @@ struct kernel_check {
     double error;      /* the largest of those that were right, as a share of its bound */
     const char *where; /* ... and its function, in the arena; NULL: all are exact */
     uint32_t nfunc;
-    const struct checked_func
-        *funcs; /* in the order of their first calls; in the arena */
+    const struct checked_func *funcs; /* by their first calls; in the arena */
 };
 /* Runs a program by interp on the inputs that are set, and launches the kernels of each
  * call of a primitive function on memory of their own. They must give what the

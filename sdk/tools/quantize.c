@@ -14,6 +14,7 @@
 #include "quantize.h"
 #include "sample_run.h"
 #include "sample_set.h"
+#include "temporary.h"
 #include "verbs.h"
 #include "written.h"
 
@@ -353,15 +354,8 @@ int compare_results(struct quantize *q)
 
 static int make_folder(struct quantize *q)
 {
-    const char *tmp = getenv("TMPDIR");
-    snprintf(q->work, sizeof(q->work), "%s/baton-quantize.XXXXXX",
-             tmp && *tmp ? tmp : "/tmp");
-    if (!mkdtemp(q->work)) {
-        bt_status status = bt_fail(q->tool->ctx, BT_ERR_IO, "%s cannot be made: %s",
-                                   q->work, strerror(errno));
-        q->work[0] = 0;
-        return tool_fail(q->tool, status);
-    }
+    TRY_TOOL(q->tool,
+             make_temporary(q->tool->ctx, "baton-quantize", q->work, sizeof(q->work)));
     if (!q->statistics)
         q->statistics = tool_text(q->tool, "%s/statistics.npz", q->work);
     return q->statistics ? EXIT_OK : tool_fail(q->tool, bt_no_memory());
@@ -386,15 +380,8 @@ static void remove_folder(const struct quantize *q)
 static int check_samples(struct quantize *q, const char *folder)
 {
     const char *const paths[] = { q->output, q->statistics };
-    char of_samples[PATH_NBYTES], real[PATH_NBYTES];
     for (uint32_t i = 0; i < BT_COUNT(paths); i++) {
-        if (!paths[i] || strcmp(paths[i], "-") == 0)
-            continue;
-        const char *written = folder_of(q, paths[i]);
-        if (!written)
-            return tool_fail(q->tool, bt_no_memory());
-        if (realpath(folder, of_samples) && realpath(written, real) &&
-            strcmp(of_samples, real) == 0)
+        if (paths[i] && strcmp(paths[i], "-") != 0 && is_in_folder(paths[i], folder))
             return tool_usage(q->tool,
                               "%s lies among the samples of %s: write it elsewhere",
                               paths[i], folder);
@@ -590,8 +577,6 @@ static int quantize(struct quantize *q)
         code = measure_sites(q);
     if (!code)
         code = realize(q);
-    if (!code)
-        code = list_layers(q);
     if (!code && q->has_loss)
         code = search_layers(q);
     if (!code)

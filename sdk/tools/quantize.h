@@ -18,7 +18,7 @@ struct row {
     const bt_call *call;
     const bt_tensor *constant;
     bt_tensor
-        *factor; /* of a weight: (2, n), of what it is multiplied with; NULL: not known */
+        *factor; /* of a weight: (2, n), of what it meets in sums; NULL: not known */
     double signal, noise;
     int is_blind;   /* all that was seen there is NaN or infinite */
     int is_skipped; /* of a weight: its layer is to have no codes */
@@ -76,8 +76,6 @@ int observe(struct quantize *, const char *phase, const bt_module *, struct samp
 int learn(struct quantize *);
 
 /* ---- quantize_search.c ---- */
-/* What layers there are, with what they add up. */
-int list_layers(struct quantize *);
 int search_layers(struct quantize *);
 
 /* ---- quantize_report.c ---- */

@@ -92,7 +92,8 @@ static int fixed_last(const void *a, const void *b)
                                       : x->place > y->place;
 }
 
-int list_layers(struct quantize *q)
+/* What layers there are, with what they add up. */
+static int list_layers(struct quantize *q)
 {
     struct float_search *s = &q->search;
     const char *name = option_value(q->tool, "entry");
@@ -150,7 +151,7 @@ static int measure(void *self, double *loss)
 int search_layers(struct quantize *q)
 {
     struct float_search *s = &q->search;
-    int code = EXIT_OK;
+    int code = list_layers(q);
     s->loss = q->loss;
     s->measure = measure;
     s->self = q;

@@ -9,7 +9,9 @@
 #include <baton/artifact.h>
 
 #include "target_beside.h"
+#include "target_fault.h"
 #include "target_taken.h"
+#include "temporary.h"
 #include "watchdog.h"
 
 enum { DAMAGES = 500, MOST_BYTES = 16, MOST_PATH = 4096 };
@@ -18,23 +20,9 @@ struct kept {
     struct target_taken taken;
     bt_arena *arena;
     char whole[MOST_PATH], damaged[MOST_PATH]; /* files */
-    bt_text bytes;                             /* of the whole one */
+    bt_file *file;                             /* the whole one */
     struct target_artifact *out;
 };
-
-static void say(struct kept *k, const char *format, ...) BT_PRINTF(2, 3);
-static void say(struct kept *k, const char *format, ...)
-{
-    bt_text text;
-    va_list list;
-    if (k->out->fault)
-        return;
-    bt_text_init(&text, k->arena);
-    va_start(list, format);
-    bt_text_addv(&text, format, list);
-    va_end(list);
-    k->out->fault = bt_text_get(&text) ? text.at : "no memory";
-}
 
 /* ---- the whole file ---- */
 
@@ -47,7 +35,8 @@ static bt_status run_loaded(struct kept *k, bt_compiled *c)
     const int is_right = target_taken_is_right(t, t->ctx, session, &status);
     t->graph->close(session);
     if (!status && !is_right)
-        say(k, "loaded from a file it gives another result");
+        target_fault(k->arena, &k->out->fault,
+                     "loaded from a file it gives another result");
     return status;
 }
 
@@ -65,8 +54,10 @@ static void check_refused(struct kept *k, bt_artifact *a)
     a->targets = own;
     if (!status) {
         bt_compiled_unref(c);
-        say(k, "code is loaded that needs \"a machine that nobody has\": accepts says "
-               "nothing against it");
+        target_fault(
+            k->arena, &k->out->fault,
+            "code is loaded that needs \"a machine that nobody has\": accepts says "
+            "nothing against it");
     }
     bt_ctx_clear_diags(k->taken.ctx);
 }
@@ -92,19 +83,6 @@ static bt_status check_whole(struct kept *k)
 static bt_status fail_file(struct kept *k, const char *path)
 {
     return bt_fail(k->taken.ctx, BT_ERR_IO, "%s: %s", path, strerror(errno));
-}
-
-static bt_status read_bytes(struct kept *k)
-{
-    char piece[4096];
-    FILE *file = fopen(k->whole, "rb");
-    if (!file)
-        return fail_file(k, k->whole);
-    for (size_t n; (n = fread(piece, 1, sizeof(piece), file)) > 0;)
-        bt_text_add(&k->bytes, piece, n);
-    (void)fclose(file);
-    k->out->nbytes = k->bytes.len;
-    return k->bytes.failed ? bt_no_memory() : NULL;
 }
 
 static bt_status write_bytes(struct kept *k, const char *at, size_t n)
@@ -140,7 +118,7 @@ static const char *damage(uint64_t *seed, char *at, size_t *n)
 
 static bt_status check_damage(struct kept *k)
 {
-    const size_t nbytes = k->bytes.len;
+    const size_t nbytes = k->file->nbytes;
     char *copy = bt_arena_alloc(k->arena, nbytes, 1);
     uint64_t seed = 1;
     if (!copy)
@@ -148,13 +126,14 @@ static bt_status check_damage(struct kept *k)
     for (uint32_t i = 0; i < DAMAGES && !k->out->fault; i++) {
         bt_artifact *a;
         size_t n = nbytes;
-        memcpy(copy, k->bytes.at, nbytes);
+        memcpy(copy, k->file->bytes, nbytes);
         const char *what = damage(&seed, copy, &n);
         BT_TRY(write_bytes(k, copy, n));
         if (!bt_artifact_read(k->taken.ctx, k->damaged, &a)) {
             bt_artifact_close(a);
-            say(k, "a file with %s of %zu is read as if it were whole (number %u)", what,
-                nbytes, i);
+            target_fault(k->arena, &k->out->fault,
+                         "a file with %s of %zu is read as if it were whole (number %u)",
+                         what, nbytes, i);
         }
         k->out->ndamaged++;
         bt_ctx_clear_diags(k->taken.ctx);
@@ -169,11 +148,12 @@ static bt_status check_all(struct kept *k)
     watchdog_begin("target %s, an artifact", k->taken.use->text);
     bt_status status = bt_artifact_write(k->taken.ctx, k->taken.compiled, 0, k->whole);
     if (!status)
-        status = read_bytes(k);
+        status = bt_file_read(k->taken.ctx, k->whole, &k->file);
     if (!status)
         status = check_whole(k);
     if (!status)
         status = check_damage(k);
+    bt_file_close(k->taken.ctx, k->file);
     watchdog_end();
     return status;
 }
@@ -181,11 +161,7 @@ static bt_status check_all(struct kept *k)
 static bt_status check_in_folder(struct kept *k)
 {
     char folder[MOST_PATH - 32];
-    const char *tmp = getenv("TMPDIR");
-    snprintf(folder, sizeof(folder), "%s/baton-artifact.XXXXXX",
-             tmp && *tmp ? tmp : "/tmp");
-    if (!mkdtemp(folder))
-        return fail_file(k, folder);
+    BT_TRY(make_temporary(k->taken.ctx, "baton-artifact", folder, sizeof(folder)));
     snprintf(k->whole, sizeof(k->whole), "%s/whole.bta", folder);
     snprintf(k->damaged, sizeof(k->damaged), "%s/damaged.bta", folder);
     bt_status status = check_all(k);
@@ -211,7 +187,6 @@ bt_status target_artifact(bt_ctx *ctx, bt_arena *arena, const bt_target_use *use
     struct target_beside beside;
     struct kept k = { .arena = arena, .out = out };
     *out = (struct target_artifact){ 0 };
-    bt_text_init(&k.bytes, arena);
     BT_TRY(target_beside_open(ctx, use, &beside));
     bt_status status = target_taken_find(ctx, arena, &beside.both, &k.taken);
     if (!status && !k.taken.compiled)
@@ -223,7 +198,7 @@ bt_status target_artifact(bt_ctx *ctx, bt_arena *arena, const bt_target_use *use
     target_taken_free(&k.taken);
     target_beside_close(&beside);
     if (status && status->code != BT_ERR_MEMORY) {
-        say(&k, "it fails: %s", status->message);
+        target_fault(k.arena, &k.out->fault, "it fails: %s", status->message);
         status = NULL;
     }
     return status;

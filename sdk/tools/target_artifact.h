@@ -5,7 +5,6 @@
 #include <baton/compiled.h>
 
 struct target_artifact {
-    uint64_t nbytes;   /* of the file */
     uint32_t ndamaged; /* files like it with damage, which were refused */
     const char *why;   /* nothing was tried, and why; NULL: it was */
     const char *fault; /* NULL: nothing was found */

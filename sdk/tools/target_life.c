@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "target_beside.h"
+#include "target_fault.h"
 #include "target_taken.h"
 #include "watchdog.h"
 
@@ -14,20 +15,6 @@ struct life {
     bt_arena *arena;
     struct target_life *out;
 };
-
-static void say(struct life *l, const char *format, ...) BT_PRINTF(2, 3);
-static void say(struct life *l, const char *format, ...)
-{
-    bt_text text;
-    va_list list;
-    if (l->out->fault)
-        return;
-    bt_text_init(&text, l->arena);
-    va_start(list, format);
-    bt_text_addv(&text, format, list);
-    va_end(list);
-    l->out->fault = bt_text_get(&text) ? text.at : "no memory";
-}
 
 /* ---- threads ---- */
 
@@ -75,10 +62,12 @@ static void check_threads(struct life *l)
     }
     watchdog_end();
     if (nfailed)
-        say(l, "sessions in %d threads at once: %u of them fail", THREADS, nfailed);
+        target_fault(l->arena, &l->out->fault,
+                     "sessions in %d threads at once: %u of them fail", THREADS, nfailed);
     else if (nwrong)
-        say(l, "sessions in %d threads at once: %u of %d calls give another result",
-            THREADS, nwrong, THREADS * CALLS);
+        target_fault(l->arena, &l->out->fault,
+                     "sessions in %d threads at once: %u of %d calls give another result",
+                     THREADS, nwrong, THREADS * CALLS);
 }
 
 /* ---- two instances ---- */
@@ -89,8 +78,8 @@ static void call_in_turn(struct life *l, void *first, void *second)
     for (uint32_t i = 0; i < 4; i++) {
         void *session = i % 2 ? second : first;
         if (session && !target_taken_is_right(&l->taken, l->taken.ctx, session, &status))
-            say(l, "two instances called in turn: %s",
-                status ? status->message : "a result is another one");
+            target_fault(l->arena, &l->out->fault, "two instances called in turn: %s",
+                         status ? status->message : "a result is another one");
     }
 }
 
@@ -166,7 +155,8 @@ static void check_after(struct life *l, void *session, const char *what)
             !status && target_taken_is_right(&l->taken, l->taken.ctx, session, &status);
     }
     if (!right)
-        say(l,
+        target_fault(
+            l->arena, &l->out->fault,
             "after a call with %s the next one, in a new session where the old one is "
             "lost: %s",
             what, status ? status->message : "its result is another one");
@@ -189,7 +179,8 @@ static void check_memory_failures(struct life *l, struct guard *guard)
             status = target_taken_call(&l->taken, l->taken.ctx, session, &got);
         is_hit = guard_fail(guard, 0);
         if (!status && !target_taken_is_same(&l->taken, got))
-            say(l,
+            target_fault(
+                l->arena, &l->out->fault,
                 "a call in which an allocation fails has no error, and another result");
         bt_object_unref(got);
         bt_ctx_clear_diags(l->taken.ctx);
@@ -206,7 +197,8 @@ static bt_status check_cancelled(struct life *l)
     bt_ctx_cancel(l->taken.ctx);
     bt_status status = target_taken_call(&l->taken, l->taken.ctx, session, &got);
     if (!status && !target_taken_is_same(&l->taken, got))
-        say(l, "a cancelled call has no error, and another result");
+        target_fault(l->arena, &l->out->fault,
+                     "a cancelled call has no error, and another result");
     bt_object_unref(got);
     bt_ctx_clear_diags(l->taken.ctx);
     check_after(l, session, "a wish to stop");
@@ -241,7 +233,7 @@ bt_status target_life(bt_ctx *ctx, bt_arena *arena, const bt_target_use *use,
     target_taken_free(&l.taken);
     target_beside_close(&beside);
     if (status && status->code != BT_ERR_MEMORY) {
-        say(&l, "it fails: %s", status->message);
+        target_fault(l.arena, &l.out->fault, "it fails: %s", status->message);
         status = NULL;
     }
     return status;

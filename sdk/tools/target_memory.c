@@ -1,5 +1,7 @@
 #include "target_memory.h"
 
+#include "target_fault.h"
+
 #include <stdlib.h>
 #include <string.h>
 
@@ -20,20 +22,6 @@ struct desk {
     unsigned char *host, *expected; /* of ROOM bytes */
     const char *fault;
 };
-
-static void say(struct desk *d, const char *format, ...) BT_PRINTF(2, 3);
-static void say(struct desk *d, const char *format, ...)
-{
-    bt_text text;
-    va_list list;
-    if (d->fault)
-        return;
-    bt_text_init(&text, d->arena);
-    va_start(list, format);
-    bt_text_addv(&text, format, list);
-    va_end(list);
-    d->fault = bt_text_get(&text) ? text.at : "no memory";
-}
 
 static bt_status move(struct desk *d, const bt_buffer *to, const bt_buffer *from)
 {
@@ -91,7 +79,8 @@ static bt_status mark_block(struct desk *d, void *block, uint64_t nbytes, uint32
     }
     BT_TRY(move(d, &here, &there));
     if (memcmp(bytes, &number, n))
-        say(d,
+        target_fault(
+            d->arena, &d->fault,
             "a block of %d bytes has no longer what was copied there, and %d others "
             "were used since: blocks lie in one another",
             (int)nbytes, MOST_BLOCKS - 1);
@@ -139,7 +128,8 @@ static bt_status look(struct desk *d, void *block, const char *what, uint64_t nb
     while (i < ROOM && d->host[i] == d->expected[i])
         i++;
     if (i < ROOM)
-        say(d,
+        target_fault(
+            d->arena, &d->fault,
             "a copy of %d bytes %s, to offset %d: byte %d of the block is then %d, "
             "expected %d",
             (int)nbytes, what, (int)offset, (int)i, d->host[i], d->expected[i]);
@@ -157,10 +147,12 @@ static bt_status check_back(struct desk *d, void *block, uint64_t nbytes, uint64
     for (uint64_t i = 0; i < ROOM; i++)
         is_around |= (i < GUARD || i >= GUARD + nbytes) && d->host[i] != AROUND;
     if (is_around)
-        say(d, "a copy of %d bytes to the host writes beside them", (int)nbytes);
+        target_fault(d->arena, &d->fault,
+                     "a copy of %d bytes to the host writes beside them", (int)nbytes);
     else if (memcmp(d->host + GUARD, d->expected + offset, (size_t)nbytes))
-        say(d, "a copy of %d bytes to the host, from offset %d, brings others",
-            (int)nbytes, (int)offset);
+        target_fault(d->arena, &d->fault,
+                     "a copy of %d bytes to the host, from offset %d, brings others",
+                     (int)nbytes, (int)offset);
     return NULL;
 }
 
@@ -230,7 +222,7 @@ bt_status check_memory(bt_ctx *ctx, bt_arena *arena, const bt_target_use *use,
     free(d.host);
     free(d.expected);
     if (status && status->code != BT_ERR_MEMORY) {
-        say(&d, "it fails: %s", status->message);
+        target_fault(d.arena, &d.fault, "it fails: %s", status->message);
         status = NULL;
     }
     *fault = d.fault;

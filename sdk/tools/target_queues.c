@@ -7,6 +7,7 @@
 #include <baton/compute.h>
 
 #include "target_codes.h"
+#include "target_fault.h"
 #include "target_program.h"
 #include "watchdog.h"
 
@@ -58,20 +59,6 @@ struct lab {
 static void watch(const struct lab *lab, const char *what)
 {
     watchdog_begin("target %s, %s", lab->use->text, what);
-}
-
-static void say(struct lab *lab, const char *format, ...) BT_PRINTF(2, 3);
-static void say(struct lab *lab, const char *format, ...)
-{
-    bt_text text;
-    va_list list;
-    if (lab->fault)
-        return;
-    bt_text_init(&text, lab->arena);
-    va_start(list, format);
-    bt_text_addv(&text, format, list);
-    va_end(list);
-    lab->fault = bt_text_get(&text) ? text.at : "no memory";
 }
 
 /* ---- a kernel ---- */
@@ -196,7 +183,8 @@ static void host_destroy(struct lab *lab, unsigned char *host, size_t nbytes)
            host[nbytes + n] == UNWRITTEN)
         n++;
     if (n < GUARD)
-        say(lab,
+        target_fault(
+            lab->arena, &lab->fault,
             "memory of the host with %zu bytes is written to %s, by a copy or a kernel",
             nbytes,
             host[nbytes + n] == UNWRITTEN ? "before its beginning" : "behind its end");
@@ -407,7 +395,8 @@ static bt_status compute(struct lab *lab, int set, struct queue *queue)
     while (nleft < nbytes && result[nleft] == UNWRITTEN)
         nleft++;
     if (nleft == nbytes)
-        say(lab, "`wait` returns before a kernel has written its result");
+        target_fault(lab->arena, &lab->fault,
+                     "`wait` returns before a kernel has written its result");
     lab->expected[set] = result;
     return NULL;
 }
@@ -441,8 +430,9 @@ static bt_status check_offsets(struct lab *lab, struct queue *queue)
         status = compute(&moved, 0, queue);
     if (!status &&
         memcmp(moved.expected[0], lab->expected[0], (size_t)lab->output.nbytes))
-        say(lab, "a kernel gives something else where its buffers begin inside their "
-                 "blocks: bt_kernel_call.offsets");
+        target_fault(lab->arena, &lab->fault,
+                     "a kernel gives something else where its buffers begin inside their "
+                     "blocks: bt_kernel_call.offsets");
     free_buffers(&moved);
     return status;
 }
@@ -453,12 +443,14 @@ static bt_status check_values(struct lab *lab, struct queue *queue)
     for (uint32_t i = 0; i < 4; i++, before = value) {
         BT_TRY(enqueue(lab, 0, queue, NULL, NULL, &value));
         if (value <= before && before)
-            say(lab,
-                "enqueue gives value %" PRIu64 " after %" PRIu64
-                ": it is more for each command of a queue",
-                value, before);
+            target_fault(lab->arena, &lab->fault,
+                         "enqueue gives value %" PRIu64 " after %" PRIu64
+                         ": it is more for each command of a queue",
+                         value, before);
         else if (!value)
-            say(lab, "enqueue gives value 0: a queue's counter is 0 before any command");
+            target_fault(
+                lab->arena, &lab->fault,
+                "enqueue gives value 0: a queue's counter is 0 before any command");
     }
     return wait(lab, queue, value);
 }
@@ -483,10 +475,13 @@ static bt_status check_order(struct lab *lab, struct queue *first, struct queue 
     BT_TRY(copy(lab, &lab->output, 1));
     is_wrong |= memcmp(lab->output.host, lab->expected[1], (size_t)lab->output.nbytes);
     if (is_wrong && is_same)
-        say(lab, "a command does not run after those before it in its queue, or `wait` "
-                 "returns before it is done");
+        target_fault(
+            lab->arena, &lab->fault,
+            "a command does not run after those before it in its queue, or `wait` "
+            "returns before it is done");
     else if (is_wrong)
-        say(lab,
+        target_fault(
+            lab->arena, &lab->fault,
             "a command does not wait for the events of its bt_order, or `wait` returns "
             "before it is done");
     return NULL;
@@ -514,9 +509,10 @@ static bt_status copy_through(struct lab *lab, unsigned char byte, struct queue 
         n++;
     BT_TRY(wait_for(lab, first, value, &failed));
     if (n < m->nbytes)
-        say(lab, "a copy does not %s, or `wait` returns before it is done",
-            first == second ? "run after those before it in its queue"
-                            : "wait for the events of its bt_order");
+        target_fault(lab->arena, &lab->fault,
+                     "a copy does not %s, or `wait` returns before it is done",
+                     first == second ? "run after those before it in its queue"
+                                     : "wait for the events of its bt_order");
     return NULL;
 }
 
@@ -551,10 +547,11 @@ static bt_status check_failure(struct lab *lab, struct queue *queue)
     if (status && status->code == BT_ERR_MEMORY)
         return status;
     if (status && failed != value)
-        say(lab,
-            "wait fails (%s) and *failed is %" PRIu64 ": it is the value of the command "
-            "that has failed, %" PRIu64,
-            status->message, failed, value);
+        target_fault(lab->arena, &lab->fault,
+                     "wait fails (%s) and *failed is %" PRIu64
+                     ": it is the value of the command "
+                     "that has failed, %" PRIu64,
+                     status->message, failed, value);
     return NULL;
 }
 
@@ -572,13 +569,15 @@ static bt_status check_times(struct lab *lab, struct queue *queue)
     BT_TRY(wait(lab, queue, value));
     const uint64_t end = bt_now_ns();
     if (!first.end_ns || !second.end_ns)
-        say(lab,
+        target_fault(
+            lab->arena, &lab->fault,
             "tells_times is set, and bt_order.times of a command that is done is not "
             "written");
     else if (first.begin_ns < begin || first.end_ns < first.begin_ns ||
              second.begin_ns < first.end_ns || second.end_ns < second.begin_ns ||
              end < second.end_ns)
-        say(lab,
+        target_fault(
+            lab->arena, &lab->fault,
             "bt_order.times of two commands, from when the first is given: %" PRId64
             "..%" PRId64 " and %" PRId64 "..%" PRId64 " ns, where both were done after "
             "%" PRId64 ": they run one after the other, and times are those of bt_now_ns",
@@ -622,7 +621,7 @@ static bt_status check_kernel(struct lab *lab)
     free_memory(lab, &lab->large);
     host_destroy(lab, lab->back, (size_t)lab->large.nbytes);
     if (status && status->code != BT_ERR_MEMORY) {
-        say(lab, "its queues fail: %s", status->message);
+        target_fault(lab->arena, &lab->fault, "its queues fail: %s", status->message);
         status = NULL;
     }
     return status;

@@ -6,8 +6,9 @@
 #include <sys/stat.h>
 
 /* The folder of a path by its only name; 0: there is none. */
-static int find_folder(const char *path, const char *slash, char *out)
+static int find_folder(const char *path, char *out)
 {
+    const char *slash = strrchr(path, '/');
     char folder[PATH_MAX];
     const size_t n = slash ? (size_t)(slash - path) + 1 : 1;
     if (n >= sizeof(folder))
@@ -28,8 +29,14 @@ int is_same_file(const char *a, const char *b)
     if (is_there)
         return S_ISREG(x.st_mode) && x.st_dev == y.st_dev && x.st_ino == y.st_ino;
     return strcmp(end_a ? end_a + 1 : a, end_b ? end_b + 1 : b) == 0 &&
-           find_folder(a, end_a, folder_a) && find_folder(b, end_b, folder_b) &&
+           find_folder(a, folder_a) && find_folder(b, folder_b) &&
            strcmp(folder_a, folder_b) == 0;
+}
+
+int is_in_folder(const char *path, const char *folder)
+{
+    char own[PATH_MAX], other[PATH_MAX];
+    return find_folder(path, own) && realpath(folder, other) && strcmp(own, other) == 0;
 }
 
 int check_written(const struct tool *tool, uint32_t n, const struct written *files)

@@ -28,10 +28,10 @@ typedef struct number {
     double value;       /* of a float */
 } number;
 
-/* Whether elements are written as floats are. */
+/* Whether elements are written as one number with digits behind the point. */
 static int is_real(bt_dtype dtype)
 {
-    return bt_dtype_is_float(dtype) || dtype == BT_FLOAT8_E8M0FNU;
+    return bt_dtype_is_real(dtype) && bt_dtype_nparts(dtype) == 1;
 }
 
 /* inf, inff16, nanbf16, ...: 1 and the dtype of the suffix (0: none). */
@@ -498,8 +498,7 @@ static bt_tensor *make_bytes(bt__parser *p, const header *h, const char *bytes,
     bt_tensor *tensor = create(p, h);
     if (!tensor)
         return NULL;
-    uint32_t nparts;
-    (void)bt__dtype_parts(h->dtype, &nparts);
+    const uint32_t nparts = bt_dtype_nparts(h->dtype);
     if (nbits < 8)
         copy_little_endian(tensor->data, bytes, nbytes, 1);
     else

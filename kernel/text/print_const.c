@@ -21,8 +21,8 @@ static void add(bt_printer *p, const char *text)
 /* The bits of part k of the element at a row-major position. */
 static uint64_t element_bits(const bt_tensor *tensor, int64_t position, uint32_t k)
 {
-    uint32_t nparts;
-    const bt_dtype part = bt__dtype_parts(tensor->dtype, &nparts);
+    const bt_dtype part = bt__dtype_part(tensor->dtype);
+    const uint32_t nparts = bt_dtype_nparts(tensor->dtype);
     return bt__element_bits(part, tensor->data,
                             bt__tensor_offset(tensor, position) * nparts + k);
 }
@@ -39,8 +39,8 @@ static uint64_t plain_nan_bits(bt_dtype dtype)
 /* Whether the element reads back bit for bit: all do but unusual NaNs and bools. */
 static int is_plain(const bt_tensor *tensor, int64_t i)
 {
-    uint32_t nparts;
-    const bt_dtype part = bt__dtype_parts(tensor->dtype, &nparts);
+    const bt_dtype part = bt__dtype_part(tensor->dtype);
+    const uint32_t nparts = bt_dtype_nparts(tensor->dtype);
     if (tensor->dtype == BT_BOOL)
         return element_bits(tensor, i, 0) <= 1;
     for (uint32_t k = 0; bt_dtype_is_float(part) && k < nparts; k++) {
@@ -73,8 +73,7 @@ static int is_splat(const bt_tensor *tensor)
         is_one &= tensor->strides[i] == 0 || tensor->dims[i] == 1;
     if (!is_plain(tensor, 0))
         return 0;
-    uint32_t nparts;
-    (void)bt__dtype_parts(tensor->dtype, &nparts);
+    const uint32_t nparts = bt_dtype_nparts(tensor->dtype);
     for (int64_t i = 1; !is_one && i < tensor->nelem; i++) {
         for (uint32_t k = 0; k < nparts; k++) {
             if (element_bits(tensor, i, k) != element_bits(tensor, 0, k))
@@ -100,8 +99,8 @@ static void print_header(bt_printer *p, const bt_tensor *tensor)
 static void print_bytes(bt_printer *p, const bt_tensor *tensor, int64_t begin,
                         int64_t end)
 {
-    uint32_t nparts;
-    const size_t nbytes = bt_dtype_nbytes(bt__dtype_parts(tensor->dtype, &nparts));
+    const uint32_t nparts = bt_dtype_nparts(tensor->dtype);
+    const size_t nbytes = bt_dtype_nbytes(bt__dtype_part(tensor->dtype));
     const int width = (int)BT_DTYPE_BITS(tensor->dtype);
     unsigned char bytes[BASE64_LINE] = { 0 };
     size_t n = nbytes ? 0 : (size_t)((end - begin) * width + 7) / 8;

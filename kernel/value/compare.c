@@ -93,8 +93,8 @@ static bt_status check_types(bt_ctx *ctx, const bt_tensor *a, const bt_tensor *b
 double bt_tensor_largest(const bt_tensor *tensor)
 {
     double largest = 0;
-    uint32_t nparts;
-    const bt_dtype part = bt__dtype_parts(tensor->dtype, &nparts);
+    const bt_dtype part = bt__dtype_part(tensor->dtype);
+    const uint32_t nparts = bt_dtype_nparts(tensor->dtype);
     for (int64_t i = 0; i < tensor->nelem; i++) {
         uint64_t cell[2];
         double sizes[2] = { 0 };
@@ -115,8 +115,8 @@ bt_status bt_tensor_compare(bt_ctx *ctx, const bt_tensor *a, const bt_tensor *b,
     BT_TRY(check_types(ctx, a, b));
     bt_tensor_difference d = { .first = -1 };
     double largest = bt_tensor_largest(b);
-    uint32_t nparts;
-    const bt_dtype part = bt__dtype_parts(a->dtype, &nparts);
+    const bt_dtype part = bt__dtype_part(a->dtype);
+    const uint32_t nparts = bt_dtype_nparts(a->dtype);
     const size_t nbytes = bt_dtype_nbytes(part);
     for (int64_t i = 0; i < a->nelem; i++) {
         uint64_t cells[2][2];

@@ -399,10 +399,10 @@ bt_dtype bt__suffix_read(const char *suffix, size_t nbytes)
 /* As Python does: 1+2j. */
 static void write_complex(bt_text *out, const bt_tensor *tensor, int64_t position)
 {
-    uint32_t nparts;
     uint64_t cell[2];
     double parts[2];
-    const bt_dtype part = bt__dtype_parts(tensor->dtype, &nparts);
+    const bt_dtype part = bt__dtype_part(tensor->dtype);
+    const uint32_t nparts = bt_dtype_nparts(tensor->dtype);
     const bt__float_format format = bt__float_format_of(part);
     bt__elements_to_double(part, bt__tensor_load(tensor, position, cell), 0, 1, nparts,
                            parts);

@@ -3,11 +3,9 @@
 
 #include <string.h>
 
-bt_dtype bt__dtype_parts(bt_dtype dtype, uint32_t *n)
+bt_dtype bt__dtype_part(bt_dtype dtype)
 {
-    const int is_complex = BT_DTYPE_CLASS(dtype) == BT_CLASS_COMPLEX;
-    *n = is_complex ? 2 : 1;
-    return is_complex ? bt_dtype_carrier(dtype) : dtype;
+    return bt_dtype_nparts(dtype) > 1 ? bt_dtype_carrier(dtype) : dtype;
 }
 
 /* ---- one element in memory to a wide type ---- */
@@ -76,7 +74,7 @@ static void floats_to_int(bt_dtype dtype, const void *at, int64_t first, int64_t
 void bt__elements_to_int(bt_dtype dtype, const void *at, int64_t first, int64_t stride,
                          int64_t n, int64_t *out)
 {
-    if (bt_dtype_is_float(dtype) || bt_dtype_is_moved(dtype)) {
+    if (bt_dtype_is_real(dtype)) {
         floats_to_int(dtype, at, first, stride, n, out);
         return;
     }

@@ -19,9 +19,9 @@ void bt__elements_from_int(bt_dtype, const int64_t *from, int is_unsigned, int64
                            void *at, int64_t first);
 /* The bits of one element. */
 uint64_t bt__element_bits(bt_dtype, const void *at, int64_t i);
-/* The type of the parts of an element, and how many it has: those of a complex number; one,
- * itself, of any other type. Their numbers are read and written where such types are asked for. */
-bt_dtype bt__dtype_parts(bt_dtype, uint32_t *n);
+/* The type of the parts of an element (bt_dtype_nparts): that of a complex number's; any other type
+ * itself. Their numbers are read and written where such types are asked for. */
+bt_dtype bt__dtype_part(bt_dtype);
 /* Those of <baton/convert.h>, which are long, once for all of libbaton. */
 float bt__half_to_float(uint16_t);
 uint16_t bt__short_from_double(double, bt_dtype); /* float16 or bfloat16 */

@@ -272,8 +272,7 @@ static bt_status read_data(const struct reader *r, const int64_t *dims, const vo
                            bt_tensor **out)
 {
     bt_tensor *t;
-    uint32_t nparts;
-    (void)bt__dtype_parts(r->descr->dtype, &nparts);
+    const uint32_t nparts = bt_dtype_nparts(r->descr->dtype);
     BT_TRY(bt_tensor_create(r->ctx, r->descr->dtype, r->rank, dims, &t));
     if (t->nelem)
         memcpy(t->data, data, bt_tensor_nbytes(t));

@@ -125,8 +125,7 @@ size_t bt_tensor_nbytes(const bt_tensor *t)
 /* What the address of an element is a multiple of. */
 static size_t align_of(bt_dtype dtype)
 {
-    uint32_t nparts;
-    const size_t nbytes = bt_dtype_nbytes(bt__dtype_parts(dtype, &nparts));
+    const size_t nbytes = bt_dtype_nbytes(bt__dtype_part(dtype));
     return nbytes ? nbytes : 1;
 }
 
@@ -452,7 +451,7 @@ static void cast_row(const bt_tensor *t, int64_t first, int64_t stride, int64_t 
     for (int64_t i = 0; i < length; i += STRIP) {
         const int64_t n = length - i < STRIP ? length - i : STRIP;
         const int64_t at = first + i * stride;
-        if (bt_dtype_is_float(t->dtype) || bt_dtype_is_moved(t->dtype)) {
+        if (bt_dtype_is_real(t->dtype)) {
             double wide[STRIP];
             bt__elements_to_double(t->dtype, t->data, at, stride, n, wide);
             bt__elements_from_double(out->dtype, wide, n, out->data, to + i);

@@ -30,9 +30,8 @@ const char *constant_type(const bt_tensor *t)
 /* Numbers that an array has: elements, their parts, or bytes of packed ones. */
 static int64_t count_of(const bt_tensor *t)
 {
-    return bt_dtype_is_packed(t->dtype)                   ? (int64_t)bt_tensor_nbytes(t)
-           : BT_DTYPE_CLASS(t->dtype) == BT_CLASS_COMPLEX ? 2 * t->nelem
-                                                          : t->nelem;
+    return bt_dtype_is_packed(t->dtype) ? (int64_t)bt_tensor_nbytes(t)
+                                        : t->nelem * bt_dtype_nparts(t->dtype);
 }
 
 /* The bits of one of them. */

@@ -73,8 +73,7 @@ static bt_status add_nelem(struct plan *p, const struct leaf *leaf, bt_text *out
                       : bt_store_why(p->ctx, leaf->type->store);
     }
     const int is_open = may_refuse(p); // a product of numbers has been counted
-    const int is_pair = BT_DTYPE_CLASS(bt_tensor_dtype(leaf->type)) == BT_CLASS_COMPLEX;
-    const uint32_t n = shape->n + (uint32_t)is_pair;
+    const uint32_t n = shape->n + (bt_dtype_nparts(bt_tensor_dtype(leaf->type)) > 1);
     for (uint32_t i = 1; is_open && i < n; i++)
         bt_text_addf(out, "dim_mul(");
     for (uint32_t i = 0; i < n; i++) {

@@ -125,19 +125,13 @@ static int is_little_endian(void)
     return order.bytes[0];
 }
 
-/* Numbers that an element consists of. */
-static uint32_t parts_of(bt_dtype dtype)
-{
-    return BT_DTYPE_CLASS(dtype) == BT_CLASS_COMPLEX ? 2 : 1;
-}
-
 /* Little-endian bytes into memory of this machine. */
 static void copy_bytes(struct slice raw, bt_tensor *out)
 {
     size_t nbytes = raw.nbytes;
     const size_t item = bt_dtype_is_packed(out->dtype)
                             ? 1
-                            : bt_dtype_nbytes(out->dtype) / parts_of(out->dtype);
+                            : bt_dtype_nbytes(out->dtype) / bt_dtype_nparts(out->dtype);
     uint8_t *to = out->data;
     int is_little = is_little_endian();
     if (is_little && nbytes)
@@ -221,7 +215,7 @@ static int fits(const struct data_type *type, uint64_t value)
 static int64_t nentry(const bt_tensor *t)
 {
     return bt_dtype_is_packed(t->dtype) ? (int64_t)bt_tensor_nbytes(t)
-                                        : t->nelem * parts_of(t->dtype);
+                                        : t->nelem * bt_dtype_nparts(t->dtype);
 }
 
 /* Elements of a list field, packed or alone; MALFORMED or BEYOND. Stored where `to` is
@@ -371,6 +365,6 @@ bt_status onnx_tensor_value(bt_ctx *ctx, bt_arena *arena, struct onnx_files *fil
         return read_raw(&s, (size_t)nbytes, files->model,
                         t->has_raw ? t->raw : t->lists.at[0].bytes, out);
     const int is_packed = bt_dtype_is_packed(onnx_dtype(t->data_type));
-    return read_lists(&s, is_packed ? nbytes : nelem * parts_of(onnx_dtype(t->data_type)),
+    return read_lists(&s, is_packed ? nbytes : nelem * bt_dtype_nparts(onnx_dtype(t->data_type)),
                       out);
 }

@@ -219,18 +219,12 @@ uint64_t case_draw(uint64_t *state)
     return z ^ z >> 31;
 }
 
-/* Whether values are drawn as those of floats are. */
-static int is_real(bt_dtype dtype)
-{
-    return bt_dtype_is_float(dtype) || bt_dtype_is_moved(dtype);
-}
-
 /* The range of a leaf in its dtype. */
 static void range_of(const struct case_leaf *leaf, double *low, double *high)
 {
-    *low = leaf->has_range ? leaf->low : is_real(leaf->dtype) ? -2 : -9;
-    *high = leaf->has_range ? leaf->high : is_real(leaf->dtype) ? 2 : 9;
-    if (is_real(leaf->dtype))
+    *low = leaf->has_range ? leaf->low : bt_dtype_is_real(leaf->dtype) ? -2 : -9;
+    *high = leaf->has_range ? leaf->high : bt_dtype_is_real(leaf->dtype) ? 2 : 9;
+    if (bt_dtype_is_real(leaf->dtype))
         return;
     *low = ceil(*low);
     *high = floor(*high);
@@ -268,7 +262,7 @@ static void set_special(bt_tensor *t, int64_t at, uint64_t bits, uint32_t kind)
                      INFINITY, NAN,  0x1p-149, 60000, -INFINITY, -0x1p-14 },
         moderate[] = { 0, -0.0, 1, -1, 0.5, -2.5, NAN, -0x1p-14 };
     uint32_t width = BT_DTYPE_BITS(t->dtype);
-    if (is_real(t->dtype)) {
+    if (bt_dtype_is_real(t->dtype)) {
         bt_tensor_set(t, at,
                       kind == CASE_MODERATE ? moderate[bits % BT_COUNT(moderate)]
                                             : floats[bits % BT_COUNT(floats)]);
@@ -316,7 +310,7 @@ bt_status case_numbers(bt_ctx *ctx, const char **text, bt_tensor *tensor)
     for (at = start + strspn(start, " []"); ok && at < end; n++) {
         const char *number = at;
         ok = n < tensor->nelem && take_number(&at, &value);
-        if (ok && is_real(tensor->dtype))
+        if (ok && bt_dtype_is_real(tensor->dtype))
             bt_tensor_set(tensor, n, value);
         else if (ok && tensor->dtype == BT_UINT64)
             bt_tensor_set_int(tensor, n, (int64_t)strtoull(number, NULL, 10));
@@ -327,7 +321,7 @@ bt_status case_numbers(bt_ctx *ctx, const char **text, bt_tensor *tensor)
         at += strspn(at, " ],[");
     }
     for (int64_t i = n; ok && n == 1 && *start != '[' && i < tensor->nelem; i++) {
-        if (is_real(tensor->dtype))
+        if (bt_dtype_is_real(tensor->dtype))
             bt_tensor_set(tensor, i, bt_tensor_get(tensor, 0));
         else
             bt_tensor_set_int(tensor, i, bt_tensor_get_int(tensor, 0));
@@ -358,7 +352,7 @@ bt_status case_values(bt_ctx *ctx, const struct case_leaf *leaf, uint64_t seed,
         uint64_t bits = case_draw(&seed);
         if (kind != CASE_RANDOM && !leaf->has_range)
             set_special(parts, i, bits >> 32, kind);
-        else if (is_real(leaf->dtype))
+        else if (bt_dtype_is_real(leaf->dtype))
             bt_tensor_set(parts, i,
                           low + (high - low) * ((double)(bits >> 11) * 0x1p-53));
         else

@@ -109,8 +109,7 @@ static uint64_t count_random(bt_dtype dtype)
 
 static void fill_random(bt_tensor *tensor, uint64_t seed)
 {
-    const int is_float =
-        bt_dtype_is_float(tensor->dtype) || bt_dtype_is_moved(tensor->dtype);
+    const int is_float = bt_dtype_is_real(tensor->dtype);
     const uint64_t n = count_random(tensor->dtype);
     for (int64_t i = 0; i < tensor->nelem; i++) {
         /* splitmix64: Steele, Lea, Flood 2014 */

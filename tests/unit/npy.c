@@ -196,7 +196,7 @@ static void round_trip(bt_dtype dtype, uint32_t rank, const int64_t *dims)
     assert_int_equal((text.len - 6 - bt_tensor_nbytes(t)) % 64, 0);
     assert_ok(ctx, bt_npy_read(ctx, "x.npy", text.at + 6, text.len - 6, &back));
     // of a float of 8 bits npy says no more than the width
-    const int is_float8 = (bt_dtype_is_float(dtype) || bt_dtype_is_moved(dtype)) &&
+    const int is_float8 = bt_dtype_is_real(dtype) &&
                           BT_DTYPE_BITS(dtype) == 8;
     assert_int_equal(back->dtype, is_float8 ? BT_UINT8 : dtype);
     assert_int_equal(back->rank, rank);

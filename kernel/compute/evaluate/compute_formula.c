@@ -30,8 +30,7 @@ static int same_strides(const bt_compute *compute, const bt_tensor *const *in)
     if (!compute->bytecode)
         return 0;
     for (uint32_t i = 0; i < compute->call.nleaf; i++) {
-        uint32_t nparts;
-        (void)bt__dtype_parts(in[i]->dtype, &nparts);
+        const uint32_t nparts = bt_dtype_nparts(in[i]->dtype);
         for (uint32_t a = 0; a < in[i]->rank; a++) {
             if (in[i]->dims[a] > 1 &&
                 compute->strides[i][a] != in[i]->strides[a] * nparts)
@@ -76,8 +75,7 @@ static bt_status make_parts(bt_compute *compute)
 static bt_status join_parts(bt_ctx *ctx, bt_tensor *parts, const bt_array *whole,
                             bt_tensor **out)
 {
-    uint32_t nparts;
-    (void)bt__dtype_parts(whole->dtype, &nparts);
+    const uint32_t nparts = bt_dtype_nparts(whole->dtype);
     if (!bt_dtype_is_moved(whole->dtype)) {
         *out = bt_tensor_ref(parts);
         return NULL;
@@ -189,8 +187,7 @@ static bt_status make_bytecode(bt_ctx *ctx, bt_compute *compute,
         return bt_no_memory();
     for (uint32_t i = 0; i < compute->call.nleaf; i++) {
         int64_t *copy = BT_NEWS(compute->coded, int64_t, in[i]->rank + 1);
-        uint32_t nparts;
-        (void)bt__dtype_parts(in[i]->dtype, &nparts);
+        const uint32_t nparts = bt_dtype_nparts(in[i]->dtype);
         if (!copy)
             return bt_no_memory();
         // the stride of an axis with one element does not matter: 0 for all

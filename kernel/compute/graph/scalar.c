@@ -401,8 +401,7 @@ static int64_t int_from_float(double v, bt_dtype to)
 bt_cell bt_cell_cast(bt_cell v, bt_dtype from, bt_dtype to)
 {
     // a moved one is of the number that it is made of
-    int from_float = bt_dtype_is_float(from) || bt_dtype_is_moved(from),
-        to_float = bt_dtype_is_float(to) || bt_dtype_is_moved(to);
+    int from_float = bt_dtype_is_real(from), to_float = bt_dtype_is_real(to);
     if (to == BT_BOOL)
         return (bt_cell){ .i = from_float ? v.f != 0 : v.i != 0 };
     if (from_float)

@@ -101,6 +101,16 @@ static inline int bt_dtype_is_moved(bt_dtype dtype)
     return BT_DTYPE_CLASS(dtype) < 32 &&
            (BT_CLASS_BITS_MOVED >> BT_DTYPE_CLASS(dtype) & 1);
 }
+/* Whether numbers need not be whole: of floats, and of types that are moved. */
+static inline int bt_dtype_is_real(bt_dtype dtype)
+{
+    return bt_dtype_is_float(dtype) || bt_dtype_is_moved(dtype);
+}
+/* Numbers that an element consists of: two of a complex one. */
+static inline uint32_t bt_dtype_nparts(bt_dtype dtype)
+{
+    return BT_DTYPE_CLASS(dtype) == BT_CLASS_COMPLEX ? 2 : 1;
+}
 /* Bytes of so many elements. 0: more than an int64 counts. */
 BT_API int bt_elements_nbytes(bt_dtype, int64_t nelem, int64_t *out);
 /* Of a float, from 1 to the next number, and the greatest number; 0 of other types. */

@@ -7,7 +7,7 @@ its own runs of about a second, without those in which the system took the proce
 OpenVINO has a column in bfloat16 more where the processor has AMX. PyTorch has one where it is installed with onnx2torch, which it
 needs to read ONNX: build/check/peers/bin/pip install torch onnx2torch (some GB; not done by itself). `-`: onnx2torch has not all of a
 network's operators. It does not count for the ratio. The row `one operator` is a model of one small addition: what a
-call costs beside the work.
+call costs beside the work. NAME_int8 is a network of 8-bit codes, where a peer's column is its integers, too.
   --rounds N       3, unless told
   --threads LIST   1,2 unless told
   --write FILE     also appends the table to FILE with the date, the machine and the command
@@ -17,6 +17,7 @@ import argparse
 import datetime
 import importlib.util
 import json
+import logging
 import os
 import statistics
 import subprocess
@@ -39,6 +40,36 @@ def zoo_network(name):
     return lambda folder: zoo.generate(name, folder)[0]
 
 
+def zoo_network_int8(name):
+    """What ONNX Runtime's own tools make of the network: batch norms folded, QDQ of uint8 codes and int8 weights by channel."""
+    def make(folder):
+        import numpy
+        import onnxruntime
+        from onnxruntime import quantization
+
+        class Images(quantization.CalibrationDataReader):
+            def __init__(self):
+                draw = numpy.random.default_rng(1)
+                self.left = iter([{graph.input.name: draw.uniform(-1, 1, graph.input.shape).astype(numpy.float32)} for _ in range(4)])
+
+            def get_next(self):
+                return next(self.left, None)
+
+        plain, graph, _ = zoo.generate(name, folder)
+        folded, path = plain + ".folded", os.path.join(folder, name + "_int8.onnx")
+        options = onnxruntime.SessionOptions()
+        options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_ENABLE_BASIC
+        options.optimized_model_filepath = folded
+        onnxruntime.InferenceSession(plain, options, providers=["CPUExecutionProvider"])
+        logging.getLogger().setLevel(logging.ERROR)  # it advises what was done
+        quantization.quantize_static(folded, path, Images(), quant_format=quantization.QuantFormat.QDQ, per_channel=True,
+                                     activation_type=quantization.QuantType.QUInt8, weight_type=quantization.QuantType.QInt8)
+        os.remove(plain)
+        os.remove(folded)
+        return path
+    return make
+
+
 def recurrent(op, hidden):
     return lambda folder: language.layer(folder, op, hidden)
 
@@ -51,6 +82,7 @@ def one_operator(folder):
 
 NETWORKS = {
     **{name: zoo_network(name) for name in zoo.NETWORKS},
+    **{f"{name}_int8": zoo_network_int8(name) for name in ["resnet18", "resnet50", "mobilenet_v2"]},
     **{f"{op.lower()}_{hidden}": recurrent(op, hidden) for op in ["LSTM", "GRU", "RNN"] for hidden in [650, 256]},
     **{f"char_step_{hidden}": (lambda folder, hidden=hidden: language.char_step(folder, hidden)) for hidden in [128, 512]},
     "encoder": transformers.encoder,

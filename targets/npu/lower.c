@@ -98,10 +98,14 @@ static bt_status read_move(const struct lowerer *l, const struct npu_operand *o,
     if (!has)
         return NULL;
     BT_TRY(blocked(l, o, block, &wanted));
+    if (has != wanted)
+        return bt_fail(l->ctx, BT_ERR_UNSUPPORTED,
+                       "a tensor has layout %s; %s or none is expected", has->text,
+                       wanted->text);
     // of a result the rest of a block is to be zero, which it is not
-    if (has != wanted ||
-        (is_result && (out->extents[NPU_N] % out->batch || out->extents[NPU_C] % block)))
-        return bt_fail(l->ctx, BT_ERR_UNSUPPORTED, "it does not take layout %s",
+    if (is_result && (out->extents[NPU_N] % out->batch || out->extents[NPU_C] % block))
+        return bt_fail(l->ctx, BT_ERR_UNSUPPORTED,
+                       "its result has layout %s, and does not fill the last block",
                        has->text);
     return NULL;
 }
@@ -187,7 +191,8 @@ static bt_status add_source(const struct lowerer *l, struct sources *s, int32_t 
     if (*out < s->n)
         return NULL;
     if (s->n + 1 == NPU_MOST_BUFFERS)
-        return bt_fail(l->ctx, BT_ERR_UNSUPPORTED, "its numbers are of too many inputs");
+        return bt_fail(l->ctx, BT_ERR_UNSUPPORTED,
+                       "its numbers come of more than %d inputs", NPU_MOST_BUFFERS - 1);
     s->at[s->n++] = param(number);
     return NULL;
 }
@@ -352,7 +357,7 @@ static bt_status check_params(bt_ctx *ctx, const bt_func *func)
 {
     for (uint32_t i = 0; i < func->block->nparam; i++) {
         if (!bt_as_tensor_type(func->block->params[i]->base.type))
-            return bt_fail(ctx, BT_ERR_UNSUPPORTED, "it takes tensors");
+            return bt_fail(ctx, BT_ERR_UNSUPPORTED, "input %u is no tensor", i);
     }
     return NULL;
 }
@@ -361,8 +366,11 @@ static bt_status read_function(struct lowerer *l)
 {
     BT_TRY(check_params(l->ctx, l->func));
     BT_TRY(npu_recognise(l->ctx, l->arena, &l->device->config, l->func, &l->f));
-    if (l->f.weight.param >= 0 && bt_type_layout(type_of(l, l->f.weight.param)))
-        return bt_fail(l->ctx, BT_ERR_UNSUPPORTED, "it takes weights row major");
+    const bt_layout *layout =
+        l->f.weight.param < 0 ? NULL : bt_type_layout(type_of(l, l->f.weight.param));
+    if (layout)
+        return bt_fail(l->ctx, BT_ERR_UNSUPPORTED,
+                       "the weight has layout %s; none is expected", layout->text);
     bt_status status = npu_plans_get(l->ctx, &l->device->plans, &l->device->config,
                                      &l->f.layer, &l->plan);
     if (status && status->code == BT_ERR_LIMIT) // another target may have room

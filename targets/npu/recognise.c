@@ -49,9 +49,10 @@ static bt_status copy_binding(struct copying *c, const bt_value *old)
     const bt_value **operands = BT_NEWS(c->r->arena, const bt_value *, n), *copy;
     const bt_type *type = row_major(old->type);
     if (bt_as_op_call(old, "layout_transform"))
-        return NPU_REFUSE(c->r, "layouts are changed elsewhere");
+        return NPU_REFUSE(c->r, "it calls layout_transform, which is no part of a layer");
     if (bt_value_nregion(old))
-        return NPU_REFUSE(c->r, "it takes calls of operators alone");
+        return NPU_REFUSE(
+            c->r, "it has a branch or a function; calls of operators are expected");
     if (!operands || !type)
         return bt_no_memory();
     for (uint32_t i = 0; i < n; i++)
@@ -128,7 +129,7 @@ static bt_status find_cuts(struct npu_reader *r)
     for (uint32_t i = 0; i < block->nbinding; i++) {
         const uint32_t ndata = cut_at(block->bindings[i]);
         if (ndata && r->ncut == NPU_MOST_CUTS)
-            return NPU_REFUSE(r, "it scales more than %d times", NPU_MOST_CUTS);
+            return NPU_REFUSE(r, "it requantizes more than %d times", NPU_MOST_CUTS);
         if (ndata)
             r->cuts[r->ncut++] = (struct npu_cut){ .call = bt_as_call(block->bindings[i]),
                                                    .ndata = ndata };
@@ -294,10 +295,15 @@ static bt_status read_window(struct npu_reader *r, const bt_node *reduce, uint32
             return NPU_REFUSE(r, "%s are not read by a window", axis_names[role]);
         }
     }
-    return w->before >= 0 && w->taps <= MOST_TAPS && w->before <= MOST_TAPS
-               ? NULL
-               : NPU_REFUSE(r, "a window has at most %d taps, inside or around the data",
-                            MOST_TAPS);
+    if (w->taps > MOST_TAPS)
+        return NPU_REFUSE(r,
+                          "%s have a window of %" PRId64 " taps; at most %d are expected",
+                          axis_names[role], w->taps, MOST_TAPS);
+    if (w->before < 0 || w->before > MOST_TAPS)
+        return NPU_REFUSE(
+            r, "%s have a window that begins at %" PRId64 "; from -%d to 0 is expected",
+            axis_names[role], -w->before, MOST_TAPS);
+    return NULL;
 }
 
 /* Whether all conditions that have the indices of this axis alone hold at a place of the
@@ -355,7 +361,8 @@ static bt_status check_conditions(struct npu_reader *r, const bt_node *condition
         int64_t zero;
         if (c->kind != BT_NODE_SCALAR || c->which != BT_SCALAR_LE ||
             c->args[0]->dtype != BT_INT64 || !bt_node_is_const(c->args[0], &zero) || zero)
-            return NPU_REFUSE(r, "its sum has a condition");
+            return NPU_REFUSE(
+                r, "its sum has a condition; none but that of padding is expected");
     }
     if (!skips_outside(&conditions, &r->out->layer.rows, outer[NPU_H], taps[NPU_H],
                        &nrow) ||
@@ -375,7 +382,8 @@ static bt_status read_data(struct npu_reader *r, const bt_node *reduce,
     struct npu_function *f = r->out;
     const bt_array *a = r->graph->arrays[data->array];
     if (a->rank != r->stage->rank && !(a->rank == 4 && r->stage->rank == 2))
-        return NPU_REFUSE(r, "input %u has rank %u", data->array, a->rank);
+        return NPU_REFUSE(r, "input %u has rank %u; %u is expected", data->array, a->rank,
+                          r->stage->rank);
     f->data = (struct npu_operand){ (int32_t)data->array, { -1, -1, -1, -1 } };
     for (uint32_t role = 0; role < NPU_NAXIS; role++)
         f->data.axes[role] = role < a->rank ? f->result.axes[role] : -1;
@@ -447,7 +455,7 @@ static bt_status read_products(struct npu_reader *r, const bt_node *reduce)
         body->which != BT_SCALAR_MUL || body->dtype != BT_INT32 ||
         !npu_as_factor(r, body->args[0], &factors[0]) ||
         !npu_as_factor(r, body->args[1], &factors[1]))
-        return NPU_REFUSE(r, "it takes sums of int8 products in int32");
+        return NPU_REFUSE(r, "its sum is not one of products of int8 in int32");
     uint32_t ranks[2], w = factors[0].array > factors[1].array ? 0 : 1;
     for (uint32_t i = 0; i < 2; i++)
         ranks[i] = r->graph->arrays[factors[i].array]->rank;
@@ -463,8 +471,12 @@ static bt_status read_products(struct npu_reader *r, const bt_node *reduce)
     const struct npu_factor *data = &factors[1 - w], *weight = &factors[w];
     int32_t taps[NPU_NAXIS] = { -1, -1, -1, -1 };
     f->layer.kind = NPU_PRODUCTS;
-    if (data->zero < INT8_MIN || data->zero > INT8_MAX || weight->zero)
-        return NPU_REFUSE(r, "zero points are int8 for the data and 0 for the weight");
+    if (data->zero < INT8_MIN || data->zero > INT8_MAX)
+        return NPU_REFUSE(r, "the data's zero point is %" PRId64 "; an int8 is expected",
+                          data->zero);
+    if (weight->zero)
+        return NPU_REFUSE(r, "the weight's zero point is %" PRId64 "; 0 is expected",
+                          weight->zero);
     f->zero = f->layer.pad = (int32_t)data->zero;
     f->layer.weight_bits = 8;
     BT_TRY(read_data(r, reduce, data, taps));
@@ -489,7 +501,8 @@ static bt_status read_pool(struct npu_reader *r, const bt_node *reduce)
         (reduce->dtype != BT_INT32 && (is_sum || reduce->dtype != BT_INT8)) ||
         !npu_as_factor(r, reduce->args[1], &data) || data.zero)
         return NPU_REFUSE(
-            r, "it takes the greatest int8 of a window, or their sum in int32");
+            r,
+            "it reduces to neither the greatest int8 of a window nor their sum in int32");
     f->layer.kind = is_sum ? NPU_TOTAL : NPU_GREATEST;
     BT_TRY(read_data(r, reduce, &data, taps));
     f->layer.pad = is_sum ? 0 : INT8_MIN;
@@ -514,16 +527,20 @@ static bt_status read_result(struct npu_reader *r, uint32_t result)
     const bt_array *stage = r->stage = r->graph->arrays[result];
     static const int32_t image[] = { 0, 1, 2, 3 }, matrix[] = { 0, 1, -1, -1 };
     if (stage->rank != 4 && stage->rank != 2)
-        return NPU_REFUSE(r, "its result has rank 2 or 4");
+        return NPU_REFUSE(r, "its result has rank %u; 2 or 4 is expected", stage->rank);
     for (uint32_t i = 0; i < stage->rank; i++) {
         if (extent_of(stage, i) < 1 || extent_of(stage, i) > INT32_MAX)
-            return NPU_REFUSE(r, "its dims are known, and none is 0");
+            return NPU_REFUSE(r,
+                              "axis %u of its result is %" PRId64 "; 1 to %d is expected",
+                              i, extent_of(stage, i), INT32_MAX);
     }
     memcpy(f->result.axes, stage->rank == 4 ? image : matrix, sizeof(image));
     f->layer.is_wide = stage->dtype == BT_INT32;
+    char name[BT_DTYPE_NAME_SIZE];
     return stage->dtype == BT_INT8 || stage->dtype == BT_INT32
                ? NULL
-               : NPU_REFUSE(r, "its result is int8 or int32");
+               : NPU_REFUSE(r, "its result is %s; int8 or int32 is expected",
+                            bt_dtype_name(stage->dtype, name, sizeof(name)));
 }
 
 static void read_extents(struct npu_reader *r)
@@ -560,7 +577,8 @@ static bt_status check_cuts(struct npu_reader *r)
         for (uint32_t k = 0; k < r->cuts[i].ndata; k++) {
             r->cuts[i].data[k] = r->graph->results[n++];
             if (!has_shape(r->graph->arrays[r->cuts[i].data[k]], r->stage))
-                return NPU_REFUSE(r, "what is scaled has not the shape of the result");
+                return NPU_REFUSE(r,
+                                  "what is requantized has not the shape of the result");
         }
     }
     return NULL;
@@ -579,15 +597,19 @@ bt_status npu_recognise(bt_ctx *ctx, bt_arena *arena, const struct npu_config *c
     out->layer.groups = 1;
     out->weight.param = out->result.param = -1;
     if (func->nvar)
-        return NPU_REFUSE(&r, "its dims are known");
+        return NPU_REFUSE(&r, "dim %s is open; known dims are expected",
+                          bt_as_var_type(func->vars[0])->name);
     BT_TRY(logical(&r, &plain));
     BT_TRY(bt_graph_compose(ctx, arena, plain, &graph));
     r.graph = graph;
     uint32_t nresult = 1;
     for (uint32_t i = 0; i < r.ncut; i++)
         nresult += r.cuts[i].ndata;
-    if (graph->nresult != nresult || graph->ndim)
-        return NPU_REFUSE(&r, "its result is one tensor of known dims");
+    if (graph->nresult != nresult)
+        return NPU_REFUSE(&r, "it has %u results; 1 is expected",
+                          graph->nresult - nresult + 1);
+    if (graph->ndim)
+        return NPU_REFUSE(&r, "its result has dims that are known only once it has run");
     BT_TRY(read_result(&r, graph->results[0]));
     BT_TRY(check_cuts(&r));
     BT_TRY(npu_read_post_ops(&r, graph->results[0]));

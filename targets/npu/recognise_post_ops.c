@@ -1,4 +1,5 @@
 /* Steps behind the sum, from the outermost expression inwards. */
+#include <inttypes.h>
 #include <math.h>
 #include <string.h>
 
@@ -19,7 +20,7 @@ static bt_status begin(struct npu_reader *r)
         return NPU_REFUSE(
             r, "sums beyond 2^24 would be rounded as float32, and are not clamped");
     if (l->npost_op == NPU_MOST_POST_OPS)
-        return NPU_REFUSE(r, "at most %d post-ops follow a sum", NPU_MOST_POST_OPS);
+        return NPU_REFUSE(r, "more than %d post-ops follow a sum", NPU_MOST_POST_OPS);
     r->out->terms[l->npost_op].factor = r->out->operand_terms[l->npost_op].factor = 1;
     r->out->operands[l->npost_op].param = -1;
     l->npost_op++;
@@ -68,7 +69,8 @@ static bt_status clamp(struct npu_reader *r, int is_min, int64_t value)
     struct npu_requantize *s;
     struct npu_terms *terms;
     if (value < INT32_MIN || value > INT32_MAX)
-        return NPU_REFUSE(r, "it is clamped by a number that int32 does not hold");
+        return NPU_REFUSE(r, "it is clamped by %" PRId64 ", which int32 does not hold",
+                          value);
     const int32_t by = (int32_t)value;
     if (!r->out->layer.npost_op && (is_min ? by >= r->high : by <= r->low))
         return NULL; // of no effect
@@ -116,7 +118,7 @@ static bt_status read_codes(struct npu_reader *r, uint32_t array, struct npu_ope
     struct npu_factor data = { .array = array };
     if ((a->body ? !npu_as_factor(r, a->body, &data) : a->dtype != BT_INT8) ||
         npu_cut_of(r, data.array))
-        return NPU_REFUSE(r, "what is added is an int8 that is scaled once");
+        return NPU_REFUSE(r, "what is added is no int8 that is requantized once");
     *zero = data.zero;
     *out = (struct npu_operand){ .param = (int32_t)data.array };
     memcpy(out->axes, f->result.axes, sizeof(f->result.axes));
@@ -127,7 +129,7 @@ static bt_status read_codes(struct npu_reader *r, uint32_t array, struct npu_ope
     }
     return memcmp(out->axes, f->result.axes, sizeof(f->result.axes)) == 0
                ? NULL
-               : NPU_REFUSE(r, "what is added has the result's shape");
+               : NPU_REFUSE(r, "what is added has not the result's shape");
 }
 
 /* What a cut gives, of an int8 that it takes. */
@@ -143,10 +145,10 @@ static bt_status add_scaled(struct npu_reader *r, const struct npu_cut *cut,
     const int64_t low = r->low, high = r->high;
     int64_t zero;
     if (cut->ndata != 1)
-        return NPU_REFUSE(r, "what is added is no sum of others");
+        return NPU_REFUSE(r, "what is added is a sum of two codes itself");
     BT_TRY(npu_read_requantize(r, cut->call, &q));
     if (by)
-        return NPU_REFUSE(r, "what is added is an int8 that is scaled once");
+        return NPU_REFUSE(r, "what is added is shifted once it is requantized");
     BT_TRY(read_codes(r, cut->data[0], &f->operands[i], &zero));
     post_op->has_operand = post_op->requantizes_operand = 1;
     *s = (struct npu_requantize){ INT8_MIN - q.out_zero, INT8_MAX - q.out_zero,
@@ -178,7 +180,7 @@ static bt_status add_shifted(struct npu_reader *r, const struct npu_operand *ope
     struct npu_post_op *post_op = &f->layer.post_ops[i];
     f->operands[i] = *operand;
     if (memcmp(operand->axes, f->result.axes, sizeof(f->result.axes)) != 0)
-        return NPU_REFUSE(r, "input %d, that is added, has the result's shape",
+        return NPU_REFUSE(r, "input %d, that is added, has not the result's shape",
                           operand->param);
     post_op->has_operand = 1;
     post_op->requantizes_operand = by > 0;
@@ -214,15 +216,17 @@ static bt_status add_channels(struct npu_reader *r, const bt_node *read)
     struct npu_operand *operand;
     BT_TRY(scale(r, 0, &s, &terms));
     if (terms->nadded == NPU_MOST_VECTORS)
-        return NPU_REFUSE(r, "it adds %d numbers to a channel at once", NPU_MOST_VECTORS);
+        return NPU_REFUSE(r, "it adds more than %d numbers to a channel at once",
+                          NPU_MOST_VECTORS);
     operand = &terms->added[terms->nadded++];
     BT_TRY(npu_read_operand(r, read->which, read->args, operand));
     const bt_array *a = r->graph->arrays[read->which];
     for (uint32_t i = 0; i < NPU_NAXIS; i++) {
         if (i != NPU_C && operand->axes[i] >= 0 &&
             bt_node_number(a->extents[operand->axes[i]]) != 1)
-            return NPU_REFUSE(r, "input %u, that is added, is an int32 for each channel",
-                              read->which);
+            return NPU_REFUSE(
+                r, "input %u, that is added, has more than one int32 for a channel",
+                read->which);
     }
     set_range(r, INT32_MIN, INT32_MAX);
     return NULL;
@@ -237,8 +241,8 @@ static bt_status add_operand(struct npu_reader *r, const bt_node *node)
     if (node->kind == BT_NODE_READ && node->dtype == BT_INT32 &&
         !r->graph->arrays[node->which]->body)
         return add_channels(r, node);
-    return NPU_REFUSE(
-        r, "what is added is an int32 for each channel, or an int8 for each element");
+    return NPU_REFUSE(r, "what is added is neither an int32 for each channel nor an int8 "
+                         "for each element");
 }
 
 /* ---- shifts ---- */
@@ -252,16 +256,20 @@ static int64_t shifted(int64_t x, int64_t factor, uint32_t shift)
 static bt_status shift(struct npu_reader *r, int64_t factor, int64_t by, uint32_t is_even)
 {
     if (!factor || factor > INT32_MAX || factor < INT32_MIN)
-        return NPU_REFUSE(r, "sums are multiplied by an int32 that is not 0");
+        return NPU_REFUSE(
+            r, "sums are multiplied by %" PRId64 "; an int32 other than 0 is expected",
+            factor);
     while (factor % 2 == 0 && by > 0) {
         factor /= 2;
         by--;
     }
     if (factor != 1 && !r->config->has_multiplier)
-        return NPU_REFUSE(r, "sums are multiplied by other than a power of two, and the "
+        return NPU_REFUSE(r, "sums are multiplied by what is no power of two, and the "
                              "machine has no multiplier");
-    if (by < 0 || by > (factor == 1 ? 31 : 62))
-        return NPU_REFUSE(r, "sums are shifted by %d bits", (int)by);
+    const int most = factor == 1 ? 31 : 62;
+    if (by < 0 || by > most)
+        return NPU_REFUSE(r, "sums are shifted by %" PRId64 " bits; 0 to %d are expected",
+                          by, most);
     const int64_t a = shifted(r->low, factor, (uint32_t)by),
                   b = shifted(r->high, factor, (uint32_t)by), low = a < b ? a : b,
                   high = (a < b ? b : a) + (by > 0);
@@ -284,10 +292,12 @@ static bt_status shift(struct npu_reader *r, int64_t factor, int64_t by, uint32_
 static bt_status shift_down(struct npu_reader *r, int64_t by)
 {
     const int64_t half = by > 0 ? INT64_C(1) << (by - 1) : 0;
-    if (by < 1 || by > 31 || r->low - half < INT32_MIN)
+    if (by < 1 || by > 31)
+        return NPU_REFUSE(r, "sums are shifted by %" PRId64 " bits; 1 to 31 are expected",
+                          by);
+    if (r->low - half < INT32_MIN)
         return NPU_REFUSE(
-            r, "sums are shifted by 1 to 31 bits, and cannot be proved to stay in "
-               "int32 before");
+            r, "sums cannot be proved to stay in int32 before they are shifted");
     BT_TRY(add(r, -half));
     return shift(r, 1, by, 0);
 }
@@ -322,7 +332,7 @@ static bt_status read_fixed(struct npu_reader *r, const bt_node *node)
         !bt_node_is_const(node->args[1], &by) || by < 1 || by > 62 ||
         !as_product(node->args[0], &x, &factor, &constant) ||
         constant != INT64_C(1) << (by - 1))
-        return NPU_REFUSE(r, "of int64 it takes a product that is shifted with rounding");
+        return NPU_REFUSE(r, "an int64 is no product that is shifted with rounding");
     BT_TRY(read_integer(r, x));
     return shift(r, factor, by, 0);
 }
@@ -348,17 +358,18 @@ static bt_status read_product(struct npu_reader *r, const bt_node *node)
     while (node->kind == BT_NODE_CAST && bt_dtype_is_float(node->args[0]->dtype))
         node = node->args[0];
     if (node->kind != BT_NODE_SCALAR || node->which != BT_SCALAR_MUL)
-        return NPU_REFUSE(r, "of floats it takes a product that is rounded");
+        return NPU_REFUSE(r, "a float is no product that is rounded");
     const int is_first = node->args[0]->kind == BT_NODE_CONST;
     const bt_node *constant = node->args[is_first ? 0 : 1],
                   *x = node->args[is_first ? 1 : 0];
     if (constant->kind != BT_NODE_CONST || x->kind != BT_NODE_CAST ||
         x->dtype != BT_FLOAT32 || x->args[0]->dtype != BT_INT32)
-        return NPU_REFUSE(r, "of floats it takes an int32 times a number");
+        return NPU_REFUSE(r, "a product of floats is no int32 times a number");
     if (!as_power(constant->value.f, &by))
-        return NPU_REFUSE(
-            r, "it takes float32 factors that are a power of two, 2^-31 to 1, not %g",
-            constant->value.f);
+        return NPU_REFUSE(r,
+                          "sums are multiplied by the float32 %g; a power of two from "
+                          "2^-31 to 1 is expected",
+                          constant->value.f);
     BT_TRY(read_integer(r, x->args[0]));
     const int64_t most = INT64_C(1) << BITS, low = r->low, high = r->high;
     if ((low < -most || high > most) && by > BITS)
@@ -397,7 +408,7 @@ static bt_status read_float(struct npu_reader *r, const bt_node *node)
         return clamp(r, is_min, value);
     }
     return NPU_REFUSE(
-        r, "of floats it takes a product that is rounded, then clamped by whole numbers");
+        r, "a float is no product that is rounded, then clamped by whole numbers");
 }
 
 /* ---- integers ---- */
@@ -445,7 +456,7 @@ static bt_status begin_at_input(struct npu_reader *r, uint32_t array,
 {
     BT_TRY(npu_read_operand(r, array, args, &r->out->data));
     if (memcmp(r->out->data.axes, r->out->result.axes, sizeof(r->out->data.axes)) != 0)
-        return NPU_REFUSE(r, "input %u has the result's shape", array);
+        return NPU_REFUSE(r, "input %u has not the result's shape", array);
     r->low = INT8_MIN;
     r->high = INT8_MAX;
     return NULL;
@@ -466,18 +477,21 @@ static bt_status read_sum_of_codes(struct npu_reader *r, const struct npu_cut *c
     BT_TRY(npu_read_add(r, cut->call, &q));
     for (uint32_t i = 0; i < 2; i++) {
         if (!as_power(q.ratios[i], &by[i]))
-            return NPU_REFUSE(r,
-                              "it adds int8 by factors that are a power of two, 2^-31 to "
-                              "1, not %g",
-                              (double)q.ratios[i]);
+            return NPU_REFUSE(
+                r,
+                "it adds an int8 times %g; a power of two from 2^-31 to 1 is "
+                "expected",
+                (double)q.ratios[i]);
     }
     const int has_sum[2] = { sums_in(r, cut->data[0]), sums_in(r, cut->data[1]) };
     const uint32_t first = has_sum[0] == has_sum[1] ? by[0] < by[1] : has_sum[1],
                    other = cut->data[1 - first];
     const int64_t left = by[first] - by[1 - first];
     if (left < 0 || left > MOST_APART)
-        return NPU_REFUSE(
-            r, "what is added to a sum is worth as much, or up to 2^%d more", MOST_APART);
+        return NPU_REFUSE(r,
+                          "what is added to a sum is worth 2^%" PRId64
+                          " times as much; 2^0 to 2^%d is expected",
+                          left, MOST_APART);
     BT_TRY(read_codes(r, other, &operand, &zero));
     BT_TRY(read_array(r, cut->data[first]));
     r->stage = stage;
@@ -535,8 +549,10 @@ static bt_status read_array(struct npu_reader *r, uint32_t array)
     r->stage = a;
     if (cut)
         return read_cut(r, cut);
+    char name[BT_DTYPE_NAME_SIZE];
     if (!a->body && a->dtype != BT_INT8)
-        return NPU_REFUSE(r, "it scales sums, or int8");
+        return NPU_REFUSE(r, "input %u is %s; int8 is expected", array,
+                          bt_dtype_name(a->dtype, name, sizeof(name)));
     if (!a->body) { // of the result's shape, as cuts are
         r->out->data = (struct npu_operand){ .param = (int32_t)array };
         memcpy(r->out->data.axes, r->out->result.axes, sizeof(r->out->data.axes));
@@ -545,7 +561,7 @@ static bt_status read_array(struct npu_reader *r, uint32_t array)
         return NULL;
     }
     if (a->body->depth > MOST_DEPTH)
-        return NPU_REFUSE(r, "its expressions nest to %d", MOST_DEPTH);
+        return NPU_REFUSE(r, "its expressions nest deeper than %d", MOST_DEPTH);
     return read_integer(r, a->body);
 }
 
@@ -567,14 +583,14 @@ static bt_status read_scalar(struct npu_reader *r, const bt_node *node)
     int64_t value;
     const int is_wide = node->dtype == BT_INT32;
     if (!b)
-        return NPU_REFUSE(r, "it has no %s", bt_scalar_name(node->which));
+        return NPU_REFUSE(r, "the machine has no %s", bt_scalar_name(node->which));
     const int is_first = bt_node_is_const(a, &value),
               is_const = is_first || bt_node_is_const(b, &value);
     switch (node->which) {
     case BT_SCALAR_MIN:
     case BT_SCALAR_MAX:
         if (!is_const)
-            return NPU_REFUSE(r, "it clamps by numbers");
+            return NPU_REFUSE(r, "it clamps by what is not one constant");
         BT_TRY(read_integer(r, is_first ? b : a));
         return clamp(r, node->which == BT_SCALAR_MIN, value);
     case BT_SCALAR_ADD:
@@ -596,19 +612,23 @@ static bt_status read_scalar(struct npu_reader *r, const bt_node *node)
         return shift_down(r, value);
     default: break;
     }
-    return NPU_REFUSE(r, "it has no %s of such operands", bt_scalar_name(node->which));
+    return NPU_REFUSE(r, "the machine has no %s of such operands",
+                      bt_scalar_name(node->which));
 }
 
 static bt_status read_cast(struct npu_reader *r, const bt_node *node)
 {
     const bt_node *of = node->args[0];
+    char from[BT_DTYPE_NAME_SIZE], to[BT_DTYPE_NAME_SIZE];
     if (node->dtype == BT_INT32 && of->dtype == BT_INT64)
         return read_fixed(r, of);
     if (node->dtype == BT_INT32 && of->dtype == BT_FLOAT32)
         return read_float(r, of);
     if ((node->dtype != BT_INT8 && node->dtype != BT_INT32) ||
         (of->dtype != BT_INT8 && of->dtype != BT_INT32))
-        return NPU_REFUSE(r, "it casts between int8, int32 and what shifts an int32");
+        return NPU_REFUSE(r, "it casts %s to %s; int8 and int32 are expected",
+                          bt_dtype_name(of->dtype, from, sizeof(from)),
+                          bt_dtype_name(node->dtype, to, sizeof(to)));
     BT_TRY(read_integer(r, of));
     if (node->dtype == BT_INT8 && (r->bound || r->low < INT8_MIN || r->high > INT8_MAX))
         return NPU_REFUSE(r, "what becomes int8 is not clamped to it");
@@ -623,7 +643,8 @@ static bt_status read_integer(struct npu_reader *r, const bt_node *node)
     case BT_NODE_CAST: return read_cast(r, node);
     case BT_NODE_SCALAR: return read_scalar(r, node);
     default:
-        return NPU_REFUSE(r, "it takes sums of products, windows and elements of int8");
+        return NPU_REFUSE(r,
+                          "it is no sum of products, no window and no element of int8");
     }
 }
 
@@ -666,9 +687,9 @@ static bt_status check_constants(struct npu_reader *r)
             f->terms[i].ratio.arithmetic || f->operand_terms[i].ratio.arithmetic;
         all &= are_constant(r, &f->terms[i]) && are_constant(r, &f->operand_terms[i]);
     }
-    return all || !has_vectors
-               ? NULL
-               : NPU_REFUSE(r, "with scales by channel all its numbers are constants");
+    return all || !has_vectors ? NULL
+                               : NPU_REFUSE(r, "it has scales by channel, and not all of "
+                                               "its numbers are constants");
 }
 
 bt_status npu_read_post_ops(struct npu_reader *r, uint32_t array)

@@ -1,4 +1,5 @@
 /* Calls of qnn.requantize and qnn.add, at which the graph is cut: attributes, zero points, scales. */
+#include <inttypes.h>
 #include <math.h>
 #include <string.h>
 
@@ -50,8 +51,10 @@ static const char *attr_of(const bt_call *call, const char *name)
 static bt_status read_zero(struct npu_reader *r, const bt_value *value, int32_t *out)
 {
     double zero;
-    if (!as_number(value, &zero) || fabs(zero) > 255)
-        return NPU_REFUSE(r, "zero points are numbers of a byte");
+    if (!as_number(value, &zero))
+        return NPU_REFUSE(r, "a zero point is not one constant");
+    if (fabs(zero) > 255)
+        return NPU_REFUSE(r, "a zero point is %.0f; -255 to 255 is expected", zero);
     *out = (int32_t)zero;
     return NULL;
 }
@@ -72,7 +75,17 @@ static bt_status read_scale(struct npu_reader *r, const bt_value *value, float *
                    bt_tensor_dtype(value->type) == BT_FLOAT32 &&
                    bt_tensor_static(value->type, &rank, NULL) && rank == 1
                ? NULL
-               : NPU_REFUSE(r, "scales are constants, one or one for each channel");
+               : NPU_REFUSE(
+                     r, "a scale is neither one constant nor a constant float32 vector");
+}
+
+static bt_status check_int8(struct npu_reader *r, const bt_call *call, const char *what)
+{
+    char name[BT_DTYPE_NAME_SIZE];
+    const bt_dtype dtype = bt_tensor_dtype(call->base.type);
+    return dtype == BT_INT8 ? NULL
+                            : NPU_REFUSE(r, "it %s to %s, not int8", what,
+                                         bt_dtype_name(dtype, name, sizeof(name)));
 }
 
 bt_status npu_read_requantize(struct npu_reader *r, const bt_call *call,
@@ -94,11 +107,11 @@ bt_status npu_read_requantize(struct npu_reader *r, const bt_call *call,
             out->ratio.arithmetic = rows[i].arithmetic;
     }
     if (!out->ratio.arithmetic)
-        return NPU_REFUSE(r, "it does not requantize by %s", arithmetic);
+        return NPU_REFUSE(
+            r, "it requantizes by %s; int64, float32 or float64 is expected", arithmetic);
     if (!out->is_even && strcmp(rounding, "None") != 0 && strcmp(rounding, "UPWARD") != 0)
-        return NPU_REFUSE(r, "it does not round %s", rounding);
-    if (bt_tensor_dtype(call->base.type) != BT_INT8 || call->narg != 5)
-        return NPU_REFUSE(r, "it requantizes to int8");
+        return NPU_REFUSE(r, "it rounds %s; UPWARD or TOEVEN is expected", rounding);
+    BT_TRY(check_int8(r, call, "requantizes"));
     out->axis = axis ? *axis : -1;
     BT_TRY(read_scale(r, call->args[1], &out->ratio.in, &out->vectors[0]));
     BT_TRY(read_zero(r, call->args[2], &out->zero));
@@ -109,13 +122,12 @@ bt_status npu_read_requantize(struct npu_reader *r, const bt_call *call,
 bt_status npu_read_add(struct npu_reader *r, const bt_call *call, struct npu_qnn_add *out)
 {
     double scales[2], whole;
-    if (bt_tensor_dtype(call->base.type) != BT_INT8 || call->narg != 8)
-        return NPU_REFUSE(r, "it adds int8");
+    BT_TRY(check_int8(r, call, "adds"));
     if (!as_number(call->args[6], &whole))
-        return NPU_REFUSE(r, "scales of what is added are numbers");
+        return NPU_REFUSE(r, "the scale of qnn.add's result is not one constant");
     for (uint32_t i = 0; i < 2; i++) {
         if (!as_number(call->args[2 + 2 * i], &scales[i]))
-            return NPU_REFUSE(r, "scales of what is added are numbers");
+            return NPU_REFUSE(r, "a scale of what qnn.add adds is not one constant");
         BT_TRY(read_zero(r, call->args[3 + 2 * i], &out->zeros[i]));
         out->ratios[i] = (float)scales[i] / (float)whole;
     }
@@ -151,7 +163,8 @@ bt_status npu_take_ratio(struct npu_reader *r, const struct npu_qnn_requantize *
     }
     const int64_t axis = q->axis < 0 ? q->axis + rank : q->axis;
     if (axis != r->out->result.axes[NPU_C])
-        return NPU_REFUSE(r, "scales are those of channels");
+        return NPU_REFUSE(r, "scales lie along axis %" PRId64 ", channels along %d", axis,
+                          r->out->result.axes[NPU_C]);
     terms->ratio = ratio;
     for (uint32_t i = 0; i < 2; i++)
         terms->scales[i] = (struct npu_operand){ q->vectors[i], { -1, 0, -1, -1 } };

@@ -42,10 +42,12 @@ static bt_status check_padding(const struct place *p, const struct npu_instructi
         return FAIL(p, "top", "%s has no padding", npu_memory_names[in->memory]);
     if (in->pad && !is_padded)
         return FAIL(p, "pad", "a code, and nothing to fill with it");
-    if (in->memory == NPU_WGT ? in->bits > 8 || !(p->config->weight_bits >> in->bits & 1)
-                              : in->bits != 0)
-        return FAIL(p, "bits", "%s of %u bits", npu_memory_names[npu_scratch(in)],
-                    in->bits);
+    if (in->memory == NPU_WGT &&
+        (in->bits > 8 || !(p->config->weight_bits >> in->bits & 1)))
+        return FAIL(p, "bits", "the machine has no wgt of %u bits", in->bits);
+    if (in->memory != NPU_WGT && in->bits)
+        return FAIL(p, "bits", "%u; 0 is expected of %s, which is not unpacked", in->bits,
+                    npu_memory_names[npu_scratch(in)]);
     return NULL;
 }
 
@@ -104,13 +106,19 @@ static bt_status check_alu(const struct place *p, const struct npu_instruction *
     const int rounds = in->sub == NPU_SHR || in->sub == NPU_REQ;
     if (in->sub >= NPU_NSUB)
         return FAIL(p, "sub", "there is no operation %u", in->sub);
-    if (in->flags > (NPU_IMMEDIATE | NPU_EVEN) || (in->flags & NPU_EVEN && !rounds) ||
-        (in->flags & NPU_IMMEDIATE && in->sub == NPU_REQ))
-        return FAIL(p, "flags", "%u", in->flags);
-    if (in->sub == NPU_REQ ? in->low > in->high : in->low && !(in->flags & NPU_IMMEDIATE))
-        return FAIL(p, "low", "%d", in->low);
+    if (in->flags > (NPU_IMMEDIATE | NPU_EVEN))
+        return FAIL(p, "flags", "%u; 1, immediate, 2, even, or their sum is expected",
+                    in->flags);
+    if (in->flags & NPU_EVEN && !rounds)
+        return FAIL(p, "flags", "%u; 2, even, is of SHR and REQ alone", in->flags);
+    if (in->flags & NPU_IMMEDIATE && in->sub == NPU_REQ)
+        return FAIL(p, "flags", "%u; 1, immediate, is not of REQ", in->flags);
+    if (in->sub == NPU_REQ && in->low > in->high)
+        return FAIL(p, "low", "%d is above high, %d", in->low, in->high);
+    if (in->sub != NPU_REQ && in->low && !(in->flags & NPU_IMMEDIATE))
+        return FAIL(p, "low", "%d; 0 is expected without flag 1, immediate", in->low);
     if (in->high && in->sub != NPU_REQ)
-        return FAIL(p, "high", "%d", in->high);
+        return FAIL(p, "high", "%d; 0 is expected but of REQ", in->high);
     return NULL;
 }
 

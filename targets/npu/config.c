@@ -63,12 +63,15 @@ static bt_status fail(const struct reader *r, const char *group, const char *nam
 
 /* ---- members ---- */
 
+static int is_in(const struct number *n, const char *group)
+{
+    return !n->group == !group && (!group || !strcmp(n->group, group));
+}
+
 static int is_known(const char *group, const char *name)
 {
     for (uint32_t i = 0; i < BT_COUNT(numbers); i++) {
-        const struct number *n = &numbers[i];
-        if (!n->group == !group && (!group || !strcmp(n->group, group)) &&
-            !strcmp(n->name, name))
+        if (is_in(&numbers[i], group) && !strcmp(numbers[i].name, name))
             return 1;
     }
     for (uint32_t i = 0; !group && i < BT_COUNT(others); i++) {
@@ -76,6 +79,20 @@ static int is_known(const char *group, const char *name)
             return 1;
     }
     return 0;
+}
+
+/* "; did you mean mhz?" */
+static const char *nearest(const struct reader *r, const char *group, const char *name)
+{
+    const char *names[BT_COUNT(numbers) + BT_COUNT(others) + 1] = { 0 };
+    uint32_t n = 0;
+    for (uint32_t i = 0; i < BT_COUNT(numbers); i++) {
+        if (is_in(&numbers[i], group))
+            names[n++] = numbers[i].name;
+    }
+    for (uint32_t i = 0; !group && i < BT_COUNT(others); i++)
+        names[n++] = others[i];
+    return bt_nearest(bt_ctx_scratch(r->ctx), name, names);
 }
 
 static bt_status check_names(const struct reader *r, const char *group)
@@ -89,7 +106,9 @@ static bt_status check_names(const struct reader *r, const char *group)
     json_object_foreach((json_t *)(uintptr_t)object, name, value)
     {
         if (!is_known(group, name))
-            return fail(r, group, name, "there is no such field");
+            return bt_fail(r->ctx, BT_ERR_FORMAT, "%s: %s%s%s: there is no such field%s",
+                           r->place, group ? group : "", group ? "." : "", name,
+                           nearest(r, group, name));
     }
     return NULL;
 }

@@ -48,4 +48,17 @@ void npu_config_print(const struct npu_config *, bt_text *out);
 /* Bytes of one tile in scratch; of NPU_UOP of one micro-op. */
 uint32_t npu_tile_nbytes(const struct npu_config *, uint32_t memory);
 
+static inline uint64_t npu_most(uint64_t a, uint64_t b)
+{
+    return a > b ? a : b;
+}
+static inline uint64_t npu_least(uint64_t a, uint64_t b)
+{
+    return a < b ? a : b;
+}
+static inline uint64_t npu_ceildiv(uint64_t a, uint64_t b)
+{
+    return (a + b - 1) / b;
+}
+
 #endif

@@ -7,17 +7,6 @@ int npu_timer_init(bt_arena *arena, const struct npu_config *config,
     return (out->ready = BT_NEWS(arena, uint64_t, config->ntile[NPU_ACC])) != NULL;
 }
 
-static uint64_t transfer(const struct npu_config *c, const struct npu_instruction *in)
-{
-    const uint64_t row = (npu_row_nbytes(c, in) + c->bus - 1) / c->bus;
-    return c->dma_latency + in->rows * (c->dma_row + row);
-}
-
-static uint64_t later(uint64_t a, uint64_t b)
-{
-    return a > b ? a : b;
-}
-
 /* Inner iterations of an outer one from cycle `t` on; the cycle behind them. */
 static uint64_t iterations(struct npu_timer *timer, const struct npu_uop *uops,
                            const struct npu_instruction *in, uint32_t i, uint64_t t)
@@ -35,11 +24,11 @@ static uint64_t iterations(struct npu_timer *timer, const struct npu_uop *uops,
             const uint32_t s = u.src + i * in->src_outer + j * in->src_inner;
             const uint32_t w = u.wgt + i * in->wgt_outer + j * in->wgt_inner;
             if (!is_gemm || !(u.flags & NPU_UOP_BEGINS))
-                t = later(t, ready[d]);
+                t = npu_most(t, ready[d]);
             if (has_src)
-                t = later(t, ready[s]);
+                t = npu_most(t, ready[s]);
             for (uint32_t p = 0; p < nparam; p++)
-                t = later(t, ready[w + p]);
+                t = npu_most(t, ready[w + p]);
             ready[d] = t++ + distance;
         }
     }
@@ -53,7 +42,7 @@ uint64_t npu_cycles(struct npu_timer *timer, const struct npu_uops *uops,
     if (in->op == NPU_FINISH)
         return 0;
     if (in->op == NPU_LOAD || in->op == NPU_STORE)
-        return transfer(c, in);
+        return npu_transfer_cycles(c, in->rows, npu_row_nbytes(c, in));
     const uint64_t begin = timer->now;
     uint64_t t = begin;
     for (uint32_t i = 0; i < in->outer; i++)

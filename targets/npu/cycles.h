@@ -17,6 +17,13 @@ struct npu_timer {
     uint64_t *ready; /* by tile of acc: when it can be read */
 };
 
+/* Of a LOAD or STORE. */
+static inline uint64_t npu_transfer_cycles(const struct npu_config *c, uint64_t nrow,
+                                           uint64_t row_nbytes)
+{
+    return c->dma_latency + nrow * (c->dma_row + npu_ceildiv(row_nbytes, c->bus));
+}
+
 /* 0: no memory. */
 int npu_timer_init(bt_arena *, const struct npu_config *, struct npu_timer *out);
 /* Cycles of an instruction within bounds, with the micro-ops that it meets. */

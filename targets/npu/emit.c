@@ -1,13 +1,9 @@
-/* Steps of a layer, one after the other: what is not in a slot yet is loaded, GEMM or ALU sums a
+/* Tiles of a layer, one after the other: what is not in a slot yet is loaded, GEMM or ALU sums a
  * chunk, and behind a sum's last chunk its post-ops are done and the result is stored. */
+#include "cycles.h"
 #include "emit_parts.h"
 
 /* ---- sums ---- */
-
-static uint64_t more(uint64_t a, uint64_t b)
-{
-    return a > b ? a : b;
-}
 
 /* Sums of a window over all places: groups in rows and columns, and of each the micro-ops. A tile
  * returns when its group has passed, or waits. */
@@ -47,9 +43,9 @@ static void sum_window(struct npu_emitter *e, const struct npu_place *p,
             .in = in,
             .touch = touch,
             .variant = npu_emit_variant(c, e->shape, t, &v, e->draft),
-            .cycles =
-                (in.op == NPU_GEMM ? c->gemm_fill : c->alu_fill) +
-                nrow * ncolumn * ((nproduct - 1) * more(group, c->distance) + group) });
+            .cycles = (in.op == NPU_GEMM ? c->gemm_fill : c->alu_fill) +
+                      nrow * ncolumn *
+                          ((nproduct - 1) * npu_most(group, c->distance) + group) });
 }
 
 static void sum_products(struct npu_emitter *e, const struct npu_place *p, uint32_t out)
@@ -175,8 +171,7 @@ static void separate(struct npu_emitter *e)
                                                      .columns = 1 },
                                              .touch = { .tile = e->ntile },
                                              .variant = draft->lines.at[i - 1].variant,
-                                             .cycles = c->dma_latency + c->dma_row +
-                                                       npu_ceildiv(8, c->bus) });
+                                             .cycles = npu_transfer_cycles(c, 1, 8) });
 }
 
 /* ---- the layer ---- */

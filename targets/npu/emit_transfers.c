@@ -1,4 +1,5 @@
 /* What goes between main memory and scratch, and into which slot. */
+#include "cycles.h"
 #include "emit_parts.h"
 
 /* ---- slots ---- */
@@ -104,10 +105,7 @@ static void transfer(struct npu_emitter *e, struct npu_instruction in, struct bo
         struct npu_line line = { .in = in, .touch = touch, .variant = NPU_NO_VARIANT };
         line.in.offset = (uint32_t)(b.offset + i * b.block);
         line.in.tile = (uint16_t)(in.tile + i * b.block_tiles);
-        line.cycles =
-            c->dma_latency +
-            b.nrow * (uint64_t)(c->dma_row +
-                                npu_ceildiv((uint64_t)b.ncolumn * b.nbytes, c->bus));
+        line.cycles = npu_transfer_cycles(c, b.nrow, (uint64_t)b.ncolumn * b.nbytes);
         npu_emit_line(e->draft, &line);
     }
 }
@@ -134,7 +132,7 @@ void npu_load_x(struct npu_emitter *e, const struct npu_place *p, uint32_t block
 {
     const struct npu_shape *s = e->shape;
     const struct npu_tile *t = e->tile;
-    const struct npu_extent *r = &s->rows, *k = &s->columns;
+    const struct npu_window *r = &s->rows, *k = &s->columns;
     const uint32_t ncolumn = (uint32_t)npu_span(k, p->columns, (uint64_t)k->taps);
     const struct cut rows =
         cut((int64_t)p->row * t->rows * r->stride - r->before + p->sum.tap * r->dilation,

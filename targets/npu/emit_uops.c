@@ -1,6 +1,7 @@
 /* Micro-ops: what they are, where they stand in memory, and when they are loaded. */
 #include <string.h>
 
+#include "cycles.h"
 #include "emit.h"
 
 void npu_emit_line(struct npu_draft *draft, const struct npu_line *line)
@@ -105,7 +106,7 @@ static void load(const struct npu_config *c, struct npu_draft *draft, uint32_t f
                                         .tile = (uint16_t)tile,
                                         .rows = 1,
                                         .columns = (uint16_t)n };
-    line.cycles = c->dma_latency + c->dma_row + npu_ceildiv((uint64_t)n * 8, c->bus);
+    line.cycles = npu_transfer_cycles(c, 1, (uint64_t)n * 8);
     npu_emit_line(draft, &line);
 }
 

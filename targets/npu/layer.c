@@ -133,12 +133,6 @@ static uint32_t blocks(int64_t n, uint32_t size)
     return (uint32_t)((n + size - 1) / size);
 }
 
-static struct npu_extent extent(const struct npu_window *w)
-{
-    return (
-        struct npu_extent){ w->in, w->out, w->taps, w->stride, w->dilation, w->before };
-}
-
 static int measure(const struct npu_config *c, struct npu_shape *s)
 {
     const struct npu_layer *l = s->layer;
@@ -197,8 +191,8 @@ bt_status npu_shape_of(bt_ctx *ctx, const struct npu_config *c, const struct npu
     s.groups = (uint32_t)l->groups;
     s.nin = l->kind == NPU_PRODUCTS ? blocks(l->in / l->groups, c->in) : 1;
     s.nout = blocks(l->out / l->groups, c->out);
-    s.rows = extent(&l->rows);
-    s.columns = extent(&l->columns);
+    s.rows = l->rows;
+    s.columns = l->columns;
     s.nparam = c->has_multiplier ? 3 : 2;
     for (uint32_t i = 0; i < l->npost_op; i++)
         s.nrequantize += l->post_ops[i].requantizes + l->post_ops[i].requantizes_operand;

@@ -10,7 +10,6 @@
  */
 #include "lower.h"
 
-#include <inttypes.h>
 #include <string.h>
 
 #include <baton/compute.h>
@@ -378,9 +377,18 @@ static bt_status read_function(struct lowerer *l)
     return status;
 }
 
-/* Reads the function, and goes through what would be made of it. */
-static bt_status look(bt_ctx *ctx, void *device, const bt_func *func,
-                      bt_status (*then)(struct lowerer *, void *state), void *state)
+static struct npu_estimate estimate(const struct lowerer *l)
+{
+    return (
+        struct npu_estimate){ .kind = l->f.layer.kind,
+                              .taps = { l->f.layer.rows.taps, l->f.layer.columns.taps },
+                              .cycles = l->plan->cycles,
+                              .ideal = l->plan->ideal,
+                              .moved = l->moved };
+}
+
+bt_status npu_estimate(bt_ctx *ctx, void *device, const bt_func *func,
+                       struct npu_estimate *out)
 {
     struct lowerer l = { .ctx = ctx, .device = device, .func = func };
     l.arena = bt_arena_create(bt_ctx_registry(ctx));
@@ -389,37 +397,16 @@ static bt_status look(bt_ctx *ctx, void *device, const bt_func *func,
     bt_status status = read_function(&l);
     if (!status)
         status = add_all(&l);
-    if (!status && then)
-        status = then(&l, state);
+    if (!status)
+        *out = estimate(&l);
     bt_arena_destroy(l.arena);
     return status;
 }
 
 bt_status npu_supports(bt_ctx *ctx, void *device, const bt_func *func)
 {
-    return look(ctx, device, func, NULL, NULL);
-}
-
-static const char *kind_name(const struct npu_layer *l)
-{
-    static const char *const names[] = { "products", "totals", "greatest", "elements" };
-    return names[l->kind];
-}
-
-/* "products of 3x3, 466278 cycles, multipliers busy 96 %" */
-static bt_status name_way(const struct lowerer *l, const char **out)
-{
-    const struct npu_layer *layer = &l->f.layer;
-    bt_text text;
-    bt_text_init(&text, l->arena);
-    bt_text_addf(&text, "%s of %" PRId64 "x%" PRId64 ", %" PRIu64 " cycles",
-                 kind_name(layer), layer->rows.taps, layer->columns.taps,
-                 l->plan->cycles);
-    if (l->plan->ideal && l->plan->cycles)
-        bt_text_addf(&text, ", multipliers busy %" PRIu64 " %%",
-                     l->plan->ideal * 100 / l->plan->cycles);
-    *out = bt_text_get(&text);
-    return *out ? NULL : bt_no_memory();
+    struct npu_estimate unused;
+    return npu_estimate(ctx, device, func, &unused);
 }
 
 bt_status npu_lower(bt_ctx *ctx, void *device, bt_arena *arena, const bt_func *func,
@@ -436,7 +423,12 @@ bt_status npu_lower(bt_ctx *ctx, void *device, bt_arena *arena, const bt_func *f
     memcpy(temps, l.temps, out->ntemp * sizeof(*temps));
     out->temps = temps;
     out->has_no_text = 1;
-    return name_way(&l, &out->way);
+    const struct npu_estimate way = estimate(&l);
+    bt_text text;
+    bt_text_init(&text, arena);
+    npu_estimate_print(&way, &text);
+    out->way = bt_text_get(&text);
+    return out->way ? NULL : bt_no_memory();
 }
 
 bt_status npu_compile(bt_ctx *ctx, void *device, bt_arena *arena, uint32_t form,
@@ -451,99 +443,5 @@ bt_status npu_compile(bt_ctx *ctx, void *device, bt_arena *arena, uint32_t form,
         *out[i] =
             (bt_kernel_code){ .form = BT_CODE_BYTES, .at = text.at, .nbytes = text.len };
     }
-    return NULL;
-}
-
-/* Nanoseconds of an element that the host moves: of this order on any. */
-static const double move_ns = 1;
-
-static double time_of(const struct lowerer *l)
-{
-    return (double)l->plan->cycles * 1000 / l->device->config.mhz + l->moved * move_ns;
-}
-
-static bt_status set_cost(struct lowerer *l, void *state)
-{
-    *(bt_cost *)state = (bt_cost){ .ns = time_of(l), .confidence = 0.9 };
-    return NULL;
-}
-
-bt_status npu_cost(bt_ctx *ctx, void *device, const bt_func *func, bt_cost *out)
-{
-    return look(ctx, device, func, set_cost, out);
-}
-
-static bt_status explain(struct lowerer *l, void *state)
-{
-    const char *way;
-    BT_TRY(name_way(l, &way));
-    bt_text_addf(state, "%s; %.3f ms at %u MHz", way,
-                 (double)l->plan->cycles / 1000 / l->device->config.mhz,
-                 l->device->config.mhz);
-    if (l->moved > 0)
-        bt_text_addf(state, ", and the host lays out %.0f elements", l->moved);
-    bt_text_addf(state, "\n");
-    return NULL;
-}
-
-bt_status npu_explain(bt_ctx *ctx, void *device, const bt_func *func, bt_text *out)
-{
-    return look(ctx, device, func, explain, out);
-}
-
-/* ---- layouts ---- */
-
-/* The axes that an attribute names. */
-static const char *axes_of(const bt_call *call, const char *name)
-{
-    const char *const *text = bt_attr_find(call->op, call->attrs, name, BT_ATTR_STRING);
-    return text ? *text : "";
-}
-
-/* Blocks where channels and images fill them. */
-static const char *full_blocks(const struct npu_device *d, const bt_type *type,
-                               int is_last)
-{
-    int64_t dims[BT_MAX_RANK];
-    uint32_t rank;
-    const int is_full = bt_tensor_static(type, &rank, dims) && rank == 4 &&
-                        dims[0] % d->config.batch == 0 &&
-                        dims[is_last ? 3 : 1] % d->config.out == 0;
-    return is_full ? d->layouts[is_last] : NULL;
-}
-
-static int is_int8(const bt_type *type)
-{
-    return bt_tensor_dtype(type) == BT_INT8 && bt_tensor_static(type, NULL, NULL);
-}
-
-/* Of convolutions and pools. Their zero points and scales keep the layout that they have. A result,
- * in blocks of `out`, is the data of the next layer, in blocks of `in`: so only where both are equal. */
-bt_status npu_layouts(bt_ctx *ctx, void *device, const bt_call *call, const char **wanted)
-{
-    static const char *const weights[][2] = { { "OIHW", "OIHW:OIHW" },
-                                              { "HWIO", "HWIO:HWIO" },
-                                              { "OHWI", "OHWI:OHWI" } };
-    const struct npu_device *d = device;
-    const char *weight = axes_of(call, "kernel_layout");
-    const char *data = axes_of(call, *weight ? "data_layout" : "layout");
-    const int is_last = strcmp(data, "NHWC") == 0;
-    (void)ctx;
-    if (d->config.in != d->config.out || (!is_last && strcmp(data, "NCHW") != 0) ||
-        call->narg < (*weight ? 2 : 1) || !is_int8(call->args[0]->type) ||
-        (*weight && !is_int8(call->args[1]->type)))
-        return NULL;
-    const char *x = full_blocks(d, call->args[0]->type, is_last);
-    const char *y = full_blocks(d, call->base.type, is_last), *rows = NULL;
-    for (uint32_t i = 0; *weight && i < BT_COUNT(weights); i++) {
-        if (strcmp(weight, weights[i][0]) == 0)
-            rows = weights[i][1];
-    }
-    if ((!x && !y) || (*weight && !rows))
-        return NULL;
-    wanted[0] = x;
-    if (*weight)
-        wanted[1] = rows;
-    wanted[call->narg] = y;
     return NULL;
 }

@@ -4,6 +4,19 @@
 
 #include "device.h"
 
+/* What is known of a function before it is compiled. */
+struct npu_estimate {
+    uint32_t kind; /* of the layer: NPU_PRODUCTS */
+    int64_t taps[2];
+    uint64_t cycles, ideal;
+    double moved; /* elements that the host lays out at each call */
+};
+/* errors  BT_ERR_UNSUPPORTED: why it does not take the function */
+bt_status npu_estimate(bt_ctx *, void *device, const bt_func *,
+                       struct npu_estimate *out) BT_MUST_USE;
+/* "products of 3x3, 466278 cycles, multipliers busy 96 %" */
+void npu_estimate_print(const struct npu_estimate *, bt_text *out);
+
 /* NULL, or why it does not take the function. */
 bt_status npu_supports(bt_ctx *, void *device, const bt_func *) BT_MUST_USE;
 bt_status npu_lower(bt_ctx *, void *device, bt_arena *, const bt_func *,

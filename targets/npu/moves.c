@@ -88,18 +88,13 @@ static void move_tile(const struct npu_move *m, uint64_t nimage, uint64_t nchann
     }
 }
 
-static uint64_t least(uint64_t a, uint64_t b)
-{
-    return a < b ? a : b;
-}
-
 /* A row of tiles. */
 static void move_row(const struct npu_move *m, uint64_t n, uint64_t c, uint64_t h,
                      uint8_t *tensor, uint8_t *blocks)
 {
     const uint64_t tile = (uint64_t)m->batch * m->block * m->nbyte;
-    const uint64_t nimage = least(m->batch, m->extents[NPU_N] - n);
-    const uint64_t nchannel = least(m->block, m->extents[NPU_C] - c);
+    const uint64_t nimage = npu_least(m->batch, m->extents[NPU_N] - n);
+    const uint64_t nchannel = npu_least(m->block, m->extents[NPU_C] - c);
     tensor += (n * m->strides[NPU_N] + c * m->strides[NPU_C] + h * m->strides[NPU_H]) *
               m->nbyte;
     if (!m->is_back && (nimage < m->batch || nchannel < m->block))
@@ -264,10 +259,11 @@ static bt_status read_ratio(bt_ctx *ctx, const struct npu_config *config,
                : NULL;
 }
 
-static bt_status run_scale(bt_ctx *ctx, const struct npu_config *config,
-                           const struct npu_layer *l, const struct npu_parameters *p,
-                           uint32_t post_op, int is_operand, const uint8_t *const *from,
-                           uint8_t *to)
+static bt_status lay_out_requantize(bt_ctx *ctx, const struct npu_config *config,
+                                    const struct npu_layer *l,
+                                    const struct npu_parameters *p, uint32_t post_op,
+                                    int is_operand, const uint8_t *const *from,
+                                    uint8_t *to)
 {
     const struct npu_requantize_numbers *s =
         is_operand ? &p->operand_requantizes[post_op] : &p->requantizes[post_op];
@@ -303,9 +299,9 @@ bt_status npu_parameters_run(bt_ctx *ctx, const struct npu_config *config,
     bt_status status = NULL;
     for (uint32_t i = 0; !status && i < l->npost_op; i++) {
         if (l->post_ops[i].requantizes_operand)
-            status = run_scale(ctx, config, l, p, i, 1, from, to);
+            status = lay_out_requantize(ctx, config, l, p, i, 1, from, to);
         if (!status && l->post_ops[i].requantizes)
-            status = run_scale(ctx, config, l, p, i, 0, from, to);
+            status = lay_out_requantize(ctx, config, l, p, i, 0, from, to);
     }
     bt_arena_release(scratch, mark);
     return status;

@@ -39,11 +39,6 @@ struct candidate {
     uint64_t asked, begin; /* asked: without the bus */
 };
 
-static uint64_t later(uint64_t a, uint64_t b)
-{
-    return a > b ? a : b;
-}
-
 static int uses_bus(const struct npu_instruction *in)
 {
     return in->op == NPU_LOAD || in->op == NPU_STORE;
@@ -63,7 +58,7 @@ static void fetch(struct schedule *s)
             const uint32_t before = s->seen[q] - c->depth;
             if (before >= queue->next)
                 return;
-            at = later(at, queue->begun[before]);
+            at = npu_most(at, queue->begun[before]);
         }
         s->fetched[i] = at;
         s->seen[q]++;
@@ -83,9 +78,9 @@ static void push(struct schedule *s, uint32_t q)
         const uint32_t k = channel->npush;
         if (k >= most && channel->npop <= k - most)
             continue;
-        channel->pushed[k] = k < most ? end : later(end, channel->popped[k - most]);
+        channel->pushed[k] = k < most ? end : npu_most(end, channel->popped[k - most]);
         channel->npush++;
-        queue->free = later(queue->free, channel->pushed[k]);
+        queue->free = npu_most(queue->free, channel->pushed[k]);
         queue->pushes &= ~token;
     }
 }
@@ -99,16 +94,17 @@ static int find(const struct schedule *s, uint32_t q, struct candidate *out)
         return 0;
     const uint32_t i = queue->at[queue->next];
     const struct npu_instruction *in = &s->stream->at[i];
-    *out = (struct candidate){ .queue = q, .asked = later(queue->free, s->fetched[i]) };
+    *out =
+        (struct candidate){ .queue = q, .asked = npu_most(queue->free, s->fetched[i]) };
     for (uint32_t token = NPU_POP_PREV; token <= NPU_POP_NEXT; token <<= 1) {
         if (!(in->tokens & token))
             continue;
         const struct channel *channel = &s->channels[npu_channel(q, token)];
         if (channel->npop == channel->npush)
             return 0;
-        out->asked = later(out->asked, channel->pushed[channel->npop]);
+        out->asked = npu_most(out->asked, channel->pushed[channel->npop]);
     }
-    out->begin = uses_bus(in) ? later(out->asked, s->bus_free) : out->asked;
+    out->begin = uses_bus(in) ? npu_most(out->asked, s->bus_free) : out->asked;
     return 1;
 }
 
@@ -154,7 +150,7 @@ static bt_status begin(struct schedule *s, const struct candidate *c)
     times->n++;
     times->busy += cycles;
     times->waiting = end - times->busy;
-    s->times.cycles = later(s->times.cycles, end);
+    s->times.cycles = npu_most(s->times.cycles, end);
     if (uses_bus(in)) {
         s->bus_free = end;
         s->times.nbytes += in->rows * npu_row_nbytes(s->config, in);

@@ -487,7 +487,7 @@ static bt_status read_products(struct npu_reader *r, const bt_node *reduce)
     r->low = most > INT32_MAX ? INT32_MIN : -most;
     r->high = most > INT32_MAX ? INT32_MAX : most;
     if (f->zero)
-        BT_TRY(npu_begin_scale(r));
+        BT_TRY(npu_begin_requantize(r));
     return check_conditions(r, reduce->args[0], taps);
 }
 

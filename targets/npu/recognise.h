@@ -18,7 +18,7 @@ struct npu_operand {
     int32_t axes[NPU_NAXIS]; /* where it has each; -1: nowhere */
 };
 
-/* The numbers of a scale: add = number + the sum of operands that have one for each channel. */
+/* The numbers of a requantize: add = number + the sum of operands that have one for each channel. */
 struct npu_terms {
     int32_t number, shift, factor;
     uint32_t nadded;

@@ -71,7 +71,7 @@ bt_status npu_read_operand(struct npu_reader *, uint32_t array,
                            const bt_node *const *args,
                            struct npu_operand *out) BT_MUST_USE;
 /* The first post-op requantizes: what the zero point adds to each sum is among its numbers. */
-bt_status npu_begin_scale(struct npu_reader *) BT_MUST_USE;
+bt_status npu_begin_requantize(struct npu_reader *) BT_MUST_USE;
 /* What an array is, from its sum on. */
 bt_status npu_read_post_ops(struct npu_reader *, uint32_t array) BT_MUST_USE;
 
@@ -85,7 +85,7 @@ bt_status npu_read_requantize(struct npu_reader *, const bt_call *,
                               struct npu_qnn_requantize *out) BT_MUST_USE;
 bt_status npu_read_add(struct npu_reader *, const bt_call *,
                        struct npu_qnn_add *out) BT_MUST_USE;
-/* The factor, for values of the reader's range, into the terms of a scale: numbers, or what they
+/* The factor, for values of the reader's range, into the terms of a requantize: numbers, or what they
  * are computed of. */
 bt_status npu_take_ratio(struct npu_reader *, const struct npu_qnn_requantize *,
                          const struct npu_requantize *, struct npu_terms *) BT_MUST_USE;

@@ -1,4 +1,4 @@
-/* Steps behind the sum, from the outermost expression inwards. */
+/* Post-ops behind the sum, from the outermost expression inwards. */
 #include <inttypes.h>
 #include <math.h>
 #include <string.h>
@@ -28,10 +28,10 @@ static bt_status begin(struct npu_reader *r)
     return NULL;
 }
 
-/* The scale that the next operation goes into. A scale adds, shifts, then clamps: where that of the
+/* The requantize that the next operation goes into. It adds, shifts, then clamps: where that of the
  * last post-op has shifted or clamped already, an addition or a shift begins a new post-op. */
-static bt_status scale(struct npu_reader *r, int is_clamp, struct npu_requantize **out,
-                       struct npu_terms **terms)
+static bt_status requantize_for(struct npu_reader *r, int is_clamp,
+                                struct npu_requantize **out, struct npu_terms **terms)
 {
     struct npu_layer *l = &r->out->layer;
     if (!l->npost_op || (!is_clamp && (r->is_shifted || r->is_clamped)))
@@ -58,7 +58,7 @@ static bt_status add(struct npu_reader *r, int64_t value)
     struct npu_terms *terms;
     if (!value)
         return NULL;
-    BT_TRY(scale(r, 0, &s, &terms));
+    BT_TRY(requantize_for(r, 0, &s, &terms));
     terms->number = (int32_t)((uint32_t)terms->number + (uint32_t)(uint64_t)value);
     set_range(r, r->low + value, r->high + value);
     return NULL;
@@ -74,7 +74,7 @@ static bt_status clamp(struct npu_reader *r, int is_min, int64_t value)
     const int32_t by = (int32_t)value;
     if (!r->out->layer.npost_op && (is_min ? by >= r->high : by <= r->low))
         return NULL; // of no effect
-    BT_TRY(scale(r, 1, &s, &terms));
+    BT_TRY(requantize_for(r, 1, &s, &terms));
     r->is_clamped = 1;
     if (is_min) {
         s->high = by < s->high ? by : s->high;
@@ -214,7 +214,7 @@ static bt_status add_channels(struct npu_reader *r, const bt_node *read)
     struct npu_requantize *s;
     struct npu_terms *terms;
     struct npu_operand *operand;
-    BT_TRY(scale(r, 0, &s, &terms));
+    BT_TRY(requantize_for(r, 0, &s, &terms));
     if (terms->nadded == NPU_MOST_VECTORS)
         return NPU_REFUSE(r, "it adds more than %d numbers to a channel at once",
                           NPU_MOST_VECTORS);
@@ -280,7 +280,7 @@ static bt_status shift(struct npu_reader *r, int64_t factor, int64_t by, uint32_
         return NULL;
     struct npu_requantize *scaled;
     struct npu_terms *terms;
-    BT_TRY(scale(r, 0, &scaled, &terms));
+    BT_TRY(requantize_for(r, 0, &scaled, &terms));
     scaled->is_even = is_even;
     terms->factor = (int32_t)factor;
     terms->shift = (int32_t)by;
@@ -517,7 +517,7 @@ static bt_status read_cut(struct npu_reader *r, const struct npu_cut *cut)
     BT_TRY(read_array(r, cut->data[0]));
     r->stage = stage;
     BT_TRY(add(r, -(int64_t)q.zero));
-    BT_TRY(scale(r, 0, &s, &terms));
+    BT_TRY(requantize_for(r, 0, &s, &terms));
     *s = (struct npu_requantize){ INT8_MIN - q.out_zero, INT8_MAX - q.out_zero,
                                   q.is_even };
     BT_TRY(npu_take_ratio(r, &q, s, terms));
@@ -648,11 +648,11 @@ static bt_status read_integer(struct npu_reader *r, const bt_node *node)
     }
 }
 
-bt_status npu_begin_scale(struct npu_reader *r)
+bt_status npu_begin_requantize(struct npu_reader *r)
 {
     struct npu_requantize *s;
     struct npu_terms *terms;
-    return scale(r, 0, &s, &terms);
+    return requantize_for(r, 0, &s, &terms);
 }
 
 /* Values that int8 holds are clamped to it all the same, where that costs nothing. */

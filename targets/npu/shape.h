@@ -8,11 +8,6 @@
 
 #include "layer.h"
 
-struct npu_extent {
-    int64_t in, out;
-    int64_t taps, stride, dilation, before;
-};
-
 /* Bytes from one to the next; columns are one tile behind the other. */
 struct npu_strides {
     uint64_t tile, row, block, group, image;
@@ -22,7 +17,7 @@ struct npu_shape {
     const struct npu_layer *layer;
     uint32_t images, groups;
     uint32_t nin, nout; /* blocks of a group; nin 1 unless NPU_PRODUCTS */
-    struct npu_extent rows, columns;
+    struct npu_window rows, columns;
     struct npu_strides x, y, operand;
     uint32_t nrequantize, nparam; /* how many; tiles of each */
     uint32_t weight_nbytes;       /* of a tile */

@@ -13,7 +13,7 @@ struct npu_chunk npu_tile_chunk(const struct npu_shape *s, const struct npu_tile
 
 /* Whether some part of x, of `size` results and `taps`, is padding alone. A LOAD has at least one
  * true row and column: it then takes one more, that nothing reads. */
-static int has_only_padding(const struct npu_extent *e, uint32_t size, uint32_t taps)
+static int has_only_padding(const struct npu_window *e, uint32_t size, uint32_t taps)
 {
     const int64_t last = (e->out - 1) / size * size;
     const int64_t tap = (e->taps - 1) / taps * taps;
@@ -89,7 +89,7 @@ static int fit_acc(const struct npu_config *c, const struct npu_shape *s,
     if (is_pool && t->filled[0] > UINT8_MAX)
         return 0;
     // where LOAD writes results too, it waits for the STORE of the same slot, by way of a compute
-    // instruction between: a third slot. Steps of pools compute for long, and would wait for a STORE
+    // instruction between: a third slot. Tiles of pools compute for long, and would wait for a STORE
     // that has just begun: a fourth
     t->nout_slot = t->nslot + (t->nslot == 1 || l->kind == NPU_PRODUCTS ? 0
                                : is_pool                                ? 2

@@ -49,17 +49,9 @@ struct npu_chunk npu_tile_chunk(const struct npu_shape *, const struct npu_tile 
                                 uint32_t i);
 
 /* Places of x that so many results read by so many taps. */
-static inline uint64_t npu_span(const struct npu_extent *e, uint64_t out, uint64_t taps)
+static inline uint64_t npu_span(const struct npu_window *e, uint64_t out, uint64_t taps)
 {
     return (out - 1) * (uint64_t)e->stride + (taps - 1) * (uint64_t)e->dilation + 1;
-}
-static inline uint32_t npu_ceildiv(uint64_t a, uint64_t b)
-{
-    return (uint32_t)((a + b - 1) / b);
-}
-static inline uint32_t npu_least(uint64_t a, uint64_t b)
-{
-    return (uint32_t)(a < b ? a : b);
 }
 
 #endif

@@ -1,24 +1,15 @@
 /* How long a layer takes by a tile: an estimate from sizes alone, for which no instruction is made. */
+#include "cycles.h"
 #include "tile.h"
-
-static uint64_t more(uint64_t a, uint64_t b)
-{
-    return a > b ? a : b;
-}
 
 struct cost {
     uint64_t compute, bus, first, last; /* first, last: what nothing overlaps */
 };
 
-static uint64_t transfer(const struct npu_config *c, uint64_t nrow, uint64_t nbytes)
-{
-    return c->dma_latency + nrow * (c->dma_row + npu_ceildiv(nbytes, c->bus));
-}
-
 static void add_products(const struct npu_config *c, const struct npu_shape *s,
                          const struct npu_tile *t, uint64_t noutput, struct cost *cost)
 {
-    const struct npu_extent *r = &s->rows, *k = &s->columns;
+    const struct npu_window *r = &s->rows, *k = &s->columns;
     const uint64_t taps = (uint64_t)r->taps * (uint64_t)k->taps;
     const uint64_t nproduct = s->nin * taps; // of a sum
     const uint64_t ngroup = (uint64_t)r->out * (uint64_t)k->out /
@@ -31,7 +22,7 @@ static void add_products(const struct npu_config *c, const struct npu_shape *s,
         const uint64_t group = nout * t->group_rows * t->group_columns;
         cost->compute +=
             planes * n * ngroup *
-            ((nproduct - t->nchunk) * more(group, c->distance) + t->nchunk * group);
+            ((nproduct - t->nchunk) * npu_most(group, c->distance) + t->nchunk * group);
     }
     cost->compute += noutput * t->nchunk * (is_product ? c->gemm_fill : c->alu_fill);
     // x: of each place once, or for each block of outputs
@@ -39,7 +30,7 @@ static void add_products(const struct npu_config *c, const struct npu_shape *s,
     const uint64_t rows = npu_least(t->area_rows, (uint64_t)r->in);
     const uint64_t columns = npu_least(t->pitch, (uint64_t)k->in);
     const uint64_t nblock = is_product ? t->nin : t->nout;
-    const uint64_t load_x = nblock * transfer(c, rows, columns * s->x.tile);
+    const uint64_t load_x = nblock * npu_transfer_cycles(c, rows, columns * s->x.tile);
     const int once =
         is_product && (t->keeps_weights ? ntile * s->images * t->nchunk <= t->nslot
                                         : t->nchunk <= t->nslot);
@@ -49,8 +40,8 @@ static void add_products(const struct npu_config *c, const struct npu_shape *s,
         return;
     const uint64_t weights = (uint64_t)t->nin * t->taps * (uint64_t)k->taps;
     const uint64_t load_w =
-        transfer(c, t->nchunk > 1 ? t->nout : 1,
-                 weights * s->weight_nbytes * (t->nchunk > 1 ? 1 : t->nout));
+        npu_transfer_cycles(c, t->nchunk > 1 ? t->nout : 1,
+                            weights * s->weight_nbytes * (t->nchunk > 1 ? 1 : t->nout));
     const int once_w =
         t->keeps_weights ? t->nchunk <= t->nslot : t->nchunk * t->nblock <= t->nslot;
     cost->bus += s->groups * (uint64_t)t->nblock * t->nchunk *
@@ -72,16 +63,17 @@ static void add_results(const struct npu_config *c, const struct npu_shape *s,
         noperand += l->post_ops[i].has_operand;
     npass += noperand;
     cost->compute += npass * (nresult + noutput * c->alu_fill);
-    cost->last = t->nout * transfer(c, nrow, ncolumn * s->y.tile);
-    cost->bus +=
-        noutput *
-        (cost->last + noperand * t->nout * transfer(c, nrow, ncolumn * s->operand.tile));
+    cost->last = t->nout * npu_transfer_cycles(c, nrow, ncolumn * s->y.tile);
+    cost->bus += noutput * (cost->last +
+                            noperand * t->nout *
+                                npu_transfer_cycles(c, nrow, ncolumn * s->operand.tile));
     const uint64_t nparam =
         t->keeps_weights || t->nblock <= t->nslot ? t->nblock : noutput;
     if (s->nrequantize)
-        cost->bus += nparam * transfer(c, 1,
-                                       (uint64_t)t->nout * s->nrequantize * s->nparam *
-                                           npu_tile_nbytes(c, NPU_ACC));
+        cost->bus +=
+            nparam * npu_transfer_cycles(c, 1,
+                                         (uint64_t)t->nout * s->nrequantize * s->nparam *
+                                             npu_tile_nbytes(c, NPU_ACC));
     if (l->kind == NPU_ELEMENT) {
         cost->bus += noutput * cost->last;
         cost->first = cost->last;
@@ -100,8 +92,8 @@ uint64_t npu_tile_cycles(const struct npu_config *c, const struct npu_shape *s,
     const uint64_t nuop = (uint64_t)t->nslot * t->nin * t->taps *
                           (uint64_t)s->columns.taps * t->nout * t->group_rows *
                           t->group_columns;
-    cost.first += transfer(c, 1, nuop * 8);
+    cost.first += npu_transfer_cycles(c, 1, nuop * 8);
     if (t->nslot == 1)
         return cost.compute + cost.bus;
-    return more(cost.compute, cost.bus) + cost.first + cost.last;
+    return npu_most(cost.compute, cost.bus) + cost.first + cost.last;
 }

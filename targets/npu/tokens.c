@@ -7,10 +7,7 @@
  */
 #include "tokens.h"
 
-/* Numbers of instructions in their queues, from 1; 0: none. */
-struct clock {
-    uint32_t n[NPU_NQUEUE];
-};
+#include "clock.h"
 
 enum { NRESOURCE = 32 };
 
@@ -20,22 +17,12 @@ struct placer {
     int by_tile, is_late;
     uint32_t n;
     struct npu_instruction *list;
-    struct clock *needs, *ended;    /* by instruction */
+    struct npu_clock *needs,
+        *ended; /* by instruction: ended before it may begin, once it ended */
     uint32_t *of_queue[NPU_NQUEUE]; /* its instructions, in order */
     uint32_t nqueue[NPU_NQUEUE];
     uint32_t last[NRESOURCE][2][NPU_NQUEUE]; /* who read, wrote last */
 };
-
-static uint32_t later(uint32_t a, uint32_t b)
-{
-    return a > b ? a : b;
-}
-
-static void join(struct clock *to, const struct clock *from)
-{
-    for (uint32_t q = 0; q < NPU_NQUEUE; q++)
-        to->n[q] = later(to->n[q], from->n[q]);
-}
 
 /* ---- what is waited for ---- */
 
@@ -76,24 +63,24 @@ static void need(struct placer *p, uint32_t i, uint32_t q, uint32_t k)
             return;
         }
         const uint32_t y = p->of_queue[NPU_QUEUE_COMPUTE][who - 1];
-        p->needs[y].n[q] = later(p->needs[y].n[q], k);
+        p->needs[y].n[q] = npu_most(p->needs[y].n[q], k);
         q = NPU_QUEUE_COMPUTE;
         k = who;
     }
-    p->needs[i].n[q] = later(p->needs[i].n[q], k);
+    p->needs[i].n[q] = npu_most(p->needs[i].n[q], k);
 }
 
 static void find_needs(struct placer *p, uint32_t i)
 {
     const uint32_t own = npu_queue(&p->list[i]);
     const struct npu_touch *t = &p->touched[i];
-    struct clock most = { 0 };
+    struct npu_clock most = { 0 };
     for (uint32_t r = 0; r < NRESOURCE; r++) {
         const uint32_t reads = t->reads >> r & 1, writes = t->writes >> r & 1;
         for (uint32_t q = 0; (reads | writes) && q < NPU_NQUEUE; q++) {
-            most.n[q] = later(most.n[q], p->last[r][1][q]);
+            most.n[q] = npu_most(most.n[q], p->last[r][1][q]);
             if (writes)
-                most.n[q] = later(most.n[q], p->last[r][0][q]);
+                most.n[q] = npu_most(most.n[q], p->last[r][0][q]);
         }
         if (reads)
             p->last[r][0][own] = p->nqueue[own] + 1;
@@ -112,7 +99,8 @@ static void find_needs(struct placer *p, uint32_t i)
 static void place(struct placer *p, uint32_t i)
 {
     const uint32_t own = npu_queue(&p->list[i]), n = p->nqueue[own]++;
-    struct clock clock = n ? p->ended[p->of_queue[own][n - 1]] : (struct clock){ 0 };
+    struct npu_clock clock =
+        n ? p->ended[p->of_queue[own][n - 1]] : (struct npu_clock){ 0 };
     for (uint32_t q = 0; q < NPU_NQUEUE; q++) {
         const uint32_t k = q == own ? 0 : p->needs[i].n[q];
         if (k <= clock.n[q])
@@ -120,7 +108,7 @@ static void place(struct placer *p, uint32_t i)
         const uint32_t from = p->of_queue[q][k - 1];
         p->list[from].tokens |= q < own ? NPU_PUSH_NEXT : NPU_PUSH_PREV;
         p->list[i].tokens |= q < own ? NPU_POP_PREV : NPU_POP_NEXT;
-        join(&clock, &p->ended[from]);
+        npu_clock_join(&clock, &p->ended[from]);
     }
     p->ended[i] = clock;
     p->ended[i].n[own] = n + 1;
@@ -151,8 +139,8 @@ bt_status npu_place_tokens(bt_arena *arena, const struct npu_config *config,
     struct placer p = {
         .config = config, .touched = touched, .by_tile = by_tile, .n = n, .list = list
     };
-    int ok = (p.needs = BT_NEWS(arena, struct clock, n)) != NULL;
-    ok &= (p.ended = BT_NEWS(arena, struct clock, n)) != NULL;
+    int ok = (p.needs = BT_NEWS(arena, struct npu_clock, n)) != NULL;
+    ok &= (p.ended = BT_NEWS(arena, struct npu_clock, n)) != NULL;
     for (uint32_t q = 0; q < NPU_NQUEUE; q++)
         ok &= (p.of_queue[q] = BT_NEWS(arena, uint32_t, n)) != NULL;
     if (!ok)

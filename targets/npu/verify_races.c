@@ -5,11 +5,8 @@
  * be within the clock.
  */
 #include "bounds.h"
+#include "clock.h"
 #include "verify.h"
-
-struct clock {
-    uint32_t n[NPU_NQUEUE];
-};
 
 /* Numbers of instructions in their queues, from 1, of the last that read or wrote. */
 struct tile {
@@ -22,7 +19,7 @@ struct checker {
     const struct npu_buffers *buffers;
     const struct npu_stream *stream;
     struct npu_uops uops;
-    struct clock *ended;            /* by instruction: when it has ended */
+    struct npu_clock *ended;        /* by instruction: when it has ended */
     uint32_t *of_queue[NPU_NQUEUE]; /* its instructions, in order */
     uint32_t nqueue[NPU_NQUEUE];    /* of them so far */
     uint32_t *pushes[NPU_NCHANNEL]; /* who pushed */
@@ -30,7 +27,7 @@ struct checker {
     struct tile *tiles[NPU_NMEMORY]; /* NPU_UOP: none, one queue uses it */
     /* Of the instruction at hand: */
     uint32_t i, queue;
-    struct clock clock; /* what has ended before it begins */
+    struct npu_clock clock; /* what has ended before it begins */
 };
 
 static bt_status fail(const struct checker *c, uint32_t other, const char *what,
@@ -54,7 +51,7 @@ static bt_status touch(struct checker *c, uint32_t memory, uint64_t at, int writ
     struct tile *tile = &c->tiles[memory][at];
     for (uint32_t q = 0; q < NPU_NQUEUE; q++) {
         const uint32_t read = writes ? tile->last[0][q] : 0, wrote = tile->last[1][q];
-        const uint32_t last = read > wrote ? read : wrote;
+        const uint32_t last = (uint32_t)npu_most(read, wrote);
         if (q != c->queue && last > c->clock.n[q])
             return fail(c, c->of_queue[q][last - 1], npu_memory_names[memory],
                         (uint32_t)at);
@@ -157,23 +154,17 @@ static bt_status touch_all(struct checker *c, const struct npu_instruction *in)
     return touch_buffer(c, in);
 }
 
-static void join(struct clock *to, const struct clock *from)
-{
-    for (uint32_t q = 0; q < NPU_NQUEUE; q++)
-        to->n[q] = from->n[q] > to->n[q] ? from->n[q] : to->n[q];
-}
-
 static bt_status check_instruction(struct checker *c, uint32_t i)
 {
     const struct npu_instruction *in = &c->stream->at[i];
     const uint32_t queue = npu_queue(in), n = c->nqueue[queue];
     c->i = i;
     c->queue = queue;
-    c->clock = n ? c->ended[c->of_queue[queue][n - 1]] : (struct clock){ 0 };
+    c->clock = n ? c->ended[c->of_queue[queue][n - 1]] : (struct npu_clock){ 0 };
     for (uint32_t token = 1; token < 4; token <<= 1) {
         const uint32_t channel = npu_channel(queue, token);
         if (in->tokens & token)
-            join(&c->clock, &c->ended[c->pushes[channel][c->npop[channel]++]]);
+            npu_clock_join(&c->clock, &c->ended[c->pushes[channel][c->npop[channel]++]]);
     }
     c->of_queue[queue][c->nqueue[queue]++] = i;
     npu_uops_load(c->buffers, in, &c->uops);
@@ -191,7 +182,7 @@ static bt_status check_instruction(struct checker *c, uint32_t i)
 static int init(struct checker *c, bt_arena *arena)
 {
     int ok = npu_uops_init(arena, c->config, &c->uops);
-    ok &= (c->ended = BT_NEWS(arena, struct clock, c->stream->n)) != NULL;
+    ok &= (c->ended = BT_NEWS(arena, struct npu_clock, c->stream->n)) != NULL;
     for (uint32_t q = 0; q < NPU_NQUEUE; q++)
         ok &= (c->of_queue[q] = BT_NEWS(arena, uint32_t, c->stream->n)) != NULL;
     for (uint32_t k = 0; k < NPU_NCHANNEL; k++)

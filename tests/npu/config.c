@@ -86,7 +86,8 @@ static void test_fields_are_known_and_there(void **state)
     parse_is(with("\"mhz\": 100,", ""),
              "mhz: expected an integer from 1 to 100000, found");
     parse_is(with("\"mhz\": 100", "\"mhz\": 100, \"mhz\": 100"), "duplicate");
-    parse_is(with("\"dispatch\"", "\"despatch\""), "cycles.despatch: there is no such");
+    parse_is(with("\"dispatch\"", "\"despatch\""),
+             "cycles.despatch: there is no such field; did you mean dispatch?");
     parse_is(with("true", "1"), "multiplier: expected true or false");
     parse_is(with("\"format\": 1", "\"format\": 2"), "format: expected 1");
 }

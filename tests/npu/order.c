@@ -69,11 +69,11 @@ static void test_transfers_stay_in_their_memories(void **state)
     WRONG(INP, rows, 0, "field rows: none");
     WRONG(INP, columns, 0, "field columns: none");
     WRONG(INP, pad, 1, "field pad: a code, and nothing to fill");
-    WRONG(INP, bits, 8, "field bits: inp of 8 bits");
+    WRONG(INP, bits, 8, "field bits: 8; 0 is expected of inp, which is not unpacked");
     WRONG(INP, memory, 5, "field memory: 5 is none to load");
-    WRONG(WGT, bits, 3, "field bits: wgt of 3 bits");
-    WRONG(WGT, bits, 0, "field bits: wgt of 0 bits");
-    WRONG(WGT, bits, 40, "field bits: wgt of 40 bits");
+    WRONG(WGT, bits, 3, "field bits: the machine has no wgt of 3 bits");
+    WRONG(WGT, bits, 0, "field bits: the machine has no wgt of 0 bits");
+    WRONG(WGT, bits, 40, "field bits: the machine has no wgt of 40 bits");
     WRONG(WGT, top, 1, "field top: wgt has no padding");
     WRONG(WGT, tile, 32, "field tile: 32 of the 32 of wgt");
     WRONG(STORE, memory, 4, "field memory: 4 is none to store");
@@ -140,12 +140,16 @@ static void test_fields_without_use_are_zero(void **state)
 {
     (void)state;
     WRONG_ALU(sub, 6, flags, 0, "field sub: there is no operation 6");
-    WRONG_ALU(sub, NPU_ADD, flags, NPU_EVEN, "field flags: 2");
-    WRONG_ALU(sub, NPU_SHR, flags, 4, "field flags: 4");
-    WRONG_ALU(sub, NPU_REQ, flags, NPU_IMMEDIATE, "field flags: 1");
-    WRONG_ALU(sub, NPU_ADD, low, 1, "field low: 1");
-    WRONG_ALU(sub, NPU_ADD, high, 1, "field high: 1");
-    WRONG_ALU(sub, NPU_REQ, low, 1, "field low: 1");
+    WRONG_ALU(sub, NPU_ADD, flags, NPU_EVEN,
+              "field flags: 2; 2, even, is of SHR and REQ alone");
+    WRONG_ALU(sub, NPU_SHR, flags, 4,
+              "field flags: 4; 1, immediate, 2, even, or their sum is expected");
+    WRONG_ALU(sub, NPU_REQ, flags, NPU_IMMEDIATE,
+              "field flags: 1; 1, immediate, is not of REQ");
+    WRONG_ALU(sub, NPU_ADD, low, 1,
+              "field low: 1; 0 is expected without flag 1, immediate");
+    WRONG_ALU(sub, NPU_ADD, high, 1, "field high: 1; 0 is expected but of REQ");
+    WRONG_ALU(sub, NPU_REQ, low, 1, "field low: 1 is above high, 0");
     WRONG_ALU(flags, NPU_IMMEDIATE, src_inner, 1, "field src_outer: src is not used");
     WRONG_ALU(sub, NPU_ADD, wgt_inner, 1, "field wgt_outer: wgt is not used");
     // of REQ three tiles are parameters

@@ -10,7 +10,7 @@
  */
 #include <math.h>
 
-#include "quant_factor.h"
+#include "quant_moments.h"
 #include "quant_statistics.h"
 
 struct options {
@@ -31,7 +31,7 @@ struct calibrate {
     const void *options;
     struct statistics statistics;
     bt_map chosen;  /* site -> struct chosen * */
-    bt_map factors; /* site of a weight -> struct factor * */
+    bt_map moments; /* site of a weight -> struct moments * */
 };
 
 /* ---- what is known of a site ---- */
@@ -69,12 +69,12 @@ static bt_status look_at_constant(const struct calibrate *c, const struct site *
         out->low = fmin(out->low, low[k]);
         out->high = fmax(out->high, high[k]);
     }
-    const struct factor *factor = bt_map_find(&c->factors, site->call);
-    if (!factor || !factor->data || !c->statistics.npz)
+    const struct moments *moments = bt_map_find(&c->moments, site->call);
+    if (!moments || !moments->data || !c->statistics.npz)
         return NULL;
-    out->factor_axis = factor->weight_axis;
-    return statistics_factor(c->ctx, c->arena, &c->statistics, site->name, factor->n,
-                             out);
+    out->moment_axis = moments->weight_axis;
+    return statistics_moments(c->ctx, c->arena, &c->statistics, site->name, moments->n,
+                              out);
 }
 
 static bt_status look_at(const struct calibrate *c, const struct site *site,
@@ -85,7 +85,7 @@ static bt_status look_at(const struct calibrate *c, const struct site *site,
     *out = (bt_statistic){ .site = site->name };
     if (c->statistics.npz)
         BT_TRY(statistics_find(c->ctx, c->arena, &c->statistics, site->name, out));
-    else if (c->by->needs & (BT_STAT_RANGE | BT_STAT_CHANNELS | BT_STAT_BINS))
+    else if (c->by->needs & (BT_STAT_RANGE | BT_STAT_BINS))
         return bt_fail_at(
             c->ctx, BT_ERR_ARGUMENT, c->module->store, site->call->base.span,
             "quant-calibrate: %s wants to know what numbers there are at %s, "
@@ -283,7 +283,7 @@ static bt_status begin(bt_rewrite *rewrite, const bt_func *func)
 {
     struct calibrate *c = bt_rewrite_state(rewrite);
     return c->by->needs & BT_STAT_MOMENTS
-               ? factors_find(c->ctx, c->arena, c->module, func->block, &c->factors)
+               ? moments_find(c->ctx, c->arena, c->module, func->block, &c->moments)
                : NULL;
 }
 
@@ -295,7 +295,7 @@ static bt_status run(bt_ctx *ctx, bt_pass_call *call, bt_module **out)
     struct calibrate c = { .ctx = ctx, .arena = call->scratch, .module = call->module };
     const bt_global *entry;
     bt_map_init(&c.chosen, call->scratch, 0);
-    bt_map_init(&c.factors, call->scratch, 0);
+    bt_map_init(&c.moments, call->scratch, 0);
     BT_TRY(bt_registry_row(ctx, "quant.calibrate/1", o->by, sizeof(bt_quant_calibrate),
                            (const void **)&c.by));
     BT_TRY(row_options(ctx, call->module->store, c.by->name, c.by->options,

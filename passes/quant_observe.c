@@ -2,13 +2,13 @@
  * quant-observe: a function that gives what is seen of each site of another one.
  *     @observe takes what @main takes and gives, of each site that is no constant, of the
  *     numbers before they become codes, in order:
- *     phase range   its least and greatest number, and how many are NaN or infinite
- *     phase factor  of each weight the mean, and the mean of the squares, of what it is multiplied
- *                   with, along the axis of both that sums run along; a number where there is
- *                   no such axis
- *     phase bins    how many lie in each part of the range that the statistics tell
- *     phase error   the squares of the numbers, and of what codes make of them, summed: of
- *                   constants too; its scales are chosen
+ *     phase range     its least and greatest number, and how many are NaN or infinite
+ *     phase moments   of each weight the mean, and the mean of the squares, of what it is
+ *                     multiplied with, along the axis of both that sums run along; a number where
+ *                     there is no such axis
+ *     phase bins      how many lie in each part of the range that the statistics tell
+ *     phase error     the squares of the numbers, and of what codes make of them, summed: of
+ *                     constants too; its scales are chosen
  * Nothing but these small tensors leaves the program, so samples are never kept.
  * keeps    no invariant
  * options  phase; name: of the function; statistics: the file of ranges; nbin
@@ -17,7 +17,7 @@
 #include <string.h>
 
 #include "copy.h"
-#include "quant_factor.h"
+#include "quant_moments.h"
 #include "quant_statistics.h"
 #include "version.h"
 
@@ -26,7 +26,7 @@ struct options {
     int64_t nbin;
 };
 static const bt_attr options[] = {
-    BT_ATTR_CHOICE(struct options, phase, "range", "range|factor|bins|error",
+    BT_ATTR_CHOICE(struct options, phase, "range", "range|moments|bins|error",
                    "what is seen"),
     BT_ATTR(struct options, name, STRING, "observe", "of the function"),
     BT_ATTR(struct options, statistics, STRING, "", "file of ranges, for phase bins"),
@@ -40,7 +40,7 @@ struct observe {
     const bt_global *entry;
     struct copy copy;
     struct statistics statistics;
-    bt_map factors; /* phase factor: site of a weight -> struct factor * */
+    bt_map moments; /* phase moments: site of a weight -> struct moments * */
     bt_vec(const bt_value *) out;
 };
 
@@ -94,12 +94,12 @@ static bt_status add_error(struct observe *o, const bt_value *site, const bt_val
 }
 
 /* Behind all that is copied: of each weight in order. */
-static bt_status add_factors(struct observe *o, const bt_block *block)
+static bt_status add_moments(struct observe *o, const bt_block *block)
 {
     struct copy *c = &o->copy;
     struct site site;
     for (uint32_t i = 0; i < block->nbinding; i++) {
-        const struct factor *f = bt_map_find(&o->factors, block->bindings[i]);
+        const struct moments *f = bt_map_find(&o->moments, block->bindings[i]);
         const bt_value *data, *moments;
         char attrs[32];
         if (!site_read(o->pass->module, block->bindings[i], &site) || !site.constant)
@@ -141,7 +141,7 @@ static bt_status observe_site(struct copy *c, const bt_value *old, int *done)
         const bt_value *args[3] = { data, site.call->args[1], site.call->args[2] };
         BT_TRY(bt_build_op(c->b, site.call->op, site.call->attrs, 3, args, &now));
         BT_TRY(add_error(o, now, data));
-    } else if (!site.constant && strcmp(phase, "factor") != 0) {
+    } else if (!site.constant && strcmp(phase, "moments") != 0) {
         BT_TRY(strcmp(phase, "bins") == 0 ? add_bins(o, &site, data)
                                           : add_range(o, data));
     }
@@ -159,8 +159,8 @@ static bt_status make_func(struct observe *o, const bt_func **out)
     BT_TRY(copy_params(c, func->block->nparam, func->block->params, &params));
     BT_TRY(bt_block_begin(c->b, func->block->nparam, params));
     BT_TRY(copy_bindings(c, func->block, NULL, &result));
-    if (strcmp(o->options->phase, "factor") == 0)
-        BT_TRY(add_factors(o, func->block));
+    if (strcmp(o->options->phase, "moments") == 0)
+        BT_TRY(add_moments(o, func->block));
     BT_TRY(bt_build_tuple(c->b, o->out.len, o->out.at, &result));
     BT_TRY(bt_block_end(c->b, result, &now.block));
     now.name = bt_name_of(c->store, o->options->name);
@@ -189,10 +189,10 @@ static bt_status run(bt_ctx *ctx, bt_pass_call *call, bt_module **out)
     if (strcmp(o.options->phase, "bins") == 0)
         BT_TRY(statistics_read(ctx, o.options->statistics,
                                statistics_digest(o.entry->func), &o.statistics));
-    bt_map_init(&o.factors, call->scratch, 0);
-    if (strcmp(o.options->phase, "factor") == 0)
-        BT_TRY(factors_find(ctx, call->scratch, call->module, o.entry->func->block,
-                            &o.factors));
+    bt_map_init(&o.moments, call->scratch, 0);
+    if (strcmp(o.options->phase, "moments") == 0)
+        BT_TRY(moments_find(ctx, call->scratch, call->module, o.entry->func->block,
+                            &o.moments));
     bt_status status = copy_init(&o.copy, ctx, call->scratch, call->module);
     if (!status) {
         o.copy.state = &o;

@@ -124,10 +124,10 @@ bt_status statistics_find(bt_ctx *ctx, bt_arena *arena, const struct statistics 
                         s->path, site);
 }
 
-bt_status statistics_factor(bt_ctx *ctx, bt_arena *arena, const struct statistics *s,
-                            const char *site, int64_t n, bt_statistic *out)
+bt_status statistics_moments(bt_ctx *ctx, bt_arena *arena, const struct statistics *s,
+                             const char *site, int64_t n, bt_statistic *out)
 {
-    const bt_tensor *t = entry(s, site, ".factor");
+    const bt_tensor *t = entry(s, site, ".moments");
     if (!t)
         return NULL;
     int ok = t->dtype == BT_FLOAT64 && t->rank == 2 && t->dims[0] == 2 && t->dims[1] == n;
@@ -140,11 +140,11 @@ bt_status statistics_factor(bt_ctx *ctx, bt_arena *arena, const struct statistic
     }
     if (!ok)
         return bt_fail(ctx, BT_ERR_FORMAT,
-                       "%s: what it has of the factors of %s is no mean and variance of "
+                       "%s: what it has of the moments of %s is no mean and variance of "
                        "%lld",
                        s->path, site, (long long)n);
-    out->nfactor = (uint32_t)n;
-    out->factor_mean = values;
-    out->factor_variance = values + n;
+    out->nmoment = (uint32_t)n;
+    out->moment_mean = values;
+    out->moment_variance = values + n;
     return NULL;
 }

@@ -105,7 +105,7 @@ struct numbers {
     const bt_statistic *seen;           /* NULL; else its bins */
     /* What they are multiplied with, one behind the other `stride` elements apart; NULL: that is
      * not known. */
-    const bt_statistic *factors;
+    const bt_statistic *moments;
     int64_t stride;
 };
 
@@ -134,9 +134,9 @@ static double loss_of_weights(const struct numbers *n, const bt_number_form *for
             const int64_t at = n->first + k * n->step + i;
             const double x = bt_tensor_get(n->tensor, at),
                          lost = isfinite(x) ? fit_error(form, scale, zero, x) : 0;
-            const int64_t f = n->factors ? at / n->stride % n->factors->nfactor : 0;
-            squares += lost * lost * (n->factors ? n->factors->factor_variance[f] : 1);
-            sum += lost * (n->factors ? n->factors->factor_mean[f] : 1);
+            const int64_t f = n->moments ? at / n->stride % n->moments->nmoment : 0;
+            squares += lost * lost * (n->moments ? n->moments->moment_variance[f] : 1);
+            sum += lost * (n->moments ? n->moments->moment_mean[f] : 1);
         }
     }
     return squares + sum * sum;
@@ -175,7 +175,7 @@ static bt_status choose_mse(bt_ctx *ctx, const void *options, const bt_number_fo
     if (!t)
         return NULL;
     int64_t block = form->axis < 0 ? t->nelem : 1, stride = 1;
-    for (uint32_t i = seen->factor_axis + 1; seen->nfactor && i < t->rank; i++)
+    for (uint32_t i = seen->moment_axis + 1; seen->nmoment && i < t->rank; i++)
         stride *= t->dims[i];
     for (uint32_t i = (uint32_t)(form->axis + 1); form->axis >= 0 && i < t->rank; i++)
         block *= t->dims[i];
@@ -186,7 +186,7 @@ static bt_status choose_mse(bt_ctx *ctx, const void *options, const bt_number_fo
             .block = block,
             .step = block * seen->nchannel,
             .nblock = block ? t->nelem / (block * seen->nchannel) : 0,
-            .factors = seen->nfactor ? seen : NULL,
+            .moments = seen->nmoment ? seen : NULL,
             .stride = stride,
         };
         find_range(&n, form, seen->channel_low[i], seen->channel_high[i], &scales[i],
@@ -271,14 +271,14 @@ static const bt_quant_calibrate calibrates[] = {
     { .name = "global", .doc = "One range for all activations.", .options = global_options,
       .options_nbytes = sizeof(struct global_options), .choose = choose_global },
     { .name = "max", .doc = "All numbers that were seen are in range.",
-      .needs = BT_STAT_RANGE | BT_STAT_CHANNELS, .choose = choose_max },
+      .needs = BT_STAT_RANGE, .choose = choose_max },
     { .name = "percentile", .doc = "A share of all numbers is in range.", .options = percentile_options,
       .options_nbytes = sizeof(struct percentile_options),
-      .needs = BT_STAT_RANGE | BT_STAT_CHANNELS | BT_STAT_BINS, .choose = choose_percentile },
+      .needs = BT_STAT_RANGE | BT_STAT_BINS, .choose = choose_percentile },
     { .name = "mse", .doc = "The range of least mean squared error.",
-      .needs = BT_STAT_RANGE | BT_STAT_CHANNELS | BT_STAT_BINS | BT_STAT_CONSTANT | BT_STAT_MOMENTS, .choose = choose_mse },
+      .needs = BT_STAT_RANGE | BT_STAT_BINS | BT_STAT_MOMENTS, .choose = choose_mse },
     { .name = "kl", .doc = "The range of least Kullback-Leibler divergence.",
-      .needs = BT_STAT_RANGE | BT_STAT_CHANNELS | BT_STAT_BINS, .choose = choose_kl },
+      .needs = BT_STAT_RANGE | BT_STAT_BINS, .choose = choose_kl },
     { 0 },
 };
 // clang-format on

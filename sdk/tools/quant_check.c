@@ -177,8 +177,7 @@ static bt_status look_for_leaks(const struct quant_check *c)
 
 static bt_status check_needs(const struct quant_check *c)
 {
-    enum { ALL = BT_STAT_RANGE | BT_STAT_CHANNELS | BT_STAT_BINS | BT_STAT_CONSTANT |
-               BT_STAT_MOMENTS };
+    enum { ALL = BT_STAT_RANGE | BT_STAT_BINS | BT_STAT_MOMENTS };
     const bt_quant_calibrate *by;
     BT_TRY(bt_registry_row(c->tool->ctx, "quant.calibrate/1", c->name, sizeof(*by),
                            (const void **)&by));

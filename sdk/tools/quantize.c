@@ -363,7 +363,7 @@ static int make_folder(struct quantize *q)
 
 static void remove_folder(const struct quantize *q)
 {
-    static const char *const programs[] = { "range", "bins",    "factor",    "error",
+    static const char *const programs[] = { "range", "bins",    "moments",   "error",
                                             "float", "integer", "statistics" };
     static const char *const ends[] = { "baton", "npz" };
     for (uint32_t i = 0; *q->work && i < 2 * BT_COUNT(programs); i++) {

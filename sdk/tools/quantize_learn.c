@@ -124,7 +124,7 @@ int observe(struct quantize *q, const char *phase, const bt_module *from,
         q->tool, "quant-observe{phase=\"%s\", name=\"" OBSERVE "\", statistics=%s}",
         phase, quoted(q, q->statistics));
     TRY_TOOL(q->tool, run_passes(q, from, passes, &module));
-    bt_status status = strcmp(phase, "factor") == 0 ? make_factors(q, module) : NULL;
+    bt_status status = strcmp(phase, "moments") == 0 ? make_factors(q, module) : NULL;
     int code = status ? tool_fail(q->tool, status) : write_model(q, module, phase);
     bt_module_unref(module);
     begin_run(q, run);
@@ -161,7 +161,7 @@ static bt_status fill_entries(struct quantize *q, bt_npz_entry *entries, uint32_
     for (uint32_t i = 0; i < q->nrow; i++) {
         const struct row *r = &q->rows[i];
         if (r->factor) {
-            entries[*n].name = tool_text(q->tool, "%s.factor", r->name);
+            entries[*n].name = tool_text(q->tool, "%s.moments", r->name);
             entries[(*n)++].tensor = bt_tensor_ref(r->factor);
             if (!entries[*n - 1].name)
                 return bt_no_memory();
@@ -228,7 +228,7 @@ int learn(struct quantize *q)
     if (!code)
         TRY_TOOL(q->tool, check_seen(q));
     if (!code && (q->needs & BT_STAT_MOMENTS)) {
-        code = observe(q, "factor", q->annotated, &factors);
+        code = observe(q, "moments", q->annotated, &factors);
         finish_factors(q);
     }
     if (!code)

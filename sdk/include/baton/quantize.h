@@ -3,7 +3,9 @@
  * program's calls, and calibrations, which choose the scales from what was seen of them.
  *
  *     quant-annotate   puts quant.simulate on each operand (a site) that a scheme gives codes
- *     quant-observe    a function that gives ranges and counts of every site
+ *     quant-skip       takes it away again: of the layers of a list, which compute in float
+ *     quant-observe    a function that gives what is seen of every site, by phases: ranges, then
+ *                      counts of parts of them and moments; errors, once scales are chosen
  *     quant-calibrate  fills in the scales that a calibration chooses
  *     quant-realize    qnn.quantize and qnn.dequantize in place of quant.simulate
  *     qdq-to-integer   calls on codes in place of the calls between these two
@@ -50,7 +52,7 @@ typedef struct bt_number_form {
 } bt_number_form;
 
 /* What an operand is to its call. */
-enum { BT_QUANT_NONE, BT_QUANT_INPUT, BT_QUANT_WEIGHT };
+enum { BT_QUANT_INPUT, BT_QUANT_WEIGHT };
 
 /* An operand of a call that may get codes. */
 typedef struct bt_quant_site {
@@ -70,7 +72,8 @@ typedef struct bt_quant_scheme {
     const char *doc;  /* first line: one sentence */
     const bt_attr *options;
     size_t options_nbytes;
-    /* The form of a site; *out is zero before, which leaves it in float. */
+    /* The form of a site. *out comes with dtype 0 (stays in float) and axis -1 (one scale); set
+     * what differs. */
     bt_status (*form)(bt_ctx *, const void *options, const bt_quant_site *,
                       bt_number_form *out);
     /* The type of the sums of a call on codes, qnn.dense and others: BT_INT16 or BT_INT32.
@@ -90,28 +93,27 @@ typedef struct bt_quant_scheme {
 
 /* What a calibration wants to see of a site. */
 enum {
-    BT_STAT_RANGE = 1,    /* low, high */
-    BT_STAT_CHANNELS = 2, /* channel_low, channel_high, where the form has an axis */
-    BT_STAT_BINS = 4,     /* bins, of sites with one scale */
-    BT_STAT_CONSTANT = 8, /* a constant operand itself */
-    BT_STAT_MOMENTS = 16  /* of weights: what they are multiplied with */
+    BT_STAT_RANGE = 1,  /* low, high */
+    BT_STAT_BINS = 2,   /* bins, of sites with one scale */
+    BT_STAT_MOMENTS = 4 /* of weights: of what they are multiplied with */
 };
 
-/* What was seen of one site over all samples; of a constant, what it holds. */
+/* What was seen of one site over all samples; of a constant what it holds, always. */
 typedef struct bt_statistic {
     const char *site;
     uint64_t nsample, nelem;
     uint64_t nbad;     /* NaN and infinities: counted, and in no range */
     double low, high;  /* 0, 0 where nothing was seen */
     uint32_t nchannel; /* scales that are to be chosen */
+    /* Of a constant, nchannel of each; NULL of everything else. */
     const double *channel_low, *channel_high;
     uint32_t nbin;             /* 0: they were not asked for, or are not there */
     const uint64_t *bins;      /* elements of each part of low..high, all as wide */
     const bt_tensor *constant; /* NULL: the operand is none */
     /* Of a weight: mean and variance of what its elements are multiplied with, for each place
-     * along an axis of the weight; nfactor 0: they are not known. */
-    uint32_t nfactor, factor_axis;
-    const double *factor_mean, *factor_variance;
+     * along an axis of the weight; nmoment 0: they are not known. */
+    uint32_t nmoment, moment_axis;
+    const double *moment_mean, *moment_variance;
 } bt_statistic;
 
 /* A table row { "quant.calibrate/1", sizeof(bt_quant_calibrate), rows }. */

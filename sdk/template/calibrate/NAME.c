@@ -8,7 +8,8 @@ struct options {
     double share;
 };
 static const bt_attr rows[] = {
-    BT_ATTR(struct options, share, FLOAT, "1f", "of the greatest number that is in range"),
+    BT_ATTR(struct options, share, FLOAT, "1f",
+            "of the greatest number that is in range"),
     { 0 },
 };
 
@@ -35,10 +36,10 @@ static const bt_quant_calibrate calibrates[] = {
         .doc = "A share of the range that was seen.",
         .options = rows,
         .options_nbytes = sizeof(struct options),
-        .needs = BT_STAT_RANGE | BT_STAT_CHANNELS,
+        .needs = BT_STAT_RANGE,
         .choose = choose,
     },
     { 0 },
 };
 
-const bt_table bt_@plugin@_@ident@[] = { BT_QUANT_CALIBRATES(calibrates), { 0 } };
+const bt_table bt_ @plugin @_ @ident @[] = { BT_QUANT_CALIBRATES(calibrates), { 0 } };

@@ -1,4 +1,4 @@
-#include "quant_factor.h"
+#include "quant_moments.h"
 
 #include "chain.h"
 #include "quant_law.h"
@@ -17,23 +17,23 @@ static bt_status note(const struct search *s, const bt_call *call, const struct 
     const bt_value *weight = call->args[law->in[k]], *data = call->args[law->in[1 - k]];
     const int32_t axis = law->inner[k], data_axis = law->inner[1 - k];
     const bt_shape_type *shape = bt_tensor_shape(data->type);
-    struct factor *factor = bt_map_find(s->found, weight);
+    struct moments *moments = bt_map_find(s->found, weight);
     int64_t n;
     struct site site;
-    if (factor)
-        factor->data = NULL;
-    if (factor || axis < 0 || data_axis < 0 || !site_read(s->module, weight, &site) ||
+    if (moments)
+        moments->data = NULL;
+    if (moments || axis < 0 || data_axis < 0 || !site_read(s->module, weight, &site) ||
         !site.constant || !bt_dim_is_const(shape->dims[data_axis], &n) ||
         n != site.constant->dims[axis])
         return NULL;
-    factor = BT_NEW(s->arena, struct factor);
-    if (!factor)
+    moments = BT_NEW(s->arena, struct moments);
+    if (!moments)
         return bt_no_memory();
-    *factor = (struct factor){ data, (uint32_t)data_axis, (uint32_t)axis, n };
-    return bt_map_put(s->found, weight, factor) ? NULL : bt_no_memory();
+    *moments = (struct moments){ data, (uint32_t)data_axis, (uint32_t)axis, n };
+    return bt_map_put(s->found, weight, moments) ? NULL : bt_no_memory();
 }
 
-bt_status factors_find(bt_ctx *ctx, bt_arena *arena, const bt_module *module,
+bt_status moments_find(bt_ctx *ctx, bt_arena *arena, const bt_module *module,
                        const bt_block *block, bt_map *out)
 {
     const struct search s = { ctx, arena, module, out };

@@ -9,6 +9,7 @@
  * cost of stays where it is; so does all that is no primitive function: the host has it.
  * source   H. S. Stone, Multiprocessor scheduling with the aid of network flow algorithms, 1977
  */
+#include <math.h>
 #include <string.h>
 
 #include <baton/compute.h>
@@ -46,31 +47,6 @@ struct placer {
 
 /* ---- what functions cost ---- */
 
-/* As lowering chooses (kernel/compile/lower/place.c): by attribute, else the first without
- * patterns that takes it, else the last. */
-static bt_status find_target(const struct placer *p, const bt_func *func, uint32_t *out)
-{
-    const bt_dict_entry *entry = bt_dict_find(&func->attrs, "target");
-    const uint32_t n = p->targets->n;
-    *out = n - 1;
-    if (entry && entry->kind == BT_DICT_TEXT) {
-        *out = bt_targets_find(p->targets, entry->text);
-        return NULL;
-    }
-    for (uint32_t i = 0; i + 1 < n; i++) {
-        const bt_target_use *use = p->targets->at[i];
-        bt_status said =
-            use->target->patterns ? NULL : bt_target_supports(p->ctx, use, func);
-        if (said && said->code != BT_ERR_UNSUPPORTED)
-            return said;
-        if (!use->target->patterns && !said) {
-            *out = i;
-            return NULL;
-        }
-    }
-    return NULL;
-}
-
 static bt_status ask_cost(const struct placer *p, uint32_t target, struct candidate *k)
 {
     const bt_target_use *use = p->targets->at[target];
@@ -107,7 +83,7 @@ static bt_status find_candidate(struct placer *p, const bt_global *global,
     k->names = BT_NEWS(p->arena, const char *, n);
     if (!k->ns || !k->confidence || !k->names)
         return bt_no_memory();
-    BT_TRY(find_target(p, global->func, &k->target));
+    BT_TRY(bt_targets_choose(p->ctx, p->targets, global->func, &k->target));
     for (uint32_t t = 0; t < n && k->target < n && !global->func->nvar; t++)
         BT_TRY(ask_cost(p, t, k));
     k->is_free = !global->func->nvar && k->target < n && k->ns[k->target] >= 0;
@@ -261,7 +237,7 @@ static double confidence_in(const struct placer *p, const struct choice *choice)
         const double a = k->confidence[choice->listed[i]],
                      b = k->confidence[choice->best[i]];
         if (choice->listed[i] != choice->best[i])
-            least = a < least ? (b < a ? b : a) : b < least ? b : least;
+            least = fmin(least, fmin(a, b));
     }
     return least;
 }
@@ -309,6 +285,7 @@ static bt_status tell(struct placer *p, const char *name, const struct choice *c
 {
     const struct placement *all = &p->placement;
     double ns, work = 0;
+    uint32_t nunknown = 0;
     bt_text text;
     BT_TRY(placement_makespan_ns(all, &ns));
     bt_text_init(&text, p->arena);
@@ -318,6 +295,11 @@ static bt_status tell(struct placer *p, const char *name, const struct choice *c
         bt_text_addf(&text, "; %.3f might do, which is less than the costs are sure of",
                      choice->best_ns / 1e6);
     bt_text_addf(&text, ")");
+    for (uint32_t i = 0; i < p->candidates.len; i++)
+        nunknown += !p->candidates.at[i]->is_free;
+    if (nunknown)
+        bt_text_addf(&text, "; %u function%s of unknown cost %s not counted", nunknown,
+                     nunknown == 1 ? "" : "s", nunknown == 1 ? "is" : "are");
     for (uint32_t t = 0; t < all->ntarget; t++) {
         uint32_t n;
         const double here = work_of(all, t, &n);
@@ -371,7 +353,10 @@ static bt_status place_block(struct placer *p, const char *name, const bt_block 
     for (uint32_t i = 0; i < block->nbinding; i++)
         BT_TRY(add_binding(p, block->bindings[i]));
     BT_TRY(add_use(p, block->result, PLACED_HOST));
-    if (!p->calls.len)
+    int has_choice = 0;
+    for (uint32_t i = 0; i < p->calls.len; i++)
+        has_choice |= (int)p->placement.all.at[i].is_free;
+    if (!has_choice)
         return NULL;
     BT_TRY(choose(p, &choice));
     BT_TRY(tell(p, name, &choice));

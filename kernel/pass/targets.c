@@ -367,6 +367,35 @@ bt_status bt_target_supports(bt_ctx *ctx, const bt_target_use *use, const bt_fun
     return use->target->supports ? use->target->supports(ctx, use->instance, func) : NULL;
 }
 
+const char *bt__target_wanted(const bt_func *func)
+{
+    const bt_dict_entry *entry = bt_dict_find(&func->attrs, "target");
+    return entry && entry->kind == BT_DICT_TEXT ? entry->text : NULL;
+}
+
+int bt__target_is_asked(const bt_targets *targets, uint32_t target)
+{
+    return target + 1 == targets->n || !targets->at[target]->target->patterns;
+}
+
+bt_status bt_targets_choose(bt_ctx *ctx, const bt_targets *targets, const bt_func *func,
+                            uint32_t *out)
+{
+    const char *wanted = bt__target_wanted(func);
+    if (wanted) {
+        *out = bt_targets_find(targets, wanted);
+        return NULL;
+    }
+    for (*out = 0; *out + 1 < targets->n; ++*out) {
+        if (!bt__target_is_asked(targets, *out))
+            continue;
+        bt_status said = bt_target_supports(ctx, targets->at[*out], func);
+        if (!said || said->code != BT_ERR_UNSUPPORTED)
+            return said;
+    }
+    return NULL;
+}
+
 bt_status bt__targets_last(bt_arena *arena, const char *list, const char **out)
 {
     for (size_t n = item_length(list); list[n]; n = item_length(list))

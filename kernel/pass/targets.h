@@ -23,6 +23,10 @@ bt_status bt__options_differ(bt_ctx *, const bt_target *, const char *given,
 /* NULL, or that so many bytes do not fit into a block of its memory (BT_ERR_UNSUPPORTED). */
 bt_status bt__target_holds(bt_ctx *, const bt_target_use *,
                            const bt_type *size) BT_MUST_USE;
+/* The target that a primitive function's attribute names; NULL: none. */
+const char *bt__target_wanted(const bt_func *);
+/* Whether one of them is asked for functions that name none. */
+int bt__target_is_asked(const bt_targets *, uint32_t target);
 /* The name of the last of a list. */
 bt_status bt__targets_last(bt_arena *, const char *list, const char **out) BT_MUST_USE;
 

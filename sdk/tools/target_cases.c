@@ -49,16 +49,17 @@ static int is_named(const bt_target *target, const char *op)
     return found;
 }
 
-/* As lowering chooses: by attribute, else what a target without patterns supports. */
 static int takes(struct trial *t, const bt_func *func)
 {
-    const bt_dict_entry *entry = bt_dict_find(&func->attrs, "target");
-    if (entry && entry->kind == BT_DICT_TEXT && strcmp(entry->text, t->use->text) == 0)
+    uint32_t chosen;
+    bt_status status = bt_targets_choose(t->w.ctx, t->targets, func, &chosen);
+    if (!status)
+        status = bt_target_supports(t->w.ctx, t->use, func);
+    if (!status && chosen < t->targets->n && t->targets->at[chosen] == t->use)
         return 1;
-    const bt_status status = bt_target_supports(t->w.ctx, t->use, func);
     if (status && !t->why)
         t->why = bt_arena_text(t->arena, status->message, strlen(status->message));
-    return !status && !entry && !t->use->target->patterns;
+    return 0;
 }
 
 static int takes_any(struct trial *t, const bt_module *fused)

@@ -218,6 +218,22 @@ static void test_the_faster_one_is_taken(void **given)
                  "claim.any_fused_add ");
 }
 
+/* What is told of a block: nothing where no cost is known, and how many are not known. */
+static void test_unknown_costs_are_told(void **given)
+{
+    bt_ctx *ctx = *given;
+    const uint32_t before = bt_ctx_nremark(ctx, BT_REMARK_CHOICE);
+    check_placed(ctx, "claim.any{ns=2}, claim.any{ns=1}", "");
+    assert_int_equal(bt_ctx_nremark(ctx, BT_REMARK_CHOICE), before);
+    check_placed(ctx,
+                 "claim.any{ns=2, confidence=1, refuse=\"exp\"}, claim.any{ns=3, "
+                 "confidence=1, refuse=\"exp\"}, reference",
+                 "");
+    const bt_status told = bt_ctx_remark(ctx, BT_REMARK_CHOICE, before);
+    assert_non_null(
+        strstr(told->message, "); 1 function of unknown cost is not counted"));
+}
+
 /* *nshared counts programs of which several targets compute something. */
 static bt_tensor *run_placed(bt_ctx *ctx, const char *text, const char *targets,
                              uint32_t *nshared)
@@ -306,10 +322,8 @@ static int teardown(void **given)
 }
 
 static const struct CMUnitTest tests[] = {
-    TEST(test_cuts_are_least),
-    TEST(test_exchanges_make_less_work),
-    TEST(test_makespans_are_counted),
-    TEST(test_the_faster_one_is_taken),
-    TEST(test_placed_programs_compute_the_same),
+    TEST(test_cuts_are_least),         TEST(test_exchanges_make_less_work),
+    TEST(test_makespans_are_counted),  TEST(test_the_faster_one_is_taken),
+    TEST(test_unknown_costs_are_told), TEST(test_placed_programs_compute_the_same),
 };
 TEST_MAIN(tests)

@@ -151,17 +151,17 @@ static bt_status find_wanted(struct asking *a)
 {
     const struct bt__kernels *k = a->kernels;
     const bt_func *func = a->global->func;
-    const bt_dict_entry *entry = bt_dict_find(&func->attrs, "target");
+    const char *wanted = bt__target_wanted(func);
     a->wanted = k->ntarget;
-    if (!entry || entry->kind != BT_DICT_TEXT)
+    if (!wanted)
         return NULL;
-    a->wanted = bt_targets_find(k->opened, entry->text);
+    a->wanted = bt_targets_find(k->opened, wanted);
     return a->wanted < k->ntarget
                ? NULL
                : bt_fail_at(k->ctx, BT_ERR_NAME, a->store, func->span,
                             "@%s is of target %s, which is not among those compiled "
                             "for; the first of these is %s",
-                            func->name, entry->text, k->targets[0]->text);
+                            func->name, wanted, k->targets[0]->text);
 }
 
 /* Whether the target has not broken its word, for all functions or for this one. */
@@ -176,8 +176,8 @@ static int is_trusted(const struct asking *a, uint32_t target)
 static int is_asked(const struct asking *a, uint32_t target)
 {
     const struct bt__kernels *k = a->kernels;
-    return target + 1 == k->ntarget ||
-           (is_trusted(a, target) && !k->targets[target]->target->patterns);
+    return bt__target_is_asked(k->opened, target) &&
+           (target + 1 == k->ntarget || is_trusted(a, target));
 }
 
 /* Keeps the reason of a refusal, and makes it a remark where the target had said that

@@ -48,6 +48,11 @@ BT_API uint32_t bt_targets_find(const bt_targets *, const char *text);
  * what `supports` says, after a look at what every target needs. */
 BT_API bt_status bt_target_supports(bt_ctx *, const bt_target_use *,
                                     const bt_func *primitive) BT_MUST_USE;
+/* Which of them computes a primitive function: the one that its attribute `target` names (n: there
+ * is none such), else the first without patterns that takes it, else the last. Lowering goes on
+ * with the next where one that takes it makes no kernels of it after all. */
+BT_API bt_status bt_targets_choose(bt_ctx *, const bt_targets *, const bt_func *,
+                                   uint32_t *out) BT_MUST_USE;
 
 /* ---- compiling for them ---- */
 

@@ -599,6 +599,9 @@ bt_status npu_recognise(bt_ctx *ctx, bt_arena *arena, const struct npu_config *c
     if (func->nvar)
         return NPU_REFUSE(&r, "dim %s is open; known dims are expected",
                           bt_as_var_type(func->vars[0])->name);
+    r.is_constant = bt_primitive_constants(arena, func); // parameters are tensors
+    if (!r.is_constant)
+        return bt_no_memory();
     BT_TRY(logical(&r, &plain));
     BT_TRY(bt_graph_compose(ctx, arena, plain, &graph));
     r.graph = graph;

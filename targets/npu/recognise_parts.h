@@ -3,6 +3,7 @@
 #define NPU_RECOGNISE_PARTS_H
 
 #include <baton/graph.h>
+#include <baton/target.h>
 
 #include "recognise.h"
 
@@ -35,7 +36,8 @@ struct npu_qnn_add {
 struct npu_reader {
     bt_ctx *ctx;
     bt_arena *arena;
-    const bt_func *func; /* as it was given */
+    const bt_func *func;        /* as it was given */
+    const uint8_t *is_constant; /* of each parameter: it is one at every call */
     uint32_t ncut;
     struct npu_cut cuts[NPU_MOST_CUTS];
     uint32_t nvisit; /* nodes that were looked through for sums */
@@ -79,8 +81,6 @@ bt_status npu_read_post_ops(struct npu_reader *, uint32_t array) BT_MUST_USE;
 
 /* The cut that gives an array; NULL: none does. */
 const struct npu_cut *npu_cut_of(const struct npu_reader *, uint32_t array);
-/* Whether a parameter is a constant at every call. */
-int npu_is_constant(const bt_func *, int32_t param);
 bt_status npu_read_requantize(struct npu_reader *, const bt_call *,
                               struct npu_qnn_requantize *out) BT_MUST_USE;
 bt_status npu_read_add(struct npu_reader *, const bt_call *,

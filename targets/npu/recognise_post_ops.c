@@ -672,7 +672,7 @@ static int are_constant(const struct npu_reader *r, const struct npu_terms *term
 {
     int all = 1;
     for (uint32_t i = 0; i < terms->nadded; i++)
-        all &= npu_is_constant(r->func, terms->added[i].param);
+        all &= r->is_constant[terms->added[i].param];
     return all;
 }
 
@@ -681,7 +681,7 @@ static int are_constant(const struct npu_reader *r, const struct npu_terms *term
 static bt_status check_constants(struct npu_reader *r)
 {
     const struct npu_function *f = r->out;
-    int has_vectors = 0, all = !f->zero || npu_is_constant(r->func, f->weight.param);
+    int has_vectors = 0, all = !f->zero || r->is_constant[f->weight.param];
     for (uint32_t i = 0; i < f->layer.npost_op; i++) {
         has_vectors |=
             f->terms[i].ratio.arithmetic || f->operand_terms[i].ratio.arithmetic;

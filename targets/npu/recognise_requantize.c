@@ -24,15 +24,6 @@ static int32_t param_of(const bt_func *func, const bt_value *value)
     return i < func->block->nparam ? (int32_t)i : -1;
 }
 
-int npu_is_constant(const bt_func *func, int32_t param)
-{
-    const bt_dict_entry *list = bt_dict_find(&func->attrs, "constants");
-    int found = 0;
-    for (uint32_t i = 0; list && list->kind == BT_DICT_LIST && i < list->n; i++)
-        found |= list->items[i].i == param;
-    return found;
-}
-
 static int as_number(const bt_value *value, double *out)
 {
     const bt_tensor *t = bt_const_tensor(value);
@@ -71,7 +62,7 @@ static bt_status read_scale(struct npu_reader *r, const bt_value *value, float *
         return NULL;
     }
     *vector = param_of(r->func, value);
-    return *vector >= 0 && npu_is_constant(r->func, *vector) &&
+    return *vector >= 0 && r->is_constant[*vector] &&
                    bt_tensor_dtype(value->type) == BT_FLOAT32 &&
                    bt_tensor_static(value->type, &rank, NULL) && rank == 1
                ? NULL

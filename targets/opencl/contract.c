@@ -381,8 +381,8 @@ bt_status ocl_contraction_of(struct ocl_maker *m, uint32_t stage, ocl_contractio
     c->is_guarded = c->is_copied = conjuncts.len > 0;
     // A is what is read beyond its ends; B is a constant, where one is
     if (c->reads[1] && (!all_inside(g, c->reads[0], &conjuncts) ||
-                        (!c->is_guarded && m->is_constant[c->reads[0]->which] &&
-                         !m->is_constant[c->reads[1]->which])))
+                        (!c->is_guarded && ocl_is_constant(m, c->reads[0]->which) &&
+                         !ocl_is_constant(m, c->reads[1]->which))))
         exchange(c);
     if (!all_inside(g, c->reads[0], &conjuncts) || !find_margins(g, c) ||
         !find_dims(g, array, c))

@@ -287,7 +287,7 @@ static bt_status add_buffer(struct ocl_tile *t, const char *name, int64_t nelem,
 static bt_status pack(struct ocl_tile *t, int64_t nelem)
 {
     struct ocl_maker *m = t->maker;
-    const int is_pack = m->is_constant[t->b];
+    const int is_pack = ocl_is_constant(m, t->b);
     const ocl_launches own = m->launches;
     if (is_pack) {
         const struct ocl_pack made = { .nbytes = 4 * nelem };

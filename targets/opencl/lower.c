@@ -206,24 +206,6 @@ static bt_status make_kernels(struct ocl_maker *m, bt_lowering *out)
     return NULL;
 }
 
-/* The inputs that the module keeps: leaves of parameters of attribute `constants`. */
-static const uint8_t *find_constants(bt_arena *arena, const bt_func *primitive,
-                                     uint32_t narray)
-{
-    const bt_dict_entry *list = bt_dict_find(&primitive->attrs, "constants");
-    const bt_block *block = primitive->block;
-    uint8_t *is_constant = BT_NEWS(arena, uint8_t, narray);
-    for (uint32_t i = 0, at = 0; is_constant && list && i < block->nparam; i++) {
-        const uint32_t n = bt_type_nleaf(block->params[i]->base.type);
-        for (uint32_t k = 0; list->kind == BT_DICT_LIST && k < list->n; k++) {
-            if (list->items[k].kind == BT_DICT_INT && list->items[k].i == i)
-                memset(is_constant + at, 1, n);
-        }
-        at += n;
-    }
-    return is_constant;
-}
-
 bt_status ocl_lower(bt_ctx *ctx, bt_arena *arena, const ocl_device *device,
                     const bt_func *primitive, bt_lowering *out)
 {
@@ -239,7 +221,7 @@ bt_status ocl_lower(bt_ctx *ctx, bt_arena *arena, const ocl_device *device,
     BT_TRY(check_types(&m));
     // stages may get arrays beside them, which stand for sums
     const uint32_t narray = m.graph->narray;
-    m.is_constant = find_constants(arena, primitive, narray);
+    m.is_constant = bt_primitive_constants(arena, primitive);
     m.nbytes = bt_node_int(m.graph, 0);
     if (!m.is_constant || !m.nbytes)
         return bt_no_memory();

@@ -41,9 +41,14 @@ struct ocl_maker {
         narray; /* of the graph when a stage became loops: buffers behind are its own */
     bt_vec(struct ocl_temp) temps;
     const bt_node *nbytes;      /* of the workspace */
-    const uint8_t *is_constant; /* by array: an input that never changes */
+    const uint8_t *is_constant; /* of each input: it never changes */
     bt_vec(struct ocl_pack) packs;
 };
+
+static inline int ocl_is_constant(const struct ocl_maker *m, uint32_t array)
+{
+    return array < m->graph->ninput && m->is_constant[array];
+}
 
 /* In an argument's index until all kernels are there: input `index` of the function, output
  * OCL_OUTPUT + index, pack OCL_PACK + index. */

@@ -1,5 +1,32 @@
-/* Lowerings: lists of kernels that targets fill in. */
+/* Lowerings: lists of kernels that targets fill in; and what they may know of the inputs. */
+#include <string.h>
+
 #include <baton/target.h>
+
+static int has_number(const bt_dict_entry *list, int64_t number)
+{
+    for (uint32_t i = 0; list && list->kind == BT_DICT_LIST && i < list->n; i++) {
+        if (list->items[i].kind == BT_DICT_INT && list->items[i].i == number)
+            return 1;
+    }
+    return 0;
+}
+
+const uint8_t *bt_primitive_constants(bt_arena *arena, const bt_func *primitive)
+{
+    const bt_dict_entry *list = bt_dict_find(&primitive->attrs, "constants");
+    const bt_block *block = primitive->block;
+    uint32_t nleaf = 0, at = 0;
+    for (uint32_t i = 0; i < block->nparam; i++)
+        nleaf += bt_type_nleaf(block->params[i]->base.type);
+    uint8_t *is_constant = BT_NEWS(arena, uint8_t, nleaf);
+    for (uint32_t i = 0; is_constant && i < block->nparam; i++) {
+        const uint32_t n = bt_type_nleaf(block->params[i]->base.type);
+        memset(is_constant + at, has_number(list, i), n);
+        at += n;
+    }
+    return is_constant;
+}
 
 static bt_kernel_buffer *number(bt_arena *arena, uint32_t kind, uint32_t n)
 {

@@ -132,6 +132,10 @@ typedef struct bt_lowering {
                      `baton run --check-kernels` allows */
 } bt_lowering;
 
+/* For each leaf of the function's parameters 1 if the module keeps it, so that it never changes: the
+ * attribute `constants`, which fusing writes, says so. NULL: no memory. */
+BT_API const uint8_t *bt_primitive_constants(bt_arena *, const bt_func *primitive);
+
 /* Adds a kernel in which all is zero, to be filled in, behind those that are there. It is
  * in the arena; NULL: no memory. */
 BT_API bt_kernel *bt_lowering_add(bt_lowering *, bt_arena *);
@@ -369,7 +373,8 @@ typedef struct bt_space {
                          many blocks as it needs. */
     uint64_t budget; /* bytes of all blocks of a session together; 0: not known. A session
                          that needs more is refused before it takes any. */
-    double latency_ns, bytes_per_ns; /* of a copy from the host's memory or to it, for pass
+    double latency_ns,
+        bytes_per_ns; /* of a copy from the host's memory or to it, for pass
                                         place; 0: not known, taken as 10000 and 8 */
 } bt_space;
 

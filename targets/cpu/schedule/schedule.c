@@ -358,21 +358,7 @@ static bt_status try_candidate(struct chooser *c, const struct candidate *candid
 
 const uint8_t *cpu_find_constants(bt_arena *arena, const bt_func *primitive)
 {
-    const bt_dict_entry *list = bt_dict_find(&primitive->attrs, "constants");
-    const bt_block *block = primitive->block;
-    uint32_t nleaf = 0;
-    for (uint32_t i = 0; i < block->nparam; i++)
-        nleaf += bt_type_nleaf(block->params[i]->base.type);
-    uint8_t *is_constant = BT_NEWS(arena, uint8_t, nleaf);
-    for (uint32_t i = 0, at = 0; is_constant && list && i < block->nparam; i++) {
-        const uint32_t n = bt_type_nleaf(block->params[i]->base.type);
-        for (uint32_t k = 0; list->kind == BT_DICT_LIST && k < list->n; k++) {
-            if (list->items[k].kind == BT_DICT_INT && list->items[k].i == i)
-                memset(is_constant + at, 1, n);
-        }
-        at += n;
-    }
-    return is_constant;
+    return bt_primitive_constants(arena, primitive);
 }
 
 /* All candidates of the target's own, or of a plugin's way. */

@@ -13,7 +13,7 @@
  * 1,000 digits are right with terms in order, 97.7 % in reverse, 98.7 % by parts.
  * keeps    no invariant
  * errors   a sum that int32 may not hold; more parts than max-parts
- * option   scheme, options: as of quant-annotate; none: int32 for all
+ * option   scheme: as of quant-annotate; none: int32 for all
  * option   max-parts: of one call
  */
 #include <string.h>
@@ -25,12 +25,11 @@
 #include "quant_site.h"
 
 struct options {
-    const char *scheme, *options;
+    const char *scheme;
     int64_t max_parts;
 };
 static const bt_attr options[] = {
     BT_ATTR(struct options, scheme, STRING, "", "which one; none: sums are int32"),
-    BT_ATTR(struct options, options, STRING, "", "of it"),
     BT_ATTR_RANGE(struct options, max_parts, INT, "128", 1, 1 << 16,
                   "parts that a sum is cut into at most"),
     { 0 },
@@ -302,13 +301,8 @@ static const bt_rewriter rewriter = { .call_ = accumulate_call };
 static bt_status run(bt_ctx *ctx, bt_pass_call *call, bt_module **out)
 {
     struct accumulate a = { .options = call->options };
-    if (*a.options->scheme) {
-        BT_TRY(bt_registry_row(ctx, "quant.scheme/1", a.options->scheme,
-                               sizeof(bt_quant_scheme), (const void **)&a.scheme));
-        BT_TRY(row_options(ctx, call->module->store, a.scheme->name, a.scheme->options,
-                           a.scheme->options_nbytes, a.options->options,
-                           &a.scheme_options));
-    }
+    if (*a.options->scheme)
+        BT_TRY(scheme_open(ctx, call, a.options->scheme, &a.scheme, &a.scheme_options));
     return bt_rewrite_module(ctx, call, &rewriter, &a, out);
 }
 
@@ -322,7 +316,7 @@ static const bt_pass passes[] = {
                "    def @main(%x: Tensor[(1, 3), int8]) {\n"
                "        qnn.dense(%x, const[(1, 3), int8]{100, 100, 100}, 0, 0, 1f, 1f)\n"
                "    }\n"
-               "after, with {scheme=\"int8\", options=\"accumulator=\\\"int16\\\"\"}\n"
+               "after, with {scheme=\"int8{accumulator=\\\"int16\\\"}\"}\n"
                "    def @main(%x: Tensor[(1, 3), int8]) {\n"
                "        %0 = strided_slice(%x, begin=[0], end=[2], axes=[1]);\n"
                "        %1 = qnn.dense(%0, const[(1, 2), int8]{100, 100}, 0, 0, 1f, 1f,\n"

@@ -6,8 +6,7 @@
  * max-pool does, works on codes too, and so do means. The scales are 0: quant-calibrate
  * chooses them. A remark names each product that stays in float.
  * keeps    no invariant
- * option   scheme   which one
- * option   options  of it, as attributes are written
+ * option   scheme   which one, with its options in braces
  */
 #include <stdio.h>
 #include <string.h>
@@ -17,11 +16,12 @@
 #include "quant_site.h"
 
 struct options {
-    const char *scheme, *options;
+    const char *scheme;
 };
 static const bt_attr options[] = {
-    BT_ATTR(struct options, scheme, STRING, "int8", "which one: baton list schemes"),
-    BT_ATTR(struct options, options, STRING, "", "of it: 'skip=[\"conv1\"]'"),
+    BT_ATTR(
+        struct options, scheme, STRING, "int8",
+        "which one: baton list schemes; with options of it: 'int8{skip=[\"conv1\"]}'"),
     { 0 },
 };
 
@@ -451,10 +451,7 @@ static bt_status run(bt_ctx *ctx, bt_pass_call *call, bt_module **out)
     for (uint32_t i = 0; i < BT_COUNT(maps); i++)
         bt_map_init(maps[i], a.arena, 0);
     bt_map_init(&a.names, a.arena, 1);
-    BT_TRY(bt_registry_row(ctx, "quant.scheme/1", o->scheme, sizeof(bt_quant_scheme),
-                           (const void **)&a.scheme));
-    BT_TRY(row_options(ctx, a.store, a.scheme->name, a.scheme->options,
-                       a.scheme->options_nbytes, o->options, &a.options));
+    BT_TRY(scheme_open(ctx, call, o->scheme, &a.scheme, &a.options));
     bt_module *module;
     BT_TRY(bt_rewrite_module(ctx, call, &rewriter, &a, &module));
     bt_status status = a.scheme->check && a.asked.len

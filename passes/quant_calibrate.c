@@ -4,8 +4,7 @@
  * where none is named. A site of which nothing but zeros was seen has scale 1. Scales that
  * are to be powers of two are those above what was chosen.
  * keeps    no invariant
- * option   by          which calibration
- * option   options     of it, as attributes are written
+ * option   by          which calibration, with its options in braces
  * option   statistics  the file
  */
 #include <math.h>
@@ -14,11 +13,12 @@
 #include "quant_statistics.h"
 
 struct options {
-    const char *by, *options, *statistics;
+    const char *by, *statistics;
 };
 static const bt_attr options[] = {
-    BT_ATTR(struct options, by, STRING, "max", "which one: baton list calibrations"),
-    BT_ATTR(struct options, options, STRING, "", "of it: 'percent=99.9f'"),
+    BT_ATTR(struct options, by, STRING, "max",
+            "which one: baton list calibrations; with options of it: "
+            "'percentile{percent=99.9f}'"),
     BT_ATTR(struct options, statistics, STRING, "", "the file; none: of constants alone"),
     { 0 },
 };
@@ -294,12 +294,14 @@ static bt_status run(bt_ctx *ctx, bt_pass_call *call, bt_module **out)
     const struct options *o = call->options;
     struct calibrate c = { .ctx = ctx, .arena = call->scratch, .module = call->module };
     const bt_global *entry;
+    const char *name, *given;
     bt_map_init(&c.chosen, call->scratch, 0);
     bt_map_init(&c.moments, call->scratch, 0);
-    BT_TRY(bt_registry_row(ctx, "quant.calibrate/1", o->by, sizeof(bt_quant_calibrate),
+    BT_TRY(bt_named_split(ctx, call->scratch, "calibration", o->by, &name, &given));
+    BT_TRY(bt_registry_row(ctx, "quant.calibrate/1", name, sizeof(bt_quant_calibrate),
                            (const void **)&c.by));
-    BT_TRY(row_options(ctx, call->module->store, c.by->name, c.by->options,
-                       c.by->options_nbytes, o->options, &c.options));
+    BT_TRY(bt_options_parse(ctx, call->module->store, name, c.by->options,
+                            c.by->options_nbytes, given, &c.options));
     if (*o->statistics) {
         BT_TRY(bt_module_entry(ctx, call->module, call->entry, &entry));
         BT_TRY(statistics_read(ctx, o->statistics, statistics_digest(entry->func),

@@ -98,13 +98,14 @@ bt_status site_scales(bt_builder *b, bt_dtype dtype, uint32_t n, const double *v
     return status;
 }
 
-bt_status row_options(bt_ctx *ctx, bt_store *store, const char *name,
-                      const bt_attr *schema, size_t nbytes, const char *text,
-                      const void **out)
+bt_status scheme_open(bt_ctx *ctx, const bt_pass_call *call, const char *text,
+                      const bt_quant_scheme **scheme, const void **options)
 {
-    const bt_op op = { .name = name, .attrs = schema, .attrs_nbytes = nbytes };
-    if (!schema && *text)
-        return bt_fail(ctx, BT_ERR_ATTRIBUTE, "%s takes no options", name);
-    *out = NULL;
-    return schema ? bt_attrs_parse(ctx, store, &op, text, out) : NULL;
+    const char *name, *given;
+    const void *row;
+    BT_TRY(bt_named_split(ctx, call->scratch, "scheme", text, &name, &given));
+    BT_TRY(bt_registry_row(ctx, "quant.scheme/1", name, sizeof(bt_quant_scheme), &row));
+    *scheme = row;
+    return bt_options_parse(ctx, call->module->store, name, (*scheme)->options,
+                            (*scheme)->options_nbytes, given, options);
 }

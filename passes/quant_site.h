@@ -1,5 +1,5 @@
-/* What the passes of quantization share: sites, which are calls of quant.simulate, and rows
- * of plugins with their options. */
+/* What the passes of quantization share: sites, which are calls of quant.simulate, and
+ * schemes with their options. */
 #ifndef PASSES_QUANT_SITE_H
 #define PASSES_QUANT_SITE_H
 
@@ -32,8 +32,8 @@ const char *site_scale_kind(uint32_t kind);
 bt_status site_scales(bt_builder *, bt_dtype, uint32_t n, const double *values,
                       const bt_value **out) BT_MUST_USE;
 
-/* The options of a row of a plugin from text, "skip=[\"conv*\"]". */
-bt_status row_options(bt_ctx *, bt_store *, const char *name, const bt_attr *schema,
-                      size_t nbytes, const char *text, const void **out) BT_MUST_USE;
+/* A scheme with its options, "int8{skip=[\"conv*\"]}"; they live in the module's store. */
+bt_status scheme_open(bt_ctx *, const bt_pass_call *, const char *text,
+                      const bt_quant_scheme **scheme, const void **options) BT_MUST_USE;
 
 #endif

@@ -34,33 +34,6 @@ static size_t item_length(const char *text)
     return n;
 }
 
-bt_status bt__named_split(bt_ctx *ctx, bt_arena *arena, const char *what,
-                          const char *text, const char **name, const char **options)
-{
-    size_t n = strlen(text), brace = strcspn(text, "{");
-    *name = bt_arena_text(arena, text, brace);
-    if (!*name)
-        return bt_no_memory();
-    if (brace < n && (n < brace + 2 || text[n - 1] != '}'))
-        return bt_fail_place(ctx, BT_ERR_ARGUMENT, &(bt_place){ .file = *name },
-                             "%s %s: a closing } is missing", what, text);
-    *options = brace < n ? bt_arena_text(arena, text + brace + 1, n - brace - 2) : "";
-    return *options ? NULL : bt_no_memory();
-}
-
-bt_status bt__options_parse(bt_ctx *ctx, bt_store *store, const char *name,
-                            const bt_attr *schema, size_t nbytes, const char *text,
-                            const void **out)
-{
-    static const bt_attr none[] = { { 0 } };
-    const bt_op op = { .name = name,
-                       .attrs = schema ? schema : none,
-                       .attrs_nbytes = nbytes };
-    BT_TRY(bt_attrs_parse(ctx, store, &op, text, out));
-    *out = schema ? *out : NULL;
-    return NULL;
-}
-
 /* ---- options by name ---- */
 
 static int is_in(const char *const *names, const char *option, size_t nbytes)
@@ -129,10 +102,10 @@ static bt_status differ(bt_ctx *ctx, bt_store *store, const bt_target *target,
                         const char *given, const char *compiled, const char **out)
 {
     const void *a, *b;
-    BT_TRY(bt__options_parse(ctx, store, target->name, target->options,
-                             target->options_nbytes, given, &a));
-    BT_TRY(bt__options_parse(ctx, store, target->name, target->options,
-                             target->options_nbytes, compiled, &b));
+    BT_TRY(bt_options_parse(ctx, store, target->name, target->options,
+                            target->options_nbytes, given, &a));
+    BT_TRY(bt_options_parse(ctx, store, target->name, target->options,
+                            target->options_nbytes, compiled, &b));
     for (const bt_attr *row = target->options; row && row->name && !*out; row++) {
         const bt_attr one[] = { *row, { 0 } };
         if (is_in(target->compile_options, row->name, strlen(row->name)) &&
@@ -164,8 +137,8 @@ static bt_status open_instance(bt_ctx *ctx, const bt_target *target, const char 
     const void *values;
     if (!store)
         return bt_no_memory();
-    bt_status status = bt__options_parse(ctx, store, target->name, target->options,
-                                         target->options_nbytes, options, &values);
+    bt_status status = bt_options_parse(ctx, store, target->name, target->options,
+                                        target->options_nbytes, options, &values);
     if (!status && target->open) {
         status = target->open(ctx, values, out);
         if (status)
@@ -226,7 +199,7 @@ static bt_status open_one(struct list *l, const char *text, size_t nbytes)
         return bt_fail(l->ctx, BT_ERR_ARGUMENT,
                        "a target's name is missing: expected one, or several with commas "
                        "between");
-    BT_TRY(bt__named_split(l->ctx, l->arena, "target", use.text, &name, &options));
+    BT_TRY(bt_named_split(l->ctx, l->arena, "target", use.text, &name, &options));
     BT_TRY(bt_registry_row(l->ctx, "baton.target/1", name, sizeof(bt_target), &row));
     use.target = row;
     use.options = options;

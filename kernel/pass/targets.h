@@ -8,13 +8,6 @@
 /* Those that are compiled for: a new reference to them, or to what the list opens. */
 bt_status bt__targets_get(bt_ctx *, const bt_compile_options *,
                           bt_targets **out) BT_MUST_USE;
-/* "cpu{threads=2}" as name and options; `what` it is of, in messages: "target". */
-bt_status bt__named_split(bt_ctx *, bt_arena *, const char *what, const char *text,
-                          const char **name, const char **options) BT_MUST_USE;
-/* The struct that options as text fill; it lives in the store. NULL: there are none. */
-bt_status bt__options_parse(bt_ctx *, bt_store *, const char *name, const bt_attr *schema,
-                            size_t nbytes, const char *text,
-                            const void **out) BT_MUST_USE;
 /* A target's option that both texts of options give, and with different values, of those that only
  * compiling heeds; one that `given` alone gives differs where it is not the default. NULL: there is
  * none, or of a failure. */

@@ -22,22 +22,17 @@ enum { MOST_PROCESSES = 256 };
 
 /* ---- what is asked for ---- */
 
-/* "int8{skip=[\"a\"]}": the name, and what stands in braces. */
-static int split_row(struct tool *tool, const char *option, const char *preset,
-                     const char **name, const char **options)
+/* "int8{skip=[\"a\"]}", and its name. */
+static int read_row(struct tool *tool, const char *option, const char *preset,
+                    const char **row, const char **name)
 {
-    const char *given = option_value(tool, option), *text = given ? given : preset,
-               *brace = strchr(text, '{');
-    const size_t n = strlen(text);
-    *options = "";
-    *name = text;
-    if (!brace)
-        return EXIT_OK;
-    if (text[n - 1] != '}')
-        return tool_usage(tool, "--%s %s: a brace is not closed", option, text);
-    *name = tool_text(tool, "%.*s", (int)(brace - text), text);
-    *options = tool_text(tool, "%.*s", (int)(text + n - 1 - (brace + 1)), brace + 1);
-    return *name && *options ? EXIT_OK : tool_fail(tool, bt_no_memory());
+    const char *given = option_value(tool, option), *options;
+    *row = given ? given : preset;
+    bt_status status = bt_named_split(tool->ctx, bt_ctx_scratch(tool->ctx), option, *row,
+                                      name, &options);
+    if (status && status->code == BT_ERR_ARGUMENT)
+        return tool_usage(tool, "--%s", status->message);
+    return status ? tool_fail(tool, status) : EXIT_OK;
 }
 
 static int is_artifact(const char *path)
@@ -115,6 +110,7 @@ static int read_asked(struct quantize *q)
 {
     struct tool *tool = q->tool;
     const char *factor = option_value(tool, "factor"), *loss = option_value(tool, "loss");
+    const char *scheme;
     char *end = NULL;
     q->data = option_value(tool, "data");
     q->test = option_value(tool, "test");
@@ -146,9 +142,9 @@ static int read_asked(struct quantize *q)
         return tool_usage(tool, "-o FILE is missing: where the quantized program goes");
     int code = check_output(q);
     if (!code)
-        code = split_row(tool, "scheme", "int8", &q->scheme, &q->scheme_options);
+        code = read_row(tool, "scheme", "int8", &q->scheme, &scheme);
     if (!code)
-        code = split_row(tool, "calibrate", "max", &q->calibrate, &q->calibrate_options);
+        code = read_row(tool, "calibrate", "max", &q->calibrate, &q->calibration);
     if (!code)
         code = option_number(tool, "samples", 1, INT32_MAX, &q->nsample);
     if (!code)
@@ -411,7 +407,7 @@ static int prepare(struct quantize *q)
     bt_module *module, *typed;
     bt_import_options import = read_import_options(q->tool);
     const void *row;
-    TRY_TOOL(q->tool, bt_registry_row(q->tool->ctx, "quant.calibrate/1", q->calibrate,
+    TRY_TOOL(q->tool, bt_registry_row(q->tool->ctx, "quant.calibrate/1", q->calibration,
                                       sizeof(bt_quant_calibrate), &row));
     q->needs = ((const bt_quant_calibrate *)row)->needs;
     TRY_TOOL(q->tool, bt_import(q->tool->ctx, q->tool->args[0], &import, &module));
@@ -426,11 +422,10 @@ static int prepare(struct quantize *q)
     bt_module_unref(module);
     TRY_TOOL(q->tool, status);
     const uint32_t nremark = bt_ctx_nremark(q->tool->ctx, BT_REMARK_DETAIL);
-    TRY_TOOL(q->tool,
-             run_passes(q, q->model,
-                        tool_text(q->tool, "quant-annotate{scheme=%s, options=%s}",
-                                  quoted(q, q->scheme), quoted(q, q->scheme_options)),
-                        &q->annotated));
+    TRY_TOOL(q->tool, run_passes(q, q->model,
+                                 tool_text(q->tool, "quant-annotate{scheme=%s}",
+                                           quoted(q, q->scheme)),
+                                 &q->annotated));
     TRY_TOOL(q->tool, take_notes(q, nremark));
     TRY_TOOL(q->tool, list_sites(q));
     const int code = check_files(q);
@@ -439,10 +434,8 @@ static int prepare(struct quantize *q)
 
 static int calibrate(struct quantize *q)
 {
-    const char *passes =
-        tool_text(q->tool, "quant-calibrate{by=%s, options=%s, statistics=%s}",
-                  quoted(q, q->calibrate), quoted(q, q->calibrate_options),
-                  quoted(q, q->statistics));
+    const char *passes = tool_text(q->tool, "quant-calibrate{by=%s, statistics=%s}",
+                                   quoted(q, q->calibrate), quoted(q, q->statistics));
     TRY_TOOL(q->tool, run_passes(q, q->annotated, passes, &q->calibrated));
     return EXIT_OK;
 }
@@ -504,11 +497,11 @@ static uint32_t find_stuck(struct quantize *q)
 
 int realize(struct quantize *q)
 {
-    const char *passes =
-        tool_text(q->tool,
-                  "quant-realize, qdq-to-integer, dead-code, quant-accumulate{scheme=%s, "
-                  "options=%s}, common-subexpr, dead-code",
-                  quoted(q, q->scheme), quoted(q, q->scheme_options));
+    const char *passes = tool_text(
+        q->tool,
+        "quant-realize, qdq-to-integer, dead-code, quant-accumulate{scheme=%s}, "
+        "common-subexpr, dead-code",
+        quoted(q, q->scheme));
     int is_told = q->search.ndone > 0; // of trials nobody asked
     uint32_t nstuck;
     do {

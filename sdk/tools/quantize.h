@@ -28,7 +28,8 @@ struct row {
 
 struct quantize {
     struct tool *tool;
-    const char *scheme, *scheme_options, *calibrate, *calibrate_options;
+    const char *scheme, *calibrate; /* with their options */
+    const char *calibration;        /* its name */
     const char *data, *output, *statistics;
     double factor;
     int64_t nsample, nprocess;

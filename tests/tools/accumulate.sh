@@ -8,7 +8,7 @@ ncut=0
 while IFS='|' read -r data dims n zero attrs; do
     printf '#[version = "baton 0.1"]\ndef @main(%%x: Tensor[(%s), int8]) {\n    %s, const[(%s), int8]{%s}, %s, 0, 1f, 1f%s)\n}\n' \
         "$data" "$(case $dims in *,*,*) echo 'qnn.conv2d(%x' ;; *) echo 'qnn.dense(%x' ;; esac)" "$dims" "$(weights "$n")" "$zero" "$attrs" > wide.baton
-    expect 0 -- "$baton" opt wide.baton -p 'quant-accumulate{scheme="int8", options="accumulator=\"int16\"", max-parts=4096}' -o narrow.baton
+    expect 0 -- "$baton" opt wide.baton -p 'quant-accumulate{scheme="int8{accumulator=\"int16\"}", max-parts=4096}' -o narrow.baton
     grep -q 'int16' narrow.baton || fault "nothing is summed in int16: $data, $dims"
     grep -q 'add(' narrow.baton && ncut=$((ncut + 1))
     for executor in interp graph; do

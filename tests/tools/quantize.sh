@@ -34,7 +34,7 @@ for by in max mse kl percentile; do
 done
 
 # What runs in float with the losses of codes gives what runs on them: but for rounding, and one step of a bias.
-passes='default, quant-annotate{scheme="int8"}, quant-calibrate{by="global", options="range=4f"}'
+passes='default, quant-annotate{scheme="int8"}, quant-calibrate{by="global{range=4f}"}'
 expect 0 -- "$baton" opt "$digits/digits.baton" -p "$passes" -o simulated.baton
 expect 0 -- "$baton" opt simulated.baton -p 'quant-realize, qdq-to-integer, dead-code' -o integer.baton
 for seed in 1 2 3; do
@@ -256,7 +256,7 @@ expect 1 'attribute `per_channel`: expected True or False, found `false`' -- "$b
 expect 1 'no scheme is named "int9"; did you mean .*int8' -- "$baton" list schemes int9
 expect 1 'no calibrate is named "kll"; did you mean kl' -- "$baton" list calibrations kll
 expect 2 '--data FOLDER is missing' -- "$baton" quantize "$digits/digits.baton" --scheme int8 --calibrate max -o q.baton
-expect 2 'a brace is not closed' -- "$baton" quantize "$digits/digits.baton" --scheme 'int8{' --calibrate max --data "$samples" -o q.baton
+expect 2 '--scheme int8{: a closing } is missing' -- "$baton" quantize "$digits/digits.baton" --scheme 'int8{' --calibrate max --data "$samples" -o q.baton
 expect 1 'no scheme is named "int9"' -- "$baton" quantize "$digits/digits.baton" --scheme int9 --calibrate max --data "$samples" -o q.baton
 expect 1 'int8 has no attribute `skp`; did you mean `skip`' -- "$baton" quantize "$digits/digits.baton" --scheme 'int8{skp=1}' --calibrate max --data "$samples" -o q.baton
 expect 1 'none cannot be read as a folder' -- "$baton" quantize "$digits/digits.baton" --scheme int8 --calibrate max --data none -o q.baton

@@ -357,8 +357,8 @@ static bt_status check_options(bt_ctx *ctx, const bt_artifact *a, uint32_t i,
     const char *name, *compiled, *other;
     if (!use->target->compile_options || !*use->options)
         return NULL;
-    BT_TRY(bt__named_split(ctx, bt_ctx_scratch(ctx), "target", a->targets[i].text, &name,
-                           &compiled));
+    BT_TRY(bt_named_split(ctx, bt_ctx_scratch(ctx), "target", a->targets[i].text, &name,
+                          &compiled));
     BT_TRY(bt__options_differ(ctx, use->target, use->options, compiled, &other));
     return other ? refuse_other(ctx, a, other) : NULL;
 }

@@ -266,12 +266,12 @@ bt_status bt__executor_find(bt_ctx *ctx, bt_arena *arena, const char *text,
 {
     const void *row;
     const char *name, *given;
-    BT_TRY(bt__named_split(ctx, arena, "executor", text, &name, &given));
+    BT_TRY(bt_named_split(ctx, arena, "executor", text, &name, &given));
     BT_TRY(bt_registry_row(ctx, "baton.executor/1", name, sizeof(bt_executor), &row));
     *executor = row;
     *store = bt_store_create(bt_ctx_registry(ctx));
-    return *store ? bt__options_parse(ctx, *store, name, (*executor)->options,
-                                      (*executor)->options_nbytes, given, options)
+    return *store ? bt_options_parse(ctx, *store, name, (*executor)->options,
+                                     (*executor)->options_nbytes, given, options)
                   : bt_no_memory();
 }
 

@@ -537,7 +537,15 @@ BT_API const bt_type *bt_call_dim(const bt_call *, const char *attr);
  * store. */
 BT_API bt_status bt_attrs_parse(bt_ctx *, bt_store *, const bt_op *, const char *text,
                                 const void **out) BT_MUST_USE;
-/* The reverse: only what differs from the defaults. Returns whether anything was
+/* "int8{weight_bits=4}" as users name rows of plugins: the name, and what stands in braces, "" where
+ * there are none. `what` it is, in messages: "scheme". */
+BT_API bt_status bt_named_split(bt_ctx *, bt_arena *, const char *what, const char *text,
+                                const char **name, const char **options) BT_MUST_USE;
+/* Options of a row, text as of attributes, into a struct in the store; NULL where it has no schema. */
+BT_API bt_status bt_options_parse(bt_ctx *, bt_store *, const char *name,
+                                  const bt_attr *schema, size_t nbytes, const char *text,
+                                  const void **out) BT_MUST_USE;
+/* The reverse of bt_attrs_parse: only what differs from the defaults. Returns whether anything was
  * written. */
 BT_API int bt_attrs_print(bt_ctx *, const bt_op *, const void *attrs, bt_text *out);
 

@@ -12,7 +12,7 @@
  *     baton run MODEL --passes 'default, mixed-precision, fold-constant, dead-code'
  * keeps    no invariant
  * option   dtype    float16 or bfloat16
- * option   always, follow, never   names of operators, separated by commas: "nn.dense, exp"
+ * option   always, follow, never   lists of operators: ["nn.dense", "exp"]
  * source   Relay's ToMixedPrecision; P. Micikevicius et al., Mixed Precision Training, 2018
  */
 #include <string.h>
@@ -22,15 +22,16 @@
 #include <baton/pass.h>
 
 struct options {
-    const char *dtype, *always, *follow, *never;
+    const char *dtype;
+    bt_strings always, follow, never;
 };
 
 static const bt_attr options[] = {
     BT_ATTR_CHOICE(struct options, dtype, "bfloat16", "bfloat16|float16", "the low type"),
-    BT_ATTR(struct options, always, STRING, "", "operators that compute in it"),
-    BT_ATTR(struct options, follow, STRING, "",
+    BT_ATTR(struct options, always, STRINGS, "[]", "operators that compute in it"),
+    BT_ATTR(struct options, follow, STRINGS, "[]",
             "operators that do where all that they read is of it"),
-    BT_ATTR(struct options, never, STRING, "", "operators that compute in float32"),
+    BT_ATTR(struct options, never, STRINGS, "[]", "operators that compute in float32"),
     { 0 },
 };
 
@@ -44,33 +45,21 @@ struct mixer {
 
 /* ---- kinds ---- */
 
-static int is_listed(const char *list, const char *name)
+static int is_listed(const bt_strings *list, const char *name)
 {
-    const size_t n = strlen(name);
-    for (const char *at = list; *at; at += *at == ',') {
-        at += strspn(at, " ");
-        const size_t len = strcspn(at, ", ");
-        if (len == n && strncmp(at, name, n) == 0)
+    for (uint32_t i = 0; i < list->n; i++) {
+        if (strcmp(list->at[i], name) == 0)
             return 1;
-        at += strcspn(at, ",");
     }
     return 0;
 }
 
 /* There are operators of all names. */
-static bt_status check_list(bt_ctx *ctx, bt_arena *arena, const char *list)
+static bt_status check_list(bt_ctx *ctx, const bt_strings *list)
 {
     const bt_op *op;
-    for (const char *at = list; *at; at += *at == ',') {
-        at += strspn(at, " ");
-        const size_t len = strcspn(at, ", ");
-        const char *name = bt_arena_text(arena, at, len);
-        if (!name)
-            return bt_no_memory();
-        if (len)
-            BT_TRY(bt_op_get(ctx, name, &op));
-        at += strcspn(at, ",");
-    }
+    for (uint32_t i = 0; i < list->n; i++)
+        BT_TRY(bt_op_get(ctx, list->at[i], &op));
     return NULL;
 }
 
@@ -93,10 +82,10 @@ static bt_status find_kind(bt_ctx *ctx, const struct mixer *m, const bt_call *ca
     const void *table;
     bt_formula_call formula;
     bt_fuse_info info;
-    *out = is_listed(o->never, call->op->name)    ? BT_PRECISION_NEVER
-           : is_listed(o->follow, call->op->name) ? BT_PRECISION_FOLLOW
-           : is_listed(o->always, call->op->name) ? BT_PRECISION_ALWAYS
-                                                  : 0;
+    *out = is_listed(&o->never, call->op->name)    ? BT_PRECISION_NEVER
+           : is_listed(&o->follow, call->op->name) ? BT_PRECISION_FOLLOW
+           : is_listed(&o->always, call->op->name) ? BT_PRECISION_ALWAYS
+                                                   : 0;
     if (*out)
         return NULL;
     BT_TRY(bt_op_facet(ctx, call->op, "precision", &table));
@@ -210,9 +199,9 @@ static bt_status run(bt_ctx *ctx, bt_pass_call *call, bt_module **out)
     struct mixer m = { .options = o,
                        .low = strcmp(o->dtype, "float16") == 0 ? BT_FLOAT16 : BT_BFLOAT16,
                        .arena = call->scratch };
-    const char *const lists[] = { o->always, o->follow, o->never };
+    const bt_strings *const lists[] = { &o->always, &o->follow, &o->never };
     for (uint32_t i = 0; i < BT_COUNT(lists); i++)
-        BT_TRY(check_list(ctx, m.arena, lists[i]));
+        BT_TRY(check_list(ctx, lists[i]));
     return bt_rewrite_module(ctx, call, &rewriter, &m, out);
 }
 

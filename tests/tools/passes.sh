@@ -184,6 +184,6 @@ for dtype in bfloat16 float16; do
 done
 expect 1 'dtype' -- "$baton" opt "$digits" --passes 'mixed-precision{dtype="int8"}'
 for list in always follow never; do
-    expect 1 'nn.conv9' 'nn.conv2d' -- "$baton" opt "$digits" --passes "mixed-precision{$list=\"nn.dense, nn.conv9\"}"
+    expect 1 'nn.conv9' 'nn.conv2d' -- "$baton" opt "$digits" --passes "mixed-precision{$list=[\"nn.dense\", \"nn.conv9\"]}"
 done
-expect 0 -- "$baton" opt "$digits" --passes 'mixed-precision{never="nn.dense, nn.conv2d"}'
+expect 0 -- "$baton" opt "$digits" --passes 'mixed-precision{never=["nn.dense", "nn.conv2d"]}'

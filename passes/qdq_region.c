@@ -92,13 +92,6 @@ int qdq_same(const struct qdq_region *r, const bt_value *a, const bt_value *b)
 
 /* ---- codes ---- */
 
-void qdq_range(bt_dtype dtype, double *least, double *most)
-{
-    const double n = ldexp(1, (int)BT_DTYPE_BITS(dtype));
-    *least = BT_DTYPE_CLASS(dtype) == BT_CLASS_INT ? -n / 2 : 0;
-    *most = *least + n - 1;
-}
-
 static double number(const struct qdq_region *r, const bt_value *value)
 {
     return bt_tensor_get(qdq_constant(r, value), 0);
@@ -137,9 +130,9 @@ static int is_multiplied(const struct qdq_region *r, const struct qdq_value *fro
     const float in = (float)number(r, from->scale), out = (float)number(r, r->to.scale),
                 factor = in / out;
     const double from_zero = number(r, from->zero), zero = number(r, r->to.zero);
-    double least, most, low, high;
-    qdq_range(bt_tensor_dtype(from->codes->type), &least, &most);
-    qdq_range(r->dtype, &low, &high);
+    int64_t least, most, low, high;
+    bt_dtype_limits(bt_tensor_dtype(from->codes->type), &least, &most);
+    bt_dtype_limits(r->dtype, &low, &high);
     if (most - least >= CODES_MOST)
         return 0;
     for (double code = least; code <= most; code++) {
@@ -197,8 +190,9 @@ bt_status qdq_law(struct qdq_region *r, const bt_call *call, struct law *out)
 double qdq_most_difference(const struct qdq_region *r, const struct qdq_value *x)
 {
     const bt_tensor *zero = qdq_constant(r, x->zero);
-    double least, most, found = 0;
-    qdq_range(bt_tensor_dtype(x->codes->type), &least, &most);
+    double found = 0;
+    int64_t least, most;
+    bt_dtype_limits(bt_tensor_dtype(x->codes->type), &least, &most);
     for (int64_t i = 0; i < zero->nelem; i++)
         found = fmax(found,
                      fmax(bt_tensor_get(zero, i) - least, most - bt_tensor_get(zero, i)));

@@ -55,8 +55,6 @@ bt_status qdq_operand(struct qdq_region *, const bt_value *old, struct qdq_value
 int qdq_same(const struct qdq_region *, const bt_value *, const bt_value *);
 /* The code of a number, if the type had no end; and whether it stands for just that. */
 double qdq_code(const struct qdq_region *, double number, int *is_exact);
-/* The least and the greatest code. */
-void qdq_range(bt_dtype, double *least, double *most);
 /* A dequantized value of the new program in codes of the region. */
 bt_status qdq_recode(struct qdq_region *, const bt_value *, const struct qdq_value *,
                      const bt_value **out) BT_MUST_USE;

@@ -83,11 +83,11 @@ static bt_status all_codes(struct qdq_region *r, const bt_type *of, const bt_val
     const int64_t n = INT64_C(1) << BT_DTYPE_BITS(dtype);
     const uint32_t rank = type_rank(of) ? type_rank(of) : 1;
     int64_t dims[BT_MAX_RANK];
-    double least, most;
+    int64_t least, most;
     bt_tensor *codes;
     for (uint32_t i = 0; i < rank; i++)
         dims[i] = i + 1 < rank ? 1 : n;
-    qdq_range(dtype, &least, &most);
+    bt_dtype_limits(dtype, &least, &most);
     BT_TRY(bt_tensor_create(bt_rewrite_ctx(r->rewrite), dtype, rank, dims, &codes));
     for (int64_t i = 0; i < n; i++)
         bt_tensor_set(codes, i, least + (double)i);
@@ -152,8 +152,8 @@ static bt_status take(struct table *t, const bt_value *codes, const bt_value **o
 {
     struct chain *chain = &t->region->chain;
     const bt_dtype from = bt_tensor_dtype(t->of.codes->type);
-    double least, most;
-    qdq_range(from, &least, &most);
+    int64_t least, most;
+    bt_dtype_limits(from, &least, &most);
     const bt_value *at = chain_op1(chain, "cast", "dtype=\"int32\"", t->of.codes);
     if (least < 0)
         at = chain_op2(chain, "add", NULL, at, chain_scalar(chain, BT_INT32, -least));

@@ -68,10 +68,10 @@ static bt_status check_zero(bt_rewrite *rewrite, const bt_call *call, uint32_t i
     const bt_tensor *zero = bt_const_tensor(
         bt_module_constant(bt_rewrite_call(rewrite)->module, call->args[index]));
     const bt_dtype dtype = bt_tensor_dtype(of);
-    double least, most;
+    int64_t least, most;
     if (!zero)
         return NULL;
-    qdq_range(dtype, &least, &most);
+    bt_dtype_limits(dtype, &least, &most);
     for (int64_t i = 0; !bt_dtype_is_float(dtype) && i < zero->nelem; i++) {
         const double value = bt_tensor_get(zero, i);
         if (value < least || value > most)
@@ -92,10 +92,10 @@ static bt_status codes_of_constant(struct qdq_region *r, const bt_value *value,
 {
     const bt_tensor *tensor = qdq_constant(r, value);
     const bt_value *args[] = { value, r->to.scale, r->to.zero };
-    double least, most;
+    int64_t least, most;
     int is_exact = 1;
     char attrs[64], dtype[BT_DTYPE_NAME_SIZE];
-    qdq_range(r->dtype, &least, &most);
+    bt_dtype_limits(r->dtype, &least, &most);
     for (int64_t i = 0; is_exact && !r->quantize && i < tensor->nelem; i++) {
         const double code = qdq_code(r, bt_tensor_get(tensor, i), &is_exact);
         is_exact = is_exact && code >= least && code <= most;
@@ -190,12 +190,12 @@ static bt_status clip(struct qdq_region *r, const bt_call *call, const struct la
                       uint32_t depth, const bt_value **out)
 {
     const bt_value *codes = NULL;
-    double least, most;
+    int64_t least, most;
     int exact[2];
     BT_TRY(codes_of(r, call->args[law->in[0]], depth + 1, &codes));
     if (!codes)
         return NULL;
-    qdq_range(r->dtype, &least, &most);
+    bt_dtype_limits(r->dtype, &least, &most);
     const double low = fmin(most, fmax(least, qdq_code(r, law->low, &exact[0]))),
                  high = fmax(least, fmin(most, qdq_code(r, law->high, &exact[1])));
     if (!r->quantize && ((low > least && !exact[0]) || (high < most && !exact[1])))

@@ -54,10 +54,7 @@ static bt_status range_of(const struct sums *s, const bt_value *value, int64_t *
                           int64_t *high)
 {
     const bt_module *module = bt_rewrite_call(s->rewrite)->module;
-    const bt_dtype dtype = bt_tensor_dtype(value->type);
-    const int64_t count = INT64_C(1) << BT_DTYPE_BITS(dtype);
-    *low = BT_DTYPE_CLASS(dtype) == BT_CLASS_INT ? -count / 2 : 0;
-    *high = *low + count - 1;
+    bt_dtype_limits(bt_tensor_dtype(value->type), low, high);
     for (const bt_call *call = bt_as_call(value);
          call && call->callee_kind == BT_CALLEE_OP;) {
         struct law law;

@@ -176,16 +176,16 @@ static bt_status check_codes(bt_ctx *ctx, const bt_quant_scheme *scheme, const c
                              const bt_number_form *form)
 {
     const uint32_t class_ = BT_DTYPE_CLASS(form->dtype),
-                   bits = BT_DTYPE_BITS(form->dtype), is_signed = class_ == BT_CLASS_INT;
+                   bits = BT_DTYPE_BITS(form->dtype);
+    int64_t least, most;
     char dtype[BT_DTYPE_NAME_SIZE];
     bt_dtype_name(form->dtype, dtype, sizeof(dtype));
-    if ((!is_signed && class_ != BT_CLASS_UINT) || bits > 16)
+    if ((class_ != BT_CLASS_INT && class_ != BT_CLASS_UINT) || bits > 16)
         return bt_fail(ctx, BT_ERR_PLUGIN,
                        "scheme %s gives %s codes of type %s: codes are integers of at "
                        "most 16 bits",
                        scheme->name, name, dtype);
-    const int64_t least = is_signed ? -(INT64_C(1) << (bits - 1)) : 0,
-                  most = (INT64_C(1) << (bits - is_signed)) - 1;
+    bt_dtype_limits(form->dtype, &least, &most);
     if (form->low < least || form->high > most)
         return bt_fail(ctx, BT_ERR_PLUGIN,
                        "scheme %s gives %s codes %lld..%lld: %s holds %lld..%lld",

@@ -33,10 +33,9 @@ static bt_status settle(bt_rewrite *rewrite, const bt_value **value)
 
 static int is_whole_type(const bt_number_form *form)
 {
-    const uint32_t bits = BT_DTYPE_BITS(form->dtype),
-                   is_signed = BT_DTYPE_CLASS(form->dtype) == BT_CLASS_INT;
-    const int64_t least = is_signed ? -(INT64_C(1) << (bits - 1)) : 0;
-    return form->low <= least && form->high >= least + (INT64_C(1) << bits) - 1;
+    int64_t least, most;
+    bt_dtype_limits(form->dtype, &least, &most);
+    return form->low <= least && form->high >= most;
 }
 
 static bt_status realize_site(bt_rewrite *rewrite, const bt_call *call,

@@ -263,10 +263,9 @@ static const bt_op_input code_inputs[] = {
 
 static void write_code_avg(bt_formula *f, const bt_formula_call *call)
 {
-    const bt_dtype dtype = bt_tensor_dtype(call->result);
-    const long long codes = 1ll << BT_DTYPE_BITS(dtype),
-                    low = BT_DTYPE_CLASS(dtype) == BT_CLASS_INT ? -codes / 2 : 0;
+    int64_t low, high;
     struct pool p;
+    bt_dtype_limits(bt_tensor_dtype(call->result), &low, &high);
     read_pool(call, &p);
     write_space(f, &p);
     for (uint32_t i = 0; i < p.n; i++)
@@ -281,7 +280,7 @@ static void write_code_avg(bt_formula *f, const bt_formula_call *call)
         "y: t[$y] = t(int32(clamp(round_even(float32(float32(sum($r: "
         "int32(data[$at]) - int32(input_zero_point[]) else 0)) * "
         "factor[$p])), float32(%lld - $zero), float32(%lld - $zero))) + $zero)",
-        low, low + codes - 1);
+        (long long)low, (long long)high);
 }
 
 /* ---- over the whole of space ---- */

@@ -102,15 +102,6 @@ bt_status codes_check_type(bt_solver *s, const bt_relation_call *r, const char *
                             attr, bt_dtype_name(known, name, sizeof(name)));
 }
 
-/* The least and the greatest number of an integer type of at most 32 bits. */
-static void limits(bt_dtype dtype, long long *low, long long *high)
-{
-    const int is_signed = BT_DTYPE_CLASS(dtype) == BT_CLASS_INT;
-    const long long count = 1ll << BT_DTYPE_BITS(dtype);
-    *low = is_signed ? -count / 2 : 0;
-    *high = *low + count - 1;
-}
-
 const char *difference_type(bt_dtype codes)
 {
     return BT_DTYPE_BITS(codes) > 16 ? "int64" : "int32";
@@ -125,13 +116,13 @@ static void set(bt_formula *f, const char *list, const char *text)
 void write_limited(bt_formula *f, const char *whole, const char *zero, bt_dtype dtype)
 {
     char name[BT_DTYPE_NAME_SIZE];
-    long long low, high;
+    int64_t low, high;
     bt_dtype_name(dtype, name, sizeof(name));
-    limits(dtype, &low, &high);
+    bt_dtype_limits(dtype, &low, &high);
     set(f, "whole", whole);
     set(f, "zero", zero);
     bt_formula_add(f, "y: %s[$i] = %s(clamp($whole + int64($zero), %lld, %lld))", name,
-                   name, low, high);
+                   name, (long long)low, (long long)high);
 }
 
 void list_rounded(bt_formula *f, const char *rounding, const char *value)
@@ -153,7 +144,7 @@ void write_codes(bt_formula *f, const char *rounding, const char *type, const ch
                  const char *zero, bt_dtype dtype)
 {
     char name[BT_DTYPE_NAME_SIZE];
-    long long low, high;
+    int64_t low, high;
     list_rounded(f, rounding, value);
     if (BT_DTYPE_BITS(dtype) > 16) { // no float32 holds the limits
         write_limited(f, "int64(clamp($rounded, -8589934592, 8589934592))", zero, dtype);
@@ -161,10 +152,10 @@ void write_codes(bt_formula *f, const char *rounding, const char *type, const ch
     }
     // limited before the zero point is added: all that is computed then is exact
     bt_dtype_name(dtype, name, sizeof(name));
-    limits(dtype, &low, &high);
+    bt_dtype_limits(dtype, &low, &high);
     set(f, "zero", zero);
     bt_formula_add(f,
                    "y: %s[$i] = %s(int32(clamp($rounded, %s(%lld - $zero), "
                    "%s(%lld - $zero))) + $zero)",
-                   name, name, type, low, type, high);
+                   name, name, type, (long long)low, type, (long long)high);
 }

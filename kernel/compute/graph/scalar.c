@@ -336,22 +336,32 @@ bt_cell bt_scalar_eval(uint32_t which, bt_dtype operands, const bt_cell *args)
 
 /* ---- dtypes ---- */
 
+void bt_dtype_limits(bt_dtype d, int64_t *low, int64_t *high)
+{
+    const uint32_t bits = BT_DTYPE_BITS(d);
+    if (BT_DTYPE_CLASS(d) == BT_CLASS_INT) {
+        *high = bits == 64 ? INT64_MAX : (INT64_C(1) << (bits - 1)) - 1;
+        *low = -*high - 1;
+        return;
+    }
+    *low = 0;
+    *high = BT_DTYPE_CLASS(d) == BT_CLASS_BOOL ? 1
+            : bits >= 64                       ? -1
+                                               : (INT64_C(1) << bits) - 1;
+}
+
 int64_t bt__dtype_low(bt_dtype d)
 {
-    uint32_t bits = BT_DTYPE_BITS(d);
-    return BT_DTYPE_CLASS(d) != BT_CLASS_INT ? 0
-           : bits == 64                      ? INT64_MIN
-                                             : -(INT64_C(1) << (bits - 1));
+    int64_t low, high;
+    bt_dtype_limits(d, &low, &high);
+    return low;
 }
 
 int64_t bt__dtype_high(bt_dtype d)
 {
-    uint32_t bits = BT_DTYPE_BITS(d);
-    if (BT_DTYPE_CLASS(d) == BT_CLASS_BOOL)
-        return 1;
-    if (BT_DTYPE_CLASS(d) == BT_CLASS_INT)
-        return bits == 64 ? INT64_MAX : (INT64_C(1) << (bits - 1)) - 1;
-    return bits >= 64 ? -1 : (INT64_C(1) << bits) - 1;
+    int64_t low, high;
+    bt_dtype_limits(d, &low, &high);
+    return high;
 }
 
 int64_t bt__int_wrap(int64_t v, bt_dtype d)

@@ -84,6 +84,9 @@ BT_API bt_dtype bt_dtype_parse(const char *name, size_t nbytes);
 /* Writes the name into `out`, cut to `size`, and returns out. */
 BT_API const char *bt_dtype_name(bt_dtype, char *out, size_t size);
 #define BT_DTYPE_NAME_SIZE 28
+/* The least and the greatest number of an integer type, or of BT_BOOL; the greatest of uint64 is
+ * given by its bits, -1. */
+BT_API void bt_dtype_limits(bt_dtype, int64_t *low, int64_t *high);
 /* Bytes of one element in memory; 0 of a packed type, and of one without storage. */
 BT_API size_t bt_dtype_nbytes(bt_dtype);
 /* Bits of one element in memory; 0 of a type without storage. */

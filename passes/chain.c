@@ -57,23 +57,9 @@ const bt_value *chain_along(struct chain *c, const bt_value *vector, uint32_t ra
                       rank - 1 - axis);
 }
 
-int64_t call_int(const bt_call *call, const char *name, int64_t absent)
-{
-    const int64_t *found = bt_attr_find(call->op, call->attrs, name, BT_ATTR_INT);
-    if (!found)
-        found = bt_attr_find(call->op, call->attrs, name, BT_ATTR_BOOL);
-    return found ? *found : absent;
-}
-
-const char *call_text(const bt_call *call, const char *name)
-{
-    const char *const *found = bt_attr_find(call->op, call->attrs, name, BT_ATTR_STRING);
-    return found ? *found : "";
-}
-
 uint32_t call_axis(const bt_call *call, const char *name, int64_t absent, uint32_t rank)
 {
-    int64_t axis = call_int(call, name, absent);
+    int64_t axis = bt_call_int(call, name, absent);
     return (uint32_t)(axis < 0 ? axis + rank : axis);
 }
 
@@ -121,8 +107,8 @@ int op_keeps_layout(const bt_op *op)
 const bt_value *laid_from(const bt_value *value)
 {
     const bt_call *call = bt_as_op_call(value, "layout_transform");
-    return call && (strchr(call_text(call, "src_layout"), ':') ||
-                    strchr(call_text(call, "dst_layout"), ':'))
+    return call && (strchr(bt_call_text(call, "src_layout"), ':') ||
+                    strchr(bt_call_text(call, "dst_layout"), ':'))
                ? call->args[0]
                : NULL;
 }

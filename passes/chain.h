@@ -25,8 +25,6 @@ const bt_value *chain_along(struct chain *, const bt_value *vector, uint32_t ran
                             uint32_t axis);
 
 /* Attributes of a call by name; `absent` where the operator has none of that name. */
-int64_t call_int(const bt_call *, const char *name, int64_t absent);
-const char *call_text(const bt_call *, const char *name); /* "" */
 /* An axis attribute, counted from the front. */
 uint32_t call_axis(const bt_call *, const char *name, int64_t absent, uint32_t rank);
 /* Rank of a row-major tensor's type; 0 for anything else, or where it is not known. */

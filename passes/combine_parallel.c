@@ -65,7 +65,7 @@ static int find_layer(struct site *s, const bt_call *call, int is_dense)
 /* A copy of a call's attributes with this width, where one is stated. NULL: no memory. */
 static void *attrs_with_width(const struct site *s, const bt_call *call, int64_t width)
 {
-    if (call_int(call, s->layer->width, BT_NONE) == BT_NONE)
+    if (bt_call_int(call, s->layer->width, BT_NONE) == BT_NONE)
         width = BT_NONE;
     return bt_attrs_with(bt_rewrite_call(s->rewrite)->scratch, call, s->layer->width,
                          &width, sizeof(width));

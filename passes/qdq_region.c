@@ -59,7 +59,7 @@ bt_status qdq_dequantized(struct qdq_region *r, const bt_value *value,
                 scale->dtype == BT_FLOAT32 &&
                 bt_tensor_dtype(value->type) == BT_FLOAT32 &&
                 !bt_dtype_is_float(bt_tensor_dtype(call->args[0]->type)) &&
-                call_int(call, "block_size", 0) == 0;
+                bt_call_int(call, "block_size", 0) == 0;
     if (!*is_there)
         return NULL;
     *out = (struct qdq_value){ call->args[0], call->args[1], call->args[2],

@@ -301,7 +301,7 @@ static bt_status start(bt_rewrite *rewrite, const bt_call *call, struct qdq_regi
                               .quantize = call,
                               .chain = { .builder = bt_rewrite_builder(rewrite) },
                               .dtype = bt_tensor_dtype(call->base.type),
-                              .rounding = call_text(call, "rounding") };
+                              .rounding = bt_call_text(call, "rounding") };
     for (uint32_t i = 0; i < 2; i++) {
         BT_TRY(bt_rewrite_operand(rewrite, call->args[1 + i], &args[i]));
         const bt_tensor *tensor = qdq_constant(r, args[i]);
@@ -316,7 +316,7 @@ static bt_status start(bt_rewrite *rewrite, const bt_call *call, struct qdq_regi
     r->to.scale = args[0];
     r->to.zero = args[1];
     *is_region = BT_DTYPE_BITS(r->dtype) <= 16 && !bt_dtype_is_float(r->dtype) &&
-                 call_int(call, "block_size", 0) == 0;
+                 bt_call_int(call, "block_size", 0) == 0;
     return NULL;
 }
 

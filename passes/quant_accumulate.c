@@ -134,15 +134,15 @@ static bt_status read_bias(struct sums *s)
 static int read_conv(struct sums *s)
 {
     const uint32_t rank = s->nspace + 2;
-    const char *kernel = call_text(s->call, "kernel_layout"),
-               *data = call_text(s->call, "data_layout"),
+    const char *kernel = bt_call_text(s->call, "kernel_layout"),
+               *data = bt_call_text(s->call, "data_layout"),
                *letters = &"DHW"[3 - s->nspace];
     s->out = layout_axis(kernel, 'O', rank);
     s->in = layout_axis(kernel, 'I', rank);
     s->data_in = layout_axis(data, 'C', rank);
     if (s->out < 0 || s->in < 0 || s->data_in < 0)
         return 0;
-    s->groups = call_int(s->call, "groups", 1);
+    s->groups = bt_call_int(s->call, "groups", 1);
     if (s->groups == 1)
         s->axes[s->naxis++] = (uint32_t)s->in;
     for (uint32_t i = 0; i < s->nspace; i++) {
@@ -205,7 +205,7 @@ static int64_t count_terms(const struct sums *s)
     if (!bt_tensor_static(s->call->args[!is_matmul]->type, &rank, dims) || rank < 2)
         return INT64_C(1) << 15;
     if (is_matmul)
-        return dims[rank - (call_int(s->call, "transpose_a", 0) ? 2 : 1)];
+        return dims[rank - (bt_call_int(s->call, "transpose_a", 0) ? 2 : 1)];
     for (uint32_t i = 0; i < rank; i++) {
         if (i != (uint32_t)s->out && !bt_mul_int64(n, dims[i], &n))
             return INT64_MAX;

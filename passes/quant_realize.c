@@ -58,7 +58,7 @@ static bt_status realize_site(bt_rewrite *rewrite, const bt_call *call,
         BT_TRY(bt_rewrite_operand(rewrite, call->args[i], &args[i]));
     snprintf(attrs, sizeof(attrs), "axis=%d, out_dtype=\"%s\", rounding=\"%s\", key=%lld",
              site.form.axis, bt_dtype_name(site.form.dtype, dtype, sizeof(dtype)),
-             site_rounding(site.form.rounding), (long long)call_int(call, "key", 0));
+             site_rounding(site.form.rounding), (long long)bt_call_int(call, "key", 0));
     BT_TRY(bt_build(b, "qnn.quantize", attrs, args, 3, &codes));
     BT_TRY(settle(rewrite, &codes));
     if (!is_whole_type(&site.form)) {

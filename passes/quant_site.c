@@ -49,16 +49,16 @@ int site_read(const bt_module *module, const bt_value *value, struct site *out)
         return 0;
     *out = (struct site){
         .call = call,
-        .name = call_text(call, "site"),
+        .name = bt_call_text(call, "site"),
         .form = {
             .dtype = dtype_of(call),
-            .low = call_int(call, "low", 0),
-            .high = call_int(call, "high", 0),
-            .is_affine = call_int(call, "is_affine", 0) != 0,
+            .low = bt_call_int(call, "low", 0),
+            .high = bt_call_int(call, "high", 0),
+            .is_affine = bt_call_int(call, "is_affine", 0) != 0,
             .rounding = word_index(roundings, BT_COUNT(roundings),
-                                   call_text(call, "rounding")),
+                                   bt_call_text(call, "rounding")),
             .scale_kind = word_index(scale_kinds, BT_COUNT(scale_kinds),
-                                     call_text(call, "scale_kind")),
+                                     bt_call_text(call, "scale_kind")),
             .axis = -1,
         },
         .scale = bt_const_tensor(bt_module_constant(module, call->args[1])),

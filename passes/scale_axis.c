@@ -141,7 +141,7 @@ int scale_passes(struct traits *t, const bt_call *call, const struct scale *s)
         (facet->factors == BT_SCALE_POSITIVE && !s->is_positive))
         return 0;
     if (facet->layout && axis >= 0 &&
-        layout_axis(call_text(call, facet->layout), 'C', type_rank(call->base.type)) !=
+        layout_axis(bt_call_text(call, facet->layout), 'C', type_rank(call->base.type)) !=
             axis)
         return 0;
     return !facet->passes || facet->passes(call, axis);
@@ -160,13 +160,13 @@ const bt_channels_facet *layer_of(struct traits *t, const bt_call *call, int is_
     *out = (struct channels){ (int)rank - 1, 1, 0, 1, 0 };
     if (!facet->data)
         return facet;
-    const char *data = call_text(call, facet->data);
-    const char *result = facet->result ? call_text(call, facet->result) : "";
-    const char *weight = call_text(call, facet->weight);
+    const char *data = bt_call_text(call, facet->data);
+    const char *result = facet->result ? bt_call_text(call, facet->result) : "";
+    const char *weight = bt_call_text(call, facet->weight);
     out->axis = layout_axis(is_input || !*result ? data : result, 'C', rank);
     out->in = layout_axis(weight, 'I', rank);
     out->out = layout_axis(weight, 'O', rank);
-    out->groups = facet->groups ? call_int(call, facet->groups, 1) : 1;
+    out->groups = facet->groups ? bt_call_int(call, facet->groups, 1) : 1;
     out->is_in_group = out->groups != 1 && (int)facet->is_grouped_out == !is_input;
     return out->axis >= 0 && out->in >= 0 && out->out >= 0 ? facet : NULL;
 }

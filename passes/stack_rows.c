@@ -14,7 +14,7 @@ enum { MOST_ROWS = 256 };
  * not known. */
 static int64_t row_of(bt_rewrite *rewrite, const bt_call *put, int64_t nrow)
 {
-    if (!put || put->ncheck || strcmp(call_text(put, "mode"), "update") != 0)
+    if (!put || put->ncheck || strcmp(bt_call_text(put, "mode"), "update") != 0)
         return -1;
     const bt_tensor *at = bt_const_tensor(
         bt_module_constant(bt_rewrite_call(rewrite)->module, put->args[1]));

@@ -34,11 +34,18 @@ int bt_ints_expand(const bt_ints *list, uint32_t n, int64_t *out)
     return 1;
 }
 
+/* NULL: it calls no operator, or one without such an attribute. */
+static const void *member(const bt_call *call, const char *attr, uint32_t kind)
+{
+    return call->callee_kind == BT_CALLEE_OP
+               ? bt_attr_find(call->op, call->attrs, attr, kind)
+               : NULL;
+}
+
 int bt_call_ints(const bt_call *call, const char *attr, uint32_t n, int64_t *out)
 {
-    const bt_op *op = call->callee_kind == BT_CALLEE_OP ? call->op : NULL;
-    const bt_ints *list = op ? bt_attr_find(op, call->attrs, attr, BT_ATTR_INTS) : NULL;
-    const int64_t *one = op ? bt_attr_find(op, call->attrs, attr, BT_ATTR_INT) : NULL;
+    const bt_ints *list = member(call, attr, BT_ATTR_INTS);
+    const int64_t *one = member(call, attr, BT_ATTR_INT);
     if (list)
         return bt_ints_expand(list, n, out);
     return one && *one != BT_NONE && bt_ints_expand(&(bt_ints){ 1, one }, n, out);
@@ -66,10 +73,22 @@ void *bt_attrs_with(bt_arena *arena, const bt_call *call, const char *name,
     return copy;
 }
 
+const char *bt_call_text(const bt_call *call, const char *attr)
+{
+    const char *const *text = member(call, attr, BT_ATTR_STRING);
+    return text && *text ? *text : "";
+}
+
+int64_t bt_call_int(const bt_call *call, const char *attr, int64_t absent)
+{
+    const int64_t *number = member(call, attr, BT_ATTR_INT);
+    if (!number)
+        number = member(call, attr, BT_ATTR_BOOL);
+    return number ? *number : absent;
+}
+
 const bt_type *bt_call_dim(const bt_call *call, const char *attr)
 {
-    const bt_op *op = call->callee_kind == BT_CALLEE_OP ? call->op : NULL;
-    const bt_type *const *dim =
-        op ? bt_attr_find(op, call->attrs, attr, BT_ATTR_DIM) : NULL;
+    const bt_type *const *dim = member(call, attr, BT_ATTR_DIM);
     return dim ? *dim : NULL;
 }

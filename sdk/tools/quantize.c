@@ -218,18 +218,6 @@ static bt_status take_notes(struct quantize *q, uint32_t from)
 
 /* ---- sites ---- */
 
-static const char *text_attr(const bt_call *call, const char *name)
-{
-    const char *const *found = bt_attr_find(call->op, call->attrs, name, BT_ATTR_STRING);
-    return found ? *found : "";
-}
-
-static long long int_attr(const bt_call *call, const char *name)
-{
-    const int64_t *found = bt_attr_find(call->op, call->attrs, name, BT_ATTR_INT);
-    return found ? (long long)*found : 0;
-}
-
 static bt_status list_sites(struct quantize *q)
 {
     const bt_global *entry;
@@ -251,13 +239,15 @@ static bt_status list_sites(struct quantize *q)
         if (!call)
             continue;
         q->nrow++;
-        *row = (struct row){ .name = text_attr(call, "site"), .call = call, .nelem = 1 };
+        *row =
+            (struct row){ .name = bt_call_text(call, "site"), .call = call, .nelem = 1 };
         row->constant = bt_const_tensor(bt_module_constant(q->annotated, call->args[0]));
         for (uint32_t k = 0; bt_tensor_static(call->base.type, &rank, dims) && k < rank;
              k++)
             row->nelem *= (uint64_t)dims[k];
-        row->codes = tool_text(q->tool, "%lld..%lld", int_attr(call, "low"),
-                               int_attr(call, "high"));
+        row->codes =
+            tool_text(q->tool, "%lld..%lld", (long long)bt_call_int(call, "low", 0),
+                      (long long)bt_call_int(call, "high", 0));
     }
     return q->nrow
                ? NULL
@@ -471,7 +461,8 @@ static bt_status skip_sites(struct quantize *q, bt_module **out)
     for (uint32_t k = 0; block && k < block->nbinding; k++) {
         const bt_call *site = bt_as_op_call(block->bindings[k], "quant.simulate");
         for (uint32_t i = 0; site && i < q->nrow; i++)
-            q->rows[i].is_float &= strcmp(text_attr(site, "site"), q->rows[i].name) != 0;
+            q->rows[i].is_float &=
+                strcmp(bt_call_text(site, "site"), q->rows[i].name) != 0;
     }
     return NULL;
 }

@@ -5,13 +5,6 @@
 
 #include "lower.h"
 
-/* The axes that an attribute names. */
-static const char *axes_of(const bt_call *call, const char *name)
-{
-    const char *const *text = bt_attr_find(call->op, call->attrs, name, BT_ATTR_STRING);
-    return text ? *text : "";
-}
-
 /* Blocks where channels and images fill them. */
 static const char *full_blocks(const struct npu_device *d, const bt_type *type,
                                int is_last)
@@ -37,8 +30,8 @@ bt_status npu_layouts(bt_ctx *ctx, void *device, const bt_call *call, const char
                                               { "HWIO", "HWIO:HWIO" },
                                               { "OHWI", "OHWI:OHWI" } };
     const struct npu_device *d = device;
-    const char *weight = axes_of(call, "kernel_layout");
-    const char *data = axes_of(call, *weight ? "data_layout" : "layout");
+    const char *weight = bt_call_text(call, "kernel_layout");
+    const char *data = bt_call_text(call, *weight ? "data_layout" : "layout");
     const int is_last = strcmp(data, "NHWC") == 0;
     (void)ctx;
     if (d->config.in != d->config.out || (!is_last && strcmp(data, "NCHW") != 0) ||

@@ -33,12 +33,6 @@ static int as_number(const bt_value *value, double *out)
     return 1;
 }
 
-static const char *attr_of(const bt_call *call, const char *name)
-{
-    const char *const *text = bt_attr_find(call->op, call->attrs, name, BT_ATTR_STRING);
-    return text ? *text : "";
-}
-
 static bt_status read_zero(struct npu_reader *r, const bt_value *value, int32_t *out)
 {
     double zero;
@@ -89,9 +83,8 @@ bt_status npu_read_requantize(struct npu_reader *r, const bt_call *call,
                  { "int64", NPU_RATIO_INT64 },
                  { "float32", NPU_RATIO_FLOAT32 },
                  { "float64", NPU_RATIO_FLOAT64 } };
-    const char *arithmetic = attr_of(call, "compute_dtype"),
-               *rounding = attr_of(call, "rounding");
-    const int64_t *axis = bt_attr_find(call->op, call->attrs, "axis", BT_ATTR_INT);
+    const char *arithmetic = bt_call_text(call, "compute_dtype"),
+               *rounding = bt_call_text(call, "rounding");
     *out = (struct npu_qnn_requantize){ .is_even = strcmp(rounding, "TOEVEN") == 0 };
     for (uint32_t i = 0; i < BT_COUNT(rows); i++) {
         if (strcmp(arithmetic, rows[i].name) == 0)
@@ -103,7 +96,7 @@ bt_status npu_read_requantize(struct npu_reader *r, const bt_call *call,
     if (!out->is_even && strcmp(rounding, "None") != 0 && strcmp(rounding, "UPWARD") != 0)
         return NPU_REFUSE(r, "it rounds %s; UPWARD or TOEVEN is expected", rounding);
     BT_TRY(check_int8(r, call, "requantizes"));
-    out->axis = axis ? *axis : -1;
+    out->axis = bt_call_int(call, "axis", -1);
     BT_TRY(read_scale(r, call->args[1], &out->ratio.in, &out->vectors[0]));
     BT_TRY(read_zero(r, call->args[2], &out->zero));
     BT_TRY(read_scale(r, call->args[3], &out->ratio.out, &out->vectors[1]));

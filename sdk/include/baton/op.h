@@ -533,6 +533,10 @@ BT_API int bt_ints_expand(const bt_ints *, uint32_t n, int64_t *out);
 BT_API int bt_call_ints(const bt_call *, const char *attr, uint32_t n, int64_t *out);
 /* The same of one that is a dim; NULL: there is none of that name. */
 BT_API const bt_type *bt_call_dim(const bt_call *, const char *attr);
+/* The same of one that is a text; "": there is none of that name. */
+BT_API const char *bt_call_text(const bt_call *, const char *attr);
+/* The same of one that is an int or a bool. */
+BT_API int64_t bt_call_int(const bt_call *, const char *attr, int64_t absent);
 /* Parses "axis=1, keepdims=True" against the operator's schema into a struct in the
  * store. */
 BT_API bt_status bt_attrs_parse(bt_ctx *, bt_store *, const bt_op *, const char *text,

@@ -97,3 +97,22 @@ bt_status evaluate_call(bt_builder *builder, bt_arena *arena, const bt_call *cal
         bt_tensor_unref(tensors[i]);
     return status;
 }
+
+bt_status evaluate_deep(bt_builder *builder, bt_arena *arena, const bt_module *module,
+                        uint32_t depth, const bt_value **value)
+{
+    const bt_call *call = bt_as_call(*value);
+    leaf_list leaves = { 0 };
+    if (!call || call->callee_kind != BT_CALLEE_OP || depth == 0)
+        return NULL;
+    for (uint32_t i = 0; i < call->narg; i++) {
+        const bt_value *arg = call->args[i];
+        BT_TRY(evaluate_deep(builder, arena, module, depth - 1, &arg));
+        const bt_tensor *leaf = bt_const_tensor(bt_module_constant(module, arg));
+        if (!leaf)
+            return NULL;
+        if (!BT_PUSH(arena, &leaves, leaf))
+            return bt_no_memory();
+    }
+    return evaluate_call(builder, arena, call, &leaves, value);
+}

@@ -17,6 +17,10 @@ bt_status evaluate_operand(bt_rewrite *, const bt_value *old, leaf_list *out,
  * hold: it is to fail at run time, where it stands. */
 bt_status evaluate_call(bt_builder *, bt_arena *, const bt_call *, const leaf_list *,
                         const bt_value **out) BT_MUST_USE;
+/* A call of constants, or of such calls, so many levels deep, becomes the constant that it gives; any
+ * other value stays. */
+bt_status evaluate_deep(bt_builder *, bt_arena *, const bt_module *, uint32_t depth,
+                        const bt_value **value) BT_MUST_USE;
 /* Bytes of a type's tensors; more than any limit where they are not known. */
 int64_t evaluate_nbytes(const bt_type *);
 

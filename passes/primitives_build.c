@@ -5,7 +5,7 @@
 
 #include <baton/op.h>
 
-enum { NAME_MOST = 96 };
+enum { MOST_NAME = 96 };
 
 typedef bt_vec(const bt_value *) value_list;
 
@@ -120,7 +120,7 @@ static void add_word(bt_text *text, const char *word)
 
 static void add_name(struct making *m, const bt_call *call)
 {
-    if (!call || m->name.len > NAME_MOST)
+    if (!call || m->name.len > MOST_NAME)
         return;
     bt_text_add(&m->name, "_", 1);
     add_word(&m->name, call->op->name);

@@ -198,8 +198,8 @@ static bt_status build_sums(struct qdq_region *r, const struct product *p,
     if (status)
         return qdq_is_refusal(status) ? qdq_refuse(r, call, "it takes no integers")
                                       : status;
-    BT_TRY(qdq_law(r, bt_as_call(sums), &law));
-    if (law.kind != LAW_PRODUCT || bt_tensor_dtype(sums->type) != BT_INT32)
+    BT_TRY(qdq_law_of(r, bt_as_call(sums), &law));
+    if (law.kind != LAW_CONTRACTION || bt_tensor_dtype(sums->type) != BT_INT32)
         return qdq_refuse(r, call, "it is no product of integers");
     *out = sums;
     return NULL;
@@ -223,7 +223,7 @@ static bt_status read_product(struct qdq_region *r, const bt_call *call,
             return qdq_refuse(r, call, "the scales of an operand lie along no channels");
         if (!is_one) {
             out->of_channels = i;
-            out->channel = law->result[i];
+            out->channel = law->channel_of_result[i];
         }
     }
     if (out->of_channels == 1 && law->in[1] == 1)
@@ -297,8 +297,8 @@ bt_status qdq_is_product(struct qdq_region *r, const bt_call *call, const struct
                          int *out)
 {
     const bt_op *twin = NULL;
-    if (law->kind == LAW_TIMES)
+    if (law->kind == LAW_MULTIPLY)
         BT_TRY(qdq_twin(r, call, 6, &twin));
-    *out = law->kind == LAW_PRODUCT || twin;
+    *out = law->kind == LAW_CONTRACTION || twin;
     return NULL;
 }

@@ -4,7 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { CODES_MOST = 1 << 16 };
+enum { MOST_CODES = 1 << 16 };
 
 bt_status qdq_refuse(struct qdq_region *r, const bt_call *call, const char *why)
 {
@@ -133,7 +133,7 @@ static int is_multiplied(const struct qdq_region *r, const struct qdq_value *fro
     int64_t least, most, low, high;
     bt_dtype_limits(bt_tensor_dtype(from->codes->type), &least, &most);
     bt_dtype_limits(r->dtype, &low, &high);
-    if (most - least >= CODES_MOST)
+    if (most - least >= MOST_CODES)
         return 0;
     for (double code = least; code <= most; code++) {
         const float difference = (float)(code - from_zero), real = difference * in,
@@ -168,7 +168,7 @@ bt_status qdq_recode(struct qdq_region *r, const bt_value *value,
                        out);
 }
 
-bt_status qdq_law(struct qdq_region *r, const bt_call *call, struct law *out)
+bt_status qdq_law_of(struct qdq_region *r, const bt_call *call, struct law *out)
 {
     const bt_pass_call *pass = bt_rewrite_call(r->rewrite);
     struct qdq_known *known = bt_rewrite_state(r->rewrite);

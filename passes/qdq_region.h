@@ -59,7 +59,7 @@ double qdq_code(const struct qdq_region *, double number, int *is_exact);
 bt_status qdq_recode(struct qdq_region *, const bt_value *, const struct qdq_value *,
                      const bt_value **out) BT_MUST_USE;
 /* The law of a call, found once. */
-bt_status qdq_law(struct qdq_region *, const bt_call *, struct law *out) BT_MUST_USE;
+bt_status qdq_law_of(struct qdq_region *, const bt_call *, struct law *out) BT_MUST_USE;
 
 /* How far codes are from their zero points at most. */
 double qdq_most_difference(const struct qdq_region *, const struct qdq_value *);

@@ -2,7 +2,7 @@
 
 #include "evaluate.h"
 
-enum { CALLS_MOST = 64, BITS_MOST = 8 };
+enum { MOST_CALLS = 64, MOST_BITS = 8 };
 
 struct table {
     struct qdq_region *region;
@@ -43,10 +43,10 @@ static bt_status find(struct table *t, const bt_value *old, int *found)
         return NULL;
     }
     *found =
-        call && t->ncall++ < CALLS_MOST && type_same_shape(old->type, t->root->base.type);
+        call && t->ncall++ < MOST_CALLS && type_same_shape(old->type, t->root->base.type);
     if (!*found)
         return NULL;
-    BT_TRY(qdq_law(r, call, &law));
+    BT_TRY(qdq_law_of(r, call, &law));
     *found = law.is_function != 0;
     for (uint32_t i = 0; *found && i < call->narg; i++)
         BT_TRY(find(t, call->args[i], found));
@@ -168,7 +168,7 @@ bt_status qdq_table(struct qdq_region *r, const bt_call *call, const bt_value **
     int found;
     BT_TRY(find(&t, &call->base, &found));
     if (!found || !t.of.codes ||
-        BT_DTYPE_BITS(bt_tensor_dtype(t.of.codes->type)) > BITS_MOST)
+        BT_DTYPE_BITS(bt_tensor_dtype(t.of.codes->type)) > MOST_BITS)
         return qdq_refuse(r, call,
                           "it is no function of one operand of at most 8 bits and one "
                           "scale");

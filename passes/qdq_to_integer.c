@@ -28,11 +28,11 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "qdq_law.h"
+#include "qdq_apply.h"
 #include "qdq_product.h"
 #include "qdq_table.h"
 
-enum { DEPTH_MOST = 32, USERS_DEPTH_MOST = 4, USERS_MOST = 64 };
+enum { MOST_DEPTH = 32, MOST_USERS_DEPTH = 4, MOST_USERS = 64 };
 
 /* ---- scales ---- */
 
@@ -146,7 +146,7 @@ static bt_status is_alike(struct qdq_region *r, const struct law *law,
 {
     const bt_call *call = bt_as_call(built);
     struct law own;
-    BT_TRY(qdq_law(r, call, &own));
+    BT_TRY(qdq_law_of(r, call, &own));
     *out = own.kind == law->kind && own.nconst == law->nconst &&
            bt_tensor_dtype(built->type) == r->dtype;
     for (uint32_t i = 0; *out && i < law->nconst; i++) {
@@ -212,10 +212,10 @@ static bt_status codes_of_call(struct qdq_region *r, const bt_call *call, uint32
                                const bt_value **out)
 {
     struct law law;
-    BT_TRY(qdq_law(r, call, &law));
+    BT_TRY(qdq_law_of(r, call, &law));
     if (law.kind == LAW_CLIP)
         return clip(r, call, &law, depth, out);
-    if (law.kind == LAW_MOVE || law.kind == LAW_ORDER || law.kind == LAW_JOIN)
+    if (law.kind == LAW_MOVE || law.kind == LAW_ORDER || law.kind == LAW_SELECT)
         return r->quantize || law.is_whole ? move(r, call, &law, depth, out) : NULL;
     if (r->quantize && law.is_function)
         BT_TRY(qdq_table(r, call, out));
@@ -229,7 +229,7 @@ static bt_status is_only_quantized(struct qdq_region *r, const bt_value *old,
                                    uint32_t depth, uint32_t *nuser, int *out)
 {
     const uint32_t n = bt_rewrite_nuse(r->rewrite, old);
-    *out = n > 0 && depth < USERS_DEPTH_MOST && *nuser + n <= USERS_MOST;
+    *out = n > 0 && depth < MOST_USERS_DEPTH && *nuser + n <= MOST_USERS;
     *nuser += n;
     for (uint32_t i = 0; *out && i < n; i++) {
         const bt_value *user = bt_rewrite_use(r->rewrite, old, i);
@@ -238,9 +238,9 @@ static bt_status is_only_quantized(struct qdq_region *r, const bt_value *old,
         if (bt_as_op_call(user, "qnn.quantize"))
             continue;
         if (call)
-            BT_TRY(qdq_law(r, call, &law));
+            BT_TRY(qdq_law_of(r, call, &law));
         *out = bt_as_tuple(user) || law.kind == LAW_MOVE || law.kind == LAW_ORDER ||
-               law.kind == LAW_JOIN || law.kind == LAW_CLIP;
+               law.kind == LAW_SELECT || law.kind == LAW_CLIP;
         if (*out)
             BT_TRY(is_only_quantized(r, user, depth + 1, nuser, out));
     }
@@ -268,7 +268,7 @@ static bt_status codes_of(struct qdq_region *r, const bt_value *old, uint32_t de
     uint32_t nuser = 0;
     if (r->quantize && !is_free)
         BT_TRY(is_only_quantized(r, old, 0, &nuser, &is_free));
-    if (!r->quantize || depth > DEPTH_MOST || !is_free)
+    if (!r->quantize || depth > MOST_DEPTH || !is_free)
         return qdq_refuse(r, call, "its result has other uses");
     return codes_of_call(r, call, depth, out);
 }
@@ -412,7 +412,7 @@ static bt_status product(bt_rewrite *rewrite, const bt_call *call, const bt_valu
         if (!has_codes)
             return NULL;
     }
-    BT_TRY(qdq_law(&r, call, &law));
+    BT_TRY(qdq_law_of(&r, call, &law));
     BT_TRY(qdq_is_product(&r, call, &law, &sums));
     if (!sums)
         return NULL;

@@ -91,22 +91,10 @@ static bt_status read_range(const struct sums *s, uint32_t i, int64_t *from, int
 static bt_status settle(struct sums *s, const bt_value *value, uint32_t depth,
                         const bt_tensor **out)
 {
-    const bt_call *call = bt_as_call(value);
-    leaf_list leaves = { 0 };
-    const bt_value *now = NULL;
+    const bt_module *module = bt_rewrite_call(s->rewrite)->module;
+    BT_TRY(
+        evaluate_deep(bt_rewrite_builder(s->rewrite), s->arena, module, depth, &value));
     *out = constant_of(s, value);
-    if (*out || !call || !call->op || depth == 0)
-        return NULL;
-    for (uint32_t i = 0; i < call->narg; i++) {
-        const bt_tensor *leaf;
-        BT_TRY(settle(s, call->args[i], depth - 1, &leaf));
-        if (!leaf)
-            return NULL;
-        if (!BT_PUSH(s->arena, &leaves, leaf))
-            return bt_no_memory();
-    }
-    BT_TRY(evaluate_call(bt_rewrite_builder(s->rewrite), s->arena, call, &leaves, &now));
-    *out = now ? constant_of(s, now) : NULL;
     return NULL;
 }
 

@@ -26,7 +26,7 @@ static const bt_attr options[] = {
 };
 
 /* A call that takes codes, if the scheme gives all of its operands some. */
-struct user {
+struct consumer {
     const bt_call *call;
     struct law law;
     const char *name;
@@ -43,14 +43,16 @@ struct annotate {
     const bt_quant_scheme *scheme;
     const void *options;
     uint32_t nlayer;
-    bt_map laws;   /* call -> struct law * */
-    bt_map users;  /* call -> struct user *, of products and of sums */
-    bt_map wanted; /* value -> struct user *, which takes codes of it, by moves maybe */
-    bt_map summed; /* old value -> 1: it came from a product */
-    bt_map codes;  /* new value -> const bt_number_form *: it is what codes stand for */
-    bt_map names;  /* of sites: text -> how many */
-    bt_map sites;  /* new value -> the site that was put on it last */
-    bt_vec(bt_quant_site) asked; /* the first operand of each user that was asked for */
+    bt_map laws;      /* call -> struct law * */
+    bt_map consumers; /* call -> struct consumer *, of products and of sums */
+    bt_map
+        wanted; /* value -> struct consumer *, which takes codes of it, by moves maybe */
+    bt_map from_product; /* old value -> 1: it came from a product */
+    bt_map codes; /* new value -> const bt_number_form *: it is what codes stand for */
+    bt_map names; /* of sites: text -> how many */
+    bt_map sites; /* new value -> the site that was put on it last */
+    bt_vec(
+        bt_quant_site) asked; /* the first operand of each consumer that was asked for */
 };
 
 /* ---- who takes codes ---- */
@@ -70,8 +72,8 @@ static int is_residual(const struct annotate *a, const bt_call *call,
                        const struct law *law)
 {
     const bt_value *x = operand(law, call, 0), *y = operand(law, call, 1);
-    return law->kind == LAW_SUM && type_same_shape(x->type, y->type) &&
-           bt_map_find(&a->summed, x) && bt_map_find(&a->summed, y);
+    return law->kind == LAW_ADD && type_same_shape(x->type, y->type) &&
+           bt_map_find(&a->from_product, x) && bt_map_find(&a->from_product, y);
 }
 
 static const char *name_of(const struct annotate *a, const bt_value *value)
@@ -83,33 +85,35 @@ static const char *name_of(const struct annotate *a, const bt_value *value)
     return bt_name_of(a->store, name);
 }
 
-static bt_status note_user(struct annotate *a, const bt_call *call, const struct law *law)
+static bt_status note_consumer(struct annotate *a, const bt_call *call,
+                               const struct law *law)
 {
-    struct user *user = BT_NEW(a->arena, struct user);
-    if (!user)
+    struct consumer *consumer = BT_NEW(a->arena, struct consumer);
+    if (!consumer)
         return bt_no_memory();
-    *user = (struct user){ .call = call, .law = *law, .layer = a->nlayer };
-    user->name = name_of(a, &call->base);
-    a->nlayer += law->kind == LAW_PRODUCT;
-    return user->name && bt_map_put(&a->users, call, user) ? NULL : bt_no_memory();
+    *consumer = (struct consumer){ .call = call, .law = *law, .layer = a->nlayer };
+    consumer->name = name_of(a, &call->base);
+    a->nlayer += law->kind == LAW_CONTRACTION;
+    return consumer->name && bt_map_put(&a->consumers, call, consumer) ? NULL
+                                                                       : bt_no_memory();
 }
 
 /* Laws by which what comes from products goes on as such. */
 static int goes_on(uint32_t law)
 {
-    return law == LAW_MOVE || law == LAW_ORDER || law == LAW_CLIP || law == LAW_SUM ||
+    return law == LAW_MOVE || law == LAW_ORDER || law == LAW_CLIP || law == LAW_ADD ||
            law == LAW_MEAN;
 }
 
 /* Whether one of the values that are joined came from a product. */
-static int joins_summed(const struct annotate *a, const bt_call *call)
+static int joins_products(const struct annotate *a, const bt_call *call)
 {
     int came = 0;
     for (uint32_t i = 0; i < call->narg; i++) {
         const bt_tuple_value *tuple = bt_as_tuple(call->args[i]);
-        came |= bt_map_find(&a->summed, call->args[i]) != NULL;
+        came |= bt_map_find(&a->from_product, call->args[i]) != NULL;
         for (uint32_t k = 0; tuple && k < tuple->nfield; k++)
-            came |= bt_map_find(&a->summed, tuple->fields[k]) != NULL;
+            came |= bt_map_find(&a->from_product, tuple->fields[k]) != NULL;
     }
     return came;
 }
@@ -117,18 +121,19 @@ static int joins_summed(const struct annotate *a, const bt_call *call)
 /* What comes from products, with what may be done to it on the way. */
 static bt_status follow(struct annotate *a, const bt_call *call, const struct law *law)
 {
-    const int is_user = law->kind == LAW_PRODUCT || is_residual(a, call, law);
-    int came = is_user || (law->kind == LAW_JOIN && joins_summed(a, call));
+    const int is_consumer = law->kind == LAW_CONTRACTION || is_residual(a, call, law);
+    int came = is_consumer || (law->kind == LAW_SELECT && joins_products(a, call));
     for (uint32_t i = 0; !came && goes_on(law->kind) && i < 2; i++)
-        came = bt_map_find(&a->summed, operand(law, call, i)) != NULL;
-    if (is_user)
-        BT_TRY(note_user(a, call, law));
-    return !came || bt_map_put(&a->summed, call, (void *)1) ? NULL : bt_no_memory();
+        came = bt_map_find(&a->from_product, operand(law, call, i)) != NULL;
+    if (is_consumer)
+        BT_TRY(note_consumer(a, call, law));
+    return !came || bt_map_put(&a->from_product, call, (void *)1) ? NULL : bt_no_memory();
 }
 
-static bt_status want(struct annotate *a, const bt_value *value, struct user *user)
+static bt_status want(struct annotate *a, const bt_value *value,
+                      struct consumer *consumer)
 {
-    return site_is_constant(a->module, value) || bt_map_put(&a->wanted, value, user)
+    return site_is_constant(a->module, value) || bt_map_put(&a->wanted, value, consumer)
                ? NULL
                : bt_no_memory();
 }
@@ -140,10 +145,10 @@ static bt_status find_wanted(struct annotate *a, const bt_block *block)
         const bt_value *value = block->bindings[i];
         const bt_call *call = bt_as_call(value);
         const struct law *law = law_of(a, value);
-        struct user *user = bt_map_find(&a->users, value),
-                    *later = bt_map_find(&a->wanted, value);
-        for (uint32_t k = 0; user && k < 2; k++)
-            BT_TRY(want(a, operand(law, call, k), user));
+        struct consumer *consumer = bt_map_find(&a->consumers, value),
+                        *later = bt_map_find(&a->wanted, value);
+        for (uint32_t k = 0; consumer && k < 2; k++)
+            BT_TRY(want(a, operand(law, call, k), consumer));
         if (later &&
             (law->kind == LAW_MOVE || law->kind == LAW_ORDER || law->kind == LAW_MEAN))
             BT_TRY(want(a, operand(law, call, 0), later));
@@ -219,42 +224,43 @@ static bt_status check_form(bt_ctx *ctx, const bt_quant_scheme *scheme, const ch
     return NULL;
 }
 
-static bt_quant_site site_of(const struct annotate *a, const struct user *user,
+static bt_quant_site site_of(const struct annotate *a, const struct consumer *consumer,
                              uint32_t i)
 {
-    const bt_value *value = operand(&user->law, user->call, i);
+    const bt_value *value = operand(&consumer->law, consumer->call, i);
     const int is_weight =
-        user->law.kind == LAW_PRODUCT && site_is_constant(a->module, value);
+        consumer->law.kind == LAW_CONTRACTION && site_is_constant(a->module, value);
     return (bt_quant_site){
-        .call = user->call,
-        .operand = user->law.in[i],
+        .call = consumer->call,
+        .operand = consumer->law.in[i],
         .role = is_weight ? BT_QUANT_WEIGHT : BT_QUANT_INPUT,
-        .name = user->name,
+        .name = consumer->name,
         .rank = type_rank(value->type),
-        .layer = user->layer,
-        .channel = is_weight ? user->law.channel[i] : -1,
+        .layer = consumer->layer,
+        .channel = is_weight ? consumer->law.channel[i] : -1,
     };
 }
 
-static bt_status ask_form(struct annotate *a, const struct user *user, uint32_t i,
+static bt_status ask_form(struct annotate *a, const struct consumer *consumer, uint32_t i,
                           bt_number_form *out)
 {
-    const bt_quant_site site = site_of(a, user, i);
+    const bt_quant_site site = site_of(a, consumer, i);
     *out = (bt_number_form){ .axis = -1 };
     BT_TRY(a->scheme->form(a->ctx, a->options, &site, out));
-    return out->dtype ? check_form(a->ctx, a->scheme, user->name, out, site.rank) : NULL;
+    return out->dtype ? check_form(a->ctx, a->scheme, consumer->name, out, site.rank)
+                      : NULL;
 }
 
-static bt_status ask(struct annotate *a, struct user *user)
+static bt_status ask(struct annotate *a, struct consumer *consumer)
 {
-    user->is_taken = !user->is_asked || user->is_taken;
-    if (!user->is_asked && !BT_PUSH(a->arena, &a->asked, site_of(a, user, 0)))
+    consumer->is_taken = !consumer->is_asked || consumer->is_taken;
+    if (!consumer->is_asked && !BT_PUSH(a->arena, &a->asked, site_of(a, consumer, 0)))
         return bt_no_memory();
-    for (uint32_t i = 0; !user->is_asked && i < 2; i++) {
-        BT_TRY(ask_form(a, user, i, &user->forms[i]));
-        user->is_taken &= user->forms[i].dtype != 0;
+    for (uint32_t i = 0; !consumer->is_asked && i < 2; i++) {
+        BT_TRY(ask_form(a, consumer, i, &consumer->forms[i]));
+        consumer->is_taken &= consumer->forms[i].dtype != 0;
     }
-    user->is_asked = 1;
+    consumer->is_asked = 1;
     return NULL;
 }
 
@@ -269,12 +275,12 @@ static int same_form(const bt_number_form *a, const bt_number_form *b)
 
 /* A name that no other site has: of a weight its layer's, of others their own. */
 static bt_status name_site(struct annotate *a, const bt_value *old,
-                           const struct user *user, const char **out)
+                           const struct consumer *consumer, const char **out)
 {
     bt_text text;
     bt_text_init(&text, a->arena);
     if (site_is_constant(a->module, old))
-        bt_text_addf(&text, "%s.weight", user->name);
+        bt_text_addf(&text, "%s.weight", consumer->name);
     else
         bt_text_addf(&text, "%s", name_of(a, old) ? name_of(a, old) : "");
     const size_t stem = text.len;
@@ -326,7 +332,7 @@ static bt_status build_site(struct annotate *a, bt_builder *b, const char *name,
 
 /* The new value of an operand, as the codes of a form stand for it. */
 static bt_status put_site(bt_rewrite *rewrite, const bt_value *old,
-                          const struct user *user, const bt_number_form *form,
+                          const struct consumer *consumer, const bt_number_form *form,
                           const bt_value **out)
 {
     struct annotate *a = bt_rewrite_state(rewrite);
@@ -342,7 +348,7 @@ static bt_status put_site(bt_rewrite *rewrite, const bt_value *old,
         return NULL;
     }
     const bt_value *from = *out;
-    BT_TRY(name_site(a, old, user, &name));
+    BT_TRY(name_site(a, old, consumer, &name));
     BT_TRY(build_site(a, bt_rewrite_builder(rewrite), name, from, form, out));
     return bt_map_put(&a->codes, *out, (void *)(uintptr_t)form) &&
                    bt_map_put(&a->sites, from, (void *)(uintptr_t)*out)
@@ -374,18 +380,19 @@ static bt_status move(bt_rewrite *rewrite, const bt_call *call, const struct law
                       const bt_value **out)
 {
     struct annotate *a = bt_rewrite_state(rewrite);
-    struct user *user = bt_map_find(&a->wanted, call);
+    struct consumer *consumer = bt_map_find(&a->wanted, call);
     const bt_value *old = operand(law, call, 0), **args;
-    const int came = bt_map_find(&a->summed, old) != NULL;
+    const int came = bt_map_find(&a->from_product, old) != NULL;
     BT_TRY(new_args(rewrite, call, &args));
-    if (user)
-        BT_TRY(ask(a, user));
+    if (consumer)
+        BT_TRY(ask(a, consumer));
     // which operand it is for does not matter: those of a call that are no weights agree
     const uint32_t i =
-        user && site_is_constant(a->module, operand(&user->law, user->call, 0));
-    if (user && user->is_taken && came && user->forms[i].axis < 0 &&
+        consumer &&
+        site_is_constant(a->module, operand(&consumer->law, consumer->call, 0));
+    if (consumer && consumer->is_taken && came && consumer->forms[i].axis < 0 &&
         law->kind != LAW_CLIP)
-        BT_TRY(put_site(rewrite, old, user, &user->forms[i], &args[law->in[0]]));
+        BT_TRY(put_site(rewrite, old, consumer, &consumer->forms[i], &args[law->in[0]]));
     const bt_number_form *form = bt_map_find(&a->codes, args[law->in[0]]);
     if (!form || form->axis >= 0)
         return NULL;
@@ -402,7 +409,7 @@ static bt_status leave_nested(struct annotate *a, const bt_call *call)
     if (call->callee_kind == BT_CALLEE_OP &&
         bt_dtype_is_float(bt_tensor_dtype(call->base.type)))
         BT_TRY(law_find(a->ctx, a->store, a->arena, a->module, call, &law));
-    if (law.kind == LAW_PRODUCT)
+    if (law.kind == LAW_CONTRACTION)
         law_tell(a->ctx, "quant-annotate", call, "stays",
                  "it stands in a branch, where nothing is observed");
     return NULL;
@@ -413,28 +420,36 @@ static bt_status annotate_call(bt_rewrite *rewrite, const bt_call *call,
 {
     struct annotate *a = bt_rewrite_state(rewrite);
     const struct law *law = law_of(a, &call->base);
-    struct user *user = bt_map_find(&a->users, call);
+    struct consumer *consumer = bt_map_find(&a->consumers, call);
     const bt_value **args;
     if (law && (law->kind == LAW_MOVE || law->kind == LAW_ORDER ||
                 law->kind == LAW_CLIP || law->kind == LAW_MEAN))
         return move(rewrite, call, law, out);
-    if (!user)
+    if (!consumer)
         return law ? NULL : leave_nested(a, call);
-    BT_TRY(ask(a, user));
-    if (!user->is_taken) {
-        if (user->law.kind == LAW_PRODUCT)
+    BT_TRY(ask(a, consumer));
+    if (!consumer->is_taken) {
+        if (consumer->law.kind == LAW_CONTRACTION)
             law_tell(a->ctx, "quant-annotate", call, "stays",
                      "the scheme gives an operand no codes");
         return NULL;
     }
     BT_TRY(new_args(rewrite, call, &args));
     for (uint32_t i = 0; i < 2; i++)
-        BT_TRY(put_site(rewrite, operand(law, call, i), user, &user->forms[i],
+        BT_TRY(put_site(rewrite, operand(law, call, i), consumer, &consumer->forms[i],
                         &args[law->in[i]]));
     return call_again(rewrite, call, args, out);
 }
 
 static const bt_rewriter rewriter = { .begin = begin, .call_ = annotate_call };
+
+static bt_status check_asked(bt_ctx *ctx, void *state)
+{
+    const struct annotate *a = state;
+    return a->scheme->check && a->asked.len
+               ? a->scheme->check(ctx, a->options, a->asked.len, a->asked.at)
+               : NULL;
+}
 
 static bt_status run(bt_ctx *ctx, bt_pass_call *call, bt_module **out)
 {
@@ -445,23 +460,13 @@ static bt_status run(bt_ctx *ctx, bt_pass_call *call, bt_module **out)
         .arena = call->scratch,
         .module = call->module,
     };
-    bt_map *const maps[] = {
-        &a.laws, &a.users, &a.wanted, &a.summed, &a.codes, &a.sites
-    };
+    bt_map *const maps[] = { &a.laws,         &a.consumers, &a.wanted,
+                             &a.from_product, &a.codes,     &a.sites };
     for (uint32_t i = 0; i < BT_COUNT(maps); i++)
         bt_map_init(maps[i], a.arena, 0);
     bt_map_init(&a.names, a.arena, 1);
     BT_TRY(scheme_open(ctx, call, o->scheme, &a.scheme, &a.options));
-    bt_module *module;
-    BT_TRY(bt_rewrite_module(ctx, call, &rewriter, &a, &module));
-    bt_status status = a.scheme->check && a.asked.len
-                           ? a.scheme->check(ctx, a.options, a.asked.len, a.asked.at)
-                           : NULL;
-    if (status)
-        bt_module_unref(module);
-    else
-        *out = module;
-    return status;
+    return rewrite_checked(ctx, call, &rewriter, &a, check_asked, out);
 }
 
 static const bt_pass passes[] = {

@@ -4,7 +4,7 @@
 
 #include "quant_law_graph.h"
 
-enum { BOUNDS_MOST = 8 };
+enum { MOST_BOUNDS = 8 };
 
 struct look {
     const bt_graph *graph;
@@ -213,7 +213,7 @@ static uint32_t move_kind(struct look *l)
     l->law->consts = l->consts.at;
     l->law->is_whole = l->is_whole;
     return n == 0                   ? LAW_NONE
-           : n > 1 || l->consts.len ? LAW_JOIN
+           : n > 1 || l->consts.len ? LAW_SELECT
            : l->orders              ? LAW_ORDER
                                     : LAW_MOVE;
 }
@@ -223,10 +223,10 @@ static uint32_t move_kind(struct look *l)
 /* max and min of an element at its own place and of numbers, in any order. */
 static int is_clip(struct look *l)
 {
-    const bt_node *bounds[BOUNDS_MOST], *at = l->stage->body;
+    const bt_node *bounds[MOST_BOUNDS], *at = l->stage->body;
     uint32_t n = 0;
     while ((is_scalar(at, BT_SCALAR_MAX) || is_scalar(at, BT_SCALAR_MIN)) &&
-           n < BOUNDS_MOST) {
+           n < MOST_BOUNDS) {
         const uint32_t number = is_number(at->args[0]) ? 0 : 1;
         if (!is_number(at->args[number]) || isnan(number_of(at->args[number])))
             return 0;
@@ -325,7 +325,7 @@ static int is_sum(struct look *l)
     if ((!minus && !is_scalar(body, BT_SCALAR_ADD)) ||
         !find_pair(l, body->args, pair, &turned))
         return 0;
-    l->law->is_minus = minus ? 1 + turned : 0;
+    l->law->subtracted = minus ? 1 + turned : 0;
     for (uint32_t i = 0; i < 2; i++)
         l->law->axes[i] = axes_of(l, pair[i]);
     return l->law->axes[0] && l->law->axes[1];
@@ -341,10 +341,10 @@ static uint32_t product_kind(struct look *l)
         return LAW_NONE;
     for (uint32_t i = 0; i < 2; i++) {
         find_channel(l->stage, pair[i], pair[1 - i], &l->law->channel[i],
-                     &l->law->result[i]);
+                     &l->law->channel_of_result[i]);
         l->law->axes[i] = sums ? NULL : axes_of(l, pair[i]);
     }
-    find_inner(l->stage, pair, l->law->inner);
+    find_inner(l->stage, pair, l->law->reduced_axis);
     l->law->nterm = 1;
     for (uint32_t i = 0; sums && i < body->nindex; i++) {
         const int64_t extent = bt_node_number(body->args[2 + i]);
@@ -354,7 +354,7 @@ static uint32_t product_kind(struct look *l)
         if (l->law->nterm > INT32_MAX)
             l->law->nterm = -1;
     }
-    return sums ? LAW_PRODUCT : LAW_TIMES;
+    return sums ? LAW_CONTRACTION : LAW_MULTIPLY;
 }
 
 /* ---- sums of elements ---- */
@@ -420,7 +420,7 @@ static uint32_t kind_of(struct look *l)
         return moves;
     const uint32_t product = product_kind(l);
     return product != LAW_NONE ? product
-           : is_sum(l)         ? LAW_SUM
+           : is_sum(l)         ? LAW_ADD
            : is_mean(l)        ? LAW_MEAN
                                : LAW_NONE;
 }
@@ -455,7 +455,7 @@ bt_status law_find(bt_ctx *ctx, bt_store *store, bt_arena *arena, const bt_modul
         out->kind = out->moved ? out->kind : LAW_NONE;
     }
     if (takes_tuple(call)) {
-        out->kind = out->kind != LAW_NONE && out->moved ? LAW_JOIN : LAW_NONE;
+        out->kind = out->kind != LAW_NONE && out->moved ? LAW_SELECT : LAW_NONE;
         out->in[0] = out->in[1] = 0;
     }
     return look.status;

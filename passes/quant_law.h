@@ -7,14 +7,14 @@
 
 enum {
     LAW_NONE,
-    LAW_MOVE,  /* elements of one operand, elsewhere: reshape, transpose, slices */
-    LAW_ORDER, /* the greatest or the least of elements of one operand: max-pool */
-    LAW_JOIN,  /* either, of several operands or of constants: concatenate, pad, where */
-    LAW_CLIP,  /* an operand within bounds: relu, clip */
-    LAW_PRODUCT, /* a sum of products of elements of two operands */
-    LAW_SUM,     /* elements of two operands, added or subtracted */
-    LAW_TIMES,   /* elements of two operands, multiplied */
-    LAW_MEAN     /* a sum of elements of one operand, by a number of elements maybe */
+    LAW_MOVE,   /* elements of one operand, elsewhere: reshape, transpose, slices */
+    LAW_ORDER,  /* the greatest or the least of elements of one operand: max-pool */
+    LAW_SELECT, /* either, of several operands or of constants: concatenate, pad, where */
+    LAW_CLIP,   /* an operand within bounds: relu, clip */
+    LAW_CONTRACTION, /* a sum of products of elements of two operands */
+    LAW_ADD,         /* elements of two operands, added or subtracted */
+    LAW_MULTIPLY,    /* elements of two operands, multiplied */
+    LAW_MEAN         /* a sum of elements of one operand, by a number of elements maybe */
 };
 
 struct law {
@@ -30,17 +30,19 @@ struct law {
     const double *consts;
     uint32_t is_whole; /* of an order: it is never one of no elements */
     double low, high;  /* of a clip */
-    /* Of a product, and of factors: the axis of each operand that lies on an axis of the result
+    /* Of a contraction, and of a multiplication: the axis of each operand that lies on an axis of the result
      * and is no axis of the other one, and that axis; -1: there is none. */
-    int32_t channel[2], result[2];
-    /* Of a product: the axis of each operand along which the sum runs, at the same index of both;
+    int32_t channel[2], channel_of_result[2];
+    /* Of a contraction: the axis of each operand along which the sum runs, at the same index of both;
      * -1: there is none. */
-    int32_t inner[2];
-    int64_t nterm; /* of a product: how many there are in a sum; -1: that is not known */
-    /* Of a sum and of factors: the axis of the result that each axis of an operand lies on;
+    int32_t reduced_axis[2];
+    int64_t
+        nterm; /* of a contraction: how many there are in a sum; -1: that is not known */
+    /* Of an addition and a multiplication: the axis of the result that each axis of an operand lies on;
      * -1: it has one element for all. */
     const int32_t *axes[2];
-    uint32_t is_minus; /* of a sum: 1, the second operand is subtracted; 2, the first */
+    uint32_t
+        subtracted; /* of an addition: 1, the second operand is; 2, the first; 0: none */
     /* Of a mean: what the sum is divided by, 0: that depends on the place; and the axes that
      * are summed, 0: it is no sum over whole axes. */
     double count;

@@ -15,7 +15,7 @@ static bt_status note(const struct search *s, const bt_call *call, const struct 
                       uint32_t k)
 {
     const bt_value *weight = call->args[law->in[k]], *data = call->args[law->in[1 - k]];
-    const int32_t axis = law->inner[k], data_axis = law->inner[1 - k];
+    const int32_t axis = law->reduced_axis[k], data_axis = law->reduced_axis[1 - k];
     const bt_shape_type *shape = bt_tensor_shape(data->type);
     struct moments *moments = bt_map_find(s->found, weight);
     int64_t n;
@@ -47,7 +47,7 @@ bt_status moments_find(bt_ctx *ctx, bt_arena *arena, const bt_module *module,
         if (!is_weighted)
             continue;
         BT_TRY(law_find(ctx, module->store, arena, module, call, &law));
-        for (uint32_t k = 0; law.kind == LAW_PRODUCT && k < 2; k++)
+        for (uint32_t k = 0; law.kind == LAW_CONTRACTION && k < 2; k++)
             BT_TRY(note(&s, call, &law, k));
     }
     return NULL;

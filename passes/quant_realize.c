@@ -13,24 +13,6 @@
 #include "evaluate.h"
 #include "quant_site.h"
 
-/* A call of constants, as what it gives. */
-static bt_status settle(bt_rewrite *rewrite, const bt_value **value)
-{
-    bt_pass_call *pass = bt_rewrite_call(rewrite);
-    const bt_call *call = bt_as_call(*value);
-    leaf_list leaves = { 0 };
-    for (uint32_t i = 0; i < call->narg; i++) {
-        const bt_tensor *tensor =
-            bt_const_tensor(bt_module_constant(pass->module, call->args[i]));
-        if (!tensor)
-            return NULL;
-        if (!BT_PUSH(pass->scratch, &leaves, tensor))
-            return bt_no_memory();
-    }
-    return evaluate_call(bt_rewrite_builder(rewrite), pass->scratch, call, &leaves,
-                         value);
-}
-
 static int is_whole_type(const bt_number_form *form)
 {
     int64_t least, most;
@@ -43,14 +25,14 @@ static bt_status realize_site(bt_rewrite *rewrite, const bt_call *call,
 {
     bt_ctx *ctx = bt_rewrite_ctx(rewrite);
     bt_builder *b = bt_rewrite_builder(rewrite);
+    const bt_pass_call *pass = bt_rewrite_call(rewrite);
     const bt_value *args[3], *codes;
     char dtype[BT_DTYPE_NAME_SIZE], attrs[160];
     struct site site;
-    if (!site_read(bt_rewrite_call(rewrite)->module, &call->base, &site))
+    if (!site_read(pass->module, &call->base, &site))
         return NULL;
     if (!site_is_known(&site))
-        return bt_fail_at(ctx, BT_ERR_ARGUMENT, bt_rewrite_call(rewrite)->module->store,
-                          call->base.span,
+        return bt_fail_at(ctx, BT_ERR_ARGUMENT, pass->module->store, call->base.span,
                           "quant-realize: site %s has no scale yet: run quant-calibrate "
                           "before",
                           site.name);
@@ -60,12 +42,12 @@ static bt_status realize_site(bt_rewrite *rewrite, const bt_call *call,
              site.form.axis, bt_dtype_name(site.form.dtype, dtype, sizeof(dtype)),
              site_rounding(site.form.rounding), (long long)bt_call_int(call, "key", 0));
     BT_TRY(bt_build(b, "qnn.quantize", attrs, args, 3, &codes));
-    BT_TRY(settle(rewrite, &codes));
+    BT_TRY(evaluate_deep(b, pass->scratch, pass->module, 1, &codes));
     if (!is_whole_type(&site.form)) {
         snprintf(attrs, sizeof(attrs), "a_min=%lld.0f, a_max=%lld.0f",
                  (long long)site.form.low, (long long)site.form.high);
         BT_TRY(bt_build(b, "clip", attrs, &codes, 1, &codes));
-        BT_TRY(settle(rewrite, &codes));
+        BT_TRY(evaluate_deep(b, pass->scratch, pass->module, 1, &codes));
     }
     args[0] = codes;
     snprintf(attrs, sizeof(attrs), "axis=%d, out_dtype=\"%s\"", site.form.axis,

@@ -98,6 +98,20 @@ bt_status site_scales(bt_builder *b, bt_dtype dtype, uint32_t n, const double *v
     return status;
 }
 
+bt_status rewrite_checked(bt_ctx *ctx, bt_pass_call *call, const bt_rewriter *rewriter,
+                          void *state, bt_status (*check)(bt_ctx *, void *state),
+                          bt_module **out)
+{
+    bt_module *module;
+    BT_TRY(bt_rewrite_module(ctx, call, rewriter, state, &module));
+    bt_status status = check(ctx, state);
+    if (status)
+        bt_module_unref(module);
+    else
+        *out = module;
+    return status;
+}
+
 bt_status scheme_open(bt_ctx *ctx, const bt_pass_call *call, const char *text,
                       const bt_quant_scheme **scheme, const void **options)
 {

@@ -32,6 +32,10 @@ const char *site_scale_kind(uint32_t kind);
 bt_status site_scales(bt_builder *, bt_dtype, uint32_t n, const double *values,
                       const bt_value **out) BT_MUST_USE;
 
+/* As bt_rewrite_module; an error of what is checked then is one of the pass. */
+bt_status rewrite_checked(bt_ctx *, bt_pass_call *, const bt_rewriter *, void *state,
+                          bt_status (*check)(bt_ctx *, void *state),
+                          bt_module **out) BT_MUST_USE;
 /* A scheme with its options, "int8{skip=[\"conv*\"]}"; they live in the module's store. */
 bt_status scheme_open(bt_ctx *, const bt_pass_call *, const char *text,
                       const bt_quant_scheme **scheme, const void **options) BT_MUST_USE;

@@ -14,7 +14,7 @@
 #include "quant_law.h"
 #include "quant_site.h"
 
-enum { DEPTH_MOST = 256 };
+enum { MOST_DEPTH = 256 };
 
 struct options {
     bt_strings weights;
@@ -73,7 +73,7 @@ static bt_status wants(bt_rewrite *rewrite, const bt_value *user, uint32_t depth
     if (call && call->callee_kind == BT_CALLEE_OP)
         BT_TRY(law_find(bt_rewrite_ctx(rewrite), pass->module->store, s->arena,
                         pass->module, call, &law));
-    return law.kind == LAW_PRODUCT ? NULL : is_wanted(rewrite, user, depth + 1, out);
+    return law.kind == LAW_CONTRACTION ? NULL : is_wanted(rewrite, user, depth + 1, out);
 }
 
 static bt_status is_wanted(bt_rewrite *rewrite, const bt_value *old, uint32_t depth,
@@ -82,7 +82,7 @@ static bt_status is_wanted(bt_rewrite *rewrite, const bt_value *old, uint32_t de
     struct skip *s = bt_rewrite_state(rewrite);
     const char *known = bt_map_find(&s->wanted, old);
     const uint32_t n = bt_rewrite_nuse(rewrite, old);
-    *out = known ? known == WANTED : depth > DEPTH_MOST;
+    *out = known ? known == WANTED : depth > MOST_DEPTH;
     if (known)
         return NULL;
     for (uint32_t i = 0; i < n && !*out; i++) {
@@ -125,8 +125,9 @@ static bt_status skip_call(bt_rewrite *rewrite, const bt_call *call, const bt_va
 
 static const bt_rewriter rewriter = { .call_ = skip_call };
 
-static bt_status check_found(bt_ctx *ctx, struct skip *s)
+static bt_status check_found(bt_ctx *ctx, void *state)
 {
+    struct skip *s = state;
     if (!BT_PUSH(s->arena, &s->names, NULL))
         return bt_no_memory();
     for (int64_t k = 0; k < s->options->weights.n; k++) {
@@ -142,18 +143,11 @@ static bt_status check_found(bt_ctx *ctx, struct skip *s)
 static bt_status run(bt_ctx *ctx, bt_pass_call *call, bt_module **out)
 {
     struct skip s = { .options = call->options, .arena = call->scratch };
-    bt_module *module;
     s.found = BT_NEWS(s.arena, uint8_t, (size_t)s.options->weights.n);
     if (!s.found)
         return bt_no_memory();
     bt_map_init(&s.wanted, s.arena, 0);
-    BT_TRY(bt_rewrite_module(ctx, call, &rewriter, &s, &module));
-    bt_status status = check_found(ctx, &s);
-    if (status)
-        bt_module_unref(module);
-    else
-        *out = module;
-    return status;
+    return rewrite_checked(ctx, call, &rewriter, &s, check_found, out);
 }
 
 static const bt_pass passes[] = {

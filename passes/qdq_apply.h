@@ -1,6 +1,6 @@
 /* Sums, products and means on codes. */
-#ifndef PASSES_QDQ_LAW_H
-#define PASSES_QDQ_LAW_H
+#ifndef PASSES_QDQ_APPLY_H
+#define PASSES_QDQ_APPLY_H
 
 #include "qdq_region.h"
 

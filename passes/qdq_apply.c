@@ -1,4 +1,4 @@
-#include "qdq_law.h"
+#include "qdq_apply.h"
 
 #include <stdio.h>
 
@@ -53,7 +53,7 @@ static bt_status apply_elements(struct qdq_region *r, const bt_call *call,
                                 const struct law *law, const bt_value **out)
 {
     struct qdq_value in[2];
-    const uint32_t turned = law->is_minus == 2;
+    const uint32_t turned = law->subtracted == 2;
     if (!qdq_is_to_even(r))
         return qdq_refuse(r, call, halves);
     for (uint32_t i = 0; i < 2; i++) {
@@ -64,15 +64,15 @@ static bt_status apply_elements(struct qdq_region *r, const bt_call *call,
         if (!broadcasts(law, call, i))
             return qdq_refuse(r, call, "an operand lies along other axes");
     }
-    if (law->kind == LAW_TIMES &&
+    if (law->kind == LAW_MULTIPLY &&
         qdq_most_difference(r, &in[0]) * qdq_most_difference(r, &in[1]) >= 0x1p31)
         return qdq_refuse(r, call, "its products may leave int32");
     const bt_value *args[] = { in[0].codes, in[1].codes, in[0].scale, in[0].zero,
                                in[1].scale, in[1].zero,  r->to.scale, r->to.zero };
     return bt_build(r->chain.builder,
-                    law->kind == LAW_TIMES ? "qnn.mul"
-                    : law->is_minus        ? "qnn.subtract"
-                                           : "qnn.add",
+                    law->kind == LAW_MULTIPLY ? "qnn.mul"
+                    : law->subtracted         ? "qnn.subtract"
+                                              : "qnn.add",
                     NULL, args, 8, out);
 }
 
@@ -167,7 +167,7 @@ static int lies_along(const struct law *law, const bt_call *call, uint32_t k,
 static bt_status apply_sum(struct qdq_region *r, const bt_call *call,
                            const struct law *law, const bt_value **out)
 {
-    for (uint32_t i = 0; i < 2 && !law->is_minus; i++) {
+    for (uint32_t i = 0; i < 2 && !law->subtracted; i++) {
         const bt_value *of = call->args[law->in[i]];
         const bt_call *inner = qdq_op_call(of);
         struct law own;
@@ -176,7 +176,7 @@ static bt_status apply_sum(struct qdq_region *r, const bt_call *call,
         if (!inner || !type_same_shape(of->type, call->base.type) ||
             bt_as_op_call(of, "qnn.dequantize"))
             continue;
-        BT_TRY(qdq_law(r, inner, &own));
+        BT_TRY(qdq_law_of(r, inner, &own));
         BT_TRY(qdq_is_product(r, inner, &own, &sums));
         if (!sums || !lies_along(law, call, 1 - i, &axis))
             continue;
@@ -198,8 +198,8 @@ bt_status qdq_apply(struct qdq_region *r, const bt_call *call, const struct law 
     if (sums)
         return qdq_product(r, call, law, NULL, -1, out);
     switch (law->kind) {
-    case LAW_SUM: return apply_sum(r, call, law, out);
-    case LAW_TIMES: return apply_elements(r, call, law, out);
+    case LAW_ADD: return apply_sum(r, call, law, out);
+    case LAW_MULTIPLY: return apply_elements(r, call, law, out);
     case LAW_MEAN: return apply_mean(r, call, law, out);
     default:
         BT_TRY(qdq_twin(r, call, 5, &twin));

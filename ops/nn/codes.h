@@ -6,6 +6,9 @@
 
 #include <baton/op.h>
 
+/* What a scale is, for docs of inputs. */
+#define SCALE_DOC "size of a quantization step"
+
 /* Whether the operator is of codes: its name starts with "qnn.". */
 int codes_are(const bt_op *);
 /* The type of sums and result: `stated`, else int32 of codes, else that of data. NULL: no
@@ -35,7 +38,7 @@ void codes_factor(bt_formula *, const bt_formula_call *, const char *array,
 #define CODES_INPUTS(data_, weight_)                                                                                   \
     { .name = data_ "_zero_point", .type = "integer[..]", .doc = "zero point of data: the code of 0" },                         \
     { .name = weight_ "_zero_point", .type = "integer[..]", .doc = "of weight, for all or each channel of the result" },\
-    { .name = data_ "_scale", .type = "float32[..]", .doc = "scale of data: what one code more is worth", .is_optional = 1 },              \
+    { .name = data_ "_scale", .type = "float32[..]", .doc = "scale of data: " SCALE_DOC, .is_optional = 1 },              \
     { .name = weight_ "_scale", .type = "float32[..]", .doc = "of weight, as its zero point", .is_optional = 1 },      \
     { 0 }
 // clang-format on

@@ -12,6 +12,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "codes.h"
 #include "window.h"
 
 struct attrs {
@@ -250,9 +251,7 @@ static const bt_op_input code_inputs[] = {
     { .name = "data",
       .type = "t:int8|uint8|int16|uint16[..]",
       .doc = "codes: batch, channels, space" },
-    { .name = "input_scale",
-      .type = "float32[]",
-      .doc = "scale of data: what one code more is worth" },
+    { .name = "input_scale", .type = "float32[]", .doc = "scale of data: " SCALE_DOC },
     { .name = "input_zero_point",
       .type = "integer[]",
       .doc = "zero point of data: the code of 0" },

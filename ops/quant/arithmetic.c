@@ -13,6 +13,7 @@
  */
 #include <string.h>
 
+#include "codes.h"
 #include "scale.h"
 
 struct attrs {
@@ -26,15 +27,11 @@ static const bt_attr attrs[] = {
 static const bt_op_input inputs[] = {
     { .name = "lhs", .type = "t:" CODES "[..]", .doc = "codes; broadcasts with rhs" },
     { .name = "rhs", .type = "t[..]", .doc = "codes; broadcasts with lhs" },
-    { .name = "lhs_scale",
-      .type = "float32[..]",
-      .doc = "scale of lhs: what one code more is worth" },
+    { .name = "lhs_scale", .type = "float32[..]", .doc = "scale of lhs: " SCALE_DOC },
     { .name = "lhs_zero_point",
       .type = "integer[..]",
       .doc = "zero point of lhs: the code of 0" },
-    { .name = "rhs_scale",
-      .type = "float32[..]",
-      .doc = "scale of rhs: what one code more is worth" },
+    { .name = "rhs_scale", .type = "float32[..]", .doc = "scale of rhs: " SCALE_DOC },
     { .name = "rhs_zero_point",
       .type = "integer[..]",
       .doc = "zero point of rhs: the code of 0" },
@@ -107,8 +104,8 @@ static void write_operand(bt_formula *f, const bt_formula_call *call, uint32_t k
     bt_formula_clear(f, "type");
 }
 
-/* A difference, of a sum with the factor of the right one negated: no target then finds a
- * product to add to, where it would round once instead of twice. */
+/* A sum is written as l - (-r): then no target contracts product and sum into an FMA, which would
+ * round once where this rounds twice. */
 static void write_sum(bt_formula *f, const bt_formula_call *call)
 {
     int is_sum = strcmp(call->op->name, "qnn.add") == 0;

@@ -3,8 +3,9 @@
  *     y = data
  * Operators on codes take any scale: of 0, infinity or NaN they give the codes that the
  * quotient by it has. Of scales that a program is given, and nobody has looked at, this makes
- * an error. A formula fails where an index is out of bounds: that of a scale is 0 of 1, and
- * of what is none 1.
+ * an error. A formula can fail in one way only: an index out of bounds. So a scale is read at
+ * index 0 of an axis of extent 1 where it is valid, and at index 1 where it is not; the array's
+ * name is what the error shows.
  * data      any shape
  */
 #include <baton/op.h>

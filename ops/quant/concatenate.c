@@ -4,6 +4,7 @@
  *     factor = input_scales.i / output_scale, a float32 as the product
  * source  Relay, qnn.concatenate
  */
+#include "codes.h"
 #include "scale.h"
 
 struct attrs {
@@ -19,7 +20,7 @@ static const bt_op_input inputs[] = {
       .doc = "codes, of one rank and type" },
     { .name = "input_scales",
       .type = "(float32[]*)",
-      .doc = "scale of each: what one code more is worth" },
+      .doc = "scale of each: " SCALE_DOC },
     { .name = "input_zero_points",
       .type = "(z[]*)",
       .doc = "zero point of each: the code of 0" },

@@ -12,6 +12,7 @@
  */
 #include <string.h>
 
+#include "codes.h"
 #include "scale.h"
 #include "stochastic.h"
 
@@ -33,9 +34,7 @@ static const bt_attr quantize_attrs[] = {
 };
 static const bt_op_input quantize_inputs[] = {
     { .name = "data", .type = "t:number[..]", .doc = "any shape" },
-    { .name = "output_scale",
-      .type = "float[..]",
-      .doc = "scale: what one code more is worth" },
+    { .name = "output_scale", .type = "float[..]", .doc = "scale: " SCALE_DOC },
     { .name = "output_zero_point",
       .type = "number[..]",
       .doc = "the code of zero, as output_scale" },
@@ -55,9 +54,7 @@ static const bt_attr dequantize_attrs[] = {
 };
 static const bt_op_input dequantize_inputs[] = {
     { .name = "data", .type = "t:number[..]", .doc = "codes, any shape" },
-    { .name = "input_scale",
-      .type = "float[..]",
-      .doc = "scale: what one code more is worth" },
+    { .name = "input_scale", .type = "float[..]", .doc = "scale: " SCALE_DOC },
     { .name = "input_zero_point",
       .type = "number[..]",
       .doc = "the code of zero, as input_scale" },

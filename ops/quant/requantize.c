@@ -18,6 +18,7 @@
  */
 #include <string.h>
 
+#include "codes.h"
 #include "scale.h"
 
 struct attrs {
@@ -36,9 +37,7 @@ static const bt_attr attrs[] = {
 };
 static const bt_op_input inputs[] = {
     { .name = "data", .type = "t:integer[..]", .doc = "codes or sums, any shape" },
-    { .name = "input_scale",
-      .type = "float32[..]",
-      .doc = "scale of data: what one code more is worth" },
+    { .name = "input_scale", .type = "float32[..]", .doc = "scale of data: " SCALE_DOC },
     { .name = "input_zero_point",
       .type = "integer[..]",
       .doc = "zero point of data: the code of 0" },
@@ -101,7 +100,7 @@ static void write_fixed(bt_formula *f, const struct attrs *a, const char *zero,
     write_multiplier(f);
     bt_formula_add(f, "half: int64[$c] = shift_right(shift_left(int64(1), n[$at]), 1);\n"
                       "x: int64[$i] = int64($difference) * m[$at];\n");
-    write_limited(f, whole_of(a->rounding), zero, dtype);
+    write_saturated(f, whole_of(a->rounding), zero, dtype);
 }
 
 /* With an exponent above 0 data is shifted first, as far as an int32 goes. */
@@ -114,10 +113,10 @@ static void write_gemmlowp(bt_formula *f, const char *zero, bt_dtype dtype)
            "half: int64[$c] = shift_right(shift_left(int64(1), right[$at]), 1);\n"
            "x: int64[$i] = shift_right(clamp(shift_left(int64($difference), left[$at]), "
            "-2147483648, 2147483647) * m[$at] + 1073741824, 31);\n");
-    write_limited(f,
-                  "select(x[$i] < 0, -shift_right(half[$at] - x[$i], right[$at]), "
-                  "shift_right(x[$i] + half[$at], right[$at]))",
-                  zero, dtype);
+    write_saturated(f,
+                    "select(x[$i] < 0, -shift_right(half[$at] - x[$i], right[$at]), "
+                    "shift_right(x[$i] + half[$at], right[$at]))",
+                    zero, dtype);
 }
 
 static void write_formula(bt_formula *f, const bt_formula_call *call)

@@ -9,6 +9,7 @@
  */
 #include <string.h>
 
+#include "codes.h"
 #include "scale.h"
 #include "stochastic.h"
 
@@ -36,9 +37,7 @@ static const bt_attr attrs[] = {
 };
 static const bt_op_input inputs[] = {
     { .name = "data", .type = "t:float[..]", .doc = "any shape" },
-    { .name = "scale",
-      .type = "float32[..]",
-      .doc = "scale: what one code more is worth" },
+    { .name = "scale", .type = "float32[..]", .doc = "scale: " SCALE_DOC },
     { .name = "zero_point", .type = "int32[..]", .doc = "the code of zero, as scale" },
     { 0 },
 };

@@ -6,6 +6,7 @@
  * rounded to float32 and so divided by output_scale.
  * source  Relay, qnn.softmax
  */
+#include "codes.h"
 #include "scale.h"
 
 struct attrs {
@@ -17,9 +18,7 @@ static const bt_attr attrs[] = {
 };
 static const bt_op_input inputs[] = {
     { .name = "data", .type = "t:" CODES "[..]", .doc = "codes; at least one axis" },
-    { .name = "scale",
-      .type = "float32[]",
-      .doc = "their scale: what one code more is worth" },
+    { .name = "scale", .type = "float32[]", .doc = "their scale: " SCALE_DOC },
     { .name = "zero_point", .type = "integer[]", .doc = "their zero: of no effect" },
     { .name = "output_scale", .type = "float32[]", .doc = "of the result" },
     { .name = "output_zero_point", .type = "integer[]", .doc = "of the result" },

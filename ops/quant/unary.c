@@ -8,20 +8,19 @@
  */
 #include <string.h>
 
+#include "codes.h"
 #include "scale.h"
 
-#define INPUTS(data_, scale_, zero_)                                                 \
-    {                                                                                \
-        { .name = data_, .type = "t:" CODES "[..]", .doc = "codes, any shape" },     \
-            { .name = scale_,                                                        \
-              .type = "float32[]",                                                   \
-              .doc = "their scale: what one code more is worth" },                   \
-            { .name = zero_, .type = "integer[]", .doc = "their zero" },             \
-            { .name = "output_scale", .type = "float32[]", .doc = "of the result" }, \
-            { .name = "output_zero_point",                                           \
-              .type = "integer[]",                                                   \
-              .doc = "of the result" },                                              \
-            { 0 },                                                                   \
+#define INPUTS(data_, scale_, zero_)                                                   \
+    {                                                                                  \
+        { .name = data_, .type = "t:" CODES "[..]", .doc = "codes, any shape" },       \
+            { .name = scale_, .type = "float32[]", .doc = "their scale: " SCALE_DOC }, \
+            { .name = zero_, .type = "integer[]", .doc = "their zero" },               \
+            { .name = "output_scale", .type = "float32[]", .doc = "of the result" },   \
+            { .name = "output_zero_point",                                             \
+              .type = "integer[]",                                                     \
+              .doc = "of the result" },                                                \
+            { 0 },                                                                     \
     }
 static const bt_op_input inputs[] = INPUTS("x", "scale", "zero_point");
 static const bt_op_input leaky_inputs[] =

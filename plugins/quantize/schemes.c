@@ -32,15 +32,16 @@ struct options {
 #define PER_CHANNEL(is_) \
     BT_ATTR(struct options, per_channel, BOOL, is_, "one scale a channel of weights")
 #define WEIGHT_BITS(n_) \
-    BT_ATTR_RANGE(struct options, weight_bits, INT, #n_, 2, n_, "of the codes of weights")
+    BT_ATTR_RANGE(struct options, weight_bits, INT, #n_, 2, n_, "bits of a weight's code")
 #define BITS(n_) \
-    BT_ATTR_RANGE(struct options, bits, INT, #n_, 2, 16, "of the codes of activations")
-#define SUMS                                                                         \
-    BT_ATTR_CHOICE(                                                                  \
-        struct options, rounding, "even", "even|away|up|floor|ceil|stochastic",      \
-        "of activations; by chance (stochastic), and sums of two tensors unless to " \
-        "even, stay in float between codes"),                                        \
-        BT_ATTR_CHOICE(struct options, accumulator, "int32", "int32|int16",          \
+    BT_ATTR_RANGE(struct options, bits, INT, #n_, 2, 16, "bits of an activation's code")
+#define SUMS                                                                      \
+    BT_ATTR_CHOICE(                                                               \
+        struct options, rounding, "even", "even|away|up|floor|ceil|stochastic",   \
+        "how activations are rounded. With stochastic rounding, and for sums of " \
+        "two tensors with any rounding but even, arithmetic between the codes "   \
+        "stays in float"),                                                        \
+        BT_ATTR_CHOICE(struct options, accumulator, "int32", "int32|int16",       \
                        "type of sums; what int16 may not hold is summed in parts")
 static const bt_attr int8_options[] = { SKIP,           PER_CHANNEL("True"),
                                         WEIGHT_BITS(8), BITS(8),
@@ -143,7 +144,7 @@ static bt_status check(bt_ctx *ctx, const void *options, uint32_t n,
     return NULL;
 }
 
-/* Codes of that many bits; `least`: -2^(bits-1) too. */
+/* Codes of that many bits; `has_least`: -2^(bits-1) too. */
 static void signed_codes(bt_number_form *out, bt_dtype dtype, int64_t bits, int has_least)
 {
     out->dtype = dtype;
@@ -237,7 +238,7 @@ static const bt_quant_scheme schemes[] = {
     SCHEME("int8", int8_options, signed_form,
            "Signed codes, one scale for each channel of weights."),
     SCHEME("uint8", int8_options, unsigned_form,
-           "The same with a zero point of activations."),
+           "As int8, with unsigned activations that have a zero point."),
     SCHEME("int4", int4_options, signed_form, "Weights of 4 bits, activations of 8."),
     SCHEME("int16", int16_options, signed_form, "Activations of 16 bits, weights of 8."),
     SCHEME("global", global_options, global_form,

@@ -20,9 +20,7 @@ static const bt_attr attrs[] = {
 static const bt_op_input quantize_inputs[] = {
     { .name = "data", .type = "t:float32[..]", .doc = "any shape" },
     { .name = "in_dtype", .type = "int32[]", .doc = "which type: 0, 1, 2 or 3" },
-    { .name = "output_scale",
-      .type = "float32[..]",
-      .doc = "scale: what one code more is worth" },
+    { .name = "output_scale", .type = "float32[..]", .doc = "scale: " SCALE_DOC },
     { .name = "output_zero_point",
       .type = "int32[..]",
       .doc = "zero point: the code of 0" },
@@ -31,9 +29,7 @@ static const bt_op_input quantize_inputs[] = {
 static const bt_op_input dequantize_inputs[] = {
     { .name = "data", .type = "t:float32[..]", .doc = "codes as floats, any shape" },
     { .name = "in_dtype", .type = "int32[]", .doc = "which type: 0, 1, 2 or 3" },
-    { .name = "input_scale",
-      .type = "float32[..]",
-      .doc = "scale: what one code more is worth" },
+    { .name = "input_scale", .type = "float32[..]", .doc = "scale: " SCALE_DOC },
     { .name = "input_zero_point",
       .type = "int32[..]",
       .doc = "zero point: the code of 0" },
@@ -102,4 +98,4 @@ static const bt_op ops[] = {
     { 0 },
 };
 // clang-format on
-const bt_table bt_ops_quant_simulated[] = { BT_OPS(ops), { 0 } };
+const bt_table bt_ops_quant_simulated_qnn[] = { BT_OPS(ops), { 0 } };

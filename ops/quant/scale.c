@@ -1,7 +1,6 @@
 #include "scale.h"
 
 #include <stdio.h>
-#include <string.h>
 
 static bt_status relate_blocks(bt_solver *s, const bt_relation_call *r,
                                const bt_tensor_parts *data, const bt_tensor_parts *scale,

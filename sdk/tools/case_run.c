@@ -316,9 +316,8 @@ static bt_status compute(struct op_check *w, const struct call_case *c, uint64_t
 }
 
 bt_status call_run(struct op_check *w, const struct call_case *c, uint64_t seed,
-                   int extreme, struct call_result *r)
+                   uint32_t kind, struct call_result *r)
 {
-    const uint32_t kind = extreme ? CASE_SPECIAL : CASE_RANDOM;
     *r = (struct call_result){ 0 };
     bt_status refused = call_build(w, c, NULL, NULL, NULL, NULL, &r->call);
     if (refused) {

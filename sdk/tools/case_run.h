@@ -22,7 +22,8 @@ struct op_check {
     struct guard *guard; /* its plain C is watched; NULL: it is not */
     const char *way; /* of a plugin, which target cpu is to take; NULL: what it likes */
     uint32_t nway;   /* functions that were computed in that way */
-    uint32_t nfree;  /* call_module: of the arguments so many are parameters, tensors behind
+    uint32_t
+        nfree; /* call_module: of the arguments so many are parameters, tensors behind
                         them constants; 0: all are parameters */
 };
 /* Calls of it give something else each time. */
@@ -55,10 +56,10 @@ struct call_result {
     uint32_t nin, nout;
     bt_tensor *in[CASE_MAX_LEAF], *out[CALL_MAX_OUT];
 };
-/* Types it, computes it from random values, and checks that types, shapes and strides
+/* Types it, computes it from values of a kind (CASE_...), and checks that types, shapes and strides
  * mean what they should. */
 bt_status call_run(struct op_check *, const struct call_case *, uint64_t seed,
-                   int extreme, struct call_result *) BT_MUST_USE;
+                   uint32_t kind, struct call_result *) BT_MUST_USE;
 void call_result_free(struct call_result *);
 
 /* The type relation alone: symbolic dims, asked twice, contents known. */

@@ -333,6 +333,8 @@ bt_status case_numbers(bt_ctx *ctx, const char **text, bt_tensor *tensor)
     return NULL;
 }
 
+enum { WIDER = 5 };
+
 bt_status case_values(bt_ctx *ctx, const struct case_leaf *leaf, uint64_t seed,
                       uint32_t kind, bt_tensor **out)
 {
@@ -350,11 +352,13 @@ bt_status case_values(bt_ctx *ctx, const struct case_leaf *leaf, uint64_t seed,
     bt_status status = parts_of(ctx, *out, &parts);
     for (int64_t i = 0; !status && i < parts->nelem; i++) {
         uint64_t bits = case_draw(&seed);
-        if (kind != CASE_RANDOM && !leaf->has_range)
+        const double wide =
+            kind == CASE_WIDE && !leaf->has_range && bits % 4 == 0 ? WIDER : 1;
+        if (kind != CASE_RANDOM && kind != CASE_WIDE && !leaf->has_range)
             set_special(parts, i, bits >> 32, kind);
         else if (bt_dtype_is_real(leaf->dtype))
             bt_tensor_set(parts, i,
-                          low + (high - low) * ((double)(bits >> 11) * 0x1p-53));
+                          wide * (low + (high - low) * ((double)(bits >> 11) * 0x1p-53)));
         else
             bt_tensor_set_int(
                 parts, i, (int64_t)low + (int64_t)(bits % (uint64_t)(high - low + 1)));

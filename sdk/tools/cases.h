@@ -53,6 +53,8 @@ int64_t case_nelem(const struct case_leaf *);
 enum {
     CASE_RANDOM,   /* within its range, else -2..2 of floats and -9..9 of integers; of an
                       unsigned type what is left of the range at 0 and above */
+    CASE_WIDE,     /* as CASE_RANDOM, but of each four floats without a range one is in
+                      -10..10, where functions come near their limits */
     CASE_MODERATE, /* where no range is stated: zeros, ones, NaN, ends of integers */
     CASE_SPECIAL   /* and infinities, and what is near the ends of floats */
 };

@@ -222,25 +222,55 @@ static int reads_constants(const struct kernel_call *c, const bt_kernel *kernel)
     return 1;
 }
 
+/* What pointers behind those of a call lead to: a kernel that counts its buffers otherwise than
+ * its bt_kernel does comes here. */
+static bt_status make_beyond(const struct kernel_call *c, const struct buffers *b,
+                             struct buffer *out)
+{
+    size_t nbytes = 0;
+    for (uint32_t kind = 0; kind < 3; kind++) {
+        for (uint32_t i = 0; i < b->n[kind]; i++)
+            nbytes = b->at[kind][i].nbytes > nbytes ? b->at[kind][i].nbytes : nbytes;
+    }
+    BT_TRY(make_buffer(c->ctx, nbytes, out));
+    memset(out->at, ZONE_BYTE, nbytes);
+    return NULL;
+}
+
+static int is_damaged(const struct buffer *b)
+{
+    size_t i = 0;
+    while (i < b->nbytes && b->at[i] == ZONE_BYTE)
+        i++;
+    return i < b->nbytes || damage(b->at - ZONE) < ZONE ||
+           damage(b->at + b->nbytes) < ZONE;
+}
+
 static bt_status launch(const struct kernel_call *c, uint32_t number,
                         const struct buffers *b, const char **fault)
 {
     const bt_kernel *kernel = c->lowering->kernels[number];
     uint32_t n = kernel->nin + kernel->nout;
-    struct buffer workspace;
+    struct buffer workspace, beyond;
     size_t nbytes;
-    // the memory behind is not mapped: a kernel that uses more than it has crashes
     void **pointers = BT_NEWS(c->arena, void *, (size_t)n + BEYOND);
     bt_host_block *around = BT_NEWS(c->arena, bt_host_block, (size_t)n + 1);
     if (!pointers || !around)
         return bt_no_memory();
     BT_TRY(find_nbytes(c, kernel->workspace, &nbytes));
     BT_TRY(make_buffer(c->ctx, nbytes, &workspace));
+    bt_status status = make_beyond(c, b, &beyond);
+    if (status) {
+        bt_tensor_unref(workspace.memory);
+        return status;
+    }
     around[n] = with_zones(&workspace);
     for (uint32_t i = 0; i < n; i++) {
         pointers[i] = find_buffer(kernel, i, b)->at;
         around[i] = with_zones(find_buffer(kernel, i, b));
     }
+    for (uint32_t i = 0; i < BEYOND; i++)
+        pointers[n + i] = beyond.at;
     keep_inputs(kernel, b, pointers, around);
     const bt_kernel_call call = { .nbytes = sizeof(call),
                                   .nbuffer = n,
@@ -249,11 +279,18 @@ static bt_status launch(const struct kernel_call *c, uint32_t number,
                                   .dims = c->dims,
                                   .ndim = c->func->nvar,
                                   .stop = bt_ctx_stop(c->ctx) };
-    bt_status status =
-        bt_compiled_launch_hosted(c->ctx, c->compiled, number, &call, around);
+    status = bt_compiled_launch_hosted(c->ctx, c->compiled, number, &call, around);
     int strays = damage(workspace.at - ZONE) < ZONE ||
                  damage(workspace.at + workspace.nbytes) < ZONE;
+    const int is_beyond = is_damaged(&beyond);
     bt_tensor_unref(workspace.memory);
+    bt_tensor_unref(beyond.memory);
+    if (!status && is_beyond)
+        return tell(
+            c, fault,
+            "kernel %s writes to a buffer that its call does not have: of %" PRIu32
+            " inputs and %" PRIu32 " outputs, as its bt_kernel says (nin, nout)",
+            kernel->name, kernel->nin, kernel->nout);
     if (!status && strays)
         return tell(c, fault, "kernel %s writes outside of its workspace of %zu bytes",
                     kernel->name, workspace.nbytes);

@@ -73,7 +73,7 @@ static bt_status look_for_leaks(struct op_check *w, const struct call_case *c)
     uint32_t n[3] = { 0 };
     for (int i = 0; i < 3; i++) {
         struct call_result r;
-        bt_status status = call_run(w, c, seed_of(c->line), 0, &r);
+        bt_status status = call_run(w, c, seed_of(c->line), CASE_RANDOM, &r);
         call_result_free(&r);
         BT_TRY(status);
         n[i] = guard_nblock(w->guard);
@@ -102,7 +102,7 @@ static bt_status try_case(struct op_check *w, const struct call_case *c,
                           struct tally *tally)
 {
     struct call_result r;
-    bt_status status = call_run(w, c, seed_of(c->line), 0, &r);
+    bt_status status = call_run(w, c, seed_of(c->line), CASE_RANDOM, &r);
     size_t nfault = json_array_size(w->faults);
     if (!status && !r.call)
         case_fault(w, c, "refused: %s", r.why);

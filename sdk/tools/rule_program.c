@@ -6,7 +6,7 @@
 
 #include <baton/plugin.h>
 
-enum { MOST_NAMES = 32, MOST_DEPTH = 64, MOST_RANK = 5, MOST_LAWFUL = 256 };
+enum { MOST_NAMES = 32, MOST_DEPTH = 64, MOST_RANK = 5, MOST_LAWFUL = 256, MOST_ELEMENTS = 1 << 20 };
 
 /* A name of the pattern: what is written for it. */
 struct name {
@@ -144,10 +144,14 @@ static void add_constant(struct maker *m, bt_text *out, bt_dtype dtype, uint32_t
 
 static void draw_dims(struct maker *m, uint32_t rank, int64_t *dims)
 {
-    for (uint32_t i = 0; i < rank; i++)
+    int64_t n = 1;
+    for (uint32_t i = 0; i < rank; i++) {
         dims[i] = !draw(m, 8)  ? 1
                   : m->extents ? m->extents[draw(m, RULE_NEXTENT)]
                                : m->extent;
+        n = n < MOST_ELEMENTS ? n * dims[i] : n;
+    }
+    m->failed |= n > MOST_ELEMENTS;
 }
 
 static const char *find_name(const struct maker *m, const char *text)
@@ -204,8 +208,12 @@ static const char *value_of(struct maker *m, const char *text, const char *type,
     read_input(m, type, &dtype, &rank);
     if (draw(m, 8) == 0 && type && strstr(type, ".."))
         rank = draw(m, MOST_RANK + 1);
+    else if (m->extents && type && strstr(type, "..") && draw(m, 3) == 0)
+        rank = 1; // what is added to each row
     rank = rank > CASE_MAX_DIM ? CASE_MAX_DIM : rank;
     draw_dims(m, rank, dims);
+    if (m->failed)
+        return "";
     int is_index = dtype == BT_INT64 && m->dtype != BT_INT64 && type;
     if (is_const || is_index) {
         bt_text_addf(&m->constants, "    %%%s = ", text);
@@ -422,7 +430,8 @@ static void add_number(struct maker *m, const char *number, const char *type,
     read_input(m, type, &dtype, &rank);
     rank = draw(m, 4) ? 0 : rank;
     draw_dims(m, rank > CASE_MAX_DIM ? 0 : rank, dims);
-    add_constant(m, out, dtype, rank, dims, number);
+    if (!m->failed)
+        add_constant(m, out, dtype, rank, dims, number);
 }
 
 /* Of one of several operators, or of a capital letter's. */

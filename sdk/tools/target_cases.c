@@ -185,7 +185,7 @@ static bt_status run_case(void *self, const char *kind, const struct call_case *
     (void)kind;
     if (t->nmet++ % t->every)
         return NULL;
-    bt_status status = call_run(&t->w, c, t->nmet, 0, &r);
+    bt_status status = call_run(&t->w, c, t->nmet, CASE_WIDE, &r);
     if (!status && r.call && !r.why)
         status = try_case(t, c, &r);
     call_result_free(&r);

@@ -8,10 +8,13 @@
 
 #include "target_artifact.h"
 #include "target_cases.h"
+#include "target_lab.h"
+#include "target_leaks.h"
 #include "target_life.h"
 #include "target_memory.h"
 #include "target_queues.h"
 #include "target_run.h"
+#include "target_stop.h"
 #include "watchdog.h"
 
 /* A pattern of an operator that does not exist, or with a wrong number of arguments,
@@ -41,12 +44,37 @@ struct check {
 /* A step of the check. Returns a fault, what is right in `said`; both are in the arena. */
 typedef bt_status step_fn(struct check *, bt_text *said, const char **fault);
 
+static bt_status try_code(struct check *c, bt_text *said, const char **fault)
+{
+    struct lab lab = { .ctx = c->tool->ctx, .arena = c->arena, .use = c->use };
+    BT_TRY(lab_make_kernel(&lab));
+    *fault = lab.fault;
+    bt_text_addf(said, "%s",
+                 lab.kernel
+                     ? "stays when the target's functions have returned"
+                     : "not tried: no function of one kernel was found that it takes");
+    lab_free_kernel(&lab);
+    return NULL;
+}
+
 static bt_status try_queues(struct check *c, bt_text *said, const char **fault)
 {
     const char *why;
     BT_TRY(check_queues(c->tool->ctx, c->arena, c->use, fault, &why));
     bt_text_addf(said, "%s%s", why ? "not tried: " : "keep the order of commands",
                  why ? why : "");
+    return NULL;
+}
+
+static bt_status try_stop(struct check *c, bt_text *said, const char **fault)
+{
+    struct target_stop stop;
+    BT_TRY(target_stop(c->tool->ctx, c->arena, c->use, &stop));
+    *fault = stop.fault;
+    if (stop.why)
+        bt_text_addf(said, "not tried: %s", stop.why);
+    else
+        bt_text_addf(said, "a kernel of %.0f ms ends when it is asked to", stop.ms);
     return NULL;
 }
 
@@ -83,6 +111,17 @@ static bt_status try_life(struct check *c, bt_text *said, const char **fault)
                      "the same in 8 threads%s, after %u allocations that fail and "
                      "when it is cancelled",
                      life.is_alone ? "" : ", by two instances", life.nfailed);
+    return NULL;
+}
+
+static bt_status try_leaks(struct check *c, bt_text *said, const char **fault)
+{
+    struct target_leaks leaks;
+    BT_TRY(target_leaks(c->tool->ctx, c->arena, c->use, c->guard, &leaks));
+    *fault = leaks.fault;
+    bt_text_addf(said, "%s%s",
+                 leaks.why ? "not tried: " : "gives back all memory that it asks for",
+                 leaks.why ? leaks.why : "");
     return NULL;
 }
 
@@ -189,6 +228,8 @@ static uint32_t check_use(struct check *c)
     for (uint32_t i = 0; i < npattern; i++)
         nfault += check_pattern(c->tool, patterns[i]);
     // each needs what is before it
+    if (!nfault)
+        nfault = try_step(c, "code", try_code);
     if (!nfault && target->enqueue)
         nfault = try_step(c, "queues", try_queues);
     if (!nfault && c->use->space)
@@ -196,7 +237,11 @@ static uint32_t check_use(struct check *c)
     if (!nfault)
         nfault = try_step(c, "programs", try_programs);
     if (!nfault)
+        nfault = try_step(c, "stop", try_stop);
+    if (!nfault)
         nfault = try_step(c, "sessions", try_life);
+    if (!nfault)
+        nfault = try_step(c, "leaks", try_leaks);
     if (!nfault)
         nfault = try_step(c, "artifact", try_artifact);
     return nfault ? nfault : try_step(c, "calls", try_calls);

@@ -257,7 +257,7 @@ static bt_status call_both(struct run *r, const int64_t *numbers, uint64_t seed,
             leaf.dims[k] = name < RULE_NEXTENT ? numbers[name] : leaf.dims[k];
         }
         can_run &= case_nelem(&leaf) <= MOST_ELEMENTS;
-        status = case_values(r->ctx, &leaf, seed + i, CASE_RANDOM, &tensor);
+        status = case_values(r->ctx, &leaf, seed + i, CASE_WIDE, &tensor);
         args[i] = status ? NULL : &tensor->base;
     }
     if (!status && can_run)

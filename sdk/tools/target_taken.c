@@ -21,26 +21,36 @@ static int is_taken(const bt_compiled *c)
     return 0;
 }
 
-/* t->compiled NULL: the target takes nothing of it. */
-static bt_status try_text(struct target_taken *t, int is_codes)
+bt_status target_taken_compile(const struct target_taken *t, bt_module **fused,
+                               bt_compiled **out)
 {
     const bt_compile_options options = { .opened = t->targets };
     const char *text = t->program.text;
     bt_module *typed;
+    BT_TRY(t->is_codes ? target_codes_read(t->ctx, text, t->targets, &typed)
+                       : rule_program_read(t->ctx, text, &typed));
+    bt_status status = bt_fuse(t->ctx, typed, &options, fused);
+    bt_module_unref(typed);
+    BT_TRY(status);
+    status = bt_compile(t->ctx, *fused, &options, out);
+    if (status)
+        bt_module_unref(*fused);
+    return status;
+}
+
+/* t->compiled NULL: the target takes nothing of it. */
+static bt_status try_text(struct target_taken *t, int is_codes)
+{
+    t->is_codes = is_codes;
     watchdog_begin("target %s, a compilation of a program", t->use->text);
-    bt_status status = is_codes ? target_codes_read(t->ctx, text, t->targets, &typed)
-                                : rule_program_read(t->ctx, text, &typed);
-    if (!status) {
-        status = bt_fuse(t->ctx, typed, &options, &t->fused);
-        bt_module_unref(typed);
-    }
-    if (!status)
-        status = bt_compile(t->ctx, t->fused, &options, &t->compiled);
+    bt_status status = target_taken_compile(t, &t->fused, &t->compiled);
     watchdog_end();
     if (!status && is_taken(t->compiled) && t->program.nparam)
         return NULL;
-    bt_compiled_unref(t->compiled);
-    bt_module_unref(t->fused);
+    if (!status) {
+        bt_compiled_unref(t->compiled);
+        bt_module_unref(t->fused);
+    }
     t->compiled = NULL;
     t->fused = NULL;
     if (status && status->code == BT_ERR_MEMORY)

@@ -13,6 +13,7 @@ struct target_taken {
     const bt_targets *targets; /* it, and who takes the rest */
     const bt_executor *graph;
     struct rule_program program; /* of extent 3 where it has a choice */
+    int is_codes;                /* it is a network of codes */
     bt_module *fused;
     bt_compiled *compiled; /* NULL: the target takes nothing of all that was drawn */
     bt_object *args[CASE_MAX_LEAF], *want;
@@ -22,6 +23,10 @@ struct target_taken {
 bt_status target_taken_find(bt_ctx *, bt_arena *, const bt_targets *,
                             struct target_taken *out) BT_MUST_USE;
 void target_taken_free(struct target_taken *);
+
+/* The program compiled once more, from its text. */
+bt_status target_taken_compile(const struct target_taken *, bt_module **fused,
+                               bt_compiled **) BT_MUST_USE;
 
 /* Sessions of what is compiled for it, or anew, in contexts of their own. */
 bt_status target_taken_open(const struct target_taken *, bt_ctx *, bt_compiled *,

@@ -35,7 +35,7 @@ static bt_status try_case(struct way_check *c, const struct call_case *one)
     struct call_result r;
     const char *executor, *why;
     const uint32_t before = c->w.nway;
-    bt_status status = call_run(&c->w, one, 1, 0, &r);
+    bt_status status = call_run(&c->w, one, 1, CASE_RANDOM, &r);
     json_array_clear(c->w.faults); // they are the operator's own
     if (!status && r.call && !r.why) {
         watchdog_begin("way %s, operator %s: %s", c->w.way, c->w.op->name, one->line);

@@ -58,7 +58,8 @@ expect 1 'no plugin has the id "test.wrung"; did you mean test.wrong?' -- "$bato
 # Targets: a kernel is run through the queues, and programs with tensors side by side, by known and open dims, with one and two
 # kernels; what is wrong is found, and what hangs comes to an end.
 expect 0 '^target device: opens, 0 patterns$' '^target device.claims: opens, 2 patterns$' '^  queues    keep the order of commands$' \
-    '^  memory    keeps what is copied, in sizes that are odd too$' \
+    '^  code      stays when the target.s functions have returned$' '^  memory    keeps what is copied, in sizes that are odd too$' \
+    '^  stop      not tried: its kernels are done before anybody asks them to stop$' '^  leaks     gives back all memory that it asks for$' \
     '^  programs  33 as by interp, of these 12 with open dims, 0 with a function of several kernels, 0 of codes$' \
     '^  sessions  the same in 8 threads, by two instances, after [1-9][0-9]* allocations that fail and when it is cancelled$' \
     '^  artifact  the same from a file, which is refused with other needs, and 500 times with damage$' \
@@ -84,6 +85,20 @@ full|queues: its queues fail: a command waits for 1 events, at most 0$
 untimed|queues: tells_times is set, and bt_order.times of a command that is done is not written$
 sooner|queues: bt_order.times of two commands, from when the first is given: -[0-9]*\.\.[0-9]* and .*times are those of bt_now_ns$
 over|queues: memory of the host with [0-9]* bytes is written to behind its end, by a copy or a kernel$
+few|queues: a kernel writes to a buffer that its call does not have: of 0 inputs and 1 output, as its bt_kernel says (nin, nout)$
+lazy|queues: what arguments of enqueue or enqueue_copy point to is used when the function has returned, and may be gone
+lazy_copy|queues: what arguments of enqueue or enqueue_copy point to is used when the function has returned, and may be gone
+hasty|queues: a copy does not wait for the events of its bt_order, or `wait` returns before it is done$
+runs_on|queues: a command fails, and what is behind it runs all the same: it never runs$
+forgets|queues: a command of a queue fails, and wait for the one behind it says nothing of that: it fails as well$
+unmoved|queues: a command fails, and one of another queue that waits for its event does not: it fails as well$
+here|code: the code of a kernel changes when `compile` has returned: what bt_kernel_code.at points to lives in the arena$
+far|programs:$
+stubborn|stop: a kernel that takes [0-9]* ms takes [0-9]* when it is asked to stop: it is to look at bt_kernel_call.stop now and then$
+leaks_calls|leaks: each call keeps 1 block of memory: bt_alloc without bt_free$
+leaks_queues|leaks: each session, with its queues and blocks, keeps [12] blocks* of memory
+leaks_code|leaks: each compilation, from lower to unload, keeps 1 block of memory
+leaks_instances|leaks: each instance, from open to close, keeps 1 block of memory
 odd|memory: a copy of 1 bytes from the host, to offset 0: byte 0 of the block is then 1, expected 100$
 dims|programs:$
 fives|programs:$
@@ -110,6 +125,8 @@ for function in $hanging; do
     expect 0 "^error: target device{hang=\"$function\"}, [a-z_ ]*.*: it has not come back for 1 s (--timeout)\$" -- cat "hang_$function"
 done
 expect 0 ', wait for value [0-9]* of a queue, ' -- cat hang_wait_for
+expect 1 '^error: target device{fault="silent"}, wait for value 1 of a queue, its last command, which waits for an event of another queue: it has not' -- \
+    "$baton" plugin check test.device --target 'device{fault="silent"}' --timeout 1
 expect 2 '\--target: reference is of plugin baton.reference, and test.device is checked' -- "$baton" plugin check test.device --target reference
 expect 2 'attribute' -- "$baton" plugin check test.device --target 'device{fualt="early"}'
 expect 0 '^target reference: opens, 0 patterns$' -- env -u BATON_PLUGIN_PATH "$baton" plugin check baton.reference --every 500

@@ -13,6 +13,8 @@
  * largest of them. */
 struct tolerance {
     double relative, absolute;
+    bt_dtype dtype;    /* that the files' bits are of; 0: as the files say */
+    int is_of_folders; /* where others may be of types that files name */
 };
 
 /* How much results may differ when the same terms are added in another order. */
@@ -86,6 +88,60 @@ static int compare_tensors(struct tool *tool, const char *name, const char *path
     return EXIT_INPUT;
 }
 
+/* npy has no name for types of 8 bits and less that NumPy does not know: it says |V1, a byte of
+ * something. */
+static int is_unnamed(struct tool *tool, const char *path)
+{
+    static const char mark[] = "'descr': '|V1'";
+    enum { HEADER = 128 };
+    bt_file *file;
+    char header[HEADER + 1] = "";
+    if (bt_file_read(tool->ctx, path, &file))
+        return 0;
+    const size_t n = file->nbytes < HEADER ? file->nbytes : HEADER;
+    for (size_t i = 0; i < n; i++) // no zero ends it
+        header[i] = ((const char *)file->bytes)[i] ? ((const char *)file->bytes)[i] : ' ';
+    bt_file_close(tool->ctx, file);
+    return strstr(header, mark) != NULL;
+}
+
+static void note_bits(struct tool *tool, const char *a, const char *b,
+                      const struct tolerance *t)
+{
+    if (!t->dtype && (is_unnamed(tool, a) || is_unnamed(tool, b)))
+        printf(
+            "  note: the files hold bytes and not of what type they are, and bytes were "
+            "compared as integers; --dtype NAME, as in float8_e4m3fn or int4, says it\n");
+    bt_ctx_clear_diags(tool->ctx);
+}
+
+/* Of the elements that the bits of a file are; a file that has a type of that name is left as it
+ * is. A packed type's are a vector: the file does not say more. */
+static bt_status take_bits(struct tool *tool, const char *path, const struct tolerance *t,
+                           bt_tensor **tensor)
+{
+    const bt_dtype dtype = t->dtype;
+    bt_tensor *made = NULL;
+    char name[BT_DTYPE_NAME_SIZE];
+    if (!dtype || (*tensor)->dtype == dtype)
+        return NULL;
+    const int64_t count = bt_dtype_is_packed(dtype)
+                              ? (*tensor)->nelem * (8 / (int64_t)BT_DTYPE_BITS(dtype))
+                              : (*tensor)->nelem;
+    BT_TRY(bt_tensor_of_bits(
+        tool->ctx, *tensor, dtype, bt_dtype_is_packed(dtype) ? 1 : (*tensor)->rank,
+        bt_dtype_is_packed(dtype) ? &count : (*tensor)->dims, &made));
+    if (!made && t->is_of_folders)
+        return NULL;
+    if (!made)
+        return bt_fail(tool->ctx, BT_ERR_ARGUMENT,
+                       "%s: --dtype: its elements are not the bits of %s", path,
+                       bt_dtype_name(dtype, name, sizeof(name)));
+    bt_tensor_unref(*tensor);
+    *tensor = made;
+    return NULL;
+}
+
 static int compare_files(struct tool *tool, const char *name, const char *a,
                          const char *b, const struct tolerance *t)
 {
@@ -96,7 +152,13 @@ static int compare_files(struct tool *tool, const char *name, const char *a,
         bt_tensor_unref(left);
         return tool_fail(tool, status);
     }
-    int code = compare_tensors(tool, name, a, b, left, right, t);
+    status = take_bits(tool, a, t, &left);
+    if (!status)
+        status = take_bits(tool, b, t, &right);
+    int code = status ? tool_fail(tool, status)
+                      : compare_tensors(tool, name, a, b, left, right, t);
+    if (code == EXIT_INPUT && !status)
+        note_bits(tool, a, b, t);
     bt_tensor_unref(left);
     bt_tensor_unref(right);
     return code;
@@ -164,16 +226,23 @@ static int compare_folders(struct tool *tool, const char *a, const char *b,
 
 static int run(struct tool *tool)
 {
-    struct tolerance t = { -1, -1 };
+    struct tolerance t = { .relative = -1, .absolute = -1 };
+    const char *dtype = option_value(tool, "dtype");
     const char *a = tool->args[0], *b = tool->args[1];
     int code = read_number(tool, "rtol", &t.relative);
     if (!code)
         code = read_number(tool, "atol", &t.absolute);
+    if (dtype)
+        t.dtype = bt_dtype_parse(dtype, strlen(dtype));
+    if (!code && dtype && !t.dtype)
+        code = tool_usage(tool, "--dtype %s is no element type", dtype);
     if (code)
         return code;
     if (!is_folder(a) && !is_folder(b))
         return compare_files(tool, a, a, b, &t);
     if (is_folder(a) && is_folder(b))
+        t.is_of_folders = 1;
+    if (t.is_of_folders)
         return compare_folders(tool, a, b, &t);
     const char *folder = is_folder(a) ? a : b, *other = is_folder(a) ? b : a;
     TRY_TOOL(tool,
@@ -186,6 +255,8 @@ static int run(struct tool *tool)
 static const struct option options[] = {
     { "rtol", 'r', "X", "relative tolerance (default: by the type)" },
     { "atol", 'a', "X", "absolute tolerance (default: rtol times the largest |b|)" },
+    { "dtype", 0, "NAME",
+      "of what type the bits are that the files hold: float8_e4m3fn, int4" },
     { "json", 0, NULL, "print diagnostics as JSON" },
     { 0 },
 };
@@ -204,7 +275,10 @@ const struct verb verb_compare = {
                "The defaults allow what the same program may differ by on two executors or\n"
                "targets, whose sums are taken in different order: rtol is 1e-5 for float32,\n"
                "1e-12 for float64, 4e-3 for float16, 3e-2 for bfloat16, 0.5 or 1 for float8,\n"
-               "and 0 for integers; --rtol 0 asks for equal values.",
+               "and 0 for integers; --rtol 0 asks for equal values.\n"
+               "\n"
+               "Files of float8 and of types packed into bytes hold bits alone, which --dtype\n"
+               "gives a meaning; else they are compared as integers.",
     .examples = "  baton run digits.baton -i image=random:1 -o right\n"
                 "  baton run digits.baton -i image=random:1 --executor graph -o fast\n"
                 "  baton compare fast right",

@@ -22,8 +22,33 @@ static int is_scores(const bt_tensor *tensor)
            longest >= 2 * TOP;
 }
 
-static void print_top(const bt_tensor *tensor)
+enum { NUMBER_SIZE = 40 };
+
+/* As short as it reads back where an element has less digits than people are shown. */
+static bt_status number_text(struct tool *tool, const bt_tensor *tensor, double x,
+                             char *out)
 {
+    const int64_t one = 1;
+    bt_tensor *element;
+    bt_text text;
+    snprintf(out, NUMBER_SIZE, "%g", x);
+    if (BT_DTYPE_BITS(tensor->dtype) >= 32 || !bt_dtype_is_float(tensor->dtype) ||
+        !isfinite(x))
+        return NULL;
+    BT_TRY(bt_tensor_create(tool->ctx, tensor->dtype, 1, &one, &element));
+    bt_tensor_set(element, 0, x);
+    bt_text_init(&text, bt_ctx_scratch(tool->ctx));
+    bt_object_print(&element->base, 1, &text); // "[0.1]"
+    bt_tensor_unref(element);
+    if (!bt_text_get(&text))
+        return bt_no_memory();
+    snprintf(out, NUMBER_SIZE, "%.*s", (int)text.len - 2, text.at + 1);
+    return NULL;
+}
+
+static bt_status print_top(struct tool *tool, const bt_tensor *tensor)
+{
+    char number[NUMBER_SIZE];
     int64_t best[TOP];
     for (int n = 0; n < TOP; n++) {
         best[n] = -1;
@@ -37,12 +62,16 @@ static void print_top(const bt_tensor *tensor)
         }
     }
     printf("  top %d\n", TOP);
-    for (int n = 0; n < TOP; n++)
-        printf("    %6lld  %12.6g\n", (long long)best[n], bt_tensor_get(tensor, best[n]));
+    for (int n = 0; n < TOP; n++) {
+        BT_TRY(number_text(tool, tensor, bt_tensor_get(tensor, best[n]), number));
+        printf("    %6lld  %12s\n", (long long)best[n], number);
+    }
+    return NULL;
 }
 
-static void print_range(const bt_tensor *tensor)
+static bt_status print_range(struct tool *tool, const bt_tensor *tensor)
 {
+    char least[NUMBER_SIZE], most[NUMBER_SIZE];
     double low = INFINITY, high = -INFINITY, sum = 0;
     int64_t nnan = 0;
     for (int64_t i = 0; i < tensor->nelem; i++) {
@@ -52,21 +81,24 @@ static void print_range(const bt_tensor *tensor)
         high = x > high ? x : high;
         sum += x;
     }
-    printf("  min %g  max %g  mean %g", low, high, sum / (double)tensor->nelem);
+    BT_TRY(number_text(tool, tensor, low, least));
+    BT_TRY(number_text(tool, tensor, high, most));
+    printf("  min %s  max %s  mean %g", least, most, sum / (double)tensor->nelem);
     if (nnan)
         printf("  nan %lld of %lld", (long long)nnan, (long long)tensor->nelem);
     putchar('\n');
+    return NULL;
 }
 
 static int print_object(struct tool *tool, const bt_object *object)
 {
     const bt_tensor *tensor = bt_object_as_tensor(object);
     if (tensor && is_scores(tensor)) {
-        print_top(tensor);
+        TRY_TOOL(tool, print_top(tool, tensor));
         return EXIT_OK;
     }
     if (tensor && tensor->nelem > SHOWN)
-        print_range(tensor);
+        TRY_TOOL(tool, print_range(tool, tensor));
     bt_text text;
     bt_text_init(&text, bt_ctx_scratch(tool->ctx));
     bt_object_print(object, SHOWN, &text);

@@ -57,3 +57,32 @@ END
 expect 0 '"data": \[1, 9223372036854775808, 18446744073709551615\]' '"data": \[1, -9223372036854775808, -1\]' \
     '"data": \[null, null, -0.0, 0.5\]}, .*"data": \[null, null, -0.0, 0.5\]' '"data": \[true, true, false, true\]' \
     -- "$baton" run numbers.baton -i u=[1,9223372036854775808,18446744073709551615] -i f=[nan,-inf,-0.0,0.5] --json
+
+# The best of a vector, and the ends of many numbers, have as many digits as their type does.
+cat > short.baton <<'END'
+#[version = "baton 0.1"]
+def @main(%x: Tensor[(100), float32]) {
+    %h = cast(%x, dtype="float16");
+    (%h, cast(%x, dtype="float8_e4m3fn"), reshape(cast(%x, dtype="bfloat16"), newshape=[10, 10]), %x)
+}
+END
+expect 0 '^ *2  *0.971$' '^ *49  *0.94$' '^  min 0.000114  max 0.996  mean ' '^ *2  *0.971[0-9]*$' -- "$baton" run short.baton -i x=random:1
+
+# Files have no names for float8 and packed types: --dtype says of what type the bits are, and a note that nobody did.
+cat > bits.baton <<'END'
+#[version = "baton 0.1"]
+def @main(%x: Tensor[(3), float32]) {
+    (cast(%x, dtype="float8_e4m3fn"), cast(%x, dtype="int4"), exp(%x))
+}
+END
+expect 0 -- "$baton" run bits.baton -i 'x=[0.1, 3.3, -2]' -o bits
+expect 0 -- "$baton" run bits.baton -i 'x=[0.1, 3.4, -3]' -o other
+expect 1 '^  3 of 3 elements differ\|^  2 of 3 elements differ, first at .1.: 69 and 70$' \
+    '^  note: the files hold bytes and not of what type they are, and bytes were compared as integers; --dtype NAME, ' -- \
+    "$baton" compare bits/output0.npy other/output0.npy
+expect 1 '^  1 of 3 elements differ, first at .2.: -2 and -3$' -- "$baton" compare bits/output0.npy other/output0.npy --dtype float8_e4m3fn --rtol 0.1
+refuse note:
+expect 1 'elements differ, first at .2.: -2 and -3$' -- "$baton" compare bits/output1.npy other/output1.npy --dtype int4
+expect 1 '^output0.npy: different' '^output2.npy: different' -- "$baton" compare bits other --dtype float8_e4m3fn --rtol 0
+expect 1 'bits/output0.npy: --dtype: its elements are not the bits of int32$' -- "$baton" compare bits/output0.npy other/output0.npy --dtype int32
+expect 2 '\--dtype flat is no element type' -- "$baton" compare bits/output0.npy other/output0.npy --dtype flat

@@ -1,4 +1,6 @@
 /* What all that is written has in common: files in the folder, faults by number. */
+#include <string.h>
+
 #include "write.h"
 
 bt_status add_file(struct output *o, const bt_text *text, const char *format, ...)
@@ -18,6 +20,23 @@ bt_status add_file(struct output *o, const bt_text *text, const char *format, ..
     return NULL;
 }
 
+/* What the program was made from stays: but for the files of one that was here before, which are
+ * read to see whose they are (write_older.c). */
+static bt_status check_read(const struct output *o)
+{
+    bt_ctx *ctx = o->plan->ctx;
+    for (uint32_t i = 0; i < o->files.len; i++) {
+        const char *path = o->files.at[i].key, *name = path + strlen(o->folder) + 1;
+        if (strcmp(name, "CMakeLists.txt") != 0 && strcmp(name, "main.c") != 0 &&
+            bt_file_is_read(ctx, path))
+            return bt_fail(ctx, BT_ERR_ARGUMENT,
+                           "%s is read, and the program would replace it: write to "
+                           "another folder",
+                           path);
+    }
+    return NULL;
+}
+
 bt_status write_files(struct output *o)
 {
     bt_ctx *ctx = o->plan->ctx;
@@ -26,6 +45,7 @@ bt_status write_files(struct output *o)
     bt_text_addf(&headers, "%s/baton", o->folder);
     if (!bt_text_get(&headers))
         return bt_no_memory();
+    BT_TRY(check_read(o));
     BT_TRY(bt_folder_make(ctx, o->folder)); // whose name a message has
     BT_TRY(bt_folder_make(ctx, headers.at));
     BT_TRY(remove_older(o));

@@ -94,7 +94,8 @@ bt_status remove_older(struct output *o)
         bt_text_addf(&path, "%s/%s", o->folder, name ? name : "");
         if (!name || !bt_text_get(&path))
             return bt_no_memory();
-        if (is_file_name(name) && !bt_map_find(&o->files, path.at))
+        if (is_file_name(name) && !bt_map_find(&o->files, path.at) &&
+            !bt_file_is_read(o->plan->ctx, path.at))
             BT_TRY(remove_file(o->plan->ctx, path.at));
         at += n + (at[n] == '\n');
     }

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "shown.h"
+#include "written.h"
 
 enum { TOP = 5, SHOWN = 64 };
 
@@ -314,7 +315,8 @@ struct saver {
 
 enum { MAX_OBJECTS = 4096 }; /* of tuples, which may share their fields */
 
-static int save_tensor(struct saver *s, const bt_tensor *tensor, const char *title)
+/* The file of a tensor, which may not be one that was read. */
+static int path_of(struct saver *s, const char *title, const char **out)
 {
     bt_arena *arena = bt_ctx_scratch(s->tool->ctx);
     char name[200];
@@ -330,7 +332,16 @@ static int save_tensor(struct saver *s, const bt_tensor *tensor, const char *tit
     }
     if (!bt_map_put(&s->taken, path.at, path.at))
         return tool_fail(s->tool, bt_no_memory());
-    return save_one(s->tool, tensor, path.at);
+    const struct written file = { path.at, "an output" };
+    *out = path.at;
+    return check_written(s->tool, 1, &file);
+}
+
+static int save_tensor(struct saver *s, const bt_tensor *tensor, const char *title)
+{
+    const char *path;
+    const int code = path_of(s, title, &path);
+    return code ? code : save_one(s->tool, tensor, path);
 }
 
 /* A file for each tensor of a tuple, NAME.0, NAME.1, ... Recursion is bounded by the depth
@@ -358,6 +369,18 @@ static int save_object(struct saver *s, const bt_object *object, const char *tit
         const char *name = tool_text(s->tool, "%s.%u", title, i);
         code = name ? save_object(s, tuple->fields[i], name)
                     : tool_fail(s->tool, bt_no_memory());
+    }
+    return code;
+}
+
+int check_saved(struct tool *tool, const bt_program *program, const char *folder)
+{
+    struct saver saver = { .tool = tool, .folder = folder };
+    int code = EXIT_OK;
+    bt_map_init(&saver.taken, bt_ctx_scratch(tool->ctx), 1);
+    for (uint32_t i = 0; !code && i < bt_program_noutput(program); i++) {
+        const char *path;
+        code = path_of(&saver, bt_program_output(program, i)->name, &path);
     }
     return code;
 }

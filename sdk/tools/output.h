@@ -14,6 +14,9 @@ json_t *describe_outputs(struct tool *, const bt_program *);
 const char *json_text(bt_arena *, json_t *);
 /* Prints an object, which it takes; NULL: there was no memory for it. */
 int print_json(struct tool *, json_t *);
+/* EXIT_USAGE with a message where files of save_outputs would replace what was read. For a
+ * program that has not run: those of tuples are not looked at. */
+int check_saved(struct tool *, const bt_program *, const char *folder);
 /* DIR/NAME.npy for every tensor. */
 int save_outputs(struct tool *, const bt_program *, const char *folder);
 

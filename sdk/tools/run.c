@@ -254,8 +254,12 @@ static int run_program(struct tool *tool, bt_program *program, const char *const
     if (option_value(tool, "profile") || option_value(tool, "trace"))
         TRY_TOOL(tool, bt_program_record(program, 1));
     const char *folder = option_value(tool, "output");
-    if (folder) // a long run is not to end in an error of the folder's
+    if (folder) { // a long run is not to end in an error of the folder's
         TRY_TOOL(tool, bt_folder_make(tool->ctx, folder));
+        code = check_saved(tool, program, folder);
+        if (code)
+            return code;
+    }
     int is_over = 0;
     if (option_value(tool, "step"))
         code = run_steps(tool, program, &is_over);

@@ -86,3 +86,13 @@ expect 1 'elements differ, first at .2.: -2 and -3$' -- "$baton" compare bits/ou
 expect 1 '^output0.npy: different' '^output2.npy: different' -- "$baton" compare bits other --dtype float8_e4m3fn --rtol 0
 expect 1 'bits/output0.npy: --dtype: its elements are not the bits of int32$' -- "$baton" compare bits/output0.npy other/output0.npy --dtype int32
 expect 2 '\--dtype flat is no element type' -- "$baton" compare bits/output0.npy other/output0.npy --dtype flat
+
+# What is read stays: inputs, and the program that a folder of C would have a file of the same name as.
+expect 0 -- "$baton" run p.baton -i 'x=[1, 2]' -o again
+expect 2 'again/y.npy is read, and an output would replace it: give another name' -- "$baton" run p.baton -i x=again/y.npy -o again
+refuse '^y: '
+mkdir own && cp short.baton own/own.c
+expect 1 'own/own.c is read, and the program would replace it: write to another folder' -- "$baton" compile own/own.c --executor aot -o own
+cmp short.baton own/own.c || fault "the program was replaced"
+expect 0 -- "$baton" compile short.baton --executor aot -o short
+expect 0 -- "$baton" compile short.baton --executor aot -o short

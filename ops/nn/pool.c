@@ -260,6 +260,15 @@ static const bt_op_input code_inputs[] = {
     { 0 },
 };
 
+/* Whether an int32 may not hold a sum: so many codes there are, the zero point is one of them. */
+static int is_long_sum(const struct pool *p, int64_t codes)
+{
+    int64_t most = codes;
+    for (uint32_t i = 0; i < p->n && most <= INT32_MAX; i++)
+        most *= p->size[i];
+    return most > INT32_MAX;
+}
+
 static void write_code_avg(bt_formula *f, const bt_formula_call *call)
 {
     int64_t low, high;
@@ -272,12 +281,13 @@ static void write_code_avg(bt_formula *f, const bt_formula_call *call)
     bt_formula_each(f, "o", 0, p.n, "p# in o#");
     bt_formula_each(f, "p", 0, p.n, "p#");
     bt_formula_item(f, "zero", "int32(output_zero_point[])");
+    bt_formula_item(f, "wide", "%s", is_long_sum(&p, high - low + 1) ? "int64" : "int32");
     bt_formula_add(
         f,
         "factor: float32[$o] = input_scale[] / float32(output_scale[] * "
         "float32($[ * ]count));\n"
         "y: t[$y] = t(int32(clamp(round_even(float32(float32(sum($r: "
-        "int32(data[$at]) - int32(input_zero_point[]) else 0)) * "
+        "$wide(data[$at]) - $wide(input_zero_point[]) else 0)) * "
         "factor[$p])), float32(%lld - $zero), float32(%lld - $zero))) + $zero)",
         (long long)low, (long long)high);
 }

@@ -32,6 +32,9 @@ static const struct fault_row {
     { "qnn.check_scale", NULL, { "float32[2] 0.5 -0.5" }, "scales_above_0_and_finite" },
     { "qnn.check_scale", NULL, { "float32[] inf" }, "scales_above_0_and_finite" },
     { "qnn.check_scale", NULL, { "float16[1, 2] nan 1" }, "scales_above_0_and_finite" },
+    { "qnn.check_zero_point", NULL, { "int32[2] 127 128" }, "zero_points_that_are_codes" },
+    { "qnn.check_zero_point", "dtype=\"uint8\"", { "int32[] -1" }, "zero_points_that_are_codes" },
+    { "qnn.check_zero_point", "dtype=\"int4\"", { "int64[1] 2147483647" }, "zero_points_that_are_codes" },
     { "adv_index", NULL, { "(float32[3] 1 2 3 | int32[1] 3)" }, "adv_index" },
 };
 // clang-format on

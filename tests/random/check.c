@@ -470,10 +470,10 @@ static bt_status check_seed(bt_ctx *ctx, uint64_t seed, const char *only,
  * those that name devices; to-cps takes the entry away, which un-cps gives back: law cps.
  * Those of quantization change what is computed: tests/tools/quantize.sh. */
 static const char *const special[] = {
-    "plan-memory",     "partition",       "verify-flat",   "plan-devices",
-    "defunctionalize", "to-cps",          "un-cps",        "quant-annotate",
-    "quant-observe",   "quant-calibrate", "quant-realize", "qdq-to-integer",
-    "mixed-precision", "place",           "quant-accumulate",
+    "plan-memory",       "partition",       "verify-flat",   "plan-devices",
+    "defunctionalize",   "to-cps",          "un-cps",        "quant-annotate",
+    "quant-observe",     "quant-calibrate", "quant-realize", "qdq-to-integer",
+    "check-zero-points", "mixed-precision", "place",         "quant-accumulate",
     "quant-skip",
 };
 

@@ -32,6 +32,17 @@ for executor in graph vm; do
     done
 done
 
+# A zero point that a program is given, and that is no code: near the ends of its type differences would wrap. Constants are
+# looked at before.
+printf '#[version = "baton 0.1"]\ndef @main(%%x: Tensor[(2), int8], %%z: int32) { qnn.dequantize(%%x, 1f, %%z) }\n' > zero.baton
+for executor in interp graph vm; do
+    expect 0 '\[-99, 28\]' -- "$baton" run zero.baton --executor $executor -i 'x=[-100, 27]' -i z=-1
+    for zero in 128 -129 2147483647 -2147483648; do
+        expect 1 'out of bounds for axis 0 of zero_points_that_are_codes' 'zero.baton:2:47: ' \
+            -- "$baton" run zero.baton --executor $executor -i 'x=[-100, 27]' -i z=$zero
+    done
+done
+
 # A result that is larger than a tensor may be is told where it is made, and not when its cost is estimated.
 printf '#[version = "baton 0.1"]\ndef @main(%%k: int32) { full(%%k, shape=[1000000, 1000000]) }\n' > large.baton
 for executor in interp vm; do

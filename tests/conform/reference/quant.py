@@ -83,6 +83,11 @@ def check_scale(call, scale):
     return scale
 
 
+@reference("qnn.check_zero_point")
+def check_zero_point(call, zero):
+    return zero
+
+
 @reference("qnn.quantize")
 def quantize(call, x, scale, zero):
     zero = zero if is_float(call.out) else int32(zero, call.dtypes[2])

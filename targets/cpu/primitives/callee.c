@@ -3,6 +3,7 @@
 
 #include <string.h>
 
+#include "channels.h"
 #include "depthwise.h"
 #include "halo.h"
 #include "nibbles.h"
@@ -35,6 +36,14 @@ static const int8_t work_output[] = { CPU_OUTPUT_COUNT, CPU_OUTPUT_ROWS, CPU_OUT
                                       -1 };
 static const int8_t work_depthwise[] = { CPU_DEPTHWISE_PLANES, CPU_DEPTHWISE_ROWS,
                                          CPU_DEPTHWISE_COLUMNS, CPU_DEPTHWISE_TAPS, -1 };
+static const int8_t work_channels[] = { CPU_CHANNELS_ROWS, CPU_CHANNELS_COLUMNS,
+                                        CPU_CHANNELS_CHANNELS, CPU_CHANNELS_TAPS_Y, -1 };
+static const int8_t work_channels_max[] = { CPU_CHANNELS_ROWS,     CPU_CHANNELS_COLUMNS,
+                                            CPU_CHANNELS_CHANNELS, CPU_CHANNELS_TAPS_Y,
+                                            CPU_CHANNELS_TAPS_X,   -1 };
+static const int8_t work_channels_pack[] = { CPU_CHANNELS_PACK_CHANNELS,
+                                             CPU_CHANNELS_PACK_TAPS_Y,
+                                             CPU_CHANNELS_PACK_TAPS_X, -1 };
 
 #define COUNT(...) (sizeof((const uint8_t[][2]){ __VA_ARGS__ }) / 2)
 const struct cpu_form cpu_forms[CPU_NFORM] = {
@@ -64,7 +73,7 @@ static const struct cpu_callee copies[] = { COPIES(pack, PACK, 300)
 #define STRIPS(isa)                                                                \
     TABLE(cpu_float_##isa), TABLE(cpu_int_##isa), TABLE(cpu_move_##isa),           \
         TABLE(cpu_reduce_##isa), TABLE(cpu_window_##isa), TABLE(cpu_planes_##isa), \
-        TABLE(cpu_nibbles_##isa)
+        TABLE(cpu_nibbles_##isa), TABLE(cpu_channels_##isa)
 #define BLOCKS(isa) \
     TABLE(cpu_tile_rows_##isa), TABLE(cpu_pairs_##isa), TABLE(cpu_winograd_rows_##isa)
 #define DEPTHWISE(isa)  TABLE(cpu_depthwise_##isa)

@@ -49,6 +49,7 @@
  *     window_R.T    each element takes n[4] rows, n[5] apart, of n[2] elements, n[3] apart, that
  *                   begin at a[i * n[1]], in their order, of floats: out, a. R is sum, max or min
  *     planes_R.T    what windows of planes come to (planes.h), of float32. R is sum or max
+ *     channels_max.T    maxima of windows whose channels are neighbours (channels.h), of uint8, int8
  *     nibbles.float32   rows by columns of weights of 4 bits (nibbles.h)
  *     finite.T      whether all of the strip are finite, of floats: out (bool), a
  *     dot.T         accumulator += sum of a[i] * b[i]: accumulator, a, b
@@ -61,6 +62,8 @@
  *                        epilogue_...: and what is made of them (tile.h)
  *     winograd_4_weights_avx512, ..._input_..., ..._output_...    (winograd.h)
  *     depthwise_f32_avx512                channels by taps of their own (depthwise.h)
+ *     channels_sum_u8_avx512, _s8_        the same of codes whose channels are neighbours, to codes, by
+ *                        taps that channels_pack_s8_avx512, _u8_, makes (channels.h)
  *     tile_bf16_avx512bf16, line_..., epilogue_...     the same of pairs of bfloat16
  *     tile_bf16_amx, tile_halves_amx, epilogue_...     likewise by AMX
  *     pairs_bf16_avx512bf16, halves_...   such pairs (pairs.h)

@@ -2,6 +2,7 @@
 #include "schedule.h"
 
 #include "branch.h"
+#include "channels.h"
 #include "choice.h"
 #include "contract.h"
 #include "lanes.h"
@@ -178,6 +179,7 @@ static bt_status transform(bt_loops *loops, const struct cpu_config *config,
     uint32_t nsplit = 0, nmerged = 0;
     BT_TRY(bt_loops_simplify(loops));
     BT_TRY(cpu_call_planes(loops, config));
+    BT_TRY(cpu_call_channels(loops, config));
     if ((wanted & SPLIT) && !cpu_split_loops(loops, &nsplit))
         return bt_loops_why(loops);
     if ((wanted & MERGE) && (!merge(loops, config, &nmerged) ||

@@ -1,0 +1,404 @@
+/*
+ * Windows over images of codes whose channels are neighbours: depthwise convolutions, of whose sums
+ * codes are made, and maxima, as calls for some rows (primitives/channels.h).
+ *
+ *     for i1 in 56 {
+ *         for i2 in 56 {
+ *             for i3 in 144 {
+ *                 t[0] = 0
+ *                 for i4 in 3 {
+ *                     if ((0 <= i1 + i4 - 1) && (0 <= -i1 - i4 + 56)) {
+ *                         for i5 in 3 {
+ *                             if ((0 <= i2 + i5 - 1) && (0 <= -i2 - i5 + 56)) {
+ *                                 t[0] sum= int32(w[9*i3 + 3*i4 + i5]) * (int32(x[...]) - 3)
+ *                 y[8064*i1 + 144*i2 + i3] = uint8(... round_even(float32(t[0] + b[i3]) * f[i3]) ...)
+ *
+ *     channels_pack_s8_avx512(&p[0], &w[0], 144, 3, 3, 1, ...)
+ *     for i1 in 7 {
+ *         channels_sum_u8_avx512(&y[64512*i1], &x[0], &p[0], &b[0], &f[0], 8, 56, 144, 3, 3, ...)
+ *
+ * Others are strips.
+ */
+#include "channels.h"
+
+#include <string.h>
+
+#include <baton/scalar.h>
+
+#include "choice.h"
+#include "contract.h"
+#include "lanes.h"
+#include "primitives/channels.h"
+#include "window_nest.h"
+
+/* A factor of the products: a read of codes less their zero. */
+struct factor {
+    const bt_node *read;
+    bt_dtype dtype;
+    int64_t zero;
+};
+
+struct channels {
+    struct cpu_window_nest nest;
+    const struct cpu_config *config;
+    const struct cpu_callee *by;
+    struct factor x, w;
+    const struct cpu_callee *packs_w; /* NULL: no products are summed */
+    struct cpu_codes codes;
+    const bt_node *bias;
+    int64_t nchannel;
+};
+
+static bt_graph *graph_of(const struct channels *c)
+{
+    return c->nest.loops->graph;
+}
+
+/* ---- which loops are such windows ---- */
+
+static int is_code(bt_dtype dtype)
+{
+    return dtype == BT_UINT8 || dtype == BT_INT8;
+}
+
+static int is_of_type(int64_t number, bt_dtype dtype)
+{
+    return dtype == BT_UINT8 ? number >= 0 && number <= UINT8_MAX
+                             : number >= INT8_MIN && number <= INT8_MAX;
+}
+
+static int read_factor(const bt_node *node, struct factor *out)
+{
+    *out = (struct factor){ .zero = 0 };
+    node = cpu_bare(node);
+    if (node->kind == BT_NODE_SCALAR && node->which == BT_SCALAR_SUB) {
+        if (!bt_node_is_const(cpu_bare(node->args[1]), &out->zero))
+            return 0;
+        node = cpu_bare(node->args[0]);
+    }
+    if (node->kind != BT_NODE_CAST || node->dtype != BT_INT32)
+        return 0;
+    out->read = cpu_bare(node->args[0]);
+    out->dtype = out->read->dtype;
+    return out->read->kind == BT_NODE_READ && is_code(out->dtype) &&
+           is_of_type(out->zero, out->dtype);
+}
+
+/* Whether a node is another one for each channel at most, and there before the nest is. `seen` by id. */
+static int is_of_channel(const struct channels *c, const bt_node *node, uint8_t *seen)
+{
+    const bt_loops *loops = c->nest.loops;
+    if (seen[node->id])
+        return 1;
+    seen[node->id] = 1;
+    if ((node->free & ~bt_index_bit(c->nest.channel->index)) ||
+        (node->kind == BT_NODE_READ && (loops->roles.at[node->which] == BT_BUFFER_LOCAL ||
+                                        node->which == c->nest.store->buffer)))
+        return 0;
+    for (uint32_t i = 0; i < node->narg; i++) {
+        if (!is_of_channel(c, node->args[i], seen))
+            return 0;
+    }
+    return 1;
+}
+
+static int is_accumulator(const struct channels *c, const bt_node *node)
+{
+    return node->kind == BT_NODE_READ && node->which == c->nest.take->buffer;
+}
+
+/* What is added to the sum, where nothing else is made of it. 0: something is. */
+static int look_at_bias(struct channels *c)
+{
+    const bt_node *node = cpu_bare(c->codes.sum);
+    if (is_accumulator(c, node)) {
+        c->bias = bt_node_cast(graph_of(c), BT_INT32, bt_node_int(graph_of(c), 0));
+        return c->bias != NULL;
+    }
+    for (uint32_t i = 0;
+         node->kind == BT_NODE_SCALAR && node->which == BT_SCALAR_ADD && i < 2; i++) {
+        if (is_accumulator(c, cpu_bare(node->args[i])))
+            c->bias = node->args[1 - i];
+    }
+    return c->bias && c->bias->dtype == BT_INT32;
+}
+
+static int look_at_codes(struct channels *c)
+{
+    const struct cpu_codes *codes = &c->codes;
+    uint8_t *seen = BT_NEWS(c->nest.arena, uint8_t, graph_of(c)->nnode + 2);
+    return seen && cpu_match_codes(NULL, c->nest.store->value, &c->codes) &&
+           codes->of_nan == 0 && codes->low >= INT16_MIN && codes->high <= INT16_MAX &&
+           codes->zero >= INT16_MIN && codes->zero <= INT16_MAX && look_at_bias(c) &&
+           is_of_channel(c, c->bias, seen) && is_of_channel(c, codes->factor, seen);
+}
+
+/* Taps of each channel, one place of the channel's after the other. */
+static int look_at_weights(struct channels *c)
+{
+    const struct cpu_window_nest *n = &c->nest;
+    const bt_node *at = c->w.read->args[0];
+    const uint64_t own = bt_index_bit(n->channel->index) |
+                         bt_index_bit(n->axes[0].tap->index) |
+                         bt_index_bit(n->axes[1].tap->index);
+    bt_graph *g = graph_of(c);
+    return !(at->free & ~own) && !at->reads && cpu_growth(g, at, n->channel) &&
+           cpu_growth(g, at, n->axes[0].tap) && cpu_growth(g, at, n->axes[1].tap) &&
+           c->nest.loops->roles.at[c->w.read->which] != BT_BUFFER_LOCAL;
+}
+
+/* 0: products that are summed are others. */
+static int look_at_sum(struct channels *c)
+{
+    const struct cpu_window_nest *n = &c->nest;
+    const bt_node *product = cpu_bare(n->take->value);
+    int64_t start;
+    if (product->kind != BT_NODE_SCALAR || product->which != BT_SCALAR_MUL ||
+        product->dtype != BT_INT32 || !bt_node_is_const(n->start->value, &start) ||
+        start != 0 || !read_factor(product->args[0], &c->w) ||
+        !read_factor(product->args[1], &c->x))
+        return 0;
+    if (c->w.read->free & bt_index_bit(n->axes[0].out->index)) {
+        const struct factor w = c->w;
+        c->w = c->x;
+        c->x = w;
+    }
+    c->by = cpu_channels_find(c->config->isa, c->x.dtype);
+    c->packs_w = cpu_channels_pack_find(c->config->isa, c->w.dtype);
+    return c->by && c->packs_w && c->nchannel >= CPU_CHANNELS_LEAST &&
+           (n->axes[0].taps == 3 || n->axes[0].taps == 5) && n->axes[1].taps <= 5 &&
+           look_at_weights(c) && look_at_codes(c);
+}
+
+static int look_at_maximum(struct channels *c)
+{
+    enum { MOST_SIDE = 8 };
+    const struct cpu_window_nest *n = &c->nest;
+    const bt_node *read = n->take->value;
+    int64_t start;
+    if (read->kind != BT_NODE_READ || !is_code(read->dtype) ||
+        !is_accumulator(c, n->store->value) || n->axes[0].taps > MOST_SIDE ||
+        n->axes[1].taps > MOST_SIDE || !bt_node_is_const(n->start->value, &start) ||
+        start != (read->dtype == BT_UINT8 ? 0 : INT8_MIN))
+        return 0;
+    c->x = (struct factor){ .read = read, .dtype = read->dtype };
+    c->by = cpu_row_of(c->config, read->dtype == BT_UINT8 ? "channels_max.uint8"
+                                                          : "channels_max.int8");
+    return c->by != NULL;
+}
+
+/* Whether `stmt` is a nest of such loops and nothing else. */
+static int find(struct channels *c, bt_stmt *stmt)
+{
+    struct cpu_window_nest *n = &c->nest;
+    bt_graph *g = graph_of(c);
+    if (!cpu_find_window_nest(n, stmt, 1))
+        return 0;
+    c->nchannel = bt_node_number(n->channel->extent);
+    if (!(n->take->reducer == BT_REDUCER_SUM   ? look_at_sum(c)
+          : n->take->reducer == BT_REDUCER_MAX ? look_at_maximum(c)
+                                               : 0))
+        return 0;
+    const bt_node *x = c->x.read->args[0], *y = n->store->offset;
+    if (n->loops->roles.at[c->x.read->which] == BT_BUFFER_LOCAL ||
+        c->x.read->which == n->store->buffer || !cpu_grows_by(g, x, n->channel, 1) ||
+        !cpu_grows_by(g, y, n->channel, 1))
+        return 0;
+    for (uint32_t i = 0; i < n->nloop; i++) {
+        if (!cpu_growth(g, x, n->all[i]) || !cpu_growth(g, y, n->all[i]))
+            return 0;
+    }
+    return cpu_measure_window_nest(n, x);
+}
+
+/* ---- the nest ---- */
+
+/* W, bias and factors as calls take them: buffers. */
+struct made {
+    uint32_t w, bias, factor;
+};
+
+static int is_narrow(const struct channels *c)
+{
+    return c->w.dtype == BT_INT8 && c->w.zero == 0 &&
+           cpu_isa_multiplies_quads(c->config->isa);
+}
+
+static int emit_weights(const struct channels *c, struct cpu_emitter *e, uint32_t *out)
+{
+    const struct cpu_window_nest *n = &c->nest;
+    bt_graph *g = graph_of(c);
+    const bt_node *at = c->w.read->args[0];
+    const int64_t nbytes =
+        cpu_channels_nbytes(c->config->isa, c->nchannel, n->axes[0].taps, n->axes[1].taps,
+                            n->axes[0].step, is_narrow(c));
+    if (!cpu_emit_buffer(n->loops, BT_BUFFER_TEMP, BT_UINT8, bt_node_int(g, nbytes), out))
+        return 0;
+    const bt_node *integers[CPU_CHANNELS_PACK_NINT] = {
+        [CPU_CHANNELS_PACK_CHANNELS] = n->channel->extent,
+        [CPU_CHANNELS_PACK_TAPS_Y] = n->axes[0].tap->extent,
+        [CPU_CHANNELS_PACK_TAPS_X] = n->axes[1].tap->extent,
+        [CPU_CHANNELS_PACK_STEP_Y] = bt_node_int(g, n->axes[0].step),
+        [CPU_CHANNELS_PACK_W_CHANNEL] = cpu_growth(g, at, n->channel),
+        [CPU_CHANNELS_PACK_W_Y] = cpu_growth(g, at, n->axes[0].tap),
+        [CPU_CHANNELS_PACK_W_X] = cpu_growth(g, at, n->axes[1].tap),
+        [CPU_CHANNELS_PACK_W_ZERO] = bt_node_int(g, c->w.zero),
+        [CPU_CHANNELS_PACK_ZERO] = bt_node_int(g, c->x.zero),
+        [CPU_CHANNELS_PACK_IS_SIGNED] = bt_node_int(g, c->x.dtype == BT_INT8),
+        [CPU_CHANNELS_PACK_IS_NARROW] = bt_node_int(g, is_narrow(c)),
+    };
+    const struct cpu_address addresses[CPU_CHANNELS_PACK_NPOINTER] = {
+        { *out, bt_node_int(g, 0) },
+        { c->w.read->which, cpu_first_in_nest(n, at) },
+    };
+    return cpu_emit_call(e, c->packs_w->name, CPU_CHANNELS_PACK_NPOINTER, addresses,
+                         CPU_CHANNELS_PACK_NINT, integers);
+}
+
+static int emit_constants(const struct channels *c, bt_stmts *to, struct made *out)
+{
+    struct cpu_emitter e = { c->nest.loops, to, CPU_FIRST_INDEX };
+    const struct cpu_dim dim = { .extent = c->nest.channel->extent,
+                                 .index = c->nest.channel->index,
+                                 .scale = 1 };
+    return !c->packs_w || (emit_weights(c, &e, &out->w) &&
+                           cpu_emit_by_dim(&e, &dim, 0, c->bias, &out->bias) &&
+                           cpu_emit_by_dim(&e, &dim, 0, c->codes.factor, &out->factor));
+}
+
+static int64_t float_bits(double number)
+{
+    uint32_t bits = 0;
+    bt_cell_store(&bits, BT_FLOAT32, (bt_cell){ .f = number });
+    return bits;
+}
+
+/* The call for so many rows from `row` on. */
+static int emit_call(const struct channels *c, bt_stmts *to, const struct made *made,
+                     const bt_node *row, const bt_node *nrow)
+{
+    const struct cpu_window_nest *n = &c->nest;
+    const struct cpu_window_axis *y = &n->axes[0], *x = &n->axes[1];
+    bt_graph *g = graph_of(c);
+    const bt_node *zero = bt_node_int(g, 0);
+    const bt_node *x_at = c->x.read->args[0], *y_at = n->store->offset;
+    const bt_node *y_row = cpu_growth(g, y_at, y->out);
+    struct cpu_emitter e = { n->loops, to, 0 };
+    const struct cpu_address addresses[CPU_CHANNELS_NPOINTER] = {
+        { n->store->buffer, cpu_along(g, cpu_first_in_nest(n, y_at), row, y_row) },
+        { c->x.read->which, cpu_image_of_nest(n, x_at) },
+        { made->w, zero },
+        { made->bias, zero },
+        { made->factor, zero },
+    };
+    const bt_node *integers[CPU_CHANNELS_NINT] = {
+        [CPU_CHANNELS_ROWS] = nrow,
+        [CPU_CHANNELS_COLUMNS] = x->out->extent,
+        [CPU_CHANNELS_CHANNELS] = n->channel->extent,
+        [CPU_CHANNELS_TAPS_Y] = y->tap->extent,
+        [CPU_CHANNELS_TAPS_X] = x->tap->extent,
+        [CPU_CHANNELS_Y_ROW] = y_row,
+        [CPU_CHANNELS_Y_COLUMN] = cpu_growth(g, y_at, x->out),
+        [CPU_CHANNELS_X_ROW] = cpu_growth(g, x_at, y->tap),
+        [CPU_CHANNELS_X_COLUMN] = cpu_growth(g, x_at, x->tap),
+        [CPU_CHANNELS_HEIGHT] = y->size,
+        [CPU_CHANNELS_WIDTH] = x->size,
+        [CPU_CHANNELS_TOP] = cpu_along_int(g, y->before, row, y->step),
+        [CPU_CHANNELS_LEFT] = x->before,
+        [CPU_CHANNELS_STEP_Y] = bt_node_int(g, y->step),
+        [CPU_CHANNELS_STEP_X] = bt_node_int(g, x->step),
+        [CPU_CHANNELS_ZERO] = bt_node_int(g, c->x.zero),
+        [CPU_CHANNELS_LOW] = bt_node_int(g, float_bits(c->codes.low)),
+        [CPU_CHANNELS_HIGH] = bt_node_int(g, float_bits(c->codes.high)),
+        [CPU_CHANNELS_CODE_ZERO] = bt_node_int(g, c->codes.zero),
+        [CPU_CHANNELS_IS_NARROW] = bt_node_int(g, c->packs_w && is_narrow(c)),
+    };
+    return c->packs_w ? cpu_emit_call(&e, c->by->name, CPU_CHANNELS_NPOINTER, addresses,
+                                      CPU_CHANNELS_NINT, integers)
+                      : cpu_emit_call(&e, c->by->name, CPU_CHANNELS_MAX_NPOINTER,
+                                      addresses, CPU_CHANNELS_MAX_NINT, integers);
+}
+
+/* As many rows of the result as make what is read of them stay near, or less, that threads are equally
+ * busy: an even number, as two may be done together. */
+static int64_t rows_of_call(const bt_node *extent, uint32_t nthread)
+{
+    enum { CALLS = 4, LEAST_ROWS = 4, MOST_ROWS = 8 };
+    const int64_t rows = cpu_iterations(extent) / (CALLS * (int64_t)nthread) / 2 * 2;
+    return rows < LEAST_ROWS ? LEAST_ROWS : rows > MOST_ROWS ? MOST_ROWS : rows;
+}
+
+/* A loop over blocks of rows in the place of that over rows. */
+static int emit_rows(const struct channels *c, bt_stmts *to, const struct made *made)
+{
+    const bt_stmt *rows = c->nest.axes[0].out;
+    const int64_t size = rows_of_call(rows->extent, c->config->nthread);
+    bt_graph *g = graph_of(c);
+    bt_stmt *loop = bt_stmt_add(c->nest.loops, to, BT_STMT_FOR);
+    if (!loop)
+        return 0;
+    loop->index = rows->index;
+    loop->extent = cpu_ceildiv(g, rows->extent, size);
+    loop->is_parallel = c->nest.nloop == 3;
+    const bt_node *number =
+        loop->extent ? bt_node_index(g, loop->index, loop->extent) : NULL;
+    const bt_node *at = number ? cpu_scaled(g, number, size) : NULL;
+    const bt_node *count =
+        at ? cpu_least(g, bt_node_int(g, size), cpu_minus(g, rows->extent, at)) : NULL;
+    return count && emit_call(c, &loop->body, made, at, count);
+}
+
+static int replace(const struct channels *c, uint32_t which)
+{
+    const struct cpu_window_nest *n = &c->nest;
+    bt_stmts made = { 0 };
+    struct made constants = { 0 };
+    if (!emit_constants(c, &made, &constants))
+        return 0;
+    if (n->nloop == 3)
+        return emit_rows(c, &made, &constants) &&
+               bt_stmts_replace(n->loops, &n->loops->body, which, &made);
+    bt_stmt *last = n->all[n->nloop - 4];
+    last->body = (bt_stmts){ 0 };
+    n->all[0]->is_parallel = 1;
+    return emit_rows(c, &last->body, &constants) &&
+           BT_PUSH(n->loops->arena, &made, n->all[0]) &&
+           bt_stmts_replace(n->loops, &n->loops->body, which, &made);
+}
+
+/* A sum of products is told as those are that tiles compute. */
+static int note_way(const struct channels *c)
+{
+    struct cpu_choices *all = c->config->choices;
+    struct cpu_choice choice = { .program = c->config->program,
+                                 .way = "depthwise, channels last",
+                                 .is_taken = 1 };
+    if (!all || !c->packs_w)
+        return 1;
+    for (uint32_t i = 0; i < all->all.len; i++)
+        choice.sum = all->all.at[i].sum > choice.sum ? all->all.at[i].sum : choice.sum;
+    choice.sum++;
+    return BT_PUSH(all->arena, &all->all, choice);
+}
+
+static bt_status call_channels(bt_loops *loops, bt_arena *scratch,
+                               const struct cpu_config *config)
+{
+    for (uint32_t i = 0; i < loops->body.len; i++) {
+        struct channels c = { .nest = { .loops = loops, .arena = scratch },
+                              .config = config };
+        if ((find(&c, loops->body.at[i]) && (!replace(&c, i) || !note_way(&c))) ||
+            loops->graph->status)
+            return bt_loops_why(loops);
+    }
+    return bt_arena_has_failed(scratch) ? bt_no_memory() : NULL;
+}
+
+bt_status cpu_call_channels(bt_loops *loops, const struct cpu_config *config)
+{
+    bt_arena *scratch = bt_arena_create(bt_ctx_registry(loops->ctx));
+    const bt_status status =
+        scratch ? call_channels(loops, scratch, config) : bt_no_memory();
+    bt_arena_destroy(scratch);
+    return status;
+}

@@ -74,6 +74,19 @@ static int is_packed(const struct fuse_block *b, const bt_map *nodes, const bt_c
     return is;
 }
 
+/* Whether elements lie elsewhere in the result than in what it is made of, as formulas do not tell. */
+static int lays_out_anew(const bt_call *call)
+{
+    const bt_type *result = call->base.type;
+    for (uint32_t i = 0; i < call->narg; i++) {
+        const bt_type *type = call->args[i]->type;
+        if (bt_tensor_shape(type) && bt_tensor_shape(type) == bt_tensor_shape(result) &&
+            bt_type_layout(type) != bt_type_layout(result))
+            return 1;
+    }
+    return 0;
+}
+
 static bt_status look_at(struct fuser *f, const struct fuse_block *b, const bt_map *nodes,
                          struct fuse_node *node)
 {
@@ -89,7 +102,8 @@ static bt_status look_at(struct fuser *f, const struct fuse_block *b, const bt_m
     bt_formula_call formula;
     BT_TRY(bt_call_formula(f->arena, call, &formula));
     BT_TRY(bt_fuse_look(f->ctx, &formula, &info));
-    node->kind = info.kind;
+    node->kind = info.kind < BT_FUSE_INJECTIVE && lays_out_anew(call) ? BT_FUSE_INJECTIVE
+                                                                      : info.kind;
     node->is_slow = info.cost >= SLOW;
     return NULL;
 }

@@ -144,7 +144,7 @@ static void check_codes(const struct cpu_tile *t, const struct call_value *p,
                 furthest(n[CPU_TILE_M], n[CPU_TILE_A_ROW]) + furthest_k(n, CPU_TILE_A_K));
     assert_true(p[CPU_TILE_B].nelem >= (columns - 1) / t->nr * n[CPU_CODES_B_N] +
                                            furthest_k(n, CPU_TILE_B_K) + width);
-    for (uint32_t i = CPU_TILE_BIAS; i < CPU_CODES_NPOINTER; i++)
+    for (uint32_t i = CPU_TILE_BIAS; i < CPU_CODES_NEXT; i++)
         assert_true(p[i].nelem >= (by_row ? n[CPU_TILE_M] : columns));
 }
 
@@ -193,12 +193,12 @@ static bt_status run_finite(const struct calls *calls, const char *callee, uint3
 /* By the instructions, or where there are none by what they do. */
 static int32_t run_codes_us_emulated(void *const *p, const int64_t *n)
 {
-    return run_codes(run_quads_us_amx, AMX_WIDTH, 1, p, n);
+    return run_codes(run_quads_us_epilogue_amx, AMX_WIDTH, p, n);
 }
 
 static int32_t run_codes_su_emulated(void *const *p, const int64_t *n)
 {
-    return run_codes(run_quads_su_amx, AMX_WIDTH, 1, p, n);
+    return run_codes(run_quads_su_epilogue_amx, AMX_WIDTH, p, n);
 }
 
 static cpu_primitive *amx_of(const struct cpu_tile *t, int form)

@@ -269,6 +269,44 @@ static void test_sums_of_codes(void **state)
                   "int32(w[o, c, r, s]) else 0)) * f[o]), -120, 120)) + 5)",
           .is_constant = { 0, 1, 1 },
           .has_shorts = 2 },
+        // channels last: read where they lie, or as whole words of them; rows of places make one
+        { .inputs = { { "x", "t[b, p, q, c]", BT_UINT8, 4, { 2, 5, 9, 68 } },
+                      { "w", "u[o, c]", BT_INT8, 2, { 37, 68 } },
+                      { "f", "v[o]", BT_FLOAT32, 1, { 37 } },
+                      { "d", "s[o]", BT_INT32, 1, { 37 } } },
+          .text = "y: uint8[b, p, q, o] = uint8(int32(clamp(round_even(float32(sum(c: "
+                  "(int32(x[b, p, q, c]) - 3) * int32(w[o, c])) + d[o]) * f[o]), -11, "
+                  "244)) + 11)",
+          .is_constant = { 0, 1, 1, 1 },
+          .has_shorts = 2 },
+        { .inputs = { { "x", "t[b, h, g, c]", BT_UINT8, 4, { 2, 7, 7, 128 } },
+                      { "w", "u[o, c, u, v]", BT_INT8, 4, { 150, 128, 3, 3 } },
+                      { "f", "v[o]", BT_FLOAT32, 1, { 150 } } },
+          .text = "y: int8[b, p in 7, q in 7, o] = int8(int32(clamp(round_even(float32("
+                  "sum(c, r in 3, s in 3: (int32(x[b, p + r - 1, q + s - 1, c]) - 9) * "
+                  "int32(w[o, c, r, s]) else 0)) * f[o]), -120, 120)) + 5)",
+          .is_constant = { 0, 1, 1 },
+          .has_shorts = 2 },
+        { .inputs = { { "x", "t[b, h, g, c]", BT_INT8, 4, { 1, 15, 23, 68 } },
+                      { "w", "u[o, c, u, v]", BT_INT8, 4, { 32, 68, 3, 3 } } },
+          .text = "y: int32[b, p in 8, q in 12, o] = sum(c, r in 3, s in 3: (int32(x[b, 2 "
+                  "* p + r - 1, 2 * q + s - 1, c]) - 7) * int32(w[o, c, r, s]) else 0)",
+          .is_constant = { 0, 1 },
+          .has_shorts = 2 },
+        { .inputs = { { "x", "t[b, h, g, c]", BT_INT8, 4, { 1, 13, 91, 3 } },
+                      { "w", "u[o, c, u, v]", BT_INT8, 4, { 40, 3, 5, 5 } } },
+          .text = "y: int32[b, p in 7, q in 46, o] = sum(c, r in 5, s in 5: (int32(x[b, 2 "
+                  "* p + r - 2, 2 * q + s - 2, c]) - 7) * int32(w[o, c, r, s]) else 0)",
+          .is_constant = { 0, 1 },
+          .has_shorts = 2 },
+        // factors that are no numbers
+        { .inputs = { { "a", "t[m, k]", BT_UINT8, 2, { 67, 132 } },
+                      { "b", "u[n, k]", BT_INT8, 2, { 145, 132 } },
+                      { "f", "v[n]", BT_FLOAT32, 1, { 145 } } },
+          .text = "y: uint8[m, n] = uint8(int32(clamp(round_even(float32(sum(k: "
+                  "int32(a[m, k]) * int32(b[n, k]))) * sqrt(f[n])), 0, 255)))",
+          .is_constant = { 0, 1, 1 },
+          .has_shorts = 2 },
         // so far from the codes that int16 does not hold the differences
         { .inputs = { { "a", "t[m, k]", BT_UINT8, 2, { 29, 70 } },
                       { "b", "u[k, n]", BT_INT8, 2, { 70, 45 } } },

@@ -76,7 +76,8 @@ static void check(const struct cpu_callee *row, int64_t nterm, const int64_t *n)
     assert_int_equal(row->run((void *[]){ to, from }, n), 0);
     for (int64_t k = 0; k < n[CPU_PAIRS_DEPTH]; k++) {
         for (int64_t j = 0; j < n[CPU_PAIRS_WIDTH]; j++)
-            assert_int_equal(to[k * n[CPU_PAIRS_WIDTH] + j],
+            assert_int_equal(n[CPU_PAIRS_TURNED] ? to[j * n[CPU_PAIRS_DEPTH] + k]
+                                                 : to[k * n[CPU_PAIRS_WIDTH] + j],
                              element_at(row->in, nterm, from, k, j, n));
     }
     for (unsigned char *at = target.base; at < (unsigned char *)to; at++)
@@ -91,13 +92,18 @@ static void check_sizes(const struct cpu_callee *row, int64_t nterm, int64_t zer
     for (size_t d = 0; d < sizeof(depths) / sizeof(*depths); d++) {
         const int64_t k = depths[d], depth = (k + nterm - 1) / nterm;
         for (int64_t n = 0; n <= 37; n++) {
-            check(row, nterm, (int64_t[]){ k, n, depth, n, n + 2, 1, zero }); // rows
-            check(row, nterm, (int64_t[]){ k, n, depth + n % 3, n + 3, 1, k + 2, zero });
-            check(row, nterm, (int64_t[]){ k, n, depth, 40, 3, 3 * k, zero });
+            check(row, nterm, (int64_t[]){ k, n, depth, n, n + 2, 1, zero, 0 }); // rows
+            check(row, nterm, (int64_t[]){ k, n, depth + n % 3, n + 3, 1, k + 2, zero, 0 });
+            check(row, nterm, (int64_t[]){ k, n, depth, 40, 3, 3 * k, zero, 0 });
         }
-        check(row, nterm, (int64_t[]){ k, 1, depth, 1, 1, 1, zero }); // one column
-        check(row, nterm, (int64_t[]){ k, 1, depth + 20, 1, 9, 1, zero });
-        check(row, nterm, (int64_t[]){ k, 0, depth, 1, 1, 1, zero });
+        check(row, nterm, (int64_t[]){ k, 1, depth, 1, 1, 1, zero, 0 }); // one column
+        check(row, nterm, (int64_t[]){ k, 1, depth + 20, 1, 9, 1, zero, 0 });
+        check(row, nterm, (int64_t[]){ k, 0, depth, 1, 1, 1, zero, 0 });
+        for (int64_t n = 0; row->in != BT_FLOAT32 && n <= 9; n++) { // column by column
+            check(row, nterm, (int64_t[]){ k, n, depth, n, 1, k, zero, 1 });
+            check(row, nterm, (int64_t[]){ k, n, depth + 20, n, 1, k + 5, zero, 1 });
+            check(row, nterm, (int64_t[]){ k, n, depth + 1, n, 1, 1, zero, 1 });
+        }
     }
 }
 

@@ -7,7 +7,7 @@
  *
  * where ZERO is the zero point of integers, and such that int16 holds the differences,
  * of which the first is the low half; the second is 0 where K is odd and the pair the last. `to` is
- * dense, [DEPTH][WIDTH]. Strides count elements and may be 0 or negative; the blocks are apart.
+ * dense, [DEPTH][WIDTH], or of integers, if it is TURNED, [WIDTH][DEPTH]. Strides count elements and may be 0 or negative; the blocks are apart.
  */
 #ifndef CPU_PAIRS_H
 #define CPU_PAIRS_H
@@ -41,7 +41,8 @@ enum {
     CPU_PAIRS_WIDTH,
     CPU_PAIRS_K_STRIDE,
     CPU_PAIRS_N_STRIDE,
-    CPU_PAIRS_ZERO, /* of integers */
+    CPU_PAIRS_ZERO,   /* of integers */
+    CPU_PAIRS_TURNED, /* 1: column by column; K_STRIDE is 1 then */
     CPU_PAIRS_NINT
 };
 

@@ -66,8 +66,10 @@ static inline uint32_t pair_of(int32_t first, int32_t second)
         const ELEMENT *from = p[CPU_PAIRS_FROM];                                        \
         int32_t *to = p[CPU_PAIRS_TO];                                                  \
         int64_t i = 0;                                                                  \
-        if (width == 1 && n[CPU_PAIRS_N] == 1 && n[CPU_PAIRS_K_STRIDE] == 1) {          \
-            name##_column(to, from, n);                                                 \
+        if (n[CPU_PAIRS_TURNED]) {                                                      \
+            for (; i < n[CPU_PAIRS_N]; i++)                                             \
+                name##_column(to + i * n[CPU_PAIRS_DEPTH],                              \
+                              from + i * n[CPU_PAIRS_N_STRIDE], n);                     \
             return 0;                                                                   \
         }                                                                               \
         for (; 2 * i < k; i++)                                                          \

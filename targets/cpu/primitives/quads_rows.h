@@ -22,7 +22,9 @@ static inline void quads_store(uint32_t *to, bits_vector quads, byte_vector zero
     int_store(to, (int_vector)((byte_vector)quads - zeros));
 }
 
-/* Of one column, quads are what is side by side. */
+enum { WORDS_MOST = 2 * VECTOR_NBYTES }; /* terms that are read faster word by word */
+
+/* Of one column whose terms are neighbours, quads are what is side by side. */
 static void quads_column(uint32_t *to, const uint8_t *from, uint8_t zero,
                          const int64_t *n)
 {
@@ -39,6 +41,32 @@ static void quads_column(uint32_t *to, const uint8_t *from, uint8_t zero,
     for (; i < k; i++)
         bytes[i] = (uint8_t)(from[i] - zero);
     memset(bytes + k, 0, (size_t)(4 * n[CPU_PAIRS_DEPTH] - k));
+}
+
+/* Columns of few terms, of all but the last one as words that begin where their quads do: what is read
+ * beyond a column is of the next one. Gives how many those are. */
+static int64_t quads_of_words(uint32_t *to, const uint8_t *from, uint8_t zero,
+                              const int64_t *n)
+{
+    const int64_t stride = n[CPU_PAIRS_N_STRIDE], k = n[CPU_PAIRS_K];
+    const int64_t whole = k / 4, last = k % 4, depth = n[CPU_PAIRS_DEPTH];
+    const uint32_t sign = 0x80808080U, zeros = zero * 0x01010101U;
+    const uint32_t there = last ? (uint32_t)-1 >> (32 - 8 * last) : 0;
+    int64_t j = 0;
+    for (; j + 1 < n[CPU_PAIRS_N] && stride >= 4 - last; j++) {
+        const uint8_t *column = from + j * stride;
+        uint32_t *quads = to + j * depth;
+        for (int64_t i = 0; i < whole + (last != 0); i++) {
+            uint32_t word;
+            memcpy(&word, column + 4 * i, sizeof(word));
+            // byte by byte, from which nothing is borrowed
+            word = ((word | sign) - (zeros & ~sign)) ^ ((word ^ ~zeros) & sign);
+            quads[i] = i < whole ? word : word & there;
+        }
+        for (int64_t i = whole + (last != 0); i < depth; i++)
+            quads[i] = 0;
+    }
+    return j;
 }
 
 /* A row of quads, of which the last one has only so many terms left. */
@@ -75,8 +103,11 @@ static int32_t run_quads(void *const *p, const int64_t *n)
     const uint8_t *from = p[CPU_PAIRS_FROM], zero = (uint8_t)n[CPU_PAIRS_ZERO];
     uint32_t *to = p[CPU_PAIRS_TO];
     int64_t i = 0;
-    if (width == 1 && n[CPU_PAIRS_N] == 1 && n[CPU_PAIRS_K_STRIDE] == 1) {
-        quads_column(to, from, zero, n);
+    if (n[CPU_PAIRS_TURNED]) {
+        const int64_t nword = k < WORDS_MOST ? quads_of_words(to, from, zero, n) : 0;
+        for (i = nword; i < n[CPU_PAIRS_N]; i++)
+            quads_column(to + i * n[CPU_PAIRS_DEPTH], from + i * n[CPU_PAIRS_N_STRIDE],
+                         zero, n);
         return 0;
     }
     for (; 4 * i < k; i++)

@@ -33,12 +33,12 @@
 
 static int32_t run_codes_us_amx(void *const *p, const int64_t *n)
 {
-    return run_codes(run_quads_us_amx, AMX_WIDTH, 1, p, n);
+    return run_codes(run_quads_us_epilogue_amx, AMX_WIDTH, p, n);
 }
 
 static int32_t run_codes_su_amx(void *const *p, const int64_t *n)
 {
-    return run_codes(run_quads_su_amx, AMX_WIDTH, 1, p, n);
+    return run_codes(run_quads_su_epilogue_amx, AMX_WIDTH, p, n);
 }
 
 /* For each term of the sums. */

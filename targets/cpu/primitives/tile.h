@@ -98,9 +98,10 @@ enum {
  *     column g * GROUP + i of row m is C[m * C_ROW + g * C_GROUP + i]    for i < WIDTH
  */
 enum { CPU_CODES_VECTOR = 16 }; /* elements of the longest vector */
-enum { CPU_CODES_FACTOR = CPU_TILE_BIAS + 1, CPU_CODES_NPOINTER };
+enum { CPU_CODES_FACTOR = CPU_TILE_BIAS + 1, CPU_CODES_NEXT, CPU_CODES_NPOINTER };
 enum {
     CPU_CODES_B_N = CPU_TILE_NINT, /* as CPU_TILE_B_N */
+    CPU_CODES_NEXT_K,              /* as CPU_TILE_NEXT_K */
     CPU_CODES_LOW,                 /* bits of a float, as HIGH and OF_NAN */
     CPU_CODES_HIGH,
     CPU_CODES_OF_NAN,

@@ -120,7 +120,7 @@ RUN_QUADS(run_epilogue, su)
 #define RUN_CODES(name)                                               \
     static int32_t run_codes_##name(void *const *p, const int64_t *n) \
     {                                                                 \
-        return run_codes(run_##name, PAIR_NR, 0, p, n);               \
+        return run_codes(run_epilogue_##name, PAIR_NR, p, n);         \
     }
 RUN_CODES(pairs_i16)
 #if defined(PAIR_SET)

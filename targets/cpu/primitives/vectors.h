@@ -426,10 +426,17 @@ static inline float_vector float_shift(float_vector v, float last)
 /* Whether all lanes are 0, and none is NaN. */
 static inline int float_is_zero(float_vector v)
 {
+#if defined(__AVX512F__)
+    return _mm512_cmp_ps_mask((__m512)v, _mm512_setzero_ps(), _CMP_NEQ_UQ) == 0;
+#elif defined(__AVX2__)
+    return _mm256_movemask_ps(
+               _mm256_cmp_ps((__m256)v, _mm256_setzero_ps(), _CMP_NEQ_UQ)) == 0;
+#else
     int is = 1;
     for (int i = 0; i < (int)(VECTOR_NBYTES / sizeof(float)); i++)
         is &= v[i] == 0;
     return is;
+#endif
 }
 
 /* Of two rows of as many int16 as two vectors have lanes: pairs of one column. Those of each

@@ -51,6 +51,8 @@ struct cpu_operand {
     bt_dtype of;     /* where elements are pairs of terms: their type in the array, ... */
     int64_t zero;    /* ... which are differences from it */
     int64_t outside; /* the bits that stand for an element outside of the array */
+    /* More than 1: so many elements of the array make one of the operand's, as bytes a quad. */
+    int64_t of_each;
     /* Of quads: its terms have a sign, those of the other factor have none. */
     uint32_t is_signed;
     const bt_node *extents[CPU_AXES];
@@ -122,6 +124,13 @@ static inline const bt_node *cpu_scaled(bt_graph *g, const bt_node *a, int64_t b
 static inline const bt_node *cpu_ceildiv(bt_graph *g, const bt_node *a, int64_t b)
 {
     return bt_node_scalar(g, BT_SCALAR_CEILDIV, a, bt_node_int(g, b));
+}
+
+/* Where an element of an operand begins in its array. */
+static inline const bt_node *cpu_at_element(bt_graph *g, const struct cpu_operand *o,
+                                            const bt_node *element)
+{
+    return o->of_each > 1 ? cpu_scaled(g, element, o->of_each) : element;
 }
 
 static inline int cpu_is_size(const bt_node *node, int64_t number)
@@ -224,7 +233,7 @@ struct cpu_tiling {
     const bt_node *a_at, *b_at, *as[CPU_DIMS], *bs[CPU_DIMS]; /* strides by dim */
     uint32_t nclass[CPU_DIMS];
     struct cpu_class classes[CPU_DIMS][CPU_CLASSES];
-    uint32_t merged;               /* bits: dims that are part of n, or turned of m */
+    uint32_t merged;               /* bits: dims that are part of n, or with panels of m */
     const bt_node *nrow, *ncolumn; /* of m, of n, and those */
     /* Bits: reduced dims of which only those iterations are done that find elements of A, for the
      * values that loops around have. */

@@ -140,7 +140,7 @@ static int emit_levels(const struct cpu_nest *t, const struct tile_call *call,
     };
     struct cpu_address addresses[] = {
         [CPU_TILE_C] = { t->c, call->c },
-        [CPU_TILE_A] = { t->a, a },
+        [CPU_TILE_A] = { t->a, p->a_nelem ? a : cpu_at_element(g, p->a, a) },
         [CPU_TILE_B] = { t->b, b },
         [CPU_TILE_NEXT] = { t->b, call->next ? call->next : b },
         // what there is none of is not read
@@ -155,8 +155,10 @@ static int emit_levels(const struct cpu_nest *t, const struct tile_call *call,
     if (t->codes.is_all) {
         const bt_node *codes[CPU_CODES_NINT];
         cpu_set_codes(t, call->width, codes);
+        codes[CPU_CODES_NEXT_K] = call->next ? call->next_k : zero;
         memcpy(codes, integers, CPU_TILE_NINT * sizeof(*codes));
         addresses[CPU_TILE_BIAS] = (struct cpu_address){ t->bias, call->bias };
+        addresses[CPU_CODES_NEXT] = addresses[CPU_TILE_NEXT];
         addresses[CPU_CODES_FACTOR] = (struct cpu_address){ t->factor, call->bias };
         return cpu_emit_call(&e, p->tile->codes->name, CPU_CODES_NPOINTER, addresses,
                              CPU_CODES_NINT, codes);
@@ -314,7 +316,7 @@ static int emit_call_at(const struct cpu_nest *t, const struct cpu_emitter *e,
         call.begun = cpu_plus(g, column, t->begun_at);
     if (cpu_has_more_slices(t))
         call.c = call.begun;
-    return (t->codes.is_all || find_next(t, &call)) && emit_tile(&inner, &call);
+    return find_next(t, &call) && emit_tile(&inner, &call);
 }
 
 /* `width` columns from number `column` of the block on. */

@@ -237,7 +237,8 @@ void cpu_match_finish_codes(bt_graph *g, const struct cpu_tiling *p,
     const int is_row =
         !(by & ~bt_index_bit(p->view.dims[m].index)) && cpu_has_own_index(p, m);
     const int is_column = !(by & ~bt_index_bit(p->view.dims[n].index)) &&
-                          cpu_has_own_index(p, n) && p->n0 < 0 && !p->merged;
+                          cpu_has_own_index(p, n) && p->n0 < 0 &&
+                          (!p->merged || p->b_kind == CPU_B_PANELS);
     if (!is_row && !is_column)
         return;
     *out = (struct cpu_finish_codes){

@@ -416,7 +416,8 @@ static int emit_margins(struct cpu_emitter *at, const struct cpu_tiling *p, uint
         bt_node_int(g, x->step),
         bt_node_int(g, o->outside),
     };
-    struct cpu_address addresses[] = { { copy, to }, { o->array, from } };
+    struct cpu_address addresses[] = { { copy, to },
+                                       { o->array, cpu_at_element(g, o, from) } };
     return cpu_emit_call(&e, name_by_size(o->dtype, names), 2, addresses, CPU_HALO_NINT,
                          integers);
 }

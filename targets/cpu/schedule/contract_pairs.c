@@ -98,6 +98,14 @@ static int fits_signed(const struct cpu_operand *o)
     return o->dtype == BT_INT8 ? o->zero == 0 : o->zero == INT8_MAX + 1;
 }
 
+/* Whether quads of the factor are four of its bytes as they lie, none more and none less. */
+static int lies_in_quads(const struct cpu_contraction *c, const struct cpu_operand *o,
+                         uint32_t d, const bt_node *rows)
+{
+    return !o->is_signed && o->zero == 0 && axis_of(c, o, d) + 1 == (int32_t)o->rank &&
+           cpu_number(c->dims[d].extent) == 4 * cpu_number(rows);
+}
+
 /* The operands as codes of 8 bits: those with a sign, of weights without zero point, and those of data
  * without one. Where the array ends stands the code of zero then. 0: they are none such. */
 static int read_quads(const bt_graph *g, const struct cpu_config *config,
@@ -202,6 +210,7 @@ struct cpu_tiling *cpu_contract_pairs(bt_graph *g, const bt_array *stage,
     const struct cpu_tile *tile = choose_tile(g, config, &view, way);
     const int32_t found = tile ? find_paired(&view) : -1;
     int64_t correction = 0;
+    int lie[2];
     if (found < 0 || !is_plain(p) ||
         (tile->nterm == 4 && !read_quads(g, config, &view, &correction)))
         return NULL;
@@ -212,6 +221,7 @@ struct cpu_tiling *cpu_contract_pairs(bt_graph *g, const bt_array *stage,
     for (uint32_t i = 0; i < 2; i++) {
         if (tile->c == BT_INT32 && tile->nterm == 2)
             (void)cpu_read_codes(g, &view.operands[i]);
+        lie[i] = tile->nterm == 4 && lies_in_quads(&view, &o[i], paired, rows);
         view.operands[i].extents[axis_of(&view, &o[i], paired)] = rows;
         view.operands[i].of = view.operands[i].dtype;
         view.operands[i].dtype = BT_UINT32;
@@ -222,6 +232,8 @@ struct cpu_tiling *cpu_contract_pairs(bt_graph *g, const bt_array *stage,
     if (!made || (tile->depth && !cpu_is_size(made->as[paired], 1)) ||
         (tile->nterm == 4 && !is_by_row(made)))
         return NULL;
+    const int64_t a = made->a - made->view.operands;
+    made->view.operands[a].of_each = lie[a] ? made->tile->nterm : 1;
     made->correction = correction;
     return made;
 }
@@ -373,13 +385,56 @@ static int fill_rows(bt_loops *loops, const struct cpu_tiling *p, uint32_t to,
             return 0;
     }
     const bt_node *integers[CPU_PAIRS_NINT] = {
-        p->terms,           one, p->view.dims[p->paired].extent, one,
-        strides[p->paired], one, bt_node_int(g, p->a->zero),
+        [CPU_PAIRS_K] = p->terms,
+        [CPU_PAIRS_N] = one,
+        [CPU_PAIRS_DEPTH] = p->view.dims[p->paired].extent,
+        [CPU_PAIRS_WIDTH] = one,
+        [CPU_PAIRS_K_STRIDE] = strides[p->paired],
+        [CPU_PAIRS_N_STRIDE] = one,
+        [CPU_PAIRS_ZERO] = bt_node_int(g, p->a->zero),
+        [CPU_PAIRS_TURNED] = bt_node_int(g, cpu_is_size(strides[p->paired], 1)),
     };
     struct cpu_address addresses[] = { { to, at }, { p->a->array, from } };
     return cpu_emit_call(&e, maker_of(p, p->a)->name, CPU_PAIRS_NPOINTER, addresses,
                          CPU_PAIRS_NINT, integers) &&
            fill_corrections(&by_row, p, p->a, to, begin, row, 1, 0, 1);
+}
+
+/* Pairs or quads of integers along the last axis: pieces of all places, or where each has as many terms as
+ * it can, of one column of all terms. */
+static int fill_places(bt_loops *loops, const struct cpu_tiling *p,
+                       const struct cpu_operand *o, uint32_t to, const bt_node *places,
+                       bt_stmts *out)
+{
+    enum { PIECE = 1024 };
+    struct cpu_emitter e = { loops, out, CPU_FIRST_INDEX };
+    bt_graph *g = loops->graph;
+    const bt_node *rows = o->extents[o->rank - 1], *one = bt_node_int(g, 1);
+    const int64_t nterm = p->tile->nterm;
+    const int is_flat = nterm * cpu_number(rows) == cpu_number(p->terms);
+    const int64_t most = is_flat ? PIECE : PIECE / (cpu_iterations(rows) + 1) + 1;
+    const bt_node *all = is_flat ? cpu_times(g, places, rows) : places;
+    const bt_node *piece = cpu_emit_loop(&e, cpu_ceildiv(g, all, most), 1);
+    const bt_node *first = piece ? cpu_scaled(g, piece, most) : NULL;
+    const bt_node *count = cpu_least(g, bt_node_int(g, most), cpu_minus(g, all, first));
+    const bt_node *columns = is_flat ? one : count;
+    const bt_node *integers[CPU_PAIRS_NINT] = {
+        [CPU_PAIRS_K] = is_flat ? cpu_scaled(g, count, nterm) : p->terms,
+        [CPU_PAIRS_N] = columns,
+        [CPU_PAIRS_DEPTH] = is_flat ? count : rows,
+        [CPU_PAIRS_WIDTH] = columns,
+        [CPU_PAIRS_K_STRIDE] = one,
+        [CPU_PAIRS_N_STRIDE] = p->terms,
+        [CPU_PAIRS_ZERO] = bt_node_int(g, o->zero),
+        [CPU_PAIRS_TURNED] = one,
+    };
+    struct cpu_address addresses[] = {
+        { to, is_flat ? first : cpu_times(g, first, rows) },
+        { o->array,
+          is_flat ? cpu_scaled(g, first, nterm) : cpu_times(g, first, p->terms) },
+    };
+    return cpu_emit_call(&e, maker_of(p, o)->name, CPU_PAIRS_NPOINTER, addresses,
+                         CPU_PAIRS_NINT, integers);
 }
 
 /* A factor as it lies, with pairs along an axis: what is behind that goes along as columns. */
@@ -397,6 +452,8 @@ static int fill_array(bt_loops *loops, const struct cpu_tiling *p,
         if (a != axis)
             *count = cpu_times(g, *count, o->extents[a]);
     }
+    if (p->tile->c == BT_INT32 && axis + 1 == o->rank)
+        return fill_places(loops, p, o, to, before, out);
     const int by_rows = columns && cpu_iterations(columns) >= SHORT_ROW;
     const bt_node *outer = cpu_emit_loop(&e, before, 1);
     const bt_node *from = cpu_times(g, outer, cpu_times(g, p->terms, columns));
@@ -416,7 +473,14 @@ static int fill_array(bt_loops *loops, const struct cpu_tiling *p,
         rows = bt_node_int(g, depth);
     }
     const bt_node *integers[CPU_PAIRS_NINT] = {
-        terms, columns, rows, columns, columns, one, bt_node_int(g, o->zero),
+        [CPU_PAIRS_K] = terms,
+        [CPU_PAIRS_N] = columns,
+        [CPU_PAIRS_DEPTH] = rows,
+        [CPU_PAIRS_WIDTH] = columns,
+        [CPU_PAIRS_K_STRIDE] = columns,
+        [CPU_PAIRS_N_STRIDE] = one,
+        [CPU_PAIRS_ZERO] = bt_node_int(g, o->zero),
+        [CPU_PAIRS_TURNED] = bt_node_int(g, 0),
     };
     struct cpu_address addresses[] = { { to, at }, { o->array, from } };
     return cpu_emit_call(&e, maker_of(p, o)->name, CPU_PAIRS_NPOINTER, addresses,
@@ -449,13 +513,14 @@ int cpu_emit_pair_panels(struct cpu_emitter *e, const struct cpu_tiling *p,
     }
     const bt_node *width = bt_node_int(g, nr);
     const bt_node *integers[CPU_PAIRS_NINT] = {
-        p->terms,
-        cpu_least(g, width, cpu_along_int(g, n->extent, panel, -nr)),
-        p->view.dims[p->paired].extent,
-        width,
-        strides[p->paired],
-        strides[p->n],
-        bt_node_int(g, p->b->zero),
+        [CPU_PAIRS_K] = p->terms,
+        [CPU_PAIRS_N] = cpu_least(g, width, cpu_along_int(g, n->extent, panel, -nr)),
+        [CPU_PAIRS_DEPTH] = p->view.dims[p->paired].extent,
+        [CPU_PAIRS_WIDTH] = width,
+        [CPU_PAIRS_K_STRIDE] = strides[p->paired],
+        [CPU_PAIRS_N_STRIDE] = strides[p->n],
+        [CPU_PAIRS_ZERO] = bt_node_int(g, p->b->zero),
+        [CPU_PAIRS_TURNED] = bt_node_int(g, 0),
     };
     struct cpu_address addresses[] = { { packed, to }, { p->b->array, from } };
     return cpu_emit_call(e, maker_of(p, p->b)->name, CPU_PAIRS_NPOINTER, addresses,
@@ -512,13 +577,15 @@ static int emit_turned_factor(bt_loops *loops, struct cpu_tiling *p, const bt_no
     return 1;
 }
 
-/* A temp of pairs in the factor's place. */
+/* A temp of pairs in the factor's place, if they are not there. */
 static int emit_factor(bt_loops *loops, struct cpu_tiling *p, const struct cpu_operand *o,
                        bt_stmts *out)
 {
     const int is_rows = o == p->a && p->pairs_nelem;
     const bt_node *nelem = bt_node_int(loops->graph, 1);
     uint32_t to;
+    if (o->of_each > 1)
+        return 1;
     for (uint32_t a = 0; a < o->rank; a++)
         nelem = cpu_times(loops->graph, nelem, o->extents[a]);
     if (o == p->a && p->is_turned && p->paired_axis + 1 < o->rank)

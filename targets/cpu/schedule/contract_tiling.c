@@ -318,7 +318,7 @@ static void choose_rows(struct cpu_tiling *p, bt_graph *g, const bt_array *stage
 {
     p->ncolumn = p->view.dims[p->n].extent;
     p->nrow = p->m < 0 ? bt_node_int(g, 1) : p->view.dims[p->m].extent;
-    if (p->is_turned)
+    if (p->m >= 0 && p->b_kind == CPU_B_PANELS)
         p->nrow =
             merge_run(p, g, stage, (struct run){ p->a, p->as, (uint32_t)p->m, p->nrow });
     if (p->b_kind == CPU_B_PANELS)

@@ -17,6 +17,7 @@
 #include "engine/launch.h"
 #include "engine/peak.h"
 #include "kernel.h"
+#include "layouts.h"
 #include "schedule/choice.h"
 #include "schedule/schedule.h"
 #include "schedule/vectorise.h"
@@ -518,6 +519,7 @@ static const bt_target targets[] = {
         .unload = unload,
         .launch = launch,
         .reads_layouts = 1,
+        .layouts = cpu_layouts,
         .takes_dims = 1,
         .makes_versions = 1,
         .cost = cost,

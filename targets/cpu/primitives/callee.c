@@ -73,7 +73,7 @@ static const struct cpu_callee copies[] = { COPIES(pack, PACK, 300)
 #define STRIPS(isa)                                                                \
     TABLE(cpu_float_##isa), TABLE(cpu_int_##isa), TABLE(cpu_move_##isa),           \
         TABLE(cpu_reduce_##isa), TABLE(cpu_window_##isa), TABLE(cpu_planes_##isa), \
-        TABLE(cpu_nibbles_##isa), TABLE(cpu_channels_##isa)
+        TABLE(cpu_nibbles_##isa), TABLE(cpu_channels_##isa), TABLE(cpu_codes_##isa)
 #define BLOCKS(isa) \
     TABLE(cpu_tile_rows_##isa), TABLE(cpu_pairs_##isa), TABLE(cpu_winograd_rows_##isa)
 #define DEPTHWISE(isa)  TABLE(cpu_depthwise_##isa)
@@ -81,7 +81,8 @@ static const struct cpu_callee copies[] = { COPIES(pack, PACK, 300)
 #define COPIES_AND_SUMS TABLE(copies), TABLE(cpu_quad_sums)
 #define DECLARE(isa)                                                                     \
     extern const struct cpu_callee cpu_float_##isa[], cpu_int_##isa[], cpu_move_##isa[], \
-        cpu_reduce_##isa[], cpu_window_##isa[], cpu_planes_##isa[], cpu_nibbles_##isa[];
+        cpu_reduce_##isa[], cpu_window_##isa[], cpu_planes_##isa[], cpu_nibbles_##isa[], \
+        cpu_codes_##isa[];
 DECLARE(portable)
 #if defined(__x86_64__)
 DECLARE(avx2)
@@ -94,6 +95,7 @@ DECLARE(avx512)
 #define cpu_window_avx2    cpu_window_portable
 #define cpu_planes_avx2    cpu_planes_portable
 #define cpu_nibbles_avx2   cpu_nibbles_portable
+#define cpu_codes_avx2     cpu_codes_portable
 #define cpu_float_avx512   cpu_float_portable
 #define cpu_int_avx512     cpu_int_portable
 #define cpu_move_avx512    cpu_move_portable
@@ -101,8 +103,9 @@ DECLARE(avx512)
 #define cpu_window_avx512  cpu_window_portable
 #define cpu_planes_avx512  cpu_planes_portable
 #define cpu_nibbles_avx512 cpu_nibbles_portable
+#define cpu_codes_avx512   cpu_codes_portable
 #endif
-enum { MOST_TABLES = 24 };
+enum { MOST_TABLES = 28 };
 static const struct {
     const char *name;
     const struct cpu_callee *rows;

@@ -32,6 +32,9 @@
  *                   min(max(round_even(float32(a) * b), c), d) + f, e where a product is NaN:
  *                   out, a, b, c, d, e, f; .s: b is one element, as c, d, e, of float32, and f,
  *                   of int32, are
+ *     encode_T.float32                         the same of float32 a as it is: out, a, c, d, e, f
+ *     sum_codes.T   codes a, b of 8 bits, less zeros n[1], n[2], by float32 c, d, to codes between
+ *                   e and f, with zero n[3]: out, a, b, c, d, e, f; n[4]: 1, a has a sign, 2, b
  *     fill.T        out, one element, repeated
  *     copy.W        out, a: equal or disjoint
  *     gather.W      out[i] = a[index[i]]: out, a, index (int64)

@@ -6,6 +6,7 @@
 #include <float.h>
 #include <string.h>
 
+#include "code_bytes.h"
 #include "vectors.h"
 
 #define LITERAL static inline __attribute__((always_inline))
@@ -92,52 +93,7 @@ static inline int64_t channel_of(int k, int lane, int64_t width)
     return (lane / 4 * 16 + 4 * k + lane % 4) % width;
 }
 
-/* The reverse, of int32 that int16 holds, and the bytes of their sums with `zero`. */
-static inline int_vector make_bytes(const int_vector *v, int16_t zero, int_vector flip)
-{
-#if defined(INT_REGISTER)
-    typedef int16_t shorts __attribute__((vector_size(VECTOR_NBYTES)));
-    typedef uint16_t ushorts __attribute__((vector_size(VECTOR_NBYTES)));
-    const ushorts zeros = (uint16_t)zero - (ushorts){ 0 };
-    const ushorts low =
-        (ushorts)(shorts)INT_CALL(packs_epi32)((INT_REGISTER)v[0], (INT_REGISTER)v[1]);
-    const ushorts high =
-        (ushorts)(shorts)INT_CALL(packs_epi32)((INT_REGISTER)v[2], (INT_REGISTER)v[3]);
-    return (int_vector)INT_CALL(packus_epi16)((INT_REGISTER)(low + zeros),
-                                              (INT_REGISTER)(high + zeros)) ^
-           flip;
-#else
-    int32_t numbers[VECTOR_NBYTES];
-    uint8_t bytes[VECTOR_NBYTES];
-    int_vector out;
-    memcpy(numbers, v, sizeof(numbers));
-    for (int i = 0; i < VECTOR_NBYTES; i++)
-        bytes[i] = (uint8_t)(numbers[i] + zero);
-    memcpy(&out, bytes, sizeof(out));
-    return out ^ flip;
-#endif
-}
-
 /* ---- codes ---- */
-
-struct finish {
-    float_vector low, high;
-    int16_t zero;
-    int_vector flip; /* what makes bytes with a sign of those without */
-};
-
-/* Bounds are numbers, and of a NaN there is none. */
-static inline int_vector round_within(const struct finish *f, float_vector v)
-{
-#if defined(INT_REGISTER)
-    return (int_vector)INT_CALL(cvtps_epi32)(
-        INT_CALL(min_ps)(INT_CALL(max_ps)(v, f->low), f->high));
-#else
-    const float_vector nearest = 12582912.0F - (float_vector){ 0 }; // 1.5 * 2^23
-    const float_vector bounded = float_at_most(float_at_least(v, f->low), f->high);
-    return (int_vector)((bits_vector)(bounded + nearest) - (bits_vector)nearest);
-#endif
-}
 
 /* A factor by which all sums come to the same codes, and that makes no NaN: of that the code is that
  * of 0. */
@@ -274,19 +230,12 @@ static int32_t run_sums(void *const *p, const int64_t *n, int is_signed)
         VECTOR_NBYTES, n[CPU_CHANNELS_TAPS_Y], n[CPU_CHANNELS_TAPS_X],
         n[CPU_CHANNELS_STEP_Y], (int)n[CPU_CHANNELS_IS_NARROW]);
     const int is_widened = n[CPU_CHANNELS_IS_NARROW] && !multiplies_quads();
-    struct sums s = { .x = p[CPU_CHANNELS_X], .y = p[CPU_CHANNELS_Y] };
+    struct sums s = { .x = p[CPU_CHANNELS_X],
+                      .y = p[CPU_CHANNELS_Y],
+                      .finish = finish_by(n[CPU_CHANNELS_LOW], n[CPU_CHANNELS_HIGH],
+                                          n[CPU_CHANNELS_CODE_ZERO]) };
     const uint8_t *w = p[CPU_CHANNELS_W];
     uint8_t wide[MOST_WIDE];
-    float bounds[2];
-    memcpy(&bounds[0], &n[CPU_CHANNELS_LOW], sizeof(float));
-    memcpy(&bounds[1], &n[CPU_CHANNELS_HIGH], sizeof(float));
-    const int is_below = bounds[0] + (float)n[CPU_CHANNELS_CODE_ZERO] < 0;
-    s.finish = (struct finish){
-        .low = bounds[0] - (float_vector){ 0 },
-        .high = bounds[1] - (float_vector){ 0 },
-        .zero = (int16_t)(n[CPU_CHANNELS_CODE_ZERO] + (is_below ? 128 : 0)),
-        .flip = (int_vector)((is_below ? 0x80808080U : 0) - (bits_vector){ 0 }),
-    };
     s.flip = (int_vector)((is_signed ? 0x80808080U : 0) - (bits_vector){ 0 });
     memset(s.fill, (uint8_t)n[CPU_CHANNELS_ZERO], sizeof(s.fill));
     for (int64_t c = 0; c < channels; c += s.width, w += block_nbytes) {

@@ -33,37 +33,51 @@
     MAKE_##classes(narg, name, result)
 #include <baton/scalars.def>
 
-/* ---- requantization ---- */
+/* ---- codes ---- */
 
 /* To the nearest, of two as near the even one: the digits of a float of this size end at 1. */
 #define NEAREST 12582912.0f /* 1.5 * 2^23 */
 
-/* All that a sum goes through; bounds are whole numbers below 2^21, so that a number beyond them may
- * be bounded before it is rounded. */
-static inline int32_t code_of(int32_t sum, float factor, float low, float high,
-                              float of_nan, int32_t zero)
+/* All that a number goes through; bounds are whole numbers below 2^21, so that a number beyond them
+ * may be bounded before it is rounded. */
+static inline int32_t code_of(float x, float low, float high, float of_nan, int32_t zero)
 {
-    float x = (float)sum * factor;
     x = x == x ? x : of_nan;
     x = x > low ? x : low;
     x = x < high ? x : high;
-    return (int32_t)(bits_of_float(x + NEAREST) - bits_of_float(NEAREST) + (uint32_t)zero);
+    return (int32_t)(bits_of_float(x + NEAREST) - bits_of_float(NEAREST) +
+                     (uint32_t)zero);
 }
 
-#define REQUANTIZE(name, to, factor)                                                \
-    STRIP(name)                                                                     \
-    {                                                                               \
-        to##_at *out = p[0];                                                        \
-        const int32_at *a = p[1], *zero_at = p[6];                                  \
-        const float32_at *b = p[2], *low_at = p[3], *high_at = p[4];                \
-        const float32_at *nan_at = p[5];                                            \
-        const float first = n[0] > 0 ? *b : 0, low = *low_at, high = *high_at;      \
-        const float of_nan = *nan_at;                                               \
-        const int32_t zero = *zero_at;                                              \
-        (void)first;                                                                \
-        EACH(i, n) out[i] = (to##_t)code_of(a[i], factor, low, high, of_nan, zero); \
-        return 0;                                                                   \
+#define REQUANTIZE(name, to, factor)                                               \
+    STRIP(name)                                                                    \
+    {                                                                              \
+        to##_at *out = p[0];                                                       \
+        const int32_at *a = p[1], *zero_at = p[6];                                 \
+        const float32_at *b = p[2], *low_at = p[3], *high_at = p[4];               \
+        const float32_at *nan_at = p[5];                                           \
+        const float first = n[0] > 0 ? *b : 0, low = *low_at, high = *high_at;     \
+        const float of_nan = *nan_at;                                              \
+        const int32_t zero = *zero_at;                                             \
+        (void)first;                                                               \
+        EACH(i, n)                                                                 \
+        out[i] = (to##_t)code_of((float)a[i] * (factor), low, high, of_nan, zero); \
+        return 0;                                                                  \
     }
+#define ENCODE(to)                                                          \
+    STRIP(encode_to_##to)                                                   \
+    {                                                                       \
+        to##_at *out = p[0];                                                \
+        const float32_at *a = p[1], *low_at = p[2], *high_at = p[3];        \
+        const float32_at *nan_at = p[4];                                    \
+        const int32_at *zero_at = p[5];                                     \
+        const float low = *low_at, high = *high_at, of_nan = *nan_at;       \
+        const int32_t zero = *zero_at;                                      \
+        EACH(i, n) out[i] = (to##_t)code_of(a[i], low, high, of_nan, zero); \
+        return 0;                                                           \
+    }
+ENCODE(int8)
+ENCODE(uint8)
 REQUANTIZE(requantize_to_int8, int8, b[i])
 REQUANTIZE(requantize_to_int8_s, int8, first)
 REQUANTIZE(requantize_to_uint8, uint8, b[i])
@@ -101,5 +115,8 @@ STRIPS_TABLE(int){
           TYPE,                         \
           BT_INT32,                     \
           120 },
-    REQUANTIZE_ROW(int8, BT_INT8) REQUANTIZE_ROW(uint8, BT_UINT8){ 0 },
+    REQUANTIZE_ROW(int8, BT_INT8) REQUANTIZE_ROW(uint8, BT_UINT8){
+        "encode_int8.float32", encode_to_int8, CPU_ENCODE, BT_INT8, BT_FLOAT32, 100 },
+    { "encode_uint8.float32", encode_to_uint8, CPU_ENCODE, BT_UINT8, BT_FLOAT32, 100 },
+    { 0 },
 };

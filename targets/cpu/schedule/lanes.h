@@ -213,7 +213,10 @@ uint32_t cpu_order(struct vectoriser *, const bt_stmt *loop);
 
 int cpu_tidy(struct vectoriser *, bt_stmts *body);
 
-int cpu_make_codes(struct cpu_part *, const bt_node *, const struct cpu_codes *,
-                   const struct cpu_value *to, struct cpu_value *out);
+/* ---- codes (vectorise_codes.c) ---- */
+
+/* A cast to codes of 8 bits as one call; *is_made 0: it is none. */
+int cpu_make_codes(struct cpu_part *, const bt_node *, const struct cpu_value *to,
+                   struct cpu_value *out, int *is_made);
 
 #endif

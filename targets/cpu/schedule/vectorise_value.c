@@ -446,12 +446,12 @@ static const bt_node *rounded_already(const struct cpu_part *p, const bt_node *n
 static int make_cast(struct cpu_part *p, const bt_node *node, const struct cpu_value *to,
                      struct cpu_value *out)
 {
-    struct cpu_codes codes;
+    int is_made;
     const bt_node *same = rounded_already(p, node);
     if (same)
         return make(p, same, to, out);
-    return cpu_match_codes(p, node, &codes) ? cpu_make_codes(p, node, &codes, to, out)
-                                            : make_cast_alone(p, node, to, out);
+    return cpu_make_codes(p, node, to, out, &is_made) &&
+           (is_made || make_cast_alone(p, node, to, out));
 }
 
 /* ---- choices ---- */

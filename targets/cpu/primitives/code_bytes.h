@@ -1,0 +1,72 @@
+/*
+ * Codes of 8 bits from numbers that are no NaN, as many as a vector has bytes:
+ *
+ *     code = zero + round_even(clamp(number, low, high))        int16 holds the bounds and the zero
+ */
+#ifndef CPU_CODE_BYTES_H
+#define CPU_CODE_BYTES_H
+
+#include "vectors.h"
+
+struct finish {
+    float_vector low, high;
+    int16_t zero;
+    int_vector flip; /* what makes bytes with a sign of those without */
+};
+
+/* Bounds are numbers, and of a NaN there is none. */
+static inline int_vector round_within(const struct finish *f, float_vector v)
+{
+#if defined(INT_REGISTER)
+    return (int_vector)INT_CALL(cvtps_epi32)(
+        INT_CALL(min_ps)(INT_CALL(max_ps)(v, f->low), f->high));
+#else
+    const float_vector nearest = 12582912.0F - (float_vector){ 0 }; // 1.5 * 2^23
+    const float_vector bounded = float_at_most(float_at_least(v, f->low), f->high);
+    return (int_vector)((bits_vector)(bounded + nearest) - (bits_vector)nearest);
+#endif
+}
+
+/* Bytes of the sums of `zero` with numbers that int16 holds: those of vector k become number 16 * i + 4 * k
+ * ... 16 * i + 4 * k + 3 from lane 4 * i on. */
+static inline int_vector make_bytes(const int_vector *v, int16_t zero, int_vector flip)
+{
+#if defined(INT_REGISTER)
+    typedef int16_t shorts __attribute__((vector_size(VECTOR_NBYTES)));
+    typedef uint16_t ushorts __attribute__((vector_size(VECTOR_NBYTES)));
+    const ushorts zeros = (uint16_t)zero - (ushorts){ 0 };
+    const ushorts low =
+        (ushorts)(shorts)INT_CALL(packs_epi32)((INT_REGISTER)v[0], (INT_REGISTER)v[1]);
+    const ushorts high =
+        (ushorts)(shorts)INT_CALL(packs_epi32)((INT_REGISTER)v[2], (INT_REGISTER)v[3]);
+    return (int_vector)INT_CALL(packus_epi16)((INT_REGISTER)(low + zeros),
+                                              (INT_REGISTER)(high + zeros)) ^
+           flip;
+#else
+    int32_t numbers[VECTOR_NBYTES];
+    uint8_t bytes[VECTOR_NBYTES];
+    int_vector out;
+    memcpy(numbers, v, sizeof(numbers));
+    for (int i = 0; i < VECTOR_NBYTES; i++)
+        bytes[i] = (uint8_t)(numbers[i] + zero);
+    memcpy(&out, bytes, sizeof(out));
+    return out ^ flip;
+#endif
+}
+
+/* Of bits of floats, and a zero; codes that may be below 0 have a sign. */
+static inline struct finish finish_by(int64_t low_bits, int64_t high_bits, int64_t zero)
+{
+    float low, high;
+    memcpy(&low, &low_bits, sizeof(low));
+    memcpy(&high, &high_bits, sizeof(high));
+    const int is_signed = low + (float)zero < 0;
+    return (struct finish){
+        .low = low - (float_vector){ 0 },
+        .high = high - (float_vector){ 0 },
+        .zero = (int16_t)(zero + (is_signed ? 128 : 0)),
+        .flip = (int_vector)((is_signed ? 0x80808080U : 0) - (bits_vector){ 0 }),
+    };
+}
+
+#endif

@@ -32,70 +32,124 @@ SUMS_TARGET LITERAL void NAME(add_products)(int_vector *sums, const int_vector *
 }
 #endif
 
-SUMS_TARGET LITERAL void NAME(sum_row)(const struct sums *s,
-                                       const struct window_rows *all, int64_t row,
-                                       const int64_t *n, const int nread, const int nout,
-                                       const int nplace)
+/* Quads of rows 4 * q ... 4 * q + 3, of places in columns from `column` on, `step` apart. */
+SUMS_TARGET LITERAL void NAME(read_quads)(int_vector *quads, const struct sums *s,
+                                          const struct window_rows *rows, int64_t column,
+                                          int64_t step, const int64_t *n, const int q,
+                                          const int nread, const int nplace)
 {
     enum { MOST = 4 };
-    const struct window_rows rows = *all;
-    const struct finish finish = s->finish;
-    const int64_t width = n[CPU_CHANNELS_WIDTH], step = n[CPU_CHANNELS_STEP_X];
-    const int64_t x_column = n[CPU_CHANNELS_X_COLUMN], ncolumn = n[CPU_CHANNELS_COLUMNS];
-    const int64_t y_row = n[CPU_CHANNELS_Y_ROW], y_column = n[CPU_CHANNELS_Y_COLUMN];
-    const int64_t ntap = n[CPU_CHANNELS_TAPS_X],
-                  left = least(n[CPU_CHANNELS_ROWS] - row, nout);
-    const int_vector flip = s->flip;
-    uint8_t *y = s->y + row * y_row + s->channel;
-    for (int64_t c = 0; c < ncolumn; c += nplace, y += nplace * y_column) {
-        const uint8_t *w = s->w;
-        int_vector sums[4 * MOST_OUT];
+    const uint8_t *from[MOST];
+    int_vector v[4];
+    UNROLL
+    for (int k = 0; k < 4; k++) {
+        v[k] = (int_vector){ 0 };
+        if (4 * q + k >= nread)
+            continue;
         UNROLL
-        for (int k = 0; k < 4 * nout; k++)
-            sums[k] = s->bias[k % 4];
+        for (int i = 0; i < nplace; i++) {
+            const int64_t at = column + i * step, offset = at * n[CPU_CHANNELS_X_COLUMN];
+            from[i] = (uint64_t)at < (uint64_t)n[CPU_CHANNELS_WIDTH]
+                          ? rows->at[4 * q + k] + (offset & rows->stays[4 * q + k])
+                          : s->fill;
+        }
+        v[k] = load_places(from, nplace) ^ s->flip;
+    }
+    make_quads(quads, v);
+}
+
+/* Codes of the sums of rows of the result, of so many places that are left. */
+SUMS_TARGET LITERAL void NAME(store_codes)(uint8_t *y, const struct sums *s,
+                                           const int_vector *sums, int64_t rows,
+                                           int64_t places, const int64_t *n,
+                                           const int nout, const int nplace)
+{
+    UNROLL
+    for (int o = 0; o < nout; o++) {
+        int_vector rounded[4];
+        if (o >= rows)
+            break;
+        UNROLL
+        for (int k = 0; k < 4; k++)
+            rounded[k] = round_numbers(
+                &s->finish,
+                __builtin_convertvector(sums[4 * o + k], float_vector) * s->factor[k]);
+        store_places(y + o * n[CPU_CHANNELS_Y_ROW], n[CPU_CHANNELS_Y_COLUMN], places,
+                     make_bytes(&s->finish, rounded), nplace);
+    }
+}
+
+SUMS_TARGET LITERAL void NAME(begin_sums)(int_vector *sums, const struct sums *s,
+                                          const int nout)
+{
+    UNROLL
+    for (int k = 0; k < 4 * nout; k++)
+        sums[k] = s->bias[k % 4];
+}
+
+SUMS_TARGET LITERAL void NAME(sum_row)(const struct sums *all,
+                                       const struct window_rows *all_rows, int64_t row,
+                                       const int64_t *all_n, const int nread,
+                                       const int nout, const int nplace)
+{
+    const struct sums s = *all;
+    const struct window_rows rows = *all_rows;
+    int64_t n[CPU_CHANNELS_NINT];
+    memcpy(n, all_n, sizeof(n));
+    const int64_t step = n[CPU_CHANNELS_STEP_X], left = n[CPU_CHANNELS_ROWS] - row;
+    const int64_t ntap = n[CPU_CHANNELS_TAPS_X], ncolumn = n[CPU_CHANNELS_COLUMNS];
+    uint8_t *y = s.y + row * n[CPU_CHANNELS_Y_ROW] + s.channel;
+    for (int64_t c = 0; c < ncolumn; c += nplace) {
+        const uint8_t *w = s.w;
+        int_vector sums[4 * MOST_OUT], quads[4];
+        NAME(begin_sums)(sums, &s, nout);
         for (int64_t j = 0; j < ntap; j++) {
-            int64_t offsets[MOST];
-            int is_inside[MOST];
-            UNROLL
-            for (int i = 0; i < nplace; i++) {
-                const int64_t column = n[CPU_CHANNELS_LEFT] + step * (c + i) + j;
-                is_inside[i] = (uint64_t)column < (uint64_t)width;
-                offsets[i] = column * x_column;
-            }
             UNROLL
             for (int q = 0; q < (nread + 3) / 4; q++) {
-                int_vector v[4], quads[4];
-                UNROLL
-                for (int k = 0; k < 4; k++) {
-                    const uint8_t *from[MOST];
-                    v[k] = (int_vector){ 0 };
-                    if (4 * q + k >= nread)
-                        continue;
-                    UNROLL
-                    for (int i = 0; i < nplace; i++)
-                        from[i] = is_inside[i] ? rows.at[4 * q + k] +
-                                                     (offsets[i] & rows.stays[4 * q + k])
-                                               : s->fill;
-                    v[k] = load_places(from, nplace) ^ flip;
-                }
-                make_quads(quads, v);
+                NAME(read_quads)
+                (quads, &s, &rows, n[CPU_CHANNELS_LEFT] + step * c + j, step, n, q, nread,
+                 nplace);
                 NAME(add_products)(sums, quads, w, nout);
                 w += 4 * DOT_WIDTH * nout * VECTOR_NBYTES;
             }
         }
+        NAME(store_codes)(y, &s, sums, left, ncolumn - c, n, nout, nplace);
+        y += nplace * n[CPU_CHANNELS_Y_COLUMN];
+    }
+}
+
+/* Of 3 x 3 taps by steps of 1, one place after the other: two of three columns of quads are those of the
+ * place before. */
+SUMS_TARGET static void NAME(row_sliding)(const struct sums *all,
+                                          const struct window_rows *all_rows, int64_t row,
+                                          const int64_t *all_n)
+{
+    enum { NTAP = 3, NREAD = 4 };
+    const struct sums s = *all;
+    const struct window_rows rows = *all_rows;
+    int64_t n[CPU_CHANNELS_NINT];
+    memcpy(n, all_n, sizeof(n));
+    const int64_t left = n[CPU_CHANNELS_ROWS] - row, ncolumn = n[CPU_CHANNELS_COLUMNS];
+    uint8_t *y = s.y + row * n[CPU_CHANNELS_Y_ROW] + s.channel;
+    int_vector quads[NTAP][4];
+    UNROLL
+    for (int j = 1; j < NTAP; j++)
+        NAME(read_quads)
+    (quads[j], &s, &rows, n[CPU_CHANNELS_LEFT] + j - 1, 1, n, 0, NREAD, 1);
+    for (int64_t c = 0; c < ncolumn; c++, y += n[CPU_CHANNELS_Y_COLUMN]) {
+        int_vector sums[4 * MOST_OUT];
         UNROLL
-        for (int o = 0; o < nout; o++) {
-            int_vector rounded[4];
-            if (o >= left)
-                break;
-            UNROLL
-            for (int k = 0; k < 4; k++)
-                rounded[k] = round_within(
-                    &finish, __builtin_convertvector(sums[4 * o + k], float_vector) *
-                                 s->factor[k]);
-            store_places(y + o * y_row, y_column, ncolumn - c,
-                         make_bytes(rounded, finish.zero, finish.flip), nplace);
-        }
+        for (int k = 0; k < 4 * (NTAP - 1); k++)
+            quads[k / 4][k % 4] = quads[k / 4 + 1][k % 4];
+        NAME(read_quads)
+        (quads[NTAP - 1], &s, &rows, n[CPU_CHANNELS_LEFT] + c + NTAP - 1, 1, n, 0, NREAD,
+         1);
+        NAME(begin_sums)(sums, &s, MOST_OUT);
+        UNROLL
+        for (int j = 0; j < NTAP; j++)
+            NAME(add_products)
+        (sums, quads[j], s.w + j * 4 * DOT_WIDTH * MOST_OUT * VECTOR_NBYTES, MOST_OUT);
+        NAME(store_codes)(y, &s, sums, left, 1, n, MOST_OUT, 1);
     }
 }
 
@@ -128,7 +182,9 @@ SUM_ROWS(5, 1)
 
 static sum_row *NAME(row_of_shape)(int64_t nplace, const int64_t *n)
 {
-    (void)nplace;
+    if (n[CPU_CHANNELS_STEP_Y] == 1 && n[CPU_CHANNELS_STEP_X] == 1 && nplace == 1 &&
+        n[CPU_CHANNELS_TAPS_Y] == 3 && n[CPU_CHANNELS_TAPS_X] == 3)
+        return NAME(row_sliding);
     if (n[CPU_CHANNELS_STEP_Y] == 1)
         return n[CPU_CHANNELS_TAPS_Y] == 3 ? (SUM_ROW_OF(4, 2)) : (SUM_ROW_OF(6, 2));
     return n[CPU_CHANNELS_TAPS_Y] == 3 ? (SUM_ROW_OF(3, 1)) : (SUM_ROW_OF(5, 1));

@@ -11,15 +11,15 @@
 struct finish {
     float_vector low, high;
     int16_t zero;
-    int_vector flip; /* what makes bytes with a sign of those without */
+    int_vector least; /* bytes: what low comes to */
+    int_vector flip;  /* what makes bytes with a sign of those without */
 };
 
-/* Bounds are numbers, and of a NaN there is none. */
-static inline int_vector round_within(const struct finish *f, float_vector v)
+/* What is below the least code stays so. */
+static inline int_vector round_numbers(const struct finish *f, float_vector v)
 {
 #if defined(INT_REGISTER)
-    return (int_vector)INT_CALL(cvtps_epi32)(
-        INT_CALL(min_ps)(INT_CALL(max_ps)(v, f->low), f->high));
+    return (int_vector)INT_CALL(cvtps_epi32)(INT_CALL(min_ps)(v, f->high));
 #else
     const float_vector nearest = 12582912.0F - (float_vector){ 0 }; // 1.5 * 2^23
     const float_vector bounded = float_at_most(float_at_least(v, f->low), f->high);
@@ -27,30 +27,28 @@ static inline int_vector round_within(const struct finish *f, float_vector v)
 #endif
 }
 
-/* Bytes of the sums of `zero` with numbers that int16 holds: those of vector k become number 16 * i + 4 * k
- * ... 16 * i + 4 * k + 3 from lane 4 * i on. */
-static inline int_vector make_bytes(const int_vector *v, int16_t zero, int_vector flip)
+/* The bytes of such numbers: those of vector k become number 16 * i + 4 * k ... 16 * i + 4 * k + 3 from
+ * lane 4 * i on. */
+static inline int_vector make_bytes(const struct finish *f, const int_vector *v)
 {
 #if defined(INT_REGISTER)
-    typedef int16_t shorts __attribute__((vector_size(VECTOR_NBYTES)));
-    typedef uint16_t ushorts __attribute__((vector_size(VECTOR_NBYTES)));
-    const ushorts zeros = (uint16_t)zero - (ushorts){ 0 };
-    const ushorts low =
-        (ushorts)(shorts)INT_CALL(packs_epi32)((INT_REGISTER)v[0], (INT_REGISTER)v[1]);
-    const ushorts high =
-        (ushorts)(shorts)INT_CALL(packs_epi32)((INT_REGISTER)v[2], (INT_REGISTER)v[3]);
-    return (int_vector)INT_CALL(packus_epi16)((INT_REGISTER)(low + zeros),
-                                              (INT_REGISTER)(high + zeros)) ^
-           flip;
+    const INT_REGISTER zeros = INT_CALL(set1_epi16)(f->zero);
+    const INT_REGISTER low = INT_CALL(adds_epi16)(
+        INT_CALL(packs_epi32)((INT_REGISTER)v[0], (INT_REGISTER)v[1]), zeros);
+    const INT_REGISTER high = INT_CALL(adds_epi16)(
+        INT_CALL(packs_epi32)((INT_REGISTER)v[2], (INT_REGISTER)v[3]), zeros);
+    return (int_vector)INT_CALL(max_epu8)(INT_CALL(packus_epi16)(low, high),
+                                          (INT_REGISTER)f->least) ^
+           f->flip;
 #else
     int32_t numbers[VECTOR_NBYTES];
     uint8_t bytes[VECTOR_NBYTES];
     int_vector out;
     memcpy(numbers, v, sizeof(numbers));
     for (int i = 0; i < VECTOR_NBYTES; i++)
-        bytes[i] = (uint8_t)(numbers[i] + zero);
+        bytes[i] = (uint8_t)(numbers[i] + f->zero);
     memcpy(&out, bytes, sizeof(out));
-    return out ^ flip;
+    return out ^ f->flip;
 #endif
 }
 
@@ -65,6 +63,10 @@ static inline struct finish finish_by(int64_t low_bits, int64_t high_bits, int64
         .low = low - (float_vector){ 0 },
         .high = high - (float_vector){ 0 },
         .zero = (int16_t)(zero + (is_signed ? 128 : 0)),
+        .least = (int_vector)(((uint32_t)(int32_t)low + (uint32_t)zero +
+                               (is_signed ? 128 : 0)) *
+                                  0x01010101U -
+                              (bits_vector){ 0 }),
         .flip = (int_vector)((is_signed ? 0x80808080U : 0) - (bits_vector){ 0 }),
     };
 }

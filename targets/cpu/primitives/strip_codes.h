@@ -62,8 +62,8 @@ static inline void sum_bytes(uint8_t *y, const uint8_t *a, const uint8_t *b,
     decode(second, b, of_b);
     UNROLL
     for (int k = 0; k < 4; k++)
-        rounded[k] = round_within(finish, first[k] + second[k]);
-    int_store(y, make_bytes(rounded, finish->zero, finish->flip));
+        rounded[k] = round_numbers(finish, first[k] + second[k]);
+    int_store(y, make_bytes(finish, rounded));
 }
 
 STRIP(sum_codes)

@@ -366,13 +366,22 @@ static int replace(const struct channels *c, uint32_t which)
            bt_stmts_replace(n->loops, &n->loops->body, which, &made);
 }
 
+static double ns_of_calls(const struct channels *c)
+{
+    const struct cpu_window_axis *y = &c->nest.axes[0], *x = &c->nest.axes[1];
+    return (double)cpu_iterations(y->out->extent) *
+           (double)cpu_iterations(x->out->extent) * (double)(c->nchannel * y->taps) *
+           c->by->ps * 1e-3;
+}
+
 /* A sum of products is told as those are that tiles compute. */
 static int note_way(const struct channels *c)
 {
     struct cpu_choices *all = c->config->choices;
     struct cpu_choice choice = { .program = c->config->program,
                                  .way = "depthwise, channels last",
-                                 .is_taken = 1 };
+                                 .is_taken = 1,
+                                 .ns = ns_of_calls(c) };
     if (!all || !c->packs_w)
         return 1;
     for (uint32_t i = 0; i < all->all.len; i++)

@@ -273,9 +273,19 @@ static int64_t float_bits(double number)
     return bits;
 }
 
+/* A place of image number `image` of the innermost loop around the rows; NULL: there is none. */
+static const bt_node *of_image(const struct channels *c, const bt_node *place,
+                               const bt_node *image)
+{
+    const struct cpu_window_nest *n = &c->nest;
+    return place && image ? bt_node_substitute(graph_of(c), place,
+                                               n->all[n->nloop - 4]->index, image)
+                          : place;
+}
+
 /* The call for so many rows from `row` on. */
 static int emit_call(const struct channels *c, bt_stmts *to, const struct made *made,
-                     const bt_node *row, const bt_node *nrow)
+                     const bt_node *image, const bt_node *row, const bt_node *nrow)
 {
     const struct cpu_window_nest *n = &c->nest;
     const struct cpu_window_axis *y = &n->axes[0], *x = &n->axes[1];
@@ -285,8 +295,9 @@ static int emit_call(const struct channels *c, bt_stmts *to, const struct made *
     const bt_node *y_row = cpu_growth(g, y_at, y->out);
     struct cpu_emitter e = { n->loops, to, 0 };
     const struct cpu_address addresses[CPU_CHANNELS_NPOINTER] = {
-        { n->store->buffer, cpu_along(g, cpu_first_in_nest(n, y_at), row, y_row) },
-        { c->x.read->which, cpu_image_of_nest(n, x_at) },
+        { n->store->buffer,
+          cpu_along(g, of_image(c, cpu_first_in_nest(n, y_at), image), row, y_row) },
+        { c->x.read->which, of_image(c, cpu_image_of_nest(n, x_at), image) },
         { made->w, zero },
         { made->bias, zero },
         { made->factor, zero },
@@ -328,24 +339,32 @@ static int64_t rows_of_call(const bt_node *extent, uint32_t nthread)
     return rows < LEAST_ROWS ? LEAST_ROWS : rows > MOST_ROWS ? MOST_ROWS : rows;
 }
 
-/* A loop over blocks of rows in the place of that over rows. */
+/* A loop over blocks of rows, of all images that the loop around has, in the place of both. */
 static int emit_rows(const struct channels *c, bt_stmts *to, const struct made *made)
 {
-    const bt_stmt *rows = c->nest.axes[0].out;
+    const struct cpu_window_nest *n = &c->nest;
+    const bt_stmt *rows = n->axes[0].out;
+    const bt_stmt *images = n->nloop > 3 ? n->all[n->nloop - 4] : NULL;
     const int64_t size = rows_of_call(rows->extent, c->config->nthread);
     bt_graph *g = graph_of(c);
-    bt_stmt *loop = bt_stmt_add(c->nest.loops, to, BT_STMT_FOR);
+    const bt_node *nblock = cpu_ceildiv(g, rows->extent, size), *image = NULL;
+    bt_stmt *loop = nblock ? bt_stmt_add(n->loops, to, BT_STMT_FOR) : NULL;
     if (!loop)
         return 0;
     loop->index = rows->index;
-    loop->extent = cpu_ceildiv(g, rows->extent, size);
-    loop->is_parallel = c->nest.nloop == 3;
-    const bt_node *number =
+    loop->extent = images ? cpu_times(g, images->extent, nblock) : nblock;
+    loop->is_parallel = n->nloop <= 4;
+    const bt_node *block =
         loop->extent ? bt_node_index(g, loop->index, loop->extent) : NULL;
-    const bt_node *at = number ? cpu_scaled(g, number, size) : NULL;
+    if (images && block) {
+        image = bt_node_scalar(g, BT_SCALAR_FLOORDIV, block, nblock);
+        block = bt_node_scalar(g, BT_SCALAR_MOD, block, nblock);
+    }
+    const bt_node *at = block ? cpu_scaled(g, block, size) : NULL;
     const bt_node *count =
         at ? cpu_least(g, bt_node_int(g, size), cpu_minus(g, rows->extent, at)) : NULL;
-    return count && emit_call(c, &loop->body, made, at, count);
+    return count && (image || !images) &&
+           emit_call(c, &loop->body, made, image, at, count);
 }
 
 static int replace(const struct channels *c, uint32_t which)
@@ -355,10 +374,10 @@ static int replace(const struct channels *c, uint32_t which)
     struct made constants = { 0 };
     if (!emit_constants(c, &made, &constants))
         return 0;
-    if (n->nloop == 3)
+    if (n->nloop <= 4)
         return emit_rows(c, &made, &constants) &&
                bt_stmts_replace(n->loops, &n->loops->body, which, &made);
-    bt_stmt *last = n->all[n->nloop - 4];
+    bt_stmt *last = n->all[n->nloop - 5];
     last->body = (bt_stmts){ 0 };
     n->all[0]->is_parallel = 1;
     return emit_rows(c, &last->body, &constants) &&

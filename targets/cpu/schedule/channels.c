@@ -84,24 +84,6 @@ static int read_factor(const bt_node *node, struct factor *out)
            is_of_type(out->zero, out->dtype);
 }
 
-/* Whether a node is another one for each channel at most, and there before the nest is. `seen` by id. */
-static int is_of_channel(const struct channels *c, const bt_node *node, uint8_t *seen)
-{
-    const bt_loops *loops = c->nest.loops;
-    if (seen[node->id])
-        return 1;
-    seen[node->id] = 1;
-    if ((node->free & ~bt_index_bit(c->nest.channel->index)) ||
-        (node->kind == BT_NODE_READ && (loops->roles.at[node->which] == BT_BUFFER_LOCAL ||
-                                        node->which == c->nest.store->buffer)))
-        return 0;
-    for (uint32_t i = 0; i < node->narg; i++) {
-        if (!is_of_channel(c, node->args[i], seen))
-            return 0;
-    }
-    return 1;
-}
-
 static int is_accumulator(const struct channels *c, const bt_node *node)
 {
     return node->kind == BT_NODE_READ && node->which == c->nest.take->buffer;
@@ -126,11 +108,13 @@ static int look_at_bias(struct channels *c)
 static int look_at_codes(struct channels *c)
 {
     const struct cpu_codes *codes = &c->codes;
+    const uint64_t own = bt_index_bit(c->nest.channel->index);
     uint8_t *seen = BT_NEWS(c->nest.arena, uint8_t, graph_of(c)->nnode + 2);
     return seen && cpu_match_codes(NULL, c->nest.store->value, &c->codes) &&
            codes->of_nan == 0 && codes->low >= INT16_MIN && codes->high <= INT16_MAX &&
            codes->zero >= INT16_MIN && codes->zero <= INT16_MAX && look_at_bias(c) &&
-           is_of_channel(c, c->bias, seen) && is_of_channel(c, codes->factor, seen);
+           cpu_is_made_before(&c->nest, c->bias, own, seen) &&
+           cpu_is_made_before(&c->nest, codes->factor, own, seen);
 }
 
 /* Taps of each channel, one place of the channel's after the other. */

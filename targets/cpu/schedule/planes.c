@@ -46,25 +46,6 @@ static int is_of_accumulator(const struct windows *w, const bt_node *node)
     return node->kind == BT_NODE_READ && node->which == w->nest.take->buffer;
 }
 
-/* Whether what it reads is there before the nest is. `seen` by id. */
-static int is_made_before(const struct windows *w, const bt_node *node, uint64_t places,
-                          uint8_t *seen)
-{
-    const bt_loops *loops = w->nest.loops;
-    if (seen[node->id])
-        return 1;
-    seen[node->id] = 1;
-    if ((node->free & ~places) ||
-        (node->kind == BT_NODE_READ && (loops->roles.at[node->which] == BT_BUFFER_LOCAL ||
-                                        node->which == w->nest.store->buffer)))
-        return 0;
-    for (uint32_t i = 0; i < node->narg; i++) {
-        if (!is_made_before(w, node->args[i], places, seen))
-            return 0;
-    }
-    return 1;
-}
-
 static int look_at_store(struct windows *w)
 {
     const bt_node *value = w->nest.store->value;
@@ -79,7 +60,7 @@ static int look_at_store(struct windows *w)
         return 0;
     w->divisor = value->args[1];
     uint8_t *seen = BT_NEWS(w->nest.arena, uint8_t, graph_of(w)->nnode + 1);
-    return seen && is_made_before(w, w->divisor, places, seen);
+    return seen && cpu_is_made_before(&w->nest, w->divisor, places, seen);
 }
 
 static int look_at_taps(struct windows *w)

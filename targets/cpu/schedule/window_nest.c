@@ -63,6 +63,24 @@ const bt_node *cpu_image_of_nest(const struct cpu_window_nest *w, const bt_node 
     return at;
 }
 
+int cpu_is_made_before(const struct cpu_window_nest *w, const bt_node *node,
+                       uint64_t indices, uint8_t *seen)
+{
+    const bt_loops *loops = w->loops;
+    if (seen[node->id])
+        return 1;
+    seen[node->id] = 1;
+    if ((node->free & ~indices) ||
+        (node->kind == BT_NODE_READ && (loops->roles.at[node->which] == BT_BUFFER_LOCAL ||
+                                        node->which == w->store->buffer)))
+        return 0;
+    for (uint32_t i = 0; i < node->narg; i++) {
+        if (!cpu_is_made_before(w, node->args[i], indices, seen))
+            return 0;
+    }
+    return 1;
+}
+
 /* ---- conditions ---- */
 
 /* 0 <= term, of one axis: its beginning, or its end. 0: it is something else. */

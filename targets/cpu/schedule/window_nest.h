@@ -45,6 +45,10 @@ int cpu_measure_window_nest(struct cpu_window_nest *, const bt_node *place);
  * itself, or times what has none. NULL: it is something else, or there is no memory. */
 const bt_node *cpu_growth(bt_graph *, const bt_node *, const bt_stmt *loop);
 int cpu_grows_by(bt_graph *, const bt_node *, const bt_stmt *loop, int64_t by);
+/* Whether a node depends on no other indices than these, and what it reads is there before the nest is.
+ * `seen` by id. */
+int cpu_is_made_before(const struct cpu_window_nest *, const bt_node *, uint64_t indices,
+                       uint8_t *seen);
 /* In the first iteration of the loops of axes and channel. */
 const bt_node *cpu_first_in_nest(const struct cpu_window_nest *, const bt_node *);
 /* Where the array that windows read at this place begins: they find what is outside from there. */

@@ -19,14 +19,18 @@
 #include "placement.h"
 #include "version.h"
 
+enum { MOST_NAMED = 4 };
+
 /* A primitive function, and what is known of it. */
 struct candidate {
     const bt_global *global;
     uint32_t target;    /* that has it now */
     double *ns;         /* by target; below 0: it is not done there */
     double *confidence; /* in that, 0..1 */
+    const char **why;   /* by target: why it is not done there */
     /* By target: what its calls there call; NULL: nothing yet. */
     const char **names;
+    uint32_t told; /* which block's placement, from 1, has told of it */
     uint32_t is_free;
 };
 
@@ -35,8 +39,9 @@ struct placer {
     bt_arena *arena;
     const bt_module *module;
     const bt_targets *targets;
-    bt_map found;   /* function -> struct candidate */
-    bt_map callees; /* call -> the name of the function that it is to call */
+    bt_map found;    /* function -> struct candidate */
+    uint32_t nblock; /* those that were placed */
+    bt_map callees;  /* call -> the name of the function that it is to call */
     /* Of the block at hand: */
     struct placement placement;
     bt_vec(struct candidate *) candidates; /* by computation */
@@ -53,11 +58,18 @@ static bt_status ask_cost(const struct placer *p, uint32_t target, struct candid
     const bt_func *func = k->global->func;
     bt_cost cost = { 0 };
     k->ns[target] = -1;
+    k->why[target] = !use->target->cost ? "it does not say what anything costs"
+                                        : "it does not know what this costs";
+    if (target != k->target && use->target->patterns)
+        k->why[target] = "no pattern of it matches, or none that it supports";
     if (!use->target->cost || (target != k->target && use->target->patterns))
         return NULL;
     bt_status said = bt_target_supports(p->ctx, use, func);
-    if (said)
-        return said->code == BT_ERR_UNSUPPORTED ? NULL : said;
+    if (said && said->code == BT_ERR_UNSUPPORTED) {
+        k->why[target] = bt_arena_text(p->arena, said->message, strlen(said->message));
+        return k->why[target] ? NULL : bt_no_memory();
+    }
+    BT_TRY(said);
     BT_TRY(use->target->cost(p->ctx, use->instance, func, &cost));
     if (!(cost.ns >= 0) || !(cost.confidence > 0))
         return NULL;
@@ -81,7 +93,8 @@ static bt_status find_candidate(struct placer *p, const bt_global *global,
     k->ns = BT_NEWS(p->arena, double, n);
     k->confidence = BT_NEWS(p->arena, double, n);
     k->names = BT_NEWS(p->arena, const char *, n);
-    if (!k->ns || !k->confidence || !k->names)
+    k->why = BT_NEWS(p->arena, const char *, n);
+    if (!k->ns || !k->confidence || !k->names || !k->why)
         return bt_no_memory();
     BT_TRY(bt_targets_choose(p->ctx, p->targets, global->func, &k->target));
     for (uint32_t t = 0; t < n && k->target < n && !global->func->nvar; t++)
@@ -281,6 +294,79 @@ static double work_of(const struct placement *p, uint32_t target, uint32_t *n)
     return sum;
 }
 
+/* Functions that a target does not get, for one reason. */
+struct left {
+    uint32_t target, n;
+    const char *why;
+    bt_text names;
+};
+typedef bt_vec(struct left *) left_list;
+
+static bt_status add_left(const struct placer *p, left_list *all, uint32_t target,
+                          const char *why, const char *name)
+{
+    struct left *row = NULL;
+    for (uint32_t i = 0; !row && i < all->len; i++) {
+        if (all->at[i]->target == target && strcmp(all->at[i]->why, why) == 0)
+            row = all->at[i];
+    }
+    if (!row) {
+        row = BT_NEW(p->arena, struct left);
+        if (!row || !BT_PUSH(p->arena, all, row))
+            return bt_no_memory();
+        row->target = target;
+        row->why = why;
+        bt_text_init(&row->names, p->arena);
+    }
+    if (row->n++ < MOST_NAMED)
+        bt_text_addf(&row->names, "%s@%s", row->n > 1 ? ", " : "", name);
+    return row->names.failed ? bt_no_memory() : NULL;
+}
+
+/* Why the computation is not done by one before its target. */
+static bt_status add_reasons(const struct placer *p, uint32_t i, left_list *all)
+{
+    const struct placed *placed = &p->placement.all.at[i];
+    const struct candidate *k = p->candidates.at[i];
+    bt_text name;
+    for (uint32_t t = 0; t < placed->target; t++) {
+        bt_text_init(&name, p->arena);
+        bt_text_addf(&name, "%s", k->global->name);
+        if (k->ns[t] >= 0 && placed->is_free)
+            bt_text_addf(&name, " (%.3f ms, on %s %.3f)", k->ns[t] / 1e6,
+                         p->targets->at[placed->target]->text,
+                         k->ns[placed->target] / 1e6);
+        const char *why = p->calls.at[i]->base.device ? "the program says on which (on N)"
+                          : k->global->func->nvar     ? "dims are open"
+                          : k->ns[t] >= 0 ? "with copies nothing is done sooner for sure"
+                          : k->why[t]     ? k->why[t]
+                                          : "it is not asked";
+        if (!bt_text_get(&name))
+            return bt_no_memory();
+        BT_TRY(add_left(p, all, t, why, name.at));
+    }
+    return NULL;
+}
+
+static bt_status tell_left(struct placer *p, bt_text *out)
+{
+    left_list all = { 0 };
+    p->nblock++;
+    for (uint32_t i = 0; i < p->calls.len; i++) {
+        if (p->candidates.at[i]->told != p->nblock)
+            BT_TRY(add_reasons(p, i, &all));
+        p->candidates.at[i]->told = p->nblock;
+    }
+    for (uint32_t i = 0; i < all.len; i++) {
+        const struct left *row = all.at[i];
+        bt_text_addf(out, "\n     not %s: %s: %s", p->targets->at[row->target]->text,
+                     row->why, bt_text_get(&row->names));
+        if (row->n > MOST_NAMED)
+            bt_text_addf(out, " and %u more", row->n - MOST_NAMED);
+    }
+    return NULL;
+}
+
 static bt_status tell(struct placer *p, const char *name, const struct choice *choice)
 {
     const struct placement *all = &p->placement;
@@ -308,6 +394,7 @@ static bt_status tell(struct placer *p, const char *name, const struct choice *c
                      all->targets[t]->text, n, n == 1 ? "" : "s");
     }
     bt_text_addf(&text, "\n%12.3f ms  copies", (placement_work_ns(all) - work) / 1e6);
+    BT_TRY(tell_left(p, &text));
     if (!bt_text_get(&text))
         return bt_no_memory();
     bt_remark(p->ctx, BT_REMARK_CHOICE, bt_fail(p->ctx, BT_ERR_NONE, "%s", text.at));

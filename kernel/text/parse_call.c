@@ -203,6 +203,11 @@ static bt__draft *parse_placed(bt__parser *p, const bt__token *token)
     bt__drafts operands = { 0 };
     if (!parse_arguments(p, NULL, 1, &operands, NULL))
         return NULL;
+    bt_remark(p->ctx, BT_REMARK_NOTE, // once, however many there are
+              bt_fail(p->ctx, BT_ERR_UNSUPPORTED,
+                      "on_device and device_copy are read over: where a value lives is "
+                      "planned here; in Baton's own text `on N` says it, with the "
+                      "module's attribute devices"));
     if (operands.len == 1)
         return operands.at[0];
     bt__error_token(p, BT_ERR_TYPE, token, "%s takes 1 value, %u given",

@@ -260,6 +260,14 @@ static int has_row(const struct table *t, uint32_t target)
     return 0;
 }
 
+static int has_any_row(const struct table *t)
+{
+    int has = 0;
+    for (uint32_t i = 0; i < t->compiled->ntarget; i++)
+        has |= has_row(t, i);
+    return has;
+}
+
 /* Targets that were named and compute nothing, with no refusal to say why. */
 static void print_idle(const struct table *t)
 {
@@ -272,6 +280,8 @@ static void print_idle(const struct table *t)
             printf("\n%s computes nothing: %s\n", use->text,
                    is_open && claims ? "no call matches a pattern of it"
                    : is_taken        ? "those before it take all"
+                   : has_any_row(t)  ? "others are sooner done with what it could do, as "
+                                       "place says"
                                      : "the program has no call for a target");
         is_open = is_open && claims;
         is_taken |= has_row(t, i);

@@ -222,6 +222,19 @@ static bt_status check_blocks(bt_ctx *ctx, const bt_target_use *use, const bt_lo
     return NULL;
 }
 
+/* What partition and place give a target it supports: this one the program has asked for, by
+ * `on N`. */
+static void note_unheard(const struct asking *a, bt_status said)
+{
+    const struct bt__kernels *k = a->kernels;
+    bt_remark(
+        k->ctx, BT_REMARK_NOTE,
+        bt_fail_at(k->ctx, BT_ERR_UNSUPPORTED, a->store, a->global->func->span,
+                   "the program has @%s on target %s, which refuses it, and another "
+                   "computes it: %s",
+                   a->global->name, k->targets[a->wanted]->text, said->message));
+}
+
 static bt_status ask(struct asking *a, uint32_t target, int *taken)
 {
     struct bt__kernels *k = a->kernels;
@@ -229,6 +242,9 @@ static bt_status ask(struct asking *a, uint32_t target, int *taken)
     const bt_target_use *use = k->targets[target];
     bt_status said = bt_target_supports(k->ctx, use, a->global->func);
     int agreed = !said;
+    if (said && said->code == BT_ERR_UNSUPPORTED && target == a->wanted &&
+        target + 1 < k->ntarget)
+        note_unheard(a, said);
     *taken = 0;
     p->lowering = (bt_lowering){ 0 }; // not what another has begun
     if (!said)

@@ -85,8 +85,6 @@ bt_status ocl_tile_end(struct ocl_tile *, struct ocl_writer *, bt_text *body,
 /* "int": of a sum. */
 const char *ocl_tile_type(const struct ocl_tile *);
 const char *ocl_tile_name(const struct ocl_tile *, uint32_t buffer);
-/* A number as a parameter. */
-const char *ocl_tile_number(struct ocl_writer *, int64_t);
 /* "const int i3 = rest % n4;" and so on: indices from a number below their product, in variable
  * `from`, which is used up. */
 void ocl_tile_digits(struct ocl_writer *, const ocl_dims *, const char *from);

@@ -11,15 +11,6 @@ const char *ocl_tile_type(const struct ocl_tile *t)
 
 /* ---- pieces of text ---- */
 
-const char *ocl_tile_number(struct ocl_writer *w, int64_t value)
-{
-    const bt_node *node = bt_node_int(w->loops->graph, value);
-    if (node)
-        return ocl_parameter(w, node);
-    w->x.failed = 1;
-    return "";
-}
-
 /* "const int i3 = rest % n4;" and so on: indices from a number below their product, in variable
  * `from`, which is used up. */
 void ocl_tile_digits(struct ocl_writer *w, const ocl_dims *dims, const char *from)
@@ -29,7 +20,7 @@ void ocl_tile_digits(struct ocl_writer *w, const ocl_dims *dims, const char *fro
             ocl_line(w, "const int i%" PRIu32 " = %s;", dims->at[i].index, from);
             return;
         }
-        const char *n = ocl_tile_number(w, dims->at[i].extent);
+        const char *n = ocl_int_parameter(w, dims->at[i].extent);
         ocl_line(w, "const int i%" PRIu32 " = %s %% %s;", dims->at[i].index, from, n);
         ocl_line(w, "%s /= %s;", from, n);
     }
@@ -43,7 +34,7 @@ const char *ocl_tile_offset(struct ocl_writer *w, const ocl_dims *dims, int is_b
         const int64_t step = is_b ? dims->at[i].b : dims->at[i].a;
         at = step == 1 ? ocl_form(&w->x, "%s + i%" PRIu32, at, dims->at[i].index)
                        : ocl_form(&w->x, "%s + %s * i%" PRIu32, at,
-                                  ocl_tile_number(w, step), dims->at[i].index);
+                                  ocl_int_parameter(w, step), dims->at[i].index);
     }
     return at;
 }
@@ -100,21 +91,21 @@ bt_status ocl_tile_copy(struct ocl_tile *t)
     for (uint32_t i = 0; i < last; i++)
         nrow *= c->margins[i].extent;
     ocl_line(&w, "const int row = (int)get_global_id(0), n = %s;",
-             ocl_tile_number(&w, inner->extent));
-    ocl_line(&w, "const int low = %s, size = %s;", ocl_tile_number(&w, inner->low),
-             ocl_tile_number(&w, inner->size));
+             ocl_int_parameter(&w, inner->extent));
+    ocl_line(&w, "const int low = %s, size = %s;", ocl_int_parameter(&w, inner->low),
+             ocl_int_parameter(&w, inner->size));
     ocl_line(&w, "int rest = row;");
-    ocl_line(&w, "if (row < %s) {", ocl_tile_number(&w, nrow));
+    ocl_line(&w, "if (row < %s) {", ocl_int_parameter(&w, nrow));
     w.indent += OCL_INDENT;
     for (uint32_t i = last; i-- > 0;) {
         const ocl_margin *m = &c->margins[i];
-        const char *n = ocl_tile_number(&w, m->extent);
+        const char *n = ocl_int_parameter(&w, m->extent);
         ocl_line(&w, "const int p%" PRIu32 " = rest %% %s + %s;", i, n,
-                 ocl_tile_number(&w, m->low));
+                 ocl_int_parameter(&w, m->low));
         ocl_line(&w, "rest /= %s;", n);
         inside = ocl_form(&w.x, "%s && p%" PRIu32 " >= 0 && p%" PRIu32 " < %s", inside, i,
-                          i, ocl_tile_number(&w, m->size));
-        at = ocl_form(&w.x, "%s + %s * p%" PRIu32, at, ocl_tile_number(&w, stride), i);
+                          i, ocl_int_parameter(&w, m->size));
+        at = ocl_form(&w.x, "%s + %s * p%" PRIu32, at, ocl_int_parameter(&w, stride), i);
         stride *= m->size;
     }
     // zeros, elements, zeros
@@ -152,8 +143,8 @@ void ocl_tile_terms(struct ocl_writer *w, const struct ocl_tile *t, const char *
 {
     const ocl_dims *k = &t->c->k;
     for (uint32_t i = 0; i < k->n; i++) {
-        const char *n = ocl_tile_number(w, k->at[i].extent);
-        const char *step = ocl_tile_number(w, k->at[i].a);
+        const char *n = ocl_int_parameter(w, k->at[i].extent);
+        const char *step = ocl_int_parameter(w, k->at[i].a);
         const char *from = i ? ocl_form(&w->x, "k%" PRIu32, i - 1) : "0";
         ocl_line(w, "long k%" PRIu32 " = %s;", i, from);
         ocl_line(w,
@@ -191,15 +182,16 @@ void ocl_tile_careful(struct ocl_writer *w, const struct ocl_tile *t, const char
     for (uint32_t i = c->reads[0]->narg; i-- > 0;) {
         bt_linear l;
         bt_node_as_linear(c->margins[i].place, &l);
-        const char *place = ocl_tile_number(w, l.constant);
+        const char *place = ocl_int_parameter(w, l.constant);
         for (uint32_t k = 0; k < l.n; k++)
-            place = ocl_form(&w->x, "%s + %s * %s", place, ocl_tile_number(w, l.coefs[k]),
-                             name_of(w, c, l.atoms[k]->which));
+            place =
+                ocl_form(&w->x, "%s + %s * %s", place, ocl_int_parameter(w, l.coefs[k]),
+                         name_of(w, c, l.atoms[k]->which));
         ocl_line(w, "const int p%" PRIu32 " = %s;", i, place);
         inside = ocl_form(&w->x, "%s%sp%" PRIu32 " >= 0 && p%" PRIu32 " < %s",
                           inside ? inside : "", inside ? " && " : "", i, i,
-                          ocl_tile_number(w, c->margins[i].size));
-        at = ocl_form(&w->x, "%s + %s * p%" PRIu32, at, ocl_tile_number(w, stride), i);
+                          ocl_int_parameter(w, c->margins[i].size));
+        at = ocl_form(&w->x, "%s + %s * p%" PRIu32, at, ocl_int_parameter(w, stride), i);
         stride *= c->margins[i].size;
     }
     w->touched[t->a] |= OCL_READ;

@@ -62,7 +62,7 @@ static bt_status add_results(struct ocl_writer *w, const struct ocl_tile *t,
     w->indent += OCL_INDENT;
     ocl_line(w, "const int r = ti + e / 4, l = tj + e %% 4;");
     ocl_line(w, "int row = m0 + r, column = panel * %d + l;", OCL_GROUP_WIDTH);
-    ocl_line(w, "if (row < m && column < %s) {", ocl_tile_number(w, t->n));
+    ocl_line(w, "if (row < m && column < %s) {", ocl_int_parameter(w, t->n));
     w->indent += OCL_INDENT;
     ocl_tile_digits(w, &t->c->m, "row");
     ocl_tile_digits(w, &t->c->n, "column");
@@ -98,21 +98,22 @@ bt_status ocl_tile_groups(struct ocl_tile *t)
     ocl_line(&w, "const int own_term = item / %d;", OCL_GROUP_WIDTH);
     ocl_line(&w, "const int ti = item / 16 * 4, tj = item %% 16 * 4;");
     ocl_line(&w, "const int panel = (int)get_group_id(0), m = %s;",
-             ocl_tile_number(&w, t->m));
+             ocl_int_parameter(&w, t->m));
     ocl_line(&w, "const int m0 = (int)get_group_id(1) * %d;", OCL_GROUP_WIDTH);
-    ocl_line(&w, "const int npanel = %s, k = %s;", ocl_tile_number(&w, t->npanel),
-             ocl_tile_number(&w, t->k));
+    ocl_line(&w, "const int npanel = %s, k = %s;", ocl_int_parameter(&w, t->npanel),
+             ocl_int_parameter(&w, t->k));
     ocl_line(&w, "int batch = (int)get_group_id(2);");
     ocl_line(&w, "const long which = (long)batch * npanel + panel;");
     ocl_line(&w, "__global const %s *const panel_at = %s + which * k * %d;",
              ocl_tile_type(t), ocl_tile_name(t, t->panels), OCL_GROUP_WIDTH);
     if (has_nonfinite)
-        ocl_line(
-            &w, "const int has_nonfinite = %s[(long)%s * npanel * k * %d + which] != 0;",
-            ocl_tile_name(t, t->panels), ocl_tile_number(&w, t->nbatch), OCL_GROUP_WIDTH);
+        ocl_line(&w,
+                 "const int has_nonfinite = %s[(long)%s * npanel * k * %d + which] != 0;",
+                 ocl_tile_name(t, t->panels), ocl_int_parameter(&w, t->nbatch),
+                 OCL_GROUP_WIDTH);
     ocl_tile_digits(&w, &c->batch, "batch");
     ocl_line(&w, "int row_at = %s;",
-             ocl_tile_offset(&w, &c->batch, 0, ocl_tile_number(&w, c->a_at)));
+             ocl_tile_offset(&w, &c->batch, 0, ocl_int_parameter(&w, c->a_at)));
     ocl_line(&w, "{"); // the row whose terms it brings: of those behind the last the last
     w.indent += OCL_INDENT;
     ocl_line(&w, "int row = min(m0 + own, m - 1);");

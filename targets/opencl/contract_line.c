@@ -90,7 +90,7 @@ static void add_blocks(struct ocl_writer *w, const struct line *l)
         ocl_line(w, "float%" PRIu32 " v_%" PRIu32 " = %s;", n, v, first);
     ocl_tile_terms(w, t, "");
     for (uint32_t i = 0; c->reads[1] && i < c->k.n; i++)
-        b = ocl_form(&w->x, "%s + %s * j%" PRIu32, b, ocl_tile_number(w, c->k.at[i].b),
+        b = ocl_form(&w->x, "%s + %s * j%" PRIu32, b, ocl_int_parameter(w, c->k.at[i].b),
                      i);
     if (c->reads[1])
         ocl_line(w, "const int kb = %s;", b);
@@ -127,7 +127,7 @@ static void add_careful(struct ocl_writer *w, const struct line *l)
     ocl_line(w, "float sum = 0;");
     ocl_tile_terms(w, &l->tile, "");
     for (uint32_t i = 0; i < c->k.n; i++)
-        b = ocl_form(&w->x, "%s + %s * j%" PRIu32, b, ocl_tile_number(w, c->k.at[i].b),
+        b = ocl_form(&w->x, "%s + %s * j%" PRIu32, b, ocl_int_parameter(w, c->k.at[i].b),
                      i);
     if (l->last.b)
         b = ocl_form(&w->x, "%s + i%" PRIu32, b, l->last.index);
@@ -143,11 +143,11 @@ static void add_has_nonfinite(struct ocl_writer *w, const struct line *l)
     const ocl_contraction *c = l->tile.c;
     const char *b = "b_at";
     if (l->last.b)
-        ocl_line(w, "const int width = %s;", ocl_tile_number(w, l->last.extent));
+        ocl_line(w, "const int width = %s;", ocl_int_parameter(w, l->last.extent));
     ocl_line(w, "float any = 0;");
     ocl_tile_terms(w, &l->tile, "");
     for (uint32_t i = 0; i < c->k.n; i++)
-        b = ocl_form(&w->x, "%s + %s * j%" PRIu32, b, ocl_tile_number(w, c->k.at[i].b),
+        b = ocl_form(&w->x, "%s + %s * j%" PRIu32, b, ocl_int_parameter(w, c->k.at[i].b),
                      i);
     if (l->last.b) {
         ocl_line(w, "for (int x = 0; x < width; x++)");
@@ -169,16 +169,16 @@ static bt_status add_lines(struct line *l)
     BT_TRY(ocl_tile_begin(t, &w, &body));
     w.touched[a] |= OCL_READ;
     ocl_line(&w, "int row = (int)get_global_id(0);");
-    ocl_line(&w, "const int n = %s, step = %s;", ocl_tile_number(&w, l->last.extent),
-             ocl_tile_number(&w, l->last.a));
-    ocl_line(&w, "if (row < %s) {", ocl_tile_number(&w, l->nrow));
+    ocl_line(&w, "const int n = %s, step = %s;", ocl_int_parameter(&w, l->last.extent),
+             ocl_int_parameter(&w, l->last.a));
+    ocl_line(&w, "if (row < %s) {", ocl_int_parameter(&w, l->nrow));
     w.indent += OCL_INDENT;
     ocl_tile_digits(&w, &l->rows, "row");
-    const char *at = ocl_tile_offset(&w, &l->rows, 0, ocl_tile_number(&w, c->a_at));
+    const char *at = ocl_tile_offset(&w, &l->rows, 0, ocl_int_parameter(&w, c->a_at));
     ocl_line(&w, "__global const float *const a = %s + (%s);", ocl_tile_name(t, a), at);
     if (c->reads[1]) {
         w.touched[t->b] |= OCL_READ;
-        at = ocl_tile_offset(&w, &l->rows, 1, ocl_tile_number(&w, c->b_at));
+        at = ocl_tile_offset(&w, &l->rows, 1, ocl_int_parameter(&w, c->b_at));
         ocl_line(&w, "__global const float *const b = %s;", ocl_tile_name(t, t->b));
         ocl_line(&w, "const int b_at = %s;", at);
     }

@@ -20,7 +20,7 @@ static bt_status add_panels(struct ocl_tile *t)
     BT_TRY(ocl_tile_begin(t, &w, &body));
     ocl_line(&w,
              "const int item = (int)get_global_id(0), panel = (int)get_global_id(1);");
-    ocl_line(&w, "const int k = %s;", ocl_tile_number(&w, t->k));
+    ocl_line(&w, "const int k = %s;", ocl_int_parameter(&w, t->k));
     ocl_line(&w, "if (item < k * %" PRIu32 ") {", t->width);
     w.indent += OCL_INDENT;
     ocl_line(&w, "int column = panel * %" PRIu32 " + item %% %" PRIu32 ";", t->width,
@@ -28,14 +28,14 @@ static bt_status add_panels(struct ocl_tile *t)
     ocl_line(&w, "int batch = (int)get_global_id(2), term = item / %" PRIu32 ";",
              t->width);
     ocl_line(&w, "const long to = ((long)batch * %s + panel) * k * %" PRIu32 " + item;",
-             ocl_tile_number(&w, t->npanel), t->width);
+             ocl_int_parameter(&w, t->npanel), t->width);
     ocl_line(&w, "%s value = 0;", ocl_tile_type(t));
-    ocl_line(&w, "if (column < %s) {", ocl_tile_number(&w, t->n));
+    ocl_line(&w, "if (column < %s) {", ocl_int_parameter(&w, t->n));
     w.indent += OCL_INDENT;
     ocl_tile_digits(&w, &c->batch, "batch");
     ocl_tile_digits(&w, &c->n, "column");
     ocl_tile_digits(&w, &c->k, "term");
-    const char *at = ocl_tile_offset(&w, &c->batch, 1, ocl_tile_number(&w, c->b_at));
+    const char *at = ocl_tile_offset(&w, &c->batch, 1, ocl_int_parameter(&w, c->b_at));
     at = ocl_tile_offset(&w, &c->k, 1, ocl_tile_offset(&w, &c->n, 1, at));
     ocl_line(&w, "value = %s;", ocl_tile_element(&w, t, t->b, at));
     w.indent -= OCL_INDENT;
@@ -54,8 +54,8 @@ static bt_status add_finite(struct ocl_tile *t)
     const char *name = ocl_tile_name(t, t->panels);
     BT_TRY(ocl_tile_begin(t, &w, &body));
     ocl_line(&w, "const int panel = (int)get_global_id(0), all = %s;",
-             ocl_tile_number(&w, t->npanel * t->nbatch));
-    ocl_line(&w, "const int n = %s;", ocl_tile_number(&w, t->k * t->width));
+             ocl_int_parameter(&w, t->npanel * t->nbatch));
+    ocl_line(&w, "const int n = %s;", ocl_int_parameter(&w, t->k * t->width));
     ocl_line(&w, "if (panel < all) {");
     ocl_line(&w, "    float any = 0;");
     ocl_line(&w, "    for (int i = 0; i < n; i++)");
@@ -81,7 +81,7 @@ static void add_rows(struct ocl_writer *w, const struct ocl_tile *t)
             ocl_line(w, "int at%" PRIu32 " = rest;", index);
             continue;
         }
-        const char *n = ocl_tile_number(w, m->at[i].extent);
+        const char *n = ocl_int_parameter(w, m->at[i].extent);
         ocl_line(w, "int at%" PRIu32 " = rest %% %s;", index, n);
         ocl_line(w, "rest /= %s;", n);
     }
@@ -89,7 +89,7 @@ static void add_rows(struct ocl_writer *w, const struct ocl_tile *t)
     for (uint32_t i = 0; i < m->n; i++) {
         ocl_line(w, "int at%" PRIu32 "s[%" PRIu32 "];", m->at[i].index, t->rows);
         place = ocl_form(&w->x, "%s + %s * at%" PRIu32, place,
-                         ocl_tile_number(w, m->at[i].a), m->at[i].index);
+                         ocl_int_parameter(w, m->at[i].a), m->at[i].index);
     }
     bt_text step;
     bt_text_init(&step, w->x.arena);
@@ -97,7 +97,7 @@ static void add_rows(struct ocl_writer *w, const struct ocl_tile *t)
         bt_text_addf(&step, "at%" PRIu32 "++;", m->at[i].index);
         if (i)
             bt_text_addf(&step, " if (at%" PRIu32 " == %s) { at%" PRIu32 " = 0; ",
-                         m->at[i].index, ocl_tile_number(w, m->at[i].extent),
+                         m->at[i].index, ocl_int_parameter(w, m->at[i].extent),
                          m->at[i].index);
     }
     for (uint32_t i = 1; i < m->n; i++)
@@ -216,7 +216,7 @@ static bt_status add_results(struct ocl_writer *w, const struct ocl_tile *t)
                          c->m.at[i].index, c->m.at[i].index);
         } else {
             ocl_line(w, "int column = panel * %" PRIu32 " + l;", t->width);
-            ocl_line(w, "if (column < %s) {", ocl_tile_number(w, t->n));
+            ocl_line(w, "if (column < %s) {", ocl_int_parameter(w, t->n));
             w->indent += OCL_INDENT;
             ocl_tile_digits(w, &c->n, "column");
         }
@@ -239,11 +239,11 @@ static bt_status add_tiles(struct ocl_tile *t)
     BT_TRY(ocl_tile_begin(t, &w, &body));
     w.touched[t->panels] |= OCL_READ;
     ocl_line(&w, "const int panel = (int)get_global_id(0), m = %s;",
-             ocl_tile_number(&w, t->m));
+             ocl_int_parameter(&w, t->m));
     ocl_line(&w, "const int tiles = %s, first = (int)get_global_id(1) * tiles;",
-             ocl_tile_number(&w, each));
-    ocl_line(&w, "const int npanel = %s, k = %s;", ocl_tile_number(&w, t->npanel),
-             ocl_tile_number(&w, t->k));
+             ocl_int_parameter(&w, each));
+    ocl_line(&w, "const int npanel = %s, k = %s;", ocl_int_parameter(&w, t->npanel),
+             ocl_int_parameter(&w, t->k));
     ocl_line(&w, "int batch = (int)get_global_id(2);");
     ocl_line(&w, "const long which = (long)batch * npanel + panel;");
     ocl_line(&w, "__global const %s *const panel_at = %s + which * k * %" PRIu32 ";",
@@ -252,12 +252,12 @@ static bt_status add_tiles(struct ocl_tile *t)
         ocl_line(&w,
                  "const int has_nonfinite = %s[(long)%s * npanel * k * %" PRIu32
                  " + which] != 0;",
-                 ocl_tile_name(t, t->panels), ocl_tile_number(&w, t->nbatch), t->width);
+                 ocl_tile_name(t, t->panels), ocl_int_parameter(&w, t->nbatch), t->width);
     ocl_tile_digits(&w, &c->batch, "batch");
     ocl_line(&w, "__global const %s *const a = %s + (%s);",
              ocl_element_type(&w.x, t->loops->graph->arrays[a]->dtype),
              ocl_tile_name(t, a),
-             ocl_tile_offset(&w, &c->batch, 0, ocl_tile_number(&w, c->a_at)));
+             ocl_tile_offset(&w, &c->batch, 0, ocl_int_parameter(&w, c->a_at)));
     ocl_line(&w,
              "for (int m0 = first * %" PRIu32
              "; m0 < m && m0 < (first + tiles) * %" PRIu32 "; m0 += %" PRIu32 ") {",

@@ -123,61 +123,93 @@ static bt_status lower_stage(struct ocl_maker *m, uint32_t stage)
 
 /* ---- kernels ---- */
 
-/* A kernel of launches: the buffers that they have, and its arguments by their places among these. */
+/* The buffers of a kernel's launches. */
+struct buffers {
+    const struct ocl_maker *maker;
+    bt_kernel_buffer *all; /* inputs, packs, outputs */
+    uint32_t *places; /* of each input and pack among them, from 1; 0: it has none yet */
+    uint32_t n, nread, first_output;
+};
+
+/* Which input or pack an argument is; UINT32_MAX: neither. */
+static uint32_t place_of(const struct buffers *b, const ocl_arg *arg)
+{
+    return arg->kind != OCL_ARG_BUFFER ? UINT32_MAX
+           : arg->index < OCL_OUTPUT   ? arg->index
+           : arg->index < OCL_PACK     ? UINT32_MAX
+                                       : b->maker->graph->ninput + arg->index - OCL_PACK;
+}
+
+/* Inputs of launches, or packs. */
+static void add_buffers(struct buffers *b, const ocl_launches *launches, int are_packs)
+{
+    const uint32_t ninput = b->maker->graph->ninput;
+    for (uint32_t i = 0; i < launches->len; i++) {
+        for (uint32_t k = 0; k < launches->at[i].narg; k++) {
+            const uint32_t at = place_of(b, &launches->at[i].args[k]);
+            if (at == UINT32_MAX || (at >= ninput) != are_packs || b->places[at])
+                continue;
+            b->all[b->n] = are_packs ? (bt_kernel_buffer){ BT_BUFFER_TEMP, at - ninput }
+                                     : (bt_kernel_buffer){ BT_BUFFER_INPUT, at };
+            b->places[at] = ++b->n;
+        }
+    }
+}
+
+/* Of launches that make a pack it is the output. */
+static bt_status find_buffers(struct buffers *b, const ocl_launches *launches)
+{
+    const struct ocl_maker *m = b->maker;
+    const int is_pack = launches != &m->launches;
+    const uint32_t nout = bt_type_nleaf(m->primitive->result);
+    const uint32_t nall = m->graph->ninput + m->packs.len + nout;
+    b->all = BT_NEWS(m->arena, bt_kernel_buffer, nall);
+    b->places = BT_NEWS(m->arena, uint32_t, nall);
+    if (!b->all || !b->places)
+        return bt_no_memory();
+    add_buffers(b, launches, 0);
+    b->nread = b->n;
+    add_buffers(b, launches, 1);
+    b->nread = is_pack ? b->nread : b->n;
+    b->first_output = b->n;
+    for (uint32_t i = 0; i < nout && !is_pack; i++)
+        b->all[b->n++] = (bt_kernel_buffer){ BT_BUFFER_OUTPUT, i };
+    return NULL;
+}
+
+/* Arguments by their places among the kernel's buffers. */
+static bt_status place_args(const struct buffers *b, ocl_launch *launch)
+{
+    ocl_arg *args = BT_NEWS(b->maker->arena, ocl_arg, launch->narg);
+    if (!args)
+        return bt_no_memory();
+    for (uint32_t k = 0; k < launch->narg; k++) {
+        args[k] = launch->args[k];
+        const uint32_t at = place_of(b, &args[k]);
+        if (at != UINT32_MAX)
+            args[k].index = b->places[at] - 1;
+        else if (args[k].kind == OCL_ARG_BUFFER)
+            args[k].index = b->first_output + args[k].index - OCL_OUTPUT;
+    }
+    launch->args = args;
+    return NULL;
+}
+
 static bt_status make_kernel(struct ocl_maker *m, const ocl_launches *launches,
                              bt_kernel *kernel)
 {
-    const uint32_t nout = bt_type_nleaf(m->primitive->result);
-    const uint32_t nall = m->graph->ninput + m->packs.len + nout;
-    bt_kernel_buffer *all = BT_NEWS(m->arena, bt_kernel_buffer, nall);
-    uint32_t *places = BT_NEWS(m->arena, uint32_t, nall); // from 1
+    struct buffers b = { .maker = m };
     ocl_program *program = BT_NEW(m->arena, ocl_program);
-    const int is_pack = launches != &m->launches;
-    uint32_t n = 0;
-    if (!kernel || !all || !places || !program)
+    if (!kernel || !program)
         return bt_no_memory();
-    // inputs, packs (of one that makes a pack it is the output), outputs
-    for (uint32_t pass = 0; pass < 2; pass++) {
-        for (uint32_t i = 0; i < launches->len; i++) {
-            const ocl_launch *launch = &launches->at[i];
-            for (uint32_t k = 0; k < launch->narg; k++) {
-                const ocl_arg *arg = &launch->args[k];
-                const int is_input = arg->index < OCL_OUTPUT;
-                const uint32_t at =
-                    is_input ? arg->index : m->graph->ninput + arg->index - OCL_PACK;
-                if (arg->kind != OCL_ARG_BUFFER || is_input != (pass == 0) ||
-                    (!is_input && arg->index < OCL_PACK) || places[at])
-                    continue;
-                all[n] = (bt_kernel_buffer){ is_input ? BT_BUFFER_INPUT : BT_BUFFER_TEMP,
-                                             at - (is_input ? 0 : m->graph->ninput) };
-                places[at] = ++n;
-            }
-        }
-        kernel->nin = pass == 0 || !is_pack ? n : kernel->nin;
-    }
-    const uint32_t first = n;
-    for (uint32_t i = 0; i < nout && !is_pack; i++)
-        all[n++] = (bt_kernel_buffer){ BT_BUFFER_OUTPUT, i };
-    kernel->nout = n - kernel->nin;
-    kernel->in = all;
-    kernel->out = all + kernel->nin;
-    for (uint32_t i = 0; i < launches->len; i++) {
-        const ocl_launch *launch = &launches->at[i];
-        ocl_arg *args = BT_NEWS(m->arena, ocl_arg, launch->narg);
-        if (!args)
-            return bt_no_memory();
-        for (uint32_t k = 0; k < launch->narg; k++) {
-            args[k] = launch->args[k];
-            if (args[k].kind != OCL_ARG_BUFFER)
-                continue;
-            const uint32_t index = args[k].index;
-            args[k].index = index < OCL_OUTPUT ? places[index] - 1
-                            : index < OCL_PACK
-                                ? first + index - OCL_OUTPUT
-                                : places[m->graph->ninput + index - OCL_PACK] - 1;
-        }
-        launches->at[i].args = args;
-    }
+    BT_TRY(find_buffers(&b, launches));
+    kernel->nin = b.nread;
+    kernel->nout = b.n - b.nread;
+    kernel->in = b.all;
+    kernel->out = b.all + b.nread;
+    for (uint32_t i = 0; i < launches->len; i++)
+        BT_TRY(place_args(&b, &launches->at[i]));
+    const int is_pack = launches != &m->launches;
     *program = (ocl_program){ launches->len, launches->at, is_pack ? 0 : m->faults.len,
                               m->faults.at };
     kernel->content = program;

@@ -344,24 +344,10 @@ bt_status ocl_nest_gathers(bt_loops *loops, int *out)
     return NULL;
 }
 
-/* Loops that are one inside the other become one, from the inside out. */
-static bt_status collapse_all(bt_loops *loops, bt_stmt *stmt)
-{
-    for (uint32_t i = 0; i < stmt->body.len; i++)
-        BT_TRY(collapse_all(loops, stmt->body.at[i]));
-    for (uint32_t i = 0; i < stmt->otherwise.len; i++)
-        BT_TRY(collapse_all(loops, stmt->otherwise.at[i]));
-    if (stmt->kind != BT_STMT_FOR || stmt->body.len != 1 ||
-        stmt->body.at[0]->kind != BT_STMT_FOR)
-        return NULL;
-    const bt_status status = bt_loops_collapse(loops, stmt);
-    return status && status->code != BT_ERR_UNSUPPORTED ? status : NULL;
-}
-
 bt_status ocl_nest_launch(struct ocl_maker *maker, bt_loops *loops)
 {
     for (uint32_t i = 0; i < loops->body.len; i++)
-        BT_TRY(collapse_all(loops, loops->body.at[i]));
+        BT_TRY(bt_loops_collapse_all(loops, loops->body.at[i]));
     for (uint32_t i = 0; i < loops->body.len; i++) {
         if (ocl_writes(loops, loops->body.at[i]))
             BT_TRY(launch(maker, loops, i));

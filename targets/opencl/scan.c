@@ -64,27 +64,20 @@ static int look(struct scan *s, bt_stmt *nest)
            s->nrow * s->n <= INT32_MAX;
 }
 
-static const char *number(struct ocl_writer *w, int64_t value)
-{
-    const bt_node *node = bt_node_int(w->loops->graph, value);
-    w->x.failed |= !node;
-    return node ? ocl_parameter(w, node) : "";
-}
-
 /* "first", the row's first element, from variable `row`. */
 static void add_row(struct ocl_writer *w, const struct scan *s)
 {
-    const char *at = number(w, s->from.constant);
+    const char *at = ocl_int_parameter(w, s->from.constant);
     ocl_line(w, "int rest = row;");
     for (uint32_t i = s->naround; i-- > 0;) {
-        const char *n = number(w, bt_node_number(s->around[i]->extent));
+        const char *n = ocl_int_parameter(w, bt_node_number(s->around[i]->extent));
         ocl_line(w, "const int i%" PRIu32 " = rest %% %s;", s->around[i]->index, n);
         ocl_line(w, "rest /= %s;", n);
         at = ocl_form(&w->x, "%s + %s * i%" PRIu32, at,
-                      number(w, bt_linear_coef(&s->from, s->around[i]->index)),
+                      ocl_int_parameter(w, bt_linear_coef(&s->from, s->around[i]->index)),
                       s->around[i]->index);
     }
-    ocl_line(w, "const int first = %s, step = %s;", at, number(w, s->step));
+    ocl_line(w, "const int first = %s, step = %s;", at, ocl_int_parameter(w, s->step));
 }
 
 /* Takes element v of the buffer, or of the totals, into acc. */
@@ -128,9 +121,12 @@ static bt_status add_blocks(struct scan *s)
     const uint32_t y = s->take->buffer;
     const char *type = ocl_value_type(s->loops->graph->arrays[y]->dtype);
     BT_TRY(ocl_writer_init(&w, s->maker, s->loops, &body));
-    const char *nblock = number(&w, s->nblock), *n = number(&w, s->n);
-    ocl_line(&w, "const int block = (int)get_global_id(0) / %s;", number(&w, s->nrow));
-    ocl_line(&w, "const int row = (int)get_global_id(0) %% %s;", number(&w, s->nrow));
+    const char *nblock = ocl_int_parameter(&w, s->nblock),
+               *n = ocl_int_parameter(&w, s->n);
+    ocl_line(&w, "const int block = (int)get_global_id(0) / %s;",
+             ocl_int_parameter(&w, s->nrow));
+    ocl_line(&w, "const int row = (int)get_global_id(0) %% %s;",
+             ocl_int_parameter(&w, s->nrow));
     ocl_line(&w, "if (block < %s) {", nblock);
     w.indent += OCL_INDENT;
     add_row(&w, s);
@@ -157,8 +153,8 @@ static bt_status add_totals(struct scan *s)
     const char *type = ocl_value_type(s->loops->graph->arrays[s->take->buffer]->dtype);
     BT_TRY(ocl_writer_init(&w, s->maker, s->loops, &body));
     ocl_line(&w, "const int row = (int)get_global_id(0), nblock = %s;",
-             number(&w, s->nblock));
-    ocl_line(&w, "if (row < %s) {", number(&w, s->nrow));
+             ocl_int_parameter(&w, s->nblock));
+    ocl_line(&w, "if (row < %s) {", ocl_int_parameter(&w, s->nrow));
     w.indent += OCL_INDENT;
     ocl_line(&w, "%s acc = %s;", type, element(&w, s->totals, "row * nblock"));
     ocl_line(&w, "for (int t = 1; t < nblock; t++) {");
@@ -177,10 +173,12 @@ static bt_status add_rest(struct scan *s)
     const uint32_t y = s->take->buffer;
     const char *type = ocl_value_type(s->loops->graph->arrays[y]->dtype);
     BT_TRY(ocl_writer_init(&w, s->maker, s->loops, &body));
-    const char *nblock = number(&w, s->nblock), *n = number(&w, s->n);
+    const char *nblock = ocl_int_parameter(&w, s->nblock),
+               *n = ocl_int_parameter(&w, s->n);
     ocl_line(&w, "const int block = (int)get_global_id(0) / %s + 1;",
-             number(&w, s->nrow));
-    ocl_line(&w, "const int row = (int)get_global_id(0) %% %s;", number(&w, s->nrow));
+             ocl_int_parameter(&w, s->nrow));
+    ocl_line(&w, "const int row = (int)get_global_id(0) %% %s;",
+             ocl_int_parameter(&w, s->nrow));
     ocl_line(&w, "if (block < %s) {", nblock);
     w.indent += OCL_INDENT;
     add_row(&w, s);

@@ -54,17 +54,19 @@ const char *ocl_parameter(struct ocl_writer *w, const bt_node *node)
     return add_number(w, &arg);
 }
 
+const char *ocl_int_parameter(struct ocl_writer *w, int64_t value)
+{
+    const bt_node *node = bt_node_int(w->loops->graph, value);
+    w->x.failed |= !node;
+    return node ? ocl_parameter(w, node) : "";
+}
+
 /* A number of index arithmetic. */
 static const char *number(struct ocl_writer *w, int64_t value)
 {
-    const bt_node *node;
-    if ((value >= -1 && value <= 1) || w->numbers.len >= MOST_NUMBERS)
-        return ocl_integer(&w->x, value, BT_INT64);
-    node = bt_node_int(w->loops->graph, value);
-    if (node)
-        return ocl_parameter(w, node);
-    w->x.failed = 1;
-    return "";
+    return (value >= -1 && value <= 1) || w->numbers.len >= MOST_NUMBERS
+               ? ocl_integer(&w->x, value, BT_INT64)
+               : ocl_int_parameter(w, value);
 }
 
 /* ---- expressions ---- */

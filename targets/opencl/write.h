@@ -89,6 +89,8 @@ struct ocl_operand ocl_value(struct ocl_writer *, const bt_node *);
 const char *ocl_bare(struct ocl_writer *, const char *);
 /* A number that is a parameter: its name. */
 const char *ocl_parameter(struct ocl_writer *, const bt_node *);
+/* The same of a number. */
+const char *ocl_int_parameter(struct ocl_writer *, int64_t);
 /* Iterations of a loop; a local's name. */
 const char *ocl_extent(struct ocl_writer *, const bt_stmt *loop);
 const char *ocl_local(const struct ocl_writer *, uint32_t buffer);

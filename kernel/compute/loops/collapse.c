@@ -133,3 +133,16 @@ bt_status bt_loops_collapse(bt_loops *loops, bt_stmt *outer)
     outer->body = inner->body;
     return NULL;
 }
+
+bt_status bt_loops_collapse_all(bt_loops *loops, bt_stmt *stmt)
+{
+    for (uint32_t i = 0; i < stmt->body.len; i++)
+        BT_TRY(bt_loops_collapse_all(loops, stmt->body.at[i]));
+    for (uint32_t i = 0; i < stmt->otherwise.len; i++)
+        BT_TRY(bt_loops_collapse_all(loops, stmt->otherwise.at[i]));
+    if (stmt->kind != BT_STMT_FOR || stmt->body.len != 1 ||
+        stmt->body.at[0]->kind != BT_STMT_FOR)
+        return NULL;
+    const bt_status status = bt_loops_collapse(loops, stmt);
+    return status && status->code != BT_ERR_UNSUPPORTED ? status : NULL;
+}

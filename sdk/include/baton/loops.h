@@ -164,6 +164,9 @@ BT_API bt_status bt_loops_parallel(bt_loops *, bt_stmt *loop) BT_MUST_USE;
 /* The loop and the one that is its whole body as one loop, where the sums in which
  * their indices stand allow that. */
 BT_API bt_status bt_loops_collapse(bt_loops *, bt_stmt *outer) BT_MUST_USE;
+/* A statement and all in it: loops that are the whole body of another become one with it wherever
+ * that is allowed. */
+BT_API bt_status bt_loops_collapse_all(bt_loops *, bt_stmt *) BT_MUST_USE;
 /* The loop and the one after it, of as many iterations, as one loop. */
 BT_API bt_status bt_loops_merge(bt_loops *, bt_stmt *first) BT_MUST_USE;
 /* A buffer that only one iteration at a time uses gets the size that an iteration

@@ -77,20 +77,6 @@ static int is_over(bt_status status)
     return !status || status->code == BT_ERR_UNSUPPORTED;
 }
 
-/* Loops that are one inside the other become one, from the inside out. */
-static bt_status collapse_all(bt_loops *loops, bt_stmt *stmt)
-{
-    for (uint32_t i = 0; i < stmt->body.len; i++)
-        BT_TRY(collapse_all(loops, stmt->body.at[i]));
-    for (uint32_t i = 0; i < stmt->otherwise.len; i++)
-        BT_TRY(collapse_all(loops, stmt->otherwise.at[i]));
-    if (stmt->kind != BT_STMT_FOR || stmt->body.len != 1 ||
-        stmt->body.at[0]->kind != BT_STMT_FOR)
-        return NULL;
-    const bt_status status = bt_loops_collapse(loops, stmt);
-    return is_over(status) ? NULL : status;
-}
-
 /* ---- stages together ---- */
 
 /* What an iteration keeps for itself, in bytes, that should stay in a processor's cache. */
@@ -188,7 +174,7 @@ static bt_status transform(bt_loops *loops, const struct cpu_config *config,
     *done = (nmerged ? MERGE : 0) | (nsplit ? SPLIT : 0);
     for (uint32_t i = 0; i < loops->body.len; i++) {
         bt_stmt *stmt = loops->body.at[i];
-        BT_TRY(collapse_all(loops, stmt));
+        BT_TRY(bt_loops_collapse_all(loops, stmt));
         const bt_status status =
             stmt->kind == BT_STMT_FOR ? bt_loops_parallel(loops, stmt) : NULL;
         if (!is_over(status))

@@ -465,8 +465,9 @@ void law_tell(bt_ctx *ctx, const char *pass, const bt_call *call, const char *ho
               const char *why)
 {
     const char *name = call->base.name && *call->base.name ? call->base.name : NULL;
-    bt_remark(ctx, BT_REMARK_DETAIL,
-              bt_fail_at(ctx, BT_ERR_UNSUPPORTED, call->base.type->store, call->base.span,
-                         "%s: %s%s%s %s in float: %s", pass, name ? name : "",
-                         name ? " of " : "", call->op->name, how, why));
+    bt_status status = bt_fail_at(ctx, BT_ERR_UNSUPPORTED, call->base.type->store,
+                                  call->base.span, "%s%s%s %s in float", name ? name : "",
+                                  name ? " of " : "", call->op->name, how);
+    status = bt_note(ctx, status, NULL, 0, "%s", why);
+    bt_remark(ctx, BT_REMARK_DETAIL, bt_note(ctx, status, NULL, 0, "pass %s", pass));
 }

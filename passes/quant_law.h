@@ -52,7 +52,7 @@ struct law {
 /* out->kind LAW_NONE: none that is known, or the formula is not to be seen. */
 bt_status law_find(bt_ctx *, bt_store *, bt_arena *, const bt_module *, const bt_call *,
                    struct law *out) BT_MUST_USE;
-/* A remark of a pass: the call "stays", or "ends", in float, and why. */
+/* A remark: the call "stays", or "ends", in float; its notes are why, and which pass says so. */
 void law_tell(bt_ctx *, const char *pass, const bt_call *, const char *how,
               const char *why);
 

@@ -188,16 +188,13 @@ int write_model(struct quantize *q, const bt_module *module, const char *name)
                 : tool_fail(q->tool, bt_no_memory());
 }
 
-static int starts(const char *text, const char *with)
+/* Whether a remark is one of a layer in float: its notes are why, and the pass. */
+static int is_of_layer(bt_status remark)
 {
-    return strncmp(text, with, strlen(with)) == 0;
-}
-
-/* What a note says before its reason. */
-static size_t subject_length(const char *note)
-{
-    const char *reason = strstr(note, " in float: ");
-    return reason ? (size_t)(reason - note) : strlen(note);
+    static const char *const passes[] = { "pass quant-annotate", "pass qdq-to-integer" };
+    const bt_diag *by = remark->note ? remark->note->note : NULL;
+    return by &&
+           (strcmp(by->message, passes[0]) == 0 || strcmp(by->message, passes[1]) == 0);
 }
 
 /* What passes said of calls since there were `from` remarks: of each call, what was said first. */
@@ -205,12 +202,11 @@ static bt_status take_notes(struct quantize *q, uint32_t from)
 {
     bt_ctx *ctx = q->tool->ctx;
     for (uint32_t i = from; i < bt_ctx_nremark(ctx, BT_REMARK_DETAIL); i++) {
-        const char *note = bt_ctx_remark(ctx, BT_REMARK_DETAIL, i)->message;
-        int is_new = starts(note, "qdq-to-integer: ") || starts(note, "quant-annotate: ");
-        note += is_new ? strcspn(note, " ") + 1 : 0;
+        bt_status remark = bt_ctx_remark(ctx, BT_REMARK_DETAIL, i);
+        int is_new = is_of_layer(remark);
         for (size_t k = 0; is_new && k < q->notes.len; k++)
-            is_new = strncmp(q->notes.at[k], note, subject_length(note)) != 0;
-        if (is_new && !BT_PUSH(bt_ctx_scratch(ctx), &q->notes, note))
+            is_new = strcmp(q->notes.at[k]->message, remark->message) != 0;
+        if (is_new && !BT_PUSH(bt_ctx_scratch(ctx), &q->notes, remark))
             return bt_no_memory();
     }
     return NULL;

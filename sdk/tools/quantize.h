@@ -47,8 +47,9 @@ struct quantize {
     int has_loss;
     double loss;
     struct float_search search;
-    bt_vec(const char *) notes; /* why layers stay in float that were to have codes */
-    const char *what;           /* shown while results are compared; NULL: they alone */
+    bt_vec(bt_status)
+        notes;        /* layers that stay in float and were to have codes; note: why */
+    const char *what; /* shown while results are compared; NULL: they alone */
     /* What the integer program gives beside the first one. */
     int64_t nrun, nsame, nright[2];
     double signal, noise;

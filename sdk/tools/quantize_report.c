@@ -137,7 +137,7 @@ static int print_table(const struct quantize *q)
            scaled(constants_nbytes(q, q->integer), after),
            scaled(constants_nbytes(q, q->model), before));
     for (size_t i = 0; i < q->notes.len; i++)
-        printf("note: %s\n", q->notes.at[i]);
+        printf("note: %s: %s\n", q->notes.at[i]->message, q->notes.at[i]->note->message);
     return EXIT_OK;
 }
 
@@ -179,7 +179,8 @@ static json_t *describe_notes(const struct quantize *q)
 {
     json_t *all = json_array();
     for (size_t i = 0; i < q->notes.len; i++)
-        json_array_append_new(all, json_string(q->notes.at[i]));
+        json_array_append_new(all, json_sprintf("%s: %s", q->notes.at[i]->message,
+                                                q->notes.at[i]->note->message));
     return all;
 }
 

@@ -576,7 +576,7 @@ static int run(struct tool *tool)
     bt_module *const modules[] = { q.model, q.annotated, q.calibrated, q.integer };
     for (uint32_t i = 0; i < q.nrow; i++) {
         bt_tensor_unref(q.bins[i]);
-        bt_tensor_unref(q.rows[i].factor);
+        bt_tensor_unref(q.rows[i].moments);
     }
     for (uint32_t i = 0; i < BT_COUNT(modules); i++)
         bt_module_unref(modules[i]);

@@ -18,7 +18,7 @@ struct row {
     const bt_call *call;
     const bt_tensor *constant;
     bt_tensor
-        *factor; /* of a weight: (2, n), of what it meets in sums; NULL: not known */
+        *moments; /* of a weight: (2, n), of what it meets in sums; NULL: not known */
     double signal, noise;
     int is_blind;   /* all that was seen there is NaN or infinite */
     int is_skipped; /* of a weight: its layer is to have no codes */

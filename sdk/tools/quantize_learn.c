@@ -54,12 +54,12 @@ static void take_bins(void *self, int64_t sample, int64_t n, const double *row)
 }
 
 /* Means and means of squares, of which the sums are kept. */
-static void take_factors(void *self, int64_t sample, int64_t n, const double *row)
+static void take_moments(void *self, int64_t sample, int64_t n, const double *row)
 {
     struct quantize *q = self;
     (void)sample;
     for (uint32_t i = 0; i < q->nrow; i++) {
-        bt_tensor *sums = q->rows[i].factor;
+        bt_tensor *sums = q->rows[i].moments;
         if (!q->rows[i].constant)
             continue;
         for (int64_t k = 0; sums && k < sums->nelem && k < n; k++)
@@ -69,8 +69,8 @@ static void take_factors(void *self, int64_t sample, int64_t n, const double *ro
     }
 }
 
-/* As many as there are in the results of phase factor: two vectors of a weight, or a number. */
-static bt_status make_factors(struct quantize *q, const bt_module *module)
+/* As many as there are in the results of phase moments: two vectors of a weight, or a number. */
+static bt_status make_moments(struct quantize *q, const bt_module *module)
 {
     const bt_global *observe;
     BT_TRY(bt_module_entry(q->tool->ctx, module, OBSERVE, &observe));
@@ -84,16 +84,16 @@ static bt_status make_factors(struct quantize *q, const bt_module *module)
         at += shape->n ? 2 : 1;
         if (shape->n && bt_dim_is_const(shape->dims[0], &dims[1]))
             BT_TRY(
-                bt_tensor_create(q->tool->ctx, BT_FLOAT64, 2, dims, &q->rows[i].factor));
+                bt_tensor_create(q->tool->ctx, BT_FLOAT64, 2, dims, &q->rows[i].moments));
     }
     return NULL;
 }
 
 /* Of the sums, mean and variance. */
-static void finish_factors(const struct quantize *q)
+static void finish_moments(const struct quantize *q)
 {
     for (uint32_t i = 0; i < q->nrow; i++) {
-        bt_tensor *t = q->rows[i].factor;
+        bt_tensor *t = q->rows[i].moments;
         const int64_t n = t ? t->dims[1] : 0;
         for (int64_t k = 0; k < n; k++) {
             const double mean = bt_tensor_get(t, k) / (double)q->nseen,
@@ -124,7 +124,7 @@ int observe(struct quantize *q, const char *phase, const bt_module *from,
         q->tool, "quant-observe{phase=\"%s\", name=\"" OBSERVE "\", statistics=%s}",
         phase, quoted(q, q->statistics));
     TRY_TOOL(q->tool, run_passes(q, from, passes, &module));
-    bt_status status = strcmp(phase, "moments") == 0 ? make_factors(q, module) : NULL;
+    bt_status status = strcmp(phase, "moments") == 0 ? make_moments(q, module) : NULL;
     int code = status ? tool_fail(q->tool, status) : write_model(q, module, phase);
     bt_module_unref(module);
     begin_run(q, run);
@@ -160,9 +160,9 @@ static bt_status fill_entries(struct quantize *q, bt_npz_entry *entries, uint32_
     *n = 1;
     for (uint32_t i = 0; i < q->nrow; i++) {
         const struct row *r = &q->rows[i];
-        if (r->factor) {
+        if (r->moments) {
             entries[*n].name = tool_text(q->tool, "%s.moments", r->name);
-            entries[(*n)++].tensor = bt_tensor_ref(r->factor);
+            entries[(*n)++].tensor = bt_tensor_ref(r->moments);
             if (!entries[*n - 1].name)
                 return bt_no_memory();
         }
@@ -222,14 +222,14 @@ int learn(struct quantize *q)
     struct sample_run ranges = { .what = "ranges",
                                  .take = take_range,
                                  .fold = fold_range };
-    struct sample_run factors = { .what = "factors", .take = take_factors };
+    struct sample_run moments = { .what = "moments", .take = take_moments };
     struct sample_run bins = { .what = "counts", .take = take_bins, .fold = fold_counts };
     int code = observe(q, "range", q->annotated, &ranges);
     if (!code)
         TRY_TOOL(q->tool, check_seen(q));
     if (!code && (q->needs & BT_STAT_MOMENTS)) {
-        code = observe(q, "moments", q->annotated, &factors);
-        finish_factors(q);
+        code = observe(q, "moments", q->annotated, &moments);
+        finish_moments(q);
     }
     if (!code)
         code = write_statistics(q);

@@ -242,12 +242,18 @@ for range in 0f -1f inf nan; do
     expect 1 'range is .*, and is to be above 0 and finite' -- "$baton" quantize "$model" --data "$samples" --calibrate "global{range=$range}" -o q.baton
 done
 
-# A file that is no statistics stays as it is; one that is, is written again.
+# A file that is no statistics stays as it is; one that is, is written again, of the samples that there are now.
 echo text > text.txt
 expect 1 'text.txt: that file is there, and holds no statistics' -- "$baton" quantize "$model" --data "$samples" --statistics text.txt -o q.baton
 [ "$(cat text.txt)" = text ] || fault "a file of another kind is written over"
 cp "$digits/digits.npz" other.npz
 expect 1 'other.npz: that file is there, and holds no statistics' -- "$baton" quantize "$model" --data "$samples" --statistics other.npz -o q.baton
+expect 0 '^results ' -- "$baton" quantize "$model" --data "$samples" --statistics seen.npz -o q.baton
+cp seen.npz before.npz
+expect 0 '^results ' -- "$baton" quantize "$model" --data zeros --statistics seen.npz -o q.baton
+expect 0 '^results ' -- "$baton" quantize "$model" --data zeros --statistics anew.npz -o r.baton
+cmp -s seen.npz before.npz && fault "statistics of other samples stay"
+cmp -s seen.npz anew.npz || fault "statistics that were there count"
 expect 0 '^results ' -- "$baton" quantize "$model" --data "$samples" --statistics seen.npz -o q.baton
 
 # What a user gets wrong.

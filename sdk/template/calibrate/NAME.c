@@ -8,8 +8,7 @@ struct options {
     double share;
 };
 static const bt_attr rows[] = {
-    BT_ATTR(struct options, share, FLOAT, "1f",
-            "of the greatest number that is in range"),
+    BT_ATTR(struct options, share, FLOAT, "1f", "of the greatest number that is in range"),
     { 0 },
 };
 
@@ -42,4 +41,4 @@ static const bt_quant_calibrate calibrates[] = {
     { 0 },
 };
 
-const bt_table bt_ @plugin @_ @ident @[] = { BT_QUANT_CALIBRATES(calibrates), { 0 } };
+const bt_table bt_@plugin@_@ident@[] = { BT_QUANT_CALIBRATES(calibrates), { 0 } };

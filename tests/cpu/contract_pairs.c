@@ -299,6 +299,26 @@ static void test_sums_of_codes(void **state)
                   "* p + r - 2, 2 * q + s - 2, c]) - 7) * int32(w[o, c, r, s]) else 0)",
           .is_constant = { 0, 1 },
           .has_shorts = 2 },
+        // one factor for all: neither rows, which are several dims, nor columns have their own
+        { .inputs = { { "x", "t[b, p, q, c]", BT_UINT8, 4, { 2, 3, 4, 8 } },
+                      { "w", "u[o, c]", BT_INT8, 2, { 5, 8 } } },
+          .text = "y: uint8[b, p, q, o] = uint8(int32(clamp(round_even(float32(sum(c: "
+                  "(int32(x[b, p, q, c]) - 3) * int32(w[o, c]))) * 0.03125), -11, 244)) + "
+                  "11)",
+          .is_constant = { 0, 1 },
+          .has_shorts = 2 },
+        { .inputs = { { "a", "t[m, k]", BT_UINT8, 2, { 9, 40 } },
+                      { "b", "u[n, k]", BT_INT8, 2, { 5, 40 } } },
+          .text = "y: uint8[m, n] = uint8(clamp(round_even(float32(sum(k: (int32(a[m, k]) "
+                  "- 5) * int32(b[n, k]))) * 0.03125), 0, 255))",
+          .is_constant = { 0, 1 },
+          .has_shorts = 2 },
+        { .inputs = { { "x", "t[b, c, h, g]", BT_UINT8, 4, { 2, 64, 6, 6 } },
+                      { "w", "u[o, c]", BT_INT8, 2, { 37, 64 } } },
+          .text = "y: uint8[b, o, p in 6, q in 6] = uint8(clamp(round_even(float32(sum(c: "
+                  "int32(x[b, c, p, q]) * int32(w[o, c]))) * 0.03125), 0, 255))",
+          .is_constant = { 0, 1 },
+          .has_shorts = 2 },
         // factors that are no numbers
         { .inputs = { { "a", "t[m, k]", BT_UINT8, 2, { 67, 132 } },
                       { "b", "u[n, k]", BT_INT8, 2, { 145, 132 } },

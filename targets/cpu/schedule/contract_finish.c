@@ -234,11 +234,18 @@ void cpu_match_finish_codes(bt_graph *g, const struct cpu_tiling *p,
         is_apart |= p->nclass[d] > 1;
     const uint64_t by =
         indices_of(codes.sum, epilogue->sums) | indices_of(codes.factor, epilogue->sums);
-    const int is_row =
-        !(by & ~bt_index_bit(p->view.dims[m].index)) && cpu_has_own_index(p, m);
-    const int is_column = !(by & ~bt_index_bit(p->view.dims[n].index)) &&
-                          cpu_has_own_index(p, n) && p->n0 < 0 &&
-                          (!p->merged || p->b_kind == CPU_B_PANELS);
+    // rows of several dims are no index by which there could be one for each; what corrects sums goes
+    // into what is added, so it is by rows or columns as that is
+    const int is_by_either = p->is_turned || !p->correction;
+    const int has_rows =
+        (p->is_turned || !p->merged) && (is_by_either || p->a->is_signed);
+    const int has_columns =
+        p->n0 < 0 && (!p->merged || (p->b_kind == CPU_B_PANELS && !p->is_turned)) &&
+        (is_by_either || !p->a->is_signed);
+    const int is_row = has_rows && !(by & ~bt_index_bit(p->view.dims[m].index)) &&
+                       cpu_has_own_index(p, m);
+    const int is_column = has_columns && !(by & ~bt_index_bit(p->view.dims[n].index)) &&
+                          cpu_has_own_index(p, n);
     if (!is_row && !is_column)
         return;
     *out = (struct cpu_finish_codes){

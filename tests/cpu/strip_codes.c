@@ -107,20 +107,74 @@ static void check_encode(enum cpu_isa isa, int is_signed, const struct guarded *
     }
 }
 
+/* An integer of up to so many bits. */
+static int64_t draw_wide(uint32_t *seed, uint32_t bits)
+{
+    const uint64_t high = draw(seed, UINT32_MAX),
+                   all = high << 32 | draw(seed, UINT32_MAX);
+    return (int64_t)all >> (63 - draw(seed, bits));
+}
+
+static uint8_t fixed_code(int32_t a, int64_t m, int64_t shift, const int64_t *n)
+{
+    const int64_t bits = shift < 0 || shift > 63 ? 63 : shift;
+    const int64_t one = shift == bits ? (int64_t)((uint64_t)1 << shift) : 0;
+    const uint64_t half = (uint64_t)(n[1] < 0 ? one >> 1 : n[1]);
+    const int64_t moved = (int64_t)((uint64_t)(int64_t)a * (uint64_t)m + half) >> bits;
+    const int64_t code = (int64_t)((uint64_t)moved + (uint64_t)n[2]);
+    return (uint8_t)(code < n[3] ? n[3] : code > n[4] ? n[4] : code);
+}
+
+/* Some factors are longer than int32, and some shifts than there are bits. */
+static void check_fixed(enum cpu_isa isa, int is_signed, const struct guarded *g,
+                        uint32_t *seed)
+{
+    static const char *const names[] = { "fixed_uint8.int32", "fixed_uint8.int32.s",
+                                         "fixed_int8.int32", "fixed_int8.int32.s" };
+    const int is_one = (int)draw(seed, 2);
+    const struct cpu_callee *row = cpu_callee_find(isa, names[2 * is_signed + is_one]);
+    const int64_t count = draw(seed, MOST), nfactor = is_one ? 1 : count;
+    const int64_t least = is_signed ? INT8_MIN : 0, low = least + draw(seed, 100);
+    const int64_t n[] = { count, (int64_t)draw(seed, 3) - 1, draw_wide(seed, 20), low,
+                          low + draw(seed, 100) };
+    const uint32_t m_bits = draw(seed, 3) ? 31 : 63, most_shift = draw(seed, 3) ? 40 : 70;
+    uint8_t *y = g[0].end - count;
+    int32_t *a = (int32_t *)(void *)g[3].end - count;
+    int64_t *m = (int64_t *)(void *)g[4].end - nfactor;
+    int64_t *shift = (int64_t *)(void *)g[5].end - nfactor;
+    assert_non_null(row);
+    for (int64_t i = 0; i < count; i++)
+        a[i] = (int32_t)draw_wide(seed, 32);
+    for (int64_t i = 0; i < nfactor; i++) {
+        m[i] = draw_wide(seed, m_bits);
+        shift[i] = (int64_t)draw(seed, most_shift) - (most_shift > 64 ? 2 : 0);
+    }
+    void *p[] = { y, a, m, shift };
+    assert_int_equal(row->run(p, n), 0);
+    for (int64_t i = 0; i < count; i++) {
+        const int64_t at = is_one ? 0 : i;
+        if (y[i] != fixed_code(a[i], m[at], shift[at], n))
+            fail_msg("%s of %lld: %d by %lld, %lld down, is %d, not %d", row->name,
+                     (long long)count, a[i], (long long)m[at], (long long)shift[at], y[i],
+                     fixed_code(a[i], m[at], shift[at], n));
+    }
+}
+
 static void test_strips_are_what_operators_are(void **state)
 {
     (void)state;
-    struct guarded g[4];
+    struct guarded g[6];
     uint32_t seed = 9;
-    for (int i = 0; i < 4; i++)
-        g[i] = guarded_create(MOST * sizeof(float));
+    for (int i = 0; i < 6; i++)
+        g[i] = guarded_create(MOST * sizeof(int64_t));
     for (enum cpu_isa isa = 0; isa <= cpu_isa_of_machine(); isa++) {
         for (int k = 0; k < 2000; k++) {
             check_sum(isa, k % 2, g, &seed);
             check_encode(isa, k % 2, g, &seed);
+            check_fixed(isa, k % 2, g, &seed);
         }
     }
-    for (int i = 0; i < 4; i++)
+    for (int i = 0; i < 6; i++)
         guarded_destroy(&g[i]);
 }
 
@@ -239,8 +293,39 @@ static void test_layers(void **state)
         check(&all[i]);
 }
 
+#define FIXED(type, number, zero, least, most)                                        \
+    "y: " type "[i, j] = " type "(min(max(shift_right(" number ") + " zero ", " least \
+    "), " most "))"
+#define TABLES \
+    "m: int64[j in 1000] = j * 1048576 + 99; s: int64[j in 1000] = mod(j, 40) + 1;\n"
+
+static void test_layers_of_fixed_point(void **state)
+{
+    (void)state;
+    static const struct layer all[] = {
+        { BT_INT32, BT_INT32, "fixed_uint8.int32.s",
+          FIXED("uint8", "int64(a[i, j]) * 1431655765 + 1073741824, 31", "7", "0",
+                "255") },
+        { BT_INT32, BT_INT32, "fixed_int8.int32.s",
+          FIXED("int8", "int64(a[i, j] + b[i, j]) * 1431655765, 33", "-9", "-9", "127") },
+        { BT_INT32, BT_INT32, "fixed_int8.int32",
+          TABLES FIXED(
+              "int8",
+              "int64(a[i, j]) * m[j] + shift_right(shift_left(int64(1), s[j]), 1), "
+              "s[j]",
+              "4", "-128", "127") },
+        { BT_INT32, BT_INT32, "",
+          FIXED("uint8", "int64(a[i, j]) * 3 + 1, 1", "7", "0", "256") }, // wraps
+        { BT_INT32, BT_INT32, "",
+          FIXED("uint8", "int64(a[i, j]) * 3 + int64(b[i, j]), 1", "7", "0", "255") },
+    };
+    for (size_t i = 0; i < BT_COUNT(all); i++)
+        check(&all[i]);
+}
+
 static const struct CMUnitTest tests[] = {
     cmocka_unit_test(test_strips_are_what_operators_are),
+    cmocka_unit_test(test_layers_of_fixed_point),
     cmocka_unit_test(test_layers),
 };
 TEST_MAIN(tests)

@@ -88,7 +88,8 @@ static bt_status kind_of_stage(const bt_graph *g, const bt_array *stage, uint32_
     return NULL;
 }
 
-/* Of an operator with several stages only maps can still be joined with others. */
+/* Of an operator with several stages only maps can still be joined with others: as what they are where all
+ * read their own places, such as factors of channels. */
 static bt_status look_at_graph(bt_graph *g, bt_fuse_info *out)
 {
     BT_TRY(bt__graph_inline(g));
@@ -100,7 +101,7 @@ static bt_status look_at_graph(bt_graph *g, bt_fuse_info *out)
         uint32_t kind;
         BT_TRY(kind_of_stage(g, g->arrays[i], &kind));
         out->cost += bt__node_cost(g->arrays[i]->body, seen);
-        if (g->narray - g->ninput > 1)
+        if (g->narray - g->ninput > 1 && kind > BT_FUSE_BROADCAST)
             kind = kind <= BT_FUSE_INJECTIVE ? BT_FUSE_INJECTIVE : BT_FUSE_OPAQUE;
         out->kind = kind > out->kind ? kind : out->kind;
     }

@@ -11,8 +11,9 @@ struct use {
     uint32_t in_reduction; /* 1: some of them are inside a reduction */
     double nread;          /* elements that are read in all */
     uint32_t is_result;
-    uint32_t checks; /* 1: its reads, or reads of it, are checked */
-    uint32_t goes;   /* 1: into its readers */
+    uint32_t has_sum; /* 1: sums are among what it is made of */
+    uint32_t checks;  /* 1: its reads, or reads of it, are checked */
+    uint32_t goes;    /* 1: into its readers */
 };
 
 struct inliner {
@@ -31,7 +32,8 @@ enum {
     COST_SLOW = 32,         /* exp, a division: as dear as many additions */
     COST_SHARED = 4,        /* computed at several places up to this cost */
     COST_IN_REDUCTION = 16, /* computed again for each reduced point, ... */
-    MOST_TIMES = 2          /* ... this often in the mean; what only moves, any number */
+    MOST_TIMES = 2,         /* ... this often in the mean; what only moves, any number */
+    TABLE_TIMES = 16 /* what inputs alone give stays, if it is read this often each */
 };
 
 static uint32_t cost_of_scalar(uint32_t which)
@@ -199,10 +201,35 @@ static bt_status decide_in_reduction(struct inliner *in, uint32_t array)
     return NULL;
 }
 
+/* Whether a stage that is read is made of sums. */
+static int reads_sum(const struct inliner *in, const bt_node *node, uint8_t *seen)
+{
+    if (!node->reads || seen[node->id])
+        return 0;
+    seen[node->id] = 1;
+    int has = node->kind == BT_NODE_READ && in->uses[node->which].has_sum;
+    for (uint32_t i = 0; i < node->narg && !has; i++)
+        has = reads_sum(in, node->args[i], seen);
+    return has;
+}
+
+/* Whether a stage is a few numbers for many elements, such as factors of channels are. Of sums it is what
+ * is done with them, where they are. */
+static int is_table(const struct inliner *in, uint32_t array)
+{
+    const struct use *use = &in->uses[array];
+    return !use->in_reduction && !use->has_sum &&
+           use->nread >= TABLE_TIMES * (double)elements(in->graph->arrays[array]);
+}
+
 static bt_status decide(struct inliner *in, uint32_t array)
 {
     struct use *use = &in->uses[array];
     const bt_node *body = in->graph->arrays[array]->body;
+    uint8_t *met = new_set(in);
+    if (!met)
+        return bt_no_memory();
+    use->has_sum = body->reduces || reads_sum(in, body, met);
     if (use->is_result || use->checks)
         return NULL;
     if (body->reduces)
@@ -214,6 +241,8 @@ static bt_status decide(struct inliner *in, uint32_t array)
     uint32_t most = use->nsite > 1      ? COST_SHARED
                     : use->in_reduction ? COST_IN_REDUCTION
                                         : UINT32_MAX;
+    if (is_table(in, array))
+        most = COST_SHARED;
     use->goes = cost <= most;
     return use->goes && use->in_reduction ? decide_in_reduction(in, array) : NULL;
 }

@@ -1,5 +1,7 @@
-/* Strips of sums of two codes of 8 bits, each by a factor, as codes: residuals of networks. */
+/* Strips of codes of 8 bits: sums of two codes, each by a factor, as residuals of networks are; and
+ * those of strip_fixed.h. */
 #include "code_bytes.h"
+#include "strip_fixed.h"
 #include "strip_loops.h"
 
 enum { SUM_Y, SUM_A, SUM_B, SUM_FACTOR_A, SUM_FACTOR_B, SUM_LOW, SUM_HIGH };
@@ -97,5 +99,5 @@ enum { SUM_PS = 1600 / VECTOR_NBYTES * 4 };
 STRIPS_TABLE(codes){
     { "sum_codes.uint8", sum_codes, CPU_SUM_CODES, BT_UINT8, BT_UINT8, SUM_PS },
     { "sum_codes.int8", sum_codes, CPU_SUM_CODES, BT_INT8, BT_INT8, SUM_PS },
-    { 0 },
+    FIXED_ROWS(uint8, BT_UINT8) FIXED_ROWS(int8, BT_INT8){ 0 },
 };

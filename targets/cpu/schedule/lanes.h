@@ -218,5 +218,8 @@ int cpu_tidy(struct vectoriser *, bt_stmts *body);
 /* A cast to codes of 8 bits as one call; *is_made 0: it is none. */
 int cpu_make_codes(struct cpu_part *, const bt_node *, const struct cpu_value *to,
                    struct cpu_value *out, int *is_made);
+/* ... of numbers of fixed point (vectorise_fixed.c). */
+int cpu_make_fixed(struct cpu_part *, const bt_node *, const struct cpu_value *to,
+                   struct cpu_value *out, int *is_made);
 
 #endif

@@ -272,6 +272,5 @@ int cpu_make_codes(struct cpu_part *p, const bt_node *node, const struct cpu_val
         return add(p, node, &codes, terms, to, out);
     if (number && cpu_is_varying(p->lanes, number))
         return encode(p, node, number, &codes, to, out);
-    *is_made = 0;
-    return 1;
+    return cpu_make_fixed(p, node, to, out, is_made);
 }

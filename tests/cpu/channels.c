@@ -32,6 +32,7 @@ struct image {
     struct guarded y, x, w, packed, bias, factor;
     int64_t n[CPU_CHANNELS_NINT], pack[CPU_CHANNELS_PACK_NINT];
     int x_is_signed, w_is_signed;
+    int64_t nbyte; /* of an element of Y */
     float low, high;
 };
 
@@ -81,14 +82,14 @@ static int64_t nbytes_of_x(const int64_t *n)
                 n[CPU_CHANNELS_X_COLUMN], n[CPU_CHANNELS_CHANNELS]);
 }
 
-static int64_t nbytes_of_y(const int64_t *n)
+static int64_t nelem_of_y(const int64_t *n)
 {
     return span(n[CPU_CHANNELS_ROWS], n[CPU_CHANNELS_Y_ROW], n[CPU_CHANNELS_COLUMNS],
                 n[CPU_CHANNELS_Y_COLUMN], n[CPU_CHANNELS_CHANNELS]);
 }
 
-typedef uint8_t expected_code(const struct image *, const void *const *p, int64_t row,
-                              int64_t column, int64_t channel);
+typedef int32_t expected_element(const struct image *, const void *const *p, int64_t row,
+                                 int64_t column, int64_t channel);
 
 /* Where the tap lies in X; -1: outside. */
 static int64_t place_of_tap(const int64_t *n, int64_t row, int64_t column, int64_t i,
@@ -103,23 +104,26 @@ static int64_t place_of_tap(const int64_t *n, int64_t row, int64_t column, int64
 
 /* Each element, and what lies between them, which keeps its mark. */
 static void compare(const struct image *m, const char *name, const uint8_t *y,
-                    const void *const *p, expected_code *expected)
+                    const void *const *p, expected_element *expected)
 {
-    const int64_t *n = m->n, nbytes = nbytes_of_y(n);
+    const int64_t *n = m->n, nelem = nelem_of_y(n), nbytes = nelem * m->nbyte;
     uint8_t *is = malloc((size_t)nbytes + 1);
     assert_non_null(is);
     memset(is, MARK, (size_t)nbytes);
-    for (int64_t r = 0; nbytes && r < n[CPU_CHANNELS_ROWS]; r++) {
+    for (int64_t r = 0; nelem && r < n[CPU_CHANNELS_ROWS]; r++) {
         for (int64_t c = 0; c < n[CPU_CHANNELS_COLUMNS]; c++) {
-            for (int64_t k = 0; k < n[CPU_CHANNELS_CHANNELS]; k++)
-                is[r * n[CPU_CHANNELS_Y_ROW] + c * n[CPU_CHANNELS_Y_COLUMN] + k] =
-                    expected(m, p, r, c, k);
+            for (int64_t k = 0; k < n[CPU_CHANNELS_CHANNELS]; k++) {
+                const int64_t at =
+                    r * n[CPU_CHANNELS_Y_ROW] + c * n[CPU_CHANNELS_Y_COLUMN] + k;
+                const int32_t element = expected(m, p, r, c, k);
+                memcpy(is + at * m->nbyte, &element, (size_t)m->nbyte);
+            }
         }
     }
     for (int64_t i = 0; i < nbytes; i++) {
         if (y[i] != is[i])
             fail_msg("%s: %lld channels, %lld x %lld taps, steps %lld and %lld, %lld x "
-                     "%lld from %lld x %lld: number %lld is %d, not %d",
+                     "%lld from %lld x %lld: byte %lld is %d, not %d",
                      name, (long long)n[CPU_CHANNELS_CHANNELS],
                      (long long)n[CPU_CHANNELS_TAPS_Y], (long long)n[CPU_CHANNELS_TAPS_X],
                      (long long)n[CPU_CHANNELS_STEP_Y], (long long)n[CPU_CHANNELS_STEP_X],
@@ -130,7 +134,7 @@ static void compare(const struct image *m, const char *name, const uint8_t *y,
     free(is);
 }
 
-static uint8_t most_of_taps(const struct image *m, const void *const *p, int64_t row,
+static int32_t most_of_taps(const struct image *m, const void *const *p, int64_t row,
                             int64_t column, int64_t channel)
 {
     int64_t most = m->x_is_signed ? INT8_MIN : 0;
@@ -141,12 +145,13 @@ static uint8_t most_of_taps(const struct image *m, const void *const *p, int64_t
             at < 0 ? most : code_at(p[CPU_CHANNELS_X], at + channel, m->x_is_signed);
         most = code > most ? code : most;
     }
-    return (uint8_t)most;
+    return (int32_t)most;
 }
 
 static void check_maximum(struct image *m, enum cpu_isa isa, uint32_t *seed)
 {
-    const int64_t ny = (draw_sizes(m, seed), nbytes_of_y(m->n));
+    const int64_t ny = (draw_sizes(m, seed), nelem_of_y(m->n));
+    m->nbyte = 1;
     m->x_is_signed = (int)draw(seed, 2);
     m->n[CPU_CHANNELS_TAPS_Y] = 1 + draw(seed, 8);
     m->n[CPU_CHANNELS_TAPS_X] = 1 + draw(seed, 8);
@@ -159,7 +164,7 @@ static void check_maximum(struct image *m, enum cpu_isa isa, uint32_t *seed)
     compare(m, row->name, p[0], (const void *const *)p, most_of_taps);
 }
 
-static uint8_t code_of_sum(const struct image *m, const void *const *p, int64_t row,
+static int32_t sum_of_taps(const struct image *m, const void *const *p, int64_t row,
                            int64_t column, int64_t channel)
 {
     const int64_t *n = m->n, *pack = m->pack;
@@ -178,13 +183,19 @@ static uint8_t code_of_sum(const struct image *m, const void *const *p, int64_t 
                 (uint32_t)(w * (code_at(p[CPU_CHANNELS_X], at + channel, m->x_is_signed) -
                                 n[CPU_CHANNELS_ZERO]));
     }
-    const float product =
-        (float)(int32_t)sum * ((const float *)p[CPU_CHANNELS_FACTOR])[channel];
+    return (int32_t)sum;
+}
+
+static int32_t code_of_sum(const struct image *m, const void *const *p, int64_t row,
+                           int64_t column, int64_t channel)
+{
+    const float product = (float)sum_of_taps(m, p, row, column, channel) *
+                          ((const float *)p[CPU_CHANNELS_FACTOR])[channel];
     const float code = isnan(product) ? 0 : nearbyintf(product);
-    return (uint8_t)((int64_t)(code < m->low    ? m->low
+    return (int32_t)((int64_t)(code < m->low    ? m->low
                                : code > m->high ? m->high
                                                 : code) +
-                     n[CPU_CHANNELS_CODE_ZERO]);
+                     m->n[CPU_CHANNELS_CODE_ZERO]);
 }
 
 static void draw_numbers(struct image *m, int32_t *bias, float *factor, uint32_t *seed)
@@ -244,7 +255,8 @@ static void draw_packing(struct image *m, enum cpu_isa isa, uint32_t *seed)
 static void check_sums(struct image *m, enum cpu_isa isa, uint32_t *seed)
 {
     draw_sizes(m, seed);
-    const int64_t c = m->n[CPU_CHANNELS_CHANNELS], ny = nbytes_of_y(m->n);
+    m->nbyte = draw(seed, 3) ? 1 : sizeof(int32_t);
+    const int64_t c = m->n[CPU_CHANNELS_CHANNELS], ny = m->nbyte * nelem_of_y(m->n);
     if (c < CPU_CHANNELS_LEAST)
         return;
     draw_packing(m, isa, seed);
@@ -256,7 +268,7 @@ static void check_sums(struct image *m, enum cpu_isa isa, uint32_t *seed)
     const struct cpu_callee *pack =
         cpu_channels_pack_find(isa, m->w_is_signed ? BT_INT8 : BT_UINT8);
     const struct cpu_callee *row =
-        cpu_channels_find(isa, m->x_is_signed ? BT_INT8 : BT_UINT8);
+        cpu_channels_find(isa, m->x_is_signed ? BT_INT8 : BT_UINT8, m->nbyte != 1);
     void *p[CPU_CHANNELS_NPOINTER] = {
         [CPU_CHANNELS_Y] = m->y.end - ny,
         [CPU_CHANNELS_X] = fill(&m->x, nbytes_of_x(m->n), seed),
@@ -272,14 +284,15 @@ static void check_sums(struct image *m, enum cpu_isa isa, uint32_t *seed)
     memset(p[CPU_CHANNELS_Y], MARK, (size_t)ny);
     assert_int_equal(row->run(p, m->n), 0);
     p[CPU_CHANNELS_W] = packing[1];
-    compare(m, row->name, p[CPU_CHANNELS_Y], (const void *const *)p, code_of_sum);
+    compare(m, row->name, p[CPU_CHANNELS_Y], (const void *const *)p,
+            m->nbyte == 1 ? code_of_sum : sum_of_taps);
 }
 
 static void test_windows_are_those_of_loops(void **state)
 {
     (void)state;
     enum { NELEM = (MOST_SIDE + 5) * (MOST_SIDE + 5) * (MOST_CHANNELS + APART) };
-    struct image m = { .y = guarded_create(NELEM),
+    struct image m = { .y = guarded_create(NELEM * sizeof(int32_t)),
                        .x = guarded_create(NELEM),
                        .w = guarded_create(MOST_CHANNELS * 25),
                        .packed = guarded_create(1 << 20),
@@ -328,7 +341,10 @@ static void make_text(const struct network *c, char *text, size_t nbytes)
     const long long rows = (c->h + c->before + c->after - c->taps) / c->step + 1;
     const long long columns = (c->w + c->before + c->after - c->taps) / c->step + 1;
     size_t at = (size_t)snprintf(text, nbytes, "y: %s[n, p in %lld, q in %lld, c] = ",
-                                 c->x == BT_UINT8 ? "uint8" : "int8", rows, columns);
+                                 strncmp(c->text, "int32(", 6) == 0 ? "int32"
+                                 : c->x == BT_UINT8                 ? "uint8"
+                                                                    : "int8",
+                                 rows, columns);
     for (const char *from = c->text; *from; from++) {
         char part[128] = { *from, 0 };
         if (*from == 'W')
@@ -433,9 +449,16 @@ static void test_networks(void **state)
           UNSIGNED(SUM("9", "0") " + b[c]") },
         { 1, 7, 7, 32, 3, 1, 1, 1, 0, BT_UINT8, BT_INT8,
           UNSIGNED(SUM("900", "0") " + b[c]") },
-        { 1, 7, 7, 32, 3, 1, 1, 1, 0, BT_UINT8, BT_INT8, UNSIGNED("2 * " SUM("9", "0")) },
-        { 1, 7, 7, 32, 3, 1, 1, 1, 0, BT_UINT8, BT_INT8,
-          UNSIGNED(SUM("9", "0") " + b[c] + int32(p)") },
+        { 1, 7, 7, 32, 3, 1, 1, 1, 1, BT_UINT8, BT_INT8, UNSIGNED("2 * " SUM("9", "0")) },
+        { 2, 23, 7, 32, 3, 1, 1, 1, 1, BT_UINT8, BT_INT8,
+          UNSIGNED(SUM("9", "0") " + b[c] + int32(10 * p + q + 100 * n)") },
+        { 2, 9, 7, 144, 5, 2, 2, 2, 1, BT_UINT8, BT_UINT8,
+          "int32(" SUM("255", "130") " + b[c])" },
+        { 1, 14, 11, 40, 3, 1, 1, 1, 1, BT_INT8, BT_INT8, "int32(" SUM("-9", "0") ")" },
+        { 3, 19, 30, 96, 3, 1, 1, 1, 1, BT_UINT8, BT_INT8,
+          "uint8(min(max(shift_right(int64(" SUM("7",
+                                                 "0") " + b[c]) * 1431655765 + "
+                                                      "2147483648, 40) + 9, 0), 255))" },
         { 1, 14, 14, 64, 3, 2, 1, 1, 1, BT_UINT8, BT_INT8, MAXIMUM("0") },
         { 2, 9, 8, 3, 2, 2, 0, 0, 1, BT_INT8, BT_INT8, MAXIMUM("-128") },
         { 1, 9, 9, 80, 3, 1, 3, 3, 1, BT_INT8, BT_INT8,
@@ -448,11 +471,11 @@ static void test_networks(void **state)
 
 /* ---- without memory ---- */
 
-static int schedule(bt_registry *registry, bt_ctx *ctx, bt_store *store)
+static int schedule_text(bt_registry *registry, bt_ctx *ctx, bt_store *store,
+                         const char *of_sums)
 {
-    static const struct network network = {
-        2, 5, 5, 16, 3, 1, 1, 1, 1, BT_UINT8, BT_INT8, UNSIGNED(SUM("9", "0") " + b[c]")
-    };
+    const struct network network = { 2, 5, 5, 16,       3,       1,
+                                     1, 1, 1, BT_UINT8, BT_INT8, of_sums };
     char text[1024];
     make_text(&network, text, sizeof(text));
     const bt_op_input inputs[] = { { .name = "x", .type = "t[n, h, g, c]" },
@@ -491,10 +514,21 @@ static int schedule(bt_registry *registry, bt_ctx *ctx, bt_store *store)
     return !status;
 }
 
+static int schedule(bt_registry *registry, bt_ctx *ctx, bt_store *store)
+{
+    return schedule_text(registry, ctx, store, UNSIGNED(SUM("9", "0") " + b[c]"));
+}
+
+static int schedule_near(bt_registry *registry, bt_ctx *ctx, bt_store *store)
+{
+    return schedule_text(registry, ctx, store, UNSIGNED("2 * " SUM("9", "0")));
+}
+
 static void test_every_allocation_may_fail(void **state)
 {
     (void)state;
     fail_each_allocation_of(schedule);
+    fail_each_allocation_of(schedule_near);
 }
 
 static const struct CMUnitTest tests[] = {

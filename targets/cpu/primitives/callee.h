@@ -68,7 +68,8 @@
  *     winograd_4_weights_avx512, ..._input_..., ..._output_...    (winograd.h)
  *     depthwise_f32_avx512                channels by taps of their own (depthwise.h)
  *     channels_sum_u8_avx512, _s8_        the same of codes whose channels are neighbours, to codes, by
- *                        taps that channels_pack_s8_avx512, _u8_, makes (channels.h)
+ *                        taps that channels_pack_s8_avx512, _u8_, makes (channels.h); _u8_i32_, _s8_i32_:
+ *                        the sums themselves
  *     tile_bf16_avx512bf16, line_..., epilogue_...     the same of pairs of bfloat16
  *     tile_bf16_amx, tile_halves_amx, epilogue_...     likewise by AMX
  *     pairs_bf16_avx512bf16, halves_...   such pairs (pairs.h)

@@ -13,22 +13,23 @@ static const struct cpu_callee *rows_of(enum cpu_isa isa)
                                  : cpu_channels_portable;
 }
 
-static const struct cpu_callee *find(enum cpu_isa isa, uint32_t form, bt_dtype in)
+static const struct cpu_callee *find(enum cpu_isa isa, uint32_t form, bt_dtype in,
+                                     bt_dtype out)
 {
     const struct cpu_callee *row = rows_of(isa);
-    while (row->name && (row->form != form || row->in != in))
+    while (row->name && (row->form != form || row->in != in || row->out != out))
         row++;
     return row->name ? row : NULL;
 }
 
-const struct cpu_callee *cpu_channels_find(enum cpu_isa isa, bt_dtype x)
+const struct cpu_callee *cpu_channels_find(enum cpu_isa isa, bt_dtype x, int is_sums)
 {
-    return find(isa, CPU_CHANNELS, x);
+    return find(isa, CPU_CHANNELS, x, is_sums ? BT_INT32 : BT_UINT8);
 }
 
 const struct cpu_callee *cpu_channels_pack_find(enum cpu_isa isa, bt_dtype w)
 {
-    return find(isa, CPU_CHANNELS_PACK, w);
+    return find(isa, CPU_CHANNELS_PACK, w, BT_UINT8);
 }
 
 int64_t cpu_channels_nbytes(enum cpu_isa isa, int64_t channels, int64_t taps_y,

@@ -5,9 +5,10 @@
  *     Y[r, c] = R(i in TAPS_Y, j in TAPS_X: X[TOP + STEP_Y * r + i, LEFT + STEP_X * c + j])
  *
  * where R takes what is inside of X. It is the maximum, which of nothing is the least code; or a sum
- * of products, of which codes are made (codes.h), a NaN being 0 before the zero is added:
+ * of products, which is stored as it is, or of which codes are made (codes.h), a NaN being 0 before the
+ * zero is added:
  *
- *     W[i, j] * (X[...] - ZERO), BIAS by channel;  FACTOR by channel, LOW, HIGH, CODE_ZERO
+ *     W[i, j] * (X[...] - ZERO), BIAS by channel;  of codes: FACTOR by channel, LOW, HIGH, CODE_ZERO
  *
  * Sums are of int32, which wraps. Their W is packed first, for blocks of channels, in quads of taps one
  * below the other; of a step of 1, for two rows of the result: which block of X they meet is one.
@@ -71,8 +72,9 @@ enum {
 /* As many channels as the narrowest block has; images of fewer have no sums here. */
 enum { CPU_CHANNELS_LEAST = 16 };
 
-/* Codes of sums, of X in uint8 or int8, and the packing of W in either; NULL: there is none. */
-const struct cpu_callee *cpu_channels_find(enum cpu_isa isa, bt_dtype x);
+/* Codes of sums, or sums themselves, of X in uint8 or int8, and the packing of W in either; NULL: there
+ * is none. */
+const struct cpu_callee *cpu_channels_find(enum cpu_isa isa, bt_dtype x, int is_sums);
 const struct cpu_callee *cpu_channels_pack_find(enum cpu_isa isa, bt_dtype w);
 /* Bytes of a packed W. */
 int64_t cpu_channels_nbytes(enum cpu_isa isa, int64_t channels, int64_t taps_y,

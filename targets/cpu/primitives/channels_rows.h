@@ -63,6 +63,23 @@ LITERAL void store_places(uint8_t *to, int64_t stride, int64_t count, int_vector
     }
 }
 
+/* Sums of four vectors in the order of channels, to the first of so many places. */
+LITERAL void store_sums(uint8_t *to, int64_t stride, int64_t count,
+                        const int_vector *sums, const int nplace)
+{
+    enum { QUARTER = 16 };
+    const int width = VECTOR_NBYTES / nplace;
+    UNROLL
+    for (int i = 0; i < VECTOR_NBYTES; i += QUARTER) {
+        if (i / width >= count)
+            break;
+        UNROLL
+        for (int k = 0; k < 4; k++)
+            memcpy(to + i / width * stride + 4 * (i % width) + k * QUARTER,
+                   (const uint8_t *)&sums[k] + i, QUARTER);
+    }
+}
+
 /* Of four vectors of bytes, quads: those of number 16 * i + 4 * k ... 16 * i + 4 * k + 3 are in vector
  * k from lane 4 * i on. */
 static inline void make_quads(int_vector *quads, const int_vector *v)
@@ -114,7 +131,8 @@ enum { MOST_WIDE = 2 * MOST_TAPS_X * 2 * MOST_OUT * 4 * VECTOR_NBYTES };
 struct sums {
     const uint8_t *x;
     uint8_t *y;
-    int64_t channel, width; /* of the block */
+    int64_t nbyte, y_row, y_column; /* of Y, in bytes: 1 of a code, else of a sum */
+    int64_t channel, width;         /* of the block */
     const uint8_t *w;
     int_vector bias[4];
     float_vector factor[4];
@@ -212,7 +230,7 @@ static void begin_block(struct sums *s, void *const *p)
         for (int i = 0; i < LANES; i++) {
             const int64_t c = channel_of(k, i, s->width);
             biases[i] = bias[c];
-            factors[i] = finite_factor(factor[c]);
+            factors[i] = s->nbyte == 1 ? finite_factor(factor[c]) : 0;
         }
         s->bias[k] = int_add(int_load(biases), int_load(s->w + k * VECTOR_NBYTES));
         memcpy(&s->factor[k], factors, sizeof(factors));
@@ -220,7 +238,7 @@ static void begin_block(struct sums *s, void *const *p)
     s->w += 4 * VECTOR_NBYTES;
 }
 
-static int32_t run_sums(void *const *p, const int64_t *n, int is_signed)
+static int32_t run_sums(void *const *p, const int64_t *n, int is_signed, int64_t nbyte)
 {
     const int64_t channels = n[CPU_CHANNELS_CHANNELS], nrow = n[CPU_CHANNELS_ROWS];
     const int64_t nout = n[CPU_CHANNELS_STEP_Y] == 1 ? MOST_OUT : 1;
@@ -232,6 +250,9 @@ static int32_t run_sums(void *const *p, const int64_t *n, int is_signed)
     const int is_widened = n[CPU_CHANNELS_IS_NARROW] && !multiplies_quads();
     struct sums s = { .x = p[CPU_CHANNELS_X],
                       .y = p[CPU_CHANNELS_Y],
+                      .nbyte = nbyte,
+                      .y_row = nbyte * n[CPU_CHANNELS_Y_ROW],
+                      .y_column = nbyte * n[CPU_CHANNELS_Y_COLUMN],
                       .finish = finish_by(n[CPU_CHANNELS_LOW], n[CPU_CHANNELS_HIGH],
                                           n[CPU_CHANNELS_CODE_ZERO]) };
     const uint8_t *w = p[CPU_CHANNELS_W];
@@ -258,12 +279,22 @@ static int32_t run_sums(void *const *p, const int64_t *n, int is_signed)
 
 static int32_t run_u8(void *const *p, const int64_t *n)
 {
-    return run_sums(p, n, 0);
+    return run_sums(p, n, 0, 1);
 }
 
 static int32_t run_s8(void *const *p, const int64_t *n)
 {
-    return run_sums(p, n, 1);
+    return run_sums(p, n, 1, 1);
+}
+
+static int32_t run_u8_i32(void *const *p, const int64_t *n)
+{
+    return run_sums(p, n, 0, sizeof(int32_t));
+}
+
+static int32_t run_s8_i32(void *const *p, const int64_t *n)
+{
+    return run_sums(p, n, 1, sizeof(int32_t));
 }
 
 /* ---- packing ---- */
@@ -434,6 +465,10 @@ const struct cpu_callee CHANNELS_CALLEES[] = {
     { "channels_sum_u8_" CHANNELS_SUFFIX, run_u8, CPU_CHANNELS, BT_UINT8, BT_UINT8,
       CHANNELS_SUM_PS },
     { "channels_sum_s8_" CHANNELS_SUFFIX, run_s8, CPU_CHANNELS, BT_UINT8, BT_INT8,
+      CHANNELS_SUM_PS },
+    { "channels_sum_u8_i32_" CHANNELS_SUFFIX, run_u8_i32, CPU_CHANNELS, BT_INT32,
+      BT_UINT8, CHANNELS_SUM_PS },
+    { "channels_sum_s8_i32_" CHANNELS_SUFFIX, run_s8_i32, CPU_CHANNELS, BT_INT32, BT_INT8,
       CHANNELS_SUM_PS },
     { "channels_pack_u8_" CHANNELS_SUFFIX, pack_u8, CPU_CHANNELS_PACK, BT_UINT8, BT_UINT8,
       PACK_PS },

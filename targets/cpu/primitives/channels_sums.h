@@ -1,5 +1,5 @@
 /*
- * Sums of products of windows, in codes, for rows of places; included by channels_rows.h once for what
+ * Sums of products of windows, or codes of them, for rows of places; included by channels_rows.h once for what
  * multiplies quads: NAME, SUMS_TARGET, QUAD_DOT if it is one instruction.
  */
 
@@ -58,24 +58,28 @@ SUMS_TARGET LITERAL void NAME(read_quads)(int_vector *quads, const struct sums *
     make_quads(quads, v);
 }
 
-/* Codes of the sums of rows of the result, of so many places that are left. */
-SUMS_TARGET LITERAL void NAME(store_codes)(uint8_t *y, const struct sums *s,
-                                           const int_vector *sums, int64_t rows,
-                                           int64_t places, const int64_t *n,
-                                           const int nout, const int nplace)
+/* The sums of rows of the result, of so many places that are left, or codes of them. */
+SUMS_TARGET LITERAL void NAME(store_rows)(uint8_t *y, const struct sums *s,
+                                          const int_vector *sums, int64_t rows,
+                                          int64_t places, const int nout,
+                                          const int nplace)
 {
     UNROLL
     for (int o = 0; o < nout; o++) {
         int_vector rounded[4];
+        uint8_t *to = y + o * s->y_row;
         if (o >= rows)
             break;
+        if (s->nbyte != 1) {
+            store_sums(to, s->y_column, places, sums + 4 * o, nplace);
+            continue;
+        }
         UNROLL
         for (int k = 0; k < 4; k++)
             rounded[k] = round_numbers(
                 &s->finish,
                 __builtin_convertvector(sums[4 * o + k], float_vector) * s->factor[k]);
-        store_places(y + o * n[CPU_CHANNELS_Y_ROW], n[CPU_CHANNELS_Y_COLUMN], places,
-                     make_bytes(&s->finish, rounded), nplace);
+        store_places(to, s->y_column, places, make_bytes(&s->finish, rounded), nplace);
     }
 }
 
@@ -98,7 +102,7 @@ SUMS_TARGET LITERAL void NAME(sum_row)(const struct sums *all,
     memcpy(n, all_n, sizeof(n));
     const int64_t step = n[CPU_CHANNELS_STEP_X], left = n[CPU_CHANNELS_ROWS] - row;
     const int64_t ntap = n[CPU_CHANNELS_TAPS_X], ncolumn = n[CPU_CHANNELS_COLUMNS];
-    uint8_t *y = s.y + row * n[CPU_CHANNELS_Y_ROW] + s.channel;
+    uint8_t *y = s.y + row * s.y_row + s.channel * s.nbyte;
     for (int64_t c = 0; c < ncolumn; c += nplace) {
         const uint8_t *w = s.w;
         int_vector sums[4 * MOST_OUT], quads[4];
@@ -113,8 +117,8 @@ SUMS_TARGET LITERAL void NAME(sum_row)(const struct sums *all,
                 w += 4 * DOT_WIDTH * nout * VECTOR_NBYTES;
             }
         }
-        NAME(store_codes)(y, &s, sums, left, ncolumn - c, n, nout, nplace);
-        y += nplace * n[CPU_CHANNELS_Y_COLUMN];
+        NAME(store_rows)(y, &s, sums, left, ncolumn - c, nout, nplace);
+        y += nplace * s.y_column;
     }
 }
 
@@ -130,13 +134,13 @@ SUMS_TARGET static void NAME(row_sliding)(const struct sums *all,
     int64_t n[CPU_CHANNELS_NINT];
     memcpy(n, all_n, sizeof(n));
     const int64_t left = n[CPU_CHANNELS_ROWS] - row, ncolumn = n[CPU_CHANNELS_COLUMNS];
-    uint8_t *y = s.y + row * n[CPU_CHANNELS_Y_ROW] + s.channel;
+    uint8_t *y = s.y + row * s.y_row + s.channel * s.nbyte;
     int_vector quads[NTAP][4];
     UNROLL
     for (int j = 1; j < NTAP; j++)
         NAME(read_quads)
     (quads[j], &s, &rows, n[CPU_CHANNELS_LEFT] + j - 1, 1, n, 0, NREAD, 1);
-    for (int64_t c = 0; c < ncolumn; c++, y += n[CPU_CHANNELS_Y_COLUMN]) {
+    for (int64_t c = 0; c < ncolumn; c++, y += s.y_column) {
         int_vector sums[4 * MOST_OUT];
         UNROLL
         for (int k = 0; k < 4 * (NTAP - 1); k++)
@@ -149,7 +153,7 @@ SUMS_TARGET static void NAME(row_sliding)(const struct sums *all,
         for (int j = 0; j < NTAP; j++)
             NAME(add_products)
         (sums, quads[j], s.w + j * 4 * DOT_WIDTH * MOST_OUT * VECTOR_NBYTES, MOST_OUT);
-        NAME(store_codes)(y, &s, sums, left, 1, n, MOST_OUT, 1);
+        NAME(store_rows)(y, &s, sums, left, 1, MOST_OUT, 1);
     }
 }
 

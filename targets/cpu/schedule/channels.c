@@ -1,6 +1,6 @@
 /*
- * Windows over images of codes whose channels are neighbours: depthwise convolutions, of whose sums
- * codes are made, and maxima, as calls for some rows (primitives/channels.h).
+ * Windows over images of codes whose channels are neighbours: depthwise convolutions, and of their sums
+ * codes, and maxima, as calls for some rows (primitives/channels.h).
  *
  *     for i1 in 56 {
  *         for i2 in 56 {
@@ -17,7 +17,8 @@
  *     for i1 in 7 {
  *         channels_sum_u8_avx512(&y[64512*i1], &x[0], &p[0], &b[0], &f[0], 8, 56, 144, 3, 3, ...)
  *
- * Others are strips.
+ * What else is made of such sums, or sums themselves, are calls that store them: where they go, or for
+ * some rows near, with loops behind. All others are strips.
  */
 #include "channels.h"
 
@@ -38,12 +39,16 @@ struct factor {
     int64_t zero;
 };
 
+/* What calls store of sums. */
+enum { STORE_CODES, STORE_SUMS, STORE_NEAR };
+
 struct channels {
     struct cpu_window_nest nest;
     const struct cpu_config *config;
     const struct cpu_callee *by;
     struct factor x, w;
     const struct cpu_callee *packs_w; /* NULL: no products are summed */
+    uint32_t stores;
     struct cpu_codes codes;
     const bt_node *bias;
     int64_t nchannel;
@@ -90,9 +95,10 @@ static int is_accumulator(const struct channels *c, const bt_node *node)
 }
 
 /* What is added to the sum, where nothing else is made of it. 0: something is. */
-static int look_at_bias(struct channels *c)
+static int look_at_bias(struct channels *c, const bt_node *node)
 {
-    const bt_node *node = cpu_bare(c->codes.sum);
+    node = cpu_bare(node);
+    c->bias = NULL;
     if (is_accumulator(c, node)) {
         c->bias = bt_node_cast(graph_of(c), BT_INT32, bt_node_int(graph_of(c), 0));
         return c->bias != NULL;
@@ -105,16 +111,38 @@ static int look_at_bias(struct channels *c)
     return c->bias && c->bias->dtype == BT_INT32;
 }
 
+/* Whether it is there for each channel before the nest is. */
+static int is_by_channel(const struct channels *c, const bt_node *node)
+{
+    const uint64_t own = bt_index_bit(c->nest.channel->index);
+    uint8_t *seen = BT_NEWS(c->nest.arena, uint8_t, graph_of(c)->nnode + 2);
+    return seen && cpu_is_made_before(&c->nest, node, own, seen);
+}
+
 static int look_at_codes(struct channels *c)
 {
     const struct cpu_codes *codes = &c->codes;
-    const uint64_t own = bt_index_bit(c->nest.channel->index);
-    uint8_t *seen = BT_NEWS(c->nest.arena, uint8_t, graph_of(c)->nnode + 2);
-    return seen && cpu_match_codes(NULL, c->nest.store->value, &c->codes) &&
-           codes->of_nan == 0 && codes->low >= INT16_MIN && codes->high <= INT16_MAX &&
-           codes->zero >= INT16_MIN && codes->zero <= INT16_MAX && look_at_bias(c) &&
-           cpu_is_made_before(&c->nest, c->bias, own, seen) &&
-           cpu_is_made_before(&c->nest, codes->factor, own, seen);
+    return cpu_match_codes(NULL, c->nest.store->value, &c->codes) && codes->of_nan == 0 &&
+           codes->low >= INT16_MIN && codes->high <= INT16_MAX &&
+           codes->zero >= INT16_MIN && codes->zero <= INT16_MAX &&
+           look_at_bias(c, codes->sum) && is_by_channel(c, c->bias) &&
+           is_by_channel(c, codes->factor);
+}
+
+/* What is stored, as a call may have it. 0: no memory. */
+static int look_at_store(struct channels *c)
+{
+    const bt_node *value = c->nest.store->value;
+    c->stores = STORE_CODES;
+    if (look_at_codes(c))
+        return 1;
+    c->stores =
+        value->dtype == BT_INT32 && look_at_bias(c, value) && is_by_channel(c, c->bias)
+            ? STORE_SUMS
+            : STORE_NEAR;
+    if (c->stores == STORE_NEAR)
+        c->bias = bt_node_cast(graph_of(c), BT_INT32, bt_node_int(graph_of(c), 0));
+    return c->bias != NULL;
 }
 
 /* Taps of each channel, one place of the channel's after the other. */
@@ -147,11 +175,13 @@ static int look_at_sum(struct channels *c)
         c->w = c->x;
         c->x = w;
     }
-    c->by = cpu_channels_find(c->config->isa, c->x.dtype);
+    if (!look_at_store(c))
+        return 0;
+    c->by = cpu_channels_find(c->config->isa, c->x.dtype, c->stores != STORE_CODES);
     c->packs_w = cpu_channels_pack_find(c->config->isa, c->w.dtype);
     return c->by && c->packs_w && c->nchannel >= CPU_CHANNELS_LEAST &&
            (n->axes[0].taps == 3 || n->axes[0].taps == 5) && n->axes[1].taps <= 5 &&
-           look_at_weights(c) && look_at_codes(c);
+           look_at_weights(c);
 }
 
 static int look_at_maximum(struct channels *c)
@@ -197,9 +227,9 @@ static int find(struct channels *c, bt_stmt *stmt)
 
 /* ---- the nest ---- */
 
-/* W, bias and factors as calls take them: buffers. */
+/* W, bias and factors as calls take them, and sums of some rows that are near: buffers. */
 struct made {
-    uint32_t w, bias, factor;
+    uint32_t w, bias, factor, near;
 };
 
 static int is_narrow(const struct channels *c)
@@ -245,9 +275,14 @@ static int emit_constants(const struct channels *c, bt_stmts *to, struct made *o
     const struct cpu_dim dim = { .extent = c->nest.channel->extent,
                                  .index = c->nest.channel->index,
                                  .scale = 1 };
-    return !c->packs_w || (emit_weights(c, &e, &out->w) &&
-                           cpu_emit_by_dim(&e, &dim, 0, c->bias, &out->bias) &&
-                           cpu_emit_by_dim(&e, &dim, 0, c->codes.factor, &out->factor));
+    if (!c->packs_w)
+        return 1;
+    if (!emit_weights(c, &e, &out->w) ||
+        !cpu_emit_by_dim(&e, &dim, 0, c->bias, &out->bias))
+        return 0;
+    out->factor = out->bias; // which sums do not read
+    return c->stores != STORE_CODES ||
+           cpu_emit_by_dim(&e, &dim, 0, c->codes.factor, &out->factor);
 }
 
 static int64_t float_bits(double number)
@@ -276,11 +311,16 @@ static int emit_call(const struct channels *c, bt_stmts *to, const struct made *
     bt_graph *g = graph_of(c);
     const bt_node *zero = bt_node_int(g, 0);
     const bt_node *x_at = c->x.read->args[0], *y_at = n->store->offset;
-    const bt_node *y_row = cpu_growth(g, y_at, y->out);
+    const int is_near = c->packs_w && c->stores == STORE_NEAR;
+    const bt_node *y_column = is_near ? n->channel->extent : cpu_growth(g, y_at, x->out);
+    const bt_node *y_row =
+        is_near ? cpu_times(g, x->out->extent, y_column) : cpu_growth(g, y_at, y->out);
     struct cpu_emitter e = { n->loops, to, 0 };
     const struct cpu_address addresses[CPU_CHANNELS_NPOINTER] = {
-        { n->store->buffer,
-          cpu_along(g, of_image(c, cpu_first_in_nest(n, y_at), image), row, y_row) },
+        { is_near ? made->near : n->store->buffer,
+          is_near ? zero
+                  : cpu_along(g, of_image(c, cpu_first_in_nest(n, y_at), image), row,
+                              y_row) },
         { c->x.read->which, of_image(c, cpu_image_of_nest(n, x_at), image) },
         { made->w, zero },
         { made->bias, zero },
@@ -293,7 +333,7 @@ static int emit_call(const struct channels *c, bt_stmts *to, const struct made *
         [CPU_CHANNELS_TAPS_Y] = y->tap->extent,
         [CPU_CHANNELS_TAPS_X] = x->tap->extent,
         [CPU_CHANNELS_Y_ROW] = y_row,
-        [CPU_CHANNELS_Y_COLUMN] = cpu_growth(g, y_at, x->out),
+        [CPU_CHANNELS_Y_COLUMN] = y_column,
         [CPU_CHANNELS_X_ROW] = cpu_growth(g, x_at, y->tap),
         [CPU_CHANNELS_X_COLUMN] = cpu_growth(g, x_at, x->tap),
         [CPU_CHANNELS_HEIGHT] = y->size,
@@ -314,6 +354,68 @@ static int emit_call(const struct channels *c, bt_stmts *to, const struct made *
                                       addresses, CPU_CHANNELS_MAX_NINT, integers);
 }
 
+/* ---- what follows sums ---- */
+
+struct change {
+    bt_loops *loops;
+    uint32_t from, to;
+    const bt_node *offset;
+};
+
+static const bt_node *change_sum(void *self, const bt_node *node)
+{
+    const struct change *c = self;
+    return node->kind == BT_NODE_READ && node->which == c->from
+               ? bt_loops_read(c->loops, c->to, c->offset)
+               : node;
+}
+
+static const bt_node *emit_loop(const struct channels *c, bt_stmts **to,
+                                const bt_stmt *like, const bt_node *extent)
+{
+    bt_stmt *loop = bt_stmt_add(c->nest.loops, *to, BT_STMT_FOR);
+    if (!loop)
+        return NULL;
+    loop->index = like->index;
+    loop->extent = extent;
+    *to = &loop->body;
+    return bt_node_index(graph_of(c), like->index, extent);
+}
+
+/* What is made of so many rows of sums, which are near. */
+static int emit_rest(const struct channels *c, bt_stmts *to, const struct made *made,
+                     const bt_node *image, const bt_node *first, const bt_node *nrow)
+{
+    const struct cpu_window_nest *n = &c->nest;
+    bt_graph *g = graph_of(c);
+    const bt_stmt *rows = n->axes[0].out, *columns = n->axes[1].out;
+    // the loop around goes by the index of rows
+    const bt_stmt near = { .index = n->axes[0].tap->index };
+    const bt_node *row = emit_loop(c, &to, &near, nrow);
+    const bt_node *column = row ? emit_loop(c, &to, columns, columns->extent) : NULL;
+    const bt_node *channel =
+        column ? emit_loop(c, &to, n->channel, n->channel->extent) : NULL;
+    bt_stmt *store = channel ? bt_stmt_add(n->loops, to, BT_STMT_STORE) : NULL;
+    const bt_node *place =
+        store ? cpu_plus(g, cpu_times(g, row, columns->extent), column) : NULL;
+    const bt_node *offset =
+        place ? cpu_plus(g, cpu_times(g, place, n->channel->extent), channel) : NULL;
+    struct change change = { n->loops, n->take->buffer, made->near, offset };
+    bt_by_node by = { n->loops, change_sum, &change };
+    const bt_node *at = offset ? cpu_plus(g, first, row) : NULL;
+    const bt_node *value =
+        at ? bt_node_substitute(g, n->store->value, rows->index, at) : NULL;
+    const bt_node *y =
+        at ? bt_node_substitute(g, n->store->offset, rows->index, at) : NULL;
+    value = value && y ? of_image(c, value, image) : NULL;
+    if (!value)
+        return 0;
+    store->buffer = n->store->buffer;
+    store->offset = of_image(c, y, image);
+    store->value = bt_node_change(&by, value);
+    return store->offset && store->value;
+}
+
 /* As many rows of the result as make what is read of them stay near, or less, that threads are equally
  * busy: an even number, as two may be done together. */
 static int64_t rows_of_call(const bt_node *extent, uint32_t nthread)
@@ -323,13 +425,24 @@ static int64_t rows_of_call(const bt_node *extent, uint32_t nthread)
     return rows < LEAST_ROWS ? LEAST_ROWS : rows > MOST_ROWS ? MOST_ROWS : rows;
 }
 
+/* ... or as sums that are near have: two rows at least. */
+static int64_t rows_near(const struct channels *c, int64_t rows)
+{
+    enum { NEAR_NELEM = 1 << 14 };
+    const int64_t nelem = cpu_iterations(c->nest.axes[1].out->extent) * c->nchannel;
+    const int64_t most = NEAR_NELEM / nelem / 2 * 2;
+    return most < 2 ? 2 : most < rows ? most : rows;
+}
+
 /* A loop over blocks of rows, of all images that the loop around has, in the place of both. */
-static int emit_rows(const struct channels *c, bt_stmts *to, const struct made *made)
+static int emit_rows(const struct channels *c, bt_stmts *to, struct made *made)
 {
     const struct cpu_window_nest *n = &c->nest;
     const bt_stmt *rows = n->axes[0].out;
     const bt_stmt *images = n->nloop > 3 ? n->all[n->nloop - 4] : NULL;
-    const int64_t size = rows_of_call(rows->extent, c->config->nthread);
+    const int is_near = c->packs_w && c->stores == STORE_NEAR;
+    const int64_t some = rows_of_call(rows->extent, c->config->nthread);
+    const int64_t size = is_near ? rows_near(c, some) : some;
     bt_graph *g = graph_of(c);
     const bt_node *nblock = cpu_ceildiv(g, rows->extent, size), *image = NULL;
     bt_stmt *loop = nblock ? bt_stmt_add(n->loops, to, BT_STMT_FOR) : NULL;
@@ -347,8 +460,16 @@ static int emit_rows(const struct channels *c, bt_stmts *to, const struct made *
     const bt_node *at = block ? cpu_scaled(g, block, size) : NULL;
     const bt_node *count =
         at ? cpu_least(g, bt_node_int(g, size), cpu_minus(g, rows->extent, at)) : NULL;
-    return count && (image || !images) &&
-           emit_call(c, &loop->body, made, image, at, count);
+    if (!count || (!image && images))
+        return 0;
+    const bt_node *nsum =
+        cpu_scaled(g, cpu_times(g, n->axes[1].out->extent, n->channel->extent), size);
+    if (!is_near)
+        return emit_call(c, &loop->body, made, image, at, count);
+    return nsum &&
+           cpu_emit_buffer(n->loops, BT_BUFFER_LOCAL, BT_INT32, nsum, &made->near) &&
+           emit_call(c, &loop->body, made, image, at, count) &&
+           emit_rest(c, &loop->body, made, image, at, count);
 }
 
 static int replace(const struct channels *c, uint32_t which)

@@ -9,6 +9,7 @@
 #include "planes.h"
 #include "split.h"
 #include "touch.h"
+#include "transpose.h"
 #include "ways.h"
 
 #include <baton/target.h>
@@ -166,6 +167,7 @@ static bt_status transform(bt_loops *loops, const struct cpu_config *config,
     BT_TRY(bt_loops_simplify(loops));
     BT_TRY(cpu_call_planes(loops, config));
     BT_TRY(cpu_call_channels(loops, config));
+    BT_TRY(cpu_call_transposes(loops, config));
     if ((wanted & SPLIT) && !cpu_split_loops(loops, &nsplit))
         return bt_loops_why(loops);
     if ((wanted & MERGE) && (!merge(loops, config, &nmerged) ||

@@ -78,7 +78,16 @@ static void test_strides_may_be_zero_or_negative(void **state)
     }
 }
 
+/* ... which have a form of their own; the last ones end where memory does. */
+static void test_three_planes_of_bytes_are_side_by_side(void **state)
+{
+    (void)state;
+    for (int64_t k = 0; k < 70; k++)
+        check(&packings[0], (int64_t[]){ k, 3, 3, 3, 1, k + 2 }, k ? 3 * k + 4 : 0);
+}
+
 static const struct CMUnitTest tests[] = {
+    cmocka_unit_test(test_three_planes_of_bytes_are_side_by_side),
     cmocka_unit_test(test_panels_are_rows_or_columns_padded),
     cmocka_unit_test(test_strides_may_be_zero_or_negative),
 };

@@ -20,9 +20,10 @@ static bt_status run_call(void *self, const char *callee, uint32_t narg,
 
 struct exchange {
     int64_t dims[4];
-    uint32_t is_called;
+    uint32_t is_called; /* WITH_VECTORS: on wider processors */
     const char *text;
 };
+enum { WITH_VECTORS = 2 };
 
 static bt_tensor *numbers(struct world *w, bt_dtype dtype, const int64_t *dims)
 {
@@ -48,7 +49,8 @@ static void check_by(struct world *w, const struct exchange *c, struct formula *
     assert_ok(w->ctx, cpu_schedule_loops(loops, config));
     memset(got->data, 0x55, (size_t)got->nelem * bt_dtype_nbytes(got->dtype));
     assert_ok(w->ctx, loops_run(w->ctx, loops, data, &options));
-    if ((calls.n > 0) != c->is_called)
+    if ((calls.n > 0) != (c->is_called == 1 || (c->is_called == WITH_VECTORS &&
+                                                config->isa != CPU_ISA_PORTABLE)))
         fail_msg("%s: %u calls", c->text, calls.n);
     for (int64_t e = 0; e < got->nelem; e++) {
         if (bt_tensor_get(got, e) != bt_tensor_get(expected, e))
@@ -103,7 +105,11 @@ static void test_elements_go_where_they_belong(void **state)
 static void test_few_elements_are_strips(void **state)
 {
     (void)state;
-    check(&(struct exchange){ { 1, 3, 40, 40 }, 0, "y: t[i, j, k, l] = x[i, l, j, k]" },
+    check(&(struct exchange){ { 2, 3, 40, 45 },
+                              WITH_VECTORS,
+                              "y: t[i, j, k, l] = x[i, l, j, k]" },
+          BT_UINT8);
+    check(&(struct exchange){ { 1, 4, 40, 40 }, 0, "y: t[i, j, k, l] = x[i, l, j, k]" },
           BT_UINT8);
     check(&(struct exchange){ { 1, 3, 40, 40 }, 0, "y: t[i, j, k, l] = x[i, l, j, k]" },
           BT_FLOAT32);

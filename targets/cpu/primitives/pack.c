@@ -1,6 +1,7 @@
 /* Copies into panels. Bits only: a float moves as an integer of its size. */
 #include "pack.h"
 
+#include "pack_threes.h"
 #include "vectors.h"
 
 // Steps of k done together where neighbours along k are neighbours in memory: a block of
@@ -47,6 +48,12 @@ enum { DEPTH = 16 };
         const int64_t row = n[CPU_PACK_ROW];                                             \
         const int is_row = n[CPU_PACK_N_STRIDE] == 1;                                    \
         const int64_t step = is_row ? 1 : DEPTH;                                         \
+        if (nbytes == 1 && columns == 3 && width == 3 && row == 3 &&                     \
+            n[CPU_PACK_K_STRIDE] == 1 && PACK_HAS_THREES()) {                            \
+            pack_threes(p[CPU_PACK_TO], p[CPU_PACK_FROM], n[CPU_PACK_K],                 \
+                        n[CPU_PACK_N_STRIDE]);                                           \
+            return 0;                                                                    \
+        }                                                                                \
         for (int64_t k = 0; k < n[CPU_PACK_K]; k += step) {                              \
             const int64_t left = n[CPU_PACK_K] - k, depth = left < step ? left : step;   \
             ELEMENT *to = (ELEMENT *)p[CPU_PACK_TO] + k * row;                           \

@@ -8,7 +8,7 @@
  *                 y[3584*i0 + 128*i1 + i2] =                    1, 784)
  *                     x[28*i0 + i1 + 784*i2]
  *
- * Axes that both sides have next to each other are one before. Loops around stay.
+ * Three planes of bytes are no square, but have a form of their own. Axes that both sides have next to each other are one before. Loops around stay.
  */
 #include "transpose.h"
 
@@ -112,10 +112,15 @@ static int find(struct nest *n, bt_stmt *stmt)
     }
     widen(n, &n->columns);
     widen(n, &n->rows);
-    // of less than a square nothing is turned
     const int64_t nbyte = (int64_t)bt_dtype_nbytes(n->store->value->dtype);
-    return bt_node_number(n->columns.extent) * nbyte >= SQUARE_NBYTES &&
-           bt_node_number(n->rows.extent) * nbyte >= SQUARE_NBYTES;
+    const int64_t nrow = bt_node_number(n->rows.extent);
+    const int64_t ncolumn = bt_node_number(n->columns.extent);
+    const int is_threes = nbyte == 1 && ncolumn == 3 && nrow >= BLOCK &&
+                          n->rows.y == bt_node_int(g, 3) &&
+                          n->config->isa != CPU_ISA_PORTABLE;
+    // of less than a square nothing is turned
+    return is_threes ||
+           (ncolumn * nbyte >= SQUARE_NBYTES && nrow * nbyte >= SQUARE_NBYTES);
 }
 
 /* ---- calls ---- */

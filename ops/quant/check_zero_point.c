@@ -18,7 +18,7 @@ static const bt_attr attrs[] = {
     { 0 },
 };
 static const bt_op_input inputs[] = {
-    { .name = "data", .type = "t:number[..]", .doc = "zero points" },
+    { .name = "data", .type = "t:integer[..]", .doc = "zero points" },
     { 0 },
 };
 
@@ -34,15 +34,13 @@ static void write(bt_formula *f, const bt_formula_call *call)
 {
     const bt_type *dtype = ((const struct attrs *)call->attrs)->dtype;
     const uint32_t rank = bt_formula_rank(f, call->args[0]);
-    const int is_float = bt_dtype_is_float(bt_tensor_dtype(call->args[0]));
     int64_t low, high;
     bt_dtype_limits(((const bt_dtype_type *)(const void *)dtype)->dtype, &low, &high);
     bt_formula_each(f, "i", 0, rank, "i#");
     bt_formula_each(f, "all", 0, rank, "i# in extent(data, #)");
-    bt_formula_item(f, "type", "%s", is_float ? "float64" : "int64");
     bt_formula_add(f,
-                   "at: int32[$all] = select($type(data[$i]) >= %lld && "
-                   "$type(data[$i]) <= %lld, 0, 1);\n"
+                   "at: int32[$all] = select(int64(data[$i]) >= %lld && "
+                   "int64(data[$i]) <= %lld, 0, 1);\n"
                    "zero_points_that_are_codes: t[k in 1, $all] = data[$i];\n"
                    "y: t[$all] = zero_points_that_are_codes[wrap(at[$i], 1), $i]",
                    (long long)low, (long long)high);

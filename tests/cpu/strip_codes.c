@@ -2,6 +2,7 @@
  * Codes of 8 bits from floats, and from sums of two codes: strips give what scalar operators give one
  * after the other, at any count and in place; schedules have them where formulas say so.
  */
+#include "primitives/fixed.h"
 #include "schedule/schedule.h"
 
 #include "contraction.h"
@@ -115,14 +116,57 @@ static int64_t draw_wide(uint32_t *seed, uint32_t bits)
     return (int64_t)all >> (63 - draw(seed, bits));
 }
 
+static int64_t right(int64_t x, int64_t by)
+{
+    return x >> (by < 0 || by > 63 ? 63 : by);
+}
+
+static int64_t left(int64_t x, int64_t by)
+{
+    return by < 0 || by > 63 ? 0 : (int64_t)((uint64_t)x << by);
+}
+
+static int64_t plus(int64_t a, int64_t b)
+{
+    return (int64_t)((uint64_t)a + (uint64_t)b);
+}
+
+static int64_t minus(int64_t a, int64_t b)
+{
+    return (int64_t)((uint64_t)a - (uint64_t)b);
+}
+
+/* As qnn.requantize writes it. */
+static int64_t rounded(int64_t x, int64_t half, int64_t shift, int64_t rounding)
+{
+    if (rounding == CPU_FIXED_UP || (rounding != CPU_FIXED_EVEN && x >= 0))
+        return right(plus(x, half), shift);
+    if (rounding != CPU_FIXED_EVEN)
+        return minus(0, right(minus(half, x), shift));
+    return right(
+        plus(plus(x, half > 1 ? half - 1 : 0), shift > 0 ? right(x, shift) & 1 : 0),
+        shift);
+}
+
 static uint8_t fixed_code(int32_t a, int64_t m, int64_t shift, const int64_t *n)
 {
-    const int64_t bits = shift < 0 || shift > 63 ? 63 : shift;
-    const int64_t one = shift == bits ? (int64_t)((uint64_t)1 << shift) : 0;
-    const uint64_t half = (uint64_t)(n[1] < 0 ? one >> 1 : n[1]);
-    const int64_t moved = (int64_t)((uint64_t)(int64_t)a * (uint64_t)m + half) >> bits;
-    const int64_t code = (int64_t)((uint64_t)moved + (uint64_t)n[2]);
-    return (uint8_t)(code < n[3] ? n[3] : code > n[4] ? n[4] : code);
+    int64_t wide = a;
+    if (n[CPU_FIXED_ROUNDING] == CPU_FIXED_GEMMLOWP) {
+        wide = left(a, shift < 31 ? 31 - shift : 0);
+        wide = wide < INT32_MIN ? INT32_MIN : wide > INT32_MAX ? INT32_MAX : wide;
+    }
+    int64_t x = (int64_t)((uint64_t)wide * (uint64_t)m);
+    if (n[CPU_FIXED_ROUNDING] == CPU_FIXED_GEMMLOWP) {
+        x = right(plus(x, 1073741824), 31);
+        shift = shift > 31 ? shift - 31 : 0;
+    }
+    const int64_t half =
+        n[CPU_FIXED_HALF] < 0 ? right(left(1, shift), 1) : n[CPU_FIXED_HALF];
+    const int64_t code =
+        plus(rounded(x, half, shift, n[CPU_FIXED_ROUNDING]), n[CPU_FIXED_ZERO]);
+    return (uint8_t)(code < n[CPU_FIXED_LOW]    ? n[CPU_FIXED_LOW]
+                     : code > n[CPU_FIXED_HIGH] ? n[CPU_FIXED_HIGH]
+                                                : code);
 }
 
 /* Some factors are longer than int32, and some shifts than there are bits. */
@@ -135,8 +179,8 @@ static void check_fixed(enum cpu_isa isa, int is_signed, const struct guarded *g
     const struct cpu_callee *row = cpu_callee_find(isa, names[2 * is_signed + is_one]);
     const int64_t count = draw(seed, MOST), nfactor = is_one ? 1 : count;
     const int64_t least = is_signed ? INT8_MIN : 0, low = least + draw(seed, 100);
-    const int64_t n[] = { count, (int64_t)draw(seed, 3) - 1, draw_wide(seed, 20), low,
-                          low + draw(seed, 100) };
+    const int64_t n[] = { count, (int64_t)draw(seed, 3) - 1, draw_wide(seed, 20),
+                          low,   low + draw(seed, 100),      draw(seed, 4) };
     const uint32_t m_bits = draw(seed, 3) ? 31 : 63, most_shift = draw(seed, 3) ? 40 : 70;
     uint8_t *y = g[0].end - count;
     int32_t *a = (int32_t *)(void *)g[3].end - count;
@@ -296,6 +340,14 @@ static void test_layers(void **state)
 #define FIXED(type, number, zero, least, most)                                        \
     "y: " type "[i, j] = " type "(min(max(shift_right(" number ") + " zero ", " least \
     "), " most "))"
+/* x stands at X below 0, and above. */
+#define AWAY(type, x, half, shift)                                                      \
+    "y: " type "[i, j] = " type "(min(max(select(" x " < 0, -shift_right(" half " - " x \
+    ", " shift "), shift_right(" x " + " half ", " shift ")) + 7, 0), 127))"
+#define GEMMLOWP(sum, m, left)                           \
+    "shift_right(clamp(shift_left(int64(" sum "), " left \
+    "), -2147483648, 2147483647) * " m " + 1073741824, 31)"
+#define HALF(shift) "shift_right(shift_left(int64(1), " shift "), 1)"
 #define TABLES \
     "m: int64[j in 1000] = j * 1048576 + 99; s: int64[j in 1000] = mod(j, 40) + 1;\n"
 
@@ -314,6 +366,26 @@ static void test_layers_of_fixed_point(void **state)
               "int64(a[i, j]) * m[j] + shift_right(shift_left(int64(1), s[j]), 1), "
               "s[j]",
               "4", "-128", "127") },
+        { BT_INT32, BT_INT32, "fixed_uint8.int32.s",
+          AWAY("uint8", "int64(a[i, j] - 90) * 1431655765", "1073741824", "31") },
+        { BT_INT32, BT_INT32, "fixed_int8.int32",
+          TABLES AWAY("int8", "(int64(a[i, j] - 90) * m[j])", HALF("s[j]"), "s[j]") },
+        { BT_INT32, BT_INT32, "fixed_uint8.int32.s",
+          FIXED("uint8",
+                "int64(a[i, j] - 90) * 1431655765 + 1073741823 + "
+                "bit_and(shift_right(int64(a[i, j] - 90) * 1431655765, 31), 1), 31",
+                "7", "0", "255") },
+        { BT_INT32, BT_INT32, "fixed_uint8.int32.s",
+          AWAY("uint8", GEMMLOWP("(a[i, j] - 90)", "1431655765", "0"), "4", "3") },
+        { BT_INT32, BT_INT32, "fixed_int8.int32.s",
+          AWAY("int8", GEMMLOWP("(a[i, j] - 90)", "1431655765", "28"), "0", "0") },
+        { BT_INT32, BT_INT32, "fixed_int8.int32",
+          TABLES AWAY("int8", GEMMLOWP("(a[i, j] - 90)", "m[j]", "max(31 - s[j], 0)"),
+                      HALF("max(s[j] - 31, 0)"), "max(s[j] - 31, 0)") },
+        { BT_INT32, BT_INT32, "",
+          AWAY("uint8", GEMMLOWP("(a[i, j] - 90)", "1431655765", "0"), "5", "3") },
+        { BT_INT32, BT_INT32, "",
+          AWAY("uint8", GEMMLOWP("(a[i, j] - 90)", "1431655765", "2"), "4", "3") },
         { BT_INT32, BT_INT32, "",
           FIXED("uint8", "int64(a[i, j]) * 3 + 1, 1", "7", "0", "256") }, // wraps
         { BT_INT32, BT_INT32, "",

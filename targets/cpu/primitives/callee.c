@@ -5,6 +5,7 @@
 
 #include "channels.h"
 #include "depthwise.h"
+#include "fixed.h"
 #include "halo.h"
 #include "nibbles.h"
 #include "pack.h"

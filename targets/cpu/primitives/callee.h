@@ -35,8 +35,8 @@
  *     encode_T.float32                         the same of float32 a as it is: out, a, c, d, e, f
  *     sum_codes.T   codes a, b of 8 bits, less zeros n[1], n[2], by float32 c, d, to codes between
  *                   e and f, with zero n[3]: out, a, b, c, d, e, f; n[4]: 1, a has a sign, 2, b
- *     fixed_T.int32[.s]    int32 a to codes, T int8 or uint8, by int64 b, c (strip_fixed.h): out, a, b,
- *                   c; n[1] half, n[2] zero, n[3] least, n[4] most; .s: b and c are one element
+ *     fixed_T.int32[.s]    int32 a to codes, T int8 or uint8, by int64 b, bits moved down by int64
+ *                   c (fixed.h): out, a, b, c; .s: b and c are one element
  *     fill.T        out, one element, repeated
  *     copy.W        out, a: equal or disjoint
  *     gather.W      out[i] = a[index[i]]: out, a, index (int64)

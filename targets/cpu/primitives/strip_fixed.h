@@ -1,15 +1,15 @@
 /*
  * Strips of codes of 8 bits from int32 sums by fixed point: a whole factor, then bits moved down.
  *
- *     y = clamp(shift_right(int64(a) * m + half, s) + zero, low, high)
+ *     y = clamp(moved(int64(a) * m, s) + zero, low, high)
  *
- * half is a number below 2^61, or if that is negative, half of 2^s.
+ * How that is rounded is an integer of the call (fixed.h).
  */
+#include "fixed.h"
 #include "strip_loops.h"
 #include "vectors.h"
 
-enum { FIXED_Y, FIXED_A, FIXED_M, FIXED_SHIFT };
-enum { FIXED_COUNT, FIXED_HALF, FIXED_ZERO, FIXED_LOW, FIXED_HIGH };
+#define LITERAL static inline __attribute__((always_inline))
 
 static inline int64_t shifted_right(int64_t x, int64_t by)
 {
@@ -19,18 +19,48 @@ static inline int64_t shifted_right(int64_t x, int64_t by)
 static inline int64_t half_of(const int64_t *n, int64_t shift)
 {
     const int64_t one = (uint64_t)shift > 63 ? 0 : (int64_t)((uint64_t)1 << shift);
-    return n[FIXED_HALF] < 0 ? one >> 1 : n[FIXED_HALF];
+    return n[CPU_FIXED_HALF] < 0 ? one >> 1 : n[CPU_FIXED_HALF];
 }
 
-static inline uint8_t fixed_code(int32_t a, int64_t m, int64_t shift, const int64_t *n)
+static inline int64_t at_least_0(int64_t x)
 {
-    const uint64_t product =
-        (uint64_t)(int64_t)a * (uint64_t)m + (uint64_t)half_of(n, shift);
-    const int64_t code = (int64_t)((uint64_t)shifted_right((int64_t)product, shift) +
-                                   (uint64_t)n[FIXED_ZERO]);
-    return (uint8_t)(code < n[FIXED_LOW]    ? n[FIXED_LOW]
-                     : code > n[FIXED_HIGH] ? n[FIXED_HIGH]
-                                            : code);
+    return x < 0 ? 0 : x;
+}
+
+static inline int64_t saturated(int64_t x)
+{
+    return x < INT32_MIN ? INT32_MIN : x > INT32_MAX ? INT32_MAX : x;
+}
+
+static inline int64_t sum_of(int64_t a, int64_t b)
+{
+    return (int64_t)((uint64_t)a + (uint64_t)b);
+}
+
+LITERAL uint8_t fixed_code(int32_t sum, int64_t m, int64_t shift, const int64_t *n,
+                           const int rounding)
+{
+    int64_t a = sum;
+    if (rounding == CPU_FIXED_GEMMLOWP) {
+        const int64_t left = at_least_0((int64_t)(31 - (uint64_t)shift));
+        a = saturated((uint64_t)left > 63 ? 0 : (int64_t)((uint64_t)a << left));
+        shift = at_least_0((int64_t)((uint64_t)shift - 31));
+    }
+    int64_t x = (int64_t)((uint64_t)a * (uint64_t)m);
+    if (rounding == CPU_FIXED_GEMMLOWP)
+        x = shifted_right(sum_of(x, 1 << 30), 31);
+    int64_t half = half_of(n, shift);
+    if (rounding == CPU_FIXED_EVEN)
+        half = at_least_0(half - 1) + (shift > 0 ? shifted_right(x, shift) & 1 : 0);
+    const int is_turned =
+        (rounding == CPU_FIXED_AWAY || rounding == CPU_FIXED_GEMMLOWP) && x < 0;
+    const int64_t turned = is_turned ? (int64_t)(0 - (uint64_t)x) : x;
+    const int64_t moved = shifted_right(sum_of(turned, half), shift);
+    const int64_t code =
+        sum_of(is_turned ? (int64_t)(0 - (uint64_t)moved) : moved, n[CPU_FIXED_ZERO]);
+    return (uint8_t)(code < n[CPU_FIXED_LOW]    ? n[CPU_FIXED_LOW]
+                     : code > n[CPU_FIXED_HIGH] ? n[CPU_FIXED_HIGH]
+                                                : code);
 }
 
 /* ---- registers ---- */
@@ -39,9 +69,18 @@ static inline uint8_t fixed_code(int32_t a, int64_t m, int64_t shift, const int6
 #if defined(__AVX512F__)
 typedef __m512i wide_vector;
 enum { FIXED_LANES = 8 };
-#define WIDE_ALL _mm512_set1_epi64
-#define WIDE_MUL _mm512_mul_epi32
-#define WIDE_ADD _mm512_add_epi64
+#define WIDE_ALL  _mm512_set1_epi64
+#define WIDE_MUL  _mm512_mul_epi32
+#define WIDE_ADD  _mm512_add_epi64
+#define WIDE_SUB  _mm512_sub_epi64
+#define WIDE_XOR  _mm512_xor_si512
+#define WIDE_AND  _mm512_and_si512
+#define WIDE_LEFT _mm512_sllv_epi64
+
+static inline wide_vector wide_sign(wide_vector x)
+{
+    return _mm512_srai_epi64(x, 63);
+}
 
 static inline wide_vector wide_load(const int64_at *from)
 {
@@ -75,9 +114,18 @@ static inline void wide_store(uint8_t *to, wide_vector v)
 #elif defined(__AVX2__)
 typedef __m256i wide_vector;
 enum { FIXED_LANES = 4 };
-#define WIDE_ALL _mm256_set1_epi64x
-#define WIDE_MUL _mm256_mul_epi32
-#define WIDE_ADD _mm256_add_epi64
+#define WIDE_ALL  _mm256_set1_epi64x
+#define WIDE_MUL  _mm256_mul_epi32
+#define WIDE_ADD  _mm256_add_epi64
+#define WIDE_SUB  _mm256_sub_epi64
+#define WIDE_XOR  _mm256_xor_si256
+#define WIDE_AND  _mm256_and_si256
+#define WIDE_LEFT _mm256_sllv_epi64
+
+static inline wide_vector wide_sign(wide_vector x)
+{
+    return _mm256_cmpgt_epi64(_mm256_setzero_si256(), x);
+}
 
 static inline wide_vector wide_load(const int64_at *from)
 {
@@ -120,56 +168,101 @@ static inline void wide_store(uint8_t *to, wide_vector v)
 #endif
 
 #if defined(__AVX2__)
-static inline __attribute__((always_inline)) int64_t
-fixed_registers(void *const *p, const int64_t *n, const int is_one)
+/* What goes with a factor. */
+struct fixed_factor {
+    wide_vector m, left, shift, half;
+};
+
+LITERAL struct fixed_factor factor_of(wide_vector m, wide_vector shift, const int64_t *n,
+                                      const int rounding)
 {
-    const int32_at *a = p[FIXED_A];
-    const int64_at *m_at = p[FIXED_M], *shift_at = p[FIXED_SHIFT];
-    const wide_vector zero = WIDE_ALL(n[FIXED_ZERO]), low = WIDE_ALL(n[FIXED_LOW]),
-                      high = WIDE_ALL(n[FIXED_HIGH]);
-    uint8_t *y = p[FIXED_Y];
-    wide_vector m = zero, shift = zero, half = WIDE_ALL(n[FIXED_HALF]);
-    if (is_one) {
-        m = WIDE_ALL(*m_at);
-        shift = WIDE_ALL(*shift_at);
-        half = WIDE_ALL(half_of(n, *shift_at));
+    const wide_vector none = WIDE_ALL(0), most = WIDE_ALL(INT64_MAX);
+    struct fixed_factor f = { .m = m, .left = none, .shift = shift };
+    if (rounding == CPU_FIXED_GEMMLOWP) {
+        f.left = wide_clamp(WIDE_SUB(WIDE_ALL(31), shift), none, most);
+        f.shift = wide_clamp(WIDE_SUB(shift, WIDE_ALL(31)), none, most);
     }
+    f.half = n[CPU_FIXED_HALF] < 0 ? wide_half(f.shift) : WIDE_ALL(n[CPU_FIXED_HALF]);
+    if (rounding == CPU_FIXED_EVEN)
+        f.half = wide_clamp(WIDE_SUB(f.half, WIDE_ALL(1)), none, most);
+    return f;
+}
+
+LITERAL wide_vector moved_by(wide_vector a, const struct fixed_factor *f,
+                             const int rounding)
+{
+    if (rounding == CPU_FIXED_GEMMLOWP)
+        a = wide_clamp(WIDE_LEFT(a, f->left), WIDE_ALL(INT32_MIN), WIDE_ALL(INT32_MAX));
+    wide_vector x = WIDE_MUL(a, f->m), half = f->half;
+    if (rounding == CPU_FIXED_GEMMLOWP)
+        x = wide_right(WIDE_ADD(x, WIDE_ALL(1 << 30)), WIDE_ALL(31));
+    if (rounding == CPU_FIXED_EVEN) // 0 where nothing is moved
+        half = WIDE_ADD(half, WIDE_AND(WIDE_AND(wide_right(x, f->shift), WIDE_ALL(1)),
+                                       wide_sign(WIDE_SUB(WIDE_ALL(0), f->shift))));
+    if (rounding != CPU_FIXED_AWAY && rounding != CPU_FIXED_GEMMLOWP)
+        return wide_right(WIDE_ADD(x, half), f->shift);
+    const wide_vector sign = wide_sign(x);
+    const wide_vector turned = WIDE_SUB(WIDE_XOR(x, sign), sign);
+    const wide_vector moved = wide_right(WIDE_ADD(turned, half), f->shift);
+    return WIDE_SUB(WIDE_XOR(moved, sign), sign);
+}
+
+LITERAL int64_t fixed_registers(void *const *p, const int64_t *n, const int is_one,
+                                const int rounding)
+{
+    const int32_at *a = p[CPU_FIXED_A];
+    const int64_at *m = p[CPU_FIXED_M], *shift = p[CPU_FIXED_SHIFT];
+    const wide_vector zero = WIDE_ALL(n[CPU_FIXED_ZERO]),
+                      low = WIDE_ALL(n[CPU_FIXED_LOW]),
+                      high = WIDE_ALL(n[CPU_FIXED_HIGH]);
+    uint8_t *y = p[CPU_FIXED_Y];
+    struct fixed_factor f = { zero, zero, zero, zero };
+    if (is_one)
+        f = factor_of(WIDE_ALL(*m), WIDE_ALL(*shift), n, rounding);
     int64_t i = 0;
-    for (; i + FIXED_LANES <= n[FIXED_COUNT]; i += FIXED_LANES) {
-        if (!is_one) {
-            m = wide_load(m_at + i);
-            shift = wide_load(shift_at + i);
-            half = n[FIXED_HALF] < 0 ? wide_half(shift) : half;
-        }
-        const wide_vector product = WIDE_ADD(WIDE_MUL(wide_sums(a + i), m), half);
-        wide_store(y + i,
-                   wide_clamp(WIDE_ADD(wide_right(product, shift), zero), low, high));
+    for (; i + FIXED_LANES <= n[CPU_FIXED_COUNT]; i += FIXED_LANES) {
+        if (!is_one)
+            f = factor_of(wide_load(m + i), wide_load(shift + i), n, rounding);
+        const wide_vector moved = moved_by(wide_sums(a + i), &f, rounding);
+        wide_store(y + i, wide_clamp(WIDE_ADD(moved, zero), low, high));
     }
     return i;
 }
 #else
-static inline int64_t fixed_registers(void *const *p, const int64_t *n, const int is_one)
+LITERAL int64_t fixed_registers(void *const *p, const int64_t *n, const int is_one,
+                                const int rounding)
 {
-    (void)p, (void)n, (void)is_one;
+    (void)p, (void)n, (void)is_one, (void)rounding;
     return 0;
 }
 #endif
 
 /* ---- strips ---- */
 
-static inline __attribute__((always_inline)) int32_t
-run_fixed(void *const *p, const int64_t *n, const int is_one)
+LITERAL int32_t run_rounding(void *const *p, const int64_t *n, const int is_one,
+                             const int rounding)
 {
-    const int32_at *a = p[FIXED_A];
-    const int64_at *m = p[FIXED_M], *shift = p[FIXED_SHIFT];
-    const int64_t nfactor = is_one && n[FIXED_COUNT] > 0 ? 1 : n[FIXED_COUNT];
+    const int32_at *a = p[CPU_FIXED_A];
+    const int64_at *m = p[CPU_FIXED_M], *shift = p[CPU_FIXED_SHIFT];
+    const int64_t nfactor = is_one && n[CPU_FIXED_COUNT] > 0 ? 1 : n[CPU_FIXED_COUNT];
     uint64_t beyond = 0; // some bit, where int32 does not hold a factor
-    uint8_t *y = p[FIXED_Y];
+    uint8_t *y = p[CPU_FIXED_Y];
     for (int64_t i = 0; i < nfactor; i++)
         beyond |= ((uint64_t)m[i] + 0x80000000U) >> 32;
-    for (int64_t i = beyond ? 0 : fixed_registers(p, n, is_one); i < n[FIXED_COUNT]; i++)
-        y[i] = fixed_code(a[i], m[is_one ? 0 : i], shift[is_one ? 0 : i], n);
+    int64_t i = beyond || !nfactor ? 0 : fixed_registers(p, n, is_one, rounding);
+    for (; i < n[CPU_FIXED_COUNT]; i++)
+        y[i] = fixed_code(a[i], m[is_one ? 0 : i], shift[is_one ? 0 : i], n, rounding);
     return 0;
+}
+
+LITERAL int32_t run_fixed(void *const *p, const int64_t *n, const int is_one)
+{
+    switch (n[CPU_FIXED_ROUNDING]) {
+    case CPU_FIXED_AWAY: return run_rounding(p, n, is_one, CPU_FIXED_AWAY);
+    case CPU_FIXED_EVEN: return run_rounding(p, n, is_one, CPU_FIXED_EVEN);
+    case CPU_FIXED_GEMMLOWP: return run_rounding(p, n, is_one, CPU_FIXED_GEMMLOWP);
+    default: return run_rounding(p, n, is_one, CPU_FIXED_UP);
+    }
 }
 
 STRIP(fixed)

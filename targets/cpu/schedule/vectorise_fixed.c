@@ -1,15 +1,29 @@
 /*
  * Codes of 8 bits of integer sums by fixed point, as Relay's qnn.requantize ends with them, in one call:
  *
- *     uint8(min(max(shift_right(int64(sum) * m + shift_right(shift_left(1, s), 1), s) + zero, low), high))
+ *     uint8(min(max(moved + zero, low), high))
  *
- * What is added before the shift may be a number, which it is where s is one, or nothing.
+ * of one of these (primitives/fixed.h), where x is int64(sum) * m, and half a number or
+ * shift_right(shift_left(1, s), 1):
+ *
+ *     shift_right(x + half, s)
+ *     select(x < 0, -shift_right(half - x, s), shift_right(x + half, s))
+ *     shift_right(x + half - 1 + bit_and(shift_right(x, s), 1), s)           of one s
+ *
+ * The second is also of gemmlowp's x, which is rounded and moved down itself.
  */
 #include "lanes.h"
+#include "primitives/fixed.h"
 
 struct fixed {
-    const bt_node *sum, *m, *shift; /* m NULL: `times` */
-    int64_t times, half, zero, low, high;
+    const bt_node *sum, *m, *shift; /* m NULL: `times`; shift NULL: `by` */
+    int64_t times, by, half, zero, low, high, rounding;
+};
+
+/* What is moved down: a node, so often, and what is added. */
+struct number {
+    const bt_node *node;
+    int64_t times, half; /* -1: half of 2^s */
 };
 
 static int is_scalar(const bt_node *node, uint32_t which)
@@ -23,15 +37,25 @@ static int is_wide_sum(const bt_node *node)
            node->args[0]->dtype == BT_INT32;
 }
 
-/* Of a choice between a node and a number, both; NULL: it is none. */
-static const bt_node *take_bound(const struct cpu_part *p, const bt_node *node,
-                                 uint32_t which, int64_t *number)
+/* Of an operation of a node and a number, both; NULL: it is none. */
+static const bt_node *take_number(const bt_node *node, uint32_t which, int64_t *number)
 {
+    node = node ? cpu_bare(node) : NULL;
     for (uint32_t i = 0; is_scalar(node, which) && i < 2; i++) {
         if (bt_node_is_const(cpu_bare(node->args[i]), number))
-            return cpu_once(p, node->args[1 - i]);
+            return cpu_bare(node->args[1 - i]);
     }
     return NULL;
+}
+
+/* Of bounds, the one before the other, what is between them. */
+static const bt_node *take_bounds(const bt_node *node, int64_t *low, int64_t *high)
+{
+    const bt_node *rest = take_number(node, BT_SCALAR_MIN, high);
+    if (rest)
+        return take_number(rest, BT_SCALAR_MAX, low);
+    rest = take_number(node, BT_SCALAR_MAX, low);
+    return take_number(rest, BT_SCALAR_MIN, high);
 }
 
 /* Whether it is half of 2^s. */
@@ -47,44 +71,187 @@ static int is_half(const bt_node *node, const bt_node *shift)
            cpu_bare(power->args[1]) == cpu_bare(shift);
 }
 
-/* A sum by its factor. */
-static int read_product(const struct cpu_part *p, const bt_node *node, int64_t coef,
-                        struct fixed *out)
-{
-    node = cpu_once(p, node);
-    if (is_wide_sum(node)) {
-        out->sum = node->args[0];
-        out->times = coef;
-        return 1;
-    }
-    for (uint32_t i = 0; coef == 1 && is_scalar(node, BT_SCALAR_MUL) && i < 2; i++) {
-        const bt_node *sum = cpu_once(p, node->args[i]);
-        if (is_wide_sum(sum) && cpu_is_varying(p->lanes, sum)) {
-            out->sum = sum->args[0];
-            out->m = node->args[1 - i];
-            return 1;
-        }
-    }
-    return 0;
-}
-
-/* What is moved down. */
-static int read_number(const struct cpu_part *p, const bt_node *node, struct fixed *out)
+/* `sign` times a number, and half of what is moved by. */
+static int read_number(const bt_node *node, const bt_node *shift, int64_t sign,
+                       struct number *out)
 {
     bt_linear l;
-    if (!node)
-        return 0;
     bt_node_as_linear(node, &l);
-    out->half = l.constant;
-    if (l.n == 1 && l.constant >= 0)
-        return read_product(p, l.atoms[0], l.coefs[0], out);
-    for (uint32_t i = 0; l.n == 2 && l.constant == 0 && i < 2; i++) {
-        if (l.coefs[i] == 1 && is_half(cpu_bare(l.atoms[i]), out->shift)) {
+    *out = (struct number){ .half = l.constant };
+    for (uint32_t i = 0; i < l.n; i++) {
+        const bt_node *atom = cpu_bare(l.atoms[i]);
+        if (l.n == 2 && !l.constant && l.coefs[i] == 1 && is_half(atom, shift)) {
             out->half = -1;
-            return read_product(p, l.atoms[1 - i], l.coefs[1 - i], out);
+        } else if (!out->node) {
+            out->node = atom;
+            out->times = sign * l.coefs[i];
+        } else {
+            return 0;
         }
     }
-    return 0;
+    return out->node && l.constant >= 0;
+}
+
+static const bt_node *moved_down(const bt_node *node)
+{
+    node = cpu_bare(node);
+    return is_scalar(node, BT_SCALAR_SHIFT_RIGHT) ? node : NULL;
+}
+
+/* Whether a condition says that so many times a node are below 0, of factors by which int32 stays exact. */
+static int is_below(const bt_node *node, const struct number *x)
+{
+    int64_t zero;
+    bt_linear l;
+    node = cpu_bare(node);
+    if (is_scalar(node, BT_SCALAR_LT))
+        return x->times == 1 && cpu_bare(node->args[0]) == x->node &&
+               bt_node_is_const(cpu_bare(node->args[1]), &zero) && zero == 0;
+    if (!is_scalar(node, BT_SCALAR_LE) || !bt_node_is_const(node->args[0], &zero) ||
+        zero != 0 || x->times <= 0 || x->times > INT32_MAX)
+        return 0;
+    bt_node_as_linear(node->args[1], &l);
+    return l.n == 1 && l.constant == -1 && l.coefs[0] == -1 &&
+           cpu_bare(l.atoms[0]) == x->node;
+}
+
+/* Of a choice between a number and what it is without its sign, the number; NULL: it is none. */
+static const bt_node *read_away(const bt_node *node, struct number *out)
+{
+    struct number turned;
+    bt_linear l;
+    if (node->kind != BT_NODE_SELECT)
+        return NULL;
+    bt_node_as_linear(cpu_bare(node->args[1]), &l);
+    const bt_node *above = moved_down(node->args[2]);
+    const bt_node *below =
+        l.n == 1 && l.constant == 0 && l.coefs[0] == -1 ? moved_down(l.atoms[0]) : NULL;
+    return above && below && above->args[1] == below->args[1] &&
+                   read_number(above->args[0], above->args[1], 1, out) &&
+                   read_number(below->args[0], below->args[1], -1, &turned) &&
+                   turned.node == out->node && turned.times == out->times &&
+                   turned.half == out->half && is_below(node->args[0], out)
+               ? above
+               : NULL;
+}
+
+/* The number to whose half the last bit that stays is added, moved by one number for all; NULL: it is
+ * something else. */
+static const bt_node *read_even(const bt_node *node, struct number *out)
+{
+    int64_t one = 0, by;
+    bt_linear l, same;
+    if (!bt_node_is_const(node->args[1], &by) || by < 1 || by > 61)
+        return NULL;
+    bt_node_as_linear(cpu_bare(node->args[0]), &l);
+    if (l.n != 2 || l.constant != (INT64_C(1) << (by - 1)) - 1)
+        return NULL;
+    for (uint32_t i = 0; i < 2; i++) {
+        const bt_node *whole = take_number(l.atoms[i], BT_SCALAR_BIT_AND, &one);
+        whole = whole && one == 1 && l.coefs[i] == 1 ? moved_down(whole) : NULL;
+        if (!whole || cpu_bare(whole->args[1]) != cpu_bare(node->args[1]))
+            continue;
+        bt_node_as_linear(cpu_bare(whole->args[0]), &same);
+        *out = (struct number){ cpu_bare(l.atoms[1 - i]), l.coefs[1 - i], -1 };
+        if (same.n == 1 && same.constant == 0 && same.coefs[0] == out->times &&
+            cpu_bare(same.atoms[0]) == out->node)
+            return node;
+    }
+    return NULL;
+}
+
+/* The sum, or what is made of it, by its factor. */
+static const bt_node *read_product(const struct number *x, struct fixed *out)
+{
+    const bt_node *node = x->node;
+    out->times = x->times;
+    out->m = NULL;
+    for (uint32_t i = 0; x->times == 1 && is_scalar(node, BT_SCALAR_MUL) && i < 2; i++) {
+        const bt_node *of = cpu_bare(node->args[i]);
+        if (is_wide_sum(of) || is_scalar(of, BT_SCALAR_MIN) ||
+            is_scalar(of, BT_SCALAR_MAX)) {
+            out->m = node->args[1 - i];
+            return of;
+        }
+    }
+    return node;
+}
+
+/* Whether a node is max(sign * s - sign * 31, 0) of *s, which is found where it is NULL. */
+static int is_beyond_31(const bt_node *node, int64_t sign, const bt_node **s)
+{
+    int64_t zero = -1;
+    bt_linear l;
+    const bt_node *beyond = take_number(node, BT_SCALAR_MAX, &zero);
+    if (!beyond || zero != 0)
+        return 0;
+    bt_node_as_linear(beyond, &l);
+    if (l.n != 1 || l.coefs[0] != sign || l.constant != -31 * sign)
+        return 0;
+    *s = *s ? *s : cpu_bare(l.atoms[0]);
+    return cpu_bare(l.atoms[0]) == *s;
+}
+
+/* From two shifts and half of the second one. */
+static int read_shifts(const bt_node *left, const bt_node *right, int64_t half,
+                       struct fixed *out)
+{
+    int64_t up, down;
+    out->shift = NULL;
+    if (!bt_node_is_const(left, &up) || !bt_node_is_const(right, &down))
+        return half == -1 && is_beyond_31(left, -1, &out->shift) &&
+               is_beyond_31(right, 1, &out->shift);
+    out->by = 31 + down - up;
+    return up >= 0 && up <= 31 && down >= 0 && down <= 31 && (!up || !down) &&
+           (half == -1 || half == INT64_C(1) << down >> 1);
+}
+
+/* gemmlowp's number, whose own half has been read. */
+static int read_gemmlowp(const struct number *x, const bt_node *right, struct fixed *out)
+{
+    int64_t by = 0, low = 0, high = 0;
+    struct number doubled;
+    const bt_node *node = x->times == 1 ? moved_down(x->node) : NULL;
+    if (!node || !bt_node_is_const(node->args[1], &by) || by != 31 ||
+        !read_number(cpu_bare(node->args[0]), node->args[1], 1, &doubled) ||
+        doubled.half != 1 << 30)
+        return 0;
+    const bt_node *limited = take_bounds(read_product(&doubled, out), &low, &high);
+    if (!is_scalar(limited, BT_SCALAR_SHIFT_LEFT) || low != INT32_MIN ||
+        high != INT32_MAX)
+        return 0;
+    const bt_node *sum = cpu_bare(limited->args[0]);
+    out->rounding = CPU_FIXED_GEMMLOWP;
+    out->half = -1;
+    out->sum = is_wide_sum(sum) ? sum->args[0] : NULL;
+    return out->sum &&
+           read_shifts(cpu_bare(limited->args[1]), cpu_bare(right), x->half, out);
+}
+
+static int read_moved(const bt_node *node, struct fixed *out)
+{
+    struct number x;
+    const bt_node *moved = moved_down(node);
+    out->rounding = CPU_FIXED_UP;
+    if (!moved) {
+        out->rounding = CPU_FIXED_AWAY;
+        moved = read_away(cpu_bare(node), &x);
+    } else if (!read_number(cpu_bare(moved->args[0]), moved->args[1], 1, &x)) {
+        out->rounding = CPU_FIXED_EVEN;
+        moved = read_even(moved, &x);
+    }
+    if (!moved)
+        return 0;
+    out->shift = moved->args[1];
+    out->half = x.half;
+    if (out->rounding == CPU_FIXED_AWAY && read_gemmlowp(&x, out->shift, out))
+        return 1;
+    out->rounding = out->rounding == CPU_FIXED_GEMMLOWP ? CPU_FIXED_AWAY : out->rounding;
+    out->shift = moved->args[1];
+    out->half = x.half;
+    const bt_node *sum = read_product(&x, out);
+    out->sum = is_wide_sum(sum) ? sum->args[0] : NULL;
+    return out->sum != NULL;
 }
 
 static int is_code(int64_t number, bt_dtype dtype)
@@ -101,22 +268,13 @@ static int match(const struct cpu_part *p, const bt_node *node, struct fixed *ou
     if ((node->dtype != BT_UINT8 && node->dtype != BT_INT8) ||
         node->kind != BT_NODE_CAST || node->args[0]->dtype != BT_INT64)
         return 0;
-    const bt_node *rest = cpu_once(p, node->args[0]);
-    const int is_least_last = is_scalar(rest, BT_SCALAR_MAX);
-    const uint32_t last = is_least_last ? BT_SCALAR_MAX : BT_SCALAR_MIN;
-    const uint32_t first = is_least_last ? BT_SCALAR_MIN : BT_SCALAR_MAX;
-    rest = take_bound(p, rest, last, is_least_last ? &out->low : &out->high);
-    rest = take_bound(p, rest, first, is_least_last ? &out->high : &out->low);
+    const bt_node *rest = take_bounds(cpu_once(p, node->args[0]), &out->low, &out->high);
     if (!rest || out->low > out->high || !is_code(out->low, node->dtype) ||
         !is_code(out->high, node->dtype))
         return 0;
     bt_node_as_linear(rest, &l);
     out->zero = l.constant;
-    rest = l.n == 1 && l.coefs[0] == 1 ? cpu_once(p, l.atoms[0]) : NULL;
-    if (!is_scalar(rest, BT_SCALAR_SHIFT_RIGHT))
-        return 0;
-    out->shift = rest->args[1];
-    return read_number(p, cpu_once(p, rest->args[0]), out) && out->half >= -1 &&
+    return l.n == 1 && l.coefs[0] == 1 && read_moved(l.atoms[0], out) &&
            out->half < most_half && cpu_is_varying(p->lanes, out->sum);
 }
 
@@ -137,18 +295,18 @@ int cpu_make_fixed(struct cpu_part *p, const bt_node *node, const struct cpu_val
         return 1;
     bt_graph *g = p->lanes->v->graph;
     const bt_node *m = f.m ? f.m : bt_node_int(g, f.times);
-    struct cpu_call call = { .naddress = 4, .ninteger = 4 };
+    const bt_node *shift = f.shift ? f.shift : bt_node_int(g, f.by);
+    struct cpu_call call = { .naddress = 4, .ninteger = 5 };
     const int is_strip =
-        m && (cpu_is_varying(p->lanes, m) || cpu_is_varying(p->lanes, f.shift));
-    if (!m || !cpu_eval(p, f.sum, &call.at[1]) ||
+        m && (cpu_is_varying(p->lanes, m) || cpu_is_varying(p->lanes, shift));
+    if (!m || !shift || !cpu_eval(p, f.sum, &call.at[1]) ||
         !evaluate(p, m, is_strip, &call.at[2]) ||
-        !evaluate(p, f.shift, is_strip, &call.at[3]))
+        !evaluate(p, shift, is_strip, &call.at[3]))
         return 0;
     cpu_drop(p, f.sum);
-    call.integers[0] = bt_node_int(g, f.half);
-    call.integers[1] = bt_node_int(g, f.zero);
-    call.integers[2] = bt_node_int(g, f.low);
-    call.integers[3] = bt_node_int(g, f.high);
+    const int64_t integers[] = { f.half, f.zero, f.low, f.high, f.rounding };
+    for (uint32_t i = 0; i < call.ninteger; i++)
+        call.integers[i] = bt_node_int(g, integers[i]);
     call.name = cpu_strip_name(p->lanes->v,
                                node->dtype == BT_UINT8 ? "fixed_uint8" : "fixed_int8",
                                BT_INT32, is_strip ? "" : ".s");

@@ -244,7 +244,8 @@ static void print_refusals(const struct table *t)
             printf("%s:%u: ", r->place.file, r->place.line);
         else if (r->place.node)
             printf("%s: ", r->place.node);
-        printf("%s\n", r->message);
+        printf("%s%s%s\n", r->message, r->note ? ": " : "",
+               r->note ? r->note->message : "");
     }
     if (n > i)
         printf("and %u more\n", n - i);

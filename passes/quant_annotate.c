@@ -45,14 +45,12 @@ struct annotate {
     uint32_t nlayer;
     bt_map laws;      /* call -> struct law * */
     bt_map consumers; /* call -> struct consumer *, of products and of sums */
-    bt_map
-        wanted; /* value -> struct consumer *, which takes codes of it, by moves maybe */
+    bt_map wanted; /* value -> struct consumer *, which takes its codes, by moves maybe */
     bt_map from_product; /* old value -> 1: it came from a product */
     bt_map codes; /* new value -> const bt_number_form *: it is what codes stand for */
     bt_map names; /* of sites: text -> how many */
     bt_map sites; /* new value -> the site that was put on it last */
-    bt_vec(
-        bt_quant_site) asked; /* the first operand of each consumer that was asked for */
+    bt_vec(bt_quant_site) asked; /* the first operand of each consumer asked for */
 };
 
 /* ---- who takes codes ---- */

@@ -36,13 +36,12 @@ struct law {
     /* Of a contraction: the axis of each operand along which the sum runs, at the same index of both;
      * -1: there is none. */
     int32_t reduced_axis[2];
-    int64_t
-        nterm; /* of a contraction: how many there are in a sum; -1: that is not known */
+    int64_t nterm; /* of a contraction: those of a sum; -1: how many is not known */
     /* Of an addition and a multiplication: the axis of the result that each axis of an operand lies on;
      * -1: it has one element for all. */
     const int32_t *axes[2];
     uint32_t
-        subtracted; /* of an addition: 1, the second operand is; 2, the first; 0: none */
+        subtracted; /* of an addition: 1, the second operand; 2, the first; 0: none */
     /* Of a mean: what the sum is divided by, 0: that depends on the place; and the axes that
      * are summed, 0: it is no sum over whole axes. */
     double count;

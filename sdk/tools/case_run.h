@@ -22,9 +22,9 @@ struct op_check {
     struct guard *guard; /* its plain C is watched; NULL: it is not */
     const char *way; /* of a plugin, which target cpu is to take; NULL: what it likes */
     uint32_t nway;   /* functions that were computed in that way */
-    uint32_t
-        nfree; /* call_module: of the arguments so many are parameters, tensors behind
-                        them constants; 0: all are parameters */
+    /* call_module: of the arguments so many are parameters, tensors behind them constants; 0: all
+     * are parameters. */
+    uint32_t nfree;
 };
 /* Calls of it give something else each time. */
 int op_is_random(const bt_op *);

@@ -6,7 +6,8 @@
 
 #include <baton/plugin.h>
 
-enum { MOST_NAMES = 32, MOST_DEPTH = 64, MOST_RANK = 5, MOST_LAWFUL = 256, MOST_ELEMENTS = 1 << 20 };
+enum { MOST_NAMES = 32, MOST_DEPTH = 64, MOST_RANK = 5, MOST_LAWFUL = 256 };
+enum { MOST_ELEMENTS = 1 << 20 }; /* of a tensor */
 
 /* A name of the pattern: what is written for it. */
 struct name {

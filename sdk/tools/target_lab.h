@@ -37,8 +37,7 @@ struct lab {
      * to `beyond`; what the arguments of a call pointed to leads to `late` when the call has
      * returned, and to zeros in `source`. */
     struct memory beyond, late, source;
-    uint64_t
-        step; /* memory begins at so many bytes of its block, or 2, 3, ... times that */
+    uint64_t step; /* memory begins at so many bytes of its block, or a multiple */
     uint32_t nblock;
     struct memory large; /* that copies go through ... */
     unsigned char *back; /* ... and what is copied from there */

@@ -373,9 +373,9 @@ typedef struct bt_space {
                          many blocks as it needs. */
     uint64_t budget; /* bytes of all blocks of a session together; 0: not known. A session
                          that needs more is refused before it takes any. */
-    double latency_ns,
-        bytes_per_ns; /* of a copy from the host's memory or to it, for pass
-                                        place; 0: not known, taken as 10000 and 8 */
+    /* Of a copy from the host's memory or to it, for pass place; 0: not known, taken as 10000 and
+     * 8. */
+    double latency_ns, bytes_per_ns;
 } bt_space;
 
 /* A place in memory: an address of the host's, or a block of a target's own and where in

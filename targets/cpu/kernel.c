@@ -435,7 +435,7 @@ bt_status cpu_kernel_lower(bt_ctx *ctx, bt_arena *arena, const struct cpu_config
     };
     bt_loops *loops;
     own.choices = &choices;
-    l.is_constant = cpu_find_constants(arena, primitive);
+    l.is_constant = bt_primitive_constants(arena, primitive);
     if (!l.is_constant)
         return bt_no_memory();
     bt_status status = cpu_schedule(ctx, arena, &own, primitive, &l.kept, &loops);

@@ -50,12 +50,6 @@ static int is_better(const bt_call *call)
            dilation[1] == 1;
 }
 
-static const char *text_of(const bt_call *call, const char *name)
-{
-    const char *const *text = bt_attr_find(call->op, call->attrs, name, BT_ATTR_STRING);
-    return text ? *text : "";
-}
-
 bt_status cpu_layouts(bt_ctx *ctx, void *self, const bt_call *call, const char **wanted)
 {
     (void)ctx, (void)self;
@@ -63,8 +57,8 @@ bt_status cpu_layouts(bt_ctx *ctx, void *self, const bt_call *call, const char *
         !has_codes(call->args[1]->type))
         return NULL;
     for (uint32_t i = 0; i < BT_COUNT(layouts); i++) {
-        if (strcmp(text_of(call, "data_layout"), layouts[i].axes) == 0 &&
-            strcmp(text_of(call, "kernel_layout"), layouts[i].weights) == 0 &&
+        if (strcmp(bt_call_text(call, "data_layout"), layouts[i].axes) == 0 &&
+            strcmp(bt_call_text(call, "kernel_layout"), layouts[i].weights) == 0 &&
             is_better(call))
             wanted[0] = wanted[call->narg] = layouts[i].wanted;
     }

@@ -245,7 +245,7 @@ bt_status cpu_trial_run(bt_ctx *ctx, const struct cpu_trial *of,
                        .loops = of->loops };
     if (!t.arena)
         return bt_no_memory();
-    t.is_constant = cpu_find_constants(t.arena, of->func);
+    t.is_constant = bt_primitive_constants(t.arena, of->func);
     bt_status status = t.is_constant ? try_once(&t, choices, ns) : bt_no_memory();
     cpu_loaded_destroy(t.loaded);
     for (uint32_t i = 0; i < t.ntensor; i++)

@@ -125,7 +125,7 @@ static const struct {
 };
 
 #define EACH_ROW(isa, k, row)                      \
-    for (uint32_t k = 0; tables[isa][k].rows; k++) \
+    for (uint32_t k = 0; k < MOST_TABLES && tables[isa][k].rows; k++) \
         for (const struct cpu_callee *row = tables[isa][k].rows; row->name; row++)
 
 const struct cpu_callee *cpu_callee_at(enum cpu_isa isa, uint32_t index)

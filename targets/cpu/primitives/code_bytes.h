@@ -19,11 +19,9 @@ struct finish {
 static inline int_vector round_numbers(const struct finish *f, float_vector v)
 {
 #if defined(INT_REGISTER)
-    return (int_vector)INT_CALL(cvtps_epi32)(INT_CALL(min_ps)(v, f->high));
+    return float_to_nearest((float_vector)INT_CALL(min_ps)(v, f->high));
 #else
-    const float_vector nearest = 12582912.0F - (float_vector){ 0 }; // 1.5 * 2^23
-    const float_vector bounded = float_at_most(float_at_least(v, f->low), f->high);
-    return (int_vector)((bits_vector)(bounded + nearest) - (bits_vector)nearest);
+    return float_to_nearest(float_at_most(float_at_least(v, f->low), f->high));
 #endif
 }
 

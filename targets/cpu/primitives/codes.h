@@ -34,29 +34,11 @@ struct codes {
     int_vector zero;
 };
 
-/* The nearest whole number, of two the even one; below 2^21 either side of 0. */
-static inline int_vector codes_round(float_vector x)
-{
-#if defined(__AVX512F__)
-    return (int_vector)_mm512_cvtps_epi32((__m512)x);
-#elif defined(__AVX2__)
-    return (int_vector)_mm256_cvtps_epi32((__m256)x);
-#else
-    const float_vector nearest = 12582912.0F - (float_vector){ 0 }; // 1.5 * 2^23
-    typedef uint32_t bits __attribute__((vector_size(VECTOR_NBYTES)));
-    return (int_vector)((bits)(x + nearest) - (bits)nearest);
-#endif
-}
-
 /* Between two bounds, as float_at_least and float_at_most have it, but for the sign of 0: no NaN. */
 static inline float_vector codes_bounded(const struct codes *c, float_vector x)
 {
-#if defined(__AVX512F__)
-    return (float_vector)_mm512_min_ps(_mm512_max_ps((__m512)x, (__m512)c->low),
-                                       (__m512)c->high);
-#elif defined(__AVX2__)
-    return (float_vector)_mm256_min_ps(_mm256_max_ps((__m256)x, (__m256)c->low),
-                                       (__m256)c->high);
+#if defined(INT_REGISTER)
+    return (float_vector)INT_CALL(min_ps)(INT_CALL(max_ps)(x, c->low), c->high);
 #else
     return float_at_most(float_at_least(x, c->low), c->high);
 #endif
@@ -68,7 +50,7 @@ static inline int_vector codes_of_number(const struct codes *c, int_vector sum,
 {
     const float_vector x =
         __builtin_convertvector(int_add(sum, bias), float_vector) * factor;
-    return int_add(codes_round(codes_bounded(c, x)), c->zero);
+    return int_add(float_to_nearest(codes_bounded(c, x)), c->zero);
 }
 
 static inline int_vector codes_of(const struct codes *c, int_vector sum, int_vector bias,
@@ -79,7 +61,7 @@ static inline int_vector codes_of(const struct codes *c, int_vector sum, int_vec
     const int_vector is_number = x == x;
     const float_vector y = (float_vector)(((int_vector)x & is_number) |
                                           ((int_vector)c->of_nan & ~is_number));
-    return int_add(codes_round(float_at_most(float_at_least(y, c->low), c->high)),
+    return int_add(float_to_nearest(float_at_most(float_at_least(y, c->low), c->high)),
                    c->zero);
 }
 

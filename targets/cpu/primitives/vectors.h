@@ -423,6 +423,18 @@ static inline float_vector float_shift(float_vector v, float last)
 #endif
 }
 
+/* The nearest whole number, of two the even one; below 2^21 either side of 0. */
+static inline int_vector float_to_nearest(float_vector v)
+{
+#if defined(INT_REGISTER)
+    return (int_vector)INT_CALL(cvtps_epi32)(v);
+#else
+    typedef uint32_t bits __attribute__((vector_size(VECTOR_NBYTES)));
+    const float_vector nearest = 12582912.0F - (float_vector){ 0 }; // 1.5 * 2^23
+    return (int_vector)((bits)(v + nearest) - (bits)nearest);
+#endif
+}
+
 /* Whether all lanes are 0, and none is NaN. */
 static inline int float_is_zero(float_vector v)
 {

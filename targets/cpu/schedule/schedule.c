@@ -346,11 +346,6 @@ static bt_status try_candidate(struct chooser *c, const struct candidate *candid
     return NULL;
 }
 
-const uint8_t *cpu_find_constants(bt_arena *arena, const bt_func *primitive)
-{
-    return bt_primitive_constants(arena, primitive);
-}
-
 /* All candidates of the target's own, or of a plugin's way. */
 static bt_status try_all(struct chooser *c)
 {
@@ -590,7 +585,7 @@ bt_status cpu_schedule(bt_ctx *ctx, bt_arena *arena, const struct cpu_config *co
     struct chooser c = {
         .ctx = ctx, .arena = arena, .config = &own, .primitive = primitive, .kept = kept
     };
-    own.is_constant = cpu_find_constants(arena, primitive);
+    own.is_constant = bt_primitive_constants(arena, primitive);
     if (!own.is_constant)
         return bt_no_memory();
     BT_TRY(choose(&c));

@@ -18,10 +18,6 @@ bt_status cpu_schedule(bt_ctx *, bt_arena *, const struct cpu_config *,
                        const bt_func *primitive, cpu_kept_list *kept,
                        bt_loops **out) BT_MUST_USE;
 
-/* Which leaves of its parameters are constant: those of the ones that the attribute
- * `constants` lists, which may be any text's. NULL: no memory. */
-const uint8_t *cpu_find_constants(bt_arena *, const bt_func *primitive);
-
 /* Its parts, for tests of one of them. A graph as loops, with the accumulators that strips are made
  * for, and without tiles. */
 bt_status cpu_lower(bt_ctx *, bt_arena *, const char *name, bt_graph *,

@@ -8,7 +8,8 @@
  *                 y[3584*i0 + 128*i1 + i2] =                    1, 784)
  *                     x[28*i0 + i1 + 784*i2]
  *
- * Three planes of bytes are no square, but have a form of their own. Axes that both sides have next to each other are one before. Loops around stay.
+ * Three planes of bytes are no square, but have a form of their own. Axes that both sides have next to
+ * each other are one before. Loops around stay.
  */
 #include "transpose.h"
 

@@ -242,11 +242,11 @@ static int read_moved(const bt_node *node, struct fixed *out)
     }
     if (!moved)
         return 0;
-    out->shift = moved->args[1];
-    out->half = x.half;
-    if (out->rounding == CPU_FIXED_AWAY && read_gemmlowp(&x, out->shift, out))
+    struct fixed gemmlowp = *out;
+    if (out->rounding == CPU_FIXED_AWAY && read_gemmlowp(&x, moved->args[1], &gemmlowp)) {
+        *out = gemmlowp;
         return 1;
-    out->rounding = out->rounding == CPU_FIXED_GEMMLOWP ? CPU_FIXED_AWAY : out->rounding;
+    }
     out->shift = moved->args[1];
     out->half = x.half;
     const bt_node *sum = read_product(&x, out);

@@ -315,19 +315,6 @@ static void test_windows_are_those_of_loops(void **state)
 
 /* ---- schedules ---- */
 
-struct calls {
-    struct strip_run run;
-    uint32_t n; /* of windows over channels */
-};
-
-static bt_status run_call(void *self, const char *callee, uint32_t narg,
-                          const struct call_value *args)
-{
-    struct calls *calls = self;
-    calls->n += strncmp(callee, "channels_", 9) == 0;
-    return strip_call(&calls->run, callee, narg, args);
-}
-
 struct network {
     int64_t n, h, w, c, taps, step, before, after;
     uint32_t is_called; /* by windows over channels, sums by two calls */
@@ -392,8 +379,10 @@ static void check(const struct network *c)
         static const uint32_t threads[] = { 1, 2, 7 };
         for (size_t i = 0; i < BT_COUNT(threads); i++) {
             const struct cpu_config config = { .isa = isa, .nthread = threads[i] };
-            struct calls calls = { .run = { .ctx = w.ctx, .isa = isa } };
-            struct run_options options = { .seed = 7, .call = run_call, .self = &calls };
+            struct strip_run calls = { .ctx = w.ctx, .isa = isa, .counted = "channels_" };
+            struct run_options options = { .seed = 7,
+                                           .call = strip_call,
+                                           .self = &calls };
             void *data[] = { in[0]->data, in[1]->data, in[2]->data, in[3]->data,
                              got->data };
             bt_compute *compute;
@@ -404,8 +393,8 @@ static void check(const struct network *c)
             assert_ok(w.ctx, cpu_schedule_loops(loops, &config));
             memset(got->data, 0x55, (size_t)got->nelem);
             assert_ok(w.ctx, loops_run(w.ctx, loops, data, &options));
-            if ((calls.n > 0) != c->is_called)
-                fail_msg("%s: %u calls", text, calls.n);
+            if ((calls.ncounted > 0) != c->is_called)
+                fail_msg("%s: %u calls", text, calls.ncounted);
             for (int64_t e = 0; e < got->nelem; e++) {
                 if (bt_tensor_get(got, e) != bt_tensor_get(expected, e))
                     fail_msg("%s: element %lld is %g, not %g", text, (long long)e,

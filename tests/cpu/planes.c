@@ -156,19 +156,6 @@ static void test_windows_take_what_loops_take(void **state)
 
 /* ---- schedules ---- */
 
-struct calls {
-    struct strip_run run;
-    uint32_t n; /* of windows over planes */
-};
-
-static bt_status run_call(void *self, const char *callee, uint32_t narg,
-                          const struct call_value *args)
-{
-    struct calls *calls = self;
-    calls->n += strncmp(callee, "planes_", 7) == 0;
-    return strip_call(&calls->run, callee, narg, args);
-}
-
 struct pool {
     int64_t dims[4], side, step, before, after;
     int is_called; /* by windows over planes */
@@ -215,8 +202,10 @@ static void check(const struct pool *c)
         static const uint32_t threads[] = { 1, 2, 7 };
         for (size_t i = 0; i < BT_COUNT(threads); i++) {
             const struct cpu_config config = { .isa = isa, .nthread = threads[i] };
-            struct calls calls = { .run = { .ctx = w.ctx, .isa = isa } };
-            struct run_options options = { .seed = 7, .call = run_call, .self = &calls };
+            struct strip_run calls = { .ctx = w.ctx, .isa = isa, .counted = "planes_" };
+            struct run_options options = { .seed = 7,
+                                           .call = strip_call,
+                                           .self = &calls };
             void *data[] = { in[0]->data, got->data };
             bt_compute *compute;
             bt_loops *loops;
@@ -226,7 +215,7 @@ static void check(const struct pool *c)
             assert_ok(w.ctx, cpu_schedule_loops(loops, &config));
             memset(got->data, 0x55, (size_t)got->nelem * sizeof(float));
             assert_ok(w.ctx, loops_run(w.ctx, loops, data, &options));
-            assert_int_equal(calls.n > 0, c->is_called);
+            assert_int_equal(calls.ncounted > 0, c->is_called);
             for (int64_t e = 0; e < got->nelem; e++) {
                 if (bt_tensor_get(got, e) != bt_tensor_get(expected, e))
                     fail_msg("%s: element %lld is %g, not %g", text, (long long)e,

@@ -14,6 +14,9 @@ struct strip_run {
     bt_ctx *ctx;
     enum cpu_isa isa;
     uint64_t ncall;
+    const char *
+        counted; /* what names of calls begin with that are counted here; NULL: none are */
+    uint32_t ncounted;
 };
 
 static inline int64_t within_rows(int64_t row, const int64_t *n)
@@ -87,6 +90,8 @@ static inline bt_status strip_call(void *self, const char *callee, uint32_t narg
                                    const struct call_value *args)
 {
     struct strip_run *run = self;
+    run->ncounted +=
+        run->counted && strncmp(callee, run->counted, strlen(run->counted)) == 0;
     const struct cpu_callee *row = cpu_callee_find(run->isa, callee);
     const struct cpu_form *form = row ? cpu_form_of(row) : NULL;
     void *p[8];

@@ -5,19 +5,6 @@
 #include "contraction.h"
 #include "strip_run.h"
 
-struct calls {
-    struct strip_run run;
-    uint32_t n; /* of copies by squares */
-};
-
-static bt_status run_call(void *self, const char *callee, uint32_t narg,
-                          const struct call_value *args)
-{
-    struct calls *calls = self;
-    calls->n += strncmp(callee, "pack.", 5) == 0;
-    return strip_call(&calls->run, callee, narg, args);
-}
-
 struct exchange {
     int64_t dims[4];
     uint32_t is_called; /* WITH_VECTORS: on wider processors */
@@ -37,8 +24,8 @@ static void check_by(struct world *w, const struct exchange *c, struct formula *
                      bt_tensor *x, const bt_tensor *expected, bt_tensor *got,
                      const struct cpu_config *config)
 {
-    struct calls calls = { .run = { .ctx = w->ctx, .isa = config->isa } };
-    struct run_options options = { .seed = 7, .call = run_call, .self = &calls };
+    struct strip_run calls = { .ctx = w->ctx, .isa = config->isa, .counted = "pack." };
+    struct run_options options = { .seed = 7, .call = strip_call, .self = &calls };
     void *data[] = { x->data, got->data };
     bt_op op = formula_op(f);
     bt_compute *compute;
@@ -49,9 +36,9 @@ static void check_by(struct world *w, const struct exchange *c, struct formula *
     assert_ok(w->ctx, cpu_schedule_loops(loops, config));
     memset(got->data, 0x55, (size_t)got->nelem * bt_dtype_nbytes(got->dtype));
     assert_ok(w->ctx, loops_run(w->ctx, loops, data, &options));
-    if ((calls.n > 0) != (c->is_called == 1 || (c->is_called == WITH_VECTORS &&
-                                                config->isa != CPU_ISA_PORTABLE)))
-        fail_msg("%s: %u calls", c->text, calls.n);
+    if ((calls.ncounted > 0) != (c->is_called == 1 || (c->is_called == WITH_VECTORS &&
+                                                       config->isa != CPU_ISA_PORTABLE)))
+        fail_msg("%s: %u calls", c->text, calls.ncounted);
     for (int64_t e = 0; e < got->nelem; e++) {
         if (bt_tensor_get(got, e) != bt_tensor_get(expected, e))
             fail_msg("%s: element %lld is %g, not %g", c->text, (long long)e,

@@ -137,8 +137,8 @@ static bt_status check_op(struct checker *c, struct rule_node *node, uint32_t k)
             c->ctx, c->rule, node->at, "%s%s", status->message,
             c->is_pattern ? "" : rule_function_nearest(c->rule->arena, node->text, 0));
     BT_TRY(status);
-    uint32_t n = bt_op_ninput(node->rows[k], &nrequired);
-    if (node->narg > n || node->narg < nrequired)
+    const uint32_t n = bt_op_ninput(node->rows[k], &nrequired);
+    if (!bt_op_takes(node->rows[k], node->narg))
         return rule_fail(c->ctx, c->rule, node->at, "%s takes %u operand%s, not %u",
                          node->ops[k], n, n == 1 ? "" : "s", node->narg);
     return fix_attrs(c, node, k);

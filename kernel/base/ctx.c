@@ -36,6 +36,8 @@ void bt_ctx_destroy(bt_ctx *ctx)
     bt_arena_destroy(ctx->diags);
     bt_arena_destroy(ctx->scratch);
     bt_arena_destroy(ctx->read);
+    if (ctx->formulas)
+        ctx->formulas_unref(ctx->formulas);
     bt_free(r, ctx, sizeof(*ctx));
     bt_registry_unref(r);
 }

@@ -8,6 +8,7 @@
 
 struct bt__plugins; /* plugin/plugins.h */
 struct bt__host;
+struct bt__formulas; /* compute/formula/cache.h */
 
 struct bt_registry {
     bt_allocator allocator;
@@ -46,6 +47,8 @@ struct bt_ctx {
     void *progress_self;
     const struct bt_running_kernel *running; /* atomic; NULL: none */
     const bt_running_part *part;             /* likewise */
+    struct bt__formulas *formulas;           /* that were parsed; NULL: none */
+    void (*formulas_unref)(struct bt__formulas *);
 };
 
 void bt__progress(const bt_ctx *, const char *format, ...) BT_PRINTF(2, 3);

@@ -9,10 +9,24 @@ uint32_t bt_op_ninput(const bt_op *op, uint32_t *nrequired)
 {
     uint32_t n = 0, required = 0;
     for (; op->inputs[n].name; n++)
-        required += op->inputs[n].is_optional == 0;
+        required += !op->inputs[n].is_optional && !op->inputs[n].is_rest;
     if (nrequired)
         *nrequired = required;
     return n;
+}
+
+int bt_op_takes(const bt_op *op, uint32_t narg)
+{
+    uint32_t nrequired, n = bt_op_ninput(op, &nrequired);
+    return narg >= nrequired && (narg <= n || (n && op->inputs[n - 1].is_rest));
+}
+
+const bt_op_input *bt_op_input_at(const bt_op *op, uint32_t index)
+{
+    const uint32_t n = op->inputs ? bt_op_ninput(op, NULL) : 0;
+    if (index < n)
+        return &op->inputs[index];
+    return n && op->inputs[n - 1].is_rest ? &op->inputs[n - 1] : NULL;
 }
 
 const void *bt_attr_find(const bt_op *op, const void *attrs, const char *name,

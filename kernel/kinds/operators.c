@@ -66,13 +66,16 @@ static const char *check_inputs(bt_arena *arena, const bt_op_input *inputs)
 {
     int had_optional = 0;
     for (const bt_op_input *input = inputs; input->name; input++) {
+        if (input->is_rest && input[1].name)
+            return bt__say(arena, "input %s takes all further arguments: it must be last",
+                           input->name);
         if (!bt__is_name(input->name))
             return bt__say(arena, "input \"%s\": not a name", input->name);
         if (!input->type || !*input->type)
             return bt__say(arena, "input %s: type is missing", input->name);
         if (!bt__is_utf8(input->type) || !bt__is_utf8(input->doc))
             return bt__say(arena, "input %s: type or doc is not UTF-8", input->name);
-        if (had_optional && !input->is_optional)
+        if (had_optional && !input->is_optional && !input->is_rest)
             return bt__say(arena,
                            "input %s stands after an optional one: it must be "
                            "optional too",
@@ -88,13 +91,19 @@ static const char *check_inputs(bt_arena *arena, const bt_op_input *inputs)
 
 static const char *check_compute(bt_arena *arena, const bt_op *op)
 {
-    int has_formula = op->formula || op->write_formula;
+    const int has_formula = bt_op_has_formula(op);
+    const bt_attr *row = op->formula_attr ? op->attrs : NULL;
+    while (row && row->name && strcmp(row->name, op->formula_attr) != 0)
+        row++;
     // what allocates or writes is an executor's to carry out
     if (!has_formula && !op->eval &&
         !(op->effects & (BT_EFFECT_ALLOCATES | BT_EFFECT_WRITES)))
         return "nothing computes it: one of formula, write_formula and eval is needed";
-    if (op->formula && op->write_formula)
-        return "formula and write_formula are both given: keep one";
+    if (!!op->formula + !!op->write_formula + !!op->formula_attr > 1)
+        return "of formula, write_formula and formula_attr more than one is given: keep one";
+    if (op->formula_attr && !(row && row->name && row->kind == BT_ATTR_STRING))
+        return bt__say(arena, "formula_attr \"%s\" is no attribute of kind STRING",
+                       op->formula_attr);
     if (op->relation && !bt__is_name(op->relation))
         return bt__say(arena, "relation \"%s\" is not a name", op->relation);
     if (!op->relation && !op->relate && !has_formula)
@@ -206,6 +215,7 @@ static int put_inputs(json_t *op, const bt_op_input *input)
         ok = json_array_append_new(list, item) == 0 &&
              put_text(item, "name", input->name) && put_text(item, "type", input->type) &&
              (!input->is_optional || bt__json_put(item, "optional", json_true())) &&
+             (!input->is_rest || bt__json_put(item, "rest", json_true())) &&
              put_text(item, "doc", input->doc);
     }
     return ok;
@@ -236,7 +246,10 @@ static const char *relation_of(const bt_op *op)
 
 static const char *computes_of(const bt_op *op)
 {
-    return op->formula ? "formula" : op->write_formula ? "formula hook" : "c";
+    return op->formula         ? "formula"
+           : op->write_formula ? "formula hook"
+           : op->formula_attr  ? "formula attribute"
+                               : "c";
 }
 
 int bt__describe_op(const void *row, json_t *item)
@@ -267,6 +280,7 @@ static const bt__shape_field input_fields[] = {
     { "type", &bt__doc_shape, 1 },
     { "doc", &bt__text_shape, 0 },
     { "optional", &bt__flag_shape, 0 },
+    { "rest", &bt__flag_shape, 0 },
     { 0 },
 };
 static const bt__shape input_shape = { .kinds = BT__JSON_OBJECT, .fields = input_fields };
@@ -277,7 +291,8 @@ static const bt__shape relation_shape = {
     .accepts = is_relation
 };
 static const bt__shape computes_shape = { .kinds = BT__JSON_STRING,
-                                          .choices = "formula|formula hook|c" };
+                                          .choices =
+                                              "formula|formula hook|formula attribute|c" };
 static const bt__shape priority_shape = { .kinds = BT__JSON_INT,
                                           .low = INT32_MIN,
                                           .high = INT32_MAX };

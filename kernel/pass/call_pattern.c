@@ -182,7 +182,9 @@ static const char *signature(bt_ctx *ctx, const bt_op *op)
     bt_text_addf(&text, "%s(", op->name);
     for (uint32_t i = 0; op->inputs[i].name; i++)
         bt_text_addf(&text, "%s%s%s", i ? ", " : "", op->inputs[i].name,
-                     op->inputs[i].is_optional ? "?" : "");
+                     op->inputs[i].is_optional ? "?"
+                     : op->inputs[i].is_rest   ? "*"
+                                               : "");
     bt_text_addf(&text, ")");
     return bt_text_get(&text);
 }
@@ -190,9 +192,8 @@ static const char *signature(bt_ctx *ctx, const bt_op *op)
 static bt_status check_op(bt_ctx *ctx, const char *name, uint32_t narg)
 {
     const bt_op *op;
-    uint32_t nrequired;
     BT_TRY(bt_op_get(ctx, name, &op));
-    if (narg <= bt_op_ninput(op, &nrequired) && narg >= nrequired)
+    if (bt_op_takes(op, narg))
         return NULL;
     const char *expected = signature(ctx, op);
     return expected ? bt_fail(ctx, BT_ERR_ARGUMENT,

@@ -11,7 +11,8 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "compute/formula/ast.h"
+#include "base/arena.h"
+#include "compute/formula/call.h"
 #include "compute/formula/reads.h"
 #include "solve/relate_names.h"
 #include "solve/solver.h"
@@ -28,6 +29,7 @@ struct relating {
     const bt_relation_call *call;
     bt_arena *scratch;
     const struct bt__formula *formula;
+    const struct bt__signature *signature;
     struct bt__relate_names names;
     bt_map scalars; /* stage -> const bt_type *, kind Dim */
     bt_vec(struct array) arrays;
@@ -43,10 +45,12 @@ static bt_status no_term(const struct relating *r)
 static bt_status undetermined(struct relating *r, struct bt__ast_place at,
                               const char *what)
 {
-    return bt__formula_fail(r->solver->ctx, r->formula, BT_ERR_INTERNAL, at,
-                            "%s cannot be expressed as a dim: the operator needs a "
-                            "relation of its own",
-                            what);
+    const int is_attr = r->call->op->formula_attr != NULL;
+    return bt__formula_fail(r->solver->ctx, r->formula,
+                            is_attr ? BT_ERR_TYPE : BT_ERR_INTERNAL, at,
+                            "%s cannot be expressed as a dim: %s", what,
+                            is_attr ? "give it as an element of dims"
+                                    : "the operator needs a relation of its own");
 }
 
 static const struct array *find_array(const struct relating *r, const char *name)
@@ -92,7 +96,9 @@ static bt_status add_inputs(struct relating *r)
     for (uint32_t i = 0; i < r->call->narg; i++) {
         const bt_type *type = bt_relation_arg(r->solver, r->call, i);
         const bt_list_type *tuple = bt_as_tuple_type(type);
-        const char *name = r->call->op->inputs[i].name;
+        const char *name = bt__signature_name(r->scratch, r->signature, i);
+        if (!name)
+            return bt_no_memory();
         if (!tuple) {
             BT_TRY(add_input(r, name, type));
             continue;
@@ -264,8 +270,11 @@ static bt_status choice(struct relating *r, const bt__ast *ast, const bt_type **
     for (uint32_t i = 0; i < BT_COUNT(tests); i++) {
         if (test->kind != BT__AST_CALL || strcmp(test->name, tests[i]) != 0)
             continue;
-        BT_TRY(const_of(r, test->args[0], &a));
-        BT_TRY(const_of(r, test->args[1], &b));
+        const bt_type *left, *right;
+        BT_TRY(dim_of(r, test->args[0], &left));
+        BT_TRY(dim_of(r, test->args[1], &right));
+        if (!left || !right || !bt_dim_is_const(left, &a) || !bt_dim_is_const(right, &b))
+            return NULL;
         int holds = i == 0 ? a == b : i == 1 ? a != b : i == 2 ? a < b : a <= b;
         return dim_of(r, ast->args[holds ? 1 : 2], out);
     }
@@ -424,6 +433,16 @@ static bt_status relate_reductions(struct relating *r, const bt__ast *ast)
 
 /* ---- stages ---- */
 
+static int is_result(const struct relating *r, const struct bt__ast_stage *stage)
+{
+    for (uint32_t i = 0; i < r->formula->nresult; i++) {
+        if (&r->formula->stages[r->formula->results[i]] == stage)
+            return 1;
+    }
+    return 0;
+}
+
+/* *out = NULL: no dim, and the stage is one that no type speaks of. */
 static bt_status axis_dim(struct relating *r, const struct bt__ast_stage *stage,
                           const struct bt__ast_var *axis, const bt_type **out)
 {
@@ -431,13 +450,12 @@ static bt_status axis_dim(struct relating *r, const struct bt__ast_stage *stage,
         BT_TRY(dim_of(r, axis->extent, out));
     else
         BT_TRY(infer_extent(r, axis, stage->expr, NULL, out));
-    if (*out)
+    if (*out || (axis->extent && !is_result(r, stage)))
         return NULL;
-    if (axis->extent)
-        return bt__formula_fail(r->solver->ctx, r->formula, BT_ERR_INTERNAL, axis->place,
-                                "the extent of `%s` cannot be expressed as a dim: the "
-                                "operator needs a relation of its own",
-                                axis->name);
+    if (axis->extent) {
+        const char *what = bt__format(r->scratch, "the extent of `%s`", axis->name);
+        return what ? undetermined(r, axis->place, what) : bt_no_memory();
+    }
     return bt__formula_fail(r->solver->ctx, r->formula, BT_ERR_TYPE, axis->place,
                             "the extent of `%s` is not known, as no read is indexed by "
                             "it alone: state it, as in `%s in n`",
@@ -495,7 +513,10 @@ static bt_status stage_shape(struct relating *r, const struct bt__ast_stage *sta
             BT_TRY(rest_shape(r, stage, &rest));
         } else {
             BT_TRY(axis_dim(r, stage, &stage->axes[i], &dims[n]));
-            n++;
+            if (!dims[n++]) {
+                *out = NULL;
+                return NULL;
+            }
         }
     }
     return join_shape(r, n, dims, rest ? position : n, rest, out);
@@ -552,11 +573,32 @@ static bt_status result_layout(struct relating *r, const bt_type *shape,
     const bt_tensor_type *tensor = first ? bt_as_tensor_type(first) : NULL;
     int is_pointwise = 0;
     *out = NULL;
-    if (!tensor || !tensor->layout || tensor->shape != shape || !call->op->formula)
+    if (!tensor || !tensor->layout || tensor->shape != shape)
         return NULL;
-    BT_TRY(bt__formula_is_pointwise(r->solver->ctx, call->op, &is_pointwise));
+    BT_TRY(
+        bt__formula_is_pointwise(r->solver->ctx, call->op, call->attrs, &is_pointwise));
     *out = is_pointwise ? tensor->layout : NULL;
     return NULL;
+}
+
+/* A formula that a call brings was seen by nobody before: what its names mean, and whether
+ * its dtypes fit, as far as the types tell. */
+static bt_status check_formula(struct relating *r, const bt_type *result)
+{
+    const bt_relation_call *call = r->call;
+    const bt_type **args = BT_NEWS(r->scratch, const bt_type *, call->narg);
+    bt_graph *graph;
+    if (!args)
+        return bt_no_memory();
+    for (uint32_t i = 0; i < call->narg; i++)
+        args[i] = bt_relation_arg(r->solver, call, i);
+    return bt__call_compose(r->solver->ctx, r->scratch,
+                            &(bt_formula_call){ .op = call->op,
+                                                .attrs = call->attrs,
+                                                .narg = call->narg,
+                                                .args = args,
+                                                .result = result },
+                            &graph);
 }
 
 static bt_status state_result(struct relating *r)
@@ -576,7 +618,10 @@ static bt_status state_result(struct relating *r)
             return no_term(r);
     }
     const bt_type *result = n == 1 ? types[0] : bt_type_tuple(store, n, types);
-    return result ? bt_relation_result(r->solver, r->call, result) : no_term(r);
+    if (!result)
+        return no_term(r);
+    BT_TRY(bt_relation_result(r->solver, r->call, result));
+    return r->call->op->formula_attr ? check_formula(r, result) : NULL;
 }
 
 /* ---- the formula ---- */
@@ -590,7 +635,7 @@ static bt_status find_formula(struct relating *r)
         return bt_no_memory();
     for (uint32_t i = 0; i < call->narg; i++) {
         args[i] = bt_relation_arg(r->solver, call, i);
-        if (!call->op->formula && args[i]->has & BT_HAS_HOLE)
+        if (call->op->write_formula && args[i]->has & BT_HAS_HOLE)
             return bt_relation_wait(r->solver);
     }
     bt_formula_call formula = {
@@ -599,17 +644,35 @@ static bt_status find_formula(struct relating *r)
     return bt__formula_of_call(r->solver->ctx, r->scratch, &formula, &r->formula);
 }
 
+/* Each bare name among the inputs of a call's own formula takes an element of `dims`. */
+static bt_status check_dims(struct relating *r)
+{
+    const bt_relation_call *call = r->call;
+    const bt_type *const *dims =
+        bt_attr_find(call->op, call->attrs, "dims", BT_ATTR_SHAPE);
+    const bt_shape_type *shape = dims && *dims ? bt_as_shape_type(*dims) : NULL;
+    const uint32_t n = r->formula->ndim;
+    if (!call->op->formula_attr || (shape ? !shape->rest && shape->n == n : n == 0))
+        return NULL;
+    return bt_relation_fail(
+        r->solver, call, -1, "the formula declares %u dim%s, but dims %s %u", n,
+        n == 1 ? "" : "s", shape && shape->rest ? "is open after" : "has",
+        shape ? shape->n : 0);
+}
+
 static bt_status relate(struct relating *r)
 {
     const bt_op *op = r->call->op;
     uint32_t waits = 0;
-    if (!op->formula && !op->write_formula)
+    if (!bt_op_has_formula(op))
         return bt_fail(r->solver->ctx, BT_ERR_INTERNAL,
                        "%s has neither a relation nor a formula to derive one from",
                        op->name);
     BT_TRY(bt__relate_bind(r->solver, r->call, &r->names, &waits));
     r->waits |= waits;
     BT_TRY(find_formula(r));
+    BT_TRY(bt__relate_signature(r->solver, r->call, &r->signature));
+    BT_TRY(check_dims(r));
     BT_TRY(add_inputs(r));
     BT_TRY(relate_stages(r));
     BT_TRY(state_result(r));

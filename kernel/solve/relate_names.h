@@ -10,6 +10,10 @@ struct bt__relate_names {
     bt_map dtypes; /* name -> const bt_type *, kind DType */
 };
 
+/* The patterns of a call's inputs: those of the operator's row, or of the formula that the
+ * call brings. */
+bt_status bt__relate_signature(bt_solver *, const bt_relation_call *,
+                               const struct bt__signature **out) BT_MUST_USE;
 /* Checks the arguments and binds the names; *waits: some equality is still open. */
 bt_status bt__relate_bind(bt_solver *, const bt_relation_call *,
                           struct bt__relate_names *, uint32_t *waits) BT_MUST_USE;

@@ -4,13 +4,22 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "compute/formula/ast.h"
 #include "solve/relate_names.h"
 #include "solve/solver.h"
 
-/* The operator's patterns, parsed once for each solver. */
-static bt_status signature_get(bt_solver *s, const bt_op *op,
+bt_status bt__relate_signature(bt_solver *s, const bt_relation_call *r,
                                const struct bt__signature **out)
 {
+    const bt_op *op = r->op;
+    const bt_formula_call call = { .op = op, .attrs = r->attrs };
+    const struct bt__formula *formula;
+    if (op->formula_attr) {
+        BT_TRY(bt__formula_of_call(s->ctx, s->arena, &call, &formula));
+        *out = formula->signature;
+        return NULL;
+    }
+    // parsed once for each solver
     *out = bt_map_find(&s->signatures, op);
     if (*out)
         return NULL;
@@ -70,7 +79,8 @@ struct checking {
 
 static const char *input_name(const struct checking *c)
 {
-    return c->call->op->inputs[c->index].name;
+    const char *name = bt__signature_name(c->solver->arena, c->signature, c->index);
+    return name ? name : "an argument";
 }
 
 /* The first input whose pattern has the name. */
@@ -82,7 +92,7 @@ static const char *first_input(const struct checking *c, const char *name, int i
         for (uint32_t k = 0; !is_dtype && k < p->ndim; k++)
             is_first |= p->dims[k].name && strcmp(p->dims[k].name, name) == 0;
         if (is_first)
-            return c->call->op->inputs[i].name;
+            return p->input;
     }
     return input_name(c);
 }
@@ -203,14 +213,19 @@ bt_status bt__relate_bind(bt_solver *s, const bt_relation_call *r,
                           struct bt__relate_names *names, uint32_t *waits)
 {
     const struct bt__signature *signature;
-    BT_TRY(signature_get(s, r->op, &signature));
+    BT_TRY(bt__relate_signature(s, r, &signature));
+    if (r->op->formula_attr && r->narg != signature->ninput)
+        return bt_relation_fail(
+            s, r, -1, "the formula declares %u input%s, but is given %u",
+            signature->ninput, signature->ninput == 1 ? "" : "s", r->narg);
     struct checking c = {
         .solver = s, .call = r, .signature = signature, .names = names
     };
-    for (uint32_t i = 0; i < r->narg && i < signature->ninput; i++) {
+    for (uint32_t i = 0; i < r->narg; i++) {
         c.index = i;
-        c.pattern = &signature->inputs[i];
-        BT_TRY(check_arg(&c, bt_relation_arg(s, r, i)));
+        c.pattern = bt__signature_input(signature, i);
+        if (c.pattern)
+            BT_TRY(check_arg(&c, bt_relation_arg(s, r, i)));
     }
     *waits = c.waits;
     return NULL;

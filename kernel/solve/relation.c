@@ -49,10 +49,9 @@ static const char *input_name(bt_solver *s, const bt_relation_call *r, uint32_t 
 {
     if (index >= r->narg)
         return "the result";
-    for (uint32_t i = 0; r->op->inputs && r->op->inputs[i].name; i++) {
-        if (i == index)
-            return r->op->inputs[i].name;
-    }
+    const bt_op_input *input = bt_op_input_at(r->op, index);
+    if (input && !input->is_rest)
+        return input->name;
     const char *name = bt__format(s->arena, "argument %u", index + 1);
     return name ? name : "an argument";
 }
@@ -456,12 +455,12 @@ static bt_status find_layout(bt_solver *s, const bt_type *type, const bt_layout 
 
 /* A formula that goes element by element takes operands as they lie; all others want a
  * rule of the operator. */
-static bt_status takes_layouts(bt_solver *s, const bt_op *op, int *out)
+static bt_status takes_layouts(bt_solver *s, const bt_relation_call *r, int *out)
 {
     const void *rule;
-    BT_TRY(bt_op_facet(s->ctx, op, "layout", &rule));
+    BT_TRY(bt_op_facet(s->ctx, r->op, "layout", &rule));
     *out = rule != NULL;
-    return *out || !op->formula ? NULL : bt__formula_is_pointwise(s->ctx, op, out);
+    return *out ? NULL : bt__formula_is_pointwise(s->ctx, r->op, r->attrs, out);
 }
 
 bt_status bt_layout_follow(bt_ctx *ctx, bt_store *store, const bt_call *call,
@@ -492,7 +491,7 @@ static bt_status check_layouts(bt_solver *s, const bt_relation_call *r)
         BT_TRY(find_layout(s, bt_relation_arg(s, r, i), &layout));
         if (!layout)
             continue;
-        BT_TRY(takes_layouts(s, r->op, &takes));
+        BT_TRY(takes_layouts(s, r, &takes));
         if (!takes)
             return bt_relation_fail(s, r, (int)i,
                                     "%s has layout %s, but this operator reads row major "
@@ -557,7 +556,7 @@ bt_status bt__try_op(bt_solver *s, struct bt__node *node)
     };
     int holds;
     uint32_t nrequired, ninput = bt_op_ninput(r.op, &nrequired);
-    if (r.narg < nrequired || r.narg > ninput)
+    if (!bt_op_takes(r.op, r.narg))
         return bt_relation_fail(s, &r, -1, "takes %u argument%s, but is given %u",
                                 r.narg < nrequired ? nrequired : ninput,
                                 (r.narg < nrequired ? nrequired : ninput) == 1 ? "" : "s",

@@ -18,7 +18,7 @@ static bt_status check_op_call(struct bt__verifier *v, const bt_call *call)
         return bt__verify_fail(v, &call->base, "it calls no operator");
     if (call->op->inputs) {
         ninput = bt_op_ninput(call->op, &nrequired);
-        if (call->narg < nrequired || call->narg > ninput)
+        if (!bt_op_takes(call->op, call->narg))
             return bt__verify_fail(v, &call->base,
                                    "the number of arguments of %s is %u, expected "
                                    "%u..%u",

@@ -11,7 +11,7 @@
 
 static bt_status refuse(struct coder *c, const bt_call *call)
 {
-    const int has_formula = call->op->formula || call->op->write_formula;
+    const int has_formula = bt_op_has_formula(call->op);
     return code_refuse(
         c, &call->base,
         FORM("no C is written for %s, %s; executors vm and interp run it%s",

@@ -20,10 +20,7 @@ static const bt_op_input *find_reader(const bt_func *primitive, const char *para
             if (call->args[k]->kind != BT_VALUE_PARAM || !name ||
                 strcmp(name, param) != 0)
                 continue;
-            const bt_op_input *input = call->op->inputs;
-            for (uint32_t n = 0; input && input->name && n < k; n++)
-                input++;
-            found = input && input->name ? input : NULL;
+            found = bt_op_input_at(call->op, k);
             *out = call;
             (*nfound)++;
         }

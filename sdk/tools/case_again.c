@@ -211,7 +211,7 @@ bt_status call_run_again(struct op_check *w, const struct call_case *c,
                          const struct call_result *r)
 {
     BT_TRY(run_program(w, c, r));
-    if (w->op->eval && !op_is_random(w->op) && (w->op->formula || w->op->write_formula))
+    if (w->op->eval && !op_is_random(w->op) && bt_op_has_formula(w->op))
         BT_TRY(run_plain(w, c, r));
     return NULL;
 }

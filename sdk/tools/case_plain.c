@@ -70,7 +70,7 @@ static int check_sizes(struct plain_run *p)
 /* Asks for the elements. */
 static bt_status check_elements(struct plain_run *p, int is_sized)
 {
-    const int has_formula = p->w->op->formula || p->w->op->write_formula;
+    const int has_formula = bt_op_has_formula(p->w->op);
     bt_tensor *out[CALL_MAX_OUT] = { 0 };
     bt_status status = NULL;
     p->call.is_sizing = 0;

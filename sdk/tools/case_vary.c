@@ -15,7 +15,7 @@ static const bt_dtype all_dtypes[] = {
 static int is_tried(const bt_op *op, bt_dtype dtype)
 {
     return !bt_dtype_is_packed(dtype) ||
-           (BT_DTYPE_BITS(dtype) == 4 && (op->formula || op->write_formula));
+           (BT_DTYPE_BITS(dtype) == 4 && bt_op_has_formula(op));
 }
 
 /* The dtype of an input's pattern: "t:float[..]" is t of a class, "(t[..]*)" t,
@@ -106,8 +106,10 @@ static bt_status vary_dtypes(struct op_check *w, const struct call_case *base,
                              vary_use_fn *use, void *self)
 {
     struct dtype_pattern patterns[CASE_MAX_LEAF];
+    if (w->op->formula_attr)
+        return NULL; // the call's own formula says what it takes
     for (uint32_t i = 0; i < base->narg; i++)
-        dtype_pattern(w->op->inputs[i].type, &patterns[i]);
+        dtype_pattern(bt_op_input_at(w->op, i)->type, &patterns[i]);
     for (uint32_t i = 0; i < base->narg; i++) {
         const char *name = variable(&patterns[i]);
         int is_first = base->args[i].nleaf > 0;

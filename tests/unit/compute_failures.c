@@ -40,8 +40,8 @@ static void write(bt_formula *f, const bt_formula_call *call)
         .name = "test.op", .inputs = inputs, .attrs = numbers_attrs, \
         .attrs_nbytes = sizeof(struct numbers), __VA_ARGS__          \
     }
-static const bt_op_input inputs[] = { { "a", "t:float[m, n]", "", 0 },
-                                      { "idx", "int32[m]", "", 0 },
+static const bt_op_input inputs[] = { { "a", "t:float[m, n]", "", 0, 0 },
+                                      { "idx", "int32[m]", "", 0, 0 },
                                       { 0 } };
 static const bt_op ops[] = {
     ROW(.formula = "m: t[i] = max(j: a[i, j]); e: t[i, j] = exp(a[i, j] - m[i]);"

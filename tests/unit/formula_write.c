@@ -3,7 +3,7 @@
 
 #include "compute/formula/ast.h"
 
-static const bt_op_input inputs[] = { { "x", "t[..]", "", 0 }, { 0 } };
+static const bt_op_input inputs[] = { { "x", "t[..]", "", 0, 0 }, { 0 } };
 
 /* What a hook writes of a tensor of rank 3; `status` unless NULL gets its failure. */
 static const char *written(struct world *w, bt_arena *arena,

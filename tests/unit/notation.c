@@ -4,7 +4,7 @@
 
 #include <math.h>
 
-static const bt_op_input xs[] = { { "x", "t[n]", 0, 0 } };
+static const bt_op_input xs[] = { { "x", "t[n]", 0, 0, 0 } };
 
 /* The error of a formula over x: float32[4], with its place. */
 static void check_refused(const char *text, uint32_t code, const char *part,

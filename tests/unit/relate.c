@@ -18,28 +18,28 @@ static const bt_attr window_attrs[] = {
 
 static const bt_op dense = {
     .name = "test.dense",
-    .inputs = INPUTS({ "data", "t:number[m, k]", 0, 0 }, { "weight", "t[n, k]", 0, 0 }),
+    .inputs = INPUTS({ "data", "t:number[m, k]", 0, 0, 0 }, { "weight", "t[n, k]", 0, 0, 0 }),
     .formula = "y: t[m, n] = sum(k: data[m, k] * weight[n, k])",
 };
 /* The same without names for dims in the patterns: reads alone make them equal. */
 static const bt_op dense_by_reads = {
     .name = "test.dense_by_reads",
-    .inputs = INPUTS({ "data", "t[a, b]", 0, 0 }, { "weight", "t[c, d]", 0, 0 }),
+    .inputs = INPUTS({ "data", "t[a, b]", 0, 0, 0 }, { "weight", "t[c, d]", 0, 0, 0 }),
     .formula = "y: t[i, j] = sum(k: data[i, k] * weight[j, k])",
 };
 static const bt_op relu = {
     .name = "test.relu",
-    .inputs = INPUTS({ "data", "t[..]", 0, 0 }),
+    .inputs = INPUTS({ "data", "t[..]", 0, 0, 0 }),
     .formula = "y: t[..] = max(data[..], 0)",
 };
 static const bt_op add = {
     .name = "test.add",
-    .inputs = INPUTS({ "a", "t[..]", 0, 0 }, { "b", "t[..]", 0, 0 }),
+    .inputs = INPUTS({ "a", "t[..]", 0, 0, 0 }, { "b", "t[..]", 0, 0, 0 }),
     .formula = "y: t[..] = a[..] + b[..]",
 };
 static const bt_op pool = {
     .name = "test.pool",
-    .inputs = INPUTS({ "data", "t[n, h, w]", 0, 0 }),
+    .inputs = INPUTS({ "data", "t[n, h, w]", 0, 0, 0 }),
     .attrs = window_attrs,
     .attrs_nbytes = sizeof(struct window),
     .formula = "oh = floordiv(h + 2*pt - 3, sh) + 1; ow = ceildiv(w, sw);"
@@ -48,7 +48,7 @@ static const bt_op pool = {
 };
 static const bt_op parts = {
     .name = "test.parts",
-    .inputs = INPUTS({ "data", "t:float[n, ..]", 0, 0 }),
+    .inputs = INPUTS({ "data", "t:float[n, ..]", 0, 0, 0 }),
     .formula = "m: t[..] = max(n: data[n, ..]); f: bool[n, ..] = data[n, ..] == m[..];"
                "-> m, f",
 };

@@ -575,7 +575,7 @@ static bt_status add_call(struct composer *c, const bt_call *call)
                 return bt_no_memory();
         }
     }
-    if (!bt__op_has_formula(call->op))
+    if (!bt_op_has_formula(call->op))
         return refuse(c, &call->base, "is computed by plain C");
     bt_graph *graph;
     bt_arena *arena = bt_arena_create(bt_ctx_registry(c->ctx));

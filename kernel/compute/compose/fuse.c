@@ -150,7 +150,7 @@ bt_status bt_fuse_look(bt_ctx *ctx, const bt_formula_call *call, bt_fuse_info *o
         out->kind = ((const bt_fuse_facet *)facet)->kind;
         return NULL;
     }
-    if (!bt__op_has_formula(call->op))
+    if (!bt_op_has_formula(call->op))
         return NULL;
     bt_arena *arena = bt_arena_create(bt_ctx_registry(ctx));
     bt_status status = arena ? look(ctx, arena, call, out) : bt_no_memory();

@@ -26,7 +26,7 @@ static bt_status fill_call(bt_ctx *ctx, bt_compute *compute, const bt_formula_ca
     if (!compute->name)
         return bt_no_memory();
     BT_TRY(bt__call_read(ctx, compute->arena, call, &compute->call));
-    if (bt__op_has_formula(op))
+    if (bt_op_has_formula(op))
         return bt__compute_take_formula(ctx, compute, call);
     return bt__compute_take_eval(ctx, compute, call, NULL, NULL);
 }
@@ -41,7 +41,7 @@ static const bt_call *lone_call(const bt_func *func)
     if (!call || call->callee_kind != BT_CALLEE_OP || block->result != &call->base ||
         bt_type_layout(call->base.type))
         return NULL;
-    int has_formula = bt__op_has_formula(call->op);
+    int has_formula = bt_op_has_formula(call->op);
     if (has_formula && call->narg != block->nparam)
         return NULL;
     for (uint32_t i = 0; i < call->narg; i++) {
@@ -63,7 +63,7 @@ static bt_status fill_bound(struct bt__copying *c, bt_compute *compute,
     BT_TRY(bt__copying_bind(c, func, source->dims));
     if (lone)
         BT_TRY(bt__copying_binding(c, lone, &call));
-    if (lone && bt__op_has_formula(lone->op))
+    if (lone && bt_op_has_formula(lone->op))
         return fill_call(c->ctx, compute, &call);
     const bt_type **types = BT_NEWS(c->arena, const bt_type *, block->nparam), *result;
     compute->name = bt_arena_text(compute->arena, name, strlen(name));
@@ -126,6 +126,7 @@ void bt_compute_destroy(bt_compute *compute)
     bt_registry *registry = compute->registry;
     for (uint32_t i = 0; i < compute->nleaf; i++)
         bt_tensor_unref(compute->sources[i].constant);
+    bt__formulas_unref(compute->formulas);
     bt_arena_destroy(compute->coded);
     bt_arena_destroy(compute->made);
     bt_arena_destroy(compute->arena);

@@ -6,6 +6,7 @@
 
 #include "compute/compose/copy.h"
 #include "compute/evaluate/bytecode.h"
+#include "compute/formula/cache.h"
 #include "compute/formula/call.h"
 
 /* What plain C takes as a leaf of its arguments. */
@@ -22,6 +23,7 @@ struct bt_compute {
     /* With a graph: */
     uint32_t is_joined;           /* of a function: its graph is there from the start */
     struct bt__instance instance; /* without formula: of a function, or plain C */
+    struct bt__formulas *formulas; /* among them that of the instance */
     bt_arena *made;               /* of the last instantiation: graph and leaves */
     bt_arena *coded;              /* of the last bytecode, and its strides */
     bt_graph *graph;

@@ -167,6 +167,7 @@ bt_status bt__compute_take_formula(bt_ctx *ctx, bt_compute *compute,
 {
     BT_TRY(
         bt__call_formula(ctx, compute->arena, call, &compute->call, &compute->instance));
+    compute->formulas = bt__formulas_ref(ctx);
     BT_TRY(begin(compute));
     BT_TRY(bt__call_graph(ctx, compute->made, &compute->instance, &compute->graph));
     compute->leaves = compute->call.leaves;

@@ -57,17 +57,21 @@ struct bt__ast_stage {
     struct bt__ast_place place;
 };
 
+struct bt__signature; /* signature.h */
 struct bt__formula {
     const char *op;   /* the operator's name, for messages */
     const char *text; /* copied */
+    /* Inputs that it declares itself: those of a call of an operator with formula_attr. */
+    const struct bt__signature *signature;
+    uint32_t ndim; /* bare names among them: scalar stages that stand before all others */
     uint32_t nstage;
     const struct bt__ast_stage *stages;
     uint32_t nresult;
     const uint32_t *results; /* stages */
 };
 
-/* The formula of a call, whichever way its operator states it. Everything is allocated in
- * `arena`.
+/* The formula of a call, whichever way its operator states it. It lives as long as `arena`
+ * and the context's formulas (cache.h).
  * errors  BT_ERR_SYNTAX at its place in the text, BT_ERR_LIMIT, those of a hook */
 bt_status bt__formula_of_call(bt_ctx *, bt_arena *arena, const bt_formula_call *,
                               const struct bt__formula **out) BT_MUST_USE;

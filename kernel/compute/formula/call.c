@@ -202,17 +202,6 @@ bt_status bt__call_read_types(bt_ctx *ctx, bt_arena *arena, const char *name, ui
 
 /* ---- formulas ---- */
 
-static const char *const *input_names(bt_arena *arena, const bt_op *op, uint32_t n)
-{
-    const char **names = BT_NEWS(arena, const char *, n);
-    for (uint32_t i = 0; names && i < n; i++) {
-        names[i] = bt_arena_text(arena, op->inputs[i].name, strlen(op->inputs[i].name));
-        if (!names[i])
-            return NULL;
-    }
-    return names;
-}
-
 bt_status bt__call_formula(bt_ctx *ctx, bt_arena *arena, const bt_formula_call *from,
                            const struct bt__call *call, struct bt__instance *out)
 {
@@ -222,12 +211,14 @@ bt_status bt__call_formula(bt_ctx *ctx, bt_arena *arena, const bt_formula_call *
                                   .nattr = call->nattr,
                                   .args = call->args,
                                   .leaves = call->leaves,
-                                  .attrs = call->attrs };
+                                  .attrs = call->attrs,
+                                  .is_checked = op->formula_attr != NULL };
     BT_TRY(bt__formula_of_call(ctx, arena, from, &out->formula));
-    BT_TRY(bt__signature_parse(ctx, arena, op, &out->signature));
+    out->signature = out->formula->signature;
+    if (!op->formula_attr)
+        BT_TRY(bt__signature_parse(ctx, arena, op, &out->signature));
     out->op = bt_arena_text(arena, op->name, strlen(op->name));
-    out->inputs = input_names(arena, op, out->signature->ninput);
-    if (!out->op || !out->inputs)
+    if (!out->op)
         return bt_no_memory();
     if (out->formula->nresult == call->nresult)
         return NULL;

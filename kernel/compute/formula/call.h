@@ -34,9 +34,4 @@ bt_status bt__call_graph(bt_ctx *, bt_arena *, const struct bt__instance *,
 bt_status bt__call_compose(bt_ctx *, bt_arena *, const bt_formula_call *,
                            bt_graph **out) BT_MUST_USE;
 
-static inline int bt__op_has_formula(const bt_op *op)
-{
-    return op->formula || op->write_formula;
-}
-
 #endif

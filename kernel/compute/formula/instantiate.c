@@ -278,7 +278,7 @@ static bt_status walk_index(struct walk *w, const bt__ast *ast, const bt_node *e
     *out = as_position(w->graph, v.node);
     if (!*out)
         return graph_status(w);
-    if ((*out)->reads && !w->lazy && !is_confined(ast))
+    if ((*out)->reads && !w->lazy && !is_confined(ast) && !w->names.in->is_checked)
         return fail_at(
             w, BT_ERR_TYPE, ast,
             "an index computed from elements needs clamp(i, lo, hi), wrap(i, n) "
@@ -448,6 +448,15 @@ static bt_status walk_cast(struct walk *w, const bt__ast *ast, bt_dtype to,
     return set(w, out, rounded(w->graph, to, v.node), 0);
 }
 
+/* What a stage of its dtype would hold. */
+static bt_status walk_stored(struct walk *w, const bt__ast *ast, struct bt__value *out)
+{
+    struct bt__value v;
+    BT_TRY(check_narg(w, ast, 1));
+    BT_TRY(walk_expr(w, ast->args[0], &v));
+    return set(w, out, bt_node_round(w->graph, v.node), 0);
+}
+
 static bt_status walk_position(struct walk *w, const bt__ast *ast, struct bt__value *out)
 {
     struct bt__value v;
@@ -514,6 +523,8 @@ static bt_status walk_call(struct walk *w, const bt__ast *ast, struct bt__value 
         return walk_clamp(w, ast, out);
     if (strcmp(ast->name, "index") == 0)
         return walk_position(w, ast, out);
+    if (strcmp(ast->name, "stored") == 0)
+        return walk_stored(w, ast, out);
     if (strcmp(ast->name, "extent") == 0 || strcmp(ast->name, "rank") == 0)
         return walk_shape_call(w, ast, out);
     int which = bt__scalar_find(ast->name);

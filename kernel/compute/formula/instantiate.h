@@ -31,7 +31,6 @@ struct bt__attr_value {
 
 struct bt__instance {
     const char *op;
-    const char *const *inputs; /* names */
     const struct bt__signature *signature;
     const struct bt__formula *formula;
     uint32_t narg, nleaf, nattr;
@@ -39,6 +38,7 @@ struct bt__instance {
     const struct bt__leaf *leaves;
     const struct bt__attr_value *attrs;
     uint32_t takes_terms; /* an attribute's dim that is no number is a dim of the graph */
+    uint32_t is_checked;  /* an index computed from elements needs no guard: the call may fail */
 };
 
 /* Checks the formula and makes its graph in `arena`. With dims that are not known only

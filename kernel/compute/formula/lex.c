@@ -84,7 +84,7 @@ static void read_number(struct bt__token *t, int is_float)
 
 static size_t sign_width(const char *text, size_t n, size_t i)
 {
-    static const char pairs[] = "== != <= >= || && -> .. ";
+    static const char pairs[] = "== != <= >= || && -> => .. ";
     if (i + 1 < n) {
         for (const char *p = pairs; *p; p += 3) {
             if (p[0] == text[i] && p[1] == text[i + 1])

@@ -10,7 +10,7 @@ enum {
     BT__TOKEN_INT,   /* 12 */
     BT__TOKEN_FLOAT, /* 1.5, 1e-5 */
     BT__TOKEN_SIGN,  /* one of  [ ] ( ) { } , ; : = + - * / % ! < > | & ? and the pairs
-                        == != <= >= || && -> .. */
+                        == != <= >= || && -> => .. */
     BT__TOKEN_BAD
 };
 

@@ -3,7 +3,7 @@
 
 #include "base/ctx.h"
 #include "compute/formula/ast.h"
-#include "compute/formula/lex.h"
+#include "compute/formula/signature.h"
 
 bt_status bt__formula_fail(bt_ctx *ctx, const struct bt__formula *f, uint32_t code,
                            struct bt__ast_place at, const char *format, ...)
@@ -20,10 +20,12 @@ bt_status bt__formula_fail(bt_ctx *ctx, const struct bt__formula *f, uint32_t co
 bt_status bt__maker_init(struct bt__maker *m, bt_ctx *ctx, bt_arena *arena,
                          const char *op)
 {
+    static const struct bt__signature none;
     *m = (struct bt__maker){ .ctx = ctx, .arena = arena };
     m->formula = BT_NEW(arena, struct bt__formula);
     if (!m->formula || !(m->formula->op = bt_arena_text(arena, op, strlen(op))))
         return bt_no_memory();
+    m->formula->signature = &none;
     return NULL;
 }
 

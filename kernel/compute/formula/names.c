@@ -150,15 +150,17 @@ static bt_status bind_arg(struct bt__names *names, uint32_t index)
 {
     const struct bt__instance *in = names->in;
     const struct bt__arg *arg = &in->args[index];
-    const struct bt__pattern *pattern =
-        index < in->signature->ninput ? &in->signature->inputs[index] : NULL;
+    const struct bt__pattern *pattern = bt__signature_input(in->signature, index);
+    const char *own = bt__signature_name(names->graph->arena, in->signature, index);
+    if (!own)
+        return bt_no_memory();
     if (pattern && pattern->kind != BT__PATTERN_ANY &&
         arg->is_tuple != (pattern->kind == BT__PATTERN_TENSORS))
         return bt_fail(names->ctx, BT_ERR_TYPE, "%s: %s is %s, expected %s", in->op,
-                       in->inputs[index], arg->is_tuple ? "a tuple" : "a tensor",
+                       own, arg->is_tuple ? "a tuple" : "a tensor",
                        arg->is_tuple ? "a tensor" : "a tuple of tensors");
     for (uint32_t i = 0; i < arg->nleaf; i++) {
-        const char *name = pattern ? in->inputs[index] : "argument";
+        const char *name = own;
         if (arg->is_tuple) {
             name = bt__format(names->graph->arena, "%s.%u", name, i);
             if (!name)

@@ -9,6 +9,7 @@
 #include "base/arena.h"
 #include "compute/formula/ast.h"
 #include "compute/formula/lex.h"
+#include "compute/formula/signature.h"
 #include "compute/graph/reduce.h"
 
 struct parser {
@@ -323,6 +324,68 @@ static bt_status parse_expr(struct parser *p, const bt__ast **out)
     return NULL;
 }
 
+/* ---- inputs ---- */
+
+/* Whether the formula declares its inputs. */
+static int has_inputs(const struct parser *p)
+{
+    struct parser ahead = *p;
+    while (ahead.token.kind != BT__TOKEN_END && !at_sign(&ahead, "=>"))
+        advance(&ahead);
+    return at_sign(&ahead, "=>");
+}
+
+/* A bare name is `NAME = dims[k]`. */
+static bt_status add_dim(struct parser *p, const char *name, struct bt__ast_place place)
+{
+    bt__ast *at = BT_NEW(p->arena, bt__ast);
+    const bt__ast *index;
+    struct bt__ast_stage stage = { .name = name, .place = place };
+    if (!at)
+        return bt_no_memory();
+    *at = (bt__ast){ .kind = BT__AST_INT,
+                     .place = place,
+                     .integer = p->maker.formula->ndim++ };
+    BT_TRY(bt__maker_node(&p->maker, at, &index));
+    BT_TRY(make_node(p, BT__AST_INDEX, place, 1, &index, "dims", &stage.expr));
+    return bt__maker_add_stage(&p->maker, &stage);
+}
+
+static bt_status parse_inputs(struct parser *p)
+{
+    struct bt__signature *signature = BT_NEW(p->arena, struct bt__signature);
+    bt_vec(struct bt__pattern) inputs = { 0 };
+    if (!signature)
+        return bt_no_memory();
+    do {
+        struct bt__pattern input = { 0 };
+        struct bt__ast_place place = p->token.place;
+        BT_TRY(
+            take_name(p, "an input: `x: t[n, ..]`, or a name for a dim", &input.input));
+        BT_TRY(bt__maker_check_name(&p->maker, "an input", input.input, place));
+        int is_taken = strcmp(input.input, "dims") == 0;
+        for (uint32_t i = 0; i < inputs.len; i++)
+            is_taken |= strcmp(inputs.at[i].input, input.input) == 0;
+        if (is_taken)
+            return bt__formula_fail(p->ctx, p->formula, BT_ERR_NAME, place,
+                                    "there is another `%s`: call the input otherwise",
+                                    input.input);
+        if (!skip_sign(p, ":")) {
+            BT_TRY(add_dim(p, input.input, place));
+            continue;
+        }
+        BT_TRY(bt__pattern_parse(p->ctx, p->arena, p->formula->op, p->formula->text,
+                                 &p->token, &input));
+        bt__pattern_join(&input, inputs.len, inputs.at);
+        if (!BT_PUSH(p->arena, &inputs, input))
+            return bt_no_memory();
+    } while (skip_sign(p, ","));
+    signature->ninput = inputs.len;
+    signature->inputs = inputs.at;
+    p->maker.formula->signature = signature;
+    return take_sign(p, "=>");
+}
+
 /* ---- stages ---- */
 
 static bt_status parse_stage(struct parser *p, struct bt__ast_stage *out)
@@ -356,6 +419,8 @@ static bt_status parse_results(struct parser *p)
 
 static bt_status parse_formula(struct parser *p, const struct bt__formula **out)
 {
+    if (has_inputs(p))
+        BT_TRY(parse_inputs(p));
     do {
         struct bt__ast_stage stage;
         BT_TRY(parse_stage(p, &stage));

@@ -90,12 +90,17 @@ static int is_pointwise(const bt_op *op, const bt__ast *ast)
     return 1;
 }
 
-bt_status bt__formula_is_pointwise(bt_ctx *ctx, const bt_op *op, int *out)
+bt_status bt__formula_is_pointwise(bt_ctx *ctx, const bt_op *op, const void *attrs,
+                                   int *out)
 {
     const struct bt__formula *f;
+    const bt_formula_call call = { .op = op, .attrs = attrs };
+    *out = 0;
+    if (!op->formula && !op->formula_attr)
+        return NULL;
     bt_arena *scratch = bt_ctx_scratch(ctx);
     const void *mark = bt_arena_mark(scratch);
-    bt_status status = bt__formula_parse(ctx, scratch, op->name, op->formula, &f);
+    bt_status status = bt__formula_of_call(ctx, scratch, &call, &f);
     *out = !status;
     for (uint32_t i = 0; !status && i < f->nstage; i++) {
         const struct bt__ast_stage *stage = &f->stages[i];

@@ -18,8 +18,9 @@ uint32_t bt__read_nindex(const bt__ast *read, int *rest);
 /* The axis of an array of `rank` axes that argument `arg` stands for. */
 uint32_t bt__read_axis(const bt__ast *read, uint32_t arg, uint32_t rank);
 
-/* Whether each array of the operator's formula is `..` throughout and every read is at the
- * element's own place: x[..]. */
-bt_status bt__formula_is_pointwise(bt_ctx *, const bt_op *, int *out) BT_MUST_USE;
+/* Whether the operator's formula is there without a call's types, each of its arrays is `..`
+ * throughout, and every read is at the element's own place: x[..]. attrs: the call's. */
+bt_status bt__formula_is_pointwise(bt_ctx *, const bt_op *, const void *attrs,
+                                   int *out) BT_MUST_USE;
 
 #endif

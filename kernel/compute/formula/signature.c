@@ -15,7 +15,7 @@
 
 #include <string.h>
 
-#include "compute/formula/lex.h"
+#include "base/arena.h"
 
 static const struct {
     const char *name;
@@ -137,7 +137,7 @@ static bt_status parse_dims(struct reader *r, struct bt__pattern *out)
 static bt_status parse_pattern(struct reader *r, struct bt__pattern *out)
 {
     if (skip_sign(r, "?"))
-        return r->token.kind == BT__TOKEN_END ? NULL : expected(r, "nothing after `?`");
+        return NULL;
     out->kind = skip_sign(r, "(") ? BT__PATTERN_TENSORS : BT__PATTERN_TENSOR;
     BT_TRY(parse_dtypes(r, out));
     if (!skip_sign(r, "["))
@@ -148,7 +148,39 @@ static bt_status parse_pattern(struct reader *r, struct bt__pattern *out)
         return expected(r, "`]`");
     if (out->kind == BT__PATTERN_TENSORS && !(skip_sign(r, "*") && skip_sign(r, ")")))
         return expected(r, "`*)`");
-    return r->token.kind == BT__TOKEN_END ? NULL : expected(r, "the end");
+    return NULL;
+}
+
+bt_status bt__pattern_parse(bt_ctx *ctx, bt_arena *arena, const char *where,
+                            const char *text, struct bt__token *at,
+                            struct bt__pattern *out)
+{
+    struct reader r = {
+        .ctx = ctx, .arena = arena, .where = where, .text = text, .token = *at
+    };
+    BT_TRY(parse_pattern(&r, out));
+    *at = r.token;
+    return NULL;
+}
+
+void bt__pattern_join(struct bt__pattern *p, uint32_t nbefore,
+                      const struct bt__pattern *before)
+{
+    for (uint32_t k = 0; p->classes == (uint32_t)BT_CLASS_BITS_COMPUTED && k < nbefore;
+         k++) {
+        if (before[k].name && strcmp(before[k].name, p->name) == 0)
+            p->classes |= before[k].classes;
+    }
+}
+
+/* The type in an input's row, which is nothing but a pattern. */
+static bt_status parse_row(struct reader *r, struct bt__pattern *out)
+{
+    r->token = bt__token_read(r->text, strlen(r->text), 0);
+    BT_TRY(parse_pattern(r, out));
+    return r->token.kind == BT__TOKEN_END ? NULL
+           : out->kind == BT__PATTERN_ANY ? expected(r, "nothing after `?`")
+                                          : expected(r, "the end");
 }
 
 bt_status bt__signature_parse(bt_ctx *ctx, bt_arena *arena, const bt_op *op,
@@ -171,18 +203,30 @@ bt_status bt__signature_parse(bt_ctx *ctx, bt_arena *arena, const bt_op *op,
                             .text = op->inputs[i].type };
         if (!r.where)
             return bt_no_memory();
-        r.token = bt__token_read(r.text, strlen(r.text), 0);
-        BT_TRY(parse_pattern(&r, &inputs[i]));
-        for (uint32_t k = 0;
-             inputs[i].classes == (uint32_t)BT_CLASS_BITS_COMPUTED && k < i; k++) {
-            if (inputs[k].name && strcmp(inputs[k].name, inputs[i].name) == 0)
-                inputs[i].classes |= inputs[k].classes;
-        }
+        BT_TRY(parse_row(&r, &inputs[i]));
+        bt__pattern_join(&inputs[i], i, inputs);
+        inputs[i].input =
+            bt_arena_text(arena, op->inputs[i].name, strlen(op->inputs[i].name));
+        if (!inputs[i].input)
+            return bt_no_memory();
+        signature->has_rest = op->inputs[i].is_rest;
     }
     signature->ninput = n;
     signature->inputs = inputs;
     *out = signature;
     return NULL;
+}
+
+const char *bt__signature_name(bt_arena *arena, const struct bt__signature *signature,
+                               uint32_t arg)
+{
+    const struct bt__pattern *p = bt__signature_input(signature, arg);
+    const uint32_t n = signature->ninput;
+    if (!p)
+        return "argument";
+    return signature->has_rest && arg + 1 >= n
+               ? bt__format(arena, "%s.%u", p->input, arg + 1 - n)
+               : p->input;
 }
 
 int bt__pattern_takes_dtype(const struct bt__pattern *p, bt_dtype dtype)

@@ -2,7 +2,8 @@
 #include <string.h>
 
 #include "base/ctx.h"
-#include "compute/formula/ast.h"
+#include "compute/formula/cache.h"
+#include "compute/formula/signature.h"
 
 typedef bt_vec(const char *) items;
 
@@ -261,12 +262,27 @@ static bt_status write(bt_formula *f, const bt_formula_call *call, const char **
     return f->status ? f->status : *out ? NULL : bt_no_memory();
 }
 
+static bt_status formula_of_text(bt_ctx *ctx, bt_arena *arena, const bt_op *op,
+                                 const char *text, const struct bt__formula **out)
+{
+    BT_TRY(bt__formulas_get(ctx, arena, op->name, text, out));
+    const struct bt__formula *f = *out;
+    return op->formula_attr || !(f->signature->ninput || f->ndim)
+               ? NULL
+               : bt__formula_fail(ctx, f, BT_ERR_SYNTAX, f->stages[0].place,
+                                  "inputs stand in the operator's row, not before `=>`");
+}
+
 bt_status bt__formula_of_call(bt_ctx *ctx, bt_arena *arena, const bt_formula_call *call,
                               const struct bt__formula **out)
 {
-    bt_formula f = { .ctx = ctx, .arena = arena, .op = call->op->name };
-    const char *text = call->op->formula;
-    if (!text)
+    const bt_op *op = call->op;
+    bt_formula f = { .ctx = ctx, .arena = arena, .op = op->name };
+    const char *text = op->formula;
+    if (op->formula_attr)
+        text = *(const char *const *)bt_attr_find(op, call->attrs, op->formula_attr,
+                                                  BT_ATTR_STRING);
+    else if (!text)
         BT_TRY(write(&f, call, &text));
-    return bt__formula_parse(ctx, arena, call->op->name, text, out);
+    return formula_of_text(ctx, arena, op, text, out);
 }

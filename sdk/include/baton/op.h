@@ -88,6 +88,8 @@ struct bt_attr {
 typedef struct bt_op_input {
     const char *name, *type, *doc;
     uint32_t is_optional;
+    uint32_t is_rest; /* the last one: takes all further arguments, any number of them. In a
+                         formula they are name.0, name.1, ... */
 } bt_op_input;
 
 /* An operator: what it takes, its type relation, what it computes. */
@@ -113,7 +115,17 @@ struct bt_op {
     const struct bt_facet *facets; /* ended by a zero `facet`; NULL: none */
     /* Filled by the host. */
     const struct bt_plugin_handle *plugin;
+    /* Or what it computes is stated by each call: the attribute of kind STRING that holds the
+     * formula, which declares its own inputs before `=>`, as in
+     *     x: t[n, ..], d => y: t[i in d, ..] = x[2 * i, ..]
+     * A bare name is a dim: the next element of the call's Shape attribute `dims`. */
+    const char *formula_attr;
 };
+/* Whether a formula says what it computes. */
+static inline int bt_op_has_formula(const bt_op *op)
+{
+    return op->formula || op->write_formula || op->formula_attr;
+}
 #define BT_OPS(array)                        \
     {                                        \
         "baton.op/1", sizeof(bt_op), (array) \
@@ -516,6 +528,10 @@ BT_API bt_status bt_op_facet(bt_ctx *, const bt_op *, const char *facet,
                              const void **out) BT_MUST_USE;
 /* Number of inputs, of those that must be given. */
 BT_API uint32_t bt_op_ninput(const bt_op *, uint32_t *nrequired);
+/* Whether it takes so many arguments. */
+BT_API int bt_op_takes(const bt_op *, uint32_t narg);
+/* The input that argument `index` is: the rest's row is that of all further ones. NULL: none. */
+BT_API const bt_op_input *bt_op_input_at(const bt_op *, uint32_t index);
 /* The member of an attribute struct, for those who do not know its type, such as passes:
  * NULL where the operator has no attribute of that name and kind. */
 BT_API const void *bt_attr_find(const bt_op *, const void *attrs, const char *name,

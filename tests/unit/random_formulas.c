@@ -3,7 +3,7 @@
  * interpreter that goes point by point: four ways to one result. Values are quarters and depth is small, so that every sum is exact
  * in float64 and its order does not matter.
  */
-#include "formula.h"
+#include "formula_text.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -618,6 +618,22 @@ static void check_loops(struct world *w, struct state *s, bt_compute *compute,
     bt_arena_destroy(arena);
 }
 
+/* What is written of its graph is that graph again. */
+static void check_text(struct world *w, const struct state *s, const bt_op *op)
+{
+    const bt_type *args[NARRAY];
+    bt_graph *graph;
+    for (uint32_t i = 0; i < NARRAY; i++)
+        args[i] = type_of_tensor(w, s->tensors[i], 0);
+    const bt_formula_call call = {
+        .op = op, .narg = NARRAY, .args = args, .result = any_result(w, 1)
+    };
+    bt_arena *arena = bt_arena_create(w->registry);
+    assert_ok(w->ctx, bt__call_compose(w->ctx, arena, &call, &graph));
+    (void)text_again(w, arena, graph, &call);
+    bt_arena_destroy(arena);
+}
+
 static void check_one(struct world *w, struct state *s, uint64_t seed)
 {
     bt_text text;
@@ -649,6 +665,7 @@ static void check_one(struct world *w, struct state *s, uint64_t seed)
         fail_msg("seed %d: %s\n%s", (int)seed, status->message, f.text);
     compare(s, body, out[0]);
     check_loops(w, s, compute, out[0], seed);
+    check_text(w, s, &op);
     bt_compute_destroy(compute);
     bt_tensor_unref(out[0]);
 }

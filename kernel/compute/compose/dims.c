@@ -42,7 +42,8 @@ const bt_node *bt__dims_add(struct bt__dims *d, const bt_type *leaf,
     const bt_var_type *var = bt_as_var_type(leaf);
     const bt_graph_dim dim = { .name = var && var->name ? var->name : "?",
                                .low = bounds.low,
-                               .high = bounds.high };
+                               .high = bounds.high,
+                               .term = leaf };
     uint32_t which;
     if (!bt_graph_add_dim(g, &dim, &which))
         return bt__graph_no_memory(g);

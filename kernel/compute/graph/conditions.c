@@ -246,7 +246,8 @@ const bt_node *bt__reduction_build(bt_graph *g, uint32_t reducer, uint32_t first
             return NULL;
         while (solved > 0)
             solved = solve_one(&r);
-        if (solved < 0)
+        // narrowed ones may have one value left
+        if (solved < 0 || !drop_single_values(&r))
             return NULL;
         if (bt_node_is_false(r.condition))
             return identity(&r);

@@ -80,7 +80,8 @@ static inline uint64_t bt_index_bit(uint32_t number)
 typedef struct bt_graph_dim {
     const char *name;
     int64_t low, high;
-    const bt_type *term; /* an attribute's dim, of which it has the value; else NULL */
+    const bt_type *term; /* the dim of a type or an attribute, of which it has the value; else
+                            NULL */
 } bt_graph_dim;
 /* The greatest value of a dim, so that sums of dims and indices cannot overflow. Whoever
  * runs a graph refuses greater ones. */
@@ -221,6 +222,25 @@ BT_API bt_status bt_graph_compose_for(bt_ctx *, bt_arena *, const bt_func *,
  * i0 ... axes, r0 ... indices of reductions. A read that is checked at run time has a `!`
  * behind its array. */
 BT_API bt_status bt_graph_print(bt_ctx *, bt_graph *, bt_text *out) BT_MUST_USE;
+/* What a call of operator `compute` says to do what a graph does, of the graph's inputs. */
+typedef struct bt_graph_formula {
+    const char *formula;
+    uint32_t ndim;
+    const bt_type *const *dims; /* elements of `dims`: terms of the graph's dims, NULL of one
+                                   that has none, and dims of the result's type */
+} bt_graph_formula;
+/* The canonical formula: equal graphs have equal ones, and instantiated it is the graph again.
+ * Names: a0, a1 ... inputs, s0 ... stages, i0 ... axes, r0 ... indices of reductions, d0 ...
+ * dims, first those of inputs. result: the type that the call is to have; where it has a dim
+ * that no input shows, the formula takes that from `dims`. NULL: extents are written out,
+ * which not all can be in a formula for open dims. Everything lives in the arena.
+ * errors BT_ERR_LIMIT: a text of more than 1 MiB, as shared nodes are written where they are
+ *        used */
+BT_API bt_status bt_graph_text(bt_ctx *, bt_arena *, bt_graph *, const bt_type *result,
+                               bt_graph_formula *out) BT_MUST_USE;
+/* Whether two graphs are the same: arrays and dims by number, names do not count. */
+BT_API bt_status bt_graph_equal(bt_arena *scratch, const bt_graph *, const bt_graph *,
+                                int *out) BT_MUST_USE;
 /* A size of such a graph as a dim of the function. errors BT_ERR_UNSUPPORTED: its dims do
  * not express it, as it is known only when the function runs */
 BT_API bt_status bt_node_as_dim(bt_ctx *, const bt_func *, const bt_node *size,

@@ -5,24 +5,26 @@
  *  -> sum(o | 0 <= i + p - o*s && i + p - o*s < R: dy[o] * w[i + p - o*s])
  *
  * An index with another coefficient c is divided: v = floordiv(e, c) where mod(e, c) is
- * 0.
+ * 0. Quotients and remainders of indices are the matter of digits.c.
  *
- * Where the index so solved leaves only ceil(R/s) of another's values, as r = i + p - o*s
- * does, that one counts these:
+ * R5. Where an equality leaves an index few values between two ends that move with others,
+ * as r = i + p - o*s leaves o ceil(R/s) of them, it counts these:
  *
  * -> sum(t in ceil(R/s) | 0 <= o && o < O && r < R: dy[o] * w[r])
  *        with o = floordiv(i + p, s) - (T - 1) + t,  r = i + p - o*s
+ *
+ * An index with one value at most is that value.
  */
 #include "compute/graph/conditions.h"
+#include "compute/graph/fold.h"
+#include "compute/graph/interval.h"
+#include "compute/graph/reduction.h"
 
-struct reduction {
-    bt_graph *graph;
-    uint32_t reducer, first, nindex;
-    const bt_node *extents[BT_MAX_INDEX];
-    const bt_node *condition, *body;
-};
+/* Each rule makes the condition simpler; were there one that does not, what is left of it
+ * would be tested at each point. */
+enum { MOST_STEPS = 256 };
 
-static const bt_node *identity(const struct reduction *r)
+static const bt_node *identity(const struct bt__reduction *r)
 {
     bt_dtype dtype = r->body->dtype;
     bt_cell start = bt__reducer_start(r->reducer, dtype, 0);
@@ -34,16 +36,79 @@ static const bt_node *identity(const struct reduction *r)
 }
 
 /* A position is a value of the first index: that index must stay. */
-static int keeps_positions(const struct reduction *r)
+static int keeps_positions(const struct bt__reduction *r)
 {
     return bt__reducer_get(r->reducer)->result == BT__RESULT_INT64;
 }
 
-static int replace(struct reduction *r, uint32_t number, const bt_node *by)
+/* l of the conjunct 0 <= l; NULL: something else. */
+static const bt_node *natural_term(const bt_node *conjunct)
 {
-    r->condition = bt__node_replace_index(r->graph, r->condition, number, by);
+    int64_t zero;
+    return conjunct->kind == BT_NODE_SCALAR && conjunct->which == BT_SCALAR_LE &&
+                   conjunct->args[0]->dtype == BT_INT64 &&
+                   bt_node_is_const(conjunct->args[0], &zero) && zero == 0
+               ? conjunct->args[1]
+               : NULL;
+}
+
+/* Of two conjuncts of which one says all that the other does, that one; else NULL. */
+static const bt_node *stronger(const bt_node *a, const bt_node *b)
+{
+    bt_linear x, y;
+    const bt_node *in_a = natural_term(a), *in_b = natural_term(b);
+    if (a == b)
+        return a;
+    if (!in_a || !in_b || !bt__is_bounded(in_a) || !bt__is_bounded(in_b))
+        return NULL;
+    bt_node_as_linear(in_a, &x);
+    bt_node_as_linear(in_b, &y);
+    int is_same = x.n == y.n;
+    for (uint32_t i = 0; i < x.n && is_same; i++)
+        is_same = x.atoms[i] == y.atoms[i] && x.coefs[i] == y.coefs[i];
+    return !is_same ? NULL : x.constant < y.constant ? a : b;
+}
+
+/* Adds the conjuncts of a condition, each once. 0: failure. */
+static int add(struct bt__reduction *r, bt_nodes *to, const bt_node *condition)
+{
+    bt_nodes more = { 0 };
+    if (!condition)
+        return 0;
+    if (!bt_node_conjuncts(r->graph->arena, condition, &more))
+        return bt__graph_no_memory(r->graph) != NULL;
+    for (uint32_t i = 0; i < more.len; i++) {
+        const bt_node *is = NULL;
+        for (uint32_t at = 0; at < to->len && !is; at++) {
+            is = stronger(to->at[at], more.at[i]);
+            to->at[at] = is ? is : to->at[at];
+        }
+        if (!is && !BT_PUSH(r->graph->arena, to, more.at[i]))
+            return bt__graph_no_memory(r->graph) != NULL;
+    }
+    return 1;
+}
+
+static const bt_node *conjunction(bt_graph *g, const bt_nodes *all)
+{
+    const bt_node *c = bt_node_bool(g, 1);
+    for (uint32_t i = 0; i < all->len; i++)
+        c = bt_node_and(g, c, all->at[i]);
+    return c;
+}
+
+/* An index that has one value is no index. */
+static int replace(struct bt__reduction *r, uint32_t number, const bt_node *by)
+{
+    bt_nodes conjuncts = { 0 };
+    for (uint32_t i = 0; i < r->conjuncts.len; i++) {
+        if (!add(r, &conjuncts,
+                 bt__node_replace_index(r->graph, r->conjuncts.at[i], number, by)))
+            return 0;
+    }
+    r->conjuncts = conjuncts;
     r->body = bt__node_replace_index(r->graph, r->body, number, by);
-    if (!r->condition || !r->body)
+    if (!r->body)
         return 0;
     r->nindex--;
     for (uint32_t i = number - r->first; i < r->nindex; i++)
@@ -52,7 +117,7 @@ static int replace(struct reduction *r, uint32_t number, const bt_node *by)
 }
 
 /* Body selections of the identity join the condition. */
-static int absorb_selects(struct reduction *r)
+static int absorb_selects(struct bt__reduction *r)
 {
     const bt_node *nothing = identity(r);
     if (!nothing)
@@ -67,30 +132,119 @@ static int absorb_selects(struct reduction *r)
         } else {
             break;
         }
-        r->condition = bt_node_and(r->graph, r->condition, c);
-        if (!r->condition)
+        if (!add(r, &r->conjuncts, c))
             return 0;
     }
     return 1;
 }
 
-/* The equality's conjunct solved for one of the reduction's indices: which one, or -1.
- * Coefficients of 1 come first; no extent is asked, so that sums have one order whether
- * extents are known or not. */
-static int best_index(const struct reduction *r, const bt_node *conjunct, int64_t *coef)
+/* ---- an index replaced ---- */
+
+uint64_t bt__reduction_indices(const struct bt__reduction *r)
+{
+    uint64_t all = 0;
+    for (uint32_t k = 0; k < r->nindex; k++)
+        all |= bt_index_bit(r->first + k);
+    return all;
+}
+
+int64_t bt__lone_coef(const bt_node *linear, uint32_t index)
+{
+    bt_linear l;
+    uint32_t uses = 0;
+    bt_node_as_linear(linear, &l);
+    for (uint32_t i = 0; i < l.n; i++)
+        uses += (l.atoms[i]->free & bt_index_bit(index)) != 0;
+    return uses == 1 ? bt_linear_coef(&l, index) : 0;
+}
+
+const bt_node *bt__equal_term(const bt_node *conjunct)
+{
+    return conjunct->kind == BT_NODE_SCALAR && conjunct->which == BT_SCALAR_EQ &&
+                   conjunct->args[0]->dtype == BT_INT64
+               ? conjunct->args[1]
+               : NULL;
+}
+
+const bt_node *bt__in_range(bt_graph *g, const bt_node *value, const bt_node *extent)
+{
+    const bt_node *last = bt_node_linear(g, -1, 1, &extent, (int64_t[]){ 1 });
+    return bt_node_and(g, bt_node_scalar(g, BT_SCALAR_LE, bt_node_int(g, 0), value),
+                       bt_node_scalar(g, BT_SCALAR_LE, value, last));
+}
+
+/* Of a conjunct that is behind a guard, select(guard, c, false), c; else NULL. */
+static const bt_node *behind_guard(const bt_node *conjunct)
+{
+    return conjunct->kind == BT_NODE_SELECT && bt_node_is_false(conjunct->args[2]) &&
+                   !conjunct->args[0]->reads
+               ? conjunct->args[1]
+               : NULL;
+}
+
+int bt__reduction_exchange(struct bt__reduction *r, uint32_t one, uint32_t two,
+                           const bt_node *instead)
+{
+    bt_nodes conjuncts = { 0 };
+    if (!add(r, &conjuncts, instead))
+        return 0;
+    for (uint32_t i = 0; i < r->conjuncts.len; i++) {
+        if (i != one && i != two && !add(r, &conjuncts, r->conjuncts.at[i]))
+            return 0;
+    }
+    r->conjuncts = conjuncts;
+    return 1;
+}
+
+int bt__reduction_put(struct bt__reduction *r, uint32_t k, const bt_node *value,
+                      const bt_node *extent, const bt_node *where, uint32_t used)
+{
+    bt_graph *g = r->graph;
+    uint32_t number = r->first + k;
+    bt_nodes conjuncts = { 0 };
+    if (!add(r, &conjuncts, where))
+        return 0;
+    for (uint32_t i = 0; i < r->conjuncts.len; i++) {
+        const bt_node *c = r->conjuncts.at[i];
+        const bt_node *plain = !c->reads ? c : behind_guard(c) ? c->args[0] : NULL;
+        if (i != used && plain &&
+            !add(r, &conjuncts, bt_node_substitute(g, plain, number, value)))
+            return 0;
+    }
+    // what reads by the index may do so only where the index has a value
+    const bt_node *guard = conjunction(g, &conjuncts);
+    for (uint32_t i = 0; i < r->conjuncts.len; i++) {
+        const bt_node *c = r->conjuncts.at[i], *inner = behind_guard(c);
+        int is_open = !inner && !(c->free & bt_index_bit(number));
+        if (i == used || !c->reads)
+            continue;
+        c = bt_node_substitute(g, inner ? inner : c, number, value);
+        if (!is_open)
+            c = bt_node_select(g, guard, c, bt_node_bool(g, 0));
+        if (!add(r, &conjuncts, c))
+            return 0;
+    }
+    r->conjuncts = conjuncts;
+    r->body = bt_node_substitute(g, r->body, number, value);
+    if (!r->body)
+        return 0;
+    if (!extent)
+        return replace(r, number, bt_node_int(g, 0));
+    r->extents[k] = extent;
+    return 1;
+}
+
+/* ---- equalities ---- */
+
+/* The index that the equality 0 == l is solved for, or -1: none. Coefficients of 1 come
+ * first; no extent is asked, so that sums have one order whether extents are known or
+ * not. */
+static int best_index(const struct bt__reduction *r, const bt_node *l, int64_t *coef)
 {
     int best = -1;
-    if (conjunct->kind != BT_NODE_SCALAR || conjunct->which != BT_SCALAR_EQ ||
-        conjunct->args[0]->dtype != BT_INT64)
-        return -1;
-    bt_linear l;
-    bt_node_as_linear(conjunct->args[1], &l);
     for (uint32_t k = 0; k < r->nindex; k++) {
-        uint32_t number = r->first + k, uses = 0;
-        int64_t c = bt_linear_coef(&l, number);
-        for (uint32_t i = 0; i < l.n; i++)
-            uses += (l.atoms[i]->free & bt_index_bit(number)) != 0;
-        if (!c || c == INT64_MIN || uses != 1)
+        int64_t c = bt__lone_coef(l, r->first + k);
+        if (!c || c == INT64_MIN)
             continue;
         int unit = c == 1 || c == -1;
         int best_unit = best >= 0 && (*coef == 1 || *coef == -1);
@@ -103,7 +257,7 @@ static int best_index(const struct reduction *r, const bt_node *conjunct, int64_
 }
 
 /* The index's value by the equality 0 == l, and what must hold besides. */
-static const bt_node *solution(struct reduction *r, const bt_node *l, uint32_t k,
+static const bt_node *solution(struct bt__reduction *r, const bt_node *l, uint32_t k,
                                int64_t coef, const bt_node **also)
 {
     bt_graph *g = r->graph;
@@ -117,98 +271,133 @@ static const bt_node *solution(struct reduction *r, const bt_node *l, uint32_t k
                        coef > 0 ? (int64_t[]){ coef, -1 } : (int64_t[]){ -coef, 1 });
     const bt_node *value = bt_node_scalar(g, BT_SCALAR_FLOORDIV, e, by);
     const bt_node *rest = bt_node_scalar(g, BT_SCALAR_MOD, e, by);
-    const bt_node *zero = bt_node_int(g, 0),
-                  *last = bt_node_linear(g, -1, 1, &r->extents[k], (int64_t[]){ 1 });
-    *also = bt_node_and(g, bt_node_scalar(g, BT_SCALAR_EQ, rest, zero),
-                        bt_node_and(g, bt_node_scalar(g, BT_SCALAR_LE, zero, value),
-                                    bt_node_scalar(g, BT_SCALAR_LE, value, last)));
+    *also = bt_node_and(g, bt_node_scalar(g, BT_SCALAR_EQ, rest, bt_node_int(g, 0)),
+                        bt__in_range(g, value, r->extents[k]));
     return value;
 }
 
-/* Index number `at` of the reduction takes few of its values where 0 <= value < extent, as
- * it stands in the value with a coefficient: it becomes their count. 0: failure. */
-static int narrow(struct reduction *r, const bt_node *value, int64_t extent, uint32_t at)
+/* Solves one equality for an index; those of elements come last, as others may say what
+ * they are read by. 1: done, 0: there is none, -1: failure. */
+static int solve_one(struct bt__reduction *r)
 {
-    bt_graph *g = r->graph;
-    uint32_t number = r->first + at;
-    int64_t turns = bt_node_number(r->extents[at]);
-    bt_linear l;
-    bt_node_as_linear(value, &l);
-    int64_t coef = bt_linear_coef(&l, number), count;
-    uint32_t uses = 0;
-    for (uint32_t i = 0; i < l.n; i++)
-        uses += (l.atoms[i]->free & bt_index_bit(number)) != 0;
-    if (uses != 1 || coef > -2 || coef == INT64_MIN)
-        return 1;
-    count = extent / -coef + (extent % -coef != 0);
-    if (extent < 1 || (turns >= 0 && count > turns / 2))
-        return 1;
-    const bt_node *by = bt_node_int(g, -coef), *few = bt_node_int(g, count);
-    const bt_node *index = bt_node_index(g, number, r->extents[at]);
-    const bt_node *e = bt_node_linear(g, 0, 2, (const bt_node *[]){ value, index },
-                                      (int64_t[]){ 1, -coef });
-    // in the order that it had
-    const bt_node *turn =
-        bt_node_linear(g, 1 - count, 2,
-                       (const bt_node *[]){ bt_node_scalar(g, BT_SCALAR_FLOORDIV, e, by),
-                                            bt_node_index(g, number, few) },
-                       (int64_t[]){ 1, 1 });
-    const bt_node *zero = bt_node_int(g, 0),
-                  *last = bt_node_linear(g, -1, 1, &r->extents[at], (int64_t[]){ 1 });
-    r->condition = bt_node_substitute(g, r->condition, number, turn);
-    r->body = bt_node_substitute(g, r->body, number, turn);
-    r->condition = bt_node_and(g,
-                               bt_node_and(g, bt_node_scalar(g, BT_SCALAR_LE, zero, turn),
-                                           bt_node_scalar(g, BT_SCALAR_LE, turn, last)),
-                               r->condition);
-    r->extents[at] = few;
-    return r->condition && r->body;
-}
-
-/* Solves one equality. 1: done, 0: there is none, -1: failure. */
-static int solve_one(struct reduction *r)
-{
-    bt_nodes conjuncts = { 0 };
-    if (!bt_node_conjuncts(r->graph->arena, r->condition, &conjuncts))
-        return -1;
-    for (uint32_t i = 0; i < conjuncts.len; i++) {
-        int64_t coef = 0;
-        int k = best_index(r, conjuncts.at[i], &coef);
-        if (k < 0)
-            continue;
-        const bt_node *also,
-            *value = solution(r, conjuncts.at[i]->args[1], (uint32_t)k, coef, &also);
-        r->condition = also;
-        for (uint32_t j = 0; j < conjuncts.len; j++) {
-            // what reads by the index may do so only where the index has a value
-            const bt_node *rest = conjuncts.at[j];
-            if (rest->reads && (rest->free & bt_index_bit(r->first + (uint32_t)k)))
-                rest = bt_node_select(r->graph, also, rest, bt_node_bool(r->graph, 0));
-            if (j != i)
-                r->condition = bt_node_and(r->graph, r->condition, rest);
+    for (uint32_t reads = 0; reads < 2; reads++) {
+        for (uint32_t i = 0; i < r->conjuncts.len; i++) {
+            int64_t coef = 0;
+            const bt_node *also, *value, *l = bt__equal_term(r->conjuncts.at[i]);
+            int k = l && l->reads == reads ? best_index(r, l, &coef) : -1;
+            if (k < 0)
+                continue;
+            value = solution(r, l, (uint32_t)k, coef, &also);
+            return value && also &&
+                           bt__reduction_put(r, (uint32_t)k, value, NULL, also, i)
+                       ? 1
+                       : -1;
         }
-        if (!r->condition)
-            return -1;
-        // the value's own numbers move down as well
-        uint32_t number = r->first + (uint32_t)k;
-        value = bt__node_replace_index(r->graph, value, number, bt_node_int(r->graph, 0));
-        int64_t extent = bt_node_number(r->extents[k]);
-        if (!value || !replace(r, number, value))
-            return -1;
-        // once: the value has the other index as it was
-        for (uint32_t j = 0; j < r->nindex; j++) {
-            const bt_node *before = r->extents[j];
-            if (!narrow(r, value, extent, j))
-                return -1;
-            if (r->extents[j] != before)
-                break;
-        }
-        return 1;
     }
     return 0;
 }
 
-static int drop_single_values(struct reduction *r)
+/* ---- R5 ---- */
+
+/*
+ * R5. From 0 <= c*v + a and 0 <= b - c*v, c > 0, follows v <= floordiv(b, c), and v is more
+ * than floordiv(b, c) - n where n*c > a + b, as then c*(floordiv(b, c) - n) + a <= b - n*c +
+ * a < 0. So v is floordiv(b, c) - (n - 1) + t for some t in n, in the order that it had.
+ */
+static int narrow(struct bt__reduction *r, uint32_t k, const bt_node *from,
+                  const bt_node *to)
+{
+    bt_graph *g = r->graph;
+    uint32_t number = r->first + k;
+    int64_t c = bt__lone_coef(from, number), turns = bt_node_number(r->extents[k]), count;
+    const bt_node *width =
+        bt_node_linear(g, 0, 2, (const bt_node *[]){ from, to }, (int64_t[]){ 1, 1 });
+    if (!width)
+        return -1;
+    if (!bt__is_bounded(width) || width->high < 0 || from->reads || to->reads)
+        return 0;
+    count = width->high / c + 1;
+    if (turns >= 0 && count > turns / 2)
+        return 0;
+    const bt_node *few = bt_node_int(g, count);
+    const bt_node *index = bt_node_index(g, number, r->extents[k]);
+    const bt_node *b =
+        bt_node_linear(g, 0, 2, (const bt_node *[]){ to, index }, (int64_t[]){ 1, c });
+    // in the order that it had
+    const bt_node *value = bt_node_linear(
+        g, 1 - count, 2,
+        (const bt_node *[]){ bt_node_scalar(g, BT_SCALAR_FLOORDIV, b, bt_node_int(g, c)),
+                             bt_node_index(g, number, few) },
+        (int64_t[]){ 1, 1 });
+    if (!value)
+        return -1;
+    return bt__reduction_put(r, k, value, few, bt__in_range(g, value, r->extents[k]),
+                             UINT32_MAX)
+               ? 1
+               : -1;
+}
+
+/* 0 <= l where l is q + w or w - q, q = floordiv(e, c): a bound of e itself, as floordiv(e, c)
+ * is at least -w where e is at least -c*w, and at most w where e is below c*(w + 1). */
+static const bt_node *without_quotient(bt_graph *g, const bt_node *l, uint64_t reduced)
+{
+    bt_linear parts;
+    bt_node_as_linear(l, &parts);
+    for (uint32_t i = 0; i < parts.n; i++) {
+        const bt_node *q = parts.atoms[i];
+        int64_t by, sign = parts.coefs[i];
+        if (q->kind != BT_NODE_SCALAR || q->which != BT_SCALAR_FLOORDIV ||
+            !(q->free & reduced) || q->reads || (sign != 1 && sign != -1) ||
+            !bt_node_is_const(q->args[1], &by) || by < 1 || !bt__is_bounded(q->args[0]))
+            continue;
+        const bt_node *bound = bt_node_linear(g, sign > 0 ? 0 : by - 1, 3,
+                                              (const bt_node *[]){ l, q, q->args[0] },
+                                              (int64_t[]){ by, -sign * by, sign });
+        return bound && bt__is_bounded(bound) ? bound : NULL;
+    }
+    return NULL;
+}
+
+/* One bound of a quotient becomes one of what is divided. */
+static int open_quotient(struct bt__reduction *r)
+{
+    bt_graph *g = r->graph;
+    for (uint32_t i = 0; i < r->conjuncts.len; i++) {
+        const bt_node *l = natural_term(r->conjuncts.at[i]);
+        l = l && bt__is_bounded(l) ? without_quotient(g, l, bt__reduction_indices(r))
+                                   : NULL;
+        if (l)
+            return bt__reduction_exchange(
+                       r, i, i, bt_node_scalar(g, BT_SCALAR_LE, bt_node_int(g, 0), l))
+                       ? 1
+                       : -1;
+    }
+    return g->status ? -1 : 0;
+}
+
+/* One index counts the values that it has. 1: done, 0: there is none, -1: failure. */
+static int narrow_one(struct bt__reduction *r)
+{
+    for (uint32_t k = 0; k < r->nindex; k++) {
+        uint32_t number = r->first + k;
+        for (uint32_t i = 0; i < r->conjuncts.len; i++) {
+            const bt_node *from = natural_term(r->conjuncts.at[i]);
+            int64_t c = from ? bt__lone_coef(from, number) : 0;
+            for (uint32_t j = 0; c > 0 && j < r->conjuncts.len; j++) {
+                const bt_node *to = natural_term(r->conjuncts.at[j]);
+                int done =
+                    to && bt__lone_coef(to, number) == -c ? narrow(r, k, from, to) : 0;
+                if (done)
+                    return done;
+            }
+        }
+    }
+    return 0;
+}
+
+/* ---- all ---- */
+
+static int drop_single_values(struct bt__reduction *r)
 {
     for (uint32_t k = 0; k < r->nindex;) {
         if (bt_node_number(r->extents[k]) != 1)
@@ -219,16 +408,57 @@ static int drop_single_values(struct reduction *r)
     return 1;
 }
 
+/* One step towards a condition without equalities. Ranges of plain windows stay as they are
+ * written: an index is narrowed only where an equality has been solved. */
+static int step(struct bt__reduction *r, int *was_solved)
+{
+    int done = bt__reduction_digits(r);
+    if (!done)
+        done = bt__reduction_join(r);
+    if (!done)
+        done = solve_one(r);
+    if (!done)
+        done = bt__reduction_divide(r);
+    *was_solved |= done;
+    if (!done && *was_solved)
+        done = open_quotient(r);
+    if (!done && *was_solved)
+        done = narrow_one(r);
+    return done;
+}
+
+/* In one order, however they were found. */
+static void sort(bt_nodes *conjuncts)
+{
+    for (uint32_t i = 1; i < conjuncts->len; i++) {
+        const bt_node *c = conjuncts->at[i];
+        uint32_t at = i;
+        for (; at > 0 && bt__node_compare(c, conjuncts->at[at - 1]) < 0; at--)
+            conjuncts->at[at] = conjuncts->at[at - 1];
+        conjuncts->at[at] = c;
+    }
+}
+
+static int solve(struct bt__reduction *r)
+{
+    int done = 1, was_solved = 0;
+    for (uint32_t i = 0; i < MOST_STEPS && done > 0; i++) {
+        if (!drop_single_values(r))
+            return 0;
+        done = r->nindex ? step(r, &was_solved) : 0;
+    }
+    if (was_solved)
+        sort(&r->conjuncts);
+    return done >= 0;
+}
+
 const bt_node *bt__reduction_build(bt_graph *g, uint32_t reducer, uint32_t first,
                                    uint32_t nindex, const bt_node *const *extents,
                                    const bt_node *condition, const bt_node *body)
 {
-    struct reduction r = { .graph = g,
-                           .reducer = reducer,
-                           .first = first,
-                           .nindex = nindex,
-                           .condition = condition,
-                           .body = body };
+    struct bt__reduction r = {
+        .graph = g, .reducer = reducer, .first = first, .nindex = nindex, .body = body
+    };
     if (!condition || !body)
         return NULL;
     int is_empty = bt_node_is_false(condition);
@@ -241,18 +471,15 @@ const bt_node *bt__reduction_build(bt_graph *g, uint32_t reducer, uint32_t first
     if (is_empty)
         return identity(&r);
     if (!keeps_positions(&r)) {
-        int solved = 1;
-        if (!absorb_selects(&r) || !drop_single_values(&r))
+        if (!add(&r, &r.conjuncts, condition) || !absorb_selects(&r) || !solve(&r))
             return NULL;
-        while (solved > 0)
-            solved = solve_one(&r);
-        // narrowed ones may have one value left
-        if (solved < 0 || !drop_single_values(&r))
+        condition = conjunction(g, &r.conjuncts);
+        if (!condition)
             return NULL;
-        if (bt_node_is_false(r.condition))
+        if (bt_node_is_false(condition))
             return identity(&r);
         if (r.nindex == 0)
-            return bt_node_select(g, r.condition, r.body, identity(&r));
+            return bt_node_select(g, condition, r.body, identity(&r));
     }
-    return bt_node_reduce(g, reducer, first, r.nindex, r.extents, r.condition, r.body);
+    return bt_node_reduce(g, reducer, first, r.nindex, r.extents, condition, r.body);
 }

@@ -99,11 +99,12 @@ struct division {
     int64_t by, at;
 };
 
-/* 0: the node is none of an index. */
+/* A quotient of an index, or what is left of it. 0: the node is neither. */
 static int is_division(const bt_node *node, uint32_t *index, struct division *out)
 {
     bt_linear l;
-    if (node->kind != BT_NODE_SCALAR || node->which != BT_SCALAR_FLOORDIV ||
+    if (node->kind != BT_NODE_SCALAR ||
+        (node->which != BT_SCALAR_FLOORDIV && node->which != BT_SCALAR_MOD) ||
         !bt_node_is_const(node->args[1], &out->by) || out->by <= 0)
         return 0;
     bt_node_as_linear(node->args[0], &l);
@@ -177,15 +178,10 @@ static int add_reduced(struct looking *l)
 
 /* ---- reads ---- */
 
-/* Adds coef * index to the coefficients and the constant *at, and the division of one likewise. */
-static int add_term(const struct looking *l, const bt_node *atom, int64_t coef,
-                    int64_t *coefs, int64_t *at)
+/* Adds to the coefficients and the constant *at coef * an index, or its quotient. */
+static int add_index(const struct looking *l, uint32_t index, int is_group, int64_t coef,
+                     int64_t *coefs, int64_t *at)
 {
-    struct division division;
-    uint32_t index = atom->which;
-    const int is_group = is_division(atom, &index, &division);
-    if (!is_group && atom->kind != BT_NODE_INDEX)
-        return 0;
     for (uint32_t d = 0; d < l->c->ndim; d++) {
         const struct cpu_dim *dim = &l->c->dims[d];
         int64_t by = is_group ? dim->scale > 1 : dim->scale;
@@ -197,6 +193,25 @@ static int add_term(const struct looking *l, const bt_node *atom, int64_t coef,
             return 0;
     }
     return 1;
+}
+
+/* The same for an atom; mod(i + at, by) is i + at - by * floordiv(i + at, by). */
+static int add_term(const struct looking *l, const bt_node *atom, int64_t coef,
+                    int64_t *coefs, int64_t *at)
+{
+    struct division division;
+    uint32_t index = atom->which;
+    int64_t groups, more;
+    if (atom->kind == BT_NODE_INDEX)
+        return add_index(l, index, 0, coef, coefs, at);
+    if (!is_division(atom, &index, &division))
+        return 0;
+    if (atom->which == BT_SCALAR_FLOORDIV)
+        return add_index(l, index, 1, coef, coefs, at);
+    return bt_mul_int64(coef, -division.by, &groups) &&
+           bt_mul_int64(coef, division.at, &more) && bt_add_int64(*at, more, at) &&
+           add_index(l, index, 0, coef, coefs, at) &&
+           add_index(l, index, 1, groups, coefs, at);
 }
 
 static int set_operand(const struct looking *l, const bt_node *read,

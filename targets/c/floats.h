@@ -62,6 +62,11 @@ static double f_min(double a, double b)
     return a < b || f_isnan(a) ? a : b;
 }
 
+static double f_zmul(double a, double b)
+{
+    return a == 0 ? 0.0 : a * b;
+}
+
 static double f_sign(double a)
 {
     return a > 0 ? 1.0 : a < 0 ? -1.0 : a;

@@ -115,6 +115,11 @@ static double rsqrt_by_library(double a)
     return 1 / sqrt(a);
 }
 
+static double product_but_of_zero(double a, double b)
+{
+    return a == 0 ? 0 : a * b;
+}
+
 static void test_exact_functions_have_the_bits_of_the_library(void **state)
 {
     (void)state;
@@ -126,6 +131,7 @@ static void test_exact_functions_have_the_bits_of_the_library(void **state)
     check_one("round_even", f_round_even, rint);
     check_one("sqrt", f_sqrt, sqrt);
     check_two("truncmod", f_truncmod, fmod);
+    check_two("zmul", f_zmul, product_but_of_zero);
 }
 
 static void test_elementary_functions_are_within_the_list(void **state)

@@ -165,6 +165,7 @@ static double float_expected(const char *name, double a, double b)
         { "min", unordered ? NAN : fmin(a, b) },
         { "pow", pow(a, b) },
         { "atan2", atan2(a, b) },
+        { "zmul", a == 0 ? 0 : a * b },
         { "neg", -a },
         { "abs", fabs(a) },
         { "sign", isnan(a) ? a
@@ -413,25 +414,29 @@ static void test_numbers_fold_like_elements(void **state)
 
 /* ---- derivatives ---- */
 
-static const char *const derivatives[] = {
-#define BT_SCALAR(UPPER, name, narg, classes, result, traits, ulp, derivative, doc) \
-    derivative,
-#include <baton/scalars.def>
-};
-
-/* The text with the names a, b, y read as arrays, its part of number `which`. */
-static void derivative_text(const char *text, int which, char *out)
+/* The text with the names a, b, y and tie read as arrays, its part of number `which`. */
+static void derivative_text(const char *text, uint32_t which, char *out)
 {
-    const char *arrays = "aby";
+    static const char *const arrays[] = { "a", "b", "y", "tie" };
     for (; which > 0; which--)
         text = strchr(text, ';') + 1;
-    for (char before = ' '; *text && *text != ';'; before = *text++) {
-        int is_name = strchr(arrays, *text) && !(before >= 'a' && before <= 'z') &&
-                      !(text[1] >= 'a' && text[1] <= 'z');
-        out += sprintf(out, is_name ? "%c[i]" : "%c", *text);
+    while (*text && *text != ';') {
+        size_t n = strspn(text, "abcdefghijklmnopqrstuvwxyz_0123456789");
+        int is_array = 0;
+        for (uint32_t i = 0; i < BT_COUNT(arrays); i++)
+            is_array |= n == strlen(arrays[i]) && strncmp(text, arrays[i], n) == 0;
+        n = n ? n : 1;
+        out += sprintf(out, is_array ? "%.*s[i]" : "%.*s", (int)n, text);
+        text += n;
     }
     *out = 0;
 }
+
+enum { NPOINT = 200 };
+struct points {
+    double at[NPOINT][2], tie;
+    double got[NPOINT]; /* the derivative */
+};
 
 static double eval(uint32_t which, double a, double b)
 {
@@ -439,41 +444,69 @@ static double eval(uint32_t which, double a, double b)
     return bt_scalar_eval(which, BT_FLOAT64, args).f;
 }
 
-static void check_derivative(struct world *w, uint32_t which, int by)
+/* The derivative by argument `by`, as its row says. */
+static void derive(struct world *w, uint32_t which, uint32_t by, struct points *p)
 {
-    static const double at[][2] = {
-        { 0.3, 0.7 }, { 0.6, 0.4 }, { 1.4, 2.3 }, { 2.7, 1.2 }
-    };
-    const struct bt__scalar *row = bt__scalar_get(which);
     char text[256] = "d: float64[i] = ";
     struct formula f = { .inputs = { { "a", "float64[n]", 0, 0 },
                                      { "b", "float64[n]", 0, 0 },
-                                     { "y", "float64[n]", 0, 0 } },
+                                     { "y", "float64[n]", 0, 0 },
+                                     { "tie", "float64[n]", 0, 0 } },
                          .text = text };
-    bt_tensor *in[3];
-    derivative_text(derivatives[which], by, text + strlen(text));
-    strcat(text, " + 0 * a[i]");
-    for (int i = 0; i < 3; i++)
-        in[i] = tensor_new(w, BT_FLOAT64, DIMS(BT_COUNT(at)));
-    for (uint32_t i = 0; i < BT_COUNT(at); i++) {
-        bt_tensor_set(in[0], i, at[i][0]);
-        bt_tensor_set(in[1], i, at[i][1]);
-        bt_tensor_set(in[2], i, eval(which, at[i][0], at[i][1]));
+    bt_tensor *in[4];
+    derivative_text(bt__scalar_get(which)->derivative, by, text + strlen(text));
+    strcat(text, " + select(a[i] == 0, 0, 0)"); // of numbers alone there would be no axis
+    for (int i = 0; i < 4; i++)
+        in[i] = tensor_new(w, BT_FLOAT64, DIMS(NPOINT));
+    for (uint32_t i = 0; i < NPOINT; i++) {
+        bt_tensor_set(in[0], i, p->at[i][0]);
+        bt_tensor_set(in[1], i, p->at[i][1]);
+        bt_tensor_set(in[2], i, eval(which, p->at[i][0], p->at[i][1]));
+        bt_tensor_set(in[3], i, p->tie);
     }
-    bt_tensor *d = formula_run(w, &f, 3, in);
-    for (uint32_t i = 0; i < BT_COUNT(at); i++) {
-        double h = 1e-6, a = at[i][0], b = at[i][1], dx = by ? 0 : h, dy = by ? h : 0;
-        double slope =
-            (eval(which, a + dx, b + dy) - eval(which, a - dx, b - dy)) / (2 * h);
-        double got = bt_tensor_get(d, i);
-        // outside the domain both are NaN
-        if (!(fabs(got - slope) <= 1e-5 * (1 + fabs(slope))) && !isnan(slope))
-            fail_msg("%s by argument %d at (%g, %g): %g, differences give %g", row->name,
-                     by, a, b, got, slope);
-    }
-    for (int i = 0; i < 3; i++)
+    bt_tensor *d = formula_run(w, &f, 4, in);
+    for (uint32_t i = 0; i < NPOINT; i++)
+        p->got[i] = bt_tensor_get(d, i);
+    for (int i = 0; i < 4; i++)
         bt_tensor_unref(in[i]);
     bt_tensor_unref(d);
+}
+
+/* A central difference with one step of Richardson; NAN where smaller steps give another. */
+static double slope_at(uint32_t which, uint32_t by, const double *at)
+{
+    double slopes[3];
+    for (int i = 0; i < 3; i++) {
+        const double h = 1e-3 / (1 << i), da = by ? 0 : h, db = by ? h : 0;
+        slopes[i] =
+            (eval(which, at[0] + da, at[1] + db) - eval(which, at[0] - da, at[1] - db)) /
+            (2 * h);
+    }
+    const double first = (4 * slopes[1] - slopes[0]) / 3,
+                 second = (4 * slopes[2] - slopes[1]) / 3;
+    return fabs(first - second) <= 1e-8 * (1 + fabs(second)) ? second : (double)NAN;
+}
+
+static void check_derivative(struct world *w, uint32_t which, uint32_t by)
+{
+    struct points p = { .tie = 0.5 };
+    const char *name = bt__scalar_get(which)->name;
+    uint64_t random = which * 2 + by + 1;
+    uint32_t n = 0;
+    for (uint32_t i = 0; i < NPOINT * 2; i++) {
+        random = random * 6364136223846793005u + 1442695040888963407u;
+        p.at[i / 2][i % 2] = (double)(random >> 40) * 0x1p-22 - 2;
+    }
+    derive(w, which, by, &p);
+    for (uint32_t i = 0; i < NPOINT; i++) {
+        const double slope = slope_at(which, by, p.at[i]);
+        n += !isnan(slope);
+        if (!isnan(slope) && !(fabs(p.got[i] - slope) <= 1e-7 * (1 + fabs(slope))))
+            fail_msg("%s by argument %u at (%g, %g): %g, differences give %g", name, by,
+                     p.at[i][0], p.at[i][1], p.got[i], slope);
+    }
+    if (n < NPOINT / 10)
+        fail_msg("%s has a slope at %u points of %d", name, n, NPOINT);
 }
 
 static void test_derivatives_agree_with_differences(void **state)
@@ -483,10 +516,86 @@ static void test_derivatives_agree_with_differences(void **state)
     uint32_t n = 0;
     for (uint32_t i = 0; i < BT_SCALAR_COUNT; i++) {
         const struct bt__scalar *row = bt__scalar_get(i);
-        for (uint32_t by = 0; derivatives[i][0] && by < row->narg; by++, n++)
-            check_derivative(&w, i, (int)by);
+        for (uint32_t by = 0; row->derivative[0] && by < row->narg; by++, n++)
+            check_derivative(&w, i, by);
     }
     assert_true(n > 40);
+    world_close(&w);
+}
+
+/* Where differences say nothing: ties, zeros, and what is not a number. */
+static void test_derivatives_at_kinks_and_poles(void **state)
+{
+    (void)state;
+    static const struct {
+        uint32_t which;
+        double a, b, tie, by_a, by_b;
+    } rows[] = {
+        { BT_SCALAR_MAX, 1, 1, 0.5, 0.5, 0.5 },
+        { BT_SCALAR_MAX, 0, 0, 0, 0, 0 },
+        { BT_SCALAR_MAX, 0, -0.0, 0.5, 0.5, 0.5 },
+        { BT_SCALAR_MAX, 2, 1, 0.5, 1, 0 },
+        { BT_SCALAR_MAX, (double)INFINITY, (double)INFINITY, 0.5, 0.5, 0.5 },
+        { BT_SCALAR_MIN, 1, 1, 0.5, 0.5, 0.5 },
+        { BT_SCALAR_MIN, 6, 6, 0, 0, 0 },
+        { BT_SCALAR_MIN, 2, 1, 0.5, 0, 1 },
+        { BT_SCALAR_ABS, 0, 0, 0.5, 0, 0 },
+        { BT_SCALAR_ABS, -3, 0, 0.5, -1, 0 },
+        { BT_SCALAR_POW, 0, 0, 0.5, 0, -(double)INFINITY },
+        { BT_SCALAR_POW, 0, 2, 0.5, 0, 0 },
+        { BT_SCALAR_POW, 0, 1, 0.5, 1, 0 },
+        { BT_SCALAR_ZMUL, 0, (double)INFINITY, 0.5, (double)INFINITY, 0 },
+        { BT_SCALAR_ZMUL, 3, 4, 0.5, 4, 3 },
+        { BT_SCALAR_SQRT, 0, 0, 0.5, (double)INFINITY, 0 },
+    };
+    struct world w = world_open();
+    for (uint32_t i = 0; i < BT_COUNT(rows); i++) {
+        struct points p = { .tie = rows[i].tie };
+        for (uint32_t k = 0; k < NPOINT; k++) {
+            p.at[k][0] = rows[i].a;
+            p.at[k][1] = rows[i].b;
+        }
+        for (uint32_t by = 0; by < bt__scalar_get(rows[i].which)->narg; by++) {
+            const double wanted = by ? rows[i].by_b : rows[i].by_a;
+            derive(&w, rows[i].which, by, &p);
+            if (p.got[0] != wanted)
+                fail_msg("%s by argument %u at (%g, %g): %g, not %g",
+                         bt_scalar_name(rows[i].which), by, rows[i].a, rows[i].b,
+                         p.got[0], wanted);
+        }
+    }
+    world_close(&w);
+}
+
+/* The trait p: some derivative is not finite at some finite arguments, and of others none. */
+static void test_poles_are_where_the_trait_says(void **state)
+{
+    (void)state;
+    static const double values[] = { 0,  -0.0, 1,   -1,   0.5,   -0.5,   2,      -2,
+                                     30, -30,  800, -800, 1e200, -1e200, 1e-200, 0.1 };
+    enum { N = BT_COUNT(values) };
+    struct world w = world_open();
+    for (uint32_t i = 0; i < BT_SCALAR_COUNT; i++) {
+        const struct bt__scalar *row = bt__scalar_get(i);
+        int has_poles = 0;
+        for (uint32_t by = 0; row->derivative[0] && by < row->narg; by++) {
+            for (uint32_t first = 0; first < N; first++) {
+                struct points p = { .tie = 0.5 };
+                for (uint32_t k = 0; k < NPOINT; k++) {
+                    p.at[k][0] = values[first];
+                    p.at[k][1] = values[k % N];
+                }
+                derive(&w, i, by, &p);
+                for (uint32_t k = 0; k < N; k++)
+                    has_poles |= !isfinite(p.got[k]);
+            }
+        }
+        if (has_poles && !row->has_poles)
+            fail_msg("%s has a derivative that is not finite", row->name);
+        // the poles of tan are no floats, but near them halves overflow
+        if (row->has_poles && !has_poles && i != BT_SCALAR_ZMUL && i != BT_SCALAR_TAN)
+            fail_msg("%s has finite derivatives", row->name);
+    }
     world_close(&w);
 }
 
@@ -497,5 +606,7 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(test_wide_integers_round_once),
     cmocka_unit_test(test_numbers_fold_like_elements),
     cmocka_unit_test(test_derivatives_agree_with_differences),
+    cmocka_unit_test(test_derivatives_at_kinks_and_poles),
+    cmocka_unit_test(test_poles_are_where_the_trait_says),
 };
 TEST_MAIN(tests)

@@ -35,6 +35,7 @@ F2(max, a > b || a != a ? a : b)
 F2(min, a < b || a != a ? a : b)
 F2(pow, pow(a, b))
 F2(atan2, atan2(a, b))
+F2(zmul, a == 0 ? 0 : a * b)
 F1(neg, -a)
 F1(abs, fabs(a))
 F1(sign, a > 0 ? 1 : a < 0 ? -1 : a)
@@ -280,17 +281,21 @@ static inline int64_t u_wrap(int64_t a, int64_t b)
 #define IS_SAME        0
 #define IS_BOOL        1
 
-/* At least two characters can be read, however short the traits are. */
-#define PADDED(traits) (traits "  ")
+/* Whether a trait is there: at least three characters can be read, however short they are. */
+#define HAS(traits, trait)                                                 \
+    ((traits "   ")[0] == (trait) || (traits "   ")[1] == (trait) || \
+     (traits "   ")[2] == (trait))
 static const struct bt__scalar rows[] = {
 #define BT_SCALAR(UPPER, name, narg, classes, result, traits, ulp, derivative, doc) \
     { #name,                                                                        \
       narg,                                                                         \
       BITS_##classes,                                                               \
       IS_##result,                                                                  \
-      PADDED(traits)[0] == 'c',                                                     \
-      PADDED(traits)[0] == 'w' || PADDED(traits)[1] == 'w',                         \
+      HAS(traits, 'c'),                                                             \
+      HAS(traits, 'w'),                                                             \
+      HAS(traits, 'p'),                                                             \
       ulp,                                                                          \
+      derivative,                                                                   \
       FNS_##classes(name) },
 #include <baton/scalars.def>
 };

@@ -14,8 +14,9 @@ struct bt__scalar {
     uint32_t narg;
     uint32_t classes; /* accepted: BT_CLASS_BITS_... */
     uint32_t is_test; /* the result is bool */
-    uint32_t commutes, wraps;
+    uint32_t commutes, wraps, has_poles;
     double ulp;
+    const char *derivative; /* by each argument, as text; "": zero */
     bt__strip_fn *on_floats, *on_ints, *on_uint64s; /* NULL where not accepted */
 };
 

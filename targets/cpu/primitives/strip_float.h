@@ -58,6 +58,11 @@ typedef double double_of_op;
     T2(type, t##_ne, a != b)                                          \
     T2(type, t##_lt, a < b)                                           \
     T2(type, t##_le, a <= b)                                          \
+    static inline type t##_zmul(type a, type b)                       \
+    {                                                                 \
+        const type product = a * b;                                   \
+        return a == 0 ? 0 : product;                                  \
+    }                                                                 \
     static inline type t##_mod(type a, type b)                        \
     {                                                                 \
         type r = fmod##s(a, b);                                       \

@@ -174,29 +174,13 @@ static void write_spread(bt_formula *f, const bt_formula_call *call)
                           : "y: t[$y] = t(sum($r: $off * $off) / divisor)");
 }
 
-/* Over one axis the reducer's own position; over several that in row-major order. */
 static void write_arg(bt_formula *f, const bt_formula_call *call)
 {
     const struct arg_attrs *a = call->attrs;
     uint8_t is_reduced[BT_MAX_RANK];
-    uint32_t rank = bt_formula_rank(f, call->args[0]), first = 0, has_inner = 0;
     write_axes(f, call, is_reduced);
-    while (first < rank && !is_reduced[first])
-        first++;
-    for (uint32_t k = rank; k-- > first; has_inner |= is_reduced[k]) {
-        if (!is_reduced[k])
-            continue;
-        bt_formula_clear(f, "place");
-        bt_formula_item(f, "place", has_inner ? "floordiv(r, $[ * ]inner)" : "r");
-        if (k == first)
-            bt_formula_set(f, "at", k, "$place");
-        else
-            bt_formula_set(f, "at", k, "mod($place, extent(data, %u))", k);
-        bt_formula_item(f, "inner", "extent(data, %u)", k);
-    }
-    bt_formula_add(
-        f, "count = $[ * ]count; y: int32[$y] = int32(%s%s(r in count: data[$at]))",
-        call->op->name, a->select_last_index ? "_last" : "");
+    bt_formula_add(f, "y: int32[$y] = int32(%s%s($r: data[$at]))", call->op->name,
+                   a->select_last_index ? "_last" : "");
 }
 
 /* ---- rows ---- */

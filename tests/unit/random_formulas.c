@@ -470,7 +470,7 @@ static value interpret_reduction(struct state *s, const node *n)
         int is_same = x == extreme || (x != x && extreme != extreme);
         if (!taken++ || is_better || (is_same && n->op == 4)) {
             extreme = x;
-            best = (int)s->at[n->first];
+            best = k;
         }
     }
     if (n->op >= 3)

@@ -260,9 +260,128 @@ static void test_written_floats_round(void **state)
     world_close(&w);
 }
 
+/* Positions over several indices count them row by row, in the order in which they are
+ * reduced; conditions leave places out, and change none. */
+static void test_positions_count_all_indices(void **state)
+{
+    (void)state;
+    static const char *const names[] = { "argmax", "argmin", "argmax_last",
+                                         "argmin_last" };
+    static const bt_dtype of[] = { BT_INT8, BT_INT64, BT_UINT64, BT_FLOAT16, BT_FLOAT64 };
+    enum { A = 3, B = 4, C = 5 };
+    struct world w = world_open();
+    for (uint32_t d = 0; d < BT_COUNT(of); d++) {
+        bt_tensor *x = tensor_random(&w, of[d], d + 1, DIMS(A, B, C));
+        for (uint32_t r = 0; r < BT_COUNT(names); r++) {
+            const int most = strncmp(names[r], "argmax", 6) == 0;
+            const int last = strstr(names[r], "last") != NULL;
+            char text[160];
+            struct formula f = { .inputs = { { "x", "t[a, b, c]", 0, 0 } },
+                                 .text = text };
+            snprintf(text, sizeof(text), "y: int64[i] = %s(j, k: x[i, j, k])", names[r]);
+            bt_tensor *y = formula_run(&w, &f, 1, &x);
+            for (int64_t i = 0; i < A; i++)
+                assert_int_equal(bt_tensor_get_int(y, i),
+                                 extreme(x, i * B * C, 1, B * C, most, last));
+            bt_tensor_unref(y);
+            // the other order, without one of them
+            snprintf(text, sizeof(text),
+                     "y: int64[k] = %s(j, i | i + j != 3: x[i, j, k])", names[r]);
+            y = formula_run(&w, &f, 1, &x);
+            for (int64_t k = 0; k < C; k++) {
+                int64_t best = -1, at = -1;
+                for (int64_t n = 0; n < A * B; n++) {
+                    const int64_t j = n / A, i = n % A, here = (i * B + j) * C + k;
+                    int o = best < 0 ? 1 : order(x, here, best, most);
+                    if (i + j == 3)
+                        continue;
+                    if (best < 0 || (most ? o > 0 : o < 0) || (o == 0 && last)) {
+                        best = here;
+                        at = n;
+                    }
+                }
+                assert_int_equal(bt_tensor_get_int(y, k), at);
+            }
+            bt_tensor_unref(y);
+        }
+        bt_tensor_unref(x);
+    }
+    world_close(&w);
+}
+
+/* ---- derivatives ---- */
+
+/* The sum of what one reducer gives, after one element has been moved. */
+static double moved(struct world *w, const char *name, bt_tensor *x, int64_t at,
+                    double by)
+{
+    char text[80];
+    struct formula f = { .inputs = { { "x", "float64[n]", 0, 0 } }, .text = text };
+    snprintf(text, sizeof(text), "y: float64[] = %s(i: x[i])", name);
+    const double was = bt_tensor_get(x, at);
+    bt_tensor_set(x, at, was + by);
+    bt_tensor *y = formula_run(w, &f, 1, &x);
+    const double value = bt_tensor_get(y, 0);
+    bt_tensor_set(x, at, was);
+    bt_tensor_unref(y);
+    return value;
+}
+
+/* Those that are written in the notation; `first` and `others` are names of what is no
+ * formula of one element. */
+static void test_derivatives_agree_with_differences(void **state)
+{
+    (void)state;
+    enum { N = 6 };
+    struct world w = world_open();
+    uint32_t nformula = 0, nname = 0;
+    bt_tensor *x = tensor_random(&w, BT_FLOAT64, 9, DIMS(N));
+    for (uint32_t r = 0; r < BT_REDUCER_COUNT; r++) {
+        const struct bt__reducer *row = bt__reducer_get(r);
+        int is_name = strcmp(row->derivative, "first") == 0 ||
+                      strcmp(row->derivative, "others") == 0;
+        char text[160];
+        struct formula f = { .inputs = { { "x", "float64[n]", 0, 0 } }, .text = text };
+        nname += is_name;
+        if (is_name || !row->derivative[0])
+            continue;
+        nformula++;
+        // a and y as stages
+        snprintf(text, sizeof(text),
+                 "r: float64[] = %s(j: x[j]); d: float64[i] = 0 * x[i] + ", row->name);
+        char *to = text + strlen(text);
+        for (const char *c = row->derivative; *c; c++) {
+            const int is_alone =
+                c == row->derivative ||
+                !((c[-1] >= 'a' && c[-1] <= 'z') || (c[1] >= 'a' && c[1] <= 'z'));
+            to += sprintf(to,
+                          *c == 'a' && is_alone   ? "x[i]"
+                          : *c == 'y' && is_alone ? "r[]"
+                                                  : "%c",
+                          *c);
+        }
+        bt_tensor *d = formula_run(&w, &f, 1, &x);
+        for (int64_t i = 0; i < N; i++) {
+            const double slope =
+                (moved(&w, row->name, x, i, 1e-4) - moved(&w, row->name, x, i, -1e-4)) /
+                2e-4;
+            if (!(fabs(bt_tensor_get(d, i) - slope) < 1e-7))
+                fail_msg("%s by element %d: %g, differences give %g", row->name, (int)i,
+                         bt_tensor_get(d, i), slope);
+        }
+        bt_tensor_unref(d);
+    }
+    assert_int_equal(nformula, 2);
+    assert_int_equal(nname, 3);
+    bt_tensor_unref(x);
+    world_close(&w);
+}
+
 static const struct CMUnitTest tests[] = {
     cmocka_unit_test(test_written_floats_round),
     cmocka_unit_test(test_reducers_along_and_across),
+    cmocka_unit_test(test_positions_count_all_indices),
+    cmocka_unit_test(test_derivatives_agree_with_differences),
     cmocka_unit_test(test_over_nothing_there_is_the_identity),
     cmocka_unit_test(test_written_accumulators_are_wider),
     cmocka_unit_test(test_logsumexp_does_not_overflow),

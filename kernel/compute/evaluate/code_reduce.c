@@ -85,8 +85,8 @@ static bt_status emit_take(struct bt__coder *c, struct bt__block *b, const bt_no
         BT_TRY(take_product(c, b, node, nest, acc, &done));
     if (done)
         return NULL;
-    // the position: the first index, which is 0 where its extent is 1
-    const bt_node *position = bt_node_index(c->graph, node->first, node->args[2]);
+    const bt_node *position =
+        bt__row_position(c->graph, node->first, node->nindex, node->args + 2);
     if (!position)
         return bt__code_why(c);
     bt_node_as_linear(position, &l);

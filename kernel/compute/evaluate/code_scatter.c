@@ -60,8 +60,9 @@ static bt_status emit_scatter(struct bt__coder *c, struct bt__block *b,
     bt_linear l;
     const bt_node *to =
         bt_node_linear(c->graph, 0, s->at.naxis, s->at.place, s->at.strides);
+    const bt_node *node = s->at.node;
     const bt_node *position =
-        bt_node_index(c->graph, s->at.node->first, s->at.node->args[2]);
+        bt__row_position(c->graph, node->first, node->nindex, node->args + 2);
     if (!to || !position)
         return bt__code_why(c);
     bt_node_as_linear(position, &l);

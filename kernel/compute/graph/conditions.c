@@ -35,7 +35,7 @@ static const bt_node *identity(const struct bt__reduction *r)
                           bt__reducer_end(r->reducer, r->body->dtype, start, second));
 }
 
-/* A position is a value of the first index: that index must stay. */
+/* A position counts all places of the indices: these must stay. */
 static int keeps_positions(const struct bt__reduction *r)
 {
     return bt__reducer_get(r->reducer)->result == BT__RESULT_INT64;

@@ -445,6 +445,17 @@ const bt_node *bt_node_reduce(bt_graph *g, uint32_t reducer, uint32_t first,
                                        .first = first });
 }
 
+const bt_node *bt__row_position(bt_graph *g, uint32_t first, uint32_t nindex,
+                                 const bt_node *const *extents)
+{
+    const bt_node *at = bt_node_int(g, 0);
+    for (uint32_t i = 0; i < nindex; i++)
+        at = bt_node_scalar(g, BT_SCALAR_ADD,
+                            bt_node_scalar(g, BT_SCALAR_MUL, at, extents[i]),
+                            bt_node_index(g, first + i, extents[i]));
+    return at;
+}
+
 const bt_node *bt_node_round(bt_graph *g, const bt_node *a)
 {
     if (!a || !bt_dtype_is_float(a->dtype) || a->dtype == BT_FLOAT64 ||

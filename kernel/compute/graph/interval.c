@@ -133,7 +133,13 @@ static int reduce_range(const bt_node *node, struct range *out)
     uint32_t result = bt__reducer_get(node->which)->result;
     if (result != BT__RESULT_INT64)
         return 0;
-    *out = (struct range){ -1, node->args[2]->high - 1 };
+    *out = (struct range){ -1, 1 };
+    for (uint32_t i = 0; i < node->nindex; i++) {
+        if (node->args[2 + i]->high < 0 ||
+            !bt_mul_int64(out->high, node->args[2 + i]->high, &out->high))
+            return 0;
+    }
+    out->high--;
     return 1;
 }
 

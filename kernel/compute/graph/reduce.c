@@ -8,8 +8,8 @@ static const struct bt__reducer rows[] = {
 #define BITS_F  BT_CLASS_BITS_FLOAT
 #define BITS_FI BT_CLASS_BITS_NUMBER
 #define BITS_B  BT_CLASS_BITS_BOOL
-#define BT_REDUCER(UPPER, name, classes, result, nstate, identity, doc) \
-    { #name, BITS_##classes, nstate, BT__RESULT_##result },
+#define BT_REDUCER(UPPER, name, classes, result, nstate, identity, derivative, doc) \
+    { #name, BITS_##classes, nstate, BT__RESULT_##result, derivative },
 #include <baton/reducers.def>
 };
 
@@ -152,7 +152,8 @@ TAKE(f_logsumexp)
 static const struct {
     bt__take_fn *on_floats, *on_ints, *on_uint64s;
 } takes[] = {
-#define BT_REDUCER(UPPER, name, classes, result, nstate, identity, doc) ON_##classes(name)
+#define BT_REDUCER(UPPER, name, classes, result, nstate, identity, derivative, doc) \
+    ON_##classes(name)
 #include <baton/reducers.def>
 };
 

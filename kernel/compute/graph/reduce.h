@@ -15,7 +15,8 @@ struct bt__reducer {
     const char *name;
     uint32_t classes;
     uint32_t nstate;
-    uint32_t result; /* BT__RESULT_... */
+    uint32_t result;        /* BT__RESULT_... */
+    const char *derivative; /* by an element, as text; "": zero */
 };
 enum { BT__RESULT_SAME, BT__RESULT_INT64, BT__RESULT_BOOL };
 

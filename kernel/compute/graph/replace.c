@@ -122,11 +122,10 @@ static const bt_node *split_index(bt_graph *g, const bt_node *node, uint32_t at)
                           parts[0], parts[1]);
 }
 
-/* The first index of one that gives a position is its result, and stays whole. */
+/* A position stays the same: the block and the place in it follow each other. */
 const bt_node *bt__node_split_blocks(bt_graph *g, const bt_node *node)
 {
-    uint32_t first = node && bt__reducer_get(node->which)->result == BT__RESULT_INT64;
-    for (uint32_t i = first; node && i < node->nindex; i++)
+    for (uint32_t i = 0; node && i < node->nindex; i++)
         node = split_index(g, node, i);
     return node;
 }

@@ -227,8 +227,11 @@ static int take(struct lowerer *l, struct scope *s, const struct reduction *r)
     stmt->value = value;
     if (bt__reducer_get(r->node->which)->result != BT__RESULT_INT64)
         return 1;
+    const bt_node *extents[BT_MAX_INDEX];
+    for (uint32_t i = 0; i < r->node->nindex; i++)
+        extents[i] = extent_of(l, r->node->args[2 + i]);
     stmt->position =
-        bt_node_index(l->loops->graph, r->node->first, extent_of(l, r->node->args[2]));
+        bt__row_position(l->loops->graph, r->node->first, r->node->nindex, extents);
     return stmt->position != NULL;
 }
 

@@ -33,7 +33,7 @@ enum {
     BT_SCALAR_COUNT
 };
 enum {
-#define BT_REDUCER(UPPER, name, classes, result, nstate, identity, doc) \
+#define BT_REDUCER(UPPER, name, classes, result, nstate, identity, derivative, doc) \
     BT_REDUCER_##UPPER,
 #include <baton/reducers.def>
     BT_REDUCER_COUNT

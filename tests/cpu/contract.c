@@ -207,6 +207,37 @@ static void test_other_convolutions(void **state)
           .text = "y: t[n, o, p in h + 1, q in g] ="
                   "    sum(c, r in k, s in l: x[n, c, p + 1 - r, q + 1 - s] *"
                   "        w[c, o, r, s] else 0)" },
+        // adjoints of convolutions as a reverse sweep writes them: by the data, by the weights
+        { .inputs = { { "dy", "t[n, o, p, q]", BT_FLOAT32, 4, { 2, 9, 7, 9 } },
+                      { "w", "t[o, c, k, l]", BT_FLOAT32, 4, { 9, 6, 3, 3 } } },
+          .text = "dx: t[b in 2, i in 6, h in p, g in q] = sum(n, o, e in p, f in q, c, r in k,"
+                  "    s in l | n == b && c == i && e + r - 1 == h && f + s - 1 == g:"
+                  "    dy[n, o, e, f] * w[o, c, r, s])" },
+        { .inputs = { { "dy", "t[n, o, p, q]", BT_FLOAT32, 4, { 2, 9, 5, 6 } },
+                      { "w", "t[o, c, k, l]", BT_FLOAT32, 4, { 9, 6, 3, 3 } } },
+          .text = "dx: t[b in 2, i in 6, h in 2*p, g in 2*q] = sum(n, o, e in p, f in q, c, r in k,"
+                  "    s in l | n == b && c == i && 2*e + r - 1 == h &&"
+                  "    2*f + s - 1 == g: dy[n, o, e, f] * w[o, c, r, s])" },
+        { .inputs = { { "dy", "t[n, o, p, q]", BT_FLOAT32, 4, { 2, 9, 7, 9 } },
+                      { "x", "t[n, c, p, q]", BT_FLOAT32, 4, { 2, 6, 7, 9 } } },
+          .text = "dw: t[u in 9, i in 6, k in 3, l in 3] = sum(n, o, e in p, f in q, c, r in 3,"
+                  "    s in 3 | o == u && c == i && r == k && s == l: dy[n, o, e, f] *"
+                  "    x[n, c, e + r - 1, f + s - 1] else 0)" },
+        { .inputs = { { "dy", "t[n, o, p, q]", BT_FLOAT32, 4, { 2, 9, 4, 5 } },
+                      { "x", "t[n, c, h, g]", BT_FLOAT32, 4, { 2, 6, 8, 10 } } },
+          .text = "dw: t[u in 9, i in 6, k in 3, l in 3] = sum(n, o, e in p, f in q, c, r in 3,"
+                  "    s in 3 | o == u && c == i && r == k && s == l: dy[n, o, e, f] *"
+                  "    x[n, c, 2*e + r - 1, 2*f + s - 1] else 0)" },
+        // windows in the second factor, and in both; by steps, and backward
+        { .inputs = { { "x", "t[n, c, h]", BT_FLOAT32, 3, { 2, 5, 9 } },
+                      { "w", "t[o, c, k]", BT_FLOAT32, 3, { 7, 5, 24 } } },
+          .text = "y: t[n, o, p in 8] ="
+                  "    sum(c, r in h: x[n, c, r] * w[o, c, p + 15 - 2*r] else 0)" },
+        { .inputs = { { "x", "t[n, c, h]", BT_FLOAT32, 3, { 2, 5, 30 } },
+                      { "w", "t[o, c, k]", BT_FLOAT32, 3, { 7, 5, 24 } } },
+          .text = "y: t[n, o, p in 8] = sum(c, r in 9: x[n, c, 2*p + r - 1] *"
+                  "    w[o, c, p + 15 - 2*r] else 0)",
+          .may_be_plain = 1 },
         // constant rows that crowd a cache
         { .inputs = { { "x", "t[n, c, h, g]", BT_FLOAT32, 4, { 1, 1024, 3, 7 } },
                       { "w", "t[o, c]", BT_FLOAT32, 2, { 17, 1024 } } },

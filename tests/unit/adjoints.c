@@ -115,7 +115,8 @@ static const struct row rows[] = {
       "3 | b == n && o == c && p + r - 1 == h && q + s - 1 == w: u[b, o, p, q] * v[o, r, s])",
       "sum(r0 in 3, r1 in 3 | (((0 <= -i3 + r1 + 5) && ((0 <= i2 - r0 + 1) && (0 <= i3 - r1 + "
       "1))) && (0 <= -i2 + r0 + 5)): (a0[i0, i1, i2 - r0 + 1, i3 - r1 + 1] * a1[i1, r0, r1]))",
-      "none",
+      "contraction batch[i1] m[i0, i2, i3] n[] k[r0, r1] window(a0.2: 1*i2 - 1*r0 + 1) "
+      "window(a0.3: 1*i3 - 1*r1 + 1) guarded",
       { F32(2, 4, 7, 7), F32(4, 3, 3) } },
     { "average pool 2x2, stride 2",
       "y: t[n in 2, h in 8, w in 6] = sum(b in 2, p in 4, q in 3, r in 2, s in 2 | b == n && "
@@ -197,7 +198,8 @@ static const struct row rows[] = {
       "sum(r0 in 5, r1 in 3, r2 in 3 | ((0 <= i2 - r1 + 1) && (((0 <= -i2 + r1 + 5) && (0 <= "
       "i3 - r2 + 1)) && (0 <= -i3 + r2 + 5))): (a1[r0, i1, r1, r2] * a0[i0, r0, i2 - r1 + 1, "
       "i3 - r2 + 1]))",
-      "none",
+      "contraction batch[] m[i0, i2, i3] n[i1] k[r0, r1, r2] window(a0.2: 1*i2 - 1*r1 + 1) "
+      "window(a0.3: 1*i3 - 1*r2 + 1) guarded",
       { F32(2, 5, 7, 7), F32(5, 4, 3, 3) } },
     { "convolution, stride 1, weight",
       "y: t[o in 5, c in 4, r in 3, s in 3] = sum(b in 2, oo in 5, p in 7, q in 7, l in 4, rr "
@@ -236,7 +238,7 @@ static const struct row rows[] = {
       "== c && p + 2*r == h: u[b, o, p] * v[o, l, r])",
       "sum(r0 in 5, r1 in 3 | ((0 <= -i2 + 2*r1 + 4) && (0 <= i2 - 2*r1)): (a0[i0, r0, i2 - "
       "2*r1] * a1[r0, i1, r1]))",
-      "none",
+      "contraction batch[] m[i0, i2] n[i1] k[r0, r1] window(a0.2: 1*i2 - 2*r1 + 0) guarded",
       { F32(2, 5, 5), F32(5, 4, 3) } },
     { "convolution, stride 3, dilation 2, data",
       "y: t[h in 17] = sum(p in 5, r in 3 | 3*p + 2*r == h: u[p] * v[r])",

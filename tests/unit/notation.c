@@ -358,6 +358,12 @@ static void test_views_tell_the_roles_of_indices(void **state)
         { "y: t[i, j in 2, o] = sum(r in 3: a[i, 2*j + r - 1] * b[o, r] else 0)",
           "contraction batch[] m[i0, i1] n[i2] k[r0] window(a0.1: 2*i1 + 1*r0 - 1) "
           "guarded" },
+        { "y: t[i, j in k, o] = sum(r in 3: a[i, j - r + 1] * b[o, r] else 0)",
+          "contraction batch[] m[i0, i1] n[i2] k[r0] window(a0.1: 1*i1 - 1*r0 + 1) "
+          "guarded" },
+        { "y: t[i, j in 3, o] = sum(r in k: a[i, r] * b[o, 5 - j - 2*r] else 0)",
+          "contraction batch[] m[i1, i2] n[i0] k[r0] window(a1.1: -1*i1 - 2*r0 + 5) "
+          "guarded" },
         { "y: t[i, j in 2] = max(r in 2: a[i, j + 2*r])",
           "window window(a0.1: 1*i1 + 2*r0 + 0)" },
         { "y: t[i] = logsumexp(j: a[i, j])", "row" },

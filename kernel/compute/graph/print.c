@@ -273,7 +273,8 @@ static void print_window(struct printer *p, const bt_view_window *w)
     print_array(p, w->array);
     bt_text_addf(p->out, ".%u: %" PRId64 "*", w->axis, w->stride);
     print_index(p, w->outer);
-    bt_text_addf(p->out, " + %" PRId64 "*", w->dilation);
+    bt_text_addf(p->out, " %c %" PRIu64 "*", w->dilation < 0 ? '-' : '+',
+                 w->dilation < 0 ? -(uint64_t)w->dilation : (uint64_t)w->dilation);
     print_index(p, w->inner);
     bt_text_addf(p->out, " %c %" PRIu64 ")", w->offset < 0 ? '-' : '+',
                  w->offset < 0 ? -(uint64_t)w->offset : (uint64_t)w->offset);

@@ -28,7 +28,7 @@ static int is_plain_read(const bt_node *read, uint64_t allowed)
     return 1;
 }
 
-/* An index of one axis and one reduced index: a window. */
+/* An index of one axis and one reduced index, either of which may run backward: a window. */
 static int as_window(const struct looking *l, const bt_node *read, uint32_t axis,
                      bt_view_window *out)
 {
@@ -36,20 +36,21 @@ static int as_window(const struct looking *l, const bt_node *read, uint32_t axis
     bt_node_as_linear(read->args[axis], &form);
     *out =
         (bt_view_window){ .array = read->which, .axis = axis, .offset = form.constant };
+    if (form.n != 2)
+        return 0;
     for (uint32_t i = 0; i < form.n; i++) {
         const bt_node *atom = form.atoms[i];
-        if (atom->kind != BT_NODE_INDEX || form.coefs[i] <= 0)
+        if (atom->kind != BT_NODE_INDEX || form.coefs[i] == INT64_MIN)
             return 0;
         if (l->axes & bt_index_bit(atom->which)) {
             out->outer = atom->which;
-            out->stride += out->stride ? INT64_MAX / 2 : form.coefs[i];
+            out->stride = form.coefs[i];
         } else {
             out->inner = atom->which;
-            out->dilation += out->dilation ? INT64_MAX / 2 : form.coefs[i];
+            out->dilation = form.coefs[i];
         }
     }
-    return form.n == 2 && out->stride && out->dilation && out->stride < INT64_MAX / 2 &&
-           out->dilation < INT64_MAX / 2;
+    return out->stride && out->dilation;
 }
 
 /* Whether each index is plain or a window; windows are added to the view. */
@@ -140,14 +141,14 @@ static int bounds_window(const struct looking *l, const bt_node *term)
         bt_linear form;
         int64_t extent;
         bt_node_as_linear(term, &form);
-        int64_t outer = bt_linear_coef(&form, w->outer);
+        int64_t outer = bt_linear_coef(&form, w->outer), by;
         int64_t inner = bt_linear_coef(&form, w->inner);
-        if (form.n != 2 || !outer || !inner ||
+        if (form.n != 2 || !outer || !inner || w->stride % outer != 0 ||
             !bt_node_is_const(l->graph->arrays[w->array]->extents[w->axis], &extent))
             continue;
-        // a shared factor has been divided out of the condition
-        int64_t sign = outer < 0 ? -1 : 1, by = w->stride / (outer * sign);
-        if (by && outer * sign * by == w->stride && inner * sign * by == w->dilation)
+        // a shared factor has been divided out of the condition; the upper end is against it
+        by = w->stride / outer;
+        if (w->dilation % by == 0 && w->dilation / by == inner)
             return 1;
     }
     return 0;

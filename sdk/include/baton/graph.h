@@ -266,7 +266,9 @@ BT_API bt_status bt_node_as_dim(bt_ctx *, const bt_func *, const bt_node *size,
 enum { BT_VIEW_NONE, BT_VIEW_MAP, BT_VIEW_CONTRACTION, BT_VIEW_WINDOW, BT_VIEW_ROW };
 enum { BT_VIEW_WINDOWS = 8 };
 
-/* Axis `axis` of an array is read at stride * outer + dilation * inner + offset. */
+/* Axis `axis` of an array is read at stride * outer + dilation * inner + offset; stride and
+ * dilation are not 0. Below 0: the window runs backward, as that of the adjoint by a
+ * convolution's data does. It may be in either factor of a contraction, or in both. */
 typedef struct bt_view_window {
     uint32_t array, axis;
     uint32_t outer, inner; /* an index of the stage, one of the reduction */

@@ -264,8 +264,19 @@ static bt_status run_pass(run *r, const bt__resolved_step *step, int *is_changed
 
 static bt_status run_steps(run *r, const bt__resolved_list *steps, int *is_changed);
 
+static int has_gradients(const bt_module *module)
+{
+    for (uint32_t i = 0; i < module->nglobal; i++) {
+        if (module->globals[i]->kind == BT_GLOBAL_GRADIENT)
+            return 1;
+    }
+    return 0;
+}
+
 static bt_status run_repeat(run *r, const bt__resolved_step *repeat, int *is_changed)
 {
+    if (repeat->for_gradients && !has_gradients(r->module))
+        return NULL;
     for (uint32_t round = 0; round < repeat->max; round++) {
         int changed = 0;
         BT_TRY(run_steps(r, &repeat->steps, &changed));

@@ -46,6 +46,7 @@ struct bt__step {
     int32_t level;                /* from which it runs; -1: the pass's own */
     int32_t min_level, max_level; /* of `when` */
     const json_t *targets;        /* of `when`: a name, a list of names; NULL: any */
+    uint32_t for_gradients;       /* of `when`: only where some are declared */
     uint32_t max;                 /* rounds of a repeat */
     bt__settings settings;        /* options of the pass, variables of the pipeline */
     bt__steps steps;
@@ -106,6 +107,7 @@ struct bt__resolved_step {
     bt__settings options; /* in the order of the schema, all as text */
     int32_t level;        /* stated, or 0 where it is required; -1: the pass's own */
     uint32_t max;         /* of a repeat */
+    uint32_t for_gradients; /* once, where the module declares gradients by then */
     bt__resolved_list steps;
     const bt__contribution
         *contribution; /* that the pass is of; NULL: the pipeline's own */

@@ -48,6 +48,7 @@ static const bt__shape_field when_fields[] = {
     { "target", &targets_shape, 0 },
     { "min-level", &bt__level_shape, 0 },
     { "max-level", &bt__level_shape, 0 },
+    { "gradients", &bt__flag_shape, 0 },
     { 0 },
 };
 static const bt__shape when_shape = { .kinds = BT__JSON_OBJECT, .fields = when_fields };
@@ -169,6 +170,7 @@ static void read_when(const bt__json *json, bt__step *out)
     const json_t *high = json_object_get(when.value, "max-level");
     out->targets = json_object_get(when.value, "target");
     out->min_level = low ? (int32_t)json_integer_value(low) : 0;
+    out->for_gradients = json_is_true(json_object_get(when.value, "gradients"));
     out->max_level = high ? (int32_t)json_integer_value(high) : INT32_MAX;
 }
 

@@ -413,6 +413,18 @@ static bt_status resolve_step(settle *s, const bt__step *step, const region *r,
     return NULL;
 }
 
+static bt_status resolve_for_gradients(settle *s, const bt__step *step, const region *r,
+                                       bt__resolved_list *out)
+{
+    bt__resolved_step once = {
+        .spot = step->spot, .max = 1, .level = -1, .for_gradients = 1
+    };
+    BT_TRY(resolve_step(s, step, r, &once.steps));
+    if (once.steps.len == 0)
+        return NULL;
+    return BT_PUSH(s->resolved->arena, out, once) ? NULL : bt_no_memory();
+}
+
 static const char *step_title(const bt__step *step)
 {
     return step->name                      ? step->name
@@ -430,8 +442,11 @@ static bt_status resolve_steps(settle *s, const bt__steps *steps, const region *
             step->kind == BT__STEP_PASS || s->resolved->options.level >= step->level;
         if (!matches(s, step))
             continue;
-        BT_TRY(is_high_enough ? resolve_step(s, step, r, out)
-                              : remark_idle(s, step_title(step), step->level));
+        if (!is_high_enough)
+            BT_TRY(remark_idle(s, step_title(step), step->level));
+        else
+            BT_TRY(step->for_gradients ? resolve_for_gradients(s, step, r, out)
+                                       : resolve_step(s, step, r, out));
     }
     return NULL;
 }

@@ -45,6 +45,9 @@ static json_t *step_json(bt_arena *arena, const bt__resolved_step *step)
             ok = bt__json_put(json, "options", options_json(arena, step));
         if (ok && step->level >= 0)
             ok = bt__json_put(json, "level", json_integer(step->level));
+    } else if (ok && step->for_gradients) {
+        ok = bt__json_put(json, "sequence", steps_json(arena, &step->steps)) &&
+             bt__json_put(json, "when", json_pack("{s:b}", "gradients", 1));
     } else if (ok) {
         ok = bt__json_put(json, "repeat",
                           json_pack("{s:I}", "max", (json_int_t)step->max)) &&

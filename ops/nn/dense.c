@@ -76,26 +76,6 @@ static void write_dense(bt_formula *f, const bt_formula_call *call)
     bt_formula_add(f, "y: %s[$i, n] = sum(k: $[ * ]factors)", dtype);
 }
 
-/* dy[m, n]: ddata = dy @ weight, dweight = dy^T @ data. For a data of rank 2. */
-static bt_status dense_gradient(bt_builder *b, const bt_call *call,
-                                const bt_value *result, const bt_value *adjoint,
-                                const bt_value **out)
-{
-    const bt_value *turned[2];
-    const bt_shape_type *shape = bt_tensor_shape(call->args[0]->type);
-    (void)result;
-    if (!shape || shape->n != 2)
-        return bt_fail(bt_builder_ctx(b), BT_ERR_UNSUPPORTED,
-                       "nn.dense: the gradient is known for data of rank 2");
-    BT_TRY(bt_build(b, "nn.matmul", NULL, (const bt_value *[]){ adjoint, call->args[1] },
-                    2, &out[0]));
-    BT_TRY(bt_build(b, "transpose", "axes=[1, 0]", &adjoint, 1, &turned[0]));
-    turned[1] = call->args[0];
-    return bt_build(b, "nn.matmul", NULL, turned, 2, &out[1]);
-}
-
-static const bt_gradient_facet gradient = { dense_gradient };
-
 /* Matrices as wanted, the result as data: layouts of images mean nothing here. */
 static bt_status choose_layout(bt_ctx *ctx, bt_store *store, const bt_call *call,
                                const bt_layout *const *wanted, const bt_layout **in,
@@ -237,7 +217,7 @@ static const bt_op ops[] = {
         .doc = "Multiplies rows of data with rows of weight.\ny = data @ transpose(weight)",
         .inputs = dense_inputs, .attrs = dense_attrs, .attrs_nbytes = sizeof(struct dense_attrs),
         .relate = relate_dense, .write_formula = write_dense,
-        .facets = BT_FACET_ROWS(BT_FACET("gradient", gradient), BT_FACET("layout", layout), BT_FACET("channels", channels), BT_CASES(
+        .facets = BT_FACET_ROWS(BT_FACET("layout", layout), BT_FACET("channels", channels), BT_CASES(
             "float32[2, 3], float32[4, 3]\nfloat32[2, 3], float32[4, 3] | units=4\n"
             "float64[2, 3, 5], float64[2, 5]\nint8[2, 3], int8[4, 3] | out_dtype=\"int32\"\n"
             "float16[3, 4], float16[2, 4]\nfloat32[0, 3], float32[4, 3]\nfloat32[2, 0], float32[4, 0]")),

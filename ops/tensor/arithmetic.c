@@ -81,23 +81,6 @@ static bt_status relate_contents(bt_solver *s, const bt_relation_call *r)
 
 /* ---- facets ---- */
 
-/* d(a*b) = b da + a db, each summed back over what was broadcast. */
-static bt_status multiply_gradient(bt_builder *b, const bt_call *call,
-                                   const bt_value *result, const bt_value *adjoint,
-                                   const bt_value **out)
-{
-    (void)result;
-    for (uint32_t i = 0; i < 2; i++) {
-        const bt_value *product, *pair[2] = { adjoint, call->args[1 - i] };
-        BT_TRY(bt_build(b, "multiply", NULL, pair, 2, &product));
-        const bt_value *sum[2] = { product, call->args[i] };
-        BT_TRY(bt_build(b, "collapse_sum_like", NULL, sum, 2, &out[i]));
-    }
-    return NULL;
-}
-
-static const bt_gradient_facet multiply_adjoints = { .build = multiply_gradient };
-
 /* (x + y) * s = x * s + y * s */
 static const bt_scale_facet sum_scale = { .factors = BT_SCALE_ANY, .is_sum = 1 };
 
@@ -139,7 +122,7 @@ static const bt_op_input integer_in[] = {
 static const bt_op ops[] = {
     BINARY("add", number_in, "lhs[..] + rhs[..]", NUMBERS, "The sum; integers wrap.", , BT_ALGEBRA(BT_COMMUTATIVE), BT_FACET("scale", sum_scale)),
     BINARY("subtract", number_in, "lhs[..] - rhs[..]", NUMBERS, "The difference; integers wrap.", , BT_FACET("scale", sum_scale)),
-    BINARY("multiply", number_in, "lhs[..] * rhs[..]", NUMBERS, "The product; integers wrap.", , BT_FACET("gradient", multiply_adjoints), BT_ALGEBRA(BT_COMMUTATIVE)),
+    BINARY("multiply", number_in, "lhs[..] * rhs[..]", NUMBERS, "The product; integers wrap.", , BT_ALGEBRA(BT_COMMUTATIVE)),
     BINARY("divide", number_in, "lhs[..] / rhs[..]", QUOTIENTS, "The quotient; that of integers is truncated, and 0 where rhs is 0.", ),
     BINARY("floor_divide", number_in, "floordiv(lhs[..], rhs[..])", QUOTIENTS, "The quotient rounded down; 0 where an integer rhs is 0. That of floats is rounded to the dtype first, as Relay has it: 1 by 0.001 gives 1000, and 999 in NumPy, which takes the remainder first.", ),
     BINARY("floor_mod", number_in, "mod(lhs[..], rhs[..])", QUOTIENTS, "The remainder of a division that rounds down: it has the sign of rhs. That of floats is exact.", ),

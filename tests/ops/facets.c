@@ -1,5 +1,4 @@
-/* The worked facets: gradient of multiply, layout of concatenate, costs
- * of sort and of convolution. */
+/* The worked facets: layout of concatenate, costs of sort and of convolution. */
 #include "kit.h"
 
 static const void *facet_of(kit *k, const char *name, const char *facet)
@@ -18,66 +17,12 @@ static void begin(kit *k)
     assert_ok(k->ctx, bt_block_begin(k->b, 0, NULL));
 }
 
-static const bt_value *constant(kit *k, const char *text)
-{
-    bt_tensor *t = read_tensor(k, &text);
-    const bt_value *value = const_of(k, t);
-    bt_tensor_unref(t);
-    return value;
-}
-
 static const bt_value *param(kit *k, bt_dtype dtype, uint32_t rank, const int64_t *dims)
 {
     const bt_param *p;
     assert_ok(k->ctx, bt_build_param(k->b, "x",
                                      bt_type_tensor_of(k->store, dtype, rank, dims), &p));
     return &p->base;
-}
-
-/* The tensor of a constant, or of a call whose operands come to constants. */
-static bt_tensor *evaluate(kit *k, const bt_value *value)
-{
-    const bt_call *call = bt_as_call(value);
-    bt_tensor *in[MAX_ARG], *out;
-    bt_compute *compute;
-    if (!call)
-        return bt_tensor_ref(bt_const_tensor(value));
-    for (uint32_t i = 0; i < call->narg; i++) {
-        in[i] = evaluate(k, call->args[i]);
-    }
-    bt_formula_call formula;
-    assert_ok(k->ctx, bt_call_formula(bt_ctx_scratch(k->ctx), call, &formula));
-    assert_ok(k->ctx, bt_compute_create(k->ctx, &formula, &compute));
-    assert_ok(k->ctx, bt_compute_run(k->ctx, compute, call->narg,
-                                     (const bt_tensor *const *)in, &out));
-    bt_compute_destroy(compute);
-    for (uint32_t i = 0; i < call->narg; i++)
-        bt_tensor_unref(in[i]);
-    return out;
-}
-
-static void check_value(kit *k, const bt_value *value, const char *expected)
-{
-    const call_row row = { .op = bt_as_call(value) ? bt_as_call(value)->op->name : "-" };
-    bt_tensor *t = evaluate(k, value);
-    check_type(k, &row, value->type, t);
-    check_leaf(k, &row, t, expected);
-    bt_tensor_unref(t);
-}
-
-static void test_adjoints_of_a_product_have_the_types_of_its_factors(void **state)
-{
-    kit *k = *state;
-    const bt_gradient_facet *facet = facet_of(k, "multiply", "gradient");
-    const bt_value *y, *out[2] = { NULL };
-    begin(k);
-    const bt_value *args[] = { constant(k, "float32[2, 2] 1 2 3 4"),
-                               constant(k, "float32[2] 10 20") };
-    const bt_value *adjoint = constant(k, "float32[2, 2] 1 1 1 0");
-    assert_ok(k->ctx, bt_build(k->b, "multiply", NULL, args, 2, &y));
-    assert_ok(k->ctx, facet->build(k->b, bt_as_call(y), y, adjoint, out));
-    check_value(k, out[0], "float32[2, 2] 10 20 10 0");
-    check_value(k, out[1], "float32[2] 4 2");
 }
 
 static void test_fields_are_joined_in_a_layout_whose_blocks_they_fill(void **state)
@@ -143,7 +88,6 @@ static void test_a_convolution_moves_its_operands_and_its_result(void **state)
 }
 
 static const struct CMUnitTest tests[] = {
-    TEST(test_adjoints_of_a_product_have_the_types_of_its_factors),
     TEST(test_fields_are_joined_in_a_layout_whose_blocks_they_fill),
     TEST(test_sorting_costs_more_than_its_elements),
     TEST(test_a_convolution_moves_its_operands_and_its_result),

@@ -318,7 +318,7 @@ static const char *printed(struct world *w, const struct row *row)
             n += snprintf(type + n, sizeof(types[nin]) - (size_t)n, "%s%s%u",
                           a ? ", " : "", names[nin], a);
         snprintf(type + n, sizeof(types[nin]) - (size_t)n, "]");
-        f.inputs[nin] = (bt_op_input){ names[nin], type, 0, 0 };
+        f.inputs[nin] = (bt_op_input){ .name = names[nin], .type = type };
         in[nin] = tensor_new(w, s->dtype, s->rank, s->dims);
     }
     bt_op op = formula_op(&f);

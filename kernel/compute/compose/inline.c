@@ -249,71 +249,6 @@ static bt_status decide(struct inliner *in, uint32_t array)
 
 /* ---- putting it in ---- */
 
-/* A stage's body at the place of a read: its axes are the read's indices, its reductions
- * take numbers from `next` on. */
-struct placing {
-    bt_graph *graph;
-    uint32_t rank, next;
-    const bt_node *const *axes;
-    const bt_node **memo; /* by id */
-    uint32_t nmemo;
-};
-
-static const bt_node *too_many(bt_graph *g)
-{
-    if (!g->status)
-        g->status = bt_fail(g->ctx, BT_ERR_LIMIT,
-                            "a function's formulas nest more than %d indices when they "
-                            "are joined",
-                            BT_MAX_INDEX);
-    return NULL;
-}
-
-static const bt_node *place(struct placing *p, const bt_node *node);
-
-static const bt_node *place_new(struct placing *p, const bt_node *node)
-{
-    bt_graph *g = p->graph;
-    if (node->kind == BT_NODE_INDEX) {
-        if (node->which < p->rank)
-            return p->axes[node->which];
-        return bt__index_again(g, node->which - p->rank + p->next, node, node->args);
-    }
-    const bt_node **args = BT_NEWS(g->arena, const bt_node *, node->narg);
-    for (uint32_t i = 0; args && i < node->narg; i++) {
-        args[i] = place(p, node->args[i]);
-        if (!args[i])
-            return NULL;
-    }
-    if (!args)
-        return NULL;
-    if (node->kind == BT_NODE_REDUCE &&
-        node->first - p->rank + p->next + node->nindex > BT_MAX_INDEX)
-        return too_many(g);
-    return bt_node_again(g, node, node->first - p->rank + p->next, args);
-}
-
-static const bt_node *place(struct placing *p, const bt_node *node)
-{
-    if (!node->free && node->kind != BT_NODE_REDUCE && !node->reads)
-        return node;
-    if (node->id >= p->nmemo)
-        return place_new(p, node);
-    if (!p->memo[node->id])
-        p->memo[node->id] = place_new(p, node);
-    return p->memo[node->id];
-}
-
-const bt_node *bt__graph_place(bt_graph *g, uint32_t array, uint32_t next,
-                               const bt_node *const *axes)
-{
-    const bt_array *stage = g->arrays[array];
-    struct placing p = { .graph = g, .rank = stage->rank, .next = next, .axes = axes };
-    p.nmemo = g->nnode;
-    p.memo = BT_NEWS(g->arena, const bt_node *, p.nmemo);
-    return p.memo ? bt_node_round(g, place(&p, stage->body)) : NULL;
-}
-
 /* A body with all reads of stages that go replaced. `next`: the first free number for
  * indices of reductions. */
 struct rewriting {
@@ -371,31 +306,6 @@ static const bt_node *rewrite(struct rewriting *r, const bt_node *node)
 
 /* ---- stages that are gone ---- */
 
-struct renaming {
-    bt_graph *graph;
-    const uint32_t *now; /* an array's new number, by the old */
-    const bt_node **memo;
-};
-
-static const bt_node *rename_arrays(struct renaming *r, const bt_node *node)
-{
-    bt_graph *g = r->graph;
-    if (!node->reads || r->memo[node->id])
-        return node->reads ? r->memo[node->id] : node;
-    const bt_node **args = BT_NEWS(g->arena, const bt_node *, node->narg);
-    for (uint32_t i = 0; args && i < node->narg; i++) {
-        args[i] = rename_arrays(r, node->args[i]);
-        if (!args[i])
-            return NULL;
-    }
-    if (!args)
-        return NULL;
-    return r->memo[node->id] =
-               node->kind == BT_NODE_READ
-                   ? bt_node_read(g, r->now[node->which], node->dtype, node->narg, args)
-                   : bt_node_again(g, node, node->first, args);
-}
-
 static bt_status renumber(struct inliner *in)
 {
     bt_graph *g = in->graph;
@@ -409,9 +319,7 @@ static bt_status renumber(struct inliner *in)
             continue;
         now[i] = n;
         if (i >= g->ninput) {
-            struct renaming r = { .graph = g, .now = now };
-            r.memo = BT_NEWS(g->arena, const bt_node *, g->nnode);
-            const bt_node *body = r.memo ? rename_arrays(&r, g->arrays[i]->body) : NULL;
+            const bt_node *body = bt__node_rename_arrays(g, g->arrays[i]->body, now);
             if (!body)
                 return why(in);
             g->arrays[n] = g->arrays[i];

@@ -55,6 +55,19 @@ int bt_graph_add_array(bt_graph *g, const bt_array *array, uint32_t *out)
     return 1;
 }
 
+int bt__graph_set_arrays(bt_graph *g, uint32_t n, bt_array *const *arrays)
+{
+    while (own(g)->cap_array < n) {
+        if (!bt_vec_reserve(g->arena, (void **)&g->arrays, &own(g)->cap_array,
+                            own(g)->cap_array, sizeof(*arrays)))
+            return 0;
+    }
+    for (uint32_t i = 0; i < n; i++)
+        g->arrays[i] = arrays[i];
+    g->narray = n;
+    return 1;
+}
+
 int bt_graph_add_dim(bt_graph *g, const bt_graph_dim *dim, uint32_t *out)
 {
     bt_graph_dim *kept = bt__arena_copy(g->arena, dim, 1, sizeof(*dim));

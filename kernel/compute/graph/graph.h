@@ -56,6 +56,14 @@ bt_status bt__graph_inline(bt_graph *) BT_MUST_USE;
 bt_status bt__graph_to_parts(bt_graph *) BT_MUST_USE;
 /* Packed elements become bytes in inputs and results, and their carriers between. */
 bt_status bt__graph_unpack(bt_graph *) BT_MUST_USE;
+/* An expression of a stage of that rank where the stage's axes are `axes`, its reductions
+ * numbered from `next` on; those that it does not depend on may be NULL. NULL: failure. */
+const bt_node *bt__node_place(bt_graph *, const bt_node *, uint32_t rank,
+                              const bt_node *const *axes, uint32_t next);
+/* Reads of array i become reads of array now[i]. NULL: failure. */
+const bt_node *bt__node_rename_arrays(bt_graph *, const bt_node *, const uint32_t *now);
+/* Other arrays in place of those that there are; inputs stay. 0: no memory. */
+int bt__graph_set_arrays(bt_graph *, uint32_t n, bt_array *const *arrays);
 /* A stage's body where its axes are `axes`, its reductions numbered from `next` on. NULL:
  * failure. */
 const bt_node *bt__graph_place(bt_graph *, uint32_t array, uint32_t next,

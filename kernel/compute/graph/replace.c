@@ -1,4 +1,4 @@
-/* Indices replaced by expressions, in nodes that are made again. */
+/* Indices and arrays replaced, in nodes that are made again. */
 #include "compute/graph/graph.h"
 
 struct replacing {
@@ -134,4 +134,112 @@ const bt_node *bt_node_substitute(bt_graph *g, const bt_node *node, uint32_t num
                                   const bt_node *by)
 {
     return replace_all(g, node, number, by, 0);
+}
+
+/* ---- an expression of a stage at another place ---- */
+
+struct placing {
+    bt_graph *graph;
+    uint32_t rank, next;
+    const bt_node *const *axes;
+    const bt_node **memo; /* by id */
+    uint32_t nmemo;
+};
+
+static const bt_node *too_many(bt_graph *g)
+{
+    if (!g->status)
+        g->status = bt_fail(g->ctx, BT_ERR_LIMIT,
+                            "a function's formulas nest more than %d indices when they "
+                            "are joined",
+                            BT_MAX_INDEX);
+    return NULL;
+}
+
+static const bt_node *place(struct placing *p, const bt_node *node);
+
+static const bt_node *place_new(struct placing *p, const bt_node *node)
+{
+    bt_graph *g = p->graph;
+    if (node->kind == BT_NODE_INDEX) {
+        if (node->which < p->rank)
+            return p->axes[node->which];
+        return bt__index_again(g, node->which - p->rank + p->next, node, node->args);
+    }
+    const bt_node **args = BT_NEWS(g->arena, const bt_node *, node->narg);
+    if (!args)
+        return bt__graph_no_memory(g);
+    for (uint32_t i = 0; i < node->narg; i++) {
+        args[i] = place(p, node->args[i]);
+        if (!args[i])
+            return NULL;
+    }
+    if (node->kind == BT_NODE_REDUCE &&
+        node->first - p->rank + p->next + node->nindex > BT_MAX_INDEX)
+        return too_many(g);
+    return bt_node_again(g, node, node->first - p->rank + p->next, args);
+}
+
+static const bt_node *place(struct placing *p, const bt_node *node)
+{
+    if (!node->free && node->kind != BT_NODE_REDUCE && !node->reads)
+        return node;
+    if (node->id >= p->nmemo)
+        return place_new(p, node);
+    if (!p->memo[node->id])
+        p->memo[node->id] = place_new(p, node);
+    return p->memo[node->id];
+}
+
+const bt_node *bt__node_place(bt_graph *g, const bt_node *node, uint32_t rank,
+                              const bt_node *const *axes, uint32_t next)
+{
+    struct placing p = { .graph = g, .rank = rank, .next = next, .axes = axes };
+    if (!node)
+        return NULL;
+    p.nmemo = g->nnode;
+    p.memo = BT_NEWS(g->arena, const bt_node *, p.nmemo);
+    return p.memo ? place(&p, node) : bt__graph_no_memory(g);
+}
+
+const bt_node *bt__graph_place(bt_graph *g, uint32_t array, uint32_t next,
+                               const bt_node *const *axes)
+{
+    const bt_array *stage = g->arrays[array];
+    return bt_node_round(g, bt__node_place(g, stage->body, stage->rank, axes, next));
+}
+
+/* ---- arrays by other numbers ---- */
+
+struct renaming {
+    bt_graph *graph;
+    const uint32_t *now;
+    const bt_node **memo;
+};
+
+static const bt_node *rename_arrays(struct renaming *r, const bt_node *node)
+{
+    bt_graph *g = r->graph;
+    if (!node->reads || r->memo[node->id])
+        return node->reads ? r->memo[node->id] : node;
+    const bt_node **args = BT_NEWS(g->arena, const bt_node *, node->narg);
+    if (!args)
+        return bt__graph_no_memory(g);
+    for (uint32_t i = 0; i < node->narg; i++) {
+        args[i] = rename_arrays(r, node->args[i]);
+        if (!args[i])
+            return NULL;
+    }
+    return r->memo[node->id] =
+               node->kind == BT_NODE_READ
+                   ? bt_node_read(g, r->now[node->which], node->dtype, node->narg, args)
+                   : bt_node_again(g, node, node->first, args);
+}
+
+const bt_node *bt__node_rename_arrays(bt_graph *g, const bt_node *node,
+                                      const uint32_t *now)
+{
+    struct renaming r = { .graph = g, .now = now };
+    r.memo = BT_NEWS(g->arena, const bt_node *, g->nnode);
+    return r.memo ? rename_arrays(&r, node) : bt__graph_no_memory(g);
 }

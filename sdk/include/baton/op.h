@@ -385,14 +385,43 @@ BT_API bt_status bt_eval_fail(bt_ctx *, const bt_eval_call *, const char *format
 
 /* ---- facets of the kernel ---- */
 
-/* "gradient": adjoints of the inputs, built from the call, its result and the result's
- * adjoint. out[i] stays NULL where input i has no gradient.
- * source  DLVM; Relay 2019,
- * section 4 */
+/* A call that is differentiated. Leaves are the tensors of its arguments, or of its result,
+ * tuples flattened depth first. Values belong to the function under construction, in which
+ * the call has been computed. */
+typedef struct bt_adjoint_call {
+    const bt_call *call; /* of the primal: operator, attributes, types, whose dims may be open */
+    uint32_t nin, nout;  /* leaves of the arguments, and of the result */
+    const bt_value *const *in, *const *out;
+    const uint8_t *wants; /* vjp: of each `in`, whether its adjoint is; of floats only */
+    /* vjp: the adjoint of each `out`; jvp: the tangent of each `in`. NULL: zero */
+    const bt_value *const *seeds;
+} bt_adjoint_call;
+
+/* "gradient": derivatives that are better than those that follow from the formula, or of an
+ * operator in plain C. A hook that is NULL is derived. It is called with a seed and, for vjp,
+ * something wanted at least, and builds bindings without effects.
+ * source  DLVM; Relay 2019, section 4 */
 typedef struct bt_gradient_facet {
-    bt_status (*build)(bt_builder *, const bt_call *, const bt_value *result,
-                       const bt_value *adjoint, const bt_value **out);
+    /* to[i]: the adjoint of `in` i, of its exact type; left NULL: zero. */
+    bt_status (*vjp)(bt_builder *, const bt_adjoint_call *, const bt_value **to);
+    /* to[k]: the tangent of `out` k. */
+    bt_status (*jvp)(bt_builder *, const bt_adjoint_call *, const bt_value **to);
+    uint64_t blocked; /* bit i: nothing flows back to argument i */
+    /* Why there is no derivative, "positions are integers"; then there are no hooks. */
+    const char *none;
 } bt_gradient_facet;
+/* The derivatives of a call, by its facet, else by its formula.
+ * errors  BT_ERR_UNSUPPORTED at the call: it has none, with the reason; BT_ERR_PLUGIN: a facet
+ *         that gives something of another type */
+BT_API bt_status bt_call_vjp(bt_builder *, const bt_adjoint_call *,
+                             const bt_value **to) BT_MUST_USE;
+BT_API bt_status bt_call_jvp(bt_builder *, const bt_adjoint_call *,
+                             const bt_value **to) BT_MUST_USE;
+/* The same by the formula alone: for a hook that leaves some of it. */
+BT_API bt_status bt_formula_vjp(bt_builder *, const bt_adjoint_call *,
+                                const bt_value **to) BT_MUST_USE;
+BT_API bt_status bt_formula_jvp(bt_builder *, const bt_adjoint_call *,
+                                const bt_value **to) BT_MUST_USE;
 
 /* "cases": calls that tests run on every executor and target, and that the gradient check
  * uses, one a line:

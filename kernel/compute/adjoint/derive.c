@@ -1,0 +1,208 @@
+/* Derivatives of calls: by their operator's facet, else by its formula. */
+#include <string.h>
+
+#include "compute/adjoint/adjoint.h"
+#include "compute/adjoint/emit.h"
+#include "compute/formula/call.h"
+
+static bt_status refuse(bt_builder *b, const bt_call *call, const char *why)
+{
+    return bt_fail_at(bt_builder_ctx(b), BT_ERR_UNSUPPORTED, call->base.type->store,
+                      call->base.span, "%s has no derivative: %s", call->op->name, why);
+}
+
+/* The graph of the call, whose dims are those of the types. */
+static bt_status graph_of(bt_builder *b, bt_arena *arena, const bt_call *call,
+                          bt_graph **out)
+{
+    bt_ctx *ctx = bt_builder_ctx(b);
+    bt_formula_call formula;
+    bt_graph *graph;
+    if (!bt_op_has_formula(call->op))
+        return refuse(b, call, "it is computed by plain C and has no facet `gradient`");
+    BT_TRY(bt_call_formula(arena, call, &formula));
+    BT_TRY(bt__call_compose(ctx, arena, &formula, &graph));
+    if (!graph)
+        return refuse(b, call, "ranks or dtypes of its arguments are not known");
+    *out = graph;
+    return graph->ndim ? bt__graph_open(ctx, arena, &formula, graph, out) : NULL;
+}
+
+/* Inputs of a graph of derivatives: those of the primal, its results, seeds. */
+static bt_status all_values(bt_arena *arena, const bt_adjoint_call *c, uint32_t nseed,
+                            const bt_value ***out)
+{
+    const bt_value **values = BT_NEWS(arena, const bt_value *, c->nin + c->nout + nseed);
+    *out = values;
+    if (!values)
+        return bt_no_memory();
+    for (uint32_t i = 0; i < c->nin; i++)
+        values[i] = c->in[i];
+    for (uint32_t k = 0; k < c->nout; k++)
+        values[c->nin + k] = c->out[k];
+    for (uint32_t k = 0; k < nseed; k++)
+        values[c->nin + c->nout + k] = c->seeds[k];
+    return NULL;
+}
+
+static bt_status are_there(bt_arena *arena, uint32_t n, const bt_value *const *seeds,
+                           uint8_t **out)
+{
+    *out = BT_NEWS(arena, uint8_t, n);
+    for (uint32_t i = 0; *out && i < n; i++)
+        (*out)[i] = seeds[i] != NULL;
+    return *out ? NULL : bt_no_memory();
+}
+
+/* Emits what a graph of derivatives has become; of result to[i] `like[i]` says the type. */
+static bt_status emit(bt_builder *b, bt_graph *g, const bt_value *const *values,
+                      uint32_t n, const uint32_t *to, const bt_value *const *like,
+                      const bt_value **out)
+{
+    const bt_type **types = BT_NEWS(g->arena, const bt_type *, g->nresult);
+    const bt_value **results = BT_NEWS(g->arena, const bt_value *, g->nresult);
+    if (!types || !results)
+        return bt_no_memory();
+    for (uint32_t i = 0; i < n; i++) {
+        if (to[i] != BT__NO_ARRAY)
+            types[to[i]] = like[i]->type;
+    }
+    BT_TRY(bt__graph_emit(b, g, values, types, results));
+    for (uint32_t i = 0; i < n; i++)
+        out[i] = to[i] == BT__NO_ARRAY ? NULL : results[to[i]];
+    return NULL;
+}
+
+static bt_status vjp(bt_builder *b, bt_arena *arena, const bt_adjoint_call *c,
+                     const bt_value **out)
+{
+    const bt_value **values;
+    uint32_t *to = BT_NEWS(arena, uint32_t, c->nin);
+    uint8_t *seeds;
+    bt_graph *g;
+    if (!to)
+        return bt_no_memory();
+    BT_TRY(graph_of(b, arena, c->call, &g));
+    BT_TRY(are_there(arena, c->nout, c->seeds, &seeds));
+    BT_TRY(bt__graph_adjoint(g, c->wants, seeds, to));
+    BT_TRY(all_values(arena, c, c->nout, &values));
+    return emit(b, g, values, c->nin, to, c->in, out);
+}
+
+static bt_status jvp(bt_builder *b, bt_arena *arena, const bt_adjoint_call *c,
+                     const bt_value **out)
+{
+    const bt_value **values;
+    uint32_t *to = BT_NEWS(arena, uint32_t, c->nout);
+    uint8_t *seeds;
+    bt_graph *g;
+    if (!to)
+        return bt_no_memory();
+    BT_TRY(graph_of(b, arena, c->call, &g));
+    BT_TRY(are_there(arena, c->nin, c->seeds, &seeds));
+    BT_TRY(bt__graph_tangent(g, seeds, to));
+    BT_TRY(all_values(arena, c, c->nin, &values));
+    return emit(b, g, values, c->nout, to, c->out, out);
+}
+
+typedef bt_status derive_fn(bt_builder *, bt_arena *, const bt_adjoint_call *,
+                            const bt_value **);
+
+static bt_status by_formula(bt_builder *b, derive_fn *derive, const bt_adjoint_call *c,
+                            const bt_value **to)
+{
+    bt_arena *arena = bt_arena_create(bt_ctx_registry(bt_builder_ctx(b)));
+    bt_status status = arena ? derive(b, arena, c, to) : bt_no_memory();
+    bt_arena_destroy(arena);
+    return status;
+}
+
+bt_status bt_formula_vjp(bt_builder *b, const bt_adjoint_call *c, const bt_value **to)
+{
+    return by_formula(b, vjp, c, to);
+}
+
+bt_status bt_formula_jvp(bt_builder *b, const bt_adjoint_call *c, const bt_value **to)
+{
+    return by_formula(b, jvp, c, to);
+}
+
+/* ---- facets ---- */
+
+/* What a hook gave has the types of what it is a derivative of. */
+static bt_status check(bt_builder *b, const bt_call *call, const char *what, uint32_t n,
+                       const bt_value *const *to, const bt_value *const *like)
+{
+    for (uint32_t i = 0; i < n; i++) {
+        bt_text given, wanted;
+        if (!to[i] || to[i]->type == like[i]->type)
+            continue;
+        bt_arena *arena = bt_ctx_scratch(bt_builder_ctx(b));
+        bt_text_init(&given, arena);
+        bt_text_init(&wanted, arena);
+        bt_print_type(bt_builder_ctx(b), to[i]->type, &given);
+        bt_print_type(bt_builder_ctx(b), like[i]->type, &wanted);
+        if (!bt_text_get(&given) || !bt_text_get(&wanted))
+            return bt_no_memory();
+        return bt_fail_at(
+            bt_builder_ctx(b), BT_ERR_PLUGIN, call->base.type->store, call->base.span,
+            "facet `gradient` of %s gives for %s %u %s, expected %s", call->op->name,
+            what, i, bt_text_get(&given), bt_text_get(&wanted));
+    }
+    return NULL;
+}
+
+/* Which leaves are left when those of blocked arguments are not asked for; 0: none. */
+static int unblocked(const bt_adjoint_call *c, uint64_t blocked, uint8_t *wants)
+{
+    uint32_t leaf = 0;
+    int any = 0;
+    for (uint32_t i = 0; i < c->call->narg; i++) {
+        for (uint32_t n = bt_type_nleaf(c->call->args[i]->type); n-- > 0; leaf++) {
+            wants[leaf] = c->wants[leaf] && !(i < 64 && blocked >> i & 1);
+            any |= wants[leaf];
+        }
+    }
+    return any;
+}
+
+static bt_status find_facet(bt_builder *b, const bt_call *call,
+                            const bt_gradient_facet **out)
+{
+    const void *facet;
+    BT_TRY(bt_op_facet(bt_builder_ctx(b), call->op, "gradient", &facet));
+    *out = facet;
+    return *out && (*out)->none ? refuse(b, call, (*out)->none) : NULL;
+}
+
+bt_status bt_call_vjp(bt_builder *b, const bt_adjoint_call *c, const bt_value **to)
+{
+    const bt_gradient_facet *facet;
+    bt_adjoint_call left = *c;
+    BT_TRY(find_facet(b, c->call, &facet));
+    for (uint32_t i = 0; i < c->nin; i++)
+        to[i] = NULL;
+    if (!facet)
+        return bt_formula_vjp(b, c, to);
+    bt_arena *arena = bt_arena_create(bt_ctx_registry(bt_builder_ctx(b)));
+    uint8_t *wants = arena ? BT_NEWS(arena, uint8_t, c->nin) : NULL;
+    left.wants = wants;
+    bt_status status = !wants                                 ? bt_no_memory()
+                       : !unblocked(c, facet->blocked, wants) ? NULL
+                       : facet->vjp                           ? facet->vjp(b, &left, to)
+                                    : bt_formula_vjp(b, &left, to);
+    bt_arena_destroy(arena);
+    return status ? status : check(b, c->call, "input", c->nin, to, c->in);
+}
+
+bt_status bt_call_jvp(bt_builder *b, const bt_adjoint_call *c, const bt_value **to)
+{
+    const bt_gradient_facet *facet;
+    BT_TRY(find_facet(b, c->call, &facet));
+    for (uint32_t k = 0; k < c->nout; k++)
+        to[k] = NULL;
+    if (!facet || !facet->jvp)
+        return bt_formula_jvp(b, c, to);
+    BT_TRY(facet->jvp(b, c, to));
+    return check(b, c->call, "result", c->nout, to, c->out);
+}

@@ -1,0 +1,306 @@
+/*
+ * differentiate: gradient declarations become functions.
+ *     gradient @df = @f(wrt=[0], keep=[0]);
+ * The function computes what @f does, then from the adjoint of its result, ones or what is
+ * passed, those of the arguments: reverse mode, source to source. It has the name and the type
+ * of the declaration. Gradients of gradients come innermost first.
+ * source   DLVM, section 4.2; Relay 2019, section 4
+ * keeps    no invariant
+ */
+#include "adjoint_paths.h"
+#include "version.h"
+
+/* ---- one declaration ---- */
+
+struct gradient {
+    const bt_global *global;
+    const bt_func *primal;
+    struct adjoint adjoint;
+    const bt_param *seed; /* NULL: ones */
+};
+
+static int is_wanted(const bt_global *global, const bt_func *primal, uint32_t param)
+{
+    if (global->wrt.n == BT_NONE_LIST)
+        return adjoint_has(primal->block->params[param]->base.type);
+    for (int64_t i = 0; i < global->wrt.n; i++) {
+        if (global->wrt.at[i] == (int64_t)param)
+            return 1;
+    }
+    return 0;
+}
+
+/* Fields of a result that is a tuple, else itself: the range of leaves of one of them. */
+static void range_of(const bt_type *type, uint32_t field, uint32_t *first, uint32_t *n)
+{
+    const bt_list_type *tuple = bt_as_tuple_type(type);
+    *first = 0;
+    *n = bt_type_nleaf(tuple ? tuple->at[field] : type);
+    for (uint32_t i = 0; tuple && i < field; i++)
+        *first += bt_type_nleaf(tuple->at[i]);
+}
+
+/* The adjoint of the result that is differentiated: what is passed, or ones. */
+static bt_status seed(struct gradient *g, const bt_value *result)
+{
+    struct adjoint *a = &g->adjoint;
+    const bt_value *old = g->primal->block->result;
+    adjoint_values leaves = { 0 }, seeds = { 0 };
+    uint32_t first, n;
+    range_of(old->type, g->global->from, &first, &n);
+    BT_TRY(adjoint_split(a, result, &leaves));
+    if (g->seed)
+        BT_TRY(adjoint_split(a, &g->seed->base, &seeds));
+    for (uint32_t i = 0; i < n; i++) {
+        const bt_value *one = g->seed ? seeds.at[i] : leaves.at[first + i];
+        if (!bt_dtype_is_float(bt_tensor_dtype(one->type)))
+            continue;
+        if (!g->seed)
+            BT_TRY(bt_build(a->copy.b, "ones_like", NULL, &one, 1, &one));
+        BT_TRY(adjoint_add(a, old, first + i, one));
+    }
+    return NULL;
+}
+
+/* One value, or a tuple of those that there are. */
+static bt_status give(struct gradient *g, const bt_value *result, const bt_value **out)
+{
+    struct adjoint *a = &g->adjoint;
+    const bt_block *block = g->primal->block;
+    const bt_global *global = g->global;
+    const int all = global->wrt.n == BT_NONE_LIST;
+    const int64_t nwrt = all ? (int64_t)block->nparam : global->wrt.n;
+    adjoint_values fields = { 0 };
+    for (int64_t i = 0; i < nwrt; i++) {
+        const bt_value *old = &block->params[all ? i : global->wrt.at[i]]->base, *field;
+        const bt_value *now = bt_map_find(&a->copy.values, old);
+        if (!adjoint_has(old->type))
+            continue;
+        BT_TRY(adjoint_join(a, now, adjoint_of(a, old), &field));
+        if (!BT_PUSH(a->copy.arena, &fields, field))
+            return bt_no_memory();
+    }
+    for (int64_t i = 0; i < global->keep.n; i++) {
+        const bt_value *field = result;
+        if (bt_as_tuple_type(result->type))
+            BT_TRY(
+                bt_build_proj(a->copy.b, result, (uint32_t)global->keep.at[i], &field));
+        if (!BT_PUSH(a->copy.arena, &fields, field))
+            return bt_no_memory();
+    }
+    *out = fields.at[0];
+    return fields.len == 1 ? NULL : bt_build_tuple(a->copy.b, fields.len, fields.at, out);
+}
+
+static bt_status add_seed(struct gradient *g, const bt_param ***params, uint32_t n)
+{
+    struct copy *c = &g->adjoint.copy;
+    const bt_type *type = g->primal->block->result->type;
+    const bt_list_type *tuple = bt_as_tuple_type(type);
+    const bt_param **more = BT_NEWS(c->arena, const bt_param *, n + 1);
+    if (!more)
+        return bt_no_memory();
+    for (uint32_t i = 0; i < n; i++)
+        more[i] = (*params)[i];
+    BT_TRY(copy_type(c, tuple ? tuple->at[g->global->from] : type, &type));
+    BT_TRY(bt_build_param(c->b, "seed", type, &more[n]));
+    g->seed = more[n];
+    *params = more;
+    return NULL;
+}
+
+static bt_status mark(struct gradient *g)
+{
+    const bt_block *block = g->primal->block;
+    for (uint32_t i = 0; i < block->nparam; i++) {
+        if (is_wanted(g->global, g->primal, i) &&
+            !bt_map_put(&g->adjoint.active, block->params[i], (void *)1))
+            return bt_no_memory();
+    }
+    return adjoint_mark(&g->adjoint, block);
+}
+
+static bt_status make_block(struct gradient *g, const bt_block **out)
+{
+    struct adjoint *a = &g->adjoint;
+    const bt_block *block = g->primal->block;
+    const bt_param **params;
+    const bt_value *result, *given;
+    BT_TRY(copy_params(&a->copy, block->nparam, block->params, &params));
+    if (g->global->is_seeded)
+        BT_TRY(add_seed(g, &params, block->nparam));
+    BT_TRY(bt_block_begin(a->copy.b, block->nparam + (g->seed != NULL), params));
+    BT_TRY(copy_bindings(&a->copy, block, g->primal->result, &result));
+    BT_TRY(seed(g, result));
+    BT_TRY(adjoint_reverse(a, block));
+    BT_TRY(give(g, result, &given));
+    return bt_block_end(a->copy.b, given, out);
+}
+
+static bt_status make_func(struct gradient *g, const bt_func **out)
+{
+    struct copy *c = &g->adjoint.copy;
+    const bt_func *primal = g->primal;
+    const bt_type **vars = BT_NEWS(c->arena, const bt_type *, primal->nvar);
+    bt_func now = { .name = g->global->name, .span = g->global->span };
+    if (!vars)
+        return bt_no_memory();
+    for (uint32_t i = 0; i < primal->nvar; i++)
+        BT_TRY(copy_var(c, primal->vars[i], &vars[i]));
+    now.nvar = primal->nvar;
+    now.vars = vars;
+    now.nwhere = primal->nwhere;
+    BT_TRY(copy_wheres(c, primal->nwhere, primal->wheres, &now.wheres));
+    BT_TRY(make_block(g, &now.block));
+    now.result = now.block->result->type;
+    return bt_func_create(c->ctx, c->store, &now, out);
+}
+
+/* Does something with a declaration whose values have been marked. */
+static bt_status with(struct adjoint_pairs *p, const bt_global *global,
+                      bt_status (*use)(struct gradient *, void *), void *state)
+{
+    struct gradient g = { .global = global };
+    g.primal = bt_module_find(p->module, global->primal)->func;
+    BT_TRY(adjoint_init(&g.adjoint, p, g.primal));
+    bt_status status = mark(&g);
+    if (!status)
+        status = use(&g, state);
+    adjoint_deinit(&g.adjoint);
+    return status;
+}
+
+static bt_status find_calls(struct gradient *g, void *state)
+{
+    (void)state;
+    return adjoint_pairs_find(&g->adjoint, g->primal->block);
+}
+
+static bt_status define(struct gradient *g, void *state)
+{
+    bt_module_builder *builder = state;
+    bt_global global = *g->global;
+    BT_TRY(make_func(g, &global.func));
+    global.kind = BT_GLOBAL_FUNC;
+    return bt_module_builder_set(builder, &global, 0);
+}
+
+/* ---- all of them ---- */
+
+/* Declarations whose functions call none that is still a declaration: they are next. */
+struct round {
+    struct adjoint_pairs pairs;
+    bt_vec(const bt_global *) ready;
+    const bt_module *declared;
+};
+
+static bt_status find_ready(struct round *r, uint32_t *nleft)
+{
+    const bt_module *module = r->pairs.module;
+    const bt_callgraph *graph;
+    *nleft = 0;
+    BT_TRY(bt_callgraph_create(r->pairs.ctx, module, r->pairs.arena, &graph));
+    for (uint32_t g = 0; g < module->nglobal; g++) {
+        const bt_global *global = module->globals[g];
+        const uint8_t *reached;
+        uint32_t ngradient = 0;
+        if (global->kind != BT_GLOBAL_GRADIENT)
+            continue;
+        const bt_global *primal = bt_module_find(module, global->primal);
+        if (!primal ||
+            (primal->kind != BT_GLOBAL_FUNC && primal->kind != BT_GLOBAL_GRADIENT))
+            return bt_fail_at(r->pairs.ctx, BT_ERR_UNSUPPORTED, module->store,
+                              global->span,
+                              "gradient @%s: @%s is no function of the module",
+                              global->name, global->primal);
+        ++*nleft;
+        BT_TRY(bt_callgraph_reach(graph, module, primal, r->pairs.arena, &reached));
+        for (uint32_t i = 0; i < module->nglobal; i++)
+            ngradient += reached[i] && module->globals[i]->kind == BT_GLOBAL_GRADIENT;
+        if (!ngradient && !BT_PUSH(r->pairs.arena, &r->ready, global))
+            return bt_no_memory();
+    }
+    return NULL;
+}
+
+static bt_status declare_all(void *state, bt_module_builder *builder)
+{
+    struct round *r = state;
+    for (uint32_t i = 0; i < r->ready.len; i++)
+        BT_TRY(with(&r->pairs, r->ready.at[i], find_calls, NULL));
+    BT_TRY(adjoint_pairs_close(&r->pairs));
+    BT_TRY(adjoint_data_declare(&r->pairs, builder));
+    return adjoint_pairs_declare(&r->pairs, builder);
+}
+
+static bt_status define_all(void *state, bt_module_builder *builder)
+{
+    struct round *r = state;
+    r->pairs.module = r->declared;
+    r->pairs.builder = builder;
+    BT_TRY(adjoint_data_define(&r->pairs, builder));
+    BT_TRY(adjoint_pairs_define(&r->pairs, builder));
+    for (uint32_t i = 0; i < r->ready.len; i++)
+        BT_TRY(with(&r->pairs, r->ready.at[i], define, builder));
+    return NULL;
+}
+
+/* The next version; *nleft: declarations that there were. */
+static bt_status run_round(bt_ctx *ctx, bt_arena *arena, const bt_module *module,
+                           uint32_t *nleft, bt_module **out)
+{
+    struct round r = { .pairs = { .ctx = ctx, .arena = arena, .module = module } };
+    bt_map_init(&r.pairs.taken, arena, 1);
+    bt_map_init(&r.pairs.ctors, arena, 1);
+    bt_map_init(&r.pairs.data, arena, 0);
+    BT_TRY(find_ready(&r, nleft));
+    if (!*nleft)
+        return NULL;
+    if (!r.ready.len)
+        return bt_fail(ctx, BT_ERR_INTERNAL, "gradients of functions that call them");
+    return version_create(ctx, module, declare_all, define_all, &r, &r.declared, out);
+}
+
+static bt_status run(bt_ctx *ctx, bt_pass_call *call, bt_module **out)
+{
+    bt_module *module = bt_module_ref(call->module);
+    for (uint32_t nleft = 1; nleft;) {
+        bt_module *next = NULL;
+        bt_status status = run_round(ctx, call->scratch, module, &nleft, &next);
+        if (!status && !next)
+            break;
+        bt_module_unref(module);
+        if (status)
+            return status;
+        module = next;
+    }
+    *out = module;
+    return NULL;
+}
+
+static const bt_pass passes[] = {
+    {
+        .name = "differentiate",
+        .doc = "Gradient declarations become functions.\n"
+               "before\n"
+               "    def @f(%x: float32) -> float32 { tanh(%x) }\n"
+               "    gradient @df = @f();\n"
+               "    def @main(%x: float32) -> float32 { @df(%x) }\n"
+               "after\n"
+               "    def @f(%x: float32) -> float32 { tanh(%x) }\n"
+               "    def @df(%x: float32) -> float32 {\n"
+               "        %0 = tanh(%x);\n"
+               "        %1 = ones_like(%0);\n"
+               "        compute(%0, %1, formula=\"a0: float32[], a1: float32[] => s0: "
+               "float32[] = "
+               "(1 - a0[] * a0[]) * a1[]\")\n"
+               "    }\n"
+               "    def @main(%x: float32) -> float32 { @df(%x) }",
+        .level = 0,
+        .keeps = "",
+        .run = run,
+    },
+    { 0 },
+};
+
+const bt_table bt_passes_differentiate[] = { BT_PASSES(passes), { 0 } };

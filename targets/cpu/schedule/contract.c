@@ -368,9 +368,12 @@ static uint32_t find_ways(bt_graph *g, const struct cpu_config *config,
     }
     ways[n++] = (struct way){ way_of(stage), cpu_ns_of_tiles(p), NULL, NULL, 0 };
     const struct cpu_tiling *turned = cpu_contract_turn(g, array, config, p);
-    if (turned)
-        ways[n++] =
-            (struct way){ "tiles, turned", cpu_ns_of_tiles(turned), turned, NULL, 0 };
+    if (turned) {
+        const double panels =
+            cpu_is_constant(g, config, turned->b) ? 0 : cpu_ns_of_panels(turned);
+        ways[n++] = (struct way){ "tiles, turned", cpu_ns_of_tiles(turned) + panels,
+                                  turned, NULL, 0 };
+    }
     for (uint32_t way = 0; way < CPU_WAYS_OF_PAIRS; way++) {
         const struct cpu_tiling *pairs = cpu_contract_pairs(g, array, config, p, way);
         turned = pairs ? cpu_contract_turn(g, array, config, pairs) : NULL;

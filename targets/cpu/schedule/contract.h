@@ -316,6 +316,8 @@ struct cpu_tiling *cpu_contract_paired(bt_graph *, const bt_array *stage,
                                        const bt_node *terms);
 /* About how long its tiles take, with one thread. */
 double cpu_ns_of_tiles(const struct cpu_tiling *);
+/* What it takes to pack panels that are no constant. */
+double cpu_ns_of_panels(const struct cpu_tiling *);
 
 /* Of the iterations of a reduced dim, if it is limited, those that find elements of A; `values` of
  * the dims that are loops around. Nodes are NULL: failure. */

@@ -6,7 +6,7 @@
 #include "vectorise.h"
 
 enum { VECTOR_BITS = 512, ROWS = 14 }; // of a tile
-enum { CALL = 30, TURNED_COLUMN = 6, CLASS = 60, CYCLES_PER_NS = 4 };
+enum { CALL = 30, TURNED_COLUMN = 6, CLASS = 60, PACK = 4, CYCLES_PER_NS = 4 };
 
 static double count_of(const bt_node *extent)
 {
@@ -56,4 +56,9 @@ double cpu_ns_of_tiles(const struct cpu_tiling *p)
     const double cycles =
         c.depth * (products > loads ? products : loads) + ncall * call + apart;
     return c.around * cycles / CYCLES_PER_NS;
+}
+
+double cpu_ns_of_panels(const struct cpu_tiling *p)
+{
+    return count_of(p->nelem) * PACK / CYCLES_PER_NS;
 }

@@ -14,6 +14,8 @@
 
 #include <string.h>
 
+enum { FEW_COLUMNS = 8 };
+
 /* ---- which dims occur where ---- */
 
 static int is_only_in(const struct cpu_tiling *p, const struct cpu_operand *o, uint32_t d)
@@ -480,7 +482,16 @@ static int is_in_order(const struct cpu_tiling *p)
     return 1;
 }
 
-/* The same sums with rows and columns exchanged, B a constant in panels; 0: not well.
+/* Whether columns leave most lanes of a tile empty, as the few taps do along which the weights'
+ * adjoint of a convolution ends. */
+static int has_few_columns(const struct cpu_tiling *p)
+{
+    const int64_t n = bt_node_number(p->view.dims[p->n].extent);
+    return n >= 0 && n <= FEW_COLUMNS;
+}
+
+/* The same sums with rows and columns exchanged, B in panels: a constant, or what is packed for
+ * tiles that would be nearly empty; 0: not well.
  *
  *     columns: places of the image          turned: channels
  *     y[o, 0..31] += w[o, c] * x[c, 0..31]  y[0..31, i] += x[c, i] * w[0..31, c]
@@ -491,7 +502,8 @@ static int turn(bt_graph *g, const bt_array *stage, const struct cpu_config *con
                 const struct cpu_tiling *p, struct cpu_tiling *out)
 {
     if (p->m < 0 || p->is_line || p->is_across || !p->tile->epilogue ||
-        p->tile->takes_columns || !cpu_is_constant(g, config, p->a) ||
+        p->tile->takes_columns ||
+        (!cpu_is_constant(g, config, p->a) && (p->terms || !has_few_columns(p))) ||
         cpu_is_guarded(p->a) || !cpu_is_size(p->view.dims[p->n].c, 1) ||
         !is_whole(p, p->n) || (config->accuracy == CPU_EXACT && !is_in_order(p)) ||
         !cpu_is_epilogue(stage->body, p->view.reduce))

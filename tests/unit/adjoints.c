@@ -348,7 +348,34 @@ static void test_sums_that_a_reverse_sweep_writes_become_views(void **state)
     world_close(&w);
 }
 
+/* The formula of nn.conv2d_transpose. */
+static void test_the_adjoint_by_the_data_is_a_transposed_convolution(void **state)
+{
+    (void)state;
+    struct world w = world_open();
+    for (int step = 1; step < 5; step++) {
+        char texts[2][320], first[2048];
+        snprintf(texts[0], sizeof(texts[0]),
+                 "y: t[n in 2, c in 4, h in 13, w in 14] = sum(b in 2, o in 5, p in 4, "
+                 "q in 4, l in 4, r in 3, s in 3 | b == n && l == c && %d*p + r - 1 == h "
+                 "&& %d*q + s - 1 == w: u[b, o, p, q] * v[o, l, r, s])",
+                 step, step);
+        snprintf(texts[1], sizeof(texts[1]),
+                 "y: t[n in 2, c in 4, h in 13, w in 14] = sum(o in 5, p in 4, q in 4, "
+                 "r in 3, s in 3 | p*%d + r - 1 == h && q*%d + s - 1 == w: v[o, c, r, s] "
+                 "* u[n, o, p, q])",
+                 step, step);
+        struct row row = { .in = { F32(2, 5, 4, 4), F32(5, 4, 3, 3) } };
+        row.text = texts[0];
+        snprintf(first, sizeof(first), "%s", printed(&w, &row));
+        row.text = texts[1];
+        assert_string_equal(first, printed(&w, &row));
+    }
+    world_close(&w);
+}
+
 static const struct CMUnitTest tests[] = {
     cmocka_unit_test(test_sums_that_a_reverse_sweep_writes_become_views),
+    cmocka_unit_test(test_the_adjoint_by_the_data_is_a_transposed_convolution),
 };
 TEST_MAIN(tests)

@@ -90,18 +90,18 @@ static const bt_node *equal(struct space *s, const bt_node *a, const bt_node *b)
 /* A sum of axes, or of these and a reduced index. */
 static const bt_node *outside(struct space *s)
 {
-    const bt_node *l = sum(s, draw(s, -2, 2), s->index[0], draw(s, 0, 2), s->index[1],
-                           draw(s, -1, 2));
+    const bt_node *l =
+        sum(s, draw(s, -2, 2), s->index[0], draw(s, 0, 2), s->index[1], draw(s, -1, 2));
     return draw(s, 0, 5) ? l : sum(s, 0, l, 1, s->index[FIRST], draw(s, -1, 1));
 }
 
 static const bt_node *inside(struct space *s)
 {
     const bt_node *l = s->index[FIRST + draw(s, 0, s->nreduced - 1)];
-    return draw(s, 0, 2) ? l
-                         : sum(s, draw(s, -2, 3), l, draw(s, 1, 4),
-                               s->index[FIRST + draw(s, 0, s->nreduced - 1)],
-                               draw(s, -2, 3));
+    return draw(s, 0, 2)
+               ? l
+               : sum(s, draw(s, -2, 3), l, draw(s, 1, 4),
+                     s->index[FIRST + draw(s, 0, s->nreduced - 1)], draw(s, -2, 3));
 }
 
 enum { R1, R2, R3, R4, R5, NRULE };
@@ -135,7 +135,9 @@ static const bt_node *rule(struct space *s, int which)
     case R4: return equal(s, by(s, BT_SCALAR_MOD, e, d), a);
     default: // a window that moves with another index, or an axis
         return bt_node_and(
-            g, equal(s, sum(s, 0, s->index[FIRST], c, s->index[FIRST + s->nreduced - 1], d), a),
+            g,
+            equal(s, sum(s, 0, s->index[FIRST], c, s->index[FIRST + s->nreduced - 1], d),
+                  a),
             bt_node_scalar(g, BT_SCALAR_LE, e, b));
     }
 }
@@ -197,8 +199,8 @@ static void check_rule(int which, int64_t percent)
         const bt_node *c = condition(&s, which), *b = body(&s);
         const bt_node *written =
             bt_node_reduce(s.g, BT_REDUCER_SUM, FIRST, s.nreduced, extents, c, b);
-        const bt_node *solved = bt__reduction_build(s.g, BT_REDUCER_SUM, FIRST,
-                                                    s.nreduced, extents, c, b);
+        const bt_node *solved =
+            bt__reduction_build(s.g, BT_REDUCER_SUM, FIRST, s.nreduced, extents, c, b);
         assert_non_null(written);
         assert_non_null(solved);
         for (int64_t at = 0; at < s.extents[0] * s.extents[1]; at++) {
@@ -219,11 +221,11 @@ static void check_rule(int which, int64_t percent)
     world_close(&w);
 }
 
-#define TEST_OF(name, which, percent)       \
-    static void test_##name(void **state)   \
-    {                                       \
-        (void)state;                        \
-        check_rule(which, percent);         \
+#define TEST_OF(name, which, percent)     \
+    static void test_##name(void **state) \
+    {                                     \
+        (void)state;                      \
+        check_rule(which, percent);       \
     }
 TEST_OF(quotient_and_remainder_of_one_number_are_the_number, R1, 20)
 TEST_OF(a_number_gives_its_digits, R2, 20)

@@ -459,7 +459,7 @@ const bt_node *bt_node_reduce(bt_graph *g, uint32_t reducer, uint32_t first,
 }
 
 const bt_node *bt__row_position(bt_graph *g, uint32_t first, uint32_t nindex,
-                                 const bt_node *const *extents)
+                                const bt_node *const *extents)
 {
     const bt_node *at = bt_node_int(g, 0);
     for (uint32_t i = 0; i < nindex; i++)

@@ -37,7 +37,7 @@ const bt_node *bt__node_replace_index(bt_graph *, const bt_node *, uint32_t numb
                                       const bt_node *by);
 /* What the arg reducers give: the place of the indices from `first` on, row by row. */
 const bt_node *bt__row_position(bt_graph *, uint32_t first, uint32_t nindex,
-                                 const bt_node *const *extents);
+                                const bt_node *const *extents);
 /* A reduction with each index that is divided by a block's size as two: the block and the
  * place in it. Its terms come in the same order. NULL: failure. */
 const bt_node *bt__node_split_blocks(bt_graph *, const bt_node *reduction);

@@ -282,7 +282,7 @@ static inline int64_t u_wrap(int64_t a, int64_t b)
 #define IS_BOOL        1
 
 /* Whether a trait is there: at least three characters can be read, however short they are. */
-#define HAS(traits, trait)                                                 \
+#define HAS(traits, trait)                                           \
     ((traits "   ")[0] == (trait) || (traits "   ")[1] == (trait) || \
      (traits "   ")[2] == (trait))
 static const struct bt__scalar rows[] = {

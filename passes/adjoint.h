@@ -33,6 +33,9 @@ const bt_type *adjoint_leaf(const bt_type *, uint32_t leaf);
 bt_status adjoint_mark(struct adjoint *, const bt_block *) BT_MUST_USE;
 int adjoint_is_active(const struct adjoint *, const bt_value *old);
 
+/* A value of the primal as the function at hand has it. */
+const bt_value *adjoint_now(const struct adjoint *, const bt_value *old);
+
 /* Adds to the adjoint of a leaf of a value; NULL: nothing. */
 bt_status adjoint_add(struct adjoint *, const bt_value *old, uint32_t leaf,
                       const bt_value *adjoint) BT_MUST_USE;

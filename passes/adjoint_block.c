@@ -73,12 +73,6 @@ bt_status adjoint_mark(struct adjoint *a, const bt_block *block)
 
 /* ---- one binding ---- */
 
-static const bt_value *now_of(const struct adjoint *a, const bt_value *old)
-{
-    const bt_value *now = bt_map_find(&a->copy.values, old);
-    return now ? now : old;
-}
-
 static bt_status reverse_tuple(struct adjoint *a, const bt_tuple_value *tuple)
 {
     const bt_value *const *leaves = adjoint_of(a, &tuple->base);
@@ -106,7 +100,7 @@ static bt_status reverse_proj(struct adjoint *a, const bt_proj *proj)
 static bt_status reverse_op(struct adjoint *a, const bt_call *old)
 {
     bt_arena *arena = a->copy.arena;
-    const bt_call *now = bt_as_call(now_of(a, &old->base));
+    const bt_call *now = bt_as_call(adjoint_now(a, &old->base));
     adjoint_values in = { 0 }, out = { 0 };
     uint32_t leaf = 0;
     for (uint32_t i = 0; i < now->narg; i++)
@@ -144,7 +138,7 @@ static bt_status reverse_binding(struct adjoint *a, const bt_value *old)
     const bt_call *call = bt_as_call(old);
     if (!adjoint_of(a, old))
         return NULL;
-    bt_builder_like(a->copy.b, now_of(a, old));
+    bt_builder_like(a->copy.b, adjoint_now(a, old));
     bt_builder_name(a->copy.b, NULL);
     if (old->kind == BT_VALUE_TUPLE)
         return reverse_tuple(a, bt_as_tuple(old));

@@ -183,12 +183,6 @@ static bt_status add_gains(struct adjoint *a, const struct taped *t,
     return NULL;
 }
 
-static const bt_value *now_of(const struct adjoint *a, const bt_value *old)
-{
-    const bt_value *now = bt_map_find(&a->copy.values, old);
-    return now ? now : old;
-}
-
 static bt_status backward_paths(struct adjoint *a, struct taped *t,
                                 const adjoint_values *seeds)
 {
@@ -198,7 +192,7 @@ static bt_status backward_paths(struct adjoint *a, struct taped *t,
         return NULL;
     for (uint32_t i = 0; i < t->wanted.len; i++) {
         adjoint_values now = { 0 };
-        BT_TRY(adjoint_split(a, now_of(a, t->wanted.at[i].old), &now));
+        BT_TRY(adjoint_split(a, adjoint_now(a, t->wanted.at[i].old), &now));
         t->wanted.at[i].adjoint = now.at[t->wanted.at[i].leaf];
     }
     adjoint_copy_init(a, &c);

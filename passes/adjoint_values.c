@@ -18,6 +18,12 @@ int adjoint_is_active(const struct adjoint *a, const bt_value *old)
     return bt_map_find(&a->active, old) != NULL;
 }
 
+const bt_value *adjoint_now(const struct adjoint *a, const bt_value *old)
+{
+    const bt_value *now = bt_map_find(&a->copy.values, old);
+    return now ? now : old;
+}
+
 const bt_value *const *adjoint_of(const struct adjoint *a, const bt_value *old)
 {
     return bt_map_find(&a->leaves, old);

@@ -49,11 +49,6 @@ struct sweep {
     uint32_t nnode;
 };
 
-static bt_status why(const struct sweep *s)
-{
-    return s->graph->status ? s->graph->status : bt_no_memory();
-}
-
 /* ---- what depends on what is wanted ---- */
 
 /* memo: 1 no, 2 yes. */
@@ -78,14 +73,14 @@ static bt_status add_share(struct sweep *s, const bt_node *node, const bt_node *
     bt_graph *g = s->graph;
     struct share **at = &s->shares[node->id], *share;
     if (!condition || !bar)
-        return why(s);
+        return bt__derive_why(s->graph);
     if (bt_node_is_false(condition))
         return NULL;
     for (; *at; at = &(*at)->next) {
         if ((*at)->condition != condition)
             continue;
         (*at)->bar = bt_node_scalar(g, BT_SCALAR_ADD, (*at)->bar, bar);
-        return (*at)->bar ? NULL : why(s);
+        return (*at)->bar ? NULL : bt__derive_why(s->graph);
     }
     if (!(share = BT_NEW(g->arena, struct share)))
         return bt_no_memory();
@@ -192,7 +187,7 @@ static bt_status sweep_stage(struct sweep *s, uint32_t number, uint32_t y, uint3
     s->nindex = s->stage->rank;
     s->extents = s->stage->extents;
     if (!condition || !adjoint || !s->y)
-        return why(s);
+        return bt__derive_why(s->graph);
     if (root->kind == BT_NODE_REDUCE) {
         struct bt__reduce_derivative by;
         BT_TRY(bt__reduce_derive(g, number, s->y, &by));
@@ -250,13 +245,8 @@ static bt_status add_stage(struct sweep *s, const bt_array *like, const bt_node 
     bt_array array = *like;
     array.body = body;
     if (!body)
-        return why(s);
+        return bt__derive_why(s->graph);
     return bt_graph_add_array(s->graph, &array, out) ? NULL : bt_no_memory();
-}
-
-static const bt_node *plus(bt_graph *g, const bt_node *sum, const bt_node *more)
-{
-    return sum ? bt_node_scalar(g, BT_SCALAR_ADD, sum, more) : more;
 }
 
 /* The sum of an array's terms, and of its seed where there is one. Where several are added,
@@ -271,7 +261,7 @@ static bt_status add_up(struct sweep *s, uint32_t number, uint32_t seed, uint32_
     if (!terms && seed == BT__NO_ARRAY)
         return NULL;
     if (seed != BT__NO_ARRAY && !(sum = bt__own_read(g, seed)))
-        return why(s);
+        return bt__derive_why(s->graph);
     for (const struct term *t = terms; t; t = t->next) {
         const bt_node *node = close_term(g, array, t);
         if (node && node->reduces && (sum || t->next)) {
@@ -279,8 +269,8 @@ static bt_status add_up(struct sweep *s, uint32_t number, uint32_t seed, uint32_
             BT_TRY(add_stage(s, array, node, &part));
             node = bt__own_read(g, part);
         }
-        if (!node || !(sum = plus(g, sum, node)))
-            return why(s);
+        if (!node || !(sum = bt__derive_plus(g, sum, node)))
+            return bt__derive_why(s->graph);
     }
     return add_stage(s, array, sum, out);
 }

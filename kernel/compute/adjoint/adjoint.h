@@ -67,6 +67,17 @@ bt_status bt__graph_tangent(bt_graph *, const uint8_t *seeds, uint32_t *to) BT_M
  * arrays like those at `like` are inputs; stages follow. */
 bt_status bt__derive_begin(bt_graph *, uint32_t nseed, const uint32_t *like,
                            const uint32_t **results) BT_MUST_USE;
+/* Why a graph's constructor gave NULL. */
+static inline bt_status bt__derive_why(const bt_graph *g)
+{
+    return g->status ? g->status : bt_no_memory();
+}
+/* The sum of what there is, NULL at first, and one more. */
+static inline const bt_node *bt__derive_plus(bt_graph *g, const bt_node *sum,
+                                             const bt_node *more)
+{
+    return sum ? bt_node_scalar(g, BT_SCALAR_ADD, sum, more) : more;
+}
 /* An index for each axis of an array. NULL: failure of the graph. */
 const bt_node *const *bt__own_axes(bt_graph *, const bt_array *);
 /* An element of an array at those. */

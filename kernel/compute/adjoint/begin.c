@@ -77,7 +77,7 @@ bt_status bt__derive_begin(bt_graph *g, uint32_t nseed, const uint32_t *like,
     for (uint32_t i = g->ninput; i < g->narray; i++) {
         g->arrays[i]->body = bt__node_rename_arrays(g, g->arrays[i]->body, now);
         if (!g->arrays[i]->body)
-            return g->status ? g->status : bt_no_memory();
+            return bt__derive_why(g);
     }
     *stages = results;
     return NULL;

@@ -5,6 +5,7 @@
  *  -> %0 = compute(%a0, formula="a0: float32[3, 4] => s0: ..");  %1 = compute(%a1, %0, ..)
  */
 #include "compute/adjoint/emit.h"
+#include "compute/adjoint/adjoint.h"
 
 struct emitter {
     bt_builder *builder;
@@ -136,7 +137,7 @@ static bt_status cut(struct emitter *e, uint32_t number, uint32_t *narg,
     copies[n].body = bt__node_rename_arrays(g, copies[n].body, now);
     arrays[n] = &copies[n];
     if (!copies[n].body)
-        return g->status ? g->status : bt_no_memory();
+        return bt__derive_why(g);
     *narg = g->ninput = n;
     *result = n;
     g->results = result;

@@ -10,11 +10,6 @@
 
 #include <string.h>
 
-static bt_status why(const bt_graph *g)
-{
-    return g->status ? g->status : bt_no_memory();
-}
-
 /* k of a reduction over several indices, row-major. */
 static const bt_node *position(bt_graph *g, const bt_node *reduce)
 {
@@ -36,7 +31,7 @@ static bt_status derive_extreme(bt_graph *g, uint32_t stage, const bt_node *y,
     const bt_node *reduce = array.body, *x = reduce->args[1], *here, *at, *none;
     uint32_t number;
     if (!(at = position(g, reduce)))
-        return why(g);
+        return bt__derive_why(g);
     array.dtype = at->high < INT32_MAX ? BT_INT32 : BT_INT64;
     none = bt__node_const(g, array.dtype, (bt_cell){ .i = bt__dtype_high(array.dtype) });
     here = bt_node_scalar(g, BT_SCALAR_OR, bt_node_scalar(g, BT_SCALAR_EQ, x, y),
@@ -45,10 +40,10 @@ static bt_status derive_extreme(bt_graph *g, uint32_t stage, const bt_node *y,
         g, BT_REDUCER_MIN, reduce->first, reduce->nindex, reduce->args + 2,
         reduce->args[0], bt_node_select(g, here, bt_node_cast(g, array.dtype, at), none));
     if (!array.body || !bt_graph_add_array(g, &array, &number))
-        return why(g);
+        return bt__derive_why(g);
     out->condition = bt_node_scalar(
         g, BT_SCALAR_EQ, bt_node_cast(g, BT_INT64, bt__own_read(g, number)), at);
-    return out->condition ? NULL : why(g);
+    return out->condition ? NULL : bt__derive_why(g);
 }
 
 /* The products of what stands before k, or behind it: a stage with one axis more than the
@@ -94,7 +89,7 @@ static bt_status derive_product(bt_graph *g, uint32_t stage,
                        BT_MAX_RANK);
     out->factor = bt_node_scalar(g, BT_SCALAR_MUL, product_beside(g, stage, 0),
                                  product_beside(g, stage, 1));
-    return out->factor ? NULL : why(g);
+    return out->factor ? NULL : bt__derive_why(g);
 }
 
 static const char *const rows[] = {
@@ -113,7 +108,7 @@ bt_status bt__reduce_derive(bt_graph *g, uint32_t stage, const bt_node *y,
     };
     *out = (struct bt__reduce_derivative){ .condition = bt_node_bool(g, 1) };
     if (!out->condition)
-        return why(g);
+        return bt__derive_why(g);
     if (!*row)
         return bt_fail(g->ctx, BT_ERR_UNSUPPORTED, "%s has no derivative",
                        bt_reducer_name(reduce->which));
@@ -124,5 +119,5 @@ bt_status bt__reduce_derive(bt_graph *g, uint32_t stage, const bt_node *y,
     if (strcmp(row, "others") == 0)
         return derive_product(g, stage, out);
     out->factor = bt__row_derivative(&r, row, strlen(row));
-    return out->factor ? NULL : why(g);
+    return out->factor ? NULL : bt__derive_why(g);
 }

@@ -15,11 +15,6 @@ struct splitting {
     uint32_t nmemo;
 };
 
-static bt_status why(const bt_graph *g)
-{
-    return g->status ? g->status : bt_no_memory();
-}
-
 static const bt_node *split(struct splitting *, const bt_node *);
 
 /* Numbers of a node's free indices, and the indices themselves. */
@@ -104,8 +99,9 @@ static const bt_node *split_product(struct splitting *s, const bt_node *node)
     bt_graph *g = s->graph;
     if (!node || node->which != BT_REDUCER_PROD || node->nindex < 2)
         return node;
-    const bt_node *inner = bt_node_reduce(g, node->which, node->first + 1, node->nindex - 1,
-                                          node->args + 3, node->args[0], node->args[1]);
+    const bt_node *inner =
+        bt_node_reduce(g, node->which, node->first + 1, node->nindex - 1, node->args + 3,
+                       node->args[0], node->args[1]);
     inner = split_product(s, inner);
     inner = inner ? to_stage(s, inner) : NULL;
     return bt_node_reduce(g, node->which, node->first, 1, node->args + 2,
@@ -156,7 +152,7 @@ static bt_status split_stage(struct splitting *s, uint32_t number)
                       ? split_new(s, stage->body, 1)
                       : stage->body;
     if (!stage->body)
-        return why(g);
+        return bt__derive_why(g);
     s->now[number] = s->arrays.len;
     return BT_PUSH(g->arena, &s->arrays, stage) ? NULL : bt_no_memory();
 }

@@ -15,16 +15,6 @@ struct forward {
     uint8_t *done;
 };
 
-static bt_status why(const bt_graph *g)
-{
-    return g->status ? g->status : bt_no_memory();
-}
-
-static const bt_node *plus(bt_graph *g, const bt_node *sum, const bt_node *more)
-{
-    return sum ? bt_node_scalar(g, BT_SCALAR_ADD, sum, more) : more;
-}
-
 static const bt_node *tangent(struct forward *, const bt_node *);
 
 static const bt_node *zero_like(bt_graph *g, const bt_node *node)
@@ -56,10 +46,10 @@ static const bt_node *tangent_new(struct forward *f, const bt_node *node)
         return bt_node_select(g, node->args[0], parts[1] ? parts[1] : zero_like(g, node),
                               parts[2] ? parts[2] : zero_like(g, node));
     for (uint32_t i = 0; i < node->narg; i++) {
-        if (parts[i] &&
-            !(sum = plus(g, sum,
-                         bt__scalar_derive(g, node, node == f->root ? f->y : node, i,
-                                           parts[i]))))
+        if (parts[i] && !(sum = bt__derive_plus(
+                              g, sum,
+                              bt__scalar_derive(g, node, node == f->root ? f->y : node, i,
+                                                parts[i]))))
             return NULL;
     }
     return sum;
@@ -102,7 +92,7 @@ static bt_status add_tangent(struct forward *f, uint32_t stage, uint32_t y)
     f->memo = BT_NEWS(g->arena, const bt_node *, g->nnode);
     f->done = BT_NEWS(g->arena, uint8_t, g->nnode);
     if (!f->y || !f->memo || !f->done)
-        return why(g);
+        return bt__derive_why(g);
     array.body = f->root->kind == BT_NODE_REDUCE && bt__node_passes(f->root, 1)
                      ? tangent_of_reduction(f, stage, f->root, &status)
                  : bt_dtype_is_float(array.dtype) ? tangent(f, f->root)

@@ -114,7 +114,7 @@ static void write_quantize(bt_formula *f, const bt_formula_call *call)
         bt_formula_add(f, "y: %s[$i] = %s(q[$i] + float32(output_zero_point[$z]))",
                        bt_dtype_name(dtype, name, sizeof(name)), name);
     else if (is_stochastic)
-        write_stochastic(f, bt_formula_rank(f, call->args[0]), a->key);
+        write_stochastic(f, call->args[0], a->key);
     if (!bt_dtype_is_float(dtype))
         write_codes(f, is_stochastic ? "FLOOR" : a->rounding, "float32",
                     is_stochastic ? "v[$i]" : "q[$i]", "int32(output_zero_point[$z])",

@@ -68,7 +68,7 @@ static void write(bt_formula *f, const bt_formula_call *call)
     bt_formula_add(f, "q: float32[$i] = float32(data[$i]) / scale[$s];\n");
     const int is_stochastic = strcmp(a->rounding, "STOCHASTIC") == 0;
     if (is_stochastic)
-        write_stochastic(f, rank, a->key);
+        write_stochastic(f, call->args[0], a->key);
     list_rounded(f, is_stochastic ? "FLOOR" : a->rounding,
                  is_stochastic ? "v[$i]" : "q[$i]");
     bt_formula_add(f,

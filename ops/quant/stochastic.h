@@ -7,6 +7,6 @@
 
 #define STOCHASTIC_DOC "; STOCHASTIC: floor(q + u), u by key"
 /* The stage v: floor of it is the stage q rounded, for elements i0, i1, ... of data. */
-void write_stochastic(bt_formula *, uint32_t rank, int64_t key);
+void write_stochastic(bt_formula *, const bt_type *data, int64_t key);
 
 #endif

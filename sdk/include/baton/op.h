@@ -346,6 +346,14 @@ static inline uint32_t bt_axis_front(int64_t axis, uint32_t rank)
 /* The dtype in which sums of a tensor's elements are divided: of integers and small floats
  * a wider one, which holds the sum and the number of elements; else "t". */
 BT_API const char *bt_formula_wide(const bt_type *);
+/* Stages `high` and `low`, uint32: the upper and the lower half of the row-major position of
+ * each element of a tensor of that type, whose axes the list `axes` has, "i0 in shape[0]"; the
+ * list `i` gets its indices. */
+BT_API void bt_formula_position(bt_formula *, const bt_type *tensor);
+/* Stages `word0` and `word1`, uint32[$i]: Threefry-2x32-20 of a key and a counter, expressions
+ * on uint32, for each element of the list `axes`: random words, the same bits everywhere. */
+BT_API void bt_formula_threefry(bt_formula *, const char *key0, const char *key1,
+                                const char *high, const char *low);
 
 /* ---- plain C ---- */
 

@@ -6,6 +6,7 @@ import numpy as np
 
 from . import bits_of, cast, elementwise, is_float, reference, rounded, wrapped
 from .nn import dense, matmul
+from .random import unit
 from .windows import conv, conv_transpose, pooled, sliding
 
 # ---- scales and rounding ----
@@ -38,24 +39,9 @@ ROUNDED = {
 }
 
 
-def threefry(key, counter):
-    """The first word of threefry2x32-20 (Salmon et al. 2011)."""
-    word, low, high = 2**32 - 1, key % 2**32, key >> 32
-    keys = [low, high, low ^ high ^ 0x1BD11BDA]
-    a, b = (counter % 2**32 + low) & word, ((counter >> 32) + high) & word
-    for i in range(20):
-        turn = (13, 15, 26, 6, 17, 29, 16, 24)[i % 8]
-        a = (a + b) & word
-        b = ((b << turn | b >> (32 - turn)) & word) ^ a
-        if i % 4 == 3:
-            a, b = (a + keys[(i // 4 + 1) % 3]) & word, (b + keys[(i // 4 + 2) % 3] + i // 4 + 1) & word
-    return a
-
-
 def by_chance(value, key):
     """Floats that are rounded by chance where they are rounded down."""
-    u = np.array([(threefry(key, i) >> 8) / 2**24 for i in range(value.size)], dtype=np.float64).reshape(value.shape)
-    return rounded(value.astype(np.float64) + u, "float32")
+    return rounded(value.astype(np.float64) + unit((key >> 32, key % 2**32), value.shape, "float32"), "float32")
 
 
 def whole(rounding, value, key=0):

@@ -1,0 +1,64 @@
+#include "draw.h"
+
+bt_status key_relate(bt_solver *s, const bt_relation_call *r)
+{
+    bt_tensor_parts key;
+    BT_TRY(bt_relation_tensor_rank(s, r, 0, 1, &key));
+    const bt_type *two = bt_dim(bt_relation_store(s), 2);
+    return two ? bt_relation_unify(s, r, key.dims[0], two, "the words of a key and 2")
+               : bt_no_memory();
+}
+
+bt_status key_relate_drawn(bt_solver *s, const bt_relation_call *r, const bt_type *shape,
+                           const bt_type *dtype)
+{
+    BT_TRY(key_relate(s, r));
+    return bt_relation_result(s, r, bt_type_tensor(bt_relation_store(s), shape, dtype));
+}
+
+bt_status draw_dtype(bt_solver *s, const bt_relation_call *r, const bt_type *dtype,
+                     bt_dtype *out)
+{
+    *out = 0;
+    if (dtype->kind != BT_TYPE_DTYPE) // a type parameter of the function
+        return NULL;
+    *out = ((const bt_dtype_type *)(const void *)dtype)->dtype;
+    if (*out == BT_FLOAT16 || *out == BT_BFLOAT16 || *out == BT_FLOAT32 ||
+        *out == BT_FLOAT64)
+        return NULL;
+    char name[BT_DTYPE_NAME_SIZE];
+    return bt_relation_fail(
+        s, r, -1,
+        "dtype is %s; numbers are drawn as float16, bfloat16, float32 or "
+        "float64",
+        bt_dtype_name(*out, name, sizeof(name)));
+}
+
+void draw_write_words(bt_formula *f, const bt_type *result)
+{
+    bt_formula_position(f, result);
+    bt_formula_threefry(f, "key[0]", "key[1]", "high[$i]", "low[$i]");
+}
+
+void draw_write_shaped(bt_formula *f, const bt_type *result)
+{
+    bt_formula_each(f, "axes", 0, bt_formula_rank(f, result), "i# in shape[#]");
+    draw_write_words(f, result);
+}
+
+const char *draw_wide(bt_dtype dtype)
+{
+    return dtype == BT_FLOAT64 ? "float64" : "float32";
+}
+
+void draw_write_unit(bt_formula *f, bt_dtype dtype)
+{
+    // as many bits as the fraction of a float has: each number is exact, and none is 1
+    if (dtype == BT_FLOAT64)
+        bt_formula_add(f,
+                       "u: float64[$i] = float64(bit_or(shift_left(uint64(word0[$i]), "
+                       "20), shift_right(uint64(word1[$i]), 12))) / 4503599627370496;\n");
+    else
+        bt_formula_add(f, "u: float32[$i] = float32(shift_right(bit_xor(word0[$i], "
+                          "word1[$i]), 9)) / 8388608;\n");
+}

@@ -14,6 +14,6 @@ void write_stochastic(bt_formula *f, const bt_type *data, int64_t key)
     bt_formula_each(f, "axes", 0, bt_formula_rank(f, data), "i# in extent(data, #)");
     bt_formula_position(f, data);
     bt_formula_threefry(f, words[0], words[1], "high[$i]", "low[$i]");
-    bt_formula_add(f, "v: float32[$i] = q[$i] + float32(shift_right(bit_xor(word0[$i], "
-                      "word1[$i]), 9)) / 8388608;\n");
+    bt_formula_unit(f, 0);
+    bt_formula_add(f, "v: float32[$i] = q[$i] + u[$i];\n");
 }

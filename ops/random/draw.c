@@ -46,19 +46,12 @@ void draw_write_shaped(bt_formula *f, const bt_type *result)
     draw_write_words(f, result);
 }
 
+void draw_write_unit(bt_formula *f, bt_dtype dtype)
+{
+    bt_formula_unit(f, dtype == BT_FLOAT64);
+}
+
 const char *draw_wide(bt_dtype dtype)
 {
     return dtype == BT_FLOAT64 ? "float64" : "float32";
-}
-
-void draw_write_unit(bt_formula *f, bt_dtype dtype)
-{
-    // as many bits as the fraction of a float has: each number is exact, and none is 1
-    if (dtype == BT_FLOAT64)
-        bt_formula_add(f,
-                       "u: float64[$i] = float64(bit_or(shift_left(uint64(word0[$i]), "
-                       "20), shift_right(uint64(word1[$i]), 12))) / 4503599627370496;\n");
-    else
-        bt_formula_add(f, "u: float32[$i] = float32(shift_right(bit_xor(word0[$i], "
-                          "word1[$i]), 9)) / 8388608;\n");
 }

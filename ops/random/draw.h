@@ -28,9 +28,9 @@ bt_status draw_dtype(bt_solver *, const bt_relation_call *, const bt_type *dtype
 void draw_write_words(bt_formula *, const bt_type *result);
 /* The same, where the axes are those of attribute `shape`. */
 void draw_write_shaped(bt_formula *, const bt_type *result);
-/* The type that numbers of a dtype are computed in: float32 or float64. */
-const char *draw_wide(bt_dtype);
-/* Stage `u` of that type behind words: 0 <= u < 1. */
+/* Behind them stage `u`, 0 <= u < 1, in the type that numbers of a dtype are computed in. */
 void draw_write_unit(bt_formula *, bt_dtype);
+/* That type: float32 or float64. */
+const char *draw_wide(bt_dtype);
 
 #endif

@@ -48,7 +48,7 @@ static const bt_plain_facet plain = { .blocks = plain_blocks,
 
 static const bt_op_input inputs[] = {
     KEY_INPUT,
-    { .name = "data", .type = "t:any[..]", .doc = "at least one axis" },
+    { .name = "data", .type = "t[..]", .doc = "at least one axis" },
     { 0 },
 };
 

@@ -45,30 +45,15 @@ static const bt_value *channels(bt_onnx_node *n, const bt_value *vector, uint32_
     return along(n, vector, 1, rank);
 }
 
-/* Moments of the batch; the running ones move toward them. */
+/* Moments of the batch; the running ones, of which `momentum` is the weight, move toward them. */
 static void batch_norm_training(bt_onnx_node *n, const bt_value *const *args)
 {
-    uint32_t rank = value_rank(n, args[0]), naxis = 0;
-    int64_t axes[BT_MAX_RANK];
-    double momentum = node_float(n, "momentum", (double)0.9f);
-    for (uint32_t i = 0; i < rank; i++) {
-        if (i != 1)
-            axes[naxis++] = i;
-    }
-    if (rank < 2)
-        node_fail(n, BT_ERR_FORMAT, "data of rank %u; at least 2 is needed", rank);
-    if (n->status)
-        return;
-    struct moments m = moments_over(n, args[0], naxis, axes);
-    const bt_value *y = times(n, m.centred, inverse_root(n, m.variance, epsilon_of(n)));
-    y = times(n, y, channels(n, args[1], rank));
-    node_out(n, 0, plus(n, y, channels(n, args[2], rank)));
-    const bt_value *now[2] = { m.mean, m.variance };
-    for (uint32_t i = 0; i < 2; i++) {
-        const bt_value *moved =
-            times_number(n, shaped_like(n, now[i], args[3 + i]), 1 - momentum);
-        node_out(n, 1 + i, plus(n, times_number(n, args[3 + i], momentum), moved));
-    }
+    const char *attrs =
+        node_format(n, "epsilon=%.17g, momentum=%.17g, unbiased=False", epsilon_of(n),
+                    1 - node_float(n, "momentum", (double)0.9f));
+    const bt_value *all = emit(n, "nn.batch_norm_training", attrs, 5, args);
+    for (uint32_t i = 0; i < 3; i++)
+        node_out(n, i, all ? emit_proj(n, all, i) : NULL);
 }
 
 static void batch_norm(bt_onnx_node *n)

@@ -474,7 +474,7 @@ static const char *const special[] = {
     "defunctionalize",   "to-cps",          "un-cps",        "quant-annotate",
     "quant-observe",     "quant-calibrate", "quant-realize", "qdq-to-integer",
     "check-zero-points", "mixed-precision", "place",         "quant-accumulate",
-    "quant-skip",
+    "quant-skip",        "train-mode",
 };
 
 static int is_special(const char *pass)

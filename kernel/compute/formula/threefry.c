@@ -70,3 +70,15 @@ void bt_formula_position(bt_formula *f, const bt_type *tensor)
                        ? "uint32(0)"
                        : "uint32(shift_right(at[$i], 32))");
 }
+
+void bt_formula_unit(bt_formula *f, int is_double)
+{
+    // as many bits as the fraction of a float has: each number is exact, and none is 1
+    if (is_double)
+        bt_formula_add(f,
+                       "u: float64[$i] = float64(bit_or(shift_left(uint64(word0[$i]), "
+                       "20), shift_right(uint64(word1[$i]), 12))) / 4503599627370496;\n");
+    else
+        bt_formula_add(f, "u: float32[$i] = float32(shift_right(bit_xor(word0[$i], "
+                          "word1[$i]), 9)) / 8388608;\n");
+}

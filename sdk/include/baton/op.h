@@ -354,6 +354,8 @@ BT_API void bt_formula_position(bt_formula *, const bt_type *tensor);
  * on uint32, for each element of the list `axes`: random words, the same bits everywhere. */
 BT_API void bt_formula_threefry(bt_formula *, const char *key0, const char *key1,
                                 const char *high, const char *low);
+/* Behind them stage `u`, at least 0 and less than 1: float64 of 52 bits, or float32 of 23. */
+BT_API void bt_formula_unit(bt_formula *, int is_double);
 
 /* ---- plain C ---- */
 

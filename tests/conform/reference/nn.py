@@ -1,7 +1,8 @@
 """Layers: products, normalisations, activations, losses."""
 import numpy as np
 
-from . import cast, is_float, reference, wrapped
+from . import cast, is_float, reference, rounded, wrapped
+from .random import unit
 
 
 def along(vector, rank, axis):
@@ -78,6 +79,12 @@ def dropout(call, x):
     return x, np.ones_like(x)
 
 
+@reference("nn.dropout_training", ulp=1)
+def dropout_training(call, x, key):
+    mask = unit(key, x.shape, "float32") >= rounded(call.rate, "float32")
+    return np.where(mask, x / (1 - call.rate) if call.rate < 1 else 0, 0), mask.astype(float)
+
+
 # ---- normalisations ----
 
 
@@ -96,6 +103,15 @@ def normalised(x, axes, epsilon):
 def batch_norm(call, x, gamma, beta, mean, var):
     y = (x - along(mean, x.ndim, call.axis)) / np.sqrt(along(var, x.ndim, call.axis) + call.epsilon)
     return affine(call, y, gamma, beta), mean, var
+
+
+@reference("nn.batch_norm_training", ulp=16, sums=True)
+def batch_norm_training(call, x, gamma, beta, mean, var):
+    axes = tuple(i for i in range(x.ndim) if i != call.axis % x.ndim)
+    count = np.prod([x.shape[i] for i in axes])
+    moments = np.mean(x, axis=axes), np.var(x, axis=axes) * (count / max(count - 1, 1) if call.unbiased else 1)
+    now = [(1 - call.momentum) * was + call.momentum * m for was, m in zip((mean, var), moments)]
+    return affine(call, normalised(x, axes, call.epsilon), gamma, beta), *now
 
 
 @reference("nn.layer_norm", ulp=8, sums=True)

@@ -1,5 +1,10 @@
 #include "draw.h"
 
+#include <math.h>
+
+#include "erfinv.h"
+#include "range.h"
+
 bt_status key_relate(bt_solver *s, const bt_relation_call *r)
 {
     bt_tensor_parts key;
@@ -54,4 +59,25 @@ void draw_write_unit(bt_formula *f, bt_dtype dtype)
 const char *draw_wide(bt_dtype dtype)
 {
     return dtype == BT_FLOAT64 ? "float64" : "float32";
+}
+
+void draw_write_normal(bt_formula *f, const bt_type *result, double low, double high)
+{
+    const bt_dtype dtype = bt_tensor_dtype(result),
+                   wide = dtype == BT_FLOAT64 ? BT_FLOAT64 : BT_FLOAT32;
+    const char *type = draw_wide(dtype);
+    // the least number above -1 is that below 1 with the other sign
+    const double first = isinf(low) ? -range_below(wide, 1)
+                                    : range_rounded(wide, erf(low / sqrt(2))),
+                 last = range_rounded(wide, erf(high / sqrt(2)));
+    draw_write_shaped(f, result);
+    draw_write_unit(f, dtype);
+    bt_formula_add(f, "x: %s[$i] = max(%s(u[$i] * %.17g) + %.17g, %.17g);\n", type, type,
+                   range_rounded(wide, last - first), first, first);
+    erfinv_write(f, wide == BT_FLOAT64);
+    if (isinf(low))
+        bt_formula_add(f, "z: %s[$i] = erfinv[$i] * %.17g;\n", type, sqrt(2));
+    else
+        bt_formula_add(f, "z: %s[$i] = clamp(erfinv[$i] * %.17g, %.17g, %.17g);\n", type,
+                       sqrt(2), low, high);
 }

@@ -32,5 +32,8 @@ void draw_write_shaped(bt_formula *, const bt_type *result);
 void draw_write_unit(bt_formula *, bt_dtype);
 /* That type: float32 or float64. */
 const char *draw_wide(bt_dtype);
+/* Stage `z` of that type, for each element of a result of attribute `shape`: numbers of the normal
+ * distribution between two bounds, which are finite, or -inf and inf. */
+void draw_write_normal(bt_formula *, const bt_type *result, double low, double high);
 
 #endif

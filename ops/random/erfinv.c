@@ -62,12 +62,12 @@ void erfinv_write(bt_formula *f, int is_double)
         write_polynomial(f, type, "near", "w[$i]", 3.125, near64, COUNT(near64));
         write_polynomial(f, type, "mid", "root[$i]", 3.25, mid64, COUNT(mid64));
         write_polynomial(f, type, "far", "root[$i]", 5, far64, COUNT(far64));
-        bt_formula_add(f, "z: float64[$i] = x[$i] * select(w[$i] < 6.25, near[$i], "
+        bt_formula_add(f, "erfinv: float64[$i] = x[$i] * select(w[$i] < 6.25, near[$i], "
                           "select(w[$i] < 16, mid[$i], far[$i]));\n");
     } else {
         write_polynomial(f, type, "near", "w[$i]", 2.5, near32, COUNT(near32));
         write_polynomial(f, type, "far", "root[$i]", 3, far32, COUNT(far32));
         bt_formula_add(
-            f, "z: float32[$i] = x[$i] * select(w[$i] < 5, near[$i], far[$i]);\n");
+            f, "erfinv: float32[$i] = x[$i] * select(w[$i] < 5, near[$i], far[$i]);\n");
     }
 }

@@ -4,7 +4,7 @@
 
 #include <baton/op.h>
 
-/* Stage `z`: the inverse error function of stage `x`, which lies between -1 and 1; both are
+/* Stage `erfinv`: the inverse error function of stage `x`, which lies between -1 and 1; both are
  * float64 or float32. */
 void erfinv_write(bt_formula *, int is_double);
 

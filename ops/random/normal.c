@@ -11,8 +11,6 @@
 #include <math.h>
 
 #include "draw.h"
-#include "erfinv.h"
-#include "range.h"
 
 /* That of random.normal is the same without low and high. */
 struct attrs {
@@ -59,39 +57,18 @@ static bt_status relate_truncated(bt_solver *s, const bt_relation_call *r)
     return relate(s, r);
 }
 
-static void write_numbers(bt_formula *f, const bt_formula_call *call, double low,
-                          double high)
-{
-    const bt_dtype dtype = bt_tensor_dtype(call->result),
-                   wide = dtype == BT_FLOAT64 ? BT_FLOAT64 : BT_FLOAT32;
-    const char *type = draw_wide(dtype);
-    low = range_rounded(wide, low);
-    high = range_rounded(wide, high);
-    draw_write_shaped(f, call->result);
-    draw_write_unit(f, dtype);
-    bt_formula_add(f, "x: %s[$i] = max(%s(u[$i] * %.17g) + %.17g, %.17g);\n", type, type,
-                   range_rounded(wide, high - low), low, low);
-    erfinv_write(f, wide == BT_FLOAT64);
-}
-
 static void write_normal(bt_formula *f, const bt_formula_call *call)
 {
     const struct attrs *a = call->attrs;
-    const bt_dtype dtype = bt_tensor_dtype(call->result);
-    // the least number above -1 is that below 1 with the other sign
-    write_numbers(f, call, -range_below(dtype == BT_FLOAT64 ? BT_FLOAT64 : BT_FLOAT32, 1),
-                  1);
-    bt_formula_add(f, "y: dtype[$i] = dtype(z[$i] * %.17g + %.17g)", sqrt(2) * a->scale,
-                   a->mean);
+    draw_write_normal(f, call->result, -(double)INFINITY, (double)INFINITY);
+    bt_formula_add(f, "y: dtype[$i] = dtype(z[$i] * %.17g + %.17g)", a->scale, a->mean);
 }
 
 static void write_truncated(bt_formula *f, const bt_formula_call *call)
 {
     const struct attrs *a = call->attrs;
-    write_numbers(f, call, erf(a->low / sqrt(2)), erf(a->high / sqrt(2)));
-    bt_formula_add(
-        f, "y: dtype[$i] = dtype(clamp(z[$i] * %.17g, %.17g, %.17g) * %.17g + %.17g)",
-        sqrt(2), a->low, a->high, a->scale, a->mean);
+    draw_write_normal(f, call->result, a->low, a->high);
+    bt_formula_add(f, "y: dtype[$i] = dtype(z[$i] * %.17g + %.17g)", a->scale, a->mean);
 }
 
 static const bt_op_input inputs[] = { KEY_INPUT, { 0 } };

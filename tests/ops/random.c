@@ -283,6 +283,37 @@ static void test_truncated_normal_numbers_are_normal_between_bounds(void **state
     bt_tensor_unref(t);
 }
 
+/* ---- weights ---- */
+
+/* The fourth moment is given as its ratio to the square of the variance: 9/5 of uniform numbers,
+ * 2.37 of normal ones that are cut. */
+static void test_weights_have_mean_0_and_the_variance_of_their_layer(void **state)
+{
+    static const struct {
+        const char *call;
+        double variance, ratio, most;
+    } rows[] = {
+        { "glorot_uniform(%key, shape=[128, 512])", 2.0 / 640, 1.8, 1.7320509 },
+        { "glorot_normal(%key, shape=[128, 512])", 2.0 / 640, 2.37, 2.2737 },
+        { "he_uniform(%key, shape=[64, 128, 2, 4])", 2.0 / 1024, 1.8, 1.7320509 },
+        { "he_normal(%key, shape=[64, 128, 2, 4])", 2.0 / 1024, 2.37, 2.2737 },
+        { "lecun_uniform(%key, shape=[2, 4, 64, 128], in_axis=2, out_axis=3)", 1.0 / 512,
+          1.8, 1.7320509 },
+        { "lecun_normal(%key, shape=[512, 128], in_axis=0, out_axis=1)", 1.0 / 512, 2.37,
+          2.2737 },
+    };
+    for (size_t r = 0; r < sizeof(rows) / sizeof(*rows); r++) {
+        char call[128];
+        snprintf(call, sizeof(call), "random.%s", rows[r].call);
+        bt_tensor *t = draw(*state, 51, call);
+        const double variance = rows[r].variance;
+        check_moments(t, 0, variance, rows[r].ratio * variance * variance);
+        for (int64_t i = 0; i < t->nelem; i++)
+            assert_true(fabs(bt_tensor_get(t, i)) <= rows[r].most * sqrt(variance));
+        bt_tensor_unref(t);
+    }
+}
+
 /* ---- choices ---- */
 
 static void check_share(kit *k, const char *call, double p)
@@ -370,6 +401,7 @@ static const struct CMUnitTest tests[] = {
     TEST(test_uniform_numbers_never_are_high),
     TEST(test_normal_numbers_are_normal),
     TEST(test_truncated_normal_numbers_are_normal_between_bounds),
+    TEST(test_weights_have_mean_0_and_the_variance_of_their_layer),
     TEST(test_bernoulli_is_true_with_its_probability),
     TEST(test_multinomial_has_the_frequencies_of_its_weights),
     TEST(test_a_permutation_has_each_element_once),

@@ -122,6 +122,25 @@ def truncated_normal(call, key):
     return np.clip(normals(call, key, low, high), call.low, call.high) * call.scale + call.mean
 
 
+def weights(name, variance):
+    def draw(call, key):
+        n, m = call.shape[call.in_axis], call.shape[call.out_axis]
+        window = math.prod(call.shape) / max(n * m, 1)
+        scale = np.sqrt(variance(n * window, m * window)) if n * m * window else 0
+        if name.endswith("uniform"):
+            return (unit(key, call.shape, call.dtype) * 2 - 1) * number(scale * math.sqrt(3), wide(call.dtype))
+        bounds = math.erf(-2 / math.sqrt(2)), math.erf(2 / math.sqrt(2))
+        return np.clip(normals(call, key, *bounds), -2, 2) * scale / 0.87962566103423978
+
+    reference(f"random.{name}", ulp=8, sums=True)(draw)
+
+
+for kind in "uniform", "normal":
+    weights(f"glorot_{kind}", lambda n, m: 2 / (n + m))
+    weights(f"he_{kind}", lambda n, m: 2 / n)
+    weights(f"lecun_{kind}", lambda n, m: 1 / n)
+
+
 @reference("random.bernoulli")
 def bernoulli(call, key, p):
     shape = p.shape if call.shape is None else call.shape

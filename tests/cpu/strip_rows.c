@@ -170,6 +170,13 @@ static void test_pairs_give_the_bits_of_single_strips(void **state)
         memcpy(p, args, sizeof(args));                                                \
         assert_int_equal(cpu_callee_find(cpu_isa_of_machine(), name)->run(p, &n), 0); \
     } while (0)
+    const uint32_t turn = 13, rest = 32 - 13; // the floats' bits as integers
+    CALL("shift_left.uint32.s", t, a, &turn);
+    CALL("shift_right.uint32.s", z, a, &rest);
+    CALL("bit_or.uint32", t, t, z);
+    CALL("bit_xor.uint32", z, t, b);
+    CALL("rotate_xor.uint32.s", y, a, &turn, b);
+    assert_memory_equal(y, z, sizeof(y));
     CALL("mul.float32", t, a, b);
     CALL("add.float32", z, t, c);
     CALL("fma.float32", y, a, b, c);

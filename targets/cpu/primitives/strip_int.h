@@ -83,6 +83,18 @@ REQUANTIZE(requantize_to_int8_s, int8, first)
 REQUANTIZE(requantize_to_uint8, uint8, b[i])
 REQUANTIZE(requantize_to_uint8_s, uint8, first)
 
+/* ---- random words ---- */
+
+/* The bits of a turned to the left, then xor b: half a round of Threefry. */
+STRIP(rotate_xor_uint32_s)
+{
+    uint32_at *out = p[0];
+    const uint32_at *a = p[1], *turn = p[2], *b = p[3];
+    const uint32_t by = n[0] > 0 ? *turn & 31 : 0;
+    EACH(i, n) out[i] = (a[i] << by | a[i] >> (-by & 31)) ^ b[i];
+    return 0;
+}
+
 /* ---- the table ---- */
 
 enum {
@@ -118,5 +130,6 @@ STRIPS_TABLE(int){
     REQUANTIZE_ROW(int8, BT_INT8) REQUANTIZE_ROW(uint8, BT_UINT8){
         "encode_int8.float32", encode_to_int8, CPU_ENCODE, BT_INT8, BT_FLOAT32, 100 },
     { "encode_uint8.float32", encode_to_uint8, CPU_ENCODE, BT_UINT8, BT_FLOAT32, 100 },
+    { "rotate_xor.uint32.s", rotate_xor_uint32_s, CPU_MAP3_S, BT_UINT32, BT_UINT32, 80 },
     { 0 },
 };

@@ -355,6 +355,31 @@ static int match_gate(const struct cpu_part *p, const bt_node *product, const ch
     return 0;
 }
 
+/* Bits of a turned to the left, xor b, as in Threefry: a, by how many, b; 1: matched. */
+static int match_rotation(struct cpu_part *p, const bt_node *node, const bt_node **args)
+{
+    for (uint32_t i = 0; is_scalar(node, BT_SCALAR_BIT_XOR) && i < 2; i++) {
+        const bt_node *both = cpu_once(p, node->args[i]);
+        for (uint32_t k = 0; is_scalar(both, BT_SCALAR_BIT_OR) && k < 2; k++) {
+            const bt_node *left = cpu_once(p, both->args[k]),
+                          *right = cpu_once(p, both->args[1 - k]);
+            if (!is_scalar(left, BT_SCALAR_SHIFT_LEFT) ||
+                !is_scalar(right, BT_SCALAR_SHIFT_RIGHT) ||
+                cpu_bare(left->args[0]) != cpu_bare(right->args[0]))
+                continue;
+            const bt_node *by = cpu_bare(left->args[1]), *rest = cpu_bare(right->args[1]);
+            args[0] = cpu_bare(left->args[0]);
+            args[1] = by;
+            args[2] = node->args[1 - i];
+            return by->kind == BT_NODE_CONST && rest->kind == BT_NODE_CONST &&
+                   by->value.i > 0 && by->value.i < 32 &&
+                   rest->value.i == 32 - by->value.i &&
+                   cpu_is_varying(p->lanes, args[0]) && cpu_is_varying(p->lanes, args[2]);
+        }
+    }
+    return 0;
+}
+
 /* Operators that go together; the count of operands, 0: none do. */
 static uint32_t match_pair(struct cpu_part *p, const bt_node *node, const char **name,
                            const bt_node **args)
@@ -405,6 +430,13 @@ static int make_scalar(struct cpu_part *p, const bt_node *node,
 {
     const bt_node *args[3];
     const char *name;
+    if (node->dtype == BT_UINT32 && match_rotation(p, node, args)) {
+        struct cpu_value twice; // its two uses are one
+        if (!cpu_eval(p, args[0], &twice))
+            return 0;
+        cpu_drop(p, args[0]);
+        return call_on(p, "rotate_xor", 3, args, BT_UINT32, to, out);
+    }
     uint32_t n = match_pair(p, node, &name, args);
     if (n)
         return call_on(p, name, n, args, cpu_lane_dtype(node->dtype), to, out);

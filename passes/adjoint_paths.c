@@ -53,24 +53,6 @@ static bt_status forward_block(struct adjoint *a, const struct adjoint_path *pat
     return bt_block_end(c.b, result, out);
 }
 
-/* A pattern with the parameters of the new block in place of the old ones. */
-static bt_status pattern_again(struct adjoint *a, const bt_pattern *old,
-                               const bt_block *block, uint32_t *next,
-                               const bt_pattern **out)
-{
-    bt_pattern now = *old;
-    const bt_pattern **at = BT_NEWS(a->copy.arena, const bt_pattern *, old->n);
-    if (!at)
-        return bt_no_memory();
-    if (old->kind == BT_PATTERN_VAR)
-        now.var = block->params[(*next)++];
-    for (uint32_t i = 0; i < old->n; i++)
-        BT_TRY(pattern_again(a, old->at[i], block, next, &at[i]));
-    now.at = at;
-    *out = bt_pattern_create(a->copy.store, &now);
-    return *out ? NULL : bt_no_memory();
-}
-
 static bt_status build_forward(struct adjoint *a, const bt_value *old,
                                const struct taped *t, const bt_type *tape,
                                const bt_value **out)
@@ -90,10 +72,9 @@ static bt_status build_forward(struct adjoint *a, const bt_value *old,
     if (!match)
         return bt_build_if(c->b, data, blocks[0], blocks[1], out);
     for (uint32_t i = 0; i < t->npath; i++) {
-        uint32_t next = 0;
         clauses[i].block = blocks[i];
-        BT_TRY(pattern_again(a, match->clauses[i]->pattern, blocks[i], &next,
-                             &clauses[i].pattern));
+        BT_TRY(
+            copy_pattern(c, match->clauses[i]->pattern, blocks[i], &clauses[i].pattern));
     }
     return bt_build_match(c->b, data, t->npath, clauses, match->otherwise, out);
 }

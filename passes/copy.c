@@ -493,6 +493,30 @@ bt_status copy_block(struct copy *c, const bt_block *block, const bt_type *wante
     return bt_block_end(c->b, result, out);
 }
 
+static bt_status pattern_again(struct copy *c, const bt_pattern *old,
+                               const bt_block *block, uint32_t *next,
+                               const bt_pattern **out)
+{
+    bt_pattern now = *old;
+    const bt_pattern **at = BT_NEWS(c->arena, const bt_pattern *, old->n);
+    if (!at)
+        return bt_no_memory();
+    if (old->kind == BT_PATTERN_VAR)
+        now.var = block->params[(*next)++];
+    for (uint32_t i = 0; i < old->n; i++)
+        BT_TRY(pattern_again(c, old->at[i], block, next, &at[i]));
+    now.at = at;
+    *out = bt_pattern_create(c->store, &now);
+    return *out ? NULL : bt_no_memory();
+}
+
+bt_status copy_pattern(struct copy *c, const bt_pattern *old, const bt_block *block,
+                       const bt_pattern **out)
+{
+    uint32_t next = 0;
+    return pattern_again(c, old, block, &next, out);
+}
+
 bt_status copy_func(struct copy *c, const bt_func *func, const bt_func **out)
 {
     bt_func now = *func;

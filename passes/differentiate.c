@@ -293,7 +293,7 @@ static const bt_pass passes[] = {
                "        %1 = ones_like(%0);\n"
                "        compute(%0, %1, formula=\"a0: float32[], a1: float32[] => s0: "
                "float32[] = "
-               "(1 - a0[] * a0[]) * a1[]\")\n"
+               "a1[] * (1 - a0[] * a0[])\")\n"
                "    }\n"
                "    def @main(%x: float32) -> float32 { @df(%x) }",
         .level = 0,

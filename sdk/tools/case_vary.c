@@ -1,4 +1,4 @@
-/* Cases like a given one: other dtypes, sizes 0 and 1. */
+/* Cases like a given one: other dtypes, sizes 0 and 1, and such as no tile divides. */
 #include <string.h>
 
 #include "case_vary.h"
@@ -165,6 +165,87 @@ static bt_status vary_sizes(const struct call_case *base, vary_use_fn *use, void
                 if (size != by)
                     BT_TRY(use_with_size(base, size, by, use, self));
             }
+        }
+    }
+    return NULL;
+}
+
+/* ---- larger sizes ---- */
+
+/* Of a tensor, as the evaluator takes its time; a prime beyond what a tile or a block has. */
+enum { MOST_ELEMENTS = 1 << 16, LARGE = 1031 };
+
+/* In the place of a case's sizes, by their order, so that a window stays smaller than its image. */
+static const int64_t odd_sizes[] = { 9, 17, 33, 70 };
+
+/* Where values are listed there is one for each element. */
+static int has_list(const struct case_leaf *leaf)
+{
+    return leaf->values && strchr(leaf->values, ',');
+}
+
+static bt_status use_larger(struct call_case *c, vary_use_fn *use, void *self)
+{
+    c->expected = NULL;
+    for (uint32_t i = 0; i < c->nleaf; i++) {
+        if (case_nelem(&c->leaves[i]) > MOST_ELEMENTS)
+            return NULL;
+    }
+    return use(self, "larger", c);
+}
+
+/* The sizes above 1, from the least on. */
+static uint32_t sizes_of(const struct call_case *c, int64_t *out)
+{
+    uint32_t n = 0;
+    for (uint32_t i = 0; i < c->nleaf; i++) {
+        for (uint32_t k = 0; k < c->leaves[i].rank; k++) {
+            const int64_t size = c->leaves[i].dims[k];
+            uint32_t at = n;
+            while (at > 0 && out[at - 1] >= size)
+                at--;
+            if (size < 2 || (at < n && out[at] == size))
+                continue;
+            for (uint32_t to = n++; to > at; to--)
+                out[to] = out[to - 1];
+            out[at] = size;
+        }
+    }
+    return n;
+}
+
+static void replace_size(struct call_case *c, const struct call_case *base, int64_t size,
+                         int64_t by)
+{
+    for (uint32_t i = 0; i < c->nleaf; i++) {
+        for (uint32_t k = 0; !has_list(&c->leaves[i]) && k < c->leaves[i].rank; k++) {
+            if (base->leaves[i].dims[k] == size)
+                c->leaves[i].dims[k] = by;
+        }
+    }
+}
+
+bt_status vary_larger(const struct call_case *base, vary_use_fn *use, void *self)
+{
+    int64_t sizes[CASE_MAX_LEAF * CASE_MAX_DIM];
+    const uint32_t n = sizes_of(base, sizes);
+    struct call_case c = *base;
+    for (uint32_t i = 0; i < n; i++)
+        replace_size(&c, base, sizes[i],
+                     i < BT_COUNT(odd_sizes) ? odd_sizes[i] : 71 + (int64_t)i);
+    if (n)
+        BT_TRY(use_larger(&c, use, self));
+    for (uint32_t i = 0; i < n; i++) {
+        c = *base;
+        replace_size(&c, base, sizes[i], LARGE);
+        BT_TRY(use_larger(&c, use, self));
+    }
+    for (uint32_t i = 0; i < base->nleaf; i++) {
+        for (uint32_t k = 0; !has_list(&base->leaves[i]) && k < base->leaves[i].rank;
+             k++) {
+            c = *base;
+            c.leaves[i].dims[k] = LARGE;
+            BT_TRY(use_larger(&c, use, self));
         }
     }
     return NULL;

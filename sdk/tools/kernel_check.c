@@ -311,6 +311,7 @@ static bt_status check_launches(struct checked_call *k)
         return NULL;
     }
     k->checker->result->ncall++;
+    k->checker->result->nfirst += target_of(p) == 0;
     note_error(k->checker, p, &error, fault != NULL);
     return fault ? report(k->checker, p, fault) : NULL;
 }

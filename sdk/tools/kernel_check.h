@@ -25,6 +25,7 @@ struct checked_func {
 
 struct kernel_check {
     uint32_t nkernel, ncall; /* kernels, calls of their functions that were checked */
+    uint32_t nfirst;         /* of these calls, those of the first target of the list */
     uint32_t nwrong;         /* of these */
     uint32_t nopen;          /* calls that were not: of a size that no argument shows */
     uint32_t ndeclined;      /* ... that go to another target by their constants */

@@ -40,6 +40,14 @@ static const char *memory_note(const struct kernel_call *c)
                : "";
 }
 
+/* Buffers begin inside of blocks. */
+static const char *offsets_note(const struct kernel_call *c)
+{
+    return c->compiled->targets[c->compiled->funcs[0]->target]->space
+               ? ", which begins at bt_kernel_call.offsets in its block"
+               : "";
+}
+
 /* A fault's text. */
 static bt_status tell(const struct kernel_call *c, const char **fault, const char *format,
                       ...) BT_PRINTF(3, 4);
@@ -165,8 +173,9 @@ static bt_status check_zones(const struct kernel_call *c, const bt_kernel *kerne
             size_t before = damage(buffer->at - ZONE);
             size_t behind = damage(buffer->at + buffer->nbytes);
             if (before < ZONE)
-                return tell(c, fault, "kernel %s writes %zu bytes before its %s %" PRIu32,
-                            kernel->name, ZONE - before, kind_names[kind], i);
+                return tell(
+                    c, fault, "kernel %s writes %zu bytes before its %s %" PRIu32 "%s",
+                    kernel->name, ZONE - before, kind_names[kind], i, offsets_note(c));
             if (behind < ZONE)
                 return tell(c, fault,
                             "kernel %s writes behind its %s %" PRIu32

@@ -188,7 +188,8 @@ bt_status target_artifact(bt_ctx *ctx, bt_arena *arena, const bt_target_use *use
     struct kept k = { .arena = arena, .out = out };
     *out = (struct target_artifact){ 0 };
     BT_TRY(target_beside_open(ctx, use, &beside));
-    bt_status status = target_taken_find(ctx, arena, &beside.both, &k.taken);
+    bt_status status =
+        target_taken_find(ctx, arena, &beside.both, TARGET_SMALL, &k.taken);
     if (!status && !k.taken.compiled)
         out->why = "no program was found of which it takes a function";
     else if (!status && !opens_again(&k))

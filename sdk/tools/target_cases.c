@@ -19,8 +19,10 @@ struct trial {
     const bt_targets *targets; /* it, and who takes the rest */
     uint32_t every, nmet;      /* of all operators */
     uint32_t ncall, nwrong;    /* of the operator */
-    uint32_t ncase, is_taken;  /* ... and whether something of a case is */
-    const char *why;           /* why one of its cases is not taken; NULL: all are */
+    uint32_t is_base_taken;    /* of the case that those that follow are like */
+    uint32_t ncase,
+        is_taken;    /* ... and whether the target computes something of a case */
+    const char *why; /* why one of its cases is not taken; NULL: all are */
     struct target_cases *out;
     bt_arena *arena; /* of *out */
 };
@@ -49,6 +51,11 @@ static int is_named(const bt_target *target, const char *op)
     return found;
 }
 
+static void note_why(struct trial *t, const char *message)
+{
+    t->why = t->why ? t->why : bt_arena_text(t->arena, message, strlen(message));
+}
+
 static int takes(struct trial *t, const bt_func *func)
 {
     uint32_t chosen;
@@ -57,8 +64,8 @@ static int takes(struct trial *t, const bt_func *func)
         status = bt_target_supports(t->w.ctx, t->use, func);
     if (!status && chosen < t->targets->n && t->targets->at[chosen] == t->use)
         return 1;
-    if (status && !t->why)
-        t->why = bt_arena_text(t->arena, status->message, strlen(status->message));
+    if (status)
+        note_why(t, status->message);
     return 0;
 }
 
@@ -73,6 +80,16 @@ static int takes_any(struct trial *t, const bt_module *fused)
 }
 
 /* ---- one call ---- */
+
+/* `supports` has taken something of it, and nobody has computed it, or another target. */
+static void note_refused(struct trial *t, const struct kernel_check *found,
+                         bt_status status)
+{
+    if (found->nopen || found->ndeclined)
+        return;
+    t->out->nrefused++;
+    note_why(t, status ? status->message : "what `supports` takes and `lower` does not");
+}
 
 static bt_status check(struct trial *t, const struct call_case *c,
                        const struct call_result *r, const bt_module *fused)
@@ -97,7 +114,10 @@ static bt_status check(struct trial *t, const struct call_case *c,
         case_fault(&t->w, c, "%s", status->message);
     }
     t->nwrong += (uint32_t)is_wrong;
-    t->ncall += found.ncall > 0;
+    t->ncall += found.nfirst > 0;
+    t->is_taken |= found.nfirst > 0;
+    if (!found.nfirst && (!status || status->code == BT_ERR_UNSUPPORTED))
+        note_refused(t, &found, status);
     for (uint32_t i = 0; i < n; i++)
         bt_object_unref(args[i]);
     return status && status->code == BT_ERR_MEMORY ? status : NULL;
@@ -117,10 +137,8 @@ static bt_status try_call(struct trial *t, const struct call_case *c,
     watchdog_end();
     bt_module_unref(module);
     if (!status) {
-        if (takes_any(t, fused)) {
-            t->is_taken = 1;
+        if (takes_any(t, fused))
             status = check(t, c, r, fused);
-        }
         bt_module_unref(fused);
     }
     bt_ctx_clear_diags(t->w.ctx);
@@ -157,16 +175,15 @@ static struct target_type *row_of(struct trial *t, bt_dtype dtype)
     return &out->types.at[i];
 }
 
-/* All ways of a case, in the row of its type. */
+/* All ways of a case, in the row of its type; of a larger one the first. */
 static bt_status try_case(struct trial *t, const struct call_case *c,
-                          const struct call_result *r)
+                          const struct call_result *r, int is_larger)
 {
     const uint32_t nwrong = t->nwrong;
     struct target_type *row = row_of(t, c->nleaf ? c->leaves[0].dtype : 0);
     if (!row)
         return bt_no_memory();
-    t->is_taken = 0;
-    BT_TRY(try_ways(t, c, r));
+    BT_TRY(is_larger ? try_call(t, c, r, NULL, 0) : try_ways(t, c, r));
     t->ncase++;
     row->ncase++;
     row->ntaken += t->is_taken;
@@ -178,19 +195,38 @@ static bt_status try_case(struct trial *t, const struct call_case *c,
     return NULL;
 }
 
-static bt_status run_case(void *self, const char *kind, const struct call_case *c)
+static bt_status compute_case(struct trial *t, const struct call_case *c, int is_larger)
 {
-    struct trial *t = self;
     struct call_result r;
-    (void)kind;
-    if (t->nmet++ % t->every)
-        return NULL;
+    t->is_taken = 0;
     bt_status status = call_run(&t->w, c, t->nmet, CASE_WIDE, &r);
     if (!status && r.call && !r.why)
-        status = try_case(t, c, &r);
+        status = try_case(t, c, &r, is_larger);
     call_result_free(&r);
     bt_ctx_clear_diags(t->w.ctx);
     return status;
+}
+
+static bt_status run_larger(void *self, const char *kind, const struct call_case *c)
+{
+    (void)kind;
+    return compute_case(self, c, 1);
+}
+
+/* Larger ones are of an operator's own cases, and of other types where a target takes these alone. */
+static bt_status run_case(void *self, const char *kind, const struct call_case *c)
+{
+    struct trial *t = self;
+    const int is_case = strcmp(kind, "case") == 0, is_dtype = strcmp(kind, "dtype") == 0;
+    if (is_case)
+        t->is_base_taken = 0;
+    if (t->nmet++ % t->every)
+        return NULL;
+    BT_TRY(compute_case(t, c, 0));
+    if (!t->is_taken || !(is_case || (is_dtype && !t->is_base_taken)))
+        return NULL;
+    t->is_base_taken = 1;
+    return vary_larger(c, run_larger, t);
 }
 
 /* ---- all ---- */

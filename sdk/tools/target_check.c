@@ -8,6 +8,7 @@
 
 #include "target_artifact.h"
 #include "target_cases.h"
+#include "target_fault.h"
 #include "target_lab.h"
 #include "target_leaks.h"
 #include "target_life.h"
@@ -38,6 +39,7 @@ struct check {
     const bt_target_use *use;
     struct guard *guard; /* that all memory comes from */
     uint32_t every;      /* of so many calls of operators one is tried */
+    uint32_t nrun;       /* programs that were compared */
     bt_arena *arena;     /* of a step */
 };
 
@@ -49,11 +51,28 @@ static bt_status try_code(struct check *c, bt_text *said, const char **fault)
     struct lab lab = { .ctx = c->tool->ctx, .arena = c->arena, .use = c->use };
     BT_TRY(lab_make_kernel(&lab));
     *fault = lab.fault;
+    if (!lab.kernel && !*fault && lab.refused)
+        target_fault(c->arena, fault, "no kernel was made of what `supports` takes: %s",
+                     lab.refused);
     bt_text_addf(said, "%s",
                  lab.kernel
                      ? "stays when the target's functions have returned"
                      : "not tried: no function of one kernel was found that it takes");
     lab_free_kernel(&lab);
+    return NULL;
+}
+
+/* Before all else that launches kernels: what is wrong with one shows here alone. */
+static bt_status try_kernels(struct check *c, bt_text *said, const char **fault)
+{
+    struct target_run run;
+    BT_TRY(target_run_kernels(c->tool->ctx, c->arena, c->use, &run));
+    *fault = run.fault;
+    if (run.nrun)
+        bt_text_addf(said, "of %u programs as by the evaluator, each alone", run.nrun);
+    else
+        bt_text_addf(said,
+                     "not tried: no program was found of which it computes a function");
     return NULL;
 }
 
@@ -89,6 +108,7 @@ static bt_status try_programs(struct check *c, bt_text *said, const char **fault
     struct target_run run;
     BT_TRY(target_run(c->tool->ctx, c->arena, c->use, &run));
     *fault = run.fault;
+    c->nrun = run.nrun;
     if (!run.nrun)
         bt_text_addf(said, "not run: none was found of which it takes a function");
     else
@@ -176,6 +196,10 @@ static void print_cases(const struct target_cases *cases, bt_text *said)
                      INDENT, "", row->nop, PLURAL(row->nop), row->why);
         print_names(row->names.at, said);
     }
+    if (cases->nrefused)
+        bt_text_addf(
+            said, "\n%*s`supports` takes %u calls more, which lower or compile refuses",
+            INDENT, "", cases->nrefused);
     if (cases->nunnamed)
         bt_text_addf(said, "\n%*snothing is taken of %u more, as no pattern names them",
                      INDENT, "", cases->nunnamed);
@@ -186,9 +210,16 @@ static bt_status try_calls(struct check *c, bt_text *said, const char **fault)
     struct target_cases cases;
     BT_TRY(target_cases(c->tool->ctx, c->arena, c->use, c->every, &cases));
     *fault = cases.fault;
-    bt_text_addf(said, "%u of %u operator%s as by the evaluator", cases.ncall, cases.nop,
-                 PLURAL(cases.nop));
+    if (!cases.ncall && !c->nrun)
+        bt_text_addf(
+            said,
+            "it computes nothing of all that was tried, so that nothing was compared");
+    else
+        bt_text_addf(said, "%u of %u operator%s as by the evaluator", cases.ncall,
+                     cases.nop, PLURAL(cases.nop));
     print_cases(&cases, said);
+    if (!cases.ncall && !c->nrun && !*fault)
+        *fault = bt_text_get(said);
     return NULL;
 }
 
@@ -227,13 +258,16 @@ static uint32_t check_use(struct check *c)
     printf("target %s: opens, %u pattern%s\n", c->use->text, npattern, PLURAL(npattern));
     for (uint32_t i = 0; i < npattern; i++)
         nfault += check_pattern(c->tool, patterns[i]);
-    // each needs what is before it
+    // each needs what is before it, and says what is wrong by its own name
+    c->nrun = 0;
     if (!nfault)
         nfault = try_step(c, "code", try_code);
-    if (!nfault && target->enqueue)
-        nfault = try_step(c, "queues", try_queues);
     if (!nfault && c->use->space)
         nfault = try_step(c, "memory", try_memory);
+    if (!nfault)
+        nfault = try_step(c, "kernels", try_kernels);
+    if (!nfault && target->enqueue)
+        nfault = try_step(c, "queues", try_queues);
     if (!nfault)
         nfault = try_step(c, "programs", try_programs);
     if (!nfault)

@@ -42,6 +42,8 @@ struct lab {
     struct memory large; /* that copies go through ... */
     unsigned char *back; /* ... and what is copied from there */
     uint32_t nbusy;      /* launches that keep a queue busy */
+    const char *
+        refused; /* what lower, compile or load says of a function that `supports` takes */
     const char *fault;
 };
 
@@ -50,7 +52,7 @@ void lab_watch(const struct lab *, const char *what);
 
 /* A kernel of a program of the target's patterns, or of a network of codes, loaded where the target
  * does that; lab->kernel NULL: none was found. A fault: what `lower` or `compile` gives does not
- * stay. */
+ * stay, or `load` gives nothing. */
 bt_status lab_make_kernel(struct lab *) BT_MUST_USE;
 void lab_free_kernel(struct lab *);
 

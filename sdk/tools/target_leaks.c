@@ -102,7 +102,8 @@ bt_status target_leaks(bt_ctx *ctx, bt_arena *arena, const bt_target_use *use,
     struct leaks l = { .arena = arena, .use = use };
     *out = (struct target_leaks){ 0 };
     BT_TRY(target_beside_open(ctx, use, &beside));
-    bt_status status = target_taken_find(ctx, arena, &beside.both, &l.taken);
+    bt_status status =
+        target_taken_find(ctx, arena, &beside.both, TARGET_SMALL, &l.taken);
     if (!status && !l.taken.compiled)
         out->why = "no program was found of which it takes a function";
     watchdog_begin("target %s, calls, sessions and instances one after the other",

@@ -19,7 +19,8 @@ struct life {
 /* ---- threads ---- */
 
 struct worker {
-    struct life *l;
+    const struct target_taken *taken;
+    struct target_values values; /* its own, so that what it gets of others is wrong */
     pthread_t thread;
     uint32_t is_started, nwrong, nfailed;
 };
@@ -27,33 +28,29 @@ struct worker {
 static void *work(void *self)
 {
     struct worker *w = self;
-    struct life *l = w->l;
-    bt_ctx *ctx = bt_ctx_create(bt_ctx_registry(l->taken.ctx));
+    const struct target_taken *t = w->taken;
+    bt_ctx *ctx = bt_ctx_create(bt_ctx_registry(t->ctx));
     void *session = NULL;
     bt_status status =
-        ctx ? target_taken_open(&l->taken, ctx, l->taken.compiled, &session)
-            : bt_no_memory();
+        ctx ? target_taken_open(t, ctx, t->compiled, &session) : bt_no_memory();
     for (uint32_t i = 0; !status && i < CALLS; i++) {
-        const int right = target_taken_is_right(&l->taken, ctx, session, &status);
+        const int right = target_values_are_right(t, &w->values, ctx, session, &status);
         w->nwrong += !status && !right;
     }
     w->nfailed += status != NULL;
     if (session)
-        l->taken.graph->close(session);
+        t->graph->close(session);
     bt_ctx_destroy(ctx);
     return NULL;
 }
 
-static void check_threads(struct life *l)
+static void run_threads(struct life *l, struct worker *workers)
 {
-    struct worker workers[THREADS];
     uint32_t nwrong = 0, nfailed = 0;
     watchdog_begin("target %s, runs in %d threads", l->taken.use->text, THREADS);
-    for (uint32_t i = 0; i < THREADS; i++) {
-        workers[i] = (struct worker){ .l = l };
+    for (uint32_t i = 0; i < THREADS; i++)
         workers[i].is_started =
             pthread_create(&workers[i].thread, NULL, work, &workers[i]) == 0;
-    }
     for (uint32_t i = 0; i < THREADS; i++) {
         if (workers[i].is_started)
             (void)pthread_join(workers[i].thread, NULL);
@@ -68,6 +65,30 @@ static void check_threads(struct life *l)
         target_fault(l->arena, &l->out->fault,
                      "sessions in %d threads at once: %u of %d calls give another result",
                      THREADS, nwrong, THREADS * CALLS);
+}
+
+/* Of a program whose kernels are not done at once. */
+static bt_status check_threads(struct life *l)
+{
+    struct worker workers[THREADS] = { 0 };
+    struct target_taken large;
+    bt_status status =
+        target_taken_find(l->taken.ctx, l->arena, l->taken.targets, TARGET_LARGE, &large);
+    if (status && status->code != BT_ERR_MEMORY) { // it is too large for its memory
+        bt_ctx_clear_diags(l->taken.ctx);
+        status = NULL;
+    }
+    const struct target_taken *taken = large.values.want ? &large : &l->taken;
+    for (uint32_t i = 0; !status && i < THREADS; i++) {
+        workers[i].taken = taken;
+        status = target_values_make(taken, 100 * (uint64_t)i, &workers[i].values);
+    }
+    if (!status)
+        run_threads(l, workers);
+    for (uint32_t i = 0; i < THREADS; i++)
+        target_values_free(&workers[i].values);
+    target_taken_free(&large);
+    return status;
 }
 
 /* ---- two instances ---- */
@@ -207,7 +228,7 @@ static bt_status check_cancelled(struct life *l)
 
 static bt_status check_all(struct life *l, struct guard *guard)
 {
-    check_threads(l);
+    BT_TRY(check_threads(l));
     if (!l->out->fault)
         BT_TRY(check_instances(l));
     watchdog_begin("target %s, calls that fail", l->taken.use->text);
@@ -225,7 +246,8 @@ bt_status target_life(bt_ctx *ctx, bt_arena *arena, const bt_target_use *use,
     struct life l = { .arena = arena, .out = out };
     *out = (struct target_life){ 0 };
     BT_TRY(target_beside_open(ctx, use, &beside));
-    bt_status status = target_taken_find(ctx, arena, &beside.both, &l.taken);
+    bt_status status =
+        target_taken_find(ctx, arena, &beside.both, TARGET_SMALL, &l.taken);
     if (!status && !l.taken.compiled)
         out->why = "no program was found of which it takes a function";
     if (!status && l.taken.compiled)

@@ -2,14 +2,17 @@
 
 #include "target_fault.h"
 
+#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #include <baton/op.h>
 
 #include "watchdog.h"
 
 enum { MOST_BLOCKS = 16, BLOCKS = 1000, ROOM = 1 << 14, GUARD = 64, AROUND = 0x5a };
+enum { ROUNDS = 64, LATE_NS = 50000000 };
 
 static const uint64_t sizes[] = { 1, 3, 7, 31, 63, 64, 65, 127, 255, 1000, 4097 };
 
@@ -19,6 +22,7 @@ struct desk {
     bt_arena *arena;
     const bt_target_use *use;
     void *queue;                    /* NULL: the target has none */
+    uint64_t last;                  /* value of its last command */
     unsigned char *host, *expected; /* of ROOM bytes */
     const char *fault;
 };
@@ -32,8 +36,17 @@ static bt_status move(struct desk *d, const bt_buffer *to, const bt_buffer *from
     bt_status status = d->queue ? target->enqueue_copy(d->ctx, d->use->instance, to, from,
                                                        &order, &value)
                                 : target->copy(d->ctx, d->use->instance, to, from);
-    if (!status && d->queue)
+    if (!status && d->queue && value <= d->last)
+        target_fault(d->arena, &d->fault,
+                     "enqueue_copy gives value %" PRIu64 " after %" PRIu64
+                     ": it is more for each command of a queue",
+                     value, d->last);
+    if (!status && d->queue) {
+        d->last = value;
+        watchdog_begin("target %s, wait, for a copy of %d bytes", d->use->text,
+                       (int)to->nbytes);
         status = target->wait(d->ctx, d->queue, value, &failed);
+    }
     watchdog_end();
     return status;
 }
@@ -53,7 +66,13 @@ static bt_status take(struct desk *d, uint64_t nbytes, void **out)
     watchdog_begin("target %s, alloc", d->use->text);
     bt_status status = d->use->target->alloc(d->ctx, d->use->instance, nbytes, out);
     watchdog_end();
-    return status;
+    if (!status && !*out)
+        target_fault(d->arena, &d->fault,
+                     "`alloc` of %" PRIu64 " bytes has no error and gives no block",
+                     nbytes);
+    return status     ? status
+           : d->fault ? bt_fail(d->ctx, BT_ERR_PLUGIN, "%s", d->fault)
+                      : NULL;
 }
 
 static void give(struct desk *d, void *block)
@@ -156,6 +175,35 @@ static bt_status check_back(struct desk *d, void *block, uint64_t nbytes, uint64
     return NULL;
 }
 
+/* All of a block and back, with nothing else that uses what the copies read: what is there a little
+ * later, but not yet, was not waited for. */
+static bt_status check_whole(struct desk *d, void *block, uint32_t round)
+{
+    const struct timespec pause = { .tv_nsec = LATE_NS };
+    const bt_buffer whole = own(block, 0, ROOM), from = host(d->expected, ROOM),
+                    to = host(d->host, ROOM);
+    uint64_t i = 0;
+    fill(d->expected, ROOM, round);
+    memset(d->host, 0, ROOM);
+    BT_TRY(move(d, &whole, &from));
+    BT_TRY(move(d, &to, &whole));
+    while (i < ROOM && d->host[i] == d->expected[i])
+        i++;
+    const int found = i < ROOM ? d->host[i] : 0;
+    if (i == ROOM)
+        return NULL;
+    if (d->queue)
+        (void)nanosleep(&pause, NULL);
+    if (d->queue && memcmp(d->host, d->expected, ROOM) == 0)
+        target_fault(d->arena, &d->fault, "`wait` returns before a copy is done");
+    target_fault(
+        d->arena, &d->fault,
+        "a copy of %d bytes from the host, or of these back: byte %d is then %d, "
+        "expected %d",
+        ROOM, (int)i, found, d->expected[i]);
+    return NULL;
+}
+
 static bt_status check_size(struct desk *d, void *first, void *second, uint64_t nbytes,
                             uint64_t offset)
 {
@@ -184,6 +232,8 @@ static bt_status check_copies(struct desk *d)
     bt_status status = take(d, ROOM, &first);
     if (!status)
         status = take(d, ROOM, &second);
+    for (uint32_t i = 0; !status && !d->fault && i < ROUNDS; i++)
+        status = check_whole(d, first, i);
     for (uint32_t i = 0; !status && !d->fault && i < BT_COUNT(sizes); i++) {
         for (uint64_t offset = 0; !status && offset <= 2 * align; offset += align) {
             if (offset + sizes[i] <= ROOM)
@@ -197,13 +247,19 @@ static bt_status check_copies(struct desk *d)
 
 static bt_status check_desk(struct desk *d)
 {
+    bt_status status = NULL;
+    watchdog_begin("target %s, open_queue", d->use->text);
     if (d->use->target->open_queue)
-        BT_TRY(d->use->target->open_queue(d->ctx, d->use->instance, &d->queue));
-    bt_status status = check_copies(d);
+        status = d->use->target->open_queue(d->ctx, d->use->instance, &d->queue);
+    watchdog_end();
+    if (!status)
+        status = check_copies(d);
     if (!status && !d->fault)
         status = check_blocks(d);
+    watchdog_begin("target %s, close_queue", d->use->text);
     if (d->queue)
         d->use->target->close_queue(d->queue);
+    watchdog_end();
     return status;
 }
 

@@ -14,9 +14,12 @@ struct target_run {
 /* Programs of its patterns, or of simple operators where it has none: two calls, so that
  * their tensors lie side by side, with dims that are known and, where the target takes
  * such, that are open: equal and different ones, 0, and some larger than a vector or a tile.
- * Of known dims each kernel is launched alone too, which tells what it writes beside its
- * output. Then networks of codes. What is found lives in the arena. */
+ * Then networks of codes. What is found lives in the arena. */
 bt_status target_run(bt_ctx *, bt_arena *, const bt_target_use *,
                      struct target_run *out) BT_MUST_USE;
+/* The kernels of the same programs, of known dims, each launched alone and waited for: what it
+ * computes, and what it writes beside its output. */
+bt_status target_run_kernels(bt_ctx *, bt_arena *, const bt_target_use *,
+                             struct target_run *out) BT_MUST_USE;
 
 #endif

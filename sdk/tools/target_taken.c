@@ -10,8 +10,6 @@
 
 enum { NETWORKS = 8 };
 
-static const int64_t extents[RULE_NEXTENT] = { 3, 3, 3 };
-
 static int is_taken(const bt_compiled *c)
 {
     for (uint32_t i = 0; i < c->nfunc; i++) {
@@ -59,8 +57,9 @@ static bt_status try_text(struct target_taken *t, int is_codes)
     return NULL;
 }
 
-static bt_status find_program(bt_arena *arena, struct target_taken *t)
+static bt_status find_program(bt_arena *arena, int64_t extent, struct target_taken *t)
 {
+    const int64_t extents[RULE_NEXTENT] = { extent, extent, extent };
     struct target_draw draw = { .target = t->use->target, .seed = 1, .extents = extents };
     t->program.text = "";
     while (!t->compiled && t->program.text) {
@@ -75,38 +74,53 @@ static bt_status find_program(bt_arena *arena, struct target_taken *t)
     return NULL;
 }
 
-static bt_status make_values(struct target_taken *t)
+static bt_status call(const struct target_taken *t, const struct target_values *values,
+                      bt_ctx *ctx, void *session, bt_object **out)
+{
+    return t->graph->call(ctx, session, "main", t->program.nparam, values->args, NULL,
+                          out);
+}
+
+bt_status target_values_make(const struct target_taken *t, uint64_t seed,
+                             struct target_values *out)
 {
     void *session;
+    *out = (struct target_values){ 0 };
     for (uint32_t i = 0; i < t->program.nparam; i++) {
         bt_tensor *tensor;
-        BT_TRY(case_values(t->ctx, &t->program.params[i], 7 + i, CASE_RANDOM, &tensor));
-        t->args[i] = &tensor->base;
+        BT_TRY(
+            case_values(t->ctx, &t->program.params[i], seed + i, CASE_RANDOM, &tensor));
+        out->args[i] = &tensor->base;
     }
     watchdog_begin("target %s, a run of a program", t->use->text);
     BT_TRY(target_taken_open(t, t->ctx, t->compiled, &session));
-    bt_status status = target_taken_call(t, t->ctx, session, &t->want);
+    bt_status status = call(t, out, t->ctx, session, &out->want);
     t->graph->close(session);
     watchdog_end();
     return status;
 }
 
+void target_values_free(struct target_values *values)
+{
+    for (uint32_t i = 0; i < CASE_MAX_LEAF; i++)
+        bt_object_unref(values->args[i]);
+    bt_object_unref(values->want);
+}
+
 bt_status target_taken_find(bt_ctx *ctx, bt_arena *arena, const bt_targets *targets,
-                            struct target_taken *out)
+                            int64_t extent, struct target_taken *out)
 {
     const void *row;
     *out = (struct target_taken){ .ctx = ctx, .use = targets->at[0], .targets = targets };
     BT_TRY(bt_registry_row(ctx, "baton.executor/1", "graph", sizeof(bt_executor), &row));
     out->graph = row;
-    BT_TRY(find_program(arena, out));
-    return out->compiled ? make_values(out) : NULL;
+    BT_TRY(find_program(arena, extent, out));
+    return out->compiled ? target_values_make(out, 7, &out->values) : NULL;
 }
 
 void target_taken_free(struct target_taken *t)
 {
-    for (uint32_t i = 0; i < CASE_MAX_LEAF; i++)
-        bt_object_unref(t->args[i]);
-    bt_object_unref(t->want);
+    target_values_free(&t->values);
     bt_compiled_unref(t->compiled);
     bt_module_unref(t->fused);
 }
@@ -122,7 +136,7 @@ bt_status target_taken_open(const struct target_taken *t, bt_ctx *ctx, bt_compil
 bt_status target_taken_call(const struct target_taken *t, bt_ctx *ctx, void *session,
                             bt_object **out)
 {
-    return t->graph->call(ctx, session, "main", t->program.nparam, t->args, NULL, out);
+    return call(t, &t->values, ctx, session, out);
 }
 
 /* Recursion is bounded by the depth of types. */
@@ -140,15 +154,21 @@ static int is_same(const bt_object *a, const bt_object *b)
 
 int target_taken_is_same(const struct target_taken *t, const bt_object *got)
 {
-    return is_same(got, t->want);
+    return is_same(got, t->values.want);
+}
+
+int target_values_are_right(const struct target_taken *t, const struct target_values *v,
+                            bt_ctx *ctx, void *session, bt_status *status)
+{
+    bt_object *got = NULL;
+    *status = call(t, v, ctx, session, &got);
+    const int right = !*status && is_same(got, v->want);
+    bt_object_unref(got);
+    return right;
 }
 
 int target_taken_is_right(const struct target_taken *t, bt_ctx *ctx, void *session,
                           bt_status *status)
 {
-    bt_object *got = NULL;
-    *status = target_taken_call(t, ctx, session, &got);
-    const int right = !*status && is_same(got, t->want);
-    bt_object_unref(got);
-    return right;
+    return target_values_are_right(t, &t->values, ctx, session, status);
 }

@@ -59,8 +59,9 @@ expect 1 'no plugin has the id "test.wrung"; did you mean test.wrong?' -- "$bato
 # kernels; what is wrong is found, and what hangs comes to an end.
 expect 0 '^target device: opens, 0 patterns$' '^target device.claims: opens, 2 patterns$' '^  queues    keep the order of commands$' \
     '^  code      stays when the target.s functions have returned$' '^  memory    keeps what is copied, in sizes that are odd too$' \
+    '^  kernels   of [1-9][0-9]* programs as by the evaluator, each alone$' \
     '^  stop      not tried: its kernels are done before anybody asks them to stop$' '^  leaks     gives back all memory that it asks for$' \
-    '^  programs  33 as by interp, of these 12 with open dims, 0 with a function of several kernels, 0 of codes$' \
+    '^  programs  45 as by interp, of these 12 with open dims, 0 with a function of several kernels, 0 of codes$' \
     '^  sessions  the same in 8 threads, by two instances, after [1-9][0-9]* allocations that fail and when it is cancelled$' \
     '^  artifact  the same from a file, which is refused with other needs, and 500 times with damage$' \
     '^  calls     [1-9][0-9]* of [1-9][0-9]* operators as by the evaluator$' \
@@ -68,24 +69,24 @@ expect 0 '^target device: opens, 0 patterns$' '^target device.claims: opens, 2 p
     '^            int16                    0  *[1-9][0-9]*      0      0$' '^            nothing is taken of 1 operator, of the first case as only negative of float32$' '^              nn.dense$' \
     '^            nothing is taken of [1-9][0-9]* more, as no pattern names them$' -- "$baton" plugin check test.device --every 50
 [ "$(grep -c '^  queues  ' out)$(grep -c '^  programs  ' out)" = 22 ] || fault "there are two targets"
-expect 0 '^target device{kernels=2}: opens' '33 as by interp, of these 12 with open dims, 33 with a function of several kernels, 0 of codes$' -- \
+expect 0 '^target device{kernels=2}: opens' '45 as by interp, of these 12 with open dims, 45 with a function of several kernels, 0 of codes$' -- \
     "$baton" plugin check test.device --every 500 --target 'device{kernels=2}'
 [ "$(grep -c '^target' out)" = 1 ] || fault "one target is asked for"
 # Which of the early ones is seen first depends on when its thread gets a processor.
 while IFS='|' read -r fault message; do
     expect 1 "FAILED  $message" -- "$baton" plugin check test.device --every 20 --target "device{fault=\"$fault\", kernels=${kernels:=1}}"
 done <<'END1'
-constant|queues: enqueue gives value 1 after 1: it is more for each command of a queue$
+constant|memory: enqueue_copy gives value 1 after 1: it is more for each command of a queue$
 deaf|queues: a co[a-z]* does not wait for the events of its bt_order, or `wait` returns before it is done$
-early|queues: a \(co[a-z]* does not .*, or `wait` returns before \(it is done\|a kernel has written its result\)\|kernel gives something else .*\)$
+early|memory: `wait` returns before a copy is done$
 mute|queues: wait fails (the device has stopped) and .failed is 0: it is the value of the command that has failed, 1$
-copy|queues: a copy does not
-offset|queues: a kernel gives something else where its buffers begin inside their blocks: bt_kernel_call.offsets$
+copy|memory: a copy of 16384 bytes from the host, or of these back: byte 8192 is then
+offset|kernels:$
 full|queues: its queues fail: a command waits for 1 events, at most 0$
 untimed|queues: tells_times is set, and bt_order.times of a command that is done is not written$
 sooner|queues: bt_order.times of two commands, from when the first is given: -[0-9]*\.\.[0-9]* and .*times are those of bt_now_ns$
-over|queues: memory of the host with [0-9]* bytes is written to behind its end, by a copy or a kernel$
-few|queues: a kernel writes to a buffer that its call does not have: of 0 inputs and 1 output, as its bt_kernel says (nin, nout)$
+over|memory: a copy of [0-9]* bytes 
+few|kernels:$
 lazy|queues: what arguments of enqueue or enqueue_copy point to is used when the function has returned, and may be gone
 lazy_copy|queues: what arguments of enqueue or enqueue_copy point to is used when the function has returned, and may be gone
 hasty|queues: a copy does not wait for the events of its bt_order, or `wait` returns before it is done$
@@ -93,7 +94,7 @@ runs_on|queues: a command fails, and what is behind it runs all the same: it nev
 forgets|queues: a command of a queue fails, and wait for the one behind it says nothing of that: it fails as well$
 unmoved|queues: a command fails, and one of another queue that waits for its event does not: it fails as well$
 here|code: the code of a kernel changes when `compile` has returned: what bt_kernel_code.at points to lives in the arena$
-far|programs:$
+far|kernels:$
 stubborn|stop: a kernel that takes [0-9]* ms takes [0-9]* when it is asked to stop: it is to look at bt_kernel_call.stop now and then$
 leaks_calls|leaks: each call keeps 1 block of memory: bt_alloc without bt_free$
 leaks_queues|leaks: each session, with its queues and blocks, keeps [12] blocks* of memory
@@ -101,20 +102,23 @@ leaks_code|leaks: each compilation, from lower to unload, keeps 1 block of memor
 leaks_instances|leaks: each instance, from open to close, keeps 1 block of memory
 odd|memory: a copy of 1 bytes from the host, to offset 0: byte 0 of the block is then 1, expected 100$
 dims|programs:$
-fives|programs:$
+fives|kernels:$
 twins|sessions: two instances called in turn: a result is another one$
 trusting|artifact: code is loaded that needs "a machine that nobody has": accepts says nothing against it$
 sour|sessions: after a call with an allocation that failed the next one, in a new session where the old one is lost: its result is
 END1
 expect 1 'FAILED  calls: nn.dense: .*: target device.claims{fault="eights"}: @.*: output 0\[' -- \
     "$baton" plugin check test.device --target 'device.claims{fault="eights"}'
-expect 0 '33 as by interp' -- "$baton" plugin check test.device --every 500 --target 'device{fault="alone"}' # it is opened once
-expect 0 '33 as by interp' -- "$baton" plugin check test.device --every 500 --target 'device{fault="slow"}'
+expect 0 '45 as by interp' -- "$baton" plugin check test.device --every 500 --target 'device{fault="alone"}' # it is opened once
+expect 0 '45 as by interp' -- "$baton" plugin check test.device --every 500 --target 'device{fault="slow"}'
 expect 1 '^ *target device{fault="behind"}: @.*: kernel .* writes behind its output 0, which has [0-9]* bytes: at byte [0-9]*, in$' -- \
     "$baton" plugin check test.device --target 'device{fault="behind"}'
 # The second kernel does not wait for the first: which of the programs loses that race is not known.
-expect 1 '^  FAILED  programs:$' ': @fused_negative: output 0\[[0-9, ]*\] is .*, expected ' '^ *def @f(%a: ' -- \
+expect 1 '^  FAILED  kernels:$' ': @fused_negative: output 0\[[0-9, ]*\] is .*, expected ' '^ *def @f(%a: ' -- \
     "$baton" plugin check test.device --target 'device{fault="second", kernels=2}'
+expect 1 ': kernel fused_negative writes [0-9]* bytes before its output 0, which begins at bt_kernel_call.offsets in its block, in$' -- \
+    "$baton" plugin check test.device --target 'device{fault="offset"}'
+expect 1 ': @fused_negative: kernel 0 computes in place what it has not, in$' -- "$baton" plugin check test.device --target 'device{fault="few"}'
 expect 1 '^ *element [0-9]* is .*, with n = [0-9]*.*, in$' '^ *def @f<n: Dim[^>]*>(%a: ' -- "$baton" plugin check test.device --target 'device{fault="dims"}'
 hanging="lower compile load unload alloc_block free_block open_queue close_queue enqueue enqueue_copy run wait_for close_device"
 for function in $hanging; do
@@ -124,7 +128,7 @@ wait
 for function in $hanging; do
     expect 0 "^error: target device{hang=\"$function\"}, [a-z_ ]*.*: it has not come back for 1 s (--timeout)\$" -- cat "hang_$function"
 done
-expect 0 ', wait for value [0-9]* of a queue, ' -- cat hang_wait_for
+expect 0 ', wait, for a copy of 16384 bytes: ' -- cat hang_wait_for
 expect 1 '^error: target device{fault="silent"}, wait for value 1 of a queue, its last command, which waits for an event of another queue: it has not' -- \
     "$baton" plugin check test.device --target 'device{fault="silent"}' --timeout 1
 expect 2 '\--target: reference is of plugin baton.reference, and test.device is checked' -- "$baton" plugin check test.device --target reference

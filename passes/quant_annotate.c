@@ -50,7 +50,8 @@ struct annotate {
     bt_map codes; /* new value -> const bt_number_form *: it is what codes stand for */
     bt_map names; /* of sites: text -> how many */
     bt_map sites; /* new value -> the site that was put on it last */
-    bt_vec(bt_quant_site) asked; /* the first operand of each consumer asked for */
+    struct guarded_form *guarded; /* where the scheme writes a form */
+    bt_vec(bt_quant_site) asked;  /* the first operand of each consumer asked for */
 };
 
 /* ---- who takes codes ---- */
@@ -206,6 +207,11 @@ static bt_status check_form(bt_ctx *ctx, const bt_quant_scheme *scheme, const ch
                             const bt_number_form *form, uint32_t rank)
 {
     BT_TRY(check_codes(ctx, scheme, name, form));
+    if (form->is_affine > 1)
+        return bt_fail(
+            ctx, BT_ERR_PLUGIN,
+            "scheme %s gives %s is_affine %u: 1 asks for a zero point, 0 for none",
+            scheme->name, name, form->is_affine);
     if (form->axis < -1 || form->axis >= (int32_t)rank)
         return bt_fail(ctx, BT_ERR_PLUGIN,
                        "scheme %s gives %s a scale for each element of axis %d: the "
@@ -239,12 +245,42 @@ static bt_quant_site site_of(const struct annotate *a, const struct consumer *co
     };
 }
 
+/* A form between bytes that are not the scheme's. */
+enum { BESIDE = 4096, BESIDE_BYTE = 0x6b };
+struct guarded_form {
+    unsigned char before[BESIDE];
+    bt_number_form form;
+    unsigned char behind[BESIDE];
+};
+
+/* Where they are no longer as they were; NULL: nowhere. */
+static const char *damage(const struct guarded_form *g)
+{
+    for (size_t i = 0; i < BESIDE; i++) {
+        if (g->behind[i] != BESIDE_BYTE)
+            return "behind";
+        if (g->before[i] != BESIDE_BYTE)
+            return "before";
+    }
+    return NULL;
+}
+
 static bt_status ask_form(struct annotate *a, const struct consumer *consumer, uint32_t i,
                           bt_number_form *out)
 {
+    struct guarded_form *g = a->guarded;
     const bt_quant_site site = site_of(a, consumer, i);
-    *out = (bt_number_form){ .axis = -1 };
-    BT_TRY(a->scheme->form(a->ctx, a->options, &site, out));
+    memset(g, BESIDE_BYTE, sizeof(*g));
+    g->form = (bt_number_form){ .axis = -1 };
+    bt_status status = a->scheme->form(a->ctx, a->options, &site, &g->form);
+    if (damage(g))
+        return bt_fail(a->ctx, BT_ERR_PLUGIN,
+                       "scheme %s writes %s the form that it is given for %s",
+                       a->scheme->name, damage(g), consumer->name);
+    if (status)
+        return bt_note(a->ctx, status, NULL, 0, "scheme %s says so of %s",
+                       a->scheme->name, consumer->name);
+    *out = g->form;
     return out->dtype ? check_form(a->ctx, a->scheme, consumer->name, out, site.rank)
                       : NULL;
 }
@@ -457,12 +493,15 @@ static bt_status run(bt_ctx *ctx, bt_pass_call *call, bt_module **out)
         .store = call->module->store,
         .arena = call->scratch,
         .module = call->module,
+        .guarded = BT_NEW(call->scratch, struct guarded_form),
     };
     bt_map *const maps[] = { &a.laws,         &a.consumers, &a.wanted,
                              &a.from_product, &a.codes,     &a.sites };
     for (uint32_t i = 0; i < BT_COUNT(maps); i++)
         bt_map_init(maps[i], a.arena, 0);
     bt_map_init(&a.names, a.arena, 1);
+    if (!a.guarded)
+        return bt_no_memory();
     BT_TRY(scheme_open(ctx, call, o->scheme, &a.scheme, &a.options));
     return rewrite_checked(ctx, call, &rewriter, &a, check_asked, out);
 }

@@ -9,6 +9,7 @@
 #include <baton/pass.h>
 #include <baton/quantize.h>
 
+#include "quant_sites.h"
 #include "watchdog.h"
 
 /* Layers of each kind, one after the other, a residual, and a table of
@@ -27,26 +28,6 @@ static const char layers[] =
     "    nn.softmax(nn.bias_add(%d, const[(3), float32]{1, 2, 3}))\n"
     "}\n";
 
-/* Ranges: of both signs, of one, narrow, wide, of nothing but zeros, of one
- * number; for all and by channel, with zero points and without. */
-// clang-format off
-#define UINT8 ", dtype=\"uint8\", low=0, high=255, is_affine=True"
-#define SITE(name, constant, form) \
-    "quant.simulate(const" constant ", 0f, 0, site=\"" name "\"" form ")"
-static const char ranges[] =
-    "#[version = \"baton 0.1\"]\n"
-    "def @main() { ("
-    SITE("both_signs", "[(3), float32]{-1, 0.5, 2}", "") ", "
-    SITE("above_zero", "[(3), float32]{1, 0.5, 2}", UINT8) ", "
-    SITE("narrow", "[(2), float32]{-1e-30, 1e-30}", "") ", "
-    SITE("wide", "[(2), float32]{-1e30, 3e38}", ", low=-7, high=7") ", "
-    SITE("zeros", "[(2), float32]{0 ..}", "") ", "
-    SITE("zeros_affine", "[(2), float32]{0 ..}", UINT8) ", "
-    SITE("one_number", "[(1), float32]{-3}", ", scale_kind=\"power2\"") ", "
-    "quant.simulate(const[(2, 2), float32]{1, 2, 0, 0}, const[(2), float32]{0 ..}, "
-    "const[(2), int32]{0 ..}, axis=0, low=-127, site=\"channels\")) }\n";
-// clang-format on
-
 /* A kind of row, and what is tried of each: the first passes, then the others. */
 struct kind {
     const char *name, *program, *first, *then;
@@ -55,7 +36,7 @@ static const struct kind kinds[] = {
     { "scheme", layers, "quant-annotate{scheme=\"@\"}",
       "quant-calibrate{by=\"global\"}, quant-realize, qdq-to-integer, dead-code, "
       "quant-accumulate{scheme=\"@\"}" },
-    { "calibrate", ranges, "quant-calibrate{by=\"@\"}", "quant-realize" },
+    { "calibrate", NULL, "quant-calibrate{by=\"@\"}", "quant-realize" },
 };
 
 struct quant_check {
@@ -114,11 +95,36 @@ static bt_status check_sites(const struct quant_check *c, const bt_module *modul
                    c->name);
 }
 
-/* Twice the same passes on the same program. */
+/* The form of one site: a pass asks for two of each layer, so that who counts how often it is asked
+ * would be at the same number each time. */
+static bt_status ask_once(const struct quant_check *c, const bt_module *module)
+{
+    const bt_global *entry;
+    const bt_quant_scheme *scheme;
+    const void *options;
+    bt_number_form form = { .axis = -1 };
+    BT_TRY(bt_module_entry(c->tool->ctx, module, NULL, &entry));
+    BT_TRY(bt_registry_row(c->tool->ctx, "quant.scheme/1", c->name, sizeof(*scheme),
+                           (const void **)&scheme));
+    BT_TRY(bt_options_parse(c->tool->ctx, module->store, c->name, scheme->options,
+                            scheme->options_nbytes, "", &options));
+    const bt_call *call = bt_as_call(entry->func->block->bindings[0]);
+    const bt_quant_site site = {
+        .call = call, .name = "asked", .rank = 4, .channel = -1
+    };
+    watchdog_begin("scheme %s", c->name);
+    bt_status status = scheme->form(c->tool->ctx, options, &site, &form);
+    watchdog_end();
+    return status;
+}
+
+/* The same passes on the same program. */
 static bt_status try_again(const struct quant_check *c, const bt_module *from,
                            const bt_module *first)
 {
     bt_module *second;
+    if (c->kind == kinds)
+        BT_TRY(ask_once(c, from));
     BT_TRY(try_passes(c, from, c->kind->first, &second));
     const int same = bt_module_equal(first, second);
     bt_module_unref(second);
@@ -129,19 +135,70 @@ static bt_status try_again(const struct quant_check *c, const bt_module *from,
                           c->kind->name, c->name);
 }
 
+/* The sites of these numbers, in a program of their own. */
+static bt_status try_part(const struct quant_check *c, uint32_t n, const uint32_t *order,
+                          const bt_module *all, const char *how)
+{
+    bt_module *from = NULL, *part = NULL;
+    const char *text = quant_sites_text(bt_ctx_scratch(c->tool->ctx), n, order);
+    bt_status status = text ? read_program(c->tool->ctx, text, &from) : bt_no_memory();
+    if (!status)
+        status = try_passes(c, from, c->kind->first, &part);
+    if (!status)
+        status = quant_sites_compare(c->tool->ctx, c->name, all, part, how);
+    bt_module_unref(from);
+    bt_module_unref(part);
+    return status;
+}
+
+/* Scales of a site do not depend on which others there are. */
+static bt_status try_parts(const struct quant_check *c, const bt_module *all)
+{
+    uint32_t order[QUANT_NSITE];
+    for (uint32_t i = 0; i < QUANT_NSITE; i++)
+        order[i] = QUANT_NSITE - 1 - i;
+    BT_TRY(try_part(c, QUANT_NSITE, order, all, "where others come before it"));
+    for (uint32_t i = 0; i < QUANT_NSITE; i++)
+        BT_TRY(try_part(c, 1, &i, all, "where it stands alone"));
+    return NULL;
+}
+
+/* What is in the program of sites, with what is chosen. */
+static bt_status check_first(const struct quant_check *c, const bt_module *first)
+{
+    if (c->kind == kinds) {
+        BT_TRY(check_sites(c, first));
+        BT_TRY(quant_sites_check_axes(c->tool->ctx, c->name, first));
+        return quant_sites_check_signs(c->tool->ctx, c->name, first);
+    }
+    BT_TRY(try_parts(c, first));
+    return quant_sites_check(c->tool->ctx, c->name, first);
+}
+
+static const char *program_of(const struct quant_check *c)
+{
+    static const uint32_t order[QUANT_NSITE] = { 0, 1, 2, 3, 4, 5, 6, 7 };
+    return c->kind->program
+               ? c->kind->program
+               : quant_sites_text(bt_ctx_scratch(c->tool->ctx), QUANT_NSITE, order);
+}
+
 /* The program and all that is made of it share a store, and go together. */
 static bt_status try_row(const struct quant_check *c)
 {
     bt_module *from = NULL, *first = NULL, *last = NULL;
-    bt_status status = read_program(c->tool->ctx, c->kind->program, &from);
+    const char *text = program_of(c);
+    bt_status status = text ? read_program(c->tool->ctx, text, &from) : bt_no_memory();
     if (!status)
         status = try_passes(c, from, c->kind->first, &first);
-    if (!status && c->kind == kinds)
-        status = check_sites(c, first);
     if (!status)
         status = try_again(c, from, first);
     if (!status)
+        status = check_first(c, first);
+    if (!status)
         status = try_passes(c, first, c->kind->then, &last);
+    if (!status && c->kind == kinds)
+        status = quant_sites_check_products(c->tool->ctx, c->name, last);
     bt_module_unref(from);
     bt_module_unref(first);
     bt_module_unref(last);

@@ -36,18 +36,28 @@ expect 0 '^results ' -- "$baton" quantize "$model" --data "$samples" --scheme ri
 
 # The check tells all of them, and what shows on a second call alone; what does not come back ends it.
 expect 1 'error: calibrate zz_endless: it has not come back for 3 s (--timeout)$' \
-    '  ok      scheme right$' '  ok      calibrate fixed$' '  ok      calibrate least$' \
+    '  ok      scheme right$' '  ok      calibrate fixed$' \
+    'scheme turns gives another result for the same program when it is asked again$' \
+    'scheme behind writes behind the form that it is given for nn.conv2d$' \
+    'scheme affine gives nn.conv2d is_affine 5: 1 asks for a zero point, 0 for none$' \
+    'scheme signs gives d.weight codes from 0 on without a zero point (is_affine): its numbers below 0 become 0$' \
+    'scheme inner gives [a-z.]*weight a scale for each element of axis 1, over which products are summed: such a layer computes in float; its' \
+    'scheme wide gives codes, and no product of them is computed on codes: every layer ends in float' \
+    'note: scheme says says so of nn.conv2d$' \
+    'calibration neighbour gives [a-z_]* other scales where others come before it' \
+    'calibration useless gives both_signs the scale 1e+30: its numbers, up to 2, all become 0$' \
+    'calibration least gives both_signs the scale 1.1[0-9]*e-38: codes reach to .*, and its numbers to 2$' \
     'scheme none gives no operand codes' \
     'scheme differs gives another result for the same program when it is asked again$' \
-    'scheme keeps keeps 16 blocks of memory of each program: bt_alloc without bt_free$' \
+    'scheme keeps keeps 17 blocks of memory of each program: bt_alloc without bt_free$' \
     'calibrate varies gives another result for the same program when it is asked again$' \
-    'calibrate holds keeps 16 blocks of memory of each program: bt_alloc without bt_free$' \
+    'calibrate holds keeps 32 blocks of memory of each program: bt_alloc without bt_free$' \
     'calibration unknown needs 0x1001, of which 0x1000 is none of BT_STAT_...$' \
     'calibration zero gives both_signs the scale 0 ' -- "$baton" plugin check test.numbers --timeout 3
-for name in low high axis rounding kind float none differs keeps; do
+for name in low high axis rounding kind float none differs keeps turns behind affine signs inner wide says; do
     grep -q "FAILED  scheme $name$" out || fault "scheme $name is not told"
 done
-for name in zero below nan great beyond outside unset varies holds unknown; do
+for name in zero below nan great beyond outside unset varies holds unknown least useless neighbour; do
     grep -q "FAILED  calibrate $name$" out || fault "calibration $name is not told"
 done
 unset BATON_PLUGIN_PATH

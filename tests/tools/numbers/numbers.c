@@ -1,6 +1,7 @@
 /* Schemes and calibrations for the tests of baton plugin check: what each does wrong is its
  * name. */
 #include <math.h>
+#include <string.h>
 
 #include <baton/plugin.h>
 #include <baton/quantize.h>
@@ -98,8 +99,74 @@ static bt_status form_keeps(bt_ctx *ctx, const void *options, const bt_quant_sit
     return form_right(ctx, options, site, out);
 }
 
+/* As many calls as a pass makes are even in number. */
+static bt_status form_turns(bt_ctx *ctx, const void *options, const bt_quant_site *site,
+                            bt_number_form *out)
+{
+    static int ncall;
+    BT_TRY(form_right(ctx, options, site, out));
+    out->high = ncall++ % 2 ? 127 : 7;
+    return NULL;
+}
+
+static bt_status form_behind(bt_ctx *ctx, const void *options, const bt_quant_site *site,
+                             bt_number_form *out)
+{
+    BT_TRY(form_right(ctx, options, site, out));
+    memset(out + 1, 0xff, 16);
+    return NULL;
+}
+
+static bt_status form_affine(bt_ctx *ctx, const void *options, const bt_quant_site *site,
+                             bt_number_form *out)
+{
+    BT_TRY(form_right(ctx, options, site, out));
+    out->is_affine = 5;
+    return NULL;
+}
+
+static bt_status form_signs(bt_ctx *ctx, const void *options, const bt_quant_site *site,
+                            bt_number_form *out)
+{
+    BT_TRY(form_right(ctx, options, site, out));
+    *out = (bt_number_form){ .dtype = BT_UINT8, .high = 255, .axis = -1 };
+    return NULL;
+}
+
+static bt_status form_inner(bt_ctx *ctx, const void *options, const bt_quant_site *site,
+                            bt_number_form *out)
+{
+    BT_TRY(form_right(ctx, options, site, out));
+    out->axis = site->role == BT_QUANT_WEIGHT ? 1 : -1;
+    return NULL;
+}
+
+static bt_status form_wide(bt_ctx *ctx, const void *options, const bt_quant_site *site,
+                           bt_number_form *out)
+{
+    BT_TRY(form_right(ctx, options, site, out));
+    *out = (bt_number_form){
+        .dtype = BT_INT16, .low = -32768, .high = 32767, .axis = -1
+    };
+    return NULL;
+}
+
+static bt_status form_says(bt_ctx *ctx, const void *options, const bt_quant_site *site,
+                           bt_number_form *out)
+{
+    BT_TRY(form_right(ctx, options, site, out));
+    return bt_fail(ctx, BT_ERR_RUNTIME, "no");
+}
+
 // clang-format off
 static const bt_quant_scheme schemes[] = {
+    { .name = "turns", .doc = "Others every second time.", .form = form_turns },
+    { .name = "behind", .doc = "Writes behind the form.", .form = form_behind },
+    { .name = "affine", .doc = "The 5th kind of zero point.", .form = form_affine },
+    { .name = "signs", .doc = "Codes from 0 on without a zero point.", .form = form_signs },
+    { .name = "inner", .doc = "Scales along what is summed.", .form = form_inner },
+    { .name = "wide", .doc = "Codes of 16 bits on both sides.", .form = form_wide },
+    { .name = "says", .doc = "Fails.", .form = form_says },
     { .name = "right", .doc = "Codes of 8 bits.", .form = form_right },
     { .name = "low", .doc = "Codes from -300.", .form = form_low },
     { .name = "high", .doc = "Codes to 300.", .form = form_high },
@@ -138,6 +205,7 @@ static void fill(const bt_statistic *seen, double *scales, double scale)
 
 CALIBRATE(fixed, (void)0)
 CALIBRATE(least, fill(seen, scales, 0x1p-1000))
+CALIBRATE(useless, fill(seen, scales, 1e30))
 CALIBRATE(zero, fill(seen, scales, 0))
 CALIBRATE(below, fill(seen, scales, -1))
 CALIBRATE(nan, fill(seen, scales, NAN))
@@ -165,6 +233,16 @@ static double counted(void)
 }
 CALIBRATE(varies, fill(seen, scales, counted()))
 CALIBRATE(holds, fill(seen, scales, bt_alloc(bt_ctx_registry(ctx), 64) ? 1 : 2))
+/* The range of the site before; of the first one, which a program begins with, its own. */
+static double before(const bt_statistic *seen)
+{
+    static double last;
+    const double own = seen->high > 0 ? seen->high / 127 : 1,
+                 out = strcmp(seen->site, "both_signs") == 0 ? own : last;
+    last = own;
+    return out > 0 ? out : own;
+}
+CALIBRATE(neighbour, fill(seen, scales, before(seen)))
 static volatile int is_endless = 1;
 CALIBRATE(zz_endless, while (is_endless){})
 
@@ -175,6 +253,8 @@ CALIBRATE(zz_endless, while (is_endless){})
 static const bt_quant_calibrate calibrates[] = {
     ROW(fixed, "Every scale is 1.", 0),
     ROW(least, "Every scale is less than float32 has.", 0),
+    ROW(useless, "Every scale is greater than any number.", 0),
+    ROW(neighbour, "Scales of the site before.", 0),
     ROW(zero, "Every scale is 0.", 0),
     ROW(below, "Every scale is below 0.", 0),
     ROW(nan, "Every scale is NaN.", 0),

@@ -53,11 +53,17 @@ static bt_status note_failure(struct session *s, uint32_t step, bt_status status
     return status;
 }
 
+/* As the caller wants it; a kernel that says so by itself has failed. */
+static int is_cancelled(const bt_ctx *ctx, bt_status status)
+{
+    return status->code == BT_ERR_CANCELLED && bt_ctx_cancelled(ctx);
+}
+
 /* The place in the program. */
 static bt_status note_place(bt_ctx *ctx, const struct step *step, bt_status status)
 {
     const bt_value *value = step->value;
-    return status && value && value->span && status->code != BT_ERR_CANCELLED
+    return status && value && value->span && !is_cancelled(ctx, status)
                ? bt_note(ctx, status, value->type->store, value->span, "in this call")
                : status;
 }

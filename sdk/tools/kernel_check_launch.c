@@ -305,7 +305,8 @@ static bt_status launch(const struct kernel_call *c, uint32_t number,
                     kernel->name, workspace.nbytes);
     if (!status)
         return check_zones(c, kernel, b, fault);
-    if (status->code == BT_ERR_MEMORY || status->code == BT_ERR_CANCELLED)
+    if (status->code == BT_ERR_MEMORY ||
+        (status->code == BT_ERR_CANCELLED && bt_ctx_cancelled(c->ctx)))
         return status;
     if (status->code == BT_ERR_UNSUPPORTED && c->has_next && reads_constants(c, kernel)) {
         *c->is_declined = 1;

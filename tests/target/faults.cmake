@@ -32,14 +32,14 @@ add_fault(rest_of_16 "FAILED  kernels:" "${sums}" "for (int64_t k = 0; k < (d->k
 add_fault(rows_of_8 "is not written" "for (int64_t i = 0; i < d->m; i++) {" "for (int64_t i = 0; i < (d->m > 8 ? d->m / 8 * 8 : d->m); i++) {")
 add_fault(columns_64 "is not written" "${columns}" "for (int64_t j = 0; j < (d->n > 64 ? 64 : d->n); j++) {")
 add_fault(columns_1024 "FAILED  calls: nn.dense: " "${columns}" "for (int64_t j = 0; j < (d->n > 1024 ? 1024 : d->n); j++) {")
-add_fault(silent_launch "FAILED  kernels:" "    return put(ctx, order, &c, value);
+add_fault(silent_launch "FAILED  kernels:" "    return put(ctx, &c, value);
 }
 
 static bt_status enqueue_copy(" "    if (c.layer->n > 20) {
         *value = ((struct queue *)order->queue)->given;
         return NULL;
     }
-    return put(ctx, order, &c, value);
+    return put(ctx, &c, value);
 }
 
 static bt_status enqueue_copy(")
@@ -64,13 +64,18 @@ set(code 1)
 
 # ---- kernels and copies that are wrong, named before what is built on them ----
 add_fault(last_element "is not written" "${columns}" "for (int64_t j = 0; j < d->n - (i == d->m - 1); j++) {")
-add_fault(copies_less "FAILED  memory: a copy of 16384 bytes" ".nbytes = to->nbytes };" ".nbytes = to->nbytes > 16 ? to->nbytes - 4 : to->nbytes };")
+add_fault(copies_less "FAILED  memory: a copy of 16384 bytes" ".nbytes = to->nbytes, .order" ".nbytes = to->nbytes > 16 ? to->nbytes - 4 : to->nbytes, .order")
 add_fault(copies_later "FAILED  memory: `wait` returns before a copy is done" "    while (q->done < value)" "    while (q->done + 1 < value)")
 add_fault(counts_buffers "FAILED  kernels:" ".nin = layer->has_bias ? 3 : 2," ".nin = 3,")
 
 # ---- what sessions share ----
 add_fault(shared_sum "FAILED  sessions: sessions in 8 threads at once: " "            double sum = 0;" "            static volatile double sum;
             sum = 0;")
+
+# ---- what fails: by its name, and not as if somebody had stopped it ----
+add_fault(fails "kernel fails_nn_dense_add_nn_relu fails: a command has failed" "    return 1;
+}" "    return d->m != 9;
+}")
 
 # ---- what goes before the code does, and what is not there ----
 add_fault(code_of_lower "FAILED  code: the code of a kernel is what `lower` has allocated" "*out[i] = (bt_kernel_code){ .form = BT_CODE_BYTES, .at = layer,"

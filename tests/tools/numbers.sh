@@ -41,7 +41,7 @@ expect 1 'error: calibrate zz_endless: it has not come back for 3 s (--timeout)$
     'scheme behind writes behind the form that it is given for nn.conv2d$' \
     'scheme affine gives nn.conv2d is_affine 5: 1 asks for a zero point, 0 for none$' \
     'scheme signs gives d.weight codes from 0 on without a zero point (is_affine): its numbers below 0 become 0$' \
-    'scheme inner gives [a-z.]*weight a scale for each element of axis 1, over which products are summed: such a layer computes in float; its' \
+    'scheme inner gives [a-z0-9.]*weight a scale for each element of axis 1, over which products are summed: such a layer computes in float; its' \
     'scheme wide gives codes, and no product of them is computed on codes: every layer ends in float' \
     'note: scheme says says so of nn.conv2d$' \
     'calibration neighbour gives [a-z_]* other scales where others come before it' \

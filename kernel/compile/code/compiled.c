@@ -392,7 +392,8 @@ bt_status bt_compiled_note(bt_ctx *ctx, const bt_compiled *c, uint32_t kernel,
                            bt_status status)
 {
     const bt_compiled_kernel *row = c->kernels[kernel];
-    return status && status->code != BT_ERR_CANCELLED
+    // unless the caller wants it so
+    return status && !(status->code == BT_ERR_CANCELLED && bt_ctx_cancelled(ctx))
                ? bt_note(ctx, status, NULL, 0, "in kernel %s of target %s", row->name,
                          c->targets[row->target]->text)
                : status;

@@ -92,9 +92,7 @@ static bt_status lower(bt_ctx *ctx, void *self, bt_arena *arena, const bt_func *
     if (!layer || !kernel)
         return bt_no_memory();
     BT_TRY(read_layer(ctx, func, layer));
-    *kernel = (bt_kernel){
-        .nin = layer->has_bias ? 3 : 2, .in = in, .nout = 1, .out = result, .content = layer
-    };
+    *kernel = (bt_kernel){ .nin = layer->has_bias ? 3 : 2, .in = in, .nout = 1, .out = result, .content = layer };
     return NULL;
 }
 
@@ -126,10 +124,9 @@ static bt_status load(bt_ctx *ctx, void *self, uint32_t n, const bt_kernel_code 
 {
     size_t room = sizeof(struct loaded) + n * sizeof(struct layer);
     (void)self;
-    for (uint32_t i = 0; i < n; i++) {
+    for (uint32_t i = 0; i < n; i++)
         if (codes[i]->nbytes != sizeof(struct layer))
             return bt_fail(ctx, BT_ERR_FORMAT, "@name@: the code of kernel %u has another size than a layer", i);
-    }
     struct loaded *l = bt_alloc(bt_ctx_registry(ctx), room);
     if (!l)
         return bt_no_memory();
@@ -210,16 +207,14 @@ static int compute(const struct layer *d, void *const *buffers, const uint32_t *
 @own@
 @own@/* ---- a queue: a thread that does one command after the other, as a driver's would ---- */
 @own@
-@own@enum { MOST_WAITS = 8 };
-@own@
 @own@struct command {
 @own@    struct command *next;
 @own@    const struct layer *layer; /* NULL: a copy from buffers[0] to buffers[1] */
 @own@    char *buffers[4];
 @own@    size_t nbytes;
 @own@    const uint32_t *stop;
-@own@    uint32_t nwait;
-@own@    bt_event waits[MOST_WAITS];
+@own@    bt_order order;    /* its queue and times; what it waits for may go when the call has returned: */
+@own@    bt_event waits[8]; /* ... these stay */
 @own@};
 @own@
 @own@struct queue {
@@ -247,11 +242,15 @@ static int compute(const struct layer *d, void *const *buffers, const uint32_t *
 @own@static int run(struct queue *q, const struct command *c)
 @own@{
 @own@    int ok = !q->failed;
-@own@    for (uint32_t i = 0; i < c->nwait; i++)
+@own@    for (uint32_t i = 0; i < c->order.nwait; i++)
 @own@        ok = reach((struct queue *)c->waits[i].queue, c->waits[i].value) == 0 && ok;
+@own@    const uint64_t begin = bt_now_ns();
 @own@    if (ok && !c->layer)
 @own@        memmove(c->buffers[1], c->buffers[0], c->nbytes);
-@own@    return ok && (!c->layer || compute(c->layer, (void *const *)c->buffers, c->stop));
+@own@    ok = ok && (!c->layer || compute(c->layer, (void *const *)c->buffers, c->stop));
+@own@    if (c->order.times)
+@own@        *c->order.times = (bt_times){ begin, bt_now_ns() };
+@own@    return ok;
 @own@}
 @own@
 @own@static void *work(void *self)
@@ -310,17 +309,17 @@ static int compute(const struct layer *d, void *const *buffers, const uint32_t *
 @own@    bt_free(q->registry, q, sizeof(*q));
 @own@}
 @own@
-@own@static bt_status put(bt_ctx *ctx, const bt_order *order, const struct command *what, uint64_t *value)
+@own@static bt_status put(bt_ctx *ctx, const struct command *what, uint64_t *value)
 @own@{
-@own@    struct queue *q = order->queue;
-@own@    if (order->nwait > MOST_WAITS)
-@own@        return bt_fail(ctx, BT_ERR_LIMIT, "@name@: a command waits for %u events", order->nwait);
+@own@    struct queue *q = what->order.queue;
+@own@    if (what->order.nwait > BT_COUNT(what->waits))
+@own@        return bt_fail(ctx, BT_ERR_LIMIT, "@name@: a command waits for %u events", what->order.nwait);
 @own@    struct command *c = bt_alloc(q->registry, sizeof(*c));
 @own@    if (!c)
 @own@        return bt_no_memory();
 @own@    *c = *what;
-@own@    for (; c->nwait < order->nwait; c->nwait++)
-@own@        c->waits[c->nwait] = order->waits[c->nwait];
+@own@    for (uint32_t i = 0; i < c->order.nwait; i++)
+@own@        c->waits[i] = c->order.waits[i];
 @own@    pthread_mutex_lock(&q->lock);
 @own@    *value = ++q->given;
 @own@    *q->last = c;
@@ -333,32 +332,32 @@ static int compute(const struct layer *d, void *const *buffers, const uint32_t *
 @own@static bt_status enqueue(bt_ctx *ctx, void *loaded, uint32_t kernel, const bt_kernel_call *call, const bt_order *order,
 @own@                         uint64_t *value)
 @own@{
-@own@    struct command c = { .layer = &((struct loaded *)loaded)->layers[kernel], .stop = call->stop };
+@own@    struct command c = { .layer = &((struct loaded *)loaded)->layers[kernel], .order = *order, .stop = call->stop };
 @own@    for (uint32_t i = 0; i < call->nbuffer; i++)
 @own@        c.buffers[i] = ((struct block *)call->buffers[i])->bytes + (call->offsets ? call->offsets[i] : 0);
-@own@    return put(ctx, order, &c, value);
+@own@    return put(ctx, &c, value);
 @own@}
 @own@
 @own@static bt_status enqueue_copy(bt_ctx *ctx, void *self, const bt_buffer *to, const bt_buffer *from, const bt_order *order,
 @own@                              uint64_t *value)
 @own@{
-@own@    const struct command c = { .buffers = { side(from), side(to) }, .nbytes = to->nbytes };
+@own@    const struct command c = { .buffers = { side(from), side(to) }, .nbytes = to->nbytes, .order = *order };
 @own@    (void)self;
-@own@    return put(ctx, order, &c, value);
+@own@    return put(ctx, &c, value);
 @own@}
 @own@
 @own@static bt_status wait_for(bt_ctx *ctx, void *queue, uint64_t value, uint64_t *failed)
 @own@{
 @own@    const uint64_t first = reach(queue, value);
 @own@    *failed = first ? first : *failed;
-@own@    return first ? bt_fail(ctx, BT_ERR_CANCELLED, "cancelled") : NULL;
+@own@    return first ? bt_fail(ctx, bt_ctx_cancelled(ctx) ? BT_ERR_CANCELLED : BT_ERR_RUNTIME, "a command has failed") : NULL;
 @own@}
 @own@
+/* State, what options said or a handle of a device, comes from .open, and goes by .close. */
 static const bt_target targets[] = {
     {
         .name = "@name@",
         .doc = "Dense layers in plain C.",
-        /* state, what options said or a handle of a device, comes from .open, and goes by .close */
         .supports = supports,
         .lower = lower,
         .compile = compile,
@@ -373,6 +372,7 @@ static const bt_target targets[] = {
 @own@        .enqueue = enqueue,
 @own@        .enqueue_copy = enqueue_copy,
 @own@        .wait = wait_for,
+@own@        .tells_times = 1,
     },
     { 0 },
 };

@@ -2,6 +2,7 @@
  * Reduce: one tensor without the axes reduced over. ArgReduce: the same as int32.
  *     Reduce(Tensor[(a, b, c), t], Tensor[(a, c), t])      axis=[1]
  *     Reduce(Tensor[(a, b, c), t], Tensor[(1, b, 1), t])   axis=[1], keepdims, exclude
+ *     Reduce(Tensor[s, t], Tensor[(), t])                  of any rank, all axes
  * Attributes of the operator, by name: axis (a list; None: all), keepdims and exclude
  * (bool; absent: False). Further arguments have a value for each element of the result:
  * its shape with keepdims.
@@ -44,6 +45,21 @@ static bt_status check_others(bt_solver *s, const bt_relation_call *r,
     return NULL;
 }
 
+/* Whether all elements of a tensor of any rank, Tensor[s, t], become one: then *dtype is
+ * theirs. The rank need not be known. */
+static int is_of_any_rank(bt_solver *s, const bt_relation_call *r, const bt_type **dtype)
+{
+    const bt_ints *axes = bt_attr_find(r->op, r->attrs, "axis", BT_ATTR_INTS);
+    const bt_tensor_type *data = bt_as_tensor_type(bt_relation_arg(s, r, 0));
+    const bt_shape_type *shape = data ? bt_as_shape_type(data->shape) : NULL;
+    const bt_type *rest = shape ? shape->rest : data ? data->shape : NULL;
+    if (!rest || rest->kind != BT_TYPE_VAR || r->narg != 1 ||
+        operand_int(r, "keepdims", BT_ATTR_BOOL, 0) || (axes && axes->n != BT_NONE_LIST))
+        return 0;
+    *dtype = data->dtype;
+    return 1;
+}
+
 static bt_status reduce_to(bt_solver *s, const bt_relation_call *r, const bt_type *dtype)
 {
     bt_tensor_parts data;
@@ -68,6 +84,9 @@ static bt_status reduce_to(bt_solver *s, const bt_relation_call *r, const bt_typ
 
 static bt_status reduce(bt_solver *s, const bt_relation_call *r)
 {
+    const bt_type *dtype;
+    if (is_of_any_rank(s, r, &dtype))
+        return bt_relation_result_tensor(s, r, 0, NULL, dtype);
     return reduce_to(s, r, NULL);
 }
 

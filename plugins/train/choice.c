@@ -1,0 +1,178 @@
+#include "choice.h"
+
+#include <math.h>
+#include <string.h>
+
+#include <baton/op.h>
+
+/* ---- by name ---- */
+
+static int is_name(const char *text)
+{
+    return *text && text[strspn(text, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
+                                      "0123456789_.")] == 0;
+}
+
+/* What is mentioned of libraries is read, and nothing else of them. */
+static bt_status read_library(bt_ctx *ctx, bt_arena *arena, const char *name,
+                              bt_module **out)
+{
+    bt_text text;
+    bt_text_init(&text, arena);
+    bt_text_addf(&text,
+                 "#[version = \"baton 0.1\"]\nimport \"losses\"\nimport \"optimizers\"\n"
+                 "import \"schedules\"\ndef @choice() { @%s }\n",
+                 name);
+    return bt_text_get(&text)
+               ? bt_parse(ctx, "what training is asked for", NULL, text.at, text.len, out)
+               : bt_no_memory();
+}
+
+static bt_status find_function(bt_ctx *ctx, bt_arena *arena, const bt_module *model,
+                               const char *name, struct choice *c)
+{
+    bt_text text;
+    if (!is_name(name))
+        return bt_fail(ctx, BT_ERR_NAME, "\"%s\" is no name of a %s", name, c->kind);
+    bt_text_init(&text, arena);
+    bt_text_addf(&text, "%s.%s", c->kind, name);
+    if (!bt_text_get(&text))
+        return bt_no_memory();
+    c->of = bt_module_ref(model);
+    c->global = bt_module_find(model, text.at);
+    if (!c->global) {
+        choice_forget(c);
+        BT_TRY(read_library(ctx, arena, text.at, &c->of));
+        c->global = bt_module_find(c->of, text.at);
+    }
+    return c->global && c->global->kind == BT_GLOBAL_FUNC
+               ? NULL
+               : bt_fail(ctx, BT_ERR_NAME, "@%s is no function", text.at);
+}
+
+void choice_forget(struct choice *c)
+{
+    bt_module_unref(c->of);
+    c->of = NULL;
+}
+
+/* ---- options ---- */
+
+/* The default of an option, as text; NULL: it must be given. */
+static const char *preset_of(bt_arena *arena, const bt_func *func, const char *name)
+{
+    const bt_dict_entry *entry = bt_dict_find(&func->attrs, name);
+    bt_text text;
+    if (!entry || (entry->kind != BT_DICT_INT && entry->kind != BT_DICT_FLOAT))
+        return NULL;
+    bt_text_init(&text, arena);
+    bt_text_addf(&text, "%.9g",
+                 entry->kind == BT_DICT_INT ? (double)entry->i : entry->f);
+    return bt_text_get(&text);
+}
+
+static bt_status read_options(bt_ctx *ctx, bt_arena *arena, const char *text,
+                              struct choice *c)
+{
+    bt_attr *rows = BT_NEWS(arena, bt_attr, c->noption + 1);
+    const void *read;
+    if (!rows)
+        return bt_no_memory();
+    for (uint32_t i = 0; i < c->noption; i++)
+        rows[i] = (bt_attr){ .name = c->option_names[i],
+                             .kind = BT_ATTR_FLOAT,
+                             .offset = i * (uint32_t)sizeof(double),
+                             .preset =
+                                 preset_of(arena, c->global->func, c->option_names[i]),
+                             .doc = "" };
+    if (!c->noption && !*text)
+        return NULL;
+    if (!c->noption)
+        return bt_fail(ctx, BT_ERR_ATTRIBUTE, "%s has no options, and {%s} gives some",
+                       c->global->name, text);
+    bt_store *own = bt_store_create(bt_ctx_registry(ctx));
+    if (!own)
+        return bt_no_memory();
+    bt_status status =
+        bt_options_parse(ctx, own, c->global->name, rows,
+                         c->noption * sizeof(double), text, &read);
+    if (!status)
+        memcpy(c->options, read, c->noption * sizeof(double));
+    bt_store_unref(own);
+    for (uint32_t i = 0; !status && i < c->noption; i++) {
+        if (!isfinite(c->options[i]))
+            status = bt_fail(ctx, BT_ERR_ATTRIBUTE, "%s: %s is to be a finite number",
+                             c->global->name, c->option_names[i]);
+    }
+    return status;
+}
+
+void choice_add_options(const struct choice *c, bt_text *out)
+{
+    for (uint32_t i = 0; i < c->noption; i++)
+        bt_text_addf(out, ", %.9gf", c->options[i]);
+}
+
+/* ---- what it takes ---- */
+
+static int is_number(const bt_type *type)
+{
+    const bt_shape_type *shape = bt_tensor_shape(type);
+    return shape && !shape->n && !shape->rest && bt_tensor_dtype(type) == BT_FLOAT32;
+}
+
+/* Numbers that are given by whoever calls, by name, are no options. */
+static int is_given(const char *kind, const char *name)
+{
+    return strcmp(name, "step") == 0 ||
+           (strcmp(kind, "schedule") == 0 && strcmp(name, "steps") == 0);
+}
+
+/* Tensors first, then numbers: the given ones, then the options. */
+static bt_status look_at_params(bt_ctx *ctx, const bt_store *store, struct choice *c)
+{
+    const bt_block *block = c->global->func->block;
+    uint32_t ntensor = 0, ngiven = 0;
+    const uint32_t least = strcmp(c->kind, "schedule") == 0 ? 0 : 2,
+                   given = strcmp(c->kind, "schedule") == 0    ? 2
+                           : strcmp(c->kind, "optimizer") == 0 ? 1
+                                                               : 0;
+    for (uint32_t i = 0; i < block->nparam; i++) {
+        const bt_value *param = &block->params[i]->base;
+        const char *name = param->name ? param->name : "";
+        if (c->noption == MOST_OPTIONS || ntensor == MOST_OPTIONS)
+            break;
+        if (!is_number(param->type) && !ngiven && !c->noption)
+            c->state_names[ntensor++] = name;
+        else if (is_number(param->type) && is_given(c->kind, name) && !c->noption)
+            ngiven++;
+        else if (is_number(param->type))
+            c->option_names[c->noption++] = name;
+    }
+    if (ntensor < least || ngiven != given ||
+        ntensor + ngiven + c->noption != block->nparam ||
+        (least && ntensor > least && given == 0))
+        return bt_fail_at(ctx, BT_ERR_TYPE, store, c->global->span,
+                          "@%s is no %s: it is to take %s, then numbers (float32) that "
+                          "are options",
+                          c->global->name, c->kind,
+                          strcmp(c->kind, "optimizer") == 0
+                              ? "a parameter, its gradient and tensors of state, %step"
+                          : strcmp(c->kind, "schedule") == 0
+                              ? "%step and %steps"
+                              : "what the model gives and what it should have given");
+    c->nstate = ntensor > least ? ntensor - least : 0;
+    memmove(c->state_names, c->state_names + least, c->nstate * sizeof(char *));
+    return NULL;
+}
+
+bt_status choice_make(bt_ctx *ctx, bt_arena *arena, const bt_module *model, const char *kind,
+                      const char *text, struct choice *out)
+{
+    const char *name, *options;
+    *out = (struct choice){ .kind = kind };
+    BT_TRY(bt_named_split(ctx, arena, kind, text, &name, &options));
+    BT_TRY(find_function(ctx, arena, model, name, out));
+    BT_TRY(look_at_params(ctx, out->of->store, out));
+    return read_options(ctx, arena, options, out);
+}

@@ -1,0 +1,30 @@
+/* A loss, an optimizer or a schedule by name, as a function of a program. */
+#ifndef TRAIN_CHOICE_H
+#define TRAIN_CHOICE_H
+
+#include <baton/ir.h>
+
+enum { MOST_OPTIONS = 32 };
+
+struct choice {
+    const char *kind; /* "optimizer" */
+    const bt_global *global;
+    bt_module *of; /* that has it: a reference */
+    /* Of an optimizer: tensors behind the parameter and its gradient. */
+    uint32_t nstate;
+    const char *state_names[MOST_OPTIONS];
+    uint32_t noption;
+    const char *option_names[MOST_OPTIONS];
+    double options[MOST_OPTIONS];
+};
+
+/* "sgd{rate=0.1}" of a kind: the model's own function @optimizer.sgd, else that of the libraries
+ * losses, optimizers and schedules.
+ * errors  BT_ERR_NAME; BT_ERR_ATTRIBUTE: of the options; BT_ERR_TYPE: it is no such function */
+bt_status choice_make(bt_ctx *, bt_arena *, const bt_module *model, const char *kind,
+                      const char *text, struct choice *out) BT_MUST_USE;
+void choice_forget(struct choice *);
+/* ", 0.1f, 0.9f": options as arguments. */
+void choice_add_options(const struct choice *, bt_text *);
+
+#endif

@@ -1,0 +1,185 @@
+/* Where a training stands, in a file: it goes on from there to the same bits. */
+#include "training.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "safetensors.h"
+
+static const char FORMAT[] = "baton.training/1";
+
+/* ---- saving ---- */
+
+/* Over all bytes of tensors, one behind the other. */
+static const char *digest_data(bt_ctx *ctx, uint32_t n, bt_tensor *const *tensors)
+{
+    bt_arena *arena = bt_ctx_scratch(ctx);
+    char *all = BT_NEWS(arena, char, 65 * ((size_t)n + 1));
+    for (uint32_t i = 0; all && i < n; i++)
+        bt_digest(tensors[i]->data, bt_tensor_nbytes(tensors[i]), all + 65 * (size_t)i);
+    if (all)
+        bt_digest(all, 65 * (size_t)n, all + 65 * (size_t)n);
+    return all ? all + 65 * (size_t)n : NULL;
+}
+
+static const char *number_text(bt_ctx *ctx, uint64_t number)
+{
+    bt_text text;
+    bt_text_init(&text, bt_ctx_scratch(ctx));
+    bt_text_addf(&text, "%llu", (unsigned long long)number);
+    return bt_text_get(&text);
+}
+
+bt_status checkpoint_save(bt_training *t, const char *path, const bt_training_note *notes)
+{
+    bt_arena *arena = bt_ctx_scratch(t->ctx);
+    const void *mark = bt_arena_mark(arena);
+    uint32_t n = 0;
+    while (notes && notes[n].name)
+        n++;
+    bt_training_note *all = BT_NEWS(arena, bt_training_note, n + 6);
+    bt_text bytes;
+    if (!all)
+        return bt_no_memory();
+    const bt_training_note own[] = {
+        { "format", FORMAT },
+        { "program", t->digest },
+        { "data", digest_data(t->ctx, t->nvalue, t->now) },
+        { "step", number_text(t->ctx, (uint64_t)t->info.step) },
+        { "seed", number_text(t->ctx, t->options.seed) },
+    };
+    for (uint32_t i = 0; i < BT_COUNT(own); i++) {
+        if (!own[i].value)
+            return bt_no_memory();
+        all[i] = own[i];
+    }
+    for (uint32_t i = 0; i < n; i++)
+        all[BT_COUNT(own) + i] = notes[i];
+    bt_text_init(&bytes, arena);
+    BT_TRY(safetensors_write(t->ctx, t->nvalue, t->names, t->now, all, &bytes));
+    BT_TRY(bt_file_write(t->ctx, path, bytes.at, bytes.len));
+    bt_arena_release(arena, mark);
+    return NULL;
+}
+
+/* ---- loading ---- */
+
+static const char *find_note(const bt_training_note *notes, const char *name)
+{
+    for (; notes && notes->name; notes++) {
+        if (strcmp(notes->name, name) == 0)
+            return notes->value;
+    }
+    return NULL;
+}
+
+const char *checkpoint_note(const bt_training *t, const char *name)
+{
+    return find_note(t->notes, name);
+}
+
+static int fits(const struct safetensor *found, const bt_tensor *t)
+{
+    int same = found->dtype == t->dtype && found->rank == t->rank;
+    for (uint32_t i = 0; same && i < t->rank; i++)
+        same = found->dims[i] == t->dims[i];
+    return same;
+}
+
+/* All of them, or parameters alone: nothing is written before everything fits. */
+static bt_status find_values(bt_training *t, const char *path,
+                             const struct safetensors *file, uint32_t n,
+                             const struct safetensor **out)
+{
+    for (uint32_t i = 0; i < n; i++) {
+        out[i] = safetensors_find(file, t->names[i]);
+        if (!out[i])
+            return bt_fail(t->ctx, BT_ERR_ARGUMENT, "%s has no tensor %s", path,
+                           t->names[i]);
+        if (fits(out[i], t->now[i]))
+            continue;
+        bt_text type;
+        bt_text_init(&type, bt_ctx_scratch(t->ctx));
+        bt_tensor_print_type(t->now[i], &type);
+        return bt_fail(t->ctx, BT_ERR_ARGUMENT,
+                       "%s: tensor %s is of another type than %s, which the model has",
+                       path, t->names[i], bt_text_get(&type) ? type.at : "?");
+    }
+    return NULL;
+}
+
+static bt_status check_origin(bt_training *t, const char *path,
+                              const struct safetensors *file)
+{
+    const char *format = find_note(file->notes, "format"),
+               *program = find_note(file->notes, "program");
+    if (!format || strcmp(format, FORMAT) != 0 || !program ||
+        !find_note(file->notes, "step") || !find_note(file->notes, "seed"))
+        return bt_fail(t->ctx, BT_ERR_ARGUMENT,
+                       "%s is no checkpoint of a training: its tensors can be what "
+                       "parameters begin with (--initialise)",
+                       path);
+    if (strcmp(program, t->digest) != 0)
+        return bt_fail(t->ctx, BT_ERR_ARGUMENT,
+                       "%s is of another model, loss, optimizer or batch: with the same "
+                       "ones it goes on, and its parameters can be what others begin with "
+                       "(--initialise)",
+                       path);
+    return NULL;
+}
+
+static bt_status check_data(bt_training *t, const char *path, uint32_t n,
+                            const struct safetensors *file)
+{
+    const char *expected = find_note(file->notes, "data");
+    const char *found = digest_data(t->ctx, n, t->next);
+    if (!found)
+        return bt_no_memory();
+    return expected && strcmp(found, expected) == 0
+               ? NULL
+               : bt_fail(t->ctx, BT_ERR_FORMAT,
+                         "%s: the bytes of its tensors are not those that were written: "
+                         "the file is damaged",
+                         path);
+}
+
+static bt_status load(bt_training *t, const char *path, const bt_file *bytes,
+                      uint32_t params)
+{
+    struct safetensors file;
+    const uint32_t n = params ? t->nparam : t->nvalue;
+    const struct safetensor **found =
+        BT_NEWS(bt_ctx_scratch(t->ctx), const struct safetensor *, n);
+    if (!found)
+        return bt_no_memory();
+    BT_TRY(safetensors_read(t->ctx, t->arena, path, bytes->bytes, bytes->nbytes, &file));
+    if (!params)
+        BT_TRY(check_origin(t, path, &file));
+    BT_TRY(find_values(t, path, &file, n, found));
+    for (uint32_t i = 0; i < n; i++)
+        memcpy(t->next[i]->data, found[i]->at, bt_tensor_nbytes(t->next[i]));
+    if (!params)
+        BT_TRY(check_data(t, path, n, &file));
+    for (uint32_t i = 0; i < n; i++) {
+        bt_tensor *kept = t->now[i];
+        t->now[i] = t->next[i];
+        t->next[i] = kept;
+        if (i < t->nparam)
+            t->params[i].value = t->now[i];
+    }
+    if (!params) {
+        t->info.step = strtoll(find_note(file.notes, "step"), NULL, 10);
+        t->options.seed = strtoull(find_note(file.notes, "seed"), NULL, 10);
+    }
+    t->notes = file.notes;
+    return NULL;
+}
+
+bt_status checkpoint_load(bt_training *t, const char *path, uint32_t params)
+{
+    bt_file *bytes;
+    BT_TRY(bt_file_read(t->ctx, path, &bytes));
+    bt_status status = load(t, path, bytes, params);
+    bt_file_close(t->ctx, bytes);
+    return status;
+}

@@ -1,0 +1,255 @@
+/*
+ * The program of a step, as text that can be read: the model as a function of its parameters,
+ *     @train.loss      the loss of a batch, and how many of its samples are right
+ *     @train.gradient  its gradient by the parameters
+ *     @train.update    gradients clipped, then the optimizer on each parameter
+ *     @step            gradient and update: what training runs
+ *     @add             gradient added to sums, of a step of several batches
+ *     @evaluate        the loss and what the model gives
+ */
+#include "training.h"
+
+#include <string.h>
+
+struct writer {
+    struct bt_training *t;
+    bt_text *out;
+    const char *dtype; /* of what the model should give */
+};
+
+static void add_type(const struct writer *w, const bt_type *type)
+{
+    bt_print_type(w->t->ctx, type, w->out);
+}
+
+/* "%p0: Tensor[..], %p1: .." */
+static void add_params(const struct writer *w, const char *prefix)
+{
+    for (uint32_t i = 0; i < w->t->nparam; i++) {
+        bt_text_addf(w->out, "%s%%%s%u: ", i ? ", " : "", prefix, i);
+        add_type(w, w->t->types[i]);
+    }
+}
+
+static void add_states(const struct writer *w)
+{
+    for (uint32_t k = 0; k < w->t->optimizer.nstate; k++) {
+        for (uint32_t i = 0; i < w->t->nparam; i++) {
+            bt_text_addf(w->out, ", %%s%u_%u: ", k, i);
+            add_type(w, w->t->types[i]);
+        }
+    }
+}
+
+/* ", %x0: .., %y: .., %key: .." */
+static void add_batch(const struct writer *w)
+{
+    for (uint32_t i = 0; i < w->t->ninput; i++) {
+        bt_text_addf(w->out, ", %%x%u: ", i);
+        add_type(w, w->t->inputs[i]);
+    }
+    const bt_training_options *o = &w->t->options;
+    bt_text_addf(w->out, ", %%y: Tensor[(");
+    for (uint32_t i = 0; i < o->target_rank; i++)
+        bt_text_addf(w->out, "%s%lld", i ? ", " : "", (long long)o->target_dims[i]);
+    bt_text_addf(w->out, "), %s]", w->dtype);
+    bt_text_addf(w->out, ", %%key: Tensor[(2), uint32]");
+}
+
+/* "%p0, %p1, .." */
+static void add_list(const struct writer *w, const char *before, uint32_t n,
+                     const char *between)
+{
+    for (uint32_t i = 0; i < n; i++)
+        bt_text_addf(w->out, "%s%%%s%u", i ? between : "", before, i);
+}
+
+static void add_batch_args(const struct writer *w)
+{
+    bt_text_addf(w->out, ", ");
+    add_list(w, "x", w->t->ninput, ", ");
+    bt_text_addf(w->out, ", %%y");
+}
+
+/* The parameters come first; the model takes its inputs first. */
+static void add_loss(const struct writer *w)
+{
+    const struct bt_training *t = w->t;
+    const bt_func *model = bt_module_find(t->model, "train.model")->func;
+    const int is_tuple = bt_as_tuple_type(model->result) != NULL;
+    bt_text_addf(w->out, "\ndef @train.loss(");
+    add_params(w, "p");
+    add_batch(w);
+    bt_text_addf(w->out, ") {\n    %%m = @train.model(");
+    add_list(w, "x", t->ninput, ", ");
+    bt_text_addf(w->out, ", ");
+    add_list(w, "p", t->nparam, ", ");
+    bt_text_addf(w->out, ");\n    %%z = %%m%s;\n    (@%s(%%z, %%y", is_tuple ? ".0" : "",
+                 t->loss.global->name);
+    choice_add_options(&t->loss, w->out);
+    bt_text_addf(w->out, "), %s, %%z)\n}\n",
+                 t->has_classes ? "@count_right(%z, %y)" : "-1f");
+    bt_text_addf(w->out, "\ngradient @train.gradient = @train.loss(wrt=[");
+    for (uint32_t i = 0; i < t->nparam; i++)
+        bt_text_addf(w->out, "%s%u", i ? ", " : "", i);
+    bt_text_addf(w->out, "], keep=[0, 1]);\n");
+    bt_text_addf(w->out, "\ndef @evaluate(");
+    add_params(w, "p");
+    add_batch(w);
+    bt_text_addf(w->out, ") {\n    @train.loss(");
+    add_list(w, "p", t->nparam, ", ");
+    add_batch_args(w);
+    bt_text_addf(w->out, ", %%key)\n}\n");
+}
+
+/* %g0, %g1, ..: gradients; of several batches their mean. */
+static void add_gradients(const struct writer *w)
+{
+    const struct bt_training *t = w->t;
+    bt_text_addf(w->out, "    %%d = @train.gradient(");
+    add_list(w, "p", t->nparam, ", ");
+    add_batch_args(w);
+    bt_text_addf(w->out, ", %%key);\n");
+    for (uint32_t i = 0; i < t->nparam; i++) {
+        if (t->nmicro > 1)
+            bt_text_addf(w->out, "    %%g%u = (%%a%u + %%d.%u) * %.9gf;\n", i, i, i,
+                         1.0 / t->nmicro);
+        else
+            bt_text_addf(w->out, "    %%g%u = %%d.%u;\n", i, i);
+    }
+}
+
+/* %h0, %h1, ..: gradients whose norm, all together, is at most `clip`. */
+static void add_clip(const struct writer *w)
+{
+    const struct bt_training *t = w->t;
+    bt_text_addf(w->out, "    %%norm = sqrt(");
+    for (uint32_t i = 0; i < t->nparam; i++)
+        bt_text_addf(w->out, "%ssum(%%g%u * %%g%u)", i ? " + " : "", i, i);
+    bt_text_addf(w->out, ");\n    %%clip = minimum(1f, %.9gf / maximum(%%norm, 1e-30f));\n",
+                 t->options.clip);
+    for (uint32_t i = 0; i < t->nparam; i++)
+        bt_text_addf(w->out, "    %%h%u = %%clip * %%g%u;\n", i, i);
+}
+
+static void add_update(const struct writer *w, const char *gradient)
+{
+    const struct bt_training *t = w->t;
+    const double rate = t->optimizer.noption ? t->optimizer.options[0] : 0;
+    int has_rate = 0;
+    (void)rate;
+    bt_text_addf(w->out, "    %%factor = @%s(%%step, %%steps", t->schedule.global->name);
+    choice_add_options(&t->schedule, w->out);
+    bt_text_addf(w->out, ");\n");
+    for (uint32_t i = 0; i < t->optimizer.noption; i++) {
+        if (strcmp(t->optimizer.option_names[i], "rate") == 0) {
+            bt_text_addf(w->out, "    %%rate = %.9gf * %%factor;\n",
+                         t->optimizer.options[i]);
+            has_rate = 1;
+        }
+    }
+    for (uint32_t i = 0; i < t->nparam; i++) {
+        bt_text_addf(w->out, "    %%u%u = @%s(%%p%u, %%%s%u", i,
+                     t->optimizer.global->name, i, gradient, i);
+        for (uint32_t k = 0; k < t->optimizer.nstate; k++)
+            bt_text_addf(w->out, ", %%s%u_%u", k, i);
+        bt_text_addf(w->out, ", %%step");
+        for (uint32_t k = 0; k < t->optimizer.noption; k++) {
+            if (has_rate && strcmp(t->optimizer.option_names[k], "rate") == 0)
+                bt_text_addf(w->out, ", %%rate");
+            else
+                bt_text_addf(w->out, ", %.9gf", t->optimizer.options[k]);
+        }
+        bt_text_addf(w->out, ");\n");
+    }
+}
+
+/* Parameters, state, loss, right ones. */
+static void add_step(const struct writer *w)
+{
+    const struct bt_training *t = w->t;
+    const uint32_t nstate = t->optimizer.nstate;
+    bt_text_addf(w->out, "\ndef @step(");
+    add_params(w, "p");
+    add_states(w);
+    bt_text_addf(w->out, ", %%step: float32, %%steps: float32");
+    if (t->nmicro > 1) {
+        bt_text_addf(w->out, ", ");
+        add_params(w, "a");
+    }
+    add_batch(w);
+    bt_text_addf(w->out, ") {\n");
+    add_gradients(w);
+    if (t->options.clip > 0)
+        add_clip(w);
+    add_update(w, t->options.clip > 0 ? "h" : "g");
+    bt_text_addf(w->out, "    (");
+    for (uint32_t k = 0; k <= nstate; k++) {
+        for (uint32_t i = 0; i < t->nparam; i++) {
+            bt_text_addf(w->out, "%%u%u", i);
+            if (nstate)
+                bt_text_addf(w->out, ".%u", k);
+            bt_text_addf(w->out, ", ");
+        }
+    }
+    bt_text_addf(w->out, "%%d.%u, %%d.%u)\n}\n", t->nparam, t->nparam + 1);
+}
+
+/* Sums, loss, right ones. */
+static void add_sums(const struct writer *w)
+{
+    const struct bt_training *t = w->t;
+    if (t->nmicro < 2)
+        return;
+    bt_text_addf(w->out, "\ndef @add(");
+    add_params(w, "p");
+    bt_text_addf(w->out, ", ");
+    add_params(w, "a");
+    add_batch(w);
+    bt_text_addf(w->out, ") {\n    %%d = @train.gradient(");
+    add_list(w, "p", t->nparam, ", ");
+    add_batch_args(w);
+    bt_text_addf(w->out, ", %%key);\n    (");
+    for (uint32_t i = 0; i < t->nparam; i++)
+        bt_text_addf(w->out, "%%a%u + %%d.%u, ", i, i);
+    bt_text_addf(w->out, "%%d.%u, %%d.%u)\n}\n", t->nparam, t->nparam + 1);
+}
+
+/* Behind the lines that describe the text: its version, spans, attributes. */
+static size_t head_nbytes(const char *text)
+{
+    const char *at = text;
+    while (*at == '#' || *at == '\n') {
+        const char *end = strchr(at, '\n');
+        if (!end)
+            break;
+        at = end + 1;
+    }
+    return (size_t)(at - text);
+}
+
+bt_status step_text(struct bt_training *t, int spans, bt_text *out)
+{
+    char dtype[BT_DTYPE_NAME_SIZE];
+    const struct writer w = { t, out,
+                              bt_dtype_name(t->options.target_dtype, dtype,
+                                            sizeof(dtype)) };
+    bt_map none; // with it the text is not said to be typed, as what is added is not
+    bt_text model;
+    bt_map_init(&none, t->arena, 0);
+    const bt_print_options options = { .spans = (uint32_t)spans, .nested = &none };
+    bt_text_init(&model, t->arena);
+    BT_TRY(bt_print(t->ctx, t->model, &options, &model));
+    const char *text = bt_text_get(&model);
+    if (!text)
+        return bt_no_memory();
+    const size_t head = head_nbytes(text);
+    bt_text_add(out, text, head);
+    bt_text_addf(out, "// One step of training, as it is compiled.\n"
+                      "import \"losses\"\nimport \"optimizers\"\nimport \"schedules\"\n");
+    add_loss(&w);
+    add_sums(&w);
+    add_step(&w);
+    bt_text_addf(out, "\n%s", text + head);
+    return bt_text_get(out) ? NULL : bt_no_memory();
+}

@@ -1,0 +1,113 @@
+/*
+ * Training: a model, a loss and an optimizer as one program that takes a step. A trainer is a
+ * row of an interface, so that applications find it by name and link to nothing:
+ *
+ *     const bt_trainer *trainer;
+ *     BT_TRY(bt_registry_row(ctx, BT_TRAINER, "train", sizeof(*trainer), &row));
+ *     trainer = row;
+ *     BT_TRY(trainer->open(ctx, model, &options, sizeof(options), &training));
+ *     while (...)
+ *         BT_TRY(trainer->step(training, batch, &result));
+ *     BT_TRY(trainer->save(training, "last.safetensors", NULL));
+ *     trainer->close(training);
+ */
+#ifndef BATON_TRAIN_H
+#define BATON_TRAIN_H
+
+#include <baton/ir.h>
+#include <baton/plugin.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#define BT_TRAINER "train.trainer/1"
+
+typedef struct bt_training bt_training;
+
+typedef struct bt_training_options {
+    const char *entry; /* function of the model; NULL: main, or the only one */
+    /* What `baton list libraries` has as @loss.NAME, @optimizer.NAME, @schedule.NAME, or the
+     * model itself, with options: "sgd{rate=0.1}". NULL: cross_entropy, sgd, constant. */
+    const char *loss, *optimizer, *schedule;
+    double clip;              /* the gradients' norm, all together, at most; 0: any */
+    uint32_t nmicro;          /* batches of which gradients are added for a step; 0: 1 */
+    const char *const *fixed; /* parameters that are not learned; NULL-terminated; or NULL */
+    /* Of what the model should give for a batch: int64 classes (n), or floats. */
+    bt_dtype target_dtype;
+    uint32_t target_rank;
+    const int64_t *target_dims;
+    const char *target; /* what it is compiled for; NULL: cpu */
+    /* That is there: the program of a step is written to it. NULL: nothing is compiled, and
+     * the training can load and freeze alone. */
+    const char *folder;
+    uint64_t seed;      /* of parameters that have no value, and of random operators */
+    int64_t nstep;      /* in all, for schedules */
+} bt_training_options;
+
+/* A parameter that is learned. */
+typedef struct bt_training_param {
+    const char *name;
+    const bt_tensor *value; /* until the next step */
+} bt_training_param;
+
+typedef struct bt_training_info {
+    uint32_t nparam, ninput; /* inputs of a batch, without what the model should give */
+    const bt_training_param *params;
+    const bt_type *const *inputs; /* their types */
+    int64_t batch;                /* samples in one */
+    int64_t nclass;               /* that a loss of classes chooses from; 0: it is of others */
+    int64_t step;                 /* steps taken */
+} bt_training_info;
+
+/* Of a batch, or of those of a step. */
+typedef struct bt_training_result {
+    double loss;              /* the mean */
+    int64_t nright;           /* samples with the greatest result at their class; -1: no classes */
+    const bt_object *results; /* of evaluate: what the model gives; until the next call */
+} bt_training_result;
+
+/* What is kept with a checkpoint, ended by a NULL name. */
+typedef struct bt_training_note {
+    const char *name, *value;
+} bt_training_note;
+
+typedef struct bt_trainer {
+    const char *name; /* "train" */
+    const char *doc;
+    /* The model is typed, and its dims are known.
+     * errors  BT_ERR_NAME: no such loss, optimizer, schedule; BT_ERR_ATTRIBUTE: of its options;
+     *         BT_ERR_UNSUPPORTED: it has no parameters; what differentiate refuses */
+    bt_status (*open)(bt_ctx *, const bt_module *model, const bt_training_options *,
+                      size_t nbytes, bt_training **out);
+    void (*close)(bt_training *); /* accepts NULL */
+    const bt_training_info *(*info)(bt_training *);
+    /* One step: `batches` holds the inputs of nmicro batches, each followed by what the model
+     * should give.
+     * errors  BT_ERR_RUNTIME: something is NaN or infinite, with the place that made it first;
+     *         parameters are what they were before */
+    bt_status (*step)(bt_training *, bt_tensor *const *batches, bt_training_result *out);
+    /* What the model gives for a batch, which is as those of step, and its loss. */
+    bt_status (*evaluate)(bt_training *, bt_tensor *const *batch, bt_training_result *out);
+    /* Parameters, the optimizer's state, the number of the step, notes (or NULL): a
+     * safetensors file, which is replaced at once or not at all. */
+    bt_status (*save)(bt_training *, const char *path, const bt_training_note *notes);
+    /* errors  BT_ERR_FORMAT: torn, or none; BT_ERR_ARGUMENT: of another program of a step,
+     *         unless only `params` are asked for, those that fit by name and type */
+    bt_status (*load)(bt_training *, const char *path, uint32_t params);
+    /* Of the checkpoint that was loaded; NULL: it has none of this name. */
+    const char *(*note)(const bt_training *, const char *name);
+    /* The model with what it has learned as constants. */
+    bt_status (*freeze)(bt_training *, bt_module **out);
+    /* The order of n samples in an epoch, which the seed decides. */
+    void (*order)(uint64_t seed, int64_t epoch, int64_t n, int64_t *out);
+} bt_trainer;
+#define BT_TRAINERS(array)                         \
+    {                                              \
+        BT_TRAINER, sizeof(bt_trainer), (array)    \
+    }
+
+#ifdef __cplusplus
+}
+#endif
+#endif

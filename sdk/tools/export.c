@@ -1,0 +1,110 @@
+/* baton export: a model of what was learned, without the training. */
+#include <string.h>
+
+#include "import_options.h"
+#include "program_text.h"
+#include "progress.h"
+#include "train.h"
+#include "written.h"
+
+static int is_artifact(const char *path)
+{
+    const size_t n = strlen(path);
+    return n > 4 && strcmp(path + n - 4, ".bta") == 0;
+}
+
+static int check_output(const struct tool *tool, const char *path)
+{
+    const char *dot = path ? strrchr(path, '.') : NULL;
+    if (!path || !*path)
+        return tool_usage(tool, "-o FILE is missing: where the model goes");
+    if (dot && strcmp(dot, ".onnx") == 0)
+        return tool_usage(tool,
+                          "-o %s: what is written is Baton's text (.baton), or compiled "
+                          "(.bta), and no model of ONNX",
+                          path);
+    return EXIT_OK;
+}
+
+static int freeze(struct train *t, bt_module **out)
+{
+    struct tool *tool = t->tool;
+    const bt_training_options options = { .entry = option_value(tool, "entry"),
+                                          .fixed = option_values(tool, "fixed") };
+    int64_t batch = 1;
+    const void *row;
+    int code = option_number(tool, "batch", 1, INT32_MAX, &batch);
+    if (!code)
+        code = read_trained(tool, batch, &t->model);
+    if (code)
+        return code;
+    TRY_TOOL(tool, bt_registry_row(tool->ctx, BT_TRAINER, "train", sizeof(*t->trainer),
+                                   &row));
+    t->trainer = row;
+    TRY_TOOL(tool, t->trainer->open(tool->ctx, t->model, &options, sizeof(options),
+                                    &t->training));
+    TRY_TOOL(tool, t->trainer->load(t->training, tool->args[1], 1));
+    TRY_TOOL(tool, t->trainer->freeze(t->training, out));
+    return EXIT_OK;
+}
+
+/* Compiling takes a file: the text lies beside what it becomes. */
+static int write_artifact(struct tool *tool, const bt_module *module, const char *path)
+{
+    const bt_program_options options = { .entry = option_value(tool, "entry"),
+                                         .target = option_value(tool, "target") };
+    const char *text = tool_text(tool, "%.*s.baton", (int)(strlen(path) - 4), path);
+    if (!text)
+        return tool_fail(tool, bt_no_memory());
+    int code = print_program(tool, module, text);
+    if (code)
+        return code;
+    begin_progress(tool);
+    bt_status status = bt_program_compile(tool->ctx, text, &options, path);
+    end_progress(tool);
+    return status ? tool_fail(tool, status) : EXIT_OK;
+}
+
+static int run(struct tool *tool)
+{
+    struct train t = { .tool = tool };
+    const char *path = option_value(tool, "output");
+    bt_module *module = NULL;
+    int code = check_output(tool, path);
+    if (!code)
+        code = freeze(&t, &module);
+    if (!code)
+        code = is_artifact(path) ? write_artifact(tool, module, path)
+                                 : print_program(tool, module, path);
+    bt_module_unref(module);
+    if (t.trainer)
+        t.trainer->close(t.training);
+    bt_module_unref(t.model);
+    return code;
+}
+
+static const struct option options[] = {
+    { "output", 'o', "FILE",
+      "the model to write (must be given), large constants to a .npz beside it; FILE.bta: "
+      "compiled, with its text in FILE.baton beside it" },
+    { "batch", 0, "N", "samples of a run, where the model leaves them open (default: 1)" },
+    { "fixed", 0, "NAME", "a constant that was not learned" },
+    { "target", 0, "NAME", "what FILE.bta is for (default: cpu)" },
+    { "entry", 0, "FUNCTION", "function that was trained (default: main, or the only one)" },
+    IMPORT_OPTIONS,
+    { 0 },
+};
+
+const struct verb verb_export = {
+    .name = "export",
+    .args = "MODEL CHECKPOINT",
+    .min_arg = 2,
+    .max_arg = 2,
+    .doc = "Make a model of what baton train has learned.",
+    .details = "MODEL is what was trained, CHECKPOINT a .safetensors file of the training, or any\n"
+               "that has its parameters by name. What is written is a program as any other, in\n"
+               "which parameters are constants: it runs, compiles and quantizes.",
+    .examples = "  baton export lenet.baton lenet.training/step-000001560.safetensors -o out.baton",
+    .options = options,
+    .run = run,
+};

@@ -1,0 +1,321 @@
+/* baton train: what a model learns from samples. */
+#include <errno.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "import_options.h"
+#include "progress.h"
+#include "target_options.h"
+#include "train.h"
+
+enum { MOST_BATCH = 1 << 20 };
+
+/* ---- what is asked for ---- */
+
+static int read_real(const struct tool *tool, const char *name, double least, double *out)
+{
+    const char *text = option_value(tool, name);
+    double value;
+    if (!text)
+        return EXIT_OK;
+    const size_t n = bt_number_read(text, &value);
+    if (!n || text[n] || !isfinite(value) || value < least)
+        return tool_usage(tool, "--%s takes a number of %g or more, not %s", name, least,
+                          text);
+    *out = value;
+    return EXIT_OK;
+}
+
+/* "a/lenet.baton" -> "lenet.training" */
+static const char *default_folder(const struct tool *tool)
+{
+    const char *slash = strrchr(tool->args[0], '/');
+    const char *name = slash ? slash + 1 : tool->args[0], *dot = strrchr(name, '.');
+    const size_t n = dot && dot != name ? (size_t)(dot - name) : strlen(name);
+    return tool_text(tool, "%.*s.training", (int)n, name);
+}
+
+static int read_asked(struct train *t, int64_t *batch)
+{
+    struct tool *tool = t->tool;
+    int code = EXIT_OK;
+    if (!option_value(tool, "data"))
+        return tool_usage(tool, "--data FILE is missing: the samples to learn from");
+    if (option_value(tool, "test-labels") && !option_value(tool, "test"))
+        return tool_usage(tool, "--test-labels is of --test, which is missing");
+    if (option_value(tool, "resume") && option_value(tool, "initialise"))
+        return tool_usage(tool, "--resume goes on with parameters, and --initialise begins "
+                                "with others: give one of them");
+    t->nepoch = 10;
+    t->seed = 1;
+    const struct {
+        const char *name;
+        int64_t low, high, *out;
+    } numbers[] = {
+        { "epochs", 1, INT32_MAX, &t->nepoch },
+        { "batch", 1, MOST_BATCH, batch },
+        { "every", 1, INT64_MAX, &t->every },
+        { "seed", 0, INT64_MAX, &t->seed },
+    };
+    for (uint32_t i = 0; !code && i < BT_COUNT(numbers); i++)
+        code = option_number(tool, numbers[i].name, numbers[i].low, numbers[i].high,
+                             numbers[i].out);
+    t->is_quiet = option_value(tool, "json") != NULL;
+    t->folder = option_value(tool, "output");
+    if (!t->folder)
+        t->folder = default_folder(tool);
+    return code || t->folder ? code : tool_fail(tool, bt_no_memory());
+}
+
+/* Batches of the model's size, of which a step takes one or several. */
+static int split_batch(struct train *t, int64_t batch, int64_t nmicro)
+{
+    const int64_t own = t->inputs[0].dims[0];
+    const int64_t all = batch ? batch : nmicro * own;
+    if (all % own != 0 || (option_value(t->tool, "accumulate") && all / own != nmicro))
+        return tool_usage(t->tool,
+                          "--batch %lld: the model takes batches of %lld samples, and a "
+                          "step is of as many, or of several of them",
+                          (long long)batch, (long long)own);
+    t->nmicro = (uint32_t)(all / own);
+    return EXIT_OK;
+}
+
+static int read_model(struct train *t, int64_t batch)
+{
+    int64_t nmicro = 1;
+    int code = option_number(t->tool, "accumulate", 1, MOST_BATCH, &nmicro);
+    if (code)
+        return code;
+    const int64_t all = batch ? batch : 64 * nmicro;
+    if (all % nmicro != 0)
+        return tool_usage(t->tool, "--accumulate %lld: a batch of %lld has no so many equal "
+                                   "parts",
+                          (long long)nmicro, (long long)all);
+    code = read_trained(t->tool, all / nmicro, &t->model);
+    if (code)
+        return code;
+    TRY_TOOL(t->tool, find_inputs(t));
+    return split_batch(t, batch, nmicro);
+}
+
+static int read_data(struct train *t)
+{
+    struct tool *tool = t->tool;
+    const char *test = option_value(tool, "test");
+    double factor = 1;
+    int code = read_real(tool, "factor", -INFINITY, &factor);
+    if (code)
+        return code;
+    TRY_TOOL(tool, train_data_open(tool->ctx, option_value(tool, "data"),
+                                   option_value(tool, "labels"), factor, t->ninput,
+                                   t->inputs, &t->data));
+    if (test)
+        TRY_TOOL(tool, train_data_open(tool->ctx, test,
+                                       option_value(tool, "test-labels"), factor,
+                                       t->ninput, t->inputs, &t->test));
+    const int64_t n = train_data_len(t->data),
+                  batch = t->nmicro * t->inputs[0].dims[0];
+    t->nper_epoch = n / batch;
+    t->order = BT_NEWS(bt_ctx_scratch(tool->ctx), int64_t, (size_t)n);
+    if (!t->order)
+        return tool_fail(tool, bt_no_memory());
+    if (!t->nper_epoch)
+        return tool_fail(tool, bt_fail(tool->ctx, BT_ERR_ARGUMENT,
+                                       "%s has %lld samples, and a step takes %lld: --batch "
+                                       "N takes fewer",
+                                       option_value(tool, "data"), (long long)n,
+                                       (long long)batch));
+    return EXIT_OK;
+}
+
+/* ---- the training ---- */
+
+static int make_batches(struct train *t)
+{
+    const uint32_t n = t->ninput + 1;
+    bt_arena *arena = bt_ctx_scratch(t->tool->ctx);
+    t->batches = BT_NEWS(arena, bt_tensor *, (size_t)n * t->nmicro);
+    t->parts = BT_NEWS(arena, bt_tensor **, t->nmicro);
+    if (!t->batches || !t->parts)
+        return tool_fail(t->tool, bt_no_memory());
+    for (uint32_t k = 0; k < t->nmicro; k++) {
+        TRY_TOOL(t->tool, train_batch_create(t->data, &t->parts[k]));
+        memcpy(t->batches + (size_t)k * n, t->parts[k], n * sizeof(*t->batches));
+    }
+    return EXIT_OK;
+}
+
+static int open_training(struct train *t)
+{
+    struct tool *tool = t->tool;
+    struct train_input target, test;
+    const void *row;
+    train_data_target(t->data, &target);
+    bt_training_options options = {
+        .entry = option_value(tool, "entry"),
+        .loss = option_value(tool, "loss"),
+        .optimizer = option_value(tool, "optimizer"),
+        .schedule = option_value(tool, "schedule"),
+        .nmicro = t->nmicro,
+        .fixed = option_values(tool, "fixed"),
+        .target_dtype = target.dtype,
+        .target_rank = target.rank,
+        .target_dims = target.dims,
+        .folder = t->folder,
+        .seed = (uint64_t)t->seed,
+        .nstep = t->nepoch * t->nper_epoch,
+    };
+    if (t->test)
+        train_data_target(t->test, &test);
+    if (t->test && memcmp(&test.dtype, &target.dtype,
+                          sizeof(test) - offsetof(struct train_input, dtype)))
+        return tool_usage(tool, "labels of --test are of another type than those of --data");
+    int code = read_real(tool, "clip", 0, &options.clip);
+    if (!code)
+        code = read_targets(tool, &options.target);
+    if (code)
+        return code;
+    TRY_TOOL(tool, bt_folder_make(tool->ctx, t->folder));
+    TRY_TOOL(tool, bt_registry_row(tool->ctx, BT_TRAINER, "train", sizeof(*t->trainer),
+                                   &row));
+    t->trainer = row;
+    begin_progress(tool);
+    bt_status status = t->trainer->open(tool->ctx, t->model, &options, sizeof(options),
+                                        &t->training);
+    end_progress(tool);
+    if (status)
+        return tool_fail(tool, status);
+    t->info = t->trainer->info(t->training);
+    for (uint32_t i = 0; i < 2 && t->info->nclass; i++) {
+        const struct train_data *data = i ? t->test : t->data;
+        if (data)
+            TRY_TOOL(tool, train_data_check(data, t->info->nclass));
+    }
+    return make_batches(t);
+}
+
+static int begin_training(struct train *t)
+{
+    const char *from = option_value(t->tool, "initialise");
+    if (option_value(t->tool, "resume"))
+        TRY_TOOL(t->tool, resume_training(t));
+    if (from)
+        TRY_TOOL(t->tool, t->trainer->load(t->training, from, 1));
+    if (t->is_quiet)
+        return EXIT_OK;
+    int64_t nelem = 0;
+    for (uint32_t i = 0; i < t->info->nparam; i++)
+        nelem += t->info->params[i].value->nelem;
+    printf("%lld parameters in %u tensors, %lld samples, %lld steps of %lld an epoch; "
+           "checkpoints and curves in %s\n",
+           (long long)nelem, t->info->nparam, (long long)train_data_len(t->data),
+           (long long)t->nper_epoch, (long long)(t->nmicro * t->info->batch), t->folder);
+    if (t->info->step)
+        printf("goes on from step %lld\n", (long long)t->info->step);
+    return EXIT_OK;
+}
+
+/* Before anything is compiled: no training is lost by one that begins in its folder. */
+static int check_folder(struct train *t)
+{
+    const char *path;
+    TRY_TOOL(t->tool, last_checkpoint(t, &path));
+    if (path && !option_value(t->tool, "resume"))
+        return tool_usage(t->tool,
+                          "%s holds a training already: --resume goes on with it, and -o "
+                          "FOLDER begins one elsewhere",
+                          t->folder);
+    return EXIT_OK;
+}
+
+static int train(struct train *t)
+{
+    int64_t batch = 0;
+    int code = read_asked(t, &batch);
+    if (!code)
+        code = check_folder(t);
+    if (!code)
+        code = read_model(t, batch);
+    if (!code)
+        code = read_data(t);
+    if (!code)
+        code = open_training(t);
+    if (!code)
+        code = begin_training(t);
+    return code ? code : run_training(t);
+}
+
+static int run(struct tool *tool)
+{
+    struct train t = { .tool = tool };
+    const int code = train(&t);
+    for (uint32_t k = 0; t.parts && k < t.nmicro; k++)
+        train_batch_destroy(t.data, t.parts[k]);
+    if (t.trainer)
+        t.trainer->close(t.training);
+    train_data_close(t.data);
+    train_data_close(t.test);
+    bt_module_unref(t.model);
+    return code;
+}
+
+static const struct option options[] = {
+    { "data", 0, "FILE", "samples to learn from, or a folder of such files (must be given)" },
+    { "labels", 0, "FILE", "what the model should give for them" },
+    { "test", 0, "FILE", "samples that are not learned from: it is tried on them after each epoch" },
+    { "test-labels", 0, "FILE", "what it should give for these" },
+    { "factor", 0, "X", "numbers of samples are multiplied by it (default: 1)" },
+    { "loss", 0, "NAME", "what is made small (default: cross_entropy)" },
+    { "optimizer", 0, "NAME", "how (default: sgd): 'adam{rate=0.001}'" },
+    { "schedule", 0, "NAME", "how its rate changes (default: constant): 'cosine{warm=100}'" },
+    { "clip", 0, "X", "the norm of all gradients together, at most" },
+    { "epochs", 0, "N", "how often all samples are learned from (default: 10)" },
+    { "batch", 0, "N", "samples of a step (default: 64, or what the model says)" },
+    { "accumulate", 0, "N", "a step adds the gradients of N parts of its batch" },
+    { "fixed", 0, "NAME", "a constant that is not learned" },
+    { "seed", 0, "N", "of parameters without a value, and of the samples' order (default: 1)" },
+    { "output", 'o', "FOLDER", "for checkpoints and curves (default: MODEL.training)" },
+    { "every", 0, "N", "a checkpoint after every N steps too, not only after an epoch" },
+    { "resume", 0, NULL, "go on from the last checkpoint in the folder" },
+    { "initialise", 0, "FILE", "parameters of this .safetensors file to begin with" },
+    { "json", 0, NULL, "print one JSON object a line" },
+    { "entry", 0, "FUNCTION", "function to train (default: main, or the only one)" },
+    { "target", 0, "NAME[,NAME]", "what it is compiled for, by preference (default: cpu)" },
+    { "threads", 0, "N", "threads of the target (default: as many as there are processors)" },
+    IMPORT_OPTIONS,
+    { 0 },
+};
+
+const struct verb verb_train = {
+    .name = "train",
+    .args = "MODEL",
+    .min_arg = 1,
+    .max_arg = 1,
+    .doc = "Have a model learn from samples.",
+    // clang-format off
+    .details = "MODEL is anything that run takes. Its first input is a batch of samples; all further\n"
+               "ones are parameters, which begin with random numbers, and so are constants of\n"
+               "float32 that have an axis, which begin as they are: def @main(.., inputs=2) says\n"
+               "that two are data. An open dim of samples (n) becomes what --batch says.\n"
+               "\n"
+               "Samples are IDX files (MNIST; gunzip a .gz before), .npy or .npz along the first\n"
+               "axis; .npz have an array for each input by its name, and one called labels. Labels\n"
+               "that are integers are classes.\n"
+               "\n"
+               "Losses, optimizers and schedules are functions @loss.NAME, @optimizer.NAME and\n"
+               "@schedule.NAME of the model or of Baton's libraries (baton list libraries\n"
+               "optimizers), with options in braces: NAME{rate=0.1, momentum=0.9}.\n"
+               "\n"
+               "FOLDER gets the program of a step (step.baton), after each epoch a checkpoint\n"
+               "(step-N.safetensors, of which the last two stay) and curves (curve.csv, curve.svg).\n"
+               "A training that goes on from a checkpoint gives the same bits as one that was\n"
+               "never stopped. baton export makes a model of a checkpoint.",
+    .examples = "  baton train lenet.baton --data images --labels labels --factor 0.00392157\n"
+                "  baton train lenet.baton --data a.npz --test b.npz --optimizer 'adamw{decay=0.1}'\n"
+                "  baton train lenet.baton --data a.npz --epochs 20 --resume",
+    // clang-format on
+    .options = options,
+    .run = run,
+};

@@ -1,0 +1,78 @@
+/* What the parts of baton train share: the verb, its loop, its folder and its report. */
+#ifndef TOOLS_TRAIN_H
+#define TOOLS_TRAIN_H
+
+#include <baton/train.h>
+
+#include "tool.h"
+#include "train_data.h"
+
+/* A point of the curves. */
+struct point {
+    int64_t epoch, step;
+    double loss, right;           /* of training since the point before; right: a share, or -1 */
+    double test_loss, test_right; /* NaN: not measured there; test_right -1: no classes */
+    double seconds;               /* since training began, without breaks */
+};
+
+/* Of steps. */
+struct sum {
+    double loss;
+    int64_t nright, nstep;
+};
+
+struct train {
+    struct tool *tool;
+    const bt_trainer *trainer;
+    bt_training *training;
+    const bt_training_info *info;
+    bt_module *model;
+    uint32_t ninput;
+    struct train_input *inputs;
+    struct train_data *data, *test; /* test: NULL: not given */
+    bt_tensor **batches;            /* of a step, one behind the other */
+    bt_tensor ***parts;             /* the same, batch by batch */
+    const char *folder;             /* of checkpoints, curves and the step's program */
+    uint32_t nmicro;
+    int64_t nepoch, every, keep, seed;
+    int64_t nper_epoch; /* steps */
+    int64_t *order;     /* of samples in the epoch at hand */
+    struct sum since, epoch; /* since the last point, and in the epoch at hand */
+    bt_vec(struct point) points;
+    double seconds;   /* before this run */
+    uint64_t start;   /* of this run, ns */
+    uint64_t stepped; /* ns in steps of this run */
+    int64_t begin;    /* the step that this run began with */
+    int is_quiet;     /* --json: lines of objects are all that is printed */
+};
+
+/* ---- train_folder.c ---- */
+/* The last checkpoint's path; NULL: there is none. */
+bt_status last_checkpoint(struct train *, const char **out) BT_MUST_USE;
+/* Writes one, and removes those before the last two. */
+bt_status save_checkpoint(struct train *) BT_MUST_USE;
+/* Goes on where the last checkpoint was written. */
+bt_status resume_training(struct train *) BT_MUST_USE;
+
+/* ---- train_report.c ---- */
+double seconds_of(const struct train *);
+void show_step(const struct train *);
+bt_status add_point(struct train *, double test_loss, double test_right) BT_MUST_USE;
+/* curve.csv and curve.svg, of all points. */
+bt_status write_curves(const struct train *) BT_MUST_USE;
+/* The points of curve.csv up to a step. */
+bt_status read_points(struct train *, int64_t step) BT_MUST_USE;
+
+/* ---- train_svg.c ---- */
+void draw_curves(const struct train *, bt_text *out);
+
+/* ---- train_loop.c ---- */
+int run_training(struct train *);
+
+/* ---- train_model.c ---- */
+/* Reads the first argument, with `batch` samples for a first dim that is open; typed. */
+int read_trained(struct tool *, int64_t batch, bt_module **out);
+/* What its entry takes as data. */
+bt_status find_inputs(struct train *) BT_MUST_USE;
+
+#endif

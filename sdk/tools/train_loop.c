@@ -1,0 +1,148 @@
+/* Steps, epoch after epoch. */
+#include <math.h>
+#include <signal.h>
+#include <string.h>
+
+#include "progress.h"
+#include "train.h"
+
+enum { POINTS_PER_EPOCH = 20 };
+
+/* A signal handler gets no argument of the program's. */
+static volatile sig_atomic_t is_interrupted;
+
+static void interrupt(int signal)
+{
+    (void)signal;
+    is_interrupted = 1;
+}
+
+/* ---- a step ---- */
+
+static void fill_batches(struct train *t)
+{
+    const int64_t step = t->info->step, at = step % t->nper_epoch, batch = t->info->batch;
+    if (at == 0 || step == t->begin)
+        t->trainer->order((uint64_t)t->seed, step / t->nper_epoch, train_data_len(t->data),
+                          t->order);
+    for (int64_t i = 0; i < t->nmicro * batch; i++)
+        train_batch_fill(t->data, t->parts[i / batch], i % batch,
+                         t->order[at * t->nmicro * batch + i]);
+}
+
+static void add_to(struct sum *sum, const bt_training_result *result)
+{
+    sum->loss += result->loss;
+    sum->nright += result->nright;
+    sum->nstep++;
+}
+
+static bt_status take_step(struct train *t)
+{
+    bt_training_result result;
+    fill_batches(t);
+    const uint64_t start = bt_now_ns();
+    BT_TRY(t->trainer->step(t->training, t->batches, &result));
+    t->stepped += bt_now_ns() - start;
+    add_to(&t->since, &result);
+    add_to(&t->epoch, &result);
+    return NULL;
+}
+
+/* ---- an evaluation ---- */
+
+/* Where the greatest number of a row is; of equal ones the first. */
+static int64_t greatest(const bt_tensor *rows, int64_t row, int64_t n)
+{
+    int64_t best = 0;
+    for (int64_t i = 1; i < n; i++) {
+        if (bt_tensor_get(rows, row * n + i) > bt_tensor_get(rows, row * n + best))
+            best = i;
+    }
+    return best;
+}
+
+/* The loss of whole batches, and the share of all samples that are right. The last batch is
+ * filled up with its last sample, which counts once. */
+static bt_status evaluate(struct train *t, double *loss, double *right)
+{
+    const int64_t n = train_data_len(t->test), batch = t->info->batch,
+                  nclass = t->info->nclass;
+    int64_t nright = 0, nwhole = 0;
+    *loss = 0;
+    for (int64_t at = 0; at < n; at += batch) {
+        bt_training_result result;
+        for (int64_t i = 0; i < batch; i++)
+            train_batch_fill(t->test, t->parts[0], i, at + i < n ? at + i : n - 1);
+        BT_TRY(t->trainer->evaluate(t->training, t->parts[0], &result));
+        const bt_tensor *rows = bt_object_as_tensor(result.results);
+        for (int64_t i = 0; nclass && rows && i < batch && at + i < n; i++)
+            nright += greatest(rows, i, nclass) == train_data_class(t->test, at + i);
+        if (at + batch <= n || !nwhole) {
+            *loss += result.loss;
+            nwhole++;
+        }
+    }
+    *loss /= (double)(nwhole ? nwhole : 1);
+    *right = nclass ? (double)nright / (double)n : -1;
+    return NULL;
+}
+
+/* ---- all of them ---- */
+
+static int is_point(const struct train *t)
+{
+    const int64_t each = t->nper_epoch / POINTS_PER_EPOCH;
+    const int64_t at = t->info->step % t->nper_epoch;
+    return at == 0 || (each && at % each == 0);
+}
+
+static bt_status after_step(struct train *t)
+{
+    const int is_end = t->info->step % t->nper_epoch == 0;
+    double loss = NAN, right = NAN;
+    if (is_end && t->test)
+        BT_TRY(evaluate(t, &loss, &right));
+    if (is_point(t))
+        BT_TRY(add_point(t, loss, right));
+    if (!is_end && !(t->every && t->info->step % t->every == 0) && !is_interrupted)
+        return NULL;
+    BT_TRY(write_curves(t));
+    return save_checkpoint(t);
+}
+
+static bt_status run_steps(struct train *t)
+{
+    const int64_t all = t->nepoch * t->nper_epoch;
+    while (t->info->step < all && !is_interrupted) {
+        const void *mark = bt_arena_mark(bt_ctx_scratch(t->tool->ctx));
+        BT_TRY(take_step(t));
+        show_step(t);
+        if (!is_point(t) && !t->every && !is_interrupted)
+            bt_arena_release(bt_ctx_scratch(t->tool->ctx), mark);
+        else
+            BT_TRY(after_step(t));
+    }
+    return NULL;
+}
+
+int run_training(struct train *t)
+{
+    struct sigaction action = { .sa_handler = interrupt }, before;
+    t->begin = t->info->step;
+    t->start = bt_now_ns();
+    sigaction(SIGINT, &action, &before);
+    bt_status status = run_steps(t);
+    sigaction(SIGINT, &before, NULL);
+    clear_progress();
+    TRY_TOOL(t->tool, status);
+    const int64_t n = t->info->step - t->begin;
+    if (is_interrupted && !t->is_quiet)
+        printf("stopped at step %lld: --resume goes on from there\n",
+               (long long)t->info->step);
+    if (n && !t->is_quiet)
+        printf("%lld steps of %lld samples, %.3f ms each\n", (long long)n,
+               (long long)(t->nmicro * t->info->batch),
+               (double)t->stepped * 1e-6 / (double)n);
+    return EXIT_OK;
+}

@@ -1,0 +1,86 @@
+/* The model that is trained, as baton train and baton export read it. */
+#include <string.h>
+
+#include <baton/importer.h>
+
+#include "import_options.h"
+#include "train.h"
+
+static bt_status read_with(struct tool *tool, const char *const *dims, bt_module **out)
+{
+    bt_import_options options = read_import_options(tool);
+    bt_module *parsed;
+    options.dims = dims;
+    BT_TRY(bt_import(tool->ctx, tool->args[0], &options, &parsed));
+    bt_status status = bt_infer(tool->ctx, parsed, out);
+    bt_module_unref(parsed);
+    return status;
+}
+
+/* "n=64" where the first input's first dim is n. NULL: it is known, or no name of one. */
+static const char *open_batch(struct tool *tool, const bt_module *model, int64_t batch)
+{
+    const bt_global *entry;
+    if (bt_module_entry(tool->ctx, model, option_value(tool, "entry"), &entry) ||
+        entry->kind != BT_GLOBAL_FUNC || !entry->func->block->nparam)
+        return NULL;
+    const bt_shape_type *shape =
+        bt_tensor_shape(entry->func->block->params[0]->base.type);
+    const bt_type *dim = shape && shape->n ? shape->dims[0] : NULL;
+    if (!dim || dim->kind != BT_TYPE_VAR)
+        return NULL;
+    return tool_text(tool, "%s=%lld", ((const bt_var_type *)(const void *)dim)->name,
+                     (long long)batch);
+}
+
+int read_trained(struct tool *tool, int64_t batch, bt_module **out)
+{
+    const char **dims = option_values(tool, "dim");
+    uint32_t n = 0;
+    TRY_TOOL(tool, read_with(tool, dims, out));
+    const char *more = open_batch(tool, *out, batch);
+    if (!more)
+        return EXIT_OK;
+    while (dims && dims[n])
+        n++;
+    const char **all = BT_NEWS(bt_ctx_scratch(tool->ctx), const char *, n + 2);
+    if (!all)
+        return tool_fail(tool, bt_no_memory());
+    for (uint32_t i = 0; i < n; i++)
+        all[i] = dims[i];
+    all[n] = more;
+    bt_module_unref(*out);
+    *out = NULL;
+    TRY_TOOL(tool, read_with(tool, all, out));
+    return EXIT_OK;
+}
+
+bt_status find_inputs(struct train *t)
+{
+    const bt_global *entry;
+    bt_ctx *ctx = t->tool->ctx;
+    BT_TRY(bt_module_entry(ctx, t->model, option_value(t->tool, "entry"), &entry));
+    const bt_block *block = entry->kind == BT_GLOBAL_FUNC ? entry->func->block : NULL;
+    const bt_dict_entry *said = block ? bt_dict_find(&entry->func->attrs, "inputs") : NULL;
+    t->ninput = said && said->kind == BT_DICT_INT && said->i > 0 ? (uint32_t)said->i : 1;
+    if (!block || t->ninput > block->nparam)
+        return bt_fail(ctx, BT_ERR_ARGUMENT, "@%s takes no data: it has %u parameters",
+                       entry->name, block ? block->nparam : 0);
+    t->inputs = BT_NEWS(bt_ctx_scratch(ctx), struct train_input, t->ninput);
+    if (!t->inputs)
+        return bt_no_memory();
+    for (uint32_t i = 0; i < t->ninput; i++) {
+        const bt_value *param = &block->params[i]->base;
+        struct train_input *in = &t->inputs[i];
+        in->name = param->name ? param->name : "x";
+        in->dtype = bt_tensor_dtype(param->type);
+        if (!bt_tensor_static(param->type, &in->rank, in->dims) || !in->rank ||
+            !in->dtype || in->dims[0] < 1 || in->dims[0] != t->inputs[0].dims[0])
+            return bt_fail_at(ctx, BT_ERR_ARGUMENT, t->model->store, param->span,
+                              "%%%s is no batch: data are tensors of known dims (--dim "
+                              "NAME=N gives an open one a size), and the first counts "
+                              "samples",
+                              in->name);
+    }
+    return NULL;
+}

@@ -1,0 +1,160 @@
+"""Checkpoints: a training that goes on gives the same bits; what is torn, foreign or cannot be written is refused, and harms nothing:
+checkpoints.py BATON"""
+import os
+import resource
+import shutil
+import signal
+import sys
+import tempfile
+
+import numpy
+
+import kit
+
+ADAM = "adam{rate=0.05}"
+NEPOCH, NSAMPLE = 6, 40  # five steps of eight
+
+
+def train(runs, folder, *more, **how):
+    return runs.run("train", "linear.baton", "--data", "data.npz", "--loss", "squares", "--optimizer", ADAM, "-o", folder, *more, **how)
+
+
+def content(path):
+    with open(path, "rb") as file:
+        return file.read()
+
+
+def curve(folder):
+    with open(os.path.join(folder, "curve.csv")) as file:
+        return [line.rsplit(",", 1)[0] for line in file]  # without seconds
+
+
+def check_resume(runs):
+    """One run, and runs of which each goes on where the one before was."""
+    whole = train(runs, "whole", "--epochs", NEPOCH)
+    runs.check(whole.returncode == 0, whole.stderr)
+    names = sorted(name for name in os.listdir("whole") if name.endswith(".safetensors"))
+    runs.check(names == ["step-000000025.safetensors", "step-000000030.safetensors"], f"checkpoints {names}")
+    runs.check({"step.baton", "curve.csv", "curve.svg"} < set(os.listdir("whole")), f"{os.listdir('whole')}")
+    for name, cuts in [("half", [3]), ("each", [1, 2, 3, 4, 5])]:
+        for k, epochs in enumerate(cuts + [NEPOCH]):
+            done = train(runs, name, "--epochs", epochs, *(["--resume"] if k else []))
+            runs.check(done.returncode == 0, done.stderr)
+        runs.check(content(runs.last(name)) == content(runs.last("whole")), f"{name}: other bytes than those of one run")
+        runs.check(curve(name) == curve("whole"), f"{name}: another curve than that of one run")
+    # within an epoch, too: a checkpoint of each step, of which the one before the last is gone on from
+    train(runs, "within", "--epochs", 3, "--every", 1)
+    os.unlink(runs.last("within"))
+    runs.check(runs.last("within").endswith("step-000000014.safetensors"), runs.last("within"))
+    done = train(runs, "within", "--epochs", NEPOCH, "--resume", "--every", 1)
+    runs.check(done.returncode == 0, done.stderr)
+    runs.check(content(runs.last("within")) == content(runs.last("whole")), "within an epoch: other bytes than those of one run")
+    runs.check(curve("within") == curve("whole"), "within an epoch: another curve")
+    done = train(runs, "whole", "--epochs", NEPOCH, "--resume")
+    runs.check(done.returncode == 0 and "goes on from step 30" in done.stdout, "a training that is done cannot be gone on with")
+    one, other = (train(runs, f"threads{n}", "--epochs", NEPOCH, "--threads", n) for n in (1, 3))
+    runs.check(one.returncode == other.returncode == 0, one.stderr + other.stderr)
+    runs.check(content(runs.last("threads1")) == content(runs.last("threads3")), "1 and 3 threads give other bits")
+
+
+def check_refused(runs):
+    good = content(runs.last("whole"))
+    nheader = int.from_bytes(good[:8], "little")
+
+    def refused(words, data, *more):
+        shutil.rmtree("bad", ignore_errors=True)
+        shutil.copytree("whole", "bad")
+        path = kit.write(runs.last("bad"), data)
+        done = train(runs, "bad", "--epochs", NEPOCH + 1, "--resume", *more)
+        runs.check(done.returncode == 1 and path in done.stderr and words in done.stderr,
+                   f"expected \"{words}\", got exit {done.returncode}\n{done.stderr}")
+        runs.check(content(path) == data, "what was refused was written to")
+        older = os.path.join("bad", "step-000000025.safetensors")
+        runs.check(content(older) == content(os.path.join("whole", "step-000000025.safetensors")), "the checkpoint before is another")
+
+    for n in [0, 1, 7, 8, 9, 8 + nheader // 2, 8 + nheader - 1, 8 + nheader, 8 + nheader + 1, len(good) - 4, len(good) - 1]:
+        refused("cut short" if n < 8 + nheader or n > 8 + nheader else "", good[:n])
+    refused("belong to no tensor", good + b"\0\0\0\0")
+    for at in [8 + nheader, 8 + nheader + 50, len(good) - 1]:
+        refused("not those that were written", good[:at] + bytes([good[at] ^ 1]) + good[at + 1:])
+    random = numpy.random.default_rng(1)
+    for at in random.integers(0, len(good), 60):
+        shutil.rmtree("bad", ignore_errors=True)
+        shutil.copytree("whole", "bad")
+        kit.write(runs.last("bad"), good[:at] + bytes([good[at] ^ 1 << int(random.integers(0, 8))]) + good[at + 1:])
+        done = train(runs, "bad", "--epochs", NEPOCH + 1, "--resume")
+        runs.check(done.returncode in (0, 1) and (done.returncode == 0 or done.stderr), f"bit at byte {at}: exit {done.returncode}")
+        runs.check(done.returncode == 1 or at < 8 + nheader, f"bit at byte {at} of the data is not noticed")
+    for text in ['{"w":{"dtype":"F32","shape":[1],"data_offsets":[0,4]}}', '{"w":{"dtype":"F32","shape":[9999999999999],"data_offsets":[0,4]}}',
+                 '{"w":', '[]', '{"w":{"dtype":"F99","shape":[1],"data_offsets":[0,4]}}', '{"w":{"shape":[1],"data_offsets":[0,4]}}',
+                 '{"w":{"dtype":"F32","shape":[1],"data_offsets":[4,0]}}', '{"__metadata__":{"step":3}}', '{"' + "\\u12" + '":1}', "{" * 1000]:
+        refused("", len(text).to_bytes(8, "little") + text.encode() + b"\0\0\0\0")
+    refused("", b"\xff" * 64)
+
+    # Of another program: its parameters alone can be begun with.
+    for more in [["--optimizer", "momentum"], ["--optimizer", "adam{rate=0.06}"], ["--loss", "huber"], ["--clip", "1"], ["--batch", "16"]]:
+        done = train(runs, "whole", "--epochs", NEPOCH + 1, "--resume", *more)
+        runs.check(done.returncode == 1 and "of another model, loss, optimizer or batch" in done.stderr, f"{more}: {done.stderr}")
+    done = train(runs, "begun", "--optimizer", "momentum", "--epochs", 1, "--initialise", runs.last("whole"))
+    runs.check(done.returncode == 0, done.stderr)
+    numpy.savez("fewer.npz", **{name: array[:24] for name, array in numpy.load("data.npz").items()})
+    done = train(runs, "whole", "--data", "fewer.npz", "--epochs", NEPOCH + 1, "--resume")
+    runs.check(done.returncode == 1 and "on 40 samples, and the data have 24" in done.stderr, done.stderr)
+    kit.write_tensors("foreign.safetensors", {"w": numpy.zeros((3, 4)), "b": numpy.zeros(4)})
+    done = train(runs, "x", "--initialise", "foreign.safetensors")
+    runs.check(done.returncode == 1 and "foreign.safetensors: tensor b is of another type" in done.stderr, done.stderr)
+    kit.write_tensors("foreign.safetensors", {"w": numpy.zeros((3, 4))})
+    done = train(runs, "x", "--initialise", "foreign.safetensors")
+    runs.check(done.returncode == 1 and "foreign.safetensors has no tensor b" in done.stderr, done.stderr)
+    shutil.copy("foreign.safetensors", os.path.join(shutil.copytree("whole", "foreign"), "step-000000099.safetensors"))
+    done = train(runs, "foreign", "--resume")
+    runs.check(done.returncode == 1 and "is no checkpoint of a training" in done.stderr, done.stderr)
+    done = train(runs, "whole")
+    runs.check(done.returncode == 2 and "holds a training already" in done.stderr, done.stderr)
+    done = train(runs, "nowhere", "--resume")
+    runs.check(done.returncode == 1 and "nowhere has no checkpoint" in done.stderr, done.stderr)
+
+
+def check_full(runs):
+    """A save that cannot be finished, at any size: what was there stays, and the message names the file."""
+    whole = len(content(runs.last("whole")))
+
+    def limited(nbytes):
+        def prepare():
+            signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+            resource.setrlimit(resource.RLIMIT_FSIZE, (nbytes, nbytes))
+        return prepare
+
+    for nbytes in [0, 1, whole // 2, whole - 1]:
+        shutil.rmtree("full", ignore_errors=True)
+        shutil.copytree("half", "full")
+        for name in os.listdir("full"):
+            if not name.startswith("step-"):
+                os.unlink(os.path.join("full", name))
+        before = {name: content(os.path.join("full", name)) for name in os.listdir("full")}
+        done = train(runs, "full", "--epochs", NEPOCH + 1, "--resume", preexec_fn=limited(nbytes), restore_signals=False)
+        runs.check(done.returncode == 1 and "full/" in done.stderr, f"{nbytes} bytes: exit {done.returncode}\n{done.stderr}")
+        after = {name: content(os.path.join("full", name)) for name in before}
+        runs.check(before == after, f"{nbytes} bytes: a checkpoint is another than before")
+        stray = [name for name in os.listdir("full") if name.startswith("step-") and name not in before and name != "step.baton"]
+        runs.check(not stray, f"{nbytes} bytes: {stray} are left")
+        done = train(runs, "full", "--epochs", NEPOCH + 1, "--resume")
+        runs.check(done.returncode == 0, f"after {nbytes} bytes it does not go on: {done.stderr}")
+
+
+def main():
+    runs = kit.Runs(sys.argv[1])
+    with tempfile.TemporaryDirectory() as folder:
+        os.chdir(folder)
+        random = numpy.random.default_rng(7)
+        kit.write("linear.baton", kit.LINEAR)
+        numpy.savez("data.npz", x=random.normal(size=(NSAMPLE, 4)).astype(numpy.float32),
+                    labels=random.normal(size=(NSAMPLE, 3)).astype(numpy.float32))
+        check_resume(runs)
+        check_refused(runs)
+        check_full(runs)
+        os.chdir("/")
+    runs.end()
+
+
+main()

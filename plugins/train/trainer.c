@@ -81,6 +81,7 @@ static bt_status check_type(struct bt_training *t, const bt_module *model,
 static bt_status make_params(struct bt_training *t, const bt_module *lifted)
 {
     const bt_func *func = bt_module_find(lifted, "train.model")->func;
+    const bt_block *entry = bt_module_find(lifted, t->entry)->func->block; // has places
     const uint32_t n = func->block->nparam;
     int64_t dims[BT_MAX_RANK];
     uint32_t rank;
@@ -98,7 +99,8 @@ static bt_status make_params(struct bt_training *t, const bt_module *lifted)
         return bt_no_memory();
     for (uint32_t i = 0; i < n; i++) {
         const bt_value *param = &func->block->params[i]->base;
-        BT_TRY(check_type(t, lifted, param, i >= t->ninput));
+        BT_TRY(check_type(t, lifted, i < entry->nparam ? &entry->params[i]->base : param,
+                          i >= t->ninput));
         if (i < t->ninput) {
             t->inputs[i] = param->type;
             continue;

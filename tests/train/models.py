@@ -1,0 +1,191 @@
+"""Models that learn: by parameters, by constants, of ONNX, with functions of their own, with several inputs; and what is refused, with
+its place: models.py BATON"""
+import json
+import os
+import sys
+import tempfile
+
+import numpy
+
+import kit
+
+HEAD = '#[version = "baton 0.1"]\n'
+CONSTANTS = HEAD + """def @main<n: Dim>(%x: Tensor[(n, 4), float32]) -> Tensor[(n, 3), float32] {
+    %hidden = nn.dense(%x, const[(5, 4), float32]{WEIGHTS});
+    %norm = nn.batch_norm(tanh(%hidden), @gamma, @beta, const[(5), float32]{0, 0, 0, 0, 0}, const[(5), float32]{1, 1, 1, 1, 1});
+    nn.dense(%norm.0, @last)
+}
+const @gamma = const[(5), float32]{1, 1, 1, 1, 1};
+const @beta = const[(5), float32]{0, 0, 0, 0, 0};
+const @last = const[(3, 5), float32]{LAST};
+"""
+OWN = HEAD + """// An optimizer, a loss and a schedule of its own.
+def @main<n: Dim>(%x: Tensor[(n, 4), float32], %w: Tensor[(3, 4), float32]) -> Tensor[(n, 3), float32] { nn.dense(%x, %w) }
+def @optimizer.sign<s: Shape>(%w: Tensor[s, float32], %g: Tensor[s, float32], %step: float32, %rate: float32, rate=0.01f) -> Tensor[s, float32] {
+    %w - %rate * sign(%g)
+}
+def @loss.fourth<s: Shape>(%z: Tensor[s, float32], %y: Tensor[s, float32], %scale: float32, scale=1f) -> float32 {
+    %d = %z - %y;
+    %scale * mean(%d * %d * %d * %d)
+}
+def @schedule.third(%step: float32, %steps: float32) -> float32 { 1f / 3f }
+"""
+TWO = HEAD + """def @main<n: Dim>(%a: Tensor[(n, 4), float32], %b: Tensor[(n, 2, 2), float32], %w: Tensor[(3, 4), float32], inputs=2) -> (Tensor[(n, 3), float32], Tensor[(n, 4), float32]) {
+    %flat = nn.batch_flatten(%b);
+    (nn.dense(%a * %flat, %w), %flat)
+}
+"""
+BRANCH = HEAD + """def @main(%x: Tensor[(8, 4), float32], %w: Tensor[(3, 4), float32], %v: Tensor[(3, 4), float32]) -> Tensor[(8, 3), float32] {
+    if (sum(%x) > 0f) { nn.dense(%x, %w) } else { nn.dense(%x, %v) }
+}
+"""
+
+
+def numbers(random, n):
+    return ", ".join(f"{x:.6g}" for x in random.normal(size=n))
+
+
+def falls(runs, folder):
+    """The loss of the last point is less than half of the first one's."""
+    with open(os.path.join(folder, "curve.csv")) as file:
+        losses = [float(line.split(",")[2]) for line in list(file)[1:]]
+    runs.check(losses[-1] < losses[0] / 2, f"{folder}: the loss goes from {losses[0]} to {losses[-1]}")
+
+
+def check_constants(runs, random, x, y):
+    kit.write("constants.baton", CONSTANTS.replace("WEIGHTS", numbers(random, 20)).replace("LAST", numbers(random, 15)))
+    runs.train("constants.baton", "--data", "classes.npz", "--optimizer", "adam{rate=0.05}", "--epochs", 30, "--batch", 32, "-o", "constants")
+    falls(runs, "constants")
+    tensors, _ = kit.read_tensors(runs.last("constants"))
+    runs.check({"hidden.weight", "gamma", "beta", "last"} == {name for name in tensors if not name.startswith("optimizer.")},
+               f"parameters {sorted(tensors)}")
+    runs.train("constants.baton", "--data", "classes.npz", "--fixed", "last", "--fixed", "gamma", "--epochs", 1, "-o", "fixed")
+    tensors, _ = kit.read_tensors(runs.last("fixed"))
+    runs.check({"hidden.weight", "beta"} == set(tensors), f"parameters {sorted(tensors)}")
+    runs.refused("has no constant lst", "train", "constants.baton", "--data", "classes.npz", "--fixed", "lst", "-o", "x")
+    # What it gives as a model of its own is what it gives with its parameters.
+    for suffix in ["baton", "bta"]:
+        done = runs.run("export", "constants.baton", runs.last("constants"), "--batch", len(x), "-o", f"out.{suffix}")
+        runs.check(done.returncode == 0, done.stderr)
+        numpy.save("x.npy", x)
+        done = runs.run("run", f"out.{suffix}", "-i", "x.npy", "-o", f"result.{suffix}")
+        runs.check(done.returncode == 0, done.stderr)
+        z = numpy.load(f"result.{suffix}/output.npy")
+        right = (z.argmax(1) == y).mean()
+        runs.check(right > 0.9, f"{suffix}: {right} are right")
+    open_model = runs.run("export", "constants.baton", runs.last("constants"), "-o", "-")
+    runs.check("Tensor[(1, 4), float32]" in open_model.stdout, open_model.stdout + open_model.stderr)
+
+
+def check_own(runs, x):
+    w = numpy.arange(12).reshape(3, 4).astype(numpy.float32)
+    kit.write("own.baton", OWN)
+    kit.write_tensors("start.safetensors", {"w": w})
+    y = numpy.zeros((len(x), 3), numpy.float32)
+    numpy.savez("own.npz", x=x, labels=y)
+    runs.train("own.baton", "--data", "own.npz", "--optimizer", "sign{rate=0.5}", "--loss", "fourth{scale=2}", "--schedule", "third",
+               "--epochs", 1, "--batch", len(x), "--initialise", "start.safetensors", "-o", "own")
+    tensors, _ = kit.read_tensors(runs.last("own"))
+    z = x.astype(numpy.float64) @ w.T
+    want = w - 0.5 / 3 * numpy.sign((z ** 3).T @ x)
+    runs.check(numpy.abs(tensors["w"] - want).max() < 1e-5, "an optimizer of the model's own")
+    with open("own/curve.csv") as file:
+        loss = float(list(file)[1].split(",")[2])
+    runs.check(abs(loss / (2 * (z ** 4).mean()) - 1) < 1e-5, "a loss of the model's own")
+
+
+def check_others(runs, random, x):
+    """Several inputs and results; branches; a folder of files; classes of several integer types; JSON."""
+    kit.write("two.baton", TWO)
+    for k in range(2):
+        os.makedirs("parts", exist_ok=True)
+        a, b = random.normal(size=(40, 4)).astype(numpy.float32), random.normal(size=(40, 2, 2)).astype(numpy.float32)
+        numpy.savez(f"parts/{k}.npz", a=a, b=b, labels=(a * b.reshape(40, 4) @ numpy.ones((4, 3))).astype(numpy.float32))
+    runs.train("two.baton", "--data", "parts", "--loss", "squares", "--optimizer", "adam{rate=0.1}", "--epochs", 40, "--batch", 16, "-o", "two")
+    falls(runs, "two")
+    kit.write("branch.baton", BRANCH)
+    numpy.savez("branch.npz", x=x[:64], labels=numpy.tile(x[:64].sum(1, keepdims=True), (1, 3)))
+    runs.train("branch.baton", "--data", "branch.npz", "--loss", "squares", "--optimizer", "sgd{rate=0.2}", "--epochs", 30, "-o", "branch")
+    falls(runs, "branch")
+    kit.write("linear.baton", kit.LINEAR)
+    for dtype in ["uint8", "int32", "int64"]:
+        labels = (x[:64, 0] > 0).astype(dtype)
+        numpy.save(f"last_{dtype}.npy", labels[32:])
+        os.makedirs(f"x_{dtype}", exist_ok=True)
+        numpy.save(f"x_{dtype}/0.npy", x[:32])
+        numpy.save(f"x_{dtype}/1.npy", x[32:64])
+        numpy.save(f"labels_{dtype}.npy", labels)
+        done = runs.train("linear.baton", "--data", f"x_{dtype}", "--labels", f"labels_{dtype}.npy", "--test", f"x_{dtype}/1.npy", "--json",
+                          "--test-labels", f"last_{dtype}.npy", "--epochs", 30, "--optimizer", "sgd{rate=1}", "-o", dtype)
+        rows = [json.loads(line) for line in done.stdout.splitlines()]
+        runs.check(rows and rows[-1]["test_accuracy"] > 0.9 and rows[-1]["epoch"] == 30, f"{dtype}: {rows[-1:]}")
+
+
+def check_refused(runs, x):
+    data = ["--data", "classes.npz", "-o", "x"]
+    kit.write("linear.baton", kit.LINEAR)
+    for words, *args in [
+            ("did you mean `@optimizer.adam`", "linear.baton", *data, "--optimizer", "adm"),
+            ("no attribute `rat`; did you mean `rate`", "linear.baton", *data, "--optimizer", "adam{rat=1}"),
+            ("expected a number, found `x`", "linear.baton", *data, "--optimizer", "adam{rate=x}"),
+            ("did you mean `@schedule.cosine`", "linear.baton", *data, "--schedule", "cosin"),
+            ("takes floats that the model should give", "linear.baton", *data, "--loss", "squares"),
+            ("is no name of a loss", "linear.baton", *data, "--loss", "a b"),
+            ("has nothing to learn", kit.write("none.baton", HEAD + "def @main(%x: Tensor[(8, 3), float32]) { %x }\n"), "--data", "three.npz", "-o", "x"),
+            ("none2.baton:2:40: error: %i: Tensor[(3), int32] cannot be learned",
+             kit.write("none2.baton", HEAD + "def @main(%x: Tensor[(8, 3), float32], %i: Tensor[(3), int32]) { %x + cast(%i, dtype=\"float32\") }\n"),
+             "--data", "three.npz", "-o", "x"),
+            ("is no batch", kit.write("none3.baton", HEAD + "def @main(%x: float32, %w: Tensor[(3), float32]) { %x + %w }\n"), *data),
+            ("takes a number for each of 8 samples and each class",
+             kit.write("none4.baton", HEAD + "def @main(%x: Tensor[(8, 3), float32], %w: Tensor[(3), float32]) { sum(%x + %w) }\n"), "--data", "three.npz", "-o", "x"),
+            ("three.npz holds Tensor[(96, 3), float32], and a sample of input x is (4)", "linear.baton", "--data", "three.npz", "-o", "x"),
+            ("unlabelled.npz has no array labels", "linear.baton", "--data", "unlabelled.npz", "-o", "x"),
+            ("x.npy has no labels", "linear.baton", "--data", "x.npy", "-o", "x"),
+            ("gone.npz", "linear.baton", "--data", "gone.npz", "-o", "x"),
+            ("there are 5 of five.npy", "linear.baton", "--data", "x.npy", "--labels", "five.npy", "-o", "x"),
+            ("the label of sample 2 is 7, and the model gives 3 classes", "linear.baton", "--data", "wrong.npz", "-o", "x"),
+            ("is no sample", "linear.baton", "--data", "linear.baton", "--labels", "five.npy", "-o", "x"),
+            ("few.npz has 5 samples, and a step takes 8", "linear.baton", "--data", "few.npz", "-o", "x"),
+            ("the batch has NaN or infinities in x0", "linear.baton", "--data", "nan.npz", "-o", "x"),
+            ("sqrt.baton:3:5: error: step 1: %root (sqrt) is the first that is NaN",
+             kit.write("sqrt.baton", HEAD + "def @main(%x: Tensor[(8, 4), float32], %w: Tensor[(3, 4), float32]) {\n    %root = sqrt(nn.dense(%x, %w));\n    %root * 2f\n}\n"), *data)]:
+        runs.refused(words, "train", *args)
+        if os.path.isdir("x"):
+            runs.check(not [name for name in os.listdir("x") if name.startswith("step-")], f"{args}: a checkpoint is left")
+    for words, *args in [("--data FILE is missing", "linear.baton"), ("--epochs takes a number", "linear.baton", *data, "--epochs", "0"),
+                         ("--clip takes a number", "linear.baton", *data, "--clip", "-1"), ("--factor takes a number", "linear.baton", *data, "--factor", "x"),
+                         ("--batch 12: the model takes batches of 8", "linear.baton", *data, "--batch", "12"),
+                         ("--test-labels is of --test", "linear.baton", *data, "--test-labels", "five.npy"),
+                         ("give one of them", "linear.baton", *data, "--resume", "--initialise", "a")]:
+        runs.refused(words, "train", *args, code=2)
+    runs.refused("-o FILE is missing", "export", "linear.baton", "start.safetensors", code=2)
+    runs.refused("start.safetensors has no tensor b", "export", "linear.baton", "start.safetensors", "-o", "y.baton")
+    runs.refused("linear.baton is no safetensors file", "export", "linear.baton", "linear.baton", "-o", "y.baton")
+
+
+def main():
+    runs = kit.Runs(sys.argv[1])
+    with tempfile.TemporaryDirectory() as folder:
+        os.chdir(folder)
+        random = numpy.random.default_rng(3)
+        x = random.normal(size=(96, 4)).astype(numpy.float32)
+        y = numpy.argmax(x[:, :3] - x[:, 3:], 1)
+        numpy.savez("classes.npz", x=x, labels=y)
+        numpy.savez("three.npz", x=x[:, :3], labels=y)
+        numpy.savez("unlabelled.npz", x=x)
+        numpy.savez("few.npz", x=x[:5], labels=y[:5])
+        numpy.savez("wrong.npz", x=x, labels=numpy.where(numpy.arange(96) == 2, 7, y))
+        bad = x.copy()
+        bad[50, 1] = numpy.nan
+        numpy.savez("nan.npz", x=bad, labels=y)
+        numpy.save("x.npy", x)
+        numpy.save("five.npy", y[:5])
+        check_constants(runs, random, x, y)
+        check_own(runs, x)
+        check_others(runs, random, x)
+        check_refused(runs, x)
+        os.chdir("/")
+    runs.end()
+
+
+main()

@@ -166,8 +166,18 @@ static bt_status build_stub(struct lift *l, bt_builder *b, bt_global *out)
     const uint32_t nold = old->block->nparam, n = nold + l->all.len;
     const bt_param **params = BT_NEWS(l->arena, const bt_param *, n);
     const bt_value **args = BT_NEWS(l->arena, const bt_value *, nold);
-    bt_func fields = { .name = "train.model", .span = old->span, .attrs = old->attrs };
-    bt_call call = { .callee_kind = BT_CALLEE_VALUE, .narg = nold, .args = args };
+    bt_func fields = { .name = "train.model",
+                       .span = old->span,
+                       .nvar = old->nvar,
+                       .vars = old->vars,
+                       .nwhere = old->nwhere,
+                       .wheres = old->wheres,
+                       .attrs = old->attrs };
+    bt_call call = { .callee_kind = BT_CALLEE_VALUE,
+                     .narg = nold,
+                     .args = args,
+                     .ntype_arg = old->nvar,
+                     .type_args = old->vars };
     const bt_value *result;
     if (!params || !args)
         return bt_no_memory();
@@ -305,11 +315,10 @@ static bt_status run(bt_ctx *ctx, bt_pass_call *call, bt_module **out)
     bt_map_init(&l.of, l.arena, 0);
     bt_map_init(&l.names, l.arena, 1);
     BT_TRY(bt_module_entry(ctx, call->module, call->entry, &l.entry));
-    if (l.entry->kind != BT_GLOBAL_FUNC || l.entry->func->nvar)
-        return bt_fail_at(ctx, BT_ERR_UNSUPPORTED, call->module->store, l.entry->span,
-                          "@%s has open dims or is no function: what is learned needs "
-                          "known sizes",
-                          l.entry->name);
+    if (l.entry->kind != BT_GLOBAL_FUNC || bt_module_find(call->module, "train.model")) {
+        *out = bt_module_ref(call->module); // nothing to lift, or it is done
+        return NULL;
+    }
     BT_TRY(find_constants(&l));
     BT_TRY(check_fixed(&l));
     BT_TRY(add_stub(&l, &with_stub));

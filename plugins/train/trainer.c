@@ -99,8 +99,10 @@ static bt_status make_params(struct bt_training *t, const bt_module *lifted)
         return bt_no_memory();
     for (uint32_t i = 0; i < n; i++) {
         const bt_value *param = &func->block->params[i]->base;
-        BT_TRY(check_type(t, lifted, i < entry->nparam ? &entry->params[i]->base : param,
-                          i >= t->ninput));
+        if (i >= t->ninput || t->options.folder)
+            BT_TRY(check_type(t, lifted,
+                              i < entry->nparam ? &entry->params[i]->base : param,
+                              i >= t->ninput));
         if (i < t->ninput) {
             t->inputs[i] = param->type;
             continue;

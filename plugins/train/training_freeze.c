@@ -9,11 +9,21 @@
 static bt_status build_entry(struct bt_training *t, bt_builder *b, bt_global *out)
 {
     const bt_func *model = bt_module_find(t->model, "train.model")->func;
-    bt_func fields = { .name = t->entry, .span = model->span, .attrs = model->attrs };
+    bt_func fields = { .name = t->entry,
+                       .span = model->span,
+                       .nvar = model->nvar,
+                       .vars = model->vars,
+                       .nwhere = model->nwhere,
+                       .wheres = model->wheres,
+                       .attrs = model->attrs };
     const uint32_t n = t->ninput + t->nparam;
     const bt_param **params = BT_NEWS(t->arena, const bt_param *, t->ninput);
     const bt_value **args = BT_NEWS(t->arena, const bt_value *, n);
-    bt_call call = { .callee_kind = BT_CALLEE_VALUE, .narg = n, .args = args };
+    bt_call call = { .callee_kind = BT_CALLEE_VALUE,
+                     .narg = n,
+                     .args = args,
+                     .ntype_arg = model->nvar,
+                     .type_args = model->vars };
     const bt_value *result;
     if (!params || !args)
         return bt_no_memory();

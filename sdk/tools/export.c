@@ -31,7 +31,7 @@ static int freeze(struct train *t, bt_module **out)
     struct tool *tool = t->tool;
     const bt_training_options options = { .entry = option_value(tool, "entry"),
                                           .fixed = option_values(tool, "fixed") };
-    int64_t batch = 1;
+    int64_t batch = 0;
     const void *row;
     int code = option_number(tool, "batch", 1, INT32_MAX, &batch);
     if (!code)
@@ -87,7 +87,7 @@ static const struct option options[] = {
     { "output", 'o', "FILE",
       "the model to write (must be given), large constants to a .npz beside it; FILE.bta: "
       "compiled, with its text in FILE.baton beside it" },
-    { "batch", 0, "N", "samples of a run, where the model leaves them open (default: 1)" },
+    { "batch", 0, "N", "samples of a run (default: as open as the model leaves them)" },
     { "fixed", 0, "NAME", "a constant that was not learned" },
     { "target", 0, "NAME", "what FILE.bta is for (default: cpu)" },
     { "entry", 0, "FUNCTION", "function that was trained (default: main, or the only one)" },

@@ -70,7 +70,8 @@ void draw_curves(const struct train *, bt_text *out);
 int run_training(struct train *);
 
 /* ---- train_model.c ---- */
-/* Reads the first argument, with `batch` samples for a first dim that is open; typed. */
+/* Reads the first argument, with `batch` samples for a first dim that is open (0: it stays
+ * so); typed. */
 int read_trained(struct tool *, int64_t batch, bt_module **out);
 /* What its entry takes as data. */
 bt_status find_inputs(struct train *) BT_MUST_USE;

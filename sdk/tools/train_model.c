@@ -38,7 +38,7 @@ int read_trained(struct tool *tool, int64_t batch, bt_module **out)
     const char **dims = option_values(tool, "dim");
     uint32_t n = 0;
     TRY_TOOL(tool, read_with(tool, dims, out));
-    const char *more = open_batch(tool, *out, batch);
+    const char *more = batch ? open_batch(tool, *out, batch) : NULL;
     if (!more)
         return EXIT_OK;
     while (dims && dims[n])

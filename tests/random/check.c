@@ -468,13 +468,14 @@ static bt_status check_seed(bt_ctx *ctx, uint64_t seed, const char *only,
  * for targets: law graph runs them;
  * verify-flat and defunctionalize are for flat ones, of known dims; plan-devices for
  * those that name devices; to-cps takes the entry away, which un-cps gives back: law cps.
- * Those of quantization change what is computed: tests/tools/quantize.sh. */
+ * Those of quantization change what is computed: tests/tools/quantize.sh. lift-parameters
+ * adds a function: tests/train. */
 static const char *const special[] = {
     "plan-memory",       "partition",       "verify-flat",   "plan-devices",
     "defunctionalize",   "to-cps",          "un-cps",        "quant-annotate",
     "quant-observe",     "quant-calibrate", "quant-realize", "qdq-to-integer",
     "check-zero-points", "mixed-precision", "place",         "quant-accumulate",
-    "quant-skip",        "train-mode",
+    "quant-skip",        "train-mode",      "lift-parameters",
 };
 
 static int is_special(const char *pass)

@@ -491,6 +491,19 @@ static bt_status make_clause(struct copy *c, const struct maker *maker, uint32_t
     return bt_block_end(c->b, result, &out->block);
 }
 
+/* No function is of the type, and a match of no clauses has none: what is never called calls
+ * itself. */
+static bt_status build_itself(struct copy *c, const struct family *family,
+                              const bt_param *const *params, uint32_t nparam,
+                              const bt_value **out)
+{
+    bt_call call = { .callee_kind = BT_CALLEE_VALUE,
+                     .narg = nparam,
+                     .args = (const bt_value *const *)params };
+    BT_TRY(bt_build_global(c->b, family->call, &call.callee));
+    return bt_build_call(c->b, &call, out);
+}
+
 static bt_status build_call(struct copy *c, const struct family *family,
                             const bt_func **out)
 {
@@ -510,8 +523,10 @@ static bt_status build_call(struct copy *c, const struct family *family,
     for (uint32_t i = 0; i < n; i++)
         BT_TRY(make_clause(c, family->makers.at[i], type->narg - 1,
                            (const bt_value *const *)(params + 1), &clauses[i]));
-    bt_builder_type(c->b, type->result);
-    BT_TRY(bt_build_match(c->b, &params[0]->base, n, clauses, n ? NULL : "", &result));
+    if (n)
+        BT_TRY(bt_build_match(c->b, &params[0]->base, n, clauses, NULL, &result));
+    else
+        BT_TRY(build_itself(c, family, params, type->narg, &result));
     BT_TRY(bt_block_end(c->b, result, &func.block));
     return bt_func_create(c->ctx, c->store, &func, out);
 }

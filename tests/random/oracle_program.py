@@ -90,6 +90,8 @@ def bounded(type_, expr):
 
 
 class Program:
+    data = list(CONSTRUCTORS)
+
     def __init__(self, number):
         self.pick = random.Random(number)
         self.nname, self.functions, self.definitions = 0, [], []
@@ -163,7 +165,7 @@ class Program:
         if x < 0.7:
             return Tuple(tuple(self.any_type(depth - 1) for _ in range(self.pick.choice([1, 2, 3]))))
         if x < 0.92:
-            return Data(self.pick.choice(list(CONSTRUCTORS)), self.any_type(depth - 1))
+            return Data(self.pick.choice(self.data), self.any_type(depth - 1))
         return Function((self.any_type(0),), self.any_type(0))
 
     def make(self, type_, depth, env):
@@ -172,10 +174,16 @@ class Program:
         if known and (depth <= 0 or self.chance(0.1)):
             return variable(self.pick.choice(known))
         if depth > 0 and self.chance(0.6):
-            made = self.pick.choice(MAKERS)(self, type_, depth - 1, env)
+            made = self.pick.choice(self.makers())(self, type_, depth - 1, env)
             if made:
                 return made
         return FORMS[type(type_)](self, type_, depth - 1, env)
+
+    def makers(self):
+        return MAKERS
+
+    def arithmetic(self, type_):
+        return ARITHMETIC
 
     def number(self, type_):
         least = 0 if type_.dtype[0] == "u" else -2
@@ -213,7 +221,7 @@ def tensor(p, type_, depth, env):
         return constant(p, type_, env)
     if type_.dtype == "bool":
         return p.pick.choice([compare, compare, logic])(p, type_, depth, env)
-    return p.pick.choice(ARITHMETIC)(p, type_, depth, env) or binary(p, type_, depth, env)
+    return p.pick.choice(p.arithmetic(type_))(p, type_, depth, env) or binary(p, type_, depth, env)
 
 
 def binary(p, type_, depth, env):
@@ -442,7 +450,7 @@ def match(p, type_, depth, env):
     if known and p.chance(0.6):
         of, on = env[known[-1]], variable(known[-1])
     else:
-        of = Data(p.pick.choice(list(CONSTRUCTORS)), p.any_type(1)) if p.chance(0.7) else Tuple((Data("Option", p.any_type(0)), Data("List", INT32)))
+        of = Data(p.pick.choice(p.data), p.any_type(1)) if p.chance(0.7) else Tuple((Data("Option", p.any_type(0)), Data("List", INT32)))
         on = p.make(of, depth, env)
     clauses = []
     for levels in [p.pick.choice([1, 2, 3]) for _ in range(p.pick.choice([1, 2, 3]))] + [0]:

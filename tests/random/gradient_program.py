@@ -1,0 +1,174 @@
+"""Random programs with gradients: those of oracle_program.py, of floats and smooth operators, without references.
+
+Values stay small, so that differences can be told from rounding. The text computes a number and a tensor of the inputs, their
+gradients, and by a gradient of a gradient the product of the second derivatives and a direction.
+"""
+import random
+
+import oracle_program
+from oracle_program import BOOL, DEFINERS, INT32, MAKERS, Expr, Tensor, Tuple, show
+
+SHAPES = [(), (), (3,), (2, 3), (2,), (1, 3)]
+
+
+DATA = [name for name in oracle_program.CONSTRUCTORS if name != "Held"]
+DECLARATIONS = "".join(line for line in oracle_program.DECLARATIONS.splitlines(True) if " Held[" not in line)
+
+
+class Program(oracle_program.Program):
+    data = DATA
+
+    def __init__(self, number):
+        self.pick = random.Random(number)
+        self.nname, self.functions, self.definitions = 0, [], []
+        self.tensors = [Tensor("float64", self.pick.choice(SHAPES)) for _ in range(3)]
+        self.tensors[0] = Tensor("float64", ())
+        self.inputs = [(f"x{i}", t) for i, t in enumerate(self.tensors)] + [("k", INT32), ("c", BOOL)]
+        self.dims = oracle_program.dims_of(self.tensors)
+        self.anchors = [(f"d{i}", next(t for t in self.tensors if d in t.shape)) for i, d in enumerate(self.dims)]
+        for _ in range(self.pick.choice([0, 1, 2, 3])):
+            self.define(self.pick.choice(DEFINERS))
+        depth = self.pick.choice([3, 4, 5])
+        self.outputs = [self.make(self.pick.choice(self.tensors), depth, dict(self.inputs)) for _ in range(self.pick.choice([1, 2]))]
+        self.wrt = sorted(self.pick.sample(range(3), self.pick.randint(1, 3)))
+
+    def makers(self):
+        return [make for make in MAKERS if make not in (oracle_program.reference, oracle_program.read)]
+
+    def arithmetic(self, type_):
+        return SMOOTH if type_.dtype == "float64" else oracle_program.ARITHMETIC
+
+    def listed(self, mark=""):
+        return "".join(f", %{mark}{self.inputs[i][0]}" for i in self.wrt)
+
+    # ---- the text
+
+    def moved(self, mark, step):
+        """The inputs, those that are derived by further along a direction."""
+        words = [f"%{name}" for name, _ in self.inputs]
+        for i in self.wrt:
+            words[i] = f"add({words[i]}, multiply({step}, %{mark}{self.inputs[i][0]}))"
+        return ", ".join(words)
+
+    def text(self):
+        params = ", ".join(f"%{name}: {show(t)}" for name, t in self.inputs)
+        args = ", ".join(f"%{name}" for name, _ in self.inputs)
+        along, across = (", ".join(f"%{mark}{self.inputs[i][0]}: {show(self.inputs[i][1])}" for i in self.wrt) for mark in "vu")
+        g = self.generics()
+        one = len(self.wrt) == 1
+        dots = "0f64"
+        for k, i in enumerate(self.wrt):
+            dots = f"add({dots}, sum(multiply(%d{'' if one else f'.{k}'}, %v{self.inputs[i][0]})))"
+        total = "0f64"
+        for i, _ in enumerate(self.outputs):
+            total = f"add({total}, sum(%r{i}))"
+        lets = "\n    ".join(f"let %r{i} = {e.text};" for i, e in enumerate(self.outputs))
+        steps = ["-2f64", "-1f64", "-0.5f64", "0f64", "0.5f64", "1f64", "2f64"]
+        values = ",\n     ".join(f"@value({self.moved('v', f'multiply(%h, {s})')})" for s in steps)
+        slopes = ",\n     ".join(f"@slope({self.moved('u', f'multiply(%h, {s})')}{self.listed('v')})" for s in steps)
+        return (f'#[version = "baton 0.1"]\n{DECLARATIONS}' + "\n".join(self.definitions) + f"""
+def @value{g}({params}) -> float64 {{
+    {lets}
+    {total}
+}}
+gradient @both = @value(wrt={self.wrt}, keep=[0]);
+def @main{g}({params}) {{ @both({args}) }}
+gradient @gradient = @value(wrt={self.wrt});
+def @slope{g}({params}, {along}) -> float64 {{
+    let %d = @gradient({args});
+    {dots}
+}}
+gradient @slopes_gradient = @slope(wrt={self.wrt});
+def @second{g}({params}, {along}) {{ @slopes_gradient({args}{self.listed('v')}) }}
+def @values{g}({params}, {along}, %h: float64) {{
+    ({values})
+}}
+def @slopes{g}({params}, {along}, {across}, %h: float64) {{
+    ({slopes})
+}}
+""")
+
+
+# ---- smooth operators
+
+def operator(text, *others):
+    """A form, {} an expression of the type and others of those given."""
+    def form(p, type_, depth, env):
+        parts = [p.make(Tensor(type_.dtype, type_.shape if other is None else other), depth, env) for other in (None, *others)[:text.count("{}")]]
+        return Expr(text.format(*(part.text for part in parts)), None)
+    return form
+
+
+def unary(p, type_, depth, env):
+    name = p.pick.choice(["tanh({})", "sin({})", "cos({})", "sigmoid({})", "negative({})", "exp(tanh({}))", "nn.relu({})", "abs({})", "copy({})",
+                          "sqrt(add(1f64, abs({})))", "log(add(2f64, abs({})))", "clip({}, a_min=-1f, a_max=1f)", "erf({})", "atan({})"])
+    return operator(name)(p, type_, depth, env)
+
+
+def binary(p, type_, depth, env):
+    a = p.make(type_, depth, env)
+    b = p.make(type_ if p.chance(0.6) else Tensor(type_.dtype, ()), depth, env)
+    text = p.pick.choice(["add({0}, {1})", "subtract({0}, {1})", "tanh(multiply({0}, {1}))", "maximum({0}, {1})", "minimum({0}, {1})",
+                          "divide({0}, add(2f64, sin({1})))", "power(add(1.5f64, sin({0})), tanh({1}))"])
+    return Expr(f"multiply(0.7f64, {text.format(a.text, b.text)})", None)
+
+
+def where(p, type_, depth, env):
+    c, a, b = p.make(Tensor("bool", type_.shape), depth, env), p.make(type_, depth, env), p.make(type_, depth, env)
+    return Expr(f"where({c.text}, {a.text}, {b.text})", None)
+
+
+def reduce(p, type_, depth, env):
+    others = [t for t in p.tensors if t.shape]
+    if type_.shape or not others:
+        return None
+    other = p.pick.choice(others)
+    names = ["sum({})", "logsumexp({})", "mean({})", "max({})", "prod({})", "variance({})"]
+    return Expr(f"tanh({p.pick.choice(names).format(p.make(other, depth, env).text)})", None)
+
+
+def along_axis(p, type_, depth, env):
+    if not type_.shape:
+        return None
+    a = p.make(type_, depth, env)
+    text = p.pick.choice(["reverse({}, axis=0)", "tanh(cumsum({}, axis=0))", "nn.softmax({}, axis=-1)", "nn.log_softmax({}, axis=-1)",
+                          "multiply(sum({0}, axis=[-1], keepdims=True), sin({0}))"])
+    return Expr(text.format(a.text), None)
+
+
+def spread(p, type_, depth, env):
+    """A number, or a row, in every place."""
+    if not type_.shape:
+        return None
+    a = p.make(Tensor(type_.dtype, ()), depth, env)
+    return Expr(f"broadcast_to({a.text}, shape=[{', '.join(map(str, type_.shape))}])", None)
+
+
+def taken(p, type_, depth, env):
+    """Elements by positions that are inputs."""
+    others = [t for t in p.tensors if t.shape and t.shape[1:] == type_.shape]
+    if not others:
+        return None
+    a, i = p.make(p.pick.choice(others), depth, env), p.make(INT32, depth, env)
+    return Expr(f'take({a.text}, {i.text}, axis=0, mode="{p.pick.choice(["clip", "wrap"])}")', None)
+
+
+def product(p, type_, depth, env):
+    """Of matrices."""
+    if len(type_.shape) != 2:
+        return None
+    a = p.make(type_, depth, env)
+    b = p.make(type_, depth, env)
+    return Expr(f"tanh(nn.matmul(nn.dense({a.text}, {b.text}), {a.text}))", None)
+
+
+def joined(p, type_, depth, env):
+    """Two concatenated, the parts changed and added."""
+    if not type_.shape:
+        return None
+    a, b, name = p.make(type_, depth, env), p.make(type_, depth, env), p.name("j")
+    return Expr(f"{{ let %{name} = split(concatenate(({a.text}, {b.text}), axis=0), indices_or_sections=2, axis=0); "
+                f"tanh(add(multiply(%{name}.0, %{name}.1), %{name}.0)) }}", None)
+
+
+SMOOTH = [unary, unary, unary, binary, binary, binary, where, reduce, along_axis, spread, taken, product, joined, oracle_program.rows]

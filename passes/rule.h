@@ -4,7 +4,7 @@
 
 #include "chain.h"
 
-enum { RULE_ARGS = 12, RULE_OPS = 8, RULE_NAMES = 24, RULE_NODES = 96 };
+enum { RULE_ARGS = 12, RULE_OPS = 8, RULE_NAMES = 24, RULE_NODES = 96, RULE_SWAPS = 6 };
 enum {
     RULE_MOST_ALL = 4096
 }; /* elements of a constant that are compared with a number */
@@ -35,6 +35,7 @@ struct rule_node {
     /* Attributes: defaults, and what stands there as literals. */
     const void *fixed[RULE_OPS];
     const struct rule_function *function;
+    uint32_t swap; /* its bit of rule_match.swapped, if it commutes; else 0 */
 };
 
 /* What a name stands for. */
@@ -57,6 +58,7 @@ struct rule {
     uint32_t is_negated[RULE_ARGS];
     uint32_t nname;
     struct rule_name names[RULE_NAMES];
+    uint32_t nswap; /* calls in the pattern that commute */
     uint32_t is_checked, is_left_out;
     struct rule *next; /* of the same pass */
 };
@@ -84,6 +86,7 @@ struct rule_match {
     bt_arena *arena;
     bt_store *store;
     const bt_type *type; /* of what is replaced: `result` in the rule */
+    uint32_t swapped;    /* calls of the pattern whose operands are taken in turn */
     const bt_value *values[RULE_NAMES];
     const bt_attr *rows[RULE_NAMES]; /* of attributes */
     const void *members[RULE_NAMES];

@@ -97,8 +97,9 @@ static int match_call(struct rule_match *m, const struct rule_node *node,
     if (call->callee_kind != BT_CALLEE_OP || call->narg != node->narg ||
         !match_op(m, node, call))
         return 0;
+    const int is_swapped = (m->swapped & node->swap) != 0;
     for (uint32_t i = 0; i < node->narg; i++) {
-        if (!match_value(m, node->args[i], args[i]))
+        if (!match_value(m, node->args[i], args[is_swapped ? 1 - i : i]))
             return 0;
     }
     return 1;
@@ -272,8 +273,16 @@ bt_status rule_apply(struct rule *rule, bt_rewrite *rewrite, const bt_call *call
                             .arena = bt_rewrite_call(rewrite)->scratch,
                             .store = bt_builder_store(c.builder),
                             .type = call->base.type };
-    int can;
-    if (!match_call(&m, rule->pattern, call, args) || !meets_conditions(&m))
+    int can = 0;
+    for (uint32_t swapped = 0; !can && !m.status && swapped < 1u << rule->nswap;
+         swapped++) {
+        struct rule_match one = m;
+        one.swapped = swapped;
+        can = match_call(&one, rule->pattern, call, args) && meets_conditions(&one);
+        if (can || one.status)
+            m = one;
+    }
+    if (!can)
         return m.status;
     if (rule->result->kind == RULE_NAME && m.values[rule->result->slot]) {
         if (m.values[rule->result->slot]->type == m.type)

@@ -209,6 +209,22 @@ static bt_status check_operand(struct checker *c, struct rule_node *call, uint32
                      kind == RULE_ATTR ? name->text : "");
 }
 
+/* A call of the pattern that matches with its operands in either order. */
+static bt_status check_swap(struct checker *c, struct rule_node *node)
+{
+    if (!c->is_pattern || node->narg != 2 || c->rule->nswap == RULE_SWAPS)
+        return NULL;
+    for (uint32_t k = 0; k < node->nop; k++) {
+        const void *facet = NULL;
+        if (node->rows[k])
+            BT_TRY(bt_op_facet(c->ctx, node->rows[k], "algebra", &facet));
+        if (!facet || !(((const bt_algebra_facet *)facet)->laws & BT_COMMUTATIVE))
+            return NULL;
+    }
+    node->swap = UINT32_C(1) << c->rule->nswap++;
+    return NULL;
+}
+
 static bt_status check_call(struct checker *c, struct rule_node *node)
 {
     if (!c->is_pattern && node->nop == 1)
@@ -240,6 +256,7 @@ static bt_status check_call(struct checker *c, struct rule_node *node)
         for (uint32_t k = 0; k < node->nop; k++)
             BT_TRY(check_op(c, node, k));
     }
+    BT_TRY(check_swap(c, node));
     for (uint32_t i = 0; i < node->narg; i++)
         BT_TRY(check_value(c, node->args[i]));
     return NULL;

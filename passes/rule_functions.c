@@ -92,6 +92,24 @@ static int is_const(struct rule_match *m, struct rule_node *const *args)
     return value && value->kind == BT_VALUE_CONST;
 }
 
+/* Whether all elements are powers of two; floats: so that their reciprocals are, too, and
+ * no element is near the ends of the type. */
+static int is_power_of_two(struct rule_match *m, struct rule_node *const *args)
+{
+    const bt_value *value = rule_value(m, args[0]);
+    const bt_tensor *t = value ? bt_const_tensor(value) : NULL;
+    const int most = is_float(m, args) ? 14 : 62;
+    if (!t || t->nelem > RULE_MOST_ALL || (!is_float(m, args) && !is_integer(m, args)))
+        return 0;
+    for (int64_t i = 0; i < t->nelem; i++) {
+        int exponent;
+        if (frexp(bt_tensor_get(t, i), &exponent) != 0.5 || exponent - 1 > most ||
+            exponent - 1 < (is_float(m, args) ? -most : 0))
+            return 0;
+    }
+    return t->nelem > 0;
+}
+
 static int has_rank(struct rule_match *m, struct rule_node *const *args)
 {
     const bt_type *type = rule_type(m, args[0]);
@@ -390,6 +408,7 @@ static const struct rule_function functions[] = {
     { "integer", "x", .truth = is_integer },
     { "float", "x", .truth = is_float },
     { "constant", "x", .truth = is_const },
+    { "power_of_two", "x", .truth = is_power_of_two },
     { "rank", "xn", .truth = has_rank },
     { "commutative", "o", .truth = is_commutative },
     { "idempotent", "o", .truth = is_idempotent },

@@ -27,10 +27,35 @@ struct trial {
     bt_text fault;
 };
 
+static int has_range(const struct trial *t)
+{
+    return t->rule->from < t->rule->to;
+}
+
 /* What a rule that rounds otherwise may overflow on is not drawn for it. */
 static uint32_t kind_of_values(const struct trial *t, uint32_t which)
 {
-    return which < NRANDOM ? CASE_RANDOM : t->rule->ulp ? CASE_MODERATE : CASE_SPECIAL;
+    return which < NRANDOM                 ? CASE_RANDOM
+           : t->rule->ulp && !has_range(t) ? CASE_MODERATE
+                                           : CASE_SPECIAL;
+}
+
+/* Random values of what has a range are within it, others at its nearest end. */
+static bt_status draw_values(struct trial *t, const struct case_leaf *param,
+                             uint32_t kind, bt_tensor **out)
+{
+    const double from = t->rule->from, to = t->rule->to;
+    const int is_bound = has_range(t) && bt_dtype_is_float(param->dtype);
+    struct case_leaf leaf = *param;
+    if (is_bound && kind == CASE_RANDOM) {
+        leaf.low = fmin(fmax(-2, from), to);
+        leaf.high = fmax(fmin(2, to), from);
+        leaf.has_range = 1;
+    }
+    BT_TRY(case_values(t->ctx, &leaf, case_draw(&t->seed), kind, out));
+    for (int64_t i = 0; is_bound && kind != CASE_RANDOM && i < (*out)->nelem; i++)
+        bt_tensor_set(*out, i, fmin(fmax(bt_tensor_get(*out, i), from), to));
+    return NULL;
 }
 
 static const char *words_of(const struct trial *t, uint32_t which)
@@ -161,8 +186,7 @@ static bt_status run_both(struct trial *t, uint32_t which, int *differ)
     *differ = 0;
     for (uint32_t i = 0; !status && i < t->program.nparam; i++) {
         bt_tensor *tensor;
-        status = case_values(t->ctx, &t->program.params[i], case_draw(&t->seed),
-                             kind_of_values(t, which), &tensor);
+        status = draw_values(t, &t->program.params[i], kind_of_values(t, which), &tensor);
         args[i] = status ? NULL : &tensor->base;
     }
     if (!status)

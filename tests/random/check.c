@@ -475,7 +475,7 @@ static const char *const special[] = {
     "defunctionalize",   "to-cps",          "un-cps",        "quant-annotate",
     "quant-observe",     "quant-calibrate", "quant-realize", "qdq-to-integer",
     "check-zero-points", "mixed-precision", "place",         "quant-accumulate",
-    "quant-skip",        "train-mode",      "lift-parameters",
+    "quant-skip",        "train-mode",      "lift-parameters", "fast-math",
 };
 
 static int is_special(const char *pass)

@@ -144,6 +144,32 @@ many 'divide(multiply(x, y), z) => where(isnan(y), zeros_like(x), multiply(x, di
 [ "$found" = 1 ] || fault "NaN becomes a number"
 unset ulp
 
+# Rules that hold in a range: what is outside is not tried, what is inside is, both ends too.
+# range FROM TO ULP TEXT
+range() {
+    cat > rules/rules.c <<EOF
+#include <baton/pass.h>
+static const bt_rule rows[] = {
+    { .name = "example.rule", .doc = "One.", .pass = "fast-math", .text = "$4", .ulp = $3, .from = $1, .to = $2 },
+    { 0 },
+};
+const bt_table bt_rules_rules[] = { BT_RULES(rows), { 0 } };
+EOF
+    expect 0 -- "$baton" plugin describe "$work/rules/rules.baton.json" --write
+}
+range 1e-30 1e30 128 'exp(log(x)) => x'
+expect 0 '^  ok      both sides are equal in 32 programs$' -- "$baton" plugin check org.example.rules
+range -1 1e30 128 'exp(log(x)) => x'
+expect 1 '^  FAILED$' ' element [0-9]* is nan, what is put in place gives -' -- "$baton" plugin check org.example.rules
+range -3e38 3e38 0 'multiply(x, 0) => zeros_like(x)'
+expect 0 '^  ok      both sides are equal in 32 programs$' -- "$baton" plugin check org.example.rules
+range -3e38 3e38 0 'multiply(multiply(x, x), 0) => zeros_like(x)' # the square of a finite number may be infinite
+expect 1 '^  FAILED$' -- "$baton" plugin check org.example.rules
+range 0 1 0 'nn.relu(x) => x if float(x)'
+expect 0 '^  ok ' -- "$baton" plugin check org.example.rules
+range 0 1 0 'minimum(x, y) => x if float(x)'
+expect 1 '^  FAILED$' -- "$baton" plugin check org.example.rules
+
 # Rules without end: one that applies to what it puts in place, larger or not, and two that undo each other.
 for text in 'nn.relu(x) => nn.relu(nn.relu(x)) if float(x)' 'add(x, y) => add(y, x)' 'floor(x) => floor(reshape(x, newshape=shape(x)))'; do
     rules "$text"

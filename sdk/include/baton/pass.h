@@ -71,6 +71,9 @@ typedef struct bt_rule {
     /* How far floats may differ, in units of the last place; 0: not at all. Tests
      * compare both sides. */
     uint32_t ulp;
+    /* Between which numbers floats are for the promise to hold; both 0: for all of them,
+     * NaN and infinities too. */
+    double from, to;
 } bt_rule;
 #define BT_RULES(array)                          \
     {                                            \

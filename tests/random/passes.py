@@ -17,7 +17,7 @@ import kit
 # What takes lowered programs, a target's claims or devices; what takes away the entry, or gives it back; and what changes values.
 APART = ["plan-memory", "partition", "plan-devices", "to-cps", "un-cps", "quant-annotate", "quant-observe", "quant-calibrate",
          "quant-realize", "quant-accumulate", "quant-skip", "qdq-to-integer", "check-zero-points", "mixed-precision", "fast-math", "place", "train-mode",
-         "lift-parameters"]
+         "lift-parameters", "differentiate"]
 PIPELINES = ["default", "flatten", "fuse", "fuse-control", "debug"]
 ILL_TYPED = ["its type does not follow", "its type is not", "its type has the dim", "its operands need", "is stated to hold", "internal"]
 

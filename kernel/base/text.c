@@ -69,6 +69,24 @@ void bt_text_addf(bt_text *text, const char *format, ...)
     va_end(args);
 }
 
+void bt_text_each(bt_text *text, uint32_t n, const char *item, uint32_t at,
+                  const char *instead)
+{
+    for (uint32_t i = 0; i < n; i++) {
+        bt_text_addf(text, "%s", i ? ", " : "");
+        if (i == at) {
+            bt_text_addf(text, "%s", instead);
+            continue;
+        }
+        for (const char *c = item; *c; c++) {
+            if (*c == '#')
+                bt_text_addf(text, "%u", i);
+            else
+                bt_text_addf(text, "%c", *c);
+        }
+    }
+}
+
 const char *bt_text_get(const bt_text *text)
 {
     return text->failed ? NULL : text->at ? text->at : "";

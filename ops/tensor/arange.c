@@ -103,6 +103,41 @@ static const char *const faults[] = { "the step leads nowhere",
 
 static const bt_plain_facet plain = PLAIN(plain_arange, faults, 0, NULL);
 
+/* ---- derivatives ---- */
+
+static bt_status vjp(bt_builder *b, const bt_adjoint_call *c, const bt_value **to)
+{
+    static const char *const sums[] = { "d: t[n] => g: t[] = sum(i: d[i])", NULL,
+                                        "d: t[n] => g: t[] = sum(i: t(i) * d[i])" };
+    for (uint32_t i = 0; i < 3; i++) {
+        const bt_value *sum;
+        if (!sums[i] || !c->wants[i])
+            continue;
+        BT_TRY(bt_build_formula(b, NULL, 1, c->seeds, sums[i], &sum));
+        BT_TRY(bt_build(b, "cast_like", NULL, (const bt_value *[]){ sum, c->in[i] }, 2,
+                        &to[i]));
+    }
+    return NULL;
+}
+
+static bt_status jvp(bt_builder *b, const bt_adjoint_call *c, const bt_value **to)
+{
+    const bt_value *args[3] = { c->out[0] };
+    for (uint32_t i = 0; i < 2; i++) {
+        const bt_value *tangent = c->seeds[2 * i];
+        if (!tangent)
+            BT_TRY(bt_build(b, "zeros_like", NULL, &c->in[2 * i], 1, &tangent));
+        BT_TRY(bt_build(b, "cast_like", NULL, (const bt_value *[]){ tangent, c->out[0] }, 2,
+                        &args[1 + i]));
+    }
+    return bt_build_formula(b, NULL, 3, args,
+                            "y: t[n], a: t[], s: t[] => g: t[i in n] = a[] + t(i) * s[]",
+                            &to[0]);
+}
+static const bt_gradient_facet gradient = { .vjp = vjp, .jvp = jvp };
+
+/* ---- rows ---- */
+
 static const bt_op_input inputs[] = {
     { .name = "start", .type = "t:number[]", .doc = "the first number" },
     { .name = "stop", .type = "t[]", .doc = "the bound, not included" },
@@ -131,7 +166,7 @@ static const bt_op ops[] = {
                 "int32[] = 0..0, int32[] = 5..5, int32[] = 2..2 | dtype=\"float16\"\n"
                 "float32[] = 0..1, float32[] = 7..8, float32[] = 0.3..0.5 | "
                 "dtype=\"uint8\""),
-            BT_FACET("plain", plain)),
+            BT_FACET("plain", plain), BT_FACET("gradient", gradient)),
     },
     { 0 },
 };

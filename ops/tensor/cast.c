@@ -195,6 +195,8 @@ static const bt_op_input like_inputs[] = {
     { 0 },
 };
 
+static const bt_gradient_facet bits = { .none = "bits are no numbers" };
+
 static const bt_op ops[] = {
     {
         .name = "cast",
@@ -273,7 +275,7 @@ static const bt_op ops[] = {
         .facets = BT_FACET_ROWS(
             BT_CASES("float32[2, 3] | dtype=\"int32\"\nint16[4] | dtype=\"float16\"\n"
                      "uint8[] | dtype=\"bool\"\nint64[0] | dtype=\"float64\""),
-            BT_FACET("plain", reinterpret)),
+            BT_FACET("plain", reinterpret), BT_FACET("gradient", bits)),
     },
     { 0 },
 };

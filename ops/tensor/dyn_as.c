@@ -9,6 +9,7 @@
 #include <baton/convert.h>
 
 #include "dyn.h"
+#include "moved.h"
 #include "plain.h"
 #include "plain/pad.h"
 #include "plain/resample.h"
@@ -314,6 +315,18 @@ static const char *const scale_faults[] = {
 static const bt_plain_facet scale =
     PLAIN(plain_upsampling, scale_faults, 0, plain_of_scale);
 
+/* ---- derivatives ---- */
+
+static const bt_gradient_facet gradient_resize = {
+    .none = "how elements are weighed depends on extents that are values; where they are known, "
+            "pass dynamic-to-static makes image.resize2d of it"
+};
+static const bt_gradient_facet gradient_scale = {
+    .none = "how elements are weighed depends on extents that are values; where they are known, "
+            "pass dynamic-to-static makes nn.upsampling of it"
+};
+#define gradient_pad moved_0_2
+
 /* ---- rows ---- */
 
 static const bt_op_input pad_in[] = {
@@ -356,7 +369,8 @@ static const bt_op_input scale3d_in[] = {
         .name = name_, .revision = 1, .doc = doc_ "\nAs " as_ ".", .source = "Relay, " name_,       \
         .inputs = of_##_in, .attrs = of_##_attrs, .attrs_nbytes = sizeof(struct of_##_attrs),       \
         .effects = BT_EFFECT_FAILS, .relate = relate_##plain_, .eval = plain_eval,                  \
-        .facets = BT_FACET_ROWS(BT_CASES(cases_), BT_FACET("plain", plain_)),                       \
+        .facets = BT_FACET_ROWS(BT_CASES(cases_), BT_FACET("plain", plain_),                        \
+                                BT_FACET("gradient", gradient_##plain_)),                           \
     }
 static const bt_op ops[] = {
     DYN("dyn.nn.pad", "nn.pad", "Adds elements at the ends of axes; how many is a value.", pad, pad,

@@ -3,6 +3,7 @@
  * source  Relay, operators of the same names; ONNX Tile-13, Slice-13
  */
 #include "dyn.h"
+#include "moved.h"
 #include "plain.h"
 #include "plain/one_hot.h"
 #include "plain/parts.h"
@@ -203,7 +204,7 @@ static const bt_op ops[] = {
         .facets = BT_FACET_ROWS(BT_CASES("float32[2, 3], int32[2] = 0..3\n"
                                          "int8[3], int64[2] = 1..2\nbool[2, 2], int32[1]"
                                          " = 2..2\nfloat32[], int32[0]"),
-                                BT_FACET("plain", tile)),
+                                BT_FACET("plain", tile), BT_FACET("gradient", moved_0)),
     },
     {
         .name = "dyn.strided_slice",
@@ -222,7 +223,7 @@ static const bt_op ops[] = {
                      "int8[5], int64[1] = -1..9, int64[1] = -9..0, int64[1] = -2..-1\n"
                      "float32[5, 4], int32[1] = 1..1, int32[1] = -1..9, int32[0] | "
                      "slice_mode=\"size\""),
-            BT_FACET("plain", slice)),
+            BT_FACET("plain", slice), BT_FACET("gradient", moved_0)),
     },
     {
         .name = "dyn.one_hot",
@@ -239,7 +240,7 @@ static const bt_op ops[] = {
             BT_CASES("int32[2, 3] = 0..4, float32[], float32[], int32[] = 1..5\n"
                      "int64[4] = 0..2, int8[], int8[], int64[1] = 3..3 | axis=0, "
                      "dtype=\"float16\""),
-            BT_FACET("plain", one_hot)),
+            BT_FACET("plain", one_hot), BT_FACET("gradient", moved_1_2)),
     },
     { 0 },
 };

@@ -6,6 +6,7 @@
  */
 #include "contents.h"
 #include "dyn.h"
+#include "moved.h"
 #include "plain.h"
 #include "plain/axes.h"
 #include "plain/broadcast_to.h"
@@ -257,39 +258,42 @@ static const bt_op_input expand_in[] = {
     { 0 },
 };
 
-#define DYN(name_, inputs_, relate_, plain_, cases_, doc_)                \
+#define DYN(name_, inputs_, relate_, plain_, gradient_, cases_, doc_)                \
     .name = name_, .revision = 1, .doc = doc_, .source = "Relay, " name_, \
     .inputs = inputs_, .effects = BT_EFFECT_FAILS, .relate = relate_,     \
     .eval = plain_eval,                                                   \
-    .facets = BT_FACET_ROWS(BT_CASES(cases_), BT_FACET("plain", plain_))
+    .facets = BT_FACET_ROWS(BT_CASES(cases_), BT_FACET("plain", plain_), \
+                             BT_FACET("gradient", gradient_))
 #define SHAPE_CASES "int32[2] = 1..4\nint64[0]\nint32[1] = 0..3"
 
+static const bt_gradient_facet constant = { .none = "its elements are constants" };
+
 static const bt_op ops[] = {
-    { DYN("dyn.reshape", reshape_in, relate_reshape, reshape,
+    { DYN("dyn.reshape", reshape_in, relate_reshape, reshape, moved_as_they_are,
           "float32[2, 3], int32[1] = -1..-1\nbool[1], int64[0]\nint8[4, 1], int32[2] = "
           "0..0",
           "Puts the elements in a shape that is a value.\nCodes as in reshape."),
       .attrs = reshape_attrs, .attrs_nbytes = sizeof(struct reshape_attrs) },
-    { DYN("dyn.broadcast_to", broadcast_in, relate_broadcast, broadcast,
+    { DYN("dyn.broadcast_to", broadcast_in, relate_broadcast, broadcast, moved_0,
           "float32[], int32[2] = 1..4\nint8[1], int64[3] = 0..3",
           "Repeats axes of extent 1 until the tensor has a shape that is a value.\n"
           "As broadcast_to.") },
-    { DYN("dyn.full", full_in, relate_fill, fill,
+    { DYN("dyn.full", full_in, relate_fill, fill, moved_0,
           "float32[], int32[2] = 1..4\nint8[], int64[0]\n"
           "int64[] = 3..9, int32[1] = 2..5 | dtype=\"float16\"\n"
           "float32[] = -3..300, int32[1] = 2..5 | dtype=\"uint8\"",
           "A tensor with the same value everywhere; its shape is a value.\nAs full."),
       .attrs = full_attrs, .attrs_nbytes = sizeof(struct fill_attrs) },
-    { DYN("dyn.zeros", fill_in, relate_fill, fill, SHAPE_CASES,
+    { DYN("dyn.zeros", fill_in, relate_fill, fill, constant, SHAPE_CASES,
           "A tensor of zeros; its shape is a value.\nAs zeros."),
       .attrs = fill_attrs, .attrs_nbytes = sizeof(struct fill_attrs) },
-    { DYN("dyn.ones", fill_in, relate_fill, fill, SHAPE_CASES,
+    { DYN("dyn.ones", fill_in, relate_fill, fill, constant, SHAPE_CASES,
           "A tensor of ones; its shape is a value.\nAs ones."),
       .attrs = fill_attrs, .attrs_nbytes = sizeof(struct fill_attrs) },
-    { DYN("dyn.squeeze", squeeze_in, relate_squeeze, squeeze,
+    { DYN("dyn.squeeze", squeeze_in, relate_squeeze, squeeze, moved_as_they_are,
           "float32[1, 3, 1], int32[1] = 0..0\nint8[3, 1], int64[] = -1..-1",
           "Drops axes of extent 1; which ones is a value.\nAs squeeze.") },
-    { DYN("dyn.expand_dims", expand_in, relate_expand, expand,
+    { DYN("dyn.expand_dims", expand_in, relate_expand, expand, moved_as_they_are,
           "float32[2, 3], int32[] = -3..2\nint8[], int64[1] = 0..0 | num_newaxis=2",
           "Adds axes of extent 1; where is a value.\nAs expand_dims."),
       .attrs = expand_attrs, .attrs_nbytes = sizeof(struct expand_attrs) },

@@ -6,6 +6,7 @@
  */
 #include "plain.h"
 
+#include <stdio.h>
 #include <string.h>
 
 #include "plain/order.h"
@@ -209,6 +210,72 @@ static bt_status estimate(bt_ctx *ctx, const bt_formula_call *call,
 }
 static const bt_cost_facet cost = { .estimate = estimate };
 
+/* ---- derivatives ---- */
+
+/* Positions along the axis of the elements that the result has, of its shape. */
+static bt_status positions(bt_builder *b, const bt_adjoint_call *c, const bt_value **out)
+{
+    const struct topk_attrs *a = c->call->attrs;
+    const bt_value *indices;
+    char text[120];
+    if (strcmp(c->call->op->name, "sort") == 0) {
+        snprintf(text, sizeof(text), "axis=%lld, is_ascend=%s, dtype=\"int64\"",
+                 (long long)a->axis, a->is_ascend ? "True" : "False");
+        return bt_build(b, "argsort", text, c->in, 1, out);
+    }
+    if (c->nout == 2)
+        return bt_build(b, "cast", "dtype=\"int64\"", &c->out[1], 1, out);
+    snprintf(text, sizeof(text), "axis=%lld, is_ascend=%s, ret_type=\"indices\", dtype=\"int64\"",
+             (long long)a->axis, a->is_ascend ? "True" : "False");
+    if (c->nin == 1)
+        snprintf(text + strlen(text), sizeof(text) - strlen(text), ", k=%lld",
+                 (long long)a->k);
+    BT_TRY(bt_build(b, c->call->op->name, text, c->in, c->nin, &indices));
+    return bt_build(b, "reshape_like", NULL, (const bt_value *[]){ indices, c->out[0] }, 2,
+                    out);
+}
+
+static bt_status vjp(bt_builder *b, const bt_adjoint_call *c, const bt_value **to)
+{
+    const struct sort_attrs *a = c->call->attrs;
+    const bt_shape_type *shape = bt_tensor_shape(c->in[0]->type);
+    const uint32_t rank = shape->n, axis = bt_axis_front(a->axis, rank);
+    const bt_value *args[2] = { c->seeds[0] };
+    bt_text text;
+    if (!c->seeds[0])
+        return NULL;
+    BT_TRY(positions(b, c, &args[1]));
+    bt_text_init(&text, bt_ctx_scratch(bt_builder_ctx(b)));
+    bt_text_addf(&text, "d: t[");
+    bt_text_each(&text, rank, "e#", axis, "k");
+    bt_text_addf(&text, "], p: int64[");
+    bt_text_each(&text, rank, "e#", axis, "k");
+    bt_text_addf(&text, "], n => g: t[");
+    bt_text_each(&text, rank, "i# in e#", axis, "q in n");
+    bt_text_addf(&text, "] = sum(j in k | p[");
+    bt_text_each(&text, rank, "i#", axis, "j");
+    bt_text_addf(&text, "] == q: d[");
+    bt_text_each(&text, rank, "i#", axis, "j");
+    bt_text_addf(&text, "])");
+    const char *formula = bt_text_get(&text);
+    const bt_type *dims = bt_type_shape(bt_builder_store(b), 1, &shape->dims[axis]);
+    if (!formula || !dims)
+        return bt_no_memory();
+    return bt_build_formula(b, dims, 2, args, formula, &to[0]);
+}
+
+static bt_status jvp(bt_builder *b, const bt_adjoint_call *c, const bt_value **to)
+{
+    const struct sort_attrs *a = c->call->attrs;
+    const bt_value *at;
+    char text[40];
+    BT_TRY(positions(b, c, &at));
+    snprintf(text, sizeof(text), "axis=%lld", (long long)a->axis);
+    return bt_build(b, "gather", text, (const bt_value *[]){ c->seeds[0], at }, 2, &to[0]);
+}
+static const bt_gradient_facet gradient = { .vjp = vjp, .jvp = jvp },
+                               places = { .none = "positions are integers" };
+
 /* ---- rows ---- */
 
 static const bt_op_input inputs[] = {
@@ -235,7 +302,8 @@ static const bt_op ops[] = {
         .facets = BT_FACET_ROWS(
             BT_CASES("float32[2, 5]\nint8[4, 3] | axis=0\nuint64[6] | is_ascend=False\n"
                      "float16[3, 0]\nint32[9] = 0..3 | axis=-1"),
-            BT_FACET("cost", cost), BT_FACET("plain", sort)),
+            BT_FACET("cost", cost), BT_FACET("plain", sort),
+            BT_FACET("gradient", gradient)),
     },
     {
         .name = "argsort",
@@ -250,7 +318,8 @@ static const bt_op ops[] = {
         .facets = BT_FACET_ROWS(
             BT_CASES("float32[2, 5]\nint8[4, 3] | axis=0, dtype=\"int64\"\n"
                      "uint64[6] = 0..2 | is_ascend=False\nfloat64[0]\nbool[5]"),
-            BT_FACET("cost", cost), BT_FACET("plain", argsort)),
+            BT_FACET("cost", cost), BT_FACET("plain", argsort),
+            BT_FACET("gradient", places)),
     },
     {
         .name = "topk",
@@ -269,7 +338,7 @@ static const bt_op ops[] = {
                      "float64[2, 4] | ret_type=\"indices\", dtype=\"int64\"\nfloat32[0] "
                      "| k=0\n"
                      "float32[2, 200] | k=9\nint32[3, 90] = 0..9 | k=7, is_ascend=True"),
-            BT_FACET("plain", topk)),
+            BT_FACET("plain", topk), BT_FACET("gradient", gradient)),
     },
     {
         .name = "dyn.topk",
@@ -285,7 +354,7 @@ static const bt_op ops[] = {
         .facets = BT_FACET_ROWS(
             BT_CASES("float32[2, 5], int64[] = 1..4\n"
                      "int8[4, 3], int32[1] = 1..4 | axis=0, ret_type=\"values\""),
-            BT_FACET("plain", topk)),
+            BT_FACET("plain", topk), BT_FACET("gradient", gradient)),
     },
     { 0 },
 };

@@ -124,6 +124,10 @@ static const bt_op_input argwhere_in[] = {
     { 0 },
 };
 
+static const bt_gradient_facet places = { .none = "positions are integers" },
+                               chosen = { .none = "which elements there are, and how many, "
+                                                  "changes where two become equal" };
+
 static const bt_op ops[] = {
     {
         .name = "searchsorted",
@@ -139,7 +143,7 @@ static const bt_op ops[] = {
         .facets = BT_FACET_ROWS(
             BT_CASES("float32[1], float32[2, 3]\nint8[2, 1], int8[2, 4] | right=True\n"
                      "float64[0], float64[3] | dtype=\"int64\"\nint32[1], int32[]"),
-            BT_FACET("plain", searchsorted)),
+            BT_FACET("plain", searchsorted), BT_FACET("gradient", places)),
     },
     {
         .name = "unique",
@@ -157,7 +161,7 @@ static const bt_op ops[] = {
             BT_CASES(
                 "int32[9] = 0..4\nint8[9] = 0..4 | sorted=False, return_counts=True\n"
                 "float32[0] | return_counts=True\nbool[5]"),
-            BT_FACET("plain", unique)),
+            BT_FACET("plain", unique), BT_FACET("gradient", chosen)),
     },
     {
         .name = "argwhere",
@@ -170,7 +174,7 @@ static const bt_op ops[] = {
         .eval = plain_eval,
         .facets = BT_FACET_ROWS(
             BT_CASES("bool[2, 3]\nint8[4] = 0..1\nfloat32[]\nbool[0, 2]\nfloat16[3]"),
-            BT_FACET("plain", argwhere)),
+            BT_FACET("plain", argwhere), BT_FACET("gradient", places)),
     },
     { 0 },
 };

@@ -6,6 +6,7 @@
  * source  Relay, dyn.sparse_to_dense
  */
 #include "dyn.h"
+#include "moved.h"
 #include "plain.h"
 #include "plain/sparse_to_dense.h"
 
@@ -71,7 +72,7 @@ static const bt_op ops[] = {
             BT_CASES("int32[4, 2] = 0..2, int64[2] = 3..5, float32[4], float32[]\n"
                      "int64[3] = 0..4, int32[1] = 5..6, int8[]\n"
                      "int64[0, 2], int64[2] = 0..3, float16[0], float16[]"),
-            BT_FACET("plain", plain)),
+            BT_FACET("plain", plain), BT_FACET("gradient", moved_2_3)),
     },
     { 0 },
 };

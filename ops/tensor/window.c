@@ -6,6 +6,7 @@
  * source  Relay, operators of the same names
  */
 #include "formula.h"
+#include "moved.h"
 #include "plain.h"
 #include "plain/strided_set.h"
 
@@ -231,7 +232,7 @@ static const bt_op ops[] = {
                      "int64[1] = "
                      "-2..-2\n"
                      "bool[3], bool[0], int32[1] = 2..2, int32[1] = 1..1, int32[0]"),
-            BT_FACET("plain", set)),
+            BT_FACET("plain", set), BT_FACET("gradient", moved_0_1)),
     },
     { 0 },
 };

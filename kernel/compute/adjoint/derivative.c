@@ -5,23 +5,10 @@
 
 #include "compute/formula/ast.h"
 
-static const char *const rows[] = {
-#define BT_SCALAR(UPPER, name, narg, classes, result, traits, ulp, derivative, doc) \
-    derivative,
-#include <baton/scalars.def>
-};
-
-/* Whether a derivative may be infinite or NaN where the operator is not. */
-static const char *const traits[] = {
-#define BT_SCALAR(UPPER, name, narg, classes, result, traits, ulp, derivative, doc) \
-    traits,
-#include <baton/scalars.def>
-};
-
 /* What a row says of one argument: "1 / b; -y / b" has two parts. NULL: nothing. */
 static const char *part_of(uint32_t which, uint32_t arg, size_t *length)
 {
-    const char *at = rows[which];
+    const char *at = bt__scalar_get(which)->derivative;
     for (; arg && *at; arg--) {
         at += strcspn(at, ";");
         at += *at == ';';
@@ -124,6 +111,6 @@ const bt_node *bt__scalar_derive(bt_graph *g, const bt_node *node, const bt_node
         return bar;
     if (d->kind == BT_NODE_CONST && d->value.f == -1)
         return bt_node_scalar(g, BT_SCALAR_NEG, bar, NULL);
-    uint32_t times = strchr(traits[node->which], 'p') ? BT_SCALAR_ZMUL : BT_SCALAR_MUL;
-    return bt_node_scalar(g, times, bar, d);
+    const int has_poles = bt__scalar_get(node->which)->has_poles != 0;
+    return bt_node_scalar(g, has_poles ? BT_SCALAR_ZMUL : BT_SCALAR_MUL, bar, d);
 }

@@ -198,9 +198,14 @@ bt_status bt_call_vjp(bt_builder *b, const bt_adjoint_call *c, const bt_value **
 bt_status bt_call_jvp(bt_builder *b, const bt_adjoint_call *c, const bt_value **to)
 {
     const bt_gradient_facet *facet;
-    BT_TRY(find_facet(b, c->call, &facet));
-    for (uint32_t k = 0; k < c->nout; k++)
+    int any = 0;
+    for (uint32_t k = 0; k < c->nout; k++) {
         to[k] = NULL;
+        any |= bt_dtype_is_float(bt_tensor_dtype(c->out[k]->type));
+    }
+    if (!any) // positions of a maximum, or whether it is one: they do not move
+        return NULL;
+    BT_TRY(find_facet(b, c->call, &facet));
     if (!facet || !facet->jvp)
         return bt_formula_jvp(b, c, to);
     BT_TRY(facet->jvp(b, c, to));

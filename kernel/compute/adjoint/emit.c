@@ -10,17 +10,17 @@
 struct emitter {
     bt_builder *builder;
     bt_graph *graph;
-    const bt_op *compute;
     uint32_t ninput, narray; /* of the graph as it came */
     bt_array **arrays;
     const bt_value **values; /* of each array */
+    uint32_t has_no_term;    /* an extent was met that no dim expresses */
 };
 
 /* ---- types of stages ---- */
 
-static const bt_type *term_of(const struct emitter *, const bt_node *);
+static const bt_type *term_of(struct emitter *, const bt_node *);
 
-static const bt_type *term_of_sum(const struct emitter *e, const bt_node *node)
+static const bt_type *term_of_sum(struct emitter *e, const bt_node *node)
 {
     bt_store *store = bt_builder_store(e->builder);
     bt_linear sum;
@@ -34,8 +34,14 @@ static const bt_type *term_of_sum(const struct emitter *e, const bt_node *node)
     return all;
 }
 
+static const bt_type *no_term(struct emitter *e)
+{
+    e->has_no_term = 1;
+    return NULL;
+}
+
 /* An extent as a dim of types. NULL: none expresses it, or the store says why. */
-static const bt_type *term_of(const struct emitter *e, const bt_node *node)
+static const bt_type *term_of(struct emitter *e, const bt_node *node)
 {
     bt_store *store = bt_builder_store(e->builder);
     if (node->kind == BT_NODE_CONST)
@@ -45,7 +51,7 @@ static const bt_type *term_of(const struct emitter *e, const bt_node *node)
     if (node->kind == BT_NODE_LINEAR)
         return term_of_sum(e, node);
     if (node->kind != BT_NODE_SCALAR || node->narg != 2)
-        return NULL;
+        return no_term(e);
     const bt_type *a = term_of(e, node->args[0]),
                   *b = a ? term_of(e, node->args[1]) : NULL;
     if (!b)
@@ -57,18 +63,18 @@ static const bt_type *term_of(const struct emitter *e, const bt_node *node)
     case BT_SCALAR_MOD: return bt_dim_mod(store, a, b);
     case BT_SCALAR_MIN: return bt_dim_min(store, a, b);
     case BT_SCALAR_MAX: return bt_dim_max(store, a, b);
-    default: return NULL;
+    default: return no_term(e);
     }
 }
 
-static bt_status type_of_stage(const struct emitter *e, const bt_array *stage,
+static bt_status type_of_stage(struct emitter *e, const bt_array *stage,
                                const bt_type **out)
 {
     bt_store *store = bt_builder_store(e->builder);
     const bt_type *dims[BT_MAX_RANK];
     for (uint32_t i = 0; i < stage->rank; i++) {
         dims[i] = term_of(e, stage->extents[i]);
-        if (!dims[i] && bt_store_why(bt_builder_ctx(e->builder), store))
+        if (!dims[i] && !e->has_no_term)
             return bt_store_why(bt_builder_ctx(e->builder), store);
         if (!dims[i])
             return bt_fail(bt_builder_ctx(e->builder), BT_ERR_UNSUPPORTED,
@@ -145,16 +151,28 @@ static bt_status cut(struct emitter *e, uint32_t number, uint32_t *narg,
     return bt__graph_set_arrays(g, n + 1, arrays) ? NULL : bt_no_memory();
 }
 
+bt_status bt_build_formula(bt_builder *b, const bt_type *dims, uint32_t narg,
+                           const bt_value *const *args, const char *formula,
+                           const bt_value **out)
+{
+    bt_store *store = bt_builder_store(b);
+    const bt_op *op;
+    const struct {
+        const bt_type *dims;
+        const char *formula;
+    } attrs = { dims ? dims : bt_type_shape(store, 0, NULL), bt_name_of(store, formula) };
+    if (!attrs.dims || !attrs.formula)
+        return bt_store_why(bt_builder_ctx(b), store);
+    BT_TRY(bt_op_get(bt_builder_ctx(b), "compute", &op));
+    return bt_build_op(b, op, &attrs, narg, args, out);
+}
+
 static bt_status emit_stage(struct emitter *e, uint32_t number, const bt_type *type)
 {
     bt_graph *g = e->graph;
     bt_ctx *ctx = bt_builder_ctx(e->builder);
     bt_graph_formula text;
     uint32_t narg;
-    struct {
-        const bt_type *dims;
-        const char *formula;
-    } attrs;
     const bt_value **args = BT_NEWS(g->arena, const bt_value *, number + 1);
     if (!args)
         return bt_no_memory();
@@ -162,11 +180,12 @@ static bt_status emit_stage(struct emitter *e, uint32_t number, const bt_type *t
         BT_TRY(type_of_stage(e, e->arrays[number], &type));
     BT_TRY(cut(e, number, &narg, args));
     BT_TRY(bt_graph_text(ctx, g->arena, g, type, &text));
-    attrs.formula = bt_name_of(bt_builder_store(e->builder), text.formula);
-    attrs.dims = bt_type_shape(bt_builder_store(e->builder), text.ndim, text.dims);
-    if (!attrs.dims || !attrs.formula)
+    const bt_type *dims =
+        bt_type_shape(bt_builder_store(e->builder), text.ndim, text.dims);
+    if (!dims)
         return bt_store_why(ctx, bt_builder_store(e->builder));
-    return bt_build_op(e->builder, e->compute, &attrs, narg, args, &e->values[number]);
+    return bt_build_formula(e->builder, dims, narg, args, text.formula,
+                            &e->values[number]);
 }
 
 bt_status bt__graph_emit(bt_builder *b, bt_graph *g, const bt_value *const *values,
@@ -179,7 +198,6 @@ bt_status bt__graph_emit(bt_builder *b, bt_graph *g, const bt_value *const *valu
     e.values = BT_NEWS(g->arena, const bt_value *, e.narray);
     if (!e.arrays || !e.values)
         return bt_no_memory();
-    BT_TRY(bt_op_get(bt_builder_ctx(b), "compute", &e.compute));
     for (uint32_t i = 0; i < e.narray; i++) {
         e.arrays[i] = g->arrays[i];
         e.values[i] = i < e.ninput ? values[i] : NULL;

@@ -310,6 +310,8 @@ static int narrow(struct bt__reduction *r, uint32_t k, const bt_node *from,
     bt_graph *g = r->graph;
     uint32_t number = r->first + k;
     int64_t c = bt__lone_coef(from, number), turns = bt_node_number(r->extents[k]), count;
+    // of an extent that is not known: what is more than this is the bound of a dim
+    const int64_t most = turns >= 0 ? turns / 2 : INT32_MAX;
     const bt_node *width =
         bt_node_linear(g, 0, 2, (const bt_node *[]){ from, to }, (int64_t[]){ 1, 1 });
     if (!width)
@@ -317,7 +319,7 @@ static int narrow(struct bt__reduction *r, uint32_t k, const bt_node *from,
     if (!bt__is_bounded(width) || width->high < 0 || from->reads || to->reads)
         return 0;
     count = width->high / c + 1;
-    if (turns >= 0 && count > turns / 2)
+    if (count > most)
         return 0;
     const bt_node *few = bt_node_int(g, count);
     const bt_node *index = bt_node_index(g, number, r->extents[k]);

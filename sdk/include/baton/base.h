@@ -280,6 +280,11 @@ BT_API void bt_text_init(bt_text *, bt_arena *);
 BT_API void bt_text_add(bt_text *, const char *, size_t nbytes);
 /* Floats have a point, whatever the locale of the process. */
 BT_API void bt_text_addf(bt_text *, const char *format, ...) BT_PRINTF(2, 3);
+/* n items with ", " between them, each with its number in place of #; `instead` as item `at`.
+ *     bt_text_each(t, 3, "i#", 1, "k")             i0, k, i2
+ *     bt_text_each(t, 2, "i# in n#", UINT32_MAX, NULL)   i0 in n0, i1 in n1 */
+BT_API void bt_text_each(bt_text *, uint32_t n, const char *item, uint32_t at,
+                         const char *instead);
 BT_API void bt_text_addv(bt_text *, const char *format, va_list) BT_PRINTF(2, 0);
 /* "" when nothing was added; NULL when there was no memory. */
 BT_API const char *bt_text_get(const bt_text *);

@@ -419,6 +419,9 @@ typedef struct bt_gradient_facet {
     uint64_t blocked; /* bit i: nothing flows back to argument i */
     /* Why there is no derivative, "positions are integers"; then there are no hooks. */
     const char *none;
+    /* Why what the hooks give is not the derivative, which tests would compare it with:
+     * "straight through: rounding has none". NULL: it is. */
+    const char *instead;
 } bt_gradient_facet;
 /* The derivatives of a call, by its facet, else by its formula.
  * errors  BT_ERR_UNSUPPORTED at the call: it has none, with the reason; BT_ERR_PLUGIN: a facet
@@ -432,6 +435,13 @@ BT_API bt_status bt_formula_vjp(bt_builder *, const bt_adjoint_call *,
                                 const bt_value **to) BT_MUST_USE;
 BT_API bt_status bt_formula_jvp(bt_builder *, const bt_adjoint_call *,
                                 const bt_value **to) BT_MUST_USE;
+
+/* A call of operator `compute`, of which hooks make derivatives:
+ *     y: t[m, n], d: t[m, n] => g: t[i in m, j in n] = d[i, j] * (1 - y[i, j] * y[i, j])
+ * dims: of the formula's bare names, a Shape; NULL: it has none. */
+BT_API bt_status bt_build_formula(bt_builder *, const bt_type *dims, uint32_t narg,
+                                  const bt_value *const *args, const char *formula,
+                                  const bt_value **out) BT_MUST_USE;
 
 /* "cases": calls that tests run on every executor and target, and that the gradient check
  * uses, one a line:

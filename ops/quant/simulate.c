@@ -12,6 +12,7 @@
 #include "codes.h"
 #include "scale.h"
 #include "stochastic.h"
+#include "straight.h"
 
 struct attrs {
     const char *site;
@@ -78,6 +79,43 @@ static void write(bt_formula *f, const bt_formula_call *call)
                    (long long)a->low, (long long)a->high);
 }
 
+/* ---- derivatives ---- */
+
+static bt_status pass(bt_builder *b, const bt_adjoint_call *c, const bt_value *d,
+                      const bt_value **out)
+{
+    const struct attrs *a = c->call->attrs;
+    const struct straight s = {
+        .data = c->in[0], .scale = c->in[1], .zero = c->in[2], .axis = a->axis
+    };
+    bt_text text;
+    bt_text_init(&text, bt_ctx_scratch(bt_builder_ctx(b)));
+    straight_head(&s, &text);
+    bt_text_addf(&text, "select(%lld.0 <= ", (long long)a->low);
+    straight_code(&s, &text);
+    bt_text_addf(&text, " && ");
+    straight_code(&s, &text);
+    bt_text_addf(&text, " <= %lld.0, ", (long long)a->high);
+    straight_item(&s, &text);
+    bt_text_addf(&text, ", 0)");
+    return straight_build(b, &s, d, &text, out);
+}
+
+static bt_status vjp(bt_builder *b, const bt_adjoint_call *c, const bt_value **to)
+{
+    return pass(b, c, c->seeds[0], &to[0]);
+}
+
+static bt_status jvp(bt_builder *b, const bt_adjoint_call *c, const bt_value **to)
+{
+    return c->seeds[0] ? pass(b, c, c->seeds[0], &to[0]) : NULL;
+}
+
+static const bt_gradient_facet gradient = { .vjp = vjp,
+                                            .jvp = jvp,
+                                            .blocked = 1u << 1,
+                                            .instead = STRAIGHT_THROUGH };
+
 static const bt_layout_facet layout = { .choose = bt_layout_follow };
 
 // clang-format off
@@ -87,7 +125,7 @@ static const bt_op ops[] = {
         .doc = "Numbers as their codes stand for them: rounded to steps of a scale, and limited.",
         .inputs = inputs, .attrs = attrs, .attrs_nbytes = sizeof(struct attrs),
         .relate = relate, .write_formula = write,
-        .facets = BT_FACET_ROWS(BT_FACET("layout", layout), BT_CASES(
+        .facets = BT_FACET_ROWS(BT_FACET("layout", layout), BT_FACET("gradient", gradient), BT_CASES(
             "float32[6] = -99..99, float32[] = 0.5, int32[] = 0\n"
             "float32[5] = -2..9, float32[] = 0.5, int32[] = 2 | dtype=\"uint8\", low=0, high=15\n"
             "float32[6] = -9..9, float32[] = 0.5, int32[] = 0 | rounding=\"UPWARD\"\n"

@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "scale.h"
+#include "straight.h"
 
 struct attrs {
     int64_t axis;
@@ -73,6 +74,49 @@ static void write_formula(bt_formula *f, const bt_formula_call *call)
                           "input_scale[$s])");
 }
 
+/* ---- derivatives of qnn.simulated_quantize ---- */
+
+static bt_status pass(bt_builder *b, const bt_adjoint_call *c, const bt_value *d,
+                      const bt_value **out)
+{
+    const struct attrs *a = c->call->attrs;
+    const struct straight s = {
+        .data = c->in[0], .scale = c->in[2], .zero = c->in[3], .axis = a->axis, .kind = c->in[1]
+    };
+    bt_text text;
+    bt_text_init(&text, bt_ctx_scratch(bt_builder_ctx(b)));
+    straight_head(&s, &text);
+    bt_text_addf(&text, "select(k[] == 0, ");
+    straight_item(&s, &text);
+    bt_text_addf(&text, ", select(select(k[] == 1, -128.0, select(k[] == 2, 0.0, "
+                        "-2147483648.0)) <= float64(");
+    straight_code(&s, &text);
+    bt_text_addf(&text, ") && float64(");
+    straight_code(&s, &text);
+    bt_text_addf(&text, ") <= select(k[] == 1, 127.0, select(k[] == 2, 255.0, "
+                        "2147483647.0)), ");
+    straight_item(&s, &text);
+    bt_text_addf(&text, " / ");
+    straight_scale(&s, &text);
+    bt_text_addf(&text, ", 0))");
+    return straight_build(b, &s, d, &text, out);
+}
+
+static bt_status vjp(bt_builder *b, const bt_adjoint_call *c, const bt_value **to)
+{
+    return pass(b, c, c->seeds[0], &to[0]);
+}
+
+static bt_status jvp(bt_builder *b, const bt_adjoint_call *c, const bt_value **to)
+{
+    return c->seeds[0] ? pass(b, c, c->seeds[0], &to[0]) : NULL;
+}
+
+static const bt_gradient_facet gradient = { .vjp = vjp,
+                                            .jvp = jvp,
+                                            .blocked = 1u << 2,
+                                            .instead = STRAIGHT_THROUGH };
+
 static const bt_layout_facet layout = { .choose = bt_layout_follow };
 
 // clang-format off
@@ -86,7 +130,8 @@ static const bt_op ops[] = {
         .doc = "Codes as floats, whose type is a value: 0 none, 1 int8, 2 uint8, 3 int32.",
         .inputs = quantize_inputs, .attrs = attrs, .attrs_nbytes = sizeof(struct attrs),
         .relate = relate, .write_formula = write_formula,
-        .facets = BT_FACET_ROWS(BT_FACET("layout", layout), BT_CASES(CASES("1") "\n" CASES("2") "\n" CASES("3"))),
+        .facets = BT_FACET_ROWS(BT_FACET("layout", layout), BT_FACET("gradient", gradient),
+                                BT_CASES(CASES("1") "\n" CASES("2") "\n" CASES("3"))),
     },
     {
         .name = "qnn.simulated_dequantize", .revision = 1, .source = "Relay, qnn.simulated_dequantize",

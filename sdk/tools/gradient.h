@@ -52,10 +52,12 @@ bt_status gradient_run(struct gradient *, uint32_t program, bt_tensor *const *in
 
 /* What has been seen of an operator. */
 struct gradient_tally {
+    uint32_t may_refuse;    /* set before: cases are made, and may be none */
     uint32_t ncase;         /* with floats among arguments and results */
     uint32_t nsmall, nopen; /* that were compared in fewer bits, and with dims */
     uint32_t npoint, nredrawn;
     const char *none;   /* why it has no derivative; NULL: it has one */
+    const char *instead; /* why what it has is none; NULL: it is one */
     const char *closed; /* why there is none with dims; NULL: there is, as far as it takes them */
 };
 /* What must hold of the derivatives of a case, in each type of floats that it can have. Faults

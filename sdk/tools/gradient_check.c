@@ -18,7 +18,8 @@ struct precision {
 };
 static const struct precision by_float64 = { 0x1p-13, 1e-7, 1e-11, 1e-12 },
                               by_float32 = { 0x1p-5, 2e-3, 1e-4, 1e-5 },
-                              by_less = { 0, 0, 0, 0.1 }; /* there are no differences */
+                              // there are no differences
+                              by_less = { 0, 0, 0, 0.1 }, by_itself = { 0, 0, 0, 1e-5 };
 
 /* Arguments of so many elements are moved one by one, others along directions. Points of kinks
  * are drawn again. */
@@ -272,12 +273,14 @@ static bt_status check_point(struct law *l, uint64_t number)
 
 bt_status gradient_laws(struct gradient *g, struct gradient_tally *tally)
 {
-    struct law l = { .g = g, .precision = precision_of(g), .is_kink = 1 };
+    struct law l = { .g = g,
+                     .precision = tally->instead ? &by_itself : precision_of(g),
+                     .is_kink = 1 };
     bt_status status = NULL;
     for (uint64_t i = 0; i < NTRY && !status && l.is_kink; i++) {
         status = check_point(&l, i);
         tally->npoint++;
-        tally->nredrawn += (uint32_t)l.is_kink;
+        tally->nredrawn += l.is_kink && l.point.is_finite;
         gradient_leave(&l.point);
         gradient_drop(&l.bar);
     }

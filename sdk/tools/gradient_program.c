@@ -2,7 +2,6 @@
 #include "gradient.h"
 
 #include <string.h>
-#include <stdlib.h>
 
 /* ---- values under construction ---- */
 
@@ -297,7 +296,6 @@ static bt_status build_program(struct gradient *g, uint32_t program)
         return status;
     }
     BT_TRY(bt_module_builder_finish(builder, 1, &g->modules[program]));
-    if (getenv("GSHOW")) { bt_text t; bt_text_init(&t, w->arena); BT_TRY(bt_print(w->ctx, g->modules[program], NULL, &t)); printf("%s\n", bt_text_get(&t)); fflush(stdout); }
     return g->interp->open(w->ctx, g->modules[program], NULL, &g->sessions[program]);
 }
 

@@ -114,3 +114,10 @@ const bt_node *bt__scalar_derive(bt_graph *g, const bt_node *node, const bt_node
     const int has_poles = bt__scalar_get(node->which)->has_poles != 0;
     return bt_node_scalar(g, has_poles ? BT_SCALAR_ZMUL : BT_SCALAR_MUL, bar, d);
 }
+
+const bt_node *bt__row_derivative(bt_graph *g, const char *text, const bt_node *a,
+                                  const bt_node *y)
+{
+    const struct row r = { .graph = g, .dtype = a->dtype, .a = a, .y = y };
+    return derivative(&r, text, strlen(text));
+}

@@ -152,16 +152,36 @@ static bt_status check(bt_builder *b, const bt_call *call, const char *what, uin
     return NULL;
 }
 
-/* Which leaves are left when those of blocked arguments are not asked for; 0: none. */
-static int unblocked(const bt_adjoint_call *c, uint64_t blocked, uint8_t *wants)
+static int is_blocked(const bt_adjoint_call *c, const bt_gradient_facet *facet,
+                      uint32_t leaf)
 {
-    uint32_t leaf = 0;
+    uint32_t i = 0, next = 0;
+    while (i < c->call->narg &&
+           (next += bt_type_nleaf(c->call->args[i]->type)) <= leaf)
+        i++;
+    return i < 64 && (facet->blocked >> i & 1);
+}
+
+/* Which leaves are left when those of blocked arguments are not asked for; 0: none. */
+static int unblocked(const bt_adjoint_call *c, const bt_gradient_facet *facet,
+                     uint8_t *wants)
+{
     int any = 0;
-    for (uint32_t i = 0; i < c->call->narg; i++) {
-        for (uint32_t n = bt_type_nleaf(c->call->args[i]->type); n-- > 0; leaf++) {
-            wants[leaf] = c->wants[leaf] && !(i < 64 && blocked >> i & 1);
-            any |= wants[leaf];
-        }
+    for (uint32_t i = 0; i < c->nin; i++) {
+        wants[i] = c->wants[i] && !is_blocked(c, facet, i);
+        any |= wants[i];
+    }
+    return any;
+}
+
+/* The same of tangents. */
+static int unblocked_seeds(const bt_adjoint_call *c, const bt_gradient_facet *facet,
+                           const bt_value **seeds)
+{
+    int any = 0;
+    for (uint32_t i = 0; i < c->nin; i++) {
+        seeds[i] = is_blocked(c, facet, i) ? NULL : c->seeds[i];
+        any |= seeds[i] != NULL;
     }
     return any;
 }
@@ -187,10 +207,10 @@ bt_status bt_call_vjp(bt_builder *b, const bt_adjoint_call *c, const bt_value **
     bt_arena *arena = bt_arena_create(bt_ctx_registry(bt_builder_ctx(b)));
     uint8_t *wants = arena ? BT_NEWS(arena, uint8_t, c->nin) : NULL;
     left.wants = wants;
-    bt_status status = !wants                                 ? bt_no_memory()
-                       : !unblocked(c, facet->blocked, wants) ? NULL
-                       : facet->vjp                           ? facet->vjp(b, &left, to)
-                                    : bt_formula_vjp(b, &left, to);
+    bt_status status = !wants                              ? bt_no_memory()
+                       : !unblocked(c, facet, wants) ? NULL
+                       : facet->vjp                        ? facet->vjp(b, &left, to)
+                                                           : bt_formula_vjp(b, &left, to);
     bt_arena_destroy(arena);
     return status ? status : check(b, c->call, "input", c->nin, to, c->in);
 }
@@ -198,6 +218,7 @@ bt_status bt_call_vjp(bt_builder *b, const bt_adjoint_call *c, const bt_value **
 bt_status bt_call_jvp(bt_builder *b, const bt_adjoint_call *c, const bt_value **to)
 {
     const bt_gradient_facet *facet;
+    bt_adjoint_call left = *c;
     int any = 0;
     for (uint32_t k = 0; k < c->nout; k++) {
         to[k] = NULL;
@@ -206,8 +227,15 @@ bt_status bt_call_jvp(bt_builder *b, const bt_adjoint_call *c, const bt_value **
     if (!any) // positions of a maximum, or whether it is one: they do not move
         return NULL;
     BT_TRY(find_facet(b, c->call, &facet));
-    if (!facet || !facet->jvp)
+    if (!facet)
         return bt_formula_jvp(b, c, to);
-    BT_TRY(facet->jvp(b, c, to));
-    return check(b, c->call, "result", c->nout, to, c->out);
+    bt_arena *arena = bt_arena_create(bt_ctx_registry(bt_builder_ctx(b)));
+    const bt_value **seeds = arena ? BT_NEWS(arena, const bt_value *, c->nin) : NULL;
+    left.seeds = seeds;
+    bt_status status = !seeds                             ? bt_no_memory()
+                       : !unblocked_seeds(c, facet, seeds) ? NULL
+                       : facet->jvp                       ? facet->jvp(b, &left, to)
+                                                          : bt_formula_jvp(b, &left, to);
+    bt_arena_destroy(arena);
+    return status ? status : check(b, c->call, "result", c->nout, to, c->out);
 }

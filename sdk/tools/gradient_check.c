@@ -285,7 +285,10 @@ bt_status gradient_laws(struct gradient *g, struct gradient_tally *tally)
         gradient_drop(&l.bar);
     }
     if (!status && l.is_kink)
-        case_fault(g->w, g->c, "it is smooth at no point of %d", NTRY);
+        case_fault(g->w, g->c,
+                   "it has no derivative at %d random points; where its facet gives something "
+                   "else on purpose, `instead` says why",
+                   NTRY);
     else if (l.fault)
         case_fault(g->w, g->c, "%s", l.fault);
     return status;

@@ -10,6 +10,7 @@
 
 #include "case_run.h"
 #include "crash.h"
+#include "gradient.h"
 #include "library_check.h"
 #include "onnx_check.h"
 #include "quant_check.h"
@@ -24,6 +25,7 @@ struct tally {
     uint32_t nvm;           /* that executor vm runs, where there are none */
     const char *uncompiled; /* why interp alone runs one of them; NULL: others run all */
     uint32_t fuse[BT_FUSE_OPAQUE + 1]; /* cases of one operator, by how they fuse */
+    struct gradient_tally gradient;    /* of one operator */
 };
 
 /* How calls of the operator may be fused; no other command shows this. */
@@ -55,6 +57,16 @@ static void print_fusion(const struct tally *tally)
             printf("%s%s", n++ ? "; other cases " : "  fuses   ", words[i]);
     }
     printf("%s", n ? "\n" : "");
+}
+
+static void print_gradient(const struct gradient_tally *t)
+{
+    if (t->none)
+        printf("  derivative  none: %s\n", t->none);
+    else if (t->instead)
+        printf("  derivative  what it gives is none: %s\n", t->instead);
+    else if (t->ncase)
+        printf("  derivative  %u case%s, as differences\n", t->ncase, PLURAL(t->ncase));
 }
 
 /* The same values on every run. */
@@ -118,6 +130,8 @@ static bt_status try_case(struct op_check *w, const struct call_case *c,
         status = look_at_fusion(w, r.call, tally);
     if (!status && r.call && !r.why && !json_array_size(w->faults))
         status = try_compiled(w, c, &r, tally);
+    if (!status && r.call && !r.why && !json_array_size(w->faults) && !op_is_random(w->op))
+        status = gradient_check(w, c, &tally->gradient);
     int is_plain = !status && r.call && !r.why && w->op->eval;
     call_result_free(&r);
     return is_plain ? look_for_leaks(w, c) : status;
@@ -140,6 +154,7 @@ static bt_status try_cases(struct op_check *w, const char *text, struct tally *t
     memset(tally->fuse, 0, sizeof(tally->fuse));
     tally->ncompiled = tally->nvm = 0;
     tally->uncompiled = NULL;
+    tally->gradient = (struct gradient_tally){ 0 };
     for (;;) {
         BT_TRY(case_next(w->ctx, w->arena, w->op->name, &text, &c, &is_case));
         if (!is_case)
@@ -158,6 +173,8 @@ static bt_status try_cases(struct op_check *w, const char *text, struct tally *t
     }
     if (!is_broken)
         print_fusion(tally);
+    if (!is_broken)
+        print_gradient(&tally->gradient);
     if (tally->ncompiled)
         printf("  on cpu  %u case%s, as interp\n", tally->ncompiled,
                PLURAL(tally->ncompiled));

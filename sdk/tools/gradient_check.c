@@ -7,6 +7,7 @@
  * In float64, where the operator takes it.
  */
 #include <math.h>
+#include <stdarg.h>
 #include <string.h>
 
 #include "gradient_point.h"
@@ -56,6 +57,18 @@ static double dot(const gradient_vectors *a, const gradient_vectors *b, double *
         }
     }
     return sum;
+}
+
+static const char *written(const struct law *l, const char *format, ...) BT_PRINTF(2, 3);
+static const char *written(const struct law *l, const char *format, ...)
+{
+    bt_text text;
+    bt_text_init(&text, l->g->w->arena);
+    va_list args;
+    va_start(args, format);
+    bt_text_addv(&text, format, args);
+    va_end(args);
+    return bt_text_get(&text) ? bt_text_get(&text) : "no memory";
 }
 
 /* ---- differences ---- */
@@ -122,11 +135,8 @@ static void compare_leaf(struct law *l, const char *what, uint32_t leaf,
         l->is_kink |= is_kink;
         if (is_kink)
             continue;
-        bt_text text;
-        bt_text_init(&text, l->g->w->arena);
-        bt_text_addf(&text, "%s %u, element %lld: %.9g, by differences %.9g", what, leaf,
-                     (long long)k, is, want);
-        l->fault = bt_text_get(&text);
+        l->fault = written(l, "%s %u, element %lld, is %.9g, by differences %.9g", what,
+                           leaf, (long long)k, is, want);
     }
 }
 
@@ -161,14 +171,9 @@ static bt_status compare(struct law *l, int is_vjp, const gradient_vectors *u,
 
 /* ---- along one direction ---- */
 
-static void must_agree(struct law *l, const char *what, double a, double b, double size)
+static int agree(const struct law *l, double a, double b, double size)
 {
-    bt_text text;
-    if (l->fault || fabs(a - b) <= l->precision->identity * (size + 1))
-        return;
-    bt_text_init(&text, l->g->w->arena);
-    bt_text_addf(&text, "%s: %.15g and %.15g", what, a, b);
-    l->fault = bt_text_get(&text);
+    return l->fault || fabs(a - b) <= l->precision->identity * (size + 1);
 }
 
 static bt_status check_first(struct law *l, gradient_vectors *u)
@@ -182,7 +187,10 @@ static bt_status check_first(struct law *l, gradient_vectors *u)
     if (!status && !l->is_kink) {
         const double forward = dot(&l->point.v, &tangent, &size),
                      back = dot(&l->bar, u, &size);
-        must_agree(l, "<v, jvp u> and <vjp v, u>", forward, back, size);
+        if (!agree(l, forward, back, size))
+            l->fault = written(l, "vjp: along a direction the adjoints of arguments come to "
+                                  "%.15g, expected %.15g, as tangents of results do",
+                               back, forward);
     }
     gradient_drop(&tangent);
     return status;
@@ -200,7 +208,10 @@ static bt_status check_second(struct law *l, gradient_vectors *u, gradient_vecto
         status = compare(l, 1, u, "jvp of vjp: the tangent of the adjoint of input", &hu);
     if (!status && !l->is_kink) {
         const double a = dot(w, &hu, &size), b = dot(u, &hw, &size);
-        must_agree(l, "<w, H u> and <u, H w>", a, b, size);
+        if (!agree(l, a, b, size))
+            l->fault = written(l, "jvp of vjp: second derivatives along two directions are "
+                                  "%.15g and, the other way round, %.15g",
+                               a, b);
     }
     gradient_drop(&hu);
     gradient_drop(&hw);

@@ -8,6 +8,7 @@
 #include <baton/pass.h>
 
 #include "library_outline.h"
+#include "list_gradient.h"
 #include "slots.h"
 #include "verbs.h"
 
@@ -207,6 +208,8 @@ static int list_one(struct tool *tool, const struct listing *listing, const char
         if (strcmp(item.name, name) != 0)
             continue;
         found++;
+        if (option_value(tool, "gradient"))
+            return list_gradient(tool, name);
         if (option_value(tool, "json"))
             printf("%s\n", item.json);
         else if (print_item(tool, listing->kind, &item))
@@ -249,6 +252,8 @@ static int run(struct tool *tool)
     for (uint32_t i = 0; i < BT_COUNT(listings); i++) {
         if (strcmp(listings[i].word, tool->args[0]) != 0)
             continue;
+        if (option_value(tool, "gradient") && (tool->narg != 2 || i != 0))
+            return tool_usage(tool, "--gradient is of an operator: baton list ops NAME --gradient");
         if (tool->narg == 2)
             return list_one(tool, &listings[i], tool->args[1]);
         return option_value(tool, "json") ? list_json(tool, listings[i].kind)
@@ -258,6 +263,7 @@ static int run(struct tool *tool)
 }
 
 static const struct option options[] = {
+    { "gradient", 0, NULL, "print a program of an operator's derivative" },
     { "json", 0, NULL, "print what the manifests say" },
     { 0 },
 };
@@ -271,9 +277,11 @@ const struct verb verb_list = {
     .details = "KIND is ops, relations, rules, passes, analyses, pipelines, libraries, slots,\n"
                "executors, importers, onnx (operators of ONNX models), compilers, targets,\n"
                "ways (to compute on target cpu), schemes or calibrations (of quantization).\n"
-               "Reads manifests only, and the text of a library; no plugin is opened.",
+               "Reads manifests only, and the text of a library; no plugin is opened. With\n"
+               "--gradient, ops NAME opens it and shows the adjoints of its first case.",
     .examples = "  baton list targets\n"
                 "  baton list ops nn.dense\n"
+                "  baton list ops nn.softmax --gradient\n"
                 "  baton list libraries list",
     // clang-format on
     .options = options,

@@ -43,14 +43,24 @@ found text_wrong 'its facet plain gives another result 0 than the evaluator$'
 found text_none 'its facet plain: .*text_five'
 found expected 'result 0: element 1 is 4, expected 5$' 'what is expected of result 0: 2 numbers are expected, found "\[1\]"$' \
     '^  ok      float32\[2, 2\] = \[\[1, 2\], \[3, 4\]\] -> \[\[2, 6\], \[4, 8\]\]$' '^  ok      float32\[1, 2\] = 3 -> 6$'
+found gradient_value 'vjp: along a direction the adjoints of arguments come to .*, expected .*, as tangents of results do$'
+found gradient_zero 'vjp: along a direction the adjoints of arguments come to 0, expected '
+found gradient_type 'vjp: facet `gradient` of wrong.gradient_type gives for input 0 float64, expected Tensor\[(2, 3), float64\]$'
+found gradient_fails 'vjp: it does not know how$'
+found gradient_name 'vjp: no op is named "mutliply"; did you mean multiply?$'
+found gradient_forward 'jvp: the tangent of result 0, element 0, is .*, by differences '
+found gradient_step 'jvp: the tangent of result 0, element 0, is 1, by differences 0$'
 expect 0 '^  ok      float32\[3\]$' -- "$baton" plugin check test.wrong wrong.random
 expect 0 '^  on cpu  2 cases, as interp$' -- "$baton" plugin check test.wrong wrong.right
 expect 0 '^  on vm   5 cases, as interp$' -- "$baton" plugin check baton.ops.tensor argwhere # it has no kernels
 refuse 'by interp alone'
+expect 0 '^  derivative  2 cases, as differences$' -- "$baton" plugin check test.wrong wrong.right
+expect 0 '^  derivative  none: unique has no derivative: which elements ' -- "$baton" plugin check baton.ops.tensor unique
+expect 0 '^  derivative  what it gives is none: straight through: ' -- "$baton" plugin check baton.ops.quant quant.simulate
 expect 0 'not tried: it states no cases' -- "$baton" plugin check test.wrong wrong.untried
 
 # All together: one fault does not hide the next.
-expect 1 'test.wrong: its tables agree with its manifest' '36 operators, 27 with faults; 36 cases, 28 failed' -- \
+expect 1 'test.wrong: its tables agree with its manifest' '43 operators, 34 with faults; 43 cases, 35 failed' -- \
     "$baton" plugin check test.wrong
 expect 1 'plugin test.wrong has no operator wrong.wrong' -- "$baton" plugin check test.wrong wrong.wrong
 expect 1 'no plugin has the id "test.wrung"; did you mean test.wrong?' -- "$baton" plugin check test.wrung

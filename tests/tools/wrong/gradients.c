@@ -1,0 +1,71 @@
+/* y = x * x by formula, with derivatives that are wrong. */
+#include <baton/op.h>
+
+static const bt_op_input inputs[] = {
+    { .name = "data", .type = "t:float[..]", .doc = "any shape" },
+    { 0 },
+};
+
+/* dy * x, without the 2 */
+static bt_status once(bt_builder *b, const bt_adjoint_call *c, const bt_value **to)
+{
+    return bt_build(b, "multiply", NULL, (const bt_value *[]){ c->seeds[0], c->in[0] }, 2,
+                    &to[0]);
+}
+
+static bt_status nothing(bt_builder *b, const bt_adjoint_call *c, const bt_value **to)
+{
+    (void)b, (void)c, (void)to;
+    return NULL;
+}
+
+static bt_status other_type(bt_builder *b, const bt_adjoint_call *c, const bt_value **to)
+{
+    return bt_build(b, "sum", NULL, &c->seeds[0], 1, &to[0]);
+}
+
+static bt_status failing(bt_builder *b, const bt_adjoint_call *c, const bt_value **to)
+{
+    (void)c, (void)to;
+    return bt_fail(bt_builder_ctx(b), BT_ERR_ARGUMENT, "it does not know how");
+}
+
+static bt_status unknown(bt_builder *b, const bt_adjoint_call *c, const bt_value **to)
+{
+    return bt_build(b, "mutliply", NULL, (const bt_value *[]){ c->seeds[0], c->in[0] }, 2,
+                    &to[0]);
+}
+
+/* Rounding is taken for nothing. */
+static bt_status through(bt_builder *b, const bt_adjoint_call *c, const bt_value **to)
+{
+    (void)b;
+    to[0] = c->seeds[0];
+    return NULL;
+}
+
+static const bt_gradient_facet value = { .vjp = once }, zero = { .vjp = nothing },
+                               type = { .vjp = other_type }, fails = { .vjp = failing },
+                               name = { .vjp = unknown }, forward = { .jvp = once },
+                               step = { .vjp = through, .jvp = through };
+
+#define WRONG(name_, formula_, facet_)                                          \
+    {                                                                           \
+        .name = "wrong.gradient_" name_, .revision = 1, .doc = "A square.",     \
+        .source = "none", .inputs = inputs, .relation = "Identity",             \
+        .formula = "y: t[..] = " formula_,                                      \
+        .facets = BT_FACET_ROWS(BT_CASES("float32[2, 3]"),                      \
+                                BT_FACET("gradient", facet_)),                  \
+    }
+#define SQUARE "data[..] * data[..]"
+static const bt_op ops[] = {
+    WRONG("value", SQUARE, value),
+    WRONG("zero", SQUARE, zero),
+    WRONG("type", SQUARE, type),
+    WRONG("fails", SQUARE, fails),
+    WRONG("name", SQUARE, name),
+    WRONG("forward", SQUARE, forward),
+    WRONG("step", "round(data[..])", step),
+    { 0 },
+};
+const bt_table bt_tests_tools_wrong_gradients[] = { BT_OPS(ops), { 0 } };

@@ -1,6 +1,7 @@
 /* Derivatives of scalar operators, as their rows state them. */
 #include "compute/adjoint/adjoint.h"
 
+#include <math.h>
 #include <string.h>
 
 #include "compute/formula/ast.h"
@@ -111,7 +112,8 @@ const bt_node *bt__scalar_derive(bt_graph *g, const bt_node *node, const bt_node
         return bar;
     if (d->kind == BT_NODE_CONST && d->value.f == -1)
         return bt_node_scalar(g, BT_SCALAR_NEG, bar, NULL);
-    const int has_poles = bt__scalar_get(node->which)->has_poles != 0;
+    const int has_poles = bt__scalar_get(node->which)->has_poles &&
+                          !(d->kind == BT_NODE_CONST && isfinite(d->value.f));
     return bt_node_scalar(g, has_poles ? BT_SCALAR_ZMUL : BT_SCALAR_MUL, bar, d);
 }
 

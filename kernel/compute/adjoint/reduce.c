@@ -92,17 +92,11 @@ static bt_status derive_product(bt_graph *g, uint32_t stage,
     return out->factor ? NULL : bt__derive_why(g);
 }
 
-static const char *const rows[] = {
-#define BT_REDUCER(UPPER, name, classes, result, nstate, identity, derivative, doc) \
-    derivative,
-#include <baton/reducers.def>
-};
-
 bt_status bt__reduce_derive(bt_graph *g, uint32_t stage, const bt_node *y,
                             struct bt__reduce_derivative *out)
 {
     const bt_node *reduce = g->arrays[stage]->body;
-    const char *row = rows[reduce->which];
+    const char *row = bt__reducer_get(reduce->which)->derivative;
     const struct bt__row r = {
         .graph = g, .dtype = reduce->dtype, .a = reduce->args[1], .y = y
     };

@@ -4,7 +4,7 @@
 
 #include <baton/op.h>
 
-#define STRAIGHT_THROUGH                                                            \
+#define STRAIGHT_THROUGH                                                               \
     "straight through: what is rounded passes where it is in the range of the codes, " \
     "beyond it nothing does (Bengio et al. 2013)"
 
@@ -19,7 +19,8 @@ struct straight {
 void straight_head(const struct straight *, bt_text *);
 void straight_item(const struct straight *, bt_text *);  /* d[..] */
 void straight_scale(const struct straight *, bt_text *); /* s[..] */
-void straight_code(const struct straight *, bt_text *);  /* the code before it is rounded */
+void straight_code(const struct straight *,
+                   bt_text *); /* the code before it is rounded */
 bt_status straight_build(bt_builder *, const struct straight *, const bt_value *d,
                          bt_text *, const bt_value **out) BT_MUST_USE;
 

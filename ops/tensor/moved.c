@@ -89,7 +89,8 @@ static bt_status vjp(bt_builder *b, const bt_adjoint_call *c, uint32_t data,
             b, c->in[i], 2, args,
             i == data
                 ? "d: t[m], p: int64[m], n => g: t[q in n] = sum(k | p[k] == 1 + q: d[k])"
-                : "d: t[m], p: int64[m], n => g: t[q in n] = sum(k | p[k] == -1 - q: d[k])",
+                : "d: t[m], p: int64[m], n => g: t[q in n] = sum(k | p[k] == -1 - q: "
+                  "d[k])",
             &row));
         BT_TRY(cast_like(b, row, c->in[i], &cast));
         BT_TRY(reshape_like(b, cast, c->in[i], &to[i]));
@@ -128,17 +129,17 @@ static bt_status jvp(bt_builder *b, const bt_adjoint_call *c, uint32_t data,
     return reshape_like(b, row, c->out[0], &to[0]);
 }
 
-#define MOVED(name, data_, other_)                                                       \
-    static bt_status vjp_##name(bt_builder *b, const bt_adjoint_call *c,                 \
-                                const bt_value **to)                                     \
-    {                                                                                    \
-        return vjp(b, c, data_, other_, to);                                             \
-    }                                                                                    \
-    static bt_status jvp_##name(bt_builder *b, const bt_adjoint_call *c,                 \
-                                const bt_value **to)                                     \
-    {                                                                                    \
-        return jvp(b, c, data_, other_, to);                                             \
-    }                                                                                    \
+#define MOVED(name, data_, other_)                                       \
+    static bt_status vjp_##name(bt_builder *b, const bt_adjoint_call *c, \
+                                const bt_value **to)                     \
+    {                                                                    \
+        return vjp(b, c, data_, other_, to);                             \
+    }                                                                    \
+    static bt_status jvp_##name(bt_builder *b, const bt_adjoint_call *c, \
+                                const bt_value **to)                     \
+    {                                                                    \
+        return jvp(b, c, data_, other_, to);                             \
+    }                                                                    \
     const bt_gradient_facet moved_##name = { .vjp = vjp_##name, .jvp = jvp_##name };
 MOVED(0, 0, MOVED_NONE)
 MOVED(0_1, 0, 1)

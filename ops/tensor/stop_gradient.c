@@ -22,8 +22,9 @@ static const bt_op ops[] = {
         .inputs = inputs,
         .relation = "Identity",
         .formula = "y: t[..] = data[..]",
-        .facets = BT_FACET_ROWS(BT_CASES("float32[2, 3]\nint8[4]\nfloat16[]"),
-                                BT_FACET("gradient", gradient), BT_FACET("layout", layout)),
+        .facets =
+            BT_FACET_ROWS(BT_CASES("float32[2, 3]\nint8[4]\nfloat16[]"),
+                          BT_FACET("gradient", gradient), BT_FACET("layout", layout)),
     },
     { 0 },
 };

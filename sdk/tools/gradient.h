@@ -22,9 +22,9 @@ struct gradient {
     struct op_check *w;
     const struct call_case *c;
     const bt_call *call;
-    uint32_t nin, nout;                /* leaves */
-    uint8_t wants[CASE_MAX_LEAF];      /* of floats, and not blocked */
-    uint8_t is_real[CALL_MAX_OUT];     /* of floats */
+    uint32_t nin, nout;            /* leaves */
+    uint8_t wants[CASE_MAX_LEAF];  /* of floats, and not blocked */
+    uint8_t is_real[CALL_MAX_OUT]; /* of floats */
     const bt_executor *interp;
     bt_module *modules[GRADIENT_NPROGRAM]; /* NULL: all that it would give is zero */
     void *sessions[GRADIENT_NPROGRAM];
@@ -55,10 +55,12 @@ struct gradient_tally {
     uint32_t may_refuse;    /* set before: cases are made, and may be none */
     uint32_t ncase;         /* with floats among arguments and results */
     uint32_t nsmall, nopen; /* that were compared in fewer bits, and with dims */
+    uint32_t nfailed;       /* of made cases: without a value, or smooth nowhere */
     uint32_t npoint, nredrawn;
-    const char *none;   /* why it has no derivative; NULL: it has one */
+    const char *none;    /* why it has no derivative; NULL: it has one */
     const char *instead; /* why what it has is none; NULL: it is one */
-    const char *closed; /* why there is none with dims; NULL: there is, as far as it takes them */
+    const char *
+        closed; /* why there is none with dims; NULL: there is, as far as it takes them */
 };
 /* What must hold of the derivatives of a case, in each type of floats that it can have. Faults
  * are added to those of the operator. */

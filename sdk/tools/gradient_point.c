@@ -54,14 +54,17 @@ bt_status gradient_draw(struct gradient *g, uint64_t number, struct gradient_poi
     uint64_t shaken = seed;
     int64_t nelem = 0;
     int is_finite = 1;
+    out->why = NULL;
     for (uint32_t i = 0; i < g->nin; i++) {
         BT_TRY(case_values(ctx, &g->c->leaves[i], seed + i, CASE_RANDOM, &out->x.at[i]));
         if (g->wants[i])
             shake(number, &g->c->leaves[i], &shaken, out->x.at[i]);
         nelem += g->wants[i] ? out->x.at[i]->nelem : 0;
     }
-    BT_TRY(bt_compute_run(ctx, g->primal, g->nin, (const bt_tensor *const *)out->x.at,
-                          out->y.at));
+    out->why = bt_compute_run(ctx, g->primal, g->nin, (const bt_tensor *const *)out->x.at,
+                              out->y.at);
+    if (out->why)
+        return out->why->code == BT_ERR_RUNTIME ? NULL : out->why;
     for (uint32_t i = 0; i < g->nout; i++) {
         for (int64_t k = 0; g->is_real[i] && k < out->y.at[i]->nelem; k++)
             is_finite &= isfinite(bt_tensor_get(out->y.at[i], k)) != 0;
@@ -84,7 +87,8 @@ void gradient_leave(struct gradient_point *p)
 bt_status gradient_with_dtype(struct op_check *w, const struct call_case *c,
                               bt_dtype dtype, struct call_case *out)
 {
-    static const char *const names[] = { "\"float16\"", "\"bfloat16\"", "\"float32\"", "\"float64\"" };
+    static const char *const names[] = { "\"float16\"", "\"bfloat16\"", "\"float32\"",
+                                         "\"float64\"" };
     char name[BT_DTYPE_NAME_SIZE];
     bt_text text;
     *out = *c;

@@ -16,6 +16,7 @@ bt_status gradient_random_like(bt_ctx *, uint32_t n, const uint8_t *flags,
 struct gradient_point {
     gradient_vectors x, y; /* arguments, results */
     gradient_vectors v, u; /* random adjoints of these, tangents of those */
+    bt_status why;         /* the call failed there; NULL: it did not */
     int is_finite;         /* the results are, or there are no arguments */
 };
 /* The next of several random ones. */

@@ -192,8 +192,9 @@ static bt_status add_params(struct making *m, uint32_t program)
         const bt_type *type = g->call->args[i]->type;
         for (uint32_t k = 0; k < g->c->args[i].nleaf; k++, leaf++) {
             if (g->wants[leaf])
-                BT_TRY(add_param(m, g->c->args[i].is_tuple ? bt_as_tuple_type(type)->at[k] : type,
-                                 &m->tangents[leaf]));
+                BT_TRY(add_param(
+                    m, g->c->args[i].is_tuple ? bt_as_tuple_type(type)->at[k] : type,
+                    &m->tangents[leaf]));
         }
     }
     return NULL;
@@ -224,7 +225,8 @@ static bt_status derive(struct making *m, uint32_t program, const bt_value *valu
                                 .in = m->in,
                                 .out = m->out,
                                 .wants = g->wants,
-                                .seeds = program == GRADIENT_JVP ? m->tangents : m->seeds };
+                                .seeds =
+                                    program == GRADIENT_JVP ? m->tangents : m->seeds };
     if (program == GRADIENT_JVP) {
         BT_TRY(bt_call_jvp(m->b, &c, to));
         return build_result(m, program, g->nout, to, result);
@@ -439,8 +441,8 @@ bt_status gradient_run(struct gradient *g, uint32_t program, bt_tensor *const *i
         return NULL;
     bt_status status = make_args(g, program, in, seeds, tangents, args, &narg);
     if (!status)
-        status = g->interp->call(g->w->ctx, g->sessions[program], "main", narg, args, NULL,
-                                 &result);
+        status = g->interp->call(g->w->ctx, g->sessions[program], "main", narg, args,
+                                 NULL, &result);
     for (uint32_t i = 0; i < n && !status; i++) {
         if (g->gives[program][i])
             out[i] = bt_tensor_ref(

@@ -45,15 +45,16 @@ int list_gradient(struct tool *tool, const char *name)
                           .arena = bt_arena_create(registry),
                           .faults = json_array() };
     int is_done = 0;
-    bt_status status = w.store && w.arena && w.faults ? print_first(&w, name, &is_done)
-                                                      : bt_no_memory();
+    bt_status status =
+        w.store && w.arena && w.faults ? print_first(&w, name, &is_done) : bt_no_memory();
     json_decref(w.faults);
     bt_store_unref(w.store);
     bt_arena_destroy(w.arena);
     if (status)
         return tool_fail(tool, status);
     if (!is_done)
-        printf("%s has no adjoints: none of its cases takes floats that its results depend on\n",
+        printf("%s has no adjoints: none of its cases takes floats that its results "
+               "depend on\n",
                name);
     return EXIT_OK;
 }

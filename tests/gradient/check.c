@@ -42,8 +42,8 @@ static bt_status use(void *self, const char *kind, const struct call_case *c)
     r->tally.may_refuse = 1;
     int is_float = strcmp(kind, "dtype") == 0;
     for (uint32_t i = 0; !r->is_all && i < c->nleaf; i++)
-        is_float &= !bt_dtype_is_float(c->leaves[i].dtype) ||
-                    c->leaves[i].dtype == BT_FLOAT64;
+        is_float &=
+            !bt_dtype_is_float(c->leaves[i].dtype) || c->leaves[i].dtype == BT_FLOAT64;
     return r->is_all || is_float ? check_case(r, c) : NULL;
 }
 
@@ -65,7 +65,8 @@ static bt_status run_cases(struct run *r, int is_varied)
 /* An exception is what the list says, no more and no less. */
 static uint32_t check_exceptions(const char *op, const struct gradient_tally *tally)
 {
-    static const char *const words[] = { "it has no derivative", "what it has is not the derivative",
+    static const char *const words[] = { "it has no derivative",
+                                         "what it has is not the derivative",
                                          "it has none with dims" };
     const char *const is[NKIND] = { tally->none, tally->instead, tally->closed };
     const char *listed[NKIND] = { 0 };
@@ -78,8 +79,8 @@ static uint32_t check_exceptions(const char *op, const struct gradient_tally *ta
         if (is[k] && listed[k] && strstr(is[k], listed[k])) {
             printf("%s: %s: %s\n", op, words[k], is[k]);
         } else if (is[k] || listed[k]) {
-            printf("%s: %s: %s; exceptions.def says %s\n", op, words[k], is[k] ? is[k] : "no",
-                   listed[k] ? listed[k] : "nothing of it");
+            printf("%s: %s: %s; exceptions.def says %s\n", op, words[k],
+                   is[k] ? is[k] : "no", listed[k] ? listed[k] : "nothing of it");
             nwrong++;
         }
     }
@@ -89,7 +90,8 @@ static uint32_t check_exceptions(const char *op, const struct gradient_tally *ta
 static uint32_t run_op(bt_ctx *ctx, const char *name, int is_all,
                        struct gradient_tally *tally)
 {
-    struct run r = { .w = { .ctx = ctx, .faults = json_array() }, .is_all = (uint32_t)is_all };
+    struct run r = { .w = { .ctx = ctx, .faults = json_array() },
+                     .is_all = (uint32_t)is_all };
     r.w.store = bt_store_create(bt_ctx_registry(ctx));
     r.w.arena = bt_arena_create(bt_ctx_registry(ctx));
     bt_status status =
@@ -98,14 +100,16 @@ static uint32_t run_op(bt_ctx *ctx, const char *name, int is_all,
         status = run_cases(&r, 0);
     if (!status && (is_all || !r.tally.ncase))
         status = run_cases(&r, 1);
-    uint32_t nwrong = (uint32_t)json_array_size(r.w.faults) + check_exceptions(name, &r.tally);
+    uint32_t nwrong =
+        (uint32_t)json_array_size(r.w.faults) + check_exceptions(name, &r.tally);
     for (size_t i = 0; i < json_array_size(r.w.faults); i++)
         printf("%s\n", json_string_value(json_array_get(r.w.faults, i)));
     if (status)
         printf("%s: %s\n", name, status->message);
     // a point in five may be at a kink
     if (r.tally.nredrawn * 5 > r.tally.npoint + 5) {
-        printf("%s: %u points of %u were at kinks\n", name, r.tally.nredrawn, r.tally.npoint);
+        printf("%s: %u points of %u were at kinks\n", name, r.tally.nredrawn,
+               r.tally.npoint);
         nwrong++;
     }
     *tally = r.tally;
@@ -142,7 +146,8 @@ static int run(bt_ctx *ctx, const char *plugin, const char *only, int is_all)
     printf("%u of %u operators over floats have a derivative, of %u in all\n"
            "%u cases, %u in fewer bits, %u with dims; %u of %u points drawn again\n"
            "%u operators with faults\n",
-           nhas, nfloat, nop, sum.ncase, sum.nsmall, sum.nopen, sum.nredrawn, sum.npoint, nwrong);
+           nhas, nfloat, nop, sum.ncase, sum.nsmall, sum.nopen, sum.nredrawn, sum.npoint,
+           nwrong);
     return status || nwrong || nop == 0;
 }
 

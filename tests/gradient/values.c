@@ -29,7 +29,8 @@ static const struct row {
     { "max", "float64[2, 2] = [1, 4, 4, 4]", "5", "[0, 5, 0, 0]", NULL },
     { "min", "float64[3] = [2, 1, 1] | axis=0", "5", "[0, 5, 0]", NULL },
     { "max", "float64[3] = [1, nan, 3] | axis=0", "5", "[0, 5, 0]", NULL },
-    { "nn.max_pool2d", "float64[1, 1, 2, 4] = [7, 7, 1, 2, 7, 7, 3, 3] | pool_size=[2, 2], strides=[2, 2]",
+    { "nn.max_pool2d",
+      "float64[1, 1, 2, 4] = [7, 7, 1, 2, 7, 7, 3, 3] | pool_size=[2, 2], strides=[2, 2]",
       "[2, 3]", "[2, 0, 0, 0, 0, 0, 3, 0]", NULL },
     // poles: what is infinite stays so, but a seed of 0 gives 0
     { "sqrt", "float64[3] = [0, 0, 4]", "[1, 0, 1]", "[inf, 0, 0.25]", NULL },
@@ -46,17 +47,20 @@ static const struct row {
     { "prod", "float64[3] = [0, 2, 3] | axis=0", "1", "[6, 0, 0]", "[5, 3, 2]" },
     { "prod", "float64[3] = [0, 0, 3] | axis=0", "1", "[0, 0, 0]", "[3, 3, 0]" },
     // the side that is not taken says nothing, whatever it is
-    { "where", "bool[3] = [1, 0, 1], float64[3] = [1, inf, 2], float64[3] = [nan, 5, inf]",
+    { "where",
+      "bool[3] = [1, 0, 1], float64[3] = [1, inf, 2], float64[3] = [nan, 5, inf]",
       "[1, 2, 3]", "[1, 0, 3], [0, 2, 0]", NULL },
     // padding reads nothing, so that infinite weights meet no element there
-    { "nn.conv1d", "float64[1, 1, 2] = [1, 2], float64[1, 1, 3] = [inf, 1, 1] | padding=[1, 0]",
-      "1", "[1, 1], [0, 1, 2]", NULL },
+    { "nn.conv1d",
+      "float64[1, 1, 2] = [1, 2], float64[1, 1, 3] = [inf, 1, 1] | padding=[1, 0]", "1",
+      "[1, 1], [0, 1, 2]", NULL },
     { "logsumexp", "float64[2] = [-inf, -inf] | axis=0", "1", "[0, 0]", NULL },
     { "logsumexp", "float64[2] = [-inf, 3] | axis=0", "2", "[0, 2]", NULL },
     // the first of equal elements comes first
     { "sort", "float64[4] = [2, 1, 2, 1]", "[1, 2, 3, 4]", "[3, 1, 4, 2]", NULL },
     // straight through, inside of the range of codes
-    { "quant.simulate", "float32[5] = [-70, -3.2, 0.1, 60, 64], float32[] = 0.5, int32[] = 0",
+    { "quant.simulate",
+      "float32[5] = [-70, -3.2, 0.1, 60, 64], float32[] = 0.5, int32[] = 0",
       "[1, 2, 3, 4, 5]", "[0, 2, 3, 4, 0]", NULL },
     { "qnn.simulated_quantize",
       "float32[4] = [-70, -3.2, 60, 64], int32[] = 1, float32[] = 0.5, int32[] = 0",
@@ -107,14 +111,16 @@ static bt_status compare(struct gradient *g, const struct row *row, const char *
 
 static bt_status run(struct gradient *g, const struct row *row, int *nwrong)
 {
-    bt_tensor *x[CASE_MAX_LEAF] = { 0 }, *y[CALL_MAX_OUT] = { 0 }, *v[CALL_MAX_OUT] = { 0 },
-              *u[CASE_MAX_LEAF] = { 0 }, *to[CASE_MAX_LEAF] = { 0 };
+    bt_tensor *x[CASE_MAX_LEAF] = { 0 }, *y[CALL_MAX_OUT] = { 0 },
+              *v[CALL_MAX_OUT] = { 0 }, *u[CASE_MAX_LEAF] = { 0 },
+              *to[CASE_MAX_LEAF] = { 0 };
     const char *seed = row->seed;
     bt_status status = NULL;
     for (uint32_t i = 0; i < g->nin && !status; i++)
         status = case_values(g->w->ctx, &g->c->leaves[i], 1, CASE_RANDOM, &x[i]);
     if (!status)
-        status = bt_compute_run(g->w->ctx, g->primal, g->nin, (const bt_tensor *const *)x, y);
+        status =
+            bt_compute_run(g->w->ctx, g->primal, g->nin, (const bt_tensor *const *)x, y);
     for (uint32_t i = 0; i < g->nout && !status; i++)
         status = g->is_real[i] ? like(g, y[i], &seed, 0, &v[i]) : NULL;
     for (uint32_t i = 0; i < g->nin && !status; i++)

@@ -49,13 +49,13 @@ static const bt_gradient_facet value = { .vjp = once }, zero = { .vjp = nothing 
                                name = { .vjp = unknown }, forward = { .jvp = once },
                                step = { .vjp = through, .jvp = through };
 
-#define WRONG(name_, formula_, facet_)                                          \
-    {                                                                           \
-        .name = "wrong.gradient_" name_, .revision = 1, .doc = "A square.",     \
-        .source = "none", .inputs = inputs, .relation = "Identity",             \
-        .formula = "y: t[..] = " formula_,                                      \
-        .facets = BT_FACET_ROWS(BT_CASES("float32[2, 3]"),                      \
-                                BT_FACET("gradient", facet_)),                  \
+#define WRONG(name_, formula_, facet_)                                              \
+    {                                                                               \
+        .name = "wrong.gradient_" name_, .revision = 1, .doc = "A square.",         \
+        .source = "none", .inputs = inputs, .relation = "Identity",                 \
+        .formula = "y: t[..] = " formula_,                                          \
+        .facets =                                                                   \
+            BT_FACET_ROWS(BT_CASES("float32[2, 3]"), BT_FACET("gradient", facet_)), \
     }
 #define SQUARE "data[..] * data[..]"
 static const bt_op ops[] = {

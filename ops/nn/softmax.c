@@ -69,7 +69,7 @@ static void write_formula(bt_formula *f, const bt_formula_call *call)
 
 /* ---- derivatives ---- */
 
-/* One sum along the axis and one element, of arrays a and d; i are indices, k those of a line. */
+/* A formula of the result y and what comes in, d; s is a sum of these along the axis. */
 struct text {
     bt_text text;
     uint32_t rank, axis;
@@ -128,7 +128,7 @@ static bt_status derive(bt_builder *b, const bt_adjoint_call *c, int is_log, int
     bt_text_addf(&t.text, "] = sum(k in n%u: ", t.axis);
     add_read(&t, wide, "d", "k");
     if (!is_log || is_forward) {
-        bt_text_addf(&t.text, is_log ? " * exp(" : " * (");
+        bt_text_addf(&t.text, "%s", is_log ? " * exp(" : " * (");
         add_read(&t, wide, "y", "k");
         bt_text_addf(&t.text, ")");
     }
@@ -150,7 +150,7 @@ static bt_status derive(bt_builder *b, const bt_adjoint_call *c, int is_log, int
         bt_text_addf(&t.text, ") * ");
     }
     add_read(&t, wide, "s", "0");
-    bt_text_addf(&t.text, is_log ? ")" : "))");
+    bt_text_addf(&t.text, "%s", is_log ? ")" : "))");
     return build(b, &t, 3, args, &to[0]);
 }
 

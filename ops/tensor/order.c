@@ -225,7 +225,8 @@ static bt_status positions(bt_builder *b, const bt_adjoint_call *c, const bt_val
     }
     if (c->nout == 2)
         return bt_build(b, "cast", "dtype=\"int64\"", &c->out[1], 1, out);
-    snprintf(text, sizeof(text), "axis=%lld, is_ascend=%s, ret_type=\"indices\", dtype=\"int64\"",
+    snprintf(text, sizeof(text),
+             "axis=%lld, is_ascend=%s, ret_type=\"indices\", dtype=\"int64\"",
              (long long)a->axis, a->is_ascend ? "True" : "False");
     if (c->nin == 1)
         snprintf(text + strlen(text), sizeof(text) - strlen(text), ", k=%lld",

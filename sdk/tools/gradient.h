@@ -59,8 +59,8 @@ struct gradient_tally {
     uint32_t npoint, nredrawn;
     const char *none;    /* why it has no derivative; NULL: it has one */
     const char *instead; /* why what it has is none; NULL: it is one */
-    const char *
-        closed; /* why there is none with dims; NULL: there is, as far as it takes them */
+    const char
+        *closed; /* why there is none with dims; NULL: there is, or it takes none */
 };
 /* What must hold of the derivatives of a case, in each type of floats that it can have. Faults
  * are added to those of the operator. */

@@ -35,9 +35,6 @@ const bt_node *bt__row_derivative(const struct bt__row *, const char *text,
  * value, by itself or read from where it is stored. NULL: failure of the graph. */
 const bt_node *bt__scalar_derive(bt_graph *, const bt_node *scalar, const bt_node *y,
                                  uint32_t arg, const bt_node *bar);
-/* What a row says of a derivative, as a node: of the argument a and the result y. */
-const bt_node *bt__row_derivative(bt_graph *, const char *text, const bt_node *a,
-                                  const bt_node *y);
 /* The derivative of a stage that is a reduction, by its body at each reduced point:
  *     dy = sum(k | condition: factor * dbody)
  * `y` is the stage's value where it is stored. May add stages: positions of extremes,

@@ -116,10 +116,3 @@ const bt_node *bt__scalar_derive(bt_graph *g, const bt_node *node, const bt_node
                           !(d->kind == BT_NODE_CONST && isfinite(d->value.f));
     return bt_node_scalar(g, has_poles ? BT_SCALAR_ZMUL : BT_SCALAR_MUL, bar, d);
 }
-
-const bt_node *bt__row_derivative(bt_graph *g, const char *text, const bt_node *a,
-                                  const bt_node *y)
-{
-    const struct row r = { .graph = g, .dtype = a->dtype, .a = a, .y = y };
-    return derivative(&r, text, strlen(text));
-}

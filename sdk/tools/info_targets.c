@@ -269,6 +269,22 @@ static int has_any_row(const struct table *t)
     return has;
 }
 
+/* Whether pass place has left to others what the target could do. */
+static int is_outdone(const struct table *t, const bt_target_use *use)
+{
+    bt_text text;
+    bt_text_init(&text, t->arena);
+    bt_text_addf(&text, "not %s: with copies nothing is done sooner", use->text);
+    if (!bt_text_get(&text))
+        return 0;
+    for (uint32_t i = 0; i < bt_ctx_nremark(t->ctx, BT_REMARK_CHOICE); i++) {
+        const bt_status choice = bt_ctx_remark(t->ctx, BT_REMARK_CHOICE, i);
+        if (choice && strstr(choice->message, text.at))
+            return 1;
+    }
+    return 0;
+}
+
 /* Targets that were named and compute nothing, with no refusal to say why. */
 static void print_idle(const struct table *t)
 {
@@ -279,11 +295,14 @@ static void print_idle(const struct table *t)
         int claims = use->target->patterns && *use->target->patterns;
         if (!has_row(t, i) && !count_details(t->ctx, BT_ERR_UNSUPPORTED))
             printf("\n%s computes nothing: %s\n", use->text,
-                   is_open && claims ? "no call matches a pattern of it"
-                   : is_taken        ? "those before it take all"
-                   : has_any_row(t)  ? "others are sooner done with what it could do, as "
-                                       "place says"
-                                     : "the program has no call for a target");
+                   is_outdone(t, use)
+                       ? "others are sooner done with what it could do, as "
+                         "place says"
+                   : is_open && claims ? "no call matches a pattern of it"
+                   : is_taken          ? "those before it take all"
+                   : has_any_row(t) ? "others are sooner done with what it could do, as "
+                                      "place says"
+                                    : "the program has no call for a target");
         is_open = is_open && claims;
         is_taken |= has_row(t, i);
     }

@@ -508,6 +508,26 @@ int realize(struct quantize *q)
     return EXIT_OK;
 }
 
+/* Where each layer stays in float the program is the one that was given. */
+static int check_quantized(struct quantize *q)
+{
+    uint32_t i = 0;
+    bt_status status;
+    while (i < q->nrow && q->rows[i].is_float)
+        i++;
+    if (i < q->nrow)
+        return EXIT_OK;
+    status =
+        bt_fail(q->tool->ctx, BT_ERR_ARGUMENT,
+                "nothing of %s was quantized: by scheme %s each of its layers stays in "
+                "float",
+                q->tool->args[0], q->scheme);
+    for (size_t k = 0; k < q->notes.len; k++)
+        status = bt_note(q->tool->ctx, status, NULL, 0, "%s: %s", q->notes.at[k]->message,
+                         q->notes.at[k]->note->message);
+    return tool_fail(q->tool, status);
+}
+
 /* Labels: IDX as MNIST has it, or .npy. */
 static int read_labels(struct quantize *q)
 {
@@ -559,6 +579,8 @@ static int quantize(struct quantize *q)
         code = realize(q);
     if (!code && q->has_loss)
         code = search_layers(q);
+    if (!code && !q->has_loss)
+        code = check_quantized(q);
     if (!code)
         code = compare_results(q);
     if (!code)

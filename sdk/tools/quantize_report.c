@@ -120,6 +120,55 @@ static void print_layers(const struct quantize *q)
            nfloat, n, share(all_adds(s, 1), all), s->found, q->loss, (long long)s->ndone);
 }
 
+/* ---- results that are of no use ---- */
+
+/* Below it codes lose as much as there was. */
+enum { LEAST_DECIBEL = 1 };
+
+static int is_lost(double signal, double noise)
+{
+    return signal > 0 && !(decibel(signal, noise) >= LEAST_DECIBEL);
+}
+
+/* Sites whose codes keep next to nothing of the numbers there; *first: of these. */
+static uint32_t count_lost(const struct quantize *q, const char **first)
+{
+    uint32_t n = 0;
+    for (uint32_t i = q->nrow; i-- > 0;) {
+        const struct row *r = &q->rows[i];
+        if (r->is_float || !is_lost(r->signal, r->noise))
+            continue;
+        *first = r->name;
+        n++;
+    }
+    return n;
+}
+
+/* Texts in the scratch arena; NULL where there is nothing to say. */
+struct warnings {
+    const char *sites, *results;
+};
+
+static struct warnings find_warnings(const struct quantize *q)
+{
+    struct warnings out = { 0 };
+    const char *first = "";
+    const uint32_t n = count_lost(q, &first);
+    if (n)
+        out.sites = tool_text(
+            q->tool,
+            "the codes of %u site%s keep less than %d dB of the numbers "
+            "there, %s%s: calibration %s chooses scales that do not fit",
+            n, PLURAL(n), LEAST_DECIBEL, n > 1 ? "first " : "", first, q->calibrate);
+    if (q->nrun && (is_lost(q->signal, q->noise) || (!q->nsame && !q->labels)))
+        out.results =
+            tool_text(q->tool,
+                      "the results are no longer those of %s: they keep less than "
+                      "%d dB, or no sample has its greatest one where it was",
+                      q->tool->args[0], LEAST_DECIBEL);
+    return out;
+}
+
 static int print_table(const struct quantize *q)
 {
     char before[SCALED_NBYTES], after[SCALED_NBYTES];
@@ -138,6 +187,11 @@ static int print_table(const struct quantize *q)
            scaled(constants_nbytes(q, q->model), before));
     for (size_t i = 0; i < q->notes.len; i++)
         printf("note: %s: %s\n", q->notes.at[i]->message, q->notes.at[i]->note->message);
+    const struct warnings w = find_warnings(q);
+    if (w.sites)
+        printf("warning: %s\n", w.sites);
+    if (w.results)
+        printf("warning: %s\n", w.results);
     return EXIT_OK;
 }
 
@@ -152,10 +206,11 @@ static json_t *describe_sites(const struct quantize *q)
     json_t *all = json_array();
     for (uint32_t i = 0; i < q->nrow; i++) {
         const struct row *r = &q->rows[i];
-        json_array_append_new(
-            all, json_pack("{s:s, s:s?, s:b, s:o, s:f}", "site", r->name, "codes",
-                           r->codes, "float", r->is_float, "decibel",
-                           describe_decibel(r->signal, r->noise), "not_finite", r->nbad));
+        json_array_append_new(all,
+                              json_pack("{s:s, s:s?, s:b, s:o, s:I}", "site", r->name,
+                                        "codes", r->codes, "float", r->is_float,
+                                        "decibel", describe_decibel(r->signal, r->noise),
+                                        "not_finite", (json_int_t)r->nbad));
     }
     return all;
 }
@@ -166,10 +221,10 @@ static json_t *describe_search(const struct quantize *q)
     json_t *layers = json_array();
     for (uint32_t i = 0; i < s->nlayer + s->nfixed; i++) {
         const struct float_layer *l = layer_at(s, i);
-        json_array_append_new(layers, json_pack("{s:s, s:b, s:o, s:f}", "layer", l->name,
+        json_array_append_new(layers, json_pack("{s:s, s:b, s:o, s:I}", "layer", l->name,
                                                 "float", l->is_float, "decibel",
                                                 describe_decibel(l->noise > 0, l->noise),
-                                                "multiply_adds", l->nadd));
+                                                "multiply_adds", (json_int_t)l->nadd));
     }
     return json_pack("{s:f, s:f, s:I, s:o}", "wanted_percent", q->loss, "lost_percent",
                      s->found, "trials", (json_int_t)s->ndone, "layers", layers);
@@ -184,15 +239,27 @@ static json_t *describe_notes(const struct quantize *q)
     return all;
 }
 
+static json_t *describe_warnings(const struct quantize *q)
+{
+    const struct warnings w = find_warnings(q);
+    json_t *all = json_array();
+    if (w.sites)
+        json_array_append_new(all, json_string(w.sites));
+    if (w.results)
+        json_array_append_new(all, json_string(w.results));
+    return all;
+}
+
 static int print_object(const struct quantize *q)
 {
-    json_t *all = json_pack(
-        "{s:s, s:s, s:s, s:o, s:o, s:o, s:I, s:I, s:f, s:f}", "model", q->tool->args[0],
-        "scheme", q->scheme, "calibrate", q->calibrate, "sites", describe_sites(q),
-        "notes", describe_notes(q), "decibel", describe_decibel(q->signal, q->noise),
-        "samples", (json_int_t)q->nrun, "same", (json_int_t)q->nsame, "constants_nbytes",
-        constants_nbytes(q, q->integer), "constants_nbytes_before",
-        constants_nbytes(q, q->model));
+    json_t *all =
+        json_pack("{s:s, s:s, s:s, s:o, s:o, s:o, s:o, s:I, s:I, s:I, s:I}", "model",
+                  q->tool->args[0], "scheme", q->scheme, "calibrate", q->calibrate,
+                  "sites", describe_sites(q), "notes", describe_notes(q), "warnings",
+                  describe_warnings(q), "decibel", describe_decibel(q->signal, q->noise),
+                  "samples", (json_int_t)q->nrun, "same", (json_int_t)q->nsame,
+                  "constants_nbytes", (json_int_t)constants_nbytes(q, q->integer),
+                  "constants_nbytes_before", (json_int_t)constants_nbytes(q, q->model));
     if (q->labels)
         json_object_update_new(all, json_pack("{s:f, s:f}", "right_percent",
                                               right_percent(q, 1), "right_percent_before",

@@ -34,6 +34,11 @@ scheme rounding 'rounding 99: BT_ROUND_... end at 5$'
 scheme kind 'scale_kind 77: BT_SCALE_... end at 2$'
 expect 0 '^results ' -- "$baton" quantize "$model" --data "$samples" --scheme right -o q.baton
 
+# Forms that are none of use: a program in which no integer is left is not written.
+expect 1 'error: nothing of .*digits.baton was quantized: by scheme wide each of its layers stays in float$' \
+    '^note: nn.dense stays in float: its sums may leave int32$' -- "$baton" quantize "$model" --data "$samples" --scheme wide -o none.baton
+[ ! -e none.baton ] || fault "a program without integers was written"
+
 # The check tells all of them, and what shows on a second call alone; what does not come back ends it.
 expect 1 'error: calibrate zz_endless: it has not come back for 3 s (--timeout)$' \
     '  ok      scheme right$' '  ok      calibrate fixed$' \

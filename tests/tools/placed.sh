@@ -12,6 +12,18 @@ expect 0 '^     not claim.any{.*refuse="exp".*}: it has no exp: @[a-z_]*exp' -- 
 expect 0 '^     not claim{.*}: no pattern of it matches, or none that it supports: @[a-z_]*exp' -- \
     "$baton" info p.baton --target 'claim{ns=9, confidence=1}, claim.any{ns=30, confidence=1}, claim.any{ns=40, confidence=1}'
 
+cat > codes.baton <<'END'
+#[version = "baton 0.1"]
+def @main(%x: Tensor[(4, 8), int8]) {
+    %a = qnn.dequantize(%x, 0.0625f, 0i8);
+    %w = qnn.dequantize(const[(8, 8), int8]{3 ..}, 0.0625f, 0i8);
+    qnn.quantize(nn.dense(%a, %w), 0.25f, 0i8)
+}
+END
+expect 0 '^     not npu: with copies nothing is done sooner for sure: ' \
+    '^npu computes nothing: others are sooner done with what it could do, as place says$' -- "$baton" info codes.baton --target npu,cpu
+refuse 'no call matches'
+
 cat > on.baton <<'END'
 #[version = "baton 0.1"]
 #[attrs(devices=["npu", "cpu"])]

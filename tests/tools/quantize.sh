@@ -288,3 +288,11 @@ expect 1 'quant-skip: no layer has a weight with site "nn.dense.wait"; did you m
 expect 0 -- "$baton" opt prepared.baton -p \
     'quant-annotate, quant-skip{weights=["nn.conv2d.weight", "nn.conv2d.weight_1", "nn.conv2d.weight_2", "nn.dense.weight"]}, dead-code'
 refuse 'quant.simulate'
+
+# What is of no use is written all the same, and said.
+expect 0 '^warning: the codes of 4 sites keep less than 1 dB of the numbers there, first image: calibration global{range=0.0001f} chooses scales that do not fit$' \
+    '^warning: the results are no longer those of ' -- "$baton" quantize "$model" --data "$samples" --calibrate 'global{range=0.0001f}' -o q.baton
+expect 0 '"warnings": \["the codes of 4 sites' '"constants_nbytes": [0-9]*, ' -- \
+    "$baton" quantize "$model" --data "$samples" --calibrate 'global{range=0.0001f}' -o q.baton --json
+expect 0 '^results ' -- "$baton" quantize "$model" --data "$samples" -o q.baton
+refuse '^warning'

@@ -23,6 +23,8 @@ struct guard {
     uint32_t nrun;
     uint32_t until; /* the block that is refused, from 1; 0: none */
     int has_failed;
+    size_t given,
+        asked; /* of a block that came back with another size; equal: none did */
 };
 
 /* What is written beside a block is often a value like 0 or -1: it differs from one of
@@ -72,6 +74,14 @@ static void give_back(struct block **at)
     free(block);
 }
 
+static void note_size(struct guard *g, const struct block *block, size_t given)
+{
+    if (g->given != g->asked || block->nbytes == given)
+        return;
+    g->given = given;
+    g->asked = block->nbytes;
+}
+
 static void *reallocate(void *self, void *pointer, size_t old_nbytes, size_t nbytes)
 {
     struct guard *g = self;
@@ -84,6 +94,7 @@ static void *reallocate(void *self, void *pointer, size_t old_nbytes, size_t nby
     if (fails) {
         out = NULL;
     } else if (nbytes == 0 && is_own) {
+        note_size(g, *at, old_nbytes);
         give_back(at);
     } else if (nbytes == 0) {
         free(pointer);
@@ -92,6 +103,7 @@ static void *reallocate(void *self, void *pointer, size_t old_nbytes, size_t nby
     } else {
         out = take(g, nbytes);
         if (out && is_own) {
+            note_size(g, *find(g, pointer), old_nbytes);
             memcpy(out, pointer, old_nbytes < nbytes ? old_nbytes : nbytes);
             give_back(find(g, pointer));
         }
@@ -141,6 +153,17 @@ int guard_fail(struct guard *g, uint32_t n)
     g->until = n;
     (void)pthread_mutex_unlock(&g->lock);
     return has_failed;
+}
+
+int guard_misfit(struct guard *g, size_t *given, size_t *asked)
+{
+    (void)pthread_mutex_lock(&g->lock);
+    const int is_misfit = g->given != g->asked;
+    *given = g->given;
+    *asked = g->asked;
+    g->given = g->asked = 0;
+    (void)pthread_mutex_unlock(&g->lock);
+    return is_misfit;
 }
 
 uint32_t guard_nblock(struct guard *g)

@@ -18,6 +18,8 @@ void guard_set(struct guard *, int is_on);
 /* The n-th block that is asked for from now on is refused; 0: none is. Returns whether one was
  * since the last call. */
 int guard_fail(struct guard *, uint32_t n);
+/* Whether a block was given back with another size than it was asked for with; and which, once. */
+int guard_misfit(struct guard *, size_t *given, size_t *asked);
 /* Blocks that were asked for while it was on, and are still in use. */
 uint32_t guard_nblock(struct guard *);
 /* "before", "behind": where bytes beside a tensor's elements are no longer as they were;

@@ -1,6 +1,7 @@
 #include "target_cases.h"
 
 #include <ctype.h>
+#include <math.h>
 #include <string.h>
 
 #include <baton/pass.h>
@@ -81,6 +82,34 @@ static int takes_any(struct trial *t, const bt_module *fused)
 
 /* ---- one call ---- */
 
+/* What pass place reckons with. */
+static bt_status check_cost(struct trial *t, const struct call_case *c,
+                            const bt_func *func)
+{
+    const bt_target *target = t->use->target;
+    bt_cost cost = { 0 };
+    if (!target->cost || t->nwrong || bt_target_supports(t->w.ctx, t->use, func))
+        return NULL;
+    bt_status status = target->cost(t->w.ctx, t->use->instance, func, &cost);
+    if (status && status->code == BT_ERR_MEMORY)
+        return status;
+    const int is_time = isfinite(cost.ns) && cost.ns >= 0,
+              is_share = cost.confidence >= 0 && cost.confidence <= 1;
+    if (!status && is_time && is_share)
+        return NULL;
+    (void)json_array_clear(t->w.faults);
+    if (status)
+        case_fault(&t->w, c, "`cost` fails of what it supports: %s", status->message);
+    else
+        case_fault(
+            &t->w, c,
+            "`cost` is %g ns with confidence %g: a time is finite and not below 0, "
+            "confidence between 0 and 1",
+            cost.ns, cost.confidence);
+    t->nwrong++;
+    return NULL;
+}
+
 /* `supports` has taken something of it, and nobody has computed it, or another target. */
 static void note_refused(struct trial *t, const struct kernel_check *found,
                          bt_status status)
@@ -116,7 +145,7 @@ static bt_status check(struct trial *t, const struct call_case *c,
     t->nwrong += (uint32_t)is_wrong;
     t->ncall += found.nfirst > 0;
     t->is_taken |= found.nfirst > 0;
-    if (!found.nfirst && (!status || status->code == BT_ERR_UNSUPPORTED))
+    if (!found.nfirst && (status ? status->code == BT_ERR_UNSUPPORTED : found.ncall > 0))
         note_refused(t, &found, status);
     for (uint32_t i = 0; i < n; i++)
         bt_object_unref(args[i]);
@@ -139,6 +168,11 @@ static bt_status try_call(struct trial *t, const struct call_case *c,
     if (!status) {
         if (takes_any(t, fused))
             status = check(t, c, r, fused);
+        for (uint32_t i = 0; !status && i < fused->nglobal; i++) {
+            const bt_func *func = fused->globals[i]->func;
+            if (func && bt_func_is_primitive(func))
+                status = check_cost(t, c, func);
+        }
         bt_module_unref(fused);
     }
     bt_ctx_clear_diags(t->w.ctx);
@@ -175,15 +209,15 @@ static struct target_type *row_of(struct trial *t, bt_dtype dtype)
     return &out->types.at[i];
 }
 
-/* All ways of a case, in the row of its type; of a larger one the first. */
+/* All ways of a case, or the first alone, in the row of its type. */
 static bt_status try_case(struct trial *t, const struct call_case *c,
-                          const struct call_result *r, int is_larger)
+                          const struct call_result *r, int only)
 {
     const uint32_t nwrong = t->nwrong;
     struct target_type *row = row_of(t, c->nleaf ? c->leaves[0].dtype : 0);
     if (!row)
         return bt_no_memory();
-    BT_TRY(is_larger ? try_call(t, c, r, NULL, 0) : try_ways(t, c, r));
+    BT_TRY(only ? try_call(t, c, r, NULL, 0) : try_ways(t, c, r));
     t->ncase++;
     row->ncase++;
     row->ntaken += t->is_taken;
@@ -195,13 +229,15 @@ static bt_status try_case(struct trial *t, const struct call_case *c,
     return NULL;
 }
 
-static bt_status compute_case(struct trial *t, const struct call_case *c, int is_larger)
+/* `only`: in one way; else in all. */
+static bt_status compute_case(struct trial *t, const struct call_case *c, uint32_t kind,
+                              int only)
 {
     struct call_result r;
     t->is_taken = 0;
-    bt_status status = call_run(&t->w, c, t->nmet, CASE_WIDE, &r);
+    bt_status status = call_run(&t->w, c, t->nmet, kind, &r);
     if (!status && r.call && !r.why)
-        status = try_case(t, c, &r, is_larger);
+        status = try_case(t, c, &r, only);
     call_result_free(&r);
     bt_ctx_clear_diags(t->w.ctx);
     return status;
@@ -210,10 +246,11 @@ static bt_status compute_case(struct trial *t, const struct call_case *c, int is
 static bt_status run_larger(void *self, const char *kind, const struct call_case *c)
 {
     (void)kind;
-    return compute_case(self, c, 1);
+    return compute_case(self, c, CASE_WIDE, 1);
 }
 
-/* Larger ones are of an operator's own cases, and of other types where a target takes these alone. */
+/* NaN and larger sizes are of an operator's own cases, and of other types where a target takes these
+ * alone. */
 static bt_status run_case(void *self, const char *kind, const struct call_case *c)
 {
     struct trial *t = self;
@@ -222,10 +259,11 @@ static bt_status run_case(void *self, const char *kind, const struct call_case *
         t->is_base_taken = 0;
     if (t->nmet++ % t->every)
         return NULL;
-    BT_TRY(compute_case(t, c, 0));
+    BT_TRY(compute_case(t, c, CASE_WIDE, 0));
     if (!t->is_taken || !(is_case || (is_dtype && !t->is_base_taken)))
         return NULL;
     t->is_base_taken = 1;
+    BT_TRY(compute_case(t, c, CASE_MODERATE, 1));
     return vary_larger(c, run_larger, t);
 }
 

@@ -116,7 +116,7 @@ static void *place(const struct memory *m)
 
 /* What the target's function gets. It stays until the lab goes, and then leads elsewhere. */
 struct arguments {
-    bt_event wait;
+    bt_event waits[LAB_WAITS];
     bt_order order;
     bt_buffer to, from;
     void *buffers[LAB_BUFFERS + 1 + BEYOND];
@@ -125,14 +125,14 @@ struct arguments {
 };
 
 static struct arguments *arguments_of(struct lab *lab, const struct queue *queue,
-                                      const bt_event *after)
+                                      uint32_t nwait, const bt_event *waits)
 {
     struct arguments *a = BT_NEW(lab->arena, struct arguments);
     if (!a)
         return NULL;
-    a->wait = after ? *after : (bt_event){ 0 };
-    a->order =
-        (bt_order){ .queue = queue->at, .nwait = after != NULL, .waits = &a->wait };
+    for (uint32_t i = 0; i < nwait; i++)
+        a->waits[i] = waits[i];
+    a->order = (bt_order){ .queue = queue->at, .nwait = nwait, .waits = a->waits };
     return a;
 }
 
@@ -143,7 +143,7 @@ static void end_arguments(const struct lab *lab, struct arguments *a)
     const uint64_t nbytes = a->to.nbytes < late->nbytes ? a->to.nbytes : late->nbytes;
     const int is_to_own = late->block && a->to.is_own,
               is_from_own = late->block && !is_to_own;
-    a->wait.value = 0;
+    memset(a->waits, 0, sizeof(a->waits));
     for (uint32_t i = 0; i < BT_COUNT(a->buffers); i++) {
         const struct memory *m = i < lab->kernel->nin ? source : late;
         a->buffers[i] = place(m);
@@ -168,7 +168,7 @@ static void end_command(struct queue *queue, const bt_event *after, bt_status st
 bt_status lab_enqueue_copy(struct lab *lab, const bt_buffer *to, const bt_buffer *from,
                            struct queue *queue, const bt_event *after, uint64_t *value)
 {
-    struct arguments *a = arguments_of(lab, queue, after);
+    struct arguments *a = arguments_of(lab, queue, after != NULL, after);
     if (!a)
         return bt_no_memory();
     a->to = *to;
@@ -201,11 +201,12 @@ static void fill_call(struct lab *lab, int set, const uint32_t *stop, struct arg
                                 .stop = stop };
 }
 
-bt_status lab_enqueue_timed(struct lab *lab, int set, struct queue *queue,
-                            const bt_event *after, const uint32_t *stop, bt_times *times,
-                            uint64_t *value)
+/* After nwait events. */
+static bt_status enqueue(struct lab *lab, int set, struct queue *queue, uint32_t nwait,
+                         const bt_event *waits, const uint32_t *stop, bt_times *times,
+                         uint64_t *value)
 {
-    struct arguments *a = arguments_of(lab, queue, after);
+    struct arguments *a = arguments_of(lab, queue, nwait, waits);
     if (!a)
         return bt_no_memory();
     a->order.times = times;
@@ -215,14 +216,27 @@ bt_status lab_enqueue_timed(struct lab *lab, int set, struct queue *queue,
         lab->use->target->enqueue(lab->ctx, lab->loaded, 0, &a->call, &a->order, value);
     watchdog_end();
     end_arguments(lab, a);
-    end_command(queue, after, status, value);
+    end_command(queue, nwait ? waits : NULL, status, value);
     return status;
+}
+
+bt_status lab_enqueue_timed(struct lab *lab, int set, struct queue *queue,
+                            const bt_event *after, const uint32_t *stop, bt_times *times,
+                            uint64_t *value)
+{
+    return enqueue(lab, set, queue, after != NULL, after, stop, times, value);
+}
+
+bt_status lab_enqueue_after(struct lab *lab, int set, struct queue *queue, uint32_t nwait,
+                            const bt_event *waits, uint64_t *value)
+{
+    return enqueue(lab, set, queue, nwait, waits, NULL, NULL, value);
 }
 
 static bt_status launch(struct lab *lab, int set, const uint32_t *stop)
 {
     const struct queue none = { 0 };
-    struct arguments *a = arguments_of(lab, &none, NULL);
+    struct arguments *a = arguments_of(lab, &none, 0, NULL);
     if (!a)
         return bt_no_memory();
     fill_call(lab, set, stop, a);

@@ -4,7 +4,7 @@
 
 #include <baton/compiled.h>
 
-enum { LAB_BUFFERS = 8, LAB_UNWRITTEN = 0x5a, LAB_GUARD = 256 };
+enum { LAB_WAITS = 2, LAB_BUFFERS = 8, LAB_UNWRITTEN = 0x5a, LAB_GUARD = 256 };
 
 /* Memory that a kernel has: of the host, or a block of the target's. */
 struct memory {
@@ -81,6 +81,9 @@ bt_status lab_wait(struct lab *, struct queue *, uint64_t value) BT_MUST_USE;
 /* Commands. What the target's function gets goes as it returns; `after` NULL: no event. */
 bt_status lab_enqueue(struct lab *, int set, struct queue *, const bt_event *after,
                       const uint32_t *stop, uint64_t *value) BT_MUST_USE;
+/* After that many events, of LAB_WAITS at most. */
+bt_status lab_enqueue_after(struct lab *, int set, struct queue *, uint32_t nwait,
+                            const bt_event *waits, uint64_t *value) BT_MUST_USE;
 bt_status lab_enqueue_timed(struct lab *, int set, struct queue *, const bt_event *after,
                             const uint32_t *stop, bt_times *,
                             uint64_t *value) BT_MUST_USE;

@@ -73,6 +73,12 @@ static bt_status count(struct leaks *l, struct guard *guard, const char *what,
     }
     guard_set(guard, 0);
     const uint32_t after = guard_nblock(guard);
+    size_t given, asked;
+    if (!status && guard_misfit(guard, &given, &asked))
+        target_fault(
+            l->arena, fault,
+            "in a %s a block of %zu bytes is given back by bt_free as one of %zu", what,
+            asked, given);
     if (!status && after >= before + COUNTED)
         target_fault(l->arena, fault,
                      "each %s keeps %u block%s of memory: bt_alloc without bt_free", what,

@@ -257,6 +257,41 @@ static bt_status check_times(struct lab *lab, struct queue *queue)
     return NULL;
 }
 
+/* As many events as an executor gives: one of each of its two queues, of which one is busy. Who waits
+ * for the other alone is too early. */
+static bt_status enqueue_two_waits(struct lab *lab, struct queue *idle,
+                                   struct queue *busy, int is_first, struct queue *last)
+{
+    bt_event short_one = { .queue = idle->at }, long_one = { .queue = busy->at };
+    uint64_t value;
+    BT_TRY(lab_enqueue(lab, 0, idle, NULL, NULL, &short_one.value));
+    for (uint32_t i = 0; i < lab->nbusy; i++)
+        BT_TRY(lab_enqueue(lab, 0, busy, NULL, NULL, &long_one.value));
+    const bt_event events[2] = { is_first ? long_one : short_one,
+                                 is_first ? short_one : long_one };
+    BT_TRY(lab_enqueue_after(lab, 1, last, 2, events, &value));
+    BT_TRY(lab_wait(lab, last, value));
+    BT_TRY(lab_wait(lab, idle, short_one.value));
+    return lab_wait(lab, busy, long_one.value);
+}
+
+static bt_status check_two_waits(struct lab *lab, struct queue *idle, struct queue *busy,
+                                 int is_first)
+{
+    struct queue last = { 0 };
+    BT_TRY(lab_open_queue(lab, &last));
+    bt_status status = enqueue_two_waits(lab, idle, busy, is_first, &last);
+    lab_close_queue(lab, &last);
+    BT_TRY(status);
+    BT_TRY(lab_copy(lab, &lab->output, 1));
+    if (memcmp(lab->output.host, lab->expected[1], (size_t)lab->output.nbytes))
+        target_fault(
+            lab->arena, &lab->fault,
+            "a command that waits for two events, of two queues, comes after one of "
+            "them alone: bt_order.nwait");
+    return NULL;
+}
+
 static bt_status check_all(struct lab *lab, struct queue *a, struct queue *b)
 {
     BT_TRY(check_values(lab, a));
@@ -271,6 +306,8 @@ static bt_status check_all(struct lab *lab, struct queue *a, struct queue *b)
         BT_TRY(check_order(lab, a, a));
         BT_TRY(check_order(lab, i % 2 ? a : b, i % 2 ? b : a));
     }
+    for (uint32_t i = 0; can_differ && !lab->fault && i < NROUNDS; i++)
+        BT_TRY(check_two_waits(lab, i % 2 ? a : b, i % 2 ? b : a, (int)(i / 2 % 2)));
     if (!lab->fault)
         BT_TRY(check_times(lab, a));
     if (!lab->fault)

@@ -238,7 +238,7 @@ static void tell_where(struct run *r, const int64_t *numbers)
 /* Tensors for its parameters, with these numbers for the open dims. *can_run 0: they are too
  * large for interp. */
 static bt_status make_args(struct run *r, const int64_t *numbers, uint64_t seed,
-                           bt_object **args, int *can_run)
+                           uint32_t kind, bt_object **args, int *can_run)
 {
     *can_run = 1;
     for (uint32_t i = 0; i < r->program.nparam; i++) {
@@ -249,7 +249,7 @@ static bt_status make_args(struct run *r, const int64_t *numbers, uint64_t seed,
             leaf.dims[k] = name < RULE_NEXTENT ? numbers[name] : leaf.dims[k];
         }
         *can_run &= case_nelem(&leaf) <= MOST_ELEMENTS;
-        BT_TRY(case_values(r->ctx, &leaf, seed + i, CASE_WIDE, &tensor));
+        BT_TRY(case_values(r->ctx, &leaf, seed + i, kind, &tensor));
         args[i] = &tensor->base;
     }
     return NULL;
@@ -267,12 +267,13 @@ static int takes_some(const struct run *r)
 }
 
 /* Each kernel alone, on memory with known bytes around it: what it writes there is seen. */
-static bt_status call_alone(struct run *r, const int64_t *numbers)
+static bt_status call_alone(struct run *r, const int64_t *numbers, uint32_t kind,
+                            uint32_t *ncall)
 {
     bt_object *args[CASE_MAX_LEAF] = { NULL };
     struct kernel_check found = { 0 };
     int can_run;
-    bt_status status = make_args(r, numbers, 0, args, &can_run);
+    bt_status status = make_args(r, numbers, 0, kind, args, &can_run);
     watchdog_begin("target %s, a launch of a kernel alone", r->use->text);
     if (!status && can_run)
         status = check_module_kernels(r->ctx, r->arena, r->fused, "main", r->targets,
@@ -282,10 +283,20 @@ static bt_status call_alone(struct run *r, const int64_t *numbers)
         bt_text_addf(&r->fault, "%s", status->message);
         tell_where(r, numbers);
     }
-    r->out->nrun += found.nfirst > 0;
+    *ncall = found.nfirst;
     for (uint32_t i = 0; i < r->program.nparam; i++)
         bt_object_unref(args[i]);
     return status && status->code == BT_ERR_MEMORY ? status : NULL;
+}
+
+/* On numbers of all sizes, and with NaN, zeros and ends of integers among them. */
+static bt_status call_twice(struct run *r)
+{
+    uint32_t ncall;
+    BT_TRY(call_alone(r, r->extents, CASE_WIDE, &ncall));
+    r->out->nrun += ncall > 0;
+    return ncall && !r->fault.len ? call_alone(r, r->extents, CASE_MODERATE, &ncall)
+                                  : NULL;
 }
 
 /* Both sessions, with these numbers for the open dims. Numbers that the program cannot have,
@@ -297,7 +308,7 @@ static bt_status call_both(struct run *r, const int64_t *numbers, uint64_t seed,
     bt_status status;
     const uint32_t narg = r->program.nparam;
     int can_run;
-    status = make_args(r, numbers, seed, args, &can_run);
+    status = make_args(r, numbers, seed, CASE_WIDE, args, &can_run);
     if (!status && can_run)
         status = r->interp->call(r->ctx, r->expecting, "main", narg, args, NULL, &want);
     if (status && status->code != BT_ERR_MEMORY) {
@@ -330,7 +341,7 @@ static bt_status run_text(struct run *r)
     int is_several = 0, is_run = 0;
     bt_status status = open_both(r, &is_several);
     if (!status && r->is_alone && r->fused) {
-        status = takes_some(r) ? call_alone(r, r->extents) : NULL;
+        status = takes_some(r) ? call_twice(r) : NULL;
     } else if (!status && r->running) {
         const uint32_t n = r->is_open ? BT_COUNT(rows) : 2; // the first once more at last
         for (uint32_t i = 0; !status && !r->fault.len && i <= n; i++)

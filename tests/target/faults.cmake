@@ -83,5 +83,22 @@ add_fault(code_of_lower "FAILED  code: the code of a kernel is what `lower` has 
 add_fault(loads_nothing "FAILED  code: `load` has no error and gives nothing" "    *out = l;" "    (void)out;")
 add_fault(gives_no_block "FAILED  memory: `alloc` of " "    *out = block;" "    (void)out;")
 
+# ---- what a caller relies on ----
+add_fault(loses_nan "FAILED  kernels:" "d->has_relu && value < 0 ? 0 : value" "d->has_relu && !(value > 0) ? 0 : value")
+add_fault(frees_less "is given back by bt_free as one of " "    bt_free(l->registry, l, l->nbytes);" "    bt_free(l->registry, l, l->nbytes - 8);")
+add_fault(waits_for_one "FAILED  queues: a command that waits for two events" "i < c->order.nwait; i++)
+        ok = " "i < c->order.nwait && i < 1; i++)
+        ok = ")
+add_fault(costs_less "`cost` is -1e+09 ns with confidence 1" "static const bt_target targets[] = {
+    {" "static bt_status cost(bt_ctx *ctx, void *self, const bt_func *func, bt_cost *out)
+{
+    (void)self;
+    *out = (bt_cost){ .ns = -1e9, .confidence = 1 };
+    return ctx && func ? NULL : bt_no_memory();
+}
+
+static const bt_target targets[] = {
+    {
+        .cost = cost,")
 set(BATON_PLUGIN_OUTPUT ${CMAKE_BINARY_DIR}/tests/faults)
 baton_add_plugin(${folder} NAME faults)

@@ -101,10 +101,13 @@ const struct verb verb_export = {
     .min_arg = 2,
     .max_arg = 2,
     .doc = "Make a model of what baton train has learned.",
-    .details = "MODEL is what was trained, CHECKPOINT a .safetensors file of the training, or any\n"
-               "that has its parameters by name. What is written is a program as any other, in\n"
-               "which parameters are constants: it runs, compiles and quantizes.",
-    .examples = "  baton export lenet.baton lenet.training/step-000001560.safetensors -o out.baton",
+    .details = "MODEL is what was trained, CHECKPOINT a .safetensors file of the training, or\n"
+               "any that has its parameters by name. What is written is a program as any other,\n"
+               "in which parameters are constants: it runs, compiles and quantizes.",
+    // clang-format off
+    .examples = "  baton train lenet.baton --data samples --labels labels --batch 10\n"
+                "  baton export lenet.baton lenet.training/step-000000010.safetensors -o out.bta",
+    // clang-format on
     .options = options,
     .run = run,
 };

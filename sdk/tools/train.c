@@ -295,26 +295,27 @@ const struct verb verb_train = {
     .max_arg = 1,
     .doc = "Have a model learn from samples.",
     // clang-format off
-    .details = "MODEL is anything that run takes. Its first input is a batch of samples; all further\n"
-               "ones are parameters, which begin with random numbers, and so are constants of\n"
-               "float32 that have an axis, which begin as they are: def @main(.., inputs=2) says\n"
-               "that two are data. An open dim of samples (n) becomes what --batch says.\n"
+    .details = "MODEL is anything that run takes. Its first input is a batch of samples; all\n"
+               "further ones are parameters, which begin with random numbers, and so are\n"
+               "constants of float32 that have an axis, which begin as they are: def @main(..,\n"
+               "inputs=2) says that two are data. An open dim of samples (n) becomes what\n"
+               "--batch says.\n"
                "\n"
-               "Samples are IDX files (MNIST; gunzip a .gz before), .npy or .npz along the first\n"
-               "axis; .npz have an array for each input by its name, and one called labels. Labels\n"
-               "that are integers are classes.\n"
+               "Samples are IDX files (MNIST; gunzip a .gz before), .npy or .npz along the\n"
+               "first axis; .npz have an array for each input by its name, and one called\n"
+               "labels. Labels that are integers are classes.\n"
                "\n"
                "Losses, optimizers and schedules are functions @loss.NAME, @optimizer.NAME and\n"
                "@schedule.NAME of the model or of Baton's libraries (baton list libraries\n"
                "optimizers), with options in braces: NAME{rate=0.1, momentum=0.9}.\n"
                "\n"
                "FOLDER gets the program of a step (step.baton), after each epoch a checkpoint\n"
-               "(step-N.safetensors, of which the last two stay) and curves (curve.csv, curve.svg).\n"
-               "A training that goes on from a checkpoint gives the same bits as one that was\n"
-               "never stopped. baton export makes a model of a checkpoint.",
-    .examples = "  baton train lenet.baton --data images --labels labels --factor 0.00392157\n"
-                "  baton train lenet.baton --data a.npz --test b.npz --optimizer 'adamw{decay=0.1}'\n"
-                "  baton train lenet.baton --data a.npz --epochs 20 --resume",
+               "(step-N.safetensors, of which the last two stay) and curves (curve.csv,\n"
+               "curve.svg). A training that goes on from a checkpoint gives the same bits as\n"
+               "one that was never stopped. baton export makes a model of a checkpoint.",
+    .examples = "  baton train lenet.baton --data samples --labels labels --batch 10\n"
+                "  baton train lenet.baton --data samples --labels labels --batch 10 --resume\n"
+                "  baton train lenet.baton --data samples --labels labels --batch 5 -o five",
     // clang-format on
     .options = options,
     .run = run,

@@ -9,7 +9,7 @@ import tempfile
 import kit
 
 DIGITS = kit.harness.shared_folder("data", "mnist")
-LENET = os.path.join(kit.here, "..", "..", "sdk", "examples", "train", "lenet.baton")
+LENET = os.path.join(kit.here, "..", "..", "sdk", "examples", "digits", "lenet.baton")
 FILES = {"images": "train10k-images-idx3-ubyte", "labels": "train10k-labels-idx1-ubyte", "test": "t10k-images-idx3-ubyte",
          "test-labels": "t10k-labels-idx1-ubyte"}
 

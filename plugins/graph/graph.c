@@ -99,12 +99,16 @@ static bt_status check_out(bt_ctx *ctx, const struct session *s, uint32_t index,
     return bt_check_out(ctx, s->entry, outs, index, &like);
 }
 
-/* Whether kernels may write there while they read the arguments. */
-static int may_compute_in(const struct session *s, const bt_tensor *out)
+/* Whether kernels may write there while they read the arguments: it is none of them, or the
+ * one whose bytes the result may have. */
+static int may_compute_in(const struct session *s, const struct leaf *result,
+                          const bt_tensor *out)
 {
     int may = bt_tensor_is_plain(out);
     for (uint32_t i = 0; may && i < s->narg; i++)
-        may = !bt_tensor_overlaps(s->in[i], out);
+        may = !bt_tensor_overlaps(s->in[i], out) ||
+              (result->donor == 1 + i && s->in[i]->data == out->data &&
+               bt_tensor_nbytes(s->in[i]) == bt_tensor_nbytes(out));
     return may;
 }
 
@@ -125,7 +129,7 @@ static bt_status take_outs(bt_ctx *ctx, struct session *s, bt_tensor *const *out
         s->out[i] = outs[i];
         if (outs[i])
             BT_TRY(check_out(ctx, s, i, outs));
-        if (outs[i] && may_compute_in(s, outs[i]))
+        if (outs[i] && may_compute_in(s, r, outs[i]))
             continue;
         if (!r->own || !outs[i])
             BT_TRY(note_result(ctx, s, i,

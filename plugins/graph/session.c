@@ -412,6 +412,7 @@ static bt_status load_func(struct loader *l)
     BT_TRY(make_room(l));
     BT_TRY(order_steps(l->arena, l->s));
     BT_TRY(find_result_blocks(l));
+    session_find_donors(l->s);
     if (!func->nvar)
         BT_TRY(session_settle(l->ctx, l->s, NULL));
     return make_consts(l);

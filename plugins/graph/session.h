@@ -75,6 +75,7 @@ struct queue {
 /* A leaf of the arguments or of the result. */
 struct leaf {
     struct place place; /* of a result */
+    uint32_t donor;     /* of a result: 1 + the argument's leaf in whose bytes it may be; 0: none */
     bt_dtype dtype;
     uint32_t rank;
     uint32_t dims; /* the first, of the table */
@@ -122,6 +123,8 @@ void session_close(void *);
 
 /* Makes table and blocks for these dims of the entry (session_settle.c). */
 bt_status session_settle(bt_ctx *, struct session *, const int64_t *dims);
+/* Which results may be computed in an argument's bytes (session_donors.c). */
+void session_find_donors(struct session *);
 /* Gives back the blocks, and the copies of callers' tensors. */
 void session_unsettle(struct session *);
 /* 1: of the leaf's type. */

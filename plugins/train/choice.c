@@ -9,8 +9,9 @@
 
 static int is_name(const char *text)
 {
-    return *text && text[strspn(text, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
-                                      "0123456789_.")] == 0;
+    return *text &&
+           text[strspn(text, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
+                             "0123456789_.")] == 0;
 }
 
 /* What is mentioned of libraries is read, and nothing else of them. */
@@ -66,8 +67,7 @@ static const char *preset_of(bt_arena *arena, const bt_func *func, const char *n
     if (!entry || (entry->kind != BT_DICT_INT && entry->kind != BT_DICT_FLOAT))
         return NULL;
     bt_text_init(&text, arena);
-    bt_text_addf(&text, "%.9g",
-                 entry->kind == BT_DICT_INT ? (double)entry->i : entry->f);
+    bt_text_addf(&text, "%.9g", entry->kind == BT_DICT_INT ? (double)entry->i : entry->f);
     return bt_text_get(&text);
 }
 
@@ -79,12 +79,12 @@ static bt_status read_options(bt_ctx *ctx, bt_arena *arena, const char *text,
     if (!rows)
         return bt_no_memory();
     for (uint32_t i = 0; i < c->noption; i++)
-        rows[i] = (bt_attr){ .name = c->option_names[i],
-                             .kind = BT_ATTR_FLOAT,
-                             .offset = i * (uint32_t)sizeof(double),
-                             .preset =
-                                 preset_of(arena, c->global->func, c->option_names[i]),
-                             .doc = "" };
+        rows[i] =
+            (bt_attr){ .name = c->option_names[i],
+                       .kind = BT_ATTR_FLOAT,
+                       .offset = i * (uint32_t)sizeof(double),
+                       .preset = preset_of(arena, c->global->func, c->option_names[i]),
+                       .doc = "" };
     if (!c->noption && !*text)
         return NULL;
     if (!c->noption)
@@ -93,9 +93,8 @@ static bt_status read_options(bt_ctx *ctx, bt_arena *arena, const char *text,
     bt_store *own = bt_store_create(bt_ctx_registry(ctx));
     if (!own)
         return bt_no_memory();
-    bt_status status =
-        bt_options_parse(ctx, own, c->global->name, rows,
-                         c->noption * sizeof(double), text, &read);
+    bt_status status = bt_options_parse(ctx, own, c->global->name, rows,
+                                        c->noption * sizeof(double), text, &read);
     if (!status)
         memcpy(c->options, read, c->noption * sizeof(double));
     bt_store_unref(own);
@@ -166,8 +165,8 @@ static bt_status look_at_params(bt_ctx *ctx, const bt_store *store, struct choic
     return NULL;
 }
 
-bt_status choice_make(bt_ctx *ctx, bt_arena *arena, const bt_module *model, const char *kind,
-                      const char *text, struct choice *out)
+bt_status choice_make(bt_ctx *ctx, bt_arena *arena, const bt_module *model,
+                      const char *kind, const char *text, struct choice *out)
 {
     const char *name, *options;
     *out = (struct choice){ .kind = kind };

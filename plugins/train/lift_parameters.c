@@ -80,7 +80,7 @@ static bt_status new_name(struct lift *l, const bt_value *operand, const bt_valu
             bt_text_addf(&text, "%s", operand->name);
         else
             bt_text_addf(&text, "%s.%s",
-                         user->name       ? user->name
+                         user->name         ? user->name
                          : call && call->op ? call->op->name
                                             : "constant",
                          input_name(call, index));
@@ -300,9 +300,9 @@ static bt_status lift_call(bt_rewrite *r, const bt_call *old, const bt_value **o
                                   old->narg, args, out);
 }
 
-static const bt_rewriter rewriter = {
-    .call_ = lift_call, .any = lift_binding, .wants = wants_stub
-};
+static const bt_rewriter rewriter = { .call_ = lift_call,
+                                      .any = lift_binding,
+                                      .wants = wants_stub };
 
 static bt_status run(bt_ctx *ctx, bt_pass_call *call, bt_module **out)
 {

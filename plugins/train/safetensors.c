@@ -9,10 +9,10 @@ static const struct {
     const char *name;
     bt_dtype dtype;
 } types[] = {
-    { "F64", BT_FLOAT64 }, { "F32", BT_FLOAT32 }, { "F16", BT_FLOAT16 },
-    { "BF16", BT_BFLOAT16 }, { "I64", BT_INT64 }, { "I32", BT_INT32 },
-    { "I16", BT_INT16 }, { "I8", BT_INT8 },       { "U64", BT_UINT64 },
-    { "U32", BT_UINT32 }, { "U16", BT_UINT16 },   { "U8", BT_UINT8 },
+    { "F64", BT_FLOAT64 },   { "F32", BT_FLOAT32 }, { "F16", BT_FLOAT16 },
+    { "BF16", BT_BFLOAT16 }, { "I64", BT_INT64 },   { "I32", BT_INT32 },
+    { "I16", BT_INT16 },     { "I8", BT_INT8 },     { "U64", BT_UINT64 },
+    { "U32", BT_UINT32 },    { "U16", BT_UINT16 },  { "U8", BT_UINT8 },
     { "BOOL", BT_BOOL },
 };
 
@@ -261,10 +261,11 @@ static bt_status check_offsets(const struct reader *r, const struct safetensors 
         ok = ok && bt_elements_nbytes(t->dtype, nelem, &nbytes) &&
              (uint64_t)nbytes == t->end - t->begin;
         if (!ok)
-            return bt_fail(r->ctx, BT_ERR_FORMAT,
-                           "%s: tensor %s is to have other bytes, or more than there are: "
-                           "the file is cut short or damaged",
-                           r->place, t->name);
+            return bt_fail(
+                r->ctx, BT_ERR_FORMAT,
+                "%s: tensor %s is to have other bytes, or more than there are: "
+                "the file is cut short or damaged",
+                r->place, t->name);
         t->at = all->data + t->begin;
         at = t->end;
     }
@@ -356,7 +357,8 @@ bt_status safetensors_write(bt_ctx *ctx, uint32_t n, const char *const *names,
         const bt_tensor *t = tensors[i];
         if (!type_name(t->dtype))
             return bt_fail(ctx, BT_ERR_UNSUPPORTED,
-                           "safetensors files have no tensors of the type of %s", names[i]);
+                           "safetensors files have no tensors of the type of %s",
+                           names[i]);
         bt_text_addf(&header, ",");
         add_quoted(&header, names[i]);
         bt_text_addf(&header, ":{\"dtype\":\"%s\",\"shape\":[", type_name(t->dtype));

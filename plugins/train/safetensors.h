@@ -14,7 +14,7 @@ struct safetensor {
     bt_dtype dtype;
     uint32_t rank;
     int64_t dims[BT_MAX_RANK];
-    const char *at; /* of the file's bytes, not aligned */
+    const char *at;      /* of the file's bytes, not aligned */
     uint64_t begin, end; /* among the tensors' bytes */
 };
 

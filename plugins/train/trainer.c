@@ -9,8 +9,8 @@
 
 /* ---- the model and its parameters ---- */
 
-static bt_status run_passes(struct bt_training *t, const bt_module *from, const char *passes,
-                            const char *entry, bt_module **out)
+static bt_status run_passes(struct bt_training *t, const bt_module *from,
+                            const char *passes, const char *entry, bt_module **out)
 {
     const bt_pipeline_options options = { .level = -1, .entry = entry };
     bt_pipeline *pipeline;
@@ -67,15 +67,14 @@ static bt_status check_type(struct bt_training *t, const bt_module *model,
         return NULL;
     bt_text_init(&type, t->arena);
     bt_print_type(t->ctx, param->type, &type);
-    return bt_fail_at(t->ctx, BT_ERR_UNSUPPORTED, model->store, param->span,
-                      is_learned
-                          ? "%%%s: %s cannot be learned: parameters are tensors of float32 "
-                            "of known dims (attribute inputs=N of @%s says that its first "
-                            "N parameters are data)"
-                          : "%%%s: %s is no batch: data are tensors of known dims, the "
-                            "first of which counts samples (input of @%s)",
-                      param->name ? param->name : "_",
-                      bt_text_get(&type) ? type.at : "?", t->entry);
+    return bt_fail_at(
+        t->ctx, BT_ERR_UNSUPPORTED, model->store, param->span,
+        is_learned ? "%%%s: %s cannot be learned: parameters are tensors of float32 "
+                     "of known dims (attribute inputs=N of @%s says that its first "
+                     "N parameters are data)"
+                   : "%%%s: %s is no batch: data are tensors of known dims, the "
+                     "first of which counts samples (input of @%s)",
+        param->name ? param->name : "_", bt_text_get(&type) ? type.at : "?", t->entry);
 }
 
 static bt_status make_params(struct bt_training *t, const bt_module *lifted)
@@ -88,10 +87,11 @@ static bt_status make_params(struct bt_training *t, const bt_module *lifted)
     t->ninput = count_inputs(func);
     t->nparam = n - t->ninput;
     if (!t->nparam)
-        return bt_fail_at(t->ctx, BT_ERR_UNSUPPORTED, lifted->store, func->span,
-                          "@%s has nothing to learn: neither constants of float32 with an "
-                          "axis, nor parameters behind its data",
-                          t->entry);
+        return bt_fail_at(
+            t->ctx, BT_ERR_UNSUPPORTED, lifted->store, func->span,
+            "@%s has nothing to learn: neither constants of float32 with an "
+            "axis, nor parameters behind its data",
+            t->entry);
     t->params = BT_NEWS(t->arena, bt_training_param, t->nparam);
     t->types = BT_NEWS(t->arena, const bt_type *, t->nparam);
     t->inputs = BT_NEWS(t->arena, const bt_type *, t->ninput);
@@ -171,15 +171,13 @@ static bt_status make_values(struct bt_training *t, const bt_module *lifted)
     t->nvalue = t->nparam * (1 + t->optimizer.nstate);
     t->names = BT_NEWS(t->arena, const char *, t->nvalue);
     t->now = BT_NEWS(t->arena, bt_tensor *, t->nvalue);
-    t->next = BT_NEWS(t->arena, bt_tensor *, t->nvalue);
     t->sums = BT_NEWS(t->arena, bt_tensor *, t->nparam);
     t->next_sums = BT_NEWS(t->arena, bt_tensor *, t->nparam);
-    if (!t->names || !t->now || !t->next || !t->sums || !t->next_sums)
+    if (!t->names || !t->now || !t->sums || !t->next_sums)
         return bt_no_memory();
     for (uint32_t i = 0; i < t->nvalue; i++) {
         BT_TRY(name_value(t, i));
         BT_TRY(make_tensor(t, t->types[i % t->nparam], &t->now[i]));
-        BT_TRY(make_tensor(t, t->types[i % t->nparam], &t->next[i]));
     }
     for (uint32_t i = 0; i < t->nparam; i++) {
         bt_text_init(&name, t->arena);
@@ -251,10 +249,11 @@ static bt_status check_target(struct bt_training *t)
     if (wants_classes == (t->options.target_dtype == BT_INT64))
         return NULL;
     return bt_fail(t->ctx, BT_ERR_ARGUMENT,
-                   wants_classes ? "@%s takes the class of each sample, an integer, and "
-                                   "what is given are not integers"
-                                 : "@%s takes floats that the model should give, and what "
-                                   "is given are integers",
+                   wants_classes
+                       ? "@%s takes the class of each sample, an integer, and "
+                         "what is given are not integers"
+                       : "@%s takes floats that the model should give, and what "
+                         "is given are integers",
                    t->loss.global->name);
 }
 
@@ -285,7 +284,8 @@ static bt_status is_mentioned(struct bt_training *t, const bt_module *module, in
 }
 
 /* Without values that parameters begin with, and what @train.model stands for. */
-static bt_status leave_out(struct bt_training *t, const bt_module *lifted, bt_module **out)
+static bt_status leave_out(struct bt_training *t, const bt_module *lifted,
+                           bt_module **out)
 {
     bt_module_builder *to;
     int is_used;
@@ -293,7 +293,8 @@ static bt_status leave_out(struct bt_training *t, const bt_module *lifted, bt_mo
     BT_TRY(bt_module_builder_create(t->ctx, lifted->store, lifted, &to));
     for (uint32_t i = 0; i < lifted->nglobal; i++) {
         const char *name = lifted->globals[i]->name;
-        if (strncmp(name, "initial.", 8) == 0 || (!is_used && strcmp(name, t->entry) == 0))
+        if (strncmp(name, "initial.", 8) == 0 ||
+            (!is_used && strcmp(name, t->entry) == 0))
             bt_module_builder_remove(to, name);
     }
     return bt_module_builder_finish(to, 1, out);
@@ -323,10 +324,8 @@ static void training_close(bt_training *t)
     bt_program *const programs[] = { t->stepping, t->adding, t->evaluating };
     for (uint32_t i = 0; i < BT_COUNT(programs); i++)
         bt_program_close(programs[i]);
-    for (uint32_t i = 0; t->now && t->next && i < t->nvalue; i++) {
+    for (uint32_t i = 0; t->now && i < t->nvalue; i++)
         bt_tensor_unref(t->now[i]);
-        bt_tensor_unref(t->next[i]);
-    }
     for (uint32_t i = 0; t->sums && t->next_sums && i < t->nparam; i++) {
         bt_tensor_unref(t->sums[i]);
         bt_tensor_unref(t->next_sums[i]);
@@ -478,15 +477,10 @@ static bt_status training_step(bt_training *t, bt_tensor *const *batches,
     if (t->nmicro > 1)
         add_args(&args, t->nparam, t->sums);
     add_batch(t, &args, batches + (t->nmicro - 1) * (t->ninput + 1), t->nmicro - 1);
-    BT_TRY(run_program(t->stepping, &args, t->nvalue, t->next));
-    if (!isfinite(number_at(t->stepping, t->nvalue)) || !are_finite(t->nvalue, t->next))
+    BT_TRY(run_program(t->stepping, &args, t->nvalue, t->now)); // in place
+    if (number_at(t->stepping, t->nvalue) != 1)
         return first_bad(t, "step", args.n, args.at);
-    add_result(t, t->stepping, t->nvalue, &sum);
-    bt_tensor **kept = t->now;
-    t->now = t->next;
-    t->next = kept;
-    for (uint32_t i = 0; i < t->nparam; i++)
-        t->params[i].value = t->now[i];
+    add_result(t, t->stepping, t->nvalue + 1, &sum);
     t->info.step++;
     bt_arena_release(bt_ctx_scratch(t->ctx), mark);
     if (!t->has_classes)

@@ -20,13 +20,12 @@ struct bt_training {
     const bt_type **types; /* of parameters */
     const bt_type **inputs;
     bt_training_info info;
-    char digest[65]; /* of the program of a step */
+    char digest[65];  /* of the program of a step */
     const char *path; /* of its text */
-    /* Parameters, then the optimizer's state, tensor by tensor: those at hand, and those that
-     * a step makes of them. */
+    /* Parameters, then the optimizer's state, tensor by tensor: a step updates them in place. */
     uint32_t nvalue;
     const char **names;
-    bt_tensor **now, **next;
+    bt_tensor **now;
     /* Sums of gradients, where a step has several batches; NULL: it has one. */
     bt_tensor **sums, **next_sums;
     bt_tensor *step, *nstep, *key;

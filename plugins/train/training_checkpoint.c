@@ -120,19 +120,20 @@ static bt_status check_origin(bt_training *t, const char *path,
                        "parameters begin with (--initialise)",
                        path);
     if (strcmp(program, t->digest) != 0)
-        return bt_fail(t->ctx, BT_ERR_ARGUMENT,
-                       "%s is of another model, loss, optimizer or batch: with the same "
-                       "ones it goes on, and its parameters can be what others begin with "
-                       "(--initialise)",
-                       path);
+        return bt_fail(
+            t->ctx, BT_ERR_ARGUMENT,
+            "%s is of another model, loss, optimizer or batch: with the same "
+            "ones it goes on, and its parameters can be what others begin with "
+            "(--initialise)",
+            path);
     return NULL;
 }
 
 static bt_status check_data(bt_training *t, const char *path, uint32_t n,
-                            const struct safetensors *file)
+                            bt_tensor *const *tensors, const struct safetensors *file)
 {
     const char *expected = find_note(file->notes, "data");
-    const char *found = digest_data(t->ctx, n, t->next);
+    const char *found = digest_data(t->ctx, n, tensors);
     if (!found)
         return bt_no_memory();
     return expected && strcmp(found, expected) == 0
@@ -141,6 +142,33 @@ static bt_status check_data(bt_training *t, const char *path, uint32_t n,
                          "%s: the bytes of its tensors are not those that were written: "
                          "the file is damaged",
                          path);
+}
+
+/* Tensors of their own, checked where asked for, take the place of those that are there. */
+static bt_status take_values(bt_training *t, const char *path,
+                             const struct safetensors *file, uint32_t n,
+                             const struct safetensor *const *found, int checks)
+{
+    bt_tensor **read = BT_NEWS(bt_ctx_scratch(t->ctx), bt_tensor *, n);
+    bt_status status = read ? NULL : bt_no_memory();
+    for (uint32_t i = 0; !status && i < n; i++) {
+        const bt_tensor *like = t->now[i];
+        status =
+            bt_tensor_create_raw(t->ctx, like->dtype, like->rank, like->dims, &read[i]);
+        if (!status)
+            memcpy(read[i]->data, found[i]->at, bt_tensor_nbytes(like));
+    }
+    if (!status && checks)
+        status = check_data(t, path, n, read, file);
+    for (uint32_t i = 0; read && i < n; i++) {
+        bt_tensor *kept = t->now[i];
+        if (!status)
+            t->now[i] = read[i];
+        if (i < t->nparam)
+            t->params[i].value = t->now[i];
+        bt_tensor_unref(status ? read[i] : kept);
+    }
+    return status;
 }
 
 static bt_status load(bt_training *t, const char *path, const bt_file *bytes,
@@ -156,17 +184,7 @@ static bt_status load(bt_training *t, const char *path, const bt_file *bytes,
     if (!params)
         BT_TRY(check_origin(t, path, &file));
     BT_TRY(find_values(t, path, &file, n, found));
-    for (uint32_t i = 0; i < n; i++)
-        memcpy(t->next[i]->data, found[i]->at, bt_tensor_nbytes(t->next[i]));
-    if (!params)
-        BT_TRY(check_data(t, path, n, &file));
-    for (uint32_t i = 0; i < n; i++) {
-        bt_tensor *kept = t->now[i];
-        t->now[i] = t->next[i];
-        t->next[i] = kept;
-        if (i < t->nparam)
-            t->params[i].value = t->now[i];
-    }
+    BT_TRY(take_values(t, path, &file, n, found, !params));
     if (!params) {
         t->info.step = strtoll(find_note(file.notes, "step"), NULL, 10);
         t->options.seed = strtoull(find_note(file.notes, "seed"), NULL, 10);

@@ -100,8 +100,7 @@ static bt_status tell(struct search *s)
                    "step %lld: %s is the first that is %s; a smaller rate or a bound of "
                    "the gradients' norm (clip) may help",
                    (long long)s->t->info.step + 1,
-                   bt_text_get(&what) ? what.at : "a value",
-                   s->nan ? "NaN" : "infinite");
+                   bt_text_get(&what) ? what.at : "a value", s->nan ? "NaN" : "infinite");
     if (s->nan && s->infinite && s->infinite->id < s->nan->id)
         status = bt_note(ctx, status, s->infinite->type->store, s->infinite->span,
                          "this was infinite before");

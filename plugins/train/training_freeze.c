@@ -31,7 +31,8 @@ static bt_status build_entry(struct bt_training *t, bt_builder *b, bt_global *ou
         const bt_value *like = &model->block->params[i]->base;
         bt_tensor *value = NULL;
         if (i < t->ninput) {
-            BT_TRY(bt_build_param(b, like->name ? like->name : "x", like->type, &params[i]));
+            BT_TRY(
+                bt_build_param(b, like->name ? like->name : "x", like->type, &params[i]));
             args[i] = &params[i]->base;
             continue;
         }

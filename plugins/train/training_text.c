@@ -2,8 +2,7 @@
  * The program of a step, as text that can be read: the model as a function of its parameters,
  *     @train.loss      the loss of a batch, and how many of its samples are right
  *     @train.gradient  its gradient by the parameters
- *     @train.update    gradients clipped, then the optimizer on each parameter
- *     @step            gradient and update: what training runs
+ *     @step            gradient, clipped, and the optimizer on each parameter: what training runs
  *     @add             gradient added to sums, of a step of several batches
  *     @evaluate        the loss and what the model gives
  */
@@ -119,14 +118,21 @@ static void add_gradients(const struct writer *w)
     }
 }
 
-/* %h0, %h1, ..: gradients whose norm, all together, is at most `clip`. */
-static void add_clip(const struct writer *w)
+/* Whether the loss and all gradients are numbers: if not, nothing is updated, and the step can
+ * be looked at again. Then %h0, %h1, ..: gradients whose norm, all together, is at most `clip`. */
+static void add_norm(const struct writer *w)
 {
     const struct bt_training *t = w->t;
-    bt_text_addf(w->out, "    %%norm = sqrt(");
+    bt_text_addf(w->out, "    %%squares = ");
     for (uint32_t i = 0; i < t->nparam; i++)
         bt_text_addf(w->out, "%ssum(%%g%u * %%g%u)", i ? " + " : "", i, i);
-    bt_text_addf(w->out, ");\n    %%clip = minimum(1f, %.9gf / maximum(%%norm, 1e-30f));\n",
+    bt_text_addf(w->out,
+                 ";\n    %%fine = logical_and(isfinite(%%d.%u), isfinite(%%squares));\n",
+                 t->nparam);
+    if (t->options.clip <= 0)
+        return;
+    bt_text_addf(w->out,
+                 "    %%clip = minimum(1f, %.9gf / maximum(sqrt(%%squares), 1e-30f));\n",
                  t->options.clip);
     for (uint32_t i = 0; i < t->nparam; i++)
         bt_text_addf(w->out, "    %%h%u = %%clip * %%g%u;\n", i, i);
@@ -135,9 +141,7 @@ static void add_clip(const struct writer *w)
 static void add_update(const struct writer *w, const char *gradient)
 {
     const struct bt_training *t = w->t;
-    const double rate = t->optimizer.noption ? t->optimizer.options[0] : 0;
     int has_rate = 0;
-    (void)rate;
     bt_text_addf(w->out, "    %%factor = @%s(%%step, %%steps", t->schedule.global->name);
     choice_add_options(&t->schedule, w->out);
     bt_text_addf(w->out, ");\n");
@@ -164,7 +168,7 @@ static void add_update(const struct writer *w, const char *gradient)
     }
 }
 
-/* Parameters, state, loss, right ones. */
+/* Parameters, state, whether they are updated, loss, right ones. */
 static void add_step(const struct writer *w)
 {
     const struct bt_training *t = w->t;
@@ -180,19 +184,22 @@ static void add_step(const struct writer *w)
     add_batch(w);
     bt_text_addf(w->out, ") {\n");
     add_gradients(w);
-    if (t->options.clip > 0)
-        add_clip(w);
+    add_norm(w);
     add_update(w, t->options.clip > 0 ? "h" : "g");
     bt_text_addf(w->out, "    (");
     for (uint32_t k = 0; k <= nstate; k++) {
         for (uint32_t i = 0; i < t->nparam; i++) {
-            bt_text_addf(w->out, "%%u%u", i);
+            bt_text_addf(w->out, "where(%%fine, %%u%u", i);
             if (nstate)
                 bt_text_addf(w->out, ".%u", k);
-            bt_text_addf(w->out, ", ");
+            if (k)
+                bt_text_addf(w->out, ", %%s%u_%u), ", k - 1, i);
+            else
+                bt_text_addf(w->out, ", %%p%u), ", i);
         }
     }
-    bt_text_addf(w->out, "%%d.%u, %%d.%u)\n}\n", t->nparam, t->nparam + 1);
+    bt_text_addf(w->out, "cast(%%fine, dtype=\"float32\"), %%d.%u, %%d.%u)\n}\n",
+                 t->nparam, t->nparam + 1);
 }
 
 /* Sums, loss, right ones. */
@@ -231,9 +238,9 @@ static size_t head_nbytes(const char *text)
 bt_status step_text(struct bt_training *t, int spans, bt_text *out)
 {
     char dtype[BT_DTYPE_NAME_SIZE];
-    const struct writer w = { t, out,
-                              bt_dtype_name(t->options.target_dtype, dtype,
-                                            sizeof(dtype)) };
+    const struct writer w = {
+        t, out, bt_dtype_name(t->options.target_dtype, dtype, sizeof(dtype))
+    };
     bt_map none; // with it the text is not said to be typed, as what is added is not
     bt_text model;
     bt_map_init(&none, t->arena, 0);

@@ -38,8 +38,8 @@ static int freeze(struct train *t, bt_module **out)
         code = read_trained(tool, batch, &t->model);
     if (code)
         return code;
-    TRY_TOOL(tool, bt_registry_row(tool->ctx, BT_TRAINER, "train", sizeof(*t->trainer),
-                                   &row));
+    TRY_TOOL(tool,
+             bt_registry_row(tool->ctx, BT_TRAINER, "train", sizeof(*t->trainer), &row));
     t->trainer = row;
     TRY_TOOL(tool, t->trainer->open(tool->ctx, t->model, &options, sizeof(options),
                                     &t->training));
@@ -85,12 +85,14 @@ static int run(struct tool *tool)
 
 static const struct option options[] = {
     { "output", 'o', "FILE",
-      "the model to write (must be given), large constants to a .npz beside it; FILE.bta: "
+      "the model to write (must be given), large constants to a .npz beside it; "
+      "FILE.bta: "
       "compiled, with its text in FILE.baton beside it" },
     { "batch", 0, "N", "samples of a run (default: as open as the model leaves them)" },
     { "fixed", 0, "NAME", "a constant that was not learned" },
     { "target", 0, "NAME", "what FILE.bta is for (default: cpu)" },
-    { "entry", 0, "FUNCTION", "function that was trained (default: main, or the only one)" },
+    { "entry", 0, "FUNCTION",
+      "function that was trained (default: main, or the only one)" },
     IMPORT_OPTIONS,
     { 0 },
 };
@@ -101,9 +103,11 @@ const struct verb verb_export = {
     .min_arg = 2,
     .max_arg = 2,
     .doc = "Make a model of what baton train has learned.",
-    .details = "MODEL is what was trained, CHECKPOINT a .safetensors file of the training, or\n"
-               "any that has its parameters by name. What is written is a program as any other,\n"
-               "in which parameters are constants: it runs, compiles and quantizes.",
+    .details =
+        "MODEL is what was trained, CHECKPOINT a .safetensors file of the training, or\n"
+        "any that has its parameters by name. What is written is a program as any "
+        "other,\n"
+        "in which parameters are constants: it runs, compiles and quantizes.",
     // clang-format off
     .examples = "  baton train lenet.baton --data samples --labels labels --batch 10\n"
                 "  baton export lenet.baton lenet.training/step-000000010.safetensors -o out.bta",

@@ -45,8 +45,9 @@ static int read_asked(struct train *t, int64_t *batch)
     if (option_value(tool, "test-labels") && !option_value(tool, "test"))
         return tool_usage(tool, "--test-labels is of --test, which is missing");
     if (option_value(tool, "resume") && option_value(tool, "initialise"))
-        return tool_usage(tool, "--resume goes on with parameters, and --initialise begins "
-                                "with others: give one of them");
+        return tool_usage(tool,
+                          "--resume goes on with parameters, and --initialise begins "
+                          "with others: give one of them");
     t->nepoch = 10;
     t->seed = 1;
     const struct {
@@ -90,8 +91,9 @@ static int read_model(struct train *t, int64_t batch)
         return code;
     const int64_t all = batch ? batch : 64 * nmicro;
     if (all % nmicro != 0)
-        return tool_usage(t->tool, "--accumulate %lld: a batch of %lld has no so many equal "
-                                   "parts",
+        return tool_usage(t->tool,
+                          "--accumulate %lld: a batch of %lld has no so many equal "
+                          "parts",
                           (long long)nmicro, (long long)all);
     code = read_trained(t->tool, all / nmicro, &t->model);
     if (code)
@@ -112,21 +114,19 @@ static int read_data(struct train *t)
                                    option_value(tool, "labels"), factor, t->ninput,
                                    t->inputs, &t->data));
     if (test)
-        TRY_TOOL(tool, train_data_open(tool->ctx, test,
-                                       option_value(tool, "test-labels"), factor,
-                                       t->ninput, t->inputs, &t->test));
-    const int64_t n = train_data_len(t->data),
-                  batch = t->nmicro * t->inputs[0].dims[0];
+        TRY_TOOL(tool, train_data_open(tool->ctx, test, option_value(tool, "test-labels"),
+                                       factor, t->ninput, t->inputs, &t->test));
+    const int64_t n = train_data_len(t->data), batch = t->nmicro * t->inputs[0].dims[0];
     t->nper_epoch = n / batch;
     t->order = BT_NEWS(bt_ctx_scratch(tool->ctx), int64_t, (size_t)n);
     if (!t->order)
         return tool_fail(tool, bt_no_memory());
     if (!t->nper_epoch)
-        return tool_fail(tool, bt_fail(tool->ctx, BT_ERR_ARGUMENT,
-                                       "%s has %lld samples, and a step takes %lld: --batch "
-                                       "N takes fewer",
-                                       option_value(tool, "data"), (long long)n,
-                                       (long long)batch));
+        return tool_fail(
+            tool, bt_fail(tool->ctx, BT_ERR_ARGUMENT,
+                          "%s has %lld samples, and a step takes %lld: --batch "
+                          "N takes fewer",
+                          option_value(tool, "data"), (long long)n, (long long)batch));
     return EXIT_OK;
 }
 
@@ -171,19 +171,20 @@ static int open_training(struct train *t)
         train_data_target(t->test, &test);
     if (t->test && memcmp(&test.dtype, &target.dtype,
                           sizeof(test) - offsetof(struct train_input, dtype)))
-        return tool_usage(tool, "labels of --test are of another type than those of --data");
+        return tool_usage(tool,
+                          "labels of --test are of another type than those of --data");
     int code = read_real(tool, "clip", 0, &options.clip);
     if (!code)
         code = read_targets(tool, &options.target);
     if (code)
         return code;
     TRY_TOOL(tool, bt_folder_make(tool->ctx, t->folder));
-    TRY_TOOL(tool, bt_registry_row(tool->ctx, BT_TRAINER, "train", sizeof(*t->trainer),
-                                   &row));
+    TRY_TOOL(tool,
+             bt_registry_row(tool->ctx, BT_TRAINER, "train", sizeof(*t->trainer), &row));
     t->trainer = row;
     begin_progress(tool);
-    bt_status status = t->trainer->open(tool->ctx, t->model, &options, sizeof(options),
-                                        &t->training);
+    bt_status status =
+        t->trainer->open(tool->ctx, t->model, &options, sizeof(options), &t->training);
     end_progress(tool);
     if (status)
         return tool_fail(tool, status);
@@ -262,28 +263,34 @@ static int run(struct tool *tool)
 }
 
 static const struct option options[] = {
-    { "data", 0, "FILE", "samples to learn from, or a folder of such files (must be given)" },
+    { "data", 0, "FILE",
+      "samples to learn from, or a folder of such files (must be given)" },
     { "labels", 0, "FILE", "what the model should give for them" },
-    { "test", 0, "FILE", "samples that are not learned from: it is tried on them after each epoch" },
+    { "test", 0, "FILE",
+      "samples that are not learned from: it is tried on them after each epoch" },
     { "test-labels", 0, "FILE", "what it should give for these" },
     { "factor", 0, "X", "numbers of samples are multiplied by it (default: 1)" },
     { "loss", 0, "NAME", "what is made small (default: cross_entropy)" },
     { "optimizer", 0, "NAME", "how (default: sgd): 'adam{rate=0.001}'" },
-    { "schedule", 0, "NAME", "how its rate changes (default: constant): 'cosine{warm=100}'" },
+    { "schedule", 0, "NAME",
+      "how its rate changes (default: constant): 'cosine{warm=100}'" },
     { "clip", 0, "X", "the norm of all gradients together, at most" },
     { "epochs", 0, "N", "how often all samples are learned from (default: 10)" },
     { "batch", 0, "N", "samples of a step (default: 64, or what the model says)" },
     { "accumulate", 0, "N", "a step adds the gradients of N parts of its batch" },
     { "fixed", 0, "NAME", "a constant that is not learned" },
-    { "seed", 0, "N", "of parameters without a value, and of the samples' order (default: 1)" },
+    { "seed", 0, "N",
+      "of parameters without a value, and of the samples' order (default: 1)" },
     { "output", 'o', "FOLDER", "for checkpoints and curves (default: MODEL.training)" },
     { "every", 0, "N", "a checkpoint after every N steps too, not only after an epoch" },
     { "resume", 0, NULL, "go on from the last checkpoint in the folder" },
     { "initialise", 0, "FILE", "parameters of this .safetensors file to begin with" },
     { "json", 0, NULL, "print one JSON object a line" },
     { "entry", 0, "FUNCTION", "function to train (default: main, or the only one)" },
-    { "target", 0, "NAME[,NAME]", "what it is compiled for, by preference (default: cpu)" },
-    { "threads", 0, "N", "threads of the target (default: as many as there are processors)" },
+    { "target", 0, "NAME[,NAME]",
+      "what it is compiled for, by preference (default: cpu)" },
+    { "threads", 0, "N",
+      "threads of the target (default: as many as there are processors)" },
     IMPORT_OPTIONS,
     { 0 },
 };

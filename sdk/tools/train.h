@@ -10,7 +10,7 @@
 /* A point of the curves. */
 struct point {
     int64_t epoch, step;
-    double loss, right;           /* of training since the point before; right: a share, or -1 */
+    double loss, right; /* of training since the point before; right: a share, or -1 */
     double test_loss, test_right; /* NaN: not measured there; test_right -1: no classes */
     double seconds;               /* since training began, without breaks */
 };
@@ -35,8 +35,8 @@ struct train {
     const char *folder;             /* of checkpoints, curves and the step's program */
     uint32_t nmicro;
     int64_t nepoch, every, keep, seed;
-    int64_t nper_epoch; /* steps */
-    int64_t *order;     /* of samples in the epoch at hand */
+    int64_t nper_epoch;      /* steps */
+    int64_t *order;          /* of samples in the epoch at hand */
     struct sum since, epoch; /* since the last point, and in the epoch at hand */
     bt_vec(struct point) points;
     double seconds;   /* before this run */

@@ -13,7 +13,7 @@ enum { MOST_FILES = 1 << 20 };
 
 /* An array of samples, and which of all the first one is. */
 struct chunk {
-    bt_tensor *tensor; /* dense */
+    bt_tensor *tensor;       /* dense */
     int64_t first, n, nelem; /* elements of a sample */
 };
 typedef bt_vec(struct chunk) chunks;
@@ -160,10 +160,11 @@ static bt_status read_data(struct train_data *d, const char *path, int has_label
     if (has_suffix(path, ".npz"))
         return read_npz(d, path, has_labels);
     if (d->ninput != 1)
-        return bt_fail(d->ctx, BT_ERR_ARGUMENT,
-                       "%s is of one input, and the model has %u: give .npz files with an "
-                       "array for each of them, by name",
-                       path, d->ninput);
+        return bt_fail(
+            d->ctx, BT_ERR_ARGUMENT,
+            "%s is of one input, and the model has %u: give .npz files with an "
+            "array for each of them, by name",
+            path, d->ninput);
     if (!has_labels)
         return bt_fail(d->ctx, BT_ERR_ARGUMENT,
                        "%s has no labels: --labels FILE says what the model should give",
@@ -203,8 +204,8 @@ static bt_status read_folder(struct train_data *d, const char *folder, int has_l
         bt_text_init(&path, d->arena);
         bt_text_addf(&path, "%s/%s", folder, entries[i]->d_name);
         if (!status)
-            status = bt_text_get(&path) ? read_data(d, path.at, has_labels)
-                                        : bt_no_memory();
+            status =
+                bt_text_get(&path) ? read_data(d, path.at, has_labels) : bt_no_memory();
         free(entries[i]);
     }
     if (n >= 0)
@@ -232,14 +233,16 @@ static bt_status read_all(struct train_data *d, const char *path, const char *la
             return bt_fail(d->ctx, BT_ERR_ARGUMENT,
                            "%s has %lld samples of input %s, and there are %lld of %s",
                            path, (long long)d->n, d->inputs[0].name, (long long)n,
-                           i < d->ninput ? d->inputs[i].name : labels ? labels : "labels");
+                           i < d->ninput ? d->inputs[i].name
+                           : labels      ? labels
+                                         : "labels");
     }
     return NULL;
 }
 
-bt_status train_data_open(bt_ctx *ctx, const char *path, const char *labels, double factor,
-                          uint32_t ninput, const struct train_input *inputs,
-                          struct train_data **out)
+bt_status train_data_open(bt_ctx *ctx, const char *path, const char *labels,
+                          double factor, uint32_t ninput,
+                          const struct train_input *inputs, struct train_data **out)
 {
     bt_arena *arena = bt_arena_create(bt_ctx_registry(ctx));
     struct train_data *d = arena ? BT_NEW(arena, struct train_data) : NULL;
@@ -341,9 +344,8 @@ void train_batch_destroy(const struct train_data *d, bt_tensor **batch)
 }
 
 /* From element `from` of one tensor to element `to` of another. */
-static void copy_elements(const bt_tensor *source,
-                          int64_t from, bt_tensor *dest, int64_t to, int64_t n,
-                          double factor)
+static void copy_elements(const bt_tensor *source, int64_t from, bt_tensor *dest,
+                          int64_t to, int64_t n, double factor)
 {
     if (dest->dtype == BT_FLOAT32 && source->dtype == BT_UINT8) {
         const uint8_t *x = (const uint8_t *)source->data + from;

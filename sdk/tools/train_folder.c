@@ -75,8 +75,8 @@ static void remove_older(const struct train *t)
 /* Steps, right samples, loss to the last bit. */
 static const char *sum_text(const struct train *t, const struct sum *sum)
 {
-    return tool_text(t->tool, "%lld %lld %a", (long long)sum->nstep, (long long)sum->nright,
-                     sum->loss);
+    return tool_text(t->tool, "%lld %lld %a", (long long)sum->nstep,
+                     (long long)sum->nright, sum->loss);
 }
 
 static void read_sum(const char *text, struct sum *out)
@@ -123,9 +123,10 @@ bt_status resume_training(struct train *t)
                        t->folder);
     BT_TRY(t->trainer->load(t->training, path, 0));
     if (strtoll(note(t, "samples"), NULL, 10) != train_data_len(t->data))
-        return bt_fail(t->tool->ctx, BT_ERR_ARGUMENT,
-                       "%s was written by a training on %s samples, and the data have %lld",
-                       path, note(t, "samples"), (long long)train_data_len(t->data));
+        return bt_fail(
+            t->tool->ctx, BT_ERR_ARGUMENT,
+            "%s was written by a training on %s samples, and the data have %lld", path,
+            note(t, "samples"), (long long)train_data_len(t->data));
     t->seed = (int64_t)strtoull(note(t, "seed"), NULL, 10);
     read_sum(note(t, "since"), &t->since);
     read_sum(note(t, "epoch"), &t->epoch);

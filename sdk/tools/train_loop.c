@@ -23,8 +23,8 @@ static void fill_batches(struct train *t)
 {
     const int64_t step = t->info->step, at = step % t->nper_epoch, batch = t->info->batch;
     if (at == 0 || step == t->begin)
-        t->trainer->order((uint64_t)t->seed, step / t->nper_epoch, train_data_len(t->data),
-                          t->order);
+        t->trainer->order((uint64_t)t->seed, step / t->nper_epoch,
+                          train_data_len(t->data), t->order);
     for (int64_t i = 0; i < t->nmicro * batch; i++)
         train_batch_fill(t->data, t->parts[i / batch], i % batch,
                          t->order[at * t->nmicro * batch + i]);

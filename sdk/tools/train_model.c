@@ -61,7 +61,8 @@ bt_status find_inputs(struct train *t)
     bt_ctx *ctx = t->tool->ctx;
     BT_TRY(bt_module_entry(ctx, t->model, option_value(t->tool, "entry"), &entry));
     const bt_block *block = entry->kind == BT_GLOBAL_FUNC ? entry->func->block : NULL;
-    const bt_dict_entry *said = block ? bt_dict_find(&entry->func->attrs, "inputs") : NULL;
+    const bt_dict_entry *said =
+        block ? bt_dict_find(&entry->func->attrs, "inputs") : NULL;
     t->ninput = said && said->kind == BT_DICT_INT && said->i > 0 ? (uint32_t)said->i : 1;
     if (!block || t->ninput > block->nparam)
         return bt_fail(ctx, BT_ERR_ARGUMENT, "@%s takes no data: it has %u parameters",

@@ -65,7 +65,8 @@ static const char *number_text(const struct train *t, double x, const char *none
 
 static void print_json(const struct train *t, const struct point *p)
 {
-    printf("{\"epoch\": %lld, \"step\": %lld, \"loss\": %s, \"accuracy\": %s, \"test_loss\": "
+    printf("{\"epoch\": %lld, \"step\": %lld, \"loss\": %s, \"accuracy\": %s, "
+           "\"test_loss\": "
            "%s, \"test_accuracy\": %s, \"seconds\": %.3f}\n",
            (long long)p->epoch, (long long)p->step, number_text(t, p->loss, "null"),
            number_text(t, p->right, "null"), number_text(t, p->test_loss, "null"),

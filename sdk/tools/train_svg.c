@@ -33,20 +33,20 @@ static double y_of(const struct panel *p, double value)
 static void add_label(const struct panel *p, double x, double y, const char *anchor,
                       double value, const char *unit)
 {
-    bt_text_addf(p->out,
-                 "<text x=\"%.1f\" y=\"%.1f\" text-anchor=\"%s\">%.4g%s</text>\n", x, y,
-                 anchor, value, unit);
+    bt_text_addf(p->out, "<text x=\"%.1f\" y=\"%.1f\" text-anchor=\"%s\">%.4g%s</text>\n",
+                 x, y, anchor, value, unit);
 }
 
 static void add_frame(const struct panel *p, const char *title, const char *unit)
 {
     const double x0 = x_of(p, 0), x1 = x_of(p, p->last), y0 = y_of(p, p->low),
                  y1 = y_of(p, p->high);
-    bt_text_addf(p->out,
-                 "<text x=\"%.1f\" y=\"%.1f\" font-weight=\"bold\">%s</text>\n"
-                 "<rect x=\"%.1f\" y=\"%.1f\" width=\"%.1f\" height=\"%.1f\" fill=\"none\" "
-                 "stroke=\"#999\"/>\n",
-                 x0, p->top + TOP - 10, title, x0, y1, x1 - x0, y0 - y1);
+    bt_text_addf(
+        p->out,
+        "<text x=\"%.1f\" y=\"%.1f\" font-weight=\"bold\">%s</text>\n"
+        "<rect x=\"%.1f\" y=\"%.1f\" width=\"%.1f\" height=\"%.1f\" fill=\"none\" "
+        "stroke=\"#999\"/>\n",
+        x0, p->top + TOP - 10, title, x0, y1, x1 - x0, y0 - y1);
     add_label(p, x0 - 6, y1 + 4, "end", p->high, unit);
     add_label(p, x0 - 6, y0 + 4, "end", p->low, unit);
     add_label(p, x1, y0 + 18, "end", p->last, " steps");

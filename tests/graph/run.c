@@ -301,6 +301,111 @@ static void test_nothing_is_allocated_while_running(void **state)
     bt_ctx_destroy(ctx);
 }
 
+/* How often two runs of a program ask for memory, whose first two results take the tensors of its
+ * first two arguments; or, not in place, others. `w` and `m`: what they hold then. */
+static uint64_t update(const char *text, const char *target, int in_place, float *w,
+                       float *m)
+{
+    struct failing_allocator allocator = failing_allocator(0, 0);
+    allocator.base.self = &allocator;
+    bt_ctx *ctx = make_ctx(&allocator.base);
+    bt_program *program = open_graph(ctx, text, target);
+    bt_tensor *t[] = { count_from(ctx, 100, 1), count_from(ctx, 100, 2),
+                       count_from(ctx, 100, 3), count_from(ctx, 100, 0),
+                       count_from(ctx, 100, 0), count_from(ctx, 100, 0) };
+    static const char *const names[] = { "w", "m", "g" };
+    bt_tensor **to = in_place ? t : t + 4;
+    for (uint32_t i = 0; i < 3; i++)
+        set(ctx, program, names[i], t[i]);
+    for (uint32_t i = 0; i < 2; i++)
+        assert_ok(ctx, bt_program_set_output(program, i, to[i]));
+    assert_ok(ctx, bt_program_set_output(program, 2, t[3]));
+    const uint64_t before = allocator.ncall;
+    for (int i = 0; i < 2; i++)
+        assert_ok(ctx, bt_program_run(program));
+    const uint64_t n = allocator.ncall - before;
+    assert_ptr_equal(output(program, 0), to[0]);
+    memcpy(w, to[0]->data, 100 * sizeof(*w));
+    memcpy(m, to[1]->data, 100 * sizeof(*m));
+    for (uint32_t i = 0; i < BT_COUNT(t); i++)
+        bt_tensor_unref(t[i]);
+    bt_program_close(program);
+    bt_ctx_destroy(ctx);
+    return n;
+}
+
+/* A step of training: nothing reads parameters once they are updated. */
+static void test_a_result_is_computed_in_its_argument(void **state)
+{
+    (void)state;
+    static const char *const targets[] = { "cpu", "reference" };
+    for (uint32_t k = 0; k < BT_COUNT(targets); k++) {
+        float w[100], m[100];
+        static const char text[] = "def @main(%w: " V ", %m: " V ", %g: " V ") {\n"
+                                   "    let %v = add(multiply(%m, 0.5f), %g);\n"
+                                   "    (subtract(%w, %v), %v, negative(%g))\n"
+                                   "}";
+        const uint64_t elsewhere = update(text, targets[k], 0, w, m);
+        assert_int_equal(update(text, targets[k], 1, w, m), elsewhere);
+        for (int i = 0; i < 100; i++) {
+            const float g = 3 + (float)i, v1 = (2 + (float)i) * 0.5f + g,
+                        v2 = v1 * 0.5f + g;
+            assert_true(m[i] == v2 && w[i] == 1 + (float)i - v1 - v2);
+        }
+    }
+}
+
+/* What reads an argument later finds it as it was. */
+static void test_an_argument_that_is_read_later_stays(void **state)
+{
+    (void)state;
+    static const char *const texts[] = {
+        // by another kernel
+        "def @main(%w: " V ", %m: " V ", %g: " V ") {\n"
+        "    let %a = cumsum(subtract(%w, %g), axis=0);\n"
+        "    let %b = cumsum(add(%m, %a), axis=0);\n"
+        "    (%a, %b, cumsum(multiply(%w, %b), axis=0))\n"
+        "}",
+        // as a result
+        "def @main(%w: " V ", %m: " V ", %g: " V ") {\n"
+        "    (subtract(%w, %g), add(%m, %w), %w)\n"
+        "}",
+        // elsewhere in it
+        "def @main(%w: " V ", %m: " V ", %g: " V ") {\n"
+        "    (reverse(subtract(%w, %g), axis=0), reverse(%m, axis=0), negative(%g))\n"
+        "}",
+    };
+    for (uint32_t k = 0; k < BT_COUNT(texts); k++) {
+        float w[2][100], m[2][100];
+        update(texts[k], "cpu", 1, w[0], m[0]);
+        update(texts[k], "reference", 1, w[1], m[1]);
+        for (int i = 0; i < 100; i++)
+            assert_true(w[0][i] == w[1][i] && m[0][i] == m[1][i]);
+        bt_ctx *ctx = make_ctx(NULL);
+        bt_program *program = open_graph(ctx, texts[k], "cpu");
+        bt_tensor *t[] = { count_from(ctx, 100, 1), count_from(ctx, 100, 2),
+                           count_from(ctx, 100, 3) };
+        for (int run = 0; run < 2;
+             run++) { // into new tensors, which are then the arguments
+            set(ctx, program, "w", t[0]);
+            set(ctx, program, "m", t[1]);
+            set(ctx, program, "g", t[2]);
+            assert_ok(ctx, bt_program_run(program));
+            for (uint32_t i = 0; i < 2; i++) {
+                bt_tensor_unref(t[i]);
+                t[i] = bt_tensor_ref(output(program, i));
+            }
+        }
+        for (int i = 0; i < 100; i++)
+            assert_true(bt_tensor_get(t[0], i) == (double)w[0][i] &&
+                        bt_tensor_get(t[1], i) == (double)m[0][i]);
+        for (uint32_t i = 0; i < 3; i++)
+            bt_tensor_unref(t[i]);
+        bt_program_close(program);
+        bt_ctx_destroy(ctx);
+    }
+}
+
 /* Of tensors within, and of one that is the result. */
 static void test_what_goes_beyond_a_limit_is_named(void **state)
 {
@@ -638,6 +743,8 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(test_constants_and_inputs_are_results),
     cmocka_unit_test(test_tensors_of_any_alignment_and_strides),
     cmocka_unit_test(test_nothing_is_allocated_while_running),
+    cmocka_unit_test(test_a_result_is_computed_in_its_argument),
+    cmocka_unit_test(test_an_argument_that_is_read_later_stays),
     cmocka_unit_test(test_what_goes_beyond_a_limit_is_named),
     cmocka_unit_test(test_a_failed_allocation_loses_nothing),
     cmocka_unit_test(test_hooks_are_told_each_binding_and_its_time),

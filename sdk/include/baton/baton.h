@@ -149,7 +149,9 @@ BT_API bt_status bt_program_set_at(bt_program *, uint32_t index,
  * outputs are set and all tensors are row major, runs ask for no memory. Two outputs share
  * no bytes, or the run fails. An input's tensor, or one in an input that is a tuple, may be
  * an output's: the run reads what it held before, and other outputs that are tensors hold
- * that. Data, closures and references that hold the tensor itself hold what is written.
+ * that; executor graph computes there without a copy where the kernel that writes the output
+ * may, and nothing reads the input later. After a run that fails it may hold anything.
+ * Data, closures and references that hold the tensor itself hold what is written.
  * errors  BT_ERR_NAME: no such output; BT_ERR_ARGUMENT: the tensor is of another type than
  *         the output, or not row major */
 BT_API bt_status bt_program_set_output(bt_program *, uint32_t index,

@@ -30,9 +30,10 @@ typedef struct bt_training_options {
     /* What `baton list libraries` has as @loss.NAME, @optimizer.NAME, @schedule.NAME, or the
      * model itself, with options: "sgd{rate=0.1}". NULL: cross_entropy, sgd, constant. */
     const char *loss, *optimizer, *schedule;
-    double clip;              /* the gradients' norm, all together, at most; 0: any */
-    uint32_t nmicro;          /* batches of which gradients are added for a step; 0: 1 */
-    const char *const *fixed; /* parameters that are not learned; NULL-terminated; or NULL */
+    double clip;     /* the gradients' norm, all together, at most; 0: any */
+    uint32_t nmicro; /* batches of which gradients are added for a step; 0: 1 */
+    const char *const
+        *fixed; /* parameters that are not learned; NULL-terminated; or NULL */
     /* Of what the model should give for a batch: int64 classes (n), or floats. */
     bt_dtype target_dtype;
     uint32_t target_rank;
@@ -41,14 +42,15 @@ typedef struct bt_training_options {
     /* That is there: the program of a step is written to it. NULL: nothing is compiled, and
      * the training can load and freeze alone. */
     const char *folder;
-    uint64_t seed;      /* of parameters that have no value, and of random operators */
-    int64_t nstep;      /* in all, for schedules */
+    uint64_t seed; /* of parameters that have no value, and of random operators */
+    int64_t nstep; /* in all, for schedules */
 } bt_training_options;
 
 /* A parameter that is learned. */
 typedef struct bt_training_param {
     const char *name;
-    const bt_tensor *value; /* until the next step */
+    const bt_tensor
+        *value; /* steps write to it; another one once a checkpoint is loaded */
 } bt_training_param;
 
 typedef struct bt_training_info {
@@ -56,14 +58,14 @@ typedef struct bt_training_info {
     const bt_training_param *params;
     const bt_type *const *inputs; /* their types */
     int64_t batch;                /* samples in one */
-    int64_t nclass;               /* that a loss of classes chooses from; 0: it is of others */
-    int64_t step;                 /* steps taken */
+    int64_t nclass; /* that a loss of classes chooses from; 0: it is of others */
+    int64_t step;   /* steps taken */
 } bt_training_info;
 
 /* Of a batch, or of those of a step. */
 typedef struct bt_training_result {
-    double loss;              /* the mean */
-    int64_t nright;           /* samples with the greatest result at their class; -1: no classes */
+    double loss;    /* the mean */
+    int64_t nright; /* samples with the greatest result at their class; -1: no classes */
     const bt_object *results; /* of evaluate: what the model gives; until the next call */
 } bt_training_result;
 
@@ -88,7 +90,8 @@ typedef struct bt_trainer {
      *         parameters are what they were before */
     bt_status (*step)(bt_training *, bt_tensor *const *batches, bt_training_result *out);
     /* What the model gives for a batch, which is as those of step, and its loss. */
-    bt_status (*evaluate)(bt_training *, bt_tensor *const *batch, bt_training_result *out);
+    bt_status (*evaluate)(bt_training *, bt_tensor *const *batch,
+                          bt_training_result *out);
     /* Parameters, the optimizer's state, the number of the step, notes (or NULL): a
      * safetensors file, which is replaced at once or not at all. */
     bt_status (*save)(bt_training *, const char *path, const bt_training_note *notes);
@@ -102,9 +105,9 @@ typedef struct bt_trainer {
     /* The order of n samples in an epoch, which the seed decides. */
     void (*order)(uint64_t seed, int64_t epoch, int64_t n, int64_t *out);
 } bt_trainer;
-#define BT_TRAINERS(array)                         \
-    {                                              \
-        BT_TRAINER, sizeof(bt_trainer), (array)    \
+#define BT_TRAINERS(array)                      \
+    {                                           \
+        BT_TRAINER, sizeof(bt_trainer), (array) \
     }
 
 #ifdef __cplusplus

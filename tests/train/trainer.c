@@ -1,0 +1,251 @@
+/* The interface train.trainer/1, as applications use it; and with memory that fails. */
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "failing_allocator.h"
+
+#include <baton/baton.h>
+#include <baton/train.h>
+
+static const char model_text[] =
+    "#[version = \"baton 0.1\"]\n"
+    "def @main(%x: Tensor[(4, 2), float32], %b: Tensor[(3), float32]) {\n"
+    "    nn.bias_add(nn.dense(%x, const[(3, 2), float32]{1, 2, 3, 4, 5, 6}), %b)\n"
+    "}\n";
+
+static bt_ctx *make_ctx(const bt_allocator *allocator)
+{
+    const bt_registry_options options = { .plugin_only = TEST_PLUGINS,
+                                          .ignore_environment = 1,
+                                          .allocator = allocator };
+    bt_registry *registry = bt_registry_create(&options);
+    bt_ctx *ctx = registry ? bt_ctx_create(registry) : NULL;
+    bt_registry_unref(registry);
+    return ctx;
+}
+
+/* A model, a training and a batch. */
+struct kit {
+    bt_ctx *ctx;
+    const bt_trainer *trainer;
+    bt_module *model;
+    bt_training *training;
+    bt_tensor *batch[2];
+};
+
+static bt_status read_model(bt_ctx *ctx, bt_module **out)
+{
+    bt_module *parsed;
+    BT_TRY(bt_parse(ctx, "model", NULL, model_text, sizeof(model_text) - 1, &parsed));
+    bt_status status = bt_infer(ctx, parsed, out);
+    bt_module_unref(parsed);
+    return status;
+}
+
+static bt_status open_kit(struct kit *kit, const bt_training_options *options)
+{
+    const int64_t dims[] = { 4, 2 };
+    const void *row;
+    BT_TRY(bt_registry_row(kit->ctx, BT_TRAINER, "train", sizeof(*kit->trainer), &row));
+    kit->trainer = row;
+    BT_TRY(read_model(kit->ctx, &kit->model));
+    BT_TRY(kit->trainer->open(kit->ctx, kit->model, options, sizeof(*options),
+                              &kit->training));
+    BT_TRY(bt_tensor_create(kit->ctx, BT_FLOAT32, 2, dims, &kit->batch[0]));
+    BT_TRY(bt_tensor_create(kit->ctx, BT_INT64, 1, dims, &kit->batch[1]));
+    for (int64_t i = 0; i < 8; i++)
+        bt_tensor_set(kit->batch[0], i, (double)(i % 3) - 1);
+    for (int64_t i = 0; i < 4; i++)
+        bt_tensor_set_int(kit->batch[1], i, i % 3);
+    return NULL;
+}
+
+static void close_kit(struct kit *kit)
+{
+    if (kit->trainer)
+        kit->trainer->close(kit->training);
+    bt_tensor_unref(kit->batch[0]);
+    bt_tensor_unref(kit->batch[1]);
+    bt_module_unref(kit->model);
+    if (kit->ctx)
+        bt_ctx_destroy(kit->ctx);
+}
+
+static const int64_t target_dims[] = { 4 };
+
+static bt_training_options options_in(const char *folder)
+{
+    return (bt_training_options){ .optimizer = "adam{rate=0.1}",
+                                  .target_dtype = BT_INT64,
+                                  .target_rank = 1,
+                                  .target_dims = target_dims,
+                                  .target = "reference",
+                                  .folder = folder,
+                                  .seed = 3,
+                                  .nstep = 20 };
+}
+
+/* A folder that goes with what is in it. */
+static void make_folder(char *out)
+{
+    strcpy(out, "/tmp/baton-trainer-XXXXXX");
+    assert_non_null(mkdtemp(out));
+}
+
+static void remove_folder(const char *folder)
+{
+    static const char *const names[] = { "step.baton", "a.safetensors" };
+    char path[64];
+    for (uint32_t i = 0; i < BT_COUNT(names); i++) {
+        snprintf(path, sizeof(path), "%s/%s", folder, names[i]);
+        unlink(path);
+    }
+    assert_int_equal(rmdir(folder), 0);
+}
+
+static void test_an_application_trains(void **state)
+{
+    (void)state;
+    char folder[64], path[80];
+    make_folder(folder);
+    snprintf(path, sizeof(path), "%s/a.safetensors", folder);
+    const bt_training_options options = options_in(folder);
+    struct kit kit = { .ctx = make_ctx(NULL) };
+    bt_training_result first, last, again;
+    bt_module *frozen;
+    assert_ok(kit.ctx, open_kit(&kit, &options));
+    const bt_training_info *info = kit.trainer->info(kit.training);
+    assert_int_equal(info->nparam, 2);
+    assert_int_equal(info->ninput, 1);
+    assert_int_equal(info->batch, 4);
+    assert_int_equal(info->nclass, 3);
+    assert_string_equal(info->params[0].name, "b");
+    assert_string_equal(info->params[1].name, "nn.dense.weight");
+    assert_true(bt_tensor_get(info->params[1].value, 5) == 6);
+    assert_ok(kit.ctx, kit.trainer->step(kit.training, kit.batch, &first));
+    for (int i = 0; i < 19; i++)
+        assert_ok(kit.ctx, kit.trainer->step(kit.training, kit.batch, &last));
+    assert_int_equal(info->step, 20);
+    assert_true(last.loss < first.loss / 2 && last.nright >= first.nright);
+    assert_ok(kit.ctx, kit.trainer->evaluate(kit.training, kit.batch, &last));
+    assert_non_null(bt_object_as_tensor(last.results));
+    assert_ok(kit.ctx,
+              kit.trainer->save(kit.training, path,
+                                (bt_training_note[]){ { "mine", "a \"note\"" }, { 0 } }));
+    const double loss = last.loss;
+    assert_ok(kit.ctx, kit.trainer->step(kit.training, kit.batch, &last));
+    assert_ok(kit.ctx, kit.trainer->load(kit.training, path, 0));
+    assert_int_equal(info->step, 20);
+    assert_string_equal(kit.trainer->note(kit.training, "mine"), "a \"note\"");
+    assert_null(kit.trainer->note(kit.training, "yours"));
+    assert_ok(kit.ctx, kit.trainer->evaluate(kit.training, kit.batch, &again));
+    assert_true(again.loss == loss);
+    assert_ok(kit.ctx, kit.trainer->freeze(kit.training, &frozen));
+    const bt_global *entry = bt_module_find(frozen, "main");
+    assert_non_null(entry);
+    assert_int_equal(entry->func->block->nparam, 1);
+    assert_ok(kit.ctx, bt_verify(kit.ctx, frozen));
+    bt_module_unref(frozen);
+    close_kit(&kit);
+    remove_folder(folder);
+}
+
+static void test_samples_are_in_the_order_of_the_seed(void **state)
+{
+    (void)state;
+    enum { N = 1000 };
+    static int64_t a[N], b[N], seen[N];
+    struct kit kit = { .ctx = make_ctx(NULL) };
+    const bt_training_options options = options_in(NULL);
+    assert_ok(kit.ctx, open_kit(&kit, &options));
+    kit.trainer->order(1, 0, N, a);
+    kit.trainer->order(1, 0, N, b);
+    assert_memory_equal(a, b, sizeof(a));
+    for (int i = 0; i < N; i++) {
+        assert_true(a[i] >= 0 && a[i] < N && !seen[a[i]]);
+        seen[a[i]] = 1;
+    }
+    static const uint64_t others[][2] = { { 1, 1 }, { 2, 0 }, { 0, 1 } };
+    for (uint32_t k = 0; k < BT_COUNT(others); k++) {
+        int nsame = 0;
+        kit.trainer->order(others[k][0], (int64_t)others[k][1], N, b);
+        for (int i = 0; i < N; i++)
+            nsame += a[i] == b[i];
+        assert_true(nsame < N / 50);
+    }
+    close_kit(&kit);
+}
+
+/* ---- without memory ---- */
+
+/* Opens, and where a folder is given steps, saves and loads; freezes. */
+static bt_status use(struct kit *kit, const char *folder)
+{
+    const bt_training_options options = options_in(folder);
+    bt_training_result result;
+    bt_module *frozen;
+    char path[80];
+    snprintf(path, sizeof(path), "%s/a.safetensors", folder ? folder : "");
+    BT_TRY(open_kit(kit, &options));
+    if (folder) {
+        BT_TRY(kit->trainer->step(kit->training, kit->batch, &result));
+        BT_TRY(kit->trainer->save(kit->training, path, NULL));
+        BT_TRY(kit->trainer->load(kit->training, path, 0));
+        BT_TRY(kit->trainer->evaluate(kit->training, kit->batch, &result));
+    }
+    BT_TRY(kit->trainer->freeze(kit->training, &frozen));
+    bt_module_unref(frozen);
+    return NULL;
+}
+
+/* Whether all went well with the n-th request for memory failing; 0: it was an error. */
+static int use_failing(struct failing_allocator *allocator, const char *folder)
+{
+    struct kit kit = { .ctx = make_ctx(&allocator->base) };
+    bt_status status = kit.ctx ? use(&kit, folder) : bt_no_memory();
+    if (status && allocator->nfailed == 0)
+        fail_msg("%s", status->message);
+    const int is_error = status != NULL;
+    close_kit(&kit);
+    assert_int_equal(allocator->nblock, 0);
+    return !is_error;
+}
+
+/* `count` of all requests, spread over the whole use. */
+static void fail_some(const char *folder, uint64_t count)
+{
+    struct failing_allocator allocator = failing_allocator(0, 0);
+    allocator.base.self = &allocator;
+    assert_true(use_failing(&allocator, folder));
+    const uint64_t all = allocator.ncall;
+    uint64_t nerror = 0;
+    for (uint64_t i = 0; i < count; i++) {
+        allocator = failing_allocator(1 + i * all / count, i % 2);
+        allocator.base.self = &allocator;
+        nerror += !use_failing(&allocator, folder);
+    }
+    assert_true(nerror > count / 2);
+}
+
+static void test_a_failed_allocation_of_a_model_is_an_error(void **state)
+{
+    (void)state;
+    fail_some(NULL, 400);
+}
+
+static void test_a_failed_allocation_of_a_step_is_an_error(void **state)
+{
+    (void)state;
+    char folder[64];
+    make_folder(folder);
+    fail_some(folder, 60);
+    remove_folder(folder);
+}
+
+static const struct CMUnitTest tests[] = {
+    cmocka_unit_test(test_an_application_trains),
+    cmocka_unit_test(test_samples_are_in_the_order_of_the_seed),
+    cmocka_unit_test(test_a_failed_allocation_of_a_model_is_an_error),
+    cmocka_unit_test(test_a_failed_allocation_of_a_step_is_an_error),
+};
+TEST_MAIN(tests)

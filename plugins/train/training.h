@@ -33,6 +33,10 @@ struct bt_training {
     const bt_training_note *notes; /* of the checkpoint that was loaded; NULL: none was */
 };
 
+/* ---- training_prepare.c ---- */
+/* Everything of a model, but for what a checkpoint holds. */
+bt_status training_prepare(struct bt_training *, const bt_module *model) BT_MUST_USE;
+
 /* ---- training_text.c ---- */
 /* The program of a step, an evaluation, and sums of gradients. `spans`: with the places in the
  * model. */

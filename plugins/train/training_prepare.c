@@ -1,0 +1,316 @@
+/* From a model to programs: its parameters, their values, and what is compiled. */
+#include "training.h"
+
+#include <string.h>
+
+#include <baton/pass.h>
+
+/* ---- the model and its parameters ---- */
+
+static bt_status run_passes(struct bt_training *t, const bt_module *from,
+                            const char *passes, const char *entry, bt_module **out)
+{
+    const bt_pipeline_options options = { .level = -1, .entry = entry };
+    bt_pipeline *pipeline;
+    BT_TRY(bt_pipeline_read(t->ctx, passes, &pipeline));
+    bt_status status = bt_pipeline_run(t->ctx, pipeline, &options, from, out);
+    bt_pipeline_destroy(pipeline);
+    return status;
+}
+
+static void add_quoted(bt_text *out, const char *text)
+{
+    bt_text_addf(out, "\"");
+    for (; *text; text++)
+        bt_text_addf(out, *text == '"' || *text == '\\' ? "\\%c" : "%c", *text);
+    bt_text_addf(out, "\"");
+}
+
+static bt_status lift(struct bt_training *t, const bt_module *model, bt_module **out)
+{
+    const bt_global *entry;
+    bt_text passes;
+    BT_TRY(bt_module_entry(t->ctx, model, t->options.entry, &entry));
+    t->entry = bt_arena_text(t->arena, entry->name, strlen(entry->name));
+    bt_text_init(&passes, t->arena);
+    bt_text_addf(&passes, "inline, lift-parameters{fixed=[");
+    for (uint32_t i = 0; t->options.fixed && t->options.fixed[i]; i++) {
+        bt_text_addf(&passes, i ? ", " : "");
+        add_quoted(&passes, t->options.fixed[i]);
+    }
+    bt_text_addf(&passes, "]}");
+    return t->entry && bt_text_get(&passes)
+               ? run_passes(t, model, passes.at, t->entry, out)
+               : bt_no_memory();
+}
+
+/* How many of the entry's parameters are data: what it says of itself, else one. */
+static uint32_t count_inputs(const bt_func *func)
+{
+    const bt_dict_entry *row = bt_dict_find(&func->attrs, "inputs");
+    return row && row->kind == BT_DICT_INT && row->i > 0 && row->i <= func->block->nparam
+               ? (uint32_t)row->i
+               : func->block->nparam > 0;
+}
+
+static bt_status check_type(struct bt_training *t, const bt_module *model,
+                            const bt_value *param, int is_learned)
+{
+    int64_t dims[BT_MAX_RANK];
+    uint32_t rank;
+    bt_text type;
+    if (bt_tensor_static(param->type, &rank, dims) &&
+        (!is_learned || bt_tensor_dtype(param->type) == BT_FLOAT32) &&
+        (is_learned || (rank && dims[0] > 0)))
+        return NULL;
+    bt_text_init(&type, t->arena);
+    bt_print_type(t->ctx, param->type, &type);
+    return bt_fail_at(
+        t->ctx, BT_ERR_UNSUPPORTED, model->store, param->span,
+        is_learned ? "%%%s: %s cannot be learned: parameters are tensors of float32 "
+                     "of known dims (attribute inputs=N of @%s says that its first "
+                     "N parameters are data)"
+                   : "%%%s: %s is no batch: data are tensors of known dims, the "
+                     "first of which counts samples (input of @%s)",
+        param->name ? param->name : "_", bt_text_get(&type) ? type.at : "?", t->entry);
+}
+
+static bt_status make_params(struct bt_training *t, const bt_module *lifted)
+{
+    const bt_func *func = bt_module_find(lifted, "train.model")->func;
+    const bt_block *entry = bt_module_find(lifted, t->entry)->func->block; // has places
+    const uint32_t n = func->block->nparam;
+    int64_t dims[BT_MAX_RANK];
+    uint32_t rank;
+    t->ninput = count_inputs(func);
+    t->nparam = n - t->ninput;
+    if (!t->nparam)
+        return bt_fail_at(
+            t->ctx, BT_ERR_UNSUPPORTED, lifted->store, func->span,
+            "@%s has nothing to learn: neither constants of float32 with an "
+            "axis, nor parameters behind its data",
+            t->entry);
+    t->params = BT_NEWS(t->arena, bt_training_param, t->nparam);
+    t->types = BT_NEWS(t->arena, const bt_type *, t->nparam);
+    t->inputs = BT_NEWS(t->arena, const bt_type *, t->ninput);
+    if (!t->params || !t->types || !t->inputs)
+        return bt_no_memory();
+    for (uint32_t i = 0; i < n; i++) {
+        const bt_value *param = &func->block->params[i]->base;
+        if (i >= t->ninput || t->options.folder)
+            BT_TRY(check_type(t, lifted,
+                              i < entry->nparam ? &entry->params[i]->base : param,
+                              i >= t->ninput));
+        if (i < t->ninput) {
+            t->inputs[i] = param->type;
+            continue;
+        }
+        const char *name = param->name ? param->name : "w";
+        t->types[i - t->ninput] = param->type;
+        t->params[i - t->ninput].name = bt_arena_text(t->arena, name, strlen(name));
+        if (!t->params[i - t->ninput].name)
+            return bt_no_memory();
+    }
+    if (bt_tensor_static(t->inputs[0], &rank, dims) && rank)
+        t->info.batch = dims[0];
+    return NULL;
+}
+
+/* ---- values ---- */
+
+static bt_status make_tensor(struct bt_training *t, const bt_type *type, bt_tensor **out)
+{
+    int64_t dims[BT_MAX_RANK];
+    uint32_t rank;
+    bt_tensor_static(type, &rank, dims); // it is, see check_type
+    return bt_tensor_create(t->ctx, BT_FLOAT32, rank, dims, out);
+}
+
+/* Parameters by their names, state by that and what the optimizer calls it. */
+static bt_status name_value(struct bt_training *t, uint32_t index)
+{
+    const uint32_t kind = index / t->nparam;
+    bt_text name;
+    bt_text_init(&name, t->arena);
+    if (kind)
+        bt_text_addf(&name, "optimizer.%s/", t->optimizer.state_names[kind - 1]);
+    bt_text_addf(&name, "%s", t->params[index % t->nparam].name);
+    t->names[index] = bt_text_get(&name);
+    return t->names[index] ? NULL : bt_no_memory();
+}
+
+/* A loss of classes takes one result for each class and sample. */
+static bt_status count_classes(struct bt_training *t, const bt_module *lifted)
+{
+    const bt_type *result = bt_module_find(lifted, "train.model")->func->result;
+    const bt_list_type *tuple = bt_as_tuple_type(result);
+    int64_t dims[BT_MAX_RANK];
+    uint32_t rank;
+    bt_text type;
+    if (!t->has_classes)
+        return NULL;
+    result = tuple && tuple->n ? tuple->at[0] : result;
+    if (bt_tensor_static(result, &rank, dims) && rank == 2 && dims[0] == t->info.batch) {
+        t->info.nclass = dims[1];
+        return NULL;
+    }
+    bt_text_init(&type, t->arena);
+    bt_print_type(t->ctx, result, &type);
+    return bt_fail(t->ctx, BT_ERR_ARGUMENT,
+                   "@%s takes a number for each of %lld samples and each class, and @%s "
+                   "gives %s",
+                   t->loss.global->name, (long long)t->info.batch, t->entry,
+                   bt_text_get(&type) ? type.at : "?");
+}
+
+static bt_status make_values(struct bt_training *t, const bt_module *lifted)
+{
+    bt_text name;
+    t->nvalue = t->nparam * (1 + t->optimizer.nstate);
+    t->names = BT_NEWS(t->arena, const char *, t->nvalue);
+    t->now = BT_NEWS(t->arena, bt_tensor *, t->nvalue);
+    t->sums = BT_NEWS(t->arena, bt_tensor *, t->nparam);
+    t->next_sums = BT_NEWS(t->arena, bt_tensor *, t->nparam);
+    if (!t->names || !t->now || !t->sums || !t->next_sums)
+        return bt_no_memory();
+    for (uint32_t i = 0; i < t->nvalue; i++) {
+        BT_TRY(name_value(t, i));
+        BT_TRY(make_tensor(t, t->types[i % t->nparam], &t->now[i]));
+    }
+    for (uint32_t i = 0; i < t->nparam; i++) {
+        bt_text_init(&name, t->arena);
+        bt_text_addf(&name, "initial.%s", t->params[i].name);
+        if (!bt_text_get(&name))
+            return bt_no_memory();
+        const bt_global *initial = bt_module_find(lifted, name.at);
+        bt_tensor *dense;
+        if (!initial) {
+            initial_value(t, i, t->now[i]);
+        } else {
+            BT_TRY(bt_tensor_dense(t->ctx, bt_const_tensor(initial->value), &dense));
+            memcpy(t->now[i]->data, dense->data, bt_tensor_nbytes(dense));
+            bt_tensor_unref(dense);
+        }
+        t->params[i].value = t->now[i];
+        if (t->nmicro > 1) {
+            BT_TRY(make_tensor(t, t->types[i], &t->sums[i]));
+            BT_TRY(make_tensor(t, t->types[i], &t->next_sums[i]));
+        }
+    }
+    const int64_t two = 2;
+    BT_TRY(bt_tensor_create(t->ctx, BT_FLOAT32, 0, NULL, &t->step));
+    BT_TRY(bt_tensor_scalar(t->ctx, BT_FLOAT32, (double)t->options.nstep, &t->nstep));
+    return bt_tensor_create(t->ctx, BT_UINT32, 1, &two, &t->key);
+}
+
+/* ---- programs ---- */
+
+static bt_status open_entry(struct bt_training *t, const char *entry, bt_program **out)
+{
+    const bt_program_options options = { .entry = entry,
+                                         .target = t->options.target ? t->options.target
+                                                                     : "cpu" };
+    return bt_program_open(t->ctx, t->path, &options, out);
+}
+
+static bt_status write_text(struct bt_training *t)
+{
+    bt_text path, text, plain;
+    bt_text_init(&path, t->arena);
+    bt_text_addf(&path, "%s/step.baton", t->options.folder);
+    bt_text_init(&text, t->arena);
+    bt_text_init(&plain, t->arena);
+    BT_TRY(step_text(t, 1, &text));
+    BT_TRY(step_text(t, 0, &plain)); // a model that moved is the same
+    bt_digest(plain.at, plain.len, t->digest);
+    t->path = bt_text_get(&path);
+    return t->path ? bt_file_write(t->ctx, t->path, text.at, text.len) : bt_no_memory();
+}
+
+static bt_status open_programs(struct bt_training *t)
+{
+    BT_TRY(write_text(t));
+    BT_TRY(open_entry(t, "step", &t->stepping));
+    if (t->nmicro > 1)
+        BT_TRY(open_entry(t, "add", &t->adding));
+    return open_entry(t, "evaluate", &t->evaluating);
+}
+
+/* ---- what is asked for ---- */
+
+/* A loss of classes takes these as integers. */
+static bt_status check_target(struct bt_training *t)
+{
+    const bt_type *type = t->loss.global->func->block->params[1]->base.type;
+    const int wants_classes = bt_tensor_dtype(type) == BT_INT64;
+    t->has_classes = wants_classes;
+    if (wants_classes == (t->options.target_dtype == BT_INT64))
+        return NULL;
+    return bt_fail(t->ctx, BT_ERR_ARGUMENT,
+                   wants_classes
+                       ? "@%s takes the class of each sample, an integer, and "
+                         "what is given are not integers"
+                       : "@%s takes floats that the model should give, and what "
+                         "is given are integers",
+                   t->loss.global->name);
+}
+
+static bt_status choose(struct bt_training *t, const bt_module *model)
+{
+    const bt_training_options *o = &t->options;
+    BT_TRY(choice_make(t->ctx, t->arena, model, "loss",
+                       o->loss ? o->loss : "cross_entropy", &t->loss));
+    BT_TRY(choice_make(t->ctx, t->arena, model, "optimizer",
+                       o->optimizer ? o->optimizer : "sgd", &t->optimizer));
+    BT_TRY(choice_make(t->ctx, t->arena, model, "schedule",
+                       o->schedule ? o->schedule : "constant", &t->schedule));
+    return check_target(t);
+}
+
+/* Whether a global other than the entry mentions it. */
+static bt_status is_mentioned(struct bt_training *t, const bt_module *module, int *out)
+{
+    const bt_callgraph *graph;
+    *out = 0;
+    BT_TRY(bt_callgraph_create(t->ctx, module, t->arena, &graph));
+    for (uint32_t i = 0; i < module->nglobal; i++) {
+        for (uint32_t k = graph->edge_start[i]; k < graph->edge_start[i + 1]; k++)
+            *out |= strcmp(module->globals[i]->name, t->entry) != 0 &&
+                    strcmp(module->globals[graph->edges[k]]->name, t->entry) == 0;
+    }
+    return NULL;
+}
+
+/* Without values that parameters begin with, and what @train.model stands for. */
+static bt_status leave_out(struct bt_training *t, const bt_module *lifted,
+                           bt_module **out)
+{
+    bt_module_builder *to;
+    int is_used;
+    BT_TRY(is_mentioned(t, lifted, &is_used));
+    BT_TRY(bt_module_builder_create(t->ctx, lifted->store, lifted, &to));
+    for (uint32_t i = 0; i < lifted->nglobal; i++) {
+        const char *name = lifted->globals[i]->name;
+        if (strncmp(name, "initial.", 8) == 0 ||
+            (!is_used && strcmp(name, t->entry) == 0))
+            bt_module_builder_remove(to, name);
+    }
+    return bt_module_builder_finish(to, 1, out);
+}
+
+bt_status training_prepare(struct bt_training *t, const bt_module *model)
+{
+    bt_module *lifted;
+    if (t->options.folder)
+        BT_TRY(choose(t, model));
+    BT_TRY(lift(t, model, &lifted));
+    bt_status status = make_params(t, lifted);
+    if (!status)
+        status = count_classes(t, lifted);
+    if (!status)
+        status = leave_out(t, lifted, &t->model);
+    if (!status)
+        status = make_values(t, lifted);
+    bt_module_unref(lifted);
+    return status || !t->options.folder ? status : open_programs(t);
+}

@@ -235,17 +235,29 @@ static int take(struct lowerer *l, struct scope *s, const struct reduction *r)
     return stmt->position != NULL;
 }
 
-/* Conjuncts whose indices are bound here, as one condition; NULL: no memory. */
+/* Whether a conjunct can stand beside others: what it reads is in bounds whatever they are. */
+static int is_free(struct lowerer *l, const struct scope *s, const bt_node *conjunct)
+{
+    return !conjunct->reads || bt__facts_cover(l->from, &s->facts, conjunct);
+}
+
+/* Conjuncts whose indices are bound here, as one condition; NULL: no memory. One that reads
+ * what others keep in bounds waits until they have been tested. */
 static const bt_node *testable(struct lowerer *l, const struct scope *s,
                                struct reduction *r)
 {
     const bt_node *all = bt_node_bool(l->from, 1);
-    for (uint32_t i = 0; i < r->conjuncts.len; i++) {
-        const bt_node *conjunct = r->conjuncts.at[i];
-        if (r->is_tested[i] || (conjunct->free & ~s->bound))
-            continue;
-        r->is_tested[i] = 1;
-        all = all ? bt_node_and(l->from, all, conjunct) : NULL;
+    for (int waits = 1; waits >= 0 && all && bt_node_is_true(all); waits--) {
+        for (uint32_t i = 0; i < r->conjuncts.len && all; i++) {
+            const bt_node *conjunct = r->conjuncts.at[i];
+            if (r->is_tested[i] || (conjunct->free & ~s->bound) ||
+                (waits && !is_free(l, s, conjunct)))
+                continue;
+            r->is_tested[i] = 1;
+            all = bt_node_and(l->from, all, conjunct);
+            if (!waits)
+                break;
+        }
     }
     return all;
 }

@@ -14,7 +14,7 @@ import sys
 
 import harness
 
-harness.need_packages("numpy", "onnx")
+harness.need_packages("numpy")
 import zoo_graph
 from zoo_graph import (add, avgpool, concat, conv, dense, depthwise, flat, maxpool, mean, norm, relu, relu6)
 
@@ -171,6 +171,7 @@ def build(name, size=None):
 
 def generate(name, folder, size=None, double=False):
     """Writes a model. Gives its path, graph and weights; the weights do not depend on the size."""
+    harness.need_packages("onnx")
     graph, published = build(name, size), build(name)
     if graph.weights != published.weights:
         raise ValueError(f"{name} has weights for an input of {NETWORKS[name].size} x {NETWORKS[name].size} only")

@@ -106,7 +106,7 @@ class Network:
         options = ["--target", "cpu"]
         gradients, random, worst = self.run("main", "float64", None, *options)[:-1], np.random.default_rng(2), 0
         length = np.sqrt(sum((g * g).sum() for g in gradients))
-        for _ in range(3):
+        for _ in range(2):
             direction = {n: random.standard_normal(self.weights[n].shape) for n in self.learned}
             above, below = (self.run("loss", "float64", {n: self.weights[n] + s * STEP * d for n, d in direction.items()}, *options)[0]
                             for s in (1, -1))

@@ -140,6 +140,13 @@ static int is_involution(struct rule_match *m, struct rule_node *const *args)
     return obeys(m, args[0], BT_INVOLUTION);
 }
 
+/* Two tensors that broadcast. */
+static int broadcasts(struct rule_match *m, struct rule_node *const *args)
+{
+    const char *relation = m->ops[args[0]->slot]->relation;
+    return relation && strcmp(relation, "Broadcast") == 0;
+}
+
 /* Whether every value of `from` is one of `to`, and back from there the same again: a cast to
  * float8_e5m2 makes none of its infinities. */
 static int is_widening(bt_dtype from, bt_dtype to)
@@ -402,6 +409,52 @@ static const bt_value *pick(struct rule_match *m, struct chain *c,
                                         : NULL;
 }
 
+/* Whether all that stands along an axis of a constant is the same. */
+static int is_same_along(const bt_tensor *t, uint32_t axis)
+{
+    const int is_float = bt_dtype_is_real(t->dtype);
+    int64_t inner = 1;
+    for (uint32_t i = axis + 1; i < t->rank; i++)
+        inner *= t->dims[i];
+    for (int64_t at = 0; at < t->nelem; at++) {
+        const int64_t first = at - at / inner % t->dims[axis] * inner;
+        const double x = is_float ? bt_tensor_get(t, at) : 0,
+                     y = is_float ? bt_tensor_get(t, first) : 0;
+        if (is_float ? x != y || signbit(x) != signbit(y)
+                     : bt_tensor_get_int(t, at) != bt_tensor_get_int(t, first))
+            return 0;
+    }
+    return t->nelem > 0;
+}
+
+/* A constant without the axes along which it is the same: their extents are 1. */
+static const bt_value *narrow(struct rule_match *m, struct chain *c,
+                              struct rule_node *const *args)
+{
+    const bt_value *value = rule_value(m, args[0]);
+    const bt_tensor *t = value ? bt_const_tensor(value) : NULL;
+    bt_text begin, end, axes;
+    bt_text_init(&begin, m->arena);
+    bt_text_init(&end, m->arena);
+    bt_text_init(&axes, m->arena);
+    for (uint32_t i = 0; t && i < t->rank; i++) {
+        const char *comma = axes.len ? ", " : "";
+        if (t->dims[i] < 2 || !is_same_along(t, i))
+            continue;
+        bt_text_addf(&begin, "%s0", comma);
+        bt_text_addf(&end, "%s1", comma);
+        bt_text_addf(&axes, "%s%u", comma, i);
+    }
+    if (!axes.len)
+        return NULL;
+    const char *texts[] = { bt_text_get(&begin), bt_text_get(&end), bt_text_get(&axes) };
+    if (texts[0] && texts[1] && texts[2])
+        return chain_op1f(c, value, "strided_slice", "begin=[%s], end=[%s], axes=[%s]",
+                          texts[0], texts[1], texts[2]);
+    c->status = bt_no_memory();
+    return NULL;
+}
+
 /* ---- the table ---- */
 
 static const struct rule_function functions[] = {
@@ -413,6 +466,7 @@ static const struct rule_function functions[] = {
     { "commutative", "o", .truth = is_commutative },
     { "idempotent", "o", .truth = is_idempotent },
     { "involution", "o", .truth = is_involution },
+    { "broadcasts", "o", .truth = broadcasts },
     { "widens", "xd", .truth = widens },
     { "in_order", "l", .truth = is_in_order },
     { "order", "ax", .ints = order },
@@ -429,6 +483,7 @@ static const struct rule_function functions[] = {
     { "along", "vxa", .value = along },
     { "scalar", "nx", .value = scalar },
     { "pick", "avv", .value = pick },
+    { "narrow", "x", .value = narrow },
 };
 
 const struct rule_function *rule_function_find(const char *name)

@@ -135,7 +135,6 @@ static const bt_rule rules[] = {
     RULE("abs-square",       "A square has no sign.",           "abs(y: multiply(x, x)) => y if float(x)"),
     RULE("cos-negative",     "An even function.",               "cos(negative(x)) => cos(x)"),
     RULE("cosh-negative",    "An even function.",               "cosh(negative(x)) => cosh(x)"),
-    RULE("add-itself",       "Twice a value is a factor, which others join.", "add(x, x) => multiply(x, scalar(2, x))"),
     RULE("divide-power",     "A product in place of a quotient by a power of two.", "divide(x, const c) => multiply(x, power(c, scalar(-1, c))) if float(x) and power_of_two(c)"),
     RULE("floor-divide-one", "A divisor of one.",               "floor_divide(x, 1) => x if integer(x)"),
     RULE("floor-mod-one",    "A remainder of nothing.",         "floor_mod(x, 1) => zeros_like(x) if integer(x)"),

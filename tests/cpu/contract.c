@@ -293,6 +293,12 @@ static void test_other_convolutions(void **state)
         { .inputs = { { "x", "t[h]", BT_FLOAT32, 1, { 60 } },
                       { "w", "t[o, k]", BT_FLOAT32, 2, { 17, 10 } } },
           .text = "y: t[n in 6, o] = sum(k: max(x[10*n + k], 0) * w[o, k])" },
+        // a step along the gradient of weights: sums that are turned, and more made of them
+        { .inputs = { { "x", "t[n, c, h, g]", BT_FLOAT32, 4, { 4, 5, 9, 10 } },
+                      { "dy", "t[n, o, p, q]", BT_FLOAT32, 4, { 4, 33, 7, 8 } },
+                      { "w", "t[o, c, k, l]", BT_FLOAT32, 4, { 33, 5, 3, 3 } } },
+          .text = "y: t[o, c, r in k, s in l] = w[o, c, r, s] - 0.25 * sum(n, e in p, f in q:"
+                  "    dy[n, o, e, f] * x[n, c, e + r, f + s])" },
         { .inputs = { { "x", "t[h]", BT_FLOAT32, 1, { 60 } },
                       { "w", "t[o, k]", BT_FLOAT32, 2, { 17, 10 } } },
           .text = "y: t[n in 6, o] = sum(k: float32(n + k) * w[o, k])",

@@ -115,6 +115,53 @@ static void test_a_constant_by_few_places_is_turned_and_finished_by_tiles(void *
         "}\n");
 }
 
+static void test_a_step_along_a_gradient_follows_sums_that_are_turned(void **state)
+{
+    (void)state;
+    check_text(
+        &(struct contraction){
+            .inputs = { { "x", "t[n, c, h, g]", BT_FLOAT32, 4, { 4, 5, 9, 10 } },
+                        { "dy", "t[n, o, p, q]", BT_FLOAT32, 4, { 4, 33, 7, 8 } },
+                        { "w", "t[o, c, k, l]", BT_FLOAT32, 4, { 33, 5, 3, 3 } } },
+            .text = "y: t[o, c, r in k, s in l] = w[o, c, r, s] - 0.25 * sum(n, e in p, f in q:"
+                    "    dy[n, o, e, f] * x[n, c, e + r, f + s])" },
+        "loops test {\n"
+        "    in a0: float32[1800]\n"
+        "    in a1: float32[7392]\n"
+        "    in a2: float32[1485]\n"
+        "    out s0: float32[1485]\n"
+        "    temp s1: float32[1485]\n"
+        "    local s2: float32[1]\n"
+        "    temp t6: float32[8960]\n"
+        "    parallel i40 in 5 {\n"
+        "        for i41 in 4 {\n"
+        "            for i42 in 7 {\n"
+        "                pack.4(&t6[1792*i40 + 448*i41 + 64*i42], &a1[448*i40 + 1848*i41 "
+        "+ 8*i42], 8, min(-8*i40 + 33, 8), 8, 8, 1, 56)\n"
+        "            }\n"
+        "        }\n"
+        "    }\n"
+        "    parallel i40 in 5 {\n"
+        "        for i41 in 3 {\n"
+        "            epilogue_f32_portable(&s1[9*i40 + 3*i41], &a0[90*i40 + 10*i41], "
+        "&t6[0], &a0[90*i40 + 10*i41], &a0[90*i40 + 10*i41], &a0[90*i40 + 10*i41], "
+        "&t6[0], &a0[90*i40 + 10*i41], &a0[90*i40 + 10*i41], 3, 33, 8, 1, 1, 8, 45, "
+        "3074, 7, 10, 64, 4, 450, 448, 0, 0, 0, 1792, 0)\n"
+        "        }\n"
+        "    }\n"
+        "    for i0 in 33 {\n"
+        "        for i1 in 5 {\n"
+        "            for i2 in 3 {\n"
+        "                for i3 in 3 {\n"
+        "                    s0[45*i0 + 9*i1 + 3*i2 + i3] = (a2[45*i0 + 9*i1 + 3*i2 + "
+        "i3] - (float32(0.25) * s1[45*i0 + 9*i1 + 3*i2 + i3]))\n"
+        "                }\n"
+        "            }\n"
+        "        }\n"
+        "    }\n"
+        "}\n");
+}
+
 static void test_panels_of_many_weights_are_fetched_while_others_are_near(void **state)
 {
     (void)state;
@@ -695,6 +742,7 @@ static void test_a_transposed_convolution_leaves_out_taps_that_it_has_not(void *
 static const struct CMUnitTest tests[] = {
     cmocka_unit_test(test_a_convolution_is_a_halo_then_tiles_with_their_epilogue),
     cmocka_unit_test(test_a_constant_by_few_places_is_turned_and_finished_by_tiles),
+    cmocka_unit_test(test_a_step_along_a_gradient_follows_sums_that_are_turned),
     cmocka_unit_test(test_panels_of_many_weights_are_fetched_while_others_are_near),
     cmocka_unit_test(test_deep_terms_go_by_slices_where_tiles_wait_for_them),
     cmocka_unit_test(test_a_convolution_by_steps_copies_only_what_it_reads),

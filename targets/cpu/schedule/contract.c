@@ -261,6 +261,31 @@ static bt_status split_stage(bt_graph *g, struct stage *stage)
     return NULL;
 }
 
+/* Tiles for an array that may be another one than the graph has; arrays made for its factors
+ * follow those there were. */
+static bt_status find_tiling(bt_graph *g, const struct cpu_config *config,
+                             const bt_array *array, struct stage *stage)
+{
+    bt_array copy = *array;
+    g->narray = stage->first;
+    return cpu_contract_tiling(g, &copy, config, &stage->tiling);
+}
+
+/* The stage reads its sum from another one, `number`, which is looked at in its place. */
+static bt_status read_sums(bt_graph *g, struct stage *stage, uint32_t number,
+                           const bt_node *sum, const bt_node *read)
+{
+    struct reading r = { .graph = g, .from = sum, .to = read };
+    bt_map_init(&r.done, g->arena, 0);
+    const bt_node *body = replace_sum(&r, g->arrays[stage->array]->body);
+    if (!body)
+        return why(g);
+    g->arrays[stage->array]->body = body;
+    stage->array = number;
+    stage->first = number + 1;
+    return NULL;
+}
+
 /* Puts the sum of a stage that tiles do not serve as it is into a stage of its own that
  * they do serve, if there is one. */
 static bt_status shift_stage(bt_graph *g, const struct cpu_config *config,
@@ -282,25 +307,43 @@ static bt_status shift_stage(bt_graph *g, const struct cpu_config *config,
         g->narray = shifted;
         return NULL;
     }
-    struct reading r = { .graph = g, .from = sum, .to = read };
-    bt_map_init(&r.done, g->arena, 0);
-    const bt_node *body = replace_sum(&r, whole.body);
-    if (!body)
-        return why(g);
-    g->arrays[stage->array]->body = body;
-    stage->array = shifted;
-    stage->first = shifted + 1;
-    return NULL;
+    return read_sums(g, stage, shifted, sum, read);
 }
 
-/* Tiles for an array that may be another one than the graph has; arrays made for its factors
- * follow those there were. */
-static bt_status find_tiling(bt_graph *g, const struct cpu_config *config,
-                             const bt_array *array, struct stage *stage)
+/* Few columns are best turned, and a tile that is turned makes no more of its sums than an epilogue:
+ * where more is made of them, such as a step along a gradient, they get a stage of their own. */
+static bt_status part_stage(bt_graph *g, const struct cpu_config *config,
+                            struct stage *stage)
 {
-    bt_array copy = *array;
-    g->narray = stage->first;
-    return cpu_contract_tiling(g, &copy, config, &stage->tiling);
+    const struct cpu_tiling *p = &stage->tiling;
+    const bt_array whole = *g->arrays[stage->array];
+    const bt_node *sum = p->view.reduce;
+    bt_array sums = whole;
+    uint32_t number;
+    if (cpu_is_constant(g, config, p->a) || cpu_is_epilogue(whole.body, sum))
+        return NULL;
+    sums.dtype = p->view.dtype;
+    sums.body = bt_node_cast(g, sums.dtype, sum);
+    const struct cpu_tiling *turned =
+        sums.body ? cpu_contract_turn(g, &sums, config, p) : NULL;
+    if (g->status || !sums.body)
+        return why(g);
+    if (!turned ||
+        cpu_ns_of_tiles(turned) + cpu_ns_of_panels(turned) >= cpu_ns_of_tiles(p))
+        return NULL;
+    const bt_node **indices = BT_NEWS(g->arena, const bt_node *, sums.rank);
+    for (uint32_t i = 0; indices && i < sums.rank; i++)
+        indices[i] = bt_node_index(g, i, sums.extents[i]);
+    g->narray = stage->first; // factors follow the sums
+    if (!indices || !bt_graph_add_array(g, &sums, &number))
+        return why(g);
+    const bt_node *read =
+        bt_node_cast(g, sum->dtype,
+                     bt_node_read(g, number, sums.dtype, sums.rank, indices));
+    if (!read)
+        return why(g);
+    BT_TRY(read_sums(g, stage, number, sum, read));
+    return find_tiling(g, config, &sums, stage);
 }
 
 /* A line along panels as rows of the parts in which it is read, if that is one too. */
@@ -453,6 +496,7 @@ static bt_status tile_stage(bt_graph *g, const struct cpu_config *config, uint32
     }
     if (!stage->tiling.tile)
         return NULL;
+    BT_TRY(part_stage(g, config, stage));
     array = *g->arrays[stage->array];
     BT_TRY(cpu_contract_nibbles(g, &array, config, &stage->tiling, &stage->nibbles));
     if (!stage->nibbles.by) {

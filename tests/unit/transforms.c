@@ -124,6 +124,15 @@ static void test_which_turns_are_independent(void **state)
                   "same element of y");
     check_refused(PARALLEL, "for i0 in 4 { y[3*i0] = y[2*i0 + 6] }", "same element of y");
     check_refused(PARALLEL, "for i0 in 4 { y[mod(i0, 3)] = 1 }", "same element of y");
+    // rows of 3 elements, 8 apart
+    check(PARALLEL, "for i0 in 9 { y[8*floordiv(i0, 3) + 2*mod(i0, 3)] = 1 }",
+          "    parallel i0 in 9 {\n"
+          "        y[2*mod(i0, 3) + 8*floordiv(i0, 3)] = 1\n    }\n");
+    check_refused(PARALLEL, "for i0 in 9 { y[4*floordiv(i0, 3) + 2*mod(i0, 3)] = 1 }",
+                  "same element of y");
+    check_refused(PARALLEL, "for i0 in 9 { y[8*floordiv(i0, 3) + 2*mod(i0, 4)] = 1 }",
+                  "same element of y");
+    check_refused(PARALLEL, "for i0 in 9 { y[floordiv(i0, 3)] = 1 }", "same element of y");
     check_refused(PARALLEL, "for i0 in 4 { y[i0] = t[0] t[0] = x[i0] }",
                   "t holds something");
     check_refused(PARALLEL, "t[0] = 0 for i0 in 4 { y[i0] = t[0] }", "t holds something");

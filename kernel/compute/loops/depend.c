@@ -225,9 +225,25 @@ static int64_t coef_of(const bt_linear *l, const bt_node *atom)
     return 0;
 }
 
+/* Which unknown is to be 0: the difference of an index or, with `by`, of what it is divided by that
+ * (quotient or remainder). */
+struct asked {
+    uint32_t number, which;
+    const bt_node *by;
+};
+
+static int is_asked(const struct asked *asked, const bt_node *atom)
+{
+    if (asked->by && (atom->kind != BT_NODE_SCALAR || atom->which != asked->which ||
+                      atom->args[1] != asked->by))
+        return 0;
+    const bt_node *index = asked->by ? atom->args[0] : atom;
+    return index->kind == BT_NODE_INDEX && index->which == asked->number;
+}
+
 /* An atom with coefficient x in one offset and y in the other. */
 static int add_atom(struct sum *s, const bt_node *atom, int64_t x, int64_t y,
-                    uint64_t outer, uint32_t number)
+                    uint64_t outer, const struct asked *asked)
 {
     int64_t difference, range;
     if (y == INT64_MIN || !bt_add_int64(x, -y, &difference))
@@ -240,32 +256,59 @@ static int add_atom(struct sum *s, const bt_node *atom, int64_t x, int64_t y,
                add_term(s, -y, atom->low, atom->high, 0);
     if (!bt__is_bounded(atom) || !bt_add_int64(atom->high, -atom->low, &range))
         return 0;
-    return add_term(s, x, -range, range,
-                    atom->kind == BT_NODE_INDEX && atom->which == number);
+    return add_term(s, x, -range, range, is_asked(asked, atom));
+}
+
+/* Whether the offsets are the same only where the asked unknown is 0, or never. */
+static int implies(const bt_linear *a, const bt_linear *b, uint64_t outer,
+                   const struct asked *asked)
+{
+    struct sum s = { .n = 0 };
+    if (b->constant == INT64_MIN ||
+        !bt_add_int64(a->constant, -b->constant, &s.constant))
+        return 0;
+    for (uint32_t i = 0; i < a->n; i++) {
+        if (!add_atom(&s, a->atoms[i], a->coefs[i], coef_of(b, a->atoms[i]), outer,
+                      asked))
+            return 0;
+    }
+    for (uint32_t i = 0; i < b->n; i++) {
+        if (!coef_of(a, b->atoms[i]) &&
+            !add_atom(&s, b->atoms[i], 0, b->coefs[i], outer, asked))
+            return 0;
+    }
+    return only_zero(&s);
+}
+
+/* What a quotient or remainder of the index in an offset is divided by; NULL: there is none. */
+static const bt_node *divisor_in(const bt_linear *l, uint32_t number)
+{
+    for (uint32_t i = 0; i < l->n; i++) {
+        const bt_node *atom = l->atoms[i];
+        if (atom->kind == BT_NODE_SCALAR &&
+            (atom->which == BT_SCALAR_FLOORDIV || atom->which == BT_SCALAR_MOD) &&
+            atom->args[0]->kind == BT_NODE_INDEX && atom->args[0]->which == number &&
+            bt_node_number(atom->args[1]) > 0)
+            return atom->args[1];
+    }
+    return NULL;
 }
 
 int bt__accesses_meet(const bt_node *a, const bt_node *b, uint64_t outer, uint32_t number)
 {
     bt_linear in_a, in_b;
-    struct sum s = { .n = 0 };
     if (!a || !b)
         return 1;
     bt_node_as_linear(a, &in_a);
     bt_node_as_linear(b, &in_b);
-    if (in_b.constant == INT64_MIN ||
-        !bt_add_int64(in_a.constant, -in_b.constant, &s.constant))
-        return 1;
-    for (uint32_t i = 0; i < in_a.n; i++) {
-        if (!add_atom(&s, in_a.atoms[i], in_a.coefs[i], coef_of(&in_b, in_a.atoms[i]),
-                      outer, number))
-            return 1;
-    }
-    for (uint32_t i = 0; i < in_b.n; i++) {
-        if (!coef_of(&in_a, in_b.atoms[i]) &&
-            !add_atom(&s, in_b.atoms[i], 0, in_b.coefs[i], outer, number))
-            return 1;
-    }
-    return !only_zero(&s);
+    if (implies(&in_a, &in_b, outer, &(struct asked){ number, 0, NULL }))
+        return 0;
+    // an index is the same where its quotient and its remainder are
+    const bt_node *by = divisor_in(&in_a, number);
+    return !by ||
+           !implies(&in_a, &in_b, outer,
+                    &(struct asked){ number, BT_SCALAR_FLOORDIV, by }) ||
+           !implies(&in_a, &in_b, outer, &(struct asked){ number, BT_SCALAR_MOD, by });
 }
 
 const struct bt__access *bt__conflict_find(const struct bt__conflict_question *q)

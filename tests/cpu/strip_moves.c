@@ -85,6 +85,39 @@ static void test_loads_by_steps_touch_nothing_behind_the_last_element(void **sta
     guarded_destroy(&from);
 }
 
+static void test_rows_are_met_from_any_place_on(void **state)
+{
+    (void)state;
+    enum { COLUMNS = 5, ROW = 17, STEP = 3, COUNT = 23, NROW = 9 };
+    for (int isa = 0; isa <= (int)cpu_isa_of_machine(); isa++) {
+        for (size_t width = 1; width <= 8; width *= 2) {
+            for (int64_t at = 0; at < 12; at++) {
+                unsigned char rows[8 * ROW * NROW], strip[8 * COUNT], back[sizeof(rows)];
+                const int64_t n[] = { COUNT, COLUMNS, ROW, STEP, at };
+                char name[32];
+                for (size_t i = 0; i < sizeof(rows); i++)
+                    rows[i] = (unsigned char)(i * 7 + i / 256);
+                memset(back, 0, sizeof(back));
+                snprintf(name, sizeof(name), "load_rows.%d", (int)width);
+                cpu_callee_find((enum cpu_isa)isa, name)
+                    ->run((void *[]){ strip, rows }, n);
+                snprintf(name, sizeof(name), "store_rows.%d", (int)width);
+                cpu_callee_find((enum cpu_isa)isa, name)
+                    ->run((void *[]){ back, strip }, n);
+                for (int64_t e = 0; e < ROW * NROW; e++) {
+                    const int64_t column = e % ROW, i = e / ROW * COLUMNS + column / STEP - at;
+                    const int is_met = column % STEP == 0 && column / STEP < COLUMNS &&
+                                       i >= 0 && i < COUNT;
+                    const unsigned char none[8] = { 0 }, *is = rows + (size_t)e * width;
+                    if (is_met)
+                        assert_memory_equal(strip + (size_t)i * width, is, width);
+                    assert_memory_equal(back + (size_t)e * width, is_met ? is : none, width);
+                }
+            }
+        }
+    }
+}
+
 static void test_fills_and_counts(void **state)
 {
     (void)state;
@@ -354,6 +387,7 @@ static void test_rows_are_summed_by_lanes(void **state)
 static const struct CMUnitTest tests[] = {
     cmocka_unit_test(test_moves),
     cmocka_unit_test(test_loads_by_steps_touch_nothing_behind_the_last_element),
+    cmocka_unit_test(test_rows_are_met_from_any_place_on),
     cmocka_unit_test(test_fills_and_counts),
     cmocka_unit_test(test_selects_take_the_masked),
     cmocka_unit_test(test_reductions_take_like_the_evaluator),

@@ -60,6 +60,15 @@ static inline void nibbles_reach(uint32_t i, const int64_t *n, int64_t *high)
         *high = all * ((depth + block - 1) / block) - 1;
 }
 
+/* Of rows that do not overlap, the first and the last of which may be met in part. */
+static inline void rows_reach(const int64_t *n, int64_t *low, int64_t *high)
+{
+    const int64_t end = n[4] + n[0] - 1, last = end / n[1];
+    const int64_t is_one = last == n[4] / n[1];
+    *low = n[4] / n[1] * n[2] + (is_one ? n[4] % n[1] * n[3] : 0);
+    *high = last * n[2] + end % n[1] * n[3];
+}
+
 /* Elements of operand `i` before and after its address; what reaches anywhere is for tests of
  * its own. */
 static inline void strip_reach(const struct cpu_callee *row, uint32_t i, const int64_t *n,
@@ -74,6 +83,8 @@ static inline void strip_reach(const struct cpu_callee *row, uint32_t i, const i
         *low = furthest < 0 ? furthest : 0;
         *high = (furthest > 0 ? furthest : 0) + n[1] - 1;
     }
+    if ((row->form == CPU_LOAD_ROWS && i == 1) || (row->form == CPU_STORE_ROWS && i == 0))
+        rows_reach(n, low, high);
     if (row->form == CPU_PLANES)
         planes_reach(i, n, low, high);
     if (row->form == CPU_NIBBLES)

@@ -42,6 +42,8 @@
  *     gather.W      out[i] = a[index[i]]: out, a, index (int64)
  *     scatter.W     out[index[i]] = a[i], in order: out, a, index
  *     load.W        out[i] = a[i * n[1]]: elements at a stride; store.W out[i * n[1]] = a[i]
+ *     load_rows.W   ... of rows of n[1] elements, n[2] apart, whose elements are n[3] apart: out[i] is
+ *                   number i + n[4] of them, a is where number 0 is; store_rows.W likewise
  *     iota.T        out[i] = n[1] + i * n[2]: int32, int64
  *     reduce_R.T    an accumulator of T takes the strip as the reducer R of reducers.def
  *                   does: accumulator, a; logsumexp is not among them. For argmax and its

@@ -402,10 +402,33 @@ HALVES_CAST(narrow_halves, float32, float16, NARROW_HALVES)
         EACH(i, n) out[i * step] = a[i];            \
         return 0;                                   \
     }
+/* By the strip for one row: rows of `columns` elements, the first of which may be met in part. */
+#define ROWS(name, each, each_at, rows_at)                                         \
+    STRIP(name)                                                                    \
+    {                                                                              \
+        const int64_t columns = n[1], row = n[2], step = n[3];                     \
+        int64_t at = n[4] % columns, in_row = n[4] / columns * row;                \
+        for (int64_t done = 0, count; done < n[0]; done += count, in_row += row) { \
+            count = columns - at < n[0] - done ? columns - at : n[0] - done;       \
+            void *const of[] = { each_at, rows_at };                               \
+            each(of, (int64_t[]){ count, step });                                  \
+            at = 0;                                                                \
+        }                                                                          \
+        return 0;                                                                  \
+    }
+#define MOVES_ROWS(W, type)                                       \
+    ROWS(load_rows_##W, load_##W, (type *)p[0] + done,            \
+         (type *)p[1] + in_row + at * step)                       \
+    ROWS(store_rows_##W, store_##W, (type *)p[0] + in_row + at * step, \
+         (type *)p[1] + done)
 MOVES(1, uint8_at)
 MOVES(2, uint16_at)
 MOVES(4, uint32_at)
 MOVES(8, uint64_at)
+MOVES_ROWS(1, uint8_at)
+MOVES_ROWS(2, uint16_at)
+MOVES_ROWS(4, uint32_at)
+MOVES_ROWS(8, uint64_at)
 
 #define IOTA(type)                                                    \
     STRIP(iota_##type)                                                \
@@ -463,7 +486,9 @@ STRIPS_TABLE(move){
         { "gather." #W, gather_##W, CPU_GATHER, TYPE, TYPE, 500 },     \
         { "scatter." #W, scatter_##W, CPU_SCATTER, TYPE, TYPE, 1000 }, \
         { "load." #W, load_##W, CPU_LOAD, TYPE, TYPE, 300 },           \
-        { "store." #W, store_##W, CPU_STORE, TYPE, TYPE, 400 },
+        { "store." #W, store_##W, CPU_STORE, TYPE, TYPE, 400 },        \
+        { "load_rows." #W, load_rows_##W, CPU_LOAD_ROWS, TYPE, TYPE, 400 },    \
+        { "store_rows." #W, store_rows_##W, CPU_STORE_ROWS, TYPE, TYPE, 500 },
         WIDTH(1, BT_UINT8) WIDTH(2, BT_UINT16) WIDTH(4, BT_UINT32) WIDTH(8, BT_UINT64){
             "iota.int32", iota_int32, CPU_IOTA, BT_INT32, BT_INT32, 100 },
     { "iota.int64", iota_int64, CPU_IOTA, BT_INT64, BT_INT64, 200 },

@@ -148,6 +148,16 @@ int cpu_linear(struct cpu_part *, const bt_node *, struct cpu_value *out);
  * lane 0. 0 also where the place has no stride: *stride is 0 then. */
 int cpu_place_of(struct cpu_part *, const bt_node *offset, const bt_node **out,
                  int64_t *stride);
+/* Elements of whole rows: lane j is number at + j of rows of `columns` elements. */
+struct cpu_rows {
+    const bt_node *first; /* where number 0 is */
+    int64_t columns, row, step;
+};
+/* Where they are, by what the lanes' index comes to divided by `columns`. 0 also: it is not so. */
+int cpu_rows_of(struct cpu_part *, const bt_node *offset, struct cpu_rows *);
+/* A call of load_rows or store_rows. */
+int cpu_emit_rows(struct cpu_part *, int is_store, const struct cpu_rows *,
+                  const struct cpu_value *rows, const struct cpu_value *strip);
 /* In the dtype of the buffer. */
 int cpu_read(struct cpu_part *, const bt_node *, const struct cpu_value *to,
              struct cpu_value *out);

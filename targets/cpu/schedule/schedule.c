@@ -5,6 +5,7 @@
 #include "channels.h"
 #include "choice.h"
 #include "contract.h"
+#include "join.h"
 #include "lanes.h"
 #include "planes.h"
 #include "split.h"
@@ -157,13 +158,13 @@ static int shrink_all(bt_loops *loops, bt_stmts *block)
 /* ---- all ---- */
 
 /* What may be done to loops, and was. */
-enum { MERGE = 1, SPLIT = 2 };
+enum { MERGE = 1, SPLIT = 2, JOIN = 4 };
 
 /* *done: those of the `wanted` ones that changed something. */
 static bt_status transform(bt_loops *loops, const struct cpu_config *config,
                            uint32_t wanted, uint32_t *done)
 {
-    uint32_t nsplit = 0, nmerged = 0;
+    uint32_t nsplit = 0, nmerged = 0, njoined = 0;
     BT_TRY(bt_loops_simplify(loops));
     BT_TRY(cpu_call_planes(loops, config));
     BT_TRY(cpu_call_channels(loops, config));
@@ -173,10 +174,13 @@ static bt_status transform(bt_loops *loops, const struct cpu_config *config,
     if ((wanted & MERGE) && (!merge(loops, config, &nmerged) ||
                              (nmerged && !shrink_all(loops, &loops->body))))
         return bt_loops_why(loops);
-    *done = (nmerged ? MERGE : 0) | (nsplit ? SPLIT : 0);
+    for (uint32_t i = 0; i < loops->body.len; i++)
+        BT_TRY(bt_loops_collapse_all(loops, loops->body.at[i]));
+    if ((wanted & JOIN) && !cpu_join_rows(loops, &njoined))
+        return bt_loops_why(loops);
+    *done = (nmerged ? MERGE : 0) | (nsplit ? SPLIT : 0) | (njoined ? JOIN : 0);
     for (uint32_t i = 0; i < loops->body.len; i++) {
         bt_stmt *stmt = loops->body.at[i];
-        BT_TRY(bt_loops_collapse_all(loops, stmt));
         const bt_status status =
             stmt->kind == BT_STMT_FOR ? bt_loops_parallel(loops, stmt) : NULL;
         if (!is_over(status))
@@ -272,7 +276,9 @@ static bt_status check_sums(bt_ctx *ctx, bt_arena *arena, const struct cpu_confi
 static const struct candidate {
     uint32_t transforms;
     double weight; /* of the estimate */
-} candidates[] = { { MERGE, 1 }, { 0, 1.2 }, { MERGE | SPLIT, 1 }, { SPLIT, 1.2 } };
+} candidates[] = { { MERGE, 1 },        { 0, 1.2 },        { MERGE | SPLIT, 1 },
+                 { SPLIT, 1.2 },      { MERGE | JOIN, 1 }, { JOIN, 1.2 },
+                 { MERGE | SPLIT | JOIN, 1 }, { SPLIT | JOIN, 1.2 } };
 
 struct program {
     const char *name;

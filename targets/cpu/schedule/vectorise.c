@@ -52,6 +52,49 @@ static int64_t block_of(int64_t extent, int64_t most)
                        : bt_ceildiv_int64(bt_ceildiv_int64(extent, nblock), 16) * 16;
 }
 
+struct row_search {
+    uint32_t index;
+    int64_t columns; /* the greatest number that the index is divided by, no more than `most` */
+    int64_t most;
+    uint8_t *seen; /* by id */
+};
+
+static void find_columns(struct row_search *s, const bt_node *node)
+{
+    int64_t by;
+    if (!(node->free & bt_index_bit(s->index)) || s->seen[node->id])
+        return;
+    s->seen[node->id] = 1;
+    if (node->kind == BT_NODE_SCALAR &&
+        (node->which == BT_SCALAR_MOD || node->which == BT_SCALAR_FLOORDIV) &&
+        node->args[0]->kind == BT_NODE_INDEX && bt_node_is_const(node->args[1], &by) &&
+        by > s->columns && by <= s->most)
+        s->columns = by;
+    for (uint32_t i = 0; i < node->narg; i++)
+        find_columns(s, node->args[i]);
+}
+
+static int look_at(void *self, bt_stmt *stmt, const bt_node **slot)
+{
+    (void)stmt;
+    find_columns(self, *slot);
+    return 1;
+}
+
+/* Blocks of whole rows, where the index is that of an element of rows. 0: no memory. */
+static int take_rows(struct cpu_lanes *l, const bt_stmt *loop, int64_t most)
+{
+    const int64_t extent = bt_node_number(loop->extent);
+    struct row_search s = { loop->index, 1, most, NULL };
+    s.seen = BT_NEWS(l->v->scratch, uint8_t, l->v->graph->nnode + 1);
+    for (uint32_t i = 0; s.seen && i < loop->body.len; i++)
+        (void)bt_stmt_walk(loop->body.at[i], look_at, &s);
+    const int64_t nblock = bt_ceildiv_int64(extent, most / s.columns * s.columns);
+    if (s.columns > 1)
+        l->most = bt_ceildiv_int64(bt_ceildiv_int64(extent, nblock), s.columns) * s.columns;
+    return s.seen != NULL;
+}
+
 /* A loop of blocks around what lanes do; *inner: what is inside. */
 static int open_blocks(struct cpu_lanes *l, const bt_stmt *loop, bt_stmts *to,
                        struct cpu_part *inner)
@@ -61,9 +104,10 @@ static int open_blocks(struct cpu_lanes *l, const bt_stmt *loop, bt_stmts *to,
     int64_t most = l->is_bare ? CPU_LONG_STRIP_NELEM : CPU_STRIP_NELEM;
     l->index = loop->index;
     // sums are of as many terms in each block, however many there are in all
-    l->most = extent < 0 || (extent > most && cpu_order(l->v, loop))
-                  ? most
-                  : block_of(extent, most);
+    const int has_order = extent > most && cpu_order(l->v, loop);
+    l->most = extent < 0 || has_order ? most : block_of(extent, most);
+    if (extent > most && !has_order && !take_rows(l, loop, most))
+        return 0;
     part_of(l, inner, to);
     const bt_node *whole = bt_node_int(g, l->most);
     const bt_node *nblock =

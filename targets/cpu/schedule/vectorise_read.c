@@ -2,6 +2,8 @@
  * Index arithmetic by lanes, and reads: an address where elements are neighbours, loads
  * at a stride, else gathers.
  */
+#include <stdio.h>
+
 #include "lanes.h"
 
 /* ---- sums ---- */
@@ -268,6 +270,90 @@ static int load(struct cpu_part *p, const struct cpu_value *from, const bt_node 
     return cpu_emit(p, &call, 1);
 }
 
+/* ---- rows ---- */
+
+/* index / columns or index % columns: by which number; 0: neither. */
+static int64_t divisor_of(const struct cpu_lanes *l, const bt_node *atom)
+{
+    int64_t by;
+    return atom->kind == BT_NODE_SCALAR &&
+                   (atom->which == BT_SCALAR_FLOORDIV || atom->which == BT_SCALAR_MOD) &&
+                   atom->args[0]->kind == BT_NODE_INDEX &&
+                   (int64_t)atom->args[0]->which == l->index &&
+                   bt_node_is_const(atom->args[1], &by) && by > 1 && l->most % by == 0
+               ? by
+               : 0;
+}
+
+int cpu_rows_of(struct cpu_part *p, const bt_node *offset, struct cpu_rows *out)
+{
+    const struct cpu_lanes *l = p->lanes;
+    bt_graph *g = l->v->graph;
+    int64_t along = 0;
+    bt_linear in;
+    bt_node_as_linear(offset, &in);
+    *out = (struct cpu_rows){ .first = bt_node_int(g, in.constant) };
+    for (uint32_t i = 0; i < in.n && out->first; i++) {
+        const bt_node *atom = in.atoms[i];
+        const int64_t by = divisor_of(l, atom);
+        if (by && out->columns && by != out->columns)
+            return 0;
+        if (by)
+            out->columns = by;
+        if (by && atom->which == BT_SCALAR_FLOORDIV)
+            out->row = in.coefs[i];
+        else if (by)
+            out->step = in.coefs[i];
+        else if (atom->kind == BT_NODE_INDEX && (int64_t)atom->which == l->index)
+            along = in.coefs[i];
+        else if (cpu_is_varying(p->lanes, atom) || !cpu_is_integer(atom))
+            return 0;
+        else
+            out->first =
+                bt_node_linear(g, 0, 2, (const bt_node *[]){ out->first, atom },
+                               (int64_t[]){ 1, in.coefs[i] });
+    }
+    int64_t whole;
+    if (!out->columns || !bt_mul_int64(along, out->columns, &whole) ||
+        !bt_add_int64(out->row, whole, &out->row) ||
+        !bt_add_int64(out->step, along, &out->step))
+        return 0;
+    // strips begin with a row
+    const bt_node *row =
+        bt_node_scalar(g, BT_SCALAR_FLOORDIV, l->first, bt_node_int(g, out->columns));
+    out->first = out->first && row
+                     ? bt_node_linear(g, 0, 2, (const bt_node *[]){ out->first, row },
+                                      (int64_t[]){ 1, out->row })
+                     : NULL;
+    return out->first != NULL;
+}
+
+int cpu_emit_rows(struct cpu_part *p, int is_store, const struct cpu_rows *rows,
+                  const struct cpu_value *of, const struct cpu_value *strip)
+{
+    bt_graph *g = p->lanes->v->graph;
+    struct cpu_value first = *of;
+    first.is_strip = 0;
+    first.offset = rows->first;
+    char name[16];
+    snprintf(name, sizeof(name), "%s_rows.%u", is_store ? "store" : "load",
+             (unsigned)bt_dtype_nbytes(of->dtype));
+    struct cpu_call call = { .name = name,
+                             .naddress = 2,
+                             .ninteger = 4,
+                             .at = { *strip, first },
+                             .integers = { bt_node_int(g, rows->columns),
+                                           bt_node_int(g, rows->row),
+                                           bt_node_int(g, rows->step), p->at } };
+    if (is_store) {
+        call.at[0] = first;
+        call.at[1] = *strip;
+    }
+    return cpu_emit(p, &call, 1);
+}
+
+/* ---- all ---- */
+
 /* An element for all; guarded, some element. */
 static int read_one(struct cpu_part *p, const bt_node *node, struct cpu_value *out)
 {
@@ -302,6 +388,12 @@ int cpu_read(struct cpu_part *p, const bt_node *node, const struct cpu_value *to
     if (!is_inside(p, offset, node->which))
         return gather(p, node, to, out);
     const bt_node *step = NULL;
+    struct cpu_rows rows;
+    if (cpu_rows_of(p, offset, &rows)) {
+        const struct cpu_value from = *out;
+        return cpu_place(p, from.dtype, 1, to, out) &&
+               cpu_emit_rows(p, 0, &rows, &from, out);
+    }
     if (cpu_place_of(p, offset, &out->offset, &stride))
         step = bt_node_int(l->v->graph, stride);
     else if (l->v->why || !open_place_of(p, offset, &out->offset, &step))

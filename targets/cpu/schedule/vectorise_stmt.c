@@ -84,11 +84,31 @@ static int store_at_stride(struct cpu_part *p, const bt_node *value,
     return ok;
 }
 
+static int store_rows(struct cpu_part *p, const bt_stmt *stmt,
+                      const struct cpu_rows *rows)
+{
+    struct cpu_value from, made,
+        to = { .buffer = stmt->buffer,
+               .dtype = p->lanes->v->graph->arrays[stmt->buffer]->dtype,
+               .temp = CPU_NO_TEMP };
+    if (p->mask)
+        return cpu_refuse(p->lanes->v, "some lanes store in rows");
+    int ok = cpu_eval(p, stmt->value, &from) &&
+             cpu_convert(p, to.dtype, 1, &from, &made) &&
+             cpu_emit_rows(p, 1, rows, &to, &made);
+    if (ok && made.temp != from.temp)
+        cpu_temp_free(p->lanes->v, &made);
+    return ok;
+}
+
 static int do_store(struct cpu_part *p, const bt_stmt *stmt)
 {
     struct cpu_lanes *l = p->lanes;
     struct cpu_value to;
+    struct cpu_rows rows;
     int64_t stride;
+    if (!cpu_is_own(l, stmt->buffer) && cpu_rows_of(p, stmt->offset, &rows))
+        return store_rows(p, stmt, &rows);
     if (!cpu_target_of(p, stmt->buffer, stmt->offset, &to, &stride))
         return 0;
     if (l->index >= 0 && stride == 0)

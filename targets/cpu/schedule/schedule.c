@@ -7,6 +7,7 @@
 #include "contract.h"
 #include "join.h"
 #include "lanes.h"
+#include "narrow.h"
 #include "planes.h"
 #include "split.h"
 #include "touch.h"
@@ -177,6 +178,8 @@ static bt_status transform(bt_loops *loops, const struct cpu_config *config,
     for (uint32_t i = 0; i < loops->body.len; i++)
         BT_TRY(bt_loops_collapse_all(loops, loops->body.at[i]));
     if ((wanted & JOIN) && !cpu_join_rows(loops, &njoined))
+        return bt_loops_why(loops);
+    if (!cpu_narrow_compares(loops))
         return bt_loops_why(loops);
     *done = (nmerged ? MERGE : 0) | (nsplit ? SPLIT : 0) | (njoined ? JOIN : 0);
     for (uint32_t i = 0; i < loops->body.len; i++) {

@@ -8,6 +8,7 @@
 #include "progress.h"
 #include "target_options.h"
 #include "train.h"
+#include "written.h"
 
 enum { MOST_BATCH = 1 << 20 };
 
@@ -130,6 +131,17 @@ static int read_data(struct train *t)
     return EXIT_OK;
 }
 
+/* Nothing that was read is written over. */
+static int check_files(const struct train *t)
+{
+    const struct written files[] = {
+        { tool_text(t->tool, "%s/step.baton", t->folder), "the program of a step" },
+        { tool_text(t->tool, "%s/curve.csv", t->folder), "the curve" },
+        { tool_text(t->tool, "%s/curve.svg", t->folder), "the picture of the curve" },
+    };
+    return check_written(t->tool, BT_COUNT(files), files);
+}
+
 /* ---- the training ---- */
 
 static int make_batches(struct train *t)
@@ -241,6 +253,8 @@ static int train(struct train *t)
         code = read_model(t, batch);
     if (!code)
         code = read_data(t);
+    if (!code)
+        code = check_files(t);
     if (!code)
         code = open_training(t);
     if (!code)

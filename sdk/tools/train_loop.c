@@ -128,12 +128,15 @@ static bt_status run_steps(struct train *t)
 
 int run_training(struct train *t)
 {
-    struct sigaction action = { .sa_handler = interrupt }, before;
+    static const int signals[] = { SIGINT, SIGTERM };
+    struct sigaction action = { .sa_handler = interrupt }, before[BT_COUNT(signals)];
     t->begin = t->info->step;
     t->start = bt_now_ns();
-    sigaction(SIGINT, &action, &before);
+    for (uint32_t i = 0; i < BT_COUNT(signals); i++)
+        sigaction(signals[i], &action, &before[i]);
     bt_status status = run_steps(t);
-    sigaction(SIGINT, &before, NULL);
+    for (uint32_t i = 0; i < BT_COUNT(signals); i++)
+        sigaction(signals[i], &before[i], NULL);
     clear_progress();
     TRY_TOOL(t->tool, status);
     const int64_t n = t->info->step - t->begin;

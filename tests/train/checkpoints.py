@@ -4,6 +4,7 @@ import os
 import resource
 import shutil
 import signal
+import subprocess
 import sys
 import tempfile
 
@@ -55,6 +56,24 @@ def check_resume(runs):
     one, other = (train(runs, f"threads{n}", "--epochs", NEPOCH, "--threads", n) for n in (1, 3))
     runs.check(one.returncode == other.returncode == 0, one.stderr + other.stderr)
     runs.check(content(runs.last("threads1")) == content(runs.last("threads3")), "1 and 3 threads give other bits")
+
+
+def check_stopped(runs):
+    """By a signal that can be caught: a checkpoint of the very step, whatever the interval."""
+    train(runs, "unstopped", "--epochs", 100, "--optimizer", "momentum")
+    process = subprocess.Popen([runs.program, "train", "linear.baton", "--data", "data.npz", "--loss", "squares", "--optimizer", "momentum",
+                                "--epochs", "100", "-o", "stopped", "--json"], stdout=subprocess.PIPE, text=True)
+    process.stdout.readline()
+    process.send_signal(signal.SIGTERM)
+    process.communicate()
+    runs.check(process.returncode == 0, f"a stopped training ends with {process.returncode}")
+    runs.check(runs.last("stopped") != "stopped/step-000000500.safetensors", "it was not stopped")
+    done = train(runs, "stopped", "--epochs", 100, "--optimizer", "momentum", "--resume")
+    runs.check(done.returncode == 0, done.stderr)
+    runs.check(content(runs.last("stopped")) == content(runs.last("unstopped")), "stopped: other bytes than those of one run")
+    kit.write("step.baton", kit.LINEAR)
+    done = runs.run("train", "step.baton", "--data", "data.npz", "--loss", "squares", "-o", ".")
+    runs.check(done.returncode == 2 and "step.baton is read" in done.stderr, done.stderr)
 
 
 def check_refused(runs):
@@ -151,6 +170,7 @@ def main():
         numpy.savez("data.npz", x=random.normal(size=(NSAMPLE, 4)).astype(numpy.float32),
                     labels=random.normal(size=(NSAMPLE, 3)).astype(numpy.float32))
         check_resume(runs)
+        check_stopped(runs)
         check_refused(runs)
         check_full(runs)
         os.chdir("/")

@@ -255,6 +255,20 @@ static bt_status check_target(struct bt_training *t)
                    t->loss.global->name);
 }
 
+/* A schedule changes the rate, which the optimizer then has. */
+static bt_status check_schedule(struct bt_training *t)
+{
+    for (uint32_t i = 0; i < t->optimizer.noption; i++) {
+        if (strcmp(t->optimizer.option_names[i], "rate") == 0)
+            return NULL;
+    }
+    return t->options.schedule
+               ? bt_fail(t->ctx, BT_ERR_ARGUMENT,
+                         "@%s has no option rate that @%s could change",
+                         t->optimizer.global->name, t->schedule.global->name)
+               : NULL;
+}
+
 static bt_status choose(struct bt_training *t, const bt_module *model)
 {
     const bt_training_options *o = &t->options;
@@ -264,6 +278,7 @@ static bt_status choose(struct bt_training *t, const bt_module *model)
                        o->optimizer ? o->optimizer : "sgd", &t->optimizer));
     BT_TRY(choice_make(t->ctx, t->arena, model, "schedule",
                        o->schedule ? o->schedule : "constant", &t->schedule));
+    BT_TRY(check_schedule(t));
     return check_target(t);
 }
 

@@ -14,7 +14,8 @@ import sys
 
 import kit
 
-# What takes lowered programs, a target's claims or devices; what takes away the entry, or gives it back; and what changes values.
+# What takes lowered programs, a target's claims or devices; what takes away the entry, gives it back or puts one beside it; and what
+# changes values.
 APART = ["plan-memory", "partition", "plan-devices", "to-cps", "un-cps", "quant-annotate", "quant-observe", "quant-calibrate",
          "quant-realize", "quant-accumulate", "quant-skip", "qdq-to-integer", "check-zero-points", "mixed-precision", "fast-math", "place", "train-mode",
          "lift-parameters", "differentiate"]

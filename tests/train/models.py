@@ -28,6 +28,8 @@ def @loss.fourth<s: Shape>(%z: Tensor[s, float32], %y: Tensor[s, float32], %scal
     %d = %z - %y;
     %scale * mean(%d * %d * %d * %d)
 }
+def @optimizer.fixed<s: Shape>(%w: Tensor[s, float32], %g: Tensor[s, float32], %step: float32) -> Tensor[s, float32] { %w - %g }
+def @optimizer.none(%w: float32) -> float32 { %w }
 def @schedule.third(%step: float32, %steps: float32) -> float32 { 1f / 3f }
 """
 TWO = HEAD + """def @main<n: Dim>(%a: Tensor[(n, 4), float32], %b: Tensor[(n, 2, 2), float32], %w: Tensor[(3, 4), float32], inputs=2) -> (Tensor[(n, 3), float32], Tensor[(n, 4), float32]) {
@@ -130,6 +132,10 @@ def check_refused(runs, x):
             ("expected a number, found `x`", "linear.baton", *data, "--optimizer", "adam{rate=x}"),
             ("did you mean `@schedule.cosine`", "linear.baton", *data, "--schedule", "cosin"),
             ("takes floats that the model should give", "linear.baton", *data, "--loss", "squares"),
+            ("@optimizer.fixed has no option rate that @schedule.cosine could change", "own.baton", *data, "--loss", "fourth", "--optimizer", "fixed",
+             "--schedule", "cosine"),
+            ("optimizer.fixed has no options, and {rate=1} gives some", "own.baton", *data, "--loss", "fourth", "--optimizer", "fixed{rate=1}"),
+            ("@optimizer.none is no optimizer: it is to take a parameter, its gradient", "own.baton", *data, "--loss", "fourth", "--optimizer", "none"),
             ("is no name of a loss", "linear.baton", *data, "--loss", "a b"),
             ("has nothing to learn", kit.write("none.baton", HEAD + "def @main(%x: Tensor[(8, 3), float32]) { %x }\n"), "--data", "three.npz", "-o", "x"),
             ("none2.baton:2:40: error: %i: Tensor[(3), int32] cannot be learned",

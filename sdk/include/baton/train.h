@@ -87,7 +87,8 @@ typedef struct bt_trainer {
     /* One step: `batches` holds the inputs of nmicro batches, each followed by what the model
      * should give.
      * errors  BT_ERR_RUNTIME: something is NaN or infinite, with the place that made it first;
-     *         parameters are what they were before */
+     *         parameters are what they were before; what bt_program_run gives, after which
+     *         they may be anything */
     bt_status (*step)(bt_training *, bt_tensor *const *batches, bt_training_result *out);
     /* What the model gives for a batch, which is as those of step, and its loss. */
     bt_status (*evaluate)(bt_training *, bt_tensor *const *batch,

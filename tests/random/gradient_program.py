@@ -1,4 +1,4 @@
-"""Random programs with gradients: those of oracle_program.py, of floats and smooth operators, without references.
+"""Random programs with gradients: those of oracle_program.py, of floats and smooth operators; a quarter has references.
 
 Values stay small, so that differences can be told from rounding. The text computes a number and a tensor of the inputs, their
 gradients, and by a gradient of a gradient the product of the second derivatives and a direction.
@@ -6,13 +6,15 @@ gradients, and by a gradient of a gradient the product of the second derivatives
 import random
 
 import oracle_program
-from oracle_program import BOOL, DEFINERS, INT32, MAKERS, Expr, Tensor, Tuple, show
+from oracle_program import BOOL, DEFINERS, INT32, MAKERS, Expr, Tensor, show
 
 SHAPES = [(), (), (3,), (2, 3), (2,), (1, 3)]
 
 
+# A field of function type that is no parameter of its data type cannot become data.
 DATA = [name for name in oracle_program.CONSTRUCTORS if name != "Held"]
 DECLARATIONS = "".join(line for line in oracle_program.DECLARATIONS.splitlines(True) if " Held[" not in line)
+CELLS = [oracle_program.reference, oracle_program.read]
 
 
 class Program(oracle_program.Program):
@@ -21,6 +23,7 @@ class Program(oracle_program.Program):
     def __init__(self, number):
         self.pick = random.Random(number)
         self.nname, self.functions, self.definitions = 0, [], []
+        self.has_cells = self.chance(0.25)
         self.tensors = [Tensor("float64", self.pick.choice(SHAPES)) for _ in range(3)]
         self.tensors[0] = Tensor("float64", ())
         self.inputs = [(f"x{i}", t) for i, t in enumerate(self.tensors)] + [("k", INT32), ("c", BOOL)]
@@ -30,10 +33,20 @@ class Program(oracle_program.Program):
             self.define(self.pick.choice(DEFINERS))
         depth = self.pick.choice([3, 4, 5])
         self.outputs = [self.make(self.pick.choice(self.tensors), depth, dict(self.inputs)) for _ in range(self.pick.choice([1, 2]))]
-        self.wrt = sorted(self.pick.sample(range(3), self.pick.randint(1, 3)))
+        self.wrt = sorted(self.pick.sample(range(3), self.pick.choice([1, 2, 3, 3])))
+
+    def make(self, type_, depth, env):
+        """Numbers at the leaves come from what there is more often than they are constants."""
+        known = [(name, t) for name, t in env.items() if isinstance(t, Tensor) and t.dtype == "float64"]
+        if depth > 0 or not known or not isinstance(type_, Tensor) or type_.dtype != "float64" or self.chance(0.2):
+            return super().make(type_, depth, env)
+        name, t = self.pick.choice(known)
+        if t == type_:
+            return oracle_program.variable(name)
+        return Expr(f"broadcast_to(tanh(sum(%{name})), shape=[{', '.join(map(str, type_.shape))}])" if type_.shape else f"tanh(sum(%{name}))", None)
 
     def makers(self):
-        return [make for make in MAKERS if make not in (oracle_program.reference, oracle_program.read)]
+        return MAKERS if self.has_cells else [make for make in MAKERS if make not in CELLS]
 
     def arithmetic(self, type_):
         return SMOOTH if type_.dtype == "float64" else oracle_program.ARITHMETIC
@@ -91,18 +104,10 @@ def @slopes{g}({params}, {along}, {across}, %h: float64) {{
 
 # ---- smooth operators
 
-def operator(text, *others):
-    """A form, {} an expression of the type and others of those given."""
-    def form(p, type_, depth, env):
-        parts = [p.make(Tensor(type_.dtype, type_.shape if other is None else other), depth, env) for other in (None, *others)[:text.count("{}")]]
-        return Expr(text.format(*(part.text for part in parts)), None)
-    return form
-
-
 def unary(p, type_, depth, env):
     name = p.pick.choice(["tanh({})", "sin({})", "cos({})", "sigmoid({})", "negative({})", "exp(tanh({}))", "nn.relu({})", "abs({})", "copy({})",
                           "sqrt(add(1f64, abs({})))", "log(add(2f64, abs({})))", "clip({}, a_min=-1f, a_max=1f)", "erf({})", "atan({})"])
-    return operator(name)(p, type_, depth, env)
+    return Expr(name.format(p.make(type_, depth, env).text), None)
 
 
 def binary(p, type_, depth, env):

@@ -3,7 +3,7 @@
 The programs (gradient_program.py) have branches, matches, data types, closures and recursion. On interp the gradient must be what
 central differences give, in float64; so must the second derivatives of every third program. Two of the WAYS, which its number draws,
 must give the gradient that interp gives, and so must the program as it is behind some pass of the default pipeline. A point at which
-the differences of both sides disagree is drawn again.
+the differences of both sides disagree is drawn again. References that no pass takes away are refused, in a quarter of the programs.
 """
 import collections
 import sys
@@ -85,6 +85,8 @@ class Check(kit.Check):
     def value_of(self, what, values, *words):
         """The results of a run in order; None: it failed, which is a fault."""
         found = self.results(*words, *kit.save(values))
+        if isinstance(found, str) and self.program.has_cells and "has no adjoint" in found:
+            return []
         if isinstance(found, str):
             self.fault(self.number, f"{what}: {found}")
             return None
@@ -99,6 +101,8 @@ class Check(kit.Check):
     def compare(self, point, along):
         gradients = self.entry("main", point)
         values = self.entry("values", {**point, **along, "h": numpy.array(STEP)})
+        if gradients == [] or values == []:
+            return "cells that stay"
         if not gradients or not values:
             return "fault"
         if not all(numpy.isfinite(v).all() for v in values + gradients):
@@ -141,7 +145,7 @@ class Check(kit.Check):
                 continue
             self.same(f"{way} {' '.join(words)}", found, point)
             self.counts[way] += 1
-        stop = str(pick.randint(7, 31))
+        stop = str(pick.randint(1, 32))
         self.same(f"interp behind {stop} passes", self.behind(stop, point), point)
 
     def behind(self, stop, point):
@@ -150,7 +154,8 @@ class Check(kit.Check):
             return done.stderr
         with open("stopped.baton", "w") as file:
             file.write(done.stdout)
-        return self.results("stopped.baton", "--entry", "main", "--executor", "interp", "--passes", "", "--no-specialise", *kit.save(point))
+        left = ["--pipeline", "gradients"] if "\ngradient @" in done.stdout else ["--passes", ""]
+        return self.results("stopped.baton", "--entry", "main", "--executor", "interp", *left, "--no-specialise", *kit.save(point))
 
     def same(self, way, found, point):
         if isinstance(found, str):

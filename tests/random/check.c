@@ -469,14 +469,16 @@ static bt_status check_seed(bt_ctx *ctx, uint64_t seed, const char *only,
  * verify-flat and defunctionalize are for flat ones, of known dims; plan-devices for
  * those that name devices; to-cps takes the entry away, which un-cps gives back: law cps.
  * Those of quantization change what is computed: tests/tools/quantize.sh. lift-parameters
- * adds a function: tests/train. */
+ * adds a function: tests/train. fast-math has other values for NaN and infinities:
+ * random.rules; chains of products: random.products. differentiate is for declarations:
+ * random.gradients. */
 static const char *const special[] = {
-    "plan-memory",       "partition",       "verify-flat",   "plan-devices",
-    "defunctionalize",   "to-cps",          "un-cps",        "quant-annotate",
-    "quant-observe",     "quant-calibrate", "quant-realize", "qdq-to-integer",
-    "check-zero-points", "mixed-precision", "place",         "quant-accumulate",
+    "plan-memory",       "partition",       "verify-flat",     "plan-devices",
+    "defunctionalize",   "to-cps",          "un-cps",          "quant-annotate",
+    "quant-observe",     "quant-calibrate", "quant-realize",   "qdq-to-integer",
+    "check-zero-points", "mixed-precision", "place",           "quant-accumulate",
     "quant-skip",        "train-mode",      "lift-parameters", "fast-math",
-    "differentiate",
+    "differentiate",     "matrix-chain",
 };
 
 static int is_special(const char *pass)

@@ -8,7 +8,7 @@ endif()
 file(GLOB pages ${WORK}/share/doc/baton/*.md)
 file(GLOB_RECURSE installed LIST_DIRECTORIES true ${WORK}/*)
 list(TRANSFORM installed REPLACE ".*/" "")
-set(examples plugin.json x.json FILE.c edge.c tidy.json p.baton rows.c classify.c digits.h stdio.h NAME.h NAME_data.c main.c) # files of a reader's own, or of C
+set(examples plugin.json x.json FILE.c edge.c tidy.json p.baton rows.c classify.c digits.h stdio.h NAME.h NAME_data.c main.c step.baton) # files of a reader's own, or of C
 set(pages_of_folders plugins/vm/README.md plugins/aot/README.md) # vm.md and aot.md
 set(nnamed 0)
 file(READ ${WORK}/share/doc/baton/README.md readme)

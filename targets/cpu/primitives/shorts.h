@@ -6,6 +6,7 @@
 #include "vectors.h"
 
 typedef int16_t short_vector __attribute__((vector_size(VECTOR_NBYTES)));
+typedef uint16_t short_bits __attribute__((vector_size(VECTOR_NBYTES))); /* which wrap */
 
 static inline short_vector short_spread(int64_t number)
 {
@@ -20,7 +21,8 @@ static inline short_vector short_spread(int64_t number)
     {                                                                              \
         name##_elements v;                                                         \
         memcpy(&v, from, sizeof(v));                                               \
-        return __builtin_convertvector(v, short_vector) - zero;                    \
+        return (short_vector)((short_bits)__builtin_convertvector(v, short_vector) \
+                              - (short_bits)zero);                                 \
     }
 SHORTS_OF(i16, int16_t)
 SHORTS_OF(u8, uint8_t)

@@ -119,7 +119,7 @@ static const bt_op ops[] = {
             "float32[5, 3], float32[3], float32[3], float32[3], float32[3] = 0.1..2 | axis=-1, scale=False, momentum=0.5, unbiased=False\n"
             "float64[2, 3], float64[2], float64[2], float64[2], float64[2] = 0.1..2 | axis=0, center=False, epsilon=0.1\n"
             "float16[4, 2, 2, 3], float16[2], float16[2], float16[2], float16[2] = 0.1..2\n"
-            "float32[1, 2], float32[2], float32[2], float32[2], float32[2] = 0.1..2"), BT_FACET("layout", layout)),
+            "float32[1, 2, 5], float32[2], float32[2], float32[2], float32[2] = 0.1..2"), BT_FACET("layout", layout)),
     },
     { 0 },
 };

@@ -52,13 +52,17 @@ static const bt_op_input inputs[] = {
     { 0 },
 };
 
+static const bt_gradient_facet gradient = {
+    .none = "where an element goes is drawn: take the data by a permutation of positions"
+};
+
 // clang-format off
 static const bt_op ops[] = {
     {
         .name = "random.permutation", .revision = 1, .source = "NumPy permutation; jax.random.permutation",
         .doc = "The slices along the first axis in random order, each order equally likely.",
         .inputs = inputs, .relate = relate, .eval = eval,
-        .facets = BT_FACET_ROWS(BT_FACET("plain", plain), BT_CASES(
+        .facets = BT_FACET_ROWS(BT_FACET("plain", plain), BT_FACET("gradient", gradient), BT_CASES(
             "uint32[2] = 0..4294967295, float32[7]\n"
             "uint32[2] = 0..4294967295, int8[40, 2, 3]\n"
             "uint32[2] = [0, 42], bool[1]\n"

@@ -16,6 +16,7 @@
  * An index with one value at most is that value.
  */
 #include "compute/graph/conditions.h"
+#include "compute/graph/bounds.h"
 #include "compute/graph/fold.h"
 #include "compute/graph/interval.h"
 #include "compute/graph/reduction.h"
@@ -116,6 +117,15 @@ static int replace(struct bt__reduction *r, uint32_t number, const bt_node *by)
     return 1;
 }
 
+/* A condition that reads may do so only where those before it keep its reads in bounds. */
+static const bt_node *behind(struct bt__reduction *r, const bt_node *c)
+{
+    if (!c || !c->reads || !r->conjuncts.len || bt__facts_cover(r->graph, NULL, c))
+        return c;
+    return bt_node_select(r->graph, conjunction(r->graph, &r->conjuncts), c,
+                          bt_node_bool(r->graph, 0));
+}
+
 /* Body selections of the identity join the condition. */
 static int absorb_selects(struct bt__reduction *r)
 {
@@ -132,7 +142,7 @@ static int absorb_selects(struct bt__reduction *r)
         } else {
             break;
         }
-        if (!add(r, &r->conjuncts, c))
+        if (!add(r, &r->conjuncts, behind(r, c)))
             return 0;
     }
     return 1;

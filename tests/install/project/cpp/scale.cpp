@@ -19,7 +19,7 @@ const bt_attr attr_rows[] = {
     {},
 };
 const bt_op_input inputs[] = {
-    { .name = "data", .type = "t:float[..]", .doc = "any shape", .is_optional = 0 },
+    { .name = "data", .type = "t:float[..]", .doc = "any shape", .is_optional = 0, .is_rest = 0 },
     {},
 };
 

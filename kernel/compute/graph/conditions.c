@@ -464,6 +464,20 @@ static int solve(struct bt__reduction *r)
     return done >= 0;
 }
 
+/* Whether these are the conjuncts of a condition: then it stays as it was written, so that a text
+ * of it is read as itself. */
+static int is_conjunction(bt_graph *g, const bt_node *condition, const bt_nodes *all)
+{
+    bt_nodes own = { 0 };
+    if (!bt_node_conjuncts(g->arena, condition, &own) || own.len != all->len)
+        return 0;
+    for (uint32_t i = 0; i < own.len; i++) {
+        if (own.at[i] != all->at[i])
+            return 0;
+    }
+    return 1;
+}
+
 const bt_node *bt__reduction_build(bt_graph *g, uint32_t reducer, uint32_t first,
                                    uint32_t nindex, const bt_node *const *extents,
                                    const bt_node *condition, const bt_node *body)
@@ -485,7 +499,8 @@ const bt_node *bt__reduction_build(bt_graph *g, uint32_t reducer, uint32_t first
     if (!keeps_positions(&r)) {
         if (!add(&r, &r.conjuncts, condition) || !absorb_selects(&r) || !solve(&r))
             return NULL;
-        condition = conjunction(g, &r.conjuncts);
+        if (r.nindex != nindex || !is_conjunction(g, condition, &r.conjuncts))
+            condition = conjunction(g, &r.conjuncts);
         if (!condition)
             return NULL;
         if (bt_node_is_false(condition))

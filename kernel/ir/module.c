@@ -195,10 +195,11 @@ bt_status bt_global_fail(bt_ctx *ctx, const bt_module *module, const bt_global *
 {
     const int is_gradient = global->kind == BT_GLOBAL_GRADIENT;
     return bt_fail_at(ctx, BT_ERR_UNSUPPORTED, module->store, global->span,
-                      "@%s is declared %s%s, which gives it a type, but no body, and no "
-                      "pass makes one: to run it, write it as a def",
+                      "@%s is declared %s%s, which gives it a type, but no body%s",
                       global->name, is_gradient ? "as the gradient of @" : "extern",
-                      is_gradient ? global->primal : "");
+                      is_gradient ? global->primal : "",
+                      is_gradient ? " before pass differentiate: to run it, call it in a def"
+                                  : ", and no pass makes one: to run it, write it as a def");
 }
 
 /* Names of the functions, for a message; long lists are cut. */

@@ -762,8 +762,9 @@ def faults(baton, work):
             sys.exit(f"{text}: it is refused, and has written files")
     broken = work / "broken.onnx"
     broken.write_bytes(b"x")
-    for model, told in ((TREE / "tests/golden/errors/gradient_that_is_run.baton", "@df is declared as the gradient of @f"),
-                        (broken, "the file is cut off")):  # nobody compiles these: no other executor is named
+    external = work / "external.baton"
+    external.write_text('#[version = "baton 0.1"]\nextern @g: fn (float32) -> float32;\ndef @main(%x: float32) { @g(%x) }\n')
+    for model, told in ((external, "@g is declared extern"), (broken, "the file is cut off")):  # nobody compiles these: no other executor is named
         done = subprocess.run([baton, "compile", model, "--executor", "aot", "-o", missing], capture_output=True, text=True)
         if done.returncode != 1 or told not in done.stderr or "was asked for" in done.stderr:
             sys.exit(f"{model}: {done.returncode}: {done.stderr}")

@@ -620,11 +620,12 @@ static bt_tensor *parse_data(bt__parser *p, const header *h)
     p->module->data_name = name;
     if (same_shape(h, known))
         return bt_tensor_ref(known);
-    char dtype[BT_DTYPE_NAME_SIZE];
-    bt__error_token(p, BT_ERR_SHAPE, &token,
-                    "%s has %u dim%s and is of %s there, not as written here",
-                    bt__token_show(p, &token), (unsigned)known->rank,
-                    known->rank == 1 ? "" : "s", dtype_text(known->dtype, dtype));
+    bt_text there;
+    bt_text_init(&there, bt_ctx_scratch(p->ctx));
+    bt_tensor_print_type(known, &there);
+    bt__error_token(p, BT_ERR_SHAPE, &token, "%s is %s there, not as written here",
+                    bt__token_show(p, &token),
+                    bt_text_get(&there) ? there.at : "of another type");
     return NULL;
 }
 

@@ -173,10 +173,10 @@ static bt_status vary_sizes(const struct call_case *base, vary_use_fn *use, void
 /* ---- larger sizes ---- */
 
 /* Of a tensor, as the evaluator takes its time; a prime beyond what a tile or a block has. */
-enum { MOST_ELEMENTS = 1 << 16, LARGE = 1031 };
+enum { MOST_ELEMENTS = 1 << 15, LARGE = 1031 };
 
 /* In the place of a case's sizes, by their order, so that a window stays smaller than its image. */
-static const int64_t odd_sizes[] = { 9, 17, 33, 70 };
+static const int64_t odd_sizes[] = { 5, 9, 17, 33, 70 };
 
 /* Where values are listed there is one for each element. */
 static int has_list(const struct case_leaf *leaf)
@@ -225,28 +225,39 @@ static void replace_size(struct call_case *c, const struct call_case *base, int6
     }
 }
 
-bt_status vary_larger(const struct call_case *base, vary_use_fn *use, void *self)
+/* The axis of that number, over all leaves, is large. */
+static int enlarge_axis(struct call_case *c, uint32_t number)
+{
+    for (uint32_t i = 0; i < c->nleaf; number -= c->leaves[i++].rank) {
+        if (number < c->leaves[i].rank) {
+            c->leaves[i].dims[number] = LARGE;
+            return !has_list(&c->leaves[i]);
+        }
+    }
+    return 0;
+}
+
+bt_status vary_larger(const struct call_case *base, uint32_t start, vary_use_fn *use,
+                      void *self)
 {
     int64_t sizes[CASE_MAX_LEAF * CASE_MAX_DIM];
     const uint32_t n = sizes_of(base, sizes);
+    uint32_t naxis = 0;
     struct call_case c = *base;
     for (uint32_t i = 0; i < n; i++)
         replace_size(&c, base, sizes[i],
                      i < BT_COUNT(odd_sizes) ? odd_sizes[i] : 71 + (int64_t)i);
     if (n)
         BT_TRY(use_larger(&c, use, self));
-    for (uint32_t i = 0; i < n; i++) {
+    for (uint32_t i = 0; i < base->nleaf; i++)
+        naxis += base->leaves[i].rank;
+    for (uint32_t i = 0; i < n + naxis; i++) {
+        const uint32_t which = (start + i) % (n + naxis);
         c = *base;
-        replace_size(&c, base, sizes[i], LARGE);
-        BT_TRY(use_larger(&c, use, self));
-    }
-    for (uint32_t i = 0; i < base->nleaf; i++) {
-        for (uint32_t k = 0; !has_list(&base->leaves[i]) && k < base->leaves[i].rank;
-             k++) {
-            c = *base;
-            c.leaves[i].dims[k] = LARGE;
+        if (which < n)
+            replace_size(&c, base, sizes[which], LARGE);
+        if (which < n || enlarge_axis(&c, which - n))
             BT_TRY(use_larger(&c, use, self));
-        }
     }
     return NULL;
 }

@@ -12,9 +12,9 @@ bt_status vary(struct op_check *, const struct call_case *base, vary_use_fn *,
 /* The operator's cases ("case"), each followed by those like it. */
 bt_status vary_all(struct op_check *, vary_use_fn *, void *self) BT_MUST_USE;
 
-/* Cases with all sizes such as no tile divides ("larger"), and with one beyond any tile at a time:
- * of all axes that have it, and of one axis alone. Many have no types. */
-bt_status vary_larger(const struct call_case *base, vary_use_fn *,
+/* A case with all sizes such as no tile divides ("larger"), then with one beyond any tile at a time: of
+ * all axes that have it, or of one axis alone, from the `start`th of these on. Many have no types. */
+bt_status vary_larger(const struct call_case *base, uint32_t start, vary_use_fn *,
                       void *self) BT_MUST_USE;
 
 #endif

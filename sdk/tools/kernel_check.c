@@ -1,6 +1,7 @@
 /* A program's kernels against the evaluator: for authors of targets. */
 #include "kernel_check.h"
 
+#include <math.h>
 #include <string.h>
 
 #include <baton/baton.h>
@@ -276,7 +277,9 @@ static void note_error(struct checker *c, struct primitive *p,
                        const struct kernel_error *e, int is_wrong)
 {
     p->ncall++;
-    p->error.share = larger(e->share, p->error.share);
+    // what is not written, or fails, has no error that could be measured
+    p->error.share =
+        is_wrong && e->share <= 1 ? INFINITY : larger(e->share, p->error.share);
     p->error.apart = larger(e->apart, p->error.apart);
     p->error.bound = larger(e->bound, p->error.bound);
     if (is_wrong || e->share <= c->result->error)

@@ -278,6 +278,10 @@ static int check_plugin(struct tool *tool, struct guard *guard)
     const char *id = tool->args[1], *only = tool->args[2];
     struct tally tally = { 0 };
     uint32_t nbroken = 0;
+    int64_t seconds, every;
+    int code = check_target_options(tool, &seconds, &every);
+    if (code)
+        return code;
     if (has_code(tool->ctx, id)) {
         TRY_TOOL(tool, bt_plugin_open(tool->ctx, id));
         printf("%s: its tables agree with its manifest\n", id);
@@ -285,7 +289,7 @@ static int check_plugin(struct tool *tool, struct guard *guard)
     } else {
         printf("%s: it has no code\n", id);
     }
-    int code = check_ops(tool, id, only, guard, &tally);
+    code = check_ops(tool, id, only, guard, &tally);
     if (code)
         return code;
     if (only && !tally.nop)

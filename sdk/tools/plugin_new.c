@@ -15,6 +15,7 @@ struct words {
     const char *ident;  /* its last part as C and files have it: swish */
     const char *plugin; /* that of the plugin: what its tables' names begin with */
     const char *id;     /* of the plugin */
+    const char *checks; /* what baton plugin check does with it */
     int has_memory; /* of its own: lines with @own@ before them are written, else @host@ */
 };
 
@@ -67,6 +68,7 @@ static void fill(const char *text, size_t nbytes, const struct words *words, bt_
     } rows[] = { { "@name@", words->name },
                  { "@ident@", words->ident },
                  { "@plugin@", words->plugin },
+                 { "@checks@", words->checks },
                  { "@id@", words->id } };
     while (nbytes) {
         size_t used = is_start ? skip_line(text, nbytes, words) : 0;
@@ -229,6 +231,19 @@ static int check_kind(const struct tool *tool, const char *kind)
                       bt_text_get(&all) ? all.at : "some");
 }
 
+/* A name that a plugin beside this one has would be refused where it is used. */
+static int check_free(struct tool *tool, const char *kind, const struct words *words)
+{
+    const char *provided = strcmp(kind, "eval") == 0 ? "op" : kind;
+    bt_provided item;
+    if (!find_provided(tool->ctx, provided, words->name, &item) ||
+        strcmp(bt_plugin_id(item.plugin), words->id) == 0)
+        return EXIT_OK;
+    return tool_usage(
+        tool, "%s %s is there, of plugin %s, and two of one name clash: my.%s would do",
+        provided, words->name, bt_plugin_id(item.plugin), words->name);
+}
+
 /* ---- beside what is there ---- */
 
 /* The word behind `mark` in a file of the folder, up to a character of `ends`; NULL: there
@@ -264,8 +279,11 @@ static int add_to(struct tool *tool, const char *kind, const char *folder,
                           folder));
     if (!own)
         return tool_fail(tool, bt_no_memory());
+    int code = check_free(tool, kind, words);
+    if (code)
+        return code;
     printf("%s %s for plugin %s:\n", kind, words->name, words->id);
-    int code = copy_folder(tool, own, folder, words, 1);
+    code = copy_folder(tool, own, folder, words, 1);
     if (!code)
         printf("build again, then try it: baton filecheck %s/%s.test.baton\n", folder,
                words->ident);
@@ -292,6 +310,36 @@ static int make(struct tool *tool, const char *kind, const char *folder,
         printf("%s/README.md says how to %stry it\n", folder,
                is_source ? "" : "build and ");
     return code;
+}
+
+/* For README.md: what `baton plugin check` does with one of these. */
+static const char *checks_of(const char *kind)
+{
+    static const struct {
+        const char *kind, *text;
+    } rows[] = {
+        { "target", "tries its code, memory, kernels, queues and artifacts one after the "
+                    "other, and runs the\n"
+                    "   calls of all operators that it takes beside the evaluator. What "
+                    "is wrong first is named first" },
+        { "scheme", "tries the codes that it gives the operands of a small network, and "
+                    "whether layers compute on\n"
+                    "   them then" },
+        { "calibrate", "tries the scales that it chooses for ranges of many kinds, alone "
+                       "and beside others" },
+        { "pass", "runs it where it says that it runs" },
+        { "rule", "evaluates both sides of each rule on random and special values" },
+        { "way",
+          "compiles the cases of all operators by it, and compares with the evaluator" },
+    };
+    for (uint32_t i = 0; i < BT_COUNT(rows); i++) {
+        if (strcmp(kind, rows[i].kind) == 0)
+            return rows[i].text;
+    }
+    return "types its operators on the cases that they state\n"
+           "   (`BT_CASES`), runs them by `interp` and compiled for `cpu`, and says of "
+           "each case whether it holds. A wrong "
+           "formula is shown\n   with a caret";
 }
 
 int plugin_new(struct tool *tool)
@@ -323,6 +371,7 @@ int plugin_new(struct tool *tool)
     code = choose_words(tool, tool->args[2], &words);
     if (code)
         return code;
+    words.checks = checks_of(kind);
     if (memory && strcmp(memory, "own") != 0 && strcmp(memory, "host") != 0)
         return tool_usage(tool, "--memory is own or host, not %s", memory);
     if (memory && strcmp(memory, "own") == 0 && option_value(tool, "source"))
@@ -342,6 +391,10 @@ int plugin_new(struct tool *tool)
             "a plugin cannot be called %s: CMake has a target of its own of "
             "this name; %s_%s would do",
             words.ident, tool->args[2], kind);
+    if (access(folder, F_OK) != 0)
+        code = check_free(tool, kind, &words);
+    if (code)
+        return code;
     if (mkdir(folder, 0777) == 0)
         return make(tool, kind, folder, templates, &words);
     if (errno != EEXIST)

@@ -20,6 +20,7 @@ struct trial {
     const bt_targets *targets; /* it, and who takes the rest */
     uint32_t every, nmet;      /* of all operators */
     uint32_t ncall, nwrong;    /* of the operator */
+    uint32_t nlarger;          /* larger ones of a case that were computed */
     uint32_t is_base_taken;    /* of the case that those that follow are like */
     uint32_t ncase,
         is_taken;    /* ... and whether the target computes something of a case */
@@ -243,10 +244,18 @@ static bt_status compute_case(struct trial *t, const struct call_case *c, uint32
     return status;
 }
 
+/* Of operators that a target names by patterns all are tried; where it takes any, the first and one
+ * more that it computes, another one of each case. */
 static bt_status run_larger(void *self, const char *kind, const struct call_case *c)
 {
+    enum { MOST = 2 };
+    struct trial *t = self;
     (void)kind;
-    return compute_case(self, c, CASE_WIDE, 1);
+    if (!t->use->target->patterns && t->nlarger >= MOST)
+        return NULL;
+    BT_TRY(compute_case(t, c, CASE_WIDE, 1));
+    t->nlarger += t->is_taken;
+    return NULL;
 }
 
 /* NaN and larger sizes are of an operator's own cases, and of other types where a target takes these
@@ -264,7 +273,8 @@ static bt_status run_case(void *self, const char *kind, const struct call_case *
         return NULL;
     t->is_base_taken = 1;
     BT_TRY(compute_case(t, c, CASE_MODERATE, 1));
-    return vary_larger(c, run_larger, t);
+    t->nlarger = 0;
+    return vary_larger(c, t->nmet, run_larger, t);
 }
 
 /* ---- all ---- */

@@ -325,25 +325,32 @@ static int check_given(struct check *c, const char *plugin, const char *list,
         const char *owner = find_provided(tool->ctx, "target", name, &item)
                                 ? bt_plugin_id(item.plugin)
                                 : "?";
-        c->use = opened->at[i];
-        if (strcmp(owner, plugin) == 0)
-            *nbroken += check_use(c) > 0;
-        else
+        if (strcmp(owner, plugin) != 0)
             code = tool_usage(tool, "--target: %s is of plugin %s, and %s is checked",
                               opened->at[i]->text, owner, plugin);
     }
+    for (uint32_t i = 0; !code && i < opened->n; i++) {
+        c->use = opened->at[i];
+        *nbroken += check_use(c) > 0;
+    }
     close_targets(list, opened);
     return code;
+}
+
+int check_target_options(struct tool *tool, int64_t *seconds, int64_t *every)
+{
+    *seconds = WATCHDOG_SECONDS;
+    *every = 1;
+    const int code = option_number(tool, "timeout", 0, 1000000, seconds);
+    return code ? code : option_number(tool, "every", 1, 1000000, every);
 }
 
 int check_targets(struct tool *tool, const char *plugin, struct guard *guard,
                   uint32_t *nbroken)
 {
     const char *given = option_value(tool, "target");
-    int64_t seconds = WATCHDOG_SECONDS, every = 1;
-    int code = option_number(tool, "timeout", 0, 1000000, &seconds);
-    if (!code)
-        code = option_number(tool, "every", 1, 1000000, &every);
+    int64_t seconds, every;
+    int code = check_target_options(tool, &seconds, &every);
     if (code)
         return code;
     struct check c = { .tool = tool, .guard = guard, .every = (uint32_t)every };

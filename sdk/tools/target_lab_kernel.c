@@ -160,6 +160,25 @@ static void check_apart(struct lab *lab, const bt_kernel_code *code,
             "the arena that it is given");
 }
 
+/* Bytes may come from a file that has been cut. */
+static bt_status check_cut(struct lab *lab, const bt_kernel_code *code)
+{
+    bt_kernel_code cut = *code;
+    const bt_kernel_code *given = &cut;
+    void *loaded = NULL;
+    cut.nbytes = cut.own_nbytes = 0;
+    bt_status status =
+        lab->use->target->load(lab->ctx, lab->use->instance, 1, &given, &loaded);
+    if (!status)
+        target_fault(
+            lab->arena, &lab->fault,
+            "`load` takes code of 0 bytes: bytes come from files, and their sizes "
+            "are checked before they are read");
+    if (!status && loaded)
+        lab->use->target->unload(loaded);
+    return status && status->code == BT_ERR_MEMORY ? status : NULL;
+}
+
 static bt_status load(struct lab *lab, const struct draft *draft)
 {
     const bt_target *target = lab->use->target;
@@ -174,6 +193,7 @@ static bt_status load(struct lab *lab, const struct draft *draft)
     if (!target->load || lab->fault)
         return NULL; // the library calls it
     const bt_kernel_code *made = code;
+    BT_TRY(check_cut(lab, code));
     BT_TRY(
         note_refused(lab, lab->kernel->primitive, "`load`",
                      target->load(lab->ctx, lab->use->instance, 1, &made, &lab->loaded)));

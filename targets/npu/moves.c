@@ -216,7 +216,9 @@ const char *npu_ratio_numbers(const struct npu_ratio *r, int has_multiplier,
             m /= 2;
     } else {
         if (frexp(ratio, &exponent) != 0.5)
-            return "is no power of two, as floats need here";
+            return "is no power of two, as floats need here (baton quantize --scheme "
+                   "shifts "
+                   "chooses such)";
         m = 1;
         n = 1 - exponent;
         if (n > r->most_shift)
@@ -225,7 +227,8 @@ const char *npu_ratio_numbers(const struct npu_ratio *r, int has_multiplier,
     if (!m || n < 0)
         return "is none that sums are shifted by";
     if (m != 1 && !has_multiplier)
-        return "is no power of two, and the machine has no multiplier";
+        return "is no power of two, and the machine has no multiplier (baton quantize "
+               "--scheme shifts chooses such)";
     if (n > (m == 1 ? 31 : 62))
         return "shifts too far";
     *factor = (int32_t)m;

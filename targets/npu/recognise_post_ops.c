@@ -358,7 +358,9 @@ static bt_status read_product(struct npu_reader *r, const bt_node *node)
     while (node->kind == BT_NODE_CAST && bt_dtype_is_float(node->args[0]->dtype))
         node = node->args[0];
     if (node->kind != BT_NODE_SCALAR || node->which != BT_SCALAR_MUL)
-        return NPU_REFUSE(r, "a float is no product that is rounded");
+        return NPU_REFUSE(
+            r, "it computes in floats, of which the machine has only a sum times a "
+               "constant, rounded");
     const int is_first = node->args[0]->kind == BT_NODE_CONST;
     const bt_node *constant = node->args[is_first ? 0 : 1],
                   *x = node->args[is_first ? 1 : 0];
@@ -408,7 +410,8 @@ static bt_status read_float(struct npu_reader *r, const bt_node *node)
         return clamp(r, is_min, value);
     }
     return NPU_REFUSE(
-        r, "a float is no product that is rounded, then clamped by whole numbers");
+        r, "it computes in floats, of which the machine has only a sum times a constant, "
+           "rounded, then clamped by whole numbers");
 }
 
 /* ---- integers ---- */

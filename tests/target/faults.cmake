@@ -84,6 +84,7 @@ add_fault(loads_nothing "FAILED  code: `load` has no error and gives nothing" " 
 add_fault(gives_no_block "FAILED  memory: `alloc` of " "    *out = block;" "    (void)out;")
 
 # ---- what a caller relies on ----
+add_fault(loads_any "FAILED  code: `load` takes code of 0 bytes" "        if (codes[i]->nbytes != sizeof(struct layer))" "        if (!codes[i]->at)")
 add_fault(loses_nan "FAILED  kernels:" "d->has_relu && value < 0 ? 0 : value" "d->has_relu && !(value > 0) ? 0 : value")
 add_fault(frees_less "is given back by bt_free as one of " "    bt_free(l->registry, l, l->nbytes);" "    bt_free(l->registry, l, l->nbytes - 8);")
 add_fault(waits_for_one "FAILED  queues: a command that waits for two events" "i < c->order.nwait; i++)

@@ -142,6 +142,10 @@ expect 0 ', wait, for a copy of 16384 bytes: ' -- cat hang_wait_for
 expect 1 '^error: target device{fault="silent"}, wait for value 1 of a queue, its last command, which waits for an event of another queue: it has not' -- \
     "$baton" plugin check test.device --target 'device{fault="silent"}' --timeout 1
 expect 2 '\--target: reference is of plugin baton.reference, and test.device is checked' -- "$baton" plugin check test.device --target reference
+expect 2 '\--target: reference is of plugin baton.reference' -- "$baton" plugin check test.device --target device,reference
+refuse '^target device'
+expect 2 '\--every takes a number' -- "$baton" plugin check test.device --every 0
+refuse 'tables agree'
 expect 2 'attribute' -- "$baton" plugin check test.device --target 'device{fualt="early"}'
 expect 0 '^target reference: opens, 0 patterns$' -- env -u BATON_PLUGIN_PATH "$baton" plugin check baton.reference --every 500
 refuse queues

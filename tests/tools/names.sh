@@ -124,3 +124,11 @@ cat > devices.baton <<'END1'
 def @main(%x: float32) { negative(%x) }
 END1
 expect 0 '^devices          cpu, reference$' '^n                3$' '^name             two$' -- "$baton" info devices.baton
+
+# A name that somebody else has is refused before anything is written; the README of a new plugin tells of its own kind.
+unset BATON_PLUGIN_PATH
+expect 2 'scheme int8 is there, of plugin baton.quantize, and two of one name clash: my.int8 would do;' -- "$baton" plugin new scheme int8
+expect 2 'target cpu is there, of plugin baton.cpu' -- "$baton" plugin new target cpu
+[ ! -e int8 ] && [ ! -e cpu ] || fault "something was written"
+expect 0 'README.md says how' -- "$baton" plugin new scheme own_codes
+expect 0 'tries the codes that it gives the operands of a small network' -- cat own_codes/README.md

@@ -332,7 +332,7 @@ static int compute(const struct layer *d, void *const *buffers, const uint32_t *
 @own@static bt_status enqueue(bt_ctx *ctx, void *loaded, uint32_t kernel, const bt_kernel_call *call, const bt_order *order,
 @own@                         uint64_t *value)
 @own@{
-@own@    struct command c = { .layer = &((struct loaded *)loaded)->layers[kernel], .order = *order, .stop = call->stop };
+@own@    struct command c = { .layer = &((struct loaded *)loaded)->layers[kernel], .stop = call->stop, .order = *order };
 @own@    for (uint32_t i = 0; i < call->nbuffer; i++)
 @own@        c.buffers[i] = ((struct block *)call->buffers[i])->bytes + (call->offsets ? call->offsets[i] : 0);
 @own@    return put(ctx, &c, value);

@@ -90,7 +90,7 @@ def @main<n: Dim>(%x: Tensor[(n, 6, 16), float32], %q: Tensor[(16, 16), float32]
     add(%5, %6)
 }
 END
-expect 0 'for target cpu: 16 kernels' -- "$baton" compile block.baton --target cpu --dim n=5 -o block.bta
+expect 0 'for target cpu: 18 kernels' -- "$baton" compile block.baton --target cpu --dim n=5 -o block.bta
 expect 0 'for target cpu: 16 kernels' -- "$baton" compile block.baton --target cpu -o block.bta
 refuse 'to the evaluator'
 for n in 1 3 40; do

@@ -149,7 +149,7 @@ run("configuring" "" ${CMAKE_COMMAND} -S ${PREFIX}/share/doc/baton/examples/targ
   -DCMAKE_C_COMPILER=${CC} -DCMAKE_PREFIX_PATH=${PREFIX})
 run("building" "" ${CMAKE_COMMAND} --build ${WORK}/far)
 set(ENV{BATON_PLUGIN_PATH} ${WORK}/far)
-run("baton plugin check" "target device: opens.*target far: opens.*target late: opens.*target later: opens" ${BATON} plugin check org.example.far)
+run("baton plugin check" "target device: opens.*target far: opens.*target late: opens.*target later: opens" ${BATON} plugin check org.example.far --every 16)
 run("digits on late" "0 wrong" ${BATON} run ${HERE}/../../sdk/examples/digits/digits.baton -i image=random:1 --target late --check-kernels)
 
 # A second operator and a pass in the same folder.

@@ -217,4 +217,4 @@ def fail_where(wrong, got, expected):
     raise Mismatch(f"{int(wrong.sum())} of {wrong.size} elements differ: {got[at]!r} at {place}, NumPy {expected[at]!r}")
 
 
-from . import image, indexing, nn, pointwise, quant, random, reduction, shapes, simulate, windows  # noqa: E402,F401  they register their functions
+from . import computed, image, indexing, nn, pointwise, quant, random, reduction, shapes, simulate, windows  # noqa: E402,F401  they register their functions

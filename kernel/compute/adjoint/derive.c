@@ -25,7 +25,7 @@ static bt_status graph_of(bt_builder *b, bt_arena *arena, const bt_call *call,
     if (!graph)
         return refuse(b, call, "ranks or dtypes of its arguments are not known");
     *out = graph;
-    return graph->ndim ? bt__graph_open(ctx, arena, &formula, graph, out) : NULL;
+    return graph->ndim ? bt__graph_open(ctx, arena, &formula, call, graph, out) : NULL;
 }
 
 /* Inputs of a graph of derivatives: those of the primal, its results, seeds. */

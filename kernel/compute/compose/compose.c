@@ -738,7 +738,7 @@ static bt_status add_open(struct composer *c, const bt_type *type, array_list *o
 }
 
 bt_status bt__graph_open(bt_ctx *ctx, bt_arena *arena, const bt_formula_call *call,
-                         const bt_graph *from, bt_graph **out)
+                         const bt_call *checked, const bt_graph *from, bt_graph **out)
 {
     struct composer c = { .ctx = ctx, .arena = arena };
     array_list inputs = { 0 };
@@ -750,7 +750,7 @@ bt_status bt__graph_open(bt_ctx *ctx, bt_arena *arena, const bt_formula_call *ca
     for (uint32_t i = 0; i < call->narg; i++)
         BT_TRY(add_open(&c, call->args[i], &inputs));
     c.graph->ninput = c.graph->narray;
-    BT_TRY(join(&c, from, &inputs, NULL, &results));
+    BT_TRY(join(&c, from, &inputs, checked, &results));
     c.graph->nresult = from->nresult;
     c.graph->results = results;
     *out = c.graph;

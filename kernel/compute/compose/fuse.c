@@ -137,7 +137,7 @@ static bt_status look(bt_ctx *ctx, bt_arena *arena, const bt_formula_call *call,
     if (!graph || (graph->ndim && has_layouts(call)))
         return NULL;
     if (graph->ndim)
-        BT_TRY(bt__graph_open(ctx, arena, call, graph, &graph));
+        BT_TRY(bt__graph_open(ctx, arena, call, NULL, graph, &graph));
     return look_at_graph(graph, out);
 }
 

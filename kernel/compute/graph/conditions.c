@@ -5,7 +5,8 @@
  *  -> sum(o | 0 <= i + p - o*s && i + p - o*s < R: dy[o] * w[i + p - o*s])
  *
  * An index with another coefficient c is divided: v = floordiv(e, c) where mod(e, c) is
- * 0. Quotients and remainders of indices are the matter of digits.c.
+ * 0. Quotients and remainders of indices are the matter of digits.c, strides that are known when a
+ * program runs that of strides.c.
  *
  * R5. Where an equality leaves an index few values between two ends that move with others,
  * as r = i + p - o*s leaves o ceil(R/s) of them, it counts these:
@@ -431,6 +432,8 @@ static int step(struct bt__reduction *r, int *was_solved)
         done = solve_one(r);
     if (!done)
         done = bt__reduction_divide(r);
+    if (!done)
+        done = bt__reduction_unstride(r);
     *was_solved |= done;
     if (!done && *was_solved)
         done = open_quotient(r);

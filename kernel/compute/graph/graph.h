@@ -47,9 +47,11 @@ struct bt__copying; /* compute/compose/copy.h: numbers for dims; NULL: none */
 bt_status bt__graph_join(bt_ctx *, bt_arena *, const bt_func *, const bt_type_param *dims,
                          struct bt__copying *, bt_graph **out) BT_MUST_USE;
 /* The graph of a call on tensors without layouts, whose axes are each a dim of its own where
- * they are open: the axes get the dims of the call's types. */
+ * they are open: the axes get the dims of the call's types. checked: the call, whose checks say
+ * which axes broadcast: these are read at index * (extent != 1); NULL: that is not asked for. */
 bt_status bt__graph_open(bt_ctx *, bt_arena *, const bt_formula_call *,
-                         const bt_graph *from, bt_graph **out) BT_MUST_USE;
+                         const bt_call *checked, const bt_graph *from,
+                         bt_graph **out) BT_MUST_USE;
 /* Stages that others can compute in place go into those. */
 bt_status bt__graph_inline(bt_graph *) BT_MUST_USE;
 /* Elements that are moved, but not computed, become their parts, before stages go into others. */

@@ -35,5 +35,8 @@ int bt__reduction_put(struct bt__reduction *, uint32_t k, const bt_node *value,
 int bt__reduction_join(struct bt__reduction *);   /* R1 */
 int bt__reduction_digits(struct bt__reduction *); /* R2 */
 int bt__reduction_divide(struct bt__reduction *); /* R3, R4 */
+/* Equalities of an index with a stride that is 0 or 1, R6. 1: done, 0: there is none, -1:
+ * failure. */
+int bt__reduction_unstride(struct bt__reduction *);
 
 #endif

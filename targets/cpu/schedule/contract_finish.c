@@ -136,30 +136,31 @@ void cpu_match_finish(bt_graph *g, const struct cpu_tiling *p,
     const bt_stmt *store = epilogue->store;
     const bt_node *sum = cpu_find_sum(store->value, epilogue->sums);
     struct cpu_chain chain;
-    *out = (struct cpu_finish){ .is_all = 0 };
+    struct cpu_finish found = { .is_all = 1 };
+    *out = (struct cpu_finish){ .is_all = 0 }; // with no flag of what has been found on the way
     if (!p->tile->epilogue || p->m < 0 || p->is_line || p->is_across || p->n0 >= 0 ||
         p->beside >= 0 || !sum || sum->args[0] != store->offset ||
         !cpu_is_size(p->view.dims[p->is_turned ? (uint32_t)p->m : p->n].c, 1) ||
         !cpu_take_apart(store->value, sum, &chain) || cpu_count_levels(g, p) > 3 ||
-        store->value->dtype != p->tile->c || !choose_kind(p, store, &chain, out))
+        store->value->dtype != p->tile->c || !choose_kind(p, store, &chain, &found))
         return;
     for (uint32_t d = 0; d < p->view.ndim; d++) {
         if (p->nclass[d] > 1)
             return;
     }
-    out->bias = chain.bias;
-    out->residual = chain.residual;
+    found.bias = chain.bias;
+    found.residual = chain.residual;
     if (chain.low) {
-        out->flags |= CPU_TILE_AT_LEAST;
-        set_bound(chain.low, &out->low_at, &out->low);
+        found.flags |= CPU_TILE_AT_LEAST;
+        set_bound(chain.low, &found.low_at, &found.low);
     }
     if (chain.high) {
-        out->flags |= CPU_TILE_AT_MOST;
-        set_bound(chain.high, &out->high_at, &out->high);
+        found.flags |= CPU_TILE_AT_MOST;
+        set_bound(chain.high, &found.high_at, &found.high);
     }
-    out->flags |=
-        (out->low_at ? CPU_TILE_LOW_IS_AT : 0) | (out->high_at ? CPU_TILE_HIGH_IS_AT : 0);
-    out->is_all = 1;
+    found.flags |=
+        (found.low_at ? CPU_TILE_LOW_IS_AT : 0) | (found.high_at ? CPU_TILE_HIGH_IS_AT : 0);
+    *out = found;
 }
 
 /* ---- codes ---- */

@@ -51,11 +51,18 @@ static bt_status mark_binding(struct adjoint *a, const bt_value *old)
         BT_TRY(adjoint_mark(a, region));
         active |= adjoint_is_active(a, region->result);
     }
+    if (active && old->kind == BT_VALUE_WRITE)
+        return bt_fail_at(
+            a->copy.ctx, BT_ERR_UNSUPPORTED, a->copy.store, old->span,
+            "what is written depends on what is differentiated, but only references that "
+            "stay "
+            "in their function have adjoints: pass what this one holds instead, and give "
+            "what it becomes as a result");
     if (active && holds_more(old->type))
         return bt_fail_at(
             a->copy.ctx, BT_ERR_UNSUPPORTED, a->copy.store, old->span,
-            "%%%s depends on what is differentiated, and is a function or a "
-            "reference: it has no adjoint",
+            "%%%s depends on what is differentiated, but is a function, or a reference "
+            "that does not stay in its function: pass what it holds instead",
             old->name ? old->name : "_");
     // what holds no float, a comparison or a position, has no derivative to pass on
     if (!active || !adjoint_has(old->type))

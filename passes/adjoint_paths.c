@@ -216,10 +216,11 @@ bt_status adjoint_backward(struct adjoint *a, const bt_value *old)
     struct taped *t = bt_map_find(&a->tapes, old);
     adjoint_values seeds = { 0 };
     if (old->kind == BT_VALUE_READ)
-        return bt_fail_at(a->copy.ctx, BT_ERR_UNSUPPORTED, a->copy.store, old->span,
-                          "what is read depends on what is differentiated, but a "
-                          "reference that a function or data holds has no adjoint: pass "
-                          "its contents on instead");
+        return bt_fail_at(
+            a->copy.ctx, BT_ERR_UNSUPPORTED, a->copy.store, old->span,
+            "what is read depends on what is differentiated, but only references "
+            "that stay in their function have adjoints: pass what this one "
+            "holds instead");
     if (!t)
         return bt_fail_at(a->copy.ctx, BT_ERR_UNSUPPORTED, a->copy.store, old->span,
                           "a %s of a function that is no global of the module has no "

@@ -548,7 +548,7 @@ static void check_open_text(const struct contraction *c, const bt_type_param *va
     bt_loops *loops;
     bt_text text;
     assert_ok(w.ctx, bt__call_compose(w.ctx, arena, &call, &graph));
-    assert_ok(w.ctx, bt__graph_open(w.ctx, arena, &call, graph, &graph));
+    assert_ok(w.ctx, bt__graph_open(w.ctx, arena, &call, NULL, graph, &graph));
     assert_ok(w.ctx, cpu_contract(w.ctx, arena,
                                   &(struct cpu_config){ .isa = CPU_ISA_PORTABLE,
                                                         .nthread = nthread },

@@ -5,9 +5,13 @@ bt_status adjoint_build_ctor(struct copy *c, const bt_ctor *ctor, const bt_type 
                              uint32_t narg, const bt_value *const *args,
                              const bt_value **out)
 {
-    const bt_call call = {
-        .callee_kind = BT_CALLEE_CTOR, .ctor = ctor, .narg = narg, .args = args
-    };
+    const bt_list_type *apply = bt_as_apply_type(type);
+    const bt_call call = { .callee_kind = BT_CALLEE_CTOR,
+                           .ctor = ctor,
+                           .narg = narg,
+                           .args = args,
+                           .ntype_arg = apply->n - 1,
+                           .type_args = apply->at + 1 };
     bt_builder_type(c->b, type);
     return bt_build_call(c->b, &call, out);
 }

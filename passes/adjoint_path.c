@@ -204,7 +204,11 @@ void adjoint_copy_init(struct adjoint *a, struct copy *out)
 static bt_status build_tape(struct copy *c, const struct adjoint_path *path,
                             const bt_type *tape, const bt_value **out)
 {
-    bt_call call = { .callee_kind = BT_CALLEE_CTOR, .ctor = path->ctor };
+    const bt_list_type *of = bt_as_apply_type(tape);
+    bt_call call = { .callee_kind = BT_CALLEE_CTOR,
+                     .ctor = path->ctor,
+                     .ntype_arg = of->n - 1,
+                     .type_args = of->at + 1 };
     const bt_value **args = BT_NEWS(c->arena, const bt_value *, path->kept.len);
     if (!args)
         return bt_no_memory();

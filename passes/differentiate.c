@@ -137,23 +137,42 @@ static bt_status make_block(struct gradient *g, const bt_block **out)
     return bt_block_end(a->copy.b, given, out);
 }
 
-static bt_status make_func(struct gradient *g, const bt_func **out)
+static bt_status copy_with_vars(struct copy *c, const bt_func *func, const bt_func **out)
 {
-    struct copy *c = &g->adjoint.copy;
-    const bt_func *primal = g->primal;
-    const bt_type **vars = BT_NEWS(c->arena, const bt_type *, primal->nvar);
-    bt_func now = { .name = g->global->name, .span = g->global->span };
+    const bt_type **vars = BT_NEWS(c->arena, const bt_type *, func->nvar);
+    bt_func now = *func;
     if (!vars)
         return bt_no_memory();
-    for (uint32_t i = 0; i < primal->nvar; i++)
-        BT_TRY(copy_var(c, primal->vars[i], &vars[i]));
-    now.nvar = primal->nvar;
+    for (uint32_t i = 0; i < func->nvar; i++)
+        BT_TRY(copy_var(c, func->vars[i], &vars[i]));
     now.vars = vars;
-    now.nwhere = primal->nwhere;
-    BT_TRY(copy_wheres(c, primal->nwhere, primal->wheres, &now.wheres));
+    BT_TRY(copy_wheres(c, func->nwhere, func->wheres, &now.wheres));
+    return copy_func(c, &now, out);
+}
+
+/* With type parameters of its own. */
+static bt_status rename_vars(const struct adjoint *a, const bt_func *made,
+                             const bt_func **out)
+{
+    struct copy c;
+    const bt_func *func;
+    BT_TRY(bt_func_create(a->copy.ctx, a->copy.store, made, &func));
+    BT_TRY(copy_init(&c, a->copy.ctx, a->copy.arena, a->pairs->module));
+    bt_status status = copy_with_vars(&c, func, out);
+    copy_deinit(&c);
+    return status;
+}
+
+/* Made in terms of the primal's type parameters, as its tapes are. */
+static bt_status make_func(struct gradient *g, const bt_func **out)
+{
+    const bt_func *primal = g->primal;
+    bt_func now = *primal;
+    now.name = g->global->name;
+    now.span = g->global->span;
     BT_TRY(make_block(g, &now.block));
     now.result = now.block->result->type;
-    return bt_func_create(c->ctx, c->store, &now, out);
+    return rename_vars(&g->adjoint, &now, out);
 }
 
 /* Does something with a declaration whose values have been marked. */

@@ -35,18 +35,21 @@ static const bt_attr attrs[] = {
 static bt_status relate(bt_solver *s, const bt_relation_call *r)
 {
     const struct attrs *a = r->attrs;
-    const bt_shape_type *shape = bt_as_shape_type(a->shape);
     bt_dtype dtype;
     uint32_t in, out;
     BT_TRY(draw_dtype(s, r, a->dtype, &dtype));
-    if (!shape || shape->rest || shape->n < 2)
+    BT_TRY(key_relate_drawn(s, r, a->shape, a->dtype));
+    const bt_shape_type *shape =
+        bt_tensor_shape(bt_relation_arg(s, r, 1)); // the result's
+    if (!shape || shape->rest)
+        return bt_relation_wait(s); // a function's parameter, which a call knows
+    if (shape->n < 2)
         return bt_relation_fail(
             s, r, -1, "shape must have two axes or more, what a layer gives and reads");
     BT_TRY(bt_relation_axis(s, r, "in_axis", a->in_axis, shape->n, &in));
     BT_TRY(bt_relation_axis(s, r, "out_axis", a->out_axis, shape->n, &out));
-    if (in == out)
-        return bt_relation_fail(s, r, -1, "in_axis and out_axis are both %u", in);
-    return key_relate_drawn(s, r, a->shape, a->dtype);
+    return in != out ? NULL
+                     : bt_relation_fail(s, r, -1, "in_axis and out_axis are both %u", in);
 }
 
 /* Stage `variance`: "2 / (fan_in + fan_out)". */

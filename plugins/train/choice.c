@@ -21,8 +21,7 @@ static bt_status read_library(bt_ctx *ctx, bt_arena *arena, const char *name,
     bt_text text;
     bt_text_init(&text, arena);
     bt_text_addf(&text,
-                 "#[version = \"baton 0.1\"]\nimport \"losses\"\nimport \"optimizers\"\n"
-                 "import \"schedules\"\ndef @choice() { @%s }\n",
+                 "#[version = \"baton 0.1\"]\n" CHOICE_IMPORTS "def @choice() { @%s }\n",
                  name);
     return bt_text_get(&text)
                ? bt_parse(ctx, "what training is asked for", NULL, text.at, text.len, out)
@@ -34,7 +33,8 @@ static bt_status find_function(bt_ctx *ctx, bt_arena *arena, const bt_module *mo
 {
     bt_text text;
     if (!is_name(name))
-        return bt_fail(ctx, BT_ERR_NAME, "\"%s\" is no name of a %s", name, c->kind);
+        return bt_fail(ctx, BT_ERR_NAME, "\"%s\" is no name of %s %s", name,
+                       strchr("aeiou", c->kind[0]) ? "an" : "a", c->kind);
     bt_text_init(&text, arena);
     bt_text_addf(&text, "%s.%s", c->kind, name);
     if (!bt_text_get(&text))
@@ -157,8 +157,9 @@ static bt_status look_at_params(bt_ctx *ctx, const bt_store *store, struct choic
                           c->global->name, c->kind,
                           strcmp(c->kind, "optimizer") == 0
                               ? "a parameter, its gradient and tensors of state, %step"
-                          : strcmp(c->kind, "schedule") == 0
-                              ? "%step and %steps"
+                          : strcmp(c->kind, "schedule") == 0 ? "%step and %steps"
+                          : strcmp(c->kind, "initializer") == 0
+                              ? "a key and a tensor of the parameter's type"
                               : "what the model gives and what it should have given");
     c->nstate = ntensor > least ? ntensor - least : 0;
     memmove(c->state_names, c->state_names + least, c->nstate * sizeof(char *));

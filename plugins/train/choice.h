@@ -1,10 +1,15 @@
-/* A loss, an optimizer or a schedule by name, as a function of a program. */
+/* A loss, an optimizer, a schedule or an initializer by name, as a function of a program. */
 #ifndef TRAIN_CHOICE_H
 #define TRAIN_CHOICE_H
 
 #include <baton/ir.h>
 
 enum { MOST_OPTIONS = 32 };
+
+/* The libraries that have them. */
+#define CHOICE_IMPORTS                                                 \
+    "import \"losses\"\nimport \"optimizers\"\nimport \"schedules\"\n" \
+    "import \"initializers\"\n"
 
 struct choice {
     const char *kind; /* "optimizer" */
@@ -19,7 +24,7 @@ struct choice {
 };
 
 /* "sgd{rate=0.1}" of a kind: the model's own function @optimizer.sgd, else that of the libraries
- * losses, optimizers and schedules.
+ * losses, optimizers, schedules and initializers.
  * errors  BT_ERR_NAME; BT_ERR_ATTRIBUTE: of the options; BT_ERR_TYPE: it is no such function */
 bt_status choice_make(bt_ctx *, bt_arena *, const bt_module *model, const char *kind,
                       const char *text, struct choice *out) BT_MUST_USE;

@@ -4,8 +4,9 @@
  *     after    def @train.model(%x, %dense.weight, %bias_add.bias) { .. }
  *              @initial.dense.weight = const[..], ...
  * Constants of floats with an axis become parameters behind those of the entry, each with a
- * global of the value that it had. What stays: moments of a batch norm, which are not
- * learned by descent, and what is fixed. The entry is left as it was.
+ * global of the value that it had; what is fixed stays. The moments of each nn.batch_norm
+ * become parameters of their own, even where constants of several layers are equal: they move
+ * with the batches (train-mode). The entry is left as it was.
  * keeps    no invariant
  * option   fixed  parameters that stay constants
  */
@@ -26,6 +27,7 @@ struct lifted {
     const bt_value *constant;
     const char *name;
     const bt_param *param;
+    int is_moment;
 };
 
 struct lift {
@@ -36,6 +38,9 @@ struct lift {
     const struct options *options;
     bt_map of;    /* object of a constant -> 1 + its place in `all`, or STAYS */
     bt_map names; /* taken: of all constants, and of the entry's parameters */
+    /* Means and variances: calls of nn.batch_norm, and globals that several of these
+     * have -> 1 + place in `all`. */
+    bt_map moments[2];
     bt_vec(struct lifted) all;
 };
 
@@ -55,7 +60,7 @@ static const char *input_name(const bt_call *call, uint32_t index)
     return "value";
 }
 
-/* Moments are no parameters, though they are constants of floats. */
+/* Moments are not learned by descent, and equal ones of two layers are not the same. */
 static int is_moment(const bt_value *user, uint32_t index)
 {
     const bt_call *call = bt_as_op_call(user, "nn.batch_norm");
@@ -104,25 +109,44 @@ static int is_fixed(const struct lift *l, const char *name)
     return 0;
 }
 
+static bt_status add_row(struct lift *l, const struct lifted *row, uintptr_t *place)
+{
+    *place = l->all.len + 1;
+    return BT_PUSH(l->arena, &l->all, *row) ? NULL : bt_no_memory();
+}
+
+/* A parameter of each call, or of each global that calls name. */
+static bt_status look_at_moment(struct lift *l, const bt_value *user, uint32_t index,
+                                const bt_const *constant)
+{
+    const bt_value *operand = bt_value_operand(user, index);
+    const bt_global *global = bt_module_global(l->module, operand);
+    bt_map *places = &l->moments[index - 3];
+    struct lifted row = { .constant = &constant->base, .is_moment = 1 };
+    uintptr_t place = global ? (uintptr_t)bt_map_find(places, global) : 0;
+    if (!place) {
+        BT_TRY(new_name(l, operand, user, index, &row.name));
+        BT_TRY(add_row(l, &row, &place));
+        if (global && !bt_map_put(places, global, (void *)place))
+            return bt_no_memory();
+    }
+    return bt_map_put(places, user, (void *)place) ? NULL : bt_no_memory();
+}
+
 static bt_status look_at_operand(struct lift *l, const bt_value *user, uint32_t index)
 {
     const bt_value *operand = bt_value_operand(user, index);
     const bt_const *constant = float_constant(l, operand);
-    struct lifted row = { 0 };
     uintptr_t place = STAYS;
+    if (constant && is_moment(user, index))
+        return look_at_moment(l, user, index, constant);
     if (!constant || bt_map_find(&l->of, constant->object))
         return NULL;
     const int is_callee = bt_as_call(user) && !bt_as_call(user)->op;
-    if (!is_moment(user, index)) {
-        row.constant = &constant->base;
-        BT_TRY(new_name(l, operand, user, index - (uint32_t)(is_callee && index),
-                        &row.name));
-        if (!is_fixed(l, row.name)) {
-            if (!BT_PUSH(l->arena, &l->all, row))
-                return bt_no_memory();
-            place = l->all.len;
-        }
-    }
+    struct lifted row = { .constant = &constant->base };
+    BT_TRY(new_name(l, operand, user, index - (uint32_t)(is_callee && index), &row.name));
+    if (!is_fixed(l, row.name))
+        BT_TRY(add_row(l, &row, &place));
     return bt_map_put(&l->of, constant->object, (void *)place) ? NULL : bt_no_memory();
 }
 
@@ -148,6 +172,13 @@ static bt_status find_constants(struct lift *l)
 
 static bt_status check_fixed(const struct lift *l)
 {
+    for (uint32_t i = 0; i < l->all.len; i++) {
+        if (l->all.at[i].is_moment && is_fixed(l, l->all.at[i].name))
+            return bt_fail_at(l->ctx, BT_ERR_ARGUMENT, l->module->store, l->entry->span,
+                              "%s is a moment of nn.batch_norm: it is not learned, it "
+                              "follows the batches",
+                              l->all.at[i].name);
+    }
     for (int64_t i = 0; i < l->options->fixed.n; i++) {
         if (!bt_map_find(&l->names, l->options->fixed.at[i]))
             return bt_fail_at(l->ctx, BT_ERR_NAME, l->module->store, l->entry->span,
@@ -249,11 +280,15 @@ static int wants_stub(bt_rewrite *r, const bt_global *global)
     return strcmp(global->name, "train.model") == 0;
 }
 
-static const struct lifted *find_lifted(const struct lift *l, const bt_value *operand)
+static const struct lifted *find_lifted(const struct lift *l, const bt_value *user,
+                                        uint32_t index)
 {
-    const bt_const *constant = float_constant(l, operand);
-    const uintptr_t place =
-        constant ? (uintptr_t)bt_map_find(&l->of, constant->object) : 0;
+    const bt_const *constant = float_constant(l, bt_value_operand(user, index));
+    uintptr_t place = 0;
+    if (constant && is_moment(user, index))
+        place = (uintptr_t)bt_map_find(&l->moments[index - 3], user);
+    else if (constant)
+        place = (uintptr_t)bt_map_find(&l->of, constant->object);
     return place && place != STAYS ? &l->all.at[place - 1] : NULL;
 }
 
@@ -266,7 +301,7 @@ static bt_status lift_operands(bt_rewrite *r, const bt_value *old, const bt_valu
     if (!operands)
         return bt_no_memory();
     for (uint32_t i = 0; i < n; i++) {
-        const struct lifted *row = find_lifted(l, bt_value_operand(old, i));
+        const struct lifted *row = find_lifted(l, old, i);
         has_any |= row != NULL;
         if (row)
             operands[i] = &row->param->base;
@@ -314,6 +349,8 @@ static bt_status run(bt_ctx *ctx, bt_pass_call *call, bt_module **out)
     bt_module *with_stub;
     bt_map_init(&l.of, l.arena, 0);
     bt_map_init(&l.names, l.arena, 1);
+    bt_map_init(&l.moments[0], l.arena, 0);
+    bt_map_init(&l.moments[1], l.arena, 0);
     BT_TRY(bt_module_entry(ctx, call->module, call->entry, &l.entry));
     if (l.entry->kind != BT_GLOBAL_FUNC || bt_module_find(call->module, "train.model")) {
         *out = bt_module_ref(call->module); // nothing to lift, or it is done

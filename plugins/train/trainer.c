@@ -10,19 +10,21 @@ static void training_close(bt_training *t)
 {
     if (!t)
         return;
-    bt_program *const programs[] = { t->stepping, t->adding, t->evaluating };
+    bt_program *const programs[] = { t->stepping, t->adding, t->evaluating, t->ordering };
     for (uint32_t i = 0; i < BT_COUNT(programs); i++)
         bt_program_close(programs[i]);
     for (uint32_t i = 0; t->now && i < t->nvalue; i++)
         bt_tensor_unref(t->now[i]);
-    for (uint32_t i = 0; t->sums && t->next_sums && i < t->nparam; i++) {
+    for (uint32_t i = 0; t->sums && t->next_sums && i < t->nparam + t->nmoment; i++) {
         bt_tensor_unref(t->sums[i]);
         bt_tensor_unref(t->next_sums[i]);
     }
     bt_tensor_unref(t->step);
     bt_tensor_unref(t->nstep);
-    bt_tensor_unref(t->key);
+    bt_tensor_unref(t->seed);
+    bt_tensor_unref(t->run);
     bt_module_unref(t->model);
+    initial_forget(t);
     choice_forget(&t->loss);
     choice_forget(&t->optimizer);
     choice_forget(&t->schedule);
@@ -54,6 +56,7 @@ static bt_status training_open(bt_ctx *ctx, const bt_module *model,
 static const bt_training_info *training_info(bt_training *t)
 {
     t->info.nparam = t->nparam;
+    t->info.nmoment = t->nmoment;
     t->info.ninput = t->ninput;
     t->info.params = t->params;
     t->info.inputs = t->inputs;
@@ -71,7 +74,8 @@ struct args {
 static int start_args(struct bt_training *t, struct args *args)
 {
     *args = (struct args){ .at = BT_NEWS(bt_ctx_scratch(t->ctx), bt_tensor *,
-                                         t->nvalue + t->nparam + t->ninput + 4) };
+                                         t->nvalue + t->nparam + t->nmoment + t->ninput +
+                                             5) };
     return args->at != NULL;
 }
 
@@ -81,16 +85,21 @@ static void add_args(struct args *args, uint32_t n, bt_tensor *const *tensors)
         args->at[args->n++] = tensors[i];
 }
 
-/* The batch's inputs, what the model should give, and the key of what is random in it. */
-static void add_batch(struct bt_training *t, struct args *args, bt_tensor *const *batch,
-                      uint32_t micro)
+/* The batch's inputs, what the model should give. */
+static void add_batch(const struct bt_training *t, struct args *args,
+                      bt_tensor *const *batch)
 {
-    uint32_t *key = t->key->data;
-    const uint64_t run = (uint64_t)t->info.step * t->nmicro + micro;
-    key[0] = (uint32_t)(t->options.seed ^ t->options.seed >> 32);
-    key[1] = (uint32_t)run;
     add_args(args, t->ninput + 1, batch);
-    add_args(args, 1, &t->key);
+}
+
+/* What the key of a batch is made of; no two batches of a training have the same. */
+static void add_seed(struct bt_training *t, struct args *args, uint32_t micro)
+{
+    if (!t->has_key)
+        return;
+    bt_tensor_set_int(t->run, 0, t->info.step * t->nmicro + micro);
+    add_args(args, 1, (bt_tensor *[]){ initial_seed(t) });
+    add_args(args, 1, &t->run);
 }
 
 static bt_status run_program(bt_program *program, const struct args *args, uint32_t nout,
@@ -125,24 +134,30 @@ static int are_finite(uint32_t n, bt_tensor *const *tensors)
     return 1;
 }
 
-/* All batches but the last: their gradients into sums. */
+/* All batches but the last: their gradients into sums, from moments to moments. */
 static bt_status add_gradients(struct bt_training *t, bt_tensor *const *batches,
                                bt_training_result *sum)
 {
-    for (uint32_t i = 0; t->nmicro > 1 && i < t->nparam; i++)
-        memset(t->sums[i]->data, 0, bt_tensor_nbytes(t->sums[i]));
+    const uint32_t n = t->nparam + t->nmoment;
+    for (uint32_t i = 0; t->nmicro > 1 && i < n; i++) {
+        const size_t nbytes = bt_tensor_nbytes(t->sums[i]);
+        if (i < t->nparam)
+            memset(t->sums[i]->data, 0, nbytes);
+        else
+            memcpy(t->sums[i]->data, t->now[i]->data, nbytes);
+    }
     for (uint32_t k = 0; k + 1 < t->nmicro; k++) {
         struct args args;
         if (!start_args(t, &args))
             return bt_no_memory();
         add_args(&args, t->nparam, t->now);
-        add_args(&args, t->nparam, t->sums);
-        add_batch(t, &args, batches + k * (t->ninput + 1), k);
-        BT_TRY(run_program(t->adding, &args, t->nparam, t->next_sums));
-        if (!isfinite(number_at(t->adding, t->nparam)) ||
-            !are_finite(t->nparam, t->next_sums))
+        add_args(&args, n, t->sums);
+        add_batch(t, &args, batches + k * (t->ninput + 1));
+        add_seed(t, &args, k);
+        BT_TRY(run_program(t->adding, &args, n, t->next_sums));
+        if (!isfinite(number_at(t->adding, n)) || !are_finite(n, t->next_sums))
             return first_bad(t, "add", args.n, args.at);
-        add_result(t, t->adding, t->nparam, sum);
+        add_result(t, t->adding, n, sum);
         bt_tensor **kept = t->sums;
         t->sums = t->next_sums;
         t->next_sums = kept;
@@ -164,8 +179,9 @@ static bt_status training_step(bt_training *t, bt_tensor *const *batches,
     add_args(&args, 1, &t->step);
     add_args(&args, 1, &t->nstep);
     if (t->nmicro > 1)
-        add_args(&args, t->nparam, t->sums);
-    add_batch(t, &args, batches + (t->nmicro - 1) * (t->ninput + 1), t->nmicro - 1);
+        add_args(&args, t->nparam + t->nmoment, t->sums);
+    add_batch(t, &args, batches + (t->nmicro - 1) * (t->ninput + 1));
+    add_seed(t, &args, t->nmicro - 1);
     BT_TRY(run_program(t->stepping, &args, t->nvalue, t->now)); // in place
     if (number_at(t->stepping, t->nvalue) != 1)
         return first_bad(t, "step", args.n, args.at);
@@ -185,8 +201,8 @@ static bt_status training_evaluate(bt_training *t, bt_tensor *const *batch,
     const void *mark = bt_arena_mark(bt_ctx_scratch(t->ctx));
     if (!start_args(t, &args))
         return bt_no_memory();
-    add_args(&args, t->nparam, t->now);
-    add_batch(t, &args, batch, 0);
+    add_args(&args, t->nparam + t->nmoment, t->now);
+    add_batch(t, &args, batch);
     BT_TRY(run_program(t->evaluating, &args, 0, NULL));
     bt_arena_release(bt_ctx_scratch(t->ctx), mark);
     *out = (bt_training_result){

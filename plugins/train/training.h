@@ -15,37 +15,59 @@ struct bt_training {
     bt_module *model;  /* with @train.model, a function of its parameters */
     struct choice loss, optimizer, schedule;
     int has_classes; /* the loss is of classes: what is right can be counted */
-    uint32_t nparam, ninput, nmicro;
+    int has_key;     /* something is drawn in a step: nn.dropout */
+    uint32_t nparam, nmoment, ninput, nmicro;
+    /* Those that are learned, then moments of nn.batch_norm. */
     bt_training_param *params;
-    const bt_type **types; /* of parameters */
+    const bt_type **types;
     const bt_type **inputs;
+    uint8_t *is_variance; /* of each moment: it is no mean */
+    uint32_t *places; /* of each parameter of @train.model behind its data: in `params` */
     bt_training_info info;
     char digest[65];  /* of the program of a step */
     const char *path; /* of its text */
-    /* Parameters, then the optimizer's state, tensor by tensor: a step updates them in place. */
+    /* Parameters, moments, then the optimizer's state: a step updates them in place. */
     uint32_t nvalue;
     const char **names;
     bt_tensor **now;
-    /* Sums of gradients, where a step has several batches; NULL: it has one. */
+    /* Sums of gradients and moments up to now, where a step has several batches. */
     bt_tensor **sums, **next_sums;
-    bt_tensor *step, *nstep, *key;
-    bt_program *stepping, *adding, *evaluating;
+    bt_tensor *step, *nstep, *seed, *run; /* run: the number of a batch, from 0 on */
+    struct choice **drawn; /* of each parameter: how it is drawn; NULL: it is not */
+    bt_program *stepping, *adding, *evaluating, *ordering;
     const bt_training_note *notes; /* of the checkpoint that was loaded; NULL: none was */
 };
 
 /* ---- training_prepare.c ---- */
 /* Everything of a model, but for what a checkpoint holds. */
 bt_status training_prepare(struct bt_training *, const bt_module *model) BT_MUST_USE;
+/* A module by passes, in one line. */
+bt_status training_passes(struct bt_training *, const bt_module *from, const char *passes,
+                          const char *entry, bt_module **out) BT_MUST_USE;
+
+/* ---- training_moments.c ---- */
+/* @train.training, where training differs from inference, and which parameters are moments;
+ * `moment_of` has for each parameter of @train.model 1 + the number of its new one, or 0. */
+bt_status training_mode(struct bt_training *, bt_module *lifted, bt_module **out,
+                        uint32_t **moment_of) BT_MUST_USE;
 
 /* ---- training_text.c ---- */
-/* The program of a step, an evaluation, and sums of gradients. `spans`: with the places in the
- * model. */
-bt_status step_text(struct bt_training *, int spans, bt_text *out) BT_MUST_USE;
+/* The program of a step, an evaluation, and sums of gradients. `whole`: with the places in the
+ * model, and how a training begins. */
+bt_status step_text(struct bt_training *, int whole, bt_text *out) BT_MUST_USE;
 
 /* ---- training_initial.c ---- */
-/* A parameter that has no value: by what it is an argument of, and how many it has. */
-void initial_value(const struct bt_training *, uint32_t param, bt_tensor *);
-void initial_order(uint64_t seed, int64_t epoch, int64_t n, int64_t *out);
+/* Values of parameters, of those that are not drawn, and how the others are. */
+bt_status initial_choose(struct bt_training *, const bt_module *lifted) BT_MUST_USE;
+void initial_forget(struct bt_training *);
+/* Functions of the program: what is drawn, and the order of samples. */
+void initial_text(const struct bt_training *, bt_text *out);
+/* Draws them. */
+bt_status initial_draw(struct bt_training *) BT_MUST_USE;
+/* The key of the seed. */
+bt_tensor *initial_seed(struct bt_training *);
+bt_status initial_order(bt_training *, int64_t epoch, int64_t n,
+                        int64_t *out) BT_MUST_USE;
 
 /* ---- training_first_bad.c ---- */
 /* Runs a function of the program again, and names what was NaN or infinite first. */

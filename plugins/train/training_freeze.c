@@ -16,7 +16,7 @@ static bt_status build_entry(struct bt_training *t, bt_builder *b, bt_global *ou
                        .nwhere = model->nwhere,
                        .wheres = model->wheres,
                        .attrs = model->attrs };
-    const uint32_t n = t->ninput + t->nparam;
+    const uint32_t n = t->ninput + t->nparam + t->nmoment;
     const bt_param **params = BT_NEWS(t->arena, const bt_param *, t->ninput);
     const bt_value **args = BT_NEWS(t->arena, const bt_value *, n);
     bt_call call = { .callee_kind = BT_CALLEE_VALUE,
@@ -36,7 +36,7 @@ static bt_status build_entry(struct bt_training *t, bt_builder *b, bt_global *ou
             args[i] = &params[i]->base;
             continue;
         }
-        const bt_tensor *now = t->now[i - t->ninput];
+        const bt_tensor *now = t->now[t->places[i - t->ninput]];
         BT_TRY(bt_tensor_create_raw(t->ctx, now->dtype, now->rank, now->dims, &value));
         memcpy(value->data, now->data, bt_tensor_nbytes(now));
         bt_status status = bt_build_const(b, &value->base, &args[i]);

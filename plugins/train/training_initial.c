@@ -1,71 +1,355 @@
-/* Values that parameters begin with, and the order of samples: what a seed decides. */
+/*
+ * What parameters begin as, and the order of samples: what a seed decides.
+ *     constants        what they are
+ *     a named one      by its initializer: "w1=normal{scale=0.1}"
+ *     with one axis    ones where it multiplies what a norm gives, else zeros, as it is added
+ *     moments          means zeros, variances ones
+ *     any other        by the initializer for all, else he_uniform
+ * What is drawn comes of @initial, which has a key for each parameter. No key of a step or of
+ * an order is among these: they are folded into the seed by numbers that no batch has.
+ */
 #include "training.h"
 
-#include <math.h>
 #include <string.h>
 
 #include <baton/op.h>
 
-/* Mixes all bits (Steele, Lea, Flood 2014). */
-static uint64_t mix(uint64_t z)
+static const char presumed[] = "he_uniform";
+enum { INITIAL_KEY = -1, ORDER_KEY = -2 };
+
+/* ---- initializers ---- */
+
+/* "w1=normal{scale=0.1}": behind the name of the parameter; NULL: it is for all. */
+static const char *behind_name(const char *text)
 {
-    z += 0x9e3779b97f4a7c15u;
-    z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9u;
-    z = (z ^ (z >> 27)) * 0x94d049bb133111ebu;
-    return z ^ (z >> 31);
+    const char *equals = strchr(text, '='), *brace = strchr(text, '{');
+    return equals && (!brace || equals < brace) ? equals + 1 : NULL;
 }
 
-static uint64_t bits_of(uint64_t seed, uint64_t stream, uint64_t index)
+/* Of those that are asked for: of the command or of the model. `i` counts from 0. NULL: no
+ * more. */
+static const char *asked_option(const struct bt_training *t, uint32_t i)
 {
-    return mix(mix(mix(seed) ^ stream) ^ index);
+    return t->options.initializers ? t->options.initializers[i] : NULL;
 }
 
-static double uniform(uint64_t seed, uint64_t stream, uint64_t index)
+static const char *asked_attr(const struct bt_training *t, uint32_t i)
 {
-    return (double)(bits_of(seed, stream, index) >> 11) * 0x1p-53;
+    const bt_func *func = bt_module_find(t->model, "train.model")->func;
+    const bt_dict_entry *row = bt_dict_find(&func->attrs, "initializers");
+    if (row && row->kind == BT_DICT_TEXT)
+        return i == 0 ? row->text : NULL;
+    return row && row->kind == BT_DICT_LIST && i < row->n &&
+                   row->items[i].kind == BT_DICT_TEXT
+               ? row->items[i].text
+               : NULL;
 }
 
-/* Fisher and Yates. */
-void initial_order(uint64_t seed, int64_t epoch, int64_t n, int64_t *out)
+/* The last one for a parameter, or with a NULL name for all. NULL: there is none. */
+static const char *find_asked(const struct bt_training *t, const char *name)
 {
-    for (int64_t i = 0; i < n; i++)
-        out[i] = i;
-    for (int64_t i = n - 1; i > 0; i--) {
-        const uint64_t bits = bits_of(seed, ~(uint64_t)epoch, (uint64_t)i);
-        const int64_t k = (int64_t)(bits % (uint64_t)(i + 1)), kept = out[i];
-        out[i] = out[k];
-        out[k] = kept;
-    }
-}
-
-/* Whether it multiplies what a norm gives: such a factor begins as 1. */
-static int is_factor(const struct bt_training *t, uint32_t param)
-{
-    const bt_block *block = bt_module_find(t->model, "train.model")->func->block;
-    const bt_value *value = &block->params[t->ninput + param]->base;
-    for (uint32_t i = 0; i < block->nbinding; i++) {
-        const bt_call *call = bt_as_call(block->bindings[i]);
-        for (uint32_t k = 0; call && call->op && k < call->narg; k++) {
-            if (call->args[k] == value && call->op->inputs &&
-                strcmp(call->op->inputs[k].name, "gamma") == 0)
-                return 1;
+    const char *(*const lists[])(const struct bt_training *, uint32_t) = { asked_attr,
+                                                                           asked_option };
+    const size_t n = name ? strlen(name) : 0;
+    const char *text, *found = NULL;
+    for (uint32_t k = 0; k < BT_COUNT(lists); k++) {
+        for (uint32_t i = 0; (text = lists[k](t, i)); i++) {
+            const char *behind = behind_name(text);
+            if (!name && !behind)
+                found = text;
+            else if (name && behind && (size_t)(behind - 1 - text) == n &&
+                     strncmp(text, name, n) == 0)
+                found = behind;
         }
     }
-    return 0;
+    return found;
 }
 
-/* Uniform, with the variance that keeps what a relu passes on as large as what it gets (He et
- * al. 2015); a tensor with one axis, which is added or multiplies, as if it were not there. */
-void initial_value(const struct bt_training *t, uint32_t param, bt_tensor *out)
+/* Each name that is asked for is that of a parameter. */
+static bt_status check_names(struct bt_training *t)
 {
-    float *at = out->data;
-    int64_t nin = 1;
-    for (uint32_t i = 1; i < out->rank; i++)
-        nin *= out->dims[i];
-    const double most = sqrt(6.0 / (double)(nin > 0 ? nin : 1));
-    const float start = out->rank < 2 && is_factor(t, param) ? 1 : 0;
-    for (int64_t i = 0; i < out->nelem; i++) {
-        const double u = uniform(t->options.seed, param, (uint64_t)i);
-        at[i] = out->rank < 2 ? start : (float)((2 * u - 1) * most);
+    const char *(*const lists[])(const struct bt_training *, uint32_t) = { asked_attr,
+                                                                           asked_option };
+    const uint32_t n = t->nparam + t->nmoment;
+    const char **names = BT_NEWS(t->arena, const char *, n + 1), *text;
+    for (uint32_t i = 0; names && i < n; i++)
+        names[i] = t->params[i].name;
+    for (uint32_t k = 0; names && k < BT_COUNT(lists); k++) {
+        for (uint32_t i = 0; (text = lists[k](t, i)); i++) {
+            const char *behind = behind_name(text);
+            uint32_t at = 0;
+            while (behind && at < n &&
+                   (strncmp(names[at], text, (size_t)(behind - 1 - text)) != 0 ||
+                    names[at][behind - 1 - text]))
+                at++;
+            if (!behind || at < n)
+                continue;
+            const char *name = bt_arena_text(t->arena, text, (size_t)(behind - 1 - text));
+            return name ? bt_fail(t->ctx, BT_ERR_NAME,
+                                  "initializer %s: @%s has no parameter %s%s", text,
+                                  t->entry, name, bt_nearest(t->arena, name, names))
+                        : bt_no_memory();
+        }
     }
+    return names ? NULL : bt_no_memory();
+}
+
+/* ---- what begins as ones ---- */
+
+/* A value that is looked for, and parameters of functions that it is passed on as. */
+struct search {
+    const struct bt_training *t;
+    const bt_module *module;
+    bt_map seen;
+    bt_vec(const bt_value *) values;
+    bt_vec(const bt_func *) funcs; /* that they are parameters of */
+};
+
+static bt_status add_param(struct search *s, const bt_func *func, uint32_t i)
+{
+    const bt_value *value = &func->block->params[i]->base;
+    if (bt_map_find(&s->seen, value))
+        return NULL;
+    return bt_map_put(&s->seen, value, s) && BT_PUSH(s->t->arena, &s->values, value) &&
+                   BT_PUSH(s->t->arena, &s->funcs, func)
+               ? NULL
+               : bt_no_memory();
+}
+
+static bt_status look_at_call(struct search *s, const bt_call *call,
+                              const bt_value *value, int *found)
+{
+    const bt_global *global = call->callee_kind == BT_CALLEE_VALUE
+                                  ? bt_module_global(s->module, call->callee)
+                                  : NULL;
+    const bt_func *func = global && global->kind == BT_GLOBAL_FUNC && global->func->block
+                              ? global->func
+                              : NULL;
+    for (uint32_t k = 0; k < call->narg; k++) {
+        if (call->args[k] != value)
+            continue;
+        if (call->op && call->op->inputs &&
+            strcmp(call->op->inputs[k].name, "gamma") == 0)
+            *found = 1;
+        if (func)
+            BT_TRY(add_param(s, func, k));
+    }
+    return NULL;
+}
+
+/* Whether it multiplies what a norm gives. */
+static bt_status is_factor(const struct bt_training *t, const bt_module *module,
+                           uint32_t param, int *found)
+{
+    const bt_func *func = bt_module_find(module, "train.model")->func;
+    struct search s = { .t = t, .module = module };
+    uint32_t place = 0;
+    *found = 0;
+    bt_map_init(&s.seen, t->arena, 0);
+    while (t->places[place] != param)
+        place++;
+    BT_TRY(add_param(&s, func, t->ninput + place));
+    for (uint32_t n = 0; n < s.values.len && !*found; n++) {
+        bt_blocks blocks = { 0 };
+        BT_TRY(bt_block_nested(t->arena, s.funcs.at[n]->block, &blocks));
+        for (uint32_t b = 0; b < blocks.len; b++) {
+            for (uint32_t i = 0; i < blocks.at[b]->nbinding; i++) {
+                const bt_call *call = bt_as_call(blocks.at[b]->bindings[i]);
+                if (call)
+                    BT_TRY(look_at_call(&s, call, s.values.at[n], found));
+            }
+        }
+    }
+    return NULL;
+}
+
+static void fill(bt_tensor *t, float value)
+{
+    float *at = t->data;
+    for (int64_t i = 0; i < t->nelem; i++)
+        at[i] = value;
+}
+
+/* ---- each parameter ---- */
+
+static bt_status take_constant(struct bt_training *t, const bt_global *initial,
+                               uint32_t i)
+{
+    bt_tensor *dense;
+    BT_TRY(bt_tensor_dense(t->ctx, bt_const_tensor(initial->value), &dense));
+    memcpy(t->now[i]->data, dense->data, bt_tensor_nbytes(dense));
+    bt_tensor_unref(dense);
+    return NULL;
+}
+
+static bt_status choose_one(struct bt_training *t, const bt_module *lifted, uint32_t i)
+{
+    const char *named = find_asked(t, t->params[i].name), *all = find_asked(t, NULL);
+    bt_text name;
+    bt_text_init(&name, t->arena);
+    bt_text_addf(&name, "initial.%s", t->params[i].name);
+    if (!bt_text_get(&name))
+        return bt_no_memory();
+    const bt_global *constant = bt_module_find(lifted, name.at);
+    const int is_moment = i >= t->nparam;
+    if (!named && constant)
+        return take_constant(t, constant, i);
+    if (!named && (is_moment || t->now[i]->rank < 2)) {
+        int is_one = is_moment && t->is_variance[i - t->nparam];
+        if (!is_moment)
+            BT_TRY(is_factor(t, lifted, i, &is_one));
+        fill(t->now[i], is_one ? 1 : 0);
+        return NULL;
+    }
+    if (!t->options.folder)
+        return NULL; // nothing is compiled: a file has its value
+    struct choice *choice = BT_NEW(t->arena, struct choice);
+    if (!choice)
+        return bt_no_memory();
+    t->drawn[i] = choice;
+    return choice_make(t->ctx, t->arena, t->model, "initializer",
+                       named ? named
+                       : all ? all
+                             : presumed,
+                       choice);
+}
+
+bt_status initial_choose(struct bt_training *t, const bt_module *lifted)
+{
+    const uint32_t n = t->nparam + t->nmoment;
+    t->drawn = BT_NEWS(t->arena, struct choice *, n);
+    if (!t->drawn)
+        return bt_no_memory();
+    BT_TRY(check_names(t));
+    for (uint32_t i = 0; i < n; i++)
+        BT_TRY(choose_one(t, lifted, i));
+    return NULL;
+}
+
+void initial_forget(struct bt_training *t)
+{
+    for (uint32_t i = 0; t->drawn && i < t->nparam + t->nmoment; i++) {
+        if (t->drawn[i])
+            choice_forget(t->drawn[i]);
+    }
+}
+
+/* ---- the program ---- */
+
+static uint32_t count_drawn(const struct bt_training *t)
+{
+    uint32_t ndrawn = 0;
+    for (uint32_t i = 0; i < t->nparam + t->nmoment; i++)
+        ndrawn += t->drawn[i] != NULL;
+    return ndrawn;
+}
+
+static void add_shape(const bt_tensor *like, bt_text *out)
+{
+    for (uint32_t k = 0; k < like->rank; k++)
+        bt_text_addf(out, "%s%lld", k ? ", " : "", (long long)like->dims[k]);
+}
+
+void initial_text(const struct bt_training *t, bt_text *out)
+{
+    const uint32_t ndrawn = count_drawn(t);
+    uint32_t nwritten = 0;
+    if (ndrawn) {
+        bt_text_addf(out,
+                     "\ndef @initial(%%seed: Tensor[(2), uint32]) {\n"
+                     "    %%key = random.threefry_fold_in(%%seed, %d);\n",
+                     INITIAL_KEY);
+        for (uint32_t i = 0; i < t->nparam + t->nmoment; i++) {
+            if (!t->drawn[i])
+                continue;
+            bt_text_addf(
+                out, "    %%p%u = @%s(random.threefry_fold_in(%%key, %u), zeros(shape=[",
+                i, t->drawn[i]->global->name, i);
+            add_shape(t->now[i], out);
+            bt_text_addf(out, "])");
+            choice_add_options(t->drawn[i], out);
+            bt_text_addf(out, "); // %s\n", t->params[i].name);
+        }
+        bt_text_addf(out, ndrawn > 1 ? "    (" : "    ");
+        for (uint32_t i = 0; i < t->nparam + t->nmoment; i++) {
+            if (t->drawn[i])
+                bt_text_addf(out, "%s%%p%u", nwritten++ ? ", " : "", i);
+        }
+        bt_text_addf(out, ndrawn > 1 ? ")\n}\n" : "\n}\n");
+    }
+    bt_text_addf(out,
+                 "\ndef @order<n: Dim>(%%seed: Tensor[(2), uint32], %%epoch: int64, "
+                 "%%samples: Tensor[(n), int64]) {\n"
+                 "    %%key = random.threefry_fold_in(%%seed, %d);\n"
+                 "    random.permutation(random.threefry_fold_in(%%key, %%epoch), "
+                 "%%samples)\n}\n",
+                 ORDER_KEY);
+}
+
+bt_tensor *initial_seed(struct bt_training *t)
+{
+    uint32_t *key = t->seed->data;
+    key[0] = (uint32_t)(t->options.seed >> 32); // random.threefry_key
+    key[1] = (uint32_t)t->options.seed;
+    return t->seed;
+}
+
+bt_status initial_draw(struct bt_training *t)
+{
+    const bt_program_options options = { .entry = "initial",
+                                         .target = t->options.target ? t->options.target
+                                                                     : "cpu" };
+    bt_program *program;
+    uint32_t at = 0;
+    if (!count_drawn(t))
+        return NULL;
+    BT_TRY(bt_program_open(t->ctx, t->path, &options, &program));
+    bt_status status = bt_program_set_at(program, 0, &initial_seed(t)->base);
+    for (uint32_t i = 0; !status && i < t->nparam + t->nmoment; i++) {
+        if (t->drawn[i])
+            status = bt_program_set_output(program, at++, t->now[i]);
+    }
+    if (!status)
+        status = bt_program_run(program);
+    bt_program_close(program);
+    return status;
+}
+
+/* ---- the order of samples ---- */
+
+/* By the reference, which gives the same on every machine and compiles nothing. */
+static bt_status open_order(struct bt_training *t)
+{
+    const bt_program_options options = { .entry = "order",
+                                         .executor = "interp",
+                                         .pipeline = "dead-code" };
+    return t->ordering ? NULL : bt_program_open(t->ctx, t->path, &options, &t->ordering);
+}
+
+bt_status initial_order(bt_training *t, int64_t epoch, int64_t n, int64_t *out)
+{
+    bt_tensor *number = NULL, *samples = NULL;
+    if (!t->path)
+        return bt_fail(t->ctx, BT_ERR_ARGUMENT,
+                       "samples have an order where a training has a folder");
+    BT_TRY(open_order(t));
+    bt_status status = bt_tensor_create(t->ctx, BT_INT64, 0, NULL, &number);
+    if (!status)
+        status = bt_tensor_create(t->ctx, BT_INT64, 1, &n, &samples);
+    if (!status) {
+        bt_tensor_set_int(number, 0, epoch);
+        for (int64_t i = 0; i < n; i++)
+            bt_tensor_set_int(samples, i, i);
+        bt_tensor *const args[] = { initial_seed(t), number, samples };
+        for (uint32_t i = 0; !status && i < BT_COUNT(args); i++)
+            status = bt_program_set_at(t->ordering, i, &args[i]->base);
+    }
+    if (!status)
+        status = bt_program_run(t->ordering);
+    if (!status)
+        memcpy(out, bt_object_as_tensor(bt_program_get(t->ordering, 0))->data,
+               (size_t)n * sizeof(*out));
+    bt_tensor_unref(number);
+    bt_tensor_unref(samples);
+    return status;
 }

@@ -7,8 +7,8 @@
 
 /* ---- the model and its parameters ---- */
 
-static bt_status run_passes(struct bt_training *t, const bt_module *from,
-                            const char *passes, const char *entry, bt_module **out)
+bt_status training_passes(struct bt_training *t, const bt_module *from,
+                          const char *passes, const char *entry, bt_module **out)
 {
     const bt_pipeline_options options = { .level = -1, .entry = entry };
     bt_pipeline *pipeline;
@@ -40,7 +40,7 @@ static bt_status lift(struct bt_training *t, const bt_module *model, bt_module *
     }
     bt_text_addf(&passes, "]}");
     return t->entry && bt_text_get(&passes)
-               ? run_passes(t, model, passes.at, t->entry, out)
+               ? training_passes(t, model, passes.at, t->entry, out)
                : bt_no_memory();
 }
 
@@ -75,26 +75,36 @@ static bt_status check_type(struct bt_training *t, const bt_module *model,
         param->name ? param->name : "_", bt_text_get(&type) ? type.at : "?", t->entry);
 }
 
-static bt_status make_params(struct bt_training *t, const bt_module *lifted)
+/* Those that are learned come first, then moments in the order of what training gives. */
+static void find_places(struct bt_training *t, uint32_t n, const uint32_t *moment_of)
+{
+    uint32_t at = 0;
+    for (uint32_t i = 0; i < n; i++)
+        t->places[i] = moment_of[i] ? t->nparam + moment_of[i] - 1 : at++;
+}
+
+static bt_status make_params(struct bt_training *t, const bt_module *lifted,
+                             const uint32_t *moment_of)
 {
     const bt_func *func = bt_module_find(lifted, "train.model")->func;
     const bt_block *entry = bt_module_find(lifted, t->entry)->func->block; // has places
     const uint32_t n = func->block->nparam;
     int64_t dims[BT_MAX_RANK];
     uint32_t rank;
-    t->ninput = count_inputs(func);
-    t->nparam = n - t->ninput;
+    t->nparam = n - t->ninput - t->nmoment;
     if (!t->nparam)
         return bt_fail_at(
             t->ctx, BT_ERR_UNSUPPORTED, lifted->store, func->span,
             "@%s has nothing to learn: neither constants of float32 with an "
             "axis, nor parameters behind its data",
             t->entry);
-    t->params = BT_NEWS(t->arena, bt_training_param, t->nparam);
-    t->types = BT_NEWS(t->arena, const bt_type *, t->nparam);
+    t->params = BT_NEWS(t->arena, bt_training_param, n);
+    t->types = BT_NEWS(t->arena, const bt_type *, n);
     t->inputs = BT_NEWS(t->arena, const bt_type *, t->ninput);
-    if (!t->params || !t->types || !t->inputs)
+    t->places = BT_NEWS(t->arena, uint32_t, n);
+    if (!t->params || !t->types || !t->inputs || !t->places)
         return bt_no_memory();
+    find_places(t, n - t->ninput, moment_of);
     for (uint32_t i = 0; i < n; i++) {
         const bt_value *param = &func->block->params[i]->base;
         if (i >= t->ninput || t->options.folder)
@@ -106,9 +116,10 @@ static bt_status make_params(struct bt_training *t, const bt_module *lifted)
             continue;
         }
         const char *name = param->name ? param->name : "w";
-        t->types[i - t->ninput] = param->type;
-        t->params[i - t->ninput].name = bt_arena_text(t->arena, name, strlen(name));
-        if (!t->params[i - t->ninput].name)
+        const uint32_t at = t->places[i - t->ninput];
+        t->types[at] = param->type;
+        t->params[at].name = bt_arena_text(t->arena, name, strlen(name));
+        if (!t->params[at].name)
             return bt_no_memory();
     }
     if (bt_tensor_static(t->inputs[0], &rank, dims) && rank)
@@ -126,15 +137,23 @@ static bt_status make_tensor(struct bt_training *t, const bt_type *type, bt_tens
     return bt_tensor_create(t->ctx, BT_FLOAT32, rank, dims, out);
 }
 
+/* Which of `params` a value belongs to. */
+static uint32_t param_of(const struct bt_training *t, uint32_t index)
+{
+    const uint32_t n = t->nparam + t->nmoment;
+    return index < n ? index : (index - n) % t->nparam;
+}
+
 /* Parameters by their names, state by that and what the optimizer calls it. */
 static bt_status name_value(struct bt_training *t, uint32_t index)
 {
-    const uint32_t kind = index / t->nparam;
+    const uint32_t n = t->nparam + t->nmoment;
     bt_text name;
     bt_text_init(&name, t->arena);
-    if (kind)
-        bt_text_addf(&name, "optimizer.%s/", t->optimizer.state_names[kind - 1]);
-    bt_text_addf(&name, "%s", t->params[index % t->nparam].name);
+    if (index >= n)
+        bt_text_addf(&name, "optimizer.%s/",
+                     t->optimizer.state_names[(index - n) / t->nparam]);
+    bt_text_addf(&name, "%s", t->params[param_of(t, index)].name);
     t->names[index] = bt_text_get(&name);
     return t->names[index] ? NULL : bt_no_memory();
 }
@@ -163,44 +182,32 @@ static bt_status count_classes(struct bt_training *t, const bt_module *lifted)
                    bt_text_get(&type) ? type.at : "?");
 }
 
-static bt_status make_values(struct bt_training *t, const bt_module *lifted)
+static bt_status make_values(struct bt_training *t)
 {
-    bt_text name;
-    t->nvalue = t->nparam * (1 + t->optimizer.nstate);
+    const uint32_t n = t->nparam + t->nmoment;
+    const int64_t two = 2;
+    t->nvalue = n + t->nparam * t->optimizer.nstate;
     t->names = BT_NEWS(t->arena, const char *, t->nvalue);
     t->now = BT_NEWS(t->arena, bt_tensor *, t->nvalue);
-    t->sums = BT_NEWS(t->arena, bt_tensor *, t->nparam);
-    t->next_sums = BT_NEWS(t->arena, bt_tensor *, t->nparam);
+    t->sums = BT_NEWS(t->arena, bt_tensor *, n);
+    t->next_sums = BT_NEWS(t->arena, bt_tensor *, n);
     if (!t->names || !t->now || !t->sums || !t->next_sums)
         return bt_no_memory();
     for (uint32_t i = 0; i < t->nvalue; i++) {
         BT_TRY(name_value(t, i));
-        BT_TRY(make_tensor(t, t->types[i % t->nparam], &t->now[i]));
+        BT_TRY(make_tensor(t, t->types[param_of(t, i)], &t->now[i]));
     }
-    for (uint32_t i = 0; i < t->nparam; i++) {
-        bt_text_init(&name, t->arena);
-        bt_text_addf(&name, "initial.%s", t->params[i].name);
-        if (!bt_text_get(&name))
-            return bt_no_memory();
-        const bt_global *initial = bt_module_find(lifted, name.at);
-        bt_tensor *dense;
-        if (!initial) {
-            initial_value(t, i, t->now[i]);
-        } else {
-            BT_TRY(bt_tensor_dense(t->ctx, bt_const_tensor(initial->value), &dense));
-            memcpy(t->now[i]->data, dense->data, bt_tensor_nbytes(dense));
-            bt_tensor_unref(dense);
-        }
+    for (uint32_t i = 0; i < n; i++) {
         t->params[i].value = t->now[i];
         if (t->nmicro > 1) {
             BT_TRY(make_tensor(t, t->types[i], &t->sums[i]));
             BT_TRY(make_tensor(t, t->types[i], &t->next_sums[i]));
         }
     }
-    const int64_t two = 2;
     BT_TRY(bt_tensor_create(t->ctx, BT_FLOAT32, 0, NULL, &t->step));
     BT_TRY(bt_tensor_scalar(t->ctx, BT_FLOAT32, (double)t->options.nstep, &t->nstep));
-    return bt_tensor_create(t->ctx, BT_UINT32, 1, &two, &t->key);
+    BT_TRY(bt_tensor_create(t->ctx, BT_INT64, 0, NULL, &t->run));
+    return bt_tensor_create(t->ctx, BT_UINT32, 1, &two, &t->seed);
 }
 
 /* ---- programs ---- */
@@ -230,6 +237,7 @@ static bt_status write_text(struct bt_training *t)
 static bt_status open_programs(struct bt_training *t)
 {
     BT_TRY(write_text(t));
+    BT_TRY(initial_draw(t));
     BT_TRY(open_entry(t, "step", &t->stepping));
     if (t->nmicro > 1)
         BT_TRY(open_entry(t, "add", &t->adding));
@@ -313,19 +321,33 @@ static bt_status leave_out(struct bt_training *t, const bt_module *lifted,
     return bt_module_builder_finish(to, 1, out);
 }
 
+/* Parameters, values and the module of what was lifted. */
+static bt_status prepare_lifted(struct bt_training *t, bt_module *lifted)
+{
+    bt_module *both;
+    uint32_t *moment_of;
+    t->ninput = count_inputs(bt_module_find(lifted, "train.model")->func);
+    BT_TRY(training_mode(t, lifted, &both, &moment_of));
+    bt_status status = make_params(t, lifted, moment_of);
+    if (!status)
+        status = count_classes(t, lifted);
+    if (!status)
+        status = leave_out(t, both, &t->model);
+    if (!status)
+        status = make_values(t);
+    if (!status)
+        status = initial_choose(t, lifted);
+    bt_module_unref(both);
+    return status;
+}
+
 bt_status training_prepare(struct bt_training *t, const bt_module *model)
 {
     bt_module *lifted;
     if (t->options.folder)
         BT_TRY(choose(t, model));
     BT_TRY(lift(t, model, &lifted));
-    bt_status status = make_params(t, lifted);
-    if (!status)
-        status = count_classes(t, lifted);
-    if (!status)
-        status = leave_out(t, lifted, &t->model);
-    if (!status)
-        status = make_values(t, lifted);
+    bt_status status = prepare_lifted(t, lifted);
     bt_module_unref(lifted);
     return status || !t->options.folder ? status : open_programs(t);
 }

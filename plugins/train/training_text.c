@@ -1,10 +1,12 @@
 /*
  * The program of a step, as text that can be read: the model as a function of its parameters,
- *     @train.loss      the loss of a batch, and how many of its samples are right
+ *     @train.loss      the loss of a batch, how many of its samples are right, what the model
+ *                      gives, and new moments; as in training (@train.training)
  *     @train.gradient  its gradient by the parameters
  *     @step            gradient, clipped, and the optimizer on each parameter: what training runs
  *     @add             gradient added to sums, of a step of several batches
- *     @evaluate        the loss and what the model gives
+ *     @evaluate        the loss and what the model gives, as at inference
+ *     @initial, @order what parameters begin as, the order of samples (training_initial.c)
  */
 #include "training.h"
 
@@ -30,6 +32,15 @@ static void add_params(const struct writer *w, const char *prefix)
     }
 }
 
+/* ", %m0: Tensor[..], .." */
+static void add_moments(const struct writer *w, const char *prefix)
+{
+    for (uint32_t i = 0; i < w->t->nmoment; i++) {
+        bt_text_addf(w->out, ", %%%s%u: ", prefix, i);
+        add_type(w, w->t->types[w->t->nparam + i]);
+    }
+}
+
 static void add_states(const struct writer *w)
 {
     for (uint32_t k = 0; k < w->t->optimizer.nstate; k++) {
@@ -40,7 +51,7 @@ static void add_states(const struct writer *w)
     }
 }
 
-/* ", %x0: .., %y: .., %key: .." */
+/* ", %x0: .., %y: .." */
 static void add_batch(const struct writer *w)
 {
     for (uint32_t i = 0; i < w->t->ninput; i++) {
@@ -52,7 +63,13 @@ static void add_batch(const struct writer *w)
     for (uint32_t i = 0; i < o->target_rank; i++)
         bt_text_addf(w->out, "%s%lld", i ? ", " : "", (long long)o->target_dims[i]);
     bt_text_addf(w->out, "), %s]", w->dtype);
-    bt_text_addf(w->out, ", %%key: Tensor[(2), uint32]");
+}
+
+/* The seed, and the number of the batch, by which each has a key of its own. */
+static void add_seed(const struct writer *w)
+{
+    if (w->t->has_key)
+        bt_text_addf(w->out, ", %%seed: Tensor[(2), uint32], %%run: int64");
 }
 
 /* "%p0, %p1, .." */
@@ -63,52 +80,83 @@ static void add_list(const struct writer *w, const char *before, uint32_t n,
         bt_text_addf(w->out, "%s%%%s%u", i ? between : "", before, i);
 }
 
-static void add_batch_args(const struct writer *w)
+/* "%p0, .., %m0, .., %x0, .., %y" */
+static void add_args(const struct writer *w, const char *moments)
 {
+    add_list(w, "p", w->t->nparam, ", ");
+    for (uint32_t i = 0; i < w->t->nmoment; i++)
+        bt_text_addf(w->out, ", %%%s%u", moments, i);
     bt_text_addf(w->out, ", ");
     add_list(w, "x", w->t->ninput, ", ");
     bt_text_addf(w->out, ", %%y");
 }
 
-/* The parameters come first; the model takes its inputs first. */
+/* The model takes its data first, then parameters and moments in the order that it has them.
+ * "%o = @train.model(%x0, .., %p0, ..); %z = %o.0; (@loss.NAME(%z, %y), .., %z" */
+static void add_model(const struct writer *w, const char *name, int is_tuple,
+                      const char *key)
+{
+    const struct bt_training *t = w->t;
+    bt_text_addf(w->out, " {\n    %%o = @%s(", name);
+    add_list(w, "x", t->ninput, ", ");
+    for (uint32_t i = 0; i < t->nparam + t->nmoment; i++) {
+        const uint32_t at = t->places[i];
+        if (at < t->nparam)
+            bt_text_addf(w->out, ", %%p%u", at);
+        else
+            bt_text_addf(w->out, ", %%m%u", at - t->nparam);
+    }
+    bt_text_addf(w->out, "%s);\n    %%z = %%o%s;\n    (@%s(%%z, %%y", key,
+                 is_tuple ? ".0" : "", t->loss.global->name);
+    choice_add_options(&t->loss, w->out);
+    bt_text_addf(w->out, "), %s, %%z", t->has_classes ? "@count_right(%z, %y)" : "-1f");
+}
+
 static void add_loss(const struct writer *w)
 {
     const struct bt_training *t = w->t;
     const bt_func *model = bt_module_find(t->model, "train.model")->func;
-    const int is_tuple = bt_as_tuple_type(model->result) != NULL;
+    const bt_list_type *tuple = bt_as_tuple_type(model->result);
+    const int differs = t->has_key || t->nmoment;
     bt_text_addf(w->out, "\ndef @train.loss(");
     add_params(w, "p");
+    add_moments(w, "m");
     add_batch(w);
-    bt_text_addf(w->out, ") {\n    %%m = @train.model(");
-    add_list(w, "x", t->ninput, ", ");
-    bt_text_addf(w->out, ", ");
-    add_list(w, "p", t->nparam, ", ");
-    bt_text_addf(w->out, ");\n    %%z = %%m%s;\n    (@%s(%%z, %%y", is_tuple ? ".0" : "",
-                 t->loss.global->name);
-    choice_add_options(&t->loss, w->out);
-    bt_text_addf(w->out, "), %s, %%z)\n}\n",
-                 t->has_classes ? "@count_right(%z, %y)" : "-1f");
-    bt_text_addf(w->out, "\ngradient @train.gradient = @train.loss(wrt=[");
+    bt_text_addf(w->out, t->has_key ? ", %%key: Tensor[(2), uint32])" : ")");
+    add_model(w, differs ? "train.training" : "train.model", tuple || t->nmoment,
+              t->has_key ? ", %key" : "");
+    for (uint32_t i = 0; i < t->nmoment; i++)
+        bt_text_addf(w->out, ", %%o.%u", (tuple ? tuple->n : 1) + i);
+    bt_text_addf(w->out, ")\n}\n\ngradient @train.gradient = @train.loss(wrt=[");
     for (uint32_t i = 0; i < t->nparam; i++)
         bt_text_addf(w->out, "%s%u", i ? ", " : "", i);
-    bt_text_addf(w->out, "], keep=[0, 1]);\n");
-    bt_text_addf(w->out, "\ndef @evaluate(");
+    bt_text_addf(w->out, "], keep=[0, 1");
+    for (uint32_t i = 0; i < t->nmoment; i++)
+        bt_text_addf(w->out, ", %u", 3 + i);
+    bt_text_addf(w->out, "]);\n\ndef @evaluate(");
     add_params(w, "p");
+    add_moments(w, "m");
     add_batch(w);
-    bt_text_addf(w->out, ") {\n    @train.loss(");
-    add_list(w, "p", t->nparam, ", ");
-    add_batch_args(w);
-    bt_text_addf(w->out, ", %%key)\n}\n");
+    bt_text_addf(w->out, ")");
+    add_model(w, "train.model", tuple != NULL, "");
+    bt_text_addf(w->out, ")\n}\n");
+}
+
+/* "%d = @train.gradient(..);": gradients, loss, right ones, new moments */
+static void add_gradient_call(const struct writer *w, const char *moments)
+{
+    if (w->t->has_key)
+        bt_text_addf(w->out, "    %%key = random.threefry_fold_in(%%seed, %%run);\n");
+    bt_text_addf(w->out, "    %%d = @train.gradient(");
+    add_args(w, moments);
+    bt_text_addf(w->out, w->t->has_key ? ", %%key);\n" : ");\n");
 }
 
 /* %g0, %g1, ..: gradients; of several batches their mean. */
 static void add_gradients(const struct writer *w)
 {
     const struct bt_training *t = w->t;
-    bt_text_addf(w->out, "    %%d = @train.gradient(");
-    add_list(w, "p", t->nparam, ", ");
-    add_batch_args(w);
-    bt_text_addf(w->out, ", %%key);\n");
+    add_gradient_call(w, t->nmicro > 1 ? "b" : "m");
     for (uint32_t i = 0; i < t->nparam; i++) {
         if (t->nmicro > 1)
             bt_text_addf(w->out, "    %%g%u = (%%a%u + %%d.%u) * %.9gf;\n", i, i, i,
@@ -168,20 +216,23 @@ static void add_update(const struct writer *w, const char *gradient)
     }
 }
 
-/* Parameters, state, whether they are updated, loss, right ones. */
+/* Parameters, moments, state, whether they are updated, loss, right ones. */
 static void add_step(const struct writer *w)
 {
     const struct bt_training *t = w->t;
     const uint32_t nstate = t->optimizer.nstate;
     bt_text_addf(w->out, "\ndef @step(");
     add_params(w, "p");
+    add_moments(w, "m");
     add_states(w);
     bt_text_addf(w->out, ", %%step: float32, %%steps: float32");
     if (t->nmicro > 1) {
         bt_text_addf(w->out, ", ");
         add_params(w, "a");
+        add_moments(w, "b");
     }
     add_batch(w);
+    add_seed(w);
     bt_text_addf(w->out, ") {\n");
     add_gradients(w);
     add_norm(w);
@@ -197,12 +248,14 @@ static void add_step(const struct writer *w)
             else
                 bt_text_addf(w->out, ", %%p%u), ", i);
         }
+        for (uint32_t i = 0; !k && i < t->nmoment; i++)
+            bt_text_addf(w->out, "where(%%fine, %%d.%u, %%m%u), ", t->nparam + 2 + i, i);
     }
     bt_text_addf(w->out, "cast(%%fine, dtype=\"float32\"), %%d.%u, %%d.%u)\n}\n",
                  t->nparam, t->nparam + 1);
 }
 
-/* Sums, loss, right ones. */
+/* Sums, moments, loss, right ones. */
 static void add_sums(const struct writer *w)
 {
     const struct bt_training *t = w->t;
@@ -212,13 +265,16 @@ static void add_sums(const struct writer *w)
     add_params(w, "p");
     bt_text_addf(w->out, ", ");
     add_params(w, "a");
+    add_moments(w, "b");
     add_batch(w);
-    bt_text_addf(w->out, ") {\n    %%d = @train.gradient(");
-    add_list(w, "p", t->nparam, ", ");
-    add_batch_args(w);
-    bt_text_addf(w->out, ", %%key);\n    (");
+    add_seed(w);
+    bt_text_addf(w->out, ") {\n");
+    add_gradient_call(w, "b");
+    bt_text_addf(w->out, "    (");
     for (uint32_t i = 0; i < t->nparam; i++)
         bt_text_addf(w->out, "%%a%u + %%d.%u, ", i, i);
+    for (uint32_t i = 0; i < t->nmoment; i++)
+        bt_text_addf(w->out, "%%d.%u, ", t->nparam + 2 + i);
     bt_text_addf(w->out, "%%d.%u, %%d.%u)\n}\n", t->nparam, t->nparam + 1);
 }
 
@@ -235,7 +291,7 @@ static size_t head_nbytes(const char *text)
     return (size_t)(at - text);
 }
 
-bt_status step_text(struct bt_training *t, int spans, bt_text *out)
+bt_status step_text(struct bt_training *t, int whole, bt_text *out)
 {
     char dtype[BT_DTYPE_NAME_SIZE];
     const struct writer w = {
@@ -244,7 +300,7 @@ bt_status step_text(struct bt_training *t, int spans, bt_text *out)
     bt_map none; // with it the text is not said to be typed, as what is added is not
     bt_text model;
     bt_map_init(&none, t->arena, 0);
-    const bt_print_options options = { .spans = (uint32_t)spans, .nested = &none };
+    const bt_print_options options = { .spans = (uint32_t)whole, .nested = &none };
     bt_text_init(&model, t->arena);
     BT_TRY(bt_print(t->ctx, t->model, &options, &model));
     const char *text = bt_text_get(&model);
@@ -252,11 +308,12 @@ bt_status step_text(struct bt_training *t, int spans, bt_text *out)
         return bt_no_memory();
     const size_t head = head_nbytes(text);
     bt_text_add(out, text, head);
-    bt_text_addf(out, "// One step of training, as it is compiled.\n"
-                      "import \"losses\"\nimport \"optimizers\"\nimport \"schedules\"\n");
+    bt_text_addf(out, "// One step of training, as it is compiled.\n" CHOICE_IMPORTS);
     add_loss(&w);
     add_sums(&w);
     add_step(&w);
+    if (whole)
+        initial_text(t, out);
     bt_text_addf(out, "\n%s", text + head);
     return bt_text_get(out) ? NULL : bt_no_memory();
 }

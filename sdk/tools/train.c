@@ -178,6 +178,7 @@ static int open_training(struct train *t)
         .folder = t->folder,
         .seed = (uint64_t)t->seed,
         .nstep = t->nepoch * t->nper_epoch,
+        .initializers = option_values(tool, "initializer"),
     };
     if (t->test)
         train_data_target(t->test, &test);
@@ -288,6 +289,9 @@ static const struct option options[] = {
     { "optimizer", 0, "NAME", "how (default: sgd): 'adam{rate=0.001}'" },
     { "schedule", 0, "NAME",
       "how its rate changes (default: constant): 'cosine{warm=100}'" },
+    { "initializer", 0, "NAME",
+      "what parameters begin as, those with two axes or more (default: he_uniform): "
+      "'normal{scale=0.02}'; 'PARAMETER=NAME': that one" },
     { "clip", 0, "X", "the norm of all gradients together, at most" },
     { "epochs", 0, "N", "how often all samples are learned from (default: 10)" },
     { "batch", 0, "N", "samples of a step (default: 64, or what the model says)" },
@@ -326,9 +330,11 @@ const struct verb verb_train = {
                "first axis; .npz have an array for each input by its name, and one called\n"
                "labels. Labels that are integers are classes.\n"
                "\n"
-               "Losses, optimizers and schedules are functions @loss.NAME, @optimizer.NAME and\n"
-               "@schedule.NAME of the model or of Baton's libraries (baton list libraries\n"
-               "optimizers), with options in braces: NAME{rate=0.1, momentum=0.9}.\n"
+               "Losses, optimizers, schedules and initializers are functions @loss.NAME,\n"
+               "@optimizer.NAME, @schedule.NAME and @initializer.NAME of the model or of Baton's\n"
+               "libraries (baton list libraries optimizers), with options in braces:\n"
+               "NAME{rate=0.1, momentum=0.9}. nn.dropout drops and nn.batch_norm follows the\n"
+               "batches in steps; what the model is tried on is computed as at inference.\n"
                "\n"
                "FOLDER gets the program of a step (step.baton), after each epoch a checkpoint\n"
                "(step-N.safetensors, of which the last two stay) and curves (curve.csv,\n"

@@ -127,7 +127,6 @@ bt_status resume_training(struct train *t)
             t->tool->ctx, BT_ERR_ARGUMENT,
             "%s was written by a training on %s samples, and the data have %lld", path,
             note(t, "samples"), (long long)train_data_len(t->data));
-    t->seed = (int64_t)strtoull(note(t, "seed"), NULL, 10);
     read_sum(note(t, "since"), &t->since);
     read_sum(note(t, "epoch"), &t->epoch);
     return read_points(t, t->info->step);

@@ -19,15 +19,16 @@ static void interrupt(int signal)
 
 /* ---- a step ---- */
 
-static void fill_batches(struct train *t)
+static bt_status fill_batches(struct train *t)
 {
     const int64_t step = t->info->step, at = step % t->nper_epoch, batch = t->info->batch;
     if (at == 0 || step == t->begin)
-        t->trainer->order((uint64_t)t->seed, step / t->nper_epoch,
-                          train_data_len(t->data), t->order);
+        BT_TRY(t->trainer->order(t->training, step / t->nper_epoch,
+                                 train_data_len(t->data), t->order));
     for (int64_t i = 0; i < t->nmicro * batch; i++)
         train_batch_fill(t->data, t->parts[i / batch], i % batch,
                          t->order[at * t->nmicro * batch + i]);
+    return NULL;
 }
 
 static void add_to(struct sum *sum, const bt_training_result *result)
@@ -40,7 +41,7 @@ static void add_to(struct sum *sum, const bt_training_result *result)
 static bt_status take_step(struct train *t)
 {
     bt_training_result result;
-    fill_batches(t);
+    BT_TRY(fill_batches(t));
     const uint64_t start = bt_now_ns();
     BT_TRY(t->trainer->step(t->training, t->batches, &result));
     t->stepped += bt_now_ns() - start;

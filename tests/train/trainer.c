@@ -116,6 +116,7 @@ static void test_an_application_trains(void **state)
     assert_ok(kit.ctx, open_kit(&kit, &options));
     const bt_training_info *info = kit.trainer->info(kit.training);
     assert_int_equal(info->nparam, 2);
+    assert_int_equal(info->nmoment, 0);
     assert_int_equal(info->ninput, 1);
     assert_int_equal(info->batch, 4);
     assert_int_equal(info->nclass, 3);
@@ -155,25 +156,41 @@ static void test_samples_are_in_the_order_of_the_seed(void **state)
     (void)state;
     enum { N = 1000 };
     static int64_t a[N], b[N], seen[N];
+    static const struct {
+        uint64_t seed;
+        int64_t epoch;
+    } cases[] = { { 3, 0 }, { 3, 0 }, { 3, 1 }, { 4, 0 }, { 0, 1 } };
+    char folder[64];
+    make_folder(folder);
+    for (uint32_t k = 0; k < BT_COUNT(cases); k++) {
+        struct kit kit = { .ctx = make_ctx(NULL) };
+        bt_training_options options = options_in(folder);
+        options.seed = cases[k].seed;
+        int nsame = 0;
+        assert_ok(kit.ctx, open_kit(&kit, &options));
+        assert_ok(kit.ctx, kit.trainer->order(kit.training, cases[k].epoch, N, b));
+        memset(seen, 0, sizeof(seen));
+        for (int i = 0; i < N; i++) {
+            assert_true(b[i] >= 0 && b[i] < N && !seen[b[i]]);
+            seen[b[i]] = 1;
+            nsame += k && a[i] == b[i];
+        }
+        if (k == 1)
+            assert_int_equal(nsame, N);
+        else
+            assert_true(nsame < N / 50);
+        if (!k)
+            memcpy(a, b, sizeof(a));
+        close_kit(&kit);
+    }
     struct kit kit = { .ctx = make_ctx(NULL) };
     const bt_training_options options = options_in(NULL);
     assert_ok(kit.ctx, open_kit(&kit, &options));
-    kit.trainer->order(1, 0, N, a);
-    kit.trainer->order(1, 0, N, b);
-    assert_memory_equal(a, b, sizeof(a));
-    for (int i = 0; i < N; i++) {
-        assert_true(a[i] >= 0 && a[i] < N && !seen[a[i]]);
-        seen[a[i]] = 1;
-    }
-    static const uint64_t others[][2] = { { 1, 1 }, { 2, 0 }, { 0, 1 } };
-    for (uint32_t k = 0; k < BT_COUNT(others); k++) {
-        int nsame = 0;
-        kit.trainer->order(others[k][0], (int64_t)others[k][1], N, b);
-        for (int i = 0; i < N; i++)
-            nsame += a[i] == b[i];
-        assert_true(nsame < N / 50);
-    }
+    bt_status status = kit.trainer->order(kit.training, 0, N, a);
+    assert_non_null(status);
+    assert_non_null(strstr(status->message, "folder"));
     close_kit(&kit);
+    remove_folder(folder);
 }
 
 /* ---- without memory ---- */
@@ -185,9 +202,11 @@ static bt_status use(struct kit *kit, const char *folder)
     bt_training_result result;
     bt_module *frozen;
     char path[80];
+    int64_t order[4];
     snprintf(path, sizeof(path), "%s/a.safetensors", folder ? folder : "");
     BT_TRY(open_kit(kit, &options));
     if (folder) {
+        BT_TRY(kit->trainer->order(kit->training, 0, 4, order));
         BT_TRY(kit->trainer->step(kit->training, kit->batch, &result));
         BT_TRY(kit->trainer->save(kit->training, path, NULL));
         BT_TRY(kit->trainer->load(kit->training, path, 0));

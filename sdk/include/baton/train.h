@@ -44,6 +44,10 @@ typedef struct bt_training_options {
     const char *folder;
     uint64_t seed; /* of parameters that have no value, and of random operators */
     int64_t nstep; /* in all, for schedules */
+    /* What parameters begin as, @initializer.NAME: "glorot_normal" for those that have two axes
+     * or more, "w1=normal{scale=0.1}" for the one of this name; NULL-terminated, or NULL:
+     * what the model says (attribute `initializers` of its function), else he_uniform. */
+    const char *const *initializers;
 } bt_training_options;
 
 /* A parameter that is learned. */
@@ -60,6 +64,9 @@ typedef struct bt_training_info {
     int64_t batch;                /* samples in one */
     int64_t nclass; /* that a loss of classes chooses from; 0: it is of others */
     int64_t step;   /* steps taken */
+    /* Behind the parameters in `params`: means and variances of nn.batch_norm, which follow
+     * the batches of steps, and which inference normalises by. */
+    uint32_t nmoment;
 } bt_training_info;
 
 /* Of a batch, or of those of a step. */
@@ -103,8 +110,9 @@ typedef struct bt_trainer {
     const char *(*note)(const bt_training *, const char *name);
     /* The model with what it has learned as constants. */
     bt_status (*freeze)(bt_training *, bt_module **out);
-    /* The order of n samples in an epoch, which the seed decides. */
-    void (*order)(uint64_t seed, int64_t epoch, int64_t n, int64_t *out);
+    /* The order of n samples in an epoch, which the seed decides.
+     * errors  BT_ERR_ARGUMENT: a training without a folder */
+    bt_status (*order)(bt_training *, int64_t epoch, int64_t n, int64_t *out);
 } bt_trainer;
 #define BT_TRAINERS(array)                      \
     {                                           \

@@ -1,8 +1,9 @@
-"""LeNet on digits, then a model of ONNX that learns on: mnist.py BATON EPOCHS PERCENT
-After so many epochs of 10,000 digits at least so many percent of 10,000 others are right."""
+"""LeNet on digits, by the verb and in C, then a model of ONNX that learns on: mnist.py BATON TRAIN_DIGITS EPOCHS PERCENT
+After so many epochs of 10,000 digits at least so many percent of 10,000 others are right; TRAIN_DIGITS is sdk/examples/digits/train.c."""
 import gzip
 import json
 import os
+import subprocess
 import sys
 import tempfile
 
@@ -16,7 +17,7 @@ FILES = {"images": "train10k-images-idx3-ubyte", "labels": "train10k-labels-idx1
 
 def main():
     runs = kit.Runs(sys.argv[1])
-    nepoch, least = int(sys.argv[2]), float(sys.argv[3]) / 100
+    in_c, nepoch, least = os.path.abspath(sys.argv[2]), int(sys.argv[3]), float(sys.argv[4]) / 100
     with tempfile.TemporaryDirectory() as folder:
         os.chdir(folder)
         for name, source in FILES.items():
@@ -28,6 +29,11 @@ def main():
         last = json.loads(done.stdout.splitlines()[-1])
         print(f"{100 * last['test_accuracy']:.2f} % after {last['epoch']} epochs, {last['seconds']:.1f} s")
         runs.check(last["epoch"] == nepoch and last["test_accuracy"] >= least, f"fewer than {least} are right: {last}")
+        os.mkdir("c")
+        done = subprocess.run([in_c, LENET, *FILES, str(nepoch), "c"], capture_output=True, text=True)
+        print("in C:", done.stdout.splitlines()[-1:], done.stderr)
+        words = done.stdout.splitlines()[-1].split() if done.stdout else ["0"] * 5
+        runs.check(done.returncode == 0 and words[1] == f"{nepoch}:" and float(words[4]) / 100 >= least, f"in C fewer than {least} are right")
         # a model of what was learned
         done = runs.run("export", LENET, runs.last("lenet"), "-o", "out.baton")
         runs.check(done.returncode == 0, done.stderr)

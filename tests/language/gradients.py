@@ -37,13 +37,23 @@ def cross_entropy(scores, label):
 NAMES = {"table": (58, 32), "w": (32, 32), "b": (32,), "v": (18, 32), "d": (18,)}
 
 
-def read_names(count):
-    """(letters, language), the languages in turn."""
+def names_by_language():
+    """(letters, language)."""
     lists = []
     for language, path in enumerate(sorted(glob.glob(os.path.join(harness.shared_folder("data", "names"), "*.txt")))):
         with open(path, encoding="utf-8") as file:
             lists.append([([char_rnn.LETTERS.index(c) for c in line.strip()], language) for line in file
                           if all(c in char_rnn.LETTERS for c in line.strip())])
+    return lists
+
+
+def all_names():
+    return [name for names in names_by_language() for name in names]
+
+
+def read_names(count):
+    """The languages in turn."""
+    lists = names_by_language()
     return [names[i % len(names)] for i in range(count) for names in lists][:count]
 
 

@@ -57,6 +57,7 @@ static const bt_training_info *training_info(bt_training *t)
 {
     t->info.nparam = t->nparam;
     t->info.nmoment = t->nmoment;
+    t->info.nfixed = t->nfixed;
     t->info.ninput = t->ninput;
     t->info.params = t->params;
     t->info.inputs = t->inputs;
@@ -152,6 +153,7 @@ static bt_status add_gradients(struct bt_training *t, bt_tensor *const *batches,
             return bt_no_memory();
         add_args(&args, t->nparam, t->now);
         add_args(&args, n, t->sums);
+        add_args(&args, t->nfixed, t->now + n);
         add_batch(t, &args, batches + k * (t->ninput + 1));
         add_seed(t, &args, k);
         BT_TRY(run_program(t->adding, &args, n, t->next_sums));
@@ -169,10 +171,10 @@ static bt_status training_step(bt_training *t, bt_tensor *const *batches,
                                bt_training_result *out)
 {
     bt_training_result sum = { 0 };
-    struct args args;
+    struct args args, outs;
     const void *mark = bt_arena_mark(bt_ctx_scratch(t->ctx));
     BT_TRY(add_gradients(t, batches, &sum));
-    if (!start_args(t, &args))
+    if (!start_args(t, &args) || !start_args(t, &outs))
         return bt_no_memory();
     bt_tensor_set(t->step, 0, (double)(t->info.step + 1));
     add_args(&args, t->nvalue, t->now);
@@ -182,10 +184,12 @@ static bt_status training_step(bt_training *t, bt_tensor *const *batches,
         add_args(&args, t->nparam + t->nmoment, t->sums);
     add_batch(t, &args, batches + (t->nmicro - 1) * (t->ninput + 1));
     add_seed(t, &args, t->nmicro - 1);
-    BT_TRY(run_program(t->stepping, &args, t->nvalue, t->now)); // in place
-    if (number_at(t->stepping, t->nvalue) != 1)
+    add_args(&outs, t->nparam + t->nmoment, t->now); // in place
+    add_args(&outs, t->nvalue - t->nheld, t->now + t->nheld);
+    BT_TRY(run_program(t->stepping, &args, outs.n, outs.at));
+    if (number_at(t->stepping, outs.n) != 1)
         return first_bad(t, "step", args.n, args.at);
-    add_result(t, t->stepping, t->nvalue + 1, &sum);
+    add_result(t, t->stepping, outs.n + 1, &sum);
     t->info.step++;
     bt_arena_release(bt_ctx_scratch(t->ctx), mark);
     if (!t->has_classes)
@@ -201,7 +205,7 @@ static bt_status training_evaluate(bt_training *t, bt_tensor *const *batch,
     const void *mark = bt_arena_mark(bt_ctx_scratch(t->ctx));
     if (!start_args(t, &args))
         return bt_no_memory();
-    add_args(&args, t->nparam + t->nmoment, t->now);
+    add_args(&args, t->nheld, t->now);
     add_batch(t, &args, batch);
     BT_TRY(run_program(t->evaluating, &args, 0, NULL));
     bt_arena_release(bt_ctx_scratch(t->ctx), mark);

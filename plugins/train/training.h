@@ -16,8 +16,9 @@ struct bt_training {
     struct choice loss, optimizer, schedule;
     int has_classes; /* the loss is of classes: what is right can be counted */
     int has_key;     /* something is drawn in a step: nn.dropout */
-    uint32_t nparam, nmoment, ninput, nmicro;
-    /* Those that are learned, then moments of nn.batch_norm. */
+    /* Those that are learned, moments of nn.batch_norm, those that stay; all of them. */
+    uint32_t nparam, nmoment, nfixed, nheld;
+    uint32_t ninput, nmicro;
     bt_training_param *params;
     const bt_type **types;
     const bt_type **inputs;
@@ -26,7 +27,7 @@ struct bt_training {
     bt_training_info info;
     char digest[65];  /* of the program of a step */
     const char *path; /* of its text */
-    /* Parameters, moments, then the optimizer's state: a step updates them in place. */
+    /* What is held, then the optimizer's state: a step updates it in place, but for what stays. */
     uint32_t nvalue;
     const char **names;
     bt_tensor **now;

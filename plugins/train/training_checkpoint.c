@@ -164,7 +164,7 @@ static bt_status take_values(bt_training *t, const char *path,
         bt_tensor *kept = t->now[i];
         if (!status)
             t->now[i] = read[i];
-        if (i < t->nparam + t->nmoment)
+        if (i < t->nheld)
             t->params[i].value = t->now[i];
         bt_tensor_unref(status ? read[i] : kept);
     }
@@ -175,7 +175,7 @@ static bt_status load(bt_training *t, const char *path, const bt_file *bytes,
                       uint32_t params)
 {
     struct safetensors file;
-    const uint32_t n = params ? t->nparam + t->nmoment : t->nvalue;
+    const uint32_t n = params ? t->nheld : t->nvalue;
     const struct safetensor **found =
         BT_NEWS(bt_ctx_scratch(t->ctx), const struct safetensor *, n);
     if (!found)

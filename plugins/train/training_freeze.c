@@ -16,7 +16,7 @@ static bt_status build_entry(struct bt_training *t, bt_builder *b, bt_global *ou
                        .nwhere = model->nwhere,
                        .wheres = model->wheres,
                        .attrs = model->attrs };
-    const uint32_t n = t->ninput + t->nparam + t->nmoment;
+    const uint32_t n = t->ninput + t->nheld;
     const bt_param **params = BT_NEWS(t->arena, const bt_param *, t->ninput);
     const bt_value **args = BT_NEWS(t->arena, const bt_value *, n);
     bt_call call = { .callee_kind = BT_CALLEE_VALUE,

@@ -70,7 +70,7 @@ static bt_status check_names(struct bt_training *t)
 {
     const char *(*const lists[])(const struct bt_training *, uint32_t) = { asked_attr,
                                                                            asked_option };
-    const uint32_t n = t->nparam + t->nmoment;
+    const uint32_t n = t->nheld;
     const char **names = BT_NEWS(t->arena, const char *, n + 1), *text;
     for (uint32_t i = 0; names && i < n; i++)
         names[i] = t->params[i].name;
@@ -191,7 +191,7 @@ static bt_status choose_one(struct bt_training *t, const bt_module *lifted, uint
     if (!bt_text_get(&name))
         return bt_no_memory();
     const bt_global *constant = bt_module_find(lifted, name.at);
-    const int is_moment = i >= t->nparam;
+    const int is_moment = i >= t->nparam && i < t->nparam + t->nmoment;
     if (!named && constant)
         return take_constant(t, constant, i);
     if (!named && (is_moment || t->now[i]->rank < 2)) {
@@ -216,7 +216,7 @@ static bt_status choose_one(struct bt_training *t, const bt_module *lifted, uint
 
 bt_status initial_choose(struct bt_training *t, const bt_module *lifted)
 {
-    const uint32_t n = t->nparam + t->nmoment;
+    const uint32_t n = t->nheld;
     t->drawn = BT_NEWS(t->arena, struct choice *, n);
     if (!t->drawn)
         return bt_no_memory();
@@ -228,7 +228,7 @@ bt_status initial_choose(struct bt_training *t, const bt_module *lifted)
 
 void initial_forget(struct bt_training *t)
 {
-    for (uint32_t i = 0; t->drawn && i < t->nparam + t->nmoment; i++) {
+    for (uint32_t i = 0; t->drawn && i < t->nheld; i++) {
         if (t->drawn[i])
             choice_forget(t->drawn[i]);
     }
@@ -239,7 +239,7 @@ void initial_forget(struct bt_training *t)
 static uint32_t count_drawn(const struct bt_training *t)
 {
     uint32_t ndrawn = 0;
-    for (uint32_t i = 0; i < t->nparam + t->nmoment; i++)
+    for (uint32_t i = 0; i < t->nheld; i++)
         ndrawn += t->drawn[i] != NULL;
     return ndrawn;
 }
@@ -259,7 +259,7 @@ void initial_text(const struct bt_training *t, bt_text *out)
                      "\ndef @initial(%%seed: Tensor[(2), uint32]) {\n"
                      "    %%key = random.threefry_fold_in(%%seed, %d);\n",
                      INITIAL_KEY);
-        for (uint32_t i = 0; i < t->nparam + t->nmoment; i++) {
+        for (uint32_t i = 0; i < t->nheld; i++) {
             if (!t->drawn[i])
                 continue;
             bt_text_addf(
@@ -271,7 +271,7 @@ void initial_text(const struct bt_training *t, bt_text *out)
             bt_text_addf(out, "); // %s\n", t->params[i].name);
         }
         bt_text_addf(out, ndrawn > 1 ? "    (" : "    ");
-        for (uint32_t i = 0; i < t->nparam + t->nmoment; i++) {
+        for (uint32_t i = 0; i < t->nheld; i++) {
             if (t->drawn[i])
                 bt_text_addf(out, "%s%%p%u", nwritten++ ? ", " : "", i);
         }
@@ -305,7 +305,7 @@ bt_status initial_draw(struct bt_training *t)
         return NULL;
     BT_TRY(bt_program_open(t->ctx, t->path, &options, &program));
     bt_status status = bt_program_set_at(program, 0, &initial_seed(t)->base);
-    for (uint32_t i = 0; !status && i < t->nparam + t->nmoment; i++) {
+    for (uint32_t i = 0; !status && i < t->nheld; i++) {
         if (t->drawn[i])
             status = bt_program_set_output(program, at++, t->now[i]);
     }

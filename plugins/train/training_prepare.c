@@ -75,12 +75,60 @@ static bt_status check_type(struct bt_training *t, const bt_module *model,
         param->name ? param->name : "_", bt_text_get(&type) ? type.at : "?", t->entry);
 }
 
-/* Those that are learned come first, then moments in the order of what training gives. */
-static void find_places(struct bt_training *t, uint32_t n, const uint32_t *moment_of)
+static const char *name_of(const bt_param *param)
 {
-    uint32_t at = 0;
+    return param->base.name ? param->base.name : "w";
+}
+
+static int is_learned(const struct bt_training *t, const char *name)
+{
+    const char *const *names = t->options.learned;
+    for (uint32_t i = 0; names && names[i]; i++) {
+        if (strcmp(names[i], name) == 0)
+            return 1;
+    }
+    return !names;
+}
+
+/* Each name of those that alone are to be learned is one. */
+static bt_status check_learned(struct bt_training *t, uint32_t n,
+                               const uint32_t *moment_of, const bt_param *const *params)
+{
+    const char *const *names = t->options.learned;
+    const char **known = BT_NEWS(t->arena, const char *, n + 1);
+    uint32_t nknown = 0;
+    if (!known)
+        return bt_no_memory();
+    for (uint32_t i = 0; i < n; i++) {
+        if (!moment_of[i])
+            known[nknown++] = name_of(params[i]);
+    }
+    for (uint32_t i = 0; names && names[i]; i++) {
+        uint32_t k = 0;
+        while (k < nknown && strcmp(known[k], names[i]) != 0)
+            k++;
+        if (k == nknown)
+            return bt_fail(t->ctx, BT_ERR_NAME, "@%s has no parameter %s to learn%s",
+                           t->entry, names[i], bt_nearest(t->arena, names[i], known));
+    }
+    return NULL;
+}
+
+/* Those that are learned come first, then moments in the order of what training gives, then those
+ * that stay. */
+static void find_places(struct bt_training *t, uint32_t n, const uint32_t *moment_of,
+                        const bt_param *const *params)
+{
+    uint32_t at = 0, fixed_at;
+    t->nheld = n;
     for (uint32_t i = 0; i < n; i++)
-        t->places[i] = moment_of[i] ? t->nparam + moment_of[i] - 1 : at++;
+        t->nfixed += !moment_of[i] && !is_learned(t, name_of(params[i]));
+    t->nparam = n - t->nmoment - t->nfixed;
+    fixed_at = t->nparam + t->nmoment;
+    for (uint32_t i = 0; i < n; i++)
+        t->places[i] = moment_of[i]                        ? t->nparam + moment_of[i] - 1
+                       : is_learned(t, name_of(params[i])) ? at++
+                                                           : fixed_at++;
 }
 
 static bt_status make_params(struct bt_training *t, const bt_module *lifted,
@@ -91,8 +139,7 @@ static bt_status make_params(struct bt_training *t, const bt_module *lifted,
     const uint32_t n = func->block->nparam;
     int64_t dims[BT_MAX_RANK];
     uint32_t rank;
-    t->nparam = n - t->ninput - t->nmoment;
-    if (!t->nparam)
+    if (n == t->ninput + t->nmoment)
         return bt_fail_at(
             t->ctx, BT_ERR_UNSUPPORTED, lifted->store, func->span,
             "@%s has nothing to learn: neither constants of float32 with an "
@@ -104,7 +151,9 @@ static bt_status make_params(struct bt_training *t, const bt_module *lifted,
     t->places = BT_NEWS(t->arena, uint32_t, n);
     if (!t->params || !t->types || !t->inputs || !t->places)
         return bt_no_memory();
-    find_places(t, n - t->ninput, moment_of);
+    const bt_param *const *params = func->block->params + t->ninput;
+    BT_TRY(check_learned(t, n - t->ninput, moment_of, params));
+    find_places(t, n - t->ninput, moment_of, params);
     for (uint32_t i = 0; i < n; i++) {
         const bt_value *param = &func->block->params[i]->base;
         if (i >= t->ninput || t->options.folder)
@@ -115,7 +164,7 @@ static bt_status make_params(struct bt_training *t, const bt_module *lifted,
             t->inputs[i] = param->type;
             continue;
         }
-        const char *name = param->name ? param->name : "w";
+        const char *name = name_of(func->block->params[i]);
         const uint32_t at = t->places[i - t->ninput];
         t->types[at] = param->type;
         t->params[at].name = bt_arena_text(t->arena, name, strlen(name));
@@ -140,19 +189,17 @@ static bt_status make_tensor(struct bt_training *t, const bt_type *type, bt_tens
 /* Which of `params` a value belongs to. */
 static uint32_t param_of(const struct bt_training *t, uint32_t index)
 {
-    const uint32_t n = t->nparam + t->nmoment;
-    return index < n ? index : (index - n) % t->nparam;
+    return index < t->nheld ? index : (index - t->nheld) % t->nparam;
 }
 
 /* Parameters by their names, state by that and what the optimizer calls it. */
 static bt_status name_value(struct bt_training *t, uint32_t index)
 {
-    const uint32_t n = t->nparam + t->nmoment;
     bt_text name;
     bt_text_init(&name, t->arena);
-    if (index >= n)
+    if (index >= t->nheld)
         bt_text_addf(&name, "optimizer.%s/",
-                     t->optimizer.state_names[(index - n) / t->nparam]);
+                     t->optimizer.state_names[(index - t->nheld) / t->nparam]);
     bt_text_addf(&name, "%s", t->params[param_of(t, index)].name);
     t->names[index] = bt_text_get(&name);
     return t->names[index] ? NULL : bt_no_memory();
@@ -186,7 +233,7 @@ static bt_status make_values(struct bt_training *t)
 {
     const uint32_t n = t->nparam + t->nmoment;
     const int64_t two = 2;
-    t->nvalue = n + t->nparam * t->optimizer.nstate;
+    t->nvalue = t->nheld + t->nparam * t->optimizer.nstate;
     t->names = BT_NEWS(t->arena, const char *, t->nvalue);
     t->now = BT_NEWS(t->arena, bt_tensor *, t->nvalue);
     t->sums = BT_NEWS(t->arena, bt_tensor *, n);
@@ -197,9 +244,9 @@ static bt_status make_values(struct bt_training *t)
         BT_TRY(name_value(t, i));
         BT_TRY(make_tensor(t, t->types[param_of(t, i)], &t->now[i]));
     }
-    for (uint32_t i = 0; i < n; i++) {
+    for (uint32_t i = 0; i < t->nheld; i++) {
         t->params[i].value = t->now[i];
-        if (t->nmicro > 1) {
+        if (t->nmicro > 1 && i < n) {
             BT_TRY(make_tensor(t, t->types[i], &t->sums[i]));
             BT_TRY(make_tensor(t, t->types[i], &t->next_sums[i]));
         }

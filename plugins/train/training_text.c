@@ -41,6 +41,15 @@ static void add_moments(const struct writer *w, const char *prefix)
     }
 }
 
+/* ", %f0: Tensor[..], .." */
+static void add_fixed(const struct writer *w)
+{
+    for (uint32_t i = 0; i < w->t->nfixed; i++) {
+        bt_text_addf(w->out, ", %%f%u: ", i);
+        add_type(w, w->t->types[w->t->nparam + w->t->nmoment + i]);
+    }
+}
+
 static void add_states(const struct writer *w)
 {
     for (uint32_t k = 0; k < w->t->optimizer.nstate; k++) {
@@ -80,12 +89,14 @@ static void add_list(const struct writer *w, const char *before, uint32_t n,
         bt_text_addf(w->out, "%s%%%s%u", i ? between : "", before, i);
 }
 
-/* "%p0, .., %m0, .., %x0, .., %y" */
+/* "%p0, .., %m0, .., %f0, .., %x0, .., %y" */
 static void add_args(const struct writer *w, const char *moments)
 {
     add_list(w, "p", w->t->nparam, ", ");
     for (uint32_t i = 0; i < w->t->nmoment; i++)
         bt_text_addf(w->out, ", %%%s%u", moments, i);
+    for (uint32_t i = 0; i < w->t->nfixed; i++)
+        bt_text_addf(w->out, ", %%f%u", i);
     bt_text_addf(w->out, ", ");
     add_list(w, "x", w->t->ninput, ", ");
     bt_text_addf(w->out, ", %%y");
@@ -99,12 +110,14 @@ static void add_model(const struct writer *w, const char *name, int is_tuple,
     const struct bt_training *t = w->t;
     bt_text_addf(w->out, " {\n    %%o = @%s(", name);
     add_list(w, "x", t->ninput, ", ");
-    for (uint32_t i = 0; i < t->nparam + t->nmoment; i++) {
-        const uint32_t at = t->places[i];
+    for (uint32_t i = 0; i < t->nheld; i++) {
+        const uint32_t at = t->places[i], nmoved = t->nparam + t->nmoment;
         if (at < t->nparam)
             bt_text_addf(w->out, ", %%p%u", at);
-        else
+        else if (at < nmoved)
             bt_text_addf(w->out, ", %%m%u", at - t->nparam);
+        else
+            bt_text_addf(w->out, ", %%f%u", at - nmoved);
     }
     bt_text_addf(w->out, "%s);\n    %%z = %%o%s;\n    (@%s(%%z, %%y", key,
                  is_tuple ? ".0" : "", t->loss.global->name);
@@ -121,6 +134,7 @@ static void add_loss(const struct writer *w)
     bt_text_addf(w->out, "\ndef @train.loss(");
     add_params(w, "p");
     add_moments(w, "m");
+    add_fixed(w);
     add_batch(w);
     bt_text_addf(w->out, t->has_key ? ", %%key: Tensor[(2), uint32])" : ")");
     add_model(w, differs ? "train.training" : "train.model", tuple || t->nmoment,
@@ -136,6 +150,7 @@ static void add_loss(const struct writer *w)
     bt_text_addf(w->out, "]);\n\ndef @evaluate(");
     add_params(w, "p");
     add_moments(w, "m");
+    add_fixed(w);
     add_batch(w);
     bt_text_addf(w->out, ")");
     add_model(w, "train.model", tuple != NULL, "");
@@ -224,6 +239,7 @@ static void add_step(const struct writer *w)
     bt_text_addf(w->out, "\ndef @step(");
     add_params(w, "p");
     add_moments(w, "m");
+    add_fixed(w);
     add_states(w);
     bt_text_addf(w->out, ", %%step: float32, %%steps: float32");
     if (t->nmicro > 1) {
@@ -266,6 +282,7 @@ static void add_sums(const struct writer *w)
     bt_text_addf(w->out, ", ");
     add_params(w, "a");
     add_moments(w, "b");
+    add_fixed(w);
     add_batch(w);
     add_seed(w);
     bt_text_addf(w->out, ") {\n");

@@ -179,6 +179,7 @@ static int open_training(struct train *t)
         .seed = (uint64_t)t->seed,
         .nstep = t->nepoch * t->nper_epoch,
         .initializers = option_values(tool, "initializer"),
+        .learned = option_values(tool, "learn"),
     };
     if (t->test)
         train_data_target(t->test, &test);
@@ -297,6 +298,8 @@ static const struct option options[] = {
     { "batch", 0, "N", "samples of a step (default: 64, or what the model says)" },
     { "accumulate", 0, "N", "a step adds the gradients of N parts of its batch" },
     { "fixed", 0, "NAME", "a constant that is not learned" },
+    { "learn", 0, "NAME",
+      "a parameter that is; others than those named stay as they begin" },
     { "seed", 0, "N",
       "of parameters without a value, and of the samples' order (default: 1)" },
     { "output", 'o', "FOLDER", "for checkpoints and curves (default: MODEL.training)" },

@@ -48,6 +48,9 @@ typedef struct bt_training_options {
      * or more, "w1=normal{scale=0.1}" for the one of this name; NULL-terminated, or NULL:
      * what the model says (attribute `initializers` of its function), else he_uniform. */
     const char *const *initializers;
+    /* Parameters that alone are learned: what is not named stays what it is; NULL-terminated,
+     * or NULL: all are. */
+    const char *const *learned;
 } bt_training_options;
 
 /* A parameter that is learned. */
@@ -67,6 +70,7 @@ typedef struct bt_training_info {
     /* Behind the parameters in `params`: means and variances of nn.batch_norm, which follow
      * the batches of steps, and which inference normalises by. */
     uint32_t nmoment;
+    uint32_t nfixed; /* behind these: parameters that are not learned */
 } bt_training_info;
 
 /* Of a batch, or of those of a step. */

@@ -45,6 +45,7 @@ static bt_status training_open(bt_ctx *ctx, const bt_module *model,
     memcpy(&t->options, options,
            nbytes < sizeof(t->options) ? nbytes : sizeof(t->options));
     t->nmicro = t->options.nmicro ? t->options.nmicro : 1;
+    t->options.loss_scale = t->options.loss_scale > 0 ? t->options.loss_scale : 1;
     bt_status status = training_prepare(t, model);
     if (status)
         training_close(t);
@@ -122,7 +123,7 @@ static double number_at(const bt_program *program, uint32_t output)
 static void add_result(struct bt_training *t, const bt_program *program, uint32_t output,
                        bt_training_result *sum)
 {
-    sum->loss += number_at(program, output) / t->nmicro;
+    sum->loss += number_at(program, output) / t->options.loss_scale / t->nmicro;
     sum->nright += t->has_classes ? (int64_t)number_at(program, output + 1) : 0;
 }
 

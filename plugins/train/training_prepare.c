@@ -368,6 +368,31 @@ static bt_status leave_out(struct bt_training *t, const bt_module *lifted,
     return bt_module_builder_finish(to, 1, out);
 }
 
+/* The model in 16 bits, where it is asked for. */
+static bt_status lower_precision(struct bt_training *t, bt_module **module)
+{
+    const char *dtype = t->options.precision;
+    bt_module *lowered;
+    bt_text passes;
+    if (!dtype || strcmp(dtype, "float32") == 0)
+        return NULL;
+    if (strcmp(dtype, "bfloat16") != 0 && strcmp(dtype, "float16") != 0)
+        return bt_fail(t->ctx, BT_ERR_ARGUMENT,
+                       "the precision of a training is bfloat16, float16 or float32, not "
+                       "%s",
+                       dtype);
+    bt_text_init(&passes, t->arena);
+    bt_text_addf(&passes, "mixed-precision{dtype=");
+    add_quoted(&passes, dtype);
+    bt_text_addf(&passes, "}");
+    if (!bt_text_get(&passes))
+        return bt_no_memory();
+    BT_TRY(training_passes(t, *module, passes.at, "train.model", &lowered));
+    bt_module_unref(*module);
+    *module = lowered;
+    return NULL;
+}
+
 /* Parameters, values and the module of what was lifted. */
 static bt_status prepare_lifted(struct bt_training *t, bt_module *lifted)
 {
@@ -375,7 +400,9 @@ static bt_status prepare_lifted(struct bt_training *t, bt_module *lifted)
     uint32_t *moment_of;
     t->ninput = count_inputs(bt_module_find(lifted, "train.model")->func);
     BT_TRY(training_mode(t, lifted, &both, &moment_of));
-    bt_status status = make_params(t, lifted, moment_of);
+    bt_status status = lower_precision(t, &both);
+    if (!status)
+        status = make_params(t, lifted, moment_of);
     if (!status)
         status = count_classes(t, lifted);
     if (!status)

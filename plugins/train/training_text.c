@@ -105,7 +105,7 @@ static void add_args(const struct writer *w, const char *moments)
 /* The model takes its data first, then parameters and moments in the order that it has them.
  * "%o = @train.model(%x0, .., %p0, ..); %z = %o.0; (@loss.NAME(%z, %y), .., %z" */
 static void add_model(const struct writer *w, const char *name, int is_tuple,
-                      const char *key)
+                      const char *key, double scale)
 {
     const struct bt_training *t = w->t;
     bt_text_addf(w->out, " {\n    %%o = @%s(", name);
@@ -122,7 +122,10 @@ static void add_model(const struct writer *w, const char *name, int is_tuple,
     bt_text_addf(w->out, "%s);\n    %%z = %%o%s;\n    (@%s(%%z, %%y", key,
                  is_tuple ? ".0" : "", t->loss.global->name);
     choice_add_options(&t->loss, w->out);
-    bt_text_addf(w->out, "), %s, %%z", t->has_classes ? "@count_right(%z, %y)" : "-1f");
+    bt_text_addf(w->out, ")");
+    if (scale != 1)
+        bt_text_addf(w->out, " * %.9gf", scale);
+    bt_text_addf(w->out, ", %s, %%z", t->has_classes ? "@count_right(%z, %y)" : "-1f");
 }
 
 static void add_loss(const struct writer *w)
@@ -138,7 +141,7 @@ static void add_loss(const struct writer *w)
     add_batch(w);
     bt_text_addf(w->out, t->has_key ? ", %%key: Tensor[(2), uint32])" : ")");
     add_model(w, differs ? "train.training" : "train.model", tuple || t->nmoment,
-              t->has_key ? ", %key" : "");
+              t->has_key ? ", %key" : "", t->options.loss_scale);
     for (uint32_t i = 0; i < t->nmoment; i++)
         bt_text_addf(w->out, ", %%o.%u", (tuple ? tuple->n : 1) + i);
     bt_text_addf(w->out, ")\n}\n\ngradient @train.gradient = @train.loss(wrt=[");
@@ -153,7 +156,7 @@ static void add_loss(const struct writer *w)
     add_fixed(w);
     add_batch(w);
     bt_text_addf(w->out, ")");
-    add_model(w, "train.model", tuple != NULL, "");
+    add_model(w, "train.model", tuple != NULL, "", 1);
     bt_text_addf(w->out, ")\n}\n");
 }
 
@@ -173,9 +176,12 @@ static void add_gradients(const struct writer *w)
     const struct bt_training *t = w->t;
     add_gradient_call(w, t->nmicro > 1 ? "b" : "m");
     for (uint32_t i = 0; i < t->nparam; i++) {
+        const double factor = 1 / (t->nmicro * t->options.loss_scale);
         if (t->nmicro > 1)
             bt_text_addf(w->out, "    %%g%u = (%%a%u + %%d.%u) * %.9gf;\n", i, i, i,
-                         1.0 / t->nmicro);
+                         factor);
+        else if (factor != 1)
+            bt_text_addf(w->out, "    %%g%u = %%d.%u * %.9gf;\n", i, i, factor);
         else
             bt_text_addf(w->out, "    %%g%u = %%d.%u;\n", i, i);
     }

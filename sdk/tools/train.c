@@ -180,6 +180,7 @@ static int open_training(struct train *t)
         .nstep = t->nepoch * t->nper_epoch,
         .initializers = option_values(tool, "initializer"),
         .learned = option_values(tool, "learn"),
+        .precision = option_value(tool, "precision"),
     };
     if (t->test)
         train_data_target(t->test, &test);
@@ -188,6 +189,8 @@ static int open_training(struct train *t)
         return tool_usage(tool,
                           "labels of --test are of another type than those of --data");
     int code = read_real(tool, "clip", 0, &options.clip);
+    if (!code)
+        code = read_real(tool, "loss-scale", 0x1p-60, &options.loss_scale);
     if (!code)
         code = read_targets(tool, &options.target);
     if (code)
@@ -294,6 +297,11 @@ static const struct option options[] = {
       "what parameters begin as, those with two axes or more (default: he_uniform): "
       "'normal{scale=0.02}'; 'PARAMETER=NAME': that one" },
     { "clip", 0, "X", "the norm of all gradients together, at most" },
+    { "precision", 0, "TYPE",
+      "bfloat16 or float16: of most of the model's numbers; parameters stay float32" },
+    { "loss-scale", 0, "X",
+      "the loss times X is differentiated, and gradients are divided by it: for float16, "
+      "in which small ones are zeros (default: 1)" },
     { "epochs", 0, "N", "how often all samples are learned from (default: 10)" },
     { "batch", 0, "N", "samples of a step (default: 64, or what the model says)" },
     { "accumulate", 0, "N", "a step adds the gradients of N parts of its batch" },

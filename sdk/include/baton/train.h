@@ -51,6 +51,12 @@ typedef struct bt_training_options {
     /* Parameters that alone are learned: what is not named stays what it is; NULL-terminated,
      * or NULL: all are. */
     const char *const *learned;
+    /* "bfloat16" or "float16": what the model computes in where pass mixed-precision says that it
+     * may; parameters, the optimizer and the loss are of float32. NULL: float32. */
+    const char *precision;
+    /* By which the loss is multiplied before it is differentiated, and gradients are divided after
+     * that: small ones would be zeros in float16. 0: 1 */
+    double loss_scale;
 } bt_training_options;
 
 /* A parameter that is learned. */

@@ -270,7 +270,8 @@ static int train(struct train *t)
 static int run(struct tool *tool)
 {
     struct train t = { .tool = tool };
-    const int code = train(&t);
+    t.kept = bt_arena_create(bt_ctx_registry(tool->ctx));
+    const int code = t.kept ? train(&t) : tool_fail(tool, bt_no_memory());
     for (uint32_t k = 0; t.parts && k < t.nmicro; k++)
         train_batch_destroy(t.data, t.parts[k]);
     if (t.trainer)
@@ -278,6 +279,7 @@ static int run(struct tool *tool)
     train_data_close(t.data);
     train_data_close(t.test);
     bt_module_unref(t.model);
+    bt_arena_destroy(t.kept);
     return code;
 }
 

@@ -38,6 +38,7 @@ struct train {
     int64_t nper_epoch;      /* steps */
     int64_t *order;          /* of samples in the epoch at hand */
     struct sum since, epoch; /* since the last point, and in the epoch at hand */
+    bt_arena *kept; /* for points: what else a step allocates is given back behind it */
     bt_vec(struct point) points;
     double seconds;   /* before this run */
     uint64_t start;   /* of this run, ns */

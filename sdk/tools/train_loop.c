@@ -119,10 +119,9 @@ static bt_status run_steps(struct train *t)
         const void *mark = bt_arena_mark(bt_ctx_scratch(t->tool->ctx));
         BT_TRY(take_step(t));
         show_step(t);
-        if (!is_point(t) && !t->every && !is_interrupted)
-            bt_arena_release(bt_ctx_scratch(t->tool->ctx), mark);
-        else
+        if (is_point(t) || t->every || is_interrupted)
             BT_TRY(after_step(t));
+        bt_arena_release(bt_ctx_scratch(t->tool->ctx), mark);
     }
     return NULL;
 }

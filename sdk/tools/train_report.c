@@ -101,7 +101,7 @@ bt_status add_point(struct train *t, double test_loss, double test_right)
         .seconds = seconds_of(t),
     };
     const int is_end = t->info->step % t->nper_epoch == 0;
-    if (!BT_PUSH(bt_ctx_scratch(t->tool->ctx), &t->points, p))
+    if (!BT_PUSH(t->kept, &t->points, p))
         return bt_no_memory();
     if (t->is_quiet)
         print_json(t, &p);
@@ -182,7 +182,7 @@ bt_status read_points(struct train *t, int64_t step)
         if (p.step > step)
             break;
         t->seconds = p.seconds;
-        if (!BT_PUSH(bt_ctx_scratch(ctx), &t->points, p))
+        if (!BT_PUSH(t->kept, &t->points, p))
             status = bt_no_memory();
     }
     bt_file_close(ctx, file);

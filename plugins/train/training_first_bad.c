@@ -107,17 +107,31 @@ static bt_status tell(struct search *s)
     return status;
 }
 
+/* The value that is this argument; NULL: none is. @add has parameters, sums and moments up to now,
+ * and what stays. */
+static const char *value_name(const struct bt_training *t, const char *entry, uint32_t i)
+{
+    const uint32_t nmoved = t->nparam + t->nmoment, first = t->nparam + nmoved;
+    if (strcmp(entry, "add") != 0)
+        return i < t->nvalue ? t->names[i] : NULL;
+    if (i < t->nparam)
+        return t->names[i];
+    return i >= first && i - first < t->nfixed ? t->names[nmoved + i - first] : NULL;
+}
+
 /* What the step was given may be none already. */
-static bt_status check_args(struct bt_training *t, const bt_program *program,
-                            uint32_t narg, bt_tensor *const *args)
+static bt_status check_args(struct bt_training *t, const char *entry,
+                            const bt_program *program, uint32_t narg,
+                            bt_tensor *const *args)
 {
     for (uint32_t i = 0; i < narg; i++) {
         if (!look_into(&args[i]->base))
             continue;
-        if (i < t->nvalue)
+        const char *name = value_name(t, entry, i);
+        if (name)
             return bt_fail(t->ctx, BT_ERR_RUNTIME,
                            "step %lld begins with NaN or infinities in %s",
-                           (long long)t->info.step + 1, t->names[i]);
+                           (long long)t->info.step + 1, name);
         return bt_fail(t->ctx, BT_ERR_RUNTIME,
                        "step %lld: the batch has NaN or infinities in %s",
                        (long long)t->info.step + 1, bt_program_input(program, i)->name);
@@ -134,7 +148,7 @@ bt_status first_bad(struct bt_training *t, const char *entry, uint32_t narg,
     struct search s = { .t = t };
     bt_program *program;
     BT_TRY(bt_program_open(t->ctx, t->path, &options, &program));
-    bt_status status = check_args(t, program, narg, args);
+    bt_status status = check_args(t, entry, program, narg, args);
     bt_program_watch(program, before, &s);
     for (uint32_t i = 0; !status && i < narg; i++)
         status = bt_program_set_at(program, i, &args[i]->base);

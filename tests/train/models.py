@@ -154,6 +154,9 @@ def check_refused(runs, x):
             ("the label of sample 2 is 7, and the model gives 3 classes", "linear.baton", "--data", "wrong.npz", "-o", "x"),
             ("is no sample", "linear.baton", "--data", "linear.baton", "--labels", "five.npy", "-o", "x"),
             ("few.npz has 5 samples, and a step takes 8", "linear.baton", "--data", "few.npz", "-o", "x"),
+            ("the batch has NaN or infinities in x0", "linear.baton", "--data", "nan.npz", "--batch", 96, "-o", "x"),
+            ("step 1 begins with NaN or infinities in w", "linear.baton", *data, "--batch", 96, "--initialise", "nan.safetensors", "--learn", "b"),
+            ("step 1 begins with NaN or infinities in b", "linear.baton", *data, "--initialise", "nan2.safetensors"),
             ("the batch has NaN or infinities in x0", "linear.baton", "--data", "nan.npz", "-o", "x"),
             ("sqrt.baton:3:5: error: step 1: %root (sqrt) is the first that is NaN",
              kit.write("sqrt.baton", HEAD + "def @main(%x: Tensor[(8, 4), float32], %w: Tensor[(3, 4), float32]) {\n    %root = sqrt(nn.dense(%x, %w));\n    %root * 2f\n}\n"), *data)]:
@@ -186,6 +189,8 @@ def main():
         bad = x.copy()
         bad[50, 1] = numpy.nan
         numpy.savez("nan.npz", x=bad, labels=y)
+        for name, w, b in [("nan", numpy.nan, 0), ("nan2", 0, numpy.inf)]:
+            kit.write_tensors(f"{name}.safetensors", {"w": numpy.full((3, 4), w), "b": numpy.full(3, b)})
         numpy.save("x.npy", x)
         numpy.save("five.npy", y[:5])
         check_constants(runs, random, x, y)

@@ -13,6 +13,16 @@ static const char model_text[] =
     "    nn.bias_add(nn.dense(%x, const[(3, 2), float32]{1, 2, 3, 4, 5, 6}), %b)\n"
     "}\n";
 
+/* With all that a training may have: what is drawn, moments, a parameter that stays. */
+static const char rich_text[] =
+    "#[version = \"baton 0.1\"]\n"
+    "def @main(%x: Tensor[(4, 2), float32], %w: Tensor[(3, 2), float32], %m: "
+    "Tensor[(3), float32], %v: Tensor[(3), float32], %s: Tensor[(3), float32]) {\n"
+    "    %n = nn.batch_norm(nn.dense(%x, %w), %s, %s, %m, %v);\n"
+    "    %d = nn.dropout(%n.0);\n"
+    "    %d.0\n"
+    "}\n";
+
 static bt_ctx *make_ctx(const bt_allocator *allocator)
 {
     const bt_registry_options options = { .plugin_only = TEST_PLUGINS,
@@ -27,16 +37,17 @@ static bt_ctx *make_ctx(const bt_allocator *allocator)
 /* A model, a training and a batch. */
 struct kit {
     bt_ctx *ctx;
+    const char *text; /* of the model; NULL: model_text */
     const bt_trainer *trainer;
     bt_module *model;
     bt_training *training;
     bt_tensor *batch[2];
 };
 
-static bt_status read_model(bt_ctx *ctx, bt_module **out)
+static bt_status read_model(bt_ctx *ctx, const char *text, bt_module **out)
 {
     bt_module *parsed;
-    BT_TRY(bt_parse(ctx, "model", NULL, model_text, sizeof(model_text) - 1, &parsed));
+    BT_TRY(bt_parse(ctx, "model", NULL, text, strlen(text), &parsed));
     bt_status status = bt_infer(ctx, parsed, out);
     bt_module_unref(parsed);
     return status;
@@ -48,7 +59,7 @@ static bt_status open_kit(struct kit *kit, const bt_training_options *options)
     const void *row;
     BT_TRY(bt_registry_row(kit->ctx, BT_TRAINER, "train", sizeof(*kit->trainer), &row));
     kit->trainer = row;
-    BT_TRY(read_model(kit->ctx, &kit->model));
+    BT_TRY(read_model(kit->ctx, kit->text ? kit->text : model_text, &kit->model));
     BT_TRY(kit->trainer->open(kit->ctx, kit->model, options, sizeof(*options),
                               &kit->training));
     BT_TRY(bt_tensor_create(kit->ctx, BT_FLOAT32, 2, dims, &kit->batch[0]));
@@ -198,7 +209,11 @@ static void test_samples_are_in_the_order_of_the_seed(void **state)
 /* Opens, and where a folder is given steps, saves and loads; freezes. */
 static bt_status use(struct kit *kit, const char *folder)
 {
-    const bt_training_options options = options_in(folder);
+    static const char *const learned[] = { "w", NULL };
+    bt_training_options options = options_in(folder);
+    options.learned = learned;
+    options.precision = "bfloat16";
+    kit->text = rich_text;
     bt_training_result result;
     bt_module *frozen;
     char path[80];

@@ -29,6 +29,8 @@ void adjoint_deinit(struct adjoint *);
 int adjoint_has(const bt_type *);
 /* A leaf of a type. */
 const bt_type *adjoint_leaf(const bt_type *, uint32_t leaf);
+/* Whether a declaration derives by a parameter of its function. */
+int adjoint_is_wanted(const bt_global *, const bt_func *primal, uint32_t param);
 /* Marks values of a block that depend on marked ones. */
 bt_status adjoint_mark(struct adjoint *, const bt_block *) BT_MUST_USE;
 int adjoint_is_active(const struct adjoint *, const bt_value *old);
@@ -45,7 +47,8 @@ const bt_value *const *adjoint_of(const struct adjoint *, const bt_value *old);
 typedef bt_vec(const bt_value *) adjoint_values;
 bt_status adjoint_split(struct adjoint *, const bt_value *now,
                         adjoint_values *out) BT_MUST_USE;
-/* A value like `like` of leaves, those that are not there zeros. */
+/* A value of the type of `like` of adjoints of its leaves: those that are not there are zeros,
+ * those of no float are what `like` has. */
 bt_status adjoint_join(struct adjoint *, const bt_value *like,
                        const bt_value *const *leaves, const bt_value **out) BT_MUST_USE;
 

@@ -6,60 +6,113 @@ static uint32_t tag_of(const bt_ctor *ctor)
     return ctor->tag + 1; // behind Zero
 }
 
-/* %d: Tree.adjoint -> match (%d) { Node.adjoint(%a, %b) => (%a, %b), _ => zeros } */
+bt_status adjoint_fields_of(struct adjoint *a, const bt_value *now, adjoint_fields *out)
+{
+    adjoint_values all = { 0 };
+    BT_TRY(adjoint_split(a, now, &all));
+    for (uint32_t i = 0; i < all.len; i++) {
+        const struct adjoint_field field = { all.at[i]->type, all.at[i], 1 };
+        if (adjoint_has(field.primal) && !BT_PUSH(a->copy.arena, out, field))
+            return bt_no_memory();
+    }
+    return NULL;
+}
+
+/* A tuple of values, one alone as it is. */
+static bt_status tuple_of(struct copy *c, const adjoint_values *values,
+                          const bt_value **out)
+{
+    *out = values->at[0];
+    return values->len == 1 ? NULL : bt_build_tuple(c->b, values->len, values->at, out);
+}
+
+static bt_status open_clause(struct adjoint_pairs *p, struct copy *c, const bt_ctor *ctor,
+                             const adjoint_fields *fields, bt_clause *out)
+{
+    const bt_type **types = BT_NEWS(c->arena, const bt_type *, ctor->nfield);
+    adjoint_values values = { 0 };
+    const bt_param **params;
+    const bt_value *given;
+    if (!types)
+        return bt_no_memory();
+    for (uint32_t i = 0; i < ctor->nfield; i++)
+        BT_TRY(adjoint_type_of(p, fields->at[i].primal, &types[i]));
+    BT_TRY(adjoint_ctor_pattern(c, ctor, types, &params, &out->pattern));
+    BT_TRY(bt_block_begin(c->b, ctor->nfield, params));
+    for (uint32_t i = 0; i < ctor->nfield; i++) {
+        if (fields->at[i].is_wanted && !BT_PUSH(c->arena, &values, &params[i]->base))
+            return bt_no_memory();
+    }
+    BT_TRY(tuple_of(c, &values, &given));
+    return bt_block_end(c->b, given, &out->block);
+}
+
+static bt_status zero_clause(struct adjoint_pairs *p, struct copy *c,
+                             const adjoint_fields *fields, bt_clause *out)
+{
+    adjoint_values zeros = { 0 };
+    const bt_value *given;
+    out->pattern =
+        bt_pattern_create(c->store, &(bt_pattern){ .kind = BT_PATTERN_WILDCARD });
+    if (!out->pattern)
+        return bt_no_memory();
+    BT_TRY(bt_block_begin(c->b, 0, NULL));
+    for (uint32_t i = 0; i < fields->len; i++) {
+        const struct adjoint_field *field = &fields->at[i];
+        if (!field->is_wanted)
+            continue;
+        BT_TRY(adjoint_zero(p, c, field->like, field->primal, &given));
+        if (!BT_PUSH(c->arena, &zeros, given))
+            return bt_no_memory();
+    }
+    BT_TRY(tuple_of(c, &zeros, &given));
+    return bt_block_end(c->b, given, &out->block);
+}
+
+bt_status adjoint_open(struct adjoint_pairs *p, struct copy *c, const bt_value *d,
+                       const bt_ctor *old, const adjoint_fields *fields,
+                       const bt_value ***out)
+{
+    const bt_ctor *ctor = adjoint_def(d->type)->ctors[tag_of(old)];
+    const bt_value *given;
+    uint32_t nwanted = 0, next = 0;
+    bt_clause clauses[2];
+    *out = BT_NEWS(c->arena, const bt_value *, fields->len);
+    for (uint32_t i = 0; i < fields->len; i++)
+        nwanted += fields->at[i].is_wanted != 0;
+    if (!*out || !nwanted)
+        return *out ? NULL : bt_no_memory();
+    BT_TRY(open_clause(p, c, ctor, fields, &clauses[0]));
+    BT_TRY(zero_clause(p, c, fields, &clauses[1]));
+    BT_TRY(bt_build_match(c->b, d, 2, clauses, NULL, &given));
+    for (uint32_t i = 0; i < fields->len; i++) {
+        if (!fields->at[i].is_wanted)
+            continue;
+        (*out)[i] = given;
+        if (nwanted > 1)
+            BT_TRY(bt_build_proj(c->b, given, next++, &(*out)[i]));
+    }
+    return NULL;
+}
+
 bt_status adjoint_reverse_ctor(struct adjoint *a, const bt_call *old)
 {
     struct copy *c = &a->copy;
-    struct adjoint_pairs *p = a->pairs;
     const bt_call *now = bt_as_call(bt_map_find(&c->values, &old->base));
-    const bt_value *d = adjoint_of(a, &old->base)[0], *given, *field;
-    const bt_ctor *ctor = adjoint_def(d->type)->ctors[tag_of(old->ctor)];
-    adjoint_values values = { 0 };
-    adjoint_types types = { 0 };
-    const bt_param **params;
-    const bt_value **zero;
-    bt_clause clauses[2];
-    if (!ctor->nfield)
-        return NULL;
-    for (uint32_t i = 0; i < now->narg; i++) {
-        adjoint_values all = { 0 };
-        BT_TRY(adjoint_split(a, now->args[i], &all));
-        for (uint32_t k = 0; k < all.len; k++) {
-            if (adjoint_has(all.at[k]->type) && !BT_PUSH(c->arena, &values, all.at[k]))
-                return bt_no_memory();
-        }
-        BT_TRY(adjoint_leaf_types(p, now->args[i]->type, &types));
-    }
-    BT_TRY(adjoint_ctor_pattern(c, ctor, types.at, &params, &clauses[0].pattern));
-    BT_TRY(bt_block_begin(c->b, ctor->nfield, params));
-    field = &params[0]->base;
-    if (ctor->nfield > 1)
-        BT_TRY(
-            bt_build_tuple(c->b, ctor->nfield, (const bt_value *const *)params, &field));
-    BT_TRY(bt_block_end(c->b, field, &clauses[0].block));
-    clauses[1].pattern =
-        bt_pattern_create(c->store, &(bt_pattern){ .kind = BT_PATTERN_WILDCARD });
-    zero = BT_NEWS(c->arena, const bt_value *, values.len);
-    if (!clauses[1].pattern || !zero)
-        return bt_no_memory();
-    BT_TRY(bt_block_begin(c->b, 0, NULL));
-    for (uint32_t i = 0; i < values.len; i++)
-        BT_TRY(adjoint_zero(p, c, values.at[i], values.at[i]->type, &zero[i]));
-    field = zero[0];
-    if (values.len > 1)
-        BT_TRY(bt_build_tuple(c->b, values.len, zero, &field));
-    BT_TRY(bt_block_end(c->b, field, &clauses[1].block));
-    BT_TRY(bt_build_match(c->b, d, 2, clauses, NULL, &given));
+    const bt_value *d = adjoint_of(a, &old->base)[0], **given;
+    adjoint_fields fields = { 0 };
     uint32_t next = 0;
+    for (uint32_t i = 0; i < now->narg; i++) {
+        uint32_t at = fields.len;
+        BT_TRY(adjoint_fields_of(a, now->args[i], &fields));
+        for (; at < fields.len; at++)
+            fields.at[at].is_wanted = adjoint_is_active(a, old->args[i]);
+    }
+    BT_TRY(adjoint_open(a->pairs, c, d, old->ctor, &fields, &given));
     for (uint32_t i = 0; i < old->narg; i++) {
         for (uint32_t k = 0; k < bt_type_nleaf(old->args[i]->type); k++) {
-            if (!adjoint_has(adjoint_leaf(old->args[i]->type, k)))
-                continue;
-            const uint32_t at = next++;
-            field = given;
-            if (values.len > 1 && adjoint_is_active(a, old->args[i]))
-                BT_TRY(bt_build_proj(c->b, given, at, &field));
-            BT_TRY(adjoint_add(a, old->args[i], k, field));
+            if (adjoint_has(adjoint_leaf(old->args[i]->type, k)))
+                BT_TRY(adjoint_add(a, old->args[i], k, given[next++]));
         }
     }
     return NULL;

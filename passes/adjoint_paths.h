@@ -17,6 +17,7 @@
 
 #include "adjoint.h"
 
+struct tangent_func;
 /* A function of the module, and which of its parameters have adjoints. */
 struct adjoint_pair {
     const bt_func *primal;
@@ -26,11 +27,20 @@ struct adjoint_pair {
     bt_adt_def *tape;
     uint32_t nseed; /* float leaves of the result */
 };
+/* What a declaration takes or gives has the type of the primal: how it is converted. */
+enum adjoint_way {
+    ADJOINT_FILL,  /* an adjoint -> data of the primal's type, by data that it is of */
+    ADJOINT_STRIP, /* such data -> the adjoint */
+    ADJOINT_ONES,  /* data -> the adjoint of the sum of all floats in it */
+    ADJOINT_NWAY
+};
 /* A data type of values that have adjoints, for all of its dims. */
 struct adjoint_data {
     const bt_type *primal; /* as it was met */
     bt_adt_def *def;       /* of the adjoints: Zero, then one for each constructor */
     const char *add;       /* global that adds two of them */
+    uint8_t converts[ADJOINT_NWAY]; /* which are asked for */
+    const char *ways[ADJOINT_NWAY]; /* globals that do it */
 };
 typedef bt_vec(const bt_type *) adjoint_types;
 struct adjoint_pairs {
@@ -38,9 +48,10 @@ struct adjoint_pairs {
     bt_arena *arena;
     const bt_module *module;
     bt_vec(struct adjoint_pair *) all;
-    bt_map taken; /* names of globals and data types */
-    bt_map ctors; /* and of constructors */
-    bt_map data;  /* data types, or instances of them -> struct adjoint_data */
+    bt_vec(struct tangent_func *) tangents; /* of forward mode (tangent.h) */
+    bt_map taken;                           /* names of globals and data types */
+    bt_map ctors;                           /* and of constructors */
+    bt_map data; /* data types, or instances of them -> struct adjoint_data */
     bt_module_builder *builder; /* of the version that is made */
 };
 
@@ -74,6 +85,19 @@ bt_status adjoint_reverse_ctor(struct adjoint *, const bt_call *old) BT_MUST_USE
 /* From the adjoints of a pattern's variables to that of what it takes apart. */
 bt_status adjoint_reverse_pattern(struct adjoint *, const bt_pattern *,
                                   const bt_value *data) BT_MUST_USE;
+/* Conversions between data and its adjoint (adjoint_convert.c): those of the data types in a
+ * type are declared. */
+bt_status adjoint_convert_want(struct adjoint_pairs *, const bt_type *,
+                               enum adjoint_way) BT_MUST_USE;
+bt_status adjoint_convert_declare(struct adjoint_pairs *,
+                                  bt_module_builder *) BT_MUST_USE;
+bt_status adjoint_convert_define(struct adjoint_pairs *, bt_module_builder *) BT_MUST_USE;
+/* Data like `like` of its adjoint. */
+bt_status adjoint_fill(struct adjoint *, const bt_value *like, const bt_value *adjoint,
+                       const bt_value **out) BT_MUST_USE;
+/* Adjoints of the leaves of a value, which STRIP or ONES makes of it; NULL: it has none. */
+bt_status adjoint_leaves(struct adjoint *, const bt_value *now, enum adjoint_way,
+                         adjoint_values *out) BT_MUST_USE;
 /* A name that nothing has yet: base.what, base.what_1 ... */
 bt_status adjoint_name(struct adjoint_pairs *, bt_map *taken, const char *base,
                        const char *what, const char **out) BT_MUST_USE;

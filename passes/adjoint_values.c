@@ -13,6 +13,17 @@ const bt_type *adjoint_leaf(const bt_type *type, uint32_t leaf)
     return type;
 }
 
+int adjoint_is_wanted(const bt_global *global, const bt_func *primal, uint32_t param)
+{
+    if (global->wrt.n == BT_NONE_LIST)
+        return adjoint_has(primal->block->params[param]->base.type);
+    for (int64_t i = 0; i < global->wrt.n; i++) {
+        if (global->wrt.at[i] == (int64_t)param)
+            return 1;
+    }
+    return 0;
+}
+
 int adjoint_is_active(const struct adjoint *a, const bt_value *old)
 {
     return bt_map_find(&a->active, old) != NULL;
@@ -80,19 +91,27 @@ static bt_status join(struct adjoint *a, const bt_type *type,
     return bt_build_tuple(a->copy.b, tuple->n, fields, out);
 }
 
+/* A leaf's adjoint as a value of the leaf's type. */
+static bt_status leaf_of(struct adjoint *a, const bt_value *like, const bt_value *adjoint,
+                         const bt_value **out)
+{
+    *out = like;
+    if (!adjoint_has(like->type))
+        return NULL;
+    if (!adjoint)
+        BT_TRY(adjoint_zero(a->pairs, &a->copy, like, like->type, &adjoint));
+    *out = adjoint;
+    return bt_as_apply_type(like->type) ? adjoint_fill(a, like, adjoint, out) : NULL;
+}
+
 bt_status adjoint_join(struct adjoint *a, const bt_value *like,
                        const bt_value *const *leaves, const bt_value **out)
 {
     adjoint_values all = { 0 };
     const bt_value *const *at;
     BT_TRY(adjoint_split(a, like, &all));
-    for (uint32_t i = 0; i < all.len; i++) {
-        if (leaves && leaves[i])
-            all.at[i] = leaves[i];
-        else
-            BT_TRY(
-                adjoint_zero(a->pairs, &a->copy, all.at[i], all.at[i]->type, &all.at[i]));
-    }
+    for (uint32_t i = 0; i < all.len; i++)
+        BT_TRY(leaf_of(a, all.at[i], leaves ? leaves[i] : NULL, &all.at[i]));
     at = all.at;
     return join(a, like->type, &at, out);
 }

@@ -1,13 +1,15 @@
 /*
- * differentiate: gradient declarations become functions.
+ * differentiate: gradient and jvp declarations become functions.
  *     gradient @df = @f(wrt=[0], keep=[0]);
  * The function computes what @f does, then from the adjoint of its result, ones or what is
  * passed, those of the arguments: reverse mode, source to source. It has the name and the type
- * of the declaration. Gradients of gradients come innermost first.
+ * of the declaration. That of a jvp computes tangents beside values: forward mode (tangent.h).
+ * Gradients of gradients come innermost first.
  * source   DLVM, section 4.2; Relay 2019, section 4
  * keeps    no invariant
  */
 #include "adjoint_paths.h"
+#include "tangent.h"
 #include "version.h"
 
 /* ---- one declaration ---- */
@@ -19,17 +21,6 @@ struct gradient {
     const bt_param *seed; /* NULL: ones */
 };
 
-static int is_wanted(const bt_global *global, const bt_func *primal, uint32_t param)
-{
-    if (global->wrt.n == BT_NONE_LIST)
-        return adjoint_has(primal->block->params[param]->base.type);
-    for (int64_t i = 0; i < global->wrt.n; i++) {
-        if (global->wrt.at[i] == (int64_t)param)
-            return 1;
-    }
-    return 0;
-}
-
 /* Fields of a result that is a tuple, else itself: the range of leaves of one of them. */
 static void range_of(const bt_type *type, uint32_t field, uint32_t *first, uint32_t *n)
 {
@@ -40,25 +31,32 @@ static void range_of(const bt_type *type, uint32_t field, uint32_t *first, uint3
         *first += bt_type_nleaf(tuple->at[i]);
 }
 
+static bt_status field_of(bt_builder *b, const bt_value *value, uint32_t index,
+                          const bt_value **out)
+{
+    const bt_tuple_value *tuple = bt_as_tuple(value);
+    if (!tuple)
+        return bt_build_proj(b, value, index, out);
+    *out = tuple->fields[index];
+    return NULL;
+}
+
 /* The adjoint of the result that is differentiated: what is passed, or ones. */
 static bt_status seed(struct gradient *g, const bt_value *result)
 {
     struct adjoint *a = &g->adjoint;
-    const bt_value *old = g->primal->block->result;
-    adjoint_values leaves = { 0 }, seeds = { 0 };
+    const bt_value *old = g->primal->block->result, *field = result;
+    adjoint_values seeds = { 0 };
     uint32_t first, n;
     range_of(old->type, g->global->from, &first, &n);
-    BT_TRY(adjoint_split(a, result, &leaves));
+    if (bt_as_tuple_type(old->type) && !g->seed)
+        BT_TRY(field_of(a->copy.b, result, g->global->from, &field));
     if (g->seed)
-        BT_TRY(adjoint_split(a, &g->seed->base, &seeds));
-    for (uint32_t i = 0; i < n; i++) {
-        const bt_value *one = g->seed ? seeds.at[i] : leaves.at[first + i];
-        if (!bt_dtype_is_float(bt_tensor_dtype(one->type)))
-            continue;
-        if (!g->seed)
-            BT_TRY(bt_build(a->copy.b, "ones_like", NULL, &one, 1, &one));
-        BT_TRY(adjoint_add(a, old, first + i, one));
-    }
+        BT_TRY(adjoint_leaves(a, &g->seed->base, ADJOINT_STRIP, &seeds));
+    else
+        BT_TRY(adjoint_leaves(a, field, ADJOINT_ONES, &seeds));
+    for (uint32_t i = 0; i < n; i++)
+        BT_TRY(adjoint_add(a, old, first + i, seeds.at[i]));
     return NULL;
 }
 
@@ -113,8 +111,10 @@ static bt_status mark(struct gradient *g)
 {
     const bt_block *block = g->primal->block;
     for (uint32_t i = 0; i < block->nparam; i++) {
-        if (is_wanted(g->global, g->primal, i) &&
-            !bt_map_put(&g->adjoint.active, block->params[i], (void *)1))
+        if (!adjoint_is_wanted(g->global, g->primal, i))
+            continue;
+        BT_TRY(adjoint_data_want(g->adjoint.pairs, block->params[i]->base.type));
+        if (!bt_map_put(&g->adjoint.active, block->params[i], (void *)1))
             return bt_no_memory();
     }
     return adjoint_mark(&g->adjoint, block);
@@ -189,9 +189,27 @@ static bt_status with(struct adjoint_pairs *p, const bt_global *global,
     return status;
 }
 
+/* What the declaration takes and gives that is data. */
+static bt_status find_conversions(struct gradient *g)
+{
+    struct adjoint_pairs *p = g->adjoint.pairs;
+    const bt_block *block = g->primal->block;
+    const bt_type *from = block->result->type;
+    const bt_list_type *tuple = bt_as_tuple_type(from);
+    for (uint32_t i = 0; i < block->nparam; i++) {
+        if (adjoint_is_wanted(g->global, g->primal, i))
+            BT_TRY(adjoint_convert_want(p, block->params[i]->base.type, ADJOINT_FILL));
+    }
+    if (tuple)
+        from = tuple->at[g->global->from];
+    return adjoint_convert_want(p, from,
+                                g->global->is_seeded ? ADJOINT_STRIP : ADJOINT_ONES);
+}
+
 static bt_status find_calls(struct gradient *g, void *state)
 {
     (void)state;
+    BT_TRY(find_conversions(g));
     return adjoint_pairs_find(&g->adjoint, g->primal->block);
 }
 
@@ -229,9 +247,9 @@ static bt_status find_ready(struct round *r, uint32_t *nleft)
         if (!primal ||
             (primal->kind != BT_GLOBAL_FUNC && primal->kind != BT_GLOBAL_GRADIENT))
             return bt_fail_at(r->pairs.ctx, BT_ERR_UNSUPPORTED, module->store,
-                              global->span,
-                              "gradient @%s: @%s is no function of the module",
-                              global->name, global->primal);
+                              global->span, "%s @%s: @%s is no function of the module",
+                              global->is_forward ? "jvp" : "gradient", global->name,
+                              global->primal);
         ++*nleft;
         BT_TRY(bt_callgraph_reach(graph, module, primal, r->pairs.arena, &reached));
         for (uint32_t i = 0; i < module->nglobal; i++)
@@ -246,9 +264,14 @@ static bt_status declare_all(void *state, bt_module_builder *builder)
 {
     struct round *r = state;
     for (uint32_t i = 0; i < r->ready.len; i++)
-        BT_TRY(with(&r->pairs, r->ready.at[i], find_calls, NULL));
+        BT_TRY(r->ready.at[i]->is_forward
+                   ? tangent_jvp_find(&r->pairs, r->ready.at[i])
+                   : with(&r->pairs, r->ready.at[i], find_calls, NULL));
     BT_TRY(adjoint_pairs_close(&r->pairs));
+    BT_TRY(tangent_close(&r->pairs));
     BT_TRY(adjoint_data_declare(&r->pairs, builder));
+    BT_TRY(adjoint_convert_declare(&r->pairs, builder));
+    BT_TRY(tangent_declare(&r->pairs, builder));
     return adjoint_pairs_declare(&r->pairs, builder);
 }
 
@@ -258,9 +281,13 @@ static bt_status define_all(void *state, bt_module_builder *builder)
     r->pairs.module = r->declared;
     r->pairs.builder = builder;
     BT_TRY(adjoint_data_define(&r->pairs, builder));
+    BT_TRY(adjoint_convert_define(&r->pairs, builder));
     BT_TRY(adjoint_pairs_define(&r->pairs, builder));
+    BT_TRY(tangent_define(&r->pairs, builder));
     for (uint32_t i = 0; i < r->ready.len; i++)
-        BT_TRY(with(&r->pairs, r->ready.at[i], define, builder));
+        BT_TRY(r->ready.at[i]->is_forward
+                   ? tangent_jvp_define(&r->pairs, builder, r->ready.at[i])
+                   : with(&r->pairs, r->ready.at[i], define, builder));
     return NULL;
 }
 
@@ -300,7 +327,7 @@ static bt_status run(bt_ctx *ctx, bt_pass_call *call, bt_module **out)
 static const bt_pass passes[] = {
     {
         .name = "differentiate",
-        .doc = "Gradient declarations become functions.\n"
+        .doc = "Gradient and jvp declarations become functions.\n"
                "before\n"
                "    def @f(%x: float32) -> float32 { tanh(%x) }\n"
                "    gradient @df = @f();\n"

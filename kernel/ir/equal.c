@@ -388,7 +388,7 @@ static int globals_equal(bt_arena *arena, const bt_global *a, const bt_global *b
     case BT_GLOBAL_GRADIENT:
         return texts_equal(a->primal, b->primal) && a->from == b->from &&
                ints_equal(a->wrt, b->wrt) && ints_equal(a->keep, b->keep) &&
-               a->is_seeded == b->is_seeded;
+               a->is_seeded == b->is_seeded && a->is_forward == b->is_forward;
     default: return 1;
     }
 }

@@ -194,12 +194,15 @@ const bt_global *bt_module_primal(const bt_module *module, const bt_global *glob
 bt_status bt_global_fail(bt_ctx *ctx, const bt_module *module, const bt_global *global)
 {
     const int is_gradient = global->kind == BT_GLOBAL_GRADIENT;
-    return bt_fail_at(ctx, BT_ERR_UNSUPPORTED, module->store, global->span,
-                      "@%s is declared %s%s, which gives it a type, but no body%s",
-                      global->name, is_gradient ? "as the gradient of @" : "extern",
-                      is_gradient ? global->primal : "",
-                      is_gradient ? " before pass differentiate: to run it, call it in a def"
-                                  : ", and no pass makes one: to run it, write it as a def");
+    return bt_fail_at(
+        ctx, BT_ERR_UNSUPPORTED, module->store, global->span,
+        "@%s is declared %s%s, which gives it a type, but no body%s", global->name,
+        !is_gradient         ? "extern"
+        : global->is_forward ? "as the jvp of @"
+                             : "as the gradient of @",
+        is_gradient ? global->primal : "",
+        is_gradient ? " before pass differentiate: to run it, call it in a def"
+                    : ", and no pass makes one: to run it, write it as a def");
 }
 
 /* Names of the functions, for a message; long lists are cut. */
@@ -225,9 +228,10 @@ static bt_status no_entry(bt_ctx *ctx, const bt_module *module, const char *name
     const char *list = bt_text_get(&names);
     bt_status status = bt_no_memory();
     if (list)
-        status = bt_fail(ctx, BT_ERR_NAME, "no function is named @%s: %sthe module has %s",
-                         name, *name == '@' ? "names are given without @; " : "",
-                         *list ? list : "no functions");
+        status =
+            bt_fail(ctx, BT_ERR_NAME, "no function is named @%s: %sthe module has %s",
+                    name, *name == '@' ? "names are given without @; " : "",
+                    *list ? list : "no functions");
     bt_arena_release(scratch, mark);
     return status;
 }

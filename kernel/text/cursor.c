@@ -308,7 +308,8 @@ int bt__parse_uint32(bt__parser *p, uint32_t *out)
 int bt__at_definition(const bt__parser *p)
 {
     const bt__token *next = &p->next;
-    if (bt__at_word(p, "def") || bt__at_word(p, "const") || bt__at_word(p, "gradient"))
+    if (bt__at_word(p, "def") || bt__at_word(p, "const") || bt__at_word(p, "gradient") ||
+        bt__at_word(p, "jvp"))
         return next->kind == BT_TOKEN_GLOBAL;
     if (bt__at_word(p, "type"))
         return next->kind == BT_TOKEN_WORD || next->kind == BT_TOKEN_STRING;

@@ -92,7 +92,8 @@ static void skip_definition(bt__parser *p, uint32_t start)
 
 static int fail_definition(bt__parser *p)
 {
-    static const char *const of_globals[] = { "def", "const", "extern", "gradient" };
+    static const char *const of_globals[] = { "def", "const", "extern", "gradient",
+                                              "jvp" };
     if (bt__at_word(p, "import"))
         return bt__error_token(p, BT_ERR_SYNTAX, &p->token,
                                "imports stand before the first definition");
@@ -103,7 +104,8 @@ static int fail_definition(bt__parser *p)
                 of_globals[i], (int)(p->next.nbytes < 40 ? p->next.nbytes : 40),
                 p->text + p->next.offset);
     }
-    return bt__error_expected(p, "a definition: def, type, extern, const or gradient");
+    return bt__error_expected(p,
+                              "a definition: def, type, extern, const, gradient or jvp");
 }
 
 static void parse_definitions(bt__parser *p)

@@ -5,6 +5,7 @@
  *          | "const" @name [ ":" type ] "=" constant [ place ] ";"
  *          | "extern" @name [ "(" attributes ")" ] ":" type [ place ] ";"
  *          | "gradient" @name [ ":" type ] "=" @name "(" options ")" [ place ] ";"
+ *          | "jvp" @name [ ":" type ] "=" @name "(" [ "wrt" "=" indices ] ")" [ place ] ";"
  *   option = "from" "=" NUMBER | ( "wrt" | "keep" ) "=" indices
  *          | "seeded" "=" ( "True" | "False" )
  */
@@ -138,10 +139,15 @@ static int parse_gradient_option(bt__parser *p, bt_global *global)
     bt__advance(p);
     if (!bt__expect(p, BT_TOKEN_EQUAL))
         return 0;
-    if (bt__token_is_word(p, &token, "from"))
-        return bt__parse_uint32(p, &global->from);
     if (bt__token_is_word(p, &token, "wrt"))
         return parse_indices(p, &global->wrt);
+    if (global->is_forward)
+        return bt__error_token(p, BT_ERR_ATTRIBUTE, &token,
+                               "expected wrt, found %s: a jvp gives the whole result and "
+                               "its tangent",
+                               bt__token_show(p, &token));
+    if (bt__token_is_word(p, &token, "from"))
+        return bt__parse_uint32(p, &global->from);
     if (bt__token_is_word(p, &token, "keep"))
         return parse_indices(p, &global->keep);
     if (bt__token_is_word(p, &token, "seeded")) {
@@ -153,14 +159,16 @@ static int parse_gradient_option(bt__parser *p, bt_global *global)
                            bt__token_show(p, &token));
 }
 
-/* gradient @df [: type] = @f(from=0, wrt=[0], keep=[], seeded=True); */
+/* gradient @df [: type] = @f(from=0, wrt=[0], keep=[], seeded=True);
+ * jvp @tf [: type] = @f(wrt=[0]); */
 static int parse_gradient(bt__parser *p)
 {
-    uint32_t start = p->token.offset;
+    uint32_t start = p->token.offset, is_forward = (uint32_t)bt__at_word(p, "jvp");
     bt__advance(p);
     struct bt__draft_global *global = new_global(p, BT_GLOBAL_GRADIENT);
     if (!global || !add_global(p, global))
         return 0;
+    global->global.is_forward = is_forward;
     global->global.wrt.n = BT_NONE_LIST;
     global->global.keep.n = 0;
     if (bt__accept(p, BT_TOKEN_COLON) && !(global->global.type = bt__parse_signature(p)))
@@ -202,7 +210,7 @@ int bt__parse_definition(bt__parser *p)
         return parse_def(p);
     if (bt__at_word(p, "const"))
         return parse_const(p);
-    if (bt__at_word(p, "gradient"))
+    if (bt__at_word(p, "gradient") || bt__at_word(p, "jvp"))
         return parse_gradient(p);
     return parse_extern(p);
 }

@@ -214,11 +214,11 @@ static void print_indices(bt_printer *p, const char *name, const bt_ints *ints,
     add(p, ints->n ? "]" : "[]");
 }
 
-/* Only what differs from: from=0, wrt=None, keep=[], seeded=False. */
+/* gradient or jvp. Only what differs from: from=0, wrt=None, keep=[], seeded=False. */
 static void print_gradient(bt_printer *p, const bt_global *global)
 {
     uint32_t n = 0;
-    bt__print_name(p->out, "gradient @", global->name);
+    bt__print_name(p->out, global->is_forward ? "jvp @" : "gradient @", global->name);
     print_type_of(p, global);
     add(p, " = ");
     bt__print_name(p->out, "@", global->primal);

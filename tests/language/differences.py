@@ -1,5 +1,7 @@
 """Gradients of a Llama's block, of its adapters of low rank, of an MLP's gradients and of a step of meta-learning, against central
 differences in float64: differences.py BATON [EXECUTOR_OPTION]...
+
+The product H v of the MLP's second derivatives and a direction comes of reverse over reverse and of forward over reverse; u H v = v H u.
 """
 import os
 import re
@@ -14,10 +16,11 @@ import harness
 harness.need_packages("numpy")
 import numpy as np
 
-STEP, BOUND = 1e-5, 1e-6
+STEP, BOUND, SYMMETRY = 1e-5, 1e-6, 1e-12
 # The function that is derived, what gives its gradients, by how many of its tensors from which on.
 CASES = [("llama_block.baton", "loss", "main", 0, 11), ("llama_block.baton", "adapted", "adapt", 13, 4),
-         ("second_order.baton", "slope", "main", 0, 3), ("second_order.baton", "after", "learn", 0, 4)]
+         ("second_order.baton", "slope", "main", 0, 3),
+         ("second_order.baton", "slope", "forward", 0, 3), ("second_order.baton", "after", "learn", 0, 4)]
 
 
 class Case:
@@ -56,15 +59,28 @@ class Case:
             worst = max(worst, abs((gradient * direction).sum() - (above - below) / (2 * STEP)) / np.linalg.norm(gradient))
         return worst
 
+    def check_symmetry(self):
+        """How far u H v is from v H u, as a part of both."""
+        random, names = np.random.default_rng(5), ["d" + name for name in self.wrt]
+        ways = [{name: random.standard_normal(self.inputs[name].shape) for name in names} for _ in range(2)]
+        products = [self.run(self.gradient, {**self.inputs, **way}) for way in ways]
+        u_h_v, v_h_u = (sum((a * b).sum() for a, b in zip(way.values(), product, strict=True)) for way, product in zip(ways, products[::-1]))
+        return abs(u_h_v - v_h_u) / abs(u_h_v)
+
 
 def main():
     baton, options, failed = os.path.abspath(sys.argv[1]), sys.argv[2:], False
     with tempfile.TemporaryDirectory() as folder:
         os.chdir(folder)
         for program, value, gradient, first, count in CASES:
-            worst = Case(baton, program, value, gradient, first, count, options).check()
-            print(f"{program} @{value}: {worst:.2e}, at most {BOUND}", flush=True)
+            case = Case(baton, program, value, gradient, first, count, options)
+            worst = case.check()
+            print(f"{program} @{value}, by @{gradient}: {worst:.2e}, at most {BOUND}", flush=True)
             failed |= not worst <= BOUND
+            if gradient == "forward":
+                worst = case.check_symmetry()
+                print(f"u H v = v H u: {worst:.2e}, at most {SYMMETRY}", flush=True)
+                failed |= not worst <= SYMMETRY
         os.chdir("/")
     return int(failed)
 

@@ -1,7 +1,8 @@
 """Random programs with gradients: those of oracle_program.py, of floats and smooth operators; a quarter has references.
 
 Values stay small, so that differences can be told from rounding. The text computes a number and a tensor of the inputs, their
-gradients, and by a gradient of a gradient the product of the second derivatives and a direction.
+gradients, forward the slope along a direction, and the product of the second derivatives and a direction in three ways: by a gradient
+of a gradient, forward over reverse and reverse over forward.
 """
 import random
 
@@ -92,6 +93,12 @@ def @slope{g}({params}, {along}) -> float64 {{
     {dots}
 }}
 gradient @slopes_gradient = @slope(wrt={self.wrt});
+jvp @moved = @value(wrt={self.wrt});
+jvp @gradient_moved = @gradient(wrt={self.wrt});
+gradient @moved_gradient = @moved(from=1, wrt={self.wrt});
+def @forward{g}({params}, {along}) {{ @moved({args}{self.listed('v')}) }}
+def @forward_over_reverse{g}({params}, {along}) {{ @gradient_moved({args}{self.listed('v')}).1 }}
+def @reverse_over_forward{g}({params}, {along}) {{ @moved_gradient({args}{self.listed('v')}) }}
 def @second{g}({params}, {along}) {{ @slopes_gradient({args}{self.listed('v')}) }}
 def @values{g}({params}, {along}, %h: float64) {{
     ({values})

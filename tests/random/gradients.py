@@ -58,6 +58,7 @@ class Check(kit.Check):
         self.counts[status] += 1
         if status != "ok":
             return
+        self.compare_forward(point, along)
         if number % 3 == 0:
             self.compare_second(point, along, across)
         self.compare_ways(point)
@@ -85,7 +86,7 @@ class Check(kit.Check):
     def value_of(self, what, values, *words):
         """The results of a run in order; None: it failed, which is a fault."""
         found = self.results(*words, *kit.save(values))
-        if isinstance(found, str) and self.program.has_cells and "has no adjoint" in found:
+        if isinstance(found, str) and self.program.has_cells and ("has no adjoint" in found or "has no tangent" in found):
             return []
         if isinstance(found, str):
             self.fault(self.number, f"{what}: {found}")
@@ -121,8 +122,22 @@ class Check(kit.Check):
         self.counts["zero"] += not any(g.any() for g in gradients[:-1])
         return "ok"
 
+    def compare_forward(self, point, along):
+        """<v, jvp u> == <vjp v, u>: the tangent is the product of the gradients and the direction, and the value stays."""
+        found = self.entry("forward", {**point, **along})
+        if not found:
+            return
+        self.counts["forward"] += 1
+        for what, a, b in zip(("value", "tangent"), found, (self.gradients[-1], self.product(self.gradients, along)), strict=True):
+            if not numpy.allclose(a, b, rtol=1e-9, atol=1e-11):
+                self.fault(self.number, f"forward along {along} at {point}: {what} {a}, in reverse {b}")
+
     def compare_second(self, point, along, across):
         gradients = self.entry("second", {**point, **along})
+        for way in ("forward_over_reverse", "reverse_over_forward"):
+            found = self.entry(way, {**point, **along})
+            if gradients and found and not all(numpy.allclose(a, b, rtol=1e-8, atol=1e-10, equal_nan=True) for a, b in zip(found, gradients, strict=True)):
+                self.fault(self.number, f"{way} along {along} at {point}: {found}, reverse over reverse {gradients}")
         values = self.entry("slopes", {**point, **along, **across, "h": numpy.array(STEP)})
         if not gradients or not values:
             return

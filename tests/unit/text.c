@@ -248,7 +248,9 @@ static void test_globals_of_every_kind(void **state)
                 "gradient @dg: fn (float32, float32) -> float32 = @g(wrt=[0], keep=[0], "
                 "seeded=True);\n"
                 "\n"
-                "gradient @dg2: fn (float32, float32) -> (float32, float32) = @g();\n");
+                "gradient @dg2: fn (float32, float32) -> (float32, float32) = @g();\n"
+                "\n"
+                "jvp @tg: fn (float32, float32, float32) -> (float32, float32) = @g(wrt=[1]);\n");
 }
 
 static void test_unknown_dims_of_signatures(void **state)

@@ -18,6 +18,7 @@ static const char *const texts[] = {
     "  %y\n"
     "}\n"
     "gradient @d = @f(wrt=[0]);\n"
+    "jvp @t = @f(wrt=[0]);\n"
     "#[data]\n\"w\" = \"AQI=\";\n",
     "#[version = \"0.0.5\"]\n"
     "def @f(%c: bool, %x: Tensor[(?, 4), float32]) {\n"

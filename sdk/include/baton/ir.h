@@ -313,6 +313,9 @@ typedef struct bt_global {
     uint32_t from;     /* index of the result that is differentiated */
     bt_ints wrt, keep; /* argument indices (n = BT_NONE_LIST: all), results to keep */
     uint32_t is_seeded;
+    /* Forward mode, `jvp`: it takes tangents of `wrt` behind the arguments, and gives the result
+     * and its tangent; `from`, `keep` and `is_seeded` are 0. */
+    uint32_t is_forward;
 } bt_global;
 
 /* One version: immutable, refcounted, sharing what did not change with the version it

@@ -2,6 +2,7 @@
  * What the parts of a bt_program share.
  *
  *     program_compile.c  from a model's file to a compiled module
+ *     entry.c            a gradient that is the entry
  *     program.c          opening: what it takes and gives
  *     program_run.c      inputs, outputs, runs
  *     profile.c          what runs take
@@ -85,5 +86,10 @@ bt_status bt__program_targets(bt_ctx *, const char *list, bt_targets **out) BT_M
  * and for the rest what was found. */
 bt_status bt__program_devices(bt_ctx *, const bt_module *,
                               bt_targets **targets) BT_MUST_USE;
+
+/* The module where the entry, a gradient that is declared, is a function: see entry.c. *out: a
+ * reference to the module itself where there is no need of one. */
+bt_status bt__entry_define(bt_ctx *, const bt_module *, const char *name,
+                           bt_module **out) BT_MUST_USE;
 
 #endif

@@ -51,11 +51,14 @@ static bt_status optimise(bt_ctx *ctx, const bt_program_options *options,
 static bt_status read_typed(bt_ctx *ctx, bt_file *file, const bt_import_options *import,
                             bt_module **out)
 {
-    bt_module *module;
+    bt_module *module, *typed;
     BT_TRY(bt__model_import(ctx, file, import, &module));
     bt__progress(ctx, "inferring types");
-    bt_status status = bt_infer(ctx, module, out);
+    bt_status status = bt_infer(ctx, module, &typed);
     bt_module_unref(module);
+    BT_TRY(status);
+    status = bt__entry_define(ctx, typed, import->entry, out);
+    bt_module_unref(typed);
     return status;
 }
 

@@ -1,0 +1,176 @@
+/*
+ * A gradient that is run by itself: before passes it is a declaration, which has neither
+ * parameters with names nor a body, so that a function that calls it stands in its place.
+ *
+ *     gradient @df = @f(wrt=[0])
+ *  -> gradient @df.declared = @f(wrt=[0]);  def @df(%x) { @df.declared(%x) }
+ */
+#include <string.h>
+
+#include "base/arena.h"
+#include "compile/program/program.h"
+
+struct wrapper {
+    bt_ctx *ctx;
+    bt_arena *arena;
+    const bt_module *module;
+    const bt_global *declared;  /* as it was */
+    bt_vec(const char *) names; /* of its parameters */
+    bt_builder *b;
+};
+
+/* `name`, with a number behind it where another parameter has it. */
+static bt_status add_name(struct wrapper *w, const char *prefix, const char *name)
+{
+    for (uint32_t k = 0;; k++) {
+        const char *own = k ? bt__format(w->arena, "%s%s_%u", prefix, name ? name : "", k)
+                            : bt__format(w->arena, "%s%s", prefix, name ? name : "");
+        uint32_t i = 0;
+        if (!own)
+            return bt_no_memory();
+        while (i < w->names.len && strcmp(w->names.at[i], own) != 0)
+            i++;
+        if (i == w->names.len)
+            return BT_PUSH(w->arena, &w->names, own) ? NULL : bt_no_memory();
+    }
+}
+
+/* Of the function's parameters, then of what each declaration takes behind them, the
+ * innermost first. */
+static bt_status find_names(struct wrapper *w)
+{
+    bt_vec(const bt_global *) chain = { 0 };
+    const bt_global *at = w->declared;
+    for (; at->kind == BT_GLOBAL_GRADIENT; at = bt_module_find(w->module, at->primal)) {
+        if (!BT_PUSH(w->arena, &chain, at))
+            return bt_no_memory();
+    }
+    for (uint32_t i = 0; i < at->func->block->nparam; i++)
+        BT_TRY(add_name(w, "", at->func->block->params[i]->base.name));
+    while (chain.len) {
+        const bt_global *global = chain.at[--chain.len];
+        const uint32_t narg = bt_as_func_type(global->type)->narg, had = w->names.len;
+        for (uint32_t k = 0; w->names.len < narg; k++) {
+            const uint32_t index = global->wrt.n == BT_NONE_LIST ? k
+                                   : k < global->wrt.n ? (uint32_t)global->wrt.at[k]
+                                                       : 0;
+            BT_TRY(global->is_forward && index < had
+                       ? add_name(w, "d", w->names.at[index])
+                       : add_name(w, "", "seed"));
+        }
+    }
+    return NULL;
+}
+
+static bt_status make_func(struct wrapper *w, const char *callee, bt_func *now)
+{
+    const bt_func_type *type = bt_as_func_type(w->declared->type);
+    bt_store *store = w->module->store;
+    const bt_type **vars = BT_NEWS(w->arena, const bt_type *, type->nparam);
+    const bt_param **params = BT_NEWS(w->arena, const bt_param *, type->narg);
+    const bt_func *primal = bt_module_primal(w->module, w->declared)->func;
+    const bt_value *result;
+    bt_call call = { .callee_kind = BT_CALLEE_VALUE,
+                     .narg = type->narg,
+                     .args = (const bt_value *const *)params,
+                     .ntype_arg = type->nparam,
+                     .type_args = vars };
+    if (!vars || !params)
+        return bt_no_memory();
+    for (uint32_t i = 0; i < type->nparam; i++) {
+        const bt_var_type *like =
+            i < primal->nvar ? bt_as_var_type(primal->vars[i]) : NULL;
+        vars[i] = bt_type_var(store, &type->params[i], like ? like->name : "n");
+        if (!vars[i])
+            return bt_store_why(w->ctx, store);
+    }
+    if (type->nparam && !(type = bt_func_type_open(store, type, vars)))
+        return bt_store_why(w->ctx, store);
+    BT_TRY(find_names(w));
+    bt_builder_at(w->b, w->declared->span, 0);
+    for (uint32_t i = 0; i < type->narg; i++)
+        BT_TRY(bt_build_param(w->b, w->names.at[i], type->args[i], &params[i]));
+    BT_TRY(bt_block_begin(w->b, type->narg, params));
+    BT_TRY(bt_build_global(w->b, callee, &call.callee));
+    bt_builder_type(w->b, type->result);
+    BT_TRY(bt_build_call(w->b, &call, &result));
+    BT_TRY(bt_block_end(w->b, result, &now->block));
+    now->name = w->declared->name;
+    now->span = w->declared->span;
+    now->nvar = call.ntype_arg;
+    now->vars = vars;
+    now->nwhere = type->nwhere;
+    now->wheres = type->wheres;
+    now->result = type->result;
+    return NULL;
+}
+
+/* With the declaration under another name. */
+static bt_status rename_declared(struct wrapper *w, const char **name, bt_module **out)
+{
+    bt_global global = *w->declared;
+    bt_module_builder *builder;
+    for (uint32_t k = 0; !k || bt_module_find(w->module, *name); k++) {
+        *name = k ? bt__format(w->arena, "%s.declared_%u", global.name, k)
+                  : bt__format(w->arena, "%s.declared", global.name);
+        if (!*name)
+            return bt_no_memory();
+    }
+    global.name = *name = bt_name_of(w->module->store, *name);
+    if (!*name)
+        return bt_no_memory();
+    BT_TRY(bt_module_builder_create(w->ctx, w->module->store, w->module, &builder));
+    bt_status status = bt_module_builder_set(builder, &global, 1);
+    if (!status)
+        return bt_module_builder_finish(builder, (int)w->module->is_typed, out);
+    bt_module_builder_destroy(builder);
+    return status;
+}
+
+static bt_status set_func(struct wrapper *w, const bt_module *renamed, const char *callee,
+                          bt_module **out)
+{
+    bt_store *store = renamed->store;
+    bt_global global = { .name = w->declared->name,
+                         .kind = BT_GLOBAL_FUNC,
+                         .span = w->declared->span };
+    bt_module_builder *builder;
+    bt_func now = { 0 };
+    BT_TRY(bt_builder_create(w->ctx, store, renamed, &w->b));
+    bt_status status = make_func(w, callee, &now);
+    bt_builder_destroy(w->b);
+    BT_TRY(status);
+    BT_TRY(bt_func_create(w->ctx, store, &now, &global.func));
+    if (!(global.type = bt_func_type_of(store, global.func)))
+        return bt_store_why(w->ctx, store);
+    BT_TRY(bt_module_builder_create(w->ctx, store, renamed, &builder));
+    status = bt_module_builder_set(builder, &global, 0);
+    if (!status)
+        return bt_module_builder_finish(builder, (int)renamed->is_typed, out);
+    bt_module_builder_destroy(builder);
+    return status;
+}
+
+bt_status bt__entry_define(bt_ctx *ctx, const bt_module *module, const char *name,
+                           bt_module **out)
+{
+    const bt_global *entry = bt_module_find(module, name ? name : "main");
+    if (!entry || entry->kind != BT_GLOBAL_GRADIENT) {
+        *out = bt_module_ref(module);
+        return NULL;
+    }
+    bt_arena *arena = bt_ctx_scratch(ctx);
+    const void *mark = bt_arena_mark(arena);
+    struct wrapper w = {
+        .ctx = ctx, .arena = arena, .module = module, .declared = entry
+    };
+    const char *callee = NULL;
+    bt_module *renamed;
+    bt_status status = rename_declared(&w, &callee, &renamed);
+    if (!status) {
+        status = set_func(&w, renamed, callee, out);
+        bt_module_unref(renamed);
+    }
+    bt_arena_release(arena, mark);
+    return status;
+}

@@ -155,6 +155,8 @@ static bt_status reverse_binding(struct adjoint *a, const bt_value *old)
         return reverse_op(a, call);
     if (call && call->callee_kind == BT_CALLEE_CTOR)
         return adjoint_reverse_ctor(a, call);
+    if (adjoint_calls_vjp(a, old))
+        return adjoint_reverse_vjp(a, old);
     return adjoint_backward(a, old);
 }
 

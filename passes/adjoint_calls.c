@@ -29,7 +29,7 @@ static const bt_func *callee_of(const struct adjoint *a, const bt_value *old,
                                   ? bt_module_global(a->pairs->module, call->callee)
                                   : NULL;
     int any = 0;
-    if (!global || global->kind != BT_GLOBAL_FUNC)
+    if (!global || global->kind != BT_GLOBAL_FUNC || adjoint_has_vjp(global))
         return NULL;
     for (uint32_t i = 0; i < call->narg; i++)
         any |= wants[i] = (uint8_t)adjoint_is_active(a, call->args[i]);
@@ -50,6 +50,8 @@ static bt_status add(struct adjoint *a, const bt_value *old)
     const bt_call *call = bt_as_call(old);
     if (!call)
         return NULL;
+    if (adjoint_calls_vjp(a, old))
+        return adjoint_vjp_want(a, old);
     uint8_t *wants = BT_NEWS(p->arena, uint8_t, call->narg);
     if (!wants)
         return bt_no_memory();

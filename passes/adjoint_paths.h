@@ -102,6 +102,18 @@ bt_status adjoint_leaves(struct adjoint *, const bt_value *now, enum adjoint_way
 bt_status adjoint_name(struct adjoint_pairs *, bt_map *taken, const char *base,
                        const char *what, const char **out) BT_MUST_USE;
 
+/* ---- functions that bring their derivative (adjoint_vjp.c) ---- */
+
+int adjoint_has_vjp(const bt_global *);
+int adjoint_calls_vjp(const struct adjoint *, const bt_value *old);
+/* What the reverse of such a call needs is declared, and its function has the right type. */
+bt_status adjoint_vjp_want(struct adjoint *, const bt_value *old) BT_MUST_USE;
+bt_status adjoint_reverse_vjp(struct adjoint *, const bt_value *old) BT_MUST_USE;
+/* A function that does nothing but call such a one: what is derived in its place. Another
+ * function stays. */
+bt_status adjoint_vjp_wrap(struct adjoint_pairs *, const bt_global *,
+                           const bt_func **out) BT_MUST_USE;
+
 /* ---- paths ---- */
 
 /* The copy of a binding with paths that something depends on; *done where it is one. */

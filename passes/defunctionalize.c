@@ -21,12 +21,6 @@ static bt_status type_of_copy(struct copy *c, const bt_type *type, const bt_type
 
 /* ---- functions ---- */
 
-static const char *name_now(const struct defun *d, const char *name)
-{
-    const char *now = bt_map_find(&d->renamed, name);
-    return now ? now : name;
-}
-
 static bt_status make_value(struct copy *c, const bt_value *old, const bt_value **out)
 {
     struct defun *d = c->state;
@@ -55,7 +49,7 @@ static bt_status value_operand(struct copy *c, const bt_value *old, const bt_typ
     (void)wanted;
     if (old->kind != BT_VALUE_GLOBAL || !families_is_function(old))
         return NULL;
-    return c->is_callee ? bt_build_global(c->b, name_now(c->state, old->name), out)
+    return c->is_callee ? bt_build_global(c->b, families_name(c->state, old->name), out)
                         : make_value(c, old, out);
 }
 
@@ -125,7 +119,7 @@ static bt_status make_clause(struct copy *c, const struct maker *maker, uint32_t
     if (!(out->pattern = bt_pattern_create(c->store, &pattern)))
         return bt_no_memory();
     BT_TRY(bt_block_begin(c->b, n, params));
-    BT_TRY(bt_build_global(c->b, name_now(c->state, maker->global), &call.callee));
+    BT_TRY(bt_build_global(c->b, families_name(c->state, maker->global), &call.callee));
     BT_TRY(bt_build_call(c->b, &call, &result));
     return bt_block_end(c->b, result, &out->block);
 }
@@ -181,7 +175,7 @@ static bt_status set_func(struct defun *d, bt_module_builder *builder,
     bt_func named = { 0 };
     if (!family)
         named = *like->func;
-    global.name = named.name = name_now(d, like->name);
+    global.name = named.name = families_name(d, like->name);
     bt_status status = family ? build_call(&c, family, &global.func)
                               : copy_func(&c, &named, &global.func);
     copy_deinit(&c);

@@ -8,7 +8,10 @@
  * source   DLVM, section 4.2; Relay 2019, section 4
  * keeps    no invariant
  */
+#include <string.h>
+
 #include "adjoint_paths.h"
+#include "flat.h"
 #include "tangent.h"
 #include "version.h"
 
@@ -180,7 +183,7 @@ static bt_status with(struct adjoint_pairs *p, const bt_global *global,
                       bt_status (*use)(struct gradient *, void *), void *state)
 {
     struct gradient g = { .global = global };
-    g.primal = bt_module_find(p->module, global->primal)->func;
+    BT_TRY(adjoint_vjp_wrap(p, bt_module_find(p->module, global->primal), &g.primal));
     BT_TRY(adjoint_init(&g.adjoint, p, g.primal));
     bt_status status = mark(&g);
     if (!status)
@@ -241,7 +244,8 @@ static bt_status find_ready(struct round *r, uint32_t *nleft)
         const bt_global *global = module->globals[g];
         const uint8_t *reached;
         uint32_t ngradient = 0;
-        if (global->kind != BT_GLOBAL_GRADIENT)
+        // one of a function that monomorphize made copies of stays, as that function does
+        if (global->kind != BT_GLOBAL_GRADIENT || flat_is_generic(global->type))
             continue;
         const bt_global *primal = bt_module_find(module, global->primal);
         if (!primal ||
@@ -258,6 +262,29 @@ static bt_status find_ready(struct round *r, uint32_t *nleft)
             return bt_no_memory();
     }
     return NULL;
+}
+
+/* Every declaration that is left leads to another one, or to itself. */
+static bt_status fail_cycle(const struct round *r)
+{
+    const bt_module *module = r->pairs.module;
+    const bt_global *first = NULL;
+    bt_text names;
+    bt_text_init(&names, r->pairs.arena);
+    for (uint32_t g = 0; g < module->nglobal; g++) {
+        const bt_global *global = module->globals[g];
+        if (global->kind != BT_GLOBAL_GRADIENT || flat_is_generic(global->type))
+            continue;
+        bt_text_addf(&names, "%s@%s", first ? ", " : "", global->name);
+        first = first ? first : global;
+    }
+    if (!bt_text_get(&names))
+        return bt_no_memory();
+    return bt_fail_at(
+        r->pairs.ctx, BT_ERR_UNSUPPORTED, module->store, first->span,
+        "a function cannot call the gradient of itself: @%s does, in one of "
+        "%s",
+        first->primal, bt_text_get(&names));
 }
 
 static bt_status declare_all(void *state, bt_module_builder *builder)
@@ -303,14 +330,60 @@ static bt_status run_round(bt_ctx *ctx, bt_arena *arena, const bt_module *module
     if (!*nleft)
         return NULL;
     if (!r.ready.len)
-        return bt_fail(ctx, BT_ERR_INTERNAL, "gradients of functions that call them");
+        return fail_cycle(&r);
     return version_create(ctx, module, declare_all, define_all, &r, &r.declared, out);
+}
+
+static bt_status forget_vjps(void *state, bt_module_builder *builder)
+{
+    struct adjoint_pairs *p = state;
+    for (uint32_t g = 0; g < p->module->nglobal; g++) {
+        const bt_global *old = p->module->globals[g];
+        bt_global now = *old;
+        if (!adjoint_has_vjp(old))
+            continue;
+        bt_dict *attrs = &now.attrs;
+        bt_func func;
+        if (old->kind == BT_GLOBAL_FUNC) {
+            func = *old->func;
+            attrs = &func.attrs;
+        }
+        bt_dict_entry *left = BT_NEWS(p->arena, bt_dict_entry, attrs->n);
+        uint32_t n = 0;
+        if (!left)
+            return bt_no_memory();
+        for (uint32_t i = 0; i < attrs->n; i++) {
+            if (strcmp(attrs->at[i].name, "vjp") != 0)
+                left[n++] = attrs->at[i];
+        }
+        *attrs = (bt_dict){ n, left };
+        if (old->kind == BT_GLOBAL_FUNC)
+            BT_TRY(bt_func_create(p->ctx, p->module->store, &func, &now.func));
+        BT_TRY(bt_module_builder_set(builder, &now, 0));
+    }
+    return NULL;
+}
+
+/* When all is differentiated, attributes vjp have been read: they would keep what they name. */
+static bt_status finish(bt_ctx *ctx, bt_arena *arena, bt_module *module, bt_module **out)
+{
+    struct adjoint_pairs p = { .ctx = ctx, .arena = arena, .module = module };
+    int any = 0;
+    for (uint32_t g = 0; g < module->nglobal; g++)
+        any |= adjoint_has_vjp(module->globals[g]);
+    *out = module;
+    if (!any)
+        return NULL;
+    bt_status status = version_next(ctx, module, forget_vjps, &p, out);
+    bt_module_unref(module);
+    return status;
 }
 
 static bt_status run(bt_ctx *ctx, bt_pass_call *call, bt_module **out)
 {
     bt_module *module = bt_module_ref(call->module);
-    for (uint32_t nleft = 1; nleft;) {
+    uint32_t nround = 0;
+    for (uint32_t nleft = 1; nleft; nround++) {
         bt_module *next = NULL;
         bt_status status = run_round(ctx, call->scratch, module, &nleft, &next);
         if (!status && !next)
@@ -320,6 +393,8 @@ static bt_status run(bt_ctx *ctx, bt_pass_call *call, bt_module **out)
             return status;
         module = next;
     }
+    if (nround)
+        return finish(ctx, call->scratch, module, out);
     *out = module;
     return NULL;
 }

@@ -55,6 +55,10 @@ int families_is_function(const bt_value *);
 /* Has no code for its type parameters: copies were made of it, and are used in its place. */
 int families_is_left_over(const bt_global *);
 int families_is_program(const bt_global *);
+/* Declares a gradient that has no type parameters of types. */
+int families_is_gradient(const bt_global *);
+/* What a function is called now: the same, unless its type changes. */
+const char *families_name(const struct defun *, const char *name);
 
 /* Declares the data types and what calls their values; state is a struct defun. */
 bt_status families_declare(void *state, bt_module_builder *) BT_MUST_USE;

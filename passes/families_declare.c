@@ -59,11 +59,13 @@ static bt_status define_family(struct defun *d, bt_module_builder *builder,
     return NULL;
 }
 
-/* One whose type changes is another function. */
+/* One whose type changes is another function, or another declared gradient of one. */
 static bt_status declare_func(struct defun *d, bt_module_builder *builder,
                               const bt_global *old)
 {
     bt_global global = { .kind = BT_GLOBAL_EXTERN, .span = old->span };
+    if (old->kind == BT_GLOBAL_GRADIENT)
+        global = *old;
     struct copy c;
     BT_TRY(families_signature(d, bt_as_func_type(old->type), NULL, &global.type));
     if (global.type == old->type)
@@ -76,6 +78,24 @@ static bt_status declare_func(struct defun *d, bt_module_builder *builder,
         return bt_no_memory();
     bt_module_builder_remove(builder, old->name);
     return bt_module_builder_set(builder, &global, 1);
+}
+
+const char *families_name(const struct defun *d, const char *name)
+{
+    const char *now = bt_map_find(&d->renamed, name);
+    return now ? now : name;
+}
+
+/* What a gradient is of may have another name. */
+static bt_status aim_gradient(struct defun *d, bt_module_builder *builder,
+                              const bt_global *old)
+{
+    bt_global global = *old;
+    global.name = families_name(d, old->name);
+    global.primal = families_name(d, old->primal);
+    BT_TRY(families_signature(d, bt_as_func_type(old->type), NULL, &global.type));
+    return global.primal == old->primal ? NULL
+                                        : bt_module_builder_set(builder, &global, 0);
 }
 
 bt_status families_declare(void *state, bt_module_builder *builder)
@@ -95,8 +115,13 @@ bt_status families_declare(void *state, bt_module_builder *builder)
     for (uint32_t i = 0; i < d->module->nglobal; i++) {
         if (families_is_left_over(d->module->globals[i]))
             bt_module_builder_remove(builder, d->module->globals[i]->name);
-        if (families_is_program(d->module->globals[i]))
+        if (families_is_program(d->module->globals[i]) ||
+            families_is_gradient(d->module->globals[i]))
             BT_TRY(declare_func(d, builder, d->module->globals[i]));
+    }
+    for (uint32_t i = 0; i < d->module->nglobal; i++) {
+        if (families_is_gradient(d->module->globals[i]))
+            BT_TRY(aim_gradient(d, builder, d->module->globals[i]));
     }
     return NULL;
 }

@@ -210,6 +210,11 @@ int families_is_program(const bt_global *global)
            !families_is_left_over(global);
 }
 
+int families_is_gradient(const bt_global *global)
+{
+    return global->kind == BT_GLOBAL_GRADIENT && !flat_is_generic(global->type);
+}
+
 static bt_status read_all(struct defun *d)
 {
     const bt_module *module = d->module;

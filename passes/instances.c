@@ -399,6 +399,7 @@ void instances_clear(struct instances *in)
 {
     in->at = NULL;
     in->all.len = 0;
+    in->gradients.len = 0;
     bt_map_init(&in->known, in->arena, 0);
     bt_map_init(&in->taken, in->arena, 0);
 }

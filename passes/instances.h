@@ -20,6 +20,13 @@ struct instance {
     const bt_type **vars;
 };
 
+/* A gradient that is declared of a copy. */
+struct gradient_instance {
+    const bt_global *of; /* the declaration of what has type parameters */
+    const struct instance *instance;
+    bt_global now;
+};
+
 struct instances {
     bt_ctx *ctx;
     bt_arena *arena;
@@ -27,6 +34,7 @@ struct instances {
     const struct instance *at; /* whose body is read; NULL: a function of the module's */
     bt_map known;              /* globals -> bt_map of keys -> struct instance */
     bt_vec(struct instance *) all;
+    bt_vec(struct gradient_instance *) gradients;
     bt_map taken; /* names */
     int gives_numbers;
     /* Globals that numbers are not given to: a check in them would be false. */
@@ -43,5 +51,10 @@ void instances_clear(struct instances *);
 bt_status instances_find(struct instances *, const bt_global *of, const bt_value *at,
                          const bt_type *const *type_args, bt_call *call,
                          const struct instance **out) BT_MUST_USE;
+
+/* The same of a gradient: *out is declared of the copy of what it is of in the end. */
+bt_status instances_find_gradient(struct instances *, const bt_global *of,
+                                  const bt_value *at, const bt_type *const *type_args,
+                                  bt_call *call, const bt_global **out) BT_MUST_USE;
 
 #endif

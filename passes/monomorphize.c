@@ -5,6 +5,7 @@
  * loops then run over known extents. Not where a copy of a function asks for it with another
  * number, not for more than 16 copies of one, not where the call checks dims, and not
  * where a check in the function would be false: it fails when it is reached.
+ * A gradient that is declared of such a function is declared of its copies.
  * A function with type parameters that is passed as one of given types becomes a closure of
  * these, which calls the copy. A closure with type parameters is made for given types where
  * it is used, and so is an `if` or a `match` that chooses one and does nothing else. The
@@ -54,13 +55,31 @@ static int is_generic(const struct mono *m, const bt_type *type)
 static const bt_global *generic_global(const struct mono *m, const bt_value *value)
 {
     const bt_global *global = bt_module_global(m->module, value);
-    return global && global->kind == BT_GLOBAL_FUNC && is_generic(m, global->type) &&
-                   !bt_func_is_primitive(global->func)
-               ? global
-               : NULL;
+    if (!global || !is_generic(m, global->type))
+        return NULL;
+    if (global->kind == BT_GLOBAL_GRADIENT)
+        return flat_is_generic(global->type) ? global : NULL;
+    return global->kind == BT_GLOBAL_FUNC && !bt_func_is_primitive(global->func) ? global
+                                                                                 : NULL;
 }
 
 /* ---- calls ---- */
+
+static bt_status aim_at_gradient(struct copy *c, const bt_global *of, const bt_value *at,
+                                 const bt_value *callee, const bt_type *const *type_args,
+                                 bt_call *call)
+{
+    struct mono *m = c->state;
+    const bt_global *gradient;
+    BT_TRY(instances_find_gradient(&m->instances, of, at, type_args, call, &gradient));
+    m->changes |= gradient != NULL;
+    if (m->declared && gradient)
+        return bt_build_global(c->b, gradient->name, &call->callee);
+    call->callee = callee;
+    call->ntype_arg = bt_as_func_type(of->type)->nparam;
+    call->type_args = type_args;
+    return NULL;
+}
 
 /* Fills callee and type_args of a call of `of`, or of the copy for these type arguments. */
 static bt_status aim_call(struct copy *c, const bt_global *of, const bt_value *at,
@@ -69,6 +88,8 @@ static bt_status aim_call(struct copy *c, const bt_global *of, const bt_value *a
 {
     struct mono *m = c->state;
     const struct instance *instance;
+    if (of->kind == BT_GLOBAL_GRADIENT)
+        return aim_at_gradient(c, of, at, callee, type_args, call);
     BT_TRY(instances_find(&m->instances, of, at, type_args, call, &instance));
     m->changes |= instance != NULL;
     if (m->declared && instance)
@@ -481,6 +502,8 @@ static bt_status declare_all(void *state, bt_module_builder *builder)
                              .type = instance->type };
         BT_TRY(bt_module_builder_set(builder, &global, 1));
     }
+    for (uint32_t i = 0; i < m->instances.gradients.len; i++)
+        BT_TRY(bt_module_builder_set(builder, &m->instances.gradients.at[i]->now, 1));
     return NULL;
 }
 

@@ -34,13 +34,23 @@ static bt_status visit(void *self, const bt_value *user, const bt_value *used)
     return used->kind == BT_VALUE_GLOBAL ? add_edge(self, used->name) : NULL;
 }
 
+/* The attribute vjp names what stands for the function's gradient. */
+static bt_status add_vjp(struct edges *e, const bt_dict *attrs)
+{
+    const bt_dict_entry *vjp = bt_dict_find(attrs, "vjp");
+    return vjp && vjp->kind == BT_DICT_TEXT ? add_edge(e, vjp->text) : NULL;
+}
+
 static bt_status read_edges(struct edges *e, const bt_global *global)
 {
-    if (global->kind == BT_GLOBAL_FUNC)
-        return bt__walk_uses(e->arena, global->func->block, visit, e);
-    if (global->kind == BT_GLOBAL_GRADIENT)
-        return add_edge(e, global->primal);
-    return NULL;
+    switch (global->kind) {
+    case BT_GLOBAL_FUNC:
+        BT_TRY(bt__walk_uses(e->arena, global->func->block, visit, e));
+        return add_vjp(e, &global->func->attrs);
+    case BT_GLOBAL_EXTERN: return add_vjp(e, &global->attrs);
+    case BT_GLOBAL_GRADIENT: return add_edge(e, global->primal);
+    default: return NULL;
+    }
 }
 
 static bt_status find_edges(const bt_module *module, bt_arena *arena, bt_callgraph *graph)

@@ -264,18 +264,43 @@ static bt_status run_pass(run *r, const bt__resolved_step *step, int *is_changed
 
 static bt_status run_steps(run *r, const bt__resolved_list *steps, int *is_changed);
 
-static int has_gradients(const bt_module *module)
+/* Whether a function takes the gradient of one by operator gradient or jvp. */
+static bt_status takes_gradients(bt_arena *arena, const bt_func *func, int *out)
 {
-    for (uint32_t i = 0; i < module->nglobal; i++) {
-        if (module->globals[i]->kind == BT_GLOBAL_GRADIENT)
-            return 1;
+    bt_blocks blocks = { 0 };
+    BT_TRY(bt_block_nested(arena, func->block, &blocks));
+    for (uint32_t b = 0; b < blocks.len; b++) {
+        for (uint32_t i = 0; i < blocks.at[b]->nbinding; i++) {
+            const bt_value *value = blocks.at[b]->bindings[i];
+            if (bt_as_op_call(value, "gradient") || bt_as_op_call(value, "jvp"))
+                *out = 1;
+        }
     }
-    return 0;
+    return NULL;
+}
+
+static bt_status has_gradients(bt_arena *arena, const bt_module *module, int *out)
+{
+    const void *mark = bt_arena_mark(arena);
+    bt_status status = NULL;
+    *out = 0;
+    for (uint32_t i = 0; i < module->nglobal && !status && !*out; i++) {
+        const bt_global *global = module->globals[i];
+        if (global->kind == BT_GLOBAL_GRADIENT)
+            *out = 1;
+        else if (global->kind == BT_GLOBAL_FUNC)
+            status = takes_gradients(arena, global->func, out);
+    }
+    bt_arena_release(arena, mark);
+    return status;
 }
 
 static bt_status run_repeat(run *r, const bt__resolved_step *repeat, int *is_changed)
 {
-    if (repeat->for_gradients && !has_gradients(r->module))
+    int has = 1;
+    if (repeat->for_gradients)
+        BT_TRY(has_gradients(bt_ctx_scratch(r->ctx), r->module, &has));
+    if (!has)
         return NULL;
     for (uint32_t round = 0; round < repeat->max; round++) {
         int changed = 0;

@@ -72,7 +72,7 @@ static bt_status retype_gradient(struct versions *v, uint32_t g)
 {
     const bt_global *global = v->module->globals[g];
     const bt_type *primal = bt_map_find(&v->retyped, global->primal), *type;
-    BT_TRY(bt__infer_gradient(v->rw->ctx, v->rw->store, global, primal, &type));
+    BT_TRY(bt_gradient_type(v->rw->ctx, v->rw->store, global, primal, &type));
     if (type == v->types[g])
         return NULL;
     v->types[g] = type;

@@ -164,6 +164,13 @@ static bt_status infer_component(struct inference *in, bt_solver *s, uint32_t n,
                                  struct bt__global **globals)
 {
     uint32_t nfunc = 0;
+    // an external function states its type, also where what its attribute vjp names calls it
+    for (uint32_t i = 0; i < n && n > 1; i++) {
+        if (globals[i]->old->kind == BT_GLOBAL_EXTERN) {
+            BT_TRY(infer_extern(in, s, globals[i]));
+            globals[i--] = globals[--n];
+        }
+    }
     for (uint32_t i = 0; i < n; i++)
         nfunc += globals[i]->old->kind == BT_GLOBAL_FUNC;
     if (nfunc == n)

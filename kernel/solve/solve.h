@@ -26,10 +26,6 @@ bt_status bt__infer_binding(bt_ctx *, bt_store *, const bt_module *, const bt__p
                             const bt_layout *, const bt_type *stated,
                             bt_value *binding) BT_MUST_USE;
 
-/* The type of a gradient declaration, from that of the function that it is about. */
-bt_status bt__infer_gradient(bt_ctx *, bt_store *, const bt_global *gradient,
-                             const bt_type *primal, const bt_type **out) BT_MUST_USE;
-
 /* bt_infer with the nodes tried in an order drawn from a seed other than 0: a test that
  * the order does not matter. */
 bt_status bt__infer_shuffled(bt_ctx *, const bt_module *, uint64_t seed,

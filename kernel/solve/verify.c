@@ -367,7 +367,7 @@ static bt_status check_gradient(struct bt__verifier *v, const bt_global *global)
     if (!v->module->is_typed)
         return NULL;
     const bt_type *type;
-    bt_status status = bt__infer_gradient(v->ctx, v->store, global, primal->type, &type);
+    bt_status status = bt_gradient_type(v->ctx, v->store, global, primal->type, &type);
     if (status && status->code == BT_ERR_MEMORY)
         return status;
     if (status)

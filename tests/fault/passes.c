@@ -29,6 +29,11 @@ static bt_status begin_codes(struct fault_world *w)
     return begin_with(w, FAULT_PROGRAMS "/codes.baton");
 }
 
+static bt_status begin_gradients(struct fault_world *w)
+{
+    return begin_with(w, FAULT_PROGRAMS "/gradients.baton");
+}
+
 static void keep_text(void *self, const char *text)
 {
     (void)self, (void)text;
@@ -165,6 +170,10 @@ const struct fault_scenario fault_passes[] = {
     VIEW("liveness"),
     VIEW("loops"),
     VIEW("uses"),
+    { .name = "pipeline-gradients",
+      .begin = begin_gradients,
+      .run = run_passes,
+      .input = "gradients" },
     { .name = "pipeline-default", .begin = begin, .run = run_passes, .input = "default" },
     { .name = "pipeline-instruments",
       .begin = begin,

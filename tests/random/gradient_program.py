@@ -1,7 +1,7 @@
 """Random programs with gradients: those of oracle_program.py, of floats and smooth operators; a quarter has references.
 
 Values stay small, so that differences can be told from rounding. The text computes a number and a tensor of the inputs, their
-gradients, forward the slope along a direction, and the product of the second derivatives and a direction in three ways: by a gradient
+gradients, one of them by a closure that holds the other inputs, forward the slope along a direction, and the product of the second derivatives and a direction in three ways: by a gradient
 of a gradient, forward over reverse and reverse over forward.
 """
 import random
@@ -69,7 +69,8 @@ class Program(oracle_program.Program):
         args = ", ".join(f"%{name}" for name, _ in self.inputs)
         along, across = (", ".join(f"%{mark}{self.inputs[i][0]}: {show(self.inputs[i][1])}" for i in self.wrt) for mark in "vu")
         g = self.generics()
-        one = len(self.wrt) == 1
+        one, (first, of_first) = len(self.wrt) == 1, self.inputs[self.wrt[0]]
+        held = ", ".join("%z" if name == first else f"%{name}" for name, _ in self.inputs)
         dots = "0f64"
         for k, i in enumerate(self.wrt):
             dots = f"add({dots}, sum(multiply(%d{'' if one else f'.{k}'}, %v{self.inputs[i][0]})))"
@@ -96,6 +97,10 @@ gradient @slopes_gradient = @slope(wrt={self.wrt});
 jvp @moved = @value(wrt={self.wrt});
 jvp @gradient_moved = @gradient(wrt={self.wrt});
 gradient @moved_gradient = @moved(from=1, wrt={self.wrt});
+def @closed{g}({params}) {{
+    let %closure = fn (%z: {show(of_first)}) -> float64 {{ @value({held}) }};
+    gradient(%closure)(%{first})
+}}
 def @forward{g}({params}, {along}) {{ @moved({args}{self.listed('v')}) }}
 def @forward_over_reverse{g}({params}, {along}) {{ @gradient_moved({args}{self.listed('v')}).1 }}
 def @reverse_over_forward{g}({params}, {along}) {{ @moved_gradient({args}{self.listed('v')}) }}

@@ -125,8 +125,11 @@ class Check(kit.Check):
     def compare_forward(self, point, along):
         """<v, jvp u> == <vjp v, u>: the tangent is the product of the gradients and the direction, and the value stays."""
         found = self.entry("forward", {**point, **along})
-        if not found:
+        closed = self.entry("closed", point)
+        if not found or not closed:
             return
+        if not numpy.allclose(closed[0], self.gradients[0], rtol=1e-9, atol=1e-11):
+            self.fault(self.number, f"gradient of a closure at {point}: {closed[0]}, of the function {self.gradients[0]}")
         self.counts["forward"] += 1
         for what, a, b in zip(("value", "tangent"), found, (self.gradients[-1], self.product(self.gradients, along)), strict=True):
             if not numpy.allclose(a, b, rtol=1e-9, atol=1e-11):

@@ -344,6 +344,10 @@ BT_API const bt_global *bt_module_global(const bt_module *, const bt_value *);
 BT_API const bt_value *bt_module_constant(const bt_module *, const bt_value *);
 /* The primitive function that a call is of; NULL: it is of something else. */
 BT_API const bt_global *bt_module_primitive(const bt_module *, const bt_call *);
+/* The type of a gradient or a jvp that is declared so, from that of the function. */
+BT_API bt_status bt_gradient_type(bt_ctx *, bt_store *, const bt_global *gradient,
+                                  const bt_type *primal,
+                                  const bt_type **out) BT_MUST_USE;
 /* The global that a gradient is of, or that in turn is a gradient of; NULL: none. Any
  * other global gives itself. */
 BT_API const bt_global *bt_module_primal(const bt_module *, const bt_global *);

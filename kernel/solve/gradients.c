@@ -1,0 +1,233 @@
+/* Types of gradients: of declarations, and of operators that take a function. */
+#include "ir/store.h"
+#include "solve/solver.h"
+
+/* ---- what values of a type hold ---- */
+
+struct contents {
+    bt_arena *arena;
+    bt_vec(const bt_type *) left; /* types that are still to be looked at */
+    bt_map seen;                  /* types, and definitions of data types */
+    int has_float;                /* dtypes that are parameters may be floats */
+    int has_code;                 /* functions or references */
+};
+
+static bt_status look(struct contents *c, const bt_type *type)
+{
+    if (bt_map_find(&c->seen, type))
+        return NULL;
+    return bt_map_put(&c->seen, type, c) && BT_PUSH(c->arena, &c->left, type)
+               ? NULL
+               : bt_no_memory();
+}
+
+/* Fields of all constructors, once; those of a parameter's type are among the arguments. */
+static bt_status look_at_fields(struct contents *c, const bt_adt_def *def)
+{
+    if (bt_map_find(&c->seen, def))
+        return NULL;
+    if (!bt_map_put(&c->seen, def, c))
+        return bt_no_memory();
+    for (uint32_t i = 0; i < def->nctor; i++) {
+        for (uint32_t k = 0; k < def->ctors[i]->nfield; k++)
+            BT_TRY(look(c, def->ctors[i]->fields[k]));
+    }
+    return NULL;
+}
+
+static bt_status find_contents(bt_arena *arena, const bt_type *type, struct contents *c)
+{
+    *c = (struct contents){ .arena = arena };
+    bt_map_init(&c->seen, arena, 0);
+    BT_TRY(look(c, type));
+    while (c->left.len) {
+        const bt_type *part = c->left.at[--c->left.len];
+        const bt_list_type *tuple = bt_as_tuple_type(part);
+        const bt_list_type *apply = bt_as_apply_type(part);
+        const bt_dtype dtype = bt_tensor_dtype(part);
+        if (bt_as_tensor_type(part))
+            c->has_float |= !dtype || BT_CLASS_BITS_FLOAT >> BT_DTYPE_CLASS(dtype) & 1;
+        c->has_code |= bt_as_func_type(part) || bt_as_ref_type(part);
+        for (uint32_t i = 0; tuple && i < tuple->n; i++)
+            BT_TRY(look(c, tuple->at[i]));
+        for (uint32_t i = 1; apply && i < apply->n; i++)
+            BT_TRY(look(c, apply->at[i]));
+        if (apply)
+            BT_TRY(look_at_fields(
+                c, ((const bt_adt_type *)(const void *)apply->at[0])->def));
+    }
+    return NULL;
+}
+
+/* ---- gradient declarations ---- */
+
+struct gradient {
+    bt_solver *solver;
+    const bt_global *global;
+    const bt_relation_call *call; /* of an operator; NULL: it is a declaration */
+    const bt_func_type *primal;
+    uint32_t nresult;
+    const bt_type *const *results; /* of the primal: fields of a tuple, or the one */
+    bt_vec(const bt_type *) wrt;   /* types of what it is derived by */
+    bt_vec(const bt_type *) kept;
+};
+
+static bt_status wrong(const struct gradient *g, const char *what, int64_t index,
+                       const char *why)
+{
+    bt_solver *s = g->solver;
+    if (g->call)
+        return bt_relation_fail(s, g->call, 0, "%s %lld of its function %s", what,
+                                (long long)index, why);
+    return bt_fail_at(s->ctx, BT_ERR_TYPE, s->store, g->global->span,
+                      "%s @%s: %s %lld of @%s %s",
+                      g->global->is_forward ? "jvp" : "gradient", g->global->name, what,
+                      (long long)index, g->global->primal, why);
+}
+
+static bt_status check_from(struct gradient *g)
+{
+    struct contents c;
+    const uint32_t from = g->global->from;
+    if (from >= g->nresult)
+        return wrong(g, "result", from, "does not exist");
+    BT_TRY(find_contents(g->solver->arena,
+                         g->global->is_forward ? g->primal->result : g->results[from],
+                         &c));
+    if (c.has_code)
+        return wrong(g, "result", from,
+                     "holds a function or a reference: it cannot be differentiated");
+    if (!c.has_float)
+        return wrong(g, "result", from,
+                     "is no float tensor: it cannot be differentiated");
+    return NULL;
+}
+
+static bt_status add_kept(struct gradient *g)
+{
+    const bt_ints *keep = &g->global->keep;
+    for (int64_t i = 0; i < keep->n; i++) {
+        if (keep->at[i] < 0 || keep->at[i] >= (int64_t)g->nresult)
+            return wrong(g, "result", keep->at[i], "does not exist");
+        if (!BT_PUSH(g->solver->arena, &g->kept, g->results[keep->at[i]]))
+            return bt_no_memory();
+    }
+    return NULL;
+}
+
+static bt_status add_wrt(struct gradient *g)
+{
+    const bt_ints *wrt = &g->global->wrt;
+    int all = wrt->n == BT_NONE_LIST;
+    int64_t n = all ? (int64_t)g->primal->narg : wrt->n;
+    for (int64_t i = 0; i < n; i++) {
+        int64_t index = all ? i : wrt->at[i];
+        struct contents c;
+        if (index < 0 || index >= (int64_t)g->primal->narg)
+            return wrong(g, "argument", index, "does not exist");
+        const bt_type *type = g->primal->args[index];
+        BT_TRY(find_contents(g->solver->arena, type, &c));
+        if (all && (c.has_code || !c.has_float))
+            continue;
+        if (c.has_code)
+            return wrong(g, "argument", index,
+                         "holds a function or a reference: it has no gradient");
+        if (!c.has_float)
+            return wrong(g, "argument", index, "is no float tensor: it has no gradient");
+        if (!BT_PUSH(g->solver->arena, &g->wrt, type))
+            return bt_no_memory();
+    }
+    if (!g->wrt.len)
+        return wrong(g, "argument", 0, "or any other must be a float tensor");
+    return NULL;
+}
+
+/* Gradients, then what is kept, one alone as it is; of a jvp the result and its tangent. */
+static const bt_type *result_of(const struct gradient *g)
+{
+    bt_solver *s = g->solver;
+    const bt_type *both[] = { g->primal->result, g->primal->result };
+    const uint32_t n = g->wrt.len + g->kept.len;
+    if (g->global->is_forward)
+        return bt_type_tuple(s->store, 2, both);
+    const bt_type **all = BT_NEWS(s->arena, const bt_type *, n);
+    for (uint32_t i = 0; all && i < n; i++)
+        all[i] = i < g->wrt.len ? g->wrt.at[i] : g->kept.at[i - g->wrt.len];
+    return all && n > 1 ? bt_type_tuple(s->store, n, all) : all ? all[0] : NULL;
+}
+
+static bt_status build(struct gradient *g, const bt_type **out)
+{
+    bt_solver *s = g->solver;
+    const bt_func_type *primal = g->primal;
+    bt_func_type func = *primal;
+    const bt_type **args =
+        BT_NEWS(s->arena, const bt_type *, (size_t)primal->narg + g->wrt.len + 1);
+    if (!args)
+        return bt_no_memory();
+    for (uint32_t i = 0; i < primal->narg; i++)
+        args[i] = primal->args[i];
+    if (g->global->is_seeded)
+        args[func.narg++] = g->results[g->global->from];
+    for (uint32_t i = 0; g->global->is_forward && i < g->wrt.len; i++)
+        args[func.narg++] = g->wrt.at[i];
+    func.args = args;
+    func.result = result_of(g);
+    *out = func.result ? bt_type_func(s->store, &func) : NULL;
+    return *out ? NULL : bt_store_why(s->ctx, s->store);
+}
+
+static bt_status type_of(struct gradient *g, const bt_type **out)
+{
+    const bt_list_type *tuple = bt_as_tuple_type(g->primal->result);
+    const bt_global *global = g->global;
+    g->nresult = tuple ? tuple->n : 1;
+    g->results = tuple ? tuple->at : &g->primal->result;
+    if (global->is_forward && (global->from || global->keep.n || global->is_seeded))
+        return wrong(g, "result", global->from,
+                     "is named, but a jvp gives the whole result and its tangent");
+    BT_TRY(check_from(g));
+    BT_TRY(add_wrt(g));
+    BT_TRY(add_kept(g));
+    return build(g, out);
+}
+
+bt_status bt__gradient_type(bt_solver *s, const bt_global *global, const bt_type *primal,
+                            const bt_type **out)
+{
+    struct gradient g = { .solver = s, .global = global };
+    g.primal = primal ? bt_as_func_type(primal) : NULL;
+    if (!g.primal)
+        return bt_fail_at(s->ctx, BT_ERR_NAME, s->store, global->span,
+                          "%s @%s: @%s is no function that is typed before it",
+                          global->is_forward ? "jvp" : "gradient", global->name,
+                          global->primal ? global->primal : "");
+    return type_of(&g, out);
+}
+
+bt_status bt_relation_gradient(bt_solver *s, const bt_relation_call *r, uint32_t index,
+                               const bt_global *like, const bt_type **out)
+{
+    struct gradient g = { .solver = s, .global = like, .call = r };
+    const bt_type *type = bt_relation_arg(s, r, index);
+    if (type->has & BT_HAS_HOLE)
+        return bt_relation_wait(s);
+    if (!(g.primal = bt_as_func_type(type)))
+        return bt_relation_fail(s, r, (int)index,
+                                "what is differentiated is a function, "
+                                "but this is %s",
+                                bt__show(s, type));
+    return type_of(&g, out);
+}
+
+bt_status bt_gradient_type(bt_ctx *ctx, bt_store *store, const bt_global *gradient,
+                           const bt_type *primal, const bt_type **out)
+{
+    bt_solver s;
+    uint32_t nlack = store->nlack;
+    bt_status status = bt__solver_init(&s, ctx, store, NULL);
+    if (!status)
+        status = bt__gradient_type(&s, gradient, primal, out);
+    bt__solver_deinit(&s);
+    return bt__store_lacked(store, nlack, status);
+}

@@ -170,9 +170,12 @@ static bt_status rename_vars(const struct adjoint *a, const bt_func *made,
 static bt_status make_func(struct gradient *g, const bt_func **out)
 {
     const bt_func *primal = g->primal;
-    bt_func now = *primal;
-    now.name = g->global->name;
-    now.span = g->global->span;
+    bt_func now = { .name = g->global->name,
+                    .span = g->global->span,
+                    .nvar = primal->nvar,
+                    .vars = primal->vars,
+                    .nwhere = primal->nwhere,
+                    .wheres = primal->wheres };
     BT_TRY(make_block(g, &now.block));
     now.result = now.block->result->type;
     return rename_vars(&g->adjoint, &now, out);

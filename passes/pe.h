@@ -12,6 +12,7 @@
  *   pe_call.c     calls of functions: unfolded, or left
  *   pe_branch.c   branches and matches that stay, and what they give
  *   pe_closure.c  closures that are needed as values
+ *   pe_special.c  versions of functions for what is known of their arguments
  *
  * C code recurses only where a block is nested in another one of what is left, which a limit
  * bounds. All memory is the arena's, freed after the run.
@@ -102,6 +103,27 @@ struct pe_facts {
     bt_vec(struct pe_bound) bounds;
 };
 
+typedef bt_vec(const bt_type *) pe_type_vec;
+
+/* A function for arguments of which something is known. */
+struct pe_version {
+    const bt_global *of;
+    const char *name;
+    const bt_type *type;
+    /* Of the first call for which it was wanted. */
+    struct pe_value *const *args;
+    const uint8_t *keeps; /* by argument: what is known of it is part of the version */
+    uint32_t nkey;
+    const uintptr_t *key;
+    bt_map terms; /* variables and opaque dims there -> its type parameters */
+    struct pe_types types;
+    uint32_t nvar, npiece;
+    const bt_type *const *vars, *const *pieces; /* type parameters, types of parameters */
+    const bt_type *result;
+    uint32_t is_wanted;  /* something that is left calls it */
+    const bt_func *func; /* NULL: not made yet */
+};
+
 /* ---- what is left ---- */
 
 struct pe_block {
@@ -138,6 +160,9 @@ struct pe {
     bt_map sizes;          /* bt_block -> its bindings + 1 */
     bt_map active;         /* bt_func -> the latest struct pe_activation */
     bt_map blocked;        /* functions that are not unfolded: a copy has no type */
+    bt_map whole;          /* functions of which there are no versions, likewise */
+    bt_map taken;          /* names of versions */
+    bt_vec(struct pe_version *) versions;
     bt_vec(struct pe_step) steps;
     struct pe_block *block; /* at hand */
     const bt_func *at;      /* whose body is gone through, when something fails */
@@ -162,6 +187,9 @@ bt_status pe_type_bind(struct pe *, struct pe_types *, const bt_type *old,
 /* The same for variables of a function that is called. */
 bt_status pe_type_take(struct pe *, struct pe_types *, const bt_func *,
                        const bt_type *old, const bt_type *now) BT_MUST_USE;
+/* Adds what stands for the variables and opaque dims in a type that are known around it. */
+bt_status pe_type_terms(struct pe *, const struct pe_types *, const bt_type *,
+                        pe_type_vec *out) BT_MUST_USE;
 /* The type of a constructor's field in data of a type. */
 bt_status pe_field_type(struct pe *, const bt_type *data, const bt_ctor *, uint32_t field,
                         const bt_type **out) BT_MUST_USE;
@@ -243,5 +271,15 @@ bt_status pe_run_match(struct pe *, struct pe_activation *, const bt_match *) BT
 bt_status pe_run_closures(struct pe *, struct pe_activation *,
                           const bt_closure_group *) BT_MUST_USE;
 bt_status pe_make_closures(struct pe *, struct pe_group *) BT_MUST_USE;
+
+/* pe_special.c */
+/* A call of a version of a function for what is known of the arguments that are kept; *out NULL:
+ * there is to be none. */
+bt_status pe_run_version(struct pe *, struct pe_activation *, const bt_call *,
+                         const bt_global *, struct pe_value *const *args,
+                         const uint8_t *keeps, const bt_value **out) BT_MUST_USE;
+/* The parameters of a version, and in its activation what is known of those of the function. */
+bt_status pe_revive(struct pe *, struct pe_version *, struct pe_activation *,
+                    const bt_param ***params) BT_MUST_USE;
 
 #endif

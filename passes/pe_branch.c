@@ -82,7 +82,9 @@ static bt_status join_values(struct pe *p, struct join *j, struct pe_value *cons
                              uint32_t depth, struct pe_value **out)
 {
     const uint32_t nbefore = j->parts.len;
-    if (all_are(are_same, j->nside, values)) {
+    // of one side alone: what is there outside of it
+    if (j->nside == 1 ? values[0]->home != j->sides[0].block
+                      : all_are(are_same, j->nside, values)) {
         *out = values[0];
         return NULL;
     }

@@ -81,31 +81,37 @@ static uint64_t distance(int64_t a, int64_t b)
     return a > b ? (uint64_t)a - (uint64_t)b : (uint64_t)b - (uint64_t)a;
 }
 
-/* Whether an integer comes nearer to what it is compared with. */
-static int is_nearer(const struct pe_bound *bound, struct pe_value *const *before,
+/* Whether an integer comes nearer to what it is compared with; from there, whether it goes one
+ * step on: i < n ends behind n where i counts down. */
+static int is_nearer(const struct pe_bound *bound, const struct pe_activation *around,
                      struct pe_value *const *now)
 {
-    int64_t from, to, end = bound->number, other;
+    struct pe_value *const *before = around->args;
+    struct pe_value *const *first = around->previous ? around->previous->args : NULL;
+    int64_t start, from, to, end = bound->number, other;
     if (!pe_integer(before[bound->param], &from) || !pe_integer(now[bound->param], &to))
         return 0;
     if (bound->other != UINT32_MAX &&
         (!pe_integer(before[bound->other], &other) ||
          !pe_integer(now[bound->other], &end) || other != end))
         return 0;
+    if (from == end)
+        return to != from && (!first || !pe_integer(first[bound->param], &start) ||
+                              (start < from) == (from < to));
     return distance(to, end) < distance(from, end);
 }
 
 /* Whether an argument that decides something is smaller than in the call around this one. */
-static int is_smaller(const struct callee *c, struct pe_value *const *before,
+static int is_smaller(const struct callee *c, const struct pe_activation *around,
                       struct pe_value *const *now)
 {
     for (uint32_t i = 0; i < c->func->block->nparam; i++) {
-        if (c->facts->params[i] & PE_PARAM_DECIDES && before[i]->kind == PE_DATA &&
-            now[i]->kind == PE_DATA && now[i]->size < before[i]->size)
+        if (c->facts->params[i] & PE_PARAM_DECIDES && around->args[i]->kind == PE_DATA &&
+            now[i]->kind == PE_DATA && now[i]->size < around->args[i]->size)
             return 1;
     }
     for (uint32_t i = 0; i < c->facts->bounds.len; i++) {
-        if (is_nearer(&c->facts->bounds.at[i], before, now))
+        if (is_nearer(&c->facts->bounds.at[i], around, now))
             return 1;
     }
     return 0;
@@ -123,18 +129,20 @@ static int starts(const struct callee *c, struct pe_value *const *args)
     return 0;
 }
 
-static int is_worth(const struct pe *p, const bt_call *call, const struct callee *c,
+static int is_worth(struct pe *p, const bt_type *result, const struct callee *c,
                     struct pe_value *const *args)
 {
     const struct pe_activation *around = bt_map_find(&p->active, c->func);
-    struct pe_value *const *before = around ? around->args : NULL;
-    const int is_small = c->facts->size <= (uint64_t)p->options->max_unfold;
-    if (c->facts->is_recursive)
-        return before ? is_smaller(c, before, args) : starts(c, args);
-    if (before && around->nest >= MAX_NEST && !is_smaller(c, before, args))
-        return 0;
-    return is_small &&
-           (c->closure || is_structured(call->base.type) || tells_something(c, args));
+    const int is_within = around && around->args;
+    const int gains = c->facts->is_recursive ? starts(c, args)
+                                             : c->closure || is_structured(result) ||
+                                                   tells_something(c, args);
+    int is = gains && (c->facts->is_recursive ||
+                       c->facts->size <= (uint64_t)p->options->max_unfold);
+    if (is_within && (c->facts->is_recursive || around->nest >= MAX_NEST))
+        is = is_smaller(c, around, args);
+    p->met_limit |= gains && !is;
+    return is;
 }
 
 /* ---- unfolding ---- */
@@ -181,11 +189,41 @@ static bt_status unfold(struct pe *p, struct pe_activation *at, const bt_call *c
     return pe_enter(p, &step);
 }
 
+/* Which arguments a version is for: functions, and what decides and stays as it is where the
+ * function calls itself. */
+static int choose(const struct callee *c, struct pe_value *const *args, uint8_t *keeps)
+{
+    int any = 0;
+    for (uint32_t i = 0; i < c->func->block->nparam; i++) {
+        const uint32_t flags = c->facts->params[i];
+        const int stays = flags & PE_PARAM_DECIDES && !(flags & PE_PARAM_CHANGES);
+        keeps[i] = args[i]->kind == PE_CLOSURE || args[i]->kind == PE_GLOBAL ||
+                   (stays && pe_is_known(args[i]));
+        any |= keeps[i];
+    }
+    return any;
+}
+
+/* *out NULL: the function is called as it is. */
+static bt_status specialise(struct pe *p, struct pe_activation *at, const bt_call *call,
+                            const struct callee *c, struct pe_value *const *args,
+                            const bt_value **out)
+{
+    uint8_t *keeps = BT_NEWS(p->arena, uint8_t, call->narg);
+    *out = NULL;
+    if (!keeps)
+        return bt_no_memory();
+    return c->global && call->ntype_arg == c->func->nvar && p->work < p->most_work &&
+                   !bt_map_find(&p->whole, c->func) && choose(c, args, keeps)
+               ? pe_run_version(p, at, call, c->global, args, keeps, out)
+               : NULL;
+}
+
 bt_status pe_run_call(struct pe *p, struct pe_activation *at, const bt_call *call)
 {
     struct pe_value **args = BT_NEWS(p->arena, struct pe_value *, call->narg);
     struct pe_value *callee, *value;
-    const bt_value *now;
+    const bt_value *now = NULL;
     struct callee c;
     int found, done = 0;
     if (!args)
@@ -194,12 +232,18 @@ bt_status pe_run_call(struct pe *p, struct pe_activation *at, const bt_call *cal
     for (uint32_t i = 0; i < call->narg; i++)
         BT_TRY(pe_get(p, at, call->args[i], &args[i]));
     BT_TRY(find_callee(p, callee, &c, &found));
-    if (found && may_be_copied(p, call, &c) && is_worth(p, call, &c, args) &&
-        has_room(p, &c))
+    found = found && may_be_copied(p, call, &c);
+    const bt_type *result = call->base.type;
+    if (result->kind == BT_TYPE_VAR)
+        BT_TRY(pe_type(p, &at->types, result, &result));
+    if (found && is_worth(p, result, &c, args) && has_room(p, &c))
         BT_TRY(unfold(p, at, call, &c, args, &done));
     if (done)
         return NULL;
-    BT_TRY(pe_call_left(p, at, call, callee, args, &now));
+    if (found)
+        BT_TRY(specialise(p, at, call, &c, args, &now));
+    if (!now)
+        BT_TRY(pe_call_left(p, at, call, callee, args, &now));
     BT_TRY(pe_emit(p, now));
     BT_TRY(pe_dynamic(p, now, &value));
     return pe_deliver(p, at, &call->base, value);

@@ -166,6 +166,34 @@ bt_status pe_type_take(struct pe *p, struct pe_types *types, const bt_func *func
     return func->nvar ? take(&t, old, now) : NULL;
 }
 
+struct terms {
+    struct pe *p;
+    const struct pe_types *types;
+    pe_type_vec *out;
+    uint32_t failed;
+};
+
+static const bt_type *add_term(bt_subst *subst, const bt_type *leaf)
+{
+    struct terms *t = subst->state;
+    const bt_type *now = bt_type_is_free(leaf) ? find_in(t->types, leaf) : NULL;
+    if (!now && leaf->kind == BT_TYPE_VAR)
+        now = leaf;
+    if (now && !BT_PUSH(t->p->arena, t->out, now))
+        t->failed = 1;
+    return NULL;
+}
+
+bt_status pe_type_terms(struct pe *p, const struct pe_types *types, const bt_type *type,
+                        pe_type_vec *out)
+{
+    struct terms terms = { p, types, out, 0 };
+    bt_subst subst = { .leaf = add_term, .state = &terms };
+    if (!bt_type_subst(p->store, &subst, type))
+        return bt_store_why(p->ctx, p->store);
+    return terms.failed ? bt_no_memory() : NULL;
+}
+
 /* ---- data ---- */
 
 struct instance {

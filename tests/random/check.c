@@ -18,6 +18,7 @@
  *                 is a graph as bt_graph_verify wants it
  *     open        such a chain with an open dim, compiled once, gives what interp gives
  *                 for one value of it after the other
+ *     partial     and after partial-eval, which finds nothing left to do a second time
  *     sequence    and after passes in a random order, one after the other, which for every
  *                 other program know the entry
  * Prints the seed of each program that breaks a law; exit code 1 if any does, or if some
@@ -418,6 +419,25 @@ static bt_status check_sequence(bt_ctx *ctx, uint64_t seed, const bt_module *mod
     return status;
 }
 
+static bt_status check_partial(bt_ctx *ctx, uint64_t seed, const bt_module *module,
+                               bt_arena *arena, struct tally *tally)
+{
+    static const char *const pipeline[] = { "partial-eval", "partial-eval, dead-code" };
+    const char *entry = seed % 2 ? "main" : NULL;
+    bt_module *once, *twice;
+    (void)tally;
+    BT_TRY(check_pipelines(ctx, seed, module, "interp", BT_COUNT(pipeline), pipeline,
+                           arena));
+    BT_TRY(optimise(ctx, module, "partial-eval", entry, &once));
+    bt_status status = optimise(ctx, once, "partial-eval", entry, &twice);
+    if (!status && !bt_module_equal(once, twice))
+        status = bt_fail(ctx, BT_ERR_INTERNAL, "partial-eval changes what it has left");
+    if (!status)
+        bt_module_unref(twice);
+    bt_module_unref(once);
+    return status;
+}
+
 static bt_status check_graph(bt_ctx *ctx, uint64_t seed, const bt_module *module,
                              bt_arena *arena, struct tally *tally)
 {
@@ -441,7 +461,7 @@ static const struct law {
              { "flat", check_flat },        { "vm", check_vm },
              { "aot", check_aot },          { "cps", check_cps },
              { "graph", check_graph },      { "open", check_open },
-             { "sequence", check_sequence } };
+             { "partial", check_partial },  { "sequence", check_sequence } };
 
 /* ---- programs ---- */
 

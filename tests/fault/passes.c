@@ -34,6 +34,11 @@ static bt_status begin_gradients(struct fault_world *w)
     return begin_with(w, FAULT_PROGRAMS "/gradients.baton");
 }
 
+static bt_status begin_partial(struct fault_world *w)
+{
+    return begin_with(w, FAULT_PROGRAMS "/partial.baton");
+}
+
 static void keep_text(void *self, const char *text)
 {
     (void)self, (void)text;
@@ -150,6 +155,10 @@ const struct fault_scenario fault_passes[] = {
     PASS("matrix-chain", ""),
     PASS("merge-functions", ""),
     PASS("monomorphize", ""),
+    { .name = "pass-partial-eval",
+      .begin = begin_partial,
+      .run = run_passes,
+      .input = "partial-eval" },
     { .name = "pass-qdq-to-integer",
       .begin = begin_codes,
       .run = run_passes,

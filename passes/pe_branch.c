@@ -43,7 +43,7 @@ static int are_like(const struct pe_value *a, const struct pe_value *b)
 static int all_are(int (*are)(const struct pe_value *, const struct pe_value *),
                    uint32_t n, struct pe_value *const *values)
 {
-    for (uint32_t i = 1; i < n; i++) {
+    for (uint32_t i = 0; i < n; i++) {
         if (!are(values[0], values[i]))
             return 0;
     }

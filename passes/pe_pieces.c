@@ -220,7 +220,14 @@ static int gives(const bt_type *type, const bt_type *leaf)
     const bt_tensor_type *tensor = bt_as_tensor_type(type);
     const bt_shape_type *shape = bt_as_shape_type(type);
     const bt_list_type *list = bt_as_list_type(type);
+    const bt_func_type *func = bt_as_func_type(type);
     if (type == leaf)
+        return 1;
+    for (uint32_t i = 0; func && i < func->narg; i++) {
+        if (gives(func->args[i], leaf))
+            return 1;
+    }
+    if (func && gives(func->result, leaf))
         return 1;
     if (tensor)
         return gives(tensor->shape, leaf) || gives(tensor->dtype, leaf);

@@ -94,6 +94,8 @@ static bt_status begin(struct pe *p)
     p->ngain = 0;
     p->met_limit = 0;
     p->block = NULL;
+    p->store_now = (struct pe_store){ .epoch = ++p->nepoch };
+    p->cells.len = p->writes.len = 0;
     bt_map_init(&p->active, p->arena, 0);
     BT_TRY(bt_builder_create(p->ctx, p->store, p->module, &p->maker));
     BT_TRY(bt_builder_create(p->ctx, p->store, p->module, &p->assembler));

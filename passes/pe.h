@@ -12,6 +12,9 @@
  *   pe_call.c     calls of functions: unfolded, or left
  *   pe_branch.c   branches and matches that stay, and what they give
  *   pe_closure.c  closures that are needed as values
+ *   pe_store.c    what cells hold; pe_cell.c: what is done with them
+ *   pe_join.c     what the ways of a branch give, put together
+ *   pe_pieces.c   arguments taken apart
  *   pe_special.c  versions of functions for what is known of their arguments
  *
  * C code recurses only where a block is nested in another one of what is left, which a limit
@@ -39,7 +42,8 @@ enum {
     PE_GLOBAL, /* a function of the module */
     PE_TUPLE,
     PE_DATA, /* a constructor and its fields */
-    PE_CLOSURE
+    PE_CLOSURE,
+    PE_CELL /* a reference that is not made, or what it holds is known */
 };
 
 struct pe_value {
@@ -59,6 +63,9 @@ struct pe_value {
     const bt_closure_value *closure;
     struct pe_value *whole; /* PE_DYNAMIC, or NULL: the tuple that it is a field of */
     uint32_t index;
+    uint32_t cell;          /* PE_CELL: its number */
+    struct pe_value *first; /* likewise: what it held first */
+    uint32_t has_cells;     /* it may lead to some */
 };
 
 /* Closures that may refer to each other. */
@@ -124,6 +131,25 @@ struct pe_version {
     const bt_func *func; /* NULL: not made yet */
 };
 
+/* ---- cells ---- */
+
+/* What one holds. */
+struct pe_content {
+    struct pe_value *value; /* NULL: that is not known */
+    uint64_t epoch;         /* of one that escaped: in which it is known */
+    uint32_t escaped; /* something else may reach it: it is made, and written through */
+};
+struct pe_store {
+    const struct pe_node *root;
+    uint32_t height;
+    uint64_t epoch;
+};
+typedef bt_vec(uint32_t) pe_cells;
+struct pe_write {
+    struct pe_value *cell, *value;
+};
+typedef bt_vec(struct pe_write) pe_writes;
+
 /* ---- what is left ---- */
 
 struct pe_block {
@@ -165,7 +191,11 @@ struct pe {
     bt_vec(struct pe_version *) versions;
     bt_vec(struct pe_step) steps;
     struct pe_block *block; /* at hand */
-    const bt_func *at;      /* whose body is gone through, when something fails */
+    struct pe_store store_now;
+    bt_vec(struct pe_value *) cells; /* by number */
+    pe_writes writes;                /* to cells that escape, not left yet */
+    uint64_t nepoch, nescaped;
+    const bt_func *at; /* whose body is gone through, when something fails */
     /* Bindings that there may be, with those that have not been reached yet. */
     uint64_t reserved, limit;
     uint64_t work, most_work;
@@ -204,6 +234,8 @@ bt_status pe_tuple(struct pe *, const bt_value *like, uint32_t n,
 bt_status pe_data(struct pe *, const bt_value *like, const bt_type *, int is_exact,
                   const bt_ctor *, uint32_t n, struct pe_value *const *fields,
                   struct pe_value **out) BT_MUST_USE;
+bt_status pe_cell(struct pe *, const bt_value *like, const bt_type *,
+                  struct pe_value *first, struct pe_value **out) BT_MUST_USE;
 /* Field `index` of a tuple, known or not. */
 bt_status pe_field(struct pe *, const bt_value *like, struct pe_value *tuple,
                    uint32_t index, struct pe_value **out) BT_MUST_USE;
@@ -221,6 +253,26 @@ void pe_like(struct pe *, const bt_value *);
 int pe_is_known(const struct pe_value *);
 /* An integer or a truth value of no axis. */
 int pe_integer(const struct pe_value *, int64_t *out);
+
+/* pe_store.c */
+/* NULL: there is none of that number. */
+const struct pe_content *pe_store_get(const struct pe_store *, uint32_t id);
+bt_status pe_store_set(struct pe *, struct pe_store *, uint32_t id,
+                       const struct pe_content *) BT_MUST_USE;
+/* Adds the cells below `ncell` that hold something else now. */
+bt_status pe_store_differ(struct pe *, const struct pe_store *before,
+                          const struct pe_store *now, uint32_t ncell,
+                          pe_cells *out) BT_MUST_USE;
+
+/* pe_cell.c */
+bt_status pe_run_cell(struct pe *, struct pe_activation *, const bt_value *) BT_MUST_USE;
+/* Something unknown may have written to cells that escaped. */
+void pe_forget(struct pe *);
+/* Whether what a cell holds is known now. */
+int pe_is_valid(const struct pe_store *, const struct pe_content *);
+/* All cells that a value leads to escape now; what they hold is put into p->writes where it
+ * has to be written. */
+bt_status pe_escape_from(struct pe *, struct pe_value *) BT_MUST_USE;
 
 /* pe_block.c */
 bt_status pe_block_create(struct pe *, struct pe_block *outer,
@@ -262,6 +314,30 @@ bt_status pe_call_left(struct pe *, struct pe_activation *, const bt_call *,
 
 /* pe_call.c */
 bt_status pe_run_call(struct pe *, struct pe_activation *, const bt_call *) BT_MUST_USE;
+
+/* pe_join.c */
+/* One way of a branch that stays. */
+struct pe_side {
+    struct pe_block *block;
+    struct pe_value *value;
+    uint32_t nparam;
+    const bt_param *const *params;
+    struct pe_store store; /* behind it */
+};
+/* Parts that differ from side to side: of each one, what it is on each side. */
+struct pe_join {
+    uint32_t nside;
+    struct pe_side *sides;
+    struct pe_store store; /* before the branch, and the cells that there were */
+    uint32_t ncell;
+    bt_vec(struct pe_value *const *) parts;
+    bt_vec(struct pe_value *) joined;
+    pe_cells cells;                 /* that differ */
+    bt_vec(struct pe_content) held; /* by these */
+    uint64_t ngain;
+};
+/* What the sides give; what cells hold behind it is in p->store_now. */
+bt_status pe_join(struct pe *, struct pe_join *, struct pe_value **out) BT_MUST_USE;
 
 /* pe_branch.c */
 bt_status pe_run_if(struct pe *, struct pe_activation *, const bt_if *) BT_MUST_USE;

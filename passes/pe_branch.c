@@ -1,138 +1,16 @@
-/* Branches and matches: the way that is taken where it is known; else all of them, and what they
- * give, put together part by part. */
+/* Branches and matches: the way that is taken where it is known; else all of them. */
 #include "pe.h"
 
-enum {
-    MAX_PARTS = 64,     /* that a branch gives one by one */
-    MAX_JOIN_DEPTH = 32 /* of what is looked at for them */
-};
-
-/* One way of a branch that stays. */
-struct side {
-    struct pe_block *block;
-    struct pe_value *value;
-    uint32_t nparam;
-    const bt_param *const *params;
-};
-
-/* Parts that differ from side to side: of each one, what it is on each side. */
-struct join {
-    uint32_t nside;
-    struct side *sides;
-    bt_vec(struct pe_value *const *) parts;
-    bt_vec(struct pe_value *) joined;
-    uint64_t ngain;
-};
-
-/* ---- what the sides give ---- */
-
-static int are_same(const struct pe_value *a, const struct pe_value *b)
-{
-    return a == b || (a->kind == b->kind && a->type == b->type &&
-                      ((a->kind == PE_CONST && a->object == b->object) ||
-                       (a->kind == PE_GLOBAL && a->global == b->global)));
-}
-
-static int are_like(const struct pe_value *a, const struct pe_value *b)
-{
-    return a->kind == b->kind && a->n == b->n &&
-           (a->kind == PE_TUPLE || (a->kind == PE_DATA && a->ctor == b->ctor &&
-                                    a->type == b->type && a->is_exact && b->is_exact));
-}
-
-static int all_are(int (*are)(const struct pe_value *, const struct pe_value *),
-                   uint32_t n, struct pe_value *const *values)
-{
-    for (uint32_t i = 0; i < n; i++) {
-        if (!are(values[0], values[i]))
-            return 0;
-    }
-    return 1;
-}
-
-static bt_status join_values(struct pe *p, struct join *j, struct pe_value *const *values,
-                             uint32_t depth, struct pe_value **out);
-
-static bt_status join_fields(struct pe *p, struct join *j, struct pe_value *const *values,
-                             uint32_t depth, struct pe_value **out)
-{
-    const struct pe_value *first = values[0];
-    struct pe_value **fields = BT_NEWS(p->arena, struct pe_value *, first->n);
-    *out = NULL;
-    if (!fields)
-        return bt_no_memory();
-    for (uint32_t i = 0; i < first->n; i++) {
-        struct pe_value **of = BT_NEWS(p->arena, struct pe_value *, j->nside);
-        if (!of)
-            return bt_no_memory();
-        for (uint32_t k = 0; k < j->nside; k++)
-            of[k] = values[k]->fields[i];
-        BT_TRY(join_values(p, j, of, depth + 1, &fields[i]));
-        if (!fields[i])
-            return NULL;
-    }
-    j->ngain += first->kind == PE_DATA;
-    return first->kind == PE_TUPLE ? pe_tuple(p, first->like, first->n, fields, out)
-                                   : pe_data(p, first->like, first->type, 1, first->ctor,
-                                             first->n, fields, out);
-}
-
-/* *out NULL: parts of it have types that do not agree. */
-static bt_status join_values(struct pe *p, struct join *j, struct pe_value *const *values,
-                             uint32_t depth, struct pe_value **out)
-{
-    const uint32_t nbefore = j->parts.len;
-    // of one side alone: what is there outside of it
-    if (j->nside == 1 ? values[0]->home != j->sides[0].block
-                      : all_are(are_same, j->nside, values)) {
-        *out = values[0];
-        return NULL;
-    }
-    if (depth < MAX_JOIN_DEPTH && all_are(are_like, j->nside, values)) {
-        const uint64_t ngain = j->ngain;
-        BT_TRY(join_fields(p, j, values, depth, out));
-        if (*out && j->parts.len <= MAX_PARTS)
-            return NULL;
-        j->parts.len = j->joined.len = nbefore;
-        j->ngain = ngain;
-    }
-    *out = NULL;
-    for (uint32_t i = 1; depth && i < j->nside; i++) {
-        if (values[i]->type != values[0]->type)
-            return NULL;
-    }
-    struct pe_value *part = *out = BT_NEW(p->arena, struct pe_value);
-    if (!part || !BT_PUSH(p->arena, &j->parts, values) ||
-        !BT_PUSH(p->arena, &j->joined, part))
-        return bt_no_memory();
-    *part = (struct pe_value){ .kind = PE_DYNAMIC,
-                               .type = values[0]->type,
-                               .home = p->block,
-                               .like = values[0]->like };
-    return NULL;
-}
-
-static bt_status join_sides(struct pe *p, struct join *j, struct pe_value **out)
-{
-    struct pe_value **values = BT_NEWS(p->arena, struct pe_value *, j->nside);
-    if (!values)
-        return bt_no_memory();
-    for (uint32_t i = 0; i < j->nside; i++)
-        values[i] = j->sides[i].value;
-    BT_TRY(join_values(p, j, values, 0, out));
-    return NULL;
-}
-
 /* What is left of a side gives its parts: one as it is, several as a tuple. */
-static bt_status end_side(struct pe *p, const struct join *j, uint32_t index,
+static bt_status end_side(struct pe *p, const struct pe_join *j, uint32_t index,
                           const bt_block **out)
 {
-    const struct side *side = &j->sides[index];
+    const struct pe_side *side = &j->sides[index];
     const bt_value **parts = BT_NEWS(p->arena, const bt_value *, j->parts.len), *result;
     if (!parts)
         return bt_no_memory();
     for (uint32_t i = 0; i < j->parts.len; i++)
-        BT_TRY(pe_operand(p, j->parts.at[i][index], &parts[i]));
+        parts[i] = j->parts.at[i][index]->operand;
     if (j->parts.len == 1) {
         result = parts[0];
     } else {
@@ -145,8 +23,8 @@ static bt_status end_side(struct pe *p, const struct join *j, uint32_t index,
 
 /* Ways of other types than each other give what the branch was stated to give, where they are what
  * they were; else it is inferred. */
-static bt_status state_type(struct pe *p, struct pe_activation *at, const struct join *j,
-                            const bt_value *branch)
+static bt_status state_type(struct pe *p, struct pe_activation *at,
+                            const struct pe_join *j, const bt_value *branch)
 {
     const bt_type *type, *was;
     for (uint32_t i = 0; i < j->nside; i++) {
@@ -162,7 +40,7 @@ static bt_status state_type(struct pe *p, struct pe_activation *at, const struct
 }
 
 /* Whether nothing is left of a branch. */
-static int is_nothing(const struct join *j)
+static int is_nothing(const struct pe_join *j)
 {
     int is = j->parts.len == 0;
     for (uint32_t i = 0; i < j->nside; i++)
@@ -171,7 +49,7 @@ static int is_nothing(const struct join *j)
 }
 
 /* The parts are fields of what is left of the branch. */
-static bt_status take_parts(struct pe *p, const struct join *j, const bt_value *branch,
+static bt_status take_parts(struct pe *p, const struct pe_join *j, const bt_value *branch,
                             struct pe_value *value)
 {
     struct pe_value *whole;
@@ -202,17 +80,25 @@ static bt_status drop(struct pe *p, struct pe_activation *at, const bt_value *br
 
 /* ---- ways ---- */
 
-static bt_status begin_side(struct pe *p, struct side *side)
+static void begin(struct pe *p, struct pe_join *j)
 {
+    j->store = p->store_now;
+    j->ncell = p->cells.len;
+}
+
+static bt_status begin_side(struct pe *p, const struct pe_join *j, struct pe_side *side)
+{
+    p->store_now = j->store;
     BT_TRY(pe_block_create(p, p->block, &side->block));
     p->block = side->block;
     return NULL;
 }
 
 static bt_status run_side(struct pe *p, struct pe_activation *at, const bt_block *block,
-                          struct side *side)
+                          struct pe_side *side)
 {
     BT_TRY(pe_run(p, at, block, &side->value));
+    side->store = p->store_now;
     p->block = side->block->outer;
     return NULL;
 }
@@ -238,8 +124,8 @@ static bt_status take_way(struct pe *p, struct pe_activation *at, const bt_value
 
 bt_status pe_run_if(struct pe *p, struct pe_activation *at, const bt_if *branch)
 {
-    struct side sides[2] = { { .nparam = 0 }, { .nparam = 0 } };
-    struct join j = { .nside = 2, .sides = sides };
+    struct pe_side sides[2] = { { .nparam = 0 }, { .nparam = 0 } };
+    struct pe_join j = { .nside = 2, .sides = sides };
     const bt_block *blocks[2];
     struct pe_value *condition, *value;
     const bt_value *operand, *now;
@@ -248,11 +134,12 @@ bt_status pe_run_if(struct pe *p, struct pe_activation *at, const bt_if *branch)
     if (pe_integer(condition, &known))
         return take_way(p, at, &branch->base, known ? 0 : 1);
     BT_TRY(pe_operand(p, condition, &operand));
+    begin(p, &j);
     for (uint32_t i = 0; i < 2; i++) {
-        BT_TRY(begin_side(p, &sides[i]));
+        BT_TRY(begin_side(p, &j, &sides[i]));
         BT_TRY(run_side(p, at, bt_value_region(&branch->base, i), &sides[i]));
     }
-    BT_TRY(join_sides(p, &j, &value));
+    BT_TRY(pe_join(p, &j, &value));
     if (is_nothing(&j))
         return drop(p, at, &branch->base, value);
     for (uint32_t i = 0; i < 2; i++)
@@ -353,13 +240,14 @@ static bt_status pattern_left(struct pe *p, struct patterns *to, const bt_patter
 
 static bt_status run_clause(struct pe *p, struct pe_activation *at,
                             const bt_clause *clause, struct pe_value *data,
-                            struct side *side, const bt_pattern **pattern)
+                            const struct pe_join *j, struct pe_side *side,
+                            const bt_pattern **pattern)
 {
     const uint32_t n = clause->block->nparam;
     struct patterns to = { at, BT_NEWS(p->arena, const bt_param *, n), 0 };
     if (!to.params)
         return bt_no_memory();
-    BT_TRY(begin_side(p, side));
+    BT_TRY(begin_side(p, j, side));
     BT_TRY(pattern_left(p, &to, clause->pattern, data->operand->type, data, pattern));
     side->nparam = n;
     side->params = to.params;
@@ -369,18 +257,19 @@ static bt_status run_clause(struct pe *p, struct pe_activation *at,
 static bt_status match_left(struct pe *p, struct pe_activation *at, const bt_match *match,
                             struct pe_value *data)
 {
-    struct join j = { .nside = match->nclause };
+    struct pe_join j = { .nside = match->nclause };
     bt_clause *clauses = BT_NEWS(p->arena, bt_clause, match->nclause);
     struct pe_value *value;
     const bt_value *operand, *now;
-    j.sides = BT_NEWS(p->arena, struct side, match->nclause);
+    j.sides = BT_NEWS(p->arena, struct pe_side, match->nclause);
     if (!clauses || !j.sides)
         return bt_no_memory();
     BT_TRY(pe_operand(p, data, &operand));
+    begin(p, &j);
     for (uint32_t i = 0; i < match->nclause; i++)
-        BT_TRY(
-            run_clause(p, at, match->clauses[i], data, &j.sides[i], &clauses[i].pattern));
-    BT_TRY(join_sides(p, &j, &value));
+        BT_TRY(run_clause(p, at, match->clauses[i], data, &j, &j.sides[i],
+                          &clauses[i].pattern));
+    BT_TRY(pe_join(p, &j, &value));
     if (is_nothing(&j) && !match->otherwise)
         return drop(p, at, &match->base, value);
     for (uint32_t i = 0; i < match->nclause; i++)

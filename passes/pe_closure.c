@@ -18,6 +18,7 @@ bt_status pe_run_closures(struct pe *p, struct pe_activation *at,
                                 .home = p->block,
                                 .like = &source->at[i]->base,
                                 .size = 1,
+                                .has_cells = p->cells.len > 0,
                                 .closure = source->at[i],
                                 .group = group };
         BT_TRY(pe_type(p, &at->types, source->at[i]->base.type, &v->type));
@@ -63,6 +64,7 @@ static bt_status make_wheres(struct pe *p, struct pe_types *types, bt_func *func
     return NULL;
 }
 
+/* Bodies are run later, when cells that escaped may hold anything: those that they lead to have. */
 static bt_status make_body(struct pe *p, const struct pe_group *group,
                            const struct pe_value *v, struct pe_block *block)
 {
@@ -94,6 +96,8 @@ bt_status pe_make_closures(struct pe *p, struct pe_group *group)
     const bt_type **types = BT_NEWS(p->arena, const bt_type *, n);
     const bt_value **now = BT_NEWS(p->arena, const bt_value *, n);
     struct pe_block *around = p->block, *home = group->values[0]->home;
+    const struct pe_store store = p->store_now;
+    const pe_writes writes = p->writes;
     const bt_func *at = p->at;
     if (!names || !types || !now)
         return bt_no_memory();
@@ -108,12 +112,16 @@ bt_status pe_make_closures(struct pe *p, struct pe_group *group)
     for (uint32_t i = 0; i < n; i++) {
         struct pe_block *block;
         BT_TRY(pe_block_create(p, home, &block));
+        p->writes = (pe_writes){ 0 };
+        pe_forget(p);
         BT_TRY(make_body(p, group, group->values[i], block));
     }
     // behind what their bodies take from the block around
     for (uint32_t i = 0; i < n; i++)
         BT_TRY(pe_emit_into(p, home, now[i]));
     p->block = around;
+    p->store_now = store;
+    p->writes = writes;
     p->at = at;
     return NULL;
 }

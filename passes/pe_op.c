@@ -96,6 +96,8 @@ bt_status pe_call_left(struct pe *p, struct pe_activation *at, const bt_call *ol
         BT_TRY(same_operand(p, at, old->args[i], now[i], &same));
     }
     call.args = now;
+    if (callee || (old->op && old->op->effects & BT_EFFECT_WRITES))
+        pe_forget(p);
     return build_left(p, at, old, &call, same, out);
 }
 
@@ -167,7 +169,7 @@ static bt_status run_data(struct pe *p, struct pe_activation *at, const bt_call 
 {
     struct pe_value *value;
     const bt_type *type, *field;
-    int is_exact = call->ncheck == 0;
+    int is_exact = 1;
     BT_TRY(pe_type(p, &at->types, call->base.type, &type));
     for (uint32_t i = 0; i < call->narg; i++) {
         BT_TRY(pe_type(p, &at->types, call->args[i]->type, &field));
@@ -180,15 +182,16 @@ static bt_status run_data(struct pe *p, struct pe_activation *at, const bt_call 
 bt_status pe_run_op(struct pe *p, struct pe_activation *at, const bt_call *call)
 {
     struct pe_value **args = BT_NEWS(p->arena, struct pe_value *, call->narg), *value;
-    const bt_value *now, *folded;
+    const bt_value *now, *folded = NULL;
     if (!args)
         return bt_no_memory();
     for (uint32_t i = 0; i < call->narg; i++)
         BT_TRY(pe_get(p, at, call->args[i], &args[i]));
-    if (call->callee_kind == BT_CALLEE_CTOR)
+    if (call->callee_kind == BT_CALLEE_CTOR && !call->ncheck)
         return run_data(p, at, call, args);
     BT_TRY(pe_call_left(p, at, call, NULL, args, &now));
-    BT_TRY(fold(p, bt_as_call(now), args, &folded));
+    if (call->callee_kind == BT_CALLEE_OP)
+        BT_TRY(fold(p, bt_as_call(now), args, &folded));
     if (folded && bt_as_const(folded)) {
         pe_give_back(p, 1);
         BT_TRY(pe_const(p, folded, bt_as_const(folded)->object, &value));

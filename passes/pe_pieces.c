@@ -124,7 +124,7 @@ static bt_status take_closure(struct pe_pieces *s, const struct pe_value *v,
 int pe_is_taken_apart(const struct pe_value *v, uint32_t depth)
 {
     int64_t number;
-    return depth <= MAX_DEEP && v->kind != PE_DYNAMIC &&
+    return depth <= MAX_DEEP && v->kind != PE_DYNAMIC && v->kind != PE_CELL &&
            (v->kind != PE_CONST || pe_integer(v, &number));
 }
 

@@ -69,27 +69,6 @@ static bt_status run_proj(struct pe *p, struct pe_activation *at, const bt_proj 
     return pe_deliver(p, at, &proj->base, value);
 }
 
-/* What is done with a cell. */
-static bt_status run_cell(struct pe *p, struct pe_activation *at, const bt_value *old)
-{
-    const bt_value *operands[2], *now;
-    struct pe_value *value;
-    for (uint32_t i = 0; i < bt_value_noperand(old); i++) {
-        BT_TRY(pe_get(p, at, bt_value_operand(old, i), &value));
-        BT_TRY(pe_operand(p, value, &operands[i]));
-    }
-    pe_like(p, old);
-    if (old->kind == BT_VALUE_REF)
-        BT_TRY(bt_build_ref(p->maker, operands[0], &now));
-    else if (old->kind == BT_VALUE_READ)
-        BT_TRY(bt_build_read(p->maker, operands[0], &now));
-    else
-        BT_TRY(bt_build_write(p->maker, operands[0], operands[1], &now));
-    BT_TRY(pe_emit(p, now));
-    BT_TRY(pe_dynamic(p, now, &value));
-    return pe_deliver(p, at, old, value);
-}
-
 static bt_status run_binding(struct pe *p, struct pe_activation *at, const bt_value *old)
 {
     const bt_call *call = bt_as_call(old);
@@ -109,7 +88,7 @@ static bt_status run_binding(struct pe *p, struct pe_activation *at, const bt_va
     case BT_VALUE_MATCH: return pe_run_match(p, at, bt_as_match(old));
     case BT_VALUE_REF:
     case BT_VALUE_READ:
-    case BT_VALUE_WRITE: return run_cell(p, at, old);
+    case BT_VALUE_WRITE: return pe_run_cell(p, at, old);
     case BT_VALUE_PARAM:
     case BT_VALUE_CONST:
     case BT_VALUE_GLOBAL:

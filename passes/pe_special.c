@@ -130,6 +130,7 @@ static bt_status call_version(struct pe *p, const bt_call *old,
                            .args = args,
                            .ntype_arg = l->number.len,
                            .type_args = terms };
+    pe_forget(p);
     return bt_build_call(p->maker, &call, out);
 }
 

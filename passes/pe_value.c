@@ -35,8 +35,10 @@ static void add_sizes(struct pe_value *v, uint32_t n, struct pe_value *const *fi
     v->n = n;
     v->fields = fields;
     v->size = 1;
-    for (uint32_t i = 0; i < n; i++)
+    for (uint32_t i = 0; i < n; i++) {
         v->size += fields[i]->size < UINT32_MAX ? fields[i]->size : UINT32_MAX;
+        v->has_cells |= fields[i]->has_cells;
+    }
 }
 
 bt_status pe_tuple(struct pe *p, const bt_value *like, uint32_t n,
@@ -66,6 +68,17 @@ bt_status pe_data(struct pe *p, const bt_value *like, const bt_type *type, int i
     (*out)->ctor = ctor;
     add_sizes(*out, n, fields);
     return NULL;
+}
+
+bt_status pe_cell(struct pe *p, const bt_value *like, const bt_type *type,
+                  struct pe_value *first, struct pe_value **out)
+{
+    BT_TRY(create(p, PE_CELL, type, out));
+    (*out)->like = like;
+    (*out)->first = first;
+    (*out)->has_cells = 1;
+    (*out)->cell = p->cells.len;
+    return BT_PUSH(p->arena, &p->cells, *out) ? NULL : bt_no_memory();
 }
 
 /* A field of a constant. */
@@ -141,7 +154,7 @@ int pe_is_known(const struct pe_value *v)
     int64_t number;
     if (v->kind != PE_TUPLE)
         return v->kind == PE_GLOBAL || v->kind == PE_DATA || v->kind == PE_CLOSURE ||
-               pe_integer(v, &number);
+               v->kind == PE_CELL || pe_integer(v, &number);
     return v->n > 0;
 }
 
@@ -212,6 +225,8 @@ static bt_status make(struct pe *p, struct pe_value *v)
         BT_TRY(bt_build_tuple(p->maker, v->n, fields, &now));
     } else if (v->kind == PE_DATA) {
         BT_TRY(make_data(p, v, &now));
+    } else if (v->kind == PE_CELL) {
+        BT_TRY(bt_build_ref(p->maker, v->first->operand, &now));
     } else {
         BT_TRY(bt_build_proj(p->maker, v->whole->operand, v->index, &now));
     }
@@ -230,10 +245,12 @@ static struct pe_value *next_part(struct making *m)
         if (!field->operand)
             return field;
     }
+    if (v->kind == PE_CELL && !v->first->operand)
+        return v->first;
     return v->kind == PE_DYNAMIC && !v->whole->operand ? v->whole : NULL;
 }
 
-bt_status pe_operand(struct pe *p, struct pe_value *v, const bt_value **out)
+static bt_status make_all(struct pe *p, struct pe_value *v)
 {
     makings stack = { 0 };
     const struct making first = { v, 0 };
@@ -250,6 +267,31 @@ bt_status pe_operand(struct pe *p, struct pe_value *v, const bt_value **out)
         if (!done->operand)
             BT_TRY(make(p, done));
     }
+    return NULL;
+}
+
+/* Cells that escape hold from here on what was not written yet. */
+static bt_status write_all(struct pe *p)
+{
+    for (uint32_t i = 0; i < p->writes.len; i++) {
+        const struct pe_write write = p->writes.at[i];
+        const bt_value *now;
+        BT_TRY(make_all(p, write.cell));
+        BT_TRY(make_all(p, write.value));
+        pe_like(p, NULL);
+        BT_TRY(bt_build_write(p->maker, write.cell->operand, write.value->operand, &now));
+        BT_TRY(pe_emit(p, now));
+    }
+    p->writes.len = 0;
+    return NULL;
+}
+
+bt_status pe_operand(struct pe *p, struct pe_value *v, const bt_value **out)
+{
+    if (v->has_cells)
+        BT_TRY(pe_escape_from(p, v));
+    BT_TRY(make_all(p, v));
+    BT_TRY(write_all(p));
     *out = v->operand;
     return NULL;
 }

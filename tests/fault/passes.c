@@ -34,6 +34,11 @@ static bt_status begin_gradients(struct fault_world *w)
     return begin_with(w, FAULT_PROGRAMS "/gradients.baton");
 }
 
+static bt_status begin_products(struct fault_world *w)
+{
+    return begin_with(w, FAULT_PROGRAMS "/products.baton");
+}
+
 static bt_status begin_partial(struct fault_world *w)
 {
     return begin_with(w, FAULT_PROGRAMS "/partial.baton");
@@ -149,6 +154,10 @@ const struct fault_scenario fault_passes[] = {
     PASS("fold-take", ""),
     PASS("inline", ""),
     PASS("join-products", ""),
+    { .name = "pass-keep-or-recompute",
+      .begin = begin_products,
+      .run = run_passes,
+      .input = "inline{all=True}, dead-code, keep-or-recompute" },
     PASS("lambda-lift", ""),
     PASS("licm", ""),
     PASS("match-tree", ""),

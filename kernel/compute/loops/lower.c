@@ -183,6 +183,8 @@ struct reduction {
     const bt_node *offset; /* where the result stands */
     uint8_t *is_tested;    /* of the condition's conjuncts */
     bt_nodes conjuncts;
+    bt_vec(uint64_t)
+        after; /* of each, indices of what stands before it and is tested first */
 };
 
 static bt_dtype accumulator_of(const struct lowerer *l, const bt_node *reduce)
@@ -250,7 +252,7 @@ static const bt_node *testable(struct lowerer *l, const struct scope *s,
     for (int waits = 1; waits >= 0 && all && bt_node_is_true(all); waits--) {
         for (uint32_t i = 0; i < r->conjuncts.len && all; i++) {
             const bt_node *conjunct = r->conjuncts.at[i];
-            if (r->is_tested[i] || (conjunct->free & ~s->bound) ||
+            if (r->is_tested[i] || ((conjunct->free | r->after.at[i]) & ~s->bound) ||
                 (waits && !is_free(l, s, conjunct)))
                 continue;
             r->is_tested[i] = 1;
@@ -260,6 +262,52 @@ static const bt_node *testable(struct lowerer *l, const struct scope *s,
         }
     }
     return all;
+}
+
+/* select(a, b, false) is a, and b behind it: a may be among the others, or tell of ranges. */
+static int is_behind(const bt_node *node)
+{
+    return node->kind == BT_NODE_SELECT && node->dtype == BT_BOOL &&
+           bt_node_is_false(node->args[2]);
+}
+
+static int has_conjunct(const struct reduction *r, const bt_node *conjunct)
+{
+    for (uint32_t i = 0; i < r->conjuncts.len; i++) {
+        if (r->conjuncts.at[i] == conjunct)
+            return 1;
+    }
+    return 0;
+}
+
+/* 0: no memory. */
+static int find_conjuncts(struct lowerer *l, struct reduction *r,
+                          const bt_node *condition, uint64_t after)
+{
+    bt_nodes all = { 0 };
+    if (!bt_node_conjuncts(l->arena, condition, &all))
+        return 0;
+    for (uint32_t i = 0; i < all.len; i++) {
+        const bt_node *node = all.at[i];
+        if (is_behind(node)) {
+            if (!find_conjuncts(l, r, node->args[0], after) ||
+                !find_conjuncts(l, r, node->args[1], after | node->args[0]->free))
+                return 0;
+        } else if (!has_conjunct(r, node) && (!BT_PUSH(l->arena, &r->conjuncts, node) ||
+                                              !BT_PUSH(l->arena, &r->after, after))) {
+            return 0;
+        }
+    }
+    return 1;
+}
+
+static int find_condition(struct lowerer *l, struct reduction *r,
+                          const bt_node *condition)
+{
+    if (!find_conjuncts(l, r, condition, 0))
+        return 0;
+    r->is_tested = BT_NEWS(l->arena, uint8_t, r->conjuncts.len);
+    return r->is_tested != NULL;
 }
 
 /* The loops of the indices from `i` on. */
@@ -312,10 +360,8 @@ static const bt_node *emit_reduction(struct lowerer *l, struct scope *s,
     struct reduction r = { .node = node, .body = node->args[1] };
     r.of = r.body->dtype;
     r.offset = zero(l);
-    if (!r.offset || !bt_node_conjuncts(l->arena, node->args[0], &r.conjuncts))
-        return NULL;
-    r.is_tested = BT_NEWS(l->arena, uint8_t, r.conjuncts.len);
-    if (!r.is_tested || !start(l, s, &r) || !reduce_nest(l, s, &r, 0))
+    if (!r.offset || !find_condition(l, &r, node->args[0]) || !start(l, s, &r) ||
+        !reduce_nest(l, s, &r, 0))
         return NULL;
     return end(l, &r);
 }
@@ -451,14 +497,13 @@ static int try_scatter(struct lowerer *l, struct scope *root, uint32_t array,
     r.place = bt_node_linear(l->from, 0, to->at.naxis, to->at.place, to->at.strides);
     r.body = to->at.body;
     r.of = r.body->dtype;
-    if (!r.place || !bt_node_conjuncts(l->arena, to->at.condition, &r.conjuncts) ||
+    if (!r.place || !find_condition(l, &r, to->at.condition) ||
         !start_scatter(l, root, to))
         return 0;
     r.acc = to->acc;
     r.acc2 = to->acc2;
-    r.is_tested = BT_NEWS(l->arena, uint8_t, r.conjuncts.len);
     const bt_node *roots[] = { r.place, r.body, to->at.condition };
-    return r.is_tested && find_shared(l, BT_COUNT(roots), roots) &&
+    return find_shared(l, BT_COUNT(roots), roots) &&
            scatter_nest(l, root, to, &r, to->at.naxis) &&
            (to->at.scan < 0 || scan(l, root, to)) && bt_map_put(&l->scattered, node, to);
 }

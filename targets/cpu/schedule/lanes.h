@@ -69,16 +69,23 @@ static inline int cpu_is_own(const struct cpu_lanes *l, uint32_t buffer)
     return l->is_private && buffer < l->v->nbuffer && l->is_private[buffer];
 }
 
+/* A place where every lane has read: an array of as many elements may be read there too. */
+struct cpu_inside {
+    const struct cpu_inside *next;
+    const bt_node *offset, *nelem;
+};
+
 /* Lanes, and where statements for them go. Of a statement: what it has computed. */
 struct cpu_part {
     struct cpu_lanes *lanes;
     const struct cpu_part *outer; /* its values stand here too */
     bt_stmts *to;
     const bt_node *at, *count;
-    const struct cpu_value *mask; /* the lanes that count; NULL: all */
-    uint32_t is_guarded;          /* others may read out of bounds */
-    bt_map made;                  /* node -> struct made */
-    bt_map *uses;                 /* node -> how many others in the statement use it */
+    const struct cpu_value *mask;    /* the lanes that count; NULL: all */
+    uint32_t is_guarded;             /* others may read out of bounds, ... */
+    const struct cpu_inside *inside; /* ... but not here */
+    bt_map made;                     /* node -> struct made */
+    bt_map *uses;                    /* node -> how many others in the statement use it */
 };
 
 /* ---- calls (vectorise_emit.c) ---- */
@@ -158,6 +165,9 @@ int cpu_rows_of(struct cpu_part *, const bt_node *offset, struct cpu_rows *);
 /* A call of load_rows or store_rows. */
 int cpu_emit_rows(struct cpu_part *, int is_store, const struct cpu_rows *,
                   const struct cpu_value *rows, const struct cpu_value *strip);
+/* Where a condition that is tested for all lanes reads, those that it chooses may read. 0: no
+ * memory. */
+int cpu_read_before(struct cpu_part *, const bt_node *condition);
 /* In the dtype of the buffer. */
 int cpu_read(struct cpu_part *, const bt_node *, const struct cpu_value *to,
              struct cpu_value *out);

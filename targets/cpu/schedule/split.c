@@ -7,7 +7,17 @@
  *                                                     }
  *                                                 }
  *
- * The order of iterations stays. Elements that were at computed places are then neighbours.
+ * The order of iterations stays. Elements that were at computed places are then neighbours. Where
+ * the index is shifted before, as in the adjoint of windows with a border, or is no multiple, the
+ * first and the last block are not whole:
+ *
+ *     for i0 in 7 {                               for i0 in 4 {
+ *         y[i0] = x[floordiv(i0 + 1, 2)]  ->          for i1 in 2 {
+ *     }                                                   if (0 <= 2*i0 + i1 - 1 && ..) {
+ *                                                             y[2*i0 + i1 - 1] = x[i0]
+ *                                                         }
+ *                                                     }
+ *                                                 }
  */
 #include "split.h"
 
@@ -15,24 +25,37 @@ struct splitter {
     bt_loops *loops;
     uint32_t index; /* of the loop looked at, ... */
     int64_t extent; /* ... its iterations, ... */
-    int64_t by;     /* ... and the greatest number that it is divided by, below these */
+    int64_t by; /* ... and the greatest number that it is divided by, below these, ... */
+    int64_t shift; /* ... when so much was added, modulo `by` */
     const bt_node *value;
     uint8_t *seen; /* by id */
 };
 
 /* ---- what divides an index ---- */
 
+/* The index, or the index and a number. */
+static int is_shifted(const struct splitter *s, const bt_node *node, int64_t *shift)
+{
+    bt_linear l;
+    bt_node_as_linear(node, &l);
+    *shift = l.constant;
+    return l.n == 1 && l.coefs[0] == 1 && l.atoms[0]->kind == BT_NODE_INDEX &&
+           l.atoms[0]->which == s->index;
+}
+
 static void find_divisors(struct splitter *s, const bt_node *node)
 {
-    int64_t by;
+    int64_t by, shift;
     if (!(node->free & bt_index_bit(s->index)) || s->seen[node->id])
         return;
     s->seen[node->id] = 1;
     if (node->kind == BT_NODE_SCALAR &&
         (node->which == BT_SCALAR_MOD || node->which == BT_SCALAR_FLOORDIV) &&
-        node->args[0]->kind == BT_NODE_INDEX && bt_node_is_const(node->args[1], &by) &&
-        by > s->by && by < s->extent && s->extent % by == 0)
+        bt_node_is_const(node->args[1], &by) && by > s->by && by < s->extent &&
+        is_shifted(s, node->args[0], &shift)) {
         s->by = by;
+        s->shift = bt_mod_int64(shift, by);
+    }
     for (uint32_t i = 0; i < node->narg; i++)
         find_divisors(s, node->args[i]);
 }
@@ -64,6 +87,22 @@ static int put_value(void *self, bt_stmt *stmt, const bt_node **slot)
     return *slot != NULL;
 }
 
+/* What there are iterations for, where blocks are not whole. */
+static int guard(struct splitter *s, bt_stmt *inner)
+{
+    bt_graph *g = s->loops->graph;
+    bt_stmts body = { .len = 0 };
+    bt_stmt *stmt = bt_stmt_add(s->loops, &body, BT_STMT_IF);
+    if (!stmt)
+        return 0;
+    stmt->condition =
+        bt_node_and(g, bt_node_scalar(g, BT_SCALAR_LE, bt_node_int(g, 0), s->value),
+                    bt_node_scalar(g, BT_SCALAR_LT, s->value, bt_node_int(g, s->extent)));
+    stmt->body = inner->body;
+    inner->body = body;
+    return stmt->condition != NULL;
+}
+
 static int split(struct splitter *s, bt_stmt *loop, uint32_t fresh)
 {
     bt_graph *g = s->loops->graph;
@@ -74,21 +113,22 @@ static int split(struct splitter *s, bt_stmt *loop, uint32_t fresh)
     inner->index = fresh;
     inner->extent = bt_node_int(g, s->by);
     inner->body = loop->body;
-    loop->extent = bt_node_int(g, s->extent / s->by);
+    loop->extent = bt_node_int(g, bt_ceildiv_int64(s->extent + s->shift, s->by));
     loop->body = body;
     if (!inner->extent || !loop->extent)
         return 0;
     const bt_node *both[] = { bt_node_index(g, s->index, loop->extent),
                               bt_node_index(g, fresh, inner->extent) };
-    s->value = both[0] && both[1] ? bt_node_linear(g, 0, 2, both, (int64_t[]){ s->by, 1 })
-                                  : NULL;
+    s->value = both[0] && both[1]
+                   ? bt_node_linear(g, -s->shift, 2, both, (int64_t[]){ s->by, 1 })
+                   : NULL;
     if (!s->value)
         return 0;
     for (uint32_t i = 0; i < inner->body.len; i++) {
         if (!bt_stmt_walk(inner->body.at[i], put_value, s))
             return 0;
     }
-    return 1;
+    return s->shift || s->extent % s->by ? guard(s, inner) : 1;
 }
 
 /* ---- all of them ---- */
@@ -98,6 +138,7 @@ static int find_divisor(struct splitter *s, const bt_stmt *loop)
 {
     s->index = loop->index;
     s->by = 1;
+    s->shift = 0;
     if (!bt_node_is_const(loop->extent, &s->extent))
         return 1;
     s->seen = BT_NEWS(s->loops->arena, uint8_t, s->loops->graph->nnode + 1);

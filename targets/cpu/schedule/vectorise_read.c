@@ -171,8 +171,41 @@ static const bt_node *nelem_of(const struct cpu_part *p, uint32_t buffer)
 /* Whether no lane reads beyond the buffer. */
 static int is_inside(const struct cpu_part *p, const bt_node *offset, uint32_t buffer)
 {
-    return !p->is_guarded ||
-           (offset->low >= 0 && offset->high < nelem_of(p, buffer)->low);
+    const bt_node *nelem = nelem_of(p, buffer);
+    if (!p->is_guarded || (offset->low >= 0 && offset->high < nelem->low))
+        return 1;
+    for (const struct cpu_inside *at = p->inside; at; at = at->next) {
+        if (at->offset == offset && at->nelem == nelem)
+            return 1;
+    }
+    return 0;
+}
+
+static int add_inside(struct cpu_part *p, const bt_node *node, uint8_t *seen)
+{
+    if (!node->reads || seen[node->id])
+        return 1;
+    seen[node->id] = 1;
+    if (node->kind == BT_NODE_READ) {
+        struct cpu_inside *here = BT_NEW(p->lanes->v->scratch, struct cpu_inside);
+        if (!here)
+            return 0;
+        *here = (struct cpu_inside){ p->inside, node->args[0], nelem_of(p, node->which) };
+        p->inside = here;
+    }
+    // what is selected may be read by some lanes only
+    const uint32_t narg = node->kind == BT_NODE_SELECT ? 1 : node->narg;
+    for (uint32_t i = 0; i < narg; i++) {
+        if (!add_inside(p, node->args[i], seen))
+            return 0;
+    }
+    return 1;
+}
+
+int cpu_read_before(struct cpu_part *p, const bt_node *condition)
+{
+    uint8_t *seen = BT_NEWS(p->lanes->v->scratch, uint8_t, p->lanes->v->graph->nnode + 1);
+    return seen && (p->is_guarded || add_inside(p, condition, seen));
 }
 
 /* The last element, for lanes that would read beyond; NULL: failure. */
@@ -309,9 +342,8 @@ int cpu_rows_of(struct cpu_part *p, const bt_node *offset, struct cpu_rows *out)
         else if (cpu_is_varying(p->lanes, atom) || !cpu_is_integer(atom))
             return 0;
         else
-            out->first =
-                bt_node_linear(g, 0, 2, (const bt_node *[]){ out->first, atom },
-                               (int64_t[]){ 1, in.coefs[i] });
+            out->first = bt_node_linear(g, 0, 2, (const bt_node *[]){ out->first, atom },
+                                        (int64_t[]){ 1, in.coefs[i] });
     }
     int64_t whole;
     if (!out->columns || !bt_mul_int64(along, out->columns, &whole) ||

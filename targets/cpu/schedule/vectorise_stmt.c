@@ -198,6 +198,8 @@ static int do_masked(struct cpu_part *p, const bt_stmt *stmt)
         }
         some = *p;
         some.mask = which;
+        if (!cpu_read_before(&some, stmt->condition))
+            return 0;
         some.is_guarded = 1;
         if (!cpu_do_block(&some, branch))
             return 0;

@@ -2,6 +2,7 @@
 #include "fuse_groups.h"
 
 #include "fuse_parts.h"
+#include "fuse_rows.h"
 
 static uint32_t most(uint32_t a, uint32_t b)
 {
@@ -293,5 +294,6 @@ bt_status fuse_groups(struct fuse_block *b)
         for (uint32_t i = 0; i < b->n; i++)
             BT_TRY(try_node(b, i, phase));
     }
-    return fuse_parts(b);
+    BT_TRY(fuse_parts(b));
+    return fuse_rows(b);
 }

@@ -8,7 +8,8 @@
  *        add
  *
  * At last a product that is read in parts, as the gates of a recurrent cell are, takes in what
- * is computed of these (fuse_parts.c). Only such a group has more than one value that leaves it.
+ * is computed of these (fuse_parts.c), and groups that go along the same rows become one
+ * (fuse_rows.c). Only such groups have more than one value that leaves them.
  *
  * source   Relay 2018, section 5.3; Roesch et al., "Relay: A High-Level Compiler for Deep
  *          Learning", 2019, section 4.4
@@ -24,9 +25,11 @@ enum { FUSE_TUPLE = BT_FUSE_OPAQUE + 1 }; /* kind of a tuple or projection */
 /* A call, tuple or projection that may be joined with others; or what may not. */
 struct fuse_node {
     const bt_value *value;
-    uint32_t kind;          /* BT_FUSE_..., FUSE_TUPLE */
-    uint32_t is_slow;       /* dear to compute twice */
-    uint32_t is_packed;     /* made of constants of few bits */
+    uint32_t kind;       /* BT_FUSE_..., FUSE_TUPLE */
+    uint32_t is_slow;    /* dear to compute twice */
+    uint32_t is_packed;  /* made of constants of few bits */
+    uint32_t is_by_rows; /* as bt_fuse_info says, and which arguments */
+    uint64_t row_args;
     bt_vec(uint32_t) users; /* nodes, all later */
     /* Nodes before the first use that is by no node, or as the block's result; FUSE_NONE: there
      * is no such use. */
@@ -40,7 +43,8 @@ struct fuse_node {
     uint32_t root;   /* of a leader: the last node, whose value leaves the group */
     uint32_t group_kind, nop;
     uint32_t walk; /* the last one that came here */
-    uint32_t takes_places; /* 1: constants among its operands are its function's parameters */
+    uint32_t
+        takes_places; /* 1: constants among its operands are its function's parameters */
 };
 #define FUSE_NONE UINT32_MAX
 static inline int fuse_escapes(const struct fuse_node *node)

@@ -8,7 +8,8 @@
  * element by element, and what comes before it where that is cheap; a product reads constants of
  * few bits as they are; a small product that is
  * read in parts, as gates are, is joined with what is computed of them, and gives several
- * values (fuse_parts.h).
+ * values (fuse_parts.h); what goes along the same rows, as a softmax and its adjoint do, is one loop
+ * over these (fuse_rows.h).
  * needs    effects
  * gives    fused
  * option   max-ops     calls in one function, default 64
@@ -105,6 +106,8 @@ static bt_status look_at(struct fuser *f, const struct fuse_block *b, const bt_m
     node->kind = info.kind < BT_FUSE_INJECTIVE && lays_out_anew(call) ? BT_FUSE_INJECTIVE
                                                                       : info.kind;
     node->is_slow = info.cost >= SLOW;
+    node->is_by_rows = info.is_by_rows;
+    node->row_args = info.row_args;
     return NULL;
 }
 

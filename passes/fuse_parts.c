@@ -1,34 +1,10 @@
 /* Which products are read in parts, and whether these may be computed with them. */
 #include "fuse_parts.h"
 
+#include "fuse_union.h"
+
 /* Of a greater result the parts are worth functions of their own. */
 enum { SMALL_NBYTES = 64 * 1024 };
-
-/* What is to become one group. */
-struct parts {
-    bt_vec(uint32_t) leaders;
-    uint32_t last; /* node */
-    uint32_t nop;
-};
-
-static int has_leader(const struct parts *p, uint32_t leader)
-{
-    for (uint32_t i = 0; i < p->leaders.len; i++) {
-        if (p->leaders.at[i] == leader)
-            return 1;
-    }
-    return 0;
-}
-
-static bt_status add_leader(struct fuse_block *b, struct parts *p, uint32_t leader)
-{
-    if (has_leader(p, leader))
-        return NULL;
-    p->nop += b->nodes[leader].nop;
-    if (b->nodes[leader].root > p->last)
-        p->last = b->nodes[leader].root;
-    return BT_PUSH(b->arena, &p->leaders, leader) ? NULL : bt_no_memory();
-}
 
 /* Whether a user reads a part of the value, to compute with it. */
 static int is_part(const struct fuse_block *b, const struct fuse_node *user,
@@ -51,44 +27,26 @@ static int is_read_in_parts(const struct fuse_block *b, const struct fuse_node *
 }
 
 /* A small product's group and those that compute with its parts; none: it is not small. */
-static bt_status find_parts(struct fuse_block *b, uint32_t leader, struct parts *p)
+static bt_status find_parts(struct fuse_block *b, uint32_t leader, struct fuse_union *p)
 {
     const struct fuse_node *root = &b->nodes[b->nodes[leader].root];
     const int64_t nbytes = bt_type_nbytes(root->value->type);
-    p->leaders.len = p->nop = p->last = 0;
+    fuse_union_clear(p);
     if (nbytes <= 0 || nbytes > SMALL_NBYTES)
         return NULL;
-    BT_TRY(add_leader(b, p, leader));
+    BT_TRY(fuse_union_add(b, p, leader));
     for (uint32_t i = 0; is_read_in_parts(b, root) && i < root->users.len; i++)
-        BT_TRY(add_leader(b, p, fuse_leader(b, root->users.at[i])));
+        BT_TRY(fuse_union_add(b, p, fuse_leader(b, root->users.at[i])));
     return NULL;
 }
 
-/* Whether a node's value may leave the group that is to be, or does not. */
-static int may_leave(const struct fuse_block *b, const struct parts *p, uint32_t node)
-{
-    const struct fuse_node *n = &b->nodes[node];
-    int leaves = fuse_escapes(n);
-    if (n->first_escape <= p->last)
-        return 0;
-    for (uint32_t i = 0; i < n->users.len; i++) {
-        const uint32_t user = fuse_leader(b, n->users.at[i]);
-        if (has_leader(p, user))
-            continue;
-        if (b->nodes[user].root <= p->last)
-            return 0;
-        leaves = 1;
-    }
-    return !leaves || n->kind != FUSE_TUPLE;
-}
-
 /* Whether all that uses a node's value reads it element by element for the group. */
-static int is_for(const struct fuse_block *b, const struct parts *p, uint32_t node)
+static int is_for(const struct fuse_block *b, const struct fuse_union *p, uint32_t node)
 {
     const struct fuse_node *n = &b->nodes[node];
     for (uint32_t i = 0; i < n->users.len; i++) {
         const struct fuse_node *user = &b->nodes[n->users.at[i]];
-        if (!has_leader(p, fuse_leader(b, n->users.at[i])) ||
+        if (!fuse_union_has(p, fuse_leader(b, n->users.at[i])) ||
             fuse_kind_of_use(user, n->value) != BT_FUSE_ELEMWISE)
             return 0;
     }
@@ -121,15 +79,15 @@ static int is_pick(const struct fuse_node *group)
 
 /* What picks elements for the group goes into it. Integers that say where become parameters of its
  * function: the steps of a loop that is unrolled are calls of one. */
-static bt_status take_in(struct fuse_block *b, struct parts *p)
+static bt_status take_in(struct fuse_block *b, struct fuse_union *p)
 {
     for (uint32_t i = p->last; i-- > 0;) {
         const uint32_t leader = fuse_leader(b, i);
         const struct fuse_node *group = &b->nodes[leader];
-        if (has_leader(p, leader) || !is_pick(group) || !is_for(b, p, i) ||
+        if (fuse_union_has(p, leader) || !is_pick(group) || !is_for(b, p, i) ||
             p->nop + group->nop > b->max_ops)
             continue;
-        BT_TRY(add_leader(b, p, leader));
+        BT_TRY(fuse_union_add(b, p, leader));
         b->nodes[i].takes_places = 1;
     }
     return NULL;
@@ -147,19 +105,15 @@ bt_status fuse_places(const struct fuse_block *b, uint32_t node, fuse_values *ou
 
 bt_status fuse_parts(struct fuse_block *b)
 {
-    struct parts p = { .last = 0 };
+    struct fuse_union p = { .last = 0 };
     for (uint32_t i = 0; i < b->n; i++) {
         if (b->nodes[i].leader != i || b->nodes[i].group_kind != BT_FUSE_CONTRACTION)
             continue;
         BT_TRY(find_parts(b, i, &p));
-        int is_one = p.leaders.len > 0 && p.nop <= b->max_ops;
-        for (uint32_t k = 0; is_one && k <= p.last; k++)
-            is_one = !has_leader(&p, fuse_leader(b, k)) || may_leave(b, &p, k);
-        if (!is_one)
+        if (!fuse_union_is_allowed(b, &p))
             continue;
         BT_TRY(take_in(b, &p));
-        for (uint32_t k = 1; k < p.leaders.len; k++)
-            fuse_join(b, p.leaders.at[k], p.leaders.at[0]);
+        fuse_union_join(b, &p);
     }
     return NULL;
 }

@@ -1,6 +1,7 @@
 /* How calls may be joined: Relay's operator patterns, from formulas instead of a list. */
 #include <baton/compute.h>
 
+#include "compute/compose/rows.h"
 #include "compute/formula/call.h"
 
 /* How far a stage moves the elements that it reads. */
@@ -138,7 +139,11 @@ static bt_status look(bt_ctx *ctx, bt_arena *arena, const bt_formula_call *call,
         return NULL;
     if (graph->ndim)
         BT_TRY(bt__graph_open(ctx, arena, call, NULL, graph, &graph));
-    return look_at_graph(graph, out);
+    BT_TRY(look_at_graph(graph, out));
+    // of tuples and of blocked layouts inputs are no arguments, axes no axes
+    return graph->ninput == call->narg && !has_layouts(call)
+               ? bt__graph_rows(graph, &out->row_args, &out->is_by_rows)
+               : NULL;
 }
 
 bt_status bt_fuse_look(bt_ctx *ctx, const bt_formula_call *call, bt_fuse_info *out)

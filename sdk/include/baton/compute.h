@@ -67,6 +67,11 @@ BT_API int64_t bt_type_nbytes(const bt_type *);
 typedef struct bt_fuse_info {
     uint32_t kind; /* BT_FUSE_... */
     uint32_t cost; /* of an element, in additions; 32 and more: it is dear */
+    /* 1: all of it goes along one axis, the result's first that is longer than 1, and a row of
+     * what it computes between is made of rows at the same place. */
+    uint32_t is_by_rows;
+    uint64_t
+        row_args; /* bit i: of argument i, likewise, only the row at that place is read */
 } bt_fuse_info;
 BT_API bt_status bt_fuse_look(bt_ctx *, const bt_formula_call *,
                               bt_fuse_info *out) BT_MUST_USE;

@@ -345,14 +345,16 @@ struct cpu_class cpu_iterations_inside(bt_graph *g, const struct cpu_tiling *p,
     return inside;
 }
 
-/* Whether a column's elements push each other out of the caches. */
+/* Whether a column's elements push each other out of the caches: those at one distance from each
+ * other within pages share so many places less than elements side by side have. */
 int cpu_crowds_cache(const struct cpu_tiling *p)
 {
     for (uint32_t d = 0; d < p->view.ndim; d++) {
-        int64_t nbytes = nbytes_of(p->b, p->bs[d]);
-        if (p->view.dims[d].is_k &&
-            cpu_iterations(p->view.dims[d].extent) > DEPTH_IN_CACHE && nbytes > 0 &&
-            nbytes % PAGE_NBYTES == 0)
+        const int64_t nbytes = nbytes_of(p->b, p->bs[d]);
+        if (!p->view.dims[d].is_k || nbytes <= 0)
+            continue;
+        const int64_t nplace = PAGE_NBYTES / bt_gcd_int64(nbytes, PAGE_NBYTES);
+        if (cpu_iterations(p->view.dims[d].extent) > DEPTH_IN_CACHE * nplace)
             return 1;
     }
     return 0;

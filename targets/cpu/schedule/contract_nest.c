@@ -480,7 +480,8 @@ int cpu_emit_contraction(bt_loops *loops, const struct cpu_tiling *p,
     }
     t.is_direct = p->beside < 0 && (p->n0 < 0 || p->is_line) && !p->is_turned &&
                   cpu_is_sum_stored(p, epilogue);
-    if (!t.is_direct)
+    // sums alone that go by slices are finished too: by nothing
+    if (!t.is_direct || t.blocks.slices.n > 1)
         cpu_match_finish(g, p, epilogue, &t.finish);
     if (p->correction && t.finish.bias) // a tile adds one of the two
         t.finish = (struct cpu_finish){ .is_all = 0 };

@@ -269,7 +269,7 @@ static bt_status add_up(struct sweep *s, uint32_t number, uint32_t seed, uint32_
             BT_TRY(add_stage(s, array, node, &part));
             node = bt__own_read(g, part);
         }
-        if (!node || !(sum = bt__derive_plus(g, sum, node)))
+        if (!node || !(sum = bt__derive_join(g, sum, node)))
             return bt__derive_why(s->graph);
     }
     return add_stage(s, array, sum, out);

@@ -78,6 +78,8 @@ static inline const bt_node *bt__derive_plus(bt_graph *g, const bt_node *sum,
 {
     return sum ? bt_node_scalar(g, BT_SCALAR_ADD, sum, more) : more;
 }
+/* The same, of terms that adjoints add up; where elements have one of them at most, it is chosen. */
+const bt_node *bt__derive_join(bt_graph *, const bt_node *sum, const bt_node *term);
 /* An index for each axis of an array. NULL: failure of the graph. */
 const bt_node *const *bt__own_axes(bt_graph *, const bt_array *);
 /* An element of an array at those. */

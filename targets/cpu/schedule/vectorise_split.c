@@ -97,9 +97,9 @@ int cpu_split_range(struct cpu_part *p, const struct cpu_split *split,
                         &low, &high))
             return 0;
     }
-    low = bt_node_scalar(g, BT_SCALAR_MIN, low, end);
-    *out_low = low;
-    *out_high = bt_node_scalar(g, BT_SCALAR_MAX, high, low);
+    // an end that stays is seen to stay: beyond it nothing is left to do
+    *out_low = low == p->at ? low : bt_node_scalar(g, BT_SCALAR_MIN, low, end);
+    *out_high = high == end ? high : bt_node_scalar(g, BT_SCALAR_MAX, high, *out_low);
     return *out_low && *out_high;
 }
 

@@ -153,6 +153,7 @@ const struct fault_scenario fault_passes[] = {
     PASS("fold-scale-axis", "simplify-inference, fold-constant, "),
     PASS("fold-take", ""),
     PASS("inline", ""),
+    PASS("join-accumulations", ""),
     PASS("join-products", ""),
     { .name = "pass-keep-or-recompute",
       .begin = begin_products,

@@ -19,6 +19,7 @@
 #include <baton/graph.h>
 
 #include "chain.h"
+#include "lone_func.h"
 
 enum { MOST_LETTERS = 25, MOST_TEXT = 2 * BT_MAX_RANK + 8 };
 
@@ -136,68 +137,16 @@ static int has_iterations(const struct site *s, const bt_type *extent)
 
 /* ---- what calls compute ---- */
 
-struct vars {
-    bt_arena *arena;
-    bt_vec(const bt_type *) list;
-    int failed;
-};
-
-static const bt_type *note_var(bt_subst *subst, const bt_type *leaf)
-{
-    struct vars *vars = subst->state;
-    for (uint32_t i = 0; leaf->kind == BT_TYPE_VAR && i < vars->list.len; i++) {
-        if (vars->list.at[i] == leaf)
-            return NULL;
-    }
-    if (leaf->kind == BT_TYPE_VAR && !BT_PUSH(vars->arena, &vars->list, leaf))
-        vars->failed = 1;
-    return NULL;
-}
-
-/* A function of that one call, its arguments parameters. */
-static bt_status lone_func(struct site *s, bt_builder *b, const bt_call *call,
-                           const bt_type *const *types, const bt_func **out)
-{
-    const bt_param **params = BT_NEWS(s->arena, const bt_param *, call->narg);
-    const bt_value **args = BT_NEWS(s->arena, const bt_value *, call->narg), *value;
-    struct vars vars = { .arena = s->arena };
-    bt_subst subst = { .leaf = note_var, .state = &vars };
-    bt_func fields = { 0 };
-    if (!params || !args)
-        return bt_no_memory();
-    for (uint32_t i = 0; i < call->narg; i++) {
-        if (!bt_type_subst(s->store, &subst, types[i]) || vars.failed)
-            return bt_no_memory();
-        BT_TRY(bt_build_param(b, "p", types[i], &params[i]));
-        args[i] = &params[i]->base;
-    }
-    BT_TRY(bt_block_begin(b, call->narg, params));
-    BT_TRY(bt_build_op(b, call->op, call->attrs, call->narg, args, &value));
-    BT_TRY(bt_block_end(b, value, &fields.block));
-    fields.nvar = vars.list.len;
-    fields.vars = vars.list.at;
-    fields.result = value->type;
-    return bt_func_create(s->ctx, s->store, &fields, out);
-}
-
 /* What it computes with arguments of these types; *out NULL: that is not one stage, or not
  * to be seen. */
 static bt_status look(struct site *s, const bt_call *call, const bt_type *const *types,
                       const bt_type **result, bt_graph **out)
 {
-    const bt_func *func;
-    bt_builder *b;
-    *out = NULL;
-    BT_TRY(bt_builder_create(s->ctx, s->store, bt_rewrite_call(s->rewrite)->module, &b));
-    bt_status status = lone_func(s, b, call, types, &func);
-    bt_builder_destroy(b);
-    if (!status) {
-        *result = func->result;
-        status = bt_graph_compose(s->ctx, s->arena, func, out);
-    }
-    if (status && status->code != BT_ERR_TYPE && status->code != BT_ERR_UNSUPPORTED)
-        return status;
-    if (status || (*out)->narray != (*out)->ninput + 1 || (*out)->ninput != call->narg)
+    const struct lone lone = { s->ctx, s->store, bt_rewrite_call(s->rewrite)->module,
+                               s->arena };
+    BT_TRY(
+        lone_graph(&lone, call->op, call->attrs, call->narg, types, NULL, result, out));
+    if (*out && ((*out)->narray != (*out)->ninput + 1 || (*out)->ninput != call->narg))
         *out = NULL;
     return NULL;
 }

@@ -66,8 +66,7 @@ bt_status copy_types(struct copy *c, uint32_t n, const bt_type *const *types,
     return NULL;
 }
 
-static bt_status copy_attrs(struct copy *c, const bt_op *op, const void *attrs,
-                            const void **out)
+bt_status copy_attrs(struct copy *c, const bt_op *op, const void *attrs, const void **out)
 {
     bt_subst subst = { .leaf = find_leaf, .state = c };
     *out = attrs;

@@ -43,6 +43,8 @@ bt_status copy_put_type(struct copy *, const bt_type *old,
 bt_status copy_type(struct copy *, const bt_type *, const bt_type **out) BT_MUST_USE;
 bt_status copy_types(struct copy *, uint32_t n, const bt_type *const *,
                      const bt_type *const **out) BT_MUST_USE;
+bt_status copy_attrs(struct copy *, const bt_op *, const void *attrs,
+                     const void **out) BT_MUST_USE;
 bt_status copy_wheres(struct copy *, uint32_t n, const bt_where *const *,
                       const bt_where *const **out) BT_MUST_USE;
 /* A variable like `old`, a variable or an opaque dim, that is its copy. */

@@ -8,6 +8,7 @@
 #include "base/ctx.h"
 #include "ir/store.h"
 #include "ir/type_match.h"
+#include "ir/walk.h"
 #include "pass/pipeline.h"
 
 typedef struct run {
@@ -264,34 +265,32 @@ static bt_status run_pass(run *r, const bt__resolved_step *step, int *is_changed
 
 static bt_status run_steps(run *r, const bt__resolved_list *steps, int *is_changed);
 
-/* Whether a function takes the gradient of one by operator gradient or jvp. */
-static bt_status takes_gradients(bt_arena *arena, const bt_func *func, int *out)
+/* Whether a function is one for pipeline `gradients`: it takes the gradient of another, or applies
+ * it to a batch. */
+static bt_status is_for_gradients(bt_arena *arena, const bt_func *func, int *out)
 {
-    bt_blocks blocks = { 0 };
-    BT_TRY(bt_block_nested(arena, func->block, &blocks));
-    for (uint32_t b = 0; b < blocks.len; b++) {
-        for (uint32_t i = 0; i < blocks.at[b]->nbinding; i++) {
-            const bt_value *value = blocks.at[b]->bindings[i];
-            if (bt_as_op_call(value, "gradient") || bt_as_op_call(value, "jvp"))
-                *out = 1;
-        }
-    }
-    return NULL;
+    bt__walk walk;
+    const bt_value *value;
+    bt__walk_begin(&walk, arena, func->block);
+    while (!*out && (value = bt__walk_next(&walk)))
+        *out = bt_as_op_call(value, "gradient") || bt_as_op_call(value, "jvp") ||
+               bt_as_op_call(value, "vmap");
+    return walk.failed ? bt_no_memory() : NULL;
 }
 
-static bt_status has_gradients(bt_arena *arena, const bt_module *module, int *out)
+static bt_status has_gradients(const run *r, int *out)
 {
-    const void *mark = bt_arena_mark(arena);
+    bt_arena *scratch = bt_ctx_scratch(r->ctx);
     bt_status status = NULL;
     *out = 0;
-    for (uint32_t i = 0; i < module->nglobal && !status && !*out; i++) {
-        const bt_global *global = module->globals[i];
-        if (global->kind == BT_GLOBAL_GRADIENT)
-            *out = 1;
-        else if (global->kind == BT_GLOBAL_FUNC)
-            status = takes_gradients(arena, global->func, out);
+    for (uint32_t i = 0; i < r->module->nglobal && !*out && !status; i++) {
+        const bt_global *global = r->module->globals[i];
+        const void *mark = bt_arena_mark(scratch);
+        if (global->kind == BT_GLOBAL_FUNC)
+            status = is_for_gradients(scratch, global->func, out);
+        *out |= global->kind == BT_GLOBAL_GRADIENT;
+        bt_arena_release(scratch, mark);
     }
-    bt_arena_release(arena, mark);
     return status;
 }
 
@@ -299,7 +298,7 @@ static bt_status run_repeat(run *r, const bt__resolved_step *repeat, int *is_cha
 {
     int has = 1;
     if (repeat->for_gradients)
-        BT_TRY(has_gradients(bt_ctx_scratch(r->ctx), r->module, &has));
+        BT_TRY(has_gradients(r, &has));
     if (!has)
         return NULL;
     for (uint32_t round = 0; round < repeat->max; round++) {

@@ -61,6 +61,22 @@ struct adder {
     const bt_type *type;
 };
 
+/* A dim that each value brings along is one of its own where a value is taken apart. */
+static const bt_type *fresh_dim(bt_subst *subst, const bt_type *leaf)
+{
+    struct copy *c = subst->state;
+    return leaf->kind == BT_TYPE_HOLE && bt_type_kind_of(leaf) == BT_KIND_DIM
+               ? bt_dim_opaque(c->store, NULL)
+               : NULL;
+}
+
+static bt_status taken_type(struct copy *c, const bt_type *field, const bt_type **out)
+{
+    bt_subst subst = { .leaf = fresh_dim, .state = c };
+    *out = field->has & BT_HAS_HOLE ? bt_type_subst(c->store, &subst, field) : field;
+    return *out ? NULL : bt_store_why(c->ctx, c->store);
+}
+
 bt_status adjoint_ctor_pattern(struct copy *c, const bt_ctor *ctor,
                                const bt_type *const *fields, const bt_param ***params,
                                const bt_pattern **out)
@@ -70,7 +86,9 @@ bt_status adjoint_ctor_pattern(struct copy *c, const bt_ctor *ctor,
     if (!at || !*params)
         return bt_no_memory();
     for (uint32_t i = 0; i < ctor->nfield; i++) {
-        BT_TRY(bt_build_param(c->b, "d", fields[i], &(*params)[i]));
+        const bt_type *type;
+        BT_TRY(taken_type(c, fields[i], &type));
+        BT_TRY(bt_build_param(c->b, "d", type, &(*params)[i]));
         at[i] = bt_pattern_create(
             c->store, &(bt_pattern){ .kind = BT_PATTERN_VAR, .var = (*params)[i] });
         if (!at[i])

@@ -144,13 +144,77 @@ static bt_status keep(struct adjoint *a, struct adjoint_path *path, const bt_map
 {
     if (!bt_map_find(used, value))
         return NULL;
-    if (value->type->has & BT_HAS_OPAQUE)
-        return bt_fail_at(
-            a->copy.ctx, BT_ERR_UNSUPPORTED, a->copy.store, value->span,
-            "%%%s is kept for the way back, but its dims are known only when "
-            "the program runs: a tape has no type for it",
-            value->name ? value->name : "_");
     return BT_PUSH(a->copy.arena, &path->kept, value) ? NULL : bt_no_memory();
+}
+
+/* ---- dims that only the run knows ---- */
+
+/* What the way back says of such dims, of which some value that is kept must have each. */
+struct open_dims {
+    bt_arena *arena;
+    bt_map dims; /* dims -> 1; once something shows it, 2 */
+    int failed;
+};
+
+static const bt_type *note_open(bt_subst *subst, const bt_type *leaf)
+{
+    struct open_dims *d = subst->state;
+    if (leaf->kind == BT_TYPE_OPAQUE && !bt_map_find(&d->dims, leaf))
+        d->failed |= !bt_map_put(&d->dims, leaf, (void *)1);
+    return NULL;
+}
+
+static bt_status note_dims(struct adjoint *a, struct open_dims *d,
+                           const bt_value *binding)
+{
+    bt_subst subst = { .leaf = note_open, .state = d };
+    const bt_call *call = bt_as_call(binding);
+    const bt_op *op = call && call->callee_kind == BT_CALLEE_OP ? call->op : NULL;
+    if (!bt_type_subst(a->copy.store, &subst, binding->type) ||
+        (op && op->attrs && call->attrs &&
+         !bt_attrs_subst(a->copy.store, &subst, op->attrs, op->attrs_nbytes,
+                         call->attrs)))
+        return bt_store_why(a->copy.ctx, a->copy.store);
+    return d->failed ? bt_no_memory() : NULL;
+}
+
+/* Whether a value has dims of those that nothing showed so far. */
+static int shows_dims(struct open_dims *d, const bt_type *type)
+{
+    const bt_list_type *tuple = bt_as_tuple_type(type);
+    const bt_shape_type *shape = bt_tensor_shape(type);
+    int any = 0;
+    for (uint32_t i = 0; tuple && i < tuple->n; i++)
+        any |= shows_dims(d, tuple->at[i]);
+    for (uint32_t i = 0; shape && i < shape->n; i++) {
+        bt_map_entry *entry = bt_map_entry_find(&d->dims, shape->dims[i]);
+        if (!entry || entry->value != (void *)1)
+            continue;
+        entry->value = (void *)2;
+        any = 1;
+    }
+    return any;
+}
+
+/* The types of the way back are of dims that the way forward met: what shows them is kept. */
+static bt_status keep_dims(struct adjoint *a, struct adjoint_path *path)
+{
+    const bt_block *joint = path->joint;
+    struct open_dims d = { .arena = a->copy.arena };
+    bt_map_init(&d.dims, d.arena, 0);
+    for (uint32_t i = path->nforward + 1; i < joint->nbinding; i++) {
+        if (bt_map_find(&path->live, joint->bindings[i]))
+            BT_TRY(note_dims(a, &d, joint->bindings[i]));
+    }
+    for (uint32_t i = 0; i < path->kept.len; i++)
+        shows_dims(&d, path->kept.at[i]->type);
+    for (uint32_t i = 0; d.dims.len && i < joint->nparam + path->nforward; i++) {
+        const bt_value *value = i < joint->nparam ? &joint->params[i]->base
+                                                  : joint->bindings[i - joint->nparam];
+        if (shows_dims(&d, value->type) && !BT_PUSH(a->copy.arena, &path->kept, value))
+            return bt_no_memory();
+    }
+    return NULL;
 }
 
 bt_status adjoint_path_close(struct adjoint *a, struct adjoint_path *path)
@@ -174,7 +238,7 @@ bt_status adjoint_path_close(struct adjoint *a, struct adjoint_path *path)
         BT_TRY(keep(a, path, &used, &joint->params[i]->base));
     for (uint32_t i = 0; i < path->nforward; i++)
         BT_TRY(keep(a, path, &used, joint->bindings[i]));
-    return NULL;
+    return keep_dims(a, path);
 }
 
 /* ---- both ways taken out ---- */
@@ -247,6 +311,25 @@ static bt_status gain_of(struct adjoint_pairs *pairs, struct copy *c,
     return adjoint_zero(pairs, c, *out, (*out)->type, out);
 }
 
+/* Dims that only the run knows come back with what was kept. */
+static const bt_type *bring_back(bt_subst *subst, const bt_type *leaf)
+{
+    struct copy *c = subst->state;
+    const bt_type *now;
+    if (leaf->kind != BT_TYPE_OPAQUE || bt_map_find(&c->types, leaf))
+        return NULL;
+    now = bt_dim_opaque(c->store, ((const bt_opaque_type *)(const void *)leaf)->name);
+    return now && bt_map_put(&c->types, leaf, (void *)(uintptr_t)now) ? now : NULL;
+}
+
+static bt_status bring_dims(struct copy *c, const bt_type *type)
+{
+    bt_subst subst = { .leaf = bring_back, .state = c };
+    return !(type->has & BT_HAS_OPAQUE) || bt_type_subst(c->store, &subst, type)
+               ? NULL
+               : bt_store_why(c->ctx, c->store);
+}
+
 static bt_status clause_of(struct adjoint_pairs *pairs, const struct copy *around,
                            const struct adjoint_path *path, const bt_value *const *seeds,
                            uint32_t nwanted, const struct adjoint_gain *wanted,
@@ -259,11 +342,15 @@ static bt_status clause_of(struct adjoint_pairs *pairs, const struct copy *aroun
     bt_pattern pattern = { .kind = BT_PATTERN_CTOR, .ctor = path->ctor };
     if (!params || !at || !gains)
         return bt_no_memory();
+    bt_map_init(&c.types, c.arena, 0);
+    for (uint32_t i = 0; i < around->types.len; i++)
+        BT_TRY(copy_put_type(&c, around->types.at[i].key, around->types.at[i].value));
     bt_map_init(&c.values, c.arena, 0);
     for (uint32_t i = 0; i < around->values.len; i++)
         BT_TRY(copy_put(&c, around->values.at[i].key, around->values.at[i].value));
     for (uint32_t i = 0; i < path->kept.len; i++) {
         const bt_type *type;
+        BT_TRY(bring_dims(&c, path->kept.at[i]->type));
         BT_TRY(copy_type(&c, path->kept.at[i]->type, &type));
         BT_TRY(bt_build_param(c.b, path->kept.at[i]->name, type, &params[i]));
         BT_TRY(copy_put(&c, path->kept.at[i], &params[i]->base));

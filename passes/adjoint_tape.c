@@ -38,6 +38,20 @@ bt_status adjoint_tape_declare(struct adjoint_pairs *p, bt_module_builder *build
     return *out ? NULL : bt_store_why(p->ctx, store);
 }
 
+/* A dim that only the run knows is one that each value of the field brings along. */
+static const bt_type *open_dim(bt_subst *subst, const bt_type *leaf)
+{
+    const struct copy *c = subst->state;
+    return leaf->kind == BT_TYPE_OPAQUE ? bt_type_hole(c->store, BT_KIND_DIM) : NULL;
+}
+
+static bt_status open_dims(struct copy *c, const bt_type *type, const bt_type **out)
+{
+    bt_subst subst = { .leaf = open_dim, .state = c };
+    *out = type->has & BT_HAS_OPAQUE ? bt_type_subst(c->store, &subst, type) : type;
+    return *out ? NULL : bt_store_why(c->ctx, c->store);
+}
+
 /* Fields in terms of the data type's own parameters. */
 static bt_status fields_of(struct adjoint_pairs *p, const bt_adt_def *def,
                            const bt_func *func, const struct adjoint_path *path,
@@ -50,8 +64,10 @@ static bt_status fields_of(struct adjoint_pairs *p, const bt_adt_def *def,
     bt_map_init(&c.types, p->arena, 0);
     for (uint32_t i = 0; i < func->nvar; i++)
         BT_TRY(copy_put_type(&c, func->vars[i], def->vars[i]));
-    for (uint32_t i = 0; i < path->kept.len; i++)
+    for (uint32_t i = 0; i < path->kept.len; i++) {
         BT_TRY(copy_type(&c, path->kept.at[i]->type, &fields[i]));
+        BT_TRY(open_dims(&c, fields[i], &fields[i]));
+    }
     return NULL;
 }
 

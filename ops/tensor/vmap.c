@@ -3,6 +3,7 @@
  *     vmap(@f, %x, %w, axes=[0, -1])     y[b, ..] = f(x[b, ..], w)
  * axes    for each argument which axis of its tensors runs over the examples; -1: none, the
  *         argument is the same for all of them; None: axis 0 of all
+ *         (data: a list with an element for each example, axis 0)
  * result  what the function gives, each tensor with the examples as a new axis 0
  * What computes it is a function that pass `vmap` makes; there is none to be called.
  * source  JAX, vmap; TensorFlow, vectorized_map (Agarwal 2019)
@@ -29,6 +30,7 @@ struct batch {
     bt_solver *solver;
     const bt_relation_call *call;
     const bt_type *size; /* NULL: not seen yet */
+    int is_data;         /* they are elements of a list */
 };
 
 /* ---- arguments ---- */
@@ -56,6 +58,11 @@ static bt_status example_tensor(struct batch *b, uint32_t arg, const bt_type *ty
         if (i != axis)
             dims[n++] = shape->dims[i];
     }
+    if (b->is_data)
+        return bt_relation_fail(
+            b->solver, b->call, (int)arg,
+            "beside a list of examples all arguments are the same for "
+            "all of them, axis -1");
     if (!b->size)
         b->size = shape->dims[axis];
     else
@@ -63,6 +70,20 @@ static bt_status example_tensor(struct batch *b, uint32_t arg, const bt_type *ty
                                  "numbers of examples"));
     *out = bt_type_tensor(store, bt_type_shape(store, shape->n - 1, dims), tensor->dtype);
     return NULL;
+}
+
+/* A list of data, an element for each example: how many there are, only the run knows. */
+static bt_status example_data(struct batch *b, uint32_t arg, const bt_type *type,
+                              int64_t axis, const bt_type **out)
+{
+    if (axis || b->size)
+        return bt_relation_fail(
+            b->solver, b->call, (int)arg,
+            "a list of examples has axis 0, and all other arguments are "
+            "the same for all examples, axis -1");
+    *out = bt_as_apply_type(type)->at[1];
+    b->is_data = 1;
+    return bt_relation_opaque(b->solver, b->call, 0, &b->size);
 }
 
 static bt_status example(struct batch *b, uint32_t arg, const bt_type *type, int64_t axis,
@@ -74,6 +95,8 @@ static bt_status example(struct batch *b, uint32_t arg, const bt_type *type, int
         return NULL;
     if (type->kind == BT_TYPE_HOLE)
         return bt_relation_wait(b->solver);
+    if (!tuple && bt_as_apply_type(type) && bt_as_apply_type(type)->n == 2)
+        return example_data(b, arg, type, axis, out);
     if (!tuple)
         return example_tensor(b, arg, type, (uint32_t)axis, out);
     const bt_type **fields = bt_relation_alloc(b->solver, tuple->n, sizeof(*fields));

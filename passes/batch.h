@@ -21,6 +21,8 @@ struct batch_func {
         *base; /* of a gradient: the version of what it is the gradient of */
     const char *name;
     const bt_type *type;
+    uint32_t
+        is_each; /* it has no form for a batch: it calls `of` for one example after another */
 };
 
 struct vmap {
@@ -52,6 +54,8 @@ bt_status batch_put_mask(struct batch *, const bt_value *old,
                          const uint8_t *) BT_MUST_USE;
 /* A mask of all tensors of a type. */
 bt_status batch_full(struct vmap *, const bt_type *, uint8_t **out) BT_MUST_USE;
+/* Whether it is a tensor, or a tuple of them. */
+int batch_is_tensors(const bt_type *);
 /* Masks of parameters, from one after another of all leaves. */
 bt_status batch_mark_params(struct batch *, const bt_block *,
                             const uint8_t *) BT_MUST_USE;

@@ -189,10 +189,6 @@ static bt_status choose(struct batch *b, const bt_value *condition, const bt_typ
     const bt_list_type *tuple = bt_as_tuple_type(type);
     if (!tuple) {
         const bt_value *args[] = { condition, sides[0], sides[1] };
-        if (!bt_as_tensor_type(type))
-            return bt_fail(c->ctx, BT_ERR_UNSUPPORTED,
-                           "vmap: a branch by a condition that differs by example gives "
-                           "tensors, or tuples of them");
         return bt_build_formula(c->b, NULL, 3, args,
                                 "c: bool[n], a: t[n, ..], b: t[n, ..] => "
                                 "y: t[i in n, ..] = select(c[i], a[i, ..], b[i, ..])",

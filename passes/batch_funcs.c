@@ -90,16 +90,28 @@ bt_status batch_want(struct vmap *v, const bt_global *global, const uint8_t *mas
     return BT_PUSH(v->arena, &v->all, f) ? NULL : bt_no_memory();
 }
 
+/* What the version calls; where something in it has no form for a batch, nothing. */
+static bt_status close_one(struct vmap *v, struct batch_func *f)
+{
+    struct batch b;
+    const bt_block *block = f->of->func->block;
+    const uint32_t n = v->all.len;
+    batch_init(&b, v, NULL);
+    BT_TRY(batch_mark_params(&b, block, f->mask));
+    bt_status status = batch_mark(&b, block);
+    if (!status || status->code != BT_ERR_UNSUPPORTED ||
+        !batch_is_tensors(f->of->func->result))
+        return status;
+    v->all.len = n;
+    f->is_each = 1;
+    return NULL;
+}
+
 bt_status batch_close(struct vmap *v)
 {
     for (uint32_t i = 0; i < v->all.len; i++) {
-        struct batch b;
-        const bt_func *func = v->all.at[i]->of->func;
-        batch_init(&b, v, NULL);
-        if (!func)
-            continue;
-        BT_TRY(batch_mark_params(&b, func->block, v->all.at[i]->mask));
-        BT_TRY(batch_mark(&b, func->block));
+        if (v->all.at[i]->of->func)
+            BT_TRY(close_one(v, v->all.at[i]));
     }
     return NULL;
 }
@@ -201,18 +213,49 @@ static bt_status make_params(struct batch *b, const bt_block *block, const uint8
 }
 
 static bt_status make_block(struct batch *b, const struct batch_func *f,
-                            const bt_block **out)
+                            const bt_block *block, const bt_block **out)
 {
-    const bt_block *block = f->of->func->block;
     const bt_param **params;
     const bt_value *result;
     uint8_t *full;
     BT_TRY(make_params(b, block, f->mask, &params));
     BT_TRY(bt_block_begin(b->copy->b, block->nparam, params));
+    if (f->is_each) {
+        BT_TRY(batch_each(b, block->result, &result));
+        return bt_block_end(b->copy->b, result, out);
+    }
     BT_TRY(copy_bindings(b->copy, block, f->of->func->result, &result));
     BT_TRY(batch_full(b->vmap, block->result->type, &full));
     BT_TRY(batch_widen(b, result, batch_mask(b, block->result), full, &result));
     return bt_block_end(b->copy->b, result, out);
+}
+
+/* The function as it is, called: what is done for one example after another. */
+static bt_status call_block(struct batch *b, const struct batch_func *f,
+                            const bt_block **out)
+{
+    bt_builder *builder = b->copy->b;
+    const bt_func *old = f->of->func;
+    const uint32_t n = old->block->nparam;
+    const bt_param **params = BT_NEWS(b->copy->arena, const bt_param *, n);
+    const bt_value **args = BT_NEWS(b->copy->arena, const bt_value *, n), *value;
+    bt_call call = { .callee_kind = BT_CALLEE_VALUE,
+                     .narg = n,
+                     .args = args,
+                     .ntype_arg = old->nvar,
+                     .type_args = old->vars };
+    if (!params || !args)
+        return bt_no_memory();
+    for (uint32_t i = 0; i < n; i++) {
+        const bt_value *param = &old->block->params[i]->base;
+        BT_TRY(bt_build_param(builder, param->name, param->type, &params[i]));
+        args[i] = &params[i]->base;
+    }
+    BT_TRY(bt_block_begin(builder, n, params));
+    bt_builder_at(builder, old->span, 0);
+    BT_TRY(bt_build_global(builder, f->of->name, &call.callee));
+    BT_TRY(bt_build_call(builder, &call, &value));
+    return bt_block_end(builder, value, out);
 }
 
 static bt_status make_func(struct batch *b, const struct batch_func *f,
@@ -232,9 +275,13 @@ static bt_status make_func(struct batch *b, const struct batch_func *f,
     now.vars = vars;
     now.nwhere = old->nwhere;
     BT_TRY(copy_wheres(c, old->nwhere, old->wheres, &now.wheres));
-    BT_TRY(batch_mark_params(b, old->block, f->mask));
-    BT_TRY(batch_mark(b, old->block));
-    BT_TRY(make_block(b, f, &now.block));
+    const bt_block *block = old->block;
+    if (f->is_each)
+        BT_TRY(call_block(b, f, &block));
+    BT_TRY(batch_mark_params(b, block, f->mask));
+    if (!f->is_each)
+        BT_TRY(batch_mark(b, block));
+    BT_TRY(make_block(b, f, block, &now.block));
     now.result = now.block->result->type;
     return bt_func_create(c->ctx, c->store, &now, out);
 }

@@ -42,6 +42,16 @@ bt_status batch_full(struct vmap *v, const bt_type *type, uint8_t **out)
     return NULL;
 }
 
+int batch_is_tensors(const bt_type *type)
+{
+    const bt_list_type *tuple = bt_as_tuple_type(type);
+    for (uint32_t i = 0; tuple && i < tuple->n; i++) {
+        if (!batch_is_tensors(tuple->at[i]))
+            return 0;
+    }
+    return tuple || bt_as_tensor_type(type);
+}
+
 bt_status batch_mark_params(struct batch *b, const bt_block *block, const uint8_t *mask)
 {
     for (uint32_t i = 0; i < block->nparam; i++) {
@@ -160,6 +170,9 @@ int batch_can_select(const struct batch *b, const bt_if *branch)
 static bt_status mark_if(struct batch *b, const bt_if *branch)
 {
     const int differs = batch_mask(b, branch->condition) != NULL;
+    if (differs && !batch_is_tensors(branch->base.type))
+        return refuse(b, &branch->base,
+                      "is data, or a function, by a condition that differs by example");
     if (differs && !batch_can_select(b, branch))
         return mark_full(b, &branch->base);
     BT_TRY(batch_mark(b, branch->then_block));

@@ -8,6 +8,7 @@
  * source  Relay's operators of the same names; Ioffe, Szegedy 2015; Ba et al. 2016;
  *         Ulyanov et al. 2016
  */
+#include <stdio.h>
 #include <string.h>
 
 #include <baton/op.h>
@@ -137,6 +138,213 @@ static void write_moments(bt_formula *f, const bt_formula_call *call)
     write_affine(f, a, axis);
 }
 
+/* ---- the adjoint of nn.layer_norm ---- */
+
+/* One `compute` under construction: arrays along all axes, n0, n1 .., or with 1 at the axis. */
+struct text {
+    bt_builder *builder;
+    bt_text text;
+    const char *wide; /* what elements are computed in; sums are float64 */
+    uint32_t rank, axis, narg;
+    const bt_value *args[7];
+};
+
+static void begin(struct text *t)
+{
+    bt_text_init(&t->text, bt_ctx_scratch(bt_builder_ctx(t->builder)));
+    t->narg = 0;
+}
+
+/* "x: t[n0, n1]", "c: u[n0, 1]" of what is one for a row. */
+static void take(struct text *t, const char *name, const bt_value *value, int is_one)
+{
+    bt_text_addf(&t->text, "%s%s: %s[", t->narg ? ", " : "", name, is_one ? "u" : "t");
+    bt_text_each(&t->text, t->rank, "n#", is_one ? t->axis : UINT32_MAX, "1");
+    bt_text_addf(&t->text, "]");
+    t->args[t->narg++] = value;
+}
+
+static void take_vector(struct text *t, const bt_value *value)
+{
+    bt_text_addf(&t->text, ", w: t[n%u]", t->axis);
+    t->args[t->narg++] = value;
+}
+
+/* What comes in, and what the normalised data are made of. */
+static void take_normal(struct text *t, const bt_adjoint_call *call, const bt_value *c,
+                        const bt_value *r)
+{
+    begin(t);
+    take(t, "d", call->seeds[0], 0);
+    take(t, "x", call->in[0], 0);
+    take(t, "c", c, 1);
+    take(t, "r", r, 1);
+}
+
+/* An element by index `along` of the axis. */
+static void read(struct text *t, const char *array, const char *along)
+{
+    bt_text_addf(&t->text, "%s(%s[", t->wide, array);
+    bt_text_each(&t->text, t->rank, "i#", t->axis, along);
+    bt_text_addf(&t->text, "])");
+}
+
+/* "d * w" */
+static void read_scaled(struct text *t, const char *along, int has_vector)
+{
+    read(t, "d", along);
+    if (has_vector)
+        bt_text_addf(&t->text, " * %s(w[%s])", t->wide, along);
+}
+
+static void read_normal(struct text *t, const char *along)
+{
+    bt_text_addf(&t->text, "((");
+    read(t, "x", along);
+    bt_text_addf(&t->text, " - ");
+    read(t, "c", "0");
+    bt_text_addf(&t->text, ") * ");
+    read(t, "r", "0");
+    bt_text_addf(&t->text, ")");
+}
+
+/* What is one for a row, up to the terms of the mean that it is made of, and from there on. */
+static void begin_mean(struct text *t, const char *before)
+{
+    bt_text_addf(&t->text, " => m: %s[", t->wide);
+    bt_text_each(&t->text, t->rank, "i# in n#", t->axis, "l in 1");
+    bt_text_addf(&t->text, "] = %s(%ssum(k in n%u: float64(", t->wide, before, t->axis);
+}
+
+static bt_status build(struct text *t, const bt_value **out)
+{
+    const char *text = bt_text_get(&t->text);
+    return text ? bt_build_formula(t->builder, NULL, t->narg, t->args, text, out)
+                : bt_no_memory();
+}
+
+static bt_status end_mean(struct text *t, const bt_value **out)
+{
+    bt_text_addf(&t->text, ")) / float64(n%u))", t->axis);
+    return build(t, out);
+}
+
+/* c, the mean of a row, and r, 1 / sqrt(variance + epsilon). */
+static bt_status build_moments(struct text *t, const bt_value *data, double epsilon,
+                               const bt_value **c, const bt_value **r)
+{
+    begin(t);
+    take(t, "x", data, 0);
+    begin_mean(t, "");
+    read(t, "x", "k");
+    BT_TRY(end_mean(t, c));
+    begin(t);
+    take(t, "x", data, 0);
+    take(t, "c", *c, 1);
+    begin_mean(t, "1 / sqrt(");
+    for (int i = 0; i < 2; i++) {
+        bt_text_addf(&t->text, "%s(", i ? " * " : "");
+        read(t, "x", "k");
+        bt_text_addf(&t->text, " - ");
+        read(t, "c", "0");
+        bt_text_addf(&t->text, ")");
+    }
+    bt_text_addf(&t->text, ")) / float64(n%u) + %.17g))", t->axis, epsilon);
+    return build(t, r);
+}
+
+/* dx = r * (g - mean g - z * mean(g * z)), g = d * w, z = (x - c) * r */
+static bt_status build_data(struct text *t, const bt_adjoint_call *call,
+                            const bt_value *w, const bt_value *c, const bt_value *r,
+                            const bt_value **out)
+{
+    const bt_value *a, *b;
+    char place[24];
+    begin(t);
+    take(t, "d", call->seeds[0], 0);
+    if (w)
+        take_vector(t, w);
+    begin_mean(t, "");
+    read_scaled(t, "k", w != NULL);
+    BT_TRY(end_mean(t, &a));
+    take_normal(t, call, c, r);
+    if (w)
+        take_vector(t, w);
+    begin_mean(t, "");
+    read_scaled(t, "k", w != NULL);
+    bt_text_addf(&t->text, " * ");
+    read_normal(t, "k");
+    BT_TRY(end_mean(t, &b));
+    take_normal(t, call, c, r);
+    take(t, "a", a, 1);
+    take(t, "b", b, 1);
+    if (w)
+        take_vector(t, w);
+    snprintf(place, sizeof(place), "i%u", t->axis);
+    bt_text_addf(&t->text, " => g: t[");
+    bt_text_each(&t->text, t->rank, "i# in n#", UINT32_MAX, NULL);
+    bt_text_addf(&t->text, "] = t(");
+    read(t, "r", "0");
+    bt_text_addf(&t->text, " * (");
+    read_scaled(t, place, w != NULL);
+    bt_text_addf(&t->text, " - ");
+    read(t, "a", "0");
+    bt_text_addf(&t->text, " - ");
+    read_normal(t, place);
+    bt_text_addf(&t->text, " * ");
+    read(t, "b", "0");
+    bt_text_addf(&t->text, "))");
+    return build(t, out);
+}
+
+/* dgamma = sum(rows: d * z), dbeta = sum(rows: d) */
+static bt_status build_vector(struct text *t, const bt_adjoint_call *call,
+                              const bt_value *c, const bt_value *r, const bt_value **out)
+{
+    if (c) {
+        take_normal(t, call, c, r);
+    } else {
+        begin(t);
+        take(t, "d", call->seeds[0], 0);
+    }
+    bt_text_addf(&t->text, " => g: t[j in n%u] = t(sum(", t->axis);
+    for (uint32_t i = 0, n = 0; i < t->rank; i++) {
+        if (i != t->axis)
+            bt_text_addf(&t->text, "%si%u in n%u", n++ ? ", " : "", i, i);
+    }
+    bt_text_addf(&t->text, ": ");
+    read(t, "d", "j");
+    if (c) {
+        bt_text_addf(&t->text, " * ");
+        read_normal(t, "j");
+    }
+    bt_text_addf(&t->text, "))");
+    return build(t, out);
+}
+
+static bt_status vjp(bt_builder *b, const bt_adjoint_call *call, const bt_value **to)
+{
+    const struct attrs *a = call->call->attrs;
+    const bt_type *data = call->in[0]->type;
+    struct text t = { .builder = b, .rank = bt_tensor_shape(data)->n };
+    const bt_value *c, *r;
+    t.axis = bt_axis_front(a->axis, t.rank);
+    t.wide = bt_tensor_dtype(data) == BT_FLOAT64 ? "float64" : "float32";
+    if (t.rank < 2) // a vector has no rows
+        return bt_formula_vjp(b, call, to);
+    BT_TRY(build_moments(&t, call->in[0], a->epsilon, &c, &r));
+    if (call->wants[0])
+        BT_TRY(build_data(&t, call, a->scale ? call->in[1] : NULL, c, r, &to[0]));
+    if (call->wants[1] && a->scale)
+        BT_TRY(build_vector(&t, call, c, r, &to[1]));
+    if (call->wants[2] && a->center)
+        BT_TRY(build_vector(&t, call, NULL, NULL, &to[2]));
+    return NULL;
+}
+
+/* By the formula, elements are float64 and each is gone through twice as often. */
+static const bt_gradient_facet gradient_of_rows = { .vjp = vjp };
+
 static const bt_layout_facet layout = { .choose = bt_layout_follow };
 
 // clang-format off
@@ -157,7 +365,10 @@ static const bt_op ops[] = {
         .inputs = inputs, .attrs = back_attrs, .attrs_nbytes = sizeof(struct attrs),
         .relate = relate, .write_formula = write_moments,
         .facets = BT_FACET_ROWS(BT_CASES("float32[2, 5], float32[5], float32[5]\n"
-                                         "float32[2, 3, 4], float32[3], float32[3] | axis=1, scale=False"), BT_FACET("layout", layout)),
+                                         "float32[2, 3, 4], float32[3], float32[3] | axis=1, scale=False\n"
+                                         "float64[3, 4], float64[4], float64[4] | center=False, epsilon=0.01\n"
+                                         "float32[5], float32[5], float32[5]"), BT_FACET("layout", layout),
+                                BT_FACET("gradient", gradient_of_rows)),
     },
     {
         .name = "nn.instance_norm", .revision = 1, .source = "Relay, nn.instance_norm; Ulyanov et al. 2016",

@@ -1,10 +1,10 @@
 """Adjoints of operators on target cpu and in PyTorch's backward pass, one thread, in turn. Needs torch, which is no
 requirement of the tests:
-    PYTHON tests/bench/gradients.py BATON [NAME ...] [--rounds N] [--threads N]
+    PYTHON tests/bench/gradients.py BATON [NAME ...] [--rounds N] [--threads N] [--forward]
 Baton runs a gradient that is seeded by dy and nothing else; what that needs of the forward pass, such as a maximum, is computed
 within it. PyTorch runs torch.autograd.grad from dy, with all of its forward pass kept. A row has the medians in milliseconds of
 the rounds' medians and how many times as fast Baton is by these; the same of the least times, which tell more where the machine
-has other work; and GFLOP/s of the adjoint by the latter.
+has other work; and GFLOP/s of the adjoint by the latter. With --forward both also compute and give what the operator does.
 """
 import argparse
 import json
@@ -26,6 +26,7 @@ def tensor(shape, dtype="float32"):
 
 class Case:
     """`body` is Baton's of arguments by name, `function` PyTorch's; `wrt` names those whose gradient is wanted."""
+    forward = False
 
     def __init__(self, arguments, result, body, function, wrt, flops=0):
         self.arguments, self.result, self.body, self.function = arguments, result, body, function
@@ -37,7 +38,7 @@ class Case:
         wrt = ", ".join(str(names.index(n)) for n in self.wrt)
         return f"""#[version = "baton 0.1"]
 def @f({parameters}) {{ {self.body} }}
-gradient @d = @f(wrt=[{wrt}], seeded=True);
+gradient @d = @f(wrt=[{wrt}], seeded=True{", keep=[0]" if Case.forward else ""});
 def @main({parameters}, %dy: {tensor(self.result)}) {{ @d({", ".join("%" + n for n in [*names, "dy"])}) }}
 """
 
@@ -124,6 +125,7 @@ def of_torch(case):
     dy, times = torch.ones_like(result).contiguous(), []
     for _ in range(28):
         begin = time.perf_counter()
+        result = case.function(*arguments.values()) if case.forward else result
         torch.autograd.grad(result, [arguments[n] for n in case.wrt], dy, retain_graph=True)
         times.append(1e3 * (time.perf_counter() - begin))
     return statistics.median(times[3:]), min(times[3:])
@@ -142,7 +144,9 @@ def main():
     parser.add_argument("names", nargs="*", help="rows whose names begin so (default: all)")
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--threads", type=int, default=1)
+    parser.add_argument("--forward", action="store_true", help="the operator's results too")
     options = parser.parse_args()
+    Case.forward = options.forward
     torch.set_num_threads(options.threads)
     print(f"{'':44} {'medians':>22}   {'least':>22}")
     print(f"{'adjoint of':44} {'Baton':>8} {'PyTorch':>8} {'':>5}  {'Baton':>8} {'PyTorch':>8} {'':>5} {'GFLOP/s':>8}")

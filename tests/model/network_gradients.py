@@ -146,8 +146,8 @@ class Network:
         return " ".join(passes.split()), time.time() - start, done.stdout.strip()
 
 
-def evaluate(graph, weights, x):
-    """The network's output by PyTorch."""
+def evaluate(graph, weights, x, others=None):
+    """The network's output by PyTorch; others: operators in place of those here."""
     import torch.nn.functional as F
     values = {graph.input.name: x}
 
@@ -165,6 +165,7 @@ def evaluate(graph, weights, x):
         "GlobalAveragePool": lambda x: x.mean((2, 3), keepdim=True),
         "MaxPool": lambda x, ceil_mode, **a: F.max_pool2d(pads(x, a, -np.inf), a["kernel_shape"], a["strides"], ceil_mode=bool(ceil_mode)),
         "Relu": F.relu,
+        **(others or {}),
     }
     for node in graph.nodes:
         inputs = [values[i] if i in values else weights.get(i) for i in node.inputs]

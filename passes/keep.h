@@ -23,6 +23,7 @@ typedef bt_vec(uint32_t) keep_numbers;
 struct keep_value {
     const bt_value *value;
     int64_t nbytes;    /* while it lives; open dims count at their upper bound, or 256 */
+    int64_t nscratch;  /* of its kernels, while it is computed; keep_costs */
     double ns;         /* to compute it; keep_costs */
     uint8_t is_alias;  /* a tuple or a projection */
     uint8_t is_map;    /* it moves elements, or computes each of a few */
@@ -30,6 +31,7 @@ struct keep_value {
     uint8_t is_pinned;
     keep_numbers in;      /* what it reads, through tuples and projections */
     keep_numbers aliases; /* these, in order */
+    keep_numbers over; /* of what it reads: in whose bytes it may be made; keep_costs */
 };
 
 struct keep_step {
@@ -42,6 +44,9 @@ struct keep_step {
 struct keep_life {
     uint32_t value, first, last;
     uint32_t nread;
+    uint32_t
+        over; /* 1 + the life that ends as it begins, in whose bytes it is made; 0: none */
+    uint32_t is_under; /* another one is made in its bytes */
 };
 
 struct keep_plan {
@@ -51,8 +56,9 @@ struct keep_plan {
     struct keep_value *values; /* what one reads stands before it */
     bt_vec(struct keep_step) steps;
     bt_vec(struct keep_life) lives; /* in order of `first`; keep_live */
-    int64_t peak;                   /* most bytes that live at once, ... */
-    uint32_t at;                    /* ... and the first step where they do */
+    int64_t *nbytes;                /* by step: that live then */
+    int64_t peak;                   /* the most of them, ... */
+    uint32_t at;                    /* ... and the first step that has so many */
 };
 
 /* What is known of the module. */
@@ -61,11 +67,14 @@ struct keep_facts {
     bt_arena *arena;
     const bt_module *module;
     const bt_effects *effects;
+    const bt_targets *targets; /* NULL: not known */
 };
 
 /* Each binding once, as the block has it. */
 bt_status keep_plan_create(const struct keep_facts *, const bt_block *,
                            struct keep_plan *out);
+/* Bytes that a life takes. */
+int64_t keep_nbytes(const struct keep_plan *, const struct keep_life *);
 /* Finds lives and the peak. */
 bt_status keep_live(struct keep_plan *);
 /* Behind step `at`, those with again[value] are computed anew where they are first read. Finds
@@ -77,5 +86,16 @@ bt_status keep_aliases(struct keep_plan *);
 /* Where the most bytes live, what lives on from there is made as few bytes as can be, by
  * computing maps again (keep_cut.c). Finds lives. */
 bt_status keep_cut(struct keep_plan *, int *is_changed);
+
+/* What the calls of primitive functions cost, by their targets, else by their operators' work.
+ * Finds lives. */
+bt_status keep_costs(const struct keep_facts *, struct keep_plan *);
+/* Of all steps. */
+double keep_ns(const struct keep_plan *);
+/* Bytes that all lives need, each at an offset of its own, a multiple of 64. */
+bt_status keep_pack(const struct keep_plan *, int64_t *out);
+/* Computes values again until the most bytes are at most so many. *fits 0: that cannot be;
+ * the plan is the best that was found (keep_budget.c). */
+bt_status keep_fit(struct keep_plan *, int64_t most, int *fits);
 
 #endif

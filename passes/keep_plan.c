@@ -1,6 +1,7 @@
 #include "keep.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 enum { OPEN_DIM = 256 };
 
@@ -190,13 +191,32 @@ static void read_life(struct keep_life *life, uint32_t step)
     life->nread++;
 }
 
-/* Bytes that it takes. */
-static int64_t life_nbytes(const struct keep_plan *plan, const struct keep_life *life)
+int64_t keep_nbytes(const struct keep_plan *plan, const struct keep_life *life)
 {
     const uint32_t reader = plan->steps.at[life->last].value;
     return life->nread == 1 && plan->values[reader].is_map
                ? 0
                : plan->values[life->value].nbytes;
+}
+
+/* Finds the lives that are made in the bytes of one that ends there. */
+static void lay_over(struct keep_plan *plan, uint32_t *now)
+{
+    memset(now, 0, plan->n * sizeof(*now));
+    for (uint32_t i = 0; i < plan->lives.len; i++) {
+        struct keep_life *life = &plan->lives.at[i];
+        const struct keep_value *v = &plan->values[life->value];
+        for (uint32_t k = 0; k < v->over.len && !life->over && life->nread; k++) {
+            const uint32_t number = now[v->over.at[k]];
+            struct keep_life *under = &plan->lives.at[number - 1];
+            if (under->is_under || under->last != life->first ||
+                keep_nbytes(plan, under) != keep_nbytes(plan, life))
+                continue;
+            life->over = number;
+            under->is_under = 1;
+        }
+        now[life->value] = i + 1;
+    }
 }
 
 bt_status keep_live(struct keep_plan *plan)
@@ -209,7 +229,7 @@ bt_status keep_live(struct keep_plan *plan)
     for (uint32_t s = 0; s < plan->steps.len; s++) {
         const uint32_t number = plan->steps.at[s].value;
         const struct keep_value *v = &plan->values[number];
-        const struct keep_life life = { number, s, s, 0 };
+        const struct keep_life life = { .value = number, .first = s, .last = s };
         if (v->is_alias) // who reads it reads on
             continue;
         for (uint32_t i = 0; i < v->in.len; i++)
@@ -218,16 +238,19 @@ bt_status keep_live(struct keep_plan *plan)
             return bt_no_memory();
         now[number] = plan->lives.len;
     }
+    lay_over(plan, now);
     for (uint32_t i = 0; i < plan->lives.len; i++) {
         const struct keep_life *life = &plan->lives.at[i];
-        change[life->first] += life_nbytes(plan, life);
-        change[life->last + 1] -= life_nbytes(plan, life);
+        change[life->first + (life->over != 0)] += keep_nbytes(plan, life);
+        change[life->last + 1] -= keep_nbytes(plan, life);
     }
     plan->peak = plan->at = 0;
+    plan->nbytes = change;
     for (uint32_t s = 0; s < plan->steps.len; s++) {
         sum += change[s];
-        if (sum > plan->peak) {
-            plan->peak = sum;
+        change[s] = sum + plan->values[plan->steps.at[s].value].nscratch;
+        if (change[s] > plan->peak) {
+            plan->peak = change[s];
             plan->at = s;
         }
     }

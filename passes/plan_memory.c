@@ -12,6 +12,8 @@
  * sample of the dims, but a tensor is placed only where it is proved that all others keep
  * clear of it, whatever the dims are; where there is no such place it keeps its own storage.
  * keeps    every invariant
+ * option   most  bytes that tensors of a function may share, which it fails with if they are
+ *                more; 0, the default: any
  * source   Pisarchyk, Lee: "Efficient Memory Management for Deep Neural Net Inference",
  *          2020 (greedy by size)
  */
@@ -21,6 +23,18 @@
 #include <baton/compiled.h>
 #include <baton/op.h>
 #include <baton/pass.h>
+
+#include "plan_limit.h"
+
+struct options {
+    int64_t most;
+};
+
+static const bt_attr options[] = {
+    BT_ATTR_RANGE(struct options, most, INT, "0", 0, INT64_MAX,
+                  "bytes that tensors of a function may share; 0: any number"),
+    { 0 },
+};
 
 /* How tensors of one memory are placed. */
 struct pool {
@@ -724,7 +738,15 @@ static bt_status run(bt_ctx *ctx, bt_pass_call *call, bt_module **out)
         if (global->kind == BT_GLOBAL_FUNC)
             BT_TRY(plan_func(&p, global->func));
     }
-    return bt_rewrite_module(ctx, call, &rewriter, &p, out);
+    const struct options *o = call->options;
+    bt_module *planned;
+    BT_TRY(bt_rewrite_module(ctx, call, &rewriter, &p, &planned));
+    bt_status status = o->most ? plan_limit_check(ctx, p.arena, planned, o->most) : NULL;
+    if (status)
+        bt_module_unref(planned);
+    else
+        *out = planned;
+    return status;
 }
 
 static const bt_pass passes[] = {
@@ -764,6 +786,8 @@ static const bt_pass passes[] = {
                "    }",
         .level = 0,
         .keeps = "*",
+        .options = options,
+        .options_nbytes = sizeof(struct options),
         .run = run,
     },
     { 0 },

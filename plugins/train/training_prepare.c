@@ -261,9 +261,22 @@ static bt_status make_values(struct bt_training *t)
 
 static bt_status open_entry(struct bt_training *t, const char *entry, bt_program **out)
 {
-    const bt_program_options options = { .entry = entry,
-                                         .target = t->options.target ? t->options.target
-                                                                     : "cpu" };
+    const int64_t nbytes = t->options.checkpoint_memory;
+    bt_program_options options = { .entry = entry,
+                                   .target =
+                                       t->options.target ? t->options.target : "cpu" };
+    bt_text fuse, plan;
+    bt_text_init(&fuse, t->arena);
+    bt_text_init(&plan, t->arena);
+    if (nbytes) {
+        bt_text_addf(&fuse, "fuse{memory=%lld}", (long long)nbytes);
+        bt_text_addf(&plan, "plan{memory=%lld}", (long long)nbytes);
+        options.fuse = bt_text_get(&fuse);
+        options.plan = bt_text_get(&plan);
+        options.executor = "graph"; // the plan of all memory that there is
+        if (!options.fuse || !options.plan)
+            return bt_no_memory();
+    }
     return bt_program_open(t->ctx, t->path, &options, out);
 }
 

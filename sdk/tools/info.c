@@ -187,8 +187,10 @@ static int print_survey_json(struct survey *s, const bt_global *entry)
 /* Options about compiling mean nothing without a target. */
 static int check_compile_options(const struct tool *tool)
 {
-    static const char *const of_targets[] = { "opt-level", "passes", "pipeline", "fuse",
-                                              "plan",      "hot",    "why" };
+    static const char *const of_targets[] = { "opt-level", "passes",
+                                              "pipeline",  "fuse",
+                                              "plan",      "hot",
+                                              "why",       "checkpoint-memory" };
     for (uint32_t i = 0; !option_value(tool, "target") && i < BT_COUNT(of_targets); i++) {
         if (option_value(tool, of_targets[i]))
             return tool_usage(tool,

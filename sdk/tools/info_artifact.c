@@ -259,10 +259,10 @@ static int print_artifact_json(struct tool *tool, const bt_artifact *a,
 
 int info_artifact(struct tool *tool)
 {
-    static const char *const of_models[] = { "dim",     "fix",       "entry",  "target",
-                                             "threads", "opt-level", "passes", "pipeline",
-                                             "fuse",    "plan",      "hot",    "tune",
-                                             "why" };
+    static const char *const of_models[] = {
+        "dim",      "fix",  "entry", "target", "threads", "opt-level", "passes",
+        "pipeline", "fuse", "plan",  "hot",    "tune",    "why",       "checkpoint-memory"
+    };
     const bt_global *entry;
     bt_blocks blocks;
     bt_artifact *a;

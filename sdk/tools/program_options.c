@@ -11,6 +11,32 @@
 #include "specialise.h"
 #include "target_options.h"
 
+/* A budget is of programs without control flow: all their tensors have places in one plan. */
+static int read_budget(struct tool *tool, bt_program_options *out)
+{
+    const char *executor = option_value(tool, "executor");
+    int64_t nbytes = 0;
+    int code = option_number(tool, "checkpoint-memory", 1, INT64_MAX, &nbytes);
+    if (code || !nbytes)
+        return code;
+    if (out->fuse || out->plan)
+        return tool_usage(
+            tool,
+            "--checkpoint-memory is for pipelines fuse and plan: --%s names "
+            "others, in which passes fit-memory and plan-memory take a budget",
+            out->fuse ? "fuse" : "plan");
+    if (executor && strncmp(executor, "graph", 5) != 0 &&
+        strncmp(executor, "aot", 3) != 0)
+        return tool_usage(
+            tool,
+            "--checkpoint-memory is for executors graph and aot, not %s, which "
+            "has no plan of all its memory",
+            executor);
+    out->fuse = tool_text(tool, "fuse{memory=%lld}", (long long)nbytes);
+    out->plan = tool_text(tool, "plan{memory=%lld}", (long long)nbytes);
+    return out->fuse && out->plan ? EXIT_OK : tool_fail(tool, bt_no_memory());
+}
+
 int read_program_options(struct tool *tool, bt_program_options *out)
 {
     int64_t level = -1;
@@ -35,7 +61,7 @@ int read_program_options(struct tool *tool, bt_program_options *out)
         .hot = hot,
         .fixed = option_values(tool, "fix"),
     };
-    return EXIT_OK;
+    return read_budget(tool, out);
 }
 
 /* NULL: an artifact's own; or the fastest that can, as what is said of targets is meant for
@@ -48,8 +74,8 @@ static const char *choose_executor(struct tool *tool, const char *by_default)
         return executor;
     if ((target && strcmp(target, "interp") != 0) || option_value(tool, "threads") ||
         option_value(tool, "tune"))
-        return NULL;
-    return by_default;
+        return option_value(tool, "checkpoint-memory") ? "graph" : NULL;
+    return option_value(tool, "checkpoint-memory") ? "graph" : by_default;
 }
 
 int open_program(struct tool *tool, const char *default_executor, bt_program **out,

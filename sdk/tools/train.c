@@ -192,6 +192,9 @@ static int open_training(struct train *t)
     if (!code)
         code = read_real(tool, "loss-scale", 0x1p-60, &options.loss_scale);
     if (!code)
+        code = option_number(tool, "checkpoint-memory", 1, INT64_MAX,
+                             &options.checkpoint_memory);
+    if (!code)
         code = read_targets(tool, &options.target);
     if (code)
         return code;
@@ -307,6 +310,8 @@ static const struct option options[] = {
     { "epochs", 0, "N", "how often all samples are learned from (default: 10)" },
     { "batch", 0, "N", "samples of a step (default: 64, or what the model says)" },
     { "accumulate", 0, "N", "a step adds the gradients of N parts of its batch" },
+    { "checkpoint-memory", 0, "BYTES",
+      "compute values of a step again where they take more bytes otherwise" },
     { "fixed", 0, "NAME", "a constant that is not learned" },
     { "learn", 0, "NAME",
       "a parameter that is; others than those named stay as they begin" },

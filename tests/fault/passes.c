@@ -44,6 +44,11 @@ static bt_status begin_partial(struct fault_world *w)
     return begin_with(w, FAULT_PROGRAMS "/partial.baton");
 }
 
+static bt_status begin_budget(struct fault_world *w)
+{
+    return begin_with(w, FAULT_PROGRAMS "/budget.baton");
+}
+
 static void keep_text(void *self, const char *text)
 {
     (void)self, (void)text;
@@ -159,6 +164,10 @@ const struct fault_scenario fault_passes[] = {
       .begin = begin_products,
       .run = run_passes,
       .input = "inline{all=True}, dead-code, keep-or-recompute" },
+    { .name = "pass-fit-memory",
+      .begin = begin_budget,
+      .run = run_passes,
+      .input = "fit-memory{bytes=1024}" },
     PASS("lambda-lift", ""),
     PASS("licm", ""),
     PASS("match-tree", ""),

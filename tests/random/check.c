@@ -498,7 +498,7 @@ static const char *const special[] = {
     "quant-observe",     "quant-calibrate", "quant-realize",   "qdq-to-integer",
     "check-zero-points", "mixed-precision", "place",           "quant-accumulate",
     "quant-skip",        "train-mode",      "lift-parameters", "fast-math",
-    "differentiate",     "matrix-chain",
+    "differentiate",     "matrix-chain",    "fit-memory",
 };
 
 static int is_special(const char *pass)

@@ -42,6 +42,15 @@ BRANCH = HEAD + """def @main(%x: Tensor[(8, 4), float32], %w: Tensor[(3, 4), flo
 }
 """
 
+DEEP = HEAD + """def @main<n: Dim>(%x: Tensor[(n, 4), float32], %a: Tensor[(64, 4), float32], %b: Tensor[(64, 64), float32], %c: Tensor[(64, 64), float32],
+                  %d: Tensor[(3, 64), float32]) -> Tensor[(n, 3), float32] {
+    %1 = tanh(nn.dense(%x, %a));
+    %2 = tanh(nn.dense(%1, %b));
+    %3 = tanh(nn.dense(%2, %c));
+    nn.dense(%3, %d)
+}
+"""
+
 
 def numbers(random, n):
     return ", ".join(f"{x:.6g}" for x in random.normal(size=n))
@@ -124,6 +133,21 @@ def check_others(runs, random, x):
         runs.check(rows and rows[-1]["test_accuracy"] > 0.9 and rows[-1]["epoch"] == 30, f"{dtype}: {rows[-1:]}")
 
 
+def check_budget(runs):
+    """Within a budget the same is learned; one that is too small is refused."""
+    kit.write("deep.baton", DEEP)
+    words = ["deep.baton", "--data", "classes.npz", "--epochs", 2, "--batch", 96]
+    runs.train(*words, "-o", "deep")
+    done = runs.run("run", "deep/step.baton", "--entry", "step", "--target", "cpu", "--memory", "--json")
+    nbytes = json.loads(done.stdout)["memory"]["shared_bytes"]
+    done = runs.train(*words, "-o", "within", "--checkpoint-memory", nbytes - 1024)
+    runs.check("fit-memory: tensors take" in done.stderr, done.stderr)
+    tensors, _ = kit.read_tensors(runs.last("deep"))
+    within, _ = kit.read_tensors(runs.last("within"))
+    runs.check(tensors.keys() == within.keys() and all(tensors[k].tobytes() == within[k].tobytes() for k in tensors), "a budget changes parameters")
+    runs.refused("a budget of 1000 bytes is not met: tensors take", "train", *words, "-o", "x", "--checkpoint-memory", 1000)
+
+
 def check_refused(runs, x):
     data = ["--data", "classes.npz", "-o", "x"]
     kit.write("linear.baton", kit.LINEAR)
@@ -196,6 +220,7 @@ def main():
         check_constants(runs, random, x, y)
         check_own(runs, x)
         check_others(runs, random, x)
+        check_budget(runs)
         check_refused(runs, x)
         os.chdir("/")
     runs.end()

@@ -57,6 +57,9 @@ typedef struct bt_training_options {
     /* By which the loss is multiplied before it is differentiated, and gradients are divided after
      * that: small ones would be zeros in float16. 0: 1 */
     double loss_scale;
+    /* Bytes that tensors of a step may take at once, without parameters, inputs and results:
+     * what takes more is computed again (pass fit-memory). 0: as many as they need. */
+    int64_t checkpoint_memory;
 } bt_training_options;
 
 /* A parameter that is learned. */

@@ -17,6 +17,7 @@
  * option   max-bindings   bindings that may be left beside these, default 4096
  * option   max-unfold     largest function without recursion to unfold, default 64
  * option   max-nbytes     largest constant to compute with, default 65536
+ * option   numbers        unfold recursion over numbers, default True
  * source   Relay (Roesch et al. 2019), section 4.3; Jones, Gomard, Sestoft 1993, Partial Evaluation
  *          and Automatic Program Generation
  */
@@ -34,6 +35,7 @@ static const bt_attr options[] = {
                   "largest function without recursion to unfold"),
     BT_ATTR_RANGE(struct pe_options, max_nbytes, INT, "65536", 0, INT32_MAX,
                   "bytes of the largest constant to compute with"),
+    BT_ATTR(struct pe_options, numbers, BOOL, "True", "unfold recursion over numbers"),
     { 0 },
 };
 
@@ -92,10 +94,11 @@ static bt_status begin(struct pe *p)
     p->maker = p->assembler = NULL;
     p->steps.len = 0;
     p->ngain = 0;
-    p->met_limit = 0;
+    p->met_limit = p->may_differ = 0;
     p->block = NULL;
     p->store_now = (struct pe_store){ .epoch = ++p->nepoch };
     p->cells.len = p->writes.len = 0;
+    p->nbody = 0;
     bt_map_init(&p->active, p->arena, 0);
     BT_TRY(bt_builder_create(p->ctx, p->store, p->module, &p->maker));
     BT_TRY(bt_builder_create(p->ctx, p->store, p->module, &p->assembler));
@@ -128,11 +131,15 @@ static bt_status make_func(struct pe *p, struct pe_activation *at, uint32_t npar
     const bt_value *result;
     *out = NULL;
     BT_TRY(pe_run(p, at, at->func->block, &value));
-    if (!p->ngain)
+    if (!p->ngain && !p->met_limit)
         return NULL;
+    if (!p->ngain) {
+        BT_TRY(mark(p, fields));
+        return bt_func_create(p->ctx, p->store, fields, out);
+    }
     BT_TRY(pe_operand(p, value, &result));
     BT_TRY(pe_block_end(p, p->block, nparam, params, result, &fields->block));
-    if (p->met_limit)
+    if (p->met_limit || p->may_differ)
         BT_TRY(mark(p, fields));
     return bt_func_create(p->ctx, p->store, fields, out);
 }
@@ -257,6 +264,7 @@ static bt_status count_all(struct pe *p)
             BT_TRY(pe_size(p, p->module->globals[i]->func->block, &size));
         p->reserved += size;
     }
+    p->base = p->reserved;
     p->limit = p->reserved * (uint64_t)p->options->max_factor +
                (uint64_t)p->options->max_bindings;
     p->most_work = WORK * p->limit;
@@ -335,6 +343,7 @@ static bt_status run(bt_ctx *ctx, bt_pass_call *call, bt_module **out)
     bt_map_init(&d.p.sizes, call->scratch, 0);
     bt_map_init(&d.p.blocked, call->scratch, 0);
     bt_map_init(&d.p.whole, call->scratch, 0);
+    bt_map_init(&d.p.equal, call->scratch, 0);
     bt_status status = start(&d);
     bt_builder_destroy(d.p.maker);
     bt_builder_destroy(d.p.assembler);

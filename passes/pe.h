@@ -169,7 +169,7 @@ struct pe_step {
 };
 
 struct pe_options {
-    int64_t max_factor, max_bindings, max_unfold, max_nbytes;
+    int64_t max_factor, max_bindings, max_unfold, max_nbytes, numbers;
 };
 
 struct pe {
@@ -187,6 +187,7 @@ struct pe {
     bt_map active;         /* bt_func -> the latest struct pe_activation */
     bt_map blocked;        /* functions that are not unfolded: a copy has no type */
     bt_map whole;          /* functions of which there are no versions, likewise */
+    bt_map equal;          /* hash -> the first closure that has it */
     bt_map taken;          /* names of versions */
     bt_vec(struct pe_version *) versions;
     bt_vec(struct pe_step) steps;
@@ -195,13 +196,16 @@ struct pe {
     bt_vec(struct pe_value *) cells; /* by number */
     pe_writes writes;                /* to cells that escape, not left yet */
     uint64_t nepoch, nescaped;
+    uint32_t nbody;    /* bodies of closures that are made, each for the one before */
     const bt_func *at; /* whose body is gone through, when something fails */
     /* Bindings that there may be, with those that have not been reached yet. */
-    uint64_t reserved, limit;
+    uint64_t reserved, limit, base; /* base: that there were */
     uint64_t work, most_work;
     uint32_t max_depth;
-    uint64_t ngain;     /* things that were known */
-    uint32_t met_limit; /* of the function at hand: a call stayed for lack of room */
+    uint64_t ngain; /* things that were known */
+    /* Of the function at hand: a call stayed for lack of room; one might not stay where others
+     * have changed. */
+    uint32_t met_limit, may_differ;
 };
 
 /* pe_types.c */

@@ -117,14 +117,42 @@ static int is_smaller(const struct callee *c, const struct pe_activation *around
     return 0;
 }
 
-/* Whether it may be smaller in the calls that it makes of itself. */
-static int starts(const struct callee *c, struct pe_value *const *args)
+/* How often a function calls itself by this argument, at least; 0: that is not known. */
+static uint64_t count_calls(const struct pe *p, const struct callee *c,
+                            struct pe_value *const *args, uint32_t param)
 {
+    uint64_t least = 0;
+    int64_t from, end;
+    if (!pe_integer(args[param], &from))
+        return args[param]->size;
+    for (uint32_t i = 0; p->options->numbers && i < c->facts->bounds.len; i++) {
+        const struct pe_bound *bound = &c->facts->bounds.at[i];
+        end = bound->number;
+        if (bound->param != param ||
+            (bound->other != UINT32_MAX && !pe_integer(args[bound->other], &end)))
+            continue;
+        const uint64_t n = distance(from, end) + (distance(from, end) < UINT64_MAX);
+        least = least && least < n ? least : n;
+    }
+    return least;
+}
+
+/* Whether it may be smaller in the calls that it makes of itself, for all of which there is
+ * room: one that is unfolded in part gains nothing. */
+static int starts(struct pe *p, const struct callee *c, struct pe_value *const *args)
+{
+    const uint64_t room = p->reserved < p->limit ? p->limit - p->reserved : 0;
     for (uint32_t i = 0; i < c->func->block->nparam; i++) {
         const uint32_t flags = c->facts->params[i];
-        if (pe_is_known(args[i]) && flags & PE_PARAM_DECIDES &&
-            (flags & PE_PARAM_DESCENDS || !c->facts->calls_itself))
+        const uint64_t n = pe_is_known(args[i]) && flags & PE_PARAM_DECIDES &&
+                                   (flags & PE_PARAM_DESCENDS || !c->facts->calls_itself)
+                               ? count_calls(p, c, args, i)
+                               : 0;
+        if (n && n <= room / (c->facts->size + 1))
             return 1;
+        // what others have taken of it is there again in another run
+        p->may_differ |= n != 0;
+        p->met_limit |= n && n <= (p->limit - p->base) / (c->facts->size + 1);
     }
     return 0;
 }
@@ -134,14 +162,14 @@ static int is_worth(struct pe *p, const bt_type *result, const struct callee *c,
 {
     const struct pe_activation *around = bt_map_find(&p->active, c->func);
     const int is_within = around && around->args;
-    const int gains = c->facts->is_recursive ? starts(c, args)
+    const int gains = c->facts->is_recursive ? starts(p, c, args)
                                              : c->closure || is_structured(result) ||
                                                    tells_something(c, args);
     int is = gains && (c->facts->is_recursive ||
                        c->facts->size <= (uint64_t)p->options->max_unfold);
     if (is_within && (c->facts->is_recursive || around->nest >= MAX_NEST))
         is = is_smaller(c, around, args);
-    p->met_limit |= gains && !is;
+    p->may_differ |= gains && !is;
     return is;
 }
 

@@ -109,6 +109,7 @@ bt_status pe_make_closures(struct pe *p, struct pe_group *group)
     BT_TRY(bt_build_closures(p->maker, n, names, types, now));
     for (uint32_t i = 0; i < n; i++)
         group->values[i]->operand = now[i];
+    p->nbody++;
     for (uint32_t i = 0; i < n; i++) {
         struct pe_block *block;
         BT_TRY(pe_block_create(p, home, &block));
@@ -116,6 +117,7 @@ bt_status pe_make_closures(struct pe *p, struct pe_group *group)
         pe_forget(p);
         BT_TRY(make_body(p, group, group->values[i], block));
     }
+    p->nbody--;
     // behind what their bodies take from the block around
     for (uint32_t i = 0; i < n; i++)
         BT_TRY(pe_emit_into(p, home, now[i]));

@@ -99,13 +99,29 @@ static bt_status say_types_in(struct pe_pieces *s, const struct pe_value *v)
     return NULL;
 }
 
+/* Of closures that hold nothing and are equal, the first: inlining makes copies. */
+static bt_status say_closure(struct pe_pieces *s, const bt_closure_value *closure,
+                             int holds)
+{
+    struct pe *p = s->p;
+    const void *key = (void *)(uintptr_t)(bt_func_hash(closure->func) | 1);
+    const bt_closure_value *first = bt_map_find(&p->equal, key);
+    if (holds || closure->group->n != 1)
+        return say(s, (uintptr_t)closure);
+    if (first && bt_func_equal(bt_ctx_registry(p->ctx), first->func, closure->func))
+        return say(s, (uintptr_t)first);
+    if (!first && !bt_map_put(&p->equal, key, (void *)(uintptr_t)closure))
+        return bt_no_memory();
+    return say(s, (uintptr_t)closure);
+}
+
 static bt_status take_closure(struct pe_pieces *s, const struct pe_value *v,
                               uint32_t depth)
 {
     pe_held values = { 0 };
     struct pe_value *value;
-    BT_TRY(say(s, (uintptr_t)v->closure));
     BT_TRY(pe_find_held(s->p, v->group->source, &values));
+    BT_TRY(say_closure(s, v->closure, values.len != 0));
     BT_TRY(say_types_in(s, v));
     for (uint32_t i = 0; i < v->group->source->n; i++) {
         const struct pe_value *other = v->group->values[i];
@@ -121,11 +137,19 @@ static bt_status take_closure(struct pe_pieces *s, const struct pe_value *v,
     return NULL;
 }
 
-int pe_is_taken_apart(const struct pe_value *v, uint32_t depth)
+/* A number that decides nothing is passed, so that those who know another share the version; a
+ * tensor is a weight, which is to stay a constant. */
+static int is_plain_number(const struct pe_value *v)
 {
     int64_t number;
+    const bt_tensor *tensor = v->kind == PE_CONST ? bt_object_as_tensor(v->object) : NULL;
+    return tensor && tensor->rank == 0 && !pe_integer(v, &number);
+}
+
+int pe_is_taken_apart(const struct pe_value *v, uint32_t depth)
+{
     return depth <= MAX_DEEP && v->kind != PE_DYNAMIC && v->kind != PE_CELL &&
-           (v->kind != PE_CONST || pe_integer(v, &number));
+           !is_plain_number(v);
 }
 
 bt_status pe_take_apart(struct pe_pieces *s, struct pe_value *v, int keeps,
@@ -145,6 +169,8 @@ bt_status pe_take_apart(struct pe_pieces *s, struct pe_value *v, int keeps,
         BT_TRY(say_type(s, v->type));
         return say(s, (uintptr_t)number);
     }
+    if (v->kind == PE_CONST)
+        return say(s, (uintptr_t)v->object);
     if (v->kind == PE_GLOBAL)
         return say(s, (uintptr_t)v->global);
     if (v->kind == PE_CLOSURE)

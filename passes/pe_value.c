@@ -1,5 +1,5 @@
 /* Values of which something is known, and the operands that they are where they are needed. */
-#include "pe.h"
+#include "pe_pieces.h"
 
 static bt_status create(struct pe *p, uint32_t kind, const bt_type *type,
                         struct pe_value **out)
@@ -235,19 +235,41 @@ static bt_status make(struct pe *p, struct pe_value *v)
     return pe_emit_into(p, v->home, now);
 }
 
-/* The next part of a value that is to be made before it; NULL: none. */
-static struct pe_value *next_part(struct making *m)
+/* Bodies that are made of closures within each other call each other in C; those that are deeper
+ * are made before. */
+enum { MAX_BODIES = 32 };
+
+static bt_status next_held(struct pe *p, struct making *m, struct pe_value **out)
+{
+    const struct pe_group *group = m->value->group;
+    pe_held held = { 0 };
+    struct pe_value *value;
+    BT_TRY(pe_find_held(p, group->source, &held));
+    while (!*out && m->next < held.len) {
+        BT_TRY(pe_get(p, group->around, held.at[m->next++], &value));
+        *out = value->operand || value->kind == PE_CELL ? NULL : value;
+    }
+    return NULL;
+}
+
+/* The next part of a value that is to be made before it; *out NULL: none. */
+static bt_status next_part(struct pe *p, struct making *m, struct pe_value **out)
 {
     struct pe_value *v = m->value;
     const int has_fields = v->kind == PE_TUPLE || v->kind == PE_DATA;
+    *out = NULL;
     while (has_fields && m->next < v->n) {
         struct pe_value *field = v->fields[m->next++];
-        if (!field->operand)
-            return field;
+        if (!field->operand) {
+            *out = field;
+            return NULL;
+        }
     }
     if (v->kind == PE_CELL && !v->first->operand)
-        return v->first;
-    return v->kind == PE_DYNAMIC && !v->whole->operand ? v->whole : NULL;
+        *out = v->first;
+    if (v->kind == PE_DYNAMIC && !v->whole->operand)
+        *out = v->whole;
+    return v->kind == PE_CLOSURE && p->nbody >= MAX_BODIES ? next_held(p, m, out) : NULL;
 }
 
 static bt_status make_all(struct pe *p, struct pe_value *v)
@@ -257,15 +279,18 @@ static bt_status make_all(struct pe *p, struct pe_value *v)
     if (!v->operand && !BT_PUSH(p->arena, &stack, first))
         return bt_no_memory();
     while (stack.len) {
-        struct pe_value *part = next_part(&stack.at[stack.len - 1]);
+        struct pe_value *part;
+        if (stack.at[stack.len - 1].value->operand) {
+            stack.len--;
+            continue;
+        }
+        BT_TRY(next_part(p, &stack.at[stack.len - 1], &part));
         const struct making next = { part, 0 };
         if (part && !BT_PUSH(p->arena, &stack, next))
             return bt_no_memory();
         if (part)
             continue;
-        struct pe_value *done = stack.at[--stack.len].value;
-        if (!done->operand)
-            BT_TRY(make(p, done));
+        BT_TRY(make(p, stack.at[--stack.len].value));
     }
     return NULL;
 }

@@ -87,7 +87,7 @@ function(baton_add_plugin folder)
     get_filename_component(part ${part} ABSOLUTE BASE_DIR ${folder})
     file(GLOB found CONFIGURE_DEPENDS ${part}/*.c ${part}/*.cpp)
     file(GLOB headers CONFIGURE_DEPENDS ${part}/*.h) # a new one can make a helper
-    if(NOT found AND NOT EXISTS ${folder}/libraries)
+    if(NOT found AND NOT EXISTS ${folder}/libraries AND NOT (part STREQUAL folder AND ARG_FOLDERS))
       message(FATAL_ERROR "no .c files in ${part}")
     endif()
     if("${found}" MATCHES "[.]cpp(;|$)" AND NOT CMAKE_CXX_COMPILER)

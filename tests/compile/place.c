@@ -1,6 +1,6 @@
 /* Pass place: the cut is the least of all, a makespan is what can be counted by hand, and
  * programs that are placed give what they give without. */
-#include "placement.h"
+#include "placement/placement.h"
 #include "programs.h"
 
 #include <math.h>

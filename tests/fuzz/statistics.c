@@ -1,6 +1,6 @@
 /* Files of statistics: what is accepted tells a range, and counts that can be. */
 #include "fuzz.h"
-#include "quant_statistics.h"
+#include "quantize/quant_statistics.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t nbytes)
 {

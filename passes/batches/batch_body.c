@@ -1,0 +1,309 @@
+/* The copy of a function with the examples of a batch. */
+#include "batches/batch.h"
+
+#include <string.h>
+
+/* ---- types ---- */
+
+static bt_status batched_tensor(struct vmap *v, const bt_type *type, const bt_type *size,
+                                const bt_type **out)
+{
+    bt_store *store = v->module->store;
+    const bt_shape_type *shape = bt_tensor_shape(type);
+    const bt_type *dims[BT_MAX_RANK];
+    if (!shape || shape->n == BT_MAX_RANK || bt_type_layout(type))
+        return bt_fail(
+            v->ctx, BT_ERR_UNSUPPORTED,
+            "vmap: a tensor of a batch has a known rank below %d and no layout",
+            BT_MAX_RANK);
+    dims[0] = size;
+    for (uint32_t i = 0; i < shape->n; i++)
+        dims[i + 1] = shape->dims[i];
+    *out = bt_type_tensor(store, bt_type_shape(store, shape->n + 1, dims),
+                          bt_as_tensor_type(type)->dtype);
+    return *out ? NULL : bt_store_why(v->ctx, store);
+}
+
+static bt_status type_with(struct vmap *v, const bt_type *type, const bt_type *size,
+                           const uint8_t **mask, const bt_type **out)
+{
+    const bt_list_type *tuple = bt_as_tuple_type(type);
+    *out = type;
+    if (!tuple)
+        return *(*mask)++ ? batched_tensor(v, type, size, out) : NULL;
+    const bt_type **fields = BT_NEWS(v->arena, const bt_type *, tuple->n);
+    if (!fields)
+        return bt_no_memory();
+    for (uint32_t i = 0; i < tuple->n; i++)
+        BT_TRY(type_with(v, tuple->at[i], size, mask, &fields[i]));
+    *out = bt_type_tuple(v->module->store, tuple->n, fields);
+    return *out ? NULL : bt_store_why(v->ctx, v->module->store);
+}
+
+bt_status batch_type(struct vmap *v, const bt_type *type, const bt_type *size,
+                     const uint8_t *mask, const bt_type **out)
+{
+    return type_with(v, type, size, &mask, out);
+}
+
+/* ---- the same for all examples, for each of them ---- */
+
+static bt_status repeat(struct batch *b, const bt_value *value, const bt_value **out)
+{
+    bt_store *store = b->copy->store;
+    const bt_type *dims = bt_type_shape(store, 1, &b->size);
+    if (!dims)
+        return bt_store_why(b->copy->ctx, store);
+    return bt_build_formula(b->copy->b, dims, 1, &value,
+                            "x: t[..], n => y: t[i in n, ..] = x[..]", out);
+}
+
+/* Before masks are walked: what the value is without. */
+static bt_status widen(struct batch *b, const bt_value *value, const bt_type *type,
+                       const uint8_t **have, const uint8_t **want, const bt_value **out)
+{
+    const bt_list_type *tuple = bt_as_tuple_type(type);
+    int differs = 0;
+    const uint32_t n = bt_type_nleaf(type);
+    *out = value;
+    for (uint32_t i = 0; i < n; i++)
+        differs |= (*want)[i] && !(*have && (*have)[i]);
+    if (!differs || !tuple) {
+        *want += n;
+        *have += *have ? n : 0;
+        return differs ? repeat(b, value, out) : NULL;
+    }
+    const bt_value **fields = BT_NEWS(b->copy->arena, const bt_value *, tuple->n);
+    if (!fields)
+        return bt_no_memory();
+    for (uint32_t i = 0; i < tuple->n; i++) {
+        BT_TRY(bt_build_proj(b->copy->b, value, i, &fields[i]));
+        BT_TRY(widen(b, fields[i], tuple->at[i], have, want, &fields[i]));
+    }
+    return bt_build_tuple(b->copy->b, tuple->n, fields, out);
+}
+
+bt_status batch_widen(struct batch *b, const bt_value *value, const uint8_t *have,
+                      const uint8_t *want, const bt_value **out)
+{
+    return widen(b, value, value->type, &have, &want, out);
+}
+
+static bt_status widen_full(struct batch *b, const bt_value *old, const bt_value *now,
+                            const bt_value **out)
+{
+    uint8_t *full;
+    BT_TRY(batch_full(b->vmap, old->type, &full));
+    return batch_widen(b, now, batch_mask(b, old), full, out);
+}
+
+/* ---- calls ---- */
+
+bt_status batch_call(struct batch *b, const struct batch_func *f, uint32_t narg,
+                     const bt_value *const *args, const uint8_t *const *masks,
+                     uint32_t ntype_arg, const bt_type *const *type_args,
+                     const bt_value **out)
+{
+    struct copy *c = b->copy;
+    const bt_value **now = BT_NEWS(c->arena, const bt_value *, narg);
+    const bt_type **terms = BT_NEWS(c->arena, const bt_type *, ntype_arg + 1);
+    bt_call call = { .callee_kind = BT_CALLEE_VALUE, .narg = narg, .args = now };
+    const uint8_t *want = f->mask;
+    if (!now || !terms)
+        return bt_no_memory();
+    for (uint32_t i = 0; i < narg; i++) {
+        BT_TRY(batch_widen(b, args[i], masks[i], want, &now[i]));
+        want += bt_type_nleaf(args[i]->type);
+    }
+    for (uint32_t i = 0; i < ntype_arg; i++)
+        terms[i] = type_args[i];
+    terms[ntype_arg] = b->size;
+    call.ntype_arg = ntype_arg + 1;
+    call.type_args = terms;
+    BT_TRY(bt_build_global(c->b, f->name, &call.callee));
+    return bt_build_call(c->b, &call, out);
+}
+
+static bt_status call_global(struct batch *b, const bt_call *old, const bt_value **out)
+{
+    struct copy *c = b->copy;
+    const bt_value **args = BT_NEWS(c->arena, const bt_value *, old->narg);
+    const uint8_t **masks = BT_NEWS(c->arena, const uint8_t *, old->narg);
+    const bt_type *const *type_args;
+    const bt_global *global = bt_module_global(b->vmap->module, old->callee);
+    struct batch_func *f;
+    uint32_t nleaf = 0, at = 0;
+    for (uint32_t i = 0; i < old->narg; i++)
+        nleaf += bt_type_nleaf(old->args[i]->type);
+    uint8_t *joint = BT_NEWS(c->arena, uint8_t, nleaf);
+    if (!args || !masks || !joint)
+        return bt_no_memory();
+    for (uint32_t i = 0; i < old->narg; i++) {
+        const uint32_t n = bt_type_nleaf(old->args[i]->type);
+        BT_TRY(copy_operand(c, old->args[i], NULL, &args[i]));
+        masks[i] = batch_mask(b, old->args[i]);
+        if (masks[i] && n)
+            memcpy(joint + at, masks[i], n);
+        at += n;
+    }
+    BT_TRY(batch_want(b->vmap, global, joint, &f));
+    BT_TRY(copy_types(c, old->ntype_arg, old->type_args, &type_args));
+    bt_builder_like(c->b, &old->base);
+    return batch_call(b, f, old->narg, args, masks, old->ntype_arg, type_args, out);
+}
+
+/* ---- branches ---- */
+
+/* full: the result differs by example, whatever it does here. */
+static bt_status make_region(struct batch *b, const bt_block *old, int full,
+                             const bt_block **out)
+{
+    struct copy *c = b->copy;
+    const bt_param **params = BT_NEWS(c->arena, const bt_param *, old->nparam);
+    const bt_value *result;
+    if (!params)
+        return bt_no_memory();
+    for (uint32_t i = 0; i < old->nparam; i++) {
+        const bt_value *param = &old->params[i]->base;
+        const uint8_t *mask = batch_mask(b, param);
+        const bt_type *type;
+        BT_TRY(copy_type(c, param->type, &type));
+        if (mask)
+            BT_TRY(batch_type(b->vmap, type, b->size, mask, &type));
+        bt_builder_like(c->b, param);
+        BT_TRY(bt_build_param(c->b, param->name, type, &params[i]));
+        BT_TRY(copy_put(c, param, &params[i]->base));
+    }
+    BT_TRY(bt_block_begin(c->b, old->nparam, params));
+    BT_TRY(copy_bindings(c, old, NULL, &result));
+    if (full)
+        BT_TRY(widen_full(b, old->result, result, &result));
+    return bt_block_end(c->b, result, out);
+}
+
+/* Both sides, of which each example takes its own. */
+static bt_status choose(struct batch *b, const bt_value *condition, const bt_type *type,
+                        const bt_value *const *sides, const bt_value **out)
+{
+    struct copy *c = b->copy;
+    const bt_list_type *tuple = bt_as_tuple_type(type);
+    if (!tuple) {
+        const bt_value *args[] = { condition, sides[0], sides[1] };
+        return bt_build_formula(c->b, NULL, 3, args,
+                                "c: bool[n], a: t[n, ..], b: t[n, ..] => "
+                                "y: t[i in n, ..] = select(c[i], a[i, ..], b[i, ..])",
+                                out);
+    }
+    const bt_value **fields = BT_NEWS(c->arena, const bt_value *, tuple->n);
+    if (!fields)
+        return bt_no_memory();
+    for (uint32_t i = 0; i < tuple->n; i++) {
+        const bt_value *both[2];
+        for (uint32_t k = 0; k < 2; k++)
+            BT_TRY(bt_build_proj(c->b, sides[k], i, &both[k]));
+        BT_TRY(choose(b, condition, tuple->at[i], both, &fields[i]));
+    }
+    return bt_build_tuple(c->b, tuple->n, fields, out);
+}
+
+static bt_status select_if(struct batch *b, const bt_if *branch, const bt_value **out)
+{
+    struct copy *c = b->copy;
+    const bt_block *const blocks[] = { branch->then_block, branch->else_block };
+    const bt_value *condition, *sides[2];
+    BT_TRY(copy_operand(c, branch->condition, NULL, &condition));
+    for (uint32_t i = 0; i < 2; i++) {
+        BT_TRY(copy_bindings(c, blocks[i], NULL, &sides[i]));
+        BT_TRY(widen_full(b, blocks[i]->result, sides[i], &sides[i]));
+    }
+    bt_builder_like(c->b, &branch->base);
+    return choose(b, condition, branch->base.type, sides, out);
+}
+
+static bt_status make_if(struct batch *b, const bt_if *branch, const bt_value **out)
+{
+    const bt_value *condition;
+    const bt_block *blocks[2];
+    const int full = batch_mask(b, &branch->base) != NULL;
+    if (batch_mask(b, branch->condition))
+        return batch_can_select(b, branch) ? select_if(b, branch, out)
+                                           : batch_each(b, &branch->base, out);
+    BT_TRY(copy_operand(b->copy, branch->condition, NULL, &condition));
+    BT_TRY(make_region(b, branch->then_block, full, &blocks[0]));
+    BT_TRY(make_region(b, branch->else_block, full, &blocks[1]));
+    bt_builder_like(b->copy->b, &branch->base);
+    return bt_build_if(b->copy->b, condition, blocks[0], blocks[1], out);
+}
+
+static bt_status make_match(struct batch *b, const bt_match *match, const bt_value **out)
+{
+    struct copy *c = b->copy;
+    bt_clause *clauses = BT_NEWS(c->arena, bt_clause, match->nclause);
+    const bt_value *data;
+    const int full = batch_mask(b, &match->base) != NULL;
+    if (!clauses)
+        return bt_no_memory();
+    BT_TRY(copy_operand(c, match->data, NULL, &data));
+    for (uint32_t i = 0; i < match->nclause; i++) {
+        const bt_clause *old = match->clauses[i];
+        BT_TRY(make_region(b, old->block, full, &clauses[i].block));
+        BT_TRY(copy_pattern(c, old->pattern, clauses[i].block, &clauses[i].pattern));
+    }
+    bt_builder_like(c->b, &match->base);
+    return bt_build_match(c->b, data, match->nclause, clauses, match->otherwise, out);
+}
+
+/* ---- bindings ---- */
+
+static bt_status make_tuple(struct batch *b, const bt_tuple_value *tuple,
+                            const bt_value **out)
+{
+    const bt_value **fields = BT_NEWS(b->copy->arena, const bt_value *, tuple->nfield);
+    if (!fields)
+        return bt_no_memory();
+    for (uint32_t i = 0; i < tuple->nfield; i++)
+        BT_TRY(copy_operand(b->copy, tuple->fields[i], NULL, &fields[i]));
+    bt_builder_like(b->copy->b, &tuple->base);
+    return bt_build_tuple(b->copy->b, tuple->nfield, fields, out);
+}
+
+static bt_status make_proj(struct batch *b, const bt_proj *proj, const bt_value **out)
+{
+    const bt_value *tuple;
+    BT_TRY(copy_operand(b->copy, proj->tuple, NULL, &tuple));
+    bt_builder_like(b->copy->b, &proj->base);
+    return bt_build_proj(b->copy->b, tuple, proj->index, out);
+}
+
+static bt_status make_call(struct batch *b, const bt_call *call, const bt_value **out)
+{
+    if (call->callee_kind != BT_CALLEE_OP)
+        return call_global(b, call, out);
+    *out = NULL;
+    BT_TRY(batch_op(b, call, out));
+    return *out ? NULL : batch_each(b, &call->base, out);
+}
+
+bt_status batch_binding(struct copy *c, const bt_value *old, int *done)
+{
+    struct batch *b = c->state;
+    const bt_value *now;
+    if (b->alone)
+        return NULL;
+    if ((*done = bt_map_find(&b->closures, old) != NULL))
+        return NULL;
+    if (old->kind == BT_VALUE_IF)
+        BT_TRY(make_if(b, bt_as_if(old), &now));
+    else if (old->kind == BT_VALUE_MATCH)
+        BT_TRY(make_match(b, bt_as_match(old), &now));
+    else if (!batch_mask(b, old))
+        return NULL;
+    else if (old->kind == BT_VALUE_TUPLE)
+        BT_TRY(make_tuple(b, bt_as_tuple(old), &now));
+    else if (old->kind == BT_VALUE_PROJ)
+        BT_TRY(make_proj(b, bt_as_proj(old), &now));
+    else
+        BT_TRY(make_call(b, bt_as_call(old), &now));
+    *done = 1;
+    return copy_put(c, old, now);
+}

@@ -1,0 +1,260 @@
+/* Which values differ by example. */
+#include "batches/batch.h"
+
+#include <string.h>
+
+void batch_init(struct batch *b, struct vmap *v, struct copy *copy)
+{
+    *b = (struct batch){ .vmap = v, .copy = copy };
+    bt_map_init(&b->masks, v->arena, 0);
+    bt_map_init(&b->closures, v->arena, 0);
+}
+
+const uint8_t *batch_mask(const struct batch *b, const bt_value *old)
+{
+    return bt_map_find(&b->masks, old);
+}
+
+bt_status batch_put_mask(struct batch *b, const bt_value *old, const uint8_t *mask)
+{
+    int any = 0;
+    for (uint32_t i = 0; i < bt_type_nleaf(old->type); i++)
+        any |= mask[i];
+    return !any || bt_map_put(&b->masks, old, (void *)(uintptr_t)mask) ? NULL
+                                                                       : bt_no_memory();
+}
+
+static void fill(const bt_type *type, uint8_t **mask)
+{
+    const bt_list_type *tuple = bt_as_tuple_type(type);
+    for (uint32_t i = 0; tuple && i < tuple->n; i++)
+        fill(tuple->at[i], mask);
+    if (!tuple)
+        *(*mask)++ = bt_as_tensor_type(type) != NULL;
+}
+
+bt_status batch_full(struct vmap *v, const bt_type *type, uint8_t **out)
+{
+    uint8_t *at = *out = BT_NEWS(v->arena, uint8_t, bt_type_nleaf(type));
+    if (!at)
+        return bt_no_memory();
+    fill(type, &at);
+    return NULL;
+}
+
+int batch_is_tensors(const bt_type *type)
+{
+    const bt_list_type *tuple = bt_as_tuple_type(type);
+    for (uint32_t i = 0; tuple && i < tuple->n; i++) {
+        if (!batch_is_tensors(tuple->at[i]))
+            return 0;
+    }
+    return tuple || bt_as_tensor_type(type);
+}
+
+bt_status batch_mark_params(struct batch *b, const bt_block *block, const uint8_t *mask)
+{
+    for (uint32_t i = 0; i < block->nparam; i++) {
+        BT_TRY(batch_put_mask(b, &block->params[i]->base, mask));
+        mask += bt_type_nleaf(block->params[i]->base.type);
+    }
+    return NULL;
+}
+
+static bt_status mark_full(struct batch *b, const bt_value *old)
+{
+    uint8_t *mask;
+    BT_TRY(batch_full(b->vmap, old->type, &mask));
+    return batch_put_mask(b, old, mask);
+}
+
+static bt_status refuse(const struct batch *b, const bt_value *old, const char *what)
+{
+    return bt_fail_at(b->vmap->ctx, BT_ERR_UNSUPPORTED, b->vmap->module->store, old->span,
+                      "vmap: %%%s %s", old->name ? old->name : "_", what);
+}
+
+/* ---- what is put together and taken apart ---- */
+
+/* The masks of some values, one after another; *out NULL: all are the same for all examples. */
+static bt_status join(const struct batch *b, uint32_t n, const bt_value *const *values,
+                      const uint8_t **out)
+{
+    uint32_t nleaf = 0;
+    int any = 0;
+    for (uint32_t i = 0; i < n; i++) {
+        nleaf += bt_type_nleaf(values[i]->type);
+        any |= batch_mask(b, values[i]) != NULL;
+    }
+    *out = NULL;
+    if (!any)
+        return NULL;
+    uint8_t *at = BT_NEWS(b->vmap->arena, uint8_t, nleaf);
+    if (!at)
+        return bt_no_memory();
+    *out = at;
+    for (uint32_t i = 0; i < n; i++) {
+        const uint8_t *mask = batch_mask(b, values[i]);
+        const uint32_t k = bt_type_nleaf(values[i]->type);
+        if (mask && k)
+            memcpy(at, mask, k);
+        at += k;
+    }
+    return NULL;
+}
+
+static bt_status mark_proj(struct batch *b, const bt_proj *proj)
+{
+    const uint8_t *mask = batch_mask(b, proj->tuple);
+    const bt_list_type *tuple = bt_as_tuple_type(proj->tuple->type);
+    for (uint32_t i = 0; mask && i < proj->index; i++)
+        mask += bt_type_nleaf(tuple->at[i]);
+    return mask ? batch_put_mask(b, &proj->base, mask) : NULL;
+}
+
+/* ---- calls ---- */
+
+static bt_status mark_call(struct batch *b, const bt_call *call)
+{
+    const bt_global *global = call->callee_kind == BT_CALLEE_VALUE
+                                  ? bt_module_global(b->vmap->module, call->callee)
+                                  : NULL;
+    const uint8_t *mask;
+    struct batch_func *func;
+    BT_TRY(join(b, call->narg, call->args, &mask));
+    if (!mask)
+        return NULL;
+    if (call->callee_kind == BT_CALLEE_CTOR)
+        return refuse(b, &call->base,
+                      "is data whose fields differ by example: put them in a tuple");
+    if (call->callee_kind == BT_CALLEE_VALUE && !global)
+        return refuse(b, &call->base,
+                      "is a call of a function that is not known here, of arguments that "
+                      "differ by example: call a global");
+    if (global)
+        BT_TRY(batch_want(b->vmap, global, mask, &func));
+    return mark_full(b, &call->base);
+}
+
+/* ---- blocks ---- */
+
+static bt_status mark_pattern(struct batch *b, const bt_pattern *pattern,
+                              const bt_type *type, const uint8_t *mask)
+{
+    const bt_list_type *tuple = bt_as_tuple_type(type);
+    if (pattern->kind == BT_PATTERN_VAR)
+        return batch_put_mask(b, &pattern->var->base, mask);
+    for (uint32_t i = 0; pattern->kind == BT_PATTERN_TUPLE && tuple && i < pattern->n;
+         i++) {
+        BT_TRY(mark_pattern(b, pattern->at[i], tuple->at[i], mask));
+        mask += bt_type_nleaf(tuple->at[i]);
+    }
+    return NULL; // data of a constructor is the same for all examples, and so are its fields
+}
+
+static int has_effects(const struct batch *b, const bt_block *block)
+{
+    for (uint32_t i = 0; i < block->nbinding; i++) {
+        if (bt_effects_of(b->vmap->effects, block->bindings[i]) &
+            ~(uint32_t)BT_EFFECT_ALLOCATES)
+            return 1;
+    }
+    return 0;
+}
+
+int batch_can_select(const struct batch *b, const bt_if *branch)
+{
+    return !has_effects(b, branch->then_block) && !has_effects(b, branch->else_block);
+}
+
+static bt_status mark_if(struct batch *b, const bt_if *branch)
+{
+    const int differs = batch_mask(b, branch->condition) != NULL;
+    if (differs && !batch_is_tensors(branch->base.type))
+        return refuse(b, &branch->base,
+                      "is data, or a function, by a condition that differs by example");
+    if (differs && !batch_can_select(b, branch))
+        return mark_full(b, &branch->base);
+    BT_TRY(batch_mark(b, branch->then_block));
+    BT_TRY(batch_mark(b, branch->else_block));
+    return differs || batch_mask(b, branch->then_block->result) ||
+                   batch_mask(b, branch->else_block->result)
+               ? mark_full(b, &branch->base)
+               : NULL;
+}
+
+static bt_status mark_match(struct batch *b, const bt_match *match)
+{
+    const uint8_t *mask = batch_mask(b, match->data);
+    int differs = 0;
+    for (uint32_t i = 0; i < match->nclause; i++) {
+        const bt_clause *clause = match->clauses[i];
+        if (mask)
+            BT_TRY(mark_pattern(b, clause->pattern, match->data->type, mask));
+        BT_TRY(batch_mark(b, clause->block));
+        differs |= batch_mask(b, clause->block->result) != NULL;
+    }
+    return differs ? mark_full(b, &match->base) : NULL;
+}
+
+/* A function that holds what differs by example is left out, as nothing may use it. */
+static bt_status mark_closure(struct batch *b, const bt_value *old)
+{
+    bt_blocks blocks = { 0 };
+    int differs = 0;
+    for (uint32_t i = 0; i < bt_value_nregion(old); i++)
+        BT_TRY(bt_block_nested(b->vmap->arena, bt_value_region(old, i), &blocks));
+    for (uint32_t i = 0; i < blocks.len; i++) {
+        differs |= batch_mask(b, blocks.at[i]->result) != NULL;
+        for (uint32_t k = 0; k < blocks.at[i]->nbinding; k++) {
+            const bt_value *inner = blocks.at[i]->bindings[k];
+            for (uint32_t j = 0; j < bt_value_noperand(inner); j++)
+                differs |= batch_mask(b, bt_value_operand(inner, j)) != NULL;
+        }
+    }
+    return !differs || bt_map_put(&b->closures, old, (void *)1) ? NULL : bt_no_memory();
+}
+
+static bt_status check_operands(const struct batch *b, const bt_value *old)
+{
+    for (uint32_t i = 0; i < bt_value_noperand(old); i++) {
+        const bt_value *operand = bt_value_operand(old, i);
+        if (bt_map_find(&b->closures, operand))
+            return refuse(
+                b, operand,
+                "is a function that holds a value which differs by example: pass "
+                "it that value as an argument, or make it a global");
+    }
+    return NULL;
+}
+
+static bt_status mark_binding(struct batch *b, const bt_value *old)
+{
+    const uint8_t *mask;
+    BT_TRY(check_operands(b, old));
+    switch (old->kind) {
+    case BT_VALUE_TUPLE:
+        BT_TRY(join(b, bt_as_tuple(old)->nfield, bt_as_tuple(old)->fields, &mask));
+        return mask ? batch_put_mask(b, old, mask) : NULL;
+    case BT_VALUE_PROJ: return mark_proj(b, bt_as_proj(old));
+    case BT_VALUE_CALL: return mark_call(b, bt_as_call(old));
+    case BT_VALUE_IF: return mark_if(b, bt_as_if(old));
+    case BT_VALUE_MATCH: return mark_match(b, bt_as_match(old));
+    case BT_VALUE_CLOSURE: return mark_closure(b, old);
+    default:
+        for (uint32_t i = 0; i < bt_value_noperand(old); i++) {
+            if (batch_mask(b, bt_value_operand(old, i)))
+                return refuse(b, old,
+                              "is a reference to what differs by example: pass the value "
+                              "on from one step to the next");
+        }
+        return NULL;
+    }
+}
+
+bt_status batch_mark(struct batch *b, const bt_block *block)
+{
+    for (uint32_t i = 0; i < block->nbinding; i++)
+        BT_TRY(mark_binding(b, block->bindings[i]));
+    return NULL;
+}

@@ -1,0 +1,168 @@
+/* The reverse sweep over a block. */
+#include "gradients/adjoint_paths.h"
+
+bt_status adjoint_init(struct adjoint *a, struct adjoint_pairs *pairs,
+                       const bt_func *func)
+{
+    *a = (struct adjoint){ .func = func, .pairs = pairs };
+    bt_map_init(&a->active, pairs->arena, 0);
+    bt_map_init(&a->leaves, pairs->arena, 0);
+    bt_map_init(&a->tapes, pairs->arena, 0);
+    BT_TRY(copy_init(&a->copy, pairs->ctx, pairs->arena, pairs->module));
+    a->copy.state = a;
+    a->copy.binding = adjoint_forward;
+    return NULL;
+}
+
+void adjoint_deinit(struct adjoint *a)
+{
+    copy_deinit(&a->copy);
+}
+
+/* ---- what depends on what ---- */
+
+static bt_status mark(struct adjoint *a, const bt_value *old)
+{
+    return bt_map_put(&a->active, old, (void *)1) ? NULL : bt_no_memory();
+}
+
+/* Whether it is a function or a reference, or has one beside tensors. */
+static int holds_more(const bt_type *type)
+{
+    const bt_list_type *tuple = bt_as_tuple_type(type);
+    for (uint32_t i = 0; tuple && i < tuple->n; i++) {
+        if (holds_more(tuple->at[i]))
+            return 1;
+    }
+    return bt_as_func_type(type) || bt_as_ref_type(type);
+}
+
+static bt_status mark_binding(struct adjoint *a, const bt_value *old)
+{
+    int active = 0;
+    for (uint32_t i = 0; i < bt_value_noperand(old) && !active; i++)
+        active = adjoint_is_active(a, bt_value_operand(old, i));
+    for (uint32_t i = 0; i < bt_value_nregion(old); i++) {
+        const bt_block *region = bt_value_region(old, i);
+        for (uint32_t k = 0; active && k < region->nparam; k++) {
+            BT_TRY(adjoint_data_want(a->pairs, region->params[k]->base.type));
+            BT_TRY(mark(a, &region->params[k]->base));
+        }
+        BT_TRY(adjoint_mark(a, region));
+        active |= adjoint_is_active(a, region->result);
+    }
+    if (active && old->kind == BT_VALUE_WRITE)
+        return bt_fail_at(
+            a->copy.ctx, BT_ERR_UNSUPPORTED, a->copy.store, old->span,
+            "what is written depends on what is differentiated, but only references that "
+            "stay "
+            "in their function have adjoints: pass what this one holds instead, and give "
+            "what it becomes as a result");
+    if (active && holds_more(old->type))
+        return bt_fail_at(
+            a->copy.ctx, BT_ERR_UNSUPPORTED, a->copy.store, old->span,
+            "%%%s depends on what is differentiated, but is a function, or a reference "
+            "that does not stay in its function: pass what it holds instead",
+            old->name ? old->name : "_");
+    // what holds no float, a comparison or a position, has no derivative to pass on
+    if (!active || !adjoint_has(old->type))
+        return NULL;
+    BT_TRY(adjoint_data_want(a->pairs, old->type));
+    return mark(a, old);
+}
+
+bt_status adjoint_mark(struct adjoint *a, const bt_block *block)
+{
+    for (uint32_t i = 0; i < block->nbinding; i++)
+        BT_TRY(mark_binding(a, block->bindings[i]));
+    return NULL;
+}
+
+/* ---- one binding ---- */
+
+static bt_status reverse_tuple(struct adjoint *a, const bt_tuple_value *tuple)
+{
+    const bt_value *const *leaves = adjoint_of(a, &tuple->base);
+    uint32_t leaf = 0;
+    for (uint32_t i = 0; i < tuple->nfield; i++) {
+        const uint32_t n = bt_type_nleaf(tuple->fields[i]->type);
+        for (uint32_t k = 0; k < n; k++)
+            BT_TRY(adjoint_add(a, tuple->fields[i], k, leaves[leaf++]));
+    }
+    return NULL;
+}
+
+static bt_status reverse_proj(struct adjoint *a, const bt_proj *proj)
+{
+    const bt_value *const *leaves = adjoint_of(a, &proj->base);
+    const bt_list_type *type = bt_as_tuple_type(proj->tuple->type);
+    uint32_t first = 0;
+    for (uint32_t i = 0; i < proj->index; i++)
+        first += bt_type_nleaf(type->at[i]);
+    for (uint32_t k = 0; k < bt_type_nleaf(proj->base.type); k++)
+        BT_TRY(adjoint_add(a, proj->tuple, first + k, leaves[k]));
+    return NULL;
+}
+
+static bt_status reverse_op(struct adjoint *a, const bt_call *old)
+{
+    bt_arena *arena = a->copy.arena;
+    const bt_call *now = bt_as_call(adjoint_now(a, &old->base));
+    adjoint_values in = { 0 }, out = { 0 };
+    uint32_t leaf = 0;
+    for (uint32_t i = 0; i < now->narg; i++)
+        BT_TRY(adjoint_split(a, now->args[i], &in));
+    BT_TRY(adjoint_split(a, &now->base, &out));
+    const bt_value **to = BT_NEWS(arena, const bt_value *, in.len);
+    uint8_t *wants = BT_NEWS(arena, uint8_t, in.len);
+    if (!to || !wants)
+        return bt_no_memory();
+    for (uint32_t i = 0; i < old->narg; i++) {
+        const uint32_t n = bt_type_nleaf(old->args[i]->type);
+        for (uint32_t k = 0; k < n; k++, leaf++)
+            wants[leaf] = adjoint_is_active(a, old->args[i]) &&
+                          bt_dtype_is_float(bt_tensor_dtype(in.at[leaf]->type));
+    }
+    const bt_adjoint_call call = { .call = now,
+                                   .nin = in.len,
+                                   .nout = out.len,
+                                   .in = in.at,
+                                   .out = out.at,
+                                   .wants = wants,
+                                   .seeds = adjoint_of(a, &old->base) };
+    BT_TRY(bt_call_vjp(a->copy.b, &call, to));
+    leaf = 0;
+    for (uint32_t i = 0; i < old->narg; i++) {
+        const uint32_t n = bt_type_nleaf(old->args[i]->type);
+        for (uint32_t k = 0; k < n; k++)
+            BT_TRY(adjoint_add(a, old->args[i], k, to[leaf++]));
+    }
+    return NULL;
+}
+
+static bt_status reverse_binding(struct adjoint *a, const bt_value *old)
+{
+    const bt_call *call = bt_as_call(old);
+    if (!adjoint_of(a, old))
+        return NULL;
+    bt_builder_like(a->copy.b, adjoint_now(a, old));
+    bt_builder_name(a->copy.b, NULL);
+    if (old->kind == BT_VALUE_TUPLE)
+        return reverse_tuple(a, bt_as_tuple(old));
+    if (old->kind == BT_VALUE_PROJ)
+        return reverse_proj(a, bt_as_proj(old));
+    if (call && call->callee_kind == BT_CALLEE_OP)
+        return reverse_op(a, call);
+    if (call && call->callee_kind == BT_CALLEE_CTOR)
+        return adjoint_reverse_ctor(a, call);
+    if (adjoint_calls_vjp(a, old))
+        return adjoint_reverse_vjp(a, old);
+    return adjoint_backward(a, old);
+}
+
+bt_status adjoint_reverse(struct adjoint *a, const bt_block *block)
+{
+    for (uint32_t i = block->nbinding; i-- > 0;)
+        BT_TRY(reverse_binding(a, block->bindings[i]));
+    return NULL;
+}

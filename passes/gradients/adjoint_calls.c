@@ -1,0 +1,323 @@
+/* Functions that are called: one that keeps a tape, one that goes back. */
+#include "gradients/adjoint_path.h"
+
+/* ---- which ones ---- */
+
+static struct adjoint_pair *find(const struct adjoint_pairs *p, const bt_func *primal,
+                                 const uint8_t *wants)
+{
+    for (uint32_t i = 0; i < p->all.len; i++) {
+        struct adjoint_pair *pair = p->all.at[i];
+        uint32_t k = 0;
+        if (pair->primal != primal)
+            continue;
+        while (k < primal->block->nparam && pair->wants[k] == wants[k])
+            k++;
+        if (k == primal->block->nparam)
+            return pair;
+    }
+    return NULL;
+}
+
+/* The function that a call is of, and which arguments something depends on; NULL: it is of no
+ * function of the module, or nothing does. */
+static const bt_func *callee_of(const struct adjoint *a, const bt_value *old,
+                                uint8_t *wants)
+{
+    const bt_call *call = bt_as_call(old);
+    const bt_global *global = call && call->callee_kind == BT_CALLEE_VALUE
+                                  ? bt_module_global(a->pairs->module, call->callee)
+                                  : NULL;
+    int any = 0;
+    if (!global || global->kind != BT_GLOBAL_FUNC || adjoint_has_vjp(global))
+        return NULL;
+    for (uint32_t i = 0; i < call->narg; i++)
+        any |= wants[i] = (uint8_t)adjoint_is_active(a, call->args[i]);
+    return any ? global->func : NULL;
+}
+
+struct adjoint_pair *adjoint_pair_of(const struct adjoint *a, const bt_value *old)
+{
+    const bt_call *call = bt_as_call(old);
+    uint8_t *wants = call ? BT_NEWS(a->copy.arena, uint8_t, call->narg) : NULL;
+    const bt_func *func = wants ? callee_of(a, old, wants) : NULL;
+    return func ? find(a->pairs, func, wants) : NULL;
+}
+
+static bt_status add(struct adjoint *a, const bt_value *old)
+{
+    struct adjoint_pairs *p = a->pairs;
+    const bt_call *call = bt_as_call(old);
+    if (!call)
+        return NULL;
+    if (adjoint_calls_vjp(a, old))
+        return adjoint_vjp_want(a, old);
+    uint8_t *wants = BT_NEWS(p->arena, uint8_t, call->narg);
+    if (!wants)
+        return bt_no_memory();
+    const bt_func *func = callee_of(a, old, wants);
+    if (!func || find(p, func, wants))
+        return NULL;
+    struct adjoint_pair *pair = BT_NEW(p->arena, struct adjoint_pair);
+    if (!pair || !BT_PUSH(p->arena, &p->all, pair))
+        return bt_no_memory();
+    *pair = (struct adjoint_pair){ .primal = func, .wants = wants };
+    return adjoint_data_want(p, func->result);
+}
+
+bt_status adjoint_pairs_find(struct adjoint *a, const bt_block *block)
+{
+    bt_blocks blocks = { 0 };
+    BT_TRY(bt_block_nested(a->copy.arena, block, &blocks));
+    for (uint32_t b = 0; b < blocks.len; b++) {
+        for (uint32_t i = 0; i < blocks.at[b]->nbinding; i++)
+            BT_TRY(add(a, blocks.at[b]->bindings[i]));
+    }
+    return NULL;
+}
+
+/* Marks what depends on the wanted parameters. */
+static bt_status mark(struct adjoint *a, const struct adjoint_pair *pair)
+{
+    const bt_block *block = pair->primal->block;
+    for (uint32_t i = 0; i < block->nparam; i++) {
+        if (!pair->wants[i])
+            continue;
+        BT_TRY(adjoint_data_want(a->pairs, block->params[i]->base.type));
+        if (!bt_map_put(&a->active, block->params[i], (void *)1))
+            return bt_no_memory();
+    }
+    return adjoint_mark(a, block);
+}
+
+static bt_status close_one(struct adjoint_pairs *p, const struct adjoint_pair *pair)
+{
+    struct adjoint a;
+    BT_TRY(adjoint_init(&a, p, pair->primal));
+    bt_status status = mark(&a, pair);
+    if (!status)
+        status = adjoint_pairs_find(&a, pair->primal->block);
+    adjoint_deinit(&a);
+    return status;
+}
+
+bt_status adjoint_pairs_close(struct adjoint_pairs *p)
+{
+    for (uint32_t i = 0; i < p->all.len; i++)
+        BT_TRY(close_one(p, p->all.at[i]));
+    return NULL;
+}
+
+/* ---- types ---- */
+
+static bt_status add_floats(struct adjoint_pairs *p, const bt_type *type,
+                            adjoint_types *out)
+{
+    const bt_list_type *tuple = bt_as_tuple_type(type);
+    for (uint32_t i = 0; tuple && i < tuple->n; i++)
+        BT_TRY(add_floats(p, tuple->at[i], out));
+    if (tuple || !adjoint_has(type))
+        return NULL;
+    BT_TRY(adjoint_type_of(p, type, &type));
+    return BT_PUSH(p->arena, out, type) ? NULL : bt_no_memory();
+}
+
+static bt_status tuple_of(struct adjoint_pairs *p, const adjoint_types *all,
+                          const bt_type **out)
+{
+    bt_store *store = p->module->store;
+    *out = all->len == 1 ? all->at[0] : bt_type_tuple(store, all->len, all->at);
+    return *out ? NULL : bt_store_why(p->ctx, store);
+}
+
+static bt_status close_type(struct adjoint_pairs *p, const bt_func *f,
+                            const adjoint_types *args, const bt_type *result,
+                            const bt_type **out)
+{
+    *out = bt_func_type_close(p->module->store, f->nvar, f->vars, args->len, args->at,
+                              result, f->nwhere, f->wheres);
+    return *out ? NULL : bt_store_why(p->ctx, p->module->store);
+}
+
+static bt_status declare_types(struct adjoint_pairs *p, struct adjoint_pair *pair,
+                               const bt_type *tape)
+{
+    const bt_func *f = pair->primal;
+    adjoint_types args = { 0 }, back = { 0 }, gains = { 0 };
+    const bt_type *result = bt_type_tuple(p->module->store, 2,
+                                          (const bt_type *[]){ f->result, tape }),
+                  *gain;
+    if (!result)
+        return bt_store_why(p->ctx, p->module->store);
+    if (!BT_PUSH(p->arena, &back, tape))
+        return bt_no_memory();
+    BT_TRY(add_floats(p, f->result, &back));
+    pair->nseed = back.len - 1;
+    for (uint32_t i = 0; i < f->block->nparam; i++) {
+        const bt_type *type = f->block->params[i]->base.type;
+        if (!BT_PUSH(p->arena, &args, type))
+            return bt_no_memory();
+        if (pair->wants[i])
+            BT_TRY(add_floats(p, type, &gains));
+    }
+    BT_TRY(tuple_of(p, &gains, &gain));
+    BT_TRY(close_type(p, f, &args, result, &pair->forward_type));
+    return close_type(p, f, &back, gain, &pair->backward_type);
+}
+
+static bt_status name(struct adjoint_pairs *p, const struct adjoint_pair *pair,
+                      const char *suffix, const char **out)
+{
+    struct copy c = { .store = p->module->store, .arena = p->arena };
+    bt_text text;
+    bt_text_init(&text, p->arena);
+    bt_text_addf(&text, "%s.%s", pair->primal->name, suffix);
+    return bt_text_get(&text)
+               ? copy_name(&c, p->module, &p->taken, bt_text_get(&text), out)
+               : bt_no_memory();
+}
+
+static bt_status set(bt_module_builder *builder, const struct adjoint_pair *pair,
+                     const char *global_name, const bt_type *type, const bt_func *func)
+{
+    const bt_global global = { .name = global_name,
+                               .kind = func ? BT_GLOBAL_FUNC : BT_GLOBAL_EXTERN,
+                               .span = pair->primal->span,
+                               .type = type,
+                               .func = func };
+    return bt_module_builder_set(builder, &global, 0);
+}
+
+bt_status adjoint_pairs_declare(struct adjoint_pairs *p, bt_module_builder *builder)
+{
+    for (uint32_t i = 0; i < p->all.len; i++) {
+        struct adjoint_pair *pair = p->all.at[i];
+        const bt_type *tape;
+        BT_TRY(adjoint_tape_declare(p, builder, pair->primal->name, pair->primal,
+                                    &pair->tape, &tape));
+        BT_TRY(declare_types(p, pair, tape));
+        BT_TRY(name(p, pair, "forward", &pair->forward));
+        BT_TRY(name(p, pair, "backward", &pair->backward));
+        BT_TRY(set(builder, pair, pair->forward, pair->forward_type, NULL));
+        BT_TRY(set(builder, pair, pair->backward, pair->backward_type, NULL));
+    }
+    return NULL;
+}
+
+/* ---- functions ---- */
+
+/* A function with type parameters of its own; `c` copies into it. */
+static bt_status begin_func(struct adjoint *a, const struct adjoint_pair *pair,
+                            const char *func_name, struct copy *c, bt_func *out)
+{
+    const bt_func *primal = pair->primal;
+    const bt_type **vars = BT_NEWS(a->copy.arena, const bt_type *, primal->nvar);
+    *out = (bt_func){ .name = func_name, .span = primal->span, .nvar = primal->nvar };
+    if (!vars)
+        return bt_no_memory();
+    adjoint_copy_init(a, c);
+    for (uint32_t i = 0; i < primal->nvar; i++)
+        BT_TRY(copy_var(c, primal->vars[i], &vars[i]));
+    out->vars = vars;
+    out->nwhere = primal->nwhere;
+    return copy_wheres(c, primal->nwhere, primal->wheres, &out->wheres);
+}
+
+static bt_status make_forward(struct adjoint *a, const struct adjoint_pair *pair,
+                              const struct adjoint_path *path, bt_module_builder *builder)
+{
+    struct copy c;
+    bt_func now;
+    const bt_func *func;
+    const bt_param **params;
+    const bt_value *result;
+    BT_TRY(begin_func(a, pair, pair->forward, &c, &now));
+    const bt_type *of = bt_type_apply(c.store, pair->tape, now.nvar, now.vars);
+    if (!of)
+        return bt_store_why(c.ctx, c.store);
+    BT_TRY(copy_params(&c, path->joint->nparam, path->joint->params, &params));
+    BT_TRY(bt_block_begin(c.b, path->joint->nparam, params));
+    BT_TRY(adjoint_path_forward(&c, path, of, &result));
+    BT_TRY(bt_block_end(c.b, result, &now.block));
+    now.result = result->type;
+    BT_TRY(bt_func_create(c.ctx, c.store, &now, &func));
+    return set(builder, pair, pair->forward, bt_func_type_of(c.store, func), func);
+}
+
+static bt_status make_backward(struct adjoint *a, const struct adjoint_pair *pair,
+                               const struct adjoint_path *path,
+                               bt_module_builder *builder)
+{
+    const uint32_t n = path->seeds.len + 1;
+    struct copy c;
+    bt_func now;
+    const bt_func *func;
+    const bt_param **params = BT_NEWS(a->copy.arena, const bt_param *, n);
+    const bt_value **seeds = BT_NEWS(a->copy.arena, const bt_value *, n), *given;
+    if (!params || !seeds)
+        return bt_no_memory();
+    BT_TRY(begin_func(a, pair, pair->backward, &c, &now));
+    const bt_type *of = bt_type_apply(c.store, pair->tape, now.nvar, now.vars);
+    if (!of)
+        return bt_store_why(c.ctx, c.store);
+    BT_TRY(bt_build_param(c.b, "tape", of, &params[0]));
+    for (uint32_t i = 0; i + 1 < n; i++) {
+        const bt_type *type;
+        BT_TRY(copy_type(&c, path->seeds.at[i]->base.type, &type));
+        BT_TRY(bt_build_param(c.b, "d", type, &params[i + 1]));
+        seeds[i] = &params[i + 1]->base;
+    }
+    BT_TRY(bt_block_begin(c.b, n, params));
+    BT_TRY(adjoint_path_backward(a->pairs, &c, &params[0]->base, 1, path, seeds,
+                                 path->gains.len, path->gains.at, &given));
+    BT_TRY(bt_block_end(c.b, given, &now.block));
+    now.result = given->type;
+    BT_TRY(bt_func_create(c.ctx, c.store, &now, &func));
+    return set(builder, pair, pair->backward, bt_func_type_of(c.store, func), func);
+}
+
+/* Gains in the order of the parameters and their leaves. */
+static void sort_gains(const struct adjoint_pair *pair, struct adjoint_path *path)
+{
+    const bt_block *block = pair->primal->block;
+    uint32_t n = 0;
+    for (uint32_t i = 0; i < block->nparam; i++) {
+        for (uint32_t leaf = 0; leaf < bt_type_nleaf(block->params[i]->base.type);
+             leaf++) {
+            for (uint32_t k = n; k < path->gains.len; k++) {
+                const struct adjoint_gain gain = path->gains.at[k];
+                if (gain.old != &block->params[i]->base || gain.leaf != leaf)
+                    continue;
+                path->gains.at[k] = path->gains.at[n];
+                path->gains.at[n++] = gain;
+                break;
+            }
+        }
+    }
+    path->gains.len = n;
+}
+
+static bt_status make(struct adjoint *a, const struct adjoint_pair *pair,
+                      bt_module_builder *builder)
+{
+    struct adjoint_path path;
+    BT_TRY(mark(a, pair));
+    BT_TRY(adjoint_path_make(a, pair->primal->block, NULL, NULL, &path));
+    sort_gains(pair, &path);
+    BT_TRY(adjoint_path_close(a, &path));
+    BT_TRY(adjoint_tape_define(a->pairs, pair->tape, pair->primal, 1, &path));
+    BT_TRY(make_forward(a, pair, &path, builder));
+    return make_backward(a, pair, &path, builder);
+}
+
+bt_status adjoint_pairs_define(struct adjoint_pairs *p, bt_module_builder *builder)
+{
+    for (uint32_t i = 0; i < p->all.len; i++) {
+        struct adjoint a;
+        BT_TRY(adjoint_init(&a, p, p->all.at[i]->primal));
+        bt_status status = make(&a, p->all.at[i], builder);
+        adjoint_deinit(&a);
+        BT_TRY(status);
+    }
+    return NULL;
+}

@@ -1,0 +1,207 @@
+/* Values of adjoints: zeros, sums. */
+#include "gradients/adjoint_data.h"
+
+bt_status adjoint_build_ctor(struct copy *c, const bt_ctor *ctor, const bt_type *type,
+                             uint32_t narg, const bt_value *const *args,
+                             const bt_value **out)
+{
+    const bt_list_type *apply = bt_as_apply_type(type);
+    const bt_call call = { .callee_kind = BT_CALLEE_CTOR,
+                           .ctor = ctor,
+                           .narg = narg,
+                           .args = args,
+                           .ntype_arg = apply->n - 1,
+                           .type_args = apply->at + 1 };
+    bt_builder_type(c->b, type);
+    return bt_build_call(c->b, &call, out);
+}
+
+static bt_status zeros(struct copy *c, const bt_type *type, const bt_value **out)
+{
+    const struct {
+        const bt_type *shape, *dtype;
+    } attrs = { &bt_tensor_shape(type)->base, bt_as_tensor_type(type)->dtype };
+    const bt_op *op;
+    BT_TRY(bt_op_get(c->ctx, "zeros", &op));
+    return bt_build_op(c->b, op, &attrs, 0, NULL, out);
+}
+
+bt_status adjoint_zero(struct adjoint_pairs *p, struct copy *c, const bt_value *like,
+                       const bt_type *primal, const bt_value **out)
+{
+    const bt_type *type;
+    if (!adjoint_def(primal))
+        return primal->has & BT_HAS_OPAQUE || bt_type_layout(primal)
+                   ? bt_build(c->b, "zeros_like", NULL, &like, 1, out)
+                   : zeros(c, primal, out);
+    BT_TRY(adjoint_type_of(p, primal, &type));
+    return adjoint_build_ctor(c, adjoint_def(type)->ctors[0], type, 0, NULL, out);
+}
+
+bt_status adjoint_plus(struct adjoint_pairs *p, struct copy *c, const bt_type *primal,
+                       const bt_value *const *both, const bt_value **out)
+{
+    const bt_list_type *apply;
+    bt_call call = { .callee_kind = BT_CALLEE_VALUE, .narg = 2, .args = both };
+    if (!adjoint_def(primal))
+        return bt_build(c->b, "add", NULL, both, 2, out);
+    apply = bt_as_apply_type(both[0]->type);
+    call.ntype_arg = apply->n - 1;
+    call.type_args = apply->at + 1;
+    BT_TRY(bt_build_global(c->b, adjoint_data_of(p, primal)->add, &call.callee));
+    bt_builder_type(c->b, both[0]->type);
+    return bt_build_call(c->b, &call, out);
+}
+
+/* match (%a) { Zero => %b, K.adjoint(..) => match (%b) { Zero => %a, K.adjoint(..) => sums } } */
+struct adder {
+    struct adjoint_pairs *pairs;
+    struct copy *copy;
+    const bt_adt_def *def;
+    const bt_type *type;
+};
+
+/* A dim that each value brings along is one of its own where a value is taken apart. */
+static const bt_type *fresh_dim(bt_subst *subst, const bt_type *leaf)
+{
+    struct copy *c = subst->state;
+    return leaf->kind == BT_TYPE_HOLE && bt_type_kind_of(leaf) == BT_KIND_DIM
+               ? bt_dim_opaque(c->store, NULL)
+               : NULL;
+}
+
+static bt_status taken_type(struct copy *c, const bt_type *field, const bt_type **out)
+{
+    bt_subst subst = { .leaf = fresh_dim, .state = c };
+    *out = field->has & BT_HAS_HOLE ? bt_type_subst(c->store, &subst, field) : field;
+    return *out ? NULL : bt_store_why(c->ctx, c->store);
+}
+
+bt_status adjoint_ctor_pattern(struct copy *c, const bt_ctor *ctor,
+                               const bt_type *const *fields, const bt_param ***params,
+                               const bt_pattern **out)
+{
+    const bt_pattern **at = BT_NEWS(c->arena, const bt_pattern *, ctor->nfield);
+    *params = BT_NEWS(c->arena, const bt_param *, ctor->nfield);
+    if (!at || !*params)
+        return bt_no_memory();
+    for (uint32_t i = 0; i < ctor->nfield; i++) {
+        const bt_type *type;
+        BT_TRY(taken_type(c, fields[i], &type));
+        BT_TRY(bt_build_param(c->b, "d", type, &(*params)[i]));
+        at[i] = bt_pattern_create(
+            c->store, &(bt_pattern){ .kind = BT_PATTERN_VAR, .var = (*params)[i] });
+        if (!at[i])
+            return bt_no_memory();
+    }
+    *out = bt_pattern_create(c->store, &(bt_pattern){ .kind = BT_PATTERN_CTOR,
+                                                      .ctor = ctor,
+                                                      .n = ctor->nfield,
+                                                      .at = at });
+    return *out ? NULL : bt_no_memory();
+}
+
+static bt_status clause_of(struct copy *c, const bt_pattern *pattern, uint32_t nparam,
+                           const bt_param *const *params, const bt_value *result,
+                           bt_clause *out)
+{
+    out->pattern = pattern;
+    BT_TRY(bt_block_begin(c->b, nparam, params));
+    return bt_block_end(c->b, result, &out->block);
+}
+
+static bt_status add_fields(const struct adder *d, const bt_ctor *ctor,
+                            const bt_param *const *x, const bt_param *const *y,
+                            const bt_value **out)
+{
+    const bt_value **sums = BT_NEWS(d->copy->arena, const bt_value *, ctor->nfield);
+    if (!sums)
+        return bt_no_memory();
+    for (uint32_t i = 0; i < ctor->nfield; i++) {
+        const bt_value *both[] = { &x[i]->base, &y[i]->base };
+        const bt_list_type *apply = bt_as_apply_type(both[0]->type);
+        if (!apply) {
+            BT_TRY(bt_build(d->copy->b, "add", NULL, both, 2, &sums[i]));
+            continue;
+        }
+        bt_call call = { .callee_kind = BT_CALLEE_VALUE,
+                         .narg = 2,
+                         .args = both,
+                         .ntype_arg = apply->n - 1,
+                         .type_args = apply->at + 1 };
+        for (uint32_t k = 0; k < d->pairs->data.len; k++) {
+            const struct adjoint_data *data = d->pairs->data.at[k].value;
+            if (data->def == adjoint_def(both[0]->type))
+                BT_TRY(bt_build_global(d->copy->b, data->add, &call.callee));
+        }
+        bt_builder_type(d->copy->b, both[0]->type);
+        BT_TRY(bt_build_call(d->copy->b, &call, &sums[i]));
+    }
+    return adjoint_build_ctor(d->copy, ctor, d->type, ctor->nfield, sums, out);
+}
+
+static bt_status add_ctor(const struct adder *d, const bt_ctor *ctor, const bt_value *a,
+                          const bt_value *b, bt_clause *out)
+{
+    struct copy *c = d->copy;
+    const bt_param **x, **y;
+    const bt_pattern *zero, *other;
+    const bt_value *sum;
+    bt_clause inner[2];
+    BT_TRY(adjoint_ctor_pattern(c, ctor, ctor->fields, &x, &out->pattern));
+    BT_TRY(adjoint_ctor_pattern(c, d->def->ctors[0], NULL, &y, &zero));
+    BT_TRY(bt_block_begin(c->b, ctor->nfield, x));
+    BT_TRY(clause_of(c, zero, 0, NULL, a, &inner[0]));
+    BT_TRY(adjoint_ctor_pattern(c, ctor, ctor->fields, &y, &other));
+    inner[1].pattern = other;
+    BT_TRY(bt_block_begin(c->b, ctor->nfield, y));
+    BT_TRY(add_fields(d, ctor, x, y, &sum));
+    BT_TRY(bt_block_end(c->b, sum, &inner[1].block));
+    BT_TRY(bt_build_match(c->b, b, 2, inner, "", &sum));
+    return bt_block_end(c->b, sum, &out->block);
+}
+
+static bt_status define_add(struct adjoint_pairs *p, bt_module_builder *builder,
+                            struct copy *c, const struct adjoint_data *data)
+{
+    const bt_adt_def *def = data->def;
+    const struct adder d = { p, c, def,
+                             bt_type_apply(c->store, def, def->nvar, def->vars) };
+    bt_clause *clauses = BT_NEWS(c->arena, bt_clause, def->nctor);
+    const bt_param *params[2], **none;
+    const bt_value *sum;
+    bt_func now = { .name = data->add,
+                    .span = def->span,
+                    .nvar = def->nvar,
+                    .vars = def->vars,
+                    .result = d.type };
+    bt_global global = { .name = data->add, .kind = BT_GLOBAL_FUNC, .span = def->span };
+    if (!d.type || !clauses)
+        return d.type ? bt_no_memory() : bt_store_why(c->ctx, c->store);
+    BT_TRY(bt_build_param(c->b, "a", d.type, &params[0]));
+    BT_TRY(bt_build_param(c->b, "b", d.type, &params[1]));
+    BT_TRY(bt_block_begin(c->b, 2, params));
+    BT_TRY(adjoint_ctor_pattern(c, def->ctors[0], NULL, &none, &clauses[0].pattern));
+    BT_TRY(clause_of(c, clauses[0].pattern, 0, NULL, &params[1]->base, &clauses[0]));
+    for (uint32_t i = 1; i < def->nctor; i++)
+        BT_TRY(
+            add_ctor(&d, def->ctors[i], &params[0]->base, &params[1]->base, &clauses[i]));
+    BT_TRY(bt_build_match(c->b, &params[0]->base, def->nctor, clauses, NULL, &sum));
+    BT_TRY(bt_block_end(c->b, sum, &now.block));
+    BT_TRY(bt_func_create(c->ctx, c->store, &now, &global.func));
+    global.type = bt_func_type_of(c->store, global.func);
+    return global.type ? bt_module_builder_set(builder, &global, 0)
+                       : bt_store_why(c->ctx, c->store);
+}
+
+bt_status adjoint_data_define(struct adjoint_pairs *p, bt_module_builder *builder)
+{
+    for (uint32_t i = 0; i < p->data.len; i++) {
+        struct copy c;
+        BT_TRY(copy_init(&c, p->ctx, p->arena, p->module));
+        bt_status status = define_add(p, builder, &c, p->data.at[i].value);
+        copy_deinit(&c);
+        BT_TRY(status);
+    }
+    return NULL;
+}

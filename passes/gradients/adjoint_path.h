@@ -1,0 +1,59 @@
+/* One path through a value of the primal: a branch, a clause of a match, a function's body. */
+#ifndef PASSES_GRADIENTS_ADJOINT_PATH_H
+#define PASSES_GRADIENTS_ADJOINT_PATH_H
+
+#include "gradients/adjoint_paths.h"
+
+/* The adjoint of a leaf of a value from outside of the path. */
+struct adjoint_gain {
+    const bt_value *old; /* of the primal */
+    uint32_t leaf;
+    const bt_value *adjoint; /* NULL: zero */
+};
+typedef bt_vec(struct adjoint_gain) adjoint_gains;
+
+struct adjoint_path {
+    const bt_block *region;    /* of the primal */
+    const bt_pattern *pattern; /* of a match: what takes `data` apart; else NULL */
+    const bt_value *data;
+    /* Its copy, and behind that its reverse, which is never part of a program: both ways are
+     * taken out of it. */
+    const bt_block *joint;
+    uint32_t nforward;
+    const bt_value *result;         /* of the way forward */
+    bt_vec(const bt_param *) seeds; /* of each float leaf of the result */
+    adjoint_values kept;            /* what the way back reads of the way forward */
+    bt_map live;                    /* bindings of the way back that lead to gains */
+    adjoint_gains gains;
+    const bt_ctor *ctor;
+};
+
+bt_status adjoint_path_make(struct adjoint *, const bt_block *region, const bt_pattern *,
+                            const bt_value *data, struct adjoint_path *out) BT_MUST_USE;
+/* What the way back gives; finds what it keeps. Gains of adjoint NULL are dropped. */
+bt_status adjoint_path_close(struct adjoint *, struct adjoint_path *) BT_MUST_USE;
+
+/* A data type with a constructor for each path that has what the path keeps. *out: the type where
+ * type parameters are those of the primal. */
+bt_status adjoint_tape_declare(struct adjoint_pairs *, bt_module_builder *,
+                               const char *name, const bt_func *, bt_adt_def **def,
+                               const bt_type **out) BT_MUST_USE;
+bt_status adjoint_tape_define(struct adjoint_pairs *, bt_adt_def *, const bt_func *,
+                              uint32_t npath, struct adjoint_path *paths) BT_MUST_USE;
+
+/* The way forward, its result and its tape, into the block at hand. `c` has what stands for the
+ * parameters of the joint block. */
+bt_status adjoint_path_forward(struct copy *, const struct adjoint_path *,
+                               const bt_type *tape, const bt_value **out) BT_MUST_USE;
+/* match (%tape) { each path: the way back }. wanted: what it gives; its `adjoint` is a value that
+ * the zeros of a path without such a gain are like. */
+bt_status adjoint_path_backward(struct adjoint_pairs *, struct copy *,
+                                const bt_value *tape, uint32_t npath,
+                                const struct adjoint_path *paths,
+                                const bt_value *const *seeds, uint32_t nwanted,
+                                const struct adjoint_gain *wanted,
+                                const bt_value **out) BT_MUST_USE;
+/* A copy into the same function, or by other type parameters. */
+void adjoint_copy_init(struct adjoint *, struct copy *out);
+
+#endif

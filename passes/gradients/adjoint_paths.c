@@ -1,0 +1,232 @@
+/* Branches and matches, forward and backward. */
+#include "gradients/adjoint_path.h"
+
+/* What a value with paths has kept. */
+struct taped {
+    uint32_t npath;
+    struct adjoint_path *paths;
+    const struct adjoint_pair *pair; /* of a call; NULL: of a branch or a match */
+    const bt_value *tape;
+    adjoint_gains wanted; /* what some path gives */
+};
+
+/* ---- forward ---- */
+
+static bt_status want(struct adjoint *a, struct taped *t, const struct adjoint_gain *gain)
+{
+    for (uint32_t i = 0; i < t->wanted.len; i++) {
+        if (t->wanted.at[i].old == gain->old && t->wanted.at[i].leaf == gain->leaf)
+            return NULL;
+    }
+    return BT_PUSH(a->copy.arena, &t->wanted, *gain) ? NULL : bt_no_memory();
+}
+
+static bt_status make_paths(struct adjoint *a, const bt_value *old, struct taped *t)
+{
+    t->npath = bt_value_nregion(old);
+    t->paths = BT_NEWS(a->copy.arena, struct adjoint_path, t->npath);
+    if (!t->paths)
+        return bt_no_memory();
+    for (uint32_t i = 0; i < t->npath; i++) {
+        struct adjoint_path *path = &t->paths[i];
+        const bt_match *match = bt_as_match(old);
+        BT_TRY(adjoint_path_make(a, bt_value_region(old, i),
+                                 match ? match->clauses[i]->pattern : NULL,
+                                 match ? match->data : NULL, path));
+        BT_TRY(adjoint_path_close(a, path));
+        for (uint32_t k = 0; k < path->gains.len; k++)
+            BT_TRY(want(a, t, &path->gains.at[k]));
+    }
+    return NULL;
+}
+
+static bt_status forward_block(struct adjoint *a, const struct adjoint_path *path,
+                               const bt_type *tape, const bt_block **out)
+{
+    struct copy c;
+    const bt_param **params;
+    const bt_value *result;
+    adjoint_copy_init(a, &c);
+    BT_TRY(copy_params(&c, path->joint->nparam, path->joint->params, &params));
+    BT_TRY(bt_block_begin(c.b, path->joint->nparam, params));
+    BT_TRY(adjoint_path_forward(&c, path, tape, &result));
+    return bt_block_end(c.b, result, out);
+}
+
+static bt_status build_forward(struct adjoint *a, const bt_value *old,
+                               const struct taped *t, const bt_type *tape,
+                               const bt_value **out)
+{
+    struct copy *c = &a->copy;
+    const bt_match *match = bt_as_match(old);
+    const bt_value *data;
+    const bt_block **blocks = BT_NEWS(c->arena, const bt_block *, t->npath);
+    bt_clause *clauses = BT_NEWS(c->arena, bt_clause, t->npath);
+    if (!blocks || !clauses)
+        return bt_no_memory();
+    for (uint32_t i = 0; i < t->npath; i++)
+        BT_TRY(forward_block(a, &t->paths[i], tape, &blocks[i]));
+    BT_TRY(copy_operand(c, bt_value_operand(old, 0), NULL, &data));
+    bt_builder_like(c->b, old);
+    bt_builder_name(c->b, NULL);
+    if (!match)
+        return bt_build_if(c->b, data, blocks[0], blocks[1], out);
+    for (uint32_t i = 0; i < t->npath; i++) {
+        clauses[i].block = blocks[i];
+        BT_TRY(
+            copy_pattern(c, match->clauses[i]->pattern, blocks[i], &clauses[i].pattern));
+    }
+    return bt_build_match(c->b, data, t->npath, clauses, match->otherwise, out);
+}
+
+static bt_status forward_paths(struct adjoint *a, const bt_value *old, struct taped *t,
+                               const bt_value **out)
+{
+    bt_adt_def *def;
+    const bt_type *tape;
+    BT_TRY(make_paths(a, old, t));
+    BT_TRY(adjoint_tape_declare(a->pairs, a->pairs->builder,
+                                a->func->name ? a->func->name : "fn", a->func, &def,
+                                &tape));
+    BT_TRY(adjoint_tape_define(a->pairs, def, a->func, t->npath, t->paths));
+    return build_forward(a, old, t, tape, out);
+}
+
+static bt_status forward_call(struct adjoint *a, const bt_call *old, struct taped *t,
+                              const bt_value **out)
+{
+    struct copy *c = &a->copy;
+    const bt_value **args;
+    int same;
+    bt_call call = { .callee_kind = BT_CALLEE_VALUE,
+                     .narg = old->narg,
+                     .ntype_arg = old->ntype_arg };
+    BT_TRY(copy_args(c, old, &args, &same));
+    BT_TRY(copy_types(c, old->ntype_arg, old->type_args, &call.type_args));
+    BT_TRY(bt_build_global(c->b, t->pair->forward, &call.callee));
+    call.args = args;
+    bt_builder_like(c->b, &old->base);
+    bt_builder_name(c->b, NULL);
+    return bt_build_call(c->b, &call, out);
+}
+
+bt_status adjoint_forward(struct copy *c, const bt_value *old, int *done)
+{
+    struct adjoint *a = c->state;
+    struct taped *t;
+    const bt_value *both, *result;
+    const struct adjoint_pair *pair = adjoint_pair_of(a, old);
+    if (!adjoint_is_active(a, old) ||
+        (!pair && old->kind != BT_VALUE_IF && old->kind != BT_VALUE_MATCH))
+        return NULL;
+    if (!(t = BT_NEW(c->arena, struct taped)) || !bt_map_put(&a->tapes, old, t))
+        return bt_no_memory();
+    t->pair = pair;
+    BT_TRY(pair ? forward_call(a, bt_as_call(old), t, &both)
+                : forward_paths(a, old, t, &both));
+    bt_builder_like(c->b, old);
+    BT_TRY(bt_build_proj(c->b, both, 0, &result));
+    bt_builder_name(c->b, NULL);
+    BT_TRY(bt_build_proj(c->b, both, 1, &t->tape));
+    *done = 1;
+    return copy_put(c, old, result);
+}
+
+/* ---- backward ---- */
+
+/* Adjoints of the float leaves of a value, zeros where there is none. */
+static bt_status seeds_of(struct adjoint *a, const bt_value *old, adjoint_values *out)
+{
+    const bt_value *const *leaves = adjoint_of(a, old);
+    adjoint_values now = { 0 };
+    BT_TRY(adjoint_split(a, bt_map_find(&a->copy.values, old), &now));
+    for (uint32_t i = 0; i < now.len; i++) {
+        const bt_value *seed = leaves[i];
+        if (!adjoint_has(now.at[i]->type))
+            continue;
+        if (!seed)
+            BT_TRY(adjoint_zero(a->pairs, &a->copy, now.at[i], now.at[i]->type, &seed));
+        if (!BT_PUSH(a->copy.arena, out, seed))
+            return bt_no_memory();
+    }
+    return NULL;
+}
+
+static bt_status add_gains(struct adjoint *a, const struct taped *t,
+                           const bt_value *given)
+{
+    for (uint32_t i = 0; i < t->wanted.len; i++) {
+        const bt_value *gain = given;
+        if (t->wanted.len > 1)
+            BT_TRY(bt_build_proj(a->copy.b, given, i, &gain));
+        BT_TRY(adjoint_add(a, t->wanted.at[i].old, t->wanted.at[i].leaf, gain));
+    }
+    return NULL;
+}
+
+static bt_status backward_paths(struct adjoint *a, struct taped *t,
+                                const adjoint_values *seeds)
+{
+    struct copy c;
+    const bt_value *given;
+    if (!t->wanted.len)
+        return NULL;
+    for (uint32_t i = 0; i < t->wanted.len; i++) {
+        adjoint_values now = { 0 };
+        BT_TRY(adjoint_split(a, adjoint_now(a, t->wanted.at[i].old), &now));
+        t->wanted.at[i].adjoint = now.at[t->wanted.at[i].leaf];
+    }
+    adjoint_copy_init(a, &c);
+    BT_TRY(adjoint_path_backward(a->pairs, &c, t->tape, t->npath, t->paths, seeds->at,
+                                 t->wanted.len, t->wanted.at, &given));
+    return add_gains(a, t, given);
+}
+
+static bt_status backward_call(struct adjoint *a, const bt_call *old, struct taped *t,
+                               const adjoint_values *seeds)
+{
+    struct copy *c = &a->copy;
+    const bt_value **args = BT_NEWS(c->arena, const bt_value *, seeds->len + 1), *given;
+    bt_call call = { .callee_kind = BT_CALLEE_VALUE,
+                     .narg = seeds->len + 1,
+                     .ntype_arg = old->ntype_arg };
+    if (!args)
+        return bt_no_memory();
+    args[0] = t->tape;
+    for (uint32_t i = 0; i < seeds->len; i++)
+        args[i + 1] = seeds->at[i];
+    call.args = args;
+    BT_TRY(copy_types(c, old->ntype_arg, old->type_args, &call.type_args));
+    BT_TRY(bt_build_global(c->b, t->pair->backward, &call.callee));
+    BT_TRY(bt_build_call(c->b, &call, &given));
+    t->wanted = (adjoint_gains){ 0 };
+    for (uint32_t i = 0; i < old->narg; i++) {
+        for (uint32_t k = 0; k < bt_type_nleaf(old->args[i]->type); k++) {
+            const struct adjoint_gain gain = { old->args[i], k, NULL };
+            if (t->pair->wants[i] && adjoint_has(adjoint_leaf(old->args[i]->type, k)) &&
+                !BT_PUSH(c->arena, &t->wanted, gain))
+                return bt_no_memory();
+        }
+    }
+    return add_gains(a, t, given);
+}
+
+bt_status adjoint_backward(struct adjoint *a, const bt_value *old)
+{
+    struct taped *t = bt_map_find(&a->tapes, old);
+    adjoint_values seeds = { 0 };
+    if (old->kind == BT_VALUE_READ)
+        return bt_fail_at(
+            a->copy.ctx, BT_ERR_UNSUPPORTED, a->copy.store, old->span,
+            "what is read depends on what is differentiated, but only references "
+            "that stay in their function have adjoints: pass what this one "
+            "holds instead");
+    if (!t)
+        return bt_fail_at(a->copy.ctx, BT_ERR_UNSUPPORTED, a->copy.store, old->span,
+                          "a %s of a function that is no global of the module has no "
+                          "derivative",
+                          bt_value_kind_name(old->kind));
+    BT_TRY(seeds_of(a, old, &seeds));
+    return t->pair ? backward_call(a, bt_as_call(old), t, &seeds)
+                   : backward_paths(a, t, &seeds);
+}

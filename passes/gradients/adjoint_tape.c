@@ -1,0 +1,93 @@
+/* Tapes: data types of what the way back reads of the way forward. */
+#include "gradients/adjoint_path.h"
+
+bt_status adjoint_name(struct adjoint_pairs *p, bt_map *taken, const char *base,
+                       const char *what, const char **out)
+{
+    struct copy c = { .store = p->module->store, .arena = p->arena };
+    bt_text text;
+    bt_text_init(&text, p->arena);
+    bt_text_addf(&text, "%s.%s", base, what);
+    if (!bt_text_get(&text))
+        return bt_no_memory();
+    for (;;) {
+        BT_TRY(copy_name(&c, p->module, taken, bt_text_get(&text), out));
+        if (!bt_module_find_adt(p->module, *out) && !bt_module_find_ctor(p->module, *out))
+            return NULL;
+    }
+}
+
+bt_status adjoint_tape_declare(struct adjoint_pairs *p, bt_module_builder *builder,
+                               const char *base, const bt_func *func, bt_adt_def **def,
+                               const bt_type **out)
+{
+    bt_store *store = p->module->store;
+    const bt_type **vars = BT_NEWS(p->arena, const bt_type *, func->nvar);
+    const char *name;
+    if (!vars)
+        return bt_no_memory();
+    for (uint32_t i = 0; i < func->nvar; i++) {
+        const bt_var_type *var = bt_as_var_type(func->vars[i]);
+        if (!(vars[i] = bt_type_var(store, &var->param, var->name)))
+            return bt_store_why(p->ctx, store);
+    }
+    BT_TRY(adjoint_name(p, &p->taken, base, "tape", &name));
+    BT_TRY(
+        bt_module_builder_declare_adt(builder, name, func->span, func->nvar, vars, def));
+    *out = bt_type_apply(store, *def, func->nvar, func->vars);
+    return *out ? NULL : bt_store_why(p->ctx, store);
+}
+
+/* A dim that only the run knows is one that each value of the field brings along. */
+static const bt_type *open_dim(bt_subst *subst, const bt_type *leaf)
+{
+    const struct copy *c = subst->state;
+    return leaf->kind == BT_TYPE_OPAQUE ? bt_type_hole(c->store, BT_KIND_DIM) : NULL;
+}
+
+static bt_status open_dims(struct copy *c, const bt_type *type, const bt_type **out)
+{
+    bt_subst subst = { .leaf = open_dim, .state = c };
+    *out = type->has & BT_HAS_OPAQUE ? bt_type_subst(c->store, &subst, type) : type;
+    return *out ? NULL : bt_store_why(c->ctx, c->store);
+}
+
+/* Fields in terms of the data type's own parameters. */
+static bt_status fields_of(struct adjoint_pairs *p, const bt_adt_def *def,
+                           const bt_func *func, const struct adjoint_path *path,
+                           const bt_type ***out)
+{
+    struct copy c = { .ctx = p->ctx, .store = p->module->store, .arena = p->arena };
+    const bt_type **fields = *out = BT_NEWS(p->arena, const bt_type *, path->kept.len);
+    if (!fields)
+        return bt_no_memory();
+    bt_map_init(&c.types, p->arena, 0);
+    for (uint32_t i = 0; i < func->nvar; i++)
+        BT_TRY(copy_put_type(&c, func->vars[i], def->vars[i]));
+    for (uint32_t i = 0; i < path->kept.len; i++) {
+        BT_TRY(copy_type(&c, path->kept.at[i]->type, &fields[i]));
+        BT_TRY(open_dims(&c, fields[i], &fields[i]));
+    }
+    return NULL;
+}
+
+bt_status adjoint_tape_define(struct adjoint_pairs *p, bt_adt_def *def,
+                              const bt_func *func, uint32_t npath,
+                              struct adjoint_path *paths)
+{
+    bt_ctor *ctors = BT_NEWS(p->arena, bt_ctor, npath);
+    if (!ctors)
+        return bt_no_memory();
+    for (uint32_t i = 0; i < npath; i++) {
+        const bt_type **fields;
+        BT_TRY(fields_of(p, def, func, &paths[i], &fields));
+        BT_TRY(adjoint_name(p, &p->ctors, func->name ? func->name : "fn", "Path",
+                            &ctors[i].name));
+        ctors[i].nfield = paths[i].kept.len;
+        ctors[i].fields = fields;
+    }
+    BT_TRY(bt_module_builder_define_adt(p->builder, def, npath, ctors));
+    for (uint32_t i = 0; i < npath; i++)
+        paths[i].ctor = def->ctors[i];
+    return NULL;
+}

@@ -1,0 +1,117 @@
+/* Adjoints of values, leaf by leaf. */
+#include "gradients/adjoint_paths.h"
+
+const bt_type *adjoint_leaf(const bt_type *type, uint32_t leaf)
+{
+    const bt_list_type *tuple = bt_as_tuple_type(type);
+    for (uint32_t i = 0; tuple && i < tuple->n; i++) {
+        const uint32_t n = bt_type_nleaf(tuple->at[i]);
+        if (leaf < n)
+            return adjoint_leaf(tuple->at[i], leaf);
+        leaf -= n;
+    }
+    return type;
+}
+
+int adjoint_is_wanted(const bt_global *global, const bt_func *primal, uint32_t param)
+{
+    if (global->wrt.n == BT_NONE_LIST)
+        return adjoint_has(primal->block->params[param]->base.type);
+    for (int64_t i = 0; i < global->wrt.n; i++) {
+        if (global->wrt.at[i] == (int64_t)param)
+            return 1;
+    }
+    return 0;
+}
+
+int adjoint_is_active(const struct adjoint *a, const bt_value *old)
+{
+    return bt_map_find(&a->active, old) != NULL;
+}
+
+const bt_value *adjoint_now(const struct adjoint *a, const bt_value *old)
+{
+    const bt_value *now = bt_map_find(&a->copy.values, old);
+    return now ? now : old;
+}
+
+const bt_value *const *adjoint_of(const struct adjoint *a, const bt_value *old)
+{
+    return bt_map_find(&a->leaves, old);
+}
+
+bt_status adjoint_add(struct adjoint *a, const bt_value *old, uint32_t leaf,
+                      const bt_value *adjoint)
+{
+    const bt_value **leaves = bt_map_find(&a->leaves, old);
+    if (!adjoint || !adjoint_is_active(a, old))
+        return NULL;
+    if (!leaves) {
+        leaves = BT_NEWS(a->copy.arena, const bt_value *, bt_type_nleaf(old->type));
+        if (!leaves || !bt_map_put(&a->leaves, old, leaves))
+            return bt_no_memory();
+    }
+    if (!leaves[leaf]) {
+        leaves[leaf] = adjoint;
+        return NULL;
+    }
+    return adjoint_plus(a->pairs, &a->copy, adjoint_leaf(old->type, leaf),
+                        (const bt_value *[]){ leaves[leaf], adjoint }, &leaves[leaf]);
+}
+
+bt_status adjoint_split(struct adjoint *a, const bt_value *now, adjoint_values *out)
+{
+    const bt_list_type *type = bt_as_tuple_type(now->type);
+    const bt_tuple_value *tuple = bt_as_tuple(now);
+    if (!type)
+        return BT_PUSH(a->copy.arena, out, now) ? NULL : bt_no_memory();
+    for (uint32_t i = 0; i < type->n; i++) {
+        const bt_value *field = tuple ? tuple->fields[i] : NULL;
+        if (!field)
+            BT_TRY(bt_build_proj(a->copy.b, now, i, &field));
+        BT_TRY(adjoint_split(a, field, out));
+    }
+    return NULL;
+}
+
+/* Takes the leaves of a type from *leaves on. */
+static bt_status join(struct adjoint *a, const bt_type *type,
+                      const bt_value *const **leaves, const bt_value **out)
+{
+    const bt_list_type *tuple = bt_as_tuple_type(type);
+    if (!tuple) {
+        *out = *(*leaves)++;
+        return NULL;
+    }
+    const bt_value **fields = BT_NEWS(a->copy.arena, const bt_value *, tuple->n);
+    if (!fields)
+        return bt_no_memory();
+    for (uint32_t i = 0; i < tuple->n; i++)
+        BT_TRY(join(a, tuple->at[i], leaves, &fields[i]));
+    return bt_build_tuple(a->copy.b, tuple->n, fields, out);
+}
+
+/* A leaf's adjoint as a value of the leaf's type. */
+static bt_status leaf_of(struct adjoint *a, const bt_value *like, const bt_value *adjoint,
+                         const bt_value **out)
+{
+    *out = like;
+    if (!adjoint_has(like->type))
+        return NULL;
+    if (!adjoint)
+        BT_TRY(adjoint_zero(a->pairs, &a->copy, like, like->type, &adjoint));
+    *out = adjoint;
+    return bt_as_apply_type(like->type) ? adjoint_fill(a, like, adjoint, out) : NULL;
+}
+
+bt_status adjoint_join(struct adjoint *a, const bt_value *like,
+                       const bt_value *const *leaves, const bt_value **out)
+{
+    adjoint_values all = { 0 };
+    const bt_value *const *at;
+    BT_TRY(adjoint_split(a, like, &all));
+    for (uint32_t i = 0; i < all.len; i++)
+        BT_TRY(leaf_of(a, all.at[i], leaves ? leaves[i] : NULL, &all.at[i]));
+    at = all.at;
+    return join(a, like->type, &at, out);
+}

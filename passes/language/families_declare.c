@@ -1,0 +1,127 @@
+/* A data type for each family, with a constructor for each maker. */
+#include "language/families.h"
+
+static bt_status name_family(struct defun *d, struct copy *c, struct family *family)
+{
+    bt_text text;
+    BT_TRY(copy_name(c, d->module, &d->taken_ctors, "Fn", &family->name));
+    while (bt_module_find_adt(d->module, family->name))
+        BT_TRY(copy_name(c, d->module, &d->taken_ctors, "Fn", &family->name));
+    bt_text_init(&text, d->arena);
+    bt_text_addf(&text, "call_%s", family->name);
+    if (!bt_text_get(&text))
+        return bt_no_memory();
+    BT_TRY(copy_name(c, d->module, &d->taken, text.at, &family->call));
+    for (uint32_t i = 0; i < family->makers.len; i++) {
+        struct maker *maker = family->makers.at[i];
+        bt_text_init(&text, d->arena);
+        bt_text_addf(&text, "%s_%s", family->name, maker->global);
+        if (!bt_text_get(&text))
+            return bt_no_memory();
+        do
+            BT_TRY(copy_name(c, d->module, &d->taken_ctors, text.at, &maker->name));
+        while (bt_module_find_ctor(d->module, maker->name));
+    }
+    return NULL;
+}
+
+static bt_status declare_family(struct defun *d, bt_module_builder *builder,
+                                struct family *family)
+{
+    struct copy c;
+    BT_TRY(copy_init(&c, d->ctx, d->arena, d->module));
+    bt_status status = name_family(d, &c, family);
+    copy_deinit(&c);
+    BT_TRY(status);
+    BT_TRY(
+        bt_module_builder_declare_adt(builder, family->name, 0, 0, NULL, &family->def));
+    family->now = bt_type_apply(d->module->store, family->def, 0, NULL);
+    return family->now ? NULL : bt_store_why(d->ctx, d->module->store);
+}
+
+static bt_status define_family(struct defun *d, bt_module_builder *builder,
+                               struct family *family)
+{
+    uint32_t n = family->makers.len;
+    bt_ctor *ctors = BT_NEWS(d->arena, bt_ctor, n);
+    if (!ctors)
+        return bt_no_memory();
+    for (uint32_t i = 0; i < n; i++) {
+        const struct maker *maker = family->makers.at[i];
+        const bt_type **fields;
+        BT_TRY(families_types(d, maker->ncapture, maker->captures, &fields));
+        ctors[i] =
+            (bt_ctor){ .name = maker->name, .nfield = maker->ncapture, .fields = fields };
+    }
+    BT_TRY(bt_module_builder_define_adt(builder, family->def, n, ctors));
+    for (uint32_t i = 0; i < n; i++)
+        family->makers.at[i]->ctor = family->def->ctors[i];
+    return NULL;
+}
+
+/* One whose type changes is another function, or another declared gradient of one. */
+static bt_status declare_func(struct defun *d, bt_module_builder *builder,
+                              const bt_global *old)
+{
+    bt_global global = { .kind = BT_GLOBAL_EXTERN, .span = old->span };
+    if (old->kind == BT_GLOBAL_GRADIENT)
+        global = *old;
+    struct copy c;
+    BT_TRY(families_signature(d, bt_as_func_type(old->type), NULL, &global.type));
+    if (global.type == old->type)
+        return NULL;
+    BT_TRY(copy_init(&c, d->ctx, d->arena, d->module));
+    bt_status status = copy_name(&c, d->module, &d->taken, old->name, &global.name);
+    copy_deinit(&c);
+    BT_TRY(status);
+    if (!bt_map_put(&d->renamed, old->name, (void *)(uintptr_t)global.name))
+        return bt_no_memory();
+    bt_module_builder_remove(builder, old->name);
+    return bt_module_builder_set(builder, &global, 1);
+}
+
+const char *families_name(const struct defun *d, const char *name)
+{
+    const char *now = bt_map_find(&d->renamed, name);
+    return now ? now : name;
+}
+
+/* What a gradient is of may have another name. */
+static bt_status aim_gradient(struct defun *d, bt_module_builder *builder,
+                              const bt_global *old)
+{
+    bt_global global = *old;
+    global.name = families_name(d, old->name);
+    global.primal = families_name(d, old->primal);
+    BT_TRY(families_signature(d, bt_as_func_type(old->type), NULL, &global.type));
+    return global.primal == old->primal ? NULL
+                                        : bt_module_builder_set(builder, &global, 0);
+}
+
+bt_status families_declare(void *state, bt_module_builder *builder)
+{
+    struct defun *d = state;
+    for (uint32_t i = 0; i < d->families.len; i++)
+        BT_TRY(declare_family(d, builder, d->families.at[i].value));
+    d->is_declared = 1;
+    bt_map_init(&d->known, d->arena, 0);
+    for (uint32_t i = 0; i < d->families.len; i++) {
+        const struct family *family = d->families.at[i].value;
+        bt_global global = { .name = family->call, .kind = BT_GLOBAL_EXTERN };
+        BT_TRY(define_family(d, builder, d->families.at[i].value));
+        BT_TRY(families_signature(d, family->type, family->now, &global.type));
+        BT_TRY(bt_module_builder_set(builder, &global, 1));
+    }
+    for (uint32_t i = 0; i < d->module->nglobal; i++) {
+        if (families_is_left_over(d->module->globals[i]))
+            bt_module_builder_remove(builder, d->module->globals[i]->name);
+        if (families_is_program(d->module->globals[i]) ||
+            families_is_gradient(d->module->globals[i]))
+            BT_TRY(declare_func(d, builder, d->module->globals[i]));
+    }
+    for (uint32_t i = 0; i < d->module->nglobal; i++) {
+        if (families_is_gradient(d->module->globals[i]))
+            BT_TRY(aim_gradient(d, builder, d->module->globals[i]));
+    }
+    return NULL;
+}

@@ -1,0 +1,58 @@
+/* Gradients of functions with type parameters: of each copy of the function one. */
+#include <string.h>
+
+#include "common/copy.h"
+#include "language/instances.h"
+
+/* The one of the chain of declarations that leads to a copy, or a new one. primal: what it is
+ * of, the copy or another of them. */
+static bt_status find_one(struct instances *in, const bt_global *of,
+                          const struct instance *instance, const bt_global *primal,
+                          const bt_global **out)
+{
+    struct copy c = { .store = in->module->store, .arena = in->arena };
+    struct gradient_instance *made;
+    bt_text text;
+    for (uint32_t i = 0; i < in->gradients.len; i++) {
+        made = in->gradients.at[i];
+        *out = &made->now;
+        if (made->of == of && made->instance == instance)
+            return NULL;
+    }
+    made = BT_NEW(in->arena, struct gradient_instance);
+    if (!made || !BT_PUSH(in->arena, &in->gradients, made))
+        return bt_no_memory();
+    *made = (struct gradient_instance){ .of = of, .instance = instance, .now = *of };
+    // @df of @f_float32 is @df_float32
+    bt_text_init(&text, in->arena);
+    bt_text_addf(&text, "%s%s", of->name, instance->name + strlen(instance->of->name));
+    if (!bt_text_get(&text))
+        return bt_no_memory();
+    BT_TRY(copy_name(&c, in->module, &in->taken, text.at, &made->now.name));
+    made->now.primal = primal->name;
+    *out = &made->now;
+    return bt_gradient_type(in->ctx, in->module->store, &made->now, primal->type,
+                            &made->now.type);
+}
+
+bt_status instances_find_gradient(struct instances *in, const bt_global *of,
+                                  const bt_value *at, const bt_type *const *type_args,
+                                  bt_call *call, const bt_global **out)
+{
+    bt_vec(const bt_global *) chain = { 0 };
+    const struct instance *instance;
+    BT_TRY(instances_find(in, bt_module_primal(in->module, of), at, type_args, call,
+                          &instance));
+    *out = NULL;
+    if (!instance)
+        return NULL;
+    const bt_global like = { .name = instance->name, .type = instance->type };
+    for (; of->kind == BT_GLOBAL_GRADIENT; of = bt_module_find(in->module, of->primal)) {
+        if (!BT_PUSH(in->arena, &chain, of))
+            return bt_no_memory();
+    }
+    *out = &like;
+    while (chain.len)
+        BT_TRY(find_one(in, chain.at[--chain.len], instance, *out, out));
+    return NULL;
+}

@@ -1,0 +1,571 @@
+/*
+ * monomorphize: one copy of a function for each way that its type parameters are given.
+ * Types, shapes and element types are given by copies; dim parameters stay, and dims that
+ * have no number become dim parameters. With option dims, numbers are given by copies, too:
+ * loops then run over known extents. Not where a copy of a function asks for it with another
+ * number, not for more than 16 copies of one, not where the call checks dims, and not
+ * where a check in the function would be false: it fails when it is reached.
+ * A gradient that is declared of such a function is declared of its copies.
+ * A function with type parameters that is passed as one of given types becomes a closure of
+ * these, which calls the copy. A closure with type parameters is made for given types where
+ * it is used, and so is an `if` or a `match` that chooses one and does nothing else. The
+ * functions that copies were made of stay; dead-code drops
+ * them where it knows the entry. Data types keep their parameters.
+ * keeps    every invariant
+ * option   dims    whether copies are made for numbers of dim parameters, default False
+ * source   as in MLton (Weeks 2006, Whole-program compilation in MLton)
+ */
+#include <string.h>
+
+#include <baton/pass.h>
+
+#include "common/copy.h"
+#include "common/version.h"
+#include "language/flat.h"
+#include "language/instances.h"
+
+struct options {
+    int64_t dims;
+};
+
+static const bt_attr options[] = {
+    BT_ATTR(struct options, dims, BOOL, "False",
+            "make copies for numbers of dim parameters"),
+    { 0 },
+};
+
+struct mono {
+    bt_ctx *ctx;
+    bt_arena *arena;
+    const bt_module *module;
+    const bt_module *declared; /* NULL: what is needed is looked for */
+    struct instances instances;
+    bt_map busy; /* closures being copied */
+    const bt_effects *effects;
+    int changes;
+};
+
+/* Whether copies may be needed of what has this type. */
+static int is_generic(const struct mono *m, const bt_type *type)
+{
+    const bt_func_type *func = type ? bt_as_func_type(type) : NULL;
+    return flat_is_generic(type) || (m->instances.gives_numbers && func && func->nparam);
+}
+
+static const bt_global *generic_global(const struct mono *m, const bt_value *value)
+{
+    const bt_global *global = bt_module_global(m->module, value);
+    if (!global || !is_generic(m, global->type))
+        return NULL;
+    if (global->kind == BT_GLOBAL_GRADIENT)
+        return flat_is_generic(global->type) ? global : NULL;
+    return global->kind == BT_GLOBAL_FUNC && !bt_func_is_primitive(global->func) ? global
+                                                                                 : NULL;
+}
+
+/* ---- calls ---- */
+
+static bt_status aim_at_gradient(struct copy *c, const bt_global *of, const bt_value *at,
+                                 const bt_value *callee, const bt_type *const *type_args,
+                                 bt_call *call)
+{
+    struct mono *m = c->state;
+    const bt_global *gradient;
+    BT_TRY(instances_find_gradient(&m->instances, of, at, type_args, call, &gradient));
+    m->changes |= gradient != NULL;
+    if (m->declared && gradient)
+        return bt_build_global(c->b, gradient->name, &call->callee);
+    call->callee = callee;
+    call->ntype_arg = bt_as_func_type(of->type)->nparam;
+    call->type_args = type_args;
+    return NULL;
+}
+
+/* Fills callee and type_args of a call of `of`, or of the copy for these type arguments. */
+static bt_status aim_call(struct copy *c, const bt_global *of, const bt_value *at,
+                          const bt_value *callee, const bt_type *const *type_args,
+                          bt_call *call)
+{
+    struct mono *m = c->state;
+    const struct instance *instance;
+    if (of->kind == BT_GLOBAL_GRADIENT)
+        return aim_at_gradient(c, of, at, callee, type_args, call);
+    BT_TRY(instances_find(&m->instances, of, at, type_args, call, &instance));
+    m->changes |= instance != NULL;
+    if (m->declared && instance)
+        return bt_build_global(c->b, instance->name, &call->callee);
+    call->callee = callee;
+    call->ntype_arg = of->func->nvar;
+    call->type_args = type_args;
+    return NULL;
+}
+
+static bt_status mono_call(struct copy *c, const bt_call *old, const bt_global *of)
+{
+    const bt_value **args, *now;
+    const bt_type *const *type_args;
+    int same_facts;
+    bt_call call = *old;
+    BT_TRY(copy_types(c, old->ntype_arg, old->type_args, &type_args));
+    BT_TRY(copy_args(c, old, &args, &same_facts));
+    BT_TRY(aim_call(c, of, &old->base, old->callee, type_args, &call));
+    call.args = args;
+    BT_TRY(copy_call(c, old, &call, same_facts, &now));
+    return copy_put(c, &old->base, now);
+}
+
+/* ---- functions as values ---- */
+
+static bt_status put_term(bt_map *terms, const bt_type *var, const bt_type *term)
+{
+    return bt_map_put(terms, var, (void *)(uintptr_t)term) ? NULL : bt_no_memory();
+}
+
+/* What stands for the variables of `pattern` where it is `type`. */
+static bt_status match_type(struct mono *m, bt_map *terms, const bt_type *pattern,
+                            const bt_type *type)
+{
+    const bt_tensor_type *t = bt_as_tensor_type(pattern), *u = bt_as_tensor_type(type);
+    const bt_func_type *f = bt_as_func_type(pattern), *g = bt_as_func_type(type);
+    const bt_list_type *l = bt_as_list_type(pattern), *k = bt_as_list_type(type);
+    const bt_shape_type *s = bt_as_shape_type(pattern), *q = bt_as_shape_type(type);
+    bt_store *store = m->module->store;
+    if (!(pattern->has & BT_HAS_VAR))
+        return NULL;
+    const bt_map_entry *entry = bt_map_entry_find(terms, pattern);
+    if (entry)
+        return entry->value ? NULL : put_term(terms, pattern, type);
+    if (t && u) {
+        BT_TRY(match_type(m, terms, t->shape, u->shape));
+        return match_type(m, terms, t->dtype, u->dtype);
+    }
+    if (f && g && f->narg == g->narg) {
+        for (uint32_t i = 0; i < f->narg; i++)
+            BT_TRY(match_type(m, terms, f->args[i], g->args[i]));
+        return match_type(m, terms, f->result, g->result);
+    }
+    if (s && q && !q->rest && q->n >= s->n) {
+        uint32_t more = s->rest ? q->n - s->n : 0;
+        for (uint32_t i = 0; i < s->n; i++)
+            BT_TRY(match_type(m, terms, s->dims[i],
+                              q->dims[i + (s->rest && i >= s->position ? more : 0)]));
+        if (!s->rest)
+            return NULL;
+        const bt_type *rest = bt_type_shape(store, more, q->dims + s->position);
+        return rest ? match_type(m, terms, s->rest, rest) : bt_store_why(m->ctx, store);
+    }
+    for (uint32_t i = 0;
+         l && k && l->n == k->n && pattern->kind == type->kind && i < l->n; i++)
+        BT_TRY(match_type(m, terms, l->at[i], k->at[i]));
+    return NULL;
+}
+
+/* The type arguments by which a function with type parameters is `wanted`. */
+static bt_status type_args_of(struct copy *c, const bt_value *value, const bt_func *func,
+                              const bt_type *wanted, const bt_type *const **out)
+{
+    struct mono *m = c->state;
+    const bt_func_type *type = bt_as_func_type(wanted);
+    const bt_type **args = BT_NEWS(m->arena, const bt_type *, func->nvar);
+    bt_map found;
+    if (!args)
+        return bt_no_memory();
+    bt_map_init(&found, m->arena, 0);
+    for (uint32_t i = 0; i < func->nvar; i++)
+        BT_TRY(put_term(&found, func->vars[i], NULL));
+    for (uint32_t i = 0; i < func->block->nparam && i < type->narg; i++)
+        BT_TRY(match_type(m, &found, func->block->params[i]->base.type, type->args[i]));
+    BT_TRY(match_type(m, &found, func->result, type->result));
+    for (uint32_t i = 0; i < func->nvar; i++) {
+        args[i] = bt_map_find(&found, func->vars[i]);
+        if (!args[i])
+            return bt_fail_at(m->ctx, BT_ERR_UNSUPPORTED, m->module->store, value->span,
+                              "type parameter %u of %s%s does not follow from the type "
+                              "that it is passed as; call it in a closure",
+                              i, value->kind == BT_VALUE_GLOBAL ? "@" : "%",
+                              value->name ? value->name : "_");
+    }
+    *out = args;
+    return NULL;
+}
+
+static bt_status eta_expand(struct copy *c, const bt_value *old, const bt_global *of,
+                            const bt_type *wanted, const bt_value **out)
+{
+    const bt_type *const *type_args;
+    bt_call call = { .callee = old, .ntype_arg = of->func->nvar };
+    BT_TRY(type_args_of(c, old, of->func, wanted, &type_args));
+    call.type_args = type_args;
+    if (flat_is_generic(of->type))
+        BT_TRY(aim_call(c, of, old, old, type_args, &call));
+    return copy_eta(c, old, of->func, wanted, &call, out);
+}
+
+/* A copy of a closure, for the types that it is wanted for. */
+static bt_status instantiate_closure(struct copy *c, const bt_closure_value *closure,
+                                     const bt_type *const *type_args,
+                                     const bt_type *wanted, const bt_value **out)
+{
+    struct mono *m = c->state;
+    if (bt_map_find(&m->busy, closure))
+        return bt_fail_at(m->ctx, BT_ERR_UNSUPPORTED, m->module->store,
+                          closure->base.span,
+                          "%%%s has type parameters and uses itself: pass lambda-lift "
+                          "makes a function of it, which is to run before",
+                          closure->base.name ? closure->base.name : "_");
+    if (!bt_map_put(&m->busy, closure, m))
+        return bt_no_memory();
+    for (uint32_t i = 0; i < closure->func->nvar; i++)
+        BT_TRY(copy_put_type(c, closure->func->vars[i], type_args[i]));
+    BT_TRY(copy_closure(c, closure, wanted, out));
+    return bt_map_put(&m->busy, closure, NULL) ? NULL : bt_no_memory();
+}
+
+/* An if or a match, which gives what its regions do, for the type that is wanted. */
+static bt_status instantiate_choice(struct copy *c, const bt_value *old,
+                                    const bt_type *wanted, const bt_value **out)
+{
+    const uint32_t n = bt_value_nregion(old);
+    const bt_block **regions = BT_NEWS(c->arena, const bt_block *, n);
+    const bt_value **operands;
+    int same_facts;
+    if (!regions)
+        return bt_no_memory();
+    BT_TRY(copy_operands(c, old, &operands, &same_facts));
+    for (uint32_t i = 0; i < n; i++)
+        BT_TRY(copy_block(c, bt_value_region(old, i), wanted, &regions[i]));
+    bt_builder_like(c->b, old);
+    bt_builder_type(c->b, wanted);
+    return bt_build_again(c->b, old, operands, regions, wanted, out);
+}
+
+static bt_status fail_held(const struct mono *m, const bt_value *value)
+{
+    bt_text text;
+    bt_text_init(&text, m->arena);
+    if (value->name)
+        bt_print_operand(value, &text);
+    else
+        bt_text_addf(&text, "a function");
+    bt_text_addf(&text, " of type ");
+    bt_print_type(m->ctx, value->type, &text);
+    const char *shown = bt_text_get(&text);
+    return shown ? bt_fail_at(m->ctx, BT_ERR_UNSUPPORTED, m->module->store, value->span,
+                              "%s is held with its type parameters open, so that no copy "
+                              "of it would do: state the types of its parameters, and "
+                              "hold one function for each way that it is called",
+                              shown)
+                 : bt_no_memory();
+}
+
+/* Whether it has type parameters, and is made where they are given. */
+static int is_made_where_used(const struct mono *m, const bt_value *value)
+{
+    const bt_closure_value *closure = bt_as_closure(value);
+    if (!value->type || !flat_is_generic(value->type))
+        return 0;
+    return closure ? closure->group->n == 1
+                   : bt_value_nregion(value) && !bt_effects_of(m->effects, value);
+}
+
+static bt_status mono_operand(struct copy *c, const bt_value *old, const bt_type *wanted,
+                              const bt_value **out)
+{
+    struct mono *m = c->state;
+    const bt_func_type *type = old->type ? bt_as_func_type(old->type) : NULL;
+    const bt_closure_value *closure = bt_as_closure(old);
+    const bt_type *const *type_args;
+    if (!type || !type->nparam)
+        return NULL;
+    if (wanted)
+        BT_TRY(copy_type(c, wanted, &wanted));
+    const bt_func_type *now = wanted ? bt_as_func_type(wanted) : NULL;
+    const bt_global *global = bt_module_global(m->module, old);
+    m->changes = 1;
+    if (now && !now->nparam && global && global->kind == BT_GLOBAL_FUNC)
+        return eta_expand(c, old, global, wanted, out);
+    if (now && !now->nparam && closure && flat_is_generic(old->type)) {
+        BT_TRY(type_args_of(c, old, closure->func, wanted, &type_args));
+        return instantiate_closure(c, closure, type_args, wanted, out);
+    }
+    if (now && !now->nparam && is_made_where_used(m, old))
+        return instantiate_choice(c, old, wanted, out);
+    return flat_is_generic(old->type) ? fail_held(m, old) : NULL;
+}
+
+/* ---- functions ---- */
+
+/* A call of a closure, or of a choice of some, with type parameters. */
+static bt_status call_closure(struct copy *c, const bt_call *old)
+{
+    const bt_func_type *type = bt_as_func_type(old->callee->type);
+    const bt_value **args, *now;
+    const bt_type *const *type_args, *wanted;
+    int same_facts;
+    bt_call call = *old;
+    BT_TRY(copy_types(c, old->ntype_arg, old->type_args, &type_args));
+    type = bt_func_type_open(c->store, type, old->type_args);
+    if (!type)
+        return bt_store_why(c->ctx, c->store);
+    bt_func_type plain = { .narg = type->narg,
+                           .args = type->args,
+                           .result = type->result };
+    wanted = bt_type_func(c->store, &plain);
+    if (!wanted)
+        return bt_store_why(c->ctx, c->store);
+    BT_TRY(copy_type(c, wanted, &wanted));
+    BT_TRY(copy_args(c, old, &args, &same_facts));
+    BT_TRY(bt_as_closure(old->callee)
+               ? instantiate_closure(c, bt_as_closure(old->callee), type_args, wanted,
+                                     &call.callee)
+               : instantiate_choice(c, old->callee, wanted, &call.callee));
+    call.args = args;
+    call.ntype_arg = 0;
+    BT_TRY(copy_call(c, old, &call, same_facts, &now));
+    return copy_put(c, &old->base, now);
+}
+
+static bt_status mono_binding(struct copy *c, const bt_value *old, int *done)
+{
+    const bt_call *call = bt_as_call(old);
+    struct mono *m = c->state;
+    if (is_made_where_used(m, old))
+        *done = 1;
+    if (!call || call->callee_kind != BT_CALLEE_VALUE ||
+        !is_generic(m, call->callee->type))
+        return NULL;
+    const bt_global *of = generic_global(m, call->callee);
+    *done = of || is_made_where_used(m, call->callee) ||
+            (bt_as_closure(call->callee) && flat_is_generic(call->callee->type));
+    if (of)
+        return mono_call(c, call, of);
+    m->changes |= *done;
+    return *done ? call_closure(c, call) : NULL;
+}
+
+/* Whether a copy may tell more of what calls give: what was asked of callers holds in it, or
+ * a rank is known. */
+static int tells_more(const struct instance *instance)
+{
+    const bt_func *func = instance->of->func;
+    int tells = func->nwhere != 0;
+    for (uint32_t i = 0; i < func->nvar; i++)
+        tells |= bt_type_kind_of(func->vars[i]) == BT_KIND_SHAPE;
+    return tells;
+}
+
+static bt_status begin(struct mono *m, struct copy *c, const struct instance *instance)
+{
+    BT_TRY(copy_init(c, m->ctx, m->arena, m->declared ? m->declared : m->module));
+    c->state = m;
+    c->binding = mono_binding;
+    c->operand = mono_operand;
+    m->instances.at = instance;
+    c->infers = instance && tells_more(instance);
+    bt_map_init(&m->busy, m->arena, 0);
+    return NULL;
+}
+
+static bt_status copy_instance(struct mono *m, const struct instance *instance,
+                               const bt_func **out)
+{
+    const bt_func *func = instance->of->func;
+    bt_func fields = *func;
+    struct copy c;
+    BT_TRY(begin(m, &c, instance));
+    bt_status status = NULL;
+    for (uint32_t i = 0; i < func->nvar && !status; i++)
+        status = copy_put_type(&c, func->vars[i], instance->terms[i]);
+    fields.name = instance->name;
+    fields.nvar = instance->nvar;
+    fields.vars = instance->vars;
+    fields.nwhere = 0;
+    if (!status)
+        status = copy_func(&c, &fields, out);
+    copy_deinit(&c);
+    return status;
+}
+
+static bt_status copy_plain(struct mono *m, const bt_func *func, const bt_func **out)
+{
+    struct copy c;
+    BT_TRY(begin(m, &c, NULL));
+    bt_status status = copy_func(&c, func, out);
+    copy_deinit(&c);
+    return status;
+}
+
+static int has_type_params(const bt_value *value)
+{
+    const bt_func_type *type = value->type ? bt_as_func_type(value->type) : NULL;
+    return type && type->nparam;
+}
+
+/* Whether a function uses what has type parameters. */
+static bt_status uses_generic(struct mono *m, const bt_func *func, int *out)
+{
+    bt_blocks blocks = { 0 };
+    *out = 0;
+    BT_TRY(bt_block_nested(m->arena, func->block, &blocks));
+    for (uint32_t b = 0; b < blocks.len; b++) {
+        const bt_block *block = blocks.at[b];
+        *out |= has_type_params(block->result);
+        for (uint32_t i = 0; i < block->nbinding; i++) {
+            const bt_value *value = block->bindings[i];
+            for (uint32_t k = 0; k < bt_value_noperand(value); k++)
+                *out |= has_type_params(bt_value_operand(value, k));
+        }
+    }
+    return NULL;
+}
+
+/* The function of a global that is no copy and has to change; NULL: it need not. */
+static bt_status root_of(struct mono *m, const bt_global *global, const bt_func **out)
+{
+    int uses;
+    *out = NULL;
+    if (global->kind != BT_GLOBAL_FUNC || flat_is_generic(global->type) ||
+        bt_func_is_primitive(global->func))
+        return NULL;
+    BT_TRY(uses_generic(m, global->func, &uses));
+    if (uses)
+        *out = global->func;
+    return NULL;
+}
+
+/* ---- the next version ---- */
+
+static bt_status find_all(struct mono *m)
+{
+    const bt_func *func, *now;
+    for (uint32_t i = 0; i < m->module->nglobal; i++) {
+        BT_TRY(root_of(m, m->module->globals[i], &func));
+        if (func)
+            BT_TRY(copy_plain(m, func, &now));
+    }
+    for (uint32_t i = 0; i < m->instances.all.len; i++)
+        BT_TRY(copy_instance(m, m->instances.all.at[i], &now));
+    return NULL;
+}
+
+/* Whether the copy at hand failed for the numbers that it gives: it is tried without. */
+static int may_open(const struct mono *m, bt_status why)
+{
+    const struct instance *at = m->instances.at;
+    return why && (why->code == BT_ERR_TYPE || why->code == BT_ERR_SHAPE) && at &&
+           m->instances.gives_numbers && !bt_map_find(&m->instances.open, at->of);
+}
+
+static bt_status find_what_fits(struct mono *m)
+{
+    bt_status status = find_all(m);
+    while (may_open(m, status)) {
+        const bt_global *of = m->instances.at->of;
+        if (!bt_map_put(&m->instances.open, of, m))
+            return bt_no_memory();
+        instances_clear(&m->instances);
+        m->changes = 0;
+        status = find_all(m);
+    }
+    return status;
+}
+
+static bt_status set_all(void *state, bt_module_builder *builder)
+{
+    struct mono *m = state;
+    bt_store *store = m->module->store;
+    const bt_func *func, *now;
+    for (uint32_t i = 0; i < m->module->nglobal; i++) {
+        BT_TRY(root_of(m, m->module->globals[i], &func));
+        if (!func)
+            continue;
+        BT_TRY(copy_plain(m, func, &now));
+        BT_TRY(version_set_func(m->ctx, store, builder, m->module->globals[i], now));
+    }
+    for (uint32_t i = 0; i < m->instances.all.len; i++) {
+        const struct instance *instance = m->instances.all.at[i];
+        BT_TRY(copy_instance(m, instance, &now));
+        BT_TRY(version_set_func(m->ctx, store, builder,
+                                bt_module_find(m->declared, instance->name), now));
+    }
+    return NULL;
+}
+
+static bt_status declare_all(void *state, bt_module_builder *builder)
+{
+    const struct mono *m = state;
+    for (uint32_t i = 0; i < m->instances.all.len; i++) {
+        const struct instance *instance = m->instances.all.at[i];
+        bt_global global = { .name = instance->name,
+                             .kind = BT_GLOBAL_EXTERN,
+                             .span = instance->of->span,
+                             .type = instance->type };
+        BT_TRY(bt_module_builder_set(builder, &global, 1));
+    }
+    for (uint32_t i = 0; i < m->instances.gradients.len; i++)
+        BT_TRY(bt_module_builder_set(builder, &m->instances.gradients.at[i]->now, 1));
+    return NULL;
+}
+
+static bt_status check_entry(const bt_pass_call *call, bt_ctx *ctx)
+{
+    const bt_global *entry =
+        call->entry ? bt_module_find(call->module, call->entry) : NULL;
+    if (!entry || entry->kind != BT_GLOBAL_FUNC || !flat_is_generic(entry->type))
+        return NULL;
+    return bt_fail_at(
+        ctx, BT_ERR_UNSUPPORTED, call->module->store, entry->span,
+        "@%s, which the program is run from, has type parameters other than "
+        "dims: state the types of its inputs",
+        entry->name);
+}
+
+static bt_status run(bt_ctx *ctx, bt_pass_call *call, bt_module **out)
+{
+    const struct options *o = call->options;
+    struct mono m = { .ctx = ctx, .arena = call->scratch, .module = call->module };
+    instances_init(&m.instances, ctx, m.arena, call->module);
+    m.instances.gives_numbers = o->dims != 0;
+    BT_TRY(check_entry(call, ctx));
+    const void *effects;
+    BT_TRY(bt_pass_analysis(ctx, call, "effects", &effects));
+    m.effects = effects;
+    BT_TRY(find_what_fits(&m));
+    if (m.changes)
+        return version_create(ctx, m.module, declare_all, set_all, &m, &m.declared, out);
+    *out = bt_module_ref(call->module);
+    return NULL;
+}
+
+static const bt_pass passes[] = {
+    {
+        .name = "monomorphize",
+        .doc = "One copy of a function for each way that its type parameters are "
+               "given.\n"
+               "before\n"
+               "    def @pair<A>(%x: A) -> (A, A) { (%x, %x) }\n"
+               "    def @main<n: Dim>(%x: Tensor[(n), float32], %y: int32) {\n"
+               "        (@pair(%x), @pair(%y), @pair(3))\n"
+               "    }\n"
+               "after\n"
+               "    def @pair<A>(%x: A) -> (A, A) { (%x, %x) }\n"
+               "    def @main<n: Dim>(%x: Tensor[(n), float32], %y: int32) {\n"
+               "        (@pair_float32_n(%x), @pair_int32(%y), @pair_int32(3))\n"
+               "    }\n"
+               "    def @pair_float32_n<n: Dim>(%x: Tensor[(n), float32]) -> "
+               "(Tensor[(n), "
+               "float32], Tensor[(n), float32]) {\n"
+               "        (%x, %x)\n"
+               "    }\n"
+               "    def @pair_int32(%x: int32) -> (int32, int32) { (%x, %x) }",
+        .level = 0,
+        .needs = "effects",
+        .keeps = "*",
+        .options = options,
+        .options_nbytes = sizeof(struct options),
+        .run = run,
+    },
+    { 0 },
+};
+
+const bt_table bt_passes_language_monomorphize[] = { BT_PASSES(passes), { 0 } };

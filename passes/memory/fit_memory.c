@@ -1,0 +1,115 @@
+/*
+ * fit-memory: values are computed again so that a program fits in a budget of memory.
+ * Where most bytes live, the value that lives through without being read there, and has the
+ * most bytes for the longest time for what it costs to compute it, is computed again where it is
+ * read next; with it what it is made of and what is not there any more. That is repeated until
+ * the tensors fit, packed one beside the other, with what kernels need for themselves. Calls of
+ * primitive functions are what is computed again: this stands behind pass fuse-ops. What they
+ * cost their target says, else the work of their operators. Arguments, constants and results are
+ * not counted, as computing again does not help there. What fits is an estimate: pass plan-memory
+ * has the last word, and fails where the budget is not met (its option most).
+ * needs    effects
+ * keeps    fused, matched
+ * option   bytes  the budget; 0, the default: none
+ * source   T. Chen et al., "Training Deep Nets with Sublinear Memory Cost", 2016; M. Kirisame et
+ *          al., "Dynamic Tensor Rematerialization", 2021 (bytes and time for the cost)
+ */
+#include <stdlib.h>
+
+#include "memory/keep_rewrite.h"
+
+enum { MOST_ROUNDS = 16 };
+
+struct options {
+    int64_t bytes;
+};
+
+static const bt_attr options[] = {
+    BT_ATTR_RANGE(struct options, bytes, INT, "0", 0, INT64_MAX,
+                  "that tensors may take at once; 0: as many as they need"),
+    { 0 },
+};
+
+static void tell(const struct keep_facts *f, const struct keep_plan *before, int64_t from,
+                 const struct keep_plan *after, int64_t to)
+{
+    const double all = keep_ns(before), more = keep_ns(after) - all;
+    uint32_t n = 0;
+    for (uint32_t s = 0; s < after->steps.len; s++)
+        n += after->steps.at[s].is_again;
+    bt_remark(
+        f->ctx, BT_REMARK_NOTE,
+        bt_fail(f->ctx, BT_ERR_LIMIT,
+                "fit-memory: tensors take %lld bytes in place of %lld: %u call%s of "
+                "functions come again, about %.1f %% of the time",
+                (long long)to, (long long)from, n, n == 1 ? "" : "s",
+                all > 0 ? 100 * more / all : 0));
+}
+
+/* Packing leaves gaps: where it does not fit yet, as much less may live at once. */
+static bt_status fit(void *state, const struct keep_facts *f, struct keep_plan *plan,
+                     int *is_changed)
+{
+    const struct options *o = state;
+    int64_t most = o->bytes, from, packed;
+    int fits = 1;
+    if (!most)
+        return NULL;
+    BT_TRY(keep_costs(f, plan));
+    BT_TRY(keep_pack(plan, &from));
+    const struct keep_plan before = *plan;
+    packed = from;
+    for (uint32_t i = 0; packed > o->bytes && fits && most > 0 && i < MOST_ROUNDS; i++) {
+        BT_TRY(keep_fit(plan, most, &fits));
+        BT_TRY(keep_pack(plan, &packed));
+        *is_changed = plan->steps.len != before.steps.len;
+        most = plan->peak - (packed - o->bytes);
+    }
+    if (*is_changed)
+        tell(f, &before, from, plan, packed);
+    return NULL;
+}
+
+static bt_status run(bt_ctx *ctx, bt_pass_call *call, bt_module **out)
+{
+    struct options o = *(const struct options *)call->options;
+    return keep_run(ctx, call, fit, &o, out);
+}
+
+static const bt_pass passes[] = {
+    {
+        .name = "fit-memory",
+        .doc =
+            "Values are computed again so that a program fits in a budget of memory.\n"
+            "before\n"
+            "    def @main(%x: Tensor[(8, 8), float32], %w: Tensor[(8, 8), float32]) {\n"
+            "        %0 = @layer(%x, %w);\n"
+            "        %1 = @layer(%0, %w);\n"
+            "        %2 = @layer(%1, %w);\n"
+            "        %3 = @layer(%2, %w);\n"
+            "        @layer(%3, %0)\n"
+            "    }\n"
+            "    def @layer(%x: Tensor[(8, 8), float32], %w: Tensor[(8, 8), float32], "
+            "primitive=1) { nn.dense(%x, %w) }\n"
+            "after, with {bytes=512}\n"
+            "    def @main(%x: Tensor[(8, 8), float32], %w: Tensor[(8, 8), float32]) {\n"
+            "        %0 = @layer(%x, %w);\n"
+            "        %1 = @layer(%0, %w);\n"
+            "        %2 = @layer(%1, %w);\n"
+            "        %3 = @layer(%2, %w);\n"
+            "        %4 = @layer(%x, %w);\n"
+            "        @layer(%3, %4)\n"
+            "    }\n"
+            "    def @layer(%x: Tensor[(8, 8), float32], %w: Tensor[(8, 8), float32], "
+            "primitive=1) { nn.dense(%x, %w) }",
+        .level = 1,
+        .needs = "effects",
+        .keeps = "fused matched",
+        .options = options,
+        .options_nbytes = sizeof(struct options),
+        .run = run,
+    },
+    { 0 },
+};
+
+const bt_table bt_passes_memory_fit_memory[] = { BT_PASSES(passes), { 0 } };

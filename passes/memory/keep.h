@@ -1,0 +1,101 @@
+/*
+ * When the values of a block are there: an order of its bindings in which some come twice or
+ * more, computed again for those that read them later.
+ *
+ *     a     b(a)     c(b)     ...     again b     d(b, c)
+ *     |------- a lives -------------------|
+ *           |-- b --|                     |-----------|
+ *
+ * A tuple or a projection holds no bytes of its own: who reads it reads what it is made of. What
+ * belongs to the result lives on, whatever is done, as does what a closure, a reference or a
+ * constructor holds: it is pinned, and counts as nothing.
+ */
+#ifndef PASSES_MEMORY_KEEP_H
+#define PASSES_MEMORY_KEEP_H
+
+#include <baton/compiled.h>
+#include <baton/compute.h>
+#include <baton/pass.h>
+
+typedef bt_vec(uint32_t) keep_numbers;
+
+/* A binding; its number is its position in the block. */
+struct keep_value {
+    const bt_value *value;
+    int64_t nbytes;    /* while it lives; open dims count at their upper bound, or 256 */
+    int64_t nscratch;  /* of its kernels, while it is computed; keep_costs */
+    double ns;         /* to compute it; keep_costs */
+    uint8_t is_alias;  /* a tuple or a projection */
+    uint8_t is_map;    /* it moves elements, or computes each of a few */
+    uint8_t may_again; /* it may be computed twice: it has no effects */
+    uint8_t is_pinned;
+    keep_numbers in;      /* what it reads, through tuples and projections */
+    keep_numbers aliases; /* these, in order */
+    keep_numbers over; /* of what it reads: in whose bytes it may be made; keep_costs */
+};
+
+struct keep_step {
+    uint32_t value;
+    uint32_t is_again;
+};
+
+/* From the step that computes it to the last that reads it. One whose only reader is a map is
+ * computed together with that (pass fuse-ops), and takes no bytes. */
+struct keep_life {
+    uint32_t value, first, last;
+    uint32_t nread;
+    uint32_t
+        over; /* 1 + the life that ends as it begins, in whose bytes it is made; 0: none */
+    uint32_t is_under; /* another one is made in its bytes */
+};
+
+struct keep_plan {
+    bt_ctx *ctx;
+    bt_arena *arena;
+    uint32_t n;
+    struct keep_value *values; /* what one reads stands before it */
+    bt_vec(struct keep_step) steps;
+    bt_vec(struct keep_life) lives; /* in order of `first`; keep_live */
+    int64_t *nbytes;                /* by step: that live then */
+    int64_t peak;                   /* the most of them, ... */
+    uint32_t at;                    /* ... and the first step that has so many */
+};
+
+/* What is known of the module. */
+struct keep_facts {
+    bt_ctx *ctx;
+    bt_arena *arena;
+    const bt_module *module;
+    const bt_effects *effects;
+    const bt_targets *targets; /* NULL: not known */
+};
+
+/* Each binding once, as the block has it. */
+bt_status keep_plan_create(const struct keep_facts *, const bt_block *,
+                           struct keep_plan *out);
+/* Bytes that a life takes. */
+int64_t keep_nbytes(const struct keep_plan *, const struct keep_life *);
+/* Finds lives and the peak. */
+bt_status keep_live(struct keep_plan *);
+/* Behind step `at`, those with again[value] are computed anew where they are first read. Finds
+ * lives. */
+bt_status keep_again(struct keep_plan *, uint32_t at, const uint8_t *again);
+/* Tuples and projections too are made anew where what they are made of was. */
+bt_status keep_aliases(struct keep_plan *);
+
+/* Where the most bytes live, what lives on from there is made as few bytes as can be, by
+ * computing maps again (keep_cut.c). Finds lives. */
+bt_status keep_cut(struct keep_plan *, int *is_changed);
+
+/* What the calls of primitive functions cost, by their targets, else by their operators' work.
+ * Finds lives. */
+bt_status keep_costs(const struct keep_facts *, struct keep_plan *);
+/* Of all steps. */
+double keep_ns(const struct keep_plan *);
+/* Bytes that all lives need, each at an offset of its own, a multiple of 64. */
+bt_status keep_pack(const struct keep_plan *, int64_t *out);
+/* Computes values again until the most bytes are at most so many. *fits 0: that cannot be;
+ * the plan is the best that was found (keep_budget.c). */
+bt_status keep_fit(struct keep_plan *, int64_t most, int *fits);
+
+#endif

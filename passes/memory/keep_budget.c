@@ -1,0 +1,244 @@
+/*
+ * What is computed again so that all fits: greedily, at the peak of the bytes.
+ *
+ *        made    read        peak        read
+ *     ----|-------|------------|-----------|----       a value that nobody reads at the peak
+ *         |--lives|            .   again --|-|         computed again, it is gone between
+ *
+ * What it is computed of is computed again too, where that is not there any more.
+ */
+#include "memory/keep.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum { MOST_TRIES = 64 };
+
+/* A life over the peak that may be interrupted. */
+struct candidate {
+    uint32_t life, from,
+        to; /* steps of its last read before the peak and the next behind */
+    double score;
+};
+
+struct budget {
+    struct keep_plan *plan;
+    bt_vec(struct candidate) candidates;
+    uint32_t *reads;   /* by life: the last read up to the peak, ... */
+    uint32_t *nexts;   /* ... and the first behind it */
+    uint32_t *now;     /* by value: 1 + its last life */
+    uint32_t *earlier; /* by life: 1 + the one before of its value; 0: it is the first */
+};
+
+static bt_status find_reads(struct budget *b)
+{
+    const struct keep_plan *plan = b->plan;
+    uint32_t nlife = 0;
+    b->reads = BT_NEWS(plan->arena, uint32_t, plan->lives.len);
+    b->nexts = BT_NEWS(plan->arena, uint32_t, plan->lives.len);
+    b->now = BT_NEWS(plan->arena, uint32_t, plan->n);
+    b->earlier = BT_NEWS(plan->arena, uint32_t, plan->lives.len);
+    if (!b->reads || !b->nexts || !b->now || !b->earlier)
+        return bt_no_memory();
+    for (uint32_t s = 0; s < plan->steps.len; s++) {
+        const struct keep_value *v = &plan->values[plan->steps.at[s].value];
+        if (v->is_alias)
+            continue;
+        for (uint32_t i = 0; i < v->in.len; i++) {
+            const uint32_t life = b->now[v->in.at[i]] - 1;
+            if (s <= plan->at)
+                b->reads[life] = s;
+            else if (!b->nexts[life])
+                b->nexts[life] = s;
+        }
+        b->reads[nlife] = s;
+        b->earlier[nlife] = b->now[plan->steps.at[s].value];
+        b->now[plan->steps.at[s].value] = ++nlife;
+    }
+    return NULL;
+}
+
+/* Whether a value that was computed before a step is still there. */
+static int is_there(const struct budget *b, uint32_t value, uint32_t step)
+{
+    uint32_t life = b->now[value];
+    while (life && b->plan->lives.at[life - 1].first >= step)
+        life = b->earlier[life - 1];
+    return life && b->plan->lives.at[life - 1].last >= step;
+}
+
+/* Marks what is to be computed again for a value to be there at a step; gives its time. */
+static bt_status find_chain(const struct budget *b, uint32_t value, uint32_t step,
+                            uint8_t *again, double *ns)
+{
+    const struct keep_plan *plan = b->plan;
+    keep_numbers rest = { 0 };
+    *ns = 0;
+    if (!BT_PUSH(plan->arena, &rest, value))
+        return bt_no_memory();
+    again[value] = 1;
+    while (rest.len) {
+        const struct keep_value *v = &plan->values[rest.at[--rest.len]];
+        *ns += v->ns;
+        for (uint32_t i = 0; i < v->in.len; i++) {
+            const uint32_t number = v->in.at[i];
+            const struct keep_value *in = &plan->values[number];
+            if (again[number] || !in->nbytes || !in->may_again ||
+                is_there(b, number, step))
+                continue;
+            again[number] = 1;
+            if (!BT_PUSH(plan->arena, &rest, number))
+                return bt_no_memory();
+        }
+    }
+    return NULL;
+}
+
+static int by_score(const void *a, const void *b)
+{
+    const struct candidate *x = a, *y = b;
+    return x->score != y->score ? (x->score > y->score ? -1 : 1)
+                                : (x->life < y->life ? -1 : x->life > y->life);
+}
+
+static bt_status find_candidates(struct budget *b, uint8_t *again)
+{
+    const struct keep_plan *plan = b->plan;
+    b->candidates.len = 0;
+    for (uint32_t i = 0; i < plan->lives.len; i++) {
+        const struct keep_life *life = &plan->lives.at[i];
+        const struct keep_value *v = &plan->values[life->value];
+        struct candidate c = { .life = i, .from = b->reads[i], .to = b->nexts[i] };
+        double ns;
+        if (life->first >= plan->at || c.from == plan->at || !c.to || !v->nbytes ||
+            !v->may_again)
+            continue;
+        memset(again, 0, plan->n);
+        BT_TRY(find_chain(b, life->value, c.to, again, &ns));
+        c.score = (double)v->nbytes * (c.to - c.from) / (ns > 1 ? ns : 1);
+        if (!BT_PUSH(plan->arena, &b->candidates, c))
+            return bt_no_memory();
+    }
+    if (b->candidates.len)
+        qsort(b->candidates.at, b->candidates.len, sizeof(*b->candidates.at), by_score);
+    return NULL;
+}
+
+/* One more chain: less lives at the peak, and nowhere more than that was. */
+static bt_status lower(struct keep_plan *plan, int *is_lower)
+{
+    struct budget b = { .plan = plan };
+    uint8_t *again = BT_NEWS(plan->arena, uint8_t, plan->n);
+    double ns;
+    *is_lower = 0;
+    if (!again)
+        return bt_no_memory();
+    BT_TRY(find_reads(&b));
+    BT_TRY(find_candidates(&b, again));
+    for (uint32_t i = 0; i < b.candidates.len && i < MOST_TRIES; i++) {
+        const struct candidate *c = &b.candidates.at[i];
+        const void *mark = bt_arena_mark(plan->arena);
+        struct keep_plan next = *plan;
+        memset(again, 0, plan->n);
+        BT_TRY(find_chain(&b, plan->lives.at[c->life].value, c->to, again, &ns));
+        BT_TRY(keep_again(&next, plan->at, again));
+        if (next.peak <= plan->peak && next.nbytes[plan->at] < plan->nbytes[plan->at]) {
+            *plan = next;
+            *is_lower = 1;
+            return NULL;
+        }
+        bt_arena_release(plan->arena, mark);
+    }
+    return NULL;
+}
+
+bt_status keep_fit(struct keep_plan *plan, int64_t most, int *fits)
+{
+    int is_lower = 1;
+    // each round takes a step's bytes down; a value is computed again a few times at most
+    for (uint64_t round = 0;
+         plan->peak > most && is_lower && round < 8 * (uint64_t)plan->n; round++)
+        BT_TRY(lower(plan, &is_lower));
+    *fits = plan->peak <= most;
+    return NULL;
+}
+
+/* ---- packing ---- */
+
+struct packed {
+    int64_t nbytes, offset;
+    uint32_t first, last;
+};
+
+static int by_size(const void *a, const void *b)
+{
+    const struct packed *x = a, *y = b;
+    if (x->nbytes != y->nbytes)
+        return x->nbytes > y->nbytes ? -1 : 1;
+    return x->first != y->first ? (x->first < y->first ? -1 : 1)
+                                : (x->last < y->last ? -1 : x->last > y->last);
+}
+
+/* What is made in the bytes of others is one piece with them. */
+static bt_status add_packed(const struct keep_plan *plan, struct packed *all, uint32_t *n)
+{
+    uint32_t *pieces = BT_NEWS(plan->arena, uint32_t, plan->lives.len);
+    if (!pieces)
+        return bt_no_memory();
+    for (uint32_t i = 0; i < plan->lives.len; i++) {
+        const struct keep_life *life = &plan->lives.at[i];
+        const int64_t nbytes = (keep_nbytes(plan, life) + 63) / 64 * 64;
+        pieces[i] = life->over ? pieces[life->over - 1] : *n;
+        if (life->over)
+            all[pieces[i]].last = life->last;
+        else if (nbytes)
+            all[(*n)++] = (struct packed){ nbytes, 0, life->first, life->last };
+    }
+    for (uint32_t s = 0; s < plan->steps.len; s++) {
+        const int64_t nbytes = plan->values[plan->steps.at[s].value].nscratch;
+        if (nbytes)
+            all[(*n)++] = (struct packed){ nbytes, 0, s, s };
+    }
+    return NULL;
+}
+
+/* The lowest place at which no other lies that lives at the time. `all` are in the order of
+ * their offsets. */
+static int64_t place(const struct packed *one, uint32_t n, struct packed *const *placed)
+{
+    int64_t end = 0;
+    for (uint32_t i = 0; i < n; i++) {
+        const struct packed *other = placed[i];
+        if (other->first > one->last || one->first > other->last)
+            continue;
+        if (other->offset - end >= one->nbytes)
+            break;
+        if (other->offset + other->nbytes > end)
+            end = other->offset + other->nbytes;
+    }
+    return end;
+}
+
+bt_status keep_pack(const struct keep_plan *plan, int64_t *out)
+{
+    const size_t room = (size_t)plan->lives.len + plan->steps.len;
+    struct packed *all = BT_NEWS(plan->arena, struct packed, room);
+    struct packed **placed = BT_NEWS(plan->arena, struct packed *, room);
+    uint32_t n = 0;
+    *out = 0;
+    if (!all || !placed)
+        return bt_no_memory();
+    BT_TRY(add_packed(plan, all, &n));
+    if (n)
+        qsort(all, n, sizeof(*all), by_size);
+    for (uint32_t i = 0; i < n; i++) {
+        uint32_t at = i;
+        all[i].offset = place(&all[i], i, placed);
+        for (; at > 0 && placed[at - 1]->offset > all[i].offset; at--)
+            placed[at] = placed[at - 1];
+        placed[at] = &all[i];
+        if (all[i].offset + all[i].nbytes > *out)
+            *out = all[i].offset + all[i].nbytes;
+    }
+    return NULL;
+}

@@ -1,0 +1,111 @@
+#include "memory/keep_rewrite.h"
+
+/* What is to be computed again, by the binding before which that is. */
+struct keeper {
+    struct keep_facts facts;
+    bt_map due; /* binding -> value_list */
+    uint32_t nagain;
+};
+
+typedef bt_vec(const bt_value *) value_list;
+
+static bt_status add_due(struct keeper *k, const struct keep_plan *plan)
+{
+    value_list *due = NULL;
+    for (uint32_t s = 0; s < plan->steps.len; s++) {
+        const struct keep_step step = plan->steps.at[s];
+        const bt_value *value = plan->values[step.value].value;
+        if (step.is_again && !due)
+            due = BT_NEW(k->facts.arena, value_list);
+        if (step.is_again && (!due || !BT_PUSH(k->facts.arena, due, value)))
+            return bt_no_memory();
+        if (step.is_again) {
+            k->nagain++;
+        } else if (due) {
+            if (!bt_map_put(&k->due, value, due))
+                return bt_no_memory();
+            due = NULL;
+        }
+    }
+    return NULL;
+}
+
+/* Another binding that computes the same, of what its operands are by now. */
+static bt_status compute_again(bt_rewrite *rw, const bt_value *value,
+                               const bt_value **out)
+{
+    const struct keeper *k = bt_rewrite_state(rw);
+    const bt_call *call = bt_as_call(value);
+    const bt_tuple_value *tuple = bt_as_tuple(value);
+    const bt_proj *proj = bt_as_proj(value);
+    const bt_value *const *from = call    ? call->args
+                                  : tuple ? tuple->fields
+                                          : &proj->tuple;
+    const uint32_t n = call ? call->narg : tuple ? tuple->nfield : 1;
+    bt_builder *b = bt_rewrite_builder(rw);
+    const bt_value **operands = BT_NEWS(k->facts.arena, const bt_value *, n);
+    if (!operands)
+        return bt_no_memory();
+    for (uint32_t i = 0; i < n; i++)
+        BT_TRY(bt_rewrite_operand(rw, from[i], &operands[i]));
+    bt_builder_like(b, value);
+    bt_builder_type(b, value->type);
+    if (!call)
+        return tuple ? bt_build_tuple(b, n, operands, out)
+                     : bt_build_proj(b, operands[0], proj->index, out);
+    bt_call again = *call;
+    again.args = operands;
+    return bt_build_call(b, &again, out);
+}
+
+static bt_status rewrite(bt_rewrite *rw, const bt_value *old, const bt_value **out)
+{
+    const struct keeper *k = bt_rewrite_state(rw);
+    const value_list *due = bt_map_find(&k->due, old);
+    const bt_value *now;
+    (void)out;
+    for (uint32_t i = 0; due && i < due->len; i++) {
+        BT_TRY(compute_again(rw, due->at[i], &now));
+        BT_TRY(bt_rewrite_replace(rw, due->at[i], now));
+    }
+    return NULL;
+}
+
+static const bt_rewriter rewriter = { .any = rewrite };
+
+bt_status keep_run(bt_ctx *ctx, bt_pass_call *call,
+                   bt_status (*plan)(void *state, const struct keep_facts *,
+                                     struct keep_plan *, int *is_changed),
+                   void *state, bt_module **out)
+{
+    const void *effects;
+    struct keeper k = { .facts = { .ctx = ctx,
+                                   .arena = call->scratch,
+                                   .module = call->module,
+                                   .targets = call->targets } };
+    BT_TRY(bt_pass_analysis(ctx, call, "effects", &effects));
+    k.facts.effects = effects;
+    bt_map_init(&k.due, call->scratch, 0);
+    for (uint32_t i = 0; i < call->module->nglobal; i++) {
+        const bt_func *func = call->module->globals[i]->func;
+        bt_blocks blocks = { 0 };
+        if (!func || bt_func_is_primitive(func))
+            continue;
+        BT_TRY(bt_block_nested(call->scratch, func->block, &blocks));
+        for (uint32_t b = 0; b < blocks.len; b++) {
+            struct keep_plan made;
+            int is_changed = 0;
+            BT_TRY(keep_plan_create(&k.facts, blocks.at[b], &made));
+            BT_TRY(plan(state, &k.facts, &made, &is_changed));
+            if (!is_changed)
+                continue;
+            BT_TRY(keep_aliases(&made));
+            BT_TRY(add_due(&k, &made));
+        }
+    }
+    if (!k.nagain) {
+        *out = bt_module_ref(call->module);
+        return NULL;
+    }
+    return bt_rewrite_module(ctx, call, &rewriter, &k, out);
+}

@@ -558,7 +558,7 @@ BOUNDS = {
     "tests/aot/language/compared_with_itself.baton": (896, 1),
     "tests/aot/language/views.baton": (256, 2),
     "tests/golden/relay/while_loop.baton": (768, 2),
-    "tests/golden/vm/packed.baton": (640, 2),
+    "tests/golden/vm/packed.baton": (448, 2),
     "tests/golden/vm/in_place.baton": (576, 2),
     "tests/golden/interp/refs.baton": (384, 2),
     "char_rnn": (8896, 2),
@@ -705,8 +705,8 @@ OUT_OF_BOUNDS = (
     ("branch", "(%x: Tensor[(5), float32], %i: Tensor[(1), int64], %b: int64) "
      "{ if (greater(%b, 5i64)) { gather_nd(%x, reshape(%i, newshape=[1, 1])) } else { exp(take(%x, %i)) } }",
      "gather_nd(", "gather_nd: an index is out of bounds for axis 0 of data, whose extent is 5"),
-    ("twice", "(%x: Tensor[(5), float32], %i: Tensor[(1), int64], %n: int64) { if (greater(%n, 5i64)) { exp(take(%x, %i, axis=0, mode=\"fast\")) } "
-     "else { (fn (%y: Tensor[(1), int64]) { exp(take(%x, %y, axis=0, mode=\"fast\")) })(%i) } }",
+    ("twice", "(%x: Tensor[(5), float32], %i: Tensor[(1), int64], %n: int64, %z: Tensor[(5), float32]) { if (greater(%n, 5i64)) { exp(take(%x, %i, axis=0, mode=\"fast\")) } "
+     "else { (fn (%y: Tensor[(1), int64]) { exp(take(%z, %y, axis=0, mode=\"fast\")) })(%i) } }",
      "exp(", "take: an index is out of bounds for axis 0 of data, whose extent is 5"),
     ("within", "(%x: Tensor[(5), float32], %i: Tensor[(1), int64]) { exp(take(%x, %i, axis=0, mode=\"fast\")) }",
      "take(", "take: an index is out of bounds for axis 0 of data, whose extent is 5"),

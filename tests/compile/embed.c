@@ -141,7 +141,8 @@ static void test_interp_serves_what_cannot_be_compiled(void **state)
         "type Nested[A] { Flat(A), Nest(Nested[(A, A)]) }\n"
         "def @depth<A>(%n: Nested[A]) -> int32 {\n"
         "    match (%n) { Flat(_) => 0, Nest(%m) => add(1, @depth(%m)) }\n}\n"
-        "def @main(%x: int32) { @depth(Nest(Flat((%x, %x)))) }\n";
+        "def @main(%x: int32) {\n"
+        "    @depth(if (greater(%x, 0)) { Nest(Flat((%x, %x))) } else { Flat(%x) })\n}\n";
     (void)state;
     bt_ctx *ctx = open_targets(NULL);
     bt_program *program;

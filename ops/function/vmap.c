@@ -236,4 +236,4 @@ static const bt_op ops[] = {
     },
     { 0 },
 };
-const bt_table bt_ops_tensor_vmap[] = { BT_OPS(ops), { 0 } };
+const bt_table bt_ops_function_vmap[] = { BT_OPS(ops), { 0 } };

@@ -220,6 +220,9 @@ static bt_status pattern_left(struct pe *p, struct patterns *to, const bt_patter
     if (old->kind == BT_PATTERN_VAR) {
         const bt_param **param = &to->params[to->nparam++];
         struct pe_value *value;
+        // of a field that says ? each value has dims of its own, by which the clause names them
+        if (type->has & BT_HAS_HOLE)
+            BT_TRY(pe_type(p, &to->at->types, old->var->base.type, &type));
         pe_like(p, &old->var->base);
         BT_TRY(bt_build_param(p->maker, old->var->base.name, type, param));
         BT_TRY(pe_dynamic(p, &(*param)->base, &value));

@@ -456,12 +456,12 @@ static const struct law {
     const char *name;
     bt_status (*check)(bt_ctx *, uint64_t seed, const bt_module *, bt_arena *,
                        struct tally *);
-} laws[] = { { "verify", check_verify },    { "roundtrip", check_roundtrip },
-             { "views", check_views },      { "run", check_run },
-             { "flat", check_flat },        { "vm", check_vm },
-             { "aot", check_aot },          { "cps", check_cps },
-             { "graph", check_graph },      { "open", check_open },
-             { "partial", check_partial },  { "sequence", check_sequence } };
+} laws[] = { { "verify", check_verify },   { "roundtrip", check_roundtrip },
+             { "views", check_views },     { "run", check_run },
+             { "flat", check_flat },       { "vm", check_vm },
+             { "aot", check_aot },         { "cps", check_cps },
+             { "graph", check_graph },     { "open", check_open },
+             { "partial", check_partial }, { "sequence", check_sequence } };
 
 /* ---- programs ---- */
 
@@ -490,16 +490,36 @@ static bt_status check_seed(bt_ctx *ctx, uint64_t seed, const char *only,
  * those that name devices; to-cps takes the entry away, which un-cps gives back: law cps.
  * Those of quantization change what is computed: tests/tools/quantize.sh. lift-parameters
  * adds a function: tests/train. fast-math has other values for NaN and infinities:
- * random.rules; chains of products: random.products. differentiate is for declarations:
- * random.gradients. */
-static const char *const special[] = {
-    "plan-memory",       "partition",       "verify-flat",     "plan-devices",
-    "defunctionalize",   "to-cps",          "un-cps",          "quant-annotate",
-    "quant-observe",     "quant-calibrate", "quant-realize",   "qdq-to-integer",
-    "check-zero-points", "mixed-precision", "place",           "quant-accumulate",
-    "quant-skip",        "train-mode",      "lift-parameters", "fast-math",
-    "differentiate",     "matrix-chain",    "fit-memory",
-};
+ * random.rules; chains of products: random.products. differentiate and declare-gradients are for
+ * declarations, join-accumulations for what they add up: random.gradients; vmap and
+ * batch-levels for batches: random.batches. */
+static const char *const special[] = { "plan-memory",
+                                       "partition",
+                                       "verify-flat",
+                                       "plan-devices",
+                                       "defunctionalize",
+                                       "to-cps",
+                                       "un-cps",
+                                       "quant-annotate",
+                                       "quant-observe",
+                                       "quant-calibrate",
+                                       "quant-realize",
+                                       "qdq-to-integer",
+                                       "check-zero-points",
+                                       "mixed-precision",
+                                       "place",
+                                       "quant-accumulate",
+                                       "quant-skip",
+                                       "train-mode",
+                                       "lift-parameters",
+                                       "fast-math",
+                                       "differentiate",
+                                       "matrix-chain",
+                                       "fit-memory",
+                                       "declare-gradients",
+                                       "join-accumulations",
+                                       "vmap",
+                                       "batch-levels" };
 
 static int is_special(const char *pass)
 {

@@ -228,10 +228,9 @@ static bt_status no_entry(bt_ctx *ctx, const bt_module *module, const char *name
     const char *list = bt_text_get(&names);
     bt_status status = bt_no_memory();
     if (list)
-        status =
-            bt_fail(ctx, BT_ERR_NAME, "no function is named @%s: %sthe module has %s",
-                    name, *name == '@' ? "names are given without @; " : "",
-                    *list ? list : "no functions");
+        status = bt_fail(ctx, BT_ERR_NAME, "no function is named @%s: %sthe module has %s",
+                         name, *name == '@' ? "names are given without @; " : "",
+                         *list ? list : "no functions");
     bt_arena_release(scratch, mark);
     return status;
 }

@@ -265,20 +265,27 @@ static bt_status run_pass(run *r, const bt__resolved_step *step, int *is_changed
 
 static bt_status run_steps(run *r, const bt__resolved_list *steps, int *is_changed);
 
-/* Whether a function is one for pipeline `gradients`: it takes the gradient of another, or applies
- * it to a batch. */
-static bt_status is_for_gradients(bt_arena *arena, const bt_func *func, int *out)
+static int calls_one(const bt__gradients *gradients, const bt_value *value)
+{
+    for (uint32_t i = 0; i < gradients->operators.len; i++) {
+        if (bt_as_op_call(value, gradients->operators.at[i]))
+            return 1;
+    }
+    return 0;
+}
+
+static bt_status find_call(bt_arena *arena, const bt__gradients *gradients,
+                           const bt_func *func, int *out)
 {
     bt__walk walk;
     const bt_value *value;
     bt__walk_begin(&walk, arena, func->block);
     while (!*out && (value = bt__walk_next(&walk)))
-        *out = bt_as_op_call(value, "gradient") || bt_as_op_call(value, "jvp") ||
-               bt_as_op_call(value, "vmap");
+        *out = calls_one(gradients, value);
     return walk.failed ? bt_no_memory() : NULL;
 }
 
-static bt_status has_gradients(const run *r, int *out)
+static bt_status has_gradients(const run *r, const bt__gradients *gradients, int *out)
 {
     bt_arena *scratch = bt_ctx_scratch(r->ctx);
     bt_status status = NULL;
@@ -287,7 +294,7 @@ static bt_status has_gradients(const run *r, int *out)
         const bt_global *global = r->module->globals[i];
         const void *mark = bt_arena_mark(scratch);
         if (global->kind == BT_GLOBAL_FUNC)
-            status = is_for_gradients(scratch, global->func, out);
+            status = find_call(scratch, gradients, global->func, out);
         *out |= global->kind == BT_GLOBAL_GRADIENT;
         bt_arena_release(scratch, mark);
     }
@@ -297,8 +304,8 @@ static bt_status has_gradients(const run *r, int *out)
 static bt_status run_repeat(run *r, const bt__resolved_step *repeat, int *is_changed)
 {
     int has = 1;
-    if (repeat->for_gradients)
-        BT_TRY(has_gradients(r, &has));
+    if (repeat->gradients)
+        BT_TRY(has_gradients(r, repeat->gradients, &has));
     if (!has)
         return NULL;
     for (uint32_t round = 0; round < repeat->max; round++) {

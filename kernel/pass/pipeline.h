@@ -46,7 +46,7 @@ struct bt__step {
     int32_t level;                /* from which it runs; -1: the pass's own */
     int32_t min_level, max_level; /* of `when` */
     const json_t *targets;        /* of `when`: a name, a list of names; NULL: any */
-    uint32_t for_gradients;       /* of `when`: only where some are declared */
+    const json_t *gradients;      /* of `when`: names of operators; NULL: any program */
     uint32_t max;                 /* rounds of a repeat */
     bt__settings settings;        /* options of the pass, variables of the pipeline */
     bt__steps steps;
@@ -96,6 +96,9 @@ bt_status bt__pipeline_line(bt_ctx *, bt_pipeline *) BT_MUST_USE;
 
 /* ---- resolve.c ---- */
 
+typedef struct bt__gradients {
+    bt_vec(const char *) operators;
+} bt__gradients;
 typedef struct bt__resolved_step bt__resolved_step;
 typedef bt_vec(bt__resolved_step) bt__resolved_list;
 struct bt__resolved_step {
@@ -107,7 +110,8 @@ struct bt__resolved_step {
     bt__settings options; /* in the order of the schema, all as text */
     int32_t level;        /* stated, or 0 where it is required; -1: the pass's own */
     uint32_t max;         /* of a repeat */
-    uint32_t for_gradients; /* once, where the module declares gradients by then */
+    /* Once, where the module by then declares gradients, or calls one of these; NULL: always. */
+    const bt__gradients *gradients;
     bt__resolved_list steps;
     const bt__contribution
         *contribution; /* that the pass is of; NULL: the pipeline's own */

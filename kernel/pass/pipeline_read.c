@@ -44,11 +44,12 @@ static const bt__shape targets_shape = { .kinds = BT__JSON_STRING | BT__JSON_LIS
                                          .what = "a target's name or a list of them",
                                          .accepts = bt__is_name,
                                          .items = &name_shape };
+static const bt__shape operators_shape = { .kinds = BT__JSON_LIST, .items = &name_shape };
 static const bt__shape_field when_fields[] = {
     { "target", &targets_shape, 0 },
     { "min-level", &bt__level_shape, 0 },
     { "max-level", &bt__level_shape, 0 },
-    { "gradients", &bt__flag_shape, 0 },
+    { "gradients", &operators_shape, 0 },
     { 0 },
 };
 static const bt__shape when_shape = { .kinds = BT__JSON_OBJECT, .fields = when_fields };
@@ -170,7 +171,7 @@ static void read_when(const bt__json *json, bt__step *out)
     const json_t *high = json_object_get(when.value, "max-level");
     out->targets = json_object_get(when.value, "target");
     out->min_level = low ? (int32_t)json_integer_value(low) : 0;
-    out->for_gradients = json_is_true(json_object_get(when.value, "gradients"));
+    out->gradients = json_object_get(when.value, "gradients");
     out->max_level = high ? (int32_t)json_integer_value(high) : INT32_MAX;
 }
 

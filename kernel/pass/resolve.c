@@ -416,13 +416,24 @@ static bt_status resolve_step(settle *s, const bt__step *step, const region *r,
 static bt_status resolve_for_gradients(settle *s, const bt__step *step, const region *r,
                                        bt__resolved_list *out)
 {
+    bt_arena *arena = s->resolved->arena;
+    bt__gradients *gradients = BT_NEW(arena, bt__gradients);
     bt__resolved_step once = {
-        .spot = step->spot, .max = 1, .level = -1, .for_gradients = 1
+        .spot = step->spot, .max = 1, .level = -1, .gradients = gradients
     };
+    if (!gradients)
+        return bt_no_memory();
+    *gradients = (bt__gradients){ 0 };
+    for (size_t i = 0; i < json_array_size(step->gradients); i++) {
+        const char *name = json_string_value(json_array_get(step->gradients, i));
+        const char *own = bt_arena_text(arena, name, strlen(name));
+        if (!own || !BT_PUSH(arena, &gradients->operators, own))
+            return bt_no_memory();
+    }
     BT_TRY(resolve_step(s, step, r, &once.steps));
     if (once.steps.len == 0)
         return NULL;
-    return BT_PUSH(s->resolved->arena, out, once) ? NULL : bt_no_memory();
+    return BT_PUSH(arena, out, once) ? NULL : bt_no_memory();
 }
 
 static const char *step_title(const bt__step *step)
@@ -445,8 +456,8 @@ static bt_status resolve_steps(settle *s, const bt__steps *steps, const region *
         if (!is_high_enough)
             BT_TRY(remark_idle(s, step_title(step), step->level));
         else
-            BT_TRY(step->for_gradients ? resolve_for_gradients(s, step, r, out)
-                                       : resolve_step(s, step, r, out));
+            BT_TRY(step->gradients ? resolve_for_gradients(s, step, r, out)
+                                   : resolve_step(s, step, r, out));
     }
     return NULL;
 }

@@ -33,6 +33,18 @@ static json_t *options_json(bt_arena *arena, const bt__resolved_step *pass)
     return options;
 }
 
+static json_t *when_json(const bt__gradients *gradients)
+{
+    json_t *list = json_array();
+    for (uint32_t i = 0; list && i < gradients->operators.len; i++) {
+        if (json_array_append_new(list, json_string(gradients->operators.at[i])) != 0) {
+            json_decref(list);
+            return NULL;
+        }
+    }
+    return list ? json_pack("{s:o}", "gradients", list) : NULL;
+}
+
 static json_t *steps_json(bt_arena *arena, const bt__resolved_list *steps);
 
 static json_t *step_json(bt_arena *arena, const bt__resolved_step *step)
@@ -45,9 +57,9 @@ static json_t *step_json(bt_arena *arena, const bt__resolved_step *step)
             ok = bt__json_put(json, "options", options_json(arena, step));
         if (ok && step->level >= 0)
             ok = bt__json_put(json, "level", json_integer(step->level));
-    } else if (ok && step->for_gradients) {
+    } else if (ok && step->gradients) {
         ok = bt__json_put(json, "sequence", steps_json(arena, &step->steps)) &&
-             bt__json_put(json, "when", json_pack("{s:b}", "gradients", 1));
+             bt__json_put(json, "when", when_json(step->gradients));
     } else if (ok) {
         ok = bt__json_put(json, "repeat",
                           json_pack("{s:I}", "max", (json_int_t)step->max)) &&

@@ -12,8 +12,8 @@
  * source   H. He, S. Yu, "Transcending Runtime-Memory Tradeoffs in Checkpointing by being
  *          Fusion Aware", 2023
  */
+#include "common/max_flow.h"
 #include "memory/keep.h"
-#include "placement/max_flow.h"
 
 struct cutter {
     struct keep_plan *plan;

@@ -9,7 +9,7 @@
  *
  * For tensors of others `from` is the source (or the sink): then it is always paid.
  */
-#include "placement/max_flow.h"
+#include "common/max_flow.h"
 #include "placement/placement.h"
 
 enum { MAX_ROUNDS = 8 };

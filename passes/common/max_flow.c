@@ -3,7 +3,7 @@
  * distance from the source, and paths that go up one level a step are filled (a blocking flow),
  * each arc looked at once. What the source still reaches in the end is its side of the cut.
  */
-#include "placement/max_flow.h"
+#include "common/max_flow.h"
 
 #include <string.h>
 

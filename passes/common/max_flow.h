@@ -1,7 +1,7 @@
 /* The minimum cut of a flow network between a source and a sink.
  * source  E. A. Dinic, Algorithm for solution of a problem of maximum flow in networks, 1970 */
-#ifndef PASSES_PLACEMENT_MAX_FLOW_H
-#define PASSES_PLACEMENT_MAX_FLOW_H
+#ifndef PASSES_COMMON_MAX_FLOW_H
+#define PASSES_COMMON_MAX_FLOW_H
 
 #include <baton/base.h>
 

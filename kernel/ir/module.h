@@ -15,5 +15,8 @@ struct bt__module_parts {
 };
 /* Copies the arrays. NULL: no memory. */
 bt_module *bt__module_create(const struct bt__module_parts *);
+/* The next version, with one global set, as bt_module_builder_set does. */
+bt_status bt__module_with(bt_ctx *, const bt_module *, const bt_global *, int is_new,
+                          bt_module **out) BT_MUST_USE;
 
 #endif

@@ -287,3 +287,15 @@ bt_status bt_module_builder_finish(bt_module_builder *b, int is_typed, bt_module
     *out = module;
     return NULL;
 }
+
+bt_status bt__module_with(bt_ctx *ctx, const bt_module *module, const bt_global *global,
+                          int is_new, bt_module **out)
+{
+    bt_module_builder *builder;
+    BT_TRY(bt_module_builder_create(ctx, module->store, module, &builder));
+    bt_status status = bt_module_builder_set(builder, global, is_new);
+    if (!status)
+        return bt_module_builder_finish(builder, (int)module->is_typed, out);
+    bt_module_builder_destroy(builder);
+    return status;
+}

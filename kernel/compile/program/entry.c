@@ -9,6 +9,7 @@
 
 #include "base/arena.h"
 #include "compile/program/program.h"
+#include "ir/module.h"
 
 struct wrapper {
     bt_ctx *ctx;
@@ -109,7 +110,6 @@ static bt_status make_func(struct wrapper *w, const char *callee, bt_func *now)
 static bt_status rename_declared(struct wrapper *w, const char **name, bt_module **out)
 {
     bt_global global = *w->declared;
-    bt_module_builder *builder;
     for (uint32_t k = 0; !k || bt_module_find(w->module, *name); k++) {
         *name = k ? bt__format(w->arena, "%s.declared_%u", global.name, k)
                   : bt__format(w->arena, "%s.declared", global.name);
@@ -119,12 +119,7 @@ static bt_status rename_declared(struct wrapper *w, const char **name, bt_module
     global.name = *name = bt_name_of(w->module->store, *name);
     if (!*name)
         return bt_no_memory();
-    BT_TRY(bt_module_builder_create(w->ctx, w->module->store, w->module, &builder));
-    bt_status status = bt_module_builder_set(builder, &global, 1);
-    if (!status)
-        return bt_module_builder_finish(builder, (int)w->module->is_typed, out);
-    bt_module_builder_destroy(builder);
-    return status;
+    return bt__module_with(w->ctx, w->module, &global, 1, out);
 }
 
 static bt_status set_func(struct wrapper *w, const bt_module *renamed, const char *callee,
@@ -134,7 +129,6 @@ static bt_status set_func(struct wrapper *w, const bt_module *renamed, const cha
     bt_global global = { .name = w->declared->name,
                          .kind = BT_GLOBAL_FUNC,
                          .span = w->declared->span };
-    bt_module_builder *builder;
     bt_func now = { 0 };
     BT_TRY(bt_builder_create(w->ctx, store, renamed, &w->b));
     bt_status status = make_func(w, callee, &now);
@@ -143,12 +137,7 @@ static bt_status set_func(struct wrapper *w, const bt_module *renamed, const cha
     BT_TRY(bt_func_create(w->ctx, store, &now, &global.func));
     if (!(global.type = bt_func_type_of(store, global.func)))
         return bt_store_why(w->ctx, store);
-    BT_TRY(bt_module_builder_create(w->ctx, store, renamed, &builder));
-    status = bt_module_builder_set(builder, &global, 0);
-    if (!status)
-        return bt_module_builder_finish(builder, (int)renamed->is_typed, out);
-    bt_module_builder_destroy(builder);
-    return status;
+    return bt__module_with(w->ctx, renamed, &global, 0, out);
 }
 
 bt_status bt__entry_define(bt_ctx *ctx, const bt_module *module, const char *name,

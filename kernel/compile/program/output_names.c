@@ -4,6 +4,7 @@
 #include <baton/ir.h>
 
 #include "base/arena.h"
+#include "ir/module.h"
 
 struct names {
     bt_arena *arena;
@@ -76,15 +77,9 @@ static bt_status replace(bt_ctx *ctx, const bt_module *module, const bt_global *
 {
     bt_func fields = *entry->func;
     bt_global global = *entry;
-    bt_module_builder *builder;
     fields.attrs = *attrs;
     BT_TRY(bt_func_create(ctx, module->store, &fields, &global.func));
-    BT_TRY(bt_module_builder_create(ctx, module->store, module, &builder));
-    bt_status status = bt_module_builder_set(builder, &global, 0);
-    if (!status)
-        return bt_module_builder_finish(builder, (int)module->is_typed, out);
-    bt_module_builder_destroy(builder);
-    return status;
+    return bt__module_with(ctx, module, &global, 0, out);
 }
 
 bt_status bt_outputs_name(bt_ctx *ctx, const bt_module *module, const char *name,

@@ -86,7 +86,7 @@ static const bt_rule rules[] = {
     RULE("fast-log-of-root",                ULP(4, 1e-30, 1e30),   "The logarithm of a root.",
          "log(sqrt(x)) => multiply(log(x), scalar(0.5, x))"),
     RULE("fast-log-of-power",               ULP(8, 1e-4, 1e4),     "The logarithm of a power.",
-         "log(power(x, const c)) => multiply(log(x), c)"),
+         "log(power(x, const c)) => multiply(log(abs(x)), c)"),
     RULE("fast-log-of-softmax",             ULP(16, -40, 40),      "The logarithm of shares.",
          "log(nn.softmax(x, axis=a)) => nn.log_softmax(x, axis=a)"),
     /* ---- trigonometry ---- */

@@ -80,14 +80,31 @@ static const char *name_of(const bt_param *param)
     return param->base.name ? param->base.name : "w";
 }
 
-static int is_learned(const struct bt_training *t, const char *name)
+static int has_name(const char *const *names, const char *name)
 {
-    const char *const *names = t->options.learned;
     for (uint32_t i = 0; names && names[i]; i++) {
         if (strcmp(names[i], name) == 0)
             return 1;
     }
-    return !names;
+    return 0;
+}
+
+/* Constants that are fixed are no parameters; those that are inputs of the model are here. */
+static int is_learned(const struct bt_training *t, const char *name)
+{
+    return (!t->options.learned || has_name(t->options.learned, name)) &&
+           !has_name(t->options.fixed, name);
+}
+
+static bt_status check_data(struct bt_training *t, const bt_param *const *data)
+{
+    for (uint32_t i = 0; i < t->ninput; i++) {
+        if (has_name(t->options.fixed, name_of(data[i])))
+            return bt_fail(t->ctx, BT_ERR_NAME,
+                           "@%s: %s is data, which is not learned anyway", t->entry,
+                           name_of(data[i]));
+    }
+    return NULL;
 }
 
 /* Each name of those that alone are to be learned is one. */
@@ -152,8 +169,12 @@ static bt_status make_params(struct bt_training *t, const bt_module *lifted,
     if (!t->params || !t->types || !t->inputs || !t->places)
         return bt_no_memory();
     const bt_param *const *params = func->block->params + t->ninput;
+    BT_TRY(check_data(t, func->block->params));
     BT_TRY(check_learned(t, n - t->ninput, moment_of, params));
     find_places(t, n - t->ninput, moment_of, params);
+    if (!t->nparam)
+        return bt_fail(t->ctx, BT_ERR_NAME, "@%s: no parameter is left to learn",
+                       t->entry);
     for (uint32_t i = 0; i < n; i++) {
         const bt_value *param = &func->block->params[i]->base;
         if (i >= t->ninput || t->options.folder)

@@ -119,6 +119,13 @@ def check_others(runs, random, x):
     numpy.savez("branch.npz", x=x[:64], labels=numpy.tile(x[:64].sum(1, keepdims=True), (1, 3)))
     runs.train("branch.baton", "--data", "branch.npz", "--loss", "squares", "--optimizer", "sgd{rate=0.2}", "--epochs", 30, "-o", "branch")
     falls(runs, "branch")
+    words = ["branch.baton", "--data", "branch.npz", "--loss", "squares", "--epochs", 2]
+    runs.train(*words, "--learn", "w", "-o", "learned")
+    runs.train(*words, "--fixed", "v", "-o", "fixed_input")
+    tensors, same = (kit.read_tensors(runs.last(folder))[0] for folder in ("learned", "fixed_input"))
+    runs.check(tensors.keys() == same.keys() and all(numpy.array_equal(tensors[k], same[k]) for k in tensors), "a parameter that stays, by either option")
+    runs.refused("x is data", "train", *words, "--fixed", "x", "-o", "x")
+    runs.refused("no parameter is left to learn", "train", *words, "--fixed", "v", "--fixed", "w", "-o", "x")
     kit.write("linear.baton", kit.LINEAR)
     for dtype in ["uint8", "int32", "int64"]:
         labels = (x[:64, 0] > 0).astype(dtype)

@@ -5,8 +5,9 @@
  * index; functions that it calls get versions too, one for each set of parameters that differ.
  * A closure is put in place. A branch by a condition that differs is computed on both sides
  * where these only compute, else it, and whatever is plain C, runs for one example after
- * another, as does a function whose data, closures or references hold what differs. The gradient of each example is the gradient of a version of its function. Calls
- * inside functions that are applied to a batch come first.
+ * another, as does a function whose data, closures or references hold what differs. The gradient
+ * of each example is the gradient of a version of its function. Calls inside functions that are
+ * applied to a batch come first.
  * source   JAX, vmap; TensorFlow, vectorized_map (Agarwal 2019)
  * keeps    no invariant
  */

@@ -50,8 +50,6 @@ struct batch {
 void batch_init(struct batch *, struct vmap *, struct copy *);
 /* NULL: the value is the same for all examples. */
 const uint8_t *batch_mask(const struct batch *, const bt_value *old);
-bt_status batch_put_mask(struct batch *, const bt_value *old,
-                         const uint8_t *) BT_MUST_USE;
 /* A mask of all tensors of a type. */
 bt_status batch_full(struct vmap *, const bt_type *, uint8_t **out) BT_MUST_USE;
 /* Whether it is a tensor, or a tuple of them. */

@@ -15,7 +15,7 @@ const uint8_t *batch_mask(const struct batch *b, const bt_value *old)
     return bt_map_find(&b->masks, old);
 }
 
-bt_status batch_put_mask(struct batch *b, const bt_value *old, const uint8_t *mask)
+static bt_status put_mask(struct batch *b, const bt_value *old, const uint8_t *mask)
 {
     int any = 0;
     for (uint32_t i = 0; i < bt_type_nleaf(old->type); i++)
@@ -55,7 +55,7 @@ int batch_is_tensors(const bt_type *type)
 bt_status batch_mark_params(struct batch *b, const bt_block *block, const uint8_t *mask)
 {
     for (uint32_t i = 0; i < block->nparam; i++) {
-        BT_TRY(batch_put_mask(b, &block->params[i]->base, mask));
+        BT_TRY(put_mask(b, &block->params[i]->base, mask));
         mask += bt_type_nleaf(block->params[i]->base.type);
     }
     return NULL;
@@ -65,7 +65,7 @@ static bt_status mark_full(struct batch *b, const bt_value *old)
 {
     uint8_t *mask;
     BT_TRY(batch_full(b->vmap, old->type, &mask));
-    return batch_put_mask(b, old, mask);
+    return put_mask(b, old, mask);
 }
 
 static bt_status refuse(const struct batch *b, const bt_value *old, const char *what)
@@ -109,7 +109,7 @@ static bt_status mark_proj(struct batch *b, const bt_proj *proj)
     const bt_list_type *tuple = bt_as_tuple_type(proj->tuple->type);
     for (uint32_t i = 0; mask && i < proj->index; i++)
         mask += bt_type_nleaf(tuple->at[i]);
-    return mask ? batch_put_mask(b, &proj->base, mask) : NULL;
+    return mask ? put_mask(b, &proj->base, mask) : NULL;
 }
 
 /* ---- calls ---- */
@@ -143,7 +143,7 @@ static bt_status mark_pattern(struct batch *b, const bt_pattern *pattern,
 {
     const bt_list_type *tuple = bt_as_tuple_type(type);
     if (pattern->kind == BT_PATTERN_VAR)
-        return batch_put_mask(b, &pattern->var->base, mask);
+        return put_mask(b, &pattern->var->base, mask);
     for (uint32_t i = 0; pattern->kind == BT_PATTERN_TUPLE && tuple && i < pattern->n;
          i++) {
         BT_TRY(mark_pattern(b, pattern->at[i], tuple->at[i], mask));
@@ -235,7 +235,7 @@ static bt_status mark_binding(struct batch *b, const bt_value *old)
     switch (old->kind) {
     case BT_VALUE_TUPLE:
         BT_TRY(join(b, bt_as_tuple(old)->nfield, bt_as_tuple(old)->fields, &mask));
-        return mask ? batch_put_mask(b, old, mask) : NULL;
+        return mask ? put_mask(b, old, mask) : NULL;
     case BT_VALUE_PROJ: return mark_proj(b, bt_as_proj(old));
     case BT_VALUE_CALL: return mark_call(b, bt_as_call(old));
     case BT_VALUE_IF: return mark_if(b, bt_as_if(old));

@@ -25,8 +25,9 @@ bt_status fuse_union_add(struct fuse_block *b, struct fuse_union *u, uint32_t le
     return BT_PUSH(b->arena, &u->leaders, leader) ? NULL : bt_no_memory();
 }
 
-int fuse_union_may_leave(const struct fuse_block *b, const struct fuse_union *u,
-                         uint32_t node)
+/* Whether a node's value may leave the group that is to be, or does not. */
+static int may_leave(const struct fuse_block *b, const struct fuse_union *u,
+                     uint32_t node)
 {
     const struct fuse_node *n = &b->nodes[node];
     int leaves = fuse_escapes(n);
@@ -47,7 +48,7 @@ int fuse_union_is_allowed(const struct fuse_block *b, const struct fuse_union *u
 {
     int is_one = u->leaders.len > 0 && u->nop <= b->max_ops;
     for (uint32_t k = 0; is_one && k <= u->last; k++)
-        is_one = !fuse_union_has(u, fuse_leader(b, k)) || fuse_union_may_leave(b, u, k);
+        is_one = !fuse_union_has(u, fuse_leader(b, k)) || may_leave(b, u, k);
     return is_one;
 }
 

@@ -13,9 +13,6 @@ struct fuse_union {
 void fuse_union_clear(struct fuse_union *);
 bt_status fuse_union_add(struct fuse_block *, struct fuse_union *, uint32_t leader);
 int fuse_union_has(const struct fuse_union *, uint32_t leader);
-/* Whether a node's value may leave the group that is to be, or does not. */
-int fuse_union_may_leave(const struct fuse_block *, const struct fuse_union *,
-                         uint32_t node);
 /* Whether all its nodes may, and there are few enough. */
 int fuse_union_is_allowed(const struct fuse_block *, const struct fuse_union *);
 void fuse_union_join(struct fuse_block *, const struct fuse_union *);

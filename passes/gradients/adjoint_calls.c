@@ -1,4 +1,5 @@
 /* Functions that are called: one that keeps a tape, one that goes back. */
+#include "gradients/adjoint_data.h"
 #include "gradients/adjoint_path.h"
 
 /* ---- which ones ---- */
@@ -110,18 +111,6 @@ bt_status adjoint_pairs_close(struct adjoint_pairs *p)
 
 /* ---- types ---- */
 
-static bt_status add_floats(struct adjoint_pairs *p, const bt_type *type,
-                            adjoint_types *out)
-{
-    const bt_list_type *tuple = bt_as_tuple_type(type);
-    for (uint32_t i = 0; tuple && i < tuple->n; i++)
-        BT_TRY(add_floats(p, tuple->at[i], out));
-    if (tuple || !adjoint_has(type))
-        return NULL;
-    BT_TRY(adjoint_type_of(p, type, &type));
-    return BT_PUSH(p->arena, out, type) ? NULL : bt_no_memory();
-}
-
 static bt_status tuple_of(struct adjoint_pairs *p, const adjoint_types *all,
                           const bt_type **out)
 {
@@ -151,14 +140,14 @@ static bt_status declare_types(struct adjoint_pairs *p, struct adjoint_pair *pai
         return bt_store_why(p->ctx, p->module->store);
     if (!BT_PUSH(p->arena, &back, tape))
         return bt_no_memory();
-    BT_TRY(add_floats(p, f->result, &back));
+    BT_TRY(adjoint_leaf_types(p, f->result, &back));
     pair->nseed = back.len - 1;
     for (uint32_t i = 0; i < f->block->nparam; i++) {
         const bt_type *type = f->block->params[i]->base.type;
         if (!BT_PUSH(p->arena, &args, type))
             return bt_no_memory();
         if (pair->wants[i])
-            BT_TRY(add_floats(p, type, &gains));
+            BT_TRY(adjoint_leaf_types(p, type, &gains));
     }
     BT_TRY(tuple_of(p, &gains, &gain));
     BT_TRY(close_type(p, f, &args, result, &pair->forward_type));

@@ -4,7 +4,7 @@
 
 /* ---- what values of a type hold ---- */
 
-struct contents {
+struct type_search {
     bt_arena *arena;
     bt_vec(const bt_type *) left; /* types that are still to be looked at */
     bt_map seen;                  /* types, and definitions of data types */
@@ -12,7 +12,7 @@ struct contents {
     int has_code;                 /* functions or references */
 };
 
-static bt_status look(struct contents *c, const bt_type *type)
+static bt_status look(struct type_search *c, const bt_type *type)
 {
     if (bt_map_find(&c->seen, type))
         return NULL;
@@ -22,7 +22,7 @@ static bt_status look(struct contents *c, const bt_type *type)
 }
 
 /* Fields of all constructors, once; those of a parameter's type are among the arguments. */
-static bt_status look_at_fields(struct contents *c, const bt_adt_def *def)
+static bt_status look_at_fields(struct type_search *c, const bt_adt_def *def)
 {
     if (bt_map_find(&c->seen, def))
         return NULL;
@@ -35,9 +35,9 @@ static bt_status look_at_fields(struct contents *c, const bt_adt_def *def)
     return NULL;
 }
 
-static bt_status find_contents(bt_arena *arena, const bt_type *type, struct contents *c)
+static bt_status search_type(bt_arena *arena, const bt_type *type, struct type_search *c)
 {
-    *c = (struct contents){ .arena = arena };
+    *c = (struct type_search){ .arena = arena };
     bt_map_init(&c->seen, arena, 0);
     BT_TRY(look(c, type));
     while (c->left.len) {
@@ -87,13 +87,12 @@ static bt_status wrong(const struct gradient *g, const char *what, int64_t index
 
 static bt_status check_from(struct gradient *g)
 {
-    struct contents c;
+    struct type_search c;
     const uint32_t from = g->global->from;
     if (from >= g->nresult)
         return wrong(g, "result", from, "does not exist");
-    BT_TRY(find_contents(g->solver->arena,
-                         g->global->is_forward ? g->primal->result : g->results[from],
-                         &c));
+    BT_TRY(search_type(g->solver->arena,
+                       g->global->is_forward ? g->primal->result : g->results[from], &c));
     if (c.has_code)
         return wrong(g, "result", from,
                      "holds a function or a reference: it cannot be differentiated");
@@ -122,11 +121,11 @@ static bt_status add_wrt(struct gradient *g)
     int64_t n = all ? (int64_t)g->primal->narg : wrt->n;
     for (int64_t i = 0; i < n; i++) {
         int64_t index = all ? i : wrt->at[i];
-        struct contents c;
+        struct type_search c;
         if (index < 0 || index >= (int64_t)g->primal->narg)
             return wrong(g, "argument", index, "does not exist");
         const bt_type *type = g->primal->args[index];
-        BT_TRY(find_contents(g->solver->arena, type, &c));
+        BT_TRY(search_type(g->solver->arena, type, &c));
         if (all && (c.has_code || !c.has_float))
             continue;
         if (c.has_code)

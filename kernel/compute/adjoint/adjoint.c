@@ -19,8 +19,8 @@
 #include "compute/graph/conditions.h"
 
 /* A node's adjoint where a condition holds. */
-struct share {
-    struct share *next;
+struct node_bar {
+    struct node_bar *next;
     const bt_node *condition, *bar;
 };
 
@@ -45,7 +45,7 @@ struct sweep {
     const bt_node *y; /* its value, as it was stored */
     uint32_t nindex;
     const bt_node *const *extents;
-    struct share **shares; /* by id of the first nnode nodes */
+    struct node_bar **bars; /* by id of the first nnode nodes */
     uint32_t nnode;
 };
 
@@ -67,11 +67,11 @@ static int is_active(const struct sweep *s, const bt_node *node, uint8_t *memo)
 
 /* ---- one stage ---- */
 
-static bt_status add_share(struct sweep *s, const bt_node *node, const bt_node *condition,
-                           const bt_node *bar)
+static bt_status add_bar(struct sweep *s, const bt_node *node, const bt_node *condition,
+                         const bt_node *bar)
 {
     bt_graph *g = s->graph;
-    struct share **at = &s->shares[node->id], *share;
+    struct node_bar **at = &s->bars[node->id], *more;
     if (!condition || !bar)
         return bt__derive_why(s->graph);
     if (bt_node_is_false(condition))
@@ -82,14 +82,15 @@ static bt_status add_share(struct sweep *s, const bt_node *node, const bt_node *
         (*at)->bar = bt_node_scalar(g, BT_SCALAR_ADD, (*at)->bar, bar);
         return (*at)->bar ? NULL : bt__derive_why(s->graph);
     }
-    if (!(share = BT_NEW(g->arena, struct share)))
+    if (!(more = BT_NEW(g->arena, struct node_bar)))
         return bt_no_memory();
-    *share = (struct share){ .condition = condition, .bar = bar };
-    *at = share;
+    *more = (struct node_bar){ .condition = condition, .bar = bar };
+    *at = more;
     return NULL;
 }
 
-static bt_status add_term(struct sweep *s, const bt_node *read, const struct share *share)
+static bt_status add_term(struct sweep *s, const bt_node *read,
+                          const struct node_bar *from)
 {
     struct term *term = BT_NEW(s->graph->arena, struct term);
     struct term **at = &s->terms[read->which];
@@ -99,33 +100,33 @@ static bt_status add_term(struct sweep *s, const bt_node *read, const struct sha
                            .nindex = s->nindex,
                            .extents = s->extents,
                            .map = read->args,
-                           .condition = share->condition,
-                           .bar = share->bar };
+                           .condition = from->condition,
+                           .bar = from->bar };
     while (*at)
         at = &(*at)->next;
     *at = term;
     return NULL;
 }
 
-static bt_status pass_on(struct sweep *s, const bt_node *node, const struct share *share,
-                         uint32_t arg)
+static bt_status pass_on(struct sweep *s, const bt_node *node,
+                         const struct node_bar *from, uint32_t arg)
 {
     bt_graph *g = s->graph;
-    const bt_node *to = node->args[arg], *condition = share->condition, *bar;
+    const bt_node *to = node->args[arg], *condition = from->condition, *bar;
     switch (node->kind) {
     case BT_NODE_SELECT:
         condition =
             bt_node_and(g, condition,
                         arg == 1 ? node->args[0]
                                  : bt_node_scalar(g, BT_SCALAR_NOT, node->args[0], NULL));
-        bar = share->bar;
+        bar = from->bar;
         break;
-    case BT_NODE_CAST: bar = bt_node_cast(g, to->dtype, share->bar); break;
+    case BT_NODE_CAST: bar = bt_node_cast(g, to->dtype, from->bar); break;
     default:
         bar = bt__scalar_derive(g, node, node == s->stage->body ? s->y : node, arg,
-                                share->bar);
+                                from->bar);
     }
-    return add_share(s, to, condition, bar);
+    return add_bar(s, to, condition, bar);
 }
 
 /* Nodes that the sweep visits, and their order: who is deeper comes first, so that no node
@@ -152,7 +153,7 @@ static int collect(const struct sweep *s, const bt_node *node, uint8_t *active,
     return 1;
 }
 
-/* From the root of an expression, whose share is there, to the reads. */
+/* From the root of an expression, whose adjoint is there, to the reads. */
 static bt_status sweep_nodes(struct sweep *s, const bt_node *root)
 {
     bt_graph *g = s->graph;
@@ -164,7 +165,7 @@ static bt_status sweep_nodes(struct sweep *s, const bt_node *root)
     qsort(nodes.at, nodes.len, sizeof(*nodes.at), compare_depth);
     for (uint32_t n = 0; n < nodes.len; n++) {
         const bt_node *node = nodes.at[n];
-        for (const struct share *at = s->shares[node->id]; at; at = at->next) {
+        for (const struct node_bar *at = s->bars[node->id]; at; at = at->next) {
             if (node->kind == BT_NODE_READ)
                 BT_TRY(add_term(s, node, at));
             for (uint32_t i = 0; i < node->narg; i++) {
@@ -205,10 +206,10 @@ static bt_status sweep_stage(struct sweep *s, uint32_t number, uint32_t y, uint3
         root = root->args[1];
     }
     s->nnode = g->nnode;
-    s->shares = BT_NEWS(g->arena, struct share *, s->nnode);
-    if (!s->shares)
+    s->bars = BT_NEWS(g->arena, struct node_bar *, s->nnode);
+    if (!s->bars)
         return bt_no_memory();
-    BT_TRY(add_share(s, root, condition, adjoint));
+    BT_TRY(add_bar(s, root, condition, adjoint));
     return sweep_nodes(s, root);
 }
 
@@ -294,28 +295,37 @@ static bt_status mark_active(struct sweep *s, const uint8_t *wants)
     return NULL;
 }
 
-/* Where a stage's value is, and its adjoint from outside, if it is a result. */
+/* Where an array's value is, and its adjoint from outside, if it is a result. */
 struct result {
     uint32_t y, seed;
 };
 
-/* Terms of what was read as a result become terms of the array that it is. */
-static struct result result_of(struct sweep *s, uint32_t number)
+static struct result find_result(const struct sweep *s, uint32_t number)
 {
     struct result out = { number, BT__NO_ARRAY };
     for (uint32_t k = 0; k < s->nresult; k++) {
-        struct term **at = &s->terms[number], **read = &s->terms[s->nin + k];
+        if (s->stages[k] != number)
+            continue;
+        out.y = s->nin + k;
+        if (s->seeds[k])
+            out.seed = s->nin + s->nresult + k;
+    }
+    return out;
+}
+
+/* Terms of what was read as a result become terms of the array that it is. */
+static void move_terms(struct sweep *s, uint32_t number)
+{
+    struct term **at = &s->terms[number];
+    for (uint32_t k = 0; k < s->nresult; k++) {
+        struct term **read = &s->terms[s->nin + k];
         if (s->stages[k] != number)
             continue;
         while (*at)
             at = &(*at)->next;
         *at = *read;
         *read = NULL;
-        out.y = s->nin + k;
-        if (s->seeds[k])
-            out.seed = s->nin + s->nresult + k;
     }
-    return out;
 }
 
 bt_status bt__graph_adjoint(bt_graph *g, const uint8_t *wants, const uint8_t *seeds,
@@ -336,8 +346,9 @@ bt_status bt__graph_adjoint(bt_graph *g, const uint8_t *wants, const uint8_t *se
         return bt_no_memory();
     BT_TRY(mark_active(&s, wants));
     for (uint32_t i = s.nprimal; i-- > g->ninput;) {
-        const struct result result = result_of(&s, i);
+        const struct result result = find_result(&s, i);
         uint32_t bar;
+        move_terms(&s, i);
         if (!s.active[i])
             continue;
         BT_TRY(add_up(&s, i, result.seed, &bar));
@@ -346,8 +357,9 @@ bt_status bt__graph_adjoint(bt_graph *g, const uint8_t *wants, const uint8_t *se
     }
     for (uint32_t i = 0; i < nin; i++) {
         uint32_t array = BT__NO_ARRAY;
+        move_terms(&s, i);
         if (s.active[i])
-            BT_TRY(add_up(&s, i, result_of(&s, i).seed, &array));
+            BT_TRY(add_up(&s, i, find_result(&s, i).seed, &array));
         to[i] = array == BT__NO_ARRAY ? BT__NO_ARRAY : nout;
         if (array != BT__NO_ARRAY)
             results[nout++] = array;

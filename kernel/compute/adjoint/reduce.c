@@ -10,19 +10,6 @@
 
 #include <string.h>
 
-/* k of a reduction over several indices, row-major. */
-static const bt_node *position(bt_graph *g, const bt_node *reduce)
-{
-    const bt_node *at = bt_node_int(g, 0);
-    for (uint32_t i = 0; i < reduce->nindex; i++) {
-        const bt_node *extent = reduce->args[2 + i];
-        const bt_node *index = bt_node_index(g, reduce->first + i, extent);
-        at = bt_node_scalar(g, BT_SCALAR_ADD,
-                            bt_node_scalar(g, BT_SCALAR_MUL, at, extent), index);
-    }
-    return at;
-}
-
 /* NaN is an extreme too. Positions are small where that is known, so that fewer bytes move. */
 static bt_status derive_extreme(bt_graph *g, uint32_t stage, const bt_node *y,
                                 struct bt__reduce_derivative *out)
@@ -30,7 +17,7 @@ static bt_status derive_extreme(bt_graph *g, uint32_t stage, const bt_node *y,
     bt_array array = *g->arrays[stage];
     const bt_node *reduce = array.body, *x = reduce->args[1], *here, *at, *none;
     uint32_t number;
-    if (!(at = position(g, reduce)))
+    if (!(at = bt__row_position(g, reduce->first, reduce->nindex, reduce->args + 2)))
         return bt__derive_why(g);
     array.dtype = at->high < INT32_MAX ? BT_INT32 : BT_INT64;
     none = bt__node_const(g, array.dtype, (bt_cell){ .i = bt__dtype_high(array.dtype) });

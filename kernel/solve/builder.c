@@ -1,4 +1,4 @@
-/* Builders that type what they build, and calls by their operators' names. */
+/* Builders that type what they build, and calls by their operators' names or by formulas. */
 #include "ir/builder.h"
 
 #include "solve/solve.h"
@@ -21,4 +21,20 @@ bt_status bt_build(bt_builder *b, const char *op_name, const char *attrs,
         BT_TRY(
             bt_attrs_parse(b->ctx, b->store, call.op, attrs ? attrs : "", &call.attrs));
     return bt__build_call(b, &call, out);
+}
+
+bt_status bt_build_formula(bt_builder *b, const bt_type *dims, uint32_t narg,
+                           const bt_value *const *args, const char *formula,
+                           const bt_value **out)
+{
+    bt_store *store = bt_builder_store(b);
+    const bt_op *op;
+    const struct {
+        const bt_type *dims;
+        const char *formula;
+    } attrs = { dims ? dims : bt_type_shape(store, 0, NULL), bt_name_of(store, formula) };
+    if (!attrs.dims || !attrs.formula)
+        return bt_store_why(bt_builder_ctx(b), store);
+    BT_TRY(bt_op_get(bt_builder_ctx(b), "compute", &op));
+    return bt_build_op(b, op, &attrs, narg, args, out);
 }

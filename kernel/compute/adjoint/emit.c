@@ -13,81 +13,28 @@ struct emitter {
     uint32_t ninput, narray; /* of the graph as it came */
     bt_array **arrays;
     const bt_value **values; /* of each array */
-    uint32_t has_no_term;    /* an extent was met that no dim expresses */
+    const bt_type **terms;   /* what each dim of the graph is in types, NULL: nothing */
 };
-
-/* ---- types of stages ---- */
-
-static const bt_type *term_of(struct emitter *, const bt_node *);
-
-static const bt_type *term_of_sum(struct emitter *e, const bt_node *node)
-{
-    bt_store *store = bt_builder_store(e->builder);
-    bt_linear sum;
-    bt_node_as_linear(node, &sum);
-    const bt_type *all = bt_dim(store, sum.constant);
-    for (uint32_t i = 0; i < sum.n && all; i++) {
-        const bt_type *term = term_of(e, sum.atoms[i]);
-        term = term ? bt_dim_scale(store, term, sum.coefs[i], 0) : NULL;
-        all = term ? bt_dim_add(store, all, term) : NULL;
-    }
-    return all;
-}
-
-static const bt_type *no_term(struct emitter *e)
-{
-    e->has_no_term = 1;
-    return NULL;
-}
-
-/* An extent as a dim of types. NULL: none expresses it, or the store says why. */
-static const bt_type *term_of(struct emitter *e, const bt_node *node)
-{
-    bt_store *store = bt_builder_store(e->builder);
-    if (node->kind == BT_NODE_CONST)
-        return bt_dim(store, node->value.i);
-    if (node->kind == BT_NODE_DIM)
-        return e->graph->dims[node->which]->term;
-    if (node->kind == BT_NODE_LINEAR)
-        return term_of_sum(e, node);
-    if (node->kind != BT_NODE_SCALAR || node->narg != 2)
-        return no_term(e);
-    const bt_type *a = term_of(e, node->args[0]),
-                  *b = a ? term_of(e, node->args[1]) : NULL;
-    if (!b)
-        return NULL;
-    switch (node->which) {
-    case BT_SCALAR_MUL: return bt_dim_mul(store, a, b);
-    case BT_SCALAR_FLOORDIV: return bt_dim_floordiv(store, a, b);
-    case BT_SCALAR_CEILDIV: return bt_dim_ceildiv(store, a, b);
-    case BT_SCALAR_MOD: return bt_dim_mod(store, a, b);
-    case BT_SCALAR_MIN: return bt_dim_min(store, a, b);
-    case BT_SCALAR_MAX: return bt_dim_max(store, a, b);
-    default: return no_term(e);
-    }
-}
 
 static bt_status type_of_stage(struct emitter *e, const bt_array *stage,
                                const bt_type **out)
 {
+    bt_ctx *ctx = bt_builder_ctx(e->builder);
     bt_store *store = bt_builder_store(e->builder);
     const bt_type *dims[BT_MAX_RANK];
     for (uint32_t i = 0; i < stage->rank; i++) {
-        dims[i] = term_of(e, stage->extents[i]);
-        if (!dims[i] && !e->has_no_term)
-            return bt_store_why(bt_builder_ctx(e->builder), store);
+        BT_TRY(bt__node_dim(ctx, store, stage->extents[i], e->graph->ndim, e->terms,
+                            &dims[i]));
         if (!dims[i])
-            return bt_fail(bt_builder_ctx(e->builder), BT_ERR_UNSUPPORTED,
+            return bt_fail(ctx, BT_ERR_UNSUPPORTED,
                            "axis %u of a derivative's stage has a size that no dim "
                            "expresses",
                            i);
     }
     *out = bt_type_tensor(store, bt_type_shape(store, stage->rank, dims),
                           bt_type_dtype(store, stage->dtype));
-    return *out ? NULL : bt_store_why(bt_builder_ctx(e->builder), store);
+    return *out ? NULL : bt_store_why(ctx, store);
 }
-
-/* ---- one stage ---- */
 
 static void mark_reads(const bt_node *node, uint8_t *seen, uint8_t *used)
 {
@@ -151,22 +98,6 @@ static bt_status cut(struct emitter *e, uint32_t number, uint32_t *narg,
     return bt__graph_set_arrays(g, n + 1, arrays) ? NULL : bt_no_memory();
 }
 
-bt_status bt_build_formula(bt_builder *b, const bt_type *dims, uint32_t narg,
-                           const bt_value *const *args, const char *formula,
-                           const bt_value **out)
-{
-    bt_store *store = bt_builder_store(b);
-    const bt_op *op;
-    const struct {
-        const bt_type *dims;
-        const char *formula;
-    } attrs = { dims ? dims : bt_type_shape(store, 0, NULL), bt_name_of(store, formula) };
-    if (!attrs.dims || !attrs.formula)
-        return bt_store_why(bt_builder_ctx(b), store);
-    BT_TRY(bt_op_get(bt_builder_ctx(b), "compute", &op));
-    return bt_build_op(b, op, &attrs, narg, args, out);
-}
-
 static bt_status emit_stage(struct emitter *e, uint32_t number, const bt_type *type)
 {
     bt_graph *g = e->graph;
@@ -196,8 +127,11 @@ bt_status bt__graph_emit(bt_builder *b, bt_graph *g, const bt_value *const *valu
     e.narray = g->narray;
     e.arrays = BT_NEWS(g->arena, bt_array *, e.narray);
     e.values = BT_NEWS(g->arena, const bt_value *, e.narray);
-    if (!e.arrays || !e.values)
+    e.terms = BT_NEWS(g->arena, const bt_type *, g->ndim);
+    if (!e.arrays || !e.values || !e.terms)
         return bt_no_memory();
+    for (uint32_t i = 0; i < g->ndim; i++)
+        e.terms[i] = g->dims[i]->term;
     for (uint32_t i = 0; i < e.narray; i++) {
         e.arrays[i] = g->arrays[i];
         e.values[i] = i < e.ninput ? values[i] : NULL;

@@ -1,16 +1,16 @@
-/* Sizes of a graph as dims of the function that it was composed of. */
-#include <baton/graph.h>
+/* Sizes of a graph as dims of types. */
+#include "compute/graph/graph.h"
 
-static const bt_type *dim_of(const bt_func *, const bt_node *);
+static const bt_type *dim_of(bt_store *, const bt_node *, const bt_type *const *terms);
 
-static const bt_type *dim_of_sum(const bt_func *func, const bt_node *node)
+static const bt_type *dim_of_sum(bt_store *store, const bt_node *node,
+                                 const bt_type *const *terms)
 {
-    bt_store *store = func->result->store;
     bt_linear sum;
     bt_node_as_linear(node, &sum);
     const bt_type *all = bt_dim(store, sum.constant);
     for (uint32_t i = 0; i < sum.n && all; i++) {
-        const bt_type *term = dim_of(func, sum.atoms[i]);
+        const bt_type *term = dim_of(store, sum.atoms[i], terms);
         term = term ? bt_dim_scale(store, term, sum.coefs[i], 0) : NULL;
         all = term ? bt_dim_add(store, all, term) : NULL;
     }
@@ -35,40 +35,48 @@ static dim_maker *maker_of(const bt_node *node)
     }
 }
 
-/* Whether dims of the function express the size. */
-static int is_dim(const bt_func *func, const bt_node *node)
+static int is_dim(const bt_node *node, uint32_t nterm, const bt_type *const *terms)
 {
     int is = node->kind == BT_NODE_CONST || node->kind == BT_NODE_LINEAR ||
-             (node->kind == BT_NODE_DIM && node->which < func->nvar) || maker_of(node);
+             (node->kind == BT_NODE_DIM && node->which < nterm && terms[node->which]) ||
+             maker_of(node);
     for (uint32_t i = 0; is && i < node->narg; i++)
-        is = is_dim(func, node->args[i]);
+        is = is_dim(node->args[i], nterm, terms);
     return is;
 }
 
-/* The size as a dim of the function. NULL: the store says why. */
-static const bt_type *dim_of(const bt_func *func, const bt_node *node)
+/* Of a size that is one. NULL: the store says why. */
+static const bt_type *dim_of(bt_store *store, const bt_node *node,
+                             const bt_type *const *terms)
 {
-    bt_store *store = func->result->store;
     if (node->kind == BT_NODE_CONST)
         return bt_dim(store, node->value.i);
     if (node->kind == BT_NODE_DIM)
-        return func->vars[node->which];
+        return terms[node->which];
     if (node->kind == BT_NODE_LINEAR)
-        return dim_of_sum(func, node);
-    const bt_type *a = dim_of(func, node->args[0]),
-                  *b = a ? dim_of(func, node->args[1]) : NULL;
+        return dim_of_sum(store, node, terms);
+    const bt_type *a = dim_of(store, node->args[0], terms),
+                  *b = a ? dim_of(store, node->args[1], terms) : NULL;
     return b ? maker_of(node)(store, a, b) : NULL;
+}
+
+bt_status bt__node_dim(bt_ctx *ctx, bt_store *store, const bt_node *size, uint32_t nterm,
+                       const bt_type *const *terms, const bt_type **out)
+{
+    *out = NULL;
+    if (!is_dim(size, nterm, terms))
+        return NULL;
+    *out = dim_of(store, size, terms);
+    return *out ? NULL : bt_store_why(ctx, store);
 }
 
 bt_status bt_node_as_dim(bt_ctx *ctx, const bt_func *func, const bt_node *size,
                          const bt_type **out)
 {
-    if (!is_dim(func, size))
-        return bt_fail(
-            ctx, BT_ERR_UNSUPPORTED,
-            "%s: what one stage leaves to the next has a size that dims of the "
-            "function do not express",
-            func->name ? func->name : "primitive");
-    *out = dim_of(func, size);
-    return *out ? NULL : bt_store_why(ctx, func->result->store);
+    BT_TRY(bt__node_dim(ctx, func->result->store, size, func->nvar, func->vars, out));
+    return *out ? NULL
+                : bt_fail(ctx, BT_ERR_UNSUPPORTED,
+                          "%s: what one stage leaves to the next has a size that dims of "
+                          "the function do not express",
+                          func->name ? func->name : "primitive");
 }

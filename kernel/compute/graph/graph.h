@@ -35,6 +35,10 @@ const bt_node *bt__node_end(bt_graph *, const bt_node *, int is_greatest);
  * reductions too. */
 const bt_node *bt__node_replace_index(bt_graph *, const bt_node *, uint32_t number,
                                       const bt_node *by);
+/* A size as a dim of types, where terms[i], NULL or beyond nterm: none, is dim i of the graph.
+ * *out NULL: these do not express it. */
+bt_status bt__node_dim(bt_ctx *, bt_store *, const bt_node *size, uint32_t nterm,
+                       const bt_type *const *terms, const bt_type **out) BT_MUST_USE;
 /* What the arg reducers give: the place of the indices from `first` on, row by row. */
 const bt_node *bt__row_position(bt_graph *, uint32_t first, uint32_t nindex,
                                 const bt_node *const *extents);

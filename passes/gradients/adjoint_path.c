@@ -178,14 +178,14 @@ static bt_status note_dims(struct adjoint *a, struct open_dims *d,
     return d->failed ? bt_no_memory() : NULL;
 }
 
-/* Whether a value has dims of those that nothing showed so far. */
-static int shows_dims(struct open_dims *d, const bt_type *type)
+/* What a value of that type shows is marked: whether nothing did so before for some of it. */
+static int mark_shown(struct open_dims *d, const bt_type *type)
 {
     const bt_list_type *tuple = bt_as_tuple_type(type);
     const bt_shape_type *shape = bt_tensor_shape(type);
     int any = 0;
     for (uint32_t i = 0; tuple && i < tuple->n; i++)
-        any |= shows_dims(d, tuple->at[i]);
+        any |= mark_shown(d, tuple->at[i]);
     for (uint32_t i = 0; shape && i < shape->n; i++) {
         bt_map_entry *entry = bt_map_entry_find(&d->dims, shape->dims[i]);
         if (!entry || entry->value != (void *)1)
@@ -207,11 +207,11 @@ static bt_status keep_dims(struct adjoint *a, struct adjoint_path *path)
             BT_TRY(note_dims(a, &d, joint->bindings[i]));
     }
     for (uint32_t i = 0; i < path->kept.len; i++)
-        shows_dims(&d, path->kept.at[i]->type);
+        mark_shown(&d, path->kept.at[i]->type);
     for (uint32_t i = 0; d.dims.len && i < joint->nparam + path->nforward; i++) {
         const bt_value *value = i < joint->nparam ? &joint->params[i]->base
                                                   : joint->bindings[i - joint->nparam];
-        if (shows_dims(&d, value->type) && !BT_PUSH(a->copy.arena, &path->kept, value))
+        if (mark_shown(&d, value->type) && !BT_PUSH(a->copy.arena, &path->kept, value))
             return bt_no_memory();
     }
     return NULL;

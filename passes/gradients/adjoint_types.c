@@ -65,8 +65,8 @@ int adjoint_has(const bt_type *type)
 
 /* ---- the types ---- */
 
-/* Types that a type has as parameters, not only dims: each instance has an adjoint of its own. */
-static int is_generic(const bt_adt_def *def)
+/* Of all instances: where one has types as parameters, not only dims, each has its own. */
+static int has_one_adjoint(const bt_adt_def *def)
 {
     for (uint32_t i = 0; i < def->nvar; i++) {
         if (bt_type_kind_of(def->vars[i]) == BT_KIND_TYPE)
@@ -78,7 +78,7 @@ static int is_generic(const bt_adt_def *def)
 struct adjoint_data *adjoint_data_of(const struct adjoint_pairs *p, const bt_type *type)
 {
     const bt_adt_def *def = adjoint_def(type);
-    return bt_map_find(&p->data, is_generic(def) ? (const void *)def : type);
+    return bt_map_find(&p->data, has_one_adjoint(def) ? (const void *)def : type);
 }
 
 struct terms {
@@ -142,11 +142,11 @@ bt_status adjoint_data_want(struct adjoint_pairs *p, const bt_type *type)
     if (!def || !adjoint_has(type) || adjoint_data_of(p, type))
         return NULL;
     struct adjoint_data *data = BT_NEW(p->arena, struct adjoint_data);
-    const void *key = is_generic(def) ? (const void *)def : type;
+    const void *key = has_one_adjoint(def) ? (const void *)def : type;
     if (!data || !bt_map_put(&p->data, key, data))
         return bt_no_memory();
     data->primal = type;
-    if (!is_generic(def) && type->has & (BT_HAS_VAR | BT_HAS_OPAQUE))
+    if (!has_one_adjoint(def) && type->has & (BT_HAS_VAR | BT_HAS_OPAQUE))
         return bt_fail(
             p->ctx, BT_ERR_UNSUPPORTED,
             "data of type %s is differentiated for types that a function has as "
@@ -169,7 +169,7 @@ static bt_status declare(struct adjoint_pairs *p, bt_module_builder *builder,
 {
     bt_store *store = p->module->store;
     const bt_adt_def *def = adjoint_def(data->primal);
-    const uint32_t nvar = is_generic(def) ? def->nvar : 0;
+    const uint32_t nvar = has_one_adjoint(def) ? def->nvar : 0;
     const bt_type **vars = BT_NEWS(p->arena, const bt_type *, nvar);
     const char *name;
     if (!vars)

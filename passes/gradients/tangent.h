@@ -24,7 +24,7 @@ struct tangent_func {
 };
 
 struct tangent {
-    struct adjoint adjoint; /* first: it is what the copy's state points to */
+    struct adjoint adjoint; /* its copy's state is all of this */
     bt_map duals; /* values of the primal -> (value, tangent of each leaf that moves) */
 };
 bt_status tangent_init(struct tangent *, struct adjoint_pairs *,

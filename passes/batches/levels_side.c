@@ -25,8 +25,8 @@ static bt_status side_binding(struct copy *c, const bt_value *old, int *done)
 }
 
 /* A parameter in place of a value of the function. */
-static bt_status side_param(struct levels_code *m, const bt_value *old,
-                            const bt_type *type, const bt_param **out, struct copy *c)
+static bt_status side_param(struct levels_code *m, struct copy *c, const bt_value *old,
+                            const bt_type *type, const bt_param **out)
 {
     BT_TRY(bt_build_param(m->b, old->name, type, out));
     return copy_put(c, old, &(*out)->base);
@@ -47,12 +47,12 @@ static bt_status side_block(struct levels_code *m, struct side *s, struct copy *
         return bt_no_memory();
     for (uint32_t i = 0; i < block->nparam; i++) {
         if (i != m->l->param)
-            BT_TRY(side_param(m, &block->params[i]->base, args.at[n], &params[n], c));
+            BT_TRY(side_param(m, c, &block->params[i]->base, args.at[n], &params[n]));
         n += i != m->l->param;
     }
     for (uint32_t i = 0; i < ctor->ctor->nfield; i++) {
         if (ctor->is_held[i])
-            BT_TRY(side_param(m, &ctor->vars[i]->base, args.at[n], &params[n], c));
+            BT_TRY(side_param(m, c, &ctor->vars[i]->base, args.at[n], &params[n]));
         n += ctor->is_held[i];
     }
     for (uint32_t i = 0; i < ctor->ctor->nfield; i++) {

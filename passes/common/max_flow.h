@@ -20,9 +20,11 @@ struct flow {
 /* A capacity that no cut pays; sums of a million of others do not reach it. */
 #define FLOW_NEVER (INT64_MAX / 4)
 
-bt_status flow_node(struct flow *, uint32_t *out);
-bt_status flow_arc(struct flow *, uint32_t from, uint32_t to, int64_t capacity);
+bt_status flow_node(struct flow *, uint32_t *out) BT_MUST_USE;
+bt_status flow_arc(struct flow *, uint32_t from, uint32_t to,
+                   int64_t capacity) BT_MUST_USE;
 /* has[node]: 1, on the source's side of the cut. Capacities are used up. */
-bt_status flow_cut(struct flow *, uint32_t source, uint32_t sink, uint8_t *has);
+bt_status flow_cut(struct flow *, uint32_t source, uint32_t sink,
+                   uint8_t *has) BT_MUST_USE;
 
 #endif

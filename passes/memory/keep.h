@@ -72,30 +72,30 @@ struct keep_facts {
 
 /* Each binding once, as the block has it. */
 bt_status keep_plan_create(const struct keep_facts *, const bt_block *,
-                           struct keep_plan *out);
+                           struct keep_plan *out) BT_MUST_USE;
 /* Bytes that a life takes. */
 int64_t keep_nbytes(const struct keep_plan *, const struct keep_life *);
 /* Finds lives and the peak. */
-bt_status keep_live(struct keep_plan *);
+bt_status keep_live(struct keep_plan *) BT_MUST_USE;
 /* Behind step `at`, those with again[value] are computed anew where they are first read. Finds
  * lives. */
-bt_status keep_again(struct keep_plan *, uint32_t at, const uint8_t *again);
+bt_status keep_again(struct keep_plan *, uint32_t at, const uint8_t *again) BT_MUST_USE;
 /* Tuples and projections too are made anew where what they are made of was. */
-bt_status keep_aliases(struct keep_plan *);
+bt_status keep_aliases(struct keep_plan *) BT_MUST_USE;
 
 /* Where the most bytes live, what lives on from there is made as few bytes as can be, by
  * computing maps again (keep_cut.c). Finds lives. */
-bt_status keep_cut(struct keep_plan *, int *is_changed);
+bt_status keep_cut(struct keep_plan *, int *is_changed) BT_MUST_USE;
 
 /* What the calls of primitive functions cost, by their targets, else by their operators' work.
  * Finds lives. */
-bt_status keep_costs(const struct keep_facts *, struct keep_plan *);
+bt_status keep_costs(const struct keep_facts *, struct keep_plan *) BT_MUST_USE;
 /* Of all steps. */
 double keep_ns(const struct keep_plan *);
 /* Bytes that all lives need, each at an offset of its own, a multiple of 64. */
-bt_status keep_pack(const struct keep_plan *, int64_t *out);
+bt_status keep_pack(const struct keep_plan *, int64_t *out) BT_MUST_USE;
 /* Computes values again until the most bytes are at most so many. *fits 0: that cannot be;
  * the plan is the best that was found (keep_budget.c). */
-bt_status keep_fit(struct keep_plan *, int64_t most, int *fits);
+bt_status keep_fit(struct keep_plan *, int64_t most, int *fits) BT_MUST_USE;
 
 #endif

@@ -246,7 +246,7 @@ bt_status pe_field(struct pe *, const bt_value *like, struct pe_value *tuple,
 /* What an old operand is. */
 bt_status pe_get(struct pe *, const struct pe_activation *, const bt_value *old,
                  struct pe_value **out) BT_MUST_USE;
-bt_status pe_put(struct pe *, struct pe_activation *, const bt_value *old,
+bt_status pe_put(struct pe_activation *, const bt_value *old,
                  struct pe_value *) BT_MUST_USE;
 /* The operand that a value is in what is left: made where the value was, if it is not there
  * yet. */

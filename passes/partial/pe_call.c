@@ -208,7 +208,7 @@ static bt_status unfold(struct pe *p, struct pe_activation *at, const bt_call *c
     if (!*done)
         return pe_activation_end(p, to);
     for (uint32_t i = 0; i < call->narg; i++)
-        BT_TRY(pe_put(p, to, &c->func->block->params[i]->base, args[i]));
+        BT_TRY(pe_put(to, &c->func->block->params[i]->base, args[i]));
     p->reserved += c->facts->size;
     p->ngain++;
     const struct pe_step step = {

@@ -35,7 +35,7 @@ bt_status pe_deliver(struct pe *p, struct pe_activation *at, const bt_value *old
                      struct pe_value *value)
 {
     BT_TRY(pe_type_bind(p, &at->types, old->type, value->type));
-    return pe_put(p, at, old, value);
+    return pe_put(at, old, value);
 }
 
 bt_status pe_enter(struct pe *p, const struct pe_step *step)

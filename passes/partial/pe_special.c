@@ -235,7 +235,7 @@ static bt_status revive_around(struct revival *r, const struct pe_group *group,
         struct pe_value *was, *is;
         BT_TRY(pe_get(p, group->around, values.at[i], &was));
         BT_TRY(revive(r, was, 1, depth + 1, values.at[i]->name, &is));
-        BT_TRY(pe_put(p, now, values.at[i], is));
+        BT_TRY(pe_put(now, values.at[i], is));
     }
     return NULL;
 }
@@ -310,7 +310,7 @@ bt_status pe_revive(struct pe *p, struct pe_version *v, struct pe_activation *at
         struct pe_value *value;
         BT_TRY(
             revive(&r, v->args[i], v->keeps[i], 0, block->params[i]->base.name, &value));
-        BT_TRY(pe_put(p, at, &block->params[i]->base, value));
+        BT_TRY(pe_put(at, &block->params[i]->base, value));
     }
     return NULL;
 }

@@ -142,10 +142,8 @@ bt_status pe_get(struct pe *p, const struct pe_activation *at, const bt_value *o
                       old->name ? old->name : "_");
 }
 
-bt_status pe_put(struct pe *p, struct pe_activation *at, const bt_value *old,
-                 struct pe_value *value)
+bt_status pe_put(struct pe_activation *at, const bt_value *old, struct pe_value *value)
 {
-    (void)p;
     return bt_map_put(&at->values, old, value) ? NULL : bt_no_memory();
 }
 

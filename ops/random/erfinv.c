@@ -5,8 +5,6 @@
  */
 #include "erfinv.h"
 
-#define COUNT(array) ((uint32_t)(sizeof(array) / sizeof *(array)))
-
 /* Highest power first. */
 // clang-format off
 static const double near32[] = {
@@ -59,14 +57,14 @@ void erfinv_write(bt_formula *f, int is_double)
         f, "w: %s[$i] = -log((1 - x[$i]) * (1 + x[$i]));\nroot: %s[$i] = sqrt(w[$i]);\n",
         type, type);
     if (is_double) {
-        write_polynomial(f, type, "near", "w[$i]", 3.125, near64, COUNT(near64));
-        write_polynomial(f, type, "mid", "root[$i]", 3.25, mid64, COUNT(mid64));
-        write_polynomial(f, type, "far", "root[$i]", 5, far64, COUNT(far64));
+        write_polynomial(f, type, "near", "w[$i]", 3.125, near64, BT_COUNT(near64));
+        write_polynomial(f, type, "mid", "root[$i]", 3.25, mid64, BT_COUNT(mid64));
+        write_polynomial(f, type, "far", "root[$i]", 5, far64, BT_COUNT(far64));
         bt_formula_add(f, "erfinv: float64[$i] = x[$i] * select(w[$i] < 6.25, near[$i], "
                           "select(w[$i] < 16, mid[$i], far[$i]));\n");
     } else {
-        write_polynomial(f, type, "near", "w[$i]", 2.5, near32, COUNT(near32));
-        write_polynomial(f, type, "far", "root[$i]", 3, far32, COUNT(far32));
+        write_polynomial(f, type, "near", "w[$i]", 2.5, near32, BT_COUNT(near32));
+        write_polynomial(f, type, "far", "root[$i]", 3, far32, BT_COUNT(far32));
         bt_formula_add(
             f, "erfinv: float32[$i] = x[$i] * select(w[$i] < 5, near[$i], far[$i]);\n");
     }

@@ -130,9 +130,6 @@ const char *rule_function_nearest(bt_arena *, const char *name, int is_condition
 int rule_attr_text(struct rule_match *, const struct rule_node *, bt_text *out);
 /* The value of an expression at the right; NULL with chain.status NULL: there is none. */
 const bt_value *rule_build(struct rule_match *, struct chain *, const struct rule_node *);
-/* The value that a name of the pattern stands for, or `result`'s type. */
-const bt_value *rule_value(const struct rule_match *, const struct rule_node *);
-const bt_type *rule_type(const struct rule_match *, const struct rule_node *);
 
 /* ---- the rules of a pass ---- */
 

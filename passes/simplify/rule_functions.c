@@ -7,14 +7,14 @@
 
 /* ---- operands ---- */
 
-const bt_value *rule_value(const struct rule_match *m, const struct rule_node *node)
+static const bt_value *value_of(const struct rule_match *m, const struct rule_node *node)
 {
     return node->kind == RULE_NAME ? m->values[node->slot] : NULL;
 }
 
-const bt_type *rule_type(const struct rule_match *m, const struct rule_node *node)
+static const bt_type *type_of(const struct rule_match *m, const struct rule_node *node)
 {
-    const bt_value *value = rule_value(m, node);
+    const bt_value *value = value_of(m, node);
     return value ? value->type : strcmp(node->text, "result") == 0 ? m->type : NULL;
 }
 
@@ -69,7 +69,7 @@ static int number_of(const struct rule_match *m, const struct rule_node *node,
 
 static uint32_t class_of(const struct rule_match *m, const struct rule_node *node)
 {
-    const bt_type *type = rule_type(m, node);
+    const bt_type *type = type_of(m, node);
     bt_dtype dtype = type ? bt_tensor_dtype(type) : 0;
     return dtype ? BT_DTYPE_CLASS(dtype) : UINT32_MAX;
 }
@@ -88,7 +88,7 @@ static int is_float(struct rule_match *m, struct rule_node *const *args)
 
 static int is_const(struct rule_match *m, struct rule_node *const *args)
 {
-    const bt_value *value = rule_value(m, args[0]);
+    const bt_value *value = value_of(m, args[0]);
     return value && value->kind == BT_VALUE_CONST;
 }
 
@@ -96,7 +96,7 @@ static int is_const(struct rule_match *m, struct rule_node *const *args)
  * no element is near the ends of the type. */
 static int is_power_of_two(struct rule_match *m, struct rule_node *const *args)
 {
-    const bt_value *value = rule_value(m, args[0]);
+    const bt_value *value = value_of(m, args[0]);
     const bt_tensor *t = value ? bt_const_tensor(value) : NULL;
     const int most = is_float(m, args) ? 14 : 62;
     if (!t || t->nelem > RULE_MOST_ALL || (!is_float(m, args) && !is_integer(m, args)))
@@ -112,7 +112,7 @@ static int is_power_of_two(struct rule_match *m, struct rule_node *const *args)
 
 static int has_rank(struct rule_match *m, struct rule_node *const *args)
 {
-    const bt_type *type = rule_type(m, args[0]);
+    const bt_type *type = type_of(m, args[0]);
     double rank;
     return type && number_of(m, args[1], &rank) && type_rank(type) == rank;
 }
@@ -165,7 +165,7 @@ static int is_widening(bt_dtype from, bt_dtype to)
 
 static int widens(struct rule_match *m, struct rule_node *const *args)
 {
-    const bt_type *from = rule_type(m, args[0]);
+    const bt_type *from = type_of(m, args[0]);
     const bt_attr *row = m->rows[args[1]->slot];
     const bt_dtype_type *const *to = m->members[args[1]->slot];
     return from && row && row->kind == BT_ATTR_DTYPE && *to && bt_tensor_dtype(from) &&
@@ -191,7 +191,7 @@ static int front_axis(struct rule_match *m, const struct rule_node *attr,
                       const struct rule_node *of, uint32_t *rank, int64_t *out)
 {
     struct rule_ints list;
-    const bt_type *type = rule_type(m, of);
+    const bt_type *type = type_of(m, of);
     *rank = type ? type_rank(type) : 0;
     if (!*rank || !ints_of(m, attr, &list) || !list.is_single)
         return 0;
@@ -203,7 +203,7 @@ static int front_axis(struct rule_match *m, const struct rule_node *attr,
 static int order(struct rule_match *m, struct rule_node *const *args,
                  struct rule_ints *out)
 {
-    const bt_type *type = rule_type(m, args[1]);
+    const bt_type *type = type_of(m, args[1]);
     uint32_t rank = type ? type_rank(type) : 0;
     if (!rank || rank > BT_MAX_RANK)
         return 0;
@@ -263,7 +263,7 @@ static int other_axes(struct rule_match *m, struct rule_node *const *args,
 static int shape(struct rule_match *m, struct rule_node *const *args,
                  struct rule_ints *out)
 {
-    const bt_type *type = rule_type(m, args[0]);
+    const bt_type *type = type_of(m, args[0]);
     *out = (struct rule_ints){ 0 };
     return type && !bt_type_layout(type) && bt_tensor_static(type, &out->n, out->at);
 }
@@ -271,7 +271,7 @@ static int shape(struct rule_match *m, struct rule_node *const *args,
 /* The same with open dims: those of the function around, not those that the call finds. */
 static const bt_type *open_shape(struct rule_match *m, struct rule_node *const *args)
 {
-    const bt_type *type = rule_type(m, args[0]);
+    const bt_type *type = type_of(m, args[0]);
     const bt_shape_type *shape =
         type && !bt_type_layout(type) ? bt_tensor_shape(type) : NULL;
     return shape && !shape->rest && !(shape->base.has & ~(uint32_t)BT_HAS_VAR)
@@ -304,7 +304,7 @@ static const bt_type *open_extent(struct rule_match *m, struct rule_node *const 
 static int contents(struct rule_match *m, struct rule_node *const *args,
                     struct rule_ints *out)
 {
-    const bt_value *value = rule_value(m, args[0]);
+    const bt_value *value = value_of(m, args[0]);
     const bt_tensor *tensor = value ? bt_const_tensor(value) : NULL;
     if (!tensor || tensor->nelem > BT_MAX_RANK || !is_integer(m, args))
         return 0;
@@ -326,7 +326,7 @@ static int number(struct rule_match *m, struct rule_node *const *args,
 static int dtype(struct rule_match *m, struct rule_node *const *args, bt_text *out)
 {
     char name[BT_DTYPE_NAME_SIZE];
-    const bt_type *type = rule_type(m, args[0]);
+    const bt_type *type = type_of(m, args[0]);
     if (!type || !bt_tensor_dtype(type))
         return 0;
     bt_text_addf(out, "\"%s\"", bt_dtype_name(bt_tensor_dtype(type), name, sizeof(name)));
@@ -336,7 +336,7 @@ static int dtype(struct rule_match *m, struct rule_node *const *args, bt_text *o
 /* The numbers of a constant of floats, as attributes are written. */
 static int reals(struct rule_match *m, struct rule_node *const *args, bt_text *out)
 {
-    const bt_value *value = rule_value(m, args[0]);
+    const bt_value *value = value_of(m, args[0]);
     const bt_tensor *tensor = value ? bt_const_tensor(value) : NULL;
     if (!tensor || tensor->nelem > BT_MAX_RANK || !is_float(m, args))
         return 0;
@@ -353,7 +353,7 @@ static int reals(struct rule_match *m, struct rule_node *const *args, bt_text *o
 
 static int real(struct rule_match *m, struct rule_node *const *args, bt_text *out)
 {
-    const bt_value *value = rule_value(m, args[0]);
+    const bt_value *value = value_of(m, args[0]);
     const bt_tensor *tensor = value ? bt_const_tensor(value) : NULL;
     if (!tensor || tensor->nelem != 1 || !is_float(m, args) ||
         !isfinite(bt_tensor_get(tensor, 0)))
@@ -394,7 +394,7 @@ static const bt_value *along(struct rule_match *m, struct chain *c,
 static const bt_value *scalar(struct rule_match *m, struct chain *c,
                               struct rule_node *const *args)
 {
-    const bt_type *type = rule_type(m, args[1]);
+    const bt_type *type = type_of(m, args[1]);
     double number;
     return type && bt_tensor_dtype(type) && number_of(m, args[0], &number)
                ? chain_scalar(c, bt_tensor_dtype(type), number)
@@ -431,7 +431,7 @@ static int is_same_along(const bt_tensor *t, uint32_t axis)
 static const bt_value *narrow(struct rule_match *m, struct chain *c,
                               struct rule_node *const *args)
 {
-    const bt_value *value = rule_value(m, args[0]);
+    const bt_value *value = value_of(m, args[0]);
     const bt_tensor *t = value ? bt_const_tensor(value) : NULL;
     bt_text begin, end, axes;
     bt_text_init(&begin, m->arena);

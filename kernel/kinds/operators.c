@@ -116,7 +116,7 @@ static const struct {
     const char *name;
     size_t nbytes; /* of its struct at the first release: later ones only grow */
 } known_facets[] = {
-#define BT_FACET_KIND(name, type, is_read) { name, sizeof(type) },
+#define BT_FACET_KIND(name, type) { name, sizeof(type) },
 #include <baton/facets.def>
 };
 

@@ -110,28 +110,6 @@ int check_rules(struct tool *tool, const char *plugin, uint32_t *nbroken)
 
 /* ---- facets ---- */
 
-static int is_read(const char *facet)
-{
-    static const struct {
-        const char *name;
-        int is_read;
-    } rows[] = {
-#define BT_FACET_KIND(name, type, is_read) { name, is_read },
-#include <baton/facets.def>
-    };
-    for (uint32_t i = 0; i < BT_COUNT(rows); i++) {
-        if (strcmp(rows[i].name, facet) == 0)
-            return rows[i].is_read;
-    }
-    return 1; // a plugin's own: whoever reads it knows
-}
-
-static void remark(const char *op, const char *facet)
-{
-    if (!is_read(facet))
-        printf("facet %s of %s: nothing reads it yet\n", facet, op);
-}
-
 static uint32_t check_added(struct tool *tool, const json_t *item)
 {
     const char *name = json_string_value(json_object_get(item, "op"));
@@ -146,25 +124,14 @@ static uint32_t check_added(struct tool *tool, const json_t *item)
 
 int check_facets(struct tool *tool, const char *plugin, uint32_t *nbroken)
 {
-    static const char *const kinds[] = { "facet", "op" };
-    for (uint32_t k = 0; k < BT_COUNT(kinds); k++) {
-        for (uint32_t i = 0; i < bt_provided_len(tool->ctx, kinds[k]); i++) {
-            bt_provided item;
-            TRY_TOOL(tool, bt_provided_at(tool->ctx, kinds[k], i, &item));
-            if (strcmp(bt_plugin_id(item.plugin), plugin) != 0)
-                continue;
-            json_t *json = json_loads(item.json, 0, NULL);
-            const json_t *own = json_object_get(json, "facets");
-            for (size_t f = 0; f < json_array_size(own); f++)
-                remark(item.name, json_string_value(
-                                      json_object_get(json_array_get(own, f), "facet")));
-            if (k == 0) {
-                remark(json_string_value(json_object_get(json, "op")),
-                       json_string_value(json_object_get(json, "facet")));
-                *nbroken += check_added(tool, json);
-            }
-            json_decref(json);
-        }
+    for (uint32_t i = 0; i < bt_provided_len(tool->ctx, "facet"); i++) {
+        bt_provided item;
+        TRY_TOOL(tool, bt_provided_at(tool->ctx, "facet", i, &item));
+        if (strcmp(bt_plugin_id(item.plugin), plugin) != 0)
+            continue;
+        json_t *json = json_loads(item.json, 0, NULL);
+        *nbroken += check_added(tool, json);
+        json_decref(json);
     }
     return EXIT_OK;
 }

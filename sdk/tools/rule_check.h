@@ -1,4 +1,4 @@
-/* Whether what a plugin says of operators is read: its rules, its facets. */
+/* Whether what a plugin says of operators holds: its rules, its facets. */
 #ifndef RULE_CHECK_H
 #define RULE_CHECK_H
 
@@ -8,8 +8,7 @@
  * that are refused, and those that no pass reads. */
 int check_rules(struct tool *, const char *plugin, uint32_t *nbroken);
 
-/* Whether the operators that its facets are for are there; prints which ones nothing reads yet.
- * *nbroken counts those of no operator. */
+/* Whether the operators that its facets are for are there. *nbroken counts those of none. */
 int check_facets(struct tool *, const char *plugin, uint32_t *nbroken);
 
 #endif

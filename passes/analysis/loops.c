@@ -1,7 +1,6 @@
 #include "analysis/loops.h"
 
 #include "analysis/view.h"
-#include "common/chain.h"
 
 struct finder {
     const bt_module *module;

@@ -15,7 +15,6 @@
 
 #include <string.h>
 
-#include "common/chain.h"
 #include "common/version.h"
 
 struct round {

@@ -2,8 +2,6 @@
 
 #include <baton/compute.h>
 
-#include "common/chain.h"
-
 int64_t evaluate_nbytes(const bt_type *type)
 {
     const int64_t nbytes = bt_type_nbytes(type);

@@ -18,7 +18,7 @@
  *                         but for those of small globals; default 16384
  * option   all            every call that can be, default False
  */
-#include "common/chain.h"
+#include "common/rewrite_slots.h"
 
 struct options {
     int64_t max_bindings, max_program, all;

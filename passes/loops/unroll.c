@@ -13,8 +13,8 @@
  * option   max-bindings   most bindings of all iterations, default 64
  */
 #include "analysis/loops.h"
-#include "common/chain.h"
 #include "common/evaluate.h"
+#include "common/rewrite_slots.h"
 
 struct options {
     int64_t max_trips, max_bindings;

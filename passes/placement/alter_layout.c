@@ -34,8 +34,9 @@
 #include <baton/compiled.h>
 #include <baton/compute.h>
 
-#include "common/chain.h"
+#include "common/layout.h"
 #include "common/lone_call.h"
+#include "common/rewrite_slots.h"
 
 struct options {
     const char *data;

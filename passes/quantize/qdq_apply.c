@@ -2,6 +2,7 @@
 
 #include <stdio.h>
 
+#include "common/layout.h"
 #include "quantize/qdq_product.h"
 
 /* ---- operators on codes with one operand ---- */

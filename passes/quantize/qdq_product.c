@@ -4,6 +4,7 @@
 #include <math.h>
 #include <stdio.h>
 
+#include "common/layout.h"
 #include "quantize/quant_proof.h"
 
 /* A product of codes. */

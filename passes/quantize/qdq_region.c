@@ -4,6 +4,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "common/layout.h"
+
 enum { MOST_CODES = 1 << 16 };
 
 bt_status qdq_refuse(struct qdq_region *r, const bt_call *call, const char *why)

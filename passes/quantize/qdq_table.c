@@ -1,6 +1,7 @@
 #include "quantize/qdq_table.h"
 
 #include "common/evaluate.h"
+#include "common/layout.h"
 
 enum { MOST_CALLS = 64, MOST_BITS = 8 };
 

@@ -18,8 +18,8 @@
  */
 #include <string.h>
 
-#include "common/chain.h"
 #include "common/evaluate.h"
+#include "common/layout.h"
 #include "quantize/quant_cut.h"
 #include "quantize/quant_law.h"
 #include "quantize/quant_site.h"

@@ -11,7 +11,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "common/chain.h"
+#include "common/layout.h"
 #include "quantize/quant_law.h"
 #include "quantize/quant_site.h"
 

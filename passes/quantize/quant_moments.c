@@ -1,6 +1,5 @@
 #include "quantize/quant_moments.h"
 
-#include "common/chain.h"
 #include "quantize/quant_law.h"
 #include "quantize/quant_site.h"
 

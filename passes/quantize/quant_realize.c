@@ -9,7 +9,6 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "common/chain.h"
 #include "common/evaluate.h"
 #include "quantize/quant_site.h"
 

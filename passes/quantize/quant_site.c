@@ -2,7 +2,7 @@
 
 #include <string.h>
 
-#include "common/chain.h"
+#include "common/layout.h"
 
 static const char *const roundings[] = {
     [BT_ROUND_EVEN] = "TOEVEN", [BT_ROUND_AWAY] = "TONEAREST",

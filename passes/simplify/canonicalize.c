@@ -12,6 +12,8 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include "common/layout.h"
+#include "common/rewrite_slots.h"
 #include "simplify/rule.h"
 
 /* ---- fields of a split ---- */

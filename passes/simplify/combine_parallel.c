@@ -14,6 +14,7 @@
 
 #include <baton/compute.h>
 
+#include "common/layout.h"
 #include "simplify/scale_axis.h"
 
 struct options {

@@ -12,7 +12,6 @@
  */
 #include <baton/compute.h>
 
-#include "common/chain.h"
 #include "common/evaluate.h"
 #include "common/statements.h"
 

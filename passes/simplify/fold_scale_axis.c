@@ -12,6 +12,7 @@
  */
 #include <string.h>
 
+#include "common/layout.h"
 #include "simplify/scale_axis.h"
 
 enum { MOST_STEPS = 64 }; /* bindings that a factor moves past */

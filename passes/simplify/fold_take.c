@@ -9,8 +9,8 @@
  */
 #include <baton/compute.h>
 
-#include "common/chain.h"
 #include "common/evaluate.h"
+#include "common/layout.h"
 
 struct options {
     int64_t max_bytes, max_work;

@@ -7,7 +7,7 @@
  * keeps    no invariant
  * source   DLVM, section 3.1.2 (linear algebra fusion)
  */
-#include "common/chain.h"
+#include "common/layout.h"
 
 enum { MOST_SUMMANDS = 16 };
 

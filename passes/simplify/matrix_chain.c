@@ -11,7 +11,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "common/chain.h"
+#include "common/layout.h"
 
 enum { MOST_MATRICES = 16, MOST_FOLDED_NBYTES = 1 << 20 };
 

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/layout.h"
 #include "simplify/rule.h"
 
 /* ---- operands ---- */

@@ -2,6 +2,7 @@
 #include <ctype.h>
 #include <string.h>
 
+#include "common/rewrite_slots.h"
 #include "simplify/rule.h"
 
 struct rules {

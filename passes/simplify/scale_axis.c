@@ -3,6 +3,8 @@
 #include <float.h>
 #include <math.h>
 
+#include "common/layout.h"
+
 /* ---- factors ---- */
 
 static int is_float(const bt_type *type)

@@ -17,7 +17,6 @@
  */
 #include <string.h>
 
-#include "common/chain.h"
 #include "common/evaluate.h"
 
 struct options {

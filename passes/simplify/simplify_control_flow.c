@@ -9,7 +9,6 @@
  * keeps    every invariant
  * source   Relay's and LLVM's SimplifyCFG in part
  */
-#include "common/chain.h"
 #include "common/equality.h"
 
 /* What is known of a value inside of a region of a branch on it: of a condition the side,

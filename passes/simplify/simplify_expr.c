@@ -11,6 +11,8 @@
  * option   rule    go by this rule alone, default all
  * source   Relay's SimplifyExpr; DLVM, section 5 (algebra simplification)
  */
+#include "common/layout.h"
+#include "common/rewrite_slots.h"
 #include "simplify/rule.h"
 
 #include <baton/compute.h>

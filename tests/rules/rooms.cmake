@@ -2,7 +2,7 @@
 #     cmake -DTREE= -DNM= -DOBJECTS=<file with the kernel's objects, one a line> -P rooms.cmake
 # Includes are looked at, and symbols as well: a function may be declared by whoever calls it.
 set(ROOMS base value ir plugin text compute/graph compute/formula solve compute/compose compute/evaluate
-  compute/adjoint compute/loops pass kinds compile/lower compile/code compile/artifact compile/program)
+  compute/derivative compute/loops pass kinds compile/lower compile/code compile/artifact compile/program)
 set(faults "")
 
 # The room of a file below kernel/, and its place in the list.

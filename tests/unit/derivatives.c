@@ -3,7 +3,7 @@
  * scatter, fails here. */
 #include "formula.h"
 
-#include "compute/adjoint/adjoint.h"
+#include "compute/derivative/derivative.h"
 #include "compute/formula/call.h"
 #include "compute/graph/print.h"
 

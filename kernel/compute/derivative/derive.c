@@ -1,8 +1,8 @@
 /* Derivatives of calls: by their operator's facet, else by its formula. */
 #include <string.h>
 
-#include "compute/adjoint/adjoint.h"
-#include "compute/adjoint/emit.h"
+#include "compute/derivative/derivative.h"
+#include "compute/derivative/emit.h"
 #include "compute/formula/call.h"
 
 static bt_status refuse(bt_builder *b, const bt_call *call, const char *why)

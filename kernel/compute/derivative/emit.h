@@ -1,6 +1,6 @@
 /* Stages as calls. */
-#ifndef COMPUTE_ADJOINT_EMIT_H
-#define COMPUTE_ADJOINT_EMIT_H
+#ifndef COMPUTE_DERIVATIVE_EMIT_H
+#define COMPUTE_DERIVATIVE_EMIT_H
 
 #include "compute/graph/graph.h"
 

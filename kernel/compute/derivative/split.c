@@ -4,7 +4,7 @@
  *     y[i, j] = x[i, j] / sum(k: x[i, k])
  *  -> s[i] = sum(k: x[i, k]);  y[i, j] = x[i, j] / s[i]
  */
-#include "compute/adjoint/adjoint.h"
+#include "compute/derivative/derivative.h"
 
 struct splitting {
     bt_graph *graph;

@@ -6,7 +6,7 @@
  *
  * y is read as it was stored, never computed again; y' is there for its expression.
  */
-#include "compute/adjoint/adjoint.h"
+#include "compute/derivative/derivative.h"
 
 const bt_node *const *bt__own_axes(bt_graph *g, const bt_array *array)
 {

@@ -7,7 +7,7 @@
  * Each condition is one comparison, by what those before it leave, so that a range of elements is cut
  * once for each.
  */
-#include "compute/adjoint/adjoint.h"
+#include "compute/derivative/derivative.h"
 
 static int is_zero(const bt_node *node)
 {

@@ -12,7 +12,7 @@
  * over all indices of the stage and its reduction. How few of them are left, and whether it runs
  * as a map, a window, a product or a scatter, conditions.c finds.
  */
-#include "compute/adjoint/adjoint.h"
+#include "compute/derivative/derivative.h"
 
 #include <stdlib.h>
 

@@ -6,7 +6,7 @@
  *     others      factor left[k] * right[k], the products of what stands before and behind k,
  *                 two stages: right with zeros, and to any order
  */
-#include "compute/adjoint/adjoint.h"
+#include "compute/derivative/derivative.h"
 
 #include <string.h>
 

@@ -4,7 +4,7 @@
  *     y[i] = sum(k | condition: f(x[i, k]))
  *  -> ty[i] = sum(k | condition && ..: factor * f'(x[i, k]) * tx[i, k])
  */
-#include "compute/adjoint/adjoint.h"
+#include "compute/derivative/derivative.h"
 #include "compute/graph/conditions.h"
 
 struct forward {

@@ -5,19 +5,19 @@
  *     map       y[i] = f(x[..], w[..])                   reads and scalar operators
  *     reduced   y[i] = sum(k | condition: f(x[..], ..))  the same under one reduction
  */
-#ifndef COMPUTE_ADJOINT_ADJOINT_H
-#define COMPUTE_ADJOINT_ADJOINT_H
+#ifndef COMPUTE_DERIVATIVE_DERIVATIVE_H
+#define COMPUTE_DERIVATIVE_DERIVATIVE_H
 
 #include "compute/graph/graph.h"
 
-/* Of an array that there is not: a derivative that is zero. */
+/* In place of the number of an array: there is none, as the derivative is zero. */
 #define BT__NO_ARRAY UINT32_MAX
 
 /* Reductions that are a part of a stage become stages before it, with an axis for each index
  * that they depend on. Stages keep their order, results their meaning. */
 bt_status bt__graph_split(bt_graph *) BT_MUST_USE;
 
-/* ---- what a node's arguments do to it (derivative.c) ---- */
+/* ---- what a node's arguments do to it (scalar.c) ---- */
 
 /* Whether a derivative may pass through a node to its arguments: not through integers and
  * comparisons, nor where it is zero wherever it is defined. */

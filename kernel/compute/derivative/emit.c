@@ -4,8 +4,8 @@
  *     s0 = sum(k: a0[i, k]);  s1 = a1[i] * s0[i]
  *  -> %0 = compute(%a0, formula="a0: float32[3, 4] => s0: ..");  %1 = compute(%a1, %0, ..)
  */
-#include "compute/adjoint/emit.h"
-#include "compute/adjoint/adjoint.h"
+#include "compute/derivative/emit.h"
+#include "compute/derivative/derivative.h"
 
 struct emitter {
     bt_builder *builder;

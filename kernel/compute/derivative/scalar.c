@@ -1,5 +1,5 @@
 /* Derivatives of scalar operators, as their rows state them. */
-#include "compute/adjoint/adjoint.h"
+#include "compute/derivative/derivative.h"
 
 #include <math.h>
 #include <string.h>

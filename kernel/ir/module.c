@@ -161,6 +161,14 @@ const bt_ctor *bt_module_find_ctor(const bt_module *module, const char *name)
     return find(&index_of(module)->ctors, name);
 }
 
+uint32_t bt_module_position(const bt_module *module, const bt_global *global)
+{
+    uint32_t i = 0;
+    while (i < module->nglobal && module->globals[i] != global)
+        i++;
+    return i;
+}
+
 const bt_global *bt_module_global(const bt_module *module, const bt_value *value)
 {
     return value && value->kind == BT_VALUE_GLOBAL ? bt_module_find(module, value->name)
@@ -173,9 +181,16 @@ const bt_value *bt_module_constant(const bt_module *module, const bt_value *valu
     return global && global->kind == BT_GLOBAL_CONST ? global->value : value;
 }
 
+const bt_global *bt_call_global(const bt_module *module, const bt_call *call)
+{
+    return call && call->callee_kind == BT_CALLEE_VALUE
+               ? bt_module_global(module, call->callee)
+               : NULL;
+}
+
 const bt_global *bt_module_primitive(const bt_module *module, const bt_call *call)
 {
-    const bt_global *global = bt_module_global(module, call->callee);
+    const bt_global *global = bt_call_global(module, call);
     return global && global->kind == BT_GLOBAL_FUNC && bt_func_is_primitive(global->func)
                ? global
                : NULL;

@@ -29,14 +29,20 @@ const bt_op_input *bt_op_input_at(const bt_op *op, uint32_t index)
     return n && op->inputs[n - 1].is_rest ? &op->inputs[n - 1] : NULL;
 }
 
+const bt_attr *bt_attr_row(const bt_attr *rows, const char *name)
+{
+    for (; rows && rows->name; rows++) {
+        if (strcmp(rows->name, name) == 0)
+            return rows;
+    }
+    return NULL;
+}
+
 const void *bt_attr_find(const bt_op *op, const void *attrs, const char *name,
                          uint32_t kind)
 {
-    for (const bt_attr *row = op->attrs; attrs && row && row->name; row++) {
-        if (row->kind == kind && strcmp(row->name, name) == 0)
-            return (const char *)attrs + row->offset;
-    }
-    return NULL;
+    const bt_attr *row = attrs ? bt_attr_row(op->attrs, name) : NULL;
+    return row && row->kind == kind ? (const char *)attrs + row->offset : NULL;
 }
 
 int bt_ints_expand(const bt_ints *list, uint32_t n, int64_t *out)
@@ -80,10 +86,9 @@ void *bt_attrs_with(bt_arena *arena, const bt_call *call, const char *name,
                     const void *value, size_t nbytes)
 {
     char *copy = bt__arena_copy(arena, call->attrs, 1, call->op->attrs_nbytes);
-    for (const bt_attr *row = call->op->attrs; copy && row->name; row++) {
-        if (strcmp(row->name, name) == 0)
-            memcpy(copy + row->offset, value, nbytes);
-    }
+    const bt_attr *row = bt_attr_row(call->op->attrs, name);
+    if (copy && row)
+        memcpy(copy + row->offset, value, nbytes);
     return copy;
 }
 

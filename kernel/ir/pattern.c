@@ -3,21 +3,6 @@
 
 #include "ir/type_walk.h"
 
-struct ctor_args {
-    const bt_adt_def *adt;
-    const bt_type *const *args;
-};
-
-static const bt_type *replace_var(bt_subst *subst, const bt_type *leaf)
-{
-    const struct ctor_args *state = subst->state;
-    for (uint32_t i = 0; i < state->adt->nvar; i++) {
-        if (state->adt->vars[i] == leaf)
-            return state->args[i];
-    }
-    return NULL;
-}
-
 /* `?` in a field: a dim that each value brings along. */
 static const bt_type *new_dim(bt__type_walk *walk, const bt_type *leaf)
 {
@@ -30,15 +15,11 @@ static const bt_type *new_dim(bt__type_walk *walk, const bt_type *leaf)
 static const bt_type *ctor_field_type(bt_store *store, const bt_ctor *ctor,
                                       uint32_t field, const bt_type *const *args)
 {
-    struct ctor_args state = { ctor->adt, args };
-    bt_subst subst = { .leaf = replace_var, .state = &state };
     bt__type_walk walk = {
         .to = store, .leaf = new_dim, .wanted = BT_HAS_HOLE, .is_each = 1
     };
-    const bt_type *type = ctor->fields[field];
-    if (type->has & BT_HAS_HOLE)
-        type = bt__type_walk_run(&walk, type);
-    return type ? bt_type_subst(store, &subst, type) : NULL;
+    const bt_type *type = bt_ctor_field_type(store, ctor, field, args);
+    return type && type->has & BT_HAS_HOLE ? bt__type_walk_run(&walk, type) : type;
 }
 
 /* The arguments of the data type that a constructor's values have; NULL: the type is

@@ -95,6 +95,31 @@ const bt_func_type *bt_func_type_open(bt_store *store, const bt_func_type *func,
     return bt_as_func_type(opened);
 }
 
+/* ---- data types ---- */
+
+struct ctor_args {
+    const bt_adt_def *def;
+    const bt_type *const *at;
+};
+
+static const bt_type *replace_var(bt_subst *subst, const bt_type *leaf)
+{
+    const struct ctor_args *args = subst->state;
+    for (uint32_t i = 0; i < args->def->nvar; i++) {
+        if (args->def->vars[i] == leaf)
+            return args->at[i];
+    }
+    return NULL;
+}
+
+const bt_type *bt_ctor_field_type(bt_store *store, const bt_ctor *ctor, uint32_t field,
+                                  const bt_type *const *args)
+{
+    struct ctor_args state = { ctor->adt, args };
+    bt_subst subst = { .leaf = replace_var, .state = &state };
+    return bt_type_subst(store, &subst, ctor->fields[field]);
+}
+
 /* ---- closing ---- */
 
 static const bt_type *close_leaf(bt__type_walk *walk, const bt_type *t)

@@ -92,16 +92,15 @@ static const char *check_inputs(bt_arena *arena, const bt_op_input *inputs)
 static const char *check_compute(bt_arena *arena, const bt_op *op)
 {
     const int has_formula = bt_op_has_formula(op);
-    const bt_attr *row = op->formula_attr ? op->attrs : NULL;
-    while (row && row->name && strcmp(row->name, op->formula_attr) != 0)
-        row++;
+    const bt_attr *row =
+        op->formula_attr ? bt_attr_row(op->attrs, op->formula_attr) : NULL;
     // what allocates or writes is an executor's to carry out
     if (!has_formula && !op->eval &&
         !(op->effects & (BT_EFFECT_ALLOCATES | BT_EFFECT_WRITES)))
         return "nothing computes it: one of formula, write_formula and eval is needed";
     if (!!op->formula + !!op->write_formula + !!op->formula_attr > 1)
         return "of formula, write_formula and formula_attr more than one is given: keep one";
-    if (op->formula_attr && !(row && row->name && row->kind == BT_ATTR_STRING))
+    if (op->formula_attr && !(row && row->kind == BT_ATTR_STRING))
         return bt__say(arena, "formula_attr \"%s\" is no attribute of kind STRING",
                        op->formula_attr);
     if (op->relation && !bt__is_name(op->relation))

@@ -94,15 +94,6 @@ static int has_name(const bt__pass_names *names, const char *name)
 
 /* ---- options ---- */
 
-static const bt_attr *find_attr(const bt_attr *schema, const char *name)
-{
-    for (; schema->name; schema++) {
-        if (strcmp(schema->name, name) == 0)
-            return schema;
-    }
-    return NULL;
-}
-
 void bt__option_words(bt_text *out, const char *name)
 {
     for (; *name; name++)
@@ -140,7 +131,7 @@ static bt_status fail_option(bt_ctx *ctx, const bt__resolved_step *pass,
 static bt_status put_option(settle *s, bt__resolved_step *pass, const bt__setting *option,
                             const bt__variables *scope)
 {
-    const bt_attr *attr = find_attr(pass->schema, option->name);
+    const bt_attr *attr = bt_attr_row(pass->schema, option->name);
     bt__setting text = { .name = option->name, .spot = option->spot };
     if (!attr)
         return note(s, fail_option(s->ctx, pass, option));

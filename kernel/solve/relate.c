@@ -140,13 +140,11 @@ static bt_status lacks_value(struct relating *r, const char *name)
 static bt_status attr_dim(struct relating *r, const char *name, int64_t at,
                           const bt_type **out)
 {
-    const bt_attr *row = r->call->op->attrs;
+    const bt_attr *row = bt_attr_row(r->call->op->attrs, name);
     const bt_shape_type *shape;
     const bt_ints *list;
     *out = NULL;
-    while (row && row->name && strcmp(row->name, name) != 0)
-        row++;
-    if (!row || !row->name || !r->call->attrs)
+    if (!row || !r->call->attrs)
         return NULL;
     switch (row->kind) {
     case BT_ATTR_INT:
@@ -525,11 +523,9 @@ static bt_status stage_shape(struct relating *r, const struct bt__ast_stage *sta
 static bt_status stage_dtype(struct relating *r, const struct bt__ast_stage *stage,
                              const bt_type **out)
 {
-    const bt_attr *row = r->call->op->attrs;
+    const bt_attr *row = bt_attr_row(r->call->op->attrs, stage->dtype);
     *out = bt_map_find(&r->names.dtypes, stage->dtype);
-    while (!*out && row && row->name && strcmp(row->name, stage->dtype) != 0)
-        row++;
-    if (!*out && row && row->name && row->kind == BT_ATTR_DTYPE && r->call->attrs) {
+    if (!*out && row && row->kind == BT_ATTR_DTYPE && r->call->attrs) {
         *out = MEMBER(const bt_type *, row, r->call->attrs);
         if (!*out)
             return undetermined(r, stage->place, "a dtype that is None");

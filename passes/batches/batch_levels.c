@@ -58,10 +58,7 @@ static const bt_call *only_call(const struct round *r, const bt_func *func)
 {
     const bt_block *block = func->block;
     const bt_call *call = block->nbinding == 1 ? bt_as_call(block->bindings[0]) : NULL;
-    const int is = call && block->result == &call->base &&
-                   call->callee_kind == BT_CALLEE_VALUE &&
-                   bt_module_global(r->module, call->callee);
-    return is ? call : NULL;
+    return bt_call_global(r->module, call) && block->result == &call->base ? call : NULL;
 }
 
 struct terms {

@@ -116,9 +116,7 @@ static bt_status mark_proj(struct batch *b, const bt_proj *proj)
 
 static bt_status mark_call(struct batch *b, const bt_call *call)
 {
-    const bt_global *global = call->callee_kind == BT_CALLEE_VALUE
-                                  ? bt_module_global(b->vmap->module, call->callee)
-                                  : NULL;
+    const bt_global *global = bt_call_global(b->vmap->module, call);
     const uint8_t *mask;
     struct batch_func *func;
     BT_TRY(join(b, call->narg, call->args, &mask));

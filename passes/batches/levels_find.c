@@ -16,26 +16,9 @@ static const bt_value *data_of(const struct levels *l)
 
 /* ---- types ---- */
 
-struct terms {
-    const bt_adt_def *def;
-    const bt_type *const *at;
-};
-
-static const bt_type *find_var(bt_subst *subst, const bt_type *leaf)
-{
-    const struct terms *t = subst->state;
-    for (uint32_t i = 0; i < t->def->nvar; i++) {
-        if (t->def->vars[i] == leaf)
-            return t->at[i];
-    }
-    return NULL;
-}
-
 static bt_status field_types(const struct levels *l, struct levels_ctor *c)
 {
     const bt_list_type *apply = bt_as_apply_type(data_of(l)->type);
-    struct terms terms = { c->ctor->adt, apply->at + 1 };
-    bt_subst subst = { .leaf = find_var, .state = &terms };
     c->fields = BT_NEWS(l->arena, const bt_type *, c->ctor->nfield);
     c->is_below = BT_NEWS(l->arena, uint8_t, c->ctor->nfield);
     c->is_held = BT_NEWS(l->arena, uint8_t, c->ctor->nfield);
@@ -43,7 +26,7 @@ static bt_status field_types(const struct levels *l, struct levels_ctor *c)
     if (!c->fields || !c->is_below || !c->is_held || !c->vars)
         return bt_no_memory();
     for (uint32_t i = 0; i < c->ctor->nfield; i++) {
-        c->fields[i] = bt_type_subst(l->module->store, &subst, c->ctor->fields[i]);
+        c->fields[i] = bt_ctor_field_type(l->module->store, c->ctor, i, apply->at + 1);
         if (!c->fields[i])
             return bt_store_why(l->ctx, l->module->store);
     }
@@ -121,8 +104,7 @@ static bt_status check_binding(const struct levels *l, struct levels_ctor *c,
                                const bt_value *value)
 {
     const bt_call *call = bt_as_call(value);
-    if (call && call->callee_kind == BT_CALLEE_VALUE &&
-        bt_module_global(l->module, call->callee) == l->of)
+    if (bt_call_global(l->module, call) == l->of)
         return check_call(l, c, call);
     for (uint32_t i = 0; i < bt_value_noperand(value); i++)
         BT_TRY(check_use(l, c, bt_value_operand(value, i), value->span));

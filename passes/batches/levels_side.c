@@ -12,8 +12,7 @@ static bt_status side_binding(struct copy *c, const bt_value *old, int *done)
 {
     const struct side *s = c->state;
     const bt_call *again = bt_as_call(old);
-    if (!again || again->callee_kind != BT_CALLEE_VALUE ||
-        bt_module_global(s->l->module, again->callee) != s->l->of)
+    if (bt_call_global(s->l->module, again) != s->l->of)
         return NULL;
     for (uint32_t i = 0; i < s->c->ctor->nfield; i++) {
         if (s->c->vars[i] && &s->c->vars[i]->base == again->args[s->l->param]) {

@@ -46,14 +46,6 @@ static int64_t axis_of(const bt_call *call, uint32_t arg)
 
 /* ---- which calls ---- */
 
-static uint32_t position(const bt_module *module, const bt_global *global)
-{
-    uint32_t i = 0;
-    while (i < module->nglobal && module->globals[i] != global)
-        i++;
-    return i;
-}
-
 static bt_status find_has(struct round *r)
 {
     struct vmap *v = &r->vmap;
@@ -97,7 +89,7 @@ static bt_status closure_has(struct round *r, const bt_closure_value *closure, i
                 const bt_global *global =
                     bt_module_global(module, bt_value_operand(value, k));
                 if (global)
-                    *out |= r->has_vmap[position(module, global)];
+                    *out |= r->has_vmap[bt_module_position(module, global)];
             }
         }
     }
@@ -147,7 +139,7 @@ static bt_status want(struct round *r, const bt_call *call)
     if (closure)
         BT_TRY(closure_has(r, closure, &has));
     else if (global)
-        has = r->has_vmap[position(v->module, global)];
+        has = r->has_vmap[bt_module_position(v->module, global)];
     else
         return bt_fail_at(
             v->ctx, BT_ERR_UNSUPPORTED, v->module->store, call->base.span,

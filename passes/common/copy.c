@@ -151,34 +151,16 @@ static int is_polymorphic(const bt_type *type)
     return func && func->nparam;
 }
 
-struct fields {
-    uint32_t n;
-    const bt_type *const *vars, *const *terms;
-};
-
-static const bt_type *find_var(bt_subst *subst, const bt_type *leaf)
-{
-    const struct fields *f = subst->state;
-    for (uint32_t i = 0; i < f->n; i++) {
-        if (f->vars[i] == leaf)
-            return f->terms[i];
-    }
-    return NULL;
-}
-
 /* The type of a constructor's field in a call of it. */
 static bt_status field_type(struct copy *c, const bt_call *call, uint32_t index,
                             const bt_type **out)
 {
     const bt_adt_def *def = call->ctor->adt;
     const bt_list_type *apply = bt_as_apply_type(call->base.type);
-    struct fields fields = { .n = def->nvar, .vars = def->vars };
-    bt_subst subst = { .leaf = find_var, .state = &fields };
     *out = call->ctor->fields[index];
     if (!apply || apply->n != def->nvar + 1)
         return NULL;
-    fields.terms = apply->at + 1;
-    *out = bt_type_subst(c->store, &subst, *out);
+    *out = bt_ctor_field_type(c->store, call->ctor, index, apply->at + 1);
     return *out ? NULL : bt_store_why(c->ctx, c->store);
 }
 

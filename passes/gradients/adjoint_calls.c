@@ -26,9 +26,7 @@ static const bt_func *callee_of(const struct adjoint *a, const bt_value *old,
                                 uint8_t *wants)
 {
     const bt_call *call = bt_as_call(old);
-    const bt_global *global = call && call->callee_kind == BT_CALLEE_VALUE
-                                  ? bt_module_global(a->pairs->module, call->callee)
-                                  : NULL;
+    const bt_global *global = bt_call_global(a->pairs->module, call);
     int any = 0;
     if (!global || global->kind != BT_GLOBAL_FUNC || adjoint_has_vjp(global))
         return NULL;

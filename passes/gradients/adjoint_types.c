@@ -81,29 +81,12 @@ struct adjoint_data *adjoint_data_of(const struct adjoint_pairs *p, const bt_typ
     return bt_map_find(&p->data, has_one_adjoint(def) ? (const void *)def : type);
 }
 
-struct terms {
-    const bt_adt_def *def;
-    const bt_type *const *at; /* that its parameters stand for */
-};
-
-static const bt_type *find_var(bt_subst *subst, const bt_type *leaf)
-{
-    const struct terms *f = subst->state;
-    for (uint32_t i = 0; i < f->def->nvar; i++) {
-        if (f->def->vars[i] == leaf)
-            return f->at[i];
-    }
-    return NULL;
-}
-
 bt_status adjoint_field_type(const struct adjoint_pairs *p, const bt_ctor *ctor,
                              uint32_t field, const bt_type *const *args,
                              const bt_type **out)
 {
     bt_store *store = p->module->store;
-    struct terms terms = { ctor->adt, args };
-    bt_subst subst = { .leaf = find_var, .state = &terms };
-    *out = bt_type_subst(store, &subst, ctor->fields[field]);
+    *out = bt_ctor_field_type(store, ctor, field, args);
     return *out ? NULL : bt_store_why(p->ctx, store);
 }
 

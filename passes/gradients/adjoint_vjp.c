@@ -27,9 +27,7 @@ int adjoint_has_vjp(const bt_global *global)
 
 static const bt_global *callee_of(const struct adjoint *a, const bt_call *call)
 {
-    const bt_global *global = call->callee_kind == BT_CALLEE_VALUE
-                                  ? bt_module_global(a->pairs->module, call->callee)
-                                  : NULL;
+    const bt_global *global = bt_call_global(a->pairs->module, call);
     return global && adjoint_has_vjp(global) ? global : NULL;
 }
 

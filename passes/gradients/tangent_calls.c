@@ -8,9 +8,7 @@
 static bt_status callee_of(const struct adjoint *a, const bt_call *call,
                            const bt_func **func, const uint8_t **out)
 {
-    const bt_global *global = call->callee_kind == BT_CALLEE_VALUE
-                                  ? bt_module_global(a->pairs->module, call->callee)
-                                  : NULL;
+    const bt_global *global = bt_call_global(a->pairs->module, call);
     uint32_t n = 0, leaf = 0;
     *func = NULL;
     if (!global || global->kind != BT_GLOBAL_FUNC || !adjoint_is_active(a, &call->base))

@@ -361,9 +361,7 @@ static bt_status binding_again(struct copy *c, const bt_value *old, int *done)
 {
     struct making *m = c->state;
     const bt_call *call = bt_as_call(old);
-    const bt_global *callee = call && call->callee_kind == BT_CALLEE_VALUE
-                                  ? bt_module_global(m->p->module, call->callee)
-                                  : NULL;
+    const bt_global *callee = bt_call_global(m->p->module, call);
     const bt_value *now;
     values written = { 0 };
     if (old->kind == BT_VALUE_REF && goes(m->p, old)) {

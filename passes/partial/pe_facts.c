@@ -162,7 +162,7 @@ static bt_status look_at(struct looking *l, const bt_value *value)
     if (call && call->callee_kind == BT_CALLEE_OP)
         return look_at_op(l, call);
     if (call && call->callee_kind == BT_CALLEE_VALUE &&
-        ((l->global && bt_module_global(l->p->module, call->callee) == l->global) ||
+        ((l->global && bt_call_global(l->p->module, call) == l->global) ||
          (l->closure && call->callee == &l->closure->base)))
         look_at_self_call(l, call);
     return NULL;
@@ -199,10 +199,9 @@ static bt_status look(struct pe *p, const bt_func *func, const bt_global *global
         return bt_no_memory();
     for (uint32_t i = 0; i < block->nparam; i++)
         BT_TRY(from(&l, &block->params[i]->base, i, 0));
-    for (uint32_t i = 0; global && i < p->module->nglobal; i++) {
-        if (p->module->globals[i] == global)
-            facts->is_recursive = p->graph->is_recursive[p->graph->component[i]];
-    }
+    const uint32_t at = bt_module_position(p->module, global);
+    if (at < p->module->nglobal)
+        facts->is_recursive = p->graph->is_recursive[p->graph->component[at]];
     BT_TRY(pe_size(p, block, &facts->size));
     BT_TRY(bt_block_nested(p->arena, block, &blocks));
     for (uint32_t i = 0; i < blocks.len; i++)

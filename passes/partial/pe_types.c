@@ -196,31 +196,13 @@ bt_status pe_type_terms(struct pe *p, const struct pe_types *types, const bt_typ
 
 /* ---- data ---- */
 
-struct instance {
-    const bt_adt_def *def;
-    const bt_type *const *terms;
-};
-
-static const bt_type *find_var(bt_subst *subst, const bt_type *leaf)
-{
-    const struct instance *of = subst->state;
-    for (uint32_t i = 0; i < of->def->nvar; i++) {
-        if (of->def->vars[i] == leaf)
-            return of->terms[i];
-    }
-    return NULL;
-}
-
 bt_status pe_field_type(struct pe *p, const bt_type *data, const bt_ctor *ctor,
                         uint32_t field, const bt_type **out)
 {
     const bt_list_type *apply = bt_as_apply_type(data);
-    struct instance instance = { .def = ctor->adt };
-    bt_subst subst = { .leaf = find_var, .state = &instance };
     *out = ctor->fields[field];
     if (!apply || apply->n != ctor->adt->nvar + 1)
         return NULL;
-    instance.terms = apply->at + 1;
-    *out = bt_type_subst(p->store, &subst, *out);
+    *out = bt_ctor_field_type(p->store, ctor, field, apply->at + 1);
     return *out ? NULL : bt_store_why(p->ctx, p->store);
 }

@@ -15,14 +15,6 @@ static bt_status check_node(struct checker *, struct rule_node *);
 static bt_status check_value(struct checker *, struct rule_node *);
 static bt_status check_call(struct checker *, struct rule_node *);
 
-static const bt_attr *find_attr(const bt_op *op, const char *name)
-{
-    const bt_attr *row = op->attrs;
-    while (row && row->name && strcmp(row->name, name) != 0)
-        row++;
-    return row && row->name ? row : NULL;
-}
-
 /* "; did you mean axes?" */
 static const char *nearest_attr(struct checker *c, const bt_op *op, const char *name)
 {
@@ -39,7 +31,7 @@ static const char *nearest_attr(struct checker *c, const bt_op *op, const char *
 static bt_status check_attr(struct checker *c, const bt_op *op, const char *name,
                             struct rule_node *node)
 {
-    const bt_attr *row = find_attr(op, name);
+    const bt_attr *row = bt_attr_row(op->attrs, name);
     if (!row)
         return rule_fail(c->ctx, c->rule, node->at, "%s has no attribute %s%s", op->name,
                          name, nearest_attr(c, op, name));

@@ -130,20 +130,11 @@ static void add_text(bt_onnx_node *n, bt_text *out, const char *text)
     bt_text_addf(out, "\"%s\"", text);
 }
 
-static const bt_attr *find_attr(const bt_op *op, const char *name)
-{
-    for (const bt_attr *attr = op->attrs; attr && attr->name; attr++) {
-        if (strcmp(attr->name, name) == 0)
-            return attr;
-    }
-    return NULL;
-}
-
 /* An attribute of the node as text for Baton's operator. */
 static void add_attr(bt_onnx_node *n, const bt_op *op, const struct onnx_attr *attr,
                      bt_text *out)
 {
-    const bt_attr *wanted = find_attr(op, attr->name);
+    const bt_attr *wanted = bt_attr_row(op->attrs, attr->name);
     if (!wanted)
         node_fail(n, BT_ERR_ATTRIBUTE, "%s has no attribute %s", op->name, attr->name);
     if (n->status)

@@ -321,9 +321,7 @@ static bt_status lift_binding(bt_rewrite *r, const bt_value *old, const bt_value
 static bt_status lift_call(bt_rewrite *r, const bt_call *old, const bt_value **out)
 {
     struct lift *l = bt_rewrite_state(r);
-    const bt_global *global = old->callee_kind == BT_CALLEE_VALUE
-                                  ? bt_module_global(l->module, old->callee)
-                                  : NULL;
+    const bt_global *global = bt_call_global(l->module, old);
     if (global != l->entry)
         return lift_operands(r, &old->base, out);
     const bt_value **args = BT_NEWS(l->arena, const bt_value *, old->narg);

@@ -119,9 +119,7 @@ static bt_status add_param(struct search *s, const bt_func *func, uint32_t i)
 static bt_status look_at_call(struct search *s, const bt_call *call,
                               const bt_value *value, int *found)
 {
-    const bt_global *global = call->callee_kind == BT_CALLEE_VALUE
-                                  ? bt_module_global(s->module, call->callee)
-                                  : NULL;
+    const bt_global *global = bt_call_global(s->module, call);
     const bt_func *func = global && global->kind == BT_GLOBAL_FUNC && global->func->block
                               ? global->func
                               : NULL;

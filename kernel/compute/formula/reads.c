@@ -67,14 +67,6 @@ void bt__reads_search(struct bt__read_search *s, const bt__ast *ast)
     }
 }
 
-static int is_attr(const bt_op *op, const char *name)
-{
-    const bt_attr *row = op->attrs;
-    while (row && row->name && strcmp(row->name, name) != 0)
-        row++;
-    return row && row->name;
-}
-
 /* Expressions nest to limits.depth. */
 static int is_pointwise(const bt_op *op, const bt__ast *ast)
 {
@@ -82,7 +74,7 @@ static int is_pointwise(const bt_op *op, const bt__ast *ast)
         return 0;
     if (ast->kind == BT__AST_INDEX)
         return ast->narg == 0 || (ast->narg == 1 && ast->args[0]->kind == BT__AST_REST) ||
-               is_attr(op, ast->name);
+               bt_attr_row(op->attrs, ast->name);
     for (uint32_t i = 0; i < ast->narg; i++) {
         if (!is_pointwise(op, ast->args[i]))
             return 0;

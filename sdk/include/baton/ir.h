@@ -337,11 +337,15 @@ BT_API void bt_module_unref(const bt_module *); /* accepts NULL */
 BT_API const bt_global *bt_module_find(const bt_module *, const char *name);
 BT_API const bt_adt_def *bt_module_find_adt(const bt_module *, const char *name);
 BT_API const bt_ctor *bt_module_find_ctor(const bt_module *, const char *name);
+/* Where it stands in `globals`, which call graphs go by; nglobal: it is none of them. */
+BT_API uint32_t bt_module_position(const bt_module *, const bt_global *);
 /* The global that a value is, NULL: it is another value, or NULL. */
 BT_API const bt_global *bt_module_global(const bt_module *, const bt_value *);
 /* What a value is: a global that is a constant is that constant, any other value itself.
  * NULL in, NULL out. */
 BT_API const bt_value *bt_module_constant(const bt_module *, const bt_value *);
+/* The global that a call is of; NULL: it is of something else. NULL in, NULL out. */
+BT_API const bt_global *bt_call_global(const bt_module *, const bt_call *);
 /* The primitive function that a call is of; NULL: it is of something else. */
 BT_API const bt_global *bt_module_primitive(const bt_module *, const bt_call *);
 /* The type of a gradient or a jvp that is declared so, from that of the function. */

@@ -586,6 +586,8 @@ BT_API uint32_t bt_op_ninput(const bt_op *, uint32_t *nrequired);
 BT_API int bt_op_takes(const bt_op *, uint32_t narg);
 /* The input that argument `index` is: the rest's row is that of all further ones. NULL: none. */
 BT_API const bt_op_input *bt_op_input_at(const bt_op *, uint32_t index);
+/* The row of that name; NULL: there is none, or there are no rows. */
+BT_API const bt_attr *bt_attr_row(const bt_attr *rows, const char *name);
 /* The member of an attribute struct, for those who do not know its type, such as passes:
  * NULL where the operator has no attribute of that name and kind. */
 BT_API const void *bt_attr_find(const bt_op *, const void *attrs, const char *name,

@@ -341,6 +341,10 @@ typedef struct bt_subst {
     bt_map *memo; /* NULL or a map of this substitution: shared terms are walked once */
 } bt_subst;
 BT_API const bt_type *bt_type_subst(bt_store *, bt_subst *, const bt_type *);
+/* The type of a constructor's field where the definition's variables are `args`; dims that it
+ * leaves open stay so. NULL: as bt_type_subst. */
+BT_API const bt_type *bt_ctor_field_type(bt_store *, const bt_ctor *, uint32_t field,
+                                         const bt_type *const *args);
 /* The body of a function type with its parameters replaced; wheres too. */
 BT_API const bt_func_type *bt_func_type_open(bt_store *, const bt_func_type *,
                                              const bt_type *const *args);

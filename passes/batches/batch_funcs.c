@@ -1,5 +1,6 @@
 /* Versions of globals for a batch. */
 #include "batches/batch.h"
+#include "common/names.h"
 
 #include <string.h>
 
@@ -164,23 +165,13 @@ static bt_status declare_type(struct vmap *v, const struct batch_func *f,
     return *out ? NULL : bt_store_why(v->ctx, store);
 }
 
-static bt_status name(struct vmap *v, struct batch_func *f)
-{
-    struct copy c = { .store = v->module->store, .arena = v->arena };
-    bt_text text;
-    bt_text_init(&text, v->arena);
-    bt_text_addf(&text, "%s.batch", f->of->name);
-    return bt_text_get(&text)
-               ? copy_name(&c, v->module, &v->taken, bt_text_get(&text), &f->name)
-               : bt_no_memory();
-}
-
 bt_status batch_declare(struct vmap *v, bt_module_builder *builder)
 {
     for (uint32_t i = 0; i < v->all.len; i++) {
         struct batch_func *f = v->all.at[i];
         bt_global global = { .kind = BT_GLOBAL_EXTERN, .span = f->of->span };
-        BT_TRY(name(v, f));
+        BT_TRY(
+            name_new(v->module, v->arena, &v->taken, &f->name, "%s.batch", f->of->name));
         BT_TRY(declare_type(v, f, &global.type));
         global.name = f->name;
         f->type = global.type;

@@ -1,20 +1,11 @@
 /* The data types and functions of a function that is computed by levels. */
 #include "batches/levels_code.h"
+#include "common/names.h"
 
 static bt_status name(struct levels *l, const char *what, int is_ctor, const char **out)
 {
-    struct copy c = { .store = l->module->store, .arena = l->arena };
-    bt_map *taken = is_ctor ? l->taken_ctors : l->taken;
-    bt_text text;
-    bt_text_init(&text, l->arena);
-    bt_text_addf(&text, "%s.%s", l->of->name, what);
-    if (!bt_text_get(&text))
-        return bt_no_memory();
-    for (;;) {
-        BT_TRY(copy_name(&c, l->module, taken, bt_text_get(&text), out));
-        if (!bt_module_find_adt(l->module, *out) && !bt_module_find_ctor(l->module, *out))
-            return NULL;
-    }
+    return name_new(l->module, l->arena, is_ctor ? l->taken_ctors : l->taken, out,
+                    "%s.%s", l->of->name, what);
 }
 
 static bt_status declare_data(struct levels_code *m, bt_module_builder *builder,

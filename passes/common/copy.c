@@ -505,29 +505,3 @@ bt_status copy_func(struct copy *c, const bt_func *func, const bt_func **out)
     BT_TRY(copy_block(c, func->block, func->result, &now.block));
     return bt_func_create(c->ctx, c->store, &now, out);
 }
-
-/* ---- names ---- */
-
-/* taken: names, and of those that others are made from, which number is tried next. */
-bt_status copy_name(struct copy *c, const bt_module *module, bt_map *taken,
-                    const char *base, const char **out)
-{
-    const char *stem = bt_name_of(c->store, base);
-    if (!stem)
-        return bt_no_memory();
-    uintptr_t i = (uintptr_t)bt_map_find(taken, stem);
-    for (;; i++) {
-        bt_text text;
-        bt_text_init(&text, c->arena);
-        bt_text_addf(&text, i ? "%s_%u" : "%s", stem, (unsigned)i);
-        const char *name = bt_text_get(&text);
-        *out = name ? bt_name_of(c->store, name) : NULL;
-        if (!*out)
-            return bt_no_memory();
-        if (!bt_map_find(taken, *out) && !bt_module_find(module, *out))
-            break;
-    }
-    if (!bt_map_put(taken, *out, (void *)1) || !bt_map_put(taken, stem, (void *)(i + 1)))
-        return bt_no_memory();
-    return NULL;
-}

@@ -90,9 +90,4 @@ bt_status copy_pattern(struct copy *, const bt_pattern *old, const bt_block *,
 /* The function again, with the same parameters and attributes. */
 bt_status copy_func(struct copy *, const bt_func *, const bt_func **out) BT_MUST_USE;
 
-/* A name that neither the module nor `taken` has, which then has it: `base`, else `base`_1,
- * ... */
-bt_status copy_name(struct copy *, const bt_module *, bt_map *taken, const char *base,
-                    const char **out) BT_MUST_USE;
-
 #endif

@@ -152,18 +152,6 @@ static bt_status declare_types(struct adjoint_pairs *p, struct adjoint_pair *pai
     return close_type(p, f, &back, gain, &pair->backward_type);
 }
 
-static bt_status name(struct adjoint_pairs *p, const struct adjoint_pair *pair,
-                      const char *suffix, const char **out)
-{
-    struct copy c = { .store = p->module->store, .arena = p->arena };
-    bt_text text;
-    bt_text_init(&text, p->arena);
-    bt_text_addf(&text, "%s.%s", pair->primal->name, suffix);
-    return bt_text_get(&text)
-               ? copy_name(&c, p->module, &p->taken, bt_text_get(&text), out)
-               : bt_no_memory();
-}
-
 static bt_status set(bt_module_builder *builder, const struct adjoint_pair *pair,
                      const char *global_name, const bt_type *type, const bt_func *func)
 {
@@ -183,8 +171,9 @@ bt_status adjoint_pairs_declare(struct adjoint_pairs *p, bt_module_builder *buil
         BT_TRY(adjoint_tape_declare(p, builder, pair->primal->name, pair->primal,
                                     &pair->tape, &tape));
         BT_TRY(declare_types(p, pair, tape));
-        BT_TRY(name(p, pair, "forward", &pair->forward));
-        BT_TRY(name(p, pair, "backward", &pair->backward));
+        BT_TRY(adjoint_name(p, &p->taken, pair->primal->name, "forward", &pair->forward));
+        BT_TRY(
+            adjoint_name(p, &p->taken, pair->primal->name, "backward", &pair->backward));
         BT_TRY(set(builder, pair, pair->forward, pair->forward_type, NULL));
         BT_TRY(set(builder, pair, pair->backward, pair->backward_type, NULL));
     }

@@ -1,20 +1,11 @@
 /* Tapes: data types of what the way back reads of the way forward. */
+#include "common/names.h"
 #include "gradients/adjoint_path.h"
 
 bt_status adjoint_name(struct adjoint_pairs *p, bt_map *taken, const char *base,
                        const char *what, const char **out)
 {
-    struct copy c = { .store = p->module->store, .arena = p->arena };
-    bt_text text;
-    bt_text_init(&text, p->arena);
-    bt_text_addf(&text, "%s.%s", base, what);
-    if (!bt_text_get(&text))
-        return bt_no_memory();
-    for (;;) {
-        BT_TRY(copy_name(&c, p->module, taken, bt_text_get(&text), out));
-        if (!bt_module_find_adt(p->module, *out) && !bt_module_find_ctor(p->module, *out))
-            return NULL;
-    }
+    return name_new(p->module, p->arena, taken, out, "%s.%s", base, what);
 }
 
 bt_status adjoint_tape_declare(struct adjoint_pairs *p, bt_module_builder *builder,

@@ -14,6 +14,7 @@
 #include <string.h>
 
 #include "common/copy.h"
+#include "common/names.h"
 #include "common/version.h"
 #include "gradients/adjoint.h"
 
@@ -178,17 +179,6 @@ static const bt_global *find_same(const struct declaring *d, const bt_global *wa
     return NULL;
 }
 
-static bt_status name_of(struct declaring *d, bt_global *global)
-{
-    struct copy c = { .store = d->module->store, .arena = d->arena };
-    bt_text text;
-    bt_text_init(&text, d->arena);
-    bt_text_addf(&text, "%s.%s", global->primal, global->is_forward ? "jvp" : "gradient");
-    return bt_text_get(&text)
-               ? copy_name(&c, d->module, &d->taken, bt_text_get(&text), &global->name)
-               : bt_no_memory();
-}
-
 static bt_status declare_call(struct declaring *d, const bt_call *call)
 {
     struct made *made = BT_NEW(d->arena, struct made);
@@ -205,7 +195,9 @@ static bt_status declare_call(struct declaring *d, const bt_call *call)
     if (made->held || (global->wrt.n == BT_NONE_LIST && takes_code(type)))
         BT_TRY(shift_wrt(d, type, made->nheld, type->narg - made->nheld, &global->wrt));
     if (!(made->declared = find_same(d, global))) {
-        BT_TRY(name_of(d, global));
+        BT_TRY(name_new(d->module, d->arena, &d->taken, &global->name, "%s.%s",
+                        global->primal,
+                        global->is_forward ? "jvp" : "gradient"));
         BT_TRY(bt_gradient_type(d->ctx, d->module->store, global, primal->type,
                                 &global->type));
         if (!BT_PUSH(d->arena, &d->globals, global))

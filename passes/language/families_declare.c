@@ -1,26 +1,16 @@
 /* A data type for each family, with a constructor for each maker. */
+#include "common/names.h"
 #include "language/families.h"
 
-static bt_status name_family(struct defun *d, struct copy *c, struct family *family)
+static bt_status name_family(struct defun *d, struct family *family)
 {
-    bt_text text;
-    BT_TRY(copy_name(c, d->module, &d->taken_ctors, "Fn", &family->name));
-    while (bt_module_find_adt(d->module, family->name))
-        BT_TRY(copy_name(c, d->module, &d->taken_ctors, "Fn", &family->name));
-    bt_text_init(&text, d->arena);
-    bt_text_addf(&text, "call_%s", family->name);
-    if (!bt_text_get(&text))
-        return bt_no_memory();
-    BT_TRY(copy_name(c, d->module, &d->taken, text.at, &family->call));
+    BT_TRY(name_new(d->module, d->arena, &d->taken_ctors, &family->name, "Fn"));
+    BT_TRY(
+        name_new(d->module, d->arena, &d->taken, &family->call, "call_%s", family->name));
     for (uint32_t i = 0; i < family->makers.len; i++) {
         struct maker *maker = family->makers.at[i];
-        bt_text_init(&text, d->arena);
-        bt_text_addf(&text, "%s_%s", family->name, maker->global);
-        if (!bt_text_get(&text))
-            return bt_no_memory();
-        do
-            BT_TRY(copy_name(c, d->module, &d->taken_ctors, text.at, &maker->name));
-        while (bt_module_find_ctor(d->module, maker->name));
+        BT_TRY(name_new(d->module, d->arena, &d->taken_ctors, &maker->name, "%s_%s",
+                        family->name, maker->global));
     }
     return NULL;
 }
@@ -28,11 +18,7 @@ static bt_status name_family(struct defun *d, struct copy *c, struct family *fam
 static bt_status declare_family(struct defun *d, bt_module_builder *builder,
                                 struct family *family)
 {
-    struct copy c;
-    BT_TRY(copy_init(&c, d->ctx, d->arena, d->module));
-    bt_status status = name_family(d, &c, family);
-    copy_deinit(&c);
-    BT_TRY(status);
+    BT_TRY(name_family(d, family));
     BT_TRY(
         bt_module_builder_declare_adt(builder, family->name, 0, 0, NULL, &family->def));
     family->now = bt_type_apply(d->module->store, family->def, 0, NULL);
@@ -66,14 +52,10 @@ static bt_status declare_func(struct defun *d, bt_module_builder *builder,
     bt_global global = { .kind = BT_GLOBAL_EXTERN, .span = old->span };
     if (old->kind == BT_GLOBAL_GRADIENT)
         global = *old;
-    struct copy c;
     BT_TRY(families_signature(d, bt_as_func_type(old->type), NULL, &global.type));
     if (global.type == old->type)
         return NULL;
-    BT_TRY(copy_init(&c, d->ctx, d->arena, d->module));
-    bt_status status = copy_name(&c, d->module, &d->taken, old->name, &global.name);
-    copy_deinit(&c);
-    BT_TRY(status);
+    BT_TRY(name_new(d->module, d->arena, &d->taken, &global.name, "%s", old->name));
     if (!bt_map_put(&d->renamed, old->name, (void *)(uintptr_t)global.name))
         return bt_no_memory();
     bt_module_builder_remove(builder, old->name);

@@ -1,6 +1,7 @@
 #include "language/instances.h"
 
 #include "common/copy.h"
+#include "common/names.h"
 
 enum {
     MAX_NUMBERS = 16,        /* copies of one function, where numbers are given by one */
@@ -84,8 +85,7 @@ static void name_type(bt_text *text, const bt_type *type)
     }
 }
 
-static bt_status name_instance(struct instances *in, struct copy *c,
-                               struct instance *instance)
+static bt_status name_instance(struct instances *in, struct instance *instance)
 {
     const bt_func *func = instance->of->func;
     bt_text text;
@@ -100,7 +100,7 @@ static bt_status name_instance(struct instances *in, struct copy *c,
     }
     if (!bt_text_get(&text))
         return bt_no_memory();
-    return copy_name(c, in->module, &in->taken, text.at, &instance->name);
+    return name_new(in->module, in->arena, &in->taken, &instance->name, "%s", text.at);
 }
 
 /* ---- which copy a call needs ---- */
@@ -325,7 +325,7 @@ static bt_status make_instance(struct instances *in, const struct wanted *w,
     if (!status)
         status = type_instance(in, &c, instance);
     if (!status)
-        status = name_instance(in, &c, instance);
+        status = name_instance(in, instance);
     copy_deinit(&c);
     return status;
 }

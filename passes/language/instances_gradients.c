@@ -2,6 +2,7 @@
 #include <string.h>
 
 #include "common/copy.h"
+#include "common/names.h"
 #include "language/instances.h"
 
 /* The one of the chain of declarations that leads to a copy, or a new one. primal: what it is
@@ -10,9 +11,7 @@ static bt_status find_one(struct instances *in, const bt_global *of,
                           const struct instance *instance, const bt_global *primal,
                           const bt_global **out)
 {
-    struct copy c = { .store = in->module->store, .arena = in->arena };
     struct gradient_instance *made;
-    bt_text text;
     for (uint32_t i = 0; i < in->gradients.len; i++) {
         made = in->gradients.at[i];
         *out = &made->now;
@@ -24,11 +23,8 @@ static bt_status find_one(struct instances *in, const bt_global *of,
         return bt_no_memory();
     *made = (struct gradient_instance){ .of = of, .instance = instance, .now = *of };
     // @df of @f_float32 is @df_float32
-    bt_text_init(&text, in->arena);
-    bt_text_addf(&text, "%s%s", of->name, instance->name + strlen(instance->of->name));
-    if (!bt_text_get(&text))
-        return bt_no_memory();
-    BT_TRY(copy_name(&c, in->module, &in->taken, text.at, &made->now.name));
+    BT_TRY(name_new(in->module, in->arena, &in->taken, &made->now.name, "%s%s", of->name,
+                    instance->name + strlen(instance->of->name)));
     made->now.primal = primal->name;
     *out = &made->now;
     return bt_gradient_type(in->ctx, in->module->store, &made->now, primal->type,

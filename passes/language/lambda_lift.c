@@ -15,6 +15,7 @@
 #include <baton/pass.h>
 
 #include "common/copy.h"
+#include "common/names.h"
 #include "common/version.h"
 #include "language/captures.h"
 
@@ -282,15 +283,11 @@ static bt_status declare_member(struct lifting *l, struct copy *c, struct lifted
     uint32_t narg = group->values.len + m->member->function.func->block->nparam;
     const bt_type **args = BT_NEWS(l->arena, const bt_type *, narg);
     const char *hint = m->member->closure->base.name;
-    bt_text text;
     bt_func wheres;
     if (!args)
         return bt_no_memory();
-    bt_text_init(&text, l->arena);
-    bt_text_addf(&text, "%s_%s", m->member->function.global->name, hint ? hint : "fn");
-    if (!bt_text_get(&text))
-        return bt_no_memory();
-    BT_TRY(copy_name(c, l->module, &l->taken, bt_text_get(&text), &m->name));
+    BT_TRY(name_new(l->module, l->arena, &l->taken, &m->name, "%s_%s",
+                    m->member->function.global->name, hint ? hint : "fn"));
     BT_TRY(copy_vars(c, m));
     BT_TRY(member_params(c, m));
     BT_TRY(all_wheres(c, m->member, &wheres));

@@ -10,6 +10,7 @@
  * keeps    no invariant
  */
 #include "common/copy.h"
+#include "common/names.h"
 #include "common/version.h"
 
 /* A reference that may be a value: a binding that makes one, or a parameter of a global. */
@@ -417,7 +418,6 @@ static bt_status declare_func(struct promoting *p, bt_module_builder *builder,
     const bt_type **args = BT_NEWS(p->arena, const bt_type *, f->block->nparam);
     const bt_type **given = BT_NEWS(p->arena, const bt_type *, f->block->nparam + 1),
                   *result;
-    struct copy c = { .store = store, .arena = p->arena };
     bt_global global = { .kind = BT_GLOBAL_EXTERN, .span = old->span };
     uint32_t n = 0;
     if (!args || !given)
@@ -434,7 +434,7 @@ static bt_status declare_func(struct promoting *p, bt_module_builder *builder,
         !(global.type = bt_func_type_close(store, f->nvar, f->vars, f->block->nparam,
                                            args, result, f->nwhere, f->wheres)))
         return bt_store_why(p->ctx, store);
-    BT_TRY(copy_name(&c, p->module, &p->taken, old->name, &global.name));
+    BT_TRY(name_new(p->module, p->arena, &p->taken, &global.name, "%s", old->name));
     if (!bt_map_put(&p->names, old, (void *)(uintptr_t)global.name))
         return bt_no_memory();
     return bt_module_builder_set(builder, &global, 1);

@@ -20,6 +20,7 @@
 #include <baton/pass.h>
 
 #include "common/copy.h"
+#include "common/names.h"
 #include "common/retype.h"
 #include "common/version.h"
 
@@ -384,16 +385,7 @@ static bt_status begin(struct cps *s, const bt_func *func, const bt_type ***out)
 
 static bt_status name_func(struct cps *s, const bt_global *old, const char **out)
 {
-    struct copy c;
-    bt_text text;
-    bt_text_init(&text, s->arena);
-    bt_text_addf(&text, "%s_cps", old->name);
-    if (!bt_text_get(&text))
-        return bt_no_memory();
-    BT_TRY(copy_init(&c, s->ctx, s->arena, s->module));
-    bt_status status = copy_name(&c, s->module, &s->taken, bt_text_get(&text), out);
-    copy_deinit(&c);
-    BT_TRY(status);
+    BT_TRY(name_new(s->module, s->arena, &s->taken, out, "%s_cps", old->name));
     return bt_map_put(&s->names, old->name, (void *)(uintptr_t)*out) ? NULL
                                                                      : bt_no_memory();
 }

@@ -14,6 +14,7 @@
 #include <baton/pass.h>
 
 #include "common/copy.h"
+#include "common/names.h"
 #include "common/version.h"
 
 /* A function in this form. */
@@ -153,14 +154,14 @@ static bt_status make_direct(struct copy *c, const struct direct *direct,
 
 /* ---- the next version ---- */
 
-static bt_status name_direct(const struct uncps *u, struct copy *c, bt_map *taken,
-                             const char *name, const char **out)
+static bt_status name_direct(const struct uncps *u, bt_map *taken, const char *name,
+                             const char **out)
 {
     static const char suffix[] = "_cps";
     size_t n = strlen(name), end = sizeof(suffix) - 1;
     if (n > end && strcmp(name + n - end, suffix) == 0)
-        name = bt_arena_text(u->arena, name, n - end);
-    return name ? copy_name(c, u->module, taken, name, out) : bt_no_memory();
+        n -= end;
+    return name_new(u->module, u->arena, taken, out, "%.*s", (int)n, name);
 }
 
 static bt_status add_direct(struct uncps *u, const struct direct *direct,
@@ -169,7 +170,7 @@ static bt_status add_direct(struct uncps *u, const struct direct *direct,
     bt_global global = *direct->of;
     struct copy c;
     BT_TRY(copy_init(&c, u->ctx, u->arena, u->module));
-    bt_status status = name_direct(u, &c, &u->taken, direct->of->name, &global.name);
+    bt_status status = name_direct(u, &u->taken, direct->of->name, &global.name);
     if (!status)
         status = make_direct(&c, direct, global.name, &global.func);
     copy_deinit(&c);

@@ -1,6 +1,7 @@
 /* Versions of functions for what is known of their arguments: what a closure does, constructors,
  * numbers that decide. Calls that know the same share a version. */
 #include "common/copy.h"
+#include "common/names.h"
 #include "partial/pe_pieces.h"
 
 enum { MAX_VERSIONS = 16 }; /* of one function */
@@ -78,7 +79,7 @@ static bt_status make_version(struct pe *p, struct pe_activation *at, const bt_c
     BT_TRY(copy_init(&c, p->ctx, p->arena, p->module));
     bt_status status = make_vars(p, l, &c, v);
     if (!status)
-        status = copy_name(&c, p->module, &p->taken, v->of->name, &v->name);
+        status = name_new(p->module, p->arena, &p->taken, &v->name, "%s", v->of->name);
     copy_deinit(&c);
     BT_TRY(status);
     v->nkey = s->key.len;

@@ -369,6 +369,13 @@ static int adts_equal(bt_arena *arena, const bt_adt_def *a, const bt_adt_def *b)
     return !c.types.failed;
 }
 
+int bt_gradient_spec_equal(const bt_gradient_spec *a, const bt_gradient_spec *b)
+{
+    return a->from == b->from && ints_equal(a->wrt, b->wrt) &&
+           ints_equal(a->keep, b->keep) && a->is_seeded == b->is_seeded &&
+           a->is_forward == b->is_forward;
+}
+
 static int globals_equal(bt_arena *arena, const bt_global *a, const bt_global *b)
 {
     struct compare c;
@@ -386,9 +393,8 @@ static int globals_equal(bt_arena *arena, const bt_global *a, const bt_global *b
         return objects_equal(bt_as_const(a->value)->object,
                              bt_as_const(b->value)->object);
     case BT_GLOBAL_GRADIENT:
-        return texts_equal(a->primal, b->primal) && a->from == b->from &&
-               ints_equal(a->wrt, b->wrt) && ints_equal(a->keep, b->keep) &&
-               a->is_seeded == b->is_seeded && a->is_forward == b->is_forward;
+        return texts_equal(a->primal, b->primal) &&
+               bt_gradient_spec_equal(&a->gradient, &b->gradient);
     default: return 1;
     }
 }

@@ -212,9 +212,9 @@ bt_status bt_global_fail(bt_ctx *ctx, const bt_module *module, const bt_global *
     return bt_fail_at(
         ctx, BT_ERR_UNSUPPORTED, module->store, global->span,
         "@%s is declared %s%s, which gives it a type, but no body%s", global->name,
-        !is_gradient         ? "extern"
-        : global->is_forward ? "as the jvp of @"
-                             : "as the gradient of @",
+        !is_gradient                  ? "extern"
+        : global->gradient.is_forward ? "as the jvp of @"
+                                      : "as the gradient of @",
         is_gradient ? global->primal : "",
         is_gradient ? " before pass differentiate: to run it, call it in a def"
                     : ", and no pass makes one: to run it, write it as a def");

@@ -97,8 +97,8 @@ static int copy_parts(bt_store *store, bt_global *global)
     return (global->name = bt_name_of(store, global->name)) &&
            (!global->primal || (global->primal = bt_name_of(store, global->primal))) &&
            bt__dict_copy(store, global->attrs, &global->attrs) &&
-           bt__ints_copy(store, global->wrt, &global->wrt) &&
-           bt__ints_copy(store, global->keep, &global->keep);
+           bt__ints_copy(store, global->gradient.wrt, &global->gradient.wrt) &&
+           bt__ints_copy(store, global->gradient.keep, &global->gradient.keep);
 }
 
 /* The type of a use, where the definition says it and the author does not. */

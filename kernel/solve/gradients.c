@@ -63,8 +63,9 @@ static bt_status search_type(bt_arena *arena, const bt_type *type, struct type_s
 
 struct gradient {
     bt_solver *solver;
-    const bt_global *global;
-    const bt_relation_call *call; /* of an operator; NULL: it is a declaration */
+    const bt_gradient_spec *spec;
+    const bt_global *global;      /* the declaration, or NULL */
+    const bt_relation_call *call; /* of an operator, or NULL */
     const bt_func_type *primal;
     uint32_t nresult;
     const bt_type *const *results; /* of the primal: fields of a tuple, or the one */
@@ -81,18 +82,18 @@ static bt_status wrong(const struct gradient *g, const char *what, int64_t index
                                 (long long)index, why);
     return bt_fail_at(s->ctx, BT_ERR_TYPE, s->store, g->global->span,
                       "%s @%s: %s %lld of @%s %s",
-                      g->global->is_forward ? "jvp" : "gradient", g->global->name, what,
+                      g->spec->is_forward ? "jvp" : "gradient", g->global->name, what,
                       (long long)index, g->global->primal, why);
 }
 
 static bt_status check_from(struct gradient *g)
 {
     struct type_search c;
-    const uint32_t from = g->global->from;
+    const uint32_t from = g->spec->from;
     if (from >= g->nresult)
         return wrong(g, "result", from, "does not exist");
     BT_TRY(search_type(g->solver->arena,
-                       g->global->is_forward ? g->primal->result : g->results[from], &c));
+                       g->spec->is_forward ? g->primal->result : g->results[from], &c));
     if (c.has_code)
         return wrong(g, "result", from,
                      "holds a function or a reference: it cannot be differentiated");
@@ -104,7 +105,7 @@ static bt_status check_from(struct gradient *g)
 
 static bt_status add_kept(struct gradient *g)
 {
-    const bt_ints *keep = &g->global->keep;
+    const bt_ints *keep = &g->spec->keep;
     for (int64_t i = 0; i < keep->n; i++) {
         if (keep->at[i] < 0 || keep->at[i] >= (int64_t)g->nresult)
             return wrong(g, "result", keep->at[i], "does not exist");
@@ -116,7 +117,7 @@ static bt_status add_kept(struct gradient *g)
 
 static bt_status add_wrt(struct gradient *g)
 {
-    const bt_ints *wrt = &g->global->wrt;
+    const bt_ints *wrt = &g->spec->wrt;
     int all = wrt->n == BT_NONE_LIST;
     int64_t n = all ? (int64_t)g->primal->narg : wrt->n;
     for (int64_t i = 0; i < n; i++) {
@@ -147,7 +148,7 @@ static const bt_type *result_of(const struct gradient *g)
     bt_solver *s = g->solver;
     const bt_type *both[] = { g->primal->result, g->primal->result };
     const uint32_t n = g->wrt.len + g->kept.len;
-    if (g->global->is_forward)
+    if (g->spec->is_forward)
         return bt_type_tuple(s->store, 2, both);
     const bt_type **all = BT_NEWS(s->arena, const bt_type *, n);
     for (uint32_t i = 0; all && i < n; i++)
@@ -166,9 +167,9 @@ static bt_status build(struct gradient *g, const bt_type **out)
         return bt_no_memory();
     for (uint32_t i = 0; i < primal->narg; i++)
         args[i] = primal->args[i];
-    if (g->global->is_seeded)
-        args[func.narg++] = g->results[g->global->from];
-    for (uint32_t i = 0; g->global->is_forward && i < g->wrt.len; i++)
+    if (g->spec->is_seeded)
+        args[func.narg++] = g->results[g->spec->from];
+    for (uint32_t i = 0; g->spec->is_forward && i < g->wrt.len; i++)
         args[func.narg++] = g->wrt.at[i];
     func.args = args;
     func.result = result_of(g);
@@ -179,11 +180,11 @@ static bt_status build(struct gradient *g, const bt_type **out)
 static bt_status type_of(struct gradient *g, const bt_type **out)
 {
     const bt_list_type *tuple = bt_as_tuple_type(g->primal->result);
-    const bt_global *global = g->global;
+    const bt_gradient_spec *spec = g->spec;
     g->nresult = tuple ? tuple->n : 1;
     g->results = tuple ? tuple->at : &g->primal->result;
-    if (global->is_forward && (global->from || global->keep.n || global->is_seeded))
-        return wrong(g, "result", global->from,
+    if (spec->is_forward && (spec->from || spec->keep.n || spec->is_seeded))
+        return wrong(g, "result", spec->from,
                      "is named, but a jvp gives the whole result and its tangent");
     BT_TRY(check_from(g));
     BT_TRY(add_wrt(g));
@@ -194,20 +195,20 @@ static bt_status type_of(struct gradient *g, const bt_type **out)
 bt_status bt__gradient_type(bt_solver *s, const bt_global *global, const bt_type *primal,
                             const bt_type **out)
 {
-    struct gradient g = { .solver = s, .global = global };
+    struct gradient g = { .solver = s, .spec = &global->gradient, .global = global };
     g.primal = primal ? bt_as_func_type(primal) : NULL;
     if (!g.primal)
         return bt_fail_at(s->ctx, BT_ERR_NAME, s->store, global->span,
                           "%s @%s: @%s is no function that is typed before it",
-                          global->is_forward ? "jvp" : "gradient", global->name,
+                          global->gradient.is_forward ? "jvp" : "gradient", global->name,
                           global->primal ? global->primal : "");
     return type_of(&g, out);
 }
 
 bt_status bt_relation_gradient(bt_solver *s, const bt_relation_call *r, uint32_t index,
-                               const bt_global *like, const bt_type **out)
+                               const bt_gradient_spec *spec, const bt_type **out)
 {
-    struct gradient g = { .solver = s, .global = like, .call = r };
+    struct gradient g = { .solver = s, .spec = spec, .call = r };
     const bt_type *type = bt_relation_arg(s, r, index);
     if (type->has & BT_HAS_HOLE)
         return bt_relation_wait(s);

@@ -140,18 +140,18 @@ static int parse_gradient_option(bt__parser *p, bt_global *global)
     if (!bt__expect(p, BT_TOKEN_EQUAL))
         return 0;
     if (bt__token_is_word(p, &token, "wrt"))
-        return parse_indices(p, &global->wrt);
-    if (global->is_forward)
+        return parse_indices(p, &global->gradient.wrt);
+    if (global->gradient.is_forward)
         return bt__error_token(p, BT_ERR_ATTRIBUTE, &token,
                                "expected wrt, found %s: a jvp gives the whole result and "
                                "its tangent",
                                bt__token_show(p, &token));
     if (bt__token_is_word(p, &token, "from"))
-        return bt__parse_uint32(p, &global->from);
+        return bt__parse_uint32(p, &global->gradient.from);
     if (bt__token_is_word(p, &token, "keep"))
-        return parse_indices(p, &global->keep);
+        return parse_indices(p, &global->gradient.keep);
     if (bt__token_is_word(p, &token, "seeded")) {
-        global->is_seeded = (uint32_t)bt__at_word(p, "True");
+        global->gradient.is_seeded = (uint32_t)bt__at_word(p, "True");
         return bt__accept_word(p, "True") || bt__expect_word(p, "False");
     }
     return bt__error_token(p, BT_ERR_ATTRIBUTE, &token,
@@ -168,9 +168,9 @@ static int parse_gradient(bt__parser *p)
     struct bt__draft_global *global = new_global(p, BT_GLOBAL_GRADIENT);
     if (!global || !add_global(p, global))
         return 0;
-    global->global.is_forward = is_forward;
-    global->global.wrt.n = BT_NONE_LIST;
-    global->global.keep.n = 0;
+    global->global.gradient.is_forward = is_forward;
+    global->global.gradient.wrt.n = BT_NONE_LIST;
+    global->global.gradient.keep.n = 0;
     if (bt__accept(p, BT_TOKEN_COLON) && !(global->global.type = bt__parse_signature(p)))
         return 0;
     if (!bt__expect(p, BT_TOKEN_EQUAL))

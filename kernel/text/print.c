@@ -218,18 +218,20 @@ static void print_indices(bt_printer *p, const char *name, const bt_ints *ints,
 static void print_gradient(bt_printer *p, const bt_global *global)
 {
     uint32_t n = 0;
-    bt__print_name(p->out, global->is_forward ? "jvp @" : "gradient @", global->name);
+    bt__print_name(p->out, global->gradient.is_forward ? "jvp @" : "gradient @",
+                   global->name);
     print_type_of(p, global);
     add(p, " = ");
     bt__print_name(p->out, "@", global->primal);
     add(p, "(");
-    if (global->from)
-        bt_text_addf(p->out, "%sfrom=%u", n++ ? ", " : "", (unsigned)global->from);
-    if (global->wrt.n != BT_NONE_LIST)
-        print_indices(p, "wrt", &global->wrt, &n);
-    if (global->keep.n)
-        print_indices(p, "keep", &global->keep, &n);
-    if (global->is_seeded)
+    if (global->gradient.from)
+        bt_text_addf(p->out, "%sfrom=%u", n++ ? ", " : "",
+                     (unsigned)global->gradient.from);
+    if (global->gradient.wrt.n != BT_NONE_LIST)
+        print_indices(p, "wrt", &global->gradient.wrt, &n);
+    if (global->gradient.keep.n)
+        print_indices(p, "keep", &global->gradient.keep, &n);
+    if (global->gradient.is_seeded)
         bt_text_addf(p->out, "%sseeded=True", n ? ", " : "");
     add(p, ")");
     bt__print_place(p, global->span, 0);

@@ -29,10 +29,11 @@ static const bt_attr gradient_attrs[] = {
     { 0 },
 };
 
-static bt_status result_of(bt_solver *s, const bt_relation_call *r, const bt_global *like)
+static bt_status result_of(bt_solver *s, const bt_relation_call *r,
+                           const bt_gradient_spec *spec)
 {
     const bt_type *type;
-    BT_TRY(bt_relation_gradient(s, r, 0, like, &type));
+    BT_TRY(bt_relation_gradient(s, r, 0, spec, &type));
     return bt_relation_result(s, r, type);
 }
 
@@ -40,10 +41,10 @@ static bt_status relate_gradient(bt_solver *s, const bt_relation_call *r)
 {
     const struct gradient_attrs *a = r->attrs;
     return result_of(s, r,
-                     &(bt_global){ .from = (uint32_t)a->from,
-                                   .wrt = a->wrt,
-                                   .keep = a->keep,
-                                   .is_seeded = a->seeded != 0 });
+                     &(bt_gradient_spec){ .from = (uint32_t)a->from,
+                                          .wrt = a->wrt,
+                                          .keep = a->keep,
+                                          .is_seeded = a->seeded != 0 });
 }
 
 struct jvp_attrs {
@@ -58,7 +59,7 @@ static const bt_attr jvp_attrs[] = {
 static bt_status relate_jvp(bt_solver *s, const bt_relation_call *r)
 {
     const struct jvp_attrs *a = r->attrs;
-    return result_of(s, r, &(bt_global){ .wrt = a->wrt, .is_forward = 1 });
+    return result_of(s, r, &(bt_gradient_spec){ .wrt = a->wrt, .is_forward = 1 });
 }
 
 static bt_status refuse(bt_ctx *ctx, const bt_eval_call *call)

@@ -43,7 +43,7 @@ static bt_status add_wanted(struct vmap *v, const struct batch_func *f, uint8_t 
 {
     const bt_global *primal = bt_module_find(v->module, f->of->primal);
     const bt_func_type *type = type_of(f), *of = bt_as_func_type(primal->type);
-    const bt_ints *wrt = &f->of->wrt;
+    const bt_ints *wrt = &f->of->gradient.wrt;
     for (uint32_t i = 0; i < of->narg; i++) {
         const uint32_t n = bt_type_nleaf(type->args[i]);
         int is_wanted = wrt->n == BT_NONE_LIST;
@@ -56,7 +56,7 @@ static bt_status add_wanted(struct vmap *v, const struct batch_func *f, uint8_t 
         }
         mask += n;
     }
-    if (f->of->is_seeded) { // a seed is of a result, all of which differ
+    if (f->of->gradient.is_seeded) { // a seed is of a result, all of which differ
         uint8_t *full;
         BT_TRY(batch_full(v, type->args[of->narg], &full));
         memcpy(mask, full, bt_type_nleaf(type->args[of->narg]));

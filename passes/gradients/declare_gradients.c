@@ -50,17 +50,17 @@ static bt_status fail(struct declaring *d, const bt_value *at, const char *why)
                       bt_as_call(at)->op->name, why);
 }
 
-/* The operator's options, as of a declaration. */
-static void read_options(const bt_call *call, bt_global *out)
+/* The operator's options. */
+static bt_gradient_spec read_spec(const bt_call *call)
 {
-    const void *keep = bt_attr_find(call->op, call->attrs, "keep", BT_ATTR_INTS);
-    out->is_forward = strcmp(call->op->name, "jvp") == 0;
-    out->wrt = *(const bt_ints *)bt_attr_find(call->op, call->attrs, "wrt", BT_ATTR_INTS);
-    if (out->is_forward)
-        return;
-    out->keep = *(const bt_ints *)keep;
-    out->from = (uint32_t)bt_call_int(call, "from", 0);
-    out->is_seeded = (uint32_t)bt_call_int(call, "seeded", 0);
+    const bt_ints *wrt = bt_attr_find(call->op, call->attrs, "wrt", BT_ATTR_INTS);
+    const bt_ints *keep = bt_attr_find(call->op, call->attrs, "keep", BT_ATTR_INTS);
+    if (bt_as_op_call(&call->base, "jvp"))
+        return (bt_gradient_spec){ .wrt = *wrt, .is_forward = 1 };
+    return (bt_gradient_spec){ .from = (uint32_t)bt_call_int(call, "from", 0),
+                               .wrt = *wrt,
+                               .keep = *keep,
+                               .is_seeded = (uint32_t)bt_call_int(call, "seeded", 0) };
 }
 
 /* The function that is derived, and what a closure holds of its arguments. */
@@ -159,21 +159,12 @@ static bt_status shift_wrt(struct declaring *d, const bt_func_type *primal,
 
 /* ---- declarations ---- */
 
-static int ints_equal(const bt_ints *a, const bt_ints *b)
-{
-    return a->n == b->n &&
-           (a->n <= 0 || memcmp(a->at, b->at, (size_t)a->n * sizeof(*a->at)) == 0);
-}
-
 static const bt_global *find_same(const struct declaring *d, const bt_global *wanted)
 {
     for (uint32_t i = 0; i < d->globals.len; i++) {
         const bt_global *other = d->globals.at[i];
-        if (other->primal == wanted->primal && other->from == wanted->from &&
-            other->is_seeded == wanted->is_seeded &&
-            other->is_forward == wanted->is_forward &&
-            ints_equal(&other->wrt, &wanted->wrt) &&
-            ints_equal(&other->keep, &wanted->keep))
+        if (other->primal == wanted->primal &&
+            bt_gradient_spec_equal(&other->gradient, &wanted->gradient))
             return other;
     }
     return NULL;
@@ -190,14 +181,15 @@ static bt_status declare_call(struct declaring *d, const bt_call *call)
     *global = (bt_global){ .kind = BT_GLOBAL_GRADIENT, .span = call->base.span };
     BT_TRY(find_primal(d, call, made, &primal));
     global->primal = primal->name;
-    read_options(call, global);
+    global->gradient = read_spec(call);
     const bt_func_type *type = bt_as_func_type(primal->type);
-    if (made->held || (global->wrt.n == BT_NONE_LIST && takes_code(type)))
-        BT_TRY(shift_wrt(d, type, made->nheld, type->narg - made->nheld, &global->wrt));
+    if (made->held || (global->gradient.wrt.n == BT_NONE_LIST && takes_code(type)))
+        BT_TRY(shift_wrt(d, type, made->nheld, type->narg - made->nheld,
+                         &global->gradient.wrt));
     if (!(made->declared = find_same(d, global))) {
         BT_TRY(name_new(d->module, d->arena, &d->taken, &global->name, "%s.%s",
                         global->primal,
-                        global->is_forward ? "jvp" : "gradient"));
+                        global->gradient.is_forward ? "jvp" : "gradient"));
         BT_TRY(bt_gradient_type(d->ctx, d->module->store, global, primal->type,
                                 &global->type));
         if (!BT_PUSH(d->arena, &d->globals, global))
@@ -228,10 +220,10 @@ static bt_status make_explicit(struct declaring *d, const bt_global *old)
     bt_global *now = BT_NEW(d->arena, bt_global);
     if (!now)
         return bt_no_memory();
-    if (!type || !takes_code(type) || old->wrt.n != BT_NONE_LIST)
+    if (!type || !takes_code(type) || old->gradient.wrt.n != BT_NONE_LIST)
         return NULL;
     *now = *old;
-    BT_TRY(shift_wrt(d, type, 0, type->narg, &now->wrt));
+    BT_TRY(shift_wrt(d, type, 0, type->narg, &now->gradient.wrt));
     return BT_PUSH(d->arena, &d->explicit, now) ? NULL : bt_no_memory();
 }
 

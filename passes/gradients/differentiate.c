@@ -51,9 +51,9 @@ static bt_status seed(struct gradient *g, const bt_value *result)
     const bt_value *old = g->primal->block->result, *field = result;
     adjoint_values seeds = { 0 };
     uint32_t first, n;
-    range_of(old->type, g->global->from, &first, &n);
+    range_of(old->type, g->global->gradient.from, &first, &n);
     if (bt_as_tuple_type(old->type) && !g->seed)
-        BT_TRY(field_of(a->copy.b, result, g->global->from, &field));
+        BT_TRY(field_of(a->copy.b, result, g->global->gradient.from, &field));
     if (g->seed)
         BT_TRY(adjoint_leaves(a, &g->seed->base, ADJOINT_STRIP, &seeds));
     else
@@ -69,11 +69,12 @@ static bt_status give(struct gradient *g, const bt_value *result, const bt_value
     struct adjoint *a = &g->adjoint;
     const bt_block *block = g->primal->block;
     const bt_global *global = g->global;
-    const int all = global->wrt.n == BT_NONE_LIST;
-    const int64_t nwrt = all ? (int64_t)block->nparam : global->wrt.n;
+    const int all = global->gradient.wrt.n == BT_NONE_LIST;
+    const int64_t nwrt = all ? (int64_t)block->nparam : global->gradient.wrt.n;
     adjoint_values fields = { 0 };
     for (int64_t i = 0; i < nwrt; i++) {
-        const bt_value *old = &block->params[all ? i : global->wrt.at[i]]->base, *field;
+        const bt_value *old = &block->params[all ? i : global->gradient.wrt.at[i]]->base,
+                       *field;
         const bt_value *now = bt_map_find(&a->copy.values, old);
         if (!adjoint_has(old->type))
             continue;
@@ -81,11 +82,11 @@ static bt_status give(struct gradient *g, const bt_value *result, const bt_value
         if (!BT_PUSH(a->copy.arena, &fields, field))
             return bt_no_memory();
     }
-    for (int64_t i = 0; i < global->keep.n; i++) {
+    for (int64_t i = 0; i < global->gradient.keep.n; i++) {
         const bt_value *field = result;
         if (bt_as_tuple_type(result->type))
-            BT_TRY(
-                bt_build_proj(a->copy.b, result, (uint32_t)global->keep.at[i], &field));
+            BT_TRY(bt_build_proj(a->copy.b, result, (uint32_t)global->gradient.keep.at[i],
+                                 &field));
         if (!BT_PUSH(a->copy.arena, &fields, field))
             return bt_no_memory();
     }
@@ -103,7 +104,7 @@ static bt_status add_seed(struct gradient *g, const bt_param ***params, uint32_t
         return bt_no_memory();
     for (uint32_t i = 0; i < n; i++)
         more[i] = (*params)[i];
-    BT_TRY(copy_type(c, tuple ? tuple->at[g->global->from] : type, &type));
+    BT_TRY(copy_type(c, tuple ? tuple->at[g->global->gradient.from] : type, &type));
     BT_TRY(bt_build_param(c->b, "seed", type, &more[n]));
     g->seed = more[n];
     *params = more;
@@ -130,7 +131,7 @@ static bt_status make_block(struct gradient *g, const bt_block **out)
     const bt_param **params;
     const bt_value *result, *given;
     BT_TRY(copy_params(&a->copy, block->nparam, block->params, &params));
-    if (g->global->is_seeded)
+    if (g->global->gradient.is_seeded)
         BT_TRY(add_seed(g, &params, block->nparam));
     BT_TRY(bt_block_begin(a->copy.b, block->nparam + (g->seed != NULL), params));
     BT_TRY(copy_bindings(&a->copy, block, g->primal->result, &result));
@@ -207,9 +208,9 @@ static bt_status find_conversions(struct gradient *g)
             BT_TRY(adjoint_convert_want(p, block->params[i]->base.type, ADJOINT_FILL));
     }
     if (tuple)
-        from = tuple->at[g->global->from];
-    return adjoint_convert_want(p, from,
-                                g->global->is_seeded ? ADJOINT_STRIP : ADJOINT_ONES);
+        from = tuple->at[g->global->gradient.from];
+    return adjoint_convert_want(
+        p, from, g->global->gradient.is_seeded ? ADJOINT_STRIP : ADJOINT_ONES);
 }
 
 static bt_status find_calls(struct gradient *g, void *state)
@@ -255,8 +256,8 @@ static bt_status find_ready(struct round *r, uint32_t *nleft)
             (primal->kind != BT_GLOBAL_FUNC && primal->kind != BT_GLOBAL_GRADIENT))
             return bt_fail_at(r->pairs.ctx, BT_ERR_UNSUPPORTED, module->store,
                               global->span, "%s @%s: @%s is no function of the module",
-                              global->is_forward ? "jvp" : "gradient", global->name,
-                              global->primal);
+                              global->gradient.is_forward ? "jvp" : "gradient",
+                              global->name, global->primal);
         ++*nleft;
         BT_TRY(bt_callgraph_reach(graph, module, primal, r->pairs.arena, &reached));
         for (uint32_t i = 0; i < module->nglobal; i++)
@@ -294,7 +295,7 @@ static bt_status declare_all(void *state, bt_module_builder *builder)
 {
     struct round *r = state;
     for (uint32_t i = 0; i < r->ready.len; i++)
-        BT_TRY(r->ready.at[i]->is_forward
+        BT_TRY(r->ready.at[i]->gradient.is_forward
                    ? tangent_jvp_find(&r->pairs, r->ready.at[i])
                    : with(&r->pairs, r->ready.at[i], find_calls, NULL));
     BT_TRY(adjoint_pairs_close(&r->pairs));
@@ -315,7 +316,7 @@ static bt_status define_all(void *state, bt_module_builder *builder)
     BT_TRY(adjoint_pairs_define(&r->pairs, builder));
     BT_TRY(tangent_define(&r->pairs, builder));
     for (uint32_t i = 0; i < r->ready.len; i++)
-        BT_TRY(r->ready.at[i]->is_forward
+        BT_TRY(r->ready.at[i]->gradient.is_forward
                    ? tangent_jvp_define(&r->pairs, builder, r->ready.at[i])
                    : with(&r->pairs, r->ready.at[i], define, builder));
     return NULL;

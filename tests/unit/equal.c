@@ -216,7 +216,7 @@ static void test_globals_and_data_types_count(void **state)
         bt_global row = { .name = i == 4 ? "e" : "d",
                           .kind = BT_GLOBAL_GRADIENT,
                           .primal = "f",
-                          .wrt = { 1, &wrt } };
+                          .gradient.wrt = { 1, &wrt } };
         assert_ok(k->ctx, bt_module_builder_set(k->module, &row, 1));
         modules[i] = finish(k);
     }

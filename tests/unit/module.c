@@ -164,8 +164,7 @@ static void test_rows_are_copied(void **state)
     bt_global row = { .name = name,
                       .kind = BT_GLOBAL_GRADIENT,
                       .primal = primal,
-                      .wrt = { 1, wrt },
-                      .keep = { BT_NONE_LIST, NULL },
+                      .gradient = { .wrt = { 1, wrt }, .keep = { BT_NONE_LIST, NULL } },
                       .attrs = { 1, &entry } };
     define(&k, "f", caller(&k, 0, NULL));
     assert_ok(k.ctx, bt_module_builder_set(k.module, &row, 1));
@@ -175,8 +174,8 @@ static void test_rows_are_copied(void **state)
     bt_module *m = finish(&k);
     const bt_global *loss = bt_module_find(m, "loss");
     assert_string_equal(loss->primal, "f");
-    assert_int_equal(loss->wrt.at[0], 0);
-    assert_int_equal(loss->keep.n, BT_NONE_LIST);
+    assert_int_equal(loss->gradient.wrt.at[0], 0);
+    assert_int_equal(loss->gradient.keep.n, BT_NONE_LIST);
     assert_non_null(bt_dict_find(&loss->attrs, "fast"));
     assert_non_null(bt_dict_find(&m->attrs, "fast"));
     bt_module_unref(m);

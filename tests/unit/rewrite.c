@@ -454,8 +454,7 @@ static void test_gradients_follow_a_changed_type(void **state)
     bt_global df = { .name = bt_name_of(k.store, "df"),
                      .kind = BT_GLOBAL_GRADIENT,
                      .primal = bt_name_of(k.store, "f"),
-                     .wrt = { BT_NONE_LIST, NULL },
-                     .keep = { 1, kept } };
+                     .gradient = { .wrt = { BT_NONE_LIST, NULL }, .keep = { 1, kept } } };
     assert_ok(k.ctx, bt_module_builder_set(k.module, &df, 1));
     x = param(&k, "x", t);
     begin(&k, 1, &x);

@@ -37,7 +37,7 @@ static void test_extern_needs_a_type(void **state)
 }
 
 /* def @f(%x: Tensor[(n)], %y: Tensor[(n)]) { (add(%x, %y), less(%x)) } and a gradient */
-static void declare_gradient(kit *k, bt_global row)
+static void declare_gradient(kit *k, bt_gradient_spec spec)
 {
     const bt_type *n = dim_var(k, "n");
     const bt_param *params[] = { param(k, "x", tensor1(k, n)),
@@ -46,9 +46,9 @@ static void declare_gradient(kit *k, bt_global row)
     const bt_value *sum = op2(k, &op_add, &params[0]->base, &params[1]->base);
     const bt_value *less = op2(k, &op_less, &params[0]->base, NULL);
     define(k, "f", func(k, end(k, pair(k, sum, less)), NULL, 1, &n));
-    row.name = "df";
-    row.kind = BT_GLOBAL_GRADIENT;
-    row.primal = "f";
+    const bt_global row = {
+        .name = "df", .kind = BT_GLOBAL_GRADIENT, .primal = "f", .gradient = spec
+    };
     assert_ok(k->ctx, bt_module_builder_set(k->module, &row, 1));
 }
 
@@ -58,7 +58,7 @@ static void test_gradient_is_typed_by_its_primal(void **state)
     kit k = kit_create();
     const int64_t keep[] = { 0 }, wrt[] = { 1 };
     declare_gradient(
-        &k, (bt_global){ .keep = { 1, keep }, .wrt = { 1, wrt }, .is_seeded = 1 });
+        &k, (bt_gradient_spec){ .keep = { 1, keep }, .wrt = { 1, wrt }, .is_seeded = 1 });
     bt_module *typed = infer(&k);
     const bt_func_type *df = bt_as_func_type(bt_module_find(typed, "df")->type);
     assert_int_equal(df->nparam, 1);
@@ -75,7 +75,7 @@ static void test_gradient_of_an_integer_fails(void **state)
 {
     (void)state;
     kit k = kit_create();
-    declare_gradient(&k, (bt_global){ .from = 1, .wrt = { BT_NONE_LIST, NULL } });
+    declare_gradient(&k, (bt_gradient_spec){ .from = 1, .wrt = { BT_NONE_LIST, NULL } });
     assert_error(infer_error(&k), BT_ERR_TYPE,
                  "gradient @df: result 1 of @f is no float tensor");
     kit_destroy(&k);

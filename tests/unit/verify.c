@@ -368,7 +368,7 @@ static void gradient_of_no_argument(struct program *p)
     *wrt = 5;
     p->outside->kind = BT_GLOBAL_GRADIENT;
     p->outside->primal = bt_name_of(p->k.store, "f");
-    p->outside->wrt = (bt_ints){ 1, wrt };
+    p->outside->gradient.wrt = (bt_ints){ 1, wrt };
 }
 
 static const struct mutation {

@@ -297,6 +297,18 @@ BT_API bt_status bt_block_nested(bt_arena *, const bt_block *,
 
 /* ---- modules ---- */
 
+/* What is differentiated of a function, and by what. Reverse mode gives the gradients in the
+ * order of `wrt`, then the results of `keep`; one alone is no tuple. Forward mode, `jvp`, takes
+ * tangents of `wrt` behind the arguments, and gives the result and its tangent; `from`, `keep`
+ * and `is_seeded` are 0 then. */
+typedef struct bt_gradient_spec {
+    uint32_t from;      /* index of the result that is differentiated */
+    bt_ints wrt, keep;  /* argument indices (n = BT_NONE_LIST: all), results to keep */
+    uint32_t is_seeded; /* the adjoint of the result is passed behind the arguments */
+    uint32_t is_forward;
+} bt_gradient_spec;
+BT_API int bt_gradient_spec_equal(const bt_gradient_spec *, const bt_gradient_spec *);
+
 enum { BT_GLOBAL_FUNC, BT_GLOBAL_CONST, BT_GLOBAL_EXTERN, BT_GLOBAL_GRADIENT };
 typedef struct bt_global {
     const char *name; /* interned, without @ */
@@ -306,16 +318,9 @@ typedef struct bt_global {
     const bt_func *func; /* BT_GLOBAL_FUNC */
     const bt_value *value; /* BT_GLOBAL_CONST: a bt_const */
     bt_dict attrs;         /* of an external function */
-    /* BT_GLOBAL_GRADIENT: gradient of @primal with respect to arguments, DLVM's
-     * declaration. It gives the gradients in the order of `wrt`, then the results of
-     * `keep`; one alone is no tuple. */
+    /* BT_GLOBAL_GRADIENT: of @primal, DLVM's declaration. */
     const char *primal;
-    uint32_t from;     /* index of the result that is differentiated */
-    bt_ints wrt, keep; /* argument indices (n = BT_NONE_LIST: all), results to keep */
-    uint32_t is_seeded;
-    /* Forward mode, `jvp`: it takes tangents of `wrt` behind the arguments, and gives the result
-     * and its tangent; `from`, `keep` and `is_seeded` are 0. */
-    uint32_t is_forward;
+    bt_gradient_spec gradient;
 } bt_global;
 
 /* One version: immutable, refcounted, sharing what did not change with the version it

@@ -272,10 +272,9 @@ BT_API const bt_tensor *bt_relation_constant(bt_solver *, const bt_relation_call
 BT_API bt_status bt_relation_set_contents(bt_solver *, const bt_relation_call *,
                                           uint32_t n,
                                           const bt_type *const *dims) BT_MUST_USE;
-/* Waits until argument `index` is a function whose type is known: that of its gradient as
- * `like` declares one, of which from, wrt, keep, is_seeded and is_forward count. */
+/* Waits until argument `index` is a function whose type is known: that of its gradient. */
 BT_API bt_status bt_relation_gradient(bt_solver *, const bt_relation_call *,
-                                      uint32_t index, const bt_global *like,
+                                      uint32_t index, const bt_gradient_spec *,
                                       const bt_type **out) BT_MUST_USE;
 /* States the result's type; NULL, from a constructor without memory, is its error. */
 BT_API bt_status bt_relation_result(bt_solver *, const bt_relation_call *,

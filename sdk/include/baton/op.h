@@ -412,13 +412,14 @@ typedef struct bt_adjoint_call {
 } bt_adjoint_call;
 
 /* "gradient": derivatives that are better than those that follow from the formula, or of an
- * operator in plain C. A hook that is NULL is derived. It is called with a seed and, for vjp,
- * something wanted at least, and builds bindings without effects.
+ * operator in plain C. Where a hook is NULL, the formula gives them. A hook is called only where
+ * a seed is there and, for vjp, something is wanted; it builds bindings without effects.
  * source  DLVM; Relay 2019, section 4 */
 typedef struct bt_gradient_facet {
-    /* to[i]: the adjoint of `in` i, of its exact type; left NULL: zero. */
+    /* to[i], i < nin: the adjoint of `in` i, of its exact type. All are NULL before, which is
+     * zero. */
     bt_status (*vjp)(bt_builder *, const bt_adjoint_call *, const bt_value **to);
-    /* to[k]: the tangent of `out` k. */
+    /* to[k], k < nout: the tangent of `out` k, in the same way. */
     bt_status (*jvp)(bt_builder *, const bt_adjoint_call *, const bt_value **to);
     uint64_t blocked; /* bit i: nothing flows back to argument i */
     /* Why there is no derivative, "positions are integers"; then there are no hooks. */
@@ -427,7 +428,8 @@ typedef struct bt_gradient_facet {
      * "straight through: rounding has none". NULL: it is. */
     const char *instead;
 } bt_gradient_facet;
-/* The derivatives of a call, by its facet, else by its formula.
+/* The derivatives of a call, by its facet, else by its formula: all nin of `to`, or nout for
+ * jvp, are set, NULL where it is zero.
  * errors  BT_ERR_UNSUPPORTED at the call: it has none, with the reason; BT_ERR_PLUGIN: a facet
  *         that gives something of another type */
 BT_API bt_status bt_call_vjp(bt_builder *, const bt_adjoint_call *,

@@ -124,9 +124,15 @@ typedef struct bt_rewriter {
     /* Called where a function's own block begins: what it builds stands first there. */
     bt_status (*begin)(bt_rewrite *, const bt_func *);
 } bt_rewriter;
+/* The next version of call->module, or a new reference to it where nothing changed. A pass is
+ * often nothing but this call.
+ * state   the pass's own, which slots ask for; it outlives the call
+ * errors  the first that a slot gives; BT_ERR_LIMIT: blocks nest deeper than limits.depth
+ * owns    caller unrefs *out, which a failure leaves alone */
 BT_API bt_status bt_rewrite_module(bt_ctx *, bt_pass_call *, const bt_rewriter *,
                                    void *state, bt_module **out) BT_MUST_USE;
 
+/* What bt_rewrite_module was given: borrowed, as a bt_rewrite is by its slots. */
 BT_API void *bt_rewrite_state(const bt_rewrite *);
 BT_API bt_ctx *bt_rewrite_ctx(const bt_rewrite *);
 BT_API bt_pass_call *bt_rewrite_call(const bt_rewrite *);

@@ -31,14 +31,14 @@ static const bt_attr options[] = {
     BT_ATTR(struct options, name, STRING, "train", "of the function"),
     BT_ATTR(struct options, key, STRING, "key", "of the parameter for the key"),
     BT_ATTR(struct options, momentum, FLOAT, "0.1", "weight of the batch in new moments"),
-    BT_ATTR(struct options, unbiased, BOOL, "True", "squares of new variances by n - 1"),
+    BT_ATTR(struct options, unbiased, BOOL, "True", "new variances divide by n - 1, not by n"),
     { 0 },
 };
 
 enum { DROPS = 1, NORMALISES = 2 };
 enum { MAX_DEPTH = 64, MAX_CALLS = 1 << 16 };
 
-/* What blocks have of such operators, and the first that drops and normalises. */
+/* Which of those operators are in a block, DROPS | NORMALISES, and the first of each. */
 struct content {
     uint32_t has;
     const bt_value *drops, *normalises;
@@ -111,7 +111,7 @@ static bt_status look_into(const struct training *t, const bt_block *block,
     return NULL;
 }
 
-/* Globals that others refer to come before them, but in a circle. */
+/* What a global refers to is looked at before it, unless they refer to each other. */
 static bt_status look_at_globals(struct training *t)
 {
     const bt_callgraph *graph = t->graph;

@@ -10,6 +10,7 @@
  *                 and after each pass alone
  *     flat        and after the passes that make programs flat
  *     vm          and so does vm, compiled for target reference
+ *     cps         and after continuations are passed there and back
  *     aot         and so does the C that executor aot writes, compiled by libtcc (executor
  *                 written of tests/aot); programs that it refuses are counted by why
  *     graph       a chain of calls, fused, lowered and planned, gives the same result by
@@ -484,47 +485,45 @@ static bt_status check_seed(bt_ctx *ctx, uint64_t seed, const char *only,
     return status;
 }
 
-/* mixed-precision gives other numbers; plan-memory is for lowered programs, partition and place
- * for targets: law graph runs them;
- * verify-flat and defunctionalize are for flat ones, of known dims; plan-devices for
- * those that name devices; to-cps takes the entry away, which un-cps gives back: law cps.
- * Those of quantization change what is computed: tests/tools/quantize.sh. lift-parameters
- * adds a function: tests/train. fast-math has other values for NaN and infinities:
- * random.rules; chains of products: random.products. differentiate and declare-gradients are for
- * declarations, join-accumulations for what they add up: random.gradients; vmap and
- * batch-levels for batches: random.batches. */
-static const char *const special[] = { "plan-memory",
-                                       "partition",
-                                       "verify-flat",
-                                       "plan-devices",
-                                       "defunctionalize",
-                                       "to-cps",
-                                       "un-cps",
-                                       "quant-annotate",
-                                       "quant-observe",
-                                       "quant-calibrate",
-                                       "quant-realize",
-                                       "qdq-to-integer",
-                                       "check-zero-points",
-                                       "mixed-precision",
-                                       "place",
-                                       "quant-accumulate",
-                                       "quant-skip",
-                                       "train-mode",
-                                       "lift-parameters",
-                                       "fast-math",
-                                       "differentiate",
-                                       "matrix-chain",
-                                       "fit-memory",
-                                       "declare-gradients",
-                                       "join-accumulations",
-                                       "vmap",
-                                       "batch-levels" };
+/* Passes that are no part of a sequence, and why. */
+static const struct special {
+    const char *pass, *reason;
+} special[] = {
+    // clang-format off
+    { "batch-levels", "is for batches: random.batches" },
+    { "check-zero-points", "is for codes: tests/tools/quantize.sh" },
+    { "declare-gradients", "is for operators that programs do not have: random.gradients" },
+    { "defunctionalize", "is for flat programs of known dims: law flat" },
+    { "differentiate", "is for declarations: random.gradients" },
+    { "fast-math", "gives other values for NaN and infinities: random.rules" },
+    { "fit-memory", "is for a budget: random.budgets" },
+    { "join-accumulations", "is for what adjoints add up: random.gradients" },
+    { "lift-parameters", "adds a function: tests/train" },
+    { "matrix-chain", "is for chains of products: random.products" },
+    { "mixed-precision", "gives other numbers" },
+    { "partition", "is for targets: law graph" },
+    { "place", "is for targets: law graph" },
+    { "plan-devices", "is for programs that name devices" },
+    { "plan-memory", "is for lowered programs: law graph" },
+    { "qdq-to-integer", "changes what is computed: tests/tools/quantize.sh" },
+    { "quant-accumulate", "changes what is computed: tests/tools/quantize.sh" },
+    { "quant-annotate", "changes what is computed: tests/tools/quantize.sh" },
+    { "quant-calibrate", "changes what is computed: tests/tools/quantize.sh" },
+    { "quant-observe", "changes what is computed: tests/tools/quantize.sh" },
+    { "quant-realize", "changes what is computed: tests/tools/quantize.sh" },
+    { "quant-skip", "changes what is computed: tests/tools/quantize.sh" },
+    { "to-cps", "takes the entry away, which un-cps gives back: law cps" },
+    { "train-mode", "changes what is computed: tests/train" },
+    { "un-cps", "is for what to-cps gives: law cps" },
+    { "verify-flat", "is for flat programs: law flat" },
+    { "vmap", "is for batches: random.batches" },
+    // clang-format on
+};
 
 static int is_special(const char *pass)
 {
     for (uint32_t i = 0; i < BT_COUNT(special); i++) {
-        if (strcmp(special[i], pass) == 0)
+        if (strcmp(special[i].pass, pass) == 0)
             return 1;
     }
     return 0;
@@ -611,24 +610,40 @@ static int print_seed(bt_ctx *ctx, uint64_t seed, int is_chain)
     return status != NULL;
 }
 
+static int usage(void)
+{
+    fprintf(stderr, "usage: random_check FIRST COUNT [LAW [TARGET]], or random_check "
+                    "--print SEED [graph]\nlaws:");
+    for (uint32_t i = 0; i < BT_COUNT(laws); i++)
+        fprintf(stderr, " %s", laws[i].name);
+    fprintf(stderr, "\n");
+    return 2;
+}
+
+static int is_law(const char *name)
+{
+    for (uint32_t i = 0; i < BT_COUNT(laws); i++) {
+        if (strcmp(laws[i].name, name) == 0)
+            return 1;
+    }
+    return 0;
+}
+
 int main(int argc, char **argv)
 {
+    const int prints = argc > 2 && strcmp(argv[1], "--print") == 0;
+    if (argc < 3 || (argc > 3 && !prints && !is_law(argv[3])))
+        return usage();
     bt_registry *registry = bt_registry_create(NULL);
     bt_ctx *ctx = registry ? bt_ctx_create(registry) : NULL;
     bt_registry_unref(registry);
-    if (!ctx || argc < 3) {
-        fprintf(stderr, "usage: check FIRST COUNT "
-                        "[verify|roundtrip|views|run|flat|vm|aot|cps|graph|open "
-                        "[TARGET]|sequence], or "
-                        "check --print SEED [graph]\n");
+    if (!ctx)
         return 2;
-    }
     int code =
-        strcmp(argv[1], "--print") == 0
-            ? print_seed(ctx, strtoull(argv[2], NULL, 10),
-                         argc > 3 && strcmp(argv[3], "graph") == 0)
-            : check_all(ctx, strtoull(argv[1], NULL, 10), strtoull(argv[2], NULL, 10),
-                        argc > 3 ? argv[3] : NULL, argc > 4 ? argv[4] : "reference");
+        prints ? print_seed(ctx, strtoull(argv[2], NULL, 10),
+                            argc > 3 && strcmp(argv[3], "graph") == 0)
+               : check_all(ctx, strtoull(argv[1], NULL, 10), strtoull(argv[2], NULL, 10),
+                           argc > 3 ? argv[3] : NULL, argc > 4 ? argv[4] : "reference");
     bt_ctx_destroy(ctx);
     return code;
 }

@@ -40,7 +40,7 @@ struct bt_training {
 };
 
 /* ---- training_prepare.c ---- */
-/* Everything of a model, but for what a checkpoint holds. */
+/* A training of a model as it begins; a checkpoint may then say where it stands. */
 bt_status training_prepare(struct bt_training *, const bt_module *model) BT_MUST_USE;
 /* A module by passes, in one line. */
 bt_status training_passes(struct bt_training *, const bt_module *from, const char *passes,

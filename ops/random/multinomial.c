@@ -2,8 +2,9 @@
  * random.multinomial: which of several, each with its probability, drawn num_samples times.
  *     total[j] = sum(k <= j: probs[k])
  *     y = how many j there are with total[j] <= u * total[last]
- * along the last axis of probs, whose rows need not sum to 1: weights that are not below 0,
- * one at least above. What has weight 0 is never drawn. Draws are independent, with replacement;
+ * along the last axis of probs, whose rows need not sum to 1: weights that are finite and not
+ * below 0, one at least above; with others it fails, as qnn.check_scale does, by reading at index 1
+ * of an axis of extent 1. What has weight 0 is never drawn. Draws are independent, with replacement;
  * where there is nothing to draw they are -1.
  * Relay's operator gives a new key, too.
  * source  Relay, random.multinomial; ONNX Multinomial-7; jax.random.categorical takes logarithms
@@ -46,19 +47,29 @@ static void write(bt_formula *f, const bt_formula_call *call)
     const char *wide = draw_wide(dtype);
     const uint32_t last = bt_formula_rank(f, call->args[1]) - 1;
     bt_formula_each(f, "row", 0, last, "i#");
-    bt_formula_add(f,
-                   "total: %s[$row, j in extent(probs, -1)] = sum(k | k <= j: "
-                   "%s(probs[$row, k]));\n",
-                   wide, wide);
+    bt_formula_each(f, "rows", 0, last, "i# in extent(probs, #)");
+    bt_formula_add(
+        f,
+        "bad: int32[$rows, j in extent(probs, -1)] = select(probs[$row, j] >= 0 && "
+        "probs[$row, j] < inf, 0, 1);\n"
+        "weights_of_0_or_more_and_finite: t[k in 1, $rows, j in extent(probs, -1)] = "
+        "probs[$row, j];\n"
+        "weights: t[$rows, j in extent(probs, -1)] = "
+        "weights_of_0_or_more_and_finite[wrap(bad[$row, j], 1), $row, j];\n"
+        "total: %s[$rows, j in extent(probs, -1)] = sum(k | k <= j: "
+        "%s(weights[$row, k]));\n"
+        "some: int32[$rows] = select((total[$row, extent(probs, -1) - 1] else 1) > 0, 0, 1);\n"
+        "sums_above_0: %s[k in 1, $rows] = total[$row, extent(probs, -1) - 1] else 0;\n",
+        wide, wide, wide);
     bt_formula_each(f, "axes", 0, last, "i# in extent(probs, #)");
     bt_formula_item(f, "axes", "i%u in num_samples", last);
     draw_write_words(f, call->result);
     draw_write_unit(f, dtype);
     bt_formula_add(
         f,
-        "v: %s[$i] = u[$i] * (total[$row, extent(probs, -1) - 1] else 0);\n"
+        "v: %s[$i] = u[$i] * sums_above_0[wrap(some[$row], 1), $row];\n"
         "y: dtype[$i] = dtype(min(sum[int64](j: int64(total[$row, j] <= v[$i])), "
-        "extent(probs, -1) - 1))",
+        "extent(probs, -1) - 1) + int64(v[$i] < 0))", // of one weight, too, the sum is read
         wide);
 }
 
@@ -74,7 +85,7 @@ static const bt_op ops[] = {
         .name = "random.multinomial", .revision = 1, .source = "Relay, random.multinomial; ONNX Multinomial-7",
         .doc = "Positions along the last axis, each drawn with the probability that stands there.",
         .inputs = inputs, .attrs = attrs, .attrs_nbytes = sizeof(struct attrs),
-        .relate = relate, .write_formula = write,
+        .effects = BT_EFFECT_FAILS, .relate = relate, .write_formula = write,
         .facets = BT_FACET_ROWS(BT_CASES(
             "uint32[2] = 0..4294967295, float32[1] = 0..2 | num_samples=5\n"
             "uint32[2] = 0..4294967295, float32[4] = 0..1 | num_samples=30\n"

@@ -121,14 +121,24 @@ static int describe_rule(const void *row, json_t *item)
 {
     const bt_rule *rule = row;
     return bt__json_put(item, "pass", json_string(rule->pass)) &&
-           bt__json_put(item, "rule", json_string(rule->text));
+           bt__json_put(item, "rule", json_string(rule->text)) &&
+           (!rule->ulp || bt__json_put(item, "ulp", json_integer(rule->ulp))) &&
+           (rule->from == rule->to ||
+            (bt__json_put(item, "from", json_real(rule->from)) &&
+             bt__json_put(item, "to", json_real(rule->to))));
 }
+
+static const bt__shape ulp_shape = { .kinds = BT__JSON_INT, .high = UINT32_MAX };
+static const bt__shape bound_shape = { .kinds = BT__JSON_REAL };
 
 static const bt__shape_field rule_fields[] = {
     { "name", &bt__name_shape, 1 },
     { "doc", &bt__doc_shape, 1 },
     { "pass", &bt__name_shape, 1 },
     { "rule", &bt__doc_shape, 1 },
+    { "ulp", &ulp_shape, 0 },
+    { "from", &bound_shape, 0 },
+    { "to", &bound_shape, 0 },
     { 0 },
 };
 static const bt__shape rule_shape = { .kinds = BT__JSON_OBJECT, .fields = rule_fields };

@@ -142,6 +142,25 @@ static void print_words(const json_t *item, const char *key, const char *title)
     printf("\n");
 }
 
+/* What a rule promises of its two sides. */
+static void print_promise(const json_t *rule)
+{
+    const json_t *ulp = json_object_get(rule, "ulp"),
+                 *from = json_object_get(rule, "from"), *to = json_object_get(rule, "to");
+    if (!json_object_get(rule, "rule"))
+        return;
+    if (ulp)
+        printf("promise   floats differ by %lld ulp at most",
+               (long long)json_integer_value(ulp));
+    else
+        printf("promise   the same bits");
+    if (from && to)
+        printf(", of floats from %g to %g\n", json_number_value(from),
+               json_number_value(to));
+    else
+        printf(", of all values\n");
+}
+
 static int print_item(struct tool *tool, const char *kind, const bt_provided *found)
 {
     json_t *item = json_loads(found->json, 0, NULL);
@@ -158,6 +177,7 @@ static int print_item(struct tool *tool, const char *kind, const bt_provided *fo
                json_string_value(json_array_get(json_object_get(item, "patterns"), i)));
     print_words(item, "pass", "pass");
     print_words(item, "rule", "rule");
+    print_promise(item);
     print_words(item, "effects", "effects");
     print_words(item, "needs", "needs");
     print_words(item, "keeps", "keeps");

@@ -10,7 +10,7 @@ rules() {
     cat > rules/rules.c <<EOF
 #include <baton/pass.h>
 static const bt_rule rows[] = {
-    { .name = "example.rule", .doc = "One.", .pass = "${2-simplify-expr}", .text = "$1" },
+    { .name = "example.rule", .doc = "One.", .pass = "${2-simplify-expr}", .text = "$1", ${3-} },
     { 0 },
 };
 const bt_table bt_rules_rules[] = { BT_RULES(rows), { 0 } };
@@ -23,6 +23,11 @@ export BATON_PLUGIN_PATH
 rules 'multiply(multiply(x, 0.5), 0.5) => multiply(x, scalar(0.25, x)) if float(x)'
 expect 0 '^example.rule  *One\.$' -- "$baton" list rules
 expect 0 '^pass      simplify-expr$' '^rule      multiply(multiply(x, 0.5), 0.5) => ' -- "$baton" list rules example.rule
+expect 0 '^promise   the same bits, of all values$' -- "$baton" list rules example.rule
+rules 'multiply(multiply(x, 0.5), 0.5) => multiply(x, scalar(0.25, x)) if float(x)' simplify-expr '.ulp = 2, .from = -1, .to = 1.5'
+expect 0 '^promise   floats differ by 2 ulp at most, of floats from -1 to 1.5$' -- "$baton" list rules example.rule
+expect 0 '"ulp":2,"from":-1.0,"to":1.5}' -- "$baton" list rules example.rule --json
+rules 'multiply(multiply(x, 0.5), 0.5) => multiply(x, scalar(0.25, x)) if float(x)'
 expect 0 '^rule example.rule: multiply' '^  ok      both sides are equal in 32 programs$' -- "$baton" plugin check org.example.rules
 refuse FAILED
 cat > halves.baton <<'EOF'

@@ -1,6 +1,7 @@
 /* Looking up operators, relations and facets. */
 #include <string.h>
 
+#include "plugin/facet.h"
 #include "plugin/plugins.h"
 
 bt_status bt_op_get(bt_ctx *ctx, const char *name, const bt_op **out)
@@ -71,7 +72,8 @@ static bt_status fail_tie(bt_ctx *ctx, const bt_op *op, const char *facet,
 }
 
 static bt_status find_facet(bt_ctx *ctx, struct bt__plugins *plugins, const bt_op *op,
-                            const char *facet, const void **out)
+                            const char *facet, const void **out,
+                            const bt_plugin_handle **plugin)
 {
     best found = { 0 };
     const char *key = bt__format(ctx->scratch, "%s:%s", op->name, facet);
@@ -80,6 +82,7 @@ static bt_status find_facet(bt_ctx *ctx, struct bt__plugins *plugins, const bt_o
     bt__item *first = bt__plugins_find(plugins, "baton.facet/1", key);
     find_own(op, facet, &found);
     const char *use = bt_map_find(&plugins->use, key);
+    *plugin = op->plugin;
     if (use && found.own && strcmp(use, bt_plugin_id(op->plugin)) == 0) {
         *out = found.own->table;
         return NULL;
@@ -93,19 +96,27 @@ static bt_status find_facet(bt_ctx *ctx, struct bt__plugins *plugins, const bt_o
     if (found.added) {
         BT_TRY(bt__plugin_open(ctx, plugins, found.added->plugin));
         *out = ((const bt_facet *)found.added->copy)->table;
+        *plugin = found.added->plugin;
         return NULL;
     }
     *out = found.own ? found.own->table : NULL;
     return NULL;
 }
 
-bt_status bt_op_facet(bt_ctx *ctx, const bt_op *op, const char *facet, const void **out)
+bt_status bt__op_facet_of(bt_ctx *ctx, const bt_op *op, const char *facet,
+                          const void **out, const bt_plugin_handle **plugin)
 {
     struct bt__plugins *plugins;
     BT_TRY(bt__plugins_lock(ctx, &plugins));
     const void *mark = bt_arena_mark(ctx->scratch);
-    bt_status status = find_facet(ctx, plugins, op, facet, out);
+    bt_status status = find_facet(ctx, plugins, op, facet, out, plugin);
     bt_arena_release(ctx->scratch, mark);
     bt__plugins_unlock(ctx);
     return status;
+}
+
+bt_status bt_op_facet(bt_ctx *ctx, const bt_op *op, const char *facet, const void **out)
+{
+    const bt_plugin_handle *plugin;
+    return bt__op_facet_of(ctx, op, facet, out, &plugin);
 }

@@ -192,6 +192,7 @@ static bt_status try_op(struct op_check *w, const char *name, struct tally *tall
     BT_TRY(bt_op_get(w->ctx, name, &w->op));
     BT_TRY(bt_op_facet(w->ctx, w->op, "cases", &facet));
     printf("%s\n", name);
+    (void)fflush(stdout); // what comes may crash
     if (facet)
         return try_cases(w, ((const bt_cases_facet *)facet)->text, tally);
     printf(
@@ -224,6 +225,46 @@ static int check_op(struct tool *tool, const char *name, struct guard *guard,
     bt_store_unref(w.store);
     bt_arena_destroy(w.arena);
     return code;
+}
+
+/* The operator to which a facet is added that its cases try; NULL: they try no such facet. */
+static const char *changed_op(struct tool *tool, const bt_provided *facet)
+{
+    static const char *const tried[] = { "cases", "fuse", "gradient", "plain" };
+    json_t *json = json_loads(facet->json, 0, NULL);
+    const char *name = json_string_value(json_object_get(json, "facet")),
+               *op = json_string_value(json_object_get(json, "op")), *out = NULL;
+    for (uint32_t i = 0; name && op && i < BT_COUNT(tried); i++) {
+        if (strcmp(name, tried[i]) == 0)
+            out = bt_arena_text(bt_ctx_scratch(tool->ctx), op, strlen(op));
+    }
+    json_decref(json);
+    return out;
+}
+
+/* Operators of other plugins that this one changes. */
+static int check_changed(struct tool *tool, const char *id, const char *only,
+                         struct guard *guard, struct tally *tally)
+{
+    bt_map seen;
+    bt_map_init(&seen, bt_ctx_scratch(tool->ctx), 1);
+    for (uint32_t i = 0; i < bt_provided_len(tool->ctx, "facet"); i++) {
+        bt_provided item, op;
+        TRY_TOOL(tool, bt_provided_at(tool->ctx, "facet", i, &item));
+        const char *name = strcmp(bt_plugin_id(item.plugin), id) == 0
+                               ? changed_op(tool, &item)
+                               : NULL;
+        if (!name || (only && strcmp(name, only) != 0) ||
+            bt_map_entry_find(&seen, name) || !find_provided(tool->ctx, "op", name, &op) ||
+            strcmp(bt_plugin_id(op.plugin), id) == 0)
+            continue;
+        if (!bt_map_put(&seen, name, NULL))
+            return tool_fail(tool, bt_no_memory());
+        int code = check_op(tool, name, guard, tally);
+        if (code)
+            return code;
+    }
+    return EXIT_OK;
 }
 
 static int check_ops(struct tool *tool, const char *id, const char *only,
@@ -290,11 +331,15 @@ static int check_plugin(struct tool *tool, struct guard *guard)
         printf("%s: it has no code\n", id);
     }
     code = check_ops(tool, id, only, guard, &tally);
+    if (!code)
+        code = check_changed(tool, id, only, guard, &tally);
     if (code)
         return code;
     if (only && !tally.nop)
         return tool_fail(tool, bt_fail(tool->ctx, BT_ERR_NAME,
-                                       "plugin %s has no operator %s", id, only));
+                                       "plugin %s has no operator %s, and adds to none of "
+                                       "this name",
+                                       id, only));
     if (!only)
         code = check_targets(tool, id, guard, &nbroken);
     if (!code && !only)

@@ -53,3 +53,50 @@ done
 died '^error: plugin tests.tools.device.so, a thread of its own, function \(run: it crashed (SIGSEGV at address 0x0), called by \)*work' \
     --target 'device{crash="run"}'
 expect 0 -- "$baton" run x.baton -i x=random:1 --target device --check-kernels
+
+# Hooks of derivatives while a plugin is checked: of its own operator, and of one of another plugin that it gives a facet.
+mkdir hooks
+cat > hooks/hooks.baton.json <<'END'
+{ "id": "org.example.hooks", "version": "1.0.0", "license": "Apache-2.0", "doc": "Hooks.", "abi": { "major": 0, "needs": 1, "built": 1 }, "sources": [ "hooks.c" ] }
+END
+# hooks BODY OPERATOR: the operator `example.square`, and OPERATOR's facet `gradient`, whose hook has that body
+hooks() {
+    cat > hooks/hooks.c <<END
+#include <baton/op.h>
+static bt_status hook(bt_builder *b, const bt_adjoint_call *c, const bt_value **to)
+{
+    $1
+}
+static const bt_op_input inputs[] = { { .name = "x", .type = "t:float[..]" }, { 0 } };
+static const bt_op ops[] = {
+    { .name = "example.square", .revision = 1, .doc = "A square.", .inputs = inputs, .relation = "Identity",
+      .formula = "y: t[..] = x[..] * x[..]", .facets = BT_FACET_ROWS(BT_CASES("float32[2, 3]")) },
+    { 0 },
+};
+static const bt_gradient_facet gradient = { .vjp = hook };
+static const bt_facet facets[] = {
+    { .facet = "gradient", .op = "$2", .priority = 10, .table_nbytes = sizeof(gradient), .table = &gradient },
+    { 0 },
+};
+const bt_table bt_hooks_hooks[] = { BT_OPS(ops), BT_FACETS(facets), { 0 } };
+END
+    expect 0 -- "$baton" plugin describe "$work/hooks/hooks.baton.json" --write
+}
+BATON_PLUGIN_PATH=$work/hooks
+for name in example.square tanh; do
+    hooks '*(volatile char *)(unsigned long)c->nin = 0; (void)b, (void)to; return 0;' $name
+    "$baton" plugin check org.example.hooks > out 2>&1
+    code=$?
+    [ "$code" -gt 128 ] || grep -q Sanitizer out || fault "exit code $code, expected a signal: the hook of $name"
+    grep -q "^error: plugin org.example.hooks, the vjp hook of $name: it crashed (SIGSEGV at address 0x1)" out ||
+        fault "the hook of $name is not named"
+    grep -q "^$name\$" out || fault "what was tried before a crash is not told"
+done
+
+# One that gives something else than the derivative is found on the cases of the operator.
+hooks 'to[0] = c->seeds[0]; (void)b; return 0;' tanh
+expect 1 '^tanh$' 'vjp: along a direction the adjoints of arguments come to ' '^2 operators, 1 with faults' -- "$baton" plugin check org.example.hooks
+expect 1 '^tanh$' '^1 operator, 1 with faults' -- "$baton" plugin check org.example.hooks tanh
+hooks 'return bt_formula_vjp(b, c, to);' tanh
+expect 0 '^tanh$' '^2 operators, 0 with faults' -- "$baton" plugin check org.example.hooks
+expect 1 'plugin org.example.hooks has no operator sin, and adds to none of this name' -- "$baton" plugin check org.example.hooks sin

@@ -1,9 +1,11 @@
 /* Derivatives of calls: by their operator's facet, else by its formula. */
 #include <string.h>
 
+#include "base/ctx.h"
 #include "compute/derivative/derivative.h"
 #include "compute/derivative/emit.h"
 #include "compute/formula/call.h"
+#include "plugin/facet.h"
 
 static bt_status refuse(bt_builder *b, const bt_call *call, const char *why)
 {
@@ -187,30 +189,46 @@ static int unblocked_seeds(const bt_adjoint_call *c, const bt_gradient_facet *fa
 }
 
 static bt_status find_facet(bt_builder *b, const bt_call *call,
-                            const bt_gradient_facet **out)
+                            const bt_gradient_facet **out,
+                            const bt_plugin_handle **plugin)
 {
     const void *facet;
-    BT_TRY(bt_op_facet(bt_builder_ctx(b), call->op, "gradient", &facet));
+    BT_TRY(bt__op_facet_of(bt_builder_ctx(b), call->op, "gradient", &facet, plugin));
     *out = facet;
     return *out && (*out)->none ? refuse(b, call, (*out)->none) : NULL;
+}
+
+typedef bt_status hook(bt_builder *, const bt_adjoint_call *, const bt_value **to);
+
+static bt_status run_hook(bt_builder *b, hook *run, const char *what,
+                          const bt_plugin_handle *plugin, const bt_adjoint_call *c,
+                          const bt_value **to)
+{
+    bt_ctx *ctx = bt_builder_ctx(b);
+    bt_running_part part = { what, c->call->op->name, plugin, NULL };
+    bt__part_begin(ctx, &part);
+    bt_status status = run(b, c, to);
+    bt__part_end(ctx, &part);
+    return status;
 }
 
 bt_status bt_call_vjp(bt_builder *b, const bt_adjoint_call *c, const bt_value **to)
 {
     const bt_gradient_facet *facet;
+    const bt_plugin_handle *plugin;
     bt_adjoint_call left = *c;
-    BT_TRY(find_facet(b, c->call, &facet));
+    BT_TRY(find_facet(b, c->call, &facet, &plugin));
     for (uint32_t i = 0; i < c->nin; i++)
         to[i] = NULL;
     if (!facet)
         return bt_formula_vjp(b, c, to);
     bt_arena *arena = bt_arena_create(bt_ctx_registry(bt_builder_ctx(b)));
     uint8_t *wants = arena ? BT_NEWS(arena, uint8_t, c->nin) : NULL;
+    bt_status status = wants ? NULL : bt_no_memory();
     left.wants = wants;
-    bt_status status = !wants                              ? bt_no_memory()
-                       : !unblocked(c, facet, wants) ? NULL
-                       : facet->vjp                        ? facet->vjp(b, &left, to)
-                                                           : bt_formula_vjp(b, &left, to);
+    if (wants && unblocked(c, facet, wants))
+        status = facet->vjp ? run_hook(b, facet->vjp, "the vjp hook of", plugin, &left, to)
+                            : bt_formula_vjp(b, &left, to);
     bt_arena_destroy(arena);
     return status ? status : check(b, c->call, "input", c->nin, to, c->in);
 }
@@ -218,6 +236,7 @@ bt_status bt_call_vjp(bt_builder *b, const bt_adjoint_call *c, const bt_value **
 bt_status bt_call_jvp(bt_builder *b, const bt_adjoint_call *c, const bt_value **to)
 {
     const bt_gradient_facet *facet;
+    const bt_plugin_handle *plugin;
     bt_adjoint_call left = *c;
     int any = 0;
     for (uint32_t k = 0; k < c->nout; k++) {
@@ -226,16 +245,16 @@ bt_status bt_call_jvp(bt_builder *b, const bt_adjoint_call *c, const bt_value **
     }
     if (!any) // positions of a maximum, or whether it is one: they do not move
         return NULL;
-    BT_TRY(find_facet(b, c->call, &facet));
+    BT_TRY(find_facet(b, c->call, &facet, &plugin));
     if (!facet)
         return bt_formula_jvp(b, c, to);
     bt_arena *arena = bt_arena_create(bt_ctx_registry(bt_builder_ctx(b)));
     const bt_value **seeds = arena ? BT_NEWS(arena, const bt_value *, c->nin) : NULL;
+    bt_status status = seeds ? NULL : bt_no_memory();
     left.seeds = seeds;
-    bt_status status = !seeds                             ? bt_no_memory()
-                       : !unblocked_seeds(c, facet, seeds) ? NULL
-                       : facet->jvp                       ? facet->jvp(b, &left, to)
-                                                          : bt_formula_jvp(b, &left, to);
+    if (seeds && unblocked_seeds(c, facet, seeds))
+        status = facet->jvp ? run_hook(b, facet->jvp, "the jvp hook of", plugin, &left, to)
+                            : bt_formula_jvp(b, &left, to);
     bt_arena_destroy(arena);
     return status ? status : check(b, c->call, "result", c->nout, to, c->out);
 }

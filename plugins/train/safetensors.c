@@ -161,7 +161,7 @@ static bt_status read_type(struct reader *r, bt_dtype *out)
 static bt_status read_tensor(struct reader *r, struct safetensor *out)
 {
     uint64_t numbers[BT_MAX_RANK], offsets[2];
-    uint32_t seen = 0, n;
+    uint32_t seen = 0, nkey = 0, n;
     if (!takes(r, '{'))
         return fail(r, "a tensor is to stand here");
     do {
@@ -187,10 +187,13 @@ static bt_status read_tensor(struct reader *r, struct safetensor *out)
         } else {
             return fail(r, "a tensor has dtype, shape and data_offsets alone");
         }
+        nkey++;
     } while (takes(r, ','));
     if (!takes(r, '}'))
         return fail(r, "} is to end a tensor");
-    return seen == 7 ? NULL : fail(r, "a tensor lacks dtype, shape or data_offsets");
+    return seen == 7 && nkey == 3
+               ? NULL
+               : fail(r, "a tensor has dtype, shape and data_offsets once each");
 }
 
 typedef bt_vec(struct safetensor) tensor_list;
@@ -216,13 +219,19 @@ static bt_status read_notes(struct reader *r, note_list *notes)
 
 static bt_status read_header(struct reader *r, tensor_list *tensors, note_list *notes)
 {
-    if (!takes(r, '{'))
-        return fail(r, "{ is to stand here");
+    bt_map names;
+    bt_map_init(&names, r->arena, 1);
+    if (r->at == r->end || *r->at != '{' || !takes(r, '{'))
+        return fail(r, "{ is to be its first byte");
     if (takes(r, '}'))
         return NULL;
     do {
         struct safetensor tensor = { 0 };
         BT_TRY(read_text(r, &tensor.name));
+        if (bt_map_entry_find(&names, tensor.name))
+            return fail(r, "a name that was there before");
+        if (!bt_map_put(&names, tensor.name, NULL))
+            return bt_no_memory();
         if (!takes(r, ':'))
             return fail(r, ": is to follow a name");
         if (strcmp(tensor.name, "__metadata__") == 0) {
@@ -248,24 +257,35 @@ static int by_begin(const void *a, const void *b)
                                 : (x->end > y->end) - (x->end < y->end);
 }
 
-/* Tensors lie one behind the other, up to the end. */
+/* The bytes that a tensor of its type and dims has; 0: more than can be counted. */
+static int has_nbytes(const struct safetensor *t, uint64_t nbytes)
+{
+    int64_t nelem = 1, want;
+    for (uint32_t k = 0; k < t->rank; k++) {
+        if (!bt_mul_int64(nelem, t->dims[k], &nelem))
+            return 0;
+    }
+    return bt_elements_nbytes(t->dtype, nelem, &want) && (uint64_t)want == nbytes;
+}
+
+/* Tensors lie one behind the other, up to the end, in the order of their offsets. */
 static bt_status check_offsets(const struct reader *r, const struct safetensors *all)
 {
     uint64_t at = 0;
     for (uint32_t i = 0; i < all->n; i++) {
         struct safetensor *t = &all->at[i];
-        int64_t nelem = 1, nbytes;
-        int ok = t->begin == at && t->end >= t->begin && t->end <= all->ndata;
-        for (uint32_t k = 0; ok && k < t->rank; k++)
-            ok = bt_mul_int64(nelem, t->dims[k], &nelem);
-        ok = ok && bt_elements_nbytes(t->dtype, nelem, &nbytes) &&
-             (uint64_t)nbytes == t->end - t->begin;
-        if (!ok)
-            return bt_fail(
-                r->ctx, BT_ERR_FORMAT,
-                "%s: tensor %s is to have other bytes, or more than there are: "
-                "the file is cut short or damaged",
-                r->place, t->name);
+        const char *fault = t->end < t->begin ? "ends before it begins" : NULL;
+        if (!fault && t->begin != at)
+            fault =
+                t->begin < at ? "overlaps another one" : "begins behind bytes of none";
+        if (!fault && t->end > all->ndata)
+            fault = "has more bytes than there are: the file is cut short";
+        if (!fault && !has_nbytes(t, t->end - t->begin))
+            fault = "has other bytes than its type and shape take";
+        if (fault)
+            return bt_fail(r->ctx, BT_ERR_FORMAT, "%s: tensor %s, bytes %llu to %llu, %s",
+                           r->place, t->name, (unsigned long long)t->begin,
+                           (unsigned long long)t->end, fault);
         t->at = all->data + t->begin;
         at = t->end;
     }

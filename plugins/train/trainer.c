@@ -4,6 +4,9 @@
 #include <math.h>
 #include <string.h>
 
+/* Of a loss that is tiny the scale would have no end. */
+static const double MOST_SCALE = 0x1p40;
+
 /* ---- opening ---- */
 
 static void training_close(bt_training *t)
@@ -23,6 +26,7 @@ static void training_close(bt_training *t)
     bt_tensor_unref(t->nstep);
     bt_tensor_unref(t->seed);
     bt_tensor_unref(t->run);
+    bt_tensor_unref(t->scale);
     bt_module_unref(t->model);
     initial_forget(t);
     choice_forget(&t->loss);
@@ -46,7 +50,11 @@ static bt_status training_open(bt_ctx *ctx, const bt_module *model,
            nbytes < sizeof(t->options) ? nbytes : sizeof(t->options));
     t->nmicro = t->options.nmicro ? t->options.nmicro : 1;
     t->options.loss_scale = t->options.loss_scale > 0 ? t->options.loss_scale : 1;
-    bt_status status = training_prepare(t, model);
+    bt_status status = NULL;
+    if (t->options.scale_steps > 0)
+        status = bt_tensor_scalar(ctx, BT_FLOAT32, t->options.loss_scale, &t->scale);
+    if (!status)
+        status = training_prepare(t, model);
     if (status)
         training_close(t);
     else
@@ -77,7 +85,7 @@ static int start_args(struct bt_training *t, struct args *args)
 {
     *args = (struct args){ .at = BT_NEWS(bt_ctx_scratch(t->ctx), bt_tensor *,
                                          t->nvalue + t->nparam + t->nmoment + t->ninput +
-                                             5) };
+                                             6) };
     return args->at != NULL;
 }
 
@@ -94,9 +102,12 @@ static void add_batch(const struct bt_training *t, struct args *args,
     add_args(args, t->ninput + 1, batch);
 }
 
-/* What the key of a batch is made of; no two batches of a training have the same. */
+/* The scale of the loss; what the key of a batch is made of: no two batches of a training have the
+ * same. */
 static void add_seed(struct bt_training *t, struct args *args, uint32_t micro)
 {
+    if (t->scale)
+        add_args(args, 1, &t->scale);
     if (!t->has_key)
         return;
     bt_tensor_set_int(t->run, 0, t->info.step * t->nmicro + micro);
@@ -123,7 +134,8 @@ static double number_at(const bt_program *program, uint32_t output)
 static void add_result(struct bt_training *t, const bt_program *program, uint32_t output,
                        bt_training_result *sum)
 {
-    sum->loss += number_at(program, output) / t->options.loss_scale / t->nmicro;
+    const double scale = t->scale ? bt_tensor_get(t->scale, 0) : t->options.loss_scale;
+    sum->loss += number_at(program, output) / scale / t->nmicro;
     sum->nright += t->has_classes ? (int64_t)number_at(program, output + 1) : 0;
 }
 
@@ -136,9 +148,29 @@ static int are_finite(uint32_t n, bt_tensor *const *tensors)
     return 1;
 }
 
+/* Whether what is not finite may be so by the scale of the loss alone, which is less then. */
+static int lower_scale(struct bt_training *t)
+{
+    const double scale = t->scale ? bt_tensor_get(t->scale, 0) : 1;
+    if (scale <= 1)
+        return 0;
+    bt_tensor_set(t->scale, 0, scale / 2);
+    t->ngood = 0;
+    return 1;
+}
+
+static void raise_scale(struct bt_training *t)
+{
+    const double scale = t->scale ? bt_tensor_get(t->scale, 0) : MOST_SCALE;
+    if (scale >= MOST_SCALE || ++t->ngood < t->options.scale_steps)
+        return;
+    bt_tensor_set(t->scale, 0, scale * 2);
+    t->ngood = 0;
+}
+
 /* All batches but the last: their gradients into sums, from moments to moments. */
 static bt_status add_gradients(struct bt_training *t, bt_tensor *const *batches,
-                               bt_training_result *sum)
+                               bt_training_result *sum, int *is_fine)
 {
     const uint32_t n = t->nparam + t->nmoment;
     for (uint32_t i = 0; t->nmicro > 1 && i < n; i++) {
@@ -158,8 +190,9 @@ static bt_status add_gradients(struct bt_training *t, bt_tensor *const *batches,
         add_batch(t, &args, batches + k * (t->ninput + 1));
         add_seed(t, &args, k);
         BT_TRY(run_program(t->adding, &args, n, t->next_sums));
-        if (!isfinite(number_at(t->adding, n)) || !are_finite(n, t->next_sums))
-            return first_bad(t, "add", args.n, args.at);
+        *is_fine = isfinite(number_at(t->adding, n)) && are_finite(n, t->next_sums);
+        if (!*is_fine)
+            return lower_scale(t) ? NULL : first_bad(t, "add", args.n, args.at);
         add_result(t, t->adding, n, sum);
         bt_tensor **kept = t->sums;
         t->sums = t->next_sums;
@@ -168,13 +201,16 @@ static bt_status add_gradients(struct bt_training *t, bt_tensor *const *batches,
     return NULL;
 }
 
-static bt_status training_step(bt_training *t, bt_tensor *const *batches,
-                               bt_training_result *out)
+/* One step; *is_fine: 0, it is to be taken again, and has changed nothing but the scale. */
+static bt_status try_step(struct bt_training *t, bt_tensor *const *batches,
+                          bt_training_result *sum, int *is_fine)
 {
-    bt_training_result sum = { 0 };
     struct args args, outs;
-    const void *mark = bt_arena_mark(bt_ctx_scratch(t->ctx));
-    BT_TRY(add_gradients(t, batches, &sum));
+    *sum = (bt_training_result){ 0 };
+    *is_fine = 1;
+    BT_TRY(add_gradients(t, batches, sum, is_fine));
+    if (!*is_fine)
+        return NULL;
     if (!start_args(t, &args) || !start_args(t, &outs))
         return bt_no_memory();
     bt_tensor_set(t->step, 0, (double)(t->info.step + 1));
@@ -188,11 +224,25 @@ static bt_status training_step(bt_training *t, bt_tensor *const *batches,
     add_args(&outs, t->nparam + t->nmoment, t->now); // in place
     add_args(&outs, t->nvalue - t->nheld, t->now + t->nheld);
     BT_TRY(run_program(t->stepping, &args, outs.n, outs.at));
-    if (number_at(t->stepping, outs.n) != 1)
-        return first_bad(t, "step", args.n, args.at);
-    add_result(t, t->stepping, outs.n + 1, &sum);
+    *is_fine = number_at(t->stepping, outs.n) == 1;
+    if (!*is_fine)
+        return lower_scale(t) ? NULL : first_bad(t, "step", args.n, args.at);
+    add_result(t, t->stepping, outs.n + 1, sum);
+    return NULL;
+}
+
+static bt_status training_step(bt_training *t, bt_tensor *const *batches,
+                               bt_training_result *out)
+{
+    bt_training_result sum;
+    int is_fine = 0;
+    while (!is_fine) {
+        const void *mark = bt_arena_mark(bt_ctx_scratch(t->ctx));
+        BT_TRY(try_step(t, batches, &sum, &is_fine));
+        bt_arena_release(bt_ctx_scratch(t->ctx), mark);
+    }
+    raise_scale(t);
     t->info.step++;
-    bt_arena_release(bt_ctx_scratch(t->ctx), mark);
     if (!t->has_classes)
         sum.nright = -1;
     *out = sum;

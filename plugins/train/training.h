@@ -15,7 +15,8 @@ struct bt_training {
     bt_module *model;  /* with @train.model, a function of its parameters */
     struct choice loss, optimizer, schedule;
     int has_classes; /* the loss is of classes: what is right can be counted */
-    int has_key;     /* something is drawn in a step: nn.dropout */
+    int takes_all; /* the loss takes a tuple of all that the model gives, not the first of it */
+    int has_key; /* something is drawn in a step: nn.dropout */
     /* Those that are learned, moments of nn.batch_norm, those that stay; all of them. */
     uint32_t nparam, nmoment, nfixed, nheld;
     uint32_t ninput, nmicro;
@@ -34,6 +35,9 @@ struct bt_training {
     /* Sums of gradients and moments up to now, where a step has several batches. */
     bt_tensor **sums, **next_sums;
     bt_tensor *step, *nstep, *seed, *run; /* run: the number of a batch, from 0 on */
+    bt_tensor
+        *scale;    /* of the loss, where it is found in steps; NULL: options.loss_scale */
+    int64_t ngood; /* steps since it changed */
     struct choice **drawn; /* of each parameter: how it is drawn; NULL: it is not */
     bt_program *stepping, *adding, *evaluating, *ordering;
     const bt_training_note *notes; /* of the checkpoint that was loaded; NULL: none was */
@@ -45,6 +49,11 @@ bt_status training_prepare(struct bt_training *, const bt_module *model) BT_MUST
 /* A module by passes, in one line. */
 bt_status training_passes(struct bt_training *, const bt_module *from, const char *passes,
                           const char *entry, bt_module **out) BT_MUST_USE;
+
+/* ---- training_choose.c ---- */
+bt_status training_choose(struct bt_training *, const bt_module *model) BT_MUST_USE;
+/* Looks at what @train.model gives. */
+bt_status training_results(struct bt_training *, const bt_module *lifted) BT_MUST_USE;
 
 /* ---- training_moments.c ---- */
 /* @train.training, where training differs from inference, and which parameters are moments;

@@ -30,6 +30,14 @@ static const char *number_text(bt_ctx *ctx, uint64_t number)
     return bt_text_get(&text);
 }
 
+static const char *scale_text(const bt_training *t)
+{
+    bt_text text;
+    bt_text_init(&text, bt_ctx_scratch(t->ctx));
+    bt_text_addf(&text, "%.9g", t->scale ? bt_tensor_get(t->scale, 0) : 1);
+    return bt_text_get(&text);
+}
+
 bt_status checkpoint_save(bt_training *t, const char *path, const bt_training_note *notes)
 {
     bt_arena *arena = bt_ctx_scratch(t->ctx);
@@ -37,7 +45,7 @@ bt_status checkpoint_save(bt_training *t, const char *path, const bt_training_no
     uint32_t n = 0;
     while (notes && notes[n].name)
         n++;
-    bt_training_note *all = BT_NEWS(arena, bt_training_note, n + 6);
+    bt_training_note *all = BT_NEWS(arena, bt_training_note, n + 8);
     bt_text bytes;
     if (!all)
         return bt_no_memory();
@@ -47,14 +55,17 @@ bt_status checkpoint_save(bt_training *t, const char *path, const bt_training_no
         { "data", digest_data(t->ctx, t->nvalue, t->now) },
         { "step", number_text(t->ctx, (uint64_t)t->info.step) },
         { "seed", number_text(t->ctx, t->options.seed) },
+        { "scale", scale_text(t) },
+        { "good", number_text(t->ctx, (uint64_t)t->ngood) },
     };
-    for (uint32_t i = 0; i < BT_COUNT(own); i++) {
+    const uint32_t nown = BT_COUNT(own) - (t->scale ? 0 : 2);
+    for (uint32_t i = 0; i < nown; i++) {
         if (!own[i].value)
             return bt_no_memory();
         all[i] = own[i];
     }
     for (uint32_t i = 0; i < n; i++)
-        all[BT_COUNT(own) + i] = notes[i];
+        all[nown + i] = notes[i];
     bt_text_init(&bytes, arena);
     BT_TRY(safetensors_write(t->ctx, t->nvalue, t->names, t->now, all, &bytes));
     BT_TRY(bt_file_write(t->ctx, path, bytes.at, bytes.len));
@@ -171,6 +182,16 @@ static bt_status take_values(bt_training *t, const char *path,
     return status;
 }
 
+/* That of the loss is a power of 2 times what it began with, down to 1. */
+static void load_scale(bt_training *t, const bt_training_note *notes)
+{
+    const char *scale = find_note(notes, "scale"), *good = find_note(notes, "good");
+    if (!t->scale || !scale || !good)
+        return;
+    bt_tensor_set(t->scale, 0, strtod(scale, NULL));
+    t->ngood = strtoll(good, NULL, 10);
+}
+
 static bt_status load(bt_training *t, const char *path, const bt_file *bytes,
                       uint32_t params)
 {
@@ -188,6 +209,7 @@ static bt_status load(bt_training *t, const char *path, const bt_file *bytes,
     if (!params) {
         t->info.step = strtoll(find_note(file.notes, "step"), NULL, 10);
         t->options.seed = strtoull(find_note(file.notes, "seed"), NULL, 10);
+        load_scale(t, file.notes);
     }
     t->notes = file.notes;
     return NULL;

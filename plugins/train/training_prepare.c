@@ -226,30 +226,6 @@ static bt_status name_value(struct bt_training *t, uint32_t index)
     return t->names[index] ? NULL : bt_no_memory();
 }
 
-/* A loss of classes takes one result for each class and sample. */
-static bt_status count_classes(struct bt_training *t, const bt_module *lifted)
-{
-    const bt_type *result = bt_module_find(lifted, "train.model")->func->result;
-    const bt_list_type *tuple = bt_as_tuple_type(result);
-    int64_t dims[BT_MAX_RANK];
-    uint32_t rank;
-    bt_text type;
-    if (!t->has_classes)
-        return NULL;
-    result = tuple && tuple->n ? tuple->at[0] : result;
-    if (bt_tensor_static(result, &rank, dims) && rank == 2 && dims[0] == t->info.batch) {
-        t->info.nclass = dims[1];
-        return NULL;
-    }
-    bt_text_init(&type, t->arena);
-    bt_print_type(t->ctx, result, &type);
-    return bt_fail(t->ctx, BT_ERR_ARGUMENT,
-                   "@%s takes a number for each of %lld samples and each class, and @%s "
-                   "gives %s",
-                   t->loss.global->name, (long long)t->info.batch, t->entry,
-                   bt_text_get(&type) ? type.at : "?");
-}
-
 static bt_status make_values(struct bt_training *t)
 {
     const uint32_t n = t->nparam + t->nmoment;
@@ -325,52 +301,6 @@ static bt_status open_programs(struct bt_training *t)
     return open_entry(t, "evaluate", &t->evaluating);
 }
 
-/* ---- what is asked for ---- */
-
-/* A loss of classes takes these as integers. */
-static bt_status check_target(struct bt_training *t)
-{
-    const bt_type *type = t->loss.global->func->block->params[1]->base.type;
-    const int wants_classes = bt_tensor_dtype(type) == BT_INT64;
-    t->has_classes = wants_classes;
-    if (wants_classes == (t->options.target_dtype == BT_INT64))
-        return NULL;
-    return bt_fail(t->ctx, BT_ERR_ARGUMENT,
-                   wants_classes
-                       ? "@%s takes the class of each sample, an integer, and "
-                         "what is given are not integers"
-                       : "@%s takes floats that the model should give, and what "
-                         "is given are integers",
-                   t->loss.global->name);
-}
-
-/* A schedule changes the rate, which the optimizer then has. */
-static bt_status check_schedule(struct bt_training *t)
-{
-    for (uint32_t i = 0; i < t->optimizer.noption; i++) {
-        if (strcmp(t->optimizer.option_names[i], "rate") == 0)
-            return NULL;
-    }
-    return t->options.schedule
-               ? bt_fail(t->ctx, BT_ERR_ARGUMENT,
-                         "@%s has no option rate that @%s could change",
-                         t->optimizer.global->name, t->schedule.global->name)
-               : NULL;
-}
-
-static bt_status choose(struct bt_training *t, const bt_module *model)
-{
-    const bt_training_options *o = &t->options;
-    BT_TRY(choice_make(t->ctx, t->arena, model, "loss",
-                       o->loss ? o->loss : "cross_entropy", &t->loss));
-    BT_TRY(choice_make(t->ctx, t->arena, model, "optimizer",
-                       o->optimizer ? o->optimizer : "sgd", &t->optimizer));
-    BT_TRY(choice_make(t->ctx, t->arena, model, "schedule",
-                       o->schedule ? o->schedule : "constant", &t->schedule));
-    BT_TRY(check_schedule(t));
-    return check_target(t);
-}
-
 /* Whether a global other than the entry mentions it. */
 static bt_status is_mentioned(struct bt_training *t, const bt_module *module, int *out)
 {
@@ -438,7 +368,7 @@ static bt_status prepare_lifted(struct bt_training *t, bt_module *lifted)
     if (!status)
         status = make_params(t, lifted, moment_of);
     if (!status)
-        status = count_classes(t, lifted);
+        status = training_results(t, lifted);
     if (!status)
         status = leave_out(t, both, &t->model);
     if (!status)
@@ -453,7 +383,7 @@ bt_status training_prepare(struct bt_training *t, const bt_module *model)
 {
     bt_module *lifted;
     if (t->options.folder)
-        BT_TRY(choose(t, model));
+        BT_TRY(training_choose(t, model));
     BT_TRY(lift(t, model, &lifted));
     bt_status status = prepare_lifted(t, lifted);
     bt_module_unref(lifted);

@@ -74,9 +74,12 @@ static void add_batch(const struct writer *w)
     bt_text_addf(w->out, "), %s]", w->dtype);
 }
 
-/* The seed, and the number of the batch, by which each has a key of its own. */
+/* The scale of the loss; the seed, and the number of the batch, by which each has a key of its
+ * own. */
 static void add_seed(const struct writer *w)
 {
+    if (w->t->scale)
+        bt_text_addf(w->out, ", %%scale: float32");
     if (w->t->has_key)
         bt_text_addf(w->out, ", %%seed: Tensor[(2), uint32], %%run: int64");
 }
@@ -102,10 +105,24 @@ static void add_args(const struct writer *w, const char *moments)
     bt_text_addf(w->out, ", %%y");
 }
 
+/* What the loss takes: the first result, or all of them, without moments behind. */
+static void add_results(const struct writer *w)
+{
+    const bt_list_type *tuple =
+        bt_as_tuple_type(bt_module_find(w->t->model, "train.model")->func->result);
+    if (!w->t->takes_all || !tuple) {
+        bt_text_addf(w->out, "%%z");
+        return;
+    }
+    for (uint32_t i = 0; i < tuple->n; i++)
+        bt_text_addf(w->out, "%s%%o.%u", i ? ", " : "(", i);
+    bt_text_addf(w->out, tuple->n == 1 ? ",)" : ")");
+}
+
 /* The model takes its data first, then parameters and moments in the order that it has them.
  * "%o = @train.model(%x0, .., %p0, ..); %z = %o.0; (@loss.NAME(%z, %y), .., %z" */
 static void add_model(const struct writer *w, const char *name, int is_tuple,
-                      const char *key, double scale)
+                      const char *key, const char *scale)
 {
     const struct bt_training *t = w->t;
     bt_text_addf(w->out, " {\n    %%o = @%s(", name);
@@ -119,13 +136,24 @@ static void add_model(const struct writer *w, const char *name, int is_tuple,
         else
             bt_text_addf(w->out, ", %%f%u", at - nmoved);
     }
-    bt_text_addf(w->out, "%s);\n    %%z = %%o%s;\n    (@%s(%%z, %%y", key,
-                 is_tuple ? ".0" : "", t->loss.global->name);
+    bt_text_addf(w->out, "%s);\n    %%z = %%o%s;\n    (@%s(", key, is_tuple ? ".0" : "",
+                 t->loss.global->name);
+    add_results(w);
+    bt_text_addf(w->out, ", %%y");
     choice_add_options(&t->loss, w->out);
-    bt_text_addf(w->out, ")");
-    if (scale != 1)
-        bt_text_addf(w->out, " * %.9gf", scale);
-    bt_text_addf(w->out, ", %s, %%z", t->has_classes ? "@count_right(%z, %y)" : "-1f");
+    bt_text_addf(w->out, ")%s, %s, %%z", scale,
+                 t->has_classes ? "@count_right(%z, %y)" : "-1f");
+}
+
+/* " * 1024f", " * %scale", "" */
+static const char *scale_text(const struct writer *w)
+{
+    bt_text text;
+    if (w->t->scale || w->t->options.loss_scale == 1)
+        return w->t->scale ? " * %scale" : "";
+    bt_text_init(&text, w->t->arena);
+    bt_text_addf(&text, " * %.9gf", w->t->options.loss_scale);
+    return bt_text_get(&text) ? text.at : "";
 }
 
 static void add_loss(const struct writer *w)
@@ -139,9 +167,10 @@ static void add_loss(const struct writer *w)
     add_moments(w, "m");
     add_fixed(w);
     add_batch(w);
-    bt_text_addf(w->out, t->has_key ? ", %%key: Tensor[(2), uint32])" : ")");
+    bt_text_addf(w->out, "%s%s)", t->scale ? ", %scale: float32" : "",
+                 t->has_key ? ", %key: Tensor[(2), uint32]" : "");
     add_model(w, differs ? "train.training" : "train.model", tuple || t->nmoment,
-              t->has_key ? ", %key" : "", t->options.loss_scale);
+              t->has_key ? ", %key" : "", scale_text(w));
     for (uint32_t i = 0; i < t->nmoment; i++)
         bt_text_addf(w->out, ", %%o.%u", (tuple ? tuple->n : 1) + i);
     bt_text_addf(w->out, ")\n}\n\ngradient @train.gradient = @train.loss(wrt=[");
@@ -156,7 +185,7 @@ static void add_loss(const struct writer *w)
     add_fixed(w);
     add_batch(w);
     bt_text_addf(w->out, ")");
-    add_model(w, "train.model", tuple != NULL, "", 1);
+    add_model(w, "train.model", tuple != NULL, "", "");
     bt_text_addf(w->out, ")\n}\n");
 }
 
@@ -167,23 +196,25 @@ static void add_gradient_call(const struct writer *w, const char *moments)
         bt_text_addf(w->out, "    %%key = random.threefry_fold_in(%%seed, %%run);\n");
     bt_text_addf(w->out, "    %%d = @train.gradient(");
     add_args(w, moments);
-    bt_text_addf(w->out, w->t->has_key ? ", %%key);\n" : ");\n");
+    bt_text_addf(w->out, "%s%s);\n", w->t->scale ? ", %scale" : "",
+                 w->t->has_key ? ", %key" : "");
 }
 
 /* %g0, %g1, ..: gradients; of several batches their mean. */
 static void add_gradients(const struct writer *w)
 {
     const struct bt_training *t = w->t;
+    const double factor = 1 / (t->nmicro * (t->scale ? 1 : t->options.loss_scale));
     add_gradient_call(w, t->nmicro > 1 ? "b" : "m");
+    if (t->scale || factor != 1)
+        bt_text_addf(w->out, "    %%back = %.9gf%s;\n", factor,
+                     t->scale ? " / %scale" : "");
     for (uint32_t i = 0; i < t->nparam; i++) {
-        const double factor = 1 / (t->nmicro * t->options.loss_scale);
         if (t->nmicro > 1)
-            bt_text_addf(w->out, "    %%g%u = (%%a%u + %%d.%u) * %.9gf;\n", i, i, i,
-                         factor);
-        else if (factor != 1)
-            bt_text_addf(w->out, "    %%g%u = %%d.%u * %.9gf;\n", i, i, factor);
+            bt_text_addf(w->out, "    %%g%u = (%%a%u + %%d.%u) * %%back;\n", i, i, i);
         else
-            bt_text_addf(w->out, "    %%g%u = %%d.%u;\n", i, i);
+            bt_text_addf(w->out, "    %%g%u = %%d.%u%s;\n", i, i,
+                         t->scale || factor != 1 ? " * %back" : "");
     }
 }
 

@@ -3,6 +3,7 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "import_options.h"
 #include "progress.h"
@@ -21,11 +22,14 @@ static int read_real(const struct tool *tool, const char *name, double least, do
     if (!text)
         return EXIT_OK;
     const size_t n = bt_number_read(text, &value);
-    if (!n || text[n] || !isfinite(value) || value < least)
-        return tool_usage(tool, "--%s takes a number of %g or more, not %s", name, least,
-                          text);
-    *out = value;
-    return EXIT_OK;
+    if (n && !text[n] && isfinite(value) && value >= least) {
+        *out = value;
+        return EXIT_OK;
+    }
+    return isfinite(least)
+               ? tool_usage(tool, "--%s takes a finite number of %g or more, not %s",
+                            name, least, text)
+               : tool_usage(tool, "--%s takes a finite number, not %s", name, text);
 }
 
 /* "a/lenet.baton" -> "lenet.training" */
@@ -114,6 +118,7 @@ static int read_data(struct train *t)
     TRY_TOOL(tool, train_data_open(tool->ctx, option_value(tool, "data"),
                                    option_value(tool, "labels"), factor, t->ninput,
                                    t->inputs, &t->data));
+    TRY_TOOL(tool, train_data_digest(t->data, t->digest));
     if (test)
         TRY_TOOL(tool, train_data_open(tool->ctx, test, option_value(tool, "test-labels"),
                                        factor, t->ninput, t->inputs, &t->test));
@@ -144,6 +149,21 @@ static int check_files(const struct train *t)
 
 /* ---- the training ---- */
 
+/* No training is lost by one that begins in its folder: before anything is compiled, and once the
+ * folder is there. */
+static int check_folder(struct train *t)
+{
+    const char *path;
+    TRY_TOOL(t->tool, hold_folder(t));
+    TRY_TOOL(t->tool, last_checkpoint(t, &path));
+    if (path && !option_value(t->tool, "resume"))
+        return tool_usage(t->tool,
+                          "%s holds a training already: --resume goes on with it, and -o "
+                          "FOLDER begins one elsewhere",
+                          t->folder);
+    return EXIT_OK;
+}
+
 static int make_batches(struct train *t)
 {
     const uint32_t n = t->ninput + 1;
@@ -156,6 +176,16 @@ static int make_batches(struct train *t)
         TRY_TOOL(t->tool, train_batch_create(t->data, &t->parts[k]));
         memcpy(t->batches + (size_t)k * n, t->parts[k], n * sizeof(*t->batches));
     }
+    return EXIT_OK;
+}
+
+static int read_scale(const struct tool *tool, bt_training_options *out)
+{
+    const char *text = option_value(tool, "loss-scale");
+    if (!text || strcmp(text, "dynamic") != 0)
+        return read_real(tool, "loss-scale", 0, &out->loss_scale);
+    out->loss_scale = 0x1p16;
+    out->scale_steps = 2000;
     return EXIT_OK;
 }
 
@@ -190,7 +220,7 @@ static int open_training(struct train *t)
                           "labels of --test are of another type than those of --data");
     int code = read_real(tool, "clip", 0, &options.clip);
     if (!code)
-        code = read_real(tool, "loss-scale", 0x1p-60, &options.loss_scale);
+        code = read_scale(tool, &options);
     if (!code)
         code = option_number(tool, "checkpoint-memory", 1, INT64_MAX,
                              &options.checkpoint_memory);
@@ -199,6 +229,9 @@ static int open_training(struct train *t)
     if (code)
         return code;
     TRY_TOOL(tool, bt_folder_make(tool->ctx, t->folder));
+    code = check_folder(t);
+    if (code)
+        return code;
     TRY_TOOL(tool,
              bt_registry_row(tool->ctx, BT_TRAINER, "train", sizeof(*t->trainer), &row));
     t->trainer = row;
@@ -238,19 +271,6 @@ static int begin_training(struct train *t)
     return EXIT_OK;
 }
 
-/* Before anything is compiled: no training is lost by one that begins in its folder. */
-static int check_folder(struct train *t)
-{
-    const char *path;
-    TRY_TOOL(t->tool, last_checkpoint(t, &path));
-    if (path && !option_value(t->tool, "resume"))
-        return tool_usage(t->tool,
-                          "%s holds a training already: --resume goes on with it, and -o "
-                          "FOLDER begins one elsewhere",
-                          t->folder);
-    return EXIT_OK;
-}
-
 static int train(struct train *t)
 {
     int64_t batch = 0;
@@ -272,7 +292,7 @@ static int train(struct train *t)
 
 static int run(struct tool *tool)
 {
-    struct train t = { .tool = tool };
+    struct train t = { .tool = tool, .hold = -1 };
     t.kept = bt_arena_create(bt_ctx_registry(tool->ctx));
     const int code = t.kept ? train(&t) : tool_fail(tool, bt_no_memory());
     for (uint32_t k = 0; t.parts && k < t.nmicro; k++)
@@ -283,6 +303,8 @@ static int run(struct tool *tool)
     train_data_close(t.test);
     bt_module_unref(t.model);
     bt_arena_destroy(t.kept);
+    if (t.hold >= 0)
+        close(t.hold);
     return code;
 }
 
@@ -306,7 +328,9 @@ static const struct option options[] = {
       "bfloat16 or float16: of most of the model's numbers; parameters stay float32" },
     { "loss-scale", 0, "X",
       "the loss times X is differentiated, and gradients are divided by it: for float16, "
-      "in which small ones are zeros (default: 1)" },
+      "in which small ones are zeros (default: 1); dynamic: it doubles after 2000 steps, "
+      "and "
+      "a step with infinities is taken again with half" },
     { "epochs", 0, "N", "how often all samples are learned from (default: 10)" },
     { "batch", 0, "N", "samples of a step (default: 64, or what the model says)" },
     { "accumulate", 0, "N", "a step adds the gradients of N parts of its batch" },

@@ -33,6 +33,8 @@ struct train {
     bt_tensor **batches;            /* of a step, one behind the other */
     bt_tensor ***parts;             /* the same, batch by batch */
     const char *folder;             /* of checkpoints, curves and the step's program */
+    int hold;                       /* of hold_folder; -1: none yet */
+    char digest[65];                /* of what is learned from */
     uint32_t nmicro;
     int64_t nepoch, every, keep, seed;
     int64_t nper_epoch;      /* steps */
@@ -48,6 +50,10 @@ struct train {
 };
 
 /* ---- train_folder.c ---- */
+/* Nobody else trains in the folder until this program ends, however it does. A folder that is not
+ * there is not held.
+ * errors  BT_ERR_IO: somebody does */
+bt_status hold_folder(struct train *) BT_MUST_USE;
 /* The last checkpoint's path; NULL: there is none. */
 bt_status last_checkpoint(struct train *, const char **out) BT_MUST_USE;
 /* Writes one, and removes those before the last two. */

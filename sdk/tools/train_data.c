@@ -8,6 +8,7 @@
 #include <baton/importer.h>
 
 #include "sample_set.h"
+#include "train_data_check.h"
 
 enum { MOST_FILES = 1 << 20 };
 
@@ -64,8 +65,10 @@ static bt_status add_samples(struct train_data *d, const char *path, uint32_t in
     for (uint32_t i = 1; i < in->rank; i++)
         nelem *= in->dims[i];
     const int64_t n = nelem > 0 ? tensor->nelem / nelem : 0;
-    if (n > 0 && tensor->rank && tensor->nelem % nelem == 0 && tensor->dims[0] == n)
+    if (n > 0 && tensor->rank && tensor->nelem % nelem == 0 && tensor->dims[0] == n) {
+        BT_TRY(samples_check(d->ctx, path, in, tensor));
         return add_chunk(d, input, tensor, n);
+    }
     bt_text dims;
     bt_text_init(&dims, d->arena);
     for (uint32_t i = 1; i < in->rank; i++)
@@ -89,11 +92,7 @@ static bt_status add_labels(struct train_data *d, const char *path,
                      : BT_FLOAT32,
         .rank = tensor->rank,
     };
-    if (!tensor->rank || !tensor->nelem)
-        return bt_fail(d->ctx, BT_ERR_ARGUMENT,
-                       "%s holds %s, and labels are one for each sample, along the first "
-                       "axis",
-                       path, type_of(d, tensor));
+    BT_TRY(labels_check(d->ctx, path, tensor));
     for (uint32_t i = 1; i < tensor->rank; i++)
         target.dims[i] = tensor->dims[i];
     target.dims[0] = d->inputs[0].dims[0];
@@ -308,14 +307,29 @@ int64_t train_data_class(const struct train_data *d, int64_t sample)
 
 bt_status train_data_check(const struct train_data *d, int64_t nclass)
 {
-    for (int64_t i = 0; i < d->n; i++) {
-        const int64_t class_ = train_data_class(d, i);
-        if (class_ < 0 || class_ >= nclass)
-            return bt_fail(d->ctx, BT_ERR_ARGUMENT,
-                           "the label of sample %lld is %lld, and the model gives %lld "
-                           "classes, from 0 on",
-                           (long long)i, (long long)class_, (long long)nclass);
+    const chunks *labels = &d->of[d->ninput];
+    for (uint32_t i = 0; i < labels->len; i++)
+        BT_TRY(classes_check(d->ctx, labels->at[i].tensor, labels->at[i].first, nclass));
+    return NULL;
+}
+
+/* Of all bytes, and of what they are multiplied by. */
+bt_status train_data_digest(const struct train_data *d, char out[65])
+{
+    bt_text text;
+    bt_text_init(&text, d->arena);
+    bt_text_addf(&text, "%a", d->factor);
+    for (uint32_t i = 0; i <= d->ninput; i++) {
+        for (uint32_t k = 0; k < d->of[i].len; k++) {
+            const bt_tensor *tensor = d->of[i].at[k].tensor;
+            char digest[65];
+            bt_digest(tensor->data, bt_tensor_nbytes(tensor), digest);
+            bt_text_addf(&text, "\n%u %u %s", i, (unsigned)tensor->dtype, digest);
+        }
     }
+    if (!bt_text_get(&text))
+        return bt_no_memory();
+    bt_digest(text.at, text.len, out);
     return NULL;
 }
 

@@ -34,6 +34,8 @@ int64_t train_data_len(const struct train_data *);
 void train_data_target(const struct train_data *, struct train_input *out);
 /* errors  BT_ERR_ARGUMENT: a class that is none of so many */
 bt_status train_data_check(const struct train_data *, int64_t nclass) BT_MUST_USE;
+/* Tells data from others, as 64 digits. */
+bt_status train_data_digest(const struct train_data *, char out[65]) BT_MUST_USE;
 int64_t train_data_class(const struct train_data *, int64_t sample);
 
 /* New tensors for a batch: the inputs, then what the model should give. */

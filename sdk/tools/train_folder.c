@@ -1,8 +1,10 @@
 /* The folder of a training: its checkpoints, of which the last two stay. */
 #include <dirent.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
 #include <unistd.h>
 
 #include "train.h"
@@ -37,6 +39,29 @@ static void free_entries(struct dirent **entries, int n)
     for (int i = 0; i < n; i++)
         free(entries[i]);
     free(entries);
+}
+
+bt_status hold_folder(struct train *t)
+{
+    const int fd = open(t->folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (t->hold >= 0 || (fd < 0 && errno == ENOENT)) {
+        if (fd >= 0)
+            close(fd);
+        return NULL;
+    }
+    if (fd < 0)
+        return bt_fail(t->tool->ctx, BT_ERR_IO, "%s cannot be opened as a folder: %s",
+                       t->folder, strerror(errno));
+    // a file system that has no locks keeps nobody out
+    if (flock(fd, LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK) {
+        close(fd);
+        return bt_fail(t->tool->ctx, BT_ERR_IO,
+                       "another training is at work in %s: it goes on alone there, and "
+                       "-o FOLDER begins one elsewhere",
+                       t->folder);
+    }
+    t->hold = fd;
+    return NULL;
 }
 
 bt_status last_checkpoint(struct train *t, const char **out)
@@ -93,6 +118,7 @@ bt_status save_checkpoint(struct train *t)
                                  (long long)t->info->step, END);
     const bt_training_note notes[] = {
         { "samples", tool_text(t->tool, "%lld", (long long)train_data_len(t->data)) },
+        { "digest", t->digest },
         { "since", sum_text(t, &t->since) },
         { "epoch", sum_text(t, &t->epoch) },
         { NULL, NULL },
@@ -104,6 +130,28 @@ bt_status save_checkpoint(struct train *t)
     BT_TRY(t->trainer->save(t->training, path, notes));
     remove_older(t);
     return NULL;
+}
+
+/* The checkpoint before one that is damaged may be whole; it is read to know. */
+static bt_status name_whole(struct train *t, const char *torn, bt_status status)
+{
+    struct dirent **entries;
+    const char *whole = NULL;
+    const int n = scandir(t->folder, &entries, is_checkpoint, by_step);
+    for (int i = n - 2; i >= 0 && !whole; i--) {
+        const char *path = tool_text(t->tool, "%s/%s", t->folder, entries[i]->d_name);
+        if (path && !t->trainer->load(t->training, path, 0))
+            whole = path;
+    }
+    if (n >= 0)
+        free_entries(entries, n);
+    return whole ? bt_note(t->tool->ctx, status, NULL, 0,
+                           "%s is whole: once %s is removed, --resume goes on from there",
+                           whole, torn)
+                 : bt_note(t->tool->ctx, status, NULL, 0,
+                           "%s has no other checkpoint that is whole: -o FOLDER begins a "
+                           "training elsewhere",
+                           t->folder);
 }
 
 static const char *note(const struct train *t, const char *name)
@@ -121,12 +169,22 @@ bt_status resume_training(struct train *t)
                        "%s has no checkpoint to go on from: without --resume a training "
                        "begins there",
                        t->folder);
-    BT_TRY(t->trainer->load(t->training, path, 0));
+    bt_status status = t->trainer->load(t->training, path, 0);
+    if (status)
+        return status->code == BT_ERR_FORMAT ? name_whole(t, path, status) : status;
     if (strtoll(note(t, "samples"), NULL, 10) != train_data_len(t->data))
         return bt_fail(
             t->tool->ctx, BT_ERR_ARGUMENT,
             "%s was written by a training on %s samples, and the data have %lld", path,
             note(t, "samples"), (long long)train_data_len(t->data));
+    if (strcmp(note(t, "digest"), t->digest) != 0)
+        return bt_fail(
+            t->tool->ctx, BT_ERR_ARGUMENT,
+            "%s was written by a training on other samples, labels or --factor "
+            "than these: with those it goes on, and its parameters can be what "
+            "a training on these begins with (--initialise)",
+            path);
+    remove_older(t); // who was killed behind a checkpoint has left one more
     read_sum(note(t, "since"), &t->since);
     read_sum(note(t, "epoch"), &t->epoch);
     return read_points(t, t->info->step);

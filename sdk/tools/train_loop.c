@@ -63,28 +63,36 @@ static int64_t greatest(const bt_tensor *rows, int64_t row, int64_t n)
     return best;
 }
 
-/* The loss of whole batches, and the share of all samples that are right. The last batch is
- * filled up with its last sample, which counts once. */
+/* What the model gives for n samples from `at` on. A batch is filled up with the last of them. */
+static bt_status try_samples(struct train *t, int64_t at, int64_t n,
+                             bt_training_result *out)
+{
+    for (int64_t i = 0; i < t->info->batch; i++)
+        train_batch_fill(t->test, t->parts[0], i, at + (i < n ? i : n - 1));
+    return t->trainer->evaluate(t->training, t->parts[0], out);
+}
+
+/* The loss of all samples, which is a mean, and the share of them that are right. */
 static bt_status evaluate(struct train *t, double *loss, double *right)
 {
     const int64_t n = train_data_len(t->test), batch = t->info->batch,
                   nclass = t->info->nclass;
-    int64_t nright = 0, nwhole = 0;
+    int64_t nright = 0;
     *loss = 0;
     for (int64_t at = 0; at < n; at += batch) {
+        const int64_t here = n - at < batch ? n - at : batch;
         bt_training_result result;
-        for (int64_t i = 0; i < batch; i++)
-            train_batch_fill(t->test, t->parts[0], i, at + i < n ? at + i : n - 1);
-        BT_TRY(t->trainer->evaluate(t->training, t->parts[0], &result));
+        BT_TRY(try_samples(t, at, here, &result));
         const bt_tensor *rows = bt_object_as_tensor(result.results);
-        for (int64_t i = 0; nclass && rows && i < batch && at + i < n; i++)
+        for (int64_t i = 0; nclass && rows && i < here; i++)
             nright += greatest(rows, i, nclass) == train_data_class(t->test, at + i);
-        if (at + batch <= n || !nwhole) {
-            *loss += result.loss;
-            nwhole++;
+        *loss += result.loss * (double)batch;
+        if (here < batch) { // without what filled it up
+            BT_TRY(try_samples(t, n - 1, 1, &result));
+            *loss -= result.loss * (double)(batch - here);
         }
     }
-    *loss /= (double)(nwhole ? nwhole : 1);
+    *loss /= (double)n;
     *right = nclass ? (double)nright / (double)n : -1;
     return NULL;
 }

@@ -119,6 +119,15 @@ def check_refused(runs):
     numpy.savez("fewer.npz", **{name: array[:24] for name, array in numpy.load("data.npz").items()})
     done = train(runs, "whole", "--data", "fewer.npz", "--epochs", NEPOCH + 1, "--resume")
     runs.check(done.returncode == 1 and "on 40 samples, and the data have 24" in done.stderr, done.stderr)
+    arrays = numpy.load("data.npz")
+    numpy.savez("other.npz", x=arrays["x"], labels=arrays["labels"] + numpy.float32(1e-3))
+    for more in [["--data", "other.npz"], ["--factor", "2"]]:
+        done = train(runs, "whole", "--epochs", NEPOCH + 1, "--resume", *more)
+        runs.check(done.returncode == 1 and "on other samples, labels or --factor than these" in done.stderr, f"{more}: {done.stderr}")
+    shutil.copy("data.npz", "moved.npz")
+    shutil.copytree("half", "same")
+    done = train(runs, "same", "--data", "moved.npz", "--epochs", NEPOCH, "--resume")
+    runs.check(done.returncode == 0, f"the same data elsewhere: {done.stderr}")
     kit.write_tensors("foreign.safetensors", {"w": numpy.zeros((3, 4)), "b": numpy.zeros(4)})
     done = train(runs, "x", "--initialise", "foreign.safetensors")
     runs.check(done.returncode == 1 and "foreign.safetensors: tensor b is of another type" in done.stderr, done.stderr)
@@ -132,6 +141,65 @@ def check_refused(runs):
     runs.check(done.returncode == 2 and "holds a training already" in done.stderr, done.stderr)
     done = train(runs, "nowhere", "--resume")
     runs.check(done.returncode == 1 and "nowhere has no checkpoint" in done.stderr, done.stderr)
+
+
+def check_alone(runs):
+    """Two trainings in one folder: the second is refused, whether the first began there or goes on, and whatever becomes of it."""
+    args = ["train", "linear.baton", "--data", "data.npz", "--loss", "squares", "--epochs", "2000000", "-o", "alone", "--json"]
+    for more in [[], ["--resume"]]:
+        process = subprocess.Popen([runs.program, *args, *more], stdout=subprocess.PIPE, text=True)
+        process.stdout.readline()
+        done = train(runs, "alone", "--resume")
+        runs.check(done.returncode == 1 and "another training is at work in alone" in done.stderr, f"{more}: exit {done.returncode}\n{done.stderr}")
+        while not any(name.startswith("step-") for name in os.listdir("alone")):
+            process.stdout.readline()
+        process.kill()
+        process.communicate()
+    done = train(runs, "alone", "--optimizer", "sgd", "--resume", "--epochs", 1)
+    runs.check(done.returncode == 0, f"after one that was killed: {done.stderr}")
+    both = [subprocess.Popen([runs.program, *args[:7], "3", "-o", "at_once"], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+            for _ in range(2)]
+    errors = [process.communicate()[1] for process in both]
+    codes = sorted(process.returncode for process in both)
+    runs.check(codes in ([0, 1], [0, 2]), f"both at once: exit codes {codes}: {errors}")
+
+
+def check_whole(runs):
+    """What is damaged is refused with the name of the one before it, if that is whole."""
+    shutil.copytree("whole", "torn")
+    last = runs.last("torn")
+    kit.write(last, content(last)[:-8])
+    done = train(runs, "torn", "--epochs", NEPOCH, "--resume")
+    older = os.path.join("torn", "step-000000025.safetensors")
+    runs.check(done.returncode == 1 and f"{older} is whole: once {last} is removed, --resume goes on from there" in done.stderr, done.stderr)
+    os.unlink(last)
+    done = train(runs, "torn", "--epochs", NEPOCH, "--resume")
+    runs.check(done.returncode == 0 and content(last) == content(runs.last("whole")), f"from the one before: {done.stderr}")
+    for path in (older, last):
+        kit.write(path, content(path)[:-8])
+    done = train(runs, "torn", "--epochs", NEPOCH, "--resume")
+    runs.check(done.returncode == 1 and "torn has no other checkpoint that is whole" in done.stderr, done.stderr)
+
+
+def check_offsets(runs):
+    """Files that the format does not allow; the order of tensors in a header is free."""
+    w, b = '{"dtype":"F32","shape":[3,4],"data_offsets":[%d,%d]}', '{"dtype":"F32","shape":[3],"data_offsets":[%d,%d]}'
+
+    def begin(words, text, nbytes=60):
+        kit.write("bad.safetensors", len(text).to_bytes(8, "little") + text.encode() + bytes(nbytes))
+        done = train(runs, "x", "--epochs", 1, "--initialise", "bad.safetensors")
+        shutil.rmtree("x", ignore_errors=True)
+        runs.check(done.returncode == (1 if words else 0) and words in done.stderr, f"{text}: expected \"{words}\", got exit {done.returncode}\n{done.stderr}")
+
+    begin("", '{"b":%s,"w":%s}' % (b % (48, 60), w % (0, 48)))
+    begin("tensor b, bytes 40 to 52, overlaps another one", '{"w":%s,"b":%s}' % (w % (0, 48), b % (40, 52)))
+    begin("tensor w, bytes 0 to 48, overlaps another one", '{"w":%s,"b":%s}' % (w % (0, 48), b % (0, 12)), 48)
+    begin("tensor b, bytes 52 to 64, begins behind bytes of none", '{"w":%s,"b":%s}' % (w % (0, 48), b % (52, 64)), 64)
+    begin("tensor b, bytes 48 to 36, ends before it begins", '{"w":%s,"b":%s}' % (w % (0, 48), b % (48, 36)))
+    begin("tensor b, bytes 48 to 64, has other bytes than its type and shape take", '{"w":%s,"b":%s}' % (w % (0, 48), b % (48, 64)), 64)
+    begin("a name that was there before", '{"w":%s,"w":%s,"b":%s}' % (w % (0, 48), w % (0, 48), b % (48, 60)))
+    begin("once each", '{"w":%s,"b":%s}' % (w % (0, 48), b.replace('"dtype"', '"dtype":"I32","dtype"') % (48, 60)))
+    begin("{ is to be its first byte", ' {"w":%s,"b":%s}' % (w % (0, 48), b % (48, 60)))
 
 
 def check_full(runs):
@@ -172,6 +240,9 @@ def main():
         check_resume(runs)
         check_stopped(runs)
         check_refused(runs)
+        check_alone(runs)
+        check_whole(runs)
+        check_offsets(runs)
         check_full(runs)
         os.chdir("/")
     runs.end()

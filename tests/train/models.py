@@ -140,6 +140,54 @@ def check_others(runs, random, x):
         runs.check(rows and rows[-1]["test_accuracy"] > 0.9 and rows[-1]["epoch"] == 30, f"{dtype}: {rows[-1:]}")
 
 
+def check_results(runs, x, y):
+    """Of several results the first is learned by, which is told; a loss that takes their tuple learns by all."""
+    text = HEAD + """def @main<n: Dim>(%x: Tensor[(n, 4), float32], %w: Tensor[(3, 4), float32], %v: Tensor[(3, 4), float32]) {
+    (nn.dense(%x, %w), nn.dense(nn.dropout(%x, rate=0f).0, %v))
+}
+"""
+    kit.write("pair.baton", text)
+    z = x @ numpy.arange(12).reshape(4, 3).astype(numpy.float32)
+    numpy.savez("pair.npz", x=x, labels=z)
+    words = ["--data", "pair.npz", "--optimizer", "adam{rate=0.5}", "--epochs", 20, "--batch", 32]
+    done = runs.train("pair.baton", *words, "--loss", "squares", "-o", "first")
+    runs.check("@main gives 2 results, and what it learns by is the first" in done.stderr, done.stderr)
+    start, _ = kit.read_tensors(runs.last("first"))
+    runs.check(not numpy.any(start["optimizer.m/v"]), "what the second result alone reads has a gradient")
+    loss = """def @loss.both<s: Shape>(%z: (Tensor[s, float32], Tensor[s, float32]), %y: Tensor[s, float32]) -> float32 {
+    mean((%z.0 - %y) * (%z.0 - %y)) + mean((%z.1 + %y) * (%z.1 + %y))
+}
+"""
+    kit.write("pair.baton", text + loss)
+    done = runs.train("pair.baton", *words, "--loss", "both", "--test", "pair.npz", "-o", "both")
+    runs.check("results" not in done.stderr, done.stderr)
+    falls(runs, "both")
+    tensors, _ = kit.read_tensors(runs.last("both"))
+    runs.check(numpy.any(tensors["optimizer.m/v"]), "the second result is not learned by")
+    loss = loss.replace("both", "chosen").replace("Tensor[s, float32]) -> float32", "Tensor[(n), int64]) -> float32").replace("<s: Shape>", "<n: Dim>")
+    loss = loss.replace("Tensor[s, float32]", "Tensor[(n, 3), float32]").replace(
+        "mean((%z.0 - %y) * (%z.0 - %y)) + mean((%z.1 + %y) * (%z.1 + %y))",
+        "negative(mean(sum(one_hot(%y, 1f, 0f, depth=3) * nn.log_softmax(%z.0 + 0f * %z.1), axis=[1])))")
+    kit.write("pair.baton", text + loss)
+    done = runs.train("pair.baton", "--data", "classes.npz", "--optimizer", "adam{rate=0.5}", "--loss", "chosen", "--epochs", 20, "--json", "-o", "chosen")
+    runs.check(json.loads(done.stdout.splitlines()[-1])["accuracy"] > 0.6, "classes of the first of two results are counted")
+
+
+def check_tried(runs, x, y):
+    """The loss of what is tried is that of all samples, whole batches or not."""
+    w, b = numpy.arange(12).reshape(3, 4).astype(numpy.float32) / 8, numpy.arange(3).astype(numpy.float32)
+    kit.write_tensors("tried.safetensors", {"w": w, "b": b})
+    for n in [3, 8, 11, 17, 96]:
+        numpy.savez("tried.npz", x=x[:n], labels=y[:n])
+        done = runs.train("linear.baton", "--data", "classes.npz", "--test", "tried.npz", "--optimizer", "sgd{rate=0}", "--epochs", 1,
+                          "--initialise", "tried.safetensors", "--json", "-o", f"tried{n}")
+        last = json.loads(done.stdout.splitlines()[-1])
+        z = (x[:n] @ w.T + b).astype(numpy.float64)
+        losses = numpy.log(numpy.exp(z).sum(1)) - z[numpy.arange(n), y[:n]]
+        runs.check(abs(last["test_loss"] - losses.mean()) < 2e-6 * losses.mean(), f"{n} samples: {last['test_loss']}, expected {losses.mean()}")
+        runs.check(abs(last["test_accuracy"] - (z.argmax(1) == y[:n]).mean()) < 1e-6, f"{n} samples: {last['test_accuracy']} are right")
+
+
 def check_budget(runs):
     """Within a budget the same is learned; one that is too small is refused."""
     kit.write("deep.baton", DEEP)
@@ -184,6 +232,15 @@ def check_refused(runs, x):
             ("there are 5 of five.npy", "linear.baton", "--data", "x.npy", "--labels", "five.npy", "-o", "x"),
             ("the label of sample 2 is 7, and the model gives 3 classes", "linear.baton", "--data", "wrong.npz", "-o", "x"),
             ("is no sample", "linear.baton", "--data", "linear.baton", "--labels", "five.npy", "-o", "x"),
+            ("the label of sample 1 is 9223372036854775808, and the model gives 3 classes", "linear.baton", "--data", "great.npz", "-o", "x"),
+            ("what is given has 2 axes: of rows with a 1 at the class, argmax", "linear.baton", "--data", "hot.npz", "-o", "x"),
+            ("takes floats that the model should give, and what is given are integers along one axis, which are classes", "linear.baton", *data,
+             "--loss", "squares"),
+            ("complex.npz holds Tensor[(96, 4), complex64], and input x takes float32: real and imaginary parts", "linear.baton", "--data", "complex.npz", "-o", "x"),
+            ("complex2.npz holds Tensor[(96), complex128], and labels are classes", "linear.baton", "--data", "complex2.npz", "-o", "x"),
+            ("x.npy holds Tensor[(96, 4), float32], and input x takes integers (int32), to which floats would be cut", "words.baton", "--data", "x.npy",
+             "--labels", "five.npy", "-o", "x"),
+            ("beyond.npy: sample 3 of input x has 2147483648, which int32 does not have", "words.baton", "--data", "beyond.npy", "--labels", "five.npy", "-o", "x"),
             ("few.npz has 5 samples, and a step takes 8", "linear.baton", "--data", "few.npz", "-o", "x"),
             ("the batch has NaN or infinities in x0", "linear.baton", "--data", "nan.npz", "--batch", 96, "-o", "x"),
             ("step 1 begins with NaN or infinities in w", "linear.baton", *data, "--batch", 96, "--initialise", "nan.safetensors", "--learn", "b"),
@@ -195,7 +252,9 @@ def check_refused(runs, x):
         if os.path.isdir("x"):
             runs.check(not [name for name in os.listdir("x") if name.startswith("step-")], f"{args}: a checkpoint is left")
     for words, *args in [("--data FILE is missing", "linear.baton"), ("--epochs takes a number", "linear.baton", *data, "--epochs", "0"),
-                         ("--clip takes a number", "linear.baton", *data, "--clip", "-1"), ("--factor takes a number", "linear.baton", *data, "--factor", "x"),
+                         ("--clip takes a finite number of 0 or more, not -1", "linear.baton", *data, "--clip", "-1"),
+                         ("--clip takes a finite number of 0 or more, not inf", "linear.baton", *data, "--clip", "inf"),
+                         ("--factor takes a finite number, not x", "linear.baton", *data, "--factor", "x"),
                          ("--batch 12: the model takes batches of 8", "linear.baton", *data, "--batch", "12"),
                          ("--test-labels is of --test", "linear.baton", *data, "--test-labels", "five.npy"),
                          ("give one of them", "linear.baton", *data, "--resume", "--initialise", "a")]:
@@ -217,6 +276,12 @@ def main():
         numpy.savez("unlabelled.npz", x=x)
         numpy.savez("few.npz", x=x[:5], labels=y[:5])
         numpy.savez("wrong.npz", x=x, labels=numpy.where(numpy.arange(96) == 2, 7, y))
+        numpy.savez("great.npz", x=x, labels=numpy.where(numpy.arange(96) == 1, numpy.uint64(2 ** 63), numpy.uint64(1)))
+        numpy.savez("hot.npz", x=x, labels=numpy.eye(3, dtype=numpy.int32)[y])
+        numpy.savez("complex.npz", x=x.astype(numpy.complex64), labels=y)
+        numpy.savez("complex2.npz", x=x, labels=y.astype(numpy.complex128))
+        numpy.save("beyond.npy", numpy.where(numpy.arange(5) == 3, 2 ** 31, 0)[:, None].repeat(4, 1))
+        kit.write("words.baton", HEAD + "def @main<n: Dim>(%x: Tensor[(n, 4), int32], %w: Tensor[(3, 4), float32]) { nn.dense(cast(%x, dtype=\"float32\"), %w) }\n")
         bad = x.copy()
         bad[50, 1] = numpy.nan
         numpy.savez("nan.npz", x=bad, labels=y)
@@ -227,6 +292,8 @@ def main():
         check_constants(runs, random, x, y)
         check_own(runs, x)
         check_others(runs, random, x)
+        check_results(runs, x, y)
+        check_tried(runs, x, y)
         check_budget(runs)
         check_refused(runs, x)
         os.chdir("/")

@@ -29,6 +29,39 @@ def content(name):
         return file.read()
 
 
+# Gradients that float16 has no numbers for unless the scale is below 2^16.
+LARGE = HEAD + """def @main<n: Dim>(%x: Tensor[(n, 4), float32], %w: Tensor[(3, 4), float32]) { nn.dense(nn.dropout(%x, rate=0.1f).0, %w) }
+def @loss.large<s: Shape>(%z: Tensor[s, float32], %y: Tensor[s, float32]) -> float32 { 100f * mean((%z - %y) * (%z - %y)) }
+"""
+
+
+def check_dynamic(runs):
+    """The scale is found: it falls where gradients are infinite, without a step lost, rises after 2000 that are not, and is kept."""
+    kit.write("large.baton", LARGE)
+    how = ["--loss", "large", "--optimizer", "sgd{rate=1e-3}"]
+    _, whole = train(runs, "large.baton", "wide", *how)
+    for more in [[], ["--accumulate", 2]]:
+        name = f"found{len(more)}"
+        _, loss = train(runs, "large.baton", name, *how, "--precision", "float16", "--loss-scale", "dynamic", *more)
+        notes = kit.read_tensors(runs.last(name))[1]
+        runs.check(1 < float(notes["scale"]) < 2 ** 16 and 0 < int(notes["good"]) <= 32, f"{name}: {notes}")
+        if not more:
+            off = max(abs(a - b) / b for a, b in zip(loss, whole))
+            runs.check(off < 0.01, f"{name}: losses {loss}, in float32 {whole}")
+        os.unlink(runs.last(name))
+        runs.check(int(kit.read_tensors(runs.last(name))[1]["step"]) == 24, "the checkpoint before the last")
+        train(runs, "large.baton", name, *how, "--precision", "float16", "--loss-scale", "dynamic", "--resume", *more)
+        train(runs, "large.baton", f"{name}.again", *how, "--precision", "float16", "--loss-scale", "dynamic", *more)
+        with open(runs.last(name), "rb") as one, open(runs.last(f"{name}.again"), "rb") as other:
+            runs.check(one.read() == other.read(), f"{name}: other bytes than those of one run")
+    train(runs, "large.baton", "risen", *how, "--loss-scale", "dynamic", "--epochs", 251, "--every", 1)
+    notes = kit.read_tensors(runs.last("risen"))[1]
+    runs.check(notes["step"] == "2008" and notes["scale"] == "131072" and notes["good"] == "8", f"{notes}")
+    # what is NaN at any scale is an error, as without one
+    text = LARGE.replace("%z - %y) * (%z - %y)", "%z - %y) * sqrt(%z - %y)")
+    runs.refused("is the first that is NaN", "train", kit.write("nan.baton", text), "--data", "data.npz", *how, "--loss-scale", "dynamic", "-o", "x")
+
+
 def main():
     runs = kit.Runs(sys.argv[1])
     with tempfile.TemporaryDirectory() as folder:
@@ -60,8 +93,9 @@ def main():
                 whole = loss
             elif learns:
                 runs.check(abs(loss[-1] - whole[-1]) < 0.01 * whole[-1], f"{name}: losses {loss}, in float32 {whole}")
+        check_dynamic(runs)
         runs.refused("is bfloat16, float16 or float32, not float8", "train", "model.baton", "--data", "data.npz", "--loss", "squares", "--precision", "float8", "-o", "x")
-        runs.refused("--loss-scale takes a number of", "train", "model.baton", "--data", "data.npz", "--loss-scale", "-1", "-o", "x", code=2)
+        runs.refused("--loss-scale takes a finite number of 0 or more, not -1", "train", "model.baton", "--data", "data.npz", "--loss-scale", "-1", "-o", "x", code=2)
         os.chdir("/")
     runs.end()
 

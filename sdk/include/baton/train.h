@@ -60,6 +60,10 @@ typedef struct bt_training_options {
     /* Bytes that tensors of a step may take at once, without parameters, inputs and results:
      * what takes more is computed again (pass fit-memory). 0: as many as they need. */
     int64_t checkpoint_memory;
+    /* The scale of the loss is found in steps: one whose gradients are not finite is taken again
+     * with half of it, down to 1, and after so many that are it doubles. loss_scale is what it
+     * begins with, and checkpoints have it. 0: it stays loss_scale. */
+    int64_t scale_steps;
 } bt_training_options;
 
 /* A parameter that is learned. */

@@ -60,7 +60,11 @@ static bt_status add(struct adjoint *a, const bt_value *old)
     struct adjoint_pair *pair = BT_NEW(p->arena, struct adjoint_pair);
     if (!pair || !BT_PUSH(p->arena, &p->all, pair))
         return bt_no_memory();
-    *pair = (struct adjoint_pair){ .primal = func, .wants = wants };
+    *pair = (struct adjoint_pair){
+        .primal = func,
+        .wants = wants,
+        .is_again = bt_dict_find(&func->attrs, ADJOINT_CHECKPOINT) != NULL,
+    };
     return adjoint_data_want(p, func->result);
 }
 

@@ -92,8 +92,37 @@ static bt_status forward_paths(struct adjoint *a, const bt_value *old, struct ta
     return build_forward(a, old, t, tape, out);
 }
 
-static bt_status forward_call(struct adjoint *a, const bt_call *old, struct taped *t,
-                              const bt_value **out)
+/* Single numbers that are no floats are left to passes that run what is known of a program. */
+static int is_worth_marking(const bt_type *type)
+{
+    const bt_shape_type *shape = bt_tensor_shape(type);
+    return bt_dtype_is_float(bt_tensor_dtype(type)) ||
+           (bt_tensor_dtype(type) && !(shape && shape->n == 0));
+}
+
+/* The value for code that is computed again: what reads its tensors is not taken for what the
+ * way forward has computed of them. */
+static bt_status mark_again(struct adjoint *a, const bt_value *now, const bt_value **out)
+{
+    const bt_list_type *tuple = bt_as_tuple_type(now->type);
+    *out = now;
+    if (!tuple)
+        return is_worth_marking(now->type)
+                   ? bt_build(a->copy.b, "annotation.again", NULL, &now, 1, out)
+                   : NULL;
+    const bt_value **fields = BT_NEWS(a->copy.arena, const bt_value *, tuple->n);
+    if (!fields)
+        return bt_no_memory();
+    for (uint32_t i = 0; i < tuple->n; i++) {
+        BT_TRY(bt_build_proj(a->copy.b, now, i, &fields[i]));
+        BT_TRY(mark_again(a, fields[i], &fields[i]));
+    }
+    return bt_build_tuple(a->copy.b, tuple->n, fields, out);
+}
+
+/* The result and the tape. again: on the way back. */
+static bt_status forward_call(struct adjoint *a, const bt_call *old,
+                              const struct taped *t, int again, const bt_value **out)
 {
     struct copy *c = &a->copy;
     const bt_value **args;
@@ -102,6 +131,8 @@ static bt_status forward_call(struct adjoint *a, const bt_call *old, struct tape
                      .narg = old->narg,
                      .ntype_arg = old->ntype_arg };
     BT_TRY(copy_args(c, old, &args, &same));
+    for (uint32_t i = 0; again && i < old->narg; i++)
+        BT_TRY(mark_again(a, args[i], &args[i]));
     BT_TRY(copy_types(c, old->ntype_arg, old->type_args, &call.type_args));
     BT_TRY(bt_build_global(c->b, t->pair->forward, &call.callee));
     call.args = args;
@@ -122,7 +153,9 @@ bt_status adjoint_forward(struct copy *c, const bt_value *old, int *done)
     if (!(t = BT_NEW(c->arena, struct taped)) || !bt_map_put(&a->tapes, old, t))
         return bt_no_memory();
     t->pair = pair;
-    BT_TRY(pair ? forward_call(a, bt_as_call(old), t, &both)
+    if (pair && pair->is_again)
+        return NULL;
+    BT_TRY(pair ? forward_call(a, bt_as_call(old), t, 0, &both)
                 : forward_paths(a, old, t, &both));
     bt_builder_like(c->b, old);
     BT_TRY(bt_build_proj(c->b, both, 0, &result));
@@ -192,6 +225,10 @@ static bt_status backward_call(struct adjoint *a, const bt_call *old, struct tap
                      .ntype_arg = old->ntype_arg };
     if (!args)
         return bt_no_memory();
+    if (t->pair->is_again) {
+        BT_TRY(forward_call(a, old, t, 1, &given));
+        BT_TRY(bt_build_proj(c->b, given, 1, &t->tape));
+    }
     args[0] = t->tape;
     for (uint32_t i = 0; i < seeds->len; i++)
         args[i + 1] = seeds->at[i];

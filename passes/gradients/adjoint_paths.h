@@ -26,6 +26,7 @@ struct adjoint_pair {
     const bt_type *forward_type, *backward_type;
     bt_adt_def *tape;
     uint32_t nseed; /* float leaves of the result */
+    int is_again;   /* a call keeps its arguments alone: the way back runs `forward` */
 };
 /* What a declaration takes or gives has the type of the primal: how it is converted. */
 enum adjoint_way {
@@ -113,6 +114,10 @@ bt_status adjoint_reverse_vjp(struct adjoint *, const bt_value *old) BT_MUST_USE
  * function stays. */
 bt_status adjoint_vjp_wrap(struct adjoint_pairs *, const bt_global *,
                            const bt_func **out) BT_MUST_USE;
+
+/* ---- functions that are computed again (outline_checkpoints.c) ---- */
+
+#define ADJOINT_CHECKPOINT "checkpoint" /* their attribute */
 
 /* ---- paths ---- */
 

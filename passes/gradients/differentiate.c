@@ -338,13 +338,19 @@ static bt_status run_round(bt_ctx *ctx, bt_arena *arena, const bt_module *module
     return version_create(ctx, module, declare_all, define_all, &r, &r.declared, out);
 }
 
-static bt_status forget_vjps(void *state, bt_module_builder *builder)
+static int has_attributes(const bt_global *global)
+{
+    return adjoint_has_vjp(global) ||
+           (global->func && bt_dict_find(&global->func->attrs, ADJOINT_CHECKPOINT));
+}
+
+static bt_status forget_attributes(void *state, bt_module_builder *builder)
 {
     struct adjoint_pairs *p = state;
     for (uint32_t g = 0; g < p->module->nglobal; g++) {
         const bt_global *old = p->module->globals[g];
         bt_global now = *old;
-        if (!adjoint_has_vjp(old))
+        if (!has_attributes(old))
             continue;
         bt_dict *attrs = &now.attrs;
         bt_func func;
@@ -357,7 +363,8 @@ static bt_status forget_vjps(void *state, bt_module_builder *builder)
         if (!left)
             return bt_no_memory();
         for (uint32_t i = 0; i < attrs->n; i++) {
-            if (strcmp(attrs->at[i].name, "vjp") != 0)
+            if (strcmp(attrs->at[i].name, "vjp") != 0 &&
+                strcmp(attrs->at[i].name, ADJOINT_CHECKPOINT) != 0)
                 left[n++] = attrs->at[i];
         }
         *attrs = (bt_dict){ n, left };
@@ -368,17 +375,18 @@ static bt_status forget_vjps(void *state, bt_module_builder *builder)
     return NULL;
 }
 
-/* When all is differentiated, attributes vjp have been read: they would keep what they name. */
+/* When all is differentiated, attributes vjp and checkpoint have been read: they would keep what
+ * they name, and calls from being inlined. */
 static bt_status finish(bt_ctx *ctx, bt_arena *arena, bt_module *module, bt_module **out)
 {
     struct adjoint_pairs p = { .ctx = ctx, .arena = arena, .module = module };
     int any = 0;
     for (uint32_t g = 0; g < module->nglobal; g++)
-        any |= adjoint_has_vjp(module->globals[g]);
+        any |= has_attributes(module->globals[g]);
     *out = module;
     if (!any)
         return NULL;
-    bt_status status = version_next(ctx, module, forget_vjps, &p, out);
+    bt_status status = version_next(ctx, module, forget_attributes, &p, out);
     bt_module_unref(module);
     return status;
 }

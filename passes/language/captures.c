@@ -201,7 +201,9 @@ static bt_status read_group(struct captures *c, const struct function *f,
     bt_map_init(&group->has_use, c->arena, 0);
     for (uint32_t i = 0; i < node->n; i++) {
         members[i].closure = node->at[i];
-        members[i].whole = bt_closure_flat_call(node->at[i]);
+        // one with attributes becomes a function that has them
+        if (!node->at[i]->func->attrs.n)
+            members[i].whole = bt_closure_flat_call(node->at[i]);
         members[i].function = (struct function){ group, f, node->at[i]->func, f->global };
         if (!bt_map_put(&c->members, node->at[i], &members[i]))
             return bt_no_memory();

@@ -6,8 +6,8 @@
  * or functions in sight may be of as many times more bindings as it passes of these: in a
  * copy it is known which way branches on them go and what is called. With all=True,
  * calls of every global and every closure in sight: executors without calls need it.
- * inline=False keeps a global's calls, and so does vjp; calls of primitive functions, which
- * targets make kernels of, stay too. Functions that can reach themselves are left alone, and calls
+ * inline=False keeps a global's calls, and so do vjp and checkpoint; calls of primitive functions,
+ * which targets make kernels of, stay too. Functions that can reach themselves are left alone, and calls
  * that are checked at run time, that would make a check of the body false, or that have
  * no room for the body: blocks would be nested deeper than half of limits.depth. The
  * globals stay; dead-code drops the closures, and the globals where it knows the entry.
@@ -157,10 +157,11 @@ static const bt_dict_entry *stated(const bt_global *global)
                                                                              : NULL;
 }
 
-/* Its calls have a derivative of their own, which pass differentiate is to find. */
-static int has_vjp(const bt_global *global)
+/* Its calls have a derivative of their own, or are computed again: pass differentiate is to
+ * find them. */
+static int is_for_gradients(const bt_func *func)
 {
-    return bt_dict_find(&global->func->attrs, "vjp") != NULL;
+    return bt_dict_find(&func->attrs, "vjp") || bt_dict_find(&func->attrs, "checkpoint");
 }
 
 /* Functions that call the next one twice double the program at every step: what copies
@@ -178,7 +179,8 @@ static int is_wanted(struct inliner *in, const struct options *o, const bt_globa
 {
     const bt_dict_entry *attr = stated(global);
     const struct use *use = bt_map_find(&in->uses, global);
-    if (is_result_checked(global->func) || size->n > MAX_BINDINGS || has_vjp(global) ||
+    if (is_result_checked(global->func) || size->n > MAX_BINDINGS ||
+        is_for_gradients(global->func) ||
         (attr ? !attr->i : bt_func_is_primitive(global->func)))
         return 0;
     if (!attr && !is_small(o, size) && !(use && use->n == 1))
@@ -249,7 +251,7 @@ static bt_status find_closure(bt_rewrite *rewrite, const bt_closure_value *closu
 {
     struct inliner *in = bt_rewrite_state(rewrite);
     const struct body *body;
-    if (closure->group->n != 1)
+    if (closure->group->n != 1 || is_for_gradients(closure->func))
         return NULL;
     BT_TRY(find_body(in, closure, &body));
     if (body->is_recursive || in->copied + body->size.n > MAX_BINDINGS ||
@@ -286,7 +288,7 @@ static bt_status is_special(bt_rewrite *rewrite, const bt_call *call,
     const struct size *size = bt_map_find(&in->sizes, global);
     uint64_t known;
     *out = 0;
-    if (!size || stated(global) || has_vjp(global) ||
+    if (!size || stated(global) || is_for_gradients(global->func) ||
         bt_func_is_primitive(global->func) || is_result_checked(global->func) ||
         in->special + size->n > MAX_SPECIAL)
         return NULL;

@@ -5,7 +5,7 @@
  * as type parameters. Where the closure is called in sight, the function is called. Where it
  * is a value, a closure stays that holds what it uses and does nothing but call the function:
  *         %f = fn (%y: float32) { @main_f(%x, %y) }
- * One that has this form already stays. Primitive functions are left alone.
+ * One that has this form already, and no attributes, stays. Primitive functions are left alone.
  * keeps    every invariant
  * gives    lifted
  * source   Johnsson 1985, Lambda Lifting: Transforming Programs to Recursive Equations

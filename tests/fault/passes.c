@@ -151,6 +151,7 @@ const struct fault_scenario fault_passes[] = {
       .input = "combine-parallel-conv2d{min-branches=2}" },
     PASS("common-subexpr", ""),
     PASS("dead-code", ""),
+    PASS("drop-again", ""),
     PASS("defunctionalize", "match-tree, lambda-lift, monomorphize, "),
     PASS("eta-expand", ""),
     PASS("fast-math", ""),

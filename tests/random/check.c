@@ -519,6 +519,44 @@ static const struct special {
     { "vmap", "is for batches: random.batches" },
     // clang-format on
 };
+/* mixed-precision gives other numbers; plan-memory is for lowered programs, partition and place
+ * for targets: law graph runs them;
+ * verify-flat and defunctionalize are for flat ones, of known dims; plan-devices for
+ * those that name devices; to-cps takes the entry away, which un-cps gives back: law cps.
+ * Those of quantization change what is computed: tests/tools/quantize.sh. lift-parameters
+ * adds a function: tests/train. fast-math has other values for NaN and infinities:
+ * random.rules; chains of products: random.products. differentiate and declare-gradients are for
+ * declarations, outline-checkpoints and drop-again for what these compute again, join-accumulations for what they add up: random.gradients; vmap and
+ * batch-levels for batches: random.batches. */
+static const char *const special[] = { "plan-memory",
+                                       "partition",
+                                       "verify-flat",
+                                       "plan-devices",
+                                       "defunctionalize",
+                                       "to-cps",
+                                       "un-cps",
+                                       "quant-annotate",
+                                       "quant-observe",
+                                       "quant-calibrate",
+                                       "quant-realize",
+                                       "qdq-to-integer",
+                                       "check-zero-points",
+                                       "mixed-precision",
+                                       "place",
+                                       "quant-accumulate",
+                                       "quant-skip",
+                                       "train-mode",
+                                       "lift-parameters",
+                                       "fast-math",
+                                       "differentiate",
+                                       "matrix-chain",
+                                       "fit-memory",
+                                       "outline-checkpoints",
+                                       "drop-again",
+                                       "declare-gradients",
+                                       "join-accumulations",
+                                       "vmap",
+                                       "batch-levels" };
 
 static int is_special(const char *pass)
 {

@@ -1,4 +1,5 @@
-"""Random programs with gradients: those of oracle_program.py, of floats and smooth operators; a quarter has references.
+"""Random programs with gradients: those of oracle_program.py, of floats and smooth operators; a quarter has references, two fifths
+compute some values again on the way back (annotation.checkpoint).
 
 Values stay small, so that differences can be told from rounding. The text computes a number and a tensor of the inputs, their
 gradients, one of them by a closure that holds the other inputs, forward the slope along a direction, and the product of the second derivatives and a direction in three ways: by a gradient
@@ -25,6 +26,7 @@ class Program(oracle_program.Program):
         self.pick = random.Random(number)
         self.nname, self.functions, self.definitions = 0, [], []
         self.has_cells = self.chance(0.25)
+        self.has_marks = self.chance(0.4)
         self.tensors = [Tensor("float64", self.pick.choice(SHAPES)) for _ in range(3)]
         self.tensors[0] = Tensor("float64", ())
         self.inputs = [(f"x{i}", t) for i, t in enumerate(self.tensors)] + [("k", INT32), ("c", BOOL)]
@@ -37,6 +39,11 @@ class Program(oracle_program.Program):
         self.wrt = sorted(self.pick.sample(range(3), self.pick.choice([1, 2, 3, 3])))
 
     def make(self, type_, depth, env):
+        """Some is computed again on the way back."""
+        made = self.make_plain(type_, depth, env)
+        return Expr(f"annotation.checkpoint({made.text})", made.compute) if self.has_marks and depth > 0 and self.chance(0.2) else made
+
+    def make_plain(self, type_, depth, env):
         """Numbers at the leaves come from what there is more often than they are constants."""
         known = [(name, t) for name, t in env.items() if isinstance(t, Tensor) and t.dtype == "float64"]
         if depth > 0 or not known or not isinstance(type_, Tensor) or type_.dtype != "float64" or self.chance(0.2):

@@ -18,7 +18,7 @@ import kit
 # changes values.
 APART = ["plan-memory", "partition", "plan-devices", "to-cps", "un-cps", "quant-annotate", "quant-observe", "quant-calibrate",
          "quant-realize", "quant-accumulate", "quant-skip", "qdq-to-integer", "check-zero-points", "mixed-precision", "fast-math", "place", "train-mode",
-         "lift-parameters", "differentiate"]
+         "lift-parameters", "differentiate", "outline-checkpoints", "drop-again"]
 PIPELINES = ["default", "flatten", "fuse", "fuse-control", "debug"]
 ILL_TYPED = ["its type does not follow", "its type is not", "its type has the dim", "its operands need", "is stated to hold", "internal"]
 

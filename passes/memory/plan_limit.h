@@ -4,8 +4,9 @@
 
 #include <baton/pass.h>
 
-/* errors  BT_ERR_LIMIT: storage that tensors of a function share has more bytes, for some
- *         values of the dims; it names the largest that live where most do */
+/* What the entry needs, with all that it calls, beside its arguments, constants and results.
+ * errors  BT_ERR_LIMIT: it has more bytes, for some values of the dims, and the message names the
+ *         largest tensors that live where most do; or no number can be given, as of recursion */
 bt_status plan_limit_check(bt_ctx *, bt_arena *, const bt_module *,
                            int64_t most) BT_MUST_USE;
 

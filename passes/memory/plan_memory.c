@@ -12,8 +12,9 @@
  * sample of the dims, but a tensor is placed only where it is proved that all others keep
  * clear of it, whatever the dims are; where there is no such place it keeps its own storage.
  * keeps    every invariant
- * option   most  bytes that tensors of a function may share, which it fails with if they are
- *                more; 0, the default: any
+ * option   most  bytes that tensors of the entry may take, with what it calls, but for arguments,
+ *                constants and results; it fails if they are more, or if no number can be given,
+ *                as of recursion; 0, the default: any
  * source   Pisarchyk, Lee: "Efficient Memory Management for Deep Neural Net Inference",
  *          2020 (greedy by size)
  */
@@ -32,7 +33,7 @@ struct options {
 
 static const bt_attr options[] = {
     BT_ATTR_RANGE(struct options, most, INT, "0", 0, INT64_MAX,
-                  "bytes that tensors of a function may share; 0: any number"),
+                  "bytes that tensors may take at once; 0: any number"),
     { 0 },
 };
 

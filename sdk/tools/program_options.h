@@ -11,7 +11,7 @@
     { "pipeline", 0, "FILE", "run this pipeline instead: a manifest, or a name" },         \
     { "fuse", 0, "LIST", "passes that choose what is computed together (default: fuse; for executors vm and aot fuse-control)" }, \
     { "plan", 0, "LIST", "passes of the lowered program (default: plan; '' for none)" },   \
-    { "checkpoint-memory", 0, "BYTES", "compute values again where tensors take more bytes otherwise, without inputs, constants and results (executors graph and aot)" }, \
+    { "checkpoint-memory", 0, "BYTES", "compute values again where tensors take more bytes otherwise, without inputs, constants and results (executors graph, vm and aot)" }, \
     { "tune", 0, "FILE", "compute in the ways that FILE records as the fastest on this machine; what has no record yet is measured first, which takes time, and recorded" }, \
     { "hot", 0, "NAME=RANGE,RANGE..", "values and ranges of open dims (n=1,8..32 step 8,64..) for which kernels have code of their own; or a file with what run --profile --json printed: those that were most often" }, \
     IMPORT_OPTIONS

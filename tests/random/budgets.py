@@ -99,6 +99,7 @@ class Check(kit.Check):
             elif budget:
                 self.nfit += 1
                 self.check_values(number, usual, "--checkpoint-memory", str(budget))
+                self.check_values(number, usual, "--executor", "vm", "--checkpoint-memory", str(budget))
 
 
 check = Check()

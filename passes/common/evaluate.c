@@ -78,12 +78,13 @@ bt_status evaluate_call(bt_builder *builder, bt_arena *arena, const bt_call *cal
     bt_formula_call formula;
     BT_TRY(bt_call_formula(arena, call, &formula));
     bt_compute *compute;
-    BT_TRY(bt_compute_create(ctx, &formula, &compute));
+    bt_status status = bt_compute_create(ctx, &formula, &compute);
+    if (status) // a size in its attributes is known when it runs: it stays a call
+        return status->code == BT_ERR_UNSUPPORTED ? NULL : status;
     uint32_t nout = bt_compute_nout(compute);
     bt_tensor **tensors = BT_NEWS(arena, bt_tensor *, nout);
-    bt_status status =
-        tensors ? bt_compute_run(ctx, compute, leaves->len, leaves->at, tensors)
-                : bt_no_memory();
+    status = tensors ? bt_compute_run(ctx, compute, leaves->len, leaves->at, tensors)
+                     : bt_no_memory();
     bt_compute_destroy(compute);
     for (uint32_t i = 0; i < leaves->len; i++) // the result is in memory instead
         bt_tensor_forget(leaves->at[i]);

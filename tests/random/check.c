@@ -495,12 +495,14 @@ static const struct special {
     { "declare-gradients", "is for operators that programs do not have: random.gradients" },
     { "defunctionalize", "is for flat programs of known dims: law flat" },
     { "differentiate", "is for declarations: random.gradients" },
+    { "drop-again", "is for what gradients compute again: random.gradients" },
     { "fast-math", "gives other values for NaN and infinities: random.rules" },
     { "fit-memory", "is for a budget: random.budgets" },
     { "join-accumulations", "is for what adjoints add up: random.gradients" },
     { "lift-parameters", "adds a function: tests/train" },
     { "matrix-chain", "is for chains of products: random.products" },
     { "mixed-precision", "gives other numbers" },
+    { "outline-checkpoints", "is for marks of gradients: random.gradients" },
     { "partition", "is for targets: law graph" },
     { "place", "is for targets: law graph" },
     { "plan-devices", "is for programs that name devices" },
@@ -519,44 +521,6 @@ static const struct special {
     { "vmap", "is for batches: random.batches" },
     // clang-format on
 };
-/* mixed-precision gives other numbers; plan-memory is for lowered programs, partition and place
- * for targets: law graph runs them;
- * verify-flat and defunctionalize are for flat ones, of known dims; plan-devices for
- * those that name devices; to-cps takes the entry away, which un-cps gives back: law cps.
- * Those of quantization change what is computed: tests/tools/quantize.sh. lift-parameters
- * adds a function: tests/train. fast-math has other values for NaN and infinities:
- * random.rules; chains of products: random.products. differentiate and declare-gradients are for
- * declarations, outline-checkpoints and drop-again for what these compute again, join-accumulations for what they add up: random.gradients; vmap and
- * batch-levels for batches: random.batches. */
-static const char *const special[] = { "plan-memory",
-                                       "partition",
-                                       "verify-flat",
-                                       "plan-devices",
-                                       "defunctionalize",
-                                       "to-cps",
-                                       "un-cps",
-                                       "quant-annotate",
-                                       "quant-observe",
-                                       "quant-calibrate",
-                                       "quant-realize",
-                                       "qdq-to-integer",
-                                       "check-zero-points",
-                                       "mixed-precision",
-                                       "place",
-                                       "quant-accumulate",
-                                       "quant-skip",
-                                       "train-mode",
-                                       "lift-parameters",
-                                       "fast-math",
-                                       "differentiate",
-                                       "matrix-chain",
-                                       "fit-memory",
-                                       "outline-checkpoints",
-                                       "drop-again",
-                                       "declare-gradients",
-                                       "join-accumulations",
-                                       "vmap",
-                                       "batch-levels" };
 
 static int is_special(const char *pass)
 {

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include <baton/op.h>
+#include <baton/plugin.h>
 
 /* ---- by name ---- */
 
@@ -15,17 +16,42 @@ static int is_name(const char *text)
 }
 
 /* What is mentioned of libraries is read, and nothing else of them. */
-static bt_status read_library(bt_ctx *ctx, bt_arena *arena, const char *name,
-                              bt_module **out)
+static bt_status read_library(bt_ctx *ctx, bt_arena *arena, const char *library,
+                              const char *name, bt_module **out)
 {
     bt_text text;
     bt_text_init(&text, arena);
-    bt_text_addf(&text,
-                 "#[version = \"baton 0.1\"]\n" CHOICE_IMPORTS "def @choice() { @%s }\n",
-                 name);
+    bt_text_addf(&text, "#[version = \"baton 0.1\"]\n");
+    bt_text_addf(&text, library ? "import \"%s\"\n" : CHOICE_IMPORTS, library);
+    bt_text_addf(&text, "def @choice() { @%s }\n", name);
     return bt_text_get(&text)
                ? bt_parse(ctx, "what training is asked for", NULL, text.at, text.len, out)
                : bt_no_memory();
+}
+
+/* *out: a library that has it; NULL: those of every training, or none. Errors of those that have
+ * it not are nobody's: they stay in a context of their own. */
+static bt_status find_library(bt_ctx *ctx, bt_arena *arena, const char *name,
+                              const char **out)
+{
+    bt_ctx *own = bt_ctx_create(bt_ctx_registry(ctx));
+    bt_module *module;
+    *out = NULL;
+    if (!own)
+        return bt_no_memory();
+    int is_found = !read_library(own, arena, NULL, name, &module);
+    for (uint32_t i = 0; !is_found && i < bt_provided_len(ctx, "library"); i++) {
+        bt_provided item;
+        if (bt_provided_at(ctx, "library", i, &item) ||
+            read_library(own, arena, item.name, name, &module))
+            continue;
+        is_found = 1;
+        *out = bt_arena_text(arena, item.name, strlen(item.name));
+    }
+    if (is_found)
+        bt_module_unref(module);
+    bt_ctx_destroy(own);
+    return NULL;
 }
 
 static bt_status find_function(bt_ctx *ctx, bt_arena *arena, const bt_module *model,
@@ -43,7 +69,8 @@ static bt_status find_function(bt_ctx *ctx, bt_arena *arena, const bt_module *mo
     c->global = bt_module_find(model, text.at);
     if (!c->global) {
         choice_forget(c);
-        BT_TRY(read_library(ctx, arena, text.at, &c->of));
+        BT_TRY(find_library(ctx, arena, text.at, &c->library));
+        BT_TRY(read_library(ctx, arena, c->library, text.at, &c->of));
         c->global = bt_module_find(c->of, text.at);
     }
     return c->global && c->global->kind == BT_GLOBAL_FUNC

@@ -14,7 +14,8 @@ enum { MOST_OPTIONS = 32 };
 struct choice {
     const char *kind; /* "optimizer" */
     const bt_global *global;
-    bt_module *of; /* that has it: a reference */
+    bt_module *of;       /* that has it: a reference */
+    const char *library; /* that it was found in, beside those above; NULL: none */
     /* Of an optimizer: tensors behind the parameter and its gradient. */
     uint32_t nstate;
     const char *state_names[MOST_OPTIONS];
@@ -24,7 +25,7 @@ struct choice {
 };
 
 /* "sgd{rate=0.1}" of a kind: the model's own function @optimizer.sgd, else that of the libraries
- * losses, optimizers, schedules and initializers.
+ * losses, optimizers, schedules and initializers, else of any other that a plugin has.
  * errors  BT_ERR_NAME; BT_ERR_ATTRIBUTE: of the options; BT_ERR_TYPE: it is no such function */
 bt_status choice_make(bt_ctx *, bt_arena *, const bt_module *model, const char *kind,
                       const char *text, struct choice *out) BT_MUST_USE;

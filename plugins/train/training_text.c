@@ -332,6 +332,18 @@ static void add_sums(const struct writer *w)
     bt_text_addf(w->out, "%%d.%u, %%d.%u)\n}\n", t->nparam, t->nparam + 1);
 }
 
+/* Of the library that it was found in, once. */
+static void add_import(const struct writer *w, const struct choice *choice)
+{
+    bt_text line;
+    if (!choice || !choice->library)
+        return;
+    bt_text_init(&line, w->t->arena);
+    bt_text_addf(&line, "import \"%s\"\n", choice->library);
+    if (bt_text_get(&line) && bt_text_get(w->out) && !strstr(w->out->at, line.at))
+        bt_text_addf(w->out, "%s", line.at);
+}
+
 /* Behind the lines that describe the text: its version, spans, attributes. */
 static size_t head_nbytes(const char *text)
 {
@@ -363,6 +375,11 @@ bt_status step_text(struct bt_training *t, int whole, bt_text *out)
     const size_t head = head_nbytes(text);
     bt_text_add(out, text, head);
     bt_text_addf(out, "// One step of training, as it is compiled.\n" CHOICE_IMPORTS);
+    add_import(&w, &t->loss);
+    add_import(&w, &t->optimizer);
+    add_import(&w, &t->schedule);
+    for (uint32_t i = 0; whole && t->drawn && i < t->nheld; i++)
+        add_import(&w, t->drawn[i]);
     add_loss(&w);
     add_sums(&w);
     add_step(&w);

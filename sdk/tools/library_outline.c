@@ -27,7 +27,8 @@ static const char *end_of(const char *line)
     return line + n;
 }
 
-static void print_outline(const char *text)
+static void each_definition(const char *text, const bt_provided *library,
+                            definition_fn *see, void *self)
 {
     const char *comment = NULL; // the lines of it that stand right above
     for (const char *line = text, *next; *line; line = next) {
@@ -38,17 +39,15 @@ static void print_outline(const char *text)
             continue;
         }
         if (starts(line, "def ") || starts(line, "type ") || starts(line, "import ")) {
-            const char *end = end_of(line);
-            int with_comment = comment && !starts(line, "import ");
-            printf("%s%.*s%.*s\n", starts(line, "import ") ? "" : "\n",
-                   with_comment ? (int)(line - comment) : 0, with_comment ? comment : "",
-                   (int)(end - line), line);
+            const struct definition d = { comment ? comment : line, line, end_of(line) };
+            see(self, library, &d);
         }
         comment = NULL;
     }
 }
 
-int print_library(struct tool *tool, const bt_provided *item)
+int library_each(struct tool *tool, const bt_provided *item, definition_fn *see,
+                 void *self)
 {
     bt_file *file;
     const char *path = library_path(tool, item);
@@ -60,6 +59,21 @@ int print_library(struct tool *tool, const bt_provided *item)
     bt_file_close(tool->ctx, file);
     if (!text)
         return tool_fail(tool, bt_no_memory());
-    print_outline(text);
+    each_definition(text, item, see, self);
     return EXIT_OK;
+}
+
+static void print_definition(void *self, const bt_provided *library,
+                             const struct definition *d)
+{
+    (void)self, (void)library;
+    if (starts(d->head, "import "))
+        printf("%.*s\n", (int)(d->end - d->head), d->head);
+    else
+        printf("\n%.*s\n", (int)(d->end - d->comment), d->comment);
+}
+
+int print_library(struct tool *tool, const bt_provided *item)
+{
+    return library_each(tool, item, print_definition, NULL);
 }

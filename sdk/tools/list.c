@@ -8,6 +8,7 @@
 #include <baton/pass.h>
 
 #include "library_outline.h"
+#include "list_choices.h"
 #include "list_gradient.h"
 #include "slots.h"
 #include "verbs.h"
@@ -245,6 +246,12 @@ static int fail_word(struct tool *tool, const char *word)
 {
     bt_text all;
     bt_text_init(&all, bt_ctx_scratch(tool->ctx));
+    for (uint32_t i = 0; choices_word(i); i++) {
+        if (strncasecmp(word, choices_word(i), 4) == 0)
+            return tool_usage(tool,
+                              "there is nothing called %s to list; did you mean %s?",
+                              word, choices_word(i));
+    }
     for (uint32_t i = 0; i < BT_COUNT(listings); i++) {
         const struct listing *l = &listings[i];
         size_t n = strlen(l->kind) < 4 ? strlen(l->kind) : 4;
@@ -254,6 +261,8 @@ static int fail_word(struct tool *tool, const char *word)
                               word, l->word);
         bt_text_addf(&all, "%s%s", i ? ", " : "", l->word);
     }
+    for (uint32_t i = 0; choices_word(i); i++)
+        bt_text_addf(&all, ", %s", choices_word(i));
     bt_text_addf(&all, ", slots");
     if (!bt_text_get(&all))
         return tool_fail(tool, bt_no_memory());
@@ -269,6 +278,10 @@ static int run(struct tool *tool)
         return fail_word(tool, "");
     if (strcmp(tool->args[0], "slots") == 0 && tool->narg == 1)
         return list_slots(tool);
+    for (uint32_t i = 0; choices_word(i); i++) {
+        if (strcmp(choices_word(i), tool->args[0]) == 0)
+            return list_choices(tool, i, tool->args[1]);
+    }
     for (uint32_t i = 0; i < BT_COUNT(listings); i++) {
         if (strcmp(listings[i].word, tool->args[0]) != 0)
             continue;
@@ -296,7 +309,8 @@ const struct verb verb_list = {
     // clang-format off
     .details = "KIND is ops, relations, rules, passes, analyses, pipelines, libraries, slots,\n"
                "executors, importers, onnx (operators of ONNX models), compilers, targets,\n"
-               "ways (to compute on target cpu), schemes or calibrations (of quantization).\n"
+               "ways (to compute on target cpu), schemes or calibrations (of quantization),\n"
+               "losses, optimizers, schedules or initializers (of training).\n"
                "Reads manifests only, and the text of a library; no plugin is opened. With\n"
                "--gradient, ops NAME opens it and shows the adjoints of its first case.",
     .examples = "  baton list targets\n"

@@ -192,7 +192,9 @@ const struct verb verb_plugin = {
                "                        analysis, executor, importer, onnx, compiler, target,\n"
                "                        way, scheme or calibrate; into a folder that has a\n"
                "                        plugin one more file; with\n"
-               "                        --source one that Baton compiles when it uses it",
+               "                        --source one that Baton compiles when it uses it;\n"
+               "                        of training loss, optimizer, schedule, initializer:\n"
+               "                        texts, of which nothing is built",
     .examples = "  baton plugin why nn.relu\n"
                 "  baton plugin check baton.ops.image\n"
                 "  baton plugin new op example.swish --source",

@@ -9,26 +9,23 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* What stands for @word@ in a template. */
-struct words {
-    const char *name;   /* of what is written: example.swish */
-    const char *ident;  /* its last part as C and files have it: swish */
-    const char *plugin; /* that of the plugin: what its tables' names begin with */
-    const char *id;     /* of the plugin */
-    const char *checks; /* what baton plugin check does with it */
-    int has_memory; /* of its own: lines with @own@ before them are written, else @host@ */
-};
+#include "plugin_template.h"
 
 /* Folders of templates. */
-static const char *const kinds[] = { "op",       "eval",   "relation", "facet",
-                                     "rule",     "pass",   "analysis", "executor",
-                                     "importer", "onnx",   "compiler", "target",
-                                     "way",      "scheme", "calibrate" };
+static const char *const kinds[] = { "op",        "eval",     "relation",   "facet",
+                                     "rule",      "pass",     "analysis",   "executor",
+                                     "importer",  "onnx",     "compiler",   "target",
+                                     "way",       "scheme",   "calibrate",  "loss",
+                                     "optimizer", "schedule", "initializer" };
 
-static int fail_io(struct tool *tool, const char *path, const char *what)
+/* Kinds that are texts: a plugin of a library, in which nothing is compiled. */
+static int is_text(const char *kind)
 {
-    return tool_fail(
-        tool, bt_fail(tool->ctx, BT_ERR_IO, "%s %s: %s", path, what, strerror(errno)));
+    static const char *const texts[] = { "loss", "optimizer", "schedule", "initializer" };
+    int found = 0;
+    for (uint32_t i = 0; i < BT_COUNT(texts); i++)
+        found |= strcmp(kind, texts[i]) == 0;
+    return found;
 }
 
 /* <prefix>/share/baton/template, from <prefix>/bin/baton. */
@@ -43,119 +40,6 @@ static const char *template_folder(struct tool *tool)
     }
     path[n > 0 ? n : 0] = 0;
     return tool_text(tool, "%s/share/baton/template", path);
-}
-
-/* ---- one file ---- */
-
-/* Bytes at the beginning of a line that are not written: a mark, or the line with it. */
-static size_t skip_line(const char *text, size_t nbytes, const struct words *words)
-{
-    static const char *const marks[] = { "@host@", "@own@" };
-    for (int i = 0; i < 2; i++) {
-        size_t n = strlen(marks[i]);
-        const char *end = memchr(text, '\n', nbytes);
-        if (n <= nbytes && memcmp(text, marks[i], n) == 0)
-            return i == words->has_memory ? n : end ? (size_t)(end - text) + 1 : nbytes;
-    }
-    return 0;
-}
-
-static void fill(const char *text, size_t nbytes, const struct words *words, bt_text *out)
-{
-    int is_start = 1; // of a line
-    const struct {
-        const char *mark, *value;
-    } rows[] = { { "@name@", words->name },
-                 { "@ident@", words->ident },
-                 { "@plugin@", words->plugin },
-                 { "@checks@", words->checks },
-                 { "@id@", words->id } };
-    while (nbytes) {
-        size_t used = is_start ? skip_line(text, nbytes, words) : 0;
-        if (used) {
-            text += used;
-            nbytes -= used;
-            is_start = text[-1] == '\n';
-            continue;
-        }
-        is_start = *text == '\n';
-        for (uint32_t i = 0; i < BT_COUNT(rows) && !used; i++) {
-            size_t n = strlen(rows[i].mark);
-            if (n <= nbytes && memcmp(text, rows[i].mark, n) == 0) {
-                bt_text_addf(out, "%s", rows[i].value);
-                used = n;
-            }
-        }
-        if (!used)
-            bt_text_add(out, text, used = 1);
-        text += used;
-        nbytes -= used;
-    }
-}
-
-static int copy_file(struct tool *tool, const char *from, const char *to,
-                     const struct words *words)
-{
-    bt_text text;
-    bt_file *file;
-    bt_text_init(&text, bt_ctx_scratch(tool->ctx));
-    TRY_TOOL(tool, bt_file_read(tool->ctx, from, &file));
-    fill(file->bytes, file->nbytes, words, &text);
-    bt_file_close(tool->ctx, file);
-    if (!bt_text_get(&text))
-        return tool_fail(tool, bt_no_memory());
-    TRY_TOOL(tool, bt_file_write(tool->ctx, to, text.at, text.len));
-    printf("  %s\n", to);
-    return EXIT_OK;
-}
-
-/* NAME.c becomes swish.c, NAME.baton.json swish.baton.json; beside a plugin that is there,
- * test.baton swish.test.baton. */
-static int copy_folder(struct tool *tool, const char *from, const char *to,
-                       const struct words *words, int is_added)
-{
-    struct dirent **entries;
-    int n = scandir(from, &entries, NULL, alphasort), code = EXIT_OK;
-    if (n < 0)
-        return fail_io(tool, from, "cannot be read");
-    for (int i = 0; i < n; i++) {
-        const char *name = entries[i]->d_name, *own = name;
-        char named[512];
-        if (strncmp(name, "NAME", strlen("NAME")) == 0) {
-            snprintf(named, sizeof(named), "%s%s", words->ident, name + strlen("NAME"));
-            own = named;
-        } else if (is_added) {
-            snprintf(named, sizeof(named), "%s.%s", words->ident, name);
-            own = named;
-        }
-        const char *source = tool_text(tool, "%s/%s", from, name);
-        const char *target = tool_text(tool, "%s/%s", to, own);
-        if (!code && name[0] != '.' && is_added && target && access(target, F_OK) == 0)
-            code = tool_fail(tool, bt_fail(tool->ctx, BT_ERR_IO,
-                                           "%s is not overwritten: it is there", target));
-        if (!code && name[0] != '.')
-            code = source && target ? copy_file(tool, source, target, words)
-                                    : tool_fail(tool, bt_no_memory());
-        free(entries[i]);
-    }
-    free(entries);
-    return code;
-}
-
-/* Removes a folder that could not be completed. */
-static void remove_folder(struct tool *tool, const char *folder)
-{
-    struct dirent **entries;
-    int n = scandir(folder, &entries, NULL, NULL);
-    for (int i = 0; i < n; i++) {
-        const char *path = tool_text(tool, "%s/%s", folder, entries[i]->d_name);
-        if (path)
-            (void)unlink(path);
-        free(entries[i]);
-    }
-    if (n >= 0)
-        free(entries);
-    (void)rmdir(folder);
 }
 
 /* ---- names ---- */
@@ -234,14 +118,17 @@ static int check_kind(const struct tool *tool, const char *kind)
 /* A name that a plugin beside this one has would be refused where it is used. */
 static int check_free(struct tool *tool, const char *kind, const struct words *words)
 {
-    const char *provided = strcmp(kind, "eval") == 0 ? "op" : kind;
+    const char *provided = strcmp(kind, "eval") == 0 ? "op"
+                           : is_text(kind)           ? "library"
+                                                     : kind,
+               *name = is_text(kind) ? words->ident : words->name;
     bt_provided item;
-    if (!find_provided(tool->ctx, provided, words->name, &item) ||
+    if (!find_provided(tool->ctx, provided, name, &item) ||
         strcmp(bt_plugin_id(item.plugin), words->id) == 0)
         return EXIT_OK;
     return tool_usage(
-        tool, "%s %s is there, of plugin %s, and two of one name clash: my.%s would do",
-        provided, words->name, bt_plugin_id(item.plugin), words->name);
+        tool, "%s %s is there, of plugin %s, and two of one name clash: my%c%s would do",
+        provided, name, bt_plugin_id(item.plugin), is_text(kind) ? '_' : '.', name);
 }
 
 /* ---- beside what is there ---- */
@@ -270,6 +157,12 @@ static int add_to(struct tool *tool, const char *kind, const char *folder,
     words->plugin = read_word(tool, folder, "CMakeLists.txt", " NAME ", ")");
     words->id = read_word(tool, folder, "plugin.json", "\"id\": \"", "\"");
     const char *own = tool_text(tool, "%s/%s", templates, kind);
+    if (is_text(kind))
+        return tool_usage(
+            tool,
+            "%s is there: a %s is another function @%s.NAME of a library of "
+            "it (a text in its folder libraries), or a plugin in a new folder",
+            folder, kind, kind);
     if (!words->plugin || !words->id)
         return tool_fail(
             tool, bt_fail(tool->ctx, BT_ERR_IO,
@@ -283,7 +176,7 @@ static int add_to(struct tool *tool, const char *kind, const char *folder,
     if (code)
         return code;
     printf("%s %s for plugin %s:\n", kind, words->name, words->id);
-    code = copy_folder(tool, own, folder, words, 1);
+    code = template_copy(tool, own, folder, words, 1);
     if (!code)
         printf("build again, then try it: baton filecheck %s/%s.test.baton\n", folder,
                words->ident);
@@ -295,20 +188,22 @@ static int make(struct tool *tool, const char *kind, const char *folder,
 {
     int is_source = option_value(tool, "source") != NULL;
     const char *own = tool_text(tool, "%s/%s", templates, kind);
-    const char *common =
-        tool_text(tool, "%s/%s", templates, is_source ? "source" : "common");
+    const char *common = tool_text(tool, "%s/%s", templates,
+                                   is_text(kind) ? "library"
+                                   : is_source   ? "source"
+                                                 : "common");
     printf("a plugin with %s %s:\n", kind, words->name);
-    int code = common && own ? copy_folder(tool, own, folder, words, 0)
+    int code = common && own ? template_copy(tool, own, folder, words, 0)
                              : tool_fail(tool, bt_no_memory());
     if (!code)
-        code = copy_folder(tool, common, folder, words, 0);
+        code = template_copy(tool, common, folder, words, 0);
     if (!code && is_source)
         code = write_manifest(tool, folder, words->ident);
     if (code)
-        remove_folder(tool, folder);
+        template_remove(tool, folder);
     else
         printf("%s/README.md says how to %stry it\n", folder,
-               is_source ? "" : "build and ");
+               is_source || is_text(kind) ? "" : "build and ");
     return code;
 }
 
@@ -372,6 +267,11 @@ int plugin_new(struct tool *tool)
     if (code)
         return code;
     words.checks = checks_of(kind);
+    if (is_text(kind) && option_value(tool, "source"))
+        return tool_usage(tool,
+                          "a %s is a text, of which no C source is part: leave out "
+                          "--source",
+                          kind);
     if (memory && strcmp(memory, "own") != 0 && strcmp(memory, "host") != 0)
         return tool_usage(tool, "--memory is own or host, not %s", memory);
     if (memory && strcmp(memory, "own") == 0 && option_value(tool, "source"))
@@ -398,7 +298,7 @@ int plugin_new(struct tool *tool)
     if (mkdir(folder, 0777) == 0)
         return make(tool, kind, folder, templates, &words);
     if (errno != EEXIST)
-        return fail_io(tool, folder, "cannot be made");
+        return template_fail(tool, folder, "cannot be made");
     return tool->narg > 3 ? add_to(tool, kind, folder, templates, &words)
-                          : fail_io(tool, folder, "is not overwritten");
+                          : template_fail(tool, folder, "is not overwritten");
 }

@@ -106,6 +106,26 @@ def check_own(runs, x):
     runs.check(abs(loss / (2 * (z ** 4).mean()) - 1) < 1e-5, "a loss of the model's own")
 
 
+def check_plugin(runs, x):
+    """Of libraries of plugins that the model does not import, as `baton plugin new` writes them."""
+    os.makedirs("plugins")
+    numpy.savez("plugged.npz", x=x, labels=numpy.ones((len(x), 3), numpy.float32))
+    for kind, words in [("loss", "losses"), ("optimizer", "optimizers"), ("schedule", "schedules"), ("initializer", "initializers")]:
+        done = runs.run("plugin", "new", kind, f"example.my_{kind}", f"plugins/{kind}")
+        runs.check(done.returncode == 0, done.stderr)
+        done = runs.run("list", words, env={**os.environ, "BATON_PLUGIN_PATH": os.path.abspath(f"plugins/{kind}")})
+        runs.check(f"\nmy_{kind} " in "\n" + done.stdout, f"{words}: {done.stdout}")
+    env = {**os.environ, "BATON_PLUGIN_PATH": ":".join(os.path.abspath(f"plugins/{kind}") for kind in ("loss", "optimizer", "schedule", "initializer"))}
+    runs.train("own.baton", "--data", "plugged.npz", "--loss", "my_loss{delta=3}", "--optimizer", "my_optimizer{rate=0.5}", "--schedule", "my_schedule{period=2}",
+               "--initializer", "my_initializer{bound=0}", "--epochs", 2, "--batch", len(x), "-o", "plugged", env=env)
+    tensors, _ = kit.read_tensors(runs.last("plugged"))
+    runs.check(set(numpy.abs(tensors["w"]).ravel()) <= {0.25, 0.75}, f"two steps of 0.5 and 0.25 from 0: {tensors['w']}")
+    with open("plugged/step.baton") as file:
+        text = file.read()
+    runs.check(all(text.count(f'import "my_{kind}"') == 1 for kind in ("loss", "optimizer", "schedule", "initializer")), text[:600])
+    runs.refused("did you mean `@loss.huber`", "train", "own.baton", "--data", "own.npz", "--loss", "hubr", "-o", "x", env=env)
+
+
 def check_others(runs, random, x):
     """Several inputs and results; branches; a folder of files; classes of several integer types; JSON."""
     kit.write("two.baton", TWO)
@@ -291,6 +311,7 @@ def main():
         numpy.save("five.npy", y[:5])
         check_constants(runs, random, x, y)
         check_own(runs, x)
+        check_plugin(runs, x)
         check_others(runs, random, x)
         check_results(runs, x, y)
         check_tried(runs, x, y)

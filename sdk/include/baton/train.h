@@ -27,8 +27,14 @@ typedef struct bt_training bt_training;
 
 typedef struct bt_training_options {
     const char *entry; /* function of the model; NULL: main, or the only one */
-    /* What `baton list libraries` has as @loss.NAME, @optimizer.NAME, @schedule.NAME, or the
-     * model itself, with options: "sgd{rate=0.1}". NULL: cross_entropy, sgd, constant. */
+    /* Functions of Baton text, with options: "sgd{rate=0.1}". The model's own, or those of a
+     * library of any plugin:
+     *     @loss.NAME(%z, %y)                    the mean of all samples; %z is the first result, or
+     *                                           the tuple of all
+     *     @optimizer.NAME(%w, %g, .., %step)    the parameter, or it and its state
+     *     @schedule.NAME(%step, %steps)         a factor of the optimizer's rate
+     * Numbers behind these are options, with attributes as defaults. NULL: cross_entropy, sgd,
+     * constant. */
     const char *loss, *optimizer, *schedule;
     double clip;     /* the gradients' norm, all together, at most; 0: any */
     uint32_t nmicro; /* batches of which gradients are added for a step; 0: 1 */

@@ -1,0 +1,12 @@
+/* What a training may be asked for, of all libraries. */
+#ifndef LIST_CHOICES_H
+#define LIST_CHOICES_H
+
+#include "tool.h"
+
+/* The words that are listed, by numbers from 0 on; NULL: no more. */
+const char *choices_word(uint32_t);
+/* baton list losses, or losses NAME. EXIT_USAGE: it is none of these words. */
+int list_choices(struct tool *, uint32_t word, const char *name);
+
+#endif

@@ -1,28 +1,24 @@
 /* baton export: a model of what was learned, without the training. */
 #include <string.h>
 
+#include <baton/onnx.h>
+
 #include "import_options.h"
 #include "program_text.h"
 #include "progress.h"
 #include "train.h"
 #include "written.h"
 
-static int is_artifact(const char *path)
+static int has_suffix(const char *path, const char *suffix)
 {
-    const size_t n = strlen(path);
-    return n > 4 && strcmp(path + n - 4, ".bta") == 0;
+    const size_t n = strlen(path), m = strlen(suffix);
+    return n > m && strcmp(path + n - m, suffix) == 0;
 }
 
 static int check_output(const struct tool *tool, const char *path)
 {
-    const char *dot = path ? strrchr(path, '.') : NULL;
     if (!path || !*path)
         return tool_usage(tool, "-o FILE is missing: where the model goes");
-    if (dot && strcmp(dot, ".onnx") == 0)
-        return tool_usage(tool,
-                          "-o %s: what is written is Baton's text (.baton), or compiled "
-                          "(.bta), and no model of ONNX",
-                          path);
     return EXIT_OK;
 }
 
@@ -65,6 +61,21 @@ static int write_artifact(struct tool *tool, const bt_module *module, const char
     return status ? tool_fail(tool, status) : EXIT_OK;
 }
 
+static int write_onnx(struct tool *tool, const bt_module *module, const char *path)
+{
+    const struct written files[] = { { path, "the model" } };
+    const bt_onnx_writer *writer;
+    const void *row;
+    int code = check_written(tool, BT_COUNT(files), files);
+    if (code)
+        return code;
+    TRY_TOOL(tool,
+             bt_registry_row(tool->ctx, BT_ONNX_WRITER, "onnx", sizeof(*writer), &row));
+    writer = row;
+    TRY_TOOL(tool, writer->write(tool->ctx, module, option_value(tool, "entry"), path));
+    return EXIT_OK;
+}
+
 static int run(struct tool *tool)
 {
     struct train t = { .tool = tool };
@@ -74,8 +85,9 @@ static int run(struct tool *tool)
     if (!code)
         code = freeze(&t, &module);
     if (!code)
-        code = is_artifact(path) ? write_artifact(tool, module, path)
-                                 : print_program(tool, module, path);
+        code = has_suffix(path, ".bta")    ? write_artifact(tool, module, path)
+               : has_suffix(path, ".onnx") ? write_onnx(tool, module, path)
+                                           : print_program(tool, module, path);
     bt_module_unref(module);
     if (t.trainer)
         t.trainer->close(t.training);
@@ -87,7 +99,7 @@ static const struct option options[] = {
     { "output", 'o', "FILE",
       "the model to write (must be given), large constants to a .npz beside it; "
       "FILE.bta: "
-      "compiled, with its text in FILE.baton beside it" },
+      "compiled, with its text in FILE.baton beside it; FILE.onnx: for others" },
     { "batch", 0, "N", "samples of a run (default: as open as the model leaves them)" },
     { "fixed", 0, "NAME", "a constant that was not learned" },
     { "target", 0, "NAME", "what FILE.bta is for (default: cpu)" },
@@ -107,7 +119,8 @@ const struct verb verb_export = {
         "MODEL is what was trained, CHECKPOINT a .safetensors file of the training, or\n"
         "any that has its parameters by name. What is written is a program as any "
         "other,\n"
-        "in which parameters are constants: it runs, compiles and quantizes.",
+        "in which parameters are constants: it runs, compiles and quantizes. FILE.onnx is\n"
+        "for other runtimes, where all of it is operators that ONNX has.",
     // clang-format off
     .examples = "  baton train lenet.baton --data samples --labels labels --batch 10\n"
                 "  baton export lenet.baton lenet.training/step-000000010.safetensors -o out.bta",

@@ -80,6 +80,22 @@ struct bt_onnx_node {
     const struct onnx_node *proto; /* likewise */
 };
 
+/* Writes models as ONNX files: a row of an interface, which applications find by name
+ * (bt_registry_row(ctx, BT_ONNX_WRITER, "onnx", sizeof(*writer), &row)). */
+typedef struct bt_onnx_writer {
+    const char *name; /* "onnx" */
+    const char *doc;
+    /* The module is typed. A dim that is open has a name in the file.
+     * entry   NULL: main, or the only function
+     * errors  BT_ERR_UNSUPPORTED at the call or value that ONNX has not; BT_ERR_IO */
+    bt_status (*write)(bt_ctx *, const bt_module *, const char *entry, const char *path);
+} bt_onnx_writer;
+#define BT_ONNX_WRITER "onnx.writer/1"
+#define BT_ONNX_WRITERS(array)                          \
+    {                                                   \
+        BT_ONNX_WRITER, sizeof(bt_onnx_writer), (array) \
+    }
+
 #ifdef __cplusplus
 }
 #endif

@@ -1,0 +1,193 @@
+/* A model as an ONNX file: operators in a row, which passes make of it. */
+#include <string.h>
+
+#include <baton/onnx.h>
+#include <baton/pass.h>
+
+#include "graph.h"
+#include "proto.h"
+
+/* Fields of ModelProto, OperatorSetIdProto, GraphProto, ValueInfoProto and TypeProto (onnx.proto). */
+enum {
+    MODEL_IR = 1,
+    MODEL_PRODUCER = 2,
+    MODEL_GRAPH = 7,
+    MODEL_SET = 8,
+    SET_DOMAIN = 1,
+    SET_VERSION = 2
+};
+enum { GRAPH_NAME = 2, GRAPH_INPUT = 11, GRAPH_OUTPUT = 12 };
+enum {
+    INFO_NAME = 1,
+    INFO_TYPE = 2,
+    TYPE_TENSOR = 1,
+    TENSOR_ELEMENTS = 1,
+    TENSOR_SHAPE = 2
+};
+enum { SHAPE_DIM = 1, DIM_NUMBER = 1, DIM_NAME = 2 };
+enum { IR = 8, OPERATOR_SET = 18 };
+
+static void put_dim(struct graph *g, const bt_type *dim, bt_text *shape)
+{
+    bt_text message;
+    int64_t number;
+    bt_text_init(&message, g->arena);
+    if (bt_dim_is_const(dim, &number))
+        proto_int(&message, DIM_NUMBER, number);
+    else if (dim->kind == BT_TYPE_VAR)
+        proto_text(&message, DIM_NAME, ((const bt_var_type *)(const void *)dim)->name);
+    proto_message(shape, SHAPE_DIM, &message);
+}
+
+/* The name and type of an input or output. */
+static bt_status put_info(struct graph *g, bt_text *graph, uint32_t field,
+                          const char *name, const bt_value *value)
+{
+    const bt_shape_type *shape = bt_tensor_shape(value->type);
+    const int64_t elements = shape ? type_number(bt_tensor_dtype(value->type)) : 0;
+    bt_text info, type, tensor, dims;
+    if (!elements || shape->rest)
+        return bt_fail_at(g->ctx, BT_ERR_UNSUPPORTED, g->store, value->span,
+                          "%s is no tensor of a type and a rank that ONNX has", name);
+    bt_text_init(&info, g->arena);
+    bt_text_init(&type, g->arena);
+    bt_text_init(&tensor, g->arena);
+    bt_text_init(&dims, g->arena);
+    for (uint32_t i = 0; i < shape->n; i++)
+        put_dim(g, shape->dims[i], &dims);
+    proto_int(&tensor, TENSOR_ELEMENTS, elements);
+    proto_message(&tensor, TENSOR_SHAPE, &dims);
+    proto_message(&type, TYPE_TENSOR, &tensor);
+    proto_text(&info, INFO_NAME, name);
+    proto_message(&info, INFO_TYPE, &type);
+    proto_message(graph, field, &info);
+    return graph->failed ? bt_no_memory() : NULL;
+}
+
+static bt_status put_inputs(struct graph *g, const bt_block *block, bt_text *graph)
+{
+    for (uint32_t i = 0; i < block->nparam; i++) {
+        const bt_value *param = &block->params[i]->base;
+        const char *name;
+        BT_TRY(graph_new_name(g, param, &name));
+        BT_TRY(graph_set_name(g, param, name));
+        BT_TRY(put_info(g, graph, GRAPH_INPUT, name, param));
+    }
+    return NULL;
+}
+
+/* Tuples are what calls take and functions give: none of them is a node. */
+static bt_status put_nodes(struct graph *g, const bt_block *block)
+{
+    for (uint32_t i = 0; i < block->nbinding; i++) {
+        const bt_value *value = block->bindings[i];
+        const bt_call *call = bt_as_call(value);
+        const char *name;
+        if (bt_as_tuple(value))
+            continue;
+        if (!call || !call->op || !bt_tensor_shape(value->type))
+            BT_TRY(graph_name(g, value, &name)); // says why
+        BT_TRY(graph_new_name(g, value, &name));
+        BT_TRY(add_call(g, call, name));
+        BT_TRY(graph_set_name(g, value, name));
+    }
+    return NULL;
+}
+
+/* Each output has a node of its own: one may be an input, or be given twice. */
+static bt_status put_output(struct graph *g, const bt_value *value, uint32_t i,
+                            bt_text *graph)
+{
+    const char *from, *to;
+    bt_text name;
+    BT_TRY(graph_name(g, value, &from));
+    bt_text_init(&name, g->arena);
+    bt_text_addf(&name, "output%u", i);
+    to = bt_text_get(&name);
+    if (!to)
+        return bt_no_memory();
+    if (bt_map_entry_find(&g->taken, to))
+        BT_TRY(graph_new_name(g, NULL, &to));
+    BT_TRY(graph_node(g, "Identity", 1, &from, to, NULL));
+    return put_info(g, graph, GRAPH_OUTPUT, to, value);
+}
+
+static bt_status put_graph(struct graph *g, const bt_func *func, bt_text *graph)
+{
+    const bt_tuple_value *tuple = bt_as_tuple(func->block->result);
+    BT_TRY(put_inputs(g, func->block, graph));
+    BT_TRY(put_nodes(g, func->block));
+    for (uint32_t i = 0; tuple && i < tuple->nfield; i++)
+        BT_TRY(put_output(g, tuple->fields[i], i, graph));
+    if (!tuple)
+        BT_TRY(put_output(g, func->block->result, 0, graph));
+    proto_text(graph, GRAPH_NAME, func->name);
+    if (g->nodes.len)
+        bt_text_add(graph, g->nodes.at, g->nodes.len);
+    if (g->initializers.len)
+        bt_text_add(graph, g->initializers.at, g->initializers.len);
+    return graph->failed ? bt_no_memory() : NULL;
+}
+
+static bt_status put_model(struct graph *g, const bt_func *func, bt_text *model)
+{
+    bt_text graph, set;
+    bt_text_init(&graph, g->arena);
+    bt_text_init(&set, g->arena);
+    BT_TRY(put_graph(g, func, &graph));
+    proto_text(&set, SET_DOMAIN, "");
+    proto_int(&set, SET_VERSION, OPERATOR_SET);
+    proto_int(model, MODEL_IR, IR);
+    proto_text(model, MODEL_PRODUCER, "baton");
+    proto_message(model, MODEL_GRAPH, &graph);
+    proto_message(model, MODEL_SET, &set);
+    return model->failed ? bt_no_memory() : NULL;
+}
+
+static bt_status write_flat(bt_ctx *ctx, bt_arena *arena, const bt_module *module,
+                            const char *entry, const char *path)
+{
+    struct graph g = { .ctx = ctx, .arena = arena, .store = module->store };
+    const bt_global *global;
+    bt_text model;
+    BT_TRY(bt_module_entry(ctx, module, entry, &global));
+    if (global->kind != BT_GLOBAL_FUNC || !global->func->block)
+        return bt_fail(ctx, BT_ERR_ARGUMENT, "@%s is no function", global->name);
+    bt_text_init(&g.nodes, arena);
+    bt_text_init(&g.initializers, arena);
+    bt_text_init(&model, arena);
+    bt_map_init(&g.names, arena, 0);
+    bt_map_init(&g.taken, arena, 1);
+    BT_TRY(put_model(&g, global->func, &model));
+    return bt_file_write(ctx, path, model.at, model.len);
+}
+
+static bt_status write_onnx(bt_ctx *ctx, const bt_module *module, const char *entry,
+                            const char *path)
+{
+    const bt_pipeline_options options = { .level = -1, .entry = entry };
+    bt_pipeline *pipeline;
+    bt_module *flat = NULL;
+    bt_arena *arena = bt_arena_create(bt_ctx_registry(ctx));
+    if (!arena)
+        return bt_no_memory();
+    bt_status status = bt_pipeline_read(
+        ctx, "inline, simplify-inference, fold-constant, dead-code", &pipeline);
+    if (!status) {
+        status = bt_pipeline_run(ctx, pipeline, &options, module, &flat);
+        bt_pipeline_destroy(pipeline);
+    }
+    if (!status)
+        status = write_flat(ctx, arena, flat, entry, path);
+    bt_module_unref(flat);
+    bt_arena_destroy(arena);
+    return status;
+}
+
+static const bt_onnx_writer writers[] = {
+    { .name = "onnx",
+      .doc = "Straight programs, as models of operator set 18.",
+      .write = write_onnx },
+    { 0 },
+};
+const bt_table bt_plugins_onnx_write_writer[] = { BT_ONNX_WRITERS(writers), { 0 } };

@@ -257,15 +257,14 @@ static int by_begin(const void *a, const void *b)
                                 : (x->end > y->end) - (x->end < y->end);
 }
 
-/* The bytes that a tensor of its type and dims has; 0: more than can be counted. */
+/* Whether its type and dims take so many. */
 static int has_nbytes(const struct safetensor *t, uint64_t nbytes)
 {
     int64_t nelem = 1, want;
-    for (uint32_t k = 0; k < t->rank; k++) {
-        if (!bt_mul_int64(nelem, t->dims[k], &nelem))
-            return 0;
-    }
-    return bt_elements_nbytes(t->dtype, nelem, &want) && (uint64_t)want == nbytes;
+    int ok = 1;
+    for (uint32_t k = 0; ok && k < t->rank; k++)
+        ok = bt_mul_int64(nelem, t->dims[k], &nelem);
+    return ok && bt_elements_nbytes(t->dtype, nelem, &want) && (uint64_t)want == nbytes;
 }
 
 /* Tensors lie one behind the other, up to the end, in the order of their offsets. */

@@ -2,7 +2,8 @@
  * fit-memory: values are computed again so that a program fits in a budget of memory.
  * Where most bytes live, the value that lives through without being read there, and has the
  * most bytes for the longest time for what it costs to compute it, is computed again where it is
- * read next; with it what it is made of and what is not there any more. That is repeated until
+ * read next; with it what it is made of and what is not there any more. Small values are computed
+ * before that as soon as they can be (keep_early.c). That is repeated until
  * the tensors fit, packed one beside the other, with what kernels need for themselves. Calls of
  * primitive functions are what is computed again: this stands behind pass fuse-ops. What they
  * cost their target says, else the work of their operators. Arguments, constants and results are
@@ -36,7 +37,7 @@ static void tell(const struct keep_facts *f, const struct keep_plan *before, int
     const double all = keep_ns(before), more = keep_ns(after) - all;
     uint32_t n = 0;
     for (uint32_t s = 0; s < after->steps.len; s++)
-        n += after->steps.at[s].is_again;
+        n += after->steps.at[s].is_again == KEEP_AGAIN;
     bt_remark(
         f->ctx, BT_REMARK_NOTE,
         bt_fail(f->ctx, BT_ERR_LIMIT,
@@ -59,10 +60,12 @@ static bt_status fit(void *state, const struct keep_facts *f, struct keep_plan *
     BT_TRY(keep_pack(plan, &from));
     const struct keep_plan before = *plan;
     packed = from;
+    if (from > o->bytes)
+        BT_TRY(keep_early(plan, is_changed));
     for (uint32_t i = 0; packed > o->bytes && fits && most > 0 && i < MOST_ROUNDS; i++) {
         BT_TRY(keep_fit(plan, most, &fits));
         BT_TRY(keep_pack(plan, &packed));
-        *is_changed = plan->steps.len != before.steps.len;
+        *is_changed |= plan->steps.len != before.steps.len;
         most = plan->peak - (packed - o->bytes);
     }
     if (*is_changed)

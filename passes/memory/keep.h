@@ -34,9 +34,14 @@ struct keep_value {
     keep_numbers over; /* of what it reads: in whose bytes it may be made; keep_costs */
 };
 
+enum {
+    KEEP_FIRST, /* where the block has it */
+    KEEP_AGAIN, /* one more time */
+    KEEP_EARLY  /* the first time, but before the block has it */
+};
 struct keep_step {
     uint32_t value;
-    uint32_t is_again;
+    uint32_t is_again; /* KEEP_.. */
 };
 
 /* From the step that computes it to the last that reads it. One whose only reader is a map is
@@ -86,6 +91,9 @@ bt_status keep_aliases(struct keep_plan *) BT_MUST_USE;
 /* Where the most bytes live, what lives on from there is made as few bytes as can be, by
  * computing maps again (keep_cut.c). Finds lives. */
 bt_status keep_cut(struct keep_plan *, int *is_changed) BT_MUST_USE;
+
+/* Each binding once, but what is small as early as it can be (keep_early.c). Finds lives. */
+bt_status keep_early(struct keep_plan *, int *is_changed);
 
 /* What the calls of primitive functions cost, by their targets, else by their operators' work.
  * Finds lives. */

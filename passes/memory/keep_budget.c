@@ -5,7 +5,8 @@
  *     ----|-------|------------|-----------|----       a value that nobody reads at the peak
  *         |--lives|            .   again --|-|         computed again, it is gone between
  *
- * What it is computed of is computed again too, where that is not there any more.
+ * What it is computed of is computed again too, where that is not there any more. Of two ways to
+ * choose, the one is taken that fits, for less time: neither finds all that the other does.
  */
 #include "memory/keep.h"
 
@@ -124,9 +125,24 @@ static bt_status find_candidates(struct budget *b, uint8_t *again)
     return NULL;
 }
 
-/* One more chain: less lives at the peak, and nowhere more than that was. */
-static bt_status lower(struct keep_plan *plan, int *is_lower)
+/* What lives beyond the budget, summed over the steps. */
+static double excess_of(const struct keep_plan *plan, int64_t most)
 {
+    double sum = 0;
+    for (uint32_t s = 0; s < plan->steps.len; s++)
+        sum += plan->nbytes[s] > most ? (double)(plan->nbytes[s] - most) : 0;
+    return sum;
+}
+
+/* When one more chain is good: less lives at the peak, and nowhere more than that was; or less
+ * beyond the budget over all, though for a moment there is a higher peak, which is lowered in its
+ * turn. */
+enum rule { BY_PEAK, BY_EXCESS };
+
+static bt_status lower(struct keep_plan *plan, int64_t most, enum rule rule,
+                       int *is_lower)
+{
+    const double excess = excess_of(plan, most);
     struct budget b = { .plan = plan };
     uint8_t *again = BT_NEWS(plan->arena, uint8_t, plan->n);
     double ns;
@@ -142,7 +158,9 @@ static bt_status lower(struct keep_plan *plan, int *is_lower)
         memset(again, 0, plan->n);
         BT_TRY(find_chain(&b, plan->lives.at[c->life].value, c->to, again, &ns));
         BT_TRY(keep_again(&next, plan->at, again));
-        if (next.peak <= plan->peak && next.nbytes[plan->at] < plan->nbytes[plan->at]) {
+        if (next.nbytes[plan->at] < plan->nbytes[plan->at] &&
+            (rule == BY_PEAK ? next.peak <= plan->peak
+                             : excess_of(&next, most) < excess)) {
             *plan = next;
             *is_lower = 1;
             return NULL;
@@ -152,13 +170,36 @@ static bt_status lower(struct keep_plan *plan, int *is_lower)
     return NULL;
 }
 
+/* The best plan on the way. tries_peak: chains are chosen by the peak as long as there are some. */
+static bt_status fit(const struct keep_plan *from, int64_t most, int tries_peak,
+                     struct keep_plan *out)
+{
+    struct keep_plan now = *from;
+    int is_lower = 1;
+    *out = now;
+    // each round takes a step's bytes down; a value is computed again a few times at most
+    for (uint64_t round = 0; now.peak > most && is_lower && round < 8 * (uint64_t)now.n;
+         round++) {
+        is_lower = 0;
+        if (tries_peak)
+            BT_TRY(lower(&now, most, BY_PEAK, &is_lower));
+        if (!is_lower)
+            BT_TRY(lower(&now, most, BY_EXCESS, &is_lower));
+        if (now.peak < out->peak)
+            *out = now;
+    }
+    return NULL;
+}
+
 bt_status keep_fit(struct keep_plan *plan, int64_t most, int *fits)
 {
-    int is_lower = 1;
-    // each round takes a step's bytes down; a value is computed again a few times at most
-    for (uint64_t round = 0;
-         plan->peak > most && is_lower && round < 8 * (uint64_t)plan->n; round++)
-        BT_TRY(lower(plan, &is_lower));
+    struct keep_plan by_excess, by_peak;
+    BT_TRY(fit(plan, most, 0, &by_excess));
+    BT_TRY(fit(plan, most, 1, &by_peak));
+    const int both = by_excess.peak <= most && by_peak.peak <= most;
+    const int is_peak =
+        both ? keep_ns(&by_peak) < keep_ns(&by_excess) : by_peak.peak < by_excess.peak;
+    *plan = is_peak ? by_peak : by_excess;
     *fits = plan->peak <= most;
     return NULL;
 }

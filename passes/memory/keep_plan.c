@@ -169,7 +169,7 @@ bt_status keep_plan_create(const struct keep_facts *f, const bt_block *block,
         return bt_no_memory();
     for (uint32_t i = 0; i < out->n; i++) {
         const bt_value *value = block->bindings[i];
-        const struct keep_step step = { i, 0 };
+        const struct keep_step step = { i, KEEP_FIRST };
         BT_TRY(look_at(f, value, &out->values[i]));
         BT_TRY(read_all(&r, &out->values[i]));
         if (holds(f, &out->values[i]))
@@ -297,12 +297,13 @@ bt_status keep_again(struct keep_plan *plan, uint32_t at, const uint8_t *again)
     for (uint32_t s = 0; s < plan->steps.len; s++) {
         const struct keep_step step = plan->steps.at[s];
         const struct keep_value *v = &plan->values[step.value];
-        if (s > at && step.is_again && again[step.value] && !due[step.value])
+        if (s > at && step.is_again == KEEP_AGAIN && again[step.value] &&
+            !due[step.value])
             continue; // it has been computed again for those before
         if (s > at && !v->is_alias) {
             BT_TRY(find_due(plan, step.value, due, &now));
             for (uint32_t i = 0; i < now.len; i++) {
-                const struct keep_step more = { now.at[i], 1 };
+                const struct keep_step more = { now.at[i], KEEP_AGAIN };
                 if (!BT_PUSH(plan->arena, &next.steps, more))
                     return bt_no_memory();
             }
@@ -338,7 +339,7 @@ bt_status keep_aliases(struct keep_plan *plan)
         const struct keep_step step = plan->steps.at[s];
         const struct keep_value *v = &plan->values[step.value];
         for (uint32_t i = 0; i < v->aliases.len; i++) {
-            const struct keep_step more = { v->aliases.at[i], 1 };
+            const struct keep_step more = { v->aliases.at[i], KEEP_AGAIN };
             const uint32_t age = age_of(&plan->values[more.value], times);
             if (times[more.value] == age)
                 continue;

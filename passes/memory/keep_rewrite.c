@@ -3,7 +3,8 @@
 /* What is to be computed again, by the binding before which that is. */
 struct keeper {
     struct keep_facts facts;
-    bt_map due; /* binding -> value_list */
+    bt_map due;   /* binding -> value_list */
+    bt_map early; /* bindings that are computed before the block has them */
     uint32_t nagain;
 };
 
@@ -18,6 +19,8 @@ static bt_status add_due(struct keeper *k, const struct keep_plan *plan)
         if (step.is_again && !due)
             due = BT_NEW(k->facts.arena, value_list);
         if (step.is_again && (!due || !BT_PUSH(k->facts.arena, due, value)))
+            return bt_no_memory();
+        if (step.is_again == KEEP_EARLY && !bt_map_put(&k->early, value, (void *)1))
             return bt_no_memory();
         if (step.is_again) {
             k->nagain++;
@@ -63,7 +66,8 @@ static bt_status rewrite(bt_rewrite *rw, const bt_value *old, const bt_value **o
     const struct keeper *k = bt_rewrite_state(rw);
     const value_list *due = bt_map_find(&k->due, old);
     const bt_value *now;
-    (void)out;
+    if (bt_map_find(&k->early, old))
+        return bt_rewrite_operand(rw, old, out);
     for (uint32_t i = 0; due && i < due->len; i++) {
         BT_TRY(compute_again(rw, due->at[i], &now));
         BT_TRY(bt_rewrite_replace(rw, due->at[i], now));
@@ -86,6 +90,7 @@ bt_status keep_run(bt_ctx *ctx, bt_pass_call *call,
     BT_TRY(bt_pass_analysis(ctx, call, "effects", &effects));
     k.facts.effects = effects;
     bt_map_init(&k.due, call->scratch, 0);
+    bt_map_init(&k.early, call->scratch, 0);
     for (uint32_t i = 0; i < call->module->nglobal; i++) {
         const bt_func *func = call->module->globals[i]->func;
         bt_blocks blocks = { 0 };

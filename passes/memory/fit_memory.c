@@ -54,8 +54,6 @@ static bt_status fit(void *state, const struct keep_facts *f, struct keep_plan *
     const struct options *o = state;
     int64_t most = o->bytes, from, packed;
     int fits = 1;
-    if (!most)
-        return NULL;
     BT_TRY(keep_costs(f, plan));
     BT_TRY(keep_pack(plan, &from));
     const struct keep_plan before = *plan;
@@ -76,6 +74,10 @@ static bt_status fit(void *state, const struct keep_facts *f, struct keep_plan *
 static bt_status run(bt_ctx *ctx, bt_pass_call *call, bt_module **out)
 {
     struct options o = *(const struct options *)call->options;
+    if (!o.bytes) {
+        *out = bt_module_ref(call->module);
+        return NULL;
+    }
     return keep_run(ctx, call, fit, &o, out);
 }
 

@@ -1,11 +1,15 @@
 """Whole steps of training on target cpu and in PyTorch, in turn: milliseconds, and peak memory of the processes. Needs torch, which
 is no requirement of the tests:
     PYTHON tests/bench/training_steps.py BATON [NAME ...] [--rounds N] [--threads N,N]
+    PYTHON tests/bench/training_steps.py BATON [NAME ...] --budget PART
 A step is forward, backward and SGD, of cross entropy, with batch normalisation by the moments of the batch. Baton runs what
 `baton train` compiles, which also looks whether all gradients are finite and counts right answers; the tree goes by executor vm.
 A row has the least time of any step of all rounds, how many times as fast Baton is, the same of the medians, and the peak of resident
 memory in MB, of Baton with its compiler, of PyTorch with its libraries. Last, in seconds, how long `baton compile` takes for the
 gradient of ResNet-50.
+
+With --budget, no PyTorch: what tensors share without a budget, in MB, and within that part of it (--checkpoint-memory), and how many times
+as long a step takes then, in turn with one without; or why the budget is not met.
 """
 import argparse
 import json
@@ -65,13 +69,10 @@ class ResNet:
         self.x, self.y = random(batch, 3, size, size), classes(batch, 1000)
 
     def text(self):
-        """The moving moments are constants, which train-mode moves."""
-        moved = {n: w for n, w in self.weights.items() if w.role in ("mean", "variance")}
+        """The moving moments are parameters, which training moves."""
         listed = [f"%input: {tensor(*self.graph.input.shape)}"]
-        listed += [f"{network_gradients.name_of(n)}: {tensor(*w.shape)}" for n, w in self.weights.items() if n not in moved]
-        body = [f"    let {network_gradients.name_of(n)} = {'zeros' if w.role == 'mean' else 'ones'}(shape=[{w.shape[0]}]);\n"
-                for n, w in moved.items()]
-        body += [f"    let {network_gradients.name_of(n.output.name)} = {network_gradients.call(n)};\n" for n in self.graph.nodes]
+        listed += [f"{network_gradients.name_of(n)}: {tensor(*w.shape)}" for n, w in self.weights.items()]
+        body = [f"    let {network_gradients.name_of(n.output.name)} = {network_gradients.call(n)};\n" for n in self.graph.nodes]
         return f"""#[version = "baton 0.1"]
 def @main({", ".join(listed)}) {{
 {"".join(body)}    {network_gradients.name_of(self.graph.output.name)}
@@ -230,6 +231,26 @@ def make_step(baton, folder, model):
     return [os.path.join(folder, "trained", "step.baton")]
 
 
+def shared(baton, words, threads, *more):
+    """Bytes that the tensors of a step share."""
+    out, _ = told([baton, "run", *words, "--entry", "step", "--target", "cpu", "--threads", str(threads), "--memory", "--json", *more])
+    return json.loads(out)["memory"]["shared_bytes"]
+
+
+def within_budget(options, words, threads):
+    before = shared(options.baton, words, threads)
+    budget = ["--checkpoint-memory", str(int(before * options.budget))]
+    try:
+        after = shared(options.baton, words, threads, *budget)
+    except RuntimeError as why:
+        told_why = re.search(r"plan-memory: ([^,\n]*)", str(why))
+        return f"{before / 1e6:9.2f}  {told_why[1] if told_why else why}"
+    runs = [[of_baton(options.baton, words + more, threads) for more in ([], budget)] for _ in range(options.rounds)]
+    least, medians = ([fold(run[k][i] for run in runs) for k in (0, 1)] for fold, i in ((min, 1), (statistics.median, 0)))
+    return (f"{before / 1e6:9.2f} {after / 1e6:9.2f} {after / before:6.2f}  {least[0]:9.3f} {least[1]:9.3f} {least[1] / least[0]:6.2f}"
+            f"  {medians[0]:9.3f} {medians[1]:9.3f} {medians[1] / medians[0]:6.2f}")
+
+
 def of_baton(baton, words, threads):
     out, peak = told([baton, "bench", *words, "--entry", "step", "--target", "cpu", "--threads", str(threads), "--repeat", str(REPEAT), "--json"])
     times = json.loads(out)
@@ -287,21 +308,26 @@ def main():
     parser.add_argument("names", nargs="*", help="rows whose names begin so (default: all, and the time of compiling)")
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--threads", default="1,2")
+    parser.add_argument("--budget", type=float, help="part of the memory that tensors share otherwise")
     parser.add_argument("--peer", action="store_true", help=argparse.SUPPRESS)
     options = parser.parse_args()
     if options.peer:
         return peer(options.names[0], int(options.threads))
     options.baton = os.path.abspath(options.baton)
-    print(f"{'':51} {'least':>19} {'':>6}  {'medians':>19} {'':>6}  {'peak, MB':>15}")
-    print(f"{'step of':43} threads {'Baton':>9} {'PyTorch':>9} {'':>6}  {'Baton':>9} {'PyTorch':>9} {'':>6}  {'Baton':>7} {'PyTorch':>7}")
+    if options.budget:
+        print(f"{'':51} {'tensors, MB':>19} {'':>6}  {'least, ms':>19} {'':>6}  {'medians, ms':>19}")
+    else:
+        print(f"{'':51} {'least':>19} {'':>6}  {'medians':>19} {'':>6}  {'peak, MB':>15}")
+        print(f"{'step of':43} threads {'Baton':>9} {'PyTorch':>9} {'':>6}  {'Baton':>9} {'PyTorch':>9} {'':>6}  {'Baton':>7} {'PyTorch':>7}")
     for name, make in models().items():
-        if options.names and not name.startswith(tuple(options.names)):
+        if (options.names and not name.startswith(tuple(options.names))) or (options.budget and make is Tree):
             continue
         with tempfile.TemporaryDirectory() as folder:
             words = make_step(options.baton, folder, make())
             for threads in map(int, options.threads.split(",")):
-                print(f"{name:43} {threads:7}", row(options, words, name, threads), flush=True)
-    if not options.names:
+                print(f"{name:43} {threads:7}", (within_budget(options, words, threads) if options.budget else
+                                                 row(options, words, name, threads)), flush=True)
+    if not options.names and not options.budget:
         with tempfile.TemporaryDirectory() as folder:
             print(f"compiling the gradient of ResNet-50, 224x224: {compile_time(options.baton, folder):.2f} s", flush=True)
     return 0

@@ -89,7 +89,9 @@ static inline void strip_reach(const struct cpu_callee *row, uint32_t i, const i
         planes_reach(i, n, low, high);
     if (row->form == CPU_NIBBLES)
         nibbles_reach(i, n, high);
-    if (row->form != CPU_WINDOW || i != 1)
+    const int is_window = row->form == CPU_WINDOW || row->form == CPU_WINDOW_FIRST ||
+                          row->form == CPU_WINDOW_WHERE;
+    if (!is_window || access != CPU_ANY)
         return;
     // no step is negative; without a row or an element of one nothing is read
     *high = (n[0] - 1) * n[1] + (n[2] - 1) * n[3] + (n[4] - 1) * n[5];

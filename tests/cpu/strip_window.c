@@ -112,7 +112,88 @@ static void test_windows_take_what_loops_take(void **state)
     guarded_destroy(&room.out);
 }
 
+/* ---- what is chosen ---- */
+
+/* Number `at` of a window, in an order that is not that of places. */
+static int32_t number_of(const int64_t *n, int64_t k)
+{
+    return (int32_t)(n[6] + k / n[2] * n[8] + k % n[2] * n[7]);
+}
+
+static void check_choice(const struct cpu_callee *row, const struct room *room,
+                         const struct guarded *beside, const int64_t *n, uint32_t *seed)
+{
+    const int is_first = row->out == BT_INT32, is_some = n[0] && n[2] && n[4];
+    const int64_t nelem =
+        is_some ? (n[0] - 1) * n[1] + (n[2] - 1) * n[3] + (n[4] - 1) * n[5] + 1 : 0;
+    const int64_t nbeside = is_first ? n[0] : nelem;
+    float *from = (float *)(void *)(room->from.end - nelem * 4);
+    unsigned char *out = room->out.end - n[0] * 4, *b = beside->end - nbeside * 4;
+    unsigned char expected[MOST_COUNT * 4];
+    for (int64_t i = 0; i < nelem; i++)
+        from[i] = draw(seed, 12) ? (float)draw(seed, 5) : (float)some_number(seed);
+    for (int64_t i = 0; i < nbeside; i++) {
+        const float extreme = (float)draw(seed, 5);
+        const int32_t number = (int32_t)draw(seed, 12);
+        memcpy(b + i * 4, is_first ? (const void *)&extreme : &number, 4);
+    }
+    for (int64_t i = 0; i < n[0]; i++) {
+        int32_t least = INT32_MAX - (int32_t)draw(seed, 2), number;
+        float sum = (float)some_number(seed), extreme;
+        memcpy(out + i * 4, is_first ? (const void *)&least : &sum, 4);
+        for (int64_t k = 0; k < n[2] * n[4]; k++) {
+            const int64_t at = i * n[1] + k / n[2] * n[5] + k % n[2] * n[3];
+            memcpy(&extreme, b + i * 4 * is_first, 4);
+            memcpy(&number, b + at * 4 * !is_first, 4);
+            if ((from[at] == extreme || isnan(from[at])) && number_of(n, k) < least)
+                least = number_of(n, k);
+            if (number == number_of(n, k))
+                sum += from[at];
+        }
+        memcpy(expected + i * 4, is_first ? (const void *)&least : &sum, 4);
+    }
+    assert_int_equal(row->run((void *[]){ out, from, b }, n), 0);
+    for (int64_t i = 0; i < n[0]; i++) {
+        float is, wanted;
+        memcpy(&is, out + i * 4, 4);
+        memcpy(&wanted, expected + i * 4, 4);
+        if (memcmp(out + i * 4, expected + i * 4, 4) != 0 &&
+            (is_first || !isnan(is) || !isnan(wanted)))
+            fail_msg("%s: element %lld of %lld, step %lld, is not the same", row->name,
+                     (long long)i, (long long)n[0], (long long)n[1]);
+    }
+}
+
+static void test_windows_choose_what_loops_choose(void **state)
+{
+    (void)state;
+    static const char *const names[] = { "window_first.float32",
+                                         "window_sum_where.float32" };
+    enum { MOST = MOST_COUNT * MOST_STEP + 4 * MOST_SIDE * MOST_COUNT };
+    struct room room = { guarded_create(MOST * 4), guarded_create(MOST_COUNT * 4) };
+    struct guarded beside = guarded_create(MOST * 4);
+    uint32_t seed = 5;
+    for (int isa = 0; isa <= (int)cpu_isa_of_machine(); isa++) {
+        for (uint32_t k = 0; k < BT_COUNT(names); k++) {
+            const struct cpu_callee *row = cpu_callee_find((enum cpu_isa)isa, names[k]);
+            assert_non_null(row);
+            for (int64_t i = 0; i < (int64_t)MOST_COUNT * MOST_STEP; i++)
+                check_choice(row, &room, &beside,
+                             (int64_t[]){ i / MOST_STEP, 1 + i % MOST_STEP,
+                                          draw(&seed, 1 + MOST_SIDE), draw(&seed, 3),
+                                          draw(&seed, 1 + MOST_SIDE),
+                                          draw(&seed, MOST_COUNT), draw(&seed, 5),
+                                          draw(&seed, 3) - INT64_C(1), draw(&seed, 4) },
+                             &seed);
+        }
+    }
+    guarded_destroy(&room.from);
+    guarded_destroy(&room.out);
+    guarded_destroy(&beside);
+}
+
 static const struct CMUnitTest tests[] = {
     cmocka_unit_test(test_windows_take_what_loops_take),
+    cmocka_unit_test(test_windows_choose_what_loops_choose),
 };
 TEST_MAIN(tests)

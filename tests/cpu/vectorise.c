@@ -127,6 +127,22 @@ static const struct formula pool = {
     .text = "y: t[l in c, i in floordiv(h + 1, 2), j in floordiv(w + 1, 2)] = "
             "max(r in 3, s in 3: x[l, 2 * i + r - 1, 2 * j + s - 1] else -inf)",
 };
+static const struct formula first = {
+    .inputs = { { "x", "t[c, h, w]" } },
+    .text =
+        "m: t[l in c, i in floordiv(h + 1, 2), j in floordiv(w + 1, 2)] = "
+        "max(r in 3, s in 3: x[l, 2 * i + r - 1, 2 * j + s - 1] else -inf);"
+        "y: int32[l in c, i in floordiv(h + 1, 2), j in floordiv(w + 1, 2)] = "
+        "min(r in 3, s in 3: select(x[l, 2 * i + r - 1, 2 * j + s - 1] == m[l, i, j] || "
+        "isnan(x[l, 2 * i + r - 1, 2 * j + s - 1]), int32(3 * r + s), 2147483647) "
+        "else 2147483647)",
+};
+static const struct formula routed = {
+    .inputs = { { "d", "t[c, h, w]" }, { "k", "int32[c, h, w]" } },
+    .text = "y: t[l in c, a in 2 * h, b in 2 * w] = sum(i in h, j in w, r in 3, s in 3 | "
+            "2 * i + r - 1 == a && 2 * j + s - 1 == b && "
+            "int64(k[l, i, j]) == 3 * r + s: d[l, i, j])",
+};
 static const struct formula mean = {
     .inputs = { { "x", "t[n, m]" } },
     .text = "y: t[i in n] = sum(j: x[i, j]) / 49",
@@ -219,6 +235,10 @@ static void test_windows(void **state)
         check(&depthwise, 2,
               ARGS(F32(3, dims[i][0], dims[i][1], dims[i][2]), F32(3, dims[i][0], 3, 3)));
         check(&pool, 1, ARGS(F32(3, dims[i][0], dims[i][1], dims[i][2])));
+        check(&first, 1, ARGS(F32(3, dims[i][0], dims[i][1], dims[i][2])));
+        check(&routed, 2,
+              ARGS(F32(3, dims[i][0], dims[i][1], dims[i][2]),
+                   CASE(BT_INT32, 3, dims[i][0], dims[i][1], dims[i][2])));
     }
 }
 
@@ -503,6 +523,55 @@ static void test_windows_at_a_stride(void **state)
          "}\n");
 }
 
+static void test_positions_in_windows_are_calls(void **state)
+{
+    (void)state;
+    show(&first, 1, ARGS(F32(3, 64, 56, 56)),
+         "loops test {\n"
+         "    in a0: float32[200704]\n"
+         "    temp s0: float32[50176]\n"
+         "    out s1: int32[50176]\n"
+         "    local v5: int32[64]\n"
+         "    temp c6: int32[1]\n"
+         "    iota.int32(&c6[0], 1, 2147483647, 0)\n"
+         "    parallel i0 in 8 {\n"
+         "        planes_max.float32(&s0[6272*i0], &a0[25088*i0], &a0[25088*i0], 8, 28, "
+         "28, 3, 2, 784, 28, 3136, 56, 0, 56, 56, -1, -1)\n"
+         "    }\n"
+         "    parallel i0 in 64 {\n"
+         "        for i1 in 28 {\n"
+         "            fill.int32(&v5[0], &c6[0], 28)\n"
+         "            window_first.float32(&v5[0], &a0[3136*i0 + 112*i1 + "
+         "56*max(-2*i1 + 1, 0) - 56], &s0[784*i0 + 28*i1], 1, 2, 2, 1, "
+         "-max(-2*i1 + 1, 0) + 3, 56, 3*max(-2*i1 + 1, 0) + 1, 1, 3)\n"
+         "            window_first.float32(&v5[1], &a0[3136*i0 + 112*i1 + "
+         "56*max(-2*i1 + 1, 0) - 55], &s0[784*i0 + 28*i1 + 1], 27, 2, 3, 1, "
+         "-max(-2*i1 + 1, 0) + 3, 56, 3*max(-2*i1 + 1, 0), 1, 3)\n"
+         "            copy.4(&s1[784*i0 + 28*i1], &v5[0], 28)\n"
+         "        }\n"
+         "    }\n"
+         "}\n");
+}
+
+static void test_what_data_address_is_computed_in_the_result(void **state)
+{
+    (void)state;
+    show(&spread, 2, ARGS(F32(2, 40, 300), CASE(BT_INT64, 1, 40)),
+         "loops test {\n"
+         "    in a0: float32[12000]\n"
+         "    in a1: int64[40]\n"
+         "    out s0: float32[1800]\n"
+         "    temp c4: float32[1]\n"
+         "    iota.int32(&c4[0], 1, 0, 0)\n"
+         "    fill.float32(&s0[0], &c4[0], 1800)\n"
+         "    for i2 in 40 {\n"
+         "        if ((0 <= a1[i2]) && (a1[i2] < 6)) {\n"
+         "            add.float32(&s0[300*a1[i2]], &s0[300*a1[i2]], &a0[300*i2], 300)\n"
+         "        }\n"
+         "    }\n"
+         "}\n");
+}
+
 static void test_means_of_short_rows_are_one_call(void **state)
 {
     (void)state;
@@ -753,6 +822,8 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(test_padding_costs_nothing_in_the_middle),
     cmocka_unit_test(test_windows_of_planes_are_one_call),
     cmocka_unit_test(test_windows_at_a_stride),
+    cmocka_unit_test(test_positions_in_windows_are_calls),
+    cmocka_unit_test(test_what_data_address_is_computed_in_the_result),
     cmocka_unit_test(test_means_of_short_rows_are_one_call),
     cmocka_unit_test(test_normalisation_goes_by_rows),
     cmocka_unit_test(test_rows_are_taken_whole),

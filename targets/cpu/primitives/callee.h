@@ -55,6 +55,9 @@
  *                   it: in place. R is sum, prod, max or min
  *     window_R.T    each element takes n[4] rows, n[5] apart, of n[2] elements, n[3] apart, that
  *                   begin at a[i * n[1]], in their order, of floats: out, a. R is sum, max or min
+ *     window_first.T    out becomes the least number of a place of its window where a is b, or NaN:
+ *                   places are numbered n[6] + row * n[8] + element * n[7]: out (int32), a, b
+ *     window_sum_where.T    ... takes those whose number stands at their place of b: out, a, b (int32)
  *     planes_R.T    what windows of planes come to (planes.h), of float32. R is sum or max
  *     channels_max.T    maxima of windows whose channels are neighbours (channels.h), of uint8, int8
  *     nibbles.float32   rows by columns of weights of 4 bits (nibbles.h)

@@ -94,7 +94,7 @@ struct cpu_call {
     const char *name;
     uint32_t naddress, ninteger; /* without the count */
     struct cpu_value at[7];
-    const bt_node *integers[5];
+    const bt_node *integers[8];
 };
 int cpu_emit(struct cpu_part *, const struct cpu_call *, int is_strip);
 /* NAME.DTYPE of a value's dtype, with a suffix or "". */
@@ -136,6 +136,11 @@ int cpu_eval(struct cpu_part *, const bt_node *, struct cpu_value *out);
 void cpu_drop(struct cpu_part *, const bt_node *);
 /* Where `to` is: in its dtype, for all lanes. */
 int cpu_eval_into(struct cpu_part *, const bt_node *, const struct cpu_value *to);
+static inline int cpu_is_scalar(const bt_node *node, uint32_t which)
+{
+    return node && node->kind == BT_NODE_SCALAR && node->which == which;
+}
+
 /* Without conversions that change nothing on lanes. */
 const bt_node *cpu_bare(const bt_node *);
 /* The same, of which the statement makes one thing only; else NULL. */

@@ -1,10 +1,12 @@
 /* The order in which a schedule is made. */
 #include "schedule.h"
 
+#include "accumulator.h"
 #include "branch.h"
 #include "channels.h"
 #include "choice.h"
 #include "contract.h"
+#include "direct.h"
 #include "join.h"
 #include "lanes.h"
 #include "narrow.h"
@@ -17,60 +19,6 @@
 #include <baton/target.h>
 
 #include <string.h>
-
-/* ---- accumulators ---- */
-
-/* Sums of so many terms lose nothing in float32 that a result would show. */
-enum { SHORT_SUM = 64 };
-
-/* Whether an array is read where the index is not all of a place: along a window, which has
- * as many terms whatever the array has. `seen` by id. */
-static int is_along_window(const bt_node *node, uint32_t index, uint8_t *seen)
-{
-    if (!(node->free & bt_index_bit(index)) || !node->reads || seen[node->id])
-        return 0;
-    seen[node->id] = 1;
-    for (uint32_t i = 0; i < node->narg; i++) {
-        const bt_node *arg = node->args[i];
-        if (is_along_window(arg, index, seen) ||
-            (node->kind == BT_NODE_READ && (arg->free & bt_index_bit(index)) &&
-             arg->free != bt_index_bit(index)))
-            return 1;
-    }
-    return 0;
-}
-
-/* Whether so few terms are summed for any dims. */
-static int is_short(bt_arena *arena, const bt_node *reduce)
-{
-    int64_t n = 1;
-    for (uint32_t i = 0; i < reduce->nindex; i++) {
-        uint8_t *seen = BT_NEWS(arena, uint8_t, (size_t)reduce->id + 1);
-        if (!seen || bt_node_number(reduce->args[2 + i]) < 0 ||
-            !is_along_window(reduce->args[1], reduce->first + i, seen) ||
-            !bt_mul_int64(n, bt_node_number(reduce->args[2 + i]), &n))
-            return 0;
-    }
-    return n <= SHORT_SUM;
-}
-
-/* Products are summed as the tiles do it. */
-static int is_of_products(const bt_node *reduce)
-{
-    const bt_node *body = reduce->args[1];
-    while (body->kind == BT_NODE_CAST && body->args[0]->dtype == BT_FLOAT32)
-        body = body->args[0];
-    return reduce->which == BT_REDUCER_SUM && body->kind == BT_NODE_SCALAR &&
-           body->which == BT_SCALAR_MUL && body->args[0] != body->args[1];
-}
-
-/* Of what only compares nothing is rounded. */
-static int is_narrow(void *self, const bt_node *reduce)
-{
-    return reduce->which == BT_REDUCER_SUM || reduce->which == BT_REDUCER_PROD
-               ? is_of_products(reduce) || is_short(self, reduce)
-               : 1;
-}
 
 /* ---- loops ---- */
 
@@ -158,6 +106,24 @@ static int shrink_all(bt_loops *loops, bt_stmts *block)
 
 /* ---- all ---- */
 
+/* Of loops that will be cut: iterations stay independent, but that is not seen any more behind
+ * guards. */
+static bt_status find_parallel(bt_loops *loops)
+{
+    for (uint32_t i = 0; i < loops->body.len; i++) {
+        bt_stmt *stmt = loops->body.at[i];
+        while (stmt->kind == BT_STMT_FOR) {
+            const bt_status status = bt_loops_parallel(loops, stmt);
+            if (!is_over(status))
+                return status;
+            if (status || stmt->body.len != 1)
+                break;
+            stmt = stmt->body.at[0];
+        }
+    }
+    return NULL;
+}
+
 /* What may be done to loops, and was. */
 enum { MERGE = 1, SPLIT = 2, JOIN = 4 };
 
@@ -167,11 +133,17 @@ static bt_status transform(bt_loops *loops, const struct cpu_config *config,
 {
     uint32_t nsplit = 0, nmerged = 0, njoined = 0;
     BT_TRY(bt_loops_simplify(loops));
+    if (!cpu_compute_directly(loops))
+        return bt_loops_why(loops);
     BT_TRY(cpu_call_planes(loops, config));
     BT_TRY(cpu_call_channels(loops, config));
     BT_TRY(cpu_call_transposes(loops, config));
+    if ((wanted & SPLIT) && !(wanted & MERGE)) // parallel loops are not merged
+        BT_TRY(find_parallel(loops));
     if ((wanted & SPLIT) && !cpu_split_loops(loops, &nsplit))
         return bt_loops_why(loops);
+    if (nsplit)
+        BT_TRY(bt_loops_simplify(loops));
     if ((wanted & MERGE) && (!merge(loops, config, &nmerged) ||
                              (nmerged && !shrink_all(loops, &loops->body))))
         return bt_loops_why(loops);
@@ -204,7 +176,7 @@ bt_status cpu_schedule_loops(bt_loops *loops, const struct cpu_config *config)
  * the way. */
 static bt_lower_options lowering_of(bt_arena *arena)
 {
-    return (bt_lower_options){ is_narrow, arena, .is_tree = 1 };
+    return (bt_lower_options){ cpu_is_narrow, arena, .is_tree = 1 };
 }
 
 bt_status cpu_lower(bt_ctx *ctx, bt_arena *arena, const char *name, bt_graph *graph,
@@ -225,7 +197,7 @@ static int depends_on_numbers(const bt_node *reduce)
     for (uint32_t i = 0; i < reduce->nindex; i++)
         is_prefix |=
             bt_node_number(reduce->args[2 + i]) < 0 && !bt_node_is_true(reduce->args[0]);
-    return is_float && (reduce->which == BT_REDUCER_LOGSUMEXP || is_of_products(reduce) ||
+    return is_float && (reduce->which == BT_REDUCER_LOGSUMEXP || cpu_sums_products(reduce) ||
                         (is_prefix && (reduce->which == BT_REDUCER_SUM ||
                                        reduce->which == BT_REDUCER_PROD)));
 }

@@ -69,6 +69,8 @@ static int look(void *self, bt_stmt *stmt, const bt_node **slot)
 
 /* ---- one loop ---- */
 
+enum { FEW_ITERATIONS = 4 };
+
 static void find_indices(const bt_stmts *block, uint64_t *used)
 {
     for (uint32_t i = 0; i < block->len; i++) {
@@ -103,6 +105,53 @@ static int guard(struct splitter *s, bt_stmt *inner)
     return stmt->condition != NULL;
 }
 
+static int copy_block(struct splitter *s, const bt_stmts *block, bt_stmts *out)
+{
+    for (uint32_t i = 0; i < block->len; i++) {
+        const bt_stmt *from = block->at[i];
+        bt_stmt *stmt = bt_stmt_add(s->loops, out, from->kind);
+        if (!stmt)
+            return 0;
+        *stmt = *from;
+        stmt->body = stmt->otherwise = (bt_stmts){ 0 };
+        if (!copy_block(s, &from->body, &stmt->body) ||
+            !copy_block(s, &from->otherwise, &stmt->otherwise))
+            return 0;
+    }
+    return 1;
+}
+
+static int has_call(const bt_stmts *block)
+{
+    for (uint32_t i = 0; i < block->len; i++) {
+        if (block->at[i]->kind == BT_STMT_CALL || has_call(&block->at[i]->body) ||
+            has_call(&block->at[i]->otherwise))
+            return 1;
+    }
+    return 0;
+}
+
+/* The iterations of the only loop in `block`, one after the other. */
+static int unroll(struct splitter *s, bt_stmts *block)
+{
+    const bt_stmt *loop = block->at[0];
+    const int64_t n = bt_node_number(loop->extent);
+    bt_stmts all = { .len = 0 };
+    s->index = loop->index;
+    for (int64_t k = 0; k < n; k++) {
+        const uint32_t first = all.len;
+        s->value = bt_node_int(s->loops->graph, k);
+        if (!s->value || !copy_block(s, &loop->body, &all))
+            return 0;
+        for (uint32_t i = first; i < all.len; i++) {
+            if (!bt_stmt_walk(all.at[i], put_value, s))
+                return 0;
+        }
+    }
+    *block = all;
+    return 1;
+}
+
 static int split(struct splitter *s, bt_stmt *loop, uint32_t fresh)
 {
     bt_graph *g = s->loops->graph;
@@ -128,7 +177,10 @@ static int split(struct splitter *s, bt_stmt *loop, uint32_t fresh)
         if (!bt_stmt_walk(inner->body.at[i], put_value, s))
             return 0;
     }
-    return s->shift || s->extent % s->by ? guard(s, inner) : 1;
+    if (!s->shift && s->extent % s->by == 0)
+        return 1;
+    return guard(s, inner) &&
+           (s->by > FEW_ITERATIONS || has_call(&inner->body) || unroll(s, &loop->body));
 }
 
 /* ---- all of them ---- */

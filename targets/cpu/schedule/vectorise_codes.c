@@ -14,11 +14,6 @@
 
 #include <math.h>
 
-static int is_scalar(const bt_node *node, uint32_t which)
-{
-    return node && node->kind == BT_NODE_SCALAR && node->which == which;
-}
-
 static const bt_node *once(const struct cpu_part *p, const bt_node *node)
 {
     return p ? cpu_once(p, node) : cpu_bare(node);
@@ -30,7 +25,7 @@ static const bt_node *take_number(const struct cpu_part *p, const bt_node **rest
                                   uint32_t which, double *number)
 {
     const bt_node *node = *rest;
-    for (uint32_t i = 0; is_scalar(node, which) && i < 2; i++) {
+    for (uint32_t i = 0; cpu_is_scalar(node, which) && i < 2; i++) {
         const bt_node *at = cpu_bare(node->args[i]);
         const bt_node *other = once(p, node->args[1 - i]);
         if (at->kind == BT_NODE_CONST && other) {
@@ -77,7 +72,7 @@ static const bt_node *match_rounded(const struct cpu_part *p, const bt_node *nod
         low -= zero;
         high -= zero;
     }
-    if (!is_scalar(rest, BT_SCALAR_ROUND_EVEN) || !is_small(low) || !is_small(high) ||
+    if (!cpu_is_scalar(rest, BT_SCALAR_ROUND_EVEN) || !is_small(low) || !is_small(high) ||
         !is_small(zero) || low > high)
         return NULL;
     *out = (struct cpu_codes){ .low = low, .high = high, .zero = (int64_t)zero };
@@ -94,7 +89,8 @@ int cpu_match_codes(const struct cpu_part *p, const bt_node *node, struct cpu_co
 {
     const bt_node *number = match_rounded(p, node, out);
     const bt_node *product = number ? once(p, number) : NULL;
-    for (uint32_t i = 0; is_scalar(product, BT_SCALAR_MUL) && i < 2 && !out->sum; i++) {
+    for (uint32_t i = 0; cpu_is_scalar(product, BT_SCALAR_MUL) && i < 2 && !out->sum;
+         i++) {
         const bt_node *sum = cast_from(once(p, product->args[i]), BT_INT32);
         if (sum && (!p || cpu_is_varying(p->lanes, sum))) {
             out->sum = sum;
@@ -184,7 +180,7 @@ static int read_term(const struct cpu_part *p, const bt_node *node, int is_less,
         node->args[0]->dtype != BT_INT32)
         return 0;
     node = once(p, node->args[0]);
-    if (is_scalar(node, BT_SCALAR_SUB)) {
+    if (cpu_is_scalar(node, BT_SCALAR_SUB)) {
         const bt_node *at = cpu_bare(node->args[1]);
         zero = at->kind == BT_NODE_CONST ? (double)at->value.i : INFINITY;
         node = once(p, node->args[0]);
@@ -202,7 +198,7 @@ static int read_term(const struct cpu_part *p, const bt_node *node, int is_less,
 static int match_sum(const struct cpu_part *p, const bt_node *number, struct term *terms)
 {
     const bt_node *sum = once(p, number);
-    return (is_scalar(sum, BT_SCALAR_ADD) || is_scalar(sum, BT_SCALAR_SUB)) &&
+    return (cpu_is_scalar(sum, BT_SCALAR_ADD) || cpu_is_scalar(sum, BT_SCALAR_SUB)) &&
            read_term(p, once(p, sum->args[0]), 0, &terms[0]) &&
            read_term(p, once(p, sum->args[1]), sum->which == BT_SCALAR_SUB, &terms[1]);
 }

@@ -26,11 +26,6 @@ struct number {
     int64_t times, half; /* -1: half of 2^s */
 };
 
-static int is_scalar(const bt_node *node, uint32_t which)
-{
-    return node && node->kind == BT_NODE_SCALAR && node->which == which;
-}
-
 static int is_wide_sum(const bt_node *node)
 {
     return node && node->kind == BT_NODE_CAST && node->dtype == BT_INT64 &&
@@ -41,7 +36,7 @@ static int is_wide_sum(const bt_node *node)
 static const bt_node *take_number(const bt_node *node, uint32_t which, int64_t *number)
 {
     node = node ? cpu_bare(node) : NULL;
-    for (uint32_t i = 0; is_scalar(node, which) && i < 2; i++) {
+    for (uint32_t i = 0; cpu_is_scalar(node, which) && i < 2; i++) {
         if (bt_node_is_const(cpu_bare(node->args[i]), number))
             return cpu_bare(node->args[1 - i]);
     }
@@ -62,11 +57,11 @@ static const bt_node *take_bounds(const bt_node *node, int64_t *low, int64_t *hi
 static int is_half(const bt_node *node, const bt_node *shift)
 {
     int64_t one, by;
-    if (!is_scalar(node, BT_SCALAR_SHIFT_RIGHT) ||
+    if (!cpu_is_scalar(node, BT_SCALAR_SHIFT_RIGHT) ||
         !bt_node_is_const(node->args[1], &one) || one != 1)
         return 0;
     const bt_node *power = cpu_bare(node->args[0]);
-    return is_scalar(power, BT_SCALAR_SHIFT_LEFT) &&
+    return cpu_is_scalar(power, BT_SCALAR_SHIFT_LEFT) &&
            bt_node_is_const(power->args[0], &by) && by == 1 &&
            cpu_bare(power->args[1]) == cpu_bare(shift);
 }
@@ -95,7 +90,7 @@ static int read_number(const bt_node *node, const bt_node *shift, int64_t sign,
 static const bt_node *moved_down(const bt_node *node)
 {
     node = cpu_bare(node);
-    return is_scalar(node, BT_SCALAR_SHIFT_RIGHT) ? node : NULL;
+    return cpu_is_scalar(node, BT_SCALAR_SHIFT_RIGHT) ? node : NULL;
 }
 
 /* Whether a condition says that so many times a node are below 0, of factors by which int32 stays exact. */
@@ -104,10 +99,10 @@ static int is_below(const bt_node *node, const struct number *x)
     int64_t zero;
     bt_linear l;
     node = cpu_bare(node);
-    if (is_scalar(node, BT_SCALAR_LT))
+    if (cpu_is_scalar(node, BT_SCALAR_LT))
         return x->times == 1 && cpu_bare(node->args[0]) == x->node &&
                bt_node_is_const(cpu_bare(node->args[1]), &zero) && zero == 0;
-    if (!is_scalar(node, BT_SCALAR_LE) || !bt_node_is_const(node->args[0], &zero) ||
+    if (!cpu_is_scalar(node, BT_SCALAR_LE) || !bt_node_is_const(node->args[0], &zero) ||
         zero != 0 || x->times <= 0 || x->times > INT32_MAX)
         return 0;
     bt_node_as_linear(node->args[1], &l);
@@ -166,10 +161,11 @@ static const bt_node *read_product(const struct number *x, struct fixed *out)
     const bt_node *node = x->node;
     out->times = x->times;
     out->m = NULL;
-    for (uint32_t i = 0; x->times == 1 && is_scalar(node, BT_SCALAR_MUL) && i < 2; i++) {
+    for (uint32_t i = 0; x->times == 1 && cpu_is_scalar(node, BT_SCALAR_MUL) && i < 2;
+         i++) {
         const bt_node *of = cpu_bare(node->args[i]);
-        if (is_wide_sum(of) || is_scalar(of, BT_SCALAR_MIN) ||
-            is_scalar(of, BT_SCALAR_MAX)) {
+        if (is_wide_sum(of) || cpu_is_scalar(of, BT_SCALAR_MIN) ||
+            cpu_is_scalar(of, BT_SCALAR_MAX)) {
             out->m = node->args[1 - i];
             return of;
         }
@@ -217,7 +213,7 @@ static int read_gemmlowp(const struct number *x, const bt_node *right, struct fi
         doubled.half != 1 << 30)
         return 0;
     const bt_node *limited = take_bounds(read_product(&doubled, out), &low, &high);
-    if (!is_scalar(limited, BT_SCALAR_SHIFT_LEFT) || low != INT32_MIN ||
+    if (!cpu_is_scalar(limited, BT_SCALAR_SHIFT_LEFT) || low != INT32_MIN ||
         high != INT32_MAX)
         return 0;
     const bt_node *sum = cpu_bare(limited->args[0]);

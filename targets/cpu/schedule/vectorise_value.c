@@ -265,11 +265,6 @@ const bt_node *cpu_once(const struct cpu_part *p, const bt_node *node)
     return (uintptr_t)bt_map_find(p->uses, node) == 1 ? node : NULL;
 }
 
-static int is_scalar(const bt_node *node, uint32_t which)
-{
-    return node && node->kind == BT_NODE_SCALAR && node->which == which;
-}
-
 static int is_number(const bt_node *node, double number)
 {
     return node->kind == BT_NODE_CONST && node->value.f == number;
@@ -307,8 +302,8 @@ static int match_fma(struct cpu_part *p, const bt_node *sum, const bt_node **arg
     for (uint32_t i = 0; i < 2; i++) {
         const bt_node *product = cpu_once(p, sum->args[i]),
                       *c = cpu_bare(sum->args[1 - i]);
-        if (!is_scalar(product, BT_SCALAR_MUL) || !cpu_is_varying(p->lanes, product) ||
-            !cpu_is_varying(p->lanes, c))
+        if (!cpu_is_scalar(product, BT_SCALAR_MUL) ||
+            !cpu_is_varying(p->lanes, product) || !cpu_is_varying(p->lanes, c))
             continue;
         int is_first = cpu_is_varying(p->lanes, product->args[0]);
         args[0] = product->args[is_first ? 0 : 1];
@@ -322,9 +317,10 @@ static int match_fma(struct cpu_part *p, const bt_node *sum, const bt_node **arg
 /* Of max(a + b, 0) the sum, of which nothing else is made; NULL: it is none. */
 static const bt_node *sum_of_relu(const struct cpu_part *p, const bt_node *node)
 {
-    for (uint32_t i = 0; is_scalar(node, BT_SCALAR_MAX) && i < 2; i++) {
+    for (uint32_t i = 0; cpu_is_scalar(node, BT_SCALAR_MAX) && i < 2; i++) {
         const bt_node *sum = cpu_once(p, node->args[i]);
-        if (is_scalar(sum, BT_SCALAR_ADD) && is_number(cpu_bare(node->args[1 - i]), 0))
+        if (cpu_is_scalar(sum, BT_SCALAR_ADD) &&
+            is_number(cpu_bare(node->args[1 - i]), 0))
             return sum;
     }
     return NULL;
@@ -334,18 +330,18 @@ static const bt_node *sum_of_relu(const struct cpu_part *p, const bt_node *node)
 static int match_gate(const struct cpu_part *p, const bt_node *product, const char **name,
                       const bt_node **args)
 {
-    for (uint32_t i = 0; is_scalar(product, BT_SCALAR_MUL) && i < 2; i++) {
+    for (uint32_t i = 0; cpu_is_scalar(product, BT_SCALAR_MUL) && i < 2; i++) {
         const bt_node *gate = cpu_once(p, product->args[i]);
         args[0] = product->args[1 - i];
         *name = "mul_sigmoid";
-        if (is_scalar(gate, BT_SCALAR_SIGMOID)) {
+        if (cpu_is_scalar(gate, BT_SCALAR_SIGMOID)) {
             args[1] = gate->args[0];
             return 1;
         }
         *name = "mul_erf_1";
-        for (uint32_t k = 0; is_scalar(gate, BT_SCALAR_ADD) && k < 2; k++) {
+        for (uint32_t k = 0; cpu_is_scalar(gate, BT_SCALAR_ADD) && k < 2; k++) {
             const bt_node *erf = cpu_once(p, gate->args[k]);
-            if (!is_scalar(erf, BT_SCALAR_ERF) ||
+            if (!cpu_is_scalar(erf, BT_SCALAR_ERF) ||
                 !is_number(cpu_bare(gate->args[1 - k]), 1))
                 continue;
             args[1] = erf->args[0];
@@ -358,13 +354,13 @@ static int match_gate(const struct cpu_part *p, const bt_node *product, const ch
 /* Bits of a turned to the left, xor b, as in Threefry: a, by how many, b; 1: matched. */
 static int match_rotation(struct cpu_part *p, const bt_node *node, const bt_node **args)
 {
-    for (uint32_t i = 0; is_scalar(node, BT_SCALAR_BIT_XOR) && i < 2; i++) {
+    for (uint32_t i = 0; cpu_is_scalar(node, BT_SCALAR_BIT_XOR) && i < 2; i++) {
         const bt_node *both = cpu_once(p, node->args[i]);
-        for (uint32_t k = 0; is_scalar(both, BT_SCALAR_BIT_OR) && k < 2; k++) {
+        for (uint32_t k = 0; cpu_is_scalar(both, BT_SCALAR_BIT_OR) && k < 2; k++) {
             const bt_node *left = cpu_once(p, both->args[k]),
                           *right = cpu_once(p, both->args[1 - k]);
-            if (!is_scalar(left, BT_SCALAR_SHIFT_LEFT) ||
-                !is_scalar(right, BT_SCALAR_SHIFT_RIGHT) ||
+            if (!cpu_is_scalar(left, BT_SCALAR_SHIFT_LEFT) ||
+                !cpu_is_scalar(right, BT_SCALAR_SHIFT_RIGHT) ||
                 cpu_bare(left->args[0]) != cpu_bare(right->args[0]))
                 continue;
             const bt_node *by = cpu_bare(left->args[1]), *rest = cpu_bare(right->args[1]);
@@ -387,7 +383,7 @@ static uint32_t match_pair(struct cpu_part *p, const bt_node *node, const char *
     int is_short = cpu_lane_dtype(node->dtype) == BT_FLOAT32;
     if (!cpu_is_varying(p->lanes, node) || (!is_short && node->dtype != BT_FLOAT64))
         return 0;
-    if (is_scalar(node, BT_SCALAR_ADD) && match_fma(p, node, args)) {
+    if (cpu_is_scalar(node, BT_SCALAR_ADD) && match_fma(p, node, args)) {
         *name = "fma";
         return 3;
     }
@@ -404,7 +400,7 @@ static uint32_t match_pair(struct cpu_part *p, const bt_node *node, const char *
     for (uint32_t i = 0; i < 2 && node->narg == 2; i++) {
         const bt_node *inner = cpu_once(p, node->args[i]),
                       *other = cpu_bare(node->args[1 - i]);
-        const int is_6 = is_scalar(node, BT_SCALAR_MIN) && is_number(other, 6);
+        const int is_6 = cpu_is_scalar(node, BT_SCALAR_MIN) && is_number(other, 6);
         const bt_node *clipped = is_6 ? sum_of_relu(p, inner) : NULL;
         if (is_short && clipped && !match_fma(p, clipped, args)) {
             *name = "add_relu6";
@@ -416,8 +412,8 @@ static uint32_t match_pair(struct cpu_part *p, const bt_node *node, const char *
     if (is_short && match_gate(p, node, name, args))
         return 2;
     const bt_node *difference =
-        is_scalar(node, BT_SCALAR_EXP) ? cpu_once(p, node->args[0]) : NULL;
-    if (!is_short || !is_scalar(difference, BT_SCALAR_SUB))
+        cpu_is_scalar(node, BT_SCALAR_EXP) ? cpu_once(p, node->args[0]) : NULL;
+    if (!is_short || !cpu_is_scalar(difference, BT_SCALAR_SUB))
         return 0;
     *name = "exp_sub";
     args[0] = difference->args[0];

@@ -197,23 +197,33 @@ static void read_scaled(struct text *t, const char *along, int has_vector)
         bt_text_addf(&t->text, " * %s(w[%s])", t->wide, along);
 }
 
-static void read_normal(struct text *t, const char *along)
+static void read_shifted(struct text *t, const char *along)
 {
-    bt_text_addf(&t->text, "((");
+    bt_text_addf(&t->text, "(");
     read(t, "x", along);
     bt_text_addf(&t->text, " - ");
     read(t, "c", "0");
-    bt_text_addf(&t->text, ") * ");
-    read(t, "r", "0");
     bt_text_addf(&t->text, ")");
 }
 
 /* What is one for a row, up to the terms of the mean that it is made of, and from there on. */
-static void begin_mean(struct text *t, const char *before)
+static void begin_row(struct text *t)
 {
     bt_text_addf(&t->text, " => m: %s[", t->wide);
     bt_text_each(&t->text, t->rank, "i# in n#", t->axis, "l in 1");
-    bt_text_addf(&t->text, "] = %s(%ssum(k in n%u: float64(", t->wide, before, t->axis);
+    bt_text_addf(&t->text, "] = %s(", t->wide);
+}
+
+/* ... times -r^power */
+static void begin_mean(struct text *t, uint32_t power)
+{
+    begin_row(t);
+    for (uint32_t i = 0; i < power; i++) {
+        bt_text_addf(&t->text, "%sfloat64(", i ? "" : "-");
+        read(t, "r", "0");
+        bt_text_addf(&t->text, ") * ");
+    }
+    bt_text_addf(&t->text, "sum(k in n%u: float64(", t->axis);
 }
 
 static bt_status build(struct text *t, const bt_value **out)
@@ -235,25 +245,22 @@ static bt_status build_moments(struct text *t, const bt_value *data, double epsi
 {
     begin(t);
     take(t, "x", data, 0);
-    begin_mean(t, "");
+    begin_mean(t, 0);
     read(t, "x", "k");
     BT_TRY(end_mean(t, c));
     begin(t);
     take(t, "x", data, 0);
     take(t, "c", *c, 1);
-    begin_mean(t, "1 / sqrt(");
-    for (int i = 0; i < 2; i++) {
-        bt_text_addf(&t->text, "%s(", i ? " * " : "");
-        read(t, "x", "k");
-        bt_text_addf(&t->text, " - ");
-        read(t, "c", "0");
-        bt_text_addf(&t->text, ")");
-    }
+    begin_row(t);
+    bt_text_addf(&t->text, "1 / sqrt(sum(k in n%u: float64(", t->axis);
+    read_shifted(t, "k");
+    bt_text_addf(&t->text, " * ");
+    read_shifted(t, "k");
     bt_text_addf(&t->text, ")) / float64(n%u) + %.17g))", t->axis, epsilon);
     return build(t, r);
 }
 
-/* dx = r * (g - mean g - z * mean(g * z)), g = d * w, z = (x - c) * r */
+/* dx = r * g + ((x - c) * b + a), g = d * w, a = -r * mean g, b = -r^3 * mean(g * (x - c)) */
 static bt_status build_data(struct text *t, const bt_adjoint_call *call,
                             const bt_value *w, const bt_value *c, const bt_value *r,
                             const bt_value **out)
@@ -262,18 +269,19 @@ static bt_status build_data(struct text *t, const bt_adjoint_call *call,
     char place[24];
     begin(t);
     take(t, "d", call->seeds[0], 0);
+    take(t, "r", r, 1);
     if (w)
         take_vector(t, w);
-    begin_mean(t, "");
+    begin_mean(t, 1);
     read_scaled(t, "k", w != NULL);
     BT_TRY(end_mean(t, &a));
     take_normal(t, call, c, r);
     if (w)
         take_vector(t, w);
-    begin_mean(t, "");
+    begin_mean(t, 3);
     read_scaled(t, "k", w != NULL);
     bt_text_addf(&t->text, " * ");
-    read_normal(t, "k");
+    read_shifted(t, "k");
     BT_TRY(end_mean(t, &b));
     take_normal(t, call, c, r);
     take(t, "a", a, 1);
@@ -287,12 +295,12 @@ static bt_status build_data(struct text *t, const bt_adjoint_call *call,
     read(t, "r", "0");
     bt_text_addf(&t->text, " * (");
     read_scaled(t, place, w != NULL);
-    bt_text_addf(&t->text, " - ");
-    read(t, "a", "0");
-    bt_text_addf(&t->text, " - ");
-    read_normal(t, place);
+    bt_text_addf(&t->text, ") + (");
+    read_shifted(t, place);
     bt_text_addf(&t->text, " * ");
     read(t, "b", "0");
+    bt_text_addf(&t->text, " + ");
+    read(t, "a", "0");
     bt_text_addf(&t->text, "))");
     return build(t, out);
 }
@@ -315,8 +323,11 @@ static bt_status build_vector(struct text *t, const bt_adjoint_call *call,
     bt_text_addf(&t->text, ": ");
     read(t, "d", "j");
     if (c) {
+        bt_text_addf(&t->text, " * (");
+        read_shifted(t, "j");
         bt_text_addf(&t->text, " * ");
-        read_normal(t, "j");
+        read(t, "r", "0");
+        bt_text_addf(&t->text, ")");
     }
     bt_text_addf(&t->text, "))");
     return build(t, out);

@@ -136,11 +136,12 @@ static int take_logsumexp(struct cpu_part *p, const bt_stmt *stmt, const bt_node
            store(p, stmt->buffer, stmt->offset, now);
 }
 
-/* The factors of the products that are summed. */
+/* The factors of the products that are summed, which may be widened after they are rounded. */
 static int is_product(const bt_stmt *stmt, const bt_node **factors)
 {
     const bt_node *value = stmt->value;
-    while (value->kind == BT_NODE_CAST && value->dtype == BT_FLOAT32 &&
+    while (value->kind == BT_NODE_CAST &&
+           (value->dtype == BT_FLOAT32 || value->dtype == BT_FLOAT64) &&
            cpu_lane_dtype(value->args[0]->dtype) == BT_FLOAT32)
         value = value->args[0];
     if (stmt->reducer != BT_REDUCER_SUM || value->kind != BT_NODE_SCALAR ||

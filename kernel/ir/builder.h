@@ -92,7 +92,7 @@ typedef struct bt__again {
     /* ... and this, as long as no dim is one that only the run knows, where that says
      * more: the checks for it come along. May be NULL. */
     const bt_type *stated;
-    const void *attrs;   /* of an operator's call */
+    const void *attrs; /* of an operator's call */
     const bt_type *const *type_args;
     const bt_check *checks;
     const bt_contents *contents;
@@ -100,5 +100,9 @@ typedef struct bt__again {
 /* Always a new node. */
 bt_status bt__build_again(bt_builder *, const bt_value *, const bt__again *,
                           const bt_value **out) BT_MUST_USE;
+
+/* Whether the callee's type parameters all occur in the types of its arguments, so that they can be
+ * inferred from these. */
+int bt__call_tells(const bt_call *);
 
 #endif

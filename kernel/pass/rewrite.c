@@ -262,6 +262,22 @@ struct rebuilt {
     int same_types, same_nodes;
 };
 
+/* A field whose type says `?` gives a dim that only the run knows: the clause may have named it,
+ * and the name stays. */
+static bt_status keep_names(bt_rewrite *rw, const bt_block *clause, const bt_type **types)
+{
+    for (uint32_t i = 0; i < clause->nparam; i++) {
+        const bt_type *old = clause->params[i]->base.type;
+        if (!types[i] || !old || !(types[i]->has & BT_HAS_OPAQUE))
+            continue;
+        if (!(old = bt__rewrite_type(rw, old)))
+            return bt_store_why(rw->ctx, rw->store);
+        if (bt__type_accepts(rw->stack, types[i], old))
+            types[i] = old;
+    }
+    return NULL;
+}
+
 /* New types of a clause's variables, where the type of the data is another one. */
 static bt_status clause_types(bt_rewrite *rw, const bt_match *match, uint32_t index,
                               struct rebuilt *now, const bt_type *const **out)
@@ -277,7 +293,7 @@ static bt_status clause_types(bt_rewrite *rw, const bt_match *match, uint32_t in
     if (!bt__pattern_types(rw->store, pattern, now->operands[0]->type, types, &next))
         return bt_store_why(rw->ctx, rw->store);
     *out = types;
-    return NULL;
+    return keep_names(rw, match->clauses[index]->block, types);
 }
 
 static bt_status map_regions(bt_rewrite *rw, const bt_value *old, struct rebuilt *now)
@@ -357,7 +373,7 @@ static bt_status rebuild(bt_rewrite *rw, const bt_value *old, const bt_value **o
     }
     if (now.same_types)
         again.type = type;
-    else if (call && call->callee_kind == BT_CALLEE_OP && call->ncheck)
+    else if (call && call->callee_kind != BT_CALLEE_CTOR && call->ncheck)
         again.stated = type; // it checks what its operands do not tell
     return bt__build_again(rw->b, old, &again, out);
 }

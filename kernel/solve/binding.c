@@ -88,15 +88,21 @@ static bt_status accepts(bt_arena *arena, const bt_type *wanted, const bt_type *
     return m.failed ? bt_no_memory() : NULL;
 }
 
-/* Whether the binding's type says less than what is stated. */
+/* Whether the binding's type says less than what is stated; or, of a call of a function, something
+ * else: its clause or its function gives what was stated. */
 static bt_status says_less(bt_store *store, const bt_value *binding,
                            const bt_type *stated, int *out)
 {
+    const bt_call *call = bt_as_call(binding);
     bt_arena *arena;
     int fits = 0, is_less = 0;
     *out = 0;
     if (!stated || stated == binding->type || (stated->has & BT_HAS_OPAQUE))
         return NULL;
+    if (call && call->callee_kind == BT_CALLEE_VALUE) {
+        *out = 1;
+        return NULL;
+    }
     arena = bt_arena_create(store->registry);
     if (!arena)
         return bt_no_memory();

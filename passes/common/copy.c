@@ -164,9 +164,8 @@ static bt_status field_type(struct copy *c, const bt_call *call, uint32_t index,
     return *out ? NULL : bt_store_why(c->ctx, c->store);
 }
 
-/* The type that the place of an operand asks for. */
-static bt_status wanted_type(struct copy *c, const bt_value *user, uint32_t index,
-                             const bt_type **out)
+bt_status copy_wanted(struct copy *c, const bt_value *user, uint32_t index,
+                      const bt_type **out)
 {
     const bt_call *call = bt_as_call(user);
     *out = NULL;
@@ -196,7 +195,7 @@ static bt_status some_operands(struct copy *c, const bt_value *old, uint32_t fir
         const bt_value *operand = bt_value_operand(old, first + i);
         const bt_type *wanted = NULL, *type;
         if (is_polymorphic(operand->type))
-            BT_TRY(wanted_type(c, old, first + i, &wanted));
+            BT_TRY(copy_wanted(c, old, first + i, &wanted));
         c->is_callee = first + i == 0 && bt_as_call(old) &&
                        bt_as_call(old)->callee_kind == BT_CALLEE_VALUE;
         BT_TRY(copy_operand(c, operand, wanted, &now[i]));

@@ -53,6 +53,10 @@ bt_status copy_var(struct copy *, const bt_type *old, const bt_type **out) BT_MU
 /* The new value of an old operand, see `operand`. */
 bt_status copy_operand(struct copy *, const bt_value *old, const bt_type *wanted,
                        const bt_value **out) BT_MUST_USE;
+/* The type that the place of an operand asks for: of an argument of a function or of a
+ * constructor. NULL: any. */
+bt_status copy_wanted(struct copy *, const bt_value *user, uint32_t index,
+                      const bt_type **out) BT_MUST_USE;
 /* All operands of a binding, in the order of bt_value_operand. *same_facts: their types are
  * the copies of the old ones. */
 bt_status copy_operands(struct copy *, const bt_value *, const bt_value ***out,

@@ -18,12 +18,13 @@ bt_status adjoint_convert_want(struct adjoint_pairs *p, const bt_type *type,
 {
     const bt_list_type *tuple = bt_as_tuple_type(type), *apply = bt_as_apply_type(type);
     const bt_adt_def *def = adjoint_def(type);
+    struct adjoint_data *data;
     for (uint32_t i = 0; tuple && i < tuple->n; i++)
         BT_TRY(adjoint_convert_want(p, tuple->at[i], way));
     if (!def || !adjoint_has(type))
         return NULL;
     BT_TRY(adjoint_data_want(p, type));
-    struct adjoint_data *data = adjoint_data_of(p, type);
+    BT_TRY(adjoint_data_of(p, type, &data));
     if (data->converts[way])
         return NULL;
     data->converts[way] = 1;
@@ -46,12 +47,13 @@ static bt_status convert(struct adjoint *a, enum adjoint_way way, const bt_value
     bt_call call = { .callee_kind = BT_CALLEE_VALUE,
                      .narg = adjoint ? 2 : 1,
                      .args = both };
+    struct adjoint_data *of;
     const bt_type *type;
     BT_TRY(adjoint_type_of(a->pairs, data->type, &type));
     call.ntype_arg = bt_as_apply_type(type)->n - 1;
     call.type_args = bt_as_apply_type(type)->at + 1;
-    BT_TRY(bt_build_global(a->copy.b, adjoint_data_of(a->pairs, data->type)->ways[way],
-                           &call.callee));
+    BT_TRY(adjoint_data_of(a->pairs, data->type, &of));
+    BT_TRY(bt_build_global(a->copy.b, of->ways[way], &call.callee));
     bt_builder_type(a->copy.b, way == ADJOINT_FILL ? data->type : type);
     return bt_build_call(a->copy.b, &call, out);
 }
@@ -102,11 +104,10 @@ static bt_status converter_init(struct adjoint_pairs *p, const struct adjoint_da
     const bt_adt_def *now = data->def;
     *out = (struct converter){ .data = data, .way = way };
     out->def = adjoint_def(data->primal);
-    out->args = now->nvar ? now->vars : bt_as_apply_type(data->primal)->at + 1;
-    out->primal =
-        now->nvar ? bt_type_apply(store, out->def, now->nvar, now->vars) : data->primal;
+    out->args = bt_as_apply_type(data->primal)->at + 1;
+    out->primal = data->primal;
     out->adjoint = bt_type_apply(store, now, now->nvar, now->vars);
-    return out->primal && out->adjoint ? NULL : bt_store_why(p->ctx, store);
+    return out->adjoint ? NULL : bt_store_why(p->ctx, store);
 }
 
 /* K(f..) of the adjoints of its fields, where %x.. are those of the data. */
@@ -232,8 +233,8 @@ static bt_status declare(struct adjoint_pairs *p, bt_module_builder *builder,
 
 bt_status adjoint_convert_declare(struct adjoint_pairs *p, bt_module_builder *builder)
 {
-    for (uint32_t i = 0; i < p->data.len; i++) {
-        struct adjoint_data *data = p->data.at[i].value;
+    for (uint32_t i = 0; i < p->datas.len; i++) {
+        struct adjoint_data *data = p->datas.at[i];
         for (uint32_t way = 0; way < ADJOINT_NWAY; way++) {
             if (data->converts[way])
                 BT_TRY(declare(p, builder, data, (enum adjoint_way)way));
@@ -244,8 +245,8 @@ bt_status adjoint_convert_declare(struct adjoint_pairs *p, bt_module_builder *bu
 
 bt_status adjoint_convert_define(struct adjoint_pairs *p, bt_module_builder *builder)
 {
-    for (uint32_t i = 0; i < p->data.len; i++) {
-        const struct adjoint_data *data = p->data.at[i].value;
+    for (uint32_t i = 0; i < p->datas.len; i++) {
+        const struct adjoint_data *data = p->datas.at[i];
         for (uint32_t way = 0; way < ADJOINT_NWAY; way++) {
             if (data->converts[way])
                 BT_TRY(define(p, builder, data, (enum adjoint_way)way));

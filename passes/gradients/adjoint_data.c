@@ -30,6 +30,8 @@ bt_status adjoint_zero(struct adjoint_pairs *p, struct copy *c, const bt_value *
                        const bt_type *primal, const bt_value **out)
 {
     const bt_type *type;
+    if (primal->has & BT_HAS_HOLE)
+        primal = like->type;
     if (!adjoint_def(primal))
         return primal->has & BT_HAS_OPAQUE || bt_type_layout(primal)
                    ? bt_build(c->b, "zeros_like", NULL, &like, 1, out)
@@ -42,13 +44,15 @@ bt_status adjoint_plus(struct adjoint_pairs *p, struct copy *c, const bt_type *p
                        const bt_value *const *both, const bt_value **out)
 {
     const bt_list_type *apply;
+    struct adjoint_data *data;
     bt_call call = { .callee_kind = BT_CALLEE_VALUE, .narg = 2, .args = both };
     if (!adjoint_def(primal))
         return bt_build(c->b, "add", NULL, both, 2, out);
     apply = bt_as_apply_type(both[0]->type);
     call.ntype_arg = apply->n - 1;
     call.type_args = apply->at + 1;
-    BT_TRY(bt_build_global(c->b, adjoint_data_of(p, primal)->add, &call.callee));
+    BT_TRY(adjoint_data_of(p, primal, &data));
+    BT_TRY(bt_build_global(c->b, data->add, &call.callee));
     bt_builder_type(c->b, both[0]->type);
     return bt_build_call(c->b, &call, out);
 }
@@ -62,19 +66,18 @@ struct adder {
 };
 
 /* A dim that each value brings along is one of its own where a value is taken apart. */
-static const bt_type *fresh_dim(bt_subst *subst, const bt_type *leaf)
+static bt_status fresh_dim(void *state, const bt_type *dim, const bt_type **out)
 {
-    struct copy *c = subst->state;
-    return leaf->kind == BT_TYPE_HOLE && bt_type_kind_of(leaf) == BT_KIND_DIM
-               ? bt_dim_opaque(c->store, NULL)
-               : NULL;
+    struct copy *c = state;
+    *out = dim->has & BT_HAS_HOLE ? bt_dim_opaque(c->store, NULL) : dim;
+    return *out ? NULL : bt_store_why(c->ctx, c->store);
 }
 
 static bt_status taken_type(struct copy *c, const bt_type *field, const bt_type **out)
 {
-    bt_subst subst = { .leaf = fresh_dim, .state = c };
-    *out = field->has & BT_HAS_HOLE ? bt_type_subst(c->store, &subst, field) : field;
-    return *out ? NULL : bt_store_why(c->ctx, c->store);
+    const struct dims_map m = { c->ctx, c->arena, c->store, fresh_dim, c };
+    *out = field;
+    return field->has & BT_HAS_HOLE ? dims_replace(&m, field, out) : NULL;
 }
 
 bt_status adjoint_ctor_pattern(struct copy *c, const bt_ctor *ctor,
@@ -129,8 +132,8 @@ static bt_status add_fields(const struct adder *d, const bt_ctor *ctor,
                          .args = both,
                          .ntype_arg = apply->n - 1,
                          .type_args = apply->at + 1 };
-        for (uint32_t k = 0; k < d->pairs->data.len; k++) {
-            const struct adjoint_data *data = d->pairs->data.at[k].value;
+        for (uint32_t k = 0; k < d->pairs->datas.len; k++) {
+            const struct adjoint_data *data = d->pairs->datas.at[k];
             if (data->def == adjoint_def(both[0]->type))
                 BT_TRY(bt_build_global(d->copy->b, data->add, &call.callee));
         }
@@ -144,15 +147,21 @@ static bt_status add_ctor(const struct adder *d, const bt_ctor *ctor, const bt_v
                           const bt_value *b, bt_clause *out)
 {
     struct copy *c = d->copy;
+    const bt_type **types = BT_NEWS(c->arena, const bt_type *, ctor->nfield);
     const bt_param **x, **y;
     const bt_pattern *zero, *other;
     const bt_value *sum;
     bt_clause inner[2];
+    if (!types)
+        return bt_no_memory();
     BT_TRY(adjoint_ctor_pattern(c, ctor, ctor->fields, &x, &out->pattern));
     BT_TRY(adjoint_ctor_pattern(c, d->def->ctors[0], NULL, &y, &zero));
     BT_TRY(bt_block_begin(c->b, ctor->nfield, x));
     BT_TRY(clause_of(c, zero, 0, NULL, a, &inner[0]));
-    BT_TRY(adjoint_ctor_pattern(c, ctor, ctor->fields, &y, &other));
+    // adjoints of one value have the same dims
+    for (uint32_t i = 0; i < ctor->nfield; i++)
+        types[i] = x[i]->base.type;
+    BT_TRY(adjoint_ctor_pattern(c, ctor, types, &y, &other));
     inner[1].pattern = other;
     BT_TRY(bt_block_begin(c->b, ctor->nfield, y));
     BT_TRY(add_fields(d, ctor, x, y, &sum));
@@ -196,10 +205,10 @@ static bt_status define_add(struct adjoint_pairs *p, bt_module_builder *builder,
 
 bt_status adjoint_data_define(struct adjoint_pairs *p, bt_module_builder *builder)
 {
-    for (uint32_t i = 0; i < p->data.len; i++) {
+    for (uint32_t i = 0; i < p->datas.len; i++) {
         struct copy c;
         BT_TRY(copy_init(&c, p->ctx, p->arena, p->module));
-        bt_status status = define_add(p, builder, &c, p->data.at[i].value);
+        bt_status status = define_add(p, builder, &c, p->datas.at[i]);
         copy_deinit(&c);
         BT_TRY(status);
     }

@@ -6,8 +6,9 @@
 
 /* The data type that a type is an instance of; NULL: it is something else. */
 const bt_adt_def *adjoint_def(const bt_type *);
-/* What was declared for it; NULL: nothing was. */
-struct adjoint_data *adjoint_data_of(const struct adjoint_pairs *, const bt_type *);
+/* What was declared for it; *out NULL: nothing was. */
+bt_status adjoint_data_of(const struct adjoint_pairs *, const bt_type *,
+                          struct adjoint_data **out) BT_MUST_USE;
 /* A field of a constructor where the data type's parameters are these. */
 bt_status adjoint_field_type(const struct adjoint_pairs *, const bt_ctor *,
                              uint32_t field, const bt_type *const *args,

@@ -118,15 +118,32 @@ bt_status adjoint_reverse_ctor(struct adjoint *a, const bt_call *old)
     return NULL;
 }
 
-/* Adjoints of the leaves of what a pattern takes apart, by those of its variables. */
+/* Adjoints of the leaves of what a pattern takes apart, by those of its variables. likes: the
+ * leaves themselves, where it names them. */
 static bt_status leaves_of(struct adjoint *a, const bt_pattern *pattern,
-                           const bt_type *type, adjoint_values *out);
+                           const bt_type *type, adjoint_values *out,
+                           adjoint_values *likes);
+
+/* Of a field of which the way back got none. */
+static bt_status zero_field(struct adjoint *a, const bt_pattern *pattern,
+                            const bt_type *type, const bt_value *like,
+                            const bt_value **out)
+{
+    if (type->has & BT_HAS_HOLE && !like)
+        return bt_fail_at(
+            a->copy.ctx, BT_ERR_UNSUPPORTED, a->copy.store, pattern->span,
+            "%s is differentiated, and a field of it whose dims say `?` has no "
+            "name here: write a variable for it in place of `_`",
+            pattern->ctor->name);
+    BT_TRY(copy_type(&a->copy, type, &type));
+    return adjoint_zero(a->pairs, &a->copy, like, type, out);
+}
 
 static bt_status ctor_leaf(struct adjoint *a, const bt_pattern *pattern,
                            const bt_type *type, adjoint_values *out)
 {
     struct copy *c = &a->copy;
-    adjoint_values all = { 0 }, fields = { 0 };
+    adjoint_values all = { 0 }, fields = { 0 }, likes = { 0 };
     const bt_value *value = NULL;
     adjoint_types types = { 0 };
     int any = 0;
@@ -134,7 +151,7 @@ static bt_status ctor_leaf(struct adjoint *a, const bt_pattern *pattern,
         const bt_type *field;
         BT_TRY(adjoint_field_type(a->pairs, pattern->ctor, i,
                                   bt_as_apply_type(type)->at + 1, &field));
-        BT_TRY(leaves_of(a, pattern->at[i], field, &all));
+        BT_TRY(leaves_of(a, pattern->at[i], field, &all, &likes));
         for (uint32_t k = 0; k < bt_type_nleaf(field); k++) {
             if (!BT_PUSH(c->arena, &types, adjoint_leaf(field, k)))
                 return bt_no_memory();
@@ -143,12 +160,10 @@ static bt_status ctor_leaf(struct adjoint *a, const bt_pattern *pattern,
     for (uint32_t i = 0; i < all.len; i++)
         any |= all.at[i] != NULL;
     for (uint32_t i = 0; any && i < all.len; i++) {
-        const bt_type *now;
         if (!adjoint_has(types.at[i]))
             continue;
-        BT_TRY(copy_type(c, types.at[i], &now));
         if (!all.at[i])
-            BT_TRY(adjoint_zero(a->pairs, c, NULL, now, &all.at[i]));
+            BT_TRY(zero_field(a, pattern, types.at[i], likes.at[i], &all.at[i]));
         if (!BT_PUSH(c->arena, &fields, all.at[i]))
             return bt_no_memory();
     }
@@ -163,20 +178,28 @@ static bt_status ctor_leaf(struct adjoint *a, const bt_pattern *pattern,
 }
 
 static bt_status leaves_of(struct adjoint *a, const bt_pattern *pattern,
-                           const bt_type *type, adjoint_values *out)
+                           const bt_type *type, adjoint_values *out,
+                           adjoint_values *likes)
 {
     const bt_list_type *tuple = bt_as_tuple_type(type);
+    adjoint_values own = { 0 };
     const bt_value *const *leaves =
         pattern->kind == BT_PATTERN_VAR ? adjoint_of(a, &pattern->var->base) : NULL;
-    if (pattern->kind == BT_PATTERN_CTOR)
-        return ctor_leaf(a, pattern, type, out);
+    if (pattern->kind == BT_PATTERN_CTOR) {
+        BT_TRY(ctor_leaf(a, pattern, type, out));
+        const bt_value *none = NULL;
+        return BT_PUSH(a->copy.arena, likes, none) ? NULL : bt_no_memory();
+    }
     for (uint32_t i = 0; pattern->kind == BT_PATTERN_TUPLE && i < pattern->n; i++)
-        BT_TRY(leaves_of(a, pattern->at[i], tuple->at[i], out));
+        BT_TRY(leaves_of(a, pattern->at[i], tuple->at[i], out, likes));
     if (pattern->kind == BT_PATTERN_TUPLE)
         return NULL;
+    if (pattern->kind == BT_PATTERN_VAR && type->has & BT_HAS_HOLE)
+        BT_TRY(adjoint_split(a, bt_map_find(&a->copy.values, pattern->var), &own));
     for (uint32_t i = 0; i < bt_type_nleaf(type); i++) {
-        const bt_value *leaf = leaves ? leaves[i] : NULL;
-        if (!BT_PUSH(a->copy.arena, out, leaf))
+        const bt_value *leaf = leaves ? leaves[i] : NULL,
+                       *like = own.len ? own.at[i] : NULL;
+        if (!BT_PUSH(a->copy.arena, out, leaf) || !BT_PUSH(a->copy.arena, likes, like))
             return bt_no_memory();
     }
     return NULL;
@@ -185,10 +208,10 @@ static bt_status leaves_of(struct adjoint *a, const bt_pattern *pattern,
 bt_status adjoint_reverse_pattern(struct adjoint *a, const bt_pattern *pattern,
                                   const bt_value *data)
 {
-    adjoint_values leaves = { 0 };
+    adjoint_values leaves = { 0 }, likes = { 0 };
     if (!adjoint_is_active(a, data))
         return NULL;
-    BT_TRY(leaves_of(a, pattern, data->type, &leaves));
+    BT_TRY(leaves_of(a, pattern, data->type, &leaves, &likes));
     for (uint32_t i = 0; i < leaves.len; i++)
         BT_TRY(adjoint_add(a, data, i, leaves.at[i]));
     return NULL;

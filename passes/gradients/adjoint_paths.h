@@ -15,6 +15,7 @@
 #ifndef PASSES_GRADIENTS_ADJOINT_PATHS_H
 #define PASSES_GRADIENTS_ADJOINT_PATHS_H
 
+#include "common/dims.h"
 #include "gradients/adjoint.h"
 
 struct tangent_func;
@@ -37,7 +38,8 @@ enum adjoint_way {
 };
 /* A data type of values that have adjoints, for all of its dims. */
 struct adjoint_data {
-    const bt_type *primal; /* as it was met */
+    const bt_type *primal;    /* as it was met; once declared, in terms of the parameters */
+    struct dims_pattern dims; /* of instances that differ by dims alone, where one is open */
     bt_adt_def *def;       /* of the adjoints: Zero, then one for each constructor */
     const char *add;       /* global that adds two of them */
     uint8_t converts[ADJOINT_NWAY]; /* which are asked for */
@@ -52,7 +54,9 @@ struct adjoint_pairs {
     bt_vec(struct tangent_func *) tangents; /* of forward mode (tangent.h) */
     bt_map taken;                           /* names of globals and data types */
     bt_map ctors;                           /* and of constructors */
-    bt_map data; /* data types, or instances of them -> struct adjoint_data */
+    bt_map data;   /* data types, or instances of them -> struct adjoint_data */
+    bt_map united; /* instances with `?` for their dims -> that of all such */
+    bt_vec(struct adjoint_data *) datas; /* each of them once */
     bt_module_builder *builder; /* of the version that is made */
 };
 

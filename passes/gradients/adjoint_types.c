@@ -6,6 +6,9 @@
  *                         Node.adjoint(Tree.adjoint, Tree.adjoint), }
  *     def @Tree.add(a, b)          of two adjoints of one value
  *
+ * Instances that differ by dims alone, some of which only the run knows, have one type of adjoints,
+ * with a parameter for each dim in which they differ.
+ *
  * A field that holds no float has no part in it. What is Zero holds no tensor, and what is added
  * to it is not looked at.
  */
@@ -75,10 +78,23 @@ static int has_one_adjoint(const bt_adt_def *def)
     return 1;
 }
 
-struct adjoint_data *adjoint_data_of(const struct adjoint_pairs *p, const bt_type *type)
+static struct dims_map map_of(const struct adjoint_pairs *p)
 {
+    return (
+        struct dims_map){ .ctx = p->ctx, .arena = p->arena, .store = p->module->store };
+}
+
+bt_status adjoint_data_of(const struct adjoint_pairs *p, const bt_type *type,
+                          struct adjoint_data **out)
+{
+    const struct dims_map m = map_of(p);
     const bt_adt_def *def = adjoint_def(type);
-    return bt_map_find(&p->data, has_one_adjoint(def) ? (const void *)def : type);
+    *out = bt_map_find(&p->data, has_one_adjoint(def) ? (const void *)def : type);
+    if (*out || !p->united.len)
+        return NULL;
+    BT_TRY(dims_erase(&m, type, &type));
+    *out = bt_map_find(&p->united, type);
+    return NULL;
 }
 
 bt_status adjoint_field_type(const struct adjoint_pairs *p, const bt_ctor *ctor,
@@ -106,11 +122,10 @@ bt_status adjoint_leaf_types(struct adjoint_pairs *p, const bt_type *type,
 static bt_status fields_of(struct adjoint_pairs *p, const struct adjoint_data *data,
                            const bt_ctor *ctor, adjoint_types *out)
 {
-    const bt_type *const *args =
-        data->def->nvar ? data->def->vars : bt_as_apply_type(data->primal)->at + 1;
     for (uint32_t i = 0; i < ctor->nfield; i++) {
         const bt_type *field;
-        BT_TRY(adjoint_field_type(p, ctor, i, args, &field));
+        BT_TRY(adjoint_field_type(p, ctor, i, bt_as_apply_type(data->primal)->at + 1,
+                                  &field));
         BT_TRY(adjoint_leaf_types(p, field, out));
     }
     return NULL;
@@ -120,21 +135,19 @@ bt_status adjoint_data_want(struct adjoint_pairs *p, const bt_type *type)
 {
     const bt_list_type *tuple = bt_as_tuple_type(type);
     const bt_adt_def *def = adjoint_def(type);
+    struct adjoint_data *data;
     for (uint32_t i = 0; tuple && i < tuple->n; i++)
         BT_TRY(adjoint_data_want(p, tuple->at[i]));
-    if (!def || !adjoint_has(type) || adjoint_data_of(p, type))
+    if (!def || !adjoint_has(type))
         return NULL;
-    struct adjoint_data *data = BT_NEW(p->arena, struct adjoint_data);
+    BT_TRY(adjoint_data_of(p, type, &data));
+    if (data)
+        return NULL;
+    data = BT_NEW(p->arena, struct adjoint_data);
     const void *key = has_one_adjoint(def) ? (const void *)def : type;
     if (!data || !bt_map_put(&p->data, key, data))
         return bt_no_memory();
     data->primal = type;
-    if (!has_one_adjoint(def) && type->has & (BT_HAS_VAR | BT_HAS_OPAQUE))
-        return bt_fail(
-            p->ctx, BT_ERR_UNSUPPORTED,
-            "data of type %s is differentiated for types that a function has as "
-            "parameters: call it for known ones",
-            def->name);
     // what its fields are of
     for (uint32_t i = 0; i < def->nctor; i++) {
         for (uint32_t k = 0; k < def->ctors[i]->nfield; k++) {
@@ -147,24 +160,110 @@ bt_status adjoint_data_want(struct adjoint_pairs *p, const bt_type *type)
     return NULL;
 }
 
-static bt_status declare(struct adjoint_pairs *p, bt_module_builder *builder,
-                         struct adjoint_data *data)
+/* ---- instances ---- */
+
+/* Instances that are equal but for dims. */
+struct group {
+    const bt_type *key;
+    adjoint_types types;
+    int is_open;
+};
+
+static bt_status put_instance(struct adjoint_pairs *p, bt_map *groups,
+                              const bt_type *type)
+{
+    const struct dims_map m = map_of(p);
+    const bt_type *key;
+    BT_TRY(dims_erase(&m, type, &key));
+    if (key->has & (BT_HAS_VAR | BT_HAS_OPAQUE))
+        return bt_fail_at(
+            p->ctx, BT_ERR_UNSUPPORTED, p->module->store, adjoint_def(type)->span,
+            "data of type %s is differentiated for types that a function has "
+            "as parameters: call it for known ones",
+            adjoint_def(type)->name);
+    struct group *group = bt_map_find(groups, key);
+    if (!group &&
+        (!(group = BT_NEW(p->arena, struct group)) || !bt_map_put(groups, key, group)))
+        return bt_no_memory();
+    group->key = key;
+    group->is_open |= (type->has & (BT_HAS_VAR | BT_HAS_OPAQUE | BT_HAS_HOLE)) != 0;
+    return BT_PUSH(p->arena, &group->types, type) ? NULL : bt_no_memory();
+}
+
+/* The first stands for all. */
+static bt_status unite(struct adjoint_pairs *p, const struct group *group)
+{
+    const struct dims_map m = map_of(p);
+    struct adjoint_data *all = bt_map_find(&p->data, group->types.at[0]);
+    BT_TRY(dims_unify(&m, group->types.len, group->types.at, &all->dims));
+    all->primal = all->dims.type;
+    for (uint32_t i = 0; i < group->types.len; i++) {
+        bt_map_entry *entry = bt_map_entry_find(&p->data, group->types.at[i]);
+        const struct adjoint_data *one = entry->value;
+        for (uint32_t way = 0; way < ADJOINT_NWAY; way++)
+            all->converts[way] |= one->converts[way];
+        entry->value = all;
+    }
+    return bt_map_put(&p->united, group->key, all) ? NULL : bt_no_memory();
+}
+
+static bt_status find_all(struct adjoint_pairs *p)
+{
+    bt_map groups, seen;
+    bt_map_init(&groups, p->arena, 0);
+    bt_map_init(&seen, p->arena, 0);
+    for (uint32_t i = 0; i < p->data.len; i++) {
+        const struct adjoint_data *data = p->data.at[i].value;
+        if (!has_one_adjoint(adjoint_def(data->primal)))
+            BT_TRY(put_instance(p, &groups, data->primal));
+    }
+    for (uint32_t i = 0; i < groups.len; i++) {
+        const struct group *group = groups.at[i].value;
+        if (group->is_open)
+            BT_TRY(unite(p, group));
+    }
+    for (uint32_t i = 0; i < p->data.len; i++) {
+        struct adjoint_data *data = p->data.at[i].value;
+        if (!bt_map_find(&seen, data) &&
+            (!bt_map_put(&seen, data, data) || !BT_PUSH(p->arena, &p->datas, data)))
+            return bt_no_memory();
+    }
+    return NULL;
+}
+
+/* ---- declarations ---- */
+
+/* Parameters of its own, in terms of which it then is of the primal. */
+static bt_status new_vars(struct adjoint_pairs *p, struct adjoint_data *data)
 {
     bt_store *store = p->module->store;
     const bt_adt_def *def = adjoint_def(data->primal);
-    const uint32_t nvar = has_one_adjoint(def) ? def->nvar : 0;
-    const bt_type **vars = BT_NEWS(p->arena, const bt_type *, nvar);
-    const char *name;
-    if (!vars)
+    if (!has_one_adjoint(def))
+        return NULL;
+    data->dims.nvar = def->nvar;
+    data->dims.vars = BT_NEWS(p->arena, const bt_type *, def->nvar);
+    data->dims.places = BT_NEWS(p->arena, uint32_t, def->nvar);
+    if (!data->dims.vars || !data->dims.places)
         return bt_no_memory();
-    for (uint32_t i = 0; i < nvar; i++) {
+    for (uint32_t i = 0; i < def->nvar; i++) {
         const bt_var_type *var = bt_as_var_type(def->vars[i]);
-        if (!(vars[i] = bt_type_var(store, &var->param, var->name)))
+        data->dims.places[i] = i;
+        if (!(data->dims.vars[i] = bt_type_var(store, &var->param, var->name)))
             return bt_store_why(p->ctx, store);
     }
+    data->primal = bt_type_apply(store, def, def->nvar, data->dims.vars);
+    return data->primal ? NULL : bt_store_why(p->ctx, store);
+}
+
+static bt_status declare(struct adjoint_pairs *p, bt_module_builder *builder,
+                         struct adjoint_data *data)
+{
+    const bt_adt_def *def = adjoint_def(data->primal);
+    const char *name;
+    BT_TRY(new_vars(p, data));
     BT_TRY(adjoint_name(p, &p->taken, def->name, "adjoint", &name));
-    BT_TRY(
-        bt_module_builder_declare_adt(builder, name, def->span, nvar, vars, &data->def));
+    BT_TRY(bt_module_builder_declare_adt(builder, name, def->span, data->dims.nvar,
+                                         data->dims.vars, &data->def));
     return adjoint_name(p, &p->taken, def->name, "add", &data->add);
 }
 
@@ -203,12 +302,13 @@ static bt_status declare_add(struct adjoint_pairs *p, bt_module_builder *builder
 
 bt_status adjoint_data_declare(struct adjoint_pairs *p, bt_module_builder *builder)
 {
-    for (uint32_t i = 0; i < p->data.len; i++)
-        BT_TRY(declare(p, builder, p->data.at[i].value));
-    for (uint32_t i = 0; i < p->data.len; i++)
-        BT_TRY(define(p, builder, p->data.at[i].value));
-    for (uint32_t i = 0; i < p->data.len; i++)
-        BT_TRY(declare_add(p, builder, p->data.at[i].value));
+    BT_TRY(find_all(p));
+    for (uint32_t i = 0; i < p->datas.len; i++)
+        BT_TRY(declare(p, builder, p->datas.at[i]));
+    for (uint32_t i = 0; i < p->datas.len; i++)
+        BT_TRY(define(p, builder, p->datas.at[i]));
+    for (uint32_t i = 0; i < p->datas.len; i++)
+        BT_TRY(declare_add(p, builder, p->datas.at[i]));
     return NULL;
 }
 
@@ -216,15 +316,17 @@ bt_status adjoint_type_of(const struct adjoint_pairs *p, const bt_type *type,
                           const bt_type **out)
 {
     bt_store *store = p->module->store;
-    const bt_list_type *apply = bt_as_apply_type(type);
-    const struct adjoint_data *data;
+    const struct dims_map m = map_of(p);
+    const bt_type *const *args;
+    struct adjoint_data *data;
     *out = type;
-    if (!apply)
+    if (!bt_as_apply_type(type))
         return NULL;
-    data = adjoint_data_of(p, type);
+    BT_TRY(adjoint_data_of(p, type, &data));
     if (!data || !data->def)
         return bt_fail(p->ctx, BT_ERR_INTERNAL, "data type %s was given no adjoint",
                        adjoint_def(type)->name);
-    *out = bt_type_apply(store, data->def, data->def->nvar, apply->at + 1);
+    BT_TRY(dims_arguments(&m, &data->dims, type, &args));
+    *out = bt_type_apply(store, data->def, data->dims.nvar, args);
     return *out ? NULL : bt_store_why(p->ctx, store);
 }

@@ -330,6 +330,7 @@ static bt_status run_round(bt_ctx *ctx, bt_arena *arena, const bt_module *module
     bt_map_init(&r.pairs.taken, arena, 1);
     bt_map_init(&r.pairs.ctors, arena, 1);
     bt_map_init(&r.pairs.data, arena, 0);
+    bt_map_init(&r.pairs.united, arena, 0);
     BT_TRY(find_ready(&r, nleft));
     if (!*nleft)
         return NULL;

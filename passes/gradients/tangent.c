@@ -1,5 +1,6 @@
 /* Code of forward mode: each binding, and its tangent behind it. */
 #include "gradients/tangent.h"
+#include "common/checked.h"
 
 static bt_status tangent_binding(struct copy *, const bt_value *old, int *done);
 
@@ -200,6 +201,20 @@ static bt_status make_branches(struct tangent *t, const bt_value *old)
 
 /* ---- calls ---- */
 
+/* What the primal gives is stated, and tangents of it. */
+static bt_status type_dual(struct adjoint *a, const bt_call *old, const bt_type **out)
+{
+    struct copy *c = &a->copy;
+    adjoint_types types = { 0 };
+    const bt_type *type;
+    BT_TRY(copy_type(c, old->base.type, &type));
+    if (!BT_PUSH(c->arena, &types, type))
+        return bt_no_memory();
+    BT_TRY(adjoint_leaf_types(a->pairs, type, &types));
+    *out = bt_type_tuple(c->store, types.len, types.at);
+    return *out ? NULL : bt_store_why(c->ctx, c->store);
+}
+
 static bt_status make_call(struct tangent *t, const bt_call *old)
 {
     struct adjoint *a = &t->adjoint;
@@ -207,6 +222,7 @@ static bt_status make_call(struct tangent *t, const bt_call *old)
     const struct tangent_func *func;
     adjoint_values args = { 0 };
     const bt_value **now, *dual;
+    const bt_type *type;
     bt_call call = { .callee_kind = BT_CALLEE_VALUE, .ntype_arg = old->ntype_arg };
     int same;
     BT_TRY(tangent_func_of(a, old, &func));
@@ -236,7 +252,12 @@ static bt_status make_call(struct tangent *t, const bt_call *old)
     call.args = args.at;
     bt_builder_like(c->b, &old->base);
     bt_builder_name(c->b, NULL);
-    BT_TRY(bt_build_call(c->b, &call, &dual));
+    if (old->ncheck && !(old->base.type->has & BT_HAS_OPAQUE)) {
+        BT_TRY(type_dual(a, old, &type));
+        BT_TRY(checked_call(c, &call, type, &dual));
+    } else {
+        BT_TRY(bt_build_call(c->b, &call, &dual));
+    }
     return take_dual(t, &old->base, dual);
 }
 

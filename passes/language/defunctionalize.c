@@ -3,16 +3,21 @@
  * Each type of functions becomes a data type with a constructor for each function that is
  * used as a value of that type, which holds what the closure held; a call of a value becomes
  * the call of a function that looks at the constructor. The program is first-order then. It
- * must be flat; types of functions, and what closures hold, must have no open dims, and data
- * types no fields of function type but by their parameters. What the program is run from
- * takes and gives no functions; other functions that do are replaced by new ones.
+ * must be flat. Where types of functions that differ by dims alone have open dims, one data
+ * type is for all of them, with these dims as parameters; a dim that only what a closure holds
+ * has is `?` in its field, and what has no tensor there an empty one; a call checks what the
+ * constructor does not tell. What the program
+ * is run from takes and gives no functions; other functions that do, and data types that hold
+ * some, are replaced by new ones.
  * keeps    every invariant
  * source   Reynolds 1972, Definitional Interpreters; Relay's Defunctionalization
  */
 #include <string.h>
 
+#include "common/checked.h"
 #include "common/version.h"
 #include "language/families.h"
+#include "language/families_dims.h"
 
 static bt_status type_of_copy(struct copy *c, const bt_type *type, const bt_type **out)
 {
@@ -21,22 +26,53 @@ static bt_status type_of_copy(struct copy *c, const bt_type *type, const bt_type
 
 /* ---- functions ---- */
 
-static bt_status make_value(struct copy *c, const bt_value *old, const bt_value **out)
+/* The dims that a type of functions gives the family, where they are open. */
+static bt_status dims_as_arguments(struct copy *c, const bt_type *type, bt_call *call)
+{
+    struct defun *d = c->state;
+    const struct family *family = bt_map_find(&d->families, type);
+    call->ntype_arg = family->dims.nvar;
+    BT_TRY(families_dims(d, family, type, &call->type_args));
+    return copy_types(c, family->dims.nvar, call->type_args, &call->type_args);
+}
+
+/* An empty tensor, which shows a dim that nothing else in the constructor does. */
+static bt_status build_witness(struct copy *c, const bt_type *dim, const bt_value **out)
+{
+    const bt_type *type;
+    const bt_op *op;
+    BT_TRY(copy_type(c, dim, &dim));
+    BT_TRY(families_witness(c->state, dim, &type));
+    const struct {
+        const bt_type *shape, *dtype;
+    } attrs = { &bt_tensor_shape(type)->base, bt_as_tensor_type(type)->dtype };
+    BT_TRY(bt_op_get(c->ctx, "zeros", &op));
+    return bt_build_op(c->b, op, &attrs, 0, NULL, out);
+}
+
+/* type: that the function is used as, of the old program. */
+static bt_status make_value(struct copy *c, const bt_value *old, const bt_type *type,
+                            const bt_value **out)
 {
     struct defun *d = c->state;
     const bt_closure_value *closure = bt_as_closure(old);
     const bt_call *call = closure ? bt_closure_flat_call(closure) : NULL;
     struct maker *maker;
-    BT_TRY(families_maker(d, old, &maker));
-    const bt_value **args = BT_NEWS(c->arena, const bt_value *, maker->ncapture);
+    uint32_t n = 0;
+    BT_TRY(families_maker(d, old, type, &maker));
+    const bt_value **args = BT_NEWS(c->arena, const bt_value *, maker->nfield);
     if (!args)
         return bt_no_memory();
-    for (uint32_t i = 0; i < maker->ncapture; i++)
-        BT_TRY(copy_operand(c, call->args[i], NULL, &args[i]));
-    bt_call made = { .callee_kind = BT_CALLEE_CTOR,
-                     .ctor = maker->ctor,
-                     .narg = maker->ncapture,
-                     .args = args };
+    for (; n < maker->ncapture; n++)
+        BT_TRY(copy_operand(c, call->args[n], NULL, &args[n]));
+    for (uint32_t i = 0; call && i < maker->nvar; i++) {
+        if (maker->is_hidden[i])
+            BT_TRY(build_witness(c, call->type_args[i], &args[n++]));
+    }
+    bt_call made = {
+        .callee_kind = BT_CALLEE_CTOR, .ctor = maker->ctor, .narg = n, .args = args
+    };
+    BT_TRY(dims_as_arguments(c, type, &made));
     bt_builder_at(c->b, old->span, old->prov);
     if (closure)
         bt_builder_like(c->b, old);
@@ -46,11 +82,10 @@ static bt_status make_value(struct copy *c, const bt_value *old, const bt_value 
 static bt_status value_operand(struct copy *c, const bt_value *old, const bt_type *wanted,
                                const bt_value **out)
 {
-    (void)wanted;
     if (old->kind != BT_VALUE_GLOBAL || !families_is_function(old))
         return NULL;
     return c->is_callee ? bt_build_global(c->b, families_name(c->state, old->name), out)
-                        : make_value(c, old, out);
+                        : make_value(c, old, wanted ? wanted : old->type, out);
 }
 
 static bt_status call_value(struct copy *c, const bt_call *old, const bt_value **out)
@@ -64,22 +99,108 @@ static bt_status call_value(struct copy *c, const bt_call *old, const bt_value *
     BT_TRY(bt_build_global(c->b, family->call, &call.callee));
     call.narg = old->narg + 1;
     call.args = operands;
+    BT_TRY(dims_as_arguments(c, old->callee->type, &call));
     return copy_call(c, old, &call, same_facts, out);
+}
+
+/* ---- data that holds functions ---- */
+
+static bt_status ctor_value(struct copy *c, const bt_call *old, const bt_value **out)
+{
+    const bt_value **operands;
+    const bt_type *type;
+    bt_call call = *old;
+    int same_facts;
+    BT_TRY(copy_type(c, old->base.type, &type));
+    BT_TRY(copy_operands(c, &old->base, &operands, &same_facts));
+    const bt_list_type *apply = bt_as_apply_type(type);
+    call.ctor =
+        ((const bt_adt_type *)(const void *)apply->at[0])->def->ctors[old->ctor->tag];
+    call.args = operands;
+    call.ntype_arg = apply->n - 1;
+    call.type_args = apply->at + 1;
+    return copy_call(c, old, &call, same_facts, out);
+}
+
+/* A pattern of a value of another type; its variables are the parameters of a block. */
+static bt_status pattern_of(struct copy *c, const bt_pattern *old, const bt_type *type,
+                            const bt_block *block, uint32_t *next, const bt_pattern **out)
+{
+    const bt_pattern **at = BT_NEWS(c->arena, const bt_pattern *, old->n);
+    const bt_list_type *list = bt_as_list_type(type);
+    bt_pattern now = *old;
+    if (!at)
+        return bt_no_memory();
+    if (old->kind == BT_PATTERN_VAR)
+        now.var = block->params[(*next)++];
+    if (old->kind == BT_PATTERN_CTOR)
+        now.ctor =
+            ((const bt_adt_type *)(const void *)list->at[0])->def->ctors[old->ctor->tag];
+    for (uint32_t i = 0; i < old->n; i++) {
+        const bt_type *field = list->at[i];
+        if (old->kind == BT_PATTERN_CTOR)
+            BT_TRY(families_field(c->state, now.ctor, i, type, &field));
+        BT_TRY(pattern_of(c, old->at[i], field, block, next, &at[i]));
+    }
+    now.at = at;
+    *out = bt_pattern_create(c->store, &now);
+    return *out ? NULL : bt_no_memory();
+}
+
+static bt_status match_again(struct copy *c, const bt_match *old, const bt_value **out)
+{
+    bt_clause *clauses = BT_NEWS(c->arena, bt_clause, old->nclause);
+    const bt_value *data;
+    const bt_type *type;
+    if (!clauses)
+        return bt_no_memory();
+    BT_TRY(copy_operand(c, old->data, NULL, &data));
+    for (uint32_t i = 0; i < old->nclause; i++) {
+        const bt_clause *clause = old->clauses[i];
+        uint32_t next = 0;
+        BT_TRY(copy_block(c, clause->block, old->base.type, &clauses[i].block));
+        BT_TRY(pattern_of(c, clause->pattern, data->type, clauses[i].block, &next,
+                          &clauses[i].pattern));
+    }
+    BT_TRY(copy_type(c, old->base.type, &type));
+    bt_builder_like(c->b, &old->base);
+    bt_builder_type(c->b, type);
+    return bt_build_match(c->b, data, old->nclause, clauses, old->otherwise, out);
+}
+
+static bt_status changes_type(struct copy *c, const bt_type *old, int *out)
+{
+    const bt_type *now;
+    BT_TRY(copy_type(c, old, &now));
+    *out = now != old;
+    return NULL;
 }
 
 static bt_status value_binding(struct copy *c, const bt_value *old, int *done)
 {
     const bt_call *call = bt_as_call(old);
+    const bt_match *match = bt_as_match(old);
     const bt_value *now;
     *done = 1;
-    if (old->kind == BT_VALUE_CLOSURE)
-        BT_TRY(make_value(c, old, &now));
-    else if (call && call->callee_kind == BT_CALLEE_VALUE &&
-             call->callee->kind != BT_VALUE_GLOBAL)
-        BT_TRY(call_value(c, call, &now));
+    if (match)
+        BT_TRY(changes_type(c, match->data->type, done));
+    else if (call && call->callee_kind == BT_CALLEE_CTOR)
+        BT_TRY(changes_type(c, old->type, done));
     else
-        *done = 0;
-    return *done ? copy_put(c, old, now) : NULL;
+        *done = old->kind == BT_VALUE_CLOSURE ||
+                (call && call->callee_kind == BT_CALLEE_VALUE &&
+                 call->callee->kind != BT_VALUE_GLOBAL);
+    if (!*done)
+        return NULL;
+    if (match)
+        BT_TRY(match_again(c, match, &now));
+    else if (!call)
+        BT_TRY(make_value(c, old, old->type, &now));
+    else if (call->callee_kind == BT_CALLEE_CTOR)
+        BT_TRY(ctor_value(c, call, &now));
+    else
+        BT_TRY(call_value(c, call, &now));
+    return copy_put(c, old, now);
 }
 
 static bt_status begin(struct defun *d, struct copy *c)
@@ -93,34 +214,45 @@ static bt_status begin(struct defun *d, struct copy *c)
 }
 
 /* Name(%captures) => @function(%captures, arguments) */
-static bt_status make_clause(struct copy *c, const struct maker *maker, uint32_t narg,
-                             const bt_value *const *given, bt_clause *out)
+static bt_status make_clause(struct copy *c, const struct maker *maker,
+                             const bt_func_type *of, const bt_value *const *given,
+                             bt_clause *out)
 {
-    uint32_t n = maker->ncapture;
+    const uint32_t n = maker->nfield, ncapture = maker->ncapture, narg = of->narg - 1;
     const bt_param **params = BT_NEWS(c->arena, const bt_param *, n);
     const bt_pattern **at = BT_NEWS(c->arena, const bt_pattern *, n);
-    const bt_value **args = BT_NEWS(c->arena, const bt_value *, (size_t)n + narg);
+    const bt_type **types = BT_NEWS(c->arena, const bt_type *, n);
+    const bt_type **terms = BT_NEWS(c->arena, const bt_type *, maker->nvar);
+    const bt_value **args = BT_NEWS(c->arena, const bt_value *, (size_t)ncapture + narg);
     bt_pattern pattern = {
         .kind = BT_PATTERN_CTOR, .ctor = maker->ctor, .n = n, .at = at
     };
-    bt_call call = { .callee_kind = BT_CALLEE_VALUE, .narg = n + narg, .args = args };
+    bt_call call = { .callee_kind = BT_CALLEE_VALUE,
+                     .narg = ncapture + narg,
+                     .args = args,
+                     .ntype_arg = maker->nvar,
+                     .type_args = terms };
     const bt_value *result;
-    if (!params || !at || !args)
+    if (!params || !at || !types || !terms || !args)
         return bt_no_memory();
+    BT_TRY(families_held(c->state, maker, types, terms));
     for (uint32_t i = 0; i < n; i++) {
-        BT_TRY(bt_build_param(c->b, NULL, maker->ctor->fields[i], &params[i]));
+        const bt_type *type;
+        BT_TRY(families_type(c->state, types[i], &type));
+        BT_TRY(bt_build_param(c->b, NULL, type, &params[i]));
         bt_pattern var = { .kind = BT_PATTERN_VAR, .var = params[i] };
         if (!(at[i] = bt_pattern_create(c->store, &var)))
             return bt_no_memory();
-        args[i] = &params[i]->base;
+        if (i < ncapture)
+            args[i] = &params[i]->base;
     }
     if (narg)
-        memcpy(args + n, given, narg * sizeof(*given));
+        memcpy(args + ncapture, given, narg * sizeof(*given));
     if (!(out->pattern = bt_pattern_create(c->store, &pattern)))
         return bt_no_memory();
     BT_TRY(bt_block_begin(c->b, n, params));
     BT_TRY(bt_build_global(c->b, families_name(c->state, maker->global), &call.callee));
-    BT_TRY(bt_build_call(c->b, &call, &result));
+    BT_TRY(checked_call(c, &call, of->result, &result));
     return bt_block_end(c->b, result, &out->block);
 }
 
@@ -131,6 +263,8 @@ static bt_status build_itself(struct copy *c, const struct family *family,
                               const bt_value **out)
 {
     bt_call call = { .callee_kind = BT_CALLEE_VALUE,
+                     .ntype_arg = family->dims.nvar,
+                     .type_args = family->dims.vars,
                      .narg = nparam,
                      .args = (const bt_value *const *)params };
     BT_TRY(bt_build_global(c->b, family->call, &call.callee));
@@ -144,9 +278,15 @@ static bt_status build_call(struct copy *c, const struct family *family,
     const bt_func_type *type =
         bt_as_func_type(bt_module_find(d->declared, family->call)->type);
     uint32_t n = family->makers.len;
+    if (family->dims.nvar &&
+        !(type = bt_func_type_open(c->store, type, family->dims.vars)))
+        return bt_store_why(c->ctx, c->store);
     const bt_param **params = BT_NEWS(c->arena, const bt_param *, type->narg);
     bt_clause *clauses = BT_NEWS(c->arena, bt_clause, n);
-    bt_func func = { .name = family->call, .result = type->result };
+    bt_func func = { .name = family->call,
+                     .nvar = family->dims.nvar,
+                     .vars = family->dims.vars,
+                     .result = type->result };
     const bt_value *result;
     if (!params || !clauses)
         return bt_no_memory();
@@ -154,7 +294,7 @@ static bt_status build_call(struct copy *c, const struct family *family,
         BT_TRY(bt_build_param(c->b, i ? NULL : "f", type->args[i], &params[i]));
     BT_TRY(bt_block_begin(c->b, type->narg, params));
     for (uint32_t i = 0; i < n; i++)
-        BT_TRY(make_clause(c, family->makers.at[i], type->narg - 1,
+        BT_TRY(make_clause(c, family->makers.at[i], type,
                            (const bt_value *const *)(params + 1), &clauses[i]));
     if (n)
         BT_TRY(bt_build_match(c->b, &params[0]->base, n, clauses, NULL, &result));
@@ -191,8 +331,8 @@ static bt_status set_all(void *state, bt_module_builder *builder)
         if (families_is_program(d->module->globals[i]))
             BT_TRY(set_func(d, builder, d->module->globals[i], NULL));
     }
-    for (uint32_t i = 0; i < d->families.len; i++) {
-        const struct family *family = d->families.at[i].value;
+    for (uint32_t i = 0; i < d->all.len; i++) {
+        const struct family *family = d->all.at[i];
         BT_TRY(set_func(d, builder, bt_module_find(d->declared, family->call), family));
     }
     return NULL;
@@ -203,6 +343,9 @@ static bt_status run(bt_ctx *ctx, bt_pass_call *call, bt_module **out)
     struct defun d = { .ctx = ctx, .arena = call->scratch, .module = call->module };
     bt_map_init(&d.families, d.arena, 0);
     bt_map_init(&d.known, d.arena, 0);
+    bt_map_init(&d.united, d.arena, 0);
+    bt_map_init(&d.holders, d.arena, 0);
+    bt_map_init(&d.holds, d.arena, 0);
     bt_map_init(&d.taken, d.arena, 0);
     bt_map_init(&d.taken_ctors, d.arena, 0);
     bt_map_init(&d.renamed, d.arena, 1);

@@ -3,6 +3,7 @@
 
 #include "common/retype.h"
 #include "language/families.h"
+#include "language/families_dims.h"
 #include "language/flat.h"
 
 static bt_status fail(const struct defun *d, bt_span span, const char *what)
@@ -16,11 +17,14 @@ static bt_status fail(const struct defun *d, bt_span span, const char *what)
 static bt_status new_family(struct defun *d, const bt_type *type, struct family **out)
 {
     struct family *family = *out = BT_NEW(d->arena, struct family);
-    if (type->has & (BT_HAS_VAR | BT_HAS_OPAQUE | BT_HAS_BOUND) ||
+    const struct dims_map m = families_map(d);
+    const bt_type *erased;
+    BT_TRY(dims_erase(&m, type, &erased));
+    if (erased->has & (BT_HAS_VAR | BT_HAS_OPAQUE | BT_HAS_BOUND) ||
         bt_as_func_type(type)->nparam)
         return fail(d, d->span,
-                    "a type of functions here has open dims or type parameters; give "
-                    "them numbers, or run pipeline flatten before");
+                    "a type of functions here has type parameters, or tensors of any "
+                    "rank; state types for them, or run pipeline flatten before");
     if (!family || !bt_map_put(&d->families, type, family))
         return bt_no_memory();
     family->type = bt_as_func_type(type);
@@ -42,22 +46,21 @@ bt_status families_types(struct defun *d, uint32_t n, const bt_type *const *type
 }
 
 bt_status families_signature(struct defun *d, const bt_func_type *type,
-                             const bt_type *first, const bt_type **out)
+                             const bt_type **out)
 {
-    uint32_t more = first != NULL;
-    const bt_type **args = BT_NEWS(d->arena, const bt_type *, (size_t)type->narg + 1),
-                  **own;
-    bt_func_type fields = *type;
-    if (!args)
-        return bt_no_memory();
-    BT_TRY(families_types(d, type->narg, type->args, &own));
-    BT_TRY(families_type(d, type->result, &fields.result));
-    args[0] = first;
-    if (type->narg)
-        memcpy(args + more, own, type->narg * sizeof(*own));
-    fields.narg = type->narg + more;
-    fields.args = args;
-    *out = bt_type_func(d->module->store, &fields);
+    const bt_type *const *vars, **args, *result;
+    const bt_func_type *open;
+    *out = &type->base;
+    BT_TRY(families_named(d, type, &vars, &open));
+    BT_TRY(families_types(d, open->narg, open->args, &args));
+    BT_TRY(families_type(d, open->result, &result));
+    int same = result == open->result;
+    for (uint32_t i = 0; i < open->narg; i++)
+        same &= args[i] == open->args[i];
+    if (same)
+        return NULL;
+    *out = bt_func_type_close(d->module->store, type->nparam, vars, open->narg, args,
+                              result, open->nwhere, open->wheres);
     return *out ? NULL : bt_store_why(d->ctx, d->module->store);
 }
 
@@ -65,16 +68,33 @@ bt_status families_signature(struct defun *d, const bt_func_type *type,
 static bt_status map_func(struct defun *d, const bt_type *type, const bt_type **out)
 {
     struct family *family = bt_map_find(&d->families, type);
-    const bt_type *ignored;
+    const struct dims_map m = families_map(d);
+    const bt_type *ignored, *const *dims;
+    if (!family && d->united.len) {
+        BT_TRY(dims_erase(&m, type, &ignored));
+        family = bt_map_find(&d->united, ignored);
+    }
     if (family && family->now) {
-        *out = family->now;
-        return NULL;
+        BT_TRY(families_dims(d, family, type, &dims));
+        *out = bt_type_apply(d->module->store, family->def, family->dims.nvar, dims);
+        return *out ? NULL : bt_store_why(d->ctx, d->module->store);
     }
     if (d->is_declared)
-        return families_signature(d, bt_as_func_type(type), NULL, out);
+        return families_signature(d, bt_as_func_type(type), out);
     if (!family)
         BT_TRY(new_family(d, type, &family));
-    return families_signature(d, family->type, NULL, &ignored);
+    return families_signature(d, family->type, &ignored);
+}
+
+/* An instance of a data type, which may hold functions in its fields. */
+static bt_status map_data(struct defun *d, const bt_type *type, const bt_type **out)
+{
+    const struct retype r = retype(d);
+    if (!d->is_declared)
+        BT_TRY(families_hold(d, type));
+    else
+        BT_TRY(families_held_type(d, type, out));
+    return *out == type ? retype_parts(&r, type, out) : NULL;
 }
 
 bt_status families_type(void *state, const bt_type *type, const bt_type **out)
@@ -87,6 +107,8 @@ bt_status families_type(void *state, const bt_type *type, const bt_type **out)
     *out = type;
     if (type->kind == BT_TYPE_FUNC)
         BT_TRY(map_func(d, type, out));
+    else if (type->kind == BT_TYPE_APPLY)
+        BT_TRY(map_data(d, type, out));
     else
         BT_TRY(retype_parts(&r, type, out));
     return bt_map_put(&d->known, type, (void *)(uintptr_t)*out) ? NULL : bt_no_memory();
@@ -100,21 +122,20 @@ static const char *closure_global(const bt_value *value)
     return closure ? bt_closure_flat_call(closure)->callee->name : value->name;
 }
 
-bt_status families_maker(struct defun *d, const bt_value *value, struct maker **out)
+bt_status families_maker(struct defun *d, const bt_value *value, const bt_type *type,
+                         struct maker **out)
 {
     const bt_closure_value *closure = bt_as_closure(value);
     const bt_call *call = closure ? bt_closure_flat_call(closure) : NULL;
-    const bt_func_type *type = bt_as_func_type(value->type);
-    struct family *family = bt_map_find(&d->families, value->type);
+    struct family *family = bt_map_find(&d->families, type);
     const bt_type *ignored;
-    if (type->nparam || (value->type->has & (BT_HAS_VAR | BT_HAS_OPAQUE)) ||
-        (call && call->ntype_arg))
+    if (bt_as_func_type(type)->nparam)
         return fail(d, value->span,
-                    "a function that is used as a value has open dims, or holds values "
-                    "that have; give them numbers");
+                    "a function with type parameters is used as a value; write a "
+                    "function that calls it, fn (%x: Tensor[(4), float32]) { @f(%x) }");
     if (!family) {
-        BT_TRY(families_type(d, value->type, &ignored));
-        family = bt_map_find(&d->families, value->type);
+        BT_TRY(families_type(d, type, &ignored));
+        family = bt_map_find(&d->families, type);
     }
     *out = bt_map_find(&family->by_name, closure_global(value));
     if (*out)
@@ -124,17 +145,7 @@ bt_status families_maker(struct defun *d, const bt_value *value, struct maker **
         !bt_map_put(&family->by_name, closure_global(value), maker))
         return bt_no_memory();
     maker->global = closure_global(value);
-    maker->ncapture = call ? call->narg - type->narg : 0;
-    maker->captures = BT_NEWS(d->arena, const bt_type *, maker->ncapture);
-    if (!maker->captures)
-        return bt_no_memory();
-    for (uint32_t i = 0; i < maker->ncapture; i++) {
-        maker->captures[i] = call->args[i]->type;
-        if (call->args[i]->type->has & (BT_HAS_VAR | BT_HAS_OPAQUE))
-            return fail(d, value->span,
-                        "a closure holds values that have open dims; give them numbers");
-        BT_TRY(families_type(d, call->args[i]->type, &ignored));
-    }
+    maker->ncapture = call ? call->narg - bt_as_func_type(type)->narg : 0;
     return NULL;
 }
 
@@ -142,6 +153,18 @@ int families_is_function(const bt_value *value)
 {
     return value->kind == BT_VALUE_CLOSURE ||
            (value->kind == BT_VALUE_GLOBAL && bt_as_func_type(value->type));
+}
+
+/* A function of the module where a value is wanted, perhaps of one instance of its type. */
+static bt_status read_global(struct defun *d, const bt_value *user, uint32_t index)
+{
+    struct copy c = { .ctx = d->ctx, .store = d->module->store, .arena = d->arena };
+    const bt_value *operand = bt_value_operand(user, index);
+    const bt_type *wanted = NULL;
+    struct maker *maker;
+    if (bt_as_func_type(operand->type)->nparam)
+        BT_TRY(copy_wanted(&c, user, index, &wanted));
+    return families_maker(d, operand, wanted ? wanted : operand->type, &maker);
 }
 
 static bt_status read_value(struct defun *d, const bt_value *value)
@@ -154,7 +177,7 @@ static bt_status read_value(struct defun *d, const bt_value *value)
                     "a closure does more than to call a function; run pipeline flatten "
                     "before");
     if (value->kind == BT_VALUE_CLOSURE)
-        return families_maker(d, value, &maker);
+        return families_maker(d, value, value->type, &maker);
     BT_TRY(families_type(d, value->type, &ignored));
     for (uint32_t i = 0; i < bt_value_noperand(value); i++) {
         const bt_value *operand = bt_value_operand(value, i);
@@ -165,7 +188,7 @@ static bt_status read_value(struct defun *d, const bt_value *value)
                         "before");
         if (operand->kind == BT_VALUE_GLOBAL && families_is_function(operand) &&
             !is_callee)
-            BT_TRY(families_maker(d, operand, &maker));
+            BT_TRY(read_global(d, value, i));
     }
     return NULL;
 }
@@ -194,7 +217,7 @@ static bt_status read_func(struct defun *d, const bt_func *func)
             }
         }
         if (block->result->kind == BT_VALUE_GLOBAL && families_is_function(block->result))
-            BT_TRY(families_maker(d, block->result, &maker));
+            BT_TRY(families_maker(d, block->result, block->result->type, &maker));
     }
     return NULL;
 }
@@ -218,7 +241,6 @@ int families_is_gradient(const bt_global *global)
 static bt_status read_all(struct defun *d)
 {
     const bt_module *module = d->module;
-    BT_TRY(retype_check_data(d->ctx, d->arena, module, "defunctionalize"));
     for (uint32_t i = 0; i < module->nglobal; i++) {
         if (families_is_program(module->globals[i]))
             BT_TRY(read_func(d, module->globals[i]->func));
@@ -246,5 +268,7 @@ static bt_status check_entry(struct defun *d, const char *name)
 bt_status families_find(struct defun *d, const char *entry)
 {
     BT_TRY(check_entry(d, entry));
-    return read_all(d);
+    BT_TRY(read_all(d));
+    BT_TRY(families_hold_all(d));
+    return families_unite(d);
 }

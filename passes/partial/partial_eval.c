@@ -112,6 +112,8 @@ static const char *const done = "evaluated";
 static bt_status mark(struct pe *p, bt_func *fields)
 {
     const uint32_t n = fields->attrs.n;
+    if (bt_dict_find(&fields->attrs, done))
+        return NULL;
     bt_dict_entry *attrs = BT_NEWS(p->arena, bt_dict_entry, (size_t)n + 1);
     if (!attrs)
         return bt_no_memory();

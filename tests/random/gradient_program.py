@@ -8,20 +8,13 @@ of a gradient, forward over reverse and reverse over forward.
 import random
 
 import oracle_program
-from oracle_program import BOOL, DEFINERS, INT32, MAKERS, Expr, Tensor, show
+from oracle_program import BOOL, DECLARATIONS, DEFINERS, INT32, MAKERS, Expr, Tensor, show
 
-SHAPES = [(), (), (3,), (2, 3), (2,), (1, 3)]
-
-
-# A field of function type that is no parameter of its data type cannot become data.
-DATA = [name for name in oracle_program.CONSTRUCTORS if name != "Held"]
-DECLARATIONS = "".join(line for line in oracle_program.DECLARATIONS.splitlines(True) if " Held[" not in line)
+SHAPES = [(), (), (3,), (2, 3), (2,), (1, 3), ("n",), (2, "n"), ("n", "m")]
 CELLS = [oracle_program.reference, oracle_program.read]
 
 
 class Program(oracle_program.Program):
-    data = DATA
-
     def __init__(self, number):
         self.pick = random.Random(number)
         self.nname, self.functions, self.definitions = 0, [], []

@@ -34,11 +34,16 @@ static bt_status visit(void *self, const bt_value *user, const bt_value *used)
     return used->kind == BT_VALUE_GLOBAL ? add_edge(self, used->name) : NULL;
 }
 
-/* The attribute vjp names what stands for the function's gradient. */
-static bt_status add_vjp(struct edges *e, const bt_dict *attrs)
+/* The attributes vjp and jvp name what stands for the function's derivatives. */
+static bt_status add_rules(struct edges *e, const bt_dict *attrs)
 {
-    const bt_dict_entry *vjp = bt_dict_find(attrs, "vjp");
-    return vjp && vjp->kind == BT_DICT_TEXT ? add_edge(e, vjp->text) : NULL;
+    static const char *const names[] = { "vjp", "jvp" };
+    for (uint32_t i = 0; i < 2; i++) {
+        const bt_dict_entry *rule = bt_dict_find(attrs, names[i]);
+        if (rule && rule->kind == BT_DICT_TEXT)
+            BT_TRY(add_edge(e, rule->text));
+    }
+    return NULL;
 }
 
 static bt_status read_edges(struct edges *e, const bt_global *global)
@@ -46,8 +51,8 @@ static bt_status read_edges(struct edges *e, const bt_global *global)
     switch (global->kind) {
     case BT_GLOBAL_FUNC:
         BT_TRY(bt__walk_uses(e->arena, global->func->block, visit, e));
-        return add_vjp(e, &global->func->attrs);
-    case BT_GLOBAL_EXTERN: return add_vjp(e, &global->attrs);
+        return add_rules(e, &global->func->attrs);
+    case BT_GLOBAL_EXTERN: return add_rules(e, &global->attrs);
     case BT_GLOBAL_GRADIENT: return add_edge(e, global->primal);
     default: return NULL;
     }

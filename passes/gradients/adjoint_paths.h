@@ -109,6 +109,8 @@ bt_status adjoint_name(struct adjoint_pairs *, bt_map *taken, const char *base,
 
 /* ---- functions that bring their derivative (adjoint_vjp.c) ---- */
 
+/* The attribute of that name of a function; NULL: it has none. */
+const bt_dict_entry *adjoint_rule_of(const bt_global *, const char *name);
 int adjoint_has_vjp(const bt_global *);
 int adjoint_calls_vjp(const struct adjoint *, const bt_value *old);
 /* What the reverse of such a call needs is declared, and its function has the right type. */
@@ -116,8 +118,8 @@ bt_status adjoint_vjp_want(struct adjoint *, const bt_value *old) BT_MUST_USE;
 bt_status adjoint_reverse_vjp(struct adjoint *, const bt_value *old) BT_MUST_USE;
 /* A function that does nothing but call such a one: what is derived in its place. Another
  * function stays. */
-bt_status adjoint_vjp_wrap(struct adjoint_pairs *, const bt_global *,
-                           const bt_func **out) BT_MUST_USE;
+bt_status adjoint_rule_wrap(struct adjoint_pairs *, const bt_global *,
+                            const char *name, const bt_func **out) BT_MUST_USE;
 
 /* ---- functions that are computed again (outline_checkpoints.c) ---- */
 

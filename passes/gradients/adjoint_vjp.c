@@ -12,17 +12,18 @@
 
 #include "gradients/adjoint_paths.h"
 
-static const bt_dict_entry *vjp_of(const bt_global *global)
+const bt_dict_entry *adjoint_rule_of(const bt_global *global, const char *name)
 {
     const bt_dict *attrs =
         global->kind == BT_GLOBAL_FUNC ? &global->func->attrs : &global->attrs;
-    return bt_dict_find(attrs, "vjp");
+    return global->kind == BT_GLOBAL_FUNC || global->kind == BT_GLOBAL_EXTERN
+               ? bt_dict_find(attrs, name)
+               : NULL;
 }
 
 int adjoint_has_vjp(const bt_global *global)
 {
-    return (global->kind == BT_GLOBAL_FUNC || global->kind == BT_GLOBAL_EXTERN) &&
-           vjp_of(global);
+    return adjoint_rule_of(global, "vjp") != NULL;
 }
 
 static const bt_global *callee_of(const struct adjoint *a, const bt_call *call)
@@ -75,7 +76,7 @@ static const char *show(const struct adjoint_pairs *p, const bt_type *type)
 static bt_status find(const struct adjoint_pairs *p, const bt_global *global,
                       const bt_global **out)
 {
-    const bt_dict_entry *entry = vjp_of(global);
+    const bt_dict_entry *entry = adjoint_rule_of(global, "vjp");
     const bt_type *wanted;
     *out = entry->kind == BT_DICT_TEXT ? bt_module_find(p->module, entry->text) : NULL;
     if (!*out || ((*out)->kind != BT_GLOBAL_FUNC && (*out)->kind != BT_GLOBAL_EXTERN))
@@ -166,8 +167,8 @@ bt_status adjoint_reverse_vjp(struct adjoint *a, const bt_value *binding)
 
 /* ---- a declaration of such a function ---- */
 
-bt_status adjoint_vjp_wrap(struct adjoint_pairs *p, const bt_global *global,
-                           const bt_func **out)
+bt_status adjoint_rule_wrap(struct adjoint_pairs *p, const bt_global *global,
+                            const char *name, const bt_func **out)
 {
     const bt_func *func = global->func;
     bt_func now = *func;
@@ -179,7 +180,7 @@ bt_status adjoint_vjp_wrap(struct adjoint_pairs *p, const bt_global *global,
                      .type_args = func->vars };
     const bt_param **params;
     *out = func;
-    if (!adjoint_has_vjp(global))
+    if (!adjoint_rule_of(global, name))
         return NULL;
     BT_TRY(copy_init(&c, p->ctx, p->arena, p->module));
     bt_status status = copy_params(&c, func->block->nparam, func->block->params, &params);

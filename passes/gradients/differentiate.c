@@ -187,7 +187,8 @@ static bt_status with(struct adjoint_pairs *p, const bt_global *global,
                       bt_status (*use)(struct gradient *, void *), void *state)
 {
     struct gradient g = { .global = global };
-    BT_TRY(adjoint_vjp_wrap(p, bt_module_find(p->module, global->primal), &g.primal));
+    BT_TRY(adjoint_rule_wrap(p, bt_module_find(p->module, global->primal), "vjp",
+                             &g.primal));
     BT_TRY(adjoint_init(&g.adjoint, p, g.primal));
     bt_status status = mark(&g);
     if (!status)
@@ -341,7 +342,7 @@ static bt_status run_round(bt_ctx *ctx, bt_arena *arena, const bt_module *module
 
 static int has_attributes(const bt_global *global)
 {
-    return adjoint_has_vjp(global) ||
+    return adjoint_rule_of(global, "vjp") || adjoint_rule_of(global, "jvp") ||
            (global->func && bt_dict_find(&global->func->attrs, ADJOINT_CHECKPOINT));
 }
 
@@ -365,6 +366,7 @@ static bt_status forget_attributes(void *state, bt_module_builder *builder)
             return bt_no_memory();
         for (uint32_t i = 0; i < attrs->n; i++) {
             if (strcmp(attrs->at[i].name, "vjp") != 0 &&
+                strcmp(attrs->at[i].name, "jvp") != 0 &&
                 strcmp(attrs->at[i].name, ADJOINT_CHECKPOINT) != 0)
                 left[n++] = attrs->at[i];
         }
@@ -376,8 +378,8 @@ static bt_status forget_attributes(void *state, bt_module_builder *builder)
     return NULL;
 }
 
-/* When all is differentiated, attributes vjp and checkpoint have been read: they would keep what
- * they name, and calls from being inlined. */
+/* When all is differentiated, attributes vjp, jvp and checkpoint have been read: they would keep
+ * what they name, and calls from being inlined. */
 static bt_status finish(bt_ctx *ctx, bt_arena *arena, bt_module *module, bt_module **out)
 {
     struct adjoint_pairs p = { .ctx = ctx, .arena = arena, .module = module };

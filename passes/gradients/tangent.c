@@ -362,6 +362,8 @@ static bt_status tangent_binding(struct copy *c, const bt_value *old, int *done)
     *done = 1;
     if (moves && has_regions)
         return make_branches(t, old);
+    if (moves && call && tangent_rule_of(a, call))
+        return tangent_rule_call(a, call);
     if (moves && call && call->callee_kind == BT_CALLEE_VALUE)
         return make_call(t, call);
     c->binding = NULL;

@@ -51,6 +51,13 @@ bt_status tangent_flow(struct adjoint *, const bt_block *) BT_MUST_USE;
 bt_status tangent_pair(struct tangent *, const bt_value *old, const bt_value *now,
                        const uint8_t *moves, const bt_value **out) BT_MUST_USE;
 
+/* ---- functions that bring their tangents with them (tangent_rule.c) ---- */
+
+/* The function that a call is of, where it has attribute jvp; else NULL. */
+const bt_global *tangent_rule_of(const struct adjoint *, const bt_call *);
+bt_status tangent_rule_want(struct adjoint *, const bt_call *) BT_MUST_USE;
+bt_status tangent_rule_call(struct adjoint *, const bt_call *old) BT_MUST_USE;
+
 /* ---- functions (tangent_calls.c) ---- */
 
 /* What a call is of. *out NULL: it has no tangent. */

@@ -11,7 +11,8 @@ static bt_status callee_of(const struct adjoint *a, const bt_call *call,
     const bt_global *global = bt_call_global(a->pairs->module, call);
     uint32_t n = 0, leaf = 0;
     *func = NULL;
-    if (!global || global->kind != BT_GLOBAL_FUNC || !adjoint_is_active(a, &call->base))
+    if (!global || global->kind != BT_GLOBAL_FUNC || !adjoint_is_active(a, &call->base) ||
+        tangent_rule_of(a, call))
         return NULL;
     for (uint32_t i = 0; i < call->narg; i++)
         n += bt_type_nleaf(call->args[i]->type);

@@ -86,8 +86,17 @@ static bt_status flow_call(struct adjoint *a, const bt_call *call)
         any |= adjoint_is_active(a, call->args[i]);
     if (!any || !adjoint_has(call->base.type))
         return NULL;
-    if (call->callee_kind == BT_CALLEE_VALUE) {
+    if (tangent_rule_of(a, call)) {
+        BT_TRY(tangent_rule_want(a, call));
+    } else if (call->callee_kind == BT_CALLEE_VALUE) {
         global = bt_module_global(a->pairs->module, call->callee);
+        if (global && global->kind == BT_GLOBAL_EXTERN)
+            return bt_fail_at(
+                a->copy.ctx, BT_ERR_UNSUPPORTED, a->copy.store, call->base.span,
+                "@%s is external, and forward mode has no way through it: name "
+                "a function that gives its result and tangent, as in extern "
+                "@%s(jvp=\"%s_moved\")",
+                global->name, global->name, global->name);
         if (!global || global->kind != BT_GLOBAL_FUNC)
             return bt_fail_at(a->copy.ctx, BT_ERR_UNSUPPORTED, a->copy.store,
                               call->base.span,

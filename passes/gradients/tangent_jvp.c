@@ -38,7 +38,9 @@ static bt_status find(struct adjoint *a, const bt_global *global)
 bt_status tangent_jvp_find(struct adjoint_pairs *p, const bt_global *global)
 {
     struct adjoint a;
-    BT_TRY(adjoint_init(&a, p, bt_module_find(p->module, global->primal)->func));
+    const bt_func *func;
+    BT_TRY(adjoint_rule_wrap(p, bt_module_find(p->module, global->primal), "jvp", &func));
+    BT_TRY(adjoint_init(&a, p, func));
     bt_status status = find(&a, global);
     adjoint_deinit(&a);
     return status;
@@ -117,7 +119,9 @@ bt_status tangent_jvp_define(struct adjoint_pairs *p, bt_module_builder *builder
                              const bt_global *global)
 {
     struct tangent t;
-    BT_TRY(tangent_init(&t, p, bt_module_find(p->module, global->primal)->func));
+    const bt_func *func;
+    BT_TRY(adjoint_rule_wrap(p, bt_module_find(p->module, global->primal), "jvp", &func));
+    BT_TRY(tangent_init(&t, p, func));
     bt_status status = define(&t, builder, global);
     tangent_deinit(&t);
     return status;

@@ -161,7 +161,8 @@ static const bt_dict_entry *stated(const bt_global *global)
  * find them. */
 static int is_for_gradients(const bt_func *func)
 {
-    return bt_dict_find(&func->attrs, "vjp") || bt_dict_find(&func->attrs, "checkpoint");
+    return bt_dict_find(&func->attrs, "vjp") || bt_dict_find(&func->attrs, "jvp") ||
+           bt_dict_find(&func->attrs, "checkpoint");
 }
 
 /* Functions that call the next one twice double the program at every step: what copies

@@ -1,0 +1,124 @@
+/*
+ * Functions that bring their tangents with them: the attribute jvp names a function that takes
+ * the arguments, then a tangent of each that holds floats, and gives the result and its tangent.
+ *
+ *     def @f(%x: float32, %n: int32, jvp="f_moved") -> float32 { .. }
+ *     def @f_moved(%x: float32, %n: int32, %dx: float32) -> (float32, float32) { .. }
+ *
+ * It stands in place of going through @f forward, which may then be external.
+ */
+#include "gradients/tangent.h"
+
+/* ---- its type ---- */
+
+static bt_status wanted_type(const struct adjoint_pairs *p, const bt_func_type *primal,
+                             const bt_type **out)
+{
+    bt_store *store = p->module->store;
+    const bt_type **args = BT_NEWS(p->arena, const bt_type *, (size_t)2 * primal->narg);
+    const bt_type *both[] = { primal->result, primal->result };
+    bt_func_type now = *primal;
+    if (!args)
+        return bt_no_memory();
+    for (uint32_t i = 0; i < primal->narg; i++)
+        args[i] = primal->args[i];
+    for (uint32_t i = 0; i < primal->narg; i++) {
+        if (adjoint_has(primal->args[i]))
+            args[now.narg++] = primal->args[i];
+    }
+    now.args = args;
+    now.result = bt_type_tuple(store, 2, both);
+    *out = now.result ? bt_type_func(store, &now) : NULL;
+    return *out ? NULL : bt_store_why(p->ctx, store);
+}
+
+static const char *show(const struct adjoint_pairs *p, const bt_type *type)
+{
+    bt_text text;
+    bt_text_init(&text, p->arena);
+    bt_print_type(p->ctx, type, &text);
+    const char *shown = bt_text_get(&text);
+    return shown ? shown : "a function";
+}
+
+/* What `global` names.
+ * errors  at the function, where it is none, or takes or gives something else */
+static bt_status find(const struct adjoint_pairs *p, const bt_global *global,
+                      const bt_global **out)
+{
+    const bt_dict_entry *entry = adjoint_rule_of(global, "jvp");
+    const int is_text = entry->kind == BT_DICT_TEXT;
+    const bt_type *wanted;
+    *out = is_text ? bt_module_find(p->module, entry->text) : NULL;
+    if (!*out || ((*out)->kind != BT_GLOBAL_FUNC && (*out)->kind != BT_GLOBAL_EXTERN))
+        return bt_fail_at(
+            p->ctx, BT_ERR_NAME, p->module->store, global->span,
+            "@%s: its attribute jvp names %s%s, which is no function of the "
+            "module: names are given without @, as in jvp=\"f_moved\"",
+            global->name, is_text ? "@" : "nothing", is_text ? entry->text : "");
+    BT_TRY(wanted_type(p, bt_as_func_type(global->type), &wanted));
+    if ((*out)->type == wanted)
+        return NULL;
+    bt_status status = bt_fail_at(
+        p->ctx, BT_ERR_TYPE, p->module->store, global->span,
+        "@%s: its attribute jvp names @%s, which is %s, expected %s: the arguments and "
+        "tangents of those that hold floats, giving the result and its tangent",
+        global->name, (*out)->name, show(p, (*out)->type), show(p, wanted));
+    return bt_note(p->ctx, status, p->module->store, (*out)->span, "it is here");
+}
+
+/* ---- calls ---- */
+
+const bt_global *tangent_rule_of(const struct adjoint *a, const bt_call *call)
+{
+    const bt_global *global = call->callee_kind == BT_CALLEE_VALUE
+                                  ? bt_module_global(a->pairs->module, call->callee)
+                                  : NULL;
+    return global && adjoint_rule_of(global, "jvp") ? global : NULL;
+}
+
+bt_status tangent_rule_want(struct adjoint *a, const bt_call *call)
+{
+    const bt_global *rule;
+    BT_TRY(find(a->pairs, tangent_rule_of(a, call), &rule));
+    for (uint32_t i = 0; i < call->narg; i++)
+        BT_TRY(adjoint_convert_want(a->pairs, call->args[i]->type, ADJOINT_FILL));
+    return adjoint_convert_want(a->pairs, call->base.type, ADJOINT_STRIP);
+}
+
+bt_status tangent_rule_call(struct adjoint *a, const bt_call *old)
+{
+    struct copy *c = &a->copy;
+    const bt_value **args = BT_NEWS(c->arena, const bt_value *, (size_t)2 * old->narg),
+                   **now, *both, *value, *tangent;
+    const bt_global *rule;
+    adjoint_values leaves = { 0 };
+    bt_call call = { .callee_kind = BT_CALLEE_VALUE, .ntype_arg = old->ntype_arg };
+    int same;
+    if (!args)
+        return bt_no_memory();
+    BT_TRY(find(a->pairs, tangent_rule_of(a, old), &rule));
+    BT_TRY(copy_args(c, old, &now, &same));
+    for (uint32_t i = 0; i < old->narg; i++)
+        args[call.narg++] = now[i];
+    for (uint32_t i = 0; i < old->narg; i++) {
+        if (adjoint_has(now[i]->type))
+            BT_TRY(
+                adjoint_join(a, now[i], adjoint_of(a, old->args[i]), &args[call.narg++]));
+    }
+    call.args = args;
+    BT_TRY(copy_types(c, old->ntype_arg, old->type_args, &call.type_args));
+    BT_TRY(bt_build_global(c->b, rule->name, &call.callee));
+    bt_builder_like(c->b, &old->base);
+    bt_builder_name(c->b, NULL);
+    BT_TRY(bt_build_call(c->b, &call, &both));
+    bt_builder_like(c->b, &old->base);
+    BT_TRY(bt_build_proj(c->b, both, 0, &value));
+    bt_builder_name(c->b, NULL);
+    BT_TRY(copy_put(c, &old->base, value));
+    BT_TRY(bt_build_proj(c->b, both, 1, &tangent));
+    BT_TRY(adjoint_leaves(a, tangent, ADJOINT_STRIP, &leaves));
+    for (uint32_t i = 0; i < leaves.len; i++)
+        BT_TRY(adjoint_add(a, &old->base, i, leaves.at[i]));
+    return NULL;
+}

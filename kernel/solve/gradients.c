@@ -115,6 +115,21 @@ static bt_status add_kept(struct gradient *g)
     return NULL;
 }
 
+/* Nothing is left to derive by. */
+static bt_status wrong_wrt(const struct gradient *g, int is_empty)
+{
+    bt_solver *s = g->solver;
+    const char *why =
+        is_empty ? "wrt=[] names no argument to derive by: write wrt=[0] for the "
+                   "first, or leave wrt away for all that hold floats"
+                 : "no argument of the function holds floats: there is nothing "
+                   "to derive by";
+    if (g->call)
+        return bt_relation_fail(s, g->call, 0, "%s", why);
+    return bt_fail_at(s->ctx, BT_ERR_TYPE, s->store, g->global->span, "%s @%s: %s",
+                      g->global->is_forward ? "jvp" : "gradient", g->global->name, why);
+}
+
 static bt_status add_wrt(struct gradient *g)
 {
     const bt_ints *wrt = &g->spec->wrt;
@@ -137,9 +152,7 @@ static bt_status add_wrt(struct gradient *g)
         if (!BT_PUSH(g->solver->arena, &g->wrt, type))
             return bt_no_memory();
     }
-    if (!g->wrt.len)
-        return wrong(g, "argument", 0, "or any other must be a float tensor");
-    return NULL;
+    return g->wrt.len ? NULL : wrong_wrt(g, !all);
 }
 
 /* Gradients, then what is kept, one alone as it is; of a jvp the result and its tangent. */

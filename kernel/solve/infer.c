@@ -180,7 +180,8 @@ static bt_status infer_component(struct inference *in, bt_solver *s, uint32_t n,
             return bt_fail_at(in->ctx, BT_ERR_UNSUPPORTED, s->store,
                               globals[i]->old->span,
                               "@%s is needed to type what it is made of: the gradient "
-                              "of a function cannot be called by that function",
+                              "of a function cannot be called by that function; move "
+                              "what is differentiated into a function of its own",
                               globals[i]->old->name);
     }
     switch (globals[0]->old->kind) {

@@ -288,7 +288,7 @@ static bt_status fail_cycle(const struct round *r)
     return bt_fail_at(
         r->pairs.ctx, BT_ERR_UNSUPPORTED, module->store, first->span,
         "a function cannot call the gradient of itself: @%s does, in one of "
-        "%s",
+        "%s; move what is differentiated into a function of its own",
         first->primal, bt_text_get(&names));
 }
 

@@ -17,8 +17,9 @@
 struct batch_func {
     const bt_global *of; /* a function, or a gradient declaration */
     const uint8_t *mask; /* of the tensors of its parameters, one after another */
-    const struct batch_func
-        *base; /* of a gradient: the version of what it is the gradient of */
+    /* of a gradient: the version of what it is the gradient of; of a function with attribute
+     * vjp: that of what it names */
+    const struct batch_func *base, *vjp;
     const char *name;
     const bt_type *type;
     uint32_t
@@ -32,6 +33,7 @@ struct vmap {
     const bt_effects *effects;
     const bt_module *declared; /* the version that has those of the functions below */
     bt_vec(struct batch_func *) all;
+    bt_vec(struct batch_func *) refused; /* neither for a batch nor one by one */
     bt_map taken; /* names */
 };
 
@@ -43,6 +45,7 @@ struct batch {
     bt_map masks;        /* old values that differ by example -> uint8_t of each leaf */
     bt_map closures;     /* those that hold such values, which nothing uses */
     uint32_t alone;      /* > 0: one example at a time */
+    uint32_t is_site;    /* a closure that only calls a global, which is looked at itself */
 };
 
 /* ---- masks (batch_marks.c) ---- */
@@ -57,15 +60,22 @@ int batch_is_tensors(const bt_type *);
 /* Masks of parameters, from one after another of all leaves. */
 bt_status batch_mark_params(struct batch *, const bt_block *,
                             const uint8_t *) BT_MUST_USE;
+/* A value as errors name it. */
+const char *batch_shown(struct vmap *, const bt_value *);
 /* Finds those of what a block binds, and asks for the functions that it calls. */
 bt_status batch_mark(struct batch *, const bt_block *) BT_MUST_USE;
 /* Whether both sides of a branch may be computed for all examples. */
 int batch_can_select(const struct batch *, const bt_if *);
-/* ---- versions of globals (batch_funcs.c) ---- */
 
+/* ---- versions of globals (batch_want.c, batch_funcs.c) ---- */
+
+/* Attribute vjp of a function; NULL: it has none. */
+const bt_dict_entry *batch_vjp(const bt_global *);
 /* The version for a mask of the arguments; made if there is none. */
 bt_status batch_want(struct vmap *, const bt_global *, const uint8_t *mask,
                      struct batch_func **out) BT_MUST_USE;
+/* Whether it, or what it is the gradient of, gives something that is in no batch. */
+int batch_is_refused(const struct vmap *, const struct batch_func *);
 /* Finds what those that there are call. */
 bt_status batch_close(struct vmap *) BT_MUST_USE;
 bt_status batch_declare(struct vmap *, bt_module_builder *) BT_MUST_USE;

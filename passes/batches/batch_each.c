@@ -149,9 +149,9 @@ static bt_status add_types(struct loop *l, const bt_type *type)
     if (wrong)
         return bt_fail_at(l->batch->vmap->ctx, BT_ERR_UNSUPPORTED,
                           l->batch->vmap->module->store, l->old->span,
-                          "vmap: %%%s is computed for one example after another, and %s: "
+                          "vmap: %s is computed for one example after another, and %s: "
                           "such results are in no batch",
-                          l->old->name ? l->old->name : "_", wrong);
+                          batch_shown(l->batch->vmap, l->old), wrong);
     return batch_type(l->batch->vmap, type, l->batch->size, &differs, &l->types[l->n++]);
 }
 

@@ -1,121 +1,6 @@
-/* Versions of globals for a batch. */
+/* Functions that are versions of globals for a batch. */
 #include "batches/batch.h"
 #include "common/names.h"
-
-#include <string.h>
-
-/* ---- which ones ---- */
-
-static uint32_t nleaf_of(const bt_func_type *type)
-{
-    uint32_t n = 0;
-    for (uint32_t i = 0; i < type->narg; i++)
-        n += bt_type_nleaf(type->args[i]);
-    return n;
-}
-
-static const bt_func_type *type_of(const struct batch_func *f)
-{
-    return bt_as_func_type(f->of->type);
-}
-
-static bt_status check(const struct vmap *v, const bt_global *global)
-{
-    const bt_func *func = global->func;
-    if (global->kind != BT_GLOBAL_FUNC && global->kind != BT_GLOBAL_GRADIENT)
-        return bt_fail_at(
-            v->ctx, BT_ERR_UNSUPPORTED, v->module->store, global->span,
-            "vmap: @%s is no function of the module, so that nothing is known "
-            "of what it does with a batch",
-            global->name);
-    for (uint32_t i = 0; func && i < func->nvar; i++) {
-        if (bt_type_kind_of(func->vars[i]) != BT_KIND_DIM)
-            return bt_fail_at(v->ctx, BT_ERR_UNSUPPORTED, v->module->store, global->span,
-                              "vmap: @%s has type parameters besides dims: run pass "
-                              "monomorphize before",
-                              global->name);
-    }
-    return NULL;
-}
-
-/* Gradients are of each example where what they are by is a tensor for each example. */
-static bt_status add_wanted(struct vmap *v, const struct batch_func *f, uint8_t *mask)
-{
-    const bt_global *primal = bt_module_find(v->module, f->of->primal);
-    const bt_func_type *type = type_of(f), *of = bt_as_func_type(primal->type);
-    const bt_ints *wrt = &f->of->gradient.wrt;
-    for (uint32_t i = 0; i < of->narg; i++) {
-        const uint32_t n = bt_type_nleaf(type->args[i]);
-        int is_wanted = wrt->n == BT_NONE_LIST;
-        for (int64_t k = 0; k < wrt->n; k++)
-            is_wanted |= wrt->at[k] == (int64_t)i;
-        if (is_wanted) {
-            uint8_t *full;
-            BT_TRY(batch_full(v, type->args[i], &full));
-            memcpy(mask, full, n);
-        }
-        mask += n;
-    }
-    if (f->of->gradient.is_seeded) { // a seed is of a result, all of which differ
-        uint8_t *full;
-        BT_TRY(batch_full(v, type->args[of->narg], &full));
-        memcpy(mask, full, bt_type_nleaf(type->args[of->narg]));
-    }
-    return NULL;
-}
-
-bt_status batch_want(struct vmap *v, const bt_global *global, const uint8_t *mask,
-                     struct batch_func **out)
-{
-    BT_TRY(check(v, global));
-    struct batch_func *f = BT_NEW(v->arena, struct batch_func), *base;
-    const uint32_t n = nleaf_of(bt_as_func_type(global->type));
-    uint8_t *own = BT_NEWS(v->arena, uint8_t, n);
-    if (!f || !own)
-        return bt_no_memory();
-    if (n)
-        memcpy(own, mask, n);
-    *f = (struct batch_func){ .of = global, .mask = own };
-    if (global->kind == BT_GLOBAL_GRADIENT)
-        BT_TRY(add_wanted(v, f, own));
-    for (uint32_t i = 0; i < v->all.len; i++) {
-        *out = v->all.at[i];
-        if ((*out)->of == global && memcmp((*out)->mask, own, n) == 0)
-            return NULL;
-    }
-    if (global->kind == BT_GLOBAL_GRADIENT) {
-        BT_TRY(batch_want(v, bt_module_find(v->module, global->primal), own, &base));
-        f->base = base;
-    }
-    *out = f;
-    return BT_PUSH(v->arena, &v->all, f) ? NULL : bt_no_memory();
-}
-
-/* What the version calls; where something in it has no form for a batch, nothing. */
-static bt_status close_one(struct vmap *v, struct batch_func *f)
-{
-    struct batch b;
-    const bt_block *block = f->of->func->block;
-    const uint32_t n = v->all.len;
-    batch_init(&b, v, NULL);
-    BT_TRY(batch_mark_params(&b, block, f->mask));
-    bt_status status = batch_mark(&b, block);
-    if (!status || status->code != BT_ERR_UNSUPPORTED ||
-        !batch_is_tensors(f->of->func->result))
-        return status;
-    v->all.len = n;
-    f->is_each = 1;
-    return NULL;
-}
-
-bt_status batch_close(struct vmap *v)
-{
-    for (uint32_t i = 0; i < v->all.len; i++) {
-        if (v->all.at[i]->of->func)
-            BT_TRY(close_one(v, v->all.at[i]));
-    }
-    return NULL;
-}
 
 /* ---- declarations ---- */
 
@@ -141,7 +26,7 @@ static bt_status declare_type(struct vmap *v, const struct batch_func *f,
                               const bt_type **out)
 {
     bt_store *store = v->module->store;
-    const bt_func_type *type = type_of(f);
+    const bt_func_type *type = bt_as_func_type(f->of->type);
     const uint32_t nvar = type->nparam;
     const bt_type **vars = BT_NEWS(v->arena, const bt_type *, nvar + 1),
                   **args = BT_NEWS(v->arena, const bt_type *, type->narg), *result;
@@ -249,6 +134,25 @@ static bt_status call_block(struct batch *b, const struct batch_func *f,
     return bt_block_end(builder, value, out);
 }
 
+/* The function's attributes; vjp names the version. One example after another calls the
+ * function itself, which has its own. */
+static bt_status make_attrs(struct batch *b, const struct batch_func *f, bt_dict *out)
+{
+    const bt_dict *old = &f->of->func->attrs;
+    bt_dict_entry *at = BT_NEWS(b->copy->arena, bt_dict_entry, old->n);
+    uint32_t n = 0;
+    if (!at)
+        return bt_no_memory();
+    for (uint32_t i = 0; i < old->n && !f->is_each; i++) {
+        at[n] = old->at[i];
+        if (&old->at[i] == batch_vjp(f->of) && f->vjp)
+            at[n].text = f->vjp->name;
+        n++;
+    }
+    *out = (bt_dict){ n, at };
+    return NULL;
+}
+
 static bt_status make_func(struct batch *b, const struct batch_func *f,
                            const bt_func **out)
 {
@@ -266,6 +170,7 @@ static bt_status make_func(struct batch *b, const struct batch_func *f,
     now.vars = vars;
     now.nwhere = old->nwhere;
     BT_TRY(copy_wheres(c, old->nwhere, old->wheres, &now.wheres));
+    BT_TRY(make_attrs(b, f, &now.attrs));
     const bt_block *block = old->block;
     if (f->is_each)
         BT_TRY(call_block(b, f, &block));

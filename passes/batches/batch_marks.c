@@ -68,10 +68,30 @@ static bt_status mark_full(struct batch *b, const bt_value *old)
     return put_mask(b, old, mask);
 }
 
+const char *batch_shown(struct vmap *v, const bt_value *value)
+{
+    const bt_call *call = bt_as_call(value);
+    const char *shown;
+    bt_text text;
+    bt_text_init(&text, v->arena);
+    if (value->name)
+        bt_text_addf(&text, "%%%s", value->name);
+    else if (call && call->callee_kind == BT_CALLEE_OP)
+        bt_text_addf(&text, "the call of %s", call->op->name);
+    else if (call && call->callee_kind == BT_CALLEE_CTOR)
+        bt_text_addf(&text, "the call of %s", call->ctor->name);
+    else if (bt_call_global(v->module, call))
+        bt_text_addf(&text, "the call of @%s", call->callee->name);
+    else
+        bt_text_addf(&text, "the %s", bt_value_kind_name(value->kind));
+    shown = bt_text_get(&text);
+    return shown ? shown : "a value";
+}
+
 static bt_status refuse(const struct batch *b, const bt_value *old, const char *what)
 {
     return bt_fail_at(b->vmap->ctx, BT_ERR_UNSUPPORTED, b->vmap->module->store, old->span,
-                      "vmap: %%%s %s", old->name ? old->name : "_", what);
+                      "vmap: %s %s", batch_shown(b->vmap, old), what);
 }
 
 /* ---- what is put together and taken apart ---- */
@@ -131,6 +151,10 @@ static bt_status mark_call(struct batch *b, const bt_call *call)
                       "differ by example: call a global");
     if (global)
         BT_TRY(batch_want(b->vmap, global, mask, &func));
+    if (global && batch_is_refused(b->vmap, func))
+        return refuse(b, &call->base,
+                      "gives data, functions or references, and has no form for a batch: "
+                      "give tensors");
     return mark_full(b, &call->base);
 }
 
@@ -213,23 +237,49 @@ static bt_status mark_closure(struct batch *b, const bt_value *old)
     return !differs || bt_map_put(&b->closures, old, (void *)1) ? NULL : bt_no_memory();
 }
 
+static bt_status check_held(const struct batch *b, const bt_value *used)
+{
+    return bt_map_find(&b->closures, used)
+               ? refuse(b, used,
+                        "is a function that holds a value which differs by example: pass "
+                        "it that value as an argument, or make it a global")
+               : NULL;
+}
+
 static bt_status check_operands(const struct batch *b, const bt_value *old)
 {
-    for (uint32_t i = 0; i < bt_value_noperand(old); i++) {
-        const bt_value *operand = bt_value_operand(old, i);
-        if (bt_map_find(&b->closures, operand))
-            return refuse(
-                b, operand,
-                "is a function that holds a value which differs by example: pass "
-                "it that value as an argument, or make it a global");
-    }
+    for (uint32_t i = 0; i < bt_value_noperand(old); i++)
+        BT_TRY(check_held(b, bt_value_operand(old, i)));
     return NULL;
+}
+
+/* Whether a call can write only references that it makes: it is given none. */
+static int writes_its_own(const bt_call *call)
+{
+    int own = call != NULL;
+    for (uint32_t i = 0; own && i < call->narg; i++)
+        own = batch_is_tensors(call->args[i]->type);
+    return own;
+}
+
+/* What is written by one example is not for the others to read. */
+static bt_status check_writes(const struct batch *b, const bt_value *old)
+{
+    const bt_call *call = bt_as_call(old);
+    if (!(bt_effects_of(b->vmap->effects, old) & BT_EFFECT_WRITES) ||
+        (bt_call_global(b->vmap->module, call) && writes_its_own(call)))
+        return NULL;
+    return refuse(b, old,
+                  "writes a reference, which each example would have of its own: pass the "
+                  "value on from one step to the next");
 }
 
 static bt_status mark_binding(struct batch *b, const bt_value *old)
 {
     const uint8_t *mask;
     BT_TRY(check_operands(b, old));
+    if (!b->is_site)
+        BT_TRY(check_writes(b, old));
     switch (old->kind) {
     case BT_VALUE_TUPLE:
         BT_TRY(join(b, bt_as_tuple(old)->nfield, bt_as_tuple(old)->fields, &mask));
@@ -254,5 +304,5 @@ bt_status batch_mark(struct batch *b, const bt_block *block)
 {
     for (uint32_t i = 0; i < block->nbinding; i++)
         BT_TRY(mark_binding(b, block->bindings[i]));
-    return NULL;
+    return check_held(b, block->result);
 }

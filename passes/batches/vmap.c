@@ -5,9 +5,10 @@
  * index; functions that it calls get versions too, one for each set of parameters that differ.
  * A closure is put in place. A branch by a condition that differs is computed on both sides
  * where these only compute, else it, and whatever is plain C, runs for one example after
- * another, as does a function whose data, closures or references hold what differs. The gradient
- * of each example is the gradient of a version of its function. Calls inside functions that are
- * applied to a batch come first.
+ * another, as does a function that writes references, or whose data or closures, or those that
+ * what it calls gives, hold what differs. The gradient of each example is the gradient of a
+ * version of its function; a version has attribute vjp, if its function has. Calls inside
+ * functions that are applied to a batch come first.
  * source   JAX, vmap; TensorFlow, vectorized_map (Agarwal 2019)
  * keeps    no invariant
  */
@@ -123,6 +124,7 @@ static bt_status mark_closure(struct batch *b, const bt_call *call,
     uint8_t *mask;
     BT_TRY(mask_of(b->vmap, call, &mask));
     BT_TRY(batch_mark_params(b, closure->func->block, mask));
+    b->is_site = bt_closure_flat_call(closure) != NULL;
     return batch_mark(b, closure->func->block);
 }
 

@@ -1,0 +1,205 @@
+/* Which versions of globals there are for a batch. */
+#include "batches/batch.h"
+
+#include <string.h>
+
+static uint32_t nleaf_of(const bt_func_type *type)
+{
+    uint32_t n = 0;
+    for (uint32_t i = 0; i < type->narg; i++)
+        n += bt_type_nleaf(type->args[i]);
+    return n;
+}
+
+static const bt_func_type *type_of(const struct batch_func *f)
+{
+    return bt_as_func_type(f->of->type);
+}
+
+static bt_status check(const struct vmap *v, const bt_global *global)
+{
+    const bt_func *func = global->func;
+    if (global->kind != BT_GLOBAL_FUNC && global->kind != BT_GLOBAL_GRADIENT)
+        return bt_fail_at(
+            v->ctx, BT_ERR_UNSUPPORTED, v->module->store, global->span,
+            "vmap: @%s is no function of the module, so that nothing is known "
+            "of what it does with a batch",
+            global->name);
+    for (uint32_t i = 0; func && i < func->nvar; i++) {
+        if (bt_type_kind_of(func->vars[i]) != BT_KIND_DIM)
+            return bt_fail_at(v->ctx, BT_ERR_UNSUPPORTED, v->module->store, global->span,
+                              "vmap: @%s has type parameters besides dims: run pass "
+                              "monomorphize before",
+                              global->name);
+    }
+    return NULL;
+}
+
+const bt_dict_entry *batch_vjp(const bt_global *global)
+{
+    return global->func ? bt_dict_find(&global->func->attrs, "vjp") : NULL;
+}
+
+static bt_status fill(struct vmap *v, const bt_type *type, uint8_t *mask)
+{
+    uint8_t *full;
+    const uint32_t n = bt_type_nleaf(type);
+    BT_TRY(batch_full(v, type, &full));
+    if (n)
+        memcpy(mask, full, n);
+    return NULL;
+}
+
+/* Gradients are of each example where what they are by is a tensor for each example; so are
+ * tangents and seeds, which are of what differs. */
+static bt_status add_wanted(struct vmap *v, const struct batch_func *f, uint8_t *mask)
+{
+    const bt_global *primal = bt_module_find(v->module, f->of->primal);
+    const bt_func_type *type = type_of(f), *of = bt_as_func_type(primal->type);
+    const bt_ints *wrt = &f->of->gradient.wrt;
+    for (uint32_t i = 0; i < of->narg; i++) {
+        const uint32_t n = bt_type_nleaf(type->args[i]);
+        int is_wanted = wrt->n == BT_NONE_LIST;
+        for (int64_t k = 0; k < wrt->n; k++)
+            is_wanted |= wrt->at[k] == (int64_t)i;
+        if (is_wanted)
+            BT_TRY(fill(v, type->args[i], mask));
+        mask += n;
+    }
+    for (uint32_t i = of->narg; i < type->narg; i++) {
+        BT_TRY(fill(v, type->args[i], mask));
+        mask += bt_type_nleaf(type->args[i]);
+    }
+    return NULL;
+}
+
+/* A function with attribute vjp has gradients of each example by all of its arguments. */
+static bt_status add_given(struct vmap *v, const struct batch_func *f, uint8_t *mask)
+{
+    const bt_func_type *type = type_of(f);
+    for (uint32_t i = 0; i < type->narg; i++) {
+        BT_TRY(fill(v, type->args[i], mask));
+        mask += bt_type_nleaf(type->args[i]);
+    }
+    return NULL;
+}
+
+/* What a gradient's function takes of each example, the gradient does. */
+static bt_status add_base(struct vmap *v, struct batch_func *f, uint8_t *mask)
+{
+    struct batch_func *base;
+    const bt_global *primal = bt_module_find(v->module, f->of->primal);
+    const uint32_t n = nleaf_of(bt_as_func_type(primal->type));
+    BT_TRY(add_wanted(v, f, mask));
+    BT_TRY(batch_want(v, primal, mask, &base));
+    if (n)
+        memcpy(mask, base->mask, n);
+    f->base = base;
+    return NULL;
+}
+
+bt_status batch_want(struct vmap *v, const bt_global *global, const uint8_t *mask,
+                     struct batch_func **out)
+{
+    BT_TRY(check(v, global));
+    struct batch_func *f = BT_NEW(v->arena, struct batch_func);
+    const uint32_t n = nleaf_of(bt_as_func_type(global->type));
+    uint8_t *own = BT_NEWS(v->arena, uint8_t, n);
+    if (!f || !own)
+        return bt_no_memory();
+    if (n)
+        memcpy(own, mask, n);
+    *f = (struct batch_func){ .of = global, .mask = own };
+    if (global->kind == BT_GLOBAL_GRADIENT)
+        BT_TRY(add_base(v, f, own));
+    if (batch_vjp(global))
+        BT_TRY(add_given(v, f, own));
+    for (uint32_t i = 0; i < v->all.len; i++) {
+        *out = v->all.at[i];
+        if ((*out)->of == global && memcmp((*out)->mask, own, n) == 0)
+            return NULL;
+    }
+    *out = f;
+    return BT_PUSH(v->arena, &v->all, f) ? NULL : bt_no_memory();
+}
+
+static int is_same(const struct batch_func *a, const struct batch_func *b)
+{
+    return a->of == b->of && memcmp(a->mask, b->mask, nleaf_of(type_of(a))) == 0;
+}
+
+int batch_is_refused(const struct vmap *v, const struct batch_func *f)
+{
+    for (; f; f = f->base) {
+        for (uint32_t i = 0; i < v->refused.len; i++) {
+            if (is_same(v->refused.at[i], f))
+                return 1;
+        }
+    }
+    return 0;
+}
+
+/* The version of what attribute vjp names, if that is a function at all: of all arguments, the
+ * result and its adjoint. */
+static bt_status want_vjp(struct vmap *v, struct batch_func *f)
+{
+    const bt_dict_entry *entry = batch_vjp(f->of);
+    const bt_global *vjp = entry && entry->kind == BT_DICT_TEXT
+                               ? bt_module_find(v->module, entry->text)
+                               : NULL;
+    const bt_func_type *type = vjp ? bt_as_func_type(vjp->type) : NULL;
+    struct batch_func *found, all = { .of = vjp };
+    uint8_t *mask;
+    if (!type)
+        return NULL; // the gradient refuses it, if one is taken
+    mask = BT_NEWS(v->arena, uint8_t, nleaf_of(type));
+    if (!mask)
+        return bt_no_memory();
+    BT_TRY(add_given(v, &all, mask));
+    BT_TRY(batch_want(v, vjp, mask, &found));
+    f->vjp = found;
+    return !batch_is_refused(v, found)
+               ? NULL
+               : bt_fail_at(v->ctx, BT_ERR_UNSUPPORTED, v->module->store, f->of->span,
+                            "vmap: what attribute vjp of @%s names has no form for a batch",
+                            f->of->name);
+}
+
+/* What the version calls; where something in it has no form for a batch, nothing. */
+static bt_status close_one(struct vmap *v, struct batch_func *f)
+{
+    struct batch b;
+    const bt_block *block = f->of->func->block;
+    const uint32_t n = v->all.len;
+    batch_init(&b, v, NULL);
+    BT_TRY(batch_mark_params(&b, block, f->mask));
+    bt_status status = batch_mark(&b, block);
+    if (!status)
+        status = want_vjp(v, f);
+    if (!status || status->code != BT_ERR_UNSUPPORTED ||
+        !batch_is_tensors(f->of->func->result))
+        return status;
+    v->all.len = n;
+    f->is_each = 1;
+    f->vjp = NULL;
+    return NULL;
+}
+
+/* One that can be had in no way is left to those that call it; then all are looked at again. */
+bt_status batch_close(struct vmap *v)
+{
+    const uint32_t nwanted = v->all.len;
+    for (uint32_t i = 0; i < v->all.len; i++) {
+        struct batch_func *f = v->all.at[i];
+        bt_status status = f->of->func && !f->is_each ? close_one(v, f) : NULL;
+        if (status && (status->code != BT_ERR_UNSUPPORTED || i < nwanted))
+            return status;
+        if (!status)
+            continue;
+        if (!BT_PUSH(v->arena, &v->refused, f))
+            return bt_no_memory();
+        v->all.len = nwanted;
+        i = UINT32_MAX; // from the first on
+    }
+    return NULL;
+}

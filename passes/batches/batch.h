@@ -17,9 +17,9 @@
 struct batch_func {
     const bt_global *of; /* a function, or a gradient declaration */
     const uint8_t *mask; /* of the tensors of its parameters, one after another */
-    /* of a gradient: the version of what it is the gradient of; of a function with attribute
-     * vjp: that of what it names */
-    const struct batch_func *base, *vjp;
+    const struct batch_func
+        *base; /* of a gradient: the version of what it is the gradient of */
+    struct batch_func *rules[2]; /* of what attributes vjp and jvp name */
     const char *name;
     const bt_type *type;
     uint32_t
@@ -69,8 +69,8 @@ int batch_can_select(const struct batch *, const bt_if *);
 
 /* ---- versions of globals (batch_want.c, batch_funcs.c) ---- */
 
-/* Attribute vjp of a function; NULL: it has none. */
-const bt_dict_entry *batch_vjp(const bt_global *);
+/* What attribute vjp or jvp of a version names; NULL: it has none. */
+const char *batch_rule(const struct batch_func *, const char *name);
 /* The version for a mask of the arguments; made if there is none. */
 bt_status batch_want(struct vmap *, const bt_global *, const uint8_t *mask,
                      struct batch_func **out) BT_MUST_USE;

@@ -134,7 +134,7 @@ static bt_status call_block(struct batch *b, const struct batch_func *f,
     return bt_block_end(builder, value, out);
 }
 
-/* The function's attributes; vjp names the version. One example after another calls the
+/* The function's attributes; vjp and jvp name versions. One example after another calls the
  * function itself, which has its own. */
 static bt_status make_attrs(struct batch *b, const struct batch_func *f, bt_dict *out)
 {
@@ -144,9 +144,10 @@ static bt_status make_attrs(struct batch *b, const struct batch_func *f, bt_dict
     if (!at)
         return bt_no_memory();
     for (uint32_t i = 0; i < old->n && !f->is_each; i++) {
+        const char *name = batch_rule(f, old->at[i].name);
         at[n] = old->at[i];
-        if (&old->at[i] == batch_vjp(f->of) && f->vjp)
-            at[n].text = f->vjp->name;
+        if (name)
+            at[n].text = name;
         n++;
     }
     *out = (bt_dict){ n, at };

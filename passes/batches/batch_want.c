@@ -35,9 +35,25 @@ static bt_status check(const struct vmap *v, const bt_global *global)
     return NULL;
 }
 
-const bt_dict_entry *batch_vjp(const bt_global *global)
+/* Attributes that name what gives a function's derivatives. */
+static const char *const rules[] = { "vjp", "jvp" };
+
+const char *batch_rule(const struct batch_func *f, const char *name)
 {
-    return global->func ? bt_dict_find(&global->func->attrs, "vjp") : NULL;
+    for (uint32_t i = 0; i < BT_COUNT(rules); i++) {
+        if (f->rules[i] && strcmp(rules[i], name) == 0)
+            return f->rules[i]->name;
+    }
+    return NULL;
+}
+
+static int has_rule(const bt_global *global)
+{
+    for (uint32_t i = 0; global->func && i < BT_COUNT(rules); i++) {
+        if (bt_dict_find(&global->func->attrs, rules[i]))
+            return 1;
+    }
+    return 0;
 }
 
 static bt_status fill(struct vmap *v, const bt_type *type, uint8_t *mask)
@@ -73,7 +89,7 @@ static bt_status add_wanted(struct vmap *v, const struct batch_func *f, uint8_t 
     return NULL;
 }
 
-/* A function with attribute vjp has gradients of each example by all of its arguments. */
+/* A function that names its derivatives has those of each example by all of its arguments. */
 static bt_status add_given(struct vmap *v, const struct batch_func *f, uint8_t *mask)
 {
     const bt_func_type *type = type_of(f);
@@ -112,7 +128,7 @@ bt_status batch_want(struct vmap *v, const bt_global *global, const uint8_t *mas
     *f = (struct batch_func){ .of = global, .mask = own };
     if (global->kind == BT_GLOBAL_GRADIENT)
         BT_TRY(add_base(v, f, own));
-    if (batch_vjp(global))
+    if (has_rule(global))
         BT_TRY(add_given(v, f, own));
     for (uint32_t i = 0; i < v->all.len; i++) {
         *out = v->all.at[i];
@@ -139,30 +155,29 @@ int batch_is_refused(const struct vmap *v, const struct batch_func *f)
     return 0;
 }
 
-/* The version of what attribute vjp names, if that is a function at all: of all arguments, the
- * result and its adjoint. */
-static bt_status want_vjp(struct vmap *v, struct batch_func *f)
+/* The version of what one of those names, if that is a function at all: of all arguments, results
+ * and adjoints or tangents. */
+static bt_status want_rule(struct vmap *v, struct batch_func *f, uint32_t which)
 {
-    const bt_dict_entry *entry = batch_vjp(f->of);
-    const bt_global *vjp = entry && entry->kind == BT_DICT_TEXT
-                               ? bt_module_find(v->module, entry->text)
-                               : NULL;
-    const bt_func_type *type = vjp ? bt_as_func_type(vjp->type) : NULL;
-    struct batch_func *found, all = { .of = vjp };
+    const bt_dict_entry *entry = bt_dict_find(&f->of->func->attrs, rules[which]);
+    const bt_global *rule = entry && entry->kind == BT_DICT_TEXT
+                                ? bt_module_find(v->module, entry->text)
+                                : NULL;
+    const bt_func_type *type = rule ? bt_as_func_type(rule->type) : NULL;
+    struct batch_func all = { .of = rule };
     uint8_t *mask;
     if (!type)
-        return NULL; // the gradient refuses it, if one is taken
+        return NULL; // what takes the derivative refuses it
     mask = BT_NEWS(v->arena, uint8_t, nleaf_of(type));
     if (!mask)
         return bt_no_memory();
     BT_TRY(add_given(v, &all, mask));
-    BT_TRY(batch_want(v, vjp, mask, &found));
-    f->vjp = found;
-    return !batch_is_refused(v, found)
+    BT_TRY(batch_want(v, rule, mask, &f->rules[which]));
+    return !batch_is_refused(v, f->rules[which])
                ? NULL
                : bt_fail_at(v->ctx, BT_ERR_UNSUPPORTED, v->module->store, f->of->span,
-                            "vmap: what attribute vjp of @%s names has no form for a batch",
-                            f->of->name);
+                            "vmap: what attribute %s of @%s names has no form for a batch",
+                            rules[which], f->of->name);
 }
 
 /* What the version calls; where something in it has no form for a batch, nothing. */
@@ -174,14 +189,13 @@ static bt_status close_one(struct vmap *v, struct batch_func *f)
     batch_init(&b, v, NULL);
     BT_TRY(batch_mark_params(&b, block, f->mask));
     bt_status status = batch_mark(&b, block);
-    if (!status)
-        status = want_vjp(v, f);
+    for (uint32_t i = 0; !status && i < BT_COUNT(rules); i++)
+        status = want_rule(v, f, i);
     if (!status || status->code != BT_ERR_UNSUPPORTED ||
         !batch_is_tensors(f->of->func->result))
         return status;
     v->all.len = n;
     f->is_each = 1;
-    f->vjp = NULL;
     return NULL;
 }
 

@@ -1,9 +1,10 @@
 """Random programs in a batch: batches.py BATON FIRST COUNT [WAY]...
 
-The programs are those of gradient_program.py, which have branches, matches, data types, closures and recursion. Some of the inputs, its
-number draws which, differ by example; vmap of the program must give for each of four examples what the program gives for that one, on
-interp and, as one of the WAYS, compiled; every third program's gradients, too. A program that is refused must be so for a reason, and
-one in ten may be.
+The programs are those of gradient_program.py, which have branches, matches, data types, closures and recursion. Half have one more output
+of a kind that FORMS lists: references that begin as constants, functions that bring their gradient or give data, trees by levels. Some of
+the inputs, its number draws which, differ by example; vmap of the program must give for each of four examples what the program gives for
+that one, on interp and, as one of the WAYS, compiled; every third program's gradients, too, and every third's forward derivatives along
+directions some of which differ. A program that is refused must be so for a reason, and one in ten may be.
 """
 import collections
 import re
@@ -14,7 +15,7 @@ import kit
 numpy = kit.import_numpy()
 
 import gradient_program
-from oracle_program import show
+from oracle_program import Expr, Tensor, show
 
 NEXAMPLE = 4
 WAYS = {
@@ -22,7 +23,51 @@ WAYS = {
     "bytecode": ["--executor", "vm", "--target", 'cpu{engine="bytecode"}'],
 }
 REFUSED = re.compile(r"vmap: .*(is data whose fields differ|holds a value which differs|function that is not known here|"
-                     r"is a reference to what differs|is data, or a function, by a condition|is no tensor|whose size only the run knows|pass what)")
+                     r"is a reference to what differs|writes a reference|has no form for a batch|is data, or a function, by a condition|is no tensor|whose size only the run knows|pass what)")
+
+
+# What the extra outputs call. A gradient of its own is no derivative, so that one which is left out is seen.
+FUNCTIONS = """type Term { Number(float64), Sum(Term, float64, Term), }
+def @power(%r: Ref[float64], %x: float64, %n: int32) -> float64 {
+    if (greater(%n, 0)) { ref_write(%r, multiply(ref_read(%r), %x)); @power(%r, %x, subtract(%n, 1)) } else { ref_read(%r) }
+}
+def @own_back(%x: float64, %w: float64, %y: float64, %d: float64) -> (float64, float64) {
+    (multiply(multiply(7f64, %d), %w), multiply(%d, add(%x, %y)))
+}
+def @own(%x: float64, %w: float64, vjp="own_back") -> float64 { multiply(%x, %w) }
+def @scaled(%l: List[float64], %k: float64) -> List[float64] {
+    match (%l) { Cons(%h, %t) => Cons(multiply(%h, %k), @scaled(%t, %k)), Nil => Nil }
+}
+def @total(%l: List[float64]) -> float64 { match (%l) { Cons(%h, %t) => add(%h, @total(%t)), Nil => 0f64 } }
+def @term(%t: Term, %k: float64) -> float64 {
+    match (%t) { Number(%c) => multiply(%c, %k), Sum(%a, %w, %b) => add(multiply(@term(%a, %k), %w), @term(%b, %k)) }
+}
+"""
+FORMS = [
+    "{{ let %cell = ref(0.5f64); if (less({0}, {1})) {{ ref_write(%cell, {0}) }} else {{ () }}; ref_read(%cell) }}",
+    "@power(ref(0.5f64), {0}, if (less({1}, 0f64)) {{ 1 }} else {{ 2 }})",
+    "{{ let %cell = ref(0.5f64); let %loop = fn (%i: int32) -> () {{ if (greater(%i, 0)) {{ ref_write(%cell, multiply(ref_read(%cell), {0})); "
+    "%loop(subtract(%i, 1)) }} else {{ () }} }}; %loop(2); add(ref_read(%cell), {1}) }}",
+    "add(@own({0}, {1}), @own({0}, 2f64))",
+    "@total(@scaled(Cons({0}, Cons(2f64, Nil)), {1}))",
+    "sum(vmap(@term, Cons(Sum(Number({0}), {1}, Number(2f64)), Cons(Number({0}), Nil)), {1}, axes=[0, -1]))",
+]
+OWN = FORMS[3]
+
+
+class Program(gradient_program.Program):
+    def __init__(self, number):
+        super().__init__(number)
+        self.form = FORMS[number // 2 % len(FORMS)] if number % 2 else None
+        if self.form:
+            number = Tensor("float64", ())
+            parts = [f"tanh({self.make(number, 2, dict(self.inputs)).text})" for _ in range(2)]
+            self.outputs.append(Expr(self.form.format(*parts), None))
+
+    def text(self):
+        text = super().text()
+        at = text.index(gradient_program.DECLARATIONS) + len(gradient_program.DECLARATIONS)
+        return text[:at] + FUNCTIONS + text[at:]
 
 
 class Check(kit.Check):
@@ -32,34 +77,39 @@ class Check(kit.Check):
         self.counts = collections.Counter()
 
     def check(self, number):
-        program = gradient_program.Program(number)
+        program = Program(number)
         pick = program.pick
         self.number = number
         inputs = program.inputs
         differs = [pick.random() < 0.6 for _ in inputs]
         differs[pick.randrange(3)] = True
         sizes = {d: pick.choice([1, 2, 3]) for d in program.dims}
-        params = ", ".join(f"%{name}: {self.type_of(t, d)}" for (name, t), d in zip(inputs, differs))
-        args = ", ".join(f"%{name}" for name, _ in inputs)
-        axes = ", ".join("0" if d else "-1" for d in differs)
         g = program.generics()
         text = program.text()
-        for entry, of in [("batch", "value"), ("batch_gradient", "gradient")]:
-            text += f"def @{entry}{g}({params}) {{ vmap(@{of}, {args}, axes=[{axes}]) }}\n"
-        single = ", ".join(f"%{name}: {show(t)}" for name, t in inputs)
-        text += f"def @one{g}({single}) {{ @value({args}) }}\ndef @one_gradient{g}({single}) {{ @gradient({args}) }}\n"
+        entries = [("", "value", inputs, differs), ("_gradient", "gradient", inputs, differs)]
+        directions = [(f"v{name}", t) for name, t in (inputs[i] for i in program.wrt)]
+        turns = [pick.random() < 0.5 for _ in directions]
+        entries.append(("_moved", "moved", inputs + directions, differs + turns))
+        for what, of, given, batched in entries:
+            params = ", ".join(f"%{name}: {self.type_of(t, d)}" for (name, t), d in zip(given, batched))
+            single = ", ".join(f"%{name}: {show(t)}" for name, t in given)
+            args = ", ".join(f"%{name}" for name, _ in given)
+            axes = ", ".join("0" if d else "-1" for d in batched)
+            text += f"def @batch{what}{g}({params}) {{ vmap(@{of}, {args}, axes=[{axes}]) }}\ndef @one{what}{g}({single}) {{ @{of}({args}) }}\n"
         if len(text) > 40000:
             self.counts["too long"] += 1
             return
         self.write(text)
         self.counts["programs"] += 1
-        examples = [{name: self.draw(pick, t, sizes) for name, t in inputs} for _ in range(NEXAMPLE)]
-        for e in examples[1:]:
-            for (name, _), d in zip(inputs, differs):
-                e[name] = e[name] if d else examples[0][name]
-        point = {name: numpy.stack([e[name] for e in examples]) if d else examples[0][name] for (name, _), d in zip(inputs, differs)}
-        if self.compare("", examples, point) and number % 3 == 0:
-            self.compare("_gradient", examples, point)
+        for i, (what, _, given, batched) in enumerate(entries):
+            if i and (number % 3 != i - 1 or not compared):
+                continue
+            examples = [{name: self.draw(pick, t, sizes) for name, t in given} for _ in range(NEXAMPLE)]
+            for e in examples[1:]:
+                for (name, _), d in zip(given, batched):
+                    e[name] = e[name] if d else examples[0][name]
+            point = {name: numpy.stack([e[name] for e in examples]) if d else examples[0][name] for (name, _), d in zip(given, batched)}
+            compared = self.compare(what, examples, point)
 
     def type_of(self, t, differs):
         return f"Tensor[({', '.join(map(str, (NEXAMPLE, *t.shape)))},), {t.dtype}]" if differs else show(t)

@@ -226,32 +226,19 @@ static bt_status emit_clause(struct tree *t, const struct clause_row *row,
                        : bt_rewrite_inline(t->rw, block, block->nparam, args, out);
 }
 
-struct given {
-    struct tree *t;
-    const bt_adt_def *adt;
-    const bt_type *const *terms;
-};
-
 /* `?` in a field: a dim that each value brings along. */
 static const bt_type *field_leaf(bt_subst *subst, const bt_type *leaf)
 {
-    const struct given *given = subst->state;
-    if (leaf->kind == BT_TYPE_HOLE)
-        return bt_dim_opaque(given->t->store, NULL);
-    for (uint32_t i = 0; i < given->adt->nvar; i++) {
-        if (given->adt->vars[i] == leaf)
-            return given->terms[i];
-    }
-    return NULL;
+    return leaf->kind == BT_TYPE_HOLE ? bt_dim_opaque(subst->state, NULL) : NULL;
 }
 
 static bt_status bind_field(struct tree *t, const bt_value *data, const bt_ctor *ctor,
                             uint32_t field, struct part *part, const bt_param **out)
 {
     const bt_list_type *apply = bt_as_apply_type(data->type);
-    struct given given = { .t = t, .adt = ctor->adt, .terms = apply->at + 1 };
-    bt_subst subst = { .leaf = field_leaf, .state = &given };
-    const bt_type *type = bt_type_subst(t->store, &subst, ctor->fields[field]);
+    bt_subst subst = { .leaf = field_leaf, .state = t->store };
+    const bt_type *type = bt_ctor_field_type(t->store, ctor, field, apply->at + 1);
+    type = type ? bt_type_subst(t->store, &subst, type) : NULL;
     if (!type)
         return bt_store_why(t->ctx, t->store);
     BT_TRY(bt_build_param(t->b, part->name, type, out));

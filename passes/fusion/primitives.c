@@ -108,7 +108,8 @@ static void walk_found(struct found *f, bt_subst *subst, const bt_type *type)
 }
 
 /* Whether its operands show all dims that the binding has in its type, checks and
- * attributes: then they are known before it is computed. */
+ * attributes: then they are known before it is computed. So are those that a formula of the
+ * call's own takes by an attribute. */
 static int is_shown(const struct primitives *p, const bt_value *value)
 {
     const bt_call *call = bt_as_call(value);
@@ -120,6 +121,9 @@ static int is_shown(const struct primitives *p, const bt_value *value)
     bt_map_init(&found.shown, p->arena, 0);
     for (uint32_t i = 0; i < bt_value_noperand(value); i++)
         walk_found(&found, &shown, bt_value_operand(value, i)->type);
+    if (call && call->callee_kind == BT_CALLEE_OP && call->op->formula_attr)
+        found.is_whole &= bt_attrs_subst(p->store, &shown, call->op->attrs,
+                                         call->op->attrs_nbytes, call->attrs) != NULL;
     walk_found(&found, &used, value->type);
     for (uint32_t i = 0; call && i < call->ncheck; i++) {
         walk_found(&found, &used, call->checks[i].left);

@@ -123,14 +123,14 @@ static bt_status try_scatter(struct bt__coder *c, struct bt__block *root,
     s->at.node = node;
     s->at.rank = c->code->rank;
     for (uint32_t i = 0; i < c->code->rank; i++)
-        s->at.dims[i] = c->code->dims[i];
+        s->at.extents[i] = bt_node_int(c->graph, c->code->dims[i]);
     s->dtype = bt_dtype_is_float(node->dtype) ? BT_FLOAT64 : BT_INT64;
     int solved = bt__scatter_solve(c->graph, &s->at);
     if (solved < 0)
         return bt__code_why(c);
     if (!solved)
         return NULL;
-    int64_t nelem = s->at.nelem;
+    int64_t nelem = bt_node_number(s->at.nelem);
     s->buffer = c->code->buffers.len;
     for (uint32_t i = 0; i < nstate; i++) {
         struct bt__buffer buffer = { nelem, bt__reducer_start(node->which,

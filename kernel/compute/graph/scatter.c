@@ -36,10 +36,10 @@ static int addressed_axis(bt_graph *g, const struct bt__scatter *s,
     return -1;
 }
 
-static const bt_node *in_range(bt_graph *g, const bt_node *value, int64_t extent)
+static const bt_node *in_range(bt_graph *g, const bt_node *value, const bt_node *extent)
 {
     return bt_node_and(g, bt_node_scalar(g, BT_SCALAR_LE, bt_node_int(g, 0), value),
-                       bt_node_scalar(g, BT_SCALAR_LT, value, bt_node_int(g, extent)));
+                       bt_node_scalar(g, BT_SCALAR_LT, value, extent));
 }
 
 /* Solves one equality of elements. 1: done, 0: there is none, -1: failure. */
@@ -54,7 +54,7 @@ static int solve_one(bt_graph *g, struct bt__scatter *s)
         if (k < 0)
             continue;
         uint32_t axis = s->axes[k];
-        const bt_node *guard = in_range(g, value, s->dims[axis]);
+        const bt_node *guard = in_range(g, value, s->extents[axis]);
         s->condition = guard;
         for (uint32_t j = 0; j < conjuncts.len; j++) {
             const bt_node *rest = bt_node_substitute(g, conjuncts.at[j], axis, value);
@@ -121,8 +121,9 @@ static int solve_scan(bt_graph *g, struct bt__scatter *s)
 {
     bt_nodes conjuncts = { 0 };
     const bt_node *bound = NULL;
-    // a reducer with a position cannot continue from the accumulator of another element
-    if (bt__reducer_get(s->node->which)->nstate != 1)
+    // a reducer with a position cannot continue from the accumulator of another element, and
+    // what runs along an axis counts its places
+    if (bt__reducer_get(s->node->which)->nstate != 1 || bt_node_number(s->nelem) < 0)
         return 0;
     if (!bt_node_conjuncts(g->arena, s->condition, &conjuncts))
         return -1;
@@ -132,7 +133,8 @@ static int solve_scan(bt_graph *g, struct bt__scatter *s)
             continue;
         // the first place: beyond the start it is the start, beyond the end there is none
         const bt_node *zero = bt_node_int(g, 0);
-        const bt_node *last = bt_node_int(g, s->dims[s->axes[k]] - 1);
+        const int64_t extent = bt_node_number(s->extents[s->axes[k]]);
+        const bt_node *last = bt_node_int(g, extent - 1);
         s->scan = k;
         s->place[k] = bt_node_scalar(g, s->is_descending ? BT_SCALAR_MIN : BT_SCALAR_MAX,
                                      bound, s->is_descending ? last : zero);
@@ -149,41 +151,53 @@ static int solve_scan(bt_graph *g, struct bt__scatter *s)
 
 /* ---- all ---- */
 
-/* The axes that the reduction depends on, as a buffer. */
+/* The axes that the reduction depends on, as a buffer of fixed strides: 1. Only of the
+ * outermost one the extent may be known at the call alone, else 0. -1: failure. */
 static int lay_out(bt_graph *g, struct bt__scatter *s)
 {
-    s->nelem = 1;
+    int64_t nelem = 1;
+    s->nelem = bt_node_int(g, 1);
     for (uint32_t i = s->rank; i-- > 0;) {
         if (!(s->node->free & bt_index_bit(i)))
             continue;
-        s->axes[s->naxis] = i;
-        s->strides[s->naxis] = s->nelem;
-        s->place[s->naxis] = bt_node_index(g, i, bt_node_int(g, s->dims[i]));
-        if (!s->place[s->naxis++])
+        if (nelem < 0)
             return 0;
-        s->nelem *= s->dims[i];
+        s->axes[s->naxis] = i;
+        s->strides[s->naxis] = nelem;
+        s->place[s->naxis] = bt_node_index(g, i, s->extents[i]);
+        if (!s->place[s->naxis++])
+            return -1;
+        s->nelem = bt_node_linear(g, 0, 1, &s->extents[i], &nelem);
+        if (!s->nelem)
+            return -1;
+        nelem = bt_node_number(s->nelem);
     }
     return 1;
 }
 
 int bt__scatter_solve(bt_graph *g, struct bt__scatter *s)
 {
-    int solved = 0, step;
+    int solved = 0, step, is_laid;
     s->naxis = 0;
     s->scan = -1;
     s->is_descending = 0;
     s->condition = s->node->args[0];
     s->body = s->node->args[1];
-    // an axis that is known at the call has no place in a buffer of fixed strides
-    for (uint32_t i = 0; i < s->rank; i++) {
-        if (s->dims[i] < 0)
-            return 0;
-    }
-    if (!lay_out(g, s))
-        return -1;
+    is_laid = lay_out(g, s);
+    if (is_laid <= 0)
+        return is_laid;
     while ((step = solve_one(g, s)) > 0)
         solved = 1;
     if (step < 0)
         return -1;
     return solved ? 1 : solve_scan(g, s);
+}
+
+int bt_reduce_is_scatter(bt_graph *g, const bt_array *stage, const bt_node *reduce)
+{
+    struct bt__scatter s = { .node = reduce, .rank = stage->rank };
+    for (uint32_t i = 0; i < stage->rank; i++)
+        s.extents[i] = stage->extents[i];
+    const int solved = bt__scatter_solve(g, &s);
+    return solved > 0 ? s.scan < 0 : solved;
 }

@@ -373,26 +373,21 @@ struct scattered {
     uint32_t acc, acc2; /* with an element for each result */
 };
 
-static int new_accumulator(struct lowerer *l, bt_dtype dtype, int64_t nelem,
+static int new_accumulator(struct lowerer *l, bt_dtype dtype, const bt_node *nelem,
                            uint32_t *out)
 {
     const char *name = bt__format(l->arena, "b%u", l->loops->graph->narray);
-    return name && bt_loops_add_buffer(l->loops, BT_BUFFER_TEMP, name, dtype,
-                                       bt_node_int(l->loops->graph, nelem), out);
+    return name && bt_loops_add_buffer(l->loops, BT_BUFFER_TEMP, name, dtype, nelem, out);
 }
 
 /* A loop whose body is filled before it joins the block. */
 static bt_stmt *open_loop(struct lowerer *l, struct scope *s, struct scope *outer,
-                          uint32_t index, int64_t extent)
+                          uint32_t index, const bt_node *extent)
 {
-    bt_stmt *loop = BT_NEW(l->arena, bt_stmt);
+    bt_stmt *loop = extent ? BT_NEW(l->arena, bt_stmt) : NULL;
     if (!loop)
         return NULL;
-    *loop = (bt_stmt){ .kind = BT_STMT_FOR,
-                       .index = index,
-                       .extent = bt_node_int(l->loops->graph, extent) };
-    if (!loop->extent)
-        return NULL;
+    *loop = (bt_stmt){ .kind = BT_STMT_FOR, .index = index, .extent = extent };
     open_scope(l, s, outer, &loop->body);
     s->bound |= bt_index_bit(index);
     return loop;
@@ -408,14 +403,15 @@ static int start_scatter(struct lowerer *l, struct scope *s, struct scattered *t
     bt_dtype acc = accumulator_of(l, node);
     bt_dtype acc2 = row->result == BT__RESULT_INT64 ? BT_INT64 : acc;
     struct scope inner;
-    bt_stmt *loop = open_loop(l, &inner, s, 0, to->at.nelem);
-    const bt_node *at = bt_node_index(g, 0, bt_node_int(g, to->at.nelem));
-    if (!loop || !new_accumulator(l, acc, to->at.nelem, &to->acc) ||
+    const bt_node *nelem = extent_of(l, to->at.nelem);
+    bt_stmt *loop = open_loop(l, &inner, s, 0, nelem);
+    const bt_node *at = loop ? bt_node_index(g, 0, nelem) : NULL;
+    if (!at || !new_accumulator(l, acc, nelem, &to->acc) ||
         !store(l, inner.to, to->acc, at,
                bt__node_const(g, acc, bt__reducer_start(node->which, of, 0))))
         return 0;
     if (row->nstate > 1 &&
-        (!new_accumulator(l, acc2, to->at.nelem, &to->acc2) ||
+        (!new_accumulator(l, acc2, nelem, &to->acc2) ||
          !store(l, inner.to, to->acc2, at,
                 bt__node_const(g, acc2, bt__reducer_start(node->which, of, 1)))))
         return 0;
@@ -432,7 +428,7 @@ static int scatter_nest(struct lowerer *l, struct scope *outer, struct scattered
     if (k == 0)
         return reduce_nest(l, outer, r, 0);
     uint32_t axis = to->at.axes[k - 1];
-    bt_stmt *loop = open_loop(l, &inner, outer, axis, to->at.dims[axis]);
+    bt_stmt *loop = open_loop(l, &inner, outer, axis, extent_of(l, to->at.extents[axis]));
     return loop && scatter_nest(l, &inner, to, r, k - 1) &&
            BT_PUSH(l->arena, outer->to, loop);
 }
@@ -442,8 +438,9 @@ static int scan(struct lowerer *l, struct scope *s, const struct scattered *to)
 {
     bt_graph *g = l->loops->graph;
     int64_t stride = to->at.strides[to->at.scan];
-    int64_t extent = to->at.dims[to->at.axes[to->at.scan]], block = stride * extent;
-    int64_t extents[] = { block ? to->at.nelem / block : 0, extent - 1, stride };
+    int64_t extent = bt_node_number(to->at.extents[to->at.axes[to->at.scan]]);
+    int64_t block = stride * extent, nelem = bt_node_number(to->at.nelem);
+    int64_t extents[] = { block ? nelem / block : 0, extent - 1, stride };
     int64_t coefs[] = { block, to->at.is_descending ? -stride : stride, 1 };
     int64_t first = to->at.is_descending ? block - stride : 0;
     const bt_node *indices[3];
@@ -490,7 +487,7 @@ static int try_scatter(struct lowerer *l, struct scope *root, uint32_t array,
     to->at.node = node;
     to->at.rank = stage->rank;
     for (uint32_t i = 0; i < stage->rank; i++)
-        to->at.dims[i] = bt_node_number(stage->extents[i]);
+        to->at.extents[i] = stage->extents[i];
     int solved = bt__scatter_solve(l->from, &to->at);
     if (solved <= 0)
         return solved == 0;
@@ -540,9 +537,12 @@ static const bt_node *emit_scattered(struct lowerer *l, const struct scattered *
     bt_graph *g = l->loops->graph;
     const bt_node *indices[BT_MAX_RANK];
     struct reduction r = { .node = to->at.node, .acc = to->acc, .acc2 = to->acc2 };
-    for (uint32_t k = 0; k < to->at.naxis; k++)
-        indices[k] =
-            bt_node_index(g, to->at.axes[k], bt_node_int(g, to->at.dims[to->at.axes[k]]));
+    for (uint32_t k = 0; k < to->at.naxis; k++) {
+        const bt_node *extent = extent_of(l, to->at.extents[to->at.axes[k]]);
+        indices[k] = extent ? bt_node_index(g, to->at.axes[k], extent) : NULL;
+        if (!indices[k])
+            return NULL;
+    }
     r.offset = bt_node_linear(g, 0, to->at.naxis, indices, to->at.strides);
     return r.offset ? end(l, &r) : NULL;
 }

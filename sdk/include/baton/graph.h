@@ -301,6 +301,9 @@ typedef struct bt_view {
 BT_API void bt_view_of(const bt_graph *, const bt_array *stage, bt_view *out);
 /* 0: the node is no such factor. */
 BT_API int bt_view_factor_of(const bt_node *, bt_view_factor *out);
+/* Whether elements say where each term of a stage's reduction goes, in a buffer of fixed strides:
+ * loops take one after the other (<baton/loops.h>). -1: failure of the graph, or no memory. */
+BT_API int bt_reduce_is_scatter(bt_graph *, const bt_array *stage, const bt_node *reduce);
 
 #ifdef __cplusplus
 }

@@ -189,28 +189,33 @@ bt_status cpu_lower(bt_ctx *ctx, bt_arena *arena, const char *name, bt_graph *gr
 /* ---- dims that are known at the call only ---- */
 
 /* Whether the order of the terms shows in the result, and depends on what numbers would be
- * there: products that tiles do not sum, prefixes, which become scans, logarithms. */
-static int depends_on_numbers(const bt_node *reduce)
+ * there: products that tiles do not sum, prefixes, which become scans, logarithms. What goes
+ * to places that elements say is taken one after the other. */
+static int depends_on_numbers(bt_graph *graph, const bt_array *stage,
+                              const bt_node *reduce)
 {
     int is_float = (BT_CLASS_BITS_FLOAT & 1u << BT_DTYPE_CLASS(reduce->dtype)) != 0;
     int is_prefix = 0;
     for (uint32_t i = 0; i < reduce->nindex; i++)
         is_prefix |=
             bt_node_number(reduce->args[2 + i]) < 0 && !bt_node_is_true(reduce->args[0]);
-    return is_float && (reduce->which == BT_REDUCER_LOGSUMEXP || cpu_sums_products(reduce) ||
-                        (is_prefix && (reduce->which == BT_REDUCER_SUM ||
-                                       reduce->which == BT_REDUCER_PROD)));
+    return is_float &&
+           (reduce->which == BT_REDUCER_LOGSUMEXP || cpu_sums_products(reduce) ||
+            (is_prefix &&
+             (reduce->which == BT_REDUCER_SUM || reduce->which == BT_REDUCER_PROD) &&
+             bt_reduce_is_scatter(graph, stage, reduce) != 1));
 }
 
-static int has_order(const bt_node *node, uint8_t *seen)
+static int has_order(bt_graph *graph, const bt_array *stage, const bt_node *node,
+                     uint8_t *seen)
 {
     if (!node->reduces || seen[node->id])
         return 0;
     seen[node->id] = 1;
-    if (node->kind == BT_NODE_REDUCE && depends_on_numbers(node))
+    if (node->kind == BT_NODE_REDUCE && depends_on_numbers(graph, stage, node))
         return 1;
     for (uint32_t i = 0; i < node->narg; i++) {
-        if (has_order(node->args[i], seen))
+        if (has_order(graph, stage, node->args[i], seen))
             return 1;
     }
     return 0;
@@ -230,7 +235,7 @@ static bt_status check_sums(bt_ctx *ctx, bt_arena *arena, const struct cpu_confi
     for (uint32_t i = graph->ninput; i < narray; i++) {
         const bt_array array = *graph->arrays[i];
         struct cpu_tiling tiling;
-        if (!has_order(array.body, seen))
+        if (!has_order(graph, &array, array.body, seen))
             continue;
         BT_TRY(cpu_contract_tiling(graph, &array, config, &tiling));
         graph->narray = narray; // of factors only the tiling is needed
@@ -251,9 +256,10 @@ static bt_status check_sums(bt_ctx *ctx, bt_arena *arena, const struct cpu_confi
 static const struct candidate {
     uint32_t transforms;
     double weight; /* of the estimate */
-} candidates[] = { { MERGE, 1 },        { 0, 1.2 },        { MERGE | SPLIT, 1 },
-                 { SPLIT, 1.2 },      { MERGE | JOIN, 1 }, { JOIN, 1.2 },
-                 { MERGE | SPLIT | JOIN, 1 }, { SPLIT | JOIN, 1.2 } };
+} candidates[] = {
+    { MERGE, 1 },        { 0, 1.2 },    { MERGE | SPLIT, 1 },        { SPLIT, 1.2 },
+    { MERGE | JOIN, 1 }, { JOIN, 1.2 }, { MERGE | SPLIT | JOIN, 1 }, { SPLIT | JOIN, 1.2 }
+};
 
 struct program {
     const char *name;
@@ -427,7 +433,7 @@ static bt_status wants_one(const struct chooser *c, const bt_type_param *dims, i
         struct cpu_tiling tiling;
         if (!seen)
             return bt_no_memory();
-        if (!has_order(stage.body, seen))
+        if (!has_order(graph, &stage, stage.body, seen))
             continue;
         sums = 1;
         BT_TRY(cpu_contract_tiling(graph, &stage, c->config, &tiling));

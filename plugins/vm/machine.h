@@ -70,7 +70,12 @@ struct vm_options {
     int64_t steps, stack;
 };
 
-enum { VM_NSPARE = 4, VM_SPARE_NBYTES = 1 << 16 };
+/* Tensors that nobody has, the small and the large ones, by the turn of the next. */
+struct vm_spares {
+    bt_tensor *at[8];
+    uint32_t turn;
+};
+enum { VM_SMALL_NBYTES = 1 << 16, VM_LARGE_NBYTES = 1 << 20 };
 
 struct vm_machine {
     bt_ctx *ctx; /* of the call in progress */
@@ -98,8 +103,7 @@ struct vm_machine {
     int64_t **settled;       /* by function: sizes of memory for its last dims */
     void **queues;           /* by target: opened, of those that have queues */
     void **own_consts;       /* by target and constant: in memory of the target's own */
-    bt_tensor *spares[VM_NSPARE]; /* nobody has them; in the order of `spare` */
-    uint32_t spare;
+    struct vm_spares spares[2];
 };
 
 bt_status vm_machine_create(bt_ctx *, struct vm_program *, const struct vm_options *,

@@ -17,33 +17,38 @@ static bt_status take_dims(struct vm_machine *m, const struct vm_frame *frame,
     return NULL;
 }
 
-/* Each turn of a loop makes its state anew and lets go of the one before: small tensors that
- * a kernel was the last to read are kept for those that are made of the same type. */
+/* Each turn of a loop makes its state anew and lets go of the one before, and so does each call
+ * of a recursive function with the sums that it adds to: tensors that a kernel was the last to
+ * read are kept for those that are made of the same type. Many small ones come between large
+ * ones, which have a place of their own. */
 static void keep(struct vm_machine *m, bt_object *object)
 {
     const bt_tensor *tensor =
         object->kind == BT_OBJECT_TENSOR ? bt_object_as_tensor(object) : NULL;
-    const bt_tensor *before = m->spares[m->spare % VM_NSPARE];
+    const size_t nbytes = tensor ? bt_tensor_nbytes(tensor) : 0;
     if (!tensor || __atomic_load_n(&object->nref, __ATOMIC_ACQUIRE) != 1 ||
-        tensor->owner || !bt_tensor_is_plain(tensor) ||
-        bt_tensor_nbytes(tensor) > VM_SPARE_NBYTES) {
+        tensor->owner || !bt_tensor_is_plain(tensor) || nbytes > VM_LARGE_NBYTES) {
         bt_object_unref(object);
         return;
     }
-    m->spares[m->spare++ % VM_NSPARE] = (void *)object;
-    if (before)
-        bt_object_unref(&before->base);
+    struct vm_spares *spares = &m->spares[nbytes > VM_SMALL_NBYTES];
+    bt_tensor **at = &spares->at[spares->turn++ % BT_COUNT(spares->at)];
+    if (*at)
+        bt_object_unref(&(*at)->base);
+    *at = (void *)object;
 }
 
 static bt_tensor *take_kept(struct vm_machine *m, bt_dtype dtype, uint32_t rank,
                             const int64_t *dims)
 {
-    for (uint32_t i = 0; i < VM_NSPARE; i++) {
-        bt_tensor *tensor = m->spares[i];
-        if (tensor && tensor->dtype == dtype && tensor->rank == rank &&
-            !memcmp(tensor->dims, dims, rank * sizeof(*dims))) {
-            m->spares[i] = NULL;
-            return tensor;
+    for (uint32_t i = 0; i < BT_COUNT(m->spares); i++) {
+        for (uint32_t k = 0; k < BT_COUNT(m->spares[i].at); k++) {
+            bt_tensor *tensor = m->spares[i].at[k];
+            if (tensor && tensor->dtype == dtype && tensor->rank == rank &&
+                !memcmp(tensor->dims, dims, rank * sizeof(*dims))) {
+                m->spares[i].at[k] = NULL;
+                return tensor;
+            }
         }
     }
     return NULL;
@@ -51,10 +56,12 @@ static bt_tensor *take_kept(struct vm_machine *m, bt_dtype dtype, uint32_t rank,
 
 void vm_drop_kept(struct vm_machine *m)
 {
-    for (uint32_t i = 0; i < VM_NSPARE; i++) {
-        if (m->spares[i])
-            bt_object_unref(&m->spares[i]->base);
-        m->spares[i] = NULL;
+    for (uint32_t i = 0; i < BT_COUNT(m->spares); i++) {
+        for (uint32_t k = 0; k < BT_COUNT(m->spares[i].at); k++) {
+            if (m->spares[i].at[k])
+                bt_object_unref(&m->spares[i].at[k]->base);
+        }
+        m->spares[i] = (struct vm_spares){ 0 };
     }
 }
 

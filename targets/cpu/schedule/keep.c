@@ -56,7 +56,38 @@ static int count_of(bt_loops *loops, uint32_t buffer, struct count *c)
 struct update {
     uint32_t in, result;
     const bt_node *value, *at; /* of the slice; which it is */
+    const bt_node *condition, *kept;
+    const bt_node *sum; /* what the value is added in, to what is kept; NULL: it is not */
 };
+
+static int is_zero(const bt_node *node)
+{
+    return node->kind == BT_NODE_CONST &&
+           (bt_dtype_is_float(node->dtype) ? node->value.f == 0 : node->value.i == 0);
+}
+
+/* Takes apart select(c, e, kept), or kept + select(c, e, 0). */
+static int find_value(const bt_node *value, const bt_node *offset, struct update *u)
+{
+    const bt_node *choice = value;
+    *u = (struct update){ 0 };
+    if (value->kind == BT_NODE_SCALAR && value->which == BT_SCALAR_ADD) {
+        const uint32_t in =
+            value->args[0]->kind != BT_NODE_READ || value->args[0]->args[0] != offset;
+        u->sum = value;
+        u->kept = value->args[in];
+        choice = value->args[1 - in];
+        if (choice->kind == BT_NODE_CAST)
+            choice = choice->args[0];
+    }
+    if (choice->kind != BT_NODE_SELECT || (u->sum && !is_zero(choice->args[2])))
+        return 0;
+    u->condition = choice->args[0];
+    u->value = choice->args[1];
+    u->kept = u->sum ? u->kept : choice->args[2];
+    return u->kept->kind == BT_NODE_READ && u->kept->narg == 1 &&
+           u->kept->args[0] == offset;
+}
 
 /* What the index is where the condition holds; NULL: it is not just one, or depends on loops
  * inside. */
@@ -114,20 +145,17 @@ static int find_update(bt_loops *loops, const bt_func *primitive, bt_stmt *loop,
     const bt_stmt *inner = loop;
     while (inner->kind == BT_STMT_FOR && inner->body.len == 1)
         inner = inner->body.at[0];
-    if (loop->kind != BT_STMT_FOR || inner->kind != BT_STMT_STORE ||
-        inner->value->kind != BT_NODE_SELECT ||
-        loops->roles.at[inner->buffer] != BT_BUFFER_OUTPUT)
-        return 0;
-    const bt_node *kept = inner->value->args[2];
     struct count of_value, of_in, of_out;
-    *u = (struct update){ .value = inner->value->args[1] };
-    if (kept->kind != BT_NODE_READ || kept->narg != 1 || kept->args[0] != inner->offset ||
-        loops->roles.at[kept->which] != BT_BUFFER_INPUT)
+    if (loop->kind != BT_STMT_FOR || inner->kind != BT_STMT_STORE ||
+        loops->roles.at[inner->buffer] != BT_BUFFER_OUTPUT ||
+        !find_value(inner->value, inner->offset, u) ||
+        loops->roles.at[u->kept->which] != BT_BUFFER_INPUT)
         return 0;
+    const bt_node *kept = u->kept;
     const bt_array *in = loops->graph->arrays[kept->which],
                    *out = loops->graph->arrays[inner->buffer];
     u->in = kept->which;
-    u->at = solve(loops->graph, inner->value->args[0], loop->index);
+    u->at = solve(loops->graph, u->condition, loop->index);
     while (u->result < loops->results.len &&
            loops->results.at[u->result] != inner->buffer)
         u->result++;
@@ -167,7 +195,13 @@ static int write_slice(bt_loops *loops, uint32_t number, const struct update *u)
     while (store->kind == BT_STMT_FOR)
         store = store->body.at[0];
     store->value = u->value;
-    if (!guard)
+    if (u->sum) {
+        const bt_node *before = bt_loops_read(loops, store->buffer, store->offset);
+        const bt_node *value = bt_node_cast(g, u->sum->dtype, u->value);
+        store->value =
+            before && value ? bt_node_scalar(g, BT_SCALAR_ADD, before, value) : NULL;
+    }
+    if (!guard || !store->value)
         return 0;
     guard->condition =
         bt_node_and(g, bt_node_scalar(g, BT_SCALAR_LE, bt_node_int(g, 0), u->at),

@@ -3,6 +3,10 @@
  *     before   for i in 35 { for k in 256 {
  *                  out[256*i + k] = select(i == at, u[k], in[256*i + k]) } }
  *     after    if 0 <= at && at < 35 { for k in 256 { out[256*at + k] = u[k] } }
+ *     before   for i in 400 { for k in 300 {
+ *                  out[300*i + k] = in[300*i + k] + select(i == at, u[k], 0) } }
+ *     after    if 0 <= at && at < 400 { for k in 300 {
+ *                  out[300*at + k] = out[300*at + k] + u[k] } }
  * This is right where `out` holds what `in` holds before, see bt_kernel_alias.
  */
 #ifndef CPU_KEEP_H

@@ -13,6 +13,7 @@
 #include "common/copy.h"
 
 struct adjoint_pairs; /* adjoint_paths.h */
+struct adjoint_pair;
 struct adjoint {
     struct copy copy;    /* the primal into the function at hand */
     const bt_func *func; /* of the primal */
@@ -20,6 +21,7 @@ struct adjoint {
     bt_map leaves;       /* those that have adjoints -> one for each leaf */
     bt_map tapes;        /* those with paths -> what they kept */
     struct adjoint_pairs *pairs;
+    const struct adjoint_pair *pair; /* that is made; NULL: what a declaration asks for */
 };
 bt_status adjoint_init(struct adjoint *, struct adjoint_pairs *,
                        const bt_func *) BT_MUST_USE;
@@ -40,6 +42,9 @@ const bt_value *adjoint_now(const struct adjoint *, const bt_value *old);
 
 /* Adds to the adjoint of a leaf of a value; NULL: nothing. */
 bt_status adjoint_add(struct adjoint *, const bt_value *old, uint32_t leaf,
+                      const bt_value *adjoint) BT_MUST_USE;
+/* Puts it in the place of what there is. */
+bt_status adjoint_set(struct adjoint *, const bt_value *old, uint32_t leaf,
                       const bt_value *adjoint) BT_MUST_USE;
 /* The adjoints of a value's leaves; NULL: all are zero. */
 const bt_value *const *adjoint_of(const struct adjoint *, const bt_value *old);

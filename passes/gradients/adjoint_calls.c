@@ -79,8 +79,7 @@ bt_status adjoint_pairs_find(struct adjoint *a, const bt_block *block)
     return NULL;
 }
 
-/* Marks what depends on the wanted parameters. */
-static bt_status mark(struct adjoint *a, const struct adjoint_pair *pair)
+bt_status adjoint_pair_mark(struct adjoint *a, const struct adjoint_pair *pair)
 {
     const bt_block *block = pair->primal->block;
     for (uint32_t i = 0; i < block->nparam; i++) {
@@ -97,7 +96,7 @@ static bt_status close_one(struct adjoint_pairs *p, const struct adjoint_pair *p
 {
     struct adjoint a;
     BT_TRY(adjoint_init(&a, p, pair->primal));
-    bt_status status = mark(&a, pair);
+    bt_status status = adjoint_pair_mark(&a, pair);
     if (!status)
         status = adjoint_pairs_find(&a, pair->primal->block);
     adjoint_deinit(&a);
@@ -150,6 +149,11 @@ static bt_status declare_types(struct adjoint_pairs *p, struct adjoint_pair *pai
             return bt_no_memory();
         if (pair->wants[i])
             BT_TRY(adjoint_leaf_types(p, type, &gains));
+        for (uint32_t k = 0; k < bt_type_nleaf(type); k++) {
+            if (adjoint_sums(pair, i, k) &&
+                !BT_PUSH(p->arena, &back, adjoint_leaf(type, k)))
+                return bt_no_memory();
+        }
     }
     BT_TRY(tuple_of(p, &gains, &gain));
     BT_TRY(close_type(p, f, &args, result, &pair->forward_type));
@@ -228,7 +232,7 @@ static bt_status make_backward(struct adjoint *a, const struct adjoint_pair *pai
                                const struct adjoint_path *path,
                                bt_module_builder *builder)
 {
-    const uint32_t n = path->seeds.len + 1;
+    const uint32_t nseed = path->seeds.len, n = 1 + nseed + path->sums.len;
     struct copy c;
     bt_func now;
     const bt_func *func;
@@ -242,10 +246,14 @@ static bt_status make_backward(struct adjoint *a, const struct adjoint_pair *pai
         return bt_store_why(c.ctx, c.store);
     BT_TRY(bt_build_param(c.b, "tape", of, &params[0]));
     for (uint32_t i = 0; i + 1 < n; i++) {
+        const bt_value *from =
+            i < nseed ? &path->seeds.at[i]->base : path->sums.at[i - nseed].adjoint;
         const bt_type *type;
-        BT_TRY(copy_type(&c, path->seeds.at[i]->base.type, &type));
+        BT_TRY(copy_type(&c, from->type, &type));
         BT_TRY(bt_build_param(c.b, "d", type, &params[i + 1]));
         seeds[i] = &params[i + 1]->base;
+        if (i >= nseed)
+            BT_TRY(copy_put(&c, from, seeds[i]));
     }
     BT_TRY(bt_block_begin(c.b, n, params));
     BT_TRY(adjoint_path_backward(a->pairs, &c, &params[0]->base, 1, path, seeds,
@@ -281,7 +289,8 @@ static bt_status make(struct adjoint *a, const struct adjoint_pair *pair,
                       bt_module_builder *builder)
 {
     struct adjoint_path path;
-    BT_TRY(mark(a, pair));
+    BT_TRY(adjoint_pair_mark(a, pair));
+    a->pair = pair;
     BT_TRY(adjoint_path_make(a, pair->primal->block, NULL, NULL, &path));
     sort_gains(pair, &path);
     BT_TRY(adjoint_path_close(a, &path));

@@ -49,8 +49,10 @@ static bt_status find_gains(struct adjoint *a, struct adjoint_path *path, int is
         const int leaves_path = is_body == is_param(path->region, old) &&
                                 (is_body || !is_bound(path->region, old));
         for (uint32_t k = 0; leaves_path && k < bt_type_nleaf(old->type); k++) {
-            const struct adjoint_gain gain = { old, k, leaves[k] };
-            if (leaves[k] && !BT_PUSH(a->copy.arena, &path->gains, gain))
+            const bt_value *sum = adjoint_sum_before(path, old, k);
+            const struct adjoint_gain gain = { old, k, leaves[k], sum != NULL };
+            if (leaves[k] && (is_body || leaves[k] != sum) &&
+                !BT_PUSH(a->copy.arena, &path->gains, gain))
                 return bt_no_memory();
         }
     }
@@ -85,6 +87,7 @@ static bt_status make(struct adjoint *a, struct adjoint_path *path,
     BT_TRY(copy_bindings(&a->copy, region, region->result->type, &path->result));
     // an empty tuple stands between the ways
     BT_TRY(bt_build_tuple(a->copy.b, 0, NULL, border));
+    BT_TRY(adjoint_sums_begin(a, path));
     BT_TRY(add_seeds(a, path, path->result->type, region->result, &leaf));
     BT_TRY(adjoint_reverse(a, region));
     if (path->pattern)
@@ -308,7 +311,7 @@ static bt_status gain_of(struct adjoint_pairs *pairs, struct copy *c,
     }
     // `adjoint` of what is wanted says what the zeros are like
     BT_TRY(copy_operand(c, wanted->adjoint, NULL, out));
-    return adjoint_zero(pairs, c, *out, (*out)->type, out);
+    return wanted->is_sum ? NULL : adjoint_zero(pairs, c, *out, (*out)->type, out);
 }
 
 /* Dims that only the run knows come back with what was kept. */

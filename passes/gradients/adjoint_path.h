@@ -9,6 +9,7 @@ struct adjoint_gain {
     const bt_value *old; /* of the primal */
     uint32_t leaf;
     const bt_value *adjoint; /* NULL: zero */
+    uint8_t is_sum;          /* it begins with what there is around the path */
 };
 typedef bt_vec(struct adjoint_gain) adjoint_gains;
 
@@ -22,14 +23,21 @@ struct adjoint_path {
     uint32_t nforward;
     const bt_value *result;         /* of the way forward */
     bt_vec(const bt_param *) seeds; /* of each float leaf of the result */
-    adjoint_values kept;            /* what the way back reads of the way forward */
-    bt_map live;                    /* bindings of the way back that lead to gains */
+    adjoint_gains
+        sums; /* of leaves that have one sum: a parameter, what there is before */
+    adjoint_values kept; /* what the way back reads of the way forward */
+    bt_map live;         /* bindings of the way back that lead to gains */
     adjoint_gains gains;
     const bt_ctor *ctor;
 };
 
 bt_status adjoint_path_make(struct adjoint *, const bt_block *region, const bt_pattern *,
                             const bt_value *data, struct adjoint_path *out) BT_MUST_USE;
+/* Sums that go on in the path begin as parameters of it (adjoint_sums.c). */
+bt_status adjoint_sums_begin(struct adjoint *, struct adjoint_path *) BT_MUST_USE;
+/* What the leaf's sum is before the path; NULL: it has none. */
+const bt_value *adjoint_sum_before(const struct adjoint_path *, const bt_value *old,
+                                   uint32_t leaf);
 /* What the way back gives; finds what it keeps. Gains of adjoint NULL are dropped. */
 bt_status adjoint_path_close(struct adjoint *, struct adjoint_path *) BT_MUST_USE;
 
@@ -46,7 +54,8 @@ bt_status adjoint_tape_define(struct adjoint_pairs *, bt_adt_def *, const bt_fun
 bt_status adjoint_path_forward(struct copy *, const struct adjoint_path *,
                                const bt_type *tape, const bt_value **out) BT_MUST_USE;
 /* match (%tape) { each path: the way back }. wanted: what it gives; its `adjoint` is a value that
- * the zeros of a path without such a gain are like. */
+ * the zeros of a path without such a gain are like, or the sum that it leaves. `c` has what stands
+ * for the sums. */
 bt_status adjoint_path_backward(struct adjoint_pairs *, struct copy *,
                                 const bt_value *tape, uint32_t npath,
                                 const struct adjoint_path *paths,

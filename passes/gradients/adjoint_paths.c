@@ -216,12 +216,22 @@ static bt_status add_gains(struct adjoint *a, const struct taped *t,
                            const bt_value *given)
 {
     for (uint32_t i = 0; i < t->wanted.len; i++) {
+        const struct adjoint_gain *wanted = &t->wanted.at[i];
         const bt_value *gain = given;
         if (t->wanted.len > 1)
             BT_TRY(bt_build_proj(a->copy.b, given, i, &gain));
-        BT_TRY(adjoint_add(a, t->wanted.at[i].old, t->wanted.at[i].leaf, gain));
+        BT_TRY((wanted->is_sum ? adjoint_set : adjoint_add)(a, wanted->old, wanted->leaf,
+                                                            gain));
     }
     return NULL;
+}
+
+/* What there is of a leaf so far; NULL: nothing. */
+static const bt_value *sum_so_far(const struct adjoint *a, const bt_value *old,
+                                  uint32_t leaf)
+{
+    const bt_value *const *leaves = adjoint_of(a, old);
+    return leaves ? leaves[leaf] : NULL;
 }
 
 static bt_status backward_paths(struct adjoint *a, struct taped *t,
@@ -232,11 +242,19 @@ static bt_status backward_paths(struct adjoint *a, struct taped *t,
     if (!t->wanted.len)
         return NULL;
     for (uint32_t i = 0; i < t->wanted.len; i++) {
+        struct adjoint_gain *wanted = &t->wanted.at[i];
         adjoint_values now = { 0 };
-        BT_TRY(adjoint_split(a, adjoint_now(a, t->wanted.at[i].old), &now));
-        t->wanted.at[i].adjoint = now.at[t->wanted.at[i].leaf];
+        BT_TRY(adjoint_split(a, adjoint_now(a, wanted->old), &now));
+        wanted->adjoint = wanted->is_sum ? sum_so_far(a, wanted->old, wanted->leaf)
+                                         : now.at[wanted->leaf];
     }
     adjoint_copy_init(a, &c);
+    for (uint32_t i = 0; i < t->npath; i++) {
+        const adjoint_gains *sums = &t->paths[i].sums;
+        for (uint32_t k = 0; k < sums->len; k++)
+            BT_TRY(copy_put(&c, sums->at[k].adjoint,
+                            sum_so_far(a, sums->at[k].old, sums->at[k].leaf)));
+    }
     BT_TRY(adjoint_path_backward(a->pairs, &c, t->tape, t->npath, t->paths, seeds->at,
                                  t->wanted.len, t->wanted.at, &given));
     return add_gains(a, t, given);
@@ -263,36 +281,59 @@ static bt_status type_backward(struct adjoint *a, const struct taped *t,
     return *out ? NULL : bt_store_why(c->ctx, c->store);
 }
 
+/* Adds what a sum is before the call: nothing where there is nothing yet, or another argument
+ * goes on with it. */
+static bt_status begin_sum(struct adjoint *a, struct taped *t, struct adjoint_gain *gain,
+                           adjoint_values *args)
+{
+    const bt_value *sum = sum_so_far(a, gain->old, gain->leaf);
+    gain->is_sum = 1;
+    for (uint32_t i = 0; i < t->wanted.len; i++) {
+        if (t->wanted.at[i].old == gain->old && t->wanted.at[i].leaf == gain->leaf)
+            gain->is_sum = 0;
+    }
+    if (!sum || !gain->is_sum) {
+        adjoint_values now = { 0 };
+        BT_TRY(adjoint_split(a, adjoint_now(a, gain->old), &now));
+        const bt_value *like = now.at[gain->leaf];
+        BT_TRY(adjoint_zero(a->pairs, &a->copy, like, like->type, &sum));
+    }
+    return BT_PUSH(a->copy.arena, args, sum) ? NULL : bt_no_memory();
+}
+
 static bt_status backward_call(struct adjoint *a, const bt_call *old, struct taped *t,
                                const adjoint_values *seeds)
 {
     struct copy *c = &a->copy;
-    const bt_value **args = BT_NEWS(c->arena, const bt_value *, seeds->len + 1), *given;
     const bt_type *type;
-    bt_call call = { .callee_kind = BT_CALLEE_VALUE,
-                     .narg = seeds->len + 1,
-                     .ntype_arg = old->ntype_arg };
-    if (!args)
-        return bt_no_memory();
+    const bt_value *given;
+    adjoint_values args = { 0 };
+    bt_call call = { .callee_kind = BT_CALLEE_VALUE, .ntype_arg = old->ntype_arg };
     if (t->pair->is_again) {
         BT_TRY(forward_call(a, old, t, 1, &given));
         BT_TRY(bt_build_proj(c->b, given, 1, &t->tape));
     }
-    args[0] = t->tape;
+    int is_pushed = BT_PUSH(c->arena, &args, t->tape);
     for (uint32_t i = 0; i < seeds->len; i++)
-        args[i + 1] = seeds->at[i];
-    call.args = args;
-    BT_TRY(copy_types(c, old->ntype_arg, old->type_args, &call.type_args));
-    BT_TRY(bt_build_global(c->b, t->pair->backward, &call.callee));
+        is_pushed &= BT_PUSH(c->arena, &args, seeds->at[i]);
+    if (!is_pushed)
+        return bt_no_memory();
     t->wanted = (adjoint_gains){ 0 };
     for (uint32_t i = 0; i < old->narg; i++) {
         for (uint32_t k = 0; k < bt_type_nleaf(old->args[i]->type); k++) {
-            const struct adjoint_gain gain = { old->args[i], k, NULL };
-            if (t->pair->wants[i] && adjoint_has(adjoint_leaf(old->args[i]->type, k)) &&
-                !BT_PUSH(c->arena, &t->wanted, gain))
+            struct adjoint_gain gain = { old->args[i], k, NULL, 0 };
+            if (!t->pair->wants[i] || !adjoint_has(adjoint_leaf(old->args[i]->type, k)))
+                continue;
+            if (adjoint_sums(t->pair, i, k))
+                BT_TRY(begin_sum(a, t, &gain, &args));
+            if (!BT_PUSH(c->arena, &t->wanted, gain))
                 return bt_no_memory();
         }
     }
+    call.narg = args.len;
+    call.args = args.at;
+    BT_TRY(copy_types(c, old->ntype_arg, old->type_args, &call.type_args));
+    BT_TRY(bt_build_global(c->b, t->pair->backward, &call.callee));
     if (old->ncheck) {
         BT_TRY(type_backward(a, t, &call, &type));
         BT_TRY(checked_call(c, &call, type, &given));

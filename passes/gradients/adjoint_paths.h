@@ -10,7 +10,9 @@
  *
  *     @f.forward(args) -> (result, tape);  @f.backward(tape, seeds) -> adjoints
  *
- * so that the tape of a function which calls itself is a tree, or a list.
+ * so that the tape of a function which calls itself is a tree, or a list. A parameter that such
+ * a function passes on unchanged has one sum, which all of its calls add to: what there is of it
+ * is an argument of @f.backward, behind the seeds, and what it becomes is its adjoint there.
  */
 #ifndef PASSES_GRADIENTS_ADJOINT_PATHS_H
 #define PASSES_GRADIENTS_ADJOINT_PATHS_H
@@ -28,6 +30,7 @@ struct adjoint_pair {
     bt_adt_def *tape;
     uint32_t nseed; /* float leaves of the result */
     int is_again;   /* a call keeps its arguments alone: the way back runs `forward` */
+    uint8_t *sums; /* of each parameter: whether its tensors are added to what is given */
 };
 /* What a declaration takes or gives has the type of the primal: how it is converted. */
 enum adjoint_way {
@@ -66,6 +69,12 @@ struct adjoint_pair *adjoint_pair_of(const struct adjoint *, const bt_value *old
 bt_status adjoint_pairs_find(struct adjoint *, const bt_block *) BT_MUST_USE;
 /* Marks the functions of pairs too, and adds what they call. */
 bt_status adjoint_pairs_close(struct adjoint_pairs *) BT_MUST_USE;
+/* Which parameters have one sum (adjoint_sums.c). */
+bt_status adjoint_pairs_sum(struct adjoint_pairs *) BT_MUST_USE;
+/* Whether a leaf of a parameter is a tensor that has one. */
+int adjoint_sums(const struct adjoint_pair *, uint32_t param, uint32_t leaf);
+/* Marks what depends on the wanted parameters. */
+bt_status adjoint_pair_mark(struct adjoint *, const struct adjoint_pair *) BT_MUST_USE;
 /* Types and names, declared; then their functions. */
 bt_status adjoint_pairs_declare(struct adjoint_pairs *, bt_module_builder *) BT_MUST_USE;
 bt_status adjoint_pairs_define(struct adjoint_pairs *, bt_module_builder *) BT_MUST_USE;

@@ -40,23 +40,29 @@ const bt_value *const *adjoint_of(const struct adjoint *a, const bt_value *old)
     return bt_map_find(&a->leaves, old);
 }
 
-bt_status adjoint_add(struct adjoint *a, const bt_value *old, uint32_t leaf,
+bt_status adjoint_set(struct adjoint *a, const bt_value *old, uint32_t leaf,
                       const bt_value *adjoint)
 {
     const bt_value **leaves = bt_map_find(&a->leaves, old);
-    if (!adjoint || !adjoint_is_active(a, old))
-        return NULL;
     if (!leaves) {
         leaves = BT_NEWS(a->copy.arena, const bt_value *, bt_type_nleaf(old->type));
         if (!leaves || !bt_map_put(&a->leaves, old, leaves))
             return bt_no_memory();
     }
-    if (!leaves[leaf]) {
-        leaves[leaf] = adjoint;
+    leaves[leaf] = adjoint;
+    return NULL;
+}
+
+bt_status adjoint_add(struct adjoint *a, const bt_value *old, uint32_t leaf,
+                      const bt_value *adjoint)
+{
+    const bt_value *const *leaves = adjoint_of(a, old);
+    if (!adjoint || !adjoint_is_active(a, old))
         return NULL;
-    }
-    return adjoint_plus(a->pairs, &a->copy, adjoint_leaf(old->type, leaf),
-                        (const bt_value *[]){ leaves[leaf], adjoint }, &leaves[leaf]);
+    if (leaves && leaves[leaf])
+        BT_TRY(adjoint_plus(a->pairs, &a->copy, adjoint_leaf(old->type, leaf),
+                            (const bt_value *[]){ leaves[leaf], adjoint }, &adjoint));
+    return adjoint_set(a, old, leaf, adjoint);
 }
 
 bt_status adjoint_split(struct adjoint *a, const bt_value *now, adjoint_values *out)

@@ -300,6 +300,7 @@ static bt_status declare_all(void *state, bt_module_builder *builder)
                    ? tangent_jvp_find(&r->pairs, r->ready.at[i])
                    : with(&r->pairs, r->ready.at[i], find_calls, NULL));
     BT_TRY(adjoint_pairs_close(&r->pairs));
+    BT_TRY(adjoint_pairs_sum(&r->pairs));
     BT_TRY(tangent_close(&r->pairs));
     BT_TRY(adjoint_data_declare(&r->pairs, builder));
     BT_TRY(adjoint_convert_declare(&r->pairs, builder));

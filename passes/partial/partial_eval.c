@@ -54,6 +54,7 @@ struct driver {
 
 static bt_status visit(struct driver *d, const bt_global *global)
 {
+    global = bt_module_primal(d->p.module, global); // a gradient is of what comes of it
     if (!global || global->kind != BT_GLOBAL_FUNC || bt_map_find(&d->seen, global))
         return NULL;
     return bt_map_put(&d->seen, global, d) && BT_PUSH(d->p.arena, &d->queue, global)

@@ -39,6 +39,7 @@ static int may_be_copied(const struct pe *p, const bt_call *call, const struct c
     const bt_dict_entry *attr = bt_dict_find(&c->func->attrs, "inline");
     return !call->ncheck && !bt_map_find(&p->blocked, c->func) &&
            !bt_func_is_primitive(c->func) && !is_result_checked(c->func) &&
+           !bt_dict_find(&c->func->attrs, "vjp") &&
            !(attr && attr->kind == BT_DICT_BOOL && !attr->i) &&
            call->narg == c->func->block->nparam;
 }

@@ -83,6 +83,7 @@ static const char *const pipelines[] = {
     "alter-layout{data=NCHW2c}",
     "batch-loop",
     "fold-take",
+    "transpose-weights{min-uses=1}",
     "simplify-inference, canonicalize, alter-layout{data=NCHW:NHWC}, simplify-expr",
     "inline, simplify-expr, fold-constant, dead-code",
 };

@@ -3,7 +3,7 @@ is no requirement of the tests:
     PYTHON tests/bench/training_steps.py BATON [NAME ...] [--rounds N] [--threads N,N]
     PYTHON tests/bench/training_steps.py BATON [NAME ...] --budget PART
 A step is forward, backward and SGD, of cross entropy, with batch normalisation by the moments of the batch. Baton runs what
-`baton train` compiles, which also looks whether all gradients are finite and counts right answers; the tree goes by executor vm.
+`baton train` compiles, which also looks whether all gradients are finite and counts right answers; trees go by executor vm.
 A row has the least time of any step of all rounds, how many times as fast Baton is, the same of the medians, and the peak of resident
 memory in MB, of Baton with its compiler, of PyTorch with its libraries. Last, in seconds, how long `baton compile` takes for the
 gradient of ResNet-50.
@@ -32,7 +32,7 @@ import zoo_graph
 
 RATE, REPEAT = 0.01, 20
 STEPS, BATCH, STATE, LAYERS = 35, 20, 256, 2  # of the LSTM
-LEAVES, WORD, NODE, WORDS = 32, 300, 150, 400  # of the tree
+LEAVES, WORD, NODE, WORDS, TREES, SMALL = 32, 300, 150, 400, 25, 16  # of the trees
 
 
 def random(*shape):
@@ -140,19 +140,129 @@ def @main({", ".join(listed)}) {{
 
 
 class Tree:
-    """A step of tests/language/tree_lstm_gradients.baton, of a binary tree."""
+    """A TreeLSTM over balanced binary trees: one as a recursive function takes it, or a list of them, by levels (vmap). PyTorch goes
+    node by node, as programs for it are written."""
     executor = "vm"
 
-    def __init__(self):
-        self.code, words = [], iter(range(LEAVES))
+    def __init__(self, word, node, trees=None):
+        self.word, self.node, self.trees, self.code = word, node, trees, []
+        words = iter(range(LEAVES * (trees or 1)))
 
         def walk(depth):
             if depth == 0:
-                self.code.append(1 + next(words))
+                self.code.append(1 + next(words) % (WORDS - 1))
                 return
             walk(depth - 1), walk(depth - 1)
             self.code.append(-1)
-        walk(LEAVES.bit_length() - 1)
+        for _ in range(trees or 1):
+            walk(LEAVES.bit_length() - 1)
+
+    def text(self):
+        shapes = {"wx": (3 * self.node, self.word), "wh": (3 * self.node, self.node), "b": (3 * self.node,), "fx": (self.node, self.word),
+                  "fh": (self.node, self.node), "fb": (self.node,), "table": (WORDS, self.word)}
+        last = {"v": (5, self.node), "d": (5,)}
+        named = lambda names: ", ".join("%" + n for n in names)
+        typed = lambda of: ", ".join(f"%{n}: {tensor(*s) if len(s) > 1 else f'Tensor[({s[0]}), float32]'}" for n, s in of.items())
+        state, n = tensor(1, self.node), self.trees or 1
+        one = f"match? (%trees) {{ Cons(%tree, _) => @lstm({named(shapes)}, %tree).0 }}"
+        all_trees = f"vmap(@lstm, {named(shapes)}, %trees, axes=[{', '.join(['-1'] * len(shapes))}, 0]).0"
+        learned = [*shapes, *last]
+        return f"""#[version = "baton 0.1"]
+import "list"
+type Tree {{ Leaf(int32), Node(int32, Tree, Tree), }}
+
+def @lstm({typed(shapes)}, %tree: Tree) -> ({state}, {state}) {{
+    match (%tree) {{
+        Leaf(%word) => {{
+            let %x = take(%table, reshape(%word, newshape=[1]), axis=0);
+            let %gates = split(nn.dense(%x, %wx) + %b, indices_or_sections=3, axis=1);
+            let %c = sigmoid(%gates.0) * tanh(%gates.2);
+            (sigmoid(%gates.1) * tanh(%c), %c)
+        }}
+        Node(%word, %l, %r) => {{
+            let %left = @lstm({named(shapes)}, %l);
+            let %right = @lstm({named(shapes)}, %r);
+            let %x = take(%table, reshape(%word, newshape=[1]), axis=0);
+            let %forget = nn.dense(%x, %fx) + %fb;
+            let %kept = sigmoid(%forget + nn.dense(%left.0, %fh)) * %left.1 + sigmoid(%forget + nn.dense(%right.0, %fh)) * %right.1;
+            let %gates = split(nn.dense(%x, %wx) + nn.dense(%left.0 + %right.0, %wh) + %b, indices_or_sections=3, axis=1);
+            let %c = sigmoid(%gates.0) * tanh(%gates.2) + %kept;
+            (sigmoid(%gates.1) * tanh(%c), %c)
+        }}
+    }}
+}}
+
+// A word's row is a leaf, -1 joins the last two trees.
+def @trees_of<n: Dim>(%code: Tensor[(n), int32], %i: int32, %trees: List[Tree]) -> List[Tree] {{
+    if (%i >= take(shape_of(%code), 0)) {{
+        %trees
+    }} else {{
+        let %word = take(%code, %i);
+        let %next = if (%word >= 0) {{
+            Cons(Leaf(%word), %trees)
+        }} else {{
+            match? (%trees) {{ Cons(%b, Cons(%a, %rest)) => Cons(Node(0, %a, %b), %rest) }}
+        }};
+        @trees_of(%code, %i + 1, %next)
+    }}
+}}
+
+def @loss({typed(shapes)}, {typed(last)}, %trees: List[Tree], %labels: Tensor[({n}), int64]) -> float32 {{
+    let %h = reshape({all_trees if self.trees else one}, newshape=[{n}, {self.node}]);
+    nn.cross_entropy_with_logits(nn.log_softmax(nn.dense(%h, %v) + %d, axis=1), one_hot(%labels, 1f, 0f, depth=5))
+}}
+
+gradient @gradients = @loss(wrt=[{', '.join(map(str, range(len(learned))))}], keep=[0]);
+
+def @step<n: Dim>({typed(shapes)}, {typed(last)}, %code: Tensor[(n), int32], %labels: Tensor[({n}), int64], %rate: float32) {{
+    let %g = @gradients({named(learned)}, @trees_of(%code, 0, Nil()), %labels);
+    (%g.{len(learned)}, {", ".join(f"%{name} - %rate * %g.{i}" for i, name in enumerate(learned))})
+}}
+"""
+
+    def write(self, folder):
+        with open(os.path.join(folder, "step.baton"), "w", encoding="utf-8") as out:
+            out.write(self.text())
+        numpy.save(os.path.join(folder, "code.npy"), numpy.array(self.code, "int32"))
+        numpy.save(os.path.join(folder, "labels.npy"), numpy.full(self.trees or 1, 2, "int64"))
+        return ["-i", f"code={folder}/code.npy", "-i", f"labels={folder}/labels.npy", "-i", f"rate={RATE}"]
+
+    def peer_step(self):
+        import torch
+        table = torch.nn.Parameter(torch.tensor(random(WORDS, self.word)))
+        wx, wh, fx, fh, v = [torch.nn.Parameter(torch.tensor(random(*s))) for s in
+                             [(self.word, 3 * self.node), (self.node, 3 * self.node), (self.word, self.node), (self.node, self.node),
+                              (self.node, 5)]]
+        b, fb, d = [torch.nn.Parameter(torch.zeros(n)) for n in (3 * self.node, self.node, 5)]
+        labels = torch.full([self.trees or 1], 2)
+        optimizer = torch.optim.SGD([table, wx, wh, fx, fh, v, b, fb, d], RATE)
+
+        def node(word, states):
+            x = table[word:word + 1]
+            gates, memory = torch.addmm(b, x, wx), 0
+            if states:
+                forget = torch.addmm(fb, x, fx)
+                memory = sum(torch.sigmoid(forget + h @ fh) * c for h, c in states)
+                gates = torch.addmm(gates, states[0][0] + states[1][0], wh)
+            i, o, u = torch.chunk(gates, 3, 1)
+            c = torch.sigmoid(i) * torch.tanh(u) + memory
+            return torch.sigmoid(o) * torch.tanh(c), c
+
+        def step():
+            optimizer.zero_grad()
+            stack = []
+            for word in self.code:
+                right = stack.pop() if word < 0 else None
+                stack.append(node(max(word, 0), [stack.pop(), right] if word < 0 else []))
+            h = torch.cat([h for h, _ in stack])
+            torch.nn.functional.cross_entropy(torch.addmm(d, h, v), labels).backward()
+            optimizer.step()
+        return step
+
+
+class Fold:
+    """A step of tests/language/tree_lstm_gradients.baton, which folds a tree by library functions, whose nodes have lists of children."""
+    executor = "vm"
 
     def write(self, folder):
         source = os.path.join(here, "..", "language")
@@ -163,48 +273,27 @@ class Tree:
             text = file.read()
         shapes = {"(48, 16)": None, "(48)": f"({3 * NODE})", "(16, 16)": None, "(16)": f"({NODE})", "(400, 16)": f"({WORDS}, {WORD})",
                   "(5, 16)": f"(5, {NODE})"}
+        text = text.replace("Weights[16, 16]", f"Weights[{WORD}, {NODE}]")
         for name, shape in {"wx": (3 * NODE, WORD), "wh": (3 * NODE, NODE), "fx": (NODE, WORD), "fh": (NODE, NODE)}.items():
             text = re.sub(rf"%{name}: Tensor\[\(\d+, \d+\)", f"%{name}: Tensor[({shape[0]}, {shape[1]})", text)
         for old, new in shapes.items():
             text = text.replace(f"Tensor[{old},", f"Tensor[{new},") if new else text
         with open(os.path.join(folder, "step.baton"), "w", encoding="utf-8") as out:
             out.write(text)
-        numpy.save(os.path.join(folder, "code.npy"), numpy.array(self.code, "int32"))
+        numpy.save(os.path.join(folder, "code.npy"), numpy.array(Tree(WORD, NODE).code, "int32"))
         return ["-i", f"code={folder}/code.npy", "-i", "label=2", "-i", f"rate={RATE}"]
 
     def peer_step(self):
-        import torch
-        table = torch.nn.Parameter(torch.tensor(random(WORDS, WORD)))
-        wx, wh, fx, fh, v = [torch.nn.Parameter(torch.tensor(random(*s))) for s in
-                             [(WORD, 3 * NODE), (NODE, 3 * NODE), (WORD, NODE), (NODE, NODE), (NODE, 5)]]
-        b, fb, d = [torch.nn.Parameter(torch.zeros(n)) for n in (3 * NODE, NODE, 5)]
-        zero, label = torch.zeros(1, NODE), torch.tensor([2])
-        optimizer = torch.optim.SGD([table, wx, wh, fx, fh, v, b, fb, d], RATE)
-
-        def node(word, states):
-            x, total, memory = table[word:word + 1], zero, zero
-            forget = torch.addmm(fb, x, fx)
-            for h, c in states:
-                total = total + h
-                memory = memory + torch.sigmoid(forget + h @ fh) * c
-            i, o, u = torch.chunk(torch.addmm(b, x, wx) + total @ wh, 3, 1)
-            c = torch.sigmoid(i) * torch.tanh(u) + memory
-            return torch.sigmoid(o) * torch.tanh(c), c
-
-        def step():
-            optimizer.zero_grad()
-            stack = []
-            for word in self.code:
-                right = stack.pop() if word < 0 else None
-                stack.append(node(max(word, 0), [stack.pop(), right] if word < 0 else []))
-            torch.nn.functional.cross_entropy(stack[0][0] @ v + d, label).backward()
-            optimizer.step()
-        return step
+        return Tree(WORD, NODE).peer_step()
 
 
 def models():
     return {"LeNet, batch 64": LeNet, "ResNet-18, batch 8, 32x32": lambda: ResNet("resnet18", 8, 32),
-            f"LSTM {STATE}, {LAYERS} layers, {STEPS} steps, batch {BATCH}": Lstm, f"TreeLSTM, {2 * LEAVES - 1} nodes": Tree}
+            f"LSTM {STATE}, {LAYERS} layers, {STEPS} steps, batch {BATCH}": Lstm,
+            f"TreeLSTM {NODE}, one tree": lambda: Tree(WORD, NODE), f"TreeLSTM {NODE}, one tree, by levels": lambda: Tree(WORD, NODE, 1),
+            f"TreeLSTM {NODE}, {TREES} trees, by levels": lambda: Tree(WORD, NODE, TREES), f"TreeLSTM {NODE}, one tree, by a fold": Fold,
+            f"TreeLSTM {SMALL}, one tree": lambda: Tree(SMALL, SMALL), f"TreeLSTM {SMALL}, one tree, by levels": lambda: Tree(SMALL, SMALL, 1),
+            f"TreeLSTM {SMALL}, {TREES} trees, by levels": lambda: Tree(SMALL, SMALL, TREES)}
 
 
 def told(words):
@@ -220,8 +309,8 @@ def told(words):
 
 def make_step(baton, folder, model):
     """Options of `bench` for the step that is written into the folder."""
-    if isinstance(model, Tree):
-        return [os.path.join(folder, "step.baton"), "--executor", Tree.executor, *model.write(folder)]
+    if isinstance(model, (Tree, Fold)):
+        return [os.path.join(folder, "step.baton"), "--executor", model.executor, *model.write(folder)]
     for name, value in {"x": model.x, "y": model.y}.items():
         numpy.save(os.path.join(folder, name + ".npy"), value)
     with open(os.path.join(folder, "model.baton"), "w", encoding="utf-8") as out:
@@ -263,7 +352,7 @@ def peer(name, threads):
     torch.set_num_threads(threads)
     torch.manual_seed(1)
     model = models()[name]()
-    if isinstance(model, Tree):
+    if isinstance(model, (Tree, Fold)):
         step = model.peer_step()
     else:
         network, x, y = model.peer(), torch.tensor(model.x), torch.tensor(model.y)

@@ -127,7 +127,7 @@ static bt_status wrong_wrt(const struct gradient *g, int is_empty)
     if (g->call)
         return bt_relation_fail(s, g->call, 0, "%s", why);
     return bt_fail_at(s->ctx, BT_ERR_TYPE, s->store, g->global->span, "%s @%s: %s",
-                      g->global->is_forward ? "jvp" : "gradient", g->global->name, why);
+                      g->spec->is_forward ? "jvp" : "gradient", g->global->name, why);
 }
 
 static bt_status add_wrt(struct gradient *g)

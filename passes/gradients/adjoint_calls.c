@@ -1,4 +1,5 @@
 /* Functions that are called: one that keeps a tape, one that goes back. */
+#include "common/derivative_attrs.h"
 #include "gradients/adjoint_data.h"
 #include "gradients/adjoint_path.h"
 
@@ -63,7 +64,7 @@ static bt_status add(struct adjoint *a, const bt_value *old)
     *pair = (struct adjoint_pair){
         .primal = func,
         .wants = wants,
-        .is_again = bt_dict_find(&func->attrs, ADJOINT_CHECKPOINT) != NULL,
+        .is_again = bt_dict_find(&func->attrs, DERIVATIVE_CHECKPOINT) != NULL,
     };
     return adjoint_data_want(p, func->result);
 }

@@ -119,6 +119,7 @@ bt_status adjoint_name(struct adjoint_pairs *, bt_map *taken, const char *base,
 /* ---- functions that bring their derivative (adjoint_vjp.c) ---- */
 
 /* The attribute of that name of a function; NULL: it has none. */
+const bt_dict *adjoint_attrs_of(const bt_global *);
 const bt_dict_entry *adjoint_rule_of(const bt_global *, const char *name);
 int adjoint_has_vjp(const bt_global *);
 int adjoint_calls_vjp(const struct adjoint *, const bt_value *old);
@@ -129,10 +130,6 @@ bt_status adjoint_reverse_vjp(struct adjoint *, const bt_value *old) BT_MUST_USE
  * function stays. */
 bt_status adjoint_rule_wrap(struct adjoint_pairs *, const bt_global *,
                             const char *name, const bt_func **out) BT_MUST_USE;
-
-/* ---- functions that are computed again (outline_checkpoints.c) ---- */
-
-#define ADJOINT_CHECKPOINT "checkpoint" /* their attribute */
 
 /* ---- paths ---- */
 

@@ -12,12 +12,15 @@
 
 #include "gradients/adjoint_paths.h"
 
+const bt_dict *adjoint_attrs_of(const bt_global *global)
+{
+    return global->kind == BT_GLOBAL_FUNC ? &global->func->attrs : &global->attrs;
+}
+
 const bt_dict_entry *adjoint_rule_of(const bt_global *global, const char *name)
 {
-    const bt_dict *attrs =
-        global->kind == BT_GLOBAL_FUNC ? &global->func->attrs : &global->attrs;
     return global->kind == BT_GLOBAL_FUNC || global->kind == BT_GLOBAL_EXTERN
-               ? bt_dict_find(attrs, name)
+               ? bt_dict_find(adjoint_attrs_of(global), name)
                : NULL;
 }
 

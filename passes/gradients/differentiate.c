@@ -10,6 +10,7 @@
  */
 #include <string.h>
 
+#include "common/derivative_attrs.h"
 #include "common/version.h"
 #include "gradients/adjoint_paths.h"
 #include "gradients/tangent.h"
@@ -341,19 +342,13 @@ static bt_status run_round(bt_ctx *ctx, bt_arena *arena, const bt_module *module
     return version_create(ctx, module, declare_all, define_all, &r, &r.declared, out);
 }
 
-static int has_attributes(const bt_global *global)
-{
-    return adjoint_rule_of(global, "vjp") || adjoint_rule_of(global, "jvp") ||
-           (global->func && bt_dict_find(&global->func->attrs, ADJOINT_CHECKPOINT));
-}
-
 static bt_status forget_attributes(void *state, bt_module_builder *builder)
 {
     struct adjoint_pairs *p = state;
     for (uint32_t g = 0; g < p->module->nglobal; g++) {
         const bt_global *old = p->module->globals[g];
         bt_global now = *old;
-        if (!has_attributes(old))
+        if (!derivative_attrs_has(adjoint_attrs_of(old)))
             continue;
         bt_dict *attrs = &now.attrs;
         bt_func func;
@@ -366,9 +361,7 @@ static bt_status forget_attributes(void *state, bt_module_builder *builder)
         if (!left)
             return bt_no_memory();
         for (uint32_t i = 0; i < attrs->n; i++) {
-            if (strcmp(attrs->at[i].name, "vjp") != 0 &&
-                strcmp(attrs->at[i].name, "jvp") != 0 &&
-                strcmp(attrs->at[i].name, ADJOINT_CHECKPOINT) != 0)
+            if (!derivative_attr_is(attrs->at[i].name))
                 left[n++] = attrs->at[i];
         }
         *attrs = (bt_dict){ n, left };
@@ -386,7 +379,7 @@ static bt_status finish(bt_ctx *ctx, bt_arena *arena, bt_module *module, bt_modu
     struct adjoint_pairs p = { .ctx = ctx, .arena = arena, .module = module };
     int any = 0;
     for (uint32_t g = 0; g < module->nglobal; g++)
-        any |= has_attributes(module->globals[g]);
+        any |= derivative_attrs_has(adjoint_attrs_of(module->globals[g]));
     *out = module;
     if (!any)
         return NULL;

@@ -9,6 +9,7 @@
  * keeps    every invariant
  * source   Relay, annotation.checkpoint
  */
+#include "common/derivative_attrs.h"
 #include "common/version.h"
 #include "gradients/adjoint_paths.h"
 
@@ -67,7 +68,7 @@ static bt_status outline(struct copy *c, const bt_value *old, const bt_value **o
     struct outlining *o = c->state;
     const bt_value *around = o->inside, *closure, *result;
     const bt_type *type, *of;
-    const bt_dict_entry attr = { .name = ADJOINT_CHECKPOINT,
+    const bt_dict_entry attr = { .name = DERIVATIVE_CHECKPOINT,
                                  .kind = BT_DICT_BOOL,
                                  .i = 1 };
     bt_func now = { .name = old->name, .span = old->span, .attrs = { 1, &attr } };

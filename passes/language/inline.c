@@ -18,6 +18,7 @@
  *                         but for those of small globals; default 16384
  * option   all            every call that can be, default False
  */
+#include "common/derivative_attrs.h"
 #include "common/rewrite_slots.h"
 
 struct options {
@@ -157,14 +158,6 @@ static const bt_dict_entry *stated(const bt_global *global)
                                                                              : NULL;
 }
 
-/* Its calls have a derivative of their own, or are computed again: pass differentiate is to
- * find them. */
-static int is_for_gradients(const bt_func *func)
-{
-    return bt_dict_find(&func->attrs, "vjp") || bt_dict_find(&func->attrs, "jvp") ||
-           bt_dict_find(&func->attrs, "checkpoint");
-}
-
 /* Functions that call the next one twice double the program at every step: what copies
  * add to it is bounded. A body that is named once moves. */
 static int is_affordable(struct inliner *in, uint64_t ncopy, const struct size *size)
@@ -181,7 +174,7 @@ static int is_wanted(struct inliner *in, const struct options *o, const bt_globa
     const bt_dict_entry *attr = stated(global);
     const struct use *use = bt_map_find(&in->uses, global);
     if (is_result_checked(global->func) || size->n > MAX_BINDINGS ||
-        is_for_gradients(global->func) ||
+        derivative_attrs_has(&global->func->attrs) ||
         (attr ? !attr->i : bt_func_is_primitive(global->func)))
         return 0;
     if (!attr && !is_small(o, size) && !(use && use->n == 1))
@@ -252,7 +245,7 @@ static bt_status find_closure(bt_rewrite *rewrite, const bt_closure_value *closu
 {
     struct inliner *in = bt_rewrite_state(rewrite);
     const struct body *body;
-    if (closure->group->n != 1 || is_for_gradients(closure->func))
+    if (closure->group->n != 1 || derivative_attrs_has(&closure->func->attrs))
         return NULL;
     BT_TRY(find_body(in, closure, &body));
     if (body->is_recursive || in->copied + body->size.n > MAX_BINDINGS ||
@@ -289,7 +282,7 @@ static bt_status is_special(bt_rewrite *rewrite, const bt_call *call,
     const struct size *size = bt_map_find(&in->sizes, global);
     uint64_t known;
     *out = 0;
-    if (!size || stated(global) || is_for_gradients(global->func) ||
+    if (!size || stated(global) || derivative_attrs_has(&global->func->attrs) ||
         bt_func_is_primitive(global->func) || is_result_checked(global->func) ||
         in->special + size->n > MAX_SPECIAL)
         return NULL;

@@ -1,4 +1,5 @@
 /* Calls of functions that are known: unfolded where something is gained, else left. */
+#include "common/derivative_attrs.h"
 #include "partial/pe.h"
 
 enum { MAX_NEST = 16 }; /* of a function that recurs by values only */
@@ -39,7 +40,7 @@ static int may_be_copied(const struct pe *p, const bt_call *call, const struct c
     const bt_dict_entry *attr = bt_dict_find(&c->func->attrs, "inline");
     return !call->ncheck && !bt_map_find(&p->blocked, c->func) &&
            !bt_func_is_primitive(c->func) && !is_result_checked(c->func) &&
-           !bt_dict_find(&c->func->attrs, "vjp") &&
+           !derivative_attrs_has(&c->func->attrs) &&
            !(attr && attr->kind == BT_DICT_BOOL && !attr->i) &&
            call->narg == c->func->block->nparam;
 }

@@ -517,6 +517,7 @@ static const struct special {
     { "quant-skip", "changes what is computed: tests/tools/quantize.sh" },
     { "to-cps", "takes the entry away, which un-cps gives back: law cps" },
     { "train-mode", "changes what is computed: tests/train" },
+    { "transpose-weights", "is for a weight of many layers: tests/golden/passes/transpose_weights" },
     { "un-cps", "is for what to-cps gives: law cps" },
     { "verify-flat", "is for flat programs: law flat" },
     { "vmap", "is for batches: random.batches" },

@@ -18,12 +18,20 @@ static bt_status copy_block(bt_rewrite *rw, const bt_block *block,
                             struct bt__scope *scope, uint32_t narg,
                             const bt_value *const *args, const bt_value **out)
 {
-    BT_TRY(check_count(rw, "arguments", block->nparam, narg));
-    for (uint32_t i = 0; i < narg; i++)
-        BT_TRY(bt__scope_put(scope, &block->params[i]->base, args[i]));
+    struct bt__scope *around = rw->cursor->scope;
+    bt_status status = check_count(rw, "arguments", block->nparam, narg);
+    // dims that a parameter brings along are those of what stands for it
+    rw->cursor->scope = scope;
+    for (uint32_t i = 0; !status && i < narg; i++) {
+        status = bt__scope_put(scope, &block->params[i]->base, args[i]);
+        if (!status)
+            status = bt__rewrite_relate(rw, &block->params[i]->base, args[i]);
+    }
+    rw->cursor->scope = around;
+    BT_TRY(status);
     BT_TRY(bt__rewrite_rename_opaques(rw, scope, block));
     BT_TRY(bt__rewrite_enter(rw));
-    bt_status status = bt__rewrite_walk(rw, block, scope, out);
+    status = bt__rewrite_walk(rw, block, scope, out);
     rw->depth--;
     return status;
 }

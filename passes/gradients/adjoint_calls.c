@@ -36,12 +36,19 @@ static const bt_func *callee_of(const struct adjoint *a, const bt_value *old,
     return any ? global->func : NULL;
 }
 
-struct adjoint_pair *adjoint_pair_of(const struct adjoint *a, const bt_value *old)
+bt_status adjoint_pair_of(const struct adjoint *a, const bt_value *old,
+                          struct adjoint_pair **out)
 {
     const bt_call *call = bt_as_call(old);
-    uint8_t *wants = call ? BT_NEWS(a->copy.arena, uint8_t, call->narg) : NULL;
-    const bt_func *func = wants ? callee_of(a, old, wants) : NULL;
-    return func ? find(a->pairs, func, wants) : NULL;
+    *out = NULL;
+    if (!call)
+        return NULL;
+    uint8_t *wants = BT_NEWS(a->copy.arena, uint8_t, call->narg);
+    if (!wants)
+        return bt_no_memory();
+    const bt_func *func = callee_of(a, old, wants);
+    *out = func ? find(a->pairs, func, wants) : NULL;
+    return NULL;
 }
 
 static bt_status add(struct adjoint *a, const bt_value *old)

@@ -173,7 +173,8 @@ bt_status adjoint_forward(struct copy *c, const bt_value *old, int *done)
     struct adjoint *a = c->state;
     struct taped *t;
     const bt_value *both, *result;
-    const struct adjoint_pair *pair = adjoint_pair_of(a, old);
+    struct adjoint_pair *pair;
+    BT_TRY(adjoint_pair_of(a, old, &pair));
     if (!adjoint_is_active(a, old) ||
         (!pair && old->kind != BT_VALUE_IF && old->kind != BT_VALUE_MATCH))
         return NULL;

@@ -63,8 +63,9 @@ struct adjoint_pairs {
     bt_module_builder *builder; /* of the version that is made */
 };
 
-/* The pair for a call, NULL: it calls something else, or passes on nothing. */
-struct adjoint_pair *adjoint_pair_of(const struct adjoint *, const bt_value *old);
+/* *out: the pair for a call, NULL: it calls something else, or passes on nothing. */
+bt_status adjoint_pair_of(const struct adjoint *, const bt_value *old,
+                          struct adjoint_pair **out) BT_MUST_USE;
 /* Adds what the calls of a function need, whose values have been marked. */
 bt_status adjoint_pairs_find(struct adjoint *, const bt_block *) BT_MUST_USE;
 /* Marks the functions of pairs too, and adds what they call. */

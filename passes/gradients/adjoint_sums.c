@@ -69,7 +69,8 @@ static bt_status add_calls(struct search *s, struct adjoint *a,
     for (uint32_t b = 0; b < blocks.len; b++) {
         for (uint32_t i = 0; i < blocks.at[b]->nbinding; i++) {
             const bt_value *value = blocks.at[b]->bindings[i];
-            const struct adjoint_pair *to = adjoint_pair_of(a, value);
+            struct adjoint_pair *to;
+            BT_TRY(adjoint_pair_of(a, value, &to));
             if (to)
                 BT_TRY(add_call(s, pair, to, bt_as_call(value)));
         }

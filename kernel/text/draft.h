@@ -151,8 +151,10 @@ struct bt__module_draft {
     uint32_t is_typed;           /* the text says so: `?` is a dim known at run time */
     uint32_t has_spans;          /* spans and provenance are written in the text */
     const bt__given_dims *given; /* NULL: none */
-    uint32_t ndef, has_entry;    /* functions that the scan found */
-    uint32_t is_entry;           /* its type parameters are read */
+    const char *const
+        *wanted; /* imported globals that are read, used or not; NULL: none */
+    uint32_t ndef, has_entry;        /* functions that the scan found */
+    uint32_t is_entry;               /* its type parameters are read */
     bt_vec(const char *) entry_dims; /* those that stay */
     bt_module_builder *builder;
     bt_map adts;    /* name -> bt_adt_def */

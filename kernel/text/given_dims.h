@@ -1,5 +1,5 @@
 /* Reading a text with what the caller gives besides: symbolic dims of its entry ("n=4"),
- * weights. */
+ * names of what else is read of imported texts, weights. */
 #ifndef TEXT_GIVEN_DIMS_H
 #define TEXT_GIVEN_DIMS_H
 
@@ -15,6 +15,8 @@ typedef struct bt__given_dims {
     const char *entry; /* the function; NULL: main, or the only one */
     uint32_t n;
     struct bt__given_dim *at;
+    const char *const
+        *wanted; /* globals that are read where they are imported; NULL: none */
 } bt__given_dims;
 
 /* Reads texts, NULL-terminated or NULL, into the arena.

@@ -262,18 +262,31 @@ int bt__note_imported(bt__parser *p)
                                        "the other definition is here"));
 }
 
+/* Its definition, where it is imported and not there yet. */
+static int parse_one(bt__parser *p, const char *name)
+{
+    const struct bt__mention *def = bt_map_find(&p->module->imported, name);
+    if (!def || bt_map_find(&p->module->globals, name))
+        return 1;
+    bt__set_text(p, def->in);
+    bt__seek(p, def->token.offset);
+    p->expected_at = UINT32_MAX;
+    // without a name yet, what is wrong with it was said
+    return bt__parse_definition(p) || bt_map_find(&p->module->globals, name);
+}
+
 void bt__parse_imported(bt__parser *p)
 {
     const bt__module_draft *module = p->module;
+    for (uint32_t i = 0; module->wanted && module->wanted[i] && !p->stop; i++) {
+        const char *name = bt_name_of(p->store, module->wanted[i]); // as tokens have it
+        if (!name)
+            (void)bt__error_memory(p);
+        if (!name || !parse_one(p, name))
+            return;
+    }
     for (uint32_t i = 0; i < module->uses.len && !p->stop; i++) {
-        const char *name = module->uses.at[i].key;
-        const struct bt__mention *def = bt_map_find(&module->imported, name);
-        if (!def || bt_map_find(&module->globals, name))
-            continue;
-        bt__set_text(p, def->in);
-        bt__seek(p, def->token.offset);
-        p->expected_at = UINT32_MAX;
-        if (!bt__parse_definition(p) && !bt_map_find(&module->globals, name))
-            return; // it has no name yet: what is wrong with it was said
+        if (!parse_one(p, module->uses.at[i].key))
+            return;
     }
 }

@@ -225,6 +225,7 @@ struct given_text {
     const char *file, *folder, *text;
     size_t nbytes;
     const bt__given_dims *dims;
+    const char *const *wanted;
     const bt_npz *weights;
 };
 
@@ -235,6 +236,7 @@ static bt_status parse_into(bt_ctx *ctx, bt_store *store, bt_arena *arena,
     bt__module_draft module;
     init_module(&module, arena);
     module.given = t->dims;
+    module.wanted = t->wanted;
     module.given_weights = t->weights;
     BT_TRY(bt_module_builder_create(ctx, store, NULL, &module.builder));
     bt__parser_init(&p, ctx, store, arena, t->file, "", 0); // no text is open yet
@@ -292,7 +294,8 @@ bt_status bt__parse_given(bt_ctx *ctx, const char *file, const char *folder,
                                   .folder = folder,
                                   .text = text,
                                   .nbytes = nbytes,
-                                  .dims = given && given->n ? given : NULL };
+                                  .dims = given && given->n ? given : NULL,
+                                  .wanted = given ? given->wanted : NULL };
     return parse_and_report(ctx, &t, out);
 }
 

@@ -13,8 +13,9 @@
  *     closures    are refused likewise
  * keeps    no invariant
  * options  name: of the function; key: of the parameter; momentum, unbiased: as of
- *          nn.batch_norm_training
- * source   PyTorch's Module.train; keys as of jax.random
+ *          nn.batch_norm_training; fixed: moments that stay, and their nn.batch_norm is as at
+ *          inference
+ * source   PyTorch's Module.train; Keras' BatchNormalization.trainable; keys as of jax.random
  */
 #include <stdio.h>
 #include <string.h>
@@ -26,12 +27,15 @@ struct options {
     const char *name, *key;
     double momentum;
     int64_t unbiased;
+    bt_strings fixed;
 };
 static const bt_attr options[] = {
     BT_ATTR(struct options, name, STRING, "train", "of the function"),
     BT_ATTR(struct options, key, STRING, "key", "of the parameter for the key"),
     BT_ATTR(struct options, momentum, FLOAT, "0.1", "weight of the batch in new moments"),
-    BT_ATTR(struct options, unbiased, BOOL, "True", "new variances divide by n - 1, not by n"),
+    BT_ATTR(struct options, unbiased, BOOL, "True",
+            "new variances divide by n - 1, not by n"),
+    BT_ATTR(struct options, fixed, STRINGS, "[]", "parameters that are moments and stay"),
     { 0 },
 };
 
@@ -158,9 +162,10 @@ static bt_status check_regions(const struct training *t, const bt_value *value)
     for (uint32_t i = 0; closure && i < closure->group->n; i++)
         BT_TRY(look_into(t, closure->group->at[i]->func->block, &content));
     if (closure && content.has)
-        return refuse(
-            t, &content, content.has,
-            "a closure, whose calls would all have the same key; run inline before");
+        return refuse(t, &content, content.has,
+                      "a closure, whose calls would all have the same key; make it a "
+                      "function of the "
+                      "module, def @NAME, each call of which has its own");
     if (content.has & NORMALISES)
         return refuse(t, &content, NORMALISES,
                       "a branch, and its new moments would be missing where that is not "
@@ -177,7 +182,9 @@ static bt_status check_operands(const struct training *t, const bt_value *value)
         if (content && content->has)
             return refuse(
                 t, content, content->has,
-                "a function that is used as a value; call it, or run inline before");
+                "a function that is used as a value, whose calls would all have the same "
+                "key; apply the operator to what that gives, outside of it, or call the "
+                "function directly");
     }
     return NULL;
 }
@@ -221,6 +228,34 @@ static struct moment *moment_of(struct training *t, uint32_t index, const bt_val
             return &t->moments.at[i];
     }
     return NULL;
+}
+
+static int is_fixed(const struct training *t, const bt_value *moment)
+{
+    const bt_strings *fixed = &t->options->fixed;
+    for (int64_t i = 0; moment->kind == BT_VALUE_PARAM && i < fixed->n; i++) {
+        if (moment->name && strcmp(moment->name, fixed->at[i]) == 0)
+            return 1;
+    }
+    return 0;
+}
+
+/* *out: as at inference, which it is by both of its moments. */
+static bt_status check_frozen(struct training *t, const bt_call *old, int *out)
+{
+    struct copy *c = &t->copy;
+    const bt_value *mean, *variance;
+    BT_TRY(copy_operand(c, old->args[3], NULL, &mean));
+    BT_TRY(copy_operand(c, old->args[4], NULL, &variance));
+    *out = is_fixed(t, mean);
+    if (*out == is_fixed(t, variance))
+        return NULL;
+    return bt_fail_at(
+        c->ctx, BT_ERR_ARGUMENT, t->module->store, old->base.span,
+        "train-mode: %%%s is fixed and %%%s is not: nn.batch_norm moves both "
+        "of its moments, or normalises by both as they are",
+        *out ? mean->name : variance->name,
+        (*out ? variance->name : mean->name) ? *out ? variance->name : mean->name : "_");
 }
 
 static bt_status normalise(struct training *t, const bt_call *old)
@@ -298,8 +333,12 @@ static bt_status train(struct copy *c, const bt_value *old, int *done)
     *done = 1;
     if (bt_as_op_call(old, "nn.dropout"))
         return drop(t, call);
-    if (bt_as_op_call(old, "nn.batch_norm"))
-        return normalise(t, call);
+    if (bt_as_op_call(old, "nn.batch_norm")) {
+        int is_frozen;
+        BT_TRY(check_frozen(t, call, &is_frozen));
+        *done = !is_frozen;
+        return is_frozen ? NULL : normalise(t, call);
+    }
     if (content && content->has)
         return put_body(t, call, bt_module_global(t->module, call->callee));
     *done = 0;
@@ -402,8 +441,9 @@ static bt_status check_loops(const struct training *t)
             return refuse(
                 t, &t->content[g], t->content[g].has,
                 "a function that calls itself, whose turns would all have the same "
-                "key; give it a key as a parameter, and nn.dropout_training or "
-                "nn.batch_norm_training in place of it");
+                "key; write the turns out, as calls of a function that does not, or "
+                "apply "
+                "the operator before or behind them");
     }
     return NULL;
 }

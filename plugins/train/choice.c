@@ -24,9 +24,13 @@ static bt_status read_library(bt_ctx *ctx, bt_arena *arena, const char *library,
     bt_text_addf(&text, "#[version = \"baton 0.1\"]\n");
     bt_text_addf(&text, library ? "import \"%s\"\n" : CHOICE_IMPORTS, library);
     bt_text_addf(&text, "def @choice() { @%s }\n", name);
-    return bt_text_get(&text)
-               ? bt_parse(ctx, "what training is asked for", NULL, text.at, text.len, out)
-               : bt_no_memory();
+    if (!bt_text_get(&text))
+        return bt_no_memory();
+    bt_module *parsed;
+    BT_TRY(bt_parse(ctx, "what training is asked for", NULL, text.at, text.len, &parsed));
+    bt_status status = bt_infer(ctx, parsed, out);
+    bt_module_unref(parsed);
+    return status;
 }
 
 /* *out: a library that has it; NULL: those of every training, or none. Errors of those that have
@@ -154,6 +158,40 @@ static int is_given(const char *kind, const char *name)
            (strcmp(kind, "schedule") == 0 && strcmp(name, "steps") == 0);
 }
 
+/* What one of a kind is. */
+static const char *signature_of(const char *kind)
+{
+    static const struct {
+        const char *kind, *signature;
+    } rows[] = {
+        { "loss", "(%z: what the model gives, %y: what it should have given, options: "
+                  "float32, ..) -> float32" },
+        { "optimizer",
+          "<s: Shape>(%w: Tensor[s, float32], %g: Tensor[s, float32], state: "
+          "Tensor[s, float32], .., %step: float32, options: float32, ..) -> "
+          "Tensor[s, float32], or, with state, the tuple of what %w and each "
+          "state become" },
+        { "schedule",
+          "(%step: float32, %steps: float32, options: float32, ..) -> float32" },
+        { "initializer",
+          "<s: Shape>(%key: Tensor[(2), uint32], %like: Tensor[s, float32], "
+          "options: float32, ..) -> Tensor[s, float32]" },
+    };
+    for (uint32_t i = 0; i < BT_COUNT(rows); i++) {
+        if (strcmp(rows[i].kind, kind) == 0)
+            return rows[i].signature;
+    }
+    return "";
+}
+
+static bt_status refuse(bt_ctx *ctx, const bt_store *store, const struct choice *c,
+                        const char *what)
+{
+    return bt_fail_at(ctx, BT_ERR_TYPE, store, c->global->span,
+                      "@%s is no %s: it %s, and such a function is @%s.NAME%s",
+                      c->global->name, c->kind, what, c->kind, signature_of(c->kind));
+}
+
 /* Tensors first, then numbers: the given ones, then the options. */
 static bt_status look_at_params(bt_ctx *ctx, const bt_store *store, struct choice *c)
 {
@@ -178,19 +216,51 @@ static bt_status look_at_params(bt_ctx *ctx, const bt_store *store, struct choic
     if (ntensor < least || ngiven != given ||
         ntensor + ngiven + c->noption != block->nparam ||
         (least && ntensor > least && given == 0))
-        return bt_fail_at(ctx, BT_ERR_TYPE, store, c->global->span,
-                          "@%s is no %s: it is to take %s, then numbers (float32) that "
-                          "are options",
-                          c->global->name, c->kind,
-                          strcmp(c->kind, "optimizer") == 0
-                              ? "a parameter, its gradient and tensors of state, %step"
-                          : strcmp(c->kind, "schedule") == 0 ? "%step and %steps"
-                          : strcmp(c->kind, "initializer") == 0
-                              ? "a key and a tensor of the parameter's type"
-                              : "what the model gives and what it should have given");
+        return refuse(ctx, store, c, "takes other things");
     c->nstate = ntensor > least ? ntensor - least : 0;
     memmove(c->state_names, c->state_names + least, c->nstate * sizeof(char *));
     return NULL;
+}
+
+/* Of float32, or of a dtype that is a parameter of the function. */
+static int may_be_number(const bt_type *type)
+{
+    const bt_shape_type *shape = bt_tensor_shape(type);
+    const uint32_t dtype = bt_tensor_dtype(type);
+    return shape && !shape->n && !shape->rest && (!dtype || dtype == BT_FLOAT32);
+}
+
+/* Whether it is `like`, or with state a tuple of that and each state. A wrong one would often
+ * compile, as it is spread over what it should have been. */
+static int is_update(const struct choice *c, const bt_type *type, const bt_type *like)
+{
+    const bt_list_type *tuple = bt_as_tuple_type(type);
+    if (!c->nstate)
+        return type == like;
+    int is_right = tuple && tuple->n == 1 + c->nstate;
+    for (uint32_t i = 0; is_right && i < tuple->n; i++)
+        is_right = tuple->at[i] == like;
+    return is_right;
+}
+
+static bt_status look_at_result(bt_ctx *ctx, bt_arena *arena, const struct choice *c)
+{
+    const bt_func *func = c->global->func;
+    const bt_param *const *params = func->block->params;
+    const int is_optimizer = strcmp(c->kind, "optimizer") == 0,
+              is_initializer = strcmp(c->kind, "initializer") == 0;
+    int is_right = is_optimizer     ? is_update(c, func->result, params[0]->base.type)
+                   : is_initializer ? func->result == params[1]->base.type
+                                    : may_be_number(func->result);
+    for (uint32_t i = 1; is_optimizer && is_right && i < 2 + c->nstate; i++)
+        is_right = params[i]->base.type == params[0]->base.type;
+    if (is_right)
+        return NULL;
+    bt_text type;
+    bt_text_init(&type, arena);
+    bt_text_addf(&type, "gives ");
+    bt_print_type(ctx, func->result, &type);
+    return bt_text_get(&type) ? refuse(ctx, c->of->store, c, type.at) : bt_no_memory();
 }
 
 bt_status choice_make(bt_ctx *ctx, bt_arena *arena, const bt_module *model,
@@ -201,5 +271,6 @@ bt_status choice_make(bt_ctx *ctx, bt_arena *arena, const bt_module *model,
     BT_TRY(bt_named_split(ctx, arena, kind, text, &name, &options));
     BT_TRY(find_function(ctx, arena, model, name, out));
     BT_TRY(look_at_params(ctx, out->of->store, out));
+    BT_TRY(look_at_result(ctx, arena, out));
     return read_options(ctx, arena, options, out);
 }

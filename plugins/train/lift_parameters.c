@@ -27,7 +27,6 @@ struct lifted {
     const bt_value *constant;
     const char *name;
     const bt_param *param;
-    int is_moment;
 };
 
 struct lift {
@@ -122,7 +121,7 @@ static bt_status look_at_moment(struct lift *l, const bt_value *user, uint32_t i
     const bt_value *operand = bt_value_operand(user, index);
     const bt_global *global = bt_module_global(l->module, operand);
     bt_map *places = &l->moments[index - 3];
-    struct lifted row = { .constant = &constant->base, .is_moment = 1 };
+    struct lifted row = { .constant = &constant->base };
     uintptr_t place = global ? (uintptr_t)bt_map_find(places, global) : 0;
     if (!place) {
         BT_TRY(new_name(l, operand, user, index, &row.name));
@@ -172,13 +171,6 @@ static bt_status find_constants(struct lift *l)
 
 static bt_status check_fixed(const struct lift *l)
 {
-    for (uint32_t i = 0; i < l->all.len; i++) {
-        if (l->all.at[i].is_moment && is_fixed(l, l->all.at[i].name))
-            return bt_fail_at(l->ctx, BT_ERR_ARGUMENT, l->module->store, l->entry->span,
-                              "%s is a moment of nn.batch_norm: it is not learned, it "
-                              "follows the batches",
-                              l->all.at[i].name);
-    }
     for (int64_t i = 0; i < l->options->fixed.n; i++) {
         if (!bt_map_find(&l->names, l->options->fixed.at[i]))
             return bt_fail_at(l->ctx, BT_ERR_NAME, l->module->store, l->entry->span,

@@ -243,6 +243,7 @@ static bt_status training_step(bt_training *t, bt_tensor *const *batches,
     }
     raise_scale(t);
     t->info.step++;
+    t->ntaken++;
     if (!t->has_classes)
         sum.nright = -1;
     *out = sum;

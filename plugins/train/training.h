@@ -38,6 +38,7 @@ struct bt_training {
     bt_tensor
         *scale;    /* of the loss, where it is found in steps; NULL: options.loss_scale */
     int64_t ngood; /* steps since it changed */
+    int64_t ntaken;        /* steps since it was opened */
     struct choice **drawn; /* of each parameter: how it is drawn; NULL: it is not */
     bt_program *stepping, *adding, *evaluating, *ordering;
     const bt_training_note *notes; /* of the checkpoint that was loaded; NULL: none was */
@@ -49,6 +50,11 @@ bt_status training_prepare(struct bt_training *, const bt_module *model) BT_MUST
 /* A module by passes, in one line. */
 bt_status training_passes(struct bt_training *, const bt_module *from, const char *passes,
                           const char *entry, bt_module **out) BT_MUST_USE;
+const char *training_param_name(const bt_param *);
+/* Whether a parameter is learned, or a moment moves: all that the options do not leave out. */
+int training_learns(const struct bt_training *, const char *name);
+/* Between quotes, as options of passes have it. */
+void training_quote(bt_text *, const char *);
 
 /* ---- training_choose.c ---- */
 bt_status training_choose(struct bt_training *, const bt_module *model) BT_MUST_USE;
@@ -80,6 +86,9 @@ bt_status initial_order(bt_training *, int64_t epoch, int64_t n,
                         int64_t *out) BT_MUST_USE;
 
 /* ---- training_first_bad.c ---- */
+/* Parameters, moments and state are numbers; which one is not, and what made it.
+ * errors  BT_ERR_RUNTIME */
+bt_status check_values(struct bt_training *) BT_MUST_USE;
 /* Runs a function of the program again, and names what was NaN or infinite first. */
 bt_status first_bad(struct bt_training *, const char *entry, uint32_t narg,
                     bt_tensor *const *args) BT_FAILURE;

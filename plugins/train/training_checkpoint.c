@@ -49,6 +49,7 @@ bt_status checkpoint_save(bt_training *t, const char *path, const bt_training_no
     bt_text bytes;
     if (!all)
         return bt_no_memory();
+    BT_TRY(check_values(t));
     const bt_training_note own[] = {
         { "format", FORMAT },
         { "program", t->digest },
@@ -97,16 +98,32 @@ static int fits(const struct safetensor *found, const bt_tensor *t)
     return same;
 }
 
+/* Those that are named to be learned, such as adapters, begin by their initializers beside what a
+ * file of the model without them has. */
+static int may_be_missing(const bt_training *t, uint32_t i, uint32_t params)
+{
+    return params && t->options.learned && i < t->nheld &&
+           training_learns(t, t->params[i].name);
+}
+
 /* All of them, or parameters alone: nothing is written before everything fits. */
 static bt_status find_values(bt_training *t, const char *path,
-                             const struct safetensors *file, uint32_t n,
+                             const struct safetensors *file, uint32_t n, uint32_t params,
                              const struct safetensor **out)
 {
+    uint32_t nfound = 0;
     for (uint32_t i = 0; i < n; i++) {
         out[i] = safetensors_find(file, t->names[i]);
+        nfound += out[i] != NULL;
+        if (!out[i] && may_be_missing(t, i, params))
+            continue;
         if (!out[i])
-            return bt_fail(t->ctx, BT_ERR_ARGUMENT, "%s has no tensor %s", path,
-                           t->names[i]);
+            return bt_fail(t->ctx, BT_ERR_ARGUMENT,
+                           params && t->options.folder
+                               ? "%s has no tensor %s; parameters that are named by "
+                                 "--learn may be missing, and begin by their initializers"
+                               : "%s has no tensor %s",
+                           path, t->names[i]);
         if (fits(out[i], t->now[i]))
             continue;
         bt_text type;
@@ -116,6 +133,8 @@ static bt_status find_values(bt_training *t, const char *path,
                        "%s: tensor %s is of another type than %s, which the model has",
                        path, t->names[i], bt_text_get(&type) ? type.at : "?");
     }
+    if (!nfound)
+        return bt_fail(t->ctx, BT_ERR_ARGUMENT, "%s has no tensor of the model's", path);
     return NULL;
 }
 
@@ -164,6 +183,10 @@ static bt_status take_values(bt_training *t, const char *path,
     bt_status status = read ? NULL : bt_no_memory();
     for (uint32_t i = 0; !status && i < n; i++) {
         const bt_tensor *like = t->now[i];
+        if (!found[i]) { // it stays
+            read[i] = bt_tensor_ref(like);
+            continue;
+        }
         status =
             bt_tensor_create_raw(t->ctx, like->dtype, like->rank, like->dims, &read[i]);
         if (!status)
@@ -204,7 +227,7 @@ static bt_status load(bt_training *t, const char *path, const bt_file *bytes,
     BT_TRY(safetensors_read(t->ctx, t->arena, path, bytes->bytes, bytes->nbytes, &file));
     if (!params)
         BT_TRY(check_origin(t, path, &file));
-    BT_TRY(find_values(t, path, &file, n, found));
+    BT_TRY(find_values(t, path, &file, n, params, found));
     BT_TRY(take_values(t, path, &file, n, found, !params));
     if (!params) {
         t->info.step = strtoll(find_note(file.notes, "step"), NULL, 10);

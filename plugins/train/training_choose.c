@@ -14,6 +14,13 @@ static bt_status check_target(struct bt_training *t)
     t->has_classes = wants_classes;
     if (wants_classes == (t->options.target_dtype == BT_INT64))
         return NULL;
+    if (wants_classes && t->options.target_rank == 2 && t->options.target_dims[1] == 1)
+        return bt_fail(
+            t->ctx, BT_ERR_ARGUMENT,
+            "@%s takes the class of each sample, an integer, along one axis, "
+            "and what is given has a second axis, of 1: labels[:, 0] leaves it "
+            "out",
+            t->loss.global->name);
     if (wants_classes && t->options.target_rank != 1)
         return bt_fail(t->ctx, BT_ERR_ARGUMENT,
                        "@%s takes the class of each sample, an integer, along one axis, "
@@ -77,8 +84,37 @@ static bt_status count_classes(struct bt_training *t, const bt_type *result)
                    bt_text_get(&type) ? type.at : "?");
 }
 
+/* An optimizer of one shape is for parameters of that shape. */
+static bt_status check_optimizer(struct bt_training *t)
+{
+    const bt_global *global = t->optimizer.global;
+    int64_t dims[BT_MAX_RANK], own[BT_MAX_RANK];
+    uint32_t rank, nown;
+    if (!t->options.folder ||
+        !bt_tensor_static(global->func->block->params[0]->base.type, &nown, own))
+        return NULL;
+    for (uint32_t i = 0; i < t->nparam; i++) {
+        if (bt_tensor_static(t->types[i], &rank, dims) && rank == nown &&
+            memcmp(dims, own, rank * sizeof(*dims)) == 0)
+            continue;
+        bt_text wanted, given;
+        bt_text_init(&wanted, t->arena);
+        bt_text_init(&given, t->arena);
+        bt_print_type(t->ctx, global->func->block->params[0]->base.type, &wanted);
+        bt_print_type(t->ctx, t->types[i], &given);
+        return bt_fail_at(t->ctx, BT_ERR_TYPE, t->optimizer.of->store, global->span,
+                          "@%s is for parameters of type %s, and %s is %s: one for all "
+                          "shapes is @%s<s: Shape>(%%w: Tensor[s, float32], ..)",
+                          global->name, bt_text_get(&wanted) ? wanted.at : "?",
+                          t->params[i].name, bt_text_get(&given) ? given.at : "?",
+                          global->name);
+    }
+    return NULL;
+}
+
 bt_status training_results(struct bt_training *t, const bt_module *lifted)
 {
+    BT_TRY(check_optimizer(t));
     const bt_type *result = bt_module_find(lifted, "train.model")->func->result;
     const bt_list_type *tuple = bt_as_tuple_type(result);
     if (tuple && tuple->n > 1 && t->options.folder && !t->takes_all)

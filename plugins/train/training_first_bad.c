@@ -2,6 +2,7 @@
 #include "training.h"
 
 #include <math.h>
+#include <stdio.h>
 #include <string.h>
 
 #include <baton/executor.h>
@@ -107,34 +108,52 @@ static bt_status tell(struct search *s)
     return status;
 }
 
-/* The value that is this argument; NULL: none is. @add has parameters, sums and moments up to now,
- * and what stays. */
-static const char *value_name(const struct bt_training *t, const char *entry, uint32_t i)
+bt_status check_values(struct bt_training *t)
 {
-    const uint32_t nmoved = t->nparam + t->nmoment, first = t->nparam + nmoved;
-    if (strcmp(entry, "add") != 0)
-        return i < t->nvalue ? t->names[i] : NULL;
-    if (i < t->nparam)
-        return t->names[i];
-    return i >= first && i - first < t->nfixed ? t->names[nmoved + i - first] : NULL;
+    const uint32_t nmoved = t->nparam + t->nmoment;
+    for (uint32_t i = 0; i < t->nvalue; i++) {
+        if (is_all_finite(t->now[i]))
+            continue;
+        if (t->ntaken && (i < t->nparam || i >= t->nheld))
+            return bt_fail(t->ctx, BT_ERR_RUNTIME,
+                           "step %lld: @%s makes NaN or infinities in %s, of a loss and "
+                           "gradients that are finite",
+                           (long long)t->info.step, t->optimizer.global->name,
+                           t->names[i]);
+        return bt_fail(t->ctx, BT_ERR_RUNTIME,
+                       t->ntaken && i < nmoved
+                           ? "step %lld begins with NaN or infinities in %s, which the "
+                             "batches before it made"
+                           : "step %lld begins with NaN or infinities in %s",
+                       (long long)t->info.step + 1, t->names[i]);
+    }
+    return NULL;
+}
+
+/* What an argument of the batch is to whoever gave it: "x0" of the program is an input. */
+static const char *batch_name(const struct bt_training *t, const char *name)
+{
+    const bt_func *model = bt_module_find(t->model, "train.model")->func;
+    char own[16];
+    for (uint32_t i = 0; i < t->ninput; i++) {
+        snprintf(own, sizeof(own), "x%u", i);
+        if (strcmp(own, name) == 0)
+            return training_param_name(model->block->params[i]);
+    }
+    return strcmp(name, "y") == 0 ? "the labels" : name;
 }
 
 /* What the step was given may be none already. */
-static bt_status check_args(struct bt_training *t, const char *entry,
-                            const bt_program *program, uint32_t narg,
-                            bt_tensor *const *args)
+static bt_status check_args(struct bt_training *t, const bt_program *program,
+                            uint32_t narg, bt_tensor *const *args)
 {
+    BT_TRY(check_values(t));
     for (uint32_t i = 0; i < narg; i++) {
-        if (!look_into(&args[i]->base))
-            continue;
-        const char *name = value_name(t, entry, i);
-        if (name)
+        if (look_into(&args[i]->base))
             return bt_fail(t->ctx, BT_ERR_RUNTIME,
-                           "step %lld begins with NaN or infinities in %s",
-                           (long long)t->info.step + 1, name);
-        return bt_fail(t->ctx, BT_ERR_RUNTIME,
-                       "step %lld: the batch has NaN or infinities in %s",
-                       (long long)t->info.step + 1, bt_program_input(program, i)->name);
+                           "step %lld: the batch has NaN or infinities in %s",
+                           (long long)t->info.step + 1,
+                           batch_name(t, bt_program_input(program, i)->name));
     }
     return NULL;
 }
@@ -148,7 +167,7 @@ bt_status first_bad(struct bt_training *t, const char *entry, uint32_t narg,
     struct search s = { .t = t };
     bt_program *program;
     BT_TRY(bt_program_open(t->ctx, t->path, &options, &program));
-    bt_status status = check_args(t, entry, program, narg, args);
+    bt_status status = check_args(t, program, narg, args);
     bt_program_watch(program, before, &s);
     for (uint32_t i = 0; !status && i < narg; i++)
         status = bt_program_set_at(program, i, &args[i]->base);

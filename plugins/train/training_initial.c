@@ -3,7 +3,7 @@
  *     constants        what they are
  *     a named one      by its initializer: "w1=normal{scale=0.1}"
  *     with one axis    ones where it multiplies what a norm gives, else zeros, as it is added
- *     moments          means zeros, variances ones
+ *     moments          means zeros, variances ones, whether they move or not
  *     any other        by the initializer for all, else he_uniform
  * What is drawn comes of @initial, which has a key for each parameter. No key of a step or of
  * an order is among these: they are folded into the seed by numbers that no batch has.
@@ -63,6 +63,22 @@ static const char *find_asked(const struct bt_training *t, const char *name)
         }
     }
     return found;
+}
+
+/* What the model says is one text, or a list of them. */
+static bt_status check_attr(struct bt_training *t)
+{
+    const bt_func *func = bt_module_find(t->model, "train.model")->func;
+    const bt_dict_entry *row = bt_dict_find(&func->attrs, "initializers");
+    int is_right = !row || row->kind == BT_DICT_TEXT || row->kind == BT_DICT_LIST;
+    for (uint32_t i = 0; row && row->kind == BT_DICT_LIST && i < row->n; i++)
+        is_right &= row->items[i].kind == BT_DICT_TEXT;
+    return is_right
+               ? NULL
+               : bt_fail_at(t->ctx, BT_ERR_ARGUMENT, t->model->store, func->span,
+                            "attribute initializers of @%s is a list of texts, as in "
+                            "initializers=[\"orthogonal\", \"w1=normal{scale=0.1}\"]",
+                            t->entry);
 }
 
 /* Each name that is asked for is that of a parameter. */
@@ -126,8 +142,9 @@ static bt_status look_at_call(struct search *s, const bt_call *call,
     for (uint32_t k = 0; k < call->narg; k++) {
         if (call->args[k] != value)
             continue;
-        if (call->op && call->op->inputs &&
-            strcmp(call->op->inputs[k].name, "gamma") == 0)
+        const bt_op_input *input = call->op ? bt_op_input_at(call->op, k) : NULL;
+        if (input &&
+            (strcmp(input->name, "gamma") == 0 || strcmp(input->name, "moving_var") == 0))
             *found = 1;
         if (func)
             BT_TRY(add_param(s, func, k));
@@ -135,7 +152,7 @@ static bt_status look_at_call(struct search *s, const bt_call *call,
     return NULL;
 }
 
-/* Whether it multiplies what a norm gives. */
+/* Whether it multiplies what a norm gives, or is a variance that a norm divides by. */
 static bt_status is_factor(const struct bt_training *t, const bt_module *module,
                            uint32_t param, int *found)
 {
@@ -218,6 +235,7 @@ bt_status initial_choose(struct bt_training *t, const bt_module *lifted)
     t->drawn = BT_NEWS(t->arena, struct choice *, n);
     if (!t->drawn)
         return bt_no_memory();
+    BT_TRY(check_attr(t));
     BT_TRY(check_names(t));
     for (uint32_t i = 0; i < n; i++)
         BT_TRY(choose_one(t, lifted, i));

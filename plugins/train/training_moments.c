@@ -3,7 +3,22 @@
 
 #include <baton/pass.h>
 
-static const char passes[] = "train-mode{name=\"train.training\", key=\"train.key\"}";
+/* Moments that stay are told by name, as all parameters that do: only moments are looked at. */
+static bt_status passes_of(struct bt_training *t, const bt_func *model, bt_text *out)
+{
+    uint32_t n = 0;
+    bt_text_init(out, t->arena);
+    bt_text_addf(out, "train-mode{name=\"train.training\", key=\"train.key\", fixed=[");
+    for (uint32_t i = t->ninput; i < model->block->nparam; i++) {
+        const char *name = training_param_name(model->block->params[i]);
+        if (training_learns(t, name))
+            continue;
+        bt_text_addf(out, n++ ? ", " : "");
+        training_quote(out, name);
+    }
+    bt_text_addf(out, "]}");
+    return bt_text_get(out) ? NULL : bt_no_memory();
+}
 
 /* Where a moment comes from, through the calls that moved it before: a parameter, else it
  * cannot be followed. */
@@ -62,7 +77,9 @@ bt_status training_mode(struct bt_training *t, bt_module *lifted, bt_module **ou
     t->is_variance = BT_NEWS(t->arena, uint8_t, nparam + 1);
     if (!*moment_of || !t->is_variance)
         return bt_no_memory();
-    BT_TRY(training_passes(t, lifted, passes, "train.model", out));
+    bt_text passes;
+    BT_TRY(passes_of(t, model, &passes));
+    BT_TRY(training_passes(t, lifted, passes.at, "train.model", out));
     const bt_global *global = bt_module_find(*out, "train.training");
     if (!global)
         return NULL;

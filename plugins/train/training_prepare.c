@@ -18,7 +18,7 @@ bt_status training_passes(struct bt_training *t, const bt_module *from,
     return status;
 }
 
-static void add_quoted(bt_text *out, const char *text)
+void training_quote(bt_text *out, const char *text)
 {
     bt_text_addf(out, "\"");
     for (; *text; text++)
@@ -36,7 +36,7 @@ static bt_status lift(struct bt_training *t, const bt_module *model, bt_module *
     bt_text_addf(&passes, "inline, lift-parameters{fixed=[");
     for (uint32_t i = 0; t->options.fixed && t->options.fixed[i]; i++) {
         bt_text_addf(&passes, i ? ", " : "");
-        add_quoted(&passes, t->options.fixed[i]);
+        training_quote(&passes, t->options.fixed[i]);
     }
     bt_text_addf(&passes, "]}");
     return t->entry && bt_text_get(&passes)
@@ -75,7 +75,7 @@ static bt_status check_type(struct bt_training *t, const bt_module *model,
         param->name ? param->name : "_", bt_text_get(&type) ? type.at : "?", t->entry);
 }
 
-static const char *name_of(const bt_param *param)
+const char *training_param_name(const bt_param *param)
 {
     return param->base.name ? param->base.name : "w";
 }
@@ -90,7 +90,7 @@ static int has_name(const char *const *names, const char *name)
 }
 
 /* Constants that are fixed are no parameters; those that are inputs of the model are here. */
-static int is_learned(const struct bt_training *t, const char *name)
+int training_learns(const struct bt_training *t, const char *name)
 {
     return (!t->options.learned || has_name(t->options.learned, name)) &&
            !has_name(t->options.fixed, name);
@@ -99,32 +99,29 @@ static int is_learned(const struct bt_training *t, const char *name)
 static bt_status check_data(struct bt_training *t, const bt_param *const *data)
 {
     for (uint32_t i = 0; i < t->ninput; i++) {
-        if (has_name(t->options.fixed, name_of(data[i])))
+        if (has_name(t->options.fixed, training_param_name(data[i])))
             return bt_fail(t->ctx, BT_ERR_NAME,
                            "@%s: %s is data, which is not learned anyway", t->entry,
-                           name_of(data[i]));
+                           training_param_name(data[i]));
     }
     return NULL;
 }
 
 /* Each name of those that alone are to be learned is one. */
 static bt_status check_learned(struct bt_training *t, uint32_t n,
-                               const uint32_t *moment_of, const bt_param *const *params)
+                               const bt_param *const *params)
 {
     const char *const *names = t->options.learned;
     const char **known = BT_NEWS(t->arena, const char *, n + 1);
-    uint32_t nknown = 0;
     if (!known)
         return bt_no_memory();
-    for (uint32_t i = 0; i < n; i++) {
-        if (!moment_of[i])
-            known[nknown++] = name_of(params[i]);
-    }
+    for (uint32_t i = 0; i < n; i++)
+        known[i] = training_param_name(params[i]);
     for (uint32_t i = 0; names && names[i]; i++) {
         uint32_t k = 0;
-        while (k < nknown && strcmp(known[k], names[i]) != 0)
+        while (k < n && strcmp(known[k], names[i]) != 0)
             k++;
-        if (k == nknown)
+        if (k == n)
             return bt_fail(t->ctx, BT_ERR_NAME, "@%s has no parameter %s to learn%s",
                            t->entry, names[i], bt_nearest(t->arena, names[i], known));
     }
@@ -139,13 +136,13 @@ static void find_places(struct bt_training *t, uint32_t n, const uint32_t *momen
     uint32_t at = 0, fixed_at;
     t->nheld = n;
     for (uint32_t i = 0; i < n; i++)
-        t->nfixed += !moment_of[i] && !is_learned(t, name_of(params[i]));
+        t->nfixed += !moment_of[i] && !training_learns(t, training_param_name(params[i]));
     t->nparam = n - t->nmoment - t->nfixed;
     fixed_at = t->nparam + t->nmoment;
     for (uint32_t i = 0; i < n; i++)
-        t->places[i] = moment_of[i]                        ? t->nparam + moment_of[i] - 1
-                       : is_learned(t, name_of(params[i])) ? at++
-                                                           : fixed_at++;
+        t->places[i] = moment_of[i] ? t->nparam + moment_of[i] - 1
+                       : training_learns(t, training_param_name(params[i])) ? at++
+                                                                            : fixed_at++;
 }
 
 static bt_status make_params(struct bt_training *t, const bt_module *lifted,
@@ -170,7 +167,7 @@ static bt_status make_params(struct bt_training *t, const bt_module *lifted,
         return bt_no_memory();
     const bt_param *const *params = func->block->params + t->ninput;
     BT_TRY(check_data(t, func->block->params));
-    BT_TRY(check_learned(t, n - t->ninput, moment_of, params));
+    BT_TRY(check_learned(t, n - t->ninput, params));
     find_places(t, n - t->ninput, moment_of, params);
     if (!t->nparam)
         return bt_fail(t->ctx, BT_ERR_NAME, "@%s: no parameter is left to learn",
@@ -185,7 +182,7 @@ static bt_status make_params(struct bt_training *t, const bt_module *lifted,
             t->inputs[i] = param->type;
             continue;
         }
-        const char *name = name_of(func->block->params[i]);
+        const char *name = training_param_name(func->block->params[i]);
         const uint32_t at = t->places[i - t->ninput];
         t->types[at] = param->type;
         t->params[at].name = bt_arena_text(t->arena, name, strlen(name));
@@ -347,7 +344,7 @@ static bt_status lower_precision(struct bt_training *t, bt_module **module)
                        dtype);
     bt_text_init(&passes, t->arena);
     bt_text_addf(&passes, "mixed-precision{dtype=");
-    add_quoted(&passes, dtype);
+    training_quote(&passes, dtype);
     bt_text_addf(&passes, "}");
     if (!bt_text_get(&passes))
         return bt_no_memory();

@@ -218,7 +218,7 @@ static void add_gradients(const struct writer *w)
     }
 }
 
-/* Whether the loss and all gradients are numbers: if not, nothing is updated, and the step can
+/* Whether the loss, all gradients and what the schedule gives are numbers: if not, nothing is updated, and the step can
  * be looked at again. Then %h0, %h1, ..: gradients whose norm, all together, is at most `clip`. */
 static void add_norm(const struct writer *w)
 {
@@ -226,8 +226,12 @@ static void add_norm(const struct writer *w)
     bt_text_addf(w->out, "    %%squares = ");
     for (uint32_t i = 0; i < t->nparam; i++)
         bt_text_addf(w->out, "%ssum(%%g%u * %%g%u)", i ? " + " : "", i, i);
+    bt_text_addf(w->out, ";\n    %%factor = @%s(%%step, %%steps",
+                 t->schedule.global->name);
+    choice_add_options(&t->schedule, w->out);
     bt_text_addf(w->out,
-                 ";\n    %%fine = logical_and(isfinite(%%d.%u), isfinite(%%squares));\n",
+                 ");\n    %%fine = logical_and(logical_and(isfinite(%%d.%u), "
+                 "isfinite(%%squares)), isfinite(%%factor));\n",
                  t->nparam);
     if (t->options.clip <= 0)
         return;
@@ -242,9 +246,6 @@ static void add_update(const struct writer *w, const char *gradient)
 {
     const struct bt_training *t = w->t;
     int has_rate = 0;
-    bt_text_addf(w->out, "    %%factor = @%s(%%step, %%steps", t->schedule.global->name);
-    choice_add_options(&t->schedule, w->out);
-    bt_text_addf(w->out, ");\n");
     for (uint32_t i = 0; i < t->optimizer.noption; i++) {
         if (strcmp(t->optimizer.option_names[i], "rate") == 0) {
             bt_text_addf(w->out, "    %%rate = %.9gf * %%factor;\n",

@@ -15,20 +15,20 @@ enum { MOST_BATCH = 1 << 20 };
 
 /* ---- what is asked for ---- */
 
-static int read_real(const struct tool *tool, const char *name, double least, double *out)
+static int read_real(const struct tool *tool, const char *name, double above, double *out)
 {
     const char *text = option_value(tool, name);
     double value;
     if (!text)
         return EXIT_OK;
     const size_t n = bt_number_read(text, &value);
-    if (n && !text[n] && isfinite(value) && value >= least) {
+    if (n && !text[n] && isfinite(value) && value > above) {
         *out = value;
         return EXIT_OK;
     }
-    return isfinite(least)
-               ? tool_usage(tool, "--%s takes a finite number of %g or more, not %s",
-                            name, least, text)
+    return isfinite(above)
+               ? tool_usage(tool, "--%s takes a finite number above %g, not %s", name,
+                            above, text)
                : tool_usage(tool, "--%s takes a finite number, not %s", name, text);
 }
 
@@ -336,15 +336,20 @@ static const struct option options[] = {
     { "accumulate", 0, "N", "a step adds the gradients of N parts of its batch" },
     { "checkpoint-memory", 0, "BYTES",
       "compute values of a step again where they take more bytes otherwise" },
-    { "fixed", 0, "NAME", "a constant that is not learned" },
+    { "fixed", 0, "NAME",
+      "a constant or parameter that is not learned; of both moments of nn.batch_norm: it "
+      "normalises by them" },
     { "learn", 0, "NAME",
-      "a parameter that is; others than those named stay as they begin" },
+      "a parameter that is; others than those named, and moments, stay as they begin" },
     { "seed", 0, "N",
       "of parameters without a value, and of the samples' order (default: 1)" },
     { "output", 'o', "FOLDER", "for checkpoints and curves (default: MODEL.training)" },
     { "every", 0, "N", "a checkpoint after every N steps too, not only after an epoch" },
     { "resume", 0, NULL, "go on from the last checkpoint in the folder" },
-    { "initialise", 0, "FILE", "parameters of this .safetensors file to begin with" },
+    { "initialise", 0, "FILE",
+      "parameters of this .safetensors file to begin with; those that --learn names may "
+      "be "
+      "missing" },
     { "json", 0, NULL, "print one JSON object a line" },
     { "entry", 0, "FUNCTION", "function to train (default: main, or the only one)" },
     { "target", 0, "NAME[,NAME]",
@@ -373,8 +378,8 @@ const struct verb verb_train = {
                "labels. Labels that are integers are classes.\n"
                "\n"
                "Losses, optimizers, schedules and initializers are functions @loss.NAME,\n"
-               "@optimizer.NAME, @schedule.NAME and @initializer.NAME of the model or of Baton's\n"
-               "libraries (baton list libraries optimizers), with options in braces:\n"
+               "@optimizer.NAME, @schedule.NAME and @initializer.NAME of the model, of what it\n"
+               "imports, or of libraries (baton list optimizers), with options in braces:\n"
                "NAME{rate=0.1, momentum=0.9}. nn.dropout drops and nn.batch_norm follows the\n"
                "batches in steps; what the model is tried on is computed as at inference.\n"
                "\n"

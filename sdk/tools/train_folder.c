@@ -172,6 +172,12 @@ bt_status resume_training(struct train *t)
     bt_status status = t->trainer->load(t->training, path, 0);
     if (status)
         return status->code == BT_ERR_FORMAT ? name_whole(t, path, status) : status;
+    if (option_value(t->tool, "seed") && strtoll(note(t, "seed"), NULL, 10) != t->seed)
+        return bt_fail(
+            t->tool->ctx, BT_ERR_ARGUMENT,
+            "%s was written by a training of --seed %s, which it goes on with: "
+            "another seed is of another training (-o FOLDER)",
+            path, note(t, "seed"));
     if (strtoll(note(t, "samples"), NULL, 10) != train_data_len(t->data))
         return bt_fail(
             t->tool->ctx, BT_ERR_ARGUMENT,

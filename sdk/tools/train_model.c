@@ -6,11 +6,37 @@
 #include "import_options.h"
 #include "train.h"
 
+/* What a training is asked for may stand in a text that the model imports: "loss.huber" of "--loss
+ * 'huber{delta=2}'", "initializer.normal" of "--initializer 'w=normal{scale=0.1}'". */
+static bt_status find_wanted(struct tool *tool, const char *const **out)
+{
+    static const char *const kinds[] = { "loss", "optimizer", "schedule", "initializer" };
+    bt_arena *arena = bt_ctx_scratch(tool->ctx);
+    bt_vec(const char *) wanted = { 0 };
+    for (uint32_t i = 0; i < BT_COUNT(kinds); i++) {
+        const char *const *values = option_values(tool, kinds[i]);
+        for (uint32_t k = 0; values && values[k]; k++) {
+            const size_t n = strcspn(values[k], "{");
+            const char *equals = memchr(values[k], '=', n);
+            const char *start = equals ? equals + 1 : values[k];
+            const char *name = tool_text(tool, "%s.%.*s", kinds[i],
+                                         (int)(n - (size_t)(start - values[k])), start);
+            if (!name || !BT_PUSH(arena, &wanted, name))
+                return bt_no_memory();
+        }
+    }
+    if (!BT_PUSH(arena, &wanted, NULL))
+        return bt_no_memory();
+    *out = wanted.at;
+    return NULL;
+}
+
 static bt_status read_with(struct tool *tool, const char *const *dims, bt_module **out)
 {
     bt_import_options options = read_import_options(tool);
     bt_module *parsed;
     options.dims = dims;
+    BT_TRY(find_wanted(tool, &options.wanted));
     BT_TRY(bt_import(tool->ctx, tool->args[0], &options, &parsed));
     bt_status status = bt_infer(tool->ctx, parsed, out);
     bt_module_unref(parsed);

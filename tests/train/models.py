@@ -126,6 +126,93 @@ def check_plugin(runs, x):
     runs.refused("did you mean `@loss.huber`", "train", "own.baton", "--data", "own.npz", "--loss", "hubr", "-o", "x", env=env)
 
 
+WRONG = HEAD + """def @main<n: Dim>(%x: Tensor[(n, 4), float32], %w: Tensor[(3, 4), float32]) -> Tensor[(n, 3), float32] { nn.dense(%x, %w) }
+def @optimizer.sum<s: Shape>(%w: Tensor[s, float32], %g: Tensor[s, float32], %step: float32) -> float32 { sum(%w - %g) }
+def @optimizer.state<s: Shape>(%w: Tensor[s, float32], %g: Tensor[s, float32], %m: Tensor[s, float32], %step: float32) -> (Tensor[s, float32], float32) { (%w, 1f) }
+def @optimizer.lone<s: Shape>(%w: Tensor[s, float32], %g: Tensor[s, float32], %m: Tensor[s, float32], %step: float32) -> Tensor[s, float32] { %w }
+def @optimizer.narrow(%w: Tensor[(2), float32], %g: Tensor[(2), float32], %step: float32) -> Tensor[(2), float32] { %w }
+def @optimizer.nan<s: Shape>(%w: Tensor[s, float32], %g: Tensor[s, float32], %step: float32) -> Tensor[s, float32] { sqrt(0f - abs(%w) - 1f) }
+def @loss.vector<s: Shape>(%z: Tensor[s, float32], %y: Tensor[s, float32]) -> Tensor[s, float32] { %z - %y }
+def @loss.pair<s: Shape>(%z: Tensor[s, float32], %y: Tensor[s, float32]) -> (float32, float32) { (mean(%z - %y), 1f) }
+def @loss.half<s: Shape>(%z: Tensor[s, float32], %y: Tensor[s, float32]) -> float16 { cast(mean(%z - %y), dtype="float16") }
+def @schedule.vector(%step: float32, %steps: float32) -> Tensor[(2), float32] { zeros(shape=[2]) }
+def @schedule.nan(%step: float32, %steps: float32) -> float32 { log(0f - %step) }
+def @initializer.number<s: Shape>(%key: Tensor[(2), uint32], %like: Tensor[s, float32]) -> float32 { 1f }
+"""
+
+
+def check_signatures(runs, x, y):
+    """What is asked for is a function of its kind, by its type; what gives NaN is named."""
+    kit.write("wrong.baton", WRONG)
+    numpy.savez("floats.npz", x=x, labels=numpy.zeros((len(x), 3), numpy.float32))
+    words = ["train", "wrong.baton", "--data", "floats.npz", "-o", "x", "--loss"]
+    for loss, gives in [("vector", "Tensor[s, float32]"), ("pair", "(float32, float32)"), ("half", "float16")]:
+        runs.refused(f"@loss.{loss} is no loss: it gives {gives}, and such a function is @loss.NAME(%z: what the model gives, %y:", *words, loss)
+    for kind, name, what in [
+            ("optimizer", "sum", "wrong.baton:3:1: error: @optimizer.sum is no optimizer: it gives float32, and such a function is @optimizer.NAME<s: Shape>(%w: T"),
+            ("optimizer", "state", "it gives (Tensor[s, float32], float32), and"),
+            ("optimizer", "lone", "it gives Tensor[s, float32], and"),
+            ("optimizer", "narrow", "@optimizer.narrow is for parameters of type Tensor[(2), float32], and w is Tensor[(3, 4), float32]"),
+            ("schedule", "vector", "@schedule.vector is no schedule: it gives Tensor[(2), float32], and such a function is @schedule.NAME(%step: float32, %steps"),
+            ("initializer", "number", "@initializer.number is no initializer: it gives float32, and such a function is @initializer.NAME<s: Shape>(%key: Tensor"),
+            ("optimizer", "nan", "step 1: @optimizer.nan makes NaN or infinities in w, of a loss and gradients that are finite"),
+            ("schedule", "nan", "wrong.baton:12:65: error: step 1: a call of log is the first that is NaN")]:
+        runs.refused(what, *words, "squares", f"--{kind}", name, "--batch", 96)
+    runs.refused("@optimizer.nan makes NaN", *words, "squares", "--optimizer", "nan", "--batch", 8)
+    runs.check(not [name for name in os.listdir("x") if name.startswith("step-")], "a checkpoint with NaN")
+    numpy.savez("column.npz", x=x, labels=y[:, None])
+    runs.refused("what is given has a second axis, of 1: labels[:, 0] leaves it out", "train", "linear.baton", "--data", "column.npz", "-o", "x")
+    kit.write("listed.baton", kit.LINEAR.replace("%b: Tensor[(3), float32])", "%b: Tensor[(3), float32], initializers=[3])"))
+    runs.refused("attribute initializers of @main is a list of texts", "train", "listed.baton", "--data", "classes.npz", "-o", "x")
+
+
+def check_imported(runs, x):
+    """What is asked for stands in a text that the model imports, or one that this imports."""
+    os.makedirs("imported/parts", exist_ok=True)
+    kit.write("imported/parts/losses.baton", HEAD + "def @loss.my_cosh<s: Shape>(%z: Tensor[s, float32], %y: Tensor[s, float32]) -> float32 { @mean_of(log(cosh(0.001f * (%z - %y)))) }\n"
+              "def @mean_of<s: Shape>(%z: Tensor[s, float32]) -> float32 { mean(%z) }\n")
+    kit.write("imported/mine.baton", HEAD + 'import "parts/losses.baton"\n' + OWN[OWN.index("def @optimizer.sign"):]
+              + "def @initializer.ramp<s: Shape>(%key: Tensor[(2), uint32], %like: Tensor[s, float32], %scale: float32, scale=1f) -> Tensor[s, float32] {\n"
+                "    ones_like(%like) * %scale\n}\n")
+    kit.write("imported/model.baton", HEAD + 'import "mine.baton"\n' + OWN[OWN.index("def @main"):OWN.index("def @optimizer.sign")])
+    numpy.savez("far.npz", x=x, labels=numpy.full((len(x), 3), 1e3, numpy.float32))
+    runs.train("imported/model.baton", "--data", "far.npz", "--loss", "fourth", "--optimizer", "sign{rate=0.5}", "--schedule", "third", "--initializer", "w=ramp{scale=0}",
+               "--batch", len(x), "--epochs", 1, "-o", "from_import")
+    tensors, _ = kit.read_tensors(runs.last("from_import"))
+    runs.check(numpy.abs(numpy.abs(tensors["w"]) - 0.5 / 3).max() < 1e-6, tensors["w"])
+    runs.train("imported/model.baton", "--data", "far.npz", "--loss", "my_cosh", "--optimizer", "sgd", "--epochs", 1, "-o", "from_deeper")
+    runs.refused("`@loss.fourt` is not defined", "train", "imported/model.baton", "--data", "far.npz", "--loss", "fourt", "-o", "x")
+
+
+def check_adapters(runs, x):
+    """What is named to be learned and a file lacks begins by its initializer."""
+    text = HEAD + """def @main<n: Dim>(%x: Tensor[(n, 4), float32], %w: Tensor[(3, 4), float32], %la: Tensor[(2, 4), float32], %lb: Tensor[(3, 2), float32],
+    initializers=["lb=zeros"]) -> Tensor[(n, 3), float32] { nn.dense(%x, %w) + nn.dense(nn.dense(%x, %la), %lb) }
+def @initializer.zeros<s: Shape>(%key: Tensor[(2), uint32], %like: Tensor[s, float32]) -> Tensor[s, float32] { 0f * %like }
+"""
+    kit.write("adapted.baton", text)
+    w = numpy.arange(12).reshape(3, 4).astype(numpy.float32)
+    kit.write_tensors("before.safetensors", {"w": w})
+    kit.write_tensors("other.safetensors", {"v": w})
+    words = ["adapted.baton", "--data", "floats.npz", "--loss", "squares", "--epochs", 1, "--batch", 96]
+    learned = ["--learn", "la", "--learn", "lb"]
+    runs.train(*words, *learned, "--initialise", "before.safetensors", "-o", "adapted")
+    tensors, _ = kit.read_tensors(runs.last("adapted"))
+    runs.check(numpy.array_equal(tensors["w"], w) and numpy.any(tensors["la"]) and numpy.any(tensors["lb"]), "adapters beside what stays")
+    runs.refused("before.safetensors has no tensor la; parameters that are named by --learn may be missing", "train", *words, "--initialise", "before.safetensors", "-o", "x")
+    runs.refused("other.safetensors has no tensor w", "train", *words, *learned, "--initialise", "other.safetensors", "-o", "x")
+
+
+def check_rest(runs, x):
+    """A parameter with one axis that is one of further arguments: of vmap, of compute."""
+    for k, body in enumerate(["vmap(fn (%v: Tensor[(4), float32], %u: Tensor[(4), float32]) -> float32 { sum(%v * %u) }, %x, %w, axes=[0, -1])",
+                              'compute(%x, %w, formula="x: t[n, k], w: t[k] => y: t[i in n] = sum(j: x[i, j] * w[j])")']):
+        kit.write("rest.baton", HEAD + f"def @main<n: Dim>(%x: Tensor[(n, 4), float32], %w: Tensor[(4), float32]) -> Tensor[(n), float32] {{ {body} }}\n")
+        numpy.savez("rest.npz", x=x, labels=x.sum(1))
+        runs.train("rest.baton", "--data", "rest.npz", "--loss", "squares", "--optimizer", "sgd{rate=0.2}", "--epochs", 10, "-o", f"rest{k}")
+        falls(runs, f"rest{k}")
+
+
 def check_others(runs, random, x):
     """Several inputs and results; branches; a folder of files; classes of several integer types; JSON."""
     kit.write("two.baton", TWO)
@@ -236,7 +323,7 @@ def check_refused(runs, x):
             ("@optimizer.fixed has no option rate that @schedule.cosine could change", "own.baton", *data, "--loss", "fourth", "--optimizer", "fixed",
              "--schedule", "cosine"),
             ("optimizer.fixed has no options, and {rate=1} gives some", "own.baton", *data, "--loss", "fourth", "--optimizer", "fixed{rate=1}"),
-            ("@optimizer.none is no optimizer: it is to take a parameter, its gradient", "own.baton", *data, "--loss", "fourth", "--optimizer", "none"),
+            ("@optimizer.none is no optimizer: it takes other things, and such a function is @optimizer.NAME<s: Shape>(%w: Tensor[s, float32], %g:", "own.baton", *data, "--loss", "fourth", "--optimizer", "none"),
             ("is no name of a loss", "linear.baton", *data, "--loss", "a b"),
             ("has nothing to learn", kit.write("none.baton", HEAD + "def @main(%x: Tensor[(8, 3), float32]) { %x }\n"), "--data", "three.npz", "-o", "x"),
             ("none2.baton:2:40: error: %i: Tensor[(3), int32] cannot be learned",
@@ -262,18 +349,19 @@ def check_refused(runs, x):
              "--labels", "five.npy", "-o", "x"),
             ("beyond.npy: sample 3 of input x has 2147483648, which int32 does not have", "words.baton", "--data", "beyond.npy", "--labels", "five.npy", "-o", "x"),
             ("few.npz has 5 samples, and a step takes 8", "linear.baton", "--data", "few.npz", "-o", "x"),
-            ("the batch has NaN or infinities in x0", "linear.baton", "--data", "nan.npz", "--batch", 96, "-o", "x"),
+            ("the batch has NaN or infinities in x", "linear.baton", "--data", "nan.npz", "--batch", 96, "-o", "x"),
             ("step 1 begins with NaN or infinities in w", "linear.baton", *data, "--batch", 96, "--initialise", "nan.safetensors", "--learn", "b"),
             ("step 1 begins with NaN or infinities in b", "linear.baton", *data, "--initialise", "nan2.safetensors"),
-            ("the batch has NaN or infinities in x0", "linear.baton", "--data", "nan.npz", "-o", "x"),
+            ("the batch has NaN or infinities in x", "linear.baton", "--data", "nan.npz", "-o", "x"),
             ("sqrt.baton:3:5: error: step 1: %root (sqrt) is the first that is NaN",
              kit.write("sqrt.baton", HEAD + "def @main(%x: Tensor[(8, 4), float32], %w: Tensor[(3, 4), float32]) {\n    %root = sqrt(nn.dense(%x, %w));\n    %root * 2f\n}\n"), *data)]:
         runs.refused(words, "train", *args)
         if os.path.isdir("x"):
             runs.check(not [name for name in os.listdir("x") if name.startswith("step-")], f"{args}: a checkpoint is left")
     for words, *args in [("--data FILE is missing", "linear.baton"), ("--epochs takes a number", "linear.baton", *data, "--epochs", "0"),
-                         ("--clip takes a finite number of 0 or more, not -1", "linear.baton", *data, "--clip", "-1"),
-                         ("--clip takes a finite number of 0 or more, not inf", "linear.baton", *data, "--clip", "inf"),
+                         ("--clip takes a finite number above 0, not -1", "linear.baton", *data, "--clip", "-1"),
+                         ("--clip takes a finite number above 0, not inf", "linear.baton", *data, "--clip", "inf"),
+                         ("--clip takes a finite number above 0, not 0", "linear.baton", *data, "--clip", "0"),
                          ("--factor takes a finite number, not x", "linear.baton", *data, "--factor", "x"),
                          ("--batch 12: the model takes batches of 8", "linear.baton", *data, "--batch", "12"),
                          ("--test-labels is of --test", "linear.baton", *data, "--test-labels", "five.npy"),
@@ -292,6 +380,7 @@ def main():
         x = random.normal(size=(96, 4)).astype(numpy.float32)
         y = numpy.argmax(x[:, :3] - x[:, 3:], 1)
         numpy.savez("classes.npz", x=x, labels=y)
+        kit.write("linear.baton", kit.LINEAR)
         numpy.savez("three.npz", x=x[:, :3], labels=y)
         numpy.savez("unlabelled.npz", x=x)
         numpy.savez("few.npz", x=x[:5], labels=y[:5])
@@ -312,6 +401,10 @@ def main():
         check_constants(runs, random, x, y)
         check_own(runs, x)
         check_plugin(runs, x)
+        check_signatures(runs, x, y)
+        check_imported(runs, x)
+        check_adapters(runs, x)
+        check_rest(runs, x)
         check_others(runs, random, x)
         check_results(runs, x, y)
         check_tried(runs, x, y)

@@ -110,7 +110,8 @@ def check_steps(runs, start, x, y, nmicro):
     # The same bits from any step on: the keys are those of the batches, the moments are in the file.
     runs.train(*args, "--epochs", 1, "--initialise", "start.safetensors", "-o", f"{folder}.again")
     os.unlink(runs.last(f"{folder}.again"))
-    runs.train(*args, "--epochs", 3, "--resume", "--seed", 77, "--threads", 3, "-o", f"{folder}.again")
+    runs.refused("by a training of --seed 5, which it goes on with", "train", *args, "--epochs", 3, "--resume", "--seed", 77, "-o", f"{folder}.again")
+    runs.train(*args, "--epochs", 3, "--resume", "--threads", 3, "-o", f"{folder}.again")
     with open(runs.last(folder), "rb") as one, open(runs.last(f"{folder}.again"), "rb") as other:
         runs.check(one.read() == other.read(), f"{nmicro} parts: other bytes than those of one run")
     shutil.rmtree(f"{folder}.again")
@@ -148,7 +149,38 @@ def check_refused(runs):
             ("nn.dropout stands in a closure", f"def @main{types} {{ let %f = fn (%y: Tensor[(8, 3), float32]) {{ %d = nn.dropout(%y); %d.0 }};\n"
              "    @twice(%f, nn.dense(%x, %w)) }\ndef @twice(%f: fn(Tensor[(8, 3), float32]) -> Tensor[(8, 3), float32], %y: Tensor[(8, 3), float32], inline=False) { %f(%f(%y)) }")]:
         runs.refused(words, "train", kit.write("bad.baton", head + text + "\n"), *data)
-    runs.refused("a.moving_mean is a moment", "train", "constants.baton", "--data", "same.npz", "--loss", "squares", "--fixed", "a.moving_mean", "-o", "x")
+
+
+def check_frozen(runs, start, x, y):
+    """A norm whose moments are fixed, or not among those that are learned, normalises by them, and they stay."""
+    numpy.savez("data.npz", x=x, labels=y)
+    kit.write("frozen.baton", MODEL.replace("%low = nn.dropout(nn.relu(%h.0), rate=0.25f);", "%low = (nn.relu(%h.0), 0f);").replace(
+        "%high = nn.dropout(nn.dense(%low.0, %v), rate=0.25f);\n    %high.0", "nn.dense(%low.0, %v)"))
+    kit.write_tensors("frozen.safetensors", start)
+    words = ["train", "frozen.baton", "--data", "data.npz", "--loss", "squares", "--optimizer", f"sgd{{rate={RATE}}}", "--epochs", 1, "--batch", NSAMPLE,
+             "--initialise", "frozen.safetensors"]
+    p = {name: value.astype(numpy.float64) for name, value in start.items()}
+    r = normalised(x @ p["w"].T, p["mean"], p["variance"]) * p["gamma"] + p["beta"]
+    low = numpy.maximum(r, 0)
+    d = low @ p["v"].T - y
+    want = p["v"] - RATE * (2 * d / d.size).T @ low
+    for folder, more in [("frozen_fixed", ["--fixed", "mean", "--fixed", "variance"]), ("frozen_others", ["--learn", "v"])]:
+        runs.train(*words[1:], *more, "-o", folder)
+        tensors, _ = kit.read_tensors(runs.last(folder))
+        runs.check(numpy.abs(tensors["v"] - want).max() < 1e-5, f"{folder}: {numpy.abs(tensors['v'] - want).max()} from a step by fixed moments")
+        runs.check(all(numpy.array_equal(tensors[name], start[name]) for name in ("mean", "variance")), f"{folder}: moments move")
+        runs.check(numpy.array_equal(tensors["w"], start["w"]) == (folder == "frozen_others"), f"{folder}: w")
+    runs.train(*words[1:], "--learn", "v", "--learn", "mean", "--learn", "variance", "-o", "frozen_none")
+    tensors, _ = kit.read_tensors(runs.last("frozen_none"))
+    runs.check(not numpy.array_equal(tensors["mean"], start["mean"]) and numpy.array_equal(tensors["w"], start["w"]), "moments that are named move")
+    runs.refused("frozen.baton:4:5: error: train-mode: %mean is fixed and %variance is not: nn.batch_norm moves both", *words, "--fixed", "mean", "-o", "x")
+    runs.train("frozen.baton", "--data", "data.npz", "--loss", "squares", "--epochs", 1, "--batch", NSAMPLE, "--fixed", "mean", "--fixed", "variance", "-o", "frozen_new")
+    tensors, _ = kit.read_tensors(runs.last("frozen_new"))
+    runs.check(not numpy.any(tensors["mean"]) and numpy.all(tensors["variance"] == 1), "moments that stay begin as means of 0, variances of 1")
+    # Constants: they stay with the norm, as others do.
+    runs.train("constants.baton", "--data", "same.npz", "--loss", "squares", "--fixed", "a.moving_mean", "--fixed", "a.moving_var", "--epochs", 1, "-o", "frozen_constants")
+    tensors, _ = kit.read_tensors(runs.last("frozen_constants"))
+    runs.check(not numpy.any(tensors["a.moving_mean"]) and numpy.any(tensors["b.moving_mean"]), "one of two norms is frozen")
 
 
 def main():
@@ -167,6 +199,7 @@ def main():
         for nmicro in [1, 2]:
             check_steps(runs, start, x, y, nmicro)
         check_moments(runs, x.astype(numpy.float64))
+        check_frozen(runs, start, x, y)
         check_refused(runs)
         os.chdir("/")
     runs.end()

@@ -97,11 +97,12 @@ static bt_status fail_unknown(bt_ctx *ctx, const bt_file *file)
         bt_text_addf(&start, is_shown ? "%c" : "\\x%02x", (unsigned)bytes[i]);
     }
     const char *shown = bt_text_get(&start);
-    return shown ? bt_fail(ctx, BT_ERR_FORMAT,
-                           "%s: no importer knows this format, which is no text and starts "
-                           "with \"%s\"; `baton list importers` shows the known ones",
-                           file->path, shown)
-                 : bt_no_memory();
+    return shown
+               ? bt_fail(ctx, BT_ERR_FORMAT,
+                         "%s: no importer knows this format, which is no text and starts "
+                         "with \"%s\"; `baton list importers` shows the known ones",
+                         file->path, shown)
+               : bt_no_memory();
 }
 
 static bt_status folder_of(bt_ctx *ctx, const char *path, const char **out)
@@ -117,7 +118,7 @@ static bt_status folder_of(bt_ctx *ctx, const char *path, const char **out)
 static bt_status import_text(bt_ctx *ctx, const bt_file *file, const char *folder,
                              const bt_import_options *options, bt_module **out)
 {
-    bt__given_dims given = { .entry = options->entry };
+    bt__given_dims given = { .entry = options->entry, .wanted = options->wanted };
     if (options->fixed && *options->fixed)
         return bt_fail(ctx, BT_ERR_ARGUMENT,
                        "%s: %s: inputs of a text program are not fixed; write a constant "

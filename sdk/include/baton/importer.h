@@ -60,6 +60,9 @@ typedef struct bt_import_options {
     /* Only types are asked for: large constants of the module may hold anything, so that
      * a foreign model's weights need not be read. */
     uint32_t types_only;
+    /* Names of globals, "loss.huber", ended by NULL: of a text, those that it imports are read
+     * as if it used them. One that there is not is no error. NULL: none. */
+    const char *const *wanted;
 } bt_import_options;
 
 /* Reads a model of any known format: Baton text, or what an importer claims. NULL

@@ -87,7 +87,8 @@ typedef struct bt_training_info {
     int64_t nclass; /* that a loss of classes chooses from; 0: it is of others */
     int64_t step;   /* steps taken */
     /* Behind the parameters in `params`: means and variances of nn.batch_norm, which follow
-     * the batches of steps, and which inference normalises by. */
+     * the batches of steps, and which inference normalises by. Those that are fixed, or not
+     * among `learned`, are no moments: their norm is in steps as at inference. */
     uint32_t nmoment;
     uint32_t nfixed; /* behind these: parameters that are not learned */
 } bt_training_info;

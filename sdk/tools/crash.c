@@ -180,6 +180,12 @@ static void on_crash(int number, siginfo_t *info, void *machine)
         (void)raise(number);
 }
 
+const bt_running_part *crash_part(void)
+{
+    bt_ctx *ctx = watched;
+    return ctx ? bt_ctx_running_part(ctx) : NULL;
+}
+
 void crash_watch(bt_ctx *ctx)
 {
     static const stack_t spare = { .ss_sp = stack, .ss_size = sizeof(stack) };

@@ -17,6 +17,7 @@
 #include "rule_check.h"
 #include "slots.h"
 #include "target_check.h"
+#include "watchdog.h"
 #include "way_check.h"
 
 struct tally {
@@ -130,7 +131,8 @@ static bt_status try_case(struct op_check *w, const struct call_case *c,
         status = look_at_fusion(w, r.call, tally);
     if (!status && r.call && !r.why && !json_array_size(w->faults))
         status = try_compiled(w, c, &r, tally);
-    if (!status && r.call && !r.why && !json_array_size(w->faults) && !op_is_random(w->op))
+    if (!status && r.call && !r.why && !json_array_size(w->faults) &&
+        !op_is_random(w->op))
         status = gradient_check(w, c, &tally->gradient);
     int is_plain = !status && r.call && !r.why && w->op->eval;
     call_result_free(&r);
@@ -160,7 +162,11 @@ static bt_status try_cases(struct op_check *w, const char *text, struct tally *t
         if (!is_case)
             break;
         tally->ncase++;
-        BT_TRY(try_case(w, &c, tally));
+        watchdog_begin("operator %s, case %s", w->op->name, c.line);
+        bt_status status = try_case(w, &c, tally);
+        watchdog_end();
+        if (status)
+            return status;
         if (json_array_size(w->faults)) {
             print_faults(w, c.line);
             tally->nbroken_case++;
@@ -251,11 +257,11 @@ static int check_changed(struct tool *tool, const char *id, const char *only,
     for (uint32_t i = 0; i < bt_provided_len(tool->ctx, "facet"); i++) {
         bt_provided item, op;
         TRY_TOOL(tool, bt_provided_at(tool->ctx, "facet", i, &item));
-        const char *name = strcmp(bt_plugin_id(item.plugin), id) == 0
-                               ? changed_op(tool, &item)
-                               : NULL;
+        const char *name =
+            strcmp(bt_plugin_id(item.plugin), id) == 0 ? changed_op(tool, &item) : NULL;
         if (!name || (only && strcmp(name, only) != 0) ||
-            bt_map_entry_find(&seen, name) || !find_provided(tool->ctx, "op", name, &op) ||
+            bt_map_entry_find(&seen, name) ||
+            !find_provided(tool->ctx, "op", name, &op) ||
             strcmp(bt_plugin_id(op.plugin), id) == 0)
             continue;
         if (!bt_map_put(&seen, name, NULL))
@@ -323,6 +329,7 @@ static int check_plugin(struct tool *tool, struct guard *guard)
     int code = check_target_options(tool, &seconds, &every);
     if (code)
         return code;
+    watchdog_set((uint32_t)seconds);
     if (has_code(tool->ctx, id)) {
         TRY_TOOL(tool, bt_plugin_open(tool->ctx, id));
         printf("%s: its tables agree with its manifest\n", id);
@@ -336,10 +343,11 @@ static int check_plugin(struct tool *tool, struct guard *guard)
     if (code)
         return code;
     if (only && !tally.nop)
-        return tool_fail(tool, bt_fail(tool->ctx, BT_ERR_NAME,
-                                       "plugin %s has no operator %s, and adds to none of "
-                                       "this name",
-                                       id, only));
+        return tool_fail(tool,
+                         bt_fail(tool->ctx, BT_ERR_NAME,
+                                 "plugin %s has no operator %s, and adds to none of "
+                                 "this name",
+                                 id, only));
     if (!only)
         code = check_targets(tool, id, guard, &nbroken);
     if (!code && !only)

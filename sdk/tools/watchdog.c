@@ -6,16 +6,30 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "crash.h"
 #include "tool.h"
 
 /* A signal handler gets no argument of the program's, so these are global. */
 static uint32_t limit;
 static char what[512];
 
+static void say(const char *text)
+{
+    (void)!write(STDERR_FILENO, text, strlen(text));
+}
+
 static void on_alarm(int number)
 {
+    const bt_running_part *part = crash_part();
     (void)number;
-    (void)!write(STDERR_FILENO, what, strlen(what));
+    say(what);
+    if (part) {
+        say(", in ");
+        say(part->what);
+        say(" ");
+        say(part->name);
+    }
+    say("\n");
     _exit(EXIT_INPUT);
 }
 
@@ -38,7 +52,7 @@ void watchdog_begin(const char *format, ...)
     va_end(list);
     if (n < sizeof(what))
         (void)snprintf(what + n, sizeof(what) - n,
-                       ": it has not come back for %u s (--timeout)\n", limit);
+                       ": it has not come back for %u s (--timeout)", limit);
     (void)fflush(stdout);
     (void)sigaction(SIGALRM, &action, NULL);
     (void)alarm(limit);

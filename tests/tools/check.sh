@@ -46,8 +46,8 @@ found expected 'result 0: element 1 is 4, expected 5$' 'what is expected of resu
 found gradient_value 'vjp: along a direction the adjoints of arguments come to .*, expected .*, as tangents of results do$'
 found gradient_zero 'vjp: along a direction the adjoints of arguments come to 0, expected '
 found gradient_type 'vjp: facet `gradient` of wrong.gradient_type gives for input 0 float64, expected Tensor\[(2, 3), float64\]$'
-found gradient_fails 'vjp: it does not know how$'
-found gradient_name 'vjp: no op is named "mutliply"; did you mean multiply?$'
+found gradient_fails 'vjp: the vjp hook of wrong.gradient_fails: it does not know how$'
+found gradient_name 'vjp: the vjp hook of wrong.gradient_name: no op is named "mutliply"; did you mean multiply?$'
 found gradient_forward 'jvp: the tangent of result 0, element 0, is .*, by differences '
 found gradient_step 'jvp: the tangent of result 0, element 0, is 1, by differences 0$'
 expect 0 '^  ok      float32\[3\]$' -- "$baton" plugin check test.wrong wrong.random

@@ -100,3 +100,17 @@ expect 1 '^tanh$' '^1 operator, 1 with faults' -- "$baton" plugin check org.exam
 hooks 'return bt_formula_vjp(b, c, to);' tanh
 expect 0 '^tanh$' '^2 operators, 0 with faults' -- "$baton" plugin check org.example.hooks
 expect 1 'plugin org.example.hooks has no operator sin, and adds to none of this name' -- "$baton" plugin check org.example.hooks sin
+
+# One that does not come back, leaves a block open, or fails: the hook, the operator and the call are named.
+hooks 'for (volatile int i = 0; c; i++) {} (void)b, (void)to; return 0;' tanh
+expect 1 'error: operator tanh, case float32.*: it has not come back for 1 s (--timeout), in the vjp hook of tanh' -- \
+    "$baton" plugin check org.example.hooks tanh --timeout 1
+hooks 'BT_TRY(bt_block_begin(b, 0, NULL)); to[0] = c->seeds[0]; return 0;' tanh
+expect 1 'the vjp hook of tanh: a block is left open: bt_block_end ends what bt_block_begin began' -- "$baton" plugin check org.example.hooks tanh
+hooks '(void)to, (void)c; return bt_fail(bt_builder_ctx(b), BT_ERR_ARGUMENT, "it does not want to");' tanh
+expect 1 'the vjp hook of tanh: it does not want to' -- "$baton" plugin check org.example.hooks tanh
+hooks 'for (unsigned i = 0; i < 8; i++) to[i] = c->seeds[0]; (void)b; return 0;' tanh
+expect 1 'the vjp hook of tanh: it writes behind the values that it is to give' -- "$baton" plugin check org.example.hooks tanh
+hooks 'to[0] = (const bt_value *)4096; (void)b, (void)c; return 0;' tanh
+"$baton" plugin check org.example.hooks tanh > out 2>&1
+grep -q '^error: plugin org.example.hooks, the vjp hook of tanh: it crashed (SIGSEGV' out || fault "a value that is none is not named"

@@ -5,6 +5,7 @@
 #include "compute/derivative/derivative.h"
 #include "compute/derivative/emit.h"
 #include "compute/formula/call.h"
+#include "ir/builder.h"
 #include "plugin/facet.h"
 
 static bt_status refuse(bt_builder *b, const bt_call *call, const char *why)
@@ -158,8 +159,7 @@ static int is_blocked(const bt_adjoint_call *c, const bt_gradient_facet *facet,
                       uint32_t leaf)
 {
     uint32_t i = 0, next = 0;
-    while (i < c->call->narg &&
-           (next += bt_type_nleaf(c->call->args[i]->type)) <= leaf)
+    while (i < c->call->narg && (next += bt_type_nleaf(c->call->args[i]->type)) <= leaf)
         i++;
     return i < 64 && (facet->blocked >> i & 1);
 }
@@ -200,15 +200,64 @@ static bt_status find_facet(bt_builder *b, const bt_call *call,
 
 typedef bt_status hook(bt_builder *, const bt_adjoint_call *, const bt_value **to);
 
-static bt_status run_hook(bt_builder *b, hook *run, const char *what,
-                          const bt_plugin_handle *plugin, const bt_adjoint_call *c,
-                          const bt_value **to)
+/* "the vjp hook of tanh: WHAT", at the call. */
+static bt_status fail_hook(bt_builder *b, const char *what, const bt_call *call,
+                           uint32_t code, const char *why)
+{
+    return bt_fail_at(bt_builder_ctx(b), code, call->base.type->store, call->base.span,
+                      "%s %s: %s", what, call->op->name, why);
+}
+
+/* A hook, what it is called, and what it gives: one value for each of `like`. */
+struct hook_call {
+    hook *run;
+    const char *what, *result;
+    const bt_plugin_handle *plugin;
+    uint32_t n;
+    const bt_value *const *like;
+};
+
+/* Behind what a hook may write, to see whether it wrote more. */
+enum { NGUARD = 64 };
+
+static bt_status check_hook(bt_builder *b, const struct hook_call *h, const bt_call *call,
+                            uint32_t depth, const bt_value *const *own)
+{
+    for (uint32_t i = 0; i < NGUARD; i++) {
+        if (own[h->n + i])
+            return fail_hook(b, h->what, call, BT_ERR_PLUGIN,
+                             "it writes behind the values that it is to give");
+    }
+    if (b->depth != depth)
+        return fail_hook(b, h->what, call, BT_ERR_PLUGIN,
+                         b->depth > depth
+                             ? "a block is left open: bt_block_end ends what "
+                               "bt_block_begin began"
+                             : "bt_block_end ends a block that the hook did not begin");
+    return check(b, call, h->result, h->n, own, h->like);
+}
+
+/* What it gives is looked at while it runs, as far as a crash goes: it may be no value. */
+static bt_status run_hook(bt_builder *b, bt_arena *arena, const struct hook_call *h,
+                          const bt_adjoint_call *c, const bt_value **to)
 {
     bt_ctx *ctx = bt_builder_ctx(b);
-    bt_running_part part = { what, c->call->op->name, plugin, NULL };
+    bt_running_part part = { h->what, c->call->op->name, h->plugin, NULL };
+    const bt_value **own = BT_NEWS(arena, const bt_value *, (size_t)h->n + NGUARD);
+    const uint32_t depth = b->depth;
+    if (!own)
+        return bt_no_memory();
     bt__part_begin(ctx, &part);
-    bt_status status = run(b, c, to);
+    bt_status status = h->run(b, c, own);
+    if (status && status->code != BT_ERR_MEMORY && !status->place.file)
+        status = bt__note_chain(
+            ctx, fail_hook(b, h->what, c->call, status->code, status->message),
+            status->note);
+    else if (!status)
+        status = check_hook(b, h, c->call, depth, own);
     bt__part_end(ctx, &part);
+    for (uint32_t i = 0; !status && i < h->n; i++)
+        to[i] = own[i];
     return status;
 }
 
@@ -223,14 +272,16 @@ bt_status bt_call_vjp(bt_builder *b, const bt_adjoint_call *c, const bt_value **
     if (!facet)
         return bt_formula_vjp(b, c, to);
     bt_arena *arena = bt_arena_create(bt_ctx_registry(bt_builder_ctx(b)));
+    const struct hook_call h = { facet->vjp, "the vjp hook of", "input", plugin, c->nin,
+                                 c->in };
     uint8_t *wants = arena ? BT_NEWS(arena, uint8_t, c->nin) : NULL;
     bt_status status = wants ? NULL : bt_no_memory();
     left.wants = wants;
     if (wants && unblocked(c, facet, wants))
-        status = facet->vjp ? run_hook(b, facet->vjp, "the vjp hook of", plugin, &left, to)
-                            : bt_formula_vjp(b, &left, to);
+        status =
+            facet->vjp ? run_hook(b, arena, &h, &left, to) : bt_formula_vjp(b, &left, to);
     bt_arena_destroy(arena);
-    return status ? status : check(b, c->call, "input", c->nin, to, c->in);
+    return status;
 }
 
 bt_status bt_call_jvp(bt_builder *b, const bt_adjoint_call *c, const bt_value **to)
@@ -249,12 +300,14 @@ bt_status bt_call_jvp(bt_builder *b, const bt_adjoint_call *c, const bt_value **
     if (!facet)
         return bt_formula_jvp(b, c, to);
     bt_arena *arena = bt_arena_create(bt_ctx_registry(bt_builder_ctx(b)));
+    const struct hook_call h = { facet->jvp, "the jvp hook of", "result",
+                                 plugin,     c->nout,           c->out };
     const bt_value **seeds = arena ? BT_NEWS(arena, const bt_value *, c->nin) : NULL;
     bt_status status = seeds ? NULL : bt_no_memory();
     left.seeds = seeds;
     if (seeds && unblocked_seeds(c, facet, seeds))
-        status = facet->jvp ? run_hook(b, facet->jvp, "the jvp hook of", plugin, &left, to)
-                            : bt_formula_jvp(b, &left, to);
+        status =
+            facet->jvp ? run_hook(b, arena, &h, &left, to) : bt_formula_jvp(b, &left, to);
     bt_arena_destroy(arena);
-    return status ? status : check(b, c->call, "result", c->nout, to, c->out);
+    return status;
 }

@@ -70,6 +70,19 @@ static bt_status try_rule(struct tool *tool, const char *name, int *is_wrong)
     return NULL;
 }
 
+/* A range that begins above its end has no number in it, so that the rule would promise nothing. */
+static int has_no_range(const json_t *rule)
+{
+    const double from = json_number_value(json_object_get(rule, "from")),
+                 to = json_number_value(json_object_get(rule, "to"));
+    if (from <= to)
+        return 0;
+    printf("  FAILED  no number is between .from = %g and .to = %g, where it is to hold: "
+           "the lower one is .from\n",
+           from, to);
+    return 1;
+}
+
 static uint32_t check_rule(struct tool *tool, const bt_provided *rule)
 {
     json_t *json = json_loads(rule->json, 0, NULL);
@@ -85,7 +98,9 @@ static uint32_t check_rule(struct tool *tool, const bt_provided *rule)
                pass ? pass : "");
     else
         status = look_at_rule(tool->ctx, pass, rule->name);
-    if (is_read && !status)
+    if (!is_wrong)
+        is_wrong = has_no_range(json);
+    if (!is_wrong && !status)
         status = try_rule(tool, rule->name, &is_wrong);
     bt_text_init(&text, bt_ctx_scratch(tool->ctx));
     if (status) {

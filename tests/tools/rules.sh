@@ -168,6 +168,8 @@ range -1 1e30 128 'exp(log(x)) => x'
 expect 1 '^  FAILED$' ' element [0-9]* is -*nan, what is put in place gives -' -- "$baton" plugin check org.example.rules
 range -3e38 3e38 0 'multiply(x, 0) => zeros_like(x)'
 expect 0 '^  ok      both sides are equal in 32 programs$' -- "$baton" plugin check org.example.rules
+range 5 -5 8 'log(exp(x)) => x'
+expect 1 '^  FAILED  no number is between .from = 5 and .to = -5, where it is to hold' -- "$baton" plugin check org.example.rules
 range -3e38 3e38 0 'multiply(multiply(x, x), 0) => zeros_like(x)' # the square of a finite number may be infinite
 expect 1 '^  FAILED$' -- "$baton" plugin check org.example.rules
 range 0 1 0 'nn.relu(x) => x if float(x)'

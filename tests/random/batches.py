@@ -1,7 +1,7 @@
 """Random programs in a batch: batches.py BATON FIRST COUNT [WAY]...
 
-The programs are those of gradient_program.py, which have branches, matches, data types, closures and recursion. Half have one more output
-of a kind that FORMS lists: references that begin as constants, functions that bring their gradient or give data, trees by levels. Some of
+The programs are those of gradient_program.py, which have branches, matches, data types, closures and recursion. Half are of
+a kind that FORMS lists: references that begin as constants, functions that bring their gradient or give data, trees by levels. Some of
 the inputs, its number draws which, differ by example; vmap of the program must give for each of four examples what the program gives for
 that one, on interp and, as one of the WAYS, compiled; every third program's gradients, too, and every third's forward derivatives along
 directions some of which differ. A program that is refused must be so for a reason, and one in ten may be.
@@ -26,7 +26,7 @@ REFUSED = re.compile(r"vmap: .*(is data whose fields differ|holds a value which 
                      r"is a reference to what differs|writes a reference|has no form for a batch|is data, or a function, by a condition|is no tensor|whose size only the run knows|pass what)")
 
 
-# What the extra outputs call. A gradient of its own is no derivative, so that one which is left out is seen.
+# What these call. A gradient of its own is no derivative, so that one which is left out is seen.
 FUNCTIONS = """type Term { Number(float64), Sum(Term, float64, Term), }
 def @power(%r: Ref[float64], %x: float64, %n: int32) -> float64 {
     if (greater(%n, 0)) { ref_write(%r, multiply(ref_read(%r), %x)); @power(%r, %x, subtract(%n, 1)) } else { ref_read(%r) }
@@ -52,7 +52,6 @@ FORMS = [
     "@total(@scaled(Cons({0}, Cons(2f64, Nil)), {1}))",
     "sum(vmap(@term, Cons(Sum(Number({0}), {1}, Number(2f64)), Cons(Number({0}), Nil)), {1}, axes=[0, -1]))",
 ]
-OWN = FORMS[3]
 
 
 class Program(gradient_program.Program):
@@ -61,8 +60,11 @@ class Program(gradient_program.Program):
         self.form = FORMS[number // 2 % len(FORMS)] if number % 2 else None
         if self.form:
             number = Tensor("float64", ())
-            parts = [f"tanh({self.make(number, 2, dict(self.inputs)).text})" for _ in range(2)]
-            self.outputs.append(Expr(self.form.format(*parts), None))
+            total = "0f64"
+            for name, _ in self.inputs[:3]:  # so that they differ by example, whichever inputs do
+                total = f"add({total}, sum(%{name}))"
+            parts = [f"tanh({sign}({self.make(number, 0, dict(self.inputs)).text}, {total}))" for sign in ("add", "subtract")]
+            self.outputs = [Expr(self.form.format(*parts), None)]  # alone: others may have the function go one by one
 
     def text(self):
         text = super().text()

@@ -34,7 +34,8 @@ static bt_status visit(void *self, const bt_value *user, const bt_value *used)
     return used->kind == BT_VALUE_GLOBAL ? add_edge(self, used->name) : NULL;
 }
 
-/* The attributes vjp and jvp name what stands for the function's derivatives. */
+/* The attributes vjp and jvp name what stands for the derivatives of a function, or of a closure
+ * in it. */
 static bt_status add_rules(struct edges *e, const bt_dict *attrs)
 {
     static const char *const names[] = { "vjp", "jvp" };
@@ -46,12 +47,25 @@ static bt_status add_rules(struct edges *e, const bt_dict *attrs)
     return NULL;
 }
 
+static bt_status add_all_rules(struct edges *e, const bt_func *func)
+{
+    bt__walk walk;
+    const bt_value *value;
+    bt__walk_begin(&walk, e->arena, func->block);
+    while ((value = bt__walk_next(&walk))) {
+        const bt_closure_value *closure = bt_as_closure(value);
+        if (closure)
+            BT_TRY(add_rules(e, &closure->func->attrs));
+    }
+    return walk.failed ? bt_no_memory() : add_rules(e, &func->attrs);
+}
+
 static bt_status read_edges(struct edges *e, const bt_global *global)
 {
     switch (global->kind) {
     case BT_GLOBAL_FUNC:
         BT_TRY(bt__walk_uses(e->arena, global->func->block, visit, e));
-        return add_rules(e, &global->func->attrs);
+        return add_all_rules(e, global->func);
     case BT_GLOBAL_EXTERN: return add_rules(e, &global->attrs);
     case BT_GLOBAL_GRADIENT: return add_edge(e, global->primal);
     default: return NULL;

@@ -98,7 +98,8 @@ static bt_status find(const struct adjoint_pairs *p, const bt_global *global,
     bt_status status = bt_fail_at(
         p->ctx, BT_ERR_TYPE, p->module->store, global->span,
         "@%s: its attribute vjp names @%s, which is %s, expected %s: the arguments, the "
-        "result and its adjoint, giving the adjoints of the arguments that hold floats",
+        "result and its adjoint, giving the adjoints of the arguments that hold floats; what "
+        "a fn uses from around it comes first among its arguments",
         global->name, (*out)->name, show(p, (*out)->type), show(p, wanted));
     return bt_note(p->ctx, status, p->module->store, (*out)->span, "it is here");
 }

@@ -1,4 +1,5 @@
-/* Gradients of functions with type parameters: of each copy of the function one. */
+/* Gradients of functions with type parameters: of each copy of the function one, and of what
+ * attribute vjp names the copy for the same types. */
 #include <string.h>
 
 #include "common/copy.h"
@@ -50,5 +51,46 @@ bt_status instances_find_gradient(struct instances *in, const bt_global *of,
     *out = &like;
     while (chain.len)
         BT_TRY(find_one(in, chain.at[--chain.len], instance, *out, out));
+    return NULL;
+}
+
+/* ---- what attribute vjp names ---- */
+
+/* NULL: it has no type parameters that a copy gives, or others than the function; what is
+ * wrong with it pass differentiate tells. */
+static const bt_global *vjp_like(const struct instances *in, const bt_func *func)
+{
+    const bt_dict_entry *entry = bt_dict_find(&func->attrs, "vjp");
+    const bt_global *vjp = entry && entry->kind == BT_DICT_TEXT
+                               ? bt_module_find(in->module, entry->text)
+                               : NULL;
+    if (!vjp || vjp->kind != BT_GLOBAL_FUNC || vjp->func->nvar != func->nvar)
+        return NULL;
+    for (uint32_t i = 0; i < func->nvar; i++) {
+        if (bt_type_kind_of(func->vars[i]) != bt_type_kind_of(vjp->func->vars[i]))
+            return NULL;
+    }
+    return vjp;
+}
+
+bt_status instances_aim_vjp(struct instances *in, const struct instance *instance,
+                            bt_dict *attrs)
+{
+    const bt_func *func = instance->of->func;
+    const bt_global *vjp = vjp_like(in, func);
+    const struct instance *made;
+    bt_call call = { .callee_kind = BT_CALLEE_VALUE };
+    if (!vjp)
+        return NULL;
+    BT_TRY(instances_find(in, vjp, func->block->result, instance->terms, &call, &made));
+    bt_dict_entry *now = BT_NEWS(in->arena, bt_dict_entry, attrs->n);
+    if (!now)
+        return bt_no_memory();
+    for (uint32_t i = 0; i < attrs->n; i++) {
+        now[i] = attrs->at[i];
+        if (made && strcmp(now[i].name, "vjp") == 0)
+            now[i].text = made->name;
+    }
+    attrs->at = now;
     return NULL;
 }

@@ -5,7 +5,8 @@
  * loops then run over known extents. Not where a copy of a function asks for it with another
  * number, not for more than 16 copies of one, not where the call checks dims, and not
  * where a check in the function would be false: it fails when it is reached.
- * A gradient that is declared of such a function is declared of its copies.
+ * A gradient that is declared of such a function is declared of its copies, and what its
+ * attribute vjp names is copied for the same type arguments.
  * A function with type parameters that is passed as one of given types becomes a closure of
  * these, which calls the copy. A closure with type parameters is made for given types where
  * it is used, and so is an `if` or a `match` that chooses one and does nothing else. The
@@ -380,6 +381,8 @@ static bt_status copy_instance(struct mono *m, const struct instance *instance,
     fields.nvar = instance->nvar;
     fields.vars = instance->vars;
     fields.nwhere = 0;
+    if (!status)
+        status = instances_aim_vjp(&m->instances, instance, &fields.attrs);
     if (!status)
         status = copy_func(&c, &fields, out);
     copy_deinit(&c);

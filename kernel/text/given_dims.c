@@ -48,7 +48,7 @@ bt_status bt__given_dims_read(bt_ctx *ctx, bt_arena *arena, const char *const *t
 }
 
 /* The one of that name, NULL if none. */
-static struct bt__given_dim *find(const bt__given_dims *given, const char *name)
+struct bt__given_dim *bt__given_dims_find(const bt__given_dims *given, const char *name)
 {
     for (uint32_t i = 0; given && i < given->n; i++) {
         if (strcmp(given->at[i].name, name) == 0)
@@ -57,18 +57,27 @@ static struct bt__given_dim *find(const bt__given_dims *given, const char *name)
     return NULL;
 }
 
+int bt__given_dim_use(struct bt__given_dim *dim, const bt_type_param *param)
+{
+    dim->is_used = 1;
+    return dim->value >= param->low && dim->value <= param->high &&
+           !bt_mod_int64(dim->value, param->step);
+}
+
 /* ---- while a text is read ---- */
 
 int bt__note_def(bt__parser *p)
 {
     bt__module_draft *module = p->module;
-    if (!module->given || !bt__at_word(p, "def") || p->next.kind != BT_TOKEN_GLOBAL)
+    const int is_def = bt__at_word(p, "def");
+    if (!module->given || p->next.kind != BT_TOKEN_GLOBAL ||
+        (!is_def && !bt__at_word(p, "gradient") && !bt__at_word(p, "jvp")))
         return 1;
     const char *name = bt__token_name(p, &p->next);
     if (!name)
         return 0;
     const char *wanted = module->given->entry ? module->given->entry : "main";
-    module->ndef++;
+    module->ndef += (uint32_t)is_def;
     if (strcmp(name, wanted) == 0)
         module->has_entry = 1;
     return 1;
@@ -88,19 +97,15 @@ const bt_type *bt__given_dim_of(bt__parser *p, const bt__token *token, const cha
                                 const bt_type_param *param)
 {
     bt__module_draft *module = p->module;
-    struct bt__given_dim *dim = find(module->given, name);
+    struct bt__given_dim *dim = bt__given_dims_find(module->given, name);
     if (!dim) {
         if (!BT_PUSH(p->arena, &module->entry_dims, name))
             bt__error_memory(p);
         return NULL;
     }
-    dim->is_used = 1;
-    if (dim->value < param->low || dim->value > param->high ||
-        bt_mod_int64(dim->value, param->step)) {
-        bt__error_token(p, BT_ERR_SHAPE, token,
-                        "dim %s is given as %lld, which is not among the values that it "
-                        "may have",
-                        name, (long long)dim->value);
+    if (!bt__given_dim_use(dim, param)) {
+        bt__error_token(p, BT_ERR_SHAPE, token, BT__GIVEN_DIM_REFUSED, name,
+                        (long long)dim->value);
         return NULL;
     }
     return bt__term_made(p, bt_dim(p->store, dim->value), token->offset);
@@ -110,16 +115,34 @@ bt_status bt__check_given(bt__parser *p)
 {
     bt__module_draft *module = p->module;
     const bt__given_dims *given = module->given;
+    const struct bt__draft_global *entry;
+    const char *name;
+    bt__set_text(p, 0);
+    if (!given)
+        return NULL;
+    if (!(name = bt_name_of(p->store, given->entry ? given->entry : "main")))
+        return bt_store_why(p->ctx, p->store);
+    entry = bt_map_find(&module->globals, name);
+    // a gradient has no dims yet: bt_entry_define gives them
+    if (entry && entry->global.kind == BT_GLOBAL_GRADIENT)
+        return NULL;
+    return bt__given_dims_check(p->ctx, p->arena, p->file, given, module->entry_dims.len,
+                                module->entry_dims.at);
+}
+
+bt_status bt__given_dims_check(bt_ctx *ctx, bt_arena *arena, const char *file,
+                               const bt__given_dims *given, uint32_t nopen,
+                               const char *const *open)
+{
     const char *unused = NULL;
     bt_text names;
-    bt__set_text(p, 0);
-    for (uint32_t i = 0; given && i < given->n && !unused; i++)
+    for (uint32_t i = 0; i < given->n && !unused; i++)
         unused = given->at[i].is_used ? NULL : given->at[i].name;
     if (!unused)
         return NULL;
-    bt_text_init(&names, p->arena);
-    for (uint32_t i = 0; i < module->entry_dims.len; i++)
-        bt_text_addf(&names, "%s%s", i ? ", " : "", module->entry_dims.at[i]);
+    bt_text_init(&names, arena);
+    for (uint32_t i = 0; i < nopen; i++)
+        bt_text_addf(&names, "%s%s", i ? ", " : "", open[i]);
     for (uint32_t i = 0; i < given->n; i++) {
         if (given->at[i].is_used)
             bt_text_addf(&names, "%s%s", names.len ? ", " : "", given->at[i].name);
@@ -127,7 +150,7 @@ bt_status bt__check_given(bt__parser *p)
     const char *known = bt_text_get(&names);
     if (!known)
         return bt_no_memory();
-    return bt_fail(p->ctx, BT_ERR_NAME, "%s: the entry has no symbolic dim %s; %s%s",
-                   p->file ? p->file : "text", unused, *known ? "it has " : "it has none",
+    return bt_fail(ctx, BT_ERR_NAME, "%s: the entry has no symbolic dim %s; %s%s",
+                   file ? file : "text", unused, *known ? "it has " : "it has none",
                    known);
 }

@@ -23,6 +23,17 @@ typedef struct bt__given_dims {
  * errors  BT_ERR_ARGUMENT */
 bt_status bt__given_dims_read(bt_ctx *, bt_arena *, const char *const *texts,
                               bt__given_dims *out) BT_MUST_USE;
+/* The one of that name, NULL if none. */
+struct bt__given_dim *bt__given_dims_find(const bt__given_dims *, const char *name);
+/* In place of a parameter. 0: that may not have the value; the message takes both. */
+int bt__given_dim_use(struct bt__given_dim *, const bt_type_param *);
+#define BT__GIVEN_DIM_REFUSED \
+    "dim %s is given as %lld, which is not among the values that it may have"
+/* Whether each was used. open: names of those of the entry that stay; file: or NULL
+ * errors  BT_ERR_NAME */
+bt_status bt__given_dims_check(bt_ctx *, bt_arena *, const char *file,
+                               const bt__given_dims *, uint32_t nopen,
+                               const char *const *open) BT_MUST_USE;
 /* bt_parse of a text whose entry has numbers in place of these dims. Where any is given,
  * types are inferred even if the text is typed.
  * errors  BT_ERR_NAME: the entry has no such dim */

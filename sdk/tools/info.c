@@ -242,6 +242,10 @@ static int run(struct tool *tool)
     bt_status status = bt_infer(tool->ctx, module, &typed);
     bt_module_unref(module);
     TRY_TOOL(tool, status);
+    status = bt_entry_define(tool->ctx, typed, import.entry, import.dims, &named);
+    bt_module_unref(typed);
+    TRY_TOOL(tool, status);
+    typed = named;
     status = bt_outputs_name(tool->ctx, typed, option_value(tool, "entry"), &named);
     bt_module_unref(typed);
     TRY_TOOL(tool, status);

@@ -135,6 +135,12 @@ static int run(struct tool *tool)
         status = bt_infer(tool->ctx, module, &typed);
     bt_module_unref(module);
     TRY_TOOL(tool, status);
+    if (import.entry && !option_value(tool, "no-infer")) {
+        status = bt_entry_define(tool->ctx, typed, import.entry, import.dims, &module);
+        bt_module_unref(typed);
+        TRY_TOOL(tool, status);
+        typed = module;
+    }
     out = typed;
     if (kernels)
         status = bt_module_entry(tool->ctx, typed, option_value(tool, "entry"), &entry);

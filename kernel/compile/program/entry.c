@@ -7,9 +7,12 @@
  */
 #include <string.h>
 
+#include <baton/importer.h>
+
 #include "base/arena.h"
 #include "compile/program/program.h"
 #include "ir/module.h"
+#include "text/given_dims.h"
 
 struct wrapper {
     bt_ctx *ctx;
@@ -18,6 +21,9 @@ struct wrapper {
     const bt_global *declared;  /* as it was */
     bt_vec(const char *) names; /* of its parameters */
     bt_builder *b;
+    bt__given_dims given;
+    bt_vec(const char *) open; /* dims that stay */
+    bt_vec(const bt_type *) vars;
 };
 
 /* `name`, with a number behind it where another parameter has it. */
@@ -64,6 +70,23 @@ static bt_status find_names(struct wrapper *w)
     return NULL;
 }
 
+/* A parameter of the function, or the number that is given for it. */
+static bt_status find_var(struct wrapper *w, const bt_type_param *param, const char *name,
+                          const bt_type **out)
+{
+    struct bt__given_dim *dim = bt__given_dims_find(&w->given, name);
+    bt_store *store = w->module->store;
+    if (dim && !bt__given_dim_use(dim, param))
+        return bt_fail_at(w->ctx, BT_ERR_SHAPE, store, w->declared->span,
+                          BT__GIVEN_DIM_REFUSED, name, (long long)dim->value);
+    *out = dim ? bt_dim(store, dim->value) : bt_type_var(store, param, name);
+    if (!*out)
+        return bt_store_why(w->ctx, store);
+    return dim || (BT_PUSH(w->arena, &w->vars, *out) && BT_PUSH(w->arena, &w->open, name))
+               ? NULL
+               : bt_no_memory();
+}
+
 static bt_status make_func(struct wrapper *w, const char *callee, bt_func *now)
 {
     const bt_func_type *type = bt_as_func_type(w->declared->type);
@@ -82,10 +105,11 @@ static bt_status make_func(struct wrapper *w, const char *callee, bt_func *now)
     for (uint32_t i = 0; i < type->nparam; i++) {
         const bt_var_type *like =
             i < primal->nvar ? bt_as_var_type(primal->vars[i]) : NULL;
-        vars[i] = bt_type_var(store, &type->params[i], like ? like->name : "n");
-        if (!vars[i])
-            return bt_store_why(w->ctx, store);
+        BT_TRY(find_var(w, &type->params[i], like && like->name ? like->name : "n",
+                        &vars[i]));
     }
+    BT_TRY(bt__given_dims_check(w->ctx, w->arena, NULL, &w->given, w->open.len,
+                                w->open.at));
     if (type->nparam && !(type = bt_func_type_open(store, type, vars)))
         return bt_store_why(w->ctx, store);
     BT_TRY(find_names(w));
@@ -99,8 +123,8 @@ static bt_status make_func(struct wrapper *w, const char *callee, bt_func *now)
     BT_TRY(bt_block_end(w->b, result, &now->block));
     now->name = w->declared->name;
     now->span = w->declared->span;
-    now->nvar = call.ntype_arg;
-    now->vars = vars;
+    now->nvar = w->vars.len;
+    now->vars = w->vars.at;
     now->nwhere = type->nwhere;
     now->wheres = type->wheres;
     now->result = type->result;
@@ -141,8 +165,8 @@ static bt_status set_func(struct wrapper *w, const bt_module *renamed, const cha
     return bt__module_with(w->ctx, renamed, &global, 0, out);
 }
 
-bt_status bt__entry_define(bt_ctx *ctx, const bt_module *module, const char *name,
-                           bt_module **out)
+bt_status bt_entry_define(bt_ctx *ctx, const bt_module *module, const char *name,
+                          const char *const *dims, bt_module **out)
 {
     const bt_global *entry = bt_module_find(module, name ? name : "main");
     if (!entry || entry->kind != BT_GLOBAL_GRADIENT) {
@@ -156,7 +180,9 @@ bt_status bt__entry_define(bt_ctx *ctx, const bt_module *module, const char *nam
     };
     const char *callee = NULL;
     bt_module *renamed;
-    bt_status status = rename_declared(&w, &callee, &renamed);
+    bt_status status = bt__given_dims_read(ctx, arena, dims, &w.given);
+    if (!status)
+        status = rename_declared(&w, &callee, &renamed);
     if (!status) {
         status = set_func(&w, renamed, callee, out);
         bt_module_unref(renamed);

@@ -87,9 +87,4 @@ bt_status bt__program_targets(bt_ctx *, const char *list, bt_targets **out) BT_M
 bt_status bt__program_devices(bt_ctx *, const bt_module *,
                               bt_targets **targets) BT_MUST_USE;
 
-/* The module where the entry, a gradient that is declared, is a function: see entry.c. *out: a
- * reference to the module itself where there is no need of one. */
-bt_status bt__entry_define(bt_ctx *, const bt_module *, const char *name,
-                           bt_module **out) BT_MUST_USE;
-
 #endif

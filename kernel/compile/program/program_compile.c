@@ -57,7 +57,7 @@ static bt_status read_typed(bt_ctx *ctx, bt_file *file, const bt_import_options 
     bt_status status = bt_infer(ctx, module, &typed);
     bt_module_unref(module);
     BT_TRY(status);
-    status = bt__entry_define(ctx, typed, import->entry, out);
+    status = bt_entry_define(ctx, typed, import->entry, import->dims, out);
     bt_module_unref(typed);
     return status;
 }

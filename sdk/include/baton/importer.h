@@ -77,6 +77,11 @@ BT_MUST_USE static inline bt_status bt_import(bt_ctx *ctx, const char *path,
 {
     return bt_import_sized(ctx, path, options, sizeof(*options), out);
 }
+/* An inferred module whose entry, where that is a gradient that is declared, is a function that
+ * calls it. dims: as in the options, given to it.
+ * errors  BT_ERR_NAME, BT_ERR_ARGUMENT, BT_ERR_SHAPE: it has no such dim */
+BT_API bt_status bt_entry_define(bt_ctx *, const bt_module *, const char *entry,
+                                 const char *const *dims, bt_module **out) BT_MUST_USE;
 /* One tensor: FILE.npy, FILE.npz:KEY, or what an importer reads.
  * errors  BT_ERR_IO, BT_ERR_FORMAT, BT_ERR_NAME: no such key */
 BT_API bt_status bt_tensor_read(bt_ctx *, const char *source,

@@ -95,6 +95,18 @@ static bt_status error_of_way(struct bounds *b, const bt_formula_call *call, dou
     return NULL;
 }
 
+/* The least exact type of what a call reads and gives: float64 of products that are float32. */
+static bt_dtype lowest_of(const bt_tensor *result, uint32_t narg, const bt_tensor *const *in)
+{
+    bt_dtype lowest = result->dtype;
+    for (uint32_t i = 0; i < narg; i++) {
+        if (bt_dtype_is_float(in[i]->dtype) &&
+            bt_dtype_epsilon(in[i]->dtype) > bt_dtype_epsilon(lowest))
+            lowest = in[i]->dtype;
+    }
+    return lowest;
+}
+
 static bt_status bound_call(struct bounds *b, const bt_call *call,
                             const bt_formula_call *what, bt_compute *compute,
                             const struct bounded **args, struct bounded *result)
@@ -118,9 +130,10 @@ static bt_status bound_call(struct bounds *b, const bt_call *call,
     if (!result->errors)
         return bt_no_memory();
     BT_TRY(error_of_way(b, what, &way));
+    const bt_dtype lowest = lowest_of(t, call->narg, in);
     for (int64_t i = 0; i < t->nelem; i++)
         result->errors[i] =
-            way * largest + rounding_bound(t->dtype, bt_tensor_get(t, i), largest);
+            way * largest + rounding_bound(lowest, bt_tensor_get(t, i), largest);
     for (uint32_t i = 0; i < call->narg; i++) {
         if (args[i]->errors)
             BT_TRY(add_error(b, compute, call->narg, in, i, args[i], result));

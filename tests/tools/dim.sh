@@ -50,6 +50,17 @@ done
 expect 1 'dim n is given twice' -- "$baton" opt p.baton --dim n=4 --dim n=5
 printf '#[version = "baton 0.1"]\ndef @main(%%x: int8) { %%x }\n' > none.baton
 expect 1 'has no symbolic dim n; it has none' -- "$baton" run none.baton --dim n=1
+
+# of a gradient that is declared, the function's
+cat > declared.baton <<'END9'
+#[version = "baton 0.1"]
+def @f<n: Dim, m: Dim>(%x: Tensor[(n), float32], %w: Tensor[(m), float32]) -> float32 { sum(%x) * sum(%w) }
+gradient @df = @f(wrt=[0]);
+END9
+for verb in run info opt; do
+    expect 1 'has no symbolic dim k; it has n, m' -- "$baton" $verb declared.baton --entry df --dim k=1
+done
+expect 0 '^input  *x  *Tensor\[(3), float32\]' -- "$baton" info declared.baton --entry df --dim n=3
 expect 1 'inputs of a text program are not fixed' -- "$baton" run p.baton --fix x=1
 
 # ONNX.

@@ -53,6 +53,16 @@ if BATON_CPU=avx512bf16 "$baton" info ways.baton --target cpu > /dev/null 2>&1; 
 fi
 
 # By the fusion that was asked for: a kernel for each operator.
+# float64 of products that are float32 has the bound of float32
+cat > norm.baton <<'END8'
+#[version = "baton 0.1"]
+def @f(%x: Tensor[(3, 4, 6, 6), float32], %g: Tensor[(4), float32], %b: Tensor[(4), float32], %m: Tensor[(4), float32], %v: Tensor[(4), float32]) -> float32 {
+    let %r = nn.batch_norm_training(%x, %g, %b, %m, %v);
+    sum(%r.0 * sin(%r.0))
+}
+gradient @df = @f(wrt=[0, 1, 2]);
+END8
+expect 0 ' calls checked, 0 wrong' -- "$baton" run norm.baton --entry df --target cpu -i x=random:1 -i g=random:2 -i b=random:3 -i m=random:4 -i v=random:5 --check-kernels
 expect 0 ' calls checked, 0 wrong' -- "$baton" run "$digits" --target reference --fuse 'fuse-ops{max-ops=1}' -i image=random:1 --check-kernels
 refuse ' 5 calls checked'
 

@@ -2,7 +2,7 @@
  * un-cps: functions that return, beside those that give their result to a continuation.
  * Those with a continuation, which pass to-cps makes, have a function as their last parameter
  * and the type that it gives as theirs, which is a parameter of theirs too. For each there
- * comes one, by its name without _cps, that calls it with a continuation that gives what it
+ * comes one, by its name without _cps (or _cps_1, where the name was taken), that calls it with a continuation that gives what it
  * gets.
  * Functions among its parameters take continuations as before; there comes none for a
  * function that gives functions, as these want a continuation of the answer that it has.
@@ -158,8 +158,13 @@ static bt_status name_direct(const struct uncps *u, bt_map *taken, const char *n
                              const char **out)
 {
     static const char suffix[] = "_cps";
-    size_t n = strlen(name), end = sizeof(suffix) - 1;
-    if (n > end && strcmp(name + n - end, suffix) == 0)
+    size_t n = strlen(name), end = sizeof(suffix) - 1, stem = n;
+    while (stem && name[stem - 1] >= '0' && name[stem - 1] <= '9')
+        stem--;
+    if (stem < n && stem > end && name[stem - 1] == '_' &&
+        memcmp(name + stem - 1 - end, suffix, end) == 0)
+        n = stem - 1; // pass to-cps found the name taken
+    if (n > end && memcmp(name + n - end, suffix, end) == 0)
         n -= end;
     return name_new(u->module, u->arena, taken, out, "%.*s", (int)n, name);
 }

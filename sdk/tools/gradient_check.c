@@ -192,7 +192,9 @@ static bt_status check_first(struct law *l, gradient_vectors *u)
         if (!agree(l, forward, back, size))
             l->fault = written(l,
                                "vjp: along a direction the adjoints of arguments come to "
-                               "%.15g, expected %.15g, as tangents of results do",
+                               "%.15g, expected %.15g, as tangents of results do; where the "
+                               "facet has no jvp, these follow from the formula: a vjp that "
+                               "is not its derivative needs a jvp that agrees",
                                back, forward);
     }
     gradient_drop(&tangent);

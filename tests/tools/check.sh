@@ -43,7 +43,7 @@ found text_wrong 'its facet plain gives another result 0 than the evaluator$'
 found text_none 'its facet plain: .*text_five'
 found expected 'result 0: element 1 is 4, expected 5$' 'what is expected of result 0: 2 numbers are expected, found "\[1\]"$' \
     '^  ok      float32\[2, 2\] = \[\[1, 2\], \[3, 4\]\] -> \[\[2, 6\], \[4, 8\]\]$' '^  ok      float32\[1, 2\] = 3 -> 6$'
-found gradient_value 'vjp: along a direction the adjoints of arguments come to .*, expected .*, as tangents of results do$'
+found gradient_value 'vjp: along a direction the adjoints of arguments come to .*, expected .*, as tangents of results do; where'
 found gradient_zero 'vjp: along a direction the adjoints of arguments come to 0, expected '
 found gradient_type 'vjp: facet `gradient` of wrong.gradient_type gives for input 0 float64, expected Tensor\[(2, 3), float64\]$'
 found gradient_fails 'vjp: the vjp hook of wrong.gradient_fails: it does not know how$'

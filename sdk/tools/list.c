@@ -143,6 +143,23 @@ static void print_words(const json_t *item, const char *key, const char *title)
     printf("\n");
 }
 
+/* Facets that other plugins add to an operator. */
+static int print_added(struct tool *tool, const char *op)
+{
+    for (uint32_t i = 0; i < bt_provided_len(tool->ctx, "facet"); i++) {
+        bt_provided found;
+        TRY_TOOL(tool, bt_provided_at(tool->ctx, "facet", i, &found));
+        json_t *item = json_loads(found.json, 0, NULL);
+        if (!item)
+            return tool_fail(tool, bt_no_memory());
+        if (strcmp(text_of(item, "op"), op) == 0)
+            printf("%-9s %s, by %s\n", "added", text_of(item, "facet"),
+                   bt_plugin_id(found.plugin));
+        json_decref(item);
+    }
+    return EXIT_OK;
+}
+
 /* What a rule promises of its two sides. */
 static void print_promise(const json_t *rule)
 {
@@ -184,6 +201,7 @@ static int print_item(struct tool *tool, const char *kind, const bt_provided *fo
     print_words(item, "keeps", "keeps");
     print_words(item, "gives", "gives");
     print_words(item, "facets", "facets");
+    int code = strcmp(kind, "op") == 0 ? print_added(tool, found->name) : EXIT_OK;
     print_words(item, "relation", "relation");
     print_words(item, "computes", "computes");
     print_words(item, "source", "source");
@@ -191,7 +209,7 @@ static int print_item(struct tool *tool, const char *kind, const bt_provided *fo
         printf("%-9s %lld\n", "level",
                (long long)json_integer_value(json_object_get(item, "level")));
     json_decref(item);
-    return strcmp(kind, "library") == 0 ? print_library(tool, found) : EXIT_OK;
+    return strcmp(kind, "library") == 0 ? print_library(tool, found) : code;
 }
 
 static int fail_pipeline(struct tool *tool, const char *name)

@@ -12,6 +12,13 @@ expect 1 'no op is named "nn.relux"; did you mean nn.relu' 'baton plugin why nn.
 expect 1 'no pass is named "dead-cod"; did you mean dead-code?' -- "$baton" list passes dead-cod
 expect 1 'no pipeline is named "defaul"; did you mean default?' -- "$baton" list pipelines defaul
 expect 0 'nn.relu (baton.ops.nn)' -- "$baton" list ops nn.relu
+mkdir costs
+cat > costs/costs.baton.json <<'END1'
+{ "id": "test.costs", "version": "0.1.0", "license": "Apache-2.0", "doc": "A facet of an operator of another plugin.",
+  "abi": { "major": 0, "needs": 1, "built": 1 }, "binaries": [ { "path": "costs.so", "os": "linux", "arch": "x86_64" } ],
+  "provides": { "facets": [ { "op": "nn.relu", "facet": "cost", "priority": 10 } ] } }
+END1
+expect 0 '^added     cost, by test.costs$' -- env BATON_PLUGIN_PATH="$PWD/costs" "$baton" list ops nn.relu
 expect 0 '^call-graph  Which globals' '^effects     What each binding' -- "$baton" list analyses
 expect 0 '^after-simplify  in pipeline default$' -- "$baton" list slots
 expect 0 '^ai.onnx.Pad-11  *baton.onnx$' -- "$baton" list onnx

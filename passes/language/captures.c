@@ -221,6 +221,19 @@ static bt_status read_group(struct captures *c, const struct function *f,
     return NULL;
 }
 
+/* What is derived has to be seen where that is done: a closure from further out is made there
+ * again, of what it uses, and is no value that is held. */
+static int is_derived_inside(const struct captures *c, const struct function *f,
+                             const bt_value *value)
+{
+    const struct member *member;
+    if (!bt_as_op_call(value, "gradient") && !bt_as_op_call(value, "jvp"))
+        return 0;
+    member = captures_member(c, bt_value_operand(value, 0));
+    return member && member->function.group->around != f &&
+           !is_inside_group(f, member->function.group);
+}
+
 static bt_status read_binding(struct captures *c, const struct function *f,
                               const bt_value *value)
 {
@@ -231,7 +244,8 @@ static bt_status read_binding(struct captures *c, const struct function *f,
         return closure->group->at[0] == closure ? read_group(c, f, closure->group) : NULL;
     for (uint32_t i = 0; i < bt_value_noperand(value); i++)
         BT_TRY(meet_use(c, f, bt_value_operand(value, i),
-                        call && call->callee_kind == BT_CALLEE_VALUE && i == 0));
+                        i == 0 && (is_derived_inside(c, f, value) ||
+                                   (call && call->callee_kind == BT_CALLEE_VALUE))));
     if (call)
         BT_TRY(read_call(c, f, call));
     for (uint32_t i = 0; i < bt_value_nregion(value); i++)

@@ -47,8 +47,11 @@ static bt_status show(struct vm_machine *m, struct vm_frame *frame,
     const bt_tensor *tensor = bt_object_as_tensor(object);
     for (uint32_t i = 0; i < shape->rank; i++) {
         const struct vm_open *axis = shape->axes[i].open;
-        if (axis && bt_type_is_free(axis->dim) && dims[axis->dims[0]] == VM_UNKNOWN)
-            dims[axis->dims[0]] = tensor->dims[i];
+        int64_t rest; // of factor * ?n + add, which shows ?n too
+        if (axis && axis->factor > 0 && dims[axis->dims[0]] == VM_UNKNOWN &&
+            axis->add != INT64_MIN && bt_add_int64(tensor->dims[i], -axis->add, &rest) &&
+            rest >= 0 && rest % axis->factor == 0)
+            dims[axis->dims[0]] = rest / axis->factor;
     }
     for (uint32_t i = 0; is_checked && i < shape->rank; i++) {
         int64_t expected;

@@ -136,6 +136,18 @@ static void fill(unsigned char *at, uint64_t nbytes, uint32_t seed)
         at[i] = (unsigned char)(i * 31 + i / 256 + seed);
 }
 
+/* What is as expected a little later, but is not yet, was not waited for. */
+static void check_late(struct desk *d, const uint8_t *found, const uint8_t *expected,
+                       uint64_t nbytes)
+{
+    const struct timespec pause = { .tv_nsec = LATE_NS };
+    if (!d->queue)
+        return;
+    (void)nanosleep(&pause, NULL);
+    if (memcmp(found, expected, (size_t)nbytes) == 0)
+        target_fault(d->arena, &d->fault, "`wait` returns before a copy is done");
+}
+
 /* Whether all of a block is as expected. */
 static bt_status look(struct desk *d, void *block, const char *what, uint64_t nbytes,
                       uint64_t offset)
@@ -146,12 +158,16 @@ static bt_status look(struct desk *d, void *block, const char *what, uint64_t nb
     BT_TRY(move(d, &here, &there));
     while (i < ROOM && d->host[i] == d->expected[i])
         i++;
-    if (i < ROOM)
-        target_fault(
-            d->arena, &d->fault,
-            "a copy of %d bytes %s, to offset %d: byte %d of the block is then %d, "
-            "expected %d",
-            (int)nbytes, what, (int)offset, (int)i, d->host[i], d->expected[i]);
+    if (i == ROOM)
+        return NULL;
+    const int found = d->host[i];
+    check_late(d, d->host, d->expected, ROOM);
+    BT_TRY(move(d, &here, &there)); // the copy before this one may have been late
+    check_late(d, d->host, d->expected, ROOM);
+    target_fault(d->arena, &d->fault,
+                 "a copy of %d bytes %s, to offset %d: byte %d of the block is then %d, "
+                 "expected %d",
+                 (int)nbytes, what, (int)offset, (int)i, found, d->expected[i]);
     return NULL;
 }
 
@@ -168,18 +184,18 @@ static bt_status check_back(struct desk *d, void *block, uint64_t nbytes, uint64
     if (is_around)
         target_fault(d->arena, &d->fault,
                      "a copy of %d bytes to the host writes beside them", (int)nbytes);
-    else if (memcmp(d->host + GUARD, d->expected + offset, (size_t)nbytes))
-        target_fault(d->arena, &d->fault,
-                     "a copy of %d bytes to the host, from offset %d, brings others",
-                     (int)nbytes, (int)offset);
+    if (is_around || memcmp(d->host + GUARD, d->expected + offset, (size_t)nbytes) == 0)
+        return NULL;
+    check_late(d, d->host + GUARD, d->expected + offset, nbytes);
+    target_fault(d->arena, &d->fault,
+                 "a copy of %d bytes to the host, from offset %d, brings others",
+                 (int)nbytes, (int)offset);
     return NULL;
 }
 
-/* All of a block and back, with nothing else that uses what the copies read: what is there a little
- * later, but not yet, was not waited for. */
+/* All of a block and back, with nothing else that uses what the copies read. */
 static bt_status check_whole(struct desk *d, void *block, uint32_t round)
 {
-    const struct timespec pause = { .tv_nsec = LATE_NS };
     const bt_buffer whole = own(block, 0, ROOM), from = host(d->expected, ROOM),
                     to = host(d->host, ROOM);
     uint64_t i = 0;
@@ -192,10 +208,7 @@ static bt_status check_whole(struct desk *d, void *block, uint32_t round)
     const int found = i < ROOM ? d->host[i] : 0;
     if (i == ROOM)
         return NULL;
-    if (d->queue)
-        (void)nanosleep(&pause, NULL);
-    if (d->queue && memcmp(d->host, d->expected, ROOM) == 0)
-        target_fault(d->arena, &d->fault, "`wait` returns before a copy is done");
+    check_late(d, d->host, d->expected, ROOM);
     target_fault(
         d->arena, &d->fault,
         "a copy of %d bytes from the host, or of these back: byte %d is then %d, "

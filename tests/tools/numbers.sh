@@ -40,7 +40,7 @@ expect 1 'error: nothing of .*digits.baton was quantized: by scheme wide each of
 [ ! -e none.baton ] || fault "a program without integers was written"
 
 # The check tells all of them, and what shows on a second call alone; what does not come back ends it.
-expect 1 'error: calibrate zz_endless: it has not come back for 3 s (--timeout)$' \
+expect 1 'error: calibrate zz_endless: it has not come back for 3 s (--timeout), in pass quant-calibrate$' \
     '  ok      scheme right$' '  ok      calibrate fixed$' \
     'scheme turns gives another result for the same program when it is asked again$' \
     'scheme behind writes behind the form that it is given for nn.conv2d$' \

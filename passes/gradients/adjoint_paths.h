@@ -117,20 +117,35 @@ bt_status adjoint_leaves(struct adjoint *, const bt_value *now, enum adjoint_way
 bt_status adjoint_name(struct adjoint_pairs *, bt_map *taken, const char *base,
                        const char *what, const char **out) BT_MUST_USE;
 
-/* ---- functions that bring their derivative (adjoint_vjp.c) ---- */
+/* ---- attributes vjp and jvp (adjoint_rule.c) ---- */
 
-/* The attribute of that name of a function; NULL: it has none. */
 const bt_dict *adjoint_attrs_of(const bt_global *);
+/* The attribute of that name of a function; NULL: it has none. */
 const bt_dict_entry *adjoint_rule_of(const bt_global *, const char *name);
+/* What one of them is to name. */
+struct adjoint_rule {
+    const char *attr, *example;
+    /* what is named has for a function of the type */
+    bt_status (*type)(const struct adjoint_pairs *, const bt_func_type *,
+                      const bt_type **out);
+    const char *expects; /* that type in words */
+};
+/* What the attribute of a function names, which has it.
+ * errors  at the function, where it is none, or takes or gives something else */
+bt_status adjoint_rule_find(const struct adjoint_pairs *, const struct adjoint_rule *,
+                            const bt_global *, const bt_global **out) BT_MUST_USE;
+/* A function that does nothing but call such a one: what is derived in its place. Another
+ * function stays. */
+bt_status adjoint_rule_wrap(struct adjoint_pairs *, const bt_global *,
+                            const char *name, const bt_func **out) BT_MUST_USE;
+
+/* ---- functions that bring their adjoints (adjoint_vjp.c) ---- */
+
 int adjoint_has_vjp(const bt_global *);
 int adjoint_calls_vjp(const struct adjoint *, const bt_value *old);
 /* What the reverse of such a call needs is declared, and its function has the right type. */
 bt_status adjoint_vjp_want(struct adjoint *, const bt_value *old) BT_MUST_USE;
 bt_status adjoint_reverse_vjp(struct adjoint *, const bt_value *old) BT_MUST_USE;
-/* A function that does nothing but call such a one: what is derived in its place. Another
- * function stays. */
-bt_status adjoint_rule_wrap(struct adjoint_pairs *, const bt_global *,
-                            const char *name, const bt_func **out) BT_MUST_USE;
 
 /* ---- paths ---- */
 

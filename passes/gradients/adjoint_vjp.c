@@ -8,21 +8,7 @@
  *
  * It stands in place of differentiating @f, which may then be external. A call of @f stays.
  */
-#include <string.h>
-
 #include "gradients/adjoint_paths.h"
-
-const bt_dict *adjoint_attrs_of(const bt_global *global)
-{
-    return global->kind == BT_GLOBAL_FUNC ? &global->func->attrs : &global->attrs;
-}
-
-const bt_dict_entry *adjoint_rule_of(const bt_global *global, const char *name)
-{
-    return global->kind == BT_GLOBAL_FUNC || global->kind == BT_GLOBAL_EXTERN
-               ? bt_dict_find(adjoint_attrs_of(global), name)
-               : NULL;
-}
 
 int adjoint_has_vjp(const bt_global *global)
 {
@@ -65,43 +51,17 @@ static bt_status wanted_type(const struct adjoint_pairs *p, const bt_func_type *
     return *out ? NULL : bt_store_why(p->ctx, store);
 }
 
-static const char *show(const struct adjoint_pairs *p, const bt_type *type)
-{
-    bt_text text;
-    bt_text_init(&text, p->arena);
-    bt_print_type(p->ctx, type, &text);
-    const char *shown = bt_text_get(&text);
-    return shown ? shown : "a function";
-}
-
-/* What `global` names.
- * errors  at the function, where it is none, or takes or gives something else */
+/* What `global` names. */
 static bt_status find(const struct adjoint_pairs *p, const bt_global *global,
                       const bt_global **out)
 {
-    const bt_dict_entry *entry = adjoint_rule_of(global, "vjp");
-    const bt_type *wanted;
-    *out = entry->kind == BT_DICT_TEXT ? bt_module_find(p->module, entry->text) : NULL;
-    if (!*out || ((*out)->kind != BT_GLOBAL_FUNC && (*out)->kind != BT_GLOBAL_EXTERN))
-        return bt_fail_at(
-            p->ctx, BT_ERR_NAME, p->module->store, global->span,
-            "@%s: its attribute vjp names %s%s, which is no function of the "
-            "module: names are given without @, as in vjp=\"f_back\"",
-            global->name, entry->kind == BT_DICT_TEXT ? "@" : "nothing",
-            entry->kind == BT_DICT_TEXT ? entry->text : "");
-    if (!bt_as_func_type(global->type))
-        return bt_fail_at(p->ctx, BT_ERR_TYPE, p->module->store, global->span,
-                          "@%s: its attribute vjp is for functions", global->name);
-    BT_TRY(wanted_type(p, bt_as_func_type(global->type), &wanted));
-    if ((*out)->type == wanted)
-        return NULL;
-    bt_status status = bt_fail_at(
-        p->ctx, BT_ERR_TYPE, p->module->store, global->span,
-        "@%s: its attribute vjp names @%s, which is %s, expected %s: the arguments, the "
-        "result and its adjoint, giving the adjoints of the arguments that hold floats; what "
-        "a fn uses from around it comes first among its arguments",
-        global->name, (*out)->name, show(p, (*out)->type), show(p, wanted));
-    return bt_note(p->ctx, status, p->module->store, (*out)->span, "it is here");
+    static const struct adjoint_rule vjp = {
+        "vjp", "f_back", wanted_type,
+        "the arguments, the result and its adjoint, giving the adjoints of the arguments "
+        "that "
+        "hold floats; what a fn uses from around it comes first among its arguments"
+    };
+    return adjoint_rule_find(p, &vjp, global, out);
 }
 
 /* ---- calls ---- */
@@ -167,39 +127,4 @@ bt_status adjoint_reverse_vjp(struct adjoint *a, const bt_value *binding)
             BT_TRY(adjoint_add(a, old->args[i], k, leaves.at[k]));
     }
     return NULL;
-}
-
-/* ---- a declaration of such a function ---- */
-
-bt_status adjoint_rule_wrap(struct adjoint_pairs *p, const bt_global *global,
-                            const char *name, const bt_func **out)
-{
-    const bt_func *func = global->func;
-    bt_func now = *func;
-    struct copy c;
-    const bt_value *result, **args;
-    bt_call call = { .callee_kind = BT_CALLEE_VALUE,
-                     .narg = func->block->nparam,
-                     .ntype_arg = func->nvar,
-                     .type_args = func->vars };
-    const bt_param **params;
-    *out = func;
-    if (!adjoint_rule_of(global, name))
-        return NULL;
-    BT_TRY(copy_init(&c, p->ctx, p->arena, p->module));
-    bt_status status = copy_params(&c, func->block->nparam, func->block->params, &params);
-    args = (const bt_value **)params;
-    call.args = args;
-    if (!status)
-        status = bt_block_begin(c.b, func->block->nparam, params);
-    if (!status)
-        status = bt_build_global(c.b, global->name, &call.callee);
-    bt_builder_at(c.b, func->span, 0);
-    bt_builder_type(c.b, func->result);
-    if (!status)
-        status = bt_build_call(c.b, &call, &result);
-    if (!status)
-        status = bt_block_end(c.b, result, &now.block);
-    copy_deinit(&c);
-    return status ? status : bt_func_create(p->ctx, p->module->store, &now, out);
 }

@@ -32,48 +32,23 @@ static bt_status wanted_type(const struct adjoint_pairs *p, const bt_func_type *
     return *out ? NULL : bt_store_why(p->ctx, store);
 }
 
-static const char *show(const struct adjoint_pairs *p, const bt_type *type)
-{
-    bt_text text;
-    bt_text_init(&text, p->arena);
-    bt_print_type(p->ctx, type, &text);
-    const char *shown = bt_text_get(&text);
-    return shown ? shown : "a function";
-}
-
-/* What `global` names.
- * errors  at the function, where it is none, or takes or gives something else */
+/* What `global` names. */
 static bt_status find(const struct adjoint_pairs *p, const bt_global *global,
                       const bt_global **out)
 {
-    const bt_dict_entry *entry = adjoint_rule_of(global, "jvp");
-    const int is_text = entry->kind == BT_DICT_TEXT;
-    const bt_type *wanted;
-    *out = is_text ? bt_module_find(p->module, entry->text) : NULL;
-    if (!*out || ((*out)->kind != BT_GLOBAL_FUNC && (*out)->kind != BT_GLOBAL_EXTERN))
-        return bt_fail_at(
-            p->ctx, BT_ERR_NAME, p->module->store, global->span,
-            "@%s: its attribute jvp names %s%s, which is no function of the "
-            "module: names are given without @, as in jvp=\"f_moved\"",
-            global->name, is_text ? "@" : "nothing", is_text ? entry->text : "");
-    BT_TRY(wanted_type(p, bt_as_func_type(global->type), &wanted));
-    if ((*out)->type == wanted)
-        return NULL;
-    bt_status status = bt_fail_at(
-        p->ctx, BT_ERR_TYPE, p->module->store, global->span,
-        "@%s: its attribute jvp names @%s, which is %s, expected %s: the arguments and "
-        "tangents of those that hold floats, giving the result and its tangent",
-        global->name, (*out)->name, show(p, (*out)->type), show(p, wanted));
-    return bt_note(p->ctx, status, p->module->store, (*out)->span, "it is here");
+    static const struct adjoint_rule jvp = {
+        "jvp", "f_moved", wanted_type,
+        "the arguments and tangents of those that hold floats, giving the result and its "
+        "tangent"
+    };
+    return adjoint_rule_find(p, &jvp, global, out);
 }
 
 /* ---- calls ---- */
 
 const bt_global *tangent_rule_of(const struct adjoint *a, const bt_call *call)
 {
-    const bt_global *global = call->callee_kind == BT_CALLEE_VALUE
-                                  ? bt_module_global(a->pairs->module, call->callee)
-                                  : NULL;
+    const bt_global *global = bt_call_global(a->pairs->module, call);
     return global && adjoint_rule_of(global, "jvp") ? global : NULL;
 }
 

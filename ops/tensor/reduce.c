@@ -169,9 +169,11 @@ static void write_spread(bt_formula *f, const bt_formula_call *call)
         bt_formula_add(f, "m: float64[$kept] = sum($r: float64(data[$at])) / count; ");
     bt_formula_item(f, "off", "(float64(data[$at]) - float64(%s[$mean]))",
                     call->narg == 2 ? "mean" : "m");
-    bt_formula_add(f, strcmp(call->op->name, "std") == 0
-                          ? "y: t[$y] = t(sqrt(sum($r: $off * $off) / divisor))"
-                          : "y: t[$y] = t(sum($r: $off * $off) / divisor)");
+    if (strcmp(call->op->name, "variance") == 0)
+        bt_formula_add(f, "y: t[$y] = t(sum($r: $off * $off) / divisor)");
+    else // where all elements are equal the root has no derivative, and 0 is the gradient
+        bt_formula_add(f, "v: float64[$kept] = sum($r: $off * $off) / divisor; "
+                          "y: t[$y] = t(select(v[$mean] == 0, 0, sqrt(v[$mean])))");
 }
 
 static void write_arg(bt_formula *f, const bt_formula_call *call)

@@ -34,6 +34,8 @@ static const struct row {
       "[2, 3]", "[2, 0, 0, 0, 0, 0, 3, 0]", NULL },
     // poles: what is infinite stays so, but a seed of 0 gives 0
     { "sqrt", "float64[3] = [0, 0, 4]", "[1, 0, 1]", "[inf, 0, 0.25]", NULL },
+    { "std", "float64[2, 3] = [2, 2, 2, 1, 2, 3] | axis=[1]", "[1, 0]",
+      "[0, 0, 0, 0, 0, 0]", NULL },
     { "rsqrt", "float64[2] = [0, 4]", "[0, 2]", "[0, -0.125]", NULL },
     { "log", "float64[2] = [0, 2]", "[0, 1]", "[0, 0.5]", NULL },
     { "divide", "float64[2] = [0, 1], float64[2] = [0, 2]", "[0, 1]",

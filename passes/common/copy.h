@@ -49,6 +49,9 @@ bt_status copy_wheres(struct copy *, uint32_t n, const bt_where *const *,
                       const bt_where *const **out) BT_MUST_USE;
 /* A variable like `old`, a variable or an opaque dim, that is its copy. */
 bt_status copy_var(struct copy *, const bt_type *old, const bt_type **out) BT_MUST_USE;
+/* Type parameters of its own for a function that is made of another and stands beside it, and
+ * what they satisfy: nvar, vars, nwhere, wheres of *out. */
+bt_status copy_head(struct copy *, const bt_func *, bt_func *out) BT_MUST_USE;
 
 /* The new value of an old operand, see `operand`. */
 bt_status copy_operand(struct copy *, const bt_value *old, const bt_type *wanted,

@@ -202,17 +202,9 @@ bt_status adjoint_pairs_declare(struct adjoint_pairs *p, bt_module_builder *buil
 static bt_status begin_func(struct adjoint *a, const struct adjoint_pair *pair,
                             const char *func_name, struct copy *c, bt_func *out)
 {
-    const bt_func *primal = pair->primal;
-    const bt_type **vars = BT_NEWS(a->copy.arena, const bt_type *, primal->nvar);
-    *out = (bt_func){ .name = func_name, .span = primal->span, .nvar = primal->nvar };
-    if (!vars)
-        return bt_no_memory();
+    *out = (bt_func){ .name = func_name, .span = pair->primal->span };
     adjoint_copy_init(a, c);
-    for (uint32_t i = 0; i < primal->nvar; i++)
-        BT_TRY(copy_var(c, primal->vars[i], &vars[i]));
-    out->vars = vars;
-    out->nwhere = primal->nwhere;
-    return copy_wheres(c, primal->nwhere, primal->wheres, &out->wheres);
+    return copy_head(c, pair->primal, out);
 }
 
 static bt_status make_forward(struct adjoint *a, const struct adjoint_pair *pair,

@@ -144,14 +144,8 @@ static bt_status make_block(struct gradient *g, const bt_block **out)
 
 static bt_status copy_with_vars(struct copy *c, const bt_func *func, const bt_func **out)
 {
-    const bt_type **vars = BT_NEWS(c->arena, const bt_type *, func->nvar);
     bt_func now = *func;
-    if (!vars)
-        return bt_no_memory();
-    for (uint32_t i = 0; i < func->nvar; i++)
-        BT_TRY(copy_var(c, func->vars[i], &vars[i]));
-    now.vars = vars;
-    BT_TRY(copy_wheres(c, func->nwhere, func->wheres, &now.wheres));
+    BT_TRY(copy_head(c, func, &now));
     return copy_func(c, &now, out);
 }
 

@@ -67,8 +67,6 @@ bt_status tangent_func_of(const struct adjoint *, const bt_call *,
 bt_status tangent_find(struct adjoint *, const bt_block *) BT_MUST_USE;
 /* And what these call. */
 bt_status tangent_close(struct adjoint_pairs *) BT_MUST_USE;
-/* Type parameters of a function that is made of the primal, and what they satisfy. */
-bt_status tangent_head(struct adjoint *, bt_func *out) BT_MUST_USE;
 /* %dx of %x */
 bt_status tangent_param(struct adjoint *, const bt_value *old, const bt_type *,
                         const bt_param **out) BT_MUST_USE;

@@ -185,20 +185,6 @@ bt_status tangent_declare(struct adjoint_pairs *p, bt_module_builder *builder)
 
 /* ---- functions ---- */
 
-bt_status tangent_head(struct adjoint *a, bt_func *out)
-{
-    const bt_func *primal = a->func;
-    const bt_type **vars = BT_NEWS(a->copy.arena, const bt_type *, primal->nvar);
-    if (!vars)
-        return bt_no_memory();
-    for (uint32_t i = 0; i < primal->nvar; i++)
-        BT_TRY(copy_var(&a->copy, primal->vars[i], &vars[i]));
-    out->nvar = primal->nvar;
-    out->vars = vars;
-    out->nwhere = primal->nwhere;
-    return copy_wheres(&a->copy, primal->nwhere, primal->wheres, &out->wheres);
-}
-
 bt_status tangent_param(struct adjoint *a, const bt_value *old, const bt_type *type,
                         const bt_param **out)
 {
@@ -253,7 +239,7 @@ static bt_status make(struct tangent *t, const struct tangent_func *f,
     if (!all)
         return bt_no_memory();
     BT_TRY(flow(a, f));
-    BT_TRY(tangent_head(a, &now));
+    BT_TRY(copy_head(&a->copy, a->func, &now));
     BT_TRY(make_params(a, f, &params, &n));
     BT_TRY(bt_block_begin(a->copy.b, n, params));
     BT_TRY(copy_bindings(&a->copy, block, f->primal->result, &result));

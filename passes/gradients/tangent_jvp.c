@@ -107,7 +107,7 @@ static bt_status define(struct tangent *t, bt_module_builder *builder,
     bt_func now = { .name = declared->name, .span = declared->span };
     bt_global global = *declared;
     BT_TRY(flow(a, declared));
-    BT_TRY(tangent_head(a, &now));
+    BT_TRY(copy_head(&a->copy, a->func, &now));
     BT_TRY(make_block(t, declared, &now.block));
     now.result = now.block->result->type;
     BT_TRY(bt_func_create(a->copy.ctx, a->copy.store, &now, &global.func));

@@ -451,18 +451,6 @@ static bt_status declare_all(void *state, bt_module_builder *builder)
     return NULL;
 }
 
-/* Type parameters of its own, so that it may stand beside the old one. */
-static bt_status copy_head(struct copy *c, const bt_func *old, bt_func *now)
-{
-    const bt_type **vars = BT_NEWS(c->arena, const bt_type *, old->nvar);
-    if (!vars)
-        return bt_no_memory();
-    for (uint32_t i = 0; i < old->nvar; i++)
-        BT_TRY(copy_var(c, old->vars[i], &vars[i]));
-    now->vars = vars;
-    return copy_wheres(c, old->nwhere, old->wheres, &now->wheres);
-}
-
 static bt_status build_func(struct copy *c, const bt_global *global, const bt_func **out)
 {
     struct making *m = c->state;

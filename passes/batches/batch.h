@@ -12,6 +12,7 @@
 #define PASSES_BATCHES_BATCH_H
 
 #include "common/copy.h"
+#include "common/derivative_attrs.h"
 
 /* A version of a global for a batch. */
 struct batch_func {
@@ -19,7 +20,7 @@ struct batch_func {
     const uint8_t *mask; /* of the tensors of its parameters, one after another */
     const struct batch_func
         *base; /* of a gradient: the version of what it is the gradient of */
-    struct batch_func *rules[2]; /* of what attributes vjp and jvp name */
+    struct batch_func *rules[DERIVATIVE_NRULE]; /* of what attributes vjp and jvp name */
     const char *name;
     const bt_type *type;
     uint32_t

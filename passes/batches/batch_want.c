@@ -35,13 +35,10 @@ static bt_status check(const struct vmap *v, const bt_global *global)
     return NULL;
 }
 
-/* Attributes that name what gives a function's derivatives. */
-static const char *const rules[] = { "vjp", "jvp" };
-
 const char *batch_rule(const struct batch_func *f, const char *name)
 {
-    for (uint32_t i = 0; i < BT_COUNT(rules); i++) {
-        if (f->rules[i] && strcmp(rules[i], name) == 0)
+    for (uint32_t i = 0; i < DERIVATIVE_NRULE; i++) {
+        if (f->rules[i] && strcmp(derivative_rules[i], name) == 0)
             return f->rules[i]->name;
     }
     return NULL;
@@ -49,8 +46,8 @@ const char *batch_rule(const struct batch_func *f, const char *name)
 
 static int has_rule(const bt_global *global)
 {
-    for (uint32_t i = 0; global->func && i < BT_COUNT(rules); i++) {
-        if (bt_dict_find(&global->func->attrs, rules[i]))
+    for (uint32_t i = 0; global->func && i < DERIVATIVE_NRULE; i++) {
+        if (bt_dict_find(&global->func->attrs, derivative_rules[i]))
             return 1;
     }
     return 0;
@@ -159,7 +156,8 @@ int batch_is_refused(const struct vmap *v, const struct batch_func *f)
  * and adjoints or tangents. */
 static bt_status want_rule(struct vmap *v, struct batch_func *f, uint32_t which)
 {
-    const bt_dict_entry *entry = bt_dict_find(&f->of->func->attrs, rules[which]);
+    const bt_dict_entry *entry =
+        bt_dict_find(&f->of->func->attrs, derivative_rules[which]);
     const bt_global *rule = entry && entry->kind == BT_DICT_TEXT
                                 ? bt_module_find(v->module, entry->text)
                                 : NULL;
@@ -175,9 +173,10 @@ static bt_status want_rule(struct vmap *v, struct batch_func *f, uint32_t which)
     BT_TRY(batch_want(v, rule, mask, &f->rules[which]));
     return !batch_is_refused(v, f->rules[which])
                ? NULL
-               : bt_fail_at(v->ctx, BT_ERR_UNSUPPORTED, v->module->store, f->of->span,
-                            "vmap: what attribute %s of @%s names has no form for a batch",
-                            rules[which], f->of->name);
+               : bt_fail_at(
+                     v->ctx, BT_ERR_UNSUPPORTED, v->module->store, f->of->span,
+                     "vmap: what attribute %s of @%s names has no form for a batch",
+                     derivative_rules[which], f->of->name);
 }
 
 /* What the version calls; where something in it has no form for a batch, nothing. */
@@ -189,7 +188,7 @@ static bt_status close_one(struct vmap *v, struct batch_func *f)
     batch_init(&b, v, NULL);
     BT_TRY(batch_mark_params(&b, block, f->mask));
     bt_status status = batch_mark(&b, block);
-    for (uint32_t i = 0; !status && i < BT_COUNT(rules); i++)
+    for (uint32_t i = 0; !status && i < DERIVATIVE_NRULE; i++)
         status = want_rule(v, f, i);
     if (!status || status->code != BT_ERR_UNSUPPORTED ||
         !batch_is_tensors(f->of->func->result))

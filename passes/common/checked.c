@@ -10,12 +10,16 @@ static bt_status check_dims(const struct copy *c, const bt_type *wanted, bt_call
     dims_of_type from = { 0 }, to = { 0 };
     BT_TRY(dims_list(&m, call->base.type, &from));
     BT_TRY(dims_list(&m, wanted, &to));
+    if (from.len != to.len)
+        return bt_fail(c->ctx, BT_ERR_INTERNAL,
+                       "a call is stated to give a type of %u dims, and gives %u", to.len,
+                       from.len);
     bt_check *checks = BT_NEWS(c->arena, bt_check, (size_t)call->ncheck + to.len);
     if (!checks)
         return bt_no_memory();
     if (call->ncheck)
         memcpy(checks, call->checks, call->ncheck * sizeof(*checks));
-    for (uint32_t i = 0; i < to.len && i < from.len; i++) {
+    for (uint32_t i = 0; i < to.len; i++) {
         if (from.at[i] != to.at[i])
             checks[call->ncheck++] = (bt_check){ .relation = BT_CHECK_EQUAL,
                                                  .left = from.at[i],

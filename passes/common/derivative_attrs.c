@@ -2,15 +2,15 @@
 
 #include <string.h>
 
-static const char *const names[] = { "vjp", "jvp", DERIVATIVE_CHECKPOINT };
+const char *const derivative_rules[DERIVATIVE_NRULE] = { "vjp", "jvp" };
 
 int derivative_attr_is(const char *name)
 {
-    for (uint32_t i = 0; i < BT_COUNT(names); i++) {
-        if (strcmp(names[i], name) == 0)
+    for (uint32_t i = 0; i < DERIVATIVE_NRULE; i++) {
+        if (strcmp(derivative_rules[i], name) == 0)
             return 1;
     }
-    return 0;
+    return strcmp(name, DERIVATIVE_CHECKPOINT) == 0;
 }
 
 int derivative_attrs_has(const bt_dict *attrs)

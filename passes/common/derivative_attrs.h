@@ -6,6 +6,9 @@
 #include <baton/ir.h>
 
 #define DERIVATIVE_CHECKPOINT "checkpoint"
+enum { DERIVATIVE_NRULE = 2 };
+
+extern const char *const derivative_rules[DERIVATIVE_NRULE]; /* vjp, jvp */
 
 int derivative_attr_is(const char *name);
 /* Whether it has one: its calls are to be found as they are, and not to be copied. */

@@ -5,7 +5,7 @@
 #include <baton/pass.h>
 
 /* A slot for projections: a field of a tuple that is in sight is the field. */
-bt_status rewrite_proj(bt_rewrite *, const bt_proj *, const bt_value **out);
+bt_status rewrite_proj(bt_rewrite *, const bt_proj *, const bt_value **out) BT_MUST_USE;
 
 /* Whether the body of a function may be copied to the place at hand: what the copy nests then
  * stays within half of limits.depth, and passes behind this one can nest more. */

@@ -3,7 +3,7 @@
  *     %0 = @f(%x);  annotation.checkpoint(%0)
  *  -> %0 = fn (checkpoint=True) { @f(%x) };  %0()
  * The call, or the branch, that gives the value, or the tuple that the value is a field of, stands
- * in a closure then. Pass lambda-lift makes a function of the module of it, inline leaves it where
+ * in a closure then; of a tuple that is written out each field has its own. Pass lambda-lift makes a function of the module of it, inline leaves it where
  * it is, and differentiate, which reads the attribute, keeps its arguments in place of a tape.
  * Without gradients in the program, and on values that nothing computes, the marks go.
  * keeps    every invariant
@@ -29,6 +29,21 @@ static const bt_call *mark_of(const bt_value *value)
     return bt_as_op_call(value, "annotation.checkpoint");
 }
 
+/* What gives a value that is marked, or each field of it. */
+static bt_status mark_from(struct outlining *o, const bt_value *from)
+{
+    while (bt_as_proj(from))
+        from = bt_as_proj(from)->tuple;
+    const bt_call *call = bt_as_call(from);
+    const bt_tuple_value *tuple = bt_as_tuple(from);
+    for (uint32_t i = 0; tuple && i < tuple->nfield; i++)
+        BT_TRY(mark_from(o, tuple->fields[i]));
+    if (!(call && call->callee_kind != BT_CALLEE_CTOR && !mark_of(from)) &&
+        from->kind != BT_VALUE_IF && from->kind != BT_VALUE_MATCH)
+        return NULL;
+    return bt_map_put(&o->marked, from, (void *)1) ? NULL : bt_no_memory();
+}
+
 static bt_status look_at(struct outlining *o, const bt_value *value)
 {
     const bt_call *mark = mark_of(value);
@@ -36,14 +51,7 @@ static bt_status look_at(struct outlining *o, const bt_value *value)
     if (!mark)
         return NULL;
     o->has_marks = 1;
-    const bt_value *from = mark->args[0];
-    while (bt_as_proj(from))
-        from = bt_as_proj(from)->tuple;
-    const bt_call *call = bt_as_call(from);
-    if (!(call && call->callee_kind != BT_CALLEE_CTOR && !mark_of(from)) &&
-        from->kind != BT_VALUE_IF && from->kind != BT_VALUE_MATCH)
-        return NULL;
-    return bt_map_put(&o->marked, from, (void *)1) ? NULL : bt_no_memory();
+    return mark_from(o, mark->args[0]);
 }
 
 static bt_status find_marks(struct outlining *o, const bt_func *func, int *any)

@@ -91,8 +91,12 @@ static bt_status find_terms(struct defun *d, const struct family *family,
         return bt_store_why(d->ctx, d->module->store);
     BT_TRY(dims_list(&m, rest, &own));
     BT_TRY(dims_list(&m, &family->type->base, &wanted));
+    if (own.len != wanted.len)
+        return bt_fail(d->ctx, BT_ERR_INTERNAL,
+                       "defunctionalize: @%s has %u dims where its family has %u",
+                       maker->global, own.len, wanted.len);
     for (uint32_t i = 0; i < maker->nvar; i++) {
-        for (uint32_t k = 0; k < own.len && own.len == wanted.len; k++) {
+        for (uint32_t k = 0; k < own.len; k++) {
             if (own.at[k] == maker->vars[i] && !maker->terms[i])
                 maker->terms[i] = wanted.at[k];
         }

@@ -137,6 +137,10 @@ bt_status families_maker(struct defun *d, const bt_value *value, const bt_type *
         BT_TRY(families_type(d, type, &ignored));
         family = bt_map_find(&d->families, type);
     }
+    if (!family)
+        return bt_fail_at(
+            d->ctx, BT_ERR_INTERNAL, d->module->store, value->span,
+            "defunctionalize: a type of functions came up when all were found");
     *out = bt_map_find(&family->by_name, closure_global(value));
     if (*out)
         return NULL;

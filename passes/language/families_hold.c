@@ -63,28 +63,11 @@ static bt_status holds(struct defun *d, const bt_adt_def *def, int *out)
 
 /* ---- instances ---- */
 
-struct terms {
-    const bt_adt_def *def;
-    const bt_type *const *at;
-};
-
-static const bt_type *find_var(bt_subst *subst, const bt_type *leaf)
-{
-    const struct terms *t = subst->state;
-    for (uint32_t i = 0; i < t->def->nvar; i++) {
-        if (t->def->vars[i] == leaf)
-            return t->at[i];
-    }
-    return NULL;
-}
-
 bt_status families_field(struct defun *d, const bt_ctor *ctor, uint32_t index,
                          const bt_type *instance, const bt_type **out)
 {
     bt_store *store = d->module->store;
-    struct terms terms = { ctor->adt, bt_as_apply_type(instance)->at + 1 };
-    bt_subst subst = { .leaf = find_var, .state = &terms };
-    *out = bt_type_subst(store, &subst, ctor->fields[index]);
+    *out = bt_ctor_field_type(store, ctor, index, bt_as_apply_type(instance)->at + 1);
     return *out ? NULL : bt_store_why(d->ctx, store);
 }
 

@@ -6,11 +6,11 @@
  * or functions in sight may be of as many times more bindings as it passes of these: in a
  * copy it is known which way branches on them go and what is called. With all=True,
  * calls of every global and every closure in sight: executors without calls need it.
- * inline=False keeps a global's calls, and so do vjp and checkpoint; calls of primitive functions,
- * which targets make kernels of, stay too. Functions that can reach themselves are left alone, and calls
- * that are checked at run time, that would make a check of the body false, or that have
- * no room for the body: blocks would be nested deeper than half of limits.depth. The
- * globals stay; dead-code drops the closures, and the globals where it knows the entry.
+ * inline=False keeps a global's calls, and so do vjp, jvp and checkpoint; calls of primitive
+ * functions, which targets make kernels of, stay too. Functions that can reach themselves are
+ * left alone, and calls that are checked at run time, that would make a check of the body
+ * false, or that have no room for the body: blocks would be nested deeper than half of
+ * limits.depth. The globals stay; dead-code drops the closures, and the globals where it knows the entry.
  * needs    call-graph
  * keeps    fused, matched; not what closures are
  * option   max-bindings   largest function to inline without the attribute, default 8

@@ -58,7 +58,7 @@ bt_status instances_find_gradient(struct instances *, const bt_global *of,
                                   bt_call *call, const bt_global **out) BT_MUST_USE;
 
 /* In the attributes of a copy, vjp names the copy for the same types of what it names. */
-bt_status instances_aim_vjp(struct instances *in, const struct instance *instance,
+bt_status instances_aim_rules(struct instances *in, const struct instance *instance,
                             bt_dict *attrs) BT_MUST_USE;
 
 #endif

@@ -1,8 +1,9 @@
 /* Gradients of functions with type parameters: of each copy of the function one, and of what
- * attribute vjp names the copy for the same types. */
+ * attributes vjp and jvp name the copy for the same types. */
 #include <string.h>
 
 #include "common/copy.h"
+#include "common/derivative_attrs.h"
 #include "common/names.h"
 #include "language/instances.h"
 
@@ -54,43 +55,52 @@ bt_status instances_find_gradient(struct instances *in, const bt_global *of,
     return NULL;
 }
 
-/* ---- what attribute vjp names ---- */
+/* ---- what attributes vjp and jvp name ---- */
 
 /* NULL: it has no type parameters that a copy gives, or others than the function; what is
  * wrong with it pass differentiate tells. */
-static const bt_global *vjp_like(const struct instances *in, const bt_func *func)
+static const bt_global *rule_like(const struct instances *in, const bt_func *func,
+                                  const char *attr)
 {
-    const bt_dict_entry *entry = bt_dict_find(&func->attrs, "vjp");
-    const bt_global *vjp = entry && entry->kind == BT_DICT_TEXT
-                               ? bt_module_find(in->module, entry->text)
-                               : NULL;
-    if (!vjp || vjp->kind != BT_GLOBAL_FUNC || vjp->func->nvar != func->nvar)
+    const bt_dict_entry *entry = bt_dict_find(&func->attrs, attr);
+    const bt_global *rule = entry && entry->kind == BT_DICT_TEXT
+                                ? bt_module_find(in->module, entry->text)
+                                : NULL;
+    if (!rule || rule->kind != BT_GLOBAL_FUNC || rule->func->nvar != func->nvar)
         return NULL;
     for (uint32_t i = 0; i < func->nvar; i++) {
-        if (bt_type_kind_of(func->vars[i]) != bt_type_kind_of(vjp->func->vars[i]))
+        if (bt_type_kind_of(func->vars[i]) != bt_type_kind_of(rule->func->vars[i]))
             return NULL;
     }
-    return vjp;
+    return rule;
 }
 
-bt_status instances_aim_vjp(struct instances *in, const struct instance *instance,
-                            bt_dict *attrs)
+static bt_status aim(struct instances *in, const struct instance *instance,
+                     const char *attr, bt_dict *attrs)
 {
     const bt_func *func = instance->of->func;
-    const bt_global *vjp = vjp_like(in, func);
+    const bt_global *rule = rule_like(in, func, attr);
     const struct instance *made;
     bt_call call = { .callee_kind = BT_CALLEE_VALUE };
-    if (!vjp)
+    if (!rule)
         return NULL;
-    BT_TRY(instances_find(in, vjp, func->block->result, instance->terms, &call, &made));
+    BT_TRY(instances_find(in, rule, func->block->result, instance->terms, &call, &made));
     bt_dict_entry *now = BT_NEWS(in->arena, bt_dict_entry, attrs->n);
     if (!now)
         return bt_no_memory();
     for (uint32_t i = 0; i < attrs->n; i++) {
         now[i] = attrs->at[i];
-        if (made && strcmp(now[i].name, "vjp") == 0)
+        if (made && strcmp(now[i].name, attr) == 0)
             now[i].text = made->name;
     }
     attrs->at = now;
+    return NULL;
+}
+
+bt_status instances_aim_rules(struct instances *in, const struct instance *instance,
+                              bt_dict *attrs)
+{
+    for (uint32_t i = 0; i < DERIVATIVE_NRULE; i++)
+        BT_TRY(aim(in, instance, derivative_rules[i], attrs));
     return NULL;
 }

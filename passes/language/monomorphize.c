@@ -382,7 +382,7 @@ static bt_status copy_instance(struct mono *m, const struct instance *instance,
     fields.vars = instance->vars;
     fields.nwhere = 0;
     if (!status)
-        status = instances_aim_vjp(&m->instances, instance, &fields.attrs);
+        status = instances_aim_rules(&m->instances, instance, &fields.attrs);
     if (!status)
         status = copy_func(&c, &fields, out);
     copy_deinit(&c);

@@ -2,8 +2,8 @@
  * un-cps: functions that return, beside those that give their result to a continuation.
  * Those with a continuation, which pass to-cps makes, have a function as their last parameter
  * and the type that it gives as theirs, which is a parameter of theirs too. For each there
- * comes one, by its name without _cps (or _cps_1, where the name was taken), that calls it with a continuation that gives what it
- * gets.
+ * comes one, by its name without _cps (or _cps_1, where the name was taken), that calls it with
+ * a continuation that gives what it gets.
  * Functions among its parameters take continuations as before; there comes none for a
  * function that gives functions, as these want a continuation of the answer that it has.
  * keeps    every invariant

@@ -93,7 +93,7 @@ bt_status keep_aliases(struct keep_plan *) BT_MUST_USE;
 bt_status keep_cut(struct keep_plan *, int *is_changed) BT_MUST_USE;
 
 /* Each binding once, but what is small as early as it can be (keep_early.c). Finds lives. */
-bt_status keep_early(struct keep_plan *, int *is_changed);
+bt_status keep_early(struct keep_plan *, int *is_changed) BT_MUST_USE;
 
 /* What the calls of primitive functions cost, by their targets, else by their operators' work.
  * Finds lives. */

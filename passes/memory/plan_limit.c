@@ -21,6 +21,12 @@ static int is_shared(const bt_live_range *range)
     return !range->escapes && range->first <= range->last;
 }
 
+static void grow(int64_t *sum, int64_t more)
+{
+    if (!bt_add_int64(*sum, more, sum))
+        *sum = INT64_MAX;
+}
+
 /* Bytes of the storage in which tensors lie that do not outlive the function. */
 static bt_status add_storage(bt_arena *arena, uint32_t n, const bt_live_range *ranges,
                              int64_t *out)
@@ -34,8 +40,7 @@ static bt_status add_storage(bt_arena *arena, uint32_t n, const bt_live_range *r
             continue;
         if (!bt_map_put(&seen, storage, (void *)1))
             return bt_no_memory();
-        if (!bt_add_int64(*out, bound_of(bt_call_dim(storage, "size")), out))
-            *out = INT64_MAX;
+        grow(out, bound_of(bt_call_dim(storage, "size")));
     }
     return NULL;
 }
@@ -121,12 +126,6 @@ struct checker {
     int64_t most;
 };
 
-static void grow(int64_t *sum, int64_t more)
-{
-    if (!bt_add_int64(*sum, more, sum))
-        *sum = INT64_MAX;
-}
-
 /* The tensors that a result is made of, as far as they are in sight. */
 static bt_status find_results(struct checker *c, const bt_value *result, bt_map *out)
 {
@@ -168,9 +167,7 @@ static bt_status add_kept(struct checker *c, const bt_func *func, int is_called,
 static bt_status add_call(struct checker *c, const bt_call *call, int64_t *deepest,
                           struct need *to)
 {
-    const bt_global *callee = call->callee_kind == BT_CALLEE_VALUE
-                                  ? bt_module_global(c->module, call->callee)
-                                  : NULL;
+    const bt_global *callee = bt_call_global(c->module, call);
     const int is_memory = call->callee_kind == BT_CALLEE_OP &&
                           strncmp(call->op->name, "memory.", strlen("memory.")) == 0;
     if (is_memory || call->callee_kind == BT_CALLEE_CTOR)
@@ -190,8 +187,8 @@ static bt_status add_call(struct checker *c, const bt_call *call, int64_t *deepe
     if (!need) // it leads back to itself
         return bt_fail_at(c->ctx, BT_ERR_LIMIT, c->module->store, callee->span,
                           "plan-memory: a budget of %lld bytes cannot be promised: @%s "
-                          "calls itself, and how often, only a run knows; "
-                          "annotation.checkpoint and @checkpointed have it keep less",
+                          "calls itself, and how often, only a run knows: leave the "
+                          "budget out, or write the loop out",
                           (long long)c->most, callee->name);
     *deepest = need->frames > *deepest ? need->frames : *deepest;
     grow(&to->kept, need->kept);

@@ -51,7 +51,7 @@ bt_status training_check_loops(const struct training *) BT_MUST_USE;
 bt_status training_drop(struct training *, const bt_call *) BT_MUST_USE;
 bt_status training_normalise(struct training *, const bt_call *) BT_MUST_USE;
 /* *out: a norm stays as at inference, as both of its moments are fixed.
- * errors  one of them is */
+ * errors  BT_ERR_ARGUMENT: one of the two is fixed, and the other is not */
 bt_status training_check_frozen(struct training *, const bt_call *, int *out) BT_MUST_USE;
 
 #endif

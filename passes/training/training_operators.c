@@ -53,7 +53,6 @@ static int is_fixed(const struct training *t, const bt_value *moment)
     return 0;
 }
 
-/* *out: as at inference, which it is by both of its moments. */
 bt_status training_check_frozen(struct training *t, const bt_call *old, int *out)
 {
     struct copy *c = &t->copy;

@@ -65,9 +65,15 @@ static bt_status make_value(struct copy *c, const bt_value *old, const bt_type *
         return bt_no_memory();
     for (; n < maker->ncapture; n++)
         BT_TRY(copy_operand(c, call->args[n], NULL, &args[n]));
-    for (uint32_t i = 0; call && i < maker->nvar; i++) {
-        if (maker->is_hidden[i])
-            BT_TRY(build_witness(c, call->type_args[i], &args[n++]));
+    for (uint32_t i = 0; i < maker->nvar; i++) {
+        if (!maker->is_hidden[i])
+            continue;
+        if (!call)
+            return bt_fail_at(c->ctx, BT_ERR_UNSUPPORTED, c->store, old->span,
+                              "no tensor that @%s takes shows one of its dims: write a "
+                              "function that calls it, fn (%%x: ..) { @%s(%%x) }",
+                              maker->global, maker->global);
+        BT_TRY(build_witness(c, call->type_args[i], &args[n++]));
     }
     bt_call made = {
         .callee_kind = BT_CALLEE_CTOR, .ctor = maker->ctor, .narg = n, .args = args

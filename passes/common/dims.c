@@ -105,6 +105,20 @@ bt_status dims_erase(const struct dims_map *m, const bt_type *type, const bt_typ
     return with(m, erase_dim, (void *)(uintptr_t)m, type, out);
 }
 
+bt_status dims_group_add(const struct dims_map *m, bt_map *groups, const bt_type *type,
+                         struct dims_group **out)
+{
+    const bt_type *key;
+    BT_TRY(dims_erase(m, type, &key));
+    *out = bt_map_find(groups, key);
+    if (!*out &&
+        (!(*out = BT_NEW(m->arena, struct dims_group)) || !bt_map_put(groups, key, *out)))
+        return bt_no_memory();
+    (*out)->key = key;
+    (*out)->is_open |= (type->has & (BT_HAS_VAR | BT_HAS_OPAQUE | BT_HAS_HOLE)) != 0;
+    return BT_PUSH(m->arena, &(*out)->types, type) ? NULL : bt_no_memory();
+}
+
 /* ---- what types have in common ---- */
 
 /* Whether all types have at one place what each has at the other; each `?` is its own. */

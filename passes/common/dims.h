@@ -25,6 +25,17 @@ bt_status dims_list(const struct dims_map *, const bt_type *,
 bt_status dims_erase(const struct dims_map *, const bt_type *,
                      const bt_type **out) BT_MUST_USE;
 
+/* Types that are equal but for dims. */
+struct dims_group {
+    const bt_type *key; /* with `?` in place of each dim */
+    dims_of_type types;
+    int is_open; /* one of them has open dims */
+    void *made;  /* its user's */
+};
+/* Adds a type to its group; groups: by their keys. */
+bt_status dims_group_add(const struct dims_map *, bt_map *groups, const bt_type *,
+                         struct dims_group **out) BT_MUST_USE;
+
 /* A type in terms of variables of its own, one for each dim in which some types differ, or
  * that is open; each of the types is an instance. */
 struct dims_pattern {

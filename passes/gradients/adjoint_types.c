@@ -162,36 +162,24 @@ bt_status adjoint_data_want(struct adjoint_pairs *p, const bt_type *type)
 
 /* ---- instances ---- */
 
-/* Instances that are equal but for dims. */
-struct group {
-    const bt_type *key;
-    adjoint_types types;
-    int is_open;
-};
-
 static bt_status put_instance(struct adjoint_pairs *p, bt_map *groups,
                               const bt_type *type)
 {
     const struct dims_map m = map_of(p);
-    const bt_type *key;
-    BT_TRY(dims_erase(&m, type, &key));
-    if (key->has & (BT_HAS_VAR | BT_HAS_OPAQUE))
-        return bt_fail_at(
-            p->ctx, BT_ERR_UNSUPPORTED, p->module->store, adjoint_def(type)->span,
-            "data of type %s is differentiated for types that a function has "
-            "as parameters: call it for known ones",
-            adjoint_def(type)->name);
-    struct group *group = bt_map_find(groups, key);
-    if (!group &&
-        (!(group = BT_NEW(p->arena, struct group)) || !bt_map_put(groups, key, group)))
-        return bt_no_memory();
-    group->key = key;
-    group->is_open |= (type->has & (BT_HAS_VAR | BT_HAS_OPAQUE | BT_HAS_HOLE)) != 0;
-    return BT_PUSH(p->arena, &group->types, type) ? NULL : bt_no_memory();
+    struct dims_group *group;
+    BT_TRY(dims_group_add(&m, groups, type, &group));
+    return group->key->has & (BT_HAS_VAR | BT_HAS_OPAQUE)
+               ? bt_fail_at(
+                     p->ctx, BT_ERR_UNSUPPORTED, p->module->store,
+                     adjoint_def(type)->span,
+                     "data of type %s is differentiated for types that a function has "
+                     "as parameters: call it for known ones",
+                     adjoint_def(type)->name)
+               : NULL;
 }
 
 /* The first stands for all. */
-static bt_status unite(struct adjoint_pairs *p, const struct group *group)
+static bt_status unite(struct adjoint_pairs *p, const struct dims_group *group)
 {
     const struct dims_map m = map_of(p);
     struct adjoint_data *all = bt_map_find(&p->data, group->types.at[0]);
@@ -218,7 +206,7 @@ static bt_status find_all(struct adjoint_pairs *p)
             BT_TRY(put_instance(p, &groups, data->primal));
     }
     for (uint32_t i = 0; i < groups.len; i++) {
-        const struct group *group = groups.at[i].value;
+        const struct dims_group *group = groups.at[i].value;
         if (group->is_open)
             BT_TRY(unite(p, group));
     }

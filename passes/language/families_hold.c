@@ -96,36 +96,17 @@ bt_status families_hold(struct defun *d, const bt_type *type)
     return NULL;
 }
 
-struct group {
-    const bt_type *key;
-    dims_of_type types;
-    int is_open;
-};
-
-static bt_status put_instance(struct defun *d, bt_map *groups, const bt_type *type)
-{
-    const struct dims_map m = families_map(d);
-    const bt_type *key;
-    BT_TRY(dims_erase(&m, type, &key));
-    struct group *group = bt_map_find(groups, key);
-    if (!group &&
-        (!(group = BT_NEW(d->arena, struct group)) || !bt_map_put(groups, key, group)))
-        return bt_no_memory();
-    group->key = key;
-    group->is_open |= (type->has & (BT_HAS_VAR | BT_HAS_OPAQUE | BT_HAS_HOLE)) != 0;
-    return BT_PUSH(d->arena, &group->types, type) ? NULL : bt_no_memory();
-}
-
 bt_status families_hold_all(struct defun *d)
 {
     const struct dims_map m = families_map(d);
     const uint32_t n = d->holders.len;
+    struct dims_group *group;
     bt_map groups;
     bt_map_init(&groups, d->arena, 0);
     for (uint32_t i = 0; i < n; i++)
-        BT_TRY(put_instance(d, &groups, d->holders.at[i].key));
+        BT_TRY(dims_group_add(&m, &groups, d->holders.at[i].key, &group));
     for (uint32_t i = 0; i < groups.len; i++) {
-        const struct group *group = groups.at[i].value;
+        group = groups.at[i].value;
         struct holder *first = bt_map_find(&d->holders, group->types.at[0]);
         if (group->is_open)
             BT_TRY(dims_unify(&m, group->types.len, group->types.at, &first->of));

@@ -3,32 +3,10 @@
 #include "language/families.h"
 #include "language/families_dims.h"
 
-struct group {
-    const bt_type *key;
-    bt_vec(const bt_type *) types;
-    int is_open;
-    struct family *united;
-};
-
-static bt_status put_type(struct defun *d, bt_map *groups, const bt_type *type,
-                          struct group **out)
+static bt_status unite(struct defun *d, struct dims_group *g)
 {
     const struct dims_map m = families_map(d);
-    const bt_type *key;
-    BT_TRY(dims_erase(&m, type, &key));
-    *out = bt_map_find(groups, key);
-    if (!*out &&
-        (!(*out = BT_NEW(d->arena, struct group)) || !bt_map_put(groups, key, *out)))
-        return bt_no_memory();
-    (*out)->key = key;
-    (*out)->is_open |= (type->has & (BT_HAS_VAR | BT_HAS_OPAQUE | BT_HAS_HOLE)) != 0;
-    return BT_PUSH(d->arena, &(*out)->types, type) ? NULL : bt_no_memory();
-}
-
-static bt_status unite(struct defun *d, struct group *g)
-{
-    const struct dims_map m = families_map(d);
-    struct family *family = g->united = BT_NEW(d->arena, struct family);
+    struct family *family = g->made = BT_NEW(d->arena, struct family);
     if (!family)
         return bt_no_memory();
     bt_map_init(&family->by_name, d->arena, 1);
@@ -50,22 +28,23 @@ static bt_status unite(struct defun *d, struct group *g)
 
 bt_status families_unite(struct defun *d)
 {
+    const struct dims_map m = families_map(d);
     bt_map groups;
-    struct group **of = BT_NEWS(d->arena, struct group *, d->families.len);
+    struct dims_group **of = BT_NEWS(d->arena, struct dims_group *, d->families.len);
     if (!of)
         return bt_no_memory();
     bt_map_init(&groups, d->arena, 0);
     for (uint32_t i = 0; i < d->families.len; i++)
-        BT_TRY(put_type(d, &groups, d->families.at[i].key, &of[i]));
+        BT_TRY(dims_group_add(&m, &groups, d->families.at[i].key, &of[i]));
     for (uint32_t i = 0; i < d->families.len; i++) {
         struct family *family = d->families.at[i].value;
-        if (of[i]->is_open && of[i]->united) {
-            d->families.at[i].value = of[i]->united;
+        if (of[i]->is_open && of[i]->made) {
+            d->families.at[i].value = of[i]->made;
             continue;
         }
         if (of[i]->is_open) {
             BT_TRY(unite(d, of[i]));
-            d->families.at[i].value = family = of[i]->united;
+            d->families.at[i].value = family = of[i]->made;
             if (!bt_map_put(&d->united, of[i]->key, family))
                 return bt_no_memory();
         }

@@ -119,10 +119,19 @@ static void add_results(const struct writer *w)
     bt_text_addf(w->out, tuple->n == 1 ? ",)" : ")");
 }
 
+/* " * 1024f", " * %scale", "" */
+static void add_scale(const struct writer *w)
+{
+    if (w->t->scale)
+        bt_text_addf(w->out, " * %%scale");
+    else if (w->t->options.loss_scale != 1)
+        bt_text_addf(w->out, " * %.9gf", w->t->options.loss_scale);
+}
+
 /* The model takes its data first, then parameters and moments in the order that it has them.
  * "%o = @train.model(%x0, .., %p0, ..); %z = %o.0; (@loss.NAME(%z, %y), .., %z" */
 static void add_model(const struct writer *w, const char *name, int is_tuple,
-                      const char *key, const char *scale)
+                      const char *key, int is_scaled)
 {
     const struct bt_training *t = w->t;
     bt_text_addf(w->out, " {\n    %%o = @%s(", name);
@@ -141,19 +150,10 @@ static void add_model(const struct writer *w, const char *name, int is_tuple,
     add_results(w);
     bt_text_addf(w->out, ", %%y");
     choice_add_options(&t->loss, w->out);
-    bt_text_addf(w->out, ")%s, %s, %%z", scale,
-                 t->has_classes ? "@count_right(%z, %y)" : "-1f");
-}
-
-/* " * 1024f", " * %scale", "" */
-static const char *scale_text(const struct writer *w)
-{
-    bt_text text;
-    if (w->t->scale || w->t->options.loss_scale == 1)
-        return w->t->scale ? " * %scale" : "";
-    bt_text_init(&text, w->t->arena);
-    bt_text_addf(&text, " * %.9gf", w->t->options.loss_scale);
-    return bt_text_get(&text) ? text.at : "";
+    bt_text_addf(w->out, ")");
+    if (is_scaled)
+        add_scale(w);
+    bt_text_addf(w->out, ", %s, %%z", t->has_classes ? "@count_right(%z, %y)" : "-1f");
 }
 
 static void add_loss(const struct writer *w)
@@ -170,7 +170,7 @@ static void add_loss(const struct writer *w)
     bt_text_addf(w->out, "%s%s)", t->scale ? ", %scale: float32" : "",
                  t->has_key ? ", %key: Tensor[(2), uint32]" : "");
     add_model(w, differs ? "train.training" : "train.model", tuple || t->nmoment,
-              t->has_key ? ", %key" : "", scale_text(w));
+              t->has_key ? ", %key" : "", 1);
     for (uint32_t i = 0; i < t->nmoment; i++)
         bt_text_addf(w->out, ", %%o.%u", (tuple ? tuple->n : 1) + i);
     bt_text_addf(w->out, ")\n}\n\ngradient @train.gradient = @train.loss(wrt=[");
@@ -185,7 +185,7 @@ static void add_loss(const struct writer *w)
     add_fixed(w);
     add_batch(w);
     bt_text_addf(w->out, ")");
-    add_model(w, "train.model", tuple != NULL, "", "");
+    add_model(w, "train.model", tuple != NULL, "", 0);
     bt_text_addf(w->out, ")\n}\n");
 }
 

@@ -10,7 +10,7 @@ static const char FORMAT[] = "baton.training/1";
 
 /* ---- saving ---- */
 
-/* Over all bytes of tensors, one behind the other. */
+/* Over the digests of all tensors, each with the 0 behind it, one behind the other. */
 static const char *digest_data(bt_ctx *ctx, uint32_t n, bt_tensor *const *tensors)
 {
     bt_arena *arena = bt_ctx_scratch(ctx);
@@ -38,10 +38,9 @@ static const char *scale_text(const bt_training *t)
     return bt_text_get(&text);
 }
 
-bt_status checkpoint_save(bt_training *t, const char *path, const bt_training_note *notes)
+static bt_status save(bt_training *t, const char *path, const bt_training_note *notes)
 {
     bt_arena *arena = bt_ctx_scratch(t->ctx);
-    const void *mark = bt_arena_mark(arena);
     uint32_t n = 0;
     while (notes && notes[n].name)
         n++;
@@ -69,9 +68,16 @@ bt_status checkpoint_save(bt_training *t, const char *path, const bt_training_no
         all[nown + i] = notes[i];
     bt_text_init(&bytes, arena);
     BT_TRY(safetensors_write(t->ctx, t->nvalue, t->names, t->now, all, &bytes));
-    BT_TRY(bt_file_write(t->ctx, path, bytes.at, bytes.len));
+    return bt_file_write(t->ctx, path, bytes.at, bytes.len);
+}
+
+bt_status checkpoint_save(bt_training *t, const char *path, const bt_training_note *notes)
+{
+    bt_arena *arena = bt_ctx_scratch(t->ctx);
+    const void *mark = bt_arena_mark(arena);
+    bt_status status = save(t, path, notes);
     bt_arena_release(arena, mark);
-    return NULL;
+    return status;
 }
 
 /* ---- loading ---- */

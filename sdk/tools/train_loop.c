@@ -89,7 +89,8 @@ static bt_status evaluate(struct train *t, double *loss, double *right)
         *loss += result.loss * (double)batch;
         if (here < batch) { // without what filled it up
             BT_TRY(try_samples(t, n - 1, 1, &result));
-            *loss -= result.loss * (double)(batch - here);
+            if (isfinite(result.loss)) // an infinite one leaves the sum infinite
+                *loss -= result.loss * (double)(batch - here);
         }
     }
     *loss /= (double)n;

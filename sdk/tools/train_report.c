@@ -81,7 +81,7 @@ static void print_point(const struct train *t, const struct point *p)
            loss_of(&t->epoch));
     if (p->right >= 0)
         printf("  right %.2f %%", 100 * right_of(t, &t->epoch));
-    if (isfinite(p->test_loss))
+    if (!isnan(p->test_loss))
         printf("  test loss %.4f", p->test_loss);
     if (isfinite(p->test_right) && p->test_right >= 0)
         printf("  right %.2f %%", 100 * p->test_right);

@@ -33,29 +33,59 @@ static bt_status read_library(bt_ctx *ctx, bt_arena *arena, const char *library,
     return status;
 }
 
-/* *out: a library that has it; NULL: those of every training, or none. Errors of those that have
- * it not are nobody's: they stay in a context of their own. */
+/* The file that has it; NULL: none that this library reads. Errors of those that have it not are
+ * nobody's: they stay in a context of their own. */
+static bt_status look_in(bt_ctx *own, bt_arena *arena, const char *library,
+                         const char *name, const char **file)
+{
+    bt_module *module;
+    bt_place place;
+    bt_status status = read_library(own, arena, library, name, &module);
+    const int lacks_memory = status && status->code == BT_ERR_MEMORY;
+    *file = NULL;
+    bt_ctx_clear_diags(own);
+    if (status)
+        return lacks_memory ? bt_no_memory() : NULL;
+    const bt_global *global = bt_module_find(module, name);
+    bt_span_place(module->store, global ? global->span : 0, &place);
+    *file = place.file ? bt_arena_text(arena, place.file, strlen(place.file)) : "";
+    bt_module_unref(module);
+    return *file ? NULL : bt_no_memory();
+}
+
+/* *out: a library that has it; NULL: those of every training, or none. */
+static bt_status find_in(bt_ctx *ctx, bt_ctx *own, bt_arena *arena, const char *name,
+                         const char **out)
+{
+    const char *first, *file;
+    *out = NULL;
+    BT_TRY(look_in(own, arena, NULL, name, &first));
+    for (uint32_t i = 0; i < bt_provided_len(ctx, "library"); i++) {
+        bt_provided item;
+        BT_TRY(bt_provided_at(ctx, "library", i, &item));
+        BT_TRY(look_in(own, arena, item.name, name, &file));
+        if (!file || (first && strcmp(first, file) == 0))
+            continue; // none, or the same one, imported
+        if (first)
+            return bt_fail(ctx, BT_ERR_NAME,
+                           "two libraries have @%s, %s and %s: give one of them another "
+                           "name, or leave out the plugin of one (BATON_PLUGIN_PATH)",
+                           name, first, file);
+        first = file;
+        *out = bt_arena_text(arena, item.name, strlen(item.name));
+        if (!*out)
+            return bt_no_memory();
+    }
+    return NULL;
+}
+
 static bt_status find_library(bt_ctx *ctx, bt_arena *arena, const char *name,
                               const char **out)
 {
     bt_ctx *own = bt_ctx_create(bt_ctx_registry(ctx));
-    bt_module *module;
-    *out = NULL;
-    if (!own)
-        return bt_no_memory();
-    int is_found = !read_library(own, arena, NULL, name, &module);
-    for (uint32_t i = 0; !is_found && i < bt_provided_len(ctx, "library"); i++) {
-        bt_provided item;
-        if (bt_provided_at(ctx, "library", i, &item) ||
-            read_library(own, arena, item.name, name, &module))
-            continue;
-        is_found = 1;
-        *out = bt_arena_text(arena, item.name, strlen(item.name));
-    }
-    if (is_found)
-        bt_module_unref(module);
+    bt_status status = own ? find_in(ctx, own, arena, name, out) : bt_no_memory();
     bt_ctx_destroy(own);
-    return NULL;
+    return status;
 }
 
 static bt_status find_function(bt_ctx *ctx, bt_arena *arena, const bt_module *model,

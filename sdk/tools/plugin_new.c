@@ -9,6 +9,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "library_outline.h"
 #include "plugin_template.h"
 
 /* Folders of templates. */
@@ -115,6 +116,43 @@ static int check_kind(const struct tool *tool, const char *kind)
                       bt_text_get(&all) ? all.at : "some");
 }
 
+/* A function of a library of another plugin. */
+struct other {
+    const char *head; /* "def @loss.huber" */
+    const char *id;   /* of the plugin that is written */
+    bt_provided found;
+};
+
+static void see_function(void *self, const bt_provided *library,
+                         const struct definition *d)
+{
+    struct other *other = self;
+    const size_t n = strlen(other->head);
+    if (strncmp(d->head, other->head, n) == 0 && strchr("<( \n", d->head[n]) &&
+        strcmp(bt_plugin_id(library->plugin), other->id) != 0)
+        other->found = *library;
+}
+
+/* A training would refuse one that two libraries have. */
+static int check_function(struct tool *tool, const char *kind, const struct words *words)
+{
+    struct other other = { .head = tool_text(tool, "def @%s.%s", kind, words->ident),
+                           .id = words->id };
+    int code = other.head ? EXIT_OK : tool_fail(tool, bt_no_memory());
+    for (uint32_t i = 0; !code && i < bt_provided_len(tool->ctx, "library"); i++) {
+        bt_provided item;
+        TRY_TOOL(tool, bt_provided_at(tool->ctx, "library", i, &item));
+        code = library_each(tool, &item, see_function, &other);
+    }
+    if (code || !other.found.name)
+        return code;
+    return tool_usage(tool,
+                      "%s %s is there, in library %s of plugin %s, and two of one name "
+                      "clash: my_%s would do",
+                      kind, words->ident, other.found.name,
+                      bt_plugin_id(other.found.plugin), words->ident);
+}
+
 /* A name that a plugin beside this one has would be refused where it is used. */
 static int check_free(struct tool *tool, const char *kind, const struct words *words)
 {
@@ -125,7 +163,7 @@ static int check_free(struct tool *tool, const char *kind, const struct words *w
     bt_provided item;
     if (!find_provided(tool->ctx, provided, name, &item) ||
         strcmp(bt_plugin_id(item.plugin), words->id) == 0)
-        return EXIT_OK;
+        return is_text(kind) ? check_function(tool, kind, words) : EXIT_OK;
     return tool_usage(
         tool, "%s %s is there, of plugin %s, and two of one name clash: my%c%s would do",
         provided, name, bt_plugin_id(item.plugin), is_text(kind) ? '_' : '.', name);

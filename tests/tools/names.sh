@@ -136,6 +136,9 @@ expect 0 '^devices          cpu, reference$' '^n                3$' '^name      
 unset BATON_PLUGIN_PATH
 expect 2 'scheme int8 is there, of plugin baton.quantize, and two of one name clash: my.int8 would do;' -- "$baton" plugin new scheme int8
 expect 2 'target cpu is there, of plugin baton.cpu' -- "$baton" plugin new target cpu
-[ ! -e int8 ] && [ ! -e cpu ] || fault "something was written"
+expect 2 'loss huber is there, in library losses of plugin baton.train, and two of one name clash: my_huber would do;' -- \
+    "$baton" plugin new loss example.huber
+expect 2 'schedule cosine is there, in library schedules' -- "$baton" plugin new schedule cosine
+[ ! -e int8 ] && [ ! -e cpu ] && [ ! -e huber ] && [ ! -e cosine ] || fault "something was written"
 expect 0 'README.md says how' -- "$baton" plugin new scheme own_codes
 expect 0 'tries the codes that it gives the operands of a small network' -- cat own_codes/README.md

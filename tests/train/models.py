@@ -124,6 +124,15 @@ def check_plugin(runs, x):
         text = file.read()
     runs.check(all(text.count(f'import "my_{kind}"') == 1 for kind in ("loss", "optimizer", "schedule", "initializer")), text[:600])
     runs.refused("did you mean `@loss.huber`", "train", "own.baton", "--data", "own.npz", "--loss", "hubr", "-o", "x", env=env)
+    # one that another library has, too; one that imports another library has no second one of what it imports
+    path = "plugins/loss/my_loss.baton"
+    with open(path) as file:
+        text = file.read()
+    words = ["own.baton", "--data", "plugged.npz", "--epochs", 1, "--batch", len(x), "--loss", "huber"]
+    kit.write(path, text.replace("@loss.my_loss", "@loss.huber"))
+    runs.refused("two libraries have @loss.huber, ", "train", *words, "-o", "x", env=env)
+    kit.write(path, text.replace("// ", 'import "losses"\n// ', 1))
+    runs.train(*words, "-o", "imported", env=env)
 
 
 WRONG = HEAD + """def @main<n: Dim>(%x: Tensor[(n, 4), float32], %w: Tensor[(3, 4), float32]) -> Tensor[(n, 3), float32] { nn.dense(%x, %w) }
@@ -293,6 +302,15 @@ def check_tried(runs, x, y):
         losses = numpy.log(numpy.exp(z).sum(1)) - z[numpy.arange(n), y[:n]]
         runs.check(abs(last["test_loss"] - losses.mean()) < 2e-6 * losses.mean(), f"{n} samples: {last['test_loss']}, expected {losses.mean()}")
         runs.check(abs(last["test_accuracy"] - (z.argmax(1) == y[:n]).mean()) < 1e-6, f"{n} samples: {last['test_accuracy']} are right")
+    # One infinite sample, alone in its batch or not, the last or not: the loss is infinite and no NaN.
+    numpy.savez("finite.npz", x=x, labels=numpy.zeros((len(x), 3), numpy.float32))
+    for n, k in [(11, 10), (11, 8), (11, 0), (9, 8)]:
+        labels = numpy.zeros((n, 3), numpy.float32)
+        labels[k] = 1e30
+        numpy.savez("infinite.npz", x=x[:n], labels=labels)
+        done = runs.train("linear.baton", "--data", "finite.npz", "--test", "infinite.npz", "--loss", "squares", "--optimizer", "sgd{rate=0}",
+                          "--epochs", 1, "-o", f"infinite{n}_{k}")
+        runs.check("  test loss inf  " in done.stdout, f"sample {k} of {n} is infinite: {done.stdout}")
 
 
 def check_budget(runs):

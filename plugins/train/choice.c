@@ -222,33 +222,76 @@ static bt_status refuse(bt_ctx *ctx, const bt_store *store, const struct choice 
                       c->global->name, c->kind, what, c->kind, signature_of(c->kind));
 }
 
+/* What a function of a kind takes besides options. */
+struct takes {
+    uint32_t least, most; /* tensors */
+    uint32_t ngiven;      /* numbers that whoever calls gives */
+    const char *given;
+};
+
+static struct takes takes_of(const char *kind)
+{
+    if (strcmp(kind, "schedule") == 0)
+        return (struct takes){ 0, 0, 2, "%step: float32 and %steps: float32" };
+    if (strcmp(kind, "optimizer") == 0)
+        return (struct takes){ 2, MOST_OPTIONS, 1, "%step: float32" };
+    return (struct takes){ 2, 2, 0, "" };
+}
+
+/* Adds a parameter to those of its sort. NULL, or why it is none that can stand there. */
+static const char *take_param(struct choice *c, const struct takes *takes,
+                              const bt_value *param, uint32_t *ntensor, uint32_t *ngiven)
+{
+    const char *name = param->name ? param->name : "";
+    if (!is_number(param->type)) {
+        if (*ngiven || c->noption)
+            return "tensors stand before numbers";
+        if (*ntensor == takes->most)
+            return takes->most ? "there are more tensors than it is given"
+                               : "it is given numbers alone";
+        c->state_names[(*ntensor)++] = name;
+        return NULL;
+    }
+    if (*ntensor < takes->least)
+        return "two tensors stand before numbers";
+    if (is_given(c->kind, name) && *ngiven < takes->ngiven) {
+        ++*ngiven;
+        return NULL;
+    }
+    if (*ngiven < takes->ngiven)
+        return "options stand behind what is given";
+    if (c->noption == MOST_OPTIONS)
+        return "there are too many options";
+    c->option_names[c->noption++] = name;
+    return NULL;
+}
+
 /* Tensors first, then numbers: the given ones, then the options. */
-static bt_status look_at_params(bt_ctx *ctx, const bt_store *store, struct choice *c)
+static bt_status look_at_params(bt_ctx *ctx, bt_arena *arena, struct choice *c)
 {
     const bt_block *block = c->global->func->block;
+    const struct takes takes = takes_of(c->kind);
     uint32_t ntensor = 0, ngiven = 0;
-    const uint32_t least = strcmp(c->kind, "schedule") == 0 ? 0 : 2,
-                   given = strcmp(c->kind, "schedule") == 0    ? 2
-                           : strcmp(c->kind, "optimizer") == 0 ? 1
-                                                               : 0;
-    for (uint32_t i = 0; i < block->nparam; i++) {
+    bt_text what;
+    bt_text_init(&what, arena);
+    for (uint32_t i = 0; i < block->nparam && !what.len; i++) {
         const bt_value *param = &block->params[i]->base;
-        const char *name = param->name ? param->name : "";
-        if (c->noption == MOST_OPTIONS || ntensor == MOST_OPTIONS)
-            break;
-        if (!is_number(param->type) && !ngiven && !c->noption)
-            c->state_names[ntensor++] = name;
-        else if (is_number(param->type) && is_given(c->kind, name) && !c->noption)
-            ngiven++;
-        else if (is_number(param->type))
-            c->option_names[c->noption++] = name;
+        const char *why = take_param(c, &takes, param, &ntensor, &ngiven);
+        if (!why)
+            continue;
+        bt_text_addf(&what, "takes %%%s: ", param->name ? param->name : "");
+        bt_print_type(ctx, param->type, &what);
+        bt_text_addf(&what, ", and %s", why);
     }
-    if (ntensor < least || ngiven != given ||
-        ntensor + ngiven + c->noption != block->nparam ||
-        (least && ntensor > least && given == 0))
-        return refuse(ctx, store, c, "takes other things");
-    c->nstate = ntensor > least ? ntensor - least : 0;
-    memmove(c->state_names, c->state_names + least, c->nstate * sizeof(char *));
+    if (!what.len && ntensor < takes.least)
+        bt_text_addf(&what, "takes %u of 2 tensors", ntensor);
+    else if (!what.len && ngiven < takes.ngiven)
+        bt_text_addf(&what, "does not take %s", takes.given);
+    if (what.len || what.failed)
+        return bt_text_get(&what) ? refuse(ctx, c->of->store, c, what.at)
+                                  : bt_no_memory();
+    c->nstate = ntensor - takes.least;
+    memmove(c->state_names, c->state_names + takes.least, c->nstate * sizeof(char *));
     return NULL;
 }
 
@@ -300,7 +343,7 @@ bt_status choice_make(bt_ctx *ctx, bt_arena *arena, const bt_module *model,
     *out = (struct choice){ .kind = kind };
     BT_TRY(bt_named_split(ctx, arena, kind, text, &name, &options));
     BT_TRY(find_function(ctx, arena, model, name, out));
-    BT_TRY(look_at_params(ctx, out->of->store, out));
+    BT_TRY(look_at_params(ctx, arena, out));
     BT_TRY(look_at_result(ctx, arena, out));
     return read_options(ctx, arena, options, out);
 }

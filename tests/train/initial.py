@@ -84,7 +84,7 @@ def check_choice(runs):
 def check_refused(runs):
     for words, name in [("did you mean `@initializer.he_normal`", "he_norml"), ("@main has no parameter ww; did you mean w", "ww=he_normal"),
                         ("no attribute `scal`; did you mean `scale`", "normal{scal=1}"), ("is no name of an initializer", "a b"),
-                        ("@initializer.none is no initializer: it takes other things", "w=none"), ("shape must have two axes or more", "beta=he_normal")]:
+                        ("@initializer.none is no initializer: it takes 1 of 2 tensors, and such", "w=none"), ("shape must have two axes or more", "beta=he_normal")]:
         runs.refused(words, "train", "model.baton", "--data", "data.npz", "--batch", 4, "--initializer", name, "-o", "x")
 
 

@@ -147,6 +147,12 @@ def @loss.half<s: Shape>(%z: Tensor[s, float32], %y: Tensor[s, float32]) -> floa
 def @schedule.vector(%step: float32, %steps: float32) -> Tensor[(2), float32] { zeros(shape=[2]) }
 def @schedule.nan(%step: float32, %steps: float32) -> float32 { log(0f - %step) }
 def @initializer.number<s: Shape>(%key: Tensor[(2), uint32], %like: Tensor[s, float32]) -> float32 { 1f }
+def @loss.third<s: Shape>(%z: Tensor[s, float32], %y: Tensor[s, float32], %more: Tensor[(3), float32]) -> float32 { mean(%z - %y) }
+def @loss.behind<s: Shape>(%z: Tensor[s, float32], %y: Tensor[s, float32], %scale: float32, %more: Tensor[(3), float32]) -> float32 { mean(%z - %y) }
+def @optimizer.early<s: Shape>(%w: Tensor[s, float32], %g: Tensor[s, float32], %rate: float32, %step: float32) -> Tensor[s, float32] { %w }
+def @optimizer.unstepped<s: Shape>(%w: Tensor[s, float32], %g: Tensor[s, float32]) -> Tensor[s, float32] { %w }
+def @schedule.tensor(%x: Tensor[(2), float32], %step: float32, %steps: float32) -> float32 { %step }
+def @schedule.unstepped(%step: float32, %last: float32) -> float32 { %step }
 """
 
 
@@ -157,7 +163,14 @@ def check_signatures(runs, x, y):
     words = ["train", "wrong.baton", "--data", "floats.npz", "-o", "x", "--loss"]
     for loss, gives in [("vector", "Tensor[s, float32]"), ("pair", "(float32, float32)"), ("half", "float16")]:
         runs.refused(f"@loss.{loss} is no loss: it gives {gives}, and such a function is @loss.NAME(%z: what the model gives, %y:", *words, loss)
+    for loss, takes in [("third", "%more: Tensor[(3), float32], and there are more tensors than it is given"),
+                        ("behind", "%more: Tensor[(3), float32], and tensors stand before numbers")]:
+        runs.refused(f"@loss.{loss} is no loss: it takes {takes}, and such a function is", *words, loss)
     for kind, name, what in [
+            ("optimizer", "early", "it takes %rate: float32, and options stand behind what is given, and"),
+            ("optimizer", "unstepped", "it does not take %step: float32, and such"),
+            ("schedule", "tensor", "@schedule.tensor is no schedule: it takes %x: Tensor[(2), float32], and it is given numbers alone, and"),
+            ("schedule", "unstepped", "it takes %last: float32, and options stand behind what is given, and"),
             ("optimizer", "sum", "wrong.baton:3:1: error: @optimizer.sum is no optimizer: it gives float32, and such a function is @optimizer.NAME<s: Shape>(%w: T"),
             ("optimizer", "state", "it gives (Tensor[s, float32], float32), and"),
             ("optimizer", "lone", "it gives Tensor[s, float32], and"),
@@ -341,7 +354,7 @@ def check_refused(runs, x):
             ("@optimizer.fixed has no option rate that @schedule.cosine could change", "own.baton", *data, "--loss", "fourth", "--optimizer", "fixed",
              "--schedule", "cosine"),
             ("optimizer.fixed has no options, and {rate=1} gives some", "own.baton", *data, "--loss", "fourth", "--optimizer", "fixed{rate=1}"),
-            ("@optimizer.none is no optimizer: it takes other things, and such a function is @optimizer.NAME<s: Shape>(%w: Tensor[s, float32], %g:", "own.baton", *data, "--loss", "fourth", "--optimizer", "none"),
+            ("@optimizer.none is no optimizer: it takes %w: float32, and two tensors stand before numbers, and such a function is @optimizer.NAME<s: Shape>(%w: Tensor[s, float32], %g:", "own.baton", *data, "--loss", "fourth", "--optimizer", "none"),
             ("is no name of a loss", "linear.baton", *data, "--loss", "a b"),
             ("has nothing to learn", kit.write("none.baton", HEAD + "def @main(%x: Tensor[(8, 3), float32]) { %x }\n"), "--data", "three.npz", "-o", "x"),
             ("none2.baton:2:40: error: %i: Tensor[(3), int32] cannot be learned",

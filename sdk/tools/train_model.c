@@ -6,37 +6,70 @@
 #include "import_options.h"
 #include "train.h"
 
-/* What a training is asked for may stand in a text that the model imports: "loss.huber" of "--loss
- * 'huber{delta=2}'", "initializer.normal" of "--initializer 'w=normal{scale=0.1}'". */
-static bt_status find_wanted(struct tool *tool, const char *const **out)
+/* NULL: the entry is no function. */
+static const bt_func *entry_of(struct tool *tool, const bt_module *model)
+{
+    const bt_global *entry;
+    return !bt_module_entry(tool->ctx, model, option_value(tool, "entry"), &entry) &&
+                   entry->kind == BT_GLOBAL_FUNC
+               ? entry->func
+               : NULL;
+}
+
+/* ---- what is read of imported texts ---- */
+
+typedef bt_vec(const char *) name_list;
+
+/* "initializer.normal" of "w=normal{scale=0.1}" */
+static bt_status add_wanted(struct tool *tool, const char *kind, const char *value,
+                            name_list *wanted)
+{
+    const size_t n = strcspn(value, "{");
+    const char *equals = memchr(value, '=', n), *start = equals ? equals + 1 : value;
+    const char *name =
+        tool_text(tool, "%s.%.*s", kind, (int)(n - (size_t)(start - value)), start);
+    return name && BT_PUSH(bt_ctx_scratch(tool->ctx), wanted, name) ? NULL
+                                                                    : bt_no_memory();
+}
+
+/* What a model asks for itself. NULL: nothing. */
+static const bt_dict_entry *own_initializers(struct tool *tool, const bt_module *model)
+{
+    const bt_func *func = entry_of(tool, model);
+    return func ? bt_dict_find(&func->attrs, "initializers") : NULL;
+}
+
+/* What a training is asked for may stand in a text that the model imports: by options, or by the
+ * model, which was read once for it. */
+static bt_status find_wanted(struct tool *tool, const bt_dict_entry *own,
+                             const char *const **out)
 {
     static const char *const kinds[] = { "loss", "optimizer", "schedule", "initializer" };
-    bt_arena *arena = bt_ctx_scratch(tool->ctx);
-    bt_vec(const char *) wanted = { 0 };
+    name_list wanted = { 0 };
     for (uint32_t i = 0; i < BT_COUNT(kinds); i++) {
         const char *const *values = option_values(tool, kinds[i]);
-        for (uint32_t k = 0; values && values[k]; k++) {
-            const size_t n = strcspn(values[k], "{");
-            const char *equals = memchr(values[k], '=', n);
-            const char *start = equals ? equals + 1 : values[k];
-            const char *name = tool_text(tool, "%s.%.*s", kinds[i],
-                                         (int)(n - (size_t)(start - values[k])), start);
-            if (!name || !BT_PUSH(arena, &wanted, name))
-                return bt_no_memory();
-        }
+        for (uint32_t k = 0; values && values[k]; k++)
+            BT_TRY(add_wanted(tool, kinds[i], values[k], &wanted));
     }
-    if (!BT_PUSH(arena, &wanted, NULL))
+    if (own && own->kind == BT_DICT_TEXT)
+        BT_TRY(add_wanted(tool, "initializer", own->text, &wanted));
+    for (uint32_t i = 0; own && own->kind == BT_DICT_LIST && i < own->n; i++) {
+        if (own->items[i].kind == BT_DICT_TEXT)
+            BT_TRY(add_wanted(tool, "initializer", own->items[i].text, &wanted));
+    }
+    if (!BT_PUSH(bt_ctx_scratch(tool->ctx), &wanted, NULL))
         return bt_no_memory();
     *out = wanted.at;
     return NULL;
 }
 
-static bt_status read_with(struct tool *tool, const char *const *dims, bt_module **out)
+static bt_status read_with(struct tool *tool, const char *const *dims,
+                           const bt_dict_entry *own, bt_module **out)
 {
     bt_import_options options = read_import_options(tool);
     bt_module *parsed;
     options.dims = dims;
-    BT_TRY(find_wanted(tool, &options.wanted));
+    BT_TRY(find_wanted(tool, own, &options.wanted));
     BT_TRY(bt_import(tool->ctx, tool->args[0], &options, &parsed));
     bt_status status = bt_infer(tool->ctx, parsed, out);
     bt_module_unref(parsed);
@@ -46,12 +79,10 @@ static bt_status read_with(struct tool *tool, const char *const *dims, bt_module
 /* "n=64" where the first input's first dim is n. NULL: it is known, or no name of one. */
 static const char *open_batch(struct tool *tool, const bt_module *model, int64_t batch)
 {
-    const bt_global *entry;
-    if (bt_module_entry(tool->ctx, model, option_value(tool, "entry"), &entry) ||
-        entry->kind != BT_GLOBAL_FUNC || !entry->func->block->nparam)
+    const bt_func *func = entry_of(tool, model);
+    if (!func || !func->block->nparam)
         return NULL;
-    const bt_shape_type *shape =
-        bt_tensor_shape(entry->func->block->params[0]->base.type);
+    const bt_shape_type *shape = bt_tensor_shape(func->block->params[0]->base.type);
     const bt_type *dim = shape && shape->n ? shape->dims[0] : NULL;
     if (!dim || dim->kind != BT_TYPE_VAR)
         return NULL;
@@ -63,21 +94,27 @@ int read_trained(struct tool *tool, int64_t batch, bt_module **out)
 {
     const char **dims = option_values(tool, "dim");
     uint32_t n = 0;
-    TRY_TOOL(tool, read_with(tool, dims, out));
-    const char *more = batch ? open_batch(tool, *out, batch) : NULL;
-    if (!more)
+    bt_module *first;
+    *out = NULL;
+    TRY_TOOL(tool, read_with(tool, dims, NULL, &first));
+    const char *more = batch ? open_batch(tool, first, batch) : NULL;
+    const bt_dict_entry *own = own_initializers(tool, first);
+    if (!more && !own) {
+        *out = first;
         return EXIT_OK;
+    }
     while (dims && dims[n])
         n++;
     const char **all = BT_NEWS(bt_ctx_scratch(tool->ctx), const char *, n + 2);
-    if (!all)
-        return tool_fail(tool, bt_no_memory());
-    for (uint32_t i = 0; i < n; i++)
-        all[i] = dims[i];
-    all[n] = more;
-    bt_module_unref(*out);
-    *out = NULL;
-    TRY_TOOL(tool, read_with(tool, all, out));
+    bt_status status = all ? NULL : bt_no_memory();
+    if (!status) {
+        for (uint32_t i = 0; i < n; i++)
+            all[i] = dims[i];
+        all[n] = more;
+        status = read_with(tool, all, own, out);
+    }
+    bt_module_unref(first);
+    TRY_TOOL(tool, status);
     return EXIT_OK;
 }
 

@@ -202,6 +202,15 @@ def check_imported(runs, x):
                "--batch", len(x), "--epochs", 1, "-o", "from_import")
     tensors, _ = kit.read_tensors(runs.last("from_import"))
     runs.check(numpy.abs(numpy.abs(tensors["w"]) - 0.5 / 3).max() < 1e-6, tensors["w"])
+    # named by the model alone, one or several, whose batch is open or not
+    for k, (attr, n) in enumerate([('"w=ramp{scale=0}"', "n"), ('["he_normal", "ramp{scale=0}"]', "n"), ('["w=ramp{scale=0}"]', len(x))]):
+        main = OWN[OWN.index("def @main"):OWN.index("def @optimizer.sign")].replace("float32]) ->", f"float32], initializers={attr}) ->")
+        main = main if n == "n" else main.replace("<n: Dim>", "").replace("(n,", f"({n},")
+        kit.write("imported/said.baton", HEAD + 'import "mine.baton"\n' + main)
+        runs.train("imported/said.baton", "--data", "far.npz", "--loss", "fourth", "--optimizer", "sign{rate=0.5}", "--schedule", "third",
+                   "--batch", len(x), "--epochs", 1, "-o", f"said{k}")
+        said, _ = kit.read_tensors(runs.last(f"said{k}"))
+        runs.check((said["w"] == tensors["w"]).all(), f"initializers={attr}: {said['w']}")
     runs.train("imported/model.baton", "--data", "far.npz", "--loss", "my_cosh", "--optimizer", "sgd", "--epochs", 1, "-o", "from_deeper")
     runs.refused("`@loss.fourt` is not defined", "train", "imported/model.baton", "--data", "far.npz", "--loss", "fourt", "-o", "x")
 

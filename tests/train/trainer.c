@@ -213,6 +213,7 @@ static bt_status use(struct kit *kit, const char *folder)
     bt_training_options options = options_in(folder);
     options.learned = learned;
     options.precision = "bfloat16";
+    options.loss_scale = 16;
     kit->text = rich_text;
     bt_training_result result;
     bt_module *frozen;

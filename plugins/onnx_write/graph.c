@@ -106,6 +106,16 @@ bt_status graph_name(struct graph *g, const bt_value *value, const char **out)
                             "branches, functions, data and tuples stay in Baton's text");
 }
 
+bt_status graph_int(struct graph *g, bt_dtype dtype, int64_t number, const char **out)
+{
+    bt_tensor *tensor;
+    BT_TRY(graph_new_name(g, NULL, out));
+    BT_TRY(bt_tensor_scalar_int(g->ctx, dtype, number, &tensor));
+    bt_status status = add_tensor(g, tensor, *out);
+    bt_tensor_unref(tensor);
+    return status;
+}
+
 bt_status graph_ints(struct graph *g, uint32_t n, const int64_t *numbers,
                      const char **out)
 {

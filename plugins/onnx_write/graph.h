@@ -21,7 +21,8 @@ bt_status graph_name(struct graph *, const bt_value *, const char **out) BT_MUST
 /* A name of its own, like that of the value. */
 bt_status graph_new_name(struct graph *, const bt_value *, const char **out) BT_MUST_USE;
 bt_status graph_set_name(struct graph *, const bt_value *, const char *) BT_MUST_USE;
-/* A constant list of integers. */
+/* A constant integer; a constant list of them. */
+bt_status graph_int(struct graph *, bt_dtype, int64_t, const char **out) BT_MUST_USE;
 bt_status graph_ints(struct graph *, uint32_t n, const int64_t *,
                      const char **out) BT_MUST_USE;
 
@@ -42,5 +43,9 @@ bt_status refuse_call(struct graph *, const bt_call *, const char *why) BT_FAILU
 /* ---- graph_calls.c ---- */
 /* The nodes of a call; `out`: the name of its result. */
 bt_status add_call(struct graph *, const bt_call *, const char *out) BT_MUST_USE;
+
+/* ---- graph_take.c ---- */
+bt_status write_take(struct graph *, const bt_call *, const char *onnx,
+                     const char *out) BT_MUST_USE;
 
 #endif

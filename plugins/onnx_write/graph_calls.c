@@ -4,10 +4,12 @@
  */
 #include "graph.h"
 
+#include <stdio.h>
 #include <string.h>
 
 struct row {
     const char *op, *onnx;
+    uint32_t dtypes; /* that the standard gives its operands: bits 1 << type_number */
     bt_status (*write)(struct graph *, const bt_call *, const char *onnx,
                        const char *out);
 };
@@ -141,24 +143,6 @@ static bt_status write_concat(struct graph *g, const bt_call *call, const char *
     return graph_node(g, onnx, tuple->nfield, in, out, &attributes);
 }
 
-static bt_status write_take(struct graph *g, const bt_call *call, const char *onnx,
-                            const char *out)
-{
-    static const int64_t none = INT64_MIN;
-    const int64_t axis = bt_call_int(call, "axis", none);
-    const bt_dtype index = bt_tensor_dtype(call->args[1]->type);
-    bt_text attributes;
-    if (axis == none || bt_call_int(call, "batch_dims", 0) ||
-        strcmp(bt_call_text(call, "mode"), "wrap") == 0)
-        return refuse_call(g, call,
-                           "Gather takes an axis, no batch dims, and does not wrap");
-    if (index != BT_INT32 && index != BT_INT64)
-        return refuse_call(g, call, "Gather takes positions of int32 or int64");
-    bt_text_init(&attributes, g->arena);
-    attribute_int(g, &attributes, "axis", axis);
-    return add_node(g, call, onnx, out, &attributes);
-}
-
 static bt_status write_reduce(struct graph *g, const bt_call *call, const char *onnx,
                               const char *out)
 {
@@ -287,60 +271,93 @@ static bt_status write_bias(struct graph *g, const bt_call *call, const char *on
 /* ---- the table ---- */
 
 // clang-format off
+/* By the numbers of types in files (type_number). */
+enum {
+    HALF = 1 << 16, // bfloat16
+    FLOATS = 1 << 1 | 1 << 10 | 1 << 11,
+    REALS = FLOATS | HALF,
+    INT8 = 1 << 3,
+    UINT8 = 1 << 2,
+    INTS = 1 << 6 | 1 << 7,    // int32, int64
+    UINTS = 1 << 12 | 1 << 13, // uint32, uint64
+    SIGNED = REALS | INTS | INT8 | 1 << 5,
+    SUMS = REALS | INTS | UINTS,
+    NUMBERS = SIGNED | UINTS | UINT8 | 1 << 4,
+    ANY = NUMBERS | 1 << 9, // bool
+};
+
 static const struct row rows[] = {
-    { "abs", "Abs", write_plain },
-    { "add", "Add", write_plain },
-    { "cast", "Cast", write_cast },
-    { "ceil", "Ceil", write_plain },
-    { "concatenate", "Concat", write_concat },
-    { "cos", "Cos", write_plain },
-    { "divide", "Div", write_plain },
-    { "equal", "Equal", write_plain },
-    { "erf", "Erf", write_plain },
-    { "exp", "Exp", write_plain },
-    { "expand_dims", "Reshape", write_reshape },
-    { "floor", "Floor", write_plain },
-    { "greater", "Greater", write_plain },
-    { "less", "Less", write_plain },
-    { "log", "Log", write_plain },
-    { "max", "ReduceMax", write_reduce },
-    { "maximum", "Max", write_plain },
-    { "mean", "ReduceMean", write_reduce },
-    { "min", "ReduceMin", write_reduce },
-    { "minimum", "Min", write_plain },
-    { "multiply", "Mul", write_plain },
-    { "negative", "Neg", write_plain },
-    { "nn.avg_pool2d", "AveragePool", write_pool },
-    { "nn.batch_flatten", "Flatten", write_flatten },
-    { "nn.bias_add", "Add", write_bias },
-    { "nn.conv2d", "Conv", write_conv },
-    { "nn.dense", "Gemm", write_dense },
-    { "nn.global_avg_pool2d", "GlobalAveragePool", write_global_pool },
-    { "nn.log_softmax", "LogSoftmax", write_axis },
-    { "nn.max_pool2d", "MaxPool", write_pool },
-    { "nn.relu", "Relu", write_plain },
-    { "nn.softmax", "Softmax", write_axis },
-    { "power", "Pow", write_plain },
-    { "prod", "ReduceProd", write_reduce },
-    { "reshape", "Reshape", write_reshape },
-    { "sigmoid", "Sigmoid", write_plain },
-    { "sin", "Sin", write_plain },
-    { "sqrt", "Sqrt", write_plain },
-    { "squeeze", "Reshape", write_reshape },
-    { "subtract", "Sub", write_plain },
-    { "sum", "ReduceSum", write_reduce },
-    { "take", "Gather", write_take },
-    { "tanh", "Tanh", write_plain },
-    { "transpose", "Transpose", write_transpose },
-    { "where", "Where", write_plain },
+    { "abs", "Abs", NUMBERS, write_plain },
+    { "add", "Add", NUMBERS, write_plain },
+    { "cast", "Cast", ANY, write_cast },
+    { "ceil", "Ceil", REALS, write_plain },
+    { "concatenate", "Concat", ANY, write_concat },
+    { "cos", "Cos", FLOATS, write_plain },
+    { "divide", "Div", NUMBERS, write_plain },
+    { "equal", "Equal", ANY, write_plain },
+    { "erf", "Erf", NUMBERS, write_plain },
+    { "exp", "Exp", REALS, write_plain },
+    { "expand_dims", "Reshape", ANY, write_reshape },
+    { "floor", "Floor", REALS, write_plain },
+    { "greater", "Greater", NUMBERS, write_plain },
+    { "less", "Less", NUMBERS, write_plain },
+    { "log", "Log", REALS, write_plain },
+    { "max", "ReduceMax", SUMS | INT8 | UINT8, write_reduce },
+    { "maximum", "Max", NUMBERS, write_plain },
+    { "mean", "ReduceMean", SUMS, write_reduce },
+    { "min", "ReduceMin", SUMS | INT8 | UINT8, write_reduce },
+    { "minimum", "Min", NUMBERS, write_plain },
+    { "multiply", "Mul", NUMBERS, write_plain },
+    { "negative", "Neg", SIGNED, write_plain },
+    { "nn.avg_pool2d", "AveragePool", FLOATS, write_pool },
+    { "nn.batch_flatten", "Flatten", ANY, write_flatten },
+    { "nn.bias_add", "Add", NUMBERS, write_bias },
+    { "nn.conv2d", "Conv", FLOATS, write_conv },
+    { "nn.dense", "Gemm", SUMS, write_dense },
+    { "nn.global_avg_pool2d", "GlobalAveragePool", FLOATS, write_global_pool },
+    { "nn.log_softmax", "LogSoftmax", REALS, write_axis },
+    { "nn.max_pool2d", "MaxPool", FLOATS | INT8 | UINT8, write_pool },
+    { "nn.relu", "Relu", SIGNED, write_plain },
+    { "nn.softmax", "Softmax", REALS, write_axis },
+    { "power", "Pow", INTS | REALS, write_plain },
+    { "prod", "ReduceProd", SUMS, write_reduce },
+    { "reshape", "Reshape", ANY, write_reshape },
+    { "sigmoid", "Sigmoid", REALS, write_plain },
+    { "sin", "Sin", FLOATS, write_plain },
+    { "sqrt", "Sqrt", REALS, write_plain },
+    { "squeeze", "Reshape", ANY, write_reshape },
+    { "subtract", "Sub", NUMBERS, write_plain },
+    { "sum", "ReduceSum", SUMS, write_reduce },
+    { "take", "Gather", ANY, write_take },
+    { "tanh", "Tanh", REALS, write_plain },
+    { "transpose", "Transpose", ANY, write_transpose },
+    { "where", "Where", ANY, write_plain },
 };
 // clang-format on
+
+static bt_status check_dtypes(struct graph *g, const bt_call *call, const struct row *row)
+{
+    for (uint32_t i = 0; i < call->narg; i++) {
+        char name[BT_DTYPE_NAME_SIZE], why[128];
+        if (!bt_tensor_shape(call->args[i]->type))
+            continue; // a tuple, of tensors that have been written
+        const bt_dtype dtype = bt_tensor_dtype(call->args[i]->type);
+        if (row->dtypes >> type_number(dtype) & 1)
+            continue;
+        snprintf(why, sizeof(why), "%s takes no %s; cast to a type that it takes",
+                 row->onnx, bt_dtype_name(dtype, name, sizeof(name)));
+        return refuse_call(g, call, why);
+    }
+    return NULL;
+}
 
 bt_status add_call(struct graph *g, const bt_call *call, const char *out)
 {
     for (uint32_t i = 0; i < BT_COUNT(rows); i++) {
-        if (strcmp(rows[i].op, call->op->name) == 0)
-            return rows[i].write(g, call, rows[i].onnx, out);
+        if (strcmp(rows[i].op, call->op->name) != 0)
+            continue;
+        BT_TRY(check_dtypes(g, call, &rows[i]));
+        return rows[i].write(g, call, rows[i].onnx, out);
     }
     return refuse_call(g, call, "no row of plugin baton.onnx.write says how");
 }

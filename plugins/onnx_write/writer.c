@@ -27,16 +27,30 @@ enum {
 enum { SHAPE_DIM = 1, DIM_NUMBER = 1, DIM_NAME = 2 };
 enum { IR = 8, OPERATOR_SET = 18 };
 
-static void put_dim(struct graph *g, const bt_type *dim, bt_text *shape)
+/* An open dim by its term: equal names are equal extents to whoever reads the file. */
+static bt_status put_dim_name(struct graph *g, const bt_type *dim, bt_text *message)
+{
+    bt_text name;
+    bt_text_init(&name, g->arena);
+    bt_print_type(g->ctx, dim, &name);
+    if (!bt_text_get(&name))
+        return bt_no_memory();
+    if (strcmp(name.at, "?") != 0) // of which no two are known to be equal
+        proto_text(message, DIM_NAME, name.at);
+    return NULL;
+}
+
+static bt_status put_dim(struct graph *g, const bt_type *dim, bt_text *shape)
 {
     bt_text message;
     int64_t number;
     bt_text_init(&message, g->arena);
     if (bt_dim_is_const(dim, &number))
         proto_int(&message, DIM_NUMBER, number);
-    else if (dim->kind == BT_TYPE_VAR)
-        proto_text(&message, DIM_NAME, ((const bt_var_type *)(const void *)dim)->name);
+    else
+        BT_TRY(put_dim_name(g, dim, &message));
     proto_message(shape, SHAPE_DIM, &message);
+    return NULL;
 }
 
 /* The name and type of an input or output. */
@@ -54,7 +68,7 @@ static bt_status put_info(struct graph *g, bt_text *graph, uint32_t field,
     bt_text_init(&tensor, g->arena);
     bt_text_init(&dims, g->arena);
     for (uint32_t i = 0; i < shape->n; i++)
-        put_dim(g, shape->dims[i], &dims);
+        BT_TRY(put_dim(g, shape->dims[i], &dims));
     proto_int(&tensor, TENSOR_ELEMENTS, elements);
     proto_message(&tensor, TENSOR_SHAPE, &dims);
     proto_message(&type, TYPE_TENSOR, &tensor);
@@ -108,6 +122,9 @@ static bt_status put_output(struct graph *g, const bt_value *value, uint32_t i,
         return bt_no_memory();
     if (bt_map_entry_find(&g->taken, to))
         BT_TRY(graph_new_name(g, NULL, &to));
+    else if (!bt_map_put(&g->taken, to,
+                         NULL)) // constants of later outputs have names too
+        return bt_no_memory();
     BT_TRY(graph_node(g, "Identity", 1, &from, to, NULL));
     return put_info(g, graph, GRAPH_OUTPUT, to, value);
 }
@@ -159,6 +176,13 @@ static bt_status write_flat(bt_ctx *ctx, bt_arena *arena, const bt_module *modul
     bt_map_init(&g.names, arena, 0);
     bt_map_init(&g.taken, arena, 1);
     BT_TRY(put_model(&g, global->func, &model));
+    if (model.len > INT32_MAX)
+        return bt_fail(
+            ctx, BT_ERR_UNSUPPORTED,
+            "%s would have %zu bytes, and a file of ONNX holds at most 2 GiB: "
+            "write a program (FILE.baton), whose constants have a file of their "
+            "own",
+            path, model.len);
     return bt_file_write(ctx, path, model.at, model.len);
 }
 

@@ -1,7 +1,7 @@
 /* baton list: what the plugins provide, from their manifests alone. */
+#include <ctype.h>
 #include <jansson.h>
 #include <string.h>
-#include <strings.h>
 
 #include <baton/cpu.h>
 #include <baton/onnx.h>
@@ -259,28 +259,38 @@ static int list_one(struct tool *tool, const struct listing *listing, const char
     return fail_unknown(tool, listing, name);
 }
 
+/* A word that was meant begins as it was written: four letters, or all that a name has. */
+static void see_meant(const char *given, const char *name, const char *word,
+                      size_t *longest, const char **meant)
+{
+    const size_t all = strlen(name);
+    size_t n = 0;
+    while (n < all && tolower((unsigned char)given[n]) == name[n])
+        n++;
+    if (n >= (all < 4 ? all : 4) && n > *longest) {
+        *longest = n;
+        *meant = word;
+    }
+}
+
 /* "op", "operators", "Passes": which word was meant, or all that there are. */
 static int fail_word(struct tool *tool, const char *word)
 {
+    const char *meant = NULL;
+    size_t longest = 0;
     bt_text all;
     bt_text_init(&all, bt_ctx_scratch(tool->ctx));
-    for (uint32_t i = 0; choices_word(i); i++) {
-        if (strncasecmp(word, choices_word(i), 4) == 0)
-            return tool_usage(tool,
-                              "there is nothing called %s to list; did you mean %s?",
-                              word, choices_word(i));
-    }
     for (uint32_t i = 0; i < BT_COUNT(listings); i++) {
-        const struct listing *l = &listings[i];
-        size_t n = strlen(l->kind) < 4 ? strlen(l->kind) : 4;
-        if (strncasecmp(word, l->kind, n) == 0 && *word)
-            return tool_usage(tool,
-                              "there is nothing called %s to list; did you mean %s?",
-                              word, l->word);
-        bt_text_addf(&all, "%s%s", i ? ", " : "", l->word);
+        see_meant(word, listings[i].kind, listings[i].word, &longest, &meant);
+        bt_text_addf(&all, "%s%s", i ? ", " : "", listings[i].word);
     }
-    for (uint32_t i = 0; choices_word(i); i++)
+    for (uint32_t i = 0; choices_word(i); i++) {
+        see_meant(word, choices_word(i), choices_word(i), &longest, &meant);
         bt_text_addf(&all, ", %s", choices_word(i));
+    }
+    if (meant)
+        return tool_usage(tool, "there is nothing called %s to list; did you mean %s?",
+                          word, meant);
     bt_text_addf(&all, ", slots");
     if (!bt_text_get(&all))
         return tool_fail(tool, bt_no_memory());

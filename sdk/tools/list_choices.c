@@ -24,20 +24,21 @@ const char *choices_word(uint32_t i)
 struct search {
     const char *begin; /* "def @loss." */
     json_t *found;
+    bt_arena *arena;
 };
 
 /* The comment without its slashes. */
-static json_t *comment_text(const struct definition *d)
+static json_t *comment_text(bt_arena *arena, const struct definition *d)
 {
-    char text[2048];
-    size_t n = 0;
-    for (const char *c = d->comment; c < d->head && n + 1 < sizeof(text); c++) {
+    bt_text text;
+    bt_text_init(&text, arena);
+    for (const char *c = d->comment; c < d->head; c++) {
         if ((c == d->comment || c[-1] == '\n') && c[0] == '/' && c[1] == '/')
             c += c[2] == ' ' ? 2 : 1;
         else if (*c != '\n' || c + 1 < d->head)
-            text[n++] = *c;
+            bt_text_add(&text, c, 1);
     }
-    return json_stringn_nocheck(text, n);
+    return bt_text_get(&text) ? json_stringn_nocheck(text.at, text.len) : NULL;
 }
 
 static void see(void *self, const bt_provided *library, const struct definition *d)
@@ -49,7 +50,7 @@ static void see(void *self, const bt_provided *library, const struct definition 
     json_t *item = json_object();
     (void)json_object_set_new_nocheck(
         item, "name", json_stringn_nocheck(d->head + n, strcspn(d->head + n, "<( \n")));
-    (void)json_object_set_new_nocheck(item, "doc", comment_text(d));
+    (void)json_object_set_new_nocheck(item, "doc", comment_text(s->arena, d));
     (void)json_object_set_new_nocheck(
         item, "head", json_stringn_nocheck(d->head, (size_t)(d->end - d->head)));
     (void)json_object_set_new_nocheck(item, "library", json_string(library->name));
@@ -111,17 +112,18 @@ static int print_one(struct tool *tool, uint32_t word, const json_t *found,
 int list_choices(struct tool *tool, uint32_t word, const char *name)
 {
     struct search s = { .begin = tool_text(tool, "def @%s.", words[word].kind),
-                        .found = json_array() };
+                        .found = json_array(),
+                        .arena = bt_ctx_scratch(tool->ctx) };
     int code = s.begin && s.found ? EXIT_OK : tool_fail(tool, bt_no_memory());
     for (uint32_t i = 0; !code && i < bt_provided_len(tool->ctx, "library"); i++) {
         bt_provided item;
-        TRY_TOOL(tool, bt_provided_at(tool->ctx, "library", i, &item));
-        code = library_each(tool, &item, see, &s);
+        bt_status status = bt_provided_at(tool->ctx, "library", i, &item);
+        code = status ? tool_fail(tool, status) : library_each(tool, &item, see, &s);
     }
     if (!code && name)
         code = print_one(tool, word, s.found, name);
     else if (!code && option_value(tool, "json"))
-        return print_json(tool, s.found);
+        code = print_json(tool, json_incref(s.found));
     else if (!code)
         print_all(s.found);
     json_decref(s.found);

@@ -6,7 +6,7 @@
 
 /* The words that are listed, by numbers from 0 on; NULL: no more. */
 const char *choices_word(uint32_t);
-/* baton list losses, or losses NAME. EXIT_USAGE: it is none of these words. */
+/* baton list losses, or losses NAME. */
 int list_choices(struct tool *, uint32_t word, const char *name);
 
 #endif

@@ -5,6 +5,9 @@ expect 2 'did you mean ops?' -- "$baton" list op
 expect 2 'did you mean ops?' -- "$baton" list operators
 expect 2 'did you mean passes?' -- "$baton" list pass
 expect 2 'did you mean analyses?' -- "$baton" list analysis
+expect 2 'did you mean schemes?' -- "$baton" list scheme
+expect 2 'did you mean schedules?' -- "$baton" list schedule
+expect 2 'did you mean optimizers?' -- "$baton" list optimizer
 expect 2 'there are ops, relations, passes' -- "$baton" list things
 expect 2 'KIND is missing; there are ops, relations, passes' -- "$baton" list
 expect 0 '^  compiler   string, default ""$' -- "$baton" list targets cpu

@@ -9,17 +9,11 @@
 #include "train.h"
 #include "written.h"
 
-static int has_suffix(const char *path, const char *suffix)
-{
-    const size_t n = strlen(path), m = strlen(suffix);
-    return n > m && strcmp(path + n - m, suffix) == 0;
-}
-
 static int check_output(const struct tool *tool, const char *path)
 {
     if (!path || !*path)
         return tool_usage(tool, "-o FILE is missing: where the model goes");
-    return EXIT_OK;
+    return check_target_used(tool, path);
 }
 
 static int freeze(struct train *t, bt_module **out)
@@ -98,8 +92,8 @@ static int run(struct tool *tool)
 static const struct option options[] = {
     { "output", 'o', "FILE",
       "the model to write (must be given), large constants to a .npz beside it; "
-      "FILE.bta: "
-      "compiled, with its text in FILE.baton beside it; FILE.onnx: for others" },
+      "FILE.bta: compiled, with its text in FILE.baton beside it; FILE.onnx: for "
+      "others" },
     { "batch", 0, "N", "samples of a run (default: as open as the model leaves them)" },
     { "fixed", 0, "NAME", "a constant that was not learned" },
     { "target", 0, "NAME", "what FILE.bta is for (default: cpu)" },
@@ -119,7 +113,8 @@ const struct verb verb_export = {
         "MODEL is what was trained, CHECKPOINT a .safetensors file of the training, or\n"
         "any that has its parameters by name. What is written is a program as any "
         "other,\n"
-        "in which parameters are constants: it runs, compiles and quantizes. FILE.onnx is\n"
+        "in which parameters are constants: it runs, compiles and quantizes. FILE.onnx "
+        "is\n"
         "for other runtimes, where all of it is operators that ONNX has.",
     // clang-format off
     .examples = "  baton train lenet.baton --data samples --labels labels --batch 10\n"

@@ -157,9 +157,8 @@ static const struct option options[] = {
       "(host)" },
     { "target", 0, "LIST", "check: these targets of the plugin, with options" },
     { "timeout", 0, "SECONDS",
-      "check: how long a case of an operator, and a call of a target, a way, a scheme or "
-      "a "
-      "calibration may take (60; 0: any)" },
+      "check: how long a case of an operator, and a call of a target, a way, a scheme "
+      "or a calibration may take (60; 0: any)" },
     { "every", 0, "N", "check: a target gets each N-th call of operators (1: all)" },
     { "id", 0, "ID",
       "new: what the plugin is called in manifests and by check, as in com.example.edge "

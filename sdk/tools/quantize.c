@@ -35,12 +35,6 @@ static int read_row(struct tool *tool, const char *option, const char *preset,
     return status ? tool_fail(tool, status) : EXIT_OK;
 }
 
-static int is_artifact(const char *path)
-{
-    const size_t n = strlen(path);
-    return n > 4 && strcmp(path + n - 4, ".bta") == 0;
-}
-
 /* NULL: no memory. */
 static const char *folder_of(const struct quantize *q, const char *path)
 {
@@ -63,11 +57,8 @@ static int check_output(const struct quantize *q)
                           "-o %s: what is written is Baton's text (.baton), or "
                           "compiled (.bta), and no model of ONNX",
                           path);
-    if (option_value(q->tool, "target") && !is_artifact(path))
-        return tool_usage(q->tool,
-                          "--target is what FILE.bta is compiled for, and -o %s "
-                          "is compiled for nothing",
-                          path);
+    if (check_target_used(q->tool, path))
+        return EXIT_USAGE;
     if (strcmp(path, "-") == 0)
         return EXIT_OK;
     const int is_there = stat(path, &there) == 0;
@@ -376,7 +367,7 @@ static int check_files(struct quantize *q)
 {
     const struct written files[] = { { q->output, "the compiled program" },
                                      { q->statistics, "the statistics" } };
-    int code = is_artifact(q->output)
+    int code = has_suffix(q->output, ".bta")
                    ? check_written(q->tool, BT_COUNT(files), files)
                    : check_program(q->tool, q->output, q->statistics, "the statistics");
     if (!code)
@@ -532,26 +523,23 @@ static int check_quantized(struct quantize *q)
 static int read_labels(struct quantize *q)
 {
     const char *path = option_value(q->tool, "labels");
-    bt_text type;
     if (!path)
         return EXIT_OK;
     TRY_TOOL(q->tool, sample_array_read(q->tool->ctx, path, &q->labels));
     const uint32_t class_ = BT_DTYPE_CLASS(q->labels->dtype);
     if (q->labels->rank == 1 && (class_ == BT_CLASS_INT || class_ == BT_CLASS_UINT))
         return EXIT_OK;
-    bt_text_init(&type, bt_ctx_scratch(q->tool->ctx));
-    bt_tensor_print_type(q->labels, &type);
     return tool_fail(q->tool,
                      bt_fail(q->tool->ctx, BT_ERR_ARGUMENT,
                              "%s is %s, and labels are integers with one axis: one for "
                              "each sample",
-                             path, bt_text_get(&type) ? bt_text_get(&type) : "?"));
+                             path, type_text(bt_ctx_scratch(q->tool->ctx), q->labels)));
 }
 
 /* A program as text; an artifact where the name ends as those of baton compile do. */
 static int write_output(struct quantize *q)
 {
-    if (!is_artifact(q->output))
+    if (!has_suffix(q->output, ".bta"))
         return print_program(q->tool, q->integer, q->output);
     const bt_program_options options = { .entry = option_value(q->tool, "entry"),
                                          .target = option_value(q->tool, "target") };

@@ -44,10 +44,12 @@ static void forget(struct sample_set *s)
     s->open = NULL;
 }
 
-static int has_suffix(const char *path, const char *suffix)
+const char *type_text(bt_arena *arena, const bt_tensor *tensor)
 {
-    const size_t n = strlen(path), m = strlen(suffix);
-    return n > m && strcmp(path + n - m, suffix) == 0;
+    bt_text type;
+    bt_text_init(&type, arena);
+    bt_tensor_print_type(tensor, &type);
+    return bt_text_get(&type) ? type.at : "?";
 }
 
 static uint32_t read_u32(const unsigned char *at)
@@ -106,17 +108,14 @@ static bt_status add_array(struct sample_set *s, uint32_t input, bt_tensor *tens
 {
     const bt_port *port = s->ports[input];
     const int64_t n = count_samples(tensor, port);
-    bt_text type;
     if (n) {
         s->arrays[input] = (struct array){ bt_tensor_ref(tensor), input, n };
         return NULL;
     }
-    bt_text_init(&type, bt_ctx_scratch(s->ctx));
-    bt_tensor_print_type(tensor, &type);
     return bt_fail(s->ctx, BT_ERR_ARGUMENT,
                    "%s holds %s%s, and samples of input %s are %s", s->open,
                    tensor->rank ? "" : "one number, ",
-                   bt_text_get(&type) ? bt_text_get(&type) : "?", port->name, port->type);
+                   type_text(bt_ctx_scratch(s->ctx), tensor), port->name, port->type);
 }
 
 static bt_status read_npz(struct sample_set *s, const char *path)

@@ -24,5 +24,7 @@ bt_status sample_set_give(struct sample_set *, int64_t index, bt_program *) BT_M
 
 /* One file by itself: .npy, or IDX. */
 bt_status sample_array_read(bt_ctx *, const char *path, bt_tensor **out) BT_MUST_USE;
+/* "float32[2, 3]", for messages. */
+const char *type_text(bt_arena *, const bt_tensor *);
 
 #endif

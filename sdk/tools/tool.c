@@ -176,6 +176,12 @@ const char *tool_text(const struct tool *tool, const char *format, ...)
     return text;
 }
 
+int has_suffix(const char *path, const char *suffix)
+{
+    const size_t n = strlen(path), m = strlen(suffix);
+    return n > m && strcmp(path + n - m, suffix) == 0;
+}
+
 int tool_usage(const struct tool *tool, const char *format, ...)
 {
     va_list list;

@@ -57,6 +57,8 @@ void print_below(const char *text);
 
 /* A text in the scratch arena. NULL: no memory. */
 const char *tool_text(const struct tool *, const char *format, ...) BT_PRINTF(2, 3);
+/* Whether a file's name ends so (".bta"), and has more than that. */
+int has_suffix(const char *path, const char *suffix);
 /* Splits the command line by the verb's options. */
 int tool_parse(struct tool *, int argc, char **argv);
 /* A message about the command line, and EXIT_USAGE. */

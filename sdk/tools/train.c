@@ -329,8 +329,7 @@ static const struct option options[] = {
     { "loss-scale", 0, "X",
       "the loss times X is differentiated, and gradients are divided by it: for float16, "
       "in which small ones are zeros (default: 1); dynamic: it doubles after 2000 steps, "
-      "and "
-      "a step with infinities is taken again with half" },
+      "and a step with infinities is taken again with half" },
     { "epochs", 0, "N", "how often all samples are learned from (default: 10)" },
     { "batch", 0, "N", "samples of a step (default: 64, or what the model says)" },
     { "accumulate", 0, "N", "a step adds the gradients of N parts of its batch" },
@@ -348,8 +347,7 @@ static const struct option options[] = {
     { "resume", 0, NULL, "go on from the last checkpoint in the folder" },
     { "initialise", 0, "FILE",
       "parameters of this .safetensors file to begin with; those that --learn names may "
-      "be "
-      "missing" },
+      "be missing" },
     { "json", 0, NULL, "print one JSON object a line" },
     { "entry", 0, "FUNCTION", "function to train (default: main, or the only one)" },
     { "target", 0, "NAME[,NAME]",

@@ -32,14 +32,6 @@ struct train_data {
 
 /* ---- one array ---- */
 
-static const char *type_of(const struct train_data *d, const bt_tensor *tensor)
-{
-    bt_text type;
-    bt_text_init(&type, d->arena);
-    bt_tensor_print_type(tensor, &type);
-    return bt_text_get(&type) ? type.at : "?";
-}
-
 static bt_status add_chunk(struct train_data *d, uint32_t input, const bt_tensor *tensor,
                            int64_t n)
 {
@@ -76,7 +68,7 @@ static bt_status add_samples(struct train_data *d, const char *path, uint32_t in
     return bt_fail(d->ctx, BT_ERR_ARGUMENT,
                    "%s holds %s, and a sample of input %s is (%s): samples are along the "
                    "first axis",
-                   path, type_of(d, tensor), in->name,
+                   path, type_text(d->arena, tensor), in->name,
                    bt_text_get(&dims) ? dims.at : "?");
 }
 
@@ -100,18 +92,12 @@ static bt_status add_labels(struct train_data *d, const char *path,
                                   sizeof(target) - offsetof(struct train_input, dtype)))
         return bt_fail(d->ctx, BT_ERR_ARGUMENT,
                        "%s has labels of another type than files before it: %s", path,
-                       type_of(d, tensor));
+                       type_text(d->arena, tensor));
     d->target = target;
     return add_chunk(d, d->ninput, tensor, tensor->dims[0]);
 }
 
 /* ---- files ---- */
-
-static int has_suffix(const char *path, const char *suffix)
-{
-    const size_t n = strlen(path), m = strlen(suffix);
-    return n > m && strcmp(path + n - m, suffix) == 0;
-}
 
 static const bt_tensor *find_array(const bt_npz *npz, const char *name)
 {

@@ -1,12 +1,6 @@
 #include "train_data_check.h"
 
-static const char *type_text(bt_ctx *ctx, const bt_tensor *tensor)
-{
-    bt_text type;
-    bt_text_init(&type, bt_ctx_scratch(ctx));
-    bt_tensor_print_type(tensor, &type);
-    return bt_text_get(&type) ? type.at : "?";
-}
+#include "sample_set.h"
 
 static int is_integer(bt_dtype dtype)
 {
@@ -57,7 +51,7 @@ bt_status samples_check(bt_ctx *ctx, const char *path, const struct train_input 
         return bt_fail(ctx, BT_ERR_ARGUMENT,
                        "%s holds %s, and input %s takes %s: real and imaginary parts can "
                        "be two numbers, along an axis of their own",
-                       path, type_text(ctx, tensor), in->name,
+                       path, type_text(bt_ctx_scratch(ctx), tensor), in->name,
                        bt_dtype_name(in->dtype, name, sizeof(name)));
     if (!is_integer(in->dtype))
         return NULL;
@@ -66,7 +60,7 @@ bt_status samples_check(bt_ctx *ctx, const char *path, const struct train_input 
         return bt_fail(ctx, BT_ERR_ARGUMENT,
                        "%s holds %s, and input %s takes integers (%s), to which floats "
                        "would be cut: store them as such",
-                       path, type_text(ctx, tensor), in->name, name);
+                       path, type_text(bt_ctx_scratch(ctx), tensor), in->name, name);
     BT_TRY(find_beyond(ctx, tensor, in->dtype, &beyond));
     return beyond < 0
                ? NULL
@@ -83,12 +77,12 @@ bt_status labels_check(bt_ctx *ctx, const char *path, const bt_tensor *tensor)
         return bt_fail(ctx, BT_ERR_ARGUMENT,
                        "%s holds %s, and labels are one for each sample, along the first "
                        "axis",
-                       path, type_text(ctx, tensor));
+                       path, type_text(bt_ctx_scratch(ctx), tensor));
     if (BT_DTYPE_CLASS(tensor->dtype) == BT_CLASS_COMPLEX)
         return bt_fail(ctx, BT_ERR_ARGUMENT,
                        "%s holds %s, and labels are classes (integers along one axis) or "
                        "floats",
-                       path, type_text(ctx, tensor));
+                       path, type_text(bt_ctx_scratch(ctx), tensor));
     return NULL;
 }
 

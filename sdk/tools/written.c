@@ -56,3 +56,13 @@ int check_written(const struct tool *tool, uint32_t n, const struct written *fil
     }
     return EXIT_OK;
 }
+
+int check_target_used(const struct tool *tool, const char *path)
+{
+    if (!option_value(tool, "target") || has_suffix(path, ".bta"))
+        return EXIT_OK;
+    return tool_usage(tool,
+                      "--target is what FILE.bta is compiled for, and -o %s is compiled "
+                      "for nothing",
+                      path);
+}

@@ -21,4 +21,7 @@ int is_in_folder(const char *path, const char *folder);
  * EXIT_USAGE with a message if not. */
 int check_written(const struct tool *, uint32_t n, const struct written *);
 
+/* --target is given only with -o FILE.bta. EXIT_USAGE with a message if not. */
+int check_target_used(const struct tool *, const char *path);
+
 #endif

@@ -121,6 +121,10 @@ def main():
                 agree(runs, body, name, x[name])
         check_names(runs)
         check_types(runs)
+        for suffix in ["onnx", "baton"]:
+            runs.refused(f"--target is what FILE.bta is compiled for, and -o none.{suffix} is compiled for nothing", "export", model("%x * sum(%w)", "x"),
+                         "learned.safetensors", "--target", "cpu", "-o", f"none.{suffix}", code=2)
+            runs.check(not os.path.exists(f"none.{suffix}"), f"{suffix}: a file is left")
         for words, body in REFUSED:
             runs.refused(words, "export", model(body, "x"), "learned.safetensors", "-o", "none.onnx")
             runs.check(not os.path.exists("none.onnx"), f"{body}: a file is left")

@@ -295,7 +295,7 @@ static const struct row rows[] = {
     { "cos", "Cos", FLOATS, write_plain },
     { "divide", "Div", NUMBERS, write_plain },
     { "equal", "Equal", ANY, write_plain },
-    { "erf", "Erf", NUMBERS, write_plain },
+    { "erf", "Erf", REALS, write_plain },
     { "exp", "Exp", REALS, write_plain },
     { "expand_dims", "Reshape", ANY, write_reshape },
     { "floor", "Floor", REALS, write_plain },

@@ -536,6 +536,26 @@ bt_status bt_provided_at(bt_ctx *ctx, const char *kind, uint32_t index, bt_provi
     return status;
 }
 
+bt_status bt_provided_text(bt_ctx *ctx, bt_arena *arena, const bt_provided *provided,
+                           const char **out)
+{
+    struct bt__plugins *plugins;
+    const bt__item *found = NULL;
+    const char *path;
+    size_t nbytes;
+    BT_TRY(bt__plugins_lock(ctx, &plugins));
+    for (uint32_t i = 0; i < plugins->items.len && !found; i++) {
+        if (plugins->items.at[i]->json_text == provided->json)
+            found = plugins->items.at[i];
+    }
+    bt__plugins_unlock(ctx);
+    if (!found || !bt__json_text(found->json, "path"))
+        return bt_fail(ctx, BT_ERR_ARGUMENT, "%s %s is no text", provided->kind,
+                       provided->name);
+    return bt__item_text(ctx, arena, found, bt_ctx_limits(ctx)->bytes, &path, out,
+                         &nbytes);
+}
+
 /* ---- by id ---- */
 
 static bt_status open_id(bt_ctx *ctx, struct bt__plugins *plugins, const char *id)

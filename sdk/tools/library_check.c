@@ -9,7 +9,8 @@
 #include <baton/plugin.h>
 #include <baton/value.h>
 
-const char *library_path(const struct tool *tool, const bt_provided *item)
+/* The file with its text. NULL: no memory, or it is linked in and has no file. */
+static const char *library_path(const struct tool *tool, const bt_provided *item)
 {
     const char *manifest = bt_plugin_manifest(item->plugin);
     const char *slash = manifest ? strrchr(manifest, '/') : NULL;

@@ -9,7 +9,4 @@
 /* Prints what is wrong with each. *nbroken counts them. */
 int check_libraries(struct tool *, const char *plugin, uint32_t *nbroken);
 
-/* The file with its text. NULL: no memory, or it is linked in and has no file. */
-const char *library_path(const struct tool *, const bt_provided *);
-
 #endif

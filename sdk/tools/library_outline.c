@@ -3,10 +3,6 @@
 
 #include <string.h>
 
-#include <baton/value.h>
-
-#include "library_check.h"
-
 static int starts(const char *line, const char *word)
 {
     return strncmp(line, word, strlen(word)) == 0;
@@ -49,16 +45,8 @@ static void each_definition(const char *text, const bt_provided *library,
 int library_each(struct tool *tool, const bt_provided *item, definition_fn *see,
                  void *self)
 {
-    bt_file *file;
-    const char *path = library_path(tool, item);
-    if (!path)
-        return EXIT_OK;
-    TRY_TOOL(tool, bt_file_read(tool->ctx, path, &file));
-    const char *text =
-        bt_arena_text(bt_ctx_scratch(tool->ctx), (const char *)file->bytes, file->nbytes);
-    bt_file_close(tool->ctx, file);
-    if (!text)
-        return tool_fail(tool, bt_no_memory());
+    const char *text;
+    TRY_TOOL(tool, bt_provided_text(tool->ctx, bt_ctx_scratch(tool->ctx), item, &text));
     each_definition(text, item, see, self);
     return EXIT_OK;
 }

@@ -12,8 +12,7 @@ struct definition {
 typedef void definition_fn(void *self, const bt_provided *library,
                            const struct definition *);
 
-/* Those of a library in the order of its text; of one that is linked in, whose text is no file,
- * none. */
+/* Those of a library in the order of its text. */
 int library_each(struct tool *, const bt_provided *, definition_fn *, void *self);
 /* Prints all of them. */
 int print_library(struct tool *, const bt_provided *);

@@ -145,3 +145,22 @@ expect 2 'schedule cosine is there, in library schedules' -- "$baton" plugin new
 [ ! -e int8 ] && [ ! -e cpu ] && [ ! -e huber ] && [ ! -e cosine ] || fault "something was written"
 expect 0 'README.md says how' -- "$baton" plugin new scheme own_codes
 expect 0 'tries the codes that it gives the operands of a small network' -- cat own_codes/README.md
+
+# Whatever the length of the comment above a loss, all of it is shown.
+mkdir -p long/more
+cat > long/more.baton.json <<'END1'
+{ "id": "org.example.more", "version": "1.0.0", "license": "MIT", "abi": { "major": 0, "needs": 1, "built": 1 },
+  "provides": { "libraries": [ { "name": "more_losses", "path": "more/more.baton" } ] } }
+END1
+{
+    echo '#[version = "baton 0.1"]'
+    i=0
+    while [ $i -lt 100 ]; do
+        echo "// line $i: the näher, the dearer, the farther, the dear"
+        i=$((i + 1))
+    done
+    echo 'def @loss.dear(%z: Tensor[(2), float32], %y: Tensor[(2), float32]) -> float32 { sum(%z * %y) }'
+} > long/more/more.baton
+for form in '' --json; do
+    BATON_PLUGIN_PATH=$PWD/long expect 0 'line 99: the näher, the dearer' -- "$baton" list losses dear $form
+done

@@ -101,6 +101,10 @@ typedef struct bt_provided {
 BT_API uint32_t bt_provided_len(bt_ctx *, const char *kind);
 BT_API bt_status bt_provided_at(bt_ctx *, const char *kind, uint32_t index,
                                 bt_provided *out) BT_MUST_USE;
+/* The text that a provided library or pipeline is, NUL-terminated, also of one that is linked
+ * in and has no file. It lives as long as the arena and the context. */
+BT_API bt_status bt_provided_text(bt_ctx *, bt_arena *, const bt_provided *,
+                                  const char **out) BT_MUST_USE;
 
 /* The row of a name in an interface ("baton.pass/1", "fold-constant"), the plugin opened
  * if need be. The row is the host's copy, zero beyond what the plugin knows, `nbytes`

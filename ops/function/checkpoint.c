@@ -1,10 +1,7 @@
 /*
  * annotation.checkpoint: what gives the value is computed again by derivatives.
  *     annotation.checkpoint(@f(%x))      the way back keeps %x, and nothing of @f
- * annotation.again: the same elements, for code that is computed again.
- * Both are the value itself. Pass outline-checkpoints reads the first. Pass differentiate writes
- * the second around what is computed again, so that no pass finds it equal to what was computed
- * before; pass drop-again takes it away where none looks any more.
+ * It is the value itself. Pass outline-checkpoints reads it.
  * source  Relay, annotation.checkpoint; T. Chen et al., "Training Deep Nets with Sublinear Memory
  *         Cost", 2016
  */
@@ -12,10 +9,6 @@
 
 static const bt_op_input any[] = {
     { .name = "value", .type = "?", .doc = "the result of a call or a branch" },
-    { 0 },
-};
-static const bt_op_input tensor[] = {
-    { .name = "data", .type = "t[..]", .doc = "any tensor" },
     { 0 },
 };
 
@@ -32,31 +25,17 @@ static bt_status eval(bt_ctx *ctx, const bt_eval_call *call)
     return NULL;
 }
 
-static const bt_layout_facet layout = { .choose = bt_layout_follow };
-
 static const bt_op ops[] = {
     {
         .name = "annotation.checkpoint",
         .revision = 1,
         .doc = "The value, which derivatives compute again.\n"
-               "Of the call or the branch that gives it they keep the arguments alone, "
-               "and run it "
-               "a second time on the way back.",
+               "Of the call or the branch that gives it they keep the arguments alone, and "
+               "run it a second time on the way back.",
         .source = "Relay, annotation.checkpoint",
         .inputs = any,
         .relate = relate,
         .eval = eval,
-    },
-    {
-        .name = "annotation.again",
-        .revision = 1,
-        .doc = "The same elements, for code that is computed again and not to be merged.",
-        .source = "JAX, optimization_barrier as of jax.checkpoint",
-        .inputs = tensor,
-        .relation = "Identity",
-        .formula = "y: t[..] = data[..]",
-        .facets = BT_FACET_ROWS(BT_CASES("float32[2, 3]\nint8[4]\nfloat16[]"),
-                                BT_FACET("layout", layout)),
     },
     { 0 },
 };

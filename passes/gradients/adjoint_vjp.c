@@ -57,8 +57,7 @@ static bt_status find(const struct adjoint_pairs *p, const bt_global *global,
 {
     static const struct adjoint_rule vjp = {
         "vjp", "f_back", wanted_type,
-        "the arguments, the result and its adjoint, giving the adjoints of the arguments "
-        "that "
+        "the arguments, the result and its adjoint, giving the adjoints of the arguments that "
         "hold floats; what a fn uses from around it comes first among its arguments"
     };
     return adjoint_rule_find(p, &vjp, global, out);

@@ -3,8 +3,9 @@
  *     %0 = @f(%x);  annotation.checkpoint(%0)
  *  -> %0 = fn (checkpoint=True) { @f(%x) };  %0()
  * The call, or the branch, that gives the value, or the tuple that the value is a field of, stands
- * in a closure then; of a tuple that is written out each field has its own. Pass lambda-lift makes a function of the module of it, inline leaves it where
- * it is, and differentiate, which reads the attribute, keeps its arguments in place of a tape.
+ * in a closure then; of a tuple that is written out each field has its own. Pass lambda-lift makes
+ * a function of the module of it, inline leaves it where it is, and differentiate, which reads the
+ * attribute, keeps its arguments in place of a tape.
  * Without gradients in the program, and on values that nothing computes, the marks go.
  * keeps    every invariant
  * source   Relay, annotation.checkpoint

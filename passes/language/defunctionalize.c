@@ -6,9 +6,8 @@
  * must be flat. Where types of functions that differ by dims alone have open dims, one data
  * type is for all of them, with these dims as parameters; a dim that only what a closure holds
  * has is `?` in its field, and what has no tensor there an empty one; a call checks what the
- * constructor does not tell. What the program
- * is run from takes and gives no functions; other functions that do, and data types that hold
- * some, are replaced by new ones.
+ * constructor does not tell. What the program is run from takes and gives no functions; other
+ * functions that do, and data types that hold some, are replaced by new ones.
  * keeps    every invariant
  * source   Reynolds 1972, Definitional Interpreters; Relay's Defunctionalization
  */

@@ -10,7 +10,8 @@
  * functions, which targets make kernels of, stay too. Functions that can reach themselves are
  * left alone, and calls that are checked at run time, that would make a check of the body
  * false, or that have no room for the body: blocks would be nested deeper than half of
- * limits.depth. The globals stay; dead-code drops the closures, and the globals where it knows the entry.
+ * limits.depth. The globals stay; dead-code drops the closures, and the globals where it knows
+ * the entry.
  * needs    call-graph
  * keeps    fused, matched; not what closures are
  * option   max-bindings   largest function to inline without the attribute, default 8

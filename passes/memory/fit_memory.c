@@ -37,7 +37,7 @@ static void tell(const struct keep_facts *f, const struct keep_plan *before, int
     const double all = keep_ns(before), more = keep_ns(after) - all;
     uint32_t n = 0;
     for (uint32_t s = 0; s < after->steps.len; s++)
-        n += after->steps.at[s].is_again == KEEP_AGAIN;
+        n += after->steps.at[s].kind == KEEP_AGAIN;
     bt_remark(
         f->ctx, BT_REMARK_NOTE,
         bt_fail(f->ctx, BT_ERR_LIMIT,

@@ -34,14 +34,14 @@ struct keep_value {
     keep_numbers over; /* of what it reads: in whose bytes it may be made; keep_costs */
 };
 
-enum {
+enum keep_kind {
     KEEP_FIRST, /* where the block has it */
     KEEP_AGAIN, /* one more time */
     KEEP_EARLY  /* the first time, but before the block has it */
 };
 struct keep_step {
     uint32_t value;
-    uint32_t is_again; /* KEEP_.. */
+    enum keep_kind kind;
 };
 
 /* From the step that computes it to the last that reads it. One whose only reader is a map is

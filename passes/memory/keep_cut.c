@@ -72,7 +72,7 @@ static bt_status build(struct cutter *c)
     for (uint32_t s = 0; s <= plan->at && s < plan->steps.len; s++) {
         const struct keep_step step = plan->steps.at[s];
         const struct keep_value *v = &plan->values[step.value];
-        if (!step.is_again && !v->is_alias && !v->is_pinned)
+        if (step.kind == KEEP_FIRST && !v->is_alias && !v->is_pinned)
             BT_TRY(add_value(c, step.value));
     }
     return NULL;

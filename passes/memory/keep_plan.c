@@ -297,7 +297,7 @@ bt_status keep_again(struct keep_plan *plan, uint32_t at, const uint8_t *again)
     for (uint32_t s = 0; s < plan->steps.len; s++) {
         const struct keep_step step = plan->steps.at[s];
         const struct keep_value *v = &plan->values[step.value];
-        if (s > at && step.is_again == KEEP_AGAIN && again[step.value] &&
+        if (s > at && step.kind == KEEP_AGAIN && again[step.value] &&
             !due[step.value])
             continue; // it has been computed again for those before
         if (s > at && !v->is_alias) {

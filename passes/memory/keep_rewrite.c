@@ -1,6 +1,6 @@
 #include "memory/keep_rewrite.h"
 
-/* What is to be computed again, by the binding before which that is. */
+/* What is to be computed again, or early, by the binding before which that is. */
 struct keeper {
     struct keep_facts facts;
     bt_map due;   /* binding -> value_list */
@@ -16,13 +16,14 @@ static bt_status add_due(struct keeper *k, const struct keep_plan *plan)
     for (uint32_t s = 0; s < plan->steps.len; s++) {
         const struct keep_step step = plan->steps.at[s];
         const bt_value *value = plan->values[step.value].value;
-        if (step.is_again && !due)
+        const int comes_before = step.kind != KEEP_FIRST;
+        if (comes_before && !due)
             due = BT_NEW(k->facts.arena, value_list);
-        if (step.is_again && (!due || !BT_PUSH(k->facts.arena, due, value)))
+        if (comes_before && (!due || !BT_PUSH(k->facts.arena, due, value)))
             return bt_no_memory();
-        if (step.is_again == KEEP_EARLY && !bt_map_put(&k->early, value, (void *)1))
+        if (step.kind == KEEP_EARLY && !bt_map_put(&k->early, value, (void *)1))
             return bt_no_memory();
-        if (step.is_again) {
+        if (comes_before) {
             k->nagain++;
         } else if (due) {
             if (!bt_map_put(&k->due, value, due))

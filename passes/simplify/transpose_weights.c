@@ -4,8 +4,7 @@
  * A dense layer sums along the rows of its weight, and a target that wants columns packs the
  * weight for each product anew, which takes as long as some tens of rows do. So a recurrent
  * net, whose steps share a weight, would pack it at each step. Constants are packed once in
- * any case. It needs common-subexpr behind it, which leaves one
- * of these transposes.
+ * any case. It needs common-subexpr behind it, which leaves one of these transposes.
  * keeps    no invariant
  * option   max-rows  layers of more rows are left alone, default 64
  * option   min-uses  layers that share a weight, at least, default 4

@@ -26,7 +26,8 @@ struct choice {
 
 /* "sgd{rate=0.1}" of a kind: the model's own function @optimizer.sgd, else that of the libraries
  * losses, optimizers, schedules and initializers, or of any other that a plugin has.
- * errors  BT_ERR_NAME: none has it, or two libraries; BT_ERR_ATTRIBUTE: of the options; BT_ERR_TYPE: it is no such function */
+ * errors  BT_ERR_NAME: none has it, or two libraries; BT_ERR_ATTRIBUTE: of the options;
+ *         BT_ERR_TYPE: it is no such function */
 bt_status choice_make(bt_ctx *, bt_arena *, const bt_module *model, const char *kind,
                       const char *text, struct choice *out) BT_MUST_USE;
 void choice_forget(struct choice *);

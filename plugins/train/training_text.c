@@ -218,8 +218,8 @@ static void add_gradients(const struct writer *w)
     }
 }
 
-/* Whether the loss, all gradients and what the schedule gives are numbers: if not, nothing is updated, and the step can
- * be looked at again. Then %h0, %h1, ..: gradients whose norm, all together, is at most `clip`. */
+/* Whether the loss, all gradients and what the schedule gives are numbers: if not, nothing is
+ * updated, and the step can be looked at again. Then %h0, %h1, ..: gradients whose norm, all together, is at most `clip`. */
 static void add_norm(const struct writer *w)
 {
     const struct bt_training *t = w->t;

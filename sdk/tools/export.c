@@ -113,8 +113,7 @@ const struct verb verb_export = {
         "MODEL is what was trained, CHECKPOINT a .safetensors file of the training, or\n"
         "any that has its parameters by name. What is written is a program as any "
         "other,\n"
-        "in which parameters are constants: it runs, compiles and quantizes. FILE.onnx "
-        "is\n"
+        "in which parameters are constants: it runs, compiles and quantizes. FILE.onnx is\n"
         "for other runtimes, where all of it is operators that ONNX has.",
     // clang-format off
     .examples = "  baton train lenet.baton --data samples --labels labels --batch 10\n"

@@ -21,6 +21,11 @@ const char *choices_word(uint32_t i)
     return i < BT_COUNT(words) ? words[i].word : NULL;
 }
 
+const char *choices_kind(uint32_t i)
+{
+    return i < BT_COUNT(words) ? words[i].kind : NULL;
+}
+
 struct search {
     const char *begin; /* "def @loss." */
     json_t *found;

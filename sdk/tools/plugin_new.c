@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "library_outline.h"
+#include "list_choices.h"
 #include "plugin_template.h"
 
 /* Folders of templates. */
@@ -22,10 +23,9 @@ static const char *const kinds[] = { "op",        "eval",     "relation",   "fac
 /* Kinds that are texts: a plugin of a library, in which nothing is compiled. */
 static int is_text(const char *kind)
 {
-    static const char *const texts[] = { "loss", "optimizer", "schedule", "initializer" };
     int found = 0;
-    for (uint32_t i = 0; i < BT_COUNT(texts); i++)
-        found |= strcmp(kind, texts[i]) == 0;
+    for (uint32_t i = 0; choices_kind(i); i++)
+        found |= strcmp(kind, choices_kind(i)) == 0;
     return found;
 }
 

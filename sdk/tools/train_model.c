@@ -4,6 +4,7 @@
 #include <baton/importer.h>
 
 #include "import_options.h"
+#include "list_choices.h"
 #include "train.h"
 
 /* NULL: the entry is no function. */
@@ -44,12 +45,11 @@ static const bt_dict_entry *own_initializers(struct tool *tool, const bt_module 
 static bt_status find_wanted(struct tool *tool, const bt_dict_entry *own,
                              const char *const **out)
 {
-    static const char *const kinds[] = { "loss", "optimizer", "schedule", "initializer" };
     name_list wanted = { 0 };
-    for (uint32_t i = 0; i < BT_COUNT(kinds); i++) {
-        const char *const *values = option_values(tool, kinds[i]);
+    for (uint32_t i = 0; choices_kind(i); i++) {
+        const char *const *values = option_values(tool, choices_kind(i));
         for (uint32_t k = 0; values && values[k]; k++)
-            BT_TRY(add_wanted(tool, kinds[i], values[k], &wanted));
+            BT_TRY(add_wanted(tool, choices_kind(i), values[k], &wanted));
     }
     if (own && own->kind == BT_DICT_TEXT)
         BT_TRY(add_wanted(tool, "initializer", own->text, &wanted));

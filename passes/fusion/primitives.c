@@ -107,26 +107,9 @@ static void walk_found(struct found *f, bt_subst *subst, const bt_type *type)
         f->is_whole &= bt_type_subst(f->store, subst, type) != NULL;
 }
 
-/* Whether a dim of it is computed of one found at run time, as 2*?n: the tensor shows no ?n to
- * those who pass dims on. */
-static int has_composed(const bt_type *type)
-{
-    const bt_list_type *tuple = bt_as_tuple_type(type);
-    const bt_shape_type *shape = bt_tensor_shape(type);
-    for (uint32_t i = 0; shape && i < shape->n; i++) {
-        if (shape->dims[i]->has & BT_HAS_OPAQUE && !bt_type_is_free(shape->dims[i]))
-            return 1;
-    }
-    for (uint32_t i = 0; tuple && i < tuple->n; i++) {
-        if (has_composed(tuple->at[i]))
-            return 1;
-    }
-    return 0;
-}
-
 /* Whether its operands show all dims that the binding has in its type, checks and
  * attributes: then they are known before it is computed. So are those that a formula of the
- * call's own takes by an attribute, which are passed on. */
+ * call's own takes by an attribute. */
 static int is_shown(const struct primitives *p, const bt_value *value)
 {
     const bt_call *call = bt_as_call(value);
@@ -136,12 +119,9 @@ static int is_shown(const struct primitives *p, const bt_value *value)
     if (!p->takes_found)
         return 1;
     bt_map_init(&found.shown, p->arena, 0);
-    int passes_on = call && call->callee_kind == BT_CALLEE_OP && call->op->formula_attr;
-    for (uint32_t i = 0; i < bt_value_noperand(value); i++) {
+    for (uint32_t i = 0; i < bt_value_noperand(value); i++)
         walk_found(&found, &shown, bt_value_operand(value, i)->type);
-        passes_on = passes_on && !has_composed(bt_value_operand(value, i)->type);
-    }
-    if (passes_on)
+    if (call && call->callee_kind == BT_CALLEE_OP && call->op->formula_attr)
         found.is_whole &= bt_attrs_subst(p->store, &shown, call->op->attrs,
                                          call->op->attrs_nbytes, call->attrs) != NULL;
     walk_found(&found, &used, value->type);

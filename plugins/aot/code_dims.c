@@ -47,17 +47,31 @@ static void name_term(struct coder *c, const struct vm_term *term, bt_text *out)
         bt_text_addf(out, "%" PRId64, term->number);
 }
 
+/* A dim that an axis of factor * ?n + add shows. */
+static void show_dim(struct coder *c, const struct vm_open *open, const char *at,
+                     uint32_t axis)
+{
+    const char *dim = c->dims[open->dims[0]];
+    const char *extent = FORM("%s->at[%" PRIu32 "].dim", at, axis);
+    if (open->factor == 1 && !open->add) {
+        code_line(c, "if (%s == UNKNOWN)", dim);
+        code_line(c, "    %s = %s;", dim, extent);
+        return;
+    }
+    const char *add = c_integer(&c->x, open->add), *by = c_integer(&c->x, open->factor);
+    code_line(c, "if (%s == UNKNOWN && %s >= %s && (%s - %s) %% %s == 0)", dim, extent,
+              add, extent, add, by);
+    code_line(c, "    %s = (%s - %s) / %s;", dim, extent, add, by);
+}
+
 bt_status code_show(struct coder *c, const struct vm_shape *shape, const char *at,
                     int is_checked)
 {
     for (uint32_t i = 0; i < shape->rank; i++) {
         const struct vm_term *axis = &shape->axes[i];
         const char *term;
-        if (!is_checked && axis->open && bt_type_is_free(axis->open->dim)) {
-            const char *dim = c->dims[axis->open->dims[0]];
-            code_line(c, "if (%s == UNKNOWN)", dim);
-            code_line(c, "    %s = %s->at[%" PRIu32 "].dim;", dim, at, i);
-        }
+        if (!is_checked && axis->open && axis->open->factor > 0)
+            show_dim(c, axis->open, at, i);
         if (!is_checked)
             continue;
         BT_TRY(code_term(c, axis, &term));

@@ -24,13 +24,12 @@ bt_status version_create(bt_ctx *ctx, const bt_module *from, version_fill *decla
     return status;
 }
 
-bt_status version_set_func(bt_ctx *ctx, bt_store *store, bt_module_builder *builder,
-                           const bt_global *like, const bt_func *func)
+bt_status version_set_func(bt_module_builder *builder, const bt_global *like,
+                           const bt_func *func)
 {
     bt_global global = *like;
     global.kind = BT_GLOBAL_FUNC;
     global.func = func;
-    global.type = bt_func_type_of(store, func);
-    return global.type ? bt_module_builder_set(builder, &global, 0)
-                       : bt_store_why(ctx, store);
+    global.type = NULL; // that of the function
+    return bt_module_builder_set(builder, &global, 0);
 }

@@ -14,7 +14,7 @@ bt_status version_create(bt_ctx *, const bt_module *from, version_fill *declare,
                          version_fill *define, void *state, const bt_module **declared,
                          bt_module **out) BT_MUST_USE;
 /* A function in place of `like`, with its own type. */
-bt_status version_set_func(bt_ctx *, bt_store *, bt_module_builder *,
-                           const bt_global *like, const bt_func *) BT_MUST_USE;
+bt_status version_set_func(bt_module_builder *, const bt_global *like,
+                           const bt_func *) BT_MUST_USE;
 
 #endif

@@ -359,7 +359,7 @@ static bt_status define_all(void *state, bt_module_builder *builder)
         status = copy_func(&c, global->func, &func);
         copy_deinit(&c);
         BT_TRY(status);
-        BT_TRY(version_set_func(d->ctx, d->module->store, builder, global, func));
+        BT_TRY(version_set_func(builder, global, func));
     }
     return NULL;
 }

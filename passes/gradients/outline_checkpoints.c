@@ -137,7 +137,7 @@ static bt_status define_all(void *state, bt_module_builder *builder)
         bt_status status = copy_func(&c, global->func, &func);
         copy_deinit(&c);
         BT_TRY(status);
-        BT_TRY(version_set_func(o->ctx, o->module->store, builder, global, func));
+        BT_TRY(version_set_func(builder, global, func));
     }
     return NULL;
 }

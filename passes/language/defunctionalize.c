@@ -324,9 +324,7 @@ static bt_status set_func(struct defun *d, bt_module_builder *builder,
     bt_status status = family ? build_call(&c, family, &global.func)
                               : copy_func(&c, &named, &global.func);
     copy_deinit(&c);
-    return status ? status
-                  : version_set_func(d->ctx, d->module->store, builder, &global,
-                                     global.func);
+    return status ? status : version_set_func(builder, &global, global.func);
 }
 
 static bt_status set_all(void *state, bt_module_builder *builder)

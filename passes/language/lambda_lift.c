@@ -371,8 +371,7 @@ static bt_status set_members(struct lifting *l, bt_module_builder *builder)
         bt_status status = build_member(&c, m, &func);
         copy_deinit(&c);
         BT_TRY(status);
-        BT_TRY(version_set_func(l->ctx, l->module->store, builder,
-                                bt_module_find(l->declared, m->name), func));
+        BT_TRY(version_set_func(builder, bt_module_find(l->declared, m->name), func));
     }
     return NULL;
 }
@@ -396,7 +395,7 @@ static bt_status set_roots(struct lifting *l, bt_module_builder *builder)
         bt_status status = copy_func(&c, root->func, &func);
         copy_deinit(&c);
         BT_TRY(status);
-        BT_TRY(version_set_func(l->ctx, l->module->store, builder, root->global, func));
+        BT_TRY(version_set_func(builder, root->global, func));
     }
     return NULL;
 }

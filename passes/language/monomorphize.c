@@ -476,20 +476,19 @@ static bt_status find_what_fits(struct mono *m)
 static bt_status set_all(void *state, bt_module_builder *builder)
 {
     struct mono *m = state;
-    bt_store *store = m->module->store;
     const bt_func *func, *now;
     for (uint32_t i = 0; i < m->module->nglobal; i++) {
         BT_TRY(root_of(m, m->module->globals[i], &func));
         if (!func)
             continue;
         BT_TRY(copy_plain(m, func, &now));
-        BT_TRY(version_set_func(m->ctx, store, builder, m->module->globals[i], now));
+        BT_TRY(version_set_func(builder, m->module->globals[i], now));
     }
     for (uint32_t i = 0; i < m->instances.all.len; i++) {
         const struct instance *instance = m->instances.all.at[i];
         BT_TRY(copy_instance(m, instance, &now));
-        BT_TRY(version_set_func(m->ctx, store, builder,
-                                bt_module_find(m->declared, instance->name), now));
+        BT_TRY(
+            version_set_func(builder, bt_module_find(m->declared, instance->name), now));
     }
     return NULL;
 }

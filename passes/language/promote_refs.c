@@ -503,8 +503,8 @@ static bt_status set_func(struct promoting *p, bt_module_builder *builder,
     bt_status status = build_func(&c, old, &func);
     copy_deinit(&c);
     BT_TRY(status);
-    return version_set_func(p->ctx, p->module->store, builder,
-                            name ? bt_module_find(p->declared, name) : old, func);
+    return version_set_func(builder, name ? bt_module_find(p->declared, name) : old,
+                            func);
 }
 
 /* Whether something in a function, or what it calls, is another. */

@@ -436,8 +436,7 @@ static bt_status define(struct cps *s, const bt_global *old, bt_module_builder *
                          "function are too many; a part of @%s as a function of its own "
                          "has a depth of its own",
                          old->name);
-    return status ? status
-                  : version_set_func(s->ctx, s->module->store, builder, &global, now);
+    return status ? status : version_set_func(builder, &global, now);
 }
 
 static bt_status each_function(struct cps *s, bt_module_builder *builder,

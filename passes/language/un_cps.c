@@ -179,9 +179,7 @@ static bt_status add_direct(struct uncps *u, const struct direct *direct,
     if (!status)
         status = make_direct(&c, direct, global.name, &global.func);
     copy_deinit(&c);
-    return status ? status
-                  : version_set_func(u->ctx, u->module->store, builder, &global,
-                                     global.func);
+    return status ? status : version_set_func(builder, &global, global.func);
 }
 
 static bt_status add_all(void *state, bt_module_builder *builder)

@@ -423,9 +423,7 @@ static bt_status add_stub(struct mover *m, bt_builder *b, struct motion *motion,
     BT_TRY(make_stub(m, b, motion));
     global.name = motion->body;
     global.func = motion->stub;
-    global.type = bt_func_type_of(m->module->store, motion->stub);
-    if (!global.type)
-        return bt_store_why(m->ctx, m->module->store);
+    global.type = NULL; // that of the function
     return bt_module_builder_set(builder, &global, 1);
 }
 

@@ -246,14 +246,13 @@ static bt_status define(void *state, bt_module_builder *builder)
 {
     struct driver *d = state;
     for (uint32_t i = 0; i < d->bodies.len; i++)
-        BT_TRY(version_set_func(d->p.ctx, d->p.store, builder, d->bodies.at[i].key,
-                                d->bodies.at[i].value));
+        BT_TRY(version_set_func(builder, d->bodies.at[i].key, d->bodies.at[i].value));
     for (uint32_t i = 0; i < d->p.versions.len; i++) {
         const struct pe_version *v = d->p.versions.at[i];
         bt_global like = *v->of;
         like.name = v->name;
         if (v->func)
-            BT_TRY(version_set_func(d->p.ctx, d->p.store, builder, &like, v->func));
+            BT_TRY(version_set_func(builder, &like, v->func));
     }
     return NULL;
 }

@@ -176,10 +176,8 @@ static bt_status fill(void *state, bt_module_builder *builder)
     BT_TRY(make_func(o, &func));
     const bt_global global = { .name = bt_name_of(o->copy.store, o->options->name),
                                .kind = BT_GLOBAL_FUNC,
-                               .func = func,
-                               .type = bt_func_type_of(o->copy.store, func) };
-    return global.name && global.type ? bt_module_builder_set(builder, &global, 1)
-                                      : bt_no_memory();
+                               .func = func };
+    return global.name ? bt_module_builder_set(builder, &global, 1) : bt_no_memory();
 }
 
 static bt_status run(bt_ctx *ctx, bt_pass_call *call, bt_module **out)

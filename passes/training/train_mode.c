@@ -166,13 +166,10 @@ static bt_status fill(void *state, bt_module_builder *builder)
     now.name = bt_name_of(c->store, t->options->name);
     now.result = result->type;
     BT_TRY(bt_func_create(c->ctx, c->store, &now, &func));
-    const bt_global global = { .name = now.name,
-                               .span = func->span,
-                               .kind = BT_GLOBAL_FUNC,
-                               .func = func,
-                               .type = bt_func_type_of(c->store, func) };
-    return global.name && global.type ? bt_module_builder_set(builder, &global, 1)
-                                      : bt_no_memory();
+    const bt_global global = {
+        .name = now.name, .span = func->span, .kind = BT_GLOBAL_FUNC, .func = func
+    };
+    return global.name ? bt_module_builder_set(builder, &global, 1) : bt_no_memory();
 }
 
 static bt_status run(bt_ctx *ctx, bt_pass_call *call, bt_module **out)

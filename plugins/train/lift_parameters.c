@@ -220,9 +220,7 @@ static bt_status build_stub(struct lift *l, bt_builder *b, bt_global *out)
     BT_TRY(bt_block_end(b, result, &fields.block));
     fields.result = result->type;
     *out = (bt_global){ .name = fields.name, .kind = BT_GLOBAL_FUNC, .span = old->span };
-    BT_TRY(bt_func_create(l->ctx, l->module->store, &fields, &out->func));
-    out->type = bt_func_type_of(l->module->store, out->func);
-    return out->type ? NULL : bt_store_why(l->ctx, l->module->store);
+    return bt_func_create(l->ctx, l->module->store, &fields, &out->func);
 }
 
 static bt_status add_initial(struct lift *l, bt_module_builder *to)

@@ -49,9 +49,7 @@ static bt_status build_entry(struct bt_training *t, bt_builder *b, bt_global *ou
     BT_TRY(bt_block_end(b, result, &fields.block));
     fields.result = result->type;
     *out = (bt_global){ .name = t->entry, .kind = BT_GLOBAL_FUNC, .span = model->span };
-    BT_TRY(bt_func_create(t->ctx, t->model->store, &fields, &out->func));
-    out->type = bt_func_type_of(t->model->store, out->func);
-    return out->type ? NULL : bt_store_why(t->ctx, t->model->store);
+    return bt_func_create(t->ctx, t->model->store, &fields, &out->func);
 }
 
 static bt_status add_entry(struct bt_training *t, bt_module **out)

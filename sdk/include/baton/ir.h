@@ -386,7 +386,7 @@ typedef struct bt_module_builder bt_module_builder;
 BT_API bt_status bt_module_builder_create(bt_ctx *, bt_store *, const bt_module *from,
                                           bt_module_builder **out) BT_MUST_USE;
 BT_API void bt_module_builder_destroy(bt_module_builder *); /* accepts NULL */
-/* Adds or replaces by name.
+/* Adds or replaces by name. A type that is NULL is that of the function or the constant.
  * errors  BT_ERR_NAME when `is_new` and the name is taken, BT_ERR_MEMORY */
 BT_API bt_status bt_module_builder_set(bt_module_builder *, const bt_global *,
                                        int is_new) BT_MUST_USE;

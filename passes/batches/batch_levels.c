@@ -11,213 +11,13 @@
  *          Graphs; Looks, Herreshoff, Hutchins, Norvig 2017, dynamic batching (TensorFlow Fold)
  * keeps    no invariant
  */
-#include <string.h>
-
-#include "batches/levels.h"
+#include "batches/levels_sites.h"
 #include "common/version.h"
 
 struct round {
-    bt_ctx *ctx;
-    bt_arena *arena;
-    const bt_module *module, *declared;
-    bt_vec(struct levels *) all;
-    bt_map calls; /* calls of vmap -> struct site */
-    bt_map taken, taken_ctors;
+    struct levels_sites sites;
+    const bt_module *declared;
 };
-
-/* A call of vmap with data for each example. */
-struct site {
-    struct levels *levels;
-    const bt_value **args;           /* of the function, old values */
-    const bt_type *const *type_args; /* NULL: the function has no dims */
-};
-
-static bt_status refuse(const struct round *r, const bt_value *at, const char *what)
-{
-    return bt_fail_at(r->ctx, BT_ERR_UNSUPPORTED, r->module->store, at->span,
-                      "batch-levels: %s", what);
-}
-
-/* ---- which calls ---- */
-
-/* The argument that is a list of data for the examples; 0: there is none. */
-static uint32_t data_arg(const bt_call *call)
-{
-    bt_ints axes;
-    memcpy(&axes, call->attrs, sizeof(axes)); // its only attribute
-    for (uint32_t i = 1; i < call->narg; i++) {
-        if ((axes.n == BT_NONE_LIST || axes.at[i - 1] >= 0) &&
-            bt_as_apply_type(call->args[i]->type))
-            return i;
-    }
-    return 0;
-}
-
-/* The call that is all that a function does, of a global; NULL: it does something else. */
-static const bt_call *only_call(const struct round *r, const bt_func *func)
-{
-    const bt_block *block = func->block;
-    const bt_call *call = block->nbinding == 1 ? bt_as_call(block->bindings[0]) : NULL;
-    return bt_call_global(r->module, call) && block->result == &call->base ? call : NULL;
-}
-
-struct terms {
-    const bt_func *func;
-    const bt_type *const *at;
-};
-
-static const bt_type *find_term(bt_subst *subst, const bt_type *leaf)
-{
-    const struct terms *t = subst->state;
-    for (uint32_t i = 0; t->at && i < t->func->nvar; i++) {
-        if (t->func->vars[i] == leaf)
-            return t->at[i];
-    }
-    return NULL;
-}
-
-/* What a call inside of a function is given where the function is given the site's. */
-static bt_status look_inside(struct round *r, const bt_func *func, const bt_call *call,
-                             struct site *site)
-{
-    struct terms terms = { func, site->type_args };
-    bt_subst subst = { .leaf = find_term, .state = &terms };
-    const bt_value **args = BT_NEWS(r->arena, const bt_value *, call->narg);
-    const bt_type **types = BT_NEWS(r->arena, const bt_type *, call->ntype_arg);
-    if (!args || !types)
-        return bt_no_memory();
-    for (uint32_t i = 0; i < call->narg; i++) {
-        args[i] = call->args[i];
-        for (uint32_t k = 0; k < func->block->nparam; k++) {
-            if (call->args[i] == &func->block->params[k]->base)
-                args[i] = site->args[k];
-        }
-    }
-    for (uint32_t i = 0; i < call->ntype_arg; i++) {
-        if (!(types[i] = bt_type_subst(r->module->store, &subst, call->type_args[i])))
-            return bt_store_why(r->ctx, r->module->store);
-    }
-    site->args = args;
-    site->type_args = types;
-    return NULL;
-}
-
-/* What is applied: a global, or what a function that only calls one calls. */
-static bt_status find_target(struct round *r, const bt_call *call, struct site *site,
-                             const bt_global **of)
-{
-    const bt_closure_value *closure = bt_as_closure(call->args[0]);
-    const bt_func *func = closure ? closure->func : NULL;
-    *of = bt_module_global(r->module, call->args[0]);
-    site->args = BT_NEWS(r->arena, const bt_value *, call->narg);
-    if (!site->args)
-        return bt_no_memory();
-    for (uint32_t i = 1; i < call->narg; i++)
-        site->args[i - 1] = call->args[i];
-    // as often as there are globals: functions may call each other in a circle
-    for (uint32_t n = 0; n <= r->module->nglobal; n++) {
-        if (*of)
-            func = (*of)->func;
-        const bt_call *inner = func ? only_call(r, func) : NULL;
-        if (!inner || (func->nvar && !site->type_args))
-            break;
-        BT_TRY(look_inside(r, func, inner, site));
-        *of = bt_module_global(r->module, inner->callee);
-    }
-    return *of ? NULL
-               : refuse(
-                     r, &call->base,
-                     "what is applied to data is a function of the module, or a function "
-                     "that only calls one");
-}
-
-/* List[T]: of one constructor with an element and the rest, and one with nothing. */
-static int find_list(struct levels *l, const bt_type *type)
-{
-    l->list = bt_as_apply_type(type);
-    if (!l->list || l->list->n != 2)
-        return 0;
-    const bt_adt_def *def = ((const bt_adt_type *)(const void *)l->list->at[0])->def;
-    for (uint32_t i = 0; i < def->nctor; i++) {
-        const bt_ctor *ctor = def->ctors[i];
-        if (!ctor->nfield)
-            l->nil = ctor;
-        else if (ctor->nfield == 2 && ctor->fields[0] == def->vars[0])
-            l->cons = ctor;
-    }
-    return def->nctor == 2 && l->nil && l->cons;
-}
-
-static struct levels *find_levels(const struct round *r, const bt_global *of,
-                                  uint32_t param)
-{
-    for (uint32_t i = 0; i < r->all.len; i++) {
-        if (r->all.at[i]->of == of && r->all.at[i]->param == param)
-            return r->all.at[i];
-    }
-    return NULL;
-}
-
-static bt_status add_call(struct round *r, const bt_call *call, const bt_value *list)
-{
-    struct site *site = BT_NEW(r->arena, struct site);
-    const bt_global *of;
-    uint32_t param = 0;
-    if (!site)
-        return bt_no_memory();
-    *site = (struct site){ 0 };
-    BT_TRY(find_target(r, call, site, &of));
-    if (of->kind != BT_GLOBAL_FUNC)
-        return refuse(r, &call->base,
-                      "what is applied to data has no body to be looked at");
-    while (param < of->func->block->nparam && site->args[param] != list)
-        param++;
-    if (param == of->func->block->nparam)
-        return refuse(r, &call->base,
-                      "the function that is called does not take the data");
-    if (!site->type_args && of->func->nvar)
-        return refuse(r, &call->base,
-                      "the function has dims as type parameters: give one that calls it, "
-                      "fn (%t) { @f(%w, %t) }");
-    site->levels = find_levels(r, of, param);
-    if (!site->levels) {
-        struct levels *l = site->levels = BT_NEW(r->arena, struct levels);
-        if (!l)
-            return bt_no_memory();
-        *l = (struct levels){ .ctx = r->ctx,
-                              .arena = r->arena,
-                              .module = r->module,
-                              .taken = &r->taken,
-                              .taken_ctors = &r->taken_ctors,
-                              .of = of,
-                              .param = param };
-        if (!find_list(l, list->type))
-            return refuse(r, &call->base, "data of examples is a list of them");
-        BT_TRY(levels_find(l));
-        if (!BT_PUSH(r->arena, &r->all, l))
-            return bt_no_memory();
-    }
-    return bt_map_put(&r->calls, call, site) ? NULL : bt_no_memory();
-}
-
-static bt_status find_calls(struct round *r)
-{
-    for (uint32_t g = 0; g < r->module->nglobal; g++) {
-        bt_blocks blocks = { 0 };
-        if (r->module->globals[g]->kind != BT_GLOBAL_FUNC)
-            continue;
-        BT_TRY(bt_block_nested(r->arena, r->module->globals[g]->func->block, &blocks));
-        for (uint32_t b = 0; b < blocks.len; b++) {
-            for (uint32_t i = 0; i < blocks.at[b]->nbinding; i++) {
-                const bt_call *call = bt_as_op_call(blocks.at[b]->bindings[i], "vmap");
-                const uint32_t arg = call ? data_arg(call) : 0;
-                if (arg)
-                    BT_TRY(add_call(r, call, call->args[arg]));
-            }
-        }
-    }
-    return NULL;
-}
 
 /* ---- the next version ---- */
 
@@ -236,7 +36,7 @@ static bt_status put_dims(struct copy *c, const bt_type *old, const bt_type *now
 static bt_status replace(struct copy *c, const bt_value *old, int *done)
 {
     const struct round *r = c->state;
-    const struct site *site = bt_map_find(&r->calls, old);
+    const struct levels_site *site = bt_map_find(&r->sites.calls, old);
     const bt_value *now;
     const bt_type *const *terms;
     if (!site)
@@ -258,20 +58,8 @@ static bt_status replace(struct copy *c, const bt_value *old, int *done)
 static bt_status declare_all(void *state, bt_module_builder *builder)
 {
     struct round *r = state;
-    for (uint32_t i = 0; i < r->all.len; i++)
-        BT_TRY(levels_declare(r->all.at[i], builder));
-    return NULL;
-}
-
-static bt_status has_call(const struct round *r, const bt_func *func, int *out)
-{
-    bt_blocks blocks = { 0 };
-    *out = 0;
-    BT_TRY(bt_block_nested(r->arena, func->block, &blocks));
-    for (uint32_t b = 0; b < blocks.len; b++) {
-        for (uint32_t i = 0; i < blocks.at[b]->nbinding; i++)
-            *out |= bt_map_find(&r->calls, blocks.at[b]->bindings[i]) != NULL;
-    }
+    for (uint32_t i = 0; i < r->sites.all.len; i++)
+        BT_TRY(levels_declare(r->sites.all.at[i], builder));
     return NULL;
 }
 
@@ -279,47 +67,36 @@ static bt_status redefine(struct round *r, const bt_global *global,
                           bt_module_builder *builder)
 {
     struct copy copy;
-    bt_global now = *global;
-    int has;
-    BT_TRY(has_call(r, global->func, &has));
-    if (!has)
-        return NULL;
-    BT_TRY(copy_init(&copy, r->ctx, r->arena, r->declared));
+    const bt_func *made;
+    BT_TRY(copy_init(&copy, r->sites.ctx, r->sites.arena, r->declared));
     copy.state = r;
     copy.binding = replace;
-    bt_status status = copy_func(&copy, global->func, &now.func);
+    bt_status status = copy_func(&copy, global->func, &made);
     copy_deinit(&copy);
     BT_TRY(status);
-    bt_func func =
-        *now.func; // dims that only the run knows are those of what it gives now
-    func.result = func.block->result->type;
-    BT_TRY(bt_func_create(r->ctx, r->module->store, &func, &now.func));
-    now.type = NULL;
-    return bt_module_builder_set(builder, &now, 0);
+    bt_func func = *made;
+    func.result = func.block->result->type; // with dims of what it gives now
+    BT_TRY(bt_func_create(r->sites.ctx, r->sites.module->store, &func, &made));
+    return version_set_func(builder, global, made);
 }
 
 static bt_status define_all(void *state, bt_module_builder *builder)
 {
     struct round *r = state;
-    for (uint32_t i = 0; i < r->all.len; i++) {
-        r->all.at[i]->declared = r->declared;
-        BT_TRY(levels_define(r->all.at[i], builder));
+    for (uint32_t i = 0; i < r->sites.all.len; i++) {
+        r->sites.all.at[i]->declared = r->declared;
+        BT_TRY(levels_define(r->sites.all.at[i], builder));
     }
-    for (uint32_t g = 0; g < r->module->nglobal; g++) {
-        if (r->module->globals[g]->kind == BT_GLOBAL_FUNC)
-            BT_TRY(redefine(r, r->module->globals[g], builder));
-    }
+    for (uint32_t i = 0; i < r->sites.callers.len; i++)
+        BT_TRY(redefine(r, r->sites.callers.at[i].key, builder));
     return NULL;
 }
 
 static bt_status run(bt_ctx *ctx, bt_pass_call *call, bt_module **out)
 {
-    struct round r = { .ctx = ctx, .arena = call->scratch, .module = call->module };
-    bt_map_init(&r.calls, r.arena, 0);
-    bt_map_init(&r.taken, r.arena, 1);
-    bt_map_init(&r.taken_ctors, r.arena, 1);
-    BT_TRY(find_calls(&r));
-    if (r.calls.len)
+    struct round r;
+    BT_TRY(levels_find_sites(ctx, call->scratch, call->module, &r.sites));
+    if (r.sites.calls.len)
         return version_create(ctx, call->module, declare_all, define_all, &r, &r.declared,
                               out);
     *out = bt_module_ref(call->module);

@@ -1,5 +1,6 @@
 /* What the functions of levels are made of. */
 #include "batches/levels_code.h"
+#include "common/patterns.h"
 
 /* ---- types ---- */
 
@@ -80,12 +81,12 @@ bt_status levels_node_types(struct levels_code *m, int is_field, levels_types *o
             BT_TRY(levels_push(m, out, type));
         }
     }
-    return out->len <= MOST_FIELDS
+    return out->len <= MAX_FIELDS
                ? NULL
                : bt_fail(
                      l->ctx, BT_ERR_LIMIT,
                      "batch-levels: data with more than %d tensors in its constructors",
-                     MOST_FIELDS);
+                     MAX_FIELDS);
 }
 
 static bt_status leaf_types(struct levels_code *m, const bt_type *type,
@@ -207,29 +208,19 @@ static bt_status begin_match(struct levels_code *m, const bt_value *data,
                              const bt_ctor *ctor, const char *const *names,
                              const levels_types *fields, levels_values *out)
 {
-    const bt_pattern **at = BT_NEWS(m->l->arena, const bt_pattern *, fields->len);
     const bt_param **params = BT_NEWS(m->l->arena, const bt_param *, fields->len);
     BT_TRY(m->chain.status);
-    if (!at || !params)
+    if (!params)
         return bt_no_memory();
     for (uint32_t i = 0; i < fields->len; i++) {
         BT_TRY(bt_build_param(m->b, names[i < 3 ? i : 3], fields->at[i], &params[i]));
-        at[i] = bt_pattern_create(
-            m->store, &(bt_pattern){ .kind = BT_PATTERN_VAR, .var = params[i] });
-        if (!at[i])
-            return bt_no_memory();
         BT_TRY(levels_add(m, out, &params[i]->base));
     }
-    if (m->nopen == MOST_FIELDS)
+    if (m->nopen == MAX_FIELDS)
         return bt_fail(m->l->ctx, BT_ERR_LIMIT,
-                       "batch-levels: data with more than %d parts below", MOST_FIELDS);
+                       "batch-levels: data with more than %d parts below", MAX_FIELDS);
     m->data[m->nopen] = data;
-    m->patterns[m->nopen] = bt_pattern_create(
-        m->store,
-        &(bt_pattern){
-            .kind = BT_PATTERN_CTOR, .ctor = ctor, .n = fields->len, .at = at });
-    if (!m->patterns[m->nopen])
-        return bt_no_memory();
+    BT_TRY(pattern_ctor(m->store, m->l->arena, ctor, params, &m->patterns[m->nopen]));
     m->nopen++;
     return bt_block_begin(m->b, fields->len, params);
 }
@@ -297,9 +288,7 @@ bt_status levels_define_func(struct levels_code *m, bt_module_builder *builder,
                              .block = block };
     bt_global global = { .name = name, .kind = BT_GLOBAL_FUNC, .span = like->span };
     BT_TRY(bt_func_create(m->l->ctx, m->store, &fields, &global.func));
-    global.type = bt_func_type_of(m->store, global.func);
-    return global.type ? bt_module_builder_set(builder, &global, 0)
-                       : bt_store_why(m->l->ctx, m->store);
+    return bt_module_builder_set(builder, &global, 0);
 }
 
 const bt_type *levels_instance(struct levels_code *m, const bt_adt_def *def)

@@ -7,7 +7,7 @@
 #include "batches/levels.h"
 #include "common/chain.h"
 
-enum { MOST_FIELDS = 64 }; /* of the constructor of nodes, and matches that are open */
+enum { MAX_FIELDS = 64 }; /* of the constructor of nodes, and matches that are open */
 
 typedef bt_vec(const bt_type *) levels_types;
 typedef bt_vec(const bt_value *) levels_values;
@@ -21,8 +21,8 @@ struct levels_code {
     const bt_type *const *terms; /* of the function's dims, where the code stands */
     /* Matches that are open: the rest of the block is inside of them. */
     uint32_t nopen;
-    const bt_value *data[MOST_FIELDS];
-    const bt_pattern *patterns[MOST_FIELDS];
+    const bt_value *data[MAX_FIELDS];
+    const bt_pattern *patterns[MAX_FIELDS];
 };
 
 /* ---- levels_code.c ---- */

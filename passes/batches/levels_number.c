@@ -1,5 +1,6 @@
 /* Numbers of nodes, and the tables that they become. */
 #include "batches/levels_code.h"
+#include "common/patterns.h"
 
 /* One row: its level, its number, those of what is below. */
 static bt_status own_row(struct levels_code *m, const levels_values *numbers,
@@ -45,7 +46,7 @@ static bt_status number_ctor(struct levels_code *m, uint32_t which,
     const uint32_t nopen = m->nopen;
     const bt_value *next = levels_plus(m, first, levels_int(m, 1)),
                    *top = levels_int(m, 0);
-    const bt_value *own[MOST_FIELDS] = { 0 }, *nodes;
+    const bt_value *own[MAX_FIELDS] = { 0 }, *nodes;
     levels_values *parts = BT_NEWS(m->l->arena, levels_values, c->nbelow);
     levels_values row = { 0 }, fields = { 0 };
     uint32_t n = 0, at = levels_table_at(m->l, which);
@@ -86,22 +87,12 @@ static bt_status number_clause(struct levels_code *m, uint32_t which,
     const struct levels_ctor *c = &m->l->ctors[which];
     const uint32_t n = c->ctor->nfield;
     const bt_param **vars = BT_NEWS(m->l->arena, const bt_param *, n);
-    const bt_pattern **at = BT_NEWS(m->l->arena, const bt_pattern *, n);
     const bt_value *nodes;
-    if (!vars || !at)
+    if (!vars)
         return bt_no_memory();
-    for (uint32_t i = 0; i < n; i++) {
+    for (uint32_t i = 0; i < n; i++)
         BT_TRY(bt_build_param(m->b, "x", c->fields[i], &vars[i]));
-        at[i] = bt_pattern_create(
-            m->store, &(bt_pattern){ .kind = BT_PATTERN_VAR, .var = vars[i] });
-        if (!at[i])
-            return bt_no_memory();
-    }
-    out->pattern = bt_pattern_create(
-        m->store,
-        &(bt_pattern){ .kind = BT_PATTERN_CTOR, .ctor = c->ctor, .n = n, .at = at });
-    if (!out->pattern)
-        return bt_no_memory();
+    BT_TRY(pattern_ctor(m->store, m->l->arena, c->ctor, vars, &out->pattern));
     BT_TRY(bt_block_begin(m->b, n, vars));
     BT_TRY(number_ctor(m, which, vars, first, &nodes));
     return bt_block_end(m->b, nodes, &out->block);
@@ -177,25 +168,14 @@ bt_status levels_define_forest(struct levels_code *m, bt_module_builder *builder
     struct levels *l = m->l;
     const bt_type *const cell_types[] = { l->list->at[1], &l->list->base };
     bt_clause clauses[2];
-    const bt_pattern *at[2];
     const bt_param *params[2], *cells[2];
     const bt_value *nodes;
     const bt_block *block;
     BT_TRY(begin_numbers(m, &l->list->base, params));
-    for (uint32_t i = 0; i < 2; i++) {
+    for (uint32_t i = 0; i < 2; i++)
         BT_TRY(bt_build_param(m->b, "x", cell_types[i], &cells[i]));
-        at[i] = bt_pattern_create(
-            m->store, &(bt_pattern){ .kind = BT_PATTERN_VAR, .var = cells[i] });
-        if (!at[i])
-            return bt_no_memory();
-    }
-    clauses[0].pattern = bt_pattern_create(
-        m->store,
-        &(bt_pattern){ .kind = BT_PATTERN_CTOR, .ctor = l->cons, .n = 2, .at = at });
-    clauses[1].pattern = bt_pattern_create(
-        m->store, &(bt_pattern){ .kind = BT_PATTERN_CTOR, .ctor = l->nil });
-    if (!clauses[0].pattern || !clauses[1].pattern)
-        return bt_no_memory();
+    BT_TRY(pattern_ctor(m->store, l->arena, l->cons, cells, &clauses[0].pattern));
+    BT_TRY(pattern_ctor(m->store, l->arena, l->nil, NULL, &clauses[1].pattern));
     BT_TRY(bt_block_begin(m->b, 2, cells));
     BT_TRY(more_nodes(m, cells, &params[1]->base, &nodes));
     BT_TRY(bt_block_end(m->b, nodes, &clauses[0].block));

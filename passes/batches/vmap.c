@@ -12,9 +12,7 @@
  * source   JAX, vmap; TensorFlow, vectorized_map (Agarwal 2019)
  * keeps    no invariant
  */
-#include "batches/batch.h"
-
-#include <string.h>
+#include "batches/batching.h"
 
 #include "common/version.h"
 
@@ -30,19 +28,6 @@ struct round {
 static int is_vmap(const bt_value *value)
 {
     return bt_as_op_call(value, "vmap") != NULL;
-}
-
-static bt_ints axes_of(const bt_call *call)
-{
-    bt_ints axes;
-    memcpy(&axes, call->attrs, sizeof(axes)); // its only attribute
-    return axes;
-}
-
-static int64_t axis_of(const bt_call *call, uint32_t arg)
-{
-    const bt_ints axes = axes_of(call);
-    return axes.n == BT_NONE_LIST ? 0 : axes.at[arg];
 }
 
 /* ---- which calls ---- */
@@ -97,45 +82,11 @@ static bt_status closure_has(struct round *r, const bt_closure_value *closure, i
     return NULL;
 }
 
-/* The masks of a call's arguments, of all their leaves. */
-static bt_status mask_of(struct vmap *v, const bt_call *call, uint8_t **out)
-{
-    uint32_t n = 0, at = 0;
-    for (uint32_t i = 1; i < call->narg; i++)
-        n += bt_type_nleaf(call->args[i]->type);
-    *out = BT_NEWS(v->arena, uint8_t, n);
-    if (!*out)
-        return bt_no_memory();
-    for (uint32_t i = 1; i < call->narg; i++) {
-        const uint32_t nleaf = bt_type_nleaf(call->args[i]->type);
-        uint8_t *full;
-        BT_TRY(batch_full(v, call->args[i]->type, &full));
-        if (axis_of(call, i - 1) >= 0 && nleaf)
-            memcpy(*out + at, full, nleaf);
-        at += nleaf;
-    }
-    return NULL;
-}
-
-/* Marks the body of a closure, as it is for a batch. */
-static bt_status mark_closure(struct batch *b, const bt_call *call,
-                              const bt_closure_value *closure)
-{
-    uint8_t *mask;
-    BT_TRY(mask_of(b->vmap, call, &mask));
-    BT_TRY(batch_mark_params(b, closure->func->block, mask));
-    b->is_site = bt_closure_flat_call(closure) != NULL;
-    return batch_mark(b, closure->func->block);
-}
-
 static bt_status want(struct round *r, const bt_call *call)
 {
     struct vmap *v = &r->vmap;
     const bt_global *global = bt_module_global(v->module, call->args[0]);
     const bt_closure_value *closure = bt_as_closure(call->args[0]);
-    struct batch_func *f;
-    struct batch b;
-    uint8_t *mask;
     int has = 0;
     r->ncall++;
     if (closure)
@@ -151,12 +102,7 @@ static bt_status want(struct round *r, const bt_call *call)
         return NULL;
     if (!bt_map_put(&r->ready, call, (void *)1))
         return bt_no_memory();
-    if (global) {
-        BT_TRY(mask_of(v, call, &mask));
-        return batch_want(v, global, mask, &f);
-    }
-    batch_init(&b, v, NULL);
-    return mark_closure(&b, call, closure);
+    return batching_want_call(v, call);
 }
 
 static bt_status find_calls(struct round *r)
@@ -174,141 +120,7 @@ static bt_status find_calls(struct round *r)
             }
         }
     }
-    return batch_close(&r->vmap);
-}
-
-/* ---- one call ---- */
-
-/* Puts the axis of examples first. */
-static bt_status to_front(struct copy *c, const bt_value *value, int64_t axis,
-                          const bt_value **out)
-{
-    const bt_list_type *tuple = bt_as_tuple_type(value->type);
-    *out = value;
-    if (axis <= 0)
-        return NULL;
-    if (!tuple) {
-        bt_text axes;
-        bt_text_init(&axes, c->arena);
-        bt_text_addf(&axes, "axes=[%u", (unsigned)axis);
-        for (uint32_t i = 0; i < bt_tensor_shape(value->type)->n; i++) {
-            if (i != axis)
-                bt_text_addf(&axes, ", %u", i);
-        }
-        bt_text_addf(&axes, "]");
-        return bt_text_get(&axes)
-                   ? bt_build(c->b, "transpose", bt_text_get(&axes), &value, 1, out)
-                   : bt_no_memory();
-    }
-    const bt_value **fields = BT_NEWS(c->arena, const bt_value *, tuple->n);
-    if (!fields)
-        return bt_no_memory();
-    for (uint32_t i = 0; i < tuple->n; i++) {
-        BT_TRY(bt_build_proj(c->b, value, i, &fields[i]));
-        BT_TRY(to_front(c, fields[i], axis, &fields[i]));
-    }
-    return bt_build_tuple(c->b, tuple->n, fields, out);
-}
-
-/* The number of examples. */
-static const bt_type *size_of(const bt_value *const *args, const bt_call *call)
-{
-    for (uint32_t i = 1; i < call->narg; i++) {
-        const bt_type *type = args[i]->type;
-        const bt_list_type *tuple;
-        while ((tuple = bt_as_tuple_type(type)) && tuple->n)
-            type = tuple->at[0];
-        if (axis_of(call, i - 1) >= 0 && bt_tensor_shape(type))
-            return bt_tensor_shape(type)->dims[0];
-    }
-    return NULL;
-}
-
-static bt_status put_closure(struct batch *b, const bt_call *call,
-                             const bt_closure_value *closure, const bt_value *const *args,
-                             const bt_value **out)
-{
-    const bt_block *block = closure->func->block;
-    uint8_t *full;
-    BT_TRY(mark_closure(b, call, closure));
-    for (uint32_t i = 0; i < block->nparam; i++)
-        BT_TRY(copy_put(b->copy, &block->params[i]->base, args[i + 1]));
-    b->copy->state = b;
-    BT_TRY(copy_bindings(b->copy, block, NULL, out));
-    BT_TRY(batch_full(b->vmap, block->result->type, &full));
-    return batch_widen(b, *out, batch_mask(b, block->result), full, out);
-}
-
-/* What dims of the arguments say of the function's parameters. mask: of the arguments' tensors,
- * which have the examples as axis 0. */
-static void find_terms(const bt_type *param, const bt_type *given, const uint8_t **mask,
-                       const bt_type **terms)
-{
-    const bt_list_type *fields = bt_as_list_type(param), *others = bt_as_list_type(given);
-    const bt_shape_type *shape = bt_tensor_shape(param), *dims = bt_tensor_shape(given);
-    const int is_tuple = bt_as_tuple_type(param) != NULL;
-    static const uint8_t same[1];
-    for (uint32_t i = 0; fields && others && i < fields->n && i < others->n; i++) {
-        const uint8_t *none = same;
-        find_terms(fields->at[i], others->at[i], is_tuple ? mask : &none, terms);
-    }
-    const uint32_t more = is_tuple ? 0 : *(*mask)++;
-    for (uint32_t i = 0; shape && dims && dims->n == shape->n + more && i < shape->n;
-         i++) {
-        const uint8_t *none = same;
-        find_terms(shape->dims[i], dims->dims[i + more], &none, terms);
-    }
-    if (param->kind == BT_TYPE_BOUND) {
-        const bt_bound_type *bound = (const bt_bound_type *)(const void *)param;
-        if (!bound->depth && !terms[bound->index])
-            terms[bound->index] = given;
-    }
-}
-
-static bt_status put_global(struct batch *b, const bt_call *call, const bt_global *global,
-                            const bt_value *const *args, const bt_value **out)
-{
-    const uint32_t n = call->narg - 1;
-    const bt_func_type *type = bt_as_func_type(global->type);
-    const uint8_t **masks = BT_NEWS(b->copy->arena, const uint8_t *, n);
-    const bt_type **terms = BT_NEWS(b->copy->arena, const bt_type *, type->nparam + 1);
-    struct batch_func *f;
-    uint8_t *mask;
-    if (!masks || !terms)
-        return bt_no_memory();
-    BT_TRY(mask_of(b->vmap, call, &mask));
-    BT_TRY(batch_want(b->vmap, global, mask, &f));
-    for (uint32_t i = 0; i < n; i++) {
-        const uint8_t *at = masks[i] = mask;
-        mask += bt_type_nleaf(call->args[i + 1]->type);
-        find_terms(type->args[i], args[i + 1]->type, &at, terms);
-    }
-    return batch_call(b, f, n, args + 1, masks, type->nparam, terms, out);
-}
-
-static bt_status put_call(struct round *r, struct copy *c, const bt_call *call)
-{
-    const bt_closure_value *closure = bt_as_closure(call->args[0]);
-    const bt_value **args = BT_NEWS(c->arena, const bt_value *, call->narg), *now;
-    struct batch b;
-    void *state = c->state;
-    if (!args)
-        return bt_no_memory();
-    batch_init(&b, &r->vmap, c);
-    bt_builder_like(c->b, &call->base);
-    for (uint32_t i = 1; i < call->narg; i++) {
-        BT_TRY(copy_operand(c, call->args[i], NULL, &args[i]));
-        BT_TRY(to_front(c, args[i], axis_of(call, i - 1), &args[i]));
-    }
-    b.size = size_of(args, call);
-    c->binding = batch_binding;
-    bt_status status =
-        closure ? put_closure(&b, call, closure, args, &now)
-                : put_global(&b, call, bt_module_global(r->vmap.module, call->args[0]),
-                             args, &now);
-    c->state = state;
-    BT_TRY(status);
-    return copy_put(c, &call->base, now);
+    return batching_close(&r->vmap);
 }
 
 /* The state of a copy is a round, or a batch while a closure is put in place. */
@@ -318,7 +130,7 @@ static bt_status replace(struct copy *c, const bt_value *old, int *done)
     if (!is_vmap(old) || !bt_map_find(&r->ready, old))
         return NULL;
     *done = 1;
-    bt_status status = put_call(r, c, bt_as_call(old));
+    bt_status status = batching_put_call(&r->vmap, c, bt_as_call(old));
     c->binding = replace;
     return status;
 }
@@ -328,21 +140,20 @@ static bt_status replace(struct copy *c, const bt_value *old, int *done)
 static bt_status declare_all(void *state, bt_module_builder *builder)
 {
     struct round *r = state;
-    return batch_declare(&r->vmap, builder);
+    return batching_declare(&r->vmap, builder);
 }
 
 static bt_status redefine(struct round *r, const bt_global *global,
                           bt_module_builder *builder)
 {
     struct copy copy;
-    bt_global now = *global;
+    const bt_func *now;
     BT_TRY(copy_init(&copy, r->vmap.ctx, r->vmap.arena, r->declared));
     copy.state = r;
     copy.binding = replace;
-    bt_status status = copy_func(&copy, global->func, &now.func);
+    bt_status status = copy_func(&copy, global->func, &now);
     copy_deinit(&copy);
-    BT_TRY(status);
-    return bt_module_builder_set(builder, &now, 0);
+    return status ? status : version_set_func(builder, global, now);
 }
 
 static bt_status define_all(void *state, bt_module_builder *builder)
@@ -350,7 +161,7 @@ static bt_status define_all(void *state, bt_module_builder *builder)
     struct round *r = state;
     const bt_module *module = r->vmap.module;
     r->vmap.declared = r->declared;
-    BT_TRY(batch_define(&r->vmap, builder));
+    BT_TRY(batching_define(&r->vmap, builder));
     for (uint32_t g = 0; g < module->nglobal; g++) {
         const bt_global *global = module->globals[g];
         if (global->kind == BT_GLOBAL_FUNC && r->has_vmap[g])

@@ -14,6 +14,7 @@
 #include <string.h>
 
 #include "common/checked.h"
+#include "common/patterns.h"
 #include "common/version.h"
 #include "language/families.h"
 #include "language/families_dims.h"
@@ -225,36 +226,28 @@ static bt_status make_clause(struct copy *c, const struct maker *maker,
 {
     const uint32_t n = maker->nfield, ncapture = maker->ncapture, narg = of->narg - 1;
     const bt_param **params = BT_NEWS(c->arena, const bt_param *, n);
-    const bt_pattern **at = BT_NEWS(c->arena, const bt_pattern *, n);
     const bt_type **types = BT_NEWS(c->arena, const bt_type *, n);
     const bt_type **terms = BT_NEWS(c->arena, const bt_type *, maker->nvar);
     const bt_value **args = BT_NEWS(c->arena, const bt_value *, (size_t)ncapture + narg);
-    bt_pattern pattern = {
-        .kind = BT_PATTERN_CTOR, .ctor = maker->ctor, .n = n, .at = at
-    };
     bt_call call = { .callee_kind = BT_CALLEE_VALUE,
                      .narg = ncapture + narg,
                      .args = args,
                      .ntype_arg = maker->nvar,
                      .type_args = terms };
     const bt_value *result;
-    if (!params || !at || !types || !terms || !args)
+    if (!params || !types || !terms || !args)
         return bt_no_memory();
     BT_TRY(families_held(c->state, maker, types, terms));
     for (uint32_t i = 0; i < n; i++) {
         const bt_type *type;
         BT_TRY(families_type(c->state, types[i], &type));
         BT_TRY(bt_build_param(c->b, NULL, type, &params[i]));
-        bt_pattern var = { .kind = BT_PATTERN_VAR, .var = params[i] };
-        if (!(at[i] = bt_pattern_create(c->store, &var)))
-            return bt_no_memory();
         if (i < ncapture)
             args[i] = &params[i]->base;
     }
     if (narg)
         memcpy(args + ncapture, given, narg * sizeof(*given));
-    if (!(out->pattern = bt_pattern_create(c->store, &pattern)))
-        return bt_no_memory();
+    BT_TRY(pattern_ctor(c->store, c->arena, maker->ctor, params, &out->pattern));
     BT_TRY(bt_block_begin(c->b, n, params));
     BT_TRY(bt_build_global(c->b, families_name(c->state, maker->global), &call.callee));
     BT_TRY(checked_call(c, &call, of->result, &result));

@@ -1,21 +1,21 @@
 /* Which values differ by example. */
-#include "batches/batch.h"
+#include "batches/batching.h"
 
 #include <string.h>
 
-void batch_init(struct batch *b, struct vmap *v, struct copy *copy)
+void batching_init(struct batching *b, struct vmap *v, struct copy *copy)
 {
-    *b = (struct batch){ .vmap = v, .copy = copy };
+    *b = (struct batching){ .vmap = v, .copy = copy };
     bt_map_init(&b->masks, v->arena, 0);
     bt_map_init(&b->closures, v->arena, 0);
 }
 
-const uint8_t *batch_mask(const struct batch *b, const bt_value *old)
+const uint8_t *batching_mask(const struct batching *b, const bt_value *old)
 {
     return bt_map_find(&b->masks, old);
 }
 
-static bt_status put_mask(struct batch *b, const bt_value *old, const uint8_t *mask)
+static bt_status put_mask(struct batching *b, const bt_value *old, const uint8_t *mask)
 {
     int any = 0;
     for (uint32_t i = 0; i < bt_type_nleaf(old->type); i++)
@@ -33,7 +33,7 @@ static void fill(const bt_type *type, uint8_t **mask)
         *(*mask)++ = bt_as_tensor_type(type) != NULL;
 }
 
-bt_status batch_full(struct vmap *v, const bt_type *type, uint8_t **out)
+bt_status batching_full(struct vmap *v, const bt_type *type, uint8_t **out)
 {
     uint8_t *at = *out = BT_NEWS(v->arena, uint8_t, bt_type_nleaf(type));
     if (!at)
@@ -42,17 +42,18 @@ bt_status batch_full(struct vmap *v, const bt_type *type, uint8_t **out)
     return NULL;
 }
 
-int batch_is_tensors(const bt_type *type)
+int batching_is_tensors(const bt_type *type)
 {
     const bt_list_type *tuple = bt_as_tuple_type(type);
     for (uint32_t i = 0; tuple && i < tuple->n; i++) {
-        if (!batch_is_tensors(tuple->at[i]))
+        if (!batching_is_tensors(tuple->at[i]))
             return 0;
     }
     return tuple || bt_as_tensor_type(type);
 }
 
-bt_status batch_mark_params(struct batch *b, const bt_block *block, const uint8_t *mask)
+bt_status batching_mark_params(struct batching *b, const bt_block *block,
+                               const uint8_t *mask)
 {
     for (uint32_t i = 0; i < block->nparam; i++) {
         BT_TRY(put_mask(b, &block->params[i]->base, mask));
@@ -61,14 +62,14 @@ bt_status batch_mark_params(struct batch *b, const bt_block *block, const uint8_
     return NULL;
 }
 
-static bt_status mark_full(struct batch *b, const bt_value *old)
+static bt_status mark_full(struct batching *b, const bt_value *old)
 {
     uint8_t *mask;
-    BT_TRY(batch_full(b->vmap, old->type, &mask));
+    BT_TRY(batching_full(b->vmap, old->type, &mask));
     return put_mask(b, old, mask);
 }
 
-const char *batch_shown(struct vmap *v, const bt_value *value)
+const char *batching_shown(struct vmap *v, const bt_value *value)
 {
     const bt_call *call = bt_as_call(value);
     const char *shown;
@@ -88,23 +89,23 @@ const char *batch_shown(struct vmap *v, const bt_value *value)
     return shown ? shown : "a value";
 }
 
-static bt_status refuse(const struct batch *b, const bt_value *old, const char *what)
+static bt_status refuse(const struct batching *b, const bt_value *old, const char *what)
 {
     return bt_fail_at(b->vmap->ctx, BT_ERR_UNSUPPORTED, b->vmap->module->store, old->span,
-                      "vmap: %s %s", batch_shown(b->vmap, old), what);
+                      "vmap: %s %s", batching_shown(b->vmap, old), what);
 }
 
 /* ---- what is put together and taken apart ---- */
 
 /* The masks of some values, one after another; *out NULL: all are the same for all examples. */
-static bt_status join(const struct batch *b, uint32_t n, const bt_value *const *values,
+static bt_status join(const struct batching *b, uint32_t n, const bt_value *const *values,
                       const uint8_t **out)
 {
     uint32_t nleaf = 0;
     int any = 0;
     for (uint32_t i = 0; i < n; i++) {
         nleaf += bt_type_nleaf(values[i]->type);
-        any |= batch_mask(b, values[i]) != NULL;
+        any |= batching_mask(b, values[i]) != NULL;
     }
     *out = NULL;
     if (!any)
@@ -114,7 +115,7 @@ static bt_status join(const struct batch *b, uint32_t n, const bt_value *const *
         return bt_no_memory();
     *out = at;
     for (uint32_t i = 0; i < n; i++) {
-        const uint8_t *mask = batch_mask(b, values[i]);
+        const uint8_t *mask = batching_mask(b, values[i]);
         const uint32_t k = bt_type_nleaf(values[i]->type);
         if (mask && k)
             memcpy(at, mask, k);
@@ -123,9 +124,9 @@ static bt_status join(const struct batch *b, uint32_t n, const bt_value *const *
     return NULL;
 }
 
-static bt_status mark_proj(struct batch *b, const bt_proj *proj)
+static bt_status mark_proj(struct batching *b, const bt_proj *proj)
 {
-    const uint8_t *mask = batch_mask(b, proj->tuple);
+    const uint8_t *mask = batching_mask(b, proj->tuple);
     const bt_list_type *tuple = bt_as_tuple_type(proj->tuple->type);
     for (uint32_t i = 0; mask && i < proj->index; i++)
         mask += bt_type_nleaf(tuple->at[i]);
@@ -134,11 +135,11 @@ static bt_status mark_proj(struct batch *b, const bt_proj *proj)
 
 /* ---- calls ---- */
 
-static bt_status mark_call(struct batch *b, const bt_call *call)
+static bt_status mark_call(struct batching *b, const bt_call *call)
 {
     const bt_global *global = bt_call_global(b->vmap->module, call);
     const uint8_t *mask;
-    struct batch_func *func;
+    struct batching_func *func;
     BT_TRY(join(b, call->narg, call->args, &mask));
     if (!mask)
         return NULL;
@@ -150,8 +151,8 @@ static bt_status mark_call(struct batch *b, const bt_call *call)
                       "is a call of a function that is not known here, of arguments that "
                       "differ by example: call a global");
     if (global)
-        BT_TRY(batch_want(b->vmap, global, mask, &func));
-    if (global && batch_is_refused(b->vmap, func))
+        BT_TRY(batching_want(b->vmap, global, mask, &func));
+    if (global && batching_is_refused(b->vmap, func))
         return refuse(b, &call->base,
                       "gives data, functions or references, and has no form for a batch: "
                       "give tensors");
@@ -160,7 +161,7 @@ static bt_status mark_call(struct batch *b, const bt_call *call)
 
 /* ---- blocks ---- */
 
-static bt_status mark_pattern(struct batch *b, const bt_pattern *pattern,
+static bt_status mark_pattern(struct batching *b, const bt_pattern *pattern,
                               const bt_type *type, const uint8_t *mask)
 {
     const bt_list_type *tuple = bt_as_tuple_type(type);
@@ -174,7 +175,7 @@ static bt_status mark_pattern(struct batch *b, const bt_pattern *pattern,
     return NULL; // data of a constructor is the same for all examples, and so are its fields
 }
 
-static int has_effects(const struct batch *b, const bt_block *block)
+static int has_effects(const struct batching *b, const bt_block *block)
 {
     for (uint32_t i = 0; i < block->nbinding; i++) {
         if (bt_effects_of(b->vmap->effects, block->bindings[i]) &
@@ -184,60 +185,60 @@ static int has_effects(const struct batch *b, const bt_block *block)
     return 0;
 }
 
-int batch_can_select(const struct batch *b, const bt_if *branch)
+int batching_can_select(const struct batching *b, const bt_if *branch)
 {
     return !has_effects(b, branch->then_block) && !has_effects(b, branch->else_block);
 }
 
-static bt_status mark_if(struct batch *b, const bt_if *branch)
+static bt_status mark_if(struct batching *b, const bt_if *branch)
 {
-    const int differs = batch_mask(b, branch->condition) != NULL;
-    if (differs && !batch_is_tensors(branch->base.type))
+    const int differs = batching_mask(b, branch->condition) != NULL;
+    if (differs && !batching_is_tensors(branch->base.type))
         return refuse(b, &branch->base,
                       "is data, or a function, by a condition that differs by example");
-    if (differs && !batch_can_select(b, branch))
+    if (differs && !batching_can_select(b, branch))
         return mark_full(b, &branch->base);
-    BT_TRY(batch_mark(b, branch->then_block));
-    BT_TRY(batch_mark(b, branch->else_block));
-    return differs || batch_mask(b, branch->then_block->result) ||
-                   batch_mask(b, branch->else_block->result)
+    BT_TRY(batching_mark(b, branch->then_block));
+    BT_TRY(batching_mark(b, branch->else_block));
+    return differs || batching_mask(b, branch->then_block->result) ||
+                   batching_mask(b, branch->else_block->result)
                ? mark_full(b, &branch->base)
                : NULL;
 }
 
-static bt_status mark_match(struct batch *b, const bt_match *match)
+static bt_status mark_match(struct batching *b, const bt_match *match)
 {
-    const uint8_t *mask = batch_mask(b, match->data);
+    const uint8_t *mask = batching_mask(b, match->data);
     int differs = 0;
     for (uint32_t i = 0; i < match->nclause; i++) {
         const bt_clause *clause = match->clauses[i];
         if (mask)
             BT_TRY(mark_pattern(b, clause->pattern, match->data->type, mask));
-        BT_TRY(batch_mark(b, clause->block));
-        differs |= batch_mask(b, clause->block->result) != NULL;
+        BT_TRY(batching_mark(b, clause->block));
+        differs |= batching_mask(b, clause->block->result) != NULL;
     }
     return differs ? mark_full(b, &match->base) : NULL;
 }
 
 /* A function that holds what differs by example is left out, as nothing may use it. */
-static bt_status mark_closure(struct batch *b, const bt_value *old)
+static bt_status mark_closure(struct batching *b, const bt_value *old)
 {
     bt_blocks blocks = { 0 };
     int differs = 0;
     for (uint32_t i = 0; i < bt_value_nregion(old); i++)
         BT_TRY(bt_block_nested(b->vmap->arena, bt_value_region(old, i), &blocks));
     for (uint32_t i = 0; i < blocks.len; i++) {
-        differs |= batch_mask(b, blocks.at[i]->result) != NULL;
+        differs |= batching_mask(b, blocks.at[i]->result) != NULL;
         for (uint32_t k = 0; k < blocks.at[i]->nbinding; k++) {
             const bt_value *inner = blocks.at[i]->bindings[k];
             for (uint32_t j = 0; j < bt_value_noperand(inner); j++)
-                differs |= batch_mask(b, bt_value_operand(inner, j)) != NULL;
+                differs |= batching_mask(b, bt_value_operand(inner, j)) != NULL;
         }
     }
     return !differs || bt_map_put(&b->closures, old, (void *)1) ? NULL : bt_no_memory();
 }
 
-static bt_status check_held(const struct batch *b, const bt_value *used)
+static bt_status check_held(const struct batching *b, const bt_value *used)
 {
     return bt_map_find(&b->closures, used)
                ? refuse(b, used,
@@ -246,7 +247,7 @@ static bt_status check_held(const struct batch *b, const bt_value *used)
                : NULL;
 }
 
-static bt_status check_operands(const struct batch *b, const bt_value *old)
+static bt_status check_operands(const struct batching *b, const bt_value *old)
 {
     for (uint32_t i = 0; i < bt_value_noperand(old); i++)
         BT_TRY(check_held(b, bt_value_operand(old, i)));
@@ -258,23 +259,24 @@ static int writes_its_own(const bt_call *call)
 {
     int own = call != NULL;
     for (uint32_t i = 0; own && i < call->narg; i++)
-        own = batch_is_tensors(call->args[i]->type);
+        own = batching_is_tensors(call->args[i]->type);
     return own;
 }
 
 /* What is written by one example is not for the others to read. */
-static bt_status check_writes(const struct batch *b, const bt_value *old)
+static bt_status check_writes(const struct batching *b, const bt_value *old)
 {
     const bt_call *call = bt_as_call(old);
     if (!(bt_effects_of(b->vmap->effects, old) & BT_EFFECT_WRITES) ||
         (bt_call_global(b->vmap->module, call) && writes_its_own(call)))
         return NULL;
-    return refuse(b, old,
-                  "writes a reference, which each example would have of its own: pass the "
-                  "value on from one step to the next");
+    return refuse(
+        b, old,
+        "writes a reference, which each example would have of its own: pass the "
+        "value on from one step to the next");
 }
 
-static bt_status mark_binding(struct batch *b, const bt_value *old)
+static bt_status mark_binding(struct batching *b, const bt_value *old)
 {
     const uint8_t *mask;
     BT_TRY(check_operands(b, old));
@@ -291,7 +293,7 @@ static bt_status mark_binding(struct batch *b, const bt_value *old)
     case BT_VALUE_CLOSURE: return mark_closure(b, old);
     default:
         for (uint32_t i = 0; i < bt_value_noperand(old); i++) {
-            if (batch_mask(b, bt_value_operand(old, i)))
+            if (batching_mask(b, bt_value_operand(old, i)))
                 return refuse(b, old,
                               "is a reference to what differs by example: pass the value "
                               "on from one step to the next");
@@ -300,7 +302,7 @@ static bt_status mark_binding(struct batch *b, const bt_value *old)
     }
 }
 
-bt_status batch_mark(struct batch *b, const bt_block *block)
+bt_status batching_mark(struct batching *b, const bt_block *block)
 {
     for (uint32_t i = 0; i < block->nbinding; i++)
         BT_TRY(mark_binding(b, block->bindings[i]));

@@ -1,5 +1,5 @@
 /* Which versions of globals there are for a batch. */
-#include "batches/batch.h"
+#include "batches/batching.h"
 
 #include <string.h>
 
@@ -11,7 +11,7 @@ static uint32_t nleaf_of(const bt_func_type *type)
     return n;
 }
 
-static const bt_func_type *type_of(const struct batch_func *f)
+static const bt_func_type *type_of(const struct batching_func *f)
 {
     return bt_as_func_type(f->of->type);
 }
@@ -35,7 +35,7 @@ static bt_status check(const struct vmap *v, const bt_global *global)
     return NULL;
 }
 
-const char *batch_rule(const struct batch_func *f, const char *name)
+const char *batching_rule(const struct batching_func *f, const char *name)
 {
     for (uint32_t i = 0; i < DERIVATIVE_NRULE; i++) {
         if (f->rules[i] && strcmp(derivative_rules[i], name) == 0)
@@ -57,7 +57,7 @@ static bt_status fill(struct vmap *v, const bt_type *type, uint8_t *mask)
 {
     uint8_t *full;
     const uint32_t n = bt_type_nleaf(type);
-    BT_TRY(batch_full(v, type, &full));
+    BT_TRY(batching_full(v, type, &full));
     if (n)
         memcpy(mask, full, n);
     return NULL;
@@ -65,7 +65,7 @@ static bt_status fill(struct vmap *v, const bt_type *type, uint8_t *mask)
 
 /* Gradients are of each example where what they are by is a tensor for each example; so are
  * tangents and seeds, which are of what differs. */
-static bt_status add_wanted(struct vmap *v, const struct batch_func *f, uint8_t *mask)
+static bt_status add_wanted(struct vmap *v, const struct batching_func *f, uint8_t *mask)
 {
     const bt_global *primal = bt_module_find(v->module, f->of->primal);
     const bt_func_type *type = type_of(f), *of = bt_as_func_type(primal->type);
@@ -87,7 +87,7 @@ static bt_status add_wanted(struct vmap *v, const struct batch_func *f, uint8_t 
 }
 
 /* A function that names its derivatives has those of each example by all of its arguments. */
-static bt_status add_given(struct vmap *v, const struct batch_func *f, uint8_t *mask)
+static bt_status add_given(struct vmap *v, const struct batching_func *f, uint8_t *mask)
 {
     const bt_func_type *type = type_of(f);
     for (uint32_t i = 0; i < type->narg; i++) {
@@ -98,31 +98,31 @@ static bt_status add_given(struct vmap *v, const struct batch_func *f, uint8_t *
 }
 
 /* What a gradient's function takes of each example, the gradient does. */
-static bt_status add_base(struct vmap *v, struct batch_func *f, uint8_t *mask)
+static bt_status add_base(struct vmap *v, struct batching_func *f, uint8_t *mask)
 {
-    struct batch_func *base;
+    struct batching_func *base;
     const bt_global *primal = bt_module_find(v->module, f->of->primal);
     const uint32_t n = nleaf_of(bt_as_func_type(primal->type));
     BT_TRY(add_wanted(v, f, mask));
-    BT_TRY(batch_want(v, primal, mask, &base));
+    BT_TRY(batching_want(v, primal, mask, &base));
     if (n)
         memcpy(mask, base->mask, n);
     f->base = base;
     return NULL;
 }
 
-bt_status batch_want(struct vmap *v, const bt_global *global, const uint8_t *mask,
-                     struct batch_func **out)
+bt_status batching_want(struct vmap *v, const bt_global *global, const uint8_t *mask,
+                        struct batching_func **out)
 {
     BT_TRY(check(v, global));
-    struct batch_func *f = BT_NEW(v->arena, struct batch_func);
+    struct batching_func *f = BT_NEW(v->arena, struct batching_func);
     const uint32_t n = nleaf_of(bt_as_func_type(global->type));
     uint8_t *own = BT_NEWS(v->arena, uint8_t, n);
     if (!f || !own)
         return bt_no_memory();
     if (n)
         memcpy(own, mask, n);
-    *f = (struct batch_func){ .of = global, .mask = own };
+    *f = (struct batching_func){ .of = global, .mask = own };
     if (global->kind == BT_GLOBAL_GRADIENT)
         BT_TRY(add_base(v, f, own));
     if (has_rule(global))
@@ -136,12 +136,12 @@ bt_status batch_want(struct vmap *v, const bt_global *global, const uint8_t *mas
     return BT_PUSH(v->arena, &v->all, f) ? NULL : bt_no_memory();
 }
 
-static int is_same(const struct batch_func *a, const struct batch_func *b)
+static int is_same(const struct batching_func *a, const struct batching_func *b)
 {
     return a->of == b->of && memcmp(a->mask, b->mask, nleaf_of(type_of(a))) == 0;
 }
 
-int batch_is_refused(const struct vmap *v, const struct batch_func *f)
+int batching_is_refused(const struct vmap *v, const struct batching_func *f)
 {
     for (; f; f = f->base) {
         for (uint32_t i = 0; i < v->refused.len; i++) {
@@ -154,7 +154,7 @@ int batch_is_refused(const struct vmap *v, const struct batch_func *f)
 
 /* The version of what one of those names, if that is a function at all: of all arguments, results
  * and adjoints or tangents. */
-static bt_status want_rule(struct vmap *v, struct batch_func *f, uint32_t which)
+static bt_status want_rule(struct vmap *v, struct batching_func *f, uint32_t which)
 {
     const bt_dict_entry *entry =
         bt_dict_find(&f->of->func->attrs, derivative_rules[which]);
@@ -162,7 +162,7 @@ static bt_status want_rule(struct vmap *v, struct batch_func *f, uint32_t which)
                                 ? bt_module_find(v->module, entry->text)
                                 : NULL;
     const bt_func_type *type = rule ? bt_as_func_type(rule->type) : NULL;
-    struct batch_func all = { .of = rule };
+    struct batching_func all = { .of = rule };
     uint8_t *mask;
     if (!type)
         return NULL; // what takes the derivative refuses it
@@ -170,8 +170,8 @@ static bt_status want_rule(struct vmap *v, struct batch_func *f, uint32_t which)
     if (!mask)
         return bt_no_memory();
     BT_TRY(add_given(v, &all, mask));
-    BT_TRY(batch_want(v, rule, mask, &f->rules[which]));
-    return !batch_is_refused(v, f->rules[which])
+    BT_TRY(batching_want(v, rule, mask, &f->rules[which]));
+    return !batching_is_refused(v, f->rules[which])
                ? NULL
                : bt_fail_at(
                      v->ctx, BT_ERR_UNSUPPORTED, v->module->store, f->of->span,
@@ -180,18 +180,18 @@ static bt_status want_rule(struct vmap *v, struct batch_func *f, uint32_t which)
 }
 
 /* What the version calls; where something in it has no form for a batch, nothing. */
-static bt_status close_one(struct vmap *v, struct batch_func *f)
+static bt_status close_one(struct vmap *v, struct batching_func *f)
 {
-    struct batch b;
+    struct batching b;
     const bt_block *block = f->of->func->block;
     const uint32_t n = v->all.len;
-    batch_init(&b, v, NULL);
-    BT_TRY(batch_mark_params(&b, block, f->mask));
-    bt_status status = batch_mark(&b, block);
+    batching_init(&b, v, NULL);
+    BT_TRY(batching_mark_params(&b, block, f->mask));
+    bt_status status = batching_mark(&b, block);
     for (uint32_t i = 0; !status && i < DERIVATIVE_NRULE; i++)
         status = want_rule(v, f, i);
     if (!status || status->code != BT_ERR_UNSUPPORTED ||
-        !batch_is_tensors(f->of->func->result))
+        !batching_is_tensors(f->of->func->result))
         return status;
     v->all.len = n;
     f->is_each = 1;
@@ -199,11 +199,11 @@ static bt_status close_one(struct vmap *v, struct batch_func *f)
 }
 
 /* One that can be had in no way is left to those that call it; then all are looked at again. */
-bt_status batch_close(struct vmap *v)
+bt_status batching_close(struct vmap *v)
 {
     const uint32_t nwanted = v->all.len;
     for (uint32_t i = 0; i < v->all.len; i++) {
-        struct batch_func *f = v->all.at[i];
+        struct batching_func *f = v->all.at[i];
         bt_status status = f->of->func && !f->is_each ? close_one(v, f) : NULL;
         if (status && (status->code != BT_ERR_UNSUPPORTED || i < nwanted))
             return status;

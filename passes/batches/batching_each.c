@@ -9,7 +9,7 @@
  *     };
  *     %loop(0, zeros)
  */
-#include "batches/batch.h"
+#include "batches/batching.h"
 
 #include <string.h>
 
@@ -18,13 +18,13 @@
 /* ---- what it needs ---- */
 
 struct needs {
-    struct batch *batch;
+    struct batching *batch;
     bt_vec(const bt_value *) values; /* old ones that differ by example */
 };
 
 static bt_status add_need(struct needs *n, const bt_value *old)
 {
-    if (!batch_mask(n->batch, old))
+    if (!batching_mask(n->batch, old))
         return NULL;
     for (uint32_t i = 0; i < n->values.len; i++) {
         if (n->values.at[i] == old)
@@ -52,11 +52,11 @@ static bt_status find_needs(struct needs *n, const bt_value *old)
 }
 
 /* How many examples there are. */
-static bt_status count(struct batch *b, const struct needs *n, const bt_value **out)
+static bt_status count(struct batching *b, const struct needs *n, const bt_value **out)
 {
     const bt_value *value;
     BT_TRY(copy_operand(b->copy, n->values.at[0], NULL, &value));
-    const uint8_t *mask = batch_mask(b, n->values.at[0]);
+    const uint8_t *mask = batching_mask(b, n->values.at[0]);
     const bt_list_type *tuple;
     while ((tuple = bt_as_tuple_type(value->type))) {
         uint32_t field = 0;
@@ -72,7 +72,7 @@ static bt_status count(struct batch *b, const struct needs *n, const bt_value **
 
 /* ---- rows ---- */
 
-static bt_status row_of(struct batch *b, const bt_value *value, const uint8_t **mask,
+static bt_status row_of(struct batching *b, const bt_value *value, const uint8_t **mask,
                         const bt_value *i, const bt_value **out)
 {
     struct chain chain = { .builder = b->copy->b };
@@ -95,7 +95,7 @@ static bt_status row_of(struct batch *b, const bt_value *value, const uint8_t **
 
 typedef bt_vec(const bt_value *) values;
 
-static bt_status split(struct batch *b, const bt_value *value, values *out)
+static bt_status split(struct batching *b, const bt_value *value, values *out)
 {
     const bt_list_type *tuple = bt_as_tuple_type(value->type);
     for (uint32_t i = 0; tuple && i < tuple->n; i++) {
@@ -106,7 +106,7 @@ static bt_status split(struct batch *b, const bt_value *value, values *out)
     return tuple || BT_PUSH(b->copy->arena, out, value) ? NULL : bt_no_memory();
 }
 
-static bt_status join(struct batch *b, const bt_type *type, const bt_value *const **at,
+static bt_status join(struct batching *b, const bt_type *type, const bt_value *const **at,
                       const bt_value **out)
 {
     const bt_list_type *tuple = bt_as_tuple_type(type);
@@ -125,7 +125,7 @@ static bt_status join(struct batch *b, const bt_type *type, const bt_value *cons
 /* ---- the loop ---- */
 
 struct loop {
-    struct batch *batch;
+    struct batching *batch;
     const bt_value *old, *count, *closure;
     const struct needs *needs;
     uint32_t n; /* tensors of the result */
@@ -151,12 +151,13 @@ static bt_status add_types(struct loop *l, const bt_type *type)
                           l->batch->vmap->module->store, l->old->span,
                           "vmap: %s is computed for one example after another, and %s: "
                           "such results are in no batch",
-                          batch_shown(l->batch->vmap, l->old), wrong);
-    return batch_type(l->batch->vmap, type, l->batch->size, &differs, &l->types[l->n++]);
+                          batching_shown(l->batch->vmap, l->old), wrong);
+    return batching_type(l->batch->vmap, type, l->batch->size, &differs,
+                         &l->types[l->n++]);
 }
 
 /* A tensor of zeros, whose rows are put in their places. */
-static bt_status empty(struct batch *b, const bt_type *type, const bt_value **out)
+static bt_status empty(struct batching *b, const bt_type *type, const bt_value **out)
 {
     bt_text text;
     char name[BT_DTYPE_NAME_SIZE];
@@ -178,7 +179,7 @@ static bt_status empty(struct batch *b, const bt_type *type, const bt_value **ou
 static bt_status make_step(struct loop *l, const bt_param *const *params,
                            const bt_value **out)
 {
-    struct batch *b = l->batch;
+    struct batching *b = l->batch;
     struct copy *c = b->copy;
     struct chain chain = { .builder = c->b };
     const bt_value *now, *i = &params[0]->base;
@@ -207,7 +208,7 @@ static bt_status make_step(struct loop *l, const bt_param *const *params,
 static bt_status make_iteration(struct loop *l, const bt_param *const *params,
                                 const bt_block **out)
 {
-    struct batch *b = l->batch;
+    struct batching *b = l->batch;
     const uint32_t n = l->needs->values.len;
     const bt_value **before = BT_NEWS(b->copy->arena, const bt_value *, n), *again;
     if (!before)
@@ -215,7 +216,7 @@ static bt_status make_iteration(struct loop *l, const bt_param *const *params,
     BT_TRY(bt_block_begin(b->copy->b, 0, NULL));
     for (uint32_t i = 0; i < n; i++) {
         const bt_value *old = l->needs->values.at[i], *row;
-        const uint8_t *mask = batch_mask(b, old);
+        const uint8_t *mask = batching_mask(b, old);
         BT_TRY(copy_operand(b->copy, old, NULL, &before[i]));
         BT_TRY(row_of(b, before[i], &mask, &params[0]->base, &row));
         BT_TRY(copy_put(b->copy, old, row));
@@ -289,7 +290,7 @@ static bt_status make_loop(struct loop *l, const bt_value **out)
     return bt_build_call(c->b, &call, out);
 }
 
-bt_status batch_each(struct batch *b, const bt_value *old, const bt_value **out)
+bt_status batching_each(struct batching *b, const bt_value *old, const bt_value **out)
 {
     struct copy *c = b->copy;
     struct needs needs = { .batch = b };

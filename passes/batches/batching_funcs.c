@@ -1,5 +1,5 @@
 /* Functions that are versions of globals for a batch. */
-#include "batches/batch.h"
+#include "batches/batching.h"
 #include "common/names.h"
 
 /* ---- declarations ---- */
@@ -17,12 +17,12 @@ static bt_status full_type(struct vmap *v, const bt_type *type, const bt_type *s
                            const bt_type **out)
 {
     uint8_t *full;
-    BT_TRY(batch_full(v, type, &full));
-    return batch_type(v, type, size, full, out);
+    BT_TRY(batching_full(v, type, &full));
+    return batching_type(v, type, size, full, out);
 }
 
 /* The type of a version: that of the global with one dim parameter more, the last one. */
-static bt_status declare_type(struct vmap *v, const struct batch_func *f,
+static bt_status declare_type(struct vmap *v, const struct batching_func *f,
                               const bt_type **out)
 {
     bt_store *store = v->module->store;
@@ -41,7 +41,7 @@ static bt_status declare_type(struct vmap *v, const struct batch_func *f,
     if (nvar && !(type = bt_func_type_open(store, type, vars)))
         return bt_store_why(v->ctx, store);
     for (uint32_t i = 0; i < type->narg; i++) {
-        BT_TRY(batch_type(v, type->args[i], vars[nvar], mask, &args[i]));
+        BT_TRY(batching_type(v, type->args[i], vars[nvar], mask, &args[i]));
         mask += bt_type_nleaf(type->args[i]);
     }
     BT_TRY(full_type(v, type->result, vars[nvar], &result));
@@ -50,10 +50,10 @@ static bt_status declare_type(struct vmap *v, const struct batch_func *f,
     return *out ? NULL : bt_store_why(v->ctx, store);
 }
 
-bt_status batch_declare(struct vmap *v, bt_module_builder *builder)
+bt_status batching_declare(struct vmap *v, bt_module_builder *builder)
 {
     for (uint32_t i = 0; i < v->all.len; i++) {
-        struct batch_func *f = v->all.at[i];
+        struct batching_func *f = v->all.at[i];
         bt_global global = { .kind = BT_GLOBAL_EXTERN, .span = f->of->span };
         BT_TRY(
             name_new(v->module, v->arena, &v->taken, &f->name, "%s.batch", f->of->name));
@@ -67,8 +67,8 @@ bt_status batch_declare(struct vmap *v, bt_module_builder *builder)
 
 /* ---- functions ---- */
 
-static bt_status make_params(struct batch *b, const bt_block *block, const uint8_t *mask,
-                             const bt_param ***out)
+static bt_status make_params(struct batching *b, const bt_block *block,
+                             const uint8_t *mask, const bt_param ***out)
 {
     struct copy *c = b->copy;
     *out = BT_NEWS(c->arena, const bt_param *, block->nparam);
@@ -78,7 +78,7 @@ static bt_status make_params(struct batch *b, const bt_block *block, const uint8
         const bt_value *old = &block->params[i]->base;
         const bt_type *type;
         BT_TRY(copy_type(c, old->type, &type));
-        BT_TRY(batch_type(b->vmap, type, b->size, mask, &type));
+        BT_TRY(batching_type(b->vmap, type, b->size, mask, &type));
         mask += bt_type_nleaf(old->type);
         bt_builder_like(c->b, old);
         BT_TRY(bt_build_param(c->b, old->name, type, &(*out)[i]));
@@ -88,7 +88,7 @@ static bt_status make_params(struct batch *b, const bt_block *block, const uint8
     return NULL;
 }
 
-static bt_status make_block(struct batch *b, const struct batch_func *f,
+static bt_status make_block(struct batching *b, const struct batching_func *f,
                             const bt_block *block, const bt_block **out)
 {
     const bt_param **params;
@@ -97,17 +97,17 @@ static bt_status make_block(struct batch *b, const struct batch_func *f,
     BT_TRY(make_params(b, block, f->mask, &params));
     BT_TRY(bt_block_begin(b->copy->b, block->nparam, params));
     if (f->is_each) {
-        BT_TRY(batch_each(b, block->result, &result));
+        BT_TRY(batching_each(b, block->result, &result));
         return bt_block_end(b->copy->b, result, out);
     }
     BT_TRY(copy_bindings(b->copy, block, f->of->func->result, &result));
-    BT_TRY(batch_full(b->vmap, block->result->type, &full));
-    BT_TRY(batch_widen(b, result, batch_mask(b, block->result), full, &result));
+    BT_TRY(batching_full(b->vmap, block->result->type, &full));
+    BT_TRY(batching_widen(b, result, batching_mask(b, block->result), full, &result));
     return bt_block_end(b->copy->b, result, out);
 }
 
 /* The function as it is, called: what is done for one example after another. */
-static bt_status call_block(struct batch *b, const struct batch_func *f,
+static bt_status call_block(struct batching *b, const struct batching_func *f,
                             const bt_block **out)
 {
     bt_builder *builder = b->copy->b;
@@ -136,7 +136,8 @@ static bt_status call_block(struct batch *b, const struct batch_func *f,
 
 /* The function's attributes; vjp and jvp name versions. One example after another calls the
  * function itself, which has its own. */
-static bt_status make_attrs(struct batch *b, const struct batch_func *f, bt_dict *out)
+static bt_status make_attrs(struct batching *b, const struct batching_func *f,
+                            bt_dict *out)
 {
     const bt_dict *old = &f->of->func->attrs;
     bt_dict_entry *at = BT_NEWS(b->copy->arena, bt_dict_entry, old->n);
@@ -144,7 +145,7 @@ static bt_status make_attrs(struct batch *b, const struct batch_func *f, bt_dict
     if (!at)
         return bt_no_memory();
     for (uint32_t i = 0; i < old->n && !f->is_each; i++) {
-        const char *name = batch_rule(f, old->at[i].name);
+        const char *name = batching_rule(f, old->at[i].name);
         at[n] = old->at[i];
         if (name)
             at[n].text = name;
@@ -154,7 +155,7 @@ static bt_status make_attrs(struct batch *b, const struct batch_func *f, bt_dict
     return NULL;
 }
 
-static bt_status make_func(struct batch *b, const struct batch_func *f,
+static bt_status make_func(struct batching *b, const struct batching_func *f,
                            const bt_func **out)
 {
     struct copy *c = b->copy;
@@ -175,33 +176,31 @@ static bt_status make_func(struct batch *b, const struct batch_func *f,
     const bt_block *block = old->block;
     if (f->is_each)
         BT_TRY(call_block(b, f, &block));
-    BT_TRY(batch_mark_params(b, block, f->mask));
+    BT_TRY(batching_mark_params(b, block, f->mask));
     if (!f->is_each)
-        BT_TRY(batch_mark(b, block));
+        BT_TRY(batching_mark(b, block));
     BT_TRY(make_block(b, f, block, &now.block));
     now.result = now.block->result->type;
     return bt_func_create(c->ctx, c->store, &now, out);
 }
 
-static bt_status define_func(struct vmap *v, const struct batch_func *f,
+static bt_status define_func(struct vmap *v, const struct batching_func *f,
                              bt_module_builder *builder)
 {
     struct copy copy;
-    struct batch b;
+    struct batching b;
     bt_global global = { .name = f->name, .kind = BT_GLOBAL_FUNC, .span = f->of->span };
     BT_TRY(copy_init(&copy, v->ctx, v->arena, v->declared));
-    batch_init(&b, v, &copy);
+    batching_init(&b, v, &copy);
     copy.state = &b;
-    copy.binding = batch_binding;
+    copy.binding = batching_binding;
     bt_status status = make_func(&b, f, &global.func);
     copy_deinit(&copy);
-    BT_TRY(status);
-    global.type = bt_func_type_of(v->module->store, global.func);
-    return global.type ? bt_module_builder_set(builder, &global, 0)
-                       : bt_store_why(v->ctx, v->module->store);
+    return status ? status : bt_module_builder_set(builder, &global, 0);
 }
 
-static bt_status define_gradient(const struct batch_func *f, bt_module_builder *builder)
+static bt_status define_gradient(const struct batching_func *f,
+                                 bt_module_builder *builder)
 {
     bt_global global = *f->of;
     global.name = f->name;
@@ -210,10 +209,10 @@ static bt_status define_gradient(const struct batch_func *f, bt_module_builder *
     return bt_module_builder_set(builder, &global, 0);
 }
 
-bt_status batch_define(struct vmap *v, bt_module_builder *builder)
+bt_status batching_define(struct vmap *v, bt_module_builder *builder)
 {
     for (uint32_t i = 0; i < v->all.len; i++) {
-        const struct batch_func *f = v->all.at[i];
+        const struct batching_func *f = v->all.at[i];
         BT_TRY(f->base ? define_gradient(f, builder) : define_func(v, f, builder));
     }
     return NULL;

@@ -1,5 +1,5 @@
 /* The copy of a function with the examples of a batch. */
-#include "batches/batch.h"
+#include "batches/batching.h"
 
 #include <string.h>
 
@@ -40,15 +40,15 @@ static bt_status type_with(struct vmap *v, const bt_type *type, const bt_type *s
     return *out ? NULL : bt_store_why(v->ctx, v->module->store);
 }
 
-bt_status batch_type(struct vmap *v, const bt_type *type, const bt_type *size,
-                     const uint8_t *mask, const bt_type **out)
+bt_status batching_type(struct vmap *v, const bt_type *type, const bt_type *size,
+                        const uint8_t *mask, const bt_type **out)
 {
     return type_with(v, type, size, &mask, out);
 }
 
 /* ---- the same for all examples, for each of them ---- */
 
-static bt_status repeat(struct batch *b, const bt_value *value, const bt_value **out)
+static bt_status repeat(struct batching *b, const bt_value *value, const bt_value **out)
 {
     bt_store *store = b->copy->store;
     const bt_type *dims = bt_type_shape(store, 1, &b->size);
@@ -59,7 +59,7 @@ static bt_status repeat(struct batch *b, const bt_value *value, const bt_value *
 }
 
 /* Before masks are walked: what the value is without. */
-static bt_status widen(struct batch *b, const bt_value *value, const bt_type *type,
+static bt_status widen(struct batching *b, const bt_value *value, const bt_type *type,
                        const uint8_t **have, const uint8_t **want, const bt_value **out)
 {
     const bt_list_type *tuple = bt_as_tuple_type(type);
@@ -83,26 +83,26 @@ static bt_status widen(struct batch *b, const bt_value *value, const bt_type *ty
     return bt_build_tuple(b->copy->b, tuple->n, fields, out);
 }
 
-bt_status batch_widen(struct batch *b, const bt_value *value, const uint8_t *have,
-                      const uint8_t *want, const bt_value **out)
+bt_status batching_widen(struct batching *b, const bt_value *value, const uint8_t *have,
+                         const uint8_t *want, const bt_value **out)
 {
     return widen(b, value, value->type, &have, &want, out);
 }
 
-static bt_status widen_full(struct batch *b, const bt_value *old, const bt_value *now,
+static bt_status widen_full(struct batching *b, const bt_value *old, const bt_value *now,
                             const bt_value **out)
 {
     uint8_t *full;
-    BT_TRY(batch_full(b->vmap, old->type, &full));
-    return batch_widen(b, now, batch_mask(b, old), full, out);
+    BT_TRY(batching_full(b->vmap, old->type, &full));
+    return batching_widen(b, now, batching_mask(b, old), full, out);
 }
 
 /* ---- calls ---- */
 
-bt_status batch_call(struct batch *b, const struct batch_func *f, uint32_t narg,
-                     const bt_value *const *args, const uint8_t *const *masks,
-                     uint32_t ntype_arg, const bt_type *const *type_args,
-                     const bt_value **out)
+bt_status batching_call(struct batching *b, const struct batching_func *f, uint32_t narg,
+                        const bt_value *const *args, const uint8_t *const *masks,
+                        uint32_t ntype_arg, const bt_type *const *type_args,
+                        const bt_value **out)
 {
     struct copy *c = b->copy;
     const bt_value **now = BT_NEWS(c->arena, const bt_value *, narg);
@@ -112,7 +112,7 @@ bt_status batch_call(struct batch *b, const struct batch_func *f, uint32_t narg,
     if (!now || !terms)
         return bt_no_memory();
     for (uint32_t i = 0; i < narg; i++) {
-        BT_TRY(batch_widen(b, args[i], masks[i], want, &now[i]));
+        BT_TRY(batching_widen(b, args[i], masks[i], want, &now[i]));
         want += bt_type_nleaf(args[i]->type);
     }
     for (uint32_t i = 0; i < ntype_arg; i++)
@@ -124,14 +124,14 @@ bt_status batch_call(struct batch *b, const struct batch_func *f, uint32_t narg,
     return bt_build_call(c->b, &call, out);
 }
 
-static bt_status call_global(struct batch *b, const bt_call *old, const bt_value **out)
+static bt_status call_global(struct batching *b, const bt_call *old, const bt_value **out)
 {
     struct copy *c = b->copy;
     const bt_value **args = BT_NEWS(c->arena, const bt_value *, old->narg);
     const uint8_t **masks = BT_NEWS(c->arena, const uint8_t *, old->narg);
     const bt_type *const *type_args;
     const bt_global *global = bt_module_global(b->vmap->module, old->callee);
-    struct batch_func *f;
+    struct batching_func *f;
     uint32_t nleaf = 0, at = 0;
     for (uint32_t i = 0; i < old->narg; i++)
         nleaf += bt_type_nleaf(old->args[i]->type);
@@ -141,21 +141,21 @@ static bt_status call_global(struct batch *b, const bt_call *old, const bt_value
     for (uint32_t i = 0; i < old->narg; i++) {
         const uint32_t n = bt_type_nleaf(old->args[i]->type);
         BT_TRY(copy_operand(c, old->args[i], NULL, &args[i]));
-        masks[i] = batch_mask(b, old->args[i]);
+        masks[i] = batching_mask(b, old->args[i]);
         if (masks[i] && n)
             memcpy(joint + at, masks[i], n);
         at += n;
     }
-    BT_TRY(batch_want(b->vmap, global, joint, &f));
+    BT_TRY(batching_want(b->vmap, global, joint, &f));
     BT_TRY(copy_types(c, old->ntype_arg, old->type_args, &type_args));
     bt_builder_like(c->b, &old->base);
-    return batch_call(b, f, old->narg, args, masks, old->ntype_arg, type_args, out);
+    return batching_call(b, f, old->narg, args, masks, old->ntype_arg, type_args, out);
 }
 
 /* ---- branches ---- */
 
 /* full: the result differs by example, whatever it does here. */
-static bt_status make_region(struct batch *b, const bt_block *old, int full,
+static bt_status make_region(struct batching *b, const bt_block *old, int full,
                              const bt_block **out)
 {
     struct copy *c = b->copy;
@@ -165,11 +165,11 @@ static bt_status make_region(struct batch *b, const bt_block *old, int full,
         return bt_no_memory();
     for (uint32_t i = 0; i < old->nparam; i++) {
         const bt_value *param = &old->params[i]->base;
-        const uint8_t *mask = batch_mask(b, param);
+        const uint8_t *mask = batching_mask(b, param);
         const bt_type *type;
         BT_TRY(copy_type(c, param->type, &type));
         if (mask)
-            BT_TRY(batch_type(b->vmap, type, b->size, mask, &type));
+            BT_TRY(batching_type(b->vmap, type, b->size, mask, &type));
         bt_builder_like(c->b, param);
         BT_TRY(bt_build_param(c->b, param->name, type, &params[i]));
         BT_TRY(copy_put(c, param, &params[i]->base));
@@ -182,8 +182,9 @@ static bt_status make_region(struct batch *b, const bt_block *old, int full,
 }
 
 /* Both sides, of which each example takes its own. */
-static bt_status choose(struct batch *b, const bt_value *condition, const bt_type *type,
-                        const bt_value *const *sides, const bt_value **out)
+static bt_status choose(struct batching *b, const bt_value *condition,
+                        const bt_type *type, const bt_value *const *sides,
+                        const bt_value **out)
 {
     struct copy *c = b->copy;
     const bt_list_type *tuple = bt_as_tuple_type(type);
@@ -206,7 +207,7 @@ static bt_status choose(struct batch *b, const bt_value *condition, const bt_typ
     return bt_build_tuple(c->b, tuple->n, fields, out);
 }
 
-static bt_status select_if(struct batch *b, const bt_if *branch, const bt_value **out)
+static bt_status select_if(struct batching *b, const bt_if *branch, const bt_value **out)
 {
     struct copy *c = b->copy;
     const bt_block *const blocks[] = { branch->then_block, branch->else_block };
@@ -220,14 +221,14 @@ static bt_status select_if(struct batch *b, const bt_if *branch, const bt_value 
     return choose(b, condition, branch->base.type, sides, out);
 }
 
-static bt_status make_if(struct batch *b, const bt_if *branch, const bt_value **out)
+static bt_status make_if(struct batching *b, const bt_if *branch, const bt_value **out)
 {
     const bt_value *condition;
     const bt_block *blocks[2];
-    const int full = batch_mask(b, &branch->base) != NULL;
-    if (batch_mask(b, branch->condition))
-        return batch_can_select(b, branch) ? select_if(b, branch, out)
-                                           : batch_each(b, &branch->base, out);
+    const int full = batching_mask(b, &branch->base) != NULL;
+    if (batching_mask(b, branch->condition))
+        return batching_can_select(b, branch) ? select_if(b, branch, out)
+                                              : batching_each(b, &branch->base, out);
     BT_TRY(copy_operand(b->copy, branch->condition, NULL, &condition));
     BT_TRY(make_region(b, branch->then_block, full, &blocks[0]));
     BT_TRY(make_region(b, branch->else_block, full, &blocks[1]));
@@ -235,12 +236,13 @@ static bt_status make_if(struct batch *b, const bt_if *branch, const bt_value **
     return bt_build_if(b->copy->b, condition, blocks[0], blocks[1], out);
 }
 
-static bt_status make_match(struct batch *b, const bt_match *match, const bt_value **out)
+static bt_status make_match(struct batching *b, const bt_match *match,
+                            const bt_value **out)
 {
     struct copy *c = b->copy;
     bt_clause *clauses = BT_NEWS(c->arena, bt_clause, match->nclause);
     const bt_value *data;
-    const int full = batch_mask(b, &match->base) != NULL;
+    const int full = batching_mask(b, &match->base) != NULL;
     if (!clauses)
         return bt_no_memory();
     BT_TRY(copy_operand(c, match->data, NULL, &data));
@@ -255,7 +257,7 @@ static bt_status make_match(struct batch *b, const bt_match *match, const bt_val
 
 /* ---- bindings ---- */
 
-static bt_status make_tuple(struct batch *b, const bt_tuple_value *tuple,
+static bt_status make_tuple(struct batching *b, const bt_tuple_value *tuple,
                             const bt_value **out)
 {
     const bt_value **fields = BT_NEWS(b->copy->arena, const bt_value *, tuple->nfield);
@@ -267,7 +269,7 @@ static bt_status make_tuple(struct batch *b, const bt_tuple_value *tuple,
     return bt_build_tuple(b->copy->b, tuple->nfield, fields, out);
 }
 
-static bt_status make_proj(struct batch *b, const bt_proj *proj, const bt_value **out)
+static bt_status make_proj(struct batching *b, const bt_proj *proj, const bt_value **out)
 {
     const bt_value *tuple;
     BT_TRY(copy_operand(b->copy, proj->tuple, NULL, &tuple));
@@ -275,18 +277,18 @@ static bt_status make_proj(struct batch *b, const bt_proj *proj, const bt_value 
     return bt_build_proj(b->copy->b, tuple, proj->index, out);
 }
 
-static bt_status make_call(struct batch *b, const bt_call *call, const bt_value **out)
+static bt_status make_call(struct batching *b, const bt_call *call, const bt_value **out)
 {
     if (call->callee_kind != BT_CALLEE_OP)
         return call_global(b, call, out);
     *out = NULL;
-    BT_TRY(batch_op(b, call, out));
-    return *out ? NULL : batch_each(b, &call->base, out);
+    BT_TRY(batching_op(b, call, out));
+    return *out ? NULL : batching_each(b, &call->base, out);
 }
 
-bt_status batch_binding(struct copy *c, const bt_value *old, int *done)
+bt_status batching_binding(struct copy *c, const bt_value *old, int *done)
 {
-    struct batch *b = c->state;
+    struct batching *b = c->state;
     const bt_value *now;
     if (b->alone)
         return NULL;
@@ -296,7 +298,7 @@ bt_status batch_binding(struct copy *c, const bt_value *old, int *done)
         BT_TRY(make_if(b, bt_as_if(old), &now));
     else if (old->kind == BT_VALUE_MATCH)
         BT_TRY(make_match(b, bt_as_match(old), &now));
-    else if (!batch_mask(b, old))
+    else if (!batching_mask(b, old))
         return NULL;
     else if (old->kind == BT_VALUE_TUPLE)
         BT_TRY(make_tuple(b, bt_as_tuple(old), &now));

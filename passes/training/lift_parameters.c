@@ -356,11 +356,28 @@ static bt_status run(bt_ctx *ctx, bt_pass_call *call, bt_module **out)
 static const bt_pass passes[] = {
     {
         .name = "lift-parameters",
-        .doc = "Makes a model a function of what it learns: its constants of floats.",
+        .doc = "Makes a model a function of what it learns: its constants of floats.\n"
+               "before\n"
+               "    def @main(%x: Tensor[(1, 2), float32]) {\n"
+               "        %fc = nn.dense(%x, const[(2, 2), float32]{1, 2, 3, 4});\n"
+               "        tanh(%fc)\n"
+               "    }\n"
+               "after\n"
+               "    def @main(%x: Tensor[(1, 2), float32]) {\n"
+               "        %fc = nn.dense(%x, const[(2, 2), float32]{1, 2, 3, 4});\n"
+               "        tanh(%fc)\n"
+               "    }\n"
+               "    def @train.model(%x: Tensor[(1, 2), float32], %fc.weight: Tensor[(2, "
+               "2), "
+               "float32]) -> Tensor[(1, 2), float32] {\n"
+               "        %fc = nn.dense(%x, %fc.weight);\n"
+               "        tanh(%fc)\n"
+               "    }\n"
+               "    const @initial.fc.weight = const[(2, 2), float32]{1, 2, 3, 4};",
         .options = options,
         .options_nbytes = sizeof(struct options),
         .run = run,
     },
     { 0 },
 };
-const bt_table bt_plugins_train_lift_parameters[] = { BT_PASSES(passes), { 0 } };
+const bt_table bt_passes_training_lift_parameters[] = { BT_PASSES(passes), { 0 } };

@@ -34,12 +34,14 @@ static bt_status visit(void *self, const bt_value *user, const bt_value *used)
     return used->kind == BT_VALUE_GLOBAL ? add_edge(self, used->name) : NULL;
 }
 
-/* The attributes vjp and jvp name what stands for the derivatives of a function, or of a closure
- * in it. */
+/* What stands for the derivatives of a function, or of a closure in it. */
 static bt_status add_rules(struct edges *e, const bt_dict *attrs)
 {
-    static const char *const names[] = { "vjp", "jvp" };
-    for (uint32_t i = 0; i < 2; i++) {
+    static const char *const names[] = {
+#define BT_DERIVATIVE_RULE(name, what) #name,
+#include <baton/derivative_rules.def>
+    };
+    for (size_t i = 0; i < BT_COUNT(names); i++) {
         const bt_dict_entry *rule = bt_dict_find(attrs, names[i]);
         if (rule && rule->kind == BT_DICT_TEXT)
             BT_TRY(add_edge(e, rule->text));

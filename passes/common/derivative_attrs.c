@@ -2,7 +2,10 @@
 
 #include <string.h>
 
-const char *const derivative_rules[DERIVATIVE_NRULE] = { "vjp", "jvp" };
+const char *const derivative_rules[DERIVATIVE_NRULE] = {
+#define BT_DERIVATIVE_RULE(name, what) #name,
+#include <baton/derivative_rules.def>
+};
 
 int derivative_attr_is(const char *name)
 {

@@ -6,9 +6,13 @@
 #include <baton/ir.h>
 
 #define DERIVATIVE_CHECKPOINT "checkpoint"
-enum { DERIVATIVE_NRULE = 2 };
+enum {
+#define BT_DERIVATIVE_RULE(name, what) DERIVATIVE_##name,
+#include <baton/derivative_rules.def>
+    DERIVATIVE_NRULE
+};
 
-extern const char *const derivative_rules[DERIVATIVE_NRULE]; /* vjp, jvp */
+extern const char *const derivative_rules[DERIVATIVE_NRULE]; /* their names */
 
 int derivative_attr_is(const char *name);
 /* Whether it has one: its calls are to be found as they are, and not to be copied. */

@@ -8,10 +8,10 @@
  * primitive functions are what is computed again: this stands behind pass fuse-ops. What they
  * cost their target says, else the work of their operators. Arguments, constants and results are
  * not counted, as computing again does not help there. What fits is an estimate: pass plan-memory
- * has the last word, and fails where the budget is not met (its option most).
+ * has the last word, and fails where the budget is not met (its option max-bytes).
  * needs    effects
  * keeps    fused, matched
- * option   bytes  the budget; 0, the default: none
+ * option   max-bytes  the budget; 0, the default: none
  * source   T. Chen et al., "Training Deep Nets with Sublinear Memory Cost", 2016; M. Kirisame et
  *          al., "Dynamic Tensor Rematerialization", 2021 (bytes and time for the cost)
  */
@@ -19,14 +19,14 @@
 
 #include "memory/keep_rewrite.h"
 
-enum { MOST_ROUNDS = 16 };
+enum { MAX_ROUNDS = 16 };
 
 struct options {
-    int64_t bytes;
+    int64_t max_bytes;
 };
 
 static const bt_attr options[] = {
-    BT_ATTR_RANGE(struct options, bytes, INT, "0", 0, INT64_MAX,
+    BT_ATTR_RANGE(struct options, max_bytes, INT, "0", 0, INT64_MAX,
                   "that tensors may take at once; 0: as many as they need"),
     { 0 },
 };
@@ -52,19 +52,20 @@ static bt_status fit(void *state, const struct keep_facts *f, struct keep_plan *
                      int *is_changed)
 {
     const struct options *o = state;
-    int64_t most = o->bytes, from, packed;
+    int64_t most = o->max_bytes, from, packed;
     int fits = 1;
     BT_TRY(keep_costs(f, plan));
     BT_TRY(keep_pack(plan, &from));
     const struct keep_plan before = *plan;
     packed = from;
-    if (from > o->bytes)
+    if (from > o->max_bytes)
         BT_TRY(keep_early(plan, is_changed));
-    for (uint32_t i = 0; packed > o->bytes && fits && most > 0 && i < MOST_ROUNDS; i++) {
+    for (uint32_t i = 0; packed > o->max_bytes && fits && most > 0 && i < MAX_ROUNDS;
+         i++) {
         BT_TRY(keep_fit(plan, most, &fits));
         BT_TRY(keep_pack(plan, &packed));
         *is_changed |= plan->steps.len != before.steps.len;
-        most = plan->peak - (packed - o->bytes);
+        most = plan->peak - (packed - o->max_bytes);
     }
     if (*is_changed)
         tell(f, &before, from, plan, packed);
@@ -74,7 +75,7 @@ static bt_status fit(void *state, const struct keep_facts *f, struct keep_plan *
 static bt_status run(bt_ctx *ctx, bt_pass_call *call, bt_module **out)
 {
     struct options o = *(const struct options *)call->options;
-    if (!o.bytes) {
+    if (!o.max_bytes) {
         *out = bt_module_ref(call->module);
         return NULL;
     }
@@ -96,7 +97,7 @@ static const bt_pass passes[] = {
             "    }\n"
             "    def @layer(%x: Tensor[(8, 8), float32], %w: Tensor[(8, 8), float32], "
             "primitive=1) { nn.dense(%x, %w) }\n"
-            "after, with {bytes=512}\n"
+            "after, with {max-bytes=512}\n"
             "    def @main(%x: Tensor[(8, 8), float32], %w: Tensor[(8, 8), float32]) {\n"
             "        %0 = @layer(%x, %w);\n"
             "        %1 = @layer(%0, %w);\n"

@@ -13,7 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { MOST_TRIES = 64 };
+enum { MAX_TRIES = 64 };
 
 /* A life over the peak that may be interrupted. */
 struct candidate {
@@ -151,7 +151,7 @@ static bt_status lower(struct keep_plan *plan, int64_t most, enum rule rule,
         return bt_no_memory();
     BT_TRY(find_reads(&b));
     BT_TRY(find_candidates(&b, again));
-    for (uint32_t i = 0; i < b.candidates.len && i < MOST_TRIES; i++) {
+    for (uint32_t i = 0; i < b.candidates.len && i < MAX_TRIES; i++) {
         const struct candidate *c = &b.candidates.at[i];
         const void *mark = bt_arena_mark(plan->arena);
         struct keep_plan next = *plan;

@@ -12,14 +12,14 @@
  */
 #include "memory/keep_rewrite.h"
 
-enum { MOST_CUTS = 4 };
+enum { MAX_CUTS = 4 };
 
 static bt_status cut(void *state, const struct keep_facts *f, struct keep_plan *plan,
                      int *is_changed)
 {
     int is_better = 1;
     (void)state, (void)f;
-    for (uint32_t i = 0; i < MOST_CUTS && is_better; i++) {
+    for (uint32_t i = 0; i < MAX_CUTS && is_better; i++) {
         BT_TRY(keep_cut(plan, &is_better));
         *is_changed |= is_better;
     }

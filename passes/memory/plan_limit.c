@@ -6,7 +6,7 @@
 #include <baton/compute.h>
 #include <baton/op.h>
 
-enum { MOST_NAMED = 4 };
+enum { MAX_NAMED = 4 };
 
 /* INT64_MAX: it has no bound. */
 static int64_t bound_of(const bt_type *dim)
@@ -93,7 +93,7 @@ static void name_largest(const bt_func *func, uint32_t n, const bt_live_range *r
 {
     int64_t below = INT64_MAX;
     uint32_t last = UINT32_MAX;
-    for (uint32_t k = 0; k < MOST_NAMED; k++) {
+    for (uint32_t k = 0; k < MAX_NAMED; k++) {
         const bt_live_range *best = NULL;
         for (uint32_t i = 0; i < n; i++) {
             const int64_t nbytes = bound_of(ranges[i].nbytes);

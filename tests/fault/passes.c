@@ -172,7 +172,7 @@ const struct fault_scenario fault_passes[] = {
     { .name = "pass-fit-memory",
       .begin = begin_budget,
       .run = run_passes,
-      .input = "fit-memory{bytes=1024}" },
+      .input = "fit-memory{max-bytes=1024}" },
     PASS("lambda-lift", ""),
     PASS("licm", ""),
     PASS("match-tree", ""),

@@ -5,28 +5,28 @@
 #include <string.h>
 
 /* A loss of classes takes these as integers. */
-static bt_status check_target(struct bt_training *t)
+static bt_status check_labels(struct bt_training *t)
 {
     const bt_type *type = t->loss.global->func->block->params[1]->base.type;
     const int wants_classes = bt_tensor_dtype(type) == BT_INT64;
     t->takes_all =
         bt_as_tuple_type(t->loss.global->func->block->params[0]->base.type) != NULL;
     t->has_classes = wants_classes;
-    if (wants_classes == (t->options.target_dtype == BT_INT64))
+    if (wants_classes == (t->options.label_dtype == BT_INT64))
         return NULL;
-    if (wants_classes && t->options.target_rank == 2 && t->options.target_dims[1] == 1)
+    if (wants_classes && t->options.label_rank == 2 && t->options.label_dims[1] == 1)
         return bt_fail(
             t->ctx, BT_ERR_ARGUMENT,
             "@%s takes the class of each sample, an integer, along one axis, "
             "and what is given has a second axis, of 1: labels[:, 0] leaves it "
             "out",
             t->loss.global->name);
-    if (wants_classes && t->options.target_rank != 1)
+    if (wants_classes && t->options.label_rank != 1)
         return bt_fail(t->ctx, BT_ERR_ARGUMENT,
                        "@%s takes the class of each sample, an integer, along one axis, "
                        "and what is given has %u axes: of rows with a 1 at the class, "
                        "argmax over the last axis gives it",
-                       t->loss.global->name, t->options.target_rank);
+                       t->loss.global->name, t->options.label_rank);
     return bt_fail(t->ctx, BT_ERR_ARGUMENT,
                    wants_classes
                        ? "@%s takes the class of each sample, an integer, and "
@@ -60,7 +60,7 @@ bt_status training_choose(struct bt_training *t, const bt_module *model)
     BT_TRY(choice_make(t->ctx, t->arena, model, "schedule",
                        o->schedule ? o->schedule : "constant", &t->schedule));
     BT_TRY(check_schedule(t));
-    return check_target(t);
+    return check_labels(t);
 }
 
 /* A loss of classes takes one result for each class and sample. */

@@ -69,8 +69,8 @@ static void add_batch(const struct writer *w)
     }
     const bt_training_options *o = &w->t->options;
     bt_text_addf(w->out, ", %%y: Tensor[(");
-    for (uint32_t i = 0; i < o->target_rank; i++)
-        bt_text_addf(w->out, "%s%lld", i ? ", " : "", (long long)o->target_dims[i]);
+    for (uint32_t i = 0; i < o->label_rank; i++)
+        bt_text_addf(w->out, "%s%lld", i ? ", " : "", (long long)o->label_dims[i]);
     bt_text_addf(w->out, "), %s]", w->dtype);
 }
 
@@ -362,7 +362,7 @@ bt_status step_text(struct bt_training *t, int whole, bt_text *out)
 {
     char dtype[BT_DTYPE_NAME_SIZE];
     const struct writer w = {
-        t, out, bt_dtype_name(t->options.target_dtype, dtype, sizeof(dtype))
+        t, out, bt_dtype_name(t->options.label_dtype, dtype, sizeof(dtype))
     };
     bt_map none; // with it the text is not said to be typed, as what is added is not
     bt_text model;

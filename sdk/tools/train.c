@@ -192,9 +192,9 @@ static int read_scale(const struct tool *tool, bt_training_options *out)
 static int open_training(struct train *t)
 {
     struct tool *tool = t->tool;
-    struct train_input target, test;
+    struct train_input label, test;
     const void *row;
-    train_data_target(t->data, &target);
+    train_data_label(t->data, &label);
     bt_training_options options = {
         .entry = option_value(tool, "entry"),
         .loss = option_value(tool, "loss"),
@@ -202,9 +202,9 @@ static int open_training(struct train *t)
         .schedule = option_value(tool, "schedule"),
         .nmicro = t->nmicro,
         .fixed = option_values(tool, "fixed"),
-        .target_dtype = target.dtype,
-        .target_rank = target.rank,
-        .target_dims = target.dims,
+        .label_dtype = label.dtype,
+        .label_rank = label.rank,
+        .label_dims = label.dims,
         .folder = t->folder,
         .seed = (uint64_t)t->seed,
         .nstep = t->nepoch * t->nper_epoch,
@@ -213,8 +213,8 @@ static int open_training(struct train *t)
         .precision = option_value(tool, "precision"),
     };
     if (t->test)
-        train_data_target(t->test, &test);
-    if (t->test && memcmp(&test.dtype, &target.dtype,
+        train_data_label(t->test, &test);
+    if (t->test && memcmp(&test.dtype, &label.dtype,
                           sizeof(test) - offsetof(struct train_input, dtype)))
         return tool_usage(tool,
                           "labels of --test are of another type than those of --data");

@@ -26,7 +26,7 @@ struct train_data {
     uint32_t ninput;
     const struct train_input *inputs;
     chunks *of; /* of each input, then of what the model should give */
-    struct train_input target;
+    struct train_input label;
     int64_t n;
 };
 
@@ -77,7 +77,7 @@ static bt_status add_labels(struct train_data *d, const char *path,
                             const bt_tensor *tensor)
 {
     const uint32_t class_ = BT_DTYPE_CLASS(tensor->dtype);
-    struct train_input target = {
+    struct train_input label = {
         .name = "labels",
         .dtype = tensor->rank == 1 && (class_ == BT_CLASS_INT || class_ == BT_CLASS_UINT)
                      ? BT_INT64
@@ -86,14 +86,14 @@ static bt_status add_labels(struct train_data *d, const char *path,
     };
     BT_TRY(labels_check(d->ctx, path, tensor));
     for (uint32_t i = 1; i < tensor->rank; i++)
-        target.dims[i] = tensor->dims[i];
-    target.dims[0] = d->inputs[0].dims[0];
-    if (d->target.dtype && memcmp(&target.dtype, &d->target.dtype,
-                                  sizeof(target) - offsetof(struct train_input, dtype)))
+        label.dims[i] = tensor->dims[i];
+    label.dims[0] = d->inputs[0].dims[0];
+    if (d->label.dtype && memcmp(&label.dtype, &d->label.dtype,
+                                 sizeof(label) - offsetof(struct train_input, dtype)))
         return bt_fail(d->ctx, BT_ERR_ARGUMENT,
                        "%s has labels of another type than files before it: %s", path,
                        type_text(d->arena, tensor));
-    d->target = target;
+    d->label = label;
     return add_chunk(d, d->ninput, tensor, tensor->dims[0]);
 }
 
@@ -265,9 +265,9 @@ int64_t train_data_len(const struct train_data *d)
     return d->n;
 }
 
-void train_data_target(const struct train_data *d, struct train_input *out)
+void train_data_label(const struct train_data *d, struct train_input *out)
 {
-    *out = d->target;
+    *out = d->label;
 }
 
 /* ---- samples ---- */
@@ -325,7 +325,7 @@ bt_status train_batch_create(const struct train_data *d, bt_tensor ***out)
     if (!batch)
         return bt_no_memory();
     for (uint32_t i = 0; i <= d->ninput; i++) {
-        const struct train_input *in = i < d->ninput ? &d->inputs[i] : &d->target;
+        const struct train_input *in = i < d->ninput ? &d->inputs[i] : &d->label;
         bt_status status =
             bt_tensor_create(d->ctx, in->dtype, in->rank, in->dims, &batch[i]);
         if (status) {

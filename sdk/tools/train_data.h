@@ -31,7 +31,7 @@ void train_data_close(struct train_data *); /* accepts NULL */
 int64_t train_data_len(const struct train_data *);
 /* What the model should give for a batch: BT_INT64 (n), where labels are integers, else
  * BT_FLOAT32. */
-void train_data_target(const struct train_data *, struct train_input *out);
+void train_data_label(const struct train_data *, struct train_input *out);
 /* errors  BT_ERR_ARGUMENT: a class that is none of so many */
 bt_status train_data_check(const struct train_data *, int64_t nclass) BT_MUST_USE;
 /* Tells data from others, as 64 digits. */

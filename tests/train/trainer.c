@@ -82,14 +82,14 @@ static void close_kit(struct kit *kit)
         bt_ctx_destroy(kit->ctx);
 }
 
-static const int64_t target_dims[] = { 4 };
+static const int64_t label_dims[] = { 4 };
 
 static bt_training_options options_in(const char *folder)
 {
     return (bt_training_options){ .optimizer = "adam{rate=0.1}",
-                                  .target_dtype = BT_INT64,
-                                  .target_rank = 1,
-                                  .target_dims = target_dims,
+                                  .label_dtype = BT_INT64,
+                                  .label_rank = 1,
+                                  .label_dims = label_dims,
                                   .target = "reference",
                                   .folder = folder,
                                   .seed = 3,

@@ -56,13 +56,13 @@ static bt_status read_model(bt_ctx *ctx, const char *path, bt_module **out)
 static bt_status open_training(struct job *j, const char *path, const char *folder,
                                int64_t nstep)
 {
-    static const int64_t ntarget = BATCH, dims[] = { BATCH, 1, 28, 28 };
+    static const int64_t nlabel = BATCH, dims[] = { BATCH, 1, 28, 28 };
     const bt_training_options options = {
         .optimizer = "adamw{rate=0.003, decay=0.05}",
         .schedule = "cosine{warm=50}",
-        .target_dtype = BT_INT64, // classes
-        .target_rank = 1,
-        .target_dims = &ntarget,
+        .label_dtype = BT_INT64, // classes
+        .label_rank = 1,
+        .label_dims = &nlabel,
         .folder = folder,
         .seed = 1,
         .nstep = nstep,
@@ -78,7 +78,7 @@ static bt_status open_training(struct job *j, const char *path, const char *fold
     if (!status)
         status = bt_tensor_create(j->ctx, BT_FLOAT32, 4, dims, &j->batch[0]);
     if (!status)
-        status = bt_tensor_create(j->ctx, BT_INT64, 1, &ntarget, &j->batch[1]);
+        status = bt_tensor_create(j->ctx, BT_INT64, 1, &nlabel, &j->batch[1]);
     return status;
 }
 

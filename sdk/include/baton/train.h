@@ -40,10 +40,10 @@ typedef struct bt_training_options {
     uint32_t nmicro; /* batches of which gradients are added for a step; 0: 1 */
     const char *const
         *fixed; /* parameters that are not learned; NULL-terminated; or NULL */
-    /* Of what the model should give for a batch: int64 classes (n), or floats. */
-    bt_dtype target_dtype;
-    uint32_t target_rank;
-    const int64_t *target_dims;
+    /* Of the labels of a batch, what the model should give: int64 classes (n), or floats. */
+    bt_dtype label_dtype;
+    uint32_t label_rank;
+    const int64_t *label_dims;
     const char *target; /* what it is compiled for; NULL: cpu */
     /* That is there: the program of a step is written to it. NULL: nothing is compiled, and
      * the training can load and freeze alone. */

@@ -21,7 +21,7 @@
 #include "common/chain.h"
 #include "common/lone_func.h"
 
-enum { MOST_LETTERS = 25, MOST_TEXT = 2 * BT_MAX_RANK + 8 };
+enum { MAX_LETTERS = 25, MAX_TEXT = 2 * BT_MAX_RANK + 8 };
 
 /* A slice of a value that is there before the loop. */
 struct slice {
@@ -265,9 +265,9 @@ static int name_axes(const bt_node *read, uint32_t *nlone, char *out)
 {
     for (uint32_t i = 0; i < read->narg; i++) {
         const bt_node *at = read->args[i];
-        if (at->kind == BT_NODE_INDEX && at->which < MOST_LETTERS)
+        if (at->kind == BT_NODE_INDEX && at->which < MAX_LETTERS)
             out[i] = (char)('a' + at->which);
-        else if (is_zero(at) && *nlone < MOST_LETTERS)
+        else if (is_zero(at) && *nlone < MAX_LETTERS)
             out[i] = (char)('A' + (*nlone)++);
         else
             return 0;
@@ -285,7 +285,7 @@ static void insert(char *text, uint32_t at, char c)
 /* A product of arrays x and 1 - x, as an equation with one more axis z of x and of the
  * result; `ones`: axes of the result that it leaves out, each of extent 1. */
 struct product {
-    char terms[2][MOST_TEXT], result[MOST_TEXT];
+    char terms[2][MAX_TEXT], result[MAX_TEXT];
     uint64_t ones;
 };
 

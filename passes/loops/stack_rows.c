@@ -8,7 +8,7 @@
 
 #include "common/chain.h"
 
-enum { MOST_ROWS = 256 };
+enum { MAX_ROWS = 256 };
 
 /* Of a call that puts one row in its place, which row that is; -1: another call, or that is
  * not known. */
@@ -28,15 +28,15 @@ static int64_t row_of(bt_rewrite *rewrite, const bt_call *put, int64_t nrow)
  * was there before does not matter. */
 static bt_status stack(bt_rewrite *rewrite, const bt_call *call, const bt_value **out)
 {
-    const bt_value *rows[MOST_ROWS] = { 0 }, *tuple;
+    const bt_value *rows[MAX_ROWS] = { 0 }, *tuple;
     const bt_call *put = bt_as_op_call(&call->base, "scatter_nd");
     const bt_shape_type *shape = put ? bt_tensor_shape(call->base.type) : NULL;
     int64_t nrow = 0, nleft, row;
     if (!shape || !shape->n || bt_type_layout(call->base.type) ||
-        !bt_dim_is_const(shape->dims[0], &nrow) || nrow < 1 || nrow > MOST_ROWS)
+        !bt_dim_is_const(shape->dims[0], &nrow) || nrow < 1 || nrow > MAX_ROWS)
         return NULL;
     nleft = nrow;
-    for (uint32_t i = 0; i < 2 * MOST_ROWS && nleft; i++) {
+    for (uint32_t i = 0; i < 2 * MAX_ROWS && nleft; i++) {
         row = row_of(rewrite, put, nrow);
         if (row < 0)
             return NULL;

@@ -47,7 +47,7 @@ static const bt_attr options[] = {
     { 0 },
 };
 
-enum { MOST_ARGS = 8, MOST_FIELDS = 64 };
+enum { MAX_ARGS = 8, MAX_FIELDS = 64 };
 
 struct wants {
     const bt_layout *data; /* by option; NULL: the targets are asked */
@@ -59,9 +59,9 @@ struct site {
     bt_rewrite *rewrite;
     const struct wants *wants;
     const bt_call *call;
-    uint32_t kind;                   /* BT_FUSE_... */
-    const bt_value *args[MOST_ARGS]; /* new values */
-    const bt_target_use *wanting;    /* that wants the layout; NULL: none */
+    uint32_t kind;                  /* BT_FUSE_... */
+    const bt_value *args[MAX_ARGS]; /* new values */
+    const bt_target_use *wanting;   /* that wants the layout; NULL: none */
     struct chain chain;
 };
 
@@ -75,7 +75,7 @@ static const bt_layout *held(const bt_value *value)
 
 static bt_status look_at(struct site *s)
 {
-    const bt_type *types[MOST_ARGS];
+    const bt_type *types[MAX_ARGS];
     bt_fuse_info info;
     for (uint32_t i = 0; i < s->call->narg; i++) {
         types[i] = s->call->args[i]->type;
@@ -96,7 +96,7 @@ static bt_status to_row_major(struct chain *chain, const bt_value *value,
                               const bt_value **out)
 {
     const bt_list_type *tuple = bt_as_tuple_type(value->type);
-    const bt_value *fields[MOST_FIELDS];
+    const bt_value *fields[MAX_FIELDS];
     if (!tuple) {
         *out = chain_layout(chain, value, NULL);
         return chain->status;
@@ -148,7 +148,7 @@ static bt_status ask_wanting(struct site *s, const bt_value *now, int *agreed)
 static bt_status build(struct site *s, const bt_layout *const *in,
                        const bt_layout *result, const bt_value **out)
 {
-    const bt_value *args[MOST_ARGS], *now = NULL;
+    const bt_value *args[MAX_ARGS], *now = NULL;
     int agreed;
     for (uint32_t i = 0; i < s->call->narg; i++)
         args[i] = in ? chain_layout(&s->chain, s->args[i], in[i]) : s->args[i];
@@ -245,7 +245,7 @@ static bt_status ask_targets(struct site *s, const bt_layout **wanted, int *foun
     *found = 0;
     for (uint32_t t = 0; t < w->ntarget && !*found; t++) {
         const bt_target_use *use = w->targets[t];
-        const char *texts[MOST_ARGS + 1] = { NULL };
+        const char *texts[MAX_ARGS + 1] = { NULL };
         if (!use->target->layouts)
             continue;
         BT_TRY(use->target->layouts(bt_rewrite_ctx(s->rewrite), use->instance, s->call,
@@ -283,7 +283,7 @@ static bt_status find_wanted(struct site *s, const bt_layout *around,
 static bt_status by_rule(struct site *s, const bt_layout_facet *rule,
                          const bt_value **out)
 {
-    const bt_layout *wanted[MOST_ARGS + 1] = { NULL }, *in[MOST_ARGS] = { NULL };
+    const bt_layout *wanted[MAX_ARGS + 1] = { NULL }, *in[MAX_ARGS] = { NULL };
     const bt_layout *result = NULL;
     int is_laid = 0;
     BT_TRY(find_wanted(s, held(s->args[0]), wanted));
@@ -301,7 +301,7 @@ static bt_status by_rule(struct site *s, const bt_layout_facet *rule,
 
 static bt_status by_element(struct site *s, const bt_value **out)
 {
-    const bt_layout *layout = NULL, *in[MOST_ARGS] = { NULL };
+    const bt_layout *layout = NULL, *in[MAX_ARGS] = { NULL };
     for (uint32_t i = 0; i < s->call->narg && !layout; i++) {
         if (type_same_shape(s->args[i]->type, s->call->base.type))
             layout = held(s->args[i]);
@@ -366,14 +366,14 @@ static int is_row_major(const bt_type *type)
         if (!bt_tensor_static(one, NULL, NULL) || bt_type_layout(one))
             return 0;
     }
-    return !tuple || tuple->n <= MOST_FIELDS;
+    return !tuple || tuple->n <= MAX_FIELDS;
 }
 
 /* Calls of operators on tensors that are row major, or on one tuple of such. */
 static int is_candidate(const bt_call *call)
 {
     if (call->callee_kind != BT_CALLEE_OP || call->ncheck || call->narg == 0 ||
-        call->narg > MOST_ARGS || !is_row_major(call->base.type) ||
+        call->narg > MAX_ARGS || !is_row_major(call->base.type) ||
         strcmp(call->op->name, "layout_transform") == 0)
         return 0;
     for (uint32_t i = 0; i < call->narg; i++) {

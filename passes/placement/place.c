@@ -19,7 +19,7 @@
 #include "common/version.h"
 #include "placement/placement.h"
 
-enum { MOST_NAMED = 4 };
+enum { MAX_NAMED = 4 };
 
 /* A primitive function, and what is known of it. */
 struct candidate {
@@ -318,7 +318,7 @@ static bt_status add_left(const struct placer *p, left_list *all, uint32_t targe
         row->why = why;
         bt_text_init(&row->names, p->arena);
     }
-    if (row->n++ < MOST_NAMED)
+    if (row->n++ < MAX_NAMED)
         bt_text_addf(&row->names, "%s@%s", row->n > 1 ? ", " : "", name);
     return row->names.failed ? bt_no_memory() : NULL;
 }
@@ -361,8 +361,8 @@ static bt_status tell_left(struct placer *p, bt_text *out)
         const struct left *row = all.at[i];
         bt_text_addf(out, "\n     not %s: %s: %s", p->targets->at[row->target]->text,
                      row->why, bt_text_get(&row->names));
-        if (row->n > MOST_NAMED)
-            bt_text_addf(out, " and %u more", row->n - MOST_NAMED);
+        if (row->n > MAX_NAMED)
+            bt_text_addf(out, " and %u more", row->n - MAX_NAMED);
     }
     return NULL;
 }

@@ -14,7 +14,7 @@
 
 enum { MAX_ROUNDS = 8 };
 /* Times in the network: a second is 10^9, and none is longer than an hour. */
-#define MOST_NS 3.6e12
+#define MAX_NS 3.6e12
 
 struct exchange {
     struct placement *p;
@@ -25,7 +25,7 @@ struct exchange {
 
 static int64_t whole(double ns)
 {
-    return ns < 1 ? 0 : ns > MOST_NS ? (int64_t)MOST_NS : (int64_t)ns;
+    return ns < 1 ? 0 : ns > MAX_NS ? (int64_t)MAX_NS : (int64_t)ns;
 }
 
 /* 1 + the node of what makes or reads a tensor; 0: it stays where it is. */

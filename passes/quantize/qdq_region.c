@@ -6,7 +6,7 @@
 
 #include "common/layout.h"
 
-enum { MOST_CODES = 1 << 16 };
+enum { MAX_CODES = 1 << 16 };
 
 bt_status qdq_refuse(struct qdq_region *r, const bt_call *call, const char *why)
 {
@@ -135,7 +135,7 @@ static int is_multiplied(const struct qdq_region *r, const struct qdq_value *fro
     int64_t least, most, low, high;
     bt_dtype_limits(bt_tensor_dtype(from->codes->type), &least, &most);
     bt_dtype_limits(r->dtype, &low, &high);
-    if (most - least >= MOST_CODES)
+    if (most - least >= MAX_CODES)
         return 0;
     for (double code = least; code <= most; code++) {
         const float difference = (float)(code - from_zero), real = difference * in,

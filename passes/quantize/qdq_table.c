@@ -3,7 +3,7 @@
 #include "common/evaluate.h"
 #include "common/layout.h"
 
-enum { MOST_CALLS = 64, MOST_BITS = 8 };
+enum { MAX_CALLS = 64, MAX_BITS = 8 };
 
 struct table {
     struct qdq_region *region;
@@ -44,7 +44,7 @@ static bt_status find(struct table *t, const bt_value *old, int *found)
         return NULL;
     }
     *found =
-        call && t->ncall++ < MOST_CALLS && type_same_shape(old->type, t->root->base.type);
+        call && t->ncall++ < MAX_CALLS && type_same_shape(old->type, t->root->base.type);
     if (!*found)
         return NULL;
     BT_TRY(qdq_law_of(r, call, &law));
@@ -169,7 +169,7 @@ bt_status qdq_table(struct qdq_region *r, const bt_call *call, const bt_value **
     int found;
     BT_TRY(find(&t, &call->base, &found));
     if (!found || !t.of.codes ||
-        BT_DTYPE_BITS(bt_tensor_dtype(t.of.codes->type)) > MOST_BITS)
+        BT_DTYPE_BITS(bt_tensor_dtype(t.of.codes->type)) > MAX_BITS)
         return qdq_refuse(r, call,
                           "it is no function of one operand of at most 8 bits and one "
                           "scale");

@@ -32,7 +32,7 @@
 #include "quantize/qdq_product.h"
 #include "quantize/qdq_table.h"
 
-enum { MOST_DEPTH = 32, MOST_USERS_DEPTH = 4, MOST_USERS = 64 };
+enum { MAX_DEPTH = 32, MAX_USERS_DEPTH = 4, MAX_USERS = 64 };
 
 /* ---- scales ---- */
 
@@ -229,7 +229,7 @@ static bt_status is_only_quantized(struct qdq_region *r, const bt_value *old,
                                    uint32_t depth, uint32_t *nuser, int *out)
 {
     const uint32_t n = bt_rewrite_nuse(r->rewrite, old);
-    *out = n > 0 && depth < MOST_USERS_DEPTH && *nuser + n <= MOST_USERS;
+    *out = n > 0 && depth < MAX_USERS_DEPTH && *nuser + n <= MAX_USERS;
     *nuser += n;
     for (uint32_t i = 0; *out && i < n; i++) {
         const bt_value *user = bt_rewrite_use(r->rewrite, old, i);
@@ -268,7 +268,7 @@ static bt_status codes_of(struct qdq_region *r, const bt_value *old, uint32_t de
     uint32_t nuser = 0;
     if (r->quantize && !is_free)
         BT_TRY(is_only_quantized(r, old, 0, &nuser, &is_free));
-    if (!r->quantize || depth > MOST_DEPTH || !is_free)
+    if (!r->quantize || depth > MAX_DEPTH || !is_free)
         return qdq_refuse(r, call, "its result has other uses");
     return codes_of_call(r, call, depth, out);
 }

@@ -4,7 +4,7 @@
 
 #include "quantize/quant_law_graph.h"
 
-enum { MOST_BOUNDS = 8 };
+enum { MAX_BOUNDS = 8 };
 
 struct look {
     const bt_graph *graph;
@@ -223,10 +223,10 @@ static uint32_t move_kind(struct look *l)
 /* max and min of an element at its own place and of numbers, in any order. */
 static int is_clip(struct look *l)
 {
-    const bt_node *bounds[MOST_BOUNDS], *at = l->stage->body;
+    const bt_node *bounds[MAX_BOUNDS], *at = l->stage->body;
     uint32_t n = 0;
     while ((is_scalar(at, BT_SCALAR_MAX) || is_scalar(at, BT_SCALAR_MIN)) &&
-           n < MOST_BOUNDS) {
+           n < MAX_BOUNDS) {
         const uint32_t number = is_number(at->args[0]) ? 0 : 1;
         if (!is_number(at->args[number]) || isnan(number_of(at->args[number])))
             return 0;

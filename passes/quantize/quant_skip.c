@@ -14,7 +14,7 @@
 #include "quantize/quant_law.h"
 #include "quantize/quant_site.h"
 
-enum { MOST_DEPTH = 256 };
+enum { MAX_DEPTH = 256 };
 
 struct options {
     bt_strings weights;
@@ -82,7 +82,7 @@ static bt_status is_wanted(bt_rewrite *rewrite, const bt_value *old, uint32_t de
     struct skip *s = bt_rewrite_state(rewrite);
     const char *known = bt_map_find(&s->wanted, old);
     const uint32_t n = bt_rewrite_nuse(rewrite, old);
-    *out = known ? known == WANTED : depth > MOST_DEPTH;
+    *out = known ? known == WANTED : depth > MAX_DEPTH;
     if (known)
         return NULL;
     for (uint32_t i = 0; i < n && !*out; i++) {

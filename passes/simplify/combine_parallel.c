@@ -27,12 +27,12 @@ static const bt_attr options[] = {
     { 0 },
 };
 
-enum { MOST_USES = 1024, MOST_FOLLOWERS = 16 };
+enum { MAX_USES = 1024, MAX_FOLLOWERS = 16 };
 
 /* A layer and what follows it: values[0] is the layer. */
 struct branch {
     uint32_t nvalue;
-    const bt_call *values[1 + MOST_FOLLOWERS];
+    const bt_call *values[1 + MAX_FOLLOWERS];
     int64_t width;
 };
 
@@ -106,7 +106,7 @@ static bt_status find_siblings(struct site *s, const bt_call *first)
     uint32_t n = bt_rewrite_nuse(s->rewrite, input), from = 0;
     while (from < n && bt_rewrite_use(s->rewrite, input, from) != &first->base)
         from++;
-    n = n - from > MOST_USES ? MOST_USES : n - from;
+    n = n - from > MAX_USES ? MAX_USES : n - from;
     s->branches = BT_NEWS(bt_rewrite_call(s->rewrite)->scratch, struct branch, n ? n : 1);
     if (!s->branches)
         return bt_no_memory();
@@ -179,7 +179,7 @@ static bt_status is_elementwise(const struct site *s, const bt_call *call, int *
 static bt_status take_follower(struct site *s, int *out)
 {
     const bt_call *first = follower_of(s, &s->branches[0]);
-    *out = first && s->branches[0].nvalue <= MOST_FOLLOWERS;
+    *out = first && s->branches[0].nvalue <= MAX_FOLLOWERS;
     if (!*out)
         return NULL;
     if (!is_by_channel(s, first))

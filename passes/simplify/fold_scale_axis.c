@@ -15,7 +15,7 @@
 #include "common/layout.h"
 #include "simplify/scale_axis.h"
 
-enum { MOST_STEPS = 64 }; /* bindings that a factor moves past */
+enum { MAX_STEPS = 64 }; /* bindings that a factor moves past */
 
 struct folder {
     bt_arena *arena;
@@ -201,7 +201,7 @@ static const bt_value *lift_fields(struct lift *l, const bt_call *call,
     return build_like(l, call, 1, &joined);
 }
 
-/* `value` times the factor, which can go up; no deeper than MOST_STEPS. */
+/* `value` times the factor, which can go up; no deeper than MAX_STEPS. */
 static const bt_value *lift(struct lift *l, const bt_value *value, struct scale s)
 {
     const bt_call *call = bt_as_call(value);
@@ -231,9 +231,9 @@ static const bt_value *lift(struct lift *l, const bt_value *value, struct scale 
 static bt_status go_up(bt_rewrite *rewrite, const bt_call *call, const bt_value **out)
 {
     struct folder *f = bt_rewrite_state(rewrite);
-    struct lift l = { .rewrite = rewrite, .budget = MOST_STEPS };
+    struct lift l = { .rewrite = rewrite, .budget = MAX_STEPS };
     struct scale s;
-    uint32_t budget = MOST_STEPS;
+    uint32_t budget = MAX_STEPS;
     if (!scale_of(call, &s) || !can_go_up(rewrite, call->args[0], s, &budget))
         return NULL;
     l.chain.builder = bt_rewrite_builder(rewrite);
@@ -260,11 +260,11 @@ static int passes_down(bt_rewrite *rewrite, const bt_call *call, const struct sc
 /* Whether all that use the product are layers, or lead to layers alone. */
 static int all_take(bt_rewrite *rewrite, const bt_call *product, const struct scale *s)
 {
-    const bt_value *queue[MOST_STEPS] = { &product->base };
+    const bt_value *queue[MAX_STEPS] = { &product->base };
     uint32_t n = 1;
     for (uint32_t i = 0; i < n; i++) {
         uint32_t nuse = bt_rewrite_nuse(rewrite, queue[i]);
-        if (nuse == 0 || nuse > MOST_STEPS)
+        if (nuse == 0 || nuse > MAX_STEPS)
             return 0;
         for (uint32_t k = 0; k < nuse; k++) {
             const bt_value *use = bt_rewrite_use(rewrite, queue[i], k);
@@ -274,7 +274,7 @@ static int all_take(bt_rewrite *rewrite, const bt_call *product, const struct sc
                 return 0;
             if (scale_layer_takes(traits(rewrite), call, s, 1))
                 continue;
-            if (n == MOST_STEPS || !passes_down(rewrite, call, s))
+            if (n == MAX_STEPS || !passes_down(rewrite, call, s))
                 return 0;
             queue[n++] = use;
         }
@@ -299,11 +299,11 @@ static int goes_down(bt_rewrite *rewrite, const bt_call *product, const struct s
 static uint32_t find_path(bt_rewrite *rewrite, const bt_call *layer, const bt_call **path,
                           struct scale *s)
 {
-    const bt_call *up[MOST_STEPS];
+    const bt_call *up[MAX_STEPS];
     const bt_value *value = layer->args[0];
     uint32_t n = 0;
     for (const bt_call *call = bt_as_call(value);
-         call && n < MOST_STEPS && bt_rewrite_is_here(rewrite, &call->base);
+         call && n < MAX_STEPS && bt_rewrite_is_here(rewrite, &call->base);
          call = bt_as_call(call->args[0])) {
         up[n++] = call;
         if (scale_of(call, s))
@@ -348,7 +348,7 @@ static const bt_value *lower(struct lift *l, uint32_t n, const bt_call *const *p
 static bt_status go_down(bt_rewrite *rewrite, const bt_call *layer, const bt_value **out)
 {
     struct lift l = { .rewrite = rewrite };
-    const bt_call *path[MOST_STEPS];
+    const bt_call *path[MAX_STEPS];
     struct scale s = { .n = 1 };
     if (layer->callee_kind != BT_CALLEE_OP || layer->narg != 2 ||
         !scale_layer_takes(traits(rewrite), layer, &s, 1))

@@ -9,15 +9,15 @@
  */
 #include "common/layout.h"
 
-enum { MOST_SUMMANDS = 16 };
+enum { MAX_SUMMANDS = 16 };
 
 /* What is added up, in order. */
 struct sum {
     bt_rewrite *rewrite;
     const bt_type *type;
     uint32_t n, nlayer;
-    const bt_value *summands[MOST_SUMMANDS];
-    const bt_call *layers[MOST_SUMMANDS]; /* those summands that can be joined */
+    const bt_value *summands[MAX_SUMMANDS];
+    const bt_call *layers[MAX_SUMMANDS]; /* those summands that can be joined */
 };
 
 static int is_alone_here(const struct sum *s, const bt_value *value)
@@ -39,22 +39,22 @@ static const bt_call *part_of(const struct sum *s, const bt_value *value, const 
 static int add_summand(struct sum *s, const bt_value *value)
 {
     const bt_call *layer = part_of(s, value, "nn.dense");
-    if (s->n == MOST_SUMMANDS)
+    if (s->n == MAX_SUMMANDS)
         return 0;
     if (layer && bt_const_tensor(layer->args[1]) &&
         bt_tensor_dtype(layer->args[0]->type) == bt_tensor_dtype(s->type))
         s->layers[s->nlayer++] = layer;
     else
         s->summands[s->n++] = value;
-    return s->nlayer < MOST_SUMMANDS;
+    return s->nlayer < MAX_SUMMANDS;
 }
 
 /* From the front: (a + b) + c. */
 static int add_summands(struct sum *s, const bt_call *sum)
 {
-    const bt_call *calls[MOST_SUMMANDS];
+    const bt_call *calls[MAX_SUMMANDS];
     uint32_t n = 0;
-    for (; sum && n < MOST_SUMMANDS; sum = part_of(s, sum->args[0], "add"))
+    for (; sum && n < MAX_SUMMANDS; sum = part_of(s, sum->args[0], "add"))
         calls[n++] = sum;
     if (sum || !add_summand(s, calls[n - 1]->args[0]))
         return 0;
@@ -78,7 +78,7 @@ static int pays(const struct sum *s)
 static const bt_value *side_by_side(const struct sum *s, struct chain *c,
                                     uint32_t operand)
 {
-    const bt_value *fields[MOST_SUMMANDS], *tuple = NULL;
+    const bt_value *fields[MAX_SUMMANDS], *tuple = NULL;
     for (uint32_t i = 0; i < s->nlayer && !c->status; i++)
         c->status =
             bt_rewrite_operand(s->rewrite, s->layers[i]->args[operand], &fields[i]);

@@ -13,7 +13,7 @@
 
 #include "common/layout.h"
 
-enum { MOST_MATRICES = 16, MOST_FOLDED_NBYTES = 1 << 20 };
+enum { MAX_MATRICES = 16, MAX_FOLDED_NBYTES = 1 << 20 };
 
 struct matrix {
     const bt_value *value; /* of the old function */
@@ -34,8 +34,8 @@ struct sequence {
     bt_store *store;
     const bt_type *result;
     uint32_t n;
-    struct matrix matrices[MOST_MATRICES];
-    struct range ranges[MOST_MATRICES][MOST_MATRICES];
+    struct matrix matrices[MAX_MATRICES];
+    struct range ranges[MAX_MATRICES][MAX_MATRICES];
 };
 
 /* ---- the matrices ---- */
@@ -134,7 +134,7 @@ static int is_folded(const struct sequence *s, uint32_t i, uint32_t j)
     return !has_batch(s, i, j) && bt_dim_is_const(extent_of(s, i, 0), &rows) &&
            bt_dim_is_const(extent_of(s, j, 1), &columns) &&
            bt_mul_size((size_t)rows, (size_t)columns, &nbytes) &&
-           bt_mul_size(nbytes, sizeof(double), &nbytes) && nbytes <= MOST_FOLDED_NBYTES;
+           bt_mul_size(nbytes, sizeof(double), &nbytes) && nbytes <= MAX_FOLDED_NBYTES;
 }
 
 /* ---- the chain as written ---- */
@@ -146,7 +146,7 @@ static int add_matrices(struct sequence *s, struct matrix m, int is_root)
     const uint32_t first = s->n;
     m = is_root ? m : past_transposes(s, m);
     const bt_call *product = is_product(m.value) ? bt_as_call(m.value) : NULL;
-    if (s->n == MOST_MATRICES)
+    if (s->n == MAX_MATRICES)
         return 0;
     if (!product || !(is_root || is_alone_here(s, m.value)) ||
         !fits(s, product->args[0]) || !fits(s, product->args[1])) {

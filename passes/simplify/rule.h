@@ -6,7 +6,7 @@
 
 enum { RULE_ARGS = 12, RULE_OPS = 8, RULE_NAMES = 24, RULE_NODES = 96, RULE_SWAPS = 6 };
 enum {
-    RULE_MOST_ALL = 4096
+    RULE_MAX_ALL = 4096
 }; /* elements of a constant that are compared with a number */
 
 /* An expression, on either side of a rule or in its conditions. */

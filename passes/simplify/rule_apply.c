@@ -60,7 +60,7 @@ static int match_attrs(struct rule_match *m, const struct rule_node *node, uint3
 static int is_all(const bt_value *value, const struct rule_node *literal)
 {
     const bt_tensor *tensor = bt_const_tensor(value);
-    if (!tensor || tensor->nelem == 0 || tensor->nelem > RULE_MOST_ALL ||
+    if (!tensor || tensor->nelem == 0 || tensor->nelem > RULE_MAX_ALL ||
         (tensor->dtype == BT_BOOL) != literal->is_bool)
         return 0;
     for (int64_t i = 0; i < tensor->nelem; i++) {

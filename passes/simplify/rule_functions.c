@@ -100,7 +100,7 @@ static int is_power_of_two(struct rule_match *m, struct rule_node *const *args)
     const bt_value *value = value_of(m, args[0]);
     const bt_tensor *t = value ? bt_const_tensor(value) : NULL;
     const int most = is_float(m, args) ? 14 : 62;
-    if (!t || t->nelem > RULE_MOST_ALL || (!is_float(m, args) && !is_integer(m, args)))
+    if (!t || t->nelem > RULE_MAX_ALL || (!is_float(m, args) && !is_integer(m, args)))
         return 0;
     for (int64_t i = 0; i < t->nelem; i++) {
         int exponent;

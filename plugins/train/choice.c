@@ -234,7 +234,7 @@ static struct takes takes_of(const char *kind)
     if (strcmp(kind, "schedule") == 0)
         return (struct takes){ 0, 0, 2, "%step: float32 and %steps: float32" };
     if (strcmp(kind, "optimizer") == 0)
-        return (struct takes){ 2, MOST_OPTIONS, 1, "%step: float32" };
+        return (struct takes){ 2, MAX_OPTIONS, 1, "%step: float32" };
     return (struct takes){ 2, 2, 0, "" };
 }
 
@@ -260,7 +260,7 @@ static const char *take_param(struct choice *c, const struct takes *takes,
     }
     if (*ngiven < takes->ngiven)
         return "options stand behind what is given";
-    if (c->noption == MOST_OPTIONS)
+    if (c->noption == MAX_OPTIONS)
         return "there are too many options";
     c->option_names[c->noption++] = name;
     return NULL;

@@ -4,7 +4,7 @@
 
 #include <baton/ir.h>
 
-enum { MOST_OPTIONS = 32 };
+enum { MAX_OPTIONS = 32 };
 
 /* The libraries that have them. */
 #define CHOICE_IMPORTS                                                 \
@@ -18,10 +18,10 @@ struct choice {
     const char *library; /* that it was found in, beside those above; NULL: none */
     /* Of an optimizer: tensors behind the parameter and its gradient. */
     uint32_t nstate;
-    const char *state_names[MOST_OPTIONS];
+    const char *state_names[MAX_OPTIONS];
     uint32_t noption;
-    const char *option_names[MOST_OPTIONS];
-    double options[MOST_OPTIONS];
+    const char *option_names[MAX_OPTIONS];
+    double options[MAX_OPTIONS];
 };
 
 /* "sgd{rate=0.1}" of a kind: the model's own function @optimizer.sgd, else that of the libraries

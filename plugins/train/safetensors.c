@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { MOST_HEADER = 100 << 20 };
+enum { MAX_HEADER = 100 << 20 };
 
 static const struct {
     const char *name;
@@ -303,7 +303,7 @@ bt_status safetensors_read(bt_ctx *ctx, bt_arena *arena, const char *place,
     uint64_t nheader = 0;
     for (uint32_t i = 0; nbytes >= 8 && i < 8; i++)
         nheader |= (uint64_t)(unsigned char)bytes[i] << 8 * i;
-    if (nbytes < 8 || nheader > MOST_HEADER || nheader > nbytes - 8)
+    if (nbytes < 8 || nheader > MAX_HEADER || nheader > nbytes - 8)
         return bt_fail(ctx, BT_ERR_FORMAT,
                        "%s is no safetensors file, or one that is cut short", place);
     r.begin = r.at = bytes + 8;

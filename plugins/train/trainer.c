@@ -5,7 +5,7 @@
 #include <string.h>
 
 /* Of a loss that is tiny the scale would have no end. */
-static const double MOST_SCALE = 0x1p40;
+static const double MAX_SCALE = 0x1p40;
 
 /* ---- opening ---- */
 
@@ -161,8 +161,8 @@ static int lower_scale(struct bt_training *t)
 
 static void raise_scale(struct bt_training *t)
 {
-    const double scale = t->scale ? bt_tensor_get(t->scale, 0) : MOST_SCALE;
-    if (scale >= MOST_SCALE || ++t->ngood < t->options.scale_steps)
+    const double scale = t->scale ? bt_tensor_get(t->scale, 0) : MAX_SCALE;
+    if (scale >= MAX_SCALE || ++t->ngood < t->options.scale_steps)
         return;
     bt_tensor_set(t->scale, 0, scale * 2);
     t->ngood = 0;

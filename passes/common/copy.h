@@ -91,6 +91,8 @@ bt_status copy_closure(struct copy *, const bt_closure_value *, const bt_type *t
 bt_status copy_eta(struct copy *, const bt_value *old, const bt_func *f,
                    const bt_type *wanted, bt_call *call,
                    const bt_value **out) BT_MUST_USE;
+/* Closures that may refer to each other. */
+bt_status copy_group(struct copy *, const bt_closure_group *) BT_MUST_USE;
 /* A pattern whose variables are the parameters of a block that was made for it. */
 bt_status copy_pattern(struct copy *, const bt_pattern *old, const bt_block *,
                        const bt_pattern **out) BT_MUST_USE;

@@ -1,21 +1,7 @@
 /*
  * The parts of partial-eval: values of which something is known before the program runs, the
  * blocks of what is left to be run, and the machine that goes through a program and makes
- * these of it.
- *
- *   pe_types.c    types in copies of functions
- *   pe_value.c    values, and operands that are made of them when they are needed
- *   pe_block.c    blocks under construction
- *   pe_facts.c    what is asked of functions: size, depth, what becomes of their parameters
- *   pe_run.c      the machine: bindings one after the other, on a stack of its own
- *   pe_op.c       calls of operators
- *   pe_call.c     calls of functions: unfolded, or left
- *   pe_branch.c   branches and matches that stay, and what they give
- *   pe_closure.c  closures that are needed as values
- *   pe_store.c    what cells hold; pe_cell.c: what is done with them
- *   pe_join.c     what the ways of a branch give, put together
- *   pe_pieces.c   arguments taken apart
- *   pe_special.c  versions of functions for what is known of their arguments
+ * these of it. README.md says what stands in which file.
  *
  * C code recurses only where a block is nested in another one of what is left, which a limit
  * bounds. All memory is the arena's, freed after the run.

@@ -78,7 +78,6 @@ static bt_status check_order(struct lab *lab, struct queue *first, struct queue 
         lab->nbusy *= 2;
     BT_TRY(lab_copy(lab, &lab->output, 1));
     is_wrong |= memcmp(lab->output.host, lab->expected[1], (size_t)lab->output.nbytes);
-    BT_TRY(lab_check_traps(lab)); // where that is what is wrong
     if (is_wrong && is_same)
         target_fault(
             lab->arena, &lab->fault,
@@ -116,7 +115,6 @@ static bt_status copy_through(struct lab *lab, unsigned char byte, struct queue 
     while (n < to.nbytes && back[n] == byte)
         n++;
     BT_TRY(lab_wait_for(lab, first, value, &failed));
-    BT_TRY(lab_check_traps(lab)); // where that is what is wrong
     if (n < to.nbytes)
         target_fault(lab->arena, &lab->fault,
                      "a copy does not %s, or `wait` returns before it is done",
@@ -305,7 +303,7 @@ static bt_status check_two_waits(struct lab *lab, struct queue *idle, struct que
     return NULL;
 }
 
-static bt_status check_all(struct lab *lab, struct queue *a, struct queue *b)
+static bt_status check_commands(struct lab *lab, struct queue *a, struct queue *b)
 {
     BT_TRY(check_values(lab, a));
     BT_TRY(check_copies(lab, a, b));
@@ -321,11 +319,19 @@ static bt_status check_all(struct lab *lab, struct queue *a, struct queue *b)
     }
     for (uint32_t i = 0; can_differ && !lab->fault && i < NROUNDS; i++)
         BT_TRY(check_two_waits(lab, i % 2 ? a : b, i % 2 ? b : a, (int)(i / 2 % 2)));
+    return lab->fault ? NULL : check_times(lab, a);
+}
+
+/* Where a trap is hit, that is the reason for whatever else is wrong, as a result that is missing. */
+static bt_status check_all(struct lab *lab, struct queue *a, struct queue *b)
+{
+    BT_TRY(check_commands(lab, a, b));
+    const char *fault = lab->fault;
+    lab->fault = NULL;
+    bt_status status = lab_check_traps(lab);
     if (!lab->fault)
-        BT_TRY(check_times(lab, a));
-    if (!lab->fault)
-        BT_TRY(lab_check_traps(lab));
-    return lab->fault ? NULL : check_failure(lab);
+        lab->fault = fault;
+    return status || lab->fault ? status : check_failure(lab);
 }
 
 static bt_status check_kernel(struct lab *lab)

@@ -99,6 +99,7 @@ over|memory: a copy of [0-9]* bytes
 few|kernels:$
 lazy|queues: what arguments of enqueue or enqueue_copy point to is used when the function has returned, and may be gone
 lazy_copy|queues: what arguments of enqueue or enqueue_copy point to is used when the function has returned, and may be gone
+lazy_two|queues: what arguments of enqueue or enqueue_copy point to is used when the function has returned, and may be gone
 hasty|queues: a copy does not wait for the events of its bt_order, or `wait` returns before it is done$
 runs_on|queues: a command fails, and what is behind it runs all the same: it never runs$
 forgets|queues: a command of a queue fails, and wait for the one behind it says nothing of that: it fails as well$

@@ -300,10 +300,10 @@ struct queue {
     int is_closing;
 };
 
-/* What the host has let go is looked at after all. */
+/* What the host has let go is looked at after all; by lazy_two only behind two events. */
 static void look_late(const struct instance *i, struct command *c)
 {
-    if (has(i, "lazy") && c->call) {
+    if ((has(i, "lazy") || (has(i, "lazy_two") && c->nwait == 2)) && c->call) {
         c->from = buffer(i, c->call, 0);
         c->to = buffer(i, c->call, 1);
     } else if (has(i, "lazy_copy") && c->late_to) {

@@ -318,6 +318,8 @@ static int run(const struct instance *i, const struct command *c)
 {
     enter(i, "run");
     if (!c->is_kernel) {
+        if ((has(i, "deaf") || has(i, "hasty")) && c->nbytes > 1 << 20)
+            (void)!poll(NULL, 0, 20); // so that who does not wait for it comes first
         memmove(c->to, c->from, c->nbytes);
         if (has(i, "over"))
             ((char *)c->to)[c->nbytes] = 1;

@@ -1,5 +1,7 @@
 #include "plugin/identity.h"
 
+#include <string.h>
+
 #include <baton/value.h>
 
 #include "plugin/plugins.h"
@@ -37,19 +39,35 @@ static bt_status digest_sources(bt_ctx *ctx, bt_arena *arena, const bt_plugin_ha
     return NULL;
 }
 
+/* Read once: it is what was opened that compiles, whatever its files have become. With the
+ * registry locked. */
+static bt_status find_digest(bt_ctx *ctx, struct bt__plugins *plugins, bt_arena *arena,
+                             bt_plugin_handle *h)
+{
+    char digest[65];
+    if (h->files)
+        return NULL;
+    BT_TRY(h->sources ? digest_sources(ctx, arena, h, digest)
+                      : digest_binary(ctx, h, digest));
+    h->files = bt_arena_text(plugins->arena, digest, strlen(digest));
+    return h->files ? NULL : bt_no_memory();
+}
+
 bt_status bt__plugin_identity(bt_ctx *ctx, bt_arena *arena, const char *interface_name,
                               const char *name, bt_text *out)
 {
+    struct bt__plugins *plugins;
     bt__item *item;
-    char digest[65];
     BT_TRY(bt__plugins_item(ctx, interface_name, name, &item));
-    const bt_plugin_handle *h = item->plugin;
+    bt_plugin_handle *h = item->plugin;
     if (h->linked) {
         bt_text_addf(out, "version %s of %s", h->version, h->id);
         return NULL;
     }
-    BT_TRY(h->sources ? digest_sources(ctx, arena, h, digest)
-                      : digest_binary(ctx, h, digest));
-    bt_text_addf(out, "build %.16s of %s", digest, h->id);
+    BT_TRY(bt__plugins_lock(ctx, &plugins));
+    bt_status status = find_digest(ctx, plugins, arena, h);
+    bt__plugins_unlock(ctx);
+    BT_TRY(status);
+    bt_text_addf(out, "build %.16s of %s", h->files, h->id);
     return NULL;
 }

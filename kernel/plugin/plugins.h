@@ -66,6 +66,7 @@ struct bt_plugin_handle {
     const char *id, *version, *license, *doc;
     const char *binary;    /* path of the shared object for this machine; NULL: none */
     const char *digest;    /* expected SHA-256 of the binary, NULL: any */
+    const char *files;     /* SHA-256 of what it is made of; NULL: nobody asked yet */
     const json_t *sources; /* where there is no binary: C files; NULL: none */
     const char *compiler;  /* for them; NULL: the first that works */
     struct bt_code *code;  /* of the sources, while it is open */

@@ -185,6 +185,47 @@ static void test_the_build_of_a_plugin_is_checked(void **state)
     free(b.at);
 }
 
+static void copy_file(const char *from, const char *to)
+{
+    struct bytes b = read_bytes(from);
+    FILE *file = fopen(to, "wb");
+    assert_non_null(file);
+    assert_int_equal(fwrite(b.at, 1, b.n, file), b.n);
+    assert_int_equal(fclose(file), 0);
+    free(b.at);
+}
+
+/* Which build compiles was found when it was opened: its file may be gone by the next time. */
+static void test_the_build_of_a_plugin_is_read_once(void **state)
+{
+    (void)state;
+    static const char name[] = "tests.compile.targets";
+    char folder[300], manifest[400], binary[400], from[400], builds[2][100];
+    snprintf(folder, sizeof(folder), TEST_FOLDER "/build.%d", (int)getpid());
+    snprintf(manifest, sizeof(manifest), "%s/%s.baton.json", folder, name);
+    snprintf(binary, sizeof(binary), "%s/%s.so", folder, name);
+    snprintf(from, sizeof(from), "%s", TEST_TARGETS);
+    snprintf(strstr(from, ".baton.json"), sizeof(".so"), ".so");
+    assert_int_equal(mkdir(folder, 0755), 0);
+    copy_file(TEST_TARGETS, manifest);
+    copy_file(from, binary);
+    bt_ctx *usual = ctx;
+    ctx = open_plugin(manifest, NULL);
+    for (size_t i = 0; i < BT_COUNT(builds); i++) {
+        bt_artifact *a;
+        free(written_for("claim.any").at);
+        assert_ok(ctx, bt_artifact_read(ctx, path, &a));
+        snprintf(builds[i], sizeof(builds[i]), "%s", a->targets[0].compatibility);
+        bt_artifact_close(a);
+        unlink(binary);
+    }
+    assert_string_equal(builds[0], builds[1]);
+    bt_ctx_destroy(ctx);
+    ctx = usual;
+    unlink(manifest);
+    rmdir(folder);
+}
+
 static void test_the_machine_is_checked(void **state)
 {
     (void)state;
@@ -400,6 +441,7 @@ static const struct CMUnitTest tests[] = {
     TEST(test_it_says_who_made_it),
     TEST(test_versions_are_compared),
     TEST(test_the_build_of_a_plugin_is_checked),
+    TEST(test_the_build_of_a_plugin_is_read_once),
     TEST(test_the_machine_is_checked),
     TEST(test_a_target_that_is_missing_is_named),
     TEST(test_files_that_cannot_be),

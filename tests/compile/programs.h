@@ -9,10 +9,10 @@
 #include <baton/op.h>
 #include <baton/pass.h>
 
-/* A context that knows the plugins of the build, and the targets of the tests. */
-static inline bt_ctx *open_targets(const bt_allocator *allocator)
+/* A context that knows the plugins of the build, and that of a manifest. */
+static inline bt_ctx *open_plugin(const char *manifest, const bt_allocator *allocator)
 {
-    static const char *const files[] = { TEST_TARGETS, NULL };
+    const char *const files[] = { manifest, NULL };
     const bt_registry_options options = { .plugin_only = TEST_PLUGINS,
                                           .plugin_files = files,
                                           .allocator = allocator,
@@ -22,6 +22,12 @@ static inline bt_ctx *open_targets(const bt_allocator *allocator)
     assert_non_null(ctx);
     bt_registry_unref(registry);
     return ctx;
+}
+
+/* And the targets of the tests. */
+static inline bt_ctx *open_targets(const bt_allocator *allocator)
+{
+    return open_plugin(TEST_TARGETS, allocator);
 }
 
 static inline bt_status fuse(bt_ctx *ctx, const bt_module *module, bt_module **out)

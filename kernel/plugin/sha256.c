@@ -23,9 +23,9 @@ static uint32_t rotate(uint32_t x, int n)
     return x >> n | x << (32 - n);
 }
 
-static void add_block(uint32_t h[8], const uint8_t *block)
+static void add_block(uint32_t state[8], const uint8_t *block)
 {
-    uint32_t w[64], v[8];
+    uint32_t w[64];
     for (int i = 0; i < 16; i++)
         w[i] = (uint32_t)block[4 * i] << 24 | (uint32_t)block[4 * i + 1] << 16 |
                (uint32_t)block[4 * i + 2] << 8 | block[4 * i + 3];
@@ -34,18 +34,19 @@ static void add_block(uint32_t h[8], const uint8_t *block)
         w[i] = w[i - 16] + (rotate(a, 7) ^ rotate(a, 18) ^ a >> 3) + w[i - 7] +
                (rotate(b, 17) ^ rotate(b, 19) ^ b >> 10);
     }
-    memcpy(v, h, sizeof(v));
+    uint32_t a = state[0], b = state[1], c = state[2], d = state[3];
+    uint32_t e = state[4], f = state[5], g = state[6], h = state[7];
     for (int i = 0; i < 64; i++) {
-        uint32_t s1 = rotate(v[4], 6) ^ rotate(v[4], 11) ^ rotate(v[4], 25);
-        uint32_t t1 = v[7] + s1 + ((v[4] & v[5]) ^ (~v[4] & v[6])) + k[i] + w[i];
-        uint32_t s0 = rotate(v[0], 2) ^ rotate(v[0], 13) ^ rotate(v[0], 22);
-        uint32_t t2 = s0 + ((v[0] & v[1]) ^ (v[0] & v[2]) ^ (v[1] & v[2]));
-        memmove(v + 1, v, 7 * sizeof(*v));
-        v[4] += t1;
-        v[0] = t1 + t2;
+        uint32_t s1 = rotate(e, 6) ^ rotate(e, 11) ^ rotate(e, 25);
+        uint32_t t1 = h + s1 + ((e & f) ^ (~e & g)) + k[i] + w[i];
+        uint32_t s0 = rotate(a, 2) ^ rotate(a, 13) ^ rotate(a, 22);
+        uint32_t t2 = s0 + ((a & b) ^ (a & c) ^ (b & c));
+        h = g, g = f, f = e, e = d + t1;
+        d = c, c = b, b = a, a = t1 + t2;
     }
+    const uint32_t sum[8] = { a, b, c, d, e, f, g, h };
     for (int i = 0; i < 8; i++)
-        h[i] += v[i];
+        state[i] += sum[i];
 }
 
 void bt__sha256(const void *bytes, size_t nbytes, uint8_t out[32])

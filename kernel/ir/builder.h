@@ -89,8 +89,8 @@ typedef struct bt__again {
     const bt_value *const *operands;
     const bt_block *const *regions;
     const bt_type *type; /* NULL: inferred when infer is set ... */
-    /* ... and this, as long as no dim is one that only the run knows, where that says
-     * more: the checks for it come along. May be NULL. */
+    /* ... and this, where that says more: the checks for it come along. Its holes are what is
+     * inferred. May be NULL. */
     const bt_type *stated;
     const void *attrs; /* of an operator's call */
     const bt_type *const *type_args;

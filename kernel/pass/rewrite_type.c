@@ -31,6 +31,39 @@ const bt_type *bt__rewrite_type(bt_rewrite *rw, const bt_type *type)
     return bt_type_subst(rw->store, &subst, type);
 }
 
+struct stating {
+    bt_rewrite *rw;
+    const bt_value *value;
+    bt_map own; /* dims that the value brings along -> holes */
+    uint32_t failed;
+};
+
+static const bt_type *find_stated(bt_subst *subst, const bt_type *leaf)
+{
+    struct stating *s = subst->state;
+    bt_subst around = { .state = s->rw->cursor->scope };
+    if (leaf->kind != BT_TYPE_OPAQUE || bt_map_find(&s->rw->births, leaf) != s->value)
+        return find_leaf(&around, leaf);
+    const bt_type *hole = bt_map_find(&s->own, leaf);
+    if (hole)
+        return hole;
+    hole = bt_type_hole_numbered(s->rw->store, BT_KIND_DIM, s->own.len + 1);
+    if (!hole || !bt_map_put(&s->own, leaf, (void *)(uintptr_t)hole))
+        s->failed = 1;
+    return hole;
+}
+
+bt_status bt__rewrite_stated(bt_rewrite *rw, const bt_value *old, const bt_type **out)
+{
+    struct stating s = { .rw = rw, .value = old };
+    bt_subst subst = { .leaf = find_stated, .state = &s };
+    bt_map_init(&s.own, rw->stack, 0);
+    *out = bt_type_subst(rw->store, &subst, old->type);
+    if (s.failed)
+        return bt_no_memory();
+    return *out ? NULL : bt_store_why(rw->ctx, rw->store);
+}
+
 bt_status bt__rewrite_types(bt_rewrite *rw, uint32_t n, const bt_type *const *types,
                             const bt_type *const **out)
 {

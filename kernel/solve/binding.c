@@ -97,7 +97,7 @@ static bt_status says_less(bt_store *store, const bt_value *binding,
     bt_arena *arena;
     int fits = 0, is_less = 0;
     *out = 0;
-    if (!stated || stated == binding->type || (stated->has & BT_HAS_OPAQUE))
+    if (!stated || stated == binding->type)
         return NULL;
     if (call && call->callee_kind == BT_CALLEE_VALUE) {
         *out = 1;

@@ -19,8 +19,8 @@ bt_status bt__promises_init(bt__promises *, bt_arena *, const bt_func *,
  * shared. A reference to a global has its type like any operand; `module` gives it where
  * that is missing, and may be NULL where none is; promises may be NULL. `layout` is what
  * a call's relation is asked for (bt_relation_call.layout); NULL: nothing. `stated`: NULL,
- * or the type that a call of an operator gets, with the checks for it, where its operands
- * say less.
+ * or the type that a call gets, with the checks for it, where its operands say less; its
+ * holes are dims that follow from them.
  * errors  as bt_infer, at the binding's span */
 bt_status bt__infer_binding(bt_ctx *, bt_store *, const bt_module *, const bt__promises *,
                             const bt_layout *, const bt_type *stated,

@@ -315,14 +315,47 @@ static bt_status visit_kind(bt_solver *s, struct bt__slot *slot)
                       "a %s stands among the bindings", bt_value_kind_name(value->kind));
 }
 
+struct opening {
+    bt_solver *solver;
+    const bt_value *value;
+    bt_map holes; /* of a type -> of the solver */
+    uint32_t failed;
+};
+
+static const bt_type *open_hole(bt_subst *subst, const bt_type *leaf)
+{
+    struct opening *o = subst->state;
+    const bt_type *hole = bt_map_find(&o->holes, leaf);
+    if (leaf->kind != BT_TYPE_HOLE || hole)
+        return hole;
+    hole = bt__hole_new(o->solver, BT_KIND_DIM, 0, o->value);
+    if (!hole || !bt_map_put(&o->holes, leaf, (void *)(uintptr_t)hole))
+        o->failed = 1;
+    return hole;
+}
+
+/* The dims that it leaves open are solved. */
+static bt_status open_stated(bt_solver *s, const bt_value *value, const bt_type **out)
+{
+    struct opening o = { .solver = s, .value = value };
+    bt_subst subst = { .leaf = open_hole, .state = &o };
+    bt_map_init(&o.holes, s->arena, 0);
+    *out = s->stated;
+    if (s->stated->has & BT_HAS_HOLE)
+        *out = bt_type_subst(s->store, &subst, s->stated);
+    if (o.failed)
+        return bt_no_memory();
+    return *out ? NULL : bt_store_why(s->ctx, s->store);
+}
+
 /* A stated type takes the place of the computed one, which must fit it. */
 static bt_status visit_annotation(bt_solver *s, struct bt__slot *slot)
 {
-    const bt_type *stated = s->stated, *computed = slot->type;
+    const bt_type *stated, *computed = slot->type;
     uint32_t id = ++s->nnode;
-    if (s->globals)
-        BT_TRY(bt__annotate(s, slot->function, slot->value->type, ANNOTATE_VALUE, id,
-                            slot->value, &stated));
+    BT_TRY(s->globals ? bt__annotate(s, slot->function, slot->value->type, ANNOTATE_VALUE,
+                                     id, slot->value, &stated)
+                      : open_stated(s, slot->value, &stated));
     if (!stated)
         return NULL;
     slot->type = stated;

@@ -171,6 +171,19 @@ static int only_renames(const struct copy *c)
     return 1;
 }
 
+bt_status copy_call_as(struct copy *c, const bt_call *like, const bt_call *fields,
+                       const bt_type *type, const bt_value **out)
+{
+    bt_call call = *fields;
+    int same = 1;
+    BT_TRY(copy_checks(c, like, &call, &same));
+    call.contents = NULL; // of what `like` gives
+    bt_builder_like(c->b, &like->base);
+    bt_builder_name(c->b, NULL);
+    bt_builder_type(c->b, type);
+    return bt_build_call(c->b, &call, out);
+}
+
 bt_status copy_call(struct copy *c, const bt_call *like, const bt_call *fields,
                     int same_facts, const bt_value **out)
 {

@@ -82,6 +82,10 @@ bt_status copy_block(struct copy *, const bt_block *, const bt_type *wanted,
  * what `like` gives, and is checked. */
 bt_status copy_call(struct copy *, const bt_call *like, const bt_call *fields,
                     int same_facts, const bt_value **out) BT_MUST_USE;
+/* A call in place of `like` that is of another function, whose parameters and results have the
+ * dims of the first and which gives `type`: it checks what `like` does. */
+bt_status copy_call_as(struct copy *, const bt_call *like, const bt_call *fields,
+                       const bt_type *type, const bt_value **out) BT_MUST_USE;
 /* A closure of a type without type parameters, from one that has them: `types` says what
  * they are. */
 bt_status copy_closure(struct copy *, const bt_closure_value *, const bt_type *type,

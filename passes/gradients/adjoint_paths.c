@@ -121,23 +121,15 @@ static bt_status mark_again(struct adjoint *a, const bt_value *now, const bt_val
     return bt_build_tuple(a->copy.b, tuple->n, fields, out);
 }
 
-/* What the function gives that a call is of. */
-static bt_status type_given(struct copy *c, const bt_call *call, const bt_type **out)
-{
-    const bt_func_type *type = bt_as_func_type(call->callee->type);
-    if (type->nparam && !(type = bt_func_type_open(c->store, type, call->type_args)))
-        return bt_store_why(c->ctx, c->store);
-    *out = type->result;
-    return NULL;
-}
-
 /* What the primal gives is stated; and its tape. */
 static bt_status type_forward(struct copy *c, const bt_call *old, const bt_call *call,
                               const bt_type **out)
 {
-    const bt_type *both[2], *given;
-    BT_TRY(type_given(c, call, &given));
-    both[1] = bt_as_tuple_type(given)->at[1];
+    const bt_func_type *func = bt_as_func_type(call->callee->type);
+    const bt_type *both[2];
+    if (func->nparam && !(func = bt_func_type_open(c->store, func, call->type_args)))
+        return bt_store_why(c->ctx, c->store);
+    both[1] = bt_as_tuple_type(func->result)->at[1];
     BT_TRY(copy_type(c, old->base.type, &both[0]));
     *out = bt_type_tuple(c->store, 2, both);
     return *out ? NULL : bt_store_why(c->ctx, c->store);
@@ -160,12 +152,8 @@ static bt_status forward_call(struct adjoint *a, const bt_call *old,
     BT_TRY(copy_types(c, old->ntype_arg, old->type_args, &call.type_args));
     BT_TRY(bt_build_global(c->b, t->pair->forward, &call.callee));
     call.args = args;
-    bt_builder_like(c->b, &old->base);
-    bt_builder_name(c->b, NULL);
-    if (!old->ncheck || old->base.type->has & BT_HAS_OPAQUE)
-        return bt_build_call(c->b, &call, out);
     BT_TRY(type_forward(c, old, &call, &type));
-    return checked_call(c, &call, type, out);
+    return copy_call_as(c, old, &call, type, out);
 }
 
 bt_status adjoint_forward(struct copy *c, const bt_value *old, int *done)
@@ -261,22 +249,19 @@ static bt_status backward_paths(struct adjoint *a, struct taped *t,
     return add_gains(a, t, given);
 }
 
-/* Adjoints have the types of what the primal was given, where these are known. */
+/* Adjoints have the types of what the primal was given. */
 static bt_status type_backward(struct adjoint *a, const struct taped *t,
-                               const bt_call *call, const bt_type **out)
+                               const bt_type **out)
 {
     struct copy *c = &a->copy;
     const uint32_t n = t->wanted.len;
-    const bt_type **types = BT_NEWS(c->arena, const bt_type *, n), *given;
+    const bt_type **types = BT_NEWS(c->arena, const bt_type *, n);
     if (!types)
         return bt_no_memory();
-    BT_TRY(type_given(c, call, &given));
     for (uint32_t i = 0; i < n; i++) {
         const struct adjoint_gain *gain = &t->wanted.at[i];
         const bt_type *now = adjoint_leaf(adjoint_now(a, gain->old)->type, gain->leaf);
         BT_TRY(adjoint_type_of(a->pairs, now, &types[i]));
-        if (now->has & BT_HAS_OPAQUE)
-            types[i] = n > 1 ? bt_as_tuple_type(given)->at[i] : given;
     }
     *out = n == 1 ? types[0] : bt_type_tuple(c->store, n, types);
     return *out ? NULL : bt_store_why(c->ctx, c->store);
@@ -336,7 +321,7 @@ static bt_status backward_call(struct adjoint *a, const bt_call *old, struct tap
     BT_TRY(copy_types(c, old->ntype_arg, old->type_args, &call.type_args));
     BT_TRY(bt_build_global(c->b, t->pair->backward, &call.callee));
     if (old->ncheck) {
-        BT_TRY(type_backward(a, t, &call, &type));
+        BT_TRY(type_backward(a, t, &type));
         BT_TRY(checked_call(c, &call, type, &given));
     } else {
         BT_TRY(bt_build_call(c->b, &call, &given));

@@ -1,6 +1,5 @@
 /* Code of forward mode: each binding, and its tangent behind it. */
 #include "gradients/tangent.h"
-#include "common/checked.h"
 
 static bt_status tangent_binding(struct copy *, const bt_value *old, int *done);
 
@@ -250,14 +249,8 @@ static bt_status make_call(struct tangent *t, const bt_call *old)
     BT_TRY(bt_build_global(c->b, func->name, &call.callee));
     call.narg = args.len;
     call.args = args.at;
-    bt_builder_like(c->b, &old->base);
-    bt_builder_name(c->b, NULL);
-    if (old->ncheck && !(old->base.type->has & BT_HAS_OPAQUE)) {
-        BT_TRY(type_dual(a, old, &type));
-        BT_TRY(checked_call(c, &call, type, &dual));
-    } else {
-        BT_TRY(bt_build_call(c->b, &call, &dual));
-    }
+    BT_TRY(type_dual(a, old, &type));
+    BT_TRY(copy_call_as(c, old, &call, type, &dual));
     return take_dual(t, &old->base, dual);
 }
 

@@ -150,76 +150,6 @@ static bt_status keep(struct adjoint *a, struct adjoint_path *path, const bt_map
     return BT_PUSH(a->copy.arena, &path->kept, value) ? NULL : bt_no_memory();
 }
 
-/* ---- dims that only the run knows ---- */
-
-/* What the way back says of such dims, of which some value that is kept must have each. */
-struct open_dims {
-    bt_arena *arena;
-    bt_map dims; /* dims -> 1; once something shows it, 2 */
-    int failed;
-};
-
-static const bt_type *note_open(bt_subst *subst, const bt_type *leaf)
-{
-    struct open_dims *d = subst->state;
-    if (leaf->kind == BT_TYPE_OPAQUE && !bt_map_find(&d->dims, leaf))
-        d->failed |= !bt_map_put(&d->dims, leaf, (void *)1);
-    return NULL;
-}
-
-static bt_status note_dims(struct adjoint *a, struct open_dims *d,
-                           const bt_value *binding)
-{
-    bt_subst subst = { .leaf = note_open, .state = d };
-    const bt_call *call = bt_as_call(binding);
-    const bt_op *op = call && call->callee_kind == BT_CALLEE_OP ? call->op : NULL;
-    if (!bt_type_subst(a->copy.store, &subst, binding->type) ||
-        (op && op->attrs && call->attrs &&
-         !bt_attrs_subst(a->copy.store, &subst, op->attrs, op->attrs_nbytes,
-                         call->attrs)))
-        return bt_store_why(a->copy.ctx, a->copy.store);
-    return d->failed ? bt_no_memory() : NULL;
-}
-
-/* What a value of that type shows is marked: whether nothing did so before for some of it. */
-static int mark_shown(struct open_dims *d, const bt_type *type)
-{
-    const bt_list_type *tuple = bt_as_tuple_type(type);
-    const bt_shape_type *shape = bt_tensor_shape(type);
-    int any = 0;
-    for (uint32_t i = 0; tuple && i < tuple->n; i++)
-        any |= mark_shown(d, tuple->at[i]);
-    for (uint32_t i = 0; shape && i < shape->n; i++) {
-        bt_map_entry *entry = bt_map_entry_find(&d->dims, shape->dims[i]);
-        if (!entry || entry->value != (void *)1)
-            continue;
-        entry->value = (void *)2;
-        any = 1;
-    }
-    return any;
-}
-
-/* The types of the way back are of dims that the way forward met: what shows them is kept. */
-static bt_status keep_dims(struct adjoint *a, struct adjoint_path *path)
-{
-    const bt_block *joint = path->joint;
-    struct open_dims d = { .arena = a->copy.arena };
-    bt_map_init(&d.dims, d.arena, 0);
-    for (uint32_t i = path->nforward + 1; i < joint->nbinding; i++) {
-        if (bt_map_find(&path->live, joint->bindings[i]))
-            BT_TRY(note_dims(a, &d, joint->bindings[i]));
-    }
-    for (uint32_t i = 0; i < path->kept.len; i++)
-        mark_shown(&d, path->kept.at[i]->type);
-    for (uint32_t i = 0; d.dims.len && i < joint->nparam + path->nforward; i++) {
-        const bt_value *value = i < joint->nparam ? &joint->params[i]->base
-                                                  : joint->bindings[i - joint->nparam];
-        if (mark_shown(&d, value->type) && !BT_PUSH(a->copy.arena, &path->kept, value))
-            return bt_no_memory();
-    }
-    return NULL;
-}
-
 bt_status adjoint_path_close(struct adjoint *a, struct adjoint_path *path)
 {
     const bt_block *joint = path->joint;
@@ -241,7 +171,7 @@ bt_status adjoint_path_close(struct adjoint *a, struct adjoint_path *path)
         BT_TRY(keep(a, path, &used, &joint->params[i]->base));
     for (uint32_t i = 0; i < path->nforward; i++)
         BT_TRY(keep(a, path, &used, joint->bindings[i]));
-    return keep_dims(a, path);
+    return adjoint_keep_dims(a, path);
 }
 
 /* ---- both ways taken out ---- */

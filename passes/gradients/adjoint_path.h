@@ -41,6 +41,9 @@ const bt_value *adjoint_sum_before(const struct adjoint_path *, const bt_value *
 /* What the way back gives; finds what it keeps. Gains of adjoint NULL are dropped. */
 bt_status adjoint_path_close(struct adjoint *, struct adjoint_path *) BT_MUST_USE;
 
+/* Keeps what shows the dims that the way back needs (adjoint_dims.c). */
+bt_status adjoint_keep_dims(struct adjoint *, struct adjoint_path *) BT_MUST_USE;
+
 /* A data type with a constructor for each path that has what the path keeps. *out: the type where
  * type parameters are those of the primal. */
 bt_status adjoint_tape_declare(struct adjoint_pairs *, bt_module_builder *,

@@ -1,5 +1,6 @@
 /* Dims that only the run knows: the way back is of those that the way forward met, and what shows
- * them is kept. */
+ * them is kept. Adjoints have the dims of what they are of. */
+#include "common/checked.h"
 #include "gradients/adjoint_path.h"
 
 /* What the way back says of such dims, of which some value that is kept must have each. */
@@ -99,4 +100,30 @@ bt_status adjoint_keep_dims(struct adjoint *a, struct adjoint_path *path)
             return bt_no_memory();
     }
     return NULL;
+}
+
+bt_status adjoint_fit(struct copy *c, const bt_value *adjoint, const bt_type *type,
+                      const bt_value **out)
+{
+    bt_call call = { .callee_kind = BT_CALLEE_OP, .narg = 1, .args = &adjoint };
+    *out = adjoint;
+    if (adjoint->type == type || !bt_as_tensor_type(type))
+        return NULL;
+    BT_TRY(bt_op_get(c->ctx, "copy", &call.op));
+    return checked_call(c, &call, type, out);
+}
+
+bt_status adjoint_take_seed(struct copy *c, const bt_type *type, const bt_value *seed,
+                            const bt_value **out)
+{
+    const struct dims_map m = { .ctx = c->ctx, .arena = c->arena, .store = c->store };
+    dims_of_type dims = { 0 }, now = { 0 };
+    BT_TRY(dims_list(&m, type, &dims));
+    BT_TRY(dims_list(&m, seed->type, &now));
+    for (uint32_t i = 0; dims.len == now.len && i < dims.len; i++) {
+        if (dims.at[i]->kind == BT_TYPE_OPAQUE && !bt_map_find(&c->types, dims.at[i]))
+            BT_TRY(copy_put_type(c, dims.at[i], now.at[i]));
+    }
+    BT_TRY(copy_type(c, type, &type));
+    return adjoint_fit(c, seed, type, out);
 }

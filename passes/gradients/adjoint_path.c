@@ -292,14 +292,17 @@ static bt_status clause_of(struct adjoint_pairs *pairs, const struct copy *aroun
         if (!at[i])
             return bt_no_memory();
     }
-    for (uint32_t i = 0; i < path->seeds.len; i++)
-        BT_TRY(copy_put(&c, &path->seeds.at[i]->base, seeds[i]));
     pattern.n = path->kept.len;
     pattern.at = at;
     *out = (bt_clause){ .pattern = bt_pattern_create(c.store, &pattern) };
     if (!out->pattern)
         return bt_no_memory();
     BT_TRY(bt_block_begin(c.b, path->kept.len, params));
+    for (uint32_t i = 0; i < path->seeds.len; i++) {
+        const bt_value *to = &path->seeds.at[i]->base, *seed;
+        BT_TRY(adjoint_take_seed(&c, to->type, seeds[i], &seed));
+        BT_TRY(copy_put(&c, to, seed));
+    }
     for (uint32_t i = path->nforward + 1; i < path->joint->nbinding; i++) {
         if (bt_map_find(&path->live, path->joint->bindings[i]))
             BT_TRY(copy_binding(&c, path->joint->bindings[i]));

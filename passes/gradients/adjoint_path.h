@@ -41,8 +41,17 @@ const bt_value *adjoint_sum_before(const struct adjoint_path *, const bt_value *
 /* What the way back gives; finds what it keeps. Gains of adjoint NULL are dropped. */
 bt_status adjoint_path_close(struct adjoint *, struct adjoint_path *) BT_MUST_USE;
 
-/* Keeps what shows the dims that the way back needs (adjoint_dims.c). */
+/* ---- dims (adjoint_dims.c) ---- */
+
+/* Keeps what shows the dims that the way back needs. */
 bt_status adjoint_keep_dims(struct adjoint *, struct adjoint_path *) BT_MUST_USE;
+/* The adjoint with the dims of that type, which are checked where others follow. */
+bt_status adjoint_fit(struct copy *, const bt_value *adjoint, const bt_type *,
+                      const bt_value **out) BT_MUST_USE;
+/* What comes into a path whose result's adjoint is of the type: a dim that nothing on the tape
+ * shows is the seed's. */
+bt_status adjoint_take_seed(struct copy *, const bt_type *, const bt_value *seed,
+                            const bt_value **out) BT_MUST_USE;
 
 /* A data type with a constructor for each path that has what the path keeps. *out: the type where
  * type parameters are those of the primal. */

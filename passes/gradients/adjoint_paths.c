@@ -61,6 +61,7 @@ static bt_status build_forward(struct adjoint *a, const bt_value *old,
     struct copy *c = &a->copy;
     const bt_match *match = bt_as_match(old);
     const bt_value *data;
+    const bt_type *both[2] = { NULL, tape }, *type;
     const bt_block **blocks = BT_NEWS(c->arena, const bt_block *, t->npath);
     bt_clause *clauses = BT_NEWS(c->arena, bt_clause, t->npath);
     if (!blocks || !clauses)
@@ -68,8 +69,12 @@ static bt_status build_forward(struct adjoint *a, const bt_value *old,
     for (uint32_t i = 0; i < t->npath; i++)
         BT_TRY(forward_block(a, &t->paths[i], tape, &blocks[i]));
     BT_TRY(copy_operand(c, bt_value_operand(old, 0), NULL, &data));
+    BT_TRY(copy_type(c, old->type, &both[0]));
+    if (!(type = bt_type_tuple(c->store, 2, both)))
+        return bt_store_why(c->ctx, c->store);
     bt_builder_like(c->b, old);
     bt_builder_name(c->b, NULL);
+    bt_builder_type(c->b, type);
     if (!match)
         return bt_build_if(c->b, data, blocks[0], blocks[1], out);
     for (uint32_t i = 0; i < t->npath; i++) {
@@ -207,8 +212,13 @@ static bt_status add_gains(struct adjoint *a, const struct taped *t,
     for (uint32_t i = 0; i < t->wanted.len; i++) {
         const struct adjoint_gain *wanted = &t->wanted.at[i];
         const bt_value *gain = given;
+        const bt_type *type;
         if (t->wanted.len > 1)
             BT_TRY(bt_build_proj(a->copy.b, given, i, &gain));
+        BT_TRY(adjoint_type_of(
+            a->pairs, adjoint_leaf(adjoint_now(a, wanted->old)->type, wanted->leaf),
+            &type));
+        BT_TRY(adjoint_fit(&a->copy, gain, type, &gain));
         BT_TRY((wanted->is_sum ? adjoint_set : adjoint_add)(a, wanted->old, wanted->leaf,
                                                             gain));
     }

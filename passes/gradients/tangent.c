@@ -153,6 +153,21 @@ static bt_status open_pattern(struct adjoint *a, const bt_pattern *pattern,
     }
 }
 
+/* What the primal gives is stated, and tangents of it. moves: of which leaves. */
+static bt_status type_dual(struct adjoint *a, const bt_value *old, const uint8_t *moves,
+                           const bt_type **out)
+{
+    struct copy *c = &a->copy;
+    adjoint_types types = { 0 };
+    const bt_type *type;
+    BT_TRY(copy_type(c, old->type, &type));
+    if (!BT_PUSH(c->arena, &types, type))
+        return bt_no_memory();
+    BT_TRY(tangent_types(a->pairs, type, moves, &types));
+    *out = bt_type_tuple(c->store, types.len, types.at);
+    return *out ? NULL : bt_store_why(c->ctx, c->store);
+}
+
 /* ---- branches and matches ---- */
 
 static bt_status make_region(struct tangent *t, const bt_value *old, uint32_t index,
@@ -181,6 +196,7 @@ static bt_status make_branches(struct tangent *t, const bt_value *old)
     const bt_block **blocks = BT_NEWS(c->arena, const bt_block *, n);
     bt_clause *clauses = BT_NEWS(c->arena, bt_clause, n);
     const bt_value *by, *dual;
+    const bt_type *type;
     if (!blocks || !clauses)
         return bt_no_memory();
     BT_TRY(copy_operand(c, bt_value_operand(old, 0), NULL, &by));
@@ -191,28 +207,16 @@ static bt_status make_branches(struct tangent *t, const bt_value *old)
         BT_TRY(
             copy_pattern(c, match->clauses[i]->pattern, blocks[i], &clauses[i].pattern));
     }
+    BT_TRY(type_dual(&t->adjoint, old, tangent_moves(&t->adjoint, old), &type));
     bt_builder_like(c->b, old);
     bt_builder_name(c->b, NULL);
+    bt_builder_type(c->b, type);
     BT_TRY(match ? bt_build_match(c->b, by, n, clauses, match->otherwise, &dual)
                  : bt_build_if(c->b, by, blocks[0], blocks[1], &dual));
     return take_dual(t, old, dual);
 }
 
 /* ---- calls ---- */
-
-/* What the primal gives is stated, and tangents of it. */
-static bt_status type_dual(struct adjoint *a, const bt_call *old, const bt_type **out)
-{
-    struct copy *c = &a->copy;
-    adjoint_types types = { 0 };
-    const bt_type *type;
-    BT_TRY(copy_type(c, old->base.type, &type));
-    if (!BT_PUSH(c->arena, &types, type))
-        return bt_no_memory();
-    BT_TRY(adjoint_leaf_types(a->pairs, type, &types));
-    *out = bt_type_tuple(c->store, types.len, types.at);
-    return *out ? NULL : bt_store_why(c->ctx, c->store);
-}
 
 static bt_status make_call(struct tangent *t, const bt_call *old)
 {
@@ -222,6 +226,7 @@ static bt_status make_call(struct tangent *t, const bt_call *old)
     adjoint_values args = { 0 };
     const bt_value **now, *dual;
     const bt_type *type;
+    const uint8_t *all;
     bt_call call = { .callee_kind = BT_CALLEE_VALUE, .ntype_arg = old->ntype_arg };
     int same;
     BT_TRY(tangent_func_of(a, old, &func));
@@ -249,7 +254,9 @@ static bt_status make_call(struct tangent *t, const bt_call *old)
     BT_TRY(bt_build_global(c->b, func->name, &call.callee));
     call.narg = args.len;
     call.args = args.at;
-    BT_TRY(type_dual(a, old, &type));
+    if (!(all = tangent_all(c->arena, old->base.type)))
+        return bt_no_memory();
+    BT_TRY(type_dual(a, &old->base, all, &type));
     BT_TRY(copy_call_as(c, old, &call, type, &dual));
     return take_dual(t, &old->base, dual);
 }

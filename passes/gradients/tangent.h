@@ -67,6 +67,9 @@ bt_status tangent_func_of(const struct adjoint *, const bt_call *,
 bt_status tangent_find(struct adjoint *, const bt_block *) BT_MUST_USE;
 /* And what these call. */
 bt_status tangent_close(struct adjoint_pairs *) BT_MUST_USE;
+/* Types of the tangents of those leaves, added to *out. */
+bt_status tangent_types(struct adjoint_pairs *, const bt_type *, const uint8_t *moves,
+                        adjoint_types *out) BT_MUST_USE;
 /* %dx of %x */
 bt_status tangent_param(struct adjoint *, const bt_value *old, const bt_type *,
                         const bt_param **out) BT_MUST_USE;

@@ -120,8 +120,8 @@ bt_status tangent_close(struct adjoint_pairs *p)
 
 /* ---- types ---- */
 
-static bt_status add_types(struct adjoint_pairs *p, const bt_type *type,
-                           const uint8_t *moves, adjoint_types *out)
+bt_status tangent_types(struct adjoint_pairs *p, const bt_type *type,
+                        const uint8_t *moves, adjoint_types *out)
 {
     for (uint32_t i = 0; i < bt_type_nleaf(type); i++) {
         const bt_type *leaf = adjoint_leaf(type, i);
@@ -149,10 +149,10 @@ static bt_status type_of(struct adjoint_pairs *p, const struct tangent_func *f,
     }
     for (uint32_t i = 0; i < func->block->nparam; i++) {
         const bt_type *type = func->block->params[i]->base.type;
-        BT_TRY(add_types(p, type, moves, &args));
+        BT_TRY(tangent_types(p, type, moves, &args));
         moves += bt_type_nleaf(type);
     }
-    BT_TRY(add_types(p, func->result, all, &results));
+    BT_TRY(tangent_types(p, func->result, all, &results));
     const bt_type *result = bt_type_tuple(store, results.len, results.at);
     *out = result ? bt_func_type_close(store, func->nvar, func->vars, args.len, args.at,
                                        result, func->nwhere, func->wheres)

@@ -122,8 +122,9 @@ static const void *facet_of(struct traits *t, const bt_call *call, const char *n
 
 static const bt_scale_facet *scale_facet(struct traits *t, const bt_call *call)
 {
-    return is_float(call->base.type) && bt_tensor_dtype(call->args[0]->type) ==
-                                            bt_tensor_dtype(call->base.type)
+    return call->narg && is_float(call->base.type) &&
+                   bt_tensor_dtype(call->args[0]->type) ==
+                       bt_tensor_dtype(call->base.type)
                ? facet_of(t, call, "scale")
                : NULL;
 }

@@ -243,6 +243,16 @@ static void test_other_convolutions(void **state)
                       { "w", "t[o, c]", BT_FLOAT32, 2, { 17, 1024 } } },
           .is_constant = { 0, 1 },
           .text = "y: t[n, o, p in h, q in g] = sum(c: x[n, c, p, q] * w[o, c])" },
+        // columns that crowd a cache are rows: gradients of weights, of one batch and of several
+        { .inputs = { { "dy", "t[k, m]", BT_FLOAT32, 2, { 70, 1024 } },
+                      { "x", "t[k, n]", BT_FLOAT32, 2, { 70, 65 } } },
+          .text = "dw: t[m, n] = sum(k: dy[k, m] * x[k, n])" },
+        { .inputs = { { "dy", "t[b, k, m]", BT_FLOAT32, 3, { 2, 66, 1024 } },
+                      { "x", "t[b, k, n]", BT_FLOAT32, 3, { 2, 66, 64 } } },
+          .text = "dw: t[b, m, n] = max(sum(k: dy[b, k, m] * x[b, k, n]), 0)" },
+        { .inputs = { { "dy", "t[b, k, m, c]", BT_FLOAT32, 4, { 2, 66, 512, 2 } },
+                      { "x", "t[b, k, n]", BT_FLOAT32, 3, { 2, 66, 64 } } },
+          .text = "dw: t[c, m, n] = sum(b, k: dy[b, k, m, c] * x[b, k, n])" },
         // steps, by constant weights: what is read of narrow images lies side by side then
         { .inputs = { { "x", "t[n, c, h, g]", BT_FLOAT32, 4, { 2, 300, 13, 14 } },
                       { "w", "t[o, c]", BT_FLOAT32, 2, { 64, 300 } },

@@ -287,6 +287,34 @@ static void test_rows_of_a_constant_that_crowd_the_cache_lie_further_apart(void 
         "}\n");
 }
 
+/* Rows of 1024 floats again, of which tiles read a column from one end to the other. */
+static void test_terms_that_crowd_the_cache_are_packed_in_strips(void **state)
+{
+    (void)state;
+    check_text(
+        &(struct contraction){
+            .inputs = { { "dy", "t[k, m]", BT_FLOAT32, 2, { 70, 1024 } },
+                        { "x", "t[k, n]", BT_FLOAT32, 2, { 70, 64 } } },
+            .text = "dw: t[m, n] = sum(k: dy[k, m] * x[k, n])" },
+        "loops test {\n"
+        "    in a0: float32[71680]\n"
+        "    in a1: float32[4480]\n"
+        "    out s0: float32[65536]\n"
+        "    local s1: float32[1]\n"
+        "    temp t4: float32[71820]\n"
+        "    parallel i40 in 171 {\n"
+        "        pack.4(&t4[420*i40], &a0[6*i40], 70, min(6, -6*i40 + 1024), 6, 6, "
+        "1024, 1)\n"
+        "    }\n"
+        "    for i40 in 171 {\n"
+        "        for i41 in 8 {\n"
+        "            tile_f32_portable(&s0[384*i40 + 8*i41], &t4[420*i40], &a1[8*i41], "
+        "min(6, -6*i40 + 1024), 8, 70, 1, 6, 64, 64, 0, 1, 0, 0, 1, 0, 0)\n"
+        "        }\n"
+        "    }\n"
+        "}\n");
+}
+
 static void test_a_product_packs_what_lies_across(void **state)
 {
     (void)state;
@@ -747,6 +775,7 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(test_deep_terms_go_by_slices_where_tiles_wait_for_them),
     cmocka_unit_test(test_a_convolution_by_steps_copies_only_what_it_reads),
     cmocka_unit_test(test_rows_of_a_constant_that_crowd_the_cache_lie_further_apart),
+    cmocka_unit_test(test_terms_that_crowd_the_cache_are_packed_in_strips),
     cmocka_unit_test(test_a_product_packs_what_lies_across),
     cmocka_unit_test(test_few_rows_go_along_columns_as_they_lie),
     cmocka_unit_test(test_few_rows_by_a_constant_read_it_packed),

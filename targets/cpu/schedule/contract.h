@@ -233,7 +233,7 @@ struct cpu_tiling {
     const bt_node *a_at, *b_at, *as[CPU_DIMS], *bs[CPU_DIMS]; /* strides by dim */
     uint32_t nclass[CPU_DIMS];
     struct cpu_class classes[CPU_DIMS][CPU_CLASSES];
-    uint32_t merged;               /* bits: dims that are part of n, or with panels of m */
+    uint32_t merged; /* bits: dims that are part of n, or with panels of m */
     const bt_node *nrow, *ncolumn; /* of m, of n, and those */
     /* Bits: reduced dims of which only those iterations are done that find elements of A, for the
      * values that loops around have. */
@@ -242,6 +242,8 @@ struct cpu_tiling {
      * where it lies */
     const bt_node *a_nelem;
     uint32_t has_rows;
+    /* Not 0: the copy is strips of so many rows, those of a tile, term by term. */
+    int64_t strip;
     struct cpu_margin margins[CPU_AXES];
     uint32_t a_inner; /* the last axis with zeros */
     /* of a packed B */
@@ -349,6 +351,18 @@ struct cpu_blocks {
 int64_t cpu_columns_of_slices(const struct cpu_tiling *);
 /* Slices of a block's terms (contract_slices.c). */
 void cpu_choose_slices(const struct cpu_tiling *, struct cpu_blocks *);
+
+/* Rows of one tile, of so many in all: about as many in each. */
+static inline int64_t cpu_rows_of_tile(int64_t nrow, int64_t mr)
+{
+    return bt_ceildiv_int64(nrow, bt_ceildiv_int64(nrow, mr));
+}
+
+/* From one row of a tile to the next one, in A. */
+static inline const bt_node *cpu_row_step(bt_graph *g, const struct cpu_tiling *p)
+{
+    return p->strip ? bt_node_int(g, 1) : p->m < 0 ? bt_node_int(g, 0) : p->as[p->m];
+}
 
 /* NULL in `nn` or `nm`: failure. */
 struct cpu_blocks cpu_choose_blocks(bt_graph *, const struct cpu_tiling *,

@@ -93,8 +93,8 @@ static void divide_rows(bt_graph *g, const struct cpu_tiling *p, struct cpu_bloc
 {
     const int64_t known = bt_node_number(b->nrow), mr = p->tile->mr,
                   step = step_of(b->nrow);
-    b->most_rows = known > 0 ? bt_ceildiv_int64(known, bt_ceildiv_int64(known, mr))
-                             : at_most(mr, at_least(b->nrow->high, 1));
+    b->most_rows =
+        known > 0 ? cpu_rows_of_tile(known, mr) : at_most(mr, at_least(b->nrow->high, 1));
     b->has_rest = known < 0 || step % b->most_rows != 0;
     for (int64_t rows = mr; known < 0 && b->has_rest && 2 * rows > mr; rows--) {
         if (rows <= b->most_rows && step % rows == 0) {

@@ -120,8 +120,7 @@ static int emit_levels(const struct cpu_nest *t, const struct tile_call *call,
         call->width,
         k[0]->extent,
         call->lines ? call->b_row // CPU_LINE_B_ROW
-        : p->m < 0  ? zero
-                    : p->as[p->m],
+                    : cpu_row_step(g, p),
         k[0]->a,
         p->is_across ? p->bs[p->n] : k[0]->b, // CPU_ACROSS_B_COLUMN
         call->lines ? call->c_row : t->c_row,

@@ -294,6 +294,34 @@ const bt_node *cpu_lay_rows(bt_graph *g, struct cpu_tiling *p)
     return size;
 }
 
+/* ---- strips ---- */
+
+int cpu_lay_strips(bt_graph *g, struct cpu_tiling *p)
+{
+    const int64_t nrow = bt_node_number(p->view.dims[p->m].extent);
+    p->strip = cpu_rows_of_tile(nrow, p->tile->mr);
+    const bt_node *depth = bt_node_int(g, 1);
+    clear(g, p->as);
+    for (uint32_t d = p->view.ndim; d-- > 0;) {
+        if (!p->view.dims[d].is_k)
+            continue;
+        p->as[d] = cpu_scaled(g, depth, p->strip);
+        depth = cpu_times(g, depth, p->view.dims[d].extent);
+    }
+    p->as[p->m] = depth; // a strip is as many rows as it is wide
+    const bt_node *size =
+        cpu_scaled(g, depth, bt_ceildiv_int64(nrow, p->strip) * p->strip);
+    for (uint32_t d = 0; d < p->view.ndim; d++) {
+        if (p->view.dims[d].is_k || (int32_t)d == p->m || !cpu_is_in(p->a, d))
+            continue;
+        p->as[d] = size;
+        size = cpu_times(g, size, p->view.dims[d].extent);
+    }
+    p->a_at = bt_node_int(g, 0);
+    p->a_nelem = size;
+    return size != NULL;
+}
+
 /* ---- all ---- */
 
 void cpu_lay_reduced(bt_graph *g, struct cpu_tiling *p)
@@ -345,12 +373,13 @@ struct cpu_class cpu_iterations_inside(bt_graph *g, const struct cpu_tiling *p,
     return inside;
 }
 
-/* Whether a column's elements push each other out of the caches: those at one distance from each
- * other within pages share so many places less than elements side by side have. */
-int cpu_crowds_cache(const struct cpu_tiling *p)
+/* Those at one distance from each other within pages share so many places less than elements side
+ * by side have. */
+int cpu_crowds_cache(const struct cpu_tiling *p, const struct cpu_operand *o,
+                     const bt_node *const *strides)
 {
     for (uint32_t d = 0; d < p->view.ndim; d++) {
-        const int64_t nbytes = nbytes_of(p->b, p->bs[d]);
+        const int64_t nbytes = nbytes_of(o, strides[d]);
         if (!p->view.dims[d].is_k || nbytes <= 0)
             continue;
         const int64_t nplace = PAGE_NBYTES / bt_gcd_int64(nbytes, PAGE_NBYTES);

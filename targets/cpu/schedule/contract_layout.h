@@ -56,6 +56,8 @@ int cpu_lay_panels(bt_graph *, struct cpu_tiling *);
 int cpu_lay_beside(bt_graph *, struct cpu_tiling *, uint32_t d);
 /* A in rows [other dims][rows][k ...], which are no multiples of a page apart; its elements. */
 const bt_node *cpu_lay_rows(bt_graph *, struct cpu_tiling *);
+/* A in strips [other dims][strip][k ...][rows], of as many rows as a tile has. */
+int cpu_lay_strips(bt_graph *, struct cpu_tiling *);
 /* The reduced dims by the strides that both have then; taps of a window by its copies. */
 void cpu_lay_reduced(bt_graph *, struct cpu_tiling *);
 
@@ -63,7 +65,9 @@ void cpu_lay_reduced(bt_graph *, struct cpu_tiling *);
  * -1: they do not, or are no constant, of which a copy costs no time. */
 int32_t cpu_crowded_axis(const bt_graph *, const struct cpu_tiling *,
                          const struct cpu_config *);
-/* Whether the elements of a column of B push each other out of the caches. */
-int cpu_crowds_cache(const struct cpu_tiling *);
+/* Whether elements of one column of B, or of one row of A, which lie by these strides, push each
+ * other out of the caches. */
+int cpu_crowds_cache(const struct cpu_tiling *, const struct cpu_operand *,
+                     const bt_node *const *strides);
 
 #endif

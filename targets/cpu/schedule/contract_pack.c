@@ -422,38 +422,41 @@ static int emit_margins(struct cpu_emitter *at, const struct cpu_tiling *p, uint
                          integers);
 }
 
-int cpu_emit_copy(struct cpu_emitter *e, const struct cpu_tiling *p, uint32_t copy)
-{
-    return p->has_rows ? emit_rows(e, p, copy) : emit_margins(e, p, copy);
-}
+/* ---- panels and strips ---- */
 
-/* ---- panels ---- */
+/* A factor in panels along dim `of`, `width` of it in each, by these strides. */
+struct panels {
+    const struct cpu_operand *operand;
+    uint32_t of;
+    int64_t width;
+    const bt_node *const *strides, *row; /* by dim; from one term to the next */
+};
 
-static int fill_panels(struct cpu_emitter *e, const struct cpu_tiling *p, uint32_t packed)
+static int fill_panels(const struct cpu_emitter *at, const struct cpu_tiling *p,
+                       const struct panels *to_be, uint32_t packed)
 {
-    bt_graph *g = e->loops->graph;
-    const struct cpu_dim *n = &p->view.dims[p->n];
+    struct cpu_emitter e = *at;
+    bt_graph *g = e.loops->graph;
+    const struct cpu_dim *n = &p->view.dims[to_be->of];
+    const bt_node *const *strides = to_be->strides, *row = to_be->row;
     const bt_node *to = bt_node_int(g, 0), *from, *by_dim[CPU_DIMS];
-    const int64_t nr = p->tile->nr;
-    const bt_node *row = bt_node_int(g, nr); // from one k to the next
-    if (p->beside >= 0)
-        row = cpu_times(g, row, p->view.dims[p->beside].extent);
+    const int64_t nr = to_be->width;
     int32_t k = -1;
-    cpu_lay_direct(g, p, p->b, &from, by_dim);
-    const bt_node *panel = cpu_emit_loop(e, cpu_ceildiv(g, n->extent, nr), 1);
+    cpu_lay_direct(g, p, to_be->operand, &from, by_dim);
+    const bt_node *panel = cpu_emit_loop(&e, cpu_ceildiv(g, n->extent, nr), 1);
     if (!panel || !row)
         return 0;
-    to = cpu_along(g, to, panel, cpu_scaled(g, p->bs[p->n], nr));
-    from = cpu_along(g, from, panel, cpu_scaled(g, by_dim[p->n], nr));
+    to = cpu_along(g, to, panel, cpu_scaled(g, strides[to_be->of], nr));
+    from = cpu_along(g, from, panel, cpu_scaled(g, by_dim[to_be->of], nr));
     for (uint32_t d = 0; d < p->view.ndim; d++) {
         const struct cpu_dim *dim = &p->view.dims[d];
         // the last reduced dim is the call's
-        if (dim->is_k && p->bs[d] == row)
+        if (dim->is_k && strides[d] == row)
             k = (int32_t)d;
-        if (d == p->n || cpu_is_size(p->bs[d], 0) || (int32_t)d == k)
+        if (d == to_be->of || cpu_is_size(strides[d], 0) || (int32_t)d == k)
             continue;
-        const bt_node *index = cpu_emit_loop(e, dim->extent, 0);
-        to = cpu_along(g, to, index, p->bs[d]);
+        const bt_node *index = cpu_emit_loop(&e, dim->extent, 0);
+        to = cpu_along(g, to, index, strides[d]);
         from = cpu_along(g, from, index, by_dim[d]);
         if (!to || !from)
             return 0;
@@ -465,11 +468,37 @@ static int fill_panels(struct cpu_emitter *e, const struct cpu_tiling *p, uint32
         width,
         row,
         k < 0 ? bt_node_int(g, 0) : by_dim[k],
-        by_dim[p->n],
+        by_dim[to_be->of],
     };
-    struct cpu_address addresses[] = { { packed, to }, { p->b->array, from } };
-    return cpu_emit_call(e, name_by_size(p->b->dtype, packs), 2, addresses, CPU_PACK_NINT,
-                         integers);
+    struct cpu_address addresses[] = { { packed, to }, { to_be->operand->array, from } };
+    return cpu_emit_call(&e, name_by_size(to_be->operand->dtype, packs), 2, addresses,
+                         CPU_PACK_NINT, integers);
+}
+
+static int fill_b(const struct cpu_emitter *e, const struct cpu_tiling *p,
+                  uint32_t packed)
+{
+    bt_graph *g = e->loops->graph;
+    struct panels panels = { p->b, p->n, p->tile->nr, p->bs,
+                             bt_node_int(g, p->tile->nr) };
+    if (p->beside >= 0)
+        panels.row = cpu_times(g, panels.row, p->view.dims[p->beside].extent);
+    return fill_panels(e, p, &panels, packed);
+}
+
+static int fill_strips(const struct cpu_emitter *e, const struct cpu_tiling *p,
+                       uint32_t copy)
+{
+    const struct panels strips = { p->a, (uint32_t)p->m, p->strip, p->as,
+                                   bt_node_int(e->loops->graph, p->strip) };
+    return fill_panels(e, p, &strips, copy);
+}
+
+int cpu_emit_copy(struct cpu_emitter *e, const struct cpu_tiling *p, uint32_t copy)
+{
+    return p->has_rows ? emit_rows(e, p, copy)
+           : p->strip  ? fill_strips(e, p, copy)
+                       : emit_margins(e, p, copy);
 }
 
 int cpu_emit_packing(struct cpu_emitter *e, const struct cpu_tiling *p, uint32_t packed)
@@ -477,5 +506,5 @@ int cpu_emit_packing(struct cpu_emitter *e, const struct cpu_tiling *p, uint32_t
     struct cpu_emitter inner = *e;
     return p->b_kind == CPU_B_HALO ? fill_halos(&inner, p, packed)
            : p->terms              ? cpu_emit_pair_panels(&inner, p, packed)
-                                   : fill_panels(&inner, p, packed);
+                                   : fill_b(&inner, p, packed);
 }

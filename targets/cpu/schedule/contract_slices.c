@@ -59,7 +59,7 @@ static int64_t terms_inside(const struct cpu_tiling *p, uint32_t *first)
 static int64_t nbytes_of_term(const struct cpu_tiling *p)
 {
     const int64_t mr = p->tile->mr, nbytes = nbytes_of(p->a);
-    const int64_t step = bt_node_number(p->as[p->m]);
+    const int64_t step = p->strip ? 1 : bt_node_number(p->as[p->m]);
     int64_t shared = 1;
     for (uint32_t d = 0; d < p->view.ndim; d++) {
         const int64_t along = bt_node_number(p->as[d]);

@@ -320,7 +320,7 @@ static void choose_rows(struct cpu_tiling *p, bt_graph *g, const bt_array *stage
 {
     p->ncolumn = p->view.dims[p->n].extent;
     p->nrow = p->m < 0 ? bt_node_int(g, 1) : p->view.dims[p->m].extent;
-    if (p->m >= 0 && p->b_kind == CPU_B_PANELS)
+    if (p->m >= 0 && p->b_kind == CPU_B_PANELS && !p->strip)
         p->nrow =
             merge_run(p, g, stage, (struct run){ p->a, p->as, (uint32_t)p->m, p->nrow });
     if (p->b_kind == CPU_B_PANELS)
@@ -398,7 +398,7 @@ static int has_rows_between(const struct cpu_tiling *p)
     return 0;
 }
 
-enum { ROWS_FOR_COPY = 32 };
+enum { ROWS_FOR_COPY = 32, COLUMNS_FOR_COPY = 64 };
 
 static int has_few_rows(const struct cpu_tiling *p)
 {
@@ -421,6 +421,21 @@ static int is_across_k(const struct cpu_tiling *p)
             innermost = p->bs[d];
     }
     return innermost && cpu_is_size(innermost, 1);
+}
+
+/* Whether A is worth a copy in strips: its terms push each other out of the caches, as in the
+ * gradient of a weight, whose rows are columns of an array, and many columns read each again. */
+static int wants_strips(const struct cpu_tiling *p)
+{
+    for (uint32_t d = 0; d < p->view.ndim; d++) {
+        if (p->view.dims[d].carries)
+            return 0;
+    }
+    return p->m >= 0 && !p->a_nelem && !p->terms && !p->is_line && !p->is_across &&
+           !cpu_is_guarded(p->a) && p->a->of_each <= 1 && p->tile->epilogue &&
+           cpu_number(p->view.dims[p->m].extent) > p->tile->mr &&
+           cpu_iterations(p->view.dims[p->n].extent) >= COLUMNS_FOR_COPY &&
+           cpu_crowds_cache(p, p->a, p->as);
 }
 
 /* 0: not well. */
@@ -459,9 +474,11 @@ static int find_tiling(bt_graph *g, const bt_array *stage,
         return 0;
     if (p->b_kind == CPU_B_DIRECT && !p->is_across &&
         (!cpu_is_size(p->bs[p->n], 1) || p->b->is_signed ||
-         (nrow(p) >= ROWS_FOR_COPY && cpu_crowds_cache(p))))
+         (nrow(p) >= ROWS_FOR_COPY && cpu_crowds_cache(p, p->b, p->bs))))
         p->b_kind = CPU_B_PANELS;
     p->is_line = has_one_row(p) && p->tile->line && !p->is_across;
+    if (wants_strips(p) && !cpu_lay_strips(g, p))
+        return 0;
     if ((p->b_kind == CPU_B_HALO && !cpu_lay_windows(g, p)) ||
         (p->b_kind == CPU_B_PANELS && !cpu_lay_panels(g, p)))
         return 0;
@@ -519,6 +536,7 @@ static int turn(bt_graph *g, const bt_array *stage, const struct cpu_config *con
     out->nwindow = 0;
     out->a_nelem = out->pairs_nelem = NULL;
     out->limited = out->has_rows = 0;
+    out->strip = 0;
     out->b_kind = CPU_B_PANELS;
     if (out->terms) {
         cpu_put_pairs_last(out);

@@ -6,7 +6,8 @@
 #include "vectorise.h"
 
 enum { VECTOR_BITS = 512, ROWS = 14 }; // of a tile
-enum { CALL = 30, TURNED_COLUMN = 6, CLASS = 60, PACK = 4, CYCLES_PER_NS = 4 };
+enum { CALL = 30, TURNED_COLUMN = 6, CLASS = 60, STRIP = 30, PACK = 4 };
+enum { CYCLES_PER_NS = 4 };
 
 static double count_of(const bt_node *extent)
 {
@@ -49,8 +50,11 @@ double cpu_ns_of_tiles(const struct cpu_tiling *p)
     const double loads =
         (double)nblock * (double)nvector / 2 + (double)nrow * (double)ntile / 2;
     const double ncall = (double)nblock * (double)ntile;
-    // sums that are stored apart are read again
-    const double apart = p->n0 < 0 ? 0 : (double)nrow * (double)ncolumn / 4;
+    // sums that are stored apart are read again, by a strip for each row of columns
+    const double apart =
+        p->n0 < 0 ? 0
+                  : (double)nrow * ((double)ncolumn / 4 +
+                                    STRIP * count_of(p->view.dims[p->n0].extent));
     const double call = p->is_turned ? CALL + TURNED_COLUMN * 2 * (double)lanes
                                      : CALL + CLASS * (c.calls - 1);
     const double cycles =

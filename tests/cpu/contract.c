@@ -243,6 +243,19 @@ static void test_other_convolutions(void **state)
                       { "w", "t[o, c]", BT_FLOAT32, 2, { 17, 1024 } } },
           .is_constant = { 0, 1 },
           .text = "y: t[n, o, p in h, q in g] = sum(c: x[n, c, p, q] * w[o, c])" },
+        // taps that no place has, of images of one place, by steps, and of an adjoint
+        { .inputs = { { "x", "t[n, c, h, g]", BT_FLOAT32, 4, { 3, 20, 1, 1 } },
+                      { "w", "t[o, c, k, l]", BT_FLOAT32, 4, { 17, 20, 3, 3 } } },
+          .text = "y: t[n, o, p in h, q in g] = sum(c, r in k, s in l:"
+                  "    x[n, c, p + r - 1, q + s - 1] * w[o, c, r, s] else 0)" },
+        { .inputs = { { "x", "t[n, c, h, g]", BT_FLOAT32, 4, { 3, 20, 2, 3 } },
+                      { "w", "t[o, c, k, l]", BT_FLOAT32, 4, { 17, 20, 5, 5 } } },
+          .text = "y: t[n, o, p in 1, q in 2] = sum(c, r in k, s in l:"
+                  "    x[n, c, 2*p + r - 2, 2*q + s - 2] * w[o, c, r, s] else 0)" },
+        { .inputs = { { "dy", "t[n, o, p, q]", BT_FLOAT32, 4, { 3, 20, 1, 2 } },
+                      { "w", "t[o, i, k, l]", BT_FLOAT32, 4, { 20, 17, 3, 3 } } },
+          .text = "dx: t[n, i, a in p, b in q] = sum(o, r in k, s in l:"
+                  "    dy[n, o, a + 1 - r, b + 1 - s] * w[o, i, r, s] else 0)" },
         // columns that crowd a cache are rows: gradients of weights, of one batch and of several
         { .inputs = { { "dy", "t[k, m]", BT_FLOAT32, 2, { 70, 1024 } },
                       { "x", "t[k, n]", BT_FLOAT32, 2, { 70, 65 } } },

@@ -287,6 +287,32 @@ static void test_rows_of_a_constant_that_crowd_the_cache_lie_further_apart(void 
         "}\n");
 }
 
+/* Of a window of 3 x 3 the one in the middle. */
+static void test_an_image_of_one_place_has_one_tap(void **state)
+{
+    (void)state;
+    check_text(
+        &(struct contraction){
+            .inputs = { { "x", "t[n, c, h, g]", BT_FLOAT32, 4, { 6, 20, 1, 1 } },
+                        { "w", "t[o, c, k, l]", BT_FLOAT32, 4, { 16, 20, 3, 3 } } },
+            .text = "y: t[n, o, p in h, q in g] = sum(c, r in k, s in l:"
+                    "  x[n, c, p + r - 1, q + s - 1] * w[o, c, r, s] else 0)" },
+        "loops test {\n"
+        "    in a0: float32[120]\n"
+        "    in a1: float32[2880]\n"
+        "    out s0: float32[96]\n"
+        "    local s1: float32[1]\n"
+        "    temp t4: float32[320]\n"
+        "    parallel i40 in 2 {\n"
+        "        pack.4(&t4[160*i40], &a1[1440*i40 + 4], 20, 8, 8, 8, 9, 180)\n"
+        "    }\n"
+        "    for i40 in 2 {\n"
+        "        tile_f32_portable(&s0[8*i40], &a0[0], &t4[160*i40], 6, 8, 20, 20, 1, 8, "
+        "16, 2, 1, 0, 0, 1, 0, 0)\n"
+        "    }\n"
+        "}\n");
+}
+
 /* Rows of 1024 floats again, of which tiles read a column from one end to the other. */
 static void test_terms_that_crowd_the_cache_are_packed_in_strips(void **state)
 {
@@ -775,6 +801,7 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(test_deep_terms_go_by_slices_where_tiles_wait_for_them),
     cmocka_unit_test(test_a_convolution_by_steps_copies_only_what_it_reads),
     cmocka_unit_test(test_rows_of_a_constant_that_crowd_the_cache_lie_further_apart),
+    cmocka_unit_test(test_an_image_of_one_place_has_one_tap),
     cmocka_unit_test(test_terms_that_crowd_the_cache_are_packed_in_strips),
     cmocka_unit_test(test_a_product_packs_what_lies_across),
     cmocka_unit_test(test_few_rows_go_along_columns_as_they_lie),

@@ -146,6 +146,8 @@ void cpu_strides(bt_graph *, uint32_t rank, const bt_node *const *extents,
  * where factors become more. */
 bt_status cpu_contraction_of(bt_graph *, const bt_array *stage,
                              struct cpu_contraction *) BT_MUST_USE;
+/* Of reduced dims, leaves out iterations that find no element of a factor for any place. 0: failure. */
+int cpu_leave_out_taps(bt_graph *, struct cpu_contraction *);
 /* The only sum in a stage; *out NULL: there is none, or more than one reduction. */
 bt_status cpu_sum_of(bt_graph *, const bt_array *stage, const bt_node **out) BT_MUST_USE;
 /* What sums of products of this type are computed in. */

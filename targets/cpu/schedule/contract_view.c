@@ -382,7 +382,7 @@ static int look(bt_graph *g, const bt_array *stage, const bt_node *reduce, int i
            set_operand(&l, reads[0], &out->operands[0]) &&
            set_operand(&l, reads[1], &out->operands[1]) &&
            add_guards(&l, reduce->args[0]) && is_covered(&l, &out->operands[0]) &&
-           is_covered(&l, &out->operands[1]);
+           is_covered(&l, &out->operands[1]) && cpu_leave_out_taps(g, out);
 }
 
 bt_status cpu_sum_of(bt_graph *g, const bt_array *stage, const bt_node **out)

@@ -11,8 +11,11 @@ static uint32_t most(uint32_t a, uint32_t b)
 
 uint32_t fuse_leader(const struct fuse_block *b, uint32_t node)
 {
-    while (b->nodes[node].leader != node)
-        node = b->nodes[node].leader;
+    struct fuse_node *nodes = b->nodes;
+    while (nodes[node].leader != node) {
+        nodes[node].leader = nodes[nodes[node].leader].leader; // half the way next time
+        node = nodes[node].leader;
+    }
     return node;
 }
 
@@ -128,12 +131,14 @@ static bt_status path_allows(struct fuse_block *b, uint32_t from, uint32_t to,
             break;
         const struct fuse_node *group = &b->nodes[fuse_leader(b, at)];
         nop += group->nop;
+        if (nop > b->max_ops) // a way of any length is not walked to its end
+            return NULL;
         if (at == from || b->nodes[at].kind == FUSE_TUPLE)
             continue;
         if (at == to ? !(end & 1u << group->group_kind) : group->group_kind > between)
             return NULL;
     }
-    *out = nop <= b->max_ops;
+    *out = 1;
     return NULL;
 }
 

@@ -113,11 +113,6 @@ bt_status bt__planned_check(bt_ctx *ctx, const bt_func *func, const bt_map *kern
 
 /* ---- memory: right for all values of the dims that places depend on ---- */
 
-static int share_time(const bt_live_range *a, const bt_live_range *b)
-{
-    return a->first <= b->last && b->first <= a->last;
-}
-
 /* Whether `end` bytes behind `offset` are at `limit` at the latest, for all values of the
  * dims. */
 static int ends_before(const bt_type *offset, const bt_type *nbytes, const bt_type *limit)
@@ -136,7 +131,7 @@ static int ends_before(const bt_type *offset, const bt_type *nbytes, const bt_ty
 
 static int may_share_bytes(const bt_live_range *a, const bt_live_range *b)
 {
-    return a->storage == b->storage && !ends_before(a->offset, a->nbytes, b->offset) &&
+    return !ends_before(a->offset, a->nbytes, b->offset) &&
            !ends_before(b->offset, b->nbytes, a->offset);
 }
 
@@ -196,8 +191,36 @@ static bt_status fail_shared(bt_ctx *ctx, const bt_live_range *a, const bt_live_
                 (const bt_type *[]){ a->nbytes, a->offset, b->nbytes, b->offset });
 }
 
-static bt_status check(bt_ctx *ctx, uint32_t n, const bt_live_range *ranges)
+/* What most pairs are told apart by. */
+struct extent {
+    const bt_call *storage;
+    int64_t begin, end; /* in it; anywhere where they are no numbers */
+    uint32_t first, last;
+};
+
+static struct extent extent_of(const bt_live_range *a)
 {
+    struct extent e = { a->storage, INT64_MIN, INT64_MAX, a->first, a->last };
+    int64_t begin, nbytes, end;
+    if (bt_dim_is_const(a->offset, &begin) && bt_dim_is_const(a->nbytes, &nbytes) &&
+        bt_add_int64(begin, nbytes, &end)) {
+        e.begin = begin;
+        e.end = end;
+    }
+    return e;
+}
+
+static int are_apart(const struct extent *a, const struct extent *b)
+{
+    return a->storage != b->storage || a->first > b->last || b->first > a->last ||
+           a->end <= b->begin || b->end <= a->begin;
+}
+
+static bt_status check(bt_ctx *ctx, uint32_t n, const bt_live_range *ranges,
+                       struct extent *extents)
+{
+    for (uint32_t i = 0; i < n; i++)
+        extents[i] = extent_of(&ranges[i]);
     for (uint32_t i = 0; i < n; i++) {
         const bt_live_range *a = &ranges[i];
         const bt_type *size = bt_call_dim(a->storage, "size");
@@ -206,7 +229,7 @@ static bt_status check(bt_ctx *ctx, uint32_t n, const bt_live_range *ranges)
         if (low < 0 || !ends_before(a->offset, a->nbytes, size))
             return fail_beyond(ctx, a, size);
         for (uint32_t k = i + 1; k < n; k++) {
-            if (share_time(a, &ranges[k]) && may_share_bytes(a, &ranges[k]) &&
+            if (!are_apart(&extents[i], &extents[k]) && may_share_bytes(a, &ranges[k]) &&
                 !is_alias(&ranges[k], a, i) && !is_alias(a, &ranges[k], k) &&
                 !is_part(ranges, &ranges[k], a) && !is_part(ranges, a, &ranges[k]))
                 return fail_shared(ctx, a, &ranges[k]);
@@ -222,8 +245,9 @@ bt_status bt_plan_check(bt_ctx *ctx, const bt_func *func)
     uint32_t n;
     bt_live_range *ranges;
     bt_status status = bt_live_ranges(ctx, scratch, func, &n, &ranges);
+    struct extent *extents = status ? NULL : BT_NEWS(scratch, struct extent, n);
     if (!status)
-        status = check(ctx, n, ranges);
+        status = extents ? check(ctx, n, ranges, extents) : bt_no_memory();
     bt_arena_release(scratch, mark);
     return status;
 }

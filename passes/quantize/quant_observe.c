@@ -2,7 +2,8 @@
  * quant-observe: a function that gives what is seen of each site of another one.
  *     @observe takes what @main takes and gives, of each site that is no constant, of the
  *     numbers before they become codes, in order:
- *     phase range     its least and greatest number, and how many are NaN or infinite
+ *     phase range     its least and greatest number, how many are NaN or infinite, and how many
+ *                     there are
  *     phase moments   of each weight the mean, and the mean of the squares, of what it is
  *                     multiplied with, along the axis of both that sums run along; a number where
  *                     there is no such axis
@@ -51,13 +52,14 @@ static bt_status add(struct observe *o, const bt_value *value)
 
 static bt_status add_range(struct observe *o, const bt_value *data)
 {
-    const bt_value *range, *field;
+    const bt_value *range, *field, *nelem;
     BT_TRY(bt_build(o->copy.b, "quant.range", NULL, &data, 1, &range));
+    BT_TRY(bt_build(o->copy.b, "ndarray_size", "dtype=\"int64\"", &data, 1, &nelem));
     for (uint32_t i = 0; i < 3; i++) {
         BT_TRY(bt_build_proj(o->copy.b, range, i, &field));
         BT_TRY(add(o, field));
     }
-    return NULL;
+    return add(o, nelem);
 }
 
 static bt_status add_bins(struct observe *o, const struct site *site,
@@ -214,7 +216,8 @@ static const bt_pass passes[] = {
                "site=\"x\") }\n"
                "    def @observe(%x: Tensor[(2), float32]) {\n"
                "        %0 = quant.range(%x);\n"
-               "        (%0.0, %0.1, %0.2)\n"
+               "        %1 = ndarray_size(%x, dtype=\"int64\");\n"
+               "        (%0.0, %0.1, %0.2, %1)\n"
                "    }",
         .level = 0,
         .options = options,

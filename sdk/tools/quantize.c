@@ -221,17 +221,11 @@ static bt_status list_sites(struct quantize *q)
     for (uint32_t i = 0; i < block->nbinding; i++) {
         const bt_call *call = bt_as_op_call(block->bindings[i], "quant.simulate");
         struct row *row = &q->rows[q->nrow];
-        int64_t dims[BT_MAX_RANK];
-        uint32_t rank;
         if (!call)
             continue;
         q->nrow++;
-        *row =
-            (struct row){ .name = bt_call_text(call, "site"), .call = call, .nelem = 1 };
+        *row = (struct row){ .name = bt_call_text(call, "site"), .call = call };
         row->constant = bt_const_tensor(bt_module_constant(q->annotated, call->args[0]));
-        for (uint32_t k = 0; bt_tensor_static(call->base.type, &rank, dims) && k < rank;
-             k++)
-            row->nelem *= (uint64_t)dims[k];
         row->codes =
             tool_text(q->tool, "%lld..%lld", (long long)bt_call_int(call, "low", 0),
                       (long long)bt_call_int(call, "high", 0));

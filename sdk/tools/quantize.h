@@ -13,8 +13,7 @@ enum { PATH_NBYTES = 4096 };
 /* A site and what is known of it. */
 struct row {
     const char *name, *codes;
-    double low, high, count, nbad;
-    uint64_t nelem; /* of one sample */
+    double low, high, nbad, nelem; /* over all samples */
     const bt_call *call;
     const bt_tensor *constant;
     bt_tensor

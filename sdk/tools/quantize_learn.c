@@ -10,12 +10,16 @@
 
 /* ---- observing ---- */
 
+/* What phase range gives of a site, in that order. */
+enum { LEAST, GREATEST, NBAD, NELEM, NRANGE };
+
 static void fold_range(int64_t n, double *row, const double *other)
 {
-    for (int64_t i = 0; i + 2 < n; i += 3) {
-        row[i] = fmin(row[i], other[i]);
-        row[i + 1] = fmax(row[i + 1], other[i + 1]);
-        row[i + 2] += other[i + 2];
+    for (int64_t i = 0; i + NRANGE <= n; i += NRANGE) {
+        row[i + LEAST] = fmin(row[i + LEAST], other[i + LEAST]);
+        row[i + GREATEST] = fmax(row[i + GREATEST], other[i + GREATEST]);
+        row[i + NBAD] += other[i + NBAD];
+        row[i + NELEM] += other[i + NELEM];
     }
 }
 
@@ -31,15 +35,17 @@ static void take_range(void *self, int64_t sample, int64_t n, const double *row)
     (void)sample;
     for (uint32_t i = 0; i < q->nrow; i++) {
         struct row *r = &q->rows[i];
-        if (r->constant || n < 3)
+        if (r->constant || n < NRANGE)
             continue;
-        r->is_blind = row[2] > 0 && !(row[0] <= row[1]);
+        const int any = row[LEAST] <= row[GREATEST];
+        r->is_blind = row[NBAD] > 0 && !any;
         // nothing was seen: 0, 0
-        r->low = row[0] <= row[1] ? row[0] : 0;
-        r->high = row[0] <= row[1] ? row[1] : 0;
-        r->nbad = row[2];
-        row += 3;
-        n -= 3;
+        r->low = any ? row[LEAST] : 0;
+        r->high = any ? row[GREATEST] : 0;
+        r->nbad = row[NBAD];
+        r->nelem = row[NELEM];
+        row += NRANGE;
+        n -= NRANGE;
     }
 }
 
@@ -171,9 +177,8 @@ static bt_status fill_entries(struct quantize *q, bt_npz_entry *entries, uint32_
         BT_TRY(add_entry(q, &entries[(*n)++], BT_FLOAT64, 2,
                          (const double[]){ r->low, r->high }, r->name, ".range"));
         BT_TRY(add_entry(q, &entries[(*n)++], BT_INT64, 3,
-                         (const double[]){ (double)q->nseen,
-                                           (double)q->nseen * (double)r->nelem, r->nbad },
-                         r->name, ".count"));
+                         (const double[]){ (double)q->nseen, r->nelem, r->nbad }, r->name,
+                         ".count"));
         if (!q->bins[i])
             continue;
         entries[*n].name = tool_text(q->tool, "%s.bins", r->name);

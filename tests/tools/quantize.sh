@@ -33,6 +33,17 @@ for by in max mse kl percentile; do
     diff -r 1 3 > /dev/null || fault "$by: 3 processes find something else than one"
 done
 
+# Numbers are counted where the batch is open.
+mkdir -p open
+npy open/x.npy '3, 4' 48
+cat > open.baton <<'EOF'
+#[version = "baton 0.1"]
+def @main<n: Dim>(%x: Tensor[(n, 4), float32]) { nn.dense(%x + 1f, const[(2, 4), float32]{1 ..}) }
+EOF
+for by in max mse kl percentile; do
+    expect 0 '^results ' -- "$baton" quantize open.baton --calibrate $by --data open -o q.baton
+done
+
 # What runs in float with the losses of codes gives what runs on them: but for rounding, and one step of a bias.
 passes='default, quant-annotate{scheme="int8"}, quant-calibrate{by="global{range=4f}"}'
 expect 0 -- "$baton" opt "$digits/digits.baton" -p "$passes" -o simulated.baton

@@ -25,6 +25,17 @@ expect 0 -- "$baton" run p.baton -i "$x" -i 'y=[10, 20]' -o saved
 expect 0 'n=2, m=3' '\[21, 22, 23\], \[44, 45, ' -- "$baton" run p.baton -i x=saved/output.npy -i 'y=[10, 20]'
 expect 0 'n=2, m=3' -- "$baton" run p.baton -i x=2x3xfloat32=random:1 -i y=2xfloat32=random:2
 
+# Two `?` are two dims, of a gradient too, and get no number by name.
+cat > any.baton <<'END'
+#[version = "baton 0.1"]
+
+def @f(%x: Tensor[(?, ?), float32]) -> float32 { sum(%x * %x) }
+gradient @df = @f();
+END
+for target in reference cpu; do
+    expect 0 '^output: Tensor\[(2, 3), float32\]$' '\[2, 4, 6\], \[8, 10, -120\]' -- "$baton" run any.baton --entry df -i "$x" --target $target
+done
+
 # An artifact has its numbers already.
 expect 0 -- "$baton" compile p.baton --dim n=2 --dim m=3 -o p.bta
 expect 0 '\[24, 25, 0\]' -- "$baton" run p.bta -i "$x" -i 'y=[10, 20]'

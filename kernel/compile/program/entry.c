@@ -70,12 +70,19 @@ static bt_status find_names(struct wrapper *w)
     return NULL;
 }
 
-/* A parameter of the function, or the number that is given for it. */
+/* A parameter of the function, or the number that is given for it; name: NULL: it has none, as
+ * a `?` of the function that is differentiated: no number is given for it, and none for two. */
 static bt_status find_var(struct wrapper *w, const bt_type_param *param, const char *name,
                           const bt_type **out)
 {
-    struct bt__given_dim *dim = bt__given_dims_find(&w->given, name);
     bt_store *store = w->module->store;
+    if (!name) {
+        *out = bt_type_var_anonymous(store, param);
+        if (!*out)
+            return bt_store_why(w->ctx, store);
+        return BT_PUSH(w->arena, &w->vars, *out) ? NULL : bt_no_memory();
+    }
+    struct bt__given_dim *dim = bt__given_dims_find(&w->given, name);
     if (dim && !bt__given_dim_use(dim, param))
         return bt_fail_at(w->ctx, BT_ERR_SHAPE, store, w->declared->span,
                           BT__GIVEN_DIM_REFUSED, name, (long long)dim->value);
@@ -105,11 +112,12 @@ static bt_status make_func(struct wrapper *w, const char *callee, bt_func *now)
     for (uint32_t i = 0; i < type->nparam; i++) {
         const bt_var_type *like =
             i < primal->nvar ? bt_as_var_type(primal->vars[i]) : NULL;
-        BT_TRY(find_var(w, &type->params[i], like && like->name ? like->name : "n",
+        const char *name = like && like->name ? like->name : "n";
+        BT_TRY(find_var(w, &type->params[i], like && like->is_anonymous ? NULL : name,
                         &vars[i]));
     }
-    BT_TRY(bt__given_dims_check(w->ctx, w->arena, NULL, &w->given, w->open.len,
-                                w->open.at));
+    BT_TRY(
+        bt__given_dims_check(w->ctx, w->arena, NULL, &w->given, w->open.len, w->open.at));
     if (type->nparam && !(type = bt_func_type_open(store, type, vars)))
         return bt_store_why(w->ctx, store);
     BT_TRY(find_names(w));

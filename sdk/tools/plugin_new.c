@@ -45,11 +45,15 @@ static const char *template_folder(struct tool *tool)
 
 /* ---- names ---- */
 
+/* The parts between dots are names in C and in programs. */
 static int is_name(const char *name)
 {
-    int ok = isalpha((unsigned char)name[0]) && strlen(name) < 64;
-    for (const char *c = name; *c; c++)
-        ok = ok && (isalnum((unsigned char)*c) || strchr("._-", *c));
+    int ok = strlen(name) > 0 && strlen(name) < 64, is_first = 1;
+    for (const char *c = name; *c; c++) {
+        ok = ok && (is_first ? isalpha((unsigned char)*c)
+                             : isalnum((unsigned char)*c) || strchr("._-", *c));
+        is_first = *c == '.';
+    }
     return ok && isalnum((unsigned char)name[strlen(name) - 1]);
 }
 
@@ -287,7 +291,9 @@ int plugin_new(struct tool *tool)
         return tool_fail(tool, bt_no_memory());
     if (!is_name(tool->args[2]))
         return tool_usage(
-            tool, "%s is no name: letters, digits and . _ -, beginning with a letter",
+            tool,
+            "%s is no name: letters, digits and . _ -, of which each part between dots "
+            "begins with a letter",
             tool->args[2]);
     int is_op = strcmp(kind, "op") == 0 || strcmp(kind, "eval") == 0;
     if (is_op && strchr(tool->args[2], '-'))

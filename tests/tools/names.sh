@@ -113,6 +113,10 @@ expect 1 'no op is named "reduce_sum"; did you mean sum?' -- "$baton" opt reduce
 # New plugins: names that programs can call; sources whose manifest is behind say the command.
 expect 2 'programs cannot call bad-name.x-y: ' -- "$baton" plugin new op bad-name.x-y
 [ ! -e x_y ] || fault "something was written"
+for kind in op pass target; do
+    expect 2 'example.9x is no name: .* each part between dots begins with a letter' -- "$baton" plugin new $kind example.9x
+    [ ! -e 9x ] || fault "something was written"
+done
 expect 0 'swish.baton.json' -- "$baton" plugin new op example.swish --source
 sed 's/FLOAT, "1"/FLOAT, "2"/' swish/swish.c > edited && cp edited swish/swish.c
 BATON_PLUGIN_PATH=$work/swish

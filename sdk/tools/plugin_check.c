@@ -370,6 +370,8 @@ static int check_plugin(struct tool *tool, struct guard *guard)
         printf("%u operator%s, %u with faults; %u case%s, %u failed\n", tally.nop,
                PLURAL(tally.nop), tally.nbroken_op, tally.ncase, PLURAL(tally.ncase),
                tally.nbroken_case);
+    if (nbroken)
+        printf("%u fault%s of what else it provides\n", nbroken, PLURAL(nbroken));
     return tally.nbroken_op || nbroken ? EXIT_INPUT : EXIT_OK;
 }
 

@@ -172,6 +172,7 @@ bt_status gradient_check(struct op_check *w, const struct call_case *c,
         return refused(w, is_wide ? &wide : c, program, status, tally);
     BT_TRY(bt_op_facet(w->ctx, w->op, "gradient", &facet));
     tally->instead = facet ? ((const bt_gradient_facet *)facet)->instead : NULL;
+    tally->is_alone |= g.is_unknown[GRADIENT_JVP];
     if (memchr(g.wants, 1, g.nin) && memchr(g.is_real, 1, g.nout)) {
         const uint32_t nfailed = tally->nfailed;
         tally->ncase++;

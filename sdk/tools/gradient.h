@@ -26,7 +26,11 @@ struct gradient {
     uint8_t wants[CASE_MAX_LEAF];  /* of floats, and not blocked */
     uint8_t is_real[CALL_MAX_OUT]; /* of floats */
     const bt_executor *interp;
-    bt_module *modules[GRADIENT_NPROGRAM]; /* NULL: all that it would give is zero */
+    /* The facet of an operator in plain C has a vjp and no jvp: nothing is known of tangents,
+     * nor of second derivatives where the vjp calls such an operator. */
+    uint8_t is_unknown[GRADIENT_NPROGRAM];
+    bt_module
+        *modules[GRADIENT_NPROGRAM]; /* NULL: unknown, or all that it gives is zero */
     void *sessions[GRADIENT_NPROGRAM];
     uint8_t gives[GRADIENT_NPROGRAM][CASE_MAX_LEAF]; /* of each leaf: it is not zero */
     bt_compute *primal;
@@ -59,6 +63,7 @@ struct gradient_tally {
     uint32_t npoint, nredrawn;
     const char *none;    /* why it has no derivative; NULL: it has one */
     const char *instead; /* why what it has is none; NULL: it is one */
+    uint32_t is_alone;   /* there is a vjp, and no jvp */
     const char
         *closed; /* why there is none with dims; NULL: there is, or it takes none */
 };

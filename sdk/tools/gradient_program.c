@@ -358,6 +358,20 @@ static bt_status make_primal(struct gradient *g)
     return bt_compute_create(g->w->ctx, &call, &g->primal);
 }
 
+/* What is built of a facet that has a vjp alone. */
+static bt_status build_known(struct gradient *g, uint32_t program)
+{
+    const void *row;
+    BT_TRY(bt_op_facet(g->w->ctx, g->w->op, "gradient", &row));
+    const bt_gradient_facet *facet = row;
+    bt_status status = build_program(g, program);
+    if (!status || status->code != BT_ERR_UNSUPPORTED || program == GRADIENT_VJP ||
+        bt_op_has_formula(g->w->op) || !facet || !facet->vjp || facet->jvp)
+        return status;
+    g->is_unknown[program] = 1;
+    return NULL;
+}
+
 static int any(const uint8_t *flags, uint32_t n)
 {
     return memchr(flags, 1, n) != NULL;
@@ -376,7 +390,7 @@ static bt_status open_all(struct gradient *g, uint32_t *program)
     if (!any(g->wants, g->nin) || !any(g->is_real, g->nout))
         return NULL;
     for (*program = 0; *program < GRADIENT_NPROGRAM; ++*program)
-        BT_TRY(build_program(g, *program));
+        BT_TRY(build_known(g, *program));
     return NULL;
 }
 

@@ -67,7 +67,8 @@ static void print_gradient(const struct gradient_tally *t)
     else if (t->instead)
         printf("  derivative  what it gives is none: %s\n", t->instead);
     else if (t->ncase)
-        printf("  derivative  %u case%s, as differences\n", t->ncase, PLURAL(t->ncase));
+        printf("  derivative  %u case%s, as differences%s\n", t->ncase, PLURAL(t->ncase),
+               t->is_alone ? "; backward alone, there is no jvp" : "");
 }
 
 /* The same values on every run. */

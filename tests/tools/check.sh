@@ -49,12 +49,19 @@ found gradient_type 'vjp: facet `gradient` of wrong.gradient_type gives for inpu
 found gradient_fails 'vjp: the vjp hook of wrong.gradient_fails: it does not know how$'
 found gradient_name 'vjp: the vjp hook of wrong.gradient_name: no op is named "mutliply"; did you mean multiply?$'
 found gradient_forward 'jvp: the tangent of result 0, element 0, is .*, by differences '
+found gradient_alone 'vjp: along a direction the adjoints of arguments come to .*, by differences '
 found gradient_step 'jvp: the tangent of result 0, element 0, is 1, by differences 0$'
 expect 0 '^  ok      float32\[3\]$' -- "$baton" plugin check test.wrong wrong.random
 expect 0 '^  on cpu  2 cases, as interp$' -- "$baton" plugin check test.wrong wrong.right
 expect 0 '^  on vm   5 cases, as interp$' -- "$baton" plugin check baton.ops.tensor argwhere # it has no kernels
 refuse 'by interp alone'
 expect 0 '^  derivative  2 cases, as differences$' -- "$baton" plugin check test.wrong wrong.right
+expect 0 '^  ok      float32\[2, 3\]$' '^  derivative  1 case, as differences; backward alone, there is no jvp$' -- \
+    "$baton" plugin check test.wrong wrong.right_alone
+printf '#[version = "baton 0.1"]\ndef @f(%%x: Tensor[(2), float32]) -> float32 { sum(wrong.right_alone(%%x)) }\ngradient @df = @f();\njvp @jf = @f();\n' > alone.baton
+expect 0 '\[2, 4\]$' -- "$baton" run alone.baton --entry df -i 'x=[1, 2]'
+expect 1 'wrong.right_alone has no derivative: it is computed by plain C, and its facet `gradient` has no jvp$' -- \
+    "$baton" run alone.baton --entry jf -i 'x=[1, 2]' -i 'dx=[1, 2]'
 expect 0 '^  derivative  none: unique has no derivative: which elements ' -- "$baton" plugin check baton.ops.tensor unique
 expect 0 '^  derivative  what it gives is none: straight through: ' -- "$baton" plugin check baton.ops.quant quant.simulate
 expect 0 'not tried: it states no cases' -- "$baton" plugin check test.wrong wrong.untried

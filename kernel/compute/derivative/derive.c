@@ -14,15 +14,29 @@ static bt_status refuse(bt_builder *b, const bt_call *call, const char *why)
                       call->base.span, "%s has no derivative: %s", call->op->name, why);
 }
 
-/* The graph of the call, whose dims are those of the types. */
+/* Nothing follows from plain C: the hook of that name would be needed. */
+static bt_status refuse_plain(bt_builder *b, const bt_call *call, const char *hook)
+{
+    const void *facet;
+    bt_text why;
+    BT_TRY(bt_op_facet(bt_builder_ctx(b), call->op, "gradient", &facet));
+    if (!facet)
+        return refuse(b, call, "it is computed by plain C and has no facet `gradient`");
+    bt_text_init(&why, bt_ctx_scratch(bt_builder_ctx(b)));
+    bt_text_addf(&why, "it is computed by plain C, and its facet `gradient` has no %s",
+                 hook);
+    return bt_text_get(&why) ? refuse(b, call, why.at) : bt_no_memory();
+}
+
+/* The graph of the call, whose dims are those of the types; for want of the hook. */
 static bt_status graph_of(bt_builder *b, bt_arena *arena, const bt_call *call,
-                          bt_graph **out)
+                          const char *hook, bt_graph **out)
 {
     bt_ctx *ctx = bt_builder_ctx(b);
     bt_formula_call formula;
     bt_graph *graph;
     if (!bt_op_has_formula(call->op))
-        return refuse(b, call, "it is computed by plain C and has no facet `gradient`");
+        return refuse_plain(b, call, hook);
     BT_TRY(bt_call_formula(arena, call, &formula));
     BT_TRY(bt__call_compose(ctx, arena, &formula, &graph));
     if (!graph)
@@ -85,7 +99,7 @@ static bt_status vjp(bt_builder *b, bt_arena *arena, const bt_adjoint_call *c,
     bt_graph *g;
     if (!to)
         return bt_no_memory();
-    BT_TRY(graph_of(b, arena, c->call, &g));
+    BT_TRY(graph_of(b, arena, c->call, "vjp", &g));
     BT_TRY(are_there(arena, c->nout, c->seeds, &seeds));
     BT_TRY(bt__graph_adjoint(g, c->wants, seeds, to));
     BT_TRY(all_values(arena, c, c->nout, &values));
@@ -101,7 +115,7 @@ static bt_status jvp(bt_builder *b, bt_arena *arena, const bt_adjoint_call *c,
     bt_graph *g;
     if (!to)
         return bt_no_memory();
-    BT_TRY(graph_of(b, arena, c->call, &g));
+    BT_TRY(graph_of(b, arena, c->call, "jvp", &g));
     BT_TRY(are_there(arena, c->nin, c->seeds, &seeds));
     BT_TRY(bt__graph_tangent(g, seeds, to));
     BT_TRY(all_values(arena, c, c->nin, &values));

@@ -1,4 +1,4 @@
-/* y = x * x by formula, with derivatives that are wrong. */
+/* y = x * x, by formula or in plain C, with derivatives that are wrong but for one. */
 #include <baton/op.h>
 
 static const bt_op_input inputs[] = {
@@ -36,6 +36,21 @@ static bt_status unknown(bt_builder *b, const bt_adjoint_call *c, const bt_value
                     &to[0]);
 }
 
+static bt_status twice(bt_builder *b, const bt_adjoint_call *c, const bt_value **to)
+{
+    BT_TRY(once(b, c, to));
+    return bt_build(b, "add", NULL, (const bt_value *[]){ to[0], to[0] }, 2, &to[0]);
+}
+
+static bt_status square(bt_ctx *ctx, const bt_eval_call *call)
+{
+    const bt_tensor *x = call->in[0];
+    BT_TRY(bt_tensor_create(ctx, x->dtype, x->rank, x->dims, &call->out[0]));
+    for (int64_t i = 0; i < x->nelem; i++)
+        bt_tensor_set(call->out[0], i, bt_tensor_get(x, i) * bt_tensor_get(x, i));
+    return NULL;
+}
+
 /* Rounding is taken for nothing. */
 static bt_status through(bt_builder *b, const bt_adjoint_call *c, const bt_value **to)
 {
@@ -47,7 +62,8 @@ static bt_status through(bt_builder *b, const bt_adjoint_call *c, const bt_value
 static const bt_gradient_facet value = { .vjp = once }, zero = { .vjp = nothing },
                                type = { .vjp = other_type }, fails = { .vjp = failing },
                                name = { .vjp = unknown }, forward = { .jvp = once },
-                               step = { .vjp = through, .jvp = through };
+                               step = { .vjp = through, .jvp = through },
+                               right = { .vjp = twice };
 
 #define WRONG(name_, formula_, facet_)                                              \
     {                                                                               \
@@ -56,6 +72,13 @@ static const bt_gradient_facet value = { .vjp = once }, zero = { .vjp = nothing 
         .formula = "y: t[..] = " formula_,                                          \
         .facets =                                                                   \
             BT_FACET_ROWS(BT_CASES("float32[2, 3]"), BT_FACET("gradient", facet_)), \
+    }
+#define PLAIN(name_, facet_)                                                         \
+    {                                                                                \
+        .name = "wrong." name_, .revision = 1, .doc = "A square.", .source = "none", \
+        .inputs = inputs, .relation = "Identity", .eval = square,                    \
+        .facets =                                                                    \
+            BT_FACET_ROWS(BT_CASES("float32[2, 3]"), BT_FACET("gradient", facet_)),  \
     }
 #define SQUARE "data[..] * data[..]"
 static const bt_op ops[] = {
@@ -66,6 +89,8 @@ static const bt_op ops[] = {
     WRONG("name", SQUARE, name),
     WRONG("forward", SQUARE, forward),
     WRONG("step", "round(data[..])", step),
+    PLAIN("gradient_alone", value),
+    PLAIN("right_alone", right),
     { 0 },
 };
 const bt_table bt_tests_tools_wrong_gradients[] = { BT_OPS(ops), { 0 } };

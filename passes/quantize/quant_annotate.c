@@ -148,7 +148,7 @@ static bt_status find_wanted(struct annotate *a, const bt_block *block)
                         *later = bt_map_find(&a->wanted, value);
         for (uint32_t k = 0; consumer && k < 2; k++)
             BT_TRY(want(a, operand(law, call, k), consumer));
-        if (later &&
+        if (law && later && // what a projection gives has no law
             (law->kind == LAW_MOVE || law->kind == LAW_ORDER || law->kind == LAW_MEAN))
             BT_TRY(want(a, operand(law, call, 0), later));
     }

@@ -240,7 +240,8 @@ static const bt_op ops[] = {
         .facets = BT_FACET_ROWS(
             BT_CASES("float32[2, 3] | shape=[3]\nfloat32[2, 3] | shape=[2, 1]\n"
                      "int8[2, 3] | shape=[]\nfloat32[2, 3] | shape=[2, 3]\n"
-                     "float32[0, 3] | shape=[1, 3]")),
+                     "float32[0, 3] | shape=[1, 3]\nfloat32[0, 3] | shape=[3]\n"
+                     "float32[3, 0] | shape=[]")),
     },
     {
         .name = "collapse_sum_like",

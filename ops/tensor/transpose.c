@@ -166,9 +166,11 @@ static void write_squeeze(bt_formula *f, const bt_formula_call *call)
     uint32_t ndrop = result && result->n <= rank ? rank - result->n : rank;
     for (int64_t i = 0; i < a->axis.n; i++)
         is_dropped[bt_formula_axis(f, a->axis.at[i], rank)] = 1;
-    for (uint32_t k = 0; a->axis.n == BT_NONE_LIST && k < rank && ndrop; k++) {
-        is_dropped[k] = (uint8_t)is_one(shape->dims[k]);
+    for (uint32_t k = 0, kept = 0; a->axis.n == BT_NONE_LIST && k < rank && ndrop; k++) {
+        const int stays = result && kept < result->n && is_one(result->dims[kept]);
+        is_dropped[k] = (uint8_t)(is_one(shape->dims[k]) && !stays);
         ndrop -= is_dropped[k];
+        kept += !is_dropped[k];
     }
     bt_formula_clear(f, "y");
     bt_formula_each(f, "at", 0, rank, "i#");

@@ -111,6 +111,22 @@ static bt_status next_attrs(struct site *s, int is_whole, const void **out)
     return NULL;
 }
 
+/* Whether the call states no more of its dims than that of one example: where axes are empty, the
+ * formula can be the same for axes that do not belong to each other. Built in a block of its own,
+ * which is dropped. */
+static bt_status checks_no_more(struct site *s, const void *attrs, int *out)
+{
+    bt_builder *b = s->batch->copy->b;
+    const bt_value *made;
+    const bt_block *apart;
+    BT_TRY(bt_block_begin(b, 0, NULL));
+    BT_TRY(bt_build_op(b, s->old->op, attrs, s->old->narg, s->args, &made));
+    BT_TRY(bt_block_end(b, made, &apart));
+    *out = bt_as_call(made)->ncheck <= s->old->ncheck;
+    bt_builder_like(b, &s->old->base);
+    return NULL;
+}
+
 bt_status batching_op_by_name(struct site *s, const bt_graph_formula *wanted,
                               const bt_value **out)
 {
@@ -122,6 +138,8 @@ bt_status batching_op_by_name(struct site *s, const bt_graph_formula *wanted,
         if (attrs)
             BT_TRY(keeps_name(s, attrs, wanted, &keeps));
     }
+    if (keeps)
+        BT_TRY(checks_no_more(s, attrs, &keeps));
     return keeps ? bt_build_op(s->batch->copy->b, s->old->op, attrs, s->old->narg,
                                s->args, out)
                  : NULL;

@@ -64,7 +64,7 @@ static double f_min(double a, double b)
 
 static double f_zmul(double a, double b)
 {
-    return a == 0 ? 0.0 : a * b;
+    return a == 0 || b == 0 ? 0.0 : a * b;
 }
 
 static double f_sign(double a)

@@ -131,7 +131,7 @@ static float f32_exp2(float a)
     static type p##_max(type a, type b) { return a > b || a != a ? a : b; }                     \
     static type p##_min(type a, type b) { return a < b || a != a ? a : b; }                     \
     static type p##_sign(type a) { return a > 0 ? (type)1 : a < 0 ? (type)-1 : a; }             \
-    static type p##_zmul(type a, type b) { return a == 0 ? (type)0 : a * b; }                   \
+    static type p##_zmul(type a, type b) { return a == 0 || b == 0 ? (type)0 : a * b; }         \
     static type p##_mod(type a, type b)                                                         \
     {                                                                                           \
         const type rest = fmod(a, b);                                                           \

@@ -165,7 +165,7 @@ static double float_expected(const char *name, double a, double b)
         { "min", unordered ? NAN : fmin(a, b) },
         { "pow", pow(a, b) },
         { "atan2", atan2(a, b) },
-        { "zmul", a == 0 ? 0 : a * b },
+        { "zmul", a == 0 || b == 0 ? 0 : a * b },
         { "neg", -a },
         { "abs", fabs(a) },
         { "sign", isnan(a) ? a

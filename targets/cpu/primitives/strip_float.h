@@ -61,7 +61,7 @@ typedef double double_of_op;
     static inline type t##_zmul(type a, type b)                       \
     {                                                                 \
         const type product = a * b;                                   \
-        return a == 0 ? 0 : product;                                  \
+        return (a == 0) | (b == 0) ? 0 : product;                     \
     }                                                                 \
     static inline type t##_mod(type a, type b)                        \
     {                                                                 \

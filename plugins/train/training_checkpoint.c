@@ -10,16 +10,30 @@ static const char FORMAT[] = "baton.training/1";
 
 /* ---- saving ---- */
 
+/* Of a tensor. */
+struct bytes {
+    const void *at;
+    size_t n;
+};
+
 /* Over the digests of all tensors, each with the 0 behind it, one behind the other. */
-static const char *digest_data(bt_ctx *ctx, uint32_t n, bt_tensor *const *tensors)
+static const char *digest_data(bt_ctx *ctx, uint32_t n, const struct bytes *tensors)
 {
     bt_arena *arena = bt_ctx_scratch(ctx);
     char *all = BT_NEWS(arena, char, 65 * ((size_t)n + 1));
     for (uint32_t i = 0; all && i < n; i++)
-        bt_digest(tensors[i]->data, bt_tensor_nbytes(tensors[i]), all + 65 * (size_t)i);
+        bt_digest(tensors[i].at, tensors[i].n, all + 65 * (size_t)i);
     if (all)
         bt_digest(all, 65 * (size_t)n, all + 65 * (size_t)n);
     return all ? all + 65 * (size_t)n : NULL;
+}
+
+static const char *digest_now(const bt_training *t)
+{
+    struct bytes *bytes = BT_NEWS(bt_ctx_scratch(t->ctx), struct bytes, t->nvalue);
+    for (uint32_t i = 0; bytes && i < t->nvalue; i++)
+        bytes[i] = (struct bytes){ t->now[i]->data, bt_tensor_nbytes(t->now[i]) };
+    return bytes ? digest_data(t->ctx, t->nvalue, bytes) : NULL;
 }
 
 static const char *number_text(bt_ctx *ctx, uint64_t number)
@@ -52,7 +66,7 @@ static bt_status save(bt_training *t, const char *path, const bt_training_note *
     const bt_training_note own[] = {
         { "format", FORMAT },
         { "program", t->digest },
-        { "data", digest_data(t->ctx, t->nvalue, t->now) },
+        { "data", digest_now(t) },
         { "step", number_text(t->ctx, (uint64_t)t->info.step) },
         { "seed", number_text(t->ctx, t->options.seed) },
         { "scale", scale_text(t) },
@@ -165,11 +179,19 @@ static bt_status check_origin(bt_training *t, const char *path,
     return NULL;
 }
 
-static bt_status check_data(bt_training *t, const char *path, uint32_t n,
-                            bt_tensor *const *tensors, const struct safetensors *file)
+/* Of a training's checkpoint, whatever is taken of it: tensors lie in it as they were digested. A
+ * file of others has no digest. */
+static bt_status check_data(bt_training *t, const char *path,
+                            const struct safetensors *file)
 {
-    const char *expected = find_note(file->notes, "data");
-    const char *found = digest_data(t->ctx, n, tensors);
+    const char *format = find_note(file->notes, "format"),
+               *expected = find_note(file->notes, "data"), *found;
+    struct bytes *bytes = BT_NEWS(bt_ctx_scratch(t->ctx), struct bytes, file->n + 1);
+    if (!format || strcmp(format, FORMAT) != 0)
+        return NULL;
+    for (uint32_t i = 0; bytes && i < file->n; i++)
+        bytes[i] = (struct bytes){ file->at[i].at, file->at[i].end - file->at[i].begin };
+    found = bytes ? digest_data(t->ctx, file->n, bytes) : NULL;
     if (!found)
         return bt_no_memory();
     return expected && strcmp(found, expected) == 0
@@ -180,10 +202,9 @@ static bt_status check_data(bt_training *t, const char *path, uint32_t n,
                          path);
 }
 
-/* Tensors of their own, checked where asked for, take the place of those that are there. */
-static bt_status take_values(bt_training *t, const char *path,
-                             const struct safetensors *file, uint32_t n,
-                             const struct safetensor *const *found, int checks)
+/* Tensors of their own take the place of those that are there. */
+static bt_status take_values(bt_training *t, uint32_t n,
+                             const struct safetensor *const *found)
 {
     bt_tensor **read = BT_NEWS(bt_ctx_scratch(t->ctx), bt_tensor *, n);
     bt_status status = read ? NULL : bt_no_memory();
@@ -198,8 +219,6 @@ static bt_status take_values(bt_training *t, const char *path,
         if (!status)
             memcpy(read[i]->data, found[i]->at, bt_tensor_nbytes(like));
     }
-    if (!status && checks)
-        status = check_data(t, path, n, read, file);
     for (uint32_t i = 0; read && i < n; i++) {
         bt_tensor *kept = t->now[i];
         if (!status)
@@ -233,8 +252,9 @@ static bt_status load(bt_training *t, const char *path, const bt_file *bytes,
     BT_TRY(safetensors_read(t->ctx, t->arena, path, bytes->bytes, bytes->nbytes, &file));
     if (!params)
         BT_TRY(check_origin(t, path, &file));
+    BT_TRY(check_data(t, path, &file));
     BT_TRY(find_values(t, path, &file, n, params, found));
-    BT_TRY(take_values(t, path, &file, n, found, !params));
+    BT_TRY(take_values(t, n, found));
     if (!params) {
         t->info.step = strtoll(find_note(file.notes, "step"), NULL, 10);
         t->options.seed = strtoull(find_note(file.notes, "seed"), NULL, 10);

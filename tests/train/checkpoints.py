@@ -181,6 +181,20 @@ def check_whole(runs):
     runs.check(done.returncode == 1 and "torn has no other checkpoint that is whole" in done.stderr, done.stderr)
 
 
+def check_damaged(runs):
+    """What is damaged is taken for nothing else: no model is made of it, and no training begins with it."""
+    good = content(runs.last("whole"))
+    nheader = int.from_bytes(good[:8], "little")
+    path = kit.write("damaged.safetensors", good[:8 + nheader] + bytes([good[8 + nheader] ^ 1]) + good[9 + nheader:])
+    words = f"{path}: the bytes of its tensors are not those that were written"
+    runs.refused(words, "export", "linear.baton", path, "-o", "damaged.baton")
+    runs.check(not os.path.exists("damaged.baton"), "a model is made of what is damaged")
+    done = train(runs, "x", "--epochs", 1, "--initialise", path)
+    runs.check(done.returncode == 1 and words in done.stderr, f"--initialise: exit {done.returncode}\n{done.stderr}")
+    done = runs.run("export", "linear.baton", runs.last("whole"), "-o", "whole.baton")
+    runs.check(done.returncode == 0, done.stderr)
+
+
 def check_offsets(runs):
     """Files that the format does not allow; the order of tensors in a header is free."""
     w, b = '{"dtype":"F32","shape":[3,4],"data_offsets":[%d,%d]}', '{"dtype":"F32","shape":[3],"data_offsets":[%d,%d]}'
@@ -242,6 +256,7 @@ def main():
         check_refused(runs)
         check_alone(runs)
         check_whole(runs)
+        check_damaged(runs)
         check_offsets(runs)
         check_full(runs)
         os.chdir("/")

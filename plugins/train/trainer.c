@@ -73,6 +73,38 @@ static const bt_training_info *training_info(bt_training *t)
     return &t->info;
 }
 
+/* ---- what is given ---- */
+
+/* A class that there is for each sample of a batch. A tensor of another type is refused where the
+ * program is given it. */
+static bt_status check_classes(struct bt_training *t, const bt_tensor *classes,
+                               int64_t first)
+{
+    for (int64_t i = 0; classes->dtype == BT_INT64 && i < classes->nelem; i++) {
+        const int64_t class_ = bt_tensor_get_int(classes, i);
+        if (class_ < 0 || class_ >= t->info.nclass)
+            return bt_fail(t->ctx, BT_ERR_ARGUMENT,
+                           "the label of sample %lld of a batch is %lld, and the model "
+                           "gives %lld classes, from 0 on",
+                           (long long)(first + i), (long long)class_,
+                           (long long)t->info.nclass);
+    }
+    return NULL;
+}
+
+static bt_status check_batches(struct bt_training *t, bt_tensor *const *batches,
+                               uint32_t n)
+{
+    if (!t->path)
+        return bt_fail(t->ctx, BT_ERR_ARGUMENT,
+                       "a training without a folder takes no steps, and evaluates "
+                       "nothing: what it would run is not compiled");
+    for (uint32_t k = 0; t->info.nclass && k < n; k++)
+        BT_TRY(check_classes(t, batches[k * (t->ninput + 1) + t->ninput],
+                             k * t->info.batch));
+    return NULL;
+}
+
 /* ---- runs ---- */
 
 /* Arguments of a run, in order. */
@@ -236,6 +268,7 @@ static bt_status training_step(bt_training *t, bt_tensor *const *batches,
 {
     bt_training_result sum;
     int is_fine = 0;
+    BT_TRY(check_batches(t, batches, t->nmicro));
     while (!is_fine) {
         const void *mark = bt_arena_mark(bt_ctx_scratch(t->ctx));
         BT_TRY(try_step(t, batches, &sum, &is_fine));
@@ -255,6 +288,7 @@ static bt_status training_evaluate(bt_training *t, bt_tensor *const *batch,
 {
     struct args args;
     const void *mark = bt_arena_mark(bt_ctx_scratch(t->ctx));
+    BT_TRY(check_batches(t, batch, 1));
     if (!start_args(t, &args))
         return bt_no_memory();
     add_args(&args, t->nheld, t->now);

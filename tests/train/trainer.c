@@ -204,6 +204,62 @@ static void test_samples_are_in_the_order_of_the_seed(void **state)
     remove_folder(folder);
 }
 
+/* Nothing is compiled, and nothing runs. */
+static void test_a_training_without_a_folder_takes_no_steps(void **state)
+{
+    (void)state;
+    struct kit kit = { .ctx = make_ctx(NULL) };
+    const bt_training_options options = options_in(NULL);
+    bt_training_result result;
+    assert_ok(kit.ctx, open_kit(&kit, &options));
+    bt_status statuses[2] = { kit.trainer->step(kit.training, kit.batch, &result),
+                              kit.trainer->evaluate(kit.training, kit.batch, &result) };
+    for (uint32_t i = 0; i < BT_COUNT(statuses); i++) {
+        assert_non_null(statuses[i]);
+        assert_int_equal(statuses[i]->code, BT_ERR_ARGUMENT);
+        assert_non_null(strstr(statuses[i]->message, "folder"));
+    }
+    close_kit(&kit);
+}
+
+/* Of any batch of a step, and before anything changes. */
+static void test_a_class_that_the_model_does_not_give_is_an_error(void **state)
+{
+    (void)state;
+    static const int64_t wrong[] = { 3, -1, 999, INT64_MIN };
+    char folder[64];
+    make_folder(folder);
+    bt_training_options options = options_in(folder);
+    options.nmicro = 2;
+    struct kit kit = { .ctx = make_ctx(NULL) };
+    bt_training_result result;
+    bt_tensor *other, *batches[4];
+    assert_ok(kit.ctx, open_kit(&kit, &options));
+    assert_ok(kit.ctx, bt_tensor_create(kit.ctx, BT_INT64, 1, target_dims, &other));
+    memcpy(batches, (bt_tensor *[]){ kit.batch[0], kit.batch[1], kit.batch[0], other },
+           sizeof(batches));
+    assert_ok(kit.ctx, kit.trainer->step(kit.training, batches, &result));
+    for (uint32_t i = 0; i < BT_COUNT(wrong); i++) {
+        char words[64];
+        snprintf(words, sizeof(words), "sample 6 of a batch is %lld",
+                 (long long)wrong[i]);
+        bt_tensor_set_int(other, 2, wrong[i]);
+        bt_status status = kit.trainer->step(kit.training, batches, &result);
+        assert_non_null(status);
+        assert_int_equal(status->code, BT_ERR_ARGUMENT);
+        assert_non_null(strstr(status->message, words));
+        status = kit.trainer->evaluate(kit.training, batches + 2, &result);
+        assert_non_null(status);
+        assert_non_null(strstr(status->message, "gives 3 classes"));
+    }
+    assert_int_equal(kit.trainer->info(kit.training)->step, 1);
+    bt_tensor_set_int(other, 2, 2);
+    assert_ok(kit.ctx, kit.trainer->step(kit.training, batches, &result));
+    bt_tensor_unref(other);
+    close_kit(&kit);
+    remove_folder(folder);
+}
+
 /* ---- without memory ---- */
 
 /* Opens, and where a folder is given steps, saves and loads; freezes. */
@@ -280,6 +336,8 @@ static void test_a_failed_allocation_of_a_step_is_an_error(void **state)
 static const struct CMUnitTest tests[] = {
     cmocka_unit_test(test_an_application_trains),
     cmocka_unit_test(test_samples_are_in_the_order_of_the_seed),
+    cmocka_unit_test(test_a_training_without_a_folder_takes_no_steps),
+    cmocka_unit_test(test_a_class_that_the_model_does_not_give_is_an_error),
     cmocka_unit_test(test_a_failed_allocation_of_a_model_is_an_error),
     cmocka_unit_test(test_a_failed_allocation_of_a_step_is_an_error),
 };

@@ -117,7 +117,8 @@ typedef struct bt_trainer {
     const bt_training_info *(*info)(bt_training *);
     /* One step: `batches` holds the inputs of nmicro batches, each followed by what the model
      * should give.
-     * errors  BT_ERR_RUNTIME: something is NaN or infinite, with the place that made it first;
+     * errors  BT_ERR_ARGUMENT: a training without a folder; a class that the model does not
+     *         give; BT_ERR_RUNTIME: something is NaN or infinite, with the place that made it first;
      *         parameters are what they were before; what bt_program_run gives, after which
      *         they may be anything */
     bt_status (*step)(bt_training *, bt_tensor *const *batches, bt_training_result *out);
@@ -127,7 +128,7 @@ typedef struct bt_trainer {
     /* Parameters, the optimizer's state, the number of the step, notes (or NULL): a
      * safetensors file, which is replaced at once or not at all. */
     bt_status (*save)(bt_training *, const char *path, const bt_training_note *notes);
-    /* errors  BT_ERR_FORMAT: torn, or none; BT_ERR_ARGUMENT: of another program of a step,
+    /* errors  BT_ERR_FORMAT: torn, damaged, or none; BT_ERR_ARGUMENT: of another program of a step,
      *         unless only `params` are asked for, those that fit by name and type */
     bt_status (*load)(bt_training *, const char *path, uint32_t params);
     /* Of the checkpoint that was loaded; NULL: it has none of this name. */

@@ -5,6 +5,21 @@
 
 #include <baton/pass.h>
 
+/* All but what parameters begin as: there are none any more, and their constants have values. */
+static bt_status keep_attrs(struct bt_training *t, const bt_dict *attrs, bt_dict *out)
+{
+    bt_dict_entry *left = BT_NEWS(t->arena, bt_dict_entry, attrs->n);
+    uint32_t n = 0;
+    if (!left)
+        return bt_no_memory();
+    for (uint32_t i = 0; i < attrs->n; i++) {
+        if (strcmp(attrs->at[i].name, "initializers") != 0)
+            left[n++] = attrs->at[i];
+    }
+    *out = (bt_dict){ n, left };
+    return NULL;
+}
+
 /* def @main(%x) { @train.model(%x, const[..], ..) } */
 static bt_status build_entry(struct bt_training *t, bt_builder *b, bt_global *out)
 {
@@ -14,8 +29,7 @@ static bt_status build_entry(struct bt_training *t, bt_builder *b, bt_global *ou
                        .nvar = model->nvar,
                        .vars = model->vars,
                        .nwhere = model->nwhere,
-                       .wheres = model->wheres,
-                       .attrs = model->attrs };
+                       .wheres = model->wheres };
     const uint32_t n = t->ninput + t->nheld;
     const bt_param **params = BT_NEWS(t->arena, const bt_param *, t->ninput);
     const bt_value **args = BT_NEWS(t->arena, const bt_value *, n);
@@ -27,6 +41,7 @@ static bt_status build_entry(struct bt_training *t, bt_builder *b, bt_global *ou
     const bt_value *result;
     if (!params || !args)
         return bt_no_memory();
+    BT_TRY(keep_attrs(t, &model->attrs, &fields.attrs));
     for (uint32_t i = 0; i < n; i++) {
         const bt_value *like = &model->block->params[i]->base;
         bt_tensor *value = NULL;

@@ -39,6 +39,12 @@ DEEP = HEAD + """def @main<n: Dim>(%x: Tensor[(n, 4), float32], %a: Tensor[(64, 
 """
 
 
+DRAWN = HEAD + """def @main<n: Dim>(%x: Tensor[(n, 4), float32], %w: Tensor[(3, 4), float32], initializers=["w=normal{scale=0.1}"]) -> Tensor[(n, 3), float32] {
+    nn.dense(%x, %w)
+}
+"""
+
+
 def numbers(random, n):
     return ", ".join(f"{x:.6g}" for x in random.normal(size=n))
 
@@ -72,6 +78,15 @@ def check_constants(runs, random, x, y):
         z = numpy.load(f"result.{suffix}/output.npy")
         right = (z.argmax(1) == y).mean()
         runs.check(right > 0.9, f"{suffix}: {right} are right")
+    # It learns on from its constants, whatever its parameters began with.
+    kit.write("drawn.baton", DRAWN)
+    runs.train("drawn.baton", "--data", "classes.npz", "--epochs", 1, "-o", "drawn")
+    learned, _ = kit.read_tensors(runs.last("drawn"))
+    done = runs.run("export", "drawn.baton", runs.last("drawn"), "-o", "drawn_on.baton")
+    runs.check(done.returncode == 0, done.stderr)
+    runs.train("drawn_on.baton", "--data", "classes.npz", "--optimizer", "sgd{rate=0}", "--epochs", 1, "-o", "drawn_on")
+    tensors, _ = kit.read_tensors(runs.last("drawn_on"))
+    runs.check(numpy.array_equal(tensors["nn.dense.weight"], learned["w"]), f"an exported model begins with {tensors}, not {learned}")
     open_model = runs.run("export", "constants.baton", runs.last("constants"), "-o", "-")
     runs.check("Tensor[(n, 4), float32]" in open_model.stdout, open_model.stdout + open_model.stderr)
 

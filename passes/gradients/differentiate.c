@@ -366,8 +366,8 @@ static bt_status forget_attributes(void *state, bt_module_builder *builder)
     return NULL;
 }
 
-/* When all is differentiated, attributes vjp, jvp and checkpoint have been read: they would keep
- * what they name, and calls from being inlined. */
+/* When all is differentiated, or nothing is, attributes vjp, jvp and checkpoint have no reader any
+ * more: they would keep what they name, and calls from being inlined. */
 static bt_status finish(bt_ctx *ctx, bt_arena *arena, bt_module *module, bt_module **out)
 {
     struct adjoint_pairs p = { .ctx = ctx, .arena = arena, .module = module };
@@ -385,8 +385,7 @@ static bt_status finish(bt_ctx *ctx, bt_arena *arena, bt_module *module, bt_modu
 static bt_status run(bt_ctx *ctx, bt_pass_call *call, bt_module **out)
 {
     bt_module *module = bt_module_ref(call->module);
-    uint32_t nround = 0;
-    for (uint32_t nleft = 1; nleft; nround++) {
+    for (uint32_t nleft = 1; nleft;) {
         bt_module *next = NULL;
         bt_status status = run_round(ctx, call->scratch, module, &nleft, &next);
         if (!status && !next)
@@ -396,10 +395,7 @@ static bt_status run(bt_ctx *ctx, bt_pass_call *call, bt_module **out)
             return status;
         module = next;
     }
-    if (nround)
-        return finish(ctx, call->scratch, module, out);
-    *out = module;
-    return NULL;
+    return finish(ctx, call->scratch, module, out);
 }
 
 static const bt_pass passes[] = {

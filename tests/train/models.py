@@ -224,6 +224,11 @@ def check_budget(runs):
     within, _ = kit.read_tensors(runs.last("within"))
     runs.check(tensors.keys() == within.keys() and all(tensors[k].tobytes() == within[k].tobytes() for k in tensors), "a budget changes parameters")
     runs.refused("a budget of 1000 bytes is not met: tensors take", "train", *words, "-o", "x", "--checkpoint-memory", 1000)
+    # What the model marks itself.
+    kit.write("marked.baton", DEEP.replace("tanh(nn.dense(%1, %b))", "annotation.checkpoint(tanh(nn.dense(%1, %b)))"))
+    runs.train("marked.baton", *words[1:], "-o", "marked", "--checkpoint-memory", nbytes)
+    marked, _ = kit.read_tensors(runs.last("marked"))
+    runs.check(all(tensors[k].tobytes() == marked[k].tobytes() for k in tensors), "marks change parameters")
 
 
 def check_refused(runs, x):

@@ -2,7 +2,7 @@
  * lift-parameters: a model as a function of what it learns.
  *     before   def @main(%x) { nn.bias_add(nn.dense(%x, const[..]), const[..]) }
  *     after    def @train.model(%x, %dense.weight, %bias_add.bias) { .. }
- *              @initial.dense.weight = const[..], ...
+ *              @train.initial.dense.weight = const[..], ...
  * Constants of floats with an axis become parameters behind those of the entry, each with a
  * global of the value that it had; what is fixed stays. The moments of each nn.batch_norm
  * become parameters of their own, even where constants of several layers are equal: they move
@@ -229,7 +229,7 @@ static bt_status add_initial(struct lift *l, bt_module_builder *to)
     for (uint32_t i = 0; i < l->all.len; i++) {
         const struct lifted *row = &l->all.at[i];
         bt_text_init(&name, l->arena);
-        bt_text_addf(&name, "initial.%s", row->name);
+        bt_text_addf(&name, "train.initial.%s", row->name);
         if (!bt_text_get(&name))
             return bt_no_memory();
         BT_TRY(bt_module_builder_set(to,

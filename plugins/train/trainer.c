@@ -224,7 +224,7 @@ static bt_status add_gradients(struct bt_training *t, bt_tensor *const *batches,
         BT_TRY(run_program(t->adding, &args, n, t->next_sums));
         *is_fine = isfinite(number_at(t->adding, n)) && are_finite(n, t->next_sums);
         if (!*is_fine)
-            return lower_scale(t) ? NULL : first_bad(t, "add", args.n, args.at);
+            return lower_scale(t) ? NULL : first_bad(t, "train.add", args.n, args.at);
         add_result(t, t->adding, n, sum);
         bt_tensor **kept = t->sums;
         t->sums = t->next_sums;
@@ -258,7 +258,7 @@ static bt_status try_step(struct bt_training *t, bt_tensor *const *batches,
     BT_TRY(run_program(t->stepping, &args, outs.n, outs.at));
     *is_fine = number_at(t->stepping, outs.n) == 1;
     if (!*is_fine)
-        return lower_scale(t) ? NULL : first_bad(t, "step", args.n, args.at);
+        return lower_scale(t) ? NULL : first_bad(t, "train.step", args.n, args.at);
     add_result(t, t->stepping, outs.n + 1, sum);
     return NULL;
 }

@@ -56,6 +56,10 @@ int training_learns(const struct bt_training *, const char *name);
 /* Between quotes, as options of passes have it. */
 void training_quote(bt_text *, const char *);
 
+/* ---- training_programs.c ---- */
+/* The text of a step, in the folder; its programs, and what parameters begin as. */
+bt_status programs_open(struct bt_training *) BT_MUST_USE;
+
 /* ---- training_choose.c ---- */
 bt_status training_choose(struct bt_training *, const bt_module *model) BT_MUST_USE;
 /* Looks at what @train.model gives. */

@@ -5,7 +5,7 @@
  *     with one axis    ones where it multiplies what a norm gives, else zeros, as it is added
  *     moments          means zeros, variances ones, whether they move or not
  *     any other        by the initializer for all, else he_uniform
- * What is drawn comes of @initial, which has a key for each parameter. No key of a step or of
+ * What is drawn comes of @train.initial, which has a key for each parameter. No key of a step or of
  * an order is among these: they are folded into the seed by numbers that no batch has.
  */
 #include "training.h"
@@ -202,7 +202,7 @@ static bt_status choose_one(struct bt_training *t, const bt_module *lifted, uint
     const char *named = find_asked(t, t->params[i].name), *all = find_asked(t, NULL);
     bt_text name;
     bt_text_init(&name, t->arena);
-    bt_text_addf(&name, "initial.%s", t->params[i].name);
+    bt_text_addf(&name, "train.initial.%s", t->params[i].name);
     if (!bt_text_get(&name))
         return bt_no_memory();
     const bt_global *constant = bt_module_find(lifted, name.at);
@@ -272,7 +272,7 @@ void initial_text(const struct bt_training *t, bt_text *out)
     uint32_t nwritten = 0;
     if (ndrawn) {
         bt_text_addf(out,
-                     "\ndef @initial(%%seed: Tensor[(2), uint32]) {\n"
+                     "\ndef @train.initial(%%seed: Tensor[(2), uint32]) {\n"
                      "    %%key = random.threefry_fold_in(%%seed, %d);\n",
                      INITIAL_KEY);
         for (uint32_t i = 0; i < t->nheld; i++) {
@@ -293,13 +293,14 @@ void initial_text(const struct bt_training *t, bt_text *out)
         }
         bt_text_addf(out, ndrawn > 1 ? ")\n}\n" : "\n}\n");
     }
-    bt_text_addf(out,
-                 "\ndef @order<n: Dim>(%%seed: Tensor[(2), uint32], %%epoch: int64, "
-                 "%%samples: Tensor[(n), int64]) {\n"
-                 "    %%key = random.threefry_fold_in(%%seed, %d);\n"
-                 "    random.permutation(random.threefry_fold_in(%%key, %%epoch), "
-                 "%%samples)\n}\n",
-                 ORDER_KEY);
+    bt_text_addf(
+        out,
+        "\ndef @train.order<n: Dim>(%%seed: Tensor[(2), uint32], %%epoch: int64, "
+        "%%samples: Tensor[(n), int64]) {\n"
+        "    %%key = random.threefry_fold_in(%%seed, %d);\n"
+        "    random.permutation(random.threefry_fold_in(%%key, %%epoch), "
+        "%%samples)\n}\n",
+        ORDER_KEY);
 }
 
 bt_tensor *initial_seed(struct bt_training *t)
@@ -312,7 +313,7 @@ bt_tensor *initial_seed(struct bt_training *t)
 
 bt_status initial_draw(struct bt_training *t)
 {
-    const bt_program_options options = { .entry = "initial",
+    const bt_program_options options = { .entry = "train.initial",
                                          .target = t->options.target ? t->options.target
                                                                      : "cpu" };
     bt_program *program;
@@ -336,7 +337,7 @@ bt_status initial_draw(struct bt_training *t)
 /* By the reference, which gives the same on every machine and compiles nothing. */
 static bt_status open_order(struct bt_training *t)
 {
-    const bt_program_options options = { .entry = "order",
+    const bt_program_options options = { .entry = "train.order",
                                          .executor = "interp",
                                          .pipeline = "dead-code" };
     return t->ordering ? NULL : bt_program_open(t->ctx, t->path, &options, &t->ordering);

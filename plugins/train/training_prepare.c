@@ -1,11 +1,28 @@
-/* From a model to programs: its parameters, their values, and what is compiled. */
+/* From a model to its parameters and their values. */
 #include "training.h"
 
 #include <string.h>
 
 #include <baton/pass.h>
 
+static const char INITIAL[] = "train.initial."; // of pass lift-parameters
+
 /* ---- the model and its parameters ---- */
+
+/* The names of the program that is made of it. */
+static bt_status check_names(struct bt_training *t, const bt_module *model)
+{
+    for (uint32_t i = 0; i < model->nglobal; i++) {
+        const bt_global *global = model->globals[i];
+        if (strncmp(global->name, "train.", 6) == 0)
+            return bt_fail_at(t->ctx, BT_ERR_NAME, model->store, global->span,
+                              "@%s: names that begin with train. are those of the "
+                              "program that a training makes of a model: the model's "
+                              "functions and constants have others",
+                              global->name);
+    }
+    return NULL;
+}
 
 bt_status training_passes(struct bt_training *t, const bt_module *from,
                           const char *passes, const char *entry, bt_module **out)
@@ -251,52 +268,7 @@ static bt_status make_values(struct bt_training *t)
     return bt_tensor_create(t->ctx, BT_UINT32, 1, &two, &t->seed);
 }
 
-/* ---- programs ---- */
-
-static bt_status open_entry(struct bt_training *t, const char *entry, bt_program **out)
-{
-    const int64_t nbytes = t->options.checkpoint_memory;
-    bt_program_options options = { .entry = entry,
-                                   .target =
-                                       t->options.target ? t->options.target : "cpu" };
-    bt_text fuse, plan;
-    bt_text_init(&fuse, t->arena);
-    bt_text_init(&plan, t->arena);
-    if (nbytes) {
-        bt_text_addf(&fuse, "fuse{memory=%lld}", (long long)nbytes);
-        bt_text_addf(&plan, "plan{memory=%lld}", (long long)nbytes);
-        options.fuse = bt_text_get(&fuse);
-        options.plan = bt_text_get(&plan);
-        options.executor = "graph"; // the plan of all memory that there is
-        if (!options.fuse || !options.plan)
-            return bt_no_memory();
-    }
-    return bt_program_open(t->ctx, t->path, &options, out);
-}
-
-static bt_status write_text(struct bt_training *t)
-{
-    bt_text path, text, plain;
-    bt_text_init(&path, t->arena);
-    bt_text_addf(&path, "%s/step.baton", t->options.folder);
-    bt_text_init(&text, t->arena);
-    bt_text_init(&plain, t->arena);
-    BT_TRY(step_text(t, 1, &text));
-    BT_TRY(step_text(t, 0, &plain)); // a model that moved is the same
-    bt_digest(plain.at, plain.len, t->digest);
-    t->path = bt_text_get(&path);
-    return t->path ? bt_file_write(t->ctx, t->path, text.at, text.len) : bt_no_memory();
-}
-
-static bt_status open_programs(struct bt_training *t)
-{
-    BT_TRY(write_text(t));
-    BT_TRY(initial_draw(t));
-    BT_TRY(open_entry(t, "step", &t->stepping));
-    if (t->nmicro > 1)
-        BT_TRY(open_entry(t, "add", &t->adding));
-    return open_entry(t, "evaluate", &t->evaluating);
-}
+/* ---- what is left of the model ---- */
 
 /* Whether a global other than the entry mentions it. */
 static bt_status is_mentioned(struct bt_training *t, const bt_module *module, int *out)
@@ -322,7 +294,7 @@ static bt_status leave_out(struct bt_training *t, const bt_module *lifted,
     BT_TRY(bt_module_builder_create(t->ctx, lifted->store, lifted, &to));
     for (uint32_t i = 0; i < lifted->nglobal; i++) {
         const char *name = lifted->globals[i]->name;
-        if (strncmp(name, "initial.", 8) == 0 ||
+        if (strncmp(name, INITIAL, strlen(INITIAL)) == 0 ||
             (!is_used && strcmp(name, t->entry) == 0))
             bt_module_builder_remove(to, name);
     }
@@ -379,10 +351,11 @@ static bt_status prepare_lifted(struct bt_training *t, bt_module *lifted)
 bt_status training_prepare(struct bt_training *t, const bt_module *model)
 {
     bt_module *lifted;
+    BT_TRY(check_names(t, model));
     if (t->options.folder)
         BT_TRY(training_choose(t, model));
     BT_TRY(lift(t, model, &lifted));
     bt_status status = prepare_lifted(t, lifted);
     bt_module_unref(lifted);
-    return status || !t->options.folder ? status : open_programs(t);
+    return status || !t->options.folder ? status : programs_open(t);
 }

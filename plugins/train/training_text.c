@@ -3,10 +3,12 @@
  *     @train.loss      the loss of a batch, how many of its samples are right, what the model
  *                      gives, and new moments; as in training (@train.training)
  *     @train.gradient  its gradient by the parameters
- *     @step            gradient, clipped, and the optimizer on each parameter: what training runs
- *     @add             gradient added to sums, of a step of several batches
- *     @evaluate        the loss and what the model gives, as at inference
- *     @initial, @order what parameters begin as, the order of samples (training_initial.c)
+ *     @train.step      gradient, clipped, and the optimizer on each parameter: what training runs
+ *     @train.add       gradient added to sums, of a step of several batches
+ *     @train.evaluate  the loss and what the model gives, as at inference
+ *     @train.initial, @train.order
+ *                      what parameters begin as, the order of samples (training_initial.c)
+ * A model has no function of such a name (training_prepare.c).
  */
 #include "training.h"
 
@@ -153,7 +155,8 @@ static void add_model(const struct writer *w, const char *name, int is_tuple,
     bt_text_addf(w->out, ")");
     if (is_scaled)
         add_scale(w);
-    bt_text_addf(w->out, ", %s, %%z", t->has_classes ? "@count_right(%z, %y)" : "-1f");
+    bt_text_addf(w->out, ", %s, %%z",
+                 t->has_classes ? "@train.count_right(%z, %y)" : "-1f");
 }
 
 static void add_loss(const struct writer *w)
@@ -179,7 +182,7 @@ static void add_loss(const struct writer *w)
     bt_text_addf(w->out, "], keep=[0, 1");
     for (uint32_t i = 0; i < t->nmoment; i++)
         bt_text_addf(w->out, ", %u", 3 + i);
-    bt_text_addf(w->out, "]);\n\ndef @evaluate(");
+    bt_text_addf(w->out, "]);\n\ndef @train.evaluate(");
     add_params(w, "p");
     add_moments(w, "m");
     add_fixed(w);
@@ -274,7 +277,7 @@ static void add_step(const struct writer *w)
 {
     const struct bt_training *t = w->t;
     const uint32_t nstate = t->optimizer.nstate;
-    bt_text_addf(w->out, "\ndef @step(");
+    bt_text_addf(w->out, "\ndef @train.step(");
     add_params(w, "p");
     add_moments(w, "m");
     add_fixed(w);
@@ -315,7 +318,7 @@ static void add_sums(const struct writer *w)
     const struct bt_training *t = w->t;
     if (t->nmicro < 2)
         return;
-    bt_text_addf(w->out, "\ndef @add(");
+    bt_text_addf(w->out, "\ndef @train.add(");
     add_params(w, "p");
     bt_text_addf(w->out, ", ");
     add_params(w, "a");

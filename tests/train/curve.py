@@ -83,7 +83,7 @@ def gradient(p, image, labels):
 
 
 def begun():
-    """What @initial draws: matrices by he_uniform, summands as zeros."""
+    """What @train.initial draws: matrices by he_uniform, summands as zeros."""
     return {name: drawn.initial(SEED, i, "he_uniform", shape).astype(numpy.float64) if len(shape) > 1 else numpy.zeros(shape)
             for i, (name, shape) in enumerate(SHAPES.items())}
 

@@ -24,7 +24,7 @@ def seed_key(seed):
 
 
 def order(seed, epoch, n):
-    """As @order."""
+    """As @train.order."""
     return random.permutation(NONE, fold(fold(seed_key(seed), -2), epoch), numpy.arange(n))
 
 
@@ -35,7 +35,7 @@ def dropped(seed, run, number, shape, rate):
 
 
 def initial(seed, param, kind, shape, **how):
-    """As @initial draws parameter `param`."""
+    """As @train.initial draws parameter `param`."""
     how = {"in_axis": 1, "out_axis": 0, **how}
     key = fold(fold(seed_key(seed), -1), param)
     return reference.FUNCTIONS[f"random.{kind}"](SimpleNamespace(shape=shape, dtype="float32", dtypes=["uint32"], **how), key)

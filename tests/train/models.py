@@ -43,6 +43,13 @@ DRAWN = HEAD + """def @main<n: Dim>(%x: Tensor[(n, 4), float32], %w: Tensor[(3, 
     nn.dense(%x, %w)
 }
 """
+POWER = HEAD + """def @main<n: Dim>(%x: Tensor[(n, 4), float32], %w: Tensor[(4, 4), float32], %v: Tensor[(3, 4), float32]) -> Tensor[(n, 3), float32] {
+    nn.dense(@power(%x, %w, cast(sum(0f * %x), dtype="int32") + 2), %v)
+}
+def @power<n: Dim>(%x: Tensor[(n, 4), float32], %w: Tensor[(4, 4), float32], %k: int32) -> Tensor[(n, 4), float32] {
+    if (%k == 0) { %x } else { tanh(nn.dense(@power(%x, %w, %k - 1), %w)) }
+}
+"""
 
 
 def numbers(random, n):
@@ -216,7 +223,7 @@ def check_budget(runs):
     kit.write("deep.baton", DEEP)
     words = ["deep.baton", "--data", "classes.npz", "--epochs", 2, "--batch", 96]
     runs.train(*words, "-o", "deep")
-    done = runs.run("run", "deep/step.baton", "--entry", "step", "--target", "cpu", "--memory", "--json")
+    done = runs.run("run", "deep/step.baton", "--entry", "train.step", "--target", "cpu", "--memory", "--json")
     nbytes = json.loads(done.stdout)["memory"]["shared_bytes"]
     done = runs.train(*words, "-o", "within", "--checkpoint-memory", nbytes - 1024)
     runs.check("fit-memory: tensors take" in done.stderr, done.stderr)
@@ -224,11 +231,17 @@ def check_budget(runs):
     within, _ = kit.read_tensors(runs.last("within"))
     runs.check(tensors.keys() == within.keys() and all(tensors[k].tobytes() == within[k].tobytes() for k in tensors), "a budget changes parameters")
     runs.refused("a budget of 1000 bytes is not met: tensors take", "train", *words, "-o", "x", "--checkpoint-memory", 1000)
-    # What the model marks itself.
+    # What the model marks itself; what takes an executor with calls.
     kit.write("marked.baton", DEEP.replace("tanh(nn.dense(%1, %b))", "annotation.checkpoint(tanh(nn.dense(%1, %b)))"))
     runs.train("marked.baton", *words[1:], "-o", "marked", "--checkpoint-memory", nbytes)
     marked, _ = kit.read_tensors(runs.last("marked"))
     runs.check(all(tensors[k].tobytes() == marked[k].tobytes() for k in tensors), "marks change parameters")
+    kit.write("branch.baton", BRANCH)
+    numpy.savez("branch.npz", x=numpy.ones((8, 4), numpy.float32), labels=numpy.zeros((8, 3), numpy.float32))
+    runs.train("branch.baton", "--data", "branch.npz", "--loss", "squares", "--epochs", 1, "-o", "branch_within", "--checkpoint-memory", 100000)
+    kit.write("power.baton", POWER)
+    runs.refused("power.baton:5:1: error: plan-memory: a budget of 100000 bytes cannot be promised: @power", "train", "power.baton", *words[1:],
+                 "-o", "x", "--checkpoint-memory", 100000)
 
 
 def check_refused(runs, x):

@@ -14,7 +14,8 @@ struct bt_training {
     const char *entry; /* of the model */
     bt_module *model;  /* with @train.model, a function of its parameters */
     struct choice loss, optimizer, schedule;
-    int has_classes; /* the loss is of classes: what is right can be counted */
+    int has_classes;      /* the loss is of classes: what is right can be counted */
+    bt_dtype label_dtype; /* that the loss takes them as */
     int takes_all; /* the loss takes a tuple of all that the model gives, not the first of it */
     int has_key; /* something is drawn in a step: nn.dropout */
     /* Those that are learned, moments of nn.batch_norm, those that stay; all of them. */

@@ -4,36 +4,40 @@
 
 #include <string.h>
 
-/* A loss of classes takes these as integers. */
+/* A loss of classes takes these as integers along one axis. Integers that a loss takes as floats
+ * become such. */
 static bt_status check_labels(struct bt_training *t)
 {
-    const bt_type *type = t->loss.global->func->block->params[1]->base.type;
-    const int wants_classes = bt_tensor_dtype(type) == BT_INT64;
-    t->takes_all =
-        bt_as_tuple_type(t->loss.global->func->block->params[0]->base.type) != NULL;
-    t->has_classes = wants_classes;
-    if (wants_classes == (t->options.label_dtype == BT_INT64))
-        return NULL;
-    if (wants_classes && t->options.label_rank == 2 && t->options.label_dims[1] == 1)
+    const bt_training_options *o = &t->options;
+    const bt_param *const *params = t->loss.global->func->block->params;
+    const bt_shape_type *shape = bt_tensor_shape(params[1]->base.type);
+    const bt_dtype dtype = bt_tensor_dtype(params[1]->base.type);
+    const int wants_integers = dtype == BT_INT64,
+              wants_classes = wants_integers && shape && shape->n == 1 && !shape->rest;
+    t->takes_all = bt_as_tuple_type(params[0]->base.type) != NULL;
+    t->has_classes = wants_integers && o->label_rank == 1 && (wants_classes || !shape);
+    t->label_dtype = o->label_dtype;
+    if (o->label_dtype == BT_INT64 && !wants_integers)
+        t->label_dtype = dtype ? dtype : BT_FLOAT32;
+    if (wants_classes && o->label_rank == 2 && o->label_dims[1] == 1)
         return bt_fail(
             t->ctx, BT_ERR_ARGUMENT,
             "@%s takes the class of each sample, an integer, along one axis, "
             "and what is given has a second axis, of 1: labels[:, 0] leaves it "
             "out",
             t->loss.global->name);
-    if (wants_classes && t->options.label_rank != 1)
+    if (wants_classes && o->label_rank != 1)
         return bt_fail(t->ctx, BT_ERR_ARGUMENT,
                        "@%s takes the class of each sample, an integer, along one axis, "
                        "and what is given has %u axes: of rows with a 1 at the class, "
                        "argmax over the last axis gives it",
-                       t->loss.global->name, t->options.label_rank);
-    return bt_fail(t->ctx, BT_ERR_ARGUMENT,
-                   wants_classes
-                       ? "@%s takes the class of each sample, an integer, and "
-                         "what is given are not integers"
-                       : "@%s takes floats that the model should give, and what "
-                         "is given are integers along one axis, which are classes",
-                   t->loss.global->name);
+                       t->loss.global->name, o->label_rank);
+    if (wants_integers && o->label_dtype != BT_INT64)
+        return bt_fail(
+            t->ctx, BT_ERR_ARGUMENT, "@%s takes %s, and what is given are not integers",
+            t->loss.global->name,
+            wants_classes ? "the class of each sample, an integer," : "integers");
+    return NULL;
 }
 
 /* A schedule changes the rate, which the optimizer then has. */
@@ -84,6 +88,96 @@ static bt_status count_classes(struct bt_training *t, const bt_type *result)
                    bt_text_get(&type) ? type.at : "?");
 }
 
+/* ---- what the loss is given ---- */
+
+/* def (%z, %y) { @loss.NAME(%z, %y, options) } */
+static bt_status call_loss(const struct bt_training *t, bt_builder *b, const bt_type *z,
+                           const bt_type *y)
+{
+    const bt_param *params[2];
+    const bt_value *args[2 + MOST_OPTIONS], *result;
+    bt_call call = { .callee_kind = BT_CALLEE_VALUE,
+                     .narg = 2 + t->loss.noption,
+                     .args = args };
+    BT_TRY(bt_build_param(b, "z", z, &params[0]));
+    BT_TRY(bt_build_param(b, "y", y, &params[1]));
+    args[0] = &params[0]->base;
+    args[1] = &params[1]->base;
+    for (uint32_t i = 0; i < t->loss.noption; i++)
+        BT_TRY(bt_build_scalar(b, BT_FLOAT32, t->loss.options[i], &args[2 + i]));
+    BT_TRY(bt_block_begin(b, 2, params));
+    BT_TRY(bt_build_global(b, t->loss.global->name, &call.callee));
+    return bt_build_call(b, &call, &result);
+}
+
+/* What the labels lack, or have more than what the model gives; "": nothing is known. */
+static const char *label_hint(const struct bt_training *t, const bt_type *result)
+{
+    const uint32_t nlabel = t->options.label_rank;
+    const int64_t *labels = t->options.label_dims;
+    int64_t dims[BT_MAX_RANK];
+    uint32_t rank;
+    if (!bt_tensor_static(result, &rank, dims))
+        return "";
+    if (rank == nlabel + 1 && dims[rank - 1] == 1)
+        return ": labels[..., None] gives them the axis of 1 that they lack";
+    if (nlabel == rank + 1 && labels[rank] == 1)
+        return ": labels[..., 0] leaves their axis of 1 out";
+    if (t->options.label_dtype == BT_INT64 && nlabel == 1)
+        return ": classes, integers along one axis, are for losses as cross_entropy";
+    return "";
+}
+
+static bt_status refuse_labels(struct bt_training *t, const bt_type *result,
+                               const char *why)
+{
+    const bt_training_options *o = &t->options;
+    const bt_type *labels = bt_type_tensor_of(t->loss.of->store, o->label_dtype,
+                                              o->label_rank, o->label_dims);
+    bt_text given, wanted;
+    bt_text_init(&given, t->arena);
+    bt_text_init(&wanted, t->arena);
+    bt_print_type(t->ctx, result, &given);
+    if (labels)
+        bt_print_type(t->ctx, labels, &wanted);
+    if (!labels || !bt_text_get(&given) || !bt_text_get(&wanted))
+        return bt_no_memory();
+    bt_status status = bt_fail(
+        t->ctx, BT_ERR_ARGUMENT,
+        "@%s does not take what @%s gives, %s, with labels of type %s%s",
+        t->loss.global->name, t->entry, given.at, wanted.at, label_hint(t, result));
+    return bt_note(t->ctx, status, t->loss.of->store, t->loss.global->span, "%s", why);
+}
+
+/* By its type, before there is a text in which it is called. Errors of the call stay in a context of
+ * their own. */
+static bt_status check_loss(struct bt_training *t, const bt_type *result)
+{
+    bt_store *store = t->loss.of->store;
+    const bt_type *z = bt_type_copy(store, NULL, result);
+    const bt_type *y = bt_type_tensor_of(store, t->label_dtype, t->options.label_rank,
+                                         t->options.label_dims);
+    bt_builder *b;
+    if (!z)
+        return NULL; // it has data types, and is found where it is compiled
+    bt_ctx *own = y ? bt_ctx_create(bt_ctx_registry(t->ctx)) : NULL;
+    if (!own)
+        return bt_no_memory();
+    bt_status status = bt_builder_create(own, store, t->loss.of, &b);
+    if (!status) {
+        status = call_loss(t, b, z, y);
+        bt_builder_destroy(b);
+    }
+    if (status && status->code == BT_ERR_MEMORY)
+        status = bt_no_memory();
+    else if (status)
+        status = refuse_labels(t, result, status->message);
+    bt_ctx_destroy(own);
+    return status;
+}
+
+/* ---- what the optimizer is given ---- */
+
 /* An optimizer of one shape is for parameters of that shape. */
 static bt_status check_optimizer(struct bt_training *t)
 {
@@ -124,5 +218,7 @@ bt_status training_results(struct bt_training *t, const bt_module *lifted)
                           "loss of all of them is a function that takes their tuple, def "
                           "@loss.NAME(%%z: (..), %%y: ..)",
                           t->entry, tuple->n));
-    return count_classes(t, tuple && tuple->n ? tuple->at[0] : result);
+    const bt_type *first = tuple && tuple->n ? tuple->at[0] : result;
+    BT_TRY(count_classes(t, first));
+    return t->options.folder ? check_loss(t, t->takes_all ? result : first) : NULL;
 }

@@ -136,6 +136,7 @@ static void add_model(const struct writer *w, const char *name, int is_tuple,
                       const char *key, int is_scaled)
 {
     const struct bt_training *t = w->t;
+    char dtype[BT_DTYPE_NAME_SIZE];
     bt_text_addf(w->out, " {\n    %%o = @%s(", name);
     add_list(w, "x", t->ninput, ", ");
     for (uint32_t i = 0; i < t->nheld; i++) {
@@ -150,7 +151,11 @@ static void add_model(const struct writer *w, const char *name, int is_tuple,
     bt_text_addf(w->out, "%s);\n    %%z = %%o%s;\n    (@%s(", key, is_tuple ? ".0" : "",
                  t->loss.global->name);
     add_results(w);
-    bt_text_addf(w->out, ", %%y");
+    if (t->label_dtype == t->options.label_dtype)
+        bt_text_addf(w->out, ", %%y");
+    else
+        bt_text_addf(w->out, ", cast(%%y, dtype=\"%s\")",
+                     bt_dtype_name(t->label_dtype, dtype, sizeof(dtype)));
     choice_add_options(&t->loss, w->out);
     bt_text_addf(w->out, ")");
     if (is_scaled)

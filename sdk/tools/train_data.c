@@ -72,16 +72,15 @@ static bt_status add_samples(struct train_data *d, const char *path, uint32_t in
                    bt_text_get(&dims) ? dims.at : "?");
 }
 
-/* Integers with one axis are classes; all else is numbers. */
+/* Integers stay such: classes, or what a loss takes as it likes. */
 static bt_status add_labels(struct train_data *d, const char *path,
                             const bt_tensor *tensor)
 {
     const uint32_t class_ = BT_DTYPE_CLASS(tensor->dtype);
     struct train_input label = {
         .name = "labels",
-        .dtype = tensor->rank == 1 && (class_ == BT_CLASS_INT || class_ == BT_CLASS_UINT)
-                     ? BT_INT64
-                     : BT_FLOAT32,
+        .dtype =
+            class_ == BT_CLASS_INT || class_ == BT_CLASS_UINT ? BT_INT64 : BT_FLOAT32,
         .rank = tensor->rank,
     };
     BT_TRY(labels_check(d->ctx, path, tensor));

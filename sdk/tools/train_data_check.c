@@ -80,10 +80,18 @@ bt_status labels_check(bt_ctx *ctx, const char *path, const bt_tensor *tensor)
                        path, type_text(bt_ctx_scratch(ctx), tensor));
     if (BT_DTYPE_CLASS(tensor->dtype) == BT_CLASS_COMPLEX)
         return bt_fail(ctx, BT_ERR_ARGUMENT,
-                       "%s holds %s, and labels are classes (integers along one axis) or "
-                       "floats",
+                       "%s holds %s, and labels are classes (integers along one axis), "
+                       "other integers or floats",
                        path, type_text(bt_ctx_scratch(ctx), tensor));
-    return NULL;
+    int64_t beyond = -1;
+    if (tensor->dtype == BT_UINT64)
+        BT_TRY(find_beyond(ctx, tensor, BT_INT64, &beyond));
+    return beyond < 0
+               ? NULL
+               : bt_fail(ctx, BT_ERR_ARGUMENT,
+                         "%s: the label of sample %lld is %s, which int64 does not have",
+                         path, (long long)(beyond / (tensor->nelem / tensor->dims[0])),
+                         integer_text(ctx, tensor, beyond));
 }
 
 bt_status classes_check(bt_ctx *ctx, const bt_tensor *tensor, int64_t first,

@@ -40,7 +40,8 @@ typedef struct bt_training_options {
     uint32_t nmicro; /* batches of which gradients are added for a step; 0: 1 */
     const char *const
         *fixed; /* parameters that are not learned; NULL-terminated; or NULL */
-    /* Of the labels of a batch, what the model should give: int64 classes (n), or floats. */
+    /* Of the labels of a batch, what the model should give: int64 (classes have one axis), or floats. A loss
+     * that takes floats gets integers as such. */
     bt_dtype label_dtype;
     uint32_t label_rank;
     const int64_t *label_dims;

@@ -100,6 +100,10 @@ bt_status copy_group(struct copy *, const bt_closure_group *) BT_MUST_USE;
 /* A pattern whose variables are the parameters of a block that was made for it. */
 bt_status copy_pattern(struct copy *, const bt_pattern *old, const bt_block *,
                        const bt_pattern **out) BT_MUST_USE;
+/* A call of a constructor, and a match, of data that is of another type now: `type` says of
+ * which one, which has the same constructors in the same order (copy_data.c). */
+bt_status copy_ctor(struct copy *, const bt_call *, const bt_value **out) BT_MUST_USE;
+bt_status copy_match(struct copy *, const bt_match *, const bt_value **out) BT_MUST_USE;
 /* The function again, with the same parameters and attributes. */
 bt_status copy_func(struct copy *, const bt_func *, const bt_func **out) BT_MUST_USE;
 

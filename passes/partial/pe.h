@@ -210,6 +210,9 @@ bt_status pe_type_take(struct pe *, struct pe_types *, const bt_func *,
 /* Adds what stands for the variables and opaque dims in a type that are known around it. */
 bt_status pe_type_terms(struct pe *, const struct pe_types *, const bt_type *,
                         pe_type_vec *out) BT_MUST_USE;
+/* The same of the type arguments and the attributes of a call. */
+bt_status pe_call_terms(struct pe *, const struct pe_types *, const bt_call *,
+                        pe_type_vec *out) BT_MUST_USE;
 /* The type of a constructor's field in data of a type. */
 bt_status pe_field_type(struct pe *, const bt_type *data, const bt_ctor *, uint32_t field,
                         const bt_type **out) BT_MUST_USE;

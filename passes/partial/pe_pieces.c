@@ -89,11 +89,13 @@ static bt_status say_types_in(struct pe_pieces *s, const struct pe_value *v)
     for (uint32_t b = 0; b < blocks.len; b++) {
         const bt_block *block = blocks.at[b];
         for (uint32_t i = 0; i < block->nparam + block->nbinding; i++) {
-            const bt_type *type = i < block->nparam
-                                      ? block->params[i]->base.type
-                                      : block->bindings[i - block->nparam]->type;
-            if (type->has & (BT_HAS_VAR | BT_HAS_OPAQUE))
-                BT_TRY(pe_type_terms(s->p, types, type, &s->types));
+            const bt_value *value = i < block->nparam
+                                        ? &block->params[i]->base
+                                        : block->bindings[i - block->nparam];
+            if (value->type->has & (BT_HAS_VAR | BT_HAS_OPAQUE))
+                BT_TRY(pe_type_terms(s->p, types, value->type, &s->types));
+            if (bt_as_call(value))
+                BT_TRY(pe_call_terms(s->p, types, bt_as_call(value), &s->types));
         }
     }
     return NULL;

@@ -194,6 +194,20 @@ bt_status pe_type_terms(struct pe *p, const struct pe_types *types, const bt_typ
     return terms.failed ? bt_no_memory() : NULL;
 }
 
+bt_status pe_call_terms(struct pe *p, const struct pe_types *types, const bt_call *call,
+                        pe_type_vec *out)
+{
+    struct terms terms = { p, types, out, 0 };
+    bt_subst subst = { .leaf = add_term, .state = &terms };
+    const bt_op *op = call->callee_kind == BT_CALLEE_OP ? call->op : NULL;
+    for (uint32_t i = 0; i < call->ntype_arg; i++)
+        BT_TRY(pe_type_terms(p, types, call->type_args[i], out));
+    if (op && op->attrs && call->attrs &&
+        !bt_attrs_subst(p->store, &subst, op->attrs, op->attrs_nbytes, call->attrs))
+        return bt_store_why(p->ctx, p->store);
+    return terms.failed ? bt_no_memory() : NULL;
+}
+
 /* ---- data ---- */
 
 bt_status pe_field_type(struct pe *p, const bt_type *data, const bt_ctor *ctor,

@@ -10,6 +10,7 @@
  * keeps    no invariant
  */
 #include "common/copy.h"
+#include "common/derivative_attrs.h"
 #include "common/names.h"
 #include "common/version.h"
 
@@ -97,7 +98,8 @@ static void stay(const struct promoting *p, const bt_value *value)
         cell->stays = 1;
 }
 
-/* Parameters of a global that is used in another way than to be called by its name. */
+/* Parameters of a global that is used in another way than to be called by its name, or brings its
+ * derivative with it, which takes what it takes. */
 static void stay_all(const struct promoting *p, const bt_global *global)
 {
     for (uint32_t i = 0;
@@ -177,6 +179,14 @@ static void settle(const struct promoting *p)
     }
 }
 
+static int has_rule(const bt_func *func)
+{
+    int any = 0;
+    for (uint32_t i = 0; i < DERIVATIVE_NRULE; i++)
+        any |= bt_dict_find(&func->attrs, derivative_rules[i]) != NULL;
+    return any;
+}
+
 static bt_status choose(struct promoting *p)
 {
     BT_TRY(find_cells(p));
@@ -184,6 +194,8 @@ static bt_status choose(struct promoting *p)
         const bt_global *global = p->module->globals[g];
         if (global->kind == BT_GLOBAL_FUNC)
             BT_TRY(look_at(p, global->func->block, 0));
+        if (global->kind == BT_GLOBAL_FUNC && has_rule(global->func))
+            stay_all(p, global);
         if (global->kind == BT_GLOBAL_GRADIENT && bt_module_primal(p->module, global))
             stay_all(p, bt_module_primal(p->module, global));
     }

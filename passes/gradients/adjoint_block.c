@@ -1,5 +1,5 @@
 /* The reverse sweep over a block. */
-#include "gradients/adjoint_paths.h"
+#include "gradients/adjoint_cells.h"
 
 bt_status adjoint_init(struct adjoint *a, struct adjoint_pairs *pairs,
                        const bt_func *func)
@@ -26,49 +26,56 @@ static bt_status mark(struct adjoint *a, const bt_value *old)
     return bt_map_put(&a->active, old, (void *)1) ? NULL : bt_no_memory();
 }
 
-/* Whether it is a function or a reference, or has one beside tensors. */
-static int holds_more(const bt_type *type)
+/* Whether there is a function in it, or, where these are asked for, a reference. */
+static int holds_more(const bt_type *type, int references)
 {
     const bt_list_type *tuple = bt_as_tuple_type(type);
     for (uint32_t i = 0; tuple && i < tuple->n; i++) {
-        if (holds_more(tuple->at[i]))
+        if (holds_more(tuple->at[i], references))
             return 1;
     }
-    return bt_as_func_type(type) || bt_as_ref_type(type);
+    return bt_as_func_type(type) || (references && bt_as_ref_type(type));
+}
+
+/* Whether it is no call, or of what is known: an operator, a constructor, a function of the module
+ * that does not bring its derivative. */
+static int is_known(const struct adjoint *a, const bt_call *call)
+{
+    const bt_global *global = bt_call_global(a->pairs->module, call);
+    return !call || call->callee_kind != BT_CALLEE_VALUE ||
+           (global && global->kind == BT_GLOBAL_FUNC && !adjoint_has_vjp(global));
 }
 
 static bt_status mark_binding(struct adjoint *a, const bt_value *old)
 {
+    const bt_call *call = bt_as_call(old);
     int active = 0;
+    BT_TRY(adjoint_cell_note(a, old, &active));
+    active |= call && is_known(a, call) && adjoint_touches(a->pairs, old);
     for (uint32_t i = 0; i < bt_value_noperand(old) && !active; i++)
         active = adjoint_is_active(a, bt_value_operand(old, i));
     for (uint32_t i = 0; i < bt_value_nregion(old); i++) {
         const bt_block *region = bt_value_region(old, i);
         for (uint32_t k = 0; active && k < region->nparam; k++) {
+            if (!adjoint_has(region->params[k]->base.type))
+                continue;
             BT_TRY(adjoint_data_want(a->pairs, region->params[k]->base.type));
             BT_TRY(mark(a, &region->params[k]->base));
         }
         BT_TRY(adjoint_mark(a, region));
         active |= adjoint_is_active(a, region->result);
     }
-    if (active && old->kind == BT_VALUE_WRITE)
-        return bt_fail_at(
-            a->copy.ctx, BT_ERR_UNSUPPORTED, a->copy.store, old->span,
-            "what is written depends on what is differentiated, but only references that "
-            "stay "
-            "in their function have adjoints: pass what this one holds instead, and give "
-            "what it becomes as a result");
-    if (active && holds_more(old->type))
+    if (active && holds_more(old->type, !is_known(a, call)))
         return bt_fail_at(
             a->copy.ctx, BT_ERR_UNSUPPORTED, a->copy.store, old->span,
             "%%%s depends on what is differentiated, but is a function, or a reference "
-            "that does not stay in its function: pass what it holds instead",
+            "that one gives which is not differentiated: pass what it holds instead",
             old->name ? old->name : "_");
     // what holds no float, a comparison or a position, has no derivative to pass on
-    if (!active || !adjoint_has(old->type))
+    if (!adjoint_has(old->type) || (!active && !adjoint_touches(a->pairs, old)))
         return NULL;
     BT_TRY(adjoint_data_want(a->pairs, old->type));
-    return mark(a, old);
+    return active ? mark(a, old) : NULL;
 }
 
 bt_status adjoint_mark(struct adjoint *a, const bt_block *block)
@@ -143,10 +150,14 @@ static bt_status reverse_op(struct adjoint *a, const bt_call *old)
 static bt_status reverse_binding(struct adjoint *a, const bt_value *old)
 {
     const bt_call *call = bt_as_call(old);
-    if (!adjoint_of(a, old))
+    const bt_value *content;
+    if (!adjoint_of(a, old) &&
+        (!adjoint_touches(a->pairs, old) || adjoint_calls_vjp(a, old)))
         return NULL;
     bt_builder_like(a->copy.b, adjoint_now(a, old));
     bt_builder_name(a->copy.b, NULL);
+    if (adjoint_cell_of(old, &content))
+        return adjoint_reverse_cell(a, old);
     if (old->kind == BT_VALUE_TUPLE)
         return reverse_tuple(a, bt_as_tuple(old));
     if (old->kind == BT_VALUE_PROJ)

@@ -1,6 +1,6 @@
 /* Functions that are called: one that keeps a tape, one that goes back. */
 #include "common/derivative_attrs.h"
-#include "gradients/adjoint_data.h"
+#include "gradients/adjoint_cells.h"
 #include "gradients/adjoint_path.h"
 
 /* ---- which ones ---- */
@@ -22,13 +22,13 @@ static struct adjoint_pair *find(const struct adjoint_pairs *p, const bt_func *p
 }
 
 /* The function that a call is of, and which arguments something depends on; NULL: it is of no
- * function of the module, or nothing does. */
+ * function of the module, or nothing does, and it touches no cell. */
 static const bt_func *callee_of(const struct adjoint *a, const bt_value *old,
                                 uint8_t *wants)
 {
     const bt_call *call = bt_as_call(old);
     const bt_global *global = bt_call_global(a->pairs->module, call);
-    int any = 0;
+    int any = adjoint_touches(a->pairs, old);
     if (!global || global->kind != BT_GLOBAL_FUNC || adjoint_has_vjp(global))
         return NULL;
     for (uint32_t i = 0; i < call->narg; i++)
@@ -71,7 +71,9 @@ static bt_status add(struct adjoint *a, const bt_value *old)
     *pair = (struct adjoint_pair){
         .primal = func,
         .wants = wants,
-        .is_again = bt_dict_find(&func->attrs, DERIVATIVE_CHECKPOINT) != NULL,
+        // cells would be written twice
+        .is_again = bt_dict_find(&func->attrs, DERIVATIVE_CHECKPOINT) != NULL &&
+                    !adjoint_touches(p, func),
     };
     return adjoint_data_want(p, func->result);
 }
@@ -190,6 +192,9 @@ bt_status adjoint_pairs_declare(struct adjoint_pairs *p, bt_module_builder *buil
         BT_TRY(adjoint_name(p, &p->taken, pair->primal->name, "forward", &pair->forward));
         BT_TRY(
             adjoint_name(p, &p->taken, pair->primal->name, "backward", &pair->backward));
+        if (adjoint_touches(p, pair->primal) &&
+            !bt_map_put(&p->writers, pair->backward, pair))
+            return bt_no_memory();
         BT_TRY(set(builder, pair, pair->forward, pair->forward_type, NULL));
         BT_TRY(set(builder, pair, pair->backward, pair->backward_type, NULL));
     }

@@ -207,6 +207,8 @@ bt_status adjoint_data_define(struct adjoint_pairs *p, bt_module_builder *builde
 {
     for (uint32_t i = 0; i < p->datas.len; i++) {
         struct copy c;
+        if (p->datas.at[i]->is_made)
+            continue;
         BT_TRY(copy_init(&c, p->ctx, p->arena, p->module));
         bt_status status = define_add(p, builder, &c, p->datas.at[i]);
         copy_deinit(&c);

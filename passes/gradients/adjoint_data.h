@@ -6,6 +6,9 @@
 
 /* The data type that a type is an instance of; NULL: it is something else. */
 const bt_adt_def *adjoint_def(const bt_type *);
+/* Whether all instances share one type of adjoints: its parameters are dims alone. Else each has
+ * its own. */
+int adjoint_has_one(const bt_adt_def *);
 /* What was declared for it; *out NULL: nothing was. */
 bt_status adjoint_data_of(const struct adjoint_pairs *, const bt_type *,
                           struct adjoint_data **out) BT_MUST_USE;

@@ -1,19 +1,22 @@
 /* Dims that only the run knows: the way back is of those that the way forward met, and what shows
  * them is kept. Adjoints have the dims of what they are of. */
 #include "common/checked.h"
+#include "gradients/adjoint_cells.h"
 #include "gradients/adjoint_path.h"
 
 /* What the way back says of such dims, of which some value that is kept must have each. */
 struct open_dims {
     bt_arena *arena;
-    bt_map dims; /* dims -> 1; once something shows it, 2 */
+    bt_map dims;   /* dims -> 1; once something shows it, 2 */
+    uint32_t kinds; /* BT_HAS_ of those that are looked for */
     int failed;
 };
 
 static const bt_type *note_open(bt_subst *subst, const bt_type *leaf)
 {
     struct open_dims *d = subst->state;
-    if (leaf->kind == BT_TYPE_OPAQUE && !bt_map_find(&d->dims, leaf))
+    if (leaf->has & d->kinds && bt_type_kind_of(leaf) == BT_KIND_DIM &&
+        !bt_map_find(&d->dims, leaf))
         d->failed |= !bt_map_put(&d->dims, leaf, (void *)1);
     return NULL;
 }
@@ -21,7 +24,7 @@ static const bt_type *note_open(bt_subst *subst, const bt_type *leaf)
 static bt_status note_type(struct adjoint *a, struct open_dims *d, const bt_type *type)
 {
     bt_subst subst = { .leaf = note_open, .state = d };
-    if (type->has & BT_HAS_OPAQUE && !bt_type_subst(a->copy.store, &subst, type))
+    if (type->has & d->kinds && !bt_type_subst(a->copy.store, &subst, type))
         return bt_store_why(a->copy.ctx, a->copy.store);
     return d->failed ? bt_no_memory() : NULL;
 }
@@ -85,7 +88,10 @@ static int mark_shown(struct open_dims *d, const bt_type *type)
 bt_status adjoint_keep_dims(struct adjoint *a, struct adjoint_path *path)
 {
     const bt_block *joint = path->joint;
-    struct open_dims d = { .arena = a->copy.arena };
+    struct open_dims d = { .arena = a->copy.arena, .kinds = BT_HAS_OPAQUE };
+    // a cell that is kept does not show the dims of what it holds, those with names neither
+    if (adjoint_touches(a->pairs, a->func))
+        d.kinds |= BT_HAS_VAR;
     bt_map_init(&d.dims, d.arena, 0);
     for (uint32_t i = path->nforward + 1; i < joint->nbinding; i++) {
         if (bt_map_find(&path->live, joint->bindings[i]))

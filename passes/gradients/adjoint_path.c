@@ -1,4 +1,5 @@
 #include "gradients/adjoint_path.h"
+#include "gradients/adjoint_cells.h"
 
 /* ---- both ways in one block ---- */
 
@@ -161,7 +162,7 @@ bt_status adjoint_path_close(struct adjoint *a, struct adjoint_path *path)
     }
     for (uint32_t i = joint->nbinding; i-- > path->nforward + 1;) {
         const bt_value *binding = joint->bindings[i];
-        if (!bt_map_find(&used, binding))
+        if (!bt_map_find(&used, binding) && !adjoint_writes(a->pairs, binding))
             continue;
         if (!bt_map_put(&path->live, binding, (void *)1))
             return bt_no_memory();

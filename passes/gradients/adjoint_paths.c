@@ -1,5 +1,6 @@
 /* Branches and matches, forward and backward. */
 #include "common/checked.h"
+#include "gradients/adjoint_cells.h"
 #include "gradients/adjoint_path.h"
 
 /* What a value with paths has kept. */
@@ -168,7 +169,7 @@ bt_status adjoint_forward(struct copy *c, const bt_value *old, int *done)
     const bt_value *both, *result;
     struct adjoint_pair *pair;
     BT_TRY(adjoint_pair_of(a, old, &pair));
-    if (!adjoint_is_active(a, old) ||
+    if ((!adjoint_is_active(a, old) && !adjoint_touches(a->pairs, old)) ||
         (!pair && old->kind != BT_VALUE_IF && old->kind != BT_VALUE_MATCH))
         return NULL;
     if (!(t = BT_NEW(c->arena, struct taped)) || !bt_map_put(&a->tapes, old, t))
@@ -195,7 +196,7 @@ static bt_status seeds_of(struct adjoint *a, const bt_value *old, adjoint_values
     adjoint_values now = { 0 };
     BT_TRY(adjoint_split(a, bt_map_find(&a->copy.values, old), &now));
     for (uint32_t i = 0; i < now.len; i++) {
-        const bt_value *seed = leaves[i];
+        const bt_value *seed = leaves ? leaves[i] : NULL;
         if (!adjoint_has(now.at[i]->type))
             continue;
         if (!seed)
@@ -233,12 +234,12 @@ static const bt_value *sum_so_far(const struct adjoint *a, const bt_value *old,
     return leaves ? leaves[leaf] : NULL;
 }
 
-static bt_status backward_paths(struct adjoint *a, struct taped *t,
+static bt_status backward_paths(struct adjoint *a, const bt_value *old, struct taped *t,
                                 const adjoint_values *seeds)
 {
     struct copy c;
     const bt_value *given;
-    if (!t->wanted.len)
+    if (!t->wanted.len && !adjoint_touches(a->pairs, old))
         return NULL;
     for (uint32_t i = 0; i < t->wanted.len; i++) {
         struct adjoint_gain *wanted = &t->wanted.at[i];
@@ -343,12 +344,6 @@ bt_status adjoint_backward(struct adjoint *a, const bt_value *old)
 {
     struct taped *t = bt_map_find(&a->tapes, old);
     adjoint_values seeds = { 0 };
-    if (old->kind == BT_VALUE_READ)
-        return bt_fail_at(
-            a->copy.ctx, BT_ERR_UNSUPPORTED, a->copy.store, old->span,
-            "what is read depends on what is differentiated, but only references "
-            "that stay in their function have adjoints: pass what this one "
-            "holds instead");
     if (!t)
         return bt_fail_at(a->copy.ctx, BT_ERR_UNSUPPORTED, a->copy.store, old->span,
                           "a %s of a function that is no global of the module has no "
@@ -356,5 +351,5 @@ bt_status adjoint_backward(struct adjoint *a, const bt_value *old)
                           bt_value_kind_name(old->kind));
     BT_TRY(seeds_of(a, old, &seeds));
     return t->pair ? backward_call(a, bt_as_call(old), t, &seeds)
-                   : backward_paths(a, t, &seeds);
+                   : backward_paths(a, old, t, &seeds);
 }

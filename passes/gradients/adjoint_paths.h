@@ -45,6 +45,7 @@ struct adjoint_data {
     struct dims_pattern dims; /* of instances that differ by dims alone, where one is open */
     bt_adt_def *def;       /* of the adjoints: Zero, then one for each constructor */
     const char *add;       /* global that adds two of them */
+    int is_made;           /* `def` and `add`, by the version before */
     uint8_t converts[ADJOINT_NWAY]; /* which are asked for */
     const char *ways[ADJOINT_NWAY]; /* globals that do it */
 };
@@ -60,6 +61,13 @@ struct adjoint_pairs {
     bt_map data;   /* data types, or instances of them -> struct adjoint_data */
     bt_map united; /* instances with `?` for their dims -> that of all such */
     bt_vec(struct adjoint_data *) datas; /* each of them once */
+    /* Of references (adjoint_cells.h). */
+    bt_map cells;    /* their types with `?` for dims, where contents have adjoints -> one such */
+    int has_room;    /* all of them are known, and have room for adjoints */
+    bt_map made;     /* types of adjoints that there are then: they have no adjoints here */
+    bt_map touching; /* functions and bindings that make, read or write such a cell */
+    bt_map writing;  /* those that write any reference */
+    bt_map writers;  /* names of functions of the way back that write cells */
     bt_module_builder *builder; /* of the version that is made */
 };
 
@@ -146,6 +154,12 @@ int adjoint_calls_vjp(const struct adjoint *, const bt_value *old);
 /* What the reverse of such a call needs is declared, and its function has the right type. */
 bt_status adjoint_vjp_want(struct adjoint *, const bt_value *old) BT_MUST_USE;
 bt_status adjoint_reverse_vjp(struct adjoint *, const bt_value *old) BT_MUST_USE;
+
+/* ---- gradient declarations (adjoint_gradient.c) ---- */
+
+bt_status adjoint_gradient_find(struct adjoint_pairs *, const bt_global *) BT_MUST_USE;
+bt_status adjoint_gradient_define(struct adjoint_pairs *, bt_module_builder *,
+                                  const bt_global *) BT_MUST_USE;
 
 /* ---- paths ---- */
 

@@ -68,8 +68,7 @@ int adjoint_has(const bt_type *type)
 
 /* ---- the types ---- */
 
-/* Of all instances: where one has types as parameters, not only dims, each has its own. */
-static int has_one_adjoint(const bt_adt_def *def)
+int adjoint_has_one(const bt_adt_def *def)
 {
     for (uint32_t i = 0; i < def->nvar; i++) {
         if (bt_type_kind_of(def->vars[i]) == BT_KIND_TYPE)
@@ -89,7 +88,7 @@ bt_status adjoint_data_of(const struct adjoint_pairs *p, const bt_type *type,
 {
     const struct dims_map m = map_of(p);
     const bt_adt_def *def = adjoint_def(type);
-    *out = bt_map_find(&p->data, has_one_adjoint(def) ? (const void *)def : type);
+    *out = bt_map_find(&p->data, adjoint_has_one(def) ? (const void *)def : type);
     if (*out || !p->united.len)
         return NULL;
     BT_TRY(dims_erase(&m, type, &type));
@@ -138,13 +137,13 @@ bt_status adjoint_data_want(struct adjoint_pairs *p, const bt_type *type)
     struct adjoint_data *data;
     for (uint32_t i = 0; tuple && i < tuple->n; i++)
         BT_TRY(adjoint_data_want(p, tuple->at[i]));
-    if (!def || !adjoint_has(type))
+    if (!def || !adjoint_has(type) || bt_map_find(&p->made, def))
         return NULL;
     BT_TRY(adjoint_data_of(p, type, &data));
     if (data)
         return NULL;
     data = BT_NEW(p->arena, struct adjoint_data);
-    const void *key = has_one_adjoint(def) ? (const void *)def : type;
+    const void *key = adjoint_has_one(def) ? (const void *)def : type;
     if (!data || !bt_map_put(&p->data, key, data))
         return bt_no_memory();
     data->primal = type;
@@ -202,17 +201,18 @@ static bt_status find_all(struct adjoint_pairs *p)
     bt_map_init(&seen, p->arena, 0);
     for (uint32_t i = 0; i < p->data.len; i++) {
         const struct adjoint_data *data = p->data.at[i].value;
-        if (!has_one_adjoint(adjoint_def(data->primal)))
+        if (!data->is_made && !adjoint_has_one(adjoint_def(data->primal)))
             BT_TRY(put_instance(p, &groups, data->primal));
     }
     for (uint32_t i = 0; i < groups.len; i++) {
         const struct dims_group *group = groups.at[i].value;
-        if (group->is_open)
+        // data with cells in it is of one data type for all dims (adjoint_room.c)
+        if (group->is_open || p->cells.len)
             BT_TRY(unite(p, group));
     }
     for (uint32_t i = 0; i < p->data.len; i++) {
         struct adjoint_data *data = p->data.at[i].value;
-        if (!bt_map_find(&seen, data) &&
+        if (!data->is_made && !bt_map_find(&seen, data) &&
             (!bt_map_put(&seen, data, data) || !BT_PUSH(p->arena, &p->datas, data)))
             return bt_no_memory();
     }
@@ -226,7 +226,7 @@ static bt_status new_vars(struct adjoint_pairs *p, struct adjoint_data *data)
 {
     bt_store *store = p->module->store;
     const bt_adt_def *def = adjoint_def(data->primal);
-    if (!has_one_adjoint(def))
+    if (!adjoint_has_one(def))
         return NULL;
     data->dims.nvar = def->nvar;
     data->dims.vars = BT_NEWS(p->arena, const bt_type *, def->nvar);
@@ -290,12 +290,13 @@ static bt_status declare_add(struct adjoint_pairs *p, bt_module_builder *builder
 
 bt_status adjoint_data_declare(struct adjoint_pairs *p, bt_module_builder *builder)
 {
+    const uint32_t first = p->datas.len;
     BT_TRY(find_all(p));
-    for (uint32_t i = 0; i < p->datas.len; i++)
+    for (uint32_t i = first; i < p->datas.len; i++)
         BT_TRY(declare(p, builder, p->datas.at[i]));
-    for (uint32_t i = 0; i < p->datas.len; i++)
+    for (uint32_t i = first; i < p->datas.len; i++)
         BT_TRY(define(p, builder, p->datas.at[i]));
-    for (uint32_t i = 0; i < p->datas.len; i++)
+    for (uint32_t i = first; i < p->datas.len; i++)
         BT_TRY(declare_add(p, builder, p->datas.at[i]));
     return NULL;
 }

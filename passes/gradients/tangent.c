@@ -1,5 +1,6 @@
 /* Code of forward mode: each binding, and its tangent behind it. */
 #include "gradients/tangent.h"
+#include "gradients/adjoint_cells.h"
 
 static bt_status tangent_binding(struct copy *, const bt_value *old, int *done);
 
@@ -44,7 +45,7 @@ bt_status tangent_pair(struct tangent *t, const bt_value *old, const bt_value *n
         return bt_no_memory();
     for (uint32_t i = 0; i < nleaf; i++) {
         const bt_value *tangent = tangents ? tangents[i] : NULL;
-        if (!moves[i])
+        if (!moves || !moves[i])
             continue;
         if (!tangent && !leaves.len)
             BT_TRY(adjoint_split(a, now, &leaves));
@@ -66,7 +67,7 @@ static bt_status take_dual(struct tangent *t, const bt_value *old, const bt_valu
     BT_TRY(bt_build_proj(a->copy.b, dual, next++, &field));
     bt_builder_name(a->copy.b, NULL);
     BT_TRY(copy_put(&a->copy, old, field));
-    for (uint32_t i = 0; i < bt_type_nleaf(old->type); i++) {
+    for (uint32_t i = 0; moves && i < bt_type_nleaf(old->type); i++) {
         if (!moves[i])
             continue;
         BT_TRY(bt_build_proj(a->copy.b, dual, next++, &field));
@@ -355,16 +356,20 @@ static bt_status tangent_binding(struct copy *c, const bt_value *old, int *done)
     struct tangent *t = c->state;
     struct adjoint *a = &t->adjoint;
     const bt_call *call = bt_as_call(old);
+    const int touches =
+        adjoint_touches(a->pairs, old) && !(call && tangent_rule_of(a, call));
     const int moves = adjoint_is_active(a, old);
     const int has_regions = old->kind == BT_VALUE_IF || old->kind == BT_VALUE_MATCH;
-    if (!moves && !has_regions)
+    if (!moves && !touches && !has_regions)
         return NULL;
     *done = 1;
-    if (moves && has_regions)
+    if (touches && !call && !has_regions)
+        return tangent_cell(a, old);
+    if ((moves || touches) && has_regions)
         return make_branches(t, old);
     if (moves && call && tangent_rule_of(a, call))
         return tangent_rule_call(a, call);
-    if (moves && call && call->callee_kind == BT_CALLEE_VALUE)
+    if ((moves || touches) && call && call->callee_kind == BT_CALLEE_VALUE)
         return make_call(t, call);
     c->binding = NULL;
     bt_status status = copy_binding(c, old);

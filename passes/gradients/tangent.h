@@ -51,6 +51,9 @@ bt_status tangent_flow(struct adjoint *, const bt_block *) BT_MUST_USE;
 bt_status tangent_pair(struct tangent *, const bt_value *old, const bt_value *now,
                        const uint8_t *moves, const bt_value **out) BT_MUST_USE;
 
+/* What makes, reads or writes a cell (tangent_cells.c). */
+bt_status tangent_cell(struct adjoint *, const bt_value *old) BT_MUST_USE;
+
 /* ---- functions that bring their tangents with them (tangent_rule.c) ---- */
 
 /* The function that a call is of, where it has attribute jvp; else NULL. */

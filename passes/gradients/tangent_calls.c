@@ -1,4 +1,5 @@
 /* Functions that are called in forward mode: one for the parameters that move. */
+#include "gradients/adjoint_cells.h"
 #include "gradients/tangent.h"
 
 /* ---- which ones ---- */
@@ -11,8 +12,10 @@ static bt_status callee_of(const struct adjoint *a, const bt_call *call,
     const bt_global *global = bt_call_global(a->pairs->module, call);
     uint32_t n = 0, leaf = 0;
     *func = NULL;
-    if (!global || global->kind != BT_GLOBAL_FUNC || !adjoint_is_active(a, &call->base) ||
-        tangent_rule_of(a, call))
+    if (!global || global->kind != BT_GLOBAL_FUNC || tangent_rule_of(a, call) ||
+        (!adjoint_is_active(a, &call->base) && !adjoint_touches(a->pairs, call) &&
+         // as long as cells are looked for
+         (a->pairs->has_room || !adjoint_may_write(a->pairs, call))))
         return NULL;
     for (uint32_t i = 0; i < call->narg; i++)
         n += bt_type_nleaf(call->args[i]->type);
@@ -125,7 +128,7 @@ bt_status tangent_types(struct adjoint_pairs *p, const bt_type *type,
 {
     for (uint32_t i = 0; i < bt_type_nleaf(type); i++) {
         const bt_type *leaf = adjoint_leaf(type, i);
-        if (!moves[i])
+        if (!moves || !moves[i])
             continue;
         BT_TRY(adjoint_type_of(p, leaf, &leaf));
         if (!BT_PUSH(p->arena, out, leaf))

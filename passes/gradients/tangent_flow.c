@@ -1,4 +1,5 @@
 /* Which leaves of a function's values move when some of its parameters do. */
+#include "gradients/adjoint_cells.h"
 #include "gradients/tangent.h"
 
 const uint8_t *tangent_moves(const struct adjoint *a, const bt_value *old)
@@ -81,7 +82,7 @@ static bt_status flow_pattern(struct adjoint *a, const bt_pattern *pattern,
 static bt_status flow_call(struct adjoint *a, const bt_call *call)
 {
     const bt_global *global;
-    int any = 0;
+    int any = adjoint_touches(a->pairs, call) && !tangent_rule_of(a, call);
     for (uint32_t i = 0; i < call->narg; i++)
         any |= adjoint_is_active(a, call->args[i]);
     if (!any || !adjoint_has(call->base.type))
@@ -166,6 +167,25 @@ static bt_status flow_closure(struct adjoint *a, const bt_closure_value *closure
     return any ? no_tangent(a, &closure->base, "a function") : NULL;
 }
 
+/* What is read moves where something that does is written to such a cell, by whomever. Of what a
+ * cell with room holds, the content does. */
+static bt_status flow_cell(struct adjoint *a, const bt_value *old)
+{
+    const bt_type *type = old->type;
+    int reads;
+    BT_TRY(adjoint_cell_note(a, old, &reads));
+    if (!reads)
+        return NULL;
+    uint8_t *all = BT_NEWS(a->copy.arena, uint8_t, bt_type_nleaf(type));
+    if (!all)
+        return bt_no_memory();
+    if (a->pairs->has_room)
+        type = bt_as_tuple_type(type)->at[0];
+    for (uint32_t i = 0; i < bt_type_nleaf(type); i++)
+        all[i] = (uint8_t)adjoint_has(adjoint_leaf(type, i));
+    return tangent_move(a, old, all);
+}
+
 static bt_status flow_binding(struct adjoint *a, const bt_value *old)
 {
     switch (old->kind) {
@@ -175,15 +195,7 @@ static bt_status flow_binding(struct adjoint *a, const bt_value *old)
     case BT_VALUE_IF:
     case BT_VALUE_MATCH: return flow_regions(a, old);
     case BT_VALUE_CLOSURE: return flow_closure(a, bt_as_closure(old));
-    case BT_VALUE_REF:
-        return adjoint_is_active(a, bt_as_ref(old)->content)
-                   ? no_tangent(a, old, "a reference")
-                   : NULL;
-    case BT_VALUE_WRITE:
-        return adjoint_is_active(a, bt_as_write(old)->content)
-                   ? no_tangent(a, bt_as_write(old)->content, "written to a reference")
-                   : NULL;
-    default: return NULL; // what is read was written or made before, which did not move
+    default: return flow_cell(a, old);
     }
 }
 

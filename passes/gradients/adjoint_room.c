@@ -1,0 +1,343 @@
+/* The version of a module in which cells have room for the adjoints of their contents. */
+#include <string.h>
+
+#include "common/version.h"
+#include "gradients/adjoint_room.h"
+#include "language/flat.h"
+
+/* ---- functions ---- */
+
+struct filler {
+    struct adjoint adjoint;
+    struct room *room;
+};
+
+static bt_status type_of_copy(struct copy *c, const bt_type *type, const bt_type **out)
+{
+    const struct filler *f = c->state;
+    return room_type(f->room, type, out);
+}
+
+/* A content, of type `type` before, and zeros. */
+static bt_status fill(struct adjoint *a, const bt_type *type, const bt_value *content,
+                      const bt_value **out)
+{
+    adjoint_values fields = { 0 }, leaves = { 0 };
+    if (!BT_PUSH(a->copy.arena, &fields, content))
+        return bt_no_memory();
+    BT_TRY(adjoint_split(a, content, &leaves));
+    for (uint32_t i = 0; i < leaves.len; i++) {
+        const bt_type *leaf = adjoint_leaf(type, i);
+        const bt_value *zero;
+        if (!adjoint_has(leaf))
+            continue;
+        BT_TRY(adjoint_cell_zero(a, leaves.at[i], leaf, &zero));
+        if (!BT_PUSH(a->copy.arena, &fields, zero))
+            return bt_no_memory();
+    }
+    return bt_build_tuple(a->copy.b, fields.len, fields.at, out);
+}
+
+static bt_status cell_again(struct filler *f, const bt_value *old, const bt_value *ref,
+                            const bt_value *content, const bt_value **out)
+{
+    struct copy *c = &f->adjoint.copy;
+    const bt_value *held;
+    if (old != ref)
+        BT_TRY(copy_operand(c, ref, NULL, &ref));
+    bt_builder_like(c->b, old);
+    bt_builder_name(c->b, NULL);
+    if (!content) {
+        BT_TRY(bt_build_read(c->b, ref, &held));
+        bt_builder_like(c->b, old);
+        return bt_build_proj(c->b, held, 0, out);
+    }
+    const bt_type *type = content->type;
+    BT_TRY(copy_operand(c, content, NULL, &content));
+    BT_TRY(fill(&f->adjoint, type, content, &held));
+    bt_builder_like(c->b, old);
+    return old == ref ? bt_build_ref(c->b, held, out)
+                      : bt_build_write(c->b, ref, held, out);
+}
+
+static bt_status binding_again(struct copy *c, const bt_value *old, int *done)
+{
+    struct filler *f = c->state;
+    const bt_call *call = bt_as_call(old);
+    const bt_match *match = bt_as_match(old);
+    const bt_value *content, *ref = adjoint_cell_of(old, &content), *now;
+    const bt_type *type;
+    if (ref)
+        BT_TRY(adjoint_is_cell(f->adjoint.pairs, ref->type, done));
+    if (match) {
+        BT_TRY(copy_type(c, match->data->type, &type));
+        *done = type != match->data->type;
+    }
+    if (call && call->callee_kind == BT_CALLEE_CTOR) {
+        BT_TRY(copy_type(c, old->type, &type));
+        *done = type != old->type;
+    }
+    if (!*done)
+        return NULL;
+    BT_TRY(ref     ? cell_again(f, old, ref, content, &now)
+           : match ? copy_match(c, match, &now)
+                   : copy_ctor(c, call, &now));
+    return copy_put(c, old, now);
+}
+
+static bt_status operand_again(struct copy *c, const bt_value *old, const bt_type *wanted,
+                               const bt_value **out)
+{
+    const struct filler *f = c->state;
+    const char *name =
+        old->kind == BT_VALUE_GLOBAL ? bt_map_find(&f->room->names, old->name) : NULL;
+    (void)wanted;
+    return name ? bt_build_global(c->b, name, out) : NULL;
+}
+
+static bt_status copy_one(struct room *r, const bt_global *global, const bt_func **out)
+{
+    struct filler f = { .room = r };
+    BT_TRY(adjoint_init(&f.adjoint, r->pairs, global->func));
+    f.adjoint.copy.state = &f;
+    f.adjoint.copy.type = type_of_copy;
+    f.adjoint.copy.binding = binding_again;
+    f.adjoint.copy.operand = operand_again;
+    r->span = global->span;
+    const char *name = bt_map_find(&r->names, global->name);
+    bt_func named = *global->func;
+    named.name = name ? name : named.name;
+    bt_status status = copy_func(&f.adjoint.copy, &named, out);
+    adjoint_deinit(&f.adjoint);
+    return status;
+}
+
+/* ---- the next version ---- */
+
+static bt_status refuse(const struct room *r, const bt_global *global, const char *why)
+{
+    return bt_fail_at(r->pairs->ctx, BT_ERR_UNSUPPORTED, r->pairs->module->store,
+                      global->span,
+                      "@%s takes or gives a reference whose content is differentiated, "
+                      "but %s: pass what it "
+                      "holds instead, and give what it becomes as a result",
+                      global->name, why);
+}
+
+static int takes_cells(const bt_type *old, const bt_type *now)
+{
+    const bt_func_type *a = bt_as_func_type(old), *b = bt_as_func_type(now);
+    for (uint32_t i = 0; i < a->narg; i++) {
+        if (a->args[i] != b->args[i])
+            return 1;
+    }
+    return 0;
+}
+
+/* Others than the module call a function by its name, or rely on its type; tangents that a cell
+ * has from another call are none of this one. */
+static bt_status check_global(const struct room *r, const bt_global *global,
+                              const bt_type *type)
+{
+    if (global->kind == BT_GLOBAL_GRADIENT && global->gradient.is_forward &&
+        takes_cells(global->type, type))
+        return refuse(r, global, "forward mode knows cells alone that are made in it");
+    if (global->kind == BT_GLOBAL_EXTERN)
+        return refuse(r, global, "is external");
+    if (r->entry && !strcmp(global->name, r->entry))
+        return refuse(r, global, "the program is run from it");
+    if (!r->entry && global->kind == BT_GLOBAL_GRADIENT)
+        return refuse(r, global, "may be called from outside: no entry is named");
+    if (adjoint_rule_of(global, "vjp") || adjoint_rule_of(global, "jvp"))
+        return refuse(r, global,
+                      "brings its derivative with it, which is not told of references");
+    return NULL;
+}
+
+/* One whose type changes has another name, and stays for who may call it from outside. */
+static bt_status rename(struct room *r, bt_module_builder *builder, bt_global *global,
+                        const bt_type *type)
+{
+    struct adjoint_pairs *p = r->pairs;
+    const char *name = global->name;
+    BT_TRY(check_global(r, global, type));
+    BT_TRY(adjoint_name(p, &p->taken, name, "cells", &global->name));
+    if (!bt_map_put(&r->names, name, (void *)(uintptr_t)global->name))
+        return bt_no_memory();
+    if (r->entry)
+        bt_module_builder_remove(builder, name);
+    global->type = type;
+    if (global->kind != BT_GLOBAL_FUNC)
+        return NULL;
+    *global = (bt_global){
+        .name = global->name, .kind = BT_GLOBAL_EXTERN, .span = global->span, .type = type
+    };
+    return bt_module_builder_set(builder, global, 0);
+}
+
+static bt_status declare_globals(struct room *r, bt_module_builder *builder)
+{
+    struct adjoint_pairs *p = r->pairs;
+    for (uint32_t g = 0; g < p->module->nglobal; g++) {
+        bt_global global = *p->module->globals[g];
+        const bt_type *type;
+        r->span = global.span;
+        if (flat_is_generic(global.type))
+            continue;
+        BT_TRY(room_type(r, global.type, &type));
+        if (type != global.type)
+            BT_TRY(rename(r, builder, &global, type));
+    }
+    return NULL;
+}
+
+/* Declarations, of functions that may have other names. */
+static bt_status declare_gradients(struct room *r, bt_module_builder *builder)
+{
+    const struct adjoint_pairs *p = r->pairs;
+    for (uint32_t g = 0; g < p->module->nglobal; g++) {
+        bt_global global = *p->module->globals[g];
+        const char *name = bt_map_find(&r->names, global.name);
+        const char *primal = global.kind == BT_GLOBAL_GRADIENT
+                                 ? bt_map_find(&r->names, global.primal)
+                                 : NULL;
+        if (global.kind != BT_GLOBAL_GRADIENT || (!name && !primal))
+            continue;
+        if (name)
+            BT_TRY(room_type(r, global.type, &global.type));
+        global.name = name ? name : global.name;
+        global.primal = primal ? primal : global.primal;
+        BT_TRY(bt_module_builder_set(builder, &global, 0));
+    }
+    return NULL;
+}
+
+static bt_status declare(void *state, bt_module_builder *builder)
+{
+    struct room *r = state;
+    r->pairs->builder = builder;
+    BT_TRY(adjoint_data_declare(r->pairs, builder));
+    BT_TRY(declare_globals(r, builder));
+    return declare_gradients(r, builder);
+}
+
+static bt_status define(void *state, bt_module_builder *builder)
+{
+    struct room *r = state;
+    struct adjoint_pairs *p = r->pairs;
+    const bt_module *old = p->module;
+    p->builder = builder;
+    p->module = r->declared;
+    BT_TRY(adjoint_data_define(p, builder));
+    for (uint32_t g = 0; g < old->nglobal; g++) {
+        bt_global global = *old->globals[g];
+        const char *name = bt_map_find(&r->names, global.name);
+        const bt_func *func;
+        if (global.kind != BT_GLOBAL_FUNC || flat_is_generic(global.type))
+            continue;
+        BT_TRY(copy_one(r, &global, &func));
+        global.name = name ? name : global.name;
+        BT_TRY(version_set_func(builder, &global, func));
+    }
+    return NULL;
+}
+
+/* ---- what is known of them ---- */
+
+/* Where the variables of a pattern are among the dims of its type, which others are between. */
+static bt_status place_vars(const struct room *r, const bt_type *type,
+                            struct dims_pattern *dims)
+{
+    const struct dims_map m = room_dims(r);
+    dims_of_type all = { 0 };
+    dims->places = BT_NEWS(r->pairs->arena, uint32_t, dims->nvar);
+    if (!dims->places)
+        return bt_no_memory();
+    BT_TRY(dims_list(&m, type, &all));
+    for (uint32_t i = 0; i < dims->nvar; i++) {
+        while (all.at[dims->places[i]] != dims->vars[i])
+            dims->places[i]++;
+    }
+    return NULL;
+}
+
+static bt_status hand_on_data(struct room *r, struct adjoint_pairs *next,
+                              const struct adjoint_data *old, struct adjoint_data **out)
+{
+    struct adjoint_data *now = *out = BT_NEW(next->arena, struct adjoint_data);
+    if (!now)
+        return bt_no_memory();
+    *now = (struct adjoint_data){
+        .dims = old->dims, .def = old->def, .add = old->add, .is_made = 1
+    };
+    BT_TRY(room_type(r, old->primal, &now->primal));
+    if (old->dims.type)
+        BT_TRY(room_type(r, old->dims.type, &now->dims.type));
+    BT_TRY(place_vars(r, now->primal, &now->dims));
+    return bt_map_put(&next->made, now->def, now) &&
+                   BT_PUSH(next->arena, &next->datas, now)
+               ? NULL
+               : bt_no_memory();
+}
+
+static bt_status hand_on_cell(struct room *r, struct adjoint_pairs *next,
+                              const bt_type *type)
+{
+    const struct dims_map m = room_dims(r);
+    const bt_type *key;
+    BT_TRY(room_type(r, type, &type));
+    BT_TRY(dims_erase(&m, type, &key));
+    return bt_map_put(&next->cells, key, (void *)(uintptr_t)type) ? NULL : bt_no_memory();
+}
+
+/* Cells, and adjoints of data that were declared, by types as they are now. */
+static bt_status hand_on(struct room *r, struct adjoint_pairs *next)
+{
+    const struct adjoint_pairs *p = r->pairs;
+    const struct dims_map m = room_dims(r);
+    bt_map known;
+    bt_map_init(&known, next->arena, 0);
+    for (uint32_t i = 0; i < p->cells.len; i++)
+        BT_TRY(hand_on_cell(r, next, p->cells.at[i].value));
+    for (uint32_t i = 0; i < p->data.len; i++) {
+        const struct adjoint_data *old = p->data.at[i].value;
+        struct adjoint_data *now = bt_map_find(&known, old);
+        const void *key = p->data.at[i].key;
+        const bt_type *type = key;
+        if (!now)
+            BT_TRY(hand_on_data(r, next, old, &now));
+        if (key == adjoint_def(old->primal))
+            type = old->primal;
+        BT_TRY(room_type(r, type, &type));
+        if (adjoint_has_one(adjoint_def(type)))
+            key = adjoint_def(type);
+        else
+            key = type;
+        if (!bt_map_put(&known, old, now) || !bt_map_put(&next->data, key, now))
+            return bt_no_memory();
+    }
+    for (uint32_t i = 0; i < p->united.len; i++) {
+        struct adjoint_data *now = bt_map_find(&known, p->united.at[i].value);
+        const bt_type *key;
+        BT_TRY(dims_erase(&m, now->dims.type, &key));
+        if (!bt_map_put(&next->united, key, now))
+            return bt_no_memory();
+    }
+    return NULL;
+}
+
+bt_status adjoint_room_make(struct adjoint_pairs *p, const char *entry,
+                            struct adjoint_pairs *next, bt_module **out)
+{
+    struct room r = { .pairs = p, .entry = entry };
+    bt_map_init(&r.types, p->arena, 0);
+    bt_map_init(&r.names, p->arena, 1);
+    bt_map_init(&r.holders, p->arena, 0);
+    BT_TRY(version_create(p->ctx, p->module, declare, define, &r, &r.declared, out));
+    next->module = p->module = *out;
+    next->has_room = 1;
+    bt_status status = hand_on(&r, next);
+    if (status)
+        bt_module_unref(*out);
+    return status;
+}

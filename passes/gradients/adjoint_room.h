@@ -1,0 +1,22 @@
+/* Types in a module in which cells have room for the adjoints of their contents. */
+#ifndef PASSES_GRADIENTS_ADJOINT_ROOM_H
+#define PASSES_GRADIENTS_ADJOINT_ROOM_H
+
+#include "gradients/adjoint_cells.h"
+
+struct room {
+    struct adjoint_pairs *pairs;
+    const char *entry;
+    bt_map types; /* -> what they become */
+    bt_map names; /* of globals whose types change -> those of their copies */
+    bt_map
+        holders;  /* data types, or instances with `?` for their dims -> struct holder */
+    bt_span span; /* of what a type is of */
+    const bt_module *declared;
+};
+
+/* What a type becomes. state: struct room. */
+bt_status room_type(void *state, const bt_type *, const bt_type **out) BT_MUST_USE;
+struct dims_map room_dims(const struct room *);
+
+#endif

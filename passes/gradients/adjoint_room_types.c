@@ -1,0 +1,268 @@
+/*
+ * Types in which references are to cells with room.
+ *
+ *     Ref[T]                           Ref[(T, adjoint of each leaf of T)]
+ *     type Box { Box(Ref[float32]) }   type Box.cells { Box.cells(Ref[(float32, float32)]) }
+ *     List[Ref[float32]]               List[Ref[(float32, float32)]]
+ */
+#include "common/retype.h"
+#include "gradients/adjoint_room.h"
+
+/* A data type that has such cells in its fields: those of its instances that are equal but for dims,
+ * each of which is a parameter then, where it has types as parameters, else all of them. */
+struct holder {
+    const bt_type *of; /* in terms of the parameters of `now` */
+    const bt_adt_def *old;
+    bt_adt_def *now;
+};
+
+static struct retype parts_of(struct room *r)
+{
+    return (struct retype){ r->pairs->ctx, r->pairs->arena, r->pairs->module->store,
+                            room_type, r };
+}
+
+/* ---- data types ---- */
+
+struct seen {
+    const struct seen *outer;
+    const bt_type *type;
+};
+
+/* Whether a cell is in the fields of an instance by its data type's own words: what the
+ * arguments bring along becomes another argument. */
+static bt_status holds(struct room *r, const bt_type *type, const struct seen *outer,
+                       int *out);
+
+/* field: of the data type; type: the same for the instance. */
+static bt_status holds_in(struct room *r, const bt_type *field, const bt_type *type,
+                          const struct seen *seen, int *out)
+{
+    const bt_list_type *list = bt_as_list_type(field), *now = bt_as_list_type(type);
+    if (*out || !list || !now || bt_as_tensor_type(field))
+        return NULL;
+    if (bt_as_ref_type(field))
+        BT_TRY(adjoint_is_cell(r->pairs, type, out));
+    if (bt_as_apply_type(field) && !*out)
+        BT_TRY(holds(r, type, seen, out));
+    for (uint32_t i = 0; i < list->n; i++)
+        BT_TRY(holds_in(r, list->at[i], now->at[i], seen, out));
+    return NULL;
+}
+
+static bt_status holds(struct room *r, const bt_type *type, const struct seen *outer,
+                       int *out)
+{
+    const struct seen here = { outer, type };
+    const bt_adt_def *def = adjoint_def(type);
+    for (const struct seen *at = outer; at; at = at->outer) {
+        if (at->type == type || (adjoint_has_one(def) && adjoint_def(at->type) == def))
+            return NULL;
+    }
+    for (uint32_t i = 0; i < def->nctor; i++) {
+        for (uint32_t k = 0; k < def->ctors[i]->nfield && !*out; k++) {
+            const bt_type *field;
+            BT_TRY(adjoint_field_type(r->pairs, def->ctors[i], k,
+                                      bt_as_apply_type(type)->at + 1, &field));
+            BT_TRY(holds_in(r, def->ctors[i]->fields[k], field, &here, out));
+        }
+    }
+    return NULL;
+}
+
+struct dims_map room_dims(const struct room *r)
+{
+    const struct adjoint_pairs *p = r->pairs;
+    return (
+        struct dims_map){ .ctx = p->ctx, .arena = p->arena, .store = p->module->store };
+}
+
+/* Parameters like those of a data type that has dims alone. */
+static bt_status like_vars(struct room *r, struct holder *h, adjoint_types *vars)
+{
+    bt_store *store = r->pairs->module->store;
+    for (uint32_t i = 0; i < h->old->nvar; i++) {
+        const bt_var_type *old = bt_as_var_type(h->old->vars[i]);
+        const bt_type *var = bt_type_var(store, &old->param, old->name);
+        if (!var || !BT_PUSH(r->pairs->arena, vars, var))
+            return var ? bt_no_memory() : bt_store_why(r->pairs->ctx, store);
+    }
+    h->of = bt_type_apply(store, h->old, vars->len, vars->at);
+    return h->of ? NULL : bt_store_why(r->pairs->ctx, store);
+}
+
+struct dim_vars {
+    struct adjoint_pairs *pairs;
+    adjoint_types *vars;
+};
+
+static bt_status new_var(void *state, const bt_type *dim, const bt_type **out)
+{
+    const bt_type_param param = { .kind = BT_KIND_DIM, .high = INT64_MAX, .step = 1 };
+    struct dim_vars *d = state;
+    (void)dim;
+    if (!(*out = bt_type_var(d->pairs->module->store, &param, "n")))
+        return bt_store_why(d->pairs->ctx, d->pairs->module->store);
+    return BT_PUSH(d->pairs->arena, d->vars, *out) ? NULL : bt_no_memory();
+}
+
+static bt_status declare_holder(struct room *r, const bt_type *type, struct holder *h)
+{
+    struct adjoint_pairs *p = r->pairs;
+    adjoint_types vars = { 0 };
+    struct dim_vars d = { p, &vars };
+    struct dims_map m = room_dims(r);
+    const char *name;
+    m.dim = new_var;
+    m.state = &d;
+    h->old = adjoint_def(type);
+    BT_TRY(adjoint_has_one(h->old) ? like_vars(r, h, &vars)
+                                   : dims_replace(&m, type, &h->of));
+    BT_TRY(adjoint_name(p, &p->taken, h->old->name, "cells", &name));
+    return bt_module_builder_declare_adt(p->builder, name, h->old->span, vars.len,
+                                         vars.at, &h->now);
+}
+
+static bt_status define_holder(struct room *r, const struct holder *h)
+{
+    struct adjoint_pairs *p = r->pairs;
+    const bt_span span = r->span;
+    bt_ctor *ctors = BT_NEWS(p->arena, bt_ctor, h->old->nctor);
+    if (!ctors)
+        return bt_no_memory();
+    r->span = h->old->span;
+    for (uint32_t i = 0; i < h->old->nctor; i++) {
+        const bt_ctor *old = h->old->ctors[i];
+        const bt_type **fields = BT_NEWS(p->arena, const bt_type *, old->nfield);
+        if (!fields)
+            return bt_no_memory();
+        for (uint32_t k = 0; k < old->nfield; k++) {
+            BT_TRY(adjoint_field_type(p, old, k, bt_as_apply_type(h->of)->at + 1,
+                                      &fields[k]));
+            BT_TRY(room_type(r, fields[k], &fields[k]));
+        }
+        ctors[i] = (bt_ctor){ .nfield = old->nfield, .fields = fields };
+        BT_TRY(adjoint_name(p, &p->ctors, old->name, "cells", &ctors[i].name));
+    }
+    r->span = span;
+    return bt_module_builder_define_adt(p->builder, h->now, h->old->nctor, ctors);
+}
+
+/* *out NULL: it holds none. */
+static bt_status find_holder(struct room *r, const bt_type *type,
+                             const struct holder **out)
+{
+    static const struct holder none;
+    const struct dims_map m = room_dims(r);
+    const void *key = adjoint_def(type);
+    const bt_type *erased = type;
+    int does = 0;
+    if (!adjoint_has_one(key)) {
+        BT_TRY(dims_erase(&m, type, &erased));
+        key = erased;
+    }
+    *out = bt_map_find(&r->holders, key);
+    if (!*out) {
+        BT_TRY(holds(r, type, NULL, &does));
+        struct holder *made = does ? BT_NEW(r->pairs->arena, struct holder) : NULL;
+        *out = does ? made : &none;
+        if (!*out || !bt_map_put(&r->holders, key, (void *)(uintptr_t)*out))
+            return bt_no_memory();
+        if (does && key == erased && erased->has & BT_HAS_VAR)
+            return bt_fail_at(
+                r->pairs->ctx, BT_ERR_UNSUPPORTED, r->pairs->module->store, r->span,
+                "what the references in %s hold is differentiated for types "
+                "that a function has as parameters: call it for known ones",
+                adjoint_def(type)->name);
+        if (does) {
+            BT_TRY(declare_holder(r, type, made));
+            BT_TRY(define_holder(r, made));
+        }
+    }
+    *out = (*out)->now ? *out : NULL;
+    return NULL;
+}
+
+static bt_status map_data(struct room *r, const bt_type *type, const bt_type **out)
+{
+    const struct retype parts = parts_of(r);
+    const struct dims_map m = room_dims(r);
+    const struct holder *h;
+    dims_of_type dims = { 0 };
+    BT_TRY(find_holder(r, type, &h));
+    BT_TRY(retype_parts(&parts, type, out));
+    if (!h)
+        return NULL;
+    if (!adjoint_has_one(h->old))
+        BT_TRY(dims_list(&m, type, &dims));
+    *out =
+        bt_type_apply(r->pairs->module->store, h->now, h->now->nvar,
+                      adjoint_has_one(h->old) ? bt_as_apply_type(*out)->at + 1 : dims.at);
+    return *out ? NULL : bt_store_why(r->pairs->ctx, r->pairs->module->store);
+}
+
+/* ---- types ---- */
+
+/* The content, then an adjoint of each leaf that has one. */
+static bt_status map_cell(struct room *r, const bt_type *type, const bt_type **out)
+{
+    struct adjoint_pairs *p = r->pairs;
+    const bt_type *content = bt_as_ref_type(type)->at[0], *now;
+    adjoint_types all = { 0 };
+    BT_TRY(room_type(r, content, &now));
+    if (!BT_PUSH(p->arena, &all, now))
+        return bt_no_memory();
+    BT_TRY(adjoint_leaf_types(p, content, &all));
+    now = bt_type_tuple(p->module->store, all.len, all.at);
+    *out = now ? bt_type_ref(p->module->store, now) : NULL;
+    return *out ? NULL : bt_store_why(p->ctx, p->module->store);
+}
+
+static bt_status map_func(struct room *r, const bt_func_type *type, const bt_type **out)
+{
+    const struct retype parts = parts_of(r);
+    bt_store *store = r->pairs->module->store;
+    const bt_type **vars = BT_NEWS(r->pairs->arena, const bt_type *, type->nparam);
+    const bt_type **args, *result;
+    const bt_func_type *open = type;
+    if (!vars)
+        return bt_no_memory();
+    for (uint32_t i = 0; i < type->nparam; i++) {
+        if (!(vars[i] = bt_type_var(store, &type->params[i], "A")))
+            return bt_store_why(r->pairs->ctx, store);
+    }
+    if (type->nparam && !(open = bt_func_type_open(store, type, vars)))
+        return bt_store_why(r->pairs->ctx, store);
+    int same = 1;
+    BT_TRY(retype_list(&parts, open->narg, open->args, &args, &same));
+    BT_TRY(room_type(r, open->result, &result));
+    if (same && result == open->result)
+        return NULL;
+    *out = bt_func_type_close(store, type->nparam, vars, open->narg, args, result,
+                              open->nwhere, open->wheres);
+    return *out ? NULL : bt_store_why(r->pairs->ctx, store);
+}
+
+bt_status room_type(void *state, const bt_type *type, const bt_type **out)
+{
+    struct room *r = state;
+    const struct retype parts = parts_of(r);
+    int is_cell;
+    const bt_type *known = bt_map_find(&r->types, type);
+    if (known) {
+        *out = known;
+        return NULL;
+    }
+    BT_TRY(adjoint_is_cell(r->pairs, type, &is_cell));
+    known = type;
+    if (is_cell)
+        BT_TRY(map_cell(r, type, &known));
+    else if (bt_as_func_type(type))
+        BT_TRY(map_func(r, bt_as_func_type(type), &known));
+    else if (bt_as_apply_type(type))
+        BT_TRY(map_data(r, type, &known));
+    else
+        BT_TRY(retype_parts(&parts, type, &known));
+    *out = known;
+    return bt_map_put(&r->types, type, (void *)(uintptr_t)known) ? NULL : bt_no_memory();
+}

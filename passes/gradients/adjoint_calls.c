@@ -71,9 +71,9 @@ static bt_status add(struct adjoint *a, const bt_value *old)
     *pair = (struct adjoint_pair){
         .primal = func,
         .wants = wants,
-        // cells would be written twice
+        // what it writes would be written twice
         .is_again = bt_dict_find(&func->attrs, DERIVATIVE_CHECKPOINT) != NULL &&
-                    !adjoint_touches(p, func),
+                    !adjoint_may_write(p, func),
     };
     return adjoint_data_want(p, func->result);
 }

@@ -1,5 +1,5 @@
-"""Random programs with gradients: those of oracle_program.py, of floats and smooth operators; a quarter has references, two fifths
-compute some values again on the way back (annotation.checkpoint).
+"""Random programs with gradients: those of oracle_program.py, of floats and smooth operators; a third has references (gradient_cells.py),
+two fifths compute some values again on the way back (annotation.checkpoint).
 
 Values stay small, so that differences can be told from rounding. The text computes a number and a tensor of the inputs, their
 gradients, one of them by a closure that holds the other inputs, forward the slope along a direction, and the product of the second derivatives and a direction in three ways: by a gradient
@@ -7,18 +7,20 @@ of a gradient, forward over reverse and reverse over forward.
 """
 import random
 
+import gradient_cells
 import oracle_program
 from oracle_program import BOOL, DECLARATIONS, DEFINERS, INT32, MAKERS, Expr, Tensor, show
 
 SHAPES = [(), (), (3,), (2, 3), (2,), (1, 3), ("n",), (2, "n"), ("n", "m")]
 CELLS = [oracle_program.reference, oracle_program.read]
+MAKERS_OF_CELLS = MAKERS + gradient_cells.MAKERS
 
 
 class Program(oracle_program.Program):
     def __init__(self, number):
         self.pick = random.Random(number)
         self.nname, self.functions, self.definitions = 0, [], []
-        self.has_cells = self.chance(0.25)
+        self.has_cells = self.chance(0.35)
         self.has_marks = self.chance(0.4)
         self.tensors = [Tensor("float64", self.pick.choice(SHAPES)) for _ in range(3)]
         self.tensors[0] = Tensor("float64", ())
@@ -47,7 +49,7 @@ class Program(oracle_program.Program):
         return Expr(f"broadcast_to(tanh(sum(%{name})), shape=[{', '.join(map(str, type_.shape))}])" if type_.shape else f"tanh(sum(%{name}))", None)
 
     def makers(self):
-        return MAKERS if self.has_cells else [make for make in MAKERS if make not in CELLS]
+        return MAKERS_OF_CELLS if self.has_cells else [make for make in MAKERS if make not in CELLS]
 
     def arithmetic(self, type_):
         return SMOOTH if type_.dtype == "float64" else oracle_program.ARITHMETIC
@@ -81,7 +83,8 @@ class Program(oracle_program.Program):
         steps = ["-2f64", "-1f64", "-0.5f64", "0f64", "0.5f64", "1f64", "2f64"]
         values = ",\n     ".join(f"@value({self.moved('v', f'multiply(%h, {s})')})" for s in steps)
         slopes = ",\n     ".join(f"@slope({self.moved('u', f'multiply(%h, {s})')}{self.listed('v')})" for s in steps)
-        return (f'#[version = "baton 0.1"]\n{DECLARATIONS}' + "\n".join(self.definitions) + f"""
+        return (f'#[version = "baton 0.1"]\n{DECLARATIONS}{gradient_cells.DECLARATIONS if self.has_cells else ""}' +
+                "\n".join(self.definitions) + f"""
 def @value{g}({params}) -> float64 {{
     {lets}
     {total}

@@ -95,7 +95,7 @@ static bt_status call_loss(const struct bt_training *t, bt_builder *b, const bt_
                            const bt_type *y)
 {
     const bt_param *params[2];
-    const bt_value *args[2 + MOST_OPTIONS], *result;
+    const bt_value *args[2 + MAX_OPTIONS], *result;
     bt_call call = { .callee_kind = BT_CALLEE_VALUE,
                      .narg = 2 + t->loss.noption,
                      .args = args };

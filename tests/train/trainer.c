@@ -235,7 +235,7 @@ static void test_a_class_that_the_model_does_not_give_is_an_error(void **state)
     bt_training_result result;
     bt_tensor *other, *batches[4];
     assert_ok(kit.ctx, open_kit(&kit, &options));
-    assert_ok(kit.ctx, bt_tensor_create(kit.ctx, BT_INT64, 1, target_dims, &other));
+    assert_ok(kit.ctx, bt_tensor_create(kit.ctx, BT_INT64, 1, label_dims, &other));
     memcpy(batches, (bt_tensor *[]){ kit.batch[0], kit.batch[1], kit.batch[0], other },
            sizeof(batches));
     assert_ok(kit.ctx, kit.trainer->step(kit.training, batches, &result));

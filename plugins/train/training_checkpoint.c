@@ -16,24 +16,51 @@ struct bytes {
     size_t n;
 };
 
-/* Over the digests of all tensors, each with the 0 behind it, one behind the other. */
-static const char *digest_data(bt_ctx *ctx, uint32_t n, const struct bytes *tensors)
+static int by_name(const void *a, const void *b)
 {
-    bt_arena *arena = bt_ctx_scratch(ctx);
-    char *all = BT_NEWS(arena, char, 65 * ((size_t)n + 1));
-    for (uint32_t i = 0; all && i < n; i++)
-        bt_digest(tensors[i].at, tensors[i].n, all + 65 * (size_t)i);
-    if (all)
-        bt_digest(all, 65 * (size_t)n, all + 65 * (size_t)n);
-    return all ? all + 65 * (size_t)n : NULL;
+    return strcmp(((const bt_training_note *)a)->name,
+                  ((const bt_training_note *)b)->name);
 }
 
-static const char *digest_now(const bt_training *t)
+/* Of all notes but this one, in the order of their names, and of the digests of all tensors: each
+ * text with the 0 behind it. */
+static const char CHECKSUM[] = "checksum";
+
+static const char *checksum_of(bt_ctx *ctx, const bt_training_note *notes, uint32_t n,
+                               const struct bytes *tensors)
+{
+    bt_arena *arena = bt_ctx_scratch(ctx);
+    uint32_t nnote = 0;
+    char digest[65], *found = BT_NEWS(arena, char, sizeof(digest));
+    bt_text all;
+    while (notes[nnote].name)
+        nnote++;
+    bt_training_note *sorted = BT_NEWS(arena, bt_training_note, nnote + 1);
+    if (!found || !sorted)
+        return NULL;
+    memcpy(sorted, notes, nnote * sizeof(*sorted));
+    qsort(sorted, nnote, sizeof(*sorted), by_name);
+    bt_text_init(&all, arena);
+    for (uint32_t i = 0; i < nnote; i++) {
+        if (strcmp(sorted[i].name, CHECKSUM) != 0)
+            bt_text_addf(&all, "%s%c%s%c", sorted[i].name, 0, sorted[i].value, 0);
+    }
+    for (uint32_t i = 0; i < n; i++) {
+        bt_digest(tensors[i].at, tensors[i].n, digest);
+        bt_text_addf(&all, "%s%c", digest, 0);
+    }
+    if (!bt_text_get(&all))
+        return NULL;
+    bt_digest(all.at, all.len, found);
+    return found;
+}
+
+static const char *checksum_now(const bt_training *t, const bt_training_note *notes)
 {
     struct bytes *bytes = BT_NEWS(bt_ctx_scratch(t->ctx), struct bytes, t->nvalue);
     for (uint32_t i = 0; bytes && i < t->nvalue; i++)
         bytes[i] = (struct bytes){ t->now[i]->data, bt_tensor_nbytes(t->now[i]) };
-    return bytes ? digest_data(t->ctx, t->nvalue, bytes) : NULL;
+    return bytes ? checksum_of(t->ctx, notes, t->nvalue, bytes) : NULL;
 }
 
 static const char *number_text(bt_ctx *ctx, uint64_t number)
@@ -52,27 +79,29 @@ static const char *scale_text(const bt_training *t)
     return bt_text_get(&text);
 }
 
+/* Notes of the training itself. */
+enum { MAX_OWN = 6 };
+
 static bt_status save(bt_training *t, const char *path, const bt_training_note *notes)
 {
     bt_arena *arena = bt_ctx_scratch(t->ctx);
     uint32_t n = 0;
     while (notes && notes[n].name)
         n++;
-    bt_training_note *all = BT_NEWS(arena, bt_training_note, n + 8);
+    bt_training_note *all = BT_NEWS(arena, bt_training_note, n + MAX_OWN + 2);
     bt_text bytes;
     if (!all)
         return bt_no_memory();
     BT_TRY(check_values(t));
-    const bt_training_note own[] = {
+    const bt_training_note own[MAX_OWN] = {
         { "format", FORMAT },
         { "program", t->digest },
-        { "data", digest_now(t) },
         { "step", number_text(t->ctx, (uint64_t)t->info.step) },
         { "seed", number_text(t->ctx, t->options.seed) },
         { "scale", scale_text(t) },
         { "good", number_text(t->ctx, (uint64_t)t->ngood) },
     };
-    const uint32_t nown = BT_COUNT(own) - (t->scale ? 0 : 2);
+    const uint32_t nown = MAX_OWN - (t->scale ? 0 : 2);
     for (uint32_t i = 0; i < nown; i++) {
         if (!own[i].value)
             return bt_no_memory();
@@ -80,6 +109,9 @@ static bt_status save(bt_training *t, const char *path, const bt_training_note *
     }
     for (uint32_t i = 0; i < n; i++)
         all[nown + i] = notes[i];
+    all[nown + n] = (bt_training_note){ CHECKSUM, checksum_now(t, all) };
+    if (!all[nown + n].value)
+        return bt_no_memory();
     bt_text_init(&bytes, arena);
     BT_TRY(safetensors_write(t->ctx, t->nvalue, t->names, t->now, all, &bytes));
     return bt_file_write(t->ctx, path, bytes.at, bytes.len);
@@ -180,25 +212,25 @@ static bt_status check_origin(bt_training *t, const char *path,
 }
 
 /* Of a training's checkpoint, whatever is taken of it: tensors lie in it as they were digested. A
- * file of others has no digest. */
-static bt_status check_data(bt_training *t, const char *path,
-                            const struct safetensors *file)
+ * file of others has no checksum. */
+static bt_status check_bytes(bt_training *t, const char *path,
+                             const struct safetensors *file)
 {
     const char *format = find_note(file->notes, "format"),
-               *expected = find_note(file->notes, "data"), *found;
+               *expected = find_note(file->notes, CHECKSUM), *found;
     struct bytes *bytes = BT_NEWS(bt_ctx_scratch(t->ctx), struct bytes, file->n + 1);
-    if (!format || strcmp(format, FORMAT) != 0)
+    if (!expected && (!format || strcmp(format, FORMAT) != 0))
         return NULL;
     for (uint32_t i = 0; bytes && i < file->n; i++)
         bytes[i] = (struct bytes){ file->at[i].at, file->at[i].end - file->at[i].begin };
-    found = bytes ? digest_data(t->ctx, file->n, bytes) : NULL;
+    found = bytes ? checksum_of(t->ctx, file->notes, file->n, bytes) : NULL;
     if (!found)
         return bt_no_memory();
     return expected && strcmp(found, expected) == 0
                ? NULL
                : bt_fail(t->ctx, BT_ERR_FORMAT,
-                         "%s: the bytes of its tensors are not those that were written: "
-                         "the file is damaged",
+                         "%s: the bytes of its tensors or notes are not those that were "
+                         "written: the file is damaged",
                          path);
 }
 
@@ -252,7 +284,7 @@ static bt_status load(bt_training *t, const char *path, const bt_file *bytes,
     BT_TRY(safetensors_read(t->ctx, t->arena, path, bytes->bytes, bytes->nbytes, &file));
     if (!params)
         BT_TRY(check_origin(t, path, &file));
-    BT_TRY(check_data(t, path, &file));
+    BT_TRY(check_bytes(t, path, &file));
     BT_TRY(find_values(t, path, &file, n, params, found));
     BT_TRY(take_values(t, n, found));
     if (!params) {

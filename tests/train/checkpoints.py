@@ -1,5 +1,6 @@
 """Checkpoints: a training that goes on gives the same bits; what is torn, foreign or cannot be written is refused, and harms nothing:
 checkpoints.py BATON"""
+import json
 import os
 import resource
 import shutil
@@ -102,8 +103,12 @@ def check_refused(runs):
         shutil.copytree("whole", "bad")
         kit.write(runs.last("bad"), good[:at] + bytes([good[at] ^ 1 << int(random.integers(0, 8))]) + good[at + 1:])
         done = train(runs, "bad", "--epochs", NEPOCH + 1, "--resume")
-        runs.check(done.returncode in (0, 1) and (done.returncode == 0 or done.stderr), f"bit at byte {at}: exit {done.returncode}")
-        runs.check(done.returncode == 1 or at < 8 + nheader, f"bit at byte {at} of the data is not noticed")
+        runs.check(done.returncode == 1 and done.stderr, f"bit at byte {at}: exit {done.returncode}")
+    for name, value in [(b"seed", b"5"), (b"step", b"12"), (b"since", b"3 7 0x1p+9"), (b"epoch", b"0 0 nan"), (b"samples", b"40 ")]:
+        header = json.loads(good[8:8 + nheader])
+        header["__metadata__"][name.decode()] = value.decode()
+        text = json.dumps(header, separators=(",", ":")).encode()
+        refused("tensors or notes are not those that were written", len(text).to_bytes(8, "little") + text + good[8 + nheader:])
     for text in ['{"w":{"dtype":"F32","shape":[1],"data_offsets":[0,4]}}', '{"w":{"dtype":"F32","shape":[9999999999999],"data_offsets":[0,4]}}',
                  '{"w":', '[]', '{"w":{"dtype":"F99","shape":[1],"data_offsets":[0,4]}}', '{"w":{"shape":[1],"data_offsets":[0,4]}}',
                  '{"w":{"dtype":"F32","shape":[1],"data_offsets":[4,0]}}', '{"__metadata__":{"step":3}}', '{"' + "\\u12" + '":1}', "{" * 1000]:
@@ -186,7 +191,7 @@ def check_damaged(runs):
     good = content(runs.last("whole"))
     nheader = int.from_bytes(good[:8], "little")
     path = kit.write("damaged.safetensors", good[:8 + nheader] + bytes([good[8 + nheader] ^ 1]) + good[9 + nheader:])
-    words = f"{path}: the bytes of its tensors are not those that were written"
+    words = f"{path}: the bytes of its tensors or notes are not those that were written"
     runs.refused(words, "export", "linear.baton", path, "-o", "damaged.baton")
     runs.check(not os.path.exists("damaged.baton"), "a model is made of what is damaged")
     done = train(runs, "x", "--epochs", 1, "--initialise", path)

@@ -10,8 +10,8 @@
 #include "draw.h"
 #include "plain/permutation.h"
 
-extern const char
-    *const plain_blocks[]; /* the text, which the build makes of folder plain */
+/* The text, which the build makes of folder plain; ops/tensor has `plain_blocks` of its own. */
+extern const char *const random_blocks[];
 
 static bt_status relate(bt_solver *s, const bt_relation_call *r)
 {
@@ -42,7 +42,7 @@ static bt_status eval(bt_ctx *ctx, const bt_eval_call *call)
     return NULL;
 }
 
-static const bt_plain_facet plain = { .blocks = plain_blocks,
+static const bt_plain_facet plain = { .blocks = random_blocks,
                                       .symbol = "plain_permutation",
                                       .run = plain_permutation };
 

@@ -1,6 +1,7 @@
 """Programs that executor aot writes: aot.py BATON WORK programs | language | values | cache | example | said | folder | budgets | bounds | faults | mnist | project
 
 Skips (77) where a compiler or a model is missing."""
+import functools
 import os
 import pathlib
 import random
@@ -63,13 +64,18 @@ def write(baton, model, folder, *options):
     return folder
 
 
+@functools.lru_cache(None)
+def own_headers(compiler):
+    """Where its <stdint.h> and such are, without a C library."""
+    return run(compiler, "-print-file-name=include").strip()
+
+
 def build(folder, compiler, *flags):
     """Objects of the program, which need nothing but four functions, and the example."""
     objects = []
-    own = run(compiler, "-print-file-name=include").strip()  # <stdint.h> and such, without a C library
     for source in sorted(folder.glob("*.c")):
         if source.name != "main.c":
-            run(compiler, *FLAGS, "-ffreestanding", "-nostdinc", "-isystem", own, f"-I{folder}", "-fsyntax-only", source)
+            run(compiler, *FLAGS, "-ffreestanding", "-nostdinc", "-isystem", own_headers(compiler), f"-I{folder}", "-fsyntax-only", source)
         target = folder / f"{source.stem}.{compiler}.o"
         run(compiler, *FLAGS, *flags, f"-I{folder}", "-c", source, "-o", target)
         objects.append(target)
@@ -77,14 +83,11 @@ def build(folder, compiler, *flags):
     if reader:  # the header is for C++ too
         run(reader, "-Wall", "-Wextra", "-Werror", "-fsyntax-only", "-x", "c++", next(folder.glob("*.h")))
     defined, needed = set(), set()
-    for target in objects:
-        for line in run("nm", target).splitlines():
-            kind, name = line.split()[-2:]
-            if target.name.startswith("main."):
-                continue
-            (needed if kind == "U" else defined).add(name)
-            if kind in "BbDd" and not name.startswith("texts"):
-                sys.exit(f"{target}: {name} is memory that is written")
+    for line in run("nm", "-A", *(target for target in objects if not target.name.startswith("main."))).splitlines():
+        kind, name = line.split()[-2:]
+        (needed if kind == "U" else defined).add(name)
+        if kind in "BbDd" and not name.startswith("texts"):
+            sys.exit(f"{line}: it is memory that is written")
     if needed - defined - LIBRARY:
         sys.exit(f"{folder}: it needs {sorted(needed - defined - LIBRARY)}")
     program = folder / f"example.{compiler}"

@@ -1,17 +1,12 @@
 # Files that an installed page names are there: all words in backquotes, brackets or parentheses that end as files do, or that begin as
 # paths of the source do. The last part of README.md, of vm.md and of aot.md is about the source. Before it, it names all pages.
-file(REMOVE_RECURSE ${WORK})
-execute_process(COMMAND ${CMAKE_COMMAND} --install ${BUILD} --prefix ${WORK} OUTPUT_QUIET RESULT_VARIABLE failed)
-if(failed)
-  message(FATAL_ERROR "installing failed")
-endif()
-file(GLOB pages ${WORK}/share/doc/baton/*.md)
-file(GLOB_RECURSE installed LIST_DIRECTORIES true ${WORK}/*)
+file(GLOB pages ${PREFIX}/share/doc/baton/*.md)
+file(GLOB_RECURSE installed LIST_DIRECTORIES true ${PREFIX}/*)
 list(TRANSFORM installed REPLACE ".*/" "")
 set(examples plugin.json x.json FILE.c edge.c tidy.json p.baton rows.c classify.c digits.h stdio.h NAME.h NAME_data.c main.c step.baton) # files of a reader's own, or of C
 set(pages_of_folders plugins/vm/README.md plugins/aot/README.md) # vm.md and aot.md
 set(nnamed 0)
-file(READ ${WORK}/share/doc/baton/README.md readme)
+file(READ ${PREFIX}/share/doc/baton/README.md readme)
 string(REGEX REPLACE "\n## The tree.*" "" readme "${readme}")
 foreach(page ${pages})
   get_filename_component(name ${page} NAME)

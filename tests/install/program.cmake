@@ -1,0 +1,17 @@
+# README.md's program: an artifact whose dims are open in a program in C.
+include(${CMAKE_CURRENT_LIST_DIR}/kit.cmake)
+file(READ ${HERE}/../../README.md readme)
+string(REGEX MATCH "```\n([^`]*def @main[^`]*)```" found "${readme}")
+set(program "${CMAKE_MATCH_1}")
+string(REGEX MATCH "```c\n([^`]*/\\* rows\\.c[^`]*)```" found "${readme}")
+set(rows "${CMAKE_MATCH_1}")
+file(MAKE_DIRECTORY ${WORK}/embed)
+file(WRITE ${WORK}/embed/p.baton "${program}")
+file(WRITE ${WORK}/embed/rows.c "${rows}")
+run("README.md's artifact" "p.bta: for target cpu" ${BATON} compile ${WORK}/embed/p.baton -o ${WORK}/embed/p.bta)
+run("README.md's rows.c" "" ${CC} ${WORK}/embed/rows.c -o ${WORK}/embed/rows ${flags}
+  -Wl,-rpath,${PREFIX}/${LIBDIR})
+execute_process(COMMAND ./rows WORKING_DIRECTORY ${WORK}/embed OUTPUT_VARIABLE out ERROR_VARIABLE err)
+if(NOT out STREQUAL "0 rows of 4\n50 rows of 4\n100 rows of 4\n")
+  message(FATAL_ERROR "README.md's rows.c printed:\n${out}\n${err}")
+endif()

@@ -67,7 +67,9 @@ static int compare_handles(const void *a, const void *b)
 static int compare_items(const void *a, const void *b)
 {
     const bt__item *x = *(bt__item *const *)a, *y = *(bt__item *const *)b;
-    int order = strcmp(x->name, y->name);
+    int order = strcmp(bt__item_kind(x), bt__item_kind(y));
+    if (order == 0)
+        order = strcmp(x->name, y->name);
     if (order == 0)
         order = strcmp(x->interface_name, y->interface_name);
     return order ? order : compare_handles(&x->plugin, &y->plugin);

@@ -264,6 +264,11 @@ struct bt__kind {
      * nothing. */
     int (*describe)(const void *row, json_t *item);
 };
+
+static inline const char *bt__item_kind(const bt__item *item)
+{
+    return item->kind ? item->kind->kind : item->interface_name;
+}
 struct bt__host {
     const bt__kind *kinds; /* the interfaces that the kernel knows; a zero ends them */
     const bt__shape *contributes; /* of manifests: steps with their slots */

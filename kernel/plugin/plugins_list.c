@@ -54,24 +54,30 @@ bt_status bt_plugin_refusal(const bt_plugin_handle *h)
 
 /* ---- what they provide ---- */
 
-static const char *kind_of(const bt__item *item)
+/* The index of the first item of a kind or, where `is_behind`, of what follows its last; items
+ * are sorted by kind. NULL: of all kinds. */
+static uint32_t bound_of(const struct bt__plugins *plugins, const char *kind,
+                         int is_behind)
 {
-    return item->kind ? item->kind->kind : item->interface_name;
-}
-
-static int is_listed(const bt__item *item, const char *kind)
-{
-    return !kind || strcmp(kind_of(item), kind) == 0;
+    uint32_t from = 0, to = plugins->items.len;
+    if (!kind)
+        return is_behind ? to : from;
+    while (from < to) {
+        const uint32_t middle = from + (to - from) / 2;
+        if (strcmp(bt__item_kind(plugins->items.at[middle]), kind) < is_behind)
+            from = middle + 1;
+        else
+            to = middle;
+    }
+    return from;
 }
 
 uint32_t bt_provided_len(bt_ctx *ctx, const char *kind)
 {
     struct bt__plugins *plugins;
-    uint32_t n = 0;
     if (bt__plugins_lock(ctx, &plugins))
         return 0;
-    for (uint32_t i = 0; i < plugins->items.len; i++)
-        n += (uint32_t)is_listed(plugins->items.at[i], kind);
+    const uint32_t n = bound_of(plugins, kind, 1) - bound_of(plugins, kind, 0);
     bt__plugins_unlock(ctx);
     return n;
 }
@@ -93,7 +99,7 @@ static bt_status provide(struct bt__plugins *plugins, bt__item *item, bt_provide
         item->doc = doc;
         item->json_text = bt_text_get(&text);
     }
-    *out = (bt_provided){ .kind = kind_of(item),
+    *out = (bt_provided){ .kind = bt__item_kind(item),
                           .name = item->name,
                           .doc = item->doc,
                           .json = item->json_text,
@@ -105,14 +111,11 @@ bt_status bt_provided_at(bt_ctx *ctx, const char *kind, uint32_t index, bt_provi
 {
     struct bt__plugins *plugins;
     BT_TRY(bt__plugins_lock(ctx, &plugins));
-    bt__item *found = NULL;
-    for (uint32_t i = 0; i < plugins->items.len && !found; i++) {
-        if (is_listed(plugins->items.at[i], kind) && index-- == 0)
-            found = plugins->items.at[i];
-    }
+    const uint32_t first = bound_of(plugins, kind, 0);
     bt_status status =
-        found ? provide(plugins, found, out)
-              : bt_fail(ctx, BT_ERR_ARGUMENT, "there are fewer provided names");
+        index < bound_of(plugins, kind, 1) - first
+            ? provide(plugins, plugins->items.at[first + index], out)
+            : bt_fail(ctx, BT_ERR_ARGUMENT, "there are fewer provided names");
     bt__plugins_unlock(ctx);
     return status;
 }

@@ -97,7 +97,7 @@ typedef struct bt_provided {
     const char *json; /* the whole item, as in the manifest */
     const bt_plugin_handle *plugin;
 } bt_provided;
-/* In order of name; kind NULL: all. Names provided twice are all listed. */
+/* In order of name; kind NULL: all, kind by kind. Names provided twice are all listed. */
 BT_API uint32_t bt_provided_len(bt_ctx *, const char *kind);
 BT_API bt_status bt_provided_at(bt_ctx *, const char *kind, uint32_t index,
                                 bt_provided *out) BT_MUST_USE;

@@ -12,8 +12,15 @@ enum {
     NODE_OPERATOR = 4,
     NODE_ATTRIBUTE = 5
 };
-enum { ATTRIBUTE_NAME = 1, ATTRIBUTE_INT = 3, ATTRIBUTE_INTS = 8, ATTRIBUTE_TYPE = 20 };
-enum { TYPE_INT = 2, TYPE_INTS = 7 };
+enum {
+    ATTRIBUTE_NAME = 1,
+    ATTRIBUTE_FLOAT = 2,
+    ATTRIBUTE_INT = 3,
+    ATTRIBUTE_TEXT = 4,
+    ATTRIBUTE_INTS = 8,
+    ATTRIBUTE_TYPE = 20
+};
+enum { TYPE_FLOAT = 1, TYPE_INT = 2, TYPE_TEXT = 3, TYPE_INTS = 7 };
 enum { TENSOR_DIM = 1, TENSOR_TYPE = 2, TENSOR_NAME = 8, TENSOR_BYTES = 9 };
 enum { GRAPH_NODE = 1, GRAPH_INITIALIZER = 5 };
 
@@ -76,7 +83,8 @@ static bt_status add_tensor(struct graph *g, const bt_tensor *tensor, const char
         proto_int(&message, TENSOR_DIM, tensor->dims[i]);
     proto_int(&message, TENSOR_TYPE, type_number(tensor->dtype));
     proto_text(&message, TENSOR_NAME, name);
-    proto_bytes(&message, TENSOR_BYTES, dense->data, bt_tensor_nbytes(dense));
+    if (dense->nelem) // no field is there of nothing
+        proto_bytes(&message, TENSOR_BYTES, dense->data, bt_tensor_nbytes(dense));
     bt_tensor_unref(dense);
     proto_message(&g->initializers, GRAPH_INITIALIZER, &message);
     return g->initializers.failed ? bt_no_memory() : NULL;
@@ -106,6 +114,34 @@ bt_status graph_name(struct graph *g, const bt_value *value, const char **out)
                             "branches, functions, data and tuples stay in Baton's text");
 }
 
+bt_status graph_fields(struct graph *g, const bt_value *value, uint32_t *n,
+                       const char *const **out)
+{
+    const bt_tuple_value *tuple = bt_as_tuple(value);
+    const char **names;
+    if (!tuple && (*out = bt_map_find(&g->fields, value)) != NULL) {
+        *n = bt_as_tuple_type(value->type)->n;
+        return NULL;
+    }
+    if (!tuple)
+        return bt_fail_at(g->ctx, BT_ERR_UNSUPPORTED, g->store, value->span,
+                          "what is joined is no tuple of values that ONNX has");
+    if (!(names = BT_NEWS(g->arena, const char *, tuple->nfield + 1)))
+        return bt_no_memory();
+    for (uint32_t i = 0; i < tuple->nfield; i++)
+        BT_TRY(graph_name(g, tuple->fields[i], &names[i]));
+    *n = tuple->nfield;
+    *out = names;
+    return NULL;
+}
+
+bt_status graph_set_fields(struct graph *g, const bt_value *value,
+                           const char *const *names)
+{
+    return bt_map_put(&g->fields, value, (void *)(uintptr_t)names) ? NULL
+                                                                   : bt_no_memory();
+}
+
 bt_status graph_int(struct graph *g, bt_dtype dtype, int64_t number, const char **out)
 {
     bt_tensor *tensor;
@@ -130,6 +166,19 @@ bt_status graph_ints(struct graph *g, uint32_t n, const int64_t *numbers,
     return status;
 }
 
+bt_status graph_fill(struct graph *g, bt_dtype dtype, uint32_t rank, const int64_t *dims,
+                     double number, const char **out)
+{
+    bt_tensor *tensor;
+    BT_TRY(graph_new_name(g, NULL, out));
+    BT_TRY(bt_tensor_create(g->ctx, dtype, rank, dims, &tensor));
+    for (int64_t i = 0; i < tensor->nelem; i++)
+        bt_tensor_set(tensor, i, number);
+    bt_status status = add_tensor(g, tensor, *out);
+    bt_tensor_unref(tensor);
+    return status;
+}
+
 /* ---- nodes ---- */
 
 void attribute_int(struct graph *g, bt_text *out, const char *name, int64_t number)
@@ -139,6 +188,26 @@ void attribute_int(struct graph *g, bt_text *out, const char *name, int64_t numb
     proto_text(&message, ATTRIBUTE_NAME, name);
     proto_int(&message, ATTRIBUTE_INT, number);
     proto_int(&message, ATTRIBUTE_TYPE, TYPE_INT);
+    proto_message(out, NODE_ATTRIBUTE, &message);
+}
+
+void attribute_float(struct graph *g, bt_text *out, const char *name, double number)
+{
+    bt_text message;
+    bt_text_init(&message, g->arena);
+    proto_text(&message, ATTRIBUTE_NAME, name);
+    proto_float(&message, ATTRIBUTE_FLOAT, number);
+    proto_int(&message, ATTRIBUTE_TYPE, TYPE_FLOAT);
+    proto_message(out, NODE_ATTRIBUTE, &message);
+}
+
+void attribute_text(struct graph *g, bt_text *out, const char *name, const char *text)
+{
+    bt_text message;
+    bt_text_init(&message, g->arena);
+    proto_text(&message, ATTRIBUTE_NAME, name);
+    proto_text(&message, ATTRIBUTE_TEXT, text);
+    proto_int(&message, ATTRIBUTE_TYPE, TYPE_TEXT);
     proto_message(out, NODE_ATTRIBUTE, &message);
 }
 
@@ -155,14 +224,16 @@ void attribute_ints(struct graph *g, bt_text *out, const char *name, uint32_t n,
 }
 
 bt_status graph_node(struct graph *g, const char *operator_, uint32_t n,
-                     const char *const *in, const char *out, const bt_text *attributes)
+                     const char *const *in, uint32_t nout, const char *const *out,
+                     const bt_text *attributes)
 {
     bt_text message;
     bt_text_init(&message, g->arena);
     for (uint32_t i = 0; i < n; i++)
         proto_text(&message, NODE_INPUT, in[i]);
-    proto_text(&message, NODE_OUTPUT, out);
-    proto_text(&message, NODE_NAME, out);
+    for (uint32_t i = 0; i < nout; i++)
+        proto_text(&message, NODE_OUTPUT, out[i]);
+    proto_text(&message, NODE_NAME, out[0]);
     proto_text(&message, NODE_OPERATOR, operator_);
     if (attributes && attributes->failed)
         return bt_no_memory();

@@ -2,7 +2,7 @@
 
 #include <string.h>
 
-enum { VARINT = 0, BYTES = 2 };
+enum { VARINT = 0, BYTES = 2, FIXED32 = 5 };
 
 static void put_varint(bt_text *out, uint64_t number)
 {
@@ -17,6 +17,18 @@ void proto_int(bt_text *out, uint32_t field, int64_t number)
 {
     put_varint(out, field << 3 | VARINT);
     put_varint(out, (uint64_t)number);
+}
+
+void proto_float(bt_text *out, uint32_t field, double number)
+{
+    const float value = (float)number;
+    uint32_t bits;
+    char bytes[4];
+    memcpy(&bits, &value, sizeof(bits));
+    for (int i = 0; i < 4; i++)
+        bytes[i] = (char)(bits >> 8 * i & 0xff);
+    put_varint(out, field << 3 | FIXED32);
+    bt_text_add(out, bytes, sizeof(bytes));
 }
 
 void proto_bytes(bt_text *out, uint32_t field, const void *at, size_t nbytes)

@@ -6,6 +6,7 @@
 #include <baton/base.h>
 
 void proto_int(bt_text *, uint32_t field, int64_t);
+void proto_float(bt_text *, uint32_t field, double);
 void proto_bytes(bt_text *, uint32_t field, const void *, size_t nbytes);
 void proto_text(bt_text *, uint32_t field, const char *);
 /* A message within one. */

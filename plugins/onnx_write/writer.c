@@ -91,21 +91,61 @@ static bt_status put_inputs(struct graph *g, const bt_block *block, bt_text *gra
 }
 
 /* Tuples are what calls take and functions give: none of them is a node. */
+static bt_status put_value(struct graph *g, const bt_value *value)
+{
+    const bt_call *call = bt_as_call(value);
+    const bt_proj *proj = bt_as_proj(value);
+    const char *name, *const *fields;
+    uint32_t n;
+    if (bt_as_tuple(value))
+        return NULL;
+    if (proj && bt_map_find(&g->fields, proj->tuple)) {
+        BT_TRY(graph_fields(g, proj->tuple, &n, &fields));
+        return graph_set_name(g, value, fields[proj->index]);
+    }
+    if (!call || !call->op)
+        BT_TRY(graph_name(g, value, &name)); // says why
+    BT_TRY(graph_new_name(g, value, &name));
+    BT_TRY(add_call(g, call, name));
+    return bt_tensor_shape(value->type) ? graph_set_name(g, value, name) : NULL;
+}
+
+/* What cannot be written has some name for those who take it, so that these can be looked at. */
+static bt_status put_nothing(struct graph *g, const bt_value *value)
+{
+    const uint32_t n = bt_type_nleaf(value->type);
+    const char **names = BT_NEWS(g->arena, const char *, n + 1);
+    if (!names)
+        return bt_no_memory();
+    for (uint32_t i = 0; i < n; i++)
+        names[i] = "";
+    return bt_as_tuple_type(value->type) ? graph_set_fields(g, value, names)
+                                         : graph_set_name(g, value, "");
+}
+
+/* All that is refused is told at once, each reason at the first of its places. */
 static bt_status put_nodes(struct graph *g, const bt_block *block)
 {
+    bt_status first = NULL;
+    bt_map told;
+    bt_map_init(&told, g->arena, 1);
     for (uint32_t i = 0; i < block->nbinding; i++) {
         const bt_value *value = block->bindings[i];
-        const bt_call *call = bt_as_call(value);
-        const char *name;
-        if (bt_as_tuple(value))
+        bt_status status = put_value(g, value);
+        if (!status)
             continue;
-        if (!call || !call->op || !bt_tensor_shape(value->type))
-            BT_TRY(graph_name(g, value, &name)); // says why
-        BT_TRY(graph_new_name(g, value, &name));
-        BT_TRY(add_call(g, call, name));
-        BT_TRY(graph_set_name(g, value, name));
+        if (status->code != BT_ERR_UNSUPPORTED)
+            return status;
+        BT_TRY(put_nothing(g, value));
+        if (bt_map_entry_find(&told, status->message))
+            continue;
+        if (!bt_map_put(&told, status->message, NULL))
+            return bt_no_memory();
+        first = first
+                    ? bt_note(g->ctx, first, g->store, value->span, "%s", status->message)
+                    : status;
     }
-    return NULL;
+    return first;
 }
 
 /* Each output has a node of its own: one may be an input, or be given twice. */
@@ -125,19 +165,21 @@ static bt_status put_output(struct graph *g, const bt_value *value, uint32_t i,
     else if (!bt_map_put(&g->taken, to,
                          NULL)) // constants of later outputs have names too
         return bt_no_memory();
-    BT_TRY(graph_node(g, "Identity", 1, &from, to, NULL));
+    BT_TRY(graph_node(g, "Identity", 1, &from, 1, &to, NULL));
     return put_info(g, graph, GRAPH_OUTPUT, to, value);
 }
 
 static bt_status put_graph(struct graph *g, const bt_func *func, bt_text *graph)
 {
-    const bt_tuple_value *tuple = bt_as_tuple(func->block->result);
+    const bt_value *result = func->block->result;
+    const bt_tuple_value *tuple = bt_as_tuple(result);
+    g->block = func->block;
     BT_TRY(put_inputs(g, func->block, graph));
     BT_TRY(put_nodes(g, func->block));
     for (uint32_t i = 0; tuple && i < tuple->nfield; i++)
         BT_TRY(put_output(g, tuple->fields[i], i, graph));
     if (!tuple)
-        BT_TRY(put_output(g, func->block->result, 0, graph));
+        BT_TRY(put_output(g, result, 0, graph));
     proto_text(graph, GRAPH_NAME, func->name);
     if (g->nodes.len)
         bt_text_add(graph, g->nodes.at, g->nodes.len);
@@ -174,6 +216,7 @@ static bt_status write_flat(bt_ctx *ctx, bt_arena *arena, const bt_module *modul
     bt_text_init(&g.initializers, arena);
     bt_text_init(&model, arena);
     bt_map_init(&g.names, arena, 0);
+    bt_map_init(&g.fields, arena, 0);
     bt_map_init(&g.taken, arena, 1);
     BT_TRY(put_model(&g, global->func, &model));
     if (model.len > INT32_MAX)
@@ -214,4 +257,12 @@ static const bt_onnx_writer writers[] = {
       .write = write_onnx },
     { 0 },
 };
-const bt_table bt_plugins_onnx_write_writer[] = { BT_ONNX_WRITERS(writers), { 0 } };
+static const bt_onnx_written written[] = {
+#define ROW(op, onnx, types, write) { (op), (onnx) },
+#define ALSO(op, onnx, types, write)
+#include "operators.def"
+    { 0 },
+};
+const bt_table bt_plugins_onnx_write_writer[] = { BT_ONNX_WRITERS(writers),
+                                                  BT_ONNX_WRITTEN_OPERATORS(written),
+                                                  { 0 } };

@@ -114,7 +114,8 @@ const struct verb verb_export = {
         "any that has its parameters by name. What is written is a program as any "
         "other,\n"
         "in which parameters are constants: it runs, compiles and quantizes. FILE.onnx is\n"
-        "for other runtimes, where all of it is operators that ONNX has.",
+        "for other runtimes, where all of it is operators that ONNX has; baton list\n"
+        "exports lists these.",
     // clang-format off
     .examples = "  baton train lenet.baton --data samples --labels labels --batch 10\n"
                 "  baton export lenet.baton lenet.training/step-000000010.safetensors -o out.bta",

@@ -27,6 +27,7 @@ static const struct listing {
     { "executors", "executor", "baton.executor/1" },
     { "importers", "importer", "baton.importer/1" },
     { "onnx", BT_ONNX_INTERFACE, BT_ONNX_INTERFACE },
+    { "exports", BT_ONNX_WRITTEN, BT_ONNX_WRITTEN },
     { "compilers", "compiler", "baton.compiler/1" },
     { "targets", "target", "baton.target/1" },
     { "ways", BT_CPU_WAY_INTERFACE, BT_CPU_WAY_INTERFACE },
@@ -336,7 +337,8 @@ const struct verb verb_list = {
     .doc = "List what plugins provide, or document one of it.",
     // clang-format off
     .details = "KIND is ops, relations, rules, passes, analyses, pipelines, libraries, slots,\n"
-               "executors, importers, onnx (operators of ONNX models), compilers, targets,\n"
+               "executors, importers, onnx (operators of ONNX models), exports (operators of\n"
+               "which ONNX files are written), compilers, targets,\n"
                "ways (to compute on target cpu), schemes or calibrations (of quantization),\n"
                "losses, optimizers, schedules or initializers (of training).\n"
                "Reads manifests only, and the text of a library; no plugin is opened. With\n"

@@ -26,6 +26,7 @@ expect 0 '^call-graph  Which globals' '^effects     What each binding' -- "$bato
 expect 0 '^after-simplify  in pipeline default$' -- "$baton" list slots
 expect 0 '^ai.onnx.Pad-11  *baton.onnx$' -- "$baton" list onnx
 expect 0 '^ai.onnx.Pad-11 (baton.onnx)$' -- "$baton" list onnx ai.onnx.Pad-11
+expect 0 '^nn.dense  *baton.onnx.write$' '^einsum  *baton.onnx.write$' -- "$baton" list exports
 expect 1 'is named "ai.onnx.Padd-11"; did you mean ai.onnx.Pad-11' -- "$baton" list onnx ai.onnx.Padd-11
 
 # What a device is, the program says.

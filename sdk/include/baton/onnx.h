@@ -96,6 +96,17 @@ typedef struct bt_onnx_writer {
         BT_ONNX_WRITER, sizeof(bt_onnx_writer), (array) \
     }
 
+/* An operator that the writer writes: what `baton list exports` shows. */
+typedef struct bt_onnx_written {
+    const char *name; /* of Baton: "nn.dense" */
+    const char *onnx; /* what it becomes: "Gemm" */
+} bt_onnx_written;
+#define BT_ONNX_WRITTEN "onnx.written/1"
+#define BT_ONNX_WRITTEN_OPERATORS(array)                  \
+    {                                                     \
+        BT_ONNX_WRITTEN, sizeof(bt_onnx_written), (array) \
+    }
+
 #ifdef __cplusplus
 }
 #endif

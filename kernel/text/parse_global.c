@@ -152,7 +152,8 @@ static int parse_gradient_option(bt__parser *p, bt_global *global)
         return parse_indices(p, &global->gradient.keep);
     if (bt__token_is_word(p, &token, "seeded")) {
         global->gradient.is_seeded = (uint32_t)bt__at_word(p, "True");
-        return bt__accept_word(p, "True") || bt__expect_word(p, "False");
+        return bt__accept_word(p, "True") || bt__accept_word(p, "False") ||
+               bt__error_expected(p, "True or False");
     }
     return bt__error_token(p, BT_ERR_ATTRIBUTE, &token,
                            "expected from, wrt, keep or seeded, found %s",

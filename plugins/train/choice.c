@@ -336,14 +336,21 @@ static bt_status look_at_result(bt_ctx *ctx, bt_arena *arena, const struct choic
     return bt_text_get(&type) ? refuse(ctx, c->of->store, c, type.at) : bt_no_memory();
 }
 
+bt_status choice_find(bt_ctx *ctx, bt_arena *arena, const bt_module *model,
+                      const char *kind, const char *name, struct choice *out)
+{
+    *out = (struct choice){ .kind = kind };
+    BT_TRY(find_function(ctx, arena, model, name, out));
+    BT_TRY(look_at_params(ctx, arena, out));
+    return look_at_result(ctx, arena, out);
+}
+
 bt_status choice_make(bt_ctx *ctx, bt_arena *arena, const bt_module *model,
                       const char *kind, const char *text, struct choice *out)
 {
     const char *name, *options;
     *out = (struct choice){ .kind = kind };
     BT_TRY(bt_named_split(ctx, arena, kind, text, &name, &options));
-    BT_TRY(find_function(ctx, arena, model, name, out));
-    BT_TRY(look_at_params(ctx, arena, out));
-    BT_TRY(look_at_result(ctx, arena, out));
+    BT_TRY(choice_find(ctx, arena, model, kind, name, out));
     return read_options(ctx, arena, options, out);
 }

@@ -30,8 +30,9 @@ struct choice {
  *         BT_ERR_TYPE: it is no such function */
 bt_status choice_make(bt_ctx *, bt_arena *, const bt_module *model, const char *kind,
                       const char *text, struct choice *out) BT_MUST_USE;
+/* Without options. */
+bt_status choice_find(bt_ctx *, bt_arena *, const bt_module *model, const char *kind,
+                      const char *name, struct choice *out) BT_MUST_USE;
 void choice_forget(struct choice *);
-/* ", 0.1f, 0.9f": options as arguments. */
-void choice_add_options(const struct choice *, bt_text *);
 
 #endif

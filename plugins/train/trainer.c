@@ -303,6 +303,18 @@ static bt_status training_evaluate(bt_training *t, bt_tensor *const *batch,
     return NULL;
 }
 
+static bt_status training_check(bt_ctx *ctx, const bt_module *module, const char *kind,
+                                const char *name)
+{
+    struct choice choice = { 0 };
+    bt_arena *arena = bt_arena_create(bt_ctx_registry(ctx));
+    bt_status status =
+        arena ? choice_find(ctx, arena, module, kind, name, &choice) : bt_no_memory();
+    choice_forget(&choice);
+    bt_arena_destroy(arena);
+    return status;
+}
+
 static const bt_trainer trainers[] = {
     {
         .name = "train",
@@ -317,6 +329,7 @@ static const bt_trainer trainers[] = {
         .note = checkpoint_note,
         .freeze = freeze_model,
         .order = initial_order,
+        .check = training_check,
     },
     { 0 },
 };

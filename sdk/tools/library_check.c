@@ -7,7 +7,10 @@
 #include <baton/ir.h>
 #include <baton/op.h>
 #include <baton/plugin.h>
+#include <baton/train.h>
 #include <baton/value.h>
+
+#include "list_choices.h"
 
 /* The file with its text. NULL: no memory, or it is linked in and has no file. */
 static const char *library_path(const struct tool *tool, const bt_provided *item)
@@ -24,6 +27,25 @@ static const char *library_path(const struct tool *tool, const bt_provided *item
     return slash ? bt_text_get(&path) : NULL;
 }
 
+/* Functions by whose names a training finds them are of their kind. */
+static bt_status check_choices(bt_ctx *ctx, const bt_module *module)
+{
+    const bt_trainer *trainer;
+    const void *row;
+    if (bt_registry_row(ctx, BT_TRAINER, "train", sizeof(*trainer), &row))
+        return NULL; // there is no training here
+    trainer = row;
+    for (uint32_t i = 0; i < module->nglobal; i++) {
+        const char *name = module->globals[i]->name;
+        for (uint32_t k = 0; choices_kind(k); k++) {
+            const size_t n = strlen(choices_kind(k));
+            if (strncmp(name, choices_kind(k), n) == 0 && name[n] == '.')
+                BT_TRY(trainer->check(ctx, module, choices_kind(k), name + n + 1));
+        }
+    }
+    return NULL;
+}
+
 static bt_status check_file(bt_ctx *ctx, const char *path)
 {
     bt_file *file;
@@ -33,6 +55,8 @@ static bt_status check_file(bt_ctx *ctx, const char *path)
     bt_file_close(ctx, file);
     if (!status)
         status = bt_infer(ctx, module, &typed);
+    if (!status)
+        status = check_choices(ctx, typed);
     bt_module_unref(typed);
     bt_module_unref(module);
     return status;

@@ -139,6 +139,10 @@ typedef struct bt_trainer {
     /* The order of n samples in an epoch, which the seed decides.
      * errors  BT_ERR_ARGUMENT: a training without a folder */
     bt_status (*order)(bt_training *, int64_t epoch, int64_t n, int64_t *out);
+    /* Whether function @KIND.NAME of a typed module is what a training takes as one of its kind:
+     * "loss", "optimizer", "schedule", "initializer".
+     * errors  BT_ERR_TYPE: it is not, as its type says; BT_ERR_NAME: it is no function */
+    bt_status (*check)(bt_ctx *, const bt_module *, const char *kind, const char *name);
 } bt_trainer;
 #define BT_TRAINERS(array)                      \
     {                                           \

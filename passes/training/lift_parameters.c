@@ -169,13 +169,34 @@ static bt_status find_constants(struct lift *l)
     return NULL;
 }
 
+/* "; did you mean w?", or where none is near ": it has w, v, ..": constants and parameters. */
+static const char *known_names(const struct lift *l, const char *name)
+{
+    enum { SHOWN = 8 };
+    const uint32_t n = l->names.len;
+    const char **known = BT_NEWS(l->arena, const char *, n + 1);
+    bt_text text;
+    for (uint32_t i = 0; known && i < n; i++)
+        known[i] = l->names.at[i].key;
+    const char *near = known ? bt_nearest(l->arena, name, known) : "";
+    if (!known || !n || *near)
+        return near;
+    bt_text_init(&text, l->arena);
+    for (uint32_t i = 0; i < n && i < SHOWN; i++)
+        bt_text_addf(&text, i ? ", %s" : ": it has %s", known[i]);
+    bt_text_addf(&text, n > SHOWN ? ", .." : "");
+    return bt_text_get(&text) ? text.at : "";
+}
+
 static bt_status check_fixed(const struct lift *l)
 {
     for (int64_t i = 0; i < l->options->fixed.n; i++) {
         if (!bt_map_find(&l->names, l->options->fixed.at[i]))
             return bt_fail_at(l->ctx, BT_ERR_NAME, l->module->store, l->entry->span,
-                              "@%s has no constant %s that could stay one",
-                              l->entry->name, l->options->fixed.at[i]);
+                              "@%s has no constant %s that could stay one, and no such "
+                              "parameter%s",
+                              l->entry->name, l->options->fixed.at[i],
+                              known_names(l, l->options->fixed.at[i]));
     }
     return NULL;
 }

@@ -103,6 +103,7 @@ static bt_status find_function(bt_ctx *ctx, bt_arena *arena, const bt_module *mo
     c->global = bt_module_find(model, text.at);
     if (!c->global) {
         choice_forget(c);
+        BT_TRY(choice_known(ctx, arena, model, c->kind, name));
         BT_TRY(find_library(ctx, arena, text.at, &c->library));
         BT_TRY(read_library(ctx, arena, c->library, text.at, &c->of));
         c->global = bt_module_find(c->of, text.at);

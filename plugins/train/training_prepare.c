@@ -140,7 +140,10 @@ static bt_status check_learned(struct bt_training *t, uint32_t n,
             k++;
         if (k == n)
             return bt_fail(t->ctx, BT_ERR_NAME, "@%s has no parameter %s to learn%s",
-                           t->entry, names[i], bt_nearest(t->arena, names[i], known));
+                           t->entry, names[i],
+                           strchr(names[i], ',')
+                               ? ": each name is given by itself, --learn A --learn B"
+                               : bt_nearest(t->arena, names[i], known));
     }
     return NULL;
 }

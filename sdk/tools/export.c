@@ -70,6 +70,25 @@ static int write_onnx(struct tool *tool, const bt_module *module, const char *pa
     return EXIT_OK;
 }
 
+/* Whatever a file is called that is none of the others, it is a text. */
+static void tell_text(const struct tool *tool, const char *path)
+{
+    const char *slash = strrchr(path, '/'), *name = slash ? slash + 1 : path,
+               *dot = strrchr(name, '.');
+    if (dot && dot != name && strcmp(dot, ".baton") != 0)
+        bt_remark(tool->ctx, BT_REMARK_NOTE,
+                  bt_fail(tool->ctx, BT_ERR_ARGUMENT,
+                          "%s is a text of Baton, as FILE.baton would be; FILE.bta and "
+                          "FILE.onnx are other forms",
+                          path));
+}
+
+static int write_text(struct tool *tool, const bt_module *module, const char *path)
+{
+    tell_text(tool, path);
+    return print_program(tool, module, path);
+}
+
 static int run(struct tool *tool)
 {
     struct train t = { .tool = tool };
@@ -81,7 +100,7 @@ static int run(struct tool *tool)
     if (!code)
         code = has_suffix(path, ".bta")    ? write_artifact(tool, module, path)
                : has_suffix(path, ".onnx") ? write_onnx(tool, module, path)
-                                           : print_program(tool, module, path);
+                                           : write_text(tool, module, path);
     bt_module_unref(module);
     if (t.trainer)
         t.trainer->close(t.training);
@@ -113,7 +132,8 @@ const struct verb verb_export = {
         "MODEL is what was trained, CHECKPOINT a .safetensors file of the training, or\n"
         "any that has its parameters by name. What is written is a program as any "
         "other,\n"
-        "in which parameters are constants: it runs, compiles and quantizes. FILE.onnx is\n"
+        "in which parameters are constants: it runs, compiles and quantizes. FILE.onnx "
+        "is\n"
         "for other runtimes, where all of it is operators that ONNX has; baton list\n"
         "exports lists these.",
     // clang-format off

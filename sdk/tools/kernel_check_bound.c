@@ -96,7 +96,8 @@ static bt_status error_of_way(struct bounds *b, const bt_formula_call *call, dou
 }
 
 /* The least exact type of what a call reads and gives: float64 of products that are float32. */
-static bt_dtype lowest_of(const bt_tensor *result, uint32_t narg, const bt_tensor *const *in)
+static bt_dtype lowest_of(const bt_tensor *result, uint32_t narg,
+                          const bt_tensor *const *in)
 {
     bt_dtype lowest = result->dtype;
     for (uint32_t i = 0; i < narg; i++) {

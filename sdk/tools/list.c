@@ -315,7 +315,8 @@ static int run(struct tool *tool)
         if (strcmp(listings[i].word, tool->args[0]) != 0)
             continue;
         if (option_value(tool, "gradient") && (tool->narg != 2 || i != 0))
-            return tool_usage(tool, "--gradient is of an operator: baton list ops NAME --gradient");
+            return tool_usage(
+                tool, "--gradient is of an operator: baton list ops NAME --gradient");
         if (tool->narg == 2)
             return list_one(tool, &listings[i], tool->args[1]);
         return option_value(tool, "json") ? list_json(tool, listings[i].kind)

@@ -27,10 +27,11 @@ static int read_budget(struct tool *tool, bt_program_options *out)
             out->fuse ? "fuse" : "plan");
     const int is_graph = !executor || strncmp(executor, "graph", 5) == 0;
     if (!is_graph && strncmp(executor, "vm", 2) != 0 && strncmp(executor, "aot", 3) != 0)
-        return tool_usage(tool,
-                          "--checkpoint-memory is for executors graph, vm and aot, not %s, "
-                          "which has no plan of memory",
-                          executor);
+        return tool_usage(
+            tool,
+            "--checkpoint-memory is for executors graph, vm and aot, not %s, "
+            "which has no plan of memory",
+            executor);
     out->fuse = tool_text(tool, "%s{memory=%lld}", is_graph ? "fuse" : "fuse-control",
                           (long long)nbytes);
     out->plan = tool_text(tool, "plan{memory=%lld}", (long long)nbytes);

@@ -3,6 +3,7 @@
 #include <dirent.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include <baton/importer.h>
 
@@ -177,20 +178,16 @@ static bt_status read_file(struct sample_set *s, const char *path, int64_t *nsam
     return status;
 }
 
-/* ---- the folder ---- */
+/* ---- the folder, or one file ---- */
 
 static int is_visible(const struct dirent *entry)
 {
     return entry->d_name[0] != '.';
 }
 
-static bt_status look_at_file(struct sample_set *s, const char *folder, const char *name)
+static bt_status look_at_file(struct sample_set *s, const char *path)
 {
-    struct sample_file file = { 0 };
-    bt_text path;
-    bt_text_init(&path, s->arena);
-    bt_text_addf(&path, "%s/%s", folder, name);
-    file.path = bt_text_get(&path);
+    struct sample_file file = { .path = bt_arena_text(s->arena, path, strlen(path)) };
     if (!file.path)
         return bt_no_memory();
     BT_TRY(read_file(s, file.path, &file.nsample));
@@ -201,6 +198,9 @@ static bt_status look_at_file(struct sample_set *s, const char *folder, const ch
 static bt_status look(struct sample_set *s, const char *folder)
 {
     struct dirent **entries;
+    struct stat there;
+    if (stat(folder, &there) == 0 && !S_ISDIR(there.st_mode))
+        return look_at_file(s, folder);
     const int n = scandir(folder, &entries, is_visible, alphasort);
     bt_status status =
         n < 0 ? bt_fail(s->ctx, BT_ERR_IO, "%s cannot be read as a folder", folder)
@@ -209,8 +209,11 @@ static bt_status look(struct sample_set *s, const char *folder)
                       folder, n)
             : NULL;
     for (int i = 0; i < n; i++) {
+        bt_text path;
+        bt_text_init(&path, s->arena);
+        bt_text_addf(&path, "%s/%s", folder, entries[i]->d_name);
         if (!status)
-            status = look_at_file(s, folder, entries[i]->d_name);
+            status = bt_text_get(&path) ? look_at_file(s, path.at) : bt_no_memory();
         free(entries[i]);
     }
     if (n >= 0)

@@ -31,6 +31,18 @@ const char **option_values(const struct tool *tool, const char *name)
     return n ? values : NULL;
 }
 
+void tell_given_twice(const struct tool *tool, const char *const *names)
+{
+    for (; *names; names++) {
+        const char **given = option_values(tool, *names);
+        if (given && given[1])
+            bt_remark(tool->ctx, BT_REMARK_NOTE,
+                      bt_fail(tool->ctx, BT_ERR_ARGUMENT,
+                              "--%s is given more than once: the last, %s, counts",
+                              *names, option_value(tool, *names)));
+    }
+}
+
 int option_number(const struct tool *tool, const char *name, int64_t low, int64_t high,
                   int64_t *out)
 {

@@ -47,6 +47,8 @@ struct tool {
 const char *option_value(const struct tool *, const char *name);
 /* All values, NULL-terminated, in the scratch arena; NULL where there is none. */
 const char **option_values(const struct tool *, const char *name);
+/* Notes which of the names (ended by NULL) are given twice, and what counts. */
+void tell_given_twice(const struct tool *, const char *const *names);
 /* A number from `low` to `high`; EXIT_USAGE with a message if it is none. *out stays where
  * the option is absent. */
 int option_number(const struct tool *, const char *name, int64_t low, int64_t high,

@@ -32,19 +32,15 @@ static int read_real(const struct tool *tool, const char *name, double above, do
                : tool_usage(tool, "--%s takes a finite number, not %s", name, text);
 }
 
-/* "a/lenet.baton" -> "lenet.training" */
-static const char *default_folder(const struct tool *tool)
-{
-    const char *slash = strrchr(tool->args[0], '/');
-    const char *name = slash ? slash + 1 : tool->args[0], *dot = strrchr(name, '.');
-    const size_t n = dot && dot != name ? (size_t)(dot - name) : strlen(name);
-    return tool_text(tool, "%.*s.training", (int)n, name);
-}
-
 static int read_asked(struct train *t, int64_t *batch)
 {
     struct tool *tool = t->tool;
+    static const char *const once[] = { "data",        "labels",    "test",
+                                        "test-labels", "loss",      "optimizer",
+                                        "schedule",    "precision", "initialise",
+                                        "output",      "entry",     NULL };
     int code = EXIT_OK;
+    tell_given_twice(tool, once);
     if (!option_value(tool, "data"))
         return tool_usage(tool, "--data FILE is missing: the samples to learn from");
     if (option_value(tool, "test-labels") && !option_value(tool, "test"))

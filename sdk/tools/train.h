@@ -50,6 +50,8 @@ struct train {
 };
 
 /* ---- train_folder.c ---- */
+/* "a/lenet.baton" -> "lenet.training". NULL: no memory. */
+const char *default_folder(const struct tool *);
 /* Nobody else trains in the folder until this program ends, however it does. A folder that is not
  * there is not held.
  * errors  BT_ERR_IO: somebody does */

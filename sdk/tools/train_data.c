@@ -57,6 +57,9 @@ static bt_status add_samples(struct train_data *d, const char *path, uint32_t in
     for (uint32_t i = 1; i < in->rank; i++)
         nelem *= in->dims[i];
     const int64_t n = nelem > 0 ? tensor->nelem / nelem : 0;
+    if (tensor->rank && !tensor->dims[0])
+        return bt_fail(d->ctx, BT_ERR_ARGUMENT, "%s holds %s: there are no samples in it",
+                       path, type_text(d->arena, tensor));
     if (n > 0 && tensor->rank && tensor->nelem % nelem == 0 && tensor->dims[0] == n) {
         BT_TRY(samples_check(d->ctx, path, in, tensor));
         return add_chunk(d, input, tensor, n);
@@ -107,15 +110,17 @@ static const bt_tensor *find_array(const bt_npz *npz, const char *name)
     return NULL;
 }
 
+/* Inputs from `from` on, up to `to`; behind all of them stand labels. */
 static bt_status add_arrays(struct train_data *d, const char *path, const bt_npz *npz,
-                            int has_labels)
+                            uint32_t from, uint32_t to)
 {
-    for (uint32_t i = 0; i < d->ninput + !has_labels; i++) {
+    for (uint32_t i = from; i < to; i++) {
         const char *name = i < d->ninput ? d->inputs[i].name : "labels";
         const bt_tensor *found = find_array(npz, name);
         if (!found)
             return bt_fail(d->ctx, BT_ERR_NAME,
                            i < d->ninput ? "%s has no array for input %s"
+                           : from        ? "%s has no array %s"
                                          : "%s has no array %s: what the model should "
                                            "give, unless --labels names a file of them",
                            path, name);
@@ -125,14 +130,15 @@ static bt_status add_arrays(struct train_data *d, const char *path, const bt_npz
     return NULL;
 }
 
-static bt_status read_npz(struct train_data *d, const char *path, int has_labels)
+static bt_status read_npz(struct train_data *d, const char *path, uint32_t from,
+                          uint32_t to)
 {
     bt_file *file;
     bt_npz *npz = NULL;
     BT_TRY(bt_file_read(d->ctx, path, &file));
     bt_status status = bt_npz_read(d->ctx, path, file->bytes, file->nbytes, &npz);
     if (!status)
-        status = add_arrays(d, path, npz, has_labels);
+        status = add_arrays(d, path, npz, from, to);
     bt_npz_destroy(d->ctx, npz);
     bt_file_close(d->ctx, file);
     return status;
@@ -142,7 +148,7 @@ static bt_status read_data(struct train_data *d, const char *path, int has_label
 {
     bt_tensor *tensor;
     if (has_suffix(path, ".npz"))
-        return read_npz(d, path, has_labels);
+        return read_npz(d, path, 0, d->ninput + !has_labels);
     if (d->ninput != 1)
         return bt_fail(
             d->ctx, BT_ERR_ARGUMENT,
@@ -162,6 +168,8 @@ static bt_status read_data(struct train_data *d, const char *path, int has_label
 static bt_status read_labels(struct train_data *d, const char *path)
 {
     bt_tensor *tensor;
+    if (has_suffix(path, ".npz"))
+        return read_npz(d, path, d->ninput, d->ninput + 1);
     BT_TRY(sample_array_read(d->ctx, path, &tensor));
     bt_status status = add_labels(d, path, tensor);
     bt_tensor_unref(tensor);

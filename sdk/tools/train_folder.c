@@ -11,6 +11,15 @@
 
 static const char BEGIN[] = "step-", END[] = ".safetensors";
 
+/* "a/lenet.baton" -> "lenet.training" */
+const char *default_folder(const struct tool *tool)
+{
+    const char *slash = strrchr(tool->args[0], '/');
+    const char *name = slash ? slash + 1 : tool->args[0], *dot = strrchr(name, '.');
+    const size_t n = dot && dot != name ? (size_t)(dot - name) : strlen(name);
+    return tool_text(tool, "%.*s.training", (int)n, name);
+}
+
 /* The step of a checkpoint by its name; -1: it is none. */
 static int64_t step_of(const char *name)
 {
@@ -119,6 +128,7 @@ bt_status save_checkpoint(struct train *t)
     const bt_training_note notes[] = {
         { "samples", tool_text(t->tool, "%lld", (long long)train_data_len(t->data)) },
         { "digest", t->digest },
+        { "epochs", tool_text(t->tool, "%lld", (long long)t->nepoch) },
         { "since", sum_text(t, &t->since) },
         { "epoch", sum_text(t, &t->epoch) },
         { NULL, NULL },
@@ -160,6 +170,19 @@ static const char *note(const struct train *t, const char *name)
     return text ? text : "0";
 }
 
+/* A schedule is of all steps that are asked for, and these may be others now. */
+static void tell_schedule(struct train *t, const char *path)
+{
+    const char *schedule = option_value(t->tool, "schedule"), *epochs = note(t, "epochs");
+    const long long before = strtoll(epochs, NULL, 10);
+    if (schedule && before && before != t->nepoch)
+        bt_remark(t->tool->ctx, BT_REMARK_NOTE,
+                  bt_fail(t->tool->ctx, BT_ERR_ARGUMENT,
+                          "%s was written by a training of --epochs %lld: schedule %s "
+                          "goes on as that of %lld from its start on",
+                          path, before, schedule, (long long)t->nepoch));
+}
+
 bt_status resume_training(struct train *t)
 {
     const char *path;
@@ -190,6 +213,7 @@ bt_status resume_training(struct train *t)
             "than these: with those it goes on, and its parameters can be what "
             "a training on these begins with (--initialise)",
             path);
+    tell_schedule(t, path);
     remove_older(t); // who was killed behind a checkpoint has left one more
     read_sum(note(t, "since"), &t->since);
     read_sum(note(t, "epoch"), &t->epoch);

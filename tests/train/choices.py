@@ -145,7 +145,7 @@ def check_imported(runs, x):
         said, _ = kit.read_tensors(runs.last(f"said{k}"))
         runs.check((said["w"] == tensors["w"]).all(), f"initializers={attr}: {said['w']}")
     runs.train("imported/model.baton", "--data", "far.npz", "--loss", "my_cosh", "--optimizer", "sgd", "--epochs", 1, "-o", "from_deeper")
-    runs.refused("`@loss.fourt` is not defined", "train", "imported/model.baton", "--data", "far.npz", "--loss", "fourt", "-o", "x")
+    runs.refused("neither the model nor a library has @loss.fourt", "train", "imported/model.baton", "--data", "far.npz", "--loss", "fourt", "-o", "x")
 
 
 def check_options(runs):

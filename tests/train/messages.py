@@ -1,0 +1,85 @@
+"""What is said where a training is asked for what there is not, and of what it takes and goes on with: messages.py BATON"""
+import os
+import sys
+import tempfile
+
+import numpy
+
+import kit
+
+LOSSES = """#[version = "baton 0.1"]
+// Squares that count more.
+def @loss.focal<s: Shape>(%z: Tensor[s, float32], %y: Tensor[s, float32], %gamma: float32) -> float32 { %gamma * mean((%z - %y) * (%z - %y)) }
+"""
+WRONG = """#[version = "baton 0.1"]
+// Optimizers that are none.
+def @optimizer.mine<s: Shape>(%w: Tensor[s, float32], %g: Tensor[s, float32], %step: float32) -> float32 { %step }
+"""
+
+
+def plugin(runs, kind, text):
+    """A library `mine` with that text, as a plugin."""
+    done = runs.run("plugin", "new", kind, "example.mine", kind)
+    runs.check(done.returncode == 0, done.stderr)
+    kit.write(f"{kind}/mine.baton", text)
+    return {**os.environ, "BATON_PLUGIN_PATH": os.path.abspath(kind)}
+
+
+def check_names(runs):
+    data = ["linear.baton", "--data", "data.npz", "-o", "x"]
+    env = plugin(runs, "loss", LOSSES)
+    runs.refused("error: neither the model nor a library has @loss.focl; did you mean `@loss.focal`? `baton list losses` shows", "train", *data,
+                 "--loss", "focl", env=env)
+    runs.refused("error: neither the model nor a library has @loss.xyzzy: `baton list losses` shows", "train", *data, "--loss", "xyzzy", env=env)
+    runs.refused("@main has no constant q that could stay one, and no such parameter: it has x, w, b", "train", *data, "--fixed", "q")
+    runs.refused("no parameter w,b to learn: each name is given by itself, --learn A --learn B", "train", *data, "--learn", "w,b")
+    done = runs.train(*data[:3], "--loss", "cross_entropy", "--optimizer", "momentum", "--optimizer", "adam{rate=0.1}", "--epochs", 1, "-o", "twice")
+    runs.check("note: --optimizer is given more than once: the last, adam{rate=0.1}, counts" in done.stderr and "--loss" not in done.stderr, done.stderr)
+    # What a plugin calls a loss or an optimizer is one.
+    done = runs.run("plugin", "check", "org.example.mine", env=env)
+    runs.check(done.returncode == 0, done.stdout + done.stderr)
+    done = runs.run("plugin", "check", "org.example.mine", env=plugin(runs, "optimizer", WRONG))
+    runs.check(done.returncode == 1 and "@optimizer.mine is no optimizer: it gives float32" in done.stderr, done.stdout + done.stderr)
+
+
+def check_data(runs, x, y):
+    numpy.savez("empty.npz", x=x[:0], labels=y[:0])
+    runs.refused("empty.npz holds Tensor[(0, 4), float32]: there are no samples in it", "train", "linear.baton", "--data", "empty.npz", "-o", "x")
+    numpy.save("x.npy", x)
+    tensors = []
+    for name, words in [("one", ["--data", "data.npz"]), ("two", ["--data", "x.npy", "--labels", "data.npz"])]:
+        runs.train("linear.baton", *words, "--epochs", 1, "-o", name)
+        tensors.append(kit.read_tensors(runs.last(name))[0]["w"].tobytes())
+    runs.check(tensors[0] == tensors[1], "labels of a .npz are others with samples beside them")
+    numpy.savez("other.npz", y=y)
+    runs.refused("other.npz has no array labels", "train", "linear.baton", "--data", "x.npy", "--labels", "other.npz", "-o", "x")
+
+
+def check_notes(runs):
+    words = ["linear.baton", "--data", "data.npz", "-o", "on"]
+    runs.train(*words, "--schedule", "cosine", "--epochs", 1)
+    done = runs.train(*words, "--schedule", "cosine", "--epochs", 3, "--resume")
+    runs.check("note: on/step-000000004.safetensors was written by a training of --epochs 1: schedule cosine goes on as that of 3" in done.stderr, done.stderr)
+    done = runs.train(*words, "--schedule", "cosine", "--epochs", 3, "--resume")
+    runs.check(not done.stderr, done.stderr)
+    for name, is_told in [("a.pt", True), ("b.baton", False), ("c", False)]:
+        done = runs.run("export", "linear.baton", runs.last("on"), "-o", name)
+        runs.check(done.returncode == 0 and ("is a text of Baton" in done.stderr) == is_told, f"{name}: {done.stderr}")
+
+
+def main():
+    runs = kit.Runs(sys.argv[1])
+    with tempfile.TemporaryDirectory() as folder:
+        os.chdir(folder)
+        random = numpy.random.default_rng(6)
+        x, y = random.normal(size=(32, 4)).astype(numpy.float32), random.integers(0, 3, 32)
+        numpy.savez("data.npz", x=x, labels=y)
+        kit.write("linear.baton", kit.LINEAR)
+        check_names(runs)
+        check_data(runs, x, y)
+        check_notes(runs)
+        os.chdir("/")
+    runs.end()
+
+
+main()

@@ -327,9 +327,9 @@ void tool_begin(void)
             (void)open("/dev/null", modes[fd]);
     }
     shown_begin();
-    signal(
-        SIGPIPE,
-        SIG_IGN); // a reader that closes the pipe early must not end the program half-way
+    // a reader that closes the pipe early, or a limit of a file's size, is an error of the write
+    signal(SIGPIPE, SIG_IGN);
+    signal(SIGXFSZ, SIG_IGN);
 }
 
 /* Whether the reader of standard output has gone, such as head or a pager. */

@@ -227,7 +227,6 @@ def check_full(runs):
 
     def limited(nbytes):
         def prepare():
-            signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
             resource.setrlimit(resource.RLIMIT_FSIZE, (nbytes, nbytes))
         return prepare
 
@@ -238,7 +237,7 @@ def check_full(runs):
             if not name.startswith("step-"):
                 os.unlink(os.path.join("full", name))
         before = {name: content(os.path.join("full", name)) for name in os.listdir("full")}
-        done = train(runs, "full", "--epochs", NEPOCH + 1, "--resume", preexec_fn=limited(nbytes), restore_signals=False)
+        done = train(runs, "full", "--epochs", NEPOCH + 1, "--resume", preexec_fn=limited(nbytes))
         runs.check(done.returncode == 1 and "full/" in done.stderr, f"{nbytes} bytes: exit {done.returncode}\n{done.stderr}")
         after = {name: content(os.path.join("full", name)) for name in before}
         runs.check(before == after, f"{nbytes} bytes: a checkpoint is another than before")

@@ -4,7 +4,8 @@
  * most bytes for the longest time for what it costs to compute it, is computed again where it is
  * read next; with it what it is made of and what is not there any more. Small values are computed
  * before that as soon as they can be (keep_early.c). That is repeated until
- * the tensors fit, packed one beside the other, with what kernels need for themselves. Calls of
+ * the tensors fit, packed one beside the other, with what kernels need for themselves. Where that
+ * is not enough, copies that stand there become one, and it is chosen anew (keep_merge.c). Calls of
  * primitive functions are what is computed again: this stands behind pass fuse-ops. What they
  * cost their target says, else the work of their operators. Arguments, constants and results are
  * not counted, as computing again does not help there. What fits is an estimate: pass plan-memory
@@ -40,32 +41,52 @@ static void tell(const struct keep_facts *f, const struct keep_plan *before, int
         n += after->steps.at[s].kind == KEEP_AGAIN;
     bt_remark(
         f->ctx, BT_REMARK_NOTE,
-        bt_fail(f->ctx, BT_ERR_LIMIT,
-                "fit-memory: tensors take %lld bytes in place of %lld: %u call%s of "
-                "functions come again, about %.1f %% of the time",
-                (long long)to, (long long)from, n, n == 1 ? "" : "s",
-                all > 0 ? 100 * more / all : 0));
+        bt_fail(
+            f->ctx, BT_ERR_LIMIT,
+            "fit-memory: tensors take about %lld bytes in place of %lld: %u call%s of "
+            "functions come again, about %.1f %% of the time",
+            (long long)to, (long long)from, n, n == 1 ? "" : "s",
+            all > 0 ? 100 * more / all : 0));
 }
 
 /* Packing leaves gaps: where it does not fit yet, as much less may live at once. */
+static bt_status fit_packed(struct keep_plan *plan, int64_t max_bytes, int64_t *packed)
+{
+    int64_t most = max_bytes;
+    int fits = 1;
+    BT_TRY(keep_pack(plan, packed));
+    for (uint32_t i = 0; *packed > max_bytes && fits && most > 0 && i < MAX_ROUNDS; i++) {
+        BT_TRY(keep_fit(plan, most, &fits));
+        BT_TRY(keep_pack(plan, packed));
+        most = plan->peak - (*packed - max_bytes);
+    }
+    return NULL;
+}
+
 static bt_status fit(void *state, const struct keep_facts *f, struct keep_plan *plan,
                      int *is_changed)
 {
     const struct options *o = state;
-    int64_t most = o->max_bytes, from, packed;
-    int fits = 1;
+    struct keep_plan merged;
+    int64_t from, packed, less;
+    int is_merged = 0;
     BT_TRY(keep_costs(f, plan));
     BT_TRY(keep_pack(plan, &from));
     const struct keep_plan before = *plan;
-    packed = from;
     if (from > o->max_bytes)
         BT_TRY(keep_early(plan, is_changed));
-    for (uint32_t i = 0; packed > o->max_bytes && fits && most > 0 && i < MAX_ROUNDS;
-         i++) {
-        BT_TRY(keep_fit(plan, most, &fits));
-        BT_TRY(keep_pack(plan, &packed));
-        *is_changed |= plan->steps.len != before.steps.len;
-        most = plan->peak - (packed - o->max_bytes);
+    merged = *plan;
+    BT_TRY(fit_packed(plan, o->max_bytes, &packed));
+    *is_changed |= plan->steps.len != before.steps.len;
+    if (packed > o->max_bytes)
+        BT_TRY(keep_merge(f, &merged, &is_merged));
+    if (is_merged) {
+        BT_TRY(fit_packed(&merged, o->max_bytes, &less));
+        if (less < packed) {
+            *plan = merged;
+            packed = less;
+            *is_changed = 1;
+        }
     }
     if (*is_changed)
         tell(f, &before, from, plan, packed);

@@ -29,7 +29,8 @@ struct keep_value {
     uint8_t is_map;    /* it moves elements, or computes each of a few */
     uint8_t may_again; /* it may be computed twice: it has no effects */
     uint8_t is_pinned;
-    keep_numbers in;      /* what it reads, through tuples and projections */
+    uint32_t same;   /* 1 + the value before it that stands for it; 0: none; keep_merge */
+    keep_numbers in; /* what it reads, through tuples and projections */
     keep_numbers aliases; /* these, in order */
     keep_numbers over; /* of what it reads: in whose bytes it may be made; keep_costs */
 };
@@ -94,6 +95,10 @@ bt_status keep_cut(struct keep_plan *, int *is_changed) BT_MUST_USE;
 
 /* Each binding once, but what is small as early as it can be (keep_early.c). Finds lives. */
 bt_status keep_early(struct keep_plan *, int *is_changed) BT_MUST_USE;
+
+/* One value for those that are the same calls of primitive functions (keep_merge.c). Finds lives. */
+bt_status keep_merge(const struct keep_facts *, struct keep_plan *,
+                     int *is_changed) BT_MUST_USE;
 
 /* What the calls of primitive functions cost, by their targets, else by their operators' work.
  * Finds lives. */

@@ -6,7 +6,10 @@
  *         |--lives|            .   again --|-|         computed again, it is gone between
  *
  * What it is computed of is computed again too, where that is not there any more. Of two ways to
- * choose, the one is taken that fits, for less time: neither finds all that the other does.
+ * choose, the one is taken that fits, for less time: neither finds all that the other does. Where
+ * none fits, as cheap values were taken first of which dear ones are made, both go on from a cut
+ * into equal segments: what stands at their ends is kept, and all between is computed again (T. Chen et
+ * al., "Training Deep Nets with Sublinear Memory Cost", 2016).
  */
 #include "memory/keep.h"
 
@@ -191,15 +194,77 @@ static bt_status fit(const struct keep_plan *from, int64_t most, int tries_peak,
     return NULL;
 }
 
+/* ---- segments ---- */
+
+/* Of what is made before the peak and lives beyond it every `each`-th stays, from one on; all else is
+ * computed again from there. */
+static bt_status cut_segments(const struct keep_plan *from, uint32_t each, uint32_t first,
+                              struct keep_plan *out)
+{
+    uint8_t *again = BT_NEWS(from->arena, uint8_t, from->n);
+    uint32_t n = 0;
+    if (!again)
+        return bt_no_memory();
+    for (uint32_t i = 0; i < from->lives.len; i++) {
+        const struct keep_life *life = &from->lives.at[i];
+        const struct keep_value *v = &from->values[life->value];
+        if (life->first >= from->at || !v->nbytes || !v->may_again)
+            continue;
+        again[life->value] = life->last <= from->at || n++ % each != first;
+    }
+    *out = *from;
+    return keep_again(out, from->at, again);
+}
+
+/* The cut into equal segments that has the least peak. */
+static bt_status best_segments(const struct keep_plan *from, struct keep_plan *out)
+{
+    static const uint32_t lengths[] = { 2, 3, 4, 6, 8, 12, 16 };
+    *out = *from;
+    for (uint32_t i = 0; i < BT_COUNT(lengths); i++) {
+        for (uint32_t first = 0; first < lengths[i]; first++) {
+            const void *mark = bt_arena_mark(from->arena);
+            struct keep_plan next;
+            BT_TRY(cut_segments(from, lengths[i], first, &next));
+            if (next.peak < out->peak)
+                *out = next;
+            else
+                bt_arena_release(from->arena, mark);
+        }
+    }
+    return NULL;
+}
+
+/* ---- all ways ---- */
+
+static int is_better(const struct keep_plan *plan, const struct keep_plan *best,
+                     int64_t most)
+{
+    return plan->peak <= most && best->peak <= most ? keep_ns(plan) < keep_ns(best)
+                                                    : plan->peak < best->peak;
+}
+
+static bt_status fit_from(const struct keep_plan *from, int64_t most,
+                          struct keep_plan *best)
+{
+    for (int tries_peak = 0; tries_peak < 2; tries_peak++) {
+        struct keep_plan plan;
+        BT_TRY(fit(from, most, tries_peak, &plan));
+        if (is_better(&plan, best, most))
+            *best = plan;
+    }
+    return NULL;
+}
+
 bt_status keep_fit(struct keep_plan *plan, int64_t most, int *fits)
 {
-    struct keep_plan by_excess, by_peak;
-    BT_TRY(fit(plan, most, 0, &by_excess));
-    BT_TRY(fit(plan, most, 1, &by_peak));
-    const int both = by_excess.peak <= most && by_peak.peak <= most;
-    const int is_peak =
-        both ? keep_ns(&by_peak) < keep_ns(&by_excess) : by_peak.peak < by_excess.peak;
-    *plan = is_peak ? by_peak : by_excess;
+    const struct keep_plan from = *plan;
+    struct keep_plan segments;
+    BT_TRY(fit_from(&from, most, plan));
+    if (plan->peak > most) {
+        BT_TRY(best_segments(&from, &segments));
+        BT_TRY(fit_from(&segments, most, plan));
+    }
     *fits = plan->peak <= most;
     return NULL;
 }

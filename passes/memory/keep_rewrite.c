@@ -5,6 +5,8 @@ struct keeper {
     struct keep_facts facts;
     bt_map due;   /* binding -> value_list */
     bt_map early; /* bindings that are computed before the block has them */
+    bt_map same;  /* bindings that others before them stand for -> these */
+    bt_map twins; /* of these -> value_list of those */
     uint32_t nagain;
 };
 
@@ -30,6 +32,25 @@ static bt_status add_due(struct keeper *k, const struct keep_plan *plan)
                 return bt_no_memory();
             due = NULL;
         }
+    }
+    return NULL;
+}
+
+static bt_status add_same(struct keeper *k, const struct keep_plan *plan)
+{
+    for (uint32_t i = 0; i < plan->n; i++) {
+        const struct keep_value *v = &plan->values[i];
+        const bt_value *first = v->same ? plan->values[v->same - 1].value : NULL;
+        if (!first)
+            continue;
+        value_list *twins = bt_map_find(&k->twins, first);
+        if (!twins)
+            twins = BT_NEW(k->facts.arena, value_list);
+        if (!twins || !BT_PUSH(k->facts.arena, twins, v->value) ||
+            !bt_map_put(&k->twins, first, twins) ||
+            !bt_map_put(&k->same, v->value, (void *)(uintptr_t)first))
+            return bt_no_memory();
+        k->nagain++;
     }
     return NULL;
 }
@@ -66,12 +87,17 @@ static bt_status rewrite(bt_rewrite *rw, const bt_value *old, const bt_value **o
 {
     const struct keeper *k = bt_rewrite_state(rw);
     const value_list *due = bt_map_find(&k->due, old);
-    const bt_value *now;
+    const bt_value *now, *same = bt_map_find(&k->same, old);
+    if (same)
+        return bt_rewrite_operand(rw, same, out);
     if (bt_map_find(&k->early, old))
         return bt_rewrite_operand(rw, old, out);
     for (uint32_t i = 0; due && i < due->len; i++) {
         BT_TRY(compute_again(rw, due->at[i], &now));
         BT_TRY(bt_rewrite_replace(rw, due->at[i], now));
+        const value_list *twins = bt_map_find(&k->twins, due->at[i]);
+        for (uint32_t t = 0; twins && t < twins->len; t++)
+            BT_TRY(bt_rewrite_replace(rw, twins->at[t], now));
     }
     return NULL;
 }
@@ -92,6 +118,8 @@ bt_status keep_run(bt_ctx *ctx, bt_pass_call *call,
     k.facts.effects = effects;
     bt_map_init(&k.due, call->scratch, 0);
     bt_map_init(&k.early, call->scratch, 0);
+    bt_map_init(&k.same, call->scratch, 0);
+    bt_map_init(&k.twins, call->scratch, 0);
     for (uint32_t i = 0; i < call->module->nglobal; i++) {
         const bt_func *func = call->module->globals[i]->func;
         bt_blocks blocks = { 0 };
@@ -107,6 +135,7 @@ bt_status keep_run(bt_ctx *ctx, bt_pass_call *call,
                 continue;
             BT_TRY(keep_aliases(&made));
             BT_TRY(add_due(&k, &made));
+            BT_TRY(add_same(&k, &made));
         }
     }
     if (!k.nagain) {

@@ -1,0 +1,108 @@
+/*
+ * Values that are computed twice from the start become one:
+ *
+ *     %a = @f(%x);  ..  %b = @f(%x);  @g(%b)    ->    %a = @f(%x);  ..  @g(%a)
+ *
+ * Pass keep-or-recompute leaves such copies, of what is cheap. Where a budget is not met with them,
+ * they hold what they are made of, and which of both is kept is to be chosen anew.
+ */
+#include "memory/keep.h"
+
+#include <string.h>
+
+struct merging {
+    const struct keep_facts *facts;
+    struct keep_plan *plan;
+    bt_map numbers; /* binding -> 1 + its number */
+};
+
+static const bt_value *first_of(const struct merging *m, const bt_value *value)
+{
+    const uintptr_t number = (uintptr_t)bt_map_find(&m->numbers, value);
+    const struct keep_value *v = number ? &m->plan->values[number - 1] : NULL;
+    return v && v->same ? m->plan->values[v->same - 1].value : value;
+}
+
+static int is_same(const struct merging *m, const bt_call *a, const bt_call *b)
+{
+    const bt_global *callee = bt_module_primitive(m->facts->module, a);
+    int same = callee && callee == bt_module_primitive(m->facts->module, b) &&
+               a->narg == b->narg && a->base.type == b->base.type;
+    for (uint32_t i = 0; same && i < a->narg; i++)
+        same = first_of(m, a->args[i]) == first_of(m, b->args[i]);
+    return same;
+}
+
+/* 1 + the number of the first that is the same; 0: there is none. */
+static uint32_t find_same(const struct merging *m, uint32_t number)
+{
+    const struct keep_value *all = m->plan->values, *v = &all[number];
+    const bt_call *call = v->may_again && !v->is_pinned ? bt_as_call(v->value) : NULL;
+    for (uint32_t i = 0; call && i < number; i++) {
+        const bt_call *other =
+            all[i].may_again && !all[i].same ? bt_as_call(all[i].value) : NULL;
+        if (other && is_same(m, call, other))
+            return i + 1;
+    }
+    return 0;
+}
+
+/* Those that are gone are the first ones, each once. */
+static void rename(const struct keep_plan *plan, keep_numbers *numbers)
+{
+    uint32_t n = 0;
+    for (uint32_t i = 0; i < numbers->len; i++) {
+        const uint32_t same = plan->values[numbers->at[i]].same;
+        const uint32_t number = same ? same - 1 : numbers->at[i];
+        uint32_t k = 0;
+        while (k < n && numbers->at[k] != number)
+            k++;
+        if (k == n)
+            numbers->at[n++] = number;
+    }
+    numbers->len = n;
+}
+
+static bt_status copy_numbers(bt_arena *arena, keep_numbers *numbers)
+{
+    keep_numbers copy = { 0 };
+    for (uint32_t i = 0; i < numbers->len; i++) {
+        if (!BT_PUSH(arena, &copy, numbers->at[i]))
+            return bt_no_memory();
+    }
+    *numbers = copy;
+    return NULL;
+}
+
+bt_status keep_merge(const struct keep_facts *f, struct keep_plan *plan, int *is_changed)
+{
+    struct merging m = { .facts = f, .plan = plan };
+    const struct keep_plan from = *plan;
+    plan->values = BT_NEWS(plan->arena, struct keep_value, plan->n);
+    plan->steps.at = NULL;
+    plan->steps.len = plan->steps.cap = 0;
+    plan->lives.at = NULL;
+    plan->lives.len = plan->lives.cap = 0;
+    *is_changed = 0;
+    bt_map_init(&m.numbers, plan->arena, 0);
+    if (!plan->values)
+        return bt_no_memory();
+    memcpy(plan->values, from.values, plan->n * sizeof(*plan->values));
+    for (uint32_t i = 0; i < plan->n; i++) {
+        struct keep_value *v = &plan->values[i];
+        v->same = find_same(&m, i);
+        *is_changed |= v->same != 0;
+        if (!bt_map_put(&m.numbers, v->value, (void *)(uintptr_t)(i + 1)))
+            return bt_no_memory();
+        BT_TRY(copy_numbers(plan->arena, &v->in));
+        BT_TRY(copy_numbers(plan->arena, &v->over));
+        rename(plan, &v->in);
+        rename(plan, &v->over);
+    }
+    for (uint32_t s = 0; s < from.steps.len; s++) {
+        if (!plan->values[from.steps.at[s].value].same &&
+            !BT_PUSH(plan->arena, &plan->steps, from.steps.at[s]))
+            return bt_no_memory();
+    }
+    return keep_live(plan);
+}

@@ -1,11 +1,11 @@
 /*
  * random.multinomial: which of several, each with its probability, drawn num_samples times.
- *     total[j] = sum(k <= j: probs[k])
+ *     total[j] = sum(k <= j: probs[k] * scale)
  *     y = how many j there are with total[j] <= u * total[last]
  * along the last axis of probs, whose rows need not sum to 1: weights that are finite and not
  * below 0, one at least above; with others it fails, as qnn.check_scale does, by reading at index 1
- * of an axis of extent 1. What has weight 0 is never drawn. Draws are independent, with replacement;
- * where there is nothing to draw they are -1.
+ * of an axis of extent 1. What has weight 0 is never drawn. Draws are independent, with replacement.
+ * scale is 1, or a power of two where the greatest weight is so great that the sum could overflow.
  * Relay's operator gives a new key, too.
  * source  Relay, random.multinomial; ONNX Multinomial-7; jax.random.categorical takes logarithms
  */
@@ -35,6 +35,12 @@ static bt_status relate(bt_solver *s, const bt_relation_call *r)
         if (dtype != BT_INT32 && dtype != BT_INT64)
             return bt_relation_fail(s, r, -1, "dtype must be int32 or int64");
     }
+    const bt_type *one = bt_dim(bt_relation_store(s), 1), *classes;
+    if (!one)
+        return bt_no_memory();
+    BT_TRY(bt_relation_dim(s, r, probs.dims[probs.rank - 1], &classes));
+    BT_TRY(bt_relation_require(s, r, BT_CHECK_LESS_EQUAL, one, classes,
+                               "1 and the last axis of probs"));
     for (uint32_t k = 0; k + 1 < probs.rank; k++)
         dims[k] = probs.dims[k];
     dims[probs.rank - 1] = a->num_samples;
@@ -56,11 +62,13 @@ static void write(bt_formula *f, const bt_formula_call *call)
         "probs[$row, j];\n"
         "weights: t[$rows, j in extent(probs, -1)] = "
         "weights_of_0_or_more_and_finite[wrap(bad[$row, j], 1), $row, j];\n"
+        "greatest: %s[$rows] = max(j: %s(weights[$row, j]));\n"
+        "scale: %s[$rows] = select(greatest[$row] > %s, 5.421010862427522e-20, 1);\n"
         "total: %s[$rows, j in extent(probs, -1)] = sum(k | k <= j: "
-        "%s(weights[$row, k]));\n"
+        "%s(weights[$row, k]) * scale[$row]);\n"
         "some: int32[$rows] = select((total[$row, extent(probs, -1) - 1] else 1) > 0, 0, 1);\n"
         "sums_above_0: %s[k in 1, $rows] = total[$row, extent(probs, -1) - 1] else 0;\n",
-        wide, wide, wide);
+        wide, wide, wide, dtype == BT_FLOAT64 ? "1e300" : "1e30", wide, wide, wide);
     bt_formula_each(f, "axes", 0, last, "i# in extent(probs, #)");
     bt_formula_item(f, "axes", "i%u in num_samples", last);
     draw_write_words(f, call->result);

@@ -340,17 +340,24 @@ static void test_bernoulli_is_true_with_its_probability(void **state)
     check_share(*state, "random.bernoulli(%key, 1f16, shape=[4096])", 1);
 }
 
+/* The sum of the second is beyond float32. */
 static void test_multinomial_has_the_frequencies_of_its_weights(void **state)
 {
     static const double shares[6] = { 0.1, 0, 0.2, 0.5, 0.2, 0 };
-    int64_t counts[6] = { 0 };
-    bt_tensor *t = draw(*state, 2,
-                        "random.multinomial(%key, const[(6), float32]{1, 0, 2, 5, 2, 0}, "
-                        "num_samples=65536)");
-    for (int64_t i = 0; i < t->nelem; i++)
-        counts[bt_tensor_get_int(t, i)]++;
-    check_counts(counts, shares, 6, COUNT);
-    bt_tensor_unref(t);
+    static const char *const texts[] = {
+        "random.multinomial(%key, const[(6), float32]{1, 0, 2, 5, 2, 0}, "
+        "num_samples=65536)",
+        "random.multinomial(%key, const[(6), float32]{5e37, 0, 1e38, 2.5e38, 1e38, 0}, "
+        "num_samples=65536)",
+    };
+    for (uint32_t k = 0; k < BT_COUNT(texts); k++) {
+        int64_t counts[6] = { 0 };
+        bt_tensor *t = draw(*state, 2, texts[k]);
+        for (int64_t i = 0; i < t->nelem; i++)
+            counts[bt_tensor_get_int(t, i)]++;
+        check_counts(counts, shares, 6, COUNT);
+        bt_tensor_unref(t);
+    }
 }
 
 /* ---- permutations ---- */

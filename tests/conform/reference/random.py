@@ -150,8 +150,6 @@ def bernoulli(call, key, p):
 @reference("random.multinomial")
 def multinomial(call, key, probs):
     dtype = wide(call.dtypes[1])
-    if probs.shape[-1] == 0:
-        return np.full((*probs.shape[:-1], call.num_samples), -1, dtype=call.dtype)
     total = rounded(np.cumsum(probs, axis=-1), dtype)
     u = unit(key, (*probs.shape[:-1], call.num_samples), call.dtypes[1])
     v = rounded(u * total[..., -1:], dtype)

@@ -142,7 +142,8 @@ static const bt_op ops[] = {
         .name = "gather",
         .revision = 1,
         .doc = "Takes elements at positions along an axis.\n"
-               "The result has the shape of indices.",
+               "The result has the shape of indices. Positions below 0 count from the end;\n"
+               "others outside are an error when it runs.",
         .source = "Relay, gather; ONNX GatherElements-13",
         .inputs = inputs,
         .attrs = attrs,
@@ -160,7 +161,8 @@ static const bt_op ops[] = {
         .revision = 1,
         .doc =
             "Takes slices at positions along several leading axes.\n"
-            "The result has axes 1.. of indices, then the axes of data not pointed into.",
+            "The result has axes 1.. of indices, then the axes of data not pointed into.\n"
+            "Positions below 0 count from the end; others outside are an error when it runs.",
         .source = "Relay, gather_nd; MXNet",
         .inputs = nd_inputs,
         .attrs = nd_attrs,

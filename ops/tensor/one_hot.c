@@ -63,7 +63,7 @@ static const bt_op ops[] = {
         .name = "one_hot",
         .revision = 1,
         .doc = "Turns class numbers into vectors that are on in one place.\n"
-               "A new axis of extent depth.",
+               "A new axis of extent depth; a number outside of it is off everywhere.",
         .source = "Relay, one_hot; ONNX OneHot-11",
         .inputs = inputs,
         .attrs = attrs,

@@ -304,6 +304,7 @@ static const bt_op ops[] = {
         .name = "scatter_elements",
         .revision = 1,
         .doc = "Puts elements at positions along an axis.\n"
+               "Positions below 0 count from the end; updates at others outside are dropped.\n"
                "The type of data stays. Combining needs numbers.",
         .source = "Relay, scatter_elements; ONNX ScatterElements-18",
         .inputs = inputs,
@@ -325,6 +326,7 @@ static const bt_op ops[] = {
         .name = "scatter_nd",
         .revision = 1,
         .doc = "Puts slices at positions along several leading axes.\n"
+               "Positions below 0 count from the end; updates at others outside are dropped.\n"
                "The type of data stays. Combining needs numbers.",
         .source = "Relay, scatter_nd; MXNet",
         .inputs = nd_inputs,

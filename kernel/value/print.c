@@ -16,10 +16,10 @@ enum { REF_DEPTH = 4 };
 /* ---- tensors ---- */
 
 /* How many of the outer axes begin at this position: as many brackets open before it. */
-static uint32_t opening(const bt_tensor *t, int64_t position)
+static uint32_t opening(const bt_tensor *t, uint32_t rank, int64_t position)
 {
     uint32_t n = 0;
-    for (uint32_t i = t->rank; i-- > 0; n++) {
+    for (uint32_t i = rank; i-- > 0; n++) {
         if (position % t->dims[i] != 0)
             break;
         position /= t->dims[i];
@@ -40,21 +40,29 @@ static void add_tensor(bt_text *out, const bt_tensor *t, uint32_t max_nelem)
         bt_text_addf(out, "%s", bt__suffix_of(t->dtype));
         return;
     }
-    int64_t n = t->nelem < (int64_t)max_nelem ? t->nelem : (int64_t)max_nelem;
+    // up to the first axis of no elements, where an empty list stands in place of an element
+    uint32_t rank = 0;
+    int64_t nelem = 1;
+    for (; rank < t->rank && t->dims[rank]; rank++)
+        nelem = nelem > INT64_MAX / t->dims[rank] ? INT64_MAX : nelem * t->dims[rank];
+    const int64_t n = nelem < (int64_t)max_nelem || !rank ? nelem : (int64_t)max_nelem;
     for (int64_t i = 0; i < n; i++) {
-        uint32_t fresh = opening(t, i);
+        uint32_t fresh = opening(t, rank, i);
         if (i > 0) {
             add_repeated(out, "]", fresh);
             bt_text_addf(out, ", ");
         }
         add_repeated(out, "[", fresh);
-        bt__element_write(out, t, i);
+        if (rank < t->rank)
+            bt_text_addf(out, "[]");
+        else
+            bt__element_write(out, t, i);
     }
     if (n == 0)
-        add_repeated(out, "[", t->rank);
-    if (n < t->nelem)
+        add_repeated(out, "[", rank);
+    if (n < nelem)
         bt_text_addf(out, "%s...", n ? ", " : "");
-    add_repeated(out, "]", t->rank);
+    add_repeated(out, "]", rank);
 }
 
 /* ---- containers ---- */

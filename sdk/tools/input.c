@@ -175,15 +175,21 @@ static const char *print_shape(bt_ctx *ctx, uint32_t rank, const int64_t *dims)
     return rank ? bt_text_get(&text) : "a single number";
 }
 
-/* A list has the shape that is stated, as far as one is. */
+/* A list has the shape that is stated, as far as one is: [[], []] is 2x0, and where that is stated
+ * 2x0x3. */
 static bt_status check_shape(bt_ctx *ctx, const struct form *form,
-                             const struct list_value *list)
+                             struct list_value *list)
 {
-    int fits = form->rank < 0 || (uint32_t)form->rank == list->rank;
-    for (uint32_t i = 0; fits && form->rank >= 0 && i < list->rank; i++)
-        fits = form->dims[i] < 0 || form->dims[i] == list->dims[i];
-    if (fits)
+    const uint32_t rank = form->rank < 0 ? list->rank : (uint32_t)form->rank;
+    int fits = rank == list->rank || (rank > list->rank && !list->dims[list->rank - 1]);
+    for (uint32_t i = 0; fits && form->rank >= 0 && i < rank; i++)
+        fits = i < list->rank ? form->dims[i] < 0 || form->dims[i] == list->dims[i]
+                              : form->dims[i] >= 0;
+    if (fits) {
+        for (; list->rank < rank; list->rank++)
+            list->dims[list->rank] = form->dims[list->rank];
         return NULL;
+    }
     const char *found = print_shape(ctx, list->rank, list->dims),
                *expected = print_shape(ctx, (uint32_t)form->rank, form->dims);
     return found && expected

@@ -348,7 +348,10 @@ static void test_values_print_on_a_line(void **state)
     assert_prints(matrix(BT_FLOAT32, 3, (int64_t[]){ 2, 1, 3 }), 9,
                   "[[[0, 0.5, 1]], [[1.5, 2, 2.5]]]");
     assert_prints(matrix(BT_INT8, 2, (int64_t[]){ 2, 3 }), 4, "[[0, 0, 1], [1, ...]]");
-    assert_prints(matrix(BT_INT8, 2, (int64_t[]){ 2, 0 }), 4, "[[]]");
+    assert_prints(matrix(BT_INT8, 2, (int64_t[]){ 2, 0 }), 4, "[[], []]");
+    assert_prints(matrix(BT_INT8, 3, (int64_t[]){ 2, 2, 0 }), 3, "[[[], []], [[], ...]]");
+    assert_prints(matrix(BT_INT8, 3, (int64_t[]){ 2, 0, 3 }), 4, "[[], []]");
+    assert_prints(matrix(BT_INT8, 2, (int64_t[]){ 0, 3 }), 0, "[]");
     assert_prints(matrix(BT_INT8, 1, (int64_t[]){ 3 }), 0, "[...]");
     bt_tuple *t;
     assert_ok(ctx, bt_tuple_create(ctx, 0, NULL, &t));

@@ -76,7 +76,7 @@ bt_status adjoint_leaves(struct adjoint *a, const bt_value *now, enum adjoint_wa
             if (bt_as_apply_type(leaf->type))
                 BT_TRY(convert(a, way, leaf, NULL, &leaf));
             else if (way == ADJOINT_ONES)
-                BT_TRY(bt_build(a->copy.b, "ones_like", NULL, &all.at[i], 1, &leaf));
+                BT_TRY(adjoint_filled(&a->copy, 1, leaf, leaf->type, &leaf));
         }
         if (!BT_PUSH(a->copy.arena, out, leaf))
             return bt_no_memory();

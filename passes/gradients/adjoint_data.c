@@ -16,13 +16,16 @@ bt_status adjoint_build_ctor(struct copy *c, const bt_ctor *ctor, const bt_type 
     return bt_build_call(c->b, &call, out);
 }
 
-static bt_status zeros(struct copy *c, const bt_type *type, const bt_value **out)
+bt_status adjoint_filled(struct copy *c, int number, const bt_value *like,
+                         const bt_type *type, const bt_value **out)
 {
+    const bt_op *op;
+    if (type->has & BT_HAS_OPAQUE || bt_type_layout(type))
+        return bt_build(c->b, number ? "ones_like" : "zeros_like", NULL, &like, 1, out);
     const struct {
         const bt_type *shape, *dtype;
     } attrs = { &bt_tensor_shape(type)->base, bt_as_tensor_type(type)->dtype };
-    const bt_op *op;
-    BT_TRY(bt_op_get(c->ctx, "zeros", &op));
+    BT_TRY(bt_op_get(c->ctx, number ? "ones" : "zeros", &op));
     return bt_build_op(c->b, op, &attrs, 0, NULL, out);
 }
 
@@ -33,9 +36,7 @@ bt_status adjoint_zero(struct adjoint_pairs *p, struct copy *c, const bt_value *
     if (primal->has & BT_HAS_HOLE)
         primal = like->type;
     if (!adjoint_def(primal))
-        return primal->has & BT_HAS_OPAQUE || bt_type_layout(primal)
-                   ? bt_build(c->b, "zeros_like", NULL, &like, 1, out)
-                   : zeros(c, primal, out);
+        return adjoint_filled(c, 0, like, primal, out);
     BT_TRY(adjoint_type_of(p, primal, &type));
     return adjoint_build_ctor(c, adjoint_def(type)->ctors[0], type, 0, NULL, out);
 }

@@ -97,6 +97,9 @@ bt_status adjoint_data_define(struct adjoint_pairs *, bt_module_builder *) BT_MU
 /* The type of the adjoint of a leaf. */
 bt_status adjoint_type_of(const struct adjoint_pairs *, const bt_type *leaf,
                           const bt_type **out) BT_MUST_USE;
+/* A tensor of zeros or ones, which needs no value of the type where that says its dims. */
+bt_status adjoint_filled(struct copy *, int number, const bt_value *like, const bt_type *,
+                         const bt_value **out) BT_MUST_USE;
 /* The adjoint zero of a leaf of type `primal`. like: a value of it, for dims that no type says. */
 bt_status adjoint_zero(struct adjoint_pairs *, struct copy *, const bt_value *like,
                        const bt_type *primal, const bt_value **out) BT_MUST_USE;

@@ -252,7 +252,7 @@ static const bt_pass passes[] = {
                "    def @f(%x: float32) -> float32 { tanh(%x) }\n"
                "    def @df(%x: float32) -> float32 {\n"
                "        %0 = tanh(%x);\n"
-               "        %1 = ones_like(%0);\n"
+               "        %1 = ones(shape=[]);\n"
                "        compute(%0, %1, formula=\"a0: float32[], a1: float32[] => s0: "
                "float32[] = "
                "a1[] * (1 - a0[] * a0[])\")\n"

@@ -4,7 +4,7 @@
 #include "fusion/fuse_union.h"
 
 /* Of a greater result the parts are worth functions of their own. */
-enum { SMALL_NBYTES = 64 * 1024 };
+enum { SMALL_NBYTES = 256 * 1024 };
 
 /* Whether a user reads a part of the value, to compute with it. */
 static int is_part(const struct fuse_block *b, const struct fuse_node *user,
@@ -37,6 +37,51 @@ static bt_status find_parts(struct fuse_block *b, uint32_t leader, struct fuse_u
     BT_TRY(fuse_union_add(b, p, leader));
     for (uint32_t i = 0; is_read_in_parts(b, root) && i < root->users.len; i++)
         BT_TRY(fuse_union_add(b, p, fuse_leader(b, root->users.at[i])));
+    return NULL;
+}
+
+/* Of the groups outside that use a value of the union, the one that is computed first, or FUSE_NONE. */
+static uint32_t first_user(const struct fuse_block *b, const struct fuse_union *p,
+                           uint32_t from)
+{
+    uint32_t first = FUSE_NONE;
+    for (uint32_t k = from; k <= p->last; k++) {
+        const struct fuse_node *node = &b->nodes[k];
+        const int is_member = fuse_union_has(p, fuse_leader(b, k));
+        for (uint32_t i = 0; is_member && i < node->users.len; i++) {
+            const uint32_t user = fuse_leader(b, node->users.at[i]);
+            if (!fuse_union_has(p, user) &&
+                (first == FUSE_NONE || b->nodes[user].root < b->nodes[first].root))
+                first = user;
+        }
+    }
+    return first;
+}
+
+/* What is computed of the parts element by element is taken in, up to the first use of another kind, or to
+ * what would keep them apart: where gates are kept for the way back, the state is still computed with them. */
+static bt_status follow(struct fuse_block *b, struct fuse_union *p)
+{
+    if (p->leaders.len < 2)
+        return NULL;
+    const uint32_t from = b->nodes[p->leaders.at[0]].root;
+    const uint32_t part = b->nodes[p->leaders.at[1]].root;
+    const bt_shape_type *shape = bt_tensor_shape(b->nodes[part].value->type);
+    for (uint32_t user; (user = first_user(b, p, from)) != FUSE_NONE;) {
+        const struct fuse_node *group = &b->nodes[user];
+        if (group->group_kind > BT_FUSE_BROADCAST || p->nop + group->nop > b->max_ops ||
+            bt_tensor_shape(b->nodes[group->root].value->type) != shape)
+            break;
+        const struct fuse_union before = *p;
+        const int was_allowed = fuse_union_is_allowed(b, p);
+        BT_TRY(fuse_union_add(b, p, user));
+        if (was_allowed && !fuse_union_is_allowed(b, p)) {
+            p->leaders.len = before.leaders.len;
+            p->last = before.last;
+            p->nop = before.nop;
+            break;
+        }
+    }
     return NULL;
 }
 
@@ -110,6 +155,7 @@ bt_status fuse_parts(struct fuse_block *b)
         if (b->nodes[i].leader != i || b->nodes[i].group_kind != BT_FUSE_CONTRACTION)
             continue;
         BT_TRY(find_parts(b, i, &p));
+        BT_TRY(follow(b, &p));
         if (!fuse_union_is_allowed(b, &p))
             continue;
         BT_TRY(take_in(b, &p));

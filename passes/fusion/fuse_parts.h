@@ -5,7 +5,7 @@
  *        /   |   \              part goes into a group that computes with it; these and
  *      [0:n] [n:2n] [2n:3n]     the product become one, so that a step of a recurrent
  *        \  /      |           layer is one function. What it gives may be several
- *         c' ----> h'           values.
+ *         c' ----> h'           values, such as gates that the way back of the step reads.
  *
  * A group is computed where its last node stands: nothing that stands before may use what
  * leaves it. Such a product, and any small one, also takes in what picks elements for it at a

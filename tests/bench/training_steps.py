@@ -310,19 +310,19 @@ def told(words):
 def make_step(baton, folder, model):
     """Options of `bench` for the step that is written into the folder."""
     if isinstance(model, (Tree, Fold)):
-        return [os.path.join(folder, "step.baton"), "--executor", model.executor, *model.write(folder)]
+        return [os.path.join(folder, "step.baton"), "--entry", "step", "--executor", model.executor, *model.write(folder)]
     for name, value in {"x": model.x, "y": model.y}.items():
         numpy.save(os.path.join(folder, name + ".npy"), value)
     with open(os.path.join(folder, "model.baton"), "w", encoding="utf-8") as out:
         out.write(model.text())
     told([baton, "train", f"{folder}/model.baton", "--data", f"{folder}/x.npy", "--labels", f"{folder}/y.npy", "--batch",
           str(len(model.x)), "--epochs", "1", "--optimizer", f"sgd{{rate={RATE}}}", "-o", f"{folder}/trained"])
-    return [os.path.join(folder, "trained", "step.baton")]
+    return [os.path.join(folder, "trained", "step.baton"), "--entry", "train.step"]
 
 
 def shared(baton, words, threads, *more):
     """Bytes that the tensors of a step share."""
-    out, _ = told([baton, "run", *words, "--entry", "step", "--target", "cpu", "--threads", str(threads), "--memory", "--json", *more])
+    out, _ = told([baton, "run", *words, "--target", "cpu", "--threads", str(threads), "--memory", "--json", *more])
     return json.loads(out)["memory"]["shared_bytes"]
 
 
@@ -341,7 +341,7 @@ def within_budget(options, words, threads):
 
 
 def of_baton(baton, words, threads):
-    out, peak = told([baton, "bench", *words, "--entry", "step", "--target", "cpu", "--threads", str(threads), "--repeat", str(REPEAT), "--json"])
+    out, peak = told([baton, "bench", *words, "--target", "cpu", "--threads", str(threads), "--repeat", str(REPEAT), "--json"])
     times = json.loads(out)
     return times["median_ms"], times["min_ms"], peak
 

@@ -376,6 +376,25 @@ int bt_gradient_spec_equal(const bt_gradient_spec *a, const bt_gradient_spec *b)
            a->is_forward == b->is_forward;
 }
 
+uint32_t bt_gradient_spec_nwrt(const bt_gradient_spec *spec, uint32_t nparam)
+{
+    return spec->wrt.n == BT_NONE_LIST ? nparam : (uint32_t)spec->wrt.n;
+}
+
+int64_t bt_gradient_spec_wrt(const bt_gradient_spec *spec, uint32_t index)
+{
+    return spec->wrt.n == BT_NONE_LIST ? (int64_t)index : spec->wrt.at[index];
+}
+
+int bt_gradient_spec_is_wrt(const bt_gradient_spec *spec, uint32_t param)
+{
+    for (int64_t i = 0; i < spec->wrt.n; i++) {
+        if (spec->wrt.at[i] == (int64_t)param)
+            return 1;
+    }
+    return spec->wrt.n == BT_NONE_LIST;
+}
+
 static int globals_equal(bt_arena *arena, const bt_global *a, const bt_global *b)
 {
     struct compare c;

@@ -132,11 +132,10 @@ static bt_status wrong_wrt(const struct gradient *g, int is_empty)
 
 static bt_status add_wrt(struct gradient *g)
 {
-    const bt_ints *wrt = &g->spec->wrt;
-    int all = wrt->n == BT_NONE_LIST;
-    int64_t n = all ? (int64_t)g->primal->narg : wrt->n;
-    for (int64_t i = 0; i < n; i++) {
-        int64_t index = all ? i : wrt->at[i];
+    const int all = g->spec->wrt.n == BT_NONE_LIST;
+    const uint32_t n = bt_gradient_spec_nwrt(g->spec, g->primal->narg);
+    for (uint32_t i = 0; i < n; i++) {
+        const int64_t index = bt_gradient_spec_wrt(g->spec, i);
         struct type_search c;
         if (index < 0 || index >= (int64_t)g->primal->narg)
             return wrong(g, "argument", index, "does not exist");

@@ -69,13 +69,9 @@ static bt_status add_wanted(struct vmap *v, const struct batching_func *f, uint8
 {
     const bt_global *primal = bt_module_find(v->module, f->of->primal);
     const bt_func_type *type = type_of(f), *of = bt_as_func_type(primal->type);
-    const bt_ints *wrt = &f->of->gradient.wrt;
     for (uint32_t i = 0; i < of->narg; i++) {
         const uint32_t n = bt_type_nleaf(type->args[i]);
-        int is_wanted = wrt->n == BT_NONE_LIST;
-        for (int64_t k = 0; k < wrt->n; k++)
-            is_wanted |= wrt->at[k] == (int64_t)i;
-        if (is_wanted)
+        if (bt_gradient_spec_is_wrt(&f->of->gradient, i))
             BT_TRY(fill(v, type->args[i], mask));
         mask += n;
     }

@@ -58,12 +58,11 @@ static bt_status give(struct gradient *g, const bt_value *result, const bt_value
     struct adjoint *a = &g->adjoint;
     const bt_block *block = g->primal->block;
     const bt_global *global = g->global;
-    const int all = global->gradient.wrt.n == BT_NONE_LIST;
-    const int64_t nwrt = all ? (int64_t)block->nparam : global->gradient.wrt.n;
+    const uint32_t nwrt = bt_gradient_spec_nwrt(&global->gradient, block->nparam);
     adjoint_values fields = { 0 };
-    for (int64_t i = 0; i < nwrt; i++) {
-        const bt_value *old = &block->params[all ? i : global->gradient.wrt.at[i]]->base,
-                       *field;
+    for (uint32_t i = 0; i < nwrt; i++) {
+        const int64_t index = bt_gradient_spec_wrt(&global->gradient, i);
+        const bt_value *old = &block->params[index]->base, *field;
         const bt_value *now = bt_map_find(&a->copy.values, old);
         if (!adjoint_has(old->type))
             continue;

@@ -15,13 +15,8 @@ const bt_type *adjoint_leaf(const bt_type *type, uint32_t leaf)
 
 int adjoint_is_wanted(const bt_global *global, const bt_func *primal, uint32_t param)
 {
-    if (global->gradient.wrt.n == BT_NONE_LIST)
-        return adjoint_has(primal->block->params[param]->base.type);
-    for (int64_t i = 0; i < global->gradient.wrt.n; i++) {
-        if (global->gradient.wrt.at[i] == (int64_t)param)
-            return 1;
-    }
-    return 0;
+    return bt_gradient_spec_is_wrt(&global->gradient, param) &&
+           adjoint_has(primal->block->params[param]->base.type);
 }
 
 int adjoint_is_active(const struct adjoint *a, const bt_value *old)

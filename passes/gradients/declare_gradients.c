@@ -140,20 +140,20 @@ static int takes_code(const bt_func_type *type)
 
 /* wrt: arguments from `first` on, those of a list, or all that hold floats and no code. */
 static bt_status shift_wrt(struct declaring *d, const bt_func_type *primal,
-                           uint32_t first, uint32_t narg, bt_ints *wrt)
+                           uint32_t first, uint32_t narg, bt_gradient_spec *spec)
 {
-    const int all = wrt->n == BT_NONE_LIST;
-    int64_t *at = BT_NEWS(d->arena, int64_t, all ? narg : (size_t)wrt->n), n = 0;
+    const int all = spec->wrt.n == BT_NONE_LIST;
+    const uint32_t nwrt = bt_gradient_spec_nwrt(spec, narg);
+    int64_t *at = BT_NEWS(d->arena, int64_t, nwrt), n = 0;
     if (!at)
         return bt_no_memory();
-    for (uint32_t i = 0; all && i < narg; i++) {
-        const bt_type *type = primal->args[first + i];
-        if (adjoint_has(type) && !holds_code(type, NULL))
-            at[n++] = first + i;
+    for (uint32_t i = 0; i < nwrt; i++) {
+        const int64_t param = first + bt_gradient_spec_wrt(spec, i);
+        const bt_type *type = primal->args[param];
+        if (!all || (adjoint_has(type) && !holds_code(type, NULL)))
+            at[n++] = param;
     }
-    for (int64_t i = 0; !all && i < wrt->n; i++)
-        at[n++] = wrt->at[i] + first;
-    *wrt = (bt_ints){ .n = n, .at = at };
+    spec->wrt = (bt_ints){ .n = n, .at = at };
     return NULL;
 }
 
@@ -184,8 +184,8 @@ static bt_status declare_call(struct declaring *d, const bt_call *call)
     global->gradient = read_spec(call);
     const bt_func_type *type = bt_as_func_type(primal->type);
     if (made->held || (global->gradient.wrt.n == BT_NONE_LIST && takes_code(type)))
-        BT_TRY(shift_wrt(d, type, made->nheld, type->narg - made->nheld,
-                         &global->gradient.wrt));
+        BT_TRY(
+            shift_wrt(d, type, made->nheld, type->narg - made->nheld, &global->gradient));
     if (!(made->declared = find_same(d, global))) {
         BT_TRY(name_new(d->module, d->arena, &d->taken, &global->name, "%s.%s",
                         global->primal,
@@ -223,7 +223,7 @@ static bt_status make_explicit(struct declaring *d, const bt_global *old)
     if (!type || !takes_code(type) || old->gradient.wrt.n != BT_NONE_LIST)
         return NULL;
     *now = *old;
-    BT_TRY(shift_wrt(d, type, 0, type->narg, &now->gradient.wrt));
+    BT_TRY(shift_wrt(d, type, 0, type->narg, &now->gradient));
     return BT_PUSH(d->arena, &d->explicit, now) ? NULL : bt_no_memory();
 }
 

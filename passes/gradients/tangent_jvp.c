@@ -58,8 +58,7 @@ static bt_status make_params(struct adjoint *a, const bt_global *global,
                              struct seeds *out)
 {
     const bt_block *block = a->func->block;
-    const int all = global->gradient.wrt.n == BT_NONE_LIST;
-    const uint32_t nwrt = all ? block->nparam : (uint32_t)global->gradient.wrt.n;
+    const uint32_t nwrt = bt_gradient_spec_nwrt(&global->gradient, block->nparam);
     const bt_param **params;
     out->params = BT_NEWS(a->copy.arena, const bt_param *, block->nparam + nwrt);
     out->of = BT_NEWS(a->copy.arena, const bt_value *, block->nparam + nwrt);
@@ -69,7 +68,7 @@ static bt_status make_params(struct adjoint *a, const bt_global *global,
     for (out->n = 0; out->n < block->nparam; out->n++)
         out->params[out->n] = params[out->n];
     for (uint32_t i = 0; i < nwrt; i++) {
-        const uint32_t index = all ? i : (uint32_t)global->gradient.wrt.at[i];
+        const int64_t index = bt_gradient_spec_wrt(&global->gradient, i);
         const bt_value *old = &block->params[index]->base;
         if (!adjoint_has(old->type))
             continue;

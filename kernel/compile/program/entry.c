@@ -58,13 +58,11 @@ static bt_status find_names(struct wrapper *w)
         const bt_global *global = chain.at[--chain.len];
         const uint32_t narg = bt_as_func_type(global->type)->narg, had = w->names.len;
         for (uint32_t k = 0; w->names.len < narg; k++) {
-            const uint32_t index = global->gradient.wrt.n == BT_NONE_LIST ? k
-                                   : k < global->gradient.wrt.n
-                                       ? (uint32_t)global->gradient.wrt.at[k]
-                                       : 0;
-            BT_TRY(global->gradient.is_forward && index < had
-                       ? add_name(w, "d", w->names.at[index])
-                       : add_name(w, "", "seed"));
+            const bt_gradient_spec *spec = &global->gradient;
+            const int64_t index =
+                k < bt_gradient_spec_nwrt(spec, had) ? bt_gradient_spec_wrt(spec, k) : 0;
+            BT_TRY(spec->is_forward && index < had ? add_name(w, "d", w->names.at[index])
+                                                   : add_name(w, "", "seed"));
         }
     }
     return NULL;

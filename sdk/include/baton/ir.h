@@ -308,6 +308,12 @@ typedef struct bt_gradient_spec {
     uint32_t is_forward;
 } bt_gradient_spec;
 BT_API int bt_gradient_spec_equal(const bt_gradient_spec *, const bt_gradient_spec *);
+/* How many parameters `wrt` names of a function that has nparam, and which one is the index-th. Where
+ * it names none, they are all parameters: those that hold no floats have no derivative. */
+BT_API uint32_t bt_gradient_spec_nwrt(const bt_gradient_spec *, uint32_t nparam);
+BT_API int64_t bt_gradient_spec_wrt(const bt_gradient_spec *, uint32_t index);
+/* Whether a parameter is among them. */
+BT_API int bt_gradient_spec_is_wrt(const bt_gradient_spec *, uint32_t param);
 
 enum { BT_GLOBAL_FUNC, BT_GLOBAL_CONST, BT_GLOBAL_EXTERN, BT_GLOBAL_GRADIENT };
 typedef struct bt_global {
@@ -355,8 +361,7 @@ BT_API const bt_global *bt_call_global(const bt_module *, const bt_call *);
 BT_API const bt_global *bt_module_primitive(const bt_module *, const bt_call *);
 /* The type of a gradient or a jvp that is declared so, from that of the function. */
 BT_API bt_status bt_gradient_type(bt_ctx *, bt_store *, const bt_global *gradient,
-                                  const bt_type *primal,
-                                  const bt_type **out) BT_MUST_USE;
+                                  const bt_type *primal, const bt_type **out) BT_MUST_USE;
 /* The global that a gradient is of, or that in turn is a gradient of; NULL: none. Any
  * other global gives itself. */
 BT_API const bt_global *bt_module_primal(const bt_module *, const bt_global *);

@@ -2,63 +2,6 @@
 #include "ir/store.h"
 #include "solve/solver.h"
 
-/* ---- what values of a type hold ---- */
-
-struct type_search {
-    bt_arena *arena;
-    bt_vec(const bt_type *) left; /* types that are still to be looked at */
-    bt_map seen;                  /* types, and definitions of data types */
-    int has_float;                /* dtypes that are parameters may be floats */
-    int has_code;                 /* functions or references */
-};
-
-static bt_status look(struct type_search *c, const bt_type *type)
-{
-    if (bt_map_find(&c->seen, type))
-        return NULL;
-    return bt_map_put(&c->seen, type, c) && BT_PUSH(c->arena, &c->left, type)
-               ? NULL
-               : bt_no_memory();
-}
-
-/* Fields of all constructors, once; those of a parameter's type are among the arguments. */
-static bt_status look_at_fields(struct type_search *c, const bt_adt_def *def)
-{
-    if (bt_map_find(&c->seen, def))
-        return NULL;
-    if (!bt_map_put(&c->seen, def, c))
-        return bt_no_memory();
-    for (uint32_t i = 0; i < def->nctor; i++) {
-        for (uint32_t k = 0; k < def->ctors[i]->nfield; k++)
-            BT_TRY(look(c, def->ctors[i]->fields[k]));
-    }
-    return NULL;
-}
-
-static bt_status search_type(bt_arena *arena, const bt_type *type, struct type_search *c)
-{
-    *c = (struct type_search){ .arena = arena };
-    bt_map_init(&c->seen, arena, 0);
-    BT_TRY(look(c, type));
-    while (c->left.len) {
-        const bt_type *part = c->left.at[--c->left.len];
-        const bt_list_type *tuple = bt_as_tuple_type(part);
-        const bt_list_type *apply = bt_as_apply_type(part);
-        const bt_dtype dtype = bt_tensor_dtype(part);
-        if (bt_as_tensor_type(part))
-            c->has_float |= !dtype || BT_CLASS_BITS_FLOAT >> BT_DTYPE_CLASS(dtype) & 1;
-        c->has_code |= bt_as_func_type(part) || bt_as_ref_type(part);
-        for (uint32_t i = 0; tuple && i < tuple->n; i++)
-            BT_TRY(look(c, tuple->at[i]));
-        for (uint32_t i = 1; apply && i < apply->n; i++)
-            BT_TRY(look(c, apply->at[i]));
-        if (apply)
-            BT_TRY(look_at_fields(
-                c, ((const bt_adt_type *)(const void *)apply->at[0])->def));
-    }
-    return NULL;
-}
-
 /* ---- gradient declarations ---- */
 
 struct gradient {
@@ -88,16 +31,17 @@ static bt_status wrong(const struct gradient *g, const char *what, int64_t index
 
 static bt_status check_from(struct gradient *g)
 {
-    struct type_search c;
+    int has_float, has_code;
     const uint32_t from = g->spec->from;
     if (from >= g->nresult)
         return wrong(g, "result", from, "does not exist");
-    BT_TRY(search_type(g->solver->arena,
-                       g->spec->is_forward ? g->primal->result : g->results[from], &c));
-    if (c.has_code)
+    BT_TRY(bt_type_holds(g->solver->arena,
+                         g->spec->is_forward ? g->primal->result : g->results[from],
+                         &has_float, &has_code));
+    if (has_code)
         return wrong(g, "result", from,
                      "holds a function or a reference: it cannot be differentiated");
-    if (!c.has_float)
+    if (!has_float)
         return wrong(g, "result", from,
                      "is no float tensor: it cannot be differentiated");
     return NULL;
@@ -136,17 +80,17 @@ static bt_status add_wrt(struct gradient *g)
     const uint32_t n = bt_gradient_spec_nwrt(g->spec, g->primal->narg);
     for (uint32_t i = 0; i < n; i++) {
         const int64_t index = bt_gradient_spec_wrt(g->spec, i);
-        struct type_search c;
+        int has_float, has_code;
         if (index < 0 || index >= (int64_t)g->primal->narg)
             return wrong(g, "argument", index, "does not exist");
         const bt_type *type = g->primal->args[index];
-        BT_TRY(search_type(g->solver->arena, type, &c));
-        if (all && (c.has_code || !c.has_float))
+        BT_TRY(bt_type_holds(g->solver->arena, type, &has_float, &has_code));
+        if (all && (has_code || !has_float))
             continue;
-        if (c.has_code)
+        if (has_code)
             return wrong(g, "argument", index,
                          "holds a function or a reference: it has no gradient");
-        if (!c.has_float)
+        if (!has_float)
             return wrong(g, "argument", index, "is no float tensor: it has no gradient");
         if (!BT_PUSH(g->solver->arena, &g->wrt, type))
             return bt_no_memory();

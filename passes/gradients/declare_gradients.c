@@ -95,47 +95,13 @@ static bt_status find_primal(struct declaring *d, const bt_call *call, struct ma
 
 /* ---- types that hold functions ---- */
 
-struct seen {
-    const struct seen *outer;
-    const bt_type *type;
-};
-
-/* Recursion is bounded by the depth of types and the number of data types. */
-static int holds_code(const bt_type *type, const struct seen *outer)
+static bt_status takes_code(struct declaring *d, const bt_func_type *type, int *out)
 {
-    const struct seen here = { outer, type };
-    const bt_list_type *tuple = bt_as_tuple_type(type), *apply = bt_as_apply_type(type);
-    for (const struct seen *at = outer; at; at = at->outer) {
-        if (at->type == type)
-            return 0;
-    }
-    for (uint32_t i = 0; tuple && i < tuple->n; i++) {
-        if (holds_code(tuple->at[i], &here))
-            return 1;
-    }
-    for (uint32_t i = 1; apply && i < apply->n; i++) {
-        if (holds_code(apply->at[i], &here))
-            return 1;
-    }
-    if (apply) {
-        const bt_adt_def *def = ((const bt_adt_type *)(const void *)apply->at[0])->def;
-        for (uint32_t i = 0; i < def->nctor; i++) {
-            for (uint32_t k = 0; k < def->ctors[i]->nfield; k++) {
-                if (holds_code(def->ctors[i]->fields[k], &here))
-                    return 1;
-            }
-        }
-    }
-    return bt_as_func_type(type) || bt_as_ref_type(type);
-}
-
-static int takes_code(const bt_func_type *type)
-{
-    for (uint32_t i = 0; i < type->narg; i++) {
-        if (holds_code(type->args[i], NULL))
-            return 1;
-    }
-    return 0;
+    int has_float;
+    *out = 0;
+    for (uint32_t i = 0; i < type->narg && !*out; i++)
+        BT_TRY(bt_type_holds(d->arena, type->args[i], &has_float, out));
+    return NULL;
 }
 
 /* wrt: arguments from `first` on, those of a list, or all that hold floats and no code. */
@@ -150,7 +116,9 @@ static bt_status shift_wrt(struct declaring *d, const bt_func_type *primal,
     for (uint32_t i = 0; i < nwrt; i++) {
         const int64_t param = first + bt_gradient_spec_wrt(spec, i);
         const bt_type *type = primal->args[param];
-        if (!all || (adjoint_has(type) && !holds_code(type, NULL)))
+        int has_float, has_code;
+        BT_TRY(bt_type_holds(d->arena, type, &has_float, &has_code));
+        if (!all || (adjoint_has(type) && !has_code))
             at[n++] = param;
     }
     spec->wrt = (bt_ints){ .n = n, .at = at };
@@ -175,6 +143,7 @@ static bt_status declare_call(struct declaring *d, const bt_call *call)
     struct made *made = BT_NEW(d->arena, struct made);
     bt_global *global = BT_NEW(d->arena, bt_global);
     const bt_global *primal;
+    int has_code;
     if (!made || !global)
         return bt_no_memory();
     *made = (struct made){ 0 };
@@ -183,7 +152,8 @@ static bt_status declare_call(struct declaring *d, const bt_call *call)
     global->primal = primal->name;
     global->gradient = read_spec(call);
     const bt_func_type *type = bt_as_func_type(primal->type);
-    if (made->held || (global->gradient.wrt.n == BT_NONE_LIST && takes_code(type)))
+    BT_TRY(takes_code(d, type, &has_code));
+    if (made->held || (global->gradient.wrt.n == BT_NONE_LIST && has_code))
         BT_TRY(
             shift_wrt(d, type, made->nheld, type->narg - made->nheld, &global->gradient));
     if (!(made->declared = find_same(d, global))) {
@@ -217,11 +187,15 @@ static bt_status make_explicit(struct declaring *d, const bt_global *old)
 {
     const bt_global *primal = bt_module_find(d->module, old->primal);
     const bt_func_type *type = primal ? bt_as_func_type(primal->type) : NULL;
-    bt_global *now = BT_NEW(d->arena, bt_global);
-    if (!now)
-        return bt_no_memory();
-    if (!type || !takes_code(type) || old->gradient.wrt.n != BT_NONE_LIST)
+    bt_global *now;
+    int has_code;
+    if (!type || old->gradient.wrt.n != BT_NONE_LIST)
         return NULL;
+    BT_TRY(takes_code(d, type, &has_code));
+    if (!has_code)
+        return NULL;
+    if (!(now = BT_NEW(d->arena, bt_global)))
+        return bt_no_memory();
     *now = *old;
     BT_TRY(shift_wrt(d, type, 0, type->narg, &now->gradient));
     return BT_PUSH(d->arena, &d->explicit, now) ? NULL : bt_no_memory();

@@ -1,4 +1,5 @@
 /* Values of adjoints: zeros, sums. */
+#include "common/patterns.h"
 #include "gradients/adjoint_data.h"
 
 bt_status adjoint_build_ctor(struct copy *c, const bt_ctor *ctor, const bt_type *type,
@@ -85,24 +86,15 @@ bt_status adjoint_ctor_pattern(struct copy *c, const bt_ctor *ctor,
                                const bt_type *const *fields, const bt_param ***params,
                                const bt_pattern **out)
 {
-    const bt_pattern **at = BT_NEWS(c->arena, const bt_pattern *, ctor->nfield);
     *params = BT_NEWS(c->arena, const bt_param *, ctor->nfield);
-    if (!at || !*params)
+    if (!*params)
         return bt_no_memory();
     for (uint32_t i = 0; i < ctor->nfield; i++) {
         const bt_type *type;
         BT_TRY(taken_type(c, fields[i], &type));
         BT_TRY(bt_build_param(c->b, "d", type, &(*params)[i]));
-        at[i] = bt_pattern_create(
-            c->store, &(bt_pattern){ .kind = BT_PATTERN_VAR, .var = (*params)[i] });
-        if (!at[i])
-            return bt_no_memory();
     }
-    *out = bt_pattern_create(c->store, &(bt_pattern){ .kind = BT_PATTERN_CTOR,
-                                                      .ctor = ctor,
-                                                      .n = ctor->nfield,
-                                                      .at = at });
-    return *out ? NULL : bt_no_memory();
+    return pattern_ctor(c->store, c->arena, ctor, *params, out);
 }
 
 static bt_status clause_of(struct copy *c, const bt_pattern *pattern, uint32_t nparam,

@@ -1,4 +1,5 @@
 #include "gradients/adjoint_path.h"
+#include "common/patterns.h"
 #include "gradients/adjoint_cells.h"
 
 /* ---- both ways in one block ---- */
@@ -271,10 +272,8 @@ static bt_status clause_of(struct adjoint_pairs *pairs, const struct copy *aroun
 {
     struct copy c = *around;
     const bt_param **params = BT_NEWS(c.arena, const bt_param *, path->kept.len);
-    const bt_pattern **at = BT_NEWS(c.arena, const bt_pattern *, path->kept.len);
     const bt_value **gains = BT_NEWS(c.arena, const bt_value *, nwanted), *result;
-    bt_pattern pattern = { .kind = BT_PATTERN_CTOR, .ctor = path->ctor };
-    if (!params || !at || !gains)
+    if (!params || !gains)
         return bt_no_memory();
     bt_map_init(&c.types, c.arena, 0);
     for (uint32_t i = 0; i < around->types.len; i++)
@@ -288,16 +287,9 @@ static bt_status clause_of(struct adjoint_pairs *pairs, const struct copy *aroun
         BT_TRY(copy_type(&c, path->kept.at[i]->type, &type));
         BT_TRY(bt_build_param(c.b, path->kept.at[i]->name, type, &params[i]));
         BT_TRY(copy_put(&c, path->kept.at[i], &params[i]->base));
-        at[i] = bt_pattern_create(
-            c.store, &(bt_pattern){ .kind = BT_PATTERN_VAR, .var = params[i] });
-        if (!at[i])
-            return bt_no_memory();
     }
-    pattern.n = path->kept.len;
-    pattern.at = at;
-    *out = (bt_clause){ .pattern = bt_pattern_create(c.store, &pattern) };
-    if (!out->pattern)
-        return bt_no_memory();
+    *out = (bt_clause){ 0 };
+    BT_TRY(pattern_ctor(c.store, c.arena, path->ctor, params, &out->pattern));
     BT_TRY(bt_block_begin(c.b, path->kept.len, params));
     for (uint32_t i = 0; i < path->seeds.len; i++) {
         const bt_value *to = &path->seeds.at[i]->base, *seed;

@@ -12,7 +12,7 @@
 
 #include "common/copy.h"
 
-struct adjoint_pairs; /* adjoint_paths.h */
+struct differentiation; /* adjoint_paths.h */
 struct adjoint_pair;
 struct adjoint {
     struct copy copy;    /* the primal into the function at hand */
@@ -20,10 +20,10 @@ struct adjoint {
     bt_map active;       /* values of the primal that depend on what it is derived by */
     bt_map leaves;       /* those that have adjoints -> one for each leaf */
     bt_map tapes;        /* those with paths -> what they kept */
-    struct adjoint_pairs *pairs;
+    struct differentiation *diff;
     const struct adjoint_pair *pair; /* that is made; NULL: what a declaration asks for */
 };
-bt_status adjoint_init(struct adjoint *, struct adjoint_pairs *,
+bt_status adjoint_init(struct adjoint *, struct differentiation *,
                        const bt_func *) BT_MUST_USE;
 void adjoint_deinit(struct adjoint *);
 

@@ -1,14 +1,14 @@
 /* The reverse sweep over a block. */
 #include "gradients/adjoint_cells.h"
 
-bt_status adjoint_init(struct adjoint *a, struct adjoint_pairs *pairs,
+bt_status adjoint_init(struct adjoint *a, struct differentiation *diff,
                        const bt_func *func)
 {
-    *a = (struct adjoint){ .func = func, .pairs = pairs };
-    bt_map_init(&a->active, pairs->arena, 0);
-    bt_map_init(&a->leaves, pairs->arena, 0);
-    bt_map_init(&a->tapes, pairs->arena, 0);
-    BT_TRY(copy_init(&a->copy, pairs->ctx, pairs->arena, pairs->module));
+    *a = (struct adjoint){ .func = func, .diff = diff };
+    bt_map_init(&a->active, diff->arena, 0);
+    bt_map_init(&a->leaves, diff->arena, 0);
+    bt_map_init(&a->tapes, diff->arena, 0);
+    BT_TRY(copy_init(&a->copy, diff->ctx, diff->arena, diff->module));
     a->copy.state = a;
     a->copy.binding = adjoint_forward;
     return NULL;
@@ -41,7 +41,7 @@ static int holds_more(const bt_type *type, int references)
  * that does not bring its derivative. */
 static int is_known(const struct adjoint *a, const bt_call *call)
 {
-    const bt_global *global = bt_call_global(a->pairs->module, call);
+    const bt_global *global = bt_call_global(a->diff->module, call);
     return !call || call->callee_kind != BT_CALLEE_VALUE ||
            (global && global->kind == BT_GLOBAL_FUNC && !adjoint_has_vjp(global));
 }
@@ -51,7 +51,7 @@ static bt_status mark_binding(struct adjoint *a, const bt_value *old)
     const bt_call *call = bt_as_call(old);
     int active = 0;
     BT_TRY(adjoint_cell_note(a, old, &active));
-    active |= call && is_known(a, call) && adjoint_touches(a->pairs, old);
+    active |= call && is_known(a, call) && adjoint_touches(a->diff, old);
     for (uint32_t i = 0; i < bt_value_noperand(old) && !active; i++)
         active = adjoint_is_active(a, bt_value_operand(old, i));
     for (uint32_t i = 0; i < bt_value_nregion(old); i++) {
@@ -59,7 +59,7 @@ static bt_status mark_binding(struct adjoint *a, const bt_value *old)
         for (uint32_t k = 0; active && k < region->nparam; k++) {
             if (!adjoint_has(region->params[k]->base.type))
                 continue;
-            BT_TRY(adjoint_data_want(a->pairs, region->params[k]->base.type));
+            BT_TRY(adjoint_data_want(a->diff, region->params[k]->base.type));
             BT_TRY(mark(a, &region->params[k]->base));
         }
         BT_TRY(adjoint_mark(a, region));
@@ -72,9 +72,9 @@ static bt_status mark_binding(struct adjoint *a, const bt_value *old)
             "that one gives which is not differentiated: pass what it holds instead",
             old->name ? old->name : "_");
     // what holds no float, a comparison or a position, has no derivative to pass on
-    if (!adjoint_has(old->type) || (!active && !adjoint_touches(a->pairs, old)))
+    if (!adjoint_has(old->type) || (!active && !adjoint_touches(a->diff, old)))
         return NULL;
-    BT_TRY(adjoint_data_want(a->pairs, old->type));
+    BT_TRY(adjoint_data_want(a->diff, old->type));
     return active ? mark(a, old) : NULL;
 }
 
@@ -152,7 +152,7 @@ static bt_status reverse_binding(struct adjoint *a, const bt_value *old)
     const bt_call *call = bt_as_call(old);
     const bt_value *content;
     if (!adjoint_of(a, old) &&
-        (!adjoint_touches(a->pairs, old) || adjoint_calls_vjp(a, old)))
+        (!adjoint_touches(a->diff, old) || adjoint_calls_vjp(a, old)))
         return NULL;
     bt_builder_like(a->copy.b, adjoint_now(a, old));
     bt_builder_name(a->copy.b, NULL);

@@ -5,11 +5,11 @@
 
 /* ---- which ones ---- */
 
-static struct adjoint_pair *find(const struct adjoint_pairs *p, const bt_func *primal,
-                                 const uint8_t *wants)
+static struct adjoint_pair *find(const struct differentiation *diff,
+                                 const bt_func *primal, const uint8_t *wants)
 {
-    for (uint32_t i = 0; i < p->all.len; i++) {
-        struct adjoint_pair *pair = p->all.at[i];
+    for (uint32_t i = 0; i < diff->all.len; i++) {
+        struct adjoint_pair *pair = diff->all.at[i];
         uint32_t k = 0;
         if (pair->primal != primal)
             continue;
@@ -27,8 +27,8 @@ static const bt_func *callee_of(const struct adjoint *a, const bt_value *old,
                                 uint8_t *wants)
 {
     const bt_call *call = bt_as_call(old);
-    const bt_global *global = bt_call_global(a->pairs->module, call);
-    int any = adjoint_touches(a->pairs, old);
+    const bt_global *global = bt_call_global(a->diff->module, call);
+    int any = adjoint_touches(a->diff, old);
     if (!global || global->kind != BT_GLOBAL_FUNC || adjoint_has_vjp(global))
         return NULL;
     for (uint32_t i = 0; i < call->narg; i++)
@@ -47,35 +47,35 @@ bt_status adjoint_pair_of(const struct adjoint *a, const bt_value *old,
     if (!wants)
         return bt_no_memory();
     const bt_func *func = callee_of(a, old, wants);
-    *out = func ? find(a->pairs, func, wants) : NULL;
+    *out = func ? find(a->diff, func, wants) : NULL;
     return NULL;
 }
 
 static bt_status add(struct adjoint *a, const bt_value *old)
 {
-    struct adjoint_pairs *p = a->pairs;
+    struct differentiation *diff = a->diff;
     const bt_call *call = bt_as_call(old);
     if (!call)
         return NULL;
     if (adjoint_calls_vjp(a, old))
         return adjoint_vjp_want(a, old);
-    uint8_t *wants = BT_NEWS(p->arena, uint8_t, call->narg);
+    uint8_t *wants = BT_NEWS(diff->arena, uint8_t, call->narg);
     if (!wants)
         return bt_no_memory();
     const bt_func *func = callee_of(a, old, wants);
-    if (!func || find(p, func, wants))
+    if (!func || find(diff, func, wants))
         return NULL;
-    struct adjoint_pair *pair = BT_NEW(p->arena, struct adjoint_pair);
-    if (!pair || !BT_PUSH(p->arena, &p->all, pair))
+    struct adjoint_pair *pair = BT_NEW(diff->arena, struct adjoint_pair);
+    if (!pair || !BT_PUSH(diff->arena, &diff->all, pair))
         return bt_no_memory();
     *pair = (struct adjoint_pair){
         .primal = func,
         .wants = wants,
         // what it writes would be written twice
         .is_again = bt_dict_find(&func->attrs, DERIVATIVE_CHECKPOINT) != NULL &&
-                    !adjoint_may_write(p, func),
+                    !adjoint_may_write(diff, func),
     };
-    return adjoint_data_want(p, func->result);
+    return adjoint_data_want(diff, func->result);
 }
 
 bt_status adjoint_pairs_find(struct adjoint *a, const bt_block *block)
@@ -95,17 +95,17 @@ bt_status adjoint_pair_mark(struct adjoint *a, const struct adjoint_pair *pair)
     for (uint32_t i = 0; i < block->nparam; i++) {
         if (!pair->wants[i])
             continue;
-        BT_TRY(adjoint_data_want(a->pairs, block->params[i]->base.type));
+        BT_TRY(adjoint_data_want(a->diff, block->params[i]->base.type));
         if (!bt_map_put(&a->active, block->params[i], (void *)1))
             return bt_no_memory();
     }
     return adjoint_mark(a, block);
 }
 
-static bt_status close_one(struct adjoint_pairs *p, const struct adjoint_pair *pair)
+static bt_status close_one(struct differentiation *diff, const struct adjoint_pair *pair)
 {
     struct adjoint a;
-    BT_TRY(adjoint_init(&a, p, pair->primal));
+    BT_TRY(adjoint_init(&a, diff, pair->primal));
     bt_status status = adjoint_pair_mark(&a, pair);
     if (!status)
         status = adjoint_pairs_find(&a, pair->primal->block);
@@ -113,61 +113,61 @@ static bt_status close_one(struct adjoint_pairs *p, const struct adjoint_pair *p
     return status;
 }
 
-bt_status adjoint_pairs_close(struct adjoint_pairs *p)
+bt_status adjoint_pairs_close(struct differentiation *diff)
 {
-    for (uint32_t i = 0; i < p->all.len; i++)
-        BT_TRY(close_one(p, p->all.at[i]));
+    for (uint32_t i = 0; i < diff->all.len; i++)
+        BT_TRY(close_one(diff, diff->all.at[i]));
     return NULL;
 }
 
 /* ---- types ---- */
 
-static bt_status tuple_of(struct adjoint_pairs *p, const adjoint_types *all,
+static bt_status tuple_of(struct differentiation *diff, const adjoint_types *all,
                           const bt_type **out)
 {
-    bt_store *store = p->module->store;
+    bt_store *store = diff->module->store;
     *out = all->len == 1 ? all->at[0] : bt_type_tuple(store, all->len, all->at);
-    return *out ? NULL : bt_store_why(p->ctx, store);
+    return *out ? NULL : bt_store_why(diff->ctx, store);
 }
 
-static bt_status close_type(struct adjoint_pairs *p, const bt_func *f,
+static bt_status close_type(struct differentiation *diff, const bt_func *f,
                             const adjoint_types *args, const bt_type *result,
                             const bt_type **out)
 {
-    *out = bt_func_type_close(p->module->store, f->nvar, f->vars, args->len, args->at,
+    *out = bt_func_type_close(diff->module->store, f->nvar, f->vars, args->len, args->at,
                               result, f->nwhere, f->wheres);
-    return *out ? NULL : bt_store_why(p->ctx, p->module->store);
+    return *out ? NULL : bt_store_why(diff->ctx, diff->module->store);
 }
 
-static bt_status declare_types(struct adjoint_pairs *p, struct adjoint_pair *pair,
+static bt_status declare_types(struct differentiation *diff, struct adjoint_pair *pair,
                                const bt_type *tape)
 {
     const bt_func *f = pair->primal;
     adjoint_types args = { 0 }, back = { 0 }, gains = { 0 };
-    const bt_type *result = bt_type_tuple(p->module->store, 2,
+    const bt_type *result = bt_type_tuple(diff->module->store, 2,
                                           (const bt_type *[]){ f->result, tape }),
                   *gain;
     if (!result)
-        return bt_store_why(p->ctx, p->module->store);
-    if (!BT_PUSH(p->arena, &back, tape))
+        return bt_store_why(diff->ctx, diff->module->store);
+    if (!BT_PUSH(diff->arena, &back, tape))
         return bt_no_memory();
-    BT_TRY(adjoint_leaf_types(p, f->result, &back));
+    BT_TRY(adjoint_leaf_types(diff, f->result, &back));
     pair->nseed = back.len - 1;
     for (uint32_t i = 0; i < f->block->nparam; i++) {
         const bt_type *type = f->block->params[i]->base.type;
-        if (!BT_PUSH(p->arena, &args, type))
+        if (!BT_PUSH(diff->arena, &args, type))
             return bt_no_memory();
         if (pair->wants[i])
-            BT_TRY(adjoint_leaf_types(p, type, &gains));
+            BT_TRY(adjoint_leaf_types(diff, type, &gains));
         for (uint32_t k = 0; k < bt_type_nleaf(type); k++) {
             if (adjoint_sums(pair, i, k) &&
-                !BT_PUSH(p->arena, &back, adjoint_leaf(type, k)))
+                !BT_PUSH(diff->arena, &back, adjoint_leaf(type, k)))
                 return bt_no_memory();
         }
     }
-    BT_TRY(tuple_of(p, &gains, &gain));
-    BT_TRY(close_type(p, f, &args, result, &pair->forward_type));
-    return close_type(p, f, &back, gain, &pair->backward_type);
+    BT_TRY(tuple_of(diff, &gains, &gain));
+    BT_TRY(close_type(diff, f, &args, result, &pair->forward_type));
+    return close_type(diff, f, &back, gain, &pair->backward_type);
 }
 
 static bt_status set(bt_module_builder *builder, const struct adjoint_pair *pair,
@@ -181,19 +181,20 @@ static bt_status set(bt_module_builder *builder, const struct adjoint_pair *pair
     return bt_module_builder_set(builder, &global, 0);
 }
 
-bt_status adjoint_pairs_declare(struct adjoint_pairs *p, bt_module_builder *builder)
+bt_status adjoint_pairs_declare(struct differentiation *diff, bt_module_builder *builder)
 {
-    for (uint32_t i = 0; i < p->all.len; i++) {
-        struct adjoint_pair *pair = p->all.at[i];
+    for (uint32_t i = 0; i < diff->all.len; i++) {
+        struct adjoint_pair *pair = diff->all.at[i];
         const bt_type *tape;
-        BT_TRY(adjoint_tape_declare(p, builder, pair->primal->name, pair->primal,
+        BT_TRY(adjoint_tape_declare(diff, builder, pair->primal->name, pair->primal,
                                     &pair->tape, &tape));
-        BT_TRY(declare_types(p, pair, tape));
-        BT_TRY(adjoint_name(p, &p->taken, pair->primal->name, "forward", &pair->forward));
-        BT_TRY(
-            adjoint_name(p, &p->taken, pair->primal->name, "backward", &pair->backward));
-        if (adjoint_touches(p, pair->primal) &&
-            !bt_map_put(&p->writers, pair->backward, pair))
+        BT_TRY(declare_types(diff, pair, tape));
+        BT_TRY(adjoint_name(diff, &diff->taken, pair->primal->name, "forward",
+                            &pair->forward));
+        BT_TRY(adjoint_name(diff, &diff->taken, pair->primal->name, "backward",
+                            &pair->backward));
+        if (adjoint_touches(diff, pair->primal) &&
+            !bt_map_put(&diff->writers, pair->backward, pair))
             return bt_no_memory();
         BT_TRY(set(builder, pair, pair->forward, pair->forward_type, NULL));
         BT_TRY(set(builder, pair, pair->backward, pair->backward_type, NULL));
@@ -261,7 +262,7 @@ static bt_status make_backward(struct adjoint *a, const struct adjoint_pair *pai
             BT_TRY(copy_put(&c, from, seeds[i]));
     }
     BT_TRY(bt_block_begin(c.b, n, params));
-    BT_TRY(adjoint_path_backward(a->pairs, &c, &params[0]->base, 1, path, seeds,
+    BT_TRY(adjoint_path_backward(a->diff, &c, &params[0]->base, 1, path, seeds,
                                  path->gains.len, path->gains.at, &given));
     BT_TRY(bt_block_end(c.b, given, &now.block));
     now.result = given->type;
@@ -299,17 +300,17 @@ static bt_status make(struct adjoint *a, const struct adjoint_pair *pair,
     BT_TRY(adjoint_path_make(a, pair->primal->block, NULL, NULL, &path));
     sort_gains(pair, &path);
     BT_TRY(adjoint_path_close(a, &path));
-    BT_TRY(adjoint_tape_define(a->pairs, pair->tape, pair->primal, 1, &path));
+    BT_TRY(adjoint_tape_define(a->diff, pair->tape, pair->primal, 1, &path));
     BT_TRY(make_forward(a, pair, &path, builder));
     return make_backward(a, pair, &path, builder);
 }
 
-bt_status adjoint_pairs_define(struct adjoint_pairs *p, bt_module_builder *builder)
+bt_status adjoint_pairs_define(struct differentiation *diff, bt_module_builder *builder)
 {
-    for (uint32_t i = 0; i < p->all.len; i++) {
+    for (uint32_t i = 0; i < diff->all.len; i++) {
         struct adjoint a;
-        BT_TRY(adjoint_init(&a, p, p->all.at[i]->primal));
-        bt_status status = make(&a, p->all.at[i], builder);
+        BT_TRY(adjoint_init(&a, diff, diff->all.at[i]->primal));
+        bt_status status = make(&a, diff->all.at[i], builder);
         adjoint_deinit(&a);
         BT_TRY(status);
     }

@@ -3,22 +3,23 @@
 
 /* ---- which ones ---- */
 
-static bt_status erase(const struct adjoint_pairs *p, const bt_type *type,
+static bt_status erase(const struct differentiation *diff, const bt_type *type,
                        const bt_type **out)
 {
-    const struct dims_map m = { .ctx = p->ctx,
-                                .arena = p->arena,
-                                .store = p->module->store };
+    const struct dims_map m = { .ctx = diff->ctx,
+                                .arena = diff->arena,
+                                .store = diff->module->store };
     return dims_erase(&m, type, out);
 }
 
-bt_status adjoint_is_cell(const struct adjoint_pairs *p, const bt_type *type, int *out)
+bt_status adjoint_is_cell(const struct differentiation *diff, const bt_type *type,
+                          int *out)
 {
     *out = 0;
-    if (!p->cells.len || !bt_as_ref_type(type))
+    if (!diff->cells.len || !bt_as_ref_type(type))
         return NULL;
-    BT_TRY(erase(p, type, &type));
-    *out = bt_map_find(&p->cells, type) != NULL;
+    BT_TRY(erase(diff, type, &type));
+    *out = bt_map_find(&diff->cells, type) != NULL;
     return NULL;
 }
 
@@ -44,13 +45,13 @@ bt_status adjoint_cell_note(struct adjoint *a, const bt_value *old, int *reads)
     if (!ref)
         return NULL;
     if (!content)
-        return adjoint_is_cell(a->pairs, ref->type, reads);
+        return adjoint_is_cell(a->diff, ref->type, reads);
     if (!adjoint_is_active(a, content))
         return NULL;
-    BT_TRY(erase(a->pairs, ref->type, &key));
-    if (bt_map_find(&a->pairs->cells, key))
+    BT_TRY(erase(a->diff, ref->type, &key));
+    if (bt_map_find(&a->diff->cells, key))
         return NULL;
-    return bt_map_put(&a->pairs->cells, key, (void *)(uintptr_t)ref->type)
+    return bt_map_put(&a->diff->cells, key, (void *)(uintptr_t)ref->type)
                ? NULL
                : bt_no_memory();
 }
@@ -59,26 +60,26 @@ bt_status adjoint_cell_note(struct adjoint *a, const bt_value *old, int *reads)
 
 /* Whether a binding itself makes, reads or writes a cell; where it is asked for writers, whether
  * it writes anything. */
-static bt_status does_itself(const struct adjoint_pairs *p, const bt_value *binding,
+static bt_status does_itself(const struct differentiation *diff, const bt_value *binding,
                              int writes, int *out)
 {
     const bt_value *content, *ref = adjoint_cell_of(binding, &content);
     *out = writes && binding->kind == BT_VALUE_WRITE;
-    return ref && !writes ? adjoint_is_cell(p, ref->type, out) : NULL;
+    return ref && !writes ? adjoint_is_cell(diff, ref->type, out) : NULL;
 }
 
-static bt_status touch(struct adjoint_pairs *p, bt_map *found, const bt_block *block,
+static bt_status touch(struct differentiation *diff, bt_map *found, const bt_block *block,
                        int *any)
 {
     for (uint32_t i = 0; i < block->nbinding; i++) {
         const bt_value *binding = block->bindings[i];
-        const bt_global *global = bt_call_global(p->module, bt_as_call(binding));
+        const bt_global *global = bt_call_global(diff->module, bt_as_call(binding));
         int does;
-        BT_TRY(does_itself(p, binding, found == &p->writing, &does));
+        BT_TRY(does_itself(diff, binding, found == &diff->writing, &does));
         does |=
             global && global->kind == BT_GLOBAL_FUNC && bt_map_find(found, global->func);
         for (uint32_t r = 0; r < bt_value_nregion(binding); r++)
-            BT_TRY(touch(p, found, bt_value_region(binding, r), &does));
+            BT_TRY(touch(diff, found, bt_value_region(binding, r), &does));
         if (does && !bt_map_put(found, binding, (void *)1))
             return bt_no_memory();
         *any |= does;
@@ -86,16 +87,16 @@ static bt_status touch(struct adjoint_pairs *p, bt_map *found, const bt_block *b
     return NULL;
 }
 
-static bt_status touch_all(struct adjoint_pairs *p, bt_map *found)
+static bt_status touch_all(struct differentiation *diff, bt_map *found)
 {
     for (uint32_t n = UINT32_MAX; found->len != n;) {
         n = found->len;
-        for (uint32_t g = 0; g < p->module->nglobal; g++) {
-            const bt_global *global = p->module->globals[g];
+        for (uint32_t g = 0; g < diff->module->nglobal; g++) {
+            const bt_global *global = diff->module->globals[g];
             int any = 0;
             if (global->kind != BT_GLOBAL_FUNC)
                 continue;
-            BT_TRY(touch(p, found, global->func->block, &any));
+            BT_TRY(touch(diff, found, global->func->block, &any));
             if (any && !bt_map_put(found, global->func, (void *)1))
                 return bt_no_memory();
         }
@@ -103,21 +104,21 @@ static bt_status touch_all(struct adjoint_pairs *p, bt_map *found)
     return NULL;
 }
 
-bt_status adjoint_cells_touch(struct adjoint_pairs *p)
+bt_status adjoint_cells_touch(struct differentiation *diff)
 {
-    if (p->cells.len)
-        BT_TRY(touch_all(p, &p->touching));
-    return touch_all(p, &p->writing);
+    if (diff->cells.len)
+        BT_TRY(touch_all(diff, &diff->touching));
+    return touch_all(diff, &diff->writing);
 }
 
-int adjoint_may_write(const struct adjoint_pairs *p, const void *func_or_binding)
+int adjoint_may_write(const struct differentiation *diff, const void *func_or_binding)
 {
-    return bt_map_find(&p->writing, func_or_binding) != NULL;
+    return bt_map_find(&diff->writing, func_or_binding) != NULL;
 }
 
-int adjoint_touches(const struct adjoint_pairs *p, const void *func_or_binding)
+int adjoint_touches(const struct differentiation *diff, const void *func_or_binding)
 {
-    return bt_map_find(&p->touching, func_or_binding) != NULL;
+    return bt_map_find(&diff->touching, func_or_binding) != NULL;
 }
 
 /* ---- backward ---- */
@@ -149,7 +150,7 @@ bt_status adjoint_cell_zero(struct adjoint *a, const bt_value *leaf, const bt_ty
     // a reference does not show the dims of what it holds
     return bt_as_tensor_type(type) && type->has & (BT_HAS_VAR | BT_HAS_OPAQUE)
                ? bt_build(a->copy.b, "zeros_like", NULL, &leaf, 1, out)
-               : adjoint_zero(a->pairs, &a->copy, leaf, type, out);
+               : adjoint_zero(a->diff, &a->copy, leaf, type, out);
 }
 
 static bt_status reverse_read(struct adjoint *a, const bt_value *old, const bt_value *ref)
@@ -167,7 +168,7 @@ static bt_status reverse_read(struct adjoint *a, const bt_value *old, const bt_v
             continue;
         const bt_value **sum = &fields.at[next++];
         if (leaves[i])
-            BT_TRY(adjoint_plus(a->pairs, &a->copy, leaf,
+            BT_TRY(adjoint_plus(a->diff, &a->copy, leaf,
                                 (const bt_value *[]){ *sum, leaves[i] }, sum));
     }
     return close_cell(&a->copy, ref, &fields);
@@ -199,18 +200,18 @@ bt_status adjoint_reverse_cell(struct adjoint *a, const bt_value *old)
     return content ? reverse_content(a, old, ref, content) : reverse_read(a, old, ref);
 }
 
-int adjoint_writes(const struct adjoint_pairs *p, const bt_value *now)
+int adjoint_writes(const struct differentiation *diff, const bt_value *now)
 {
     const bt_call *call = bt_as_call(now);
     if (now->kind == BT_VALUE_WRITE)
         return 1;
     if (call && call->callee_kind == BT_CALLEE_VALUE &&
-        bt_map_find(&p->writers, call->callee->name))
+        bt_map_find(&diff->writers, call->callee->name))
         return 1;
     for (uint32_t r = 0; r < bt_value_nregion(now); r++) {
         const bt_block *region = bt_value_region(now, r);
         for (uint32_t i = 0; i < region->nbinding; i++) {
-            if (adjoint_writes(p, region->bindings[i]))
+            if (adjoint_writes(diff, region->bindings[i]))
                 return 1;
         }
     }

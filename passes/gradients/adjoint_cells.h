@@ -18,17 +18,17 @@
 /* ---- which ones (adjoint_cells.c) ---- */
 
 /* Whether it is the type of references to cells whose contents have adjoints. */
-bt_status adjoint_is_cell(const struct adjoint_pairs *, const bt_type *,
+bt_status adjoint_is_cell(const struct differentiation *, const bt_type *,
                           int *out) BT_MUST_USE;
 /* What makes, reads or writes a cell, and whether what is made or written has an adjoint:
  * its type is one of them from now on. *reads: it is what such a cell holds. */
 bt_status adjoint_cell_note(struct adjoint *, const bt_value *old,
                             int *reads) BT_MUST_USE;
 /* Which functions and bindings make, read or write such a cell, as far as they are known. */
-bt_status adjoint_cells_touch(struct adjoint_pairs *) BT_MUST_USE;
-int adjoint_touches(const struct adjoint_pairs *, const void *func_or_binding);
+bt_status adjoint_cells_touch(struct differentiation *) BT_MUST_USE;
+int adjoint_touches(const struct differentiation *, const void *func_or_binding);
 /* Whether it writes any reference. */
-int adjoint_may_write(const struct adjoint_pairs *, const void *func_or_binding);
+int adjoint_may_write(const struct differentiation *, const void *func_or_binding);
 /* The reference that a binding makes, reads or writes, and what is made or written, else NULL.
  * NULL: it does none of these. */
 const bt_value *adjoint_cell_of(const bt_value *, const bt_value **content);
@@ -40,14 +40,14 @@ bt_status adjoint_cell_zero(struct adjoint *, const bt_value *leaf, const bt_typ
                             const bt_value **out) BT_MUST_USE;
 bt_status adjoint_reverse_cell(struct adjoint *, const bt_value *old) BT_MUST_USE;
 /* Whether a binding of the way back writes cells. */
-int adjoint_writes(const struct adjoint_pairs *, const bt_value *now);
+int adjoint_writes(const struct differentiation *, const bt_value *now);
 
 /* ---- the version with room in cells (adjoint_room.c) ---- */
 
 /* entry: the function that the program is run from, or NULL.
  * *next: what knows of its data types and cells.
  * errors  BT_ERR_UNSUPPORTED: a function would change that others than the module call */
-bt_status adjoint_room_make(struct adjoint_pairs *, const char *entry,
-                            struct adjoint_pairs *next, bt_module **out) BT_MUST_USE;
+bt_status adjoint_room_make(struct differentiation *, const char *entry,
+                            struct differentiation *next, bt_module **out) BT_MUST_USE;
 
 #endif

@@ -13,26 +13,26 @@ static const char *const names[] = { "gradient", "seed", "ones" };
 
 /* ---- which ones ---- */
 
-bt_status adjoint_convert_want(struct adjoint_pairs *p, const bt_type *type,
+bt_status adjoint_convert_want(struct differentiation *diff, const bt_type *type,
                                enum adjoint_way way)
 {
     const bt_list_type *tuple = bt_as_tuple_type(type), *apply = bt_as_apply_type(type);
     const bt_adt_def *def = adjoint_def(type);
     struct adjoint_data *data;
     for (uint32_t i = 0; tuple && i < tuple->n; i++)
-        BT_TRY(adjoint_convert_want(p, tuple->at[i], way));
+        BT_TRY(adjoint_convert_want(diff, tuple->at[i], way));
     if (!def || !adjoint_has(type))
         return NULL;
-    BT_TRY(adjoint_data_want(p, type));
-    BT_TRY(adjoint_data_of(p, type, &data));
+    BT_TRY(adjoint_data_want(diff, type));
+    BT_TRY(adjoint_data_of(diff, type, &data));
     if (data->converts[way])
         return NULL;
     data->converts[way] = 1;
     for (uint32_t i = 0; i < def->nctor; i++) {
         for (uint32_t k = 0; k < def->ctors[i]->nfield; k++) {
             const bt_type *field;
-            BT_TRY(adjoint_field_type(p, def->ctors[i], k, apply->at + 1, &field));
-            BT_TRY(adjoint_convert_want(p, field, way));
+            BT_TRY(adjoint_field_type(diff, def->ctors[i], k, apply->at + 1, &field));
+            BT_TRY(adjoint_convert_want(diff, field, way));
         }
     }
     return NULL;
@@ -49,10 +49,10 @@ static bt_status convert(struct adjoint *a, enum adjoint_way way, const bt_value
                      .args = both };
     struct adjoint_data *of;
     const bt_type *type;
-    BT_TRY(adjoint_type_of(a->pairs, data->type, &type));
+    BT_TRY(adjoint_type_of(a->diff, data->type, &type));
     call.ntype_arg = bt_as_apply_type(type)->n - 1;
     call.type_args = bt_as_apply_type(type)->at + 1;
-    BT_TRY(adjoint_data_of(a->pairs, data->type, &of));
+    BT_TRY(adjoint_data_of(a->diff, data->type, &of));
     BT_TRY(bt_build_global(a->copy.b, of->ways[way], &call.callee));
     bt_builder_type(a->copy.b, way == ADJOINT_FILL ? data->type : type);
     return bt_build_call(a->copy.b, &call, out);
@@ -97,17 +97,18 @@ struct converter {
     const bt_value *d; /* NULL: it is what is made */
 };
 
-static bt_status converter_init(struct adjoint_pairs *p, const struct adjoint_data *data,
-                                enum adjoint_way way, struct converter *out)
+static bt_status converter_init(struct differentiation *diff,
+                                const struct adjoint_data *data, enum adjoint_way way,
+                                struct converter *out)
 {
-    bt_store *store = p->module->store;
+    bt_store *store = diff->module->store;
     const bt_adt_def *now = data->def;
     *out = (struct converter){ .data = data, .way = way };
     out->def = adjoint_def(data->primal);
     out->args = bt_as_apply_type(data->primal)->at + 1;
     out->primal = data->primal;
     out->adjoint = bt_type_apply(store, now, now->nvar, now->vars);
-    return out->adjoint ? NULL : bt_store_why(p->ctx, store);
+    return out->adjoint ? NULL : bt_store_why(diff->ctx, store);
 }
 
 /* K(f..) of the adjoints of its fields, where %x.. are those of the data. */
@@ -122,7 +123,7 @@ static bt_status fill_ctor(const struct converter *f, const bt_ctor *ctor,
         return bt_no_memory();
     for (uint32_t i = 0; i < ctor->nfield; i++)
         BT_TRY(adjoint_fields_of(f->a, &x[i]->base, &fields));
-    BT_TRY(adjoint_open(f->a->pairs, c, f->d, ctor, &fields, &given));
+    BT_TRY(adjoint_open(f->a->diff, c, f->d, ctor, &fields, &given));
     for (uint32_t i = 0; i < ctor->nfield; i++) {
         adjoint_values adjoints = { 0 };
         for (uint32_t k = 0; k < bt_type_nleaf(x[i]->base.type); k++) {
@@ -163,7 +164,7 @@ static bt_status make_clause(const struct converter *f, const bt_ctor *ctor,
     if (!fields)
         return bt_no_memory();
     for (uint32_t i = 0; i < ctor->nfield; i++)
-        BT_TRY(adjoint_field_type(f->a->pairs, ctor, i, f->args, &fields[i]));
+        BT_TRY(adjoint_field_type(f->a->diff, ctor, i, f->args, &fields[i]));
     BT_TRY(adjoint_ctor_pattern(c, ctor, fields, &params, &out->pattern));
     BT_TRY(bt_block_begin(c->b, ctor->nfield, params));
     BT_TRY(f->d ? fill_ctor(f, ctor, params, &made) : strip_ctor(f, ctor, params, &made));
@@ -192,7 +193,7 @@ static bt_status make_func(struct converter *f, bt_func *now)
     return bt_block_end(c->b, made, &now->block);
 }
 
-static bt_status define(struct adjoint_pairs *p, bt_module_builder *builder,
+static bt_status define(struct differentiation *diff, bt_module_builder *builder,
                         const struct adjoint_data *data, enum adjoint_way way)
 {
     struct converter f;
@@ -202,54 +203,55 @@ static bt_status define(struct adjoint_pairs *p, bt_module_builder *builder,
                     .nvar = data->def->nvar,
                     .vars = data->def->vars };
     bt_global global = { .name = now.name, .kind = BT_GLOBAL_FUNC, .span = now.span };
-    BT_TRY(converter_init(p, data, way, &f));
-    BT_TRY(adjoint_init(&a, p, NULL));
+    BT_TRY(converter_init(diff, data, way, &f));
+    BT_TRY(adjoint_init(&a, diff, NULL));
     f.a = &a;
     bt_status status = make_func(&f, &now);
     adjoint_deinit(&a);
     BT_TRY(status);
-    BT_TRY(bt_func_create(p->ctx, p->module->store, &now, &global.func));
-    global.type = bt_func_type_of(p->module->store, global.func);
+    BT_TRY(bt_func_create(diff->ctx, diff->module->store, &now, &global.func));
+    global.type = bt_func_type_of(diff->module->store, global.func);
     return global.type ? bt_module_builder_set(builder, &global, 0)
-                       : bt_store_why(p->ctx, p->module->store);
+                       : bt_store_why(diff->ctx, diff->module->store);
 }
 
-static bt_status declare(struct adjoint_pairs *p, bt_module_builder *builder,
+static bt_status declare(struct differentiation *diff, bt_module_builder *builder,
                          struct adjoint_data *data, enum adjoint_way way)
 {
-    bt_store *store = p->module->store;
+    bt_store *store = diff->module->store;
     struct converter f;
-    BT_TRY(converter_init(p, data, way, &f));
+    BT_TRY(converter_init(diff, data, way, &f));
     const bt_type *args[] = { f.primal, f.adjoint };
     bt_global global = { .kind = BT_GLOBAL_EXTERN, .span = data->def->span };
-    BT_TRY(adjoint_name(p, &p->taken, f.def->name, names[way], &global.name));
+    BT_TRY(adjoint_name(diff, &diff->taken, f.def->name, names[way], &global.name));
     data->ways[way] = global.name;
     global.type = bt_func_type_close(store, data->def->nvar, data->def->vars,
                                      way == ADJOINT_FILL ? 2 : 1, args,
                                      way == ADJOINT_FILL ? f.primal : f.adjoint, 0, NULL);
     return global.type ? bt_module_builder_set(builder, &global, 0)
-                       : bt_store_why(p->ctx, store);
+                       : bt_store_why(diff->ctx, store);
 }
 
-bt_status adjoint_convert_declare(struct adjoint_pairs *p, bt_module_builder *builder)
+bt_status adjoint_convert_declare(struct differentiation *diff,
+                                  bt_module_builder *builder)
 {
-    for (uint32_t i = 0; i < p->datas.len; i++) {
-        struct adjoint_data *data = p->datas.at[i];
+    for (uint32_t i = 0; i < diff->datas.len; i++) {
+        struct adjoint_data *data = diff->datas.at[i];
         for (uint32_t way = 0; way < ADJOINT_NWAY; way++) {
             if (data->converts[way])
-                BT_TRY(declare(p, builder, data, (enum adjoint_way)way));
+                BT_TRY(declare(diff, builder, data, (enum adjoint_way)way));
         }
     }
     return NULL;
 }
 
-bt_status adjoint_convert_define(struct adjoint_pairs *p, bt_module_builder *builder)
+bt_status adjoint_convert_define(struct differentiation *diff, bt_module_builder *builder)
 {
-    for (uint32_t i = 0; i < p->datas.len; i++) {
-        const struct adjoint_data *data = p->datas.at[i];
+    for (uint32_t i = 0; i < diff->datas.len; i++) {
+        const struct adjoint_data *data = diff->datas.at[i];
         for (uint32_t way = 0; way < ADJOINT_NWAY; way++) {
             if (data->converts[way])
-                BT_TRY(define(p, builder, data, (enum adjoint_way)way));
+                BT_TRY(define(diff, builder, data, (enum adjoint_way)way));
         }
     }
     return NULL;

@@ -1,6 +1,6 @@
 /* Values of adjoints: zeros, sums. */
-#include "common/patterns.h"
 #include "gradients/adjoint_data.h"
+#include "common/patterns.h"
 
 bt_status adjoint_build_ctor(struct copy *c, const bt_ctor *ctor, const bt_type *type,
                              uint32_t narg, const bt_value *const *args,
@@ -30,7 +30,7 @@ bt_status adjoint_filled(struct copy *c, int number, const bt_value *like,
     return bt_build_op(c->b, op, &attrs, 0, NULL, out);
 }
 
-bt_status adjoint_zero(struct adjoint_pairs *p, struct copy *c, const bt_value *like,
+bt_status adjoint_zero(struct differentiation *diff, struct copy *c, const bt_value *like,
                        const bt_type *primal, const bt_value **out)
 {
     const bt_type *type;
@@ -38,12 +38,13 @@ bt_status adjoint_zero(struct adjoint_pairs *p, struct copy *c, const bt_value *
         primal = like->type;
     if (!adjoint_def(primal))
         return adjoint_filled(c, 0, like, primal, out);
-    BT_TRY(adjoint_type_of(p, primal, &type));
+    BT_TRY(adjoint_type_of(diff, primal, &type));
     return adjoint_build_ctor(c, adjoint_def(type)->ctors[0], type, 0, NULL, out);
 }
 
-bt_status adjoint_plus(struct adjoint_pairs *p, struct copy *c, const bt_type *primal,
-                       const bt_value *const *both, const bt_value **out)
+bt_status adjoint_plus(struct differentiation *diff, struct copy *c,
+                       const bt_type *primal, const bt_value *const *both,
+                       const bt_value **out)
 {
     const bt_list_type *apply;
     struct adjoint_data *data;
@@ -53,7 +54,7 @@ bt_status adjoint_plus(struct adjoint_pairs *p, struct copy *c, const bt_type *p
     apply = bt_as_apply_type(both[0]->type);
     call.ntype_arg = apply->n - 1;
     call.type_args = apply->at + 1;
-    BT_TRY(adjoint_data_of(p, primal, &data));
+    BT_TRY(adjoint_data_of(diff, primal, &data));
     BT_TRY(bt_build_global(c->b, data->add, &call.callee));
     bt_builder_type(c->b, both[0]->type);
     return bt_build_call(c->b, &call, out);
@@ -61,7 +62,7 @@ bt_status adjoint_plus(struct adjoint_pairs *p, struct copy *c, const bt_type *p
 
 /* match (%a) { Zero => %b, K.adjoint(..) => match (%b) { Zero => %a, K.adjoint(..) => sums } } */
 struct adder {
-    struct adjoint_pairs *pairs;
+    struct differentiation *diff;
     struct copy *copy;
     const bt_adt_def *def;
     const bt_type *type;
@@ -125,8 +126,8 @@ static bt_status add_fields(const struct adder *d, const bt_ctor *ctor,
                          .args = both,
                          .ntype_arg = apply->n - 1,
                          .type_args = apply->at + 1 };
-        for (uint32_t k = 0; k < d->pairs->datas.len; k++) {
-            const struct adjoint_data *data = d->pairs->datas.at[k];
+        for (uint32_t k = 0; k < d->diff->datas.len; k++) {
+            const struct adjoint_data *data = d->diff->datas.at[k];
             if (data->def == adjoint_def(both[0]->type))
                 BT_TRY(bt_build_global(d->copy->b, data->add, &call.callee));
         }
@@ -163,11 +164,11 @@ static bt_status add_ctor(const struct adder *d, const bt_ctor *ctor, const bt_v
     return bt_block_end(c->b, sum, &out->block);
 }
 
-static bt_status define_add(struct adjoint_pairs *p, bt_module_builder *builder,
+static bt_status define_add(struct differentiation *diff, bt_module_builder *builder,
                             struct copy *c, const struct adjoint_data *data)
 {
     const bt_adt_def *def = data->def;
-    const struct adder d = { p, c, def,
+    const struct adder d = { diff, c, def,
                              bt_type_apply(c->store, def, def->nvar, def->vars) };
     bt_clause *clauses = BT_NEWS(c->arena, bt_clause, def->nctor);
     const bt_param *params[2], **none;
@@ -196,14 +197,14 @@ static bt_status define_add(struct adjoint_pairs *p, bt_module_builder *builder,
                        : bt_store_why(c->ctx, c->store);
 }
 
-bt_status adjoint_data_define(struct adjoint_pairs *p, bt_module_builder *builder)
+bt_status adjoint_data_define(struct differentiation *diff, bt_module_builder *builder)
 {
-    for (uint32_t i = 0; i < p->datas.len; i++) {
+    for (uint32_t i = 0; i < diff->datas.len; i++) {
         struct copy c;
-        if (p->datas.at[i]->is_made)
+        if (diff->datas.at[i]->is_made)
             continue;
-        BT_TRY(copy_init(&c, p->ctx, p->arena, p->module));
-        bt_status status = define_add(p, builder, &c, p->datas.at[i]);
+        BT_TRY(copy_init(&c, diff->ctx, diff->arena, diff->module));
+        bt_status status = define_add(diff, builder, &c, diff->datas.at[i]);
         copy_deinit(&c);
         BT_TRY(status);
     }

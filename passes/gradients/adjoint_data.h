@@ -10,14 +10,14 @@ const bt_adt_def *adjoint_def(const bt_type *);
  * its own. */
 int adjoint_has_one(const bt_adt_def *);
 /* What was declared for it; *out NULL: nothing was. */
-bt_status adjoint_data_of(const struct adjoint_pairs *, const bt_type *,
+bt_status adjoint_data_of(const struct differentiation *, const bt_type *,
                           struct adjoint_data **out) BT_MUST_USE;
 /* A field of a constructor where the data type's parameters are these. */
-bt_status adjoint_field_type(const struct adjoint_pairs *, const bt_ctor *,
+bt_status adjoint_field_type(const struct differentiation *, const bt_ctor *,
                              uint32_t field, const bt_type *const *args,
                              const bt_type **out) BT_MUST_USE;
 /* Adds the adjoints' types of a type's leaves, those that have one. */
-bt_status adjoint_leaf_types(struct adjoint_pairs *, const bt_type *,
+bt_status adjoint_leaf_types(struct differentiation *, const bt_type *,
                              adjoint_types *out) BT_MUST_USE;
 
 /* A leaf of what a constructor was given that has an adjoint. */
@@ -34,7 +34,7 @@ bt_status adjoint_fields_of(struct adjoint *, const bt_value *now,
 /* match (%d) { K.adjoint(%a, %b) => (%a, %b), _ => zeros }: the adjoints of what the
  * constructor `old` of the primal was given. *out: of each field the value, NULL where it is
  * not wanted. */
-bt_status adjoint_open(struct adjoint_pairs *, struct copy *, const bt_value *d,
+bt_status adjoint_open(struct differentiation *, struct copy *, const bt_value *d,
                        const bt_ctor *old, const adjoint_fields *,
                        const bt_value ***out) BT_MUST_USE;
 bt_status adjoint_build_ctor(struct copy *, const bt_ctor *, const bt_type *,

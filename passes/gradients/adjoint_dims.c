@@ -7,7 +7,7 @@
 /* What the way back says of such dims, of which some value that is kept must have each. */
 struct open_dims {
     bt_arena *arena;
-    bt_map dims;   /* dims -> 1; once something shows it, 2 */
+    bt_map dims;    /* dims -> 1; once something shows it, 2 */
     uint32_t kinds; /* BT_HAS_ of those that are looked for */
     int failed;
 };
@@ -90,7 +90,7 @@ bt_status adjoint_keep_dims(struct adjoint *a, struct adjoint_path *path)
     const bt_block *joint = path->joint;
     struct open_dims d = { .arena = a->copy.arena, .kinds = BT_HAS_OPAQUE };
     // a cell that is kept does not show the dims of what it holds, those with names neither
-    if (adjoint_touches(a->pairs, a->func))
+    if (adjoint_touches(a->diff, a->func))
         d.kinds |= BT_HAS_VAR;
     bt_map_init(&d.dims, d.arena, 0);
     for (uint32_t i = path->nforward + 1; i < joint->nbinding; i++) {

@@ -105,7 +105,7 @@ static bt_status mark(struct gradient *g)
     for (uint32_t i = 0; i < block->nparam; i++) {
         if (!adjoint_is_wanted(g->global, g->primal, i))
             continue;
-        BT_TRY(adjoint_data_want(g->adjoint.pairs, block->params[i]->base.type));
+        BT_TRY(adjoint_data_want(g->adjoint.diff, block->params[i]->base.type));
         if (!bt_map_put(&g->adjoint.active, block->params[i], (void *)1))
             return bt_no_memory();
     }
@@ -143,7 +143,7 @@ static bt_status rename_vars(const struct adjoint *a, const bt_func *made,
     struct copy c;
     const bt_func *func;
     BT_TRY(bt_func_create(a->copy.ctx, a->copy.store, made, &func));
-    BT_TRY(copy_init(&c, a->copy.ctx, a->copy.arena, a->pairs->module));
+    BT_TRY(copy_init(&c, a->copy.ctx, a->copy.arena, a->diff->module));
     bt_status status = copy_with_vars(&c, func, out);
     copy_deinit(&c);
     return status;
@@ -167,18 +167,18 @@ static bt_status make_func(struct gradient *g, const bt_func **out)
 /* What the declaration takes and gives that is data. */
 static bt_status find_conversions(struct gradient *g)
 {
-    struct adjoint_pairs *p = g->adjoint.pairs;
+    struct differentiation *diff = g->adjoint.diff;
     const bt_block *block = g->primal->block;
     const bt_type *from = block->result->type;
     const bt_list_type *tuple = bt_as_tuple_type(from);
     for (uint32_t i = 0; i < block->nparam; i++) {
         if (adjoint_is_wanted(g->global, g->primal, i))
-            BT_TRY(adjoint_convert_want(p, block->params[i]->base.type, ADJOINT_FILL));
+            BT_TRY(adjoint_convert_want(diff, block->params[i]->base.type, ADJOINT_FILL));
     }
     if (tuple)
         from = tuple->at[g->global->gradient.from];
     return adjoint_convert_want(
-        p, from, g->global->gradient.is_seeded ? ADJOINT_STRIP : ADJOINT_ONES);
+        diff, from, g->global->gradient.is_seeded ? ADJOINT_STRIP : ADJOINT_ONES);
 }
 
 static bt_status find(struct gradient *g)
@@ -188,30 +188,30 @@ static bt_status find(struct gradient *g)
     return adjoint_pairs_find(&g->adjoint, g->primal->block);
 }
 
-static bt_status init(struct gradient *g, struct adjoint_pairs *p,
+static bt_status init(struct gradient *g, struct differentiation *diff,
                       const bt_global *global)
 {
     *g = (struct gradient){ .global = global };
-    BT_TRY(adjoint_rule_wrap(p, bt_module_find(p->module, global->primal), "vjp",
+    BT_TRY(adjoint_rule_wrap(diff, bt_module_find(diff->module, global->primal), "vjp",
                              &g->primal));
-    return adjoint_init(&g->adjoint, p, g->primal);
+    return adjoint_init(&g->adjoint, diff, g->primal);
 }
 
-bt_status adjoint_gradient_find(struct adjoint_pairs *p, const bt_global *global)
+bt_status adjoint_gradient_find(struct differentiation *diff, const bt_global *global)
 {
     struct gradient g;
-    BT_TRY(init(&g, p, global));
+    BT_TRY(init(&g, diff, global));
     bt_status status = find(&g);
     adjoint_deinit(&g.adjoint);
     return status;
 }
 
-bt_status adjoint_gradient_define(struct adjoint_pairs *p, bt_module_builder *builder,
-                                  const bt_global *declared)
+bt_status adjoint_gradient_define(struct differentiation *diff,
+                                  bt_module_builder *builder, const bt_global *declared)
 {
     struct gradient g;
     bt_global global = *declared;
-    BT_TRY(init(&g, p, declared));
+    BT_TRY(init(&g, diff, declared));
     bt_status status = mark(&g);
     if (!status)
         status = make_func(&g, &global.func);

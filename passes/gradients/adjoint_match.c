@@ -26,8 +26,9 @@ static bt_status tuple_of(struct copy *c, const adjoint_values *values,
     return values->len == 1 ? NULL : bt_build_tuple(c->b, values->len, values->at, out);
 }
 
-static bt_status open_clause(struct adjoint_pairs *p, struct copy *c, const bt_ctor *ctor,
-                             const adjoint_fields *fields, bt_clause *out)
+static bt_status open_clause(struct differentiation *diff, struct copy *c,
+                             const bt_ctor *ctor, const adjoint_fields *fields,
+                             bt_clause *out)
 {
     const bt_type **types = BT_NEWS(c->arena, const bt_type *, ctor->nfield);
     adjoint_values values = { 0 };
@@ -36,7 +37,7 @@ static bt_status open_clause(struct adjoint_pairs *p, struct copy *c, const bt_c
     if (!types)
         return bt_no_memory();
     for (uint32_t i = 0; i < ctor->nfield; i++)
-        BT_TRY(adjoint_type_of(p, fields->at[i].primal, &types[i]));
+        BT_TRY(adjoint_type_of(diff, fields->at[i].primal, &types[i]));
     BT_TRY(adjoint_ctor_pattern(c, ctor, types, &params, &out->pattern));
     BT_TRY(bt_block_begin(c->b, ctor->nfield, params));
     for (uint32_t i = 0; i < ctor->nfield; i++) {
@@ -47,7 +48,7 @@ static bt_status open_clause(struct adjoint_pairs *p, struct copy *c, const bt_c
     return bt_block_end(c->b, given, &out->block);
 }
 
-static bt_status zero_clause(struct adjoint_pairs *p, struct copy *c,
+static bt_status zero_clause(struct differentiation *diff, struct copy *c,
                              const adjoint_fields *fields, bt_clause *out)
 {
     adjoint_values zeros = { 0 };
@@ -61,7 +62,7 @@ static bt_status zero_clause(struct adjoint_pairs *p, struct copy *c,
         const struct adjoint_field *field = &fields->at[i];
         if (!field->is_wanted)
             continue;
-        BT_TRY(adjoint_zero(p, c, field->like, field->primal, &given));
+        BT_TRY(adjoint_zero(diff, c, field->like, field->primal, &given));
         if (!BT_PUSH(c->arena, &zeros, given))
             return bt_no_memory();
     }
@@ -69,7 +70,7 @@ static bt_status zero_clause(struct adjoint_pairs *p, struct copy *c,
     return bt_block_end(c->b, given, &out->block);
 }
 
-bt_status adjoint_open(struct adjoint_pairs *p, struct copy *c, const bt_value *d,
+bt_status adjoint_open(struct differentiation *diff, struct copy *c, const bt_value *d,
                        const bt_ctor *old, const adjoint_fields *fields,
                        const bt_value ***out)
 {
@@ -82,8 +83,8 @@ bt_status adjoint_open(struct adjoint_pairs *p, struct copy *c, const bt_value *
         nwanted += fields->at[i].is_wanted != 0;
     if (!*out || !nwanted)
         return *out ? NULL : bt_no_memory();
-    BT_TRY(open_clause(p, c, ctor, fields, &clauses[0]));
-    BT_TRY(zero_clause(p, c, fields, &clauses[1]));
+    BT_TRY(open_clause(diff, c, ctor, fields, &clauses[0]));
+    BT_TRY(zero_clause(diff, c, fields, &clauses[1]));
     BT_TRY(bt_build_match(c->b, d, 2, clauses, NULL, &given));
     for (uint32_t i = 0; i < fields->len; i++) {
         if (!fields->at[i].is_wanted)
@@ -108,7 +109,7 @@ bt_status adjoint_reverse_ctor(struct adjoint *a, const bt_call *old)
         for (; at < fields.len; at++)
             fields.at[at].is_wanted = adjoint_is_active(a, old->args[i]);
     }
-    BT_TRY(adjoint_open(a->pairs, c, d, old->ctor, &fields, &given));
+    BT_TRY(adjoint_open(a->diff, c, d, old->ctor, &fields, &given));
     for (uint32_t i = 0; i < old->narg; i++) {
         for (uint32_t k = 0; k < bt_type_nleaf(old->args[i]->type); k++) {
             if (adjoint_has(adjoint_leaf(old->args[i]->type, k)))
@@ -136,7 +137,7 @@ static bt_status zero_field(struct adjoint *a, const bt_pattern *pattern,
             "name here: write a variable for it in place of `_`",
             pattern->ctor->name);
     BT_TRY(copy_type(&a->copy, type, &type));
-    return adjoint_zero(a->pairs, &a->copy, like, type, out);
+    return adjoint_zero(a->diff, &a->copy, like, type, out);
 }
 
 static bt_status ctor_leaf(struct adjoint *a, const bt_pattern *pattern,
@@ -149,7 +150,7 @@ static bt_status ctor_leaf(struct adjoint *a, const bt_pattern *pattern,
     int any = 0;
     for (uint32_t i = 0; i < pattern->n; i++) {
         const bt_type *field;
-        BT_TRY(adjoint_field_type(a->pairs, pattern->ctor, i,
+        BT_TRY(adjoint_field_type(a->diff, pattern->ctor, i,
                                   bt_as_apply_type(type)->at + 1, &field));
         BT_TRY(leaves_of(a, pattern->at[i], field, &all, &likes));
         for (uint32_t k = 0; k < bt_type_nleaf(field); k++) {
@@ -170,7 +171,7 @@ static bt_status ctor_leaf(struct adjoint *a, const bt_pattern *pattern,
     if (any) {
         const bt_type *now;
         BT_TRY(copy_type(c, type, &now));
-        BT_TRY(adjoint_type_of(a->pairs, now, &now));
+        BT_TRY(adjoint_type_of(a->diff, now, &now));
         BT_TRY(adjoint_build_ctor(c, adjoint_def(now)->ctors[tag_of(pattern->ctor)], now,
                                   fields.len, fields.at, &value));
     }

@@ -17,7 +17,7 @@ static bt_status add_seeds(struct adjoint *a, struct adjoint_path *path,
     const uint32_t at = (*leaf)++;
     if (!adjoint_has(type))
         return NULL;
-    BT_TRY(adjoint_type_of(a->pairs, type, &of));
+    BT_TRY(adjoint_type_of(a->diff, type, &of));
     BT_TRY(bt_build_param(a->copy.b, "d", of, &seed));
     BT_TRY(adjoint_add(a, old, at, &seed->base));
     return BT_PUSH(a->copy.arena, &path->seeds, seed) ? NULL : bt_no_memory();
@@ -72,7 +72,7 @@ static bt_status fill(struct adjoint *a, const bt_value *old)
         const bt_value *const *leaves = adjoint_of(a, old), *zero = now.at[i];
         if (!adjoint_has(zero->type) || (leaves && leaves[i]))
             continue;
-        BT_TRY(adjoint_zero(a->pairs, &a->copy, zero, zero->type, &zero));
+        BT_TRY(adjoint_zero(a->diff, &a->copy, zero, zero->type, &zero));
         BT_TRY(adjoint_add(a, old, i, zero));
     }
     return NULL;
@@ -163,7 +163,7 @@ bt_status adjoint_path_close(struct adjoint *a, struct adjoint_path *path)
     }
     for (uint32_t i = joint->nbinding; i-- > path->nforward + 1;) {
         const bt_value *binding = joint->bindings[i];
-        if (!bt_map_find(&used, binding) && !adjoint_writes(a->pairs, binding))
+        if (!bt_map_find(&used, binding) && !adjoint_writes(a->diff, binding))
             continue;
         if (!bt_map_put(&path->live, binding, (void *)1))
             return bt_no_memory();
@@ -232,7 +232,7 @@ bt_status adjoint_path_forward(struct copy *c, const struct adjoint_path *path,
     return bt_build_tuple(c->b, 2, both, out);
 }
 
-static bt_status gain_of(struct adjoint_pairs *pairs, struct copy *c,
+static bt_status gain_of(struct differentiation *diff, struct copy *c,
                          const struct adjoint_path *path,
                          const struct adjoint_gain *wanted, const bt_value **out)
 {
@@ -243,7 +243,7 @@ static bt_status gain_of(struct adjoint_pairs *pairs, struct copy *c,
     }
     // `adjoint` of what is wanted says what the zeros are like
     BT_TRY(copy_operand(c, wanted->adjoint, NULL, out));
-    return wanted->is_sum ? NULL : adjoint_zero(pairs, c, *out, (*out)->type, out);
+    return wanted->is_sum ? NULL : adjoint_zero(diff, c, *out, (*out)->type, out);
 }
 
 /* Dims that only the run knows come back with what was kept. */
@@ -265,7 +265,7 @@ static bt_status bring_dims(struct copy *c, const bt_type *type)
                : bt_store_why(c->ctx, c->store);
 }
 
-static bt_status clause_of(struct adjoint_pairs *pairs, const struct copy *around,
+static bt_status clause_of(struct differentiation *diff, const struct copy *around,
                            const struct adjoint_path *path, const bt_value *const *seeds,
                            uint32_t nwanted, const struct adjoint_gain *wanted,
                            bt_clause *out)
@@ -301,14 +301,14 @@ static bt_status clause_of(struct adjoint_pairs *pairs, const struct copy *aroun
             BT_TRY(copy_binding(&c, path->joint->bindings[i]));
     }
     for (uint32_t i = 0; i < nwanted; i++)
-        BT_TRY(gain_of(pairs, &c, path, &wanted[i], &gains[i]));
+        BT_TRY(gain_of(diff, &c, path, &wanted[i], &gains[i]));
     result = gains[0];
     if (nwanted != 1)
         BT_TRY(bt_build_tuple(c.b, nwanted, gains, &result));
     return bt_block_end(c.b, result, &out->block);
 }
 
-bt_status adjoint_path_backward(struct adjoint_pairs *pairs, struct copy *c,
+bt_status adjoint_path_backward(struct differentiation *diff, struct copy *c,
                                 const bt_value *tape, uint32_t npath,
                                 const struct adjoint_path *paths,
                                 const bt_value *const *seeds, uint32_t nwanted,
@@ -318,6 +318,6 @@ bt_status adjoint_path_backward(struct adjoint_pairs *pairs, struct copy *c,
     if (!clauses)
         return bt_no_memory();
     for (uint32_t i = 0; i < npath; i++)
-        BT_TRY(clause_of(pairs, c, &paths[i], seeds, nwanted, wanted, &clauses[i]));
+        BT_TRY(clause_of(diff, c, &paths[i], seeds, nwanted, wanted, &clauses[i]));
     return bt_build_match(c->b, tape, npath, clauses, NULL, out);
 }

@@ -55,10 +55,10 @@ bt_status adjoint_take_seed(struct copy *, const bt_type *, const bt_value *seed
 
 /* A data type with a constructor for each path that has what the path keeps. *out: the type where
  * type parameters are those of the primal. */
-bt_status adjoint_tape_declare(struct adjoint_pairs *, bt_module_builder *,
+bt_status adjoint_tape_declare(struct differentiation *, bt_module_builder *,
                                const char *name, const bt_func *, bt_adt_def **def,
                                const bt_type **out) BT_MUST_USE;
-bt_status adjoint_tape_define(struct adjoint_pairs *, bt_adt_def *, const bt_func *,
+bt_status adjoint_tape_define(struct differentiation *, bt_adt_def *, const bt_func *,
                               uint32_t npath, struct adjoint_path *paths) BT_MUST_USE;
 
 /* The way forward, its result and its tape, into the block at hand. `c` has what stands for the
@@ -68,7 +68,7 @@ bt_status adjoint_path_forward(struct copy *, const struct adjoint_path *,
 /* match (%tape) { each path: the way back }. wanted: what it gives; its `adjoint` is a value that
  * the zeros of a path without such a gain are like, or the sum that it leaves. `c` has what stands
  * for the sums. */
-bt_status adjoint_path_backward(struct adjoint_pairs *, struct copy *,
+bt_status adjoint_path_backward(struct differentiation *, struct copy *,
                                 const bt_value *tape, uint32_t npath,
                                 const struct adjoint_path *paths,
                                 const bt_value *const *seeds, uint32_t nwanted,

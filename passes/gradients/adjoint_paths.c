@@ -92,10 +92,10 @@ static bt_status forward_paths(struct adjoint *a, const bt_value *old, struct ta
     bt_adt_def *def;
     const bt_type *tape;
     BT_TRY(make_paths(a, old, t));
-    BT_TRY(adjoint_tape_declare(a->pairs, a->pairs->builder,
+    BT_TRY(adjoint_tape_declare(a->diff, a->diff->builder,
                                 a->func->name ? a->func->name : "fn", a->func, &def,
                                 &tape));
-    BT_TRY(adjoint_tape_define(a->pairs, def, a->func, t->npath, t->paths));
+    BT_TRY(adjoint_tape_define(a->diff, def, a->func, t->npath, t->paths));
     return build_forward(a, old, t, tape, out);
 }
 
@@ -169,7 +169,7 @@ bt_status adjoint_forward(struct copy *c, const bt_value *old, int *done)
     const bt_value *both, *result;
     struct adjoint_pair *pair;
     BT_TRY(adjoint_pair_of(a, old, &pair));
-    if ((!adjoint_is_active(a, old) && !adjoint_touches(a->pairs, old)) ||
+    if ((!adjoint_is_active(a, old) && !adjoint_touches(a->diff, old)) ||
         (!pair && old->kind != BT_VALUE_IF && old->kind != BT_VALUE_MATCH))
         return NULL;
     if (!(t = BT_NEW(c->arena, struct taped)) || !bt_map_put(&a->tapes, old, t))
@@ -200,7 +200,7 @@ static bt_status seeds_of(struct adjoint *a, const bt_value *old, adjoint_values
         if (!adjoint_has(now.at[i]->type))
             continue;
         if (!seed)
-            BT_TRY(adjoint_zero(a->pairs, &a->copy, now.at[i], now.at[i]->type, &seed));
+            BT_TRY(adjoint_zero(a->diff, &a->copy, now.at[i], now.at[i]->type, &seed));
         if (!BT_PUSH(a->copy.arena, out, seed))
             return bt_no_memory();
     }
@@ -217,7 +217,7 @@ static bt_status add_gains(struct adjoint *a, const struct taped *t,
         if (t->wanted.len > 1)
             BT_TRY(bt_build_proj(a->copy.b, given, i, &gain));
         BT_TRY(adjoint_type_of(
-            a->pairs, adjoint_leaf(adjoint_now(a, wanted->old)->type, wanted->leaf),
+            a->diff, adjoint_leaf(adjoint_now(a, wanted->old)->type, wanted->leaf),
             &type));
         BT_TRY(adjoint_fit(&a->copy, gain, type, &gain));
         BT_TRY((wanted->is_sum ? adjoint_set : adjoint_add)(a, wanted->old, wanted->leaf,
@@ -239,7 +239,7 @@ static bt_status backward_paths(struct adjoint *a, const bt_value *old, struct t
 {
     struct copy c;
     const bt_value *given;
-    if (!t->wanted.len && !adjoint_touches(a->pairs, old))
+    if (!t->wanted.len && !adjoint_touches(a->diff, old))
         return NULL;
     for (uint32_t i = 0; i < t->wanted.len; i++) {
         struct adjoint_gain *wanted = &t->wanted.at[i];
@@ -255,7 +255,7 @@ static bt_status backward_paths(struct adjoint *a, const bt_value *old, struct t
             BT_TRY(copy_put(&c, sums->at[k].adjoint,
                             sum_so_far(a, sums->at[k].old, sums->at[k].leaf)));
     }
-    BT_TRY(adjoint_path_backward(a->pairs, &c, t->tape, t->npath, t->paths, seeds->at,
+    BT_TRY(adjoint_path_backward(a->diff, &c, t->tape, t->npath, t->paths, seeds->at,
                                  t->wanted.len, t->wanted.at, &given));
     return add_gains(a, t, given);
 }
@@ -272,7 +272,7 @@ static bt_status type_backward(struct adjoint *a, const struct taped *t,
     for (uint32_t i = 0; i < n; i++) {
         const struct adjoint_gain *gain = &t->wanted.at[i];
         const bt_type *now = adjoint_leaf(adjoint_now(a, gain->old)->type, gain->leaf);
-        BT_TRY(adjoint_type_of(a->pairs, now, &types[i]));
+        BT_TRY(adjoint_type_of(a->diff, now, &types[i]));
     }
     *out = n == 1 ? types[0] : bt_type_tuple(c->store, n, types);
     return *out ? NULL : bt_store_why(c->ctx, c->store);
@@ -293,7 +293,7 @@ static bt_status begin_sum(struct adjoint *a, struct taped *t, struct adjoint_ga
         adjoint_values now = { 0 };
         BT_TRY(adjoint_split(a, adjoint_now(a, gain->old), &now));
         const bt_value *like = now.at[gain->leaf];
-        BT_TRY(adjoint_zero(a->pairs, &a->copy, like, like->type, &sum));
+        BT_TRY(adjoint_zero(a->diff, &a->copy, like, like->type, &sum));
     }
     return BT_PUSH(a->copy.arena, args, sum) ? NULL : bt_no_memory();
 }

@@ -68,7 +68,7 @@ static bt_status binding_again(struct copy *c, const bt_value *old, int *done)
     const bt_value *content, *ref = adjoint_cell_of(old, &content), *now;
     const bt_type *type;
     if (ref)
-        BT_TRY(adjoint_is_cell(f->adjoint.pairs, ref->type, done));
+        BT_TRY(adjoint_is_cell(f->adjoint.diff, ref->type, done));
     if (match) {
         BT_TRY(copy_type(c, match->data->type, &type));
         *done = type != match->data->type;
@@ -98,7 +98,7 @@ static bt_status operand_again(struct copy *c, const bt_value *old, const bt_typ
 static bt_status copy_one(struct room *r, const bt_global *global, const bt_func **out)
 {
     struct filler f = { .room = r };
-    BT_TRY(adjoint_init(&f.adjoint, r->pairs, global->func));
+    BT_TRY(adjoint_init(&f.adjoint, r->diff, global->func));
     f.adjoint.copy.state = &f;
     f.adjoint.copy.type = type_of_copy;
     f.adjoint.copy.binding = binding_again;
@@ -116,7 +116,7 @@ static bt_status copy_one(struct room *r, const bt_global *global, const bt_func
 
 static bt_status refuse(const struct room *r, const bt_global *global, const char *why)
 {
-    return bt_fail_at(r->pairs->ctx, BT_ERR_UNSUPPORTED, r->pairs->module->store,
+    return bt_fail_at(r->diff->ctx, BT_ERR_UNSUPPORTED, r->diff->module->store,
                       global->span,
                       "@%s takes or gives a reference whose content is differentiated, "
                       "but %s: pass what it "
@@ -158,10 +158,10 @@ static bt_status check_global(const struct room *r, const bt_global *global,
 static bt_status rename(struct room *r, bt_module_builder *builder, bt_global *global,
                         const bt_type *type)
 {
-    struct adjoint_pairs *p = r->pairs;
+    struct differentiation *diff = r->diff;
     const char *name = global->name;
     BT_TRY(check_global(r, global, type));
-    BT_TRY(adjoint_name(p, &p->taken, name, "cells", &global->name));
+    BT_TRY(adjoint_name(diff, &diff->taken, name, "cells", &global->name));
     if (!bt_map_put(&r->names, name, (void *)(uintptr_t)global->name))
         return bt_no_memory();
     if (r->entry)
@@ -177,9 +177,9 @@ static bt_status rename(struct room *r, bt_module_builder *builder, bt_global *g
 
 static bt_status declare_globals(struct room *r, bt_module_builder *builder)
 {
-    struct adjoint_pairs *p = r->pairs;
-    for (uint32_t g = 0; g < p->module->nglobal; g++) {
-        bt_global global = *p->module->globals[g];
+    struct differentiation *diff = r->diff;
+    for (uint32_t g = 0; g < diff->module->nglobal; g++) {
+        bt_global global = *diff->module->globals[g];
         const bt_type *type;
         r->span = global.span;
         if (flat_is_generic(global.type))
@@ -194,9 +194,9 @@ static bt_status declare_globals(struct room *r, bt_module_builder *builder)
 /* Declarations, of functions that may have other names. */
 static bt_status declare_gradients(struct room *r, bt_module_builder *builder)
 {
-    const struct adjoint_pairs *p = r->pairs;
-    for (uint32_t g = 0; g < p->module->nglobal; g++) {
-        bt_global global = *p->module->globals[g];
+    const struct differentiation *diff = r->diff;
+    for (uint32_t g = 0; g < diff->module->nglobal; g++) {
+        bt_global global = *diff->module->globals[g];
         const char *name = bt_map_find(&r->names, global.name);
         const char *primal = global.kind == BT_GLOBAL_GRADIENT
                                  ? bt_map_find(&r->names, global.primal)
@@ -215,8 +215,8 @@ static bt_status declare_gradients(struct room *r, bt_module_builder *builder)
 static bt_status declare(void *state, bt_module_builder *builder)
 {
     struct room *r = state;
-    r->pairs->builder = builder;
-    BT_TRY(adjoint_data_declare(r->pairs, builder));
+    r->diff->builder = builder;
+    BT_TRY(adjoint_data_declare(r->diff, builder));
     BT_TRY(declare_globals(r, builder));
     return declare_gradients(r, builder);
 }
@@ -224,11 +224,11 @@ static bt_status declare(void *state, bt_module_builder *builder)
 static bt_status define(void *state, bt_module_builder *builder)
 {
     struct room *r = state;
-    struct adjoint_pairs *p = r->pairs;
-    const bt_module *old = p->module;
-    p->builder = builder;
-    p->module = r->declared;
-    BT_TRY(adjoint_data_define(p, builder));
+    struct differentiation *diff = r->diff;
+    const bt_module *old = diff->module;
+    diff->builder = builder;
+    diff->module = r->declared;
+    BT_TRY(adjoint_data_define(diff, builder));
     for (uint32_t g = 0; g < old->nglobal; g++) {
         bt_global global = *old->globals[g];
         const char *name = bt_map_find(&r->names, global.name);
@@ -250,7 +250,7 @@ static bt_status place_vars(const struct room *r, const bt_type *type,
 {
     const struct dims_map m = room_dims(r);
     dims_of_type all = { 0 };
-    dims->places = BT_NEWS(r->pairs->arena, uint32_t, dims->nvar);
+    dims->places = BT_NEWS(r->diff->arena, uint32_t, dims->nvar);
     if (!dims->places)
         return bt_no_memory();
     BT_TRY(dims_list(&m, type, &all));
@@ -261,7 +261,7 @@ static bt_status place_vars(const struct room *r, const bt_type *type,
     return NULL;
 }
 
-static bt_status hand_on_data(struct room *r, struct adjoint_pairs *next,
+static bt_status hand_on_data(struct room *r, struct differentiation *next,
                               const struct adjoint_data *old, struct adjoint_data **out)
 {
     struct adjoint_data *now = *out = BT_NEW(next->arena, struct adjoint_data);
@@ -280,7 +280,7 @@ static bt_status hand_on_data(struct room *r, struct adjoint_pairs *next,
                : bt_no_memory();
 }
 
-static bt_status hand_on_cell(struct room *r, struct adjoint_pairs *next,
+static bt_status hand_on_cell(struct room *r, struct differentiation *next,
                               const bt_type *type)
 {
     const struct dims_map m = room_dims(r);
@@ -291,18 +291,18 @@ static bt_status hand_on_cell(struct room *r, struct adjoint_pairs *next,
 }
 
 /* Cells, and adjoints of data that were declared, by types as they are now. */
-static bt_status hand_on(struct room *r, struct adjoint_pairs *next)
+static bt_status hand_on(struct room *r, struct differentiation *next)
 {
-    const struct adjoint_pairs *p = r->pairs;
+    const struct differentiation *diff = r->diff;
     const struct dims_map m = room_dims(r);
     bt_map known;
     bt_map_init(&known, next->arena, 0);
-    for (uint32_t i = 0; i < p->cells.len; i++)
-        BT_TRY(hand_on_cell(r, next, p->cells.at[i].value));
-    for (uint32_t i = 0; i < p->data.len; i++) {
-        const struct adjoint_data *old = p->data.at[i].value;
+    for (uint32_t i = 0; i < diff->cells.len; i++)
+        BT_TRY(hand_on_cell(r, next, diff->cells.at[i].value));
+    for (uint32_t i = 0; i < diff->data.len; i++) {
+        const struct adjoint_data *old = diff->data.at[i].value;
         struct adjoint_data *now = bt_map_find(&known, old);
-        const void *key = p->data.at[i].key;
+        const void *key = diff->data.at[i].key;
         const bt_type *type = key;
         if (!now)
             BT_TRY(hand_on_data(r, next, old, &now));
@@ -316,8 +316,8 @@ static bt_status hand_on(struct room *r, struct adjoint_pairs *next)
         if (!bt_map_put(&known, old, now) || !bt_map_put(&next->data, key, now))
             return bt_no_memory();
     }
-    for (uint32_t i = 0; i < p->united.len; i++) {
-        struct adjoint_data *now = bt_map_find(&known, p->united.at[i].value);
+    for (uint32_t i = 0; i < diff->united.len; i++) {
+        struct adjoint_data *now = bt_map_find(&known, diff->united.at[i].value);
         const bt_type *key;
         BT_TRY(dims_erase(&m, now->dims.type, &key));
         if (!bt_map_put(&next->united, key, now))
@@ -326,15 +326,16 @@ static bt_status hand_on(struct room *r, struct adjoint_pairs *next)
     return NULL;
 }
 
-bt_status adjoint_room_make(struct adjoint_pairs *p, const char *entry,
-                            struct adjoint_pairs *next, bt_module **out)
+bt_status adjoint_room_make(struct differentiation *diff, const char *entry,
+                            struct differentiation *next, bt_module **out)
 {
-    struct room r = { .pairs = p, .entry = entry };
-    bt_map_init(&r.types, p->arena, 0);
-    bt_map_init(&r.names, p->arena, 1);
-    bt_map_init(&r.holders, p->arena, 0);
-    BT_TRY(version_create(p->ctx, p->module, declare, define, &r, &r.declared, out));
-    next->module = p->module = *out;
+    struct room r = { .diff = diff, .entry = entry };
+    bt_map_init(&r.types, diff->arena, 0);
+    bt_map_init(&r.names, diff->arena, 1);
+    bt_map_init(&r.holders, diff->arena, 0);
+    BT_TRY(
+        version_create(diff->ctx, diff->module, declare, define, &r, &r.declared, out));
+    next->module = diff->module = *out;
     next->has_room = 1;
     bt_status status = hand_on(&r, next);
     if (status)

@@ -5,7 +5,7 @@
 #include "gradients/adjoint_cells.h"
 
 struct room {
-    struct adjoint_pairs *pairs;
+    struct differentiation *diff;
     const char *entry;
     bt_map types; /* -> what they become */
     bt_map names; /* of globals whose types change -> those of their copies */

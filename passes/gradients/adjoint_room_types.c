@@ -18,7 +18,7 @@ struct holder {
 
 static struct retype parts_of(struct room *r)
 {
-    return (struct retype){ r->pairs->ctx, r->pairs->arena, r->pairs->module->store,
+    return (struct retype){ r->diff->ctx, r->diff->arena, r->diff->module->store,
                             room_type, r };
 }
 
@@ -42,7 +42,7 @@ static bt_status holds_in(struct room *r, const bt_type *field, const bt_type *t
     if (*out || !list || !now || bt_as_tensor_type(field))
         return NULL;
     if (bt_as_ref_type(field))
-        BT_TRY(adjoint_is_cell(r->pairs, type, out));
+        BT_TRY(adjoint_is_cell(r->diff, type, out));
     if (bt_as_apply_type(field) && !*out)
         BT_TRY(holds(r, type, seen, out));
     for (uint32_t i = 0; i < list->n; i++)
@@ -62,7 +62,7 @@ static bt_status holds(struct room *r, const bt_type *type, const struct seen *o
     for (uint32_t i = 0; i < def->nctor; i++) {
         for (uint32_t k = 0; k < def->ctors[i]->nfield && !*out; k++) {
             const bt_type *field;
-            BT_TRY(adjoint_field_type(r->pairs, def->ctors[i], k,
+            BT_TRY(adjoint_field_type(r->diff, def->ctors[i], k,
                                       bt_as_apply_type(type)->at + 1, &field));
             BT_TRY(holds_in(r, def->ctors[i]->fields[k], field, &here, out));
         }
@@ -72,27 +72,28 @@ static bt_status holds(struct room *r, const bt_type *type, const struct seen *o
 
 struct dims_map room_dims(const struct room *r)
 {
-    const struct adjoint_pairs *p = r->pairs;
-    return (
-        struct dims_map){ .ctx = p->ctx, .arena = p->arena, .store = p->module->store };
+    const struct differentiation *diff = r->diff;
+    return (struct dims_map){ .ctx = diff->ctx,
+                              .arena = diff->arena,
+                              .store = diff->module->store };
 }
 
 /* Parameters like those of a data type that has dims alone. */
 static bt_status like_vars(struct room *r, struct holder *h, adjoint_types *vars)
 {
-    bt_store *store = r->pairs->module->store;
+    bt_store *store = r->diff->module->store;
     for (uint32_t i = 0; i < h->old->nvar; i++) {
         const bt_var_type *old = bt_as_var_type(h->old->vars[i]);
         const bt_type *var = bt_type_var(store, &old->param, old->name);
-        if (!var || !BT_PUSH(r->pairs->arena, vars, var))
-            return var ? bt_no_memory() : bt_store_why(r->pairs->ctx, store);
+        if (!var || !BT_PUSH(r->diff->arena, vars, var))
+            return var ? bt_no_memory() : bt_store_why(r->diff->ctx, store);
     }
     h->of = bt_type_apply(store, h->old, vars->len, vars->at);
-    return h->of ? NULL : bt_store_why(r->pairs->ctx, store);
+    return h->of ? NULL : bt_store_why(r->diff->ctx, store);
 }
 
 struct dim_vars {
-    struct adjoint_pairs *pairs;
+    struct differentiation *diff;
     adjoint_types *vars;
 };
 
@@ -101,16 +102,16 @@ static bt_status new_var(void *state, const bt_type *dim, const bt_type **out)
     const bt_type_param param = { .kind = BT_KIND_DIM, .high = INT64_MAX, .step = 1 };
     struct dim_vars *d = state;
     (void)dim;
-    if (!(*out = bt_type_var(d->pairs->module->store, &param, "n")))
-        return bt_store_why(d->pairs->ctx, d->pairs->module->store);
-    return BT_PUSH(d->pairs->arena, d->vars, *out) ? NULL : bt_no_memory();
+    if (!(*out = bt_type_var(d->diff->module->store, &param, "n")))
+        return bt_store_why(d->diff->ctx, d->diff->module->store);
+    return BT_PUSH(d->diff->arena, d->vars, *out) ? NULL : bt_no_memory();
 }
 
 static bt_status declare_holder(struct room *r, const bt_type *type, struct holder *h)
 {
-    struct adjoint_pairs *p = r->pairs;
+    struct differentiation *diff = r->diff;
     adjoint_types vars = { 0 };
-    struct dim_vars d = { p, &vars };
+    struct dim_vars d = { diff, &vars };
     struct dims_map m = room_dims(r);
     const char *name;
     m.dim = new_var;
@@ -118,34 +119,34 @@ static bt_status declare_holder(struct room *r, const bt_type *type, struct hold
     h->old = adjoint_def(type);
     BT_TRY(adjoint_has_one(h->old) ? like_vars(r, h, &vars)
                                    : dims_replace(&m, type, &h->of));
-    BT_TRY(adjoint_name(p, &p->taken, h->old->name, "cells", &name));
-    return bt_module_builder_declare_adt(p->builder, name, h->old->span, vars.len,
+    BT_TRY(adjoint_name(diff, &diff->taken, h->old->name, "cells", &name));
+    return bt_module_builder_declare_adt(diff->builder, name, h->old->span, vars.len,
                                          vars.at, &h->now);
 }
 
 static bt_status define_holder(struct room *r, const struct holder *h)
 {
-    struct adjoint_pairs *p = r->pairs;
+    struct differentiation *diff = r->diff;
     const bt_span span = r->span;
-    bt_ctor *ctors = BT_NEWS(p->arena, bt_ctor, h->old->nctor);
+    bt_ctor *ctors = BT_NEWS(diff->arena, bt_ctor, h->old->nctor);
     if (!ctors)
         return bt_no_memory();
     r->span = h->old->span;
     for (uint32_t i = 0; i < h->old->nctor; i++) {
         const bt_ctor *old = h->old->ctors[i];
-        const bt_type **fields = BT_NEWS(p->arena, const bt_type *, old->nfield);
+        const bt_type **fields = BT_NEWS(diff->arena, const bt_type *, old->nfield);
         if (!fields)
             return bt_no_memory();
         for (uint32_t k = 0; k < old->nfield; k++) {
-            BT_TRY(adjoint_field_type(p, old, k, bt_as_apply_type(h->of)->at + 1,
+            BT_TRY(adjoint_field_type(diff, old, k, bt_as_apply_type(h->of)->at + 1,
                                       &fields[k]));
             BT_TRY(room_type(r, fields[k], &fields[k]));
         }
         ctors[i] = (bt_ctor){ .nfield = old->nfield, .fields = fields };
-        BT_TRY(adjoint_name(p, &p->ctors, old->name, "cells", &ctors[i].name));
+        BT_TRY(adjoint_name(diff, &diff->ctors, old->name, "cells", &ctors[i].name));
     }
     r->span = span;
-    return bt_module_builder_define_adt(p->builder, h->now, h->old->nctor, ctors);
+    return bt_module_builder_define_adt(diff->builder, h->now, h->old->nctor, ctors);
 }
 
 /* *out NULL: it holds none. */
@@ -164,13 +165,13 @@ static bt_status find_holder(struct room *r, const bt_type *type,
     *out = bt_map_find(&r->holders, key);
     if (!*out) {
         BT_TRY(holds(r, type, NULL, &does));
-        struct holder *made = does ? BT_NEW(r->pairs->arena, struct holder) : NULL;
+        struct holder *made = does ? BT_NEW(r->diff->arena, struct holder) : NULL;
         *out = does ? made : &none;
         if (!*out || !bt_map_put(&r->holders, key, (void *)(uintptr_t)*out))
             return bt_no_memory();
         if (does && key == erased && erased->has & BT_HAS_VAR)
             return bt_fail_at(
-                r->pairs->ctx, BT_ERR_UNSUPPORTED, r->pairs->module->store, r->span,
+                r->diff->ctx, BT_ERR_UNSUPPORTED, r->diff->module->store, r->span,
                 "what the references in %s hold is differentiated for types "
                 "that a function has as parameters: call it for known ones",
                 adjoint_def(type)->name);
@@ -196,9 +197,9 @@ static bt_status map_data(struct room *r, const bt_type *type, const bt_type **o
     if (!adjoint_has_one(h->old))
         BT_TRY(dims_list(&m, type, &dims));
     *out =
-        bt_type_apply(r->pairs->module->store, h->now, h->now->nvar,
+        bt_type_apply(r->diff->module->store, h->now, h->now->nvar,
                       adjoint_has_one(h->old) ? bt_as_apply_type(*out)->at + 1 : dims.at);
-    return *out ? NULL : bt_store_why(r->pairs->ctx, r->pairs->module->store);
+    return *out ? NULL : bt_store_why(r->diff->ctx, r->diff->module->store);
 }
 
 /* ---- types ---- */
@@ -206,33 +207,33 @@ static bt_status map_data(struct room *r, const bt_type *type, const bt_type **o
 /* The content, then an adjoint of each leaf that has one. */
 static bt_status map_cell(struct room *r, const bt_type *type, const bt_type **out)
 {
-    struct adjoint_pairs *p = r->pairs;
+    struct differentiation *diff = r->diff;
     const bt_type *content = bt_as_ref_type(type)->at[0], *now;
     adjoint_types all = { 0 };
     BT_TRY(room_type(r, content, &now));
-    if (!BT_PUSH(p->arena, &all, now))
+    if (!BT_PUSH(diff->arena, &all, now))
         return bt_no_memory();
-    BT_TRY(adjoint_leaf_types(p, content, &all));
-    now = bt_type_tuple(p->module->store, all.len, all.at);
-    *out = now ? bt_type_ref(p->module->store, now) : NULL;
-    return *out ? NULL : bt_store_why(p->ctx, p->module->store);
+    BT_TRY(adjoint_leaf_types(diff, content, &all));
+    now = bt_type_tuple(diff->module->store, all.len, all.at);
+    *out = now ? bt_type_ref(diff->module->store, now) : NULL;
+    return *out ? NULL : bt_store_why(diff->ctx, diff->module->store);
 }
 
 static bt_status map_func(struct room *r, const bt_func_type *type, const bt_type **out)
 {
     const struct retype parts = parts_of(r);
-    bt_store *store = r->pairs->module->store;
-    const bt_type **vars = BT_NEWS(r->pairs->arena, const bt_type *, type->nparam);
+    bt_store *store = r->diff->module->store;
+    const bt_type **vars = BT_NEWS(r->diff->arena, const bt_type *, type->nparam);
     const bt_type **args, *result;
     const bt_func_type *open = type;
     if (!vars)
         return bt_no_memory();
     for (uint32_t i = 0; i < type->nparam; i++) {
         if (!(vars[i] = bt_type_var(store, &type->params[i], "A")))
-            return bt_store_why(r->pairs->ctx, store);
+            return bt_store_why(r->diff->ctx, store);
     }
     if (type->nparam && !(open = bt_func_type_open(store, type, vars)))
-        return bt_store_why(r->pairs->ctx, store);
+        return bt_store_why(r->diff->ctx, store);
     int same = 1;
     BT_TRY(retype_list(&parts, open->narg, open->args, &args, &same));
     BT_TRY(room_type(r, open->result, &result));
@@ -240,7 +241,7 @@ static bt_status map_func(struct room *r, const bt_func_type *type, const bt_typ
         return NULL;
     *out = bt_func_type_close(store, type->nparam, vars, open->narg, args, result,
                               open->nwhere, open->wheres);
-    return *out ? NULL : bt_store_why(r->pairs->ctx, store);
+    return *out ? NULL : bt_store_why(r->diff->ctx, store);
 }
 
 bt_status room_type(void *state, const bt_type *type, const bt_type **out)
@@ -253,7 +254,7 @@ bt_status room_type(void *state, const bt_type *type, const bt_type **out)
         *out = known;
         return NULL;
     }
-    BT_TRY(adjoint_is_cell(r->pairs, type, &is_cell));
+    BT_TRY(adjoint_is_cell(r->diff, type, &is_cell));
     known = type;
     if (is_cell)
         BT_TRY(map_cell(r, type, &known));

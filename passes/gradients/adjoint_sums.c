@@ -16,7 +16,7 @@ struct edge {
 };
 
 struct search {
-    struct adjoint_pairs *pairs;
+    struct differentiation *diff;
     bt_map first;    /* pair -> the number of its first parameter, from 1 */
     uint32_t nparam; /* of all */
     bt_vec(struct edge) edges;
@@ -24,11 +24,11 @@ struct search {
 
 static bt_status number_all(struct search *s)
 {
-    bt_map_init(&s->first, s->pairs->arena, 0);
-    for (uint32_t i = 0; i < s->pairs->all.len; i++) {
-        struct adjoint_pair *pair = s->pairs->all.at[i];
+    bt_map_init(&s->first, s->diff->arena, 0);
+    for (uint32_t i = 0; i < s->diff->all.len; i++) {
+        struct adjoint_pair *pair = s->diff->all.at[i];
         const uint32_t n = pair->primal->block->nparam;
-        pair->sums = BT_NEWS(s->pairs->arena, uint8_t, n);
+        pair->sums = BT_NEWS(s->diff->arena, uint8_t, n);
         if (!pair->sums ||
             !bt_map_put(&s->first, pair, (void *)(uintptr_t)(s->nparam + 1)))
             return bt_no_memory();
@@ -53,7 +53,7 @@ static bt_status add_call(struct search *s, const struct adjoint_pair *from,
         for (uint32_t k = 0; k < block->nparam; k++) {
             const struct edge edge = { number_of(s, from, k), number_of(s, to, i) };
             if (&block->params[k]->base == call->args[i] && to->wants[i] &&
-                !BT_PUSH(s->pairs->arena, &s->edges, edge))
+                !BT_PUSH(s->diff->arena, &s->edges, edge))
                 return bt_no_memory();
         }
     }
@@ -65,7 +65,7 @@ static bt_status add_calls(struct search *s, struct adjoint *a,
 {
     bt_blocks blocks = { 0 };
     BT_TRY(adjoint_pair_mark(a, pair));
-    BT_TRY(bt_block_nested(s->pairs->arena, pair->primal->block, &blocks));
+    BT_TRY(bt_block_nested(s->diff->arena, pair->primal->block, &blocks));
     for (uint32_t b = 0; b < blocks.len; b++) {
         for (uint32_t i = 0; i < blocks.at[b]->nbinding; i++) {
             const bt_value *value = blocks.at[b]->bindings[i];
@@ -80,10 +80,10 @@ static bt_status add_calls(struct search *s, struct adjoint *a,
 
 static bt_status find_edges(struct search *s)
 {
-    for (uint32_t i = 0; i < s->pairs->all.len; i++) {
+    for (uint32_t i = 0; i < s->diff->all.len; i++) {
         struct adjoint a;
-        BT_TRY(adjoint_init(&a, s->pairs, s->pairs->all.at[i]->primal));
-        bt_status status = add_calls(s, &a, s->pairs->all.at[i]);
+        BT_TRY(adjoint_init(&a, s->diff, s->diff->all.at[i]->primal));
+        bt_status status = add_calls(s, &a, s->diff->all.at[i]);
         adjoint_deinit(&a);
         BT_TRY(status);
     }
@@ -99,7 +99,7 @@ static bt_status take_away(const struct search *s, uint32_t *left)
     for (uint32_t i = 0; i < s->edges.len; i++)
         left[s->edges.at[i].to]++;
     for (uint32_t i = 0; i < s->nparam; i++) {
-        if (!left[i] && !BT_PUSH(s->pairs->arena, &open, i))
+        if (!left[i] && !BT_PUSH(s->diff->arena, &open, i))
             return bt_no_memory();
     }
     while (open.len) {
@@ -107,24 +107,24 @@ static bt_status take_away(const struct search *s, uint32_t *left)
         for (uint32_t i = 0; i < s->edges.len; i++) {
             const uint32_t to = s->edges.at[i].to;
             if (s->edges.at[i].from == gone && --left[to] == 0 &&
-                !BT_PUSH(s->pairs->arena, &open, to))
+                !BT_PUSH(s->diff->arena, &open, to))
                 return bt_no_memory();
         }
     }
     return NULL;
 }
 
-bt_status adjoint_pairs_sum(struct adjoint_pairs *p)
+bt_status adjoint_pairs_sum(struct differentiation *diff)
 {
-    struct search s = { .pairs = p };
+    struct search s = { .diff = diff };
     BT_TRY(number_all(&s));
     BT_TRY(find_edges(&s));
-    uint32_t *left = BT_NEWS(p->arena, uint32_t, s.nparam + 1);
+    uint32_t *left = BT_NEWS(diff->arena, uint32_t, s.nparam + 1);
     if (!left)
         return bt_no_memory();
     BT_TRY(take_away(&s, left));
-    for (uint32_t i = 0; i < p->all.len; i++) {
-        struct adjoint_pair *pair = p->all.at[i];
+    for (uint32_t i = 0; i < diff->all.len; i++) {
+        struct adjoint_pair *pair = diff->all.at[i];
         for (uint32_t k = 0; k < pair->primal->block->nparam; k++)
             pair->sums[k] = pair->wants[k] && left[number_of(&s, pair, k)] != 0;
     }

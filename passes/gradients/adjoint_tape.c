@@ -2,31 +2,31 @@
 #include "common/names.h"
 #include "gradients/adjoint_path.h"
 
-bt_status adjoint_name(struct adjoint_pairs *p, bt_map *taken, const char *base,
+bt_status adjoint_name(struct differentiation *diff, bt_map *taken, const char *base,
                        const char *what, const char **out)
 {
-    return name_new(p->module, p->arena, taken, out, "%s.%s", base, what);
+    return name_new(diff->module, diff->arena, taken, out, "%s.%s", base, what);
 }
 
-bt_status adjoint_tape_declare(struct adjoint_pairs *p, bt_module_builder *builder,
+bt_status adjoint_tape_declare(struct differentiation *diff, bt_module_builder *builder,
                                const char *base, const bt_func *func, bt_adt_def **def,
                                const bt_type **out)
 {
-    bt_store *store = p->module->store;
-    const bt_type **vars = BT_NEWS(p->arena, const bt_type *, func->nvar);
+    bt_store *store = diff->module->store;
+    const bt_type **vars = BT_NEWS(diff->arena, const bt_type *, func->nvar);
     const char *name;
     if (!vars)
         return bt_no_memory();
     for (uint32_t i = 0; i < func->nvar; i++) {
         const bt_var_type *var = bt_as_var_type(func->vars[i]);
         if (!(vars[i] = bt_type_var(store, &var->param, var->name)))
-            return bt_store_why(p->ctx, store);
+            return bt_store_why(diff->ctx, store);
     }
-    BT_TRY(adjoint_name(p, &p->taken, base, "tape", &name));
+    BT_TRY(adjoint_name(diff, &diff->taken, base, "tape", &name));
     BT_TRY(
         bt_module_builder_declare_adt(builder, name, func->span, func->nvar, vars, def));
     *out = bt_type_apply(store, *def, func->nvar, func->vars);
-    return *out ? NULL : bt_store_why(p->ctx, store);
+    return *out ? NULL : bt_store_why(diff->ctx, store);
 }
 
 /* A dim that only the run knows is one that each value of the field brings along. */
@@ -44,15 +44,17 @@ static bt_status open_dims(struct copy *c, const bt_type *type, const bt_type **
 }
 
 /* Fields in terms of the data type's own parameters. */
-static bt_status fields_of(struct adjoint_pairs *p, const bt_adt_def *def,
+static bt_status fields_of(struct differentiation *diff, const bt_adt_def *def,
                            const bt_func *func, const struct adjoint_path *path,
                            const bt_type ***out)
 {
-    struct copy c = { .ctx = p->ctx, .store = p->module->store, .arena = p->arena };
-    const bt_type **fields = *out = BT_NEWS(p->arena, const bt_type *, path->kept.len);
+    struct copy c = { .ctx = diff->ctx,
+                      .store = diff->module->store,
+                      .arena = diff->arena };
+    const bt_type **fields = *out = BT_NEWS(diff->arena, const bt_type *, path->kept.len);
     if (!fields)
         return bt_no_memory();
-    bt_map_init(&c.types, p->arena, 0);
+    bt_map_init(&c.types, diff->arena, 0);
     for (uint32_t i = 0; i < func->nvar; i++)
         BT_TRY(copy_put_type(&c, func->vars[i], def->vars[i]));
     for (uint32_t i = 0; i < path->kept.len; i++) {
@@ -62,22 +64,22 @@ static bt_status fields_of(struct adjoint_pairs *p, const bt_adt_def *def,
     return NULL;
 }
 
-bt_status adjoint_tape_define(struct adjoint_pairs *p, bt_adt_def *def,
+bt_status adjoint_tape_define(struct differentiation *diff, bt_adt_def *def,
                               const bt_func *func, uint32_t npath,
                               struct adjoint_path *paths)
 {
-    bt_ctor *ctors = BT_NEWS(p->arena, bt_ctor, npath);
+    bt_ctor *ctors = BT_NEWS(diff->arena, bt_ctor, npath);
     if (!ctors)
         return bt_no_memory();
     for (uint32_t i = 0; i < npath; i++) {
         const bt_type **fields;
-        BT_TRY(fields_of(p, def, func, &paths[i], &fields));
-        BT_TRY(adjoint_name(p, &p->ctors, func->name ? func->name : "fn", "Path",
+        BT_TRY(fields_of(diff, def, func, &paths[i], &fields));
+        BT_TRY(adjoint_name(diff, &diff->ctors, func->name ? func->name : "fn", "Path",
                             &ctors[i].name));
         ctors[i].nfield = paths[i].kept.len;
         ctors[i].fields = fields;
     }
-    BT_TRY(bt_module_builder_define_adt(p->builder, def, npath, ctors));
+    BT_TRY(bt_module_builder_define_adt(diff->builder, def, npath, ctors));
     for (uint32_t i = 0; i < npath; i++)
         paths[i].ctor = def->ctors[i];
     return NULL;

@@ -55,7 +55,7 @@ bt_status adjoint_add(struct adjoint *a, const bt_value *old, uint32_t leaf,
     if (!adjoint || !adjoint_is_active(a, old))
         return NULL;
     if (leaves && leaves[leaf])
-        BT_TRY(adjoint_plus(a->pairs, &a->copy, adjoint_leaf(old->type, leaf),
+        BT_TRY(adjoint_plus(a->diff, &a->copy, adjoint_leaf(old->type, leaf),
                             (const bt_value *[]){ leaves[leaf], adjoint }, &adjoint));
     return adjoint_set(a, old, leaf, adjoint);
 }
@@ -100,7 +100,7 @@ static bt_status leaf_of(struct adjoint *a, const bt_value *like, const bt_value
     if (!adjoint_has(like->type))
         return NULL;
     if (!adjoint)
-        BT_TRY(adjoint_zero(a->pairs, &a->copy, like, like->type, &adjoint));
+        BT_TRY(adjoint_zero(a->diff, &a->copy, like, like->type, &adjoint));
     *out = adjoint;
     return bt_as_apply_type(like->type) ? adjoint_fill(a, like, adjoint, out) : NULL;
 }

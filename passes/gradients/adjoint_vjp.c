@@ -17,7 +17,7 @@ int adjoint_has_vjp(const bt_global *global)
 
 static const bt_global *callee_of(const struct adjoint *a, const bt_call *call)
 {
-    const bt_global *global = bt_call_global(a->pairs->module, call);
+    const bt_global *global = bt_call_global(a->diff->module, call);
     return global && adjoint_has_vjp(global) ? global : NULL;
 }
 
@@ -28,13 +28,13 @@ int adjoint_calls_vjp(const struct adjoint *a, const bt_value *old)
 
 /* ---- its type ---- */
 
-static bt_status wanted_type(const struct adjoint_pairs *p, const bt_func_type *primal,
-                             const bt_type **out)
+static bt_status wanted_type(const struct differentiation *diff,
+                             const bt_func_type *primal, const bt_type **out)
 {
-    bt_store *store = p->module->store;
+    bt_store *store = diff->module->store;
     bt_func_type now = *primal;
-    const bt_type **args = BT_NEWS(p->arena, const bt_type *, primal->narg + 2);
-    const bt_type **back = BT_NEWS(p->arena, const bt_type *, primal->narg);
+    const bt_type **args = BT_NEWS(diff->arena, const bt_type *, primal->narg + 2);
+    const bt_type **back = BT_NEWS(diff->arena, const bt_type *, primal->narg);
     uint32_t n = 0;
     if (!args || !back)
         return bt_no_memory();
@@ -48,19 +48,20 @@ static bt_status wanted_type(const struct adjoint_pairs *p, const bt_func_type *
     now.narg += 2;
     now.result = n == 1 ? back[0] : bt_type_tuple(store, n, back);
     *out = now.result ? bt_type_func(store, &now) : NULL;
-    return *out ? NULL : bt_store_why(p->ctx, store);
+    return *out ? NULL : bt_store_why(diff->ctx, store);
 }
 
 /* What `global` names. */
-static bt_status find(const struct adjoint_pairs *p, const bt_global *global,
+static bt_status find(const struct differentiation *diff, const bt_global *global,
                       const bt_global **out)
 {
     static const struct adjoint_rule vjp = {
         "vjp", "f_back", wanted_type,
-        "the arguments, the result and its adjoint, giving the adjoints of the arguments that "
+        "the arguments, the result and its adjoint, giving the adjoints of the arguments "
+        "that "
         "hold floats; what a fn uses from around it comes first among its arguments"
     };
-    return adjoint_rule_find(p, &vjp, global, out);
+    return adjoint_rule_find(diff, &vjp, global, out);
 }
 
 /* ---- calls ---- */
@@ -74,10 +75,10 @@ bt_status adjoint_vjp_want(struct adjoint *a, const bt_value *old)
         any |= adjoint_is_active(a, call->args[i]);
     if (!any)
         return NULL;
-    BT_TRY(find(a->pairs, global, &vjp));
+    BT_TRY(find(a->diff, global, &vjp));
     for (uint32_t i = 0; i < call->narg; i++)
-        BT_TRY(adjoint_convert_want(a->pairs, call->args[i]->type, ADJOINT_STRIP));
-    return adjoint_convert_want(a->pairs, old->type, ADJOINT_FILL);
+        BT_TRY(adjoint_convert_want(a->diff, call->args[i]->type, ADJOINT_STRIP));
+    return adjoint_convert_want(a->diff, old->type, ADJOINT_FILL);
 }
 
 static bt_status call_vjp(struct adjoint *a, const bt_call *old, const bt_call *now,
@@ -93,7 +94,7 @@ static bt_status call_vjp(struct adjoint *a, const bt_call *old, const bt_call *
                      .type_args = now->type_args };
     if (!args)
         return bt_no_memory();
-    BT_TRY(find(a->pairs, callee_of(a, old), &vjp));
+    BT_TRY(find(a->diff, callee_of(a, old), &vjp));
     for (uint32_t i = 0; i < now->narg; i++)
         args[i] = now->args[i];
     args[now->narg] = &now->base;

@@ -18,17 +18,17 @@
 
 /* Declarations whose functions call none that is still a declaration: they are next. */
 struct round {
-    struct adjoint_pairs pairs;
+    struct differentiation diff;
     bt_vec(const bt_global *) ready;
     const bt_module *declared;
 };
 
 static bt_status find_ready(struct round *r, uint32_t *nleft)
 {
-    const bt_module *module = r->pairs.module;
+    const bt_module *module = r->diff.module;
     const bt_callgraph *graph;
     *nleft = 0;
-    BT_TRY(bt_callgraph_create(r->pairs.ctx, module, r->pairs.arena, &graph));
+    BT_TRY(bt_callgraph_create(r->diff.ctx, module, r->diff.arena, &graph));
     for (uint32_t g = 0; g < module->nglobal; g++) {
         const bt_global *global = module->globals[g];
         const uint8_t *reached;
@@ -39,15 +39,15 @@ static bt_status find_ready(struct round *r, uint32_t *nleft)
         const bt_global *primal = bt_module_find(module, global->primal);
         if (!primal ||
             (primal->kind != BT_GLOBAL_FUNC && primal->kind != BT_GLOBAL_GRADIENT))
-            return bt_fail_at(r->pairs.ctx, BT_ERR_UNSUPPORTED, module->store,
+            return bt_fail_at(r->diff.ctx, BT_ERR_UNSUPPORTED, module->store,
                               global->span, "%s @%s: @%s is no function of the module",
                               global->gradient.is_forward ? "jvp" : "gradient",
                               global->name, global->primal);
         ++*nleft;
-        BT_TRY(bt_callgraph_reach(graph, module, primal, r->pairs.arena, &reached));
+        BT_TRY(bt_callgraph_reach(graph, module, primal, r->diff.arena, &reached));
         for (uint32_t i = 0; i < module->nglobal; i++)
             ngradient += reached[i] && module->globals[i]->kind == BT_GLOBAL_GRADIENT;
-        if (!ngradient && !BT_PUSH(r->pairs.arena, &r->ready, global))
+        if (!ngradient && !BT_PUSH(r->diff.arena, &r->ready, global))
             return bt_no_memory();
     }
     return NULL;
@@ -56,10 +56,10 @@ static bt_status find_ready(struct round *r, uint32_t *nleft)
 /* Every declaration that is left leads to another one, or to itself. */
 static bt_status fail_cycle(const struct round *r)
 {
-    const bt_module *module = r->pairs.module;
+    const bt_module *module = r->diff.module;
     const bt_global *first = NULL;
     bt_text names;
-    bt_text_init(&names, r->pairs.arena);
+    bt_text_init(&names, r->diff.arena);
     for (uint32_t g = 0; g < module->nglobal; g++) {
         const bt_global *global = module->globals[g];
         if (global->kind != BT_GLOBAL_GRADIENT || flat_is_generic(global->type))
@@ -70,7 +70,7 @@ static bt_status fail_cycle(const struct round *r)
     if (!bt_text_get(&names))
         return bt_no_memory();
     return bt_fail_at(
-        r->pairs.ctx, BT_ERR_UNSUPPORTED, module->store, first->span,
+        r->diff.ctx, BT_ERR_UNSUPPORTED, module->store, first->span,
         "a function cannot call the gradient of itself: @%s does, in one of "
         "%s; move what is differentiated into a function of its own",
         first->primal, bt_text_get(&names));
@@ -79,59 +79,59 @@ static bt_status fail_cycle(const struct round *r)
 static bt_status declare_all(void *state, bt_module_builder *builder)
 {
     struct round *r = state;
-    BT_TRY(adjoint_pairs_sum(&r->pairs));
-    BT_TRY(adjoint_data_declare(&r->pairs, builder));
-    BT_TRY(adjoint_convert_declare(&r->pairs, builder));
-    BT_TRY(tangent_declare(&r->pairs, builder));
-    return adjoint_pairs_declare(&r->pairs, builder);
+    BT_TRY(adjoint_pairs_sum(&r->diff));
+    BT_TRY(adjoint_data_declare(&r->diff, builder));
+    BT_TRY(adjoint_convert_declare(&r->diff, builder));
+    BT_TRY(tangent_declare(&r->diff, builder));
+    return adjoint_pairs_declare(&r->diff, builder);
 }
 
 static bt_status define_all(void *state, bt_module_builder *builder)
 {
     struct round *r = state;
-    r->pairs.module = r->declared;
-    r->pairs.builder = builder;
-    BT_TRY(adjoint_data_define(&r->pairs, builder));
-    BT_TRY(adjoint_convert_define(&r->pairs, builder));
-    BT_TRY(adjoint_pairs_define(&r->pairs, builder));
-    BT_TRY(tangent_define(&r->pairs, builder));
+    r->diff.module = r->declared;
+    r->diff.builder = builder;
+    BT_TRY(adjoint_data_define(&r->diff, builder));
+    BT_TRY(adjoint_convert_define(&r->diff, builder));
+    BT_TRY(adjoint_pairs_define(&r->diff, builder));
+    BT_TRY(tangent_define(&r->diff, builder));
     for (uint32_t i = 0; i < r->ready.len; i++)
         BT_TRY(r->ready.at[i]->gradient.is_forward
-                   ? tangent_jvp_define(&r->pairs, builder, r->ready.at[i])
-                   : adjoint_gradient_define(&r->pairs, builder, r->ready.at[i]));
+                   ? tangent_jvp_define(&r->diff, builder, r->ready.at[i])
+                   : adjoint_gradient_define(&r->diff, builder, r->ready.at[i]));
     return NULL;
 }
 
 static void round_init(struct round *r, bt_ctx *ctx, bt_arena *arena,
                        const bt_module *module)
 {
-    struct adjoint_pairs *p = &r->pairs;
-    *r = (struct round){ .pairs = { .ctx = ctx, .arena = arena, .module = module } };
-    bt_map_init(&p->taken, arena, 1);
-    bt_map_init(&p->ctors, arena, 1);
-    bt_map_init(&p->data, arena, 0);
-    bt_map_init(&p->united, arena, 0);
-    bt_map_init(&p->made, arena, 0);
-    bt_map_init(&p->cells, arena, 0);
-    bt_map_init(&p->writing, arena, 0);
-    bt_map_init(&p->touching, arena, 0);
-    bt_map_init(&p->writers, arena, 1);
+    struct differentiation *diff = &r->diff;
+    *r = (struct round){ .diff = { .ctx = ctx, .arena = arena, .module = module } };
+    bt_map_init(&diff->taken, arena, 1);
+    bt_map_init(&diff->ctors, arena, 1);
+    bt_map_init(&diff->data, arena, 0);
+    bt_map_init(&diff->united, arena, 0);
+    bt_map_init(&diff->made, arena, 0);
+    bt_map_init(&diff->cells, arena, 0);
+    bt_map_init(&diff->writing, arena, 0);
+    bt_map_init(&diff->touching, arena, 0);
+    bt_map_init(&diff->writers, arena, 1);
 }
 
 /* What the declarations need; again, while more cells turn out to have adjoints. */
 static bt_status find_all(struct round *r)
 {
-    struct adjoint_pairs *p = &r->pairs;
-    for (uint32_t ncell = UINT32_MAX; ncell != p->cells.len;) {
-        ncell = p->cells.len;
-        p->all.len = p->tangents.len = 0;
-        BT_TRY(adjoint_cells_touch(p));
+    struct differentiation *diff = &r->diff;
+    for (uint32_t ncell = UINT32_MAX; ncell != diff->cells.len;) {
+        ncell = diff->cells.len;
+        diff->all.len = diff->tangents.len = 0;
+        BT_TRY(adjoint_cells_touch(diff));
         for (uint32_t i = 0; i < r->ready.len; i++)
             BT_TRY(r->ready.at[i]->gradient.is_forward
-                       ? tangent_jvp_find(p, r->ready.at[i])
-                       : adjoint_gradient_find(p, r->ready.at[i]));
-        BT_TRY(adjoint_pairs_close(p));
-        BT_TRY(tangent_close(p));
+                       ? tangent_jvp_find(diff, r->ready.at[i])
+                       : adjoint_gradient_find(diff, r->ready.at[i]));
+        BT_TRY(adjoint_pairs_close(diff));
+        BT_TRY(tangent_close(diff));
     }
     return NULL;
 }
@@ -144,12 +144,12 @@ static bt_status make_room(struct round *r, const char *entry, bt_module **out)
     uint32_t nleft;
     *out = NULL;
     BT_TRY(find_all(r));
-    if (!r->pairs.cells.len) {
-        r->pairs.has_room = 1;
-        return r->pairs.writing.len ? find_all(r) : NULL;
+    if (!r->diff.cells.len) {
+        r->diff.has_room = 1;
+        return r->diff.writing.len ? find_all(r) : NULL;
     }
-    round_init(&next, r->pairs.ctx, r->pairs.arena, r->pairs.module);
-    BT_TRY(adjoint_room_make(&r->pairs, entry, &next.pairs, out));
+    round_init(&next, r->diff.ctx, r->diff.arena, r->diff.module);
+    BT_TRY(adjoint_room_make(&r->diff, entry, &next.diff, out));
     *r = next;
     bt_status status = find_ready(r, &nleft);
     if (!status)
@@ -172,17 +172,17 @@ static bt_status run_round(bt_ctx *ctx, const bt_pass_call *call, const bt_modul
     if (!r.ready.len)
         return fail_cycle(&r);
     BT_TRY(make_room(&r, call->entry, &roomy));
-    bt_status status = version_create(ctx, r.pairs.module, declare_all, define_all, &r,
-                                      &r.declared, out);
+    bt_status status =
+        version_create(ctx, r.diff.module, declare_all, define_all, &r, &r.declared, out);
     bt_module_unref(roomy);
     return status;
 }
 
 static bt_status forget_attributes(void *state, bt_module_builder *builder)
 {
-    struct adjoint_pairs *p = state;
-    for (uint32_t g = 0; g < p->module->nglobal; g++) {
-        const bt_global *old = p->module->globals[g];
+    struct differentiation *diff = state;
+    for (uint32_t g = 0; g < diff->module->nglobal; g++) {
+        const bt_global *old = diff->module->globals[g];
         bt_global now = *old;
         if (!derivative_attrs_has(adjoint_attrs_of(old)))
             continue;
@@ -192,7 +192,7 @@ static bt_status forget_attributes(void *state, bt_module_builder *builder)
             func = *old->func;
             attrs = &func.attrs;
         }
-        bt_dict_entry *left = BT_NEWS(p->arena, bt_dict_entry, attrs->n);
+        bt_dict_entry *left = BT_NEWS(diff->arena, bt_dict_entry, attrs->n);
         uint32_t n = 0;
         if (!left)
             return bt_no_memory();
@@ -202,7 +202,7 @@ static bt_status forget_attributes(void *state, bt_module_builder *builder)
         }
         *attrs = (bt_dict){ n, left };
         if (old->kind == BT_GLOBAL_FUNC)
-            BT_TRY(bt_func_create(p->ctx, p->module->store, &func, &now.func));
+            BT_TRY(bt_func_create(diff->ctx, diff->module->store, &func, &now.func));
         BT_TRY(bt_module_builder_set(builder, &now, 0));
     }
     return NULL;
@@ -212,14 +212,14 @@ static bt_status forget_attributes(void *state, bt_module_builder *builder)
  * more: they would keep what they name, and calls from being inlined. */
 static bt_status finish(bt_ctx *ctx, bt_arena *arena, bt_module *module, bt_module **out)
 {
-    struct adjoint_pairs p = { .ctx = ctx, .arena = arena, .module = module };
+    struct differentiation diff = { .ctx = ctx, .arena = arena, .module = module };
     int any = 0;
     for (uint32_t g = 0; g < module->nglobal; g++)
         any |= derivative_attrs_has(adjoint_attrs_of(module->globals[g]));
     *out = module;
     if (!any)
         return NULL;
-    bt_status status = version_next(ctx, module, forget_attributes, &p, out);
+    bt_status status = version_next(ctx, module, forget_attributes, &diff, out);
     bt_module_unref(module);
     return status;
 }

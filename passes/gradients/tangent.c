@@ -4,11 +4,11 @@
 
 static bt_status tangent_binding(struct copy *, const bt_value *old, int *done);
 
-bt_status tangent_init(struct tangent *t, struct adjoint_pairs *pairs,
+bt_status tangent_init(struct tangent *t, struct differentiation *diff,
                        const bt_func *func)
 {
-    BT_TRY(adjoint_init(&t->adjoint, pairs, func));
-    bt_map_init(&t->duals, pairs->arena, 0);
+    BT_TRY(adjoint_init(&t->adjoint, diff, func));
+    bt_map_init(&t->duals, diff->arena, 0);
     t->adjoint.copy.state = t;
     t->adjoint.copy.binding = tangent_binding;
     return NULL;
@@ -24,7 +24,7 @@ static bt_status filled(struct adjoint *a, const bt_value *now, const bt_value *
                         const bt_value **out)
 {
     *out = tangent;
-    return tangent ? NULL : adjoint_zero(a->pairs, &a->copy, now, now->type, out);
+    return tangent ? NULL : adjoint_zero(a->diff, &a->copy, now, now->type, out);
 }
 
 bt_status tangent_pair(struct tangent *t, const bt_value *old, const bt_value *now,
@@ -114,11 +114,11 @@ static bt_status open_ctor(struct adjoint *a, const bt_pattern *pattern,
     if (!types)
         return bt_no_memory();
     for (uint32_t i = 0; i < pattern->n; i++) {
-        BT_TRY(adjoint_field_type(a->pairs, pattern->ctor, i,
+        BT_TRY(adjoint_field_type(a->diff, pattern->ctor, i,
                                   bt_as_apply_type(type)->at + 1, &types[i]));
         BT_TRY(pattern_fields(a, pattern->at[i], types[i], &fields));
     }
-    BT_TRY(adjoint_open(a->pairs, &a->copy, d, pattern->ctor, &fields, &given));
+    BT_TRY(adjoint_open(a->diff, &a->copy, d, pattern->ctor, &fields, &given));
     for (uint32_t i = 0; i < pattern->n; i++) {
         for (uint32_t k = 0; k < bt_type_nleaf(types[i]); k++) {
             const bt_value *leaf =
@@ -164,7 +164,7 @@ static bt_status type_dual(struct adjoint *a, const bt_value *old, const uint8_t
     BT_TRY(copy_type(c, old->type, &type));
     if (!BT_PUSH(c->arena, &types, type))
         return bt_no_memory();
-    BT_TRY(tangent_types(a->pairs, type, moves, &types));
+    BT_TRY(tangent_types(a->diff, type, moves, &types));
     *out = bt_type_tuple(c->store, types.len, types.at);
     return *out ? NULL : bt_store_why(c->ctx, c->store);
 }
@@ -287,7 +287,7 @@ static bt_status make_ctor(struct adjoint *a, const bt_call *old)
                 return bt_no_memory();
         }
     }
-    BT_TRY(adjoint_type_of(a->pairs, now->base.type, &type));
+    BT_TRY(adjoint_type_of(a->diff, now->base.type, &type));
     BT_TRY(adjoint_build_ctor(&a->copy, adjoint_def(type)->ctors[old->ctor->tag + 1],
                               type, fields.len, fields.at, &made));
     return adjoint_add(a, &old->base, 0, made);
@@ -357,7 +357,7 @@ static bt_status tangent_binding(struct copy *c, const bt_value *old, int *done)
     struct adjoint *a = &t->adjoint;
     const bt_call *call = bt_as_call(old);
     const int touches =
-        adjoint_touches(a->pairs, old) && !(call && tangent_rule_of(a, call));
+        adjoint_touches(a->diff, old) && !(call && tangent_rule_of(a, call));
     const int moves = adjoint_is_active(a, old);
     const int has_regions = old->kind == BT_VALUE_IF || old->kind == BT_VALUE_MATCH;
     if (!moves && !touches && !has_regions)

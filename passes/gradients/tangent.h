@@ -27,7 +27,7 @@ struct tangent {
     struct adjoint adjoint; /* its copy's state is all of this */
     bt_map duals; /* values of the primal -> (value, tangent of each leaf that moves) */
 };
-bt_status tangent_init(struct tangent *, struct adjoint_pairs *,
+bt_status tangent_init(struct tangent *, struct differentiation *,
                        const bt_func *) BT_MUST_USE;
 void tangent_deinit(struct tangent *);
 
@@ -69,20 +69,20 @@ bt_status tangent_func_of(const struct adjoint *, const bt_call *,
 /* Adds what the calls of a function need, in which is known what moves. */
 bt_status tangent_find(struct adjoint *, const bt_block *) BT_MUST_USE;
 /* And what these call. */
-bt_status tangent_close(struct adjoint_pairs *) BT_MUST_USE;
+bt_status tangent_close(struct differentiation *) BT_MUST_USE;
 /* Types of the tangents of those leaves, added to *out. */
-bt_status tangent_types(struct adjoint_pairs *, const bt_type *, const uint8_t *moves,
+bt_status tangent_types(struct differentiation *, const bt_type *, const uint8_t *moves,
                         adjoint_types *out) BT_MUST_USE;
 /* %dx of %x */
 bt_status tangent_param(struct adjoint *, const bt_value *old, const bt_type *,
                         const bt_param **out) BT_MUST_USE;
-bt_status tangent_declare(struct adjoint_pairs *, bt_module_builder *) BT_MUST_USE;
-bt_status tangent_define(struct adjoint_pairs *, bt_module_builder *) BT_MUST_USE;
+bt_status tangent_declare(struct differentiation *, bt_module_builder *) BT_MUST_USE;
+bt_status tangent_define(struct differentiation *, bt_module_builder *) BT_MUST_USE;
 
 /* ---- jvp declarations (tangent_jvp.c) ---- */
 
-bt_status tangent_jvp_find(struct adjoint_pairs *, const bt_global *) BT_MUST_USE;
-bt_status tangent_jvp_define(struct adjoint_pairs *, bt_module_builder *,
+bt_status tangent_jvp_find(struct differentiation *, const bt_global *) BT_MUST_USE;
+bt_status tangent_jvp_define(struct differentiation *, bt_module_builder *,
                              const bt_global *) BT_MUST_USE;
 
 #endif

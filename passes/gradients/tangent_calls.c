@@ -9,17 +9,17 @@
 static bt_status callee_of(const struct adjoint *a, const bt_call *call,
                            const bt_func **func, const uint8_t **out)
 {
-    const bt_global *global = bt_call_global(a->pairs->module, call);
+    const bt_global *global = bt_call_global(a->diff->module, call);
     uint32_t n = 0, leaf = 0;
     *func = NULL;
     if (!global || global->kind != BT_GLOBAL_FUNC || tangent_rule_of(a, call) ||
-        (!adjoint_is_active(a, &call->base) && !adjoint_touches(a->pairs, call) &&
+        (!adjoint_is_active(a, &call->base) && !adjoint_touches(a->diff, call) &&
          // as long as cells are looked for
-         (a->pairs->has_room || !adjoint_may_write(a->pairs, call))))
+         (a->diff->has_room || !adjoint_may_write(a->diff, call))))
         return NULL;
     for (uint32_t i = 0; i < call->narg; i++)
         n += bt_type_nleaf(call->args[i]->type);
-    uint8_t *all = BT_NEWS(a->pairs->arena, uint8_t, n);
+    uint8_t *all = BT_NEWS(a->diff->arena, uint8_t, n);
     if (!all)
         return bt_no_memory();
     for (uint32_t i = 0; i < call->narg; i++) {
@@ -40,12 +40,12 @@ static uint32_t nleaf_of(const bt_func *func)
     return n;
 }
 
-static const struct tangent_func *find(const struct adjoint_pairs *p, const bt_func *func,
-                                       const uint8_t *moves)
+static const struct tangent_func *find(const struct differentiation *diff,
+                                       const bt_func *func, const uint8_t *moves)
 {
     const uint32_t n = nleaf_of(func);
-    for (uint32_t i = 0; i < p->tangents.len; i++) {
-        const struct tangent_func *f = p->tangents.at[i];
+    for (uint32_t i = 0; i < diff->tangents.len; i++) {
+        const struct tangent_func *f = diff->tangents.at[i];
         uint32_t k = 0;
         if (f->primal != func)
             continue;
@@ -63,26 +63,26 @@ bt_status tangent_func_of(const struct adjoint *a, const bt_call *call,
     const bt_func *func;
     const uint8_t *moves;
     BT_TRY(callee_of(a, call, &func, &moves));
-    *out = func ? find(a->pairs, func, moves) : NULL;
+    *out = func ? find(a->diff, func, moves) : NULL;
     return NULL;
 }
 
 static bt_status add(struct adjoint *a, const bt_value *old)
 {
-    struct adjoint_pairs *p = a->pairs;
+    struct differentiation *diff = a->diff;
     const bt_call *call = bt_as_call(old);
     const bt_func *func;
     const uint8_t *moves;
     if (!call)
         return NULL;
     BT_TRY(callee_of(a, call, &func, &moves));
-    if (!func || find(p, func, moves))
+    if (!func || find(diff, func, moves))
         return NULL;
-    struct tangent_func *made = BT_NEW(p->arena, struct tangent_func);
-    if (!made || !BT_PUSH(p->arena, &p->tangents, made))
+    struct tangent_func *made = BT_NEW(diff->arena, struct tangent_func);
+    if (!made || !BT_PUSH(diff->arena, &diff->tangents, made))
         return bt_no_memory();
     *made = (struct tangent_func){ .primal = func, .moves = moves };
-    return adjoint_data_want(p, func->result);
+    return adjoint_data_want(diff, func->result);
 }
 
 bt_status tangent_find(struct adjoint *a, const bt_block *block)
@@ -107,14 +107,14 @@ static bt_status flow(struct adjoint *a, const struct tangent_func *f)
     return tangent_flow(a, block);
 }
 
-bt_status tangent_close(struct adjoint_pairs *p)
+bt_status tangent_close(struct differentiation *diff)
 {
-    for (uint32_t i = 0; i < p->tangents.len; i++) {
+    for (uint32_t i = 0; i < diff->tangents.len; i++) {
         struct adjoint a;
-        BT_TRY(adjoint_init(&a, p, p->tangents.at[i]->primal));
-        bt_status status = flow(&a, p->tangents.at[i]);
+        BT_TRY(adjoint_init(&a, diff, diff->tangents.at[i]->primal));
+        bt_status status = flow(&a, diff->tangents.at[i]);
         if (!status)
-            status = tangent_find(&a, p->tangents.at[i]->primal->block);
+            status = tangent_find(&a, diff->tangents.at[i]->primal->block);
         adjoint_deinit(&a);
         BT_TRY(status);
     }
@@ -123,44 +123,44 @@ bt_status tangent_close(struct adjoint_pairs *p)
 
 /* ---- types ---- */
 
-bt_status tangent_types(struct adjoint_pairs *p, const bt_type *type,
+bt_status tangent_types(struct differentiation *diff, const bt_type *type,
                         const uint8_t *moves, adjoint_types *out)
 {
     for (uint32_t i = 0; i < bt_type_nleaf(type); i++) {
         const bt_type *leaf = adjoint_leaf(type, i);
         if (!moves || !moves[i])
             continue;
-        BT_TRY(adjoint_type_of(p, leaf, &leaf));
-        if (!BT_PUSH(p->arena, out, leaf))
+        BT_TRY(adjoint_type_of(diff, leaf, &leaf));
+        if (!BT_PUSH(diff->arena, out, leaf))
             return bt_no_memory();
     }
     return NULL;
 }
 
-static bt_status type_of(struct adjoint_pairs *p, const struct tangent_func *f,
+static bt_status type_of(struct differentiation *diff, const struct tangent_func *f,
                          const bt_type **out)
 {
     const bt_func *func = f->primal;
-    const uint8_t *moves = f->moves, *all = tangent_all(p->arena, func->result);
+    const uint8_t *moves = f->moves, *all = tangent_all(diff->arena, func->result);
     adjoint_types args = { 0 }, results = { 0 };
-    bt_store *store = p->module->store;
-    if (!all || !BT_PUSH(p->arena, &results, func->result))
+    bt_store *store = diff->module->store;
+    if (!all || !BT_PUSH(diff->arena, &results, func->result))
         return bt_no_memory();
     for (uint32_t i = 0; i < func->block->nparam; i++) {
-        if (!BT_PUSH(p->arena, &args, func->block->params[i]->base.type))
+        if (!BT_PUSH(diff->arena, &args, func->block->params[i]->base.type))
             return bt_no_memory();
     }
     for (uint32_t i = 0; i < func->block->nparam; i++) {
         const bt_type *type = func->block->params[i]->base.type;
-        BT_TRY(tangent_types(p, type, moves, &args));
+        BT_TRY(tangent_types(diff, type, moves, &args));
         moves += bt_type_nleaf(type);
     }
-    BT_TRY(tangent_types(p, func->result, all, &results));
+    BT_TRY(tangent_types(diff, func->result, all, &results));
     const bt_type *result = bt_type_tuple(store, results.len, results.at);
     *out = result ? bt_func_type_close(store, func->nvar, func->vars, args.len, args.at,
                                        result, func->nwhere, func->wheres)
                   : NULL;
-    return *out ? NULL : bt_store_why(p->ctx, store);
+    return *out ? NULL : bt_store_why(diff->ctx, store);
 }
 
 static bt_status set(bt_module_builder *builder, const struct tangent_func *f,
@@ -174,13 +174,13 @@ static bt_status set(bt_module_builder *builder, const struct tangent_func *f,
     return bt_module_builder_set(builder, &global, 0);
 }
 
-bt_status tangent_declare(struct adjoint_pairs *p, bt_module_builder *builder)
+bt_status tangent_declare(struct differentiation *diff, bt_module_builder *builder)
 {
-    for (uint32_t i = 0; i < p->tangents.len; i++) {
-        struct tangent_func *f = p->tangents.at[i];
+    for (uint32_t i = 0; i < diff->tangents.len; i++) {
+        struct tangent_func *f = diff->tangents.at[i];
         const bt_type *type;
-        BT_TRY(adjoint_name(p, &p->taken, f->primal->name, "tangent", &f->name));
-        BT_TRY(type_of(p, f, &type));
+        BT_TRY(adjoint_name(diff, &diff->taken, f->primal->name, "tangent", &f->name));
+        BT_TRY(type_of(diff, f, &type));
         BT_TRY(set(builder, f, type, NULL));
     }
     return NULL;
@@ -219,7 +219,7 @@ static bt_status make_params(struct adjoint *a, const struct tangent_func *f,
             const bt_type *type = adjoint_leaf(params[i]->base.type, k);
             if (!*moves++)
                 continue;
-            BT_TRY(adjoint_type_of(a->pairs, type, &type));
+            BT_TRY(adjoint_type_of(a->diff, type, &type));
             BT_TRY(tangent_param(a, old, type, &all[*n]));
             BT_TRY(adjoint_add(a, old, k, &all[*n]->base));
             ++*n;
@@ -253,12 +253,12 @@ static bt_status make(struct tangent *t, const struct tangent_func *f,
     return set(builder, f, bt_func_type_of(a->copy.store, func), func);
 }
 
-bt_status tangent_define(struct adjoint_pairs *p, bt_module_builder *builder)
+bt_status tangent_define(struct differentiation *diff, bt_module_builder *builder)
 {
-    for (uint32_t i = 0; i < p->tangents.len; i++) {
+    for (uint32_t i = 0; i < diff->tangents.len; i++) {
         struct tangent t;
-        BT_TRY(tangent_init(&t, p, p->tangents.at[i]->primal));
-        bt_status status = make(&t, p->tangents.at[i], builder);
+        BT_TRY(tangent_init(&t, diff, diff->tangents.at[i]->primal));
+        bt_status status = make(&t, diff->tangents.at[i], builder);
         tangent_deinit(&t);
         BT_TRY(status);
     }

@@ -28,7 +28,7 @@ bt_status tangent_move(struct adjoint *a, const bt_value *old, const uint8_t *mo
 {
     if (!tangent_count(moves, bt_type_nleaf(old->type)))
         return NULL;
-    BT_TRY(adjoint_data_want(a->pairs, old->type));
+    BT_TRY(adjoint_data_want(a->diff, old->type));
     return bt_map_put(&a->active, old, (void *)(uintptr_t)moves) ? NULL : bt_no_memory();
 }
 
@@ -66,7 +66,7 @@ static bt_status flow_pattern(struct adjoint *a, const bt_pattern *pattern,
         for (uint32_t i = 0; *moves && i < pattern->n; i++) {
             const bt_type *field;
             const uint8_t *all;
-            BT_TRY(adjoint_field_type(a->pairs, pattern->ctor, i,
+            BT_TRY(adjoint_field_type(a->diff, pattern->ctor, i,
                                       bt_as_apply_type(type)->at + 1, &field));
             if (!(all = tangent_all(a->copy.arena, field)))
                 return bt_no_memory();
@@ -82,7 +82,7 @@ static bt_status flow_pattern(struct adjoint *a, const bt_pattern *pattern,
 static bt_status flow_call(struct adjoint *a, const bt_call *call)
 {
     const bt_global *global;
-    int any = adjoint_touches(a->pairs, call) && !tangent_rule_of(a, call);
+    int any = adjoint_touches(a->diff, call) && !tangent_rule_of(a, call);
     for (uint32_t i = 0; i < call->narg; i++)
         any |= adjoint_is_active(a, call->args[i]);
     if (!any || !adjoint_has(call->base.type))
@@ -90,7 +90,7 @@ static bt_status flow_call(struct adjoint *a, const bt_call *call)
     if (tangent_rule_of(a, call)) {
         BT_TRY(tangent_rule_want(a, call));
     } else if (call->callee_kind == BT_CALLEE_VALUE) {
-        global = bt_module_global(a->pairs->module, call->callee);
+        global = bt_module_global(a->diff->module, call->callee);
         if (global && global->kind == BT_GLOBAL_EXTERN)
             return bt_fail_at(
                 a->copy.ctx, BT_ERR_UNSUPPORTED, a->copy.store, call->base.span,
@@ -179,7 +179,7 @@ static bt_status flow_cell(struct adjoint *a, const bt_value *old)
     uint8_t *all = BT_NEWS(a->copy.arena, uint8_t, bt_type_nleaf(type));
     if (!all)
         return bt_no_memory();
-    if (a->pairs->has_room)
+    if (a->diff->has_room)
         type = bt_as_tuple_type(type)->at[0];
     for (uint32_t i = 0; i < bt_type_nleaf(type); i++)
         all[i] = (uint8_t)adjoint_has(adjoint_leaf(type, i));

@@ -27,20 +27,21 @@ static bt_status find(struct adjoint *a, const bt_global *global)
     const bt_block *block = a->func->block;
     for (uint32_t i = 0; i < block->nparam; i++) {
         if (adjoint_is_wanted(global, a->func, i))
-            BT_TRY(adjoint_convert_want(a->pairs, block->params[i]->base.type,
+            BT_TRY(adjoint_convert_want(a->diff, block->params[i]->base.type,
                                         ADJOINT_STRIP));
     }
-    BT_TRY(adjoint_convert_want(a->pairs, block->result->type, ADJOINT_FILL));
+    BT_TRY(adjoint_convert_want(a->diff, block->result->type, ADJOINT_FILL));
     BT_TRY(flow(a, global));
     return tangent_find(a, block);
 }
 
-bt_status tangent_jvp_find(struct adjoint_pairs *p, const bt_global *global)
+bt_status tangent_jvp_find(struct differentiation *diff, const bt_global *global)
 {
     struct adjoint a;
     const bt_func *func;
-    BT_TRY(adjoint_rule_wrap(p, bt_module_find(p->module, global->primal), "jvp", &func));
-    BT_TRY(adjoint_init(&a, p, func));
+    BT_TRY(adjoint_rule_wrap(diff, bt_module_find(diff->module, global->primal), "jvp",
+                             &func));
+    BT_TRY(adjoint_init(&a, diff, func));
     bt_status status = find(&a, global);
     adjoint_deinit(&a);
     return status;
@@ -114,13 +115,14 @@ static bt_status define(struct tangent *t, bt_module_builder *builder,
     return bt_module_builder_set(builder, &global, 0);
 }
 
-bt_status tangent_jvp_define(struct adjoint_pairs *p, bt_module_builder *builder,
+bt_status tangent_jvp_define(struct differentiation *diff, bt_module_builder *builder,
                              const bt_global *global)
 {
     struct tangent t;
     const bt_func *func;
-    BT_TRY(adjoint_rule_wrap(p, bt_module_find(p->module, global->primal), "jvp", &func));
-    BT_TRY(tangent_init(&t, p, func));
+    BT_TRY(adjoint_rule_wrap(diff, bt_module_find(diff->module, global->primal), "jvp",
+                             &func));
+    BT_TRY(tangent_init(&t, diff, func));
     bt_status status = define(&t, builder, global);
     tangent_deinit(&t);
     return status;

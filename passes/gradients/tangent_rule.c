@@ -11,11 +11,12 @@
 
 /* ---- its type ---- */
 
-static bt_status wanted_type(const struct adjoint_pairs *p, const bt_func_type *primal,
-                             const bt_type **out)
+static bt_status wanted_type(const struct differentiation *diff,
+                             const bt_func_type *primal, const bt_type **out)
 {
-    bt_store *store = p->module->store;
-    const bt_type **args = BT_NEWS(p->arena, const bt_type *, (size_t)2 * primal->narg);
+    bt_store *store = diff->module->store;
+    const bt_type **args =
+        BT_NEWS(diff->arena, const bt_type *, (size_t)2 * primal->narg);
     const bt_type *both[] = { primal->result, primal->result };
     bt_func_type now = *primal;
     if (!args)
@@ -29,11 +30,11 @@ static bt_status wanted_type(const struct adjoint_pairs *p, const bt_func_type *
     now.args = args;
     now.result = bt_type_tuple(store, 2, both);
     *out = now.result ? bt_type_func(store, &now) : NULL;
-    return *out ? NULL : bt_store_why(p->ctx, store);
+    return *out ? NULL : bt_store_why(diff->ctx, store);
 }
 
 /* What `global` names. */
-static bt_status find(const struct adjoint_pairs *p, const bt_global *global,
+static bt_status find(const struct differentiation *diff, const bt_global *global,
                       const bt_global **out)
 {
     static const struct adjoint_rule jvp = {
@@ -41,24 +42,24 @@ static bt_status find(const struct adjoint_pairs *p, const bt_global *global,
         "the arguments and tangents of those that hold floats, giving the result and its "
         "tangent"
     };
-    return adjoint_rule_find(p, &jvp, global, out);
+    return adjoint_rule_find(diff, &jvp, global, out);
 }
 
 /* ---- calls ---- */
 
 const bt_global *tangent_rule_of(const struct adjoint *a, const bt_call *call)
 {
-    const bt_global *global = bt_call_global(a->pairs->module, call);
+    const bt_global *global = bt_call_global(a->diff->module, call);
     return global && adjoint_rule_of(global, "jvp") ? global : NULL;
 }
 
 bt_status tangent_rule_want(struct adjoint *a, const bt_call *call)
 {
     const bt_global *rule;
-    BT_TRY(find(a->pairs, tangent_rule_of(a, call), &rule));
+    BT_TRY(find(a->diff, tangent_rule_of(a, call), &rule));
     for (uint32_t i = 0; i < call->narg; i++)
-        BT_TRY(adjoint_convert_want(a->pairs, call->args[i]->type, ADJOINT_FILL));
-    return adjoint_convert_want(a->pairs, call->base.type, ADJOINT_STRIP);
+        BT_TRY(adjoint_convert_want(a->diff, call->args[i]->type, ADJOINT_FILL));
+    return adjoint_convert_want(a->diff, call->base.type, ADJOINT_STRIP);
 }
 
 bt_status tangent_rule_call(struct adjoint *a, const bt_call *old)
@@ -72,7 +73,7 @@ bt_status tangent_rule_call(struct adjoint *a, const bt_call *old)
     int same;
     if (!args)
         return bt_no_memory();
-    BT_TRY(find(a->pairs, tangent_rule_of(a, old), &rule));
+    BT_TRY(find(a->diff, tangent_rule_of(a, old), &rule));
     BT_TRY(copy_args(c, old, &now, &same));
     for (uint32_t i = 0; i < old->narg; i++)
         args[call.narg++] = now[i];

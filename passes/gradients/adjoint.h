@@ -12,8 +12,8 @@
 
 #include "common/copy.h"
 
-struct differentiation; /* adjoint_paths.h */
-struct adjoint_pair;
+struct differentiation; /* differentiation.h */
+struct adjoint_pair;    /* adjoint_paths.h */
 struct adjoint {
     struct copy copy;    /* the primal into the function at hand */
     const bt_func *func; /* of the primal */

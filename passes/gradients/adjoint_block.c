@@ -1,5 +1,7 @@
 /* The reverse sweep over a block. */
 #include "gradients/adjoint_cells.h"
+#include "gradients/adjoint_paths.h"
+#include "gradients/adjoint_rule.h"
 
 bt_status adjoint_init(struct adjoint *a, struct differentiation *diff,
                        const bt_func *func)

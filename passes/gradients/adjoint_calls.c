@@ -2,14 +2,15 @@
 #include "common/derivative_attrs.h"
 #include "gradients/adjoint_cells.h"
 #include "gradients/adjoint_path.h"
+#include "gradients/adjoint_rule.h"
 
 /* ---- which ones ---- */
 
 static struct adjoint_pair *find(const struct differentiation *diff,
                                  const bt_func *primal, const uint8_t *wants)
 {
-    for (uint32_t i = 0; i < diff->all.len; i++) {
-        struct adjoint_pair *pair = diff->all.at[i];
+    for (uint32_t i = 0; i < diff->pairs.len; i++) {
+        struct adjoint_pair *pair = diff->pairs.at[i];
         uint32_t k = 0;
         if (pair->primal != primal)
             continue;
@@ -66,7 +67,7 @@ static bt_status add(struct adjoint *a, const bt_value *old)
     if (!func || find(diff, func, wants))
         return NULL;
     struct adjoint_pair *pair = BT_NEW(diff->arena, struct adjoint_pair);
-    if (!pair || !BT_PUSH(diff->arena, &diff->all, pair))
+    if (!pair || !BT_PUSH(diff->arena, &diff->pairs, pair))
         return bt_no_memory();
     *pair = (struct adjoint_pair){
         .primal = func,
@@ -115,8 +116,8 @@ static bt_status close_one(struct differentiation *diff, const struct adjoint_pa
 
 bt_status adjoint_pairs_close(struct differentiation *diff)
 {
-    for (uint32_t i = 0; i < diff->all.len; i++)
-        BT_TRY(close_one(diff, diff->all.at[i]));
+    for (uint32_t i = 0; i < diff->pairs.len; i++)
+        BT_TRY(close_one(diff, diff->pairs.at[i]));
     return NULL;
 }
 
@@ -183,8 +184,8 @@ static bt_status set(bt_module_builder *builder, const struct adjoint_pair *pair
 
 bt_status adjoint_pairs_declare(struct differentiation *diff, bt_module_builder *builder)
 {
-    for (uint32_t i = 0; i < diff->all.len; i++) {
-        struct adjoint_pair *pair = diff->all.at[i];
+    for (uint32_t i = 0; i < diff->pairs.len; i++) {
+        struct adjoint_pair *pair = diff->pairs.at[i];
         const bt_type *tape;
         BT_TRY(adjoint_tape_declare(diff, builder, pair->primal->name, pair->primal,
                                     &pair->tape, &tape));
@@ -307,10 +308,10 @@ static bt_status make(struct adjoint *a, const struct adjoint_pair *pair,
 
 bt_status adjoint_pairs_define(struct differentiation *diff, bt_module_builder *builder)
 {
-    for (uint32_t i = 0; i < diff->all.len; i++) {
+    for (uint32_t i = 0; i < diff->pairs.len; i++) {
         struct adjoint a;
-        BT_TRY(adjoint_init(&a, diff, diff->all.at[i]->primal));
-        bt_status status = make(&a, diff->all.at[i], builder);
+        BT_TRY(adjoint_init(&a, diff, diff->pairs.at[i]->primal));
+        bt_status status = make(&a, diff->pairs.at[i], builder);
         adjoint_deinit(&a);
         BT_TRY(status);
     }

@@ -4,7 +4,9 @@
  *     gradient @df = @f(wrt=[0], keep=[0])
  *  -> def @df(%x) { what @f computes; from the adjoint of its result that of %x; (.., result) }
  */
+#include "gradients/adjoint_data.h"
 #include "gradients/adjoint_paths.h"
+#include "gradients/adjoint_rule.h"
 
 struct gradient {
     const bt_global *global;

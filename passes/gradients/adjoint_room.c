@@ -3,6 +3,7 @@
 
 #include "common/version.h"
 #include "gradients/adjoint_room.h"
+#include "gradients/adjoint_rule.h"
 #include "language/flat.h"
 
 /* ---- functions ---- */

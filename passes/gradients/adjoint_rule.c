@@ -1,5 +1,5 @@
 /* Attributes vjp and jvp: which function stands in place of deriving one. */
-#include "gradients/adjoint_paths.h"
+#include "gradients/adjoint_rule.h"
 
 const bt_dict *adjoint_attrs_of(const bt_global *global)
 {

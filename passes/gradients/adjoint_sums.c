@@ -25,8 +25,8 @@ struct search {
 static bt_status number_all(struct search *s)
 {
     bt_map_init(&s->first, s->diff->arena, 0);
-    for (uint32_t i = 0; i < s->diff->all.len; i++) {
-        struct adjoint_pair *pair = s->diff->all.at[i];
+    for (uint32_t i = 0; i < s->diff->pairs.len; i++) {
+        struct adjoint_pair *pair = s->diff->pairs.at[i];
         const uint32_t n = pair->primal->block->nparam;
         pair->sums = BT_NEWS(s->diff->arena, uint8_t, n);
         if (!pair->sums ||
@@ -80,10 +80,10 @@ static bt_status add_calls(struct search *s, struct adjoint *a,
 
 static bt_status find_edges(struct search *s)
 {
-    for (uint32_t i = 0; i < s->diff->all.len; i++) {
+    for (uint32_t i = 0; i < s->diff->pairs.len; i++) {
         struct adjoint a;
-        BT_TRY(adjoint_init(&a, s->diff, s->diff->all.at[i]->primal));
-        bt_status status = add_calls(s, &a, s->diff->all.at[i]);
+        BT_TRY(adjoint_init(&a, s->diff, s->diff->pairs.at[i]->primal));
+        bt_status status = add_calls(s, &a, s->diff->pairs.at[i]);
         adjoint_deinit(&a);
         BT_TRY(status);
     }
@@ -123,8 +123,8 @@ bt_status adjoint_pairs_sum(struct differentiation *diff)
     if (!left)
         return bt_no_memory();
     BT_TRY(take_away(&s, left));
-    for (uint32_t i = 0; i < diff->all.len; i++) {
-        struct adjoint_pair *pair = diff->all.at[i];
+    for (uint32_t i = 0; i < diff->pairs.len; i++) {
+        struct adjoint_pair *pair = diff->pairs.at[i];
         for (uint32_t k = 0; k < pair->primal->block->nparam; k++)
             pair->sums[k] = pair->wants[k] && left[number_of(&s, pair, k)] != 0;
     }

@@ -1,5 +1,5 @@
 /* Adjoints of values, leaf by leaf. */
-#include "gradients/adjoint_paths.h"
+#include "gradients/adjoint_data.h"
 
 const bt_type *adjoint_leaf(const bt_type *type, uint32_t leaf)
 {

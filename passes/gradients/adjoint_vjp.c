@@ -8,7 +8,8 @@
  *
  * It stands in place of differentiating @f, which may then be external. A call of @f stays.
  */
-#include "gradients/adjoint_paths.h"
+#include "gradients/adjoint_data.h"
+#include "gradients/adjoint_rule.h"
 
 int adjoint_has_vjp(const bt_global *global)
 {

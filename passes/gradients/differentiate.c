@@ -13,6 +13,8 @@
 #include "common/derivative_attrs.h"
 #include "common/version.h"
 #include "gradients/adjoint_cells.h"
+#include "gradients/adjoint_paths.h"
+#include "gradients/adjoint_rule.h"
 #include "gradients/tangent.h"
 #include "language/flat.h"
 
@@ -124,7 +126,7 @@ static bt_status find_all(struct round *r)
     struct differentiation *diff = &r->diff;
     for (uint32_t ncell = UINT32_MAX; ncell != diff->cells.len;) {
         ncell = diff->cells.len;
-        diff->all.len = diff->tangents.len = 0;
+        diff->pairs.len = diff->tangents.len = 0;
         BT_TRY(adjoint_cells_touch(diff));
         for (uint32_t i = 0; i < r->ready.len; i++)
             BT_TRY(r->ready.at[i]->gradient.is_forward

@@ -6,6 +6,7 @@
  *
  * The tangent of the result has the result's type: what is no float in it is copied.
  */
+#include "gradients/adjoint_rule.h"
 #include "gradients/tangent.h"
 
 static bt_status flow(struct adjoint *a, const bt_global *global)

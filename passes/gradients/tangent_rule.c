@@ -7,6 +7,7 @@
  *
  * It stands in place of going through @f forward, which may then be external.
  */
+#include "gradients/adjoint_rule.h"
 #include "gradients/tangent.h"
 
 /* ---- its type ---- */

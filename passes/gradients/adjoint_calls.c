@@ -171,7 +171,7 @@ static bt_status declare_types(struct differentiation *diff, struct adjoint_pair
     return close_type(diff, f, &back, gain, &pair->backward_type);
 }
 
-static bt_status set(bt_module_builder *builder, const struct adjoint_pair *pair,
+static bt_status set(struct differentiation *diff, const struct adjoint_pair *pair,
                      const char *global_name, const bt_type *type, const bt_func *func)
 {
     const bt_global global = { .name = global_name,
@@ -179,16 +179,16 @@ static bt_status set(bt_module_builder *builder, const struct adjoint_pair *pair
                                .span = pair->primal->span,
                                .type = type,
                                .func = func };
-    return bt_module_builder_set(builder, &global, 0);
+    return bt_module_builder_set(diff->builder, &global, 0);
 }
 
-bt_status adjoint_pairs_declare(struct differentiation *diff, bt_module_builder *builder)
+bt_status adjoint_pairs_declare(struct differentiation *diff)
 {
     for (uint32_t i = 0; i < diff->pairs.len; i++) {
         struct adjoint_pair *pair = diff->pairs.at[i];
         const bt_type *tape;
-        BT_TRY(adjoint_tape_declare(diff, builder, pair->primal->name, pair->primal,
-                                    &pair->tape, &tape));
+        BT_TRY(adjoint_tape_declare(diff, pair->primal->name, pair->primal, &pair->tape,
+                                    &tape));
         BT_TRY(declare_types(diff, pair, tape));
         BT_TRY(adjoint_name(diff, &diff->taken, pair->primal->name, "forward",
                             &pair->forward));
@@ -197,8 +197,8 @@ bt_status adjoint_pairs_declare(struct differentiation *diff, bt_module_builder 
         if (adjoint_touches(diff, pair->primal) &&
             !bt_map_put(&diff->writers, pair->backward, pair))
             return bt_no_memory();
-        BT_TRY(set(builder, pair, pair->forward, pair->forward_type, NULL));
-        BT_TRY(set(builder, pair, pair->backward, pair->backward_type, NULL));
+        BT_TRY(set(diff, pair, pair->forward, pair->forward_type, NULL));
+        BT_TRY(set(diff, pair, pair->backward, pair->backward_type, NULL));
     }
     return NULL;
 }
@@ -215,7 +215,7 @@ static bt_status begin_func(struct adjoint *a, const struct adjoint_pair *pair,
 }
 
 static bt_status make_forward(struct adjoint *a, const struct adjoint_pair *pair,
-                              const struct adjoint_path *path, bt_module_builder *builder)
+                              const struct adjoint_path *path)
 {
     struct copy c;
     bt_func now;
@@ -232,12 +232,11 @@ static bt_status make_forward(struct adjoint *a, const struct adjoint_pair *pair
     BT_TRY(bt_block_end(c.b, result, &now.block));
     now.result = result->type;
     BT_TRY(bt_func_create(c.ctx, c.store, &now, &func));
-    return set(builder, pair, pair->forward, bt_func_type_of(c.store, func), func);
+    return set(a->diff, pair, pair->forward, bt_func_type_of(c.store, func), func);
 }
 
 static bt_status make_backward(struct adjoint *a, const struct adjoint_pair *pair,
-                               const struct adjoint_path *path,
-                               bt_module_builder *builder)
+                               const struct adjoint_path *path)
 {
     const uint32_t nseed = path->seeds.len, n = 1 + nseed + path->sums.len;
     struct copy c;
@@ -268,7 +267,7 @@ static bt_status make_backward(struct adjoint *a, const struct adjoint_pair *pai
     BT_TRY(bt_block_end(c.b, given, &now.block));
     now.result = given->type;
     BT_TRY(bt_func_create(c.ctx, c.store, &now, &func));
-    return set(builder, pair, pair->backward, bt_func_type_of(c.store, func), func);
+    return set(a->diff, pair, pair->backward, bt_func_type_of(c.store, func), func);
 }
 
 /* Gains in the order of the parameters and their leaves. */
@@ -292,8 +291,7 @@ static void sort_gains(const struct adjoint_pair *pair, struct adjoint_path *pat
     path->gains.len = n;
 }
 
-static bt_status make(struct adjoint *a, const struct adjoint_pair *pair,
-                      bt_module_builder *builder)
+static bt_status make(struct adjoint *a, const struct adjoint_pair *pair)
 {
     struct adjoint_path path;
     BT_TRY(adjoint_pair_mark(a, pair));
@@ -302,16 +300,16 @@ static bt_status make(struct adjoint *a, const struct adjoint_pair *pair,
     sort_gains(pair, &path);
     BT_TRY(adjoint_path_close(a, &path));
     BT_TRY(adjoint_tape_define(a->diff, pair->tape, pair->primal, 1, &path));
-    BT_TRY(make_forward(a, pair, &path, builder));
-    return make_backward(a, pair, &path, builder);
+    BT_TRY(make_forward(a, pair, &path));
+    return make_backward(a, pair, &path);
 }
 
-bt_status adjoint_pairs_define(struct differentiation *diff, bt_module_builder *builder)
+bt_status adjoint_pairs_define(struct differentiation *diff)
 {
     for (uint32_t i = 0; i < diff->pairs.len; i++) {
         struct adjoint a;
         BT_TRY(adjoint_init(&a, diff, diff->pairs.at[i]->primal));
-        bt_status status = make(&a, diff->pairs.at[i], builder);
+        bt_status status = make(&a, diff->pairs.at[i]);
         adjoint_deinit(&a);
         BT_TRY(status);
     }

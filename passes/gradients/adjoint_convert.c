@@ -193,8 +193,8 @@ static bt_status make_func(struct converter *f, bt_func *now)
     return bt_block_end(c->b, made, &now->block);
 }
 
-static bt_status define(struct differentiation *diff, bt_module_builder *builder,
-                        const struct adjoint_data *data, enum adjoint_way way)
+static bt_status define(struct differentiation *diff, const struct adjoint_data *data,
+                        enum adjoint_way way)
 {
     struct converter f;
     struct adjoint a;
@@ -211,12 +211,12 @@ static bt_status define(struct differentiation *diff, bt_module_builder *builder
     BT_TRY(status);
     BT_TRY(bt_func_create(diff->ctx, diff->module->store, &now, &global.func));
     global.type = bt_func_type_of(diff->module->store, global.func);
-    return global.type ? bt_module_builder_set(builder, &global, 0)
+    return global.type ? bt_module_builder_set(diff->builder, &global, 0)
                        : bt_store_why(diff->ctx, diff->module->store);
 }
 
-static bt_status declare(struct differentiation *diff, bt_module_builder *builder,
-                         struct adjoint_data *data, enum adjoint_way way)
+static bt_status declare(struct differentiation *diff, struct adjoint_data *data,
+                         enum adjoint_way way)
 {
     bt_store *store = diff->module->store;
     struct converter f;
@@ -228,30 +228,29 @@ static bt_status declare(struct differentiation *diff, bt_module_builder *builde
     global.type = bt_func_type_close(store, data->def->nvar, data->def->vars,
                                      way == ADJOINT_FILL ? 2 : 1, args,
                                      way == ADJOINT_FILL ? f.primal : f.adjoint, 0, NULL);
-    return global.type ? bt_module_builder_set(builder, &global, 0)
+    return global.type ? bt_module_builder_set(diff->builder, &global, 0)
                        : bt_store_why(diff->ctx, store);
 }
 
-bt_status adjoint_convert_declare(struct differentiation *diff,
-                                  bt_module_builder *builder)
+bt_status adjoint_convert_declare(struct differentiation *diff)
 {
     for (uint32_t i = 0; i < diff->datas.len; i++) {
         struct adjoint_data *data = diff->datas.at[i];
         for (uint32_t way = 0; way < ADJOINT_NWAY; way++) {
             if (data->converts[way])
-                BT_TRY(declare(diff, builder, data, (enum adjoint_way)way));
+                BT_TRY(declare(diff, data, (enum adjoint_way)way));
         }
     }
     return NULL;
 }
 
-bt_status adjoint_convert_define(struct differentiation *diff, bt_module_builder *builder)
+bt_status adjoint_convert_define(struct differentiation *diff)
 {
     for (uint32_t i = 0; i < diff->datas.len; i++) {
         const struct adjoint_data *data = diff->datas.at[i];
         for (uint32_t way = 0; way < ADJOINT_NWAY; way++) {
             if (data->converts[way])
-                BT_TRY(define(diff, builder, data, (enum adjoint_way)way));
+                BT_TRY(define(diff, data, (enum adjoint_way)way));
         }
     }
     return NULL;

@@ -164,8 +164,8 @@ static bt_status add_ctor(const struct adder *d, const bt_ctor *ctor, const bt_v
     return bt_block_end(c->b, sum, &out->block);
 }
 
-static bt_status define_add(struct differentiation *diff, bt_module_builder *builder,
-                            struct copy *c, const struct adjoint_data *data)
+static bt_status define_add(struct differentiation *diff, struct copy *c,
+                            const struct adjoint_data *data)
 {
     const bt_adt_def *def = data->def;
     const struct adder d = { diff, c, def,
@@ -193,18 +193,18 @@ static bt_status define_add(struct differentiation *diff, bt_module_builder *bui
     BT_TRY(bt_block_end(c->b, sum, &now.block));
     BT_TRY(bt_func_create(c->ctx, c->store, &now, &global.func));
     global.type = bt_func_type_of(c->store, global.func);
-    return global.type ? bt_module_builder_set(builder, &global, 0)
+    return global.type ? bt_module_builder_set(diff->builder, &global, 0)
                        : bt_store_why(c->ctx, c->store);
 }
 
-bt_status adjoint_data_define(struct differentiation *diff, bt_module_builder *builder)
+bt_status adjoint_data_define(struct differentiation *diff)
 {
     for (uint32_t i = 0; i < diff->datas.len; i++) {
         struct copy c;
         if (diff->datas.at[i]->is_made)
             continue;
         BT_TRY(copy_init(&c, diff->ctx, diff->arena, diff->module));
-        bt_status status = define_add(diff, builder, &c, diff->datas.at[i]);
+        bt_status status = define_add(diff, &c, diff->datas.at[i]);
         copy_deinit(&c);
         BT_TRY(status);
     }

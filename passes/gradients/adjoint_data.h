@@ -30,8 +30,8 @@ typedef bt_vec(const bt_type *) adjoint_types;
 
 /* What a value of the type needs is declared. */
 bt_status adjoint_data_want(struct differentiation *, const bt_type *) BT_MUST_USE;
-bt_status adjoint_data_declare(struct differentiation *, bt_module_builder *) BT_MUST_USE;
-bt_status adjoint_data_define(struct differentiation *, bt_module_builder *) BT_MUST_USE;
+bt_status adjoint_data_declare(struct differentiation *) BT_MUST_USE;
+bt_status adjoint_data_define(struct differentiation *) BT_MUST_USE;
 /* The type of the adjoint of a leaf. */
 bt_status adjoint_type_of(const struct differentiation *, const bt_type *leaf,
                           const bt_type **out) BT_MUST_USE;
@@ -53,10 +53,8 @@ bt_status adjoint_reverse_pattern(struct adjoint *, const bt_pattern *,
  * type are declared. */
 bt_status adjoint_convert_want(struct differentiation *, const bt_type *,
                                enum adjoint_way) BT_MUST_USE;
-bt_status adjoint_convert_declare(struct differentiation *,
-                                  bt_module_builder *) BT_MUST_USE;
-bt_status adjoint_convert_define(struct differentiation *,
-                                 bt_module_builder *) BT_MUST_USE;
+bt_status adjoint_convert_declare(struct differentiation *) BT_MUST_USE;
+bt_status adjoint_convert_define(struct differentiation *) BT_MUST_USE;
 /* Data like `like` of its adjoint. */
 bt_status adjoint_fill(struct adjoint *, const bt_value *like, const bt_value *adjoint,
                        const bt_value **out) BT_MUST_USE;

@@ -208,8 +208,7 @@ bt_status adjoint_gradient_find(struct differentiation *diff, const bt_global *g
     return status;
 }
 
-bt_status adjoint_gradient_define(struct differentiation *diff,
-                                  bt_module_builder *builder, const bt_global *declared)
+bt_status adjoint_gradient_define(struct differentiation *diff, const bt_global *declared)
 {
     struct gradient g;
     bt_global global = *declared;
@@ -219,5 +218,5 @@ bt_status adjoint_gradient_define(struct differentiation *diff,
         status = make_func(&g, &global.func);
     adjoint_deinit(&g.adjoint);
     global.kind = BT_GLOBAL_FUNC;
-    return status ? status : bt_module_builder_set(builder, &global, 0);
+    return status ? status : bt_module_builder_set(diff->builder, &global, 0);
 }

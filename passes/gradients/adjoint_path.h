@@ -55,8 +55,8 @@ bt_status adjoint_take_seed(struct copy *, const bt_type *, const bt_value *seed
 
 /* A data type with a constructor for each path that has what the path keeps. *out: the type where
  * type parameters are those of the primal. */
-bt_status adjoint_tape_declare(struct differentiation *, bt_module_builder *,
-                               const char *name, const bt_func *, bt_adt_def **def,
+bt_status adjoint_tape_declare(struct differentiation *, const char *name,
+                               const bt_func *, bt_adt_def **def,
                                const bt_type **out) BT_MUST_USE;
 bt_status adjoint_tape_define(struct differentiation *, bt_adt_def *, const bt_func *,
                               uint32_t npath, struct adjoint_path *paths) BT_MUST_USE;

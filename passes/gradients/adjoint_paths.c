@@ -92,9 +92,8 @@ static bt_status forward_paths(struct adjoint *a, const bt_value *old, struct ta
     bt_adt_def *def;
     const bt_type *tape;
     BT_TRY(make_paths(a, old, t));
-    BT_TRY(adjoint_tape_declare(a->diff, a->diff->builder,
-                                a->func->name ? a->func->name : "fn", a->func, &def,
-                                &tape));
+    BT_TRY(adjoint_tape_declare(a->diff, a->func->name ? a->func->name : "fn", a->func,
+                                &def, &tape));
     BT_TRY(adjoint_tape_define(a->diff, def, a->func, t->npath, t->paths));
     return build_forward(a, old, t, tape, out);
 }

@@ -45,14 +45,13 @@ int adjoint_sums(const struct adjoint_pair *, uint32_t param, uint32_t leaf);
 /* Marks what depends on the wanted parameters. */
 bt_status adjoint_pair_mark(struct adjoint *, const struct adjoint_pair *) BT_MUST_USE;
 /* Types and names, declared; then their functions. */
-bt_status adjoint_pairs_declare(struct differentiation *,
-                                bt_module_builder *) BT_MUST_USE;
-bt_status adjoint_pairs_define(struct differentiation *, bt_module_builder *) BT_MUST_USE;
+bt_status adjoint_pairs_declare(struct differentiation *) BT_MUST_USE;
+bt_status adjoint_pairs_define(struct differentiation *) BT_MUST_USE;
 
 /* ---- gradient declarations (adjoint_gradient.c) ---- */
 
 bt_status adjoint_gradient_find(struct differentiation *, const bt_global *) BT_MUST_USE;
-bt_status adjoint_gradient_define(struct differentiation *, bt_module_builder *,
+bt_status adjoint_gradient_define(struct differentiation *,
                                   const bt_global *) BT_MUST_USE;
 
 /* ---- paths ---- */

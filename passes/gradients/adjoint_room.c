@@ -217,7 +217,7 @@ static bt_status declare(void *state, bt_module_builder *builder)
 {
     struct room *r = state;
     r->diff->builder = builder;
-    BT_TRY(adjoint_data_declare(r->diff, builder));
+    BT_TRY(adjoint_data_declare(r->diff));
     BT_TRY(declare_globals(r, builder));
     return declare_gradients(r, builder);
 }
@@ -229,7 +229,7 @@ static bt_status define(void *state, bt_module_builder *builder)
     const bt_module *old = diff->module;
     diff->builder = builder;
     diff->module = r->declared;
-    BT_TRY(adjoint_data_define(diff, builder));
+    BT_TRY(adjoint_data_define(diff));
     for (uint32_t g = 0; g < old->nglobal; g++) {
         bt_global global = *old->globals[g];
         const char *name = bt_map_find(&r->names, global.name);

@@ -8,9 +8,8 @@ bt_status adjoint_name(struct differentiation *diff, bt_map *taken, const char *
     return name_new(diff->module, diff->arena, taken, out, "%s.%s", base, what);
 }
 
-bt_status adjoint_tape_declare(struct differentiation *diff, bt_module_builder *builder,
-                               const char *base, const bt_func *func, bt_adt_def **def,
-                               const bt_type **out)
+bt_status adjoint_tape_declare(struct differentiation *diff, const char *base,
+                               const bt_func *func, bt_adt_def **def, const bt_type **out)
 {
     bt_store *store = diff->module->store;
     const bt_type **vars = BT_NEWS(diff->arena, const bt_type *, func->nvar);
@@ -23,8 +22,8 @@ bt_status adjoint_tape_declare(struct differentiation *diff, bt_module_builder *
             return bt_store_why(diff->ctx, store);
     }
     BT_TRY(adjoint_name(diff, &diff->taken, base, "tape", &name));
-    BT_TRY(
-        bt_module_builder_declare_adt(builder, name, func->span, func->nvar, vars, def));
+    BT_TRY(bt_module_builder_declare_adt(diff->builder, name, func->span, func->nvar,
+                                         vars, def));
     *out = bt_type_apply(store, *def, func->nvar, func->vars);
     return *out ? NULL : bt_store_why(diff->ctx, store);
 }

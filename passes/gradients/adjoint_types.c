@@ -244,20 +244,18 @@ static bt_status new_vars(struct differentiation *diff, struct adjoint_data *dat
     return data->primal ? NULL : bt_store_why(diff->ctx, store);
 }
 
-static bt_status declare(struct differentiation *diff, bt_module_builder *builder,
-                         struct adjoint_data *data)
+static bt_status declare(struct differentiation *diff, struct adjoint_data *data)
 {
     const bt_adt_def *def = adjoint_def(data->primal);
     const char *name;
     BT_TRY(new_vars(diff, data));
     BT_TRY(adjoint_name(diff, &diff->taken, def->name, "adjoint", &name));
-    BT_TRY(bt_module_builder_declare_adt(builder, name, def->span, data->dims.nvar,
+    BT_TRY(bt_module_builder_declare_adt(diff->builder, name, def->span, data->dims.nvar,
                                          data->dims.vars, &data->def));
     return adjoint_name(diff, &diff->taken, def->name, "add", &data->add);
 }
 
-static bt_status define(struct differentiation *diff, bt_module_builder *builder,
-                        struct adjoint_data *data)
+static bt_status define(struct differentiation *diff, struct adjoint_data *data)
 {
     const bt_adt_def *def = adjoint_def(data->primal);
     bt_ctor *ctors = BT_NEWS(diff->arena, bt_ctor, def->nctor + 1);
@@ -272,10 +270,10 @@ static bt_status define(struct differentiation *diff, bt_module_builder *builder
         ctors[i + 1].nfield = fields.len;
         ctors[i + 1].fields = fields.at;
     }
-    return bt_module_builder_define_adt(builder, data->def, def->nctor + 1, ctors);
+    return bt_module_builder_define_adt(diff->builder, data->def, def->nctor + 1, ctors);
 }
 
-static bt_status declare_add(struct differentiation *diff, bt_module_builder *builder,
+static bt_status declare_add(struct differentiation *diff,
                              const struct adjoint_data *data)
 {
     bt_store *store = diff->module->store;
@@ -286,19 +284,19 @@ static bt_status declare_add(struct differentiation *diff, bt_module_builder *bu
     if (!type || !(global.type = bt_func_type_close(store, def->nvar, def->vars, 2, both,
                                                     type, 0, NULL)))
         return bt_store_why(diff->ctx, store);
-    return bt_module_builder_set(builder, &global, 0);
+    return bt_module_builder_set(diff->builder, &global, 0);
 }
 
-bt_status adjoint_data_declare(struct differentiation *diff, bt_module_builder *builder)
+bt_status adjoint_data_declare(struct differentiation *diff)
 {
     const uint32_t first = diff->datas.len;
     BT_TRY(find_all(diff));
     for (uint32_t i = first; i < diff->datas.len; i++)
-        BT_TRY(declare(diff, builder, diff->datas.at[i]));
+        BT_TRY(declare(diff, diff->datas.at[i]));
     for (uint32_t i = first; i < diff->datas.len; i++)
-        BT_TRY(define(diff, builder, diff->datas.at[i]));
+        BT_TRY(define(diff, diff->datas.at[i]));
     for (uint32_t i = first; i < diff->datas.len; i++)
-        BT_TRY(declare_add(diff, builder, diff->datas.at[i]));
+        BT_TRY(declare_add(diff, diff->datas.at[i]));
     return NULL;
 }
 

@@ -81,11 +81,12 @@ static bt_status fail_cycle(const struct round *r)
 static bt_status declare_all(void *state, bt_module_builder *builder)
 {
     struct round *r = state;
+    r->diff.builder = builder;
     BT_TRY(adjoint_pairs_sum(&r->diff));
-    BT_TRY(adjoint_data_declare(&r->diff, builder));
-    BT_TRY(adjoint_convert_declare(&r->diff, builder));
-    BT_TRY(tangent_declare(&r->diff, builder));
-    return adjoint_pairs_declare(&r->diff, builder);
+    BT_TRY(adjoint_data_declare(&r->diff));
+    BT_TRY(adjoint_convert_declare(&r->diff));
+    BT_TRY(tangent_declare(&r->diff));
+    return adjoint_pairs_declare(&r->diff);
 }
 
 static bt_status define_all(void *state, bt_module_builder *builder)
@@ -93,14 +94,14 @@ static bt_status define_all(void *state, bt_module_builder *builder)
     struct round *r = state;
     r->diff.module = r->declared;
     r->diff.builder = builder;
-    BT_TRY(adjoint_data_define(&r->diff, builder));
-    BT_TRY(adjoint_convert_define(&r->diff, builder));
-    BT_TRY(adjoint_pairs_define(&r->diff, builder));
-    BT_TRY(tangent_define(&r->diff, builder));
+    BT_TRY(adjoint_data_define(&r->diff));
+    BT_TRY(adjoint_convert_define(&r->diff));
+    BT_TRY(adjoint_pairs_define(&r->diff));
+    BT_TRY(tangent_define(&r->diff));
     for (uint32_t i = 0; i < r->ready.len; i++)
         BT_TRY(r->ready.at[i]->gradient.is_forward
-                   ? tangent_jvp_define(&r->diff, builder, r->ready.at[i])
-                   : adjoint_gradient_define(&r->diff, builder, r->ready.at[i]));
+                   ? tangent_jvp_define(&r->diff, r->ready.at[i])
+                   : adjoint_gradient_define(&r->diff, r->ready.at[i]));
     return NULL;
 }
 

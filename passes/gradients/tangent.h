@@ -76,13 +76,12 @@ bt_status tangent_types(struct differentiation *, const bt_type *, const uint8_t
 /* %dx of %x */
 bt_status tangent_param(struct adjoint *, const bt_value *old, const bt_type *,
                         const bt_param **out) BT_MUST_USE;
-bt_status tangent_declare(struct differentiation *, bt_module_builder *) BT_MUST_USE;
-bt_status tangent_define(struct differentiation *, bt_module_builder *) BT_MUST_USE;
+bt_status tangent_declare(struct differentiation *) BT_MUST_USE;
+bt_status tangent_define(struct differentiation *) BT_MUST_USE;
 
 /* ---- jvp declarations (tangent_jvp.c) ---- */
 
 bt_status tangent_jvp_find(struct differentiation *, const bt_global *) BT_MUST_USE;
-bt_status tangent_jvp_define(struct differentiation *, bt_module_builder *,
-                             const bt_global *) BT_MUST_USE;
+bt_status tangent_jvp_define(struct differentiation *, const bt_global *) BT_MUST_USE;
 
 #endif

@@ -163,7 +163,7 @@ static bt_status type_of(struct differentiation *diff, const struct tangent_func
     return *out ? NULL : bt_store_why(diff->ctx, store);
 }
 
-static bt_status set(bt_module_builder *builder, const struct tangent_func *f,
+static bt_status set(struct differentiation *diff, const struct tangent_func *f,
                      const bt_type *type, const bt_func *func)
 {
     const bt_global global = { .name = f->name,
@@ -171,17 +171,17 @@ static bt_status set(bt_module_builder *builder, const struct tangent_func *f,
                                .span = f->primal->span,
                                .type = type,
                                .func = func };
-    return bt_module_builder_set(builder, &global, 0);
+    return bt_module_builder_set(diff->builder, &global, 0);
 }
 
-bt_status tangent_declare(struct differentiation *diff, bt_module_builder *builder)
+bt_status tangent_declare(struct differentiation *diff)
 {
     for (uint32_t i = 0; i < diff->tangents.len; i++) {
         struct tangent_func *f = diff->tangents.at[i];
         const bt_type *type;
         BT_TRY(adjoint_name(diff, &diff->taken, f->primal->name, "tangent", &f->name));
         BT_TRY(type_of(diff, f, &type));
-        BT_TRY(set(builder, f, type, NULL));
+        BT_TRY(set(diff, f, type, NULL));
     }
     return NULL;
 }
@@ -228,8 +228,7 @@ static bt_status make_params(struct adjoint *a, const struct tangent_func *f,
     return NULL;
 }
 
-static bt_status make(struct tangent *t, const struct tangent_func *f,
-                      bt_module_builder *builder)
+static bt_status make(struct tangent *t, const struct tangent_func *f)
 {
     struct adjoint *a = &t->adjoint;
     const bt_block *block = f->primal->block;
@@ -250,15 +249,15 @@ static bt_status make(struct tangent *t, const struct tangent_func *f,
     BT_TRY(bt_block_end(a->copy.b, pair, &now.block));
     now.result = pair->type;
     BT_TRY(bt_func_create(a->copy.ctx, a->copy.store, &now, &func));
-    return set(builder, f, bt_func_type_of(a->copy.store, func), func);
+    return set(a->diff, f, bt_func_type_of(a->copy.store, func), func);
 }
 
-bt_status tangent_define(struct differentiation *diff, bt_module_builder *builder)
+bt_status tangent_define(struct differentiation *diff)
 {
     for (uint32_t i = 0; i < diff->tangents.len; i++) {
         struct tangent t;
         BT_TRY(tangent_init(&t, diff, diff->tangents.at[i]->primal));
-        bt_status status = make(&t, diff->tangents.at[i], builder);
+        bt_status status = make(&t, diff->tangents.at[i]);
         tangent_deinit(&t);
         BT_TRY(status);
     }

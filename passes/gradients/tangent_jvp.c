@@ -101,8 +101,7 @@ static bt_status make_block(struct tangent *t, const bt_global *global,
     return bt_block_end(a->copy.b, given, out);
 }
 
-static bt_status define(struct tangent *t, bt_module_builder *builder,
-                        const bt_global *declared)
+static bt_status define(struct tangent *t, const bt_global *declared)
 {
     struct adjoint *a = &t->adjoint;
     bt_func now = { .name = declared->name, .span = declared->span };
@@ -113,18 +112,17 @@ static bt_status define(struct tangent *t, bt_module_builder *builder,
     now.result = now.block->result->type;
     BT_TRY(bt_func_create(a->copy.ctx, a->copy.store, &now, &global.func));
     global.kind = BT_GLOBAL_FUNC;
-    return bt_module_builder_set(builder, &global, 0);
+    return bt_module_builder_set(a->diff->builder, &global, 0);
 }
 
-bt_status tangent_jvp_define(struct differentiation *diff, bt_module_builder *builder,
-                             const bt_global *global)
+bt_status tangent_jvp_define(struct differentiation *diff, const bt_global *global)
 {
     struct tangent t;
     const bt_func *func;
     BT_TRY(adjoint_rule_wrap(diff, bt_module_find(diff->module, global->primal), "jvp",
                              &func));
     BT_TRY(tangent_init(&t, diff, func));
-    bt_status status = define(&t, builder, global);
+    bt_status status = define(&t, global);
     tangent_deinit(&t);
     return status;
 }

@@ -144,10 +144,10 @@ static bt_status declare_types(struct differentiation *diff, struct adjoint_pair
                                const bt_type *tape)
 {
     const bt_func *f = pair->primal;
-    adjoint_types args = { 0 }, back = { 0 }, gains = { 0 };
+    adjoint_types args = { 0 }, back = { 0 }, outputs = { 0 };
     const bt_type *result = bt_type_tuple(diff->module->store, 2,
                                           (const bt_type *[]){ f->result, tape }),
-                  *gain;
+                  *output;
     if (!result)
         return bt_store_why(diff->ctx, diff->module->store);
     if (!BT_PUSH(diff->arena, &back, tape))
@@ -159,16 +159,16 @@ static bt_status declare_types(struct differentiation *diff, struct adjoint_pair
         if (!BT_PUSH(diff->arena, &args, type))
             return bt_no_memory();
         if (pair->wants[i])
-            BT_TRY(adjoint_leaf_types(diff, type, &gains));
+            BT_TRY(adjoint_leaf_types(diff, type, &outputs));
         for (uint32_t k = 0; k < bt_type_nleaf(type); k++) {
             if (adjoint_sums(pair, i, k) &&
                 !BT_PUSH(diff->arena, &back, adjoint_leaf(type, k)))
                 return bt_no_memory();
         }
     }
-    BT_TRY(tuple_of(diff, &gains, &gain));
+    BT_TRY(tuple_of(diff, &outputs, &output));
     BT_TRY(close_type(diff, f, &args, result, &pair->forward_type));
-    return close_type(diff, f, &back, gain, &pair->backward_type);
+    return close_type(diff, f, &back, output, &pair->backward_type);
 }
 
 static bt_status set(struct differentiation *diff, const struct adjoint_pair *pair,
@@ -263,32 +263,32 @@ static bt_status make_backward(struct adjoint *a, const struct adjoint_pair *pai
     }
     BT_TRY(bt_block_begin(c.b, n, params));
     BT_TRY(adjoint_path_backward(a->diff, &c, &params[0]->base, 1, path, seeds,
-                                 path->gains.len, path->gains.at, &given));
+                                 path->outputs.len, path->outputs.at, &given));
     BT_TRY(bt_block_end(c.b, given, &now.block));
     now.result = given->type;
     BT_TRY(bt_func_create(c.ctx, c.store, &now, &func));
     return set(a->diff, pair, pair->backward, bt_func_type_of(c.store, func), func);
 }
 
-/* Gains in the order of the parameters and their leaves. */
-static void sort_gains(const struct adjoint_pair *pair, struct adjoint_path *path)
+/* Outputs in the order of the parameters and their leaves. */
+static void sort_outputs(const struct adjoint_pair *pair, struct adjoint_path *path)
 {
     const bt_block *block = pair->primal->block;
     uint32_t n = 0;
     for (uint32_t i = 0; i < block->nparam; i++) {
         for (uint32_t leaf = 0; leaf < bt_type_nleaf(block->params[i]->base.type);
              leaf++) {
-            for (uint32_t k = n; k < path->gains.len; k++) {
-                const struct adjoint_gain gain = path->gains.at[k];
-                if (gain.old != &block->params[i]->base || gain.leaf != leaf)
+            for (uint32_t k = n; k < path->outputs.len; k++) {
+                const struct adjoint_output output = path->outputs.at[k];
+                if (output.old != &block->params[i]->base || output.leaf != leaf)
                     continue;
-                path->gains.at[k] = path->gains.at[n];
-                path->gains.at[n++] = gain;
+                path->outputs.at[k] = path->outputs.at[n];
+                path->outputs.at[n++] = output;
                 break;
             }
         }
     }
-    path->gains.len = n;
+    path->outputs.len = n;
 }
 
 static bt_status make(struct adjoint *a, const struct adjoint_pair *pair)
@@ -297,7 +297,7 @@ static bt_status make(struct adjoint *a, const struct adjoint_pair *pair)
     BT_TRY(adjoint_pair_mark(a, pair));
     a->pair = pair;
     BT_TRY(adjoint_path_make(a, pair->primal->block, NULL, NULL, &path));
-    sort_gains(pair, &path);
+    sort_outputs(pair, &path);
     BT_TRY(adjoint_path_close(a, &path));
     BT_TRY(adjoint_tape_define(a->diff, pair->tape, pair->primal, 1, &path));
     BT_TRY(make_forward(a, pair, &path));

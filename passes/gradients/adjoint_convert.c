@@ -14,25 +14,25 @@ static const char *const names[] = { "gradient", "seed", "ones" };
 /* ---- which ones ---- */
 
 bt_status adjoint_convert_want(struct differentiation *diff, const bt_type *type,
-                               enum adjoint_way way)
+                               enum adjoint_conversion kind)
 {
     const bt_list_type *tuple = bt_as_tuple_type(type), *apply = bt_as_apply_type(type);
     const bt_adt_def *def = adjoint_def(type);
     struct adjoint_data *data;
     for (uint32_t i = 0; tuple && i < tuple->n; i++)
-        BT_TRY(adjoint_convert_want(diff, tuple->at[i], way));
+        BT_TRY(adjoint_convert_want(diff, tuple->at[i], kind));
     if (!def || !adjoint_has(type))
         return NULL;
     BT_TRY(adjoint_data_want(diff, type));
     BT_TRY(adjoint_data_of(diff, type, &data));
-    if (data->converts[way])
+    if (data->converts[kind])
         return NULL;
-    data->converts[way] = 1;
+    data->converts[kind] = 1;
     for (uint32_t i = 0; i < def->nctor; i++) {
         for (uint32_t k = 0; k < def->ctors[i]->nfield; k++) {
             const bt_type *field;
             BT_TRY(adjoint_field_type(diff, def->ctors[i], k, apply->at + 1, &field));
-            BT_TRY(adjoint_convert_want(diff, field, way));
+            BT_TRY(adjoint_convert_want(diff, field, kind));
         }
     }
     return NULL;
@@ -40,8 +40,9 @@ bt_status adjoint_convert_want(struct differentiation *diff, const bt_type *type
 
 /* ---- uses ---- */
 
-static bt_status convert(struct adjoint *a, enum adjoint_way way, const bt_value *data,
-                         const bt_value *adjoint, const bt_value **out)
+static bt_status convert(struct adjoint *a, enum adjoint_conversion kind,
+                         const bt_value *data, const bt_value *adjoint,
+                         const bt_value **out)
 {
     const bt_value *both[] = { data, adjoint };
     bt_call call = { .callee_kind = BT_CALLEE_VALUE,
@@ -53,8 +54,8 @@ static bt_status convert(struct adjoint *a, enum adjoint_way way, const bt_value
     call.ntype_arg = bt_as_apply_type(type)->n - 1;
     call.type_args = bt_as_apply_type(type)->at + 1;
     BT_TRY(adjoint_data_of(a->diff, data->type, &of));
-    BT_TRY(bt_build_global(a->copy.b, of->ways[way], &call.callee));
-    bt_builder_type(a->copy.b, way == ADJOINT_FILL ? data->type : type);
+    BT_TRY(bt_build_global(a->copy.b, of->converters[kind], &call.callee));
+    bt_builder_type(a->copy.b, kind == ADJOINT_FILL ? data->type : type);
     return bt_build_call(a->copy.b, &call, out);
 }
 
@@ -64,8 +65,8 @@ bt_status adjoint_fill(struct adjoint *a, const bt_value *like, const bt_value *
     return convert(a, ADJOINT_FILL, like, adjoint, out);
 }
 
-bt_status adjoint_leaves(struct adjoint *a, const bt_value *now, enum adjoint_way way,
-                         adjoint_values *out)
+bt_status adjoint_leaves(struct adjoint *a, const bt_value *now,
+                         enum adjoint_conversion kind, adjoint_values *out)
 {
     adjoint_values all = { 0 };
     BT_TRY(adjoint_split(a, now, &all));
@@ -74,8 +75,8 @@ bt_status adjoint_leaves(struct adjoint *a, const bt_value *now, enum adjoint_wa
         if (adjoint_has(all.at[i]->type)) {
             leaf = all.at[i];
             if (bt_as_apply_type(leaf->type))
-                BT_TRY(convert(a, way, leaf, NULL, &leaf));
-            else if (way == ADJOINT_ONES)
+                BT_TRY(convert(a, kind, leaf, NULL, &leaf));
+            else if (kind == ADJOINT_ONES)
                 BT_TRY(adjoint_filled(&a->copy, 1, leaf, leaf->type, &leaf));
         }
         if (!BT_PUSH(a->copy.arena, out, leaf))
@@ -90,7 +91,7 @@ bt_status adjoint_leaves(struct adjoint *a, const bt_value *now, enum adjoint_wa
 struct converter {
     struct adjoint *a;
     const struct adjoint_data *data;
-    enum adjoint_way way;
+    enum adjoint_conversion kind;
     const bt_adt_def *def;      /* of the data */
     const bt_type *const *args; /* of the data type */
     const bt_type *primal, *adjoint;
@@ -98,12 +99,12 @@ struct converter {
 };
 
 static bt_status converter_init(struct differentiation *diff,
-                                const struct adjoint_data *data, enum adjoint_way way,
-                                struct converter *out)
+                                const struct adjoint_data *data,
+                                enum adjoint_conversion kind, struct converter *out)
 {
     bt_store *store = diff->module->store;
     const bt_adt_def *now = data->def;
-    *out = (struct converter){ .data = data, .way = way };
+    *out = (struct converter){ .data = data, .kind = kind };
     out->def = adjoint_def(data->primal);
     out->args = bt_as_apply_type(data->primal)->at + 1;
     out->primal = data->primal;
@@ -145,7 +146,7 @@ static bt_status strip_ctor(const struct converter *f, const bt_ctor *ctor,
     adjoint_values leaves = { 0 };
     uint32_t n = 0;
     for (uint32_t i = 0; i < ctor->nfield; i++)
-        BT_TRY(adjoint_leaves(f->a, &x[i]->base, f->way, &leaves));
+        BT_TRY(adjoint_leaves(f->a, &x[i]->base, f->kind, &leaves));
     for (uint32_t i = 0; i < leaves.len; i++) {
         if (leaves.at[i])
             leaves.at[n++] = leaves.at[i];
@@ -181,7 +182,7 @@ static bt_status make_func(struct converter *f, bt_func *now)
     if (!clauses)
         return bt_no_memory();
     BT_TRY(bt_build_param(c->b, "data", f->primal, &params[0]));
-    if (f->way == ADJOINT_FILL) {
+    if (f->kind == ADJOINT_FILL) {
         BT_TRY(bt_build_param(c->b, "d", f->adjoint, &params[n++]));
         f->d = &params[1]->base;
     }
@@ -194,16 +195,16 @@ static bt_status make_func(struct converter *f, bt_func *now)
 }
 
 static bt_status define(struct differentiation *diff, const struct adjoint_data *data,
-                        enum adjoint_way way)
+                        enum adjoint_conversion kind)
 {
     struct converter f;
     struct adjoint a;
-    bt_func now = { .name = data->ways[way],
+    bt_func now = { .name = data->converters[kind],
                     .span = data->def->span,
                     .nvar = data->def->nvar,
                     .vars = data->def->vars };
     bt_global global = { .name = now.name, .kind = BT_GLOBAL_FUNC, .span = now.span };
-    BT_TRY(converter_init(diff, data, way, &f));
+    BT_TRY(converter_init(diff, data, kind, &f));
     BT_TRY(adjoint_init(&a, diff, NULL));
     f.a = &a;
     bt_status status = make_func(&f, &now);
@@ -216,18 +217,18 @@ static bt_status define(struct differentiation *diff, const struct adjoint_data 
 }
 
 static bt_status declare(struct differentiation *diff, struct adjoint_data *data,
-                         enum adjoint_way way)
+                         enum adjoint_conversion kind)
 {
     bt_store *store = diff->module->store;
     struct converter f;
-    BT_TRY(converter_init(diff, data, way, &f));
+    BT_TRY(converter_init(diff, data, kind, &f));
     const bt_type *args[] = { f.primal, f.adjoint };
     bt_global global = { .kind = BT_GLOBAL_EXTERN, .span = data->def->span };
-    BT_TRY(adjoint_name(diff, &diff->taken, f.def->name, names[way], &global.name));
-    data->ways[way] = global.name;
-    global.type = bt_func_type_close(store, data->def->nvar, data->def->vars,
-                                     way == ADJOINT_FILL ? 2 : 1, args,
-                                     way == ADJOINT_FILL ? f.primal : f.adjoint, 0, NULL);
+    BT_TRY(adjoint_name(diff, &diff->taken, f.def->name, names[kind], &global.name));
+    data->converters[kind] = global.name;
+    global.type = bt_func_type_close(
+        store, data->def->nvar, data->def->vars, kind == ADJOINT_FILL ? 2 : 1, args,
+        kind == ADJOINT_FILL ? f.primal : f.adjoint, 0, NULL);
     return global.type ? bt_module_builder_set(diff->builder, &global, 0)
                        : bt_store_why(diff->ctx, store);
 }
@@ -236,9 +237,9 @@ bt_status adjoint_convert_declare(struct differentiation *diff)
 {
     for (uint32_t i = 0; i < diff->datas.len; i++) {
         struct adjoint_data *data = diff->datas.at[i];
-        for (uint32_t way = 0; way < ADJOINT_NWAY; way++) {
-            if (data->converts[way])
-                BT_TRY(declare(diff, data, (enum adjoint_way)way));
+        for (uint32_t kind = 0; kind < ADJOINT_NCONVERSION; kind++) {
+            if (data->converts[kind])
+                BT_TRY(declare(diff, data, (enum adjoint_conversion)kind));
         }
     }
     return NULL;
@@ -248,9 +249,9 @@ bt_status adjoint_convert_define(struct differentiation *diff)
 {
     for (uint32_t i = 0; i < diff->datas.len; i++) {
         const struct adjoint_data *data = diff->datas.at[i];
-        for (uint32_t way = 0; way < ADJOINT_NWAY; way++) {
-            if (data->converts[way])
-                BT_TRY(define(diff, data, (enum adjoint_way)way));
+        for (uint32_t kind = 0; kind < ADJOINT_NCONVERSION; kind++) {
+            if (data->converts[kind])
+                BT_TRY(define(diff, data, (enum adjoint_conversion)kind));
         }
     }
     return NULL;

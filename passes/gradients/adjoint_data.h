@@ -9,22 +9,21 @@
 #include "gradients/differentiation.h"
 
 /* What a declaration takes or gives has the type of the primal: how it is converted. */
-enum adjoint_way {
+enum adjoint_conversion {
     ADJOINT_FILL,  /* an adjoint -> data of the primal's type, by data that it is of */
     ADJOINT_STRIP, /* such data -> the adjoint */
     ADJOINT_ONES,  /* data -> the adjoint of the sum of all floats in it */
-    ADJOINT_NWAY
+    ADJOINT_NCONVERSION
 };
 /* A data type of values that have adjoints, for all of its dims. */
 struct adjoint_data {
     const bt_type *primal; /* as it was met; once declared, in terms of the parameters */
-    struct dims_pattern
-        dims;        /* of instances that differ by dims alone, where one is open */
-    bt_adt_def *def; /* of the adjoints: Zero, then one for each constructor */
-    const char *add; /* global that adds two of them */
-    int is_made;     /* `def` and `add`, by the version before */
-    uint8_t converts[ADJOINT_NWAY]; /* which are asked for */
-    const char *ways[ADJOINT_NWAY]; /* globals that do it */
+    struct dims_pattern dims; /* of instances that differ by dims alone, if one is open */
+    bt_adt_def *def;          /* of the adjoints: Zero, then one for each constructor */
+    const char *add;          /* global that adds two of them */
+    int is_made;              /* `def` and `add`, by the version before */
+    uint8_t converts[ADJOINT_NCONVERSION];       /* which are asked for */
+    const char *converters[ADJOINT_NCONVERSION]; /* globals that do it */
 };
 typedef bt_vec(const bt_type *) adjoint_types;
 
@@ -52,14 +51,14 @@ bt_status adjoint_reverse_pattern(struct adjoint *, const bt_pattern *,
 /* Conversions between data and its adjoint (adjoint_convert.c): those of the data types in a
  * type are declared. */
 bt_status adjoint_convert_want(struct differentiation *, const bt_type *,
-                               enum adjoint_way) BT_MUST_USE;
+                               enum adjoint_conversion) BT_MUST_USE;
 bt_status adjoint_convert_declare(struct differentiation *) BT_MUST_USE;
 bt_status adjoint_convert_define(struct differentiation *) BT_MUST_USE;
 /* Data like `like` of its adjoint. */
 bt_status adjoint_fill(struct adjoint *, const bt_value *like, const bt_value *adjoint,
                        const bt_value **out) BT_MUST_USE;
 /* Adjoints of the leaves of a value, which STRIP or ONES makes of it; NULL: it has none. */
-bt_status adjoint_leaves(struct adjoint *, const bt_value *now, enum adjoint_way,
+bt_status adjoint_leaves(struct adjoint *, const bt_value *now, enum adjoint_conversion,
                          adjoint_values *out) BT_MUST_USE;
 
 /* ---- parts of this ---- */

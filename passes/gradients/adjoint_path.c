@@ -43,7 +43,7 @@ static int is_bound(const bt_block *region, const bt_value *old)
 
 /* Adjoints that leave the path: of values that it does not bind. Those of a function's are
  * its parameters'. */
-static bt_status find_gains(struct adjoint *a, struct adjoint_path *path, int is_body)
+static bt_status find_outputs(struct adjoint *a, struct adjoint_path *path, int is_body)
 {
     for (uint32_t i = 0; i < a->leaves.len; i++) {
         const bt_value *old = a->leaves.at[i].key;
@@ -52,9 +52,9 @@ static bt_status find_gains(struct adjoint *a, struct adjoint_path *path, int is
                                 (is_body || !is_bound(path->region, old));
         for (uint32_t k = 0; leaves_path && k < bt_type_nleaf(old->type); k++) {
             const bt_value *sum = adjoint_sum_before(path, old, k);
-            const struct adjoint_gain gain = { old, k, leaves[k], sum != NULL };
+            const struct adjoint_output output = { old, k, leaves[k], sum != NULL };
             if (leaves[k] && (is_body || leaves[k] != sum) &&
-                !BT_PUSH(a->copy.arena, &path->gains, gain))
+                !BT_PUSH(a->copy.arena, &path->outputs, output))
                 return bt_no_memory();
         }
     }
@@ -110,7 +110,7 @@ bt_status adjoint_path_make(struct adjoint *a, const bt_block *region,
     bt_map_init(&path->live, a->copy.arena, 0);
     bt_status status = make(a, path, &border);
     if (!status)
-        status = find_gains(a, path, region == a->func->block);
+        status = find_outputs(a, path, region == a->func->block);
     a->leaves = around;
     BT_TRY(status);
     while (path->joint->bindings[path->nforward] != border)
@@ -157,9 +157,9 @@ bt_status adjoint_path_close(struct adjoint *a, struct adjoint_path *path)
     const bt_block *joint = path->joint;
     bt_map used;
     bt_map_init(&used, a->copy.arena, 0);
-    for (uint32_t i = 0; i < path->gains.len; i++) {
-        if (path->gains.at[i].adjoint)
-            BT_TRY(use(&used, path->gains.at[i].adjoint));
+    for (uint32_t i = 0; i < path->outputs.len; i++) {
+        if (path->outputs.at[i].adjoint)
+            BT_TRY(use(&used, path->outputs.at[i].adjoint));
     }
     for (uint32_t i = joint->nbinding; i-- > path->nforward + 1;) {
         const bt_value *binding = joint->bindings[i];
@@ -232,14 +232,14 @@ bt_status adjoint_path_forward(struct copy *c, const struct adjoint_path *path,
     return bt_build_tuple(c->b, 2, both, out);
 }
 
-static bt_status gain_of(struct differentiation *diff, struct copy *c,
-                         const struct adjoint_path *path,
-                         const struct adjoint_gain *wanted, const bt_value **out)
+static bt_status output_of(struct differentiation *diff, struct copy *c,
+                           const struct adjoint_path *path,
+                           const struct adjoint_output *wanted, const bt_value **out)
 {
-    for (uint32_t i = 0; i < path->gains.len; i++) {
-        const struct adjoint_gain *gain = &path->gains.at[i];
-        if (gain->old == wanted->old && gain->leaf == wanted->leaf && gain->adjoint)
-            return copy_operand(c, gain->adjoint, NULL, out);
+    for (uint32_t i = 0; i < path->outputs.len; i++) {
+        const struct adjoint_output *output = &path->outputs.at[i];
+        if (output->old == wanted->old && output->leaf == wanted->leaf && output->adjoint)
+            return copy_operand(c, output->adjoint, NULL, out);
     }
     // `adjoint` of what is wanted says what the zeros are like
     BT_TRY(copy_operand(c, wanted->adjoint, NULL, out));
@@ -267,13 +267,13 @@ static bt_status bring_dims(struct copy *c, const bt_type *type)
 
 static bt_status clause_of(struct differentiation *diff, const struct copy *around,
                            const struct adjoint_path *path, const bt_value *const *seeds,
-                           uint32_t nwanted, const struct adjoint_gain *wanted,
+                           uint32_t nwanted, const struct adjoint_output *wanted,
                            bt_clause *out)
 {
     struct copy c = *around;
     const bt_param **params = BT_NEWS(c.arena, const bt_param *, path->kept.len);
-    const bt_value **gains = BT_NEWS(c.arena, const bt_value *, nwanted), *result;
-    if (!params || !gains)
+    const bt_value **outputs = BT_NEWS(c.arena, const bt_value *, nwanted), *result;
+    if (!params || !outputs)
         return bt_no_memory();
     bt_map_init(&c.types, c.arena, 0);
     for (uint32_t i = 0; i < around->types.len; i++)
@@ -301,10 +301,10 @@ static bt_status clause_of(struct differentiation *diff, const struct copy *arou
             BT_TRY(copy_binding(&c, path->joint->bindings[i]));
     }
     for (uint32_t i = 0; i < nwanted; i++)
-        BT_TRY(gain_of(diff, &c, path, &wanted[i], &gains[i]));
-    result = gains[0];
+        BT_TRY(output_of(diff, &c, path, &wanted[i], &outputs[i]));
+    result = outputs[0];
     if (nwanted != 1)
-        BT_TRY(bt_build_tuple(c.b, nwanted, gains, &result));
+        BT_TRY(bt_build_tuple(c.b, nwanted, outputs, &result));
     return bt_block_end(c.b, result, &out->block);
 }
 
@@ -312,7 +312,7 @@ bt_status adjoint_path_backward(struct differentiation *diff, struct copy *c,
                                 const bt_value *tape, uint32_t npath,
                                 const struct adjoint_path *paths,
                                 const bt_value *const *seeds, uint32_t nwanted,
-                                const struct adjoint_gain *wanted, const bt_value **out)
+                                const struct adjoint_output *wanted, const bt_value **out)
 {
     bt_clause *clauses = BT_NEWS(c->arena, bt_clause, npath);
     if (!clauses)

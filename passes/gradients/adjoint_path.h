@@ -4,14 +4,14 @@
 
 #include "gradients/adjoint_paths.h"
 
-/* The adjoint of a leaf of a value from outside of the path. */
-struct adjoint_gain {
+/* What the way back gives: it is added to the adjoint of a leaf of a value from outside of the path. */
+struct adjoint_output {
     const bt_value *old; /* of the primal */
     uint32_t leaf;
     const bt_value *adjoint; /* NULL: zero */
-    uint8_t is_sum;          /* it begins with what there is around the path */
+    uint8_t is_sum;          /* it replaces that adjoint, which it began with */
 };
-typedef bt_vec(struct adjoint_gain) adjoint_gains;
+typedef bt_vec(struct adjoint_output) adjoint_outputs;
 
 struct adjoint_path {
     const bt_block *region;    /* of the primal */
@@ -23,11 +23,10 @@ struct adjoint_path {
     uint32_t nforward;
     const bt_value *result;         /* of the way forward */
     bt_vec(const bt_param *) seeds; /* of each float leaf of the result */
-    adjoint_gains
-        sums; /* of leaves that have one sum: a parameter, what there is before */
-    adjoint_values kept; /* what the way back reads of the way forward */
-    bt_map live;         /* bindings of the way back that lead to gains */
-    adjoint_gains gains;
+    adjoint_outputs sums; /* leaves that have one sum: a parameter, what it is before */
+    adjoint_values kept;  /* what the way back reads of the way forward */
+    bt_map live;          /* bindings of the way back that lead to outputs */
+    adjoint_outputs outputs;
     const bt_ctor *ctor;
 };
 
@@ -38,7 +37,7 @@ bt_status adjoint_sums_begin(struct adjoint *, struct adjoint_path *) BT_MUST_US
 /* What the leaf's sum is before the path; NULL: it has none. */
 const bt_value *adjoint_sum_before(const struct adjoint_path *, const bt_value *old,
                                    uint32_t leaf);
-/* What the way back gives; finds what it keeps. Gains of adjoint NULL are dropped. */
+/* What the way back gives; finds what it keeps. Outputs of adjoint NULL are dropped. */
 bt_status adjoint_path_close(struct adjoint *, struct adjoint_path *) BT_MUST_USE;
 
 /* ---- dims (adjoint_dims.c) ---- */
@@ -66,13 +65,13 @@ bt_status adjoint_tape_define(struct differentiation *, bt_adt_def *, const bt_f
 bt_status adjoint_path_forward(struct copy *, const struct adjoint_path *,
                                const bt_type *tape, const bt_value **out) BT_MUST_USE;
 /* match (%tape) { each path: the way back }. wanted: what it gives; its `adjoint` is a value that
- * the zeros of a path without such a gain are like, or the sum that it leaves. `c` has what stands
+ * the zeros of a path without such an output are like, or the sum that it leaves. `c` has what stands
  * for the sums. */
 bt_status adjoint_path_backward(struct differentiation *, struct copy *,
                                 const bt_value *tape, uint32_t npath,
                                 const struct adjoint_path *paths,
                                 const bt_value *const *seeds, uint32_t nwanted,
-                                const struct adjoint_gain *wanted,
+                                const struct adjoint_output *wanted,
                                 const bt_value **out) BT_MUST_USE;
 /* A copy into the same function, or by other type parameters. */
 void adjoint_copy_init(struct adjoint *, struct copy *out);

@@ -9,18 +9,19 @@ struct taped {
     struct adjoint_path *paths;
     const struct adjoint_pair *pair; /* of a call; NULL: of a branch or a match */
     const bt_value *tape;
-    adjoint_gains wanted; /* what some path gives */
+    adjoint_outputs wanted; /* what some path gives */
 };
 
 /* ---- forward ---- */
 
-static bt_status want(struct adjoint *a, struct taped *t, const struct adjoint_gain *gain)
+static bt_status want(struct adjoint *a, struct taped *t,
+                      const struct adjoint_output *output)
 {
     for (uint32_t i = 0; i < t->wanted.len; i++) {
-        if (t->wanted.at[i].old == gain->old && t->wanted.at[i].leaf == gain->leaf)
+        if (t->wanted.at[i].old == output->old && t->wanted.at[i].leaf == output->leaf)
             return NULL;
     }
-    return BT_PUSH(a->copy.arena, &t->wanted, *gain) ? NULL : bt_no_memory();
+    return BT_PUSH(a->copy.arena, &t->wanted, *output) ? NULL : bt_no_memory();
 }
 
 static bt_status make_paths(struct adjoint *a, const bt_value *old, struct taped *t)
@@ -36,8 +37,8 @@ static bt_status make_paths(struct adjoint *a, const bt_value *old, struct taped
                                  match ? match->clauses[i]->pattern : NULL,
                                  match ? match->data : NULL, path));
         BT_TRY(adjoint_path_close(a, path));
-        for (uint32_t k = 0; k < path->gains.len; k++)
-            BT_TRY(want(a, t, &path->gains.at[k]));
+        for (uint32_t k = 0; k < path->outputs.len; k++)
+            BT_TRY(want(a, t, &path->outputs.at[k]));
     }
     return NULL;
 }
@@ -206,21 +207,21 @@ static bt_status seeds_of(struct adjoint *a, const bt_value *old, adjoint_values
     return NULL;
 }
 
-static bt_status add_gains(struct adjoint *a, const struct taped *t,
-                           const bt_value *given)
+static bt_status add_outputs(struct adjoint *a, const struct taped *t,
+                             const bt_value *given)
 {
     for (uint32_t i = 0; i < t->wanted.len; i++) {
-        const struct adjoint_gain *wanted = &t->wanted.at[i];
-        const bt_value *gain = given;
+        const struct adjoint_output *wanted = &t->wanted.at[i];
+        const bt_value *output = given;
         const bt_type *type;
         if (t->wanted.len > 1)
-            BT_TRY(bt_build_proj(a->copy.b, given, i, &gain));
+            BT_TRY(bt_build_proj(a->copy.b, given, i, &output));
         BT_TRY(adjoint_type_of(
             a->diff, adjoint_leaf(adjoint_now(a, wanted->old)->type, wanted->leaf),
             &type));
-        BT_TRY(adjoint_fit(&a->copy, gain, type, &gain));
+        BT_TRY(adjoint_fit(&a->copy, output, type, &output));
         BT_TRY((wanted->is_sum ? adjoint_set : adjoint_add)(a, wanted->old, wanted->leaf,
-                                                            gain));
+                                                            output));
     }
     return NULL;
 }
@@ -241,7 +242,7 @@ static bt_status backward_paths(struct adjoint *a, const bt_value *old, struct t
     if (!t->wanted.len && !adjoint_touches(a->diff, old))
         return NULL;
     for (uint32_t i = 0; i < t->wanted.len; i++) {
-        struct adjoint_gain *wanted = &t->wanted.at[i];
+        struct adjoint_output *wanted = &t->wanted.at[i];
         adjoint_values now = { 0 };
         BT_TRY(adjoint_split(a, adjoint_now(a, wanted->old), &now));
         wanted->adjoint = wanted->is_sum ? sum_so_far(a, wanted->old, wanted->leaf)
@@ -249,14 +250,14 @@ static bt_status backward_paths(struct adjoint *a, const bt_value *old, struct t
     }
     adjoint_copy_init(a, &c);
     for (uint32_t i = 0; i < t->npath; i++) {
-        const adjoint_gains *sums = &t->paths[i].sums;
+        const adjoint_outputs *sums = &t->paths[i].sums;
         for (uint32_t k = 0; k < sums->len; k++)
             BT_TRY(copy_put(&c, sums->at[k].adjoint,
                             sum_so_far(a, sums->at[k].old, sums->at[k].leaf)));
     }
     BT_TRY(adjoint_path_backward(a->diff, &c, t->tape, t->npath, t->paths, seeds->at,
                                  t->wanted.len, t->wanted.at, &given));
-    return add_gains(a, t, given);
+    return add_outputs(a, t, given);
 }
 
 /* Adjoints have the types of what the primal was given. */
@@ -269,8 +270,9 @@ static bt_status type_backward(struct adjoint *a, const struct taped *t,
     if (!types)
         return bt_no_memory();
     for (uint32_t i = 0; i < n; i++) {
-        const struct adjoint_gain *gain = &t->wanted.at[i];
-        const bt_type *now = adjoint_leaf(adjoint_now(a, gain->old)->type, gain->leaf);
+        const struct adjoint_output *output = &t->wanted.at[i];
+        const bt_type *now =
+            adjoint_leaf(adjoint_now(a, output->old)->type, output->leaf);
         BT_TRY(adjoint_type_of(a->diff, now, &types[i]));
     }
     *out = n == 1 ? types[0] : bt_type_tuple(c->store, n, types);
@@ -279,19 +281,19 @@ static bt_status type_backward(struct adjoint *a, const struct taped *t,
 
 /* Adds what a sum is before the call: nothing where there is nothing yet, or another argument
  * goes on with it. */
-static bt_status begin_sum(struct adjoint *a, struct taped *t, struct adjoint_gain *gain,
-                           adjoint_values *args)
+static bt_status begin_sum(struct adjoint *a, struct taped *t,
+                           struct adjoint_output *output, adjoint_values *args)
 {
-    const bt_value *sum = sum_so_far(a, gain->old, gain->leaf);
-    gain->is_sum = 1;
+    const bt_value *sum = sum_so_far(a, output->old, output->leaf);
+    output->is_sum = 1;
     for (uint32_t i = 0; i < t->wanted.len; i++) {
-        if (t->wanted.at[i].old == gain->old && t->wanted.at[i].leaf == gain->leaf)
-            gain->is_sum = 0;
+        if (t->wanted.at[i].old == output->old && t->wanted.at[i].leaf == output->leaf)
+            output->is_sum = 0;
     }
-    if (!sum || !gain->is_sum) {
+    if (!sum || !output->is_sum) {
         adjoint_values now = { 0 };
-        BT_TRY(adjoint_split(a, adjoint_now(a, gain->old), &now));
-        const bt_value *like = now.at[gain->leaf];
+        BT_TRY(adjoint_split(a, adjoint_now(a, output->old), &now));
+        const bt_value *like = now.at[output->leaf];
         BT_TRY(adjoint_zero(a->diff, &a->copy, like, like->type, &sum));
     }
     return BT_PUSH(a->copy.arena, args, sum) ? NULL : bt_no_memory();
@@ -314,15 +316,15 @@ static bt_status backward_call(struct adjoint *a, const bt_call *old, struct tap
         is_pushed &= BT_PUSH(c->arena, &args, seeds->at[i]);
     if (!is_pushed)
         return bt_no_memory();
-    t->wanted = (adjoint_gains){ 0 };
+    t->wanted = (adjoint_outputs){ 0 };
     for (uint32_t i = 0; i < old->narg; i++) {
         for (uint32_t k = 0; k < bt_type_nleaf(old->args[i]->type); k++) {
-            struct adjoint_gain gain = { old->args[i], k, NULL, 0 };
+            struct adjoint_output output = { old->args[i], k, NULL, 0 };
             if (!t->pair->wants[i] || !adjoint_has(adjoint_leaf(old->args[i]->type, k)))
                 continue;
             if (adjoint_sums(t->pair, i, k))
-                BT_TRY(begin_sum(a, t, &gain, &args));
-            if (!BT_PUSH(c->arena, &t->wanted, gain))
+                BT_TRY(begin_sum(a, t, &output, &args));
+            if (!BT_PUSH(c->arena, &t->wanted, output))
                 return bt_no_memory();
         }
     }
@@ -336,7 +338,7 @@ static bt_status backward_call(struct adjoint *a, const bt_call *old, struct tap
     } else {
         BT_TRY(bt_build_call(c->b, &call, &given));
     }
-    return add_gains(a, t, given);
+    return add_outputs(a, t, given);
 }
 
 bt_status adjoint_backward(struct adjoint *a, const bt_value *old)

@@ -7,12 +7,11 @@
 struct room {
     struct differentiation *diff;
     const char *entry;
-    bt_map types; /* -> what they become */
-    bt_map names; /* of globals whose types change -> those of their copies */
-    bt_map
-        holders;  /* data types, or instances with `?` for their dims -> struct holder */
-    bt_span span; /* of what a type is of */
-    const bt_module *declared;
+    bt_map types;   /* -> what they become */
+    bt_map names;   /* of globals whose types change -> those of their copies */
+    bt_map holders; /* data types, or instances with `?` for dims -> struct holder */
+    bt_span span;   /* of what has the type at hand, for errors about it */
+    const bt_module *declared; /* the next version, when its globals are declared */
 };
 
 /* What a type becomes. state: struct room. */

@@ -150,9 +150,9 @@ bt_status adjoint_sums_begin(struct adjoint *a, struct adjoint_path *path)
             if (!adjoint_sums(a->pair, i, k))
                 continue;
             BT_TRY(bt_build_param(a->copy.b, "d", adjoint_leaf(now->type, k), &sum));
-            const struct adjoint_gain gain = { old, k, &sum->base, 1 };
+            const struct adjoint_output output = { old, k, &sum->base, 1 };
             BT_TRY(adjoint_set(a, old, k, &sum->base));
-            if (!BT_PUSH(a->copy.arena, &path->sums, gain))
+            if (!BT_PUSH(a->copy.arena, &path->sums, output))
                 return bt_no_memory();
         }
     }

@@ -188,8 +188,8 @@ static bt_status unite(struct differentiation *diff, const struct dims_group *gr
     for (uint32_t i = 0; i < group->types.len; i++) {
         bt_map_entry *entry = bt_map_entry_find(&diff->data, group->types.at[i]);
         const struct adjoint_data *one = entry->value;
-        for (uint32_t way = 0; way < ADJOINT_NWAY; way++)
-            all->converts[way] |= one->converts[way];
+        for (uint32_t kind = 0; kind < ADJOINT_NCONVERSION; kind++)
+            all->converts[kind] |= one->converts[kind];
         entry->value = all;
     }
     return bt_map_put(&diff->united, group->key, all) ? NULL : bt_no_memory();

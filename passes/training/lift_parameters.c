@@ -394,7 +394,7 @@ static const bt_pass passes[] = {
                "        %fc = nn.dense(%x, %fc.weight);\n"
                "        tanh(%fc)\n"
                "    }\n"
-               "    const @initial.fc.weight = const[(2, 2), float32]{1, 2, 3, 4};",
+               "    const @train.initial.fc.weight = const[(2, 2), float32]{1, 2, 3, 4};",
         .options = options,
         .options_nbytes = sizeof(struct options),
         .run = run,

@@ -42,6 +42,31 @@ static bt_status add_name(struct wrapper *w, const char *prefix, const char *nam
     }
 }
 
+/* Whether a parameter has a tangent where a jvp leaves `wrt` out. */
+static bt_status is_moved(struct wrapper *w, const bt_type *param, int *out)
+{
+    int has_float, has_code;
+    BT_TRY(bt_type_holds(w->arena, param, &has_float, &has_code));
+    *out = has_float && !has_code;
+    return NULL;
+}
+
+/* Of tangents, in the order of `wrt`; had: parameters of what is differentiated. */
+static bt_status add_tangents(struct wrapper *w, const bt_global *global, uint32_t had)
+{
+    const bt_gradient_spec *spec = &global->gradient;
+    const bt_func_type *type = bt_as_func_type(global->type);
+    for (uint32_t k = 0; k < bt_gradient_spec_nwrt(spec, had); k++) {
+        const int64_t index = bt_gradient_spec_wrt(spec, k);
+        int moves = 1;
+        if (spec->wrt.n == BT_NONE_LIST)
+            BT_TRY(is_moved(w, type->args[index], &moves));
+        if (moves)
+            BT_TRY(add_name(w, "d", w->names.at[index]));
+    }
+    return NULL;
+}
+
 /* Of the function's parameters, then of what each declaration takes behind them, the
  * innermost first. */
 static bt_status find_names(struct wrapper *w)
@@ -56,14 +81,10 @@ static bt_status find_names(struct wrapper *w)
         BT_TRY(add_name(w, "", at->func->block->params[i]->base.name));
     while (chain.len) {
         const bt_global *global = chain.at[--chain.len];
-        const uint32_t narg = bt_as_func_type(global->type)->narg, had = w->names.len;
-        for (uint32_t k = 0; w->names.len < narg; k++) {
-            const bt_gradient_spec *spec = &global->gradient;
-            const int64_t index =
-                k < bt_gradient_spec_nwrt(spec, had) ? bt_gradient_spec_wrt(spec, k) : 0;
-            BT_TRY(spec->is_forward && index < had ? add_name(w, "d", w->names.at[index])
-                                                   : add_name(w, "", "seed"));
-        }
+        if (global->gradient.is_forward)
+            BT_TRY(add_tangents(w, global, w->names.len));
+        while (w->names.len < bt_as_func_type(global->type)->narg)
+            BT_TRY(add_name(w, "", "seed"));
     }
     return NULL;
 }

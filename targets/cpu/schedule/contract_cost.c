@@ -50,11 +50,12 @@ double cpu_ns_of_tiles(const struct cpu_tiling *p)
     const double loads =
         (double)nblock * (double)nvector / 2 + (double)nrow * (double)ntile / 2;
     const double ncall = (double)nblock * (double)ntile;
-    // sums that are stored apart are read again, by a strip for each row of columns
+    // sums that are stored apart are read again, by strips that are shorter than a vector where rows have few columns
+    const double nshort = p->n0 >= 0 && bt_node_number(p->bs[p->n0]) < lanes
+                              ? count_of(p->view.dims[p->n0].extent)
+                              : 0;
     const double apart =
-        p->n0 < 0 ? 0
-                  : (double)nrow * ((double)ncolumn / 4 +
-                                    STRIP * count_of(p->view.dims[p->n0].extent));
+        p->n0 < 0 ? 0 : (double)nrow * ((double)ncolumn / 4 + STRIP * nshort);
     const double call = p->is_turned ? CALL + TURNED_COLUMN * 2 * (double)lanes
                                      : CALL + CLASS * (c.calls - 1);
     const double cycles =

@@ -70,8 +70,7 @@ static bt_status alloc(struct bt__lowerer *l, bt_dtype dtype, const bt_shape_typ
     char name[BT_DTYPE_NAME_SIZE];
     bt_text storage_attrs, attrs;
     const bt_value *storage;
-    const bt_type *size =
-        bt_dims_nbytes(l->module->store, dtype, shape->n, shape->dims);
+    const bt_type *size = bt_dims_nbytes(l->module->store, dtype, shape->n, shape->dims);
     if (!size)
         return bt_store_why(l->ctx, l->module->store);
     bt_text_init(&storage_attrs, l->arena);
@@ -567,12 +566,15 @@ bt_status bt__lower_region(struct bt__lowerer *l, const bt_block *block,
 {
     const uint32_t ncopied = l->copied.len;
     const bt_value *result;
+    const bt_value *const *bindings = block->bindings;
+    if (l->has_control_flow)
+        BT_TRY(bt__lower_order(l->arena, block, &bindings));
     BT_TRY(bt_block_begin(l->b, block->nparam, block->params));
     for (uint32_t i = 0; i < block->nbinding; i++) {
-        bt_status status = lower_binding(l, block->bindings[i]);
+        bt_status status = lower_binding(l, bindings[i]);
         if (status && status->code == BT_ERR_LIMIT && !status->place.file)
-            status = bt_fail_at(l->ctx, status->code, l->module->store,
-                                block->bindings[i]->span, "%s", status->message);
+            status = bt_fail_at(l->ctx, status->code, l->module->store, bindings[i]->span,
+                                "%s", status->message);
         BT_TRY(status);
     }
     BT_TRY(bt__lower_take(l, block->result, &result));

@@ -38,6 +38,9 @@ bt_status bt__lower_on_host(struct bt__lowerer *, const bt_value *,
  * lowered, too (control.c). */
 bt_status bt__lower_take(struct bt__lowerer *, const bt_value *old,
                          const bt_value **out) BT_MUST_USE;
+/* All bindings of a block, fields of tuples behind these (order.c). */
+bt_status bt__lower_order(bt_arena *, const bt_block *,
+                          const bt_value *const **out) BT_MUST_USE;
 /* A nested block, whose parameters stay. */
 bt_status bt__lower_region(struct bt__lowerer *, const bt_block *,
                            const bt_block **out) BT_MUST_USE;

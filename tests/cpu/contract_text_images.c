@@ -1,46 +1,5 @@
-/* What schedules of contractions are, as text. */
-#include "contraction.h"
-
-#include <baton/loops.h>
-
-#include "compute/formula/call.h"
-#include "schedule/contract.h"
-
-static void check_text_for(enum cpu_isa isa, const struct contraction *c,
-                           const char *expected)
-{
-    struct world w = world_open();
-    struct formula f = { .text = c->text };
-    bt_tensor *in[4];
-    bt_loops *loops;
-    bt_text text;
-    uint32_t n = 0;
-    for (; n < 4 && c->inputs[n].name; n++) {
-        const struct input *i = &c->inputs[n];
-        f.inputs[n] = (bt_op_input){ .name = i->name, .type = i->type };
-        in[n] = tensor_new(&w, i->dtype, i->rank, i->dims);
-    }
-    bt_compute *compute = make(&w, &f, n, in);
-    bt_arena *arena = bt_arena_create(w.registry);
-    assert_ok(w.ctx,
-              cpu_contract(w.ctx, arena,
-                           &(struct cpu_config){
-                               .isa = isa, .nthread = 1, .is_constant = c->is_constant },
-                           "test", compute->graph, NULL, &loops));
-    bt_text_init(&text, arena);
-    assert_ok(w.ctx, bt_loops_print(loops, &text));
-    assert_string_equal(bt_text_get(&text), expected);
-    bt_arena_destroy(arena);
-    bt_compute_destroy(compute);
-    for (uint32_t i = 0; i < n; i++)
-        bt_tensor_unref(in[i]);
-    world_close(&w);
-}
-
-static void check_text(const struct contraction *c, const char *expected)
-{
-    check_text_for(CPU_ISA_PORTABLE, c, expected);
-}
+/* What schedules of convolutions are, as text. */
+#include "contract_text.h"
 
 static void test_a_convolution_is_a_halo_then_tiles_with_their_epilogue(void **state)
 {
@@ -123,7 +82,8 @@ static void test_a_step_along_a_gradient_follows_sums_that_are_turned(void **sta
             .inputs = { { "x", "t[n, c, h, g]", BT_FLOAT32, 4, { 4, 5, 9, 10 } },
                         { "dy", "t[n, o, p, q]", BT_FLOAT32, 4, { 4, 33, 7, 8 } },
                         { "w", "t[o, c, k, l]", BT_FLOAT32, 4, { 33, 5, 3, 3 } } },
-            .text = "y: t[o, c, r in k, s in l] = w[o, c, r, s] - 0.25 * sum(n, e in p, f in q:"
+            .text = "y: t[o, c, r in k, s in l] = w[o, c, r, s] - 0.25 * sum(n, e in p, "
+                    "f in q:"
                     "    dy[n, o, e, f] * x[n, c, e + r, f + s])" },
         "loops test {\n"
         "    in a0: float32[1800]\n"
@@ -313,237 +273,6 @@ static void test_an_image_of_one_place_has_one_tap(void **state)
         "}\n");
 }
 
-/* Rows of 1024 floats again, of which tiles read a column from one end to the other. */
-static void test_terms_that_crowd_the_cache_are_packed_in_strips(void **state)
-{
-    (void)state;
-    check_text(
-        &(struct contraction){
-            .inputs = { { "dy", "t[k, m]", BT_FLOAT32, 2, { 70, 1024 } },
-                        { "x", "t[k, n]", BT_FLOAT32, 2, { 70, 64 } } },
-            .text = "dw: t[m, n] = sum(k: dy[k, m] * x[k, n])" },
-        "loops test {\n"
-        "    in a0: float32[71680]\n"
-        "    in a1: float32[4480]\n"
-        "    out s0: float32[65536]\n"
-        "    local s1: float32[1]\n"
-        "    temp t4: float32[71820]\n"
-        "    parallel i40 in 171 {\n"
-        "        pack.4(&t4[420*i40], &a0[6*i40], 70, min(6, -6*i40 + 1024), 6, 6, "
-        "1024, 1)\n"
-        "    }\n"
-        "    for i40 in 171 {\n"
-        "        for i41 in 8 {\n"
-        "            tile_f32_portable(&s0[384*i40 + 8*i41], &t4[420*i40], &a1[8*i41], "
-        "min(6, -6*i40 + 1024), 8, 70, 1, 6, 64, 64, 0, 1, 0, 0, 1, 0, 0)\n"
-        "        }\n"
-        "    }\n"
-        "}\n");
-}
-
-static void test_a_product_packs_what_lies_across(void **state)
-{
-    (void)state;
-    check_text(
-        &(struct contraction){ .inputs = { { "a", "t[m, k]", BT_FLOAT32, 2, { 12, 7 } },
-                                           { "b", "t[n, k]", BT_FLOAT32, 2, { 20, 7 } } },
-                               .text = "y: t[m, n] = sum(k: a[m, k] * b[n, k])" },
-        "loops test {\n"
-        "    in a0: float32[84]\n"
-        "    in a1: float32[140]\n"
-        "    out s0: float32[240]\n"
-        "    local s1: float32[1]\n"
-        "    temp t4: float32[168]\n"
-        "    parallel i40 in 3 {\n"
-        "        pack.4(&t4[56*i40], &a1[56*i40], 7, min(-8*i40 + 20, 8), 8, 8, 1, 7)\n"
-        "    }\n"
-        "    for i40 in 2 {\n"
-        "        for i41 in 2 {\n"
-        "            tile_f32_portable(&s0[120*i40 + 8*i41], &a0[42*i40], &t4[56*i41], "
-        "6, 8, 7, 7, 1, 8, 20, 2, 1, 0, 0, 1, 0, 0)\n"
-        "        }\n"
-        "        tile_f32_portable(&s0[120*i40 + 16], &a0[42*i40], &t4[112], 6, 4, 7, 7, "
-        "1, 8, 20, 2, 1, 0, 0, 1, 0, 0)\n"
-        "    }\n"
-        "}\n");
-}
-
-/* To turn a matrix round would take longer than the product of few rows. */
-static void test_few_rows_go_along_columns_as_they_lie(void **state)
-{
-    (void)state;
-    check_text(
-        &(struct contraction){
-            .inputs = { { "a", "t[i, m, k]", BT_FLOAT32, 3, { 3, 1, 7 } },
-                        { "b", "t[i, n, k]", BT_FLOAT32, 3, { 3, 20, 7 } } },
-            .text = "y: t[i, m, n] = sum(k: a[i, m, k] * b[i, n, k])" },
-        "loops test {\n"
-        "    in a0: float32[21]\n"
-        "    in a1: float32[420]\n"
-        "    out s0: float32[60]\n"
-        "    local s1: float32[1]\n"
-        "    parallel i40 in 3 {\n"
-        "        across_f32_portable(&s0[20*i40], &a0[7*i40], &a1[140*i40], 1, 20, 7, 0, "
-        "1, 7, 0, 0, 1, 0, 0, 1, 0, 0)\n"
-        "    }\n"
-        "}\n");
-    check_text(
-        &(struct contraction){ .inputs = { { "a", "t[m, k]", BT_FLOAT32, 2, { 4, 7 } },
-                                           { "b", "t[n, k]", BT_FLOAT32, 2, { 20, 7 } } },
-                               .text = "y: t[m, n] = sum(k: a[m, k] * b[n, k])" },
-        "loops test {\n"
-        "    in a0: float32[28]\n"
-        "    in a1: float32[140]\n"
-        "    out s0: float32[80]\n"
-        "    local s1: float32[1]\n"
-        "    across_f32_portable(&s0[0], &a0[0], &a1[0], 4, 20, 7, 7, 1, 7, 20, 0, 1, 0, "
-        "0, 1, 0, 0)\n"
-        "}\n");
-}
-
-/* A constant is packed once, when a program is compiled. */
-static void test_few_rows_by_a_constant_read_it_packed(void **state)
-{
-    (void)state;
-    check_text(
-        &(struct contraction){ .inputs = { { "a", "t[m, k]", BT_FLOAT32, 2, { 2, 7 } },
-                                           { "b", "t[n, k]", BT_FLOAT32, 2, { 20, 7 } } },
-                               .is_constant = { 0, 1 },
-                               .text = "y: t[m, n] = sum(k: a[m, k] * b[n, k])" },
-        "loops test {\n"
-        "    in a0: float32[14]\n"
-        "    in a1: float32[140]\n"
-        "    out s0: float32[40]\n"
-        "    local s1: float32[1]\n"
-        "    temp t4: float32[168]\n"
-        "    parallel i40 in 3 {\n"
-        "        pack.4(&t4[56*i40], &a1[56*i40], 7, min(-8*i40 + 20, 8), 8, 8, 1, 7)\n"
-        "    }\n"
-        "    for i40 in 2 {\n"
-        "        tile_f32_portable(&s0[8*i40], &a0[0], &t4[56*i40], 2, 8, 7, 7, 1, 8, "
-        "20, "
-        "2, 1, 0, 0, 1, 0, 0)\n"
-        "    }\n"
-        "    tile_f32_portable(&s0[16], &a0[0], &t4[112], 2, 4, 7, 7, 1, 8, 20, 2, 1, 0, "
-        "0, 1, 0, 0)\n"
-        "}\n");
-}
-
-/* Both parts of a block are there when what is made of them is computed. */
-static void test_a_row_that_is_read_in_parts_has_them_side_by_side(void **state)
-{
-    (void)state;
-    check_text(
-        &(struct contraction){ .inputs = { { "a", "t[m, k]", BT_FLOAT32, 2, { 1, 7 } },
-                                           { "b", "t[n, k]", BT_FLOAT32, 2, { 10, 7 } },
-                                           { "c", "t[m, h]", BT_FLOAT32, 2, { 1, 5 } } },
-                               .is_constant = { 0, 1 },
-                               .text =
-                                   "s: t[m, n] = max(sum(k: a[m, k] * b[n, k]), 0);"
-                                   "y: t[m, i in h] = s[m, i] * c[m, i] + s[m, i + 5]" },
-        "loops test {\n"
-        "    in a0: float32[7]\n"
-        "    in a1: float32[70]\n"
-        "    in a2: float32[5]\n"
-        "    temp s0: float32[10]\n"
-        "    out s1: float32[5]\n"
-        "    local s2: float32[16]\n"
-        "    temp t6: float32[112]\n"
-        "    temp t7: bool[1]\n"
-        "    for i40 in 2 {\n"
-        "        pack.4(&t6[8*i40], &a1[35*i40], 7, 5, 8, 16, 1, 7)\n"
-        "    }\n"
-        "    finite.float32(&t7[0], &a1[0], 70)\n"
-        "    line_f32_portable(&s2[0], &a0[0], &t6[0], 2, 5, 7, 8, 1, 16, 8, "
-        "select(t7[0], 4, 0) + 2, 1, 0, 0, 1, 0, 0)\n"
-        "    for i40 in 2 {\n"
-        "        for i41 in 5 {\n"
-        "            s0[5*i40 + i41] = max(s2[8*i40 + i41], float32(0.0))\n"
-        "        }\n"
-        "    }\n"
-        "    for i40 in 5 {\n"
-        "        s1[i40] = ((a2[i40] * s0[i40]) + s0[i40 + 5])\n"
-        "    }\n"
-        "}\n");
-}
-
-static void test_one_row_by_a_constant_goes_along_its_panels(void **state)
-{
-    (void)state;
-    check_text(
-        &(struct contraction){ .inputs = { { "a", "t[m, k]", BT_FLOAT32, 2, { 1, 7 } },
-                                           { "b", "t[n, k]", BT_FLOAT32, 2, { 20, 7 } } },
-                               .is_constant = { 0, 1 },
-                               .text = "y: t[m, n] = sum(k: a[m, k] * b[n, k])" },
-        "loops test {\n"
-        "    in a0: float32[7]\n"
-        "    in a1: float32[140]\n"
-        "    out s0: float32[20]\n"
-        "    local s1: float32[1]\n"
-        "    temp t4: float32[168]\n"
-        "    temp t5: bool[1]\n"
-        "    parallel i40 in 3 {\n"
-        "        pack.4(&t4[56*i40], &a1[56*i40], 7, min(-8*i40 + 20, 8), 8, 8, 1, 7)\n"
-        "    }\n"
-        "    finite.float32(&t5[0], &a1[0], 140)\n"
-        "    line_f32_portable(&s0[0], &a0[0], &t4[0], 2, 8, 7, 56, 1, 8, 8, "
-        "select(t5[0], 4, 0) + 2, 1, 0, 0, 1, 0, 0)\n"
-        "    line_f32_portable(&s0[16], &a0[0], &t4[112], 1, 4, 7, 56, 1, 8, 8, "
-        "select(t5[0], 4, 0) + 2, 1, 0, 0, 1, 0, 0)\n"
-        "}\n");
-}
-
-/* For one column no tile is filled: the sums stay what the vectoriser does by lanes. */
-static void test_a_matrix_by_a_column_is_sums_of_rows(void **state)
-{
-    (void)state;
-    check_text(
-        &(struct contraction){ .inputs = { { "a", "t[m, k]", BT_FLOAT32, 2, { 12, 7 } },
-                                           { "b", "t[n, k]", BT_FLOAT32, 2, { 1, 7 } } },
-                               .text = "y: t[m, n] = sum(k: a[m, k] * b[n, k])" },
-        "loops test {\n"
-        "    in a0: float32[84]\n"
-        "    in a1: float32[7]\n"
-        "    out s0: float32[12]\n"
-        "    local t3: float64[1]\n"
-        "    for i0 in 12 {\n"
-        "        t3[0] = float64(0.0)\n"
-        "        for i2 in 7 {\n"
-        "            t3[0] sum[float32]= (a1[i2] * a0[7*i0 + i2])\n"
-        "        }\n"
-        "        s0[i0] = float32(t3[0])\n"
-        "    }\n"
-        "}\n");
-}
-
-/* A block is panels that a line goes along at once: not six of 32, of which two are left. */
-static void test_a_block_of_panels_has_no_rest(void **state)
-{
-    (void)state;
-    check_text(
-        &(struct contraction){
-            .inputs = { { "a", "t[m, k]", BT_FLOAT32, 2, { 1, 1000 } },
-                        { "b", "t[n, k]", BT_FLOAT32, 2, { 256, 1000 } } },
-            .is_constant = { 0, 1 },
-            .text = "y: t[m, n] = sum(k: a[m, k] * b[n, k])" },
-        "loops test {\n"
-        "    in a0: float32[1000]\n"
-        "    in a1: float32[256000]\n"
-        "    out s0: float32[256]\n"
-        "    local s1: float32[1]\n"
-        "    temp t4: float32[256000]\n"
-        "    temp t5: bool[1]\n"
-        "    parallel i40 in 32 {\n"
-        "        pack.4(&t4[8000*i40], &a1[8000*i40], 1000, 8, 8, 8, 1, 1000)\n"
-        "    }\n"
-        "    finite.float32(&t5[0], &a1[0], 256000)\n"
-        "    parallel i40 in 4 {\n"
-        "        line_f32_portable(&s0[64*i40], &a0[0], &t4[64000*i40], 8, 8, 1000, "
-        "8000, 1, 8, 8, select(t5[0], 4, 0) + 2, 1, 0, 0, 1, 0, 0)\n"
-        "    }\n"
-        "}\n");
-}
-
 static void test_a_depthwise_convolution_is_lines(void **state)
 {
     (void)state;
@@ -574,44 +303,6 @@ static void test_a_depthwise_convolution_is_lines(void **state)
         "5, 1, 6, 0, 0, 5, 3, 1, 0, 0, 1, 0, 0)\n"
         "    }\n"
         "}\n");
-}
-
-/* Dims of -1 are one with these values. */
-static void check_open_text(const struct contraction *c, const bt_type_param *values,
-                            uint32_t nthread, const char *expected)
-{
-    struct world w = world_open();
-    const bt_type *open = bt_type_var(w.store, values, bt_name_of(w.store, "n"));
-    struct formula f = { .text = c->text };
-    const bt_type *types[4], *dims[6];
-    uint32_t n = 0;
-    for (; n < 4 && c->inputs[n].name; n++) {
-        const struct input *in = &c->inputs[n];
-        for (uint32_t i = 0; i < in->rank; i++)
-            dims[i] = in->dims[i] < 0 ? open : bt_dim(w.store, in->dims[i]);
-        f.inputs[n] = (bt_op_input){ .name = in->name, .type = in->type };
-        types[n] = bt_type_tensor(w.store, bt_type_shape(w.store, in->rank, dims),
-                                  bt_type_dtype(w.store, in->dtype));
-    }
-    bt_op op = formula_op(&f);
-    const bt_formula_call call = {
-        .op = &op, .narg = n, .args = types, .result = any_result(&w, 1)
-    };
-    bt_arena *arena = bt_arena_create(w.registry);
-    bt_graph *graph;
-    bt_loops *loops;
-    bt_text text;
-    assert_ok(w.ctx, bt__call_compose(w.ctx, arena, &call, &graph));
-    assert_ok(w.ctx, bt__graph_open(w.ctx, arena, &call, NULL, graph, &graph));
-    assert_ok(w.ctx, cpu_contract(w.ctx, arena,
-                                  &(struct cpu_config){ .isa = CPU_ISA_PORTABLE,
-                                                        .nthread = nthread },
-                                  "test", graph, NULL, &loops));
-    bt_text_init(&text, arena);
-    assert_ok(w.ctx, bt_loops_print(loops, &text));
-    assert_string_equal(bt_text_get(&text), expected);
-    bt_arena_destroy(arena);
-    world_close(&w);
 }
 
 /* Of a depthwise convolution with an open batch, which may be 1, threads have the channels,
@@ -648,77 +339,6 @@ static void test_an_open_batch_leaves_threads_the_channels(void **state)
         "                }\n"
         "            }\n"
         "        }\n"
-        "    }\n"
-        "}\n");
-}
-
-static const struct contraction product_of_rows = {
-    .inputs = { { "a", "t[m, k]", BT_FLOAT32, 2, { -1, 7 } },
-                { "b", "t[k, n]", BT_FLOAT32, 2, { 7, 16 } } },
-    .text = "y: t[m, n] = sum(k: a[m, k] * b[k, n])",
-};
-
-/* 7 rows are a tile of 4 and one of 3, where one of 6 would leave a slow one of 1. */
-static void test_rows_of_an_open_number_are_shared_out(void **state)
-{
-    (void)state;
-    check_open_text(
-        &product_of_rows,
-        &(bt_type_param){ .kind = BT_KIND_DIM, .high = INT64_MAX, .step = 1 }, 1,
-        "loops test<d0: Dim> {\n"
-        "    in a0: float32[7*d0]\n"
-        "    in a1: float32[112]\n"
-        "    out s0: float32[16*d0]\n"
-        "    local s1: float32[1]\n"
-        "    for i40 in ceildiv(d0, 6) {\n"
-        "        for i41 in 2 {\n"
-        "            tile_f32_portable(&s0[8*i41 + 16*(i40 * ceildiv(d0, ceildiv(d0, "
-        "6)))], "
-        "&a0[7*(i40 * ceildiv(d0, ceildiv(d0, 6)))], &a1[8*i41], min(-(i40 * ceildiv(d0, "
-        "ceildiv(d0, 6))) + d0, ceildiv(d0, ceildiv(d0, 6))), 8, 7, 7, 1, 16, 16, 0, 1, "
-        "0, "
-        "0, 1, 0, 0)\n"
-        "        }\n"
-        "    }\n"
-        "}\n");
-}
-
-/* Tiles of 4 rows, of 6 that they may have, leave none of a multiple of 8. */
-static void test_a_range_by_steps_leaves_no_rest_of_rows(void **state)
-{
-    (void)state;
-    check_open_text(
-        &product_of_rows,
-        &(bt_type_param){ .kind = BT_KIND_DIM, .low = 8, .high = 32, .step = 8 }, 1,
-        "loops test<d0: Dim in 8..32> {\n"
-        "    in a0: float32[56*floordiv(d0, 8)]\n"
-        "    in a1: float32[112]\n"
-        "    out s0: float32[128*floordiv(d0, 8)]\n"
-        "    local s1: float32[1]\n"
-        "    for i40 in 2*floordiv(d0, 8) {\n"
-        "        for i41 in 2 {\n"
-        "            tile_f32_portable(&s0[64*i40 + 8*i41], &a0[28*i40], &a1[8*i41], 4, "
-        "8, 7, 7, 1, 16, 16, 0, 1, 0, 0, 1, 0, 0)\n"
-        "        }\n"
-        "    }\n"
-        "}\n");
-}
-
-/* Rows that one tile may have are one block, whose sums need no loop over blocks. */
-static void test_a_range_of_few_rows_is_one_block(void **state)
-{
-    (void)state;
-    check_open_text(
-        &product_of_rows,
-        &(bt_type_param){ .kind = BT_KIND_DIM, .low = 2, .high = 5, .step = 1 }, 1,
-        "loops test<d0: Dim in 2..5> {\n"
-        "    in a0: float32[7*d0]\n"
-        "    in a1: float32[112]\n"
-        "    out s0: float32[16*d0]\n"
-        "    local s1: float32[1]\n"
-        "    for i40 in 2 {\n"
-        "        tile_f32_portable(&s0[8*i40], &a0[0], &a1[8*i40], d0, 8, 7, 7, 1, 16, "
-        "16, 0, 1, 0, 0, 1, 0, 0)\n"
         "    }\n"
         "}\n");
 }
@@ -802,19 +422,8 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(test_a_convolution_by_steps_copies_only_what_it_reads),
     cmocka_unit_test(test_rows_of_a_constant_that_crowd_the_cache_lie_further_apart),
     cmocka_unit_test(test_an_image_of_one_place_has_one_tap),
-    cmocka_unit_test(test_terms_that_crowd_the_cache_are_packed_in_strips),
-    cmocka_unit_test(test_a_product_packs_what_lies_across),
-    cmocka_unit_test(test_few_rows_go_along_columns_as_they_lie),
-    cmocka_unit_test(test_few_rows_by_a_constant_read_it_packed),
-    cmocka_unit_test(test_a_row_that_is_read_in_parts_has_them_side_by_side),
-    cmocka_unit_test(test_one_row_by_a_constant_goes_along_its_panels),
-    cmocka_unit_test(test_a_matrix_by_a_column_is_sums_of_rows),
-    cmocka_unit_test(test_a_block_of_panels_has_no_rest),
     cmocka_unit_test(test_a_depthwise_convolution_is_lines),
     cmocka_unit_test(test_an_open_batch_leaves_threads_the_channels),
-    cmocka_unit_test(test_rows_of_an_open_number_are_shared_out),
-    cmocka_unit_test(test_a_range_by_steps_leaves_no_rest_of_rows),
-    cmocka_unit_test(test_a_range_of_few_rows_is_one_block),
     cmocka_unit_test(test_a_transposed_convolution_leaves_out_taps_that_it_has_not),
 };
 TEST_MAIN(tests)

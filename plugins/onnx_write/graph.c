@@ -181,45 +181,42 @@ bt_status graph_fill(struct graph *g, bt_dtype dtype, uint32_t rank, const int64
 
 /* ---- nodes ---- */
 
-void attribute_int(struct graph *g, bt_text *out, const char *name, int64_t number)
+static bt_text begin_attribute(const struct graph *g, const char *name, int64_t type)
 {
     bt_text message;
     bt_text_init(&message, g->arena);
     proto_text(&message, ATTRIBUTE_NAME, name);
+    proto_int(&message, ATTRIBUTE_TYPE, type);
+    return message;
+}
+
+void attribute_int(struct graph *g, bt_text *out, const char *name, int64_t number)
+{
+    bt_text message = begin_attribute(g, name, TYPE_INT);
     proto_int(&message, ATTRIBUTE_INT, number);
-    proto_int(&message, ATTRIBUTE_TYPE, TYPE_INT);
     proto_message(out, NODE_ATTRIBUTE, &message);
 }
 
 void attribute_float(struct graph *g, bt_text *out, const char *name, double number)
 {
-    bt_text message;
-    bt_text_init(&message, g->arena);
-    proto_text(&message, ATTRIBUTE_NAME, name);
+    bt_text message = begin_attribute(g, name, TYPE_FLOAT);
     proto_float(&message, ATTRIBUTE_FLOAT, number);
-    proto_int(&message, ATTRIBUTE_TYPE, TYPE_FLOAT);
     proto_message(out, NODE_ATTRIBUTE, &message);
 }
 
 void attribute_text(struct graph *g, bt_text *out, const char *name, const char *text)
 {
-    bt_text message;
-    bt_text_init(&message, g->arena);
-    proto_text(&message, ATTRIBUTE_NAME, name);
+    bt_text message = begin_attribute(g, name, TYPE_TEXT);
     proto_text(&message, ATTRIBUTE_TEXT, text);
-    proto_int(&message, ATTRIBUTE_TYPE, TYPE_TEXT);
     proto_message(out, NODE_ATTRIBUTE, &message);
 }
 
 void attribute_ints(struct graph *g, bt_text *out, const char *name, uint32_t n,
                     const int64_t *numbers)
 {
-    bt_text message;
-    bt_text_init(&message, g->arena);
-    proto_text(&message, ATTRIBUTE_NAME, name);
+    bt_text message = begin_attribute(g, name, TYPE_INTS);
     for (uint32_t i = 0; i < n; i++)
         proto_int(&message, ATTRIBUTE_INTS, numbers[i]);
-    proto_int(&message, ATTRIBUTE_TYPE, TYPE_INTS);
     proto_message(out, NODE_ATTRIBUTE, &message);
 }
 

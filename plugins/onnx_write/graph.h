@@ -106,6 +106,8 @@ const char *nodes_add_n(struct nodes *, const char *out, const char *onnx, uint3
 /* Cast where the types differ. */
 const char *nodes_cast(struct nodes *, const char *out, bt_dtype from, bt_dtype to,
                        const char *in);
+/* An argument that is a vector along an axis, as a tensor that broadcasts to others of that rank. */
+const char *nodes_along(struct nodes *, uint32_t index, uint32_t axis, uint32_t rank);
 /* To the shape of a type, of which one extent may be computed. */
 const char *nodes_reshape(struct nodes *, const char *out, const bt_shape_type *,
                           const char *in);

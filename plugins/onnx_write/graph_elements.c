@@ -19,11 +19,9 @@ bt_status write_cast(struct graph *g, const bt_call *call, const char *onnx,
                      const char *out)
 {
     struct nodes s = nodes_of(g, call);
-    const int64_t type = type_number(bt_tensor_dtype(call->base.type));
-    if (!type)
-        nodes_fail(&s, "ONNX has no such type of elements");
-    attribute_int(g, &s.attributes, "to", type);
-    nodes_add(&s, out, onnx, nodes_arg(&s, 0), NULL);
+    (void)onnx;
+    nodes_cast(&s, out, bt_tensor_dtype(call->args[0]->type),
+               bt_tensor_dtype(call->base.type), nodes_arg(&s, 0));
     return s.status;
 }
 
@@ -54,19 +52,6 @@ bt_status write_leaky(struct graph *g, const bt_call *call, const char *onnx,
     return nodes_end(&s, out, onnx);
 }
 
-/* A vector along an axis, as a tensor that broadcasts to others of that rank. */
-static const char *along_axis(struct nodes *s, uint32_t index, uint32_t axis,
-                              uint32_t rank)
-{
-    int64_t dims[BT_MAX_RANK] = { -1 };
-    const uint32_t n = rank - axis;
-    const char *name = nodes_arg(s, index);
-    for (uint32_t i = 1; i < n; i++)
-        dims[i] = 1;
-    return n == 1 ? name
-                  : nodes_add(s, NULL, "Reshape", name, nodes_ints(s, n, dims), NULL);
-}
-
 bt_status write_prelu(struct graph *g, const bt_call *call, const char *onnx,
                       const char *out)
 {
@@ -74,7 +59,7 @@ bt_status write_prelu(struct graph *g, const bt_call *call, const char *onnx,
     const uint32_t rank = rank_of(call->args[0]);
     const uint32_t axis = axis_of(bt_call_int(call, "axis", 1), rank);
     const char *alpha = rank_of(call->args[1]) == 1 && axis < rank
-                            ? along_axis(&s, 1, axis, rank)
+                            ? nodes_along(&s, 1, axis, rank)
                             : nodes_arg(&s, 1);
     nodes_add(&s, out, onnx, nodes_arg(&s, 0), alpha, NULL);
     return s.status;
@@ -86,7 +71,7 @@ bt_status write_bias(struct graph *g, const bt_call *call, const char *onnx,
     struct nodes s = nodes_of(g, call);
     const uint32_t rank = rank_of(call->args[0]);
     const uint32_t axis = axis_of(bt_call_int(call, "axis", 1), rank);
-    nodes_add(&s, out, onnx, nodes_arg(&s, 0), along_axis(&s, 1, axis, rank), NULL);
+    nodes_add(&s, out, onnx, nodes_arg(&s, 0), nodes_along(&s, 1, axis, rank), NULL);
     return s.status;
 }
 

@@ -5,7 +5,7 @@
 
 /* ---- windows ---- */
 
-enum { MOST_SPACE = 3 };
+enum { MAX_SPACE = 3 };
 
 /* Batch, channels and as many axes of space. */
 static int has_layouts(const bt_call *call, uint32_t nspace, const char *weights)
@@ -13,7 +13,7 @@ static int has_layouts(const bt_call *call, uint32_t nspace, const char *weights
     static const char *const data[] = { "", "NCW", "NCHW", "NCDHW" };
     const char *found = bt_call_text(call, weights ? "data_layout" : "layout"),
                *out = bt_call_text(call, "out_layout"), *want;
-    if (nspace < 1 || nspace > MOST_SPACE)
+    if (nspace < 1 || nspace > MAX_SPACE)
         return 0;
     want = data[nspace];
     return strcmp(found, want) == 0 && (!*out || strcmp(out, want) == 0) &&
@@ -24,7 +24,7 @@ static int has_layouts(const bt_call *call, uint32_t nspace, const char *weights
 /* Attributes of n numbers each; 0: one is of another length. */
 static int add_lists(struct nodes *s, uint32_t n, const char *const (*names)[2])
 {
-    int64_t list[2 * MOST_SPACE];
+    int64_t list[2 * MAX_SPACE];
     for (; (*names)[0]; names++) {
         const uint32_t size = strcmp((*names)[1], "pads") == 0 ? 2 * n : n;
         if (!bt_call_ints(s->call, (*names)[0], size, list))
@@ -68,7 +68,7 @@ bt_status write_pool(struct graph *g, const bt_call *call, const char *onnx,
     struct nodes s = nodes_of(g, call);
     const int is_mean = strcmp(onnx, "AveragePool") == 0;
     const uint32_t rank = rank_of(call->args[0]), n = rank < 2 ? 0 : rank - 2;
-    int64_t dilation[MOST_SPACE];
+    int64_t dilation[MAX_SPACE];
     if (!has_layouts(call, n, NULL))
         return refuse_call(g, call, "pools of ONNX take data as NCHW");
     if (!add_lists(&s, n, lists) || !bt_call_ints(call, "dilation", n, dilation))
@@ -191,6 +191,15 @@ static const char *add_norm(struct nodes *s, const char *out, const char *onnx,
     return nodes_add(s, out, onnx, data, gamma, beta, NULL);
 }
 
+/* With the factors and the summands of the call. */
+static bt_status end_norm(struct nodes *s, const char *out, const char *onnx)
+{
+    const char *gamma = add_factor(s, 1, "scale", 1),
+               *beta = add_factor(s, 2, "center", 0);
+    add_norm(s, out, onnx, nodes_arg(s, 0), gamma, beta);
+    return s->status;
+}
+
 bt_status write_layer_norm(struct graph *g, const bt_call *call, const char *onnx,
                            const char *out)
 {
@@ -198,10 +207,7 @@ bt_status write_layer_norm(struct graph *g, const bt_call *call, const char *onn
     const uint32_t rank = rank_of(call->args[0]);
     if (axis_of(bt_call_int(call, "axis", -1), rank) != rank - 1)
         nodes_fail(&s, "LayerNormalization takes all axes up to the last one");
-    const char *gamma = add_factor(&s, 1, "scale", 1),
-               *beta = add_factor(&s, 2, "center", 0);
-    add_norm(&s, out, onnx, nodes_arg(&s, 0), gamma, beta);
-    return s.status;
+    return end_norm(&s, out, onnx);
 }
 
 bt_status write_instance_norm(struct graph *g, const bt_call *call, const char *onnx,
@@ -211,20 +217,7 @@ bt_status write_instance_norm(struct graph *g, const bt_call *call, const char *
     const uint32_t rank = rank_of(call->args[0]);
     if (rank < 3 || axis_of(bt_call_int(call, "axis", 1), rank) != 1)
         nodes_fail(&s, "InstanceNormalization takes channels as axis 1, and space");
-    const char *gamma = add_factor(&s, 1, "scale", 1),
-               *beta = add_factor(&s, 2, "center", 0);
-    add_norm(&s, out, onnx, nodes_arg(&s, 0), gamma, beta);
-    return s.status;
-}
-
-/* A factor along axis 1 of data. */
-static const char *add_channels(struct nodes *s, uint32_t index, uint32_t rank)
-{
-    int64_t dims[BT_MAX_RANK] = { -1 };
-    for (uint32_t i = 1; i + 1 < rank; i++)
-        dims[i] = 1;
-    return nodes_add(s, NULL, "Reshape", nodes_arg(s, index),
-                     nodes_ints(s, rank - 1, dims), NULL);
+    return end_norm(&s, out, onnx);
 }
 
 /* Each group as one channel, then factors of channels: the standard's own operator has, until set
@@ -249,9 +242,9 @@ bt_status write_group_norm(struct graph *g, const bt_call *call, const char *onn
     data = add_norm(&s, NULL, onnx, data, one, zero);
     data = nodes_add(&s, scales || centers ? NULL : out, "Reshape", data, shape, NULL);
     if (scales)
-        data = nodes_add(&s, centers ? NULL : out, "Mul", data, add_channels(&s, 1, rank),
-                         NULL);
+        data = nodes_add(&s, centers ? NULL : out, "Mul", data,
+                         nodes_along(&s, 1, 1, rank), NULL);
     if (centers)
-        nodes_add(&s, out, "Add", data, add_channels(&s, 2, rank), NULL);
+        nodes_add(&s, out, "Add", data, nodes_along(&s, 2, 1, rank), NULL);
     return s.status;
 }

@@ -89,6 +89,17 @@ const char *nodes_cast(struct nodes *s, const char *out, bt_dtype from, bt_dtype
 
 /* ---- shapes ---- */
 
+const char *nodes_along(struct nodes *s, uint32_t index, uint32_t axis, uint32_t rank)
+{
+    int64_t dims[BT_MAX_RANK] = { -1 };
+    const uint32_t n = rank - axis;
+    const char *name = nodes_arg(s, index);
+    for (uint32_t i = 1; i < n; i++)
+        dims[i] = 1;
+    return n == 1 ? name
+                  : nodes_add(s, NULL, "Reshape", name, nodes_ints(s, n, dims), NULL);
+}
+
 /* An extent that a parameter has, as a list of one. */
 static const char *add_extent(struct nodes *s, const bt_type *dim)
 {

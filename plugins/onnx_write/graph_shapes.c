@@ -12,13 +12,6 @@ bt_status write_reshape(struct graph *g, const bt_call *call, const char *onnx,
     return s.status;
 }
 
-bt_status write_flatten(struct graph *g, const bt_call *call, const char *onnx,
-                        const char *out)
-{
-    struct nodes s = nodes_of(g, call);
-    return nodes_end(&s, out, onnx); // axis 1 is its default
-}
-
 bt_status write_broadcast(struct graph *g, const bt_call *call, const char *onnx,
                           const char *out)
 {

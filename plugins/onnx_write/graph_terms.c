@@ -9,14 +9,14 @@
 
 #include "graph.h"
 
-enum { MOST_INPUT = 3, MOST_NAME = 32 };
+enum { MAX_INPUT = 3, MAX_NAME = 32 };
 
 /* A word of letters, digits and _; *at goes behind it. */
 static void take_word(const char **at, char *out)
 {
     uint32_t n = 0;
     for (; isalnum((unsigned char)**at) || **at == '_'; ++*at) {
-        if (n < MOST_NAME - 1)
+        if (n < MAX_NAME - 1)
             out[n++] = **at;
     }
     out[n] = 0;
@@ -33,8 +33,8 @@ static const char *add_term(struct nodes *s, const char **at, const char *out);
 
 static const char *add_inner(struct nodes *s, const char **at, const char *out)
 {
-    const char *in[MOST_INPUT];
-    char name[MOST_NAME], attribute[MOST_NAME] = "";
+    const char *in[MAX_INPUT];
+    char name[MAX_NAME], attribute[MAX_NAME] = "";
     int64_t value = 0;
     uint32_t n = 0;
     take_word(at, name);
@@ -45,7 +45,7 @@ static const char *add_inner(struct nodes *s, const char **at, const char *out)
         value = strtol(*at, (char **)(uintptr_t)at, 10);
         skip(at, '}');
     }
-    for (skip(at, '('); **at && **at != ')' && n < MOST_INPUT; skip(at, ','))
+    for (skip(at, '('); **at && **at != ')' && n < MAX_INPUT; skip(at, ','))
         in[n++] = add_term(s, at, NULL);
     skip(at, ')');
     if (*attribute)

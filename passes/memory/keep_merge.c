@@ -14,6 +14,9 @@ struct merging {
     const struct keep_facts *facts;
     struct keep_plan *plan;
     bt_map numbers; /* binding -> 1 + its number */
+    bt_map
+        last; /* primitive function -> 1 + the last value so far that is one of its calls */
+    uint32_t *before; /* by value: the same of the one before it; 0: there is none */
 };
 
 static const bt_value *first_of(const struct merging *m, const bt_value *value)
@@ -23,28 +26,33 @@ static const bt_value *first_of(const struct merging *m, const bt_value *value)
     return v && v->same ? m->plan->values[v->same - 1].value : value;
 }
 
+/* Of two calls of a function. */
 static int is_same(const struct merging *m, const bt_call *a, const bt_call *b)
 {
-    const bt_global *callee = bt_module_primitive(m->facts->module, a);
-    int same = callee && callee == bt_module_primitive(m->facts->module, b) &&
-               a->narg == b->narg && a->base.type == b->base.type;
+    int same = a->narg == b->narg && a->base.type == b->base.type;
     for (uint32_t i = 0; same && i < a->narg; i++)
         same = first_of(m, a->args[i]) == first_of(m, b->args[i]);
     return same;
 }
 
-/* 1 + the number of the first that is the same; 0: there is none. */
-static uint32_t find_same(const struct merging *m, uint32_t number)
+/* Whether a value is the same as one before it, which then stands for it. */
+static bt_status find_same(struct merging *m, uint32_t number)
 {
-    const struct keep_value *all = m->plan->values, *v = &all[number];
-    const bt_call *call = v->may_again && !v->is_pinned ? bt_as_call(v->value) : NULL;
-    for (uint32_t i = 0; call && i < number; i++) {
-        const bt_call *other =
-            all[i].may_again && !all[i].same ? bt_as_call(all[i].value) : NULL;
-        if (other && is_same(m, call, other))
-            return i + 1;
+    struct keep_value *all = m->plan->values, *v = &all[number];
+    const bt_call *call = v->may_again ? bt_as_call(v->value) : NULL;
+    const bt_global *callee = bt_module_primitive(m->facts->module, call);
+    if (!callee)
+        return NULL;
+    const uint32_t last = (uint32_t)(uintptr_t)bt_map_find(&m->last, callee);
+    for (uint32_t i = last; i && !v->is_pinned && !v->same; i = m->before[i - 1]) {
+        if (is_same(m, call, bt_as_call(all[i - 1].value)))
+            v->same = i;
     }
-    return 0;
+    if (v->same)
+        return NULL;
+    m->before[number] = last;
+    return bt_map_put(&m->last, callee, (void *)(uintptr_t)(number + 1)) ? NULL
+                                                                         : bt_no_memory();
 }
 
 /* Those that are gone are the first ones, each once. */
@@ -76,7 +84,9 @@ static bt_status copy_numbers(bt_arena *arena, keep_numbers *numbers)
 
 bt_status keep_merge(const struct keep_facts *f, struct keep_plan *plan, int *is_changed)
 {
-    struct merging m = { .facts = f, .plan = plan };
+    struct merging m = { .facts = f,
+                         .plan = plan,
+                         .before = BT_NEWS(plan->arena, uint32_t, plan->n) };
     const struct keep_plan from = *plan;
     plan->values = BT_NEWS(plan->arena, struct keep_value, plan->n);
     plan->steps.at = NULL;
@@ -85,12 +95,14 @@ bt_status keep_merge(const struct keep_facts *f, struct keep_plan *plan, int *is
     plan->lives.len = plan->lives.cap = 0;
     *is_changed = 0;
     bt_map_init(&m.numbers, plan->arena, 0);
-    if (!plan->values)
+    bt_map_init(&m.last, plan->arena, 0);
+    if (!plan->values || !m.before)
         return bt_no_memory();
     memcpy(plan->values, from.values, plan->n * sizeof(*plan->values));
     for (uint32_t i = 0; i < plan->n; i++) {
         struct keep_value *v = &plan->values[i];
-        v->same = find_same(&m, i);
+        v->same = 0;
+        BT_TRY(find_same(&m, i));
         *is_changed |= v->same != 0;
         if (!bt_map_put(&m.numbers, v->value, (void *)(uintptr_t)(i + 1)))
             return bt_no_memory();

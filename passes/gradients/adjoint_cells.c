@@ -3,22 +3,14 @@
 
 /* ---- which ones ---- */
 
-static bt_status erase(const struct differentiation *diff, const bt_type *type,
-                       const bt_type **out)
-{
-    const struct dims_map m = { .ctx = diff->ctx,
-                                .arena = diff->arena,
-                                .store = diff->module->store };
-    return dims_erase(&m, type, out);
-}
-
 bt_status adjoint_is_cell(const struct differentiation *diff, const bt_type *type,
                           int *out)
 {
+    const struct dims_map m = adjoint_dims_map(diff);
     *out = 0;
     if (!diff->cells.len || !bt_as_ref_type(type))
         return NULL;
-    BT_TRY(erase(diff, type, &type));
+    BT_TRY(dims_erase(&m, type, &type));
     *out = bt_map_find(&diff->cells, type) != NULL;
     return NULL;
 }
@@ -28,17 +20,20 @@ const bt_value *adjoint_cell_of(const bt_value *value, const bt_value **content)
     *content = NULL;
     if (value->kind == BT_VALUE_READ)
         return bt_as_read(value)->ref;
-    if (value->kind == BT_VALUE_REF)
+    if (value->kind == BT_VALUE_REF) {
         *content = bt_as_ref(value)->content;
-    else if (value->kind == BT_VALUE_WRITE)
+        return value;
+    }
+    if (value->kind == BT_VALUE_WRITE) {
         *content = bt_as_write(value)->content;
-    return !*content                     ? NULL
-           : value->kind == BT_VALUE_REF ? value
-                                         : bt_as_write(value)->ref;
+        return bt_as_write(value)->ref;
+    }
+    return NULL;
 }
 
 bt_status adjoint_cell_note(struct adjoint *a, const bt_value *old, int *reads)
 {
+    const struct dims_map m = adjoint_dims_map(a->diff);
     const bt_value *content, *ref = adjoint_cell_of(old, &content);
     const bt_type *key;
     *reads = 0;
@@ -48,7 +43,7 @@ bt_status adjoint_cell_note(struct adjoint *a, const bt_value *old, int *reads)
         return adjoint_is_cell(a->diff, ref->type, reads);
     if (!adjoint_is_active(a, content))
         return NULL;
-    BT_TRY(erase(a->diff, ref->type, &key));
+    BT_TRY(dims_erase(&m, ref->type, &key));
     if (bt_map_find(&a->diff->cells, key))
         return NULL;
     return bt_map_put(&a->diff->cells, key, (void *)(uintptr_t)ref->type)

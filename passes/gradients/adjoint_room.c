@@ -249,7 +249,7 @@ static bt_status define(void *state, bt_module_builder *builder)
 static bt_status place_vars(const struct room *r, const bt_type *type,
                             struct dims_pattern *dims)
 {
-    const struct dims_map m = room_dims(r);
+    const struct dims_map m = adjoint_dims_map(r->diff);
     dims_of_type all = { 0 };
     dims->places = BT_NEWS(r->diff->arena, uint32_t, dims->nvar);
     if (!dims->places)
@@ -284,7 +284,7 @@ static bt_status hand_on_data(struct room *r, struct differentiation *next,
 static bt_status hand_on_cell(struct room *r, struct differentiation *next,
                               const bt_type *type)
 {
-    const struct dims_map m = room_dims(r);
+    const struct dims_map m = adjoint_dims_map(r->diff);
     const bt_type *key;
     BT_TRY(room_type(r, type, &type));
     BT_TRY(dims_erase(&m, type, &key));
@@ -295,7 +295,7 @@ static bt_status hand_on_cell(struct room *r, struct differentiation *next,
 static bt_status hand_on(struct room *r, struct differentiation *next)
 {
     const struct differentiation *diff = r->diff;
-    const struct dims_map m = room_dims(r);
+    const struct dims_map m = adjoint_dims_map(r->diff);
     bt_map known;
     bt_map_init(&known, next->arena, 0);
     for (uint32_t i = 0; i < diff->cells.len; i++)

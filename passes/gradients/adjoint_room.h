@@ -16,6 +16,5 @@ struct room {
 
 /* What a type becomes. state: struct room. */
 bt_status room_type(void *state, const bt_type *, const bt_type **out) BT_MUST_USE;
-struct dims_map room_dims(const struct room *);
 
 #endif

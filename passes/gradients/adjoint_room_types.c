@@ -70,14 +70,6 @@ static bt_status holds(struct room *r, const bt_type *type, const struct seen *o
     return NULL;
 }
 
-struct dims_map room_dims(const struct room *r)
-{
-    const struct differentiation *diff = r->diff;
-    return (struct dims_map){ .ctx = diff->ctx,
-                              .arena = diff->arena,
-                              .store = diff->module->store };
-}
-
 /* Parameters like those of a data type that has dims alone. */
 static bt_status like_vars(struct room *r, struct holder *h, adjoint_types *vars)
 {
@@ -112,7 +104,7 @@ static bt_status declare_holder(struct room *r, const bt_type *type, struct hold
     struct differentiation *diff = r->diff;
     adjoint_types vars = { 0 };
     struct dim_vars d = { diff, &vars };
-    struct dims_map m = room_dims(r);
+    struct dims_map m = adjoint_dims_map(r->diff);
     const char *name;
     m.dim = new_var;
     m.state = &d;
@@ -154,7 +146,7 @@ static bt_status find_holder(struct room *r, const bt_type *type,
                              const struct holder **out)
 {
     static const struct holder none;
-    const struct dims_map m = room_dims(r);
+    const struct dims_map m = adjoint_dims_map(r->diff);
     const void *key = adjoint_def(type);
     const bt_type *erased = type;
     int does = 0;
@@ -187,7 +179,7 @@ static bt_status find_holder(struct room *r, const bt_type *type,
 static bt_status map_data(struct room *r, const bt_type *type, const bt_type **out)
 {
     const struct retype parts = parts_of(r);
-    const struct dims_map m = room_dims(r);
+    const struct dims_map m = adjoint_dims_map(r->diff);
     const struct holder *h;
     dims_of_type dims = { 0 };
     BT_TRY(find_holder(r, type, &h));

@@ -77,7 +77,7 @@ int adjoint_has_one(const bt_adt_def *def)
     return 1;
 }
 
-static struct dims_map map_of(const struct differentiation *diff)
+struct dims_map adjoint_dims_map(const struct differentiation *diff)
 {
     return (struct dims_map){ .ctx = diff->ctx,
                               .arena = diff->arena,
@@ -87,7 +87,7 @@ static struct dims_map map_of(const struct differentiation *diff)
 bt_status adjoint_data_of(const struct differentiation *diff, const bt_type *type,
                           struct adjoint_data **out)
 {
-    const struct dims_map m = map_of(diff);
+    const struct dims_map m = adjoint_dims_map(diff);
     const bt_adt_def *def = adjoint_def(type);
     *out = bt_map_find(&diff->data, adjoint_has_one(def) ? (const void *)def : type);
     if (*out || !diff->united.len)
@@ -165,7 +165,7 @@ bt_status adjoint_data_want(struct differentiation *diff, const bt_type *type)
 static bt_status put_instance(struct differentiation *diff, bt_map *groups,
                               const bt_type *type)
 {
-    const struct dims_map m = map_of(diff);
+    const struct dims_map m = adjoint_dims_map(diff);
     struct dims_group *group;
     BT_TRY(dims_group_add(&m, groups, type, &group));
     return group->key->has & (BT_HAS_VAR | BT_HAS_OPAQUE)
@@ -181,7 +181,7 @@ static bt_status put_instance(struct differentiation *diff, bt_map *groups,
 /* The first stands for all. */
 static bt_status unite(struct differentiation *diff, const struct dims_group *group)
 {
-    const struct dims_map m = map_of(diff);
+    const struct dims_map m = adjoint_dims_map(diff);
     struct adjoint_data *all = bt_map_find(&diff->data, group->types.at[0]);
     BT_TRY(dims_unify(&m, group->types.len, group->types.at, &all->dims));
     all->primal = all->dims.type;
@@ -304,7 +304,7 @@ bt_status adjoint_type_of(const struct differentiation *diff, const bt_type *typ
                           const bt_type **out)
 {
     bt_store *store = diff->module->store;
-    const struct dims_map m = map_of(diff);
+    const struct dims_map m = adjoint_dims_map(diff);
     const bt_type *const *args;
     struct adjoint_data *data;
     *out = type;

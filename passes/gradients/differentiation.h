@@ -2,6 +2,7 @@
 #ifndef PASSES_GRADIENTS_DIFFERENTIATION_H
 #define PASSES_GRADIENTS_DIFFERENTIATION_H
 
+#include "common/dims.h"
 #include "gradients/adjoint.h"
 
 struct tangent_func;
@@ -28,6 +29,8 @@ struct differentiation {
     bt_module_builder *builder; /* of the version that is made */
 };
 
+/* For questions about the dims of types in the module (adjoint_types.c). */
+struct dims_map adjoint_dims_map(const struct differentiation *);
 /* A name that nothing has yet: base.what, base.what_1 ... (adjoint_tape.c) */
 bt_status adjoint_name(struct differentiation *, bt_map *taken, const char *base,
                        const char *what, const char **out) BT_MUST_USE;

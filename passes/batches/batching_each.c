@@ -14,6 +14,7 @@
 #include <string.h>
 
 #include "common/chain.h"
+#include "common/leaves.h"
 
 /* ---- what it needs ---- */
 
@@ -93,35 +94,6 @@ static bt_status row_of(struct batching *b, const bt_value *value, const uint8_t
     return bt_build_tuple(b->copy->b, tuple->n, fields, out);
 }
 
-typedef bt_vec(const bt_value *) values;
-
-static bt_status split(struct batching *b, const bt_value *value, values *out)
-{
-    const bt_list_type *tuple = bt_as_tuple_type(value->type);
-    for (uint32_t i = 0; tuple && i < tuple->n; i++) {
-        const bt_value *field;
-        BT_TRY(bt_build_proj(b->copy->b, value, i, &field));
-        BT_TRY(split(b, field, out));
-    }
-    return tuple || BT_PUSH(b->copy->arena, out, value) ? NULL : bt_no_memory();
-}
-
-static bt_status join(struct batching *b, const bt_type *type, const bt_value *const **at,
-                      const bt_value **out)
-{
-    const bt_list_type *tuple = bt_as_tuple_type(type);
-    if (!tuple) {
-        *out = *(*at)++;
-        return NULL;
-    }
-    const bt_value **fields = BT_NEWS(b->copy->arena, const bt_value *, tuple->n);
-    if (!fields)
-        return bt_no_memory();
-    for (uint32_t i = 0; i < tuple->n; i++)
-        BT_TRY(join(b, tuple->at[i], at, &fields[i]));
-    return bt_build_tuple(b->copy->b, tuple->n, fields, out);
-}
-
 /* ---- the loop ---- */
 
 struct loop {
@@ -184,12 +156,12 @@ static bt_status make_step(struct loop *l, const bt_param *const *params,
     struct chain chain = { .builder = c->b };
     const bt_value *now, *i = &params[0]->base;
     const bt_value **args = BT_NEWS(c->arena, const bt_value *, l->n + 1);
-    values rows = { 0 };
+    leaf_values rows = { 0 };
     if (!args)
         return bt_no_memory();
     BT_TRY(copy_binding(c, l->old));
     BT_TRY(copy_operand(c, l->old, NULL, &now));
-    BT_TRY(split(b, now, &rows));
+    BT_TRY(leaves_split(c->b, c->arena, now, &rows));
     args[0] = chain_op2(&chain, "add", NULL, i, chain_scalar(&chain, BT_INT64, 1));
     const bt_value *place = chain_op1(&chain, "reshape", "newshape=[1]", i);
     BT_TRY(chain.status);
@@ -297,7 +269,7 @@ bt_status batching_each(struct batching *b, const bt_value *old, const bt_value 
     struct loop l = { .batch = b, .old = old, .needs = &needs };
     const bt_type *type;
     const bt_value *given;
-    values leaves = { 0 };
+    leaf_values leaves = { 0 };
     l.types = BT_NEWS(c->arena, const bt_type *, bt_type_nleaf(old->type));
     if (!l.types)
         return bt_no_memory();
@@ -308,7 +280,7 @@ bt_status batching_each(struct batching *b, const bt_value *old, const bt_value 
     bt_builder_name(c->b, NULL);
     BT_TRY(count(b, &needs, &l.count));
     BT_TRY(make_loop(&l, &given));
-    BT_TRY(split(b, given, &leaves));
+    BT_TRY(leaves_split(c->b, c->arena, given, &leaves));
     const bt_value *const *at = leaves.at;
-    return join(b, type, &at, out);
+    return leaves_join(c->b, c->arena, type, &at, out);
 }

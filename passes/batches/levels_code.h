@@ -6,11 +6,12 @@
 
 #include "batches/levels.h"
 #include "common/chain.h"
+#include "common/leaves.h"
 
 enum { MAX_FIELDS = 64 }; /* of the constructor of nodes, and matches that are open */
 
 typedef bt_vec(const bt_type *) levels_types;
-typedef bt_vec(const bt_value *) levels_values;
+typedef leaf_values levels_values;
 
 /* Code under construction. */
 struct levels_code {

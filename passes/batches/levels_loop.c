@@ -1,34 +1,6 @@
 /* Results of nodes, level by level. */
 #include "batches/levels_code.h"
 
-static bt_status split(struct levels_code *m, const bt_value *value, levels_values *out)
-{
-    const bt_list_type *tuple = bt_as_tuple_type(value->type);
-    for (uint32_t i = 0; tuple && i < tuple->n; i++) {
-        const bt_value *field;
-        BT_TRY(bt_build_proj(m->b, value, i, &field));
-        BT_TRY(split(m, field, out));
-    }
-    return tuple ? NULL : levels_add(m, out, value);
-}
-
-/* Leaves as a value like the function's result. */
-static bt_status join(struct levels_code *m, const bt_type *type,
-                      const bt_value *const **leaves, const bt_value **out)
-{
-    const bt_list_type *tuple = bt_as_tuple_type(type);
-    if (!tuple) {
-        *out = *(*leaves)++;
-        return NULL;
-    }
-    const bt_value **fields = BT_NEWS(m->l->arena, const bt_value *, tuple->n);
-    if (!fields)
-        return bt_no_memory();
-    for (uint32_t i = 0; i < tuple->n; i++)
-        BT_TRY(join(m, tuple->at[i], leaves, &fields[i]));
-    return bt_build_tuple(m->b, tuple->n, fields, out);
-}
-
 /* Rows of all results, at these positions. */
 bt_status levels_rows_at(struct levels_code *m, const levels_values *rows,
                          const bt_value *at, const bt_value **out)
@@ -38,7 +10,7 @@ bt_status levels_rows_at(struct levels_code *m, const levels_values *rows,
         BT_TRY(levels_add(m, &taken,
                           chain_op2(&m->chain, "take", "axis=0", rows->at[i], at)));
     const bt_value *const *leaves = taken.at;
-    return join(m, m->l->of->func->result, &leaves, out);
+    return leaves_join(m->b, m->l->arena, m->l->of->func->result, &leaves, out);
 }
 
 static const bt_value *column(struct levels_code *m, const bt_value *of, uint32_t i)
@@ -76,7 +48,7 @@ static bt_status put_rows(struct levels_code *m, const bt_value *result,
     levels_values leaves = { 0 };
     const bt_value *place = chain_op1(&m->chain, "expand_dims", "axis=0", at);
     BT_TRY(m->chain.status);
-    BT_TRY(split(m, result, &leaves));
+    BT_TRY(leaves_split(m->b, m->l->arena, result, &leaves));
     for (uint32_t i = 0; i < rows->len; i++) {
         const bt_value *const put[] = { rows->at[i], place, leaves.at[i] };
         BT_TRY(bt_build(m->b, "scatter_nd", NULL, put, 3, &rows->at[i]));
@@ -118,7 +90,7 @@ bt_status levels_step(struct levels_code *m, uint32_t which, const levels_values
     // nothing differs from one such node to the next
     levels_values leaves = { 0 };
     BT_TRY(levels_build_call(m, c->side, shared, &result));
-    BT_TRY(split(m, result, &leaves));
+    BT_TRY(leaves_split(m->b, m->l->arena, result, &leaves));
     for (uint32_t i = 0; i < leaves.len; i++) {
         const bt_value *const both[] = { leaves.at[i], numbers };
         BT_TRY(bt_build_formula(m->b, NULL, 2, both,
@@ -126,7 +98,7 @@ bt_status levels_step(struct levels_code *m, uint32_t which, const levels_values
                                 &leaves.at[i]));
     }
     const bt_value *const *all = leaves.at;
-    BT_TRY(join(m, m->l->of->func->result, &all, &result));
+    BT_TRY(leaves_join(m->b, m->l->arena, m->l->of->func->result, &all, &result));
     return put_rows(m, result, numbers, rows);
 }
 

@@ -11,6 +11,7 @@
 #define PASSES_GRADIENTS_ADJOINT_H
 
 #include "common/copy.h"
+#include "common/leaves.h"
 
 struct differentiation; /* differentiation.h */
 struct adjoint_pair;    /* adjoint_paths.h */
@@ -49,7 +50,7 @@ bt_status adjoint_set(struct adjoint *, const bt_value *old, uint32_t leaf,
 /* The adjoints of a value's leaves; NULL: all are zero. */
 const bt_value *const *adjoint_of(const struct adjoint *, const bt_value *old);
 /* The leaves of a value of the function at hand. */
-typedef bt_vec(const bt_value *) adjoint_values;
+typedef leaf_values adjoint_values;
 bt_status adjoint_split(struct adjoint *, const bt_value *now,
                         adjoint_values *out) BT_MUST_USE;
 /* A value of the type of `like` of adjoints of its leaves: those that are not there are zeros,

@@ -62,34 +62,7 @@ bt_status adjoint_add(struct adjoint *a, const bt_value *old, uint32_t leaf,
 
 bt_status adjoint_split(struct adjoint *a, const bt_value *now, adjoint_values *out)
 {
-    const bt_list_type *type = bt_as_tuple_type(now->type);
-    const bt_tuple_value *tuple = bt_as_tuple(now);
-    if (!type)
-        return BT_PUSH(a->copy.arena, out, now) ? NULL : bt_no_memory();
-    for (uint32_t i = 0; i < type->n; i++) {
-        const bt_value *field = tuple ? tuple->fields[i] : NULL;
-        if (!field)
-            BT_TRY(bt_build_proj(a->copy.b, now, i, &field));
-        BT_TRY(adjoint_split(a, field, out));
-    }
-    return NULL;
-}
-
-/* Takes the leaves of a type from *leaves on. */
-static bt_status join(struct adjoint *a, const bt_type *type,
-                      const bt_value *const **leaves, const bt_value **out)
-{
-    const bt_list_type *tuple = bt_as_tuple_type(type);
-    if (!tuple) {
-        *out = *(*leaves)++;
-        return NULL;
-    }
-    const bt_value **fields = BT_NEWS(a->copy.arena, const bt_value *, tuple->n);
-    if (!fields)
-        return bt_no_memory();
-    for (uint32_t i = 0; i < tuple->n; i++)
-        BT_TRY(join(a, tuple->at[i], leaves, &fields[i]));
-    return bt_build_tuple(a->copy.b, tuple->n, fields, out);
+    return leaves_split(a->copy.b, a->copy.arena, now, out);
 }
 
 /* A leaf's adjoint as a value of the leaf's type. */
@@ -114,5 +87,5 @@ bt_status adjoint_join(struct adjoint *a, const bt_value *like,
     for (uint32_t i = 0; i < all.len; i++)
         BT_TRY(leaf_of(a, all.at[i], leaves ? leaves[i] : NULL, &all.at[i]));
     at = all.at;
-    return join(a, like->type, &at, out);
+    return leaves_join(a->copy.b, a->copy.arena, like->type, &at, out);
 }

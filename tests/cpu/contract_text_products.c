@@ -1,7 +1,8 @@
 /* What schedules of products of matrices are, as text. */
 #include "contract_text.h"
 
-/* Rows of 1024 floats again, of which tiles read a column from one end to the other. */
+/* Rows of 1024 floats again, of which tiles read a column from one end to the other: 16 rows at a time go
+ * into all strips. */
 static void test_terms_that_crowd_the_cache_are_packed_in_strips(void **state)
 {
     (void)state;
@@ -16,9 +17,11 @@ static void test_terms_that_crowd_the_cache_are_packed_in_strips(void **state)
         "    out s0: float32[65536]\n"
         "    local s1: float32[1]\n"
         "    temp t4: float32[71820]\n"
-        "    parallel i40 in 171 {\n"
-        "        pack.4(&t4[420*i40], &a0[6*i40], 70, min(6, -6*i40 + 1024), 6, 6, "
-        "1024, 1)\n"
+        "    parallel i40 in 5 {\n"
+        "        for i41 in 171 {\n"
+        "            pack.4(&t4[96*i40 + 420*i41], &a0[16384*i40 + 6*i41], min(16, -16*i40 "
+        "+ 70), min(6, -6*i41 + 1024), 6, 6, 1024, 1)\n"
+        "        }\n"
         "    }\n"
         "    for i40 in 171 {\n"
         "        for i41 in 8 {\n"

@@ -8,6 +8,21 @@
 // the panel stays in the nearest cache while lines of the source are used up.
 enum { DEPTH = 16 };
 
+/* A row of a panel: too few bytes for a call of memcpy to pay. The last 16 of them may be copied twice. */
+static void copy_row(void *to, const void *from, int64_t nbytes)
+{
+    char *out = to;
+    const char *in = from;
+    if (nbytes < 16) {
+        for (int64_t i = 0; i < nbytes; i++)
+            out[i] = in[i];
+        return;
+    }
+    for (int64_t i = 0; i + 16 < nbytes; i += 16)
+        memcpy(out + i, in + i, 16);
+    memcpy(out + nbytes - 16, in + nbytes - 16, 16);
+}
+
 #define PACK(nbytes, ELEMENT)                                                            \
     /* As many columns and steps as 16 bytes have elements; vectors may be wider. */     \
     static void turn_##nbytes(ELEMENT *to, int64_t row, const ELEMENT *from,             \
@@ -60,7 +75,7 @@ enum { DEPTH = 16 };
             const ELEMENT *from =                                                        \
                 (const ELEMENT *)p[CPU_PACK_FROM] + k * n[CPU_PACK_K_STRIDE];            \
             if (is_row && columns > 0)                                                   \
-                memcpy(to, from, (size_t)columns * sizeof(ELEMENT));                     \
+                copy_row(to, from, columns * (int64_t)sizeof(ELEMENT));                  \
             else                                                                         \
                 copy_##nbytes(to, from, depth, n);                                       \
             for (int64_t i = 0; i < depth; i++) {                                        \

@@ -424,6 +424,8 @@ static int emit_margins(struct cpu_emitter *at, const struct cpu_tiling *p, uint
 
 /* ---- panels and strips ---- */
 
+enum { TERMS = 16 }; /* whose rows stay in the first cache while all panels take theirs */
+
 /* A factor in panels along dim `of`, `width` of it in each, by these strides. */
 struct panels {
     const struct cpu_operand *operand;
@@ -432,6 +434,37 @@ struct panels {
     const bt_node *const *strides, *row; /* by dim; from one term to the next */
 };
 
+/* The dim of which a call packs all terms: the last reduced one; -1: none is. */
+static int32_t terms_of(const struct cpu_tiling *p, const struct panels *to_be)
+{
+    int32_t k = -1;
+    for (uint32_t d = 0; d < p->view.ndim; d++)
+        k = p->view.dims[d].is_k && to_be->strides[d] == to_be->row ? (int32_t)d : k;
+    return k;
+}
+
+/* Some of the terms, or all: how many, from which on. */
+struct terms {
+    const bt_node *first, *count;
+};
+
+/* A row of the array has a few elements for each of many panels, and rows push each other out of the
+ * caches: some rows go into all panels, then the next ones.
+ *
+ *     for some terms, in parallel            for panels, in parallel
+ *       for panels                             all terms of the panel
+ *         these terms of the panel
+ */
+static int goes_by_terms(const struct cpu_tiling *p, const struct panels *to_be,
+                         int32_t k, const bt_node *const *by_dim)
+{
+    const int64_t panels =
+        bt_ceildiv_int64(cpu_iterations(p->view.dims[to_be->of].extent), to_be->width);
+    return k >= 0 && cpu_number(by_dim[to_be->of]) == 1 && panels > 1 &&
+           cpu_iterations(p->view.dims[k].extent) > TERMS &&
+           cpu_number(by_dim[k]) >= 2 * to_be->width;
+}
+
 static int fill_panels(const struct cpu_emitter *at, const struct cpu_tiling *p,
                        const struct panels *to_be, uint32_t packed)
 {
@@ -439,31 +472,42 @@ static int fill_panels(const struct cpu_emitter *at, const struct cpu_tiling *p,
     bt_graph *g = e.loops->graph;
     const struct cpu_dim *n = &p->view.dims[to_be->of];
     const bt_node *const *strides = to_be->strides, *row = to_be->row;
-    const bt_node *to = bt_node_int(g, 0), *from, *by_dim[CPU_DIMS];
+    const bt_node *to = bt_node_int(g, 0), *one = bt_node_int(g, 1), *from,
+                  *by_dim[CPU_DIMS];
     const int64_t nr = to_be->width;
-    int32_t k = -1;
+    const int32_t k = terms_of(p, to_be);
+    struct terms terms = { to, k < 0 ? one : p->view.dims[k].extent };
     cpu_lay_direct(g, p, to_be->operand, &from, by_dim);
-    const bt_node *panel = cpu_emit_loop(&e, cpu_ceildiv(g, n->extent, nr), 1);
+    const int by_terms = goes_by_terms(p, to_be, k, by_dim);
+    if (by_terms) {
+        const bt_node *part = cpu_emit_loop(&e, cpu_ceildiv(g, terms.count, TERMS), 1);
+        if (!part)
+            return 0;
+        terms = (struct terms){ cpu_scaled(g, part, TERMS),
+                                cpu_least(g, bt_node_int(g, TERMS),
+                                          cpu_along_int(g, terms.count, part, -TERMS)) };
+    }
+    const bt_node *panel = cpu_emit_loop(&e, cpu_ceildiv(g, n->extent, nr), !by_terms);
     if (!panel || !row)
         return 0;
     to = cpu_along(g, to, panel, cpu_scaled(g, strides[to_be->of], nr));
     from = cpu_along(g, from, panel, cpu_scaled(g, by_dim[to_be->of], nr));
+    if (by_terms) {
+        to = cpu_along(g, to, terms.first, row);
+        from = cpu_along(g, from, terms.first, by_dim[k]);
+    }
     for (uint32_t d = 0; d < p->view.ndim; d++) {
-        const struct cpu_dim *dim = &p->view.dims[d];
-        // the last reduced dim is the call's
-        if (dim->is_k && strides[d] == row)
-            k = (int32_t)d;
         if (d == to_be->of || cpu_is_size(strides[d], 0) || (int32_t)d == k)
             continue;
-        const bt_node *index = cpu_emit_loop(&e, dim->extent, 0);
+        const bt_node *index = cpu_emit_loop(&e, p->view.dims[d].extent, 0);
         to = cpu_along(g, to, index, strides[d]);
         from = cpu_along(g, from, index, by_dim[d]);
         if (!to || !from)
             return 0;
     }
-    const bt_node *width = bt_node_int(g, nr), *one = bt_node_int(g, 1);
+    const bt_node *width = bt_node_int(g, nr);
     const bt_node *integers[CPU_PACK_NINT] = {
-        k < 0 ? one : p->view.dims[k].extent,
+        terms.count,
         cpu_least(g, width, cpu_along_int(g, n->extent, panel, -nr)),
         width,
         row,

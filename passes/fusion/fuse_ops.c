@@ -191,7 +191,26 @@ struct group {
     fuse_values members, results, places;
 };
 
-static bt_status add_group(struct primitives *p, const struct group *g)
+/* How many sums of products of the block read each operand. */
+static bt_status count_products(const struct fuse_block *b, bt_map *out)
+{
+    bt_map_init(out, b->arena, 0);
+    for (uint32_t i = 0; i < b->n; i++) {
+        const bt_value *value = b->nodes[i].value;
+        const uint32_t n =
+            b->nodes[i].kind == BT_FUSE_CONTRACTION ? bt_value_noperand(value) : 0;
+        for (uint32_t k = 0; k < n; k++) {
+            const bt_value *operand = bt_value_operand(value, k);
+            const uintptr_t count = (uintptr_t)bt_map_find(out, operand);
+            if (!bt_map_put(out, operand, (void *)(count + 1)))
+                return bt_no_memory();
+        }
+    }
+    return NULL;
+}
+
+static bt_status add_group(struct primitives *p, const struct group *g,
+                           const bt_map *products)
 {
     const bt_value *last = g->members.at[g->members.len - 1];
     struct primitive_group group = { .prefix = "fused",
@@ -201,7 +220,8 @@ static bt_status add_group(struct primitives *p, const struct group *g)
                                      .nresult = g->results.len > 1 ? g->results.len : 0,
                                      .results = g->results.at,
                                      .nparam = g->places.len,
-                                     .params = g->places.at };
+                                     .params = g->places.at,
+                                     .products = products };
     struct primitive made;
     BT_TRY(primitives_build(p, &group, &made));
     return primitives_add(p, &group, &made);
@@ -211,7 +231,9 @@ static bt_status fuse_block(void *state, struct primitives *p, const bt_block *b
 {
     struct fuser *f = state;
     struct fuse_block b = { .arena = f->arena, .max_ops = f->max_ops };
+    bt_map products;
     BT_TRY(make_nodes(f, p, block, &b));
+    BT_TRY(count_products(&b, &products));
     BT_TRY(fuse_groups(&b));
     struct group *groups = BT_NEWS(f->arena, struct group, b.n);
     if (!groups)
@@ -227,7 +249,7 @@ static bt_status fuse_block(void *state, struct primitives *p, const bt_block *b
     }
     for (uint32_t i = 0; i < b.n; i++) {
         if (b.nodes[i].leader == i && b.nodes[i].nop)
-            BT_TRY(add_group(p, &groups[i]));
+            BT_TRY(add_group(p, &groups[i], &products));
     }
     return NULL;
 }

@@ -19,6 +19,8 @@ struct primitive_group {
      * inside. */
     uint32_t nparam;
     const bt_value *const *params;
+    const bt_map
+        *products; /* operand -> how many sums of products of the block read it */
 };
 
 /* A group's function, and what it is called with. */

@@ -4,6 +4,7 @@
 #include <stdio.h>
 
 #include <baton/op.h>
+#include <baton/target.h>
 
 enum { MOST_NAME = 96 };
 
@@ -148,34 +149,58 @@ static bt_status find_params(struct making *m, const struct primitive_group *gro
     return NULL;
 }
 
-/* `primitive`, the `target` if there is one, and which parameters are `constants`. */
+/* The numbers of some parameters, as an attribute; n 0: there are none. */
+static int add_list(const struct making *m, const char *name,
+                    int (*has)(const struct primitive_group *, const bt_value *),
+                    const struct primitive_group *group, bt_dict_entry *out)
+{
+    bt_dict_entry *items = BT_NEWS(m->p->arena, bt_dict_entry, m->args.len);
+    name = bt_name_of(m->p->store, name);
+    *out = (bt_dict_entry){ .name = name, .kind = BT_DICT_LIST, .items = items };
+    for (uint32_t i = 0; items && i < m->args.len; i++) {
+        if (has(group, m->args.at[i]))
+            items[out->n++] =
+                (bt_dict_entry){ .name = name, .kind = BT_DICT_INT, .i = i };
+    }
+    return items && name;
+}
+
+static int is_constant(const struct primitive_group *group, const bt_value *value)
+{
+    (void)group;
+    return bt_const_tensor(value) != NULL;
+}
+
+static int is_shared(const struct primitive_group *group, const bt_value *value)
+{
+    return group->products && value->kind != BT_VALUE_CONST &&
+           (uintptr_t)bt_map_find(group->products, value) >= BT_SHARED_LEAST;
+}
+
+/* `primitive`, the `target` if there is one, and which parameters are `constants`, and `shared`. */
 static bt_status make_attrs(const struct making *m, const struct primitive_group *group,
                             bt_dict *out)
 {
     bt_store *store = m->p->store;
-    bt_dict_entry *attrs = BT_NEWS(m->p->arena, bt_dict_entry, 3);
-    bt_dict_entry *constants = BT_NEWS(m->p->arena, bt_dict_entry, m->args.len);
-    const char *list = bt_name_of(store, "constants");
-    uint32_t n = 0, nconstant = 0;
-    if (!attrs || !constants || !list)
+    bt_dict_entry *attrs = BT_NEWS(m->p->arena, bt_dict_entry, 4);
+    uint32_t n = 0;
+    if (!attrs)
         return bt_no_memory();
-    for (uint32_t i = 0; i < m->args.len; i++) {
-        if (bt_const_tensor(m->args.at[i]))
-            constants[nconstant++] =
-                (bt_dict_entry){ .name = list, .kind = BT_DICT_INT, .i = i };
-    }
-    attrs[n++] = (bt_dict_entry){ .name = "primitive", .kind = BT_DICT_INT, .i = 1 };
+    attrs[n++] = (bt_dict_entry){ .name = bt_name_of(store, "primitive"),
+                                  .kind = BT_DICT_INT,
+                                  .i = 1 };
     if (group->target)
-        attrs[n++] = (bt_dict_entry){ .name = "target",
+        attrs[n++] = (bt_dict_entry){ .name = bt_name_of(store, "target"),
                                       .kind = BT_DICT_TEXT,
                                       .text = bt_name_of(store, group->target) };
-    if (nconstant)
-        attrs[n++] = (bt_dict_entry){
-            .name = "constants", .kind = BT_DICT_LIST, .n = nconstant, .items = constants
-        };
+    if (!add_list(m, "constants", is_constant, group, &attrs[n]))
+        return bt_no_memory();
+    n += attrs[n].n > 0;
+    if (!add_list(m, "shared", is_shared, group, &attrs[n]))
+        return bt_no_memory();
+    n += attrs[n].n > 0;
     *out = (bt_dict){ .n = n, .at = attrs };
     for (uint32_t i = 0; i < n; i++) {
-        attrs[i].name = bt_name_of(store, attrs[i].name);
         if (!attrs[i].name || (attrs[i].kind == BT_DICT_TEXT && !attrs[i].text))
             return bt_no_memory();
     }

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "engine/bytecode_build.h"
+#include "engine/code.h"
 #include "primitives/tile.h"
 #include "schedule/alias.h"
 #include "schedule/choice.h"
@@ -275,6 +276,24 @@ static int goes_forwards(const struct lowerer *l, const stmt_list *stmts)
     return f.is;
 }
 
+/* Kernels that pack the same, for whatever function, have the same bytecode but for its name. */
+static bt_status name_content(const struct lowerer *l, const struct bytecode *bytecode,
+                              const char **out)
+{
+    enum { DIGEST = 65 };
+    char *digest = BT_NEWS(l->arena, char, DIGEST);
+    struct cpu_code code = { .isa = l->config->isa, .made = "", .bytecode = *bytecode };
+    bt_text bytes;
+    bt_text_init(&bytes, l->arena);
+    code.bytecode.name = "";
+    if (!digest)
+        return bt_no_memory();
+    BT_TRY(cpu_code_write(l->ctx, &code, &bytes));
+    bt_digest(bytes.at, bytes.len, digest);
+    *out = digest;
+    return NULL;
+}
+
 static bt_status make_kernel(struct lowerer *l, const struct parts *p,
                              const uint8_t *mine, int is_last, bt_kernel *kernel)
 {
@@ -313,7 +332,11 @@ static bt_status make_kernel(struct lowerer *l, const struct parts *p,
         return bt_fail(l->ctx, BT_ERR_LIMIT, "%s: its local memory overflows",
                        content->bytecode->name);
     kernel->workspace = nbytes ? bytes(l, nbytes) : NULL;
-    return kernel->workspace || !nbytes ? NULL : bt_no_memory();
+    if (!kernel->workspace && nbytes)
+        return bt_no_memory();
+    return is_last || !kernel->ignores_dims
+               ? NULL
+               : name_content(l, content->bytecode, &kernel->makes);
 }
 
 /* ---- the function ---- */

@@ -83,7 +83,6 @@ static const char *const pipelines[] = {
     "alter-layout{data=NCHW2c}",
     "batch-loop",
     "fold-take",
-    "transpose-weights{min-uses=1}",
     "simplify-inference, canonicalize, alter-layout{data=NCHW:NHWC}, simplify-expr",
     "inline, simplify-expr, fold-constant, dead-code",
 };
@@ -517,7 +516,6 @@ static const struct special {
     { "quant-skip", "changes what is computed: tests/tools/quantize.sh" },
     { "to-cps", "takes the entry away, which un-cps gives back: law cps" },
     { "train-mode", "changes what is computed: tests/train" },
-    { "transpose-weights", "is for a weight of many layers: tests/golden/passes/transpose_weights" },
     { "un-cps", "is for what to-cps gives: law cps" },
     { "verify-flat", "is for flat programs: law flat" },
     { "vmap", "is for batches: random.batches" },

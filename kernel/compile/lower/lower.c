@@ -14,8 +14,6 @@
 #include "compile/lower/lowerer.h"
 #include "ir/dim.h"
 
-typedef bt_vec(const bt_value *) value_list;
-
 bt_status bt__lower_refuse(struct bt__lowerer *l, const bt_value *value, const char *why)
 {
     bt_text text;
@@ -43,8 +41,8 @@ static void add_space(const struct bt__lowerer *l, bt_text *out)
 }
 
 /* Attributes of an operator: those of the text, and one that is a dim or a shape. */
-static bt_status set_term(struct bt__lowerer *l, const bt_op *op, const char *text,
-                          const char *name, const bt_type *term, const void **out)
+bt_status bt__lower_set_term(struct bt__lowerer *l, const bt_op *op, const char *text,
+                             const char *name, const bt_type *term, const void **out)
 {
     BT_TRY(bt_attrs_parse(l->ctx, l->module->store, op, text, out));
     const bt_call call = { .op = op, .attrs = *out };
@@ -60,7 +58,7 @@ static bt_status build_memory(struct bt__lowerer *l, const char *name, const cha
     const bt_op *op;
     const void *attrs;
     BT_TRY(bt_op_get(l->ctx, name, &op));
-    BT_TRY(set_term(l, op, text, attr, term, &attrs));
+    BT_TRY(bt__lower_set_term(l, op, text, attr, term, &attrs));
     return bt_build_op(l->b, op, attrs, of != NULL, &of, out);
 }
 
@@ -91,8 +89,8 @@ static bt_status alloc(struct bt__lowerer *l, bt_dtype dtype, const bt_shape_typ
 }
 
 /* So many bytes. */
-static bt_status alloc_bytes(struct bt__lowerer *l, const bt_type *size,
-                             const bt_value **out)
+bt_status bt__lower_alloc(struct bt__lowerer *l, const bt_type *size,
+                          const bt_value **out)
 {
     const bt_type *shape = size ? bt_type_shape(l->module->store, 1, &size) : NULL;
     return shape ? alloc(l, BT_UINT8, bt_as_shape_type(shape), out)
@@ -176,7 +174,7 @@ bt_status bt__lower_on_host(struct bt__lowerer *l, const bt_value *value,
 /* Tensors for the leaves of a type, and the value that they make up. owned: by leaf, what
  * it begins with where somebody else's tensor may become it; NULL: it begins empty. */
 static bt_status alloc_leaves(struct bt__lowerer *l, const bt_type *type,
-                              const bt_value *const *owned, value_list *leaves,
+                              const bt_value *const *owned, bt__lower_values *leaves,
                               const bt_value **out)
 {
     const bt_list_type *tuple = bt_as_tuple_type(type);
@@ -203,7 +201,7 @@ static bt_status alloc_leaves(struct bt__lowerer *l, const bt_type *type,
 
 /* Tensors of an argument: fields of tuples are taken one by one. */
 static bt_status take_leaves(struct bt__lowerer *l, const bt_value *value,
-                             value_list *leaves)
+                             bt__lower_values *leaves)
 {
     const bt_list_type *type = bt_as_tuple_type(value->type);
     const bt_tuple_value *tuple = bt_as_tuple(value);
@@ -226,42 +224,6 @@ const bt_value *bt__lower_now(const struct bt__lowerer *l, const bt_value *old)
     return value ? value : bt_module_constant(l->module, old);
 }
 
-struct buffers {
-    value_list by_kind[3]; /* BT_BUFFER_... */
-};
-
-static bt_status pick(struct bt__lowerer *l, const struct buffers *all, uint32_t n,
-                      const bt_kernel_buffer *which, const bt_value **out)
-{
-    const bt_value **fields = BT_NEWS(l->arena, const bt_value *, n);
-    if (!fields)
-        return bt_no_memory();
-    for (uint32_t i = 0; i < n; i++)
-        fields[i] = all->by_kind[which[i].kind].at[which[i].index];
-    return bt_build_tuple(l->b, n, fields, out);
-}
-
-/* What a kernel keeps of an input is in its output before. */
-static bt_status copy_kept(struct bt__lowerer *l, const bt_value *old,
-                           const bt_kernel *kernel, bt_kernel_buffer *in,
-                           const struct buffers *all)
-{
-    for (uint32_t i = 0; i < kernel->nalias; i++) {
-        const bt_kernel_alias *alias = &kernel->aliases[i];
-        const bt_kernel_buffer *from = &in[alias->in], *to = &kernel->out[alias->out];
-        const bt_value *copy, *args[] = { all->by_kind[from->kind].at[from->index],
-                                          all->by_kind[to->kind].at[to->index] };
-        const bt_call *own = bt_as_op_call(args[1], "memory.own");
-        if (!alias->keeps)
-            continue;
-        bt_builder_at(l->b, old->span, old->prov);
-        if (!own || own->args[0] != args[0])
-            BT_TRY(bt_build(l->b, "memory.copy", "", args, 2, &copy));
-        in[alias->in] = *to;
-    }
-    return NULL;
-}
-
 /* Whether a value comes from elsewhere: somebody else may hold it, or nobody. */
 static int is_foreign(const bt_value *value)
 {
@@ -272,7 +234,7 @@ static int is_foreign(const bt_value *value)
 /* Inputs of which a kernel keeps what it does not write, by the output that it does so in:
  * where nobody else holds such a tensor it need not be copied. */
 static bt_status find_owned(struct bt__lowerer *l, const bt_lowering *lowering,
-                            const struct buffers *all, uint32_t nout,
+                            const struct bt__lower_buffers *all, uint32_t nout,
                             const bt_value ***out)
 {
     const bt_value **owned = *out = BT_NEWS(l->arena, const bt_value *, nout);
@@ -295,88 +257,17 @@ static bt_status find_owned(struct bt__lowerer *l, const bt_lowering *lowering,
     return NULL;
 }
 
-/* The primitive function's dims are those of the call. */
-struct dims {
-    const bt_call *call;
-    const bt_func *func;
-};
+/* ---- checks ---- */
 
-static const bt_type *dim_of_call(bt_subst *subst, const bt_type *leaf)
+const bt_type *bt__lower_dim_of_call(bt_subst *subst, const bt_type *leaf)
 {
-    const struct dims *d = subst->state;
+    const struct bt__lower_dims *d = subst->state;
     for (uint32_t i = 0; i < d->func->nvar; i++) {
         if (d->func->vars[i] == leaf)
             return d->call->type_args[i];
     }
     return NULL;
 }
-
-/* Bytes that a target asks for. */
-static bt_status alloc_for(struct bt__lowerer *l, const struct dims *dims,
-                           const bt_type *nbytes, const bt_value **out)
-{
-    struct dims state = *dims;
-    bt_subst subst = { .leaf = dim_of_call, .state = &state };
-    return alloc_bytes(l, bt_type_subst(l->module->store, &subst, nbytes), out);
-}
-
-/* ", NAME=[" before the first of a list, else ", ". */
-static void begin_item(bt_text *out, const char *name, uint32_t i)
-{
-    if (i)
-        bt_text_addf(out, ", ");
-    else
-        bt_text_addf(out, ", %s=[", name);
-}
-
-static bt_status invoke(struct bt__lowerer *l, const struct dims *dims,
-                        const struct bt__primitive *p, const bt_kernel *kernel,
-                        const struct buffers *all)
-{
-    const bt_value *args[3], *done, *old = &dims->call->base;
-    const bt_op *op;
-    const void *attrs_of;
-    const bt_type *values =
-        bt_type_shape(l->module->store, dims->func->nvar, dims->call->type_args);
-    bt_kernel_buffer *in = BT_NEWS(l->arena, bt_kernel_buffer, kernel->nin);
-    uint32_t nalias = 0;
-    bt_text attrs;
-    if (!in)
-        return bt_no_memory();
-    for (uint32_t i = 0; i < kernel->nin; i++)
-        in[i] = kernel->in[i];
-    if (kernel->workspace)
-        BT_TRY(alloc_for(l, dims, kernel->workspace, &args[2]));
-    BT_TRY(copy_kept(l, old, kernel, in, all));
-    bt_text_init(&attrs, l->arena);
-    bt_text_addf(&attrs, "kernel=\"%s\"", kernel->name);
-    for (uint32_t i = 0; i < kernel->nalias; i++) {
-        if (kernel->aliases[i].keeps)
-            continue;
-        begin_item(&attrs, "aliases", nalias++);
-        bt_text_addf(&attrs, "%u, %u", kernel->aliases[i].out, kernel->aliases[i].in);
-    }
-    if (nalias)
-        bt_text_addf(&attrs, "]");
-    for (uint32_t i = 0; i < p->npart; i++) {
-        begin_item(&attrs, "parts", i);
-        bt_text_addf(&attrs, "%u", p->parts[i]);
-    }
-    if (p->npart)
-        bt_text_addf(&attrs, "]");
-    BT_TRY(pick(l, all, kernel->nin, in, &args[0]));
-    BT_TRY(pick(l, all, kernel->nout, kernel->out, &args[1]));
-    bt_builder_at(l->b, old->span, old->prov);
-    if (!bt_text_get(&attrs))
-        return bt_no_memory();
-    if (!values)
-        return bt_store_why(l->ctx, l->module->store);
-    BT_TRY(bt_op_get(l->ctx, "memory.invoke", &op));
-    BT_TRY(set_term(l, op, bt_text_get(&attrs), "dims", values, &attrs_of));
-    return bt_build_op(l->b, op, attrs_of, kernel->workspace ? 3 : 2, args, &done);
-}
-
-/* ---- checks ---- */
 
 /* The binding that a call was made of, where it is one of these; equal functions are one, so
  * the place in the function may be that of another call. */
@@ -392,7 +283,7 @@ static bt_span span_of(const bt_store *store, const bt_call *call, const bt_valu
     return call->base.span;
 }
 
-static bt_status lower_check(struct bt__lowerer *l, const struct dims *dims,
+static bt_status lower_check(struct bt__lowerer *l, const struct bt__lower_dims *dims,
                              const bt_call *inner, const bt_check *check)
 {
     static const char *const words[] = {
@@ -401,8 +292,8 @@ static bt_status lower_check(struct bt__lowerer *l, const struct dims *dims,
 #undef BT_CHECK
     };
     bt_store *store = l->module->store;
-    struct dims state = *dims;
-    bt_subst subst = { .leaf = dim_of_call, .state = &state };
+    struct bt__lower_dims state = *dims;
+    bt_subst subst = { .leaf = bt__lower_dim_of_call, .state = &state };
     const bt_op *op;
     const bt_value *done;
     const char *what = check->what ? check->what : "";
@@ -433,7 +324,7 @@ static bt_status lower_check(struct bt__lowerer *l, const struct dims *dims,
 }
 
 /* What the calls inside leave to run time is checked before any kernel runs. */
-static bt_status lower_checks(struct bt__lowerer *l, const struct dims *dims)
+static bt_status lower_checks(struct bt__lowerer *l, const struct bt__lower_dims *dims)
 {
     const bt_block *block = dims->func->block;
     for (uint32_t i = 0; i < block->nbinding; i++) {
@@ -461,8 +352,8 @@ static bt_status lower_call(struct bt__lowerer *l, const bt_call *call,
 {
     const bt_global *global = bt_module_primitive(l->module, call);
     const struct bt__primitive *p;
-    struct buffers all = { 0 };
-    const struct dims dims = { call, global ? global->func : NULL };
+    struct bt__lower_buffers all = { 0 };
+    struct bt__lower_dims dims = { call, global ? global->func : NULL, NULL };
     const bt_value **owned;
     if (!global && l->has_control_flow)
         return bt__lower_control(l, &call->base, out);
@@ -503,14 +394,10 @@ static bt_status lower_call(struct bt__lowerer *l, const bt_call *call,
     BT_TRY(alloc_leaves(l, call->base.type, owned, &all.by_kind[BT_BUFFER_OUTPUT], out));
     if (call->base.name) // outputs of programs are called after their values
         BT_TRY(bt_build_name(l->b, *out, call->base.name));
-    for (uint32_t i = 0; i < p->lowering.ntemp; i++) {
-        const bt_value *temp;
-        BT_TRY(alloc_for(l, &dims, p->lowering.temps[i], &temp));
-        if (!BT_PUSH(l->arena, &all.by_kind[BT_BUFFER_TEMP], temp))
-            return bt_no_memory();
-    }
-    for (uint32_t i = 0; i < p->lowering.nkernel; i++)
-        BT_TRY(invoke(l, &dims, p, l->kernels->kernels.at[p->first + i], &all));
+    dims.values = bt_type_shape(l->module->store, dims.func->nvar, call->type_args);
+    if (!dims.values)
+        return bt_store_why(l->ctx, l->module->store);
+    BT_TRY(bt__lower_invoke(l, &dims, p, &all));
     l->space = 0;
     return NULL;
 }
@@ -564,7 +451,7 @@ static bt_status check_row_major(struct bt__lowerer *l, const bt_block *block)
 bt_status bt__lower_region(struct bt__lowerer *l, const bt_block *block,
                            const bt_block **out)
 {
-    const uint32_t ncopied = l->copied.len;
+    const uint32_t ncopied = l->copied.len, nmade = l->all_made.len;
     const bt_value *result;
     const bt_value *const *bindings = block->bindings;
     if (l->has_control_flow)
@@ -583,6 +470,7 @@ bt_status bt__lower_region(struct bt__lowerer *l, const bt_block *block,
         if (!bt_map_put(&l->copies[copy->space], copy->of, NULL))
             return bt_no_memory();
     }
+    BT_TRY(bt__lower_forget_made(l, nmade));
     return bt_block_end(l->b, result, out);
 }
 
@@ -684,6 +572,7 @@ static bt_status init(struct bt__lowerer *l, const bt_global *entry)
     bt_map_init(&l->spaces, l->arena, 0);
     bt_map_init(&l->seen, l->arena, 0);
     bt_map_init(&l->apart, l->arena, 0);
+    bt_map_init(&l->made, l->arena, 0);
     l->copies = BT_NEWS(l->arena, bt_map, nspace);
     if (!l->copies)
         return bt_no_memory();

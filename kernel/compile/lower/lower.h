@@ -2,6 +2,7 @@
  * From a fused module to kernels and their buffers.
  *
  *     lower.c           primitive calls become storage and invocations of kernels
+ *     invoke.c          the kernels of a call; what is made once for several
  *     control.c         branches, calls, closures and what holds values
  *     apart.c           calls whose sizes a run finds, as functions of their own
  *     place.c           which target computes a primitive function, by which kernels
@@ -26,8 +27,10 @@ struct bt__primitive {
     const char *why; /* why other targets refused, a line each */
     bt_lowering lowering;
     uint32_t first; /* of its kernels */
-    uint32_t npart; /* of its only kernel: what it reads, in the order in which it lays ... */
-    const uint32_t *parts; /* ... all that one after the other; 0: it does something else */
+    uint32_t
+        npart; /* of its only kernel: what it reads, in the order in which it lays ... */
+    const uint32_t
+        *parts; /* ... all that one after the other; 0: it does something else */
 };
 
 /* Targets of a list that may give a function up: bits of a pointer. */

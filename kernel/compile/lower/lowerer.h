@@ -9,6 +9,28 @@ struct bt__lower_copy {
     const bt_value *of;
 };
 
+/* What a kernel that makes temps of inputs alone has made of these. */
+struct bt__lower_made {
+    const void *of; /* which kernel: the same of those that make the same */
+    const bt_type *dims;
+    const bt_value *const *in, *const *out;
+    const struct bt__lower_made *before; /* of the same kernel */
+};
+
+typedef bt_vec(const bt_value *) bt__lower_values;
+
+/* What the kernels of a call have. */
+struct bt__lower_buffers {
+    bt__lower_values by_kind[3]; /* BT_BUFFER_... */
+};
+
+/* The primitive function's dims are those of the call. */
+struct bt__lower_dims {
+    const bt_call *call;
+    const bt_func *func;
+    const bt_type *values; /* a shape of them */
+};
+
 struct bt__lowerer {
     struct bt__kernels *kernels;
     bt_ctx *ctx;
@@ -20,6 +42,9 @@ struct bt__lowerer {
     bt_map spaces;  /* tensor -> its space */
     bt_map *copies; /* by space: tensor of another -> its copy there */
     bt_vec(struct bt__lower_copy) copied; /* in order */
+    bt_map
+        made; /* which kernel -> the last that it made in the block at hand, or around it */
+    bt_vec(const struct bt__lower_made *) all_made; /* in order */
     uint32_t has_control_flow;
     bt_map apart; /* primitive function -> the function that calls it apart */
     bt_map seen;  /* functions */
@@ -49,6 +74,21 @@ bt_status bt__lower_control(struct bt__lowerer *, const bt_value *,
                             const bt_value **out) BT_MUST_USE;
 /* Whether the sizes of what the target computes here are found behind the function's head. */
 int bt__is_apart(const struct bt__lowerer *, const bt_call *, uint32_t target);
+/* Attributes of an operator: those of the text, and one that is a dim or a shape. */
+bt_status bt__lower_set_term(struct bt__lowerer *, const bt_op *, const char *text,
+                             const char *name, const bt_type *term,
+                             const void **out) BT_MUST_USE;
+/* So many bytes. */
+bt_status bt__lower_alloc(struct bt__lowerer *, const bt_type *size,
+                          const bt_value **out) BT_MUST_USE;
+/* For a bt_subst on a struct bt__lower_dims. */
+const bt_type *bt__lower_dim_of_call(bt_subst *, const bt_type *leaf);
+/* Temps and invocations of a call's kernels (invoke.c). */
+bt_status bt__lower_invoke(struct bt__lowerer *, const struct bt__lower_dims *,
+                           const struct bt__primitive *,
+                           struct bt__lower_buffers *) BT_MUST_USE;
+/* Leaves what was made first, so many, and forgets the rest: a block has ended. */
+bt_status bt__lower_forget_made(struct bt__lowerer *, uint32_t n) BT_MUST_USE;
 /* A call of a primitive function, in a function of its own. */
 bt_status bt__lower_apart(struct bt__lowerer *, const bt_call *,
                           const bt_global *primitive, const bt_value **out) BT_MUST_USE;

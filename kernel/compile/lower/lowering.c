@@ -12,20 +12,31 @@ static int has_number(const bt_dict_entry *list, int64_t number)
     return 0;
 }
 
-const uint8_t *bt_primitive_constants(bt_arena *arena, const bt_func *primitive)
+/* For each leaf of the parameters, whether the attribute lists its parameter. */
+static const uint8_t *listed(bt_arena *arena, const bt_func *primitive, const char *name)
 {
-    const bt_dict_entry *list = bt_dict_find(&primitive->attrs, "constants");
+    const bt_dict_entry *list = bt_dict_find(&primitive->attrs, name);
     const bt_block *block = primitive->block;
     uint32_t nleaf = 0, at = 0;
     for (uint32_t i = 0; i < block->nparam; i++)
         nleaf += bt_type_nleaf(block->params[i]->base.type);
-    uint8_t *is_constant = BT_NEWS(arena, uint8_t, nleaf);
-    for (uint32_t i = 0; is_constant && i < block->nparam; i++) {
+    uint8_t *is_listed = BT_NEWS(arena, uint8_t, nleaf);
+    for (uint32_t i = 0; is_listed && i < block->nparam; i++) {
         const uint32_t n = bt_type_nleaf(block->params[i]->base.type);
-        memset(is_constant + at, has_number(list, i), n);
+        memset(is_listed + at, has_number(list, i), n);
         at += n;
     }
-    return is_constant;
+    return is_listed;
+}
+
+const uint8_t *bt_primitive_constants(bt_arena *arena, const bt_func *primitive)
+{
+    return listed(arena, primitive, "constants");
+}
+
+const uint8_t *bt_primitive_shared(bt_arena *arena, const bt_func *primitive)
+{
+    return listed(arena, primitive, "shared");
 }
 
 static bt_kernel_buffer *number(bt_arena *arena, uint32_t kind, uint32_t n)

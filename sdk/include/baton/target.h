@@ -110,6 +110,9 @@ typedef struct bt_kernel {
                                  those of the primitive function; NULL: none */
     uint32_t target;       /* its target, by the number in the list; bt_compile sets it */
     uint32_t ignores_dims; /* optional: 1, it reads none of the call's dims */
+    /* Optional, where it makes temps of inputs alone and reads no dims: a text that kernels of other
+     * functions have if they make the same of the same, and then need not run again; in the arena. */
+    const char *makes;
 } bt_kernel;
 
 /* What a primitive function becomes: kernels, which run one after the other. A kernel that
@@ -135,6 +138,13 @@ typedef struct bt_lowering {
 /* For each leaf of the function's parameters 1 if the module keeps it, so that it never changes: the
  * attribute `constants`, which fusing writes, says so. NULL: no memory. */
 BT_API const uint8_t *bt_primitive_constants(bt_arena *, const bt_func *primitive);
+
+/* For each leaf 1 if at least BT_SHARED_LEAST sums of products of a block read what is passed for it, as
+ * the steps of a recurrence do its weights: the attribute `shared`, which fusing writes, says so. A kernel
+ * that makes temps of inputs alone, such as packed ones, runs once for the calls of a block that pass it
+ * the same: what it takes is shared by these. NULL: no memory. */
+enum { BT_SHARED_LEAST = 4 };
+BT_API const uint8_t *bt_primitive_shared(bt_arena *, const bt_func *primitive);
 
 /* Adds a kernel in which all is zero, to be filled in, behind those that are there. It is
  * in the arena; NULL: no memory. */

@@ -16,6 +16,7 @@ struct cpu_config {
     uint32_t nthread;           /* no result may depend on it */
     const bt_map *rows; /* of primitives, by name; NULL: there is no index of them */
     const uint8_t *is_constant;       /* of each input; NULL: that is not known */
+    const uint8_t *is_shared;         /* ... read by several products; NULL likewise */
     const char *program;              /* which is made; NULL: nobody chooses (choice.h) */
     struct cpu_choices *choices;      /* NULL: nobody asks for them */
     const struct cpu_choices *wanted; /* those taken are to be; NULL: estimates choose */

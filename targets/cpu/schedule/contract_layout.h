@@ -32,6 +32,13 @@ static inline int cpu_is_constant(const bt_graph *g, const struct cpu_config *co
     return config->is_constant && o->array < g->ninput && config->is_constant[o->array];
 }
 
+/* Whether several products read it, for all of which it is packed once. */
+static inline int cpu_is_shared(const bt_graph *g, const struct cpu_config *config,
+                                const struct cpu_operand *o)
+{
+    return config->is_shared && o->array < g->ninput && config->is_shared[o->array];
+}
+
 /* -1: it is open, or there was no memory for it. */
 static inline int64_t cpu_number(const bt_node *size)
 {

@@ -10,6 +10,8 @@
  */
 #include "contract_layout.h"
 
+#include <baton/target.h>
+
 #include "vectorise.h"
 
 #include <string.h>
@@ -474,7 +476,9 @@ static int find_tiling(bt_graph *g, const bt_array *stage,
         return 0;
     if (p->b_kind == CPU_B_DIRECT && !p->is_across &&
         (!cpu_is_size(p->bs[p->n], 1) || p->b->is_signed ||
-         (nrow(p) >= ROWS_FOR_COPY && cpu_crowds_cache(p, p->b, p->bs))))
+         (nrow(p) * (cpu_is_shared(g, config, p->b) ? BT_SHARED_LEAST : 1) >=
+              ROWS_FOR_COPY &&
+          cpu_crowds_cache(p, p->b, p->bs))))
         p->b_kind = CPU_B_PANELS;
     p->is_line = has_one_row(p) && p->tile->line && !p->is_across;
     if (wants_strips(p) && !cpu_lay_strips(g, p))

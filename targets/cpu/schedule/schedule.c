@@ -573,7 +573,8 @@ bt_status cpu_schedule(bt_ctx *ctx, bt_arena *arena, const struct cpu_config *co
         .ctx = ctx, .arena = arena, .config = &own, .primitive = primitive, .kept = kept
     };
     own.is_constant = bt_primitive_constants(arena, primitive);
-    if (!own.is_constant)
+    own.is_shared = bt_primitive_shared(arena, primitive);
+    if (!own.is_constant || !own.is_shared)
         return bt_no_memory();
     BT_TRY(choose(&c));
     if (kept)

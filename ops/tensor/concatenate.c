@@ -5,6 +5,8 @@
  *     split(x, indices_or_sections=[2, 5])    x[0:2], x[2:5], x[5:]
  * source  Relay, operators of the same names
  */
+#include <stdio.h>
+
 #include "contents.h"
 #include "first_axis.h"
 #include "formula.h"
@@ -335,6 +337,30 @@ static void write_split(bt_formula *f, const bt_formula_call *call)
     bt_formula_add(f, "-> $results");
 }
 
+/* What goes back to parts is laid side by side as they are: concatenated, so that it is written in
+ * place where it is made, and one with equal concatenations. Not so where nothing goes back to
+ * some. */
+static bt_status go_back_through_split(bt_builder *b, const bt_adjoint_call *a,
+                                       const bt_value **to)
+{
+    const struct split_attrs *attrs = a->call->attrs;
+    const bt_value *all, *out;
+    char axis[32];
+    for (uint32_t i = 0; i < a->nout; i++) {
+        if (!a->seeds[i])
+            return bt_formula_vjp(b, a, to);
+    }
+    snprintf(axis, sizeof(axis), "axis=%lld", (long long)attrs->axis);
+    BT_TRY(bt_build_tuple(b, a->nout, a->seeds, &all));
+    BT_TRY(bt_build(b, "concatenate", axis, &all, 1, &out));
+    if (out->type != a->in[0]->type)
+        return bt_formula_vjp(b, a, to);
+    to[0] = out;
+    return NULL;
+}
+
+static const bt_gradient_facet split_gradient = { .vjp = go_back_through_split };
+
 /* ---- rows ---- */
 
 static const bt_op_input tuple_in[] = {
@@ -400,7 +426,7 @@ static const bt_op ops[] = {
                 "int8[2, 5] | indices_or_sections=[2], axis=1\n"
                 "float32[2, 6] | indices_or_sections=[0, 2, 2, 5], axis=-1\n"
                 "float32[0] | indices_or_sections=2\nbool[3] | indices_or_sections=[]"),
-            BT_FACET("layout", split_layout)),
+            BT_FACET("layout", split_layout), BT_FACET("gradient", split_gradient)),
     },
     { 0 },
 };

@@ -25,6 +25,8 @@ struct joining {
     const bt_type *type; /* of the sum */
     values summands;     /* in order */
     values parts;        /* calls that become one product */
+    const bt_value *
+        *laid; /* ... in the order in which their operands lie behind each other */
 };
 
 /* ---- what is added up ---- */
@@ -230,6 +232,66 @@ static void write_formula(const bt_graph *g, const bt_node *const reads[2], int6
     bt_text_addf(out, ")");
 }
 
+/* ---- order ---- */
+
+/* Takes the order of a tuple of the operands of all parts. 0: it is none. */
+static int take_order(struct joining *j, uint32_t operand, const bt_tuple_value *tuple)
+{
+    bt_map places;
+    if (!tuple || tuple->nfield != j->parts.len)
+        return 0;
+    bt_map_init(&places, j->arena, 0);
+    for (uint32_t i = 0; i < tuple->nfield; i++) {
+        if (!bt_map_put(&places, tuple->fields[i], (void *)(uintptr_t)(i + 1)))
+            return 0;
+    }
+    if (places.len < j->parts.len)
+        return 0;
+    for (uint32_t i = 0; i < j->parts.len; i++) {
+        const bt_value *part = j->parts.at[i];
+        const uintptr_t place =
+            (uintptr_t)bt_map_find(&places, bt_as_call(part)->args[operand]);
+        if (!place)
+            return 0;
+        j->laid[place - 1] = part;
+    }
+    return 1;
+}
+
+static int is_concatenated(const struct joining *j, const bt_value *tuple)
+{
+    for (uint32_t i = 0; i < bt_rewrite_nuse(j->rewrite, tuple); i++) {
+        const bt_value *use = bt_rewrite_use(j->rewrite, tuple, i);
+        const bt_call *call = use ? bt_as_op_call(use, "concatenate") : NULL;
+        int64_t axis;
+        if (call && bt_call_ints(call, "axis", 1, &axis) && axis == 0 &&
+            bt_rewrite_is_here(j->rewrite, use))
+            return 1;
+    }
+    return 0;
+}
+
+/* Any order will do: one in which the operands lie behind each other anyway, as the adjoint of a sequence
+ * does that was cut into its steps; that is made once then. */
+static bt_status choose_order(struct joining *j)
+{
+    j->laid = BT_NEWS(j->arena, const bt_value *, j->parts.len);
+    if (!j->laid)
+        return bt_no_memory();
+    for (uint32_t operand = 0; operand < 2; operand++) {
+        const bt_value *first = bt_as_call(j->parts.at[0])->args[operand];
+        for (uint32_t i = 0; i < bt_rewrite_nuse(j->rewrite, first); i++) {
+            const bt_value *use = bt_rewrite_use(j->rewrite, first, i);
+            if (use && use->kind == BT_VALUE_TUPLE && is_concatenated(j, use) &&
+                take_order(j, operand, bt_as_tuple(use)))
+                return NULL;
+        }
+    }
+    for (uint32_t i = 0; i < j->parts.len; i++)
+        j->laid[i] = j->parts.at[i];
+    return NULL;
+}
+
 /* ---- building ---- */
 
 static const bt_value *behind_each_other(const struct joining *j, struct chain *c,
@@ -240,8 +302,8 @@ static const bt_value *behind_each_other(const struct joining *j, struct chain *
     if (!fields)
         c->status = c->status ? c->status : bt_no_memory();
     for (uint32_t i = 0; i < j->parts.len && !c->status; i++)
-        c->status = bt_rewrite_operand(
-            j->rewrite, bt_as_call(j->parts.at[i])->args[operand], &fields[i]);
+        c->status = bt_rewrite_operand(j->rewrite, bt_as_call(j->laid[i])->args[operand],
+                                       &fields[i]);
     if (!c->status)
         c->status = bt_build_tuple(c->builder, j->parts.len, fields, &tuple);
     return chain_op1(c, "concatenate", "axis=0", tuple);
@@ -286,6 +348,7 @@ static bt_status join(bt_rewrite *rewrite, const bt_call *call, const bt_value *
     BT_TRY(find_parts(&j));
     if (j.parts.len < 2 || !pays(&j) || !bt_op_has_formula(bt_as_call(j.parts.at[0])->op))
         return NULL;
+    BT_TRY(choose_order(&j));
     BT_TRY(graph_of(&j, bt_as_call(j.parts.at[0]), &graph));
     if (!find_reads(graph, reads))
         return NULL;

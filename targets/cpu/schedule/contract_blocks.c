@@ -5,9 +5,11 @@
 
 enum {
     COLUMNS_NBYTES = 192 * 1024, /* of B, for a block of columns: near, not nearest */
-    SUMS_NBYTES = 24 * 1024,     /* of a block of sums: nearest */
-    TILES_OF_BLOCK = 4,          /* side by side, at least */
-    BESIDE_NBYTES = 512 * 1024   /* of B, for a block of lines that are done together */
+    MORE_NBYTES =
+        384 * 1024, /* ... where second caches are larger, as with vectors of 512 bits */
+    SUMS_NBYTES = 24 * 1024,   /* of a block of sums: nearest */
+    TILES_OF_BLOCK = 4,        /* side by side, at least */
+    BESIDE_NBYTES = 512 * 1024 /* of B, for a block of lines that are done together */
 };
 
 static int64_t at_least(int64_t a, int64_t b)
@@ -40,7 +42,8 @@ static int64_t columns_fitting(const struct cpu_tiling *p)
 {
     int64_t nbytes = BT_DTYPE_BITS(p->b->dtype) / 8;
     int64_t rows = p->is_line ? 1 : p->tile->mr;
-    return at_most(COLUMNS_NBYTES / (depth_of(p) * nbytes),
+    const int64_t most = p->tile->isa < CPU_ISA_AVX512 ? COLUMNS_NBYTES : MORE_NBYTES;
+    return at_most(most / (depth_of(p) * nbytes),
                    SUMS_NBYTES / (rows * (int64_t)(BT_DTYPE_BITS(p->tile->c) / 8)));
 }
 

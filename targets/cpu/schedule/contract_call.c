@@ -8,7 +8,7 @@
 
 /* Panels that may lie beyond the second cache, and those of a block that stay in it beside the ones
  * before. */
-enum { NEXT_LEAST_NBYTES = 128 * 1024, NEXT_MOST_NBYTES = 320 * 1024 };
+enum { NEXT_LEAST_NBYTES = 128 * 1024, NEXT_MOST_NBYTES = 512 * 1024 };
 
 /* Levels of k of one call, outermost first. */
 struct levels {

@@ -337,29 +337,30 @@ static void write_split(bt_formula *f, const bt_formula_call *call)
     bt_formula_add(f, "-> $results");
 }
 
-/* What goes back to parts is laid side by side as they are: concatenated, so that it is written in
- * place where it is made, and one with equal concatenations. Not so where nothing goes back to
- * some. */
-static bt_status go_back_through_split(bt_builder *b, const bt_adjoint_call *a,
-                                       const bt_value **to)
+/* Where the parts lie one after the other in memory their adjoints make up that of the whole: as one
+ * of `concatenate` they may be laid into it, and who else puts them together has the same. */
+static bt_status split_vjp(bt_builder *b, const bt_adjoint_call *c, const bt_value **to)
 {
-    const struct split_attrs *attrs = a->call->attrs;
-    const bt_value *all, *out;
-    char axis[32];
-    for (uint32_t i = 0; i < a->nout; i++) {
-        if (!a->seeds[i])
-            return bt_formula_vjp(b, a, to);
-    }
-    snprintf(axis, sizeof(axis), "axis=%lld", (long long)attrs->axis);
-    BT_TRY(bt_build_tuple(b, a->nout, a->seeds, &all));
-    BT_TRY(bt_build(b, "concatenate", axis, &all, 1, &out));
-    if (out->type != a->in[0]->type)
-        return bt_formula_vjp(b, a, to);
-    to[0] = out;
-    return NULL;
+    const struct split_attrs *a = c->call->attrs;
+    const bt_value *tuple;
+    uint32_t rank;
+    int64_t dims[BT_MAX_RANK];
+    int is_whole = bt_tensor_static(c->in[0]->type, &rank, dims) && c->nout > 1 &&
+                   !bt_type_layout(c->in[0]->type);
+    const uint32_t axis = is_whole ? bt_axis_front(a->axis, rank) : 0;
+    for (uint32_t i = 0; is_whole && i < axis; i++)
+        is_whole = dims[i] == 1;
+    for (uint32_t i = 0; is_whole && i < c->nout; i++)
+        is_whole = c->seeds[i] != NULL;
+    if (!is_whole)
+        return bt_formula_vjp(b, c, to);
+    char text[32];
+    snprintf(text, sizeof(text), "axis=%u", axis);
+    BT_TRY(bt_build_tuple(b, c->nout, c->seeds, &tuple));
+    return bt_build(b, "concatenate", text, &tuple, 1, &to[0]);
 }
 
-static const bt_gradient_facet split_gradient = { .vjp = go_back_through_split };
+static const bt_gradient_facet gradient_of_split = { .vjp = split_vjp };
 
 /* ---- rows ---- */
 
@@ -426,7 +427,7 @@ static const bt_op ops[] = {
                 "int8[2, 5] | indices_or_sections=[2], axis=1\n"
                 "float32[2, 6] | indices_or_sections=[0, 2, 2, 5], axis=-1\n"
                 "float32[0] | indices_or_sections=2\nbool[3] | indices_or_sections=[]"),
-            BT_FACET("layout", split_layout), BT_FACET("gradient", split_gradient)),
+            BT_FACET("layout", split_layout), BT_FACET("gradient", gradient_of_split)),
     },
     { 0 },
 };

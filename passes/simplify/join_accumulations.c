@@ -5,7 +5,8 @@
  * So are the gradients of a weight that each step of an unrolled loop uses: of 35 products and 35
  * sums as large as the weight one product is left. The calls have one formula and operands of the
  * same types, whose first axis alone is summed over, or is 1; their values are for the sum alone.
- * Only where what is put side by side is no more than what the sums between would read and write.
+ * Only where what is put side by side is no more than what the sums between would read and write; in
+ * the order in which somebody else puts it side by side, if so.
  * Floats are rounded otherwise.
  * keeps    no invariant
  * source   DLVM, section 3.1.2 (linear algebra fusion)
@@ -22,11 +23,10 @@ typedef bt_vec(const bt_value *) values;
 struct joining {
     bt_rewrite *rewrite;
     bt_arena *arena;
-    const bt_type *type; /* of the sum */
-    values summands;     /* in order */
-    values parts;        /* calls that become one product */
-    const bt_value *
-        *laid; /* ... in the order in which their operands lie behind each other */
+    const bt_type *type;    /* of the sum */
+    values summands;        /* in order */
+    values parts;           /* calls that become one product */
+    const bt_value **order; /* the same, as their operands are put behind each other */
 };
 
 /* ---- what is added up ---- */
@@ -106,6 +106,71 @@ static bt_status find_parts(struct joining *j)
                 return bt_no_memory();
         }
     }
+    return NULL;
+}
+
+/* The parts in the order of a tuple of all their operands; *is 0: it is none. */
+static bt_status order_of(const struct joining *j, uint32_t operand,
+                          const bt_tuple_value *tuple, const bt_value **out, int *is)
+{
+    bt_map parts; // operand -> 1 + the part
+    bt_map_init(&parts, j->arena, 0);
+    *is = 0;
+    for (uint32_t i = 0; i < j->parts.len; i++) {
+        const bt_value *value = bt_as_call(j->parts.at[i])->args[operand];
+        if (bt_map_find(&parts, value))
+            return NULL;
+        if (!bt_map_put(&parts, value, (void *)(uintptr_t)(i + 1)))
+            return bt_no_memory();
+    }
+    for (uint32_t i = 0; i < tuple->nfield; i++) {
+        const uintptr_t part = (uintptr_t)bt_map_find(&parts, tuple->fields[i]);
+        if (!part)
+            return NULL;
+        if (!bt_map_put(&parts, tuple->fields[i], NULL)) // each once
+            return bt_no_memory();
+        out[i] = j->parts.at[part - 1];
+    }
+    *is = 1;
+    return NULL;
+}
+
+/* A tuple of as many fields as there are parts, which are put behind each other; else NULL. */
+static const bt_tuple_value *concatenated(const struct joining *j, const bt_value *value)
+{
+    const bt_tuple_value *tuple = bt_as_tuple(value);
+    if (!tuple || tuple->nfield != j->parts.len)
+        return NULL;
+    for (uint32_t i = 0; i < bt_rewrite_nuse(j->rewrite, value); i++) {
+        const bt_call *call =
+            bt_as_op_call(bt_rewrite_use(j->rewrite, value, i), "concatenate");
+        const int64_t *axis =
+            call ? bt_attr_find(call->op, call->attrs, "axis", BT_ATTR_INT) : NULL;
+        if (axis && *axis == 0)
+            return tuple;
+    }
+    return NULL;
+}
+
+/* Where somebody else puts operands behind each other it is done in the order of that, so that both
+ * are one: what a `split` gives is used by its parts, and its adjoint is made of theirs. */
+static bt_status order_parts(struct joining *j)
+{
+    int is = 0;
+    j->order = BT_NEWS(j->arena, const bt_value *, j->parts.len);
+    if (!j->order)
+        return bt_no_memory();
+    for (uint32_t operand = 0; operand < 2; operand++) {
+        const bt_value *first = bt_as_call(j->parts.at[0])->args[operand];
+        for (uint32_t i = 0; i < bt_rewrite_nuse(j->rewrite, first) && !is; i++) {
+            const bt_tuple_value *tuple =
+                concatenated(j, bt_rewrite_use(j->rewrite, first, i));
+            if (tuple)
+                BT_TRY(order_of(j, operand, tuple, j->order, &is));
+        }
+    }
+    for (uint32_t i = 0; i < j->parts.len && !is; i++)
+        j->order[i] = j->parts.at[i];
     return NULL;
 }
 
@@ -232,66 +297,6 @@ static void write_formula(const bt_graph *g, const bt_node *const reads[2], int6
     bt_text_addf(out, ")");
 }
 
-/* ---- order ---- */
-
-/* Takes the order of a tuple of the operands of all parts. 0: it is none. */
-static int take_order(struct joining *j, uint32_t operand, const bt_tuple_value *tuple)
-{
-    bt_map places;
-    if (!tuple || tuple->nfield != j->parts.len)
-        return 0;
-    bt_map_init(&places, j->arena, 0);
-    for (uint32_t i = 0; i < tuple->nfield; i++) {
-        if (!bt_map_put(&places, tuple->fields[i], (void *)(uintptr_t)(i + 1)))
-            return 0;
-    }
-    if (places.len < j->parts.len)
-        return 0;
-    for (uint32_t i = 0; i < j->parts.len; i++) {
-        const bt_value *part = j->parts.at[i];
-        const uintptr_t place =
-            (uintptr_t)bt_map_find(&places, bt_as_call(part)->args[operand]);
-        if (!place)
-            return 0;
-        j->laid[place - 1] = part;
-    }
-    return 1;
-}
-
-static int is_concatenated(const struct joining *j, const bt_value *tuple)
-{
-    for (uint32_t i = 0; i < bt_rewrite_nuse(j->rewrite, tuple); i++) {
-        const bt_value *use = bt_rewrite_use(j->rewrite, tuple, i);
-        const bt_call *call = use ? bt_as_op_call(use, "concatenate") : NULL;
-        int64_t axis;
-        if (call && bt_call_ints(call, "axis", 1, &axis) && axis == 0 &&
-            bt_rewrite_is_here(j->rewrite, use))
-            return 1;
-    }
-    return 0;
-}
-
-/* Any order will do: one in which the operands lie behind each other anyway, as the adjoint of a sequence
- * does that was cut into its steps; that is made once then. */
-static bt_status choose_order(struct joining *j)
-{
-    j->laid = BT_NEWS(j->arena, const bt_value *, j->parts.len);
-    if (!j->laid)
-        return bt_no_memory();
-    for (uint32_t operand = 0; operand < 2; operand++) {
-        const bt_value *first = bt_as_call(j->parts.at[0])->args[operand];
-        for (uint32_t i = 0; i < bt_rewrite_nuse(j->rewrite, first); i++) {
-            const bt_value *use = bt_rewrite_use(j->rewrite, first, i);
-            if (use && use->kind == BT_VALUE_TUPLE && is_concatenated(j, use) &&
-                take_order(j, operand, bt_as_tuple(use)))
-                return NULL;
-        }
-    }
-    for (uint32_t i = 0; i < j->parts.len; i++)
-        j->laid[i] = j->parts.at[i];
-    return NULL;
-}
-
 /* ---- building ---- */
 
 static const bt_value *behind_each_other(const struct joining *j, struct chain *c,
@@ -302,7 +307,7 @@ static const bt_value *behind_each_other(const struct joining *j, struct chain *
     if (!fields)
         c->status = c->status ? c->status : bt_no_memory();
     for (uint32_t i = 0; i < j->parts.len && !c->status; i++)
-        c->status = bt_rewrite_operand(j->rewrite, bt_as_call(j->laid[i])->args[operand],
+        c->status = bt_rewrite_operand(j->rewrite, bt_as_call(j->order[i])->args[operand],
                                        &fields[i]);
     if (!c->status)
         c->status = bt_build_tuple(c->builder, j->parts.len, fields, &tuple);
@@ -348,10 +353,10 @@ static bt_status join(bt_rewrite *rewrite, const bt_call *call, const bt_value *
     BT_TRY(find_parts(&j));
     if (j.parts.len < 2 || !pays(&j) || !bt_op_has_formula(bt_as_call(j.parts.at[0])->op))
         return NULL;
-    BT_TRY(choose_order(&j));
     BT_TRY(graph_of(&j, bt_as_call(j.parts.at[0]), &graph));
     if (!find_reads(graph, reads))
         return NULL;
+    BT_TRY(order_parts(&j));
     bt_text_init(&text, j.arena);
     write_formula(graph, reads, j.parts.len, &text);
     return bt_text_get(&text) ? build(&j, bt_text_get(&text), out) : bt_no_memory();

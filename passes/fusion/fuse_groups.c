@@ -1,6 +1,7 @@
 /* Groups of a block, by its post-dominator tree. */
 #include "fusion/fuse_groups.h"
 
+#include "fusion/fuse_laid.h"
 #include "fusion/fuse_parts.h"
 #include "fusion/fuse_rows.h"
 
@@ -275,7 +276,7 @@ static bt_status try_node(struct fuse_block *b, uint32_t node, uint32_t phase)
     uint32_t kind = b->nodes[fuse_leader(b, node)].group_kind;
     int joins = 0;
     if (t.node == FUSE_NONE || fuse_leader(b, node) == fuse_leader(b, t.node) ||
-        !may_join(b, node, t.node))
+        b->nodes[t.node].is_laid || !may_join(b, node, t.node))
         return NULL;
     if (phase == 0 && (kind == BT_FUSE_CONTRACTION || kind == BT_FUSE_REDUCE))
         BT_TRY(try_anchor(b, node, t, &joins));
@@ -295,6 +296,8 @@ bt_status fuse_groups(struct fuse_block *b)
         node->nop = node->kind != FUSE_TUPLE;
     }
     find_parents(b);
+    for (uint32_t i = 0; i < b->n; i++)
+        b->nodes[i].is_laid = fuse_is_laid(b, i) != 0;
     for (uint32_t phase = 0; phase < 3; phase++) {
         for (uint32_t i = 0; i < b->n; i++)
             BT_TRY(try_node(b, i, phase));

@@ -7,6 +7,7 @@
  *       \    /            kinds on the way allow it.
  *        add
  *
+ * What lays tensors one after the other is left alone where it could compute few of them (fuse_laid.h).
  * At last a product that is read in parts, as the gates of a recurrent cell are, takes in what
  * is computed of these (fuse_parts.c), and groups that go along the same rows become one
  * (fuse_rows.c). Only such groups have more than one value that leaves them.
@@ -30,6 +31,7 @@ struct fuse_node {
     uint32_t is_packed;  /* made of constants of few bits */
     uint32_t is_by_rows; /* as bt_fuse_info says, and which arguments */
     uint64_t row_args;
+    uint32_t is_laid;       /* fuse_laid.h */
     bt_vec(uint32_t) users; /* nodes, all later */
     /* Nodes before the first use that is by no node, or as the block's result; FUSE_NONE: there
      * is no such use. */

@@ -59,6 +59,7 @@ struct planner {
     bt_map places;             /* tensor -> struct place * */
     bt_map gone;               /* storage -> struct shared * that replaces it */
     bt_vec(struct shared *) all;
+    uint32_t is_limited; /* 1: to so many bytes */
 };
 
 /* ---- storages ---- */
@@ -182,8 +183,32 @@ static struct pool pool_of(const struct planner *p, uint32_t n,
     return pool;
 }
 
-/* One part of so many of the memory: copies that are spared are worth it. */
-enum { LITTLE = 128 };
+/* One part of so many of the memory, or of what copies would read and write where no budget is to be
+ * met: copies that are spared are worth it. */
+enum { LITTLE = 128, LITTLE_OF_COPIES = 32 };
+
+/* Bytes that are read and written for what could not be joined otherwise. */
+static int64_t spared(uint32_t n, const bt_live_range *ranges, const struct layout *l)
+{
+    int64_t sum = 0, nbytes;
+    for (uint32_t i = 0; i < n; i++) {
+        const bt_live_range *range = &ranges[i];
+        if (range->npart && l->of[i] && l->of[i] == l->of[range->parts[0]] &&
+            bt_dim_is_const(range->nbytes, &nbytes) &&
+            (nbytes > INT64_MAX / 2 - sum || !bt_add_int64(sum, 2 * nbytes, &sum)))
+            return INT64_MAX;
+    }
+    return sum;
+}
+
+/* Whether a layout in which copies are spared takes hardly more memory. */
+static int is_worth_it(const struct planner *p, uint32_t n, const bt_live_range *ranges,
+                       const struct layout *apart, const struct layout *joined)
+{
+    const int64_t more = joined->size - apart->size;
+    return more <= apart->size / LITTLE ||
+           (!p->is_limited && more <= spared(n, ranges, joined) / LITTLE_OF_COPIES);
+}
 
 static bt_status plan_space(struct planner *p, uint32_t n, const bt_live_range *ranges,
                             const char *space)
@@ -203,7 +228,7 @@ static bt_status plan_space(struct planner *p, uint32_t n, const bt_live_range *
                 BT_TRY(pieces_join(&pool, n, ranges, i, &joined));
         }
         BT_TRY(pieces_pack(&pool, &joined));
-        if (joined.size - apart.size <= apart.size / LITTLE)
+        if (is_worth_it(p, n, ranges, &apart, &joined))
             best = &joined;
     }
     BT_TRY(make_blocks(p, &pool, best->npiece, best->pieces, &blocks));
@@ -304,10 +329,12 @@ static int is_not_lowered(const bt_module *module)
 
 static bt_status run(bt_ctx *ctx, bt_pass_call *call, bt_module **out)
 {
+    const struct options *o = call->options;
     struct planner p = { .ctx = ctx,
                          .arena = call->scratch,
                          .store = call->module->store,
-                         .targets = call->targets };
+                         .targets = call->targets,
+                         .is_limited = o->max_bytes != 0 };
     if (!call->targets && is_not_lowered(call->module))
         bt_remark(ctx, BT_REMARK_NOTE,
                   bt_fail(ctx, BT_ERR_UNSUPPORTED,
@@ -320,7 +347,6 @@ static bt_status run(bt_ctx *ctx, bt_pass_call *call, bt_module **out)
         if (global->kind == BT_GLOBAL_FUNC)
             BT_TRY(plan_func(&p, global->func));
     }
-    const struct options *o = call->options;
     bt_module *planned;
     BT_TRY(bt_rewrite_module(ctx, call, &rewriter, &p, &planned));
     bt_status status =

@@ -127,6 +127,7 @@ static bt_status relate_view(bt_solver *s, const bt_relation_call *r)
 struct invoke_attrs {
     const char *kernel;
     bt_ints aliases, parts;
+    int64_t slice;
     const bt_type *dims;
 };
 static const bt_attr invoke_attrs[] = {
@@ -137,6 +138,10 @@ static const bt_attr invoke_attrs[] = {
         struct invoke_attrs, parts, INTS, "[]",
         "which of ins the only one of outs is made of, one after the other: where they "
         "lie in it like that nothing is left to do"),
+    BT_ATTR_RANGE(struct invoke_attrs, slice, INT, "-1", -1, INT64_MAX,
+                  "the bytes behind which the only one of ins has the only one of outs: "
+                  "where it lies "
+                  "there nothing is left to do; -1: it does not have it"),
     BT_ATTR(struct invoke_attrs, dims, SHAPE, "[]",
             "values of the kernel's dims: those that were open when it was compiled"),
     { 0 },
@@ -173,6 +178,9 @@ static bt_status relate_invoke(bt_solver *s, const bt_relation_call *r)
             return bt_relation_fail(s, r, -1,
                                     "parts must be of one of outs, and of %u ins", n[0]);
     }
+    if (a->slice >= 0 && (n[0] != 1 || n[1] != 1))
+        return bt_relation_fail(s, r, -1,
+                                "slice must be of one of ins, and of one of outs");
     return bt_relation_result(s, r, bt_type_tuple(bt_relation_store(s), 0, NULL));
 }
 

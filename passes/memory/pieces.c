@@ -5,10 +5,13 @@
 #include <baton/op.h>
 
 /* The piece that a tensor may go on with: it lies over the last tensor there. */
-static struct piece *find_piece(const bt_live_range *range, struct piece *const *of)
+static struct piece *find_piece(const bt_live_range *ranges, const bt_live_range *range,
+                                int has_slices, struct piece *const *of)
 {
     for (uint32_t i = 0; i < range->nalias; i++) {
         struct piece *piece = of[range->aliases[i]];
+        if (has_slices && ranges[range->aliases[i]].slice_of)
+            continue;
         if (piece && piece->newest == range->aliases[i])
             return piece;
     }
@@ -39,7 +42,7 @@ static bt_status measure_piece(const struct pool *pool, const bt_type *nbytes,
 }
 
 bt_status pieces_make(const struct pool *pool, uint32_t n, const bt_live_range *ranges,
-                      const char *space, struct layout *l)
+                      const char *space, int has_slices, struct layout *l)
 {
     *l = (struct layout){ .pieces = BT_NEWS(pool->arena, struct piece, n),
                           .of = BT_NEWS(pool->arena, struct piece *, n),
@@ -50,7 +53,7 @@ bt_status pieces_make(const struct pool *pool, uint32_t n, const bt_live_range *
         const bt_live_range *range = &ranges[i];
         if (!pieces_is_placed(range) || strcmp(pieces_space(range), space) != 0)
             continue;
-        l->of[i] = find_piece(range, l->of);
+        l->of[i] = find_piece(ranges, range, has_slices, l->of);
         if (!l->of[i]) {
             l->of[i] = &l->pieces[l->npiece++];
             *l->of[i] = (struct piece){ .first = range->first, .number = i };

@@ -2,7 +2,8 @@
  * Tensors of one memory, as pieces that are placed.
  *
  *     make    what is computed in place of another one is one piece with it       pieces.c
- *     join    a tensor's parts and it become one piece, where nothing forbids it  pieces_join.c
+ *     join    a tensor's parts and it, or one that has some of its elements, become
+ *             one piece, where nothing forbids it                                 pieces_join.c
  *     pack    each piece has its offset                                           pieces_pack.c
  */
 #ifndef PASSES_MEMORY_PIECES_H
@@ -55,12 +56,16 @@ const char *pieces_space(const bt_live_range *);
 /* Whether it is in a storage of its own to begin with, and lives. */
 int pieces_is_placed(const bt_live_range *);
 
-/* Those of a space. Ranges are in the order of the function, in which what is laid over follows. */
+/* Those of a space. Ranges are in the order of the function, in which what is laid over follows.
+ * has_slices: nothing is laid over slices, which are to lie where others have their elements. */
 bt_status pieces_make(const struct pool *, uint32_t n, const bt_live_range *,
-                      const char *space, struct layout *out) BT_MUST_USE;
+                      const char *space, int has_slices, struct layout *out) BT_MUST_USE;
 /* Lays the parts of a tensor into it, all or none. */
 bt_status pieces_join(const struct pool *, uint32_t n, const bt_live_range *,
                       uint32_t whole, struct layout *) BT_MUST_USE;
+/* Lays a tensor where another one has its elements, or leaves it. */
+bt_status pieces_join_slice(const struct pool *, uint32_t n, const bt_live_range *,
+                            uint32_t slice, struct layout *) BT_MUST_USE;
 /* Places all, by the strategy that takes the fewest bytes. */
 bt_status pieces_pack(const struct pool *, struct layout *) BT_MUST_USE;
 

@@ -5,8 +5,8 @@
  * one by one where nothing lies that lives at that time: the greatest first or the earliest
  * first, or those that are large for long, each at the lowest offset or in the smallest gap
  * that holds it; of these six plans the smallest is taken. Tensors that make up another one,
- * as what a concatenation reads, are laid into it where that takes hardly more memory: then
- * nothing is copied. A target's memory whose blocks have a greatest size gets as many as
+ * as what a concatenation reads, are laid into it, and what has elements of another in one piece,
+ * as a slice of rows, where these are, where that takes hardly more memory: then nothing is copied. A target's memory whose blocks have a greatest size gets as many as
  * that takes. Tensors of the result keep storage of their own, as they outlive the call.
  * Sizes may be dims that are known at the call. They are compared by their values for a
  * sample of the dims, but a tensor is placed only where it is proved that all others keep
@@ -187,14 +187,21 @@ static struct pool pool_of(const struct planner *p, uint32_t n,
  * met: copies that are spared are worth it. */
 enum { LITTLE = 128, LITTLE_OF_COPIES = 32 };
 
+/* Whether a tensor is one piece with what it is made of, or taken out of. */
+static int is_joined(const bt_live_range *range, const struct layout *l,
+                     const struct piece *piece)
+{
+    return piece && ((range->npart && piece == l->of[range->parts[0]]) ||
+                     (range->slice_of && piece == l->of[range->slice_of - 1]));
+}
+
 /* Bytes that are read and written for what could not be joined otherwise. */
 static int64_t spared(uint32_t n, const bt_live_range *ranges, const struct layout *l)
 {
     int64_t sum = 0, nbytes;
     for (uint32_t i = 0; i < n; i++) {
         const bt_live_range *range = &ranges[i];
-        if (range->npart && l->of[i] && l->of[i] == l->of[range->parts[0]] &&
-            bt_dim_is_const(range->nbytes, &nbytes) &&
+        if (is_joined(range, l, l->of[i]) && bt_dim_is_const(range->nbytes, &nbytes) &&
             (nbytes > INT64_MAX / 2 - sum || !bt_add_int64(sum, 2 * nbytes, &sum)))
             return INT64_MAX;
     }
@@ -210,24 +217,39 @@ static int is_worth_it(const struct planner *p, uint32_t n, const bt_live_range 
            (!p->is_limited && more <= spared(n, ranges, joined) / LITTLE_OF_COPIES);
 }
 
+/* Tensors laid into what they make up, and, with slices, where others have their elements. */
+static bt_status join(const struct pool *pool, uint32_t n, const bt_live_range *ranges,
+                      const char *space, int has_slices, struct layout *out)
+{
+    BT_TRY(pieces_make(pool, n, ranges, space, has_slices, out));
+    for (uint32_t i = 0; i < n; i++) {
+        if (ranges[i].npart)
+            BT_TRY(pieces_join(pool, n, ranges, i, out));
+    }
+    for (uint32_t i = 0; has_slices && i < n; i++) {
+        if (ranges[i].slice_of)
+            BT_TRY(pieces_join_slice(pool, n, ranges, i, out));
+    }
+    return pieces_pack(pool, out);
+}
+
 static bt_status plan_space(struct planner *p, uint32_t n, const bt_live_range *ranges,
                             const char *space)
 {
     const struct pool pool = pool_of(p, n, ranges, space);
     struct layout apart, joined, *best = &apart;
     struct shared *blocks;
-    uint32_t npart = 0;
-    BT_TRY(pieces_make(&pool, n, ranges, space, &apart));
+    uint32_t npart = 0, nslice = 0;
+    BT_TRY(pieces_make(&pool, n, ranges, space, 0, &apart));
     BT_TRY(pieces_pack(&pool, &apart));
-    for (uint32_t i = 0; i < n; i++)
+    for (uint32_t i = 0; i < n; i++) {
         npart += ranges[i].npart;
-    if (npart) {
-        BT_TRY(pieces_make(&pool, n, ranges, space, &joined));
-        for (uint32_t i = 0; i < n; i++) {
-            if (ranges[i].npart)
-                BT_TRY(pieces_join(&pool, n, ranges, i, &joined));
-        }
-        BT_TRY(pieces_pack(&pool, &joined));
+        nslice += ranges[i].slice_of != 0;
+    }
+    for (int has_slices = nslice != 0; has_slices >= 0 && best == &apart; has_slices--) {
+        if (!npart && !has_slices)
+            break;
+        BT_TRY(join(&pool, n, ranges, space, has_slices, &joined));
         if (is_worth_it(p, n, ranges, &apart, &joined))
             best = &joined;
     }

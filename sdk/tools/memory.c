@@ -101,7 +101,8 @@ static int is_in_place(const bt_live_range *ranges, const bt_live_range *range)
     return 0;
 }
 
-/* Bindings at which a tensor's bytes are those of another one, which is made of it. */
+/* Bindings at which a tensor's bytes are those of another one, which is made of it, or which it is
+ * taken out of. */
 struct inside {
     uint32_t first, last;
 };
@@ -124,6 +125,10 @@ static struct inside *find_inside(const struct plan *p, uint32_t n,
             }
             at += number(part->nbytes);
         }
+        const bt_live_range *from = whole->slice_of ? &ranges[whole->slice_of - 1] : NULL;
+        if (from && from->storage == whole->storage &&
+            number(whole->offset) - number(from->offset) == whole->slice_at)
+            all[i] = (struct inside){ from->first, from->last };
     }
     return all;
 }

@@ -157,6 +157,71 @@ static void test_parts_lie_in_what_is_made_of_them(void **state)
     bt_ctx_destroy(ctx);
 }
 
+/* %b and %c are what lies behind so many bytes of %a, at these offsets of one storage; `after` stands
+ * behind the kernels. */
+static bt_status check_slices(bt_ctx *ctx, const int *offsets, const int *slices,
+                              const char *after)
+{
+    char text[2048];
+    snprintf(text, sizeof(text),
+             "#[version = \"baton 0.1\"]\n"
+             "def @main(%%x: Tensor[(16), float32]) {\n"
+             "    %%s = memory.alloc_storage(size=512);\n"
+             "    %%r = memory.alloc_storage(size=64);\n"
+             "    %%y = memory.alloc_tensor(%%r, shape=[16], dtype=\"float32\");\n"
+             "    %%a = memory.alloc_tensor(%%s, offset=%d, shape=[3, 16], "
+             "dtype=\"float32\");\n"
+             "    memory.invoke((%%x,), (%%a,), kernel=\"k\");\n"
+             "    %%v = memory.view(%%a, shape=[48]);\n"
+             "    %%b = memory.alloc_tensor(%%s, offset=%d, shape=[16], "
+             "dtype=\"float32\");\n"
+             "    memory.invoke((%%v,), (%%b,), kernel=\"take\", slice=%d);\n"
+             "    %%c = memory.alloc_tensor(%%s, offset=%d, shape=[32], "
+             "dtype=\"float32\");\n"
+             "    memory.invoke((%%a,), (%%c,), kernel=\"take more\", slice=%d);\n"
+             "    %s\n"
+             "    %%y\n"
+             "}\n",
+             offsets[0], offsets[1], slices[0], offsets[2], slices[1], after);
+    bt_module *m = read_module(ctx, text);
+    bt_status status = bt_plan_check(ctx, bt_module_find(m, "main")->func);
+    bt_module_unref(m);
+    return status;
+}
+
+static void test_slices_lie_where_another_has_their_elements(void **state)
+{
+    (void)state;
+    bt_ctx *ctx = make_ctx(NULL);
+    static const struct {
+        int offsets[3], slices[2];
+        const char *after;
+        int good;
+    } rows[] = {
+        { { 0, 0, 64 }, { 0, 64 }, READ("%a, %b, %c"), 1 },
+        { { 64, 192, 64 }, { 128, 0 }, READ("%a, %b, %c"), 1 },
+        { { 0, 64, 64 }, { 64, 64 }, READ("%a, %b, %c"), 1 },  // both have the same
+        { { 0, 256, 64 }, { 64, 64 }, READ("%a, %b, %c"), 1 }, // elsewhere: it is copied
+        { { 0, 64, 64 }, { 128, 64 }, READ("%b"), 0 },         // it has others
+        { { 0, 0, 256 }, { -1, 64 }, READ("%a, %b"), 0 },      // it may be any kernel
+        { { 0, 0, 128 }, { 0, 128 }, READ("%c"), 0 },          // beyond the end
+        { { 256, 0, 0 }, { 64, 64 }, READ("%b, %c"), 1 }, // the same of what is elsewhere
+        { { 256, 64, 0 }, { 0, 64 }, READ("%b, %c"), 0 },
+        { { 0, 0, 64 }, { 0, 64 }, WRITE("%a") READ("%b"), 0 },
+        { { 0, 0, 64 }, { 0, 64 }, WRITE("%b") READ("%a"), 0 },
+        { { 0, 0, 64 }, { 0, 64 }, "memory.copy(%x, %b); " READ("%a"), 0 },
+    };
+    for (size_t i = 0; i < BT_COUNT(rows); i++) {
+        bt_status status =
+            check_slices(ctx, rows[i].offsets, rows[i].slices, rows[i].after);
+        if ((status == NULL) != rows[i].good)
+            fail_msg("row %zu: %s", i, status ? status->message : "it passes");
+        if (status)
+            assert_error(status, BT_ERR_VERIFY, "tensors that live at once share");
+    }
+    bt_ctx_destroy(ctx);
+}
+
 static void test_pairs_that_there_are_not_are_refused(void **state)
 {
     (void)state;
@@ -635,6 +700,7 @@ static void test_what_holds_for_some_dims_only_is_no_plan(void **state)
 static const struct CMUnitTest tests[] = {
     cmocka_unit_test(test_in_place_only_where_the_kernel_says_so),
     cmocka_unit_test(test_parts_lie_in_what_is_made_of_them),
+    cmocka_unit_test(test_slices_lie_where_another_has_their_elements),
     cmocka_unit_test(test_pairs_that_there_are_not_are_refused),
     cmocka_unit_test(test_a_chain_is_computed_in_one_tensor),
     cmocka_unit_test(test_another_shape_takes_no_kernel),

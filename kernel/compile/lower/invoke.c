@@ -96,6 +96,8 @@ static bt_status invoke(struct bt__lowerer *l, const struct bt__lower_dims *dims
     }
     if (p->npart)
         bt_text_addf(&attrs, "]");
+    if (p->slice >= 0)
+        bt_text_addf(&attrs, ", slice=%" PRId64, p->slice);
     BT_TRY(pick(l, all, kernel->nin, in, &args[0]));
     BT_TRY(pick(l, all, kernel->nout, kernel->out, &args[1]));
     bt_builder_at(l->b, old->span, old->prov);

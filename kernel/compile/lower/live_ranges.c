@@ -214,6 +214,33 @@ static bt_status find_parts(struct finder *f, const bt_call *invoke, uint32_t po
     return list_parts(f, invoke, position, whole, &whole->npart, parts);
 }
 
+/* ---- slices ---- */
+
+/* What a kernel takes out of a tensor that is there, and stays as it is while what is taken lives. */
+static void find_slice(struct finder *f, const bt_call *invoke, uint32_t position)
+{
+    const int64_t *at = bt_attr_find(invoke->op, invoke->attrs, "slice", BT_ATTR_INT);
+    const bt_tuple_value *ins = bt_as_tuple(invoke->args[0]),
+                         *outs = bt_as_tuple(invoke->args[1]);
+    if (!at || *at < 0 || !ins || !outs || ins->nfield != 1 || outs->nfield != 1)
+        return;
+    const uintptr_t from = number_of(f, ins->fields[0]),
+                    to = number_of(f, outs->fields[0]);
+    if (!from || !to || from == to)
+        return;
+    const bt_live_range *whole = &f->ranges.at[from - 1];
+    bt_live_range *slice = &f->ranges.at[to - 1];
+    int64_t nwhole, nslice, end;
+    if (whole->escapes || slice->escapes || f->writes.at[to - 1].n != 1 ||
+        f->writes.at[from - 1].last >= position || !same_space(whole, slice) ||
+        !bt_dim_is_const(whole->nbytes, &nwhole) ||
+        !bt_dim_is_const(slice->nbytes, &nslice) || !bt_add_int64(*at, nslice, &end) ||
+        end > nwhole)
+        return;
+    slice->slice_of = (uint32_t)from;
+    slice->slice_at = *at;
+}
+
 /* Whether a tensor lies at an offset in the storage of another one. */
 static int lies_at(const bt_call *tensor, const bt_call *of, const bt_type *offset)
 {
@@ -221,8 +248,27 @@ static int lies_at(const bt_call *tensor, const bt_call *of, const bt_type *offs
            bt_call_dim(tensor, "offset") == offset;
 }
 
+static int is_slice(const bt_call *invoke)
+{
+    const int64_t *at = bt_attr_find(invoke->op, invoke->attrs, "slice", BT_ATTR_INT);
+    const bt_tuple_value *ins = bt_as_tuple(invoke->args[0]),
+                         *outs = bt_as_tuple(invoke->args[1]);
+    if (!at || *at < 0 || !ins || !outs || ins->nfield != 1 || outs->nfield != 1)
+        return 0;
+    const bt_call *from =
+        bt_as_op_call(bt__tensor_of(ins->fields[0]), "memory.alloc_tensor");
+    const bt_call *to =
+        bt_as_op_call(bt__tensor_of(outs->fields[0]), "memory.alloc_tensor");
+    bt_store *store = invoke->base.type->store;
+    const bt_type *behind = bt_dim(store, *at);
+    return from && to && behind &&
+           lies_at(to, from, bt_dim_add(store, bt_call_dim(from, "offset"), behind));
+}
+
 int bt_invoke_is_done(const bt_call *invoke)
 {
+    if (is_slice(invoke))
+        return 1;
     const bt_ints *of = bt_attr_find(invoke->op, invoke->attrs, "parts", BT_ATTR_INTS);
     const bt_tuple_value *ins = bt_as_tuple(invoke->args[0]),
                          *outs = bt_as_tuple(invoke->args[1]);
@@ -258,6 +304,7 @@ static bt_status find_aliases(struct finder *f)
         if (invoke) {
             BT_TRY(find_invoke_aliases(f, invoke, i));
             BT_TRY(find_parts(f, invoke, i));
+            find_slice(f, invoke, i);
         }
         if (copy) // elements that are at their place already need no copy
             BT_TRY(add_alias(f, i, number_of(f, copy->args[1]),

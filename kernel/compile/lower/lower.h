@@ -6,7 +6,7 @@
  *     control.c         branches, calls, closures and what holds values
  *     apart.c           calls whose sizes a run finds, as functions of their own
  *     place.c           which target computes a primitive function, by which kernels
- *     view.c            functions that only change the shape
+ *     view.c            functions that only change the shape, or take what lies in one piece
  *     parts.c           functions that only lay tensors one after the other
  *     lowering.c        helpers with which a target writes a lowering
  *     kernel_type.c     what a kernel takes
@@ -31,6 +31,8 @@ struct bt__primitive {
         npart; /* of its only kernel: what it reads, in the order in which it lays ... */
     const uint32_t
         *parts; /* ... all that one after the other; 0: it does something else */
+    int64_t
+        slice; /* the bytes behind which what it reads has what it gives; -1: likewise */
 };
 
 /* Targets of a list that may give a function up: bits of a pointer. */
@@ -85,6 +87,10 @@ bt_status bt__place_primitive(struct bt__kernels *, const bt_store *, const bt_g
 /* Whether a function of one tensor gives that tensor's elements, all and in their order:
  * then it needs no kernel. */
 bt_status bt__func_is_view(bt_ctx *, bt_arena *, const bt_func *, int *out) BT_MUST_USE;
+
+/* Bytes behind which a function's only tensor has the elements that it gives, in one piece; -1: it is
+ * no such function. */
+bt_status bt__func_slice(bt_ctx *, bt_arena *, const bt_func *, int64_t *out) BT_MUST_USE;
 
 /* Where an element stands in row-major order, in a form that is one for equal places; NULL: no
  * memory, or not a number. */

@@ -327,6 +327,19 @@ static bt_status find_parts(const struct bt__kernels *k, struct bt__primitive *p
     return NULL;
 }
 
+/* Of elements of few bits bytes are no places. */
+static bt_status find_slice(const struct bt__kernels *k, struct bt__primitive *p)
+{
+    const bt_lowering *l = &p->lowering;
+    const bt_kernel *kernel = l->nkernel == 1 ? l->kernels[0] : NULL;
+    p->slice = -1;
+    if (!kernel || kernel->nout != 1 || kernel->nin != 1 ||
+        kernel->in[0].kind != BT_BUFFER_INPUT ||
+        bt_dtype_is_packed(bt_tensor_dtype(p->func->result)))
+        return NULL;
+    return bt__func_slice(k->ctx, k->arena, p->func, &p->slice);
+}
+
 bt_status bt__place_primitive(struct bt__kernels *k, const bt_store *store,
                               const bt_global *global, const struct bt__primitive **out)
 {
@@ -349,5 +362,6 @@ bt_status bt__place_primitive(struct bt__kernels *k, const bt_store *store,
     for (uint32_t i = 0; i < p->lowering.nkernel; i++)
         BT_TRY(add_kernel(k, p, i));
     BT_TRY(find_parts(k, p));
+    BT_TRY(find_slice(k, p));
     return bt_map_put(&k->primitives, global, p) ? NULL : bt_no_memory();
 }

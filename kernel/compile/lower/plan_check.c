@@ -160,6 +160,18 @@ static int is_part(const bt_live_range *ranges, const bt_live_range *a,
     return is;
 }
 
+/* Whether `b` lies where `a` has its elements, or where both have the same of another one. */
+static int is_slice(const bt_live_range *ranges, const bt_live_range *a,
+                    const bt_live_range *b)
+{
+    int64_t at, of;
+    if (!b->slice_of || a->storage != b->storage || !bt_dim_is_const(a->offset, &of) ||
+        !bt_dim_is_const(b->offset, &at))
+        return 0;
+    return (&ranges[b->slice_of - 1] == a && at - of == b->slice_at) ||
+           (b->slice_of == a->slice_of && at - of == b->slice_at - a->slice_at);
+}
+
 /* Texts and dims in turn, ended by NULL. */
 static bt_status fail(bt_ctx *ctx, const bt_live_range *a, const char *const *texts,
                       const bt_type *const *dims)
@@ -231,7 +243,8 @@ static bt_status check(bt_ctx *ctx, uint32_t n, const bt_live_range *ranges,
         for (uint32_t k = i + 1; k < n; k++) {
             if (!are_apart(&extents[i], &extents[k]) && may_share_bytes(a, &ranges[k]) &&
                 !is_alias(&ranges[k], a, i) && !is_alias(a, &ranges[k], k) &&
-                !is_part(ranges, &ranges[k], a) && !is_part(ranges, a, &ranges[k]))
+                !is_part(ranges, &ranges[k], a) && !is_part(ranges, a, &ranges[k]) &&
+                !is_slice(ranges, &ranges[k], a) && !is_slice(ranges, a, &ranges[k]))
                 return fail_shared(ctx, a, &ranges[k]);
         }
     }

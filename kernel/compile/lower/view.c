@@ -1,12 +1,15 @@
 /*
- * Functions that only change the shape. Their graph is one read, and the read's place in
+ * Functions that only change the shape, or take what lies in one piece. Their graph is one read, and the read's place in
  * row-major order is the element's own:
  *
  *     s0[i0, i1] = a0[floordiv(i0, 3), mod(i0, 3), i1]      of a0[2, 3, 4], s0[6, 4]
  *     12 * floordiv(i0, 3) + 4 * mod(i0, 3) + i1  =  4 * i0 + i1
  *
  * Both sides are brought to one form: a remainder is what its quotient leaves, quotients
- * of quotients are one, whose last digits are dropped.
+ * of quotients are one, whose last digits are dropped. Where the read's place is so many elements
+ * behind the element's own the function takes a slice:
+ *
+ *     s0[i0, i1] = a0[i0 + 20, i1]                          of a0[700, 8], s0[20, 8]: 160 behind
  */
 #include <baton/graph.h>
 
@@ -142,27 +145,41 @@ const bt_node *bt__node_position(bt_graph *g, const bt_array *array,
     return sum;
 }
 
-static int is_view(bt_graph *g, const bt_array *to, const bt_node *read)
+/* So many elements a read's place is behind the element's own, of as many as there are behind it or
+ * more; -1: it is another place. */
+static int64_t distance(bt_graph *g, const bt_array *to, const bt_node *read)
 {
     const bt_array *from = g->arrays[read->which];
     const bt_node *own[BT_MAX_RANK];
-    int64_t extent, nto = 1, nfrom = 1;
+    int64_t extent, nto = 1, nfrom = 1, n;
     if (from->dtype != to->dtype || to->rank > BT_MAX_RANK)
-        return 0;
+        return -1;
     for (uint32_t i = 0; i < to->rank; i++) {
         if (!bt_node_is_const(to->extents[i], &extent) ||
             !bt_mul_int64(nto, extent, &nto))
-            return 0;
+            return -1;
         own[i] = bt_node_index(g, i, to->extents[i]);
     }
     for (uint32_t i = 0; i < from->rank; i++) {
         if (!bt_node_is_const(from->extents[i], &extent) ||
             !bt_mul_int64(nfrom, extent, &nfrom))
-            return 0;
+            return -1;
     }
     const bt_node *there = bt__node_position(g, from, read->args),
                   *here = bt__node_position(g, to, own);
-    return nto == nfrom && here && here == there;
+    if (!here || !there)
+        return -1;
+    const bt_node *both[] = { there, here };
+    const bt_node *rest = bt_node_linear(g, 0, 2, both, (const int64_t[]){ 1, -1 });
+    return rest && bt_node_is_const(rest, &n) && n >= 0 && n <= nfrom - nto ? n : -1;
+}
+
+static int has_one_tensor(const bt_func *func)
+{
+    const bt_block *block = func->block;
+    const bt_type *of = block->nparam == 1 ? block->params[0]->base.type : NULL;
+    return of && bt_tensor_shape(of) && bt_tensor_shape(func->result) &&
+           bt_tensor_dtype(of) == bt_tensor_dtype(func->result);
 }
 
 /* What no function of one tensor can be whose result has another element type, or another
@@ -170,28 +187,47 @@ static int is_view(bt_graph *g, const bt_array *to, const bt_node *read)
  * they are views of, also where only a check that comes before tells it. */
 static int may_be_view(const bt_func *func)
 {
-    const bt_block *block = func->block;
-    const bt_type *of = block->nparam == 1 ? block->params[0]->base.type : NULL;
-    if (!of || !bt_tensor_shape(of) || !bt_tensor_shape(func->result) ||
-        bt_tensor_dtype(of) != bt_tensor_dtype(func->result))
+    if (!has_one_tensor(func))
         return 0;
-    const bt_type *from = bt_tensor_size(of), *to = bt_tensor_size(func->result);
+    const bt_type *from = bt_tensor_size(func->block->params[0]->base.type),
+                  *to = bt_tensor_size(func->result);
     return from && to && bt_dim_equal(to->store, to, from) == 1;
 }
 
-bt_status bt__func_is_view(bt_ctx *ctx, bt_arena *arena, const bt_func *func, int *out)
+/* What of its only tensor a function takes begins so many elements behind; -1: it does not lie in one
+ * piece, or is computed. */
+static bt_status look(bt_ctx *ctx, bt_arena *arena, const bt_func *func, int64_t *out)
 {
     bt_graph *g;
-    *out = 0;
-    if (!may_be_view(func))
-        return NULL;
+    *out = -1;
     bt_status status = bt_graph_compose(ctx, arena, func, &g);
     if (status) // what cannot be composed is treated as no view
         return status->code == BT_ERR_MEMORY ? status : NULL;
     if (g->nresult != 1)
         return NULL;
     const bt_array *to = g->arrays[g->results[0]];
-    *out = to->body && to->body->kind == BT_NODE_READ && to->body->which < g->ninput &&
-           is_view(g, to, to->body);
+    if (to->body && to->body->kind == BT_NODE_READ && to->body->which < g->ninput)
+        *out = distance(g, to, to->body);
     return g->status && g->status->code == BT_ERR_MEMORY ? g->status : NULL;
+}
+
+bt_status bt__func_is_view(bt_ctx *ctx, bt_arena *arena, const bt_func *func, int *out)
+{
+    int64_t n = -1;
+    if (may_be_view(func))
+        BT_TRY(look(ctx, arena, func, &n));
+    *out = n == 0;
+    return NULL;
+}
+
+bt_status bt__func_slice(bt_ctx *ctx, bt_arena *arena, const bt_func *func, int64_t *out)
+{
+    int64_t n = -1;
+    *out = -1;
+    if (!has_one_tensor(func))
+        return NULL;
+    BT_TRY(look(ctx, arena, func, &n));
+    if (n >= 0 && !bt_mul_int64(n, bt_dtype_nbytes(bt_tensor_dtype(func->result)), out))
+        *out = -1;
+    return NULL;
 }

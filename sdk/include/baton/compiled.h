@@ -180,8 +180,9 @@ BT_API uint32_t bt_compiled_find_kernel(const bt_compiled *, const char *name);
 BT_API const char *bt_invoke_kernel(const bt_value *);
 /* What it gives for the kernel's dims; NULL: no list of dims. */
 BT_API const bt_shape_type *bt_invoke_dims(const bt_call *);
-/* Whether nothing is left to do for it: all that its output is made of (attribute `parts`) lies
- * there, one after the other, in a planned program. Its kernel is not to be run then. */
+/* Whether nothing is left to do for it in a planned program: all that its output is made of
+ * (attribute `parts`) lies there, one after the other, or it lies where its input has it (`slice`).
+ * Its kernel is not to be run then. */
 BT_API int bt_invoke_is_done(const bt_call *);
 /* What an executor knows the leaves of a planned function's values by, such as where each
  * tensor is: an item of its own for each. */
@@ -287,6 +288,10 @@ typedef struct bt_live_range {
      * do, or none. */
     uint32_t npart;
     const uint32_t *parts;
+    /* 1 + the one of the list that has its elements from byte slice_at on, and that nothing writes
+     * from its only kernel on, as nothing writes itself: it may lie there. 0: there is none. */
+    uint32_t slice_of;
+    int64_t slice_at;
 } bt_live_range;
 /* In order of the function; the list lives in the arena. What happens to a memory.view
  * happens to the tensor that it is of. */

@@ -1,6 +1,10 @@
 /* Which concatenations are better left to be laid out than computed. */
 #include "fusion/fuse_laid.h"
 
+/* Of so many fields each strip of the result would choose one, which takes longer than a kernel for each
+ * that has so many bytes. */
+enum { MANY = 8, LARGE_NBYTES = 4096 };
+
 /* Whether a field lies in one piece in the whole: what is before the axis along which it is shorter is 1. */
 static int is_in_one_piece(const bt_shape_type *whole, const bt_shape_type *field)
 {
@@ -52,5 +56,7 @@ int fuse_is_laid(const struct fuse_block *b, uint32_t node)
     for (uint32_t i = 0; fields && i < node; i++)
         nbytes +=
             is_for(b, &b->nodes[i], fields) ? bt_type_nbytes(b->nodes[i].value->type) : 0;
-    return fields && 2 * nbytes < bt_type_nbytes(b->nodes[node].value->type);
+    const int64_t all = fields ? bt_type_nbytes(b->nodes[node].value->type) : 0;
+    return 2 * nbytes < all ||
+           (fields && fields->nfield > MANY && all / fields->nfield >= LARGE_NBYTES);
 }

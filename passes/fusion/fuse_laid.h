@@ -5,7 +5,7 @@
  *         \   |   /                   the concatenation has nothing left to do. With exp computed in it,
  *        concatenate                  it would copy a and b.
  *
- * So it takes in what it is made of only where that is half of it or more.
+ * So it takes in what it is made of only where that is half of it or more, and not many large ones.
  */
 #ifndef PASSES_FUSION_FUSE_LAID_H
 #define PASSES_FUSION_FUSE_LAID_H

@@ -257,6 +257,50 @@ static bt_status find_owned(struct bt__lowerer *l, const bt_lowering *lowering,
     return NULL;
 }
 
+/* ---- parts ---- */
+
+/* One part of so many of what is laid together may be copied for it. */
+enum { LITTLE = 4 };
+
+/* Bytes of a part that is no tensor of this function; 0: it is one, or has no number of them. */
+static int64_t foreign_nbytes(const bt_value *value)
+{
+    const bt_type *size = bt_tensor_size(value->type);
+    int64_t nbytes;
+    return !bt_as_op_call(bt__tensor_of(value), "memory.alloc_tensor") && size &&
+                   bt_dim_is_const(size, &nbytes)
+               ? nbytes
+               : 0;
+}
+
+/* What is laid into the whole may be tensors of the function alone. A small part that is a constant or
+ * an argument is copied to one, so that the others need not be. */
+static bt_status copy_parts(struct bt__lowerer *l, const bt_call *call,
+                            const struct bt__primitive *p, bt__lower_values *inputs)
+{
+    const bt_type *size = p->npart && !l->space ? bt_tensor_size(call->base.type) : NULL;
+    int64_t all = 0, sum = 0;
+    if (!size || !bt_dim_is_const(size, &all))
+        return NULL;
+    for (uint32_t i = 0; i < p->npart; i++)
+        sum += foreign_nbytes(inputs->at[p->lowering.kernels[0]->in[p->parts[i]].index]);
+    for (uint32_t i = 0; i < p->npart && sum <= all / LITTLE; i++) {
+        const bt_value **part =
+            &inputs->at[p->lowering.kernels[0]->in[p->parts[i]].index];
+        const bt_shape_type *shape = bt_tensor_memory((*part)->type);
+        const bt_value *own, *done;
+        if (!foreign_nbytes(*part))
+            continue;
+        if (!shape)
+            return bt_store_why(l->ctx, l->module->store);
+        BT_TRY(alloc(l, bt_tensor_dtype((*part)->type), shape, &own));
+        const bt_value *both[] = { *part, own };
+        BT_TRY(bt_build(l->b, "memory.copy", "", both, 2, &done));
+        *part = own;
+    }
+    return NULL;
+}
+
 /* ---- checks ---- */
 
 const bt_type *bt__lower_dim_of_call(bt_subst *subst, const bt_type *leaf)
@@ -390,6 +434,7 @@ static bt_status lower_call(struct bt__lowerer *l, const bt_call *call,
     for (uint32_t i = 0; i < all.by_kind[BT_BUFFER_INPUT].len; i++)
         BT_TRY(in_space(l, all.by_kind[BT_BUFFER_INPUT].at[i], l->space,
                         &all.by_kind[BT_BUFFER_INPUT].at[i]));
+    BT_TRY(copy_parts(l, call, p, &all.by_kind[BT_BUFFER_INPUT]));
     BT_TRY(find_owned(l, &p->lowering, &all, bt_type_nleaf(call->base.type), &owned));
     BT_TRY(alloc_leaves(l, call->base.type, owned, &all.by_kind[BT_BUFFER_OUTPUT], out));
     if (call->base.name) // outputs of programs are called after their values

@@ -27,22 +27,47 @@ struct bench {
 
 /* ---- running ---- */
 
+/* A tensor of known type and shape. */
+static int is_known(const bt_port *port)
+{
+    int known = port->kind == BT_OBJECT_TENSOR && port->dtype && port->rank >= 0;
+    for (int32_t k = 0; known && k < port->rank; k++)
+        known = port->dims[k] >= 0;
+    return known;
+}
+
 /* Lets runs write their results into tensors that are allocated once. */
 static bt_status set_outputs(bt_ctx *ctx, bt_program *program)
 {
     for (uint32_t i = 0; i < bt_program_noutput(program); i++) {
         const bt_port *port = bt_program_output(program, i);
         bt_tensor *tensor;
-        int known = port->kind == BT_OBJECT_TENSOR && port->dtype && port->rank >= 0;
-        for (int32_t k = 0; known && k < port->rank; k++)
-            known = port->dims[k] >= 0;
-        if (!known)
+        if (!is_known(port))
             continue;
         BT_TRY(bt_tensor_create(ctx, port->dtype, (uint32_t)port->rank, port->dims,
                                 &tensor));
         bt_status status = bt_program_set_output(program, i, tensor);
         bt_tensor_unref(tensor);
         BT_TRY(status);
+    }
+    return NULL;
+}
+
+static int is_like(const bt_port *a, const bt_port *b)
+{
+    return is_known(a) && is_known(b) && a->dtype == b->dtype && a->rank == b->rank &&
+           (!a->rank ||
+            memcmp(a->dims, b->dims, (size_t)a->rank * sizeof(*a->dims)) == 0);
+}
+
+/* Inputs are from now on the tensors that outputs of their type in their place are written into, as of
+ * a step of training. A run has been. */
+static bt_status join_outputs(bt_program *program)
+{
+    for (uint32_t i = 0;
+         i < bt_program_noutput(program) && i < bt_program_ninput(program); i++) {
+        if (is_like(bt_program_output(program, i), bt_program_input(program, i)))
+            BT_TRY(bt_program_set_at(program, i, bt_program_get(program, i)));
     }
     return NULL;
 }
@@ -179,6 +204,8 @@ static int measure(struct bench *b)
         return code;
     TRY_TOOL(tool, set_outputs(tool->ctx, b->program));
     TRY_TOOL(tool, count_work(b));
+    if (option_value(tool, "in-place"))
+        TRY_TOOL(tool, join_outputs(b->program));
     measure_peak(b);
     TRY_TOOL(tool, take_samples(tool->ctx, b->program, (uint32_t)b->nwarm,
                                 (uint32_t)b->nrun, &b->samples));
@@ -212,6 +239,9 @@ static const struct option options[] = {
     { "seed", 0, "N", "of random inputs (default: 1)" },
     { "warmup", 0, "N", "runs before those that count (default: 3)" },
     { "repeat", 0, "N", "runs that count (default: two seconds of them)" },
+    { "in-place", 0, NULL,
+      "write each output into the input of its type in its place, if there is one, as "
+      "training does" },
     PROGRAM_OPTIONS("graph, or vm if graph cannot"),
     { "profile", 0, NULL, "then record one more run and print where its time went" },
     { "json", 0, NULL, "print one JSON object" },

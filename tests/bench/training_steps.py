@@ -3,7 +3,8 @@ is no requirement of the tests:
     PYTHON tests/bench/training_steps.py BATON [NAME ...] [--rounds N] [--threads N,N]
     PYTHON tests/bench/training_steps.py BATON [NAME ...] --budget PART
 A step is forward, backward and SGD, of cross entropy, with batch normalisation by the moments of the batch. Baton runs what
-`baton train` compiles, which also looks whether all gradients are finite and counts right answers; trees go by executor vm.
+`baton train` compiles, which also looks whether all gradients are finite and counts right answers, and updates parameters in place, as
+both do; trees go by executor vm.
 A row has the least time of any step of all rounds, how many times as fast Baton is, the same of the medians, and the peak of resident
 memory in MB, of Baton with its compiler, of PyTorch with its libraries. Last, in seconds, how long `baton compile` takes for the
 gradient of ResNet-50.
@@ -341,7 +342,8 @@ def within_budget(options, words, threads):
 
 
 def of_baton(baton, words, threads):
-    out, peak = told([baton, "bench", *words, "--target", "cpu", "--threads", str(threads), "--repeat", str(REPEAT), "--json"])
+    in_place = ["--in-place"] if "train.step" in words else []
+    out, peak = told([baton, "bench", *words, *in_place, "--target", "cpu", "--threads", str(threads), "--repeat", str(REPEAT), "--json"])
     times = json.loads(out)
     return times["median_ms"], times["min_ms"], peak
 

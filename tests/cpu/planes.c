@@ -27,6 +27,12 @@ struct room {
     void *p[CPU_PLANES_NPOINTER];
 };
 
+struct first_room {
+    struct guarded all[CPU_FIRST_NPOINTER];
+    void *p[CPU_FIRST_NPOINTER];
+    float *expected;
+};
+
 /* So many elements at the end of memory, of the result marks; `is_finite`: of the others all. */
 static void fill(struct room *room, int which, int64_t nelem, int is_finite,
                  uint32_t *seed)
@@ -154,6 +160,141 @@ static void test_windows_take_what_loops_take(void **state)
         guarded_destroy(&room.all[i]);
 }
 
+/* ---- the adjoint of maxima ---- */
+
+/* In order of the windows; windows that have no place in common give what comes in as it is. */
+static void give_back(const struct first_room *room, const int64_t *n, float *to)
+{
+    const int64_t height = n[CPU_FIRST_HEIGHT], width = n[CPU_FIRST_WIDTH];
+    memset(to, 0, (size_t)(n[CPU_FIRST_PLANES] * height * width) * sizeof(*to));
+    for (int64_t at = 0;
+         at < n[CPU_FIRST_PLANES] * n[CPU_FIRST_ROWS] * n[CPU_FIRST_COLUMNS]; at++) {
+        const int64_t c = at % n[CPU_FIRST_COLUMNS],
+                      r = at / n[CPU_FIRST_COLUMNS] % n[CPU_FIRST_ROWS],
+                      k = at / n[CPU_FIRST_COLUMNS] / n[CPU_FIRST_ROWS];
+        const int64_t place = k * n[CPU_FIRST_Y_PLANE] + r * n[CPU_FIRST_Y_ROW] + c;
+        const float *x = (const float *)room->p[CPU_FIRST_X] + k * n[CPU_FIRST_X_PLANE];
+        const float y = ((const float *)room->p[CPU_FIRST_Y])[place];
+        int is_found = 0;
+        for (int64_t t = 0; t < n[CPU_FIRST_SIDE_Y] * n[CPU_FIRST_SIDE_X]; t++) {
+            const int64_t i =
+                n[CPU_FIRST_TOP] + r * n[CPU_FIRST_STEP_Y] + t / n[CPU_FIRST_SIDE_X];
+            const int64_t j =
+                n[CPU_FIRST_LEFT] + c * n[CPU_FIRST_STEP_X] + t % n[CPU_FIRST_SIDE_X];
+            const float x_at = i >= 0 && i < height && j >= 0 && j < width
+                                   ? x[i * n[CPU_FIRST_X_ROW] + j]
+                                   : 1000;
+            if (is_found || x_at == 1000 || !(x_at == y || isnan(x_at)))
+                continue;
+            to[(k * height + i) * width + j] +=
+                ((const float *)room->p[CPU_FIRST_D])[place];
+            is_found = 1;
+        }
+    }
+}
+
+/* Few values, so that many places of a window are the maximum; some are no numbers. */
+static void fill_first(struct first_room *room, int which, int64_t nelem, uint32_t *seed)
+{
+    float *at = room->p[which] = room->all[which].end - nelem * 4;
+    for (int64_t i = 0; i < nelem; i++)
+        at[i] = which == CPU_FIRST_G   ? -77
+                : which == CPU_FIRST_D ? (float)draw(seed, 2001) / 37 - 20
+                : draw(seed, 50)       ? (float)draw(seed, 4)
+                                       : NAN;
+}
+
+static void check_first(const struct cpu_callee *row, struct first_room *room,
+                        const int64_t *n, uint32_t *seed)
+{
+    const int64_t last = n[CPU_FIRST_PLANES] - 1, height = n[CPU_FIRST_HEIGHT],
+                  width = n[CPU_FIRST_WIDTH];
+    const int64_t windows = last * n[CPU_FIRST_Y_PLANE] +
+                            (n[CPU_FIRST_ROWS] - 1) * n[CPU_FIRST_Y_ROW] +
+                            n[CPU_FIRST_COLUMNS];
+    fill_first(room, CPU_FIRST_G,
+               last * n[CPU_FIRST_G_PLANE] + (height - 1) * n[CPU_FIRST_G_ROW] + width,
+               seed);
+    fill_first(room, CPU_FIRST_X,
+               last * n[CPU_FIRST_X_PLANE] + (height - 1) * n[CPU_FIRST_X_ROW] + width,
+               seed);
+    fill_first(room, CPU_FIRST_Y, windows, seed);
+    fill_first(room, CPU_FIRST_D, windows, seed);
+    give_back(room, n, room->expected);
+    assert_int_equal(row->run(room->p, n), 0);
+    for (int64_t at = 0; at < n[CPU_FIRST_PLANES] * height; at++) {
+        const int64_t k = at / height, r = at % height;
+        const float *g = (const float *)room->p[CPU_FIRST_G] + k * n[CPU_FIRST_G_PLANE] +
+                         r * n[CPU_FIRST_G_ROW];
+        const int64_t end =
+            at == n[CPU_FIRST_PLANES] * height - 1 ? width : n[CPU_FIRST_G_ROW];
+        for (int64_t c = 0; c < end; c++) {
+            const float is = c < width ? room->expected[at * width + c] : -77;
+            if (g[c] != is)
+                fail_msg("%s: side %lld, step %lld, %lld x %lld: %lld %lld %lld is %.9g, "
+                         "not %.9g",
+                         row->name, (long long)n[CPU_FIRST_SIDE_X],
+                         (long long)n[CPU_FIRST_STEP_X], (long long)height,
+                         (long long)width, (long long)k, (long long)r, (long long)c,
+                         (double)g[c], (double)is);
+        }
+    }
+}
+
+static void draw_first(const struct cpu_callee *row, struct first_room *room,
+                       uint32_t *seed)
+{
+    const int is_square = draw(seed, 4) != 0;
+    const int64_t height = 1 + draw(seed, MOST_SIDE),
+                  width = 1 + draw(seed, draw(seed, 8) ? MOST_SIDE : MOST_WIDTH);
+    const int64_t side = 2 + draw(seed, 2), step = is_square ? 2 : 1 + draw(seed, 3);
+    const int64_t rows = 1 + draw(seed, (uint32_t)(height / step + 1)),
+                  columns = 1 + draw(seed, (uint32_t)(width / step + 1));
+    const int64_t x_row = width + draw(seed, 2) * APART,
+                  g_row = width + draw(seed, 2) * APART,
+                  y_row = columns + draw(seed, 2) * APART;
+    check_first(row, room,
+                (int64_t[CPU_FIRST_NINT]){
+                    [CPU_FIRST_PLANES] = 1 + draw(seed, MOST_PLANES),
+                    [CPU_FIRST_ROWS] = rows,
+                    [CPU_FIRST_COLUMNS] = columns,
+                    [CPU_FIRST_SIDE_Y] = side,
+                    [CPU_FIRST_SIDE_X] = is_square ? side : 1 + draw(seed, 5),
+                    [CPU_FIRST_STEP_Y] = step,
+                    [CPU_FIRST_STEP_X] = is_square ? step : 1 + draw(seed, 3),
+                    [CPU_FIRST_G_PLANE] = height * g_row,
+                    [CPU_FIRST_G_ROW] = g_row,
+                    [CPU_FIRST_X_PLANE] = height * x_row + APART,
+                    [CPU_FIRST_X_ROW] = x_row,
+                    [CPU_FIRST_Y_PLANE] = rows * y_row + APART,
+                    [CPU_FIRST_Y_ROW] = y_row,
+                    [CPU_FIRST_HEIGHT] = height,
+                    [CPU_FIRST_WIDTH] = width,
+                    [CPU_FIRST_TOP] = 1 - (int64_t)draw(seed, 4),
+                    [CPU_FIRST_LEFT] = 1 - (int64_t)draw(seed, 4),
+                },
+                seed);
+}
+
+static void test_adjoints_go_to_first_places(void **state)
+{
+    (void)state;
+    enum { NELEM = MOST_PLANES * (MOST_SIDE + 9) * (MOST_WIDTH + 9) };
+    static float expected[NELEM];
+    struct first_room room = { .expected = expected };
+    uint32_t seed = 7;
+    for (int i = 0; i < CPU_FIRST_NPOINTER; i++)
+        room.all[i] = guarded_create(NELEM * sizeof(float));
+    for (enum cpu_isa isa = 0; isa <= cpu_isa_of_machine(); isa++) {
+        const struct cpu_callee *row = cpu_callee_find(isa, "planes_first.float32");
+        assert_non_null(row);
+        for (int k = 0; k < 2000; k++)
+            draw_first(row, &room, &seed);
+    }
+    for (int i = 0; i < CPU_FIRST_NPOINTER; i++)
+        guarded_destroy(&room.all[i]);
+}
+
 /* ---- schedules ---- */
 
 struct pool {
@@ -258,6 +399,113 @@ static void test_pools(void **state)
         check(&all[i]);
 }
 
+struct adjoint {
+    int64_t side, step, before, height, width, rows, columns;
+    int is_called;
+    const char *type, *behind; /* of sums, what is made of them */
+};
+
+static void make_adjoint(const struct adjoint *c, char *text, size_t nbytes)
+{
+    const long long side = (long long)c->side, step = (long long)c->step,
+                    before = (long long)c->before;
+    snprintf(text, nbytes,
+             "at: int32[n, c, p in %lld, q in %lld] = min(r in %lld, s in %lld | %lld*p "
+             "+ r >= %lld && "
+             "%lld*p + r < %lld && %lld*q + s >= %lld && %lld*q + s < %lld && (x[n, c, "
+             "%lld*p + r - %lld, "
+             "%lld*q + s - %lld] == y[n, c, p, q] || isnan(x[n, c, %lld*p + r - %lld, "
+             "%lld*q + s - "
+             "%lld])): int32(%lld*r + s));"
+             "g: t[n, c, a in %lld, b in %lld] = %s(sum(p in %lld, q in %lld, r in %lld, "
+             "s in %lld | "
+             "%lld*p + r - %lld == a && %lld*q + s - %lld == b && at[n, c, p, q] == "
+             "int32(%lld*r + "
+             "s): %s(d[n, c, p, q])))%s",
+             (long long)c->rows, (long long)c->columns, side, side, step, before, step,
+             (long long)c->height + before, step, before, step,
+             (long long)c->width + before, step, before, step, before, step, before, step,
+             before, side, (long long)c->height, (long long)c->width, c->type,
+             (long long)c->rows, (long long)c->columns, side, side, step, before, step,
+             before, side, c->type, c->behind);
+}
+
+/* Few values, whole numbers: many places are the first of several, and no sum is rounded. */
+static void check_adjoint(const struct adjoint *c)
+{
+    enum { BATCH = 2, CHANNELS = 9 };
+    struct world w = world_open();
+    char text[2048];
+    make_adjoint(c, text, sizeof(text));
+    struct formula f = { .text = text,
+                         .inputs = { { .name = "x", .type = "t[n, c, h, w]" },
+                                     { .name = "y", .type = "t[n, c, p, q]" },
+                                     { .name = "d", .type = "t[n, c, p, q]" } } };
+    const int64_t image[] = { BATCH, CHANNELS, c->height, c->width },
+                  windows[] = { BATCH, CHANNELS, c->rows, c->columns };
+    bt_tensor *in[3];
+    uint32_t seed = 3;
+    for (uint32_t i = 0; i < 3; i++) {
+        in[i] = tensor_new(&w, BT_FLOAT32, 4, i ? windows : image);
+        for (int64_t e = 0; e < in[i]->nelem; e++)
+            ((float *)in[i]->data)[e] = i == 2            ? (float)draw(&seed, 99) - 50
+                                        : draw(&seed, 60) ? (float)draw(&seed, 3)
+                                                          : NAN;
+    }
+    bt_op op = formula_op(&f);
+    bt_tensor *expected = formula_run(&w, &f, 3, in);
+    bt_tensor *got = tensor_new(&w, BT_FLOAT32, 4, image);
+    for (enum cpu_isa isa = 0; isa <= cpu_isa_of_machine(); isa++) {
+        const struct cpu_config config = { .isa = isa, .nthread = 2 };
+        struct strip_run calls = { .ctx = w.ctx, .isa = isa, .counted = "planes_first" };
+        struct run_options options = { .seed = 7, .call = strip_call, .self = &calls };
+        void *data[] = { in[0]->data, in[1]->data, in[2]->data, got->data };
+        bt_compute *compute;
+        bt_loops *loops;
+        assert_ok(w.ctx, formula_make(&w, &f, &op, 3, in, &compute));
+        assert_ok(w.ctx, cpu_lower(w.ctx, bt_ctx_scratch(w.ctx), "test", compute->graph,
+                                   &loops));
+        assert_ok(w.ctx, cpu_schedule_loops(loops, &config));
+        memset(got->data, 0x55, (size_t)got->nelem * sizeof(float));
+        assert_ok(w.ctx, loops_run(w.ctx, loops, data, &options));
+        if ((calls.ncounted > 0) != c->is_called)
+            fail_msg("%s: called %u times", text, calls.ncounted);
+        for (int64_t e = 0; e < got->nelem; e++) {
+            const double is = bt_tensor_get(expected, e);
+            if (bt_tensor_get(got, e) != is &&
+                !(isnan(is) && isnan(bt_tensor_get(got, e))))
+                fail_msg("%s: element %lld is %g, not %g", text, (long long)e,
+                         bt_tensor_get(got, e), is);
+        }
+        bt_compute_destroy(compute);
+    }
+    bt_tensor_unref(got);
+    bt_tensor_unref(expected);
+    for (uint32_t i = 0; i < 3; i++)
+        bt_tensor_unref(in[i]);
+    world_close(&w);
+}
+
+static void test_adjoints_of_pools(void **state)
+{
+    (void)state;
+    static const struct adjoint all[] = {
+        { 2, 2, 0, 12, 12, 6, 6, 1, "t", "" },
+        { 2, 2, 0, 13, 15, 6, 7, 1, "t", "" }, // places in no window
+        { 2, 2, 1, 7, 40, 4, 20, 1, "t", "" },
+        { 3, 2, 1, 14, 36, 7, 18, 1, "t", "" },
+        { 3, 2, 0, 14, 35, 6, 17, 1, "t", "" },
+        { 3, 2, 0, 12, 34, 6, 17, 1, "t", "" }, // the last windows are not whole
+        { 5, 3, 2, 14, 20, 5, 7, 1, "t", "" },
+        { 2, 3, 0, 11, 11, 4, 4, 1, "t", "" },
+        { 3, 2, 1, 14, 36, 7, 18, 1, "t", " * x[n, c, a, b]" },
+        { 2, 2, 0, 12, 12, 6, 6, 1, "t", " * x[n, c, a, b]" },
+        { 3, 1, 1, 9, 9, 9, 9, 0, "t", "" }, // the last window comes first
+    };
+    for (size_t i = 0; i < BT_COUNT(all); i++)
+        check_adjoint(&all[i]);
+}
+
 /* ---- without memory ---- */
 
 static int schedule(bt_registry *registry, bt_ctx *ctx, bt_store *store)
@@ -299,6 +547,8 @@ static void test_every_allocation_may_fail(void **state)
 
 static const struct CMUnitTest tests[] = {
     cmocka_unit_test(test_windows_take_what_loops_take),
+    cmocka_unit_test(test_adjoints_go_to_first_places),
+    cmocka_unit_test(test_adjoints_of_pools),
     cmocka_unit_test(test_pools),
     cmocka_unit_test(test_every_allocation_may_fail),
 };

@@ -44,6 +44,20 @@ static inline void planes_reach(uint32_t i, const int64_t *n, int64_t *low, int6
         *high = rows * n[CPU_PLANES_D_ROW] + n[CPU_PLANES_COLUMNS] - 1;
 }
 
+/* The same of the adjoint of maxima. */
+static inline void first_reach(uint32_t i, const int64_t *n, int64_t *high)
+{
+    const int64_t planes = n[CPU_FIRST_PLANES] - 1;
+    if (i == CPU_FIRST_G || i == CPU_FIRST_X)
+        *high = planes * n[i == CPU_FIRST_G ? CPU_FIRST_G_PLANE : CPU_FIRST_X_PLANE] +
+                (n[CPU_FIRST_HEIGHT] - 1) *
+                    n[i == CPU_FIRST_G ? CPU_FIRST_G_ROW : CPU_FIRST_X_ROW] +
+                n[CPU_FIRST_WIDTH] - 1;
+    else
+        *high = planes * n[CPU_FIRST_Y_PLANE] +
+                (n[CPU_FIRST_ROWS] - 1) * n[CPU_FIRST_Y_ROW] + n[CPU_FIRST_COLUMNS] - 1;
+}
+
 /* Of rows by weights of 4 bits. */
 static inline void nibbles_reach(uint32_t i, const int64_t *n, int64_t *high)
 {
@@ -87,6 +101,8 @@ static inline void strip_reach(const struct cpu_callee *row, uint32_t i, const i
         rows_reach(n, low, high);
     if (row->form == CPU_PLANES)
         planes_reach(i, n, low, high);
+    if (row->form == CPU_PLANES_FIRST)
+        first_reach(i, n, high);
     if (row->form == CPU_NIBBLES)
         nibbles_reach(i, n, high);
     const int is_window = row->form == CPU_WINDOW || row->form == CPU_WINDOW_FIRST ||

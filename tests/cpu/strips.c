@@ -76,7 +76,7 @@ static void test_names_are_found_once(void **state)
  * included, which begin with none. */
 static void check_writes(const struct cpu_callee *row)
 {
-    static const int64_t n[] = { 4, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1 };
+    static const int64_t n[] = { 4, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1 };
     enum { MOST = 7 };
     unsigned char memory[MOST][256], before[MOST][256];
     void *p[MOST];

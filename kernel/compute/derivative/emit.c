@@ -3,6 +3,9 @@
  *
  *     s0 = sum(k: a0[i, k]);  s1 = a1[i] * s0[i]
  *  -> %0 = compute(%a0, formula="a0: float32[3, 4] => s0: ..");  %1 = compute(%a1, %0, ..)
+ *
+ * Positions in the windows of images that one stage alone reads, as the adjoint of maxima does, are a stage of
+ * its call: a target that has both in hand goes through the images once.
  */
 #include "compute/derivative/emit.h"
 #include "compute/derivative/derivative.h"
@@ -14,6 +17,7 @@ struct emitter {
     bt_array **arrays;
     const bt_value **values; /* of each array */
     const bt_type **terms;   /* what each dim of the graph is in types, NULL: nothing */
+    uint8_t *is_inner; /* of each array: a stage of the call of the one that reads it */
 };
 
 static bt_status type_of_stage(struct emitter *e, const bt_array *stage,
@@ -63,39 +67,94 @@ static int64_t copied(const struct emitter *e, const bt_array *stage)
     return read->which;
 }
 
-/* The graph is left with the stage alone, and what it reads as inputs. */
+/* Of float32 and along two axes: for others, targets have nothing that takes both together. */
+static int is_position_in_image(const bt_array *stage)
+{
+    const bt_node *body = stage->body;
+    if (body->kind != BT_NODE_REDUCE || body->nindex != 2 ||
+        bt_dtype_is_float(stage->dtype) || body->args[1]->kind != BT_NODE_SELECT)
+        return 0;
+    const bt_node *here = body->args[1]->args[0];
+    while (here->narg > 0 && here->kind != BT_NODE_READ)
+        here = here->args[0];
+    return here->dtype == BT_FLOAT32;
+}
+
+/* Which stages are a part of another one's call. */
+static bt_status find_inner(struct emitter *e, uint32_t nresult, const uint32_t *result)
+{
+    bt_graph *g = e->graph;
+    uint32_t *nreader = BT_NEWS(g->arena, uint32_t, e->narray);
+    e->is_inner = BT_NEWS(g->arena, uint8_t, e->narray);
+    if (!nreader || !e->is_inner)
+        return bt_no_memory();
+    for (uint32_t k = 0; k < nresult; k++)
+        nreader[result[k]]++;
+    for (uint32_t i = e->ninput; i < e->narray; i++) {
+        uint8_t *seen = BT_NEWS(g->arena, uint8_t, g->nnode);
+        uint8_t *used = BT_NEWS(g->arena, uint8_t, e->narray);
+        if (!seen || !used)
+            return bt_no_memory();
+        mark_reads(e->arrays[i]->body, seen, used);
+        for (uint32_t a = e->ninput; a < i; a++)
+            nreader[a] += used[a];
+    }
+    for (uint32_t i = e->ninput; i < e->narray; i++)
+        e->is_inner[i] = nreader[i] == 1 && is_position_in_image(e->arrays[i]);
+    return NULL;
+}
+
+/* Marks what the call of a stage reads, and the stages that are in it. */
+static bt_status find_used(struct emitter *e, uint32_t number, uint8_t *used)
+{
+    for (uint32_t i = number + 1; i-- > e->ninput;) {
+        uint8_t *seen;
+        if (i != number && (!used[i] || !e->is_inner[i]))
+            continue;
+        if (!(seen = BT_NEWS(e->graph->arena, uint8_t, e->graph->nnode)))
+            return bt_no_memory();
+        mark_reads(e->arrays[i]->body, seen, used);
+    }
+    return NULL;
+}
+
+/* The graph is left with the stage, those that are in its call, and what these read as inputs. */
 static bt_status cut(struct emitter *e, uint32_t number, uint32_t *narg,
                      const bt_value **args)
 {
     bt_graph *g = e->graph;
-    uint8_t *seen = BT_NEWS(g->arena, uint8_t, g->nnode);
     uint8_t *used = BT_NEWS(g->arena, uint8_t, e->narray);
     uint32_t *now = BT_NEWS(g->arena, uint32_t, e->narray), n = 0;
     uint32_t *result = BT_NEW(g->arena, uint32_t);
     bt_array **arrays = BT_NEWS(g->arena, bt_array *, e->narray);
     bt_array *copies = BT_NEWS(g->arena, bt_array, e->narray);
-    if (!seen || !used || !now || !result || !arrays || !copies)
+    if (!used || !now || !result || !arrays || !copies)
         return bt_no_memory();
-    mark_reads(e->arrays[number]->body, seen, used);
+    BT_TRY(find_used(e, number, used));
     for (uint32_t i = 0; i < number; i++) {
-        if (!used[i])
+        if (!used[i] || e->is_inner[i])
             continue;
         copies[n] = *e->arrays[i];
         copies[n].body = NULL;
-        arrays[n] = &copies[n];
         args[n] = e->values[i];
         now[i] = n++;
     }
-    copies[n] = *e->arrays[number];
-    copies[n].body = bt__node_rename_arrays(g, copies[n].body, now);
-    arrays[n] = &copies[n];
-    if (!copies[n].body)
-        return bt__derive_why(g);
     *narg = g->ninput = n;
-    *result = n;
+    for (uint32_t i = 0; i <= number; i++) {
+        if (i != number && !(used[i] && e->is_inner[i]))
+            continue;
+        copies[n] = *e->arrays[i];
+        copies[n].body = bt__node_rename_arrays(g, copies[n].body, now);
+        if (!copies[n].body)
+            return bt__derive_why(g);
+        now[i] = n++;
+    }
+    for (uint32_t i = 0; i < n; i++)
+        arrays[i] = &copies[i];
+    *result = n - 1;
     g->results = result;
     g->nresult = 1;
-    return bt__graph_set_arrays(g, n + 1, arrays) ? NULL : bt_no_memory();
+    return bt__graph_set_arrays(g, n, arrays) ? NULL : bt_no_memory();
 }
 
 static bt_status emit_stage(struct emitter *e, uint32_t number, const bt_type *type)
@@ -136,7 +195,10 @@ bt_status bt__graph_emit(bt_builder *b, bt_graph *g, const bt_value *const *valu
         e.arrays[i] = g->arrays[i];
         e.values[i] = i < e.ninput ? values[i] : NULL;
     }
+    BT_TRY(find_inner(&e, nresult, result));
     for (uint32_t i = e.ninput; i < e.narray; i++) {
+        if (e.is_inner[i])
+            continue;
         const int64_t of = copied(&e, e.arrays[i]);
         const bt_type *type = NULL;
         for (uint32_t k = 0; k < nresult; k++)

@@ -22,6 +22,8 @@ static const int8_t work_rows[] = { 0, 1, -1 };
 static const int8_t work_window[] = { 0, 2, 4, -1 };
 static const int8_t work_planes[] = { CPU_PLANES_PLANES, CPU_PLANES_ROWS,
                                       CPU_PLANES_COLUMNS, CPU_PLANES_SIDE, -1 };
+static const int8_t work_planes_first[] = { CPU_FIRST_PLANES, CPU_FIRST_ROWS,
+                                            CPU_FIRST_COLUMNS, CPU_FIRST_SIDE_Y, -1 };
 static const int8_t work_nibbles[] = { CPU_NIBBLES_ROWS, CPU_NIBBLES_COLUMNS,
                                        CPU_NIBBLES_DEPTH, -1 };
 static const int8_t work_tile[] = { CPU_TILE_M,  CPU_TILE_N,  CPU_TILE_K,

@@ -309,6 +309,10 @@ LITERAL void reduce_planes(void *const *p, const int64_t *n, const int reducer,
 REDUCE_ALL(sum, SUM)
 REDUCE_ALL(max, MAX)
 
+/* ---- the adjoint of maxima ---- */
+
+#include "planes_first.h"
+
 /* ---- the table ---- */
 
 /* For each element that a window has of a row. */
@@ -316,5 +320,6 @@ enum { PLANES_PS = 40 };
 STRIPS_TABLE(planes){
     { "planes_sum.float32", sum, CPU_PLANES, BT_FLOAT32, BT_FLOAT32, PLANES_PS },
     { "planes_max.float32", max, CPU_PLANES, BT_FLOAT32, BT_FLOAT32, PLANES_PS },
+    { "planes_first.float32", max_first, CPU_PLANES_FIRST, BT_FLOAT32, BT_FLOAT32, PLANES_PS },
     { 0 },
 };

@@ -136,6 +136,7 @@ static bt_status transform(bt_loops *loops, const struct cpu_config *config,
     if (!cpu_compute_directly(loops))
         return bt_loops_why(loops);
     BT_TRY(cpu_call_planes(loops, config));
+    BT_TRY(cpu_call_planes_first(loops, config));
     BT_TRY(cpu_call_channels(loops, config));
     BT_TRY(cpu_call_transposes(loops, config));
     if ((wanted & SPLIT) && !(wanted & MERGE)) // parallel loops are not merged

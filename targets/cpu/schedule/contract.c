@@ -310,6 +310,36 @@ static bt_status shift_stage(bt_graph *g, const struct cpu_config *config,
     return read_sums(g, stage, shifted, sum, read);
 }
 
+/* Sums that are better with other axes innermost get a stage of their own. */
+static bt_status order_stage(bt_graph *g, const struct cpu_config *config,
+                             struct stage *stage)
+{
+    const bt_array whole = *g->arrays[stage->array];
+    const bt_node *sum = stage->tiling.view.reduce;
+    const uint32_t narray = g->narray;
+    uint32_t order[BT_MAX_RANK], number;
+    bt_array sums;
+    if (whole.rank < 3)
+        return NULL;
+    BT_TRY(cpu_order_sums(g, &whole, config, &stage->tiling, order, &sums));
+    if (!sums.body) {
+        g->narray = narray;
+        return NULL;
+    }
+    const bt_node **indices = BT_NEWS(g->arena, const bt_node *, whole.rank);
+    for (uint32_t i = 0; indices && i < whole.rank; i++)
+        indices[i] = bt_node_index(g, order[i], whole.extents[order[i]]);
+    g->narray = stage->first; // factors follow the sums
+    if (!indices || !bt_graph_add_array(g, &sums, &number))
+        return why(g);
+    const bt_node *read = bt_node_cast(
+        g, sum->dtype, bt_node_read(g, number, sums.dtype, sums.rank, indices));
+    if (!read)
+        return why(g);
+    BT_TRY(read_sums(g, stage, number, sum, read));
+    return find_tiling(g, config, &sums, stage);
+}
+
 /* Few columns are best turned, and a tile that is turned makes no more of its sums than an epilogue:
  * where more is made of them, such as a step along a gradient, they get a stage of their own. */
 static bt_status part_stage(bt_graph *g, const struct cpu_config *config,
@@ -337,9 +367,8 @@ static bt_status part_stage(bt_graph *g, const struct cpu_config *config,
     g->narray = stage->first; // factors follow the sums
     if (!indices || !bt_graph_add_array(g, &sums, &number))
         return why(g);
-    const bt_node *read =
-        bt_node_cast(g, sum->dtype,
-                     bt_node_read(g, number, sums.dtype, sums.rank, indices));
+    const bt_node *read = bt_node_cast(
+        g, sum->dtype, bt_node_read(g, number, sums.dtype, sums.rank, indices));
     if (!read)
         return why(g);
     BT_TRY(read_sums(g, stage, number, sum, read));
@@ -496,6 +525,7 @@ static bt_status tile_stage(bt_graph *g, const struct cpu_config *config, uint32
     }
     if (!stage->tiling.tile)
         return NULL;
+    BT_TRY(order_stage(g, config, stage));
     BT_TRY(part_stage(g, config, stage));
     array = *g->arrays[stage->array];
     BT_TRY(cpu_contract_nibbles(g, &array, config, &stage->tiling, &stage->nibbles));

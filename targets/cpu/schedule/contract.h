@@ -159,6 +159,13 @@ bt_dtype cpu_computed_in(bt_dtype);
 bt_status cpu_contract_shift(bt_graph *, const bt_array *stage, const bt_node *sum,
                              const bt_node **out) BT_MUST_USE;
 
+struct cpu_tiling;
+/* A stage as an array of its sums that is better made, with axis order[i] of the stage as axis i; without
+ * a body where it is better as it is. `p`: the stage's tiling. */
+bt_status cpu_order_sums(bt_graph *, const bt_array *stage, const struct cpu_config *,
+                         const struct cpu_tiling *p, uint32_t *order,
+                         bt_array *out) BT_MUST_USE;
+
 /* A sum of one row, read by others only in parts of `width` columns, as rows of these, so that
  * what belongs together is computed together:
  *

@@ -20,6 +20,8 @@ enum {
     COLUMNS_NBYTES = 24 * 1024, /* of B, of a slice */
     SUMS_NBYTES = 256 * 1024,   /* in the second cache */
     CYCLE_NBYTES = 20,          /* that it brings */
+    FAR_NBYTES = 1 << 19,       /* terms that share the second cache with other things */
+    FAR_CYCLE_NBYTES = 8,
     LINE_NBYTES = 64,
     LEAST_SLICES = 3 /* two gain nothing */
 };
@@ -78,17 +80,23 @@ static int64_t find_slices(const struct cpu_tiling *p, uint32_t *dim, int64_t *l
 {
     if (!p->tile->epilogue || p->tile->takes_columns || p->is_line || p->is_across ||
         p->b_kind != CPU_B_PANELS || p->n0 >= 0 || p->m < 0 || p->beside >= 0 ||
-        p->paired || p->limited)
+        p->paired)
         return 0;
     const int64_t inside = terms_inside(p, dim);
     if (!inside)
         return 0;
+    if (p->limited >> *dim & 1)
+        return 0;
     const int64_t all = bt_node_number(p->view.dims[*dim].extent);
     const int64_t term = nbytes_of_term(p);
+    // of images that are read as they lie, at each place anew, what does not stay in the second cache
+    // comes from further, and more slowly
+    const int is_far = p->limited && all > FAR_NBYTES / term / inside;
+    const int64_t cycle = is_far ? FAR_CYCLE_NBYTES : CYCLE_NBYTES;
     const int64_t most =
         SLICE_NBYTES / term / inside > 0 ? SLICE_NBYTES / term / inside : 1;
     const int64_t n = (all + most / 2) / most;
-    if (n < LEAST_SLICES || term <= CYCLE_NBYTES * p->tile->mr)
+    if (n < LEAST_SLICES || term <= cycle * p->tile->mr)
         return 0;
     *length = bt_ceildiv_int64(all, n);
     return bt_ceildiv_int64(all, *length);

@@ -76,6 +76,8 @@ def cases():
             "conv2d 1x1, 8x64x56x56 to 256": (8, 64, 256, 56, 1, 1, 1),
             "conv2d 3x3, 8x64x56x56": (8, 64, 64, 56, 3, 1, 1),
             "conv2d 3x3, 8x256x14x14": (8, 256, 256, 14, 3, 1, 1),
+            "conv2d 3x3, 8x64x32x32": (8, 64, 64, 32, 3, 1, 1),
+            "conv2d 3x3, 64x256x8x8": (64, 256, 256, 8, 3, 1, 1),
             "conv2d 7x7 s2, 8x3x224x224 to 64": (8, 3, 64, 224, 7, 2, 1),
             "conv2d 5x5, 64x6x14x14 to 16": (64, 6, 16, 14, 5, 1, 1),
             "depthwise 3x3, 8x64x56x56": (8, 64, 64, 56, 3, 1, 64)}.items():
@@ -89,6 +91,9 @@ def cases():
                                     lambda x, b: x + b.reshape(1, -1, 1, 1), "b")
     rows["relu 64x64x28x28"] = Case({"x": random(64, 64, 28, 28)}, (64, 64, 28, 28), "nn.relu(%x)", torch.relu, "x")
     rows["max_pool2d 2x2, 64x6x28x28"] = pool("max", 2, 2, 0, 64, 6, 28)
+    rows["max_pool2d 2x2, 8x64x56x56"] = pool("max", 2, 2, 0, 8, 64, 56)
+    rows["max_pool2d 3x3 s2, 64x6x28x28"] = pool("max", 3, 2, 0, 64, 6, 28)
+    rows["max_pool2d 3x3 s2, 8x64x56x56"] = pool("max", 3, 2, 1, 8, 64, 56)
     rows["max_pool2d 3x3 s2, 8x64x112x112"] = pool("max", 3, 2, 1, 8, 64, 112)
     rows["avg_pool2d 2x2, 64x6x28x28"] = pool("avg", 2, 2, 0, 64, 6, 28)
     rows["batch_norm 8x64x56x56, fixed statistics"] = norm(8, 64, 56)

@@ -374,7 +374,7 @@ static bt_status rebuild(bt_rewrite *rw, const bt_value *old, const bt_value **o
     if (now.same_types)
         again.type = type;
     else if (call && call->callee_kind != BT_CALLEE_CTOR && call->ncheck)
-        BT_TRY(bt__rewrite_stated(rw, old, &again.stated)); // it checks more than follows
+        BT_TRY(bt_rewrite_stated(rw, old, &again.stated)); // it checks more than follows
     return bt__build_again(rw->b, old, &again, out);
 }
 

@@ -107,10 +107,6 @@ int bt__rewrite_is_substituting(const bt_rewrite *);
 /* NULL: no memory, or refused. NULL in, NULL out is not a failure: ask only for types
  * that exist. */
 const bt_type *bt__rewrite_type(bt_rewrite *, const bt_type *);
-/* What a copy of a binding is stated to have: its type, with a hole for each dim that the
- * binding brings along. */
-bt_status bt__rewrite_stated(bt_rewrite *, const bt_value *old,
-                             const bt_type **out) BT_MUST_USE;
 /* Maps all in place of a copy. */
 bt_status bt__rewrite_types(bt_rewrite *, uint32_t n, const bt_type *const *types,
                             const bt_type *const **out) BT_MUST_USE;

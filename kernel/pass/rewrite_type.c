@@ -53,7 +53,7 @@ static const bt_type *find_stated(bt_subst *subst, const bt_type *leaf)
     return hole;
 }
 
-bt_status bt__rewrite_stated(bt_rewrite *rw, const bt_value *old, const bt_type **out)
+bt_status bt_rewrite_stated(bt_rewrite *rw, const bt_value *old, const bt_type **out)
 {
     struct stating s = { .rw = rw, .value = old };
     bt_subst subst = { .leaf = find_stated, .state = &s };

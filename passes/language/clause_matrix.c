@@ -37,6 +37,10 @@ static bt_status put_cell(struct clauses *c, struct clause_row *row, uint32_t co
         return bt_fail_at(c->ctx, BT_ERR_INTERNAL, c->store, pattern->span,
                           "a variable of a pattern is no parameter of its clause");
     row->vars[position - 1] = part;
+    if (!part->is_bound)
+        part->var = pattern->var;
+    else if (part->var && part->var->base.type != pattern->var->base.type)
+        part->var = NULL;
     part->is_bound = 1;
     if (!part->name)
         part->name = pattern->var->base.name;

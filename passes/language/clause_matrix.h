@@ -15,8 +15,10 @@
 struct part {
     const struct part *tuple; /* whose field it is; NULL: bound by a pattern */
     uint32_t index;
-    const char *name;      /* hint */
-    int is_bound;          /* a clause has a variable for it */
+    const char *name; /* hint */
+    int is_bound;     /* a clause has a variable for it */
+    const bt_param
+        *var; /* what all clauses that have one state of it; NULL: they differ */
     const bt_value *value; /* match-tree's: new, once it is built */
 };
 typedef bt_vec(struct part *) part_list;

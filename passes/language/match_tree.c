@@ -14,6 +14,7 @@
  */
 #include <baton/pass.h>
 
+#include "common/dims.h"
 #include "language/clause_matrix.h"
 
 enum { MAX_NODES = 1 << 16, MAX_COPIED = 1 };
@@ -226,21 +227,55 @@ static bt_status emit_clause(struct tree *t, const struct clause_row *row,
                        : bt_rewrite_inline(t->rw, block, block->nparam, args, out);
 }
 
-/* `?` in a field: a dim that each value brings along. */
-static const bt_type *field_leaf(bt_subst *subst, const bt_type *leaf)
+/* The dims of a field, where some say `?`. */
+struct field_dims {
+    struct tree *tree;
+    dims_of_type stated; /* by place; none: nothing is */
+    uint32_t next;
+};
+
+/* `?` in a field: a dim that each value brings along, unless it is stated to be one of those
+ * before. */
+static bt_status field_dim(void *state, const bt_type *dim, const bt_type **out)
 {
-    return leaf->kind == BT_TYPE_HOLE ? bt_dim_opaque(subst->state, NULL) : NULL;
+    struct field_dims *f = state;
+    const uint32_t place = f->next++;
+    const bt_type *stated = place < f->stated.len ? f->stated.at[place] : dim;
+    *out = dim;
+    if (!(dim->has & BT_HAS_HOLE))
+        return NULL;
+    *out = stated->has & BT_HAS_HOLE ? bt_dim_opaque(f->tree->store, NULL) : stated;
+    return *out ? NULL : bt_store_why(f->tree->ctx, f->tree->store);
+}
+
+static bt_status open_field(struct tree *t, const struct part *part, const bt_type *field,
+                            const bt_type **out)
+{
+    struct field_dims f = { .tree = t };
+    const struct dims_map m = { t->ctx, t->arena, t->store, field_dim, &f };
+    dims_of_type dims = { 0 };
+    *out = field;
+    if (!(field->has & BT_HAS_HOLE))
+        return NULL;
+    if (part->var) {
+        const bt_type *stated;
+        BT_TRY(bt_rewrite_stated(t->rw, &part->var->base, &stated));
+        BT_TRY(dims_list(&m, stated, &f.stated));
+        BT_TRY(dims_list(&m, field, &dims));
+        if (dims.len != f.stated.len)
+            f.stated.len = 0;
+    }
+    return dims_replace(&m, field, out);
 }
 
 static bt_status bind_field(struct tree *t, const bt_value *data, const bt_ctor *ctor,
                             uint32_t field, struct part *part, const bt_param **out)
 {
     const bt_list_type *apply = bt_as_apply_type(data->type);
-    bt_subst subst = { .leaf = field_leaf, .state = t->store };
     const bt_type *type = bt_ctor_field_type(t->store, ctor, field, apply->at + 1);
-    type = type ? bt_type_subst(t->store, &subst, type) : NULL;
     if (!type)
         return bt_store_why(t->ctx, t->store);
+    BT_TRY(open_field(t, part, type, &type));
     BT_TRY(bt_build_param(t->b, part->name, type, out));
     part->value = &(*out)->base;
     return NULL;

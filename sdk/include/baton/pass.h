@@ -163,6 +163,10 @@ BT_API const bt_value *bt_rewrite_use(const bt_rewrite *, const bt_value *old,
 /* Whether an old value is bound in the very block that is walked, not in one around it:
  * what moves from there to here runs as often as before. */
 BT_API int bt_rewrite_is_here(const bt_rewrite *, const bt_value *old);
+/* What a copy of a value is stated to have: its type, with a hole for each dim that only the
+ * run knows and that the value brings along. */
+BT_API bt_status bt_rewrite_stated(bt_rewrite *, const bt_value *old,
+                                   const bt_type **out) BT_MUST_USE;
 /* How many blocks and copies of blocks are around the place at hand. More than limits.depth
  * are an error. */
 BT_API uint32_t bt_rewrite_depth(const bt_rewrite *);

@@ -1,5 +1,7 @@
 /* Dims that only the run knows: the way back is of those that the way forward met, and what shows
- * them is kept. Adjoints have the dims of what they are of. */
+ * them is kept. Adjoints have the dims of what they are of. A dim that comes from around a path is
+ * the same one on its way back, as what the path gives is added to adjoints from around it; each
+ * other one comes back with what is kept. */
 #include "common/checked.h"
 #include "gradients/adjoint_cells.h"
 #include "gradients/adjoint_path.h"
@@ -7,16 +9,26 @@
 /* What the way back says of such dims, of which some value that is kept must have each. */
 struct open_dims {
     bt_arena *arena;
-    bt_map dims;    /* dims -> 1; once something shows it, 2 */
-    uint32_t kinds; /* BT_HAS_ of those that are looked for */
+    bt_map dims;       /* dims -> 1; once something shows it, 2 */
+    uint32_t kinds;    /* BT_HAS_ of those that are looked for */
+    dims_of_type here; /* those that parameters of the blocks at hand show */
     int failed;
 };
+
+static int is_shown_here(const struct open_dims *d, const bt_type *dim)
+{
+    for (uint32_t i = 0; i < d->here.len; i++) {
+        if (d->here.at[i] == dim)
+            return 1;
+    }
+    return 0;
+}
 
 static const bt_type *note_open(bt_subst *subst, const bt_type *leaf)
 {
     struct open_dims *d = subst->state;
     if (leaf->has & d->kinds && bt_type_kind_of(leaf) == BT_KIND_DIM &&
-        !bt_map_find(&d->dims, leaf))
+        !bt_map_find(&d->dims, leaf) && !is_shown_here(d, leaf))
         d->failed |= !bt_map_put(&d->dims, leaf, (void *)1);
     return NULL;
 }
@@ -53,16 +65,32 @@ static bt_status note_binding(struct adjoint *a, struct open_dims *d,
     return bt_as_call(binding) ? note_call(a, d, bt_as_call(binding)) : NULL;
 }
 
+static bt_status show_here(struct open_dims *d, const bt_type *type)
+{
+    const bt_list_type *tuple = bt_as_tuple_type(type);
+    const bt_shape_type *shape = bt_tensor_shape(type);
+    for (uint32_t i = 0; tuple && i < tuple->n; i++)
+        BT_TRY(show_here(d, tuple->at[i]));
+    for (uint32_t i = 0; shape && i < shape->n; i++) {
+        if (shape->dims[i]->has & d->kinds &&
+            !BT_PUSH(d->arena, &d->here, shape->dims[i]))
+            return bt_no_memory();
+    }
+    return NULL;
+}
+
 static bt_status note_dims(struct adjoint *a, struct open_dims *d,
                            const bt_value *binding)
 {
-    bt_blocks blocks = { 0 };
+    const uint32_t nhere = d->here.len;
     BT_TRY(note_binding(a, d, binding));
-    for (uint32_t r = 0; r < bt_value_nregion(binding); r++)
-        BT_TRY(bt_block_nested(a->copy.arena, bt_value_region(binding, r), &blocks));
-    for (uint32_t b = 0; b < blocks.len; b++) {
-        for (uint32_t i = 0; i < blocks.at[b]->nbinding; i++)
-            BT_TRY(note_binding(a, d, blocks.at[b]->bindings[i]));
+    for (uint32_t r = 0; r < bt_value_nregion(binding); r++) {
+        const bt_block *region = bt_value_region(binding, r);
+        for (uint32_t i = 0; i < region->nparam; i++)
+            BT_TRY(show_here(d, region->params[i]->base.type));
+        for (uint32_t i = 0; i < region->nbinding; i++)
+            BT_TRY(note_dims(a, d, region->bindings[i]));
+        d->here.len = nhere;
     }
     return NULL;
 }
@@ -107,6 +135,114 @@ bt_status adjoint_keep_dims(struct adjoint *a, struct adjoint_path *path)
     }
     return NULL;
 }
+
+/* ---- dims from around a path ---- */
+
+struct births {
+    struct adjoint *a;
+    const bt_block *block;
+    int failed;
+};
+
+static const bt_type *note_birth(bt_subst *subst, const bt_type *leaf)
+{
+    struct births *b = subst->state;
+    if (leaf->kind == BT_TYPE_OPAQUE && !bt_map_find(&b->a->births, leaf))
+        b->failed |=
+            !bt_map_put(&b->a->births, leaf, (void *)(uintptr_t)(const void *)b->block);
+    return NULL;
+}
+
+/* The outermost block of the primal in which a value has it. */
+static bt_status find_births(struct adjoint *a)
+{
+    struct births b = { .a = a };
+    bt_subst subst = { .leaf = note_birth, .state = &b };
+    bt_blocks blocks = { 0 };
+    BT_TRY(bt_block_nested(a->copy.arena, a->func->block, &blocks));
+    for (uint32_t i = 0; i < blocks.len; i++) {
+        const bt_block *block = b.block = blocks.at[i];
+        for (uint32_t k = 0; k < block->nparam + block->nbinding; k++) {
+            const bt_value *value = k < block->nparam
+                                        ? &block->params[k]->base
+                                        : block->bindings[k - block->nparam];
+            if (value->type->has & BT_HAS_OPAQUE &&
+                !bt_type_subst(a->copy.store, &subst, value->type))
+                return bt_store_why(a->copy.ctx, a->copy.store);
+        }
+    }
+    a->has_births = 1;
+    return b.failed ? bt_no_memory() : NULL;
+}
+
+struct around {
+    const struct adjoint *a;
+    struct adjoint_path *path;
+    bt_map inside; /* the blocks of the path */
+    int failed;
+};
+
+static const bt_type *note_around(bt_subst *subst, const bt_type *leaf)
+{
+    struct around *s = subst->state;
+    const bt_block *birth = bt_map_find(&s->a->births, leaf);
+    if (birth && !bt_map_find(&s->inside, birth))
+        s->failed |= !bt_map_put(&s->path->around, leaf, s->path);
+    return NULL;
+}
+
+bt_status adjoint_find_around(struct adjoint *a, struct adjoint_path *path)
+{
+    struct around s = { .a = a, .path = path };
+    bt_subst subst = { .leaf = note_around, .state = &s };
+    bt_blocks blocks = { 0 };
+    bt_map_init(&path->around, a->copy.arena, 0);
+    if (path->region == a->func->block)
+        return NULL;
+    if (!a->has_births)
+        BT_TRY(find_births(a));
+    bt_map_init(&s.inside, a->copy.arena, 0);
+    BT_TRY(bt_block_nested(a->copy.arena, path->region, &blocks));
+    for (uint32_t i = 0; i < blocks.len; i++) {
+        if (!bt_map_put(&s.inside, blocks.at[i], path))
+            return bt_no_memory();
+    }
+    for (uint32_t i = 0; i < path->kept.len; i++) {
+        const bt_type *type = path->kept.at[i]->type;
+        if (type->has & BT_HAS_OPAQUE && !bt_type_subst(a->copy.store, &subst, type))
+            return bt_store_why(a->copy.ctx, a->copy.store);
+    }
+    return s.failed ? bt_no_memory() : NULL;
+}
+
+struct bringing {
+    struct copy *copy;
+    const struct adjoint_path *path;
+};
+
+static const bt_type *bring_back(bt_subst *subst, const bt_type *leaf)
+{
+    const struct bringing *b = subst->state;
+    struct copy *c = b->copy;
+    const bt_type *now = leaf;
+    if (leaf->kind != BT_TYPE_OPAQUE || bt_map_find(&c->types, leaf))
+        return NULL;
+    if (!bt_map_find(&b->path->around, leaf))
+        now = bt_dim_opaque(c->store, ((const bt_opaque_type *)(const void *)leaf)->name);
+    return now && bt_map_put(&c->types, leaf, (void *)(uintptr_t)now) ? now : NULL;
+}
+
+bt_status adjoint_bring_dims(struct copy *c, const struct adjoint_path *path,
+                             const bt_type *type)
+{
+    struct bringing b = { c, path };
+    bt_subst subst = { .leaf = bring_back, .state = &b };
+    return !(type->has & BT_HAS_OPAQUE) || bt_type_subst(c->store, &subst, type)
+               ? NULL
+               : bt_store_why(c->ctx, c->store);
+}
+
+/* ---- adjoints ---- */
 
 bt_status adjoint_fit(struct copy *c, const bt_value *adjoint, const bt_type *type,
                       const bt_value **out)

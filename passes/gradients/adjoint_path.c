@@ -173,7 +173,8 @@ bt_status adjoint_path_close(struct adjoint *a, struct adjoint_path *path)
         BT_TRY(keep(a, path, &used, &joint->params[i]->base));
     for (uint32_t i = 0; i < path->nforward; i++)
         BT_TRY(keep(a, path, &used, joint->bindings[i]));
-    return adjoint_keep_dims(a, path);
+    BT_TRY(adjoint_keep_dims(a, path));
+    return adjoint_find_around(a, path);
 }
 
 /* ---- both ways taken out ---- */
@@ -246,25 +247,6 @@ static bt_status output_of(struct differentiation *diff, struct copy *c,
     return wanted->is_sum ? NULL : adjoint_zero(diff, c, *out, (*out)->type, out);
 }
 
-/* Dims that only the run knows come back with what was kept. */
-static const bt_type *bring_back(bt_subst *subst, const bt_type *leaf)
-{
-    struct copy *c = subst->state;
-    const bt_type *now;
-    if (leaf->kind != BT_TYPE_OPAQUE || bt_map_find(&c->types, leaf))
-        return NULL;
-    now = bt_dim_opaque(c->store, ((const bt_opaque_type *)(const void *)leaf)->name);
-    return now && bt_map_put(&c->types, leaf, (void *)(uintptr_t)now) ? now : NULL;
-}
-
-static bt_status bring_dims(struct copy *c, const bt_type *type)
-{
-    bt_subst subst = { .leaf = bring_back, .state = c };
-    return !(type->has & BT_HAS_OPAQUE) || bt_type_subst(c->store, &subst, type)
-               ? NULL
-               : bt_store_why(c->ctx, c->store);
-}
-
 static bt_status clause_of(struct differentiation *diff, const struct copy *around,
                            const struct adjoint_path *path, const bt_value *const *seeds,
                            uint32_t nwanted, const struct adjoint_output *wanted,
@@ -283,7 +265,7 @@ static bt_status clause_of(struct differentiation *diff, const struct copy *arou
         BT_TRY(copy_put(&c, around->values.at[i].key, around->values.at[i].value));
     for (uint32_t i = 0; i < path->kept.len; i++) {
         const bt_type *type;
-        BT_TRY(bring_dims(&c, path->kept.at[i]->type));
+        BT_TRY(adjoint_bring_dims(&c, path, path->kept.at[i]->type));
         BT_TRY(copy_type(&c, path->kept.at[i]->type, &type));
         BT_TRY(bt_build_param(c.b, path->kept.at[i]->name, type, &params[i]));
         BT_TRY(copy_put(&c, path->kept.at[i], &params[i]->base));

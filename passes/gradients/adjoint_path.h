@@ -27,6 +27,8 @@ struct adjoint_path {
     adjoint_values kept;  /* what the way back reads of the way forward */
     bt_map live;          /* bindings of the way back that lead to outputs */
     adjoint_outputs outputs;
+    bt_map
+        around; /* dims that only the run knows, of what is kept, that are not its own */
     const bt_ctor *ctor;
 };
 
@@ -44,6 +46,11 @@ bt_status adjoint_path_close(struct adjoint *, struct adjoint_path *) BT_MUST_US
 
 /* Keeps what shows the dims that the way back needs. */
 bt_status adjoint_keep_dims(struct adjoint *, struct adjoint_path *) BT_MUST_USE;
+/* Finds which of them come from around the path. */
+bt_status adjoint_find_around(struct adjoint *, struct adjoint_path *) BT_MUST_USE;
+/* The path's own come back with a kept value of the type; `copy` is into the way back. */
+bt_status adjoint_bring_dims(struct copy *, const struct adjoint_path *,
+                             const bt_type *) BT_MUST_USE;
 /* The adjoint with the dims of that type, which are checked where others follow. */
 bt_status adjoint_fit(struct copy *, const bt_value *adjoint, const bt_type *,
                       const bt_value **out) BT_MUST_USE;

@@ -223,7 +223,12 @@ static bt_status call_again(bt_builder *b, const bt_call *old, const bt__again *
     call.args = operands;
     call.attrs = again->attrs;
     call.type_args = again->type_args;
-    call.ntype_arg = again->type || !bt__call_tells(&call) ? old->ntype_arg : 0;
+    // data whose fields' dims are checked has those that its type states, whatever is passed
+    if (again->type || (call.callee_kind == BT_CALLEE_CTOR && old->ncheck) ||
+        !bt__call_tells(&call))
+        call.ntype_arg = old->ntype_arg;
+    else
+        call.ntype_arg = 0;
     call.checks = again->checks;
     call.contents = again->contents;
     return bt__build_call(b, &call, out);

@@ -1,5 +1,6 @@
 /* Constructors and patterns, backward. */
 #include "gradients/adjoint_data.h"
+#include "gradients/adjoint_path.h"
 
 static uint32_t tag_of(const bt_ctor *ctor)
 {
@@ -26,22 +27,42 @@ static bt_status tuple_of(struct copy *c, const adjoint_values *values,
     return values->len == 1 ? NULL : bt_build_tuple(c->b, values->len, values->at, out);
 }
 
-static bt_status open_clause(struct differentiation *diff, struct copy *c,
-                             const bt_ctor *ctor, const adjoint_fields *fields,
-                             bt_clause *out)
+/* The types of the fields of the adjoint `d`, where one whose dims say `?` has those of what it is
+ * of, and the others those that the constructor was stated to have. */
+static bt_status open_types(struct differentiation *diff, const bt_value *d,
+                            const bt_ctor *ctor, uint32_t n, const bt_type *const *wanted,
+                            const bt_type **out)
 {
+    for (uint32_t i = 0; i < n; i++) {
+        BT_TRY(adjoint_field_type(diff, ctor, i, bt_as_apply_type(d->type)->at + 1,
+                                  &out[i]));
+        if (out[i]->has & BT_HAS_HOLE)
+            out[i] = wanted[i];
+    }
+    return NULL;
+}
+
+static bt_status open_clause(struct differentiation *diff, struct copy *c,
+                             const bt_value *d, const bt_ctor *ctor,
+                             const adjoint_fields *fields, bt_clause *out)
+{
+    const bt_type **wanted = BT_NEWS(c->arena, const bt_type *, ctor->nfield);
     const bt_type **types = BT_NEWS(c->arena, const bt_type *, ctor->nfield);
     adjoint_values values = { 0 };
     const bt_param **params;
     const bt_value *given;
-    if (!types)
+    if (!types || !wanted)
         return bt_no_memory();
     for (uint32_t i = 0; i < ctor->nfield; i++)
-        BT_TRY(adjoint_type_of(diff, fields->at[i].primal, &types[i]));
+        BT_TRY(adjoint_type_of(diff, fields->at[i].primal, &wanted[i]));
+    BT_TRY(open_types(diff, d, ctor, ctor->nfield, wanted, types));
     BT_TRY(adjoint_ctor_pattern(c, ctor, types, &params, &out->pattern));
     BT_TRY(bt_block_begin(c->b, ctor->nfield, params));
     for (uint32_t i = 0; i < ctor->nfield; i++) {
-        if (fields->at[i].is_wanted && !BT_PUSH(c->arena, &values, &params[i]->base))
+        if (!fields->at[i].is_wanted)
+            continue;
+        BT_TRY(adjoint_fit(c, &params[i]->base, wanted[i], &given));
+        if (!BT_PUSH(c->arena, &values, given))
             return bt_no_memory();
     }
     BT_TRY(tuple_of(c, &values, &given));
@@ -83,7 +104,7 @@ bt_status adjoint_open(struct differentiation *diff, struct copy *c, const bt_va
         nwanted += fields->at[i].is_wanted != 0;
     if (!*out || !nwanted)
         return *out ? NULL : bt_no_memory();
-    BT_TRY(open_clause(diff, c, ctor, fields, &clauses[0]));
+    BT_TRY(open_clause(diff, c, d, ctor, fields, &clauses[0]));
     BT_TRY(zero_clause(diff, c, fields, &clauses[1]));
     BT_TRY(bt_build_match(c->b, d, 2, clauses, NULL, &given));
     for (uint32_t i = 0; i < fields->len; i++) {

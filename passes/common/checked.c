@@ -44,3 +44,42 @@ bt_status checked_call(struct copy *c, const bt_call *call, const bt_type *wante
     bt_builder_type(c->b, wanted);
     return bt_build_call(c->b, &checked, out);
 }
+
+/* ---- values ---- */
+
+struct stated_dims {
+    dims_of_type stated, own; /* by place */
+    uint32_t next;
+};
+
+static bt_status dim_of(void *state, const bt_type *dim, const bt_type **out)
+{
+    struct stated_dims *d = state;
+    const uint32_t place = d->next++;
+    *out = d->stated.at[place]->has & BT_HAS_HOLE ? dim : d->stated.at[place];
+    return NULL;
+}
+
+bt_status checked_type(struct copy *c, const bt_type *own, const bt_type *stated,
+                       const bt_type **out)
+{
+    struct stated_dims d = { 0 };
+    const struct dims_map m = { c->ctx, c->arena, c->store, dim_of, &d };
+    *out = own;
+    if (own == stated)
+        return NULL;
+    BT_TRY(dims_list(&m, stated, &d.stated));
+    BT_TRY(dims_list(&m, own, &d.own));
+    return d.stated.len == d.own.len ? dims_replace(&m, own, out) : NULL;
+}
+
+bt_status checked_value(struct copy *c, const bt_value *value, const bt_type *wanted,
+                        const bt_value **out)
+{
+    bt_call call = { .callee_kind = BT_CALLEE_OP, .narg = 1, .args = &value };
+    *out = wanted == value->type ? value : NULL;
+    if (*out || !bt_as_tensor_type(wanted))
+        return NULL;
+    BT_TRY(bt_op_get(c->ctx, "copy", &call.op));
+    return checked_call(c, &call, wanted, out);
+}

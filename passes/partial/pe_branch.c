@@ -1,4 +1,5 @@
 /* Branches and matches: the way that is taken where it is known; else all of them. */
+#include "common/checked.h"
 #include "partial/pe.h"
 
 /* What is left of a side gives its parts: one as it is, several as a tuple. */
@@ -178,12 +179,12 @@ static int fits(const bt_pattern *pattern, const struct pe_value *v)
     return all;
 }
 
-/* Its variables are parts of the value. */
-static bt_status bind_parts(struct pe *p, struct pe_activation *at,
-                            const bt_pattern *pattern, struct pe_value *v)
+/* Adds what the variables of a pattern are, which are parts of the value, in their order. */
+static bt_status find_parts(struct pe *p, const bt_pattern *pattern, struct pe_value *v,
+                            struct pe_value **parts, uint32_t *n)
 {
     if (pattern->kind == BT_PATTERN_VAR)
-        return pe_deliver(p, at, &pattern->var->base, v);
+        parts[(*n)++] = v;
     for (uint32_t i = 0; i < pattern->n; i++) {
         struct pe_value *field;
         if (pattern->kind == BT_PATTERN_CTOR)
@@ -194,8 +195,67 @@ static bt_status bind_parts(struct pe *p, struct pe_activation *at,
         else
             continue;
         if (pattern->at[i]->kind != BT_PATTERN_WILDCARD)
-            BT_TRY(bind_parts(p, at, pattern->at[i], field));
+            BT_TRY(find_parts(p, pattern->at[i], field, parts, n));
     }
+    return NULL;
+}
+
+static struct copy copy_of(struct pe *p)
+{
+    return (struct copy){
+        .ctx = p->ctx, .store = p->store, .arena = p->arena, .b = p->maker
+    };
+}
+
+/* The type of what stands for a variable, with the dims that this is stated to have: those that it
+ * brings along are the value's, but there may be others, which that does not tell. */
+static bt_status stated_type(struct pe *p, struct pe_activation *at, const bt_param *var,
+                             const struct pe_value *v, const bt_type **out)
+{
+    struct copy c = copy_of(p);
+    const bt_type *stated;
+    BT_TRY(pe_type_bind(p, &at->types, var->base.type, v->type));
+    BT_TRY(pe_type(p, &at->types, var->base.type, &stated));
+    return checked_type(&c, v->type, stated, out);
+}
+
+/* What stands for a variable, with all of its dims; *out NULL: nothing does. */
+static bt_status as_stated(struct pe *p, struct pe_activation *at, const bt_param *var,
+                           struct pe_value *v, struct pe_value **out)
+{
+    struct copy c = copy_of(p);
+    const bt_type *type;
+    const bt_value *operand, *now;
+    BT_TRY(stated_type(p, at, var, v, &type));
+    *out = type == v->type ? v : NULL;
+    if (*out || !bt_as_tensor_type(type))
+        return NULL;
+    BT_TRY(pe_operand(p, v, &operand));
+    pe_like(p, &var->base);
+    BT_TRY(checked_value(&c, operand, type, &now));
+    BT_TRY(pe_emit(p, now));
+    return pe_dynamic(p, now, out);
+}
+
+/* Its variables are parts of the value. *out 0: one is stated to have dims that its part does not
+ * tell, and the match is left to check them. */
+static bt_status bind_parts(struct pe *p, struct pe_activation *at,
+                            const bt_clause *clause, struct pe_value *v, int *out)
+{
+    const uint32_t nparam = clause->block->nparam;
+    struct pe_value **parts = BT_NEWS(p->arena, struct pe_value *, nparam);
+    uint32_t n = 0;
+    if (!parts)
+        return bt_no_memory();
+    BT_TRY(find_parts(p, clause->pattern, v, parts, &n));
+    for (uint32_t i = 0; i < n; i++) {
+        BT_TRY(as_stated(p, at, clause->block->params[i], parts[i], &parts[i]));
+        if (!(*out = parts[i] != NULL))
+            return NULL;
+    }
+    for (uint32_t i = 0; i < n; i++)
+        BT_TRY(pe_put(at, &clause->block->params[i]->base, parts[i]));
+    *out = 1;
     return NULL;
 }
 
@@ -219,7 +279,12 @@ static bt_status pattern_left(struct pe *p, struct patterns *to, const bt_patter
         return bt_no_memory();
     if (old->kind == BT_PATTERN_VAR) {
         const bt_param **param = &to->params[to->nparam++];
+        const bt_type *stated;
         struct pe_value *value;
+        if (v)
+            BT_TRY(stated_type(p, to->at, old->var, v, &stated));
+        if (v && stated != v->type)
+            v = NULL; // what the pattern gives tells more
         // of a field that says ? each value has dims of its own, by which the clause names them
         if (type->has & BT_HAS_HOLE)
             BT_TRY(pe_type(p, &to->at->types, old->var->base.type, &type));
@@ -307,6 +372,7 @@ static bt_status nothing_left(struct pe *p, struct pe_activation *at,
 bt_status pe_run_match(struct pe *p, struct pe_activation *at, const bt_match *match)
 {
     struct pe_value *data;
+    int is_bound;
     BT_TRY(pe_get(p, at, match->data, &data));
     if (match->nclause == 0)
         return nothing_left(p, at, match, data);
@@ -316,7 +382,9 @@ bt_status pe_run_match(struct pe *p, struct pe_activation *at, const bt_match *m
             break;
         if (fit == NO)
             continue;
-        BT_TRY(bind_parts(p, at, match->clauses[i]->pattern, data));
+        BT_TRY(bind_parts(p, at, match->clauses[i], data, &is_bound));
+        if (!is_bound)
+            break;
         return take_way(p, at, &match->base, i);
     }
     return match_left(p, at, match, data);

@@ -9,6 +9,7 @@
  * keeps    every invariant
  * source   Relay's and LLVM's SimplifyCFG in part
  */
+#include "common/checked.h"
 #include "common/equality.h"
 
 /* What is known of a value inside of a region of a branch on it: of a condition the side,
@@ -381,6 +382,28 @@ static bt_status build_fields(bt_rewrite *rewrite, const bt_match *match,
     return bt_rewrite_inline(rewrite, match->clauses[0]->block, vars.len, vars.at, out);
 }
 
+/* Takes a clause whose variables are these. One may be stated to have dims that its value does not
+ * tell; *out NULL: the match is left to check them. */
+static bt_status take_clause(bt_rewrite *rewrite, const bt_block *block, value_list *vars,
+                             const bt_value **out)
+{
+    const struct flow *f = bt_rewrite_state(rewrite);
+    bt_builder *b = bt_rewrite_builder(rewrite);
+    struct copy c = { .ctx = bt_rewrite_ctx(rewrite),
+                      .store = bt_builder_store(b),
+                      .arena = f->arena,
+                      .b = b };
+    for (uint32_t i = 0; i < vars->len; i++) {
+        const bt_type *stated;
+        BT_TRY(bt_rewrite_stated(rewrite, &block->params[i]->base, &stated));
+        BT_TRY(checked_type(&c, vars->at[i]->type, stated, &stated));
+        BT_TRY(checked_value(&c, vars->at[i], stated, &vars->at[i]));
+        if (!vars->at[i])
+            return NULL;
+    }
+    return bt_rewrite_inline(rewrite, block, vars->len, vars->at, out);
+}
+
 static bt_status simplify_match(bt_rewrite *rewrite, const bt_match *match,
                                 const bt_value **out)
 {
@@ -394,7 +417,7 @@ static bt_status simplify_match(bt_rewrite *rewrite, const bt_match *match,
         const bt_clause *clause = match->clauses[i];
         BT_TRY(decide(rewrite, clause->pattern, &data, &vars, &answer));
         if (answer == YES)
-            return bt_rewrite_inline(rewrite, clause->block, vars.len, vars.at, out);
+            return take_clause(rewrite, clause->block, &vars, out);
     }
     if (match->nclause && match->clauses[0]->pattern->kind == BT_PATTERN_TUPLE)
         return build_fields(rewrite, match, data.now, out);

@@ -15,6 +15,7 @@
 #include <baton/pass.h>
 
 #include "common/dims.h"
+#include "common/stated.h"
 #include "language/clause_matrix.h"
 
 enum { MAX_NODES = 1 << 16, MAX_COPIED = 1 };
@@ -45,6 +46,8 @@ struct tree {
     uint32_t nnode, depth;
     uint32_t *nreach;        /* of each clause */
     const bt_value **joined; /* closures of those that several ways lead to */
+    bt_map brought;          /* dims that variables of the clauses bring along */
+    int is_brought;
 };
 
 static bt_status fail_limit(const struct tree *t, const char *what, uint32_t limit)
@@ -234,6 +237,33 @@ struct field_dims {
     uint32_t next;
 };
 
+static const bt_type *find_brought(bt_subst *subst, const bt_type *leaf)
+{
+    struct tree *t = subst->state;
+    t->is_brought |= bt_map_find(&t->brought, leaf) != NULL;
+    return NULL;
+}
+
+/* Whether a variable of a clause brings a dim along, or one that it is computed from. */
+static bt_status is_brought(struct tree *t, const bt_type *dim, int *out)
+{
+    bt_subst subst = { .leaf = find_brought, .state = t };
+    t->is_brought = 0;
+    if (!bt_type_subst(t->store, &subst, dim))
+        return bt_store_why(t->ctx, t->store);
+    *out = t->is_brought || dim->has & BT_HAS_HOLE;
+    return NULL;
+}
+
+static bt_status learn_brought(struct tree *t)
+{
+    const struct copy c = { .ctx = t->ctx, .store = t->store, .arena = t->arena };
+    bt_map_init(&t->brought, t->arena, 0);
+    for (uint32_t i = 0; i < t->match->nclause; i++)
+        BT_TRY(stated_brought(t->rw, &c, t->match->clauses[i]->block, NULL, &t->brought));
+    return NULL;
+}
+
 /* `?` in a field: a dim that each value brings along, unless it is stated to be one of those
  * before. */
 static bt_status field_dim(void *state, const bt_type *dim, const bt_type **out)
@@ -244,7 +274,9 @@ static bt_status field_dim(void *state, const bt_type *dim, const bt_type **out)
     *out = dim;
     if (!(dim->has & BT_HAS_HOLE))
         return NULL;
-    *out = stated->has & BT_HAS_HOLE ? bt_dim_opaque(f->tree->store, NULL) : stated;
+    int is_new;
+    BT_TRY(is_brought(f->tree, stated, &is_new));
+    *out = is_new ? bt_dim_opaque(f->tree->store, NULL) : stated;
     return *out ? NULL : bt_store_why(f->tree->ctx, f->tree->store);
 }
 
@@ -354,6 +386,7 @@ static bt_status rewrite_match(bt_rewrite *rw, const bt_match *match,
     if (!t.nreach || !t.joined)
         return bt_no_memory();
     BT_TRY(bt_rewrite_operand(rw, match->data, &whole.value));
+    BT_TRY(learn_brought(&t));
     BT_TRY(build_tree(&t, &whole, &root));
     BT_TRY(join_all(&t));
     return emit(&t, root, out);

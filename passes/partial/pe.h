@@ -197,6 +197,9 @@ struct pe {
 /* pe_types.c */
 bt_status pe_type(struct pe *, struct pe_types *, const bt_type *,
                   const bt_type **out) BT_MUST_USE;
+/* Of dims alone: a hole is one that nothing stands for yet. */
+bt_status pe_type_stated(struct pe *, struct pe_types *, const bt_type *,
+                         const bt_type **out) BT_MUST_USE;
 bt_status pe_type_list(struct pe *, struct pe_types *, uint32_t n, const bt_type *const *,
                        const bt_type *const **out) BT_MUST_USE;
 bt_status pe_type_attrs(struct pe *, struct pe_types *, const bt_op *, const void *attrs,

@@ -215,7 +215,7 @@ static bt_status stated_type(struct pe *p, struct pe_activation *at, const bt_pa
     struct copy c = copy_of(p);
     const bt_type *stated;
     BT_TRY(pe_type_bind(p, &at->types, var->base.type, v->type));
-    BT_TRY(pe_type(p, &at->types, var->base.type, &stated));
+    BT_TRY(pe_type_stated(p, &at->types, var->base.type, &stated));
     return checked_type(&c, v->type, stated, out);
 }
 
@@ -248,6 +248,9 @@ static bt_status bind_parts(struct pe *p, struct pe_activation *at,
     if (!parts)
         return bt_no_memory();
     BT_TRY(find_parts(p, clause->pattern, v, parts, &n));
+    for (uint32_t i = 0; i < n; i++)
+        BT_TRY(pe_type_bind(p, &at->types, clause->block->params[i]->base.type,
+                            parts[i]->type));
     for (uint32_t i = 0; i < n; i++) {
         BT_TRY(as_stated(p, at, clause->block->params[i], parts[i], &parts[i]));
         if (!(*out = parts[i] != NULL))

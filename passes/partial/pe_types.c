@@ -1,6 +1,8 @@
 /* Types in copies of functions: variables are what a call gives them, opaque dims are new. */
 #include "partial/pe.h"
 
+#include "common/dims.h"
+
 struct seek {
     struct pe *p;
     struct pe_types *types;
@@ -48,6 +50,41 @@ bt_status pe_type(struct pe *p, struct pe_types *types, const bt_type *type,
     if (seek.failed)
         return bt_no_memory();
     return *out ? NULL : bt_store_why(p->ctx, p->store);
+}
+
+/* ---- what is stated ---- */
+
+struct unknown {
+    const struct pe_types *types;
+    int any;
+};
+
+static const bt_type *find_unknown(bt_subst *subst, const bt_type *leaf)
+{
+    struct unknown *u = subst->state;
+    u->any |= leaf->kind == BT_TYPE_OPAQUE && !find_in(u->types, leaf);
+    return NULL;
+}
+
+static bt_status known_dim(void *state, const bt_type *dim, const bt_type **out)
+{
+    struct seek *s = state;
+    struct unknown u = { s->types, 0 };
+    bt_subst subst = { .leaf = find_unknown, .state = &u };
+    if (!bt_type_subst(s->p->store, &subst, dim))
+        return bt_store_why(s->p->ctx, s->p->store);
+    if (!u.any)
+        return pe_type(s->p, s->types, dim, out);
+    *out = bt_type_hole(s->p->store, BT_KIND_DIM);
+    return *out ? NULL : bt_store_why(s->p->ctx, s->p->store);
+}
+
+bt_status pe_type_stated(struct pe *p, struct pe_types *types, const bt_type *type,
+                         const bt_type **out)
+{
+    struct seek seek = { p, types, 0 };
+    const struct dims_map m = { p->ctx, p->arena, p->store, known_dim, &seek };
+    return dims_replace(&m, type, out);
 }
 
 bt_status pe_type_list(struct pe *p, struct pe_types *types, uint32_t n,

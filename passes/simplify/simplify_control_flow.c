@@ -11,6 +11,7 @@
  */
 #include "common/checked.h"
 #include "common/equality.h"
+#include "common/stated.h"
 
 /* What is known of a value inside of a region of a branch on it: of a condition the side,
  * of data the pattern that it matched. */
@@ -393,11 +394,12 @@ static bt_status take_clause(bt_rewrite *rewrite, const bt_block *block, value_l
                       .store = bt_builder_store(b),
                       .arena = f->arena,
                       .b = b };
+    const bt_type **types = BT_NEWS(f->arena, const bt_type *, vars->len);
+    if (!types)
+        return bt_no_memory();
+    BT_TRY(stated_types(rewrite, &c, block, vars->at, types));
     for (uint32_t i = 0; i < vars->len; i++) {
-        const bt_type *stated;
-        BT_TRY(bt_rewrite_stated(rewrite, &block->params[i]->base, &stated));
-        BT_TRY(checked_type(&c, vars->at[i]->type, stated, &stated));
-        BT_TRY(checked_value(&c, vars->at[i], stated, &vars->at[i]));
+        BT_TRY(checked_value(&c, vars->at[i], types[i], &vars->at[i]));
         if (!vars->at[i])
             return NULL;
     }

@@ -78,24 +78,31 @@ static bt_status infer_alone(bt_ctx *ctx, bt_store *store, const bt_module *modu
     return status;
 }
 
+/* *same: no dim that only the run knows stands for another one. */
 static bt_status accepts(bt_arena *arena, const bt_type *wanted, const bt_type *given,
-                         int *out)
+                         int *out, int *same)
 {
     bt__type_match m;
     bt__type_match_init(&m, arena);
     m.accepts = 1;
     *out = bt__type_matches(&m, wanted, given);
+    *same = 1;
+    for (uint32_t i = 0; i < m.forth.len; i++) {
+        const bt_type *dim = m.forth.at[i].key;
+        *same &= dim->kind != BT_TYPE_OPAQUE || dim == m.forth.at[i].value;
+    }
     return m.failed ? bt_no_memory() : NULL;
 }
 
-/* Whether the binding's type says less than what is stated; or, of a call of a function, something
- * else: its clause or its function gives what was stated. */
+/* Whether the binding's type says less than what is stated, whose dims that only the run knows are
+ * those of something before it; or, of a call of a function, something else: its clause or its
+ * function gives what was stated. */
 static bt_status says_less(bt_store *store, const bt_value *binding,
                            const bt_type *stated, int *out)
 {
     const bt_call *call = bt_as_call(binding);
     bt_arena *arena;
-    int fits = 0, is_less = 0;
+    int fits = 0, is_less = 0, same, ignored;
     *out = 0;
     if (!stated || stated == binding->type)
         return NULL;
@@ -106,11 +113,11 @@ static bt_status says_less(bt_store *store, const bt_value *binding,
     arena = bt_arena_create(store->registry);
     if (!arena)
         return bt_no_memory();
-    bt_status status = accepts(arena, stated, binding->type, &fits);
+    bt_status status = accepts(arena, stated, binding->type, &fits, &same);
     if (!status)
-        status = accepts(arena, binding->type, stated, &is_less);
+        status = accepts(arena, binding->type, stated, &is_less, &ignored);
     bt_arena_destroy(arena);
-    *out = is_less && !fits;
+    *out = is_less && !(fits && same);
     return status;
 }
 

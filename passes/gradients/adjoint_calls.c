@@ -131,11 +131,18 @@ static bt_status tuple_of(struct differentiation *diff, const adjoint_types *all
     return *out ? NULL : bt_store_why(diff->ctx, store);
 }
 
+/* more: type parameters behind those of the function. */
 static bt_status close_type(struct differentiation *diff, const bt_func *f,
-                            const adjoint_types *args, const bt_type *result,
-                            const bt_type **out)
+                            const dims_of_type *more, const adjoint_types *args,
+                            const bt_type *result, const bt_type **out)
 {
-    *out = bt_func_type_close(diff->module->store, f->nvar, f->vars, args->len, args->at,
+    dims_of_type vars = { 0 };
+    for (uint32_t i = 0; i < f->nvar + more->len; i++) {
+        if (!BT_PUSH(diff->arena, &vars,
+                     i < f->nvar ? f->vars[i] : more->at[i - f->nvar]))
+            return bt_no_memory();
+    }
+    *out = bt_func_type_close(diff->module->store, vars.len, vars.at, args->len, args->at,
                               result, f->nwhere, f->wheres);
     return *out ? NULL : bt_store_why(diff->ctx, diff->module->store);
 }
@@ -145,6 +152,7 @@ static bt_status declare_types(struct differentiation *diff, struct adjoint_pair
 {
     const bt_func *f = pair->primal;
     adjoint_types args = { 0 }, back = { 0 }, outputs = { 0 };
+    dims_of_type none = { 0 }, open = { 0 };
     const bt_type *result = bt_type_tuple(diff->module->store, 2,
                                           (const bt_type *[]){ f->result, tape }),
                   *output;
@@ -154,6 +162,8 @@ static bt_status declare_types(struct differentiation *diff, struct adjoint_pair
         return bt_no_memory();
     BT_TRY(adjoint_leaf_types(diff, f->result, &back));
     pair->nseed = back.len - 1;
+    for (uint32_t i = 0; i < pair->nseed; i++)
+        BT_TRY(adjoint_name_dims(diff, back.at[i + 1], &back.at[i + 1], &open));
     for (uint32_t i = 0; i < f->block->nparam; i++) {
         const bt_type *type = f->block->params[i]->base.type;
         if (!BT_PUSH(diff->arena, &args, type))
@@ -167,8 +177,8 @@ static bt_status declare_types(struct differentiation *diff, struct adjoint_pair
         }
     }
     BT_TRY(tuple_of(diff, &outputs, &output));
-    BT_TRY(close_type(diff, f, &args, result, &pair->forward_type));
-    return close_type(diff, f, &back, output, &pair->backward_type);
+    BT_TRY(close_type(diff, f, &none, &args, result, &pair->forward_type));
+    return close_type(diff, f, &open, &back, output, &pair->backward_type);
 }
 
 static bt_status set(struct differentiation *diff, const struct adjoint_pair *pair,
@@ -235,6 +245,26 @@ static bt_status make_forward(struct adjoint *a, const struct adjoint_pair *pair
     return set(a->diff, pair, pair->forward, bt_func_type_of(c.store, func), func);
 }
 
+/* The types of the seeds in the way back, whose type parameters get those of the dims that only
+ * the run knows. */
+static bt_status seed_types(struct adjoint *a, const struct adjoint_pair *pair,
+                            struct copy *c, bt_func *now, adjoint_types *out)
+{
+    dims_of_type vars = { 0 };
+    for (uint32_t i = 0; i < now->nvar; i++) {
+        if (!BT_PUSH(c->arena, &vars, now->vars[i]))
+            return bt_no_memory();
+    }
+    BT_TRY(adjoint_leaf_types(a->diff, pair->primal->result, out));
+    for (uint32_t i = 0; i < out->len; i++) {
+        BT_TRY(copy_type(c, out->at[i], &out->at[i]));
+        BT_TRY(adjoint_name_dims(a->diff, out->at[i], &out->at[i], &vars));
+    }
+    now->nvar = vars.len;
+    now->vars = vars.at;
+    return NULL;
+}
+
 static bt_status make_backward(struct adjoint *a, const struct adjoint_pair *pair,
                                const struct adjoint_path *path)
 {
@@ -242,6 +272,7 @@ static bt_status make_backward(struct adjoint *a, const struct adjoint_pair *pai
     struct copy c;
     bt_func now;
     const bt_func *func;
+    adjoint_types types = { 0 };
     const bt_param **params = BT_NEWS(a->copy.arena, const bt_param *, n);
     const bt_value **seeds = BT_NEWS(a->copy.arena, const bt_value *, n), *given;
     if (!params || !seeds)
@@ -251,15 +282,18 @@ static bt_status make_backward(struct adjoint *a, const struct adjoint_pair *pai
     if (!of)
         return bt_store_why(c.ctx, c.store);
     BT_TRY(bt_build_param(c.b, "tape", of, &params[0]));
-    for (uint32_t i = 0; i + 1 < n; i++) {
-        const bt_value *from =
-            i < nseed ? &path->seeds.at[i]->base : path->sums.at[i - nseed].adjoint;
+    BT_TRY(seed_types(a, pair, &c, &now, &types));
+    for (uint32_t i = 0; i < path->sums.len; i++) {
         const bt_type *type;
-        BT_TRY(copy_type(&c, from->type, &type));
-        BT_TRY(bt_build_param(c.b, "d", type, &params[i + 1]));
+        BT_TRY(copy_type(&c, path->sums.at[i].adjoint->type, &type));
+        if (!BT_PUSH(c.arena, &types, type))
+            return bt_no_memory();
+    }
+    for (uint32_t i = 0; i + 1 < n; i++) {
+        BT_TRY(bt_build_param(c.b, "d", types.at[i], &params[i + 1]));
         seeds[i] = &params[i + 1]->base;
         if (i >= nseed)
-            BT_TRY(copy_put(&c, from, seeds[i]));
+            BT_TRY(copy_put(&c, path->sums.at[i - nseed].adjoint, seeds[i]));
     }
     BT_TRY(bt_block_begin(c.b, n, params));
     BT_TRY(adjoint_path_backward(a->diff, &c, &params[0]->base, 1, path, seeds,

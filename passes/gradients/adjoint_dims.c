@@ -255,6 +255,47 @@ bt_status adjoint_fit(struct copy *c, const bt_value *adjoint, const bt_type *ty
     return checked_call(c, &call, type, out);
 }
 
+struct naming {
+    struct differentiation *diff;
+    dims_of_type *vars;
+};
+
+static bt_status name_dim(void *state, const bt_type *dim, const bt_type **out)
+{
+    const struct naming *n = state;
+    const bt_type_param param = { .kind = BT_KIND_DIM, .high = INT64_MAX, .step = 1 };
+    *out = dim;
+    if (!(dim->has & BT_HAS_OPAQUE))
+        return NULL;
+    if (!(*out = bt_type_var(n->diff->module->store, &param, "n")))
+        return bt_store_why(n->diff->ctx, n->diff->module->store);
+    return BT_PUSH(n->diff->arena, n->vars, *out) ? NULL : bt_no_memory();
+}
+
+bt_status adjoint_name_dims(struct differentiation *diff, const bt_type *type,
+                            const bt_type **out, dims_of_type *vars)
+{
+    struct naming n = { diff, vars };
+    struct dims_map m = adjoint_dims_map(diff);
+    m.dim = name_dim;
+    m.state = &n;
+    return dims_replace(&m, type, out);
+}
+
+bt_status adjoint_dims_given(struct differentiation *diff, const bt_type *like,
+                             const bt_type *given, dims_of_type *out)
+{
+    const struct dims_map m = adjoint_dims_map(diff);
+    dims_of_type open = { 0 }, dims = { 0 };
+    BT_TRY(dims_list(&m, like, &open));
+    BT_TRY(dims_list(&m, given, &dims));
+    for (uint32_t i = 0; i < open.len && i < dims.len; i++) {
+        if (open.at[i]->has & BT_HAS_OPAQUE && !BT_PUSH(diff->arena, out, dims.at[i]))
+            return bt_no_memory();
+    }
+    return NULL;
+}
+
 bt_status adjoint_take_seed(struct copy *c, const bt_type *type, const bt_value *seed,
                             const bt_value **out)
 {

@@ -54,6 +54,14 @@ bt_status adjoint_bring_dims(struct copy *, const struct adjoint_path *,
 /* The adjoint with the dims of that type, which are checked where others follow. */
 bt_status adjoint_fit(struct copy *, const bt_value *adjoint, const bt_type *,
                       const bt_value **out) BT_MUST_USE;
+/* The type with a variable, which is added to the others, in place of each dim that only the run
+ * knows. */
+bt_status adjoint_name_dims(struct differentiation *, const bt_type *,
+                            const bt_type **out, dims_of_type *vars) BT_MUST_USE;
+/* Adds what the dims that only the run knows are of a type that differs from `like` in dims
+ * alone. */
+bt_status adjoint_dims_given(struct differentiation *, const bt_type *like,
+                             const bt_type *given, dims_of_type *out) BT_MUST_USE;
 /* What comes into a path whose result's adjoint is of the type: a dim that nothing on the tape
  * shows is the seed's. */
 bt_status adjoint_take_seed(struct copy *, const bt_type *, const bt_value *seed,

@@ -279,6 +279,27 @@ static bt_status type_backward(struct adjoint *a, const struct taped *t,
     return *out ? NULL : bt_store_why(c->ctx, c->store);
 }
 
+/* Those of the call, and what the dims of the seeds are that only the run knows. */
+static bt_status type_args(struct adjoint *a, const bt_call *old, const struct taped *t,
+                           const adjoint_values *seeds, bt_call *call)
+{
+    struct copy *c = &a->copy;
+    adjoint_types like = { 0 };
+    dims_of_type all = { 0 };
+    const bt_type *const *own;
+    BT_TRY(copy_types(c, old->ntype_arg, old->type_args, &own));
+    for (uint32_t i = 0; i < old->ntype_arg; i++) {
+        if (!BT_PUSH(c->arena, &all, own[i]))
+            return bt_no_memory();
+    }
+    BT_TRY(adjoint_leaf_types(a->diff, t->pair->primal->result, &like));
+    for (uint32_t i = 0; i < like.len; i++)
+        BT_TRY(adjoint_dims_given(a->diff, like.at[i], seeds->at[i]->type, &all));
+    call->ntype_arg = all.len;
+    call->type_args = all.at;
+    return NULL;
+}
+
 /* Adds what a sum is before the call: nothing where there is nothing yet, or another argument
  * goes on with it. */
 static bt_status begin_sum(struct adjoint *a, struct taped *t,
@@ -306,7 +327,7 @@ static bt_status backward_call(struct adjoint *a, const bt_call *old, struct tap
     const bt_type *type;
     const bt_value *given;
     adjoint_values args = { 0 };
-    bt_call call = { .callee_kind = BT_CALLEE_VALUE, .ntype_arg = old->ntype_arg };
+    bt_call call = { .callee_kind = BT_CALLEE_VALUE };
     if (t->pair->is_again) {
         BT_TRY(forward_call(a, old, t, 1, &given));
         BT_TRY(bt_build_proj(c->b, given, 1, &t->tape));
@@ -330,7 +351,7 @@ static bt_status backward_call(struct adjoint *a, const bt_call *old, struct tap
     }
     call.narg = args.len;
     call.args = args.at;
-    BT_TRY(copy_types(c, old->ntype_arg, old->type_args, &call.type_args));
+    BT_TRY(type_args(a, old, t, seeds, &call));
     BT_TRY(bt_build_global(c->b, t->pair->backward, &call.callee));
     if (old->ncheck) {
         BT_TRY(type_backward(a, t, &type));
